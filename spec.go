@@ -1,0 +1,143 @@
+package jamq
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// CoreIndex names a core of a JAM chain, from 0 to Cores-1.
+type CoreIndex uint16
+
+// ServiceID names a service of a JAM chain; a rollup is one service.
+type ServiceID uint32
+
+// ErrInvalidSpec is wrapped by every error of [ChainSpec.Validate].
+var ErrInvalidSpec = errors.New("jamq: invalid chain spec")
+
+// ChainSpec holds the constants of a JAM chain that decide whether a work package lives.
+// The letters in brackets are those of the Gray Paper, appendix I.4.4.
+//
+// The zero value is not valid: begin with [Tiny] or [Full], change what differs and call Validate.
+// A real chain tells its own constants by the RPC method "parameters" (JIP-2).
+type ChainSpec struct {
+	// Name is for people: logs, tables, errors.
+	Name string
+	// Validators is the size of the validator set (V), at least 1.
+	Validators int
+	// Cores is the number of cores (C), at least 1.
+	Cores int
+	// SlotDuration is the time between slots (P), a positive multiple of a millisecond.
+	SlotDuration time.Duration
+	// EpochLength is the length of an epoch (E) in slots, at least 1. It bounds the ready queue and the memory
+	// of accumulated packages.
+	EpochLength Slot
+	// RecentHistory is how many of the latest blocks may serve as an anchor or hold a prerequisite (H), in blocks, at least 3:
+	// an anchor needs a child, and the package a block after that.
+	RecentHistory int
+	// RotationPeriod is how often guarantors change cores (R), in slots, at least 1.
+	RotationPeriod Slot
+	// AvailabilityTimeout is how long a report may occupy its core without becoming available (U), in slots, at least 1.
+	AvailabilityTimeout Slot
+	// MaxLookupAnchorAge is the greatest age of a lookup anchor (L), in slots, at least 1.
+	MaxLookupAnchorAge Slot
+	// MaxDependencies bounds prerequisites and segment-root lookups of one package together (J), at least 1.
+	MaxDependencies int
+	// MaxWorkItems bounds the work items of a package (I), at least 1.
+	MaxWorkItems int
+	// MaxExtrinsics bounds the extrinsics of a package (T).
+	MaxExtrinsics int
+	// AuthPoolSize is the number of authorizers in a core's pool (O), at least 1.
+	AuthPoolSize int
+	// AuthQueueSize is the number of authorizers in a core's queue (Q), at least 1.
+	AuthQueueSize int
+	// MaxAccumulateGas is the gas that one work report may use in accumulation (G_A), at least 1.
+	MaxAccumulateGas uint64
+	// MaxRefineGas is the gas that one work package may use in refinement (G_R), at least 1.
+	MaxRefineGas uint64
+	// BlockAccumulateGas is the gas for all accumulation of a block (G_T), at least MaxAccumulateGas.
+	BlockAccumulateGas uint64
+	// MaxBundleSize is the greatest size of a work-package bundle (W_B), in bytes, at least 1.
+	MaxBundleSize int
+	// SegmentSize is the size of a data segment (W_G), in bytes, at least 1.
+	SegmentSize int
+}
+
+// Tiny returns the spec of the public test networks: 6 validators, 2 cores, epochs of 12 slots.
+func Tiny() ChainSpec {
+	s := Full()
+	s.Name = "tiny"
+	s.Validators, s.Cores = 6, 2
+	s.EpochLength, s.RotationPeriod = 12, 4
+	s.MaxLookupAnchorAge = 24
+	s.MaxRefineGas, s.BlockAccumulateGas = 1_000_000_000, 20_000_000
+	return s
+}
+
+// Full returns the spec of the Gray Paper: 1023 validators, 341 cores, epochs of 600 slots.
+func Full() ChainSpec {
+	return ChainSpec{
+		Name:                "full",
+		Validators:          1023,
+		Cores:               341,
+		SlotDuration:        6 * time.Second,
+		EpochLength:         600,
+		RecentHistory:       8,
+		RotationPeriod:      10,
+		AvailabilityTimeout: 5,
+		MaxLookupAnchorAge:  14_400,
+		MaxDependencies:     8,
+		MaxWorkItems:        16,
+		MaxExtrinsics:       128,
+		AuthPoolSize:        8,
+		AuthQueueSize:       80,
+		MaxAccumulateGas:    10_000_000,
+		MaxRefineGas:        5_000_000_000,
+		BlockAccumulateGas:  3_500_000_000,
+		MaxBundleSize:       13_791_360,
+		SegmentSize:         4_104,
+	}
+}
+
+// maxCores is how many cores a CoreIndex can name.
+const maxCores = 1 << 16
+
+// Validate reports the first field that is out of range, with its value and what is allowed.
+// The error wraps [ErrInvalidSpec].
+func (s ChainSpec) Validate() error {
+	atLeast := []struct {
+		field     string
+		have, min int64
+	}{
+		{"Validators", int64(s.Validators), 1},
+		{"Cores", int64(s.Cores), 1},
+		{"EpochLength", int64(s.EpochLength), 1},
+		{"RecentHistory", int64(s.RecentHistory), 3},
+		{"RotationPeriod", int64(s.RotationPeriod), 1},
+		{"AvailabilityTimeout", int64(s.AvailabilityTimeout), 1},
+		{"MaxLookupAnchorAge", int64(s.MaxLookupAnchorAge), 1},
+		{"MaxDependencies", int64(s.MaxDependencies), 1},
+		{"MaxWorkItems", int64(s.MaxWorkItems), 1},
+		{"MaxExtrinsics", int64(s.MaxExtrinsics), 0},
+		{"AuthPoolSize", int64(s.AuthPoolSize), 1},
+		{"AuthQueueSize", int64(s.AuthQueueSize), 1},
+		{"MaxBundleSize", int64(s.MaxBundleSize), 1},
+		{"SegmentSize", int64(s.SegmentSize), 1},
+	}
+	for _, f := range atLeast {
+		if f.have < f.min {
+			return fmt.Errorf("%w: %s is %d, want at least %d", ErrInvalidSpec, f.field, f.have, f.min)
+		}
+	}
+	switch {
+	case s.Cores > maxCores:
+		return fmt.Errorf("%w: Cores is %d, want at most %d", ErrInvalidSpec, s.Cores, maxCores)
+	case s.SlotDuration < time.Millisecond || s.SlotDuration%time.Millisecond != 0:
+		return fmt.Errorf("%w: SlotDuration is %v, want a positive multiple of 1ms", ErrInvalidSpec, s.SlotDuration)
+	case s.MaxAccumulateGas == 0 || s.MaxRefineGas == 0:
+		return fmt.Errorf("%w: MaxAccumulateGas is %d and MaxRefineGas %d, want at least 1 each", ErrInvalidSpec, s.MaxAccumulateGas, s.MaxRefineGas)
+	case s.BlockAccumulateGas < s.MaxAccumulateGas:
+		return fmt.Errorf("%w: BlockAccumulateGas is %d, want at least MaxAccumulateGas %d", ErrInvalidSpec, s.BlockAccumulateGas, s.MaxAccumulateGas)
+	}
+	return nil
+}
