@@ -1,0 +1,45 @@
+// Package bundlequeue follows the bundles of a JAM rollup from the moment they are executed until they are final,
+// and sees to it that none is executed twice and none is lost.
+//
+// A [Queue] is a state machine as a value, like etcd/raft's RawNode: it holds no clock, no lock and no goroutine and
+// never calls the host. The host feeds it events, with the time, by [Queue.Step], and carries out the effects that
+// come back, in order. Outcomes return as further events. package submit has a ready driver.
+//
+//	q, err := bundlequeue.New[MyBundle](cfg, genesis)
+//	effects, err := q.Step(now, bundlequeue.Enqueue[MyBundle]{Number: 1, Bundle: b})
+//	for _, e := range effects {
+//		switch e := e.(type) {
+//		case bundlequeue.Build[MyBundle]: // build a package at e.Anchor, then Step(now, Built{…})
+//		case bundlequeue.Send[MyBundle]:  // give it to a guarantor of e.Core, then Step(now, Sent{…})
+//		case bundlequeue.Changed:         // a bundle moved from one state to another
+//		case bundlequeue.Failed[MyBundle]: // the transactions to take back
+//		}
+//	}
+//	// for each imported JAM block, in order:
+//	effects, err = q.Step(now, bundlequeue.Imported{Block: block, Best: best})
+//
+// # The life of a bundle
+//
+//	Queued → Building → Sending → Submitted → Guaranteed → Accumulated → Finalized
+//
+// A bundle is one rollup block. Each time a package is built for it, that is a new version with its own package hash;
+// the same bytes may be sent any number of times. From Submitted a package that can no longer be reported goes back to
+// Queued, for a new version. A reorg takes Guaranteed and Accumulated back; Finalized is for ever.
+// After Config.MaxVersionRetries dead versions the bundle and all after it end as Failed, with their contents handed back.
+//
+// # Why nothing is executed twice
+//
+// A new version is built only when every earlier version that ever left is dead on the best chain (the rules D1 to D6
+// of package anchor), and its anchor is the block by which the last of them died, or a later one. A chain that reports the
+// new version contains that anchor, and there the old ones can never accumulate: see [Queue.Step] and ARCHITECTURE.md.
+// A version counts as having left from the moment its Send effect is returned, whatever the host does with it.
+//
+// # Why nothing is lost
+//
+// The queue keeps the original bundle until the block is final or failed, and it fails only when all its versions are
+// dead on the finalized chain, so that the transactions can be executed again without a second effect.
+//
+// # Time
+//
+// Time serves to pace repeated sends and to back off after errors. It never decides that a package is dead.
+package bundlequeue

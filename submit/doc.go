@@ -1,0 +1,24 @@
+// Package submit drives a bundlequeue against a JAM network: it owns the clock, the submission window and the
+// retries, and calls the host to build and to send packages.
+//
+// [Runner] is the driver that most hosts want. It owns one goroutine that feeds a bundlequeue.Queue, and one for each
+// build or send under way, never more than the queue has cores. The host implements two small interfaces:
+//
+//	[Builder]    makes a package of a bundle, anchored where the queue says
+//	[Submitter]  gives a package to a guarantor
+//
+// and tells the runner what it imports:
+//
+//	r, err := submit.NewRunner(cfg, genesis, builder, submitter)
+//	err = r.Start(ctx)
+//	err = r.Enqueue(ctx, bundlequeue.Enqueue[Bundle]{Number: n, Bundle: b})
+//	err = r.Import(ctx, block, best)    // each JAM block, in order
+//	err = r.Finalize(ctx, hash)
+//	err = r.Drain(ctx)                  // wait until every bundle is final
+//	r.Stop()
+//
+// Effects are reported to Config.Observe after the queue has taken the event, from the runner's goroutine and under no
+// lock. A host that wants another driver uses bundlequeue directly; this one is about 300 lines.
+//
+// [Window] is the pure rule for when within a slot a package is sent.
+package submit
