@@ -6,7 +6,7 @@ require (
 	github.com/ethereum/go-ethereum v1.17.10
 	github.com/jamq/jamq v0.0.0
 	github.com/jamq/jamq/statedb/evm v0.0.0
-	github.com/stretchr/testify v1.12.1
+	github.com/stretchr/testify v1.11.1
 	pgregory.net/rapid v1.3.0
 )
 

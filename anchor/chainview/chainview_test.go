@@ -1,0 +1,145 @@
+package chainview_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/anchor/chainview"
+)
+
+// header makes a hash of a fork's letter and a slot.
+func header(fork byte, slot int) jamq.HeaderHash {
+	return jamq.HeaderHash{fork, byte(slot >> 8), byte(slot), 0xff}
+}
+
+func newView(t *testing.T) *chainview.View {
+	t.Helper()
+	spec := jamq.Tiny()
+	v, err := chainview.New(&spec, jamq.Block{Hash: header('a', 0)})
+	require.NoError(t, err)
+	return v
+}
+
+// grow imports empty blocks of a fork in the slots from+1 to to, one each, and makes the last the best.
+func grow(t *testing.T, v *chainview.View, fork byte, parent jamq.HeaderHash, from, to int) {
+	t.Helper()
+	for s := from + 1; s <= to; s++ {
+		b := jamq.Block{Hash: header(fork, s), Parent: parent, Slot: jamq.Slot(s)}
+		require.NoError(t, v.ImportBest(&b, b.Hash))
+		parent = b.Hash
+	}
+}
+
+var pkg = jamq.PackageHash{0xaa}
+
+func status(t *testing.T, v *chainview.View, p jamq.PackageHash) chainview.Status {
+	t.Helper()
+	s, err := v.Status(p)
+	require.NoError(t, err)
+	return s
+}
+
+func TestLifeOfAPackage(t *testing.T) {
+	v := newView(t)
+	grow(t, v, 'a', header('a', 0), 0, 2)
+	v.Watch(pkg, chainview.Package{Anchor: header('a', 1), AnchorHeight: 1})
+
+	require.NoError(t, v.ImportBest(&jamq.Block{Hash: header('a', 3), Parent: header('a', 2), Slot: 3, Reported: []jamq.Report{{Package: pkg, Core: 1}}}, header('a', 3)))
+	require.Equal(t, uint64(3), status(t, v, pkg).Reported.Height)
+	require.True(t, v.CoreFree(0))
+	require.False(t, v.CoreFree(1))
+
+	require.NoError(t, v.ImportBest(&jamq.Block{Hash: header('a', 5), Parent: header('a', 3), Slot: 5, Available: []jamq.CoreIndex{1}, Accumulated: []jamq.PackageHash{pkg}}, header('a', 5)))
+	s := status(t, v, pkg)
+	require.Equal(t, uint64(4), s.Available.Height)
+	require.Equal(t, jamq.Slot(5), s.Accumulated.Slot)
+	require.Equal(t, anchor.Alive, s.Dead)
+	require.True(t, v.CoreFree(1))
+}
+
+func TestDeathHasTheOldestBlockAsEvidence(t *testing.T) {
+	v := newView(t)
+	grow(t, v, 'a', header('a', 0), 0, 2)
+	v.Watch(pkg, chainview.Package{Anchor: header('a', 1), AnchorHeight: 1})
+	child := jamq.PackageHash{0xbb}
+	v.Watch(child, chainview.Package{Anchor: header('a', 2), AnchorHeight: 2, Prerequisites: []jamq.PackageHash{pkg}})
+	grow(t, v, 'a', header('a', 2), 2, 12)
+
+	s := status(t, v, pkg)
+	require.Equal(t, anchor.AnchorExpired, s.Dead)
+	require.Equal(t, header('a', 9), s.DeadSince.Hash, "eight blocks after its anchor")
+	s = status(t, v, child)
+	require.Equal(t, header('a', 9), s.DeadSince.Hash, "death spreads at once: a block before the child's own anchor expires")
+}
+
+func TestUnavailableReportDiesBySlots(t *testing.T) {
+	v := newView(t)
+	grow(t, v, 'a', header('a', 0), 0, 2)
+	v.Watch(pkg, chainview.Package{Anchor: header('a', 1), AnchorHeight: 1})
+	require.NoError(t, v.ImportBest(&jamq.Block{Hash: header('a', 3), Parent: header('a', 2), Slot: 3, Reported: []jamq.Report{{Package: pkg}}}, header('a', 3)))
+	require.NoError(t, v.ImportBest(&jamq.Block{Hash: header('a', 8), Parent: header('a', 3), Slot: 8}, header('a', 8)))
+	s := status(t, v, pkg)
+	require.Equal(t, anchor.Unavailable, s.Dead)
+	require.Equal(t, uint64(4), s.DeadSince.Height)
+}
+
+func TestReorgTakesBackAndBringsBack(t *testing.T) {
+	v := newView(t)
+	grow(t, v, 'a', header('a', 0), 0, 2)
+	v.Watch(pkg, chainview.Package{Anchor: header('a', 1), AnchorHeight: 1})
+	require.NoError(t, v.ImportBest(&jamq.Block{Hash: header('a', 3), Parent: header('a', 2), Slot: 3, Reported: []jamq.Report{{Package: pkg}}}, header('a', 3)))
+
+	grow(t, v, 'b', header('a', 2), 2, 4)
+	require.True(t, status(t, v, pkg).Reported.IsZero(), "the other branch has not reported it")
+	grow(t, v, 'c', header('a', 0), 0, 6)
+	require.Equal(t, anchor.OtherFork, status(t, v, pkg).Dead, "the third has not even its anchor")
+	require.Equal(t, header('c', 1), status(t, v, pkg).DeadSince.Hash)
+
+	require.NoError(t, v.SetBest(header('a', 3)))
+	require.Equal(t, header('a', 3), status(t, v, pkg).Reported.Hash)
+	require.Equal(t, uint64(3), v.Best().Height)
+}
+
+func TestFinalityPrunesAndNeverMovesBack(t *testing.T) {
+	v := newView(t)
+	grow(t, v, 'a', header('a', 0), 0, 3)
+	grow(t, v, 'b', header('a', 2), 2, 4)
+	v.Watch(pkg, chainview.Package{Anchor: header('b', 3), AnchorHeight: 3})
+	require.NoError(t, v.SetBest(header('a', 3)))
+	grow(t, v, 'a', header('a', 3), 3, 40)
+	require.NoError(t, v.Finalize(header('a', 30)))
+	require.NoError(t, v.Finalize(header('a', 29)), "an ancestor is old news")
+	require.Equal(t, uint64(30), v.Finalized().Height)
+
+	_, held := v.AtHeight(30 - 8)
+	require.True(t, held, "anchors may still refer to it")
+	_, held = v.AtHeight(20)
+	require.False(t, held)
+	require.ErrorIs(t, v.SetBest(header('b', 4)), chainview.ErrUnknownBlock, "the fork that lost is gone")
+	require.Equal(t, anchor.OtherFork, status(t, v, pkg).Dead, "but what hung on it is remembered as dead")
+	require.ErrorIs(t, v.Import(&jamq.Block{Hash: header('d', 31), Parent: header('a', 29), Slot: 31}), chainview.ErrConflict)
+}
+
+func TestRefusals(t *testing.T) {
+	v := newView(t)
+	grow(t, v, 'a', header('a', 0), 0, 3)
+	before := v.Best()
+
+	err := v.Import(&jamq.Block{Hash: header('x', 9), Parent: header('x', 8), Slot: 9})
+	var missing *chainview.MissingError
+	require.ErrorAs(t, err, &missing)
+	require.Equal(t, header('x', 8), missing.Missing)
+	require.ErrorIs(t, err, chainview.ErrMissingParent)
+
+	require.ErrorIs(t, v.Import(&jamq.Block{Hash: header('x', 3), Parent: header('a', 3), Slot: 3}), chainview.ErrConflict)
+	require.ErrorIs(t, v.Import(&jamq.Block{Hash: header('x', 4), Parent: header('a', 3), Slot: 4, Available: []jamq.CoreIndex{2}}), jamq.ErrInvalidBlock)
+	require.ErrorIs(t, v.ImportBest(&jamq.Block{Hash: header('x', 4), Parent: header('a', 3), Slot: 4}, header('y', 1)), chainview.ErrUnknownBlock)
+	require.ErrorIs(t, v.SetBest(header('x', 4)), chainview.ErrUnknownBlock, "the refused call imported nothing")
+	require.ErrorIs(t, v.Finalize(header('x', 4)), chainview.ErrUnknownBlock)
+	_, err = v.Status(pkg)
+	require.ErrorIs(t, err, chainview.ErrNotWatched)
+	require.Equal(t, before, v.Best())
+}

@@ -1,0 +1,325 @@
+package bundlequeue
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+)
+
+func TestStraightRoad(t *testing.T) {
+	s := newScene(t, nil)
+	s.log = nil
+	s.enqueue(1)
+	pkgs := s.run()
+	s.block(report(pkgs[0], 0))
+	s.block(accumulate(pkgs[0], 0))
+	s.step(FinalizedBlock{Hash: s.parent})
+	require.Equal(t, []string{
+		"1v0 queued → building at none",
+		"build 1v1 core=0 anchor=2/2:61020000 min=none needs=0",
+		"1v1 building → sending at none",
+		"send 1v1 core=0 attempt=1",
+		"1v1 sending → submitted at none",
+		"1v1 submitted → guaranteed at 9/9:61090000",
+		"1v1 guaranteed → accumulated at 10/10:610a0000",
+		"1v1 accumulated → finalized at 10/10:610a0000",
+	}, s.log)
+}
+
+// The older the queue, the fresher the anchor; successors name their predecessor's package.
+func TestB3Order(t *testing.T) {
+	s := newScene(t, nil)
+	s.enqueue(1)
+	s.enqueue(2)
+	s.enqueue(3)
+	require.Len(t, s.builds, 1, "2 cannot name a package of 1 that does not exist yet")
+	s.answer()
+	require.Len(t, s.sends, 2)
+	require.Equal(t, uint64(1), s.sends[0].Number)
+	require.Equal(t, uint64(2), s.sends[1].Number)
+	pkgs := s.deliver()
+	info, _ := s.q.Info(2)
+	require.Equal(t, pkgs[:1], info.Versions[0].Context.Prerequisites)
+	require.Equal(t, Queued, s.state(3), "both cores are held")
+
+	// Once 1 is accumulated on the chain of a possible anchor, a new package of its child leaves it out.
+	s.block(report(pkgs[0], 0))
+	s.run()
+	require.Equal(t, Submitted, s.state(3), "1 is guaranteed, so its core is free for 3")
+}
+
+// A child of an accumulated parent is anchored where the parent is accumulated, and names nothing.
+func TestPrerequisiteLeftOutOnlyWhereParentIsAccumulated(t *testing.T) {
+	s := newScene(t, nil)
+	s.enqueue(1)
+	pkgs := s.run()
+	s.block(report(pkgs[0], 0))
+	done := s.block(accumulate(pkgs[0], 0))
+	s.enqueue(2)
+	require.Equal(t, pkgs, s.builds[0].Prerequisites, "the accumulating block has no child yet: it cannot be the anchor")
+	s.step(BuildFailed{Ticket: s.builds[0].Ticket})
+	s.builds = nil
+	s.block(nil)
+	require.Empty(t, s.builds[0].Prerequisites)
+	require.Equal(t, done, s.builds[0].MinAnchor.Hash)
+	require.Equal(t, done, s.builds[0].Anchor.Hash)
+}
+
+// B1: a new version only where all earlier ones are dead, and anchored there or later.
+func TestB1NoDuplicate(t *testing.T) {
+	s := newScene(t, nil)
+	s.enqueue(1)
+	s.run() // 1v1, anchored at height 2, is lost
+	s.blocks(1)
+	s.run()
+	require.Equal(t, Submitted, s.state(1), "at height 9 it may still be reported")
+	dead := s.block(nil) // height 10 = 2 + H
+	require.Equal(t, Queued, s.state(1))
+	require.Empty(t, s.builds, "the block of its death has no child, so nothing can be anchored there yet")
+	s.block(nil)
+	require.Len(t, s.builds, 1)
+	require.Equal(t, dead, s.builds[0].MinAnchor.Hash)
+	require.Equal(t, 2, s.builds[0].Version)
+
+	b := s.builds[0]
+	require.ErrorIs(t, s.try(Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{7}, Context: jamq.RefineContext{Anchor: jamq.HeaderHash{'a', 9}}}),
+		ErrInadmissible, "an anchor before the death of 1v1")
+	info, _ := s.q.Info(1)
+	require.ErrorIs(t, s.try(Built[string]{Ticket: b.Ticket, Package: info.Versions[0].Package, Context: jamq.RefineContext{Anchor: b.Anchor.Hash}}),
+		ErrInadmissible, "the same hash again")
+	require.ErrorIs(t, s.try(Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{7}, Context: jamq.RefineContext{Anchor: b.Anchor.Hash, Prerequisites: []jamq.PackageHash{{1}}}}),
+		ErrInadmissible, "a prerequisite nobody asked for")
+	s.run()
+	require.Equal(t, Submitted, s.state(1))
+}
+
+// B1 and B5: when a reorg takes the evidence of death away, the first version lives again and the second is dead.
+func TestB5FirstWinsAcrossReorg(t *testing.T) {
+	s := newScene(t, nil)
+	s.enqueue(1)
+	v1 := s.run()[0]
+	fork := s.block(nil) // height 9
+	s.block(nil)         // height 10: v1 is dead here
+	s.block(nil)
+	sent := s.run() // v1 once more at height 9, then v2
+	v2 := sent[len(sent)-1]
+	require.NotEqual(t, v1, v2)
+
+	// Another branch from height 9 reports v1 in its last possible block.
+	s.blockOn(fork, 12, 'b', report(v1, 0))
+	s.blockOn(s.parent, 13, 'b', nil)
+	require.Equal(t, Guaranteed, s.state(1))
+	info, _ := s.q.Info(1)
+	require.Equal(t, anchor.Alive, info.Versions[0].Dead)
+	require.Equal(t, anchor.OtherFork, info.Versions[1].Dead, "v2's anchor is not on this branch")
+
+	// And back again.
+	s.step(Imported{Block: jamq.Block{Hash: jamq.HeaderHash{'a', 12}, Parent: jamq.HeaderHash{'a', 11}, Slot: 12}, Best: jamq.HeaderHash{'a', 12}})
+	info, _ = s.q.Info(1)
+	require.Equal(t, anchor.AnchorExpired, info.Versions[0].Dead)
+	require.Equal(t, anchor.Alive, info.Versions[1].Dead)
+	s.run()
+	require.Equal(t, Submitted, s.state(1), "v2 is sent again")
+}
+
+// A package of the old branch that is still being built when the reorg comes is dropped, not sent.
+func TestBuildOvertakenByReorg(t *testing.T) {
+	s := newScene(t, nil)
+	s.enqueue(1)
+	s.run()
+	fork := s.block(nil)
+	s.blocks(2)
+	require.Len(t, s.builds, 1)
+	late := s.builds[0]
+	s.builds = nil
+	s.blockOn(fork, 12, 'b', nil)
+	s.blockOn(s.parent, 13, 'b', nil)
+	err := s.try(Built[string]{Ticket: late.Ticket, Package: jamq.PackageHash{99}, Context: jamq.RefineContext{Anchor: late.Anchor.Hash}})
+	require.NoError(t, err)
+	info, _ := s.q.Info(1)
+	require.Len(t, info.Versions, 1, "its anchor is on the branch that lost")
+}
+
+// B4: cores bound what is under way, whatever happens.
+func TestB4Cores(t *testing.T) {
+	s := newScene(t, func(c *Config) { c.Cores = []jamq.CoreIndex{1} })
+	for n := range uint64(4) {
+		s.enqueue(n + 1)
+	}
+	pkgs := s.run()
+	require.Len(t, pkgs, 1)
+	s.block(report(pkgs[0], 1))
+	more := s.run()
+	require.Len(t, more, 1, "guaranteed: the core serves the next bundle")
+	// A reorg takes the report back: the bundle must wait for the core.
+	s.blockOn(jamq.HeaderHash{'a', 8}, 20, 'b', nil)
+	require.Equal(t, Queued, s.state(1))
+	require.Equal(t, Submitted, s.state(2))
+}
+
+// Death spreads to the children at once; they are rebuilt in order, naming the new parent.
+func TestDeathSpreadsToChildren(t *testing.T) {
+	s := newScene(t, nil)
+	s.enqueue(1)
+	s.enqueue(2)
+	first := s.run()
+	s.blocks(2) // 1v1 dies at height 10, and 2v1 with it
+	s.run()
+	require.Equal(t, Queued, s.state(1))
+	require.Equal(t, Queued, s.state(2))
+	s.blocks(1)
+	second := s.run()
+	require.Len(t, second, 2)
+	info, _ := s.q.Info(2)
+	require.Equal(t, second[:1], info.Versions[1].Context.Prerequisites)
+	require.NotEqual(t, first, second)
+}
+
+// A resend carries the same bytes, to another guarantor, after the interval and not before.
+func TestFastRetry(t *testing.T) {
+	s := newScene(t, nil)
+	s.enqueue(1)
+	s.run()
+	wake, ok := s.q.NextWake(s.now)
+	require.True(t, ok)
+	require.Equal(t, s.now.Add(6*time.Second), wake)
+	s.step(Tick{})
+	require.Empty(t, s.sends)
+	s.now = wake
+	s.step(Tick{})
+	require.Equal(t, 2, s.sends[0].Attempt)
+	again := s.sends[0]
+
+	// A failed send backs off, longer each time.
+	s.sends = nil
+	s.step(Sent{Ticket: again.Ticket})
+	first, _ := s.q.NextWake(s.now)
+	s.now = first
+	s.step(Tick{})
+	s.step(Sent{Ticket: s.sends[0].Ticket})
+	second, _ := s.q.NextWake(s.now)
+	require.Greater(t, second.Sub(s.now), first.Sub(wake))
+	require.ErrorIs(t, s.try(Sent{Ticket: again.Ticket, OK: true}), ErrNotExpected)
+}
+
+// B2: after its tries a bundle fails only when nothing of it can come back, and hands everything back in order.
+func TestB2NoLoss(t *testing.T) {
+	s := newScene(t, func(c *Config) { c.MaxVersionRetries = 1 })
+	s.enqueue(1)
+	s.enqueue(2)
+	for range 40 {
+		s.run()
+		s.block(nil)
+	}
+	require.Equal(t, Queued, s.state(1), "both versions are dead on the best chain, but nothing is final")
+	require.ErrorIs(t, s.try(Enqueue[string]{Number: 2, Bundle: "again"}), ErrWrongNumber)
+
+	s.log = nil
+	s.step(FinalizedBlock{Hash: s.parent})
+	require.Equal(t, []string{
+		"1v0 queued → failed at none",
+		"failed 1: block 1: 2 versions dead, 0 builds failed in a row",
+		"2v0 queued → failed at none",
+		"failed 2: block 1: 2 versions dead, 0 builds failed in a row",
+	}, s.log)
+	require.Equal(t, uint64(1), s.q.Next(), "the numbers are used again")
+
+	s.enqueue(1)
+	s.block(nil)
+	require.NotEmpty(t, s.builds)
+	require.False(t, s.builds[0].MinAnchor.IsZero(), "never before the block where the failed versions are dead")
+}
+
+// A late report wins over the local opinion that a bundle is exhausted.
+func TestLateReportWinsOverExhaustion(t *testing.T) {
+	s := newScene(t, func(c *Config) { c.MaxVersionRetries = 0 })
+	s.enqueue(1)
+	v1 := s.run()[0]
+	fork := s.block(nil)
+	s.blocks(3)
+	require.Equal(t, Queued, s.state(1))
+	s.blockOn(fork, 14, 'b', report(v1, 0))
+	s.blockOn(s.parent, 15, 'b', accumulate(v1, 0))
+	require.Equal(t, Accumulated, s.state(1))
+}
+
+// A builder that always fails ends in Failed without a loop.
+func TestBuildFailures(t *testing.T) {
+	s := newScene(t, func(c *Config) { c.MaxVersionRetries = 2 })
+	s.enqueue(1)
+	failures := 0
+	for len(s.builds) > 0 {
+		b := s.builds[0]
+		s.builds = nil
+		s.step(BuildFailed{Ticket: b.Ticket})
+		failures++
+		if wake, ok := s.q.NextWake(s.now); ok {
+			s.now = wake
+			s.step(Tick{})
+		}
+	}
+	require.Equal(t, 3, failures)
+	require.Equal(t, uint64(1), s.q.Next(), "failed: nothing of it ever left")
+}
+
+// B6: memory is bounded.
+func TestB6Bounded(t *testing.T) {
+	s := newScene(t, func(c *Config) { c.RetentionWindow, c.MaxQueueDepth = 3, 2 })
+	for n := uint64(1); n <= 30; n++ {
+		s.enqueue(n)
+		pkgs := s.run()
+		s.block(report(pkgs[0], 0))
+		s.block(accumulate(pkgs[0], 0))
+		s.step(FinalizedBlock{Hash: s.parent})
+	}
+	stats := s.q.Stats()
+	require.Equal(t, 3, stats.Count[Finalized])
+	require.Equal(t, uint64(28), stats.Base)
+	require.Equal(t, uint64(30), stats.Totals.Transitions[Finalized])
+	_, held := s.q.Info(1)
+	require.False(t, held)
+
+	for n := uint64(31); n <= 34; n++ { // two cores and two that wait
+		s.enqueue(n)
+		s.answer()
+	}
+	require.ErrorIs(t, s.try(Enqueue[string]{Number: 35}), ErrQueueFull)
+	require.False(t, s.q.CanEnqueue())
+}
+
+func TestRefusedEventsChangeNothing(t *testing.T) {
+	s := newScene(t, nil)
+	s.enqueue(1)
+	s.run()
+	before := s.q.Stats()
+	for _, ev := range []Event{
+		Enqueue[string]{Number: 1}, Enqueue[string]{Number: 3}, Enqueue[int]{Number: 2}, nil,
+		Built[string]{Ticket: 99}, BuildFailed{}, Sent{}, Sent{Ticket: 99},
+		FinalizedBlock{Hash: jamq.HeaderHash{1}},
+		Imported{Block: jamq.Block{Hash: jamq.HeaderHash{1}, Parent: jamq.HeaderHash{2}, Slot: 3}},
+	} {
+		require.Error(t, s.try(ev), "%T %+v", ev, ev)
+	}
+	require.Equal(t, before, s.q.Stats())
+}
+
+func TestConfigValidate(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"Spec":                func(c *Config) { c.Spec.Cores = 0 },
+		"Cores":               func(c *Config) { c.Cores = nil },
+		"distinct cores":      func(c *Config) { c.Cores = []jamq.CoreIndex{1, 1} },
+		"cores below":         func(c *Config) { c.Cores = []jamq.CoreIndex{2} },
+		"MaxQueueDepth":       func(c *Config) { c.MaxQueueDepth = 0 },
+		"MaxSubmitRetries":    func(c *Config) { c.MaxSubmitRetries = -1 },
+		"SubmitRetryInterval": func(c *Config) { c.SubmitRetryInterval = 0 },
+		"BackoffMax":          func(c *Config) { c.BackoffMax = 0 },
+	} {
+		cfg := DefaultConfig(jamq.Tiny())
+		change(&cfg)
+		require.ErrorIs(t, cfg.Validate(), ErrInvalidConfig, name)
+	}
+}

@@ -1,0 +1,139 @@
+package rpcapi
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/jamq/jamq/examples/refnode/node"
+)
+
+// object is a JSON object that begins with go-ethereum's own encoding of a type and takes further fields.
+type object map[string]any
+
+// encode returns v's JSON object, so that the shapes of all transaction and header types are go-ethereum's.
+func encode(v json.Marshaler) (object, error) {
+	raw, err := v.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("rpcapi: encode %T: %w", v, err)
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return nil, fmt.Errorf("rpcapi: encode %T: %w", v, err)
+	}
+	o := make(object, len(fields)+8)
+	for name, value := range fields {
+		o[name] = value
+	}
+	return o, nil
+}
+
+// setProgress adds the fields that say where a block stands on JAM.
+func (o object) setProgress(p node.Progress) {
+	o["queueStatus"] = p.Status
+	o["workPackageHash"], o["jamHeaderHash"], o["jamSlot"] = nil, nil, nil
+	if !p.Package.IsZero() {
+		o["workPackageHash"] = p.Package
+	}
+	if !p.At.IsZero() {
+		o["jamHeaderHash"] = p.At.Hash
+		o["jamSlot"] = hexutil.Uint64(p.At.Slot)
+	}
+}
+
+// block returns the JSON of a block, with its transactions in full or by hash.
+func (a *api) block(b *node.Block, full bool) (object, error) {
+	o, err := encode(b.Header())
+	if err != nil {
+		return nil, err
+	}
+	o["size"] = hexutil.Uint64(b.Size())
+	o["uncles"] = []common.Hash{}
+	o["withdrawals"] = []*types.Withdrawal{}
+	txs := make([]any, len(b.Transactions()))
+	for i, tx := range b.Transactions() {
+		if !full {
+			txs[i] = tx.Hash()
+			continue
+		}
+		if txs[i], err = a.minedTransaction(b, i); err != nil {
+			return nil, err
+		}
+	}
+	o["transactions"] = txs
+	o.setProgress(a.node.Progress(b.NumberU64()))
+	return o, nil
+}
+
+// minedTransaction returns the JSON of a transaction in a block.
+func (a *api) minedTransaction(b *node.Block, index int) (object, error) {
+	tx := b.Transactions()[index]
+	o, err := a.transaction(tx)
+	if err != nil {
+		return nil, err
+	}
+	o["blockHash"] = b.Hash()
+	o["blockNumber"] = (*hexutil.Big)(b.Number())
+	o["transactionIndex"] = hexutil.Uint64(index)
+	if tx.Type() != types.LegacyTxType && tx.Type() != types.AccessListTxType {
+		// Wallets read gasPrice as what was really paid.
+		o["gasPrice"] = (*hexutil.Big)(b.Receipts[index].EffectiveGasPrice)
+	}
+	o.setProgress(a.node.Progress(b.NumberU64()))
+	return o, nil
+}
+
+// pooledTransaction returns the JSON of a transaction that is in no block that counts as latest.
+func (a *api) pooledTransaction(tx *types.Transaction, p node.Progress) (object, error) {
+	o, err := a.transaction(tx)
+	if err != nil {
+		return nil, err
+	}
+	o["blockHash"], o["blockNumber"], o["transactionIndex"] = nil, nil, nil
+	if tx.Type() != types.LegacyTxType && tx.Type() != types.AccessListTxType {
+		o["gasPrice"] = (*hexutil.Big)(tx.GasFeeCap())
+	}
+	o.setProgress(p)
+	return o, nil
+}
+
+// transaction returns the fields that a transaction has wherever it is.
+func (a *api) transaction(tx *types.Transaction) (object, error) {
+	o, err := encode(tx)
+	if err != nil {
+		return nil, err
+	}
+	from, err := types.Sender(a.signer, tx)
+	if err != nil {
+		return nil, fmt.Errorf("rpcapi: sender of %s: %w", tx.Hash(), err)
+	}
+	o["from"] = from
+	return o, nil
+}
+
+// receipt returns the JSON of a transaction's receipt.
+func (a *api) receipt(b *node.Block, index int) (object, error) {
+	r := b.Receipts[index]
+	o, err := encode(r)
+	if err != nil {
+		return nil, err
+	}
+	tx := b.Transactions()[index]
+	from, err := types.Sender(a.signer, tx)
+	if err != nil {
+		return nil, fmt.Errorf("rpcapi: sender of %s: %w", tx.Hash(), err)
+	}
+	o["from"], o["to"] = from, tx.To()
+	delete(o, "root")
+	if r.ContractAddress == (common.Address{}) {
+		o["contractAddress"] = nil
+	}
+	if r.Logs == nil {
+		o["logs"] = []*types.Log{}
+	}
+	o.setProgress(a.node.Progress(b.NumberU64()))
+	return o, nil
+}

@@ -1,0 +1,122 @@
+package jamq_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/jamq/jamq"
+
+// mayImport holds, for each package of the house, the packages of the house that it may depend on, directly or not.
+// ARCHITECTURE.md draws it. A package that is not listed fails the test.
+var mayImport = map[string][]string{
+	"":                 {},
+	"anchor":           {""},
+	"anchor/chainview": {"", "anchor"},
+	"canonical":        {""},
+	"canonical/proof":  {"", "canonical"},
+	"bundlequeue":      {"", "anchor", "anchor/chainview"},
+	"statedb":          {},
+	"txpool":           {},
+	"submit":           {"", "anchor", "anchor/chainview", "bundlequeue"},
+	"submit/codec":     {""},
+	"submit/journal":   {},
+	"submit/jip2":      {""},
+	"eoa":              {},
+	"eoa/redisstore":   {"eoa"},
+	"eoa/pebblestore":  {"eoa"},
+	"eoa/jobs":         {"eoa"},
+	"jamtest":          {""},
+
+	// Nested modules.
+	"statedb/evm":    {"statedb"},
+	"submit/jamnps":  {""},
+	"internal/bench": {"*"},
+}
+
+func TestImportRules(t *testing.T) {
+	seen := map[string]bool{}
+	for _, dir := range moduleDirs(t) {
+		for pkg, deps := range houseDependencies(t, dir) {
+			if strings.HasPrefix(pkg, "examples") {
+				continue // may import anything
+			}
+			allowed, known := mayImport[pkg]
+			require.True(t, known, "package %q is not in the table of import rules", pkg)
+			seen[pkg] = true
+			for _, dep := range deps {
+				require.False(t, strings.HasPrefix(dep, "examples"), "%q imports %q: nobody imports an example", pkg, dep)
+				if !slices.Contains(allowed, "*") && !strings.HasPrefix(dep, "internal/") {
+					require.Contains(t, allowed, dep, "%q depends on %q", pkg, dep)
+				}
+			}
+		}
+	}
+	for _, pkg := range []string{"", "anchor", "bundlequeue", "canonical", "eoa", "jamtest", "statedb", "statedb/evm", "submit", "txpool"} {
+		require.True(t, seen[pkg], "package %q was not checked", pkg)
+	}
+}
+
+// The root package is vocabulary: of go-ethereum it takes only common.
+func TestRootImportsOnlyCommon(t *testing.T) {
+	for _, dep := range goList(t, ".", "-deps", "-f", "{{.ImportPath}}", ".") {
+		if strings.HasPrefix(dep, "github.com/ethereum/go-ethereum/") {
+			require.Contains(t, []string{"github.com/ethereum/go-ethereum/common", "github.com/ethereum/go-ethereum/common/hexutil"}, dep)
+		}
+	}
+}
+
+// moduleDirs returns the directory of each module of the workspace.
+func moduleDirs(t *testing.T) []string {
+	t.Helper()
+	var dirs []string
+	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.Name() == "go.mod" && path != filepath.Join("tools", "go.mod") {
+			dirs = append(dirs, filepath.Dir(path))
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, dirs)
+	return dirs
+}
+
+// houseDependencies returns, for each package of the module in dir, the packages of the house that it depends on.
+func houseDependencies(t *testing.T, dir string) map[string][]string {
+	t.Helper()
+	house := map[string][]string{}
+	for _, line := range goList(t, dir, "-f", "{{.ImportPath}} {{join .Deps \" \"}}", "./...") {
+		fields := strings.Fields(line)
+		var deps []string
+		for _, dep := range fields[1:] {
+			if dep == module || strings.HasPrefix(dep, module+"/") {
+				deps = append(deps, inHouse(dep))
+			}
+		}
+		house[inHouse(fields[0])] = deps
+	}
+	return house
+}
+
+func inHouse(path string) string { return strings.TrimPrefix(strings.TrimPrefix(path, module), "/") }
+
+func goList(t *testing.T, dir string, args ...string) []string {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list"}, args...)...)
+	cmd.Dir = dir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, "go list in %s: %s", dir, stderr.String())
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
+}
