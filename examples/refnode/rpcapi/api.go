@@ -1,0 +1,79 @@
+// Package rpcapi answers Ethereum's JSON-RPC for the reference node, with go-ethereum's server, shapes and error codes.
+//
+// Each namespace is a handful of small receivers; go-ethereum's server finds their exported methods by reflection, so
+// eth_getBalance is State.GetBalance. Block tags and numbers mean the same block in every call: all go through
+// Node.Resolve.
+package rpcapi
+
+import (
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/examples/refnode/node"
+)
+
+// Version is what web3_clientVersion answers.
+const Version = "jamq-refnode/v0.1.0"
+
+// api is what all receivers share.
+type api struct {
+	node   *node.Node
+	signer types.Signer
+}
+
+// Register adds all methods to a server.
+func Register(server *rpc.Server, n *node.Node) error {
+	a := &api{node: n, signer: types.LatestSigner(n.ChainConfig())}
+	for _, s := range []struct {
+		namespace string
+		receiver  any
+	}{
+		{"eth", &Chain{a}},
+		{"eth", &State{a}},
+		{"eth", &Transactions{a}},
+		{"eth", &Logs{a}},
+		{"eth", newFees(a)},
+		{"net", &Net{a}},
+		{"web3", &Web3{}},
+		{"txpool", &TxPool{a}},
+		{"jam", &JAM{a}},
+	} {
+		if err := server.RegisterName(s.namespace, s.receiver); err != nil {
+			return fmt.Errorf("rpcapi: register %s: %w", s.namespace, err)
+		}
+	}
+	return nil
+}
+
+// resolve returns the block that a tag, number or hash names, or geth's error for one that does not exist.
+func (a *api) resolve(at rpc.BlockNumberOrHash) (*node.Block, error) {
+	if hash, ok := at.Hash(); ok {
+		b := a.node.BlockByHash(hash)
+		if b == nil {
+			return nil, errHeaderForHashNotFound
+		}
+		if at.RequireCanonical && a.node.Resolve(rpc.BlockNumber(b.NumberU64())) != b {
+			return nil, fmt.Errorf("hash is not currently canonical")
+		}
+		return b, nil
+	}
+	number, ok := at.Number()
+	if !ok {
+		return nil, invalidParams("invalid arguments; neither block nor hash specified")
+	}
+	b := a.node.Resolve(number)
+	if b == nil {
+		return nil, errHeaderNotFound
+	}
+	return b, nil
+}
+
+// latestIfNil is the block that a call means when it names none.
+func latestIfNil(at *rpc.BlockNumberOrHash) rpc.BlockNumberOrHash {
+	if at != nil {
+		return *at
+	}
+	return rpc.BlockNumberOrHashWithNumber(rpc.LatestBlockNumber)
+}

@@ -1,0 +1,124 @@
+package rpcapi
+
+import (
+	"context"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/common/math"
+	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/state"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/eth/gasprice"
+	"github.com/ethereum/go-ethereum/event"
+	"github.com/ethereum/go-ethereum/params"
+	"github.com/ethereum/go-ethereum/rpc"
+)
+
+// Fees answers what concerns fees, by go-ethereum's own oracle.
+type Fees struct {
+	*api
+	oracle *gasprice.Oracle
+}
+
+func newFees(a *api) *Fees {
+	return &Fees{api: a, oracle: gasprice.NewOracle(feeBackend{a}, gasprice.Config{
+		Blocks:           20,
+		Percentile:       60,
+		MaxHeaderHistory: 1024,
+		MaxBlockHistory:  1024,
+		MaxPrice:         gasprice.DefaultMaxPrice,
+		IgnorePrice:      gasprice.DefaultIgnorePrice,
+	}, big.NewInt(params.GWei))}
+}
+
+// MaxPriorityFeePerGas is eth_maxPriorityFeePerGas, in wei.
+func (f *Fees) MaxPriorityFeePerGas(ctx context.Context) (*hexutil.Big, error) {
+	tip, err := f.oracle.SuggestTipCap(ctx)
+	return (*hexutil.Big)(tip), err
+}
+
+// GasPrice is eth_gasPrice, in wei: the suggested tip and the latest base fee.
+func (f *Fees) GasPrice(ctx context.Context) (*hexutil.Big, error) {
+	tip, err := f.oracle.SuggestTipCap(ctx)
+	if err != nil {
+		return nil, err
+	}
+	head := f.node.Resolve(rpc.PendingBlockNumber)
+	return (*hexutil.Big)(tip.Add(tip, head.BaseFee())), nil
+}
+
+// feeHistory is the answer of eth_feeHistory.
+type feeHistory struct {
+	OldestBlock      *hexutil.Big     `json:"oldestBlock"`
+	Reward           [][]*hexutil.Big `json:"reward,omitempty"`
+	BaseFee          []*hexutil.Big   `json:"baseFeePerGas,omitempty"`
+	GasUsedRatio     []float64        `json:"gasUsedRatio"`
+	BlobBaseFee      []*hexutil.Big   `json:"baseFeePerBlobGas,omitempty"`
+	BlobGasUsedRatio []float64        `json:"blobGasUsedRatio,omitempty"`
+}
+
+// FeeHistory is eth_feeHistory.
+func (f *Fees) FeeHistory(ctx context.Context, blocks math.HexOrDecimal64, last rpc.BlockNumber, percentiles []float64) (*feeHistory, error) {
+	oldest, rewards, baseFees, used, blobFees, blobUsed, err := f.oracle.FeeHistory(ctx, uint64(blocks), last, percentiles)
+	if err != nil {
+		return nil, err
+	}
+	h := &feeHistory{
+		OldestBlock: (*hexutil.Big)(oldest), BaseFee: hexBigs(baseFees), GasUsedRatio: used,
+		BlobBaseFee: hexBigs(blobFees), BlobGasUsedRatio: blobUsed,
+	}
+	for _, row := range rewards {
+		h.Reward = append(h.Reward, hexBigs(row))
+	}
+	return h, nil
+}
+
+func hexBigs(values []*big.Int) []*hexutil.Big {
+	out := make([]*hexutil.Big, len(values))
+	for i, v := range values {
+		out[i] = (*hexutil.Big)(v)
+	}
+	return out
+}
+
+// feeBackend shows the node's blocks to go-ethereum's oracle.
+type feeBackend struct{ *api }
+
+func (b feeBackend) HeaderByNumber(_ context.Context, number rpc.BlockNumber) (*types.Header, error) {
+	block := b.node.Resolve(number)
+	if block == nil {
+		return nil, nil
+	}
+	return block.Header(), nil
+}
+
+func (b feeBackend) BlockByNumber(_ context.Context, number rpc.BlockNumber) (*types.Block, error) {
+	block := b.node.Resolve(number)
+	if block == nil {
+		return nil, nil
+	}
+	return block.Block, nil
+}
+
+func (b feeBackend) GetReceipts(_ context.Context, hash common.Hash) (types.Receipts, error) {
+	block := b.node.BlockByHash(hash)
+	if block == nil {
+		return nil, errHeaderForHashNotFound
+	}
+	return block.Receipts, nil
+}
+
+func (b feeBackend) Pending() (*types.Block, types.Receipts, *state.StateDB) {
+	block := b.node.Resolve(rpc.PendingBlockNumber)
+	return block.Block, block.Receipts, nil
+}
+
+func (b feeBackend) ChainConfig() *params.ChainConfig { return b.node.ChainConfig() }
+
+// SubscribeChainHeadEvent returns nil: the oracle then keeps its cache, which is keyed by block number. That is right here
+// because it only asks for blocks up to latest, which no re-execution replaces once they are final.
+func (b feeBackend) SubscribeChainHeadEvent(chan<- core.ChainHeadEvent) event.Subscription {
+	return nil
+}

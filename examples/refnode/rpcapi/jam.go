@@ -1,0 +1,159 @@
+package rpcapi
+
+import (
+	"context"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/bundlequeue"
+)
+
+// JAM answers the jam namespace: where rollup blocks stand on JAM.
+type JAM struct{ *api }
+
+// QueueStatus is the answer of jam_queueStatus. Numbers are rollup block numbers unless said otherwise.
+type QueueStatus struct {
+	// Pending, Latest and Finalized are the heads that the tags name.
+	Pending   hexutil.Uint64 `json:"pending"`
+	Latest    hexutil.Uint64 `json:"latest"`
+	Finalized hexutil.Uint64 `json:"finalized"`
+	// CanonicalRoot is the state root of the highest contiguous finalized block.
+	CanonicalRoot common.Hash `json:"canonicalRoot"`
+	// Bundles counts the bundles that the queue holds, by state.
+	Bundles map[string]int `json:"bundles"`
+	// Transitions counts how often a bundle entered each state since the node started.
+	Transitions map[string]uint64 `json:"transitions"`
+	// Packages, Sends and Died count packages built, sends, and packages that died, since the node started.
+	Packages uint64 `json:"packages"`
+	Sends    uint64 `json:"sends"`
+	Died     uint64 `json:"died"`
+	// JAMSlot is the slot of the best JAM block, JAMBest and JAMFinalized are heads of the JAM chain.
+	JAMSlot      hexutil.Uint64  `json:"jamSlot"`
+	JAMBest      jamq.HeaderHash `json:"jamBest"`
+	JAMFinalized jamq.HeaderHash `json:"jamFinalized"`
+	// Accumulations is what the finalized JAM chain itself accumulated for the rollup, block numbers in that order. It is read
+	// from the chain, not from the queue: a number that appears twice was executed twice.
+	Accumulations []hexutil.Uint64 `json:"accumulations"`
+}
+
+// QueueStatus is jam_queueStatus.
+func (a *JAM) QueueStatus(ctx context.Context) (*QueueStatus, error) {
+	stats, err := a.node.QueueStats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	best, finalized := a.node.JAMHeads()
+	s := &QueueStatus{
+		Pending:       hexutil.Uint64(a.node.Resolve(rpc.PendingBlockNumber).NumberU64()),
+		Latest:        hexutil.Uint64(a.node.Resolve(rpc.LatestBlockNumber).NumberU64()),
+		Finalized:     hexutil.Uint64(a.node.Resolve(rpc.FinalizedBlockNumber).NumberU64()),
+		CanonicalRoot: a.node.CanonicalRoot(),
+		Bundles:       make(map[string]int),
+		Transitions:   make(map[string]uint64),
+		Packages:      stats.Totals.Built,
+		Sends:         stats.Totals.Sends,
+		Died:          stats.Totals.Died,
+		JAMSlot:       hexutil.Uint64(a.node.JAMSlot()),
+		JAMBest:       best,
+		JAMFinalized:  finalized,
+		Accumulations: []hexutil.Uint64{},
+	}
+	for state := range stats.Count {
+		name := bundlequeue.State(state).String()
+		s.Bundles[name] = stats.Count[state]
+		s.Transitions[name] = stats.Totals.Transitions[state]
+	}
+	for _, number := range a.node.Accumulations() {
+		s.Accumulations = append(s.Accumulations, hexutil.Uint64(number))
+	}
+	return s, nil
+}
+
+// Bundle is the answer of jam_getBundle.
+type Bundle struct {
+	Number       hexutil.Uint64            `json:"number"`
+	Hash         common.Hash               `json:"hash"`
+	Transactions []common.Hash             `json:"transactions"`
+	Status       string                    `json:"queueStatus"`
+	Core         hexutil.Uint64            `json:"core"`
+	Slots        map[string]hexutil.Uint64 `json:"slots"`
+	// Versions are the packages made for the block, oldest first; empty once the queue has forgotten them.
+	Versions []BundleVersion `json:"versions"`
+	// Version is the number of the one that counts.
+	Version int `json:"version"`
+	// WorkPackageHash and JAMHeaderHash are those of the version that counts and of the JAM block that proves Status.
+	WorkPackageHash *jamq.PackageHash `json:"workPackageHash"`
+	JAMHeaderHash   *jamq.HeaderHash  `json:"jamHeaderHash"`
+}
+
+// BundleVersion is one package of a bundle.
+type BundleVersion struct {
+	Version         int                `json:"version"`
+	WorkPackageHash jamq.PackageHash   `json:"workPackageHash"`
+	Anchor          jamq.HeaderHash    `json:"anchor"`
+	Prerequisites   []jamq.PackageHash `json:"prerequisites"`
+	Attempts        int                `json:"attempts"`
+	Reported        *JAMPoint          `json:"reported"`
+	Available       *JAMPoint          `json:"available"`
+	Accumulated     *JAMPoint          `json:"accumulated"`
+	Dead            string             `json:"dead,omitempty"`
+}
+
+// JAMPoint is a JAM block.
+type JAMPoint struct {
+	HeaderHash jamq.HeaderHash `json:"headerHash"`
+	Slot       hexutil.Uint64  `json:"slot"`
+}
+
+func jamPoint(p anchor.Point) *JAMPoint {
+	if p.IsZero() {
+		return nil
+	}
+	return &JAMPoint{p.Hash, hexutil.Uint64(p.Slot)}
+}
+
+// GetBundle is jam_getBundle: how the rollup block with the given number, or tag, stands on JAM; null for one that does not exist.
+func (a *JAM) GetBundle(ctx context.Context, number rpc.BlockNumber) (*Bundle, error) {
+	b := a.node.Resolve(number)
+	if b == nil {
+		return nil, nil
+	}
+	p := a.node.Progress(b.NumberU64())
+	bundle := &Bundle{
+		Number: hexutil.Uint64(b.NumberU64()), Hash: b.Hash(), Transactions: []common.Hash{},
+		Status: p.Status, Core: hexutil.Uint64(p.Core), Slots: make(map[string]hexutil.Uint64, len(p.Slots)),
+		Versions: []BundleVersion{}, Version: p.Version,
+	}
+	for _, tx := range b.Transactions() {
+		bundle.Transactions = append(bundle.Transactions, tx.Hash())
+	}
+	for state, slot := range p.Slots {
+		bundle.Slots[state] = hexutil.Uint64(slot)
+	}
+	if !p.Package.IsZero() {
+		bundle.WorkPackageHash = &p.Package
+	}
+	if !p.At.IsZero() {
+		bundle.JAMHeaderHash = &p.At.Hash
+	}
+	info, found, err := a.node.BundleInfo(ctx, b.NumberU64())
+	if err != nil || !found {
+		return bundle, err
+	}
+	for _, v := range info.Versions {
+		bv := BundleVersion{
+			Version: v.Version, WorkPackageHash: v.Package, Anchor: v.Context.Anchor,
+			Prerequisites: append([]jamq.PackageHash{}, v.Context.Prerequisites...), Attempts: v.Attempts,
+			Reported: jamPoint(v.Reported), Available: jamPoint(v.Available), Accumulated: jamPoint(v.Accumulated),
+		}
+		if v.Dead != anchor.Alive {
+			bv.Dead = v.Dead.String()
+		}
+		bundle.Versions = append(bundle.Versions, bv)
+	}
+	return bundle, nil
+}

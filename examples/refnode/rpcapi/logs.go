@@ -1,0 +1,132 @@
+package rpcapi
+
+import (
+	"context"
+	"math/big"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/eth/filters"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/examples/refnode/node"
+)
+
+// Logs answers eth_getLogs.
+type Logs struct{ *api }
+
+const (
+	// maxTopics is how many topics a log can have.
+	maxTopics = 4
+	// maxLogs bounds one answer.
+	maxLogs = 10_000
+	// maxLogBlocks bounds the blocks that one call looks at.
+	maxLogBlocks = 100_000
+)
+
+// GetLogs is eth_getLogs. Both ends of the range are latest unless given; a range that ends beyond the newest block ends there.
+func (a *Logs) GetLogs(ctx context.Context, criteria filters.FilterCriteria) ([]*types.Log, error) {
+	if len(criteria.Topics) > maxTopics {
+		return nil, invalidParams("exceed max topics")
+	}
+	if criteria.BlockHash != nil {
+		b := a.node.BlockByHash(*criteria.BlockHash)
+		if b == nil {
+			return nil, errUnknownBlock
+		}
+		return matching([]*types.Log{}, b, &criteria), nil
+	}
+	from, to, err := a.logRange(&criteria)
+	if err != nil {
+		return nil, err
+	}
+	logs := []*types.Log{}
+	for number := from; number <= to; number++ {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		b := a.node.Resolve(rpc.BlockNumber(number))
+		if b == nil {
+			break
+		}
+		if logs = matching(logs, b, &criteria); len(logs) > maxLogs {
+			return nil, invalidParams("query returned more than %d results", maxLogs)
+		}
+	}
+	return logs, nil
+}
+
+// logRange returns the first and the last block number of a query.
+func (a *Logs) logRange(criteria *filters.FilterCriteria) (from, to int64, err error) {
+	number := func(n *big.Int) (int64, bool) {
+		if n == nil {
+			n = big.NewInt(rpc.LatestBlockNumber.Int64())
+		}
+		if n.Sign() >= 0 {
+			return n.Int64(), true
+		}
+		b := a.node.Resolve(rpc.BlockNumber(n.Int64()))
+		if b == nil {
+			return 0, false
+		}
+		return b.Number().Int64(), true
+	}
+	from, okFrom := number(criteria.FromBlock)
+	to, okTo := number(criteria.ToBlock)
+	if !okFrom || !okTo {
+		return 0, 0, errHeaderNotFound
+	}
+	if from > to {
+		return 0, 0, invalidParams("invalid block range params")
+	}
+	to = min(to, a.node.Resolve(rpc.PendingBlockNumber).Number().Int64())
+	if to-from >= maxLogBlocks {
+		return 0, 0, invalidParams("block range of %d blocks is too large, want at most %d", to-from+1, maxLogBlocks)
+	}
+	return from, to, nil
+}
+
+// matching appends the logs of a block that fit.
+func matching(logs []*types.Log, b *node.Block, criteria *filters.FilterCriteria) []*types.Log {
+	if !mayMatch(b.Bloom(), criteria) {
+		return logs
+	}
+	for _, r := range b.Receipts {
+		for _, l := range r.Logs {
+			if fits(l, criteria.Addresses, criteria.Topics) {
+				logs = append(logs, l)
+			}
+		}
+	}
+	return logs
+}
+
+// mayMatch is false if the bloom filter excludes every log that fits.
+func mayMatch(bloom types.Bloom, criteria *filters.FilterCriteria) bool {
+	if len(criteria.Addresses) > 0 && !slices.ContainsFunc(criteria.Addresses, func(x common.Address) bool { return types.BloomLookup(bloom, x) }) {
+		return false
+	}
+	for _, any := range criteria.Topics {
+		if len(any) > 0 && !slices.ContainsFunc(any, func(x common.Hash) bool { return types.BloomLookup(bloom, x) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// fits applies the rule of eth_getLogs: any of the addresses, and at each position any of the topics; an empty list allows all.
+func fits(l *types.Log, addresses []common.Address, topics [][]common.Hash) bool {
+	if len(addresses) > 0 && !slices.Contains(addresses, l.Address) {
+		return false
+	}
+	if len(topics) > len(l.Topics) {
+		return false
+	}
+	for i, any := range topics {
+		if len(any) > 0 && !slices.Contains(any, l.Topics[i]) {
+			return false
+		}
+	}
+	return true
+}

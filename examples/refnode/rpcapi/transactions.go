@@ -1,0 +1,103 @@
+package rpcapi
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rpc"
+)
+
+// Transactions answers what concerns transactions.
+type Transactions struct{ *api }
+
+// SendRawTransaction is eth_sendRawTransaction: the binary encoding of a signed transaction of type 0, 1, 2 or 4.
+func (a *Transactions) SendRawTransaction(_ context.Context, raw hexutil.Bytes) (common.Hash, error) {
+	tx := new(types.Transaction)
+	if err := tx.UnmarshalBinary(raw); err != nil {
+		return common.Hash{}, err
+	}
+	if err := a.node.Submit(tx); err != nil {
+		return common.Hash{}, err
+	}
+	return tx.Hash(), nil
+}
+
+// GetTransactionByHash is eth_getTransactionByHash; null for one that is unknown. A transaction counts as mined once its
+// block is latest; before that it is pending, and queueStatus tells more.
+func (a *Transactions) GetTransactionByHash(_ context.Context, hash common.Hash) (object, error) {
+	if b, index, ok := a.node.Transaction(hash); ok {
+		if a.mined(b.NumberU64()) {
+			return a.minedTransaction(b, index)
+		}
+		return a.pooledTransaction(b.Transactions()[index], a.node.Progress(b.NumberU64()))
+	}
+	if tx, ok := a.node.Pooled(hash); ok {
+		return a.pooledTransaction(tx, a.node.PooledProgress())
+	}
+	return nil, nil
+}
+
+// GetTransactionReceipt is eth_getTransactionReceipt; null until the transaction's block is latest.
+func (a *Transactions) GetTransactionReceipt(_ context.Context, hash common.Hash) (object, error) {
+	b, index, ok := a.node.Transaction(hash)
+	if !ok || !a.mined(b.NumberU64()) {
+		return nil, nil
+	}
+	return a.receipt(b, index)
+}
+
+// mined reports whether a block is latest or older.
+func (a *api) mined(number uint64) bool {
+	return number <= a.node.Resolve(rpc.LatestBlockNumber).NumberU64()
+}
+
+// GetTransactionByBlockNumberAndIndex is eth_getTransactionByBlockNumberAndIndex; null for one that does not exist.
+func (a *Transactions) GetTransactionByBlockNumberAndIndex(_ context.Context, number rpc.BlockNumber, index hexutil.Uint) (object, error) {
+	b := a.node.Resolve(number)
+	if b == nil || uint64(index) >= uint64(len(b.Transactions())) {
+		return nil, nil
+	}
+	return a.minedTransaction(b, int(index))
+}
+
+// GetTransactionByBlockHashAndIndex is eth_getTransactionByBlockHashAndIndex; null for one that does not exist.
+func (a *Transactions) GetTransactionByBlockHashAndIndex(_ context.Context, hash common.Hash, index hexutil.Uint) (object, error) {
+	b := a.node.BlockByHash(hash)
+	if b == nil || uint64(index) >= uint64(len(b.Transactions())) {
+		return nil, nil
+	}
+	return a.minedTransaction(b, int(index))
+}
+
+// TxPool answers the txpool namespace. Its "pending" are the transactions in nonce order, its "queued" those behind a gap.
+type TxPool struct{ *api }
+
+// Status is txpool_status.
+func (a *TxPool) Status() map[string]hexutil.Uint {
+	pending, queued := a.node.PoolCounts()
+	return map[string]hexutil.Uint{"pending": hexutil.Uint(pending), "queued": hexutil.Uint(queued)}
+}
+
+// Content is txpool_content: by sender's address and decimal nonce.
+func (a *TxPool) Content() (map[string]map[string]map[string]object, error) {
+	pending, queued := a.node.PoolContent()
+	content := make(map[string]map[string]map[string]object, 2)
+	for name, senders := range map[string]map[common.Address][]*types.Transaction{"pending": pending, "queued": queued} {
+		content[name] = make(map[string]map[string]object, len(senders))
+		for sender, txs := range senders {
+			byNonce := make(map[string]object, len(txs))
+			for _, tx := range txs {
+				o, err := a.pooledTransaction(tx, a.node.PooledProgress())
+				if err != nil {
+					return nil, fmt.Errorf("rpcapi: txpool content: %w", err)
+				}
+				byNonce[quoteNonce(tx.Nonce())] = o
+			}
+			content[name][sender.Hex()] = byNonce
+		}
+	}
+	return content, nil
+}

@@ -1,0 +1,177 @@
+package submit_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/submit"
+)
+
+// host builds and sends in memory and keeps what was sent.
+type host struct {
+	mu        sync.Mutex
+	sent      []bundlequeue.Send[string]
+	when      []time.Time
+	failBuild int // this many builds fail first
+	failSend  int // this many sends fail first
+	block     chan struct{}
+}
+
+func (h *host) Build(ctx context.Context, r bundlequeue.Build[string]) (submit.Package[string], error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.failBuild > 0 {
+		h.failBuild--
+		return submit.Package[string]{}, errors.New("no builder today")
+	}
+	return submit.Package[string]{
+		Hash:    jamq.PackageHash{byte(r.Number), byte(r.Version)},
+		Context: jamq.RefineContext{Anchor: r.Anchor.Hash, LookupAnchorSlot: r.Anchor.Slot, Prerequisites: r.Prerequisites},
+		Bundle:  r.Bundle + " built",
+	}, nil
+}
+
+func (h *host) Submit(ctx context.Context, r bundlequeue.Send[string]) error {
+	if h.block != nil {
+		select {
+		case <-h.block:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.failSend > 0 {
+		h.failSend--
+		return errors.New("guarantor is out")
+	}
+	h.sent = append(h.sent, r)
+	h.when = append(h.when, time.Now())
+	return nil
+}
+
+func (h *host) sends() []bundlequeue.Send[string] {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]bundlequeue.Send[string](nil), h.sent...)
+}
+
+// start runs a runner over a chain of two blocks and returns it with the newest one.
+func start(t *testing.T, h *host, change func(*submit.Config)) (*submit.Runner[string], jamq.Block) {
+	t.Helper()
+	time.Sleep(time.Until(jamq.CommonEra())) // virtual time begins before there were slots
+	cfg := submit.DefaultConfig(jamq.Tiny())
+	if change != nil {
+		change(&cfg)
+	}
+	root := jamq.Block{Hash: jamq.HeaderHash{'r'}}
+	r, err := submit.NewRunner(cfg, root, h, h)
+	require.NoError(t, err)
+	require.ErrorIs(t, r.Enqueue(t.Context(), bundlequeue.Enqueue[string]{Number: 1}), submit.ErrStopped)
+	require.NoError(t, r.Start(t.Context()))
+	t.Cleanup(r.Stop)
+	require.ErrorIs(t, r.Start(t.Context()), submit.ErrStarted)
+	best := jamq.Block{Hash: jamq.HeaderHash{1}, Parent: root.Hash, Slot: 1}
+	require.NoError(t, r.Import(t.Context(), best, best.Hash))
+	return r, best
+}
+
+func TestRunnerCarriesABundleToFinality(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &host{failBuild: 1, failSend: 1}
+		var states []bundlequeue.State
+		r, best := start(t, h, func(c *submit.Config) {
+			c.Observe = func(e bundlequeue.Effect) {
+				if e, ok := e.(bundlequeue.Changed); ok {
+					states = append(states, e.To)
+				}
+			}
+		})
+		ctx := t.Context()
+		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
+		time.Sleep(20 * time.Second) // virtual: past the back-off of a failed build and a failed send
+		synctest.Wait()
+		sends := h.sends()
+		require.NotEmpty(t, sends)
+		require.Equal(t, "one built", sends[0].Bundle)
+		require.Greater(t, sends[0].Attempt, 1, "the first attempt failed")
+		window := submit.DefaultWindow(jamq.Tiny())
+		for _, at := range h.when {
+			require.True(t, window.Open(at), "sent at %v", at)
+		}
+
+		pkg := sends[0].Package
+		reported := jamq.Block{Hash: jamq.HeaderHash{2}, Parent: best.Hash, Slot: 2, Reported: []jamq.Report{{Package: pkg}}}
+		require.NoError(t, r.Import(ctx, reported, reported.Hash))
+		done := jamq.Block{Hash: jamq.HeaderHash{3}, Parent: reported.Hash, Slot: 3, Available: []jamq.CoreIndex{0}, Accumulated: []jamq.PackageHash{pkg}}
+		require.NoError(t, r.Import(ctx, done, done.Hash))
+		drained := make(chan error, 1)
+		go func() { drained <- r.Drain(ctx) }()
+		synctest.Wait()
+		require.Empty(t, drained, "accumulated is not final")
+		require.NoError(t, r.Finalize(ctx, done.Hash))
+		require.NoError(t, <-drained)
+
+		stats, err := r.Stats(ctx)
+		require.NoError(t, err)
+		require.Equal(t, 1, stats.Count[bundlequeue.Finalized])
+		info, found, err := r.Info(ctx, 1)
+		require.NoError(t, err)
+		require.True(t, found)
+		require.Equal(t, pkg, info.Versions[0].Package)
+		r.Stop()
+		require.Equal(t, []bundlequeue.State{
+			bundlequeue.Building, bundlequeue.Queued, bundlequeue.Building, bundlequeue.Sending, bundlequeue.Submitted,
+			bundlequeue.Guaranteed, bundlequeue.Accumulated, bundlequeue.Finalized,
+		}, states)
+	})
+}
+
+// A submitter that hangs holds up neither the runner nor its end.
+func TestRunnerStopsWhileASendHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &host{block: make(chan struct{})}
+		r, best := start(t, h, nil)
+		ctx := t.Context()
+		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1}))
+		time.Sleep(5 * time.Second)
+		next := jamq.Block{Hash: jamq.HeaderHash{2}, Parent: best.Hash, Slot: 2}
+		require.NoError(t, r.Import(ctx, next, next.Hash), "the loop is free")
+		r.Stop()
+		require.ErrorIs(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 2}), submit.ErrStopped)
+		require.ErrorIs(t, r.Drain(ctx), submit.ErrStopped)
+		require.Empty(t, h.sends())
+	})
+}
+
+func TestRunnerPassesRefusalsOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := start(t, &host{}, nil)
+		require.ErrorIs(t, r.Enqueue(t.Context(), bundlequeue.Enqueue[string]{Number: 7}), bundlequeue.ErrWrongNumber)
+		require.Error(t, r.Finalize(t.Context(), jamq.HeaderHash{9}))
+		canceled, cancel := context.WithCancel(t.Context())
+		cancel()
+		err := r.Drain(canceled)
+		require.True(t, err == nil || errors.Is(err, context.Canceled))
+	})
+}
+
+func TestNewRunnerValidates(t *testing.T) {
+	cfg := submit.DefaultConfig(jamq.Tiny())
+	_, err := submit.NewRunner[string](cfg, jamq.Block{Hash: jamq.HeaderHash{1}}, nil, nil)
+	require.ErrorIs(t, err, submit.ErrInvalidConfig)
+	cfg.SubmitTimeout = 0
+	_, err = submit.NewRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{1}}, &host{}, &host{})
+	require.ErrorIs(t, err, submit.ErrInvalidConfig)
+	cfg = submit.DefaultConfig(jamq.Tiny())
+	_, err = submit.NewRunner(cfg, jamq.Block{}, &host{}, &host{})
+	require.ErrorIs(t, err, jamq.ErrInvalidBlock)
+}

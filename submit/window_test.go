@@ -1,0 +1,73 @@
+package submit_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/submit"
+)
+
+func TestWindowDefaults(t *testing.T) {
+	w := submit.DefaultWindow(jamq.Tiny())
+	require.Equal(t, 3*time.Second, w.Opens)
+	require.Equal(t, time.Second, w.Closes)
+	slot := w.Clock.Start(1000)
+	at := func(d time.Duration) time.Time { return slot.Add(d) }
+	for _, c := range []struct {
+		after time.Duration
+		open  bool
+		next  time.Duration
+	}{
+		{0, false, 3 * time.Second},
+		{3*time.Second - 1, false, 3 * time.Second},
+		{3 * time.Second, true, 3 * time.Second},
+		{5*time.Second - 1, true, 5*time.Second - 1},
+		{5 * time.Second, false, 9 * time.Second},
+	} {
+		require.Equal(t, c.open, w.Open(at(c.after)), c.after)
+		require.Equal(t, at(c.next), w.NextOpen(at(c.after)), c.after)
+	}
+}
+
+func TestWindowNextOpenIsOpenAndFirst(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		slot := rapid.Int64Range(3, 10_000).Draw(t, "slot")
+		closes := rapid.Int64Range(0, slot-1).Draw(t, "closes")
+		opens := rapid.Int64Range(closes+1, slot).Draw(t, "opens")
+		w := submit.Window{
+			Clock:  jamq.SlotClock{Era: jamq.CommonEra(), SlotDuration: time.Duration(slot) * time.Millisecond},
+			Opens:  time.Duration(opens) * time.Millisecond,
+			Closes: time.Duration(closes) * time.Millisecond,
+		}
+		if err := w.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		now := jamq.CommonEra().Add(time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "now")))
+		next := w.NextOpen(now)
+		if next.Before(now) || !w.Open(next) {
+			t.Fatalf("NextOpen(%v) = %v, open %v", now, next, w.Open(next))
+		}
+		if next.After(now) && w.Open(next.Add(-1)) {
+			t.Fatalf("the window was open before %v", next)
+		}
+	})
+}
+
+func TestWindowValidate(t *testing.T) {
+	good := submit.DefaultWindow(jamq.Full())
+	require.NoError(t, good.Validate())
+	for _, change := range []func(*submit.Window){
+		func(w *submit.Window) { w.Opens = w.Closes },
+		func(w *submit.Window) { w.Closes = -1 },
+		func(w *submit.Window) { w.Opens = 7 * time.Second },
+		func(w *submit.Window) { w.Clock = jamq.SlotClock{} },
+	} {
+		w := good
+		change(&w)
+		require.ErrorIs(t, w.Validate(), submit.ErrInvalidConfig)
+	}
+}
