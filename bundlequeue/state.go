@@ -33,6 +33,3 @@ func (s State) String() string {
 	}
 	return fmt.Sprintf("State(%d)", uint8(s))
 }
-
-// holdsCore reports whether a bundle in this state occupies one of the queue's cores.
-func (s State) holdsCore() bool { return s == Building || s == Sending || s == Submitted }
