@@ -1,0 +1,146 @@
+package evm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/state"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/core/vm"
+	"github.com/ethereum/go-ethereum/params"
+
+	"github.com/jamq/jamq/statedb"
+)
+
+var (
+	// ErrBlob: blob transactions do not run here.
+	ErrBlob = errors.New("evm: blob transactions are not supported")
+	// ErrState: the view could not be read or written. The block is unusable.
+	ErrState = errors.New("evm: state failed")
+	// ErrFinished: the block was finished before.
+	ErrFinished = errors.New("evm: block is finished")
+)
+
+// BlockHashes returns the hash of an ancestor block, for the BLOCKHASH instruction; zero for one that does not exist. It is asked
+// for the last 256 only.
+type BlockHashes func(number uint64) common.Hash
+
+// Block executes transactions one after another. It belongs to one goroutine.
+type Block struct {
+	config   *params.ChainConfig
+	header   *types.Header
+	signer   types.Signer
+	state    *state.StateDB
+	writes   *adapter
+	context  vm.BlockContext
+	gas      *core.GasPool
+	receipts types.Receipts
+	logs     uint
+	broken   error
+}
+
+// NewBlock begins a block on a view. Of the header it reads number, time, coinbase, gas limit, base fee, mix digest and parent
+// hash. The view must not be used until Finish.
+func NewBlock(view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes) (*Block, error) {
+	sdb, writes, err := openState(view)
+	if err != nil {
+		return nil, err
+	}
+	return &Block{
+		config:  config,
+		header:  header,
+		signer:  types.MakeSigner(config, header.Number, header.Time),
+		state:   sdb,
+		writes:  writes,
+		context: blockContext(header, hashes),
+		gas:     core.NewGasPool(header.GasLimit),
+	}, nil
+}
+
+func blockContext(header *types.Header, hashes BlockHashes) vm.BlockContext {
+	random := header.MixDigest
+	return vm.BlockContext{
+		CanTransfer: core.CanTransfer,
+		Transfer:    core.Transfer,
+		GetHash:     vm.GetHashFunc(hashes),
+		Coinbase:    header.Coinbase,
+		BlockNumber: new(big.Int).Set(header.Number),
+		Time:        header.Time,
+		Difficulty:  new(big.Int),
+		BaseFee:     new(big.Int).Set(header.BaseFee),
+		BlobBaseFee: big.NewInt(params.BlobTxMinBlobGasprice),
+		GasLimit:    header.GasLimit,
+		Random:      &random,
+	}
+}
+
+// Apply executes a transaction. Its receipt lacks only the block's hash, which is not known before the block is sealed.
+//
+// If the transaction cannot be in the block at this place, the error wraps ErrBlob or one of go-ethereum's (core.ErrNonceTooLow,
+// core.ErrInsufficientFunds, core.ErrGasLimitReached, …) and the state is as before. A transaction that runs and fails is no
+// error: its receipt says so. After an error that wraps ErrState the block must be thrown away.
+func (b *Block) Apply(tx *types.Transaction) (*types.Receipt, error) {
+	if b.broken != nil {
+		return nil, b.broken
+	}
+	if tx.Type() == types.BlobTxType {
+		return nil, fmt.Errorf("%w: %s", ErrBlob, tx.Hash())
+	}
+	msg, err := core.TransactionToMessage(tx, b.signer, b.header.BaseFee)
+	if err != nil {
+		return nil, fmt.Errorf("evm: transaction %s: %w", tx.Hash(), err)
+	}
+	machine := vm.NewEVM(b.context, b.state, b.config, vm.Config{})
+	defer machine.Release()
+	b.state.SetTxContext(tx.Hash(), len(b.receipts), uint32(len(b.receipts)+1))
+	snapshot, gas := b.state.Snapshot(), b.gas.Snapshot()
+	receipt, _, err := core.ApplyTransactionWithEVM(context.Background(), msg, b.gas, b.state, b.header.Number, common.Hash{}, b.header.Time, tx, machine)
+	if stateErr := b.state.Error(); stateErr != nil {
+		b.broken = fmt.Errorf("%w: transaction %s: %w", ErrState, tx.Hash(), stateErr)
+		return nil, b.broken
+	}
+	if err != nil {
+		b.state.RevertToSnapshot(snapshot)
+		b.gas.Set(gas)
+		return nil, fmt.Errorf("evm: transaction %s: %w", tx.Hash(), err)
+	}
+	receipt.EffectiveGasPrice = msg.GasPrice.ToBig()
+	for _, l := range receipt.Logs {
+		l.Index = b.logs
+		b.logs++
+	}
+	b.receipts = append(b.receipts, receipt)
+	return receipt, nil
+}
+
+// Receipts returns the receipts of the transactions applied so far.
+func (b *Block) Receipts() types.Receipts { return b.receipts }
+
+// GasUsed returns the gas that they used.
+func (b *Block) GasUsed() uint64 {
+	if n := len(b.receipts); n > 0 {
+		return b.receipts[n-1].CumulativeGasUsed
+	}
+	return 0
+}
+
+// Finish stages everything in the view. It is the block's last call. The error wraps ErrState, where a balance does not fit for
+// example, or ErrFinished; after it the view must be thrown away.
+func (b *Block) Finish() error {
+	if b.broken != nil {
+		return b.broken
+	}
+	b.broken = ErrFinished
+	b.state.IntermediateRoot(b.config.Rules(b.header.Number, true, b.header.Time))
+	if err := b.writes.err; err != nil {
+		return fmt.Errorf("%w: %w", ErrState, err)
+	}
+	if err := b.state.Error(); err != nil {
+		return fmt.Errorf("%w: %w", ErrState, err)
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package evm
+
+import (
+	"fmt"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/holiman/uint256"
+
+	"github.com/jamq/jamq/statedb"
+)
+
+// Genesis stages the accounts of a genesis block in a view. Errors wrap those of package statedb.
+func Genesis(view *statedb.View, alloc types.GenesisAlloc) error {
+	for addr, account := range alloc {
+		if err := genesisAccount(view, addr, &account); err != nil {
+			return fmt.Errorf("evm: genesis account %s: %w", addr, err)
+		}
+	}
+	return nil
+}
+
+func genesisAccount(view *statedb.View, addr common.Address, account *types.Account) error {
+	balance := account.Balance
+	if balance == nil {
+		balance = new(big.Int)
+	}
+	amount, overflow := uint256.FromBig(balance)
+	if overflow || balance.Sign() < 0 {
+		return fmt.Errorf("%w: %v wei", statedb.ErrBalanceRange, balance)
+	}
+	codeHash := types.EmptyCodeHash
+	if len(account.Code) > 0 {
+		var err error
+		if codeHash, err = view.SetCode(addr, account.Code); err != nil {
+			return err
+		}
+	}
+	for slot, value := range account.Storage {
+		view.SetStorage(addr, slot, value)
+	}
+	return view.SetAccount(addr, statedb.Account{Nonce: account.Nonce, Balance: amount, CodeHash: codeHash, CodeSize: len(account.Code)})
+}
