@@ -1,0 +1,87 @@
+package canonical
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// ErrInvalidTag: a text is neither a tag nor a number.
+var ErrInvalidTag = errors.New("canonical: invalid block tag")
+
+// Tag names a block: one of the named tags, or a number.
+type Tag struct {
+	name   tagName
+	number uint64
+}
+
+type tagName uint8
+
+const (
+	byNumber tagName = iota
+	earliest
+	pending
+	latest
+	safe
+	finalized
+)
+
+// The named tags of Ethereum's JSON-RPC.
+var (
+	Earliest  = Tag{name: earliest}
+	Pending   = Tag{name: pending}
+	Latest    = Tag{name: latest}
+	Safe      = Tag{name: safe}
+	Finalized = Tag{name: finalized}
+)
+
+// Number returns the tag of the block with a number.
+func Number(n uint64) Tag { return Tag{number: n} }
+
+// ParseTag reads "earliest", "pending", "latest", "safe", "finalized", or a number in hexadecimal with 0x. The error wraps ErrInvalidTag.
+func ParseTag(text string) (Tag, error) {
+	for _, t := range []Tag{Earliest, Pending, Latest, Safe, Finalized} {
+		if text == t.String() {
+			return t, nil
+		}
+	}
+	if len(text) > 2 && text[:2] == "0x" {
+		if n, err := strconv.ParseUint(text[2:], 16, 64); err == nil {
+			return Number(n), nil
+		}
+	}
+	return Tag{}, fmt.Errorf("%w: %q, want earliest, pending, latest, safe, finalized or a number such as 0x1b", ErrInvalidTag, text)
+}
+
+// String returns the text that ParseTag reads.
+func (t Tag) String() string {
+	if t.name == byNumber {
+		return "0x" + strconv.FormatUint(t.number, 16)
+	}
+	return [...]string{earliest: "earliest", pending: "pending", latest: "latest", safe: "safe", finalized: "finalized"}[t.name]
+}
+
+// Resolve returns the block that a tag names. A number names a block up to pending; one beyond, or one that is no longer retained, wraps
+// ErrUnknownBlock.
+func (t *Tracker) Resolve(tag Tag) (Head, error) {
+	heads := t.Heads()
+	switch tag.name {
+	case earliest:
+		return heads.Earliest, nil
+	case pending:
+		return heads.Pending, nil
+	case latest:
+		return heads.Latest, nil
+	case safe:
+		return heads.Safe, nil
+	case finalized:
+		return heads.Finalized, nil
+	}
+	if tag.number == heads.Earliest.Number {
+		return heads.Earliest, nil
+	}
+	if e := t.entry(tag.number); e != nil {
+		return e.head, nil
+	}
+	return Head{}, fmt.Errorf("%w: %d, tracked are %d to %d", ErrUnknownBlock, tag.number, t.base, t.pending())
+}
