@@ -297,6 +297,15 @@ func (r *Runner[B]) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
 	return r.do(ctx, func() error { return r.step(bundlequeue.FinalizedBlock{Hash: hash}) })
 }
 
+// CanEnqueue reports whether the queue would take another bundle now.
+func (r *Runner[B]) CanEnqueue(ctx context.Context) (can bool, err error) {
+	err = r.do(ctx, func() error {
+		can = r.queue.CanEnqueue()
+		return nil
+	})
+	return can, err
+}
+
 // Info describes one bundle: see bundlequeue.Queue.Info.
 func (r *Runner[B]) Info(ctx context.Context, number uint64) (info bundlequeue.Info, found bool, err error) {
 	err = r.do(ctx, func() error {

@@ -51,26 +51,26 @@ type txPlace struct {
 
 func newLedger(genesis *Block) *ledger {
 	l := &ledger{byHash: make(map[common.Hash]*Block), byTx: make(map[common.Hash]txPlace)}
-	l.add(genesis)
+	l.add(genesis, 0)
 	l.progress[0].Status = bundlequeue.Finalized.String()
 	return l
 }
 
-// append adds a block on top; it must follow the newest one.
-func (l *ledger) append(b *Block) error {
+// append adds a block on top, at a JAM slot; it must follow the newest one.
+func (l *ledger) append(b *Block, slot jamq.Slot) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	head := l.blocks[len(l.blocks)-1]
 	if b.NumberU64() != head.NumberU64()+1 || b.ParentHash() != head.Hash() {
 		return fmt.Errorf("node: block %d on %s does not follow %d %s", b.NumberU64(), b.ParentHash(), head.NumberU64(), head.Hash())
 	}
-	l.add(b)
+	l.add(b, slot)
 	return nil
 }
 
-func (l *ledger) add(b *Block) {
+func (l *ledger) add(b *Block, slot jamq.Slot) {
 	l.blocks = append(l.blocks, b)
-	l.progress = append(l.progress, Progress{Status: bundlequeue.Queued.String(), Slots: map[string]jamq.Slot{}})
+	l.progress = append(l.progress, Progress{Status: bundlequeue.Queued.String(), Slots: map[string]jamq.Slot{bundlequeue.Queued.String(): slot}})
 	l.byHash[b.Hash()] = b
 	for i, tx := range b.Transactions() {
 		l.byTx[tx.Hash()] = txPlace{b, i}
@@ -154,4 +154,15 @@ func (l *ledger) progressOf(number uint64) Progress {
 		return Progress{}
 	}
 	return l.progress[number]
+}
+
+// recovered appends a block that was final before the process started.
+func (l *ledger) recovered(b *Block) error {
+	if err := l.append(b, 0); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.progress[b.NumberU64()].Status = bundlequeue.Finalized.String()
+	return nil
 }

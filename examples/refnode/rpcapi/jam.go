@@ -35,9 +35,20 @@ type QueueStatus struct {
 	JAMSlot      hexutil.Uint64  `json:"jamSlot"`
 	JAMBest      jamq.HeaderHash `json:"jamBest"`
 	JAMFinalized jamq.HeaderHash `json:"jamFinalized"`
-	// Accumulations is what the finalized JAM chain itself accumulated for the rollup, block numbers in that order. It is read
-	// from the chain, not from the queue: a number that appears twice was executed twice.
-	Accumulations []hexutil.Uint64 `json:"accumulations"`
+	// Service is what the finalized JAM chain itself accumulated for the rollup since the node started. It is read from the chain,
+	// not from the queue.
+	Service ServiceReport `json:"service"`
+}
+
+// ServiceReport counts accumulated packages of the rollup. Duplicates are block numbers that were accumulated again, gaps those that did
+// not continue the one before; root is the state root after the last.
+type ServiceReport struct {
+	Accumulated hexutil.Uint64 `json:"accumulated"`
+	First       hexutil.Uint64 `json:"first"`
+	Last        hexutil.Uint64 `json:"last"`
+	Root        common.Hash    `json:"root"`
+	Duplicates  []uint64       `json:"duplicates"`
+	Gaps        []uint64       `json:"gaps"`
 }
 
 // QueueStatus is jam_queueStatus.
@@ -60,15 +71,16 @@ func (a *JAM) QueueStatus(ctx context.Context) (*QueueStatus, error) {
 		JAMSlot:       hexutil.Uint64(a.node.JAMSlot()),
 		JAMBest:       best,
 		JAMFinalized:  finalized,
-		Accumulations: []hexutil.Uint64{},
 	}
 	for state := range stats.Count {
 		name := bundlequeue.State(state).String()
 		s.Bundles[name] = stats.Count[state]
 		s.Transitions[name] = stats.Totals.Transitions[state]
 	}
-	for _, number := range a.node.Accumulations() {
-		s.Accumulations = append(s.Accumulations, hexutil.Uint64(number))
+	report := a.node.Service()
+	s.Service = ServiceReport{
+		Accumulated: hexutil.Uint64(report.Total), First: hexutil.Uint64(report.First), Last: hexutil.Uint64(report.Last),
+		Root: report.Root, Duplicates: append([]uint64{}, report.Duplicates...), Gaps: append([]uint64{}, report.Gaps...),
 	}
 	return s, nil
 }

@@ -19,7 +19,7 @@ func (a *Transactions) SendRawTransaction(_ context.Context, raw hexutil.Bytes) 
 	if err := tx.UnmarshalBinary(raw); err != nil {
 		return common.Hash{}, err
 	}
-	if err := a.node.Submit(tx); err != nil {
+	if err := a.node.SendTransaction(tx); err != nil {
 		return common.Hash{}, err
 	}
 	return tx.Hash(), nil

@@ -1,0 +1,206 @@
+// Command refnode is jamq's reference node: it takes real Ethereum transactions over JSON-RPC, executes them with go-ethereum's EVM,
+// packs them into work packages for an embedded simulated JAM chain, and follows them to finality.
+//
+//	go run ./examples/refnode              runs until it is interrupted
+//	go run ./examples/refnode -demo 51     sends itself 51 transactions, checks that all become final, and ends
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/examples/refnode/demo"
+	"github.com/jamq/jamq/examples/refnode/devkeys"
+	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/examples/refnode/rpcapi"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// options are the command's flags.
+type options struct {
+	http, dataDir, spec string
+	slot                time.Duration
+	demo                int
+	seed                uint64
+	loss, skip          float64
+	chainID             uint64
+	verbose             bool
+}
+
+// Exit codes.
+const (
+	exitOK = iota
+	exitFailed
+	exitUsage
+)
+
+// demoSlot is the slot of a demonstration unless -slot says otherwise.
+const demoSlot = 250 * time.Millisecond
+
+func parse(args []string, stderr io.Writer) (*options, error) {
+	o := &options{}
+	fs := flag.NewFlagSet("refnode", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.StringVar(&o.http, "http", "127.0.0.1:8545", "address for JSON-RPC over HTTP and WebSocket")
+	fs.StringVar(&o.dataDir, "datadir", "", "directory for what must survive the process; empty: memory")
+	fs.StringVar(&o.spec, "spec", "tiny", "constants of the embedded JAM chain: tiny or full")
+	fs.DurationVar(&o.slot, "slot", 6*time.Second, "slot duration; a demonstration takes 250ms unless told otherwise")
+	fs.IntVar(&o.demo, "demo", 0, "send this many transactions, check that all become final, and end")
+	fs.Uint64Var(&o.seed, "seed", 1, "seed of the embedded JAM chain")
+	fs.Float64Var(&o.loss, "loss", 0, "share of submissions that are lost, 0 to 1")
+	fs.Float64Var(&o.skip, "skip", 0, "share of slots without a block, 0 to below 1")
+	fs.Uint64Var(&o.chainID, "chainid", node.DefaultChainID, "chain id of the rollup")
+	fs.BoolVar(&o.verbose, "v", false, "log what the queue does")
+	if err := fs.Parse(args); err != nil {
+		return nil, err
+	}
+	if fs.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	}
+	if o.demo < 0 {
+		return nil, fmt.Errorf("-demo is %d, want 0 or more", o.demo)
+	}
+	given := map[string]bool{}
+	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	if o.demo > 0 {
+		if !given["slot"] {
+			o.slot = demoSlot
+		}
+		if !given["http"] {
+			o.http = "127.0.0.1:0" // another node may have the usual port
+		}
+	}
+	return o, nil
+}
+
+func (o *options) config(stderr io.Writer) (node.Config, error) {
+	specs := map[string]jamq.ChainSpec{"tiny": jamq.Tiny(), "full": jamq.Full()}
+	spec, ok := specs[o.spec]
+	if !ok {
+		return node.Config{}, fmt.Errorf("-spec is %q, want tiny or full", o.spec)
+	}
+	cfg := node.DefaultConfig(spec, o.slot, o.seed)
+	cfg.ChainID = new(big.Int).SetUint64(o.chainID)
+	cfg.DataDir = o.dataDir
+	cfg.JAM.LossProbability, cfg.JAM.SkipProbability = o.loss, o.skip
+	level := slog.LevelWarn
+	if o.verbose {
+		level = slog.LevelDebug
+	} else if o.demo > 0 {
+		level = slog.LevelError
+	}
+	cfg.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
+	return cfg, nil
+}
+
+// run is the command without the process around it.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	}
+	var cfg node.Config
+	if err == nil {
+		cfg, err = o.config(stderr)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "refnode:", err)
+		return exitUsage
+	}
+	if err := serve(ctx, cfg, o, stdout); err != nil {
+		fmt.Fprintln(stderr, "refnode:", err)
+		return exitFailed
+	}
+	return exitOK
+}
+
+const (
+	// drainTime is how long the node waits at its end for what is on its way, stopTime for its last requests.
+	drainTime = 3 * time.Second
+	stopTime  = time.Second
+	// headerTime bounds how long a client may take to send a request's header.
+	headerTime = 10 * time.Second
+)
+
+// serve runs the node and its server until ctx ends, or the demonstration has.
+func serve(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) (err error) {
+	n, err := node.New(cfg)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", o.http)
+	if err != nil {
+		return err
+	}
+	handler, endSockets, err := rpcapi.Handler(n)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTime}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+
+	running, stopNode := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- n.Run(running) }()
+	defer func() {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+		defer cancel()
+		endSockets()
+		if closing := server.Shutdown(ending); closing != nil {
+			closing = server.Close()
+			err = errors.Join(err, closing)
+		}
+		stopNode()
+		err = errors.Join(err, <-ended)
+	}()
+
+	url := "http://" + listener.Addr().String()
+	if o.demo > 0 {
+		return demo.Run(ctx, url, n.Accounts(), o.demo, stdout)
+	}
+	greet(stdout, url, o, n.Accounts())
+	select {
+	case err := <-served:
+		return err
+	case err := <-ended:
+		ended <- nil
+		return err
+	case <-ctx.Done():
+	}
+	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
+	if n.Drain(draining) == nil {
+		fmt.Fprintln(stdout, "drained, stopping")
+	} else {
+		fmt.Fprintln(stdout, "stopping; what is not final yet is kept only with -datadir")
+	}
+	return nil
+}
+
+// greet prints where the node listens and who has money, as users of Anvil and Hardhat expect it.
+func greet(w io.Writer, url string, o *options, accounts []devkeys.Account) {
+	fmt.Fprintf(w, "jamq reference node: chain id %d, embedded JAM chain %s with slots of %v\n\n", o.chainID, o.spec, o.slot)
+	fmt.Fprintln(w, "Accounts, 10000 ETH each. The keys are public: never send them anything of value.")
+	for i, a := range accounts {
+		fmt.Fprintf(w, "(%d) %s  key 0x%x\n", i, a.Address, a.Key.D.FillBytes(make([]byte, 32)))
+	}
+	fmt.Fprintf(w, "\nMnemonic: %s\nListening on %s (HTTP and WebSocket; a browser sees a status page)\n", devkeys.Mnemonic, url)
+}

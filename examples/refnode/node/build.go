@@ -1,0 +1,81 @@
+package node
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rlp"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/submit/codec"
+)
+
+// Bundle is what the queue carries for a rollup block.
+type Bundle struct {
+	// Block is the executed block, PreRoot the state before it.
+	Block   *Block
+	PreRoot common.Hash
+	// Package is the work package, once one is built.
+	Package jamtest.Package
+}
+
+// transition is the payload of a block's work item: what the rollup's service checks and stores.
+type transition struct {
+	Number            uint64
+	PreRoot, PostRoot common.Hash
+	Block             *types.Block
+}
+
+// The rollup's service on the embedded chain, and what its one work item asks for.
+const (
+	serviceID     jamq.ServiceID = 0x1107
+	refineGas                    = 1_000_000_000
+	accumulateGas                = 1_000_000
+)
+
+// packager builds packages and gives them to guarantors, for the runner.
+type packager struct{ *Node }
+
+// Build implements submit.Builder. The block is executed once more on its own pre-state, whatever the canonical root is by now, and
+// packed only if it comes to the same hash.
+func (n packager) Build(_ context.Context, r bundlequeue.Build[Bundle]) (submit.Package[Bundle], error) {
+	parent := n.ledger.byNumber(r.Number - 1)
+	if parent == nil || parent.Root() != r.Bundle.PreRoot {
+		return submit.Package[Bundle]{}, fmt.Errorf("node: block %d: its parent is gone", r.Number)
+	}
+	if _, err := n.replay(parent, r.Bundle.Block.Block); err != nil {
+		return submit.Package[Bundle]{}, err
+	}
+	recent, lookup := n.jam.Anchors()
+	refine, err := anchor.Pick(recent, r.Anchor.Hash, lookup, r.Prerequisites)
+	if err != nil {
+		return submit.Package[Bundle]{}, err
+	}
+	payload, err := rlp.EncodeToBytes(&transition{r.Number, r.Bundle.PreRoot, r.Bundle.Block.Root(), r.Bundle.Block.Block})
+	if err != nil {
+		return submit.Package[Bundle]{}, fmt.Errorf("node: encode block %d: %w", r.Number, err)
+	}
+	work := codec.WorkPackage{
+		AuthCodeHost: serviceID,
+		Context:      refine,
+		Items:        []codec.WorkItem{{Service: serviceID, RefineGas: refineGas, AccumulateGas: accumulateGas, Payload: payload}},
+	}
+	hash, err := work.Hash()
+	if err != nil {
+		return submit.Package[Bundle]{}, err
+	}
+	bundle := r.Bundle
+	bundle.Package = jamtest.Package{Hash: hash, Context: refine, Payload: payload}
+	return submit.Package[Bundle]{Hash: hash, Context: refine, Bundle: bundle}, nil
+}
+
+// Submit implements submit.Submitter: each attempt goes to another guarantor.
+func (n packager) Submit(_ context.Context, r bundlequeue.Send[Bundle]) error {
+	return n.jam.Submit(r.Bundle.Package, r.Core, r.Attempt)
+}

@@ -1,0 +1,68 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"time"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/jamtest"
+)
+
+// ErrInvalidConfig is wrapped by every error of Config.Validate.
+var ErrInvalidConfig = errors.New("node: invalid config")
+
+// Config says what the node is like. Begin with [DefaultConfig].
+type Config struct {
+	// Spec holds the JAM chain's constants.
+	Spec jamq.ChainSpec
+	// ChainID is the rollup's, positive.
+	ChainID *big.Int
+	// JAM configures the embedded chain; its spec and start slot are set by the node.
+	JAM jamtest.Config
+	// DataDir is a directory for what must survive the process; empty for memory only.
+	DataDir string
+	// MaxTxsPerBundle bounds the transactions of a block, at least 1.
+	MaxTxsPerBundle int
+	// RetainStates is for how many finalized blocks the state is kept, at least 1. The genesis' always is.
+	RetainStates uint64
+	// MaxPool bounds the transactions in the pool, pending and queued each, and those of one sender.
+	MaxPool, MaxPerSender int
+	// Logger gets what an operator should know. Nil is silent.
+	Logger *slog.Logger
+}
+
+// DefaultChainID is 0x1107.
+const DefaultChainID = 4359
+
+// DefaultConfig returns a node in memory on a JAM chain on which everything goes well.
+func DefaultConfig(spec jamq.ChainSpec, slot time.Duration, seed uint64) Config {
+	spec.SlotDuration = slot
+	return Config{
+		Spec:            spec,
+		ChainID:         big.NewInt(DefaultChainID),
+		JAM:             jamtest.DefaultConfig(spec, seed),
+		MaxTxsPerBundle: 5,
+		RetainStates:    10_000,
+		MaxPool:         20_000,
+		MaxPerSender:    64,
+	}
+}
+
+// Validate names the first field that is out of range. The error wraps [ErrInvalidConfig].
+func (c *Config) Validate() error {
+	switch {
+	case c.ChainID == nil || c.ChainID.Sign() <= 0 || c.ChainID.BitLen() > 64:
+		return fmt.Errorf("%w: ChainID is %v, want 1 to 2^64-1", ErrInvalidConfig, c.ChainID)
+	case c.MaxTxsPerBundle < 1:
+		return fmt.Errorf("%w: MaxTxsPerBundle is %d, want at least 1", ErrInvalidConfig, c.MaxTxsPerBundle)
+	case c.RetainStates < 1:
+		return fmt.Errorf("%w: RetainStates is 0, want at least 1", ErrInvalidConfig)
+	}
+	if err := c.Spec.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalidConfig, err)
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package node
+
+import (
+	"context"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/rlp"
+
+	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/jamtest"
+)
+
+// follow hands what a JAM slot brought to the runner, in order.
+func (n *Node) follow(ctx context.Context, u jamtest.Update) {
+	for _, b := range u.Imported {
+		if err := n.runner.Import(ctx, b, u.Best); err != nil && ctx.Err() == nil {
+			n.log.Error("JAM block refused", "slot", b.Slot, "err", err)
+		}
+	}
+	if len(u.Imported) > 0 {
+		if err := n.runner.Finalize(ctx, u.Finalized); err != nil && ctx.Err() == nil {
+			n.log.Error("JAM finality refused", "block", u.Finalized, "err", err)
+		}
+	}
+	n.mu.Lock()
+	for _, p := range u.Final {
+		n.service.accumulate(p.Payload)
+	}
+	n.mu.Unlock()
+	wake(n.slotBegan)
+}
+
+// observe moves the heads by what the queue says. It runs on the runner's goroutine.
+func (n *Node) observe(e bundlequeue.Effect) {
+	switch e := e.(type) {
+	case bundlequeue.Changed:
+		best, _ := n.jam.Heads()
+		n.ledger.note(e, best.Slot)
+		n.moveHeads(e)
+	case bundlequeue.Failed[Bundle]:
+		n.mu.Lock()
+		n.failed = append(n.failed, e.Bundle)
+		n.mu.Unlock()
+		wake(n.produceNow)
+	case bundlequeue.Build[Bundle], bundlequeue.Send[Bundle]:
+		n.log.Debug("queue", "effect", e)
+	}
+}
+
+// moveHeads keeps latest, finalized and the canonical root.
+func (n *Node) moveHeads(e bundlequeue.Changed) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var err error
+	switch {
+	case e.To == bundlequeue.Finalized:
+		before := n.tracker.Heads().Finalized.Number
+		head, moved, failure := n.tracker.Finalized(e.Number)
+		if err = failure; err == nil && moved {
+			err = n.finalize(before+1, head.Number)
+		}
+	case e.To == bundlequeue.Accumulated:
+		_, _, err = n.tracker.Accumulated(e.Number, true)
+	case e.From == bundlequeue.Accumulated && e.To != bundlequeue.FailedState:
+		_, _, err = n.tracker.Accumulated(e.Number, false)
+	}
+	if err != nil {
+		n.log.Error("heads not moved", "change", e, "err", err)
+	}
+}
+
+// finalize journals the blocks that became final, moves the canonical root to the last of them, and lets go of old states.
+func (n *Node) finalize(first, last uint64) error {
+	for number := first; number <= last; number++ {
+		b := n.ledger.byNumber(number)
+		if err := n.journal.block(b.Block); err != nil {
+			return err
+		}
+		if err := n.states.SetCanonical(b.Root()); err != nil {
+			return err
+		}
+		if number > n.cfg.RetainStates {
+			old := n.ledger.byNumber(number - n.cfg.RetainStates).Root()
+			if err := n.states.Unpin(old); err != nil {
+				return err
+			}
+			if err := n.states.Discard(old); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// service is the rollup's service on the finalized JAM chain, as far as a check needs it: which blocks it was given, and whether each
+// continued the one before. It trusts nothing that the queue says.
+type service struct {
+	first, total uint64
+	last         uint64
+	root         common.Hash
+	duplicates   []uint64
+	gaps         []uint64
+}
+
+// accumulate takes the payload of an accumulated package.
+func (s *service) accumulate(payload []byte) {
+	var t transition
+	if err := rlp.DecodeBytes(payload, &t); err != nil {
+		return // another service's
+	}
+	s.total++
+	switch {
+	case s.first == 0:
+		s.first = t.Number
+	case t.Number <= s.last:
+		s.duplicates = append(s.duplicates, t.Number)
+		return
+	case t.Number != s.last+1 || t.PreRoot != s.root:
+		s.gaps = append(s.gaps, t.Number)
+	}
+	s.last, s.root = t.Number, t.PostRoot
+}

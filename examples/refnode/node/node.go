@@ -1,0 +1,202 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/params"
+	"github.com/ethereum/go-ethereum/trie"
+	"github.com/holiman/uint256"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical"
+	"github.com/jamq/jamq/examples/refnode/devkeys"
+	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/statedb"
+	"github.com/jamq/jamq/statedb/evm"
+	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/txpool"
+)
+
+// numAccounts is how many development accounts are funded, with genesisEther each.
+const (
+	numAccounts   = 10
+	genesisEther  = 10_000
+	blockGasLimit = 30_000_000
+)
+
+// Node is a rollup node. Its methods are safe for concurrent use.
+type Node struct {
+	cfg      Config
+	log      *slog.Logger
+	chain    *params.ChainConfig
+	accounts []devkeys.Account
+	states   *statedb.Store
+	ledger   *ledger
+	pool     *txpool.Pool
+	jam      *jamtest.Driver
+	runner   *submit.Runner[Bundle]
+	journal  *store
+
+	// produceNow asks the producer for a look at the pool; slotBegan tells it that a slot began.
+	produceNow, slotBegan chan struct{}
+
+	mu       sync.Mutex
+	tracker  *canonical.Tracker
+	failed   []Bundle // handed back by the queue, for the producer to take
+	service  service
+	finished chan struct{} // closed when the goroutines of Run have ended
+}
+
+// New returns a node that does not run yet. If Config.DataDir holds an earlier one, it goes on from there.
+func New(cfg Config) (*Node, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	n := &Node{
+		cfg: cfg, log: cfg.Logger, chain: evm.ChainConfig(cfg.ChainID),
+		states:     statedb.NewStore(statedb.EIP7864()),
+		produceNow: make(chan struct{}, 1), slotBegan: make(chan struct{}, 1),
+		finished: make(chan struct{}),
+	}
+	if n.log == nil {
+		n.log = slog.New(slog.DiscardHandler)
+	}
+	if err := n.makeGenesis(); err != nil {
+		return nil, err
+	}
+	if err := n.makePool(); err != nil {
+		return nil, err
+	}
+	if err := n.openJournal(); err != nil {
+		return nil, err
+	}
+	if err := n.makeJAM(); err != nil {
+		_ = n.journal.close()
+		return nil, err
+	}
+	return n, nil
+}
+
+// makeGenesis funds the development accounts and seals block 0.
+func (n *Node) makeGenesis() (err error) {
+	if n.accounts, err = devkeys.Derive(devkeys.Mnemonic, numAccounts); err != nil {
+		return err
+	}
+	alloc := make(types.GenesisAlloc, numAccounts)
+	for _, a := range n.accounts {
+		alloc[a.Address] = types.Account{Balance: new(big.Int).Mul(big.NewInt(genesisEther), big.NewInt(params.Ether))}
+	}
+	view, err := n.states.View(statedb.EmptyRoot)
+	if err != nil {
+		return err
+	}
+	if err := evm.Genesis(view, alloc); err != nil {
+		return err
+	}
+	header := newHeader()
+	header.Root = view.Commit()
+	header.Number = new(big.Int)
+	header.Time = uint64(jamq.CommonEra().Unix())
+	header.BaseFee = big.NewInt(params.GWei)
+	genesis := &Block{Block: types.NewBlock(header, &types.Body{Withdrawals: []*types.Withdrawal{}}, nil, trie.NewStackTrie(nil))}
+	n.ledger = newLedger(genesis)
+	n.tracker = canonical.New(headOf(genesis), ^uint64(0)>>1)
+	if err := n.states.Pin(header.Root); err != nil {
+		return err
+	}
+	return n.states.SetCanonical(header.Root)
+}
+
+func headOf(b *Block) canonical.Head {
+	return canonical.Head{Number: b.NumberU64(), Hash: b.Hash(), Root: b.Root()}
+}
+
+func (n *Node) makePool() (err error) {
+	cfg := txpool.DefaultConfig(n.cfg.ChainID)
+	cfg.BlockGasLimit = blockGasLimit
+	cfg.MaxPending, cfg.MaxQueued, cfg.MaxPerSender = n.cfg.MaxPool, n.cfg.MaxPool, n.cfg.MaxPerSender
+	cfg.MaxTxSize = 128 * 1024 // as geth: contracts of full size must fit
+	cfg.MaxPendingBytes, cfg.MaxQueuedBytes = uint64(n.cfg.MaxPool)*cfg.MaxTxSize/8, uint64(n.cfg.MaxPool)*cfg.MaxTxSize/8
+	cfg.MaxPendingBytes, cfg.MaxQueuedBytes = max(cfg.MaxPendingBytes, cfg.MaxTxSize), max(cfg.MaxQueuedBytes, cfg.MaxTxSize)
+	n.pool, err = txpool.New(cfg, poolState{n})
+	return err
+}
+
+// poolState shows the pool the accounts after the newest executed block.
+type poolState struct{ *Node }
+
+// Account implements txpool.State.
+func (s poolState) Account(addr common.Address) (uint64, *uint256.Int, error) {
+	view, err := s.states.View(s.ledger.head().Root())
+	if err != nil {
+		return 0, nil, err
+	}
+	account := view.Account(addr)
+	return account.Nonce, account.Balance, nil
+}
+
+// makeJAM starts the embedded chain's clock at the current slot and makes the runner that follows it.
+func (n *Node) makeJAM() error {
+	jam := n.cfg.JAM
+	jam.Spec = n.cfg.Spec
+	jam.StartSlot = jamq.NewSlotClock(jam.Spec).SlotAt(time.Now())
+	chain, err := jamtest.New(jam)
+	if err != nil {
+		return err
+	}
+	root := chain.Best()
+	n.jam = jamtest.NewDriver(chain)
+	cfg := submit.DefaultConfig(jam.Spec)
+	cfg.Queue.FirstNumber = n.ledger.head().NumberU64() + 1
+	cfg.Observe = n.observe
+	cfg.Logger = n.log
+	n.runner, err = submit.NewRunner(cfg, root, packager{n}, packager{n})
+	return err
+}
+
+// Accounts returns the funded accounts.
+func (n *Node) Accounts() []devkeys.Account { return n.accounts }
+
+// Run runs the node until ctx ends; then it ends its goroutines and closes its journal. It may be called once.
+func (n *Node) Run(ctx context.Context) error {
+	defer close(n.finished)
+	if err := n.runner.Start(ctx); err != nil {
+		return err
+	}
+	var workers sync.WaitGroup
+	workers.Go(func() { _ = n.jam.Run(ctx, func(u jamtest.Update) { n.follow(ctx, u) }) })
+	workers.Go(func() { n.produce(ctx) })
+	<-ctx.Done()
+	workers.Wait()
+	n.runner.Stop()
+	if err := n.journal.close(); err != nil {
+		return fmt.Errorf("node: close journal: %w", err)
+	}
+	return nil
+}
+
+// Drain waits until nothing is on its way, or ctx ends: no pending transaction in the pool and no bundle that is not final.
+func (n *Node) Drain(ctx context.Context) error {
+	for {
+		if pending, _ := n.PoolCounts(); pending == 0 {
+			if err := n.runner.Drain(ctx); err != nil {
+				return err
+			}
+			if pending, _ := n.PoolCounts(); pending == 0 {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(n.cfg.Spec.SlotDuration / 4):
+		}
+	}
+}

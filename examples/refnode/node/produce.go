@@ -1,0 +1,267 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/consensus/misc/eip1559"
+	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/trie"
+	"github.com/holiman/uint256"
+
+	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/statedb"
+	"github.com/jamq/jamq/statedb/evm"
+	"github.com/jamq/jamq/txpool"
+)
+
+// sequencer gets the tips.
+var sequencer = common.HexToAddress("0x4a414d5100000000000000000000000000000001")
+
+// poolCleaning is how often expired transactions are looked for.
+const poolCleaning = time.Minute
+
+// produce makes blocks of what is in the pool: whenever a full one can be made, and of whatever there is at each slot.
+func (n *Node) produce(ctx context.Context) {
+	cleaning := time.NewTicker(poolCleaning)
+	defer cleaning.Stop()
+	for {
+		least := n.cfg.MaxTxsPerBundle
+		select {
+		case <-ctx.Done():
+			return
+		case <-cleaning.C:
+			n.pool.CleanupExpired()
+			continue
+		case <-n.slotBegan:
+			least = 1
+		case <-n.produceNow:
+		}
+		n.takeBackFailed()
+		for n.pool.Stats().Pending >= least {
+			made, err := n.produceBlock(ctx)
+			if err != nil && ctx.Err() == nil {
+				n.log.Warn("block not made", "err", err)
+			}
+			if !made {
+				break
+			}
+		}
+	}
+}
+
+// wake asks a channel of capacity one without waiting.
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// produceBlock executes the best transactions on the newest state, seals the block and enqueues it. It reports whether there is a new
+// block.
+func (n *Node) produceBlock(ctx context.Context) (bool, error) {
+	if can, err := n.runner.CanEnqueue(ctx); err != nil || !can {
+		return false, err // the transactions wait in the pool
+	}
+	parent := n.ledger.head()
+	header := n.nextHeader(parent)
+	baseFee, _ := uint256.FromBig(header.BaseFee)
+	lease := n.pool.Drain(txpool.Budget{Count: n.cfg.MaxTxsPerBundle, Gas: header.GasLimit, BaseFee: baseFee})
+	block, err := n.execute(parent, header, lease)
+	if err != nil || block == nil {
+		return false, errors.Join(err, lease.Release())
+	}
+	if err := n.enqueue(ctx, parent, block); err != nil {
+		return false, errors.Join(err, lease.Release())
+	}
+	return true, lease.Commit()
+}
+
+// enqueue puts a block on top of the ledger and into the queue, or neither.
+func (n *Node) enqueue(ctx context.Context, parent, block *Block) error {
+	if err := n.ledger.append(block, n.JAMSlot()); err != nil {
+		return err
+	}
+	if err := n.states.Pin(block.Root()); err != nil {
+		n.ledger.truncate(block.NumberU64())
+		return err
+	}
+	n.mu.Lock()
+	err := n.tracker.Executed(headOf(block))
+	n.mu.Unlock()
+	if err == nil {
+		err = n.runner.Enqueue(ctx, bundlequeue.Enqueue[Bundle]{
+			Number: block.NumberU64(), Commitment: block.Hash(), Bundle: Bundle{Block: block, PreRoot: parent.Root()},
+		})
+	}
+	if err != nil {
+		n.discard(block.NumberU64())
+	}
+	return err
+}
+
+// discard removes the blocks from a number on, with their states.
+func (n *Node) discard(number uint64) []*Block {
+	gone := n.ledger.truncate(number)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := n.tracker.Fail(number); err != nil {
+		n.log.Error("heads not moved back", "block", number, "err", err)
+	}
+	for _, b := range gone {
+		if err := errors.Join(n.states.Unpin(b.Root()), n.states.Discard(b.Root())); err != nil {
+			n.log.Warn("state kept", "block", b.NumberU64(), "err", err)
+		}
+	}
+	return gone
+}
+
+// takeBackFailed undoes the blocks that the queue has given up: no version of them can be accumulated any more. Their transactions go
+// back to the pool, to be executed anew.
+func (n *Node) takeBackFailed() {
+	n.mu.Lock()
+	failed := n.failed
+	n.failed = nil
+	n.mu.Unlock()
+	if len(failed) == 0 {
+		return
+	}
+	var txs types.Transactions
+	for _, b := range n.discard(failed[0].Block.NumberU64()) {
+		txs = append(txs, b.Transactions()...)
+	}
+	for i, err := range n.pool.Reset(txs) {
+		if err != nil && !errors.Is(err, txpool.ErrAlreadyKnown) {
+			n.log.Warn("transaction not taken back", "tx", txs[i].Hash(), "err", err)
+		}
+	}
+	n.log.Warn("blocks will be executed anew", "first", failed[0].Block.NumberU64(), "count", len(failed), "transactions", len(txs))
+}
+
+// newHeader returns a header with what is the same in every block: there are no uncles, withdrawals, blobs or requests.
+func newHeader() *types.Header {
+	var none uint64
+	return &types.Header{
+		UncleHash:        types.EmptyUncleHash,
+		Coinbase:         sequencer,
+		Difficulty:       new(big.Int),
+		GasLimit:         blockGasLimit,
+		Extra:            []byte("jamq"),
+		WithdrawalsHash:  &types.EmptyWithdrawalsHash,
+		BlobGasUsed:      &none,
+		ExcessBlobGas:    &none,
+		ParentBeaconRoot: new(common.Hash),
+		RequestsHash:     &types.EmptyRequestsHash,
+	}
+}
+
+// nextHeader returns the header of the block after parent, without what execution decides. Blocks can be faster than seconds, so a block
+// may carry its parent's time; it never goes back.
+func (n *Node) nextHeader(parent *Block) *types.Header {
+	h := newHeader()
+	h.ParentHash = parent.Hash()
+	h.Number = new(big.Int).Add(parent.Number(), common.Big1)
+	h.Time = max(parent.Time(), uint64(time.Now().Unix()))
+	h.BaseFee = eip1559.CalcBaseFee(n.chain, parent.Header())
+	h.MixDigest = crypto.Keccak256Hash([]byte("jamq random"), parent.Hash().Bytes())
+	return h
+}
+
+// execute runs the lease's transactions and seals the block. What cannot run leaves the lease: for good, or to wait for the next block.
+// The block is nil where nothing could run.
+func (n *Node) execute(parent *Block, header *types.Header, lease *txpool.Lease) (*Block, error) {
+	view, err := n.states.View(parent.Root())
+	if err != nil {
+		return nil, err
+	}
+	run, err := evm.NewBlock(view, n.chain, header, n.blockHashes(parent))
+	if err != nil {
+		return nil, err
+	}
+	var txs types.Transactions
+	for _, tx := range lease.Transactions() {
+		_, err := run.Apply(tx)
+		switch {
+		case err == nil:
+			txs = append(txs, tx)
+		case errors.Is(err, evm.ErrState):
+			return nil, err
+		case errors.Is(err, core.ErrGasLimitReached), errors.Is(err, core.ErrNonceTooHigh), errors.Is(err, core.ErrFeeCapTooLow):
+			err = lease.Return(tx.Hash())
+		default:
+			n.log.Info("transaction dropped", "tx", tx.Hash(), "err", err)
+			err = lease.Reject(tx.Hash(), err)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(txs) == 0 {
+		return nil, nil
+	}
+	if err := run.Finish(); err != nil {
+		// A balance does not fit, and nobody knows whose transaction did it: the last one goes, so that the next try is another.
+		return nil, errors.Join(err, lease.Reject(txs[len(txs)-1].Hash(), err))
+	}
+	return seal(header, view, txs, run.Receipts(), run.GasUsed()), nil
+}
+
+// seal completes the header and gives the receipts the block's hash.
+func seal(header *types.Header, view *statedb.View, txs types.Transactions, receipts types.Receipts, gasUsed uint64) *Block {
+	header.Root = view.Commit()
+	header.GasUsed = gasUsed
+	b := &Block{
+		Block:    types.NewBlock(header, &types.Body{Transactions: txs, Withdrawals: []*types.Withdrawal{}}, receipts, trie.NewStackTrie(nil)),
+		Receipts: receipts,
+	}
+	for _, r := range receipts {
+		r.BlockHash = b.Hash()
+		for _, l := range r.Logs {
+			l.BlockHash = b.Hash()
+		}
+	}
+	return b
+}
+
+// replay executes a sealed block again on its parent's state and checks that it comes to the same hash.
+func (n *Node) replay(parent *Block, sealed *types.Block) (*Block, error) {
+	view, err := n.states.View(parent.Root())
+	if err != nil {
+		return nil, err
+	}
+	header := sealed.Header()
+	run, err := evm.NewBlock(view, n.chain, header, n.blockHashes(parent))
+	if err != nil {
+		return nil, err
+	}
+	for _, tx := range sealed.Transactions() {
+		if _, err := run.Apply(tx); err != nil {
+			return nil, err
+		}
+	}
+	if err := run.Finish(); err != nil {
+		return nil, err
+	}
+	b := seal(header, view, sealed.Transactions(), run.Receipts(), run.GasUsed())
+	if b.Hash() != sealed.Hash() {
+		return nil, fmt.Errorf("node: block %d executes to %s, want %s", sealed.NumberU64(), b.Hash(), sealed.Hash())
+	}
+	return b, nil
+}
+
+// blockHashes answers the BLOCKHASH instruction in a block after parent.
+func (n *Node) blockHashes(parent *Block) evm.BlockHashes {
+	return func(number uint64) common.Hash {
+		if b := n.ledger.byNumber(number); b != nil && number <= parent.NumberU64() {
+			return b.Hash()
+		}
+		return common.Hash{}
+	}
+}

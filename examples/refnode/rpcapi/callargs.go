@@ -1,0 +1,100 @@
+package rpcapi
+
+import (
+	"bytes"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/holiman/uint256"
+)
+
+// CallArgs is the message of eth_call and eth_estimateGas.
+type CallArgs struct {
+	From                 *common.Address              `json:"from"`
+	To                   *common.Address              `json:"to"`
+	Gas                  *hexutil.Uint64              `json:"gas"`
+	GasPrice             *hexutil.Big                 `json:"gasPrice"`
+	MaxFeePerGas         *hexutil.Big                 `json:"maxFeePerGas"`
+	MaxPriorityFeePerGas *hexutil.Big                 `json:"maxPriorityFeePerGas"`
+	Value                *hexutil.Big                 `json:"value"`
+	Nonce                *hexutil.Uint64              `json:"nonce"`
+	Data                 *hexutil.Bytes               `json:"data"`
+	Input                *hexutil.Bytes               `json:"input"`
+	AccessList           *types.AccessList            `json:"accessList"`
+	ChainID              *hexutil.Big                 `json:"chainId"`
+	BlobHashes           []common.Hash                `json:"blobVersionedHashes"`
+	AuthorizationList    []types.SetCodeAuthorization `json:"authorizationList"`
+}
+
+// message checks the arguments and fills in what is missing. Gas is at most gasCap, which is also the default; 0 leaves it to the
+// estimator.
+func (c *CallArgs) message(baseFee, chainID *big.Int, gasCap uint64) (*core.Message, error) {
+	switch {
+	case c.GasPrice != nil && (c.MaxFeePerGas != nil || c.MaxPriorityFeePerGas != nil):
+		return nil, invalidParams("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified")
+	case c.Data != nil && c.Input != nil && !bytes.Equal(*c.Data, *c.Input):
+		return nil, invalidParams(`both "data" and "input" are set and not equal. Please use "input" to pass transaction call data`)
+	case c.ChainID != nil && c.ChainID.ToInt().Cmp(chainID) != 0:
+		return nil, invalidParams("chainId does not match node's (have=%v, want=%v)", c.ChainID.ToInt(), chainID)
+	case len(c.BlobHashes) > 0:
+		return nil, invalidParams("blob transactions are not supported")
+	}
+	m := &core.Message{
+		To: c.To, GasLimit: gasCap, Value: amount(c.Value), Data: c.data(), SetCodeAuthorizations: c.AuthorizationList,
+	}
+	if c.From != nil {
+		m.From = *c.From
+	}
+	if c.Nonce != nil {
+		m.Nonce = uint64(*c.Nonce)
+	}
+	if c.Gas != nil && (gasCap == 0 || uint64(*c.Gas) < gasCap) {
+		m.GasLimit = uint64(*c.Gas)
+	}
+	if c.AccessList != nil {
+		m.AccessList = *c.AccessList
+	}
+	return m, c.fees(m, baseFee)
+}
+
+// fees sets the message's prices. Without any the message is free.
+func (c *CallArgs) fees(m *core.Message, baseFee *big.Int) error {
+	if c.GasPrice != nil {
+		m.GasPrice = amount(c.GasPrice)
+		m.GasFeeCap, m.GasTipCap = m.GasPrice, m.GasPrice
+		return nil
+	}
+	m.GasFeeCap, m.GasTipCap, m.GasPrice = amount(c.MaxFeePerGas), amount(c.MaxPriorityFeePerGas), new(uint256.Int)
+	if c.MaxFeePerGas == nil && c.MaxPriorityFeePerGas != nil {
+		return invalidParams("maxFeePerGas (0) < maxPriorityFeePerGas (%v)", m.GasTipCap)
+	}
+	if !m.GasFeeCap.IsZero() {
+		price, overflow := new(uint256.Int).AddOverflow(m.GasTipCap, uint256.MustFromBig(baseFee))
+		if overflow || m.GasFeeCap.Lt(price) {
+			price = m.GasFeeCap
+		}
+		m.GasPrice = price
+	}
+	return nil
+}
+
+func (c *CallArgs) data() []byte {
+	switch {
+	case c.Input != nil:
+		return *c.Input
+	case c.Data != nil:
+		return *c.Data
+	}
+	return nil
+}
+
+// amount reads a number of at most 256 bits, which is all that hexutil.Big takes.
+func amount(v *hexutil.Big) *uint256.Int {
+	if v == nil {
+		return new(uint256.Int)
+	}
+	return uint256.MustFromBig(v.ToInt())
+}

@@ -1,0 +1,138 @@
+package rpcapi
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/vm"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/statedb"
+)
+
+// State answers what concerns the state after a block, of every block that is retained.
+type State struct{ *api }
+
+// view returns a view of the state after a block.
+func (a *State) view(at *rpc.BlockNumberOrHash) (*statedb.View, error) {
+	b, err := a.resolve(latestIfNil(at))
+	if err != nil {
+		return nil, err
+	}
+	return a.node.StateAt(b)
+}
+
+// GetBalance is eth_getBalance, in wei.
+func (a *State) GetBalance(_ context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (*hexutil.Big, error) {
+	view, err := a.view(at)
+	if err != nil {
+		return nil, err
+	}
+	return (*hexutil.Big)(view.Account(addr).Balance.ToBig()), nil
+}
+
+// GetTransactionCount is eth_getTransactionCount. At the tag pending it counts the transactions in the pool that can run.
+func (a *State) GetTransactionCount(_ context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (*hexutil.Uint64, error) {
+	where := latestIfNil(at)
+	if number, ok := where.Number(); ok && number == rpc.PendingBlockNumber {
+		nonce, err := a.node.NextNonce(addr)
+		return (*hexutil.Uint64)(&nonce), err
+	}
+	view, err := a.view(&where)
+	if err != nil {
+		return nil, err
+	}
+	nonce := view.Account(addr).Nonce
+	return (*hexutil.Uint64)(&nonce), nil
+}
+
+// GetCode is eth_getCode.
+func (a *State) GetCode(_ context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (hexutil.Bytes, error) {
+	view, err := a.view(at)
+	if err != nil {
+		return nil, err
+	}
+	return view.Code(view.Account(addr).CodeHash), nil
+}
+
+// GetStorageAt is eth_getStorageAt. Like geth it takes a slot with or without leading zeros and 0x.
+func (a *State) GetStorageAt(_ context.Context, addr common.Address, slot string, at *rpc.BlockNumberOrHash) (hexutil.Bytes, error) {
+	key, err := decodeSlot(slot)
+	if err != nil {
+		return nil, err
+	}
+	view, err := a.view(at)
+	if err != nil {
+		return nil, err
+	}
+	value := view.Storage(addr, key)
+	return value[:], nil
+}
+
+func decodeSlot(text string) (common.Hash, error) {
+	digits := strings.TrimPrefix(strings.TrimPrefix(text, "0x"), "0X")
+	if len(digits)%2 == 1 {
+		digits = "0" + digits
+	}
+	raw, err := hex.DecodeString(digits)
+	if err != nil {
+		return common.Hash{}, invalidParams("unable to decode storage key: hex string invalid")
+	}
+	if len(raw) > common.HashLength {
+		return common.Hash{}, invalidParams("unable to decode storage key: hex string too long, want at most 32 bytes")
+	}
+	return common.BytesToHash(raw), nil
+}
+
+const (
+	// callGasCap bounds the gas of eth_call and eth_estimateGas, callTimeout the time: geth's defaults.
+	callGasCap  = 50_000_000
+	callTimeout = 5 * time.Second
+)
+
+// Call is eth_call.
+func (a *State) Call(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash) (hexutil.Bytes, error) {
+	b, err := a.resolve(latestIfNil(at))
+	if err != nil {
+		return nil, err
+	}
+	msg, err := args.message(b.BaseFee(), a.node.ChainConfig().ChainID, callGasCap)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("execution aborted (timeout = %v)", callTimeout))
+	defer cancel()
+	result, err := a.node.Call(ctx, b, msg)
+	if err != nil {
+		return nil, err
+	}
+	if errors.Is(result.Err, vm.ErrExecutionReverted) {
+		return nil, reverted(result.Revert())
+	}
+	return result.Return(), result.Err
+}
+
+// EstimateGas is eth_estimateGas.
+func (a *State) EstimateGas(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash) (hexutil.Uint64, error) {
+	b, err := a.resolve(latestIfNil(at))
+	if err != nil {
+		return 0, err
+	}
+	msg, err := args.message(b.BaseFee(), a.node.ChainConfig().ChainID, 0)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	gas, revert, err := a.node.EstimateGas(ctx, b, msg, callGasCap)
+	if errors.Is(err, vm.ErrExecutionReverted) {
+		return 0, reverted(revert)
+	}
+	return hexutil.Uint64(gas), err
+}

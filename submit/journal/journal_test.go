@@ -1,0 +1,99 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func contents(t *testing.T, j Journal) (records []string) {
+	t.Helper()
+	require.NoError(t, j.Replay(func(r []byte) error {
+		records = append(records, string(r))
+		return nil
+	}))
+	return records
+}
+
+func TestBothKinds(t *testing.T) {
+	file, err := Open(filepath.Join(t.TempDir(), "j"))
+	require.NoError(t, err)
+	for _, j := range []Journal{file, &Memory{}} {
+		require.NoError(t, j.Append([]byte("one"), nil))
+		require.NoError(t, j.Append([]byte("three")))
+		require.Equal(t, []string{"one", "", "three"}, contents(t, j))
+		stop := errors.New("stop")
+		require.ErrorIs(t, j.Replay(func([]byte) error { return stop }), stop)
+		require.NoError(t, j.Close())
+		require.NoError(t, j.Close())
+		require.ErrorIs(t, j.Append(nil), ErrClosed)
+		require.ErrorIs(t, j.Replay(nil), ErrClosed)
+	}
+}
+
+// Cut anywhere, the file opens with all whole records, says what it cut, and goes on.
+func TestTornTail(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j")
+	j, err := Open(path)
+	require.NoError(t, err)
+	require.NoError(t, j.Append([]byte("first")))
+	require.NoError(t, j.Append([]byte("second"), []byte("third")))
+	require.NoError(t, j.Close())
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	ends := map[int]int{13: 1, 27: 2, 40: 3}
+	require.Len(t, whole, 40)
+	for cut := range len(whole) + 1 {
+		require.NoError(t, os.WriteFile(path, whole[:cut], 0o644))
+		j, err := Open(path)
+		require.NoError(t, err)
+		want, at := 0, 0
+		for end, n := range ends {
+			if end <= cut && n > want {
+				want, at = n, end
+			}
+		}
+		require.Equal(t, int64(cut-at), j.Cut())
+		require.NoError(t, j.Append([]byte("new")))
+		got := contents(t, j)
+		require.Equal(t, append([]string{"first", "second", "third"}[:want:want], "new"), got)
+		require.NoError(t, j.Close())
+	}
+}
+
+func TestFlippedBits(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j")
+	whole := frame(frame(nil, []byte("first")), []byte("second"))
+	for bit := range len(whole) * 8 {
+		flipped := bytes.Clone(whole)
+		flipped[bit/8] ^= 1 << (bit % 8)
+		require.NoError(t, os.WriteFile(path, flipped, 0o644))
+		j, err := Open(path)
+		require.NoError(t, err)
+		got := contents(t, j)
+		require.Less(t, len(got), 2)
+		if bit/8 >= 13 {
+			require.Equal(t, []string{"first"}, got)
+		}
+		require.NoError(t, j.Close())
+	}
+}
+
+func FuzzScan(f *testing.F) {
+	f.Add(frame(frame(nil, []byte("first")), nil))
+	f.Add([]byte{255, 255, 255, 255, 0, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var again []byte
+		whole, err := scan(bytes.NewReader(data), func(r []byte) error {
+			again = frame(again, r)
+			return nil
+		})
+		if err != nil || !bytes.Equal(again, data[:whole]) {
+			t.Fatalf("%v: whole records do not encode to the same bytes", err)
+		}
+	})
+}
