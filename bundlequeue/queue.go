@@ -62,7 +62,7 @@ func (q *Queue[B]) Step(now time.Time, ev Event) ([]Effect, error) {
 		return nil, err
 	}
 	var out []Effect
-	q.settle(&out)
+	q.settle(now, &out)
 	q.fail(&out)
 	q.schedule(now, &out)
 	q.retire()
@@ -139,6 +139,7 @@ func (q *Queue[B]) built(now time.Time, ev Built[B]) error {
 	}
 	it.request, it.buildFailures = nil, 0
 	if !onChain || !q.fits(it, at, r) {
+		it.notBefore = now.Add(q.cfg.BackoffBase)
 		return nil
 	}
 	it.lastVersion = r.version

@@ -3,14 +3,15 @@ package bundlequeue
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jamq/jamq/anchor"
 )
 
 // settle derives the state of every bundle that is not final from the best chain.
-func (q *Queue[B]) settle(out *[]Effect) {
+func (q *Queue[B]) settle(now time.Time, out *[]Effect) {
 	for _, it := range q.items[q.active:] {
-		q.observe(it, out)
+		q.observe(now, it, out)
 		w := it.winner()
 		if it.request != nil && it.live() != nil {
 			it.request = nil // a reorg brought an earlier version back to life: no other may be built
@@ -22,8 +23,9 @@ func (q *Queue[B]) settle(out *[]Effect) {
 	}
 }
 
-// observe reads the status of each version of a bundle. A version that died before it ever left is forgotten.
-func (q *Queue[B]) observe(it *item[B], out *[]Effect) {
+// observe reads the status of each version of a bundle. A version that died before it ever left is forgotten; the next one waits a
+// little, because what killed it, an old lookup anchor for example, may kill that one at once.
+func (q *Queue[B]) observe(now time.Time, it *item[B], out *[]Effect) {
 	for _, v := range it.versions {
 		wasDead := v.dead()
 		v.status = q.status(v)
@@ -36,6 +38,7 @@ func (q *Queue[B]) observe(it *item[B], out *[]Effect) {
 		unborn := v.dead() && !v.sent
 		if unborn {
 			q.view.Forget(v.pkg)
+			it.notBefore = now.Add(q.cfg.BackoffBase)
 		}
 		return unborn
 	})

@@ -32,8 +32,19 @@ func (c *Chain) Anchors() []jamq.AnchorBlock {
 	return out
 }
 
-// LookupAnchor returns the finalized block, which serves as a lookup anchor.
-func (c *Chain) LookupAnchor() jamq.AnchorBlock { return anchorBlock(c.finalized) }
+// LookupAnchor returns a block that serves as a lookup anchor: the finalized one, or, where finality is so late that it would soon be too
+// old, the oldest of recent history.
+func (c *Chain) LookupAnchor() jamq.AnchorBlock {
+	if c.slot.Since(c.finalized.Slot) <= c.cfg.Spec.MaxLookupAnchorAge/2 {
+		return anchorBlock(c.finalized)
+	}
+	oldest := c.best
+	c.best.recent(c.cfg.Spec.RecentHistory, func(b *block) bool {
+		oldest = b
+		return true
+	})
+	return anchorBlock(oldest)
+}
 
 func anchorBlock(b *block) jamq.AnchorBlock {
 	return jamq.AnchorBlock{Hash: b.Hash, Slot: b.Slot, StateRoot: stateRoot(b.Hash), BeefyRoot: beefyRoot(b.Hash)}

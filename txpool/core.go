@@ -192,11 +192,14 @@ func (c *core) index(a *account) {
 	}
 	// What fell behind a gap may be more than fits there.
 	for c.queued.count > c.cfg.MaxQueued || c.queued.bytes > c.cfg.MaxQueuedBytes {
-		n := len(a.txs)
-		if n == 0 || a.txs[n-1].pending {
+		last := len(a.txs) - 1
+		for last >= 0 && a.txs[last].pending {
+			last--
+		}
+		if last < 0 {
 			break
 		}
-		c.discard(a, n-1, ErrPoolFull)
+		c.discard(a, last, ErrPoolFull)
 	}
 	if len(a.txs) == 0 {
 		delete(c.accounts, a.address)

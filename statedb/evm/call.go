@@ -3,6 +3,7 @@ package evm
 import (
 	"context"
 	"fmt"
+	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/consensus"
@@ -52,11 +53,13 @@ func Estimate(ctx context.Context, view *statedb.View, config *params.ChainConfi
 		return 0, nil, err
 	}
 	return gasestimator.Estimate(ctx, msg.SkipNonceCheck().SkipEOACheck(), &gasestimator.Options{
-		Config:     config,
-		Chain:      &ancestors{config: config, hashes: hashes},
-		Header:     types.CopyHeader(header), // with a difficulty, which it wants
-		State:      sdb,
-		ErrorRatio: estimateSlack,
+		Config: config,
+		Chain:  &ancestors{config: config, hashes: hashes},
+		Header: types.CopyHeader(header), // with a difficulty, which it wants
+		State:  sdb,
+		// There are no blobs, but the instruction BLOBBASEFEE exists.
+		BlobBaseFee: big.NewInt(params.BlobTxMinBlobGasprice),
+		ErrorRatio:  estimateSlack,
 	}, gasCap)
 }
 
@@ -70,12 +73,12 @@ type ancestors struct {
 func (a *ancestors) Config() *params.ChainConfig { return a.config }
 func (a *ancestors) Engine() consensus.Engine    { return coinbase{} }
 
-// GetHeader gives a header that knows nothing but its parent's hash, which is all that BLOCKHASH follows.
+// GetHeader gives a header that knows nothing but its number and its parent's hash, which is all that BLOCKHASH follows.
 func (a *ancestors) GetHeader(_ common.Hash, number uint64) *types.Header {
 	if number == 0 {
 		return nil
 	}
-	return &types.Header{ParentHash: a.hashes(number - 1)}
+	return &types.Header{Number: new(big.Int).SetUint64(number), ParentHash: a.hashes(number - 1)}
 }
 
 // coinbase says that the header's coinbase is its author.

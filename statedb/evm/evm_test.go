@@ -283,6 +283,26 @@ func TestBlockHashInstruction(t *testing.T) {
 	require.Equal(t, common.Hash{8}.Bytes(), result.ReturnData)
 }
 
+// What a contract may ask of its block, the estimator must be able to answer.
+func TestEstimateAnswersEveryQuestion(t *testing.T) {
+	store, root := genesis(t)
+	for name, code := range map[string][]byte{
+		"BLOBBASEFEE":    {0x4a, 0x00},
+		"old BLOCKHASH":  {0x60, 200, 0x43, 0x03, 0x40, 0x5f, 0x52, 0x60, 0x20, 0x5f, 0xf3},
+		"no such block":  {0x61, 0x10, 0x00, 0x40, 0x00},
+		"PREVRANDAO":     {0x44, 0x00},
+		"all of CHAINID": {0x46, 0x00},
+	} {
+		_, view := run(t, store, root, dynamic(0, 0, nil, nil, deployer(code)))
+		at := crypto.CreateAddress(addr(0), 0)
+		h := header()
+		h.Number = big.NewInt(500)
+		msg := &core.Message{From: addr(1), To: &at, GasLimit: 100_000, Value: new(uint256.Int), GasPrice: new(uint256.Int), GasFeeCap: new(uint256.Int), GasTipCap: new(uint256.Int)}
+		_, _, err := Estimate(t.Context(), view, config, h, func(n uint64) common.Hash { return common.Hash{byte(n)} }, msg, 0)
+		require.NoError(t, err, name)
+	}
+}
+
 // The roots equal those of go-ethereum's binary trie, for any accounts, storage and code.
 func TestRootsEqualGoEthereums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
