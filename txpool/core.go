@@ -232,7 +232,7 @@ func (c *core) move(e *entry, pending bool) {
 	c.queued.add(e)
 }
 
-// shrink evicts the worst tails until the pending transactions fit. The newcomer stays: checkRoom made sure that there are
+// shrink evicts the worst tails until the pending transactions fit. The newcomer, if any, stays: checkRoom made sure that there are
 // enough worse ones, and what its arrival promoted stands behind it.
 func (c *core) shrink(newcomer *entry) {
 	for c.pending.count > c.cfg.MaxPending || c.pending.bytes > c.cfg.MaxPendingBytes {

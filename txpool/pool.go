@@ -46,10 +46,11 @@ func New(cfg Config, state State) (*Pool, error) {
 	return p, nil
 }
 
-// change runs f under the lock, and delivers the events afterwards.
+// change runs f under the lock, and delivers the events afterwards. What f promoted may be more than fits.
 func (p *Pool) change(f func(*core) error) error {
 	p.mu.Lock()
 	err := f(p.core)
+	p.core.shrink(nil)
 	p.mu.Unlock()
 	p.deliver()
 	return err

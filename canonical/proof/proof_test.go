@@ -1,0 +1,54 @@
+package proof
+
+import (
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/trie"
+	"github.com/stretchr/testify/require"
+)
+
+func TestQuorum(t *testing.T) {
+	require.NoError(t, Quorum([]int{0, 1, 2, 3, 4}, 6))
+	require.ErrorIs(t, Quorum([]int{0, 1, 2, 3}, 6), ErrQuorum, "exactly two thirds")
+	require.ErrorIs(t, Quorum([]int{0, 1, 2, 3, 3}, 6), ErrQuorum, "a signer twice")
+	require.ErrorIs(t, Quorum([]int{0, 1, 2, 3, 6}, 6), ErrQuorum, "a stranger")
+	require.ErrorIs(t, Quorum(nil, 0), ErrQuorum)
+}
+
+func block(n int) (types.Transactions, common.Hash) {
+	txs := make(types.Transactions, n)
+	for i := range txs {
+		txs[i] = types.NewTx(&types.LegacyTx{Nonce: uint64(i), Gas: 21000})
+	}
+	return txs, types.DeriveSha(txs, trie.NewStackTrie(nil))
+}
+
+func TestTransactionProofs(t *testing.T) {
+	for _, n := range []int{1, 2, 17, 200} {
+		txs, root := block(n)
+		for _, i := range []int{0, n / 2, n - 1} {
+			nodes, err := ProveTransaction(txs, i)
+			require.NoError(t, err)
+			tx, err := VerifyTransaction(root, i, nodes)
+			require.NoError(t, err)
+			require.Equal(t, txs[i].Hash(), tx.Hash())
+
+			_, err = VerifyTransaction(common.Hash{1}, i, nodes)
+			require.ErrorIs(t, err, ErrTransaction, "another block")
+			_, err = VerifyTransaction(root, n+1, nodes)
+			require.ErrorIs(t, err, ErrTransaction, "a place that does not exist")
+			_, err = VerifyTransaction(root, i, nodes[:len(nodes)-1])
+			require.ErrorIs(t, err, ErrTransaction, "a node is missing")
+			forged := append([][]byte(nil), nodes...)
+			forged[len(forged)-1] = append([]byte(nil), forged[len(forged)-1]...)
+			forged[len(forged)-1][3] ^= 1
+			_, err = VerifyTransaction(root, i, forged)
+			require.ErrorIs(t, err, ErrTransaction, "a forged node")
+		}
+	}
+	txs, _ := block(3)
+	_, err := ProveTransaction(txs, 3)
+	require.ErrorIs(t, err, ErrTransaction)
+}

@@ -1,0 +1,65 @@
+package eoa
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/holiman/uint256"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestTransitions(t *testing.T) {
+	for s := range numStates {
+		require.False(t, s.CanBecome(s), "%v", s)
+		if s.Terminal() {
+			for next := range numStates {
+				require.False(t, s.CanBecome(next), "%v is terminal, and may become %v", s, next)
+			}
+			continue
+		}
+		require.NotEmpty(t, follows[s], "%v is a dead end", s)
+	}
+	require.True(t, Mined.CanBecome(Broadcast), "a reorg")
+	require.False(t, Broadcast.CanBecome(Pending), "a nonce that may be out is never unbound")
+	require.False(t, State(99).CanBecome(Pending))
+	require.Equal(t, "State(99)", State(99).String())
+}
+
+func TestZeroSendResultIsUnknown(t *testing.T) {
+	var r SendResult
+	require.Equal(t, "unknown", r.String())
+}
+
+// go-ethereum takes a replacement with ten per cent more of both prices; a bump gives that or more, and never passes the limit.
+func TestBumpReplaces(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(name string) uint256.Int { return *uint256.NewInt(rapid.Uint64().Draw(t, name)) }
+		old := Fees{Cap: draw("cap"), Tip: draw("tip")}
+		if old.Validate() != nil {
+			old.Cap, old.Tip = old.Tip, old.Cap
+		}
+		market := Fees{Cap: draw("market cap"), Tip: draw("market tip")}
+		limit := new(uint256.Int).Lsh(uint256.NewInt(rapid.Uint64().Draw(t, "limit")), 8)
+		bumped, err := old.Bump(&market, rapid.Uint64Range(0, 50).Draw(t, "percent"), limit)
+		if err != nil {
+			require.ErrorIs(t, err, ErrFeeCap)
+			return
+		}
+		require.NoError(t, bumped.Validate())
+		for _, x := range [][2]uint256.Int{{old.Cap, bumped.Cap}, {old.Tip, bumped.Tip}} {
+			least := new(uint256.Int).Mul(&x[0], uint256.NewInt(110))
+			have := new(uint256.Int).Mul(&x[1], uint256.NewInt(100))
+			require.False(t, have.Lt(least), "%v to %v", &x[0], &x[1])
+			require.True(t, x[0].Lt(&x[1]))
+			require.False(t, limit.Lt(&x[1]))
+		}
+	})
+}
+
+func ExampleFees_Bump() {
+	old := Fees{Cap: *uint256.NewInt(101), Tip: *uint256.NewInt(3)}
+	bumped, err := old.Bump(&Fees{}, 10, uint256.NewInt(1000))
+	fmt.Println(&bumped.Cap, &bumped.Tip, err)
+	// Output: 112 4 <nil>
+}

@@ -1,0 +1,3 @@
+module github.com/jamq/jamq/submit/jamnps
+
+go 1.25.0
