@@ -32,11 +32,13 @@ type transition struct {
 	Block             *types.Block
 }
 
-// The rollup's service on the embedded chain, and what its one work item asks for.
+// serviceID is the rollup's service on the embedded chain.
+const serviceID jamq.ServiceID = 0x1107
+
+// What the one work item of a package asks for, in gas.
 const (
-	serviceID     jamq.ServiceID = 0x1107
-	refineGas                    = 1_000_000_000
-	accumulateGas                = 1_000_000
+	refineGas     = 1_000_000_000
+	accumulateGas = 1_000_000
 )
 
 // packager builds packages and gives them to guarantors, for the runner.

@@ -103,6 +103,7 @@ func (n *Node) makeGenesis() (err error) {
 	header := newHeader()
 	header.Root = view.Commit()
 	header.Number = new(big.Int)
+	header.Extra = fmt.Appendf(nil, "jamq %v", n.cfg.ChainID) // so that two chains differ from block 0 on
 	header.Time = uint64(jamq.CommonEra().Unix())
 	header.BaseFee = big.NewInt(params.GWei)
 	genesis := &Block{Block: types.NewBlock(header, &types.Body{Withdrawals: []*types.Withdrawal{}}, nil, trie.NewStackTrie(nil))}
