@@ -67,28 +67,11 @@ func applyBoth(p *Profile, left, right *node, depth int, toLeft, toRight []write
 
 // merge returns a stem with the writes, all of which are its own; n is the node that holds old, or nil.
 func merge(p *Profile, old *leaf, n *node, writes []write) *node {
-	merged := &leaf{stem: old.stem, present: old.present, values: make([][32]byte, 0, len(old.values)+len(writes))}
-	changed := false
-	for i, w := 0, 0; i < 256; i++ {
-		value, present := old.get(byte(i))
-		if w < len(writes) && int(writes[w].key[StemSize]) == i {
-			write := &writes[w]
-			w++
-			if present == !write.deleted && (write.deleted || value == write.value) {
-				// as it was
-			} else {
-				changed = true
-				value, present = write.value, !write.deleted
-			}
-		}
-		if present {
-			merged.present[i/64] |= 1 << (i % 64)
-			merged.values = append(merged.values, value)
-		} else {
-			merged.present[i/64] &^= 1 << (i % 64)
-		}
-	}
-	if !changed {
+	merged := old.with(p, writes)
+	switch {
+	case merged == nil:
+		return nil
+	case merged == old:
 		return n
 	}
 	return newStem(p, merged)

@@ -29,9 +29,9 @@ func (p *Profile) BasicDataKey(a common.Address) Key { return p.headerKey(a, bas
 // CodeHashKey returns the key of an account's code hash.
 func (p *Profile) CodeHashKey(a common.Address) Key { return p.headerKey(a, codeHashIndex) }
 
-func (p *Profile) headerKey(a common.Address, sub byte) Key { return p.key(a, &[32]byte{}, sub) }
+func (p *Profile) headerKey(a common.Address, sub byte) Key { return p.key(a, [32]byte{}, sub) }
 
-func (p *Profile) key(a common.Address, treeIndex *[32]byte, sub byte) (k Key) {
+func (p *Profile) key(a common.Address, treeIndex [32]byte, sub byte) (k Key) {
 	stem := p.Embed(a, treeIndex)
 	copy(k[:], stem[:])
 	k[StemSize] = sub
@@ -52,7 +52,7 @@ func (p *Profile) StorageKey(a common.Address, slot common.Hash) Key {
 	if index[1] == 0 {
 		index[0] = 1
 	}
-	return p.key(a, &index, slot[31])
+	return p.key(a, index, slot[31])
 }
 
 // CodeChunkKey returns the key of the n-th chunk of an account's code.
@@ -60,5 +60,5 @@ func (p *Profile) CodeChunkKey(a common.Address, n uint32) Key {
 	var index [32]byte
 	at := uint64(n) + codeIndex
 	binary.BigEndian.PutUint64(index[24:], at>>8)
-	return p.key(a, &index, byte(at))
+	return p.key(a, index, byte(at))
 }

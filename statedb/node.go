@@ -1,20 +1,11 @@
 package statedb
 
-import "math/bits"
-
 // node is a node of the tree: with a leaf it is a stem, else an inner node. A nil node is empty. Nodes are hashed when they are
 // made and never change, so that readers need no lock.
 type node struct {
 	hash        hash
 	left, right *node
 	leaf        *leaf
-}
-
-// leaf holds the values under one stem: those whose bit is set in present, packed in the order of their index.
-type leaf struct {
-	stem    [StemSize]byte
-	present [4]uint64
-	values  [][32]byte
 }
 
 func hashOf(n *node) hash {
@@ -27,45 +18,6 @@ func hashOf(n *node) hash {
 // bit returns the i-th bit of a stem, the most significant first.
 func bit(stem []byte, i int) byte { return stem[i/8] >> (7 - i%8) & 1 }
 
-// rank returns how many values stand before index i, and whether i holds one.
-func (l *leaf) rank(i byte) (int, bool) {
-	word, shift := i/64, i%64
-	n := bits.OnesCount64(l.present[word] & (1<<shift - 1))
-	for _, w := range l.present[:word] {
-		n += bits.OnesCount64(w)
-	}
-	return n, l.present[word]>>shift&1 == 1
-}
-
-func (l *leaf) get(i byte) (value [32]byte, ok bool) {
-	if n, ok := l.rank(i); ok {
-		return l.values[n], true
-	}
-	return value, false
-}
-
-// root hashes the values from index lo on, size of them, as a binary tree.
-func (l *leaf) root(p *Profile, lo, size int) hash {
-	from, to := l.count(lo), l.count(lo+size)
-	if from == to {
-		return hash{}
-	}
-	if size == 1 {
-		return p.Leaf(&l.values[from])
-	}
-	left, right := l.root(p, lo, size/2), l.root(p, lo+size/2, size/2)
-	return p.inner(&left, &right)
-}
-
-// count returns how many values stand before index i, from 0 to 256.
-func (l *leaf) count(i int) int {
-	if i > 255 {
-		return len(l.values)
-	}
-	n, _ := l.rank(byte(i))
-	return n
-}
-
 func newInner(p *Profile, left, right *node) *node {
 	// One stem alone stands at the place of its parent: a stem is as shallow as it can be.
 	switch {
@@ -74,16 +26,11 @@ func newInner(p *Profile, left, right *node) *node {
 	case right == nil && left.leaf != nil:
 		return left
 	}
-	l, r := hashOf(left), hashOf(right)
-	return &node{left: left, right: right, hash: p.inner(&l, &r)}
+	return &node{left: left, right: right, hash: p.inner(hashOf(left), hashOf(right))}
 }
 
 func newStem(p *Profile, l *leaf) *node {
-	if len(l.values) == 0 {
-		return nil
-	}
-	values := l.root(p, 0, 256)
-	return &node{leaf: l, hash: p.Stem(&l.stem, &values)}
+	return &node{leaf: l, hash: p.Stem(l.stem, l.root)}
 }
 
 // get returns the value of a key.
@@ -112,14 +59,12 @@ func (n *node) walk(f func(Key, [32]byte) bool) bool {
 	if n.leaf == nil {
 		return n.left.walk(f) && n.right.walk(f)
 	}
-	for i := range 256 {
-		if value, ok := n.leaf.get(byte(i)); ok {
-			var k Key
-			copy(k[:], n.leaf.stem[:])
-			k[StemSize] = byte(i)
-			if !f(k, value) {
-				return false
-			}
+	var k Key
+	copy(k[:], n.leaf.stem[:])
+	for rank := range n.leaf.values {
+		k[StemSize] = n.leaf.index(rank)
+		if !f(k, n.leaf.values[rank]) {
+			return false
 		}
 	}
 	return true

@@ -114,6 +114,34 @@ func TestRootAgainstNaive(t *testing.T) {
 	})
 }
 
+// One stem with many values keeps the hashes of groups of them; the root is the same.
+func TestDenseStemsAgainstNaive(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := newView0(t, NewStore(EIP7864()))
+		model := make(map[Key][32]byte)
+		for range rapid.IntRange(1, 5).Draw(t, "batches") {
+			for _, sub := range rapid.SliceOfN(rapid.Byte(), 1, 120).Draw(t, "subs") {
+				k := Key{7, 31: sub}
+				if rapid.IntRange(0, 4).Draw(t, "delete") == 0 {
+					v.Delete(k)
+					delete(model, k)
+					continue
+				}
+				model[k] = [32]byte{rapid.Byte().Draw(t, "value")}
+				v.Set(k, model[k])
+			}
+			if got := v.Commit(); got != naiveRoot(model) {
+				t.Fatalf("root of %d values differs from the naive one", len(model))
+			}
+			for k, want := range model {
+				if got, ok := v.Get(k); !ok || got != want {
+					t.Fatalf("%x is %x, %v, want %x", k, got, ok, want)
+				}
+			}
+		}
+	})
+}
+
 // Enough writes at once to be hashed by several goroutines.
 func TestLargeBatch(t *testing.T) {
 	v := newView0(t, NewStore(EIP7864()))

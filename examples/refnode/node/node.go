@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/big"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -46,6 +47,8 @@ type Node struct {
 
 	// produceNow asks the producer for a look at the pool; slotBegan tells it that a slot began.
 	produceNow, slotBegan chan struct{}
+
+	replaced atomic.Uint64 // executed blocks thrown away
 
 	mu       sync.Mutex
 	tracker  *canonical.Tracker

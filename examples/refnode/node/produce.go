@@ -110,6 +110,7 @@ func (n *Node) enqueue(ctx context.Context, parent, block *Block) error {
 // discard removes the blocks from a number on, with their states.
 func (n *Node) discard(number uint64) []*Block {
 	gone := n.ledger.truncate(number)
+	n.replaced.Add(uint64(len(gone)))
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if err := n.tracker.Fail(number); err != nil {

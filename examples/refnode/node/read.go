@@ -57,6 +57,9 @@ func (n *Node) BlockByHash(hash common.Hash) *Block { return n.ledger.blockByHas
 // Transaction returns the executed block that holds a transaction, and its place there.
 func (n *Node) Transaction(hash common.Hash) (*Block, int, bool) { return n.ledger.transaction(hash) }
 
+// ReplacedBlocks counts the executed blocks that were thrown away, so that caches by block number know when they are stale.
+func (n *Node) ReplacedBlocks() uint64 { return n.replaced.Load() }
+
 // Progress returns where a block stands on JAM.
 func (n *Node) Progress(number uint64) Progress { return n.ledger.progressOf(number) }
 

@@ -3,6 +3,7 @@ package rpcapi
 import (
 	"context"
 	"math/big"
+	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -19,29 +20,42 @@ import (
 // Fees answers what concerns fees, by go-ethereum's own oracle.
 type Fees struct {
 	*api
+	mu     sync.Mutex
 	oracle *gasprice.Oracle
+	// replaced is the node's count of replaced blocks that the oracle was made at: it remembers blocks by number.
+	replaced uint64
 }
 
-func newFees(a *api) *Fees {
-	return &Fees{api: a, oracle: gasprice.NewOracle(feeBackend{a}, gasprice.Config{
-		Blocks:           20,
-		Percentile:       60,
-		MaxHeaderHistory: 1024,
-		MaxBlockHistory:  1024,
-		MaxPrice:         gasprice.DefaultMaxPrice,
-		IgnorePrice:      gasprice.DefaultIgnorePrice,
-	}, big.NewInt(params.GWei))}
+func newFees(a *api) *Fees { return &Fees{api: a} }
+
+// current returns an oracle that remembers no block that was replaced.
+func (f *Fees) current() *gasprice.Oracle {
+	replaced := f.node.ReplacedBlocks()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.oracle == nil || f.replaced != replaced {
+		f.replaced = replaced
+		f.oracle = gasprice.NewOracle(feeBackend{f.api}, gasprice.Config{
+			Blocks:           20,
+			Percentile:       60,
+			MaxHeaderHistory: 1024,
+			MaxBlockHistory:  1024,
+			MaxPrice:         gasprice.DefaultMaxPrice,
+			IgnorePrice:      gasprice.DefaultIgnorePrice,
+		}, big.NewInt(params.GWei))
+	}
+	return f.oracle
 }
 
 // MaxPriorityFeePerGas is eth_maxPriorityFeePerGas, in wei.
 func (f *Fees) MaxPriorityFeePerGas(ctx context.Context) (*hexutil.Big, error) {
-	tip, err := f.oracle.SuggestTipCap(ctx)
+	tip, err := f.current().SuggestTipCap(ctx)
 	return (*hexutil.Big)(tip), err
 }
 
 // GasPrice is eth_gasPrice, in wei: the suggested tip and the latest base fee.
 func (f *Fees) GasPrice(ctx context.Context) (*hexutil.Big, error) {
-	tip, err := f.oracle.SuggestTipCap(ctx)
+	tip, err := f.current().SuggestTipCap(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +75,7 @@ type feeHistory struct {
 
 // FeeHistory is eth_feeHistory.
 func (f *Fees) FeeHistory(ctx context.Context, blocks math.HexOrDecimal64, last rpc.BlockNumber, percentiles []float64) (*feeHistory, error) {
-	oldest, rewards, baseFees, used, blobFees, blobUsed, err := f.oracle.FeeHistory(ctx, uint64(blocks), last, percentiles)
+	oldest, rewards, baseFees, used, blobFees, blobUsed, err := f.current().FeeHistory(ctx, uint64(blocks), last, percentiles)
 	if err != nil {
 		return nil, err
 	}
@@ -117,8 +131,7 @@ func (b feeBackend) Pending() (*types.Block, types.Receipts, *state.StateDB) {
 
 func (b feeBackend) ChainConfig() *params.ChainConfig { return b.node.ChainConfig() }
 
-// SubscribeChainHeadEvent returns nil: the oracle then keeps its cache, which is keyed by block number. That is right here
-// because it only asks for blocks up to latest, which no re-execution replaces once they are final.
+// SubscribeChainHeadEvent returns nil: the oracle then keeps what it remembers. Where blocks were replaced there is a new oracle.
 func (b feeBackend) SubscribeChainHeadEvent(chan<- core.ChainHeadEvent) event.Subscription {
 	return nil
 }
