@@ -26,7 +26,16 @@ type Head struct {
 
 // Heads are the blocks that the tags name.
 type Heads struct {
-	Earliest, Pending, Latest, Safe, Finalized Head
+	// Earliest is the block that the tracker began with.
+	Earliest Head
+	// Pending is the newest executed block.
+	Pending Head
+	// Latest is the highest that is accumulated without a gap below it on the best JAM chain.
+	Latest Head
+	// Safe is the same as Finalized.
+	Safe Head
+	// Finalized is the highest that is accumulated without a gap below it on the finalized JAM chain.
+	Finalized Head
 }
 
 // entry is a tracked block.

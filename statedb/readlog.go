@@ -26,11 +26,16 @@ const (
 
 // Access is a key that was read, with what it was derived from, so that a verifier can derive it again.
 type Access struct {
-	Kind    AccessKind
-	Key     Key
-	Address common.Address // of all but RawAccess
-	Slot    common.Hash    // of StorageAccess
-	Chunk   uint32         // of CodeChunkAccess
+	// Kind says what the key stands for, and which of the fields below are set.
+	Kind AccessKind
+	// Key is where it stands in the tree.
+	Key Key
+	// Address is the account's, for all kinds but RawAccess.
+	Address common.Address
+	// Slot is the storage slot, for StorageAccess.
+	Slot common.Hash
+	// Chunk is the chunk's number, for CodeChunkAccess.
+	Chunk uint32
 }
 
 // logged is an access with its place in the order of first accesses.

@@ -90,13 +90,20 @@ func (p *Pool) Add(tx *types.Transaction) error {
 	return p.admit(e)
 }
 
-// AddRaw is Add for the binary encoding of a transaction (EIP-2718).
+// AddRaw is Add for the binary encoding of a transaction (EIP-2718). It returns the transaction's hash if it was admitted. What does not
+// decode gives go-ethereum's error.
 func (p *Pool) AddRaw(raw []byte) (common.Hash, error) {
+	if uint64(len(raw)) > p.cfg.MaxTxSize {
+		return common.Hash{}, fmt.Errorf("%w: transaction size %d, limit %d", ErrOversized, len(raw), p.cfg.MaxTxSize)
+	}
 	tx := new(types.Transaction)
 	if err := tx.UnmarshalBinary(raw); err != nil {
 		return common.Hash{}, err
 	}
-	return tx.Hash(), p.Add(tx)
+	if err := p.Add(tx); err != nil {
+		return common.Hash{}, err
+	}
+	return tx.Hash(), nil
 }
 
 // AddAll adds transactions one after another, with their signatures recovered on all processors. It returns an error, or nil,

@@ -64,7 +64,8 @@ func traffic(accounts []devkeys.Account, nonces map[common.Address]uint64, chain
 	p.counter = crypto.CreateAddress(accounts[0].Address, nonces[accounts[0].Address])
 	for i := range n {
 		a := accounts[i%len(accounts)]
-		t := planned{kind: transfer, from: a.Address, to: recipient(i)}
+		nonce := nonces[a.Address] + p.sent[a.Address]
+		t := planned{kind: transfer, from: a.Address, to: recipient(a.Address, nonce)}
 		switch {
 		case i == 0:
 			t.kind = deploy
@@ -74,7 +75,7 @@ func traffic(accounts []devkeys.Account, nonces map[common.Address]uint64, chain
 			t.kind = call
 			p.calls++
 		}
-		data, err := p.data(t, i, nonces[a.Address]+p.sent[a.Address], chainID, a)
+		data, err := p.data(t, i, nonce, chainID, a)
 		if err != nil {
 			return nil, err
 		}
@@ -87,9 +88,9 @@ func traffic(accounts []devkeys.Account, nonces map[common.Address]uint64, chain
 	return p, nil
 }
 
-// recipient is a fresh address for the i-th transfer.
-func recipient(i int) common.Address {
-	return common.BytesToAddress(crypto.Keccak256([]byte("jamq demo recipient"), big.NewInt(int64(i)).Bytes()))
+// recipient is an address that nothing but this one transfer ever pays to, also where the node is not new.
+func recipient(from common.Address, nonce uint64) common.Address {
+	return common.BytesToAddress(crypto.Keccak256([]byte("jamq demo recipient"), from[:], new(big.Int).SetUint64(nonce).Bytes()))
 }
 
 var (
@@ -109,7 +110,7 @@ func (p *plan) data(t planned, i int, nonce uint64, chainID *big.Int, a devkeys.
 	case call:
 		to, value = &p.counter, new(big.Int)
 	case delegate:
-		return delegation(nonce, chainID, a, p.counter)
+		return delegation(t, nonce, chainID, a, p.counter)
 	}
 	switch i % 3 {
 	case 0:
@@ -122,7 +123,7 @@ func (p *plan) data(t planned, i int, nonce uint64, chainID *big.Int, a devkeys.
 }
 
 // delegation makes an account of its own, with a key of this transaction's, run the counter's code, and pays nothing to anybody.
-func delegation(nonce uint64, chainID *big.Int, a devkeys.Account, code common.Address) (types.TxData, error) {
+func delegation(t planned, nonce uint64, chainID *big.Int, a devkeys.Account, code common.Address) (types.TxData, error) {
 	seed := crypto.Keccak256([]byte("jamq demo delegate"), a.Address[:], new(big.Int).SetUint64(nonce).Bytes())
 	key, err := crypto.ToECDSA(seed)
 	if err != nil {
@@ -135,6 +136,6 @@ func delegation(nonce uint64, chainID *big.Int, a devkeys.Account, code common.A
 	}
 	return &types.SetCodeTx{
 		ChainID: id, Nonce: nonce, GasTipCap: uint256.MustFromBig(tip), GasFeeCap: uint256.MustFromBig(feeCap), Gas: demoGas,
-		To: recipient(int(nonce)), AuthList: []types.SetCodeAuthorization{auth},
+		To: t.to, AuthList: []types.SetCodeAuthorization{auth},
 	}, nil
 }

@@ -125,9 +125,11 @@ func (n *Node) recover(file *journal.File) error {
 		if _, _, done := n.ledger.transaction(tx.Hash()); done {
 			continue
 		}
-		if err := n.pool.Add(tx); err == nil {
-			back++
+		if err := n.pool.Add(tx); err != nil {
+			n.log.Warn("journaled transaction not taken back", "tx", tx.Hash(), "err", err)
+			continue
 		}
+		back++
 	}
 	n.log.Info("recovered", "blocks", n.ledger.head().NumberU64(), "transactions", back)
 	return nil
