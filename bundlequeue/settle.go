@@ -47,7 +47,7 @@ func (q *Queue[B]) observe(now time.Time, it *item[B], out *[]Effect) {
 // update tells the host if the state of a bundle is another one than before.
 func (q *Queue[B]) update(it *item[B], out *[]Effect) {
 	to, v, at := it.derive()
-	if to == Accumulated && at.Height <= q.view.Finalized().Height {
+	if to == Accumulated && at.Height <= q.view.Finalized().Height && q.parentFinal(it) {
 		to = Finalized
 	}
 	if to == it.state {
@@ -60,6 +60,13 @@ func (q *Queue[B]) update(it *item[B], out *[]Effect) {
 	it.state = to
 	q.total.Transitions[to]++
 	*out = append(*out, c)
+}
+
+// parentFinal reports whether the bundle before one is final: bundles become final in their order, even on a chain that accumulates them
+// in another.
+func (q *Queue[B]) parentFinal(it *item[B]) bool {
+	p := q.parent(int(it.number - q.base))
+	return p == nil || p.state == Finalized
 }
 
 // fail gives up the first bundle that has used its tries, and all after it, once no chain can carry any of them.
