@@ -141,7 +141,7 @@ func TestTags(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, head(want), got)
 	}
-	for _, text := range []string{"", "newest", "12", "0x", "0x-1", "0x10000000000000000"} {
+	for _, text := range []string{"", "newest", "12", "0x", "0x01", "0x-1", "0x10000000000000000"} {
 		_, err := canonical.ParseTag(text)
 		require.ErrorIs(t, err, canonical.ErrInvalidTag, text)
 	}

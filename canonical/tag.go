@@ -38,7 +38,8 @@ var (
 // Number returns the tag of the block with a number.
 func Number(n uint64) Tag { return Tag{number: n} }
 
-// ParseTag reads "earliest", "pending", "latest", "safe", "finalized", or a number in hexadecimal with 0x. The error wraps ErrInvalidTag.
+// ParseTag reads "earliest", "pending", "latest", "safe", "finalized", or a number in hexadecimal with 0x and without leading zeros, the
+// form that Ethereum's JSON-RPC demands. String writes it back, in lower case. The error wraps ErrInvalidTag.
 func ParseTag(text string) (Tag, error) {
 	for _, t := range []Tag{Earliest, Pending, Latest, Safe, Finalized} {
 		if text == t.String() {
@@ -46,11 +47,11 @@ func ParseTag(text string) (Tag, error) {
 		}
 	}
 	if len(text) > 2 && text[:2] == "0x" {
-		if n, err := strconv.ParseUint(text[2:], 16, 64); err == nil {
+		if n, err := strconv.ParseUint(text[2:], 16, 64); err == nil && (text[2] != '0' || text == "0x0") {
 			return Number(n), nil
 		}
 	}
-	return Tag{}, fmt.Errorf("%w: %q, want earliest, pending, latest, safe, finalized or a number such as 0x1b", ErrInvalidTag, text)
+	return Tag{}, fmt.Errorf("%w: %.40q, want earliest, pending, latest, safe, finalized or a number such as 0x1b", ErrInvalidTag, text)
 }
 
 // String returns the text that ParseTag reads.

@@ -32,8 +32,12 @@ func (f *Fees) Validate() error {
 const MinBumpPercent = 10
 
 // Bump returns fees that replace f: cap and tip each the greatest of the market's and the old one plus percent, rounded up, by at least 1 wei.
-// percent is at least MinBumpPercent; below it counts as that. If either would pass limit, the error wraps ErrFeeCap and the caller waits.
+// percent is at least MinBumpPercent; below it counts as that. A nil market counts as zero, a nil limit as none, as Request.MaxFee does.
+// If either would pass limit, the error wraps ErrFeeCap and the caller waits.
 func (f *Fees) Bump(market *Fees, percent uint64, limit *uint256.Int) (Fees, error) {
+	if market == nil {
+		market = new(Fees)
+	}
 	percent = max(percent, MinBumpPercent)
 	var out Fees
 	for _, x := range []struct{ old, market, out *uint256.Int }{{&f.Cap, &market.Cap, &out.Cap}, {&f.Tip, &market.Tip, &out.Tip}} {
@@ -41,7 +45,7 @@ func (f *Fees) Bump(market *Fees, percent uint64, limit *uint256.Int) (Fees, err
 		if raised.Lt(x.market) {
 			raised = x.market
 		}
-		if overflow || limit.Lt(raised) {
+		if overflow || limit != nil && limit.Lt(raised) {
 			return Fees{}, fmt.Errorf("%w: %v wei plus %d %% is above the limit of %v", ErrFeeCap, x.old, percent, limit)
 		}
 		x.out.Set(raised)

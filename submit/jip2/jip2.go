@@ -134,20 +134,62 @@ type WorkPackageStatus struct {
 	Failed *string `json:"Failed,omitempty"`
 }
 
-// DecodeWorkPackageStatus reads a status. The error wraps ErrMalformed unless exactly one case is there.
+// DecodeWorkPackageStatus reads a status. The error wraps ErrMalformed unless exactly one case is there, with all of its fields: a field
+// that is missing would otherwise read as a zero hash or no remaining blocks, which is evidence of something.
 func DecodeWorkPackageStatus(raw []byte) (WorkPackageStatus, error) {
-	var s WorkPackageStatus
-	if err := json.Unmarshal(raw, &s); err != nil {
+	var cases map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &cases); err != nil {
 		return WorkPackageStatus{}, fmt.Errorf("%w: status: %w", ErrMalformed, err)
 	}
-	cases := 0
-	for _, there := range []bool{s.Reportable != nil, s.Reported != nil, s.Ready != nil, s.Failed != nil} {
-		if there {
-			cases++
+	var s WorkPackageStatus
+	found := 0
+	for _, c := range []struct {
+		name   string
+		into   any
+		fields []string
+	}{
+		{"Reportable", &s.Reportable, []string{"remaining_blocks"}},
+		{"Reported", &s.Reported, []string{"reported_in", "core", "report_hash"}},
+		{"Ready", &s.Ready, []string{"reported_in", "core", "report_hash", "ready_in"}},
+		{"Failed", &s.Failed, nil},
+	} {
+		body, there := cases[c.name]
+		if !there || string(body) == "null" {
+			continue
+		}
+		found++
+		if err := checkFields(body, c.fields); err != nil {
+			return WorkPackageStatus{}, fmt.Errorf("%w: status %s: %w", ErrMalformed, c.name, err)
+		}
+		if err := json.Unmarshal(body, c.into); err != nil {
+			return WorkPackageStatus{}, fmt.Errorf("%w: status %s: %w", ErrMalformed, c.name, err)
 		}
 	}
-	if cases != 1 {
-		return WorkPackageStatus{}, fmt.Errorf("%w: status with %d of the cases Reportable, Reported, Ready and Failed, want one", ErrMalformed, cases)
+	if found != 1 {
+		return WorkPackageStatus{}, fmt.Errorf("%w: status with %d of the cases Reportable, Reported, Ready and Failed, want one", ErrMalformed, found)
 	}
 	return s, nil
+}
+
+// checkFields reports a field of an object that is missing or null, and the same of block descriptors in it.
+func checkFields(object []byte, fields []string) error {
+	if len(fields) == 0 {
+		return nil
+	}
+	var have map[string]json.RawMessage
+	if err := json.Unmarshal(object, &have); err != nil {
+		return err
+	}
+	for _, field := range fields {
+		value := have[field]
+		if value == nil || string(value) == "null" {
+			return fmt.Errorf("no %s", field)
+		}
+		if field == "reported_in" || field == "ready_in" {
+			if err := checkFields(value, []string{"header_hash", "slot"}); err != nil {
+				return fmt.Errorf("%s: %w", field, err)
+			}
+		}
+	}
+	return nil
 }

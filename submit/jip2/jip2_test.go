@@ -48,7 +48,15 @@ func TestWorkPackageStatus(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, jamq.Slot(8), s.Ready.ReadyIn.Slot)
 	require.Equal(t, jamq.CoreIndex(1), s.Ready.Core)
-	for _, bad := range []string{`{}`, `null`, `{"Failed":"a","Reportable":{}}`, `{"Reported":{"core":-1}}`, `7`} {
+	block := `{"header_hash":` + hash + `,"slot":7}`
+	for _, bad := range []string{
+		`{}`, `null`, `7`, `{"Failed":"a","Reportable":{"remaining_blocks":1}}`, `{"Failed":7}`, `{"Failed":null}`, `{"Accumulated":{}}`,
+		`{"Reportable":{}}`, `{"Reportable":{"remaining_blocks":null}}`, `{"Reportable":{"remaining_blocks":-1}}`, `{"Reported":{}}`,
+		`{"Reported":{"reported_in":` + block + `,"core":-1,"report_hash":` + hash + `}}`,
+		`{"Reported":{"reported_in":{"slot":7},"core":1,"report_hash":` + hash + `}}`,
+		`{"Reported":{"reported_in":` + block + `,"core":1}}`,
+		`{"Ready":{"reported_in":` + block + `,"core":1,"report_hash":` + hash + `}}`,
+	} {
 		_, err := DecodeWorkPackageStatus([]byte(bad))
 		require.ErrorIs(t, err, ErrMalformed, bad)
 	}

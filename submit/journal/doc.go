@@ -6,7 +6,10 @@
 //	err = j.Replay(func(record []byte) error { … })
 //	err = j.Append(record) // on disk when it returns
 //
-// [File] is an append-only file. Each record stands behind its length and a CRC-32C checksum. A crash while a record is being written
-// leaves a torn tail: Open finds it by length or checksum, cuts the file at the last whole record and says how much it
-// cut. It never guesses. [Memory] keeps records for as long as the process lives.
+// Records that are appended together survive a crash together or not at all.
+//
+// [File] is an append-only file. Each record stands behind its length and a CRC-32C checksum over both. A crash while records are being
+// written leaves a torn tail: Open finds it by length or checksum, cuts the file at the last whole append and says how much it
+// cut. It cannot tell a torn tail from bits that rotted later: a host that was not killed and finds something cut should ask why.
+// [Memory] keeps records for as long as the process lives.
 package journal

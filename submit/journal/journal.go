@@ -18,7 +18,7 @@ var (
 	ErrTooLarge = errors.New("journal: record too large")
 	// ErrClosed: the journal was closed.
 	ErrClosed = errors.New("journal: closed")
-	// ErrFailed: an earlier write failed, so nobody knows what is on disk. Open the journal again.
+	// ErrFailed: an earlier write failed, or what was written cannot be read back. Open the journal again.
 	ErrFailed = errors.New("journal: failed before")
 )
 
@@ -27,9 +27,10 @@ const MaxRecord = 1 << 28
 
 // Journal keeps records in order. Its methods are safe for concurrent use.
 type Journal interface {
-	// Append adds records, all or none of which survive a crash before it returns; after it all do.
+	// Append adds records, all or none of which survive a crash before it returns; after it all do. A refused call adds none.
 	Append(records ...[]byte) error
-	// Replay calls f with each record in the order of their appending. The record is only valid during the call. An error of f ends it.
+	// Replay calls f with each record in the order of their appending, those that were there when it began. The record is only valid
+	// during the call. An error of f ends it and is returned. f runs under no lock and may append.
 	Replay(f func(record []byte) error) error
 	// Close ends the journal. Closing again does nothing.
 	Close() error
@@ -38,40 +39,74 @@ type Journal interface {
 // headerSize is a record's length and its checksum, 4 bytes each, little-endian.
 const headerSize = 8
 
-func checksum(record []byte) uint32 { return crc32.Checksum(record, crc32.MakeTable(crc32.Castagnoli)) }
+// moreFollow is set in the length of a record that was appended together with the next one: both count or neither.
+const moreFollow = 1 << 31
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// checksum covers the length too. Otherwise the zeros that some file systems leave after a crash would pass for empty records.
+func checksum(length [4]byte, record []byte) uint32 {
+	return crc32.Update(crc32.Checksum(length[:], castagnoli), castagnoli, record)
+}
 
 // frame appends a record with its header.
-func frame(buf, record []byte) []byte {
-	buf = binary.LittleEndian.AppendUint32(buf, uint32(len(record)))
-	buf = binary.LittleEndian.AppendUint32(buf, checksum(record))
+func frame(buf, record []byte, more bool) []byte {
+	size := uint32(len(record))
+	if more {
+		size |= moreFollow
+	}
+	var length [4]byte
+	binary.LittleEndian.PutUint32(length[:], size)
+	buf = append(buf, length[:]...)
+	buf = binary.LittleEndian.AppendUint32(buf, checksum(length, record))
 	return append(buf, record...)
 }
 
-// scan calls f with each whole record of r and returns how many bytes they take. What follows is a torn tail.
+// scan calls f with each record of r that is whole, as are all that were appended with it, and returns how many bytes they take.
+// What follows is a torn tail.
 func scan(r io.Reader, f func(record []byte) error) (whole int64, err error) {
 	in := bufio.NewReader(r)
-	var header [headerSize]byte
-	var record bytes.Buffer
+	var batch [][]byte
+	var size int64 // of the batch
 	for {
-		if _, err := io.ReadFull(in, header[:]); err != nil {
-			return whole, notTorn(err)
-		}
-		size := binary.LittleEndian.Uint32(header[:4])
-		if size > MaxRecord {
-			return whole, nil
-		}
-		record.Reset()
-		if _, err := io.CopyN(&record, in, int64(size)); err != nil { // grows as it reads: a torn length costs nothing
-			return whole, notTorn(err)
-		}
-		if checksum(record.Bytes()) != binary.LittleEndian.Uint32(header[4:]) {
-			return whole, nil
-		}
-		if err := f(record.Bytes()); err != nil {
+		record, more, err := scanRecord(in)
+		if err != nil || record == nil {
 			return whole, err
 		}
-		whole += headerSize + int64(size)
+		batch, size = append(batch, record), size+headerSize+int64(len(record))
+		if more {
+			continue
+		}
+		for _, record := range batch {
+			if err := f(record); err != nil {
+				return whole, err
+			}
+		}
+		batch, whole, size = batch[:0], whole+size, 0
 	}
+}
+
+// scanRecord reads one record and whether another one belongs to it. The record is nil where none is whole.
+func scanRecord(in io.Reader) (record []byte, more bool, err error) {
+	var header [headerSize]byte
+	if _, err := io.ReadFull(in, header[:]); err != nil {
+		return nil, false, notTorn(err)
+	}
+	length := [4]byte(header[:4])
+	size := binary.LittleEndian.Uint32(length[:])
+	more, size = size&moreFollow != 0, size&^moreFollow
+	if size > MaxRecord {
+		return nil, false, nil
+	}
+	var data bytes.Buffer
+	if _, err := io.CopyN(&data, in, int64(size)); err != nil { // grows as it reads: a torn length costs nothing
+		return nil, false, notTorn(err)
+	}
+	record = append([]byte{}, data.Bytes()...)
+	if checksum(length, record) != binary.LittleEndian.Uint32(header[4:]) {
+		return nil, false, nil
+	}
+	return record, more, nil
 }
 
 // notTorn returns nil for the end of the data, be it in the middle of a record.
@@ -134,11 +169,11 @@ func (j *File) Cut() int64 { return j.cut }
 // opened again.
 func (j *File) Append(records ...[]byte) error {
 	var buf []byte
-	for _, r := range records {
+	for i, r := range records {
 		if len(r) > MaxRecord {
 			return fmt.Errorf("%w: %d bytes, want at most %d", ErrTooLarge, len(r), MaxRecord)
 		}
-		buf = frame(buf, r)
+		buf = frame(buf, r, i < len(records)-1)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -160,14 +195,18 @@ func (j *File) Append(records ...[]byte) error {
 	return nil
 }
 
-// Replay implements Journal.
+// Replay implements Journal. A Close meanwhile ends it with the file's error.
 func (j *File) Replay(f func(record []byte) error) error {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.file == nil {
+	file, size := j.file, j.size
+	j.mu.Unlock()
+	if file == nil {
 		return ErrClosed
 	}
-	_, err := scan(io.NewSectionReader(j.file, 0, j.size), f)
+	whole, err := scan(io.NewSectionReader(file, 0, size), f)
+	if err == nil && whole != size {
+		err = fmt.Errorf("%w: %d of %d bytes can be read back", ErrFailed, whole, size)
+	}
 	return err
 }
 
@@ -190,8 +229,13 @@ type Memory struct {
 	closed  bool
 }
 
-// Append implements Journal.
+// Append implements Journal. Errors wrap ErrTooLarge or ErrClosed.
 func (m *Memory) Append(records ...[]byte) error {
+	for _, r := range records {
+		if len(r) > MaxRecord {
+			return fmt.Errorf("%w: %d bytes, want at most %d", ErrTooLarge, len(r), MaxRecord)
+		}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -206,11 +250,12 @@ func (m *Memory) Append(records ...[]byte) error {
 // Replay implements Journal.
 func (m *Memory) Replay(f func(record []byte) error) error {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
+	records, closed := m.records, m.closed // records are only ever added
+	m.mu.Unlock()
+	if closed {
 		return ErrClosed
 	}
-	for _, r := range m.records {
+	for _, r := range records {
 		if err := f(r); err != nil {
 			return err
 		}

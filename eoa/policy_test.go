@@ -1,0 +1,55 @@
+package eoa
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holiman/uint256"
+	"github.com/stretchr/testify/require"
+)
+
+func TestPolicyValidate(t *testing.T) {
+	p := DefaultFeePolicy()
+	require.NoError(t, p.Validate())
+	for field, change := range map[string]func(*FeePolicy){
+		"StallTimeout": func(p *FeePolicy) { p.StallTimeout = 0 },
+		"BumpPercent":  func(p *FeePolicy) { p.BumpPercent = 9 },
+	} {
+		p := DefaultFeePolicy()
+		change(&p)
+		require.ErrorIs(t, p.Validate(), ErrInvalidPolicy)
+		require.ErrorContains(t, p.Validate(), field)
+	}
+}
+
+func TestPolicyBacksOff(t *testing.T) {
+	p := DefaultFeePolicy()
+	require.Equal(t, 5*time.Minute, p.Due(-1))
+	require.Equal(t, 5*time.Minute, p.Due(0))
+	require.Equal(t, 20*time.Minute, p.Due(2))
+	require.Equal(t, 320*time.Minute, p.Due(1000))
+	p.StallTimeout = 1 << 62
+	require.Positive(t, p.Due(5))
+}
+
+// The lower limit counts; where there is none, nothing limits.
+func TestPolicyLimits(t *testing.T) {
+	old := Fees{Cap: *uint256.NewInt(100), Tip: *uint256.NewInt(10)}
+	for _, c := range []struct {
+		policy, request *uint256.Int
+		ok              bool
+	}{
+		{nil, nil, true}, {uint256.NewInt(120), nil, true}, {nil, uint256.NewInt(120), true}, {uint256.NewInt(120), uint256.NewInt(120), true},
+		{uint256.NewInt(119), uint256.NewInt(120), false}, {uint256.NewInt(120), uint256.NewInt(119), false}, {nil, uint256.NewInt(119), false},
+	} {
+		p := DefaultFeePolicy()
+		p.MaxFee = c.policy
+		fees, err := p.Replace(&old, nil, c.request)
+		if !c.ok {
+			require.ErrorIs(t, err, ErrFeeCap)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, Fees{Cap: *uint256.NewInt(120), Tip: *uint256.NewInt(12)}, fees)
+	}
+}
