@@ -35,6 +35,11 @@ var mayImport = map[string][]string{
 	"eoa/jobs":         {"eoa"},
 	"jamtest":          {""},
 
+	// What several packages share and no user needs.
+	"internal/minheap":    {},
+	"internal/wire":       {},
+	"internal/jamvectors": {"", "submit/codec"},
+
 	// Nested modules.
 	"statedb/evm":    {"statedb"},
 	"submit/jamnps":  {""},

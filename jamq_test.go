@@ -97,10 +97,19 @@ func TestBlockValidate(t *testing.T) {
 		"core":           {Hash: jamq.HeaderHash{1}, Reported: []jamq.Report{{Core: 2}}},
 		"two on a core":  {Hash: jamq.HeaderHash{1}, Reported: []jamq.Report{{Core: 1}, {Core: 1}}},
 		"available core": {Hash: jamq.HeaderHash{1}, Available: []jamq.CoreIndex{9}},
-		"cleared core":   {Hash: jamq.HeaderHash{1}, Cleared: []jamq.CoreIndex{9}},
+		"unsorted twice": {Hash: jamq.HeaderHash{1}, Reported: []jamq.Report{{Core: 1}, {Core: 0}, {Core: 1}}},
 	} {
 		require.ErrorIs(t, b.Validate(&spec), jamq.ErrInvalidBlock, name)
 	}
+}
+
+// More than two thirds of six validators are five.
+func TestAvailableCores(t *testing.T) {
+	spec := jamq.Tiny()
+	fields := [][]byte{{0b11}, {0b11}, {0b11}, {0b11}, {0b01}, {0b1100}}
+	require.Equal(t, []jamq.CoreIndex{0}, jamq.AvailableCores(&spec, fields))
+	require.Empty(t, jamq.AvailableCores(&spec, nil))
+	require.Empty(t, jamq.AvailableCores(&spec, [][]byte{{}, nil}))
 }
 
 func ExampleChainSpec_Validate() {

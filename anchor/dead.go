@@ -23,8 +23,11 @@ const (
 	PrerequisiteGone
 	// Unavailable (D5): reported, and removed from its core by the availability time-out or a verdict (GP 11.17, 10.15).
 	Unavailable
-	// ReadyExpired (D6): available, and dropped from the ready queue or waiting for a package that is dead (GP 12.41).
-	ReadyExpired
+	// NeverReady (D6): reported, and dropped from the ready queue (GP 12.41), or in need of a package that is dead.
+	NeverReady
+	// ClockExpired is no rule of the chain and no evidence: a host without blocks gave up by the clock. Only a queue that
+	// is told of events instead of blocks uses it.
+	ClockExpired
 )
 
 // String returns the rule and its meaning in a few words, such as "D2: unreported, anchor expired".
@@ -42,8 +45,10 @@ func (r Reason) String() string {
 		return "D4: unreported, prerequisite gone"
 	case Unavailable:
 		return "D5: reported, not available in time"
-	case ReadyExpired:
-		return "D6: dropped from the ready queue"
+	case NeverReady:
+		return "D6: reported, can never be ready"
+	case ClockExpired:
+		return "clock: given up without evidence"
 	}
 	return fmt.Sprintf("anchor.Reason(%d)", uint8(r))
 }
@@ -97,8 +102,6 @@ type Prerequisite struct {
 	Dead bool
 	// Reported is the block that reported it, or zero.
 	Reported Point
-	// Accumulated is the block in which it was accumulated, or zero.
-	Accumulated Point
 }
 
 // Dead says whether a package can never again be accumulated on a chain, and by which rule.
@@ -111,11 +114,17 @@ func Dead(spec *jamq.ChainSpec, f *Facts) Reason {
 		return OtherFork
 	case f.Reported.IsZero():
 		return deadUnreported(spec, f)
-	case f.Available.IsZero():
-		return deadOnCore(spec, f)
-	default:
-		return deadReady(spec, f)
+	case f.Available.IsZero() && deadOnCore(spec, f):
+		return Unavailable
+	case !f.Available.IsZero() && f.Head.Slot >= f.Available.Slot.Add(spec.EpochLength):
+		return NeverReady
 	}
+	for _, p := range f.Prerequisites {
+		if p.Dead {
+			return NeverReady
+		}
+	}
+	return Alive
 }
 
 // deadUnreported applies D2 to D4.
@@ -142,22 +151,43 @@ func PrerequisiteExpired(spec *jamq.ChainSpec, reported Point, head uint64) bool
 }
 
 // deadOnCore applies D5.
-func deadOnCore(spec *jamq.ChainSpec, f *Facts) Reason {
-	if !f.Removed.IsZero() || f.Head.Slot >= f.Reported.Slot.Add(spec.AvailabilityTimeout) {
-		return Unavailable
-	}
-	return Alive
+func deadOnCore(spec *jamq.ChainSpec, f *Facts) bool {
+	return !f.Removed.IsZero() || f.Head.Slot >= f.Reported.Slot.Add(spec.AvailabilityTimeout)
 }
 
-// deadReady applies D6.
-func deadReady(spec *jamq.ChainSpec, f *Facts) Reason {
-	if f.Head.Slot >= f.Available.Slot.Add(spec.EpochLength) {
-		return ReadyExpired
-	}
-	for _, p := range f.Prerequisites {
-		if p.Dead && p.Accumulated.IsZero() {
-			return ReadyExpired
+// Deadline is when a package that is alive dies if no block says another word about it: at the first block of at least
+// this height or at least this slot. The zero values mean never.
+type Deadline struct {
+	Height uint64
+	Slot   jamq.Slot
+}
+
+// NextDeath returns the deadline of a package that is alive. It may be early, never late: who asks Dead again at the
+// deadline misses no death that comes from time alone.
+func NextDeath(spec *jamq.ChainSpec, f *Facts) Deadline {
+	var d Deadline
+	sooner := func(height uint64) {
+		if d.Height == 0 || height < d.Height {
+			d.Height = height
 		}
 	}
-	return Alive
+	switch {
+	case !f.Accumulated.IsZero():
+	case !f.Available.IsZero():
+		d.Slot = f.Available.Slot.Add(spec.EpochLength)
+	case !f.Reported.IsZero():
+		d.Slot = f.Reported.Slot.Add(spec.AvailabilityTimeout)
+	default:
+		sooner(LastReportable(spec, f.AnchorHeight))
+		d.Slot = f.LookupAnchorSlot.Add(spec.MaxLookupAnchorAge)
+		for _, p := range f.Prerequisites {
+			if !p.Reported.IsZero() {
+				sooner(p.Reported.Height + uint64(spec.RecentHistory))
+			}
+		}
+	}
+	if f.Accumulated.IsZero() && !f.AnchorOnChain {
+		sooner(f.AnchorHeight)
+	}
+	return d
 }

@@ -26,35 +26,67 @@ func (q *Queue[B]) check() error {
 
 // checkOnAnyChain is what holds whatever the host feeds.
 func (q *Queue[B]) checkOnAnyChain() error {
-	cores := map[jamq.CoreIndex]uint64{}
-	waiting := 0
+	var counts [NumStates]int
+	open := 0
 	for i, it := range q.items {
-		if it.number != q.base+uint64(i) {
-			return fmt.Errorf("bundle %d stands at place %d after %d", it.number, i, q.base)
+		counts[it.state]++
+		if err := q.checkItem(it, i); err != nil {
+			return err
 		}
-		if (it.state == Finalized) != (i < q.active) {
-			return fmt.Errorf("bundle %d is %v, and the first %d are final", it.number, it.state, q.active)
-		}
-		if it.state == Queued {
-			waiting++
-		}
-		if it.holdsCore {
-			if other, taken := cores[it.core]; taken {
-				return fmt.Errorf("B4: bundles %d and %d hold core %d", other, it.number, it.core)
-			}
-			cores[it.core] = it.number
-		}
-		for _, v := range it.versions {
-			if v.sent && i > 0 && !q.items[i-1].everSent() {
-				return fmt.Errorf("B3: bundle %d left before %d", it.number, it.number-1)
-			}
-		}
-		if len(it.versions) > q.cfg.MaxVersionRetries+1 {
-			return fmt.Errorf("B6: bundle %d has %d versions", it.number, len(it.versions))
+		open += len(it.versions)
+		if it.request != nil && q.builds[it.request.ticket] != it {
+			return fmt.Errorf("bundle %d: its request %d is not open", it.number, it.request.ticket)
 		}
 	}
-	if q.active > q.cfg.RetentionWindow {
-		return fmt.Errorf("B6: %d finalized bundles kept", q.active)
+	for i, it := range q.holders {
+		if it != nil && (!it.holdsCore || it.core != q.cfg.Cores[i] || q.at(it.place) != it) {
+			return fmt.Errorf("B4: core %d is held by bundle %d, which holds %v %d", q.cfg.Cores[i], it.number, it.holdsCore, it.core)
+		}
+	}
+	switch {
+	case counts != q.counts:
+		return fmt.Errorf("%v bundles counted, want %v", q.counts, counts)
+	case open != len(q.versions):
+		return fmt.Errorf("B6: %d versions are known, want %d", len(q.versions), open)
+	case len(q.builds)+q.held() > 2*len(q.holders) || len(q.sends) > open:
+		return fmt.Errorf("B6: %d builds and %d sends open", len(q.builds), len(q.sends))
+	case q.active-q.firstPlace > uint64(q.cfg.RetentionWindow):
+		return fmt.Errorf("B6: %d finalized bundles kept", q.active-q.firstPlace)
+	case len(q.touched) > 0 || len(q.out) > 0:
+		return fmt.Errorf("%d touched, %d effects left over", len(q.touched), len(q.out))
+	}
+	return nil
+}
+
+func (q *Queue[B]) checkItem(it *item[B], i int) error {
+	if it.place != q.firstPlace+uint64(i) || q.find(it.number) != it {
+		return fmt.Errorf("bundle %d stands at place %d, %d after %d", it.number, it.place, i, q.firstPlace)
+	}
+	if (it.state == Finalized) != (it.place < q.active) {
+		return fmt.Errorf("bundle %d at %d is %v, and all before %d are final", it.number, it.place, it.state, q.active)
+	}
+	if it.state < Guaranteed && it.place < q.frontier {
+		return fmt.Errorf("bundle %d at %d is %v, before the frontier %d", it.number, it.place, it.state, q.frontier)
+	}
+	if to, _, _ := it.derive(); it.state != to && it.state != Finalized {
+		return fmt.Errorf("bundle %d is %v, want %v", it.number, it.state, to)
+	}
+	if it.holdsCore && (it.state < Building || it.state > Submitted) {
+		return fmt.Errorf("B4: bundle %d is %v and holds core %d", it.number, it.state, it.core)
+	}
+	for _, v := range it.versions {
+		if q.versions[v.pkg] != v || v.item != it {
+			return fmt.Errorf("version %dv%d is not known by its hash", it.number, v.number)
+		}
+		if v.sent && i > 0 && !q.items[i-1].everSent() {
+			return fmt.Errorf("B3: bundle %d left before %d", it.number, q.items[i-1].number)
+		}
+		if v.ticket != 0 && q.sends[v.ticket] != v {
+			return fmt.Errorf("version %dv%d: its send %d is not open", it.number, v.number, v.ticket)
+		}
+	}
+	if len(it.versions) > q.cfg.MaxVersionRetries+1 {
+		return fmt.Errorf("B6: bundle %d has %d versions", it.number, len(it.versions))
 	}
 	return nil
 }
@@ -70,15 +102,16 @@ func (it *item[B]) everSent() bool {
 
 // scene is a queue with a chain of hand-made blocks, on virtual time.
 type scene struct {
-	t      *testing.T
-	q      *Queue[string]
-	now    time.Time
-	log    []string // every effect
-	builds []Build[string]
-	sends  []Send[string]
-	hashes byte
-	parent jamq.HeaderHash
-	slot   jamq.Slot
+	t       *testing.T
+	q       *Queue[string]
+	now     time.Time
+	log     []string // every effect
+	builds  []Build[string]
+	sends   []Send[string]
+	hashes  byte
+	parent  jamq.HeaderHash
+	slot    jamq.Slot
+	records [][]byte // of every step that was taken
 }
 
 func newScene(t *testing.T, change func(*Config)) *scene {
@@ -119,6 +152,13 @@ func (s *scene) try(ev Event) error {
 	}
 	if err := s.q.check(); err != nil {
 		s.t.Fatalf("after %T: %v", ev, err)
+	}
+	if err == nil {
+		record, err := AppendRecord[string](nil, text{}, s.now, ev)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.records = append(s.records, record)
 	}
 	return err
 }
@@ -209,6 +249,7 @@ func report(pkg jamq.PackageHash, core jamq.CoreIndex) func(*jamq.Block) {
 func accumulate(pkg jamq.PackageHash, core jamq.CoreIndex) func(*jamq.Block) {
 	return func(b *jamq.Block) {
 		b.Available = append(b.Available, core)
+		b.AccumulatedKnown = true
 		b.Accumulated = append(b.Accumulated, pkg)
 	}
 }

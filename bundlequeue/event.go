@@ -1,19 +1,24 @@
 package bundlequeue
 
 import (
-	"fmt"
-
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/anchor"
 )
 
-// Event is something that happened outside: one of [Enqueue], [Built], [BuildFailed], [Sent], [Imported],
-// [FinalizedBlock] and [Tick].
+// Event is something that happened outside. The set is closed: numbers are given by [Reserve], [Enqueue], [Release],
+// [Rekey] and [Resize], packages by [Built], [BuildFailed] and [Sent], evidence by [Imported] and [FinalizedBlock] or else by
+// [Told], time by [Tick], and opinions by [Retry].
 type Event interface{ isEvent() }
 
-// Enqueue adds an executed bundle. Its number must be the next one: see [Queue.Next].
+// Reserve takes the next number for a block that is still being executed. It must be filled by Enqueue, or given up by
+// Release or by the time-out: until then all after it wait.
+type Reserve struct {
+	// Number is the rollup block number: see [Queue.Next].
+	Number uint64
+}
+
+// Enqueue adds an executed bundle. Its number must be reserved, or the next one: see [Queue.Next].
 type Enqueue[B any] struct {
 	// Number is the rollup block number.
 	Number uint64
@@ -21,6 +26,22 @@ type Enqueue[B any] struct {
 	Commitment common.Hash
 	// Bundle is what the host builds packages from. The queue never changes it.
 	Bundle B
+}
+
+// Release gives a reserved number up. All bundles after it fail, because they were executed on what will not exist.
+type Release struct {
+	Number uint64
+}
+
+// Rekey gives a bundle another number, because consensus assigned it one, and shifts all after it by as much. The new number
+// must be greater than that of the bundle before it.
+type Rekey struct {
+	From, To uint64
+}
+
+// Resize sets how many bundles may wait in Queued, at least 1: see [DepthFor]. What waits already stays.
+type Resize struct {
+	Depth int
 }
 
 // Built reports that the package asked for by a [Build] effect is ready to be sent.
@@ -35,7 +56,7 @@ type Built[B any] struct {
 	Bundle B
 }
 
-// BuildFailed reports that no package could be built. The queue asks again after a back-off.
+// BuildFailed reports that no package could be built. The bundle is as it was, and the queue asks again after a back-off.
 type BuildFailed struct {
 	// Ticket repeats the Build effect's.
 	Ticket uint64
@@ -64,120 +85,32 @@ type FinalizedBlock struct {
 	Hash jamq.HeaderHash
 }
 
+// Told reports what the host has heard of a package, where it feeds no blocks ([ToldEvidence]). A package that is not ours is
+// ignored.
+type Told struct {
+	Package jamq.PackageHash
+	// State is Guaranteed, Accumulated or Finalized; or Queued: the host gives the package up.
+	State State
+}
+
+// Retry asks to send the same bytes at once, for what looks lost. It is an opinion, not evidence: nothing is given up by it.
+type Retry struct {
+	Number uint64
+}
+
 // Tick reports that time has passed: see [Queue.NextWake].
 type Tick struct{}
 
+func (Reserve) isEvent()        {}
 func (Enqueue[B]) isEvent()     {}
+func (Release) isEvent()        {}
+func (Rekey) isEvent()          {}
+func (Resize) isEvent()         {}
 func (Built[B]) isEvent()       {}
 func (BuildFailed) isEvent()    {}
 func (Sent) isEvent()           {}
 func (Imported) isEvent()       {}
 func (FinalizedBlock) isEvent() {}
+func (Told) isEvent()           {}
+func (Retry) isEvent()          {}
 func (Tick) isEvent()           {}
-
-// Effect is something that the host should do or know: one of [Build], [Send], [Changed], [Died] and [Failed].
-type Effect interface {
-	fmt.Stringer
-	isEffect()
-}
-
-// Build asks for a package. The host answers with [Built] or [BuildFailed].
-type Build[B any] struct {
-	// Ticket names this request; the answer repeats it. No two requests of a queue share one.
-	Ticket uint64
-	// Number is the rollup block, Version counts from 1.
-	Number  uint64
-	Version int
-	// Bundle is what was enqueued. It is shared with the queue: a builder that changes it must copy it first.
-	Bundle B
-	// Core is where the package will be sent first.
-	Core jamq.CoreIndex
-	// Anchor is the block that the package should be anchored to.
-	Anchor anchor.Point
-	// MinAnchor is the oldest admissible anchor: the block by which every earlier version is dead. The host may take
-	// Anchor or any block of the best chain from MinAnchor to the newest but one.
-	MinAnchor anchor.Point
-	// Prerequisites go into the refine context, exactly these.
-	Prerequisites []jamq.PackageHash
-}
-
-// Send asks for a package to be given to a guarantor. The host answers with [Sent].
-type Send[B any] struct {
-	// Ticket names this request; the answer repeats it. No two requests of a queue share one.
-	Ticket uint64
-	// Number, Version and Package name the package.
-	Number  uint64
-	Version int
-	Package jamq.PackageHash
-	// Bundle is what [Built] brought.
-	Bundle B
-	// Core is the core whose guarantors should get it.
-	Core jamq.CoreIndex
-	// Attempt counts from 1. It is also the hint to another guarantor: one that has seen a package ignores it.
-	Attempt int
-}
-
-// Changed tells that a bundle moved to another state. A reorg may move it back.
-type Changed struct {
-	// Number is the rollup block.
-	Number uint64
-	// From and To differ.
-	From, To State
-	// Version and Package name the version that decided; 0 and zero where none did.
-	Version int
-	Package jamq.PackageHash
-	// Core is the core that the bundle holds or was last sent to.
-	Core jamq.CoreIndex
-	// At is the JAM block that is the evidence for Guaranteed, Accumulated and Finalized; otherwise zero.
-	At anchor.Point
-}
-
-// Died tells that a version can never be accumulated on the best chain.
-type Died struct {
-	// Number, Version and Package name the version.
-	Number  uint64
-	Version int
-	Package jamq.PackageHash
-	// Reason says by which rule, At since which block.
-	Reason anchor.Reason
-	At     anchor.Point
-}
-
-// Failed hands a bundle back: no version of it was or can be accumulated on the finalized chain. Its state after
-// execution is gone, so all later bundles fail with it, in order; their numbers will be used again.
-type Failed[B any] struct {
-	// Number and Bundle are those of Enqueue.
-	Number uint64
-	Bundle B
-	// Reason says why in words.
-	Reason string
-}
-
-func (Build[B]) isEffect()  {}
-func (Send[B]) isEffect()   {}
-func (Changed) isEffect()   {}
-func (Died) isEffect()      {}
-func (Failed[B]) isEffect() {}
-
-// String returns one line, such as "build 3v1 core=0 anchor=7/9:a1b2c3d4 needs=1".
-func (e Build[B]) String() string {
-	return fmt.Sprintf("build %dv%d core=%d anchor=%v min=%v needs=%d", e.Number, e.Version, e.Core, e.Anchor, e.MinAnchor, len(e.Prerequisites))
-}
-
-// String returns one line, such as "send 3v1 core=0 attempt=2".
-func (e Send[B]) String() string {
-	return fmt.Sprintf("send %dv%d core=%d attempt=%d", e.Number, e.Version, e.Core, e.Attempt)
-}
-
-// String returns one line, such as "3v1 submitted → guaranteed at 9/12:a1b2c3d4".
-func (e Changed) String() string {
-	return fmt.Sprintf("%dv%d %v → %v at %v", e.Number, e.Version, e.From, e.To, e.At)
-}
-
-// String returns one line, such as "dead 3v1 since 11/14:a1b2c3d4 (D2: unreported, anchor expired)".
-func (e Died) String() string {
-	return fmt.Sprintf("dead %dv%d since %v (%v)", e.Number, e.Version, e.At, e.Reason)
-}
-
-// String returns one line, such as "failed 3: 6 versions dead".
-func (e Failed[B]) String() string { return fmt.Sprintf("failed %d: %s", e.Number, e.Reason) }

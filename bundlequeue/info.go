@@ -26,9 +26,13 @@ type Info struct {
 type VersionInfo struct {
 	// Version counts from 1.
 	Version int
-	// Package is its hash, Context its refine context.
+	// Package is its hash.
 	Package jamq.PackageHash
-	Context jamq.RefineContext
+	// Anchor is the block that it is anchored to, LookupAnchorSlot the slot of its lookup anchor; zero with told evidence.
+	Anchor           anchor.Point
+	LookupAnchorSlot jamq.Slot
+	// Prerequisites are the packages that it names.
+	Prerequisites []jamq.PackageHash
 	// Attempts is how often it was sent.
 	Attempts int
 	// Reported, Available and Accumulated are the blocks of the best chain in which that happened, or zero.
@@ -40,63 +44,60 @@ type VersionInfo struct {
 
 // Info describes the bundle with the given number, if the queue still holds it. The result shares nothing with the queue.
 func (q *Queue[B]) Info(number uint64) (Info, bool) {
-	if number < q.base || number >= q.Next() {
+	it := q.find(number)
+	if it == nil {
 		return Info{}, false
 	}
-	it := q.items[number-q.base]
 	info := Info{Number: it.number, Commitment: it.commitment, State: it.state, Core: it.core}
 	for _, v := range it.versions {
-		context := v.context
-		context.Prerequisites = slices.Clone(context.Prerequisites)
-		info.Versions = append(info.Versions, VersionInfo{
-			Version: v.number, Package: v.pkg, Context: context, Attempts: v.attempts,
-			Reported: v.status.Reported, Available: v.status.Available, Accumulated: v.status.Accumulated,
-			Dead: v.status.Dead, DeadSince: v.status.DeadSince,
-		})
+		s := v.status()
+		vi := VersionInfo{
+			Version: v.number, Package: v.pkg, Prerequisites: slices.Clone(v.prerequisites()), Attempts: v.attempts,
+			Reported: s.Reported, Available: s.Available, Accumulated: s.Accumulated, Dead: s.Dead, DeadSince: s.DeadSince,
+		}
+		if v.trace != nil {
+			vi.Anchor, vi.LookupAnchorSlot = v.trace.Anchor(), v.trace.LookupAnchorSlot()
+		}
+		info.Versions = append(info.Versions, vi)
 	}
 	return info, true
 }
-
-// numStates is the number of states.
-const numStates = int(FailedState) + 1
 
 // Totals count what happened since the queue was made.
 type Totals struct {
 	// Enqueued counts bundles, Built packages, Sends the times that one was handed out, Died the deaths of packages.
 	Enqueued, Built, Sends, Died uint64
+	// BuildsFailed and SendsFailed count what the host could not do.
+	BuildsFailed, SendsFailed uint64
+	// DuplicateGuaranteeRejected counts guarantees of a version while another one of its bundle, or itself, had one;
+	// DuplicateAccumulateRejected the same for accumulation. With chain evidence the second stays 0: see promise B1.
+	DuplicateGuaranteeRejected, DuplicateAccumulateRejected uint64
+	// NonWinningVersionsCanceled counts versions that were dropped, built or in building, because another one was first.
+	NonWinningVersionsCanceled uint64
 	// Transitions counts how often a bundle entered each state.
-	Transitions [numStates]uint64
+	Transitions [NumStates]uint64
 }
 
 // Stats is a summary for people and metrics.
 type Stats struct {
 	// Base is the number of the oldest bundle held, Next that of the bundle to come.
 	Base, Next uint64
+	// Depth is how many may wait in Queued and Reserved.
+	Depth int
 	// Count is the number of bundles held in each state.
-	Count [numStates]int
+	Count [NumStates]int
 	// Totals count since the queue was made.
 	Totals Totals
 }
 
 // Stats returns a summary.
 func (q *Queue[B]) Stats() Stats {
-	s := Stats{Base: q.base, Next: q.Next(), Totals: q.total}
-	for _, it := range q.items {
-		s.Count[it.state]++
+	s := Stats{Base: q.next, Next: q.next, Depth: q.depth, Count: q.counts, Totals: q.total}
+	if len(q.items) > 0 {
+		s.Base = q.items[0].number
 	}
 	return s
 }
 
-// CanEnqueue reports whether the queue would take another bundle now.
-func (q *Queue[B]) CanEnqueue() bool {
-	waiting := 0
-	for _, it := range q.items[q.active:] {
-		if it.state == Queued {
-			waiting++
-		}
-	}
-	return waiting < q.cfg.MaxQueueDepth
-}
-
 // Pending returns how many bundles are not final.
-func (q *Queue[B]) Pending() int { return len(q.items) - q.active }
+func (q *Queue[B]) Pending() int { return int(q.end() - q.active) }

@@ -2,31 +2,37 @@ package bundlequeue
 
 import (
 	"slices"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/anchor/chainview"
+	"github.com/jamq/jamq/internal/minheap"
 )
+
+// instant is a time as the queue keeps it: nanoseconds since 1970.
+type instant int64
 
 // item is one rollup block in the queue.
 type item[B any] struct {
 	number     uint64
+	place      uint64 // counts all items ever queued, without gaps, so it finds the item whatever its number is
 	commitment common.Hash
 	bundle     B
 	state      State
-	versions   []*version[B] // in the order of their making; all but the last are dead or were never alive together
+	versions   []*version[B] // in the order of their making
 	request    *request      // the outstanding build, if any
-	// lastVersion is the highest version number built, also of packages that never left.
+	// lastVersion is the highest version number asked for, also of packages that never left.
 	lastVersion int
 
 	core      jamq.CoreIndex // the core held, or the last one held
 	holdsCore bool
+	touched   bool // is on the list of those to review
 
 	buildFailures int // in a row
-	notBefore     time.Time
+	// notBefore is when the next build may begin; while Reserved, when the reservation ends.
+	notBefore instant
 }
 
 // request is an outstanding build.
@@ -39,36 +45,68 @@ type request struct {
 
 // version is one package of a rollup block.
 type version[B any] struct {
-	number  int
-	pkg     jamq.PackageHash
-	context jamq.RefineContext
-	bundle  B
+	item   *item[B]
+	number int
+	pkg    jamq.PackageHash
+	bundle B
 
-	sent     bool   // a Send effect was returned: the bytes may be anywhere from now on
-	accepted bool   // a send succeeded
-	ticket   uint64 // of the outstanding send, or 0
-	attempts int
-	failures int // sends that failed, in a row
-	nextSend time.Time
+	// trace is the evidence; told stands for it where the host feeds no blocks.
+	trace *chainview.Trace
+	told  *told[B]
 
-	status chainview.Status // on the best chain
+	// sent says that a Send effect was returned: the bytes may be anywhere from now on.
+	sent       bool
+	accepted   bool   // a send succeeded
+	wasDead    bool   // as the host was told
+	rivalSeen  bool   // counted as a duplicate guarantee
+	ticket     uint64 // of the outstanding send, or 0
+	attempts   int
+	failures   int // sends that failed, in a row
+	lastSend   instant
+	nextSend   instant
+	sentHeight uint64 // of the best block when it was first sent
 }
 
-func (v *version[B]) dead() bool { return v.status.Dead != anchor.Alive }
+// told is what a host without blocks has said about a version.
+type told[B any] struct {
+	status        chainview.Status
+	prerequisites []jamq.PackageHash
+	spread        bool // dead only because its prerequisite is
+	final         bool
+	timeouts      int // without accumulation
+	deadline      minheap.Entry[instant, *version[B]]
+}
+
+func (v *version[B]) status() *chainview.Status {
+	if v.trace != nil {
+		return v.trace.Status()
+	}
+	return &v.told.status
+}
+
+func (v *version[B]) prerequisites() []jamq.PackageHash {
+	if v.trace != nil {
+		return v.trace.Prerequisites()
+	}
+	return v.told.prerequisites
+}
+
+func (v *version[B]) dead() bool        { return v.status().Dead != anchor.Alive }
+func (v *version[B]) accumulated() bool { return !v.status().Accumulated.IsZero() }
 
 // winner returns the version that the best chain has accumulated, or else holds reported and alive, or nil.
 func (it *item[B]) winner() *version[B] {
+	var reported *version[B]
 	for _, v := range it.versions {
-		if !v.status.Accumulated.IsZero() {
+		s := v.status()
+		if !s.Accumulated.IsZero() {
 			return v
 		}
-	}
-	for _, v := range it.versions {
-		if !v.status.Reported.IsZero() && !v.dead() {
-			return v
+		if reported == nil && !s.Reported.IsZero() && s.Dead == anchor.Alive {
+			reported = v
 		}
 	}
-	return nil
+	return reported
 }
 
 // live returns the version that may still make it, or nil. The safety theorem leaves at most one: where a version's
@@ -95,13 +133,15 @@ func (it *item[B]) left() bool {
 // proves it.
 func (it *item[B]) derive() (State, *version[B], anchor.Point) {
 	if w := it.winner(); w != nil {
-		if !w.status.Accumulated.IsZero() {
-			return Accumulated, w, w.status.Accumulated
+		if s := w.status(); !s.Accumulated.IsZero() {
+			return Accumulated, w, s.Accumulated
 		}
-		return Guaranteed, w, w.status.Reported
+		return Guaranteed, w, w.status().Reported
 	}
 	v := it.live()
 	switch {
+	case it.state == Reserved:
+		return Reserved, nil, anchor.Point{}
 	case !it.holdsCore:
 		return Queued, v, anchor.Point{}
 	case it.request != nil:

@@ -1,6 +1,7 @@
 package bundlequeue
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -8,212 +9,218 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/anchor/chainview"
+	"github.com/jamq/jamq/internal/minheap"
 )
 
 // Queue follows the bundles of one rollup; B is the host's bundle type. It is deterministic: the same events at the same
 // times give the same effects. It is not safe for concurrent use.
+//
+// A step costs what its event touches, and not the bundles that are in the queue.
 type Queue[B any] struct {
 	cfg  Config
-	view *chainview.View
-	// items are the bundles by number, without gaps; those before active are finalized.
-	items  []*item[B]
-	base   uint64 // number of items[0]
-	active int
-	ticket uint64 // the last one given out
+	view *chainview.View // nil with told evidence
+	now  instant         // of the last event
+
+	// items are the bundles in their order; those before active are finalized, those before frontier at least guaranteed.
+	items            []*item[B]
+	firstPlace       uint64 // of items[0]
+	active, frontier uint64 // places
+	next             uint64 // the number of the bundle to come
+	depth            int
+
+	versions map[jamq.PackageHash]*version[B] // every version of every bundle held
+	builds   map[uint64]*item[B]              // open requests by ticket
+	sends    map[uint64]*version[B]
+	ticket   uint64                             // the last one given out
+	holders  []*item[B]                         // by place in Config.Cores; nil where no bundle holds the core
+	timers   minheap.Heap[instant, *version[B]] // told evidence only
+
 	// floor is the block by which all versions of failed bundles are dead. Their transactions may come back in new
 	// bundles, so no package is anchored before it.
-	floor anchor.Point
-	total Totals
+	floor  anchor.Point
+	delays anchor.Delays // what was seen between sending and reporting
+	counts [NumStates]int
+	total  Totals
+	broken rule // tests switch off one safety rule
+
+	// Used within a step only.
+	out     []Effect
+	touched []*item[B]
 }
 
-// New returns an empty queue whose view of the JAM chain begins at root, a final block.
+// New returns an empty queue whose view of the JAM chain begins at root, a final block; with told evidence root is not read.
 // The error wraps [ErrInvalidConfig] or jamq.ErrInvalidBlock.
 func New[B any](cfg Config, root jamq.Block) (*Queue[B], error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	cfg.Cores = slices.Clone(cfg.Cores)
-	view, err := chainview.New(&cfg.Spec, root)
-	if err != nil {
-		return nil, err
+	q := empty[B](cfg)
+	if cfg.Evidence == ChainEvidence {
+		view, err := chainview.New(&cfg.Spec, root)
+		if err != nil {
+			return nil, err
+		}
+		q.view = view
 	}
-	return &Queue[B]{cfg: cfg, view: view, base: cfg.FirstNumber}, nil
+	return q, nil
 }
 
-// Next returns the number that the next enqueued bundle must have.
-func (q *Queue[B]) Next() uint64 { return q.base + uint64(len(q.items)) }
+// empty returns a queue without a view.
+func empty[B any](cfg Config) *Queue[B] {
+	cfg.Cores = slices.Clone(cfg.Cores)
+	return &Queue[B]{
+		cfg: cfg, next: cfg.FirstNumber, depth: cfg.MaxQueueDepth,
+		versions: make(map[jamq.PackageHash]*version[B]),
+		builds:   make(map[uint64]*item[B]),
+		sends:    make(map[uint64]*version[B]),
+		holders:  make([]*item[B], len(cfg.Cores)),
+	}
+}
 
-// Best returns the head of the best JAM chain as the queue knows it.
-func (q *Queue[B]) Best() anchor.Point { return q.view.Best() }
+// Next returns the number that the next bundle must have.
+func (q *Queue[B]) Next() uint64 { return q.next }
 
-// Step takes one event at time now and returns what to do, in order. Time must not go back between calls.
+// Best returns the head of the best JAM chain as the queue knows it; zero with told evidence.
+func (q *Queue[B]) Best() anchor.Point {
+	if q.view == nil {
+		return anchor.Point{}
+	}
+	return q.view.Best()
+}
+
+// Step takes one event at time now and returns what to do, in order. A time before that of an earlier call counts as that.
 //
-// Each event is handled in three parts. First it changes the facts. Then every bundle's state is derived anew from the
-// best chain, so that imports, reorgs and finality need no cases of their own. Then builds and sends are scheduled in
-// the order of rollup blocks, as far as cores are free.
+// Each event is handled in three parts. First it changes the facts. Then the state of every bundle that they touch is derived
+// anew from the best chain, so that imports, reorgs and finality need no cases of their own. Then builds and sends are
+// scheduled in the order of rollup blocks, as far as cores are free.
 //
 // A Send effect is the point of no return: from then on its package counts as out for ever. A driver that must survive a
-// crash makes the event durable before it carries out the effects.
+// crash makes the event durable before it carries out the effects: see [AppendRecord].
 //
 // A refused event changes nothing and returns no effects. The error wraps one of this package's errors, or of
 // chainview's for a block that does not fit.
 func (q *Queue[B]) Step(now time.Time, ev Event) ([]Effect, error) {
-	if err := q.apply(now, ev); err != nil {
+	at := max(instant(now.UnixNano()), q.now)
+	if err := q.apply(at, ev); err != nil {
 		return nil, err
 	}
-	var out []Effect
-	q.settle(now, &out)
-	q.fail(&out)
-	q.schedule(now, &out)
+	q.now = at
+	q.expire()
+	q.settle()
+	q.finish()
+	q.fail()
+	q.schedule()
 	q.retire()
+	out := q.out
+	q.out = nil
 	return out, nil
 }
 
 // apply changes the facts by one event, or refuses it.
-func (q *Queue[B]) apply(now time.Time, ev Event) error {
+func (q *Queue[B]) apply(now instant, ev Event) error {
 	switch ev := ev.(type) {
+	case Reserve:
+		return q.reserve(now, ev)
 	case Enqueue[B]:
 		return q.enqueue(ev)
+	case Release:
+		return q.release(ev)
+	case Rekey:
+		return q.rekey(ev)
+	case Resize:
+		return q.resize(ev)
 	case Built[B]:
 		return q.built(now, ev)
 	case BuildFailed:
-		it := q.building(ev.Ticket)
-		if it == nil {
-			return fmt.Errorf("%w: no build has ticket %d", ErrNotExpected, ev.Ticket)
-		}
-		it.request = nil
-		it.buildFailures++
-		it.notBefore = now.Add(q.cfg.backoff(it.buildFailures, it.number))
-		return nil
+		return q.buildFailed(now, ev)
 	case Sent:
 		return q.sent(now, ev)
 	case Imported:
+		if q.view == nil {
+			return fmt.Errorf("%w: block %s, but Config.Evidence is told", ErrWrongEvidence, ev.Block.Hash)
+		}
 		return q.view.ImportBest(&ev.Block, ev.Best)
 	case FinalizedBlock:
+		if q.view == nil {
+			return fmt.Errorf("%w: block %s, but Config.Evidence is told", ErrWrongEvidence, ev.Hash)
+		}
 		return q.view.Finalize(ev.Hash)
+	case Told:
+		return q.tell(now, ev)
+	case Retry:
+		return q.retry(now, ev)
 	case Tick:
 		return nil
 	}
 	return fmt.Errorf("%w: %T", ErrUnknownEvent, ev)
 }
 
-func (q *Queue[B]) enqueue(ev Enqueue[B]) error {
-	if want := q.Next(); ev.Number != want {
-		return fmt.Errorf("%w: bundle %d, want %d", ErrWrongNumber, ev.Number, want)
-	}
-	if !q.CanEnqueue() {
-		return fmt.Errorf("%w: %d bundles wait already", ErrQueueFull, q.cfg.MaxQueueDepth)
-	}
-	q.items = append(q.items, &item[B]{number: ev.Number, commitment: ev.Commitment, bundle: ev.Bundle})
-	q.total.Enqueued++
-	return nil
-}
-
-// building returns the bundle whose outstanding build has the ticket, or nil.
-func (q *Queue[B]) building(ticket uint64) *item[B] {
-	for _, it := range q.items[q.active:] {
-		if it.request != nil && it.request.ticket == ticket {
-			return it
-		}
-	}
-	return nil
-}
-
-// built accepts a package, or refuses what must not be sent. One that was overtaken by a reorg while it was being built
-// is dropped without an error: the host did nothing wrong.
-func (q *Queue[B]) built(now time.Time, ev Built[B]) error {
-	it := q.building(ev.Ticket)
-	if it == nil {
-		return fmt.Errorf("%w: no build has ticket %d", ErrNotExpected, ev.Ticket)
-	}
-	r := it.request
-	if !slices.Equal(ev.Context.Prerequisites, r.prerequisites) {
-		return fmt.Errorf("%w: bundle %d names %d prerequisites, want exactly the %d asked for", ErrInadmissible, it.number, len(ev.Context.Prerequisites), len(r.prerequisites))
-	}
-	if q.view.Watched(ev.Package) {
-		return fmt.Errorf("%w: bundle %d: package %s was built before; its anchor or content must differ", ErrInadmissible, it.number, ev.Package)
-	}
-	at, onChain := q.view.Locate(ev.Context.Anchor)
-	if onChain && at.Height < r.minAnchor.Height {
-		return fmt.Errorf("%w: bundle %d is anchored at height %d, want at least %d, where its earlier versions are dead", ErrInadmissible, it.number, at.Height, r.minAnchor.Height)
-	}
-	it.request, it.buildFailures = nil, 0
-	if !onChain || !q.fits(it, at, r) {
-		it.notBefore = now.Add(q.cfg.BackoffBase)
+// at returns the item at a place, or nil if it is not in the queue.
+func (q *Queue[B]) at(place uint64) *item[B] {
+	if place < q.firstPlace || place-q.firstPlace >= uint64(len(q.items)) {
 		return nil
 	}
-	it.lastVersion = r.version
-	v := &version[B]{number: r.version, pkg: ev.Package, context: ev.Context, bundle: ev.Bundle, nextSend: now}
-	v.context.Prerequisites = slices.Clone(ev.Context.Prerequisites)
-	it.versions = append(it.versions, v)
-	q.view.Watch(v.pkg, chainview.Package{
-		Anchor:           ev.Context.Anchor,
-		AnchorHeight:     at.Height,
-		LookupAnchorSlot: ev.Context.LookupAnchorSlot,
-		Prerequisites:    v.context.Prerequisites,
-	})
-	q.total.Built++
-	return nil
+	return q.items[place-q.firstPlace]
 }
 
-// fits reports whether a package anchored at a block of the best chain still serves: the evidence that its request rested
-// on is on the best chain, and it follows its parent's live version.
-func (q *Queue[B]) fits(it *item[B], at anchor.Point, r *request) bool {
-	if !r.minAnchor.IsZero() && !q.view.OnBest(r.minAnchor) {
-		return false
+// end returns the place of the item to come.
+func (q *Queue[B]) end() uint64 { return q.firstPlace + uint64(len(q.items)) }
+
+// find returns the item with a number, or nil. Numbers have no gaps unless consensus made some (Rekey), so the first guess
+// is nearly always right.
+func (q *Queue[B]) find(number uint64) *item[B] {
+	if len(q.items) == 0 || number < q.items[0].number {
+		return nil
 	}
-	p := q.parent(int(it.number - q.base))
-	if p == nil {
-		return true
+	if it := q.at(q.firstPlace + number - q.items[0].number); it != nil && it.number == number {
+		return it
 	}
-	v := p.live()
-	if v == nil {
-		return false
+	i, found := slices.BinarySearchFunc(q.items, number, func(it *item[B], n uint64) int { return cmp.Compare(it.number, n) })
+	if !found {
+		return nil
 	}
-	if len(r.prerequisites) > 0 {
-		return r.prerequisites[0] == v.pkg
-	}
-	done := v.status.Accumulated
-	return !done.IsZero() && done.Height <= at.Height
+	return q.items[i]
 }
 
-func (q *Queue[B]) sent(now time.Time, ev Sent) error {
-	for _, it := range q.items[q.active:] {
+// predecessor returns the bundle before one, or nil if there is none or it was retired as final.
+func (q *Queue[B]) predecessor(it *item[B]) *item[B] {
+	if it.place == q.firstPlace {
+		return nil
+	}
+	return q.at(it.place - 1)
+}
+
+// touch puts a bundle on the list of those to review in this step.
+func (q *Queue[B]) touch(it *item[B]) {
+	if !it.touched {
+		it.touched = true
+		q.touched = append(q.touched, it)
+	}
+}
+
+func (q *Queue[B]) emit(e Effect) { q.out = append(q.out, e) }
+
+// retire forgets finalized bundles beyond the retention window.
+func (q *Queue[B]) retire() {
+	for q.active-q.firstPlace > uint64(q.cfg.RetentionWindow) {
+		it := q.items[0]
 		for _, v := range it.versions {
-			if ev.Ticket == 0 || v.ticket != ev.Ticket {
-				continue
-			}
-			v.ticket = 0
-			if ev.OK {
-				v.accepted, v.failures = true, 0
-				v.nextSend = now.Add(q.cfg.SubmitRetryInterval)
-				return nil
-			}
-			v.failures++
-			v.nextSend = now.Add(q.cfg.backoff(v.failures, it.number))
-			return nil
+			q.forget(v)
 		}
+		q.counts[it.state]--
+		q.items[0] = nil
+		q.items = q.items[1:]
+		q.firstPlace++
 	}
-	return fmt.Errorf("%w: no send has ticket %d", ErrNotExpected, ev.Ticket)
 }
 
-// NextWake returns the earliest time after now at which a Tick would do something, and whether there is one.
-func (q *Queue[B]) NextWake(now time.Time) (time.Time, bool) {
-	var wake time.Time
-	consider := func(t time.Time) {
-		if t.After(now) && (wake.IsZero() || t.Before(wake)) {
-			wake = t
-		}
+// forget drops all that the queue knows of a version.
+func (q *Queue[B]) forget(v *version[B]) {
+	delete(q.versions, v.pkg)
+	delete(q.sends, v.ticket)
+	if v.trace != nil {
+		q.view.Forget(v.pkg)
+	} else {
+		q.timers.Remove(&v.told.deadline)
 	}
-	for _, it := range q.items[q.active:] {
-		if it.state >= Guaranteed {
-			continue
-		}
-		if v := it.live(); v == nil {
-			consider(it.notBefore)
-		} else if v.ticket == 0 && q.maySend(v) {
-			consider(v.nextSend)
-		}
-	}
-	return wake, !wake.IsZero()
 }

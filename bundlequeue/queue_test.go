@@ -43,7 +43,7 @@ func TestB3Order(t *testing.T) {
 	require.Equal(t, uint64(2), s.sends[1].Number)
 	pkgs := s.deliver()
 	info, _ := s.q.Info(2)
-	require.Equal(t, pkgs[:1], info.Versions[0].Context.Prerequisites)
+	require.Equal(t, pkgs[:1], info.Versions[0].Prerequisites)
 	require.Equal(t, Queued, s.state(3), "both cores are held")
 
 	// Once 1 is accumulated on the chain of a possible anchor, a new package of its child leaves it out.
@@ -175,7 +175,7 @@ func TestDeathSpreadsToChildren(t *testing.T) {
 	second := s.run()
 	require.Len(t, second, 2)
 	info, _ := s.q.Info(2)
-	require.Equal(t, second[:1], info.Versions[1].Context.Prerequisites)
+	require.Equal(t, second[:1], info.Versions[1].Prerequisites)
 	require.NotEqual(t, first, second)
 }
 

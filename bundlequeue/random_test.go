@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"pgregory.net/rapid"
 
 	"github.com/jamq/jamq"
@@ -28,7 +29,7 @@ func TestAnyEvents(t *testing.T) {
 		block := func(label string) jamq.Block { return rapid.SampledFrom(blocks).Draw(t, label) }
 		core := rapid.Map(rapid.IntRange(0, 2), func(i int) jamq.CoreIndex { return jamq.CoreIndex(i) })
 		draw := func() Event {
-			switch rapid.IntRange(0, 8).Draw(t, "event") {
+			switch rapid.IntRange(0, 15).Draw(t, "event") {
 			case 0:
 				return Enqueue[string]{Number: q.Next() + uint64(rapid.IntRange(0, 8).Draw(t, "beyond")/8)}
 			case 1, 2:
@@ -47,6 +48,19 @@ func TestAnyEvents(t *testing.T) {
 				return FinalizedBlock{Hash: block("final").Hash}
 			case 6:
 				return Tick{}
+			case 9:
+				return Reserve{Number: q.Next()}
+			case 10:
+				return Release{Number: q.Next() - 1}
+			case 11:
+				from := rapid.Uint64Range(0, q.Next()).Draw(t, "from")
+				return Rekey{From: from, To: from + rapid.Uint64Range(0, 3).Draw(t, "shift") - 1}
+			case 12:
+				return Resize{Depth: rapid.IntRange(0, 9).Draw(t, "depth")}
+			case 13:
+				return Retry{Number: rapid.Uint64Range(0, q.Next()).Draw(t, "retried")}
+			case 14:
+				return Told{Package: pkg("told"), State: State(rapid.IntRange(0, NumStates).Draw(t, "what"))}
 			}
 			parent := blocks[len(blocks)-1]
 			if rapid.IntRange(0, 4).Draw(t, "fork") == 0 {
@@ -54,11 +68,12 @@ func TestAnyEvents(t *testing.T) {
 			}
 			b := jamq.Block{Hash: jamq.HeaderHash{byte(len(blocks) + 1), byte(len(blocks) >> 8), 2}, Parent: parent.Hash, Slot: parent.Slot + jamq.Slot(rapid.IntRange(0, 3).Draw(t, "slots"))}
 			for range rapid.IntRange(0, 2).Draw(t, "reports") {
-				b.Reported = append(b.Reported, jamq.Report{Package: pkg("reported"), Core: core.Draw(t, "core")})
+				b.Reported = append(b.Reported, jamq.Report{Hash: common.Hash{9}, Package: pkg("reported"), Core: core.Draw(t, "core")})
 			}
 			if rapid.Bool().Draw(t, "more") {
 				b.Available = append(b.Available, core.Draw(t, "available"))
-				b.Cleared = append(b.Cleared, core.Draw(t, "cleared"))
+				b.Condemned = append(b.Condemned, common.Hash{9})
+				b.AccumulatedKnown = rapid.Bool().Draw(t, "known")
 				b.Accumulated = append(b.Accumulated, pkg("accumulated"))
 			}
 			best := b.Hash

@@ -1,55 +1,120 @@
 package bundlequeue
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
-	"time"
 
 	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/anchor/chainview"
 )
 
-// settle derives the state of every bundle that is not final from the best chain.
-func (q *Queue[B]) settle(now time.Time, out *[]Effect) {
-	for _, it := range q.items[q.active:] {
-		q.observe(now, it, out)
-		w := it.winner()
-		if it.request != nil && it.live() != nil {
-			it.request = nil // a reorg brought an earlier version back to life: no other may be built
-		}
-		if w != nil || (it.live() == nil && it.request == nil) {
-			it.holdsCore = false
-		}
-		q.update(it, out)
+// settle derives anew the state of every bundle that the event touched, in their order.
+func (q *Queue[B]) settle() {
+	if q.view != nil {
+		q.view.Changes(func(t *chainview.Trace) {
+			if v := q.versions[t.Package()]; v != nil {
+				q.touch(v.item)
+			}
+		})
 	}
+	slices.SortFunc(q.touched, func(a, b *item[B]) int { return cmp.Compare(a.place, b.place) })
+	for _, it := range q.touched {
+		it.touched = false
+		if q.at(it.place) == it && it.state != Finalized {
+			q.review(it)
+		}
+	}
+	clear(q.touched)
+	q.touched = q.touched[:0]
 }
 
-// observe reads the status of each version of a bundle. A version that died before it ever left is forgotten; the next one waits a
-// little, because what killed it, an old lookup anchor for example, may kill that one at once.
-func (q *Queue[B]) observe(now time.Time, it *item[B], out *[]Effect) {
+// review brings one bundle in line with the evidence about its versions.
+func (q *Queue[B]) review(it *item[B]) {
 	for _, v := range it.versions {
-		wasDead := v.dead()
-		v.status = q.status(v)
-		if v.dead() && !wasDead {
-			q.total.Died++
-			*out = append(*out, Died{Number: it.number, Version: v.number, Package: v.pkg, Reason: v.status.Dead, At: v.status.DeadSince})
+		if dead := v.dead(); dead != v.wasDead {
+			v.wasDead = dead
+			if dead {
+				q.total.Died++
+				s := v.status()
+				q.emit(Died{Number: it.number, Version: v.number, Package: v.pkg, Reason: s.Dead, At: s.DeadSince})
+				q.learnLoss(v)
+			}
 		}
 	}
+	q.dropUnborn(it)
+	w, live := it.winner(), it.live()
+	if it.request != nil && live != nil && q.keeps(ruleReviveLoses) && q.keeps(ruleAllDead) {
+		q.closeRequest(it) // a reorg brought an earlier version back to life: no other may be built
+		q.total.NonWinningVersionsCanceled++
+	}
+	if w != nil {
+		q.cancelRivals(it, w)
+		q.learn(w)
+	}
+	if w != nil || (live == nil && it.request == nil) {
+		q.freeCore(it)
+	}
+	q.update(it)
+}
+
+// dropUnborn forgets versions that died before they ever left; the next one waits a little, because what killed it, an old
+// lookup anchor for example, may kill that one at once.
+func (q *Queue[B]) dropUnborn(it *item[B]) {
 	it.versions = slices.DeleteFunc(it.versions, func(v *version[B]) bool {
-		unborn := v.dead() && !v.sent
+		unborn := v.dead() && (!v.sent || !q.keeps(ruleSentForEver) && v.accepted)
 		if unborn {
-			q.view.Forget(v.pkg)
-			it.notBefore = now.Add(q.cfg.BackoffBase)
+			q.forget(v)
+			it.notBefore = q.now + instant(q.cfg.BackoffBase)
 		}
 		return unborn
 	})
 }
 
-// update tells the host if the state of a bundle is another one than before.
-func (q *Queue[B]) update(it *item[B], out *[]Effect) {
-	to, v, at := it.derive()
-	if to == Accumulated && at.Height <= q.view.Finalized().Height && q.parentFinal(it) {
-		to = Finalized
+// cancelRivals drops versions that never left once another one is reported (promise B5), and counts those reported besides it.
+func (q *Queue[B]) cancelRivals(it *item[B], w *version[B]) {
+	if !q.keeps(ruleFirstWins) {
+		return
 	}
+	it.versions = slices.DeleteFunc(it.versions, func(v *version[B]) bool {
+		if v == w {
+			return false
+		}
+		if s := v.status(); !s.Reported.IsZero() && s.Dead == anchor.Alive && !v.rivalSeen {
+			v.rivalSeen = true
+			q.total.DuplicateGuaranteeRejected++
+			if !s.Accumulated.IsZero() {
+				q.total.DuplicateAccumulateRejected++
+			}
+		}
+		if v.sent {
+			return false
+		}
+		q.forget(v)
+		q.total.NonWinningVersionsCanceled++
+		return true
+	})
+}
+
+// learn notes how many blocks passed between the first send of a version and its report.
+func (q *Queue[B]) learn(v *version[B]) {
+	if s := v.status(); q.view != nil && v.sentHeight > 0 && s.Reported.Height > v.sentHeight {
+		q.delays.Observe(int(s.Reported.Height - v.sentHeight))
+		v.sentHeight = 0 // once
+	}
+}
+
+// learnLoss notes that a version was never reported while it could have been.
+func (q *Queue[B]) learnLoss(v *version[B]) {
+	if v.trace != nil && v.status().Dead == anchor.AnchorExpired && v.sentHeight > 0 {
+		last := anchor.LastReportable(&q.cfg.Spec, v.trace.Anchor().Height)
+		q.delays.Lost(int(last - min(last, v.sentHeight)))
+		v.sentHeight = 0
+	}
+}
+
+// update tells the host if the state of a bundle is another one than before.
+func (q *Queue[B]) update(it *item[B]) {
+	to, v, at := it.derive()
 	if to == it.state {
 		return
 	}
@@ -57,71 +122,42 @@ func (q *Queue[B]) update(it *item[B], out *[]Effect) {
 	if v != nil {
 		c.Version, c.Package = v.number, v.pkg
 	}
+	q.enter(it, to)
+	q.emit(c)
+}
+
+// enter moves a bundle to a state and counts it.
+func (q *Queue[B]) enter(it *item[B], to State) {
+	q.counts[it.state]--
+	q.counts[to]++
 	it.state = to
 	q.total.Transitions[to]++
-	*out = append(*out, c)
-}
-
-// parentFinal reports whether the bundle before one is final: bundles become final in their order, even on a chain that accumulates them
-// in another.
-func (q *Queue[B]) parentFinal(it *item[B]) bool {
-	p := q.parent(int(it.number - q.base))
-	return p == nil || p.state == Finalized
-}
-
-// fail gives up the first bundle that has used its tries, and all after it, once no chain can carry any of them.
-func (q *Queue[B]) fail(out *[]Effect) {
-	first := slices.IndexFunc(q.items, q.exhausted)
-	if first < 0 {
-		return
+	if to < Guaranteed {
+		q.frontier = min(q.frontier, it.place)
 	}
-	lost := q.items[first:]
-	for _, it := range lost {
-		for _, v := range it.versions {
-			s, err := q.view.FinalStatus(v.pkg)
-			if err != nil || s.Dead == anchor.Alive {
-				return
-			}
+}
+
+// finish makes bundles final in their order, even on a chain that accumulates them in another.
+func (q *Queue[B]) finish() {
+	for it := q.at(q.active); it != nil; it = q.at(q.active) {
+		w := it.winner()
+		if w == nil || !q.isFinal(w) {
+			return
 		}
-	}
-	reason := fmt.Sprintf("block %d: %d versions dead, %d builds failed in a row", lost[0].number, len(lost[0].versions), lost[0].buildFailures)
-	for _, it := range lost {
-		for _, v := range it.versions {
-			s, _ := q.view.FinalStatus(v.pkg)
-			if s.DeadSince.Height >= q.floor.Height {
-				q.floor = s.DeadSince
-			}
-			q.view.Forget(v.pkg)
-		}
-		q.total.Transitions[FailedState]++
-		*out = append(*out,
-			Changed{Number: it.number, From: it.state, To: FailedState, Core: it.core},
-			Failed[B]{Number: it.number, Bundle: it.bundle, Reason: reason})
-	}
-	clear(lost)
-	q.items = q.items[:first]
-}
-
-// exhausted reports whether a bundle has no version left that could make it and may not have another.
-func (q *Queue[B]) exhausted(it *item[B]) bool {
-	if it.state == Finalized || it.request != nil || it.live() != nil {
-		return false
-	}
-	return len(it.versions) > q.cfg.MaxVersionRetries || it.buildFailures > q.cfg.MaxVersionRetries
-}
-
-// retire forgets finalized bundles beyond the retention window.
-func (q *Queue[B]) retire() {
-	for q.active < len(q.items) && q.items[q.active].state == Finalized {
+		c := Changed{Number: it.number, From: it.state, To: Finalized, Version: w.number, Package: w.pkg, Core: it.core, At: w.status().Accumulated}
+		q.freeCore(it)
+		q.closeRequest(it)
+		q.enter(it, Finalized)
+		q.emit(c)
 		q.active++
 	}
-	for q.active > q.cfg.RetentionWindow {
-		for _, v := range q.items[0].versions {
-			q.view.Forget(v.pkg)
-		}
-		q.items[0] = nil
-		q.items = q.items[1:]
-		q.base++
-		q.active--
+}
+
+// isFinal reports whether the accumulation of a version is.
+func (q *Queue[B]) isFinal(v *version[B]) bool {
+	s := v.status()
+	if q.view == nil {
+		return v.told.final
 	}
+	return !s.Accumulated.IsZero() && (s.Accumulated.Height <= q.view.Finalized().Height || !q.keeps(ruleFinalOnFinal))
 }

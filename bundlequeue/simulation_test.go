@@ -23,16 +23,16 @@ var (
 // builder is a host of the queue on a simulated chain, in virtual time. Its bundles are the names of what they execute; a name that is
 // accumulated twice on the finalized chain was executed twice.
 type builder struct {
-	chain  *jamtest.Chain
-	queue  *bundlequeue.Queue[string]
-	clock  jamq.SlotClock
-	now    time.Time
-	work   []bundlequeue.Effect
-	names  map[jamq.PackageHash]string
-	again  []string // handed back
-	next   int      // how many names were given out
-	final  []string // as the finalized chain accumulated them
-	failed int
+	chain    *jamtest.Chain
+	queue    *bundlequeue.Queue[string]
+	clock    jamq.SlotClock
+	now      time.Time
+	work     []bundlequeue.Effect
+	contexts map[jamq.PackageHash]jamq.RefineContext
+	again    []string // handed back
+	next     int      // how many names were given out
+	final    []string // as the finalized chain accumulated them
+	failed   int
 }
 
 func newBuilder(seed uint64) (*builder, error) {
@@ -55,7 +55,7 @@ func newBuilder(seed uint64) (*builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{chain: chain, queue: queue, clock: jamq.NewSlotClock(cfg.Spec), names: make(map[jamq.PackageHash]string)}
+	b := &builder{chain: chain, queue: queue, clock: jamq.NewSlotClock(cfg.Spec), contexts: make(map[jamq.PackageHash]jamq.RefineContext)}
 	b.now = b.clock.Start(chain.Slot())
 	return b, nil
 }
@@ -77,12 +77,7 @@ func (b *builder) carry() error {
 			err = b.build(e)
 		case bundlequeue.Send[string]:
 			p := jamtest.Package{Hash: e.Package, Payload: []byte(e.Bundle)}
-			info, _ := b.queue.Info(e.Number)
-			for _, v := range info.Versions {
-				if v.Package == e.Package {
-					p.Context = v.Context
-				}
-			}
+			p.Context = b.contexts[e.Package]
 			failure := b.chain.Submit(p, e.Core, e.Attempt)
 			err = b.step(bundlequeue.Sent{Ticket: e.Ticket, OK: failure == nil})
 		case bundlequeue.Failed[string]:
@@ -103,7 +98,7 @@ func (b *builder) build(e bundlequeue.Build[string]) error {
 		return b.step(bundlequeue.BuildFailed{Ticket: e.Ticket})
 	}
 	hash := jamq.PackageHash(blake2b.Sum256(fmt.Append(nil, e.Number, e.Version, e.Bundle, context)))
-	b.names[hash] = e.Bundle
+	b.contexts[hash] = context
 	return b.step(bundlequeue.Built[string]{Ticket: e.Ticket, Package: hash, Context: context, Bundle: e.Bundle})
 }
 

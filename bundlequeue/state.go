@@ -2,13 +2,15 @@ package bundlequeue
 
 import "fmt"
 
-// State is where a bundle stands. It is derived from chain evidence and from what is under way, never set by hand.
+// State is where a bundle stands. It is derived from evidence and from what is under way, never set by hand.
 type State uint8
 
 // The states of a bundle, in the order of its life.
 const (
+	// Reserved: its number is taken and nothing else is known of it.
+	Reserved State = iota
 	// Queued: waits for a core, for its predecessor, or for an earlier version to be dead.
-	Queued State = iota
+	Queued
 	// Building: the host is building a package for it.
 	Building
 	// Sending: a package is built, and no send of it has succeeded yet.
@@ -25,9 +27,12 @@ const (
 	FailedState
 )
 
+// NumStates is the number of states, for arrays that are indexed by them.
+const NumStates = int(FailedState) + 1
+
 // String returns the name of the state in lower case.
 func (s State) String() string {
-	names := [...]string{"queued", "building", "sending", "submitted", "guaranteed", "accumulated", "finalized", "failed"}
+	names := [NumStates]string{"reserved", "queued", "building", "sending", "submitted", "guaranteed", "accumulated", "finalized", "failed"}
 	if int(s) < len(names) {
 		return names[s]
 	}

@@ -156,7 +156,7 @@ func (c *Chain) chooseParent() *block {
 // author makes a block on a parent and moves the heads.
 func (c *Chain) author(parent *block) *block {
 	b := &block{
-		Block:  jamq.Block{Hash: digest("block", parent.Hash[:], binary.LittleEndian.AppendUint32(nil, uint32(c.slot))), Parent: parent.Hash, Slot: c.slot},
+		Block:  jamq.Block{Hash: digest("block", parent.Hash[:], binary.LittleEndian.AppendUint32(nil, uint32(c.slot))), Parent: parent.Hash, Slot: c.slot, AccumulatedKnown: true},
 		height: parent.height + 1,
 		parent: parent,
 	}

@@ -42,17 +42,23 @@ func status(t *testing.T, v *chainview.View, p jamq.PackageHash) chainview.Statu
 	return s
 }
 
+func watch(t *testing.T, v *chainview.View, pkg jamq.PackageHash, p chainview.Package) {
+	t.Helper()
+	_, err := v.Watch(pkg, p)
+	require.NoError(t, err)
+}
+
 func TestLifeOfAPackage(t *testing.T) {
 	v := newView(t)
 	grow(t, v, 'a', header('a', 0), 0, 2)
-	v.Watch(pkg, chainview.Package{Anchor: header('a', 1), AnchorHeight: 1})
+	watch(t, v, pkg, chainview.Package{Anchor: header('a', 1)})
 
 	require.NoError(t, v.ImportBest(&jamq.Block{Hash: header('a', 3), Parent: header('a', 2), Slot: 3, Reported: []jamq.Report{{Package: pkg, Core: 1}}}, header('a', 3)))
 	require.Equal(t, uint64(3), status(t, v, pkg).Reported.Height)
 	require.True(t, v.CoreFree(0))
 	require.False(t, v.CoreFree(1))
 
-	require.NoError(t, v.ImportBest(&jamq.Block{Hash: header('a', 5), Parent: header('a', 3), Slot: 5, Available: []jamq.CoreIndex{1}, Accumulated: []jamq.PackageHash{pkg}}, header('a', 5)))
+	require.NoError(t, v.ImportBest(&jamq.Block{Hash: header('a', 5), Parent: header('a', 3), Slot: 5, Available: []jamq.CoreIndex{1}}, header('a', 5)))
 	s := status(t, v, pkg)
 	require.Equal(t, uint64(4), s.Available.Height)
 	require.Equal(t, jamq.Slot(5), s.Accumulated.Slot)
@@ -63,9 +69,9 @@ func TestLifeOfAPackage(t *testing.T) {
 func TestDeathHasTheOldestBlockAsEvidence(t *testing.T) {
 	v := newView(t)
 	grow(t, v, 'a', header('a', 0), 0, 2)
-	v.Watch(pkg, chainview.Package{Anchor: header('a', 1), AnchorHeight: 1})
+	watch(t, v, pkg, chainview.Package{Anchor: header('a', 1)})
 	child := jamq.PackageHash{0xbb}
-	v.Watch(child, chainview.Package{Anchor: header('a', 2), AnchorHeight: 2, Prerequisites: []jamq.PackageHash{pkg}})
+	watch(t, v, child, chainview.Package{Anchor: header('a', 2), Prerequisites: []jamq.PackageHash{pkg}})
 	grow(t, v, 'a', header('a', 2), 2, 12)
 
 	s := status(t, v, pkg)
@@ -78,7 +84,7 @@ func TestDeathHasTheOldestBlockAsEvidence(t *testing.T) {
 func TestUnavailableReportDiesBySlots(t *testing.T) {
 	v := newView(t)
 	grow(t, v, 'a', header('a', 0), 0, 2)
-	v.Watch(pkg, chainview.Package{Anchor: header('a', 1), AnchorHeight: 1})
+	watch(t, v, pkg, chainview.Package{Anchor: header('a', 1)})
 	require.NoError(t, v.ImportBest(&jamq.Block{Hash: header('a', 3), Parent: header('a', 2), Slot: 3, Reported: []jamq.Report{{Package: pkg}}}, header('a', 3)))
 	require.NoError(t, v.ImportBest(&jamq.Block{Hash: header('a', 8), Parent: header('a', 3), Slot: 8}, header('a', 8)))
 	s := status(t, v, pkg)
@@ -89,7 +95,7 @@ func TestUnavailableReportDiesBySlots(t *testing.T) {
 func TestReorgTakesBackAndBringsBack(t *testing.T) {
 	v := newView(t)
 	grow(t, v, 'a', header('a', 0), 0, 2)
-	v.Watch(pkg, chainview.Package{Anchor: header('a', 1), AnchorHeight: 1})
+	watch(t, v, pkg, chainview.Package{Anchor: header('a', 1)})
 	require.NoError(t, v.ImportBest(&jamq.Block{Hash: header('a', 3), Parent: header('a', 2), Slot: 3, Reported: []jamq.Report{{Package: pkg}}}, header('a', 3)))
 
 	grow(t, v, 'b', header('a', 2), 2, 4)
@@ -107,7 +113,7 @@ func TestFinalityPrunesAndNeverMovesBack(t *testing.T) {
 	v := newView(t)
 	grow(t, v, 'a', header('a', 0), 0, 3)
 	grow(t, v, 'b', header('a', 2), 2, 4)
-	v.Watch(pkg, chainview.Package{Anchor: header('b', 3), AnchorHeight: 3})
+	watch(t, v, pkg, chainview.Package{Anchor: header('b', 3)})
 	require.NoError(t, v.SetBest(header('a', 3)))
 	grow(t, v, 'a', header('a', 3), 3, 40)
 	require.NoError(t, v.Finalize(header('a', 30)))
@@ -116,7 +122,7 @@ func TestFinalityPrunesAndNeverMovesBack(t *testing.T) {
 
 	_, held := v.AtHeight(30 - 8)
 	require.True(t, held, "anchors may still refer to it")
-	_, held = v.AtHeight(20)
+	_, held = v.AtHeight(10)
 	require.False(t, held)
 	require.ErrorIs(t, v.SetBest(header('b', 4)), chainview.ErrUnknownBlock, "the fork that lost is gone")
 	require.Equal(t, anchor.OtherFork, status(t, v, pkg).Dead, "but what hung on it is remembered as dead")

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 )
 
-// MaxUnfinalized is how many blocks the tree holds at most, in blocks: over a day of full-rate blocks without finality.
+// MaxUnfinalized is how many blocks the tree holds at most beyond the finalized one: over a day without finality at one
+// block every six seconds.
 const MaxUnfinalized = 16_384
 
 var (
@@ -37,50 +40,104 @@ func (e *MissingError) Error() string {
 // Unwrap makes errors.Is(err, ErrMissingParent) true.
 func (e *MissingError) Unwrap() error { return ErrMissingParent }
 
-// node is a block of the tree with the cores as it leaves them.
+// node is a block of the tree with the state after it. What has become of the packages on it is never written again, so
+// its children may share it.
 type node struct {
 	anchor.Point
-	parent *node
-	// cores is shared with the parent where the block changes none, and never written after the block is in the tree.
-	cores []coreState
-}
+	parent    *node       // nil from the finalized block down
+	stateRoot common.Hash // known with the first child
 
-// coreState is the report that occupies a core; a zero package means that the core is free.
-type coreState struct {
-	pkg   jamq.PackageHash
-	since jamq.Slot
+	reported    []CoreReport
+	accumulated packageSet
+	cores       onCores // cores and ready are nil below the finalized block, where nothing can be added
+	ready       []ReadyReport
+
+	// lost says that finality has passed the block by on another fork.
+	lost bool
 }
 
 // View is a tree of blocks with a best chain, and the watched packages' traces in it.
 // It is not safe for concurrent use.
 type View struct {
-	spec      jamq.ChainSpec
-	nodes     map[jamq.HeaderHash]*node
-	main      []*node // the best chain by height, from the oldest block kept to the best
+	spec  jamq.ChainSpec
+	nodes map[jamq.HeaderHash]*node
+	// main is the best chain by height, from the oldest block kept to the best.
+	main []*node
+	// side are the blocks that are not on it, in the order in which they were imported or left it.
+	side      []*node
 	finalized *node
-	watched   map[jamq.PackageHash]*trace
+
+	watched     map[jamq.PackageHash]*Trace
+	lastWatched uint64 // how many packages were ever watched
+	agenda      agenda
 }
 
-// New returns a view that begins at root, a block that is final and has height 0. What was reported before it is
-// unknown; its own Reported and so on are ignored.
+// New returns a view that begins at root, a block that is final and has height 0, with free cores and an empty ready
+// queue. What root itself reports is not read. A node that joins a running chain begins with [NewAt].
+// Errors wrap jamq.ErrInvalidSpec or jamq.ErrInvalidBlock.
 func New(spec *jamq.ChainSpec, root jamq.Block) (*View, error) {
+	return NewAt(spec, root, State{})
+}
+
+// NewAt returns a view that begins at root with the given state after it. Its height is the number of blocks that the state
+// remembers before it. Recent may be empty or must end with root.
+// Errors wrap jamq.ErrInvalidSpec, jamq.ErrInvalidBlock, or ErrConflict for a state that does not fit.
+func NewAt(spec *jamq.ChainSpec, root jamq.Block, s State) (*View, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
 	if err := root.Validate(spec); err != nil {
 		return nil, err
 	}
-	n := &node{
-		Point: anchor.Point{Hash: root.Hash, Slot: root.Slot},
-		cores: make([]coreState, spec.Cores),
+	switch n := len(s.Recent); {
+	case len(s.Cores) != 0 && len(s.Cores) != spec.Cores:
+		return nil, fmt.Errorf("%w: state of %d cores, want %d", ErrConflict, len(s.Cores), spec.Cores)
+	case n > spec.RecentHistory || len(s.Accumulated) > int(spec.EpochLength):
+		return nil, fmt.Errorf("%w: state of %d recent blocks and accumulation of %d, want at most %d and %d",
+			ErrConflict, n, len(s.Accumulated), spec.RecentHistory, spec.EpochLength)
+	case n > 0 && s.Recent[n-1].Hash != root.Hash:
+		return nil, fmt.Errorf("%w: recent history ends with %s, want %s", ErrConflict, s.Recent[n-1].Hash, root.Hash)
 	}
-	return &View{
-		spec:      *spec,
-		nodes:     map[jamq.HeaderHash]*node{n.Hash: n},
-		main:      []*node{n},
-		finalized: n,
-		watched:   make(map[jamq.PackageHash]*trace),
-	}, nil
+	v := &View{
+		spec:    *spec,
+		nodes:   make(map[jamq.HeaderHash]*node),
+		watched: make(map[jamq.PackageHash]*Trace),
+	}
+	v.lay(root, s)
+	return v, nil
+}
+
+// lay makes the first blocks of the tree: the root and what its state remembers before it.
+func (v *View) lay(root jamq.Block, s State) {
+	count := max(1, len(s.Recent), len(s.Accumulated))
+	for i := range count {
+		n := &node{Point: anchor.Point{Height: uint64(i)}}
+		if r := i - (count - len(s.Recent)); r >= 0 {
+			recent := s.Recent[r]
+			n.Hash, n.Slot, n.stateRoot = recent.Hash, recent.Slot, recent.StateRoot
+			for _, p := range recent.Reported {
+				n.reported = append(n.reported, CoreReport{Package: p.Package, SegmentRoot: p.SegmentRoot})
+			}
+		}
+		if a := i - (count - len(s.Accumulated)); a >= 0 {
+			n.accumulated.list = slices.Clone(s.Accumulated[a])
+		}
+		if i == count-1 {
+			n.Hash, n.Slot = root.Hash, root.Slot
+			n.ready = slices.Clone(s.Ready)
+			n.cores = make(onCores, v.spec.Cores)
+			for core, r := range s.Cores {
+				if !r.Package.IsZero() {
+					n.cores[core] = &r
+				}
+			}
+			v.finalized = n
+		}
+		if !n.Hash.IsZero() {
+			v.nodes[n.Hash] = n
+		}
+		v.main = append(v.main, n)
+	}
 }
 
 // Import adds a block below its parent. A block that is known already changes nothing.
@@ -105,156 +162,147 @@ func (v *View) Import(b *jamq.Block) error {
 	if parent.Height < v.finalized.Height {
 		return fmt.Errorf("%w: %s forks off before the finalized block %s", ErrConflict, b.Hash, v.finalized.Hash)
 	}
-	if len(v.nodes) >= MaxUnfinalized {
-		return fmt.Errorf("%w: %d blocks held, last finalized %s", ErrFull, len(v.nodes), v.finalized.Hash)
+	if v.unfinalized() >= MaxUnfinalized {
+		return fmt.Errorf("%w: %d blocks held, last finalized %s", ErrFull, v.unfinalized(), v.finalized.Hash)
 	}
 	n := &node{
-		Point:  anchor.Point{Hash: b.Hash, Height: parent.Height + 1, Slot: b.Slot},
-		parent: parent,
+		Point:    anchor.Point{Hash: b.Hash, Height: parent.Height + 1, Slot: b.Slot},
+		parent:   parent,
+		reported: reportsOf(b),
 	}
+	if parent.stateRoot == (common.Hash{}) {
+		parent.stateRoot = b.ParentStateRoot
+	}
+	v.apply(n, b)
 	v.nodes[n.Hash] = n
-	v.applyCores(n, b)
-	for _, pkg := range b.Accumulated {
-		v.see(pkg, accumulated, n.Point)
-	}
+	v.side = append(v.side, n)
 	return nil
+}
+
+// unfinalized returns how many blocks are held that are not final.
+func (v *View) unfinalized() int {
+	return len(v.side) + int(v.Best().Height-v.finalized.Height)
+}
+
+// reportsOf returns what a block's guarantees put on cores.
+func reportsOf(b *jamq.Block) []CoreReport {
+	if len(b.Reported) == 0 {
+		return nil
+	}
+	out := make([]CoreReport, len(b.Reported))
+	for i := range b.Reported {
+		r := &b.Reported[i]
+		out[i] = CoreReport{Hash: r.Hash, Package: r.Package, SegmentRoot: r.SegmentRoot, Needs: slices.Clone(r.Prerequisites), Since: b.Slot}
+	}
+	return out
+}
+
+// apply derives the state after a block from that of its parent.
+func (v *View) apply(n *node, b *jamq.Block) {
+	cores, available, removedReports := n.parent.cores.transition(&v.spec, b, n.reported)
+	a := accumulate(&v.spec, b, n.parent.ready, available, func(pkg jamq.PackageHash) bool {
+		return v.accumulatedBefore(n, pkg)
+	})
+	n.cores, n.ready, n.accumulated.list = cores, a.ready, a.done
+	if len(v.watched) == 0 {
+		return
+	}
+	for _, r := range removedReports {
+		v.see(r.Package, removed, n)
+	}
+	for _, r := range available {
+		v.see(r.Package, becameAvailable, n)
+	}
+	for i := range n.reported {
+		v.see(n.reported[i].Package, reported, n)
+	}
+	for _, pkg := range a.done {
+		v.see(pkg, accumulated, n)
+	}
+}
+
+// descends reports whether n is below ancestor or the same.
+func (v *View) descends(n, ancestor *node) bool {
+	if ancestor.lost || ancestor.Height > n.Height {
+		return false
+	}
+	for n.Height > ancestor.Height && !v.onMain(n) {
+		n = n.parent
+	}
+	if n.Height > ancestor.Height {
+		return v.onMain(ancestor)
+	}
+	return n == ancestor
 }
 
 // SetBest makes an imported block the head of the best chain. It must descend from the finalized block.
 // Errors wrap ErrUnknownBlock or ErrConflict and change nothing.
 func (v *View) SetBest(hash jamq.HeaderHash) error {
+	n, err := v.candidate(hash)
+	if err != nil {
+		return err
+	}
+	v.setBest(n)
+	return nil
+}
+
+// candidate returns the block with a hash if it can become the best one.
+func (v *View) candidate(hash jamq.HeaderHash) (*node, error) {
 	n, ok := v.nodes[hash]
 	if !ok {
-		return fmt.Errorf("%w: best block %s", ErrUnknownBlock, hash)
+		return nil, fmt.Errorf("%w: best block %s", ErrUnknownBlock, hash)
 	}
 	if !v.descends(n, v.finalized) {
-		return fmt.Errorf("%w: best block %s does not descend from the finalized %s", ErrConflict, hash, v.finalized.Hash)
+		return nil, fmt.Errorf("%w: best block %s does not descend from the finalized %s", ErrConflict, hash, v.finalized.Hash)
 	}
+	return n, nil
+}
+
+func (v *View) setBest(n *node) {
+	old := v.best()
 	var branch []*node // from the new head down to the first block that is on the old chain
 	m := n
-	for ; !v.onMain(m.Point); m = m.parent {
+	for ; !v.onMain(m); m = m.parent {
 		branch = append(branch, m)
 	}
 	slices.Reverse(branch)
-	v.main = append(v.main[:m.Height-v.main[0].Height+1], branch...)
-	return nil
+	keep := int(m.Height-v.main[0].Height) + 1
+	left := slices.Clone(v.main[keep:])
+	v.main = append(v.main[:keep], branch...)
+	v.side = append(slices.DeleteFunc(v.side, v.onMain), left...)
+	switch {
+	case m != old:
+		v.reconsiderAll()
+	case m != n:
+		v.reconsiderDue()
+	}
 }
 
 // ImportBest is Import and SetBest in one: both happen or neither.
 func (v *View) ImportBest(b *jamq.Block, best jamq.HeaderHash) error {
 	if best != b.Hash {
-		n, ok := v.nodes[best]
-		if !ok {
-			return fmt.Errorf("%w: best block %s", ErrUnknownBlock, best)
+		if _, err := v.candidate(best); err != nil {
+			return err
 		}
-		if !v.descends(n, v.finalized) {
-			return fmt.Errorf("%w: best block %s does not descend from the finalized %s", ErrConflict, best, v.finalized.Hash)
-		}
+	} else if _, known := v.nodes[best]; known {
+		return v.SetBest(best)
 	}
 	if err := v.Import(b); err != nil {
 		return err
 	}
 	// Import takes only blocks below the finalized one, and of the known ones best was checked above.
-	return v.SetBest(best)
-}
-
-// descends reports whether n is below ancestor or the same.
-func (v *View) descends(n, ancestor *node) bool {
-	for n != nil && n.Height > ancestor.Height {
-		n = n.parent
-	}
-	return n == ancestor
-}
-
-// Finalize marks an imported block final and prunes what cannot matter any more. Finality never moves back: an
-// ancestor of the finalized block changes nothing. If the block is not on the best chain, it becomes the best block.
-// Errors wrap ErrUnknownBlock or ErrConflict and change nothing.
-func (v *View) Finalize(hash jamq.HeaderHash) error {
-	n, ok := v.nodes[hash]
-	if !ok {
-		return fmt.Errorf("%w: finalized block %s", ErrUnknownBlock, hash)
-	}
-	if v.descends(v.finalized, n) {
-		return nil
-	}
-	if !v.descends(n, v.finalized) {
-		return fmt.Errorf("%w: finalized block %s does not descend from the finalized %s", ErrConflict, hash, v.finalized.Hash)
-	}
-	if !v.onMain(n.Point) {
-		if err := v.SetBest(hash); err != nil {
-			return err
-		}
-	}
-	v.finalized = n
-	v.prune()
+	v.setBest(v.nodes[best])
 	return nil
 }
 
-// prune drops forks that lost and finalized blocks that no anchor can refer to.
-func (v *View) prune() {
-	for _, t := range v.watched {
-		v.settle(t)
-	}
-	for hash, n := range v.nodes {
-		if !v.onMain(n.Point) && !v.descends(n, v.finalized) {
-			delete(v.nodes, hash)
-		}
-	}
-	oldest := v.main[0].Height
-	for len(v.main) > 1 && oldest+uint64(v.spec.RecentHistory) < v.finalized.Height {
-		delete(v.nodes, v.main[0].Hash)
-		v.main = v.main[1:]
-		v.main[0].parent = nil
-		oldest++
-	}
-}
-
-// onMain reports whether a block is on the best chain. Blocks older than the oldest kept are final, and traces of
-// final forks that lost are gone (see settle), so an older height is on it.
-func (v *View) onMain(p anchor.Point) bool {
+// onMain reports whether a block is on the best chain.
+func (v *View) onMain(n *node) bool {
 	base := v.main[0].Height
-	if p.Height < base {
-		return true
+	if n.Height < base {
+		return !n.lost // final, and forgotten but for those who still point to it
 	}
-	i := p.Height - base
-	return i < uint64(len(v.main)) && v.main[i].Hash == p.Hash
+	i := n.Height - base
+	return i < uint64(len(v.main)) && v.main[i] == n
 }
 
-// OnBest reports whether a block is on the best chain; a block older than all that are held counts as on it if it was
-// when it became final.
-func (v *View) OnBest(p anchor.Point) bool { return v.onMain(p) }
-
-// Best returns the head of the best chain.
-func (v *View) Best() anchor.Point { return v.main[len(v.main)-1].Point }
-
-// Finalized returns the last finalized block.
-func (v *View) Finalized() anchor.Point { return v.finalized.Point }
-
-// AtHeight returns the block of the best chain at a height, and whether the view holds one.
-func (v *View) AtHeight(height uint64) (anchor.Point, bool) {
-	base := v.main[0].Height
-	if height < base || height-base >= uint64(len(v.main)) {
-		return anchor.Point{}, false
-	}
-	return v.main[height-base].Point, true
-}
-
-// Locate returns the block with the given hash if it is on the best chain and still held.
-func (v *View) Locate(hash jamq.HeaderHash) (anchor.Point, bool) {
-	n, ok := v.nodes[hash]
-	if !ok || !v.onMain(n.Point) {
-		return anchor.Point{}, false
-	}
-	return n.Point, true
-}
-
-// CoreFree reports whether a core can take a report in the block after the best one even if nothing becomes available
-// in it, assuming that it is authored in the next slot.
-func (v *View) CoreFree(core jamq.CoreIndex) bool {
-	best := v.main[len(v.main)-1]
-	if int(core) >= len(best.cores) {
-		return false
-	}
-	c := best.cores[core]
-	return c.pkg.IsZero() || best.Slot.Add(1) >= c.since.Add(v.spec.AvailabilityTimeout)
-}
+func (v *View) best() *node { return v.main[len(v.main)-1] }

@@ -158,8 +158,8 @@ func (a *JAM) GetBundle(ctx context.Context, number rpc.BlockNumber) (*Bundle, e
 	}
 	for _, v := range info.Versions {
 		bv := BundleVersion{
-			Version: v.Version, WorkPackageHash: v.Package, Anchor: v.Context.Anchor,
-			Prerequisites: append([]jamq.PackageHash{}, v.Context.Prerequisites...), Attempts: v.Attempts,
+			Version: v.Version, WorkPackageHash: v.Package, Anchor: v.Anchor.Hash,
+			Prerequisites: append([]jamq.PackageHash{}, v.Prerequisites...), Attempts: v.Attempts,
 			Reported: jamPoint(v.Reported), Available: jamPoint(v.Available), Accumulated: jamPoint(v.Accumulated),
 		}
 		if v.Dead != anchor.Alive {

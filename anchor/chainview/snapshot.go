@@ -1,0 +1,290 @@
+package chainview
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/internal/wire"
+)
+
+// AppendSnapshot appends the whole view in a binary form that is the same for equal views. It holds no version and no checksum: those
+// are for the owner's snapshot, of which it is a part. What [View.Changes] has not told yet must be asked for before.
+func (v *View) AppendSnapshot(b []byte) []byte {
+	v.judge()
+	b = wire.AppendUint(b, v.main[0].Height)
+	b = wire.AppendUint(b, uint64(len(v.main)))
+	b = wire.AppendUint(b, v.finalized.Height-v.main[0].Height)
+	for _, n := range v.main {
+		b = v.appendNode(b, n)
+	}
+	b = wire.AppendUint(b, uint64(len(v.side)))
+	for _, n := range v.sideByHeight() {
+		b = wire.AppendHash(b, n.parent.Hash)
+		b = v.appendNode(b, n)
+	}
+	b = wire.AppendUint(b, v.lastWatched)
+	traces := slices.SortedFunc(maps.Values(v.watched), func(a, b *Trace) int { return int(int64(a.number - b.number)) })
+	b = wire.AppendUint(b, uint64(len(traces)))
+	for _, t := range traces {
+		b = appendTrace(b, t)
+	}
+	return b
+}
+
+// sideByHeight returns the blocks off the best chain, parents first, otherwise in their order.
+func (v *View) sideByHeight() []*node {
+	out := slices.Clone(v.side)
+	slices.SortStableFunc(out, func(a, b *node) int { return int(a.Height) - int(b.Height) })
+	return out
+}
+
+func (v *View) appendNode(b []byte, n *node) []byte {
+	b = wire.AppendHash(b, n.Hash)
+	b = wire.AppendUint(b, uint64(n.Slot))
+	b = wire.AppendHash(b, n.stateRoot)
+	b = wire.AppendHashes(b, n.accumulated.list)
+	b = wire.AppendUint(b, uint64(len(n.reported)))
+	for i := range n.reported {
+		b = appendReport(b, &n.reported[i])
+	}
+	if n.cores == nil {
+		return b // below the finalized block
+	}
+	// Of the cores only what the block itself changed.
+	var before onCores
+	if n.parent != nil {
+		before = n.parent.cores
+	}
+	changed := 0
+	differs := func(core int) bool {
+		return before == nil && n.cores[core] != nil || before != nil && before[core] != n.cores[core]
+	}
+	for core := range n.cores {
+		if differs(core) {
+			changed++
+		}
+	}
+	b = wire.AppendUint(b, uint64(changed))
+	for core, r := range n.cores {
+		if differs(core) {
+			b = wire.AppendUint(b, uint64(core))
+			b = wire.AppendBool(b, r != nil)
+			if r != nil {
+				b = appendReport(b, r)
+			}
+		}
+	}
+	b = wire.AppendUint(b, uint64(len(n.ready)))
+	for _, r := range n.ready {
+		b = wire.AppendHash(b, r.Package)
+		b = wire.AppendUint(b, uint64(r.Since))
+		b = wire.AppendHashes(b, r.Unmet)
+	}
+	return b
+}
+
+func appendReport(b []byte, r *CoreReport) []byte {
+	b = wire.AppendHash(b, r.Hash)
+	b = wire.AppendHash(b, r.Package)
+	b = wire.AppendHash(b, r.SegmentRoot)
+	b = wire.AppendUint(b, uint64(r.Since))
+	return wire.AppendHashes(b, r.Needs)
+}
+
+func appendTrace(b []byte, t *Trace) []byte {
+	b = wire.AppendUint(b, t.number)
+	b = wire.AppendHash(b, t.pkg)
+	b = appendRef(b, t.anchor)
+	b = wire.AppendUint(b, uint64(t.lookupAnchorSlot))
+	b = wire.AppendHashes(b, t.prerequisites)
+	b = wire.AppendUint(b, uint64(len(t.sightings)))
+	for _, s := range t.sightings {
+		b = wire.AppendUint(b, uint64(s.kind))
+		b = appendRef(b, s.at)
+	}
+	for _, p := range []anchor.Point{t.status.Reported, t.status.Available, t.status.Accumulated, t.status.DeadSince} {
+		b = appendPoint(b, p)
+	}
+	return wire.AppendUint(b, uint64(t.status.Dead))
+}
+
+func appendPoint(b []byte, p anchor.Point) []byte {
+	b = wire.AppendHash(b, p.Hash)
+	b = wire.AppendUint(b, p.Height)
+	return wire.AppendUint(b, uint64(p.Slot))
+}
+
+// appendRef writes a reference to a block, which may have been forgotten.
+func appendRef(b []byte, n *node) []byte { return wire.AppendBool(appendPoint(b, n.Point), n.lost) }
+
+// ErrCorrupt is wrapped by Restore for bytes that are no snapshot of a view.
+var ErrCorrupt = errors.New("chainview: corrupt snapshot")
+
+// Restore makes a view of what AppendSnapshot wrote, for the same spec. Whatever the bytes are, it never panics.
+// Errors wrap ErrCorrupt or jamq.ErrInvalidSpec.
+func Restore(spec *jamq.ChainSpec, snapshot []byte) (*View, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	r := wire.NewReader(snapshot)
+	v := read(spec, r)
+	if err := r.Done(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return v, nil
+}
+
+func read(spec *jamq.ChainSpec, r *wire.Reader) *View {
+	v := &View{spec: *spec, nodes: make(map[jamq.HeaderHash]*node), watched: make(map[jamq.PackageHash]*Trace)}
+	v.readTree(r)
+	if r.Err() != nil {
+		return nil
+	}
+	v.lastWatched = r.Uint()
+	for range r.Count(32) {
+		v.readTrace(r)
+	}
+	if r.Err() != nil {
+		return nil
+	}
+	v.judge()
+	for _, t := range v.agenda.changed {
+		r.Fail("status of package %s contradicts its blocks", t.pkg)
+	}
+	return v
+}
+
+func (v *View) readTree(r *wire.Reader) {
+	base, count := r.Uint(), r.Count(32)
+	final := int(r.UintBelow(uint64(max(count, 1)), "place of the finalized block"))
+	if count == 0 || base > 1<<62 {
+		r.Fail("%d blocks from height %d", count, base)
+	}
+	for i := 0; i < count && r.Err() == nil; i++ {
+		var parent *node
+		if i > final {
+			parent = v.main[i-1]
+		}
+		n := v.readNode(r, base+uint64(i), parent, i >= final)
+		v.main = append(v.main, n)
+		if i == final {
+			v.finalized = n
+		}
+	}
+	for range r.Count(32) {
+		hash := wire.ReadHash[jamq.HeaderHash](r)
+		parent, ok := v.nodes[hash]
+		if !ok || parent.cores == nil {
+			r.Fail("side block without a parent")
+			return
+		}
+		v.side = append(v.side, v.readNode(r, parent.Height+1, parent, true))
+	}
+}
+
+func (v *View) readNode(r *wire.Reader, height uint64, parent *node, withState bool) *node {
+	n := &node{parent: parent}
+	n.Height = height
+	n.Hash = wire.ReadHash[jamq.HeaderHash](r)
+	n.Slot = readSlot(r)
+	n.stateRoot = wire.ReadHash[common.Hash](r)
+	n.accumulated.list = wire.ReadHashes[jamq.PackageHash](r)
+	if count := r.Count(32); count > 0 {
+		n.reported = make([]CoreReport, count)
+		for i := range n.reported {
+			n.reported[i] = readReport(r)
+		}
+	}
+	if _, twice := v.nodes[n.Hash]; twice || withState && n.Hash.IsZero() || parent != nil && n.Slot <= parent.Slot {
+		r.Fail("block %s does not fit", n.Hash)
+	}
+	if withState {
+		n.cores = make(onCores, v.spec.Cores)
+		if parent != nil {
+			copy(n.cores, parent.cores)
+		}
+		v.readState(r, n)
+	}
+	if r.Err() == nil && !n.Hash.IsZero() {
+		v.nodes[n.Hash] = n
+	}
+	return n
+}
+
+func (v *View) readState(r *wire.Reader, n *node) {
+	for range r.Count(2) {
+		core := r.UintBelow(uint64(v.spec.Cores), "core")
+		n.cores[core] = nil
+		if r.Bool() {
+			report := readReport(r)
+			n.cores[core] = &report
+		}
+	}
+	if count := r.Count(32); count > 0 {
+		n.ready = make([]ReadyReport, count)
+		for i := range n.ready {
+			n.ready[i] = ReadyReport{Package: wire.ReadHash[jamq.PackageHash](r), Since: readSlot(r), Unmet: wire.ReadHashes[jamq.PackageHash](r)}
+		}
+	}
+}
+
+func readReport(r *wire.Reader) CoreReport {
+	return CoreReport{
+		Hash:        wire.ReadHash[common.Hash](r),
+		Package:     wire.ReadHash[jamq.PackageHash](r),
+		SegmentRoot: wire.ReadHash[common.Hash](r),
+		Since:       readSlot(r),
+		Needs:       wire.ReadHashes[jamq.PackageHash](r),
+	}
+}
+
+func (v *View) readTrace(r *wire.Reader) {
+	t := &Trace{number: r.Uint(), pkg: wire.ReadHash[jamq.PackageHash](r)}
+	t.anchor = v.readRef(r)
+	t.lookupAnchorSlot = readSlot(r)
+	t.prerequisites = wire.ReadHashes[jamq.PackageHash](r)
+	for range r.Count(32) {
+		k := kind(r.UintBelow(uint64(accumulated)+1, "kind of sighting"))
+		t.sightings = append(t.sightings, sighting{kind: k, at: v.readRef(r)})
+	}
+	for _, p := range []*anchor.Point{&t.status.Reported, &t.status.Available, &t.status.Accumulated, &t.status.DeadSince} {
+		*p = readPoint(r)
+	}
+	t.status.Dead = anchor.Reason(r.UintBelow(uint64(anchor.NeverReady)+1, "reason"))
+	if _, twice := v.watched[t.pkg]; twice || t.number > v.lastWatched {
+		r.Fail("package %s does not fit", t.pkg)
+	}
+	if r.Err() != nil {
+		return
+	}
+	v.enter(t)
+	if t.status.Dead != anchor.Alive {
+		v.agenda.turns.Remove(&t.turn) // its evidence may be older than the blocks held, so it cannot be found again
+	}
+}
+
+// readRef returns the block that is referred to, or a stand-in for one that was forgotten.
+func (v *View) readRef(r *wire.Reader) *node {
+	p, lost := readPoint(r), r.Bool()
+	if n, ok := v.nodes[p.Hash]; ok {
+		if n.Point != p || lost {
+			r.Fail("block %s is not as referred to", p.Hash)
+		}
+		return n
+	}
+	return &node{Point: p, lost: lost}
+}
+
+func readPoint(r *wire.Reader) anchor.Point {
+	return anchor.Point{Hash: wire.ReadHash[jamq.HeaderHash](r), Height: r.Uint(), Slot: readSlot(r)}
+}
+
+func readSlot(r *wire.Reader) jamq.Slot {
+	return jamq.Slot(r.UintBelow(uint64(jamq.MaxSlot)+1, "slot"))
+}

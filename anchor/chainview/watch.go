@@ -1,0 +1,314 @@
+package chainview
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/internal/minheap"
+)
+
+// ErrNotWatched is wrapped when a package is asked about that is not watched.
+var ErrNotWatched = errors.New("chainview: package not watched")
+
+// Package is what the view must know of a package to judge it.
+type Package struct {
+	// Anchor is the anchor block; the view must hold it.
+	Anchor jamq.HeaderHash
+	// LookupAnchorSlot is the slot of the lookup anchor.
+	LookupAnchorSlot jamq.Slot
+	// Prerequisites are the packages that must be accumulated before it. Those that are not watched are taken to be
+	// accumulated and settled.
+	Prerequisites []jamq.PackageHash
+}
+
+// Status is what became of a package on one chain.
+type Status struct {
+	// Reported, Available and Accumulated are the blocks in which that happened; zero where it did not.
+	Reported, Available, Accumulated anchor.Point
+	// Dead is why the package can never be accumulated on this chain, or anchor.Alive.
+	Dead anchor.Reason
+	// DeadSince is the evidence: the oldest block held at which Dead holds. A package for the same rollup block may be
+	// anchored there or later.
+	DeadSince anchor.Point
+}
+
+// upTo returns the status as it was at an earlier height of the same chain.
+func (s Status) upTo(height uint64) Status {
+	for _, p := range []*anchor.Point{&s.Reported, &s.Available, &s.Accumulated, &s.DeadSince} {
+		if p.Height > height {
+			*p = anchor.Point{}
+		}
+	}
+	if s.DeadSince.IsZero() {
+		s.Dead = anchor.Alive
+	}
+	return s
+}
+
+// kind is what a block says about a package.
+type kind uint8
+
+const (
+	reported kind = iota
+	becameAvailable
+	removed // by a verdict or the availability time-out
+	accumulated
+)
+
+// sighting is one thing that one block says about one package.
+type sighting struct {
+	kind kind
+	at   *node
+}
+
+// Trace is a watched package and all that blocks of every fork have said about it.
+type Trace struct {
+	pkg              jamq.PackageHash
+	number           uint64 // in the order of watching, so a prerequisite has a lower one than its dependents
+	anchor           *node
+	lookupAnchorSlot jamq.Slot
+	prerequisites    []jamq.PackageHash
+	needs            []*Trace // those of the prerequisites that are watched
+	dependents       []*Trace
+	sightings        []sighting
+
+	status  Status // on the best chain, once its turn has come
+	changed bool   // since Changes was called last
+
+	turn           minheap.Entry[uint64, *Trace] // queued if the status may be another by now
+	height, inSlot minheap.Entry[uint64, *Trace] // when it dies if nothing is heard of it
+}
+
+// Package returns the hash of the package.
+func (t *Trace) Package() jamq.PackageHash { return t.pkg }
+
+// Status returns what became of the package on the best chain, as of the last call of [View.Changes] or [View.Status].
+// It must not be written to, and changes with the view.
+func (t *Trace) Status() *Status { return &t.status }
+
+// Anchor returns the block that the package is anchored to.
+func (t *Trace) Anchor() anchor.Point { return t.anchor.Point }
+
+// LookupAnchorSlot returns the slot of its lookup anchor.
+func (t *Trace) LookupAnchorSlot() jamq.Slot { return t.lookupAnchorSlot }
+
+// Prerequisites returns the packages that must come first. The slice must not be written to.
+func (t *Trace) Prerequisites() []jamq.PackageHash { return t.prerequisites }
+
+// agenda says which traces to judge anew, and when.
+type agenda struct {
+	turns          minheap.Heap[uint64, *Trace] // by number
+	heights, slots minheap.Heap[uint64, *Trace]
+	changed        []*Trace
+}
+
+// Watch begins to follow a package. It must be watched before its bytes first leave the host, so that no block that
+// speaks of it can have been imported, and after those of its prerequisites that are to be watched. Watching it again
+// changes nothing. The error wraps ErrUnknownBlock if the anchor is not held.
+func (v *View) Watch(pkg jamq.PackageHash, p Package) (*Trace, error) {
+	if t, ok := v.watched[pkg]; ok {
+		return t, nil
+	}
+	at, ok := v.nodes[p.Anchor]
+	if !ok {
+		return nil, fmt.Errorf("%w: anchor %s of package %s", ErrUnknownBlock, p.Anchor, pkg)
+	}
+	v.lastWatched++
+	t := &Trace{
+		pkg: pkg, number: v.lastWatched, anchor: at, lookupAnchorSlot: p.LookupAnchorSlot,
+		prerequisites: slices.Clone(p.Prerequisites),
+	}
+	v.enter(t)
+	return t, nil
+}
+
+// enter makes a trace known and links it with its prerequisites.
+func (v *View) enter(t *Trace) {
+	t.turn.Value, t.height.Value, t.inSlot.Value = t, t, t
+	for _, need := range t.prerequisites {
+		if p, ok := v.watched[need]; ok {
+			t.needs = append(t.needs, p)
+			p.dependents = append(p.dependents, t)
+		}
+	}
+	v.watched[t.pkg] = t
+	v.reconsider(t)
+}
+
+// Forget ends Watch. A package that was never watched is ignored; for those that need it, it counts as settled.
+func (v *View) Forget(pkg jamq.PackageHash) {
+	t, ok := v.watched[pkg]
+	if !ok {
+		return
+	}
+	delete(v.watched, pkg)
+	is := func(other *Trace) bool { return other == t }
+	for _, p := range t.needs {
+		p.dependents = slices.DeleteFunc(p.dependents, is)
+	}
+	for _, d := range t.dependents {
+		d.needs = slices.DeleteFunc(d.needs, is)
+		v.reconsider(d)
+	}
+	v.agenda.turns.Remove(&t.turn)
+	v.agenda.heights.Remove(&t.height)
+	v.agenda.slots.Remove(&t.inSlot)
+	if t.changed {
+		v.agenda.changed = slices.DeleteFunc(v.agenda.changed, is)
+	}
+}
+
+// Trace returns the trace of a package that is watched, and whether it is.
+func (v *View) Trace(pkg jamq.PackageHash) (*Trace, bool) {
+	t, ok := v.watched[pkg]
+	return t, ok
+}
+
+// Status returns what became of a watched package on the best chain. The error wraps ErrNotWatched.
+func (v *View) Status(pkg jamq.PackageHash) (Status, error) {
+	t, ok := v.watched[pkg]
+	if !ok {
+		return Status{}, fmt.Errorf("%w: %s", ErrNotWatched, pkg)
+	}
+	v.judge()
+	return t.status, nil
+}
+
+// FinalStatus returns what became of a watched package on the finalized chain. The error wraps ErrNotWatched.
+func (v *View) FinalStatus(pkg jamq.PackageHash) (Status, error) {
+	s, err := v.Status(pkg)
+	return s.upTo(v.finalized.Height), err
+}
+
+// Changes calls f for each watched package whose status on the best chain has changed since the last call, mostly in the
+// order of watching. f must not call Watch or Forget.
+func (v *View) Changes(f func(*Trace)) {
+	v.judge()
+	changed := v.agenda.changed
+	v.agenda.changed = v.agenda.changed[:0]
+	for _, t := range changed {
+		t.changed = false
+		f(t)
+	}
+	clear(changed)
+}
+
+// see records that a block speaks of a package. Packages of other rollups are the normal case and cost one look-up.
+func (v *View) see(pkg jamq.PackageHash, k kind, at *node) {
+	if t, ok := v.watched[pkg]; ok {
+		t.sightings = append(slices.DeleteFunc(t.sightings, func(s sighting) bool { return s.at.lost }), sighting{kind: k, at: at})
+		v.reconsider(t)
+	}
+}
+
+// reconsider gives a trace its turn.
+func (v *View) reconsider(t *Trace) { v.agenda.turns.Set(&t.turn, t.number) }
+
+// reconsiderDue gives those a turn that may have died of old age at the best block.
+func (v *View) reconsiderDue() {
+	best := v.Best()
+	for e := v.agenda.heights.Min(); e != nil && e.Key() <= best.Height; e = v.agenda.heights.Min() {
+		v.agenda.heights.Remove(e)
+		v.reconsider(e.Value)
+	}
+	for e := v.agenda.slots.Min(); e != nil && e.Key() <= uint64(best.Slot); e = v.agenda.slots.Min() {
+		v.agenda.slots.Remove(e)
+		v.reconsider(e.Value)
+	}
+}
+
+// reconsiderAll gives everybody a turn whose fate is not final. After a reorg any status may be another.
+func (v *View) reconsiderAll() {
+	for _, t := range v.watched {
+		if f := t.status.upTo(v.finalized.Height); f.Accumulated.IsZero() && f.Dead == anchor.Alive {
+			v.reconsider(t)
+		}
+	}
+}
+
+// judge takes all turns, prerequisites before what depends on them.
+func (v *View) judge() {
+	for e := v.agenda.turns.Min(); e != nil; e = v.agenda.turns.Min() {
+		v.agenda.turns.Remove(e)
+		v.judgeOne(e.Value)
+	}
+}
+
+func (v *View) judgeOne(t *Trace) {
+	f := v.facts(t, v.Best())
+	s := Status{Reported: f.Reported, Available: f.Available, Accumulated: f.Accumulated}
+	s.Dead = anchor.Dead(&v.spec, &f)
+	var d anchor.Deadline
+	if s.Dead != anchor.Alive {
+		s.DeadSince = v.deadSince(t)
+	} else {
+		d = anchor.NextDeath(&v.spec, &f)
+	}
+	schedule(&v.agenda.heights, &t.height, d.Height)
+	schedule(&v.agenda.slots, &t.inSlot, uint64(d.Slot))
+	if s == t.status {
+		return
+	}
+	t.status = s
+	if !t.changed {
+		t.changed = true
+		v.agenda.changed = append(v.agenda.changed, t)
+	}
+	for _, d := range t.dependents {
+		v.reconsider(d)
+	}
+}
+
+// schedule sets or clears a deadline.
+func schedule(h *minheap.Heap[uint64, *Trace], e *minheap.Entry[uint64, *Trace], at uint64) {
+	if at == 0 {
+		h.Remove(e)
+	} else {
+		h.Set(e, at)
+	}
+}
+
+// deadSince finds the oldest block of the best chain at which the package is dead. Death is inherited, so a binary
+// search finds it.
+func (v *View) deadSince(t *Trace) anchor.Point {
+	n := len(v.main)
+	i := sort.Search(n, func(i int) bool {
+		f := v.facts(t, v.main[i].Point)
+		return anchor.Dead(&v.spec, &f) != anchor.Alive
+	})
+	return v.main[min(i, n-1)].Point
+}
+
+// facts gathers what the best chain up to head, which is on it, says about a package. The prerequisites must have been judged.
+func (v *View) facts(t *Trace, head anchor.Point) anchor.Facts {
+	f := anchor.Facts{
+		Head:             head,
+		AnchorOnChain:    v.onMain(t.anchor),
+		AnchorHeight:     t.anchor.Height,
+		LookupAnchorSlot: t.lookupAnchorSlot,
+	}
+	for _, s := range t.sightings {
+		if s.at.Height > head.Height || !v.onMain(s.at) {
+			continue
+		}
+		switch s.kind {
+		case reported:
+			f.Reported = s.at.Point
+		case becameAvailable:
+			f.Available = s.at.Point
+		case removed:
+			f.Removed = s.at.Point
+		case accumulated:
+			f.Accumulated = s.at.Point
+		}
+	}
+	for _, p := range t.needs {
+		s := p.status.upTo(head.Height)
+		f.Prerequisites = append(f.Prerequisites, anchor.Prerequisite{Dead: s.Dead != anchor.Alive, Reported: s.Reported})
+	}
+	return f
+}

@@ -1,0 +1,121 @@
+package bundlequeue
+
+import (
+	"fmt"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+)
+
+// Effect is something that the host should do or know: one of [Build], [Send], [Changed], [Died] and [Failed].
+type Effect interface {
+	fmt.Stringer
+	isEffect()
+}
+
+// Build asks for a package. The host answers with [Built] or [BuildFailed].
+type Build[B any] struct {
+	// Ticket names this request; the answer repeats it. No two requests of a queue share one.
+	Ticket uint64
+	// Number is the rollup block, Version counts from 1.
+	Number  uint64
+	Version int
+	// Bundle is what was enqueued. It is shared with the queue: a builder that changes it must copy it first. It is to be executed on
+	// the block's own pre-state, not on any head.
+	Bundle B
+	// Core is where the package will be sent first.
+	Core jamq.CoreIndex
+	// Offset is how many blocks the anchor should be behind the newest, at least 1.
+	Offset int
+	// Anchor is the block that the package should be anchored to. Zero with told evidence, where the host finds it by Offset.
+	Anchor anchor.Point
+	// MinAnchor is the oldest admissible anchor: the block by which every earlier version is dead. The host may take
+	// Anchor or any block of the best chain from MinAnchor to the newest but one. Zero means any.
+	MinAnchor anchor.Point
+	// Prerequisites go into the refine context, exactly these.
+	Prerequisites []jamq.PackageHash
+}
+
+// Send asks for a package to be given to a guarantor. The host answers with [Sent].
+type Send[B any] struct {
+	// Ticket names this request; the answer repeats it. No two requests of a queue share one.
+	Ticket uint64
+	// Number, Version and Package name the package.
+	Number  uint64
+	Version int
+	Package jamq.PackageHash
+	// Bundle is what [Built] brought.
+	Bundle B
+	// Core is the core whose guarantors should get it.
+	Core jamq.CoreIndex
+	// Attempt counts from 1. It is also the hint to another guarantor: one that has seen a package ignores it.
+	Attempt int
+}
+
+// Changed tells that a bundle moved to another state. A reorg may move it back.
+type Changed struct {
+	// Number is the rollup block.
+	Number uint64
+	// From and To differ.
+	From, To State
+	// Version and Package name the version that decided; 0 and zero where none did.
+	Version int
+	Package jamq.PackageHash
+	// Core is the core that the bundle holds or was last sent to.
+	Core jamq.CoreIndex
+	// At is the JAM block that is the evidence for Guaranteed, Accumulated and Finalized; otherwise zero.
+	At anchor.Point
+}
+
+// Died tells that a version can never be accumulated on the best chain.
+type Died struct {
+	// Number, Version and Package name the version.
+	Number  uint64
+	Version int
+	Package jamq.PackageHash
+	// Reason says by which rule, At since which block.
+	Reason anchor.Reason
+	At     anchor.Point
+}
+
+// Failed hands a bundle back: no version of it was or can be accumulated on the finalized chain. It says what to do: its
+// transactions go back to the pool, its state after execution is discarded, and every later bundle, whose pre-state is gone with it,
+// comes back the same way in the effects that follow, in order, to be executed again. Their numbers will be used again.
+type Failed[B any] struct {
+	// Number and Bundle are those of Enqueue.
+	Number uint64
+	Bundle B
+	// Cause is the number of the bundle that failed first; it is Number itself or the reason why this one must go.
+	Cause uint64
+	// Reason says why in words.
+	Reason string
+}
+
+func (Build[B]) isEffect()  {}
+func (Send[B]) isEffect()   {}
+func (Changed) isEffect()   {}
+func (Died) isEffect()      {}
+func (Failed[B]) isEffect() {}
+
+// String returns one line, such as "build 3v1 core=0 anchor=7/9:a1b2c3d4 min=none needs=1".
+func (e Build[B]) String() string {
+	return fmt.Sprintf("build %dv%d core=%d anchor=%v min=%v needs=%d", e.Number, e.Version, e.Core, e.Anchor, e.MinAnchor, len(e.Prerequisites))
+}
+
+// String returns one line, such as "send 3v1 core=0 attempt=2".
+func (e Send[B]) String() string {
+	return fmt.Sprintf("send %dv%d core=%d attempt=%d", e.Number, e.Version, e.Core, e.Attempt)
+}
+
+// String returns one line, such as "3v1 submitted → guaranteed at 9/12:a1b2c3d4".
+func (e Changed) String() string {
+	return fmt.Sprintf("%dv%d %v → %v at %v", e.Number, e.Version, e.From, e.To, e.At)
+}
+
+// String returns one line, such as "dead 3v1 since 11/14:a1b2c3d4 (D2: unreported, anchor expired)".
+func (e Died) String() string {
+	return fmt.Sprintf("dead %dv%d since %v (%v)", e.Number, e.Version, e.At, e.Reason)
+}
+
+// String returns one line, such as "failed 3: block 3: 6 versions dead".
+func (e Failed[B]) String() string { return fmt.Sprintf("failed %d: %s", e.Number, e.Reason) }

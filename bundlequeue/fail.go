@@ -1,0 +1,97 @@
+package bundlequeue
+
+import (
+	"fmt"
+
+	"github.com/jamq/jamq/anchor"
+)
+
+// advance moves the frontier to the first bundle that is not guaranteed, and returns it, or nil.
+func (q *Queue[B]) advance() *item[B] {
+	q.frontier = max(q.frontier, q.active)
+	for it := q.at(q.frontier); it != nil; it = q.at(q.frontier) {
+		if it.state < Guaranteed {
+			return it
+		}
+		q.frontier++
+	}
+	return nil
+}
+
+// fail gives up the first bundle that is not guaranteed if it has used its tries, and all after it, once no chain can carry
+// any of them.
+func (q *Queue[B]) fail() {
+	first := q.advance()
+	if first == nil || !q.exhausted(first) {
+		return
+	}
+	last := first.place + 1
+	if q.keeps(ruleFailLater) {
+		last = q.end()
+	}
+	for place := first.place; place < last; place++ {
+		for _, v := range q.at(place).versions {
+			if !q.gone(v) {
+				return
+			}
+		}
+	}
+	q.failFrom(first, fmt.Sprintf("block %d: %d versions dead, %d builds failed in a row", first.number, len(first.versions), first.buildFailures))
+}
+
+// exhausted reports whether a bundle has no version left that could make it and may not have another.
+func (q *Queue[B]) exhausted(it *item[B]) bool {
+	if it.state == Reserved || it.request != nil || it.live() != nil {
+		return false
+	}
+	return len(it.versions) > q.cfg.MaxVersionRetries || it.buildFailures > q.cfg.MaxVersionRetries
+}
+
+// gone reports whether a version can never be accumulated, whatever the chain does: it never left, or it is dead on the
+// finalized chain. Without blocks nobody can know; then a long time must do.
+func (q *Queue[B]) gone(v *version[B]) bool {
+	switch s := v.status(); {
+	case !v.sent || !q.keeps(ruleFailOnFinal):
+		return true
+	case q.view == nil:
+		return s.Dead != anchor.Alive && q.now >= v.lastSend+instant(q.cfg.FailureHold)
+	default:
+		return s.Dead != anchor.Alive && s.DeadSince.Height <= q.view.Finalized().Height
+	}
+}
+
+// failFrom hands back a bundle and all after it.
+func (q *Queue[B]) failFrom(first *item[B], reason string) {
+	lost := q.items[first.place-q.firstPlace:]
+	cause, next := first.number, first.number
+	if !q.keeps(ruleFailLater) {
+		lost, next = lost[:1], q.next
+	}
+	for _, it := range lost {
+		for _, v := range it.versions {
+			if s := v.status(); v.sent && s.DeadSince.Height >= q.floor.Height && q.keeps(ruleFloor) {
+				q.floor = s.DeadSince
+			}
+			q.forget(v)
+		}
+		q.closeRequest(it)
+		q.freeCore(it)
+		from := it.state
+		q.enter(it, FailedState)
+		q.counts[FailedState]--
+		q.emit(Changed{Number: it.number, From: from, To: FailedState, Core: it.core})
+		if from != Reserved {
+			q.emit(Failed[B]{Number: it.number, Bundle: it.bundle, Cause: cause, Reason: reason})
+		}
+	}
+	q.next = next
+	if q.keeps(ruleFailLater) {
+		clear(lost)
+		q.items = q.items[:first.place-q.firstPlace]
+		return
+	}
+	q.items = append(q.items[:first.place-q.firstPlace], q.items[first.place-q.firstPlace+1:]...) // the test's broken queue
+	for i, it := range q.items {
+		it.place = q.firstPlace + uint64(i)
+	}
+}

@@ -1,0 +1,103 @@
+package bundlequeue
+
+import (
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// CanEnqueue reports whether the queue would take another bundle now.
+func (q *Queue[B]) CanEnqueue() bool { return q.counts[Queued]+q.counts[Reserved] < q.depth }
+
+// add appends a bundle with the next number.
+func (q *Queue[B]) add(number uint64) (*item[B], error) {
+	if number != q.next {
+		return nil, fmt.Errorf("%w: bundle %d, want %d", ErrWrongNumber, number, q.next)
+	}
+	if !q.CanEnqueue() {
+		return nil, fmt.Errorf("%w: %d bundles wait already", ErrQueueFull, q.counts[Queued]+q.counts[Reserved])
+	}
+	it := &item[B]{number: number, place: q.end()}
+	q.items = append(q.items, it)
+	q.next++
+	q.counts[it.state]++
+	return it, nil
+}
+
+func (q *Queue[B]) reserve(now instant, ev Reserve) error {
+	it, err := q.add(ev.Number)
+	if err == nil {
+		it.notBefore = now + instant(q.cfg.ReservationTimeout)
+	}
+	return err
+}
+
+func (q *Queue[B]) enqueue(ev Enqueue[B]) error {
+	it := q.find(ev.Number)
+	if it == nil {
+		var err error
+		if it, err = q.add(ev.Number); err != nil {
+			return err
+		}
+	} else if it.state != Reserved {
+		return fmt.Errorf("%w: bundle %d is %v, want %d or a reserved number", ErrWrongNumber, ev.Number, it.state, q.next)
+	}
+	it.commitment, it.bundle, it.notBefore = ev.Commitment, ev.Bundle, 0
+	q.enter(it, Queued)
+	q.total.Enqueued++
+	return nil
+}
+
+func (q *Queue[B]) release(ev Release) error {
+	it := q.find(ev.Number)
+	if it == nil || it.state != Reserved {
+		return fmt.Errorf("%w: %d is not reserved", ErrWrongNumber, ev.Number)
+	}
+	q.failFrom(it, fmt.Sprintf("number %d was released", it.number))
+	return nil
+}
+
+// expire releases a reservation that is over its time, if it holds up all others.
+func (q *Queue[B]) expire() {
+	if it := q.at(q.frontier); it != nil && it.state == Reserved && q.now >= it.notBefore {
+		q.failFrom(it, fmt.Sprintf("number %d was reserved and never filled", it.number))
+	}
+	q.giveUpByClock()
+}
+
+func (q *Queue[B]) rekey(ev Rekey) error {
+	it := q.find(ev.From)
+	if it == nil || it.state == Finalized {
+		return fmt.Errorf("%w: no bundle %d that is not final", ErrWrongNumber, ev.From)
+	}
+	least := q.cfg.FirstNumber
+	if p := q.predecessor(it); p != nil {
+		least = p.number + 1
+	}
+	const most = 1 << 62 // far from overflow
+	if ev.To < least || ev.To > most {
+		return fmt.Errorf("%w: bundle %d cannot become %d, want %d or more", ErrWrongNumber, ev.From, ev.To, least)
+	}
+	for place := it.place; place < q.end(); place++ {
+		q.at(place).number += ev.To - ev.From // wraps around below zero, and back
+	}
+	q.next += ev.To - ev.From
+	return nil
+}
+
+func (q *Queue[B]) resize(ev Resize) error {
+	if ev.Depth < 1 {
+		return fmt.Errorf("%w: depth %d, want at least 1", ErrUnknownEvent, ev.Depth)
+	}
+	q.depth = ev.Depth
+	return nil
+}
+
+// Commitment returns what Enqueue said of a bundle, if the queue holds it.
+func (q *Queue[B]) Commitment(number uint64) (common.Hash, bool) {
+	it := q.find(number)
+	if it == nil || it.state == Reserved {
+		return common.Hash{}, false
+	}
+	return it.commitment, true
+}

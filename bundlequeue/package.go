@@ -1,0 +1,133 @@
+package bundlequeue
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/anchor/chainview"
+)
+
+// built accepts a package, or refuses what must not be sent. One that was overtaken by a reorg while it was being built
+// is dropped without an error: the host did nothing wrong.
+func (q *Queue[B]) built(now instant, ev Built[B]) error {
+	it := q.builds[ev.Ticket]
+	if it == nil {
+		return fmt.Errorf("%w: no build has ticket %d", ErrNotExpected, ev.Ticket)
+	}
+	r := it.request
+	if !slices.Equal(ev.Context.Prerequisites, r.prerequisites) {
+		return fmt.Errorf("%w: bundle %d names %d prerequisites, want exactly the %d asked for", ErrInadmissible, it.number, len(ev.Context.Prerequisites), len(r.prerequisites))
+	}
+	if ev.Package.IsZero() {
+		return fmt.Errorf("%w: bundle %d: the package hash is zero", ErrInadmissible, it.number)
+	}
+	if other := q.versions[ev.Package]; other != nil && (q.keeps(ruleNewHash) || other.item != it) {
+		return fmt.Errorf("%w: bundle %d: package %s was built before; its anchor or content must differ", ErrInadmissible, it.number, ev.Package)
+	}
+	v := &version[B]{item: it, number: r.version, pkg: ev.Package, bundle: ev.Bundle, nextSend: now}
+	fits := true
+	if q.view == nil {
+		v.told = &told[B]{prerequisites: slices.Clone(ev.Context.Prerequisites)}
+		v.told.deadline.Value = v
+	} else {
+		at, onChain := q.view.Locate(ev.Context.Anchor)
+		if onChain && at.Height < r.minAnchor.Height && q.keeps(ruleCheckBuilt) {
+			return fmt.Errorf("%w: bundle %d is anchored at height %d, want at least %d, where its earlier versions are dead", ErrInadmissible, it.number, at.Height, r.minAnchor.Height)
+		}
+		fits = onChain && (q.fits(it, at, r) || !q.keeps(ruleCheckBuilt))
+	}
+	q.touch(it)
+	q.closeRequest(it)
+	it.buildFailures = 0
+	if !fits {
+		it.notBefore = now + instant(q.cfg.BackoffBase)
+		return nil
+	}
+	if q.view != nil {
+		v.trace, _ = q.view.Watch(v.pkg, chainview.Package{ // the anchor was located above
+			Anchor:           ev.Context.Anchor,
+			LookupAnchorSlot: ev.Context.LookupAnchorSlot,
+			Prerequisites:    ev.Context.Prerequisites,
+		})
+	}
+	it.versions = append(it.versions, v)
+	q.versions[v.pkg] = v
+	q.total.Built++
+	return nil
+}
+
+// fits reports whether a package anchored at a block of the best chain still serves: the evidence that its request rested
+// on is on the best chain, and it follows its predecessor's live version.
+func (q *Queue[B]) fits(it *item[B], at anchor.Point, r *request) bool {
+	if !r.minAnchor.IsZero() && !q.view.OnBest(r.minAnchor) {
+		return false
+	}
+	p := q.predecessor(it)
+	if p == nil {
+		return true
+	}
+	v := p.live()
+	if v == nil {
+		return false
+	}
+	if len(r.prerequisites) > 0 {
+		return r.prerequisites[0] == v.pkg
+	}
+	done := v.status().Accumulated
+	return !done.IsZero() && done.Height <= at.Height || !q.keeps(ruleLeaveOutWhereDone) || !q.keeps(ruleNamePredecessor)
+}
+
+// closeRequest ends an open build request, if there is one.
+func (q *Queue[B]) closeRequest(it *item[B]) {
+	if it.request != nil {
+		delete(q.builds, it.request.ticket)
+		it.request = nil
+	}
+}
+
+func (q *Queue[B]) buildFailed(now instant, ev BuildFailed) error {
+	it := q.builds[ev.Ticket]
+	if it == nil {
+		return fmt.Errorf("%w: no build has ticket %d", ErrNotExpected, ev.Ticket)
+	}
+	q.touch(it)
+	q.closeRequest(it)
+	it.buildFailures++
+	it.notBefore = now + q.cfg.backoff(it.buildFailures, it.number)
+	q.total.BuildsFailed++
+	return nil
+}
+
+func (q *Queue[B]) sent(now instant, ev Sent) error {
+	v := q.sends[ev.Ticket]
+	if v == nil {
+		return fmt.Errorf("%w: no send has ticket %d", ErrNotExpected, ev.Ticket)
+	}
+	delete(q.sends, ev.Ticket)
+	q.touch(v.item)
+	v.ticket = 0
+	v.lastSend = now
+	q.startGuaranteeTimer(v)
+	if ev.OK {
+		v.accepted, v.failures = true, 0
+		v.nextSend = now + instant(q.cfg.SubmitRetryInterval)
+		return nil
+	}
+	v.failures++
+	v.nextSend = now + q.cfg.backoff(v.failures, v.item.number)
+	q.total.SendsFailed++
+	return nil
+}
+
+// retry makes the next send of the same bytes due at once.
+func (q *Queue[B]) retry(now instant, ev Retry) error {
+	it := q.find(ev.Number)
+	if it == nil || it.state == Reserved || it.state >= Guaranteed {
+		return fmt.Errorf("%w: no bundle %d that waits for a guarantee", ErrWrongNumber, ev.Number)
+	}
+	if v := it.live(); v != nil {
+		v.nextSend = min(v.nextSend, now)
+	}
+	return nil
+}

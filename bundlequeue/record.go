@@ -1,0 +1,238 @@
+package bundlequeue
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/wire"
+)
+
+// recordVersion is the first byte of every record.
+const recordVersion = 1
+
+// kindOf numbers the events in records. Numbers are never used for anything else later.
+const (
+	kindReserve = iota
+	kindEnqueue
+	kindRelease
+	kindRekey
+	kindResize
+	kindBuilt
+	kindBuildFailed
+	kindSent
+	kindImported
+	kindFinalizedBlock
+	kindTold
+	kindRetry
+	kindTick
+	numKinds
+)
+
+// AppendRecord appends one step, an event that was taken and its time, for a journal. A driver writes it before it carries out
+// the step's effects; see [Replay]. The journal frames and checks records: they carry no checksum of their own.
+// The error wraps ErrUnknownEvent, and b is returned as it was.
+func AppendRecord[B any](b []byte, codec Codec[B], now time.Time, ev Event) ([]byte, error) {
+	out := wire.AppendInt(append(b, recordVersion), now.UnixNano())
+	numbers := func(kind byte, ns ...uint64) []byte {
+		out = append(out, kind)
+		for _, n := range ns {
+			out = wire.AppendUint(out, n)
+		}
+		return out
+	}
+	switch ev := ev.(type) {
+	case Reserve:
+		numbers(kindReserve, ev.Number)
+	case Enqueue[B]:
+		numbers(kindEnqueue, ev.Number)
+		out = wire.AppendHash(out, ev.Commitment)
+		out = wire.AppendBytes(out, codec.AppendBundle(nil, ev.Bundle))
+	case Release:
+		numbers(kindRelease, ev.Number)
+	case Rekey:
+		numbers(kindRekey, ev.From, ev.To)
+	case Resize:
+		numbers(kindResize, uint64(max(ev.Depth, 0)))
+	case Built[B]:
+		numbers(kindBuilt, ev.Ticket)
+		out = wire.AppendHash(out, ev.Package)
+		out = appendContext(out, &ev.Context)
+		out = wire.AppendBytes(out, codec.AppendBundle(nil, ev.Bundle))
+	case BuildFailed:
+		numbers(kindBuildFailed, ev.Ticket)
+	case Sent:
+		numbers(kindSent, ev.Ticket)
+		out = wire.AppendBool(out, ev.OK)
+	case Imported:
+		numbers(kindImported)
+		out = wire.AppendHash(out, ev.Best)
+		out = appendBlock(out, &ev.Block)
+	case FinalizedBlock:
+		numbers(kindFinalizedBlock)
+		out = wire.AppendHash(out, ev.Hash)
+	case Told:
+		numbers(kindTold, uint64(ev.State))
+		out = wire.AppendHash(out, ev.Package)
+	case Retry:
+		numbers(kindRetry, ev.Number)
+	case Tick:
+		numbers(kindTick)
+	default:
+		return b, fmt.Errorf("%w: %T", ErrUnknownEvent, ev)
+	}
+	return out, nil
+}
+
+// DecodeRecord reads what AppendRecord wrote. The error wraps ErrCorrupt. Whatever the bytes are, it never panics.
+func DecodeRecord[B any](codec Codec[B], record []byte) (time.Time, Event, error) {
+	if len(record) == 0 || record[0] != recordVersion {
+		return time.Time{}, nil, fmt.Errorf("%w: record of %d bytes is not of version %d", ErrCorrupt, len(record), recordVersion)
+	}
+	r := wire.NewReader(record[1:])
+	now := time.Unix(0, r.Int()).UTC()
+	ev := readEvent(r, codec)
+	if err := r.Done(); err != nil {
+		return time.Time{}, nil, fmt.Errorf("%w: record: %w", ErrCorrupt, err)
+	}
+	return now, ev, nil
+}
+
+func readEvent[B any](r *wire.Reader, codec Codec[B]) Event {
+	switch r.UintBelow(numKinds, "kind of record") {
+	case kindReserve:
+		return Reserve{Number: r.Uint()}
+	case kindEnqueue:
+		return Enqueue[B]{Number: r.Uint(), Commitment: wire.ReadHash[common.Hash](r), Bundle: readBundle(r, codec)}
+	case kindRelease:
+		return Release{Number: r.Uint()}
+	case kindRekey:
+		return Rekey{From: r.Uint(), To: r.Uint()}
+	case kindResize:
+		return Resize{Depth: int(r.UintBelow(most, "depth"))}
+	case kindBuilt:
+		return Built[B]{Ticket: r.Uint(), Package: wire.ReadHash[jamq.PackageHash](r), Context: readContext(r), Bundle: readBundle(r, codec)}
+	case kindBuildFailed:
+		return BuildFailed{Ticket: r.Uint()}
+	case kindSent:
+		return Sent{Ticket: r.Uint(), OK: r.Bool()}
+	case kindImported:
+		return Imported{Best: wire.ReadHash[jamq.HeaderHash](r), Block: readBlock(r)}
+	case kindFinalizedBlock:
+		return FinalizedBlock{Hash: wire.ReadHash[jamq.HeaderHash](r)}
+	case kindTold:
+		return Told{State: State(r.UintBelow(uint64(NumStates), "state")), Package: wire.ReadHash[jamq.PackageHash](r)}
+	case kindRetry:
+		return Retry{Number: r.Uint()}
+	}
+	return Tick{}
+}
+
+// Replay feeds a queue the records of its journal, in order, and drops the effects: they were carried out, or the events that
+// answer them will say so. The queue must be as it was when the first of them was written, new or restored. Then it is,
+// byte for byte, the queue that wrote them; what it waits for is in [Queue.Open].
+// The error wraps ErrCorrupt and says which record; the queue is then as after the one before it.
+func Replay[B any](q *Queue[B], codec Codec[B], records [][]byte) error {
+	for i, record := range records {
+		now, ev, err := DecodeRecord(codec, record)
+		if err != nil {
+			return fmt.Errorf("record %d: %w", i, err)
+		}
+		if _, err := q.Step(now, ev); err != nil {
+			return fmt.Errorf("%w: record %d: the queue refuses what it took before: %w", ErrCorrupt, i, err)
+		}
+	}
+	return nil
+}
+
+// Open returns the Build and Send effects that are not answered yet, by ticket: what a driver has to carry out again after a
+// restart. Doing one twice is harmless: the same bytes may be sent any number of times.
+func (q *Queue[B]) Open() []Effect {
+	var out []Effect
+	for _, it := range q.items {
+		if r := it.request; r != nil {
+			at, offset, _ := q.chooseAnchor(r.minAnchor, q.offset(0))
+			out = append(out, Build[B]{
+				Ticket: r.ticket, Number: it.number, Version: r.version, Bundle: it.bundle, Core: it.core,
+				Offset: offset, Anchor: at, MinAnchor: r.minAnchor, Prerequisites: append([]jamq.PackageHash(nil), r.prerequisites...),
+			})
+		}
+		for _, v := range it.versions {
+			if v.ticket != 0 {
+				out = append(out, Send[B]{
+					Ticket: v.ticket, Number: it.number, Version: v.number, Package: v.pkg, Bundle: v.bundle,
+					Core: it.core, Attempt: v.attempts,
+				})
+			}
+		}
+	}
+	return out
+}
+
+func appendContext(b []byte, c *jamq.RefineContext) []byte {
+	b = wire.AppendHash(b, c.Anchor)
+	b = wire.AppendHash(b, c.StateRoot)
+	b = wire.AppendHash(b, c.BeefyRoot)
+	b = wire.AppendHash(b, c.LookupAnchor)
+	b = wire.AppendUint(b, uint64(c.LookupAnchorSlot))
+	return wire.AppendHashes(b, c.Prerequisites)
+}
+
+func readContext(r *wire.Reader) jamq.RefineContext {
+	return jamq.RefineContext{
+		Anchor: wire.ReadHash[jamq.HeaderHash](r), StateRoot: wire.ReadHash[common.Hash](r), BeefyRoot: wire.ReadHash[common.Hash](r),
+		LookupAnchor: wire.ReadHash[jamq.HeaderHash](r), LookupAnchorSlot: readSlot(r), Prerequisites: wire.ReadHashes[jamq.PackageHash](r),
+	}
+}
+
+func readSlot(r *wire.Reader) jamq.Slot {
+	return jamq.Slot(r.UintBelow(uint64(jamq.MaxSlot)+1, "slot"))
+}
+
+func appendBlock(b []byte, k *jamq.Block) []byte {
+	b = wire.AppendHash(b, k.Hash)
+	b = wire.AppendHash(b, k.Parent)
+	b = wire.AppendHash(b, k.ParentStateRoot)
+	b = wire.AppendUint(b, uint64(k.Slot))
+	b = wire.AppendUint(b, uint64(len(k.Reported)))
+	for i := range k.Reported {
+		r := &k.Reported[i]
+		b = wire.AppendHash(b, r.Hash)
+		b = wire.AppendHash(b, r.Package)
+		b = wire.AppendHash(b, r.SegmentRoot)
+		b = wire.AppendUint(b, uint64(r.Core))
+		b = wire.AppendHash(b, r.Anchor)
+		b = wire.AppendHashes(b, r.Prerequisites)
+	}
+	b = wire.AppendUint(b, uint64(len(k.Available)))
+	for _, core := range k.Available {
+		b = wire.AppendUint(b, uint64(core))
+	}
+	b = wire.AppendHashes(b, k.Condemned)
+	b = wire.AppendBool(b, k.AccumulatedKnown)
+	return wire.AppendHashes(b, k.Accumulated)
+}
+
+func readBlock(r *wire.Reader) jamq.Block {
+	k := jamq.Block{
+		Hash: wire.ReadHash[jamq.HeaderHash](r), Parent: wire.ReadHash[jamq.HeaderHash](r),
+		ParentStateRoot: wire.ReadHash[common.Hash](r), Slot: readSlot(r),
+	}
+	const cores = 1 << 16
+	for range r.Count(32) {
+		k.Reported = append(k.Reported, jamq.Report{
+			Hash: wire.ReadHash[common.Hash](r), Package: wire.ReadHash[jamq.PackageHash](r), SegmentRoot: wire.ReadHash[common.Hash](r),
+			Core: jamq.CoreIndex(r.UintBelow(cores, "core")), Anchor: wire.ReadHash[jamq.HeaderHash](r),
+			Prerequisites: wire.ReadHashes[jamq.PackageHash](r),
+		})
+	}
+	for range r.Count(1) {
+		k.Available = append(k.Available, jamq.CoreIndex(r.UintBelow(cores, "core")))
+	}
+	k.Condemned = wire.ReadHashes[common.Hash](r)
+	k.AccumulatedKnown = r.Bool()
+	k.Accumulated = wire.ReadHashes[jamq.PackageHash](r)
+	return k
+}

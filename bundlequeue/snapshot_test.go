@@ -1,0 +1,151 @@
+package bundlequeue
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+)
+
+// text is a codec for bundles that are strings.
+type text struct{}
+
+func (text) AppendBundle(b []byte, bundle string) []byte { return append(b, bundle...) }
+
+func (text) DecodeBundle(b []byte) (string, error) {
+	if bytes.ContainsRune(b, '!') {
+		return "", errors.New("no bundle has an exclamation mark")
+	}
+	return string(b), nil
+}
+
+// busy returns a queue in the midst of its work, and the records of all its steps.
+func busy(t *testing.T) *scene {
+	t.Helper()
+	s := newScene(t, nil)
+	for n := uint64(1); n <= 5; n++ {
+		s.enqueue(n)
+	}
+	s.step(Reserve{Number: 6})
+	sent := s.run()
+	s.block(report(sent[0], 0))
+	s.block(accumulate(sent[0], 0))
+	s.block(report(sent[1], 1))
+	s.step(FinalizedBlock{Hash: jamq.HeaderHash{'a', 10}})
+	s.answer()
+	fork := s.parent
+	s.block(nil)
+	s.blockOn(fork, s.slot+1, 'b', nil)
+	return s
+}
+
+func TestSnapshotRestores(t *testing.T) {
+	s := busy(t)
+	b := AppendSnapshot[string](nil, text{}, s.q)
+	back, err := Restore[string](s.q.cfg, text{}, b)
+	require.NoError(t, err)
+	require.NoError(t, back.check())
+	require.Equal(t, s.q.Stats(), back.Stats())
+	require.True(t, bytes.Equal(b, AppendSnapshot[string](nil, text{}, back)), "the snapshot of the restored queue is the same")
+
+	// And both go on alike.
+	other := *s
+	other.q = back
+	for _, scene := range []*scene{s, &other} {
+		scene.log = nil
+		for range 20 {
+			scene.run()
+			scene.block(nil)
+		}
+	}
+	require.Equal(t, s.log, other.log)
+	require.True(t, bytes.Equal(AppendSnapshot[string](nil, text{}, s.q), AppendSnapshot[string](nil, text{}, back)))
+}
+
+func TestReplayIsByteForByte(t *testing.T) {
+	s := busy(t)
+	again, err := New[string](s.q.cfg, jamq.Block{Hash: jamq.HeaderHash{'g'}})
+	require.NoError(t, err)
+	require.NoError(t, Replay[string](again, text{}, s.records))
+	require.True(t, bytes.Equal(AppendSnapshot[string](nil, text{}, s.q), AppendSnapshot[string](nil, text{}, again)))
+	require.Equal(t, s.q.Open(), again.Open())
+	require.Len(t, again.Open(), len(s.builds)+len(s.sends))
+
+	require.ErrorIs(t, Replay[string](again, text{}, [][]byte{{9}}), ErrCorrupt)
+	enqueue, err := AppendRecord[string](nil, text{}, s.now, Enqueue[string]{Number: 1})
+	require.NoError(t, err)
+	require.ErrorIs(t, Replay[string](again, text{}, [][]byte{enqueue}), ErrCorrupt)
+	_, err = AppendRecord[string](nil, text{}, s.now, Enqueue[int]{})
+	require.ErrorIs(t, err, ErrUnknownEvent)
+}
+
+func TestSnapshotRefusals(t *testing.T) {
+	s := busy(t)
+	b := AppendSnapshot[string](nil, text{}, s.q)
+	for i := range b {
+		broken := bytes.Clone(b)
+		broken[i] ^= 1
+		_, err := Restore[string](s.q.cfg, text{}, broken)
+		require.ErrorIs(t, err, ErrCorrupt, "byte %d", i)
+	}
+	_, err := Restore[string](s.q.cfg, text{}, b[:len(b)-1])
+	require.ErrorIs(t, err, ErrCorrupt)
+	other := s.q.cfg
+	other.Cores = []jamq.CoreIndex{1}
+	_, err = Restore[string](other, text{}, b)
+	require.ErrorIs(t, err, ErrInvalidConfig)
+	other = s.q.cfg
+	other.MaxQueueDepth, other.MaxVersionRetries = 99, 7
+	_, err = Restore[string](other, text{}, b)
+	require.NoError(t, err, "limits may change")
+}
+
+// Whatever the bytes, Restore does not panic, and what it takes keeps its invariants and can be used.
+func FuzzRestore(f *testing.F) {
+	cfg := DefaultConfig(jamq.Tiny())
+	q, _ := New[string](cfg, jamq.Block{Hash: jamq.HeaderHash{'g'}})
+	f.Add(AppendSnapshot[string](nil, text{}, q))
+	f.Add(AppendSnapshot[string](nil, text{}, busy(&testing.T{}).q))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) > 4 { // get past the checksum
+			sum := crc32.Checksum(b[:len(b)-4], castagnoli)
+			b = binary.LittleEndian.AppendUint32(bytes.Clone(b[:len(b)-4]), sum)
+		}
+		q, err := Restore[string](cfg, text{}, b)
+		if err != nil {
+			return
+		}
+		now := jamq.CommonEra()
+		for _, ev := range []Event{Tick{}, Enqueue[string]{Number: q.Next()}, Tick{}} {
+			_, _ = q.Step(now, ev)
+		}
+		AppendSnapshot[string](nil, text{}, q)
+	})
+}
+
+// Whatever the bytes, DecodeRecord does not panic, and what it reads is written the same way again.
+func FuzzRecord(f *testing.F) {
+	s := busy(&testing.T{})
+	for _, r := range s.records {
+		f.Add(r)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		now, ev, err := DecodeRecord[string](text{}, b)
+		if err != nil {
+			require.ErrorIs(t, err, ErrCorrupt)
+			return
+		}
+		first, err := AppendRecord[string](nil, text{}, now, ev)
+		require.NoError(t, err)
+		now2, ev2, err := DecodeRecord[string](text{}, first)
+		require.NoError(t, err)
+		second, err := AppendRecord[string](nil, text{}, now2, ev2)
+		require.NoError(t, err)
+		require.Equal(t, first, second)
+	})
+}
