@@ -48,7 +48,7 @@ func (q *Queue[B]) checkOnAnyChain() error {
 		return fmt.Errorf("%v bundles counted, want %v", q.counts, counts)
 	case open != len(q.versions):
 		return fmt.Errorf("B6: %d versions are known, want %d", len(q.versions), open)
-	case len(q.builds)+q.held() > 2*len(q.holders) || len(q.sends) > open:
+	case len(q.builds)+q.held > 2*len(q.holders) || len(q.sends) > open:
 		return fmt.Errorf("B6: %d builds and %d sends open", len(q.builds), len(q.sends))
 	case q.active-q.firstPlace > uint64(q.cfg.RetentionWindow):
 		return fmt.Errorf("B6: %d finalized bundles kept", q.active-q.firstPlace)
@@ -70,6 +70,12 @@ func (q *Queue[B]) checkItem(it *item[B], i int) error {
 	}
 	if to, _, _ := it.derive(); it.state != to && it.state != Finalized {
 		return fmt.Errorf("bundle %d is %v, want %v", it.number, it.state, to)
+	}
+	if it.waiting != (it.state < Guaranteed && !it.holdsCore) || it.waiting && !it.turn.Queued() {
+		return fmt.Errorf("bundle %d is %v, holds a core: %v, waits for one: %v", it.number, it.state, it.holdsCore, it.waiting)
+	}
+	if v := it.live(); !it.waiting && (it.turn.Queued() != (it.holdsCore && v != nil && v.ticket == 0 && q.maySend(v)) || it.turn.Queued() && it.turn.Key() != int64(v.nextSend)) {
+		return fmt.Errorf("bundle %d is due: %v at %d", it.number, it.turn.Queued(), it.turn.Key())
 	}
 	if it.holdsCore && (it.state < Building || it.state > Submitted) {
 		return fmt.Errorf("B4: bundle %d is %v and holds core %d", it.number, it.state, it.core)

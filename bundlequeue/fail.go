@@ -78,6 +78,7 @@ func (q *Queue[B]) failFrom(first *item[B], reason string) {
 		q.freeCore(it)
 		from := it.state
 		q.enter(it, FailedState)
+		q.plan(it)
 		q.counts[FailedState]--
 		q.emit(Changed{Number: it.number, From: from, To: FailedState, Core: it.core})
 		if from != Reserved {
@@ -93,5 +94,6 @@ func (q *Queue[B]) failFrom(first *item[B], reason string) {
 	q.items = append(q.items[:first.place-q.firstPlace], q.items[first.place-q.firstPlace+1:]...) // the test's broken queue
 	for i, it := range q.items {
 		it.place = q.firstPlace + uint64(i)
+		q.plan(it)
 	}
 }

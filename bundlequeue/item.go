@@ -30,7 +30,10 @@ type item[B any] struct {
 	holdsCore bool
 	touched   bool // is on the list of those to review
 
-	buildFailures int // in a row
+	buildFailures int                            // in a row
+	turn          minheap.Entry[int64, *item[B]] // in Queue.due or in Queue.waiting: see Queue.plan
+	waiting       bool                           // in the latter
+
 	// notBefore is when the next build may begin; while Reserved, when the reservation ends.
 	notBefore instant
 }
@@ -77,11 +80,11 @@ type told[B any] struct {
 	deadline      minheap.Entry[instant, *version[B]]
 }
 
-func (v *version[B]) status() *chainview.Status {
+func (v *version[B]) status() chainview.Status {
 	if v.trace != nil {
 		return v.trace.Status()
 	}
-	return &v.told.status
+	return v.told.status
 }
 
 func (v *version[B]) prerequisites() []jamq.PackageHash {
@@ -91,18 +94,35 @@ func (v *version[B]) prerequisites() []jamq.PackageHash {
 	return v.told.prerequisites
 }
 
-func (v *version[B]) dead() bool        { return v.status().Dead != anchor.Alive }
-func (v *version[B]) accumulated() bool { return !v.status().Accumulated.IsZero() }
+func (v *version[B]) dead() bool {
+	if v.trace != nil {
+		return v.trace.Dead() != anchor.Alive
+	}
+	return v.told.status.Dead != anchor.Alive
+}
+
+func (v *version[B]) reported() bool {
+	if v.trace != nil {
+		return v.trace.IsReported()
+	}
+	return !v.told.status.Reported.IsZero()
+}
+
+func (v *version[B]) accumulated() bool {
+	if v.trace != nil {
+		return v.trace.IsAccumulated()
+	}
+	return !v.told.status.Accumulated.IsZero()
+}
 
 // winner returns the version that the best chain has accumulated, or else holds reported and alive, or nil.
 func (it *item[B]) winner() *version[B] {
 	var reported *version[B]
 	for _, v := range it.versions {
-		s := v.status()
-		if !s.Accumulated.IsZero() {
+		if v.accumulated() {
 			return v
 		}
-		if reported == nil && !s.Reported.IsZero() && s.Dead == anchor.Alive {
+		if reported == nil && v.reported() && !v.dead() {
 			reported = v
 		}
 	}

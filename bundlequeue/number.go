@@ -18,10 +18,16 @@ func (q *Queue[B]) add(number uint64) (*item[B], error) {
 		return nil, fmt.Errorf("%w: %d bundles wait already", ErrQueueFull, q.counts[Queued]+q.counts[Reserved])
 	}
 	it := &item[B]{number: number, place: q.end()}
-	q.items = append(q.items, it)
+	q.append(it)
 	q.next++
-	q.counts[it.state]++
+	q.plan(it)
 	return it, nil
+}
+
+func (q *Queue[B]) append(it *item[B]) {
+	it.turn.Value = it
+	q.items = append(q.items, it)
+	q.counts[it.state]++
 }
 
 func (q *Queue[B]) reserve(now instant, ev Reserve) error {

@@ -128,6 +128,7 @@ func (q *Queue[B]) retry(now instant, ev Retry) error {
 	}
 	if v := it.live(); v != nil {
 		v.nextSend = min(v.nextSend, now)
+		q.plan(it)
 	}
 	return nil
 }

@@ -33,6 +33,9 @@ type Queue[B any] struct {
 	sends    map[uint64]*version[B]
 	ticket   uint64                             // the last one given out
 	holders  []*item[B]                         // by place in Config.Cores; nil where no bundle holds the core
+	held     int                                // how many cores are held
+	due      minheap.Heap[int64, *item[B]]      // bundles with a core, by the time of their next send
+	waiting  minheap.Heap[int64, *item[B]]      // bundles that are not guaranteed and hold no core, by place
 	timers   minheap.Heap[instant, *version[B]] // told evidence only
 
 	// floor is the block by which all versions of failed bundles are dead. Their transactions may come back in new

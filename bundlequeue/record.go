@@ -153,7 +153,7 @@ func (q *Queue[B]) Open() []Effect {
 	var out []Effect
 	for _, it := range q.items {
 		if r := it.request; r != nil {
-			at, offset, _ := q.chooseAnchor(r.minAnchor, q.offset(0))
+			at, offset, _ := q.chooseAnchor(r.minAnchor, q.offset(it))
 			out = append(out, Build[B]{
 				Ticket: r.ticket, Number: it.number, Version: r.version, Bundle: it.bundle, Core: it.core,
 				Offset: offset, Anchor: at, MinAnchor: r.minAnchor, Prerequisites: append([]jamq.PackageHash(nil), r.prerequisites...),

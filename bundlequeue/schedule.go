@@ -1,54 +1,68 @@
 package bundlequeue
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 )
 
-// schedule starts builds and sends in the order of rollup blocks, as far as cores are free.
-//
-// It visits the bundles that hold a core, and those before them, and then as many as can begin. Behind one that cannot begin, none
-// can: each needs the package of the one before it.
-func (q *Queue[B]) schedule() {
-	first := q.advance()
-	if first == nil {
-		return
+// plan files a bundle under what it waits for: for the time of its next send, or for its turn to get a core. It must be called
+// whenever one of them may have changed.
+func (q *Queue[B]) plan(it *item[B]) {
+	if it.waiting {
+		q.waiting.Remove(&it.turn)
+	} else {
+		q.due.Remove(&it.turn)
 	}
-	ahead, held := 0, q.held()
-	for place := first.place; place < q.end(); place++ {
-		it := q.at(place)
-		if it.state >= Guaranteed {
-			continue
-		}
-		had := it.holdsCore
-		if v := it.live(); v != nil && (q.keeps(ruleAllDead) || !v.accepted || !q.mayBuild(it)) {
-			q.send(it, v)
-		} else if it.request == nil {
-			q.build(it, ahead)
-		}
-		switch {
-		case had:
-			ahead, held = ahead+1, held-1
-		case it.holdsCore:
-			ahead++
-		case held == 0:
-			return
-		}
+	it.waiting = it.state < Guaranteed && !it.holdsCore
+	if it.waiting {
+		q.waiting.Set(&it.turn, int64(it.place))
+	} else if v := it.live(); it.holdsCore && v != nil && v.ticket == 0 && q.maySend(v) {
+		q.due.Set(&it.turn, int64(v.nextSend))
 	}
 }
 
-// held returns how many bundles hold a core.
-func (q *Queue[B]) held() int {
-	n := 0
-	for _, it := range q.holders {
-		if it != nil {
-			n++
+// schedule sends what is due, and starts bundles in the order of rollup blocks as far as cores are free. Behind one that cannot start,
+// none can: each needs the package of the one before it.
+func (q *Queue[B]) schedule() {
+	q.sendDue()
+	for e := q.waiting.Min(); e != nil && q.held < len(q.holders); e = q.waiting.Min() {
+		it := e.Value
+		if v := it.live(); v != nil {
+			q.send(it, v)
+		} else if it.request == nil {
+			q.build(it)
+		}
+		if !it.holdsCore {
+			break
 		}
 	}
-	return n
+	q.sendDue() // of those that were waiting for a predecessor to leave
 }
+
+// sendDue sends what is due, in order. What may not leave yet stays due.
+func (q *Queue[B]) sendDue() {
+	var now []*item[B]
+	for e := q.due.Min(); e != nil && e.Key() <= int64(q.now); e = q.due.Min() {
+		q.due.Remove(e)
+		now = append(now, e.Value)
+	}
+	slices.SortFunc(now, byPlace[B])
+	for _, it := range now {
+		v := it.live()
+		if v.sent && !q.keeps(ruleAllDead) {
+			q.build(it) // as builders do that go by the clock
+		} else {
+			q.send(it, v)
+		}
+		q.plan(it)
+	}
+}
+
+func byPlace[B any](a, b *item[B]) int { return cmp.Compare(a.place, b.place) }
 
 // maySend reports whether the same bytes may be sent once more.
 func (q *Queue[B]) maySend(v *version[B]) bool { return v.attempts <= q.cfg.MaxSubmitRetries }
@@ -73,6 +87,7 @@ func (q *Queue[B]) send(it *item[B], v *version[B]) {
 	v.sent, v.lastSend = true, q.now
 	v.attempts++
 	q.total.Sends++
+	q.plan(it)
 	q.update(it)
 	q.emit(Send[B]{
 		Ticket: v.ticket, Number: it.number, Version: v.number, Package: v.pkg, Bundle: v.bundle,
@@ -86,7 +101,7 @@ func (q *Queue[B]) mayBuild(it *item[B]) bool {
 }
 
 // build asks for a new version if one is admissible.
-func (q *Queue[B]) build(it *item[B], ahead int) {
+func (q *Queue[B]) build(it *item[B]) {
 	if !q.mayBuild(it) {
 		return
 	}
@@ -94,8 +109,7 @@ func (q *Queue[B]) build(it *item[B], ahead int) {
 	if !ok {
 		return
 	}
-	offset := q.offset(ahead)
-	at, offset, ok := q.chooseAnchor(minAnchor, offset)
+	at, offset, ok := q.chooseAnchor(minAnchor, q.offset(it))
 	if !ok || !q.acquireCore(it) {
 		return
 	}
@@ -103,6 +117,7 @@ func (q *Queue[B]) build(it *item[B], ahead int) {
 	it.lastVersion++
 	it.request = &request{ticket: q.ticket, version: it.lastVersion, minAnchor: minAnchor, prerequisites: needs}
 	q.builds[q.ticket] = it
+	q.plan(it)
 	q.update(it)
 	q.emit(Build[B]{
 		Ticket: q.ticket, Number: it.number, Version: it.lastVersion, Bundle: it.bundle, Core: it.core,
@@ -159,10 +174,16 @@ func (q *Queue[B]) admissible(it *item[B]) (needs []jamq.PackageHash, minAnchor 
 	return []jamq.PackageHash{v.pkg}, minAnchor, true
 }
 
-// offset returns how many blocks behind the newest the policy wants the anchor.
-func (q *Queue[B]) offset(ahead int) int {
+// offset returns how many blocks behind the newest the policy wants the anchor of a bundle.
+func (q *Queue[B]) offset(it *item[B]) int {
 	if q.cfg.Anchors == AdaptiveAnchor {
 		return q.delays.Best(&q.cfg.Spec)
+	}
+	ahead := 0
+	for _, other := range q.holders {
+		if other != nil && other.place < it.place {
+			ahead++
+		}
 	}
 	return anchor.Offset(&q.cfg.Spec, ahead, len(q.cfg.Cores))
 }
@@ -207,6 +228,9 @@ func (q *Queue[B]) acquireCore(it *item[B]) bool {
 	if found < 0 {
 		return false
 	}
+	if q.holders[found] == nil {
+		q.held++
+	}
 	q.holders[found] = it
 	it.core, it.holdsCore = q.cfg.Cores[found], true
 	return true
@@ -221,6 +245,7 @@ func (q *Queue[B]) freeCore(it *item[B]) {
 	for i, other := range q.holders {
 		if other == it {
 			q.holders[i] = nil
+			q.held--
 		}
 	}
 }
@@ -234,31 +259,23 @@ func (q *Queue[B]) NextWake(now time.Time) (time.Time, bool) {
 			wake = t
 		}
 	}
-	for _, it := range q.holders {
-		if it == nil {
-			continue
-		}
-		if v := it.live(); v != nil && v.ticket == 0 && q.maySend(v) {
-			consider(v.nextSend)
-		}
-	}
-	// The first that holds no core may wait for a back-off; those behind it wait for it.
-	for it := q.at(q.frontier); it != nil; it = q.at(it.place + 1) {
-		if it.state < Guaranteed && !it.holdsCore {
-			consider(it.notBefore)
-			if v := it.live(); v != nil && v.ticket == 0 && q.maySend(v) {
-				consider(v.nextSend)
-			}
-			if q.view == nil {
-				for _, v := range it.versions {
-					consider(v.lastSend + instant(q.cfg.FailureHold))
-				}
-			}
-			break
-		}
+	if e := q.due.Min(); e != nil {
+		consider(instant(e.Key()))
 	}
 	if e := q.timers.Min(); e != nil {
 		consider(e.Key())
+	}
+	if e := q.waiting.Min(); e != nil { // those behind it wait for it
+		it := e.Value
+		consider(it.notBefore)
+		if v := it.live(); v != nil && v.ticket == 0 && q.maySend(v) {
+			consider(v.nextSend)
+		}
+		if q.view == nil {
+			for _, v := range it.versions {
+				consider(v.lastSend + instant(q.cfg.FailureHold))
+			}
+		}
 	}
 	if wake == 0 {
 		return time.Time{}, false

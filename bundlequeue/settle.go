@@ -1,7 +1,6 @@
 package bundlequeue
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/jamq/jamq/anchor"
@@ -17,7 +16,7 @@ func (q *Queue[B]) settle() {
 			}
 		})
 	}
-	slices.SortFunc(q.touched, func(a, b *item[B]) int { return cmp.Compare(a.place, b.place) })
+	slices.SortFunc(q.touched, byPlace[B])
 	for _, it := range q.touched {
 		it.touched = false
 		if q.at(it.place) == it && it.state != Finalized {
@@ -55,6 +54,7 @@ func (q *Queue[B]) review(it *item[B]) {
 		q.freeCore(it)
 	}
 	q.update(it)
+	q.plan(it)
 }
 
 // dropUnborn forgets versions that died before they ever left; the next one waits a little, because what killed it, an old
@@ -79,10 +79,10 @@ func (q *Queue[B]) cancelRivals(it *item[B], w *version[B]) {
 		if v == w {
 			return false
 		}
-		if s := v.status(); !s.Reported.IsZero() && s.Dead == anchor.Alive && !v.rivalSeen {
+		if v.reported() && !v.dead() && !v.rivalSeen {
 			v.rivalSeen = true
 			q.total.DuplicateGuaranteeRejected++
-			if !s.Accumulated.IsZero() {
+			if v.accumulated() {
 				q.total.DuplicateAccumulateRejected++
 			}
 		}
@@ -97,7 +97,10 @@ func (q *Queue[B]) cancelRivals(it *item[B], w *version[B]) {
 
 // learn notes how many blocks passed between the first send of a version and its report.
 func (q *Queue[B]) learn(v *version[B]) {
-	if s := v.status(); q.view != nil && v.sentHeight > 0 && s.Reported.Height > v.sentHeight {
+	if q.view == nil || v.sentHeight == 0 {
+		return
+	}
+	if s := v.status(); s.Reported.Height > v.sentHeight {
 		q.delays.Observe(int(s.Reported.Height - v.sentHeight))
 		v.sentHeight = 0 // once
 	}
@@ -105,7 +108,7 @@ func (q *Queue[B]) learn(v *version[B]) {
 
 // learnLoss notes that a version was never reported while it could have been.
 func (q *Queue[B]) learnLoss(v *version[B]) {
-	if v.trace != nil && v.status().Dead == anchor.AnchorExpired && v.sentHeight > 0 {
+	if v.trace != nil && v.trace.Dead() == anchor.AnchorExpired && v.sentHeight > 0 {
 		last := anchor.LastReportable(&q.cfg.Spec, v.trace.Anchor().Height)
 		q.delays.Lost(int(last - min(last, v.sentHeight)))
 		v.sentHeight = 0

@@ -224,7 +224,11 @@ func (q *Queue[B]) read(r *wire.Reader, codec Codec[B]) {
 				return
 			}
 			q.holders[i], it.holdsCore = it, true
+			q.held++
 		}
+	}
+	for _, it := range q.items {
+		q.plan(it)
 	}
 	q.verify(r)
 }
@@ -252,8 +256,7 @@ func (q *Queue[B]) readItem(r *wire.Reader, codec Codec[B]) {
 	for range r.Count(32) {
 		q.readVersion(r, codec, it)
 	}
-	q.items = append(q.items, it)
-	q.counts[it.state]++
+	q.append(it)
 }
 
 func (q *Queue[B]) readVersion(r *wire.Reader, codec Codec[B], it *item[B]) {

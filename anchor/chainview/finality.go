@@ -44,7 +44,7 @@ func (v *View) dropForks() {
 	for _, n := range lost {
 		n.lost = true
 		delete(v.nodes, n.Hash)
-		n.parent, n.cores, n.ready, n.reported, n.accumulated = nil, nil, nil, nil, packageSet{}
+		n.contents = nil
 	}
 }
 
@@ -66,7 +66,7 @@ func (v *View) trim(previous uint64) {
 	for ; v.main[drop].Height+memory < v.finalized.Height; drop++ {
 		n := v.main[drop]
 		delete(v.nodes, n.Hash)
-		n.reported, n.accumulated = nil, packageSet{}
+		n.contents = nil
 	}
 	if drop > 0 {
 		v.main = append(v.main[:0], v.main[drop:]...)

@@ -108,10 +108,13 @@ func appendTrace(b []byte, t *Trace) []byte {
 		b = wire.AppendUint(b, uint64(s.kind))
 		b = appendRef(b, s.at)
 	}
-	for _, p := range []anchor.Point{t.status.Reported, t.status.Available, t.status.Accumulated, t.status.DeadSince} {
-		b = appendPoint(b, p)
+	for _, n := range []*node{t.verdict.reported, t.verdict.available, t.verdict.accumulated, t.verdict.deadSince} {
+		b = wire.AppendBool(b, n != nil)
+		if n != nil {
+			b = appendRef(b, n)
+		}
 	}
-	return wire.AppendUint(b, uint64(t.status.Dead))
+	return wire.AppendUint(b, uint64(t.verdict.dead))
 }
 
 func appendPoint(b []byte, p anchor.Point) []byte {
@@ -189,7 +192,7 @@ func (v *View) readTree(r *wire.Reader) {
 }
 
 func (v *View) readNode(r *wire.Reader, height uint64, parent *node, withState bool) *node {
-	n := &node{parent: parent}
+	n := &node{contents: &contents{parent: parent}}
 	n.Height = height
 	n.Hash = wire.ReadHash[jamq.HeaderHash](r)
 	n.Slot = readSlot(r)
@@ -253,10 +256,15 @@ func (v *View) readTrace(r *wire.Reader) {
 		k := kind(r.UintBelow(uint64(accumulated)+1, "kind of sighting"))
 		t.sightings = append(t.sightings, sighting{kind: k, at: v.readRef(r)})
 	}
-	for _, p := range []*anchor.Point{&t.status.Reported, &t.status.Available, &t.status.Accumulated, &t.status.DeadSince} {
-		*p = readPoint(r)
+	for _, n := range []**node{&t.verdict.reported, &t.verdict.available, &t.verdict.accumulated, &t.verdict.deadSince} {
+		if r.Bool() {
+			*n = t.known(v.readRef(r))
+		}
 	}
-	t.status.Dead = anchor.Reason(r.UintBelow(uint64(anchor.NeverReady)+1, "reason"))
+	t.verdict.dead = anchor.Reason(r.UintBelow(uint64(anchor.NeverReady)+1, "reason"))
+	if (t.verdict.dead != anchor.Alive) != (t.verdict.deadSince != nil) {
+		r.Fail("package %s is dead without evidence", t.pkg)
+	}
 	if _, twice := v.watched[t.pkg]; twice || t.number > v.lastWatched {
 		r.Fail("package %s does not fit", t.pkg)
 	}
@@ -264,9 +272,19 @@ func (v *View) readTrace(r *wire.Reader) {
 		return
 	}
 	v.enter(t)
-	if t.status.Dead != anchor.Alive {
+	if t.verdict.dead != anchor.Alive {
 		v.agenda.turns.Remove(&t.turn) // its evidence may be older than the blocks held, so it cannot be found again
 	}
+}
+
+// known returns the block of a sighting that stands for the same block as n, so that equal blocks are one even if they were forgotten.
+func (t *Trace) known(n *node) *node {
+	for _, s := range t.sightings {
+		if s.at.Point == n.Point {
+			return s.at
+		}
+	}
+	return n
 }
 
 // readRef returns the block that is referred to, or a stand-in for one that was forgotten.

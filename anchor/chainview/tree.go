@@ -40,10 +40,17 @@ func (e *MissingError) Error() string {
 // Unwrap makes errors.Is(err, ErrMissingParent) true.
 func (e *MissingError) Unwrap() error { return ErrMissingParent }
 
-// node is a block of the tree with the state after it. What has become of the packages on it is never written again, so
-// its children may share it.
+// node is a block of the tree. Traces point to it as long as they live, so it is small; its contents go when they can matter no more.
 type node struct {
 	anchor.Point
+	*contents
+	// lost says that finality has passed the block by on another fork.
+	lost bool
+}
+
+// contents is what a block says and the state after it. What has become of the packages in it is never written again, so its
+// children may share it.
+type contents struct {
 	parent    *node       // nil from the finalized block down
 	stateRoot common.Hash // known with the first child
 
@@ -51,9 +58,6 @@ type node struct {
 	accumulated packageSet
 	cores       onCores // cores and ready are nil below the finalized block, where nothing can be added
 	ready       []ReadyReport
-
-	// lost says that finality has passed the block by on another fork.
-	lost bool
 }
 
 // View is a tree of blocks with a best chain, and the watched packages' traces in it.
@@ -111,7 +115,7 @@ func NewAt(spec *jamq.ChainSpec, root jamq.Block, s State) (*View, error) {
 func (v *View) lay(root jamq.Block, s State) {
 	count := max(1, len(s.Recent), len(s.Accumulated))
 	for i := range count {
-		n := &node{Point: anchor.Point{Height: uint64(i)}}
+		n := &node{Point: anchor.Point{Height: uint64(i)}, contents: &contents{}}
 		if r := i - (count - len(s.Recent)); r >= 0 {
 			recent := s.Recent[r]
 			n.Hash, n.Slot, n.stateRoot = recent.Hash, recent.Slot, recent.StateRoot
@@ -167,8 +171,7 @@ func (v *View) Import(b *jamq.Block) error {
 	}
 	n := &node{
 		Point:    anchor.Point{Hash: b.Hash, Height: parent.Height + 1, Slot: b.Slot},
-		parent:   parent,
-		reported: reportsOf(b),
+		contents: &contents{parent: parent, reported: reportsOf(b)},
 	}
 	if parent.stateRoot == (common.Hash{}) {
 		parent.stateRoot = b.ParentStateRoot

@@ -36,17 +36,35 @@ type Status struct {
 	DeadSince anchor.Point
 }
 
-// upTo returns the status as it was at an earlier height of the same chain.
-func (s Status) upTo(height uint64) Status {
-	for _, p := range []*anchor.Point{&s.Reported, &s.Available, &s.Accumulated, &s.DeadSince} {
-		if p.Height > height {
-			*p = anchor.Point{}
+// verdict is a status by blocks of the tree.
+type verdict struct {
+	reported, available, accumulated, deadSince *node
+	dead                                        anchor.Reason
+}
+
+// upTo returns the verdict as it was at an earlier height of the same chain.
+func (s verdict) upTo(height uint64) verdict {
+	for _, n := range []**node{&s.reported, &s.available, &s.accumulated, &s.deadSince} {
+		if *n != nil && (*n).Height > height {
+			*n = nil
 		}
 	}
-	if s.DeadSince.IsZero() {
-		s.Dead = anchor.Alive
+	if s.deadSince == nil {
+		s.dead = anchor.Alive
 	}
 	return s
+}
+
+func (s verdict) status() Status {
+	return Status{Reported: s.reported.point(), Available: s.available.point(), Accumulated: s.accumulated.point(), Dead: s.dead, DeadSince: s.deadSince.point()}
+}
+
+// point returns where the block is, or zero for nil.
+func (n *node) point() anchor.Point {
+	if n == nil {
+		return anchor.Point{}
+	}
+	return n.Point
 }
 
 // kind is what a block says about a package.
@@ -76,8 +94,8 @@ type Trace struct {
 	dependents       []*Trace
 	sightings        []sighting
 
-	status  Status // on the best chain, once its turn has come
-	changed bool   // since Changes was called last
+	verdict verdict // on the best chain, once its turn has come
+	changed bool    // since Changes was called last
 
 	turn           minheap.Entry[uint64, *Trace] // queued if the status may be another by now
 	height, inSlot minheap.Entry[uint64, *Trace] // when it dies if nothing is heard of it
@@ -87,8 +105,16 @@ type Trace struct {
 func (t *Trace) Package() jamq.PackageHash { return t.pkg }
 
 // Status returns what became of the package on the best chain, as of the last call of [View.Changes] or [View.Status].
-// It must not be written to, and changes with the view.
-func (t *Trace) Status() *Status { return &t.status }
+func (t *Trace) Status() Status { return t.verdict.status() }
+
+// Dead returns Status().Dead.
+func (t *Trace) Dead() anchor.Reason { return t.verdict.dead }
+
+// IsReported reports whether the best chain has reported the package.
+func (t *Trace) IsReported() bool { return t.verdict.reported != nil }
+
+// IsAccumulated reports whether the best chain has accumulated the package.
+func (t *Trace) IsAccumulated() bool { return t.verdict.accumulated != nil }
 
 // Anchor returns the block that the package is anchored to.
 func (t *Trace) Anchor() anchor.Point { return t.anchor.Point }
@@ -170,18 +196,23 @@ func (v *View) Trace(pkg jamq.PackageHash) (*Trace, bool) {
 
 // Status returns what became of a watched package on the best chain. The error wraps ErrNotWatched.
 func (v *View) Status(pkg jamq.PackageHash) (Status, error) {
-	t, ok := v.watched[pkg]
-	if !ok {
-		return Status{}, fmt.Errorf("%w: %s", ErrNotWatched, pkg)
-	}
-	v.judge()
-	return t.status, nil
+	s, err := v.verdictOn(pkg)
+	return s.status(), err
 }
 
 // FinalStatus returns what became of a watched package on the finalized chain. The error wraps ErrNotWatched.
 func (v *View) FinalStatus(pkg jamq.PackageHash) (Status, error) {
-	s, err := v.Status(pkg)
-	return s.upTo(v.finalized.Height), err
+	s, err := v.verdictOn(pkg)
+	return s.upTo(v.finalized.Height).status(), err
+}
+
+func (v *View) verdictOn(pkg jamq.PackageHash) (verdict, error) {
+	t, ok := v.watched[pkg]
+	if !ok {
+		return verdict{}, fmt.Errorf("%w: %s", ErrNotWatched, pkg)
+	}
+	v.judge()
+	return t.verdict, nil
 }
 
 // Changes calls f for each watched package whose status on the best chain has changed since the last call, mostly in the
@@ -224,7 +255,7 @@ func (v *View) reconsiderDue() {
 // reconsiderAll gives everybody a turn whose fate is not final. After a reorg any status may be another.
 func (v *View) reconsiderAll() {
 	for _, t := range v.watched {
-		if f := t.status.upTo(v.finalized.Height); f.Accumulated.IsZero() && f.Dead == anchor.Alive {
+		if f := t.verdict.upTo(v.finalized.Height); f.accumulated == nil && f.dead == anchor.Alive {
 			v.reconsider(t)
 		}
 	}
@@ -239,21 +270,21 @@ func (v *View) judge() {
 }
 
 func (v *View) judgeOne(t *Trace) {
-	f := v.facts(t, v.Best())
-	s := Status{Reported: f.Reported, Available: f.Available, Accumulated: f.Accumulated}
-	s.Dead = anchor.Dead(&v.spec, &f)
+	s, removed := v.seenUpTo(t, v.Best().Height)
+	f := v.facts(t, v.best(), s, removed)
+	s.dead = anchor.Dead(&v.spec, &f)
 	var d anchor.Deadline
-	if s.Dead != anchor.Alive {
-		s.DeadSince = v.deadSince(t)
+	if s.dead != anchor.Alive {
+		s.deadSince = v.deadSince(t)
 	} else {
 		d = anchor.NextDeath(&v.spec, &f)
 	}
 	schedule(&v.agenda.heights, &t.height, d.Height)
 	schedule(&v.agenda.slots, &t.inSlot, uint64(d.Slot))
-	if s == t.status {
+	if s == t.verdict {
 		return
 	}
-	t.status = s
+	t.verdict = s
 	if !t.changed {
 		t.changed = true
 		v.agenda.changed = append(v.agenda.changed, t)
@@ -274,41 +305,52 @@ func schedule(h *minheap.Heap[uint64, *Trace], e *minheap.Entry[uint64, *Trace],
 
 // deadSince finds the oldest block of the best chain at which the package is dead. Death is inherited, so a binary
 // search finds it.
-func (v *View) deadSince(t *Trace) anchor.Point {
+func (v *View) deadSince(t *Trace) *node {
 	n := len(v.main)
 	i := sort.Search(n, func(i int) bool {
-		f := v.facts(t, v.main[i].Point)
+		s, removed := v.seenUpTo(t, v.main[i].Height)
+		f := v.facts(t, v.main[i], s, removed)
 		return anchor.Dead(&v.spec, &f) != anchor.Alive
 	})
-	return v.main[min(i, n-1)].Point
+	return v.main[min(i, n-1)]
 }
 
-// facts gathers what the best chain up to head, which is on it, says about a package. The prerequisites must have been judged.
-func (v *View) facts(t *Trace, head anchor.Point) anchor.Facts {
+// seenUpTo returns what the best chain up to a height has said about a package; the second result is the block that removed
+// it from its core.
+func (v *View) seenUpTo(t *Trace, height uint64) (s verdict, gone *node) {
+	for _, seen := range t.sightings {
+		if seen.at.Height > height || !v.onMain(seen.at) {
+			continue
+		}
+		switch seen.kind {
+		case reported:
+			s.reported = seen.at
+		case becameAvailable:
+			s.available = seen.at
+		case removed:
+			gone = seen.at
+		case accumulated:
+			s.accumulated = seen.at
+		}
+	}
+	return s, gone
+}
+
+// facts is what decides the life of a package on the best chain up to head. The prerequisites must have been judged.
+func (v *View) facts(t *Trace, head *node, s verdict, gone *node) anchor.Facts {
 	f := anchor.Facts{
-		Head:             head,
+		Head:             head.Point,
 		AnchorOnChain:    v.onMain(t.anchor),
 		AnchorHeight:     t.anchor.Height,
 		LookupAnchorSlot: t.lookupAnchorSlot,
-	}
-	for _, s := range t.sightings {
-		if s.at.Height > head.Height || !v.onMain(s.at) {
-			continue
-		}
-		switch s.kind {
-		case reported:
-			f.Reported = s.at.Point
-		case becameAvailable:
-			f.Available = s.at.Point
-		case removed:
-			f.Removed = s.at.Point
-		case accumulated:
-			f.Accumulated = s.at.Point
-		}
+		Reported:         s.reported.point(),
+		Available:        s.available.point(),
+		Removed:          gone.point(),
+		Accumulated:      s.accumulated.point(),
 	}
 	for _, p := range t.needs {
-		s := p.status.upTo(head.Height)
-		f.Prerequisites = append(f.Prerequisites, anchor.Prerequisite{Dead: s.Dead != anchor.Alive, Reported: s.Reported})
+		need := p.verdict.upTo(head.Height)
+		f.Prerequisites = append(f.Prerequisites, anchor.Prerequisite{Dead: need.dead != anchor.Alive, Reported: need.reported.point()})
 	}
 	return f
 }
