@@ -2,6 +2,7 @@ package bundlequeue
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -38,10 +39,8 @@ func (q *Queue[B]) checkOnAnyChain() error {
 			return fmt.Errorf("bundle %d: its request %d is not open", it.number, it.request.ticket)
 		}
 	}
-	for i, it := range q.holders {
-		if it != nil && (!it.holdsCore || it.core != q.cfg.Cores[i] || q.at(it.place) != it) {
-			return fmt.Errorf("B4: core %d is held by bundle %d, which holds %v %d", q.cfg.Cores[i], it.number, it.holdsCore, it.core)
-		}
+	if err := q.checkCores(); err != nil {
+		return err
 	}
 	switch {
 	case counts != q.counts:
@@ -54,6 +53,21 @@ func (q *Queue[B]) checkOnAnyChain() error {
 		return fmt.Errorf("B6: %d finalized bundles kept", q.active-q.firstPlace)
 	case len(q.touched) > 0 || len(q.out) > 0:
 		return fmt.Errorf("%d touched, %d effects left over", len(q.touched), len(q.out))
+	}
+	return nil
+}
+
+// checkCores is promise B4.
+func (q *Queue[B]) checkCores() error {
+	for i, it := range q.holders {
+		if it != nil && (!it.holdsCore || it.core != q.cfg.Cores[i] || q.at(it.place) != it) {
+			return fmt.Errorf("B4: core %d is held by bundle %d, which holds %v %d", q.cfg.Cores[i], it.number, it.holdsCore, it.core)
+		}
+	}
+	for _, it := range q.items {
+		if it.holdsCore && !slices.Contains(q.holders, it) {
+			return fmt.Errorf("B4: bundle %d shares core %d", it.number, it.core)
+		}
 	}
 	return nil
 }

@@ -19,7 +19,8 @@ func (q *Queue[B]) advance() *item[B] {
 }
 
 // fail gives up the first bundle that is not guaranteed if it has used its tries, and all after it, once no chain can carry
-// any of them.
+// any of them: what is dead on the finalized chain is dead on every chain to come, so the same transactions may be packed again
+// with any anchor.
 func (q *Queue[B]) fail() {
 	first := q.advance()
 	if first == nil || !q.exhausted(first) {
@@ -69,9 +70,6 @@ func (q *Queue[B]) failFrom(first *item[B], reason string) {
 	}
 	for _, it := range lost {
 		for _, v := range it.versions {
-			if s := v.status(); v.sent && s.DeadSince.Height >= q.floor.Height && q.keeps(ruleFloor) {
-				q.floor = s.DeadSince
-			}
 			q.forget(v)
 		}
 		q.closeRequest(it)

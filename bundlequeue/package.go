@@ -69,13 +69,13 @@ func (q *Queue[B]) fits(it *item[B], at anchor.Point, r *request) bool {
 	}
 	v := p.live()
 	if v == nil {
-		return false
+		return !q.keeps(rulePredecessorLive)
 	}
 	if len(r.prerequisites) > 0 {
 		return r.prerequisites[0] == v.pkg
 	}
 	done := v.status().Accumulated
-	return !done.IsZero() && done.Height <= at.Height || !q.keeps(ruleLeaveOutWhereDone) || !q.keeps(ruleNamePredecessor)
+	return !done.IsZero() && done.Height <= at.Height || !q.keeps(ruleLeaveOutWhereDone) || !q.keeps(ruleNamePredecessor) || !q.keeps(rulePredecessorLive)
 }
 
 // closeRequest ends an open build request, if there is one.

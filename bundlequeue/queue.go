@@ -38,9 +38,6 @@ type Queue[B any] struct {
 	waiting  minheap.Heap[int64, *item[B]]      // bundles that are not guaranteed and hold no core, by place
 	timers   minheap.Heap[instant, *version[B]] // told evidence only
 
-	// floor is the block by which all versions of failed bundles are dead. Their transactions may come back in new
-	// bundles, so no package is anchored before it.
-	floor  anchor.Point
 	delays anchor.Delays // what was seen between sending and reporting
 	counts [NumStates]int
 	total  Totals

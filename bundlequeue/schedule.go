@@ -72,7 +72,7 @@ func (q *Queue[B]) send(it *item[B], v *version[B]) {
 	if v.ticket != 0 || !q.maySend(v) || q.now < v.nextSend {
 		return
 	}
-	if p := q.predecessor(it); p != nil && !p.left() && q.keeps(rulePredecessorLeft) {
+	if p := q.predecessor(it); p != nil && !p.left() {
 		return
 	}
 	if !q.acquireCore(it) {
@@ -128,7 +128,6 @@ func (q *Queue[B]) build(it *item[B]) {
 // admissible says whether a new version of a bundle may be built, what it must name as prerequisites, and the oldest
 // block that it may be anchored to. These are the safety theorem and promise B3 in one place.
 func (q *Queue[B]) admissible(it *item[B]) (needs []jamq.PackageHash, minAnchor anchor.Point, ok bool) {
-	minAnchor = q.floor
 	raise := func(p anchor.Point) {
 		if p.Height > minAnchor.Height || minAnchor.IsZero() {
 			minAnchor = p
@@ -148,7 +147,7 @@ func (q *Queue[B]) admissible(it *item[B]) (needs []jamq.PackageHash, minAnchor 
 	}
 	v := p.live()
 	if v == nil {
-		return nil, anchor.Point{}, false
+		return nil, minAnchor, !q.keeps(rulePredecessorLive)
 	}
 	if !q.keeps(ruleNamePredecessor) {
 		return nil, minAnchor, true
@@ -168,7 +167,7 @@ func (q *Queue[B]) admissible(it *item[B]) (needs []jamq.PackageHash, minAnchor 
 		}
 		return nil, minAnchor, true
 	}
-	if anchor.PrerequisiteExpired(&q.cfg.Spec, v.status().Reported, best) && q.keeps(ruleRecentPredecessor) {
+	if anchor.PrerequisiteExpired(&q.cfg.Spec, v.status().Reported, best) {
 		return nil, anchor.Point{}, false // nobody could report it: wait until the predecessor is accumulated
 	}
 	return []jamq.PackageHash{v.pkg}, minAnchor, true
@@ -199,7 +198,9 @@ func (q *Queue[B]) chooseAnchor(minAnchor anchor.Point, offset int) (anchor.Poin
 	if !minAnchor.IsZero() {
 		height = max(height, minAnchor.Height)
 	}
-	if height >= best {
+	if !q.keeps(ruleNeverNewest) {
+		height = best
+	} else if height >= best {
 		return anchor.Point{}, 0, false
 	}
 	at, ok := q.view.AtHeight(height)

@@ -42,7 +42,7 @@ func (q *Queue[B]) review(it *item[B]) {
 	}
 	q.dropUnborn(it)
 	w, live := it.winner(), it.live()
-	if it.request != nil && live != nil && q.keeps(ruleReviveLoses) && q.keeps(ruleAllDead) {
+	if it.request != nil && live != nil && q.keeps(ruleAllDead) {
 		q.closeRequest(it) // a reorg brought an earlier version back to life: no other may be built
 		q.total.NonWinningVersionsCanceled++
 	}
@@ -72,9 +72,6 @@ func (q *Queue[B]) dropUnborn(it *item[B]) {
 
 // cancelRivals drops versions that never left once another one is reported (promise B5), and counts those reported besides it.
 func (q *Queue[B]) cancelRivals(it *item[B], w *version[B]) {
-	if !q.keeps(ruleFirstWins) {
-		return
-	}
 	it.versions = slices.DeleteFunc(it.versions, func(v *version[B]) bool {
 		if v == w {
 			return false

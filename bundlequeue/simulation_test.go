@@ -143,6 +143,10 @@ func simulate(seed uint64, n int) error {
 	if err != nil {
 		return err
 	}
+	return b.play(n)
+}
+
+func (b *builder) play(n int) error {
 	const patience = 20_000
 	for slots := 0; len(b.final) < n || b.queue.Pending() > 0 || len(b.again) > 0; slots++ {
 		if slots > patience {
@@ -166,6 +170,22 @@ func simulate(seed uint64, n int) error {
 		return fmt.Errorf("%d bundles were executed, want %d", len(seen), n)
 	}
 	return nil
+}
+
+// The simulation notices what the model checker is too small for.
+func TestMutationInSimulation(t *testing.T) {
+	for seed := range uint64(3000) {
+		b, err := newBuilder(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bundlequeue.BreakLeaveOut(b.queue)
+		if err := b.play(25); err != nil {
+			t.Logf("caught by seed %d: %v", seed, err)
+			return
+		}
+	}
+	t.Fatal("nobody noticed")
 }
 
 // Whatever the chain does, each bundle is executed exactly once. A failing seed is played again by

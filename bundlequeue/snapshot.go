@@ -39,11 +39,16 @@ func AppendSnapshot[B any](b []byte, codec Codec[B], q *Queue[B]) []byte {
 	b = append(b, snapshotMagic...)
 	b = append(b, snapshotVersion)
 	b = wire.AppendBytes(b, []byte(q.cfg.fingerprint()))
+	b = q.appendBody(b, codec)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
+}
+
+// appendBody appends what read reads.
+func (q *Queue[B]) appendBody(b []byte, codec Codec[B]) []byte {
 	b = wire.AppendInt(b, int64(q.now))
 	for _, n := range []uint64{q.firstPlace, q.active, q.frontier, q.next, uint64(q.depth), q.ticket} {
 		b = wire.AppendUint(b, n)
 	}
-	b = appendPoint(b, q.floor)
 	delays, _ := q.delays.AppendBinary(nil)
 	b = wire.AppendBytes(b, delays)
 	b = appendTotals(b, &q.total)
@@ -62,7 +67,7 @@ func AppendSnapshot[B any](b []byte, codec Codec[B], q *Queue[B]) []byte {
 		}
 		b = wire.AppendUint(b, held)
 	}
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
+	return b
 }
 
 // fingerprint is what a snapshot's owner must not change: what the evidence means and where packages go. Time-outs and limits may.
@@ -174,6 +179,9 @@ func Restore[B any](cfg Config, codec Codec[B], snapshot []byte) (*Queue[B], err
 	}
 	q := empty[B](cfg)
 	q.read(r, codec)
+	if r.Err() == nil {
+		q.verify(r)
+	}
 	if err := r.Done(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
@@ -190,7 +198,6 @@ func (q *Queue[B]) read(r *wire.Reader, codec Codec[B]) {
 	}
 	q.depth = int(r.UintBelow(most, "depth"))
 	q.ticket = r.Uint()
-	q.floor = readPoint(r)
 	if err := q.delays.UnmarshalBinary(r.Bytes()); err != nil {
 		r.Fail("%v", err)
 	}
@@ -219,7 +226,7 @@ func (q *Queue[B]) read(r *wire.Reader, codec Codec[B]) {
 	for i := range q.holders {
 		if place := r.Uint(); place > 0 && r.Err() == nil {
 			it := q.at(place - 1)
-			if it == nil || it.holdsCore || it.core != q.cfg.Cores[i] || it.state < Building || it.state > Submitted {
+			if it == nil || it.holdsCore || it.core != q.cfg.Cores[i] {
 				r.Fail("core %d is held by nobody who can", q.cfg.Cores[i])
 				return
 			}
@@ -230,7 +237,6 @@ func (q *Queue[B]) read(r *wire.Reader, codec Codec[B]) {
 	for _, it := range q.items {
 		q.plan(it)
 	}
-	q.verify(r)
 }
 
 func (q *Queue[B]) readItem(r *wire.Reader, codec Codec[B]) {
@@ -327,7 +333,7 @@ func (q *Queue[B]) verify(r *wire.Reader) {
 		if final := it.place < q.active; final != (it.state == Finalized) || !final && state != it.state || it.state < Guaranteed && it.place < q.frontier {
 			r.Fail("bundle %d cannot be %v", it.number, it.state)
 		}
-		if it.request != nil && !it.holdsCore || i > 0 && it.number <= q.items[i-1].number || it.number >= q.next {
+		if it.holdsCore && (it.state < Building || it.state > Submitted) || it.request != nil && !it.holdsCore || i > 0 && it.number <= q.items[i-1].number || it.number >= q.next {
 			r.Fail("bundle %d is out of order", it.number)
 		}
 	}

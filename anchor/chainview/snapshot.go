@@ -150,8 +150,9 @@ func read(spec *jamq.ChainSpec, r *wire.Reader) *View {
 		return nil
 	}
 	v.lastWatched = r.Uint()
+	forgotten := make(map[anchor.Point]*node)
 	for range r.Count(32) {
-		v.readTrace(r)
+		v.readTrace(r, forgotten)
 	}
 	if r.Err() != nil {
 		return nil
@@ -247,18 +248,18 @@ func readReport(r *wire.Reader) CoreReport {
 	}
 }
 
-func (v *View) readTrace(r *wire.Reader) {
+func (v *View) readTrace(r *wire.Reader, forgotten map[anchor.Point]*node) {
 	t := &Trace{number: r.Uint(), pkg: wire.ReadHash[jamq.PackageHash](r)}
-	t.anchor = v.readRef(r)
+	t.anchor = v.readRef(r, forgotten)
 	t.lookupAnchorSlot = readSlot(r)
 	t.prerequisites = wire.ReadHashes[jamq.PackageHash](r)
 	for range r.Count(32) {
 		k := kind(r.UintBelow(uint64(accumulated)+1, "kind of sighting"))
-		t.sightings = append(t.sightings, sighting{kind: k, at: v.readRef(r)})
+		t.sightings = append(t.sightings, sighting{kind: k, at: v.readRef(r, forgotten)})
 	}
 	for _, n := range []**node{&t.verdict.reported, &t.verdict.available, &t.verdict.accumulated, &t.verdict.deadSince} {
 		if r.Bool() {
-			*n = t.known(v.readRef(r))
+			*n = v.readRef(r, forgotten)
 		}
 	}
 	t.verdict.dead = anchor.Reason(r.UintBelow(uint64(anchor.NeverReady)+1, "reason"))
@@ -277,18 +278,8 @@ func (v *View) readTrace(r *wire.Reader) {
 	}
 }
 
-// known returns the block of a sighting that stands for the same block as n, so that equal blocks are one even if they were forgotten.
-func (t *Trace) known(n *node) *node {
-	for _, s := range t.sightings {
-		if s.at.Point == n.Point {
-			return s.at
-		}
-	}
-	return n
-}
-
-// readRef returns the block that is referred to, or a stand-in for one that was forgotten.
-func (v *View) readRef(r *wire.Reader) *node {
+// readRef returns the block that is referred to, or the one stand-in for a block that was forgotten.
+func (v *View) readRef(r *wire.Reader, forgotten map[anchor.Point]*node) *node {
 	p, lost := readPoint(r), r.Bool()
 	if n, ok := v.nodes[p.Hash]; ok {
 		if n.Point != p || lost {
@@ -296,7 +287,12 @@ func (v *View) readRef(r *wire.Reader) *node {
 		}
 		return n
 	}
-	return &node{Point: p, lost: lost}
+	if n, ok := forgotten[p]; ok && n.lost == lost {
+		return n
+	}
+	n := &node{Point: p, lost: lost}
+	forgotten[p] = n
+	return n
 }
 
 func readPoint(r *wire.Reader) anchor.Point {

@@ -252,13 +252,24 @@ func (v *View) reconsiderDue() {
 	}
 }
 
-// reconsiderAll gives everybody a turn whose fate is not final. After a reorg any status may be another.
+// reconsiderAll gives everybody a turn of whom the new chain may speak otherwise than the old one. After a reorg this is all
+// whose fate is not final.
 func (v *View) reconsiderAll() {
 	for _, t := range v.watched {
-		if f := t.verdict.upTo(v.finalized.Height); f.accumulated == nil && f.dead == anchor.Alive {
+		newest := uint64(0)
+		for _, s := range t.sightings {
+			newest = max(newest, s.at.Height)
+		}
+		if newest > v.finalized.Height || !v.fateIsFinal(t) {
 			v.reconsider(t)
 		}
 	}
+}
+
+// fateIsFinal reports whether the finalized chain has accumulated a package or can never do so.
+func (v *View) fateIsFinal(t *Trace) bool {
+	s := t.verdict.upTo(v.finalized.Height)
+	return s.accumulated != nil || s.dead != anchor.Alive
 }
 
 // judge takes all turns, prerequisites before what depends on them.
@@ -274,7 +285,9 @@ func (v *View) judgeOne(t *Trace) {
 	f := v.facts(t, v.best(), s, removed)
 	s.dead = anchor.Dead(&v.spec, &f)
 	var d anchor.Deadline
-	if s.dead != anchor.Alive {
+	if t.verdict.dead != anchor.Alive && v.fateIsFinal(t) {
+		s.dead, s.deadSince = t.verdict.dead, t.verdict.deadSince // its evidence may be forgotten by now
+	} else if s.dead != anchor.Alive {
 		s.deadSince = v.deadSince(t)
 	} else {
 		d = anchor.NextDeath(&v.spec, &f)

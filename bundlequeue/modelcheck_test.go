@@ -1,0 +1,458 @@
+package bundlequeue
+
+import (
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"hash/maphash"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/internal/wire"
+)
+
+var modelSize = flag.String("modelcheck", "default", "size of TestModelCheck: small, default or full")
+
+// modelBundles is how many rollup blocks the model has.
+const modelBundles = 3
+
+// modelConfig is the queue of the model: three versions for each bundle, two cores, no second send of the same bytes, which could
+// add nothing: a package that was sent once may be reported at any time.
+func modelConfig() Config {
+	cfg := DefaultConfig(worldSpec(3))
+	cfg.MaxVersionRetries = 2
+	cfg.MaxSubmitRetries = 0
+	return cfg
+}
+
+// state is a node of the graph that the model checker searches.
+type state struct {
+	w     world
+	queue []byte // its snapshot: that it restores the queue exactly is checked along the way
+	trace *step  // how it was reached
+}
+
+// step is a move and what came before it.
+type step struct {
+	before *step
+	text   func() string
+}
+
+func (s *step) String() string {
+	var lines []string
+	for ; s != nil; s = s.before {
+		lines = append(lines, s.text())
+	}
+	var b strings.Builder
+	for i := len(lines) - 1; i >= 0; i-- {
+		fmt.Fprintf(&b, "%3d %s\n", len(lines)-i, lines[i])
+	}
+	return b.String()
+}
+
+// model searches all states that the moves reach.
+type model struct {
+	cfg    Config
+	broken rule
+	// live says of which leaves to prove that they can still end well: one in so many.
+	live uint64
+	// patience bounds the search, in states; 0 is no bound.
+	patience int64
+
+	seed    maphash.Seed
+	visited [256]struct {
+		sync.Mutex
+		m map[uint64]struct{}
+	}
+	states, moves, leaves, proved atomic.Int64
+	failure                       atomic.Pointer[string]
+}
+
+func newModel(broken rule, live uint64) *model {
+	m := &model{cfg: modelConfig(), broken: broken, live: live, seed: maphash.MakeSeed()}
+	for i := range m.visited {
+		m.visited[i].m = make(map[uint64]struct{})
+	}
+	return m
+}
+
+// run searches breadth first from the start.
+func (m *model) run(left budget) error {
+	start, err := m.start(left)
+	if err != nil {
+		return err
+	}
+	m.isNew(start)
+	level := []*state{start}
+	for len(level) > 0 && m.failure.Load() == nil && (m.patience == 0 || m.states.Load() < m.patience) {
+		level = m.expandAll(level)
+	}
+	if f := m.failure.Load(); f != nil {
+		return fmt.Errorf("%s", *f)
+	}
+	return nil
+}
+
+// expandAll returns the new states that one move makes of a level.
+func (m *model) expandAll(level []*state) []*state {
+	workers := runtime.GOMAXPROCS(0)
+	next := make([][]*state, workers)
+	var taken atomic.Int64
+	var wg sync.WaitGroup
+	for i := range workers {
+		wg.Go(func() {
+			for m.failure.Load() == nil {
+				k := taken.Add(1) - 1
+				if k >= int64(len(level)) {
+					return
+				}
+				s := level[k]
+				level[k] = nil
+				next[i] = append(next[i], m.expand(s)...)
+			}
+		})
+	}
+	wg.Wait()
+	var all []*state
+	for _, n := range next {
+		all = append(all, n...)
+	}
+	return all
+}
+
+func (m *model) fail(s *state, err error) {
+	text := fmt.Sprintf("%v\n%v", err, s.trace)
+	m.failure.CompareAndSwap(nil, &text)
+}
+
+// isNew tells whether a state was seen for the first time.
+func (m *model) isNew(s *state) bool {
+	var h maphash.Hash
+	h.SetSeed(m.seed)
+	_, _ = h.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(s.queue))))
+	_, _ = h.Write(s.queue)
+	_, _ = h.Write(s.w.encode())
+	sum := h.Sum64()
+	shard := &m.visited[sum%256]
+	shard.Lock()
+	defer shard.Unlock()
+	if _, seen := shard.m[sum]; seen {
+		return false
+	}
+	shard.m[sum] = struct{}{}
+	m.states.Add(1)
+	return true
+}
+
+func (w *world) encode() []byte {
+	b := []byte{byte(w.best), byte(w.final), byte(w.left.blocks), byte(w.left.forks), byte(w.left.reorgs), byte(w.left.failures), byte(w.left.careless), byte(w.left.delays), byte(w.left.skips)}
+	for i := range w.blocks {
+		k := &w.blocks[i]
+		b = append(b, byte(k.parent), k.slot, byte(k.reported[0]), byte(k.reported[1]))
+		for c := range k.available {
+			if k.available[c] {
+				b = append(b, byte(c))
+			}
+		}
+		b = append(b, 0xff)
+	}
+	for i := range w.packages {
+		p := &w.packages[i]
+		b = append(b, byte(p.name), byte(p.anchor), byte(p.needs), byte(p.core))
+	}
+	return append(b, byte(len(w.builds)), byte(len(w.sends)))
+}
+
+// start returns the state in which all bundles are enqueued on a chain of two blocks.
+func (m *model) start(left budget) (*state, error) {
+	q, err := New[string](m.cfg, jamq.Block{Hash: blockHash(0)})
+	if err != nil {
+		return nil, err
+	}
+	q.broken = m.broken
+	s := &state{w: newWorld(&m.cfg.Spec, left)}
+	for range 2 {
+		i, b := s.w.extend(s.w.best, 1, [worldCores]bool{}, [worldCores]int8{none, none})
+		s.w.best = i
+		if err := m.step(s, q, Imported{Block: b, Best: b.Hash}); err != nil {
+			return nil, err
+		}
+	}
+	for i := range modelBundles {
+		if err := m.step(s, q, Enqueue[string]{Number: q.Next(), Bundle: string(rune('0' + i))}); err != nil {
+			return nil, err
+		}
+	}
+	return s, m.seal(s, q)
+}
+
+// step feeds the queue an event and takes its effects to the world.
+func (m *model) step(s *state, q *Queue[string], ev Event) error {
+	effects, err := q.Step(jamq.CommonEra().Add(s.w.now), ev)
+	if err != nil {
+		return fmt.Errorf("%T refused: %w", ev, err)
+	}
+	for _, e := range effects {
+		switch e := e.(type) {
+		case Build[string]:
+			s.w.builds = append(s.w.builds, e)
+		case Send[string]:
+			s.w.sends = append(s.w.sends, e)
+			s.w.packages[e.Package[0]-1].sent = true
+			s.w.packages[e.Package[0]-1].core = int8(e.Core)
+		case Failed[string]:
+			s.w.handedBack = append(s.w.handedBack, int8(e.Bundle[0]-'0'))
+		}
+	}
+	return nil
+}
+
+// seal ends a move: what was handed back is executed anew, everything is checked, and the queue is put away.
+func (m *model) seal(s *state, q *Queue[string]) error {
+	for len(s.w.handedBack) > 0 {
+		name := s.w.handedBack[0]
+		s.w.handedBack = s.w.handedBack[1:]
+		if err := m.step(s, q, Enqueue[string]{Number: q.Next(), Bundle: string(rune('0' + name))}); err != nil {
+			return err
+		}
+	}
+	if m.broken != noRule {
+		// A broken queue must be caught by what it does, not by what it looks like.
+		if err := q.checkCores(); err != nil {
+			return err
+		}
+	} else if err := q.check(); err != nil {
+		return err
+	}
+	if err := s.w.judge(int8(len(s.w.blocks) - 1)); err != nil {
+		return err
+	}
+	if err := s.w.compare(q); err != nil {
+		return err
+	}
+	// What only counts would tell states apart that behave alike.
+	q.total, q.delays = Totals{}, anchor.Delays{}
+	s.queue = squeeze(q.appendBody(make([]byte, 0, 4096), text{}))
+	return nil
+}
+
+// restore takes the queue out again. That this gives the very same queue is one of the things that the search proves.
+func (m *model) restore(s *state) (*Queue[string], error) {
+	r := wire.NewReader(stretch(s.queue))
+	q := empty[string](m.cfg)
+	q.read(r, text{})
+	q.broken = m.broken
+	if r.Err() == nil && m.broken == noRule {
+		q.verify(r)
+	}
+	return q, r.Done()
+}
+
+// squeeze shortens runs of zeros, of which the model's hashes mostly consist; stretch undoes it.
+func squeeze(b []byte) []byte {
+	out := make([]byte, 0, len(b)/2)
+	for i := 0; i < len(b); {
+		out = append(out, b[i])
+		if b[i] != 0 {
+			i++
+			continue
+		}
+		run := i
+		for i < len(b) && b[i] == 0 && i-run < 255 {
+			i++
+		}
+		out = append(out, byte(i-run))
+	}
+	return out
+}
+
+func stretch(b []byte) []byte {
+	out := make([]byte, 0, 4*len(b))
+	for i := 0; i < len(b); i++ {
+		out = append(out, b[i])
+		if b[i] == 0 {
+			i++
+			out = append(out, make([]byte, b[i]-1)...)
+		}
+	}
+	return out
+}
+
+// compare checks what the queue believes against what the world knows.
+func (w *world) compare(q *Queue[string]) error {
+	have := 0
+	for _, it := range q.items {
+		have |= 1 << (it.bundle[0] - '0')
+		for _, v := range it.versions {
+			i := int8(v.pkg[0] - 1)
+			if v.reported() != w.reports(w.best, i, -1) || v.accumulated() != w.has(w.best, i, -1) {
+				return fmt.Errorf("B5: %dv%d is reported: %v, accumulated: %v, and the chain says otherwise", it.number, v.number, v.reported(), v.accumulated())
+			}
+			if it.state == Finalized && v == it.winner() && !w.has(w.final, i, -1) {
+				return fmt.Errorf("bundle %d is final, and the finalized chain does not have it", it.number)
+			}
+		}
+	}
+	if have != 1<<modelBundles-1 || len(q.items) != modelBundles {
+		return fmt.Errorf("B2: of %d bundles the queue holds %d: %b", modelBundles, len(q.items), have)
+	}
+	return nil
+}
+
+// expand returns the new states that one move makes of a state.
+func (m *model) expand(s *state) []*state {
+	var out []*state
+	moves := s.w.moves()
+	for _, mv := range moves {
+		next, err := m.move(s, mv)
+		if err != nil {
+			m.fail(next, err)
+			return nil
+		}
+		m.moves.Add(1)
+		if m.isNew(next) {
+			out = append(out, next)
+		}
+	}
+	if len(moves) == 0 {
+		if n := m.leaves.Add(1); m.live > 0 && uint64(n)%m.live == 0 {
+			m.proved.Add(1)
+			if end, err := m.endsWell(s); err != nil {
+				m.fail(end, err)
+			}
+		}
+	}
+	return out
+}
+
+// move returns the state after a move. On an error the state is what it was found in.
+func (m *model) move(s *state, mv move) (*state, error) {
+	next := &state{w: s.w.clone(), trace: &step{s.trace, mv.text}}
+	q, err := m.restore(s)
+	if err != nil {
+		return next, err
+	}
+	if err := mv.make(m, next, q); err != nil {
+		return next, err
+	}
+	return next, m.seal(next, q)
+}
+
+// endsWell plays on as if nothing went wrong any more, until every bundle is final.
+func (m *model) endsWell(s *state) (*state, error) {
+	for range 200 {
+		q, err := m.restore(s)
+		if err != nil {
+			return s, err
+		}
+		if q.Pending() == 0 {
+			return s, nil
+		}
+		if s, err = m.move(s, s.w.fair()); err != nil {
+			return s, err
+		}
+		if len(s.w.blocks) > 100 {
+			break
+		}
+	}
+	return s, fmt.Errorf("liveness: not every bundle is final after a long time without faults")
+}
+
+// move is something that can happen.
+type move struct {
+	text func() string
+	make func(m *model, s *state, q *Queue[string]) error
+}
+
+// budgets are the searches of each size. Each is exhaustive: it visits every state that its budget of faults allows. Together the default ones
+// go through three versions of each bundle on a straight chain, and through every fork two deep with its reorg.
+var budgets = map[string][]budget{
+	"small": {{blocks: 8}, {blocks: 3, forks: 1, reorgs: 1, delays: 1, skips: 1}},
+	"default": {
+		{blocks: 11},
+		{blocks: 4, skips: 1, failures: 1, careless: 1, delays: 1},
+		{blocks: 6, forks: 1, reorgs: 1},
+		{blocks: 4, forks: 1, reorgs: 1, delays: 1, skips: 1},
+	},
+	"full": {
+		{blocks: 13},
+		{blocks: 6, skips: 2, failures: 1, delays: 1},
+		{blocks: 8, forks: 1, reorgs: 2},
+		{blocks: 6, forks: 1, reorgs: 2, delays: 1, skips: 1},
+		{blocks: 5, forks: 2, reorgs: 2, delays: 1, skips: 1},
+	},
+}
+
+// TestModelCheck searches every interleaving of builds, sends, blocks, lost and late reports, availability, skipped slots, forks two deep,
+// reorgs and finality, for three bundles of three versions on two cores, within budgets; and checks promises B1 to B6 in each
+// state, and that the ends of the search can still end well, which proves it of every state before them.
+func TestModelCheck(t *testing.T) {
+	size := *modelSize
+	if raceEnabled || testing.Short() {
+		size = "small"
+	}
+	const proveOneIn = 400 // of the ends; all of them with -modelcheck=full would take a day
+	total, began := int64(0), time.Now()
+	for _, left := range budgets[size] {
+		m := newModel(noRule, proveOneIn)
+		err := m.run(left)
+		total += m.states.Load()
+		t.Logf("%+v: %d distinct states, %d moves, %d ends, of which %d were played on to the last bundle",
+			left, m.states.Load(), m.moves.Load(), m.leaves.Load(), m.proved.Load())
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	fmt.Printf("%d distinct states in %v\n", total, time.Since(began).Round(time.Second/10))
+}
+
+// mutation is a rule and where its absence shows within a small search.
+type mutation struct {
+	rule    rule
+	retries int // new versions
+	left    budget
+}
+
+// TestMutations switches each safety rule off and sees that the search finds out what it was for. A proof that cannot fail proves nothing.
+func TestMutations(t *testing.T) {
+	mutations := map[string]mutation{
+		"all dead":           {ruleAllDead, 2, budget{blocks: 6}},
+		"anchor at evidence": {ruleAnchorAtEvidence, 2, budget{blocks: 6, forks: 1, reorgs: 1}},
+		"never newest":       {ruleNeverNewest, 2, budget{blocks: 2}},
+		"check built":        {ruleCheckBuilt, 2, budget{blocks: 6, forks: 1, careless: 1}},
+		"new hash":           {ruleNewHash, 2, budget{blocks: 6, careless: 1}},
+		"sent for ever":      {ruleSentForEver, 2, budget{blocks: 6, forks: 1, reorgs: 1}},
+		"predecessor live":   {rulePredecessorLive, 2, budget{blocks: 6}},
+		"name predecessor":   {ruleNamePredecessor, 2, budget{blocks: 6}},
+		"one core":           {ruleOneCore, 2, budget{blocks: 6}},
+		"fail on final":      {ruleFailOnFinal, 0, budget{blocks: 6, forks: 1}},
+		"fail later":         {ruleFailLater, 0, budget{blocks: 8}},
+		"final on final":     {ruleFinalOnFinal, 2, budget{blocks: 6}},
+	}
+	seen := map[rule]bool{}
+	for name, mu := range mutations {
+		seen[mu.rule] = true
+		t.Run(name, func(t *testing.T) {
+			m := newModel(mu.rule, 0)
+			m.cfg.Spec, m.cfg.MaxVersionRetries = worldSpec(3), mu.retries
+			if mu.rule == ruleAllDead {
+				m.cfg.MaxSubmitRetries = 1 // it rebuilds where others send the same bytes again
+			}
+			err := m.run(mu.left)
+			if err == nil {
+				t.Fatalf("nobody noticed in %d states", m.states.Load())
+			}
+			t.Logf("caught after %d states: %v", m.states.Load(), err)
+		})
+	}
+	seen[ruleLeaveOutWhereDone] = true // shows only with anchors older than three blocks: see TestMutationInSimulation
+	if len(seen) != int(numRules)-1 {
+		t.Errorf("%d of %d rules are tried", len(seen), numRules-1)
+	}
+}

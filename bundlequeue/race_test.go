@@ -1,0 +1,5 @@
+//go:build race
+
+package bundlequeue
+
+const raceEnabled = true
