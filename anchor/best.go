@@ -1,160 +1,71 @@
 package anchor
 
 import (
-	"encoding"
-	"encoding/binary"
-	"errors"
-	"fmt"
+	"math"
 
 	"github.com/jamq/jamq"
 )
 
-// MaxDelay is the longest delay that [Delays] tells apart, in blocks. No package lives longer than H blocks after its anchor.
-const MaxDelay = 64
-
-// ErrInvalidDelays is wrapped by UnmarshalBinary.
-var ErrInvalidDelays = errors.New("anchor: invalid delays")
-
-// Delays is what was observed between sending a package and the block that reports it. The zero value has seen nothing, and then
-// expects a report in one block or two. It remembers about the last 256 packages, older ones with half the weight each time.
-// It is a plain value: a copy is independent.
-type Delays struct {
-	// reported[k] counts packages reported in the k-th block after they were sent; lost[k] those that had k blocks to be reported
-	// and were not. Of these it is known only that their delay is more than k.
-	reported, lost [MaxDelay + 1]uint32
-	total          uint32
-}
-
-// forgetAt is how many observations are kept before all counts are halved.
-const forgetAt = 256
-
-// Observe notes a package that was reported in the given block after it was sent, from 1. Other values are clamped.
-func (d *Delays) Observe(blocks int) { d.add(&d.reported, blocks) }
-
-// Lost notes a package that was not reported although it could have been in so many blocks, from 1. Other values are clamped.
-func (d *Delays) Lost(window int) { d.add(&d.lost, window) }
-
-func (d *Delays) add(counts *[MaxDelay + 1]uint32, k int) {
-	counts[min(max(k, 1), MaxDelay)]++
-	d.total++
-	if d.total < forgetAt {
-		return
-	}
-	d.total = 0
-	for k := range d.reported {
-		d.reported[k] /= 2
-		d.lost[k] /= 2
-		d.total += d.reported[k] + d.lost[k]
-	}
-}
-
-// Distribution returns the chance p[k] that a package is reported in the k-th block after it is sent, for k from 1 to max.
-// What is missing to 1 is the chance that it is reported later or never.
+// Best returns the offset that minimizes the expected time until a package is reported, for the given distribution of
+// delays, among those from 1 to [Offset]: it makes the anchor fresher than the table does where that pays. ahead and
+// cores are those of Offset. The time from report to accumulation is the same for all offsets, so the choice is also the
+// best for accumulation. Among equals it takes the oldest anchor. If nothing is ever reported in time, or d is not
+// valid, it is Offset itself.
 //
-// A lost package says only that its delay was longer than its window, so the estimate goes by the share of those still
-// waiting at k that are reported in k (the product-limit estimate). Two packages, reported after one block and after two, are
-// assumed besides what was seen.
-func (d *Delays) Distribution(max int) []float64 {
-	reported := d.reported
-	reported[1]++
-	reported[2]++
-	waiting := uint32(0)
-	for k := range reported {
-		waiting += reported[k] + d.lost[k]
+// # Derivation
+//
+// All times are in blocks. p(k) is the chance that a package is reported in the k-th block after it was sent, F(v) the
+// sum of p(1) to p(v), S(v) that of 1·p(1) to v·p(v). An anchor o blocks old leaves v = H-o blocks to be reported in
+// (GP 11.33); the v-th of them proves the package dead if it does not report it (D2). A new version must be anchored at
+// that block or later, and the block needs a child first: it is sent one block after the proof. Let R be the expected
+// time of a new version from there; then
+//
+//	T(v) = S(v) + (1-F(v))·(v+1+R)
+//
+// The new version's anchor is the block of proof, with offset 1. It could be sent j blocks later with an anchor up to
+// 1+j blocks old. That never helps: the same anchor ends the same window, so waiting only takes blocks from it; and an
+// anchor fresher than that only moves the whole attempt to later. So every later attempt has H-1 blocks, and
+//
+//	R = T(H-1) = (S(H-1) + (1-F(H-1))·H) / F(H-1)
+//
+// Subtracting neighbours, T(v) - T(v-1) = (1-F(v)) - p(v)·R: one more block is worth having exactly if the chance that
+// the report comes in it, times the time that a new version would take, exceeds the chance that the block is one
+// more to wait in vain. Reports that come quickly or never ask for old anchors, slow ones for fresh anchors.
+//
+// With r = ⌊ahead/cores⌋ rounds ahead each delay is r blocks longer, for the first attempt only: by the time of a second
+// the rounds are over. T(v) becomes r + T(v-r): each round ahead asks for an anchor that is one block fresher, as in
+// the table, down to offset 1.
+func Best(spec *jamq.ChainSpec, d Distribution, ahead, cores int) int {
+	best, least := Offset(spec, ahead, cores), math.Inf(1)
+	if d.Validate() != nil {
+		return best
 	}
-	p := make([]float64, max+1)
-	survive := 1.0
-	for k := 1; k <= max && k <= MaxDelay && waiting > 0; k++ {
-		p[k] = survive * float64(reported[k]) / float64(waiting)
-		survive -= p[k]
-		waiting -= reported[k] + d.lost[k]
-	}
-	return p
-}
-
-// Best returns the offset for the next package by what was observed: see [Best].
-func (d *Delays) Best(spec *jamq.ChainSpec) int {
-	offset, _ := Best(spec, d.Distribution(spec.RecentHistory))
-	return offset
-}
-
-// Best returns the offset, in blocks behind the newest, that minimizes the expected time until a package of a bundle is reported, and
-// that time in blocks. p[k] is the chance that a package is reported in the k-th block after it is sent, if it may be; p[0] is not
-// read. Accumulation follows after a time that no anchor changes. The offset is from 1 to H-2; among equals it is the greatest.
-//
-// A package sent with offset o may be reported in the next w = H-o blocks (GP 11.33). Let D be the delay, F(w) = P(D ≤ w). If it is
-// not reported, the w-th block is the evidence of its death, and a new version may be anchored there or later (the safety theorem
-// of jamq's ARCHITECTURE.md). Sent j blocks later, it has offset j: the evidence block needs a child, so j ≥ 1. Let R be
-// the expected time from an evidence block to the report of a later version, if these always wait j:
-//
-//	R(j) = j + E[min(D, H-j)] + (1 - F(H-j)) R(j)  ⇒  R(j) = (j + E[min(D, H-j)]) / F(H-j)
-//
-// Waiting never helps: one more block adds 1 to j and takes at most 1 from E[min(D, H-j)], and F only falls. So R = R(1), and the
-// first version takes
-//
-//	T(o) = E[min(D, H-o)] + (1 - F(H-o)) R
-//
-// which Best evaluates for each o. An older anchor gives up sooner what is lost, a fresher one waits for what is late.
-func Best(spec *jamq.ChainSpec, p []float64) (offset int, blocks float64) {
-	h := spec.RecentHistory
-	within := make([]float64, h+1) // F(w)
-	spent := make([]float64, h+1)  // E[min(D, w)] = sum of P(D ≥ k) for k up to w
-	for k := 1; k <= h; k++ {
-		chance := 0.0
-		if k < len(p) {
-			chance = max(p[k], 0)
-		}
-		within[k] = min(within[k-1]+chance, 1)
-		spent[k] = spent[k-1] + 1 - within[k-1]
-	}
-	offset = Offset(spec, 0, 1)
-	if within[h-1] <= 0 {
-		return offset, 0 // nothing is ever reported: nothing to choose by
-	}
-	again := (1 + spent[h-1]) / within[h-1]
-	blocks = -1
-	for o := h - 2; o >= 1; o-- {
-		const rounding = 1e-9
-		if t := spent[h-o] + (1-within[h-o])*again; blocks < 0 || t < blocks-rounding {
-			offset, blocks = o, t
+	for offset := best; offset >= 1; offset-- {
+		// Rounds ahead take as many blocks from the window, and add the same to every expectation.
+		if t := Expected(spec, d, offset+rounds(ahead, cores)); t < least {
+			best, least = offset, t
 		}
 	}
-	return offset, blocks
+	return best
 }
 
-var (
-	_ encoding.BinaryAppender    = (*Delays)(nil)
-	_ encoding.BinaryUnmarshaler = (*Delays)(nil)
-)
-
-// AppendBinary appends the counts. The error is always nil.
-func (d *Delays) AppendBinary(b []byte) ([]byte, error) {
-	for k := 1; k <= MaxDelay; k++ {
-		b = binary.AppendUvarint(b, uint64(d.reported[k]))
-		b = binary.AppendUvarint(b, uint64(d.lost[k]))
+// Expected returns the expected number of blocks from sending a package to a report of it or of one of the new versions
+// that follow, if the first is anchored offset blocks behind the newest and each later one at the proof that the one
+// before is dead: T(H-offset) of the derivation at [Best]. It is infinite if no anchor gives a chance, and NaN if d
+// is not valid. An offset is brought into the range from 1 to H.
+//
+// On a chain that skips a share q of its slots, a block takes 1/(1-q) slots on average.
+func Expected(spec *jamq.ChainSpec, d Distribution, offset int) float64 {
+	if d.Validate() != nil {
+		return math.NaN()
 	}
-	return b, nil
-}
-
-// UnmarshalBinary reads what AppendBinary wrote. The error wraps [ErrInvalidDelays] and leaves d as it was.
-func (d *Delays) UnmarshalBinary(b []byte) error {
-	var read Delays
-	for i := range 2 * MaxDelay {
-		v, n := binary.Uvarint(b)
-		if n <= 0 || v >= forgetAt {
-			return fmt.Errorf("%w: count %d of %d", ErrInvalidDelays, i, 2*MaxDelay)
-		}
-		b = b[n:]
-		if k := 1 + i/2; i%2 == 0 {
-			read.reported[k] = uint32(v)
-		} else {
-			read.lost[k] = uint32(v)
-		}
-		read.total += uint32(v)
+	h := max(1, spec.RecentHistory)
+	reported, sum := d.within(h - 1)
+	if reported == 0 {
+		return math.Inf(1)
 	}
-	if len(b) > 0 || read.total >= forgetAt {
-		return fmt.Errorf("%w: %d observations, want less than %d; %d bytes too many", ErrInvalidDelays, read.total, forgetAt, len(b))
-	}
-	*d = read
-	return nil
+	again := (sum + (1-reported)*float64(h)) / reported
+	v := h - min(max(1, offset), h)
+	reported, sum = d.within(v)
+	return sum + (1-reported)*(float64(v)+1+again)
 }

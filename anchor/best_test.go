@@ -1,10 +1,9 @@
 package anchor_test
 
 import (
-	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -13,168 +12,250 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-func TestBestOfKnownDistributions(t *testing.T) {
+// steady reports a share of the packages, each block the same part of those that still wait.
+func steady(hazard float64) anchor.Distribution {
+	d, left := make(anchor.Distribution, 40), 1.0
+	for i := range d {
+		d[i] = left * hazard
+		left -= d[i]
+	}
+	return d
+}
+
+func TestBest(t *testing.T) {
 	spec := jamq.Tiny()
-	for name, test := range map[string]struct {
-		p      []float64
-		offset int
+	for _, c := range []struct {
+		name   string
+		delays anchor.Distribution
+		want   int
 	}{
-		"always the next block":            {[]float64{0, 1}, 6},
-		"the next block, a third lost":     {[]float64{0, 0.67}, 6},
-		"always the fourth":                {[]float64{0, 0, 0, 0, 1}, 4},
-		"half late":                        {[]float64{0, 0.5, 0, 0, 0.5}, 4},
-		"few late":                         {[]float64{0, 0.9, 0, 0, 0, 0, 0, 0.02}, 6},
-		"anything, nothing lost":           {[]float64{0, 0.15, 0.15, 0.15, 0.15, 0.15, 0.15, 0.1}, 1},
-		"nothing is ever reported":         {[]float64{0}, 6},
-		"nothing at all":                   {nil, 6},
-		"more than there is, and negative": {[]float64{5, 3, -2}, 6},
+		{"all in the first block", anchor.Distribution{1}, 6},
+		{"half lost, the rest in the first block", anchor.Distribution{0.5}, 6},
+		{"first or second block, a tenth lost", anchor.Distribution{0.6, 0.3}, 6},
+		{"always in the third block", anchor.Distribution{0, 0, 1}, 5},
+		{"third block, a fifth lost", anchor.Distribution{0, 0, 0.8}, 5},
+		{"first or fifth, the fifth is worth it", anchor.Distribution{0.5, 0, 0, 0, 0.5}, 3},
+		{"mostly first, a new version beats the fifth", anchor.Distribution{0.8, 0, 0, 0, 0.2}, 6},
+		{"spread evenly over six blocks", anchor.Distribution{1. / 6, 1. / 6, 1. / 6, 1. / 6, 1. / 6, 1. / 6}, 2},
+		{"a third of those that wait, each block", steady(1. / 3), 1},
+		{"a tenth of those that wait, each block", steady(0.1), 1},
+		{"nothing is ever reported: the table", anchor.Distribution{}, 6},
+		{"too late for any anchor: the table", anchor.Distribution{0, 0, 0, 0, 0, 0, 0, 1}, 6},
+		{"invalid: the table", anchor.Distribution{math.NaN()}, 6},
 	} {
-		offset, _ := anchor.Best(&spec, test.p)
-		require.Equal(t, test.offset, offset, name)
+		t.Run(c.name, func(t *testing.T) {
+			require.Equal(t, c.want, anchor.Best(&spec, c.delays, 0, 2))
+		})
 	}
 }
 
-// The formula agrees with playing it, and no offset does better than Best.
-func TestBestAgainstPlay(t *testing.T) {
+func TestExpected(t *testing.T) {
 	spec := jamq.Tiny()
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 40 {
-		p := make([]float64, 9)
-		left := 1 - random.Float64()/2 // the rest is lost
-		for k := 1; k < len(p); k++ {
-			p[k] = left * random.Float64()
-			left -= p[k]
-		}
-		best, blocks := anchor.Best(&spec, p)
-		times := make([]float64, spec.RecentHistory-1)
-		for o := 1; o <= spec.RecentHistory-2; o++ {
-			times[o] = play(&spec, random, p, o)
-			require.Greater(t, times[o], blocks*0.97, "offset %d beats %d in %v", o, best, p)
-		}
-		require.InEpsilon(t, blocks, times[best], 0.03, "%v", p)
-	}
+	half := anchor.Distribution{0.5} // a new version takes 0.5·1 + 0.5·(8 + the same again) = 9 blocks
+	require.InDelta(t, 9, anchor.Expected(&spec, half, 1), 1e-12)
+	require.InDelta(t, 0.5+0.5*(3+9), anchor.Expected(&spec, half, 6), 1e-12)
+	require.InDelta(t, anchor.Expected(&spec, half, 1), anchor.Expected(&spec, half, -7), 1e-12)
+	require.InDelta(t, 1+9, anchor.Expected(&spec, half, 99), 1e-12, "no chance, and a new version a block later")
+	require.Equal(t, math.Inf(1), anchor.Expected(&spec, nil, 3))
+	require.True(t, math.IsNaN(anchor.Expected(&spec, anchor.Distribution{2}, 3)))
+	spec.RecentHistory = -3
+	require.Equal(t, math.Inf(1), anchor.Expected(&spec, half, 3), "an invalid spec does not panic")
+	require.Equal(t, 1, anchor.Best(&spec, half, 0, 1))
 }
 
-// play returns the mean time to a report if the first package is sent with an offset and later ones as soon as safe.
-func play(spec *jamq.ChainSpec, random *rand.Rand, p []float64, offset int) float64 {
-	const rounds = 20_000
-	total := 0
-	for range rounds {
-		for window := spec.RecentHistory - offset; ; window = spec.RecentHistory - 1 {
-			delay, u := 1, random.Float64()
-			for delay < len(p) && u >= p[delay] {
-				u -= p[delay]
-				delay++
-			}
-			if delay < len(p) && delay <= window {
-				total += delay
-				break
-			}
-			total += window + 1 // the evidence block needs a child
-		}
-	}
-	return float64(total) / rounds
+// anySpec draws a chain with another length of recent history.
+func anySpec(t *rapid.T) jamq.ChainSpec {
+	spec := jamq.Tiny()
+	spec.RecentHistory = rapid.IntRange(3, 16).Draw(t, "H")
+	return spec
 }
 
-func TestBestIsInRange(t *testing.T) {
+// anyDelays draws a distribution by which at least a tenth is reported within the first two blocks.
+func anyDelays(t *rapid.T) anchor.Distribution {
+	weights := rapid.SliceOfN(rapid.Float64Range(0, 1), 2, 20).Draw(t, "weights")
+	sum := rapid.Float64Range(0, 4).Draw(t, "lost")
+	for _, w := range weights {
+		sum += w
+	}
+	d := make(anchor.Distribution, len(weights))
+	for i, w := range weights {
+		d[i] = 0.9 * w / max(sum, 1e-9)
+	}
+	d[rapid.IntRange(0, 1).Draw(t, "soon")] += 0.1
+	return d
+}
+
+// enumerate adds up the outcomes one by one: reported in block k of attempt n, each with its time and probability.
+func enumerate(spec *jamq.ChainSpec, d anchor.Distribution, offset int) float64 {
+	expected, begin, chance := 0.0, 0, 1.0
+	for chance > 1e-15 {
+		window, lost := spec.RecentHistory-offset, chance
+		for k := 1; k <= min(window, len(d)); k++ {
+			expected += chance * d[k-1] * float64(begin+k)
+			lost -= chance * d[k-1]
+		}
+		begin, chance, offset = begin+window+1, lost, 1
+	}
+	return expected
+}
+
+func TestExpectedIsTheSumOverAllOutcomes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		spec := jamq.Tiny()
-		spec.RecentHistory = rapid.IntRange(3, 20).Draw(t, "H")
-		var d anchor.Delays
-		for range rapid.IntRange(0, 600).Draw(t, "n") {
-			if k := rapid.IntRange(-1, 90).Draw(t, "k"); rapid.Bool().Draw(t, "lost") {
-				d.Lost(k)
-			} else {
-				d.Observe(k)
-			}
-		}
-		offset := d.Best(&spec)
-		if offset < 1 || offset > spec.RecentHistory-2 {
-			t.Fatalf("offset %d", offset)
-		}
-		sum := 0.0
-		for _, p := range d.Distribution(spec.RecentHistory) {
-			sum += p
-		}
-		if sum < 0 || sum > 1+1e-9 {
-			t.Fatalf("chances add up to %v", sum)
-		}
-		b, _ := d.AppendBinary(nil)
-		var back anchor.Delays
-		if err := back.UnmarshalBinary(b); err != nil || back != d {
-			t.Fatalf("read back: %v", err)
-		}
-		if err := back.UnmarshalBinary(b[:len(b)-1]); err == nil {
-			t.Fatal("cut bytes were taken")
+		spec, d := anySpec(t), anyDelays(t)
+		offset := rapid.IntRange(1, spec.RecentHistory).Draw(t, "offset")
+		require.InEpsilon(t, enumerate(&spec, d, offset), anchor.Expected(&spec, d, offset), 1e-9)
+	})
+}
+
+// Best beats every other offset, by enumeration, and among equals takes the oldest anchor.
+func TestBestIsTheLeastOfAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec, d := anySpec(t), anyDelays(t)
+		best := anchor.Best(&spec, d, 0, 1)
+		require.True(t, 1 <= best && best <= spec.RecentHistory-2, "%d", best)
+		least := enumerate(&spec, d, best)
+		for offset := 1; offset <= spec.RecentHistory-2; offset++ {
+			require.LessOrEqual(t, least, enumerate(&spec, d, offset)*(1+1e-9), "offset %d against %d", offset, best)
 		}
 	})
 }
 
-// What was lost with a short window says nothing about longer ones: a builder that has always taken old anchors still finds out,
-// from its retries, that waiting longer would help.
-func TestLossesAreCensored(t *testing.T) {
-	spec := jamq.Tiny()
-	var d anchor.Delays
-	require.Equal(t, 6, d.Best(&spec), "nothing seen: the table's first row")
-	for range 100 {
-		d.Lost(2)
-		d.Observe(3) // of a retry with a fresh anchor
-	}
-	require.Equal(t, 5, d.Best(&spec))
+// A new version is sent at once, with offset 1. Free to wait for j blocks and then to take any offset up to 1+j, the best
+// policy is no better: value iteration over all of them ends at the same expected time.
+func TestWaitingNeverHelps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec, d := anySpec(t), anyDelays(t)
+		h := spec.RecentHistory
+		attempt := func(offset int, again float64) float64 {
+			sum, lost := 0.0, 1.0
+			for k := 1; k <= min(h-offset, len(d)); k++ {
+				sum, lost = sum+float64(k)*d[k-1], lost-d[k-1]
+			}
+			return sum + lost*(float64(h-offset+1)+again)
+		}
+		free := 0.0
+		for range 400 {
+			next := math.Inf(1)
+			for wait := range h {
+				for offset := 1; offset <= min(1+wait, h); offset++ {
+					next = min(next, float64(wait)+attempt(offset, free))
+				}
+			}
+			if next-free < 1e-9 {
+				break
+			}
+			free = next
+		}
+		require.InEpsilon(t, anchor.Expected(&spec, d, 1), free, 1e-6)
+	})
 }
 
-func TestWindowAndDeadlines(t *testing.T) {
-	spec := jamq.Tiny()
-	first, last := anchor.Window(&spec, 10)
-	require.Equal(t, []uint64{11, 18}, []uint64{first, last})
-	require.Equal(t, jamq.Slot(103), anchor.EarliestDeath(&spec, 10, anchor.Point{Height: 15, Slot: 100}))
-	require.Equal(t, jamq.Slot(100), anchor.EarliestDeath(&spec, 10, anchor.Point{Height: 30, Slot: 100}))
-	require.Equal(t, jamq.Slot(124), anchor.LookupExpires(&spec, 100))
-	for slot, want := range map[jamq.Slot]jamq.Slot{0: 0, 3: 0, 4: 0, 7: 0, 8: 4, 11: 4, 12: 8} {
-		first, last := anchor.GuaranteeSlots(&spec, slot)
-		require.Equal(t, want, first, "slot %d", slot)
-		require.Equal(t, slot, last)
+// One more block is worth having exactly if p(v)·R exceeds 1-F(v).
+func TestBestByTheRuleOfOneMoreBlock(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec, d := anySpec(t), anyDelays(t)
+		again := anchor.Expected(&spec, d, 1)
+		for v := 2; v <= spec.RecentHistory-1; v++ {
+			p := 0.0
+			if v <= len(d) {
+				p = d[v-1]
+			}
+			gain := anchor.Expected(&spec, d, spec.RecentHistory-v+1) - anchor.Expected(&spec, d, spec.RecentHistory-v)
+			require.InDelta(t, p*again-(1-d.Within(v)), gain, 1e-9*again, "block %d", v)
+		}
+	})
+}
+
+// A round ahead delays every report by a block and makes the anchor a block fresher, as in the table.
+func TestRoundsAheadMakeTheAnchorFresher(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec, d := anySpec(t), anyDelays(t)
+		cores := rapid.IntRange(1, 4).Draw(t, "cores")
+		first := anchor.Best(&spec, d, 0, cores)
+		for ahead := range 4 * spec.RecentHistory {
+			offset := anchor.Best(&spec, d, ahead, cores)
+			require.True(t, 1 <= offset && offset <= anchor.Offset(&spec, ahead, cores), "%d with %d ahead", offset, ahead)
+			if want := first - ahead/cores; want >= 1 {
+				require.Equal(t, want, offset, "%d ahead", ahead)
+			}
+		}
+		require.Equal(t, 1, anchor.Best(&spec, d, math.MaxInt, cores))
+	})
+}
+
+// More loss only makes everything slower, and slower reports do too.
+func TestExpectedIsMonotone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec, d := anySpec(t), anyDelays(t)
+		offset := rapid.IntRange(1, spec.RecentHistory-1).Draw(t, "offset")
+		share := rapid.Float64Range(0, 0.9).Draw(t, "share")
+		lossy := make(anchor.Distribution, len(d))
+		for i, p := range d {
+			lossy[i] = p * (1 - share)
+		}
+		slower := append(anchor.Distribution{0}, d...)
+		least := anchor.Expected(&spec, d, offset) * (1 - 1e-9)
+		require.GreaterOrEqual(t, anchor.Expected(&spec, lossy, offset), least)
+		require.GreaterOrEqual(t, anchor.Expected(&spec, slower, offset), least)
+	})
+}
+
+// simulate sends a package and its new versions on a chain, block by block, until one is reported, and returns how
+// many blocks it took. Nothing of the derivation is in it: death and windows are those of Dead and WindowOf.
+func simulate(spec *jamq.ChainSpec, d anchor.Distribution, offset int, random *rand.Rand) int {
+	const start = 1000
+	head := point(start, 0)
+	for anchored := uint64(start - offset); ; anchored, head = head.Height, point(head.Height+1, 0) {
+		sent, draw, delay := head.Height, random.Float64(), 1
+		for delay <= len(d) && draw >= d[delay-1] {
+			draw -= d[delay-1]
+			delay++
+		}
+		report := sent + uint64(delay) // beyond the distribution: never, which any window ends before
+		facts := anchor.Facts{Head: head, AnchorOnChain: true, AnchorHeight: anchored, LookupAnchorSlot: head.Slot}
+		for anchor.Dead(spec, &facts) == anchor.Alive {
+			facts.Head = point(facts.Head.Height+1, 0)
+			if delay <= len(d) && facts.Head.Height == report && anchor.WindowOf(spec, anchored).Contains(report) {
+				return int(report - start)
+			}
+		}
+		head = facts.Head
 	}
 }
 
-// What was measured on public vectors, in percent: how often 54 seconds are too short.
-func TestClockIsUnsafe(t *testing.T) {
-	spec := jamq.Tiny()
-	timeout := anchor.DefaultGuaranteeTimeout(spec)
-	require.Equal(t, 54*time.Second, timeout)
-	for _, row := range []struct {
-		offset int
-		want   [4]float64 // at 1 %, 5 %, 10 % and 20 % of skipped slots
-	}{
-		{0, [4]float64{0.3, 7, 23, 56}},
-		{1, [4]float64{0.01, 0.8, 5, 26}},
-		{4, [4]float64{0, 0, 0.01, 0.3}},
+func TestExpectedBySimulation(t *testing.T) {
+	spec, random := jamq.Tiny(), rand.New(rand.NewPCG(7, 11))
+	for name, d := range map[string]anchor.Distribution{
+		"quick": {0.6, 0.3},
+		"slow":  {0.1, 0.2, 0.3, 0.2, 0.1},
+		"lossy": {0.3, 0.1, 0, 0, 0.1},
 	} {
-		for i, skip := range []float64{0.01, 0.05, 0.10, 0.20} {
-			have := 100 * anchor.ReportableChance(&spec, row.offset, skip, timeout)
-			require.InDelta(t, row.want[i], have, 0.06+row.want[i]/20, "offset %d, %v skipped", row.offset, skip)
+		for offset := 1; offset <= 6; offset++ {
+			const runs = 20_000
+			sum := 0
+			for range runs {
+				sum += simulate(&spec, d, offset, random)
+			}
+			require.InEpsilon(t, anchor.Expected(&spec, d, offset), float64(sum)/runs, 0.04, "%s, offset %d", name, offset)
 		}
 	}
-	require.Zero(t, anchor.ReportableChance(&spec, 6, 0, timeout))
-	require.Equal(t, 1.0, anchor.ReportableChance(&spec, 0, 1, timeout))
 }
 
-func ExampleBest() {
-	spec := jamq.Tiny()
-	prompt := []float64{0, 0.8, 0.1} // a tenth is lost
-	slow := []float64{0, 0, 0, 0.3, 0.6}
-	for _, p := range [][]float64{prompt, slow} {
-		offset, blocks := anchor.Best(&spec, p)
-		fmt.Printf("offset %d, %.1f blocks\n", offset, blocks)
+func TestDistributionValidate(t *testing.T) {
+	for _, d := range []anchor.Distribution{nil, {}, {1}, {0.5, 0.5}, {0.1, 0.2, 0.3, 0.4}, {1 + 1e-15}} {
+		require.NoError(t, d.Validate())
 	}
-	// Output:
-	// offset 6, 1.5 blocks
-	// offset 4, 4.3 blocks
+	for _, d := range []anchor.Distribution{{-0.1}, {1.1}, {math.NaN()}, {math.Inf(1)}, {0.5, 0.6}} {
+		require.ErrorIs(t, d.Validate(), anchor.ErrInvalidDelays, "%v", d)
+	}
+	d := anchor.Distribution{0.5, 0.25}
+	require.Equal(t, []float64{0, 0.5, 0.75, 0.75, 0}, []float64{d.Within(0), d.Within(1), d.Within(2), d.Within(99), d.Within(-4)})
 }
 
-func ExampleReportableChance() {
+func BenchmarkBest(b *testing.B) {
 	spec := jamq.Tiny()
-	timeout := anchor.DefaultGuaranteeTimeout(spec)
-	fmt.Printf("after %v a package may still be reported: %.0f %%\n", timeout, 100*anchor.ReportableChance(&spec, 0, 0.2, timeout))
-	// Output: after 54s a package may still be reported: 56 %
+	d := anchor.NewDelays(&spec).Estimate()
+	for b.Loop() {
+		anchor.Best(&spec, d, 3, 2)
+	}
 }

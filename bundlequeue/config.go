@@ -116,7 +116,7 @@ func DefaultConfig(spec jamq.ChainSpec) Config {
 		BackoffBase:         spec.SlotDuration / 4,
 		BackoffMax:          8 * spec.SlotDuration,
 		RetentionWindow:     100,
-		GuaranteeTimeout:    anchor.DefaultGuaranteeTimeout(spec),
+		GuaranteeTimeout:    anchor.DefaultGuaranteeTimeout(&spec),
 		AccumulateTimeout:   slots(10),
 		AccumulateTries:     3,
 		FailureHold:         slots(2 * (jamq.Slot(spec.RecentHistory) + spec.AvailabilityTimeout + spec.EpochLength)),

@@ -237,7 +237,7 @@ func (m *model) seal(s *state, q *Queue[string]) error {
 		return err
 	}
 	// What only counts would tell states apart that behave alike.
-	q.total, q.delays = Totals{}, anchor.Delays{}
+	q.total, q.delays = Totals{}, anchor.NewDelays(&m.cfg.Spec)
 	s.queue = squeeze(q.appendBody(make([]byte, 0, 4096), text{}))
 	return nil
 }

@@ -38,7 +38,7 @@ type Queue[B any] struct {
 	waiting  minheap.Heap[int64, *item[B]]      // bundles that are not guaranteed and hold no core, by place
 	timers   minheap.Heap[instant, *version[B]] // told evidence only
 
-	delays anchor.Delays // what was seen between sending and reporting
+	delays *anchor.Delays // what was seen between sending and reporting
 	counts [NumStates]int
 	total  Totals
 	broken rule // tests switch off one safety rule
@@ -74,6 +74,7 @@ func empty[B any](cfg Config) *Queue[B] {
 		builds:   make(map[uint64]*item[B]),
 		sends:    make(map[uint64]*version[B]),
 		holders:  make([]*item[B], len(cfg.Cores)),
+		delays:   anchor.NewDelays(&cfg.Spec),
 	}
 }
 

@@ -175,14 +175,14 @@ func (q *Queue[B]) admissible(it *item[B]) (needs []jamq.PackageHash, minAnchor 
 
 // offset returns how many blocks behind the newest the policy wants the anchor of a bundle.
 func (q *Queue[B]) offset(it *item[B]) int {
-	if q.cfg.Anchors == AdaptiveAnchor {
-		return q.delays.Best(&q.cfg.Spec)
-	}
 	ahead := 0
 	for _, other := range q.holders {
 		if other != nil && other.place < it.place {
 			ahead++
 		}
+	}
+	if q.cfg.Anchors == AdaptiveAnchor {
+		return anchor.Best(&q.cfg.Spec, q.delays.Estimate(), ahead, len(q.cfg.Cores))
 	}
 	return anchor.Offset(&q.cfg.Spec, ahead, len(q.cfg.Cores))
 }

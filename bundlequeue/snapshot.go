@@ -49,8 +49,11 @@ func (q *Queue[B]) appendBody(b []byte, codec Codec[B]) []byte {
 	for _, n := range []uint64{q.firstPlace, q.active, q.frontier, q.next, uint64(q.depth), q.ticket} {
 		b = wire.AppendUint(b, n)
 	}
-	delays, _ := q.delays.AppendBinary(nil)
-	b = wire.AppendBytes(b, delays)
+	for _, counters := range [][]uint32{q.delays.ReportedIn, q.delays.LostAfter} {
+		for _, n := range counters {
+			b = wire.AppendUint(b, uint64(n))
+		}
+	}
 	b = appendTotals(b, &q.total)
 	b = wire.AppendBool(b, q.view != nil)
 	if q.view != nil {
@@ -198,7 +201,12 @@ func (q *Queue[B]) read(r *wire.Reader, codec Codec[B]) {
 	}
 	q.depth = int(r.UintBelow(most, "depth"))
 	q.ticket = r.Uint()
-	if err := q.delays.UnmarshalBinary(r.Bytes()); err != nil {
+	for _, counters := range [][]uint32{q.delays.ReportedIn, q.delays.LostAfter} {
+		for i := range counters {
+			counters[i] = uint32(r.UintBelow(1<<32, "delays"))
+		}
+	}
+	if err := q.delays.Validate(&q.cfg.Spec); err != nil {
 		r.Fail("%v", err)
 	}
 	for _, f := range q.total.fields() {
