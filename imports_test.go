@@ -36,9 +36,8 @@ var mayImport = map[string][]string{
 	"jamtest":          {""},
 
 	// What several packages share and no user needs.
-	"internal/minheap":    {},
-	"internal/wire":       {},
-	"internal/jamvectors": {"", "submit/codec"},
+	"internal/minheap": {},
+	"internal/wire":    {},
 
 	// Nested modules.
 	"statedb/evm":    {"statedb"},

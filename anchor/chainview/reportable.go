@@ -16,6 +16,8 @@ var (
 	ErrAnchorNotRecent = errors.New("chainview: anchor is not recent")
 	// ErrAnchorStateRoot (R1): the context gives the anchor another state root than the chain (GP 11.33).
 	ErrAnchorStateRoot = errors.New("chainview: wrong state root of the anchor")
+	// ErrAnchorBeefyRoot (R1): the context gives it another peak of the accumulation-output log (GP 11.33).
+	ErrAnchorBeefyRoot = errors.New("chainview: wrong accumulation-output log of the anchor")
 	// ErrLookupAnchor (R1): the lookup anchor is too old or not an ancestor (GP 11.34, 11.35).
 	ErrLookupAnchor = errors.New("chainview: lookup anchor is too old or not an ancestor")
 	// ErrReportedBefore (R2): the package is in recent history, on a core, in the ready queue or was accumulated within
@@ -49,9 +51,9 @@ type Candidate struct {
 }
 
 // Reportable says whether a block in the given slot on top of the best one, which makes the given cores available and
-// condemns no report, may carry exactly these candidates, as far as rules R1 to R5 decide. Credentials, authorizers, gas,
-// services and the anchor's accumulation root are outside of what blocks show; the state root is compared only if it
-// is known. A lookup anchor older than all blocks held is believed.
+// condemns no report, may carry exactly these candidates, as far as rules R1 to R5 decide. Credentials, authorizers, gas and
+// services are outside of what blocks show; the anchor's roots are compared only if they are known. A lookup anchor older than
+// all blocks whose slot is known is believed.
 //
 // The error wraps the first rule that is broken, in the order of the candidates; nil means reportable.
 func (v *View) Reportable(slot jamq.Slot, available []jamq.CoreIndex, candidates []Candidate) error {
@@ -113,6 +115,9 @@ func (v *View) anchorIsRecent(c *Candidate) error {
 		if n.stateRoot != (common.Hash{}) && n.stateRoot != c.Context.StateRoot {
 			return fmt.Errorf("%w: %s, want %s", ErrAnchorStateRoot, c.Context.StateRoot, n.stateRoot)
 		}
+		if n.beefyRoot != (common.Hash{}) && n.beefyRoot != c.Context.BeefyRoot {
+			return fmt.Errorf("%w: %s, want %s", ErrAnchorBeefyRoot, c.Context.BeefyRoot, n.beefyRoot)
+		}
 		return nil
 	}
 	return fmt.Errorf("%w: %s is none of the last %d blocks", ErrAnchorNotRecent, c.Context.Anchor, v.spec.RecentHistory)
@@ -128,7 +133,7 @@ func (v *View) lookupAnchorServes(slot jamq.Slot, c *Candidate) error {
 		return nil
 	}
 	for _, n := range v.main {
-		if !n.Hash.IsZero() {
+		if n.Slot != 0 {
 			if at < n.Slot {
 				return nil // before all that is remembered
 			}

@@ -48,6 +48,7 @@ func (v *View) appendNode(b []byte, n *node) []byte {
 	b = wire.AppendHash(b, n.Hash)
 	b = wire.AppendUint(b, uint64(n.Slot))
 	b = wire.AppendHash(b, n.stateRoot)
+	b = wire.AppendHash(b, n.beefyRoot)
 	b = wire.AppendHashes(b, n.accumulated.list)
 	b = wire.AppendUint(b, uint64(len(n.reported)))
 	for i := range n.reported {
@@ -198,6 +199,7 @@ func (v *View) readNode(r *wire.Reader, height uint64, parent *node, withState b
 	n.Hash = wire.ReadHash[jamq.HeaderHash](r)
 	n.Slot = readSlot(r)
 	n.stateRoot = wire.ReadHash[common.Hash](r)
+	n.beefyRoot = wire.ReadHash[common.Hash](r)
 	n.accumulated.list = wire.ReadHashes[jamq.PackageHash](r)
 	if count := r.Count(32); count > 0 {
 		n.reported = make([]CoreReport, count)

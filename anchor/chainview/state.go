@@ -24,9 +24,13 @@ type State struct {
 // RecentBlock is an entry of the recent history.
 type RecentBlock struct {
 	Hash jamq.HeaderHash
+	// Slot is its slot; the state of a chain does not tell it, so NewAt takes 0 for unknown.
 	Slot jamq.Slot
 	// StateRoot is the root after the block; zero for the newest, because the next header will be the first to carry it.
 	StateRoot common.Hash
+	// BeefyRoot is the peak of the accumulation-output log after the block. No block shows it: it is known only of blocks that
+	// NewAt was given, and zero otherwise.
+	BeefyRoot common.Hash
 	// Reported are the packages that it reports.
 	Reported []ReportedPackage
 }

@@ -53,6 +53,7 @@ type node struct {
 type contents struct {
 	parent    *node       // nil from the finalized block down
 	stateRoot common.Hash // known with the first child
+	beefyRoot common.Hash // known only of blocks before the root of the tree
 
 	reported    []CoreReport
 	accumulated packageSet
@@ -118,7 +119,7 @@ func (v *View) lay(root jamq.Block, s State) {
 		n := &node{Point: anchor.Point{Height: uint64(i)}, contents: &contents{}}
 		if r := i - (count - len(s.Recent)); r >= 0 {
 			recent := s.Recent[r]
-			n.Hash, n.Slot, n.stateRoot = recent.Hash, recent.Slot, recent.StateRoot
+			n.Hash, n.Slot, n.stateRoot, n.beefyRoot = recent.Hash, recent.Slot, recent.StateRoot, recent.BeefyRoot
 			for _, p := range recent.Reported {
 				n.reported = append(n.reported, CoreReport{Package: p.Package, SegmentRoot: p.SegmentRoot})
 			}

@@ -75,7 +75,7 @@ func (v *View) State() State {
 		if n.Hash.IsZero() {
 			continue
 		}
-		r := RecentBlock{Hash: n.Hash, Slot: n.Slot}
+		r := RecentBlock{Hash: n.Hash, Slot: n.Slot, BeefyRoot: n.beefyRoot}
 		if n != best {
 			r.StateRoot = n.stateRoot
 		}
