@@ -57,10 +57,10 @@ func (q *Queue[B]) built(now instant, ev Built[B]) error {
 	return nil
 }
 
-// fits reports whether a package anchored at a block of the best chain still serves: the evidence that its request rested
-// on is on the best chain, and it follows its predecessor's live version.
+// fits reports whether a package anchored at a block of the best chain still serves: all earlier versions are dead there, as the chain
+// is by now, and it follows its predecessor's live version.
 func (q *Queue[B]) fits(it *item[B], at anchor.Point, r *request) bool {
-	if !r.minAnchor.IsZero() && !q.view.OnBest(r.minAnchor) {
+	if evidence, ok := q.evidence(it); !ok || at.Height < evidence.Height {
 		return false
 	}
 	p := q.predecessor(it)

@@ -323,3 +323,36 @@ func TestConfigValidate(t *testing.T) {
 		require.ErrorIs(t, cfg.Validate(), ErrInvalidConfig, name)
 	}
 }
+
+// The evidence that a build was asked for with may lie on a branch that has lost, where another block proves the same death later.
+// A package anchored between the two could meet its earlier version on a third branch.
+func TestBuiltOnEvidenceOfALostFork(t *testing.T) {
+	s := newScene(t, nil)
+	s.enqueue(1)
+	v1 := s.run()[0] // anchored at height 2
+	s.block(nil)
+	fork := s.parent // height 9
+	s.blocks(2)      // dead since height 10 here
+	require.Len(t, s.builds, 1)
+	asked := s.builds[0]
+	require.Equal(t, uint64(10), asked.MinAnchor.Height)
+	best := s.parent
+
+	parent := fork
+	for slot := jamq.Slot(20); slot <= 27; slot++ { // v1 is reported in slot 20, and lost on its core in slot 25
+		b := jamq.Block{Hash: jamq.HeaderHash{'b', byte(slot)}, Parent: parent, Slot: slot}
+		if slot == 20 {
+			b.Reported = []jamq.Report{{Package: v1}}
+		}
+		s.step(Imported{Block: b, Best: best})
+		parent = b.Hash
+	}
+	s.step(Imported{Block: jamq.Block{Hash: parent}, Best: parent})
+	info, _ := s.q.Info(1)
+	require.Equal(t, jamq.Slot(25), info.Versions[0].DeadSince.Slot)
+
+	context := jamq.RefineContext{Anchor: jamq.HeaderHash{'b', 22}, LookupAnchorSlot: 22}
+	s.step(Built[string]{Ticket: asked.Ticket, Package: jamq.PackageHash{99}, Context: context})
+	info, _ = s.q.Info(1)
+	require.Len(t, info.Versions, 1, "the package is not taken")
+}

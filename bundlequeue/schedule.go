@@ -128,18 +128,9 @@ func (q *Queue[B]) build(it *item[B]) {
 // admissible says whether a new version of a bundle may be built, what it must name as prerequisites, and the oldest
 // block that it may be anchored to. These are the safety theorem and promise B3 in one place.
 func (q *Queue[B]) admissible(it *item[B]) (needs []jamq.PackageHash, minAnchor anchor.Point, ok bool) {
-	raise := func(p anchor.Point) {
-		if p.Height > minAnchor.Height || minAnchor.IsZero() {
-			minAnchor = p
-		}
-	}
-	for _, v := range it.versions {
-		if !v.dead() && q.keeps(ruleAllDead) {
-			return nil, anchor.Point{}, false
-		}
-		if q.keeps(ruleAnchorAtEvidence) {
-			raise(v.status().DeadSince)
-		}
+	minAnchor, ok = q.evidence(it)
+	if !ok {
+		return nil, anchor.Point{}, false
 	}
 	p := q.predecessor(it)
 	if p == nil {
@@ -163,7 +154,7 @@ func (q *Queue[B]) admissible(it *item[B]) (needs []jamq.PackageHash, minAnchor 
 	if !done.IsZero() && done.Height < best {
 		// The prerequisite may be left out only where the predecessor is accumulated on the anchor's own chain.
 		if q.keeps(ruleLeaveOutWhereDone) {
-			raise(done)
+			minAnchor = later(minAnchor, done)
 		}
 		return nil, minAnchor, true
 	}
@@ -171,6 +162,28 @@ func (q *Queue[B]) admissible(it *item[B]) (needs []jamq.PackageHash, minAnchor 
 		return nil, anchor.Point{}, false // nobody could report it: wait until the predecessor is accumulated
 	}
 	return []jamq.PackageHash{v.pkg}, minAnchor, true
+}
+
+// evidence returns the block by which every version of a bundle is dead on the best chain, zero if it has none, and whether there is
+// such a block.
+func (q *Queue[B]) evidence(it *item[B]) (since anchor.Point, ok bool) {
+	for _, v := range it.versions {
+		if !v.dead() && q.keeps(ruleAllDead) {
+			return anchor.Point{}, false
+		}
+		if q.keeps(ruleAnchorAtEvidence) {
+			since = later(since, v.status().DeadSince)
+		}
+	}
+	return since, true
+}
+
+// later returns the higher of two blocks of one chain; zero is below all.
+func later(a, b anchor.Point) anchor.Point {
+	if a.IsZero() || b.Height > a.Height {
+		return b
+	}
+	return a
 }
 
 // offset returns how many blocks behind the newest the policy wants the anchor of a bundle.

@@ -1,14 +1,10 @@
 package jamtest
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/jamq/jamq"
 )
-
-// ErrInvalidConfig is wrapped by every error of [Config.Validate].
-var ErrInvalidConfig = errors.New("jamtest: invalid config")
 
 // Config says what a simulated chain is like. Begin with [DefaultConfig].
 type Config struct {
@@ -20,32 +16,58 @@ type Config struct {
 	StartSlot jamq.Slot
 	// SkipProbability is the share of slots without a block, from 0 to below 1.
 	SkipProbability float64
+	// SkipBurst is the least and the greatest number of slots that are then skipped in a row, at least 1.
+	SkipBurst [2]int
 	// LossProbability is the share of submissions that reach no guarantor, from 0 to 1.
 	LossProbability float64
+	// DelayProbability is the share of submissions that take Delay slots longer than ReportLatency, from 0 to 1.
+	DelayProbability float64
+	Delay            [2]jamq.Slot
+	// LastMomentProbability is the share of submissions whose guarantors sign only for the last block that may report the
+	// package, from 0 to 1.
+	LastMomentProbability float64
+	// ForeignLoad is the chance, per block and free core, that a foreign rollup's package takes the core, from 0 to 1. Some of these
+	// packages need each other.
+	ForeignLoad float64
 	// UnavailableProbability is the share of reports that never become available, from 0 to 1.
 	UnavailableProbability float64
+	// VerdictProbability is the chance, per block and occupied core, that a verdict clears the core, from 0 to 1.
+	VerdictProbability float64
 	// ReportLatency is the least and the greatest number of slots from a submission to the first block that may report it, at
 	// least 1.
 	ReportLatency [2]jamq.Slot
-	// AvailabilityLatency is the same from a report to its availability, at least 1.
+	// AvailabilityLatency is the same from a report to its availability, at least 1. A latency above the time-out U lets
+	// reports time out, unless slots are skipped.
 	AvailabilityLatency [2]jamq.Slot
-	// FinalityLag is how many blocks the finalized block is behind the best one, at least 1.
+	// FinalityLag is how many blocks the finalized block is behind the best one, at least 1; more while a fork is open.
 	FinalityLag int
-	// ForkProbability is the chance per slot that a second branch begins, from 0 to 1.
+	// FinalityStallProbability is the chance per block that finality stands still for FinalityStall slots, from 0 to 1.
+	FinalityStallProbability float64
+	FinalityStall            jamq.Slot
+	// ForkProbability is the chance per block that a second branch begins, from 0 to 1.
 	ForkProbability float64
 	// MaxForkDepth is how many blocks below the best one a branch may begin, from 0 to FinalityLag; 0 means no forks.
+	// A branch that falls more than that behind the other is given up.
 	MaxForkDepth int
+	// Retention is how many finalized blocks are kept for inspection, at least 0. What a rule may still look at is kept
+	// in any case.
+	Retention int
+	// Script is a list of faults at given slots, besides those by chance: see [ParseScript]. Nil means none.
+	Script *Script
 }
 
 // DefaultConfig returns a chain on which everything goes well: no loss, no skipped slots, no forks; reports in the next slot,
-// available the slot after, final two blocks later.
+// available the slot after, final two blocks later; a day of blocks is kept.
 func DefaultConfig(spec jamq.ChainSpec, seed uint64) Config {
 	return Config{
 		Spec:                spec,
 		Seed:                seed,
 		ReportLatency:       [2]jamq.Slot{1, 1},
 		AvailabilityLatency: [2]jamq.Slot{1, 1},
+		SkipBurst:           [2]int{1, 1},
+		Delay:               [2]jamq.Slot{1, 1},
 		FinalityLag:         2,
+		Retention:           14_400,
 	}
 }
 
@@ -62,9 +84,14 @@ func (c *Config) Validate() error {
 		{"SkipProbability", c.SkipProbability},
 		{"LossProbability", c.LossProbability},
 		{"UnavailableProbability", c.UnavailableProbability},
+		{"VerdictProbability", c.VerdictProbability},
+		{"DelayProbability", c.DelayProbability},
+		{"LastMomentProbability", c.LastMomentProbability},
+		{"ForeignLoad", c.ForeignLoad},
+		{"FinalityStallProbability", c.FinalityStallProbability},
 		{"ForkProbability", c.ForkProbability},
 	} {
-		if !(p.have >= 0 && p.have <= 1) {
+		if !(p.have >= 0 && p.have <= 1) { // so that NaN is refused
 			return fmt.Errorf("%w: %s is %v, want 0 to 1", ErrInvalidConfig, p.field, p.have)
 		}
 	}
@@ -74,16 +101,24 @@ func (c *Config) Validate() error {
 	for _, l := range []struct {
 		field string
 		have  [2]jamq.Slot
-	}{{"ReportLatency", c.ReportLatency}, {"AvailabilityLatency", c.AvailabilityLatency}} {
+	}{{"ReportLatency", c.ReportLatency}, {"AvailabilityLatency", c.AvailabilityLatency}, {"Delay", c.Delay}} {
 		if l.have[0] < 1 || l.have[1] < l.have[0] {
 			return fmt.Errorf("%w: %s is %v, want at least 1 slot and ascending", ErrInvalidConfig, l.field, l.have)
 		}
 	}
-	if c.FinalityLag < 1 {
+	switch {
+	case c.SkipBurst[0] < 1 || c.SkipBurst[1] < c.SkipBurst[0]:
+		return fmt.Errorf("%w: SkipBurst is %v, want at least 1 slot and ascending", ErrInvalidConfig, c.SkipBurst)
+	case c.FinalityStallProbability == 1:
+		return fmt.Errorf("%w: FinalityStallProbability is 1, want below 1: nothing would ever be final", ErrInvalidConfig)
+	case c.FinalityLag < 1:
 		return fmt.Errorf("%w: FinalityLag is %d, want at least 1 block", ErrInvalidConfig, c.FinalityLag)
-	}
-	if c.MaxForkDepth < 0 || c.MaxForkDepth > c.FinalityLag {
+	case c.MaxForkDepth < 0 || c.MaxForkDepth > c.FinalityLag:
 		return fmt.Errorf("%w: MaxForkDepth is %d, want 0 to FinalityLag %d: finality is never taken back", ErrInvalidConfig, c.MaxForkDepth, c.FinalityLag)
+	case c.ForkProbability > 0 && c.MaxForkDepth == 0:
+		return fmt.Errorf("%w: MaxForkDepth is 0, want at least 1 where ForkProbability is %v", ErrInvalidConfig, c.ForkProbability)
+	case c.Retention < 0:
+		return fmt.Errorf("%w: Retention is %d, want at least 0 blocks", ErrInvalidConfig, c.Retention)
 	}
 	return nil
 }

@@ -5,20 +5,40 @@
 // [Chain.Advance] is a slot. The same configuration and calls give the same chain, byte for byte.
 //
 //	chain, err := jamtest.New(jamtest.DefaultConfig(jamq.Tiny(), 7))
-//	anchors := chain.Anchors()
-//	err = chain.Submit(pkg, core, guarantor) // may be lost without a word, as on a real network
-//	update := chain.Advance()                // the blocks imported in the next slot, best and finalized heads
+//	ctx, err := chain.Context(1)                          // anchored one block behind the best
+//	p := jamtest.NewPackage(service, ctx, payload)
+//	err = chain.Submit(p, core, guarantor)                // may be lost without a word, as on a real network
+//	update := chain.Advance()                             // the next slot: blocks, best head, finalized head
+//	status, err := chain.Status(p.Hash, update.Best)      // reported? available? accumulated? since when?
+//	got, err := chain.Inbox(service, update.Finalized)    // what the service has received, in order
 //
 // It is written from the rules and shares no code with package anchor, so that the two check each other.
 //
 // # What is simulated
 //
-// Reports enter only with an anchor among the last H blocks with its right roots, a lookup anchor young enough, no hash
-// twice, prerequisites in recent history, and a free core. Cores are freed by availability or the time-out. Available
-// reports accumulate once their prerequisites have, or wait in the ready queue for an epoch at most. Forks, reorgs
-// and finality follow the best chain. Authorizers, gas and disputes are not simulated.
+// One file per stage of a package's life:
+//
+//   - Submission (package.go): a package reaches a guarantor or is lost, and may be reported some slots later. The same
+//     package at the same guarantor again does nothing; at another guarantor it is a new chance.
+//   - Report (report.go): a block takes a package only with an anchor among the last H blocks of its own chain with the
+//     right roots, a lookup anchor that is an ancestor and young enough, a hash never seen, prerequisites reported in the
+//     last H blocks or with it, and a free core (GP 11.16 to 11.39).
+//   - Availability (availability.go): the report leaves its core when it becomes available, at the time-out U or by a
+//     verdict. Availability in the very block of the time-out wins.
+//   - Accumulation (accumulate.go): at once without prerequisites, else from the ready queue, which an entry leaves after E
+//     slots at the latest (GP 12.4 to 12.41).
+//   - Forks and finality (fork.go): now and then a second branch begins below the best block; the longer one wins; finality
+//     follows the best chain and never decides an open fork.
+//
+// Every block has its own state, so a package can be accumulated on one branch and timed out on the other.
+// Authorizers, gas, signatures and the guarantors' rotation are not simulated; they bound nothing that a queue can rely on.
+//
+// # What a node knows
+//
+// [Chain.Anchors] is the recent history of the best chain. Its last entry is the best block itself, whose posterior roots no
+// header carries before it has a child: take the anchor from the entries before it, as [Chain.Context] does.
 //
 // # Real time
 //
-// A [Driver] runs a chain on the wall clock, for programs.
+// A [Driver] runs a chain on the wall clock, for programs, and is safe for concurrent use.
 package jamtest

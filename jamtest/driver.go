@@ -3,6 +3,7 @@ package jamtest
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jamq/jamq"
@@ -10,20 +11,27 @@ import (
 
 // Driver runs a chain on the wall clock: one slot per slot. Its methods are safe for concurrent use.
 type Driver struct {
-	clock jamq.SlotClock
+	clock   jamq.SlotClock
+	running atomic.Bool
+
 	mu    sync.Mutex
 	chain *Chain
 }
 
 // NewDriver takes over a chain; nobody else may use it any more. A chain that should begin now has the StartSlot of
-// jamq.NewSlotClock(spec).SlotAt(time.Now()).
+// jamq.NewSlotClock(spec).SlotAt(time.Now()); one that begins later waits for its time.
 func NewDriver(chain *Chain) *Driver {
 	return &Driver{clock: jamq.NewSlotClock(chain.cfg.Spec), chain: chain}
 }
 
 // Run advances the chain at each slot's beginning and hands every update to deliver, in order and under no lock, until ctx
-// ends. It returns ctx's error. Slots that pass while deliver is busy, or the machine asleep, are skipped slots.
+// ends. It returns ctx's error, or at once [ErrRunning] if another Run goes on. None of the updates is lost: slots that pass
+// while deliver is busy, or the machine asleep, become skipped slots of the chain. deliver may call the driver's methods.
 func (d *Driver) Run(ctx context.Context, deliver func(Update)) error {
+	if !d.running.CompareAndSwap(false, true) {
+		return ErrRunning
+	}
+	defer d.running.Store(false)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -32,13 +40,23 @@ func (d *Driver) Run(ctx context.Context, deliver func(Update)) error {
 			return ctx.Err()
 		case <-timer.C:
 		}
+		if ctx.Err() != nil { // both were ready
+			return ctx.Err()
+		}
 		now := time.Now()
-		d.mu.Lock()
-		u := d.chain.AdvanceTo(d.clock.SlotAt(now))
-		d.mu.Unlock()
-		deliver(u)
+		if u, moved := d.advanceTo(d.clock.SlotAt(now)); moved {
+			deliver(u)
+		}
 		timer.Reset(time.Until(d.clock.Next(now)))
 	}
+}
+
+func (d *Driver) advanceTo(slot jamq.Slot) (u Update, moved bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	before := d.chain.slot
+	u = d.chain.AdvanceTo(slot)
+	return u, u.Slot != before
 }
 
 // Submit is [Chain.Submit].
@@ -60,4 +78,11 @@ func (d *Driver) Heads() (best, finalized jamq.Block) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.chain.Best(), d.chain.Finalized()
+}
+
+// View calls f with the chain, under the driver's lock: f must not keep the chain, change it or call the driver.
+func (d *Driver) View(f func(*Chain)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f(d.chain)
 }

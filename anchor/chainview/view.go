@@ -37,12 +37,8 @@ func (v *View) Locate(hash jamq.HeaderHash) (anchor.Point, bool) {
 	return n.Point, true
 }
 
-// OnBest reports whether a block that was on the best chain once still is. One that is older than all that are held is:
-// what finality passes by is never held again, and what it includes never leaves.
+// OnBest reports whether a block is on the best chain and still held.
 func (v *View) OnBest(p anchor.Point) bool {
-	if p.Height < v.main[0].Height {
-		return true
-	}
 	_, ok := v.Locate(p.Hash)
 	return ok
 }

@@ -1,0 +1,122 @@
+package chainview_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/anchor/chainview"
+	"github.com/jamq/jamq/jamtest"
+)
+
+// adversarial returns a chain with every fault, drawn from its seed.
+func adversarial(t *testing.T, seed uint64) *jamtest.Chain {
+	t.Helper()
+	cfg := jamtest.DefaultConfig(jamq.Tiny(), seed)
+	pick := func(n uint64, shift uint) uint64 { return (seed*0x9e3779b97f4a7c15 + 12345) >> shift % n }
+	cfg.SkipProbability, cfg.SkipBurst = float64(pick(4, 8))/20, [2]int{1, 1 + int(pick(8, 12))}
+	cfg.LossProbability = float64(pick(5, 16)) / 10
+	cfg.LastMomentProbability = float64(pick(3, 20)) / 5
+	cfg.UnavailableProbability, cfg.VerdictProbability = float64(pick(3, 24))/10, float64(pick(3, 28))/40
+	cfg.ReportLatency = [2]jamq.Slot{1, 1 + jamq.Slot(pick(6, 32))}
+	cfg.AvailabilityLatency = [2]jamq.Slot{1, 1 + jamq.Slot(pick(6, 40))}
+	cfg.ForeignLoad = float64(pick(5, 44)) / 10
+	cfg.FinalityLag = 2 + int(pick(6, 48))
+	cfg.FinalityStallProbability, cfg.FinalityStall = float64(pick(3, 52))/50, 15
+	cfg.MaxForkDepth, cfg.ForkProbability = cfg.FinalityLag-1, float64(pick(4, 56))/10
+	c, err := jamtest.New(cfg)
+	require.NoError(t, err)
+	return c
+}
+
+// TestAgainstSimulatedChain holds the view against the simulated chain, which was written from the same rules and shares no code with it:
+// on every head, for packages that need each other, over forks and back, the two agree on what was reported, became available, was
+// accumulated or was lost; what the view calls dead the chain never accumulates; and what the chain can still report, and needs nothing,
+// the view never calls dead.
+func TestAgainstSimulatedChain(t *testing.T) {
+	dead, done, reorgs := 0, 0, 0
+	for seed := range uint64(150) {
+		c := adversarial(t, seed)
+		spec := jamq.Tiny()
+		genesis := c.Best()
+		v, err := chainview.New(&spec, genesis)
+		require.NoError(t, err)
+		var sent []jamtest.Package
+		deadAt := map[jamq.PackageHash]anchor.Point{}
+		for i := range 150 {
+			if context, err := c.Context(min(1+i%6, int(c.Height())), recent(sent, i)...); err == nil {
+				p := jamtest.NewPackage(1, context, []byte{byte(i)})
+				watch(t, v, p.Hash, chainview.Package{Anchor: context.Anchor, LookupAnchorSlot: context.LookupAnchorSlot, Prerequisites: context.Prerequisites})
+				require.NoError(t, c.Submit(p, jamq.CoreIndex(i%2), i))
+				sent = append(sent, p)
+			}
+			before := v.Best()
+			u := c.Advance()
+			for _, b := range u.Imported {
+				b.AccumulatedKnown = seed%2 == 0 // believe the chain, or derive: no package of ours takes gas
+				require.NoError(t, v.Import(&b))
+			}
+			require.NoError(t, v.SetBest(u.Best))
+			if !v.OnBest(before) {
+				reorgs++
+			}
+			require.NoError(t, v.Finalize(u.Finalized))
+			for _, p := range sent[max(0, len(sent)-25):] {
+				have := status(t, v, p.Hash)
+				agree(t, c, v, p, have)
+				if have.Dead != anchor.Alive {
+					dead++
+					deadAt[p.Hash] = have.DeadSince
+				}
+				if !have.Accumulated.IsZero() {
+					done++
+				}
+			}
+		}
+		for pkg, at := range deadAt { // death is inherited
+			if !v.OnBest(at) {
+				continue
+			}
+			s, err := c.Status(pkg, v.Best().Hash)
+			require.NoError(t, err)
+			require.NotEqual(t, jamtest.Accumulated, s.Stage)
+		}
+	}
+	require.Positive(t, dead)
+	require.Positive(t, done)
+	require.Positive(t, reorgs)
+	t.Logf("%d verdicts of death, %d of accumulation, %d reorgs", dead, done, reorgs)
+}
+
+// recent returns the newest package for every third one to need.
+func recent(sent []jamtest.Package, i int) []jamq.PackageHash {
+	if i%3 == 0 || len(sent) == 0 {
+		return nil
+	}
+	return []jamq.PackageHash{sent[len(sent)-1].Hash}
+}
+
+func agree(t *testing.T, c *jamtest.Chain, v *chainview.View, p jamtest.Package, have chainview.Status) {
+	t.Helper()
+	want, err := c.Status(p.Hash, v.Best().Hash)
+	require.NoError(t, err)
+	for _, at := range []struct {
+		name string
+		want jamtest.Point
+		have anchor.Point
+	}{{"reported", want.Reported, have.Reported}, {"available", want.Available, have.Available}, {"accumulated", want.Accumulated, have.Accumulated}} {
+		require.Equal(t, at.want.Hash, at.have.Hash, at.name)
+	}
+	// A package whose prerequisite is lost may still be reported, and be dead all the same.
+	reportable := len(p.Context.Prerequisites) == 0 && c.Reportable(p, 0, c.Best().Slot+1) == nil
+	alive := want.Stage == jamtest.Unreported && reportable || want.Stage == jamtest.Accumulated
+	lost := want.Stage == jamtest.Cleared || want.Stage == jamtest.TimedOut || want.Stage == jamtest.Expired
+	switch {
+	case alive:
+		require.Equal(t, anchor.Alive, have.Dead, "%v", want)
+	case lost:
+		require.NotEqual(t, anchor.Alive, have.Dead, "%v", want)
+	}
+}

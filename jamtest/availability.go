@@ -1,0 +1,47 @@
+package jamtest
+
+import (
+	"slices"
+
+	"github.com/jamq/jamq"
+)
+
+// dispute lets verdicts clear cores of the block, as its parent left them (GP 10.15).
+func (c *Chain) dispute(b *block) {
+	for i, r := range b.cores {
+		if r != nil && (c.chance(c.cfg.VerdictProbability) || c.condemned(jamq.CoreIndex(i))) {
+			b.Condemned = append(b.Condemned, r.hash)
+			b.cleared = append(b.cleared, r.pkg.Hash)
+			b.cores[i] = nil
+		}
+	}
+}
+
+// freeCores takes from the block's cores what became available, which it returns in the order of cores, and then what is over
+// its time (GP 11.16, 11.17). Availability comes first: it counts in the very block of the time-out, however late that is.
+func (c *Chain) freeCores(b *block) (available []*report) {
+	for i, r := range b.cores {
+		switch {
+		case r == nil:
+		case b.Slot >= r.availableAt && r.availableAt != jamq.MaxSlot:
+			b.Available = append(b.Available, jamq.CoreIndex(i))
+			b.available = append(b.available, r.pkg.Hash)
+			available = append(available, r)
+			b.cores[i] = nil
+		case b.Slot >= r.reportedAt.Add(c.cfg.Spec.AvailabilityTimeout):
+			b.timedOut = append(b.timedOut, r.pkg.Hash)
+			b.cores[i] = nil
+		}
+	}
+	return available
+}
+
+// childOf returns an empty block on top of a parent, with the parent's cores.
+func childOf(parent *block, slot jamq.Slot) *block {
+	return &block{
+		Block:  jamq.Block{Parent: parent.Hash, ParentStateRoot: stateRoot(parent.Hash), Slot: slot, AccumulatedKnown: true},
+		height: parent.height + 1,
+		parent: parent,
+		cores:  slices.Clone(parent.cores),
+	}
+}

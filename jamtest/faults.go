@@ -1,0 +1,54 @@
+package jamtest
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/jamq/jamq"
+)
+
+// ForeignService is the service of all foreign rollups' packages: see Config.ForeignLoad.
+const ForeignService jamq.ServiceID = math.MaxUint32
+
+// foreign is what foreign rollups have done.
+type foreign struct {
+	count uint64
+	last  *Package // the newest
+	in    *block   // where it was reported
+}
+
+// skips tells whether this slot has no block.
+func (c *Chain) skips() bool {
+	if c.skipLeft == 0 && c.chance(c.cfg.SkipProbability) {
+		c.skipLeft = c.cfg.SkipBurst[0] + c.random.IntN(c.cfg.SkipBurst[1]-c.cfg.SkipBurst[0]+1)
+	}
+	if c.skipLeft > 0 {
+		c.skipLeft--
+		return true
+	}
+	return false
+}
+
+// fillCores lets foreign rollups take cores that are free. Their packages are valid by construction: anchored to the parent, and in
+// need only of one that a block of this chain reported recently.
+func (c *Chain) fillCores(b *block) {
+	const needing = 0.3 // share of those that wait for another
+	for core := range b.cores {
+		if b.cores[core] != nil || !(c.chance(c.cfg.ForeignLoad) || c.slot < c.script.fillUntil) {
+			continue
+		}
+		c.foreign.count++
+		p := &Package{
+			Hash:    digest("foreign", binary.LittleEndian.AppendUint64(nil, c.foreign.count)),
+			Service: ForeignService,
+			Gas:     c.random.Uint64N(c.cfg.Spec.MaxAccumulateGas + 1),
+		}
+		p.Context.Anchor, p.Context.LookupAnchor, p.Context.LookupAnchorSlot = b.parent.Hash, c.finalized.Hash, c.finalized.Slot
+		if c.foreign.last != nil && b.parent.has(c.foreign.in, c.cfg.Spec.RecentHistory) && c.chance(needing) {
+			p.Context.Prerequisites = []jamq.PackageHash{c.foreign.last.Hash}
+		}
+		c.packages[p.Hash] = p
+		c.putOnCore(b, p, jamq.CoreIndex(core))
+		c.foreign.last, c.foreign.in = p, b
+	}
+}

@@ -1,0 +1,107 @@
+package jamtest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/jamq/jamq"
+)
+
+// Stage is how far a package has come on one chain.
+type Stage int
+
+// The stages, in the order in which a package can pass them. From OnCore there are two ways to nowhere, from Ready one.
+const (
+	// Unreported: no block of this chain reports it.
+	Unreported Stage = iota
+	// OnCore: it was reported and is not available yet.
+	OnCore
+	// Cleared: a verdict took it from its core.
+	Cleared
+	// TimedOut: it was not available within U slots.
+	TimedOut
+	// Ready: it is available and waits for prerequisites.
+	Ready
+	// Expired: it waited for prerequisites for E slots.
+	Expired
+	// Accumulated: its service has it.
+	Accumulated
+)
+
+// String returns the stage's name in lower case.
+func (s Stage) String() string {
+	names := [...]string{"unreported", "on core", "cleared", "timed out", "ready", "expired", "accumulated"}
+	if s < 0 || int(s) >= len(names) {
+		return fmt.Sprintf("stage %d", int(s))
+	}
+	return names[s]
+}
+
+// Status is what became of a package on one chain. A zero Point means that it has not happened.
+type Status struct {
+	// Stage is how far the package has come.
+	Stage Stage
+	// Core is the core that it was reported on; meaningless while unreported.
+	Core jamq.CoreIndex
+	// Reported, Available and Accumulated are the blocks in which that happened.
+	Reported, Available, Accumulated Point
+	// Lost is the block in which the package was cleared, timed out or expired.
+	Lost Point
+}
+
+// String returns one line, such as "ready: reported 4/5, available 5/7", with height and slot of each block.
+func (s Status) String() string {
+	out := s.Stage.String()
+	separator := ": "
+	for _, step := range []struct {
+		name string
+		at   Point
+	}{{"reported", s.Reported}, {"available", s.Available}, {"accumulated", s.Accumulated}, {"lost", s.Lost}} {
+		if !step.at.Hash.IsZero() {
+			out += fmt.Sprintf("%s%s %d/%d", separator, step.name, step.at.Height, step.at.Slot)
+			separator = ", "
+		}
+	}
+	return out
+}
+
+// Status looks a package up on the chain that ends in head, as far as blocks are kept. A package that was never submitted is
+// Unreported. The error wraps [ErrUnknownBlock].
+func (c *Chain) Status(pkg jamq.PackageHash, head jamq.HeaderHash) (Status, error) {
+	b, ok := c.blocks[head]
+	if !ok {
+		return Status{}, fmt.Errorf("%w: %s", ErrUnknownBlock, head)
+	}
+	var s Status
+	reported := b.newest(int(b.height)+1, c.reportedIn[pkg])
+	if reported == nil {
+		return s, nil
+	}
+	for _, b := range path(b, reported.height) {
+		s.pass(b, pkg)
+	}
+	return s, nil
+}
+
+// pass takes notice of what a block does to the package.
+func (s *Status) pass(b *block, pkg jamq.PackageHash) {
+	for _, r := range b.Reported {
+		if r.Package == pkg {
+			s.Stage, s.Core, s.Reported = OnCore, r.Core, b.point()
+		}
+	}
+	if slices.Contains(b.available, pkg) {
+		s.Stage, s.Available = Ready, b.point()
+	}
+	for _, loss := range []struct {
+		stage Stage
+		of    []jamq.PackageHash
+	}{{Cleared, b.cleared}, {TimedOut, b.timedOut}, {Expired, b.expired}} {
+		if slices.Contains(loss.of, pkg) {
+			s.Stage, s.Lost = loss.stage, b.point()
+		}
+	}
+	if slices.Contains(b.Accumulated, pkg) {
+		s.Stage, s.Accumulated = Accumulated, b.point()
+	}
+}
