@@ -128,6 +128,7 @@ type scene struct {
 	log     []string // every effect
 	builds  []Build[string]
 	sends   []Send[string]
+	failed  []Failed[string]
 	hashes  byte
 	parent  jamq.HeaderHash
 	slot    jamq.Slot
@@ -168,6 +169,8 @@ func (s *scene) try(ev Event) error {
 			s.builds = append(s.builds, e)
 		case Send[string]:
 			s.sends = append(s.sends, e)
+		case Failed[string]:
+			s.failed = append(s.failed, e)
 		}
 	}
 	if err := s.q.check(); err != nil {

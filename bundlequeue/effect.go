@@ -81,7 +81,12 @@ type Died struct {
 // Failed hands a bundle back: no version of it was or can be accumulated on the finalized chain. It says what to do: its
 // transactions go back to the pool, its state after execution is discarded, and every later bundle, whose pre-state is gone with it,
 // comes back the same way in the effects that follow, in order, to be executed again. Their numbers will be used again.
+//
+// The host answers with [TakenBack] once the transactions are safe. The queue keeps the bundle until then, so that a crash in between
+// loses nothing (see [Queue.Open]), and counts it among those that wait.
 type Failed[B any] struct {
+	// Ticket names this effect; the answer repeats it.
+	Ticket uint64
 	// Number and Bundle are those of Enqueue.
 	Number uint64
 	Bundle B

@@ -8,7 +8,7 @@ import (
 
 // Event is something that happened outside. The set is closed: numbers are given by [Reserve], [Enqueue], [Release],
 // [Rekey] and [Resize], packages by [Built], [BuildFailed] and [Sent], evidence by [Imported] and [FinalizedBlock] or else by
-// [Told], time by [Tick], and opinions by [Retry].
+// [Told], time by [Tick], opinions by [Retry]; and [TakenBack] answers [Failed].
 type Event interface{ isEvent() }
 
 // Reserve takes the next number for a block that is still being executed. It must be filled by Enqueue, or given up by
@@ -98,6 +98,13 @@ type Retry struct {
 	Number uint64
 }
 
+// TakenBack says that the host has taken a failed bundle back, durably if it must survive a crash. Until then the queue keeps it:
+// see [Failed].
+type TakenBack struct {
+	// Ticket repeats the Failed effect's.
+	Ticket uint64
+}
+
 // Tick reports that time has passed: see [Queue.NextWake].
 type Tick struct{}
 
@@ -113,4 +120,5 @@ func (Imported) isEvent()       {}
 func (FinalizedBlock) isEvent() {}
 func (Told) isEvent()           {}
 func (Retry) isEvent()          {}
+func (TakenBack) isEvent()      {}
 func (Tick) isEvent()           {}

@@ -2,6 +2,7 @@ package bundlequeue
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/jamq/jamq/anchor"
 )
@@ -80,7 +81,10 @@ func (q *Queue[B]) failFrom(first *item[B], reason string) {
 		q.counts[FailedState]--
 		q.emit(Changed{Number: it.number, From: from, To: FailedState, Core: it.core})
 		if from != Reserved {
-			q.emit(Failed[B]{Number: it.number, Bundle: it.bundle, Cause: cause, Reason: reason})
+			q.ticket++
+			f := Failed[B]{Ticket: q.ticket, Number: it.number, Bundle: it.bundle, Cause: cause, Reason: reason}
+			q.returned = append(q.returned, f)
+			q.emit(f)
 		}
 	}
 	q.next = next
@@ -94,4 +98,15 @@ func (q *Queue[B]) failFrom(first *item[B], reason string) {
 		it.place = q.firstPlace + uint64(i)
 		q.plan(it)
 	}
+}
+
+// takenBack forgets a failed bundle that the host has.
+func (q *Queue[B]) takenBack(ev TakenBack) error {
+	for i := range q.returned {
+		if q.returned[i].Ticket == ev.Ticket {
+			q.returned = slices.Delete(q.returned, i, i+1)
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: no failed bundle has ticket %d", ErrNotExpected, ev.Ticket)
 }

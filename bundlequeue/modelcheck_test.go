@@ -208,6 +208,9 @@ func (m *model) step(s *state, q *Queue[string], ev Event) error {
 			s.w.packages[e.Package[0]-1].core = int8(e.Core)
 		case Failed[string]:
 			s.w.handedBack = append(s.w.handedBack, int8(e.Bundle[0]-'0'))
+			if err := m.step(s, q, TakenBack{Ticket: e.Ticket}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -394,7 +397,7 @@ var budgets = map[string][]budget{
 // state, and that the ends of the search can still end well, which proves it of every state before them.
 func TestModelCheck(t *testing.T) {
 	size := *modelSize
-	if raceEnabled || testing.Short() {
+	if RaceEnabled || testing.Short() {
 		size = "small"
 	}
 	const proveOneIn = 400 // of the ends; all of them with -modelcheck=full would take a day

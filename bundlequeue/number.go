@@ -6,8 +6,13 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// CanEnqueue reports whether the queue would take another bundle now.
-func (q *Queue[B]) CanEnqueue() bool { return q.counts[Queued]+q.counts[Reserved] < q.depth }
+// CanEnqueue reports whether the queue would take another bundle now: whether fewer than its depth wait in Queued or Reserved, or for
+// the host to take them back.
+func (q *Queue[B]) CanEnqueue() bool { return q.waitingBundles() < q.depth }
+
+func (q *Queue[B]) waitingBundles() int {
+	return q.counts[Queued] + q.counts[Reserved] + len(q.returned)
+}
 
 // add appends a bundle with the next number.
 func (q *Queue[B]) add(number uint64) (*item[B], error) {
@@ -15,7 +20,7 @@ func (q *Queue[B]) add(number uint64) (*item[B], error) {
 		return nil, fmt.Errorf("%w: bundle %d, want %d", ErrWrongNumber, number, q.next)
 	}
 	if !q.CanEnqueue() {
-		return nil, fmt.Errorf("%w: %d bundles wait already", ErrQueueFull, q.counts[Queued]+q.counts[Reserved])
+		return nil, fmt.Errorf("%w: %d bundles wait already", ErrQueueFull, q.waitingBundles())
 	}
 	it := &item[B]{number: number, place: q.end()}
 	q.append(it)

@@ -38,10 +38,11 @@ type Queue[B any] struct {
 	waiting  minheap.Heap[int64, *item[B]]      // bundles that are not guaranteed and hold no core, by place
 	timers   minheap.Heap[instant, *version[B]] // told evidence only
 
-	delays *anchor.Delays // what was seen between sending and reporting
-	counts [NumStates]int
-	total  Totals
-	broken rule // tests switch off one safety rule
+	returned []Failed[B]    // not taken back yet, in order
+	delays   *anchor.Delays // what was seen between sending and reporting
+	counts   [NumStates]int
+	total    Totals
+	broken   rule // tests switch off one safety rule
 
 	// Used within a step only.
 	out     []Effect
@@ -150,6 +151,8 @@ func (q *Queue[B]) apply(now instant, ev Event) error {
 		return q.tell(now, ev)
 	case Retry:
 		return q.retry(now, ev)
+	case TakenBack:
+		return q.takenBack(ev)
 	case Tick:
 		return nil
 	}

@@ -228,6 +228,16 @@ func TestB2NoLoss(t *testing.T) {
 	}, s.log)
 	require.Equal(t, uint64(1), s.q.Next(), "the numbers are used again")
 
+	// They stay in the queue until the host has them, whatever becomes of the host.
+	again, err := Restore[string](s.q.cfg, text{}, AppendSnapshot[string](nil, text{}, s.q))
+	require.NoError(t, err)
+	require.Equal(t, []Effect{s.failed[0], s.failed[1]}, again.Open())
+	require.Equal(t, "bundle 1", s.failed[0].Bundle)
+	s.step(TakenBack{Ticket: s.failed[0].Ticket})
+	s.step(TakenBack{Ticket: s.failed[1].Ticket})
+	require.ErrorIs(t, s.try(TakenBack{Ticket: s.failed[1].Ticket}), ErrNotExpected)
+	require.Empty(t, s.q.Open())
+
 	s.enqueue(1)
 	s.block(nil)
 	require.NotEmpty(t, s.builds)

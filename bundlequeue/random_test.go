@@ -29,7 +29,7 @@ func TestAnyEvents(t *testing.T) {
 		block := func(label string) jamq.Block { return rapid.SampledFrom(blocks).Draw(t, label) }
 		core := rapid.Map(rapid.IntRange(0, 2), func(i int) jamq.CoreIndex { return jamq.CoreIndex(i) })
 		draw := func() Event {
-			switch rapid.IntRange(0, 15).Draw(t, "event") {
+			switch rapid.IntRange(0, 16).Draw(t, "event") {
 			case 0:
 				return Enqueue[string]{Number: q.Next() + uint64(rapid.IntRange(0, 8).Draw(t, "beyond")/8)}
 			case 1, 2:
@@ -59,6 +59,8 @@ func TestAnyEvents(t *testing.T) {
 				return Resize{Depth: rapid.IntRange(0, 9).Draw(t, "depth")}
 			case 13:
 				return Retry{Number: rapid.Uint64Range(0, q.Next()).Draw(t, "retried")}
+			case 16:
+				return TakenBack{Ticket: rapid.SampledFrom(tickets).Draw(t, "ticket")}
 			case 14:
 				return Told{Package: pkg("told"), State: State(rapid.IntRange(0, NumStates).Draw(t, "what"))}
 			}
@@ -105,6 +107,8 @@ func TestAnyEvents(t *testing.T) {
 					tickets = append(tickets, e.Ticket)
 					build[e.Ticket] = e
 				case Send[string]:
+					tickets = append(tickets, e.Ticket)
+				case Failed[string]:
 					tickets = append(tickets, e.Ticket)
 				}
 				if e.String() == "" {

@@ -28,6 +28,7 @@ const (
 	kindTold
 	kindRetry
 	kindTick
+	kindTakenBack
 	numKinds
 )
 
@@ -80,6 +81,8 @@ func AppendRecord[B any](b []byte, codec Codec[B], now time.Time, ev Event) ([]b
 		numbers(kindRetry, ev.Number)
 	case Tick:
 		numbers(kindTick)
+	case TakenBack:
+		numbers(kindTakenBack, ev.Ticket)
 	default:
 		return b, fmt.Errorf("%w: %T", ErrUnknownEvent, ev)
 	}
@@ -126,6 +129,8 @@ func readEvent[B any](r *wire.Reader, codec Codec[B]) Event {
 		return Told{State: State(r.UintBelow(uint64(NumStates), "state")), Package: wire.ReadHash[jamq.PackageHash](r)}
 	case kindRetry:
 		return Retry{Number: r.Uint()}
+	case kindTakenBack:
+		return TakenBack{Ticket: r.Uint()}
 	}
 	return Tick{}
 }
@@ -147,10 +152,14 @@ func Replay[B any](q *Queue[B], codec Codec[B], records [][]byte) error {
 	return nil
 }
 
-// Open returns the Build and Send effects that are not answered yet, by ticket: what a driver has to carry out again after a
-// restart. Doing one twice is harmless: the same bytes may be sent any number of times.
+// Open returns the Failed, Build and Send effects that are not answered yet: what a driver has to carry out again after a
+// restart. Sending twice is harmless: the same bytes may be sent any number of times. Whether a failed bundle was taken back before
+// the crash, the host must know by its ticket or its contents.
 func (q *Queue[B]) Open() []Effect {
 	var out []Effect
+	for _, f := range q.returned {
+		out = append(out, f)
+	}
 	for _, it := range q.items {
 		if r := it.request; r != nil {
 			at, offset, _ := q.chooseAnchor(r.minAnchor, q.offset(it))

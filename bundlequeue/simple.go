@@ -14,6 +14,8 @@ import (
 // [Simple.Dequeue] and returns only the news: [Changed], [Died] and [Failed]. The On calls need [ToldEvidence]; with chain
 // evidence feed blocks by [Simple.Step].
 //
+// A [Failed] bundle is to be answered by [Simple.MarkTakenBack].
+//
 // It is not safe for concurrent use.
 type Simple[B any] struct {
 	queue *Queue[B]
@@ -22,7 +24,13 @@ type Simple[B any] struct {
 
 // NewSimple wraps a queue, which must not be stepped by anyone else. What is open in it, after a restart for example, is taken up.
 func NewSimple[B any](q *Queue[B]) *Simple[B] {
-	return &Simple[B]{queue: q, jobs: q.Open()}
+	s := &Simple[B]{queue: q}
+	for _, e := range q.Open() {
+		if _, failed := e.(Failed[B]); !failed {
+			s.jobs = append(s.jobs, e)
+		}
+	}
+	return s
 }
 
 // Job is a bundle to be submitted.
@@ -133,6 +141,11 @@ func (s *Simple[B]) MarkFailed(now time.Time, job Job[B]) ([]Effect, error) {
 		return s.Step(now, BuildFailed{Ticket: job.ticket})
 	}
 	return s.Step(now, Sent{Ticket: job.ticket})
+}
+
+// MarkTakenBack says that the host has a failed bundle's transactions again: see [TakenBack].
+func (s *Simple[B]) MarkTakenBack(now time.Time, failed Failed[B]) ([]Effect, error) {
+	return s.Step(now, TakenBack{Ticket: failed.Ticket})
 }
 
 // OnGuaranteed says that a package was guaranteed. Packages of others are ignored in constant time, without allocation.

@@ -63,6 +63,14 @@ func (q *Queue[B]) appendBody(b []byte, codec Codec[B]) []byte {
 	for _, it := range q.items {
 		b = appendItem(b, codec, it)
 	}
+	b = wire.AppendUint(b, uint64(len(q.returned)))
+	for _, f := range q.returned {
+		b = wire.AppendUint(b, f.Ticket)
+		b = wire.AppendUint(b, f.Number)
+		b = wire.AppendUint(b, f.Cause)
+		b = wire.AppendBytes(b, []byte(f.Reason))
+		b = wire.AppendBytes(b, codec.AppendBundle(nil, f.Bundle))
+	}
 	for _, it := range q.holders {
 		held := uint64(0)
 		if it != nil {
@@ -230,6 +238,11 @@ func (q *Queue[B]) read(r *wire.Reader, codec Codec[B]) {
 		if r.Err() != nil {
 			return
 		}
+	}
+	for range r.Count(5) {
+		q.returned = append(q.returned, Failed[B]{
+			Ticket: r.Uint(), Number: r.Uint(), Cause: r.Uint(), Reason: string(r.Bytes()), Bundle: readBundle(r, codec),
+		})
 	}
 	for i := range q.holders {
 		if place := r.Uint(); place > 0 && r.Err() == nil {

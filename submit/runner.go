@@ -181,6 +181,9 @@ func (r *Runner[B]) step(ev bundlequeue.Event) error {
 		return err
 	}
 	for _, e := range effects {
+		if failed, ok := e.(bundlequeue.Failed[B]); ok {
+			defer r.takenBack(failed)
+		}
 		if r.cfg.Observe != nil {
 			r.cfg.Observe(e)
 		}
@@ -202,6 +205,13 @@ func (r *Runner[B]) step(ev bundlequeue.Event) error {
 	}
 	r.wakeIdle()
 	return nil
+}
+
+// takenBack answers a failed bundle once the observer has it.
+func (r *Runner[B]) takenBack(failed bundlequeue.Failed[B]) {
+	if err := r.step(bundlequeue.TakenBack{Ticket: failed.Ticket}); err != nil {
+		r.log.Error("failed bundle not taken back", "block", failed.Number, "err", err)
+	}
 }
 
 // build runs one build and reports its outcome.

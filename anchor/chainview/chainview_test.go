@@ -66,6 +66,18 @@ func TestLifeOfAPackage(t *testing.T) {
 	require.True(t, v.CoreFree(1))
 }
 
+// A block may be imported long before it becomes the best one.
+func TestBlockThatBecomesBestLater(t *testing.T) {
+	v := newView(t)
+	grow(t, v, 'a', header('a', 0), 0, 2)
+	watch(t, v, pkg, chainview.Package{Anchor: header('a', 1)})
+	b := jamq.Block{Hash: header('a', 3), Parent: header('a', 2), Slot: 3, Reported: []jamq.Report{{Package: pkg, Core: 1}}}
+	require.NoError(t, v.Import(&b))
+	require.True(t, status(t, v, pkg).Reported.IsZero())
+	require.NoError(t, v.SetBest(b.Hash))
+	require.Equal(t, b.Hash, status(t, v, pkg).Reported.Hash)
+}
+
 func TestDeathHasTheOldestBlockAsEvidence(t *testing.T) {
 	v := newView(t)
 	grow(t, v, 'a', header('a', 0), 0, 2)

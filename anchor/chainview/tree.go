@@ -59,6 +59,8 @@ type contents struct {
 	accumulated packageSet
 	cores       onCores // cores and ready are nil below the finalized block, where nothing can be added
 	ready       []ReadyReport
+
+	seen []*Trace // the watched packages that it speaks of
 }
 
 // View is a tree of blocks with a best chain, and the watched packages' traces in it.
@@ -278,6 +280,13 @@ func (v *View) setBest(n *node) {
 	case m != old:
 		v.reconsiderAll()
 	case m != n:
+		for _, joined := range branch { // they may have been imported long before
+			for _, t := range joined.seen {
+				if v.watched[t.pkg] == t {
+					v.reconsider(t)
+				}
+			}
+		}
 		v.reconsiderDue()
 	}
 }

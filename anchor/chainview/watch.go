@@ -161,6 +161,11 @@ func (v *View) enter(t *Trace) {
 			p.dependents = append(p.dependents, t)
 		}
 	}
+	for _, s := range t.sightings { // of a trace that was saved
+		if s.at.contents != nil {
+			s.at.seen = append(s.at.seen, t)
+		}
+	}
 	v.watched[t.pkg] = t
 	v.reconsider(t)
 }
@@ -232,6 +237,7 @@ func (v *View) Changes(f func(*Trace)) {
 func (v *View) see(pkg jamq.PackageHash, k kind, at *node) {
 	if t, ok := v.watched[pkg]; ok {
 		t.sightings = append(slices.DeleteFunc(t.sightings, func(s sighting) bool { return s.at.lost }), sighting{kind: k, at: at})
+		at.seen = append(at.seen, t)
 		v.reconsider(t)
 	}
 }

@@ -1,5 +1,0 @@
-//go:build race
-
-package bundlequeue
-
-const raceEnabled = true
