@@ -384,11 +384,10 @@ var budgets = map[string][]budget{
 		{blocks: 4, forks: 1, reorgs: 1, delays: 1, skips: 1},
 	},
 	"full": {
-		{blocks: 13},
+		{blocks: 12},
 		{blocks: 6, skips: 2, failures: 1, delays: 1},
-		{blocks: 8, forks: 1, reorgs: 2},
-		{blocks: 6, forks: 1, reorgs: 2, delays: 1, skips: 1},
-		{blocks: 5, forks: 2, reorgs: 2, delays: 1, skips: 1},
+		{blocks: 7, forks: 1, reorgs: 1},
+		{blocks: 5, forks: 1, reorgs: 2, delays: 1, skips: 1},
 	},
 }
 

@@ -1,6 +1,7 @@
 package bundlequeue
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -16,6 +17,8 @@ func TestAnyEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := DefaultConfig(jamq.Tiny())
 		cfg.MaxQueueDepth, cfg.RetentionWindow, cfg.MaxVersionRetries = 3, 2, rapid.IntRange(0, 2).Draw(t, "retries")
+		cfg.Evidence = Evidence(rapid.IntRange(0, 1).Draw(t, "evidence"))
+		cfg.Anchors = AnchorPolicy(rapid.IntRange(0, 1).Draw(t, "anchors"))
 		q, err := New[string](cfg, jamq.Block{Hash: jamq.HeaderHash{1}})
 		if err != nil {
 			t.Fatal(err)
@@ -117,6 +120,17 @@ func TestAnyEvents(t *testing.T) {
 			}
 			if err := q.checkOnAnyChain(); err != nil {
 				t.Fatalf("after %T: %v", ev, err)
+			}
+			saved := AppendSnapshot[string](nil, text{}, q)
+			back, err := Restore[string](cfg, text{}, saved)
+			if err != nil {
+				t.Fatalf("after %T: %v", ev, err)
+			}
+			if !bytes.Equal(saved, AppendSnapshot[string](nil, text{}, back)) {
+				t.Fatalf("after %T: the restored queue has another snapshot", ev)
+			}
+			if rapid.IntRange(0, 9).Draw(t, "restart") == 0 {
+				q = back
 			}
 		}
 	})

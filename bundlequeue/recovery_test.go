@@ -28,6 +28,7 @@ type recovery struct {
 	took     []time.Duration // from enqueue to accumulation
 	executed map[string]int  // on the finalized chain
 	told     bool
+	fresh    bool // takes the newest anchor that there is
 }
 
 // policies are the ways to decide when a package is replaced.
@@ -41,9 +42,10 @@ var policies = []struct {
 	{"chain, anchor.Best", func(c *bundlequeue.Config) { c.Anchors = bundlequeue.AdaptiveAnchor }},
 }
 
-func newRecovery(loss, skip float64, change func(*bundlequeue.Config)) (*recovery, error) {
+func newRecovery(loss, skip, lastMoment float64, change func(*bundlequeue.Config)) (*recovery, error) {
 	chainConfig := jamtest.DefaultConfig(jamq.Tiny(), 7)
 	chainConfig.LossProbability, chainConfig.SkipProbability = loss, skip
+	chainConfig.LastMomentProbability = lastMoment
 	chainConfig.ReportLatency = [2]jamq.Slot{1, 4}
 	chainConfig.AvailabilityLatency = [2]jamq.Slot{1, 2}
 	chain, err := jamtest.New(chainConfig)
@@ -158,14 +160,45 @@ func (r *recovery) carry() error {
 }
 
 func (r *recovery) build(e bundlequeue.Build[string]) error {
-	recent := r.chain.Anchors()
-	context, err := anchor.PickOffset(recent, min(e.Offset, len(recent)-1), r.chain.LookupAnchor(), e.Prerequisites)
+	recent, offset := r.chain.Anchors(), e.Offset
+	if r.fresh {
+		offset = 1
+	}
+	context, err := anchor.PickOffset(recent, min(offset, len(recent)-1), r.chain.LookupAnchor(), e.Prerequisites)
 	if err != nil {
 		return r.step(bundlequeue.BuildFailed{Ticket: e.Ticket})
 	}
 	hash := jamq.PackageHash(blake2b.Sum256(fmt.Append(nil, e.Number, e.Version, context)))
 	r.contexts[hash] = context
 	return r.step(bundlequeue.Built[string]{Ticket: e.Ticket, Package: hash, Context: context, Bundle: e.Bundle})
+}
+
+// twice returns how many bundles too many the finalized chain has executed.
+func (r *recovery) twice() int {
+	twice := 0
+	for _, n := range r.executed {
+		twice += n - 1
+	}
+	return twice
+}
+
+// TestClockExecutesTwice shows what the wall clock risks with fresh anchors where a fifth of the slots is skipped and a tenth of the
+// guarantors wait for the last moment. Chain evidence on the same chain executes nothing twice.
+func TestClockExecutesTwice(t *testing.T) {
+	for i, policy := range policies[:2] {
+		r, err := newRecovery(0.1, 0.2, 0.1, policy.change)
+		require.NoError(t, err)
+		r.fresh = r.told
+		for slot := range 40_000 {
+			require.NoError(t, r.slot(slot%40 == 0))
+		}
+		fmt.Printf("%-20s last moment 10%%, skipped 20%%: %d of %d bundles executed twice\n", policy.name, r.twice(), len(r.executed))
+		if i == 0 {
+			require.Positive(t, r.twice())
+		} else {
+			require.Zero(t, r.twice())
+		}
+	}
 }
 
 // TestRecoveryTime prints how long bundles take from enqueue to accumulation when packages are lost, and how many were executed twice.
@@ -178,15 +211,12 @@ func TestRecoveryTime(t *testing.T) {
 		for _, loss := range []float64{0.01, 0.1, 0.3} {
 			var means []time.Duration
 			for _, policy := range policies {
-				r, err := newRecovery(loss, skip, policy.change)
+				r, err := newRecovery(loss, skip, 0, policy.change)
 				require.NoError(t, err)
 				for slot := range slots {
 					require.NoError(t, r.slot(slot%pace == 0 && slot < slots-2000))
 				}
-				twice := 0
-				for _, n := range r.executed {
-					twice += n - 1
-				}
+				twice := r.twice()
 				slices.Sort(r.took)
 				mean := time.Duration(0)
 				for _, d := range r.took {

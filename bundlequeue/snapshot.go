@@ -163,7 +163,9 @@ func appendVersion[B any](b []byte, codec Codec[B], v *version[B]) []byte {
 		b = wire.AppendBool(b, t.final)
 		b = wire.AppendUint(b, uint64(t.timeouts))
 		b = wire.AppendBool(b, t.deadline.Queued())
-		b = wire.AppendInt(b, int64(t.deadline.Key()))
+		if t.deadline.Queued() {
+			b = wire.AppendInt(b, int64(t.deadline.Key()))
+		}
 	}
 	return b
 }
@@ -329,8 +331,8 @@ func (q *Queue[B]) readTold(r *wire.Reader, v *version[B]) {
 		t.status.Dead = anchor.ClockExpired
 	}
 	t.spread, t.final, t.timeouts = r.Bool(), r.Bool(), int(r.UintBelow(most, "time-outs"))
-	if queued, at := r.Bool(), instant(r.Int()); queued {
-		q.timers.Set(&t.deadline, at)
+	if r.Bool() {
+		q.timers.Set(&t.deadline, instant(r.Int()))
 	}
 	v.told = t
 }

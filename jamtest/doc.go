@@ -30,8 +30,16 @@
 //   - Forks and finality (fork.go): now and then a second branch begins below the best block; the longer one wins; finality
 //     follows the best chain and never decides an open fork.
 //
+// # What goes wrong
+//
+// Faults come by chance ([Config]) or at given slots ([ParseScript]): bursts of skipped slots, lost and delayed submissions,
+// guarantors who wait for the last moment, reports that never become available, verdicts, foreign rollups that fill the cores, forks
+// with reorgs back and forth, finality that stands still. A [Feed] lets a host hear of it all twice, late, in batches or with
+// a block missing. An [Oracle] says what became of the rollup's transactions, whatever anybody else believes.
+//
 // Every block has its own state, so a package can be accumulated on one branch and timed out on the other.
-// Authorizers, gas, signatures and the guarantors' rotation are not simulated; they bound nothing that a queue can rely on.
+// Authorizers, signatures and the guarantors' rotation are not simulated; they bound nothing that a queue can rely on. Gas only defers
+// packages of the ready queue.
 //
 // # What a node knows
 //
