@@ -48,7 +48,6 @@ type wpackage struct {
 	needs   int8 // package or none
 	core    int8
 	sent    bool
-	version int8
 }
 
 // world is the chain and the builder's side of things.
