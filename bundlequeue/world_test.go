@@ -43,11 +43,11 @@ type wcore struct {
 
 // wpackage is a package that was built.
 type wpackage struct {
-	name    int8 // of the bundle
-	anchor  int8
-	needs   int8 // package or none
-	core    int8
-	sent    bool
+	name   int8 // of the bundle
+	anchor int8
+	needs  int8 // package or none
+	core   int8
+	sent   bool
 }
 
 // world is the chain and the builder's side of things.
