@@ -13,127 +13,130 @@ import (
 
 // Whatever is fed, in whatever order, also chains that no rule allows: nothing panics, a refused event changes nothing, and what bounds
 // memory and cores holds.
-func TestAnyEvents(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		cfg := DefaultConfig(jamq.Tiny())
-		cfg.MaxQueueDepth, cfg.RetentionWindow, cfg.MaxVersionRetries = 3, 2, rapid.IntRange(0, 2).Draw(t, "retries")
-		cfg.Evidence = Evidence(rapid.IntRange(0, 1).Draw(t, "evidence"))
-		cfg.Anchors = AnchorPolicy(rapid.IntRange(0, 1).Draw(t, "anchors"))
-		q, err := New[string](cfg, jamq.Block{Hash: jamq.HeaderHash{1}})
+func TestAnyEvents(t *testing.T) { rapid.Check(t, anyEvents) }
+
+// FuzzAnyEvents is the same, led by coverage.
+func FuzzAnyEvents(f *testing.F) { f.Fuzz(rapid.MakeFuzz(anyEvents)) }
+
+func anyEvents(t *rapid.T) {
+	cfg := DefaultConfig(jamq.Tiny())
+	cfg.MaxQueueDepth, cfg.RetentionWindow, cfg.MaxVersionRetries = 3, 2, rapid.IntRange(0, 2).Draw(t, "retries")
+	cfg.Evidence = Evidence(rapid.IntRange(0, 1).Draw(t, "evidence"))
+	cfg.Anchors = AnchorPolicy(rapid.IntRange(0, 1).Draw(t, "anchors"))
+	q, err := New[string](cfg, jamq.Block{Hash: jamq.HeaderHash{1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := jamq.CommonEra()
+	blocks := []jamq.Block{{Hash: jamq.HeaderHash{1}}}
+	pkgs := []jamq.PackageHash{{0xff}}
+	tickets := []uint64{0}
+	build := map[uint64]Build[string]{}
+	pkg := func(label string) jamq.PackageHash { return rapid.SampledFrom(pkgs).Draw(t, label) }
+	block := func(label string) jamq.Block { return rapid.SampledFrom(blocks).Draw(t, label) }
+	core := rapid.Map(rapid.IntRange(0, 2), func(i int) jamq.CoreIndex { return jamq.CoreIndex(i) })
+	draw := func() Event {
+		switch rapid.IntRange(0, 16).Draw(t, "event") {
+		case 0:
+			return Enqueue[string]{Number: q.Next() + uint64(rapid.IntRange(0, 8).Draw(t, "beyond")/8)}
+		case 1, 2:
+			ticket := rapid.SampledFrom(tickets).Draw(t, "ticket")
+			b := Built[string]{Ticket: ticket, Package: jamq.PackageHash{byte(len(pkgs)), 1}}
+			b.Context.Anchor, b.Context.LookupAnchorSlot = block("anchor").Hash, newestSlot(blocks)
+			if asked, ok := build[ticket]; ok && rapid.IntRange(0, 3).Draw(t, "as asked") > 0 {
+				b.Context.Anchor, b.Context.Prerequisites = asked.Anchor.Hash, asked.Prerequisites
+			}
+			return b
+		case 3:
+			return BuildFailed{Ticket: rapid.SampledFrom(tickets).Draw(t, "ticket")}
+		case 4:
+			return Sent{Ticket: rapid.SampledFrom(tickets).Draw(t, "ticket"), OK: rapid.Bool().Draw(t, "ok")}
+		case 5:
+			return FinalizedBlock{Hash: block("final").Hash}
+		case 6:
+			return Tick{}
+		case 9:
+			return Reserve{Number: q.Next()}
+		case 10:
+			return Release{Number: q.Next() - 1}
+		case 11:
+			from := rapid.Uint64Range(0, q.Next()).Draw(t, "from")
+			return Rekey{From: from, To: from + rapid.Uint64Range(0, 3).Draw(t, "shift") - 1}
+		case 12:
+			return Resize{Depth: rapid.IntRange(0, 9).Draw(t, "depth")}
+		case 13:
+			return Retry{Number: rapid.Uint64Range(0, q.Next()).Draw(t, "retried")}
+		case 16:
+			return TakenBack{Ticket: rapid.SampledFrom(tickets).Draw(t, "ticket")}
+		case 14:
+			return Told{Package: pkg("told"), State: State(rapid.IntRange(0, NumStates).Draw(t, "what"))}
+		}
+		parent := blocks[len(blocks)-1]
+		if rapid.IntRange(0, 4).Draw(t, "fork") == 0 {
+			parent = block("parent")
+		}
+		b := jamq.Block{Hash: jamq.HeaderHash{byte(len(blocks) + 1), byte(len(blocks) >> 8), 2}, Parent: parent.Hash, Slot: parent.Slot + jamq.Slot(rapid.IntRange(0, 3).Draw(t, "slots"))}
+		for range rapid.IntRange(0, 2).Draw(t, "reports") {
+			b.Reported = append(b.Reported, jamq.Report{Hash: common.Hash{9}, Package: pkg("reported"), Core: core.Draw(t, "core")})
+		}
+		if rapid.Bool().Draw(t, "more") {
+			b.Available = append(b.Available, core.Draw(t, "available"))
+			b.Condemned = append(b.Condemned, common.Hash{9})
+			b.AccumulatedKnown = rapid.Bool().Draw(t, "known")
+			b.Accumulated = append(b.Accumulated, pkg("accumulated"))
+		}
+		best := b.Hash
+		if rapid.IntRange(0, 5).Draw(t, "best") == 0 {
+			best = block("best").Hash
+		}
+		return Imported{Block: b, Best: best}
+	}
+	for range rapid.IntRange(1, 120).Draw(t, "steps") {
+		now = now.Add(time.Duration(rapid.IntRange(0, 9).Draw(t, "seconds")) * time.Second)
+		ev := draw()
+		before := q.Stats()
+		effects, err := q.Step(now, ev)
 		if err != nil {
-			t.Fatal(err)
+			if len(effects) > 0 || q.Stats() != before {
+				t.Fatalf("%T was refused and changed something", ev)
+			}
+			continue
 		}
-		now := jamq.CommonEra()
-		blocks := []jamq.Block{{Hash: jamq.HeaderHash{1}}}
-		pkgs := []jamq.PackageHash{{0xff}}
-		tickets := []uint64{0}
-		build := map[uint64]Build[string]{}
-		pkg := func(label string) jamq.PackageHash { return rapid.SampledFrom(pkgs).Draw(t, label) }
-		block := func(label string) jamq.Block { return rapid.SampledFrom(blocks).Draw(t, label) }
-		core := rapid.Map(rapid.IntRange(0, 2), func(i int) jamq.CoreIndex { return jamq.CoreIndex(i) })
-		draw := func() Event {
-			switch rapid.IntRange(0, 16).Draw(t, "event") {
-			case 0:
-				return Enqueue[string]{Number: q.Next() + uint64(rapid.IntRange(0, 8).Draw(t, "beyond")/8)}
-			case 1, 2:
-				ticket := rapid.SampledFrom(tickets).Draw(t, "ticket")
-				b := Built[string]{Ticket: ticket, Package: jamq.PackageHash{byte(len(pkgs)), 1}}
-				b.Context.Anchor, b.Context.LookupAnchorSlot = block("anchor").Hash, newestSlot(blocks)
-				if asked, ok := build[ticket]; ok && rapid.IntRange(0, 3).Draw(t, "as asked") > 0 {
-					b.Context.Anchor, b.Context.Prerequisites = asked.Anchor.Hash, asked.Prerequisites
-				}
-				return b
-			case 3:
-				return BuildFailed{Ticket: rapid.SampledFrom(tickets).Draw(t, "ticket")}
-			case 4:
-				return Sent{Ticket: rapid.SampledFrom(tickets).Draw(t, "ticket"), OK: rapid.Bool().Draw(t, "ok")}
-			case 5:
-				return FinalizedBlock{Hash: block("final").Hash}
-			case 6:
-				return Tick{}
-			case 9:
-				return Reserve{Number: q.Next()}
-			case 10:
-				return Release{Number: q.Next() - 1}
-			case 11:
-				from := rapid.Uint64Range(0, q.Next()).Draw(t, "from")
-				return Rekey{From: from, To: from + rapid.Uint64Range(0, 3).Draw(t, "shift") - 1}
-			case 12:
-				return Resize{Depth: rapid.IntRange(0, 9).Draw(t, "depth")}
-			case 13:
-				return Retry{Number: rapid.Uint64Range(0, q.Next()).Draw(t, "retried")}
-			case 16:
-				return TakenBack{Ticket: rapid.SampledFrom(tickets).Draw(t, "ticket")}
-			case 14:
-				return Told{Package: pkg("told"), State: State(rapid.IntRange(0, NumStates).Draw(t, "what"))}
-			}
-			parent := blocks[len(blocks)-1]
-			if rapid.IntRange(0, 4).Draw(t, "fork") == 0 {
-				parent = block("parent")
-			}
-			b := jamq.Block{Hash: jamq.HeaderHash{byte(len(blocks) + 1), byte(len(blocks) >> 8), 2}, Parent: parent.Hash, Slot: parent.Slot + jamq.Slot(rapid.IntRange(0, 3).Draw(t, "slots"))}
-			for range rapid.IntRange(0, 2).Draw(t, "reports") {
-				b.Reported = append(b.Reported, jamq.Report{Hash: common.Hash{9}, Package: pkg("reported"), Core: core.Draw(t, "core")})
-			}
-			if rapid.Bool().Draw(t, "more") {
-				b.Available = append(b.Available, core.Draw(t, "available"))
-				b.Condemned = append(b.Condemned, common.Hash{9})
-				b.AccumulatedKnown = rapid.Bool().Draw(t, "known")
-				b.Accumulated = append(b.Accumulated, pkg("accumulated"))
-			}
-			best := b.Hash
-			if rapid.IntRange(0, 5).Draw(t, "best") == 0 {
-				best = block("best").Hash
-			}
-			return Imported{Block: b, Best: best}
+		switch ev := ev.(type) {
+		case Imported:
+			blocks = append(blocks, ev.Block)
+		case Built[string]:
+			pkgs = append(pkgs, ev.Package)
 		}
-		for range rapid.IntRange(1, 120).Draw(t, "steps") {
-			now = now.Add(time.Duration(rapid.IntRange(0, 9).Draw(t, "seconds")) * time.Second)
-			ev := draw()
-			before := q.Stats()
-			effects, err := q.Step(now, ev)
-			if err != nil {
-				if len(effects) > 0 || q.Stats() != before {
-					t.Fatalf("%T was refused and changed something", ev)
-				}
-				continue
+		for _, e := range effects {
+			switch e := e.(type) {
+			case Build[string]:
+				tickets = append(tickets, e.Ticket)
+				build[e.Ticket] = e
+			case Send[string]:
+				tickets = append(tickets, e.Ticket)
+			case Failed[string]:
+				tickets = append(tickets, e.Ticket)
 			}
-			switch ev := ev.(type) {
-			case Imported:
-				blocks = append(blocks, ev.Block)
-			case Built[string]:
-				pkgs = append(pkgs, ev.Package)
-			}
-			for _, e := range effects {
-				switch e := e.(type) {
-				case Build[string]:
-					tickets = append(tickets, e.Ticket)
-					build[e.Ticket] = e
-				case Send[string]:
-					tickets = append(tickets, e.Ticket)
-				case Failed[string]:
-					tickets = append(tickets, e.Ticket)
-				}
-				if e.String() == "" {
-					t.Fatalf("%T has no text", e)
-				}
-			}
-			if err := q.checkOnAnyChain(); err != nil {
-				t.Fatalf("after %T: %v", ev, err)
-			}
-			saved := AppendSnapshot[string](nil, text{}, q)
-			back, err := Restore[string](cfg, text{}, saved)
-			if err != nil {
-				t.Fatalf("after %T: %v", ev, err)
-			}
-			if !bytes.Equal(saved, AppendSnapshot[string](nil, text{}, back)) {
-				t.Fatalf("after %T: the restored queue has another snapshot", ev)
-			}
-			if rapid.IntRange(0, 9).Draw(t, "restart") == 0 {
-				q = back
+			if e.String() == "" {
+				t.Fatalf("%T has no text", e)
 			}
 		}
-	})
+		if err := q.checkOnAnyChain(); err != nil {
+			t.Fatalf("after %T: %v", ev, err)
+		}
+		saved := AppendSnapshot[string](nil, text{}, q)
+		back, err := Restore[string](cfg, text{}, saved)
+		if err != nil {
+			t.Fatalf("after %T: %v", ev, err)
+		}
+		if !bytes.Equal(saved, AppendSnapshot[string](nil, text{}, back)) {
+			t.Fatalf("after %T: the restored queue has another snapshot", ev)
+		}
+		if rapid.IntRange(0, 9).Draw(t, "restart") == 0 {
+			q = back
+		}
+	}
 }
 
 // newestSlot is the slot of the newest block.
