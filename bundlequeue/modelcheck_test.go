@@ -379,7 +379,7 @@ var budgets = map[string][]budget{
 	"small": {{blocks: 8}, {blocks: 3, forks: 1, reorgs: 1, delays: 1, skips: 1}},
 	"default": {
 		{blocks: 11},
-		{blocks: 4, skips: 1, failures: 1, careless: 1, delays: 1},
+		{blocks: 4, failures: 1, careless: 1, delays: 1},
 		{blocks: 6, forks: 1, reorgs: 1},
 		{blocks: 4, forks: 1, reorgs: 1, delays: 1, skips: 1},
 	},

@@ -44,6 +44,9 @@ type Queue[B any] struct {
 	total    Totals
 	broken   rule // tests switch off one safety rule
 
+	// blocked is the bundle at which the last step stopped starting others; nil if cores ran out first.
+	blocked *item[B]
+
 	// Used within a step only.
 	out     []Effect
 	touched []*item[B]

@@ -366,3 +366,22 @@ func TestBuiltOnEvidenceOfALostFork(t *testing.T) {
 	info, _ = s.q.Info(1)
 	require.Len(t, info.Versions, 1, "the package is not taken")
 }
+
+// A bundle whose report a reorg took back, and that may not be sent any more, does not hold up those behind it: its bytes are out.
+func TestReorgedBundleLetsOthersPass(t *testing.T) {
+	s := newScene(t, func(c *Config) { c.MaxSubmitRetries = 0 })
+	s.enqueue(1)
+	v1 := s.run()[0]
+	fork := s.parent
+	s.block(report(v1, 0))
+	s.enqueue(2)
+	s.run()
+	s.blockOn(fork, s.slot+1, 'b', nil)
+	s.blockOn(s.parent, s.slot+1, 'b', nil)
+	s.run()
+	s.blockOn(fork, s.slot+1, 'c', nil)
+	s.enqueue(3)
+	require.Equal(t, Queued, s.state(1), "alive, without a core")
+	s.run()
+	require.Equal(t, Submitted, s.state(3))
+}

@@ -26,19 +26,32 @@ func (q *Queue[B]) plan(it *item[B]) {
 }
 
 // schedule sends what is due, and starts bundles in the order of rollup blocks as far as cores are free. Behind one that cannot start,
-// none can: each needs the package of the one before it.
+// none can: each needs the package of the one before it. Only one whose package is out already, and that a reorg took the report
+// and the core from, lets others pass.
 func (q *Queue[B]) schedule() {
 	q.sendDue()
+	var passed []*item[B]
+	q.blocked = nil
 	for e := q.waiting.Min(); e != nil && q.held < len(q.holders); e = q.waiting.Min() {
 		it := e.Value
-		if v := it.live(); v != nil {
+		v := it.live()
+		if v != nil {
 			q.send(it, v)
 		} else if it.request == nil {
 			q.build(it)
 		}
-		if !it.holdsCore {
+		if it.holdsCore {
+			continue
+		}
+		if v == nil || !v.sent {
+			q.blocked = it
 			break
 		}
+		q.waiting.Remove(e)
+		passed = append(passed, it)
+	}
+	for _, it := range passed {
+		q.plan(it)
 	}
 	q.sendDue() // of those that were waiting for a predecessor to leave
 }
@@ -279,20 +292,27 @@ func (q *Queue[B]) NextWake(now time.Time) (time.Time, bool) {
 	if e := q.timers.Min(); e != nil {
 		consider(e.Key())
 	}
-	if e := q.waiting.Min(); e != nil { // those behind it wait for it
-		it := e.Value
-		consider(it.notBefore)
-		if v := it.live(); v != nil && v.ticket == 0 && q.maySend(v) {
-			consider(v.nextSend)
-		}
-		if q.view == nil {
-			for _, v := range it.versions {
-				consider(v.lastSend + instant(q.cfg.FailureHold))
-			}
-		}
+	if e := q.waiting.Min(); e != nil {
+		q.considerWaiting(e.Value, consider)
+	}
+	if q.blocked != nil { // those behind it wait for it
+		q.considerWaiting(q.blocked, consider)
 	}
 	if wake == 0 {
 		return time.Time{}, false
 	}
 	return time.Unix(0, int64(wake)).UTC(), true
+}
+
+// considerWaiting considers the times at which a bundle without a core may go on.
+func (q *Queue[B]) considerWaiting(it *item[B], consider func(instant)) {
+	consider(it.notBefore)
+	if v := it.live(); v != nil && v.ticket == 0 && q.maySend(v) {
+		consider(v.nextSend)
+	}
+	if q.view == nil {
+		for _, v := range it.versions {
+			consider(v.lastSend + instant(q.cfg.FailureHold))
+		}
+	}
 }
