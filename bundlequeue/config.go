@@ -93,6 +93,15 @@ type Config struct {
 	FailureHold time.Duration
 }
 
+const (
+	// most bounds block numbers and counters, far from overflow.
+	most = 1 << 60
+	// longest bounds every duration, far from overflow as well.
+	longest = 1000 * 24 * time.Hour
+	// maxDepth bounds the depth of a queue.
+	maxDepth = 1 << 30
+)
+
 // defaultMaxCores is how many cores a builder takes unless told otherwise: what one rollup can use at one bundle a slot
 // with a report every other slot.
 const defaultMaxCores = 3
@@ -142,6 +151,9 @@ func (c *Config) Validate() error {
 		}
 		seen[core] = true
 	}
+	if c.FirstNumber >= most {
+		return fmt.Errorf("%w: FirstNumber is %d, want below %d", ErrInvalidConfig, c.FirstNumber, uint64(most))
+	}
 	for _, f := range []struct {
 		field     string
 		have, min int64
@@ -158,9 +170,12 @@ func (c *Config) Validate() error {
 		{"AccumulateTries", int64(c.AccumulateTries), 1},
 		{"FailureHold", int64(c.FailureHold), 1},
 	} {
-		if f.have < f.min {
-			return fmt.Errorf("%w: %s is %d, want at least %d", ErrInvalidConfig, f.field, f.have, f.min)
+		if f.have < f.min || f.have > int64(longest) {
+			return fmt.Errorf("%w: %s is %d, want %d to %d", ErrInvalidConfig, f.field, f.have, f.min, int64(longest))
 		}
+	}
+	if c.MaxQueueDepth > maxDepth || c.GuaranteeTimeout > longest {
+		return fmt.Errorf("%w: MaxQueueDepth is %d and GuaranteeTimeout %v, want at most %d and %v", ErrInvalidConfig, c.MaxQueueDepth, c.GuaranteeTimeout, maxDepth, longest)
 	}
 	if rotation := time.Duration(2*c.Spec.RotationPeriod-1) * c.Spec.SlotDuration; c.GuaranteeTimeout < rotation {
 		return fmt.Errorf("%w: GuaranteeTimeout is %v, want at least %v: guarantors may report that long", ErrInvalidConfig, c.GuaranteeTimeout, rotation)

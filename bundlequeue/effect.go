@@ -30,7 +30,8 @@ type Build[B any] struct {
 	// Anchor is the block that the package should be anchored to. Zero with told evidence, where the host finds it by Offset.
 	Anchor anchor.Point
 	// MinAnchor is the oldest admissible anchor: the block by which every earlier version is dead. The host may take
-	// Anchor or any block of the best chain from MinAnchor to the newest but one. Zero means any.
+	// Anchor or any block of the best chain from MinAnchor on that has a child: before, its state root is not known, and the queue
+	// may hear of blocks later than the host. Zero means any.
 	MinAnchor anchor.Point
 	// Prerequisites go into the refine context, exactly these.
 	Prerequisites []jamq.PackageHash

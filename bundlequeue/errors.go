@@ -14,6 +14,8 @@ var (
 	// ErrInadmissible: a built package must not be sent: its anchor is too old, its prerequisites are not those asked
 	// for, or its hash is taken. The request stays open: answer it again, or with BuildFailed.
 	ErrInadmissible = errors.New("bundlequeue: inadmissible package")
+	// ErrNotNow: a package was taken but must not be sent now; a job to send it comes later. Only Simple.MarkSubmitted says so.
+	ErrNotNow = errors.New("bundlequeue: not to be sent now")
 	// ErrUnknownEvent: the event is of no known type, of another bundle type than the queue, or has a value that it
 	// cannot have.
 	ErrUnknownEvent = errors.New("bundlequeue: unknown event")

@@ -34,12 +34,12 @@ type Release struct {
 }
 
 // Rekey gives a bundle another number, because consensus assigned it one, and shifts all after it by as much. The new number
-// must be greater than that of the bundle before it.
+// must be greater than that of the bundle before it, and at most 2^60.
 type Rekey struct {
 	From, To uint64
 }
 
-// Resize sets how many bundles may wait in Queued, at least 1: see [DepthFor]. What waits already stays.
+// Resize sets how many bundles may wait in Queued, from 1 to 2^30: see [DepthFor]. What waits already stays.
 type Resize struct {
 	Depth int
 }

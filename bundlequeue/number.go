@@ -16,7 +16,7 @@ func (q *Queue[B]) waitingBundles() int {
 
 // add appends a bundle with the next number.
 func (q *Queue[B]) add(number uint64) (*item[B], error) {
-	if number != q.next {
+	if number != q.next || number >= 2*most-1 {
 		return nil, fmt.Errorf("%w: bundle %d, want %d", ErrWrongNumber, number, q.next)
 	}
 	if !q.CanEnqueue() {
@@ -81,13 +81,12 @@ func (q *Queue[B]) rekey(ev Rekey) error {
 	if it == nil || it.state == Finalized {
 		return fmt.Errorf("%w: no bundle %d that is not final", ErrWrongNumber, ev.From)
 	}
-	least := q.cfg.FirstNumber
+	least := q.least
 	if p := q.predecessor(it); p != nil {
 		least = p.number + 1
 	}
-	const most = 1 << 62 // far from overflow
 	if ev.To < least || ev.To > most {
-		return fmt.Errorf("%w: bundle %d cannot become %d, want %d or more", ErrWrongNumber, ev.From, ev.To, least)
+		return fmt.Errorf("%w: bundle %d cannot become %d, want %d to %d", ErrWrongNumber, ev.From, ev.To, least, uint64(most))
 	}
 	for place := it.place; place < q.end(); place++ {
 		q.at(place).number += ev.To - ev.From // wraps around below zero, and back
@@ -97,8 +96,8 @@ func (q *Queue[B]) rekey(ev Rekey) error {
 }
 
 func (q *Queue[B]) resize(ev Resize) error {
-	if ev.Depth < 1 {
-		return fmt.Errorf("%w: depth %d, want at least 1", ErrUnknownEvent, ev.Depth)
+	if ev.Depth < 1 || ev.Depth > maxDepth {
+		return fmt.Errorf("%w: depth %d, want 1 to %d", ErrUnknownEvent, ev.Depth, maxDepth)
 	}
 	q.depth = ev.Depth
 	return nil

@@ -26,35 +26,63 @@ func (q *Queue[B]) built(now instant, ev Built[B]) error {
 		return fmt.Errorf("%w: bundle %d: package %s was built before; its anchor or content must differ", ErrInadmissible, it.number, ev.Package)
 	}
 	v := &version[B]{item: it, number: r.version, pkg: ev.Package, bundle: ev.Bundle, nextSend: now}
-	fits := true
-	if q.view == nil {
-		v.told = &told[B]{prerequisites: slices.Clone(ev.Context.Prerequisites)}
-		v.told.deadline.Value = v
-	} else {
-		at, onChain := q.view.Locate(ev.Context.Anchor)
-		if onChain && at.Height < r.minAnchor.Height && q.keeps(ruleCheckBuilt) {
-			return fmt.Errorf("%w: bundle %d is anchored at height %d, want at least %d, where its earlier versions are dead", ErrInadmissible, it.number, at.Height, r.minAnchor.Height)
-		}
-		fits = onChain && (q.fits(it, at, r) || !q.keeps(ruleCheckBuilt))
+	took, err := q.take(v, ev, r)
+	if err != nil {
+		return err
 	}
 	q.touch(it)
 	q.closeRequest(it)
-	it.buildFailures = 0
-	if !fits {
+	switch took {
+	case overtaken:
 		it.notBefore = now + instant(q.cfg.BackoffBase)
-		return nil
+	case stillborn:
+		q.countFailure(now, it)
+	default:
+		it.buildFailures = 0
+		it.versions = append(it.versions, v)
+		q.versions[v.pkg] = v
+		q.total.Built++
 	}
-	if q.view != nil {
-		v.trace, _ = q.view.Watch(v.pkg, chainview.Package{ // the anchor was located above
-			Anchor:           ev.Context.Anchor,
-			LookupAnchorSlot: ev.Context.LookupAnchorSlot,
-			Prerequisites:    ev.Context.Prerequisites,
-		})
-	}
-	it.versions = append(it.versions, v)
-	q.versions[v.pkg] = v
-	q.total.Built++
 	return nil
+}
+
+// taking is what became of a package that was built.
+type taking uint8
+
+const (
+	taken     taking = iota
+	overtaken        // by a reorg, through no fault of the host
+	stillborn        // dead before it could leave, or anchored to a block that nobody knows: a failed build
+)
+
+// take puts a package under watch, unless it must not or need not be sent.
+func (q *Queue[B]) take(v *version[B], ev Built[B], r *request) (taking, error) {
+	if q.view == nil {
+		v.told = &told[B]{prerequisites: slices.Clone(ev.Context.Prerequisites)}
+		v.told.deadline.Value = v
+		return taken, nil
+	}
+	at, onChain := q.view.Locate(ev.Context.Anchor)
+	switch {
+	case !onChain && q.view.Holds(ev.Context.Anchor):
+		return overtaken, nil
+	case !onChain:
+		return stillborn, nil
+	case at.Height < r.minAnchor.Height && q.keeps(ruleCheckBuilt):
+		return 0, fmt.Errorf("%w: bundle %d is anchored at height %d, want at least %d, where its earlier versions are dead", ErrInadmissible, v.item.number, at.Height, r.minAnchor.Height)
+	case !q.fits(v.item, at, r) && q.keeps(ruleCheckBuilt):
+		return overtaken, nil
+	}
+	v.trace, _ = q.view.Watch(v.pkg, chainview.Package{ // the anchor was located above
+		Anchor:           ev.Context.Anchor,
+		LookupAnchorSlot: ev.Context.LookupAnchorSlot,
+		Prerequisites:    ev.Context.Prerequisites,
+	})
+	if s, _ := q.view.Status(v.pkg); s.Dead != anchor.Alive {
+		q.view.Forget(v.pkg)
+		return stillborn, nil
+	}
+	return taken, nil
 }
 
 // fits reports whether a package anchored at a block of the best chain still serves: all earlier versions are dead there, as the chain
@@ -93,10 +121,15 @@ func (q *Queue[B]) buildFailed(now instant, ev BuildFailed) error {
 	}
 	q.touch(it)
 	q.closeRequest(it)
+	q.countFailure(now, it)
+	return nil
+}
+
+// countFailure puts the next build off, longer after each failure in a row.
+func (q *Queue[B]) countFailure(now instant, it *item[B]) {
 	it.buildFailures++
 	it.notBefore = now + q.cfg.backoff(it.buildFailures, it.number)
 	q.total.BuildsFailed++
-	return nil
 }
 
 func (q *Queue[B]) sent(now instant, ev Sent) error {

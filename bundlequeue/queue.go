@@ -26,6 +26,7 @@ type Queue[B any] struct {
 	firstPlace       uint64 // of items[0]
 	active, frontier uint64 // places
 	next             uint64 // the number of the bundle to come
+	least            uint64 // the number after the last bundle that was retired
 	depth            int
 
 	versions map[jamq.PackageHash]*version[B] // every version of every bundle held
@@ -73,7 +74,7 @@ func New[B any](cfg Config, root jamq.Block) (*Queue[B], error) {
 func empty[B any](cfg Config) *Queue[B] {
 	cfg.Cores = slices.Clone(cfg.Cores)
 	return &Queue[B]{
-		cfg: cfg, next: cfg.FirstNumber, depth: cfg.MaxQueueDepth,
+		cfg: cfg, next: cfg.FirstNumber, least: cfg.FirstNumber, depth: cfg.MaxQueueDepth,
 		versions: make(map[jamq.PackageHash]*version[B]),
 		builds:   make(map[uint64]*item[B]),
 		sends:    make(map[uint64]*version[B]),
@@ -215,6 +216,7 @@ func (q *Queue[B]) retire() {
 			q.forget(v)
 		}
 		q.counts[it.state]--
+		q.least = it.number + 1
 		q.items[0] = nil
 		q.items = q.items[1:]
 		q.firstPlace++

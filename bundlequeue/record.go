@@ -114,7 +114,7 @@ func readEvent[B any](r *wire.Reader, codec Codec[B]) Event {
 	case kindRekey:
 		return Rekey{From: r.Uint(), To: r.Uint()}
 	case kindResize:
-		return Resize{Depth: int(r.UintBelow(most, "depth"))}
+		return Resize{Depth: int(r.UintBelow(maxDepth+1, "depth"))}
 	case kindBuilt:
 		return Built[B]{Ticket: r.Uint(), Package: wire.ReadHash[jamq.PackageHash](r), Context: readContext(r), Bundle: readBundle(r, codec)}
 	case kindBuildFailed:

@@ -1,6 +1,7 @@
 package bundlequeue
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -117,8 +118,9 @@ func (s *Simple[B]) Dequeue() (Job[B], bool) {
 }
 
 // MarkSubmitted says that a job's package is on its way. Call it before the bytes leave, and send them only if it returns no
-// error: ErrNotExpected means that the job became pointless, ErrInadmissible that the package must not be sent. For a job with a
-// Package the other arguments are not read; otherwise they are what was built.
+// error: ErrNotExpected means that the job became pointless, ErrInadmissible that the package must not be sent, ErrNotNow that a job to
+// send it comes later. For a job with a Package the other arguments are not read; otherwise they are what was built. There may be news
+// besides an error.
 func (s *Simple[B]) MarkSubmitted(now time.Time, job Job[B], pkg jamq.PackageHash, context jamq.RefineContext, bundle B) ([]Effect, error) {
 	if !job.Package.IsZero() {
 		return s.Step(now, Sent{Ticket: job.ticket, OK: true})
@@ -128,8 +130,11 @@ func (s *Simple[B]) MarkSubmitted(now time.Time, job Job[B], pkg jamq.PackageHas
 		return nil, err
 	}
 	v := s.queue.versions[pkg]
-	if v == nil || v.ticket == 0 {
-		return news, nil // overtaken by a reorg, or it waits for its predecessor: then a job to send it comes later
+	switch {
+	case v == nil:
+		return news, fmt.Errorf("%w: package %s of block %d was overtaken by the chain: do not send it", ErrNotExpected, pkg, job.Number)
+	case v.ticket == 0:
+		return news, fmt.Errorf("%w: package %s of block %d waits", ErrNotNow, pkg, job.Number)
 	}
 	more, err := s.Step(now, Sent{Ticket: v.ticket, OK: true})
 	return append(news, more...), err

@@ -72,6 +72,7 @@ func newBuilder(seed uint64) (*builder, error) {
 	}
 	b.cfg = bundlequeue.DefaultConfig(cfg.Spec)
 	b.cfg.MaxVersionRetries = b.random.IntN(6)
+	b.cfg.RetentionWindow = []int{0, 1, 100}[b.random.IntN(3)]
 	b.cfg.Anchors = bundlequeue.AnchorPolicy(b.random.IntN(2))
 	if b.queue, err = bundlequeue.New[string](b.cfg, b.chain.Best()); err != nil {
 		return nil, err

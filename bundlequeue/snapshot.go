@@ -46,7 +46,7 @@ func AppendSnapshot[B any](b []byte, codec Codec[B], q *Queue[B]) []byte {
 // appendBody appends what read reads.
 func (q *Queue[B]) appendBody(b []byte, codec Codec[B]) []byte {
 	b = wire.AppendInt(b, int64(q.now))
-	for _, n := range []uint64{q.firstPlace, q.active, q.frontier, q.next, uint64(q.depth), q.ticket} {
+	for _, n := range []uint64{q.firstPlace, q.active, q.frontier, q.next, q.least, uint64(q.depth), q.ticket} {
 		b = wire.AppendUint(b, n)
 	}
 	for _, counters := range [][]uint32{q.delays.ReportedIn, q.delays.LostAfter} {
@@ -201,15 +201,12 @@ func Restore[B any](cfg Config, codec Codec[B], snapshot []byte) (*Queue[B], err
 	return q, nil
 }
 
-// most bounds counters and places, far from overflow.
-const most = 1 << 60
-
 func (q *Queue[B]) read(r *wire.Reader, codec Codec[B]) {
 	q.now = instant(r.Int())
-	for _, n := range []*uint64{&q.firstPlace, &q.active, &q.frontier, &q.next} {
-		*n = r.UintBelow(most, "place or number")
+	for _, n := range []*uint64{&q.firstPlace, &q.active, &q.frontier, &q.next, &q.least} {
+		*n = r.UintBelow(2*most, "place or number")
 	}
-	q.depth = int(r.UintBelow(most, "depth"))
+	q.depth = int(r.UintBelow(maxDepth+1, "depth"))
 	q.ticket = r.Uint()
 	for _, counters := range [][]uint32{q.delays.ReportedIn, q.delays.LostAfter} {
 		for i := range counters {
@@ -263,7 +260,7 @@ func (q *Queue[B]) read(r *wire.Reader, codec Codec[B]) {
 }
 
 func (q *Queue[B]) readItem(r *wire.Reader, codec Codec[B]) {
-	it := &item[B]{place: q.end(), number: r.UintBelow(most, "number"), commitment: wire.ReadHash[common.Hash](r)}
+	it := &item[B]{place: q.end(), number: r.UintBelow(2*most, "number"), commitment: wire.ReadHash[common.Hash](r)}
 	it.state = State(r.UintBelow(uint64(FailedState), "state"))
 	if it.state != Reserved {
 		it.bundle = readBundle(r, codec)
