@@ -147,7 +147,7 @@ func deadUnreported(spec *jamq.ChainSpec, f *Facts) Reason {
 // after height head can report a package that names it (GP 11.39). Being accumulated does not help it.
 // A zero block, not reported yet, has not expired.
 func PrerequisiteExpired(spec *jamq.ChainSpec, reported Point, head uint64) bool {
-	return !reported.IsZero() && head >= reported.Height+uint64(spec.RecentHistory)
+	return !reported.IsZero() && head >= LastReportable(spec, reported.Height)
 }
 
 // deadOnCore applies D5.
@@ -158,8 +158,10 @@ func deadOnCore(spec *jamq.ChainSpec, f *Facts) bool {
 // Deadline is when a package that is alive dies if no block says another word about it: at the first block of at least
 // this height or at least this slot. The zero values mean never.
 type Deadline struct {
+	// Height counts blocks along the chain.
 	Height uint64
-	Slot   jamq.Slot
+	// Slot is a time slot.
+	Slot jamq.Slot
 }
 
 // NextDeath returns the deadline of a package that is alive. It may be early, never late: who asks Dead again at the
@@ -182,7 +184,7 @@ func NextDeath(spec *jamq.ChainSpec, f *Facts) Deadline {
 		d.Slot = f.LookupAnchorSlot.Add(spec.MaxLookupAnchorAge)
 		for _, p := range f.Prerequisites {
 			if !p.Reported.IsZero() {
-				sooner(p.Reported.Height + uint64(spec.RecentHistory))
+				sooner(LastReportable(spec, p.Reported.Height))
 			}
 		}
 	}

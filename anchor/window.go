@@ -10,6 +10,7 @@ import (
 // Window is the range of heights at which a package can be reported, both ends included: [a+1, a+H] for an anchor at
 // height a (GP 11.33). It holds on chains that contain the anchor; on others the package cannot be reported at all.
 type Window struct {
+	// First and Last are heights, First at most Last.
 	First, Last uint64
 }
 

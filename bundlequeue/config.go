@@ -199,7 +199,11 @@ func (c *Config) backoff(failures int, number uint64) instant {
 // bundles already, and a few to spare. See [Resize].
 func DepthFor(pending, inBundles, perBundle int) int {
 	const spare = 4
-	demand := max(pending, 0) + max(inBundles, 0)
+	demand := min(max(pending, 0), maxDepth) + min(max(inBundles, 0), maxDepth)
 	perBundle = max(perBundle, 1)
-	return (demand+perBundle-1)/perBundle + spare
+	bundles := demand / perBundle
+	if demand%perBundle > 0 {
+		bundles++
+	}
+	return min(bundles+spare, maxDepth)
 }

@@ -42,6 +42,7 @@
 //
 // The queue keeps the original bundle until the block is final or failed. It fails only when all its versions are
 // dead on the finalized chain, so on every chain to come; and even then the queue keeps it until the host has taken it back.
+// This rests on what the host feeds: see [Imported] for the one thing that blocks alone do not show.
 //
 // # Crashes
 //

@@ -7,7 +7,7 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// Effect is something that the host should do or know: one of [Build], [Send], [Changed], [Died] and [Failed].
+// Effect is something that the host should do or know: one of [Build], [Send], [Changed], [Died], [Failed] and [Resurrected].
 type Effect interface {
 	fmt.Stringer
 	isEffect()
@@ -97,11 +97,18 @@ type Failed[B any] struct {
 	Reason string
 }
 
-func (Build[B]) isEffect()  {}
-func (Send[B]) isEffect()   {}
-func (Changed) isEffect()   {}
-func (Died) isEffect()      {}
-func (Failed[B]) isEffect() {}
+// Resurrected tells, with told evidence only, that a package was accumulated whose bundle had been given up by the clock and handed back.
+// If its transactions went into another bundle they are executed twice, unless the service ignores what it has seen.
+type Resurrected struct {
+	Package jamq.PackageHash
+}
+
+func (Build[B]) isEffect()    {}
+func (Send[B]) isEffect()     {}
+func (Changed) isEffect()     {}
+func (Died) isEffect()        {}
+func (Failed[B]) isEffect()   {}
+func (Resurrected) isEffect() {}
 
 // String returns one line, such as "build 3v1 core=0 anchor=7/9:a1b2c3d4 min=none needs=1".
 func (e Build[B]) String() string {
@@ -125,3 +132,8 @@ func (e Died) String() string {
 
 // String returns one line, such as "failed 3: block 3: 6 versions dead".
 func (e Failed[B]) String() string { return fmt.Sprintf("failed %d: %s", e.Number, e.Reason) }
+
+// String returns one line, such as "resurrected a1b2c3d4: accumulated after it was given up by the clock".
+func (e Resurrected) String() string {
+	return fmt.Sprintf("resurrected %s: accumulated after it was given up by the clock", e.Package.Short())
+}

@@ -30,21 +30,25 @@ type Enqueue[B any] struct {
 
 // Release gives a reserved number up. All bundles after it fail, because they were executed on what will not exist.
 type Release struct {
+	// Number is the rollup block number.
 	Number uint64
 }
 
 // Rekey gives a bundle another number, because consensus assigned it one, and shifts all after it by as much. The new number
 // must be greater than that of the bundle before it, and at most 2^60.
 type Rekey struct {
+	// From is the number that the bundle has, To the one that it gets.
 	From, To uint64
 }
 
 // Resize sets how many bundles may wait in Queued, from 1 to 2^30: see [DepthFor]. What waits already stays.
 type Resize struct {
+	// Depth is the new limit.
 	Depth int
 }
 
-// Built reports that the package asked for by a [Build] effect is ready to be sent.
+// Built reports that the package asked for by a [Build] effect is ready to be sent. If it is refused with ErrInadmissible the request is
+// still open and holds a core: answer it again, or by [BuildFailed].
 type Built[B any] struct {
 	// Ticket repeats the Build effect's.
 	Ticket uint64
@@ -72,6 +76,10 @@ type Sent struct {
 
 // Imported reports a JAM block that the host imported, and which block is now the best. Blocks come after their parents.
 // A block that is known already is fine: then only Best counts.
+//
+// What a block accumulates is derived from reports, unless the block says it (jamq.Block.AccumulatedKnown). A host that sees the state
+// should say it: the one thing that no block shows is that gas deferred a report of the ready queue, and one that is deferred for an
+// epoch is dropped.
 type Imported struct {
 	// Block is the imported block.
 	Block jamq.Block
@@ -88,6 +96,7 @@ type FinalizedBlock struct {
 // Told reports what the host has heard of a package, where it feeds no blocks ([ToldEvidence]). A package that is not ours is
 // ignored.
 type Told struct {
+	// Package is what was heard of.
 	Package jamq.PackageHash
 	// State is Guaranteed, Accumulated or Finalized; or Queued: the host gives the package up.
 	State State
@@ -95,6 +104,7 @@ type Told struct {
 
 // Retry asks to send the same bytes at once, for what looks lost. It is an opinion, not evidence: nothing is given up by it.
 type Retry struct {
+	// Number is the rollup block number.
 	Number uint64
 }
 

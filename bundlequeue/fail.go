@@ -27,11 +27,7 @@ func (q *Queue[B]) fail() {
 	if first == nil || !q.exhausted(first) {
 		return
 	}
-	last := first.place + 1
-	if q.keeps(ruleFailLater) {
-		last = q.end()
-	}
-	for place := first.place; place < last; place++ {
+	for place := first.place; place < q.end(); place++ {
 		for _, v := range q.at(place).versions {
 			if !q.gone(v) {
 				return
@@ -62,16 +58,14 @@ func (q *Queue[B]) gone(v *version[B]) bool {
 	}
 }
 
-// failFrom hands back a bundle and all after it.
+// failFrom hands back a bundle and all after it, whose pre-state is gone with it.
 func (q *Queue[B]) failFrom(first *item[B], reason string) {
 	lost := q.items[first.place-q.firstPlace:]
-	cause, next := first.number, first.number
-	if !q.keeps(ruleFailLater) {
-		lost, next = lost[:1], q.next
-	}
+	cause := first.number
 	for _, it := range lost {
 		for _, v := range it.versions {
 			q.forget(v)
+			q.bury(v)
 		}
 		q.closeRequest(it)
 		q.freeCore(it)
@@ -87,17 +81,9 @@ func (q *Queue[B]) failFrom(first *item[B], reason string) {
 			q.emit(f)
 		}
 	}
-	q.next = next
-	if q.keeps(ruleFailLater) {
-		clear(lost)
-		q.items = q.items[:first.place-q.firstPlace]
-		return
-	}
-	q.items = append(q.items[:first.place-q.firstPlace], q.items[first.place-q.firstPlace+1:]...) // the test's broken queue
-	for i, it := range q.items {
-		it.place = q.firstPlace + uint64(i)
-		q.plan(it)
-	}
+	q.next = cause
+	clear(lost)
+	q.items = q.items[:first.place-q.firstPlace]
 }
 
 // takenBack forgets a failed bundle that the host has.
@@ -109,4 +95,15 @@ func (q *Queue[B]) takenBack(ev TakenBack) error {
 		}
 	}
 	return fmt.Errorf("%w: no failed bundle has ticket %d", ErrNotExpected, ev.Ticket)
+}
+
+// bury remembers a package of a failed bundle where only the clock says that it is dead.
+func (q *Queue[B]) bury(v *version[B]) {
+	if q.view != nil || !v.sent {
+		return
+	}
+	q.buried = append(q.buried, v.pkg)
+	if most := (q.cfg.RetentionWindow + 1) * (q.cfg.MaxVersionRetries + 1); len(q.buried) > most {
+		q.buried = slices.Delete(q.buried, 0, len(q.buried)-most)
+	}
 }

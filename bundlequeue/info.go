@@ -72,10 +72,21 @@ type Totals struct {
 	// DuplicateGuaranteeRejected counts guarantees of a version while another one of its bundle, or itself, had one;
 	// DuplicateAccumulateRejected the same for accumulation. With chain evidence the second stays 0: see promise B1.
 	DuplicateGuaranteeRejected, DuplicateAccumulateRejected uint64
+	// AccumulatedAfterFailed counts packages accumulated after the clock had given their bundle up: see [Resurrected].
+	AccumulatedAfterFailed uint64
 	// NonWinningVersionsCanceled counts versions that were dropped, built or in building, because another one was first.
 	NonWinningVersionsCanceled uint64
-	// Transitions counts how often a bundle entered each state.
-	Transitions [NumStates]uint64
+	// Transitions counts how often a bundle went from one state to another: [from][to].
+	Transitions [NumStates][NumStates]uint64
+}
+
+// Entered returns how often a bundle entered a state.
+func (t Totals) Entered(to State) uint64 {
+	n := uint64(0)
+	for from := range t.Transitions {
+		n += t.Transitions[from][to]
+	}
+	return n
 }
 
 // Stats is a summary for people and metrics.

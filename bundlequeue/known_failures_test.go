@@ -115,7 +115,7 @@ func lateAccumulation(t *testing.T) {
 	require.Equal(t, Accumulated, s.state(1))
 	s.wait(time.Hour)
 	require.Equal(t, Accumulated, s.state(1))
-	require.Zero(t, s.s.Stats().Totals.Transitions[FailedState])
+	require.Zero(t, s.s.Stats().Totals.Entered(FailedState))
 }
 
 func failedNumberIsReused(t *testing.T) {

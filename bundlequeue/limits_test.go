@@ -129,3 +129,31 @@ func TestStillbornPackagesAreFailedBuilds(t *testing.T) {
 		})
 	}
 }
+
+// One wrong reading of the clock does not stop the queue for as long as it was off.
+func TestClockJumpsAndComesBack(t *testing.T) {
+	s := newScene(t, nil)
+	s.enqueue(1)
+	s.run()
+	right := s.now
+	s.now = right.Add(24 * time.Hour)
+	s.step(Tick{})
+	s.run()
+	sent := s.q.Stats().Totals.Sends
+	s.now = right.Add(time.Second)
+	s.step(Tick{})
+	s.now = right.Add(2 * time.Minute)
+	s.step(Tick{})
+	require.Greater(t, s.q.Stats().Totals.Sends, sent)
+
+	told := newToldScene(t, nil)
+	right = told.now
+	told.now = right.Add(24 * time.Hour)
+	told.ok(told.s.Step(told.now, Reserve{Number: 1}))
+	told.ok(told.s.Enqueue(told.now, 1, [32]byte{}, "one"))
+	told.submit()
+	told.now = right
+	told.wait(time.Second)
+	told.wait(60 * time.Second)
+	require.NotZero(t, told.s.Stats().Totals.Died+told.s.Stats().Totals.Sends-1, "time-outs run again")
+}

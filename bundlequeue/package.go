@@ -68,7 +68,7 @@ func (q *Queue[B]) take(v *version[B], ev Built[B], r *request) (taking, error) 
 		return overtaken, nil
 	case !onChain:
 		return stillborn, nil
-	case at.Height < r.minAnchor.Height && q.keeps(ruleCheckBuilt):
+	case at.Height < r.minAnchor.Height && q.view.OnBest(r.minAnchor) && q.keeps(ruleCheckBuilt):
 		return 0, fmt.Errorf("%w: bundle %d is anchored at height %d, want at least %d, where its earlier versions are dead", ErrInadmissible, v.item.number, at.Height, r.minAnchor.Height)
 	case !q.fits(v.item, at, r) && q.keeps(ruleCheckBuilt):
 		return overtaken, nil

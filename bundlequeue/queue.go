@@ -39,11 +39,13 @@ type Queue[B any] struct {
 	waiting  minheap.Heap[int64, *item[B]]      // bundles that are not guaranteed and hold no core, by place
 	timers   minheap.Heap[instant, *version[B]] // told evidence only
 
-	returned []Failed[B]    // not taken back yet, in order
-	delays   *anchor.Delays // what was seen between sending and reporting
-	counts   [NumStates]int
-	total    Totals
-	broken   rule // tests switch off one safety rule
+	returned []Failed[B] // not taken back yet, in order
+	// buried are packages of failed bundles, with told evidence only: nobody can be sure that they are dead. The oldest go first.
+	buried []jamq.PackageHash
+	delays *anchor.Delays // what was seen between sending and reporting
+	counts [NumStates]int
+	total  Totals
+	broken rule // tests switch off one safety rule
 
 	// blocked is the bundle at which the last step stopped starting others; nil if cores ran out first.
 	blocked *item[B]
@@ -94,7 +96,8 @@ func (q *Queue[B]) Best() anchor.Point {
 	return q.view.Best()
 }
 
-// Step takes one event at time now and returns what to do, in order. A time before that of an earlier call counts as that.
+// Step takes one event at time now and returns what to do, in order. Time should not go back; if it does, by more than a second, the clock
+// was wrong before, and all waits are shortened to what they can be at most.
 //
 // Each event is handled in three parts. First it changes the facts. Then the state of every bundle that they touch is derived
 // anew from the best chain, so that imports, reorgs and finality need no cases of their own. Then builds and sends are
@@ -106,9 +109,12 @@ func (q *Queue[B]) Best() anchor.Point {
 // A refused event changes nothing and returns no effects. The error wraps one of this package's errors, or of
 // chainview's for a block that does not fit.
 func (q *Queue[B]) Step(now time.Time, ev Event) ([]Effect, error) {
-	at := max(instant(now.UnixNano()), q.now)
+	at := q.readClock(now)
 	if err := q.apply(at, ev); err != nil {
 		return nil, err
+	}
+	if at < q.now {
+		q.clockWentBack(at)
 	}
 	q.now = at
 	q.expire()

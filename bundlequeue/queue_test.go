@@ -289,7 +289,7 @@ func TestB6Bounded(t *testing.T) {
 	stats := s.q.Stats()
 	require.Equal(t, 3, stats.Count[Finalized])
 	require.Equal(t, uint64(28), stats.Base)
-	require.Equal(t, uint64(30), stats.Totals.Transitions[Finalized])
+	require.Equal(t, uint64(30), stats.Totals.Entered(Finalized))
 	_, held := s.q.Info(1)
 	require.False(t, held)
 

@@ -7,6 +7,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/internal/wire"
 )
 
@@ -162,10 +163,10 @@ func (q *Queue[B]) Open() []Effect {
 	}
 	for _, it := range q.items {
 		if r := it.request; r != nil {
-			at, offset, _ := q.chooseAnchor(r.minAnchor, q.offset(it))
+			at, least, offset := q.anchorAgain(it, r)
 			out = append(out, Build[B]{
 				Ticket: r.ticket, Number: it.number, Version: r.version, Bundle: it.bundle, Core: it.core,
-				Offset: offset, Anchor: at, MinAnchor: r.minAnchor, Prerequisites: append([]jamq.PackageHash(nil), r.prerequisites...),
+				Offset: offset, Anchor: at, MinAnchor: least, Prerequisites: append([]jamq.PackageHash(nil), r.prerequisites...),
 			})
 		}
 		for _, v := range it.versions {
@@ -178,6 +179,21 @@ func (q *Queue[B]) Open() []Effect {
 		}
 	}
 	return out
+}
+
+// anchorAgain chooses an anchor for a request that is open, on the chain as it is by now. Whether the package still serves is judged when
+// it comes.
+func (q *Queue[B]) anchorAgain(it *item[B], r *request) (at, least anchor.Point, offset int) {
+	least, _ = q.evidence(it)
+	if q.view != nil && q.view.OnBest(r.minAnchor) {
+		least = later(least, r.minAnchor)
+	}
+	at, offset, ok := q.chooseAnchor(least, q.offset(it))
+	if !ok { // nothing serves at present; the block before the newest gives the host something to answer with
+		at, _ = q.view.AtHeight(q.view.Best().Height - 1)
+		offset = 1
+	}
+	return at, least, offset
 }
 
 func appendContext(b []byte, c *jamq.RefineContext) []byte {

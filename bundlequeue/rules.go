@@ -28,8 +28,6 @@ const (
 	ruleOneCore
 	// ruleFailOnFinal: a bundle fails only when its versions are dead on the finalized chain, so on every chain to come.
 	ruleFailOnFinal
-	// ruleFailLater: with a bundle fail all after it, whose pre-state is gone.
-	ruleFailLater
 	// ruleFinalOnFinal: a bundle is final only when its accumulation is.
 	ruleFinalOnFinal
 	numRules

@@ -286,8 +286,10 @@ func (q *Queue[B]) NextWake(now time.Time) (time.Time, bool) {
 			wake = t
 		}
 	}
-	if e := q.due.Min(); e != nil {
-		consider(instant(e.Key()))
+	for _, it := range q.holders { // not only the first that is due: it may wait for its predecessor
+		if it != nil && it.turn.Queued() {
+			consider(instant(it.turn.Key()))
+		}
 	}
 	if e := q.timers.Min(); e != nil {
 		consider(e.Key())

@@ -130,8 +130,8 @@ func (q *Queue[B]) update(it *item[B]) {
 func (q *Queue[B]) enter(it *item[B], to State) {
 	q.counts[it.state]--
 	q.counts[to]++
+	q.total.Transitions[it.state][to]++
 	it.state = to
-	q.total.Transitions[to]++
 	if to < Guaranteed {
 		q.frontier = min(q.frontier, it.place)
 	}

@@ -174,7 +174,7 @@ func (s *Simple[B]) OnTimeoutOrFailure(now time.Time, pkg jamq.PackageHash) ([]E
 }
 
 func (s *Simple[B]) told(now time.Time, pkg jamq.PackageHash, state State) ([]Effect, error) {
-	if s.queue.view == nil && s.queue.versions[pkg] == nil {
+	if s.queue.view == nil && s.queue.versions[pkg] == nil && len(s.queue.buried) == 0 {
 		return nil, nil
 	}
 	return s.Step(now, Told{Package: pkg, State: state})

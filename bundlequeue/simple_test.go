@@ -151,6 +151,15 @@ func TestToldFailureHolds(t *testing.T) {
 	s.log = nil
 	s.wait(time.Second)
 	require.Equal(t, "failed 1: block 1: 1 versions dead, 0 builds failed in a row", s.log[1])
+
+	// The clock was wrong after all: the host hears of it.
+	s.log = nil
+	s.ok(s.s.OnGuaranteed(s.now, pkg))
+	s.ok(s.s.OnAccumulated(s.now, pkg))
+	s.ok(s.s.OnFinalized(s.now, pkg))
+	require.Len(t, s.log, 1)
+	require.Contains(t, s.log[0], "resurrected")
+	require.Equal(t, uint64(1), s.s.Stats().Totals.AccumulatedAfterFailed)
 }
 
 func TestSimpleFailuresAndStaleJobs(t *testing.T) {

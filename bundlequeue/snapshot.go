@@ -63,6 +63,7 @@ func (q *Queue[B]) appendBody(b []byte, codec Codec[B]) []byte {
 	for _, it := range q.items {
 		b = appendItem(b, codec, it)
 	}
+	b = wire.AppendHashes(b, q.buried)
 	b = wire.AppendUint(b, uint64(len(q.returned)))
 	for _, f := range q.returned {
 		b = wire.AppendUint(b, f.Ticket)
@@ -101,10 +102,12 @@ func readPoint(r *wire.Reader) anchor.Point {
 func (t *Totals) fields() []*uint64 {
 	f := []*uint64{
 		&t.Enqueued, &t.Built, &t.Sends, &t.Died, &t.BuildsFailed, &t.SendsFailed,
-		&t.DuplicateGuaranteeRejected, &t.DuplicateAccumulateRejected, &t.NonWinningVersionsCanceled,
+		&t.DuplicateGuaranteeRejected, &t.DuplicateAccumulateRejected, &t.AccumulatedAfterFailed, &t.NonWinningVersionsCanceled,
 	}
-	for i := range t.Transitions {
-		f = append(f, &t.Transitions[i])
+	for from := range t.Transitions {
+		for to := range t.Transitions[from] {
+			f = append(f, &t.Transitions[from][to])
+		}
 	}
 	return f
 }
@@ -238,6 +241,7 @@ func (q *Queue[B]) read(r *wire.Reader, codec Codec[B]) {
 			return
 		}
 	}
+	q.buried = wire.ReadHashes[jamq.PackageHash](r)
 	for range r.Count(5) {
 		q.returned = append(q.returned, Failed[B]{
 			Ticket: r.Uint(), Number: r.Uint(), Cause: r.Uint(), Reason: string(r.Bytes()), Bundle: readBundle(r, codec),

@@ -2,6 +2,7 @@ package bundlequeue
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
@@ -17,6 +18,7 @@ func (q *Queue[B]) tell(now instant, ev Told) error {
 	}
 	v := q.versions[ev.Package]
 	if v == nil {
+		q.tellOfBuried(ev)
 		return nil // another rollup's, or long final
 	}
 	switch ev.State {
@@ -125,5 +127,14 @@ func (q *Queue[B]) spread(it *item[B]) {
 			changed = true
 			q.touch(it)
 		}
+	}
+}
+
+// tellOfBuried counts the worst that the clock can do: a bundle was handed back, and then its package was accumulated after all.
+func (q *Queue[B]) tellOfBuried(ev Told) {
+	if i := slices.Index(q.buried, ev.Package); i >= 0 && (ev.State == Accumulated || ev.State == Finalized) {
+		q.buried = slices.Delete(q.buried, i, i+1)
+		q.total.AccumulatedAfterFailed++
+		q.emit(Resurrected{Package: ev.Package})
 	}
 }

@@ -75,7 +75,7 @@ func (a *JAM) QueueStatus(ctx context.Context) (*QueueStatus, error) {
 	for state := range stats.Count {
 		name := bundlequeue.State(state).String()
 		s.Bundles[name] = stats.Count[state]
-		s.Transitions[name] = stats.Totals.Transitions[state]
+		s.Transitions[name] = stats.Totals.Entered(bundlequeue.State(state))
 	}
 	report := a.node.Service()
 	s.Service = ServiceReport{
