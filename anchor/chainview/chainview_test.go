@@ -3,6 +3,7 @@ package chainview_test
 import (
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
@@ -64,6 +65,26 @@ func TestLifeOfAPackage(t *testing.T) {
 	require.Equal(t, jamq.Slot(5), s.Accumulated.Slot)
 	require.Equal(t, anchor.Alive, s.Dead)
 	require.True(t, v.CoreFree(1))
+}
+
+// A verdict names its report by hash; hosts that show none leave the hashes zero, and a zero hash condemns nobody.
+func TestVerdict(t *testing.T) {
+	v := newView(t)
+	grow(t, v, 'a', header('a', 0), 0, 2)
+	watch(t, v, pkg, chainview.Package{Anchor: header('a', 1)})
+	for i, condemned := range []common.Hash{{}, {5}} {
+		slot := 3 + i
+		b := jamq.Block{Hash: header('a', slot), Parent: header('a', slot-1), Slot: jamq.Slot(slot), Condemned: []common.Hash{condemned}}
+		if i == 0 {
+			b.Condemned = nil
+			b.Reported = []jamq.Report{{Hash: common.Hash{5}, Package: pkg}, {Package: jamq.PackageHash{1}, Core: 1}}
+		} else {
+			b.Condemned = append(b.Condemned, common.Hash{})
+		}
+		require.NoError(t, v.ImportBest(&b, b.Hash))
+	}
+	require.Equal(t, anchor.Unavailable, status(t, v, pkg).Dead)
+	require.Equal(t, jamq.PackageHash{1}, v.State().Cores[1].Package)
 }
 
 // A block may be imported long before it becomes the best one.

@@ -79,7 +79,7 @@ func (c onCores) transition(spec *jamq.ChainSpec, b *jamq.Block, reports []CoreR
 	}
 	for _, condemned := range b.Condemned {
 		for core, r := range after {
-			if r != nil && r.Hash == condemned {
+			if r != nil && r.Hash == condemned && condemned != (common.Hash{}) { // zero: the host shows no verdicts
 				removed = append(removed, r)
 				set(core, nil)
 			}
