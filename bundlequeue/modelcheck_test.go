@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -404,6 +405,7 @@ func TestModelCheck(t *testing.T) {
 	if *modelSize == "small" {
 		proveOneIn = 1
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // states are short-lived: a third of the time would go into collecting them
 	total, began := int64(0), time.Now()
 	for _, left := range budgets[size] {
 		m := newModel(noRule, proveOneIn)
