@@ -25,7 +25,7 @@ var ErrInvalidClock = errors.New("anchor: invalid wall clock")
 // wait in the ready queue for an epoch, 72 s on the tiny chain and an hour on the full one, and its core holds it until
 // the first block after the availability time-out, whenever that comes.
 type WallClock struct {
-	// GuaranteeTimeout is the time from sending a package until it is taken for lost, at least 2R-1 slots: the greatest
+	// GuaranteeTimeout is the time from sending a package last until it is taken for lost, at least 2R-1 slots: the greatest
 	// age of a guarantee, see [MaxGuaranteeAge].
 	GuaranteeTimeout time.Duration
 }
@@ -62,8 +62,9 @@ func (w WallClock) Validate(spec *jamq.ChainSpec) error {
 	return nil
 }
 
-// Expired reports whether a package that was first sent at the given time, and is not known to be reported, is taken for
-// lost at the time now. Sending it again must not move sent: the anchor is as old as it was.
+// Expired reports whether a package that was sent at the given time, for the last time, and is not known to be reported, is taken
+// for lost at the time now. While the same bytes are sent again, each send is another chance: a time-out that counts from the first
+// would give up what a guarantor has just taken.
 func (w WallClock) Expired(sent, now time.Time) bool { return now.Sub(sent) >= w.GuaranteeTimeout }
 
 // ReportableChance returns the probability that a package anchored offset blocks behind the newest when it was sent, and

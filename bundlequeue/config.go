@@ -177,8 +177,8 @@ func (c *Config) Validate() error {
 	if c.MaxQueueDepth > maxDepth || c.GuaranteeTimeout > longest {
 		return fmt.Errorf("%w: MaxQueueDepth is %d and GuaranteeTimeout %v, want at most %d and %v", ErrInvalidConfig, c.MaxQueueDepth, c.GuaranteeTimeout, maxDepth, longest)
 	}
-	if rotation := time.Duration(2*c.Spec.RotationPeriod-1) * c.Spec.SlotDuration; c.GuaranteeTimeout < rotation {
-		return fmt.Errorf("%w: GuaranteeTimeout is %v, want at least %v: guarantors may report that long", ErrInvalidConfig, c.GuaranteeTimeout, rotation)
+	if err := (anchor.WallClock{GuaranteeTimeout: c.GuaranteeTimeout}).Validate(&c.Spec); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalidConfig, err)
 	}
 	return nil
 }

@@ -100,6 +100,7 @@ type Failed[B any] struct {
 // Resurrected tells, with told evidence only, that a package was accumulated whose bundle had been given up by the clock and handed back.
 // If its transactions went into another bundle they are executed twice, unless the service ignores what it has seen.
 type Resurrected struct {
+	// Package is the package, one of a bundle that ended as Failed.
 	Package jamq.PackageHash
 }
 

@@ -155,9 +155,9 @@ func (q *Queue[B]) finish() {
 
 // isFinal reports whether the accumulation of a version is.
 func (q *Queue[B]) isFinal(v *version[B]) bool {
-	s := v.status()
 	if q.view == nil {
 		return v.told.final
 	}
+	s := v.status()
 	return !s.Accumulated.IsZero() && (s.Accumulated.Height <= q.view.Finalized().Height || !q.keeps(ruleFinalOnFinal))
 }

@@ -22,7 +22,8 @@ type Config struct {
 	LossProbability float64
 	// DelayProbability is the share of submissions that take Delay slots longer than ReportLatency, from 0 to 1.
 	DelayProbability float64
-	Delay            [2]jamq.Slot
+	// Delay is the least and the greatest number of such slots, at least 1.
+	Delay [2]jamq.Slot
 	// LastMomentProbability is the share of submissions whose guarantors sign only for the last block that may report the
 	// package, from 0 to 1.
 	LastMomentProbability float64
@@ -43,11 +44,12 @@ type Config struct {
 	FinalityLag int
 	// FinalityStallProbability is the chance per block that finality stands still for FinalityStall slots, from 0 to 1.
 	FinalityStallProbability float64
-	FinalityStall            jamq.Slot
+	// FinalityStall is that time, in slots.
+	FinalityStall jamq.Slot
 	// ForkProbability is the chance per block that a second branch begins, from 0 to 1.
 	ForkProbability float64
 	// MaxForkDepth is how many blocks below the best one a branch may begin, from 0 to FinalityLag; 0 means no forks.
-	// A branch that falls more than that behind the other is given up.
+	// A branch that falls more than FinalityLag behind the other is given up.
 	MaxForkDepth int
 	// Retention is how many finalized blocks are kept for inspection, at least 0. What a rule may still look at is kept
 	// in any case.

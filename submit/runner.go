@@ -52,7 +52,8 @@ type Config struct {
 	// BuildTimeout and SubmitTimeout bound one call each; 10 s and one slot by default, positive.
 	BuildTimeout, SubmitTimeout time.Duration
 	// Observe is told every effect, in order, after the queue has taken the event. It runs on the runner's goroutine: it
-	// should be quick and must not call the runner and wait. Nil by default.
+	// should be quick and must not call the runner and wait. A failed bundle counts as taken back when Observe returns, so a host
+	// that must lose nothing keeps its transactions here. Nil by default: then failed bundles are only logged.
 	Observe func(bundlequeue.Effect)
 	// Logger gets what an operator should know. Nil is silent.
 	Logger *slog.Logger
@@ -182,7 +183,7 @@ func (r *Runner[B]) step(ev bundlequeue.Event) error {
 	}
 	for _, e := range effects {
 		if failed, ok := e.(bundlequeue.Failed[B]); ok {
-			defer r.takenBack(failed)
+			defer r.takenBack(failed) // once all effects of this step are carried out
 		}
 		if r.cfg.Observe != nil {
 			r.cfg.Observe(e)

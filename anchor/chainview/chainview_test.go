@@ -67,6 +67,20 @@ func TestLifeOfAPackage(t *testing.T) {
 	require.True(t, v.CoreFree(1))
 }
 
+// A block puts one report on a core at most.
+func TestReportableOnePerCore(t *testing.T) {
+	v := newView(t)
+	grow(t, v, 'a', header('a', 0), 0, 2)
+	context := jamq.RefineContext{Anchor: header('a', 1), LookupAnchor: header('a', 1), LookupAnchorSlot: 1}
+	two := []chainview.Candidate{{Package: pkg, Context: context}, {Package: jamq.PackageHash{1}, Core: 1, Context: context}}
+	require.NoError(t, v.Reportable(3, nil, two))
+	two[1].Core = 0
+	require.ErrorIs(t, v.Reportable(3, nil, two), chainview.ErrCoreEngaged)
+	require.ErrorIs(t, v.Reportable(2, nil, two), chainview.ErrConflict)
+	two[0].Core = 9
+	require.ErrorIs(t, v.Reportable(3, []jamq.CoreIndex{9}, two), jamq.ErrInvalidBlock)
+}
+
 // A verdict names its report by hash; hosts that show none leave the hashes zero, and a zero hash condemns nobody.
 func TestVerdict(t *testing.T) {
 	v := newView(t)

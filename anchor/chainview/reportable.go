@@ -8,6 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
 )
 
 // Why a block cannot report a package. Each is wrapped by [View.Reportable].
@@ -29,7 +30,8 @@ var (
 	ErrSegmentRoot = errors.New("chainview: wrong segment root")
 	// ErrTooManyDependencies (R3): more than J prerequisites and lookups together (GP 11.3).
 	ErrTooManyDependencies = errors.New("chainview: too many dependencies")
-	// ErrCoreEngaged (R4): the core holds a report that neither is available nor has timed out (GP 11.29).
+	// ErrCoreEngaged (R4): the core holds a report that neither is available nor has timed out, or the block puts two on it
+	// (GP 11.24, 11.29).
 	ErrCoreEngaged = errors.New("chainview: core is engaged")
 	// ErrFutureGuarantee and ErrOldGuarantee (R5): the guarantee's slot is not in this rotation or the last (GP 11.26).
 	ErrFutureGuarantee = errors.New("chainview: guarantee is from the future")
@@ -38,10 +40,12 @@ var (
 
 // Candidate is a report that a block may carry.
 type Candidate struct {
-	// Package is the reported package, SegmentRoot the root of what it exports, Core where it is to go.
-	Package     jamq.PackageHash
+	// Package is the reported package.
+	Package jamq.PackageHash
+	// SegmentRoot is the root of the segments that it exports.
 	SegmentRoot common.Hash
-	Core        jamq.CoreIndex
+	// Core is where it is to go.
+	Core jamq.CoreIndex
 	// Context is the report's refine context.
 	Context jamq.RefineContext
 	// Lookups are the segment roots that it takes other packages to have exported.
@@ -55,7 +59,8 @@ type Candidate struct {
 // services are outside of what blocks show; the anchor's roots are compared only if they are known. A lookup anchor older than
 // all blocks whose slot is known is believed.
 //
-// The error wraps the first rule that is broken, in the order of the candidates; nil means reportable.
+// Nil means reportable. The error wraps the first rule that is broken, in the order of the candidates; ErrConflict for a slot that is
+// not after the best block's; or jamq.ErrInvalidBlock for a core that does not exist. Cores in available that do not exist are ignored.
 func (v *View) Reportable(slot jamq.Slot, available []jamq.CoreIndex, candidates []Candidate) error {
 	if best := v.Best(); slot <= best.Slot {
 		return fmt.Errorf("%w: slot %d after the best block's %d", ErrConflict, slot, best.Slot)
@@ -65,7 +70,7 @@ func (v *View) Reportable(slot jamq.Slot, available []jamq.CoreIndex, candidates
 		c := &candidates[i]
 		for _, rule := range []func() error{
 			func() error { return v.guaranteeInTime(slot, c) },
-			func() error { return coreIsFree(cores, c) },
+			func() error { return coreIsFree(cores, c, candidates[:i]) },
 			func() error { return v.anchorIsRecent(c) },
 			func() error { return v.lookupAnchorServes(slot, c) },
 			func() error { return v.isNew(c, candidates[:i]) },
@@ -85,7 +90,7 @@ func (v *View) coresThatExist(cores []jamq.CoreIndex) []jamq.CoreIndex {
 
 // guaranteeInTime is R5.
 func (v *View) guaranteeInTime(slot jamq.Slot, c *Candidate) error {
-	oldest := v.spec.RotationPeriod * (max(slot/v.spec.RotationPeriod, 1) - 1)
+	oldest, _ := anchor.GuaranteeSlots(&v.spec, slot)
 	switch {
 	case c.GuaranteeSlot > slot:
 		return fmt.Errorf("%w: slot %d", ErrFutureGuarantee, c.GuaranteeSlot)
@@ -95,13 +100,18 @@ func (v *View) guaranteeInTime(slot jamq.Slot, c *Candidate) error {
 	return nil
 }
 
-// coreIsFree is R4. It engages the core.
-func coreIsFree(cores onCores, c *Candidate) error {
+// coreIsFree is R4: the core is free, and the block puts nothing else on it.
+func coreIsFree(cores onCores, c *Candidate, before []Candidate) error {
 	if int(c.Core) >= len(cores) {
 		return fmt.Errorf("%w: core %d of %d", jamq.ErrInvalidBlock, c.Core, len(cores))
 	}
 	if r := cores[c.Core]; r != nil {
 		return fmt.Errorf("%w: by package %s since slot %d", ErrCoreEngaged, r.Package, r.Since)
+	}
+	for i := range before {
+		if before[i].Core == c.Core {
+			return fmt.Errorf("%w: by package %s of the same block", ErrCoreEngaged, before[i].Package)
+		}
 	}
 	return nil
 }
@@ -126,7 +136,7 @@ func (v *View) anchorIsRecent(c *Candidate) error {
 // lookupAnchorServes is the second half of R1.
 func (v *View) lookupAnchorServes(slot jamq.Slot, c *Candidate) error {
 	at := c.Context.LookupAnchorSlot
-	if at.Add(v.spec.MaxLookupAnchorAge) < slot {
+	if anchor.LookupStale(&v.spec, at, slot) {
 		return fmt.Errorf("%w: slot %d is more than %d ago", ErrLookupAnchor, at, v.spec.MaxLookupAnchorAge)
 	}
 	if p, ok := v.Locate(c.Context.LookupAnchor); ok && p.Slot == at {
@@ -191,7 +201,7 @@ func (v *View) dependenciesReported(c *Candidate, together []Candidate) error {
 		}
 	}
 	for _, l := range c.Lookups {
-		// A package that nobody reported has no segments either; the Gray Paper's name for both is the same rule.
+		// One rule: a package that nobody reported has no segments either.
 		if root, ok := find(l.Package); !ok || root != l.SegmentRoot {
 			return fmt.Errorf("%w: %s of package %s", ErrSegmentRoot, l.SegmentRoot, l.Package)
 		}

@@ -23,6 +23,7 @@ type State struct {
 
 // RecentBlock is an entry of the recent history.
 type RecentBlock struct {
+	// Hash identifies the block.
 	Hash jamq.HeaderHash
 	// Slot is its slot; the state of a chain does not tell it, so NewAt takes 0 for unknown.
 	Slot jamq.Slot
@@ -37,7 +38,9 @@ type RecentBlock struct {
 
 // ReportedPackage is a package in the recent history, with the root of the segments that it exports.
 type ReportedPackage struct {
-	Package     jamq.PackageHash
+	// Package is its hash.
+	Package jamq.PackageHash
+	// SegmentRoot is the root of the segments that it exports.
 	SegmentRoot common.Hash
 }
 
@@ -56,6 +59,7 @@ type CoreReport struct {
 
 // ReadyReport is an entry of the ready queue.
 type ReadyReport struct {
+	// Package is the package that waits.
 	Package jamq.PackageHash
 	// Unmet are the packages that it still waits for.
 	Unmet []jamq.PackageHash

@@ -176,6 +176,7 @@ var reportErrors = map[string]error{
 	"bad_beefy_mmr_root":          chainview.ErrAnchorBeefyRoot,
 	"bad_core_index":              jamq.ErrInvalidBlock,
 	"core_engaged":                chainview.ErrCoreEngaged,
+	"out_of_order_guarantee":      chainview.ErrCoreEngaged, // the case puts two reports on one core
 	"dependency_missing":          chainview.ErrPrerequisite,
 	"duplicate_package":           chainview.ErrReportedBefore,
 	"future_report_slot":          chainview.ErrFutureGuarantee,
@@ -191,7 +192,6 @@ var reportErrors = map[string]error{
 	"not_sorted_or_unique_guarantors": nil,
 	"wrong_assignment":                nil,
 	// The form of the block and of the report, gas, services, authorizers.
-	"out_of_order_guarantee":   nil,
 	"missing_work_results":     nil,
 	"work_report_too_big":      nil,
 	"work_report_gas_too_high": nil,
