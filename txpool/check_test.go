@@ -4,53 +4,137 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/google/btree"
 	"github.com/holiman/uint256"
 )
 
 // check returns what is wrong, or nil: the invariants that must hold after every call.
+func (p *Pool) check() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.core.check()
+}
+
 func (c *core) check() error {
-	var pending, queued usage
-	count := 0
-	for addr, a := range c.accounts {
-		var cost uint256.Int
-		next, seenGap := a.nonce, false
-		for i, e := range a.txs {
+	var uses [ready + 1]usage
+	leased, count, readyCount, parkedCount, surplus := 0, 0, 0, 0, 0
+	if len(c.list) != len(c.accounts) {
+		return fmt.Errorf("%d accounts listed, %d known", len(c.list), len(c.accounts))
+	}
+	for i, a := range c.list {
+		if int(a.slot) != i || c.accounts[a.address] != a {
+			return fmt.Errorf("%v is at slot %d, want %d", a.address, a.slot, i)
+		}
+		if err := c.checkChain(a); err != nil {
+			return fmt.Errorf("%v: %w", a.address, err)
+		}
+		for _, e := range a.txs {
 			count++
-			cost.Add(&cost, &e.cost)
-			if i > 0 && a.txs[i-1].nonce >= e.nonce {
-				return fmt.Errorf("%s: nonces out of order", addr)
-			}
-			if e.pending {
-				pending.add(e)
-				if e.lease != 0 && e.nonce != next {
-					continue
+			uses[e.counts()].add(e)
+			switch {
+			case e.lease != nil:
+				leased++
+			case e.status == ready:
+				readyCount++
+				if e.surplus {
+					surplus++
 				}
-				if seenGap || e.nonce != next {
-					return fmt.Errorf("T1: %s: pending nonce %d, want %d", addr, e.nonce, next)
-				}
-				next++
-			} else {
-				queued.add(e)
-				seenGap = seenGap || e.nonce >= a.nonce
+			case e.status == parked:
+				parkedCount++
 			}
-			if c.all[e.hash] != e {
-				return fmt.Errorf("%s is not indexed", e.hash)
-			}
-		}
-		if !cost.Eq(&a.cost) {
-			return fmt.Errorf("%s: cost is %v, want %v", addr, &a.cost, &cost)
-		}
-		if len(a.txs) == 0 || len(a.txs) > c.cfg.MaxPerSender {
-			return fmt.Errorf("T2: %s has %d transactions", addr, len(a.txs))
 		}
 	}
 	switch {
-	case pending != c.pending || queued != c.queued || count != len(c.all):
-		return errors.New("the counts are off")
-	case pending.count > c.cfg.MaxPending || pending.bytes > c.cfg.MaxPendingBytes:
-		return fmt.Errorf("T2: %+v pending", pending)
-	case queued.count > c.cfg.MaxQueued || queued.bytes > c.cfg.MaxQueuedBytes:
-		return fmt.Errorf("T2: %+v queued", queued)
+	case uses != c.uses || leased != c.leased || count != len(c.all):
+		return fmt.Errorf("uses are %v, %d leased, %d in all; want %v, %d, %d", c.uses, c.leased, len(c.all), uses, leased, count)
+	case readyCount != c.ready.Len() || parkedCount != c.parked.Len() || surplus != c.surplus.Len():
+		return fmt.Errorf("indexes hold %d, %d and %d, want %d, %d and %d", c.ready.Len(), c.parked.Len(), c.surplus.Len(), readyCount, parkedCount, surplus)
+	}
+	for s := queued; s <= ready; s++ { // T2, I1: held ones have their own caps
+		if c.over(s) && !(s == ready && c.ready.Len() == 0) {
+			return fmt.Errorf("T2: status %d has %v, limit %v", s, c.uses[s], c.limit(s))
+		}
+	}
+	return c.checkAuthorized()
+}
+
+// checkChain checks one sender.
+func (c *core) checkChain(a *account) error {
+	if len(a.txs) == 0 && a.nonce == a.state {
+		return errors.New("an account without anything")
+	}
+	if n := len(a.txs); n > c.cfg.MaxPerSender {
+		return fmt.Errorf("T2: %d transactions", n)
+	}
+	if total := a.totalCost(); !a.short && a.balance().Lt(total) {
+		return fmt.Errorf("I2: balance %v, cost %v", a.balance(), total)
+	}
+	next, lead, line := a.nonce, noLead, ready
+	for i, e := range a.txs {
+		if i > 0 && a.txs[i-1].nonce >= e.nonce {
+			return errors.New("nonces out of order")
+		}
+		if e.account != a || e.gone || e.fresh || c.all[e.hash()] != e {
+			return fmt.Errorf("nonce %d is not indexed", e.nonce)
+		}
+		if e.rank != c.fees.rank(e) {
+			return fmt.Errorf("I4: nonce %d has rank %d, want %d", e.nonce, e.rank, c.fees.rank(e))
+		}
+		if e.nonce < a.nonce {
+			if e.lease == nil {
+				return fmt.Errorf("T1: nonce %d is used up", e.nonce)
+			}
+			continue
+		}
+		want, at := queued, noLead
+		switch {
+		case line == queued || e.nonce != next:
+			line = queued
+		case e.lease != nil:
+			want, lead, line, next = ready, noLead, ready, next+1
+		default:
+			if lead = lead.after(e); lead.rank < c.fees.leastRank() {
+				line = parked
+			}
+			want, at, next = line, lead, next+1
+		}
+		if e.status != want || e.lead != at {
+			return fmt.Errorf("T1: nonce %d is %d at %v, want %d at %v", e.nonce, e.status, e.lead, want, at)
+		}
+		if e.lease == nil && at != noLead {
+			index := map[status]*btree.BTreeG[ranked]{ready: c.ready, parked: c.parked}[want]
+			if got, there := index.Get(ranked{at, e}); !there || got.entry != e {
+				return fmt.Errorf("nonce %d is not in its index", e.nonce)
+			}
+		}
 	}
 	return nil
 }
+
+// checkAuthorized checks the index of authorizations.
+func (c *core) checkAuthorized() error {
+	n := 0
+	for address, list := range c.authorizations {
+		if len(list) == 0 {
+			return fmt.Errorf("%v has no authorization", address)
+		}
+		for _, auth := range list {
+			if auth.by.gone {
+				return fmt.Errorf("%v is authorized by one that is gone", address)
+			}
+			n++
+		}
+	}
+	for _, e := range c.all {
+		if e.rare != nil {
+			n -= len(e.rare.authorities)
+		}
+	}
+	if n != 0 {
+		return fmt.Errorf("%d authorizations too many", n)
+	}
+	return nil
+}
+
+// wei256 is a balance.
+func wei256(n uint64) uint256.Int { return *uint256.NewInt(n) }

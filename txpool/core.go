@@ -1,323 +1,414 @@
 package txpool
 
 import (
-	"fmt"
-	"slices"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/btree"
 	"github.com/holiman/uint256"
 )
 
-// core is the pool without clock and lock: the same calls in the same order give the same result. Work per call is
-// proportional to one sender's transactions, and logarithmic in the pool.
+// core is the pool as a value, without clock, lock and cryptography: the same calls in the same order have the same results. Each call
+// costs one sender's transactions and the logarithm of the pool (invariant I9).
 type core struct {
 	cfg      *Config
 	accounts map[common.Address]*account
+	list     []*account // the same, so that sweeps can stop and go on
+	free     []*account
 	all      map[common.Hash]*entry
-	heads    *btree.BTreeG[*entry] // the next transaction of each sender, best first
-	tails    *btree.BTreeG[tail]   // the last pending transaction of each sender, worst first
-	seq      uint64
-	pending  usage
-	queued   usage
-	events   []Event // what happened since they were last taken
+	cache    accountCache
+	graves   graveyard
+	fees     fees
+
+	// ready and parked order all transactions in line that are in no lease. surplus is the part of ready that is beyond
+	// Config.MinReadyPerSender.
+	ready, parked, surplus *btree.BTreeG[ranked]
+	// authorizations are those of all stored transactions, by authority (EIP-7702).
+	authorizations map[common.Address][]authorized
+	// uses counts what lies where. Leased transactions count as ready, wherever they stand.
+	uses    [ready + 1]usage
+	leased  int
+	crowded []common.Address // got more behind gaps, and may have to give some up
+
+	patient bool // a Reset is under way that will close gaps
+
+	seq       uint64
+	listening bool    // somebody wants events
+	events    []Event // that happened since they were last taken
 }
 
-// usage counts transactions and the bytes of their encodings.
+// usage counts transactions and the bytes that they take in memory.
 type usage struct {
 	count int
 	bytes uint64
 }
 
-func (u *usage) add(e *entry)    { u.count++; u.bytes += e.size }
-func (u *usage) remove(e *entry) { u.count--; u.bytes -= e.size }
-
-// btreeDegree is google/btree's usual one.
-const btreeDegree = 32
+func (u *usage) add(e *entry)    { u.count++; u.bytes += uint64(e.memory) }
+func (u *usage) remove(e *entry) { u.count--; u.bytes -= uint64(e.memory) }
 
 func newCore(cfg *Config) *core {
 	return &core{
-		cfg:      cfg,
-		accounts: make(map[common.Address]*account),
-		all:      make(map[common.Hash]*entry),
-		heads:    btree.NewG(btreeDegree, goesBefore),
-		tails:    btree.NewG(btreeDegree, worseThan),
+		cfg:            cfg,
+		accounts:       make(map[common.Address]*account),
+		all:            make(map[common.Hash]*entry),
+		cache:          newAccountCache(cfg.AccountCache),
+		graves:         newGraveyard(),
+		fees:           newFees(cfg),
+		ready:          newIndex(),
+		parked:         newIndex(),
+		surplus:        newIndex(),
+		authorizations: make(map[common.Address][]authorized),
 	}
 }
 
-// add admits a transaction of an account with the given state, or says why not and changes nothing but what the new state of
-// the account brings about.
-func (c *core) add(e *entry, nonce uint64, balance *uint256.Int) error {
-	if c.all[e.hash] != nil {
-		return ErrAlreadyKnown
+// limit returns the caps of a status.
+func (c *core) limit(s status) usage {
+	switch s {
+	case ready:
+		return usage{c.cfg.MaxPending, c.cfg.MaxPendingBytes}
+	case parked:
+		return usage{c.cfg.MaxParked, c.cfg.MaxParkedBytes}
+	default:
+		return usage{c.cfg.MaxQueued, c.cfg.MaxQueuedBytes}
 	}
-	a := c.accounts[e.from]
-	if a == nil {
-		a = &account{address: e.from}
-	} else {
-		nonce = max(nonce, a.nonce) // committed transactions count before the host's state shows them
-	}
-	if a.nonce != nonce || !a.balance.Eq(balance) {
-		c.refresh(a, nonce, balance)
-	}
-	i, replaces := a.find(e.nonce)
-	var old *entry
-	if replaces {
-		old = a.txs[i]
-	}
-	if err := c.checkAccount(a, e, old); err != nil {
-		return err
-	}
-	if old == nil {
-		if err := c.checkRoom(a, e); err != nil {
-			return err
-		}
-	}
-	c.seq++
-	e.seq = c.seq
-	if old != nil {
-		c.forget(a, i)
-		c.emit(Event{Kind: Replaced, Tx: old.tx, By: e.hash})
-	}
-	c.accounts[e.from] = a
-	a.txs = slices.Insert(a.txs, i, e)
-	a.cost.Add(&a.cost, &e.cost)
-	c.all[e.hash] = e
-	c.queued.add(e)
-	c.emit(Event{Kind: Added, Tx: e.tx})
-	c.index(a)
-	c.shrink(e)
-	return nil
 }
 
-// checkAccount applies the rules that concern the sender alone; old is the transaction to be replaced, or nil.
-func (c *core) checkAccount(a *account, e, old *entry) error {
-	if e.nonce < a.nonce {
-		return fmt.Errorf("%w: address %s, tx: %d state: %d", ErrNonceTooLow, a.address, e.nonce, a.nonce)
-	}
-	if e.nonce-a.nonce >= c.cfg.MaxNonceDistance {
-		return fmt.Errorf("%w: address %s, tx: %d state: %d, want below %d", ErrNonceTooHigh, a.address, e.nonce, a.nonce, a.nonce+c.cfg.MaxNonceDistance)
-	}
-	total, over := new(uint256.Int).AddOverflow(&a.cost, &e.cost)
-	if old != nil {
-		if old.lease != 0 {
-			return fmt.Errorf("%w: %s has nonce %d", ErrInBundle, old.hash, old.nonce)
-		}
-		if err := c.cfg.checkBump(old, e); err != nil {
-			return err
-		}
-		total, over = new(uint256.Int).Sub(&a.cost, &old.cost), false
-		total, over = total.AddOverflow(total, &e.cost)
-	} else if len(a.txs) >= c.cfg.MaxPerSender {
-		return fmt.Errorf("%w: address %s has %d transactions, limit %d", ErrSenderLimit, a.address, len(a.txs), c.cfg.MaxPerSender)
-	}
-	if over || a.balance.Lt(total) {
-		return fmt.Errorf("%w: address %s have %v want %v", ErrInsufficientFunds, a.address, &a.balance, total)
-	}
-	return nil
+// over reports whether more lies somewhere than may.
+func (c *core) over(s status) bool {
+	u, limit := c.uses[s], c.limit(s)
+	return u.count > limit.count || u.bytes > limit.bytes
 }
 
-// checkRoom says whether a new transaction fits, if need be in place of a worse one.
-func (c *core) checkRoom(a *account, e *entry) error {
-	if e.nonce != a.nextNonce() {
-		if c.queued.count >= c.cfg.MaxQueued || c.queued.bytes+e.size > c.cfg.MaxQueuedBytes {
-			return fmt.Errorf("%w: %d transactions wait behind nonce gaps", ErrPoolFull, c.queued.count)
-		}
-		return nil
+// counts returns where an entry counts.
+func (e *entry) counts() status {
+	if e.lease != nil {
+		return ready
 	}
-	if c.pending.count < c.cfg.MaxPending && c.pending.bytes+e.size <= c.cfg.MaxPendingBytes {
-		return nil
-	}
-	// Whoever comes in must pay strictly more than those that go, ranked by the poorest of its chain like them, and none of
-	// those may be its own ancestor (I4, I5).
-	rank := e.tip
-	for _, before := range a.txs {
-		if before.pending && before.nonce < e.nonce && before.tip.Lt(&rank) {
-			rank = before.tip
-		}
-	}
-	room := usage{c.cfg.MaxPending - c.pending.count, c.cfg.MaxPendingBytes - c.pending.bytes}
-	enough := false
-	var least tail
-	c.tails.Ascend(func(t tail) bool {
-		if t.entry.from == e.from {
-			return true
-		}
-		least = t
-		if !t.rank.Lt(&rank) {
-			return false
-		}
-		room.count++
-		room.bytes += t.entry.size
-		enough = room.count >= 1 && room.bytes >= e.size
-		return !enough
-	})
-	if enough {
-		return nil
-	}
-	if least.entry == nil {
-		return fmt.Errorf("%w: %d transactions can run, all of them in bundles or this sender's", ErrPoolFull, c.pending.count)
-	}
-	return fmt.Errorf("%w: %w: tip %v wei, want more than %v", ErrPoolFull, ErrUnderpriced, &rank, &least.rank)
+	return e.status
 }
 
-// index sorts a sender's transactions into pending and queued and puts head and tail into the trees. Every change of a
-// sender ends here.
-func (c *core) index(a *account) {
-	c.unindex(a)
-	next := a.nonce
-	var rank uint256.Int
-	rank.SetAllOne()
-	var last *entry
-	for _, e := range a.txs {
-		runs := e.nonce == next
-		if runs {
+// chunk is how many accounts are allocated at once.
+const chunk = 64
+
+// open returns the sender's account, a new one with what the host's state says if it has none yet.
+func (c *core) open(address common.Address, known Account) *account {
+	if len(c.free) == 0 {
+		more := make([]account, chunk)
+		for i := range more {
+			c.free = append(c.free, &more[i])
+		}
+	}
+	last := len(c.free) - 1
+	a := c.free[last]
+	c.free = c.free[:last]
+	*a = account{address: address, slot: int32(len(c.list)), state: known.Nonce, nonce: known.Nonce, spare: known.Balance, delegated: known.Delegated}
+	c.list = append(c.list, a)
+	c.accounts[address] = a
+	return a
+}
+
+// close forgets an account that has nothing in the pool.
+func (c *core) close(a *account) {
+	if len(a.txs) > 0 || a.nonce > a.state {
+		return
+	}
+	delete(c.accounts, a.address)
+	last := len(c.list) - 1
+	c.list[a.slot] = c.list[last]
+	c.list[a.slot].slot = a.slot
+	c.list[last] = nil
+	c.list = c.list[:last]
+	if !a.stale && !a.short {
+		c.cache.put(a.address, Account{Nonce: a.state, Balance: a.spare, Delegated: a.delegated})
+	}
+	*a = account{}
+	c.free = append(c.free, a)
+}
+
+// arrange puts a sender's transactions where they belong, from one on: all before it are where they belong already. Every change of a chain
+// ends here. It stops where nothing changes any more.
+func (c *core) arrange(a *account, from int, changed int) {
+	next, lead, lowest, surplus := a.nonce, noLead, ready, 0
+	if from > 0 {
+		prev := a.txs[from-1]
+		next, lead, lowest = max(a.nonce, prev.nonce+1), prev.lead, prev.status
+	}
+	if c.cfg.MinReadyPerSender > 0 {
+		for _, e := range a.txs[:from] {
+			if e.status == ready && e.lease == nil {
+				surplus++
+			}
+		}
+	}
+	for i := from; i < len(a.txs); i++ {
+		e := a.txs[i]
+		status, at := queued, noLead
+		switch {
+		case e.nonce < a.nonce: // used up, but still in a lease
+			status = ready
+		case lowest == queued || e.nonce != next:
+			lowest = queued
+		case e.lease != nil:
+			status, lead, lowest = ready, noLead, ready
 			next++
-			last = e
-			if e.tip.Lt(&rank) {
-				rank = e.tip
+		default:
+			lead = lead.after(e)
+			if lead.rank < c.fees.leastRank() {
+				lowest = parked
 			}
-			if a.head == nil && e.lease == 0 {
-				a.head = e
-			}
+			status, at = lowest, lead
+			next++
 		}
-		c.move(e, runs || e.lease != 0) // what is in a bundle needs no place behind a gap
-	}
-	if a.head != nil {
-		c.heads.ReplaceOrInsert(a.head)
-	}
-	if last != nil && last.lease == 0 {
-		a.tail = &tail{rank: rank, entry: last}
-		c.tails.ReplaceOrInsert(*a.tail)
-	}
-	// What fell behind a gap may be more than fits there.
-	for c.queued.count > c.cfg.MaxQueued || c.queued.bytes > c.cfg.MaxQueuedBytes {
-		last := len(a.txs) - 1
-		for last >= 0 && a.txs[last].pending {
-			last--
+		moved := c.put(e, status, at, surplus >= c.cfg.MinReadyPerSender)
+		if moved && status == ready && !e.fresh && c.checkAuthorities(a.address, e) != nil { // it was not able to run when it was admitted
+			c.take(a, i)
+			c.emit(Event{Kind: Dropped, Reason: ErrAuthorityReserved}, e)
+			lowest = queued
+			i--
+			continue
 		}
-		if last < 0 {
-			break
+		if e.fresh {
+			e.fresh = false
+			c.emitMove(e, true)
 		}
-		c.discard(a, last, ErrPoolFull)
-	}
-	if len(a.txs) == 0 {
-		delete(c.accounts, a.address)
-	}
-}
-
-func (c *core) unindex(a *account) {
-	if a.head != nil {
-		c.heads.Delete(a.head)
-		a.head = nil
-	}
-	if a.tail != nil {
-		c.tails.Delete(*a.tail)
-		a.tail = nil
-	}
-}
-
-// move counts a transaction as pending or queued.
-func (c *core) move(e *entry, pending bool) {
-	if e.pending == pending {
-		return
-	}
-	e.pending = pending
-	if pending {
-		c.queued.remove(e)
-		c.pending.add(e)
-		return
-	}
-	c.pending.remove(e)
-	c.queued.add(e)
-}
-
-// shrink evicts the worst tails until the pending transactions fit. The newcomer, if any, stays: checkRoom made sure that there are
-// enough worse ones, and what its arrival promoted stands behind it.
-func (c *core) shrink(newcomer *entry) {
-	for c.pending.count > c.cfg.MaxPending || c.pending.bytes > c.cfg.MaxPendingBytes {
-		var worst *entry
-		c.tails.Ascend(func(t tail) bool {
-			if t.entry != newcomer {
-				worst = t.entry
-			}
-			return worst == nil
-		})
-		if worst == nil {
+		if status == ready && e.lease == nil {
+			surplus++
+		}
+		if !moved && i > changed && c.cfg.MinReadyPerSender == 0 {
 			return
 		}
-		a := c.accounts[worst.from]
-		i, _ := a.find(worst.nonce)
-		c.drop(a, i, ErrPoolFull)
-		c.index(a)
 	}
 }
 
-// forget takes a transaction out without a word; its sender must be indexed afterwards.
-func (c *core) forget(a *account, i int) {
-	c.unindex(a)
-	c.takeOut(a, i)
+// put moves an entry to a status and a place, and reports whether that changed anything.
+func (c *core) put(e *entry, status status, at place, surplus bool) bool {
+	surplus = surplus && status == ready && c.cfg.MinReadyPerSender > 0 && e.lease == nil
+	if e.status == status && e.lead == at && e.surplus == surplus {
+		return false
+	}
+	c.unindex(e)
+	was := e.counts()
+	e.status, e.lead, e.surplus = status, at, surplus
+	if is := e.counts(); is != was {
+		c.uses[was].remove(e)
+		c.uses[is].add(e)
+		if !e.fresh {
+			c.emitMove(e, false)
+		}
+		if is == queued {
+			c.crowded = append(c.crowded, e.account.address)
+		}
+	}
+	c.index(e)
+	return true
 }
 
-// takeOut takes a transaction out that is neither head nor tail of its sender.
-func (c *core) takeOut(a *account, i int) {
+// index puts an entry into the index that it belongs to.
+func (c *core) index(e *entry) {
+	if e.lease != nil {
+		return
+	}
+	switch e.status {
+	case ready:
+		c.ready.ReplaceOrInsert(ranked{e.lead, e})
+		if e.surplus {
+			c.surplus.ReplaceOrInsert(ranked{e.lead, e})
+		}
+	case parked:
+		c.parked.ReplaceOrInsert(ranked{e.lead, e})
+	}
+}
+
+// unindex is the opposite.
+func (c *core) unindex(e *entry) {
+	if e.lease != nil || e.lead == noLead {
+		return
+	}
+	switch e.status {
+	case ready:
+		c.ready.Delete(ranked{e.lead, e})
+		if e.surplus {
+			c.surplus.Delete(ranked{e.lead, e})
+		}
+	case parked:
+		c.parked.Delete(ranked{e.lead, e})
+	}
+}
+
+// store puts a new entry into its sender's chain.
+func (c *core) store(a *account, i int, e *entry) {
+	c.seq++
+	e.seq, e.account, e.lead, e.fresh = c.seq, a, noLead, true
+	e.rank = c.fees.rank(e)
+	a.insert(i, e)
+	if a.weighs(e) {
+		a.spare.Sub(&a.spare, &e.cost)
+	}
+	c.all[e.hash()] = e
+	c.uses[e.status].add(e)
+	c.register(e)
+	c.arrange(a, i, i)
+}
+
+// take removes the entry at a place of a chain, without a word. The chain must be arranged from there afterwards.
+func (c *core) take(a *account, i int) *entry {
 	e := a.txs[i]
-	if e.pending {
-		c.pending.remove(e)
-	} else {
-		c.queued.remove(e)
+	c.unindex(e)
+	c.uses[e.counts()].remove(e)
+	if e.lease != nil {
+		c.leased--
+		e.lease = nil
 	}
-	a.cost.Sub(&a.cost, &e.cost)
-	a.txs = slices.Delete(a.txs, i, i+1)
-	delete(c.all, e.hash)
+	c.unregister(e)
+	a.cut(i)
+	if a.weighs(e) {
+		a.spare.Add(&a.spare, &e.cost)
+		a.short = a.short && a.balance().Lt(a.totalCost())
+	}
+	delete(c.all, e.hash())
+	e.gone = true
+	return e
 }
 
-// drop takes a transaction out for a reason; its sender must be indexed afterwards.
-func (c *core) drop(a *account, i int, reason error) {
-	c.unindex(a)
-	c.discard(a, i, reason)
+// drop removes the entry at a place of a chain for a reason.
+func (c *core) drop(a *account, i int, kind Kind, reason error, by common.Hash) {
+	e := c.take(a, i)
+	c.emit(Event{Kind: kind, Reason: reason, By: by}, e)
+	c.arrange(a, i, i)
 }
 
-// discard is drop for a transaction that is neither head nor tail of its sender.
-func (c *core) discard(a *account, i int, reason error) {
-	e := a.txs[i]
-	c.takeOut(a, i)
-	c.emit(Event{Kind: Dropped, Tx: e.tx, Reason: reason})
-}
-
-// remove takes a transaction out for a reason, if it is there and in no bundle.
-func (c *core) remove(hash common.Hash, reason error) error {
-	e := c.all[hash]
-	if e == nil {
-		return nil
-	}
-	if e.lease != 0 {
-		return fmt.Errorf("%w: %s", ErrInBundle, hash)
-	}
-	a := c.accounts[e.from]
+// dropEntry is drop for one of whom only the hash was known.
+func (c *core) dropEntry(e *entry, kind Kind, reason error) {
+	a := e.account
 	i, _ := a.find(e.nonce)
-	c.drop(a, i, reason)
-	c.index(a)
-	return nil
+	c.drop(a, i, kind, reason, common.Hash{})
+	c.close(a)
 }
 
-// refresh gives an account a new nonce and balance, and drops what can no longer run or be paid: from the end of the chain,
-// so that no gap opens.
-func (c *core) refresh(a *account, nonce uint64, balance *uint256.Int) {
-	a.nonce, a.balance = nonce, *balance
-	for i := 0; i < len(a.txs) && a.txs[i].nonce < nonce; {
-		if a.txs[i].lease != 0 {
+// lend puts a ready entry into a lease.
+func (c *core) lend(e *entry, l *Lease) {
+	c.unindex(e)
+	e.lease, e.lead, e.surplus = l, noLead, false
+	c.leased++
+	a := e.account
+	i, _ := a.find(e.nonce)
+	c.arrange(a, i+1, i+1)
+}
+
+// giveBack takes an entry out of its lease. If its nonce is used up, it leaves.
+func (c *core) giveBack(e *entry) {
+	was := e.counts()
+	e.lease = nil
+	c.leased--
+	a := e.account
+	i, _ := a.find(e.nonce)
+	if e.nonce < a.nonce {
+		c.drop(a, i, Dropped, ErrNonceTooLow, common.Hash{})
+		c.close(a)
+		return
+	}
+	if is := e.counts(); is != was {
+		c.uses[was].remove(e)
+		c.uses[is].add(e)
+		c.emitMove(e, false)
+		if is == queued {
+			c.crowded = append(c.crowded, a.address)
+		}
+	}
+	if a.short {
+		c.settle(a, a.balance())
+		i = 0
+	}
+	c.arrange(a, i, i)
+	c.close(a)
+}
+
+// refresh gives an account what the host's state says. What its nonce or balance no longer allow leaves: from the end of the chain, so
+// that no gap opens. What is in a lease stays until that is closed.
+func (c *core) refresh(a *account, known Account) {
+	a.stale = false
+	a.delegated = known.Delegated
+	if known.Nonce >= a.nonce || a.nonce == a.state { // everything that was committed shows, or nothing was
+		a.owed.Clear()
+		a.nonce = known.Nonce
+	}
+	a.state = known.Nonce
+	c.dropUsed(a)
+	c.settle(a, &known.Balance)
+	c.arrange(a, 0, len(a.txs))
+	c.close(a)
+}
+
+// dropUsed drops what has a nonce that is used up, unless it is in a lease.
+func (c *core) dropUsed(a *account) {
+	for i := 0; i < len(a.txs) && a.txs[i].nonce < a.nonce; {
+		if a.txs[i].lease != nil {
 			i++
 			continue
 		}
-		c.drop(a, i, ErrNonceTooLow)
+		e := c.take(a, i)
+		c.emit(Event{Kind: Dropped, Reason: ErrNonceTooLow}, e)
 	}
-	for i := len(a.txs) - 1; i >= 0 && a.balance.Lt(&a.cost); i-- {
-		if a.txs[i].lease == 0 {
-			c.drop(a, i, ErrInsufficientFunds)
-		}
-	}
-	c.index(a)
 }
 
-func (c *core) emit(e Event) { c.events = append(c.events, e) }
+// settle compares a balance with all that it must pay for.
+func (c *core) settle(a *account, balance *uint256.Int) {
+	total := a.totalCost()
+	for i := len(a.txs) - 1; i >= 0 && balance.Lt(total); i-- {
+		if e := a.txs[i]; e.lease == nil {
+			c.take(a, i)
+			total.Sub(total, &e.cost)
+			c.emit(Event{Kind: Dropped, Reason: ErrInsufficientFunds}, e)
+		}
+	}
+	a.spare.Sub(balance, total)
+	a.short = balance.Lt(total)
+}
+
+// shrink evicts the worst until everything is within its caps.
+func (c *core) shrink() {
+	for c.over(ready) {
+		worst, ok := c.ready.Max()
+		if !ok {
+			break
+		}
+		c.evict(worst.entry)
+	}
+	for c.over(parked) {
+		worst, ok := c.parked.Max()
+		if !ok {
+			break
+		}
+		c.evict(worst.entry)
+	}
+	c.fees.occupy(c.uses[ready])
+	if c.patient {
+		return
+	}
+	for i := len(c.crowded) - 1; i >= 0 && c.over(queued); i-- {
+		a := c.accounts[c.crowded[i]]
+		if a == nil {
+			continue
+		}
+		for n := len(a.txs); n > 0 && c.over(queued); n-- {
+			if e := a.txs[n-1]; e.status == queued && e.lease == nil {
+				c.drop(a, n-1, Dropped, ErrPoolFull, common.Hash{})
+			}
+		}
+		c.close(a)
+	}
+	c.crowded = c.crowded[:0]
+}
+
+// evict drops an entry that is the last that can run of its sender, with what waits in line behind it: it could never run.
+func (c *core) evict(e *entry) {
+	a := e.account
+	first, _ := a.find(e.nonce)
+	for i := a.inLine() - 1; i >= first; i-- {
+		c.drop(a, i, Dropped, ErrPoolFull, common.Hash{})
+	}
+	c.close(a)
+}
+
+// age returns how long an entry has been in the pool.
+func (e *entry) age(now int64) time.Duration { return time.Duration(now - e.at) }

@@ -1,94 +1,128 @@
 package txpool
 
 import (
-	"bytes"
-	"slices"
-	"time"
+	"math"
+	"math/bits"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/google/btree"
 	"github.com/holiman/uint256"
 )
 
-// entry is a transaction in the pool. Its prices are in wei.
+// status is where a transaction stands in its sender's chain.
+type status uint8
+
+const (
+	// queued: behind a nonce gap.
+	queued status = iota
+	// parked: in line, but it or one before it does not pay the floor or the base fee.
+	parked
+	// ready: in line, and it can run.
+	ready
+)
+
+// entry is a transaction in the pool. What is above the line never changes after admission, so snapshots may read it without the lock.
 type entry struct {
-	tx    *types.Transaction
-	hash  common.Hash
-	from  common.Address
-	nonce uint64
-	size  uint64
-	cost  uint256.Int // gas·feeCap + value
-	tip   uint256.Int
-	// feeCap is the greatest price per gas, tip included.
-	feeCap uint256.Int
-	seq    uint64 // order of arrival
-	at     time.Time
+	tx      *types.Transaction
+	nonce   uint64
+	feeCap  uint64 // wei per gas, as are all prices here, and no more than 2^64-1
+	tip     uint64
+	seq     uint64      // order of admission
+	at      int64       // time of admission, Unix nanoseconds
+	cost    uint256.Int // gas·feeCap + value, and what the host adds
+	size    uint32      // bytes of the encoding
+	memory  uint32      // bytes in memory, about
+	da      uint32      // bytes of data availability
+	private bool
+	_       [3]byte
 
-	pending bool   // consecutive from the account's nonce on
-	lease   uint64 // the lease that holds it, or 0
+	// ————
+	account *account
+	lease   *Lease // that holds it, or nil
+	rare    *rare
+	rank    uint64 // see core.rankOf
+	lead    place  // as in the index that holds the entry
+	status  status
+	surplus bool // in core.surplus
+	gone    bool // not in the pool any more
+	fresh   bool // nobody was told of it yet
 }
 
-// goesBefore orders entries of different senders: the greater tip first, then the earlier arrival, then the smaller hash.
-func goesBefore(a, b *entry) bool {
-	if c := a.tip.Cmp(&b.tip); c != 0 {
-		return c > 0
-	}
-	if a.seq != b.seq {
-		return a.seq < b.seq
-	}
-	return bytes.Compare(a.hash[:], b.hash[:]) < 0
+// rare is what few transactions have.
+type rare struct {
+	authorities  []authority
+	replacements int   // how often this nonce was replaced since:
+	since        int64 // Unix nanoseconds
 }
 
-// tail is the last pending transaction of a sender, which may be evicted. Its rank is the least tip of the sender's chain up to
-// it (invariant I4): a rich child does not protect a poor parent.
-type tail struct {
-	rank  uint256.Int
+// extra returns the entry's rare part, to be written.
+func (e *entry) extra() *rare {
+	if e.rare == nil {
+		e.rare = new(rare)
+	}
+	return e.rare
+}
+
+// hash is cached by the transaction.
+func (e *entry) hash() common.Hash { return e.tx.Hash() }
+
+// place orders transactions that can run: the greater rank first, then the earlier arrival, then the smaller nonce. The rank is the
+// least of a transaction and its ancestors, and seq that ancestor's: so a sender's transactions follow each other, a rich child does
+// not come before its poor parent, and the last place is always the end of a chain (invariants I3, I4).
+//
+// It is also the order in which a builder gets most when it always takes the best next transaction of any sender: whatever follows the
+// poor ancestor and is richer comes right after it.
+type place struct {
+	rank, seq uint64
+}
+
+// ranked is an entry at its place, in an index. The place is a copy, so that it stays as it is in snapshots.
+type ranked struct {
+	place
 	entry *entry
 }
 
-// worseThan orders tails, the first to be evicted first: the lower rank, then the later arrival.
-func worseThan(a, b tail) bool {
-	if c := a.rank.Cmp(&b.rank); c != 0 {
-		return c < 0
+func before(a, b ranked) bool {
+	switch {
+	case a.rank != b.rank:
+		return a.rank > b.rank
+	case a.seq != b.seq:
+		return a.seq < b.seq
+	default:
+		return a.entry.nonce < b.entry.nonce
 	}
-	if a.entry.seq != b.entry.seq {
-		return a.entry.seq > b.entry.seq
-	}
-	return bytes.Compare(a.entry.hash[:], b.entry.hash[:]) < 0
 }
 
-// account is a sender with its transactions by nonce.
-type account struct {
-	address common.Address
-	nonce   uint64 // the next one that can run
-	balance uint256.Int
-	txs     []*entry
-	cost    uint256.Int // of all txs
+// degree is google/btree's usual one.
+const degree = 32
 
-	head *entry // the first that can be drained, as it stands in core.heads
-	tail *tail  // as it stands in core.tails
-}
+func newIndex() *btree.BTreeG[ranked] { return btree.NewG(degree, before) }
 
-// find returns the place of a nonce among the transactions, and whether one is there.
-func (a *account) find(nonce uint64) (int, bool) {
-	return slices.BinarySearchFunc(a.txs, nonce, func(e *entry, n uint64) int {
-		switch {
-		case e.nonce < n:
-			return -1
-		case e.nonce > n:
-			return 1
-		}
-		return 0
-	})
-}
+// noLead is the place before the first of a chain.
+var noLead = place{rank: math.MaxUint64}
 
-// nextNonce returns the nonce after the pending transactions.
-func (a *account) nextNonce() uint64 {
-	next := a.nonce
-	for _, e := range a.txs {
-		if e.pending {
-			next = e.nonce + 1
-		}
+// after returns the place of an entry whose predecessor in the chain has this one.
+func (p place) after(e *entry) place {
+	if e.rank < p.rank {
+		return place{e.rank, e.seq}
 	}
-	return next
+	return p
+}
+
+// saturate returns a price as 64 bits. 2^64-1 wei is more than 18 ether per gas: what is above need not be told apart.
+func saturate(price *uint256.Int) uint64 {
+	if !price.IsUint64() {
+		return math.MaxUint64
+	}
+	return price.Uint64()
+}
+
+// addSaturating returns a + b, or 2^64-1.
+func addSaturating(a, b uint64) uint64 {
+	sum, carry := bits.Add64(a, b, 0)
+	if carry != 0 {
+		return math.MaxUint64
+	}
+	return sum
 }

@@ -15,8 +15,8 @@ import (
 // everybodyRich is a chain on which nothing happened yet.
 type everybodyRich struct{}
 
-func (everybodyRich) Account(common.Address) (uint64, *uint256.Int, error) {
-	return 0, uint256.NewInt(1e18), nil
+func (everybodyRich) Account(common.Address) (txpool.Account, error) {
+	return txpool.Account{Balance: *uint256.NewInt(1e18)}, nil
 }
 
 func ExamplePool() {

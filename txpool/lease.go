@@ -1,185 +1,193 @@
 package txpool
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/holiman/uint256"
 )
 
-// Budget bounds a drain. A zero field does not bound.
-type Budget struct {
-	// Count is the number of transactions.
-	Count int
-	// Gas is the sum of their gas limits.
-	Gas uint64
-	// Bytes is the sum of their encodings.
-	Bytes uint64
-	// BaseFee is the base fee of the block to come, in wei; transactions with a lower fee cap are skipped.
-	BaseFee *uint256.Int
-}
-
-// Skip is a transaction that a drain passed over, with all later ones of its sender.
-type Skip struct {
-	// Hash is the transaction.
-	Hash common.Hash
-	// Reason is why: "gas", "bytes" or "base fee".
-	Reason string
-}
-
-// Lease is a set of transactions on their way into a bundle. It must be committed or released. Its methods are safe for
-// concurrent use.
+// Lease is a set of transactions on their way into a bundle. They stay in the pool until the bundle is safely enqueued, count towards its
+// caps, and are out of reach of replacement, eviction and expiry. It must be committed or released. Its methods are safe for concurrent use.
 type Lease struct {
 	pool    *Pool
 	id      uint64
 	expires time.Time
-	txs     []*entry
+	txs     []*entry // those that are in it still have it as their lease
 	skipped []Skip
 }
 
-// drain picks transactions and marks them with the lease's number.
-func (c *core) drain(budget Budget, lease uint64) ([]*entry, []Skip) {
-	picked, skipped := c.pick(budget)
-	touched := make(map[common.Address]bool, len(picked))
-	for _, e := range picked {
-		e.lease = lease
-		touched[e.from] = true
-	}
-	for _, e := range picked {
-		if touched[e.from] {
-			touched[e.from] = false
-			c.index(c.accounts[e.from])
-		}
-	}
-	return picked, skipped
+// openLease registers a lease with nothing in it.
+func (p *Pool) openLease() *Lease {
+	l := &Lease{pool: p, expires: p.cfg.Now().Add(p.cfg.LeaseLifetime)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lastID++
+	l.id = p.lastID
+	p.leases[l.id] = l
+	return l
 }
 
-// pick chooses transactions, best first and per sender in nonce order, and changes nothing.
-func (c *core) pick(budget Budget) (picked []*entry, skipped []Skip) {
-	var gas, bytes uint64
-	heads := c.heads.Clone() // shares its nodes: what is taken from it stays in the pool's
-	for budget.Count <= 0 || len(picked) < budget.Count {
-		e, ok := heads.DeleteMin()
-		if !ok {
-			break
-		}
-		if reason := budget.refuses(e, gas, bytes); reason != "" {
-			skipped = append(skipped, Skip{e.hash, reason})
-			continue
-		}
-		gas += e.tx.Gas()
-		bytes += e.size
-		picked = append(picked, e)
-		if follower := c.accounts[e.from].after(e); follower != nil {
-			heads.ReplaceOrInsert(follower)
-		}
+// sealLease completes a lease.
+func (p *Pool) sealLease(l *Lease, skipped []Skip) {
+	l.skipped = skipped
+	_ = p.change(func(c *core) error {
+		c.emit(Event{Kind: leaseOpened, lease: l}, nil)
+		return nil
+	})
+	for range l.txs {
+		p.cfg.Metrics.count(CountDrained, "")
 	}
-	return picked, skipped
 }
 
-// after returns the pending transaction that follows and is in no bundle yet.
-func (a *account) after(e *entry) *entry {
-	i, _ := a.find(e.nonce)
-	for _, x := range a.txs[i+1:] {
-		if x.pending && x.lease == 0 {
-			return x
-		}
-	}
-	return nil
-}
+// ID is the lease's number, which a host may write into its bundle to find the lease after a restart, see Pool.Lease.
+func (l *Lease) ID() uint64 { return l.id }
 
-// refuses returns why a transaction does not fit any more, or "".
-func (b *Budget) refuses(e *entry, gas, bytes uint64) string {
-	switch {
-	case b.BaseFee != nil && e.feeCap.Lt(b.BaseFee):
-		return "base fee"
-	case b.Gas > 0 && e.tx.Gas() > b.Gas-gas:
-		return "gas"
-	case b.Bytes > 0 && e.size > b.Bytes-bytes:
-		return "bytes"
-	}
-	return ""
-}
+// Expires is when CleanupExpired will release the lease.
+func (l *Lease) Expires() time.Time { return l.expires }
 
 // Transactions returns what the lease holds, in the order in which it should run.
 func (l *Lease) Transactions() []*types.Transaction {
 	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
-	txs := make([]*types.Transaction, len(l.txs))
-	for i, e := range l.txs {
-		txs[i] = e.tx
+	txs := make([]*types.Transaction, 0, len(l.txs))
+	for _, e := range l.txs {
+		if l.holds(e) {
+			txs = append(txs, e.tx)
+		}
 	}
 	return txs
 }
 
-// Skipped returns what the drain passed over.
+// holds reports whether an entry is still in the lease.
+func (l *Lease) holds(e *entry) bool { return e.lease == l && !e.gone }
+
+// Skipped returns what the drain passed over, in the order in which it was looked at: at most 4,096, after which a drain ends.
 func (l *Lease) Skipped() []Skip { return slices.Clone(l.skipped) }
 
-// Reject drops a transaction of the lease from the pool for a reason: it failed while the bundle was built. Later ones of the
-// same sender can then no longer run in this bundle; see Return. Errors wrap ErrLeaseClosed or ErrNotLeased.
+// Reject drops a transaction of the lease from the pool: it failed while the bundle was built, and is refused for Config.QuarantineTime.
+// Later ones of the same sender cannot run in this bundle then; Return them. Errors wrap ErrLeaseClosed or ErrNotLeased.
 func (l *Lease) Reject(hash common.Hash, reason error) error {
-	return l.take(hash, func(c *core, e *entry) {
-		a := c.accounts[e.from]
-		i, _ := a.find(e.nonce)
-		c.drop(a, i, reason)
-		c.index(a)
-	})
+	now := l.pool.cfg.Now().UnixNano()
+	return l.pass(hash, func(c *core, e *entry) { c.reject(e, reason, now) })
 }
 
 // Return gives one transaction of the lease back to the pool: it did not fit. Errors wrap ErrLeaseClosed or ErrNotLeased.
 func (l *Lease) Return(hash common.Hash) error {
-	return l.take(hash, func(c *core, e *entry) { c.index(c.accounts[e.from]) })
+	return l.pass(hash, func(c *core, e *entry) {
+		c.emit(Event{Kind: leaseReturned, lease: l}, e)
+		c.giveBack(e)
+	})
 }
 
-// take removes a transaction from the lease and does something with it.
-func (l *Lease) take(hash common.Hash, then func(*core, *entry)) error {
+// pass does something with one transaction of an open lease.
+func (l *Lease) pass(hash common.Hash, then func(*core, *entry)) error {
 	return l.pool.change(func(c *core) error {
 		if l.pool.leases[l.id] != l {
-			return ErrLeaseClosed
+			return fmt.Errorf("%w: lease %d", ErrLeaseClosed, l.id)
 		}
-		i := slices.IndexFunc(l.txs, func(e *entry) bool { return e.hash == hash })
-		if i < 0 {
-			return fmt.Errorf("%w: %s", ErrNotLeased, hash)
+		e := c.all[hash]
+		if e == nil || e.lease != l {
+			return fmt.Errorf("%w: %s, lease %d", ErrNotLeased, hash, l.id)
 		}
-		e := l.txs[i]
-		l.txs = slices.Delete(l.txs, i, i+1)
-		e.lease = 0
 		then(c, e)
 		return nil
 	})
 }
 
-// Commit removes the lease's transactions from the pool: they are in a bundle that is safely enqueued. The sender's next
-// nonce is after them from now on. A second Commit, or one after Release, wraps ErrLeaseClosed and changes nothing.
+// Commit removes the lease's transactions from the pool: they are in a bundle that is safely enqueued. The sender's next nonce is after them
+// from now on, whether the host's state shows them already or not. If the bundle fails later, Head.Reverted takes that back. A
+// second Commit, or one after Release, wraps ErrLeaseClosed and changes nothing.
 func (l *Lease) Commit() error {
-	return l.close(func(c *core, a *account, e *entry) {
-		i, _ := a.find(e.nonce)
-		a.nonce = max(a.nonce, e.nonce+1)
-		c.forget(a, i)
-		c.emit(Event{Kind: Included, Tx: e.tx})
-	})
+	now := l.pool.cfg.Now().UnixNano()
+	return l.close(leaseCommitted, func(c *core, e *entry) { c.commit(e, now) })
 }
 
 // Release gives all of the lease's transactions back. A second Release, or one after Commit, wraps ErrLeaseClosed and changes
 // nothing.
-func (l *Lease) Release() error { return l.close(func(*core, *account, *entry) {}) }
+func (l *Lease) Release() error {
+	return l.close(leaseReleased, func(c *core, e *entry) { c.giveBack(e) })
+}
 
-// close ends the lease, after doing something with each of its transactions.
-func (l *Lease) close(each func(*core, *account, *entry)) error {
-	return l.pool.change(func(c *core) error {
-		if l.pool.leases[l.id] != l {
-			return ErrLeaseClosed
+// close ends the lease, after doing something with each of its transactions, in slices.
+func (l *Lease) close(kind Kind, each func(*core, *entry)) error {
+	p := l.pool
+	p.long.Lock()
+	defer p.long.Unlock()
+	return l.closeLocked(kind, each)
+}
+
+// closeLocked is close for who holds p.long.
+func (l *Lease) closeLocked(kind Kind, each func(*core, *entry)) error {
+	p := l.pool
+	p.freeze()
+	defer p.thaw()
+	err := p.change(func(c *core) error {
+		if p.leases[l.id] != l {
+			return fmt.Errorf("%w: lease %d", ErrLeaseClosed, l.id)
 		}
-		delete(l.pool.leases, l.id)
-		for _, e := range l.txs {
-			e.lease = 0
-			a := c.accounts[e.from]
-			each(c, a, e)
-			c.index(a)
-		}
+		delete(p.leases, l.id)
+		c.emit(Event{Kind: kind, lease: l}, nil) // first, so that the journal knows the whole before its parts
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	for rest := l.txs; len(rest) > 0; {
+		now := rest[:min(slice, len(rest))]
+		rest = rest[len(now):]
+		_ = p.change(func(c *core) error {
+			for _, e := range now {
+				if l.holds(e) {
+					each(c, e)
+				}
+			}
+			return nil
+		})
+	}
+	return nil
+}
+
+// commit removes an entry that is in an enqueued bundle.
+func (c *core) commit(e *entry, now int64) {
+	a := e.account
+	i, _ := a.find(e.nonce)
+	short := a.short
+	c.take(a, i)
+	if a.weighs(e) { // until the host's state shows it
+		a.owed.Add(&a.owed, &e.cost)
+		a.spare.Sub(&a.spare, &e.cost)
+		a.short = short
+	}
+	a.nonce = max(a.nonce, e.nonce+1)
+	a.committedAt = now
+	c.emit(Event{Kind: Included}, e)
+	if i > 0 {
+		c.dropUsed(a)
+		i = 0
+	}
+	c.arrange(a, i, i)
+	c.close(a)
+}
+
+// Lease returns an open lease by its number, or nil: after a restart a host finds out with it which leases Restore has opened again.
+func (p *Pool) Lease(id uint64) *Lease {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.leases[id]
+}
+
+// Leases returns the open leases, the oldest first.
+func (p *Pool) Leases() []*Lease {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	leases := make([]*Lease, 0, len(p.leases))
+	for _, l := range p.leases {
+		leases = append(leases, l)
+	}
+	slices.SortFunc(leases, func(a, b *Lease) int { return cmp.Compare(a.id, b.id) })
+	return leases
 }

@@ -1,8 +1,11 @@
 package txpool
 
 import (
+	"errors"
+	"fmt"
 	"math/big"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -10,101 +13,272 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The invariants hold after every step of any sequence of calls on a small pool, and every transaction that was added leaves
-// by exactly one event.
-func TestInvariantsUnderRandomCalls(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld()
-		inside := make(map[common.Hash]bool)
-		cfg := DefaultConfig(chainID)
-		cfg.MaxPending = rapid.IntRange(1, 6).Draw(t, "pending")
-		cfg.MaxQueued = rapid.IntRange(1, 4).Draw(t, "queued")
-		cfg.MaxPerSender = rapid.IntRange(1, 5).Draw(t, "sender")
-		cfg.Observe = func(e Event) {
-			if e.Kind == Added == inside[e.Tx.Hash()] {
-				t.Fatalf("%v of %s, which is in the pool: %v", e.Kind, e.Tx.Hash(), inside[e.Tx.Hash()])
-			}
-			inside[e.Tx.Hash()] = e.Kind == Added
-		}
-		p, err := New(cfg, w)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var leases []*Lease
-		sender := rapid.IntRange(0, 4)
-		pickLease := func(t *rapid.T) *Lease {
-			if len(leases) == 0 {
-				t.Skip("no lease")
-			}
-			return leases[rapid.IntRange(0, len(leases)-1).Draw(t, "lease")]
-		}
-		t.Repeat(map[string]func(*rapid.T){
-			"add": func(t *rapid.T) {
-				tx := tx(sender.Draw(t, "sender"), rapid.Uint64Range(0, 6).Draw(t, "nonce"), rapid.Int64Range(1, 12).Draw(t, "tip"))
-				err := p.Add(tx)
-				if (err == nil) != (p.Get(tx.Hash()) != nil) && err != ErrAlreadyKnown {
-					t.Fatalf("Add said %v, stored: %v", err, p.Get(tx.Hash()) != nil)
-				}
-			},
-			"drain": func(t *rapid.T) {
-				leases = append(leases, p.Drain(Budget{Count: rapid.IntRange(0, 4).Draw(t, "count")}))
-			},
-			"commit": func(t *rapid.T) {
-				l := pickLease(t)
-				for _, tx := range l.Transactions() {
-					from, _ := types.Sender(signer, tx)
-					w.nonce[from] = max(w.nonce[from], tx.Nonce()+1)
-				}
-				_ = l.Commit()
-			},
-			"release": func(t *rapid.T) { _ = pickLease(t).Release() },
-			"reject": func(t *rapid.T) {
-				l := pickLease(t)
-				if txs := l.Transactions(); len(txs) > 0 {
-					_ = l.Reject(txs[0].Hash(), ErrIntrinsicGas)
-				}
-			},
-			"reset": func(t *rapid.T) {
-				a := addr(sender.Draw(t, "sender"))
-				w.nonce[a] = rapid.Uint64Range(0, 3).Draw(t, "nonce")
-				w.wealth[a] = uint256.NewInt(rapid.Uint64Range(0, 40*txGas*gwei).Draw(t, "balance"))
-				p.Reset(nil)
-			},
-			"": func(t *rapid.T) {
-				if err := p.core.check(); err != nil {
-					t.Fatal(err)
-				}
-				for hash, in := range inside {
-					if in != (p.Get(hash) != nil) {
-						t.Fatalf("by its events %s is in the pool: %v", hash, in)
-					}
-				}
-			},
-		})
-	})
+// machine does random things to a small pool.
+type machine struct {
+	world  *world
+	pool   *Pool
+	leases []*Lease
+	inside map[common.Hash]bool // by the events
+	// committed are blocks that can be reverted, the oldest first.
+	committed []Block
+	failed    error
 }
 
-// Whatever comes over the wire is an error or a transaction, and never a panic.
-func FuzzAddRaw(f *testing.F) {
-	for _, data := range []types.TxData{
-		&types.LegacyTx{GasPrice: big.NewInt(2 * gwei), Gas: txGas, To: &common.Address{1}},
-		&types.AccessListTx{ChainID: chainID, GasPrice: big.NewInt(2 * gwei), Gas: 30_000, AccessList: types.AccessList{{StorageKeys: []common.Hash{{1}}}}},
-		&types.SetCodeTx{ChainID: uint256.NewInt(4359), GasTipCap: uint256.NewInt(2 * gwei), GasFeeCap: uint256.NewInt(2 * gwei), Gas: 100_000, AuthList: []types.SetCodeAuthorization{{}}},
-	} {
-		raw, err := sign(0, data).MarshalBinary()
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(raw)
+func newMachine(t *rapid.T) *machine {
+	m := &machine{world: newWorld(), inside: make(map[common.Hash]bool)}
+	cfg := DefaultConfig(chainID)
+	cfg.Now = m.world.clock
+	cfg.MaxPending = rapid.IntRange(4, 16).Draw(t, "pending")
+	cfg.MaxQueued = rapid.IntRange(1, 8).Draw(t, "queued")
+	cfg.MaxParked = rapid.IntRange(1, 8).Draw(t, "parked")
+	cfg.MaxPerSender = rapid.IntRange(2, 8).Draw(t, "per sender")
+	cfg.MaxDelegated = rapid.IntRange(1, 2).Draw(t, "delegated")
+	cfg.MinReadyPerSender = rapid.IntRange(0, 2).Draw(t, "quota")
+	cfg.FloorWindow = rapid.IntRange(0, 3).Draw(t, "window")
+	cfg.MaxNonceDistance = 8
+	cfg.MaxReplacements = 3
+	if rapid.Bool().Draw(t, "small") {
+		cfg.MaxPendingBytes, cfg.MaxParkedBytes, cfg.MaxQueuedBytes, cfg.MaxTxSize = 1200, 700, 700, 600
 	}
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		p := newPool(t, newWorld(), nil)
-		hash, err := p.AddRaw(raw)
-		if (err == nil) != (p.Get(hash) != nil) {
-			t.Fatalf("AddRaw said %v, stored: %v", err, p.Get(hash) != nil)
+	if rapid.Bool().Draw(t, "score") {
+		cfg.Ordering = ByScore{}
+	}
+	cfg.Observe = m.observe
+	p, err := New(cfg, m.world)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.pool = p
+	return m
+}
+
+// observe checks that every transaction is admitted once and leaves once (I11).
+func (m *machine) observe(e Event) {
+	if e.Kind == FloorChanged {
+		return
+	}
+	hash, left := e.Tx.Hash(), e.Kind == Replaced || e.Kind == Dropped || e.Kind == Included
+	if e.Admitted == m.inside[hash] || e.Kind == Dropped && e.Reason == nil {
+		m.failed = fmt.Errorf("%v (admitted %v, reason %v) of %s, which is in the pool: %v", e.Kind, e.Admitted, e.Reason, hash, m.inside[hash])
+	}
+	m.inside[hash] = !left
+}
+
+const senders = 5
+
+func sender(t *rapid.T) int { return rapid.IntRange(0, senders-1).Draw(t, "sender") }
+
+// next is the sender's next nonce.
+func (m *machine) next(i int) uint64 {
+	if nonce, known := m.pool.NextNonce(addr(i)); known {
+		return nonce
+	}
+	return m.world.get(addr(i)).Nonce
+}
+
+// add adds a transaction and checks that the answer is true (I11), and that a refused one changed nothing.
+func (m *machine) add(t *rapid.T, tx *types.Transaction) {
+	known := m.pool.Get(tx.Hash()) != nil
+	err := m.pool.Add(tx)
+	if stored := m.pool.Get(tx.Hash()) != nil; stored != (err == nil || known) {
+		t.Fatalf("Add said %v, stored: %v", err, stored)
+	}
+	if known != errors.Is(err, ErrAlreadyKnown) {
+		t.Fatalf("Add of a known transaction (%v) said %v", known, err)
+	}
+}
+
+func price(t *rapid.T) int64 { return rapid.Int64Range(1, 20).Draw(t, "gwei") }
+
+// The actions of an attacker, of users and of the host.
+func (m *machine) actions() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"normal": func(t *rapid.T) { i := sender(t); m.add(t, tx(i, m.next(i), price(t))) },
+		"future": func(t *rapid.T) {
+			i := sender(t)
+			m.add(t, tx(i, m.next(i)+rapid.Uint64Range(1, 4).Draw(t, "gap"), price(t)))
+		},
+		"parent": func(t *rapid.T) { // fills a gap, if there is one, or replaces
+			i := sender(t)
+			m.add(t, tx(i, m.world.get(addr(i)).Nonce, price(t)))
+		},
+		"child": func(t *rapid.T) { // rich, of a poor parent
+			i := sender(t)
+			m.add(t, tx(i, m.next(i), 1))
+			m.add(t, tx(i, m.next(i), 20))
+		},
+		"capped": func(t *rapid.T) {
+			i, tip := sender(t), price(t)
+			m.add(t, capped(i, m.next(i), tip, tip+rapid.Int64Range(0, 3).Draw(t, "more")))
+		},
+		"overdraft": func(t *rapid.T) {
+			i := sender(t)
+			account := m.world.get(addr(i))
+			value := new(big.Int).Sub(account.Balance.ToBig(), big.NewInt(rapid.Int64Range(0, 200*gwei*txGas).Draw(t, "left")))
+			if value.Sign() < 0 {
+				value = new(big.Int)
+			}
+			fee := big.NewInt(price(t) * gwei)
+			m.add(t, sign(i, &types.LegacyTx{Nonce: m.next(i), GasPrice: fee, Gas: txGas, To: &common.Address{1}, Value: value}))
+		},
+		"replacement": func(t *rapid.T) {
+			i := sender(t)
+			pending, queued := m.pool.ContentFrom(addr(i))
+			all := append(pending, queued...)
+			if len(all) == 0 {
+				t.Skip("nothing to replace")
+			}
+			old := rapid.SampledFrom(all).Draw(t, "old")
+			m.add(t, tx(i, old.Nonce(), price(t)))
+		},
+		"set code": func(t *rapid.T) {
+			i, j := sender(t), sender(t)
+			nonce := m.world.get(addr(j)).Nonce + rapid.Uint64Range(0, 2).Draw(t, "ahead")
+			m.add(t, setCode(i, m.next(i)+rapid.Uint64Range(0, 1).Draw(t, "gap"), uint64(price(t)), delegate(j, nonce)))
+		},
+		"padded": func(t *rapid.T) {
+			i := sender(t)
+			list := types.AccessList{{Address: common.Address{1}, StorageKeys: make([]common.Hash, rapid.IntRange(0, 6).Draw(t, "keys"))}}
+			m.add(t, sign(i, &types.AccessListTx{ChainID: chainID, Nonce: m.next(i), GasPrice: big.NewInt(price(t) * gwei), Gas: 60_000, To: &common.Address{1}, AccessList: list}))
+		},
+		"batch": func(t *rapid.T) {
+			var txs []*types.Transaction
+			for range rapid.IntRange(1, 4).Draw(t, "size") {
+				i := sender(t)
+				txs = append(txs, tx(i, m.next(i)+rapid.Uint64Range(0, 2).Draw(t, "gap"), price(t)))
+			}
+			m.pool.AddAll(txs)
+		},
+		"lease": func(t *rapid.T) {
+			m.leases = append(m.leases, m.pool.Drain(Budget{Count: rapid.IntRange(0, 5).Draw(t, "count"), PerSender: rapid.IntRange(0, 2).Draw(t, "per sender")}))
+		},
+		"commit":  func(t *rapid.T) { m.commit(t) },
+		"release": func(t *rapid.T) { _ = m.lease(t).Release() },
+		"reject": func(t *rapid.T) {
+			l := m.lease(t)
+			if txs := l.Transactions(); len(txs) > 0 {
+				tx := rapid.SampledFrom(txs).Draw(t, "tx")
+				if err := l.Reject(tx.Hash(), errors.New("reverted")); err == nil && !errors.Is(m.pool.Add(tx), ErrQuarantined) {
+					t.Fatal("I14: it came back")
+				}
+			}
+		},
+		"return": func(t *rapid.T) {
+			l := m.lease(t)
+			if txs := l.Transactions(); len(txs) > 0 {
+				_ = l.Return(rapid.SampledFrom(txs).Draw(t, "tx").Hash())
+			}
+		},
+		"remove": func(t *rapid.T) {
+			if txs := m.pool.Pending(); len(txs) > 0 {
+				_ = m.pool.Remove(rapid.SampledFrom(txs).Draw(t, "tx").Hash())
+			}
+		},
+		"drift": func(t *rapid.T) {
+			i := sender(t)
+			m.world.balance(i, rapid.Uint64Range(0, 40*txGas*gwei).Draw(t, "balance"))
+			m.pool.Reset(Head{Touched: []common.Address{addr(i)}})
+		},
+		"foreign": func(t *rapid.T) { // somebody else's block moves a nonce
+			i := sender(t)
+			m.world.set(i, func(a *Account) { a.Nonce++; a.Delegated = rapid.Bool().Draw(t, "delegated") })
+			m.pool.Reset(Head{})
+		},
+		"base fee": func(t *rapid.T) {
+			m.pool.Reset(Head{BaseFee: big.NewInt(rapid.Int64Range(0, 8).Draw(t, "base fee") * gwei), Touched: []common.Address{}})
+		},
+		"empty block": func(t *rapid.T) { m.pool.Reset(Head{Included: []Block{{}}}) },
+		"broken": func(t *rapid.T) {
+			i := sender(t)
+			m.world.broken[addr(i)] = errors.New("no disk")
+			m.pool.Reset(Head{})
+			delete(m.world.broken, addr(i))
+		},
+		"revert": m.revert,
+		"time": func(t *rapid.T) {
+			m.world.advance(time.Duration(rapid.IntRange(1, 40).Draw(t, "minutes")) * time.Minute)
+			m.pool.CleanupExpired()
+		},
+		"": m.check,
+	}
+}
+
+func (m *machine) lease(t *rapid.T) *Lease {
+	if len(m.leases) == 0 {
+		t.Skip("no lease")
+	}
+	return rapid.SampledFrom(m.leases).Draw(t, "lease")
+}
+
+// commit executes a lease's bundle and commits it. The state may show it, the pool may be told, or both later.
+func (m *machine) commit(t *rapid.T) {
+	l := m.lease(t)
+	txs := l.Transactions()
+	if l.Commit() != nil {
+		return
+	}
+	if !rapid.Bool().Draw(t, "shown") {
+		return
+	}
+	block := Block{Transactions: txs}
+	for _, tx := range txs {
+		from, _ := types.Sender(signer, tx)
+		account := m.world.get(from)
+		account.Nonce = max(account.Nonce, tx.Nonce()+1)
+		var cost uint256.Int
+		cost.SetFromBig(tx.Cost())
+		if !account.Balance.Lt(&cost) {
+			account.Balance.Sub(&account.Balance, &cost)
 		}
-		if err := p.core.check(); err != nil {
-			t.Fatal(err)
+		m.world.accounts[from] = account
+	}
+	m.committed = append(m.committed, block)
+	m.pool.Reset(Head{Included: []Block{block}})
+}
+
+// revert takes the newest block back.
+func (m *machine) revert(t *rapid.T) {
+	if len(m.committed) == 0 {
+		t.Skip("no block")
+	}
+	last := len(m.committed) - 1
+	block := m.committed[last]
+	m.committed = m.committed[:last]
+	for _, tx := range block.Transactions {
+		from, _ := types.Sender(signer, tx)
+		account := m.world.get(from)
+		account.Nonce = min(account.Nonce, tx.Nonce())
+		account.Balance.Add(&account.Balance, uint256.MustFromBig(tx.Cost()))
+		m.world.accounts[from] = account
+	}
+	for _, refusal := range m.pool.Reset(Head{Reverted: []Block{block}}) {
+		if refusal.Err == nil || refusal.Tx == nil {
+			t.Fatalf("refusal without reason: %+v", refusal)
 		}
+	}
+}
+
+func (m *machine) check(t *rapid.T) {
+	if err := m.pool.check(); err != nil {
+		t.Fatal(err)
+	}
+	if m.failed != nil {
+		t.Fatal("I11:", m.failed)
+	}
+	for hash, in := range m.inside {
+		if in != (m.pool.Get(hash) != nil) {
+			t.Fatalf("I11: by its events %s is in the pool: %v", hash, in)
+		}
+	}
+	if got, want := len(m.pool.Pending()), m.pool.core.ready.Len(); got != want {
+		t.Fatalf("Pending has %d, want %d", got, want)
+	}
+}
+
+// The invariants hold after every step of any sequence of calls on a small pool.
+func TestInvariantsUnderRandomCalls(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newMachine(t)
+		t.Repeat(m.actions())
 	})
 }

@@ -1,89 +1,225 @@
 package txpool
 
 import (
+	"errors"
 	"fmt"
-	"time"
+	"math"
+	"math/big"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/holiman/uint256"
 )
 
-// inspect makes the checks that need no account, cheap ones before the signature, and returns the transaction ready for
-// admission.
-func (c *Config) inspect(signer types.Signer, tx *types.Transaction, now time.Time) (*entry, error) {
-	if err := c.checkShape(tx); err != nil {
+// Bytes of memory that an encoding of a few bytes can ask for: an access-list entry without keys, and an authorization.
+const (
+	accessTupleMemory   = 48
+	authorizationMemory = 128
+)
+
+// candidate is a transaction on its way into the pool.
+type candidate struct {
+	entry *entry
+	from  common.Address
+	err   error
+	tx    *types.Transaction // where the host gave it
+}
+
+// inspect makes the checks that need neither account nor cryptography.
+func (c *Config) inspect(tx *types.Transaction) (*entry, error) {
+	if tx == nil {
+		return nil, fmt.Errorf("%w: nil", ErrMalformed)
+	}
+	if err := c.checkType(tx); err != nil {
 		return nil, err
 	}
-	e, err := c.price(tx)
-	if err != nil {
+	e := &entry{tx: tx, nonce: tx.Nonce()}
+	if err := c.price(e); err != nil { // before the size: what is out of range has no encoding
 		return nil, err
 	}
-	intrinsic, floor := intrinsicGas(tx)
-	if tx.Gas() < intrinsic {
-		return nil, fmt.Errorf("%w: gas %d, minimum needed %d", ErrIntrinsicGas, tx.Gas(), intrinsic)
+	if err := c.checkSize(e); err != nil {
+		return nil, err
 	}
-	if tx.Gas() < floor {
-		return nil, fmt.Errorf("%w: gas %d, minimum needed %d", ErrFloorDataGas, tx.Gas(), floor)
+	if err := c.checkGas(tx); err != nil {
+		return nil, err
 	}
-	if e.from, err = types.Sender(signer, tx); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalidSender, err)
+	if c.Precheck != nil {
+		if err := c.Precheck(tx); err != nil {
+			return nil, err
+		}
 	}
-	e.at = now
 	return e, nil
 }
 
-// checkShape checks type, chain, size and gas.
-func (c *Config) checkShape(tx *types.Transaction) error {
+// checkType checks the type and what belongs to it.
+func (c *Config) checkType(tx *types.Transaction) error {
 	switch tx.Type() {
-	case types.LegacyTxType, types.AccessListTxType, types.DynamicFeeTxType, types.SetCodeTxType:
+	case types.LegacyTxType:
+		if !c.AcceptUnprotected && c.Sender == nil && !tx.Protected() {
+			return ErrUnprotected
+		}
+	case types.AccessListTxType, types.DynamicFeeTxType:
+	case types.BlobTxType:
+		if !c.AcceptBlobs {
+			return fmt.Errorf("%w: type 3 (blobs), want 0, 1, 2 or 4", ErrTypeNotSupported)
+		}
+		if len(tx.BlobHashes()) == 0 {
+			return ErrMissingBlobHashes
+		}
+	case types.SetCodeTxType:
+		switch n := len(tx.SetCodeAuthorizations()); {
+		case tx.To() == nil:
+			return ErrSetCodeCreate
+		case n == 0:
+			return ErrEmptyAuthorizations
+		case n > c.MaxAuthorizations:
+			return fmt.Errorf("%w: %d, limit %d", ErrTooManyAuthorizations, n, c.MaxAuthorizations)
+		}
 	default:
 		return fmt.Errorf("%w: type %d, want 0, 1, 2 or 4", ErrTypeNotSupported, tx.Type())
 	}
-	switch {
-	case tx.Size() > c.MaxTxSize:
-		return fmt.Errorf("%w: transaction size %d, limit %d", ErrOversized, tx.Size(), c.MaxTxSize)
-	case !tx.Protected():
-		return ErrUnprotected
-	case tx.ChainId().Cmp(c.ChainID) != 0:
-		return fmt.Errorf("%w: have %v want %v", ErrInvalidChainID, tx.ChainId(), c.ChainID)
-	case tx.To() == nil && len(tx.Data()) > maxInitCodeSize:
-		return fmt.Errorf("%w: code size %d, limit %d", ErrMaxInitCodeSize, len(tx.Data()), maxInitCodeSize)
-	case tx.Type() == types.SetCodeTxType && len(tx.SetCodeAuthorizations()) == 0:
-		return ErrEmptyAuthorizations
-	case tx.Gas() > c.BlockGasLimit:
-		return fmt.Errorf("%w: gas %d, limit %d", ErrGasLimit, tx.Gas(), c.BlockGasLimit)
+	if list := tx.AccessList(); len(list) > 0 {
+		if n := len(list) + list.StorageKeys(); n > c.MaxAccessList {
+			return fmt.Errorf("%w: %d addresses and keys, limit %d", ErrAccessListTooLong, n, c.MaxAccessList)
+		}
+	}
+	if tx.Nonce() == math.MaxUint64 {
+		return fmt.Errorf("%w: %d", ErrNonceMax, tx.Nonce())
 	}
 	return nil
 }
 
-// price reads the fees of a transaction and checks their ranges.
-func (c *Config) price(tx *types.Transaction) (*entry, error) {
-	e := &entry{tx: tx, hash: tx.Hash(), nonce: tx.Nonce(), size: tx.Size()}
-	feeCap, capOver := uint256.FromBig(tx.GasFeeCap())
-	tip, tipOver := uint256.FromBig(tx.GasTipCap())
-	cost, costOver := uint256.FromBig(tx.Cost())
-	switch {
-	case capOver || tipOver || costOver:
-		return nil, fmt.Errorf("%w: fee cap of %d bits, cost of %d bits", ErrFeeTooHigh, tx.GasFeeCap().BitLen(), tx.Cost().BitLen())
-	case feeCap.Lt(tip):
-		return nil, fmt.Errorf("%w: maxPriorityFeePerGas %v, maxFeePerGas %v", ErrTipAboveFeeCap, tip, feeCap)
-	case c.MinGasPrice != nil && feeCap.Lt(c.MinGasPrice):
-		return nil, fmt.Errorf("%w: fee cap %v wei, minimum needed %v", ErrUnderpriced, feeCap, c.MinGasPrice)
+// amount reads a field of a transaction.
+func amount(into *uint256.Int, from *big.Int, name string, tooHigh error) error {
+	if from.Sign() < 0 {
+		return fmt.Errorf("%w: %s %v", ErrNegativeValue, name, from)
 	}
-	e.feeCap, e.tip, e.cost = *feeCap, *tip, *cost
-	return e, nil
+	if into.SetFromBig(from) {
+		return fmt.Errorf("%w: %s has %d bits, want at most 256", tooHigh, name, from.BitLen())
+	}
+	return nil
 }
 
-// checkBump checks that a transaction pays enough more than the one that it replaces (invariant I6): by the configured share,
-// rounded up, and by at least 1 wei, of both fee cap and tip.
+// price reads the fees of a transaction and what it costs at most.
+func (c *Config) price(e *entry) error {
+	tx := e.tx
+	var feeCap, tip uint256.Int
+	if err := amount(&feeCap, tx.GasFeeCap(), "maxFeePerGas", ErrFeeCapTooHigh); err != nil {
+		return err
+	}
+	switch tx.Type() {
+	case types.LegacyTxType, types.AccessListTxType: // they have one price
+		tip = feeCap
+	default:
+		if err := amount(&tip, tx.GasTipCap(), "maxPriorityFeePerGas", ErrTipTooHigh); err != nil {
+			return err
+		}
+		if feeCap.Lt(&tip) {
+			return fmt.Errorf("%w: maxPriorityFeePerGas: %v, maxFeePerGas: %v", ErrTipAboveFeeCap, tx.GasTipCap(), tx.GasFeeCap())
+		}
+	}
+	e.feeCap, e.tip = saturate(&feeCap), saturate(&tip)
+	if err := amount(&e.cost, tx.Value(), "value", ErrInsufficientFunds); err != nil {
+		return err
+	}
+	if !addProduct(&e.cost, tx.Gas(), &feeCap) || !c.addExtras(e) {
+		return fmt.Errorf("%w: it can cost more than 2^256-1 wei: gas %d, maxFeePerGas %v, value %v", ErrInsufficientFunds, tx.Gas(), tx.GasFeeCap(), tx.Value())
+	}
+	return nil
+}
+
+// addExtras adds to the cost what is neither gas nor value. It returns false if that is too much for 256 bits.
+func (c *Config) addExtras(e *entry) bool {
+	if e.tx.Type() == types.BlobTxType {
+		blobCap, over := uint256.FromBig(e.tx.BlobGasFeeCap())
+		if over || !addProduct(&e.cost, e.tx.BlobGas(), blobCap) {
+			return false
+		}
+	}
+	if c.ExtraCost != nil {
+		if extra := c.ExtraCost(e.tx); extra != nil {
+			if _, over := e.cost.AddOverflow(&e.cost, extra); over {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// addProduct adds n times a price, and returns false if the sum is too much for 256 bits.
+func addProduct(sum *uint256.Int, n uint64, price *uint256.Int) bool {
+	var product uint256.Int
+	_, over := product.MulOverflow(product.SetUint64(n), price)
+	if over {
+		return false
+	}
+	_, over = sum.AddOverflow(sum, &product)
+	return !over
+}
+
+// checkSize measures a transaction.
+func (c *Config) checkSize(e *entry) error {
+	size := e.tx.Size()
+	if size > c.MaxTxSize {
+		return fmt.Errorf("%w: transaction size %d, limit %d", ErrOversized, size, c.MaxTxSize)
+	}
+	if n := len(e.tx.Data()); n > maxInitCodeSize && e.tx.To() == nil {
+		return fmt.Errorf("%w: code size %d, limit %d", ErrMaxInitCodeSize, n, maxInitCodeSize)
+	}
+	memory := size + accessTupleMemory*uint64(len(e.tx.AccessList())) + authorizationMemory*uint64(len(e.tx.SetCodeAuthorizations()))
+	e.size, e.memory, e.da = uint32(size), uint32(memory), uint32(size)
+	if c.DASize != nil {
+		e.da = uint32(min(c.DASize(e.tx), math.MaxUint32))
+	}
+	return nil
+}
+
+func (c *Config) checkGas(tx *types.Transaction) error {
+	gas := tx.Gas()
+	if gas > c.BlockGasLimit {
+		return fmt.Errorf("%w: gas %d, limit %d", ErrGasLimit, gas, c.BlockGasLimit)
+	}
+	if gas < txGas {
+		return fmt.Errorf("%w: gas %d, minimum needed %d", ErrIntrinsicGas, gas, txGas)
+	}
+	intrinsic, floor := intrinsicGas(tx)
+	if gas < intrinsic {
+		return fmt.Errorf("%w: gas %d, minimum needed %d", ErrIntrinsicGas, gas, intrinsic)
+	}
+	if gas < floor {
+		return fmt.Errorf("%w: gas %d, minimum needed %d", ErrFloorDataGas, gas, floor)
+	}
+	return nil
+}
+
+// authenticate finds out who sent a transaction, and who authorized what in it. Of all checks it costs most by far.
+func (c *Config) authenticate(signer types.Signer, e *entry) (from common.Address, err error) {
+	if c.Sender != nil {
+		from, err = c.Sender(e.tx)
+	} else {
+		from, err = types.Sender(signer, e.tx) // looks at the chain id first
+	}
+	switch {
+	case errors.Is(err, ErrInvalidChainID):
+		return from, fmt.Errorf("%w: have %v want %v", ErrInvalidChainID, e.tx.ChainId(), c.ChainID)
+	case err != nil:
+		return from, fmt.Errorf("%w: %w", ErrInvalidSender, err)
+	}
+	if e.tx.Type() == types.SetCodeTxType {
+		e.extra().authorities = c.authorities(e.tx)
+	}
+	return from, nil
+}
+
+// checkBump checks that a transaction pays enough more than the one that it replaces (invariant I6): by the configured share, rounded
+// up, and by at least 1 wei, of both fee cap and tip.
 func (c *Config) checkBump(old, e *entry) error {
 	for _, f := range []struct {
 		name     string
-		old, new *uint256.Int
-	}{{"fee cap", &old.feeCap, &e.feeCap}, {"tip", &old.tip, &e.tip}} {
-		want, over := c.bumped(f.old)
-		if over || f.new.Lt(want) {
-			return fmt.Errorf("%w: %s %v wei, want at least %v", ErrReplaceUnderpriced, f.name, f.new, want)
+		old, new *big.Int
+	}{{"maxFeePerGas", old.tx.GasFeeCap(), e.tx.GasFeeCap()}, {"maxPriorityFeePerGas", old.tx.GasTipCap(), e.tx.GasTipCap()}} {
+		if want := c.bumped(f.old); f.new.Cmp(want) < 0 {
+			return fmt.Errorf("%w: %s %v, want ≥ %v to replace %s", ErrReplaceUnderpriced, f.name, f.new, want, old.hash())
 		}
 	}
 	if limit := old.size + old.size/4; e.size > limit {
@@ -93,13 +229,12 @@ func (c *Config) checkBump(old, e *entry) error {
 }
 
 // bumped returns the least price that replaces an old one.
-func (c *Config) bumped(old *uint256.Int) (*uint256.Int, bool) {
+func (c *Config) bumped(old *big.Int) *big.Int {
 	const whole = 1000
-	more, over := new(uint256.Int).MulDivOverflow(old, uint256.NewInt(c.PriceBumpPermille), uint256.NewInt(whole))
-	rest := new(uint256.Int).MulMod(old, uint256.NewInt(c.PriceBumpPermille), uint256.NewInt(whole))
-	if !rest.IsZero() || more.IsZero() {
-		more.AddUint64(more, 1)
+	more := new(big.Int).Mul(old, new(big.Int).SetUint64(c.PriceBump))
+	more.Add(more, big.NewInt(whole-1)).Div(more, big.NewInt(whole))
+	if more.Sign() == 0 {
+		more.SetUint64(1)
 	}
-	sum, overSum := new(uint256.Int).AddOverflow(old, more)
-	return sum, over || overSum
+	return more.Add(more, old)
 }

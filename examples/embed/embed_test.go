@@ -18,8 +18,8 @@ import (
 
 type state struct{}
 
-func (state) Account(common.Address) (uint64, *uint256.Int, error) {
-	return 0, uint256.NewInt(1e18), nil
+func (state) Account(common.Address) (txpool.Account, error) {
+	return txpool.Account{Balance: *uint256.NewInt(1e18)}, nil
 }
 
 func must[T any](v T, err error) T {

@@ -13,7 +13,6 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/trie"
-	"github.com/holiman/uint256"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/canonical"
@@ -125,10 +124,12 @@ func headOf(b *Block) canonical.Head {
 func (n *Node) makePool() (err error) {
 	cfg := txpool.DefaultConfig(n.cfg.ChainID)
 	cfg.BlockGasLimit = blockGasLimit
-	cfg.MaxPending, cfg.MaxQueued, cfg.MaxPerSender = n.cfg.MaxPool, n.cfg.MaxPool, n.cfg.MaxPerSender
+	cfg.MaxPending, cfg.MaxParked, cfg.MaxQueued, cfg.MaxPerSender = n.cfg.MaxPool, n.cfg.MaxPool, n.cfg.MaxPool, n.cfg.MaxPerSender
 	cfg.MaxTxSize = 128 * 1024 // as geth: contracts of full size must fit
-	cfg.MaxPendingBytes, cfg.MaxQueuedBytes = uint64(n.cfg.MaxPool)*cfg.MaxTxSize/8, uint64(n.cfg.MaxPool)*cfg.MaxTxSize/8
-	cfg.MaxPendingBytes, cfg.MaxQueuedBytes = max(cfg.MaxPendingBytes, cfg.MaxTxSize), max(cfg.MaxQueuedBytes, cfg.MaxTxSize)
+	bytes := max(uint64(n.cfg.MaxPool)*cfg.MaxTxSize/8, cfg.MaxTxSize)
+	cfg.MaxPendingBytes, cfg.MaxParkedBytes, cfg.MaxQueuedBytes = bytes, bytes, bytes
+	cfg.FloorWindow = 0 // the blocks' base fee is the market here: a floor that follows what others paid would be a second one
+	cfg.Logger = n.log
 	n.pool, err = txpool.New(cfg, poolState{n})
 	return err
 }
@@ -137,13 +138,14 @@ func (n *Node) makePool() (err error) {
 type poolState struct{ *Node }
 
 // Account implements txpool.State.
-func (s poolState) Account(addr common.Address) (uint64, *uint256.Int, error) {
+func (s poolState) Account(addr common.Address) (txpool.Account, error) {
 	view, err := s.states.View(s.ledger.head().Root())
 	if err != nil {
-		return 0, nil, err
+		return txpool.Account{}, err
 	}
 	account := view.Account(addr)
-	return account.Nonce, account.Balance, nil
+	_, delegated := types.ParseDelegation(view.Code(account.CodeHash))
+	return txpool.Account{Nonce: account.Nonce, Balance: *account.Balance, Delegated: delegated}, nil
 }
 
 // makeJAM starts the embedded chain's clock at the current slot and makes the runner that follows it.

@@ -13,7 +13,6 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/trie"
-	"github.com/holiman/uint256"
 
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/statedb"
@@ -72,8 +71,7 @@ func (n *Node) produceBlock(ctx context.Context) (bool, error) {
 	}
 	parent := n.ledger.head()
 	header := n.nextHeader(parent)
-	baseFee, _ := uint256.FromBig(header.BaseFee)
-	lease := n.pool.Drain(txpool.Budget{Count: n.cfg.MaxTxsPerBundle, Gas: header.GasLimit, BaseFee: baseFee})
+	lease := n.pool.Drain(txpool.Budget{Count: n.cfg.MaxTxsPerBundle, Gas: header.GasLimit, BaseFee: header.BaseFee})
 	block, err := n.execute(parent, header, lease)
 	if err != nil || block == nil {
 		return false, errors.Join(err, lease.Release())
@@ -81,7 +79,19 @@ func (n *Node) produceBlock(ctx context.Context) (bool, error) {
 	if err := n.enqueue(ctx, parent, block); err != nil {
 		return false, errors.Join(err, lease.Release())
 	}
-	return true, lease.Commit()
+	if err := lease.Commit(); err != nil {
+		return true, err
+	}
+	n.pool.Reset(txpool.Head{
+		Included: []txpool.Block{poolBlock(block)},
+		BaseFee:  n.nextHeader(block).BaseFee,
+	})
+	return true, nil
+}
+
+// poolBlock is a block as the pool sees it.
+func poolBlock(b *Block) txpool.Block {
+	return txpool.Block{BaseFee: b.BaseFee(), Transactions: b.Transactions()}
 }
 
 // enqueue puts a block on top of the ledger and into the queue, or neither.
@@ -134,16 +144,18 @@ func (n *Node) takeBackFailed() {
 	if len(failed) == 0 {
 		return
 	}
-	var txs types.Transactions
+	var reverted []txpool.Block
+	count := 0
 	for _, b := range n.discard(failed[0].Block.NumberU64()) {
-		txs = append(txs, b.Transactions()...)
+		reverted = append(reverted, poolBlock(b))
+		count += len(b.Transactions())
 	}
-	for i, err := range n.pool.Reset(txs) {
-		if err != nil && !errors.Is(err, txpool.ErrAlreadyKnown) {
-			n.log.Warn("transaction not taken back", "tx", txs[i].Hash(), "err", err)
+	for _, refusal := range n.pool.Reset(txpool.Head{Reverted: reverted, BaseFee: n.nextHeader(n.ledger.head()).BaseFee}) {
+		if !errors.Is(refusal.Err, txpool.ErrAlreadyKnown) {
+			n.log.Warn("transaction not taken back", "tx", refusal.Tx.Hash(), "err", refusal.Err)
 		}
 	}
-	n.log.Warn("blocks will be executed anew", "first", failed[0].Block.NumberU64(), "count", len(failed), "transactions", len(txs))
+	n.log.Warn("blocks will be executed anew", "first", failed[0].Block.NumberU64(), "count", len(failed), "transactions", count)
 }
 
 // newHeader returns a header with what is the same in every block: there are no uncles, withdrawals, blobs or requests.

@@ -1,0 +1,112 @@
+package txpool
+
+import (
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/holiman/uint256"
+)
+
+// State is what the pool must know of the chain: the accounts after the host's newest executed block. Whenever that changes
+// the host calls [Pool.Reset], once State shows it.
+type State interface {
+	// Account returns an account; the zero Account, and no error, for one that does not exist. The pool calls it without a lock
+	// held and from several goroutines at once.
+	Account(address common.Address) (Account, error)
+}
+
+// Account is what decides whether a transaction can run.
+type Account struct {
+	// Nonce is the nonce of the account's next transaction.
+	Nonce uint64
+	// Balance is in wei.
+	Balance uint256.Int
+	// Delegated says that the account's code is a delegation (EIP-7702), so that others can spend its balance.
+	Delegated bool
+}
+
+// StateFunc is a func as a [State].
+type StateFunc func(common.Address) (Account, error)
+
+// Account calls the func.
+func (f StateFunc) Account(address common.Address) (Account, error) { return f(address) }
+
+// account is a sender with its transactions. It stays in the pool while it has some, or while a committed bundle holds
+// transactions of it that the host's state does not show yet.
+type account struct {
+	address   common.Address
+	slot      int32 // place in core.list
+	delegated bool
+	stale     bool // State failed when the account was to be read again
+	short     bool // the balance does not cover what is in leases
+
+	state uint64 // the nonce in the host's state
+	nonce uint64 // the next one that the pool may give out: state, or after what was committed
+	// spare is the balance without the cost of txs and of what was committed, modulo 2^256 if that is short; owed is the latter.
+	spare, owed uint256.Int
+	committedAt int64 // when last, Unix nanoseconds
+
+	txs    []*entry  // by nonce, no two of the same
+	inline [1]*entry // where txs begins, since most senders have one
+}
+
+// find returns the place of a nonce among the transactions, and whether one is there.
+func (a *account) find(nonce uint64) (int, bool) {
+	if n := len(a.txs); n == 0 || a.txs[n-1].nonce < nonce { // nonces mostly arrive in order
+		return n, false
+	}
+	return slices.BinarySearchFunc(a.txs, nonce, func(e *entry, n uint64) int {
+		switch {
+		case e.nonce < n:
+			return -1
+		case e.nonce > n:
+			return 1
+		}
+		return 0
+	})
+}
+
+// insert puts an entry at its place.
+func (a *account) insert(i int, e *entry) {
+	if len(a.txs) == 0 {
+		a.txs = a.inline[:0]
+	}
+	a.txs = slices.Insert(a.txs, i, e)
+}
+
+// cut takes the entry at a place out.
+func (a *account) cut(i int) { a.txs = slices.Delete(a.txs, i, i+1) }
+
+// inLine returns how many transactions are consecutive from the account's nonce on; they come first.
+func (a *account) inLine() int {
+	n := len(a.txs)
+	for n > 0 && a.txs[n-1].status == queued {
+		n--
+	}
+	return n
+}
+
+// next returns the nonce after those in line.
+func (a *account) next() uint64 {
+	if n := a.inLine(); n > 0 {
+		return max(a.nonce, a.txs[n-1].nonce+1)
+	}
+	return a.nonce
+}
+
+// weighs reports whether the balance must still pay for an entry: the host's state does not show it yet.
+func (a *account) weighs(e *entry) bool { return e.nonce >= a.state }
+
+// totalCost returns what all transactions and what was committed cost together at most. Admission sees to it that it does not overflow.
+func (a *account) totalCost() *uint256.Int {
+	total := new(uint256.Int).Set(&a.owed)
+	for _, e := range a.txs {
+		if a.weighs(e) {
+			total.Add(total, &e.cost)
+		}
+	}
+	return total
+}
+
+// balance returns what the host's state said.
+func (a *account) balance() *uint256.Int { return new(uint256.Int).Add(&a.spare, a.totalCost()) }

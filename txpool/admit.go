@@ -1,0 +1,275 @@
+package txpool
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/google/btree"
+	"github.com/holiman/uint256"
+)
+
+// add admits a transaction, or says why not and changes nothing. known is the sender's account, needed only if the pool does not know it;
+// if it is nil then, add asks for it by returning true.
+func (c *core) add(e *entry, from common.Address, known *Account) (need bool, err error) {
+	if err := c.checkNew(e); err != nil {
+		return false, err
+	}
+	a := c.accounts[from]
+	if a != nil && a.stale {
+		if known == nil {
+			return true, nil
+		}
+		c.refresh(a, *known)
+		a = c.accounts[from]
+	}
+	if a == nil {
+		if known == nil {
+			cached, there := c.cache.get(from)
+			if !there {
+				return true, nil
+			}
+			a = c.open(from, cached)
+		} else {
+			a = c.open(from, *known)
+		}
+	}
+	if err := c.admit(a, e); err != nil {
+		c.close(a)
+		return false, err
+	}
+	c.shrink()
+	return false, nil
+}
+
+// checkNew refuses what is here, or was a short time ago. It does not look twice if nothing came since it looked.
+func (c *core) checkNew(e *entry) error {
+	if e.seq == c.seq && e.seq > 0 {
+		return nil
+	}
+	hash := e.hash()
+	if c.all[hash] != nil {
+		return ErrAlreadyKnown
+	}
+	if err := c.graves.find(hash, e.at); err != nil {
+		return err
+	}
+	e.seq = c.seq
+	return nil
+}
+
+// bury refuses a transaction for a while.
+func (c *core) bury(e *entry, reason error, now int64, duration time.Duration) {
+	c.seq++ // see checkNew
+	c.graves.bury(e.hash(), reason, now, duration)
+}
+
+// admit checks a transaction and stores it. Nothing is changed before all is known to be allowed.
+func (c *core) admit(a *account, e *entry) error {
+	e.rank = c.fees.rank(e)
+	if err := c.checkNonce(a, e); err != nil {
+		return err
+	}
+	if least := c.fees.least(); c.fees.price(e) < least {
+		return fmt.Errorf("%w: pays %d wei per gas, want ≥ %d (floor %d, base fee %d)", ErrUnderpriced, c.fees.price(e), least, c.fees.floor, c.fees.base)
+	}
+	i, replaces := a.find(e.nonce)
+	var old *entry
+	if replaces {
+		old = a.txs[i]
+		if err := c.checkReplacement(old, e); err != nil {
+			return err
+		}
+	} else if err := c.checkDelegated(a); err != nil {
+		return err
+	}
+	if err := c.checkFunds(a, old, e); err != nil {
+		return err
+	}
+	if err := c.checkAuthorities(a.address, e); err != nil {
+		return err
+	}
+	makeWay, err := c.checkSenderLimit(a, i, old, e)
+	if err != nil {
+		return err
+	}
+	victims, err := c.checkRoom(a, i, old, e)
+	if err != nil {
+		return err
+	}
+	for _, victim := range victims {
+		c.evict(victim)
+	}
+	if makeWay {
+		c.drop(a, len(a.txs)-1, Dropped, ErrSenderLimit, common.Hash{})
+	}
+	if old != nil {
+		c.take(a, i)
+		c.inherit(old, e)
+		c.bury(old, ErrReplaced, e.at, c.cfg.TombstoneTime)
+		c.emit(Event{Kind: Replaced, By: e.hash()}, old)
+	}
+	c.store(a, i, e)
+	return nil
+}
+
+// checkNonce checks the distance to the account's nonce.
+func (c *core) checkNonce(a *account, e *entry) error {
+	if e.nonce < a.nonce {
+		return fmt.Errorf("%w: address %v, tx: %d state: %d", ErrNonceTooLow, a.address, e.nonce, a.nonce)
+	}
+	if e.nonce-a.nonce >= c.cfg.MaxNonceDistance {
+		return fmt.Errorf("%w: address %v, tx: %d state: %d, want < %d", ErrNonceTooHigh, a.address, e.nonce, a.nonce, a.nonce+c.cfg.MaxNonceDistance)
+	}
+	return nil
+}
+
+// checkReplacement checks whether a transaction may take the place of one with the same nonce (invariant I6).
+func (c *core) checkReplacement(old, e *entry) error {
+	if old.lease != nil {
+		return fmt.Errorf("%w: %s has nonce %d", ErrInBundle, old.hash(), old.nonce)
+	}
+	if (old.tx.Type() == types.BlobTxType) != (e.tx.Type() == types.BlobTxType) {
+		return fmt.Errorf("%w: type %d, want a blob transaction for a blob transaction, and no other", ErrReplaceUnderpriced, e.tx.Type())
+	}
+	if err := c.cfg.checkBump(old, e); err != nil {
+		return err
+	}
+	if r := old.rare; r != nil && r.replacements >= c.cfg.MaxReplacements && e.at-r.since < int64(c.cfg.ReplacementWindow) {
+		return fmt.Errorf("%w: nonce %d was replaced %d times, want to wait %v", ErrReplaceTooOften, e.nonce, r.replacements,
+			time.Duration(r.since+int64(c.cfg.ReplacementWindow)-e.at))
+	}
+	return nil
+}
+
+// inherit counts the replacements of a nonce.
+func (c *core) inherit(old, e *entry) {
+	r := e.extra()
+	r.replacements, r.since = 1, e.at
+	if old.rare != nil && old.rare.replacements > 0 && e.at-old.rare.since < int64(c.cfg.ReplacementWindow) {
+		r.replacements, r.since = old.rare.replacements+1, old.rare.since
+	}
+}
+
+// checkFunds checks that the balance covers everything of a sender at once (invariant I2): otherwise one balance could fill the
+// pool many times over.
+func (c *core) checkFunds(a *account, old, e *entry) error {
+	spare := a.spare
+	if old != nil && a.weighs(old) {
+		spare.Add(&spare, &old.cost) // what the balance covered already
+	}
+	if !a.short && !spare.Lt(&e.cost) {
+		return nil
+	}
+	total, over := new(uint256.Int).AddOverflow(a.totalCost(), &e.cost)
+	if old != nil {
+		total.Sub(total, &old.cost)
+	}
+	if over {
+		return fmt.Errorf("%w: address %v have %v want more than 2^256-1", ErrInsufficientFunds, a.address, a.balance())
+	}
+	return fmt.Errorf("%w: address %v have %v want %v, %v of it for its others", ErrInsufficientFunds, a.address, a.balance(), total,
+		new(uint256.Int).Sub(total, &e.cost))
+}
+
+// checkSenderLimit holds a sender to its own cap. One that could run may take the place of the sender's last one behind a gap: otherwise
+// a sender whose transactions came in the wrong order could never fill the gap.
+func (c *core) checkSenderLimit(a *account, i int, old, e *entry) (makeWay bool, err error) {
+	if old != nil || len(a.txs) < c.cfg.MaxPerSender {
+		return false, nil
+	}
+	if last := a.txs[len(a.txs)-1]; len(a.txs) == c.cfg.MaxPerSender && e.nonce == a.next() && i < len(a.txs) && last.status == queued && last.lease == nil {
+		return true, nil
+	}
+	return false, fmt.Errorf("%w: address %v has %d transactions, limit %d", ErrSenderLimit, a.address, len(a.txs), c.cfg.MaxPerSender)
+}
+
+// checkRoom says whether a transaction fits, and which ones must go for it: the ends of other senders' chains that are strictly worse,
+// the worst first (invariants I1, I3, I4, I5).
+func (c *core) checkRoom(a *account, i int, old, e *entry) ([]*entry, error) {
+	lead, status := c.foresee(a, i, e)
+	need := usage{1, uint64(e.memory)}
+	if old != nil && old.counts() == status {
+		need.count = 0
+		need.bytes -= min(need.bytes, uint64(old.memory))
+	}
+	have, limit := c.uses[status], c.limit(status)
+	room := func(freed usage) bool {
+		return have.count+need.count <= limit.count+freed.count && have.bytes+need.bytes <= limit.bytes+freed.bytes
+	}
+	if room(usage{}) {
+		return nil, nil
+	}
+	switch status {
+	case queued:
+		return nil, fmt.Errorf("%w: %d transactions of %d bytes wait behind nonce gaps", ErrPoolFull, have.count, have.bytes)
+	case parked:
+		return c.victims(c.parked, e, a, lead, room)
+	}
+	if quota := c.cfg.MinReadyPerSender; quota > 0 {
+		victims, err := c.victims(c.surplus, e, a, lead, room)
+		if err == nil || c.readyBefore(a, i) >= quota {
+			return victims, err
+		}
+	}
+	return c.victims(c.ready, e, a, lead, room)
+}
+
+// readyBefore counts the ready ones among the first of a chain.
+func (c *core) readyBefore(a *account, i int) int {
+	n := 0
+	for _, e := range a.txs[:i] {
+		if e.status == ready {
+			n++
+		}
+	}
+	return n
+}
+
+// foresee returns where a transaction will stand.
+func (c *core) foresee(a *account, i int, e *entry) (place, status) {
+	next, lead, lowest := a.nonce, noLead, ready
+	if i > 0 {
+		prev := a.txs[i-1]
+		next, lead, lowest = max(a.nonce, prev.nonce+1), prev.lead, prev.status
+	}
+	if lowest == queued || e.nonce != next {
+		return noLead, queued
+	}
+	e.seq = c.seq + 1 // as it will be
+	if lead = lead.after(e); lead.rank < c.fees.leastRank() {
+		lowest = parked
+	}
+	return lead, lowest
+}
+
+// victims chooses from an index who must go for a newcomer.
+func (c *core) victims(index *btree.BTreeG[ranked], e *entry, a *account, lead place, room func(usage) bool) (victims []*entry, err error) {
+	var freed usage
+	var least uint64
+	enough := false
+	index.Descend(func(r ranked) bool {
+		if r.entry.account == a {
+			return true // its own: ancestors, or what would come after it
+		}
+		if least = r.rank; least >= lead.rank {
+			return false
+		}
+		freed.add(r.entry)
+		victims = append(victims, r.entry)
+		enough = room(freed)
+		return !enough
+	})
+	switch {
+	case enough:
+		return victims, nil
+	case least == 0 && len(victims) == 0:
+		return nil, fmt.Errorf("%w: %d transactions, none of which may go", ErrPoolFull, c.uses[ready].count)
+	default:
+		return nil, fmt.Errorf("%w: %w: tip %d wei, want ≥ %d", ErrPoolFull, ErrUnderpriced, tipOf(lead.rank), addSaturating(tipOf(least), 1))
+	}
+}
+
+// tipOf is the effective tip that a rank stands for.
+func tipOf(rank uint64) uint64 { return max(rank, 1) - 1 }

@@ -1,0 +1,108 @@
+package txpool
+
+import (
+	"encoding/binary"
+	"math/big"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/holiman/uint256"
+)
+
+// unsigned are transactions whose sender stands in the data: recovering signatures is not what is measured here.
+func unsigned(n int, sender func(i int) uint64, nonce func(i int) uint64, tip func(i int) int64) []*types.Transaction {
+	txs := make([]*types.Transaction, n)
+	for i := range txs {
+		price := tip(i)
+		data := binary.BigEndian.AppendUint64(nil, sender(i))
+		txs[i] = types.NewTx(&types.DynamicFeeTx{ChainID: chainID, Nonce: nonce(i), GasTipCap: big.NewInt(price), GasFeeCap: big.NewInt(price * 2), Gas: 30_000, To: &common.Address{1}, Value: big.NewInt(1), Data: data})
+		txs[i].Hash()
+		txs[i].Size()
+	}
+	return txs
+}
+
+func bigPool(b testing.TB, size int) *Pool {
+	cfg := DefaultConfig(chainID)
+	cfg.MaxPending, cfg.MaxQueued, cfg.MaxPerSender, cfg.MaxNonceDistance = 2*size, 2*size, 128, 128
+	cfg.MaxPendingBytes, cfg.MaxQueuedBytes = 1<<40, 1<<40
+	cfg.Sender = func(tx *types.Transaction) (common.Address, error) {
+		var a common.Address
+		copy(a[:], tx.Data())
+		return a, nil
+	}
+	rich := Account{Balance: *new(uint256.Int).Lsh(uint256.NewInt(1), 100)}
+	p, err := New(cfg, StateFunc(func(common.Address) (Account, error) { return rich, nil }))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return p
+}
+
+func randomTip(r *rand.Rand) func(int) int64 {
+	return func(int) int64 { return 2*gwei + r.Int64N(100*gwei) }
+}
+
+func fill(b testing.TB, p *Pool, txs []*types.Transaction) {
+	for i, err := range p.AddAll(txs) {
+		if err != nil {
+			b.Fatalf("transaction %d: %v", i, err)
+		}
+	}
+}
+
+func BenchmarkAdd(b *testing.B) {
+	for _, n := range []int{5_000, 100_000, 1_000_000} {
+		b.Run(big.NewInt(int64(n)).String(), func(b *testing.B) {
+			r := rand.New(rand.NewPCG(1, 2))
+			p := bigPool(b, 2*n)
+			fill(b, p, unsigned(n, func(i int) uint64 { return uint64(i) }, func(int) uint64 { return 0 }, randomTip(r)))
+			runtime.GC()
+			b.ReportAllocs()
+			b.ResetTimer()
+			const round = 1000 // transactions arrive, and are added: they are warm
+			var fresh []*types.Transaction
+			for i := range b.N {
+				if i%round == 0 {
+					b.StopTimer()
+					for _, tx := range fresh {
+						p.Remove(tx.Hash())
+					}
+					fresh = unsigned(round, func(j int) uint64 { return uint64(n + i + j) }, func(int) uint64 { return 0 }, randomTip(r))
+					b.StartTimer()
+				}
+				if err := p.Add(fresh[i%round]); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkAddPrepared(b *testing.B) {
+	const n = 100_000
+	r := rand.New(rand.NewPCG(1, 2))
+	p := bigPool(b, 2*n)
+	fill(b, p, unsigned(n, func(i int) uint64 { return uint64(i) }, func(int) uint64 { return 0 }, randomTip(r)))
+	more := unsigned(n, func(i int) uint64 { return uint64(n + i) }, func(int) uint64 { return 0 }, randomTip(r))
+	prepared := make([]Prepared, n)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		if i%n == 0 {
+			b.StopTimer()
+			for j, tx := range more {
+				p.Remove(tx.Hash())
+				prepared[j], _ = p.Prepare(tx)
+			}
+			runtime.GC()
+			b.StartTimer()
+		}
+		if err := p.AddPrepared(prepared[i%n]); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package txpool
+
+import (
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+)
+
+// Budget bounds a drain. A field that is 0 does not bound.
+type Budget struct {
+	// Count is the number of transactions.
+	Count int
+	// Gas is the sum of their gas limits, Bytes of their encodings, DABytes of their Config.DASize.
+	Gas, Bytes, DABytes uint64
+	// PerSender is how many of one sender are taken, with consecutive nonces; 2 is a fair number.
+	PerSender int
+	// BaseFee is the base fee of the block to come, in wei per gas, if it is not the one of the last Reset; nil means that it is.
+	BaseFee *big.Int
+}
+
+// SkipReason says why a drain passed over a transaction.
+type SkipReason string
+
+const (
+	// SkipGas, SkipBytes and SkipDABytes: it does not fit into what is left of the budget.
+	SkipGas     SkipReason = "gas"
+	SkipBytes   SkipReason = "bytes"
+	SkipDABytes SkipReason = "da bytes"
+	// SkipPerSender: the sender has its share.
+	SkipPerSender SkipReason = "per sender"
+	// SkipBaseFee: it does not pay Budget.BaseFee.
+	SkipBaseFee SkipReason = "base fee"
+	// SkipAncestor: an earlier one of the same sender was skipped.
+	SkipAncestor SkipReason = "ancestor"
+	// SkipChanged: when it was to be taken, the account's nonce or balance no longer allowed it.
+	SkipChanged SkipReason = "changed"
+)
+
+// Skip is a transaction that a drain passed over.
+type Skip struct {
+	Tx     *types.Transaction
+	Reason SkipReason
+}
+
+// maxSkips is after how many skipped transactions a drain gives up: a budget that fits nobody must not cost the whole pool.
+const maxSkips = 4096
+
+// Drain leases the best transactions that fit into a budget, in the order in which they should run: the same pool, state and budget give
+// the same drain. The sender's balance and nonce are read anew for each. The lease may be empty; it must be committed or released all the
+// same.
+func (p *Pool) Drain(budget Budget) *Lease {
+	p.long.Lock()
+	defer p.long.Unlock()
+	l := p.openLease()
+	s := selection{budget: budget, taken: make(map[*account]int), stopped: make(map[*account]bool)}
+	for again := true; again; {
+		var v *view
+		v, again = p.freeze(), false
+		s.choose(v)
+		for rest := s.chosen; len(rest) > 0; {
+			now := rest[:min(slice, len(rest))]
+			rest = rest[len(now):]
+			again = p.lend(l, now, &s) || again
+		}
+		p.thaw()
+		s.next()
+	}
+	p.sealLease(l, s.skipped)
+	return l
+}
+
+// selection chooses transactions within a budget, in one or several rounds.
+type selection struct {
+	budget         Budget
+	gas, bytes, da uint64
+	count          int
+	chosen         []*entry
+	skipped        []Skip
+	taken          map[*account]int  // how many of a sender
+	stopped        map[*account]bool // senders of which nothing more can be taken
+	full           bool
+}
+
+// next prepares another round: what was skipped for an earlier one of its sender may have changed.
+func (s *selection) next() {
+	s.chosen = s.chosen[:0]
+	clear(s.taken)
+	clear(s.stopped)
+}
+
+// choose fills what is left of the budget.
+func (s *selection) choose(v *view) {
+	base := v.base
+	if s.budget.BaseFee != nil {
+		base = wei(s.budget.BaseFee)
+	}
+	for e := range v.order() {
+		if s.full || s.spent() {
+			return
+		}
+		reason := s.refuses(e, base)
+		if reason == "" {
+			s.take(e)
+			continue
+		}
+		s.stopped[e.account] = true
+		s.skip(e, reason)
+	}
+}
+
+// spent reports whether nothing more can fit.
+func (s *selection) spent() bool {
+	b := &s.budget
+	return b.Count > 0 && s.count >= b.Count || b.Gas > 0 && s.gas+txGas > b.Gas || b.Bytes > 0 && s.bytes >= b.Bytes || b.DABytes > 0 && s.da >= b.DABytes
+}
+
+// refuses returns why an entry cannot be taken, or "".
+func (s *selection) refuses(e *entry, base uint64) SkipReason {
+	b := &s.budget
+	switch {
+	case s.stopped[e.account]:
+		return SkipAncestor
+	case e.feeCap < base:
+		return SkipBaseFee
+	case b.Gas > 0 && e.tx.Gas() > b.Gas-s.gas:
+		return SkipGas
+	case b.Bytes > 0 && uint64(e.size) > b.Bytes-s.bytes:
+		return SkipBytes
+	case b.DABytes > 0 && uint64(e.da) > b.DABytes-s.da:
+		return SkipDABytes
+	case b.PerSender > 0 && s.taken[e.account] >= b.PerSender:
+		return SkipPerSender
+	}
+	return ""
+}
+
+func (s *selection) take(e *entry) {
+	s.count++
+	s.gas += e.tx.Gas()
+	s.bytes += uint64(e.size)
+	s.da += uint64(e.da)
+	if s.budget.PerSender > 0 {
+		s.taken[e.account]++
+	}
+	s.chosen = append(s.chosen, e)
+}
+
+func (s *selection) skip(e *entry, reason SkipReason) {
+	s.skipped = append(s.skipped, Skip{e.tx, reason})
+	s.full = s.full || len(s.skipped) >= maxSkips
+}
+
+// untake is for one that was chosen and could not be lent.
+func (s *selection) untake(e *entry) {
+	s.count--
+	s.gas -= e.tx.Gas()
+	s.bytes -= uint64(e.size)
+	s.da -= uint64(e.da)
+	s.skip(e, SkipChanged)
+}
+
+// lend reads the accounts of what was chosen, and puts into the lease what can still run. It reports whether something could not.
+func (p *Pool) lend(l *Lease, chosen []*entry, s *selection) (changed bool) {
+	known := p.readSenders(chosen)
+	_ = p.change(func(c *core) error {
+		for _, e := range chosen {
+			if !e.gone {
+				if account, there := known[e.account.address]; there && e.account.differs(account) {
+					c.refresh(e.account, account)
+				}
+			}
+			if !c.lendable(e) {
+				s.untake(e)
+				changed = true
+				continue
+			}
+			c.lend(e, l)
+			l.txs = append(l.txs, e)
+		}
+		return nil
+	})
+	return changed
+}
+
+// lendable reports whether an entry can run right after what its sender has in leases.
+func (c *core) lendable(e *entry) bool {
+	if e.gone || e.lease != nil || e.status != ready {
+		return false
+	}
+	i, _ := e.account.find(e.nonce)
+	return i == 0 || e.account.txs[i-1].lease != nil
+}
+
+// differs reports whether the host's state says something new.
+func (a *account) differs(known Account) bool {
+	return a.stale || a.state != known.Nonce || a.delegated != known.Delegated || !known.Balance.Eq(a.balance())
+}
+
+// readSenders reads the accounts of entries that are in the pool. Those that cannot be read stay as they are.
+func (p *Pool) readSenders(entries []*entry) map[common.Address]Account {
+	p.mu.Lock()
+	addresses := make([]common.Address, 0, len(entries))
+	for _, e := range entries {
+		if !e.gone {
+			addresses = append(addresses, e.account.address)
+		}
+	}
+	p.mu.Unlock()
+	known := make(map[common.Address]Account, len(addresses))
+	for _, address := range addresses {
+		if _, there := known[address]; there {
+			continue
+		}
+		if account, err := p.account(address); err == nil {
+			known[address] = account
+		} else {
+			p.cfg.Logger.Warn("txpool: account not read, its last known state is used", "err", err)
+		}
+	}
+	return known
+}
+
+// freeze makes readers see the pool as it is now until thaw, and returns that. The caller holds p.long.
+func (p *Pool) freeze() *view {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.frozen = p.look()
+	return p.frozen
+}
+
+func (p *Pool) thaw() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.frozen = nil
+}
+
+// look returns the pool as it is now. The caller holds p.mu.
+func (p *Pool) look() *view {
+	return &view{index: p.core.ready.Clone(), ordering: p.cfg.Ordering, base: p.core.fees.base, now: p.cfg.Now().UnixNano()}
+}

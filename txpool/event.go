@@ -1,0 +1,103 @@
+package txpool
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+)
+
+// Kind says what happened.
+type Kind uint8
+
+const (
+	// Pending: a transaction was admitted and can run.
+	Pending Kind = iota + 1
+	// Queued: a transaction was admitted, or fell, behind a nonce gap.
+	Queued
+	// Parked: a transaction was admitted, or fell, under the floor or the base fee, or stands behind one that did.
+	Parked
+	// Promoted: a transaction that was queued or parked can run now.
+	Promoted
+	// Replaced: another one of the same sender and nonce took its place.
+	Replaced
+	// Dropped: it left for a reason.
+	Dropped
+	// Included: it left in a committed bundle, or in a block.
+	Included
+	// FloorChanged: the floor moved with a block.
+	FloorChanged
+	// Missed: the subscription was too slow; Event.Missed events are gone.
+	Missed
+
+	// What only the journal wants to know.
+	leaseOpened
+	leaseReturned
+	leaseCommitted
+	leaseReleased
+)
+
+// String returns the kind in lower case.
+func (k Kind) String() string {
+	names := [...]string{"", "pending", "queued", "parked", "promoted", "replaced", "dropped", "included", "floor changed", "missed"}
+	if k > 0 && int(k) < len(names) {
+		return names[k]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// Event tells what happened. A transaction that was admitted appears with Admitted set once, and leaves by exactly one event of kind
+// Replaced, Dropped or Included (invariant I11).
+type Event struct {
+	// Kind says what happened.
+	Kind Kind
+	// Admitted says that this is the first word about the transaction.
+	Admitted bool
+	// Private says that the transaction was added by AddPrivate: nobody outside should hear of it.
+	Private bool
+	// Tx is the transaction, Sender who sent it.
+	Tx     *types.Transaction
+	Sender common.Address
+	// Age is how long a transaction that leaves was in the pool.
+	Age time.Duration
+	// By is the hash of the replacing transaction, for Replaced.
+	By common.Hash
+	// Reason is why it was dropped, for Dropped: one of the package's errors, or the host's.
+	Reason error
+	// Floor is the new floor in wei per gas, for FloorChanged.
+	Floor uint64
+	// Missed is how many events are gone, for Missed.
+	Missed int
+
+	lease *Lease
+	at    int64
+}
+
+// emit tells what happened to an entry.
+func (c *core) emit(event Event, e *entry) {
+	if !c.listening {
+		return
+	}
+	if e != nil {
+		event.Tx, event.Sender, event.Private, event.at = e.tx, e.account.address, e.private, e.at
+	}
+	c.events = append(c.events, event)
+}
+
+// emitMove tells where an entry stands now.
+func (c *core) emitMove(e *entry, admitted bool) {
+	if !c.listening {
+		return
+	}
+	kind := Queued
+	switch e.status {
+	case parked:
+		kind = Parked
+	case ready:
+		if kind = Promoted; admitted {
+			kind = Pending
+		}
+	}
+	c.emit(Event{Kind: kind, Admitted: admitted}, e)
+}

@@ -1,0 +1,133 @@
+package txpool
+
+import (
+	"math"
+	"math/big"
+	"math/bits"
+	"slices"
+)
+
+// fees is the fee market: what a transaction must pay now. It moves with blocks and, as for newcomers, with the pool's occupancy.
+type fees struct {
+	cfg *Config
+	// base is the base fee of the block to come; floor the least price that runs.
+	base, floor uint64
+	// average follows the median of the blocks in window, the newest last; smoothed exponentially.
+	average uint64
+	window  []uint64
+	// occupancy, in per mille, follows the pool up at once and down with a delay.
+	occupancy uint64
+}
+
+const (
+	perMille = 1000
+	// smoothing is 1/α of the exponential average, α = 0.2.
+	smoothing = 5
+	// floorStep is 1/12.5 %, by which the floor can move with a block at most.
+	floorStep = 8
+	// hysteresis, in per mille, is by how much the occupancy must fall before the surge follows.
+	hysteresis = 50
+)
+
+func newFees(cfg *Config) fees {
+	return fees{cfg: cfg, floor: cfg.MinGasPrice, average: cfg.MinGasPrice}
+}
+
+// rank returns what a transaction is worth to a builder: 0 if it does not pay the base fee, and one more than its effective tip if it does.
+func (f *fees) rank(e *entry) uint64 {
+	if e.feeCap < f.base {
+		return 0
+	}
+	return addSaturating(min(e.tip, e.feeCap-f.base), 1)
+}
+
+// price returns what a transaction pays per gas, given its rank.
+func (f *fees) price(e *entry) uint64 {
+	if e.rank == 0 {
+		return e.feeCap
+	}
+	return addSaturating(f.base, e.rank-1)
+}
+
+// leastRank is the rank from which on transactions run.
+func (f *fees) leastRank() uint64 {
+	if f.floor <= f.base {
+		return 1
+	}
+	return addSaturating(f.floor-f.base, 1)
+}
+
+// surge is by how much newcomers pay more than the floor, in per mille.
+func (f *fees) surge() uint64 {
+	over := f.occupancy - min(f.occupancy, f.cfg.SurgeThreshold)
+	return perMille + f.cfg.SurgeSlope*over/perMille
+}
+
+// least is the price that a newcomer must pay: the floor, with surge.
+func (f *fees) least() uint64 {
+	hi, lo := bits.Mul64(f.floor, f.surge())
+	if hi >= perMille {
+		return math.MaxUint64
+	}
+	quotient, _ := bits.Div64(hi, lo, perMille)
+	return quotient
+}
+
+// occupy tells how full the pool is.
+func (f *fees) occupy(u usage) {
+	now := max(share(uint64(u.count), uint64(f.cfg.SoftPending)), share(u.bytes, f.cfg.SoftPendingBytes))
+	f.occupancy = min(max(f.occupancy, now), addSaturating(now, hysteresis))
+}
+
+// share returns part/whole in per mille, at most ten times the whole.
+func share(part, whole uint64) uint64 {
+	hi, lo := bits.Mul64(part, perMille)
+	if hi >= whole {
+		return maxShare
+	}
+	quotient, _ := bits.Div64(hi, lo, whole)
+	return min(quotient, maxShare)
+}
+
+// block tells what the transactions of a new block paid. An empty block counts as one at the least price, so that the floor comes down
+// when it has shut everybody out.
+func (f *fees) block(prices []uint64) {
+	if f.cfg.FloorWindow == 0 {
+		return
+	}
+	median := f.cfg.MinGasPrice
+	if len(prices) > 0 {
+		slices.Sort(prices)
+		median = prices[len(prices)/2]
+	}
+	if f.window = append(f.window, median); len(f.window) > f.cfg.FloorWindow {
+		f.window = f.window[1:]
+	}
+	sorted := slices.Sorted(slices.Values(f.window))
+	target := sorted[len(sorted)/2]
+	if target > f.average {
+		f.average += (target - f.average) / smoothing
+	} else {
+		f.average -= (f.average - target) / smoothing
+	}
+	step := max(f.floor/floorStep, 1)
+	f.floor = min(max(f.average, f.floor-min(step, f.floor)), addSaturating(f.floor, step))
+	f.floor = min(max(f.floor, f.cfg.MinGasPrice), f.cfg.MaxFloor)
+}
+
+// unblock takes the newest blocks back: they were reverted.
+func (f *fees) unblock(n int) { f.window = f.window[:len(f.window)-min(n, len(f.window))] }
+
+// paid returns what a transaction paid per gas in a block.
+func paid(feeCap, tip, base uint64) uint64 { return min(feeCap, addSaturating(base, tip)) }
+
+// wei returns a price as 64 bits, as saturate does; nil is 0.
+func wei(price *big.Int) uint64 {
+	switch {
+	case price == nil || price.Sign() <= 0:
+		return 0
+	case !price.IsUint64():
+		return math.MaxUint64
+	}
+	return price.Uint64()
+}

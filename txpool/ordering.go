@@ -1,0 +1,197 @@
+package txpool
+
+import (
+	"container/heap"
+	"iter"
+	"math/bits"
+	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/google/btree"
+)
+
+// Ordering decides in which order transactions of different senders are drained; those of one sender always go by nonce. It has no say in
+// who is evicted: that goes by the effective tip alone, so that age never protects (invariant I13).
+type Ordering interface {
+	// Score is the greater the earlier a transaction goes. Of equal scores the earlier arrival goes first. It is called without a lock
+	// held, for every transaction that can run, at each drain; it must be a function of its argument alone.
+	Score(Candidate) int64
+}
+
+// Candidate is a transaction that can run.
+type Candidate struct {
+	// Tx is the transaction.
+	Tx *types.Transaction
+	// Tip is what it pays above the base fee, in wei per gas, at most 2^64-1.
+	Tip uint64
+	// Size is its encoding in bytes.
+	Size uint64
+	// Age is how long it has been in the pool.
+	Age time.Duration
+}
+
+// ByTip is the default: the greater effective tip first, then the earlier arrival. The pool keeps this order all the time, so that a drain
+// costs no more than what it takes. Another order costs each drain the whole pool.
+type ByTip struct{}
+
+// Score returns the tip.
+func (ByTip) Score(c Candidate) int64 { return int64(c.Tip >> 1) }
+
+// ByScore weighs fee, size and age:
+//
+//	ln(1 + tip/BaseTip)·Fee + Size/kilobytes + Age·√(seconds, at most an hour)
+//
+// in fixed point, so that it is the same on every machine. Know its weaknesses before you use it: with the default weights a transaction of
+// 1 gwei that waited for an hour goes before one of 800 gwei; and whoever splits a transaction into smaller ones gets the size bonus
+// several times.
+type ByScore struct {
+	// BaseTip is the tip at which the fee begins to count by its logarithm, in wei per gas; 0 means 1 gwei.
+	BaseTip uint64
+	// Fee, Size and Age are the weights in per mille; all 0 means 1000, 150 and 100.
+	Fee, Size, Age uint32
+}
+
+// Fixed point: numbers are multiples of 2^-fraction.
+const (
+	fraction = 24
+	ln2      = 11629080 // ln 2 · 2^24
+	oldest   = time.Hour
+)
+
+// Score returns the weighted sum, in units of 2^-24.
+func (s ByScore) Score(c Candidate) int64 {
+	if s.Fee == 0 && s.Size == 0 && s.Age == 0 {
+		s.Fee, s.Size, s.Age = 1000, 150, 100
+	}
+	const gwei = 1_000_000_000
+	base := s.BaseTip
+	if base == 0 {
+		base = gwei
+	}
+	fee := lnQuotient(c.Tip, base)
+	size := (int64(1024) << fraction) / int64(max(c.Size, 1))
+	age := sqrtSeconds(c.Age)
+	return (fee*int64(s.Fee) + size*int64(s.Size) + age*int64(s.Age)) / perMille
+}
+
+// lnQuotient returns ln(1 + x/y) in fixed point.
+func lnQuotient(x, y uint64) int64 {
+	sum := addSaturating(x, y)
+	return int64((int64(log2(sum)) - int64(log2(y))) * ln2 >> fraction)
+}
+
+// log2 returns the binary logarithm of a positive number in fixed point: the integer part from the length, then bit by bit by squaring.
+func log2(x uint64) uint64 {
+	exponent := bits.Len64(x) - 1
+	result := uint64(exponent) << fraction
+	m := x << (63 - exponent) // in [1, 2), as a multiple of 2^-63
+	for bit := uint64(1) << (fraction - 1); bit > 0; bit >>= 1 {
+		hi, lo := bits.Mul64(m, m) // in [1, 4)
+		if hi>>63 == 1 {
+			result += bit
+			m = hi
+		} else {
+			m = hi<<1 | lo>>63
+		}
+	}
+	return result
+}
+
+// sqrtSeconds returns the square root of an age in seconds, in fixed point.
+func sqrtSeconds(age time.Duration) int64 {
+	age = min(max(age, 0), oldest)
+	milli := uint64(age / time.Millisecond)                // up to 2^22
+	return int64(isqrt(milli<<40/1000)) << (fraction - 20) // √(s·2^40) = √s·2^20
+}
+
+// isqrt returns the integer square root.
+func isqrt(x uint64) uint64 {
+	var root uint64
+	for bit := uint64(1) << 31; bit > 0; bit >>= 1 {
+		if try := root | bit; try*try <= x {
+			root = try
+		}
+	}
+	return root
+}
+
+// view is an index at one moment, and what is needed to read it. It is read without the lock, so it uses nothing of an entry that changes.
+type view struct {
+	index    *btree.BTreeG[ranked]
+	ordering Ordering
+	base     uint64 // the base fee
+	now      int64
+}
+
+// order yields the transactions of a view, best first and each sender's by nonce.
+func (v *view) order() iter.Seq[*entry] {
+	if _, byTip := v.ordering.(ByTip); byTip {
+		return func(yield func(*entry) bool) {
+			v.index.Ascend(func(r ranked) bool { return yield(r.entry) })
+		}
+	}
+	return v.orderByScore
+}
+
+// orderByScore always takes the best among the senders' next ones.
+func (v *view) orderByScore(yield func(*entry) bool) {
+	chains := make(map[*account]*chain)
+	var heads chainHeap
+	v.index.Ascend(func(r ranked) bool {
+		c := chains[r.entry.account]
+		if c == nil {
+			c = new(chain)
+			chains[r.entry.account] = c
+			heads = append(heads, c)
+		}
+		c.txs = append(c.txs, r.entry)
+		return true
+	})
+	for _, c := range heads {
+		c.score = v.score(c.txs[0])
+	}
+	heap.Init(&heads)
+	for len(heads) > 0 {
+		c := heads[0]
+		if !yield(c.txs[0]) {
+			return
+		}
+		if c.txs = c.txs[1:]; len(c.txs) == 0 {
+			heap.Pop(&heads)
+			continue
+		}
+		c.score = v.score(c.txs[0])
+		heap.Fix(&heads, 0)
+	}
+}
+
+func (v *view) score(e *entry) int64 {
+	tip := min(e.tip, e.feeCap-min(e.feeCap, v.base))
+	return v.ordering.Score(Candidate{Tx: e.tx, Tip: tip, Size: uint64(e.size), Age: time.Duration(v.now - e.at)})
+}
+
+// chain is what is left of a sender's transactions.
+type chain struct {
+	txs   []*entry
+	score int64
+}
+
+// chainHeap has the best next transaction at its top.
+type chainHeap []*chain
+
+func (h chainHeap) Len() int { return len(h) }
+func (h chainHeap) Less(i, j int) bool {
+	if h[i].score != h[j].score {
+		return h[i].score > h[j].score
+	}
+	return h[i].txs[0].seq < h[j].txs[0].seq
+}
+func (h chainHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *chainHeap) Push(x any)   { *h = append(*h, x.(*chain)) }
+func (h *chainHeap) Pop() any {
+	last := len(*h) - 1
+	c := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return c
+}

@@ -1,0 +1,341 @@
+package txpool
+
+import (
+	"fmt"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+)
+
+// Head tells how the host's chain of executed blocks moved.
+type Head struct {
+	// Reverted are blocks that are no longer part of the chain, Included those that are new; both oldest first.
+	Reverted, Included []Block
+	// BaseFee is the base fee of the block to come, in wei per gas; nil means that it is what it was, at first 0.
+	BaseFee *big.Int
+	// Touched are all accounts that the change of blocks may have changed, senders included; nil means that it may be any, and makes the
+	// pool read the accounts of all its senders again.
+	Touched []common.Address
+}
+
+// Block is what the pool must know of a block.
+type Block struct {
+	// BaseFee is the block's own, in wei per gas; nil means 0.
+	BaseFee *big.Int
+	// Transactions are those of the block, in order.
+	Transactions []*types.Transaction
+}
+
+// Refusal is a reverted transaction that the pool did not take back.
+type Refusal struct {
+	Tx  *types.Transaction
+	Err error
+}
+
+// Reset follows the host's chain, when Config's State shows the new one already: it removes what is included, reads accounts anew, moves
+// the floor and the base fee, and takes the transactions of reverted blocks back by the same rules as any other (invariant I12). It
+// returns those that it could not take back. It works in slices; until it is done, Pending and Snapshot show the pool as it was.
+func (p *Pool) Reset(head Head) []Refusal {
+	p.long.Lock()
+	defer p.long.Unlock()
+	p.freeze()
+	defer p.thaw()
+	reverted, refused := p.examineReverted(head.Reverted)
+	p.beginHead(&head)
+	p.include(head.Included)
+	p.revert(reverted)
+	if head.Touched != nil {
+		p.readAgain(head.Touched)
+	} else {
+		p.readAllAgain()
+	}
+	p.moveFees(&head)
+	p.admitAll(reverted)
+	for i := range reverted {
+		if c := &reverted[i]; c.err != nil {
+			refused = append(refused, Refusal{c.tx, c.err})
+		}
+	}
+	_ = p.change(func(c *core) error {
+		c.patient = false
+		return nil
+	})
+	return refused
+}
+
+// examineReverted finds out who sent the reverted transactions. It refuses what is too much.
+func (p *Pool) examineReverted(blocks []Block) (reverted []candidate, refused []Refusal) {
+	var txs []*types.Transaction
+	for _, b := range blocks {
+		txs = append(txs, b.Transactions...)
+	}
+	if len(txs) > p.cfg.MaxReinject { // the oldest come back: the others build on them
+		for _, tx := range txs[p.cfg.MaxReinject:] {
+			refused = append(refused, Refusal{tx, fmt.Errorf("%w: %d, limit %d", ErrReinjectLimit, len(txs), p.cfg.MaxReinject)})
+		}
+		txs = txs[:p.cfg.MaxReinject]
+	}
+	reverted = make([]candidate, len(txs))
+	p.examineAll(reverted, func(i int) (*types.Transaction, error) { return txs[i], nil }, p.cfg.Now())
+	for i := range reverted {
+		reverted[i].tx = txs[i]
+	}
+	return reverted, refused
+}
+
+// beginHead forgets what was read before.
+func (p *Pool) beginHead(head *Head) {
+	_ = p.change(func(c *core) error {
+		p.generation++
+		c.patient = true // gaps open where reverted transactions will come back
+		if head.Touched == nil {
+			c.cache.clear()
+		}
+		for _, address := range head.Touched {
+			c.cache.forget(address)
+		}
+		c.fees.unblock(len(head.Reverted))
+		return nil
+	})
+}
+
+// include removes transactions that are in blocks.
+func (p *Pool) include(blocks []Block) {
+	for _, b := range blocks {
+		for rest := b.Transactions; len(rest) > 0; {
+			now := rest[:min(slice, len(rest))]
+			rest = rest[len(now):]
+			_ = p.change(func(c *core) error {
+				for _, tx := range now {
+					if e := c.all[tx.Hash()]; e != nil {
+						c.include(e)
+					}
+				}
+				return nil
+			})
+		}
+	}
+}
+
+// include removes an entry that is in a block. Its nonce is used up whether State shows it yet or not.
+func (c *core) include(e *entry) {
+	c.commit(e, e.at)
+}
+
+// revert takes back what was committed.
+func (p *Pool) revert(reverted []candidate) {
+	for rest := reverted; len(rest) > 0; {
+		now := rest[:min(slice, len(rest))]
+		rest = rest[len(now):]
+		_ = p.change(func(c *core) error {
+			for i := range now {
+				if a := c.accounts[now[i].from]; a != nil && now[i].err == nil {
+					c.uncommit(a, now[i].entry.nonce)
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// uncommit takes back that an account's nonces from one on are used up, but for what the host's state shows.
+func (c *core) uncommit(a *account, nonce uint64) {
+	nonce = max(nonce, a.state)
+	if nonce >= a.nonce {
+		return
+	}
+	a.nonce = nonce
+	if a.nonce == a.state {
+		a.spare.Add(&a.spare, &a.owed)
+		a.owed.Clear()
+	}
+	a.stale = true // to be read again in any case
+	c.arrange(a, 0, len(a.txs))
+	c.close(a)
+}
+
+// readAgain reads accounts anew, if they have something in the pool.
+func (p *Pool) readAgain(addresses []common.Address) {
+	for rest := addresses; len(rest) > 0; {
+		now := rest[:min(slice, len(rest))]
+		rest = rest[len(now):]
+		p.refresh(now)
+	}
+}
+
+// readAllAgain does so with all. It goes from the end of the list, so that none is left out when others leave it meanwhile.
+func (p *Pool) readAllAgain() {
+	p.sweep(func(c *core, from, to int) func() {
+		addresses := make([]common.Address, 0, to-from)
+		for _, a := range c.list[from:to] {
+			addresses = append(addresses, a.address)
+		}
+		return func() { p.refresh(addresses) }
+	})
+}
+
+// sweep visits all accounts in slices, from the end of the list: when one leaves meanwhile, the last one takes its place, and that one
+// was visited. New ones come after. What visit returns is called without the lock; it may be nil.
+func (p *Pool) sweep(visit func(c *core, from, to int) func()) {
+	p.mu.Lock()
+	left := len(p.core.list)
+	p.mu.Unlock()
+	for left > 0 {
+		var then func()
+		_ = p.change(func(c *core) error {
+			left = min(left, len(c.list))
+			from := max(left-slice, 0)
+			then = visit(c, from, left)
+			left = from
+			return nil
+		})
+		if then != nil {
+			then()
+		}
+	}
+}
+
+// refresh reads accounts and applies what they have become. One that cannot be read is read again with the next transaction of its sender.
+func (p *Pool) refresh(addresses []common.Address) {
+	type reading struct {
+		account Account
+		err     error
+	}
+	readings := make([]reading, len(addresses))
+	inPool := make([]bool, len(addresses))
+	p.mu.Lock()
+	for i, address := range addresses {
+		inPool[i] = p.core.accounts[address] != nil
+	}
+	p.mu.Unlock()
+	for i, address := range addresses {
+		if inPool[i] {
+			readings[i].account, readings[i].err = p.account(address)
+		}
+	}
+	_ = p.change(func(c *core) error {
+		for i, address := range addresses {
+			a := c.accounts[address]
+			switch {
+			case a == nil || !inPool[i]: // it is new, so it is fresh
+			case readings[i].err != nil:
+				a.stale = true
+				p.cfg.Logger.Warn("txpool: account not read, it will be with its next transaction", "err", readings[i].err)
+			case a.differs(readings[i].account):
+				c.refresh(a, readings[i].account)
+			}
+		}
+		return nil
+	})
+}
+
+// moveFees applies the blocks' prices and the base fee, and parks and promotes accordingly.
+func (p *Pool) moveFees(head *Head) {
+	rebased := false
+	_ = p.change(func(c *core) error {
+		floor := c.fees.floor
+		for _, b := range head.Included {
+			c.fees.block(b.prices())
+		}
+		if head.BaseFee != nil {
+			base := wei(head.BaseFee)
+			rebased = base != c.fees.base
+			c.fees.base = base
+		}
+		if c.fees.floor != floor {
+			c.emit(Event{Kind: FloorChanged, Floor: c.fees.floor}, nil)
+		}
+		return nil
+	})
+	if rebased {
+		p.sweep(func(c *core, from, to int) func() {
+			for i := to - 1; i >= from; i-- {
+				c.rerank(c.list[i])
+			}
+			return nil
+		})
+	}
+	for more := true; more; {
+		_ = p.change(func(c *core) error {
+			more = c.adjust()
+			return nil
+		})
+	}
+}
+
+// prices returns what the transactions of a block paid per gas.
+func (b *Block) prices() []uint64 {
+	base := wei(b.BaseFee)
+	prices := make([]uint64, len(b.Transactions))
+	for i, tx := range b.Transactions {
+		prices[i] = paid(wei(tx.GasFeeCap()), wei(tx.GasTipCap()), base)
+	}
+	return prices
+}
+
+// rerank values a sender's transactions by the base fee as it is now.
+func (c *core) rerank(a *account) {
+	for _, e := range a.txs {
+		e.rank = c.fees.rank(e)
+	}
+	c.arrange(a, 0, len(a.txs))
+	c.close(a)
+}
+
+// adjust parks some of what does not pay the floor any more, and promotes some of what does again. It reports whether there is more.
+func (c *core) adjust() bool {
+	const some = slice / 4 // each may take a whole chain with it
+	least := c.fees.leastRank()
+	for range some {
+		if worst, ok := c.ready.Max(); ok && worst.rank < least {
+			a := worst.entry.account
+			c.arrange(a, 0, len(a.txs))
+			c.close(a)
+		} else if best, ok := c.parked.Min(); ok && best.rank >= least {
+			a := best.entry.account
+			c.arrange(a, 0, len(a.txs))
+			c.close(a)
+		} else {
+			return false
+		}
+	}
+	return true
+}
+
+// CleanupExpired releases leases and drops transactions that are over their time, and returns how many transactions it dropped. A host
+// calls it now and then, such as every minute. It works in slices.
+func (p *Pool) CleanupExpired() int {
+	p.long.Lock()
+	defer p.long.Unlock()
+	now := p.cfg.Now()
+	for _, l := range p.Leases() {
+		if !now.Before(l.expires) {
+			_ = l.closeLocked(leaseReleased, func(c *core, e *entry) { c.giveBack(e) }) // it cannot be closed meanwhile
+		}
+	}
+	dropped := 0
+	p.sweep(func(c *core, from, to int) func() {
+		for i := to - 1; i >= from; i-- {
+			dropped += c.expire(c.list[i], now.UnixNano())
+		}
+		return nil
+	})
+	return dropped
+}
+
+// expire drops what is too old of a sender, the last first.
+func (c *core) expire(a *account, now int64) (dropped int) {
+	lifetime := int64(c.cfg.Lifetime)
+	for i := len(a.txs) - 1; i >= 0; i-- {
+		if e := a.txs[i]; e.lease == nil && now-e.at >= lifetime {
+			c.drop(a, i, Dropped, ErrExpired, common.Hash{})
+			dropped++
+		}
+	}
+	if a.nonce > a.state && len(a.txs) == 0 && now-a.committedAt >= lifetime {
+		a.nonce, a.stale = a.state, true // the host never showed it
+	}
+	c.close(a)
+	return dropped
+}

@@ -1,0 +1,138 @@
+package txpool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// ErrClosed: the subscription was closed.
+var ErrClosed = errors.New("txpool: subscription is closed")
+
+// SubscribeOptions says what a subscription gets. The zero value is good.
+type SubscribeOptions struct {
+	// Buffer is how many events wait for a slow reader, at least 1; 0 means 1024.
+	Buffer int
+	// Private asks for the events of private transactions too.
+	Private bool
+}
+
+// Subscription is a bounded queue of events. A reader that is too slow loses the oldest ones and is told how many. Close it when done.
+// Its methods are safe for concurrent use.
+type Subscription struct {
+	pool    *Pool
+	private bool
+
+	mu     sync.Mutex
+	ring   []Event
+	first  int
+	count  int
+	missed int
+	closed bool
+	wake   chan struct{} // holds a token when there may be something to read
+}
+
+// Subscribe returns a subscription to all events from now on.
+func (p *Pool) Subscribe(options SubscribeOptions) *Subscription {
+	const usual = 1024
+	if options.Buffer <= 0 {
+		options.Buffer = usual
+	}
+	s := &Subscription{pool: p, private: options.Private, ring: make([]Event, options.Buffer), wake: make(chan struct{}, 1)}
+	p.out.mu.Lock()
+	if p.out.subscriptions == nil {
+		p.out.subscriptions = make(map[*Subscription]struct{})
+	}
+	p.out.subscriptions[s] = struct{}{}
+	p.out.mu.Unlock()
+	p.listen()
+	return s
+}
+
+// listen tells the core whether somebody wants events.
+func (p *Pool) listen() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.core.listening = p.listens()
+}
+
+// offer puts an event into the queue, never waiting.
+func (s *Subscription) offer(e Event) {
+	if e.Private && !s.private {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	if s.count == len(s.ring) {
+		s.first = (s.first + 1) % len(s.ring)
+		s.count--
+		s.missed++
+	}
+	s.ring[(s.first+s.count)%len(s.ring)] = e
+	s.count++
+	s.signal()
+}
+
+func (s *Subscription) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Next waits for the next event. If some were lost, an event of kind Missed comes first. The error is the context's, or wraps ErrClosed.
+func (s *Subscription) Next(ctx context.Context) (Event, error) {
+	for {
+		if e, ok, err := s.poll(); ok || err != nil {
+			return e, err
+		}
+		select {
+		case <-ctx.Done():
+			return Event{}, context.Cause(ctx)
+		case <-s.wake:
+		}
+	}
+}
+
+// poll returns the next event, if there is one.
+func (s *Subscription) poll() (e Event, ok bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() {
+		if s.count > 0 || s.closed {
+			s.signal() // for whoever else waits
+		}
+	}()
+	switch {
+	case s.closed:
+		return Event{}, false, fmt.Errorf("%w: no more events", ErrClosed)
+	case s.missed > 0:
+		e = Event{Kind: Missed, Missed: s.missed}
+		s.missed = 0
+		return e, true, nil
+	case s.count == 0:
+		return Event{}, false, nil
+	}
+	e = s.ring[s.first]
+	s.ring[s.first] = Event{}
+	s.first = (s.first + 1) % len(s.ring)
+	s.count--
+	return e, true, nil
+}
+
+// Close ends the subscription. Whoever waits in Next gets ErrClosed. Closing twice is fine.
+func (s *Subscription) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.ring, s.count = nil, 0
+	s.signal()
+	s.mu.Unlock()
+	s.pool.out.mu.Lock()
+	delete(s.pool.out.subscriptions, s)
+	s.pool.out.mu.Unlock()
+	s.pool.listen()
+}
