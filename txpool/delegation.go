@@ -63,8 +63,9 @@ func (c *core) unregister(e *entry) {
 	}
 }
 
-// applies reports whether an authorization with this nonce could apply, now or after some of the account's own transactions in the pool.
-func (a *account) applies(nonce uint64) bool { return a.state <= nonce && nonce <= a.next() }
+// applies reports whether an authorization with this nonce could apply: now, or after some of the account's own transactions in the pool
+// and one that is about to come.
+func (a *account) applies(nonce uint64) bool { return a.state <= nonce && nonce <= a.next()+1 }
 
 // throttled reports whether others can spend the account's balance, or soon will.
 func (c *core) throttled(a *account) bool {

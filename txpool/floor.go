@@ -38,7 +38,7 @@ func (f *fees) rank(e *entry) uint64 {
 	if e.feeCap < f.base {
 		return 0
 	}
-	return addSaturating(min(e.tip, e.feeCap-f.base), 1)
+	return min(min(e.tip, e.feeCap-f.base), math.MaxUint64-2) + 1 // less than that of noLead
 }
 
 // price returns what a transaction pays per gas, given its rank.
@@ -105,14 +105,19 @@ func (f *fees) block(prices []uint64) {
 	}
 	sorted := slices.Sorted(slices.Values(f.window))
 	target := sorted[len(sorted)/2]
-	if target > f.average {
-		f.average += (target - f.average) / smoothing
-	} else {
-		f.average -= (f.average - target) / smoothing
-	}
+	f.average = approach(f.average, target)
 	step := max(f.floor/floorStep, 1)
 	f.floor = min(max(f.average, f.floor-min(step, f.floor)), addSaturating(f.floor, step))
 	f.floor = min(max(f.floor, f.cfg.MinGasPrice), f.cfg.MaxFloor)
+}
+
+// approach is a step of the exponential average. The last per mille goes at once, so that it arrives.
+func approach(average, target uint64) uint64 {
+	up, down := target-min(target, average), average-min(target, average)
+	if up+down <= max(target/perMille, smoothing) {
+		return target
+	}
+	return average + up/smoothing - down/smoothing
 }
 
 // unblock takes the newest blocks back: they were reverted.

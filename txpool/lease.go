@@ -18,6 +18,7 @@ type Lease struct {
 	expires time.Time
 	txs     []*entry // those that are in it still have it as their lease
 	skipped []Skip
+	opened  []common.Hash // what was in it when it was opened, for the journal
 }
 
 // openLease registers a lease with nothing in it.
@@ -35,11 +36,24 @@ func (p *Pool) openLease() *Lease {
 func (p *Pool) sealLease(l *Lease, skipped []Skip) {
 	l.skipped = skipped
 	_ = p.change(func(c *core) error {
+		if p.cfg.Journal != nil {
+			l.seal()
+		}
 		c.emit(Event{Kind: leaseOpened, lease: l}, nil)
 		return nil
 	})
 	for range l.txs {
 		p.cfg.Metrics.count(CountDrained, "")
+	}
+}
+
+// seal notes what is in the lease.
+func (l *Lease) seal() {
+	l.opened = l.opened[:0]
+	for _, e := range l.txs {
+		if l.holds(e) {
+			l.opened = append(l.opened, e.hash())
+		}
 	}
 }
 

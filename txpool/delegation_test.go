@@ -1,0 +1,108 @@
+package txpool
+
+import (
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/holiman/uint256"
+	"github.com/stretchr/testify/require"
+)
+
+// TestI7Delegated: who can be swept has few transactions here, and can always replace them.
+func TestI7Delegated(t *testing.T) {
+	w := newWorld()
+	w.set(0, func(a *Account) { a.Delegated = true })
+	p := newPool(t, w, nil)
+	add(t, p, tx(0, 0, 2))
+	refuse(t, p, tx(0, 1, 2), ErrDelegatedLimit, "in-flight transaction limit reached for delegated accounts: address "+addr(0).Hex()+" has 1, limit 1")
+	add(t, p, tx(0, 0, 4))
+	p = newPool(t, w, func(c *Config) { c.MaxDelegated = 3 })
+	add(t, p, tx(0, 0, 2), tx(0, 1, 2), tx(0, 2, 2))
+	refuse(t, p, tx(0, 3, 2), ErrDelegatedLimit)
+}
+
+// An authority is throttled by an authorization that could apply, inside a transaction that can run: and by nothing less.
+func TestI7Authorities(t *testing.T) {
+	old := newWorld()
+	old.nonce(1, 3)
+	for name, c := range map[string]struct {
+		carrier   *types.Transaction
+		throttled bool
+	}{
+		"applies":             {setCode(0, 0, 2, delegate(1, 3)), true},
+		"any chain":           {setCode(0, 0, 2, anyChain(1, 3)), true},
+		"after its first":     {setCode(0, 0, 2, delegate(1, 4)), true},
+		"used up":             {setCode(0, 0, 2, delegate(1, 2)), false},
+		"far ahead":           {setCode(0, 0, 2, delegate(1, 9)), false},
+		"of another chain":    {setCode(0, 0, 2, otherChain(1, 3)), false},
+		"no signature":        {setCode(0, 0, 2, types.SetCodeAuthorization{Nonce: 3}), false},
+		"behind a gap":        {setCode(0, 1, 2, delegate(1, 3)), false},
+		"somebody else's key": {setCode(0, 0, 2, delegate(2, 3)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPool(t, old, nil)
+			add(t, p, c.carrier, tx(1, 3, 2))
+			if c.throttled {
+				refuse(t, p, tx(1, 4, 2), ErrDelegatedLimit)
+				add(t, p, tx(1, 3, 3))
+				require.NoError(t, p.Remove(c.carrier.Hash()))
+			}
+			add(t, p, tx(1, 4, 2), tx(1, 5, 2))
+		})
+	}
+}
+
+func anyChain(i int, nonce uint64) types.SetCodeAuthorization { return onChain(i, nonce, 0) }
+
+func otherChain(i int, nonce uint64) types.SetCodeAuthorization { return onChain(i, nonce, 1) }
+
+func onChain(i int, nonce, chain uint64) types.SetCodeAuthorization {
+	auth, err := types.SignSetCode(keys[i], types.SetCodeAuthorization{ChainID: *uint256.NewInt(chain), Nonce: nonce})
+	if err != nil {
+		panic(err)
+	}
+	return auth
+}
+
+// Who has many transactions here cannot be delegated by one of them, or by a stranger's.
+func TestI7AuthorityReserved(t *testing.T) {
+	p := newPool(t, newWorld(), nil)
+	add(t, p, tx(1, 0, 2), tx(1, 1, 2))
+	refuse(t, p, setCode(0, 0, 2, delegate(1, 0)), ErrAuthorityReserved, "authority already reserved: address "+addr(1).Hex()+" has 2 transactions, limit 1")
+	refuse(t, p, setCode(1, 2, 2, delegate(1, 3)), ErrAuthorityReserved)
+	add(t, p, setCode(0, 0, 2, delegate(1, 9))) // it could not apply
+	add(t, p, setCode(2, 0, 2, delegate(2, 1)))
+	refuse(t, p, tx(2, 1, 2), ErrDelegatedLimit)
+	add(t, p, setCode(2, 0, 4, delegate(2, 1)))
+}
+
+// The same holds for one that was behind a gap when the other transactions came.
+func TestI7Promotion(t *testing.T) {
+	p := newPool(t, newWorld(), nil)
+	carrier := setCode(0, 1, 2, delegate(1, 0))
+	add(t, p, carrier, tx(0, 2, 2), tx(1, 0, 2), tx(1, 1, 2), tx(0, 0, 2))
+	require.Equal(t, "p-q", statuses(p, 0, 3))
+	require.Equal(t, "pp", statuses(p, 1, 2))
+	require.ErrorIs(t, p.Add(carrier), ErrAuthorityReserved)
+}
+
+// A sweep costs the pool one transaction per delegated account.
+func TestI7Sweep(t *testing.T) {
+	w := newWorld()
+	p := newPool(t, w, tiny(16, 16))
+	for i := range 8 {
+		w.set(i, func(a *Account) { a.Delegated = true })
+		for n := range uint64(4) {
+			_ = p.Add(tx(i, n, 2))
+		}
+	}
+	require.Equal(t, 8, p.Size())
+	for i := range 8 {
+		w.set(i, func(a *Account) { a.Balance = uint256.Int{} })
+	}
+	p.Reset(Head{Included: []Block{{}}, Touched: []common.Address{addr(0), addr(1)}})
+	require.Equal(t, 6, p.Size())
+	require.Empty(t, p.Drain(Budget{}).Transactions(), "the others are found out by the drain")
+	require.Zero(t, p.Size())
+}

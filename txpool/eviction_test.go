@@ -1,0 +1,161 @@
+package txpool
+
+import (
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/stretchr/testify/require"
+)
+
+func tiny(pending, queued int) func(*Config) {
+	return func(c *Config) {
+		c.FloorWindow, c.SurgeSlope = 0, 0
+		c.MaxPending, c.MaxQueued, c.MaxParked = pending, queued, queued
+	}
+}
+
+// TestI1HeldNeverDisplaces: what cannot run now takes no place of what can, and what is held has its own caps.
+func TestI1HeldNeverDisplaces(t *testing.T) {
+	p := newPool(t, newWorld(), tiny(4, 2))
+	for i := range 4 {
+		add(t, p, tx(i, 0, 2))
+	}
+	add(t, p, tx(4, 1, 100), tx(5, 1, 100))
+	refuse(t, p, tx(6, 1, 1000), ErrPoolFull, "txpool is full: 2 transactions of", "wait behind nonce gaps")
+	require.Equal(t, 4, p.Stats().Pending)
+	// Filling the gap makes two run: they take places as any other would.
+	add(t, p, tx(4, 0, 100))
+	require.Equal(t, "pp", statuses(p, 4, 2))
+	require.Equal(t, 4, p.Stats().Pending)
+	require.Equal(t, 1, p.Stats().Queued)
+}
+
+// TestI3OnlyTailsAreEvicted, TestI4: the worst by the least tip of its chain, from the end, and only for one strictly better.
+func TestI3OnlyTailsAreEvicted(t *testing.T) {
+	p := newPool(t, newWorld(), tiny(4, 4))
+	add(t, p, tx(0, 0, 2), tx(0, 1, 50), tx(0, 2, 60), tx(1, 0, 5))
+	add(t, p, tx(2, 0, 10))
+	require.Equal(t, "pp-", statuses(p, 0, 3))
+	add(t, p, tx(3, 0, 10))
+	require.Equal(t, "p--", statuses(p, 0, 3))
+	add(t, p, tx(4, 0, 10))
+	require.Equal(t, "---", statuses(p, 0, 3))
+	refuse(t, p, tx(5, 0, 5), ErrPoolFull, "transaction underpriced: tip 5000000000 wei, want ≥ 5000000001")
+	require.ErrorIs(t, p.Add(tx(5, 0, 5)), ErrUnderpriced)
+	add(t, p, tx(5, 0, 6))
+	require.Zero(t, p.Size()-4)
+}
+
+func TestI4RankOfTheNewcomer(t *testing.T) {
+	p := newPool(t, newWorld(), tiny(4, 4))
+	add(t, p, tx(0, 0, 3), tx(1, 0, 4), tx(2, 0, 5), tx(3, 0, 6))
+	refuse(t, p, tx(0, 1, 100), ErrPoolFull) // its own parent pays 3, and no other pays less
+	add(t, p, tx(1, 1, 100))
+	require.Equal(t, "pp", statuses(p, 1, 2), "the poorest, of another sender, went")
+	require.Equal(t, "-", statuses(p, 0, 1))
+}
+
+// TestI5OwnAncestorsStay: a newcomer never displaces what it needs.
+func TestI5OwnAncestorsStay(t *testing.T) {
+	p := newPool(t, newWorld(), tiny(2, 2))
+	add(t, p, tx(0, 0, 3), tx(0, 1, 3))
+	refuse(t, p, tx(0, 2, 100), ErrPoolFull)
+	require.Equal(t, "pp-", statuses(p, 0, 3))
+}
+
+// TestI13AgeDoesNotProtect: however old, and whatever the order of draining, the poorer goes.
+func TestI13AgeDoesNotProtect(t *testing.T) {
+	w := newWorld()
+	p := newPool(t, w, func(c *Config) { tiny(2, 2)(c); c.Ordering = ByScore{} })
+	add(t, p, tx(0, 0, 1))
+	w.advance(59 * time.Minute)
+	add(t, p, tx(1, 0, 700))
+	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 1), tx(1, 0, 700)}), hashes(p.Pending()), "age counts for order")
+	add(t, p, tx(2, 0, 2))
+	require.Equal(t, "-", statuses(p, 0, 1))
+}
+
+// TestI9NoWorkForThePool: what an Add looks at does not grow with the pool: it reads one account at most.
+func TestI9NoWorkForThePool(t *testing.T) {
+	w := newWorld()
+	p := newPool(t, w, nil)
+	for i := range 60 {
+		add(t, p, tx(i, 0, 2))
+	}
+	require.Equal(t, 60, w.reads)
+	add(t, p, tx(0, 1, 2))
+	require.Equal(t, 60, w.reads, "known senders are not read again")
+}
+
+// TestI15SizeAccounting: access lists and authorizations count as they lie in memory.
+func TestI15SizeAccounting(t *testing.T) {
+	p := newPool(t, newWorld(), nil)
+	plain := tx(0, 0, 2)
+	add(t, p, plain)
+	require.EqualValues(t, plain.Size(), p.Stats().PendingBytes)
+	list := make(types.AccessList, 100) // 100 addresses without keys
+	padded := sign(1, &types.AccessListTx{ChainID: chainID, GasPrice: big.NewInt(2 * gwei), Gas: 300_000, To: &common.Address{1}, AccessList: list})
+	add(t, p, padded)
+	require.EqualValues(t, plain.Size()+padded.Size()+100*accessTupleMemory, p.Stats().PendingBytes)
+	auth := setCode(2, 0, 2, delegate(3, 0))
+	add(t, p, auth)
+	require.EqualValues(t, plain.Size()+padded.Size()+100*accessTupleMemory+auth.Size()+authorizationMemory, p.Stats().PendingBytes)
+}
+
+// TestT2Bounded: bytes are bounded like counts, and a big newcomer pays for all that it displaces.
+func TestT2Bounded(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) {
+		tiny(100, 100)(c)
+		c.MaxTxSize, c.MaxPendingBytes = 1000, 1000
+	})
+	for i := range 8 {
+		add(t, p, tx(i, 0, int64(2+i)))
+	}
+	size := tx(0, 0, 2).Size()
+	require.LessOrEqual(t, 8*size, uint64(1000))
+	big := func(tip int64) *types.Transaction {
+		return sign(20, &types.LegacyTx{GasPrice: big.NewInt(tip * gwei), Gas: 100_000, To: &common.Address{1}, Data: make([]byte, 500)})
+	}
+	refuse(t, p, big(5), ErrPoolFull)
+	add(t, p, big(9))
+	require.LessOrEqual(t, p.Stats().PendingBytes, uint64(1000))
+	require.Equal(t, "-", statuses(p, 0, 1))
+	require.Equal(t, "p", statuses(p, 7, 1))
+}
+
+// What a gap pushes out of line is held as far as there is room.
+func TestDemotionOverflows(t *testing.T) {
+	p := newPool(t, newWorld(), tiny(10, 2))
+	add(t, p, tx(0, 0, 2), tx(0, 1, 2), tx(0, 2, 2), tx(0, 3, 2), tx(0, 4, 2))
+	require.NoError(t, p.Remove(tx(0, 0, 2).Hash()))
+	require.Equal(t, "-qq--", statuses(p, 0, 5))
+	require.NoError(t, p.check())
+}
+
+// MinReadyPerSender: a sender's first ones only go for those who have no more themselves.
+func TestFairness(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) { tiny(4, 2)(c); c.MinReadyPerSender = 1 })
+	add(t, p, tx(0, 0, 20), tx(0, 1, 20), tx(0, 2, 20), tx(1, 0, 2))
+	refuse(t, p, tx(0, 3, 50), ErrPoolFull) // a fourth one for the first of somebody else
+	add(t, p, tx(2, 0, 21))                 // a first one: the end of the long chain goes, though it pays more than sender 1
+	require.Equal(t, "pp-", statuses(p, 0, 3))
+	require.Equal(t, "p", statuses(p, 1, 1))
+	add(t, p, tx(3, 0, 3)) // a first one that beats only another first one
+	require.Equal(t, "-", statuses(p, 1, 1))
+	require.Equal(t, "pp-", statuses(p, 0, 3))
+}
+
+// The watermark is what a newcomer must pay.
+func TestWatermark(t *testing.T) {
+	p := newPool(t, newWorld(), tiny(3, 2))
+	require.EqualValues(t, gwei, p.Stats().Watermark)
+	add(t, p, tx(0, 0, 5), tx(1, 0, 6), tx(2, 0, 7))
+	require.EqualValues(t, 5*gwei+1, p.Stats().Watermark)
+	refuse(t, p, tx(3, 0, 5), ErrUnderpriced)
+	paying := sign(3, &types.LegacyTx{GasPrice: big.NewInt(5*gwei + 1), Gas: txGas, To: &common.Address{1}})
+	add(t, p, paying)
+	require.EqualValues(t, 5*gwei+2, p.Stats().Watermark)
+}

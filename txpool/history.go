@@ -1,0 +1,186 @@
+package txpool
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+)
+
+// history is what a journal says.
+type history struct {
+	added    map[common.Hash]*past
+	open     map[uint64]*pastLease
+	order    uint64
+	poisoned []Poison
+	broken   []common.Hash // of poisoned transactions
+
+	leases []*pastLease // open ones by number, once all is read
+}
+
+// past is a transaction that was admitted and has not left.
+type past struct {
+	tx      *types.Transaction
+	record  []byte
+	private bool
+	at      int64
+	order   uint64
+}
+
+// pastLease is a lease that was opened and not closed.
+type pastLease struct {
+	id       uint64
+	expires  int64
+	hashes   []common.Hash
+	returned map[common.Hash]bool
+}
+
+// read takes a record. It never fails: what it cannot read it puts aside.
+func (h *history) read(record []byte) error {
+	if h.added == nil {
+		h.added, h.open = make(map[common.Hash]*past), make(map[uint64]*pastLease)
+	}
+	if err := h.parse(record); err != nil {
+		h.poisoned = append(h.poisoned, Poison{bytes.Clone(record), err})
+	}
+	return nil
+}
+
+func (h *history) parse(record []byte) error {
+	if len(record) == 0 {
+		return fmt.Errorf("%w: it is empty", errRecord)
+	}
+	body := record[1:]
+	switch kind := record[0]; kind {
+	case recordAdded:
+		return h.parseAdded(record)
+	case recordLeft:
+		if len(body) != common.HashLength {
+			return fmt.Errorf("%w: a hash of %d bytes", errRecord, len(body))
+		}
+		delete(h.added, common.Hash(body))
+		return nil
+	case recordOpened, recordReturned, recordCommitted, recordReleased:
+		if len(body) < numberSize {
+			return fmt.Errorf("%w: a lease's number of %d bytes", errRecord, len(body))
+		}
+		return h.parseLease(kind, binary.BigEndian.Uint64(body), body[numberSize:])
+	default:
+		return fmt.Errorf("%w: it begins with %#x", errRecord, kind)
+	}
+}
+
+func (h *history) parseAdded(record []byte) error {
+	const header = 2 + numberSize
+	if len(record) < header {
+		return fmt.Errorf("%w: %d bytes", errRecord, len(record))
+	}
+	if record[1]&^flagPrivate != 0 {
+		return fmt.Errorf("%w: flags %#x", errRecord, record[1])
+	}
+	tx := new(types.Transaction)
+	if err := tx.UnmarshalBinary(record[header:]); err != nil {
+		return fmt.Errorf("%w: %w", errRecord, err)
+	}
+	h.order++
+	h.added[tx.Hash()] = &past{
+		tx: tx, record: bytes.Clone(record), private: record[1] == flagPrivate,
+		at: int64(binary.BigEndian.Uint64(record[2:])), order: h.order,
+	}
+	return nil
+}
+
+func (h *history) parseLease(kind byte, id uint64, rest []byte) error {
+	switch kind {
+	case recordOpened:
+		if len(rest) < numberSize || (len(rest)-numberSize)%common.HashLength != 0 {
+			return fmt.Errorf("%w: a lease of %d bytes", errRecord, len(rest))
+		}
+		l := &pastLease{id: id, expires: int64(binary.BigEndian.Uint64(rest)), returned: make(map[common.Hash]bool)}
+		for hash := range slices.Chunk(rest[numberSize:], common.HashLength) {
+			l.hashes = append(l.hashes, common.Hash(hash))
+		}
+		h.open[id] = l
+		return nil
+	case recordReturned:
+		if len(rest) != common.HashLength {
+			return fmt.Errorf("%w: a hash of %d bytes", errRecord, len(rest))
+		}
+		if l := h.open[id]; l != nil {
+			l.returned[common.Hash(rest)] = true
+		}
+		return nil
+	}
+	if len(rest) != 0 {
+		return fmt.Errorf("%w: %d bytes too many", errRecord, len(rest))
+	}
+	if l := h.open[id]; l != nil && kind == recordCommitted {
+		for _, hash := range l.hashes { // each has a record of its own, unless the process died before that was written
+			if !l.returned[hash] {
+				delete(h.added, hash)
+			}
+		}
+	}
+	delete(h.open, id)
+	return nil
+}
+
+// candidates returns the transactions that are to be admitted again, in the order in which they came, and where each is from.
+func (h *history) candidates() ([]candidate, []*past) {
+	origin := slices.SortedFunc(maps.Values(h.added), func(a, b *past) int { return cmp.Compare(a.order, b.order) })
+	batch := make([]candidate, len(origin))
+	for i, o := range origin {
+		batch[i].tx = o.tx
+	}
+	h.leases = slices.SortedFunc(maps.Values(h.open), func(a, b *pastLease) int { return cmp.Compare(a.id, b.id) })
+	return batch, origin
+}
+
+// examineRestored is examineAll for what was accepted before. The host's own checks may have changed since, and may panic: then the
+// transaction is put aside.
+func (p *Pool) examineRestored(batch []candidate, origin []*past, h *history) {
+	checked := make([]error, len(batch))
+	p.examineAll(batch, func(i int) (*types.Transaction, error) {
+		checked[i] = p.survives(origin[i].tx)
+		return origin[i].tx, checked[i]
+	}, p.cfg.Now())
+	for i := range batch {
+		batch[i].tx = origin[i].tx
+		switch {
+		case checked[i] != nil:
+			h.poisoned = append(h.poisoned, Poison{origin[i].record, checked[i]})
+			h.broken = append(h.broken, origin[i].tx.Hash())
+			batch[i].tx = nil
+		case batch[i].err == nil:
+			batch[i].entry.private = origin[i].private
+			batch[i].entry.at = min(origin[i].at, batch[i].entry.at)
+		}
+	}
+}
+
+// errPanic: a check panicked.
+var errPanic = errors.New("txpool: a check panicked")
+
+// survives runs the checks that are the host's, and says whether they panic.
+func (p *Pool) survives(tx *types.Transaction) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", errPanic, r)
+		}
+	}()
+	if e, err := p.cfg.inspect(tx); err == nil && p.cfg.Sender != nil {
+		_, _ = p.cfg.authenticate(p.signer, e)
+	}
+	return nil
+}
+
+// sortByArrival sorts entries in the order in which they were admitted.
+func sortByArrival(entries []*entry) {
+	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) })
+}

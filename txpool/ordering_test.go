@@ -1,0 +1,76 @@
+package txpool
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// The fixed-point score is the formula.
+func TestByScore(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := Candidate{
+			Tip:  rapid.Uint64().Draw(t, "tip"),
+			Size: rapid.Uint64Range(1, 1<<20).Draw(t, "size"),
+			Age:  time.Duration(rapid.Int64Range(-1, int64(3*time.Hour)).Draw(t, "age")),
+		}
+		age := min(max(c.Age, 0), time.Hour).Truncate(time.Millisecond).Seconds()
+		want := math.Log1p(float64(c.Tip)/gwei) + 0.15*1024/float64(c.Size) + 0.10*math.Sqrt(age)
+		got := float64(ByScore{}.Score(c)) / (1 << fraction)
+		if math.Abs(got-want) > 1e-4 {
+			t.Fatalf("score of %+v is %v, want %v", c, got, want)
+		}
+	})
+}
+
+// What its doc warns of.
+func TestByScoreWeaknesses(t *testing.T) {
+	old := ByScore{}.Score(Candidate{Tip: gwei, Size: 110, Age: time.Hour})
+	rich := ByScore{}.Score(Candidate{Tip: 800 * gwei, Size: 110})
+	require.Greater(t, old, rich)
+	require.Equal(t, ByScore{Fee: 1000, Size: 150, Age: 100, BaseTip: gwei}.Score(Candidate{Tip: 7}), ByScore{}.Score(Candidate{Tip: 7}))
+}
+
+// Any ordering keeps each sender's nonces in order, and drains what it shows.
+func TestOwnOrdering(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) { c.Ordering = poorestFirst{} })
+	add(t, p, tx(0, 0, 9), tx(0, 1, 1), tx(1, 0, 5), tx(2, 0, 5), tx(3, 0, 2))
+	want := hashes([]*types.Transaction{tx(3, 0, 2), tx(1, 0, 5), tx(2, 0, 5), tx(0, 0, 9), tx(0, 1, 1)})
+	require.Equal(t, want, hashes(p.Pending()))
+	require.Equal(t, want[:3], hashes(p.Drain(Budget{Count: 3}).Transactions()))
+}
+
+type poorestFirst struct{}
+
+func (poorestFirst) Score(c Candidate) int64 { return -int64(c.Tip) }
+
+// Property: the index gives the order that a builder gets who always takes the best next transaction of any sender.
+func TestIndexIsGreedy(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, err := New(DefaultConfig(chainID), newWorld())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range rapid.IntRange(1, 20).Draw(t, "count") {
+			_ = p.Add(tx(sender(t), rapid.Uint64Range(0, 3).Draw(t, "nonce"), rapid.Int64Range(1, 5).Draw(t, "tip")))
+		}
+		byIndex := hashes(p.Pending())
+		p.cfg.Ordering = tips{}
+		greedy := p.Pending()
+		// Between equals the two may differ; what they pay must not.
+		for i, tx := range greedy {
+			if got := p.Get(byIndex[i]); got.GasTipCap().Cmp(tx.GasTipCap()) != 0 {
+				t.Fatalf("place %d pays %v, want %v", i, got.GasTipCap(), tx.GasTipCap())
+			}
+		}
+	})
+}
+
+// tips is ByTip for the slow way.
+type tips struct{}
+
+func (tips) Score(c Candidate) int64 { return ByTip{}.Score(c) }

@@ -1,0 +1,127 @@
+package txpool
+
+import (
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/stretchr/testify/require"
+)
+
+// Included transactions leave, whoever put them into a block; their rivals with the same nonce leave too.
+func TestResetIncluded(t *testing.T) {
+	w := newWorld()
+	left := make(map[common.Hash]Kind)
+	p := newPool(t, w, func(c *Config) {
+		c.Observe = func(e Event) {
+			if e.Kind == Included || e.Kind == Dropped {
+				left[e.Tx.Hash()] = e.Kind
+			}
+		}
+	})
+	add(t, p, tx(0, 0, 2), tx(0, 1, 2), tx(1, 0, 2), tx(1, 1, 2))
+	w.nonce(0, 1)
+	w.nonce(1, 1)
+	p.Reset(Head{Included: []Block{{Transactions: []*types.Transaction{tx(0, 0, 2), tx(1, 0, 9)}}}, Touched: []common.Address{addr(0), addr(1)}})
+	require.Equal(t, "-p", statuses(p, 0, 2))
+	require.Equal(t, "-p", statuses(p, 1, 2))
+	require.Equal(t, map[common.Hash]Kind{tx(0, 0, 2).Hash(): Included, tx(1, 0, 2).Hash(): Dropped}, left)
+	require.NoError(t, p.check())
+}
+
+// A transaction in a lease that somebody else included leaves the lease.
+func TestResetIncludesLeased(t *testing.T) {
+	w := newWorld()
+	p := newPool(t, w, nil)
+	add(t, p, tx(0, 0, 2), tx(0, 1, 2))
+	l := p.Drain(Budget{})
+	w.nonce(0, 1)
+	p.Reset(Head{Included: []Block{{Transactions: []*types.Transaction{tx(0, 0, 2)}}}})
+	require.Equal(t, hashes([]*types.Transaction{tx(0, 1, 2)}), hashes(l.Transactions()))
+	require.NoError(t, l.Release())
+	require.Equal(t, "-p", statuses(p, 0, 2))
+	require.NoError(t, p.check())
+}
+
+// TestI12Reinjection: reverted transactions come back by the same rules, nonces first.
+func TestI12Reinjection(t *testing.T) {
+	w := newWorld()
+	p := newPool(t, w, func(c *Config) { c.MaxQueued = 1 })
+	add(t, p, tx(0, 0, 2), tx(0, 1, 2), tx(1, 0, 2))
+	first := p.Drain(Budget{Count: 3})
+	block := Block{Transactions: first.Transactions()}
+	require.NoError(t, first.Commit())
+	w.nonce(0, 2)
+	w.nonce(1, 1)
+	p.Reset(Head{Included: []Block{block}})
+	add(t, p, tx(0, 2, 2), tx(0, 3, 2), tx(0, 4, 2))
+	// The block is undone. Sender 1's is overtaken by another one in the new chain.
+	w.nonce(0, 0)
+	refused := p.Reset(Head{Reverted: []Block{block}, Included: []Block{{Transactions: []*types.Transaction{tx(1, 0, 7)}}}})
+	require.Equal(t, "ppppp", statuses(p, 0, 5), "the gap was not held against those behind it")
+	require.Len(t, refused, 1)
+	require.Equal(t, tx(1, 0, 2).Hash(), refused[0].Tx.Hash())
+	require.ErrorIs(t, refused[0].Err, ErrNonceTooLow)
+	require.NoError(t, p.check())
+}
+
+func TestReinjectionIsBounded(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) { c.MaxReinject = 2 })
+	refused := p.Reset(Head{Reverted: []Block{{Transactions: []*types.Transaction{tx(0, 0, 2), tx(0, 1, 2)}}, {Transactions: []*types.Transaction{tx(0, 2, 2)}}}})
+	require.Len(t, refused, 1)
+	require.ErrorIs(t, refused[0].Err, ErrReinjectLimit)
+	require.Equal(t, "pp-", statuses(p, 0, 3))
+}
+
+// A committed bundle that fails before the state ever showed it gives its nonces back.
+func TestRevertCommitted(t *testing.T) {
+	w := newWorld()
+	p := newPool(t, w, nil)
+	add(t, p, tx(0, 0, 2), tx(0, 1, 2), tx(0, 2, 2))
+	b1, b2 := p.Drain(Budget{Count: 1}), p.Drain(Budget{Count: 1})
+	txs := b2.Transactions()
+	require.NoError(t, b1.Commit())
+	require.NoError(t, b2.Commit())
+	require.Equal(t, "--p", statuses(p, 0, 3))
+	require.Empty(t, p.Reset(Head{Reverted: []Block{{Transactions: txs}}}))
+	require.Equal(t, "-pp", statuses(p, 0, 3))
+	refuse(t, p, tx(0, 0, 9), ErrNonceTooLow)
+}
+
+// What is included in the same call as it is reverted just moved to another block.
+func TestResetMovesBetweenBlocks(t *testing.T) {
+	w := newWorld()
+	p := newPool(t, w, nil)
+	w.nonce(0, 1)
+	block := Block{Transactions: []*types.Transaction{tx(0, 0, 2)}}
+	refused := p.Reset(Head{Reverted: []Block{block}, Included: []Block{block}})
+	require.Len(t, refused, 1)
+	require.ErrorIs(t, refused[0].Err, ErrNonceTooLow)
+	require.Zero(t, p.Size())
+}
+
+// Readers see the pool as it was until a reset is done.
+func TestResetShowsOneMoment(t *testing.T) {
+	w := newWorld()
+	var p *Pool
+	var seen []int
+	p = newPool(t, w, func(c *Config) {
+		c.Observe = func(e Event) {
+			if e.Kind == Included {
+				seen = append(seen, len(p.Pending()))
+			}
+		}
+	})
+	var block Block
+	for i := range 20 {
+		add(t, p, tx(i, 0, 2))
+		block.Transactions = append(block.Transactions, tx(i, 0, 2))
+		w.nonce(i, 1)
+	}
+	p.Reset(Head{Included: []Block{block}})
+	require.Len(t, seen, 20)
+	for _, n := range seen {
+		require.Equal(t, 20, n)
+	}
+	require.Empty(t, p.Pending())
+}
