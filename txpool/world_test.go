@@ -163,3 +163,8 @@ func hashes(txs []*types.Transaction) []common.Hash {
 	}
 	return out
 }
+
+// signedWithTooLittleGas is spam.
+func signedWithTooLittleGas(nonce uint64) types.TxData {
+	return &types.LegacyTx{Nonce: nonce, GasPrice: big.NewInt(2 * gwei), Gas: txGas - 1, To: &common.Address{1}}
+}

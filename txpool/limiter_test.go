@@ -1,0 +1,204 @@
+package txpool
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// clocked returns a limiter and a clock to set.
+func clocked(t testing.TB, change func(*LimiterConfig)) (*Limiter, *world) {
+	t.Helper()
+	w := newWorld()
+	cfg := DefaultLimiterConfig()
+	cfg.Now = w.clock
+	if change != nil {
+		change(&cfg)
+	}
+	l, err := NewLimiter(cfg)
+	require.NoError(t, err)
+	return l, w
+}
+
+func limited(t testing.TB, err error, limit string, after time.Duration) {
+	t.Helper()
+	var e *LimitError
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, LimitError{limit, after}, *e)
+	require.Equal(t, limit == "ban", errors.Is(err, ErrBanned))
+	require.Equal(t, limit != "ban", errors.Is(err, ErrRateLimited))
+}
+
+// The source's limit comes first, then the method's, then that of all; a refused call counts nowhere.
+func TestLimiterOrder(t *testing.T) {
+	l, w := clocked(t, func(c *LimiterConfig) {
+		c.Source = Rate{Txs: 2}
+		c.Methods = map[string]Rate{"send": {Txs: 3}}
+		c.Global = Rate{Txs: 4, Bytes: 1000}
+	})
+	for range 2 {
+		require.NoError(t, l.Allow("a", "send", 1, 10))
+	}
+	for range 100 { // a flood from one source uses up nobody else's share
+		limited(t, l.Allow("a", "send", 1, 10), "source", 500*time.Millisecond)
+	}
+	require.NoError(t, l.Allow("b", "send", 1, 10))
+	limited(t, l.Allow("c", "send", 1, 10), "method", 333333334)
+	require.NoError(t, l.Allow("c", "other", 1, 10))
+	limited(t, l.Allow("c", "other", 1, 10), "global", 250*time.Millisecond)
+	require.ErrorContains(t, l.Allow("c", "other", 1, 10), "rate limit exceeded: global, try again in 250ms")
+	w.advance(time.Second)
+	limited(t, l.Allow("d", "other", 1, 1001), "global", -1)
+	require.ErrorContains(t, l.Allow("d", "other", 1, 1001), "more at once than the limit of the global allows")
+	require.NoError(t, l.Allow("d", "other", 2, 1000), "what was refused was not counted")
+	limited(t, l.Allow("d", "other", 1, 0), "source", 500*time.Millisecond)
+}
+
+// Strikes ban a source for a while, longer each time, and nobody else: not even one in whose name it sent garbage.
+func TestBanGriefing(t *testing.T) {
+	l, w := clocked(t, func(c *LimiterConfig) { c.Strikes = 3 })
+	p := newPool(t, w, nil)
+	send := func(source string, i int, nonce uint64, gas uint64) error {
+		if err := l.Allow(source, "send", 1, 100); err != nil {
+			return err
+		}
+		bad := tx(i, nonce, 2)
+		if gas == 0 {
+			bad = sign(i, signedWithTooLittleGas(nonce))
+		}
+		err := p.Add(bad)
+		if err != nil && Spam(err) {
+			l.Strike(source, 1)
+		}
+		return err
+	}
+	for n := range uint64(3) {
+		require.ErrorIs(t, send("attacker", 0, n, 0), ErrIntrinsicGas) // in the name of sender 0
+	}
+	limited(t, send("attacker", 1, 0, 1), "ban", time.Minute)
+	require.NoError(t, send("user", 0, 0, 1), "the sender it named is welcome")
+	for range 10 { // being late is no spam
+		require.ErrorIs(t, send("user", 0, 0, 1), ErrAlreadyKnown)
+	}
+	_, banned := l.Banned("user")
+	require.False(t, banned)
+	w.advance(time.Minute)
+	_, banned = l.Banned("attacker")
+	require.False(t, banned)
+	for n := range uint64(3) {
+		require.ErrorIs(t, send("attacker", 0, n+3, 0), ErrIntrinsicGas)
+	}
+	limited(t, send("attacker", 1, 0, 1), "ban", 2*time.Minute)
+	for range 20 {
+		until, _ := l.Banned("attacker")
+		w.advance(until.Sub(w.clock()))
+		require.True(t, l.Strike("attacker", 100))
+	}
+	until, banned := l.Banned("attacker")
+	require.True(t, banned)
+	require.Equal(t, w.clock().Add(24*time.Hour), until)
+	l.Pardon("attacker")
+	require.NoError(t, send("attacker", 1, 0, 1))
+}
+
+// Strikes are forgotten, and sources are, but no ban for a mere source.
+func TestLimiterMemory(t *testing.T) {
+	l, w := clocked(t, func(c *LimiterConfig) { c.Strikes, c.MaxSources, c.MaxBans = 2, 4, 2 })
+	require.False(t, l.Strike("slow", 1))
+	w.advance(10*time.Minute + 1)
+	require.False(t, l.Strike("slow", 1))
+	require.True(t, l.Strike("bad", 2))
+	for i := range 1000 {
+		require.NoError(t, l.Allow(fmt.Sprint(i), "send", 1, 1))
+	}
+	require.LessOrEqual(t, l.sources.Len(), 4)
+	limited(t, l.Allow("bad", "send", 1, 1), "ban", time.Minute)
+	require.True(t, l.Strike("worse", 2))
+	require.True(t, l.Strike("worst", 2))
+	require.LessOrEqual(t, l.bans.Len(), 2)
+}
+
+// Property: never more than the burst and what the time brought, for each source and for all, however the calls come.
+func TestLimiterRates(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld()
+		cfg := DefaultLimiterConfig()
+		cfg.Now = w.clock
+		cfg.Source, cfg.Global = Rate{Txs: 3, TxBurst: 5, Bytes: 100}, Rate{Txs: 7, TxBurst: 9}
+		l, err := NewLimiter(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began, passed, all := w.clock(), map[string]int{}, 0
+		for range 60 {
+			source, n := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "source"), rapid.IntRange(1, 4).Draw(t, "n")
+			if l.Allow(source, "", n, rapid.IntRange(0, 50).Draw(t, "bytes")) == nil {
+				passed[source] += n
+				all += n
+			}
+			seconds := w.clock().Sub(began).Seconds()
+			if float64(passed[source]) > 5+3*seconds+1e-6 || float64(all) > 9+7*seconds+1e-6 {
+				t.Fatalf("after %v s %d passed from %s, %d from all", seconds, passed[source], source, all)
+			}
+			w.advance(time.Duration(rapid.IntRange(0, 300).Draw(t, "ms")) * time.Millisecond)
+		}
+	})
+}
+
+func TestLimiterConcurrent(t *testing.T) {
+	l, _ := clocked(t, func(c *LimiterConfig) { c.Global = Rate{Txs: 100}; c.Source = Rate{}; c.MaxSources = 8 })
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	passed := 0
+	for g := range 64 {
+		group.Go(func() {
+			for range 20 {
+				source := fmt.Sprint(g % 16)
+				if l.Allow(source, "send", 1, 1) == nil {
+					mu.Lock()
+					passed++
+					mu.Unlock()
+				}
+				l.Banned(source)
+			}
+		})
+	}
+	group.Wait()
+	require.Equal(t, 100, passed)
+}
+
+func TestLimiterConfig(t *testing.T) {
+	for field, change := range map[string]func(*LimiterConfig){
+		"Source":       func(c *LimiterConfig) { c.Source.Txs = -1 },
+		"Methods[x]":   func(c *LimiterConfig) { c.Methods = map[string]Rate{"x": {TxBurst: -1}} },
+		"MaxSources":   func(c *LimiterConfig) { c.MaxSources = 0 },
+		"Strikes":      func(c *LimiterConfig) { c.Strikes = 0 },
+		"MaxBans":      func(c *LimiterConfig) { c.MaxBans = 0 },
+		"Ban":          func(c *LimiterConfig) { c.Ban = 0 },
+		"StrikeMemory": func(c *LimiterConfig) { c.StrikeMemory = -1 },
+	} {
+		c := DefaultLimiterConfig()
+		change(&c)
+		_, err := NewLimiter(c)
+		require.ErrorIs(t, err, ErrInvalidConfig)
+		require.ErrorContains(t, err, field)
+	}
+}
+
+func BenchmarkLimiter(b *testing.B) {
+	l, err := NewLimiter(LimiterConfig{Source: Rate{Txs: 1e9, TxBurst: 1 << 30}, Global: Rate{Txs: 1e9, TxBurst: 1 << 30}, MaxSources: 1000, Strikes: 1, Ban: 1, MaxBan: 1, MaxBans: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := l.Allow("source", "send", 1, 100); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
