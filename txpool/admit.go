@@ -2,6 +2,7 @@ package txpool
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -16,13 +17,13 @@ func (c *core) add(e *entry, from common.Address, known *Account) (need bool, er
 	if err := c.checkNew(e); err != nil {
 		return false, err
 	}
-	a := c.accounts[from]
+	a := c.accounts.get(from)
 	if a != nil && a.stale {
 		if known == nil {
 			return true, nil
 		}
 		c.refresh(a, *known)
-		a = c.accounts[from]
+		a = c.accounts.get(from)
 	}
 	if a == nil {
 		if known == nil {
@@ -36,6 +37,7 @@ func (c *core) add(e *entry, from common.Address, known *Account) (need bool, er
 		}
 	}
 	if err := c.admit(a, e); err != nil {
+		c.remember(a)
 		c.close(a)
 		return false, err
 	}
@@ -49,7 +51,7 @@ func (c *core) checkNew(e *entry) error {
 		return nil
 	}
 	hash := e.hash()
-	if c.all[hash] != nil {
+	if c.all.get(hash) != nil {
 		return ErrAlreadyKnown
 	}
 	if err := c.graves.find(hash, e.at); err != nil {
@@ -60,9 +62,13 @@ func (c *core) checkNew(e *entry) error {
 }
 
 // bury refuses a transaction for a while.
-func (c *core) bury(e *entry, reason error, now int64, duration time.Duration) {
+func (c *core) bury(e *entry, failed bool, now int64) {
 	c.seq++ // see checkNew
-	c.graves.bury(e.hash(), reason, now, duration)
+	duration := c.cfg.TombstoneTime
+	if failed {
+		duration = c.cfg.QuarantineTime
+	}
+	c.graves.bury(e.hash(), failed, now, duration)
 }
 
 // admit checks a transaction and stores it. Nothing is changed before all is known to be allowed.
@@ -107,7 +113,7 @@ func (c *core) admit(a *account, e *entry) error {
 	if old != nil {
 		c.take(a, i)
 		c.inherit(old, e)
-		c.bury(old, ErrReplaced, e.at, c.cfg.TombstoneTime)
+		c.bury(old, false, e.at)
 		c.emit(Event{Kind: Replaced, By: e.hash()}, old)
 	}
 	c.store(a, i, e)
@@ -136,19 +142,25 @@ func (c *core) checkReplacement(old, e *entry) error {
 	if err := c.cfg.checkBump(old, e); err != nil {
 		return err
 	}
-	if r := old.rare; r != nil && r.replacements >= c.cfg.MaxReplacements && e.at-r.since < int64(c.cfg.ReplacementWindow) {
-		return fmt.Errorf("%w: nonce %d was replaced %d times, want to wait %v", ErrReplaceTooOften, e.nonce, r.replacements,
-			time.Duration(r.since+int64(c.cfg.ReplacementWindow)-e.at))
+	if wait := c.crowding(old, e.at); wait > 0 && int(old.replacements) >= c.cfg.MaxReplacements {
+		return fmt.Errorf("%w: nonce %d was replaced %d times, want to wait %v", ErrReplaceTooOften, e.nonce, old.replacements, wait)
 	}
 	return nil
 }
 
+// crowding returns for how long the replacements of a nonce still count; 0 or less: they do not.
+func (c *core) crowding(e *entry, now int64) time.Duration {
+	if e.replacements == 0 {
+		return 0
+	}
+	return c.cfg.ReplacementWindow - time.Duration(now-int64(e.since)*int64(time.Second))
+}
+
 // inherit counts the replacements of a nonce.
 func (c *core) inherit(old, e *entry) {
-	r := e.extra()
-	r.replacements, r.since = 1, e.at
-	if old.rare != nil && old.rare.replacements > 0 && e.at-old.rare.since < int64(c.cfg.ReplacementWindow) {
-		r.replacements, r.since = old.rare.replacements+1, old.rare.since
+	e.replacements, e.since = 1, uint32(e.at/int64(time.Second))
+	if c.crowding(old, e.at) > 0 {
+		e.replacements, e.since = min(old.replacements, math.MaxUint16-1)+1, old.since
 	}
 }
 

@@ -106,3 +106,78 @@ func BenchmarkAddPrepared(b *testing.B) {
 		}
 	}
 }
+
+func zero(int) uint64 { return 0 }
+
+func BenchmarkEvict(b *testing.B) {
+	const n = 10_000
+	r := rand.New(rand.NewPCG(1, 2))
+	p := bigPool(b, 2*n)
+	fill(b, p, unsigned(n, func(i int) uint64 { return uint64(i) }, zero, randomTip(r)))
+	p.cfg.MaxPending = n
+	b.ReportAllocs()
+	b.ResetTimer()
+	tip := int64(200 * gwei)
+	var fresh []*types.Transaction
+	for i := range b.N {
+		if i%1000 == 0 {
+			b.StopTimer()
+			fresh = unsigned(1000, func(j int) uint64 { return uint64(n + i + j) }, zero, func(int) int64 { tip++; return tip })
+			b.StartTimer()
+		}
+		if err := p.Add(fresh[i%1000]); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkReplace(b *testing.B) {
+	const n = 10_000
+	r := rand.New(rand.NewPCG(1, 2))
+	p := bigPool(b, 2*n)
+	first := unsigned(n, func(i int) uint64 { return uint64(i) }, zero, randomTip(r))
+	for b.Loop() {
+		b.StopTimer()
+		for _, tx := range p.Pending() {
+			_ = p.Remove(tx.Hash())
+		}
+		p.core.graves = newGraveyard()
+		fill(b, p, first)
+		dearer := unsigned(n, func(i int) uint64 { return uint64(i) }, zero, func(i int) int64 { return first[i].GasTipCap().Int64() * 2 })
+		b.StartTimer()
+		fill(b, p, dearer)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/tx")
+}
+
+func BenchmarkCommit(b *testing.B) {
+	const n, block = 100_000, 10_000
+	r := rand.New(rand.NewPCG(1, 2))
+	txs := unsigned(n, func(i int) uint64 { return uint64(i) }, zero, randomTip(r))
+	p := bigPool(b, 2*n)
+	nonces := make(map[common.Address]uint64)
+	rich := *new(uint256.Int).Lsh(uint256.NewInt(1), 100)
+	p.state = StateFunc(func(a common.Address) (Account, error) { return Account{Nonce: nonces[a], Balance: rich}, nil })
+	for b.Loop() {
+		b.StopTimer()
+		nonces = make(map[common.Address]uint64)
+		p.Reset(Head{})
+		p.core.cache.clear()
+		p.AddAll(txs)
+		l := p.Drain(Budget{Count: block})
+		done := l.Transactions()
+		touched := make([]common.Address, len(done))
+		for i, tx := range done {
+			touched[i], _ = p.cfg.Sender(tx)
+		}
+		runtime.GC()
+		b.StartTimer()
+		if err := l.Commit(); err != nil {
+			b.Fatal(err)
+		}
+		for _, a := range touched {
+			nonces[a] = 1
+		}
+		p.Reset(Head{Included: []Block{{Transactions: done}}, Touched: touched})
+	}
+}

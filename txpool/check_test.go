@@ -18,11 +18,11 @@ func (p *Pool) check() error {
 func (c *core) check() error {
 	var uses [ready + 1]usage
 	leased, count, readyCount, parkedCount, surplus := 0, 0, 0, 0, 0
-	if len(c.list) != len(c.accounts) {
-		return fmt.Errorf("%d accounts listed, %d known", len(c.list), len(c.accounts))
+	if len(c.list) != c.accounts.len() {
+		return fmt.Errorf("%d accounts listed, %d known", len(c.list), c.accounts.len())
 	}
 	for i, a := range c.list {
-		if int(a.slot) != i || c.accounts[a.address] != a {
+		if int(a.slot) != i || c.accounts.get(a.address) != a {
 			return fmt.Errorf("%v is at slot %d, want %d", a.address, a.slot, i)
 		}
 		if err := c.checkChain(a); err != nil {
@@ -45,8 +45,8 @@ func (c *core) check() error {
 		}
 	}
 	switch {
-	case uses != c.uses || leased != c.leased || count != len(c.all):
-		return fmt.Errorf("uses are %v, %d leased, %d in all; want %v, %d, %d", c.uses, c.leased, len(c.all), uses, leased, count)
+	case uses != c.uses || leased != c.leased || count != c.all.len():
+		return fmt.Errorf("uses are %v, %d leased, %d in all; want %v, %d, %d", c.uses, c.leased, c.all.len(), uses, leased, count)
 	case readyCount != c.ready.Len() || parkedCount != c.parked.Len() || surplus != c.surplus.Len():
 		return fmt.Errorf("indexes hold %d, %d and %d, want %d, %d and %d", c.ready.Len(), c.parked.Len(), c.surplus.Len(), readyCount, parkedCount, surplus)
 	}
@@ -74,7 +74,7 @@ func (c *core) checkChain(a *account) error {
 		if i > 0 && a.txs[i-1].nonce >= e.nonce {
 			return errors.New("nonces out of order")
 		}
-		if e.account != a || e.gone || e.fresh || c.all[e.hash()] != e {
+		if e.account != a || e.gone || e.fresh || c.all.get(e.hash()) != e {
 			return fmt.Errorf("nonce %d is not indexed", e.nonce)
 		}
 		if e.rank != c.fees.rank(e) {
@@ -125,11 +125,11 @@ func (c *core) checkAuthorized() error {
 			n++
 		}
 	}
-	for _, e := range c.all {
+	c.all.all(func(e *entry) {
 		if e.rare != nil {
 			n -= len(e.rare.authorities)
 		}
-	}
+	})
 	if n != 0 {
 		return fmt.Errorf("%d authorizations too many", n)
 	}

@@ -64,7 +64,7 @@ type Config struct {
 	SoftPendingBytes uint64
 	// PriceBump is how much more a replacement must pay, of both fee cap and tip, in per mille, at most 10,000.
 	PriceBump uint64
-	// MaxReplacements bounds the replacements of one nonce within ReplacementWindow, at least 1.
+	// MaxReplacements bounds the replacements of one nonce within ReplacementWindow, from 1 to 65,535.
 	MaxReplacements   int
 	ReplacementWindow time.Duration
 	// Ordering is the order among senders; nil means ByTip.
@@ -78,7 +78,7 @@ type Config struct {
 	TombstoneTime, QuarantineTime time.Duration
 	// MaxReinject bounds the reverted transactions that one Reset takes back, at least 0.
 	MaxReinject int
-	// AccountCache is how many accounts without transactions are remembered from one block to the next, at least 1.
+	// AccountCache is how many accounts of refused transactions are remembered until the next Reset, at least 1.
 	AccountCache int
 
 	// Now is the clock; nil means time.Now.
@@ -176,7 +176,7 @@ func (c *Config) Validate() error {
 		{"MaxQueued", c.MaxQueued, 1, math.MaxInt32}, {"MaxPerSender", c.MaxPerSender, 1, math.MaxInt32},
 		{"MaxDelegated", c.MaxDelegated, 1, math.MaxInt32}, {"MinReadyPerSender", c.MinReadyPerSender, 0, math.MaxInt32},
 		{"FloorWindow", c.FloorWindow, 0, maxFloorWindow}, {"SoftPending", c.SoftPending, 0, math.MaxInt32},
-		{"MaxReplacements", c.MaxReplacements, 1, math.MaxInt32}, {"MaxReinject", c.MaxReinject, 0, math.MaxInt32},
+		{"MaxReplacements", c.MaxReplacements, 1, math.MaxUint16}, {"MaxReinject", c.MaxReinject, 0, math.MaxInt32},
 		{"AccountCache", c.AccountCache, 1, math.MaxInt32},
 	} {
 		if f.have < f.min || f.have > f.max {

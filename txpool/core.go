@@ -12,10 +12,10 @@ import (
 // costs one sender's transactions and the logarithm of the pool (invariant I9).
 type core struct {
 	cfg      *Config
-	accounts map[common.Address]*account
+	accounts table[common.Address, *account]
 	list     []*account // the same, so that sweeps can stop and go on
 	free     []*account
-	all      map[common.Hash]*entry
+	all      table[common.Hash, *entry]
 	cache    accountCache
 	graves   graveyard
 	fees     fees
@@ -49,8 +49,8 @@ func (u *usage) remove(e *entry) { u.count--; u.bytes -= uint64(e.memory) }
 func newCore(cfg *Config) *core {
 	return &core{
 		cfg:            cfg,
-		accounts:       make(map[common.Address]*account),
-		all:            make(map[common.Hash]*entry),
+		accounts:       newTable[common.Address, *account](addressPrefix),
+		all:            newTable[common.Hash, *entry](hashPrefix),
 		cache:          newAccountCache(cfg.AccountCache),
 		graves:         newGraveyard(),
 		fees:           newFees(cfg),
@@ -103,7 +103,7 @@ func (c *core) open(address common.Address, known Account) *account {
 	c.free = c.free[:last]
 	*a = account{address: address, slot: int32(len(c.list)), state: known.Nonce, nonce: known.Nonce, spare: known.Balance, delegated: known.Delegated}
 	c.list = append(c.list, a)
-	c.accounts[address] = a
+	c.accounts.put(address, a)
 	return a
 }
 
@@ -112,17 +112,21 @@ func (c *core) close(a *account) {
 	if len(a.txs) > 0 || a.nonce > a.state {
 		return
 	}
-	delete(c.accounts, a.address)
+	c.accounts.remove(a.address, a)
 	last := len(c.list) - 1
 	c.list[a.slot] = c.list[last]
 	c.list[a.slot].slot = a.slot
 	c.list[last] = nil
 	c.list = c.list[:last]
-	if !a.stale && !a.short {
-		c.cache.put(a.address, Account{Nonce: a.state, Balance: a.spare, Delegated: a.delegated})
-	}
 	*a = account{}
 	c.free = append(c.free, a)
+}
+
+// remember keeps an account that has nothing in the pool after all.
+func (c *core) remember(a *account) {
+	if len(a.txs) == 0 && a.nonce == a.state && !a.stale && !a.short {
+		c.cache.put(a.address, Account{Nonce: a.state, Balance: a.spare, Delegated: a.delegated})
+	}
 }
 
 // arrange puts a sender's transactions where they belong, from one on: all before it are where they belong already. Every change of a chain
@@ -244,7 +248,7 @@ func (c *core) store(a *account, i int, e *entry) {
 	if a.weighs(e) {
 		a.spare.Sub(&a.spare, &e.cost)
 	}
-	c.all[e.hash()] = e
+	c.all.put(e.hash(), e)
 	c.uses[e.status].add(e)
 	c.register(e)
 	c.arrange(a, i, i)
@@ -265,7 +269,7 @@ func (c *core) take(a *account, i int) *entry {
 		a.spare.Add(&a.spare, &e.cost)
 		a.short = a.short && a.balance().Lt(a.totalCost())
 	}
-	delete(c.all, e.hash())
+	c.all.remove(e.hash(), e)
 	e.gone = true
 	return e
 }
@@ -326,6 +330,11 @@ func (c *core) giveBack(e *entry) {
 // refresh gives an account what the host's state says. What its nonce or balance no longer allow leaves: from the end of the chain, so
 // that no gap opens. What is in a lease stays until that is closed.
 func (c *core) refresh(a *account, known Account) {
+	if len(a.txs) == 0 && known.Nonce >= a.nonce { // there was nothing but what was committed, and it shows
+		a.state, a.nonce = known.Nonce, known.Nonce
+		c.close(a)
+		return
+	}
 	a.stale = false
 	a.delegated = known.Delegated
 	if known.Nonce >= a.nonce || a.nonce == a.state { // everything that was committed shows, or nothing was
@@ -386,7 +395,7 @@ func (c *core) shrink() {
 		return
 	}
 	for i := len(c.crowded) - 1; i >= 0 && c.over(queued); i-- {
-		a := c.accounts[c.crowded[i]]
+		a := c.accounts.get(c.crowded[i])
 		if a == nil {
 			continue
 		}

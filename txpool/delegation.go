@@ -91,7 +91,7 @@ func (c *core) checkAuthorities(from common.Address, e *entry) error {
 		return nil
 	}
 	for _, auth := range e.rare.authorities {
-		a := c.accounts[auth.address]
+		a := c.accounts.get(auth.address)
 		if a == nil || !a.applies(auth.nonce) {
 			continue
 		}

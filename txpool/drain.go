@@ -61,6 +61,7 @@ func (p *Pool) Drain(budget Budget) *Lease {
 		for rest := s.chosen; len(rest) > 0; {
 			now := rest[:min(slice, len(rest))]
 			rest = rest[len(now):]
+			p.pause()
 			again = p.lend(l, now, &s) || again
 		}
 		p.thaw()
@@ -199,7 +200,7 @@ func (a *account) differs(known Account) bool {
 
 // readSenders reads the accounts of entries that are in the pool. Those that cannot be read stay as they are.
 func (p *Pool) readSenders(entries []*entry) map[common.Address]Account {
-	p.mu.Lock()
+	p.lock()
 	addresses := make([]common.Address, 0, len(entries))
 	for _, e := range entries {
 		if !e.gone {
@@ -223,14 +224,14 @@ func (p *Pool) readSenders(entries []*entry) map[common.Address]Account {
 
 // freeze makes readers see the pool as it is now until thaw, and returns that. The caller holds p.long.
 func (p *Pool) freeze() *view {
-	p.mu.Lock()
+	p.lock()
 	defer p.mu.Unlock()
 	p.frozen = p.look()
 	return p.frozen
 }
 
 func (p *Pool) thaw() {
-	p.mu.Lock()
+	p.lock()
 	defer p.mu.Unlock()
 	p.frozen = nil
 }

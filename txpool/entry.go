@@ -35,7 +35,6 @@ type entry struct {
 	memory  uint32      // bytes in memory, about
 	da      uint32      // bytes of data availability
 	private bool
-	_       [3]byte
 
 	// ————
 	account *account
@@ -47,21 +46,14 @@ type entry struct {
 	surplus bool // in core.surplus
 	gone    bool // not in the pool any more
 	fresh   bool // nobody was told of it yet
+	// replacements is how often this nonce was replaced since then, in seconds of Unix time.
+	since        uint32
+	replacements uint16
 }
 
 // rare is what few transactions have.
 type rare struct {
-	authorities  []authority
-	replacements int   // how often this nonce was replaced since:
-	since        int64 // Unix nanoseconds
-}
-
-// extra returns the entry's rare part, to be written.
-func (e *entry) extra() *rare {
-	if e.rare == nil {
-		e.rare = new(rare)
-	}
-	return e.rare
+	authorities []authority
 }
 
 // hash is cached by the transaction.

@@ -89,16 +89,10 @@ func share(part, whole uint64) uint64 {
 	return min(quotient, maxShare)
 }
 
-// block tells what the transactions of a new block paid. An empty block counts as one at the least price, so that the floor comes down
-// when it has shut everybody out.
-func (f *fees) block(prices []uint64) {
+// block tells the median price of a new block.
+func (f *fees) block(median uint64) {
 	if f.cfg.FloorWindow == 0 {
 		return
-	}
-	median := f.cfg.MinGasPrice
-	if len(prices) > 0 {
-		slices.Sort(prices)
-		median = prices[len(prices)/2]
 	}
 	if f.window = append(f.window, median); len(f.window) > f.cfg.FloorWindow {
 		f.window = f.window[1:]

@@ -60,7 +60,7 @@ func TestFloorIsBounded(t *testing.T) {
 			if rapid.Bool().Draw(t, "revert") {
 				f.unblock(rapid.IntRange(0, 3).Draw(t, "blocks"))
 			}
-			f.block(rapid.SliceOfN(rapid.Uint64(), 0, 4).Draw(t, "prices"))
+			f.block(rapid.Uint64().Draw(t, "median"))
 			step := max(was/8, 1)
 			if f.floor < cfg.MinGasPrice || f.floor > cfg.MaxFloor || f.floor > was && f.floor-was > step || was > f.floor && was-f.floor > step {
 				t.Fatalf("floor went from %d to %d, range %d to %d", was, f.floor, cfg.MinGasPrice, cfg.MaxFloor)

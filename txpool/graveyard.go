@@ -9,40 +9,55 @@ import (
 )
 
 // graveyard remembers for a while which transactions were replaced or failed in building, so that they do not come back. It is
-// bounded: the oldest is forgotten for the newest.
+// bounded: the oldest is forgotten for the newest. Eight bytes of a hash are enough to know one by: who finds another transaction with the
+// same has only made that one wait.
 type graveyard struct {
-	graves lru.BasicLRU[common.Hash, grave]
+	graves map[uint64]grave
+	ring   []uint64 // the same by age, from next on
+	next   int
 }
 
 type grave struct {
-	reason error
 	until  int64 // Unix nanoseconds
+	failed bool  // in building; else it was replaced
 }
 
 const maxGraves = 16 * 1024
 
-func newGraveyard() graveyard { return graveyard{lru.NewBasicLRU[common.Hash, grave](maxGraves)} }
+func newGraveyard() graveyard { return graveyard{graves: make(map[uint64]grave)} }
 
-func (g *graveyard) bury(hash common.Hash, reason error, now int64, duration time.Duration) {
-	if duration > 0 {
-		g.graves.Add(hash, grave{reason, now + int64(duration)})
+// bury remembers a transaction; failed, that it failed in building, else that it was replaced.
+func (g *graveyard) bury(hash common.Hash, failed bool, now int64, duration time.Duration) {
+	if duration <= 0 {
+		return
 	}
+	at := hashPrefix(hash)
+	if _, there := g.graves[at]; !there {
+		if len(g.ring) < maxGraves {
+			g.ring = append(g.ring, at)
+		} else {
+			delete(g.graves, g.ring[g.next])
+			g.ring[g.next] = at
+			g.next = (g.next + 1) % maxGraves
+		}
+	}
+	g.graves[at] = grave{now + int64(duration), failed}
 }
 
 // find returns why a transaction must not come back yet, or nil.
 func (g *graveyard) find(hash common.Hash, now int64) error {
-	if g.graves.Len() == 0 {
+	if len(g.graves) == 0 {
 		return nil
 	}
-	at, there := g.graves.Peek(hash)
-	if !there {
+	at, there := g.graves[hashPrefix(hash)]
+	if !there || now >= at.until {
 		return nil
 	}
-	if now >= at.until {
-		g.graves.Remove(hash)
-		return nil
+	reason := ErrReplaced
+	if at.failed {
+		reason = ErrQuarantined
 	}
-	return fmt.Errorf("%w: %s, want to wait %v", at.reason, hash, time.Duration(at.until-now))
+	return fmt.Errorf("%w: %s, want to wait %v", reason, hash, time.Duration(at.until-now))
 }
 
 // accountCache holds accounts that have nothing in the pool, so that a flood of refused transactions does not read the host's state each time.
@@ -59,6 +74,10 @@ func (c *accountCache) put(address common.Address, account Account) {
 }
 
 func (c *accountCache) get(address common.Address) (Account, bool) { return c.accounts.Get(address) }
+
+func (c *accountCache) has(address common.Address) bool {
+	return c.accounts.Len() > 0 && c.accounts.Contains(address)
+}
 
 func (c *accountCache) forget(address common.Address) { c.accounts.Remove(address) }
 

@@ -125,12 +125,12 @@ func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, 
 	}
 	batch, origin := h.candidates()
 	p.examineRestored(batch, origin, &h)
-	p.mu.Lock()
+	p.lock()
 	p.core.listening = false // it is written down already
 	p.mu.Unlock()
 	p.admitAll(batch)
 	restored := Restored{Poisoned: h.poisoned}
-	p.mu.Lock()
+	p.lock()
 	for _, l := range h.leases {
 		p.lastID = max(p.lastID, l.id)
 		if p.reopen(l) {
@@ -146,7 +146,7 @@ func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, 
 func (p *Pool) reopen(old *pastLease) bool {
 	l := &Lease{pool: p, id: old.id, expires: time.Unix(0, old.expires)}
 	for _, hash := range old.hashes {
-		if e := p.core.all[hash]; e != nil && !old.returned[hash] && p.core.lendable(e) {
+		if e := p.core.all.get(hash); e != nil && !old.returned[hash] && p.core.lendable(e) {
 			p.core.lend(e, l)
 			l.txs = append(l.txs, e)
 		}
@@ -189,8 +189,8 @@ func (p *Pool) forget(restored *Restored, batch []candidate, broken []common.Has
 // Dump writes a journal for what is in the pool, so that a host can begin a new file and delete the old. Nothing else may use the pool
 // meanwhile: call it after Restore.
 func (p *Pool) Dump(j Journal) error {
-	p.mu.Lock()
-	entries := make([]*entry, 0, len(p.core.all))
+	p.lock()
+	entries := make([]*entry, 0, p.core.all.len())
 	for _, a := range p.core.list {
 		entries = append(entries, a.txs...)
 	}

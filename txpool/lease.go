@@ -24,7 +24,7 @@ type Lease struct {
 // openLease registers a lease with nothing in it.
 func (p *Pool) openLease() *Lease {
 	l := &Lease{pool: p, expires: p.cfg.Now().Add(p.cfg.LeaseLifetime)}
-	p.mu.Lock()
+	p.lock()
 	defer p.mu.Unlock()
 	p.lastID++
 	l.id = p.lastID
@@ -103,7 +103,7 @@ func (l *Lease) pass(hash common.Hash, then func(*core, *entry)) error {
 		if l.pool.leases[l.id] != l {
 			return fmt.Errorf("%w: lease %d", ErrLeaseClosed, l.id)
 		}
-		e := c.all[hash]
+		e := c.all.get(hash)
 		if e == nil || e.lease != l {
 			return fmt.Errorf("%w: %s, lease %d", ErrNotLeased, hash, l.id)
 		}
@@ -153,6 +153,7 @@ func (l *Lease) closeLocked(kind Kind, each func(*core, *entry)) error {
 	for rest := l.txs; len(rest) > 0; {
 		now := rest[:min(slice, len(rest))]
 		rest = rest[len(now):]
+		p.pause()
 		_ = p.change(func(c *core) error {
 			for _, e := range now {
 				if l.holds(e) {
@@ -189,14 +190,14 @@ func (c *core) commit(e *entry, now int64) {
 
 // Lease returns an open lease by its number, or nil: after a restart a host finds out with it which leases Restore has opened again.
 func (p *Pool) Lease(id uint64) *Lease {
-	p.mu.Lock()
+	p.lock()
 	defer p.mu.Unlock()
 	return p.leases[id]
 }
 
 // Leases returns the open leases, the oldest first.
 func (p *Pool) Leases() []*Lease {
-	p.mu.Lock()
+	p.lock()
 	defer p.mu.Unlock()
 	leases := make([]*Lease, 0, len(p.leases))
 	for _, l := range p.leases {

@@ -52,7 +52,7 @@ func (p *Pool) deliver() {
 func (p *Pool) writeDown() {
 	p.out.journaling.Lock()
 	defer p.out.journaling.Unlock()
-	p.mu.Lock()
+	p.lock()
 	events := p.core.events
 	p.core.events = nil
 	p.mu.Unlock()

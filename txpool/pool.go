@@ -21,10 +21,11 @@ type Pool struct {
 	// long is held by calls that work in slices: drains, commits, releases, resets, sweeps. They go one after another.
 	long sync.Mutex
 
-	mu     sync.Mutex // never held for more than a slice
-	core   *core
-	leases map[uint64]*Lease
-	lastID uint64
+	mu      sync.Mutex   // never held for more than a slice
+	waiting atomic.Int32 // who waits for mu
+	core    *core
+	leases  map[uint64]*Lease
+	lastID  uint64
 	// generation counts the heads: accounts that were read before the newest one are not good any more.
 	generation uint64
 	frozen     *view // what readers see while a call works in slices; nil if none does
@@ -63,13 +64,15 @@ func (p *Pool) AddPrivate(tx *types.Transaction) error { return p.add(tx, true) 
 
 func (p *Pool) add(tx *types.Transaction, private bool) error {
 	began := p.cfg.Now()
-	e, from, err := p.examine(tx, began)
-	if err == nil {
-		e.private = private
-		err = p.admit(e, from)
+	one := [1]candidate{{tx: tx}}
+	p.examine(one[:], began)
+	c := &one[0]
+	if c.err == nil {
+		c.entry.private = private
+		c.err = p.admit(c.entry, c.from)
 	}
-	p.measure(began, err)
-	return err
+	p.measure(began, c.err)
+	return c.err
 }
 
 // AddRaw is Add for the binary encoding of a transaction (EIP-2718). It returns the transaction's hash if it was admitted.
@@ -95,24 +98,32 @@ func (p *Pool) decode(raw []byte) (*types.Transaction, error) {
 	return tx, nil
 }
 
-// examine makes the checks that need no account, the cheap ones first (invariant I8).
-func (p *Pool) examine(tx *types.Transaction, now time.Time) (*entry, common.Address, error) {
-	e, err := p.cfg.inspect(tx)
-	if err != nil {
-		return nil, common.Address{}, err
+// examine makes the checks that need no account, the cheap ones first (invariant I8). It skips candidates that have an error already.
+func (p *Pool) examine(batch []candidate, now time.Time) {
+	for i := range batch {
+		c := &batch[i]
+		if c.err != nil {
+			continue
+		}
+		if c.entry, c.err = p.cfg.inspect(c.tx); c.err == nil {
+			c.entry.at = now.UnixNano()
+			c.tx.Hash() // cached from now on
+		}
 	}
-	e.at = now.UnixNano()
-	tx.Hash() // cached from now on
-	p.mu.Lock()
-	err = p.core.checkNew(e)
+	p.lock()
+	for i := range batch {
+		if c := &batch[i]; c.err == nil {
+			c.err = p.core.checkNew(c.entry)
+		}
+	}
 	p.mu.Unlock()
-	if err != nil {
-		return nil, common.Address{}, err
-	}
 	p.recoveries <- struct{}{}
-	from, err := p.cfg.authenticate(p.signer, e)
+	for i := range batch {
+		if c := &batch[i]; c.err == nil {
+			c.from, c.err = p.cfg.authenticate(p.signer, c.entry)
+		}
+	}
 	<-p.recoveries
-	return e, from, err
 }
 
 // Prepared is a transaction that has passed all checks that need no account, its sender known. See Pool.Prepare.
@@ -126,8 +137,12 @@ func (t *Prepared) Sender() common.Address { return t.from }
 
 // Prepare does the part of Add that needs no lock: for hosts that recover signatures on workers of their own.
 func (p *Pool) Prepare(tx *types.Transaction) (Prepared, error) {
-	e, from, err := p.examine(tx, p.cfg.Now())
-	return Prepared{e, from}, err
+	one := [1]candidate{{tx: tx}}
+	p.examine(one[:], p.cfg.Now())
+	if err := one[0].err; err != nil {
+		return Prepared{}, err
+	}
+	return Prepared{one[0].entry, one[0].from}, nil
 }
 
 // AddPrepared is the rest of Add. A prepared transaction can be added to the pool that prepared it, once.
@@ -144,7 +159,7 @@ func (p *Pool) admit(e *entry, from common.Address) error {
 	var known *Account
 	var read uint64
 	for {
-		p.mu.Lock()
+		p.lock()
 		if known != nil && read != p.generation {
 			known = nil // the chain moved meanwhile
 		}
@@ -196,100 +211,102 @@ func (p *Pool) addAll(n int, get func(int) (*types.Transaction, error)) ([]candi
 	return batch, errs
 }
 
-// examineAll is examine for many, on all processors.
+// examineAll is examine for many. Signatures are recovered on all processors; where senders are known already, one is faster.
 func (p *Pool) examineAll(batch []candidate, get func(int) (*types.Transaction, error), now time.Time) {
-	const share = 16 // few enough that all finish together, enough that sharing costs nothing
+	const (
+		share = 16                   // few enough that all finish together, enough that sharing costs nothing
+		slow  = 3 * time.Microsecond // for one transaction: a recovery takes ten times as long, everything else a tenth
+	)
 	var next atomic.Int64
+	work := func() bool {
+		begin := int(next.Add(share)) - share
+		if begin >= len(batch) {
+			return false
+		}
+		end := min(begin+share, len(batch))
+		for i := begin; i < end; i++ {
+			batch[i].tx, batch[i].err = get(i)
+		}
+		p.examine(batch[begin:end], now)
+		return true
+	}
 	var group sync.WaitGroup
-	work := func() {
-		for {
-			end := int(next.Add(share))
-			for i := end - share; i < min(end, len(batch)); i++ {
-				c := &batch[i]
-				tx, err := get(i)
-				if c.err = err; err == nil {
-					c.entry, c.from, c.err = p.examine(tx, now)
-				}
-			}
-			if end >= len(batch) {
-				return
+	alone := true
+	for began := time.Now(); work(); began = time.Now() {
+		if alone && time.Since(began) > share*slow {
+			alone = false
+			for range p.cfg.MaxRecoveries - 1 {
+				group.Go(func() {
+					for work() {
+					}
+				})
 			}
 		}
 	}
-	for range min(p.cfg.MaxRecoveries, (len(batch)+share-1)/share) - 1 {
-		group.Go(work)
-	}
-	work()
 	group.Wait()
 }
 
 // admitAll is admit for many, in slices.
 func (p *Pool) admitAll(batch []candidate) {
-	known := make(map[common.Address]Account)
-	var read uint64
+	var accounts [slice]Account
 	for len(batch) > 0 {
-		p.mu.Lock()
-		if read != p.generation {
-			clear(known)
-			read = p.generation
+		now := batch[:min(slice, len(batch))]
+		generation := p.readUnknown(now, accounts[:])
+		p.lock()
+		done := 0
+		if generation == p.generation { // else what was read is not good any more
+			done = p.core.addAll(now, accounts[:])
 		}
-		done, missing := p.admitKnown(batch[:min(slice, len(batch))], known)
 		told := p.unlock()
 		if told {
-			for i := range batch[:done] {
-				batch[i].err = p.deliverFor(batch[i].entry, batch[i].err)
+			for i := range now[:done] {
+				now[i].err = p.deliverFor(now[i].entry, now[i].err)
 			}
 		}
-		for _, from := range missing {
-			account, err := p.account(from)
-			if err != nil { // whoever needs it fails, and the others go on
-				for i := range batch[done:] {
-					if c := &batch[done+i]; c.err == nil && c.from == from {
-						c.err = err
-					}
-				}
-				continue
-			}
-			known[from] = account
+		if batch = batch[done:]; len(batch) > 0 {
+			p.pause()
 		}
-		batch = batch[done:]
 	}
 }
 
-// admitKnown admits transactions in order until one needs an account that is not known. It returns how many it has dealt with, and the
-// accounts that the rest needs.
-func (p *Pool) admitKnown(batch []candidate, known map[common.Address]Account) (done int, missing []common.Address) {
+// addAll admits transactions in order until one needs an account that was not read. It returns how many it has dealt with.
+func (c *core) addAll(batch []candidate, accounts []Account) int {
 	for i := range batch {
-		c := &batch[i]
-		if c.err != nil {
+		t := &batch[i]
+		if t.err != nil {
 			continue
 		}
-		var account *Account
-		if k, there := known[c.from]; there {
-			account = &k
+		var known *Account
+		if t.read {
+			known = &accounts[i]
 		}
-		need, err := p.core.add(c.entry, c.from, account)
+		need, err := c.add(t.entry, t.from, known)
 		if need {
-			return i, p.core.unknown(batch[i:], known)
+			return i
 		}
-		c.err = err
+		t.err = err
 	}
-	return len(batch), nil
+	return len(batch)
 }
 
-// unknown returns the senders whose accounts are not known.
-func (c *core) unknown(batch []candidate, known map[common.Address]Account) []common.Address {
-	var missing []common.Address
+// readUnknown reads the accounts that the pool does not know, each to the place of its candidate, and returns the generation of what it read.
+func (p *Pool) readUnknown(batch []candidate, accounts []Account) uint64 {
+	p.lock()
+	generation := p.generation
 	for i := range batch {
-		from := batch[i].from
-		if _, there := known[from]; there || batch[i].err != nil {
-			continue
-		}
-		if a := c.accounts[from]; a == nil || a.stale {
-			missing = append(missing, from) // twice for two of one sender: then it is read twice, and no harm done
+		t := &batch[i]
+		if t.read = false; t.err == nil {
+			a := p.core.accounts.get(t.from)
+			t.read = a == nil && !p.core.cache.has(t.from) || a != nil && a.stale
 		}
 	}
-	return missing
+	p.mu.Unlock()
+	for i := range batch {
+		if t := &batch[i]; t.read {
+			accounts[i], t.err = p.account(t.from)
+		}
+	}
+	return generation
 }
 
 // account reads the host's state.
@@ -316,7 +333,7 @@ func (p *Pool) measure(began time.Time, err error) {
 // Remove drops a transaction. Errors wrap ErrNotFound, or ErrInBundle for one in an open lease.
 func (p *Pool) Remove(hash common.Hash) error {
 	return p.change(func(c *core) error {
-		e := c.all[hash]
+		e := c.all.get(hash)
 		if e == nil {
 			return fmt.Errorf("%w: %s", ErrNotFound, hash)
 		}
@@ -333,7 +350,7 @@ func (p *Pool) Remove(hash common.Hash) error {
 func (p *Pool) Reject(hash common.Hash, reason error) error {
 	now := p.cfg.Now().UnixNano()
 	return p.change(func(c *core) error {
-		e := c.all[hash]
+		e := c.all.get(hash)
 		if e == nil {
 			return fmt.Errorf("%w: %s", ErrNotFound, hash)
 		}
@@ -344,19 +361,35 @@ func (p *Pool) Reject(hash common.Hash, reason error) error {
 
 // reject drops a transaction for good reason.
 func (c *core) reject(e *entry, reason error, now int64) {
-	c.bury(e, ErrQuarantined, now, c.cfg.QuarantineTime)
+	c.bury(e, true, now)
 	c.dropEntry(e, Dropped, reason)
 }
 
 // change runs f under the lock, puts what it moved within the caps, and delivers the events afterwards.
 func (p *Pool) change(f func(*core) error) error {
-	p.mu.Lock()
+	p.lock()
 	err := f(p.core)
 	p.core.shrink()
 	if p.unlock() {
 		p.deliver()
 	}
 	return err
+}
+
+// lock takes the pool's lock, and lets be seen that somebody waits for it.
+func (p *Pool) lock() {
+	if !p.mu.TryLock() {
+		p.waiting.Add(1)
+		p.mu.Lock()
+		p.waiting.Add(-1)
+	}
+}
+
+// pause, between two slices, lets whoever waits for the lock have it now, and not when the scheduler thinks of it.
+func (p *Pool) pause() {
+	if p.waiting.Load() > 0 {
+		runtime.Gosched()
+	}
 }
 
 // unlock releases the lock and reports whether there is something to deliver.

@@ -10,9 +10,9 @@ import (
 
 // Get returns a transaction of the pool, or nil.
 func (p *Pool) Get(hash common.Hash) *types.Transaction {
-	p.mu.Lock()
+	p.lock()
 	defer p.mu.Unlock()
-	if e := p.core.all[hash]; e != nil {
+	if e := p.core.all.get(hash); e != nil {
 		return e.tx
 	}
 	return nil
@@ -20,17 +20,17 @@ func (p *Pool) Get(hash common.Hash) *types.Transaction {
 
 // Size returns the number of transactions in the pool.
 func (p *Pool) Size() int {
-	p.mu.Lock()
+	p.lock()
 	defer p.mu.Unlock()
-	return len(p.core.all)
+	return p.core.all.len()
 }
 
 // NextNonce returns the nonce after the sender's transactions that are in line, and whether the pool knows the sender. For one that it
 // does not know, the host's state has the answer.
 func (p *Pool) NextNonce(sender common.Address) (uint64, bool) {
-	p.mu.Lock()
+	p.lock()
 	defer p.mu.Unlock()
-	a := p.core.accounts[sender]
+	a := p.core.accounts.get(sender)
 	if a == nil {
 		return 0, false
 	}
@@ -43,7 +43,7 @@ type Snapshot struct{ view *view }
 // Snapshot returns what could be drained now, without private transactions, in constant time. While a Reset, or another call that works
 // in slices, is under way it is what could be drained before it.
 func (p *Pool) Snapshot() *Snapshot {
-	p.mu.Lock()
+	p.lock()
 	defer p.mu.Unlock()
 	if p.frozen != nil {
 		return &Snapshot{p.frozen}
@@ -102,9 +102,9 @@ func (s Status) String() string {
 
 // Status returns where a transaction is.
 func (p *Pool) Status(hash common.Hash) Status {
-	p.mu.Lock()
+	p.lock()
 	defer p.mu.Unlock()
-	e := p.core.all[hash]
+	e := p.core.all.get(hash)
 	switch {
 	case e == nil:
 		return StatusUnknown
@@ -117,9 +117,9 @@ func (p *Pool) Status(hash common.Hash) Status {
 // ContentFrom returns one sender's transactions, by nonce, without private ones: pending are those that can run or are in leases, queued
 // those that are held, parked ones with them.
 func (p *Pool) ContentFrom(sender common.Address) (pending, queued []*types.Transaction) {
-	p.mu.Lock()
+	p.lock()
 	defer p.mu.Unlock()
-	if a := p.core.accounts[sender]; a != nil {
+	if a := p.core.accounts.get(sender); a != nil {
 		return a.content()
 	}
 	return nil, nil
@@ -179,7 +179,7 @@ func (s Stats) Size() int { return s.Pending + s.Parked + s.Queued }
 
 // Stats returns a summary, in constant time.
 func (p *Pool) Stats() Stats {
-	p.mu.Lock()
+	p.lock()
 	defer p.mu.Unlock()
 	c := p.core
 	s := Stats{

@@ -3,6 +3,7 @@ package txpool
 import (
 	"fmt"
 	"math/big"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -78,9 +79,6 @@ func (p *Pool) examineReverted(blocks []Block) (reverted []candidate, refused []
 	}
 	reverted = make([]candidate, len(txs))
 	p.examineAll(reverted, func(i int) (*types.Transaction, error) { return txs[i], nil }, p.cfg.Now())
-	for i := range reverted {
-		reverted[i].tx = txs[i]
-	}
 	return reverted, refused
 }
 
@@ -89,11 +87,12 @@ func (p *Pool) beginHead(head *Head) {
 	_ = p.change(func(c *core) error {
 		p.generation++
 		c.patient = true // gaps open where reverted transactions will come back
-		if head.Touched == nil {
+		if head.Touched == nil || len(head.Touched) > slice {
 			c.cache.clear()
-		}
-		for _, address := range head.Touched {
-			c.cache.forget(address)
+		} else {
+			for _, address := range head.Touched {
+				c.cache.forget(address)
+			}
 		}
 		c.fees.unblock(len(head.Reverted))
 		return nil
@@ -106,9 +105,10 @@ func (p *Pool) include(blocks []Block) {
 		for rest := b.Transactions; len(rest) > 0; {
 			now := rest[:min(slice, len(rest))]
 			rest = rest[len(now):]
+			p.pause()
 			_ = p.change(func(c *core) error {
 				for _, tx := range now {
-					if e := c.all[tx.Hash()]; e != nil {
+					if e := c.all.get(tx.Hash()); e != nil {
 						c.include(e)
 					}
 				}
@@ -128,9 +128,10 @@ func (p *Pool) revert(reverted []candidate) {
 	for rest := reverted; len(rest) > 0; {
 		now := rest[:min(slice, len(rest))]
 		rest = rest[len(now):]
+		p.pause()
 		_ = p.change(func(c *core) error {
 			for i := range now {
-				if a := c.accounts[now[i].from]; a != nil && now[i].err == nil {
+				if a := c.accounts.get(now[i].from); a != nil && now[i].err == nil {
 					c.uncommit(a, now[i].entry.nonce)
 				}
 			}
@@ -160,6 +161,7 @@ func (p *Pool) readAgain(addresses []common.Address) {
 	for rest := addresses; len(rest) > 0; {
 		now := rest[:min(slice, len(rest))]
 		rest = rest[len(now):]
+		p.pause()
 		p.refresh(now)
 	}
 }
@@ -178,7 +180,7 @@ func (p *Pool) readAllAgain() {
 // sweep visits all accounts in slices, from the end of the list: when one leaves meanwhile, the last one takes its place, and that one
 // was visited. New ones come after. What visit returns is called without the lock; it may be nil.
 func (p *Pool) sweep(visit func(c *core, from, to int) func()) {
-	p.mu.Lock()
+	p.lock()
 	left := len(p.core.list)
 	p.mu.Unlock()
 	for left > 0 {
@@ -193,37 +195,41 @@ func (p *Pool) sweep(visit func(c *core, from, to int) func()) {
 		if then != nil {
 			then()
 		}
+		p.pause()
 	}
 }
 
 // refresh reads accounts and applies what they have become. One that cannot be read is read again with the next transaction of its sender.
 func (p *Pool) refresh(addresses []common.Address) {
 	type reading struct {
+		address common.Address
+		in      *account
 		account Account
 		err     error
 	}
-	readings := make([]reading, len(addresses))
-	inPool := make([]bool, len(addresses))
-	p.mu.Lock()
-	for i, address := range addresses {
-		inPool[i] = p.core.accounts[address] != nil
-	}
-	p.mu.Unlock()
-	for i, address := range addresses {
-		if inPool[i] {
-			readings[i].account, readings[i].err = p.account(address)
+	readings := make([]reading, 0, len(addresses))
+	p.lock()
+	for _, address := range addresses {
+		if a := p.core.accounts.get(address); a != nil {
+			readings = append(readings, reading{address: address, in: a})
 		}
 	}
+	p.mu.Unlock()
+	for i := range readings {
+		r := &readings[i]
+		r.account, r.err = p.account(r.address)
+	}
 	_ = p.change(func(c *core) error {
-		for i, address := range addresses {
-			a := c.accounts[address]
+		for i := range readings {
+			r := &readings[i]
+			a := r.in
 			switch {
-			case a == nil || !inPool[i]: // it is new, so it is fresh
-			case readings[i].err != nil:
+			case a.address != r.address: // it left meanwhile, and if it came again it is fresh
+			case r.err != nil:
 				a.stale = true
-				p.cfg.Logger.Warn("txpool: account not read, it will be with its next transaction", "err", readings[i].err)
-			case a.differs(readings[i].account):
-				c.refresh(a, readings[i].account)
+				p.cfg.Logger.Warn("txpool: account not read, it will be with its next transaction", "err", r.err)
+			case a.differs(r.account):
+				c.refresh(a, r.account)
 			}
 		}
 		return nil
@@ -233,10 +239,16 @@ func (p *Pool) refresh(addresses []common.Address) {
 // moveFees applies the blocks' prices and the base fee, and parks and promotes accordingly.
 func (p *Pool) moveFees(head *Head) {
 	rebased := false
+	medians := make([]uint64, len(head.Included))
+	if p.cfg.FloorWindow > 0 {
+		for i, b := range head.Included {
+			medians[i] = b.median(p.cfg.MinGasPrice)
+		}
+	}
 	_ = p.change(func(c *core) error {
 		floor := c.fees.floor
-		for _, b := range head.Included {
-			c.fees.block(b.prices())
+		for _, median := range medians {
+			c.fees.block(median)
 		}
 		if head.BaseFee != nil {
 			base := wei(head.BaseFee)
@@ -261,17 +273,28 @@ func (p *Pool) moveFees(head *Head) {
 			more = c.adjust()
 			return nil
 		})
+		p.pause()
 	}
 }
 
-// prices returns what the transactions of a block paid per gas.
-func (b *Block) prices() []uint64 {
+// enough prices give the median of a block: of more transactions, that many are looked at, evenly spread.
+const enough = 1000
+
+// median returns the median of what the transactions of a block paid per gas. An empty block counts as one at the least price, so that the
+// floor comes down when it has shut everybody out.
+func (b *Block) median(least uint64) uint64 {
+	n := len(b.Transactions)
+	if n == 0 {
+		return least
+	}
 	base := wei(b.BaseFee)
-	prices := make([]uint64, len(b.Transactions))
-	for i, tx := range b.Transactions {
+	prices := make([]uint64, min(n, enough))
+	for i := range prices {
+		tx := b.Transactions[i*n/len(prices)]
 		prices[i] = paid(wei(tx.GasFeeCap()), wei(tx.GasTipCap()), base)
 	}
-	return prices
+	slices.Sort(prices)
+	return prices[len(prices)/2]
 }
 
 // rerank values a sender's transactions by the base fee as it is now.

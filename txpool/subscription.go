@@ -52,7 +52,7 @@ func (p *Pool) Subscribe(options SubscribeOptions) *Subscription {
 
 // listen tells the core whether somebody wants events.
 func (p *Pool) listen() {
-	p.mu.Lock()
+	p.lock()
 	defer p.mu.Unlock()
 	p.core.listening = p.listens()
 }

@@ -19,10 +19,11 @@ const (
 
 // candidate is a transaction on its way into the pool.
 type candidate struct {
+	tx    *types.Transaction
 	entry *entry
 	from  common.Address
+	read  bool // from's account was read from the host's state
 	err   error
-	tx    *types.Transaction // where the host gave it
 }
 
 // inspect makes the checks that need neither account nor cryptography.
@@ -206,7 +207,7 @@ func (c *Config) authenticate(signer types.Signer, e *entry) (from common.Addres
 		return from, fmt.Errorf("%w: %w", ErrInvalidSender, err)
 	}
 	if e.tx.Type() == types.SetCodeTxType {
-		e.extra().authorities = c.authorities(e.tx)
+		e.rare = &rare{c.authorities(e.tx)}
 	}
 	return from, nil
 }
@@ -214,12 +215,14 @@ func (c *Config) authenticate(signer types.Signer, e *entry) (from common.Addres
 // checkBump checks that a transaction pays enough more than the one that it replaces (invariant I6): by the configured share, rounded
 // up, and by at least 1 wei, of both fee cap and tip.
 func (c *Config) checkBump(old, e *entry) error {
-	for _, f := range []struct {
-		name     string
-		old, new *big.Int
-	}{{"maxFeePerGas", old.tx.GasFeeCap(), e.tx.GasFeeCap()}, {"maxPriorityFeePerGas", old.tx.GasTipCap(), e.tx.GasTipCap()}} {
-		if want := c.bumped(f.old); f.new.Cmp(want) < 0 {
-			return fmt.Errorf("%w: %s %v, want ≥ %v to replace %s", ErrReplaceUnderpriced, f.name, f.new, want, old.hash())
+	if !c.bumps(old.feeCap, e.feeCap) {
+		if want, have := c.bumped(old.tx.GasFeeCap()), e.tx.GasFeeCap(); have.Cmp(want) < 0 {
+			return fmt.Errorf("%w: maxFeePerGas %v, want ≥ %v to replace %s", ErrReplaceUnderpriced, have, want, old.hash())
+		}
+	}
+	if !c.bumps(old.tip, e.tip) {
+		if want, have := c.bumped(old.tx.GasTipCap()), e.tx.GasTipCap(); have.Cmp(want) < 0 {
+			return fmt.Errorf("%w: maxPriorityFeePerGas %v, want ≥ %v to replace %s", ErrReplaceUnderpriced, have, want, old.hash())
 		}
 	}
 	if limit := old.size + old.size/4; e.size > limit {
@@ -228,11 +231,19 @@ func (c *Config) checkBump(old, e *entry) error {
 	return nil
 }
 
+// bumps reports whether a price is enough more than an old one, where 64 bits can tell.
+func (c *Config) bumps(old, price uint64) bool {
+	const safe = math.MaxUint64 / (maxShare + perMille)
+	if old > safe {
+		return false
+	}
+	return price >= old+max((old*c.PriceBump+perMille-1)/perMille, 1)
+}
+
 // bumped returns the least price that replaces an old one.
 func (c *Config) bumped(old *big.Int) *big.Int {
-	const whole = 1000
 	more := new(big.Int).Mul(old, new(big.Int).SetUint64(c.PriceBump))
-	more.Add(more, big.NewInt(whole-1)).Div(more, big.NewInt(whole))
+	more.Add(more, big.NewInt(perMille-1)).Div(more, big.NewInt(perMille))
 	if more.Sign() == 0 {
 		more.SetUint64(1)
 	}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// stocked makes the transactions once.
+var stocked = sync.OnceValue(func() *stock { return newStock(full) })
+
+// each measures all contenders. The figures are the workloads' own: what go test measures includes filling the pools.
+func each(b *testing.B, unit string, f func(*stock, contender) float64) {
+	s := stocked()
+	for _, c := range contenders {
+		b.Run(c.name, func(b *testing.B) {
+			sum := 0.0
+			for range b.N {
+				sum += f(s, c)
+			}
+			b.ReportMetric(sum/float64(b.N), unit)
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+func BenchmarkW1One(b *testing.B) {
+	for _, n := range full.senders {
+		b.Run(fmt.Sprint(n), func(b *testing.B) { each(b, "ns/tx", func(s *stock, c contender) float64 { return s.one(c, n) }) })
+	}
+}
+func BenchmarkW1Batches(b *testing.B) { each(b, "ns/tx", (*stock).batches) }
+func BenchmarkW2Chains(b *testing.B)  { each(b, "ns/tx", (*stock).shuffledChains) }
+func BenchmarkW3Replace(b *testing.B) { each(b, "ns/tx", (*stock).replace) }
+func BenchmarkW4Evict(b *testing.B) {
+	each(b, "ns/tx", func(s *stock, c contender) float64 {
+		if !c.evicts {
+			b.Skip("cosmos-sdk's pool does not evict")
+		}
+		return s.evict(c)
+	})
+}
+func BenchmarkW5Best(b *testing.B) { each(b, "ns", (*stock).read) }
+func BenchmarkW6Commit(b *testing.B) {
+	each(b, "ns", func(s *stock, c contender) float64 { total, _ := s.commit(c); return total })
+}
+func BenchmarkW7WorstAdd(b *testing.B) {
+	each(b, "ns", func(s *stock, c contender) float64 { _, worst := s.commit(c); return worst })
+}
+func BenchmarkMemory(b *testing.B) { each(b, "B/tx", (*stock).memory) }
+
+// Every workload leaves every contender with what it must hold, and the table has a row of each. Nothing is judged here.
+func TestQuick(t *testing.T) {
+	s := quick
+	s.senders, s.block, s.million = []int{300}, 100, 500
+	s.replaced, s.full, s.evictions, s.chains, s.nonces, s.raw = 200, 200, 50, 20, 10, 200
+	text := table{run(newStock(s), func(string) {})}.String()
+	for _, want := range []string{"W1", "W2", "W3", "W4", "W5", "W6", "W7", "memory", "raw bytes"} {
+		require.Contains(t, text, want)
+	}
+	require.Len(t, strings.Split(strings.TrimSpace(text), "\n"), 1+8+1+8)
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"sync/atomic"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/jamq/jamq/txpool"
+)
+
+// jamq is this project's pool. Its host's state knows the nonces after the last block, and everybody is rich.
+type jamq struct {
+	*txpool.Pool
+	nonces atomic.Pointer[map[common.Address]uint64]
+	// What prepare made: seal makes the state show the block, of which lease holds the transactions and touched the senders.
+	seal    func()
+	lease   *txpool.Lease
+	touched []common.Address
+}
+
+func jamqConfig(l limits) txpool.Config {
+	cfg := txpool.DefaultConfig(chainID)
+	cfg.BlockGasLimit = gasLimit
+	cfg.MaxPending, cfg.MaxQueued, cfg.MaxParked = l.transactions, l.transactions, l.transactions
+	cfg.MaxPendingBytes, cfg.MaxQueuedBytes, cfg.MaxParkedBytes = 1<<40, 1<<40, 1<<40
+	cfg.MaxPerSender, cfg.MaxNonceDistance = l.perSender, uint64(l.perSender)
+	cfg.SurgeSlope = 0 // no peer has one
+	return cfg
+}
+
+func openJamq(l limits) pool { return newJamq(jamqConfig(l)) }
+
+func newJamq(cfg txpool.Config) *jamq {
+	j := new(jamq)
+	j.nonces.Store(new(map[common.Address]uint64))
+	var err error
+	j.Pool, err = txpool.New(cfg, txpool.StateFunc(func(a common.Address) (txpool.Account, error) {
+		return txpool.Account{Nonce: (*j.nonces.Load())[a], Balance: *wealth}, nil
+	}))
+	must(err)
+	return j
+}
+
+func (j *jamq) add(tx *types.Transaction) { must(j.Add(tx)) }
+
+func (j *jamq) addAll(txs []*types.Transaction) {
+	for _, err := range j.AddAll(txs) {
+		must(err)
+	}
+}
+
+func (j *jamq) best(n int) int { return len(j.PendingLimit(n)) }
+
+func (j *jamq) drain(n int) int {
+	l := j.Drain(txpool.Budget{Count: n})
+	count := len(l.Transactions())
+	must(l.Release())
+	return count
+}
+
+// first returns when the first transaction is out.
+func (j *jamq) first() {
+	for range j.Snapshot().All() {
+		return
+	}
+}
+
+// prepare makes the state of after the block.
+func (j *jamq) prepare(block []*types.Transaction) {
+	nonces := make(map[common.Address]uint64, len(block))
+	j.touched = make([]common.Address, len(block))
+	for i, tx := range block {
+		j.touched[i] = sender(tx)
+		nonces[j.touched[i]] = tx.Nonce() + 1
+	}
+	j.seal = func() { j.nonces.Store(&nonces) }
+}
+
+// commit is what a builder does: the bundle, which was drained before, is enqueued; then its block is the head.
+func (j *jamq) commit(block []*types.Transaction) {
+	must(j.lease.Commit())
+	j.seal()
+	j.Reset(txpool.Head{Included: []txpool.Block{{Transactions: block}}, Touched: j.touched})
+}
+
+func (j *jamq) look(tx *types.Transaction) { look(tx) }
+
+func (j *jamq) size() int { return j.Size() }
+func (j *jamq) close()    {}

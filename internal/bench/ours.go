@@ -1,0 +1,130 @@
+package main
+
+import (
+	"encoding/binary"
+	"math/big"
+	"runtime"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/jamq/jamq/txpool"
+)
+
+// What only jamq is asked for.
+
+func (j *jamq) drainLease(n int) *txpool.Lease { return j.Drain(txpool.Budget{Count: n}) }
+
+// drains returns how long a drain of the best takes, and how long until the first transaction of a snapshot is out, in nanoseconds.
+func (s *stock) drains() (drain, first float64) {
+	j := s.open(contenders[len(contenders)-1], limits{}, s.resident...).(*jamq)
+	first = float64(timed(j.first).Nanoseconds())
+	var l *txpool.Lease
+	drain = float64(timed(func() { l = j.drainLease(s.best) }).Nanoseconds())
+	if n := len(l.Transactions()); n != s.best {
+		panic(n)
+	}
+	return drain, first
+}
+
+// allocations returns how many an Add makes, and how many of them are copies that go-ethereum makes of a transaction's fees and value
+// when they are read; and how many AddPrepared makes, which reads nothing.
+func (s *stock) allocations() (add, copies, prepared float64) {
+	j := s.open(contenders[len(contenders)-1], limits{}, s.resident...).(*jamq)
+	n := s.round
+	add = allocs(n, func(i int) { j.add(s.fresh[i]) })
+	copies = allocs(n, func(i int) {
+		tx := s.fresh[i]
+		_, _, _ = tx.GasFeeCap(), tx.GasTipCap(), tx.Value()
+	})
+	ready := make([]txpool.Prepared, n)
+	for i := range ready {
+		var err error
+		ready[i], err = j.Prepare(s.fresh[n+i])
+		must(err)
+	}
+	prepared = allocs(n, func(i int) { must(j.AddPrepared(ready[i])) })
+	return add, copies, prepared
+}
+
+func allocs(n int, f func(int)) float64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for i := range n {
+		f(i)
+	}
+	runtime.ReadMemStats(&after)
+	return float64(after.Mallocs-before.Mallocs) / float64(n)
+}
+
+// growth returns the cost of an Add at the usual size and at a million, in nanoseconds. The senders are named in the data: a million
+// signatures would take a minute.
+func (s *stock) growth() (usual, million float64) {
+	const rounds = 20
+	open := func(n int) float64 {
+		cfg := jamqConfig(limits{transactions: 2*n + rounds*s.round, perSender: 16})
+		cfg.Sender = func(tx *types.Transaction) (common.Address, error) { return common.BytesToAddress(tx.Data()), nil }
+		j := newJamq(cfg)
+		j.addAll(named(0, n))
+		var spent time.Duration
+		runtime.GC()
+		for r := range rounds {
+			fresh := named(n+r*s.round, s.round)
+			for _, tx := range fresh {
+				tx.Cost()
+			}
+			began := time.Now()
+			for _, tx := range fresh {
+				j.add(tx)
+			}
+			spent += time.Since(began)
+		}
+		return per(spent, rounds*s.round)
+	}
+	return open(s.largest()), open(s.million)
+}
+
+// named are transactions that nobody signed.
+func named(from, n int) []*types.Transaction {
+	txs := make([]*types.Transaction, n)
+	parallel(n, func(i int) {
+		id := uint64(from + i)
+		tip := int64(2*gwei + id*2_654_435_761%(98*gwei))
+		txs[i] = types.NewTx(&types.DynamicFeeTx{
+			ChainID: chainID, GasTipCap: big.NewInt(tip), GasFeeCap: big.NewInt(2 * tip), Gas: 30_000, To: &common.Address{1},
+			Value: big.NewInt(1), Data: binary.BigEndian.AppendUint64(nil, id),
+		})
+		txs[i].Hash()
+		txs[i].Size()
+	})
+	return txs
+}
+
+// raw returns transactions per second from their encodings into the pool, and signatures per second that the processors can recover.
+func (s *stock) raw() (added, recovered float64) {
+	raws := make([][]byte, s.scale.raw)
+	for i := range raws {
+		var err error
+		raws[i], err = s.resident[i%len(s.resident)].MarshalBinary()
+		must(err)
+	}
+	raws = raws[:min(len(raws), len(s.resident))]
+	j := s.open(contenders[len(contenders)-1], limits{}).(*jamq)
+	d := timed(func() {
+		for at := 0; at < len(raws); at += s.batch {
+			_, errs := j.AddAllRaw(raws[at:min(at+s.batch, len(raws))])
+			for _, err := range errs {
+				must(err)
+			}
+		}
+	})
+	holds(j, len(raws))
+	decoded := make([]*types.Transaction, len(raws))
+	for i := range raws {
+		decoded[i] = new(types.Transaction)
+		must(decoded[i].UnmarshalBinary(raws[i]))
+	}
+	alone := timed(func() { parallel(len(decoded), func(i int) { sender(decoded[i]) }) })
+	return float64(len(raws)) / d.Seconds(), float64(len(raws)) / alone.Seconds()
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"encoding/binary"
+	"math/big"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+)
+
+const gwei = 1_000_000_000
+
+// people are accounts with keys.
+type people struct {
+	keys      []*ecdsa.PrivateKey
+	addresses []common.Address
+}
+
+func newPeople(n int) *people {
+	p := &people{make([]*ecdsa.PrivateKey, n), make([]common.Address, n)}
+	parallel(n, func(i int) {
+		key, err := crypto.ToECDSA(crypto.Keccak256(binary.BigEndian.AppendUint64([]byte("bench"), uint64(i))))
+		must(err)
+		p.keys[i], p.addresses[i] = key, crypto.PubkeyToAddress(key.PublicKey)
+	})
+	return p
+}
+
+// payment is a transaction to be made.
+type payment struct {
+	from  int
+	nonce uint64
+	tip   int64 // wei per gas
+}
+
+// sign makes transfers, with hash, size and sender cached, as they are when they have come over the wire and were checked.
+func (p *people) sign(payments []payment) []*types.Transaction {
+	txs := make([]*types.Transaction, len(payments))
+	parallel(len(payments), func(i int) {
+		pay := payments[i]
+		txs[i] = types.MustSignNewTx(p.keys[pay.from], signer, &types.DynamicFeeTx{
+			ChainID: chainID, Nonce: pay.nonce, GasTipCap: big.NewInt(pay.tip), GasFeeCap: big.NewInt(2 * pay.tip),
+			Gas: 21_000, To: &common.Address{1}, Value: big.NewInt(1),
+		})
+		txs[i].Hash()
+		txs[i].Size()
+		sender(txs[i])
+	})
+	return txs
+}
+
+// once returns a payment of each of some people, at random prices of 2 to 100 gwei.
+func once(from, to int, seed uint64) []payment {
+	r := rand.New(rand.NewPCG(seed, 0))
+	payments := make([]payment, 0, to-from)
+	for i := from; i < to; i++ {
+		payments = append(payments, payment{i, 0, 2*gwei + r.Int64N(98*gwei)})
+	}
+	return payments
+}
+
+// shuffled returns many payments of each of some people, in any order.
+func shuffled(senders, nonces int, seed uint64) []payment {
+	r := rand.New(rand.NewPCG(seed, 0))
+	var payments []payment
+	for i := range senders {
+		for n := range nonces {
+			payments = append(payments, payment{i, uint64(n), 2*gwei + r.Int64N(98*gwei)})
+		}
+	}
+	r.Shuffle(len(payments), func(i, j int) { payments[i], payments[j] = payments[j], payments[i] })
+	return payments
+}
+
+// dearer returns the same payments at a multiple of their price.
+func dearer(payments []payment, by int64) []payment {
+	more := make([]payment, len(payments))
+	for i, p := range payments {
+		more[i] = payment{p.from, p.nonce, p.tip * by}
+	}
+	return more
+}
+
+// parallel calls f for 0 to n-1 on all processors.
+func parallel(n int, f func(int)) {
+	var group sync.WaitGroup
+	workers := runtime.GOMAXPROCS(0)
+	for w := range workers {
+		group.Go(func() {
+			for i := w; i < n; i += workers {
+				f(i)
+			}
+		})
+	}
+	group.Wait()
+}

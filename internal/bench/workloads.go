@@ -1,0 +1,286 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
+)
+
+// scale is how big the workloads are.
+type scale struct {
+	senders   []int // W1, ascending; the last is that of the other workloads
+	round     int   // single Adds that are timed together
+	batch     int
+	chains    int // W2: senders
+	nonces    int // W2: transactions of each
+	replaced  int // W3
+	full      int // W4
+	evictions int // W4
+	best      int // W5
+	block     int // W6
+	raw       int // signatures to recover
+	million   int
+	rounds    int
+}
+
+var (
+	full  = scale{[]int{5_000, 20_000, 100_000}, 400, 1000, 1000, 100, 10_000, 10_000, 2000, 1700, 10_000, 20_000, 1_000_000, 3}
+	quick = scale{[]int{1000, 2000, 5000}, 100, 200, 50, 20, 1000, 1000, 200, 300, 1000, 2000, 20_000, 1}
+)
+
+// largest is the greatest number of senders.
+func (s scale) largest() int { return s.senders[len(s.senders)-1] }
+
+// spare is how many people have nothing in the pool yet.
+func (s scale) spare() int { return max(4*s.batch, 2*s.round, s.evictions) + 2*s.block }
+
+// stock is what all contenders get.
+type stock struct {
+	scale
+	people   *people
+	resident []*types.Transaction // one of each sender
+	fresh    []*types.Transaction // one of each spare sender
+	better   []*types.Transaction // the same, dearer than any resident
+	chains   []*types.Transaction
+	bumped   []*types.Transaction
+}
+
+func newStock(s scale) *stock {
+	n := s.largest()
+	p := newPeople(n + s.spare())
+	resident := once(0, n, 1)
+	return &stock{
+		scale: s, people: p,
+		resident: p.sign(resident),
+		fresh:    p.sign(once(n, n+s.spare(), 2)),
+		better:   p.sign(dearer(once(n, n+s.evictions, 3), 100)),
+		chains:   p.sign(shuffled(s.chains, s.nonces, 4)),
+		bumped:   p.sign(dearer(resident[:s.replaced], 2)),
+	}
+}
+
+// open returns a pool that holds some transactions.
+func (s *stock) open(c contender, l limits, txs ...*types.Transaction) pool {
+	l.accounts = s.people.addresses
+	if l.perSender == 0 {
+		l.perSender = 16
+	}
+	if l.transactions == 0 {
+		l.transactions = 4 * (s.largest() + len(s.chains))
+	}
+	p := c.open(l)
+	if w, ok := p.(*cosmos); ok {
+		for _, txs := range [][]*types.Transaction{s.resident, s.fresh, s.better, s.chains, s.bumped} {
+			w.wrap(txs)
+		}
+	}
+	for batch := range slices.Chunk(txs, s.batch) {
+		p.addAll(batch)
+	}
+	holds(p, len(txs))
+	return p
+}
+
+// holds panics if a pool does not have what it must: then the figures would mean nothing.
+func holds(p pool, want int) {
+	if got := p.size(); got != want {
+		panic(fmt.Sprintf("%T holds %d, want %d", p, got, want))
+	}
+}
+
+// timed returns how long f took, after the garbage of before is gone.
+func timed(f func()) time.Duration {
+	runtime.GC()
+	began := time.Now()
+	f()
+	return time.Since(began)
+}
+
+// per returns nanoseconds per operation.
+func per(d time.Duration, n int) float64 { return float64(d.Nanoseconds()) / float64(n) }
+
+// arrive adds transactions in batches and returns nanoseconds per transaction. Each batch is looked at before the clock runs: a transaction
+// comes to a pool right after it was decoded and its sender recovered, and is in the processor's cache then. A first part, which
+// is not counted, lets the pool's own memory come there too.
+func (s *stock) arrive(p pool, txs []*types.Transaction, size, warmup int) float64 {
+	runtime.GC()
+	var spent time.Duration
+	counted := 0
+	for batch := range slices.Chunk(txs, size) {
+		for _, tx := range batch {
+			p.look(tx)
+		}
+		began := time.Now()
+		if size == 1 {
+			p.add(batch[0])
+		} else {
+			p.addAll(batch)
+		}
+		if warmup -= len(batch); warmup < 0 {
+			spent += time.Since(began)
+			counted += len(batch)
+		}
+	}
+	return per(spent, counted)
+}
+
+// arriveSingly is arrive one by one; so many are looked at, and timed, together, that the clock costs nothing.
+func (s *stock) arriveSingly(p pool, txs []*types.Transaction) float64 {
+	const together = 50
+	runtime.GC()
+	var spent time.Duration
+	counted := 0
+	for i, group := range slices.Collect(slices.Chunk(txs, together)) {
+		for _, tx := range group {
+			p.look(tx)
+		}
+		began := time.Now()
+		for _, tx := range group {
+			p.add(tx)
+		}
+		if i*together >= len(txs)/4 {
+			spent += time.Since(began)
+			counted += len(group)
+		}
+	}
+	return per(spent, counted)
+}
+
+// one is W1: one Add to a pool with one transaction of each of so many senders.
+func (s *stock) one(c contender, senders int) float64 {
+	p := s.open(c, limits{}, s.resident[:senders]...)
+	defer p.close()
+	ns := s.arriveSingly(p, s.fresh[:s.round])
+	holds(p, senders+s.round)
+	return ns
+}
+
+// batches is W1 in batches.
+func (s *stock) batches(c contender) float64 {
+	p := s.open(c, limits{}, s.resident...)
+	defer p.close()
+	fresh := s.fresh[:4*s.batch]
+	ns := s.arrive(p, fresh, s.batch, s.batch)
+	holds(p, len(s.resident)+len(fresh))
+	return ns
+}
+
+// shuffledChains is W2.
+func (s *stock) shuffledChains(c contender) float64 {
+	p := s.open(c, limits{perSender: s.nonces})
+	defer p.close()
+	ns := s.arrive(p, s.chains, s.batch, 0)
+	holds(p, len(s.chains))
+	return ns
+}
+
+// replace is W3.
+func (s *stock) replace(c contender) float64 {
+	p := s.open(c, limits{}, s.resident[:s.replaced]...)
+	defer p.close()
+	ns := s.arrive(p, s.bumped, s.batch, s.batch)
+	holds(p, s.replaced)
+	return ns
+}
+
+// evict is W4: a full pool, each Add evicts.
+func (s *stock) evict(c contender) float64 {
+	p := s.open(c, limits{transactions: s.full, full: true}, s.resident[:s.full]...)
+	defer p.close()
+	ns := s.arriveSingly(p, s.better)
+	holds(p, s.full)
+	return ns
+}
+
+// read is W5: the best for a block.
+func (s *stock) read(c contender) float64 {
+	p := s.open(c, limits{}, s.resident...)
+	defer p.close()
+	got := 0
+	d := timed(func() { got = p.best(s.best) })
+	if got != s.best {
+		panic(fmt.Sprintf("%s read %d, want %d", c.name, got, s.best))
+	}
+	return float64(d.Nanoseconds())
+}
+
+// bestBlock is the best of the residents.
+func (s *stock) bestBlock() []*types.Transaction {
+	sorted := slices.Clone(s.resident)
+	slices.SortFunc(sorted, func(a, b *types.Transaction) int { return -cmp.Compare(a.GasTipCap().Int64(), b.GasTipCap().Int64()) })
+	return sorted[:s.block]
+}
+
+// prepared lets a pool make what the chain has made when a block is committed.
+func prepared(p pool, block []*types.Transaction) {
+	switch p := p.(type) {
+	case *geth:
+		p.prepare(block)
+	case *jamq:
+		p.prepare(block)
+		p.lease = p.drainLease(len(block))
+	}
+}
+
+// commit is W6, and W7 the worst Add meanwhile, in nanoseconds both.
+func (s *stock) commit(c contender) (total, worst float64) {
+	p := s.open(c, limits{}, s.resident...)
+	block := s.bestBlock()
+	prepared(p, block)
+	total = float64(timed(func() { p.commit(block) }).Nanoseconds())
+	holds(p, len(s.resident)-len(block))
+	p.close()
+
+	p = s.open(c, limits{}, s.resident...)
+	prepared(p, block)
+	runtime.GC()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.commit(block)
+	}()
+	worst = s.addUntil(p, done)
+	p.close()
+	return total, worst
+}
+
+// addUntil adds one after another until something is done, and returns how long the slowest took.
+func (s *stock) addUntil(p pool, done <-chan struct{}) float64 {
+	var worst time.Duration
+	for _, tx := range s.fresh {
+		began := time.Now()
+		p.add(tx)
+		worst = max(worst, time.Since(began))
+		select {
+		case <-done:
+			return float64(worst.Nanoseconds())
+		default:
+		}
+	}
+	<-done
+	return float64(worst.Nanoseconds())
+}
+
+// memory returns bytes per transaction besides the transactions.
+func (s *stock) memory(c contender) float64 {
+	empty := s.open(c, limits{})
+	before := heapInUse()
+	p := s.open(c, limits{}, s.resident...)
+	after := heapInUse()
+	runtime.KeepAlive(empty)
+	p.close()
+	empty.close()
+	return (float64(after) - float64(before)) / float64(len(s.resident))
+}
+
+func heapInUse() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

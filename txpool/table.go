@@ -1,0 +1,75 @@
+package txpool
+
+import (
+	"encoding/binary"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// table finds values by hash or address. It is a map by the key's first eight bytes, a third of the size of one by the whole key, which
+// also makes it faster. The few whose first eight bytes are taken, which nobody gets by chance, are in a map of their own.
+type table[K comparable, V keyed[K]] struct {
+	prefix func(K) uint64
+	first  map[uint64]V
+	twins  map[K]V
+}
+
+// keyed is a value that knows its key.
+type keyed[K comparable] interface {
+	comparable
+	key() K
+}
+
+func (e *entry) key() common.Hash      { return e.tx.Hash() }
+func (a *account) key() common.Address { return a.address }
+
+func hashPrefix(h common.Hash) uint64       { return binary.LittleEndian.Uint64(h[:]) }
+func addressPrefix(a common.Address) uint64 { return binary.LittleEndian.Uint64(a[:]) }
+
+func newTable[K comparable, V keyed[K]](prefix func(K) uint64) table[K, V] {
+	return table[K, V]{prefix, make(map[uint64]V), make(map[K]V)}
+}
+
+func (t *table[K, V]) len() int { return len(t.first) + len(t.twins) }
+
+// get returns the value of a key, or the zero value.
+func (t *table[K, V]) get(key K) V {
+	var none V
+	if v, there := t.first[t.prefix(key)]; there && v.key() == key {
+		return v
+	}
+	if len(t.twins) == 0 {
+		return none
+	}
+	return t.twins[key]
+}
+
+// put adds a value whose key is not there.
+func (t *table[K, V]) put(key K, v V) {
+	at := t.prefix(key)
+	if _, taken := t.first[at]; taken {
+		t.twins[key] = v
+		return
+	}
+	t.first[at] = v
+}
+
+// remove takes a value out that is there.
+func (t *table[K, V]) remove(key K, v V) {
+	at := t.prefix(key)
+	if len(t.twins) > 0 && t.first[at] != v {
+		delete(t.twins, key)
+		return
+	}
+	delete(t.first, at)
+}
+
+// all calls f for each value, in any order.
+func (t *table[K, V]) all(f func(V)) {
+	for _, v := range t.first {
+		f(v)
+	}
+	for _, v := range t.twins {
+		f(v)
+	}
+}

@@ -1,0 +1,42 @@
+package txpool
+
+import (
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// Property: the table is a map, also where the first eight bytes are the same.
+func TestTable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		table := newTable[common.Address, *account](addressPrefix)
+		want := make(map[common.Address]*account)
+		keys := rapid.Custom(func(t *rapid.T) common.Address {
+			return common.Address{rapid.ByteRange(0, 2).Draw(t, "first"), 19: rapid.ByteRange(0, 2).Draw(t, "last")}
+		})
+		for range 30 {
+			key := keys.Draw(t, "key")
+			if old := want[key]; old != nil {
+				table.remove(key, old)
+				delete(want, key)
+			} else {
+				want[key] = &account{address: key}
+				table.put(key, want[key])
+			}
+			other := keys.Draw(t, "other")
+			if table.get(other) != want[other] || table.len() != len(want) {
+				t.Fatalf("%v gives %p, want %p; length %d, want %d", other, table.get(other), want[other], table.len(), len(want))
+			}
+		}
+		n := 0
+		table.all(func(a *account) {
+			n++
+			if want[a.address] != a {
+				t.Fatalf("%v is not there", a.address)
+			}
+		})
+		require.Equal(t, len(want), n)
+	})
+}
