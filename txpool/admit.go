@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/google/btree"
 	"github.com/holiman/uint256"
 )
@@ -68,7 +67,7 @@ func (c *core) bury(e *entry, failed bool, now int64) {
 	if failed {
 		duration = c.cfg.QuarantineTime
 	}
-	c.graves.bury(e.hash(), failed, now, duration)
+	c.graves.bury(e.prefix, failed, now, duration)
 }
 
 // admit checks a transaction and stores it. Nothing is changed before all is known to be allowed.
@@ -136,7 +135,7 @@ func (c *core) checkReplacement(old, e *entry) error {
 	if old.lease != nil {
 		return fmt.Errorf("%w: %s has nonce %d", ErrInBundle, old.hash(), old.nonce)
 	}
-	if (old.tx.Type() == types.BlobTxType) != (e.tx.Type() == types.BlobTxType) {
+	if old.blob != e.blob {
 		return fmt.Errorf("%w: type %d, want a blob transaction for a blob transaction, and no other", ErrReplaceUnderpriced, e.tx.Type())
 	}
 	if err := c.cfg.checkBump(old, e); err != nil {

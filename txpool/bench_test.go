@@ -136,7 +136,7 @@ func BenchmarkReplace(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	p := bigPool(b, 2*n)
 	first := unsigned(n, func(i int) uint64 { return uint64(i) }, zero, randomTip(r))
-	for b.Loop() {
+	for range b.N {
 		b.StopTimer()
 		for _, tx := range p.Pending() {
 			_ = p.Remove(tx.Hash())
@@ -158,7 +158,7 @@ func BenchmarkCommit(b *testing.B) {
 	nonces := make(map[common.Address]uint64)
 	rich := *new(uint256.Int).Lsh(uint256.NewInt(1), 100)
 	p.state = StateFunc(func(a common.Address) (Account, error) { return Account{Nonce: nonces[a], Balance: rich}, nil })
-	for b.Loop() {
+	for range b.N {
 		b.StopTimer()
 		nonces = make(map[common.Address]uint64)
 		p.Reset(Head{})

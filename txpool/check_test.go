@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/google/btree"
-	"github.com/holiman/uint256"
 )
 
 // check returns what is wrong, or nil: the invariants that must hold after every call.
@@ -135,6 +134,3 @@ func (c *core) checkAuthorized() error {
 	}
 	return nil
 }
-
-// wei256 is a balance.
-func wei256(n uint64) uint256.Int { return *uint256.NewInt(n) }

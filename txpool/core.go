@@ -1,8 +1,6 @@
 package txpool
 
 import (
-	"time"
-
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/btree"
 	"github.com/holiman/uint256"
@@ -103,7 +101,7 @@ func (c *core) open(address common.Address, known Account) *account {
 	c.free = c.free[:last]
 	*a = account{address: address, slot: int32(len(c.list)), state: known.Nonce, nonce: known.Nonce, spare: known.Balance, delegated: known.Delegated}
 	c.list = append(c.list, a)
-	c.accounts.put(address, a)
+	c.accounts.put(a)
 	return a
 }
 
@@ -112,7 +110,7 @@ func (c *core) close(a *account) {
 	if len(a.txs) > 0 || a.nonce > a.state {
 		return
 	}
-	c.accounts.remove(a.address, a)
+	c.accounts.remove(a)
 	last := len(c.list) - 1
 	c.list[a.slot] = c.list[last]
 	c.list[a.slot].slot = a.slot
@@ -248,7 +246,7 @@ func (c *core) store(a *account, i int, e *entry) {
 	if a.weighs(e) {
 		a.spare.Sub(&a.spare, &e.cost)
 	}
-	c.all.put(e.hash(), e)
+	c.all.put(e)
 	c.uses[e.status].add(e)
 	c.register(e)
 	c.arrange(a, i, i)
@@ -269,7 +267,7 @@ func (c *core) take(a *account, i int) *entry {
 		a.spare.Add(&a.spare, &e.cost)
 		a.short = a.short && a.balance().Lt(a.totalCost())
 	}
-	c.all.remove(e.hash(), e)
+	c.all.remove(e)
 	e.gone = true
 	return e
 }
@@ -418,6 +416,3 @@ func (c *core) evict(e *entry) {
 	}
 	c.close(a)
 }
-
-// age returns how long an entry has been in the pool.
-func (e *entry) age(now int64) time.Duration { return time.Duration(now - e.at) }

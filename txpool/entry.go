@@ -25,6 +25,7 @@ const (
 // entry is a transaction in the pool. What is above the line never changes after admission, so snapshots may read it without the lock.
 type entry struct {
 	tx      *types.Transaction
+	prefix  uint64 // of the hash: so that leaving does not look at the transaction
 	nonce   uint64
 	feeCap  uint64 // wei per gas, as are all prices here, and no more than 2^64-1
 	tip     uint64
@@ -34,6 +35,7 @@ type entry struct {
 	size    uint32      // bytes of the encoding
 	memory  uint32      // bytes in memory, about
 	da      uint32      // bytes of data availability
+	blob    bool
 	private bool
 
 	// ————

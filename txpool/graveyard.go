@@ -26,12 +26,11 @@ const maxGraves = 16 * 1024
 
 func newGraveyard() graveyard { return graveyard{graves: make(map[uint64]grave)} }
 
-// bury remembers a transaction; failed, that it failed in building, else that it was replaced.
-func (g *graveyard) bury(hash common.Hash, failed bool, now int64, duration time.Duration) {
+// bury remembers a transaction by the prefix of its hash; failed, that it failed in building, else that it was replaced.
+func (g *graveyard) bury(at uint64, failed bool, now int64, duration time.Duration) {
 	if duration <= 0 {
 		return
 	}
-	at := hashPrefix(hash)
 	if _, there := g.graves[at]; !there {
 		if len(g.ring) < maxGraves {
 			g.ring = append(g.ring, at)

@@ -107,7 +107,7 @@ func (p *Pool) examine(batch []candidate, now time.Time) {
 		}
 		if c.entry, c.err = p.cfg.inspect(c.tx); c.err == nil {
 			c.entry.at = now.UnixNano()
-			c.tx.Hash() // cached from now on
+			c.entry.prefix = hashPrefix(c.tx.Hash())
 		}
 	}
 	p.lock()

@@ -14,14 +14,17 @@ type table[K comparable, V keyed[K]] struct {
 	twins  map[K]V
 }
 
-// keyed is a value that knows its key.
+// keyed is a value that knows its key, and the key's first eight bytes.
 type keyed[K comparable] interface {
 	comparable
 	key() K
+	keyPrefix() uint64
 }
 
 func (e *entry) key() common.Hash      { return e.tx.Hash() }
+func (e *entry) keyPrefix() uint64     { return e.prefix }
 func (a *account) key() common.Address { return a.address }
+func (a *account) keyPrefix() uint64   { return addressPrefix(a.address) }
 
 func hashPrefix(h common.Hash) uint64       { return binary.LittleEndian.Uint64(h[:]) }
 func addressPrefix(a common.Address) uint64 { return binary.LittleEndian.Uint64(a[:]) }
@@ -45,20 +48,20 @@ func (t *table[K, V]) get(key K) V {
 }
 
 // put adds a value whose key is not there.
-func (t *table[K, V]) put(key K, v V) {
-	at := t.prefix(key)
+func (t *table[K, V]) put(v V) {
+	at := v.keyPrefix()
 	if _, taken := t.first[at]; taken {
-		t.twins[key] = v
+		t.twins[v.key()] = v
 		return
 	}
 	t.first[at] = v
 }
 
 // remove takes a value out that is there.
-func (t *table[K, V]) remove(key K, v V) {
-	at := t.prefix(key)
+func (t *table[K, V]) remove(v V) {
+	at := v.keyPrefix()
 	if len(t.twins) > 0 && t.first[at] != v {
-		delete(t.twins, key)
+		delete(t.twins, v.key())
 		return
 	}
 	delete(t.first, at)

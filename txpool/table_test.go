@@ -19,11 +19,11 @@ func TestTable(t *testing.T) {
 		for range 30 {
 			key := keys.Draw(t, "key")
 			if old := want[key]; old != nil {
-				table.remove(key, old)
+				table.remove(old)
 				delete(want, key)
 			} else {
 				want[key] = &account{address: key}
-				table.put(key, want[key])
+				table.put(want[key])
 			}
 			other := keys.Draw(t, "other")
 			if table.get(other) != want[other] || table.len() != len(want) {

@@ -34,7 +34,7 @@ func (c *Config) inspect(tx *types.Transaction) (*entry, error) {
 	if err := c.checkType(tx); err != nil {
 		return nil, err
 	}
-	e := &entry{tx: tx, nonce: tx.Nonce()}
+	e := &entry{tx: tx, nonce: tx.Nonce(), blob: tx.Type() == types.BlobTxType}
 	if err := c.price(e); err != nil { // before the size: what is out of range has no encoding
 		return nil, err
 	}

@@ -52,13 +52,6 @@ func (j *jamq) addAll(txs []*types.Transaction) {
 
 func (j *jamq) best(n int) int { return len(j.PendingLimit(n)) }
 
-func (j *jamq) drain(n int) int {
-	l := j.Drain(txpool.Budget{Count: n})
-	count := len(l.Transactions())
-	must(l.Release())
-	return count
-}
-
 // first returns when the first transaction is out.
 func (j *jamq) first() {
 	for range j.Snapshot().All() {

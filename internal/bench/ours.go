@@ -19,7 +19,14 @@ func (j *jamq) drainLease(n int) *txpool.Lease { return j.Drain(txpool.Budget{Co
 // drains returns how long a drain of the best takes, and how long until the first transaction of a snapshot is out, in nanoseconds.
 func (s *stock) drains() (drain, first float64) {
 	j := s.open(contenders[len(contenders)-1], limits{}, s.resident...).(*jamq)
-	first = float64(timed(j.first).Nanoseconds())
+	var firsts []float64
+	for _, tx := range s.fresh[:s.round] { // each snapshot is of a pool that changed since the last
+		j.add(tx)
+		began := time.Now()
+		j.first()
+		firsts = append(firsts, float64(time.Since(began).Nanoseconds()))
+	}
+	first = median(firsts)
 	var l *txpool.Lease
 	drain = float64(timed(func() { l = j.drainLease(s.best) }).Nanoseconds())
 	if n := len(l.Transactions()); n != s.best {

@@ -128,13 +128,14 @@ func (s *stock) arrive(p pool, txs []*types.Transaction, size, warmup int) float
 	return per(spent, counted)
 }
 
-// arriveSingly is arrive one by one; so many are looked at, and timed, together, that the clock costs nothing.
-func (s *stock) arriveSingly(p pool, txs []*types.Transaction) float64 {
-	const together = 50
+// arriveSingly is arrive one by one; so many are looked at, and timed, together, that the clock costs nothing. It ends after a second or two:
+// a fast pool gets more of the transactions than a slow one.
+func (s *stock) arriveSingly(p pool, txs []*types.Transaction) (ns float64, added int) {
+	const together, enough = 50, time.Second
 	runtime.GC()
-	var spent time.Duration
+	var warmup, spent time.Duration
 	counted := 0
-	for i, group := range slices.Collect(slices.Chunk(txs, together)) {
+	for group := range slices.Chunk(txs, together) {
 		for _, tx := range group {
 			p.look(tx)
 		}
@@ -142,20 +143,26 @@ func (s *stock) arriveSingly(p pool, txs []*types.Transaction) float64 {
 		for _, tx := range group {
 			p.add(tx)
 		}
-		if i*together >= len(txs)/4 {
-			spent += time.Since(began)
-			counted += len(group)
+		took := time.Since(began)
+		added += len(group)
+		if added <= len(txs)/4 && warmup < enough/4 {
+			warmup += took
+			continue
+		}
+		spent += took
+		if counted += len(group); spent > enough {
+			break
 		}
 	}
-	return per(spent, counted)
+	return per(spent, counted), added
 }
 
 // one is W1: one Add to a pool with one transaction of each of so many senders.
 func (s *stock) one(c contender, senders int) float64 {
 	p := s.open(c, limits{}, s.resident[:senders]...)
 	defer p.close()
-	ns := s.arriveSingly(p, s.fresh[:s.round])
-	holds(p, senders+s.round)
+	ns, added := s.arriveSingly(p, s.fresh[:min(10*s.round, len(s.fresh))])
+	holds(p, senders+added)
 	return ns
 }
 
@@ -191,7 +198,7 @@ func (s *stock) replace(c contender) float64 {
 func (s *stock) evict(c contender) float64 {
 	p := s.open(c, limits{transactions: s.full, full: true}, s.resident[:s.full]...)
 	defer p.close()
-	ns := s.arriveSingly(p, s.better)
+	ns, _ := s.arriveSingly(p, s.better)
 	holds(p, s.full)
 	return ns
 }
