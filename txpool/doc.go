@@ -1,33 +1,54 @@
 // Package txpool is the mempool of a rollup builder: it holds users' transactions until they are in an enqueued bundle.
 //
 //	pool, err := txpool.New(txpool.DefaultConfig(chainID), state)
-//	err = pool.Add(tx)                        // from eth_sendRawTransaction
-//	lease := pool.Drain(txpool.Budget{Gas: 30_000_000, Count: 5})
+//	hash, err := pool.AddRaw(raw)                  // from eth_sendRawTransaction
+//
+//	lease := pool.Drain(txpool.Budget{Gas: 30_000_000})
 //	… execute lease.Transactions() …
-//	lease.Reject(hash, err)                   // what failed leaves the pool
-//	err = lease.Commit()                      // the rest is in a bundle now
+//	lease.Reject(hash, err)                        // what fails leaves, and does not come back at once
+//	lease.Return(hash)                             // what does not fit waits for the next block
+//	err = lease.Commit()                           // the rest is in a bundle that is enqueued
+//	pool.Reset(txpool.Head{Included: …})           // and in a block that State shows
+//
+// # Where a transaction stands
+//
+// Per sender, transactions run in the order of their nonces. Those with consecutive nonces from the account's on are in line: pending if
+// they can run, parked if they, or one before them, do not pay the floor or the base fee now. Those behind a gap are queued. Those in
+// an open lease are on their way into a bundle. Each move is an event, and every admitted transaction leaves by exactly one.
 //
 // # Order
 //
-// Per sender, transactions run in nonce order. Those with consecutive nonces from the account's nonce on are pending;
-// those behind a gap are queued. Between senders the greater tip goes first, then the earlier arrival.
+// Between senders the greater effective tip goes first, then the earlier arrival; see [Ordering] for others. The pool keeps all that can run
+// in one ordered index, by the least tip of a transaction and its ancestors. Read from the front it is the order of draining, read from the
+// back that of eviction, and what does not pay the floor is its end. A [Snapshot] is a copy of it that takes constant time.
 //
 // # Leases
 //
-// Drain marks transactions as being in a bundle, and does not remove them. Commit removes them once the bundle is safely
-// enqueued; Release gives them back. A later Drain goes on with the nonces after the leased ones, so that one bundle can be
-// built while another is under way. The host's [State] is that of its newest executed block: by the time of Commit it must
-// show what the bundle did. If executed blocks are thrown away, [Pool.Reset] reads all accounts anew and takes their
-// transactions back.
+// Drain marks transactions as being in a bundle, and does not remove them. Commit removes them once the bundle is safely enqueued; Release
+// gives them back, and so does a lease's expiry. A later Drain goes on with the nonces after the leased ones, so that one bundle can be
+// built while another is under way. What is committed stays used up until the host's [State] shows it, or [Pool.Reset] reverts it.
+//
+// # Fees
+//
+// The floor begins at Config.MinGasPrice and follows the median of what blocks included, an eighth per block at most. A pool that is more
+// than 70 % full asks more of newcomers. A rollup whose blocks have a base fee of their own (EIP-1559) sets Config.FloorWindow to 0 and
+// tells [Pool.Reset] the base fee: two markets would push each other up.
 //
 // # What an attacker can do
 //
-// Little. A transaction that cannot run now never displaces one that can; all transactions of a sender together must be
-// affordable; only the last of a sender's chain is evicted, and only for one that pays strictly more than the least of that
-// chain; replacing costs an eighth more.
+// Little. A transaction that cannot run now never displaces one that can. All transactions of a sender together must be affordable. Only the end of
+// a chain is evicted, and only for one that pays strictly more than the least of that chain. Replacing costs an eighth more, and cannot
+// be done for ever. Accounts whose balance others can spend (EIP-7702) have one transaction each. What fails costs no signature check twice;
+// sources that send garbage are the [Limiter]'s business, senders are never punished.
 //
-// # Concurrency
+// # Restarts
 //
-// A [Pool] is safe for concurrent use. Signatures are recovered outside its lock. The host's State and Observe are never
-// called with the lock held.
+// With Config.Journal accepted transactions and leases are written down before Add and Drain return; [Pool.Restore] reads them back.
+//
+// # Cost and concurrency
+//
+// A [Pool] is safe for concurrent use and starts no goroutine that outlives a call. Adding costs one sender's transactions and the
+// logarithm of the pool. Signatures are recovered outside the lock, on all processors. Calls that touch many transactions work in slices
+// of 128, so nobody waits for the lock for long; meanwhile readers see the pool as it was before. State, Observe and the other hooks
+// are never called with the lock held.
 package txpool

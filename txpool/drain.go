@@ -50,8 +50,7 @@ const maxSkips = 4096
 // the same drain. The sender's balance and nonce are read anew for each. The lease may be empty; it must be committed or released all the
 // same.
 func (p *Pool) Drain(budget Budget) *Lease {
-	p.long.Lock()
-	defer p.long.Unlock()
+	defer p.begin()()
 	l := p.openLease()
 	s := selection{budget: budget, taken: make(map[*account]int), stopped: make(map[*account]bool)}
 	for again := true; again; {
@@ -164,7 +163,7 @@ func (s *selection) untake(e *entry) {
 // lend reads the accounts of what was chosen, and puts into the lease what can still run. It reports whether something could not.
 func (p *Pool) lend(l *Lease, chosen []*entry, s *selection) (changed bool) {
 	known := p.readSenders(chosen)
-	_ = p.change(func(c *core) error {
+	_ = p.step(func(c *core) error {
 		for _, e := range chosen {
 			if !e.gone {
 				if account, there := known[e.account.address]; there && e.account.differs(account) {
@@ -224,9 +223,10 @@ func (p *Pool) readSenders(entries []*entry) map[common.Address]Account {
 
 // freeze makes readers see the pool as it is now until thaw, and returns that. The caller holds p.long.
 func (p *Pool) freeze() *view {
+	now := p.cfg.Now().UnixNano()
 	p.lock()
 	defer p.mu.Unlock()
-	p.frozen = p.look()
+	p.frozen = p.look(now)
 	return p.frozen
 }
 
@@ -237,6 +237,6 @@ func (p *Pool) thaw() {
 }
 
 // look returns the pool as it is now. The caller holds p.mu.
-func (p *Pool) look() *view {
-	return &view{index: p.core.ready.Clone(), ordering: p.cfg.Ordering, base: p.core.fees.base, now: p.cfg.Now().UnixNano()}
+func (p *Pool) look(now int64) *view {
+	return &view{index: p.core.ready.Clone(), ordering: p.cfg.Ordering, base: p.core.fees.base, now: now}
 }

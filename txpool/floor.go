@@ -75,12 +75,12 @@ func (f *fees) least() uint64 {
 
 // occupy tells how full the pool is.
 func (f *fees) occupy(u usage) {
-	now := max(share(uint64(u.count), uint64(f.cfg.SoftPending)), share(u.bytes, f.cfg.SoftPendingBytes))
+	now := max(permille(uint64(u.count), uint64(f.cfg.SoftPending)), permille(u.bytes, f.cfg.SoftPendingBytes))
 	f.occupancy = min(max(f.occupancy, now), addSaturating(now, hysteresis))
 }
 
-// share returns part/whole in per mille, at most ten times the whole.
-func share(part, whole uint64) uint64 {
+// permille returns part/whole in per mille, at most ten times the whole.
+func permille(part, whole uint64) uint64 {
 	hi, lo := bits.Mul64(part, perMille)
 	if hi >= whole {
 		return maxShare

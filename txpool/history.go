@@ -149,7 +149,7 @@ func (p *Pool) examineRestored(batch []candidate, origin []*past, h *history) {
 	p.examineAll(batch, func(i int) (*types.Transaction, error) {
 		checked[i] = p.survives(origin[i].tx)
 		return origin[i].tx, checked[i]
-	}, p.cfg.Now())
+	}, p.cfg.Now(), nil)
 	for i := range batch {
 		batch[i].tx = origin[i].tx
 		switch {

@@ -35,7 +35,7 @@ func (p *Pool) openLease() *Lease {
 // sealLease completes a lease.
 func (p *Pool) sealLease(l *Lease, skipped []Skip) {
 	l.skipped = skipped
-	_ = p.change(func(c *core) error {
+	_ = p.step(func(c *core) error {
 		if p.cfg.Journal != nil {
 			l.seal()
 		}
@@ -128,9 +128,7 @@ func (l *Lease) Release() error {
 
 // close ends the lease, after doing something with each of its transactions, in slices.
 func (l *Lease) close(kind Kind, each func(*core, *entry)) error {
-	p := l.pool
-	p.long.Lock()
-	defer p.long.Unlock()
+	defer l.pool.begin()()
 	return l.closeLocked(kind, each)
 }
 
@@ -139,7 +137,7 @@ func (l *Lease) closeLocked(kind Kind, each func(*core, *entry)) error {
 	p := l.pool
 	p.freeze()
 	defer p.thaw()
-	err := p.change(func(c *core) error {
+	err := p.step(func(c *core) error {
 		if p.leases[l.id] != l {
 			return fmt.Errorf("%w: lease %d", ErrLeaseClosed, l.id)
 		}
@@ -154,7 +152,7 @@ func (l *Lease) closeLocked(kind Kind, each func(*core, *entry)) error {
 		now := rest[:min(slice, len(rest))]
 		rest = rest[len(now):]
 		p.pause()
-		_ = p.change(func(c *core) error {
+		_ = p.step(func(c *core) error {
 			for _, e := range now {
 				if l.holds(e) {
 					each(c, e)

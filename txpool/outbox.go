@@ -2,6 +2,7 @@ package txpool
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,7 +13,8 @@ type outbox struct {
 	failed     error      // why the journal does not work any more
 
 	mu            sync.Mutex
-	queue         []Event // written down, not yet told
+	queue         []Event     // written down, not yet told
+	waiting       atomic.Bool // there are some
 	subscriptions map[*Subscription]struct{}
 
 	telling sync.Mutex
@@ -25,14 +27,16 @@ func (p *Pool) listens() bool {
 	return p.cfg.Observe != nil || p.cfg.Journal != nil || p.cfg.Metrics.enabled() || len(p.out.subscriptions) > 0
 }
 
-// deliver writes the core's events down and tells them. When it returns, what the caller did is written down. It is told then too, unless
-// somebody else is at telling: then that one does it, so that an observer may call the pool.
-func (p *Pool) deliver() {
-	p.writeDown()
+// tellAll tells what is written down, unless somebody else is at it: then that one does, so that an observer may call the pool.
+func (p *Pool) tellAll() {
+	if !p.out.waiting.Load() {
+		return
+	}
 	for p.out.telling.TryLock() {
 		p.out.mu.Lock()
 		events := p.out.queue
 		p.out.queue = nil
+		p.out.waiting.Store(false)
 		subscriptions := make([]*Subscription, 0, len(p.out.subscriptions))
 		for s := range p.out.subscriptions {
 			subscriptions = append(subscriptions, s)
@@ -67,6 +71,7 @@ func (p *Pool) writeDown() {
 	}
 	p.out.mu.Lock()
 	p.out.queue = append(p.out.queue, events...)
+	p.out.waiting.Store(true)
 	p.out.mu.Unlock()
 }
 
@@ -88,9 +93,9 @@ func (p *Pool) tell(e *Event, subscriptions []*Subscription) {
 	}
 }
 
-// deliverFor is deliver for somebody who added a transaction: if it could not be written down it is not stored.
-func (p *Pool) deliverFor(e *entry, err error) error {
-	p.deliver()
+// secure writes down that somebody added a transaction. If that fails it is not stored.
+func (p *Pool) secure(e *entry, err error) error {
+	p.writeDown()
 	if err != nil || p.cfg.Journal == nil {
 		return err
 	}
@@ -100,7 +105,7 @@ func (p *Pool) deliverFor(e *entry, err error) error {
 	if failed == nil {
 		return nil
 	}
-	_ = p.change(func(c *core) error {
+	_ = p.step(func(c *core) error {
 		if !e.gone && e.lease == nil {
 			c.dropEntry(e, Dropped, ErrJournal)
 		}

@@ -168,7 +168,8 @@ func (p *Pool) admit(e *entry, from common.Address) error {
 		told := p.unlock()
 		if !need {
 			if told {
-				err = p.deliverFor(e, err)
+				err = p.secure(e, err)
+				p.tellAll()
 			}
 			return err
 		}
@@ -177,136 +178,6 @@ func (p *Pool) admit(e *entry, from common.Address) error {
 		}
 		known = &account
 	}
-}
-
-// AddAll adds transactions one after another, as Add would, with their signatures recovered on all processors. It returns an error,
-// or nil, for each.
-func (p *Pool) AddAll(txs []*types.Transaction) []error {
-	_, errs := p.addAll(len(txs), func(i int) (*types.Transaction, error) { return txs[i], nil })
-	return errs
-}
-
-// AddAllRaw is AddAll for binary encodings. It returns a hash for each, zero where there is an error.
-func (p *Pool) AddAllRaw(raws [][]byte) ([]common.Hash, []error) {
-	batch, errs := p.addAll(len(raws), func(i int) (*types.Transaction, error) { return p.decode(raws[i]) })
-	hashes := make([]common.Hash, len(raws))
-	for i := range batch {
-		if errs[i] == nil {
-			hashes[i] = batch[i].entry.hash()
-		}
-	}
-	return hashes, errs
-}
-
-func (p *Pool) addAll(n int, get func(int) (*types.Transaction, error)) ([]candidate, []error) {
-	began := p.cfg.Now()
-	batch := make([]candidate, n)
-	p.examineAll(batch, get, began)
-	p.admitAll(batch)
-	errs := make([]error, n)
-	for i := range batch {
-		errs[i] = batch[i].err
-		p.measure(began, errs[i])
-	}
-	return batch, errs
-}
-
-// examineAll is examine for many. Signatures are recovered on all processors; where senders are known already, one is faster.
-func (p *Pool) examineAll(batch []candidate, get func(int) (*types.Transaction, error), now time.Time) {
-	const (
-		share = 16                   // few enough that all finish together, enough that sharing costs nothing
-		slow  = 3 * time.Microsecond // for one transaction: a recovery takes ten times as long, everything else a tenth
-	)
-	var next atomic.Int64
-	work := func() bool {
-		begin := int(next.Add(share)) - share
-		if begin >= len(batch) {
-			return false
-		}
-		end := min(begin+share, len(batch))
-		for i := begin; i < end; i++ {
-			batch[i].tx, batch[i].err = get(i)
-		}
-		p.examine(batch[begin:end], now)
-		return true
-	}
-	var group sync.WaitGroup
-	alone := true
-	for began := time.Now(); work(); began = time.Now() {
-		if alone && time.Since(began) > share*slow {
-			alone = false
-			for range p.cfg.MaxRecoveries - 1 {
-				group.Go(func() {
-					for work() {
-					}
-				})
-			}
-		}
-	}
-	group.Wait()
-}
-
-// admitAll is admit for many, in slices.
-func (p *Pool) admitAll(batch []candidate) {
-	var accounts [slice]Account
-	for len(batch) > 0 {
-		now := batch[:min(slice, len(batch))]
-		generation := p.readUnknown(now, accounts[:])
-		p.lock()
-		done := 0
-		if generation == p.generation { // else what was read is not good any more
-			done = p.core.addAll(now, accounts[:])
-		}
-		told := p.unlock()
-		if told {
-			for i := range now[:done] {
-				now[i].err = p.deliverFor(now[i].entry, now[i].err)
-			}
-		}
-		if batch = batch[done:]; len(batch) > 0 {
-			p.pause()
-		}
-	}
-}
-
-// addAll admits transactions in order until one needs an account that was not read. It returns how many it has dealt with.
-func (c *core) addAll(batch []candidate, accounts []Account) int {
-	for i := range batch {
-		t := &batch[i]
-		if t.err != nil {
-			continue
-		}
-		var known *Account
-		if t.read {
-			known = &accounts[i]
-		}
-		need, err := c.add(t.entry, t.from, known)
-		if need {
-			return i
-		}
-		t.err = err
-	}
-	return len(batch)
-}
-
-// readUnknown reads the accounts that the pool does not know, each to the place of its candidate, and returns the generation of what it read.
-func (p *Pool) readUnknown(batch []candidate, accounts []Account) uint64 {
-	p.lock()
-	generation := p.generation
-	for i := range batch {
-		t := &batch[i]
-		if t.read = false; t.err == nil {
-			a := p.core.accounts.get(t.from)
-			t.read = a == nil && !p.core.cache.has(t.from) || a != nil && a.stale
-		}
-	}
-	p.mu.Unlock()
-	for i := range batch {
-		if t := &batch[i]; t.read {
-			accounts[i], t.err = p.account(t.from)
-		}
-	}
-	return generation
 }
 
 // account reads the host's state.
@@ -367,13 +238,29 @@ func (c *core) reject(e *entry, reason error, now int64) {
 
 // change runs f under the lock, puts what it moved within the caps, and delivers the events afterwards.
 func (p *Pool) change(f func(*core) error) error {
+	err := p.step(f)
+	p.tellAll()
+	return err
+}
+
+// step is change for who holds p.long: the events are written down, and told when that is free, so that an observer may call anything.
+func (p *Pool) step(f func(*core) error) error {
 	p.lock()
 	err := f(p.core)
 	p.core.shrink()
 	if p.unlock() {
-		p.deliver()
+		p.writeDown()
 	}
 	return err
+}
+
+// begin is for calls that work in slices. The caller calls what it returns at the end.
+func (p *Pool) begin() (end func()) {
+	p.long.Lock()
+	return func() {
+		p.long.Unlock()
+		p.tellAll()
+	}
 }
 
 // lock takes the pool's lock, and lets be seen that somebody waits for it.

@@ -43,12 +43,13 @@ type Snapshot struct{ view *view }
 // Snapshot returns what could be drained now, without private transactions, in constant time. While a Reset, or another call that works
 // in slices, is under way it is what could be drained before it.
 func (p *Pool) Snapshot() *Snapshot {
+	now := p.cfg.Now().UnixNano()
 	p.lock()
 	defer p.mu.Unlock()
 	if p.frozen != nil {
 		return &Snapshot{p.frozen}
 	}
-	return &Snapshot{p.look()}
+	return &Snapshot{p.look(now)}
 }
 
 // All yields the transactions in the order in which Drain would give them: best first, and each sender's by nonce.

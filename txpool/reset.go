@@ -38,8 +38,7 @@ type Refusal struct {
 // the floor and the base fee, and takes the transactions of reverted blocks back by the same rules as any other (invariant I12). It
 // returns those that it could not take back. It works in slices; until it is done, Pending and Snapshot show the pool as it was.
 func (p *Pool) Reset(head Head) []Refusal {
-	p.long.Lock()
-	defer p.long.Unlock()
+	defer p.begin()()
 	p.freeze()
 	defer p.thaw()
 	reverted, refused := p.examineReverted(head.Reverted)
@@ -58,7 +57,7 @@ func (p *Pool) Reset(head Head) []Refusal {
 			refused = append(refused, Refusal{c.tx, c.err})
 		}
 	}
-	_ = p.change(func(c *core) error {
+	_ = p.step(func(c *core) error {
 		c.patient = false
 		return nil
 	})
@@ -78,13 +77,13 @@ func (p *Pool) examineReverted(blocks []Block) (reverted []candidate, refused []
 		txs = txs[:p.cfg.MaxReinject]
 	}
 	reverted = make([]candidate, len(txs))
-	p.examineAll(reverted, func(i int) (*types.Transaction, error) { return txs[i], nil }, p.cfg.Now())
+	p.examineAll(reverted, func(i int) (*types.Transaction, error) { return txs[i], nil }, p.cfg.Now(), nil)
 	return reverted, refused
 }
 
 // beginHead forgets what was read before.
 func (p *Pool) beginHead(head *Head) {
-	_ = p.change(func(c *core) error {
+	_ = p.step(func(c *core) error {
 		p.generation++
 		c.patient = true // gaps open where reverted transactions will come back
 		if head.Touched == nil || len(head.Touched) > slice {
@@ -106,7 +105,7 @@ func (p *Pool) include(blocks []Block) {
 			now := rest[:min(slice, len(rest))]
 			rest = rest[len(now):]
 			p.pause()
-			_ = p.change(func(c *core) error {
+			_ = p.step(func(c *core) error {
 				for _, tx := range now {
 					if e := c.all.get(tx.Hash()); e != nil {
 						c.include(e)
@@ -129,7 +128,7 @@ func (p *Pool) revert(reverted []candidate) {
 		now := rest[:min(slice, len(rest))]
 		rest = rest[len(now):]
 		p.pause()
-		_ = p.change(func(c *core) error {
+		_ = p.step(func(c *core) error {
 			for i := range now {
 				if a := c.accounts.get(now[i].from); a != nil && now[i].err == nil {
 					c.uncommit(a, now[i].entry.nonce)
@@ -185,7 +184,7 @@ func (p *Pool) sweep(visit func(c *core, from, to int) func()) {
 	p.mu.Unlock()
 	for left > 0 {
 		var then func()
-		_ = p.change(func(c *core) error {
+		_ = p.step(func(c *core) error {
 			left = min(left, len(c.list))
 			from := max(left-slice, 0)
 			then = visit(c, from, left)
@@ -217,9 +216,11 @@ func (p *Pool) refresh(addresses []common.Address) {
 	p.mu.Unlock()
 	for i := range readings {
 		r := &readings[i]
-		r.account, r.err = p.account(r.address)
+		if r.account, r.err = p.account(r.address); r.err != nil {
+			p.cfg.Logger.Warn("txpool: account not read, it will be with its next transaction", "err", r.err)
+		}
 	}
-	_ = p.change(func(c *core) error {
+	_ = p.step(func(c *core) error {
 		for i := range readings {
 			r := &readings[i]
 			a := r.in
@@ -227,7 +228,6 @@ func (p *Pool) refresh(addresses []common.Address) {
 			case a.address != r.address: // it left meanwhile, and if it came again it is fresh
 			case r.err != nil:
 				a.stale = true
-				p.cfg.Logger.Warn("txpool: account not read, it will be with its next transaction", "err", r.err)
 			case a.differs(r.account):
 				c.refresh(a, r.account)
 			}
@@ -245,7 +245,7 @@ func (p *Pool) moveFees(head *Head) {
 			medians[i] = b.median(p.cfg.MinGasPrice)
 		}
 	}
-	_ = p.change(func(c *core) error {
+	_ = p.step(func(c *core) error {
 		floor := c.fees.floor
 		for _, median := range medians {
 			c.fees.block(median)
@@ -269,7 +269,7 @@ func (p *Pool) moveFees(head *Head) {
 		})
 	}
 	for more := true; more; {
-		_ = p.change(func(c *core) error {
+		_ = p.step(func(c *core) error {
 			more = c.adjust()
 			return nil
 		})
@@ -324,41 +324,4 @@ func (c *core) adjust() bool {
 		}
 	}
 	return true
-}
-
-// CleanupExpired releases leases and drops transactions that are over their time, and returns how many transactions it dropped. A host
-// calls it now and then, such as every minute. It works in slices.
-func (p *Pool) CleanupExpired() int {
-	p.long.Lock()
-	defer p.long.Unlock()
-	now := p.cfg.Now()
-	for _, l := range p.Leases() {
-		if !now.Before(l.expires) {
-			_ = l.closeLocked(leaseReleased, func(c *core, e *entry) { c.giveBack(e) }) // it cannot be closed meanwhile
-		}
-	}
-	dropped := 0
-	p.sweep(func(c *core, from, to int) func() {
-		for i := to - 1; i >= from; i-- {
-			dropped += c.expire(c.list[i], now.UnixNano())
-		}
-		return nil
-	})
-	return dropped
-}
-
-// expire drops what is too old of a sender, the last first.
-func (c *core) expire(a *account, now int64) (dropped int) {
-	lifetime := int64(c.cfg.Lifetime)
-	for i := len(a.txs) - 1; i >= 0; i-- {
-		if e := a.txs[i]; e.lease == nil && now-e.at >= lifetime {
-			c.drop(a, i, Dropped, ErrExpired, common.Hash{})
-			dropped++
-		}
-	}
-	if a.nonce > a.state && len(a.txs) == 0 && now-a.committedAt >= lifetime {
-		a.nonce, a.stale = a.state, true // the host never showed it
-	}
-	c.close(a)
-	return dropped
 }

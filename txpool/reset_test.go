@@ -100,28 +100,47 @@ func TestResetMovesBetweenBlocks(t *testing.T) {
 	require.Zero(t, p.Size())
 }
 
-// Readers see the pool as it was until a reset is done.
+// Readers see the pool as it was until a reset is done, and observers hear of it then: they may call anything.
 func TestResetShowsOneMoment(t *testing.T) {
 	w := newWorld()
 	var p *Pool
-	var seen []int
-	p = newPool(t, w, func(c *Config) {
-		c.Observe = func(e Event) {
-			if e.Kind == Included {
-				seen = append(seen, len(p.Pending()))
-			}
+	var during []int
+	drained := 0
+	cfg := DefaultConfig(chainID)
+	cfg.Observe = func(e Event) {
+		if e.Kind == Included {
+			l := p.Drain(Budget{})
+			drained += len(l.Transactions())
+			require.NoError(t, l.Release())
 		}
-	})
+	}
+	resetting := false
+	p, err := New(cfg, StateFunc(func(a common.Address) (Account, error) {
+		if resetting {
+			during = append(during, len(p.Pending()))
+		}
+		return w.Account(a)
+	}))
+	require.NoError(t, err)
 	var block Block
 	for i := range 20 {
 		add(t, p, tx(i, 0, 2))
 		block.Transactions = append(block.Transactions, tx(i, 0, 2))
 		w.nonce(i, 1)
 	}
+	resetting = true
 	p.Reset(Head{Included: []Block{block}})
-	require.Len(t, seen, 20)
-	for _, n := range seen {
+	resetting = false
+	require.Len(t, during, 20)
+	for _, n := range during {
 		require.Equal(t, 20, n)
 	}
 	require.Empty(t, p.Pending())
+	require.Zero(t, drained)
+	// What comes back is told too.
+	for i := range 20 {
+		w.nonce(i, 0)
+	}
+	require.Empty(t, p.Reset(Head{Reverted: []Block{block}}))
+	require.Len(t, p.Pending(), 20)
 }

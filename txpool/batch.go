@@ -1,0 +1,176 @@
+package txpool
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+)
+
+// AddAll adds transactions one after another, as Add would, with their signatures recovered on all processors. It returns an error,
+// or nil, for each.
+func (p *Pool) AddAll(txs []*types.Transaction) []error {
+	_, errs := p.addAll(len(txs), func(i int) (*types.Transaction, error) { return txs[i], nil })
+	return errs
+}
+
+// AddAllRaw is AddAll for binary encodings. It returns a hash for each, zero where there is an error.
+func (p *Pool) AddAllRaw(raws [][]byte) ([]common.Hash, []error) {
+	batch, errs := p.addAll(len(raws), func(i int) (*types.Transaction, error) { return p.decode(raws[i]) })
+	hashes := make([]common.Hash, len(raws))
+	for i := range batch {
+		if errs[i] == nil {
+			hashes[i] = batch[i].entry.hash()
+		}
+	}
+	return hashes, errs
+}
+
+func (p *Pool) addAll(n int, get func(int) (*types.Transaction, error)) ([]candidate, []error) {
+	began := p.cfg.Now()
+	batch := make([]candidate, n)
+	line := inOrder{pool: p, batch: batch, examined: make([]atomic.Bool, (n+share-1)/share)}
+	p.examineAll(batch, get, began, line.arrived)
+	line.admit() // what the last to arrive may have found another at
+	errs := make([]error, n)
+	for i := range batch {
+		errs[i] = batch[i].err
+		p.measure(began, errs[i])
+	}
+	return batch, errs
+}
+
+// share is how many transactions are examined at a time: few enough that all processors finish together, enough that sharing costs nothing.
+const share = 16
+
+// examineAll is examine for many. Signatures are recovered on all processors; where senders are known already, one is faster. Then is told
+// the number of each share that is done, perhaps by several goroutines at once; nil is told nothing.
+func (p *Pool) examineAll(batch []candidate, get func(int) (*types.Transaction, error), now time.Time, then func(int)) {
+	const slow = 3 * time.Microsecond // for one transaction: a recovery takes ten times as long, everything else a tenth
+	var next atomic.Int64
+	work := func() bool {
+		number := int(next.Add(1)) - 1
+		begin := number * share
+		if begin >= len(batch) {
+			return false
+		}
+		end := min(begin+share, len(batch))
+		for i := begin; i < end; i++ {
+			batch[i].tx, batch[i].err = get(i)
+		}
+		p.examine(batch[begin:end], now)
+		if then != nil {
+			then(number)
+		}
+		return true
+	}
+	var group sync.WaitGroup
+	alone := true
+	for began := time.Now(); work(); began = time.Now() {
+		if alone && time.Since(began) > share*slow {
+			alone = false
+			for range p.cfg.MaxRecoveries - 1 {
+				group.Go(func() {
+					for work() {
+					}
+				})
+			}
+		}
+	}
+	group.Wait()
+}
+
+// inOrder admits shares of a batch in order, whatever the order in which they were examined, while others are still being examined.
+type inOrder struct {
+	pool     *Pool
+	batch    []candidate
+	examined []atomic.Bool // by share
+
+	mu       sync.Mutex
+	admitted int // shares
+}
+
+// arrived is told that a share was examined.
+func (o *inOrder) arrived(number int) {
+	o.examined[number].Store(true)
+	o.admit()
+}
+
+// admit admits what can be, unless another is at it.
+func (o *inOrder) admit() {
+	if !o.mu.TryLock() {
+		return
+	}
+	defer o.mu.Unlock()
+	for o.admitted < len(o.examined) && o.examined[o.admitted].Load() {
+		begin := o.admitted * share
+		o.pool.admitAll(o.batch[begin:min(begin+share, len(o.batch))])
+		o.pool.tellAll()
+		o.admitted++
+	}
+}
+
+// admitAll is admit for many, in slices.
+func (p *Pool) admitAll(batch []candidate) {
+	var accounts [slice]Account
+	for len(batch) > 0 {
+		now := batch[:min(slice, len(batch))]
+		generation := p.readUnknown(now, accounts[:])
+		p.lock()
+		done := 0
+		if generation == p.generation { // else what was read is not good any more
+			done = p.core.addAll(now, accounts[:])
+		}
+		told := p.unlock()
+		if told {
+			for i := range now[:done] {
+				now[i].err = p.secure(now[i].entry, now[i].err)
+			}
+		}
+		if batch = batch[done:]; len(batch) > 0 {
+			p.pause()
+		}
+	}
+}
+
+// addAll admits transactions in order until one needs an account that was not read. It returns how many it has dealt with.
+func (c *core) addAll(batch []candidate, accounts []Account) int {
+	for i := range batch {
+		t := &batch[i]
+		if t.err != nil {
+			continue
+		}
+		var known *Account
+		if t.read {
+			known = &accounts[i]
+		}
+		need, err := c.add(t.entry, t.from, known)
+		if need {
+			return i
+		}
+		t.err = err
+	}
+	return len(batch)
+}
+
+// readUnknown reads the accounts that the pool does not know, each to the place of its candidate, and returns the generation of what it read.
+func (p *Pool) readUnknown(batch []candidate, accounts []Account) uint64 {
+	p.lock()
+	generation := p.generation
+	for i := range batch {
+		t := &batch[i]
+		if t.read = false; t.err == nil {
+			a := p.core.accounts.get(t.from)
+			t.read = a == nil && !p.core.cache.has(t.from) || a != nil && a.stale
+		}
+	}
+	p.mu.Unlock()
+	for i := range batch {
+		if t := &batch[i]; t.read {
+			accounts[i], t.err = p.account(t.from)
+		}
+	}
+	return generation
+}

@@ -1,0 +1,39 @@
+package txpool
+
+import "github.com/ethereum/go-ethereum/common"
+
+// CleanupExpired releases leases and drops transactions that are over their time, and returns how many transactions it dropped. A host
+// calls it now and then, such as every minute. It works in slices.
+func (p *Pool) CleanupExpired() int {
+	defer p.begin()()
+	now := p.cfg.Now()
+	for _, l := range p.Leases() {
+		if !now.Before(l.expires) {
+			_ = l.closeLocked(leaseReleased, func(c *core, e *entry) { c.giveBack(e) }) // it cannot be closed meanwhile
+		}
+	}
+	dropped := 0
+	p.sweep(func(c *core, from, to int) func() {
+		for i := to - 1; i >= from; i-- {
+			dropped += c.expire(c.list[i], now.UnixNano())
+		}
+		return nil
+	})
+	return dropped
+}
+
+// expire drops what is too old of a sender, the last first.
+func (c *core) expire(a *account, now int64) (dropped int) {
+	lifetime := int64(c.cfg.Lifetime)
+	for i := len(a.txs) - 1; i >= 0; i-- {
+		if e := a.txs[i]; e.lease == nil && now-e.at >= lifetime {
+			c.drop(a, i, Dropped, ErrExpired, common.Hash{})
+			dropped++
+		}
+	}
+	if a.nonce > a.state && len(a.txs) == 0 && now-a.committedAt >= lifetime {
+		a.nonce, a.stale = a.state, true // the host never showed it
+	}
+	c.close(a)
+	return dropped
+}
