@@ -3,10 +3,12 @@ package txpool
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/big"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -168,4 +170,40 @@ func TestMetrics(t *testing.T) {
 	require.Equal(t, []float64{3}, values[EvictionAgeSeconds])
 	require.Len(t, values[TxBytes], 4)
 	require.Len(t, values[AdmitSeconds], 4)
+}
+
+// TestI11EveryEndIsAnEvent: a nil error means stored, and each way to leave is one event with its reason.
+func TestI11EveryEndIsAnEvent(t *testing.T) {
+	w := newWorld()
+	ends := make(map[common.Hash]string)
+	p := newPool(t, w, func(c *Config) {
+		tiny(5, 5)(c)
+		c.Observe = func(e Event) {
+			switch e.Kind {
+			case Replaced, Dropped, Included:
+				ends[e.Tx.Hash()] += fmt.Sprintf("%v %v;", e.Kind, e.Reason)
+			}
+		}
+	})
+	why := errors.New("it reverts")
+	add(t, p, tx(0, 0, 2), tx(1, 0, 3), tx(2, 0, 4), tx(3, 0, 5), tx(4, 0, 6))
+	add(t, p, tx(5, 0, 9), tx(4, 0, 8)) // evicts 0, replaces 4
+	require.NoError(t, p.Reject(tx(5, 0, 9).Hash(), why))
+	require.NoError(t, p.Remove(tx(4, 0, 8).Hash()))
+	require.NoError(t, p.Drain(Budget{Count: 1}).Commit()) // 3
+	w.nonce(3, 1)
+	w.balance(2, 0)
+	p.Reset(Head{})
+	w.advance(time.Hour)
+	p.CleanupExpired()
+	require.Zero(t, p.Size())
+	require.Equal(t, map[common.Hash]string{
+		tx(0, 0, 2).Hash(): "dropped txpool is full;",
+		tx(1, 0, 3).Hash(): "dropped txpool: transaction expired;",
+		tx(2, 0, 4).Hash(): "dropped insufficient funds for gas * price + value;",
+		tx(3, 0, 5).Hash(): "included <nil>;",
+		tx(4, 0, 6).Hash(): "replaced <nil>;",
+		tx(4, 0, 8).Hash(): "dropped txpool: transaction removed;",
+		tx(5, 0, 9).Hash(): "dropped it reverts;",
+	}, ends)
 }

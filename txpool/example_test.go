@@ -1,8 +1,10 @@
 package txpool_test
 
 import (
+	"context"
 	"fmt"
 	"math/big"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -43,4 +45,58 @@ func ExamplePool() {
 	// nonce 2 <nil>
 	// into the bundle: 1 still waiting: 1
 	// <nil> 1
+}
+
+func ExampleLimiter() {
+	cfg := txpool.DefaultLimiterConfig()
+	cfg.Source = txpool.Rate{Txs: 1, TxBurst: 2}
+	now := time.Unix(1_800_000_000, 0)
+	cfg.Now = func() time.Time { return now }
+	limiter, err := txpool.NewLimiter(cfg)
+	if err != nil {
+		panic(err)
+	}
+	for range 3 {
+		fmt.Println(limiter.Allow("192.0.2.1", "eth_sendRawTransaction", 1, 110))
+	}
+	// What the pool calls spam is held against the source, never against the sender that a transaction names.
+	if err := error(txpool.ErrIntrinsicGas); txpool.Spam(err) {
+		fmt.Println("banned:", limiter.Strike("192.0.2.1", 1))
+	}
+	// Output:
+	// <nil>
+	// <nil>
+	// rate limit exceeded: source, try again in 1s
+	// banned: false
+}
+
+func ExamplePool_Subscribe() {
+	chainID := big.NewInt(4359)
+	pool, err := txpool.New(txpool.DefaultConfig(chainID), everybodyRich{})
+	if err != nil {
+		panic(err)
+	}
+	events := pool.Subscribe(txpool.SubscribeOptions{Buffer: 16})
+	defer events.Close()
+	key, err := crypto.ToECDSA(crypto.Keccak256([]byte("example")))
+	if err != nil {
+		panic(err)
+	}
+	for _, price := range []int64{2e9, 3e9} {
+		tx := types.MustSignNewTx(key, types.LatestSignerForChainID(chainID), &types.LegacyTx{GasPrice: big.NewInt(price), Gas: 21_000, To: &common.Address{1}})
+		if err := pool.Add(tx); err != nil {
+			panic(err)
+		}
+	}
+	for range 3 {
+		event, err := events.Next(context.Background())
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(event.Kind, event.Tx.GasPrice())
+	}
+	// Output:
+	// pending 2000000000
+	// replaced 2000000000
+	// pending 3000000000
 }
