@@ -323,6 +323,15 @@ func TestPrepared(t *testing.T) {
 	require.Error(t, p.AddPrepared(prepared))
 	require.Error(t, p.AddPrepared(Prepared{}))
 	require.Equal(t, 1, p.Size())
+	// One that was refused can be tried again, and is looked for again.
+	p = newPool(t, newWorld(), tiny(1, 1))
+	add(t, p, tx(1, 0, 9))
+	prepared, err = p.Prepare(tx(0, 0, 2))
+	require.NoError(t, err)
+	require.ErrorIs(t, p.AddPrepared(prepared), ErrPoolFull)
+	require.NoError(t, p.Remove(tx(1, 0, 9).Hash()))
+	add(t, p, tx(0, 0, 2))
+	require.ErrorIs(t, p.AddPrepared(prepared), ErrAlreadyKnown)
 }
 
 func TestConfigValidate(t *testing.T) {

@@ -36,6 +36,7 @@ func (c *core) add(e *entry, from common.Address, known *Account) (need bool, er
 		}
 	}
 	if err := c.admit(a, e); err != nil {
+		e.seq = 0 // see checkNew
 		c.remember(a)
 		c.close(a)
 		return false, err

@@ -212,7 +212,7 @@ func (p *Pool) Dump(j Journal) error {
 		}
 	}
 	for _, l := range p.Leases() {
-		l.seal()
+		l.opened = hashesOf(l.Transactions())
 		if err := j.Append(l.openedRecord()); err != nil {
 			return journalError(err)
 		}

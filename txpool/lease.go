@@ -21,24 +21,24 @@ type Lease struct {
 	opened  []common.Hash // what was in it when it was opened, for the journal
 }
 
-// openLease registers a lease with nothing in it.
+// openLease returns a lease with nothing in it.
 func (p *Pool) openLease() *Lease {
 	l := &Lease{pool: p, expires: p.cfg.Now().Add(p.cfg.LeaseLifetime)}
 	p.lock()
 	defer p.mu.Unlock()
 	p.lastID++
 	l.id = p.lastID
-	p.leases[l.id] = l
 	return l
 }
 
-// sealLease completes a lease.
+// sealLease completes a lease, so that others can see it; what is in it never becomes more.
 func (p *Pool) sealLease(l *Lease, skipped []Skip) {
 	l.skipped = skipped
+	if p.cfg.Journal != nil {
+		l.opened = hashesOf(l.Transactions())
+	}
 	_ = p.step(func(c *core) error {
-		if p.cfg.Journal != nil {
-			l.seal()
-		}
+		p.leases[l.id] = l
 		c.emit(Event{Kind: leaseOpened, lease: l}, nil)
 		return nil
 	})
@@ -47,14 +47,12 @@ func (p *Pool) sealLease(l *Lease, skipped []Skip) {
 	}
 }
 
-// seal notes what is in the lease.
-func (l *Lease) seal() {
-	l.opened = l.opened[:0]
-	for _, e := range l.txs {
-		if l.holds(e) {
-			l.opened = append(l.opened, e.hash())
-		}
+func hashesOf(txs []*types.Transaction) []common.Hash {
+	hashes := make([]common.Hash, len(txs))
+	for i, tx := range txs {
+		hashes[i] = tx.Hash()
 	}
+	return hashes
 }
 
 // ID is the lease's number, which a host may write into its bundle to find the lease after a restart, see Pool.Lease.
@@ -65,13 +63,18 @@ func (l *Lease) Expires() time.Time { return l.expires }
 
 // Transactions returns what the lease holds, in the order in which it should run.
 func (l *Lease) Transactions() []*types.Transaction {
-	l.pool.mu.Lock()
-	defer l.pool.mu.Unlock()
+	const some = 8 * slice // to look at one is little work
 	txs := make([]*types.Transaction, 0, len(l.txs))
-	for _, e := range l.txs {
-		if l.holds(e) {
-			txs = append(txs, e.tx)
+	for rest := l.txs; len(rest) > 0; {
+		now := rest[:min(some, len(rest))]
+		rest = rest[len(now):]
+		l.pool.lock()
+		for _, e := range now {
+			if l.holds(e) {
+				txs = append(txs, e.tx)
+			}
 		}
+		l.pool.mu.Unlock()
 	}
 	return txs
 }

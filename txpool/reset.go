@@ -44,7 +44,7 @@ func (p *Pool) Reset(head Head) []Refusal {
 	reverted, refused := p.examineReverted(head.Reverted)
 	p.beginHead(&head)
 	p.include(head.Included)
-	p.revert(reverted)
+	p.revert(head.Reverted)
 	if head.Touched != nil {
 		p.readAgain(head.Touched)
 	} else {
@@ -100,6 +100,7 @@ func (p *Pool) beginHead(head *Head) {
 
 // include removes transactions that are in blocks.
 func (p *Pool) include(blocks []Block) {
+	at := p.cfg.Now().UnixNano()
 	for _, b := range blocks {
 		for rest := b.Transactions; len(rest) > 0; {
 			now := rest[:min(slice, len(rest))]
@@ -108,7 +109,7 @@ func (p *Pool) include(blocks []Block) {
 			_ = p.step(func(c *core) error {
 				for _, tx := range now {
 					if e := c.all.get(tx.Hash()); e != nil {
-						c.include(e)
+						c.commit(e, at) // its nonce is used up whether State shows it yet or not
 					}
 				}
 				return nil
@@ -117,25 +118,28 @@ func (p *Pool) include(blocks []Block) {
 	}
 }
 
-// include removes an entry that is in a block. Its nonce is used up whether State shows it yet or not.
-func (c *core) include(e *entry) {
-	c.commit(e, e.at)
-}
-
-// revert takes back what was committed.
-func (p *Pool) revert(reverted []candidate) {
-	for rest := reverted; len(rest) > 0; {
-		now := rest[:min(slice, len(rest))]
-		rest = rest[len(now):]
-		p.pause()
-		_ = p.step(func(c *core) error {
-			for i := range now {
-				if a := c.accounts.get(now[i].from); a != nil && now[i].err == nil {
-					c.uncommit(a, now[i].entry.nonce)
-				}
+// revert takes back what was committed: also of transactions that do not come back, since their nonces are free again.
+func (p *Pool) revert(blocks []Block) {
+	for _, b := range blocks {
+		for rest := b.Transactions; len(rest) > 0; {
+			now := rest[:min(slice, len(rest))]
+			rest = rest[len(now):]
+			p.pause()
+			senders := make([]common.Address, len(now))
+			known := make([]bool, len(now))
+			for i, tx := range now {
+				from, err := p.cfg.sender(p.signer, tx) // mostly cached
+				senders[i], known[i] = from, err == nil
 			}
-			return nil
-		})
+			_ = p.step(func(c *core) error {
+				for i, tx := range now {
+					if a := c.accounts.get(senders[i]); a != nil && known[i] {
+						c.uncommit(a, tx.Nonce())
+					}
+				}
+				return nil
+			})
+		}
 	}
 }
 
@@ -186,7 +190,11 @@ func (p *Pool) sweep(visit func(c *core, from, to int) func()) {
 		var then func()
 		_ = p.step(func(c *core) error {
 			left = min(left, len(c.list))
-			from := max(left-slice, 0)
+			from, work := left, 0
+			for from > 0 && work < slice {
+				from--
+				work += 1 + len(c.list[from].txs)
+			}
 			then = visit(c, from, left)
 			left = from
 			return nil

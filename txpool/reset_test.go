@@ -144,3 +144,15 @@ func TestResetShowsOneMoment(t *testing.T) {
 	require.Empty(t, p.Reset(Head{Reverted: []Block{block}}))
 	require.Len(t, p.Pending(), 20)
 }
+
+// The nonces of a reverted block are free again, also where its transactions do not come back.
+func TestRevertFreesNonces(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) { c.MaxReinject = 0 })
+	add(t, p, tx(0, 0, 2))
+	l := p.Drain(Budget{})
+	block := Block{Transactions: l.Transactions()}
+	require.NoError(t, l.Commit())
+	require.Len(t, p.Reset(Head{Reverted: []Block{block}}), 1)
+	add(t, p, tx(0, 0, 3))
+	require.Equal(t, "p", statuses(p, 0, 1))
+}

@@ -193,13 +193,17 @@ func (c *Config) checkGas(tx *types.Transaction) error {
 	return nil
 }
 
+// sender returns who sent a transaction.
+func (c *Config) sender(signer types.Signer, tx *types.Transaction) (common.Address, error) {
+	if c.Sender != nil {
+		return c.Sender(tx)
+	}
+	return types.Sender(signer, tx) // looks at the chain id first
+}
+
 // authenticate finds out who sent a transaction, and who authorized what in it. Of all checks it costs most by far.
 func (c *Config) authenticate(signer types.Signer, e *entry) (from common.Address, err error) {
-	if c.Sender != nil {
-		from, err = c.Sender(e.tx)
-	} else {
-		from, err = types.Sender(signer, e.tx) // looks at the chain id first
-	}
+	from, err = c.sender(signer, e.tx)
 	switch {
 	case errors.Is(err, ErrInvalidChainID):
 		return from, fmt.Errorf("%w: have %v want %v", ErrInvalidChainID, e.tx.ChainId(), c.ChainID)
