@@ -107,7 +107,7 @@ func (c *core) open(address common.Address, known Account) *account {
 
 // close forgets an account that has nothing in the pool.
 func (c *core) close(a *account) {
-	if len(a.txs) > 0 || a.nonce > a.state {
+	if len(a.txs) > 0 || a.nonce > a.state || a.slot == closed {
 		return
 	}
 	c.accounts.remove(a)
@@ -116,9 +116,12 @@ func (c *core) close(a *account) {
 	c.list[a.slot].slot = a.slot
 	c.list[last] = nil
 	c.list = c.list[:last]
-	*a = account{}
+	*a = account{slot: closed}
 	c.free = append(c.free, a)
 }
+
+// closed is the slot of an account that is in none.
+const closed = -1
 
 // remember keeps an account that has nothing in the pool after all.
 func (c *core) remember(a *account) {

@@ -13,13 +13,16 @@ type Metrics struct {
 type Counter string
 
 const (
-	// Admitted, Rejected and Left count transactions; Left those dropped, by reason, of which "pool full" is eviction.
+	// CountAdmitted counts transactions that Add took, CountRejected, by reason, those that it did not.
 	CountAdmitted Counter = "admitted"
 	CountRejected Counter = "rejected"
+	// CountDropped counts those that left, by reason, of which "pool full" is eviction; CountReplaced those replaced; CountIncluded
+	// those in a committed bundle or a block.
 	CountDropped  Counter = "dropped"
 	CountReplaced Counter = "replaced"
 	CountIncluded Counter = "included"
-	CountDrained  Counter = "drained"
+	// CountDrained counts those put into a lease, each time.
+	CountDrained Counter = "drained"
 )
 
 // Histogram names what is measured.
