@@ -84,7 +84,8 @@ type Config struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Observe is told what happens to transactions, in order and with no lock held; nil means nobody. It may call the pool, but must
-	// not wait for another goroutine that does. See also Pool.Subscribe.
+	// not wait for another goroutine that does, and must return soon: what happens meanwhile waits for it in memory. Whoever cannot
+	// promise that uses Pool.Subscribe.
 	Observe func(Event)
 	// Metrics is told what to count; the zero value counts nothing.
 	Metrics Metrics
