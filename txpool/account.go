@@ -110,3 +110,15 @@ func (a *account) totalCost() *uint256.Int {
 
 // balance returns what the host's state said.
 func (a *account) balance() *uint256.Int { return new(uint256.Int).Add(&a.spare, a.totalCost()) }
+
+// before returns what a chain is like before a place that is not the first: the nonce that would be in line there, and the place and status of
+// the last one before it. Leased ones pass on what was before them.
+func (a *account) before(i int) (next uint64, lead place, lowest status) {
+	next = max(a.nonce, a.txs[i-1].nonce+1)
+	for i--; i >= 0; i-- {
+		if e := a.txs[i]; e.lease == nil || e.status == queued {
+			return next, e.lead, e.status
+		}
+	}
+	return next, noLead, ready
+}

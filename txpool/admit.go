@@ -243,8 +243,7 @@ func (c *core) readyBefore(a *account, i int) int {
 func (c *core) foresee(a *account, i int, e *entry) (place, status) {
 	next, lead, lowest := a.nonce, noLead, ready
 	if i > 0 {
-		prev := a.txs[i-1]
-		next, lead, lowest = max(a.nonce, prev.nonce+1), prev.lead, prev.status
+		next, lead, lowest = a.before(i)
 	}
 	if lowest == queued || e.nonce != next {
 		return noLead, queued

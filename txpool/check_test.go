@@ -90,7 +90,7 @@ func (c *core) checkChain(a *account) error {
 		case line == queued || e.nonce != next:
 			line = queued
 		case e.lease != nil:
-			want, lead, line, next = ready, noLead, ready, next+1
+			want, next = ready, next+1
 		default:
 			if lead = lead.after(e); lead.rank < c.fees.leastRank() {
 				line = parked

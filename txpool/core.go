@@ -135,8 +135,7 @@ func (c *core) remember(a *account) {
 func (c *core) arrange(a *account, from int, changed int) {
 	next, lead, lowest, surplus := a.nonce, noLead, ready, 0
 	if from > 0 {
-		prev := a.txs[from-1]
-		next, lead, lowest = max(a.nonce, prev.nonce+1), prev.lead, prev.status
+		next, lead, lowest = a.before(from)
 	}
 	if c.cfg.MinReadyPerSender > 0 {
 		for _, e := range a.txs[:from] {
@@ -154,7 +153,7 @@ func (c *core) arrange(a *account, from int, changed int) {
 		case lowest == queued || e.nonce != next:
 			lowest = queued
 		case e.lease != nil:
-			status, lead, lowest = ready, noLead, ready
+			status = ready // and what is before it stays before what is after it
 			next++
 		default:
 			lead = lead.after(e)
@@ -165,7 +164,7 @@ func (c *core) arrange(a *account, from int, changed int) {
 			next++
 		}
 		moved := c.put(e, status, at, surplus >= c.cfg.MinReadyPerSender)
-		if moved && status == ready && !e.fresh && c.checkAuthorities(a.address, e) != nil { // it was not able to run when it was admitted
+		if moved && status == ready && !e.fresh && e.lease == nil && c.checkAuthorities(a.address, e) != nil { // it was not able to run when it was admitted
 			c.take(a, i)
 			c.emit(Event{Kind: Dropped, Reason: ErrAuthorityReserved}, e)
 			lowest = queued
@@ -179,7 +178,7 @@ func (c *core) arrange(a *account, from int, changed int) {
 		if status == ready && e.lease == nil {
 			surplus++
 		}
-		if !moved && i > changed && c.cfg.MinReadyPerSender == 0 {
+		if !moved && i > changed && e.lease == nil && c.cfg.MinReadyPerSender == 0 {
 			return
 		}
 	}
@@ -415,7 +414,9 @@ func (c *core) evict(e *entry) {
 	a := e.account
 	first, _ := a.find(e.nonce)
 	for i := a.inLine() - 1; i >= first; i-- {
-		c.drop(a, i, Dropped, ErrPoolFull, common.Hash{})
+		if a.txs[i].lease == nil { // what is in a bundle stays, whatever becomes of what is before it
+			c.drop(a, i, Dropped, ErrPoolFull, common.Hash{})
+		}
 	}
 	c.close(a)
 }

@@ -188,8 +188,15 @@ func (c *core) lendable(e *entry) bool {
 	if e.gone || e.lease != nil || e.status != ready {
 		return false
 	}
-	i, _ := e.account.find(e.nonce)
-	return i == 0 || e.account.txs[i-1].lease != nil
+	for _, earlier := range e.account.txs {
+		if earlier.nonce >= e.nonce {
+			break
+		}
+		if earlier.lease == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // differs reports whether the host's state says something new.

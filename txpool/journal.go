@@ -171,7 +171,9 @@ func (p *Pool) forget(restored *Restored, batch []candidate, broken []common.Has
 		}
 		if c.tx != nil {
 			restored.Refused = append(restored.Refused, Refusal{c.tx, c.err})
-			records = append(records, leftRecord(c.tx.Hash()))
+			if !errors.Is(c.err, ErrState) { // that says nothing about the transaction: the next restart tries again
+				records = append(records, leftRecord(c.tx.Hash()))
+			}
 		}
 	}
 	for _, poison := range restored.Poisoned {

@@ -221,3 +221,22 @@ func TestSnapshot(t *testing.T) {
 	}
 	require.Equal(t, hashes([]*types.Transaction{tx(1, 0, 3), tx(0, 0, 2)}), hashes(got))
 }
+
+// What is in a bundle stays in it, whatever becomes of what was before it; and nothing overtakes a smaller nonce.
+func TestLeaseInTheMiddle(t *testing.T) {
+	p := newPool(t, newWorld(), tiny(4, 4))
+	add(t, p, tx(0, 0, 2), tx(0, 1, 2), tx(0, 2, 100))
+	a, b := p.Drain(Budget{Count: 1}), p.Drain(Budget{Count: 1})
+	require.NoError(t, a.Release())
+	require.Equal(t, "plp", statuses(p, 0, 3))
+	require.NoError(t, p.check())
+	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 2), tx(0, 2, 100)}), hashes(p.Pending()))
+	l := p.Drain(Budget{Count: 1})
+	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 2)}), hashes(l.Transactions()))
+	require.NoError(t, l.Release())
+	add(t, p, tx(1, 0, 9), tx(2, 0, 9), tx(3, 0, 9)) // richer: the chain goes, but for what is leased
+	require.Equal(t, "-l-", statuses(p, 0, 3))
+	require.Len(t, b.Transactions(), 1)
+	require.NoError(t, b.Release())
+	require.NoError(t, p.check())
+}

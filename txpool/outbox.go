@@ -46,7 +46,7 @@ func (p *Pool) tellAll() {
 			p.tell(&events[i], subscriptions)
 		}
 		p.out.telling.Unlock()
-		if len(events) == 0 {
+		if len(events) == 0 && !p.out.waiting.Load() { // what came meanwhile found this one at it, and left it to it
 			return
 		}
 	}

@@ -118,12 +118,12 @@ func (p *Pool) examine(batch []candidate, now time.Time) {
 	}
 	p.mu.Unlock()
 	p.recoveries <- struct{}{}
+	defer func() { <-p.recoveries }() // also if a hook panics
 	for i := range batch {
 		if c := &batch[i]; c.err == nil {
 			c.from, c.err = p.cfg.authenticate(p.signer, c.entry)
 		}
 	}
-	<-p.recoveries
 }
 
 // Prepared is a transaction that has passed all checks that need no account, its sender known. See Pool.Prepare.
