@@ -41,10 +41,11 @@ func (p *Pool) Reset(head Head) []Refusal {
 	defer p.begin()()
 	p.freeze()
 	defer p.thaw()
-	reverted, refused := p.examineReverted(head.Reverted)
+	gone := difference(head.Reverted, head.Included)
+	reverted, refused := p.examineReverted(gone)
 	p.beginHead(&head)
+	p.revert(gone)
 	p.include(head.Included)
-	p.revert(head.Reverted)
 	if head.Touched != nil {
 		p.readAgain(head.Touched)
 	} else {
@@ -62,6 +63,29 @@ func (p *Pool) Reset(head Head) []Refusal {
 		return nil
 	})
 	return refused
+}
+
+// difference returns reverted blocks without the transactions that are in other blocks now: those just moved.
+func difference(reverted, included []Block) []Block {
+	if len(reverted) == 0 || len(included) == 0 {
+		return reverted
+	}
+	moved := make(map[common.Hash]bool)
+	for _, b := range included {
+		for _, tx := range b.Transactions {
+			moved[tx.Hash()] = true
+		}
+	}
+	gone := make([]Block, len(reverted))
+	for i, b := range reverted {
+		gone[i].BaseFee = b.BaseFee
+		for _, tx := range b.Transactions {
+			if !moved[tx.Hash()] {
+				gone[i].Transactions = append(gone[i].Transactions, tx)
+			}
+		}
+	}
+	return gone
 }
 
 // examineReverted finds out who sent the reverted transactions. It refuses what is too much.

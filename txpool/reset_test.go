@@ -88,16 +88,22 @@ func TestRevertCommitted(t *testing.T) {
 	refuse(t, p, tx(0, 0, 9), ErrNonceTooLow)
 }
 
-// What is included in the same call as it is reverted just moved to another block.
+// What is included in the same call as it is reverted just moved to another block, whether the state shows it already or not.
 func TestResetMovesBetweenBlocks(t *testing.T) {
-	w := newWorld()
-	p := newPool(t, w, nil)
-	w.nonce(0, 1)
-	block := Block{Transactions: []*types.Transaction{tx(0, 0, 2)}}
-	refused := p.Reset(Head{Reverted: []Block{block}, Included: []Block{block}})
-	require.Len(t, refused, 1)
-	require.ErrorIs(t, refused[0].Err, ErrNonceTooLow)
-	require.Zero(t, p.Size())
+	for _, shown := range []bool{true, false} {
+		w := newWorld()
+		p := newPool(t, w, nil)
+		add(t, p, tx(0, 0, 2), tx(0, 1, 2))
+		l := p.Drain(Budget{Count: 1})
+		block := Block{Transactions: l.Transactions()}
+		require.NoError(t, l.Commit())
+		if shown {
+			w.nonce(0, 1)
+		}
+		require.Empty(t, p.Reset(Head{Reverted: []Block{block}, Included: []Block{block}}))
+		require.Equal(t, "-p", statuses(p, 0, 2))
+		require.NoError(t, p.check())
+	}
 }
 
 // Readers see the pool as it was until a reset is done, and observers hear of it then: they may call anything.
