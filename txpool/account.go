@@ -42,12 +42,19 @@ type account struct {
 
 	state uint64 // the nonce in the host's state
 	nonce uint64 // the next one that the pool may give out: state, or after what was committed
-	// spare is the balance without the cost of txs and of what was committed, modulo 2^256 if that is short; owed is the latter.
-	spare, owed uint256.Int
-	committedAt int64 // when last, Unix nanoseconds
+	// spare is the balance without the cost of txs and of spent, modulo 2^256 if that is short.
+	spare       uint256.Int
+	spent       []spending // what was committed and the host's state does not show yet
+	committedAt int64      // when last, Unix nanoseconds
 
+	waits  int32     // how many of txs are behind a gap, as in core.waiting
+	since  uint64    // place in core.waiting: the pool's seq when the first of them came
 	txs    []*entry  // by nonce, no two of the same
 	inline [1]*entry // where txs begins, since most senders have one
+}
+
+func newAccount(address common.Address, known Account) *account {
+	return &account{address: address, state: known.Nonce, nonce: known.Nonce, spare: known.Balance, delegated: known.Delegated}
 }
 
 // find returns the place of a nonce among the transactions, and whether one is there.
@@ -99,7 +106,7 @@ func (a *account) weighs(e *entry) bool { return e.nonce >= a.state }
 
 // totalCost returns what all transactions and what was committed cost together at most. Admission sees to it that it does not overflow.
 func (a *account) totalCost() *uint256.Int {
-	total := new(uint256.Int).Set(&a.owed)
+	total := a.owed()
 	for _, e := range a.txs {
 		if a.weighs(e) {
 			total.Add(total, &e.cost)

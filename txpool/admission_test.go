@@ -34,7 +34,7 @@ func TestRefusals(t *testing.T) {
 		"nonce too high":          {tx(0, 69, 2), ErrNonceTooHigh, "nonce too high: address " + addr(0).Hex() + ", tx: 69 state: 5, want < 69"},
 		"nonce max":               {tx(2, math.MaxUint64, 2), ErrNonceMax, "nonce has max value"},
 		"funds":                   {tx(1, 0, 2), ErrInsufficientFunds, "insufficient funds for gas * price + value: address " + addr(1).Hex() + " have 1000 want 42000000000000"},
-		"underpriced":             {tx(2, 0, 0), ErrUnderpriced, "transaction underpriced: pays 0 wei per gas, want ≥ 1000000000"},
+		"underpriced":             {tx(2, 0, 0), ErrUnderpriced, "transaction underpriced: maxFeePerGas 0 wei, want ≥ 1000000000"},
 		"no tip":                  {capped(2, 0, 0, 5), ErrUnderpriced, "transaction underpriced"},
 		"tip above cap":           {sign(2, &types.DynamicFeeTx{ChainID: chainID, GasTipCap: big.NewInt(3 * gwei), GasFeeCap: fee, Gas: txGas, To: to}), ErrTipAboveFeeCap, "max priority fee per gas higher than max fee per gas: maxPriorityFeePerGas: 3000000000, maxFeePerGas: 2000000000"},
 		"gas too low":             {sign(2, &types.LegacyTx{GasPrice: fee, Gas: 20_999, To: to}), ErrIntrinsicGas, "intrinsic gas too low: gas 20999, minimum needed 21000"},
@@ -365,4 +365,45 @@ func TestConfigValidate(t *testing.T) {
 	}
 	_, err := New(good, nil)
 	require.ErrorIs(t, err, ErrInvalidConfig)
+}
+
+// TestI8PriceFirst: what can never pay the least price is refused before its signature is looked at.
+func TestI8PriceFirst(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) {
+		c.Sender = func(*types.Transaction) (common.Address, error) { panic("asked for the sender") }
+	})
+	refuse(t, p, tx(0, 0, 0), ErrUnderpriced)
+}
+
+// Refusals are counted on all ways in.
+func TestRefusalsAreCounted(t *testing.T) {
+	counted := make(map[string]int)
+	w := newWorld()
+	w.balance(0, 0)
+	p := newPool(t, w, func(c *Config) {
+		c.Metrics.Count = func(counter Counter, reason string) {
+			if counter == CountRejected {
+				counted[reason]++
+			}
+		}
+	})
+	_, err := p.AddRaw([]byte{9})
+	require.ErrorIs(t, err, ErrMalformed)
+	_, err = p.Prepare(tx(0, 0, 0))
+	require.ErrorIs(t, err, ErrUnderpriced)
+	prepared, err := p.Prepare(tx(0, 0, 2))
+	require.NoError(t, err)
+	require.ErrorIs(t, p.AddPrepared(prepared), ErrInsufficientFunds)
+	require.Equal(t, map[string]int{label(ErrMalformed): 1, label(ErrUnderpriced): 1, label(ErrInsufficientFunds): 1}, counted)
+}
+
+// A flood of replacements does not make the pool forget what failed in building.
+func TestQuarantineOutlastsReplacements(t *testing.T) {
+	p := newPool(t, newWorld(), nil)
+	add(t, p, tx(0, 0, 2))
+	require.NoError(t, p.Reject(tx(0, 0, 2).Hash(), errTest))
+	for i := range maxGraves + 1 {
+		p.core.replaced.bury(uint64(i), p.cfg.Now().UnixNano(), time.Hour)
+	}
+	refuse(t, p, tx(0, 0, 2), ErrQuarantined)
 }

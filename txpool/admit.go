@@ -41,7 +41,7 @@ func (c *core) add(e *entry, from common.Address, known *Account) (need bool, er
 		c.close(a)
 		return false, err
 	}
-	c.shrink()
+	c.shrink(slice)
 	return false, nil
 }
 
@@ -54,43 +54,20 @@ func (c *core) checkNew(e *entry) error {
 	if c.all.get(hash) != nil {
 		return ErrAlreadyKnown
 	}
-	if err := c.graves.find(hash, e.at); err != nil {
-		return err
+	if wait := c.failed.find(e.prefix, e.at); wait > 0 {
+		return fmt.Errorf("%w: %s, want to wait %v", ErrQuarantined, hash, wait)
+	}
+	if wait := c.replaced.find(e.prefix, e.at); wait > 0 {
+		return fmt.Errorf("%w: %s, want to wait %v", ErrReplaced, hash, wait)
 	}
 	e.seq = c.seq
 	return nil
 }
 
-// bury refuses a transaction for a while.
-func (c *core) bury(e *entry, failed bool, now int64) {
-	c.seq++ // see checkNew
-	duration := c.cfg.TombstoneTime
-	if failed {
-		duration = c.cfg.QuarantineTime
-	}
-	c.graves.bury(e.prefix, failed, now, duration)
-}
-
 // admit checks a transaction and stores it. Nothing is changed before all is known to be allowed.
 func (c *core) admit(a *account, e *entry) error {
-	e.rank = c.fees.rank(e)
-	if err := c.checkNonce(a, e); err != nil {
-		return err
-	}
-	if least := c.fees.least(); c.fees.price(e) < least {
-		return fmt.Errorf("%w: pays %d wei per gas, want ≥ %d (floor %d, base fee %d)", ErrUnderpriced, c.fees.price(e), least, c.fees.floor, c.fees.base)
-	}
-	i, replaces := a.find(e.nonce)
-	var old *entry
-	if replaces {
-		old = a.txs[i]
-		if err := c.checkReplacement(old, e); err != nil {
-			return err
-		}
-	} else if err := c.checkDelegated(a); err != nil {
-		return err
-	}
-	if err := c.checkFunds(a, old, e); err != nil {
+	i, old, err := c.checkOwn(a, e)
+	if err != nil {
 		return err
 	}
 	if err := c.checkAuthorities(a.address, e); err != nil {
@@ -113,11 +90,34 @@ func (c *core) admit(a *account, e *entry) error {
 	if old != nil {
 		c.take(a, i)
 		c.inherit(old, e)
-		c.bury(old, false, e.at)
+		c.replaced.bury(old.prefix, e.at, c.cfg.TombstoneTime)
 		c.emit(Event{Kind: Replaced, By: e.hash()}, old)
 	}
 	c.store(a, i, e)
 	return nil
+}
+
+// checkOwn makes the checks that concern nobody but the sender. It returns the transaction's place in the sender's chain, and which one it would
+// replace.
+func (c *core) checkOwn(a *account, e *entry) (i int, old *entry, err error) {
+	e.rank = c.fees.rank(e)
+	if err := c.checkNonce(a, e); err != nil {
+		return 0, nil, err
+	}
+	i, replaces := a.find(e.nonce)
+	if err := c.checkPrice(e, replaces); err != nil {
+		return 0, nil, err
+	}
+	if replaces {
+		old = a.txs[i]
+		err = c.checkReplacement(old, e)
+	} else {
+		err = c.checkDelegated(a)
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	return i, old, c.checkFunds(a, old, e)
 }
 
 // checkNonce checks the distance to the account's nonce.
@@ -127,6 +127,18 @@ func (c *core) checkNonce(a *account, e *entry) error {
 	}
 	if e.nonce-a.nonce >= c.cfg.MaxNonceDistance {
 		return fmt.Errorf("%w: address %v, tx: %d state: %d, want < %d", ErrNonceTooHigh, a.address, e.nonce, a.nonce, a.nonce+c.cfg.MaxNonceDistance)
+	}
+	return nil
+}
+
+// checkPrice checks that a transaction pays enough: a newcomer the floor with surge, a replacement, which makes the pool no fuller, the floor.
+func (c *core) checkPrice(e *entry, replaces bool) error {
+	least := c.fees.floor
+	if !replaces {
+		least = c.fees.least()
+	}
+	if price := c.fees.price(e); price < least {
+		return fmt.Errorf("%w: pays %d wei per gas, want ≥ %d (floor %d, base fee %d)", ErrUnderpriced, price, least, c.fees.floor, c.fees.base)
 	}
 	return nil
 }
@@ -215,7 +227,10 @@ func (c *core) checkRoom(a *account, i int, old, e *entry) ([]*entry, error) {
 	}
 	switch status {
 	case queued:
-		return nil, fmt.Errorf("%w: %d transactions of %d bytes wait behind nonce gaps", ErrPoolFull, have.count, have.bytes)
+		if victims := c.giveWay(a, room); victims != nil {
+			return victims, nil
+		}
+		return nil, fmt.Errorf("%w: %d transactions of %d bytes wait behind nonce gaps, %d of them of address %v", ErrPoolFull, have.count, have.bytes, a.waits, a.address)
 	case parked:
 		return c.victims(c.parked, e, a, lead, room)
 	}
@@ -255,16 +270,17 @@ func (c *core) foresee(a *account, i int, e *entry) (place, status) {
 	return lead, lowest
 }
 
-// victims chooses from an index who must go for a newcomer.
+// victims chooses from an index who must go for a newcomer. Each is worth less per gas, and if there are several, because the newcomer takes
+// much memory, they bring less together.
 func (c *core) victims(index *btree.BTreeG[ranked], e *entry, a *account, lead place, room func(usage) bool) (victims []*entry, err error) {
 	var freed usage
-	var least uint64
+	var best ranked // of those that would have to go
 	enough := false
 	index.Descend(func(r ranked) bool {
 		if r.entry.account == a {
 			return true // its own: ancestors, or what would come after it
 		}
-		if least = r.rank; least >= lead.rank {
+		if best = r; r.rank >= lead.rank {
 			return false
 		}
 		freed.add(r.entry)
@@ -273,14 +289,30 @@ func (c *core) victims(index *btree.BTreeG[ranked], e *entry, a *account, lead p
 		return !enough
 	})
 	switch {
-	case enough:
-		return victims, nil
-	case least == 0 && len(victims) == 0:
-		return nil, fmt.Errorf("%w: %d transactions, none of which may go", ErrPoolFull, c.uses[ready].count)
-	default:
-		return nil, fmt.Errorf("%w: %w: tip %d wei, want ≥ %d", ErrPoolFull, ErrUnderpriced, tipOf(lead.rank), addSaturating(tipOf(least), 1))
+	case best.entry == nil:
+		return nil, fmt.Errorf("%w: %d transactions, none of which may go", ErrPoolFull, index.Len())
+	case !enough && lead.rank < tipless:
+		return nil, fmt.Errorf("%w: %w: maxFeePerGas %d wei, want > %d (base fee %d)", ErrPoolFull, ErrUnderpriced, lead.rank, min(best.rank, c.fees.base), c.fees.base)
+	case !enough:
+		return nil, fmt.Errorf("%w: %w: tip %d wei, want ≥ %d", ErrPoolFull, ErrUnderpriced, tipOf(lead.rank), addSaturating(tipOf(best.rank), 1))
 	}
+	if len(victims) > 1 {
+		sum := new(uint256.Int)
+		for _, v := range victims {
+			sum.Add(sum, v.worth())
+		}
+		if worth := e.worth(); !sum.Lt(worth) {
+			return nil, fmt.Errorf("%w: %w: brings %v wei at least, want > %v in place of %d others", ErrPoolFull, ErrUnderpriced, worth, sum, len(victims))
+		}
+	}
+	return victims, nil
 }
 
-// tipOf is the effective tip that a rank stands for.
-func tipOf(rank uint64) uint64 { return max(rank, 1) - 1 }
+// worth is what a builder gets for an entry at least, in wei; or would get, if it does not pay the base fee now.
+func (e *entry) worth() *uint256.Int {
+	price := e.rank
+	if price >= tipless {
+		price = tipOf(price)
+	}
+	return new(uint256.Int).Mul(uint256.NewInt(price), uint256.NewInt(uint64(e.work)))
+}

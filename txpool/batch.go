@@ -107,7 +107,7 @@ func (o *inOrder) admit() {
 	for o.admitted < len(o.examined) && o.examined[o.admitted].Load() {
 		begin := o.admitted * share
 		o.pool.admitAll(o.batch[begin:min(begin+share, len(o.batch))])
-		o.pool.tellAll()
+		o.pool.tellSome(tellShare)
 		o.admitted++
 	}
 }

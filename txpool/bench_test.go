@@ -141,7 +141,7 @@ func BenchmarkReplace(b *testing.B) {
 		for _, tx := range p.Pending() {
 			_ = p.Remove(tx.Hash())
 		}
-		p.core.graves = newGraveyard()
+		p.core.replaced, p.core.failed = newGraveyard(), newGraveyard()
 		fill(b, p, first)
 		dearer := unsigned(n, func(i int) uint64 { return uint64(i) }, zero, func(i int) int64 { return first[i].GasTipCap().Int64() * 2 })
 		b.StartTimer()

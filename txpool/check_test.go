@@ -3,6 +3,7 @@ package txpool
 import (
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/google/btree"
 )
@@ -54,6 +55,9 @@ func (c *core) check() error {
 			return fmt.Errorf("T2: status %d has %v, limit %v", s, c.uses[s], c.limit(s))
 		}
 	}
+	if err := c.checkWaiting(); err != nil {
+		return err
+	}
 	return c.checkAuthorized()
 }
 
@@ -64,6 +68,11 @@ func (c *core) checkChain(a *account) error {
 	}
 	if n := len(a.txs); n > c.cfg.MaxPerSender {
 		return fmt.Errorf("T2: %d transactions", n)
+	}
+	for _, s := range a.spent {
+		if s.nonce < a.state || s.nonce >= a.nonce {
+			return fmt.Errorf("nonce %d is kept as committed, state %d, next %d", s.nonce, a.state, a.nonce)
+		}
 	}
 	if total := a.totalCost(); !a.short && a.balance().Lt(total) {
 		return fmt.Errorf("I2: balance %v, cost %v", a.balance(), total)
@@ -112,25 +121,51 @@ func (c *core) checkChain(a *account) error {
 
 // checkAuthorized checks the index of authorizations.
 func (c *core) checkAuthorized() error {
-	n := 0
-	for address, list := range c.authorizations {
-		if len(list) == 0 {
-			return fmt.Errorf("%v has no authorization", address)
-		}
-		for _, auth := range list {
-			if auth.by.gone {
-				return fmt.Errorf("%v is authorized by one that is gone", address)
+	want := make(authorizations)
+	for _, a := range c.list {
+		for _, e := range a.txs {
+			if e.rare != nil && e.counts() == ready {
+				for _, auth := range e.rare.authorities {
+					want.add(auth)
+				}
 			}
-			n++
+		}
+		for _, s := range a.spent {
+			if s.carrier != nil {
+				for _, auth := range s.carrier.rare.authorities {
+					want.add(auth)
+				}
+			}
 		}
 	}
-	c.all.all(func(e *entry) {
-		if e.rare != nil {
-			n -= len(e.rare.authorities)
+	if !reflect.DeepEqual(want, c.authorizations) {
+		return fmt.Errorf("I7: authorizations %v, want %v", c.authorizations, want)
+	}
+	return nil
+}
+
+// checkWaiting checks who has how much behind gaps.
+func (c *core) checkWaiting() error {
+	senders := 0
+	for _, a := range c.list {
+		var waits int32
+		for _, e := range a.txs {
+			if e.counts() == queued {
+				waits++
+			}
 		}
-	})
-	if n != 0 {
-		return fmt.Errorf("%d authorizations too many", n)
+		if waits != a.waits {
+			return fmt.Errorf("%v has %d behind gaps, counted %d", a.address, waits, a.waits)
+		}
+		if waits > 0 {
+			senders++
+			if w, there := c.waiting.Get(waiter{waits, a.since, a}); !there || w.account != a {
+				return fmt.Errorf("%v is not among the waiting", a.address)
+			}
+		}
+	}
+	if senders != c.waiting.Len() {
+		return fmt.Errorf("%d senders waiting, want %d", c.waiting.Len(), senders)
 	}
 	return nil
 }

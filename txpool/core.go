@@ -15,18 +15,18 @@ type core struct {
 	free     []*account
 	all      table[common.Hash, *entry]
 	cache    accountCache
-	graves   graveyard
+	replaced graveyard // a short time ago
+	failed   graveyard // in building; a flood of replacements does not make it forget these
 	fees     fees
 
 	// ready and parked order all transactions in line that are in no lease. surplus is the part of ready that is beyond
 	// Config.MinReadyPerSender.
 	ready, parked, surplus *btree.BTreeG[ranked]
-	// authorizations are those of all stored transactions, by authority (EIP-7702).
-	authorizations map[common.Address][]authorized
+	waiting                *btree.BTreeG[waiter]
+	authorizations         authorizations
 	// uses counts what lies where. Leased transactions count as ready, wherever they stand.
-	uses    [ready + 1]usage
-	leased  int
-	crowded []common.Address // got more behind gaps, and may have to give some up
+	uses   [ready + 1]usage
+	leased int
 
 	patient bool // a Reset is under way that will close gaps
 
@@ -50,12 +50,14 @@ func newCore(cfg *Config) *core {
 		accounts:       newTable[common.Address, *account](addressPrefix),
 		all:            newTable[common.Hash, *entry](hashPrefix),
 		cache:          newAccountCache(cfg.AccountCache),
-		graves:         newGraveyard(),
+		replaced:       newGraveyard(),
+		failed:         newGraveyard(),
 		fees:           newFees(cfg),
 		ready:          newIndex(),
 		parked:         newIndex(),
 		surplus:        newIndex(),
-		authorizations: make(map[common.Address][]authorized),
+		waiting:        newWaiting(),
+		authorizations: make(authorizations),
 	}
 }
 
@@ -99,7 +101,8 @@ func (c *core) open(address common.Address, known Account) *account {
 	last := len(c.free) - 1
 	a := c.free[last]
 	c.free = c.free[:last]
-	*a = account{address: address, slot: int32(len(c.list)), state: known.Nonce, nonce: known.Nonce, spare: known.Balance, delegated: known.Delegated}
+	*a = *newAccount(address, known)
+	a.slot = int32(len(c.list))
 	c.list = append(c.list, a)
 	c.accounts.put(a)
 	return a
@@ -131,8 +134,14 @@ func (c *core) remember(a *account) {
 }
 
 // arrange puts a sender's transactions where they belong, from one on: all before it are where they belong already. Every change of a chain
-// ends here. It stops where nothing changes any more.
-func (c *core) arrange(a *account, from int, changed int) {
+// ends here.
+func (c *core) arrange(a *account, from, changed int) {
+	c.line(a, from, changed)
+	c.recount(a)
+}
+
+// line is arrange but for the count. It stops where nothing changes any more.
+func (c *core) line(a *account, from, changed int) {
 	next, lead, lowest, surplus := a.nonce, noLead, ready, 0
 	if from > 0 {
 		next, lead, lowest = a.before(from)
@@ -199,9 +208,7 @@ func (c *core) put(e *entry, status status, at place, surplus bool) bool {
 		if !e.fresh {
 			c.emitMove(e, false)
 		}
-		if is == queued {
-			c.crowded = append(c.crowded, e.account.address)
-		}
+		c.enlist(e, is == ready)
 	}
 	c.index(e)
 	return true
@@ -250,7 +257,6 @@ func (c *core) store(a *account, i int, e *entry) {
 	}
 	c.all.put(e)
 	c.uses[e.status].add(e)
-	c.register(e)
 	c.arrange(a, i, i)
 }
 
@@ -263,7 +269,7 @@ func (c *core) take(a *account, i int) *entry {
 		c.leased--
 		e.lease = nil
 	}
-	c.unregister(e)
+	c.enlist(e, false)
 	a.cut(i)
 	if a.weighs(e) {
 		a.spare.Add(&a.spare, &e.cost)
@@ -315,9 +321,7 @@ func (c *core) giveBack(e *entry) {
 		c.uses[was].remove(e)
 		c.uses[is].add(e)
 		c.emitMove(e, false)
-		if is == queued {
-			c.crowded = append(c.crowded, a.address)
-		}
+		c.enlist(e, false)
 	}
 	if a.short {
 		c.settle(a, a.balance())
@@ -332,15 +336,16 @@ func (c *core) giveBack(e *entry) {
 func (c *core) refresh(a *account, known Account) {
 	if len(a.txs) == 0 && known.Nonce >= a.nonce { // there was nothing but what was committed, and it shows
 		a.state, a.nonce = known.Nonce, known.Nonce
+		c.shown(a, known.Nonce)
 		c.close(a)
 		return
 	}
 	a.stale = false
 	a.delegated = known.Delegated
 	if known.Nonce >= a.nonce || a.nonce == a.state { // everything that was committed shows, or nothing was
-		a.owed.Clear()
 		a.nonce = known.Nonce
 	}
+	c.shown(a, known.Nonce)
 	a.state = known.Nonce
 	c.dropUsed(a)
 	c.settle(a, &known.Balance)
@@ -374,46 +379,40 @@ func (c *core) settle(a *account, balance *uint256.Int) {
 	a.short = balance.Lt(total)
 }
 
-// shrink evicts the worst until everything is within its caps.
-func (c *core) shrink() {
-	for c.over(ready) {
-		worst, ok := c.ready.Max()
+// shrink evicts the worst until everything is within its caps, or until it has evicted that many and there may be more.
+func (c *core) shrink(most int) (more bool) {
+	for c.over(ready) && most > 0 {
+		worst, ok := c.surplus.Max()
+		if !ok {
+			worst, ok = c.ready.Max()
+		}
 		if !ok {
 			break
 		}
 		c.evict(worst.entry)
+		most--
 	}
-	for c.over(parked) {
+	for c.over(parked) && most > 0 {
 		worst, ok := c.parked.Max()
 		if !ok {
 			break
 		}
 		c.evict(worst.entry)
+		most--
+	}
+	for !c.patient && c.over(queued) && most > 0 && c.shrinkWaiting() {
+		most--
 	}
 	c.fees.occupy(c.uses[ready])
-	if c.patient {
-		return
-	}
-	for i := len(c.crowded) - 1; i >= 0 && c.over(queued); i-- {
-		a := c.accounts.get(c.crowded[i])
-		if a == nil {
-			continue
-		}
-		for n := len(a.txs); n > 0 && c.over(queued); n-- {
-			if e := a.txs[n-1]; e.status == queued && e.lease == nil {
-				c.drop(a, n-1, Dropped, ErrPoolFull, common.Hash{})
-			}
-		}
-		c.close(a)
-	}
-	c.crowded = c.crowded[:0]
+	return most == 0
 }
 
-// evict drops an entry that is the last that can run of its sender, with what waits in line behind it: it could never run.
+// evict drops an entry that is the last that can run of its sender, with what waits in line behind it: it could never run. Or it is one that
+// waits behind a gap.
 func (c *core) evict(e *entry) {
 	a := e.account
 	first, _ := a.find(e.nonce)
-	for i := a.inLine() - 1; i >= first; i-- {
+	for i := max(a.inLine()-1, first); i >= first; i-- {
 		if a.txs[i].lease == nil { // what is in a bundle stays, whatever becomes of what is before it
 			c.drop(a, i, Dropped, ErrPoolFull, common.Hash{})
 		}

@@ -18,10 +18,13 @@ type authority struct {
 	nonce   uint64 // that the account must have for the authorization to apply
 }
 
-// authorized is an authorization in the pool.
-type authorized struct {
-	nonce uint64
-	by    *entry
+// authorizations counts those that may soon apply, by authority and nonce.
+type authorizations map[common.Address]map[uint64]int
+
+// rare is what few transactions have.
+type rare struct {
+	authorities []authority // no two of the same
+	enlisted    bool
 }
 
 // authorities returns the valid authorizations of a transaction.
@@ -31,50 +34,82 @@ func (c *Config) authorities(tx *types.Transaction) []authority {
 		if !auth.ChainID.IsZero() && auth.ChainID.ToBig().Cmp(c.ChainID) != 0 {
 			continue
 		}
-		if address, err := auth.Authority(); err == nil {
-			valid = append(valid, authority{address, auth.Nonce})
+		address, err := auth.Authority()
+		if a := (authority{address, auth.Nonce}); err == nil && !slices.Contains(valid, a) {
+			valid = append(valid, a)
 		}
 	}
 	return valid
 }
 
-// register makes the authorizations of a stored transaction known.
-func (c *core) register(e *entry) {
-	if e.rare == nil {
+// enlist makes the authorizations of a transaction count, or not any more. They count while it can run, and then until the host's state shows it.
+func (c *core) enlist(e *entry, counts bool) {
+	if e.rare == nil || e.rare.enlisted == counts {
 		return
 	}
+	e.rare.enlisted = counts
 	for _, auth := range e.rare.authorities {
-		c.authorizations[auth.address] = append(c.authorizations[auth.address], authorized{auth.nonce, e})
-	}
-}
-
-// unregister is the opposite.
-func (c *core) unregister(e *entry) {
-	if e.rare == nil {
-		return
-	}
-	for _, auth := range e.rare.authorities {
-		left := slices.DeleteFunc(c.authorizations[auth.address], func(a authorized) bool { return a.by == e })
-		if len(left) == 0 {
-			delete(c.authorizations, auth.address)
+		if counts {
+			c.authorizations.add(auth)
 		} else {
-			c.authorizations[auth.address] = left
+			c.authorizations.remove(auth)
 		}
 	}
 }
 
-// applies reports whether an authorization with this nonce could apply: now, or after some of the account's own transactions in the pool
-// and one that is about to come.
-func (a *account) applies(nonce uint64) bool { return a.state <= nonce && nonce <= a.next()+1 }
+func (all authorizations) add(auth authority) {
+	nonces := all[auth.address]
+	if nonces == nil {
+		nonces = make(map[uint64]int)
+		all[auth.address] = nonces
+	}
+	nonces[auth.nonce]++
+}
+
+func (all authorizations) remove(auth authority) {
+	nonces := all[auth.address]
+	if nonces[auth.nonce]--; nonces[auth.nonce] == 0 {
+		delete(nonces, auth.nonce)
+	}
+	if len(nonces) == 0 {
+		delete(all, auth.address)
+	}
+}
+
+// applicable returns the nonces of authorizations that could apply: now, or after some of the account's own transactions in the pool, were
+// their gaps filled, and one that is about to come.
+func (a *account) applicable() (first, last uint64) {
+	last = a.nonce
+	if n := len(a.txs); n > 0 {
+		last = max(last, a.txs[n-1].nonce+1)
+	}
+	return a.state, addSaturating(last, 1)
+}
 
 // throttled reports whether others can spend the account's balance, or soon will.
 func (c *core) throttled(a *account) bool {
 	if a.delegated {
 		return true
 	}
-	return slices.ContainsFunc(c.authorizations[a.address], func(auth authorized) bool {
-		return (auth.by.status == ready || auth.by.lease != nil) && a.applies(auth.nonce)
-	})
+	nonces := c.authorizations[a.address]
+	if len(nonces) == 0 {
+		return false
+	}
+	first, last := a.applicable()
+	if last-first < uint64(len(nonces)) {
+		for n := range last - first + 1 {
+			if nonces[first+n] > 0 {
+				return true
+			}
+		}
+		return false
+	}
+	for n := range nonces {
+		if first <= n && n <= last {
+			return true
+		}
+	}
+	return false
 }
 
 // checkDelegated refuses a new nonce of a sender that has all that it may have. Replacements are always possible.
@@ -92,7 +127,10 @@ func (c *core) checkAuthorities(from common.Address, e *entry) error {
 	}
 	for _, auth := range e.rare.authorities {
 		a := c.accounts.get(auth.address)
-		if a == nil || !a.applies(auth.nonce) {
+		if a == nil {
+			continue
+		}
+		if first, last := a.applicable(); auth.nonce < first || auth.nonce > last {
 			continue
 		}
 		own, n := auth.address == from, len(a.txs)

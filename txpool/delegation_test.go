@@ -106,3 +106,58 @@ func TestI7Sweep(t *testing.T) {
 	require.Empty(t, p.Drain(Budget{}).Transactions(), "the others are found out by the drain")
 	require.Zero(t, p.Size())
 }
+
+// An account that fills a gap before many does not get around its limit by that.
+func TestI7GapIsFilled(t *testing.T) {
+	for _, carrierFirst := range []bool{true, false} {
+		p := newPool(t, newWorld(), nil)
+		carrier := setCode(2, 0, 20, delegate(1, 2))
+		admitted := 0
+		if carrierFirst {
+			add(t, p, carrier)
+		}
+		for n := uint64(1); n < 16; n++ {
+			if p.Add(tx(1, n, 20)) == nil {
+				admitted++
+			}
+		}
+		if carrierFirst {
+			require.Equal(t, 1, admitted)
+		} else {
+			refuse(t, p, carrier, ErrAuthorityReserved)
+		}
+		require.NoError(t, p.check())
+	}
+}
+
+// Many carriers of one authorization cost no more than one each, and the many nonces that one key can sign for no more than the account's own chain.
+func TestI7ManyCarriers(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) { tiny(64, 64)(c) })
+	for i := 2; i < 20; i++ {
+		add(t, p, setCode(i, 0, 2, delegate(1, 0), delegate(1, 0), delegate(1, uint64(100+i))))
+	}
+	require.Equal(t, 18, p.core.authorizations[addr(1)][0])
+	require.Len(t, p.core.authorizations[addr(1)], 19)
+	add(t, p, tx(1, 0, 2))
+	refuse(t, p, tx(1, 1, 2), ErrDelegatedLimit)
+	for i := 2; i < 20; i++ {
+		require.NoError(t, p.Remove(setCode(i, 0, 2, delegate(1, 0), delegate(1, 0), delegate(1, uint64(100+i))).Hash()))
+		require.NoError(t, p.check())
+	}
+	require.Empty(t, p.core.authorizations)
+}
+
+// TestI8AuthoritiesLast: nobody has authorizations recovered for a transaction that cannot pay, or whose nonce is wrong.
+func TestI8AuthoritiesLast(t *testing.T) {
+	w := newWorld()
+	w.balance(0, 1)
+	w.nonce(2, 5)
+	p := newPool(t, w, nil)
+	for _, carrier := range []*types.Transaction{setCode(0, 0, 2, delegate(1, 0)), setCode(2, 4, 2, delegate(1, 0)), setCode(3, 1000, 2, delegate(1, 0))} {
+		one := []candidate{{tx: carrier}}
+		p.examine(one, w.clock())
+		require.Error(t, one[0].err)
+		require.Nil(t, one[0].entry.rare)
+		require.EqualError(t, p.core.admit(newAccount(one[0].from, w.get(one[0].from)), one[0].entry), one[0].err.Error())
+	}
+}

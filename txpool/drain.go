@@ -2,6 +2,7 @@ package txpool
 
 import (
 	"math/big"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -43,15 +44,17 @@ type Skip struct {
 	Reason SkipReason
 }
 
-// maxSkips is after how many skipped transactions a drain gives up: a budget that fits nobody must not cost the whole pool.
+// maxSkips is how many of the skipped transactions are listed.
 const maxSkips = 4096
 
 // Drain leases the best transactions that fit into a budget, in the order in which they should run: the same pool, state and budget give
 // the same drain. The sender's balance and nonce are read anew for each. The lease may be empty; it must be committed or released all the
-// same.
+// same. It looks at all that can run until nothing more can fit, without holding the pool's lock meanwhile.
 func (p *Pool) Drain(budget Budget) *Lease {
 	defer p.begin()()
 	l := p.openLease()
+	defer p.abandon(l)
+	defer p.thaw()
 	s := selection{budget: budget, taken: make(map[*account]int), stopped: make(map[*account]bool)}
 	for again := true; again; {
 		var v *view
@@ -66,8 +69,20 @@ func (p *Pool) Drain(budget Budget) *Lease {
 		p.thaw()
 		s.next()
 	}
-	p.sealLease(l, s.skipped)
+	p.sealLease(l, s.listed(l))
 	return l
+}
+
+// listed returns what was skipped and is not in the lease after all.
+func (s *selection) listed(l *Lease) []Skip {
+	if len(s.skipped) == 0 {
+		return nil
+	}
+	in := make(map[*types.Transaction]bool, len(l.txs))
+	for _, e := range l.txs {
+		in[e.tx] = true
+	}
+	return slices.DeleteFunc(s.skipped, func(skip Skip) bool { return in[skip.Tx] })
 }
 
 // selection chooses transactions within a budget, in one or several rounds.
@@ -79,7 +94,6 @@ type selection struct {
 	skipped        []Skip
 	taken          map[*account]int  // how many of a sender
 	stopped        map[*account]bool // senders of which nothing more can be taken
-	full           bool
 }
 
 // next prepares another round: what was skipped for an earlier one of its sender may have changed.
@@ -96,7 +110,7 @@ func (s *selection) choose(v *view) {
 		base = wei(s.budget.BaseFee)
 	}
 	for e := range v.order() {
-		if s.full || s.spent() {
+		if s.spent() {
 			return
 		}
 		reason := s.refuses(e, base)
@@ -147,8 +161,9 @@ func (s *selection) take(e *entry) {
 }
 
 func (s *selection) skip(e *entry, reason SkipReason) {
-	s.skipped = append(s.skipped, Skip{e.tx, reason})
-	s.full = s.full || len(s.skipped) >= maxSkips
+	if len(s.skipped) < maxSkips {
+		s.skipped = append(s.skipped, Skip{e.tx, reason})
+	}
 }
 
 // untake is for one that was chosen and could not be lent.

@@ -35,6 +35,7 @@ type entry struct {
 	size    uint32      // bytes of the encoding
 	memory  uint32      // bytes in memory, about
 	da      uint32      // bytes of data availability
+	work    uint32      // the least gas that it takes
 	blob    bool
 	private bool
 
@@ -42,7 +43,7 @@ type entry struct {
 	account *account
 	lease   *Lease // that holds it, or nil
 	rare    *rare
-	rank    uint64 // see core.rankOf
+	rank    uint64 // see fees.rank
 	lead    place  // as in the index that holds the entry
 	status  status
 	surplus bool // in core.surplus
@@ -51,11 +52,6 @@ type entry struct {
 	// replacements is how often this nonce was replaced since then, in seconds of Unix time.
 	since        uint32
 	replacements uint16
-}
-
-// rare is what few transactions have.
-type rare struct {
-	authorities []authority
 }
 
 // hash is cached by the transaction.

@@ -36,6 +36,7 @@ const (
 	leaseReturned
 	leaseCommitted
 	leaseReleased
+	nonceFreed
 )
 
 // String returns the kind in lower case.
@@ -71,7 +72,8 @@ type Event struct {
 	Missed int
 
 	lease *Lease
-	at    int64
+	entry *entry // of which only what never changes may be read
+	nonce uint64 // from which on a sender's are free again
 }
 
 // emit tells what happened to an entry.
@@ -80,7 +82,7 @@ func (c *core) emit(event Event, e *entry) {
 		return
 	}
 	if e != nil {
-		event.Tx, event.Sender, event.Private, event.at = e.tx, e.account.address, e.private, e.at
+		event.Tx, event.Sender, event.Private, event.entry = e.tx, e.account.address, e.private, e
 	}
 	c.events = append(c.events, event)
 }

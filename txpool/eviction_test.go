@@ -23,8 +23,11 @@ func TestI1HeldNeverDisplaces(t *testing.T) {
 	for i := range 4 {
 		add(t, p, tx(i, 0, 2))
 	}
-	add(t, p, tx(4, 1, 100), tx(5, 1, 100))
-	refuse(t, p, tx(6, 1, 1000), ErrPoolFull, "txpool is full: 2 transactions of", "wait behind nonce gaps")
+	add(t, p, tx(5, 1, 100), tx(4, 1, 100))
+	refuse(t, p, tx(4, 2, 1000), ErrPoolFull, "txpool is full: 2 transactions of", "wait behind nonce gaps, 1 of them of address")
+	add(t, p, tx(6, 1, 100)) // from a sender with no more: the one goes that has waited longest
+	require.Equal(t, "--", statuses(p, 5, 2))
+	require.Equal(t, "-q", statuses(p, 4, 2))
 	require.Equal(t, 4, p.Stats().Pending)
 	// Filling the gap makes two run: they take places as any other would.
 	add(t, p, tx(4, 0, 100))
@@ -119,8 +122,9 @@ func TestT2Bounded(t *testing.T) {
 	big := func(tip int64) *types.Transaction {
 		return sign(20, &types.LegacyTx{GasPrice: big.NewInt(tip * gwei), Gas: 100_000, To: &common.Address{1}, Data: make([]byte, 500)})
 	}
-	refuse(t, p, big(5), ErrPoolFull)
-	add(t, p, big(9))
+	refuse(t, p, big(5), ErrPoolFull, "tip 5000000000 wei, want ≥")
+	refuse(t, p, big(9), ErrPoolFull, "brings 234000000000000 wei at least, want > 420000000000000 in place of 5 others")
+	add(t, p, big(17))
 	require.LessOrEqual(t, p.Stats().PendingBytes, uint64(1000))
 	require.Equal(t, "-", statuses(p, 0, 1))
 	require.Equal(t, "p", statuses(p, 7, 1))
@@ -158,4 +162,42 @@ func TestWatermark(t *testing.T) {
 	paying := sign(3, &types.LegacyTx{GasPrice: big.NewInt(5*gwei + 1), Gas: txGas, To: &common.Address{1}})
 	add(t, p, paying)
 	require.EqualValues(t, 5*gwei+2, p.Stats().Watermark)
+}
+
+// TestI4Parked: under a base fee that shuts all out, those stay that it shuts out last.
+func TestI4Parked(t *testing.T) {
+	p := newPool(t, newWorld(), tiny(8, 8))
+	p.Reset(Head{BaseFee: big.NewInt(3 * gwei)})
+	for i := range 8 {
+		add(t, p, tx(20+i, 0, 1)) // no builder will ever take it
+	}
+	add(t, p, tx(40, 0, 2))
+	refuse(t, p, tx(41, 0, 1), ErrPoolFull, "maxFeePerGas 1000000000 wei, want > 1000000000 (base fee 3000000000)")
+	for i := range 8 {
+		add(t, p, tx(i, 0, 5+int64(i%3)))
+	}
+	p.Reset(Head{BaseFee: big.NewInt(8 * gwei)})
+	require.NoError(t, p.check())
+	p.Reset(Head{BaseFee: big.NewInt(3 * gwei)})
+	for i := range 8 {
+		require.Equal(t, "p", statuses(p, i, 1))
+	}
+}
+
+// A sender's quota holds against one who fills a gap before many of his own.
+func TestQuotaAgainstFilledGaps(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) {
+		tiny(16, 16)(c)
+		c.MinReadyPerSender = 1
+	})
+	for i := range 15 {
+		add(t, p, tx(i, 0, 5))
+	}
+	for n := uint64(1); n < 16; n++ {
+		add(t, p, tx(60, n, 10))
+	}
+	add(t, p, tx(60, 0, 10))
+	for i := range 15 {
+		require.Equal(t, "p", statuses(p, i, 1))
+	}
 }

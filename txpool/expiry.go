@@ -32,7 +32,8 @@ func (c *core) expire(a *account, now int64) (dropped int) {
 		}
 	}
 	if a.nonce > a.state && len(a.txs) == 0 && now-a.committedAt >= lifetime {
-		a.nonce, a.stale = a.state, true // the host never showed it
+		c.uncommit(a, a.state) // the host never showed it
+		return dropped
 	}
 	c.close(a)
 	return dropped

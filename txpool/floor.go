@@ -33,28 +33,32 @@ func newFees(cfg *Config) fees {
 	return fees{cfg: cfg, floor: cfg.MinGasPrice, average: cfg.MinGasPrice}
 }
 
-// rank returns what a transaction is worth to a builder: 0 if it does not pay the base fee, and one more than its effective tip if it does.
+// tipless is the rank of a transaction that pays the base fee and no tip. Greater ones stand for tips, smaller ones for fee caps below the
+// base fee: those that it shuts out last were the best of those that it shuts out.
+const tipless = 1 << 63
+
+// rank returns what a transaction is worth to a builder.
 func (f *fees) rank(e *entry) uint64 {
 	if e.feeCap < f.base {
-		return 0
+		return min(e.feeCap, tipless-1)
 	}
-	return min(min(e.tip, e.feeCap-f.base), math.MaxUint64-2) + 1 // less than that of noLead
+	return tipless + min(e.tip, e.feeCap-f.base, tipless-2) // less than that of noLead
 }
+
+// tipOf is the effective tip that a rank stands for.
+func tipOf(rank uint64) uint64 { return max(rank, tipless) - tipless }
 
 // price returns what a transaction pays per gas, given its rank.
 func (f *fees) price(e *entry) uint64 {
-	if e.rank == 0 {
+	if e.rank < tipless {
 		return e.feeCap
 	}
-	return addSaturating(f.base, e.rank-1)
+	return addSaturating(f.base, tipOf(e.rank))
 }
 
 // leastRank is the rank from which on transactions run.
 func (f *fees) leastRank() uint64 {
-	if f.floor <= f.base {
-		return 1
-	}
-	return addSaturating(f.floor-f.base, 1)
+	return tipless + min(f.floor-min(f.floor, f.base), tipless-2)
 }
 
 // surge is by how much newcomers pay more than the floor, in per mille.

@@ -156,3 +156,18 @@ func TestHugePrices(t *testing.T) {
 	p.Reset(Head{BaseFee: huge, Touched: []common.Address{}})
 	require.NoError(t, p.check())
 }
+
+// A surge is for newcomers: who is in may always replace at the floor.
+func TestSurgeSparesReplacements(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) {
+		tiny(10, 10)(c)
+		c.SurgeSlope = 2000
+	})
+	for i := range 7 {
+		add(t, p, tx(i, 0, 1))
+	}
+	add(t, p, tx(10, 0, 5), tx(11, 0, 5), tx(12, 0, 5))
+	require.Greater(t, p.Stats().Surge, uint64(1000))
+	dearer := sign(0, &types.LegacyTx{GasPrice: big.NewInt(1.2 * gwei), Gas: txGas, To: &common.Address{1}})
+	add(t, p, dearer)
+}

@@ -1,62 +1,47 @@
 package txpool
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/lru"
 )
 
-// graveyard remembers for a while which transactions were replaced or failed in building, so that they do not come back. It is
-// bounded: the oldest is forgotten for the newest. Eight bytes of a hash are enough to know one by: who finds another transaction with the
-// same has only made that one wait.
+// graveyard remembers for a while which transactions should not come back. It is bounded: the oldest is forgotten for the newest. Eight bytes
+// of a hash are enough to know one by: who finds another transaction with the same has only made that one wait.
 type graveyard struct {
-	graves map[uint64]grave
-	ring   []uint64 // the same by age, from next on
-	next   int
-}
-
-type grave struct {
-	until  int64 // Unix nanoseconds
-	failed bool  // in building; else it was replaced
+	until map[uint64]int64 // Unix nanoseconds
+	ring  []uint64         // the same by age, from next on
+	next  int
 }
 
 const maxGraves = 16 * 1024
 
-func newGraveyard() graveyard { return graveyard{graves: make(map[uint64]grave)} }
+func newGraveyard() graveyard { return graveyard{until: make(map[uint64]int64)} }
 
-// bury remembers a transaction by the prefix of its hash; failed, that it failed in building, else that it was replaced.
-func (g *graveyard) bury(at uint64, failed bool, now int64, duration time.Duration) {
+// bury remembers a transaction by the prefix of its hash.
+func (g *graveyard) bury(at uint64, now int64, duration time.Duration) {
 	if duration <= 0 {
 		return
 	}
-	if _, there := g.graves[at]; !there {
+	if _, there := g.until[at]; !there {
 		if len(g.ring) < maxGraves {
 			g.ring = append(g.ring, at)
 		} else {
-			delete(g.graves, g.ring[g.next])
+			delete(g.until, g.ring[g.next])
 			g.ring[g.next] = at
 			g.next = (g.next + 1) % maxGraves
 		}
 	}
-	g.graves[at] = grave{now + int64(duration), failed}
+	g.until[at] = now + int64(duration)
 }
 
-// find returns why a transaction must not come back yet, or nil.
-func (g *graveyard) find(hash common.Hash, now int64) error {
-	if len(g.graves) == 0 {
-		return nil
+// find returns for how long a transaction must not come back yet, or 0.
+func (g *graveyard) find(at uint64, now int64) time.Duration {
+	if len(g.until) == 0 {
+		return 0
 	}
-	at, there := g.graves[hashPrefix(hash)]
-	if !there || now >= at.until {
-		return nil
-	}
-	reason := ErrReplaced
-	if at.failed {
-		reason = ErrQuarantined
-	}
-	return fmt.Errorf("%w: %s, want to wait %v", reason, hash, time.Duration(at.until-now))
+	return time.Duration(max(g.until[at]-now, 0))
 }
 
 // accountCache holds accounts that have nothing in the pool, so that a flood of refused transactions does not read the host's state each time.

@@ -22,6 +22,9 @@ type history struct {
 	broken   []common.Hash // of poisoned transactions
 
 	leases []*pastLease // open ones by number, once all is read
+
+	committing map[common.Hash]*past // in committed leases, but not written down as included
+	spent      map[common.Address][]spending
 }
 
 // past is a transaction that was admitted and has not left.
@@ -45,6 +48,7 @@ type pastLease struct {
 func (h *history) read(record []byte) error {
 	if h.added == nil {
 		h.added, h.open = make(map[common.Hash]*past), make(map[uint64]*pastLease)
+		h.committing, h.spent = make(map[common.Hash]*past), make(map[common.Address][]spending)
 	}
 	if err := h.parse(record); err != nil {
 		h.poisoned = append(h.poisoned, Poison{bytes.Clone(record), err})
@@ -65,6 +69,18 @@ func (h *history) parse(record []byte) error {
 			return fmt.Errorf("%w: a hash of %d bytes", errRecord, len(body))
 		}
 		delete(h.added, common.Hash(body))
+		return nil
+	case recordIncluded:
+		return h.parseIncluded(body)
+	case recordFreed:
+		if len(body) != common.AddressLength+numberSize {
+			return fmt.Errorf("%w: a sender and a nonce of %d bytes", errRecord, len(body))
+		}
+		sender, nonce := common.Address(body[:common.AddressLength]), binary.BigEndian.Uint64(body[common.AddressLength:])
+		h.spent[sender] = slices.DeleteFunc(h.spent[sender], func(s spending) bool { return s.nonce >= nonce })
+		if len(h.spent[sender]) == 0 {
+			delete(h.spent, sender)
+		}
 		return nil
 	case recordOpened, recordReturned, recordCommitted, recordReleased:
 		if len(body) < numberSize {
@@ -96,6 +112,49 @@ func (h *history) parseAdded(record []byte) error {
 	return nil
 }
 
+func (h *history) parseIncluded(body []byte) error {
+	const (
+		size      = common.HashLength + common.AddressLength + numberSize + 32
+		authority = common.AddressLength + numberSize
+	)
+	if len(body) < size || (len(body)-size)%authority != 0 {
+		return fmt.Errorf("%w: %d bytes of an included transaction", errRecord, len(body))
+	}
+	hash, rest := common.Hash(body[:common.HashLength]), body[common.HashLength:]
+	delete(h.added, hash)
+	delete(h.committing, hash)
+	sender, rest := common.Address(rest[:common.AddressLength]), rest[common.AddressLength:]
+	s := spending{nonce: binary.BigEndian.Uint64(rest)}
+	s.cost.SetBytes32(rest[numberSize:])
+	if authorities := rest[numberSize+32:]; len(authorities) > 0 {
+		s.carrier = &entry{rare: parseAuthorities(authorities)}
+	}
+	h.spend(sender, s)
+	return nil
+}
+
+func parseAuthorities(body []byte) *rare {
+	r := new(rare)
+	for len(body) > 0 {
+		r.authorities = append(r.authorities, authority{common.Address(body[:common.AddressLength]), binary.BigEndian.Uint64(body[common.AddressLength:])})
+		body = body[common.AddressLength+numberSize:]
+	}
+	return r
+}
+
+// spend notes what was committed. Only the newest of a sender matter: the host's state is not that many behind.
+func (h *history) spend(sender common.Address, s spending) {
+	const most = 4096
+	spent := h.spent[sender]
+	if n := len(spent); n > 0 && spent[n-1].nonce >= s.nonce {
+		spent = slices.DeleteFunc(spent, func(old spending) bool { return old.nonce == s.nonce })
+	}
+	if len(spent) >= most {
+		spent = slices.Delete(spent, 0, most/2)
+	}
+	h.spent[sender] = append(spent, s)
+}
+
 func (h *history) parseLease(kind byte, id uint64, rest []byte) error {
 	switch kind {
 	case recordOpened:
@@ -123,6 +182,9 @@ func (h *history) parseLease(kind byte, id uint64, rest []byte) error {
 	if l := h.open[id]; l != nil && kind == recordCommitted {
 		for _, hash := range l.hashes { // each has a record of its own, unless the process died before that was written
 			if !l.returned[hash] {
+				if past := h.added[hash]; past != nil {
+					h.committing[hash] = past
+				}
 				delete(h.added, hash)
 			}
 		}

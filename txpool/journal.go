@@ -1,9 +1,11 @@
 package txpool
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -12,7 +14,8 @@ import (
 
 // Journal keeps records; package submit/journal has one in a file.
 type Journal interface {
-	// Append writes records down, in order. When it returns nil they are safe. It is called by one goroutine at a time.
+	// Append writes records down, in order. When it returns nil they are safe. After an error they are offered again, before what comes next;
+	// so some may be written twice, which does no harm. It is called by one goroutine at a time.
 	Append(records ...[]byte) error
 }
 
@@ -20,6 +23,8 @@ type Journal interface {
 const (
 	recordAdded     = 'A' // flags, time of admission (8 bytes, Unix nanoseconds), the transaction's binary encoding
 	recordLeft      = 'L' // its hash
+	recordIncluded  = 'I' // its hash, sender, nonce (8 bytes), cost (32 bytes), and authorities, each with its nonce
+	recordFreed     = 'F' // a sender, the nonce (8 bytes) from which on its included ones were reverted
 	recordOpened    = 'O' // a lease's number (8 bytes), its expiry (8 bytes, Unix nanoseconds), its transactions' hashes
 	recordReturned  = 'B' // a lease's number, the hash of a transaction that left it
 	recordCommitted = 'C' // a lease's number
@@ -33,58 +38,55 @@ const (
 // errRecord: a record that nobody wrote.
 var errRecord = errors.New("txpool: not a record of the pool's journal")
 
-// writeEvents writes down what happened.
-func writeEvents(j Journal, events []Event) error {
-	var records [][]byte
-	for i := range events {
-		record, err := events[i].record()
-		if err != nil {
-			return err
-		}
-		if record != nil {
-			records = append(records, record)
-		}
-	}
-	if len(records) == 0 {
-		return nil
-	}
-	return j.Append(records...)
-}
-
-// record returns what is to be written of an event, or nil.
-func (e *Event) record() ([]byte, error) {
+// records appends what is to be written of an event.
+func (e *Event) records(to [][]byte) [][]byte {
 	switch {
 	case e.Admitted:
-		return addedRecord(e.Tx, e.Private, e.at)
-	case e.Kind == Replaced || e.Kind == Dropped || e.Kind == Included:
-		return leftRecord(e.Tx.Hash()), nil
+		return append(to, e.entry.addedRecord())
+	case e.Kind == Included:
+		return append(to, includedRecord(e.Tx.Hash(), e.Sender, &spending{e.entry.nonce, e.entry.cost, e.entry}))
+	case e.Kind == Replaced || e.Kind == Dropped:
+		return append(to, leftRecord(e.Tx.Hash()))
 	case e.Kind == leaseOpened:
-		return e.lease.openedRecord(), nil
+		return append(to, e.lease.openedRecord())
 	case e.Kind == leaseReturned:
-		return append(number(recordReturned, e.lease.id), e.Tx.Hash().Bytes()...), nil
+		return append(to, append(number(recordReturned, e.lease.id), e.Tx.Hash().Bytes()...))
 	case e.Kind == leaseCommitted:
-		return number(recordCommitted, e.lease.id), nil
+		return append(to, number(recordCommitted, e.lease.id))
 	case e.Kind == leaseReleased:
-		return number(recordReleased, e.lease.id), nil
+		return append(to, number(recordReleased, e.lease.id))
+	case e.Kind == nonceFreed:
+		return append(to, binary.BigEndian.AppendUint64(append([]byte{recordFreed}, e.Sender[:]...), e.nonce))
 	}
-	return nil, nil
+	return to
 }
 
 func number(kind byte, n uint64) []byte { return binary.BigEndian.AppendUint64([]byte{kind}, n) }
 
 func leftRecord(hash common.Hash) []byte { return append([]byte{recordLeft}, hash[:]...) }
 
-func addedRecord(tx *types.Transaction, private bool, at int64) ([]byte, error) {
-	raw, err := tx.MarshalBinary()
-	if err != nil {
-		return nil, err
-	}
+func (e *entry) addedRecord() []byte {
+	raw, _ := e.tx.MarshalBinary() // what was admitted can be encoded
 	var flags byte
-	if private {
+	if e.private {
 		flags = flagPrivate
 	}
-	record := binary.BigEndian.AppendUint64([]byte{recordAdded, flags}, uint64(at))
-	return append(record, raw...), nil
+	record := binary.BigEndian.AppendUint64([]byte{recordAdded, flags}, uint64(e.at))
+	return append(record, raw...)
+}
+
+func includedRecord(hash common.Hash, sender common.Address, s *spending) []byte {
+	record := append([]byte{recordIncluded}, hash[:]...)
+	record = append(record, sender[:]...)
+	record = binary.BigEndian.AppendUint64(record, s.nonce)
+	cost := s.cost.Bytes32()
+	record = append(record, cost[:]...)
+	if s.carrier != nil && s.carrier.rare != nil {
+		for _, auth := range s.carrier.rare.authorities {
+			record = binary.BigEndian.AppendUint64(append(record, auth.address[:]...), auth.nonce)
+		}
+	}
+	return record
 }
 
 // openedRecord is written when the lease's transactions are settled; they never become more.
@@ -128,6 +130,7 @@ func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, 
 	p.lock()
 	p.core.listening = false // it is written down already
 	p.mu.Unlock()
+	p.recommit(&h)
 	p.admitAll(batch)
 	restored := Restored{Poisoned: h.poisoned}
 	p.lock()
@@ -140,6 +143,43 @@ func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, 
 	p.mu.Unlock()
 	p.listen()
 	return restored, p.forget(&restored, batch, h.broken)
+}
+
+// recommit takes over what was committed and the host's state does not show yet.
+func (p *Pool) recommit(h *history) {
+	p.finishCommits(h)
+	now := p.cfg.Now().UnixNano()
+	for address, spent := range h.spent {
+		known, err := p.account(address)
+		if err != nil {
+			p.cfg.Logger.Warn("txpool: account not read, it will be with its next transaction", "err", err)
+			known.Nonce = slices.MinFunc(spent, func(a, b spending) int { return cmp.Compare(a.nonce, b.nonce) }).nonce
+		}
+		p.lock()
+		p.core.recommit(address, known, spent, err != nil, now)
+		p.mu.Unlock()
+	}
+}
+
+// finishCommits is for what a lease held that was being committed when the process died.
+func (p *Pool) finishCommits(h *history) {
+	for _, past := range h.committing {
+		if p.survives(past.tx) != nil {
+			continue
+		}
+		e, err := p.cfg.inspect(past.tx)
+		if err != nil {
+			continue // the rules are others now
+		}
+		if from, err := p.cfg.authenticate(p.signer, e); err == nil {
+			s := spending{nonce: e.nonce, cost: e.cost}
+			if e.tx.Type() == types.SetCodeTxType {
+				e.rare = &rare{authorities: p.cfg.authorities(e.tx)}
+				s.carrier = e
+			}
+			h.spend(from, s)
+		}
+	}
 }
 
 // reopen opens a lease again with those of its transactions that can run.
@@ -193,21 +233,26 @@ func (p *Pool) forget(restored *Restored, batch []candidate, broken []common.Has
 func (p *Pool) Dump(j Journal) error {
 	p.lock()
 	entries := make([]*entry, 0, p.core.all.len())
+	var included [][]byte
 	for _, a := range p.core.list {
 		entries = append(entries, a.txs...)
+		for i := range a.spent {
+			included = append(included, includedRecord(common.Hash{}, a.address, &a.spent[i]))
+		}
 	}
 	p.mu.Unlock()
+	if len(included) > 0 {
+		if err := j.Append(included...); err != nil {
+			return journalError(err)
+		}
+	}
 	sortByArrival(entries)
 	for rest := entries; len(rest) > 0; {
 		now := rest[:min(slice, len(rest))]
 		rest = rest[len(now):]
-		var records [][]byte
-		for _, e := range now {
-			record, err := addedRecord(e.tx, e.private, e.at)
-			if err != nil {
-				return journalError(err)
-			}
-			records = append(records, record)
+		records := make([][]byte, len(now))
+		for i, e := range now {
+			records[i] = e.addedRecord()
 		}
 		if err := j.Append(records...); err != nil {
 			return journalError(err)

@@ -18,6 +18,7 @@ type Lease struct {
 	expires time.Time
 	txs     []*entry // those that are in it still have it as their lease
 	skipped []Skip
+	sealed  bool
 	opened  []common.Hash // what was in it when it was opened, for the journal
 }
 
@@ -33,7 +34,7 @@ func (p *Pool) openLease() *Lease {
 
 // sealLease completes a lease, so that others can see it; what is in it never becomes more.
 func (p *Pool) sealLease(l *Lease, skipped []Skip) {
-	l.skipped = skipped
+	l.skipped, l.sealed = skipped, true
 	if p.cfg.Journal != nil {
 		l.opened = hashesOf(l.Transactions())
 	}
@@ -45,6 +46,21 @@ func (p *Pool) sealLease(l *Lease, skipped []Skip) {
 	for range l.txs {
 		p.cfg.Metrics.count(CountDrained, "")
 	}
+}
+
+// abandon gives back what is in a lease that nobody will ever see, because one of the host's funcs panicked.
+func (p *Pool) abandon(l *Lease) {
+	if l.sealed {
+		return
+	}
+	_ = p.step(func(c *core) error {
+		for _, e := range l.txs {
+			if l.holds(e) {
+				c.giveBack(e)
+			}
+		}
+		return nil
+	})
 }
 
 func hashesOf(txs []*types.Transaction) []common.Hash {
@@ -82,7 +98,7 @@ func (l *Lease) Transactions() []*types.Transaction {
 // holds reports whether an entry is still in the lease.
 func (l *Lease) holds(e *entry) bool { return e.lease == l && !e.gone }
 
-// Skipped returns what the drain passed over, in the order in which it was looked at: at most 4,096, after which a drain ends.
+// Skipped returns what the drain passed over, in the order in which it was looked at: the first 4,096.
 func (l *Lease) Skipped() []Skip { return slices.Clone(l.skipped) }
 
 // Reject drops a transaction of the lease from the pool: it failed while the bundle was built, and is refused for Config.QuarantineTime.
@@ -165,28 +181,6 @@ func (l *Lease) closeLocked(kind Kind, each func(*core, *entry)) error {
 		})
 	}
 	return nil
-}
-
-// commit removes an entry that is in an enqueued bundle.
-func (c *core) commit(e *entry, now int64) {
-	a := e.account
-	i, _ := a.find(e.nonce)
-	short := a.short
-	c.take(a, i)
-	if a.weighs(e) { // until the host's state shows it
-		a.owed.Add(&a.owed, &e.cost)
-		a.spare.Sub(&a.spare, &e.cost)
-		a.short = short
-	}
-	a.nonce = max(a.nonce, e.nonce+1)
-	a.committedAt = now
-	c.emit(Event{Kind: Included}, e)
-	if i > 0 {
-		c.dropUsed(a)
-		i = 0
-	}
-	c.arrange(a, i, i)
-	c.close(a)
 }
 
 // Lease returns an open lease by its number, or nil: after a restart a host finds out with it which leases Restore has opened again.

@@ -240,3 +240,59 @@ func TestLeaseInTheMiddle(t *testing.T) {
 	require.NoError(t, b.Release())
 	require.NoError(t, p.check())
 }
+
+// Per-sender shares and what does not fit are passed over, however many there are.
+func TestDrainLooksAtAll(t *testing.T) {
+	p := newPool(t, newWorld(), byData)
+	for i := range 400 {
+		for n := range uint64(16) {
+			require.NoError(t, p.Add(from(i, n, 30_000_000, 2)))
+		}
+	}
+	for i := range 100 {
+		require.NoError(t, p.Add(from(1000+i, 0, 22_000, 1)))
+	}
+	l := p.Drain(Budget{Gas: 20_000_000})
+	require.Len(t, l.Transactions(), 100)
+	require.Len(t, l.Skipped(), maxSkips)
+	require.NoError(t, l.Release())
+	require.Len(t, p.Drain(Budget{PerSender: 2}).Transactions(), 900)
+}
+
+// What a round skipped and a later one took is not called skipped.
+func TestSkippedIsNotTaken(t *testing.T) {
+	w := newWorld()
+	p := newPool(t, w, nil)
+	add(t, p, tx(0, 0, 9), tx(1, 0, 5), tx(2, 0, 4))
+	w.balance(0, 0)
+	l := p.Drain(Budget{Count: 2})
+	require.Len(t, l.Transactions(), 2)
+	for _, skip := range l.Skipped() {
+		require.NotContains(t, l.Transactions(), skip.Tx)
+	}
+}
+
+// A host's func that panics in the middle of a drain leaves nothing leased.
+func TestDrainSurvivesPanic(t *testing.T) {
+	w := newWorld()
+	var boom bool
+	cfg := DefaultConfig(chainID)
+	byData(&cfg)
+	p, err := New(cfg, StateFunc(func(a common.Address) (Account, error) {
+		if boom && a == common.BytesToAddress(from(200, 0, 0, 0).Data()) {
+			panic("no")
+		}
+		return w.Account(a)
+	}))
+	require.NoError(t, err)
+	for i := range 300 {
+		require.NoError(t, p.Add(from(i, 0, 30_000, 1)))
+	}
+	boom = true
+	require.Panics(t, func() { p.Drain(Budget{}) })
+	boom = false
+	require.NoError(t, p.check())
+	require.Zero(t, p.Stats().Leased)
+	require.Len(t, p.Pending(), 300)
+	require.Len(t, p.Drain(Budget{}).Transactions(), 300)
+}

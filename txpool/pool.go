@@ -11,7 +11,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// Pool is the mempool. It is safe for concurrent use. It starts no goroutine that outlives a call.
+// Pool is the mempool. It is safe for concurrent use. It starts no goroutine that outlives a call, but for one that tells events when they come
+// faster than the calls that cause them can tell them; it ends when all are told.
 type Pool struct {
 	cfg        Config
 	state      State
@@ -77,11 +78,13 @@ func (p *Pool) add(tx *types.Transaction, private bool) error {
 
 // AddRaw is Add for the binary encoding of a transaction (EIP-2718). It returns the transaction's hash if it was admitted.
 func (p *Pool) AddRaw(raw []byte) (common.Hash, error) {
+	began := p.cfg.Now()
 	tx, err := p.decode(raw)
-	if err == nil {
-		err = p.Add(tx)
-	}
 	if err != nil {
+		p.measure(began, err)
+		return common.Hash{}, err
+	}
+	if err := p.add(tx, false); err != nil {
 		return common.Hash{}, err
 	}
 	return tx.Hash(), nil
@@ -123,7 +126,50 @@ func (p *Pool) examine(batch []candidate, now time.Time) {
 		if c := &batch[i]; c.err == nil {
 			c.from, c.err = p.cfg.authenticate(p.signer, c.entry)
 		}
+		if c := &batch[i]; c.err == nil && c.tx.Type() == types.SetCodeTxType {
+			if c.err = p.preview(c.entry, c.from); c.err == nil {
+				c.entry.rare = &rare{authorities: p.cfg.authorities(c.tx)}
+			}
+		}
 	}
+}
+
+// preview makes checks that admission will make again, before more signatures are recovered: those of the authorizations in a transaction, each of
+// which costs as much as its sender's.
+func (p *Pool) preview(e *entry, from common.Address) (err error) {
+	p.lock()
+	known := p.core.accounts.get(from) != nil || p.core.cache.has(from)
+	generation := p.generation
+	p.mu.Unlock()
+	var account Account
+	if !known {
+		if account, err = p.account(from); err != nil {
+			return err
+		}
+	}
+	p.lock()
+	defer p.mu.Unlock()
+	if !known && generation == p.generation && p.core.accounts.get(from) == nil {
+		p.core.cache.put(from, account)
+	}
+	return p.core.preview(e, from)
+}
+
+// preview is checkOwn for a sender that the pool knows; it leaves any other to admission.
+func (c *core) preview(e *entry, from common.Address) error {
+	a := c.accounts.get(from)
+	if a == nil {
+		known, there := c.cache.get(from)
+		if !there {
+			return nil
+		}
+		a = newAccount(from, known)
+	}
+	if a.stale {
+		return nil
+	}
+	_, _, err := c.checkOwn(a, e)
+	return err
 }
 
 // Prepared is a transaction that has passed all checks that need no account, its sender known. See Pool.Prepare.
@@ -140,6 +186,7 @@ func (p *Pool) Prepare(tx *types.Transaction) (Prepared, error) {
 	one := [1]candidate{{tx: tx}}
 	p.examine(one[:], p.cfg.Now())
 	if err := one[0].err; err != nil {
+		p.cfg.Metrics.count(CountRejected, label(err))
 		return Prepared{}, err
 	}
 	return Prepared{one[0].entry, one[0].from}, nil
@@ -150,7 +197,11 @@ func (p *Pool) AddPrepared(t Prepared) error {
 	if t.entry == nil || t.entry.account != nil {
 		return fmt.Errorf("%w: not prepared, or added before", ErrMalformed)
 	}
-	return p.admit(t.entry, t.from)
+	err := p.admit(t.entry, t.from)
+	if err != nil {
+		p.cfg.Metrics.count(CountRejected, label(err))
+	}
+	return err
 }
 
 // admit stores a transaction. It reads the sender's account outside the lock, if the pool does not know it.
@@ -158,6 +209,9 @@ func (p *Pool) admit(e *entry, from common.Address) error {
 	var account Account
 	var known *Account
 	var read uint64
+	if err := p.journalWorks(); err != nil {
+		return err
+	}
 	for {
 		p.lock()
 		if known != nil && read != p.generation {
@@ -169,7 +223,7 @@ func (p *Pool) admit(e *entry, from common.Address) error {
 		if !need {
 			if told {
 				err = p.secure(e, err)
-				p.tellAll()
+				p.tellSome(tellShare)
 			}
 			return err
 		}
@@ -232,7 +286,8 @@ func (p *Pool) Reject(hash common.Hash, reason error) error {
 
 // reject drops a transaction for good reason.
 func (c *core) reject(e *entry, reason error, now int64) {
-	c.bury(e, true, now)
+	c.seq++ // see checkNew
+	c.failed.bury(e.prefix, now, c.cfg.QuarantineTime)
 	c.dropEntry(e, Dropped, reason)
 }
 
@@ -247,11 +302,17 @@ func (p *Pool) change(f func(*core) error) error {
 func (p *Pool) step(f func(*core) error) error {
 	p.lock()
 	err := f(p.core)
-	p.core.shrink()
-	if p.unlock() {
-		p.writeDown()
+	for {
+		more := p.core.shrink(slice)
+		if p.unlock() {
+			_ = p.writeDown() // an Add finds out
+		}
+		if !more {
+			return err
+		}
+		p.pause()
+		p.lock()
 	}
-	return err
 }
 
 // begin is for calls that work in slices. The caller calls what it returns at the end.

@@ -190,7 +190,7 @@ func (p *Pool) Stats() Stats {
 		Floor: c.fees.floor, BaseFee: c.fees.base, Surge: c.fees.surge(), Watermark: max(c.fees.least(), c.fees.base),
 	}
 	if worst, ok := c.ready.Max(); ok && (s.Pending >= c.cfg.MaxPending || s.PendingBytes+leastTxSize > c.cfg.MaxPendingBytes) {
-		s.Watermark = max(s.Watermark, addSaturating(c.fees.base, worst.rank)) // one more than its tip
+		s.Watermark = max(s.Watermark, addSaturating(c.fees.base, tipOf(worst.rank)+1))
 	}
 	return s
 }

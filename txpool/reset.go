@@ -41,6 +41,7 @@ func (p *Pool) Reset(head Head) []Refusal {
 	defer p.begin()()
 	p.freeze()
 	defer p.thaw()
+	defer p.endHead() // even if one of the host's funcs panics
 	gone := difference(head.Reverted, head.Included)
 	reverted, refused := p.examineReverted(gone)
 	p.beginHead(&head)
@@ -58,11 +59,15 @@ func (p *Pool) Reset(head Head) []Refusal {
 			refused = append(refused, Refusal{c.tx, c.err})
 		}
 	}
+	return refused
+}
+
+// endHead closes the gaps that did not fill.
+func (p *Pool) endHead() {
 	_ = p.step(func(c *core) error {
 		c.patient = false
 		return nil
 	})
-	return refused
 }
 
 // difference returns reverted blocks without the transactions that are in other blocks now: those just moved.
@@ -165,22 +170,6 @@ func (p *Pool) revert(blocks []Block) {
 			})
 		}
 	}
-}
-
-// uncommit takes back that an account's nonces from one on are used up, but for what the host's state shows.
-func (c *core) uncommit(a *account, nonce uint64) {
-	nonce = max(nonce, a.state)
-	if nonce >= a.nonce {
-		return
-	}
-	a.nonce = nonce
-	if a.nonce == a.state {
-		a.spare.Add(&a.spare, &a.owed)
-		a.owed.Clear()
-	}
-	a.stale = true // to be read again in any case
-	c.arrange(a, 0, len(a.txs))
-	c.close(a)
 }
 
 // readAgain reads accounts anew, if they have something in the pool.

@@ -38,11 +38,17 @@ func (c *Config) inspect(tx *types.Transaction) (*entry, error) {
 	if err := c.price(e); err != nil { // before the size: what is out of range has no encoding
 		return nil, err
 	}
+	if e.feeCap < c.MinGasPrice {
+		return nil, fmt.Errorf("%w: maxFeePerGas %d wei, want ≥ %d", ErrUnderpriced, e.feeCap, c.MinGasPrice)
+	}
 	if err := c.checkSize(e); err != nil {
 		return nil, err
 	}
-	if err := c.checkGas(tx); err != nil {
+	if err := c.checkGas(e); err != nil {
 		return nil, err
+	}
+	if v, r, s := tx.RawSignatureValues(); c.Sender != nil && (v.Sign() < 0 || r.Sign() < 0 || s.Sign() < 0) {
+		return nil, fmt.Errorf("%w: a negative number in the signature", ErrInvalidSender) // it has no encoding
 	}
 	if c.Precheck != nil {
 		if err := c.Precheck(tx); err != nil {
@@ -175,15 +181,17 @@ func (c *Config) checkSize(e *entry) error {
 	return nil
 }
 
-func (c *Config) checkGas(tx *types.Transaction) error {
-	gas := tx.Gas()
+// checkGas checks the gas limit.
+func (c *Config) checkGas(e *entry) error {
+	gas := e.tx.Gas()
 	if gas > c.BlockGasLimit {
 		return fmt.Errorf("%w: gas %d, limit %d", ErrGasLimit, gas, c.BlockGasLimit)
 	}
 	if gas < txGas {
 		return fmt.Errorf("%w: gas %d, minimum needed %d", ErrIntrinsicGas, gas, txGas)
 	}
-	intrinsic, floor := intrinsicGas(tx)
+	intrinsic, floor := intrinsicGas(e.tx)
+	e.work = uint32(min(max(intrinsic, floor), math.MaxUint32))
 	if gas < intrinsic {
 		return fmt.Errorf("%w: gas %d, minimum needed %d", ErrIntrinsicGas, gas, intrinsic)
 	}
@@ -201,7 +209,7 @@ func (c *Config) sender(signer types.Signer, tx *types.Transaction) (common.Addr
 	return types.Sender(signer, tx) // looks at the chain id first
 }
 
-// authenticate finds out who sent a transaction, and who authorized what in it. Of all checks it costs most by far.
+// authenticate finds out who sent a transaction. Of all checks it costs most by far.
 func (c *Config) authenticate(signer types.Signer, e *entry) (from common.Address, err error) {
 	from, err = c.sender(signer, e.tx)
 	switch {
@@ -209,9 +217,6 @@ func (c *Config) authenticate(signer types.Signer, e *entry) (from common.Addres
 		return from, fmt.Errorf("%w: have %v want %v", ErrInvalidChainID, e.tx.ChainId(), c.ChainID)
 	case err != nil:
 		return from, fmt.Errorf("%w: %w", ErrInvalidSender, err)
-	}
-	if e.tx.Type() == types.SetCodeTxType {
-		e.rare = &rare{c.authorities(e.tx)}
 	}
 	return from, nil
 }

@@ -168,3 +168,10 @@ func hashes(txs []*types.Transaction) []common.Hash {
 func signedWithTooLittleGas(nonce uint64) types.TxData {
 	return &types.LegacyTx{Nonce: nonce, GasPrice: big.NewInt(2 * gwei), Gas: txGas - 1, To: &common.Address{1}}
 }
+
+func weiOf(tip int64) *big.Int { return big.NewInt(tip * gwei) }
+
+// padded makes a transfer of sender i with data of zeros.
+func padded(i int, nonce uint64, zeros int) *types.Transaction {
+	return sign(i, &types.LegacyTx{Nonce: nonce, GasPrice: weiOf(2), Gas: txGas + 10*uint64(zeros), To: &common.Address{1}, Data: make([]byte, zeros)})
+}

@@ -1,0 +1,117 @@
+package txpool
+
+import (
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/holiman/uint256"
+)
+
+// What is in an enqueued bundle has left the pool, and its nonce is used up; but the host's state, which is one or more bundles behind,
+// does not show it yet. Until it does, the account's balance must still pay for it and its authorizations still count. It is kept by nonce,
+// since the state shows it little by little and failed bundles are reverted from the end.
+
+// spending is a committed transaction that the host's state does not show yet.
+type spending struct {
+	nonce   uint64
+	cost    uint256.Int
+	carrier *entry // itself, if it has authorizations
+}
+
+// owed returns what was committed and must still be paid for.
+func (a *account) owed() *uint256.Int {
+	sum := new(uint256.Int)
+	for i := range a.spent {
+		if s := &a.spent[i]; s.nonce >= a.state {
+			sum.Add(sum, &s.cost)
+		}
+	}
+	return sum
+}
+
+// commit removes an entry that is in an enqueued bundle.
+func (c *core) commit(e *entry, now int64) {
+	a := e.account
+	i, _ := a.find(e.nonce)
+	short := a.short
+	c.take(a, i)
+	if a.weighs(e) {
+		s := spending{nonce: e.nonce, cost: e.cost}
+		if e.rare != nil {
+			s.carrier = e
+			c.enlist(e, true)
+		}
+		a.spent = append(a.spent, s)
+		a.spare.Sub(&a.spare, &e.cost)
+		a.short = short
+	}
+	a.nonce = max(a.nonce, e.nonce+1)
+	a.committedAt = now
+	c.emit(Event{Kind: Included}, e)
+	if i > 0 {
+		c.dropUsed(a)
+		i = 0
+	}
+	c.arrange(a, i, i)
+	c.close(a)
+}
+
+// uncommit takes back that an account's nonces from one on are used up, but for what the host's state shows.
+func (c *core) uncommit(a *account, nonce uint64) {
+	nonce = max(nonce, a.state)
+	if nonce >= a.nonce {
+		return
+	}
+	for i := range a.spent {
+		if s := &a.spent[i]; s.nonce >= nonce {
+			a.spare.Add(&a.spare, &s.cost)
+		}
+	}
+	c.forgetSpent(a, func(s *spending) bool { return s.nonce >= nonce })
+	a.nonce = nonce
+	a.short = a.short && a.balance().Lt(a.totalCost())
+	a.stale = true // to be read again in any case
+	c.emit(Event{Kind: nonceFreed, Sender: a.address, nonce: nonce}, nil)
+	c.arrange(a, 0, len(a.txs))
+	c.close(a)
+}
+
+// shown forgets what was committed of nonces before one: the host's state shows it.
+func (c *core) shown(a *account, nonce uint64) {
+	if len(a.spent) > 0 {
+		c.forgetSpent(a, func(s *spending) bool { return s.nonce < nonce })
+	}
+}
+
+func (c *core) forgetSpent(a *account, which func(*spending) bool) {
+	a.spent = slices.DeleteFunc(a.spent, func(s spending) bool {
+		gone := which(&s)
+		if gone && s.carrier != nil {
+			c.enlist(s.carrier, false)
+		}
+		return gone
+	})
+}
+
+// recommit says of an account that has nothing in the pool what was committed before a restart. stale says that known was not read.
+func (c *core) recommit(address common.Address, known Account, spent []spending, stale bool, now int64) {
+	next := known.Nonce
+	for i := range spent {
+		next = max(next, spent[i].nonce+1)
+	}
+	if next == known.Nonce {
+		return // the host's state shows all of it
+	}
+	a := c.open(address, known)
+	a.nonce, a.committedAt, a.stale = next, now, stale
+	for _, s := range spent {
+		if s.nonce >= a.state {
+			a.spent = append(a.spent, s)
+			a.spare.Sub(&a.spare, &s.cost)
+			if s.carrier != nil {
+				c.enlist(s.carrier, true)
+			}
+		}
+	}
+	a.short = known.Balance.Lt(a.owed())
+}
