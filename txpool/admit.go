@@ -225,6 +225,14 @@ func (c *core) checkRoom(a *account, i int, old, e *entry) ([]*entry, error) {
 	if room(usage{}) {
 		return nil, nil
 	}
+	gain := e.worth()
+	if old != nil { // whose fees are gone with it
+		if worth := old.worth(); worth.Lt(gain) {
+			gain.Sub(gain, worth)
+		} else {
+			gain.Clear()
+		}
+	}
 	switch status {
 	case queued:
 		if victims := c.giveWay(a, room); victims != nil {
@@ -232,15 +240,31 @@ func (c *core) checkRoom(a *account, i int, old, e *entry) ([]*entry, error) {
 		}
 		return nil, fmt.Errorf("%w: %d transactions of %d bytes wait behind nonce gaps, %d of them of address %v", ErrPoolFull, have.count, have.bytes, a.waits, a.address)
 	case parked:
-		return c.victims(c.parked, e, a, lead, room)
+		return c.victims(c.parked, newcomer{a, lead, gain, old != nil}, room)
+	}
+	if lead.rank = min(lead.rank, c.durable(a, i, e)); lead.rank < tipless {
+		return nil, fmt.Errorf("%w: %w: the base fee may rise to %d wei and end all that it is worth", ErrPoolFull, ErrUnderpriced, c.fees.next())
 	}
 	if quota := c.cfg.MinReadyPerSender; quota > 0 {
-		victims, err := c.victims(c.surplus, e, a, lead, room)
+		victims, err := c.victims(c.surplus, newcomer{a, lead, gain, old != nil}, room)
 		if err == nil || c.readyBefore(a, i) >= quota {
 			return victims, err
 		}
 	}
-	return c.victims(c.ready, e, a, lead, room)
+	return c.victims(c.ready, newcomer{a, lead, gain, old != nil}, room)
+}
+
+// durable returns the least rank that a newcomer and its ancestors will have if the base fee rises as much as it can with the next block (EIP-1559):
+// what just pays the one of now must not displace what will still pay then.
+func (c *core) durable(a *account, i int, e *entry) uint64 {
+	base := c.fees.next()
+	least := rankAt(base, e)
+	for _, ancestor := range a.txs[:i] {
+		if ancestor.lease == nil {
+			least = min(least, rankAt(base, ancestor))
+		}
+	}
+	return least
 }
 
 // readyBefore counts the ready ones among the first of a chain.
@@ -264,23 +288,28 @@ func (c *core) foresee(a *account, i int, e *entry) (place, status) {
 		return noLead, queued
 	}
 	e.seq = c.seq + 1 // as it will be
-	if lead = lead.after(e); lead.rank < c.fees.leastRank() {
-		lowest = parked
-	}
-	return lead, lowest
+	return c.stands(a, e, lead, lowest)
+}
+
+// newcomer is who looks for victims.
+type newcomer struct {
+	account  *account
+	lead     place
+	gain     *uint256.Int // what it brings at least, in wei; of a replacement, more than the old one
+	replaces bool
 }
 
 // victims chooses from an index who must go for a newcomer. Each is worth less per gas, and if there are several, because the newcomer takes
-// much memory, they bring less together.
-func (c *core) victims(index *btree.BTreeG[ranked], e *entry, a *account, lead place, room func(usage) bool) (victims []*entry, err error) {
+// much memory, or if a replacement grew, they bring less together.
+func (c *core) victims(index *btree.BTreeG[ranked], e newcomer, room func(usage) bool) (victims []*entry, err error) {
 	var freed usage
 	var best ranked // of those that would have to go
 	enough := false
 	index.Descend(func(r ranked) bool {
-		if r.entry.account == a {
+		if r.entry.account == e.account {
 			return true // its own: ancestors, or what would come after it
 		}
-		if best = r; r.rank >= lead.rank {
+		if best = r; r.rank >= e.lead.rank {
 			return false
 		}
 		freed.add(r.entry)
@@ -291,18 +320,18 @@ func (c *core) victims(index *btree.BTreeG[ranked], e *entry, a *account, lead p
 	switch {
 	case best.entry == nil:
 		return nil, fmt.Errorf("%w: %d transactions, none of which may go", ErrPoolFull, index.Len())
-	case !enough && lead.rank < tipless:
-		return nil, fmt.Errorf("%w: %w: maxFeePerGas %d wei, want > %d (base fee %d)", ErrPoolFull, ErrUnderpriced, lead.rank, min(best.rank, c.fees.base), c.fees.base)
+	case !enough && e.lead.rank < tipless:
+		return nil, fmt.Errorf("%w: %w: maxFeePerGas %d wei, want > %d (base fee %d)", ErrPoolFull, ErrUnderpriced, e.lead.rank, min(best.rank, c.fees.base), c.fees.base)
 	case !enough:
-		return nil, fmt.Errorf("%w: %w: tip %d wei, want ≥ %d", ErrPoolFull, ErrUnderpriced, tipOf(lead.rank), addSaturating(tipOf(best.rank), 1))
+		return nil, fmt.Errorf("%w: %w: tip %d wei, want ≥ %d", ErrPoolFull, ErrUnderpriced, tipOf(e.lead.rank), addSaturating(tipOf(best.rank), 1))
 	}
-	if len(victims) > 1 {
+	if len(victims) > 1 || e.replaces {
 		sum := new(uint256.Int)
 		for _, v := range victims {
 			sum.Add(sum, v.worth())
 		}
-		if worth := e.worth(); !sum.Lt(worth) {
-			return nil, fmt.Errorf("%w: %w: brings %v wei at least, want > %v in place of %d others", ErrPoolFull, ErrUnderpriced, worth, sum, len(victims))
+		if !sum.Lt(e.gain) {
+			return nil, fmt.Errorf("%w: %w: brings %v wei more at least, want > %v in place of %d others", ErrPoolFull, ErrUnderpriced, e.gain, sum, len(victims))
 		}
 	}
 	return victims, nil

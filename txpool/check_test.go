@@ -101,7 +101,10 @@ func (c *core) checkChain(a *account) error {
 		case e.lease != nil:
 			want, next = ready, next+1
 		default:
-			if lead = lead.after(e); lead.rank < c.fees.leastRank() {
+			if lead = lead.after(e); a.delegated && int(e.nonce-a.nonce) >= c.cfg.MaxDelegated {
+				lead = place{0, e.seq}
+			}
+			if lead.rank < c.fees.leastRank() {
 				line = parked
 			}
 			want, at, next = line, lead, next+1

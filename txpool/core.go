@@ -165,10 +165,7 @@ func (c *core) line(a *account, from, changed int) {
 			status = ready // and what is before it stays before what is after it
 			next++
 		default:
-			lead = lead.after(e)
-			if lead.rank < c.fees.leastRank() {
-				lowest = parked
-			}
+			lead, lowest = c.stands(a, e, lead, lowest)
 			status, at = lowest, lead
 			next++
 		}
@@ -191,6 +188,18 @@ func (c *core) line(a *account, from, changed int) {
 			return
 		}
 	}
+}
+
+// stands returns place and status of an entry in line, given those of the one before it.
+func (c *core) stands(a *account, e *entry, lead place, lowest status) (place, status) {
+	lead = lead.after(e)
+	if a.delegated && e.nonce-a.nonce >= uint64(c.cfg.MaxDelegated) {
+		lead = place{0, e.seq} // the account became delegated when this was here already: it must wait its turn
+	}
+	if lead.rank < c.fees.leastRank() {
+		lowest = parked
+	}
+	return lead, lowest
 }
 
 // put moves an entry to a status and a place, and reports whether that changed anything.

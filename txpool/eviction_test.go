@@ -123,7 +123,7 @@ func TestT2Bounded(t *testing.T) {
 		return sign(20, &types.LegacyTx{GasPrice: big.NewInt(tip * gwei), Gas: 100_000, To: &common.Address{1}, Data: make([]byte, 500)})
 	}
 	refuse(t, p, big(5), ErrPoolFull, "tip 5000000000 wei, want ≥")
-	refuse(t, p, big(9), ErrPoolFull, "brings 234000000000000 wei at least, want > 420000000000000 in place of 5 others")
+	refuse(t, p, big(9), ErrPoolFull, "brings 234000000000000 wei more at least, want > 420000000000000 in place of 5 others")
 	add(t, p, big(17))
 	require.LessOrEqual(t, p.Stats().PendingBytes, uint64(1000))
 	require.Equal(t, "-", statuses(p, 0, 1))

@@ -23,7 +23,7 @@ const (
 	perMille = 1000
 	// smoothing is 1/α of the exponential average, α = 0.2.
 	smoothing = 5
-	// floorStep is 1/12.5 %, by which the floor can move with a block at most.
+	// floorStep is 1/12.5 %, by which the floor and the base fee can move with a block at most.
 	floorStep = 8
 	// hysteresis, in per mille, is by how much the occupancy must fall before the surge follows.
 	hysteresis = 50
@@ -38,12 +38,17 @@ func newFees(cfg *Config) fees {
 const tipless = 1 << 63
 
 // rank returns what a transaction is worth to a builder.
-func (f *fees) rank(e *entry) uint64 {
-	if e.feeCap < f.base {
+func (f *fees) rank(e *entry) uint64 { return rankAt(f.base, e) }
+
+func rankAt(base uint64, e *entry) uint64 {
+	if e.feeCap < base {
 		return min(e.feeCap, tipless-1)
 	}
-	return tipless + min(e.tip, e.feeCap-f.base, tipless-2) // less than that of noLead
+	return tipless + min(e.tip, e.feeCap-base, tipless-2) // less than that of noLead
 }
+
+// next is the greatest base fee that the block after the next can have.
+func (f *fees) next() uint64 { return addSaturating(f.base, f.base/floorStep) }
 
 // tipOf is the effective tip that a rank stands for.
 func tipOf(rank uint64) uint64 { return max(rank, tipless) - tipless }

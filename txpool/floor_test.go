@@ -11,9 +11,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// paying is a block whose transactions paid so many gwei each.
+// paying is a full block whose transactions paid so many gwei each.
 func paying(prices ...int64) Block {
-	var b Block
+	b := Block{GasUsed: 30_000_000}
 	for _, price := range prices {
 		b.Transactions = append(b.Transactions, types.NewTx(&types.LegacyTx{GasPrice: big.NewInt(price * gwei), Gas: txGas}))
 	}
@@ -45,6 +45,19 @@ func TestFloor(t *testing.T) {
 		p.Reset(Head{Included: []Block{{}}})
 	}
 	require.EqualValues(t, gwei, p.Stats().Floor, "empty blocks bring it down")
+}
+
+// What a few pay in blocks that are nearly empty prices nobody out: there was room at the least price.
+func TestFloorNeedsFullBlocks(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) { c.FloorWindow = 3 })
+	for range 20 {
+		p.Reset(Head{Included: []Block{{Transactions: paying(100).Transactions}, {Transactions: paying(100).Transactions, GasUsed: 5_000_000, GasLimit: 10_000_000}}})
+	}
+	require.EqualValues(t, gwei, p.Stats().Floor)
+	for range 20 {
+		p.Reset(Head{Included: []Block{{Transactions: paying(100).Transactions, GasUsed: 5_000_001, GasLimit: 10_000_000}}})
+	}
+	require.Greater(t, p.Stats().Floor, uint64(5*gwei))
 }
 
 // Property: the floor stays in its range and moves an eighth at most.

@@ -171,7 +171,7 @@ type Stats struct {
 	// Surge is by how much newcomers pay more than the floor, in per mille: 1000 is not at all.
 	Surge uint64
 	// Watermark is the least price, in wei per gas, that a newcomer of 21,000 gas with the next nonce must pay to be admitted now: the
-	// floor with surge, or more than the worst of a full pool.
+	// floor with surge, or more than the worst of a full pool, also if the base fee rises by an eighth.
 	Watermark uint64
 }
 
@@ -190,7 +190,7 @@ func (p *Pool) Stats() Stats {
 		Floor: c.fees.floor, BaseFee: c.fees.base, Surge: c.fees.surge(), Watermark: max(c.fees.least(), c.fees.base),
 	}
 	if worst, ok := c.ready.Max(); ok && (s.Pending >= c.cfg.MaxPending || s.PendingBytes+leastTxSize > c.cfg.MaxPendingBytes) {
-		s.Watermark = max(s.Watermark, addSaturating(c.fees.base, tipOf(worst.rank)+1))
+		s.Watermark = max(s.Watermark, addSaturating(c.fees.next(), tipOf(worst.rank)+1))
 	}
 	return s
 }

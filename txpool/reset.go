@@ -1,6 +1,7 @@
 package txpool
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"slices"
@@ -26,6 +27,10 @@ type Block struct {
 	BaseFee *big.Int
 	// Transactions are those of the block, in order.
 	Transactions []*types.Transaction
+	// GasUsed and GasLimit are the block's own. 0 means the sum of the transactions' gas limits, and Config.BlockGasLimit. Of a block that is
+	// at most half full the floor learns that there was room at the least price, whatever the few in it paid: else one transaction a block
+	// could price everybody else out.
+	GasUsed, GasLimit uint64
 }
 
 // Refusal is a reverted transaction that the pool did not take back.
@@ -263,7 +268,7 @@ func (p *Pool) moveFees(head *Head) {
 	medians := make([]uint64, len(head.Included))
 	if p.cfg.FloorWindow > 0 {
 		for i, b := range head.Included {
-			medians[i] = b.median(p.cfg.MinGasPrice)
+			medians[i] = b.median(&p.cfg)
 		}
 	}
 	_ = p.step(func(c *core) error {
@@ -301,12 +306,11 @@ func (p *Pool) moveFees(head *Head) {
 // enough prices give the median of a block: of more transactions, that many are looked at, evenly spread.
 const enough = 1000
 
-// median returns the median of what the transactions of a block paid per gas. An empty block counts as one at the least price, so that the
-// floor comes down when it has shut everybody out.
-func (b *Block) median(least uint64) uint64 {
+// median returns the median of what the transactions of a block paid per gas, or the least price if it was at most half full.
+func (b *Block) median(cfg *Config) uint64 {
 	n := len(b.Transactions)
-	if n == 0 {
-		return least
+	if n == 0 || b.used() <= cmp.Or(b.GasLimit, cfg.BlockGasLimit)/2 {
+		return cfg.MinGasPrice
 	}
 	base := wei(b.BaseFee)
 	prices := make([]uint64, min(n, enough))
@@ -316,6 +320,15 @@ func (b *Block) median(least uint64) uint64 {
 	}
 	slices.Sort(prices)
 	return prices[len(prices)/2]
+}
+
+// used returns the gas that the block used, as far as that is known.
+func (b *Block) used() uint64 {
+	used := b.GasUsed
+	for i := 0; b.GasUsed == 0 && i < len(b.Transactions); i++ {
+		used = addSaturating(used, b.Transactions[i].Gas())
+	}
+	return used
 }
 
 // rerank values a sender's transactions by the base fee as it is now.

@@ -91,7 +91,7 @@ func (n *Node) produceBlock(ctx context.Context) (bool, error) {
 
 // poolBlock is a block as the pool sees it.
 func poolBlock(b *Block) txpool.Block {
-	return txpool.Block{BaseFee: b.BaseFee(), Transactions: b.Transactions()}
+	return txpool.Block{BaseFee: b.BaseFee(), Transactions: b.Transactions(), GasUsed: b.GasUsed(), GasLimit: b.GasLimit()}
 }
 
 // enqueue puts a block on top of the ledger and into the queue, or neither.
