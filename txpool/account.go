@@ -10,8 +10,9 @@ import (
 // State is what the pool must know of the chain: the accounts after the host's newest executed block. Whenever that changes
 // the host calls [Pool.Reset], once State shows it.
 type State interface {
-	// Account returns an account; the zero Account, and no error, for one that does not exist. The pool calls it without a lock
-	// held and from several goroutines at once.
+	// Account returns an account; the zero Account, and no error, for one that does not exist. The pool calls it from several goroutines at
+	// once, without the lock that Add and the readers take; but other Drains, Resets, Commits, Releases and CleanupExpireds wait until the
+	// one that reads has ended. So it must not wait for a goroutine that calls one of these.
 	Account(address common.Address) (Account, error)
 }
 

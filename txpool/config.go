@@ -54,7 +54,8 @@ type Config struct {
 
 	// MinGasPrice is where the floor begins and below which it never falls; MaxFloor above which it never rises, at least MinGasPrice.
 	MinGasPrice, MaxFloor uint64
-	// FloorWindow is over how many blocks the median price is taken that the floor follows, at most 1,024; 0: the floor is MinGasPrice.
+	// FloorWindow is over how many blocks the median price is taken that the floor follows, at most 1,024; 0: the floor is MinGasPrice. A
+	// block that is at most half full counts as one at MinGasPrice.
 	FloorWindow int
 	// Above an occupancy of SurgeThreshold, newcomers pay 1 + SurgeSlope·(occupancy − SurgeThreshold) times the floor. Occupancy is
 	// the greater of the executable transactions' count over SoftPending and of their bytes over SoftPendingBytes.

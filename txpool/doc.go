@@ -30,7 +30,7 @@
 //
 // # Fees
 //
-// The floor begins at Config.MinGasPrice and follows the median of what blocks included, an eighth per block at most. A pool that is more
+// The floor begins at Config.MinGasPrice and follows the median of what blocks that are more than half full included, an eighth per block at most. A pool that is more
 // than 70 % full asks more of newcomers. A rollup whose blocks have a base fee of their own (EIP-1559) sets Config.FloorWindow to 0 and
 // tells [Pool.Reset] the base fee: two markets would push each other up.
 //
@@ -38,17 +38,28 @@
 //
 // Little. A transaction that cannot run now never displaces one that can. All transactions of a sender together must be affordable. Only the end of
 // a chain is evicted, and only for one that pays strictly more than the least of that chain. Replacing costs an eighth more, and cannot
-// be done for ever. Accounts whose balance others can spend (EIP-7702) have one transaction each. What fails costs no signature check twice;
-// sources that send garbage are the [Limiter]'s business, senders are never punished.
+// be done for ever. Accounts whose balance others can spend (EIP-7702) have one transaction in line each. The room behind gaps is shared: who has
+// most there gives way first. Prices are checked before signatures, what is in the pool or failed in building before both;
+// sources that send garbage all the same are the [Limiter]'s business, senders are never punished.
 //
 // # Restarts
 //
-// With Config.Journal accepted transactions and leases are written down before Add and Drain return; [Pool.Restore] reads them back.
+// With Config.Journal accepted transactions, leases and what was committed are written down before Add, Drain and Commit return; [Pool.Restore]
+// reads them back. While the journal fails, nothing is admitted.
+//
+// # For those who know geth's pool
+//
+// Errors have geth's texts, but are this package's: errors.Is with geth's own variables finds them only where they are named as go-ethereum's.
+// Config.Lifetime ends transactions that could run as well as those that wait. A balance that falls takes the end of a sender's chain, not all
+// that it cannot pay one by one. Config.MaxPerSender counts what is in leases. Config.BlockGasLimit is fixed; it should be no more than
+// the Gas of the budgets that are drained, or what asks for more waits until it expires.
 //
 // # Cost and concurrency
 //
-// A [Pool] is safe for concurrent use and starts no goroutine that outlives a call. Adding costs one sender's transactions and the
+// A [Pool] is safe for concurrent use. It starts no goroutine that outlives a call, but for one that tells events which come faster than the calls
+// that cause them can tell them. Adding costs one sender's transactions and the
 // logarithm of the pool. Signatures are recovered outside the lock, on all processors. Calls that touch many transactions work in slices
 // of 128, so nobody waits for the lock for long; meanwhile readers see the pool as it was before. State, Observe and the other hooks
-// are never called with the lock held.
+// are never called with the lock held. State is read while a Drain or a Reset has its turn, so it must not wait for another goroutine
+// that calls one of those, or Commit, Release or CleanupExpired.
 package txpool

@@ -139,7 +139,8 @@ func (l *Lease) Commit() error {
 	return l.close(leaseCommitted, func(c *core, e *entry) { c.commit(e, now) })
 }
 
-// Release gives all of the lease's transactions back. A second Release, or one after Commit, wraps ErrLeaseClosed and changes
+// Release gives all of the lease's transactions back. When blocks are reverted too, call Reset first: what is released while its nonces count as
+// used up is dropped. A second Release, or one after Commit, wraps ErrLeaseClosed and changes
 // nothing.
 func (l *Lease) Release() error {
 	return l.close(leaseReleased, func(c *core, e *entry) { c.giveBack(e) })
