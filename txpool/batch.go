@@ -117,6 +117,10 @@ func (p *Pool) admitAll(batch []candidate) {
 	var accounts [slice]Account
 	for len(batch) > 0 {
 		now := batch[:min(slice, len(batch))]
+		if now[0].early { // it is its turn, and what was in its way is gone
+			now[0].early, now[0].err = false, nil
+			p.examine(now[:1], time.Unix(0, now[0].entry.at))
+		}
 		generation := p.readUnknown(now, accounts[:])
 		p.lock()
 		done := 0
@@ -135,10 +139,17 @@ func (p *Pool) admitAll(batch []candidate) {
 	}
 }
 
-// addAll admits transactions in order until one needs an account that was not read. It returns how many it has dealt with.
+// addAll admits transactions in order until one needs an account that was not read, or its signature checked after all. It returns how many it has
+// dealt with.
 func (c *core) addAll(batch []candidate, accounts []Account) int {
 	for i := range batch {
 		t := &batch[i]
+		if t.early {
+			if t.err = c.checkNew(t.entry); t.err == nil {
+				return i
+			}
+			t.early = false
+		}
 		if t.err != nil {
 			continue
 		}

@@ -117,6 +117,7 @@ func (p *Pool) examine(batch []candidate, now time.Time) {
 	for i := range batch {
 		if c := &batch[i]; c.err == nil {
 			c.err = p.core.checkNew(c.entry)
+			c.early = c.err != nil
 		}
 	}
 	p.mu.Unlock()

@@ -316,7 +316,8 @@ func (b *Block) median(cfg *Config) uint64 {
 	prices := make([]uint64, min(n, enough))
 	for i := range prices {
 		tx := b.Transactions[i*n/len(prices)]
-		prices[i] = paid(wei(tx.GasFeeCap()), wei(tx.GasTipCap()), base)
+		feeCap, tip, _ := amounts(tx)
+		prices[i] = paid(wei(feeCap), wei(tip), base)
 	}
 	slices.Sort(prices)
 	return prices[len(prices)/2]

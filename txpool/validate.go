@@ -23,6 +23,7 @@ type candidate struct {
 	entry *entry
 	from  common.Address
 	read  bool // from's account was read from the host's state
+	early bool // err is what the pool said before its turn; another of the batch may change that
 	err   error
 }
 
@@ -110,27 +111,28 @@ func amount(into *uint256.Int, from *big.Int, name string, tooHigh error) error 
 // price reads the fees of a transaction and what it costs at most.
 func (c *Config) price(e *entry) error {
 	tx := e.tx
+	maxFee, maxTip, value := amounts(tx)
 	var feeCap, tip uint256.Int
-	if err := amount(&feeCap, tx.GasFeeCap(), "maxFeePerGas", ErrFeeCapTooHigh); err != nil {
+	if err := amount(&feeCap, maxFee, "maxFeePerGas", ErrFeeCapTooHigh); err != nil {
 		return err
 	}
 	switch tx.Type() {
 	case types.LegacyTxType, types.AccessListTxType: // they have one price
 		tip = feeCap
 	default:
-		if err := amount(&tip, tx.GasTipCap(), "maxPriorityFeePerGas", ErrTipTooHigh); err != nil {
+		if err := amount(&tip, maxTip, "maxPriorityFeePerGas", ErrTipTooHigh); err != nil {
 			return err
 		}
 		if feeCap.Lt(&tip) {
-			return fmt.Errorf("%w: maxPriorityFeePerGas: %v, maxFeePerGas: %v", ErrTipAboveFeeCap, tx.GasTipCap(), tx.GasFeeCap())
+			return fmt.Errorf("%w: maxPriorityFeePerGas: %v, maxFeePerGas: %v", ErrTipAboveFeeCap, maxTip, maxFee)
 		}
 	}
 	e.feeCap, e.tip = saturate(&feeCap), saturate(&tip)
-	if err := amount(&e.cost, tx.Value(), "value", ErrInsufficientFunds); err != nil {
+	if err := amount(&e.cost, value, "value", ErrInsufficientFunds); err != nil {
 		return err
 	}
 	if !addProduct(&e.cost, tx.Gas(), &feeCap) || !c.addExtras(e) {
-		return fmt.Errorf("%w: it can cost more than 2^256-1 wei: gas %d, maxFeePerGas %v, value %v", ErrInsufficientFunds, tx.Gas(), tx.GasFeeCap(), tx.Value())
+		return fmt.Errorf("%w: it can cost more than 2^256-1 wei: gas %d, maxFeePerGas %v, value %v", ErrInsufficientFunds, tx.Gas(), maxFee, value)
 	}
 	return nil
 }
