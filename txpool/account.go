@@ -1,6 +1,7 @@
 package txpool
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -48,10 +49,19 @@ type account struct {
 	spent       []spending // what was committed and the host's state does not show yet
 	committedAt int64      // when last, Unix nanoseconds
 
-	waits  int32     // how many of txs are behind a gap, as in core.waiting
-	since  uint64    // place in core.waiting: the pool's seq when the first of them came
-	txs    []*entry  // by nonce, no two of the same
-	inline [1]*entry // where txs begins, since most senders have one
+	waits  int32  // how many of txs are behind a gap, as in core.waiting
+	line   int32  // how many of txs are in line; they come first
+	leased int32  // how many of txs are in leases
+	since  uint64 // place in core.waiting: the pool's seq when the first of them came
+
+	txs    []link  // by nonce, no two of the same
+	inline [1]link // where txs begins, since most senders have one
+}
+
+// link is an entry of an account, with its nonce at hand.
+type link struct {
+	nonce uint64
+	*entry
 }
 
 func newAccount(address common.Address, known Account) *account {
@@ -63,53 +73,44 @@ func (a *account) find(nonce uint64) (int, bool) {
 	if n := len(a.txs); n == 0 || a.txs[n-1].nonce < nonce { // nonces mostly arrive in order
 		return n, false
 	}
-	return slices.BinarySearchFunc(a.txs, nonce, func(e *entry, n uint64) int {
-		switch {
-		case e.nonce < n:
-			return -1
-		case e.nonce > n:
-			return 1
-		}
-		return 0
-	})
+	return slices.BinarySearchFunc(a.txs, nonce, func(l link, n uint64) int { return cmp.Compare(l.nonce, n) })
 }
 
-// insert puts an entry at its place.
+// insert puts an entry at its place. The chain must be arranged from there afterwards.
 func (a *account) insert(i int, e *entry) {
 	if len(a.txs) == 0 {
 		a.txs = a.inline[:0]
 	}
-	a.txs = slices.Insert(a.txs, i, e)
+	a.txs = slices.Insert(a.txs, i, link{e.nonce, e})
+	if i < int(a.line) {
+		a.line++
+	}
 }
 
-// cut takes the entry at a place out.
-func (a *account) cut(i int) { a.txs = slices.Delete(a.txs, i, i+1) }
-
-// inLine returns how many transactions are consecutive from the account's nonce on; they come first.
-func (a *account) inLine() int {
-	n := len(a.txs)
-	for n > 0 && a.txs[n-1].status == queued {
-		n--
+// cut takes the entry at a place out. The chain must be arranged from there afterwards.
+func (a *account) cut(i int) {
+	a.txs = slices.Delete(a.txs, i, i+1)
+	if i < int(a.line) {
+		a.line--
 	}
-	return n
 }
 
 // next returns the nonce after those in line.
 func (a *account) next() uint64 {
-	if n := a.inLine(); n > 0 {
-		return max(a.nonce, a.txs[n-1].nonce+1)
+	if a.line > 0 {
+		return max(a.nonce, a.txs[a.line-1].nonce+1)
 	}
 	return a.nonce
 }
 
-// weighs reports whether the balance must still pay for an entry: the host's state does not show it yet.
-func (a *account) weighs(e *entry) bool { return e.nonce >= a.state }
+// weighs reports whether the balance must still pay for a nonce: the host's state does not show it yet.
+func (a *account) weighs(nonce uint64) bool { return nonce >= a.state }
 
 // totalCost returns what all transactions and what was committed cost together at most. Admission sees to it that it does not overflow.
 func (a *account) totalCost() *uint256.Int {
 	total := a.owed()
 	for _, e := range a.txs {
-		if a.weighs(e) {
+		if a.weighs(e.nonce) {
 			total.Add(total, &e.cost)
 		}
 	}
@@ -124,7 +125,7 @@ func (a *account) balance() *uint256.Int { return new(uint256.Int).Add(&a.spare,
 func (a *account) before(i int) (next uint64, lead place, lowest status) {
 	next = max(a.nonce, a.txs[i-1].nonce+1)
 	for i--; i >= 0; i-- {
-		if e := a.txs[i]; e.lease == nil || e.status == queued {
+		if e := a.txs[i].entry; e.lease == nil || e.status == queued {
 			return next, e.lead, e.status
 		}
 	}

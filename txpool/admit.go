@@ -109,7 +109,7 @@ func (c *core) checkOwn(a *account, e *entry) (i int, old *entry, err error) {
 		return 0, nil, err
 	}
 	if replaces {
-		old = a.txs[i]
+		old = a.txs[i].entry
 		err = c.checkReplacement(old, e)
 	} else {
 		err = c.checkDelegated(a)
@@ -180,7 +180,7 @@ func (c *core) inherit(old, e *entry) {
 // pool many times over.
 func (c *core) checkFunds(a *account, old, e *entry) error {
 	spare := a.spare
-	if old != nil && a.weighs(old) {
+	if old != nil && a.weighs(old.nonce) {
 		spare.Add(&spare, &old.cost) // what the balance covered already
 	}
 	if !a.short && !spare.Lt(&e.cost) {
@@ -261,7 +261,7 @@ func (c *core) durable(a *account, i int, e *entry) uint64 {
 	least := rankAt(base, e)
 	for _, ancestor := range a.txs[:i] {
 		if ancestor.lease == nil {
-			least = min(least, rankAt(base, ancestor))
+			least = min(least, rankAt(base, ancestor.entry))
 		}
 	}
 	return least

@@ -28,7 +28,8 @@ func (c *core) check() error {
 		if err := c.checkChain(a); err != nil {
 			return fmt.Errorf("%v: %w", a.address, err)
 		}
-		for _, e := range a.txs {
+		for _, l := range a.txs {
+			e := l.entry
 			count++
 			uses[e.counts()].add(e)
 			switch {
@@ -78,7 +79,11 @@ func (c *core) checkChain(a *account) error {
 		return fmt.Errorf("I2: balance %v, cost %v", a.balance(), total)
 	}
 	next, lead, line := a.nonce, noLead, ready
-	for i, e := range a.txs {
+	if err := a.checkCounts(); err != nil {
+		return err
+	}
+	for i, l := range a.txs {
+		e := l.entry
 		if i > 0 && a.txs[i-1].nonce >= e.nonce {
 			return errors.New("nonces out of order")
 		}
@@ -118,6 +123,26 @@ func (c *core) checkChain(a *account) error {
 				return fmt.Errorf("nonce %d is not in its index", e.nonce)
 			}
 		}
+	}
+	return nil
+}
+
+// checkCounts checks what an account counts of its own.
+func (a *account) checkCounts() error {
+	var line, leased int32
+	for i, e := range a.txs {
+		if e.nonce != e.entry.nonce {
+			return fmt.Errorf("nonce %d is linked as %d", e.entry.nonce, e.nonce)
+		}
+		if e.status != queued && int(line) == i {
+			line++
+		}
+		if e.lease != nil {
+			leased++
+		}
+	}
+	if line != a.line || leased != a.leased {
+		return fmt.Errorf("counts %d in line and %d leased, want %d and %d", a.line, a.leased, line, leased)
 	}
 	return nil
 }

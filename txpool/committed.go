@@ -35,7 +35,7 @@ func (c *core) commit(e *entry, now int64) {
 	i, _ := a.find(e.nonce)
 	short := a.short
 	c.take(a, i)
-	if a.weighs(e) {
+	if a.weighs(e.nonce) {
 		s := spending{nonce: e.nonce, cost: e.cost}
 		if e.rare != nil {
 			s.carrier = e

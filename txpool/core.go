@@ -153,8 +153,9 @@ func (c *core) line(a *account, from, changed int) {
 			}
 		}
 	}
+	held := lowest == queued
 	for i := from; i < len(a.txs); i++ {
-		e := a.txs[i]
+		e := a.txs[i].entry
 		status, at := queued, noLead
 		switch {
 		case e.nonce < a.nonce: // used up, but still in a lease
@@ -168,6 +169,11 @@ func (c *core) line(a *account, from, changed int) {
 			lead, lowest = c.stands(a, e, lead, lowest)
 			status, at = lowest, lead
 			next++
+		}
+		if status == queued {
+			a.line = min(a.line, int32(i))
+		} else {
+			a.line = max(a.line, int32(i)+1)
 		}
 		moved := c.put(e, status, at, surplus >= c.cfg.MinReadyPerSender)
 		if moved && status == ready && !e.fresh && e.lease == nil && c.checkAuthorities(a.address, e) != nil { // it was not able to run when it was admitted
@@ -184,7 +190,7 @@ func (c *core) line(a *account, from, changed int) {
 		if status == ready && e.lease == nil {
 			surplus++
 		}
-		if !moved && i > changed && e.lease == nil && c.cfg.MinReadyPerSender == 0 {
+		if i >= changed && held || i > changed && !moved && e.lease == nil && c.cfg.MinReadyPerSender == 0 {
 			return
 		}
 	}
@@ -261,7 +267,7 @@ func (c *core) store(a *account, i int, e *entry) {
 	e.seq, e.account, e.lead, e.fresh = c.seq, a, noLead, true
 	e.rank = c.fees.rank(e)
 	a.insert(i, e)
-	if a.weighs(e) {
+	if a.weighs(e.nonce) {
 		a.spare.Sub(&a.spare, &e.cost)
 	}
 	c.all.put(e)
@@ -271,16 +277,17 @@ func (c *core) store(a *account, i int, e *entry) {
 
 // take removes the entry at a place of a chain, without a word. The chain must be arranged from there afterwards.
 func (c *core) take(a *account, i int) *entry {
-	e := a.txs[i]
+	e := a.txs[i].entry
 	c.unindex(e)
 	c.uses[e.counts()].remove(e)
 	if e.lease != nil {
 		c.leased--
+		a.leased--
 		e.lease = nil
 	}
 	c.enlist(e, false)
 	a.cut(i)
-	if a.weighs(e) {
+	if a.weighs(e.nonce) {
 		a.spare.Add(&a.spare, &e.cost)
 		a.short = a.short && a.balance().Lt(a.totalCost())
 	}
@@ -310,6 +317,7 @@ func (c *core) lend(e *entry, l *Lease) {
 	e.lease, e.lead, e.surplus = l, noLead, false
 	c.leased++
 	a := e.account
+	a.leased++
 	i, _ := a.find(e.nonce)
 	c.arrange(a, i+1, i+1)
 }
@@ -320,6 +328,7 @@ func (c *core) giveBack(e *entry) {
 	e.lease = nil
 	c.leased--
 	a := e.account
+	a.leased--
 	i, _ := a.find(e.nonce)
 	if e.nonce < a.nonce {
 		c.drop(a, i, Dropped, ErrNonceTooLow, common.Hash{})
@@ -378,7 +387,7 @@ func (c *core) dropUsed(a *account) {
 func (c *core) settle(a *account, balance *uint256.Int) {
 	total := a.totalCost()
 	for i := len(a.txs) - 1; i >= 0 && balance.Lt(total); i-- {
-		if e := a.txs[i]; e.lease == nil {
+		if e := a.txs[i].entry; e.lease == nil {
 			c.take(a, i)
 			total.Sub(total, &e.cost)
 			c.emit(Event{Kind: Dropped, Reason: ErrInsufficientFunds}, e)
@@ -421,7 +430,7 @@ func (c *core) shrink(most int) (more bool) {
 func (c *core) evict(e *entry) {
 	a := e.account
 	first, _ := a.find(e.nonce)
-	for i := max(a.inLine()-1, first); i >= first; i-- {
+	for i := max(int(a.line)-1, first); i >= first; i-- {
 		if a.txs[i].lease == nil { // what is in a bundle stays, whatever becomes of what is before it
 			c.drop(a, i, Dropped, ErrPoolFull, common.Hash{})
 		}

@@ -26,7 +26,7 @@ func (p *Pool) CleanupExpired() int {
 func (c *core) expire(a *account, now int64) (dropped int) {
 	lifetime := int64(c.cfg.Lifetime)
 	for i := len(a.txs) - 1; i >= 0; i-- {
-		if e := a.txs[i]; e.lease == nil && now-e.at >= lifetime {
+		if e := a.txs[i].entry; e.lease == nil && now-e.at >= lifetime {
 			c.drop(a, i, Dropped, ErrExpired, common.Hash{})
 			dropped++
 		}

@@ -235,7 +235,9 @@ func (p *Pool) Dump(j Journal) error {
 	entries := make([]*entry, 0, p.core.all.len())
 	var included [][]byte
 	for _, a := range p.core.list {
-		entries = append(entries, a.txs...)
+		for _, e := range a.txs {
+			entries = append(entries, e.entry)
+		}
 		for i := range a.spent {
 			included = append(included, includedRecord(common.Hash{}, a.address, &a.spent[i]))
 		}

@@ -32,10 +32,12 @@ func newWaiting() *btree.BTreeG[waiter] { return btree.NewG(degree, givesWayBefo
 
 // recount notes how many of a sender's transactions are behind a gap.
 func (c *core) recount(a *account) {
-	var waits int32
-	for i := len(a.txs) - 1; i >= 0 && a.txs[i].status == queued; i-- {
-		if a.txs[i].lease == nil {
-			waits++
+	waits := int32(len(a.txs)) - a.line
+	if a.leased > 0 {
+		for _, e := range a.txs[a.line:] {
+			if e.lease != nil {
+				waits-- // it counts as ready, wherever it stands
+			}
 		}
 	}
 	if waits == a.waits {
@@ -54,7 +56,7 @@ func (c *core) recount(a *account) {
 // lastWaiting returns the n-th last of a sender's transactions behind a gap.
 func (a *account) lastWaiting(n int32) *entry {
 	for i := len(a.txs) - 1; i >= 0; i-- {
-		if e := a.txs[i]; e.status == queued && e.lease == nil {
+		if e := a.txs[i].entry; e.status == queued && e.lease == nil {
 			if n == 0 {
 				return e
 			}

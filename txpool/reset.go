@@ -335,7 +335,7 @@ func (b *Block) used() uint64 {
 // rerank values a sender's transactions by the base fee as it is now.
 func (c *core) rerank(a *account) {
 	for _, e := range a.txs {
-		e.rank = c.fees.rank(e)
+		e.rank = c.fees.rank(e.entry)
 	}
 	c.arrange(a, 0, len(a.txs))
 	c.close(a)
