@@ -44,10 +44,9 @@ type account struct {
 
 	state uint64 // the nonce in the host's state
 	nonce uint64 // the next one that the pool may give out: state, or after what was committed
-	// spare is the balance without the cost of txs and of spent, modulo 2^256 if that is short.
-	spare       uint256.Int
-	spent       []spending // what was committed and the host's state does not show yet
-	committedAt int64      // when last, Unix nanoseconds
+	// spare is the balance without the cost of txs and of what was committed, modulo 2^256 if that is short.
+	spare     uint256.Int
+	committed *committed // what the host's state does not show yet
 
 	waits  int32  // how many of txs are behind a gap, as in core.waiting
 	line   int32  // how many of txs are in line; they come first

@@ -70,7 +70,7 @@ func (c *core) checkChain(a *account) error {
 	if n := len(a.txs); n > c.cfg.MaxPerSender {
 		return fmt.Errorf("T2: %d transactions", n)
 	}
-	for _, s := range a.spent {
+	for _, s := range a.committed.all() {
 		if s.nonce < a.state || s.nonce >= a.nonce {
 			return fmt.Errorf("nonce %d is kept as committed, state %d, next %d", s.nonce, a.state, a.nonce)
 		}
@@ -158,7 +158,7 @@ func (c *core) checkAuthorized() error {
 				}
 			}
 		}
-		for _, s := range a.spent {
+		for _, s := range a.committed.all() {
 			if s.carrier != nil {
 				for _, auth := range s.carrier.rare.authorities {
 					want.add(auth)

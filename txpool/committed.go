@@ -11,6 +11,13 @@ import (
 // does not show it yet. Until it does, the account's balance must still pay for it and its authorizations still count. It is kept by nonce,
 // since the state shows it little by little and failed bundles are reverted from the end.
 
+// committed is what an account has committed and the host's state does not show yet; nil is nothing.
+type committed struct {
+	spent  []spending
+	inline [1]spending // where spent begins
+	at     int64       // when last, Unix nanoseconds
+}
+
 // spending is a committed transaction that the host's state does not show yet.
 type spending struct {
 	nonce   uint64
@@ -18,11 +25,30 @@ type spending struct {
 	carrier *entry // itself, if it has authorizations
 }
 
+// spend notes what was committed.
+func (a *account) spend(s spending, now int64) {
+	if a.committed == nil {
+		a.committed = new(committed)
+		a.committed.spent = a.committed.inline[:0]
+	}
+	a.committed.spent = append(a.committed.spent, s)
+	a.committed.at = now
+	a.spare.Sub(&a.spare, &s.cost)
+}
+
+// all returns what was committed.
+func (c *committed) all() []spending {
+	if c == nil {
+		return nil
+	}
+	return c.spent
+}
+
 // owed returns what was committed and must still be paid for.
 func (a *account) owed() *uint256.Int {
 	sum := new(uint256.Int)
-	for i := range a.spent {
-		if s := &a.spent[i]; s.nonce >= a.state {
+	for _, s := range a.committed.all() {
+		if s.nonce >= a.state {
 			sum.Add(sum, &s.cost)
 		}
 	}
@@ -41,12 +67,10 @@ func (c *core) commit(e *entry, now int64) {
 			s.carrier = e
 			c.enlist(e, true)
 		}
-		a.spent = append(a.spent, s)
-		a.spare.Sub(&a.spare, &e.cost)
+		a.spend(s, now)
 		a.short = short
 	}
 	a.nonce = max(a.nonce, e.nonce+1)
-	a.committedAt = now
 	c.emit(Event{Kind: Included}, e)
 	if i > 0 {
 		c.dropUsed(a)
@@ -62,8 +86,8 @@ func (c *core) uncommit(a *account, nonce uint64) {
 	if nonce >= a.nonce {
 		return
 	}
-	for i := range a.spent {
-		if s := &a.spent[i]; s.nonce >= nonce {
+	for _, s := range a.committed.all() {
+		if s.nonce >= nonce {
 			a.spare.Add(&a.spare, &s.cost)
 		}
 	}
@@ -78,19 +102,23 @@ func (c *core) uncommit(a *account, nonce uint64) {
 
 // shown forgets what was committed of nonces before one: the host's state shows it.
 func (c *core) shown(a *account, nonce uint64) {
-	if len(a.spent) > 0 {
-		c.forgetSpent(a, func(s *spending) bool { return s.nonce < nonce })
-	}
+	c.forgetSpent(a, func(s *spending) bool { return s.nonce < nonce })
 }
 
 func (c *core) forgetSpent(a *account, which func(*spending) bool) {
-	a.spent = slices.DeleteFunc(a.spent, func(s spending) bool {
+	if a.committed == nil {
+		return
+	}
+	a.committed.spent = slices.DeleteFunc(a.committed.spent, func(s spending) bool {
 		gone := which(&s)
 		if gone && s.carrier != nil {
 			c.enlist(s.carrier, false)
 		}
 		return gone
 	})
+	if len(a.committed.spent) == 0 {
+		a.committed = nil
+	}
 }
 
 // recommit says of an account that has nothing in the pool what was committed before a restart. stale says that known was not read.
@@ -103,11 +131,10 @@ func (c *core) recommit(address common.Address, known Account, spent []spending,
 		return // the host's state shows all of it
 	}
 	a := c.open(address, known)
-	a.nonce, a.committedAt, a.stale = next, now, stale
+	a.nonce, a.stale = next, stale
 	for _, s := range spent {
 		if s.nonce >= a.state {
-			a.spent = append(a.spent, s)
-			a.spare.Sub(&a.spare, &s.cost)
+			a.spend(s, now)
 			if s.carrier != nil {
 				c.enlist(s.carrier, true)
 			}

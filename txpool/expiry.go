@@ -31,7 +31,7 @@ func (c *core) expire(a *account, now int64) (dropped int) {
 			dropped++
 		}
 	}
-	if a.nonce > a.state && len(a.txs) == 0 && now-a.committedAt >= lifetime {
+	if a.nonce > a.state && len(a.txs) == 0 && (a.committed == nil || now-a.committed.at >= lifetime) {
 		c.uncommit(a, a.state) // the host never showed it
 		return dropped
 	}

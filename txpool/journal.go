@@ -238,8 +238,8 @@ func (p *Pool) Dump(j Journal) error {
 		for _, e := range a.txs {
 			entries = append(entries, e.entry)
 		}
-		for i := range a.spent {
-			included = append(included, includedRecord(common.Hash{}, a.address, &a.spent[i]))
+		for _, s := range a.committed.all() {
+			included = append(included, includedRecord(common.Hash{}, a.address, &s))
 		}
 	}
 	p.mu.Unlock()
