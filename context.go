@@ -14,6 +14,10 @@ type RefineContext struct {
 	LookupAnchor HeaderHash
 	// LookupAnchorSlot is the slot of that block.
 	LookupAnchorSlot Slot
+	// AnchorSlot is the anchor's slot and LookupStateRoot the lookup anchor's posterior state root. From Gray Paper 0.8.0 on they are part
+	// of the encoding; before, they are not read.
+	AnchorSlot      Slot
+	LookupStateRoot common.Hash
 	// Prerequisites are packages that must be accumulated before this one, ascending and distinct.
 	Prerequisites []PackageHash
 }

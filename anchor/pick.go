@@ -53,6 +53,8 @@ func contextAt(b *jamq.AnchorBlock, lookup jamq.AnchorBlock, prerequisites []jam
 		BeefyRoot:        b.BeefyRoot,
 		LookupAnchor:     lookup.Hash,
 		LookupAnchorSlot: lookup.Slot,
+		AnchorSlot:       b.Slot,
+		LookupStateRoot:  lookup.StateRoot,
 		Prerequisites:    slices.Compact(needs),
 	}
 }

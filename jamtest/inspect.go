@@ -74,6 +74,7 @@ func (c *Chain) Context(offset int, prerequisites ...jamq.PackageHash) (jamq.Ref
 	return jamq.RefineContext{
 		Anchor: anchor.Hash, StateRoot: anchor.StateRoot, BeefyRoot: anchor.BeefyRoot,
 		LookupAnchor: lookup.Hash, LookupAnchorSlot: lookup.Slot,
+		AnchorSlot: anchor.Slot, LookupStateRoot: lookup.StateRoot,
 		Prerequisites: slices.Compact(needs),
 	}, nil
 }

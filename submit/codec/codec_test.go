@@ -1,11 +1,10 @@
 package codec_test
 
 import (
-	"bytes"
 	"encoding/hex"
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -16,6 +15,13 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
+func tiny(t testing.TB, version codec.Version) *codec.Codec {
+	t.Helper()
+	c, err := codec.New(version, jamq.Tiny())
+	require.NoError(t, err)
+	return c
+}
+
 // The boundaries of each length.
 func TestNaturals(t *testing.T) {
 	for x, want := range map[uint64]string{
@@ -24,49 +30,34 @@ func TestNaturals(t *testing.T) {
 	} {
 		require.Equal(t, want, hex.EncodeToString(codec.AppendNatural(nil, x)), x)
 	}
-}
-
-func vector(t *testing.T, name string) []byte {
-	t.Helper()
-	dir := os.Getenv("JAMQ_VECTORS")
-	if dir == "" {
-		t.Skip("JAMQ_VECTORS is not set: the public vectors are not here")
+	for _, long := range []string{"8000", "807f", "c03f00", "fe00000000000000", "ff00000000000000"} {
+		raw, err := hex.DecodeString(long)
+		require.NoError(t, err)
+		if long == "ff00000000000000" { // a byte short as well
+			raw = append(raw, 0)
+		}
+		_, _, err = codec.DecodeNatural(raw)
+		require.Error(t, err, long)
+		require.True(t, errors.Is(err, codec.ErrNonCanonical) || errors.Is(err, codec.ErrTruncated), long)
 	}
-	raw, err := os.ReadFile(filepath.Join(dir, "jam", "codec", name))
-	require.NoError(t, err)
-	return raw
 }
 
-// The public vectors decode, encode to the same bytes, and the package has its known hash.
-func TestVectors(t *testing.T) {
-	raw := vector(t, "work_package.bin")
-	p, err := codec.DecodeWorkPackage(raw)
-	require.NoError(t, err)
-	again, err := p.Encode()
-	require.NoError(t, err)
-	require.Equal(t, raw, again)
-	hash, err := p.Hash()
-	require.NoError(t, err)
-	require.Equal(t, "0xef4afe1c68afc76d148d91c3b3627decf0d8f361c6aae1e42e0ca0b5bd7a2033", hash.String())
-
-	raw = vector(t, "work_item.bin")
-	item, err := codec.DecodeWorkItem(raw)
-	require.NoError(t, err)
-	again, err = item.Encode()
-	require.NoError(t, err)
-	require.Equal(t, raw, again)
-
-	raw = vector(t, "refine_context.bin")
-	context, err := codec.DecodeRefineContext(raw)
-	require.NoError(t, err)
-	require.Equal(t, jamq.Slot(33), context.LookupAnchorSlot)
-	require.Equal(t, "0xc0564c5e0de0942589df4343ad1956da66797240e2a2f2d6f8116b5047768986", context.Anchor.String())
-	again, err = codec.AppendRefineContext(nil, &context)
-	require.NoError(t, err)
-	require.Equal(t, raw, again)
+func TestNaturalsRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := rapid.Uint64().Draw(t, "x") >> rapid.IntRange(0, 63).Draw(t, "shift")
+		raw := codec.AppendNatural(nil, x)
+		back, rest, err := codec.DecodeNatural(append(raw, 7))
+		require.NoError(t, err)
+		require.Equal(t, x, back)
+		require.Equal(t, []byte{7}, rest)
+		for n := range raw {
+			_, _, err := codec.DecodeNatural(raw[:n])
+			require.ErrorIs(t, err, codec.ErrTruncated)
+		}
+	})
 }
 
-func sample() codec.WorkPackage {
+func samplePackage() codec.WorkPackage {
 	return codec.WorkPackage{
 		AuthCodeHost: 7, AuthCodeHash: common.Hash{1}, Authorization: []byte("token"),
 		Context: jamq.RefineContext{Anchor: jamq.HeaderHash{2}, LookupAnchorSlot: 9, Prerequisites: []jamq.PackageHash{{1}, {2}}},
@@ -78,73 +69,206 @@ func sample() codec.WorkPackage {
 	}
 }
 
+// sampleBlock has something in every part of a block.
+func sampleBlock() codec.Block {
+	p := samplePackage()
+	report := codec.WorkReport{
+		Package: codec.PackageSpec{Hash: jamq.PackageHash{6}, Length: 7, SegmentCount: 8}, Context: p.Context, Core: 1, AuthGasUsed: 1 << 20,
+		Trace: []byte("trace"), Lookups: []codec.SegmentLookup{{Package: jamq.PackageHash{1}}, {Package: jamq.PackageHash{3}, SegmentRoot: common.Hash{4}}},
+		Digests: []codec.WorkDigest{{Service: 1, Output: []byte("out"), GasUsed: 1 << 40, ExtrinsicSize: 1 << 31}, {Outcome: codec.BigCode, Imports: 1 << 15}},
+	}
+	votes := []codec.Vote{{Valid: true}, {Valid: true, Validator: 1}, {Validator: 2}, {Valid: true, Validator: 3}, {Valid: true, Validator: 4}}
+	return codec.Block{
+		Header: codec.Header{
+			Parent: jamq.HeaderHash{1}, Slot: 9, Author: 3, Offenders: [][32]byte{{1}, {2}},
+			Epoch:   &codec.EpochMark{Entropy: common.Hash{1}, Validators: make([]codec.ValidatorKeys, 6)},
+			Tickets: &codec.TicketsMark{Tickets: make([]codec.TicketBody, 12)},
+		},
+		Extrinsic: codec.Extrinsics{
+			Tickets:    codec.Tickets{{Attempt: 2}},
+			Preimages:  codec.Preimages{{Service: 3, Data: []byte("data")}},
+			Guarantees: codec.Guarantees{{Report: report, Slot: 8, Signatures: []codec.ValidatorSignature{{Validator: 1}, {Validator: 2}}}},
+			Assurances: codec.Assurances{{Anchor: jamq.HeaderHash{1}, Bitfield: []byte{3}, Validator: 4}},
+			Disputes: codec.Disputes{
+				Verdicts: []codec.Verdict{{Target: common.Hash{1}, Epoch: 2, Votes: votes}},
+				Culprits: []codec.Culprit{{Key: [32]byte{1}}}, Faults: []codec.Fault{{Valid: true, Key: [32]byte{2}}},
+			},
+		},
+	}
+}
+
 func TestRoundTripAndEveryTruncation(t *testing.T) {
-	p := sample()
-	raw, err := p.Encode()
+	for _, version := range []codec.Version{codec.V072, codec.V080} {
+		c := tiny(t, version)
+		b := sampleBlock()
+		if version == codec.V080 {
+			b.Extrinsic.Guarantees[0].Report.Context.AnchorSlot = 5
+			b.Extrinsic.Guarantees[0].Report.Context.LookupStateRoot = common.Hash{9}
+		}
+		raw, err := c.Encode(&b)
+		require.NoError(t, err)
+		back, err := codec.Decode[codec.Block](c, raw)
+		require.NoError(t, err)
+		require.Equal(t, b, back)
+		for n := range raw {
+			_, err := codec.Decode[codec.Block](c, raw[:n])
+			require.ErrorIs(t, err, codec.ErrTruncated, "cut to %d bytes", n)
+		}
+		_, err = codec.Decode[codec.Block](c, append(raw, 0))
+		require.ErrorIs(t, err, codec.ErrNonCanonical)
+		_, rest, err := codec.DecodePrefix[codec.Block](c, append(raw, 1, 2))
+		require.NoError(t, err)
+		require.Equal(t, []byte{1, 2}, rest)
+	}
+}
+
+// The refine context is what the versions differ in; what one of them does not encode it does not read.
+func TestVersions(t *testing.T) {
+	context := codec.RefineContext{
+		Anchor: jamq.HeaderHash{1}, AnchorSlot: 0x01020304, StateRoot: common.Hash{2}, BeefyRoot: common.Hash{3},
+		LookupAnchor: jamq.HeaderHash{4}, LookupAnchorSlot: 5, LookupStateRoot: common.Hash{6}, Prerequisites: []jamq.PackageHash{{7}},
+	}
+	older, err := tiny(t, codec.V072).Encode(&context)
 	require.NoError(t, err)
-	back, err := codec.DecodeWorkPackage(raw)
+	newer, err := tiny(t, codec.V080).Encode(&context)
 	require.NoError(t, err)
+	require.Len(t, older, 133+32)
+	require.Len(t, newer, 133+32+4+32)
+	require.Equal(t, []byte{4, 3, 2, 1, 2}, newer[32:37], "the anchor's slot, then its state root")
+	require.Equal(t, byte(6), newer[32*4+4+4], "the lookup anchor's state root after its slot")
+	back, err := codec.Decode[codec.RefineContext](tiny(t, codec.V080), newer)
+	require.NoError(t, err)
+	require.Equal(t, context, back)
+	_, err = codec.Decode[codec.RefineContext](tiny(t, codec.V072), newer)
+	require.Error(t, err)
+	_, err = codec.New(codec.V080+1, jamq.Tiny())
+	require.ErrorIs(t, err, codec.ErrUnknownVersion)
+	_, err = codec.New(codec.V072, jamq.ChainSpec{})
+	require.ErrorIs(t, err, jamq.ErrInvalidSpec)
+	require.Equal(t, "0.7.2 0.8.0 codec.Version(9)", fmt.Sprint(codec.V072, codec.V080, codec.Version(9)))
+}
+
+func TestEncodeRefuses(t *testing.T) {
+	c := tiny(t, codec.V072)
+	for name, x := range map[string]struct {
+		value codec.Value
+		want  error
+	}{
+		"prerequisites": {&codec.RefineContext{Prerequisites: []jamq.PackageHash{{2}, {1}}}, codec.ErrNonCanonical},
+		"twice":         {&codec.RefineContext{Prerequisites: []jamq.PackageHash{{2}, {2}}}, codec.ErrNonCanonical},
+		"lookups":       {&codec.WorkReport{Lookups: []codec.SegmentLookup{{Package: jamq.PackageHash{2}}, {}}}, codec.ErrNonCanonical},
+		"import index":  {&codec.WorkItem{Imports: []codec.Import{{Index: 1 << 15}}}, codec.ErrTooLarge},
+		"outcome":       {&codec.WorkDigest{Outcome: 7}, codec.ErrNonCanonical},
+		"output":        {&codec.WorkDigest{Outcome: codec.Panicked, Output: []byte{1}}, codec.ErrNonCanonical},
+		"bitfield":      {&codec.Assurances{{Bitfield: []byte{1, 2}}}, codec.ErrWrongLength},
+		"no such core":  {&codec.Assurances{{Bitfield: []byte{4}}}, codec.ErrNonCanonical},
+		"votes":         {&codec.Disputes{Verdicts: []codec.Verdict{{}}}, codec.ErrWrongLength},
+		"validators":    {&codec.Header{Epoch: &codec.EpochMark{}}, codec.ErrWrongLength},
+		"tickets":       {&codec.Header{Tickets: &codec.TicketsMark{}}, codec.ErrWrongLength},
+	} {
+		raw, err := c.Encode(x.value)
+		require.ErrorIs(t, err, x.want, name)
+		require.Nil(t, raw, name)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	c := tiny(t, codec.V072)
+	context, err := c.Encode(&codec.RefineContext{})
+	require.NoError(t, err)
+	_, err = codec.Decode[codec.RefineContext](c, append(context[:len(context)-1], 0x80, 0))
+	require.ErrorIs(t, err, codec.ErrNonCanonical, "a count of zero in two bytes")
+	header, err := c.Encode(&codec.Header{})
+	require.NoError(t, err)
+	header[100] = 2
+	_, err = codec.Decode[codec.Header](c, header)
+	require.ErrorIs(t, err, codec.ErrNonCanonical, "neither there nor not")
+	report, err := c.Encode(&codec.WorkReport{})
+	require.NoError(t, err)
+	at := 102 + 133 // the core
+	report = append(append(append([]byte{}, report[:at]...), codec.AppendNatural(nil, 1<<16)...), report[at+1:]...)
+	_, err = codec.Decode[codec.WorkReport](c, report)
+	require.ErrorIs(t, err, codec.ErrTooLarge, "core 65536")
+}
+
+// A length that the input does not have costs nothing.
+func TestHostileLengths(t *testing.T) {
+	c, err := codec.New(codec.V072, jamq.Full())
+	require.NoError(t, err)
+	hostile := func(prefix int) []byte {
+		return append(make([]byte, prefix), codec.AppendNatural(nil, 1<<60)...)
+	}
+	header := make([]byte, 100)
+	header = append(header, 1) // an epoch mark of 1023 validators, of which none is there
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 100 {
+		_, err := codec.Decode[codec.RefineContext](c, hostile(132))
+		require.ErrorIs(t, err, codec.ErrTruncated)
+		_, err = codec.Decode[codec.WorkItem](c, hostile(54))
+		require.ErrorIs(t, err, codec.ErrTruncated)
+		_, err = codec.Decode[codec.Tickets](c, hostile(0))
+		require.ErrorIs(t, err, codec.ErrTruncated)
+		_, err = codec.Decode[codec.Header](c, header)
+		require.ErrorIs(t, err, codec.ErrTruncated)
+	}
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4<<20), "100 times four refusals")
+}
+
+func TestDecodedSharesNothing(t *testing.T) {
+	c := tiny(t, codec.V072)
+	p := samplePackage()
+	raw, err := c.Encode(&p)
+	require.NoError(t, err)
+	back, err := codec.Decode[codec.WorkPackage](c, raw)
+	require.NoError(t, err)
+	clear(raw)
 	require.Equal(t, p, back)
-	for n := range raw {
-		_, err := codec.DecodeWorkPackage(raw[:n])
-		require.ErrorIs(t, err, codec.ErrTruncated, "cut to %d bytes", n)
-	}
-	_, err = codec.DecodeWorkPackage(append(raw, 0))
-	require.ErrorIs(t, err, codec.ErrNonCanonical)
 }
 
-func TestRefusals(t *testing.T) {
-	c := jamq.RefineContext{Prerequisites: []jamq.PackageHash{{2}, {1}}}
-	_, err := codec.AppendRefineContext(nil, &c)
-	require.ErrorIs(t, err, codec.ErrNonCanonical)
-	item := codec.WorkItem{Imports: []codec.Import{{Index: 1 << 15}}}
-	_, err = item.Encode()
-	require.ErrorIs(t, err, codec.ErrTooLarge)
-	// A count of zero in two bytes.
-	c.Prerequisites = nil
-	raw, err := codec.AppendRefineContext(nil, &c)
+func TestImportedRefusesAnotherExtrinsic(t *testing.T) {
+	c := tiny(t, codec.V072)
+	b := sampleBlock()
+	var err error
+	b.Header.ExtrinsicHash, err = c.ExtrinsicHash(&b.Extrinsic)
 	require.NoError(t, err)
-	_, err = codec.DecodeRefineContext(append(raw[:len(raw)-1], 0x80, 0))
-	require.ErrorIs(t, err, codec.ErrNonCanonical)
+	imported, err := c.Imported(&b)
+	require.NoError(t, err)
+	require.Equal(t, []common.Hash{{1}}, imported.Condemned, "one of five votes is against")
+	require.Equal(t, []jamq.PackageHash{{1}, {2}, {1}, {3}}, imported.Reported[0].Prerequisites)
+	require.Equal(t, jamq.CoreIndex(1), imported.Reported[0].Core)
+	b.Extrinsic.Guarantees = nil
+	_, err = c.Imported(&b)
+	require.ErrorIs(t, err, codec.ErrExtrinsicHash)
 }
 
-func TestContextsRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := jamq.RefineContext{LookupAnchorSlot: jamq.Slot(rapid.Uint32().Draw(t, "slot"))}
-		for i := range rapid.IntRange(0, 200).Draw(t, "prerequisites") {
-			c.Prerequisites = append(c.Prerequisites, jamq.PackageHash{byte(i), 1})
-		}
-		raw, err := codec.AppendRefineContext(nil, &c)
-		require.NoError(t, err)
-		back, err := codec.DecodeRefineContext(raw)
-		require.NoError(t, err)
-		require.Equal(t, c, back)
-	})
-}
-
-// Whatever decodes encodes to the same bytes, and nothing panics.
-func FuzzDecodeWorkPackage(f *testing.F) {
-	p := sample()
-	raw, err := p.Encode()
+func ExampleCodec_PackageHash() {
+	c, err := codec.New(codec.V072, jamq.Tiny())
 	if err != nil {
-		f.Fatal(err)
+		fmt.Println(err)
+		return
 	}
-	f.Add(raw)
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		p, err := codec.DecodeWorkPackage(raw)
-		if err != nil {
-			return
-		}
-		again, err := p.Encode()
-		if err != nil || !bytes.Equal(again, raw) {
-			t.Fatalf("%v: decodes, and encodes to other bytes", err)
-		}
-	})
-}
-
-func ExampleWorkPackage_Hash() {
 	p := codec.WorkPackage{AuthCodeHost: 1, Items: []codec.WorkItem{{Service: 1, Payload: []byte("block 7")}}}
-	hash, err := p.Hash()
+	hash, err := c.PackageHash(&p)
 	fmt.Println(hash.Short(), err)
 	// Output: dce068fb <nil>
+}
+
+func ExampleDecode() {
+	c, err := codec.New(codec.V072, jamq.Tiny())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	raw, err := c.Encode(&codec.WorkItem{Service: 1, Payload: []byte("block 7")})
+	fmt.Println(len(raw), "bytes", err)
+	item, err := codec.Decode[codec.WorkItem](c, raw)
+	fmt.Printf("%s %v\n", item.Payload, err)
+	_, err = codec.Decode[codec.WorkItem](c, raw[:60])
+	fmt.Println(err)
+	// Output:
+	// 64 bytes <nil>
+	// block 7 <nil>
+	// codec: input truncated: 5 bytes left, want 7
 }

@@ -68,7 +68,7 @@ func (n packager) Build(_ context.Context, r bundlequeue.Build[Bundle]) (submit.
 		Context:      refine,
 		Items:        []codec.WorkItem{{Service: serviceID, RefineGas: refineGas, AccumulateGas: accumulateGas, Payload: payload}},
 	}
-	hash, err := work.Hash()
+	hash, err := n.codec.PackageHash(&work)
 	if err != nil {
 		return submit.Package[Bundle]{}, err
 	}

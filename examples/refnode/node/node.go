@@ -21,6 +21,7 @@ import (
 	"github.com/jamq/jamq/statedb"
 	"github.com/jamq/jamq/statedb/evm"
 	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/submit/codec"
 	"github.com/jamq/jamq/txpool"
 )
 
@@ -43,6 +44,7 @@ type Node struct {
 	jam      *jamtest.Driver
 	runner   *submit.Runner[Bundle]
 	journal  *store
+	codec    *codec.Codec
 
 	// produceNow asks the producer for a look at the pool; slotBegan tells it that a slot began.
 	produceNow, slotBegan chan struct{}
@@ -69,6 +71,10 @@ func New(cfg Config) (*Node, error) {
 	}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	if n.codec, err = codec.New(codec.V072, cfg.Spec); err != nil {
+		return nil, err
 	}
 	if err := n.makeGenesis(); err != nil {
 		return nil, err

@@ -1,0 +1,137 @@
+package codec
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/crypto/blake2b"
+
+	"github.com/jamq/jamq"
+)
+
+var (
+	// ErrTruncated: the input ends too early.
+	ErrTruncated = errors.New("codec: input truncated")
+	// ErrNonCanonical: the input is not what encoding makes, or a value has an order that no encoding has.
+	ErrNonCanonical = errors.New("codec: not canonical")
+	// ErrTooLarge: a number does not fit where it belongs.
+	ErrTooLarge = errors.New("codec: too large")
+	// ErrWrongLength: a sequence whose length the chain's constants fix has another one.
+	ErrWrongLength = errors.New("codec: wrong length")
+	// ErrUnknownVersion: a version that is none of the constants.
+	ErrUnknownVersion = errors.New("codec: unknown version")
+)
+
+// Version is a version of the Gray Paper, as far as its encodings go.
+type Version uint8
+
+const (
+	// V072 is Gray Paper 0.7.2.
+	V072 Version = iota
+	// V080 is Gray Paper 0.8.0.
+	V080
+)
+
+// String returns the version's number, such as "0.7.2".
+func (v Version) String() string {
+	switch v {
+	case V072:
+		return "0.7.2"
+	case V080:
+		return "0.8.0"
+	}
+	return fmt.Sprintf("codec.Version(%d)", uint8(v))
+}
+
+// Codec encodes and decodes for one version and one chain. It never changes: any number of goroutines may use it.
+type Codec struct {
+	version                      Version
+	validators, cores, epochLen  int
+	bitfieldSize, votesOfVerdict int
+	spec                         jamq.ChainSpec
+}
+
+// New returns a codec. Errors wrap ErrUnknownVersion or jamq.ErrInvalidSpec.
+func New(version Version, spec jamq.ChainSpec) (*Codec, error) {
+	if version > V080 {
+		return nil, fmt.Errorf("%w: %v, want %v or %v", ErrUnknownVersion, version, V072, V080)
+	}
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	return &Codec{
+		version: version, validators: spec.Validators, cores: spec.Cores, epochLen: int(spec.EpochLength),
+		bitfieldSize: (spec.Cores + 7) / 8, votesOfVerdict: spec.Validators*2/3 + 1, spec: spec,
+	}, nil
+}
+
+// Version returns the codec's version.
+func (c *Codec) Version() Version { return c.version }
+
+// Value is a type that has an encoding: a pointer to a type of this package. The set is closed.
+type Value interface{ code(*coder) }
+
+// Encode returns the encoding of a value. Errors wrap ErrNonCanonical, ErrTooLarge or ErrWrongLength and name the field.
+func (c *Codec) Encode(v Value) ([]byte, error) { return c.Append(nil, v) }
+
+// Append appends the encoding of a value to b. It is [Codec.Encode] otherwise; with an error it returns nil.
+func (c *Codec) Append(b []byte, v Value) ([]byte, error) {
+	w := &coder{codec: c, out: b}
+	v.code(w)
+	if w.err != nil {
+		return nil, w.err
+	}
+	return w.out, nil
+}
+
+// Decode returns the value that raw encodes: all of raw, in the one way in which it can be encoded. Errors wrap ErrTruncated,
+// ErrNonCanonical or ErrTooLarge.
+func Decode[T any, P interface {
+	*T
+	Value
+}](c *Codec, raw []byte) (T, error) {
+	v, rest, err := DecodePrefix[T, P](c, raw)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("%w: %d bytes after the end", ErrNonCanonical, len(rest))
+	}
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return v, nil
+}
+
+// DecodePrefix is [Decode] of a value that more bytes may follow, which it returns.
+func DecodePrefix[T any, P interface {
+	*T
+	Value
+}](c *Codec, raw []byte) (v T, rest []byte, err error) {
+	r := &coder{codec: c, reads: true, rest: raw}
+	P(&v).code(r)
+	if r.err != nil {
+		var none T
+		return none, nil, r.err
+	}
+	return v, r.rest, nil
+}
+
+// Hash returns the BLAKE2b-256 hash of a value's encoding. Errors are those of Encode.
+func (c *Codec) Hash(v Value) ([32]byte, error) {
+	raw, err := c.Encode(v)
+	if err != nil {
+		return [32]byte{}, err
+	}
+	return blake2b.Sum256(raw), nil
+}
+
+// PackageHash returns the hash by which the chain knows a work package (GP 14.1). Errors are those of Encode.
+func (c *Codec) PackageHash(p *WorkPackage) (jamq.PackageHash, error) {
+	h, err := c.Hash(p)
+	return h, err
+}
+
+// HeaderHash returns the hash that identifies a block (GP 5.1). Errors are those of Encode.
+func (c *Codec) HeaderHash(h *Header) (jamq.HeaderHash, error) {
+	hash, err := c.Hash(h)
+	return hash, err
+}

@@ -1,0 +1,72 @@
+package codec
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq"
+)
+
+// ErrExtrinsicHash: a header does not commit to the extrinsic that came with it.
+var ErrExtrinsicHash = errors.New("codec: wrong extrinsic hash")
+
+// Imported returns a block as a builder sees it: which reports it puts on cores, which become available, which a verdict condemns. What it
+// accumulates is left to be derived. The block should be valid; what is checked is that the header commits to the extrinsic, so that nobody
+// can put another one under a header that others vouch for. Errors wrap ErrExtrinsicHash or are those of Encode.
+func (c *Codec) Imported(b *Block) (jamq.Block, error) {
+	commitment, err := c.ExtrinsicHash(&b.Extrinsic)
+	if err != nil {
+		return jamq.Block{}, err
+	}
+	if commitment != b.Header.ExtrinsicHash {
+		return jamq.Block{}, fmt.Errorf("%w: header says %s, extrinsic has %s", ErrExtrinsicHash, b.Header.ExtrinsicHash, commitment)
+	}
+	out := jamq.Block{Parent: b.Header.Parent, ParentStateRoot: b.Header.ParentStateRoot, Slot: b.Header.Slot}
+	if out.Hash, err = c.HeaderHash(&b.Header); err != nil {
+		return jamq.Block{}, err
+	}
+	for i := range b.Extrinsic.Guarantees {
+		r := &b.Extrinsic.Guarantees[i].Report
+		reportHash, err := c.Hash(r)
+		if err != nil {
+			return jamq.Block{}, err
+		}
+		out.Reported = append(out.Reported, jamq.Report{
+			Hash: reportHash, Package: r.Package.Hash, SegmentRoot: r.Package.SegmentRoot, Core: r.Core,
+			Anchor: r.Context.Anchor, Prerequisites: r.dependencies(),
+		})
+	}
+	var bitfields [][]byte
+	for i := range b.Extrinsic.Assurances {
+		bitfields = append(bitfields, b.Extrinsic.Assurances[i].Bitfield)
+	}
+	out.Available = jamq.AvailableCores(&c.spec, bitfields)
+	out.Condemned = condemned(b.Extrinsic.Disputes.Verdicts)
+	return out, nil
+}
+
+// dependencies returns the packages that must be accumulated before the report's: prerequisites, and those of segment-root lookups
+// (GP 12.5).
+func (x *WorkReport) dependencies() []jamq.PackageHash {
+	out := append([]jamq.PackageHash(nil), x.Context.Prerequisites...)
+	for _, l := range x.Lookups {
+		out = append(out, l.Package)
+	}
+	return out
+}
+
+// condemned returns the reports that verdicts clear from their cores: all that not every vote calls valid (GP 10.15).
+func condemned(verdicts []Verdict) []common.Hash {
+	var out []common.Hash
+	for i := range verdicts {
+		for _, v := range verdicts[i].Votes {
+			if !v.Valid {
+				out = append(out, verdicts[i].Target)
+				break
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,483 @@
+package codec_test
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/submit/codec"
+)
+
+func vectors(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("JAMQ_VECTORS")
+	if dir == "" {
+		t.Skip("JAMQ_VECTORS is not set: the public vectors are not here")
+	}
+	return filepath.Join(dir, "jam")
+}
+
+// checkVector decodes a vector, holds every field of it against the JSON beside it, and encodes it to the same bytes.
+func checkVector[T any, P interface {
+	*T
+	codec.Value
+}](show func(*T) any) func(*testing.T, *codec.Codec, []byte, []byte) {
+	return func(t *testing.T, c *codec.Codec, raw, text []byte) {
+		v, err := codec.Decode[T, P](c, raw)
+		require.NoError(t, err)
+		have, err := json.Marshal(show(&v))
+		require.NoError(t, err)
+		require.JSONEq(t, string(text), string(have))
+		again, err := c.Encode(P(&v))
+		require.NoError(t, err)
+		require.Equal(t, raw, again)
+		for n := range min(len(raw), 500) {
+			_, err := codec.Decode[T, P](c, raw[:n])
+			require.ErrorIs(t, err, codec.ErrTruncated, "cut to %d bytes", n)
+		}
+	}
+}
+
+// TestVectors goes through every file of the public codec vectors; one that it does not know fails it.
+func TestVectors(t *testing.T) {
+	dir := filepath.Join(vectors(t), "codec")
+	checks := map[string]func(*testing.T, *codec.Codec, []byte, []byte){
+		"refine_context":       checkVector(func(x *codec.RefineContext) any { return showContext((*jamq.RefineContext)(x)) }),
+		"work_item":            checkVector(func(x *codec.WorkItem) any { return showItem(x) }),
+		"work_package":         checkVector(func(x *codec.WorkPackage) any { return showPackage(x) }),
+		"work_report":          checkVector(func(x *codec.WorkReport) any { return showReport(x) }),
+		"work_result_0":        checkVector(func(x *codec.WorkDigest) any { return showDigest(x) }),
+		"work_result_1":        checkVector(func(x *codec.WorkDigest) any { return showDigest(x) }),
+		"header_0":             checkVector(func(x *codec.Header) any { return showHeader(x) }),
+		"header_1":             checkVector(func(x *codec.Header) any { return showHeader(x) }),
+		"tickets_extrinsic":    checkVector(func(x *codec.Tickets) any { return showEach(*x, showTicket) }),
+		"preimages_extrinsic":  checkVector(func(x *codec.Preimages) any { return showEach(*x, showPreimage) }),
+		"guarantees_extrinsic": checkVector(func(x *codec.Guarantees) any { return showEach(*x, showGuarantee) }),
+		"assurances_extrinsic": checkVector(func(x *codec.Assurances) any { return showEach(*x, showAssurance) }),
+		"disputes_extrinsic":   checkVector(func(x *codec.Disputes) any { return showDisputes(x) }),
+		"extrinsic":            checkVector(func(x *codec.Extrinsics) any { return showExtrinsic(x) }),
+		"block":                checkVector(func(x *codec.Block) any { return showBlock(x) }),
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.bin"))
+	require.NoError(t, err)
+	require.Len(t, files, len(checks))
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".bin")
+		t.Run(name, func(t *testing.T) {
+			check := checks[name]
+			require.NotNil(t, check)
+			raw, err := os.ReadFile(file)
+			require.NoError(t, err)
+			text, err := os.ReadFile(strings.TrimSuffix(file, ".bin") + ".json")
+			require.NoError(t, err)
+			check(t, tiny(t, codec.V072), raw, text)
+		})
+	}
+}
+
+func TestVectorPackageHash(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join(vectors(t), "codec", "work_package.bin"))
+	require.NoError(t, err)
+	c := tiny(t, codec.V072)
+	p, err := codec.Decode[codec.WorkPackage](c, raw)
+	require.NoError(t, err)
+	hash, err := c.PackageHash(&p)
+	require.NoError(t, err)
+	require.Equal(t, "0xef4afe1c68afc76d148d91c3b3627decf0d8f361c6aae1e42e0ca0b5bd7a2033", hash.String())
+}
+
+// TestVectorsTrace encodes 100 consecutive blocks of a real chain from their JSON. The chain itself says that the encoding is right: the header's
+// hash is the one that the recent history holds and that the next header names, and the extrinsic's is in the header.
+func TestVectorsTrace(t *testing.T) {
+	f, err := os.Open(filepath.Join(vectors(t), "trace-storage_light.jsonl"))
+	require.NoError(t, err)
+	defer f.Close()
+	c := tiny(t, codec.V072)
+	blocks, reports, available := 0, 0, 0
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<24)
+	for lines.Scan() {
+		var line struct {
+			Block json.RawMessage
+			Post  struct{ Chapters map[string]hexutil.Bytes }
+		}
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &line))
+		b := readBlock(t, line.Block)
+		raw, err := c.Encode(&b)
+		require.NoError(t, err)
+		back, err := codec.Decode[codec.Block](c, raw)
+		require.NoError(t, err)
+		require.Equal(t, b, back)
+		text, err := json.Marshal(showBlock(&back))
+		require.NoError(t, err)
+		require.JSONEq(t, string(line.Block), string(text))
+		imported, err := c.Imported(&back)
+		require.NoError(t, err, "the header commits to the extrinsic")
+		require.Equal(t, newestInHistory(t, c, line.Post.Chapters), imported.Hash)
+		spec := jamq.Tiny()
+		require.NoError(t, imported.Validate(&spec))
+		blocks, reports, available = blocks+1, reports+len(imported.Reported), available+len(imported.Available)
+	}
+	require.NoError(t, lines.Err())
+	require.Equal(t, []int{100, 85}, []int{blocks, reports})
+	require.Positive(t, available)
+}
+
+// newestInHistory returns the hash of the last block in the recent history, chapter C(3): a sequence of hash, peak, state root and reported
+// packages.
+func newestInHistory(t *testing.T, _ *codec.Codec, chapters map[string]hexutil.Bytes) (newest jamq.HeaderHash) {
+	t.Helper()
+	raw := []byte(chapters["C3"])
+	require.NotEmpty(t, raw)
+	n, raw, err := codec.DecodeNatural(raw)
+	require.NoError(t, err)
+	for range n {
+		newest = jamq.HeaderHash(raw[:32])
+		var packages uint64
+		packages, raw, err = codec.DecodeNatural(raw[96:])
+		require.NoError(t, err)
+		raw = raw[64*packages:]
+	}
+	return newest
+}
+
+// What follows shows values under the names of the vectors' JSON.
+
+type object = map[string]any
+
+func showEach[T any](xs []T, show func(*T) any) []any {
+	out := []any{}
+	for i := range xs {
+		out = append(out, show(&xs[i]))
+	}
+	return out
+}
+
+func hexOf[B ~[]byte](b B) string { return hexutil.Encode(b) }
+
+func showHash[H ~[32]byte](h *H) any { return common.Hash(*h).Hex() }
+
+func showContext(x *jamq.RefineContext) any {
+	return object{
+		"anchor": x.Anchor, "state_root": x.StateRoot, "beefy_root": x.BeefyRoot, "lookup_anchor": x.LookupAnchor,
+		"lookup_anchor_slot": x.LookupAnchorSlot, "prerequisites": showEach(x.Prerequisites, showHash[jamq.PackageHash]),
+	}
+}
+
+func showItem(x *codec.WorkItem) any {
+	return object{
+		"service": x.Service, "code_hash": x.CodeHash, "refine_gas_limit": x.RefineGas, "accumulate_gas_limit": x.AccumulateGas,
+		"export_count": x.ExportCount, "payload": hexOf(x.Payload),
+		"import_segments": showEach(x.Imports, func(i *codec.Import) any { return object{"tree_root": i.Root, "index": i.Index} }),
+		"extrinsic":       showEach(x.Extrinsics, func(e *codec.Extrinsic) any { return object{"hash": e.Hash, "len": e.Length} }),
+	}
+}
+
+func showPackage(x *codec.WorkPackage) any {
+	return object{
+		"auth_code_host": x.AuthCodeHost, "auth_code_hash": x.AuthCodeHash, "context": showContext(&x.Context),
+		"authorization": hexOf(x.Authorization), "authorizer_config": hexOf(x.AuthorizerConfig),
+		"items": showEach(x.Items, showItem),
+	}
+}
+
+func showReport(x *codec.WorkReport) any {
+	return object{
+		"package_spec": object{
+			"hash": x.Package.Hash, "length": x.Package.Length, "erasure_root": x.Package.ErasureRoot,
+			"exports_root": x.Package.SegmentRoot, "exports_count": x.Package.SegmentCount,
+		},
+		"context": showContext(&x.Context), "core_index": x.Core, "authorizer_hash": x.Authorizer,
+		"auth_gas_used": x.AuthGasUsed, "auth_output": hexOf(x.Trace),
+		"segment_root_lookup": showEach(x.Lookups, func(l *codec.SegmentLookup) any {
+			return object{"work_package_hash": l.Package, "segment_tree_root": l.SegmentRoot}
+		}),
+		"results": showEach(x.Digests, showDigest),
+	}
+}
+
+var outcomes = map[codec.Outcome]string{
+	codec.OutOfGas: "out_of_gas", codec.Panicked: "panic", codec.BadExports: "bad_exports", codec.Oversize: "output_oversize",
+	codec.BadCode: "bad_code", codec.BigCode: "code_oversize",
+}
+
+func showDigest(x *codec.WorkDigest) any {
+	result := object{"ok": hexOf(x.Output)}
+	if x.Outcome != codec.Done {
+		result = object{outcomes[x.Outcome]: nil}
+	}
+	return object{
+		"service_id": x.Service, "code_hash": x.CodeHash, "payload_hash": x.PayloadHash, "accumulate_gas": x.AccumulateGas, "result": result,
+		"refine_load": object{
+			"gas_used": x.GasUsed, "imports": x.Imports, "extrinsic_count": x.ExtrinsicCount, "extrinsic_size": x.ExtrinsicSize, "exports": x.Exports,
+		},
+	}
+}
+
+func showHeader(x *codec.Header) any {
+	out := object{
+		"parent": x.Parent, "parent_state_root": x.ParentStateRoot, "extrinsic_hash": x.ExtrinsicHash, "slot": x.Slot,
+		"epoch_mark": nil, "tickets_mark": nil, "author_index": x.Author, "entropy_source": hexOf(x.Entropy[:]), "seal": hexOf(x.Seal[:]),
+		"offenders_mark": showEach(x.Offenders, showHash[[32]byte]),
+	}
+	if x.Epoch != nil {
+		out["epoch_mark"] = object{
+			"entropy": x.Epoch.Entropy, "tickets_entropy": x.Epoch.TicketsEntropy,
+			"validators": showEach(x.Epoch.Validators, func(v *codec.ValidatorKeys) any {
+				return object{"bandersnatch": hexOf(v.Bandersnatch[:]), "ed25519": hexOf(v.Ed25519[:])}
+			}),
+		}
+	}
+	if x.Tickets != nil {
+		out["tickets_mark"] = showEach(x.Tickets.Tickets, func(t *codec.TicketBody) any {
+			return object{"id": hexOf(t.ID[:]), "attempt": t.Attempt}
+		})
+	}
+	return out
+}
+
+func showTicket(x *codec.TicketEnvelope) any {
+	return object{"attempt": x.Attempt, "signature": hexOf(x.Signature[:])}
+}
+
+func showPreimage(x *codec.Preimage) any {
+	return object{"requester": x.Service, "blob": hexOf(x.Data)}
+}
+
+func showGuarantee(x *codec.Guarantee) any {
+	return object{
+		"report": showReport(&x.Report), "slot": x.Slot,
+		"signatures": showEach(x.Signatures, func(s *codec.ValidatorSignature) any {
+			return object{"validator_index": s.Validator, "signature": hexOf(s.Signature[:])}
+		}),
+	}
+}
+
+func showAssurance(x *codec.Assurance) any {
+	return object{"anchor": x.Anchor, "bitfield": hexOf(x.Bitfield), "validator_index": x.Validator, "signature": hexOf(x.Signature[:])}
+}
+
+func showDisputes(x *codec.Disputes) any {
+	return object{
+		"verdicts": showEach(x.Verdicts, func(v *codec.Verdict) any {
+			return object{"target": v.Target, "age": v.Epoch, "votes": showEach(v.Votes, func(v *codec.Vote) any {
+				return object{"vote": v.Valid, "index": v.Validator, "signature": hexOf(v.Signature[:])}
+			})}
+		}),
+		"culprits": showEach(x.Culprits, func(p *codec.Culprit) any {
+			return object{"target": p.Target, "key": hexOf(p.Key[:]), "signature": hexOf(p.Signature[:])}
+		}),
+		"faults": showEach(x.Faults, func(f *codec.Fault) any {
+			return object{"target": f.Target, "vote": f.Valid, "key": hexOf(f.Key[:]), "signature": hexOf(f.Signature[:])}
+		}),
+	}
+}
+
+func showExtrinsic(x *codec.Extrinsics) any {
+	return object{
+		"tickets": showEach(x.Tickets, showTicket), "preimages": showEach(x.Preimages, showPreimage),
+		"guarantees": showEach(x.Guarantees, showGuarantee), "assurances": showEach(x.Assurances, showAssurance), "disputes": showDisputes(&x.Disputes),
+	}
+}
+
+func showBlock(x *codec.Block) any {
+	return object{"header": showHeader(&x.Header), "extrinsic": showExtrinsic(&x.Extrinsic)}
+}
+
+// And this reads the JSON of the trace's blocks, which hold no more than headers, guarantees and assurances.
+
+type jsonBlock struct {
+	Header struct {
+		Parent          jamq.HeaderHash
+		ParentStateRoot common.Hash `json:"parent_state_root"`
+		ExtrinsicHash   common.Hash `json:"extrinsic_hash"`
+		Slot            jamq.Slot
+		EpochMark       *struct {
+			Entropy        common.Hash
+			TicketsEntropy common.Hash `json:"tickets_entropy"`
+			Validators     []struct{ Bandersnatch, Ed25519 common.Hash }
+		} `json:"epoch_mark"`
+		TicketsMark []json.RawMessage `json:"tickets_mark"`
+		Author      uint16            `json:"author_index"`
+		Entropy     hexutil.Bytes     `json:"entropy_source"`
+		Offenders   []json.RawMessage `json:"offenders_mark"`
+		Seal        hexutil.Bytes
+	}
+	Extrinsic struct {
+		Tickets, Preimages []json.RawMessage
+		Guarantees         []jsonGuarantee
+		Assurances         []struct {
+			Anchor    jamq.HeaderHash
+			Bitfield  hexutil.Bytes
+			Validator uint16 `json:"validator_index"`
+			Signature hexutil.Bytes
+		}
+		Disputes struct{ Verdicts, Culprits, Faults []json.RawMessage }
+	}
+}
+
+type jsonGuarantee struct {
+	Report struct {
+		Spec struct {
+			Hash        jamq.PackageHash
+			Length      uint32
+			ErasureRoot common.Hash `json:"erasure_root"`
+			ExportsRoot common.Hash `json:"exports_root"`
+			ExportCount uint16      `json:"exports_count"`
+		} `json:"package_spec"`
+		Context struct {
+			Anchor           jamq.HeaderHash
+			StateRoot        common.Hash     `json:"state_root"`
+			BeefyRoot        common.Hash     `json:"beefy_root"`
+			LookupAnchor     jamq.HeaderHash `json:"lookup_anchor"`
+			LookupAnchorSlot jamq.Slot       `json:"lookup_anchor_slot"`
+			Prerequisites    []jamq.PackageHash
+		}
+		Core        jamq.CoreIndex `json:"core_index"`
+		Authorizer  common.Hash    `json:"authorizer_hash"`
+		AuthGasUsed uint64         `json:"auth_gas_used"`
+		Trace       hexutil.Bytes  `json:"auth_output"`
+		Lookups     []struct {
+			Package jamq.PackageHash `json:"work_package_hash"`
+			Root    common.Hash      `json:"segment_tree_root"`
+		} `json:"segment_root_lookup"`
+		Results []struct {
+			Service       jamq.ServiceID `json:"service_id"`
+			CodeHash      common.Hash    `json:"code_hash"`
+			PayloadHash   common.Hash    `json:"payload_hash"`
+			AccumulateGas uint64         `json:"accumulate_gas"`
+			Result        map[string]*hexutil.Bytes
+			Load          struct {
+				GasUsed        uint64 `json:"gas_used"`
+				Imports        uint16
+				ExtrinsicCount uint16 `json:"extrinsic_count"`
+				ExtrinsicSize  uint32 `json:"extrinsic_size"`
+				Exports        uint16
+			} `json:"refine_load"`
+		}
+	}
+	Slot       jamq.Slot
+	Signatures []struct {
+		Validator uint16 `json:"validator_index"`
+		Signature hexutil.Bytes
+	}
+}
+
+func readBlock(t *testing.T, text []byte) codec.Block {
+	t.Helper()
+	var j jsonBlock
+	require.NoError(t, json.Unmarshal(text, &j))
+	h, x := &j.Header, &j.Extrinsic
+	require.Zero(t, len(h.TicketsMark)+len(h.Offenders)+len(x.Tickets)+len(x.Preimages)+len(x.Disputes.Verdicts)+len(x.Disputes.Culprits)+len(x.Disputes.Faults))
+	b := codec.Block{Header: codec.Header{
+		Parent: h.Parent, ParentStateRoot: h.ParentStateRoot, ExtrinsicHash: h.ExtrinsicHash, Slot: h.Slot, Author: h.Author,
+		Entropy: [96]byte(h.Entropy), Seal: [96]byte(h.Seal),
+	}}
+	if m := h.EpochMark; m != nil {
+		b.Header.Epoch = &codec.EpochMark{Entropy: m.Entropy, TicketsEntropy: m.TicketsEntropy}
+		for _, v := range m.Validators {
+			b.Header.Epoch.Validators = append(b.Header.Epoch.Validators, codec.ValidatorKeys{Bandersnatch: v.Bandersnatch, Ed25519: v.Ed25519})
+		}
+	}
+	for i := range x.Guarantees {
+		b.Extrinsic.Guarantees = append(b.Extrinsic.Guarantees, x.Guarantees[i].read(t))
+	}
+	for _, a := range x.Assurances {
+		b.Extrinsic.Assurances = append(b.Extrinsic.Assurances, codec.Assurance{
+			Anchor: a.Anchor, Bitfield: a.Bitfield, Validator: a.Validator, Signature: [64]byte(a.Signature),
+		})
+	}
+	return b
+}
+
+func (j *jsonGuarantee) read(t *testing.T) codec.Guarantee {
+	t.Helper()
+	r := &j.Report
+	g := codec.Guarantee{Slot: j.Slot, Report: codec.WorkReport{
+		Package: codec.PackageSpec{
+			Hash: r.Spec.Hash, Length: r.Spec.Length, ErasureRoot: r.Spec.ErasureRoot, SegmentRoot: r.Spec.ExportsRoot, SegmentCount: r.Spec.ExportCount,
+		},
+		Context: jamq.RefineContext{
+			Anchor: r.Context.Anchor, StateRoot: r.Context.StateRoot, BeefyRoot: r.Context.BeefyRoot, LookupAnchor: r.Context.LookupAnchor,
+			LookupAnchorSlot: r.Context.LookupAnchorSlot,
+		},
+		Core: r.Core, Authorizer: r.Authorizer, AuthGasUsed: r.AuthGasUsed,
+	}}
+	if len(r.Trace) > 0 {
+		g.Report.Trace = r.Trace
+	}
+	if len(r.Context.Prerequisites) > 0 {
+		g.Report.Context.Prerequisites = r.Context.Prerequisites
+	}
+	for _, l := range r.Lookups {
+		g.Report.Lookups = append(g.Report.Lookups, codec.SegmentLookup{Package: l.Package, SegmentRoot: l.Root})
+	}
+	for _, x := range r.Results {
+		d := codec.WorkDigest{
+			Service: x.Service, CodeHash: x.CodeHash, PayloadHash: x.PayloadHash, AccumulateGas: x.AccumulateGas, GasUsed: x.Load.GasUsed,
+			Imports: x.Load.Imports, ExtrinsicCount: x.Load.ExtrinsicCount, ExtrinsicSize: x.Load.ExtrinsicSize, Exports: x.Load.Exports,
+		}
+		require.Len(t, x.Result, 1)
+		output, done := x.Result["ok"]
+		if done && len(*output) > 0 {
+			d.Output = *output
+		}
+		for outcome, name := range outcomes {
+			if _, ok := x.Result[name]; ok {
+				d.Outcome = outcome
+			}
+		}
+		require.True(t, done == (d.Outcome == codec.Done), "%v", x.Result)
+		g.Report.Digests = append(g.Report.Digests, d)
+	}
+	for _, s := range j.Signatures {
+		g.Signatures = append(g.Signatures, codec.ValidatorSignature{Validator: s.Validator, Signature: [64]byte(s.Signature)})
+	}
+	return g
+}
+
+// The cores of the whole state, chapter C(10), hold real reports as well: each decodes and encodes to the same bytes.
+func TestVectorsReportsOnCores(t *testing.T) {
+	f, err := os.Open(filepath.Join(vectors(t), "trace-storage_light.jsonl"))
+	require.NoError(t, err)
+	defer f.Close()
+	c := tiny(t, codec.V072)
+	reports := 0
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<24)
+	for lines.Scan() {
+		var line struct {
+			Post struct{ Chapters map[string]hexutil.Bytes }
+		}
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &line))
+		raw := []byte(line.Post.Chapters["C10"])
+		for range jamq.Tiny().Cores {
+			require.NotEmpty(t, raw)
+			there := raw[0]
+			raw = raw[1:]
+			if there == 0 {
+				continue
+			}
+			r, rest, err := codec.DecodePrefix[codec.WorkReport](c, raw)
+			require.NoError(t, err)
+			again, err := c.Encode(&r)
+			require.NoError(t, err)
+			require.Equal(t, raw[:len(raw)-len(rest)], again)
+			require.Positive(t, binary.LittleEndian.Uint32(rest), "the slot in which it was reported")
+			raw = rest[4:]
+			reports++
+		}
+		require.Empty(t, raw)
+	}
+	require.NoError(t, lines.Err())
+	require.Positive(t, reports)
+}
