@@ -5,6 +5,7 @@ go 1.25.0
 require (
 	github.com/ethereum/go-ethereum v1.15.11
 	github.com/google/btree v1.1.3
+	github.com/gorilla/websocket v1.4.2
 	github.com/holiman/uint256 v1.3.2
 	github.com/stretchr/testify v1.11.1
 	golang.org/x/crypto v0.36.0

@@ -88,6 +88,30 @@ func (c *Chain) Block(hash jamq.HeaderHash) (jamq.Block, bool) {
 	return b.copyBlock(), true
 }
 
+// Locate returns where a block is that the chain still holds, of any branch.
+func (c *Chain) Locate(hash jamq.HeaderHash) (Point, bool) {
+	b, ok := c.blocks[hash]
+	if !ok {
+		return Point{}, false
+	}
+	return b.point(), true
+}
+
+// Contains reports whether the chain that ends in head has a block, head itself included, as far as blocks are kept.
+func (c *Chain) Contains(head, hash jamq.HeaderHash) bool {
+	b, x := c.blocks[head], c.blocks[hash]
+	return b != nil && x != nil && b.within(x.height) == x
+}
+
+// AnchorBlock returns what a node knows of a block that the chain still holds: its slot and its posterior roots.
+func (c *Chain) AnchorBlock(hash jamq.HeaderHash) (jamq.AnchorBlock, bool) {
+	b, ok := c.blocks[hash]
+	if !ok {
+		return jamq.AnchorBlock{}, false
+	}
+	return anchorBlock(b), true
+}
+
 // Accumulation is a package that was accumulated.
 type Accumulation struct {
 	Package

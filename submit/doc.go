@@ -13,12 +13,15 @@
 //	err = r.Start(ctx)
 //	err = r.Enqueue(ctx, bundlequeue.Enqueue[Bundle]{Number: n, Bundle: b})
 //	err = r.Import(ctx, block, best)    // each JAM block, in order
-//	err = r.Finalize(ctx, hash)
+//	err = r.Finalize(ctx, hash)         // or both by a [ChainFeed]: err = feed.Follow(ctx, r)
 //	err = r.Drain(ctx)                  // wait until every bundle is final
 //	r.Stop()
 //
 // Effects are reported to Config.Observe after the queue has taken the event, from the runner's goroutine and under no
 // lock. A host that wants another driver uses bundlequeue directly; this one is about 300 lines.
+//
+// A [Submitter] says by [WithClass] what a failed submission calls for. Packages submit/jip2 and submit/jamnps are ready-made ways to a real
+// network: submitters and feeds by a node's RPC and by the network protocol.
 //
 // [Window] is the pure rule for when within a slot a package is sent.
 package submit

@@ -39,7 +39,7 @@ type Package[B any] struct {
 // Submitter sends packages. Its methods are called from several goroutines at once.
 type Submitter[B any] interface {
 	// Submit gives a package to a guarantor of request.Core; another one for each request.Attempt. An error is retried
-	// after a back-off. ctx ends with Config.SubmitTimeout or the runner.
+	// after a back-off; [WithClass] says what else it calls for. ctx ends with Config.SubmitTimeout or the runner.
 	Submit(ctx context.Context, request bundlequeue.Send[B]) error
 }
 
@@ -237,7 +237,7 @@ func (r *Runner[B]) send(request bundlequeue.Send[B]) {
 	defer cancel()
 	err := r.submitter.Submit(ctx, request)
 	if err != nil {
-		r.log.Warn("submit failed", "block", request.Number, "version", request.Version, "attempt", request.Attempt, "err", err)
+		r.log.Warn("submit failed", "block", request.Number, "version", request.Version, "attempt", request.Attempt, "class", ClassOf(err), "err", err)
 	}
 	r.report(bundlequeue.Sent{Ticket: request.Ticket, OK: err == nil})
 }

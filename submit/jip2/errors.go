@@ -2,7 +2,37 @@ package jip2
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+)
+
+var (
+	// ErrMalformed: JSON that JIP-2 does not allow.
+	ErrMalformed = errors.New("jip2: malformed")
+	// ErrUnknownVersion: parameters of a version that is not V1.
+	ErrUnknownVersion = errors.New("jip2: unknown version")
+	// ErrInvalidConfig is wrapped by every error of a Validate method of this package.
+	ErrInvalidConfig = errors.New("jip2: invalid config")
+	// ErrClosed: the client was closed.
+	ErrClosed = errors.New("jip2: client is closed")
+	// ErrDisconnected: the connection was lost before the answer came. Whether the node did what it was asked is not known.
+	ErrDisconnected = errors.New("jip2: connection lost")
+	// ErrUnsupported: the node does not have a method that is needed; the text names it.
+	ErrUnsupported = errors.New("jip2: not supported by the node")
+	// ErrTooLarge: a request is longer than Config.MaxMessage.
+	ErrTooLarge = errors.New("jip2: message too large")
+	// ErrHistoryLost: the chain goes on from a block that the feed never saw and cannot fetch any more, or finality contradicts itself.
+	ErrHistoryLost = errors.New("jip2: history lost")
+)
+
+// Error codes of JIP-2 and, below -32000, of JSON-RPC 2.0.
+const (
+	CodeOther              = 0
+	CodeBlockUnavailable   = 1 // the data is the block's hash
+	CodeReportUnavailable  = 2
+	CodeSegmentUnavailable = 3
+	CodeMethodNotFound     = -32601
+	CodeInvalidParams      = -32602
 )
 
 // Error is what a node answers instead of a result: an error object of JSON-RPC 2.0. Use errors.As to look into it.

@@ -1,33 +1,13 @@
-// Package jip2 holds the JSON shapes of JIP-2, the RPC of JAM nodes: what goes over the wire, read strictly and written canonically. The
-// client is not here yet.
-//
-// Hashes and blobs are base64 with padding (RFC 4648). Where the proposal leaves a union, as in the status of a work package, exactly one of
-// its cases must be there.
 package jip2
 
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/jamq/jamq"
-)
-
-var (
-	// ErrMalformed: JSON that JIP-2 does not allow.
-	ErrMalformed = errors.New("jip2: malformed")
-	// ErrUnknownVersion: parameters of a version that is not V1.
-	ErrUnknownVersion = errors.New("jip2: unknown version")
-)
-
-// Error codes of JIP-2.
-const (
-	CodeOther              = 0
-	CodeBlockUnavailable   = 1 // the data is the block's hash
-	CodeReportUnavailable  = 2
-	CodeSegmentUnavailable = 3
 )
 
 // Hash is 32 bytes in base64.
@@ -54,27 +34,72 @@ type BlockDescriptor struct {
 	Slot       jamq.Slot `json:"slot"`
 }
 
-// Parameters are the constants of a chain that the method "parameters" returns and that decide a package's life.
+// UnmarshalJSON reads a descriptor. The error wraps ErrMalformed where a field is missing: a zero would otherwise stand for a block.
+func (d *BlockDescriptor) UnmarshalJSON(raw []byte) error {
+	var fields struct {
+		HeaderHash *Hash      `json:"header_hash"`
+		Slot       *jamq.Slot `json:"slot"`
+	}
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return fmt.Errorf("%w: block descriptor: %w", ErrMalformed, err)
+	}
+	if fields.HeaderHash == nil || fields.Slot == nil {
+		return fmt.Errorf("%w: block descriptor without header_hash or slot", ErrMalformed)
+	}
+	*d = BlockDescriptor{HeaderHash: *fields.HeaderHash, Slot: *fields.Slot}
+	return nil
+}
+
+// ChainSubUpdate is a value and the block after which it holds.
+type ChainSubUpdate[T any] struct {
+	HeaderHash Hash      `json:"header_hash"`
+	Slot       jamq.Slot `json:"slot"`
+	Value      T         `json:"value"`
+}
+
+// SyncState says whether a node is up to date.
+type SyncState struct {
+	NumPeers uint32 `json:"num_peers"`
+	// Status is "InProgress" or "Completed".
+	Status string `json:"status"`
+}
+
+// Parameters are the constants of a chain, as the method "parameters" returns them. Gas, slots, counts and sizes are in their own units,
+// sizes in bytes; see jamq.ChainSpec for what decides a package's life.
 type Parameters struct {
-	CoreCount           int       `json:"core_count"`
-	EpochPeriod         jamq.Slot `json:"epoch_period"`
-	MaxAccumulateGas    uint64    `json:"max_accumulate_gas"`
-	MaxRefineGas        uint64    `json:"max_refine_gas"`
-	BlockGasLimit       uint64    `json:"block_gas_limit"`
-	RecentBlockCount    int       `json:"recent_block_count"`
-	MaxWorkItems        int       `json:"max_work_items"`
-	MaxDependencies     int       `json:"max_dependencies"`
-	MaxLookupAnchorAge  jamq.Slot `json:"max_lookup_anchor_age"`
-	AuthWindow          int       `json:"auth_window"`
-	SlotPeriodSec       uint32    `json:"slot_period_sec"`
-	AuthQueueLen        int       `json:"auth_queue_len"`
-	RotationPeriod      jamq.Slot `json:"rotation_period"`
-	MaxExtrinsics       int       `json:"max_extrinsics"`
-	AvailabilityTimeout jamq.Slot `json:"availability_timeout"`
-	ValCount            int       `json:"val_count"`
-	MaxInput            int       `json:"max_input"`
-	BasicPieceLen       int       `json:"basic_piece_len"`
-	SegmentPieceCount   int       `json:"segment_piece_count"`
+	DepositPerItem        uint64    `json:"deposit_per_item"`
+	DepositPerByte        uint64    `json:"deposit_per_byte"`
+	DepositPerAccount     uint64    `json:"deposit_per_account"`
+	CoreCount             int       `json:"core_count"`
+	MinTurnaroundPeriod   jamq.Slot `json:"min_turnaround_period"`
+	EpochPeriod           jamq.Slot `json:"epoch_period"`
+	MaxAccumulateGas      uint64    `json:"max_accumulate_gas"`
+	MaxIsAuthorizedGas    uint64    `json:"max_is_authorized_gas"`
+	MaxRefineGas          uint64    `json:"max_refine_gas"`
+	BlockGasLimit         uint64    `json:"block_gas_limit"`
+	RecentBlockCount      int       `json:"recent_block_count"`
+	MaxWorkItems          int       `json:"max_work_items"`
+	MaxDependencies       int       `json:"max_dependencies"`
+	MaxTicketsPerBlock    int       `json:"max_tickets_per_block"`
+	MaxLookupAnchorAge    jamq.Slot `json:"max_lookup_anchor_age"`
+	TicketsAttemptsNumber int       `json:"tickets_attempts_number"`
+	AuthWindow            int       `json:"auth_window"`
+	SlotPeriodSec         float64   `json:"slot_period_sec"` // whole seconds; a development chain may be faster
+	AuthQueueLen          int       `json:"auth_queue_len"`
+	RotationPeriod        jamq.Slot `json:"rotation_period"`
+	MaxExtrinsics         int       `json:"max_extrinsics"`
+	AvailabilityTimeout   jamq.Slot `json:"availability_timeout"`
+	ValCount              int       `json:"val_count"`
+	MaxAuthorizerCodeSize int       `json:"max_authorizer_code_size"`
+	MaxInput              int       `json:"max_input"`
+	MaxServiceCodeSize    int       `json:"max_service_code_size"`
+	BasicPieceLen         int       `json:"basic_piece_len"`
+	MaxImports            int       `json:"max_imports"`
+	SegmentPieceCount     int       `json:"segment_piece_count"`
+	MaxReportElectiveData int       `json:"max_report_elective_data"`
+	TransferMemoSize      int       `json:"transfer_memo_size"`
+	MaxExports            int       `json:"max_exports"`
+	EpochTailStart        jamq.Slot `json:"epoch_tail_start"`
 }
 
 // DecodeParameters reads the answer of "parameters". Errors wrap ErrMalformed or ErrUnknownVersion.
@@ -97,7 +122,7 @@ func DecodeParameters(raw []byte) (Parameters, error) {
 // Spec returns the chain spec of the parameters. The error wraps jamq.ErrInvalidSpec.
 func (p *Parameters) Spec(name string) (jamq.ChainSpec, error) {
 	s := jamq.ChainSpec{
-		Name: name, Validators: p.ValCount, Cores: p.CoreCount, SlotDuration: time.Duration(p.SlotPeriodSec) * time.Second,
+		Name: name, Validators: p.ValCount, Cores: p.CoreCount, SlotDuration: time.Duration(math.Round(p.SlotPeriodSec*1000)) * time.Millisecond,
 		EpochLength: p.EpochPeriod, RecentHistory: p.RecentBlockCount, RotationPeriod: p.RotationPeriod,
 		AvailabilityTimeout: p.AvailabilityTimeout, MaxLookupAnchorAge: p.MaxLookupAnchorAge, MaxDependencies: p.MaxDependencies,
 		MaxWorkItems: p.MaxWorkItems, MaxExtrinsics: p.MaxExtrinsics, AuthPoolSize: p.AuthWindow, AuthQueueSize: p.AuthQueueLen,
@@ -132,6 +157,15 @@ type WorkPackageStatus struct {
 	Ready      *Ready      `json:"Ready,omitempty"`
 	// Failed says in words why the package cannot become ready on this fork.
 	Failed *string `json:"Failed,omitempty"`
+}
+
+// UnmarshalJSON reads a status as [DecodeWorkPackageStatus] does.
+func (s *WorkPackageStatus) UnmarshalJSON(raw []byte) (err error) {
+	status, err := DecodeWorkPackageStatus(raw)
+	if err == nil {
+		*s = status
+	}
+	return err
 }
 
 // DecodeWorkPackageStatus reads a status. The error wraps ErrMalformed unless exactly one case is there, with all of its fields: a field

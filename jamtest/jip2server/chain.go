@@ -1,0 +1,184 @@
+package jip2server
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/crypto/blake2b"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/submit/codec"
+)
+
+// Journal keeps records in order: submit/journal has one.
+type Journal interface {
+	Append(records ...[]byte) error
+	Replay(f func(record []byte) error) error
+}
+
+// ErrJournal: a journal of another chain, or one that does not lead anywhere.
+var ErrJournal = errors.New("jip2server: journal does not fit")
+
+// The first byte of a record says what moved the chain.
+const (
+	recordGenesis = 'G' // seed and start slot
+	recordSlot    = 'S' // the slot that it went on to
+	recordPackage = 'P' // core, guarantor, encoded package
+)
+
+// openJournal begins a journal or replays one.
+func (s *Server) openJournal() error {
+	records := 0
+	if s.cfg.Journal != nil {
+		err := s.cfg.Journal.Replay(func(record []byte) error {
+			records++
+			if err := s.replay(records == 1, record); err != nil {
+				return fmt.Errorf("record %d: %w", records, err)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if records > 0 {
+		return nil
+	}
+	if err := s.begin(s.cfg.Chain.StartSlot); err != nil {
+		return err
+	}
+	genesis := binary.LittleEndian.AppendUint64([]byte{recordGenesis}, s.cfg.Chain.Seed)
+	return s.write(binary.LittleEndian.AppendUint32(genesis, uint32(s.cfg.Chain.StartSlot)))
+}
+
+// begin makes the chain.
+func (s *Server) begin(start jamq.Slot) (err error) {
+	s.cfg.Chain.StartSlot = start
+	s.chain, err = jamtest.New(s.cfg.Chain)
+	return err
+}
+
+func (s *Server) replay(first bool, record []byte) error {
+	if len(record) == 0 || first != (record[0] == recordGenesis) {
+		return fmt.Errorf("%w: a record of %d bytes out of place", ErrJournal, len(record))
+	}
+	kind, data := record[0], record[1:]
+	switch {
+	case kind == recordGenesis && len(data) == 12:
+		if seed := binary.LittleEndian.Uint64(data); seed != s.cfg.Chain.Seed {
+			return fmt.Errorf("%w: seed %d, want %d", ErrJournal, seed, s.cfg.Chain.Seed)
+		}
+		return s.begin(jamq.Slot(binary.LittleEndian.Uint32(data[8:])))
+	case kind == recordSlot && len(data) == 4:
+		s.chain.AdvanceTo(jamq.Slot(binary.LittleEndian.Uint32(data)))
+		return nil
+	case kind == recordPackage && len(data) > 6:
+		core, guarantor := binary.LittleEndian.Uint16(data), binary.LittleEndian.Uint32(data[2:])
+		if err := s.submit(data[6:], jamq.CoreIndex(core), int(guarantor)); !errors.Is(err, jamtest.ErrRefused) {
+			return err
+		}
+		return nil // as it was then
+	}
+	return fmt.Errorf("%w: record %q of %d bytes", ErrJournal, kind, len(record))
+}
+
+func (s *Server) write(record []byte) error {
+	if s.cfg.Journal == nil {
+		return nil
+	}
+	return s.cfg.Journal.Append(record)
+}
+
+// Step moves the chain by one slot and tells the subscribers. Errors are the journal's.
+func (s *Server) Step() (jamtest.Update, error) {
+	s.mu.Lock()
+	next := s.chain.Slot().Add(1)
+	s.mu.Unlock()
+	u, _, err := s.advance(next)
+	return u, err
+}
+
+func (s *Server) advance(slot jamq.Slot) (u jamtest.Update, moved bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slot <= s.chain.Slot() {
+		return u, false, nil
+	}
+	if err := s.write(binary.LittleEndian.AppendUint32([]byte{recordSlot}, uint32(slot))); err != nil {
+		return u, false, err
+	}
+	u = s.chain.AdvanceTo(slot)
+	s.notify()
+	return u, true, nil
+}
+
+// Run moves the chain by the clock, one slot per slot, until ctx ends, and returns ctx's error or the journal's. Slots that pass while
+// nobody runs it are skipped ones.
+func (s *Server) Run(ctx context.Context) error {
+	clock := jamq.NewSlotClock(s.cfg.Chain.Spec)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+		}
+		now := time.Now()
+		if _, _, err := s.advance(clock.SlotAt(now)); err != nil {
+			return err
+		}
+		timer.Reset(time.Until(clock.Next(now)))
+	}
+}
+
+// View calls f with the chain, under the server's lock: f must not keep it, change it or call the server.
+func (s *Server) View(f func(*jamtest.Chain)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(s.chain)
+}
+
+// take gives a package that came by the RPC to the next guarantor: each time to another one, as a node would that picks by chance.
+func (s *Server) take(core jamq.CoreIndex, raw []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	hash := jamq.PackageHash(blake2b.Sum256(raw))
+	guarantor := s.sent[hash]
+	record := binary.LittleEndian.AppendUint16([]byte{recordPackage}, uint16(core))
+	record = append(binary.LittleEndian.AppendUint32(record, uint32(guarantor)), raw...)
+	if err := s.write(record); err != nil {
+		return err
+	}
+	return s.submit(raw, core, guarantor)
+}
+
+// submit is what a record of a package does. What a guarantor refuses changes nothing, live or replayed.
+func (s *Server) submit(raw []byte, core jamq.CoreIndex, guarantor int) error {
+	p, err := s.simulated(raw)
+	if err != nil {
+		return err
+	}
+	s.sent[p.Hash] = guarantor + 1
+	return s.chain.Submit(p, core, guarantor)
+}
+
+// simulated is a package as the simulated chain needs it: of several items the first is what counts.
+func (s *Server) simulated(raw []byte) (jamtest.Package, error) {
+	p, err := codec.Decode[codec.WorkPackage](s.codec, raw)
+	if err != nil {
+		return jamtest.Package{}, err
+	}
+	if len(p.Items) == 0 {
+		return jamtest.Package{}, fmt.Errorf("%w: no work items", jamtest.ErrRefused)
+	}
+	out := jamtest.Package{Hash: jamq.PackageHash(blake2b.Sum256(raw)), Context: p.Context, Service: p.Items[0].Service, Payload: p.Items[0].Payload}
+	for i := range p.Items {
+		out.Gas += p.Items[i].AccumulateGas
+	}
+	return out, nil
+}

@@ -1,0 +1,347 @@
+package jip2server
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/crypto/blake2b"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/submit/codec"
+)
+
+// object is a JSON object.
+type object map[string]any
+
+// The names under which the rollup's service keeps what it has taken.
+var (
+	countKey = []byte("n")
+	entryKey = []byte("i")
+)
+
+// CountKey is the key of the number of packages that a service has taken, 8 bytes little-endian.
+func CountKey() []byte { return bytes.Clone(countKey) }
+
+// EntryKey is the key of the package that a service has taken as number i, from 0: hash ++ payload.
+func EntryKey(i uint64) []byte { return binary.LittleEndian.AppendUint64(bytes.Clone(entryKey), i) }
+
+// MarkKey is the key that tells whether a service has taken a package: the slot of the block, 4 bytes little-endian, or nothing.
+func MarkKey(pkg jamq.PackageHash) []byte { return pkg[:] }
+
+// args reads positional parameters; the first that is wrong is kept.
+type args struct {
+	rest []json.RawMessage
+	at   int
+	err  error
+}
+
+func next[T any](a *args) (v T) {
+	if a.err == nil && len(a.rest) == 0 {
+		a.err = fmt.Errorf("parameter %d is missing", a.at)
+	}
+	if a.err != nil {
+		return v
+	}
+	if err := json.Unmarshal(a.rest[0], &v); err != nil {
+		a.err = fmt.Errorf("parameter %d: %w", a.at, err)
+	}
+	a.rest, a.at = a.rest[1:], a.at+1
+	return v
+}
+
+func (a *args) hash() (h [32]byte) {
+	raw, err := base64.StdEncoding.Strict().DecodeString(next[string](a))
+	if a.err == nil && (err != nil || len(raw) != len(h)) {
+		a.err = fmt.Errorf("parameter %d: want base64 of 32 bytes", a.at-1)
+	}
+	copy(h[:], raw)
+	return h
+}
+
+func (a *args) blob() []byte {
+	raw, err := base64.StdEncoding.Strict().DecodeString(next[string](a))
+	if a.err == nil && err != nil {
+		a.err = fmt.Errorf("parameter %d: %w", a.at-1, err)
+	}
+	return raw
+}
+
+// done returns an error answer where a parameter was wrong or one too many.
+func (a *args) done() *Error {
+	if a.err == nil && len(a.rest) > 0 {
+		a.err = fmt.Errorf("%d parameters too many", len(a.rest))
+	}
+	if a.err != nil {
+		return &Error{Code: codeParams, Message: a.err.Error()}
+	}
+	return nil
+}
+
+func text(h [32]byte) string { return base64.StdEncoding.EncodeToString(h[:]) }
+
+func descriptor(p jamtest.Point) object { return object{"header_hash": text(p.Hash), "slot": p.Slot} }
+
+func blockOf(b jamq.Block) object { return object{"header_hash": text(b.Hash), "slot": b.Slot} }
+
+func unavailable(h jamq.HeaderHash) *Error {
+	return &Error{Code: codeUnavailable, Message: "block unavailable", Data: text(h)}
+}
+
+// dispatch carries a call out.
+func (s *Server) dispatch(p *peer, c *call) (any, *Error) {
+	a := &args{rest: c.Params}
+	if slices.Contains(s.cfg.Missing, c.Method) {
+		return nil, &Error{Code: s.cfg.UnknownCode, Message: "method not found: " + c.Method}
+	}
+	if name, ok := strings.CutPrefix(c.Method, "un"); ok && strings.HasPrefix(name, "subscribe") {
+		return s.unsubscribe(p, name, a)
+	}
+	switch c.Method {
+	case "submitWorkPackage":
+		core, pkg, extrinsics := next[jamq.CoreIndex](a), a.blob(), next[[][]byte](a)
+		if e := a.done(); e != nil {
+			return nil, e
+		}
+		return nil, s.submitPackage(core, pkg, extrinsics)
+	case "submitWorkPackageBundle":
+		core, bundle := next[jamq.CoreIndex](a), a.blob()
+		if e := a.done(); e != nil {
+			return nil, e
+		}
+		return nil, s.submitBundle(core, bundle)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if strings.HasPrefix(c.Method, "subscribe") {
+		return s.subscribe(p, c.Method, a)
+	}
+	return s.query(c.Method, a)
+}
+
+// query answers what does not change anything.
+func (s *Server) query(method string, a *args) (any, *Error) {
+	switch method {
+	case "parameters":
+		return s.parameters(), a.done()
+	case "bestBlock":
+		return blockOf(s.chain.Best()), a.done()
+	case "finalizedBlock":
+		return blockOf(s.chain.Finalized()), a.done()
+	case "syncState":
+		return object{"num_peers": s.cfg.Chain.Spec.Validators, "status": "Completed"}, a.done()
+	case "parent", "stateRoot", "beefyRoot":
+		head := jamq.HeaderHash(a.hash())
+		if e := a.done(); e != nil {
+			return nil, e
+		}
+		return s.ofBlock(method, head)
+	case "serviceValue":
+		head, service, key := jamq.HeaderHash(a.hash()), next[jamq.ServiceID](a), a.blob()
+		if e := a.done(); e != nil {
+			return nil, e
+		}
+		return s.serviceValue(head, service, key)
+	case "workPackageStatus":
+		head, pkg, anchor := jamq.HeaderHash(a.hash()), jamq.PackageHash(a.hash()), jamq.HeaderHash(a.hash())
+		if e := a.done(); e != nil {
+			return nil, e
+		}
+		return s.status(head, pkg, anchor)
+	}
+	return nil, &Error{Code: s.cfg.UnknownCode, Message: "method not found: " + method}
+}
+
+func (s *Server) ofBlock(method string, hash jamq.HeaderHash) (any, *Error) {
+	at, ok := s.chain.AnchorBlock(hash)
+	if !ok {
+		return nil, unavailable(hash)
+	}
+	switch method {
+	case "stateRoot":
+		return text(at.StateRoot), nil
+	case "beefyRoot":
+		return text(at.BeefyRoot), nil
+	}
+	b, _ := s.chain.Block(hash)
+	parent, ok := s.chain.Locate(b.Parent)
+	if !ok {
+		return nil, unavailable(b.Parent)
+	}
+	return descriptor(parent), nil
+}
+
+func (s *Server) parameters() object {
+	spec := &s.cfg.Chain.Spec
+	period := any(spec.SlotDuration.Seconds())
+	return object{"V1": object{
+		"deposit_per_item": 10, "deposit_per_byte": 1, "deposit_per_account": 100, "core_count": spec.Cores, "min_turnaround_period": 19_200,
+		"epoch_period": spec.EpochLength, "max_accumulate_gas": spec.MaxAccumulateGas, "max_is_authorized_gas": 50_000_000,
+		"max_refine_gas": spec.MaxRefineGas, "block_gas_limit": spec.BlockAccumulateGas, "recent_block_count": spec.RecentHistory,
+		"max_work_items": spec.MaxWorkItems, "max_dependencies": spec.MaxDependencies, "max_tickets_per_block": 3,
+		"max_lookup_anchor_age": spec.MaxLookupAnchorAge, "tickets_attempts_number": 3, "auth_window": spec.AuthPoolSize,
+		"slot_period_sec": period, "auth_queue_len": spec.AuthQueueSize, "rotation_period": spec.RotationPeriod, "max_extrinsics": spec.MaxExtrinsics,
+		"availability_timeout": spec.AvailabilityTimeout, "val_count": spec.Validators, "max_authorizer_code_size": 64_000,
+		"max_input": spec.MaxBundleSize, "max_service_code_size": 4_000_000, "basic_piece_len": 4, "max_imports": 3_072,
+		"segment_piece_count": spec.SegmentSize / 4, "max_report_elective_data": 48 << 10, "transfer_memo_size": 128, "max_exports": 3_072,
+		"epoch_tail_start": spec.EpochLength * 5 / 6,
+	}}
+}
+
+// serviceValue is the storage of a rollup's service: see the package's doc.
+func (s *Server) serviceValue(head jamq.HeaderHash, service jamq.ServiceID, key []byte) (any, *Error) {
+	if len(key) == 32 {
+		status, err := s.chain.Status(jamq.PackageHash(key), head)
+		if err != nil {
+			return nil, unavailable(head)
+		}
+		if status.Stage != jamtest.Accumulated {
+			return nil, nil
+		}
+		return binary.LittleEndian.AppendUint32(nil, uint32(status.Accumulated.Slot)), nil
+	}
+	inbox, err := s.chain.Inbox(service, head)
+	if err != nil {
+		return nil, unavailable(head)
+	}
+	if bytes.Equal(key, countKey) {
+		return binary.LittleEndian.AppendUint64(nil, uint64(len(inbox))), nil
+	}
+	index, ok := bytes.CutPrefix(key, entryKey)
+	if !ok || len(index) != 8 || binary.LittleEndian.Uint64(index) >= uint64(len(inbox)) {
+		return nil, nil
+	}
+	entry := &inbox[binary.LittleEndian.Uint64(index)]
+	return append(bytes.Clone(entry.Hash[:]), entry.Payload...), nil
+}
+
+// status is what a node says of a package with an anchor, on the chain that ends in head.
+func (s *Server) status(head jamq.HeaderHash, pkg jamq.PackageHash, anchor jamq.HeaderHash) (any, *Error) {
+	at, ok := s.chain.Locate(head)
+	if !ok {
+		return nil, unavailable(head)
+	}
+	status, err := s.chain.Status(pkg, head)
+	if err != nil {
+		return nil, &Error{Code: codeOther, Message: err.Error()}
+	}
+	reported := object{"reported_in": descriptor(status.Reported), "core": status.Core, "report_hash": s.reportHash(pkg, status.Reported.Hash)}
+	switch status.Stage {
+	case jamtest.Unreported:
+		return s.unreported(at, anchor), nil
+	case jamtest.OnCore:
+		return object{"Reported": reported}, nil
+	case jamtest.Cleared, jamtest.TimedOut:
+		return object{"Failed": status.String()}, nil
+	}
+	reported["ready_in"] = descriptor(status.Available)
+	return object{"Ready": reported}, nil
+}
+
+// unreported tells in how many blocks a package may still be reported, by its anchor.
+func (s *Server) unreported(at jamtest.Point, anchor jamq.HeaderHash) object {
+	from, ok := s.chain.Locate(anchor)
+	if !ok || !s.chain.Contains(at.Hash, anchor) {
+		return object{"Failed": "the anchor is not on this chain"}
+	}
+	last := from.Height + uint64(s.cfg.Chain.Spec.RecentHistory)
+	if at.Height >= last {
+		return object{"Failed": "the anchor is too old"}
+	}
+	return object{"Reportable": object{"remaining_blocks": last - at.Height}}
+}
+
+func (s *Server) reportHash(pkg jamq.PackageHash, in jamq.HeaderHash) string {
+	b, _ := s.chain.Block(in)
+	for _, r := range b.Reported {
+		if r.Package == pkg {
+			return text(r.Hash)
+		}
+	}
+	return text([32]byte{})
+}
+
+func (s *Server) submitPackage(core jamq.CoreIndex, pkg []byte, extrinsics [][]byte) *Error {
+	p, err := codec.Decode[codec.WorkPackage](s.codec, pkg)
+	if err == nil {
+		err = checkExtrinsics(&p, bytes.Join(extrinsics, nil), len(extrinsics))
+	}
+	if err == nil {
+		err = s.take(core, pkg)
+	}
+	if err != nil {
+		return &Error{Code: codeOther, Message: err.Error()}
+	}
+	return nil
+}
+
+// submitBundle takes a bundle: the package, its extrinsics, its imported segments and a proof for each.
+func (s *Server) submitBundle(core jamq.CoreIndex, bundle []byte) *Error {
+	err := func() error {
+		p, rest, err := codec.DecodePrefix[codec.WorkPackage](s.codec, bundle)
+		if err != nil {
+			return err
+		}
+		pkg := bundle[:len(bundle)-len(rest)]
+		size, imports := 0, 0
+		for i := range p.Items {
+			imports += len(p.Items[i].Imports)
+			for _, x := range p.Items[i].Extrinsics {
+				size += int(x.Length)
+			}
+		}
+		if len(rest) < size {
+			return fmt.Errorf("%w: %d bytes of extrinsics, want %d", jamtest.ErrRefused, len(rest), size)
+		}
+		if err := checkExtrinsics(&p, rest[:size], -1); err != nil {
+			return err
+		}
+		rest = rest[size:]
+		if segments := imports * s.cfg.Chain.Spec.SegmentSize; len(rest) < segments {
+			return fmt.Errorf("%w: %d bytes of segments, want %d", jamtest.ErrRefused, len(rest), segments)
+		} else {
+			rest = rest[segments:]
+		}
+		for range imports {
+			var n uint64
+			if n, rest, err = codec.DecodeNatural(rest); err != nil {
+				return err
+			}
+			if n > uint64(len(rest)/32) {
+				return fmt.Errorf("%w: proof of %d hashes in %d bytes", jamtest.ErrRefused, n, len(rest))
+			}
+			rest = rest[32*n:]
+		}
+		if len(rest) > 0 {
+			return fmt.Errorf("%w: %d bytes after the bundle", jamtest.ErrRefused, len(rest))
+		}
+		return s.take(core, pkg)
+	}()
+	if err != nil {
+		return &Error{Code: codeOther, Message: err.Error()}
+	}
+	return nil
+}
+
+// checkExtrinsics holds data against what a package's items say of it; count is how many pieces it came in, or negative.
+func checkExtrinsics(p *codec.WorkPackage, data []byte, count int) error {
+	wanted := 0
+	for i := range p.Items {
+		for _, x := range p.Items[i].Extrinsics {
+			wanted++
+			if uint64(len(data)) < uint64(x.Length) || blake2b.Sum256(data[:x.Length]) != x.Hash {
+				return fmt.Errorf("%w: extrinsic %d is not what the package says", jamtest.ErrRefused, wanted-1)
+			}
+			data = data[x.Length:]
+		}
+	}
+	if len(data) > 0 || count >= 0 && count != wanted {
+		return fmt.Errorf("%w: %d extrinsics and %d bytes too many, want %d extrinsics", jamtest.ErrRefused, count, len(data), wanted)
+	}
+	return nil
+}

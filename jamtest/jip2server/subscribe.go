@@ -1,0 +1,124 @@
+package jip2server
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/jamq/jamq"
+)
+
+// subscription is a value that one peer is told whenever it changes.
+type subscription struct {
+	method string
+	value  func() (any, *Error)
+	last   []byte
+}
+
+// subscribe files a subscription. Nothing is told before its answer is on the way: see peer.begin.
+func (s *Server) subscribe(p *peer, method string, a *args) (any, *Error) {
+	value := s.subscribed(method, a)
+	if value == nil {
+		return nil, &Error{Code: s.cfg.UnknownCode, Message: "method not found: " + method}
+	}
+	if e := a.done(); e != nil {
+		return nil, e
+	}
+	p.lastID++
+	id := p.lastID
+	sub := &subscription{method: method, value: value}
+	p.subs[id], p.fresh = sub, sub
+	return id, nil
+}
+
+// subscribed returns what a subscription is to, or nil for a method that does not exist.
+func (s *Server) subscribed(method string, a *args) func() (any, *Error) {
+	head := func(finalized bool) jamq.Block {
+		if finalized {
+			return s.chain.Finalized()
+		}
+		return s.chain.Best()
+	}
+	update := func(finalized bool, value func(jamq.HeaderHash) (any, *Error)) (any, *Error) {
+		at := head(finalized)
+		v, e := value(at.Hash)
+		return object{"header_hash": text(at.Hash), "slot": at.Slot, "value": v}, e
+	}
+	switch method {
+	case "subscribeBestBlock", "subscribeFinalizedBlock":
+		return func() (any, *Error) { return blockOf(head(method == "subscribeFinalizedBlock")), nil }
+	case "subscribeSyncStatus":
+		return func() (any, *Error) { return s.query("syncState", &args{}) }
+	case "subscribeServiceValue":
+		service, key, finalized := next[jamq.ServiceID](a), a.blob(), next[bool](a)
+		return func() (any, *Error) {
+			return update(finalized, func(h jamq.HeaderHash) (any, *Error) { return s.serviceValue(h, service, key) })
+		}
+	case "subscribeWorkPackageStatus":
+		pkg, anchor, finalized := jamq.PackageHash(a.hash()), jamq.HeaderHash(a.hash()), next[bool](a)
+		return func() (any, *Error) {
+			return update(finalized, func(h jamq.HeaderHash) (any, *Error) { return s.status(h, pkg, anchor) })
+		}
+	}
+	return nil
+}
+
+func (s *Server) unsubscribe(p *peer, method string, a *args) (any, *Error) {
+	id := next[uint64](a)
+	if e := a.done(); e != nil {
+		return nil, e
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sub, ok := p.subs[id]
+	if !ok || sub.method != method {
+		return nil, &Error{Code: codeParams, Message: "no such subscription"}
+	}
+	delete(p.subs, id)
+	return true, nil
+}
+
+// begin tells the first value of a subscription whose answer is queued by now.
+func (p *peer) begin() {
+	p.server.mu.Lock()
+	defer p.server.mu.Unlock()
+	for id, sub := range p.subs {
+		if sub == p.fresh {
+			p.fresh = nil
+			p.tell(id, sub)
+		}
+	}
+}
+
+// notify tells every subscriber what has changed. It holds the server's lock.
+func (s *Server) notify() {
+	for p := range s.peers {
+		ids := make([]uint64, 0, len(p.subs))
+		for id := range p.subs {
+			ids = append(ids, id)
+		}
+		slices.Sort(ids)
+		for _, id := range ids {
+			p.tell(id, p.subs[id])
+		}
+	}
+}
+
+// tell sends the subscription's value if it is another than last time.
+func (p *peer) tell(id uint64, sub *subscription) {
+	if sub == p.fresh {
+		return
+	}
+	value, e := sub.value()
+	params := object{"subscription": id}
+	if e != nil {
+		params["error"] = e
+	} else {
+		params["result"] = value
+	}
+	raw, err := json.Marshal(object{"jsonrpc": "2.0", "method": sub.method, "params": params})
+	if err != nil || string(raw) == string(sub.last) {
+		return
+	}
+	sub.last = raw
+	p.sendRaw(raw)
+}

@@ -1,0 +1,202 @@
+package jip2
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// Client is a connection to one node that is made again whenever it breaks. Its methods are safe for concurrent use.
+type Client struct {
+	cfg    Config
+	log    *slog.Logger
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu        sync.Mutex
+	conn      *conn         // nil while there is none
+	connected chan struct{} // closed while there is one
+	subs      map[*stream]struct{}
+	closed    bool
+
+	bundles support // whether the node takes bundles
+}
+
+// Open returns a client that connects, and connects again, on a goroutine of its own until Close. It does not wait for the connection: calls do.
+// The error wraps ErrInvalidConfig.
+func Open(cfg Config) (*Client, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &Client{
+		cfg: cfg, log: cfg.Logger, cancel: cancel, done: make(chan struct{}),
+		connected: make(chan struct{}), subs: make(map[*stream]struct{}),
+	}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	go c.run(ctx)
+	return c, nil
+}
+
+// Close ends the connection, all calls and all subscriptions, and waits for the client's goroutines. Closing again does nothing.
+func (c *Client) Close() {
+	c.cancel()
+	<-c.done
+}
+
+// run keeps a connection until ctx ends.
+func (c *Client) run(ctx context.Context) {
+	defer close(c.done)
+	defer c.endSubscriptions()
+	failures := 0
+	for ctx.Err() == nil {
+		ws, err := c.dial(ctx)
+		if err == nil {
+			began := time.Now()
+			err = c.serve(ctx, ws)
+			if time.Since(began) > c.cfg.BackoffMax {
+				failures = 0
+			}
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		failures++
+		wait := c.backoff(failures)
+		c.log.Warn("not connected to the JAM node", "url", c.cfg.URL, "again in", wait, "err", err)
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+		}
+	}
+}
+
+// backoff returns the wait after so many failures in a row. Half of it is random, so that the builders of a node that was restarted do not all
+// come back at once.
+func (c *Client) backoff(failures int) time.Duration {
+	wait := c.cfg.BackoffBase
+	for i := 1; i < failures && wait < c.cfg.BackoffMax; i++ {
+		wait *= 2
+	}
+	wait = min(wait, c.cfg.BackoffMax)
+	return wait/2 + rand.N(wait/2+1)
+}
+
+func (c *Client) dial(ctx context.Context) (*websocket.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.DialTimeout)
+	defer cancel()
+	dialer := websocket.Dialer{HandshakeTimeout: c.cfg.DialTimeout}
+	ws, response, err := dialer.DialContext(ctx, c.cfg.URL, nil)
+	if err != nil && response != nil {
+		return nil, fmt.Errorf("%w: the node answered %s", err, response.Status)
+	}
+	return ws, err
+}
+
+// serve runs one connection to its end.
+func (c *Client) serve(ctx context.Context, ws *websocket.Conn) error {
+	conn := newConn(ws, &c.cfg, c.log)
+	stop := context.AfterFunc(ctx, conn.close) // unblocks the reader
+	defer stop()
+	var helpers sync.WaitGroup
+	defer helpers.Wait()
+	defer conn.close()
+	helpers.Go(conn.ping)
+	again := c.attach(conn)
+	helpers.Go(func() { c.resubscribe(conn, again) })
+	err := conn.read()
+	c.detach(conn)
+	conn.fail(err)
+	return err
+}
+
+// attach makes a connection the client's and returns what is to be taken up on it.
+func (c *Client) attach(conn *conn) []*stream {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	again := slices.Collect(maps.Keys(c.subs))
+	c.conn = conn
+	close(c.connected)
+	return again
+}
+
+// resubscribe takes subscriptions up on a new connection.
+func (c *Client) resubscribe(conn *conn, again []*stream) {
+	for _, s := range again {
+		ctx, cancel := context.WithTimeout(context.Background(), c.cfg.CallTimeout)
+		err := conn.subscribe(ctx, s)
+		cancel()
+		if err != nil {
+			c.log.Warn("not subscribed again", "method", s.method, "err", err)
+			conn.close() // the next connection tries again
+			return
+		}
+	}
+}
+
+func (c *Client) detach(conn *conn) {
+	<-conn.closed
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.conn == conn {
+		c.conn = nil
+		c.connected = make(chan struct{})
+	}
+}
+
+// await returns the connection, once there is one.
+func (c *Client) await(ctx context.Context) (*conn, error) {
+	for {
+		c.mu.Lock()
+		conn, connected, closed := c.conn, c.connected, c.closed
+		c.mu.Unlock()
+		if closed {
+			return nil, ErrClosed
+		}
+		if conn != nil {
+			return conn, nil
+		}
+		select {
+		case <-connected:
+		case <-c.done:
+			return nil, ErrClosed
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: %s is not there: %w", ErrDisconnected, c.cfg.URL, ctx.Err())
+		}
+	}
+}
+
+// Call asks for any method with positional parameters and reads the result into a pointer, or drops it if that is nil. It waits for a
+// connection, and at most Config.CallTimeout in all. Errors wrap a *[Error] (the node's answer), ErrDisconnected, ErrMalformed, ErrTooLarge,
+// ErrClosed or ctx's error. After ErrDisconnected or a time-out the node may have done what it was asked.
+func (c *Client) Call(ctx context.Context, into any, method string, params ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
+	defer cancel()
+	conn, err := c.await(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	raw, err := conn.call(ctx, method, params, nil)
+	if err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("%s: %w: %w", method, ErrMalformed, err)
+	}
+	return nil
+}

@@ -1,0 +1,481 @@
+package jip2
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/jamtest/jip2server"
+	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/submit/codec"
+)
+
+// nodeUnderTest is a simulated node on a loopback port that it keeps across restarts.
+type nodeUnderTest struct {
+	t      *testing.T
+	chain  *jip2server.Server
+	addr   string
+	server *http.Server
+	faults sync.Mutex
+	fault  map[string]jip2server.Fault
+}
+
+func startNode(t *testing.T, change func(*jip2server.Config)) *nodeUnderTest {
+	t.Helper()
+	checkLeaks(t)
+	n := &nodeUnderTest{t: t, addr: "127.0.0.1:0", fault: map[string]jip2server.Fault{}}
+	cfg := jip2server.DefaultConfig(jamtest.DefaultConfig(jamq.Tiny(), 7))
+	cfg.Fault = func(method string) jip2server.Fault {
+		n.faults.Lock()
+		defer n.faults.Unlock()
+		return n.fault[method]
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	var err error
+	n.chain, err = jip2server.New(cfg)
+	require.NoError(t, err)
+	n.up()
+	t.Cleanup(n.down)
+	return n
+}
+
+func (n *nodeUnderTest) up() {
+	n.t.Helper()
+	listener, err := net.Listen("tcp", n.addr)
+	require.NoError(n.t, err)
+	n.addr = listener.Addr().String()
+	n.server = &http.Server{Handler: n.chain, ReadHeaderTimeout: time.Minute}
+	go func(s *http.Server) { _ = s.Serve(listener) }(n.server)
+}
+
+// down is the end of the process: the port is closed and all connections break.
+func (n *nodeUnderTest) down() {
+	_ = n.server.Close()
+	n.chain.Cut()
+}
+
+// breaks sets what goes wrong with a method from now on.
+func (n *nodeUnderTest) breaks(method string, f jip2server.Fault) {
+	n.faults.Lock()
+	defer n.faults.Unlock()
+	n.fault[method] = f
+}
+
+func (n *nodeUnderTest) step(count int) (u jamtest.Update) {
+	n.t.Helper()
+	for range count {
+		var err error
+		u, err = n.chain.Step()
+		require.NoError(n.t, err)
+	}
+	return u
+}
+
+func (n *nodeUnderTest) client(change func(*Config)) *Client {
+	n.t.Helper()
+	cfg := DefaultConfig("ws://" + n.addr)
+	cfg.BackoffBase, cfg.BackoffMax = time.Millisecond, 20*time.Millisecond
+	if change != nil {
+		change(&cfg)
+	}
+	c, err := Open(cfg)
+	require.NoError(n.t, err)
+	n.t.Cleanup(c.Close)
+	return c
+}
+
+// checkLeaks fails the test if a goroutine of the client, the feed or the server is left at its end.
+func checkLeaks(t *testing.T) {
+	t.Helper()
+	t.Cleanup(func() {
+		var left string
+		ends := func() bool {
+			buf := make([]byte, 1<<20)
+			left = ""
+			for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+				if strings.Contains(g, "submit/jip2.(*") || strings.Contains(g, "jip2server.(*") {
+					left += g + "\n\n"
+				}
+			}
+			return left == ""
+		}
+		require.Eventually(t, ends, 10*time.Second, 5*time.Millisecond, "goroutines left")
+	})
+}
+
+// encode returns a package of the rollup's service 9, anchored at an offset behind the best block.
+func encode(t *testing.T, context jamq.RefineContext, payload string) ([]byte, jamq.PackageHash) {
+	t.Helper()
+	c, err := codec.New(codec.V072, jamq.Tiny())
+	require.NoError(t, err)
+	p := codec.WorkPackage{Context: context, Items: []codec.WorkItem{{Service: 9, Payload: []byte(payload)}}}
+	raw, err := c.Encode(&p)
+	require.NoError(t, err)
+	hash, err := c.PackageHash(&p)
+	require.NoError(t, err)
+	return raw, hash
+}
+
+func (n *nodeUnderTest) context(offset int) (context jamq.RefineContext) {
+	n.t.Helper()
+	n.chain.View(func(c *jamtest.Chain) {
+		var err error
+		context, err = c.Context(offset)
+		require.NoError(n.t, err)
+	})
+	return context
+}
+
+// update returns the next update of a subscription.
+func update[T any](t *testing.T, s *Subscription[T]) T {
+	t.Helper()
+	select {
+	case u, ok := <-s.Updates():
+		require.True(t, ok, "closed")
+		require.NoError(t, u.Err)
+		return u.Value
+	case <-time.After(10 * time.Second):
+		t.Fatal("no update")
+		panic("unreachable")
+	}
+}
+
+// until reads updates until one satisfies.
+func until[T any](t *testing.T, s *Subscription[T], ok func(T) bool) T {
+	t.Helper()
+	for {
+		if v := update(t, s); ok(v) {
+			return v
+		}
+	}
+}
+
+func TestMethods(t *testing.T) {
+	n := startNode(t, nil)
+	c := n.client(nil)
+	ctx := t.Context()
+	u := n.step(4)
+	p, err := c.Parameters(ctx)
+	require.NoError(t, err)
+	spec, err := p.Spec("tiny")
+	require.NoError(t, err)
+	require.Equal(t, jamq.Tiny(), spec)
+	best, err := c.BestBlock(ctx)
+	require.NoError(t, err)
+	require.Equal(t, BlockDescriptor{Hash(u.Best), 4}, best)
+	final, err := c.FinalizedBlock(ctx)
+	require.NoError(t, err)
+	require.Equal(t, Hash(u.Finalized), final.HeaderHash)
+	parent, err := c.Parent(ctx, u.Best)
+	require.NoError(t, err)
+	require.Equal(t, jamq.Slot(3), parent.Slot)
+	context := n.context(1)
+	root, err := c.StateRoot(ctx, context.Anchor)
+	require.NoError(t, err)
+	require.Equal(t, Hash(context.StateRoot), root)
+	root, err = c.BeefyRoot(ctx, context.Anchor)
+	require.NoError(t, err)
+	require.Equal(t, Hash(context.BeefyRoot), root)
+	state, err := c.SyncState(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "Completed", state.Status)
+
+	_, err = c.Parent(ctx, jamq.HeaderHash{1})
+	var e *Error
+	require.ErrorAs(t, err, &e)
+	missing, ok := e.Block()
+	require.True(t, ok)
+	require.Equal(t, Hash{1}, missing)
+
+	raw, hash := encode(t, context, "one")
+	status, err := c.WorkPackageStatus(ctx, u.Best, hash, context.Anchor)
+	require.NoError(t, err)
+	require.Equal(t, uint32(7), status.Reportable.RemainingBlocks)
+	require.NoError(t, c.SubmitWorkPackage(ctx, 1, raw, nil))
+	u = n.step(2)
+	status, err = c.WorkPackageStatus(ctx, u.Best, hash, context.Anchor)
+	require.NoError(t, err)
+	require.Equal(t, Hash(u.Best), status.Ready.ReadyIn.HeaderHash)
+	require.Equal(t, jamq.CoreIndex(1), status.Ready.Core)
+	value, err := c.ServiceValue(ctx, u.Best, 9, hash[:])
+	require.NoError(t, err)
+	require.Equal(t, []byte{6, 0, 0, 0}, value)
+	value, err = c.ServiceValue(ctx, u.Best, 9, nil)
+	require.NoError(t, err)
+	require.Nil(t, value)
+
+	context = n.context(1)
+	raw, hash = encode(t, context, "a bundle without extrinsics is its package")
+	require.NoError(t, c.SubmitWorkPackageBundle(ctx, 0, raw))
+	u = n.step(1)
+	status, err = c.WorkPackageStatus(ctx, u.Best, hash, context.Anchor)
+	require.NoError(t, err)
+	require.NotNil(t, status.Reported)
+}
+
+func TestSubscriptions(t *testing.T) {
+	n := startNode(t, nil)
+	c := n.client(nil)
+	ctx := t.Context()
+	n.step(3)
+	best, err := c.SubscribeBestBlock(ctx)
+	require.NoError(t, err)
+	final, err := c.SubscribeFinalizedBlock(ctx)
+	require.NoError(t, err)
+	require.Equal(t, jamq.Slot(3), update(t, best).Slot, "the first value comes by itself")
+	context := n.context(1)
+	raw, hash := encode(t, context, "one")
+	status, err := c.SubscribeWorkPackageStatus(ctx, hash, context.Anchor, false)
+	require.NoError(t, err)
+	value, err := c.SubscribeServiceValue(ctx, 9, hash[:], true)
+	require.NoError(t, err)
+	require.NotNil(t, update(t, status).Value.Reportable)
+	require.NoError(t, c.SubmitWorkPackage(ctx, 0, raw, nil))
+	n.step(1)
+	until(t, status, func(u ChainSubUpdate[WorkPackageStatus]) bool { return u.Value.Reported != nil && u.Slot == 4 })
+	n.step(3)
+	until(t, status, func(u ChainSubUpdate[WorkPackageStatus]) bool { return u.Value.Ready != nil })
+	taken := until(t, value, func(u ChainSubUpdate[*[]byte]) bool { return u.Value != nil })
+	require.Equal(t, uint32(5), binary.LittleEndian.Uint32(*taken.Value))
+	require.Equal(t, jamq.Slot(5), taken.Slot)
+	until(t, final, func(d BlockDescriptor) bool { return d.Slot == 5 })
+	until(t, best, func(d BlockDescriptor) bool { return d.Slot == 7 })
+
+	status.Close()
+	status.Close()
+	_, open := <-status.Updates()
+	for open {
+		_, open = <-status.Updates()
+	}
+	require.Eventually(t, func() bool { return n.chain.Calls("unsubscribeWorkPackageStatus") == 1 }, 10*time.Second, time.Millisecond)
+	_, err = Subscribe[int](ctx, c, "bestBlock")
+	require.ErrorIs(t, err, ErrUnsupported)
+	_, err = Subscribe[int](ctx, c, "subscribeNonsense")
+	require.True(t, unknownMethod(err), "%v", err)
+	c.Close()
+	for range best.Updates() { // ends
+	}
+	best.Close()
+}
+
+// A subscription and calls survive the connection, cut by either side, and the node, killed and started again.
+func TestReconnect(t *testing.T) {
+	n := startNode(t, nil)
+	c := n.client(nil)
+	n.step(3)
+	best, err := c.SubscribeBestBlock(t.Context())
+	require.NoError(t, err)
+	update(t, best)
+	for i := range 5 {
+		if i%2 == 0 {
+			n.chain.Cut()
+		} else {
+			n.down()
+			n.step(2) // what is missed meanwhile
+			n.up()
+		}
+		u := n.step(1)
+		got := until(t, best, func(d BlockDescriptor) bool { return d.HeaderHash == Hash(u.Best) })
+		require.Equal(t, u.Slot, got.Slot)
+		answer, err := c.BestBlock(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, got, answer)
+	}
+}
+
+// A call whose connection breaks in its middle says so, and does not wait for its deadline.
+func TestCutInACall(t *testing.T) {
+	n := startNode(t, nil)
+	c := n.client(func(cfg *Config) { cfg.CallTimeout = time.Minute })
+	n.breaks("bestBlock", jip2server.Fault{Cut: true})
+	_, err := c.BestBlock(t.Context())
+	require.ErrorIs(t, err, ErrDisconnected)
+	n.breaks("submitWorkPackage", jip2server.Fault{Cut: true, After: true})
+	n.step(3)
+	context := n.context(1)
+	raw, hash := encode(t, context, "did it arrive?")
+	err = c.SubmitWorkPackage(t.Context(), 0, raw, nil)
+	require.ErrorIs(t, err, ErrDisconnected)
+	require.Equal(t, submit.Retryable, submit.ClassOf(err))
+	u := n.step(1)
+	status, err := c.WorkPackageStatus(t.Context(), u.Best, hash, context.Anchor)
+	require.NoError(t, err, "the next call has another connection")
+	require.NotNil(t, status.Reported, "it did")
+}
+
+func TestSlowAnswers(t *testing.T) {
+	n := startNode(t, nil)
+	c := n.client(func(cfg *Config) { cfg.CallTimeout = 50 * time.Millisecond })
+	_, err := c.BestBlock(t.Context())
+	require.NoError(t, err)
+	hold := make(chan struct{})
+	n.breaks("bestBlock", jip2server.Fault{Hold: hold})
+	_, err = c.BestBlock(t.Context())
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = c.FinalizedBlock(canceled)
+	require.ErrorIs(t, err, context.Canceled)
+	n.breaks("bestBlock", jip2server.Fault{})
+	close(hold)
+	require.Eventually(t, func() bool { _, err := c.BestBlock(t.Context()); return err == nil }, 10*time.Second, time.Millisecond, "late answers are for nobody")
+}
+
+func TestGarbage(t *testing.T) {
+	for name, raw := range map[string]string{
+		"no JSON": "hello", "an array": "[]", "a number": "7", "binary": "\xff\xfe", "half": `{"jsonrpc":"2.0","id":1,`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := startNode(t, nil)
+			c := n.client(nil)
+			n.breaks("bestBlock", jip2server.Fault{Raw: []byte(raw)})
+			_, err := c.BestBlock(t.Context())
+			require.ErrorIs(t, err, ErrDisconnected)
+			_, err = c.FinalizedBlock(t.Context())
+			require.NoError(t, err)
+		})
+	}
+	for name, raw := range map[string]string{
+		"another id": `{"jsonrpc":"2.0","id":999,"result":1}`, "no id": `{"jsonrpc":"2.0","result":1}`, "id of a string": `{"jsonrpc":"2.0","id":"1","result":1}`,
+		"a subscription that is not": `{"jsonrpc":"2.0","method":"subscribeBestBlock","params":{"subscription":7,"result":1}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := startNode(t, nil)
+			c := n.client(func(cfg *Config) { cfg.CallTimeout = 50 * time.Millisecond })
+			n.breaks("bestBlock", jip2server.Fault{Raw: []byte(raw)})
+			_, err := c.BestBlock(t.Context())
+			require.ErrorIs(t, err, context.DeadlineExceeded, "ignored")
+			require.Equal(t, 1, n.chain.Connections())
+		})
+	}
+}
+
+// Results that are JSON, but not what JIP-2 says, are malformed.
+func TestMalformedResults(t *testing.T) {
+	n := startNode(t, nil)
+	c := n.client(nil)
+	for _, result := range []string{"null", "7", "{}", `{"header_hash":"AA==","slot":1}`, `{"slot":1}`, `[]`, `""`} {
+		n.faults.Lock()
+		n.fault["bestBlock"] = jip2server.Fault{Raw: nil}
+		n.faults.Unlock()
+		n.chain.Cut() // ids begin anew
+		require.Eventually(t, func() bool {
+			n.breaks("bestBlock", jip2server.Fault{Raw: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"result":%s}`, result)})
+			_, err := c.BestBlock(t.Context())
+			return errors.Is(err, ErrMalformed)
+		}, 10*time.Second, time.Millisecond, result)
+	}
+}
+
+func TestMessageLimits(t *testing.T) {
+	n := startNode(t, nil)
+	c := n.client(func(cfg *Config) { cfg.MaxMessage = 4 << 10 })
+	err := c.SubmitWorkPackage(t.Context(), 0, make([]byte, 4<<10), nil)
+	require.ErrorIs(t, err, ErrTooLarge)
+	require.Equal(t, submit.Rebuild, submit.ClassOf(err))
+	n.breaks("bestBlock", jip2server.Fault{Raw: bytes.Repeat([]byte{'7'}, 5<<10)})
+	_, err = c.BestBlock(t.Context())
+	require.ErrorIs(t, err, ErrDisconnected)
+	_, err = c.FinalizedBlock(t.Context())
+	require.NoError(t, err)
+}
+
+func TestClasses(t *testing.T) {
+	n := startNode(t, func(cfg *jip2server.Config) { cfg.Missing = []string{"submitWorkPackageBundle"} })
+	c := n.client(nil)
+	ctx := t.Context()
+	err := c.SubmitWorkPackageBundle(ctx, 0, nil)
+	require.ErrorIs(t, err, ErrUnsupported)
+	require.Equal(t, submit.Fatal, submit.ClassOf(err))
+	require.ErrorIs(t, c.SubmitWorkPackageBundle(ctx, 0, nil), ErrUnsupported)
+	require.Equal(t, 1, n.chain.Calls("submitWorkPackageBundle"), "asked once")
+	err = c.SubmitWorkPackage(ctx, 0, []byte("no package"), nil)
+	require.Equal(t, submit.OtherGuarantor, submit.ClassOf(err), "%v", err)
+	for code, want := range map[int]submit.Class{0: submit.OtherGuarantor, 1: submit.Retryable, -32601: submit.Fatal, -32602: submit.Fatal, -32603: submit.Retryable} {
+		n.breaks("submitWorkPackage", jip2server.Fault{Error: &jip2server.Error{Code: code}})
+		require.Equal(t, want, submit.ClassOf(c.SubmitWorkPackage(ctx, 0, nil, nil)), code)
+	}
+	n.breaks("submitWorkPackage", jip2server.Fault{Error: &jip2server.Error{Code: 0, Message: "Unknown method"}})
+	require.Equal(t, submit.Fatal, submit.ClassOf(c.SubmitWorkPackage(ctx, 0, nil, nil)))
+}
+
+func TestCloseEndsEverything(t *testing.T) {
+	n := startNode(t, nil)
+	c := n.client(nil)
+	hold := make(chan struct{})
+	defer close(hold)
+	n.breaks("bestBlock", jip2server.Fault{Hold: hold})
+	result := make(chan error)
+	go func() {
+		_, err := c.BestBlock(context.Background())
+		result <- err
+	}()
+	require.Eventually(t, func() bool { return n.chain.Calls("bestBlock") == 1 }, 10*time.Second, time.Millisecond)
+	c.Close()
+	c.Close()
+	require.Error(t, <-result)
+	_, err := c.FinalizedBlock(t.Context())
+	require.ErrorIs(t, err, ErrClosed)
+	_, err = c.SubscribeBestBlock(t.Context())
+	require.ErrorIs(t, err, ErrClosed)
+	n.chain.Cut()
+}
+
+func TestNobodyThere(t *testing.T) {
+	n := startNode(t, nil)
+	n.down()
+	c := n.client(func(cfg *Config) { cfg.CallTimeout = 30 * time.Millisecond })
+	_, err := c.BestBlock(t.Context())
+	require.ErrorIs(t, err, ErrDisconnected)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	err = c.SubmitWorkPackage(t.Context(), 0, nil, nil)
+	require.Equal(t, submit.Retryable, submit.ClassOf(err))
+}
+
+func TestConfigValidate(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"URL":         func(c *Config) { c.URL = "http://127.0.0.1" },
+		"DialTimeout": func(c *Config) { c.DialTimeout = 0 },
+		"CallTimeout": func(c *Config) { c.CallTimeout = -1 },
+		"Ping":        func(c *Config) { c.PingInterval = 0 },
+		"BackoffMax":  func(c *Config) { c.BackoffMax = 1 },
+		"MaxMessage":  func(c *Config) { c.MaxMessage = 7 },
+	} {
+		cfg := DefaultConfig("ws://127.0.0.1:1")
+		change(&cfg)
+		_, err := Open(cfg)
+		require.ErrorIs(t, err, ErrInvalidConfig, name)
+		require.ErrorContains(t, err, name)
+	}
+	require.ErrorIs(t, (&FeedConfig{}).Validate(), ErrInvalidConfig)
+}
+
+// The wait doubles up to its bound, and half of it is chance.
+func TestBackoff(t *testing.T) {
+	c := &Client{cfg: Config{BackoffBase: 100 * time.Millisecond, BackoffMax: time.Second}}
+	for failures, most := range map[int]time.Duration{1: 100 * time.Millisecond, 2: 200 * time.Millisecond, 4: 800 * time.Millisecond, 5: time.Second, 1000: time.Second} {
+		seen := map[time.Duration]bool{}
+		for range 100 {
+			wait := c.backoff(failures)
+			require.LessOrEqual(t, wait, most)
+			require.GreaterOrEqual(t, wait, most/2)
+			seen[wait] = true
+		}
+		require.Greater(t, len(seen), 1)
+	}
+}

@@ -1,0 +1,236 @@
+package jip2
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// conn is one connection. read runs on one goroutine; everything else may be called from any.
+type conn struct {
+	ws      *websocket.Conn
+	log     *slog.Logger
+	cfg     *Config
+	closed  chan struct{}
+	closing sync.Once
+
+	writing sync.Mutex
+
+	mu      sync.Mutex
+	lastID  uint64
+	pending map[uint64]*request
+	streams map[string]*stream // by subscription id, as its JSON
+	failed  error
+}
+
+// request is a call that waits for its answer.
+type request struct {
+	answer chan answered // of capacity 1
+	// stream is what a subscription's answer belongs to: notifications may follow the answer at once, so it is filed by the reader itself.
+	stream *stream
+}
+
+type answered struct {
+	result json.RawMessage
+	err    error
+}
+
+// message is any JSON-RPC message of a node.
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Result json.RawMessage `json:"result"`
+	Error  *Error          `json:"error"`
+	Method string          `json:"method"`
+	Params *struct {
+		Subscription json.RawMessage `json:"subscription"`
+		Result       json.RawMessage `json:"result"`
+		Error        *Error          `json:"error"`
+	} `json:"params"`
+}
+
+func newConn(ws *websocket.Conn, cfg *Config, log *slog.Logger) *conn {
+	c := &conn{
+		ws: ws, cfg: cfg, log: log, closed: make(chan struct{}),
+		pending: make(map[uint64]*request), streams: make(map[string]*stream),
+	}
+	ws.SetReadLimit(cfg.MaxMessage)
+	ws.SetPongHandler(func(string) error { return c.heard() })
+	return c
+}
+
+// heard puts off the moment at which the silent connection is given up.
+func (c *conn) heard() error { return c.ws.SetReadDeadline(time.Now().Add(3 * c.cfg.PingInterval)) }
+
+// close ends the connection; what waits learns of it by fail.
+func (c *conn) close() {
+	c.closing.Do(func() {
+		close(c.closed)
+		_ = c.ws.Close()
+	})
+}
+
+// ping tries the connection until it is closed.
+func (c *conn) ping() {
+	ticker := time.NewTicker(c.cfg.PingInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if err := c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(c.cfg.PingInterval)); err != nil {
+				c.close()
+				return
+			}
+		case <-c.closed:
+			return
+		}
+	}
+}
+
+// read takes messages until the connection ends or says something that is no JSON-RPC.
+func (c *conn) read() error {
+	defer c.close()
+	for {
+		if err := c.heard(); err != nil {
+			return err
+		}
+		kind, raw, err := c.ws.ReadMessage()
+		if err != nil {
+			return err
+		}
+		var m message
+		if err := json.Unmarshal(raw, &m); err != nil || kind != websocket.TextMessage {
+			return fmt.Errorf("%w: %.100q is no JSON-RPC: %w", ErrMalformed, raw, errors.Join(err))
+		}
+		switch {
+		case m.Params != nil:
+			c.notify(&m)
+		case m.ID != nil:
+			c.answer(&m)
+		}
+	}
+}
+
+// answer hands a result to whom it is for. One that nobody waits for any more is dropped.
+func (c *conn) answer(m *message) {
+	var id uint64
+	if json.Unmarshal(m.ID, &id) != nil {
+		return
+	}
+	c.mu.Lock()
+	r := c.pending[id]
+	delete(c.pending, id)
+	if r != nil && r.stream != nil && m.Error == nil {
+		c.streams[string(m.Result)] = r.stream
+		r.stream.attached(c, m.Result)
+	}
+	c.mu.Unlock()
+	if r == nil {
+		return
+	}
+	if m.Error != nil {
+		r.answer <- answered{err: m.Error}
+		return
+	}
+	r.answer <- answered{result: m.Result}
+}
+
+// notify hands an update to its subscription.
+func (c *conn) notify(m *message) {
+	c.mu.Lock()
+	s := c.streams[string(m.Params.Subscription)]
+	c.mu.Unlock()
+	switch {
+	case s == nil:
+	case m.Params.Error != nil:
+		s.deliver(nil, m.Params.Error)
+	default:
+		s.deliver(m.Params.Result, nil)
+	}
+}
+
+// fail ends all calls that wait, and those to come.
+func (c *conn) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failed = fmt.Errorf("%w: %w", ErrDisconnected, err)
+	for id, r := range c.pending {
+		delete(c.pending, id)
+		r.answer <- answered{err: c.failed}
+	}
+}
+
+// call sends a request and waits for its answer.
+func (c *conn) call(ctx context.Context, method string, params []any, stream *stream) (json.RawMessage, error) {
+	if params == nil {
+		params = []any{}
+	}
+	r := &request{answer: make(chan answered, 1), stream: stream}
+	c.mu.Lock()
+	if c.failed != nil {
+		c.mu.Unlock()
+		return nil, c.failed
+	}
+	c.lastID++
+	id := c.lastID
+	c.pending[id] = r
+	c.mu.Unlock()
+	forget := func() {
+		c.mu.Lock()
+		delete(c.pending, id)
+		c.mu.Unlock()
+	}
+	raw, err := json.Marshal(struct {
+		Version string `json:"jsonrpc"`
+		ID      uint64 `json:"id"`
+		Method  string `json:"method"`
+		Params  []any  `json:"params"`
+	}{"2.0", id, method, params})
+	if err == nil && int64(len(raw)) > c.cfg.MaxMessage {
+		err = fmt.Errorf("%w: %d bytes, want at most %d", ErrTooLarge, len(raw), c.cfg.MaxMessage)
+	}
+	if err == nil {
+		err = c.write(ctx, raw)
+	}
+	if err != nil {
+		forget()
+		return nil, err
+	}
+	select {
+	case a := <-r.answer:
+		return a.result, a.err
+	case <-ctx.Done():
+		forget()
+		return nil, fmt.Errorf("no answer: %w", ctx.Err())
+	}
+}
+
+// write sends one message. A connection on which a write failed is of no use any more.
+func (c *conn) write(ctx context.Context, raw []byte) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(c.cfg.CallTimeout)
+	}
+	err := c.ws.SetWriteDeadline(deadline)
+	if err == nil {
+		err = c.ws.WriteMessage(websocket.TextMessage, raw)
+	}
+	if err != nil {
+		c.close()
+		return fmt.Errorf("%w: %w", ErrDisconnected, err)
+	}
+	return nil
+}
+
+// subscribe takes a stream up on this connection.
+func (c *conn) subscribe(ctx context.Context, s *stream) error {
+	_, err := c.call(ctx, s.method, s.params, s)
+	return err
+}

@@ -1,0 +1,99 @@
+package jip2
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+)
+
+var (
+	reportable = WorkPackageStatus{Reportable: &Reportable{RemainingBlocks: 1}}
+	reported   = WorkPackageStatus{Reported: &Reported{ReportedIn: BlockDescriptor{Hash{5}, 5}, Core: 1, ReportHash: Hash{9}}}
+	ready      = WorkPackageStatus{Ready: &Ready{Reported: *reported.Reported, ReadyIn: BlockDescriptor{Hash{7}, 7}}}
+	failed     = WorkPackageStatus{Failed: new(string)}
+)
+
+// Each row is a chain, told by the answers after its blocks, which are one slot apart from slot 5 on.
+func TestFate(t *testing.T) {
+	spec := jamq.Tiny()
+	yes := true
+	type a struct {
+		status WorkPackageStatus
+		taken  bool
+	}
+	r, v, c, n := shown{reports: true}, shown{makesAvailable: true}, shown{condemns: true}, shown{}
+	acc := shown{accumulates: true}
+	for name, x := range map[string]struct {
+		answers []a
+		want    []shown
+		end     stage
+		settled bool
+	}{
+		"straight":           {[]a{{reportable, false}, {reported, false}, {ready, false}, {ready, yes}}, []shown{n, r, v, acc}, taken, true},
+		"at once":            {[]a{{reported, false}, {ready, yes}}, []shown{r, {makesAvailable: true, accumulates: true}}, taken, true},
+		"seen when ready":    {[]a{{ready, yes}, {ready, yes}}, []shown{{reports: true, accumulates: true}, n}, taken, true},
+		"never reported":     {[]a{{reportable, false}, {failed, false}, {failed, false}}, []shown{n, n, n}, unseen, false},
+		"timed out":          {[]a{{reported, false}, {reported, false}, {reported, false}, {reported, false}, {reported, false}, {failed, false}}, []shown{r, n, n, n, n, n}, lost, true},
+		"verdict":            {[]a{{reported, false}, {failed, false}, {failed, false}}, []shown{r, c, n}, lost, true},
+		"stuck at Reported":  {[]a{{reported, false}, {reported, false}, {reported, false}, {reported, false}, {reported, false}, {reported, false}, {reported, yes}}, []shown{r, n, n, n, n, v, acc}, taken, true},
+		"stuck, and taken":   {[]a{{reported, false}, {reported, yes}}, []shown{r, {makesAvailable: true, accumulates: true}}, taken, true},
+		"forgotten by then":  {[]a{{reported, false}, {ready, false}, {failed, yes}}, []shown{r, v, acc}, taken, true},
+		"failed but taken":   {[]a{{reported, false}, {failed, yes}}, []shown{r, {makesAvailable: true, accumulates: true}}, taken, true},
+		"only the service":   {[]a{{failed, yes}}, []shown{acc}, taken, true},
+		"ready, not taken":   {[]a{{reported, false}, {ready, false}, {ready, false}}, []shown{r, v, n}, available, false},
+		"lost, and yet done": {[]a{{reported, false}, {failed, false}, {ready, yes}}, []shown{r, c, acc}, taken, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var f fate
+			slot := jamq.Slot(5)
+			for i := range x.answers {
+				var does shown
+				f, does = f.next(&spec, slot, &answer{status: x.answers[i].status, taken: x.answers[i].taken})
+				require.Equal(t, x.want[i], does, "block %d", i)
+				slot++
+			}
+			require.Equal(t, x.end, f.stage)
+			require.Equal(t, x.settled, f.settled(&spec, slot-1))
+		})
+	}
+	waiting := fate{stage: available, since: 10}
+	require.False(t, waiting.settled(&spec, 21))
+	require.True(t, waiting.settled(&spec, 22), "an epoch later")
+}
+
+// What a later block says about earlier ones: blocks 0 to 3 are on the way, of which Hash{5} is number 1 and Hash{7} number 2.
+func TestEarlier(t *testing.T) {
+	position := func(h jamq.HeaderHash) (int, bool) {
+		i, ok := map[jamq.HeaderHash]int{{5}: 1, {7}: 2}[h]
+		return i, ok
+	}
+	kind := func(s WorkPackageStatus) string {
+		switch {
+		case s.Reportable != nil:
+			return "reportable"
+		case s.Reported != nil:
+			return "reported"
+		case s.Ready != nil:
+			return "ready"
+		}
+		return "failed"
+	}
+	for name, x := range map[string]struct {
+		later WorkPackageStatus
+		want  []string
+	}{
+		"reportable": {reportable, []string{"reportable", "reportable", "reportable"}},
+		"reported":   {reported, []string{"reportable", "reported", "reported"}},
+		"ready":      {ready, []string{"reportable", "reported", "ready"}},
+		"failed":     {failed, []string{"failed", "failed", "failed"}},
+	} {
+		for i, want := range x.want {
+			a := answer{status: x.later, taken: true}
+			got := a.earlier(i, position)
+			require.Equal(t, want, kind(got.status), "%s at %d", name, i)
+			require.False(t, got.taken, "nobody knows yet")
+		}
+	}
+}

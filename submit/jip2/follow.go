@@ -1,0 +1,448 @@
+package jip2
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/submit"
+)
+
+// errSink marks what the sink refused.
+var errSink = errors.New("jip2: block not taken")
+
+// Follow implements submit.ChainFeed. Errors other than ctx's wrap ErrHistoryLost, ErrClosed or the sink's error; what the node or the connection
+// fails in is tried again. Only one Follow may run at a time.
+func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
+	f.mu.Lock()
+	if f.following {
+		f.mu.Unlock()
+		return fmt.Errorf("%w: Follow is running", ErrInvalidConfig)
+	}
+	f.following = true
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		f.following = false
+		f.mu.Unlock()
+	}()
+	heads := f.listen(ctx)
+	defer heads.close()
+	for {
+		err := f.catchUp(ctx, to)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, errSink), errors.Is(err, ErrHistoryLost), errors.Is(err, ErrClosed):
+			return err
+		case err != nil:
+			f.log.Warn("cannot follow the chain for now", "err", err)
+		}
+		if !heads.wait(ctx, f.spec.SlotDuration) {
+			return ctx.Err()
+		}
+	}
+}
+
+// listener wakes the feed when a head moves. It only saves time: heads are asked for at least once a slot in any case, so that a notification
+// that was lost, or a node that sends none, is no gap.
+type listener struct {
+	best, final *Subscription[BlockDescriptor]
+}
+
+func (f *Feed) listen(ctx context.Context) *listener {
+	var l listener
+	var err, errFinal error
+	l.best, err = f.client.SubscribeBestBlock(ctx)
+	l.final, errFinal = f.client.SubscribeFinalizedBlock(ctx)
+	if err = errors.Join(err, errFinal); err != nil && ctx.Err() == nil {
+		f.log.Warn("no notifications of new blocks, asking every slot", "err", err)
+	}
+	return &l
+}
+
+func (l *listener) close() {
+	for _, s := range []*Subscription[BlockDescriptor]{l.best, l.final} {
+		if s != nil {
+			s.Close()
+		}
+	}
+}
+
+// wait returns when something may have changed, or false when ctx has ended.
+func (l *listener) wait(ctx context.Context, atMost time.Duration) bool {
+	timer := time.NewTimer(atMost)
+	defer timer.Stop()
+	var best, final <-chan Update[BlockDescriptor]
+	if l.best != nil {
+		best = l.best.Updates()
+	}
+	if l.final != nil {
+		final = l.final.Updates()
+	}
+	open := true
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+	case _, open = <-best:
+	case _, open = <-final:
+	}
+	if !open { // the client was closed: the next call says so
+		select {
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+		}
+	}
+	return true
+}
+
+// catchUp delivers all that the node has and the feed has not.
+func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
+	final, err := f.client.FinalizedBlock(ctx)
+	if err != nil {
+		return err
+	}
+	best, err := f.client.BestBlock(ctx)
+	if err != nil {
+		return err
+	}
+	if err := f.deliver(ctx, to, best); err != nil {
+		return err
+	}
+	if err := f.deliverFinal(ctx, to, final); err != nil {
+		return err
+	}
+	return f.finalize(ctx, to, jamq.HeaderHash(final.HeaderHash))
+}
+
+// deliver imports the way to a head, parents first, and makes it the best block. Only with the head itself anything is decided: the queue sees the
+// blocks before it as a branch that is not the best.
+func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head BlockDescriptor) error {
+	if jamq.HeaderHash(head.HeaderHash) == f.best.hash {
+		return nil
+	}
+	steps, err := f.fetch(ctx, head)
+	if err != nil {
+		return err
+	}
+	if len(steps) == 0 { // back to a block that is known
+		return f.makeBest(ctx, to, f.nodes[jamq.HeaderHash(head.HeaderHash)])
+	}
+	return f.importAll(ctx, to, steps, true)
+}
+
+// deliverFinal imports the way to a finalized block that is not on what was delivered as best.
+func (f *Feed) deliverFinal(ctx context.Context, to submit.ChainSink, final BlockDescriptor) error {
+	if f.nodes[jamq.HeaderHash(final.HeaderHash)] != nil || final.Slot <= f.finalized.slot {
+		return nil
+	}
+	steps, err := f.fetch(ctx, final)
+	if err != nil {
+		return err
+	}
+	return f.importAll(ctx, to, steps, false)
+}
+
+// step is a block that is to be delivered.
+type step struct {
+	BlockDescriptor
+	parent  jamq.HeaderHash
+	answers map[jamq.PackageHash]*answer // nil where the node could not tell
+}
+
+// fetch walks from a block to the first that was delivered and returns the blocks between, oldest first, with what the node says of each.
+func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) {
+	var steps []step
+	for at := head; f.nodes[jamq.HeaderHash(at.HeaderHash)] == nil; {
+		if len(steps) >= f.cfg.MaxGap || at.Slot <= f.oldestSlot() {
+			return nil, fmt.Errorf("%w: block %s of slot %d is %d blocks below %s and follows none that was delivered since slot %d",
+				f.lostUnless(head), jamq.HeaderHash(at.HeaderHash), at.Slot, len(steps), jamq.HeaderHash(head.HeaderHash), f.oldestSlot())
+		}
+		parent, err := f.client.Parent(ctx, jamq.HeaderHash(at.HeaderHash))
+		if err != nil {
+			return nil, err
+		}
+		if parent.Slot >= at.Slot {
+			return nil, fmt.Errorf("%w: block %s of slot %d has a parent of slot %d", ErrMalformed, jamq.HeaderHash(at.HeaderHash), at.Slot, parent.Slot)
+		}
+		steps = append(steps, step{BlockDescriptor: at, parent: jamq.HeaderHash(parent.HeaderHash)})
+		at = parent
+	}
+	slices.Reverse(steps)
+	if len(steps) > 0 && !f.descends(f.nodes[steps[0].parent], f.finalized) {
+		return nil, fmt.Errorf("%w: block %s is on a fork that finality has passed by", ErrMalformed, jamq.HeaderHash(head.HeaderHash))
+	}
+	packages := f.packages()
+	for i := range steps {
+		var err error
+		if steps[i].answers, err = f.ask(ctx, jamq.HeaderHash(steps[i].HeaderHash), packages); err != nil {
+			return nil, err
+		}
+	}
+	return steps, infer(steps, packages)
+}
+
+// lostUnless is ErrHistoryLost; a head that finality is about to contradict is only a passing lie.
+func (f *Feed) lostUnless(head BlockDescriptor) error {
+	if head.Slot <= f.finalized.slot {
+		return ErrMalformed
+	}
+	return ErrHistoryLost
+}
+
+func (f *Feed) oldestSlot() jamq.Slot {
+	n := f.finalized
+	for n.parent != nil {
+		n = n.parent
+	}
+	return n.slot
+}
+
+// packages returns what is watched now. What is watched later has not left yet, so the blocks that are being fetched cannot speak of it.
+func (f *Feed) packages() map[jamq.PackageHash]watched {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.watched)
+}
+
+// maxAsking is how many calls are under way at once.
+const maxAsking = 8
+
+// ask returns what the node says of every package after a block; nil if it does not have the block's state any more.
+func (f *Feed) ask(ctx context.Context, block jamq.HeaderHash, packages map[jamq.PackageHash]watched) (map[jamq.PackageHash]*answer, error) {
+	answers := make(map[jamq.PackageHash]*answer, len(packages))
+	var mu sync.Mutex
+	var failed error
+	var asking sync.WaitGroup
+	free := make(chan struct{}, maxAsking)
+	for pkg, w := range packages {
+		free <- struct{}{}
+		asking.Go(func() {
+			defer func() { <-free }()
+			a, err := f.askOne(ctx, block, pkg, w)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil && failed == nil {
+				failed = err
+			}
+			answers[pkg] = a
+		})
+	}
+	asking.Wait()
+	var e *Error
+	if errors.As(failed, &e) && e.Code == CodeBlockUnavailable {
+		return nil, nil
+	}
+	return answers, failed
+}
+
+// askOne asks for one package's status, and unless that says that nobody has reported it, for its service's word. A node may forget what it
+// accumulated and say Failed: the service does not.
+func (f *Feed) askOne(ctx context.Context, block jamq.HeaderHash, pkg jamq.PackageHash, w watched) (*answer, error) {
+	status, err := f.client.WorkPackageStatus(ctx, block, pkg, w.context.Anchor)
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{status: status}
+	if status.Reportable != nil {
+		return a, nil
+	}
+	value, err := f.client.ServiceValue(ctx, block, f.cfg.Service.ID, f.cfg.Service.Key(pkg))
+	if err != nil {
+		return nil, err
+	}
+	if a.taken, err = f.cfg.Service.Taken(pkg, value); err != nil {
+		return nil, fmt.Errorf("%w: the service's value for package %s: %w", ErrMalformed, pkg, err)
+	}
+	return a, nil
+}
+
+// infer fills in what the node could not tell of older blocks, from what it says of the next one that it has. Of the last it must know.
+func infer(steps []step, packages map[jamq.PackageHash]watched) error {
+	if len(steps) == 0 || len(packages) == 0 {
+		return nil
+	}
+	positions := make(map[jamq.HeaderHash]int, len(steps))
+	for i := range steps {
+		positions[jamq.HeaderHash(steps[i].HeaderHash)] = i
+	}
+	position := func(h jamq.HeaderHash) (int, bool) {
+		i, ok := positions[h]
+		return i, ok
+	}
+	last := &steps[len(steps)-1]
+	if last.answers == nil {
+		return fmt.Errorf("%w: the node does not have the state of block %s, which it names as head", ErrMalformed, jamq.HeaderHash(last.HeaderHash))
+	}
+	for i := len(steps) - 2; i >= 0; i-- {
+		if steps[i].answers != nil {
+			continue
+		}
+		steps[i].answers = make(map[jamq.PackageHash]*answer, len(packages))
+		for pkg, later := range steps[i+1].answers {
+			a := later.earlier(i, position)
+			steps[i].answers[pkg] = &a
+		}
+	}
+	return nil
+}
+
+// importAll delivers blocks in order; the last becomes the best one if it is wanted. What the sink has taken is remembered, whatever comes after.
+func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step, best bool) error {
+	for i := range steps {
+		n, block := f.build(&steps[i])
+		head := f.best
+		if best && i == len(steps)-1 {
+			head = n
+		}
+		if err := to.Import(ctx, block, head.hash); err != nil {
+			return fmt.Errorf("%w: block %s: %w", errSink, block.Hash, err)
+		}
+		f.mu.Lock()
+		f.nodes[n.hash], f.best = n, head
+		f.mu.Unlock()
+	}
+	return nil
+}
+
+// makeBest goes back, or over, to a block that was delivered before.
+func (f *Feed) makeBest(ctx context.Context, to submit.ChainSink, n *node) error {
+	if n.height < f.finalized.height {
+		return nil // the node was slower than its own finality
+	}
+	block := jamq.Block{Hash: n.hash, Slot: n.slot, AccumulatedKnown: true}
+	if n.parent != nil {
+		block.Parent = n.parent.hash
+	}
+	if err := to.Import(ctx, block, n.hash); err != nil { // known: only the head counts
+		return fmt.Errorf("%w: best block %s: %w", errSink, n.hash, err)
+	}
+	f.mu.Lock()
+	f.best = n
+	f.mu.Unlock()
+	return nil
+}
+
+// build makes the block that a queue sees, which speaks of the rollup's own packages only.
+func (f *Feed) build(s *step) (*node, jamq.Block) {
+	parent := f.nodes[s.parent]
+	n := &node{hash: jamq.HeaderHash(s.HeaderHash), slot: s.Slot, height: parent.height + 1, parent: parent, fates: make(map[jamq.PackageHash]fate, len(s.answers))}
+	block := jamq.Block{Hash: n.hash, Parent: parent.hash, Slot: n.slot, AccumulatedKnown: true}
+	packages := f.packages()
+	order := slices.SortedFunc(maps.Keys(s.answers), jamq.PackageHash.Compare)
+	for _, pkg := range order {
+		before := parent.fates[pkg]
+		after, does := before.next(&f.spec, n.slot, s.answers[pkg])
+		n.fates[pkg] = after
+		if does.makesAvailable {
+			block.Available = append(block.Available, before.core)
+		}
+		if does.condemns && before.report != (common.Hash{}) {
+			block.Condemned = append(block.Condemned, before.report)
+		}
+		if does.accumulates {
+			block.Accumulated = append(block.Accumulated, pkg)
+		}
+		if does.reports && int(after.core) < f.spec.Cores {
+			block.Reported = append(block.Reported, jamq.Report{
+				Hash: after.report, Package: pkg, Core: after.core,
+				Anchor: packages[pkg].context.Anchor, Prerequisites: packages[pkg].context.Prerequisites,
+			})
+		}
+	}
+	f.makeRoom(n, &block, order)
+	return n, block
+}
+
+// makeRoom resolves a contradiction: a core that is reported on was free before, so whatever a slow status still says is on it has become
+// available. It also keeps two reports of one block from one core.
+func (f *Feed) makeRoom(n *node, block *jamq.Block, order []jamq.PackageHash) {
+	busy := make(map[jamq.CoreIndex]jamq.PackageHash)
+	block.Reported = slices.DeleteFunc(block.Reported, func(r jamq.Report) bool {
+		if _, twice := busy[r.Core]; twice {
+			delete(n.fates, r.Package) // as if not seen yet: the next block shows it
+			return true
+		}
+		busy[r.Core] = r.Package
+		return false
+	})
+	for _, pkg := range order {
+		at := n.fates[pkg]
+		if by, taken := busy[at.core]; taken && by != pkg && at.stage == onCore {
+			n.fates[pkg] = fate{stage: available, core: at.core, since: n.slot}
+			block.Available = append(block.Available, at.core)
+		}
+	}
+}
+
+// finalize passes finality on and lets go of what cannot matter any more.
+func (f *Feed) finalize(ctx context.Context, to submit.ChainSink, hash jamq.HeaderHash) error {
+	n := f.nodes[hash]
+	if n == nil || n.height <= f.finalized.height {
+		return nil // older than all that is kept
+	}
+	for at := n; at != f.finalized; at = at.parent {
+		if at == nil || at.height <= f.finalized.height {
+			return fmt.Errorf("%w: the node finalized %s, which does not descend from the finalized %s", ErrHistoryLost, hash, f.finalized.hash)
+		}
+	}
+	if err := to.Finalize(ctx, hash); err != nil {
+		return fmt.Errorf("%w: finalized block %s: %w", errSink, hash, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.finalized = n
+	if !f.descends(f.best, n) {
+		f.best = n
+	}
+	f.prune()
+	return nil
+}
+
+// descends reports whether a block is below an ancestor or the same.
+func (f *Feed) descends(n, ancestor *node) bool {
+	for n != nil && n.height > ancestor.height {
+		n = n.parent
+	}
+	return n == ancestor
+}
+
+// prune forgets forks that lost, final blocks that can be no anchor any more, and packages whose fate is final.
+func (f *Feed) prune() {
+	keep := uint64(f.spec.RecentHistory) + 1
+	for hash, n := range f.nodes {
+		switch {
+		case n.height+keep < f.finalized.height, !f.descends(n, f.finalized) && !f.descends(f.finalized, n):
+			delete(f.nodes, hash)
+		case n.height+keep == f.finalized.height:
+			n.parent = nil
+		}
+	}
+	for pkg, w := range f.watched {
+		height := uint64(0)
+		if w.anchor != nil {
+			height = w.anchor.height
+		}
+		at := f.finalized.fates[pkg]
+		if at.settled(&f.spec, f.finalized.slot) || at.stage == unseen && f.finalized.height >= height+uint64(f.spec.RecentHistory) {
+			delete(f.watched, pkg)
+		}
+	}
+}
+
+// ascending returns hashes as an encoded context has them.
+func ascending(hashes []jamq.PackageHash) []jamq.PackageHash {
+	out := slices.Clone(hashes)
+	slices.SortFunc(out, func(a, b jamq.PackageHash) int { return bytes.Compare(a[:], b[:]) })
+	return slices.Compact(out)
+}

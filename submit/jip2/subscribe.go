@@ -1,0 +1,150 @@
+package jip2
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// Update is one notification of a subscription.
+type Update[T any] struct {
+	// Value is what the node says; meaningless with an error.
+	Value T
+	// Err is what the node says instead, a *[Error], or wraps ErrMalformed.
+	Err error
+}
+
+// Subscription gives the newest value of something that changes. It outlives connections. It holds one update only: a reader that is slow
+// misses those between, as it may through the node itself, which leaves updates out and jumps between forks.
+type Subscription[T any] struct {
+	updates chan Update[T]
+	stream  *stream
+	client  *Client
+}
+
+// Updates returns the channel of updates. It is closed when the subscription or the client is.
+func (s *Subscription[T]) Updates() <-chan Update[T] { return s.updates }
+
+// Close ends the subscription, and tells the node, without waiting for its answer. Closing again does nothing.
+func (s *Subscription[T]) Close() {
+	s.client.mu.Lock()
+	delete(s.client.subs, s.stream)
+	s.client.mu.Unlock()
+	s.stream.end(true)
+}
+
+// stream is a subscription without its type.
+type stream struct {
+	method string
+	params []any
+
+	mu    sync.Mutex
+	ended bool
+	offer func(raw json.RawMessage, err error)
+	close func()
+	conn  *conn
+	id    json.RawMessage
+}
+
+// attached notes under which id a connection knows the stream.
+func (s *stream) attached(c *conn, id json.RawMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conn, s.id = c, id
+}
+
+// deliver hands an update on, unless the subscription has ended.
+func (s *stream) deliver(raw json.RawMessage, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.offer(raw, err)
+	}
+}
+
+// end closes the channel and, if wanted, unsubscribes.
+func (s *stream) end(tell bool) {
+	s.mu.Lock()
+	conn, id, ended := s.conn, s.id, s.ended
+	if !ended {
+		s.ended = true
+		s.close()
+	}
+	s.mu.Unlock()
+	if ended || conn == nil || !tell {
+		return
+	}
+	conn.mu.Lock()
+	delete(conn.streams, string(id))
+	conn.mu.Unlock()
+	// Nobody waits for the answer: if it does not get there the connection is gone, and the subscription with it.
+	ctx, cancel := context.WithTimeout(context.Background(), conn.cfg.CallTimeout)
+	defer cancel()
+	raw, err := json.Marshal(map[string]any{
+		"jsonrpc": "2.0", "id": 0, "method": "un" + s.method, "params": []json.RawMessage{id},
+	})
+	if err == nil {
+		_ = conn.write(ctx, raw)
+	}
+}
+
+// Subscribe subscribes to any method whose name begins with "subscribe". It waits for the node to take it, and afterwards keeps it up across
+// connections until Close. Errors are those of [Client.Call]; a node may have a cap on subscriptions.
+func Subscribe[T any](ctx context.Context, c *Client, method string, params ...any) (*Subscription[T], error) {
+	if !strings.HasPrefix(method, "subscribe") {
+		return nil, fmt.Errorf("%w: method %q, want one that begins with subscribe", ErrUnsupported, method)
+	}
+	if params == nil {
+		params = []any{}
+	}
+	s := &Subscription[T]{updates: make(chan Update[T], 1), client: c}
+	s.stream = &stream{method: method, params: params, close: func() { close(s.updates) }, offer: func(raw json.RawMessage, err error) {
+		u := Update[T]{Err: err}
+		if err == nil {
+			if err := json.Unmarshal(raw, &u.Value); err != nil {
+				u.Err = fmt.Errorf("%s: %w: %w", method, ErrMalformed, err)
+			}
+		}
+		select { // the newest takes the place of one that nobody has read; only the reader of the connection writes here
+		case <-s.updates:
+		default:
+		}
+		s.updates <- u
+	}}
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
+	defer cancel()
+	conn, err := c.await(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", method, err)
+	}
+	if err := conn.subscribe(ctx, s.stream); err != nil {
+		s.stream.end(true)
+		return nil, fmt.Errorf("%s: %w", method, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
+	c.subs[s.stream] = struct{}{}
+	if c.conn != conn { // it broke since: the next connection may have been taken up without this subscription
+		if c.conn != nil {
+			c.conn.close()
+		}
+	}
+	return s, nil
+}
+
+// endSubscriptions closes all of them with the client.
+func (c *Client) endSubscriptions() {
+	c.mu.Lock()
+	c.closed = true
+	subs := c.subs
+	c.subs = nil
+	c.mu.Unlock()
+	for s := range subs {
+		s.end(false)
+	}
+}
