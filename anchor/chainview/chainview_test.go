@@ -196,3 +196,39 @@ func TestRefusals(t *testing.T) {
 	require.ErrorIs(t, err, chainview.ErrNotWatched)
 	require.Equal(t, before, v.Best())
 }
+
+// Death on a fork is no evidence once finality has passed that fork by, also where nobody asked between the reorg and finality.
+func TestFinalityOfAnotherForkRevives(t *testing.T) {
+	spec := jamq.Tiny()
+	root := jamq.Block{Hash: jamq.HeaderHash{1}, Slot: 1}
+	v, err := chainview.New(&spec, root)
+	require.NoError(t, err)
+	block := func(parent jamq.Block, name byte) jamq.Block {
+		return jamq.Block{Hash: jamq.HeaderHash{name}, Parent: parent.Hash, Slot: parent.Slot + 1}
+	}
+	a1 := block(root, 0xa1)
+	a2 := block(a1, 0xa2)
+	b1 := block(root, 0xb1)
+	b2 := block(b1, 0xb2)
+	b3 := block(b2, 0xb3)
+	pkg := jamq.PackageHash{7}
+	for _, b := range []jamq.Block{a1, a2, b1, b2} {
+		require.NoError(t, v.Import(&b))
+	}
+	require.NoError(t, v.SetBest(a2.Hash))
+	_, err = v.Watch(pkg, chainview.Package{Anchor: b1.Hash, LookupAnchorSlot: 1})
+	require.NoError(t, err)
+	s, err := v.Status(pkg)
+	require.NoError(t, err)
+	require.Equal(t, anchor.OtherFork, s.Dead)
+	require.NoError(t, v.Finalize(b2.Hash))
+	s, err = v.FinalStatus(pkg)
+	require.NoError(t, err)
+	require.Equal(t, anchor.Alive, s.Dead, "the finalized chain has its anchor")
+	b3.Reported = []jamq.Report{{Package: pkg, Anchor: b1.Hash}}
+	require.NoError(t, v.ImportBest(&b3, b3.Hash))
+	s, err = v.Status(pkg)
+	require.NoError(t, err)
+	require.Equal(t, b3.Hash, s.Reported.Hash)
+	require.Equal(t, anchor.Alive, s.Dead)
+}

@@ -42,10 +42,11 @@ type verdict struct {
 	dead                                        anchor.Reason
 }
 
-// upTo returns the verdict as it was at an earlier height of the same chain.
+// upTo returns the verdict as it was at an earlier height of the same chain. What was found on a fork that finality has passed by since does
+// not count.
 func (s verdict) upTo(height uint64) verdict {
 	for _, n := range []**node{&s.reported, &s.available, &s.accumulated, &s.deadSince} {
-		if *n != nil && (*n).Height > height {
+		if *n != nil && ((*n).Height > height || (*n).lost) {
 			*n = nil
 		}
 	}

@@ -112,6 +112,9 @@ func (s *Server) advance(slot jamq.Slot) (u jamtest.Update, moved bool, err erro
 		return u, false, err
 	}
 	u = s.chain.AdvanceTo(slot)
+	if s.cfg.Observe != nil {
+		s.cfg.Observe(u)
+	}
 	s.notify()
 	return u, true, nil
 }

@@ -195,6 +195,9 @@ func (s *Server) parameters() object {
 
 // serviceValue is the storage of a rollup's service: see the package's doc.
 func (s *Server) serviceValue(head jamq.HeaderHash, service jamq.ServiceID, key []byte) (any, *Error) {
+	if _, ok := s.state(head); !ok {
+		return nil, unavailable(head)
+	}
 	if len(key) == 32 {
 		status, err := s.chain.Status(jamq.PackageHash(key), head)
 		if err != nil {
@@ -222,7 +225,7 @@ func (s *Server) serviceValue(head jamq.HeaderHash, service jamq.ServiceID, key 
 
 // status is what a node says of a package with an anchor, on the chain that ends in head.
 func (s *Server) status(head jamq.HeaderHash, pkg jamq.PackageHash, anchor jamq.HeaderHash) (any, *Error) {
-	at, ok := s.chain.Locate(head)
+	at, ok := s.state(head)
 	if !ok {
 		return nil, unavailable(head)
 	}
@@ -234,13 +237,23 @@ func (s *Server) status(head jamq.HeaderHash, pkg jamq.PackageHash, anchor jamq.
 	switch status.Stage {
 	case jamtest.Unreported:
 		return s.unreported(at, anchor), nil
-	case jamtest.OnCore:
-		return object{"Reported": reported}, nil
 	case jamtest.Cleared, jamtest.TimedOut:
 		return object{"Failed": status.String()}, nil
 	}
+	if status.Stage == jamtest.OnCore || s.cfg.StuckAtReported {
+		return object{"Reported": reported}, nil
+	}
 	reported["ready_in"] = descriptor(status.Available)
 	return object{"Ready": reported}, nil
+}
+
+// state returns where a block is whose state the node has.
+func (s *Server) state(head jamq.HeaderHash) (jamtest.Point, bool) {
+	at, ok := s.chain.Locate(head)
+	if keep := s.cfg.KeepStates; keep > 0 && at.Height+uint64(keep) <= s.chain.Height() {
+		return at, false
+	}
+	return at, ok
 }
 
 // unreported tells in how many blocks a package may still be reported, by its anchor.

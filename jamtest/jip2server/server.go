@@ -25,6 +25,12 @@ type Config struct {
 	// Missing are methods that this node does not have. UnknownCode is the code of its answer to them; -32601 by default, 0 with some nodes.
 	Missing     []string
 	UnknownCode int
+	// KeepStates, if positive, is for how many blocks below the best one the node has states: the status of packages and the values of services.
+	KeepStates int
+	// StuckAtReported makes it one of those that never go on from Reported to Ready.
+	StuckAtReported bool
+	// Observe, if not nil, is told of every slot, under the server's lock: it must not call the server.
+	Observe func(jamtest.Update)
 	// Fault, if not nil, is asked at each call, from the goroutine of the connection.
 	Fault func(method string) Fault
 	// MaxMessage bounds a message that comes in, in bytes, positive; 64 MiB by default.

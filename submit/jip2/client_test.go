@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -35,7 +36,6 @@ type nodeUnderTest struct {
 
 func startNode(t *testing.T, change func(*jip2server.Config)) *nodeUnderTest {
 	t.Helper()
-	checkLeaks(t)
 	n := &nodeUnderTest{t: t, addr: "127.0.0.1:0", fault: map[string]jip2server.Fault{}}
 	cfg := jip2server.DefaultConfig(jamtest.DefaultConfig(jamq.Tiny(), 7))
 	cfg.Fault = func(method string) jip2server.Fault {
@@ -99,23 +99,31 @@ func (n *nodeUnderTest) client(change func(*Config)) *Client {
 	return c
 }
 
-// checkLeaks fails the test if a goroutine of the client, the feed or the server is left at its end.
-func checkLeaks(t *testing.T) {
-	t.Helper()
-	t.Cleanup(func() {
-		var left string
-		ends := func() bool {
-			buf := make([]byte, 1<<20)
-			left = ""
-			for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-				if strings.Contains(g, "submit/jip2.(*") || strings.Contains(g, "jip2server.(*") {
-					left += g + "\n\n"
-				}
+// TestMain fails the tests if a goroutine of a client, a feed or a server is left when all of them have ended.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if left := leaked(10 * time.Second); code == 0 && left != "" {
+		fmt.Fprintln(os.Stderr, "goroutines left:\n"+left)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// leaked returns the stacks of such goroutines that do not end in time.
+func leaked(within time.Duration) (left string) {
+	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		buf := make([]byte, 1<<20)
+		left = ""
+		for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+			if strings.Contains(g, "submit/jip2.(*") || strings.Contains(g, "jip2server.(*") {
+				left += g + "\n\n"
 			}
-			return left == ""
 		}
-		require.Eventually(t, ends, 10*time.Second, 5*time.Millisecond, "goroutines left")
-	})
+		if left == "" {
+			return ""
+		}
+	}
+	return left
 }
 
 // encode returns a package of the rollup's service 9, anchored at an offset behind the best block.

@@ -1,0 +1,289 @@
+package jip2
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/anchor/chainview"
+	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/jamtest/jip2server"
+)
+
+// marks is the service of the simulated node.
+var marks = Service{
+	ID:    9,
+	Key:   jip2server.MarkKey,
+	Taken: func(_ jamq.PackageHash, value []byte) (bool, error) { return value != nil, nil },
+}
+
+// viewSink takes blocks as a queue does, and judges by them.
+type viewSink struct {
+	view    *chainview.View
+	imports int
+	refuse  error
+}
+
+func (s *viewSink) Import(_ context.Context, b jamq.Block, best jamq.HeaderHash) error {
+	s.imports++
+	if s.refuse != nil {
+		return s.refuse
+	}
+	return s.view.ImportBest(&b, best)
+}
+
+func (s *viewSink) Finalize(_ context.Context, hash jamq.HeaderHash) error {
+	return s.view.Finalize(hash)
+}
+
+// follower is a feed with its sink, driven by hand.
+type follower struct {
+	*nodeUnderTest
+	client *Client
+	feed   *Feed
+	sink   *viewSink
+	sent   map[jamq.PackageHash]jamq.RefineContext
+	dead   map[jamq.PackageHash]anchor.Point
+}
+
+func follow(t *testing.T, change func(*jip2server.Config)) *follower {
+	t.Helper()
+	n := startNode(t, change)
+	f := &follower{nodeUnderTest: n, client: n.client(nil), sent: map[jamq.PackageHash]jamq.RefineContext{}, dead: map[jamq.PackageHash]anchor.Point{}}
+	var err error
+	f.feed, err = OpenFeed(t.Context(), f.client, FeedConfig{Service: marks})
+	require.NoError(t, err)
+	spec := f.feed.Spec()
+	view, err := chainview.New(&spec, f.feed.Root())
+	require.NoError(t, err)
+	f.sink = &viewSink{view: view}
+	return f
+}
+
+// catchUp lets the feed deliver; a connection that broke is tried again.
+func (f *follower) catchUp() {
+	f.t.Helper()
+	for {
+		err := f.feed.catchUp(f.t.Context(), f.sink)
+		if !errors.Is(err, ErrDisconnected) {
+			require.NoError(f.t, err)
+			return
+		}
+	}
+}
+
+// send makes a package at a block of the best chain, puts it under watch on both sides and gives it to a guarantor.
+func (f *follower) send(offset int, core jamq.CoreIndex, payload string, needs ...jamq.PackageHash) jamq.PackageHash {
+	f.t.Helper()
+	best := f.sink.view.Best()
+	at, ok := f.sink.view.AtHeight(best.Height - uint64(offset))
+	require.True(f.t, ok)
+	var context jamq.RefineContext
+	var err error
+	for {
+		if context, err = f.feed.Context(f.t.Context(), at.Hash, needs); !errors.Is(err, ErrDisconnected) {
+			break
+		}
+	}
+	require.NoError(f.t, err)
+	raw, hash := encode(f.t, context, payload)
+	_, err = f.sink.view.Watch(hash, chainview.Package{Anchor: context.Anchor, LookupAnchorSlot: context.LookupAnchorSlot, Prerequisites: context.Prerequisites})
+	require.NoError(f.t, err)
+	f.sent[hash] = context
+	err = f.feed.Submit(f.t.Context(), Submission{Core: core, Hash: hash, Context: context, Package: raw})
+	if !errors.Is(err, ErrDisconnected) {
+		require.NoError(f.t, err)
+	}
+	return hash
+}
+
+func (f *follower) status(pkg jamq.PackageHash) chainview.Status {
+	f.t.Helper()
+	s, err := f.sink.view.Status(pkg)
+	require.NoError(f.t, err)
+	return s
+}
+
+// check holds what the view believes against the chain itself. exact says that the node tells all: then the view must not be behind either.
+func (f *follower) check(exact bool) {
+	f.t.Helper()
+	f.chain.View(func(c *jamtest.Chain) {
+		require.Equal(f.t, c.Best().Hash, f.sink.view.Best().Hash)
+		require.Equal(f.t, c.Height(), f.sink.view.Best().Height, "no block is missing")
+		require.Equal(f.t, c.Finalized().Hash, f.sink.view.Finalized().Hash)
+		for pkg, context := range f.sent {
+			truth, err := c.Status(pkg, c.Best().Hash)
+			require.NoError(f.t, err)
+			have := f.status(pkg)
+			text := fmt.Sprintf("%s: chain %v, view %+v", pkg.Short(), truth, have)
+			done := truth.Stage == jamtest.Accumulated
+			require.Equal(f.t, done, !have.Accumulated.IsZero(), text)
+			if truth.Stage == jamtest.OnCore || truth.Stage == jamtest.Ready || done {
+				require.False(f.t, have.Reported.IsZero(), text)
+			}
+			if at, was := f.dead[pkg]; was && done {
+				require.False(f.t, c.Contains(c.Best().Hash, at.Hash), "dead since %v, and then accumulated on that chain: %s", at, text)
+			}
+			if have.Dead != anchor.Alive {
+				f.dead[pkg] = f.sink.view.Best()
+			}
+			from, onChain := c.Locate(context.Anchor)
+			expired := onChain && truth.Stage == jamtest.Unreported && c.Height() >= from.Height+uint64(f.feed.spec.RecentHistory)
+			lost := truth.Stage == jamtest.TimedOut || truth.Stage == jamtest.Cleared || truth.Stage == jamtest.Expired
+			if exact && (expired || lost) {
+				require.NotEqual(f.t, anchor.Alive, have.Dead, text)
+			}
+		}
+	})
+}
+
+// TestFeedAgainstTheChain plays chains with everything that goes wrong on them, and connections that break, heads that are missed, states that are
+// pruned, statuses that are stuck. The view that is fed by statuses comes to what the chain is, and never holds for dead what lives.
+func TestFeedAgainstTheChain(t *testing.T) {
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 2))
+			stuck, keep := seed%4 == 3, []int{0, 3, 1, 0}[seed%4]
+			f := follow(t, func(cfg *jip2server.Config) {
+				c := &cfg.Chain
+				c.Seed = seed
+				c.LossProbability, c.SkipProbability, c.UnavailableProbability, c.VerdictProbability = 0.2, 0.1, 0.1, 0.02
+				c.LastMomentProbability, c.ForeignLoad = 0.2, 0.3
+				c.AvailabilityLatency = [2]jamq.Slot{1, 4}
+				c.FinalityLag, c.MaxForkDepth, c.ForkProbability = 4, 3, 0.15
+				cfg.KeepStates, cfg.StuckAtReported = keep, stuck
+			})
+			f.step(4)
+			f.catchUp()
+			var last jamq.PackageHash
+			for i := range 100 {
+				if offset := 1 + random.IntN(6); f.sink.view.Best().Height > uint64(offset) && random.IntN(2) == 0 {
+					var needs []jamq.PackageHash
+					if !last.IsZero() && random.IntN(3) == 0 {
+						needs = append(needs, last)
+					}
+					last = f.send(offset, jamq.CoreIndex(random.IntN(2)), fmt.Sprint("bundle ", i), needs...)
+				}
+				f.step(1 + random.IntN(3)*random.IntN(4)) // now and then a gap
+				if random.IntN(5) == 0 {
+					f.chain.Cut()
+				}
+				f.catchUp()
+				f.check(!stuck && keep == 0)
+			}
+			for range 100 { // an open fork can hold finality up
+				f.step(10)
+				f.catchUp()
+				f.check(false)
+				if len(f.feed.watched) == 0 {
+					break
+				}
+			}
+			accumulated := 0
+			for pkg := range f.sent {
+				if !f.status(pkg).Accumulated.IsZero() {
+					accumulated++
+				}
+			}
+			require.Greater(t, accumulated, 3)
+			require.Greater(t, len(f.dead), 3)
+			require.Zero(t, len(f.feed.watched), "all is final")
+			require.LessOrEqual(t, len(f.feed.nodes), 4*f.feed.spec.RecentHistory, "old blocks are forgotten")
+		})
+	}
+}
+
+// A node that never says Ready: what is on a core beyond its time waits for the service, instead of being called dead.
+func TestStuckStatusIsNoEvidence(t *testing.T) {
+	f := follow(t, func(cfg *jip2server.Config) {
+		cfg.StuckAtReported = true
+		cfg.Chain.AvailabilityLatency = [2]jamq.Slot{4, 4}
+	})
+	f.step(4)
+	f.catchUp()
+	pkg := f.send(1, 0, "slow")
+	for range 5 {
+		f.step(1)
+		f.catchUp()
+		require.Equal(t, anchor.Alive, f.status(pkg).Dead)
+	}
+	require.False(t, f.status(pkg).Accumulated.IsZero())
+}
+
+func TestFeedErrors(t *testing.T) {
+	n := startNode(t, func(cfg *jip2server.Config) { cfg.Missing = []string{"workPackageStatus"} })
+	_, err := OpenFeed(t.Context(), n.client(nil), FeedConfig{Service: marks})
+	require.ErrorIs(t, err, ErrUnsupported)
+	require.ErrorContains(t, err, "workPackageStatus")
+
+	n = startNode(t, func(cfg *jip2server.Config) { cfg.Missing, cfg.UnknownCode = []string{"workPackageStatus"}, 0 })
+	_, err = OpenFeed(t.Context(), n.client(nil), FeedConfig{Service: marks})
+	require.ErrorIs(t, err, ErrUnsupported, "some say it with code 0")
+
+	f := follow(t, nil)
+	f.step(3)
+	refused := errors.New("full")
+	f.sink.refuse = refused
+	require.ErrorIs(t, f.feed.Follow(t.Context(), f.sink), refused)
+	f.sink.refuse = nil
+	f.catchUp()
+	_, err = f.feed.Context(t.Context(), jamq.HeaderHash{1}, nil)
+	require.ErrorIs(t, err, ErrHistoryLost)
+	require.Error(t, f.feed.Submit(t.Context(), Submission{Core: 2}))
+	require.Zero(t, len(f.feed.watched), "what is refused changes nothing")
+	f.client.Close()
+	require.ErrorIs(t, f.feed.Follow(t.Context(), f.sink), ErrClosed)
+}
+
+// A node that comes back with another chain is not followed.
+func TestAnotherChain(t *testing.T) {
+	f := follow(t, nil)
+	f.step(30)
+	f.catchUp()
+	other := jip2server.DefaultConfig(jamtest.DefaultConfig(jamq.Tiny(), 8))
+	f.down()
+	var err error
+	f.chain, err = jip2server.New(other)
+	require.NoError(t, err)
+	f.step(20)
+	f.up()
+	for range 2 { // at first it is behind, which may be a node that is slow
+		err = f.feed.catchUp(t.Context(), f.sink)
+		if errors.Is(err, ErrDisconnected) {
+			err = f.feed.catchUp(t.Context(), f.sink)
+		}
+		require.Error(t, err)
+		f.step(40)
+	}
+	require.ErrorIs(t, err, ErrHistoryLost)
+}
+
+// The feed goes on where a queue left off, however long ago, and asks about what that one had out.
+func TestFeedFromAnOlderRoot(t *testing.T) {
+	f := follow(t, nil)
+	f.step(6)
+	f.catchUp()
+	root := f.feed.Root()
+	pkg := f.send(1, 0, "sent before the restart")
+	f.step(30)
+	again, err := OpenFeed(t.Context(), f.client, FeedConfig{Service: marks, Root: root, MaxGap: 100})
+	require.NoError(t, err)
+	again.Watch(pkg, f.sent[pkg])
+	spec := again.Spec()
+	view, err := chainview.New(&spec, root)
+	require.NoError(t, err)
+	sink := &viewSink{view: view}
+	require.NoError(t, again.catchUp(t.Context(), sink))
+	require.Equal(t, uint64(36), view.Best().Height)
+	require.Equal(t, 36, sink.imports)
+	require.Zero(t, len(again.watched))
+	short, err := OpenFeed(t.Context(), f.client, FeedConfig{Service: marks, Root: root, MaxGap: 10})
+	require.NoError(t, err)
+	require.ErrorIs(t, short.catchUp(t.Context(), sink), ErrHistoryLost)
+}
