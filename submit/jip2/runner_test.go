@@ -1,0 +1,179 @@
+package jip2
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/jamtest/jip2server"
+	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/submit/codec"
+	"github.com/jamq/jamq/submit/journal"
+)
+
+// parcel is a bundle on its way: a name, and once it is built the package.
+type parcel struct {
+	name    string
+	raw     []byte
+	context jamq.RefineContext
+}
+
+// builder is a runner's host that has nothing but a node's RPC.
+type builder struct {
+	feed  *Feed
+	codec *codec.Codec
+
+	mu    sync.Mutex
+	again []parcel
+}
+
+func (b *builder) Build(ctx context.Context, r bundlequeue.Build[parcel]) (submit.Package[parcel], error) {
+	refine, err := b.feed.Context(ctx, r.Anchor.Hash, r.Prerequisites)
+	if err != nil {
+		return submit.Package[parcel]{}, err
+	}
+	p := codec.WorkPackage{Context: refine, Items: []codec.WorkItem{{Service: 9, Payload: []byte(r.Bundle.name)}}}
+	raw, err := b.codec.Encode(&p)
+	if err != nil {
+		return submit.Package[parcel]{}, err
+	}
+	hash, err := b.codec.PackageHash(&p)
+	return submit.Package[parcel]{Hash: hash, Context: refine, Bundle: parcel{r.Bundle.name, raw, refine}}, err
+}
+
+func (b *builder) Submit(ctx context.Context, r bundlequeue.Send[parcel]) error {
+	return b.feed.Submit(ctx, Submission{Core: r.Core, Hash: r.Package, Context: r.Bundle.context, Package: r.Bundle.raw})
+}
+
+func (b *builder) observe(e bundlequeue.Effect) {
+	if failed, ok := e.(bundlequeue.Failed[parcel]); ok {
+		b.mu.Lock()
+		b.again = append(b.again, failed.Bundle)
+		b.mu.Unlock()
+	}
+}
+
+// enqueue keeps the queue full until all bundles are in it, and those that came back as well.
+func (b *builder) enqueue(ctx context.Context, runner *submit.Runner[parcel], waiting []parcel) []parcel {
+	b.mu.Lock()
+	waiting, b.again = append(b.again, waiting...), nil
+	b.mu.Unlock()
+	for len(waiting) > 0 {
+		stats, err := runner.Stats(ctx)
+		if err == nil {
+			err = runner.Enqueue(ctx, bundlequeue.Enqueue[parcel]{Number: stats.Next, Bundle: waiting[0]})
+		}
+		if err != nil {
+			break
+		}
+		waiting = waiting[1:]
+	}
+	return waiting
+}
+
+// TestRunnerOverASocket is a whole builder and a whole chain with a socket between them, in real time. The socket is cut again and again, and the
+// chain's process killed and started anew from its journal. Every bundle is executed once, and in order: the chain says so.
+func TestRunnerOverASocket(t *testing.T) {
+	const slot, bundles = 40 * time.Millisecond, 35
+	path := filepath.Join(t.TempDir(), "chain")
+	var mu sync.Mutex
+	oracle := jamtest.NewOracle(9, func(p []byte) jamtest.Execution { return jamtest.Execution{Txs: []string{string(p)}} })
+	makeChain := func() (*jip2server.Server, *journal.File) {
+		chain := jamtest.DefaultConfig(jamq.Tiny(), 7)
+		chain.Spec.SlotDuration = slot
+		chain.StartSlot = jamq.NewSlotClock(chain.Spec).SlotAt(time.Now())
+		chain.LossProbability, chain.SkipProbability, chain.UnavailableProbability = 0.1, 0.1, 0.05
+		chain.FinalityLag, chain.MaxForkDepth, chain.ForkProbability = 3, 2, 0.1
+		cfg := jip2server.DefaultConfig(chain)
+		cfg.Observe = func(u jamtest.Update) {
+			mu.Lock()
+			defer mu.Unlock()
+			oracle.Observe(u)
+		}
+		file, err := journal.Open(path)
+		require.NoError(t, err)
+		cfg.Journal = file
+		server, err := jip2server.New(cfg)
+		require.NoError(t, err)
+		return server, file
+	}
+	n := &nodeUnderTest{t: t, addr: "127.0.0.1:0"}
+	var file *journal.File
+	n.chain, file = makeChain()
+	run := func() (stop func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		chain := n.chain
+		running.Go(func() { _ = chain.Run(ctx) })
+		return func() { cancel(); running.Wait() }
+	}
+	n.up()
+	stop := run()
+	defer func() { stop(); n.down(); _ = file.Close() }()
+
+	client := n.client(nil)
+	feed, err := OpenFeed(t.Context(), client, FeedConfig{Service: marks})
+	require.NoError(t, err)
+	require.Equal(t, slot, feed.Spec().SlotDuration)
+	b := &builder{feed: feed}
+	b.codec, err = codec.New(codec.V072, feed.Spec())
+	require.NoError(t, err)
+	cfg := submit.DefaultConfig(feed.Spec())
+	cfg.Observe = b.observe
+	runner, err := submit.NewRunner[parcel](cfg, feed.Root(), b, b)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	require.NoError(t, runner.Start(ctx))
+	defer runner.Stop()
+	followed := make(chan error, 1)
+	go func() { followed <- feed.Follow(ctx, runner) }()
+
+	var waiting []parcel
+	for i := range bundles {
+		name := fmt.Sprint("bundle ", i)
+		oracle.Expect(name)
+		waiting = append(waiting, parcel{name: name})
+	}
+	begun, kills := time.Now(), 0
+	for tick := 0; ; tick++ {
+		time.Sleep(slot) // this test is about real time
+		waiting = b.enqueue(ctx, runner, waiting)
+		switch {
+		case tick%23 == 11:
+			n.chain.Cut()
+		case tick%25 == 20 && kills < 5:
+			kills++
+			stop()
+			n.down()
+			require.NoError(t, file.Close())
+			n.chain, file = makeChain()
+			n.up()
+			stop = run()
+		}
+		mu.Lock()
+		v := oracle.Check()
+		mu.Unlock()
+		if len(v.Lost) == 0 {
+			break
+		}
+		require.Less(t, time.Since(begun), time.Minute, "%v", &v)
+	}
+	cancel()
+	require.ErrorIs(t, <-followed, context.Canceled)
+	mu.Lock()
+	defer mu.Unlock()
+	v := oracle.Check()
+	require.True(t, v.OK(), "%v", &v)
+	require.Len(t, v.Executed, bundles)
+	require.Positive(t, kills)
+	t.Logf("%v; %d kills; %v", &v, kills, time.Since(begun).Round(time.Millisecond))
+}
