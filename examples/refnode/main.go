@@ -1,8 +1,9 @@
 // Command refnode is jamq's reference node: it takes real Ethereum transactions over JSON-RPC, executes them with go-ethereum's EVM,
-// packs them into work packages for an embedded simulated JAM chain, and follows them to finality.
+// packs them into work packages for a JAM chain, and follows them to finality. The chain is an embedded simulated one, or that of a JAM node.
 //
 //	go run ./examples/refnode              runs until it is interrupted
 //	go run ./examples/refnode -demo 51     sends itself 51 transactions, checks that all become final, and ends
+//	go run ./examples/refnode -jam ws://127.0.0.1:19800     works on the chain of a JAM node, such as examples/jamnode
 package main
 
 import (
@@ -36,6 +37,8 @@ func main() {
 // options are the command's flags.
 type options struct {
 	http, dataDir, spec string
+	jam                 string
+	service             uint64
 	slot                time.Duration
 	demo                int
 	seed                uint64
@@ -66,6 +69,8 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of the embedded JAM chain")
 	fs.Float64Var(&o.loss, "loss", 0, "share of submissions that are lost, 0 to 1")
 	fs.Float64Var(&o.skip, "skip", 0, "share of slots without a block, 0 to below 1")
+	fs.StringVar(&o.jam, "jam", "", "RPC of a JAM node, ws://host:port; empty: an embedded chain, for which spec, slot, seed, loss and skip are")
+	fs.Uint64Var(&o.service, "service", uint64(node.DefaultService), "the rollup's service on the JAM chain")
 	fs.Uint64Var(&o.chainID, "chainid", node.DefaultChainID, "chain id of the rollup")
 	fs.BoolVar(&o.verbose, "v", false, "log what the queue does")
 	if err := fs.Parse(args); err != nil {
@@ -79,6 +84,14 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	}
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	for _, name := range []string{"spec", "slot", "seed", "loss", "skip"} {
+		if o.jam != "" && given[name] {
+			return nil, fmt.Errorf("-%s is about the embedded chain, and -jam names another", name)
+		}
+	}
+	if o.service >= 1<<32-1 {
+		return nil, fmt.Errorf("-service is %d, want below %d", o.service, uint32(1<<32-1))
+	}
 	if o.demo > 0 {
 		if !given["slot"] {
 			o.slot = demoSlot
@@ -98,7 +111,7 @@ func (o *options) config(stderr io.Writer) (node.Config, error) {
 	}
 	cfg := node.DefaultConfig(spec, o.slot, o.seed)
 	cfg.ChainID = new(big.Int).SetUint64(o.chainID)
-	cfg.DataDir = o.dataDir
+	cfg.DataDir, cfg.JAMURL, cfg.Service = o.dataDir, o.jam, jamq.ServiceID(o.service)
 	cfg.JAM.LossProbability, cfg.JAM.SkipProbability = o.loss, o.skip
 	level := slog.LevelWarn
 	if o.verbose {
@@ -197,7 +210,11 @@ func serve(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) (
 
 // greet prints where the node listens and who has money, as users of Anvil and Hardhat expect it.
 func greet(w io.Writer, url string, o *options, accounts []devkeys.Account) {
-	fmt.Fprintf(w, "jamq reference node: chain id %d, embedded JAM chain %s with slots of %v\n\n", o.chainID, o.spec, o.slot)
+	chain := fmt.Sprintf("embedded JAM chain %s with slots of %v", o.spec, o.slot)
+	if o.jam != "" {
+		chain = "JAM node " + o.jam
+	}
+	fmt.Fprintf(w, "jamq reference node: chain id %d, %s\n\n", o.chainID, chain)
 	fmt.Fprintln(w, "Accounts, 10000 ETH each. The keys are public: never send them anything of value.")
 	for i, a := range accounts {
 		fmt.Fprintf(w, "(%d) %s  key 0x%x\n", i, a.Address, a.Key.D.FillBytes(make([]byte, 32)))

@@ -55,12 +55,18 @@ type running struct {
 	exit chan int
 }
 
+// startNode starts a node on an embedded chain that is fast.
 func startNode(t *testing.T, args ...string) *running {
+	t.Helper()
+	return launch(t, append([]string{"-slot", "100ms"}, args...)...)
+}
+
+func launch(t *testing.T, args ...string) *running {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	r := &running{out: &lockedBuffer{}, stop: stop, exit: make(chan int, 1)}
 	go func() {
-		r.exit <- run(ctx, append([]string{"-http", "127.0.0.1:0", "-slot", "100ms"}, args...), r.out, r.out)
+		r.exit <- run(ctx, append([]string{"-http", "127.0.0.1:0"}, args...), r.out, r.out)
 	}()
 	t.Cleanup(func() { r.end(t) })
 	require.Eventually(t, r.findURL, 10*time.Second, 10*time.Millisecond, "%s", r.out)

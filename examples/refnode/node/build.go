@@ -8,10 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
 
-	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/codec"
 )
@@ -21,8 +18,8 @@ type Bundle struct {
 	// Block is the executed block, PreRoot the state before it.
 	Block   *Block
 	PreRoot common.Hash
-	// Package is the work package, once one is built.
-	Package jamtest.Package
+	// pkg is the work package, once one is built.
+	pkg *workPackage
 }
 
 // transition is the payload of a block's work item: what the rollup's service checks and stores.
@@ -31,9 +28,6 @@ type transition struct {
 	PreRoot, PostRoot common.Hash
 	Block             *types.Block
 }
-
-// serviceID is the rollup's service on the embedded chain.
-const serviceID jamq.ServiceID = 0x1107
 
 // What the one work item of a package asks for, in gas.
 const (
@@ -46,7 +40,7 @@ type packager struct{ *Node }
 
 // Build implements submit.Builder. The block is executed once more on its own pre-state, whatever the canonical root is by now, and
 // packed only if it comes to the same hash.
-func (n packager) Build(_ context.Context, r bundlequeue.Build[Bundle]) (submit.Package[Bundle], error) {
+func (n packager) Build(ctx context.Context, r bundlequeue.Build[Bundle]) (submit.Package[Bundle], error) {
 	parent := n.ledger.byNumber(r.Number - 1)
 	if parent == nil || parent.Root() != r.Bundle.PreRoot {
 		return submit.Package[Bundle]{}, fmt.Errorf("node: block %d: its parent is gone", r.Number)
@@ -54,8 +48,7 @@ func (n packager) Build(_ context.Context, r bundlequeue.Build[Bundle]) (submit.
 	if _, err := n.replay(parent, r.Bundle.Block.Block); err != nil {
 		return submit.Package[Bundle]{}, err
 	}
-	recent, lookup := n.jam.Anchors()
-	refine, err := anchor.Pick(recent, r.Anchor.Hash, lookup, r.Prerequisites)
+	refine, err := n.jam.refine(ctx, r.Anchor.Hash, r.Prerequisites)
 	if err != nil {
 		return submit.Package[Bundle]{}, err
 	}
@@ -64,20 +57,24 @@ func (n packager) Build(_ context.Context, r bundlequeue.Build[Bundle]) (submit.
 		return submit.Package[Bundle]{}, fmt.Errorf("node: encode block %d: %w", r.Number, err)
 	}
 	work := codec.WorkPackage{
-		AuthCodeHost: serviceID,
+		AuthCodeHost: n.cfg.Service,
 		Context:      refine,
-		Items:        []codec.WorkItem{{Service: serviceID, RefineGas: refineGas, AccumulateGas: accumulateGas, Payload: payload}},
+		Items:        []codec.WorkItem{{Service: n.cfg.Service, RefineGas: refineGas, AccumulateGas: accumulateGas, Payload: payload}},
+	}
+	raw, err := n.codec.Encode(&work)
+	if err != nil {
+		return submit.Package[Bundle]{}, err
 	}
 	hash, err := n.codec.PackageHash(&work)
 	if err != nil {
 		return submit.Package[Bundle]{}, err
 	}
 	bundle := r.Bundle
-	bundle.Package = jamtest.Package{Hash: hash, Context: refine, Payload: payload}
+	bundle.pkg = &workPackage{hash: hash, context: refine, raw: raw, payload: payload}
 	return submit.Package[Bundle]{Hash: hash, Context: refine, Bundle: bundle}, nil
 }
 
 // Submit implements submit.Submitter: each attempt goes to another guarantor.
-func (n packager) Submit(_ context.Context, r bundlequeue.Send[Bundle]) error {
-	return n.jam.Submit(r.Bundle.Package, r.Core, r.Attempt)
+func (n packager) Submit(ctx context.Context, r bundlequeue.Send[Bundle]) error {
+	return n.jam.submit(ctx, r.Core, r.Attempt, r.Bundle.pkg)
 }

@@ -22,6 +22,10 @@ type Config struct {
 	ChainID *big.Int
 	// JAM configures the embedded chain; its spec and start slot are set by the node.
 	JAM jamtest.Config
+	// JAMURL, if not empty, is the RPC of a JAM node (JIP-2, ws://): the node works on that chain, and the spec is the chain's.
+	JAMURL string
+	// Service is the rollup's service on the JAM chain.
+	Service jamq.ServiceID
 	// DataDir is a directory for what must survive the process; empty for memory only.
 	DataDir string
 	// MaxTxsPerBundle bounds the transactions of a block, at least 1.
@@ -34,8 +38,11 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// DefaultChainID is 0x1107.
-const DefaultChainID = 4359
+// DefaultChainID is 0x1107, and so is the service.
+const (
+	DefaultChainID                = 4359
+	DefaultService jamq.ServiceID = DefaultChainID
+)
 
 // DefaultConfig returns a node in memory on a JAM chain on which everything goes well.
 func DefaultConfig(spec jamq.ChainSpec, slot time.Duration, seed uint64) Config {
@@ -43,6 +50,7 @@ func DefaultConfig(spec jamq.ChainSpec, slot time.Duration, seed uint64) Config 
 	return Config{
 		Spec:            spec,
 		ChainID:         big.NewInt(DefaultChainID),
+		Service:         DefaultService,
 		JAM:             jamtest.DefaultConfig(spec, seed),
 		MaxTxsPerBundle: 5,
 		RetainStates:    10_000,
@@ -58,6 +66,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("%w: ChainID is %v, want 1 to 2^64-1", ErrInvalidConfig, c.ChainID)
 	case c.MaxTxsPerBundle < 1:
 		return fmt.Errorf("%w: MaxTxsPerBundle is %d, want at least 1", ErrInvalidConfig, c.MaxTxsPerBundle)
+	case c.JAMURL != "" && c.DataDir != "":
+		return fmt.Errorf("%w: DataDir %q with JAMURL %q: what was sent to a chain that goes on is not kept yet, so nothing must survive the process", ErrInvalidConfig, c.DataDir, c.JAMURL)
 	case c.RetainStates < 1:
 		return fmt.Errorf("%w: RetainStates is 0, want at least 1", ErrInvalidConfig)
 	}

@@ -2,40 +2,48 @@ package node
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/rlp"
 
+	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/jamtest"
 )
 
-// follow hands what a JAM slot brought to the runner, in order.
-func (n *Node) follow(ctx context.Context, u jamtest.Update) {
-	for _, b := range u.Imported {
-		if err := n.runner.Import(ctx, b, u.Best); err != nil && ctx.Err() == nil {
-			n.log.Error("JAM block refused", "slot", b.Slot, "err", err)
-		}
+// sink hands what the JAM chain brings to the runner, in order, and tells the producer.
+type sink struct{ *Node }
+
+// Import implements submit.ChainSink.
+func (n sink) Import(ctx context.Context, b jamq.Block, best jamq.HeaderHash) error {
+	if err := n.runner.Import(ctx, b, best); err != nil {
+		return fmt.Errorf("node: JAM block of slot %d: %w", b.Slot, err)
 	}
-	if len(u.Imported) > 0 {
-		if err := n.runner.Finalize(ctx, u.Finalized); err != nil && ctx.Err() == nil {
-			n.log.Error("JAM finality refused", "block", u.Finalized, "err", err)
-		}
-	}
-	n.mu.Lock()
-	for _, p := range u.Final {
-		n.service.accumulate(p.Payload)
-	}
-	n.mu.Unlock()
 	wake(n.slotBegan)
+	return nil
+}
+
+// Finalize implements submit.ChainSink.
+func (n sink) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
+	if err := n.runner.Finalize(ctx, hash); err != nil {
+		return fmt.Errorf("node: finalized JAM block: %w", err)
+	}
+	wake(n.slotBegan)
+	return nil
+}
+
+// taken notes the payload of a package that the rollup's service has finally taken.
+func (n *Node) taken(payload []byte) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.service.accumulate(payload)
 }
 
 // observe moves the heads by what the queue says. It runs on the runner's goroutine.
 func (n *Node) observe(e bundlequeue.Effect) {
 	switch e := e.(type) {
 	case bundlequeue.Changed:
-		best, _ := n.jam.Heads()
-		n.ledger.note(e, best.Slot)
+		n.ledger.note(e, n.JAMSlot())
 		n.moveHeads(e)
 	case bundlequeue.Failed[Bundle]:
 		n.mu.Lock()

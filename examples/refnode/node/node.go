@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/big"
@@ -17,7 +18,6 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/examples/refnode/devkeys"
-	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/statedb"
 	"github.com/jamq/jamq/statedb/evm"
 	"github.com/jamq/jamq/submit"
@@ -41,7 +41,7 @@ type Node struct {
 	states   *statedb.Store
 	ledger   *ledger
 	pool     *txpool.Pool
-	jam      *jamtest.Driver
+	jam      jamChain
 	runner   *submit.Runner[Bundle]
 	journal  *store
 	codec    *codec.Codec
@@ -71,10 +71,6 @@ func New(cfg Config) (*Node, error) {
 	}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
-	}
-	var err error
-	if n.codec, err = codec.New(codec.V072, cfg.Spec); err != nil {
-		return nil, err
 	}
 	if err := n.makeGenesis(); err != nil {
 		return nil, err
@@ -154,42 +150,56 @@ func (s poolState) Account(addr common.Address) (txpool.Account, error) {
 	return txpool.Account{Nonce: account.Nonce, Balance: *account.Balance, Delegated: delegated}, nil
 }
 
-// makeJAM starts the embedded chain's clock at the current slot and makes the runner that follows it.
-func (n *Node) makeJAM() error {
-	jam := n.cfg.JAM
-	jam.Spec = n.cfg.Spec
-	jam.StartSlot = jamq.NewSlotClock(jam.Spec).SlotAt(time.Now())
-	chain, err := jamtest.New(jam)
+// makeJAM makes or reaches the JAM chain, and makes the runner that follows it.
+func (n *Node) makeJAM() (err error) {
+	if n.cfg.JAMURL != "" {
+		n.jam, err = newRemote(n.cfg.JAMURL, n.cfg.Service, n.log, n.taken)
+	} else {
+		jam := n.cfg.JAM
+		jam.Spec = n.cfg.Spec
+		n.jam, err = newEmbedded(jam, n.taken)
+	}
 	if err != nil {
 		return err
 	}
-	root := chain.Best()
-	n.jam = jamtest.NewDriver(chain)
-	cfg := submit.DefaultConfig(jam.Spec)
-	cfg.Queue.FirstNumber = n.ledger.head().NumberU64() + 1
-	cfg.Observe = n.observe
-	cfg.Logger = n.log
-	n.runner, err = submit.NewRunner(cfg, root, packager{n}, packager{n})
+	n.cfg.Spec = n.jam.spec()
+	if n.codec, err = codec.New(codec.V072, n.cfg.Spec); err == nil {
+		cfg := submit.DefaultConfig(n.cfg.Spec)
+		cfg.Queue.FirstNumber = n.ledger.head().NumberU64() + 1
+		cfg.Observe = n.observe
+		cfg.Logger = n.log
+		n.runner, err = submit.NewRunner(cfg, n.jam.root(), packager{n}, packager{n})
+	}
+	if err != nil {
+		n.jam.close()
+	}
 	return err
 }
 
 // Accounts returns the funded accounts.
 func (n *Node) Accounts() []devkeys.Account { return n.accounts }
 
-// Run runs the node until ctx ends; then it ends its goroutines and closes its journal. It may be called once.
+// Run runs the node until ctx ends; then it ends its goroutines and closes its journal. It may be called once. It ends by itself, with an error, where
+// the JAM chain cannot be followed any more.
 func (n *Node) Run(ctx context.Context) error {
 	defer close(n.finished)
+	defer n.jam.close()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	if err := n.runner.Start(ctx); err != nil {
 		return err
 	}
 	var workers sync.WaitGroup
-	workers.Go(func() { _ = n.jam.Run(ctx, func(u jamtest.Update) { n.follow(ctx, u) }) })
+	workers.Go(func() { cancel(n.jam.Follow(ctx, sink{n})) })
 	workers.Go(func() { n.produce(ctx) })
 	<-ctx.Done()
 	workers.Wait()
 	n.runner.Stop()
 	if err := n.journal.close(); err != nil {
 		return fmt.Errorf("node: close journal: %w", err)
+	}
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
+		return cause
 	}
 	return nil
 }

@@ -150,14 +150,14 @@ func (n *Node) CanonicalRoot() common.Hash { return n.states.Canonical() }
 
 // JAMSlot returns the slot of the best JAM block.
 func (n *Node) JAMSlot() jamq.Slot {
-	best, _ := n.jam.Heads()
-	return best.Slot
+	best, _ := n.jam.heads()
+	return best.slot
 }
 
 // JAMHeads returns the heads of the JAM chain.
 func (n *Node) JAMHeads() (best, finalized jamq.HeaderHash) {
-	b, f := n.jam.Heads()
-	return b.Hash, f.Hash
+	b, f := n.jam.heads()
+	return b.hash, f.hash
 }
 
 // ServiceReport is what the rollup's service on the finalized JAM chain was given since the node started.

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/submit/jip2"
+)
+
+// until runs the command, and f with its URL, and returns the exit status after f.
+func until(t *testing.T, f func(url string), args ...string) int {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	reading, writing := io.Pipe()
+	exit := make(chan int, 1)
+	go func() {
+		exit <- run(ctx, append([]string{"-listen", "127.0.0.1:0", "-slot", "20ms"}, args...), writing, writing)
+		_ = writing.Close()
+	}()
+	var out bytes.Buffer
+	line := make([]byte, 4096)
+	for !strings.Contains(out.String(), "(JIP-2)") {
+		n, err := reading.Read(line)
+		require.NoError(t, err, "%s", &out)
+		out.Write(line[:n])
+	}
+	go func() { _, _ = io.Copy(io.Discard, reading) }()
+	f(regexp.MustCompile(`ws://\S+`).FindString(out.String()))
+	cancel()
+	return <-exit
+}
+
+// The chain goes on, and with a data directory goes on where it was.
+func TestServesAndRestarts(t *testing.T) {
+	dir := t.TempDir()
+	var before jip2.BlockDescriptor
+	follow := func(url string) (newest jip2.BlockDescriptor) {
+		client, err := jip2.Open(jip2.DefaultConfig(url))
+		require.NoError(t, err)
+		defer client.Close()
+		best, err := client.SubscribeBestBlock(t.Context())
+		require.NoError(t, err)
+		for range 5 {
+			select {
+			case u := <-best.Updates():
+				newest = u.Value
+			case <-time.After(10 * time.Second):
+				t.Fatal("the chain stands still")
+			}
+		}
+		if before.Slot > 0 {
+			at := newest
+			for at.Slot > before.Slot {
+				at, err = client.Parent(t.Context(), [32]byte(at.HeaderHash))
+				require.NoError(t, err)
+			}
+			require.Equal(t, before, at, "the chain of before")
+		}
+		return newest
+	}
+	require.Zero(t, until(t, func(url string) { before = follow(url) }, "-datadir", dir))
+	require.Zero(t, until(t, func(url string) { follow(url) }, "-datadir", dir))
+	require.Equal(t, exitFailed, run(t.Context(), []string{"-listen", "127.0.0.1:0", "-datadir", dir, "-seed", "2"}, io.Discard, io.Discard), "another chain's directory")
+}
+
+func TestUsageErrors(t *testing.T) {
+	for _, args := range [][]string{{"-spec", "huge"}, {"-slot", "0s"}, {"-skip", "1"}, {"-loss", "2"}, {"-fork", "-1"}, {"extra"}, {"-nonsense"}} {
+		var out bytes.Buffer
+		require.Equal(t, exitUsage, run(t.Context(), args, &out, &out), "%v", args)
+		require.NotEmpty(t, out.String())
+	}
+}

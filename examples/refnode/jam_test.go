@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/rpc"
+	"github.com/stretchr/testify/require"
+)
+
+// jamNode is examples/jamnode as a process of its own, on a port that it keeps.
+type jamNode struct {
+	t       *testing.T
+	binary  string
+	args    []string
+	url     string
+	process *exec.Cmd
+}
+
+func startJAMNode(t *testing.T, args ...string) *jamNode {
+	t.Helper()
+	n := &jamNode{t: t, binary: filepath.Join(t.TempDir(), "jamnode")}
+	out, err := exec.Command("go", "build", "-o", n.binary, "../jamnode").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := listener.Addr().String()
+	require.NoError(t, listener.Close())
+	n.url = "ws://" + addr
+	n.args = append([]string{"-listen", addr, "-datadir", t.TempDir()}, args...)
+	n.start()
+	t.Cleanup(n.kill)
+	return n
+}
+
+func (n *jamNode) start() {
+	n.t.Helper()
+	var out lockedBuffer
+	n.process = exec.Command(n.binary, n.args...)
+	n.process.Stdout, n.process.Stderr = &out, &out
+	require.NoError(n.t, n.process.Start())
+	require.Eventually(n.t, func() bool { return strings.Contains(out.String(), "Listening on "+n.url) }, 10*time.Second, 5*time.Millisecond, "%s", &out)
+}
+
+// kill ends the process as a crash does.
+func (n *jamNode) kill() {
+	_ = n.process.Process.Kill()
+	_ = n.process.Wait()
+}
+
+// Two processes, one builder, one chain: the demonstration over JIP-2, with everything checked by the RPC.
+func TestDemoOnAJAMNode(t *testing.T) {
+	jam := startJAMNode(t, "-slot", "80ms", "-loss", "0.2", "-skip", "0.1", "-fork", "0.1")
+	var out lockedBuffer
+	require.Zero(t, run(t.Context(), []string{"-demo", "31", "-jam", jam.url}, &out, &out), "%s", &out)
+	require.Regexp(t, `31/31 transactions finalized in \d+ bundles; 0 lost; 0 executed twice; canonical root 0x[0-9a-f]{64}\n$`, out.String())
+
+	// Its service is in use now, by blocks that another node cannot know.
+	out = lockedBuffer{}
+	require.Equal(t, exitFailed, run(t.Context(), []string{"-demo", "1", "-jam", jam.url}, &out, &out))
+	require.Contains(t, out.String(), "take another service")
+	require.Zero(t, run(t.Context(), []string{"-demo", "3", "-jam", jam.url, "-service", "7"}, &out, &out), "%s", &out)
+}
+
+// The chain's process is killed while transactions are on their way, and comes back. Nothing is lost, and nothing executed twice.
+func TestJAMNodeIsKilled(t *testing.T) {
+	jam := startJAMNode(t, "-slot", "80ms", "-loss", "0.1")
+	node := launch(t, "-jam", jam.url)
+	c := dial(t, node.url)
+	me := accounts(t)[5]
+	nonce := uint64(0)
+	for kills := range 4 {
+		for range 6 {
+			send(t, c, me, transfer(nonce, common.Address{0xf5}))
+			nonce++
+		}
+		if kills < 3 {
+			time.Sleep(time.Duration(100+70*kills) * time.Millisecond) // at another moment of a package's life each time
+			jam.kill()
+			jam.start()
+		}
+	}
+	last := send(t, c, me, transfer(nonce, common.Address{0xf5}))
+	waitFor(t, c, last.Hash(), rpc.FinalizedBlockNumber)
+	balance, err := c.BalanceAt(t.Context(), common.Address{0xf5}, nil)
+	require.NoError(t, err)
+	require.EqualValues(t, 7*(nonce+1), balance.Uint64())
+	var status struct {
+		Service struct{ Duplicates, Gaps []uint64 } `json:"service"`
+	}
+	require.NoError(t, c.Client().CallContext(t.Context(), &status, "jam_queueStatus"))
+	require.Empty(t, status.Service.Duplicates)
+	require.Empty(t, status.Service.Gaps)
+	require.Zero(t, node.end(t))
+}
+
+func TestJAMUsage(t *testing.T) {
+	for _, args := range [][]string{
+		{"-jam", "http://127.0.0.1:1"}, {"-jam", "ws://127.0.0.1:1", "-slot", "1s"}, {"-jam", "ws://127.0.0.1:1", "-datadir", t.TempDir()}, {"-service", fmt.Sprint(uint64(1) << 40)},
+	} {
+		var out lockedBuffer
+		require.NotZero(t, run(t.Context(), args, &out, &out), "%v", args)
+		require.NotEmpty(t, out.String())
+	}
+}

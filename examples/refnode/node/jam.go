@@ -1,0 +1,103 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/submit"
+)
+
+// jamChain is the JAM chain as the node sees it: embedded, or behind a JAM node's RPC.
+type jamChain interface {
+	submit.ChainFeed
+	// root is the block from which on Follow delivers.
+	root() jamq.Block
+	// spec holds the chain's constants.
+	spec() jamq.ChainSpec
+	// heads returns the best and the finalized block.
+	heads() (best, finalized jamBlock)
+	// refine returns the refine context of a package anchored at a block that was delivered.
+	refine(ctx context.Context, anchor jamq.HeaderHash, needs []jamq.PackageHash) (jamq.RefineContext, error)
+	// submit gives a package to a guarantor of a core, for each attempt to another.
+	submit(ctx context.Context, core jamq.CoreIndex, attempt int, p *workPackage) error
+	close()
+}
+
+// jamBlock names a JAM block.
+type jamBlock struct {
+	hash jamq.HeaderHash
+	slot jamq.Slot
+}
+
+// workPackage is an encoded package with what the two kinds of chains want to know of it.
+type workPackage struct {
+	hash         jamq.PackageHash
+	context      jamq.RefineContext
+	raw, payload []byte
+}
+
+// embedded is a simulated chain in the node's own process.
+type embedded struct {
+	driver *jamtest.Driver
+	start  jamq.Block
+	consts jamq.ChainSpec
+	final  func(payload []byte) // told of each package that is finally accumulated
+}
+
+// newEmbedded starts the chain's clock at the current slot.
+func newEmbedded(cfg jamtest.Config, final func(payload []byte)) (*embedded, error) {
+	cfg.StartSlot = jamq.NewSlotClock(cfg.Spec).SlotAt(time.Now())
+	chain, err := jamtest.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &embedded{start: chain.Best(), driver: jamtest.NewDriver(chain), consts: cfg.Spec, final: final}, nil
+}
+
+// Follow implements submit.ChainFeed.
+func (e *embedded) Follow(ctx context.Context, to submit.ChainSink) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	err := e.driver.Run(ctx, func(u jamtest.Update) {
+		if err := e.deliver(ctx, to, u); err != nil {
+			cancel(err)
+		}
+	})
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+func (e *embedded) deliver(ctx context.Context, to submit.ChainSink, u jamtest.Update) error {
+	for _, b := range u.Imported {
+		if err := to.Import(ctx, b, u.Best); err != nil {
+			return err
+		}
+	}
+	for _, p := range u.Final {
+		e.final(p.Payload)
+	}
+	return to.Finalize(ctx, u.Finalized)
+}
+
+func (e *embedded) root() jamq.Block     { return e.start }
+func (e *embedded) spec() jamq.ChainSpec { return e.consts }
+func (e *embedded) close()               {}
+
+func (e *embedded) heads() (best, finalized jamBlock) {
+	b, f := e.driver.Heads()
+	return jamBlock{b.Hash, b.Slot}, jamBlock{f.Hash, f.Slot}
+}
+
+func (e *embedded) refine(_ context.Context, at jamq.HeaderHash, needs []jamq.PackageHash) (jamq.RefineContext, error) {
+	recent, lookup := e.driver.Anchors()
+	return anchor.Pick(recent, at, lookup, needs)
+}
+
+func (e *embedded) submit(_ context.Context, core jamq.CoreIndex, attempt int, p *workPackage) error {
+	return e.driver.Submit(jamtest.Package{Hash: p.hash, Context: p.context, Payload: p.payload}, core, attempt)
+}

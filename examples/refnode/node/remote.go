@@ -1,0 +1,139 @@
+package node
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/jamtest/jip2server"
+	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/submit/jip2"
+)
+
+// ErrServiceInUse: the rollup's service on a remote chain has taken packages that this node knows nothing of.
+var ErrServiceInUse = errors.New("node: the service is in use")
+
+// remote is a chain behind a JAM node's RPC. The service there must keep its storage as that of jamtest/jip2server does.
+type remote struct {
+	client  *jip2.Client
+	feed    *jip2.Feed
+	service jamq.ServiceID
+	final   func(payload []byte)
+	read    uint64 // how many of the service's packages were passed on
+	log     *slog.Logger
+}
+
+// connectTime bounds the wait for a JAM node at the start.
+const connectTime = 30 * time.Second
+
+// newRemote connects to a node.
+func newRemote(url string, service jamq.ServiceID, log *slog.Logger, final func(payload []byte)) (*remote, error) {
+	cfg := jip2.DefaultConfig(url)
+	cfg.Logger = log
+	client, err := jip2.Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), connectTime)
+	defer cancel()
+	r := &remote{client: client, service: service, log: log, final: final}
+	r.feed, err = jip2.OpenFeed(ctx, client, jip2.FeedConfig{
+		Logger: log,
+		Service: jip2.Service{
+			ID: service, Key: jip2server.MarkKey,
+			Taken: func(_ jamq.PackageHash, value []byte) (bool, error) { return value != nil, nil },
+		},
+	})
+	if err == nil {
+		err = r.checkUnused(ctx)
+	}
+	if err != nil {
+		client.Close()
+		return nil, fmt.Errorf("node: JAM node at %s: %w", url, err)
+	}
+	return r, nil
+}
+
+// checkUnused refuses a service that another node has used: its blocks are not ours.
+func (r *remote) checkUnused(ctx context.Context) error {
+	best, err := r.client.BestBlock(ctx)
+	if err != nil {
+		return err
+	}
+	count, err := r.count(ctx, jamq.HeaderHash(best.HeaderHash))
+	if err == nil && count > 0 {
+		err = fmt.Errorf("%w: service %d has taken %d packages already; take another service", ErrServiceInUse, r.service, count)
+	}
+	return err
+}
+
+// count returns how many packages the service has taken at a block.
+func (r *remote) count(ctx context.Context, at jamq.HeaderHash) (uint64, error) {
+	value, err := r.client.ServiceValue(ctx, at, r.service, jip2server.CountKey())
+	if err != nil || value == nil {
+		return 0, err
+	}
+	if len(value) != 8 {
+		return 0, fmt.Errorf("%w: a count of %d bytes, want 8", jip2.ErrMalformed, len(value))
+	}
+	return binary.LittleEndian.Uint64(value), nil
+}
+
+// Follow implements submit.ChainFeed.
+func (r *remote) Follow(ctx context.Context, to submit.ChainSink) error {
+	return r.feed.Follow(ctx, &reader{ChainSink: to, remote: r})
+}
+
+// reader reads what the service has taken whenever finality moves.
+type reader struct {
+	submit.ChainSink
+	remote *remote
+}
+
+// Finalize implements submit.ChainSink. What cannot be read now is read next time.
+func (s *reader) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
+	if err := s.remote.readService(ctx, hash); err != nil && ctx.Err() == nil {
+		s.remote.log.Warn("service not read", "err", err)
+	}
+	return s.ChainSink.Finalize(ctx, hash)
+}
+
+func (r *remote) readService(ctx context.Context, at jamq.HeaderHash) error {
+	count, err := r.count(ctx, at)
+	if err != nil {
+		return err
+	}
+	for ; r.read < count; r.read++ {
+		entry, err := r.client.ServiceValue(ctx, at, r.service, jip2server.EntryKey(r.read))
+		if err != nil {
+			return err
+		}
+		if len(entry) < 32 {
+			return fmt.Errorf("%w: an entry of %d bytes, want at least 32", jip2.ErrMalformed, len(entry))
+		}
+		r.final(entry[32:])
+	}
+	return nil
+}
+
+func (r *remote) root() jamq.Block     { return r.feed.Root() }
+func (r *remote) spec() jamq.ChainSpec { return r.feed.Spec() }
+func (r *remote) close()               { r.client.Close() }
+
+func (r *remote) heads() (best, finalized jamBlock) {
+	b, f := r.feed.Heads()
+	return jamBlock{jamq.HeaderHash(b.HeaderHash), b.Slot}, jamBlock{jamq.HeaderHash(f.HeaderHash), f.Slot}
+}
+
+func (r *remote) refine(ctx context.Context, at jamq.HeaderHash, needs []jamq.PackageHash) (jamq.RefineContext, error) {
+	return r.feed.Context(ctx, at, needs)
+}
+
+// submit leaves the choice of the guarantor to the JAM node.
+func (r *remote) submit(ctx context.Context, core jamq.CoreIndex, _ int, p *workPackage) error {
+	return r.feed.Submit(ctx, jip2.Submission{Core: core, Hash: p.hash, Context: p.context, Package: p.raw})
+}
