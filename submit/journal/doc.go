@@ -11,5 +11,6 @@
 // [File] is an append-only file. Each record stands behind its length and a CRC-32C checksum over both. A crash while records are being
 // written leaves a torn tail: Open finds it by length or checksum, cuts the file at the last whole append and says how much it
 // cut. It cannot tell a torn tail from bits that rotted later: a host that was not killed and finds something cut should ask why.
-// [Memory] keeps records for as long as the process lives.
+// [Memory] keeps records for as long as the process lives. Package pebblejournal has a journal in a Pebble database, and package journaltest
+// checks one of your own.
 package journal

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -19,20 +18,23 @@ func contents(t *testing.T, j Journal) (records []string) {
 	return records
 }
 
-func TestBothKinds(t *testing.T) {
-	file, err := Open(filepath.Join(t.TempDir(), "j"))
+// A Replace that did not end leaves the old records, and nothing else.
+func TestUnfinishedReplace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j")
+	j, err := Open(path)
 	require.NoError(t, err)
-	for _, j := range []Journal{file, &Memory{}} {
-		require.NoError(t, j.Append([]byte("one"), nil))
-		require.NoError(t, j.Append([]byte("three")))
-		require.Equal(t, []string{"one", "", "three"}, contents(t, j))
-		stop := errors.New("stop")
-		require.ErrorIs(t, j.Replay(func([]byte) error { return stop }), stop)
-		require.NoError(t, j.Close())
-		require.NoError(t, j.Close())
-		require.ErrorIs(t, j.Append(nil), ErrClosed)
-		require.ErrorIs(t, j.Replay(nil), ErrClosed)
-	}
+	require.NoError(t, j.Append([]byte("old")))
+	require.NoError(t, j.Close())
+	require.NoError(t, os.WriteFile(path+".new", []byte("half of it"), 0o644))
+	j, err = Open(path)
+	require.NoError(t, err)
+	require.Equal(t, []string{"old"}, contents(t, j))
+	require.NoError(t, j.Replace([]byte("new")))
+	require.Equal(t, []string{"new"}, contents(t, j))
+	require.NoError(t, j.Close())
+	entries, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
 }
 
 // Cut anywhere, the file opens with all whole records, says what it cut, and goes on.
@@ -115,17 +117,4 @@ func TestZerosAreNoRecords(t *testing.T) {
 	require.Equal(t, int64(4096), j.Cut())
 	require.Equal(t, []string{"first"}, contents(t, j))
 	require.NoError(t, j.Close())
-}
-
-func TestReplayMayAppend(t *testing.T) {
-	file, err := Open(filepath.Join(t.TempDir(), "j"))
-	require.NoError(t, err)
-	for _, j := range []Journal{file, &Memory{}} {
-		require.NoError(t, j.Append([]byte("a"), []byte("b")))
-		require.NoError(t, j.Replay(func(r []byte) error { return j.Append(append(bytes.Clone(r), '!')) }))
-		require.Equal(t, []string{"a", "b", "a!", "b!"}, contents(t, j))
-		require.ErrorIs(t, j.Append([]byte("c"), make([]byte, MaxRecord+1)), ErrTooLarge)
-		require.Len(t, contents(t, j), 4)
-		require.NoError(t, j.Close())
-	}
 }

@@ -1,0 +1,267 @@
+package pebblejournal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"sync"
+
+	"github.com/cockroachdb/pebble"
+	"github.com/cockroachdb/pebble/vfs"
+
+	"github.com/jamq/jamq/submit/journal"
+)
+
+// Options says how to use the database.
+type Options struct {
+	// DB is a database of the host's, which Close leaves open; nil means one of the journal's own in Open's directory.
+	DB *pebble.DB
+	// Prefix is before all keys, so that several journals, and other data, can share a database. No other prefix may begin with it.
+	Prefix []byte
+	// Pebble configures a database of the journal's own; nil means Pebble's defaults, and its log discarded. A disk that fails under Pebble ends
+	// the process.
+	Pebble *pebble.Options
+}
+
+// Journal keeps records in a database. Its methods are safe for concurrent use.
+type Journal struct {
+	prefix []byte
+	owns   bool
+
+	mu          sync.Mutex
+	db          *pebble.DB // nil after Close
+	first, next uint64     // numbers of the first record and of the one to come
+	cut         int
+	failed      bool
+}
+
+var _ journal.Journal = (*Journal)(nil)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// A value is a checksum of key and rest (4 bytes, little-endian), a byte that is 1 if the next record was appended together with it, and
+// the record.
+const (
+	sumSize    = 4
+	headerSize = sumSize + 1
+	numberSize = 8
+)
+
+// Open opens the journal in a directory, or in Options.DB, or makes an empty one. Errors are Pebble's.
+func Open(dir string, options Options) (*Journal, error) {
+	j := &Journal{prefix: options.Prefix, db: options.DB, owns: options.DB == nil}
+	if j.owns {
+		var err error
+		if j.db, err = openDatabase(dir, options.Pebble); err != nil {
+			return nil, fmt.Errorf("pebblejournal: %w", err)
+		}
+	}
+	if err := j.repair(); err != nil {
+		return nil, errors.Join(fmt.Errorf("pebblejournal: %w", err), j.Close())
+	}
+	return j, nil
+}
+
+// openDatabase opens a database and makes its directory's name durable, which Pebble leaves to others: else a new one may be gone after a crash.
+func openDatabase(dir string, config *pebble.Options) (*pebble.DB, error) {
+	if config == nil {
+		config = &pebble.Options{Logger: silent{}}
+	}
+	db, err := pebble.Open(dir, config)
+	if err != nil {
+		return nil, err
+	}
+	fs := config.FS
+	if fs == nil {
+		fs = vfs.Default
+	}
+	parent, err := fs.OpenDir(fs.PathDir(dir))
+	if err == nil {
+		err = errors.Join(parent.Sync(), parent.Close())
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// silent is a logger for nobody.
+type silent struct{}
+
+func (silent) Infof(string, ...any) {}
+func (silent) Fatalf(format string, args ...any) {
+	panic(fmt.Sprintf("pebblejournal: "+format, args...))
+} // it must not return
+
+// repair finds where the journal begins and ends, and cuts off what follows a record that is missing or damaged.
+func (j *Journal) repair() error {
+	first, next, all, err := j.scan(j.db, nil)
+	if err != nil {
+		return err
+	}
+	if j.first, j.next, j.cut = first, next, all; j.cut == 0 {
+		return nil
+	}
+	return j.db.DeleteRange(j.key(next), j.key(math.MaxUint64), pebble.Sync)
+}
+
+// scan calls f with each record that is whole, as are all that were appended with it. It returns the numbers of the first and of the one after the
+// last, and how many more there are.
+func (j *Journal) scan(db *pebble.DB, f func(number uint64, record []byte) error) (first, next uint64, more int, err error) {
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: j.key(0), UpperBound: j.key(math.MaxUint64)})
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	type whole struct {
+		number uint64
+		record []byte
+	}
+	var batch []whole
+	first, next = 1, 1
+	expected := uint64(0)
+	for ok := it.First(); ok; ok = it.Next() {
+		number, record, together, intact := j.parse(it.Key(), it.Value())
+		if expected == 0 {
+			first, next, expected = number, number, number
+		}
+		if more > 0 || !intact || number != expected {
+			more++
+			continue
+		}
+		expected++
+		batch = append(batch, whole{number, append([]byte(nil), record...)})
+		if together {
+			continue
+		}
+		for _, w := range batch {
+			if f != nil {
+				if err := f(w.number, w.record); err != nil {
+					return first, next, more, err
+				}
+			}
+		}
+		batch, next = batch[:0], expected
+	}
+	return first, next, more + len(batch), it.Error()
+}
+
+// parse reads a key and its value.
+func (j *Journal) parse(key, value []byte) (number uint64, record []byte, together, intact bool) {
+	if len(key) != len(j.prefix)+numberSize {
+		return 0, nil, false, false
+	}
+	number = binary.BigEndian.Uint64(key[len(j.prefix):])
+	if len(value) < headerSize || binary.LittleEndian.Uint32(value) != sum(number, value[sumSize:]) || value[sumSize] > 1 {
+		return number, nil, false, false
+	}
+	return number, value[headerSize:], value[sumSize] == 1, true
+}
+
+func sum(number uint64, rest []byte) uint32 {
+	var n [numberSize]byte
+	binary.BigEndian.PutUint64(n[:], number)
+	return crc32.Update(crc32.Checksum(n[:], castagnoli), castagnoli, rest)
+}
+
+func (j *Journal) key(number uint64) []byte {
+	return binary.BigEndian.AppendUint64(append([]byte(nil), j.prefix...), number)
+}
+
+// Cut returns how many records Open cut off because one was missing or damaged.
+func (j *Journal) Cut() int { return j.cut }
+
+// Append implements journal.Journal. Errors wrap journal.ErrTooLarge, ErrClosed or ErrFailed, or are Pebble's; after one of those the journal
+// must be opened again.
+func (j *Journal) Append(records ...[]byte) error { return j.write(records, false) }
+
+// Replace implements journal.Journal. Errors are those of Append.
+func (j *Journal) Replace(records ...[]byte) error { return j.write(records, true) }
+
+func (j *Journal) write(records [][]byte, replace bool) error {
+	if err := journal.CheckSize(records); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case j.db == nil:
+		return journal.ErrClosed
+	case j.failed:
+		return journal.ErrFailed
+	}
+	batch := j.db.NewBatch()
+	err := j.fill(batch, records, replace)
+	if err == nil {
+		err = batch.Commit(pebble.Sync)
+	}
+	if err = errors.Join(err, batch.Close()); err != nil {
+		j.failed = true
+		return fmt.Errorf("pebblejournal: %w", err)
+	}
+	if replace {
+		j.first = j.next
+	}
+	j.next += uint64(len(records))
+	return nil
+}
+
+func (j *Journal) fill(batch *pebble.Batch, records [][]byte, replace bool) error {
+	if replace {
+		if err := batch.DeleteRange(j.key(j.first), j.key(j.next), nil); err != nil {
+			return err
+		}
+	}
+	for i, record := range records {
+		together := byte(0)
+		if i < len(records)-1 {
+			together = 1
+		}
+		number := j.next + uint64(i)
+		rest := append([]byte{together}, record...)
+		value := binary.LittleEndian.AppendUint32(make([]byte, 0, headerSize+len(record)), sum(number, rest))
+		if err := batch.Set(j.key(number), append(value, rest...), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Replay implements journal.Journal. Close must not be called meanwhile.
+func (j *Journal) Replay(f func(record []byte) error) error {
+	j.mu.Lock()
+	if j.db == nil {
+		j.mu.Unlock()
+		return journal.ErrClosed
+	}
+	db, next, end := j.db, j.first, j.next
+	j.mu.Unlock()
+	_, _, _, err := j.scan(db, func(number uint64, record []byte) error {
+		if number != next || number == end {
+			return nil // appended, or put in the place of what is looked for, since
+		}
+		next++
+		return f(record)
+	})
+	if err == nil && next < end {
+		err = fmt.Errorf("%w: record %d of %d cannot be read back", journal.ErrFailed, next, end)
+	}
+	return err
+}
+
+// Close implements journal.Journal.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.db == nil {
+		return nil
+	}
+	db := j.db
+	j.db = nil
+	if !j.owns {
+		return nil
+	}
+	return db.Close()
+}

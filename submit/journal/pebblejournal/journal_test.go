@@ -1,0 +1,149 @@
+package pebblejournal
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble"
+	"github.com/cockroachdb/pebble/vfs"
+	"github.com/cockroachdb/pebble/vfs/errorfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/submit/journal/journaltest"
+)
+
+func TestConformance(t *testing.T) {
+	dir := t.TempDir()
+	journaltest.Run(t, func() journal.Journal {
+		j, err := Open(dir, Options{})
+		require.NoError(t, err)
+		require.Zero(t, j.Cut())
+		return j
+	})
+}
+
+// Journals and other data share a database.
+func TestSharedDatabase(t *testing.T) {
+	db, err := pebble.Open("", &pebble.Options{FS: vfs.NewMem()})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	require.NoError(t, db.Set([]byte("a"), []byte("host's"), pebble.Sync))
+	require.NoError(t, db.Set([]byte("z"), []byte("host's"), pebble.Sync))
+	other, err := Open("", Options{DB: db, Prefix: []byte("j2")})
+	require.NoError(t, err)
+	require.NoError(t, other.Append([]byte("other")))
+	journaltest.Run(t, func() journal.Journal {
+		j, err := Open("", Options{DB: db, Prefix: []byte("j1")})
+		require.NoError(t, err)
+		return j
+	})
+	require.Equal(t, []string{"other"}, contents(t, other))
+	for _, key := range []string{"a", "z"} {
+		value, closer, err := db.Get([]byte(key))
+		require.NoError(t, err)
+		require.Equal(t, "host's", string(value))
+		require.NoError(t, closer.Close())
+	}
+}
+
+func contents(t *testing.T, j journal.Journal) (records []string) {
+	t.Helper()
+	require.NoError(t, j.Replay(func(r []byte) error {
+		records = append(records, string(r))
+		return nil
+	}))
+	return records
+}
+
+// The process dies at any operation on its files: what was acknowledged before is there, what was not is there whole or not at all.
+func TestDiesAtAnyOperation(t *testing.T) {
+	for at, died := int64(1), true; died; at += 3 {
+		disk := vfs.NewStrictMem()
+		var operations, acknowledged, safe atomic.Int64
+		dying := errorfs.Wrap(disk, errorfs.InjectorFunc(func(errorfs.Op, string) error {
+			if operations.Add(1) == at {
+				safe.Store(acknowledged.Load())
+				disk.SetIgnoreSyncs(true) // nothing reaches the disk from here on
+			}
+			return nil
+		}))
+		j, err := Open("db", Options{Pebble: &pebble.Options{FS: dying, MemTableSize: 4096, Logger: silent{}}})
+		require.NoError(t, err)
+		for i := range 12 {
+			if i == 8 {
+				require.NoError(t, j.Replace([]byte("8")))
+			} else {
+				require.NoError(t, j.Append(fmt.Appendf(nil, "%d a", i), make([]byte, 500), fmt.Appendf(nil, "%d b", i)))
+			}
+			acknowledged.Store(int64(i + 1))
+		}
+		if died = operations.Load() >= at; !died {
+			safe.Store(acknowledged.Load())
+		}
+		require.NoError(t, j.Close())
+		disk.ResetToSyncedState()
+		disk.SetIgnoreSyncs(false)
+		j, err = Open("db", Options{Pebble: &pebble.Options{FS: disk, Logger: silent{}}})
+		require.NoError(t, err, "died at operation %d", at)
+		require.Zero(t, j.Cut())
+		got := contents(t, j)
+		steps := len(got) / 3
+		if len(got) > 0 && got[0] == "8" {
+			steps = 9 + (len(got)-1)/3
+			got = got[1:]
+		}
+		require.Zero(t, len(got)%3, "whole or not at all")
+		require.GreaterOrEqual(t, steps, int(safe.Load()), "died at operation %d", at)
+		require.LessOrEqual(t, steps, int(safe.Load())+1)
+		require.NoError(t, j.Append([]byte("goes on")))
+		require.NoError(t, j.Close())
+	}
+}
+
+// A record that is damaged or missing ends the journal, with all that was appended together with it.
+func TestDamage(t *testing.T) {
+	for name, damage := range map[string]func(t *testing.T, db *pebble.DB, key []byte){
+		"flipped": func(t *testing.T, db *pebble.DB, key []byte) {
+			value, closer, err := db.Get(key)
+			require.NoError(t, err)
+			flipped := append([]byte(nil), value...)
+			flipped[len(flipped)-1] ^= 1
+			require.NoError(t, closer.Close())
+			require.NoError(t, db.Set(key, flipped, pebble.Sync))
+		},
+		"missing": func(t *testing.T, db *pebble.DB, key []byte) { require.NoError(t, db.Delete(key, pebble.Sync)) },
+		"emptied": func(t *testing.T, db *pebble.DB, key []byte) { require.NoError(t, db.Set(key, nil, pebble.Sync)) },
+		"displaced": func(t *testing.T, db *pebble.DB, key []byte) {
+			other, closer, err := db.Get(binary.BigEndian.AppendUint64(nil, 1))
+			require.NoError(t, err)
+			require.NoError(t, db.Set(key, other, pebble.Sync))
+			require.NoError(t, closer.Close())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, err := pebble.Open("", &pebble.Options{FS: vfs.NewMem()})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, db.Close()) }()
+			j, err := Open("", Options{DB: db})
+			require.NoError(t, err)
+			require.NoError(t, j.Append([]byte("1")))
+			require.NoError(t, j.Append([]byte("2"), []byte("3")))
+			require.NoError(t, j.Append([]byte("4")))
+			damage(t, db, j.key(3))
+			require.Error(t, j.Replay(func([]byte) error { return nil }))
+			j, err = Open("", Options{DB: db})
+			require.NoError(t, err)
+			require.Positive(t, j.Cut())
+			require.Equal(t, []string{"1"}, contents(t, j))
+			require.NoError(t, j.Append([]byte("new")))
+			require.Equal(t, []string{"1", "new"}, contents(t, j))
+			j, err = Open("", Options{DB: db})
+			require.NoError(t, err)
+			require.Zero(t, j.Cut())
+			require.Equal(t, []string{"1", "new"}, contents(t, j))
+		})
+	}
+}
