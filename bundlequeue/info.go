@@ -63,6 +63,16 @@ func (q *Queue[B]) Info(number uint64) (Info, bool) {
 	return info, true
 }
 
+// Infos describes all bundles that the queue holds, by number.
+func (q *Queue[B]) Infos() []Info {
+	infos := make([]Info, 0, len(q.items))
+	for _, it := range q.items {
+		info, _ := q.Info(it.number)
+		infos = append(infos, info)
+	}
+	return infos
+}
+
 // Totals count what happened since the queue was made.
 type Totals struct {
 	// Enqueued counts bundles, Built packages, Sends the times that one was handed out, Died the deaths of packages.

@@ -96,6 +96,14 @@ func (q *Queue[B]) Best() anchor.Point {
 	return q.view.Best()
 }
 
+// Finalized returns the newest final block of the JAM chain as the queue knows it; zero with told evidence.
+func (q *Queue[B]) Finalized() anchor.Point {
+	if q.view == nil {
+		return anchor.Point{}
+	}
+	return q.view.Finalized()
+}
+
 // Step takes one event at time now and returns what to do, in order. Time should not go back; if it does, by more than a second, the clock
 // was wrong before, and all waits are shortened to what they can be at most.
 //

@@ -202,13 +202,16 @@ func appendContext(b []byte, c *jamq.RefineContext) []byte {
 	b = wire.AppendHash(b, c.BeefyRoot)
 	b = wire.AppendHash(b, c.LookupAnchor)
 	b = wire.AppendUint(b, uint64(c.LookupAnchorSlot))
+	b = wire.AppendUint(b, uint64(c.AnchorSlot))
+	b = wire.AppendHash(b, c.LookupStateRoot)
 	return wire.AppendHashes(b, c.Prerequisites)
 }
 
 func readContext(r *wire.Reader) jamq.RefineContext {
 	return jamq.RefineContext{
 		Anchor: wire.ReadHash[jamq.HeaderHash](r), StateRoot: wire.ReadHash[common.Hash](r), BeefyRoot: wire.ReadHash[common.Hash](r),
-		LookupAnchor: wire.ReadHash[jamq.HeaderHash](r), LookupAnchorSlot: readSlot(r), Prerequisites: wire.ReadHashes[jamq.PackageHash](r),
+		LookupAnchor: wire.ReadHash[jamq.HeaderHash](r), LookupAnchorSlot: readSlot(r),
+		AnchorSlot: readSlot(r), LookupStateRoot: wire.ReadHash[common.Hash](r), Prerequisites: wire.ReadHashes[jamq.PackageHash](r),
 	}
 }
 

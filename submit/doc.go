@@ -17,8 +17,14 @@
 //	err = r.Drain(ctx)                  // wait until every bundle is final
 //	r.Stop()
 //
-// Effects are reported to Config.Observe after the queue has taken the event, from the runner's goroutine and under no
-// lock. A host that wants another driver uses bundlequeue directly; this one is about 300 lines.
+// Effects are reported to Config.Observe after the queue has taken the event, numbered, from the runner's goroutine and under no
+// lock. [Runner.Health] says how the runner does, Config.Metrics counts. A host that wants another driver uses bundlequeue directly.
+//
+// # Crashes
+//
+// A runner that [OpenRunner] returns writes every step to a journal before it acts on it, and now and then a snapshot in the place of all steps.
+// Killed at any instruction it goes on where it was: it replays the journal, waits for newer blocks, and then does what was not answered.
+// The host gives each bundle a commitment by which it finds out, after a restart, what the queue has ([Runner.Infos]).
 //
 // A [Submitter] says by [WithClass] what a failed submission calls for. Packages submit/jip2 and submit/jamnps are ready-made ways to a real
 // network: submitters and feeds by a node's RPC and by the network protocol.

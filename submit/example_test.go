@@ -2,13 +2,51 @@ package submit_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/submit/journal"
 )
+
+// ExampleOpenRunner keeps a runner's queue in a journal: what was enqueued before the end of one is there in the next.
+func ExampleOpenRunner() {
+	genesis := jamq.Block{Hash: jamq.HeaderHash{1}}
+	durability := submit.Durability[parcel]{Journal: new(journal.Memory), Codec: parcels{}} // journal.Open or pebblejournal.Open in earnest
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for number := uint64(1); number <= 2; number++ {
+		runner, err := submit.OpenRunner(submit.DefaultConfig(jamq.Tiny()), genesis, durability, idle{}, idle{})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println("found a queue:", runner.Recovered().Found)
+		if err := runner.Start(ctx); err != nil {
+			panic(err)
+		}
+		err = runner.Enqueue(ctx, bundlequeue.Enqueue[parcel]{Number: number, Bundle: parcel{Name: "a block"}})
+		infos, _ := runner.Infos(ctx)
+		fmt.Println("bundles:", len(infos), err)
+		runner.Stop()
+	}
+	// Output:
+	// found a queue: false
+	// bundles: 1 <nil>
+	// found a queue: true
+	// bundles: 2 <nil>
+}
+
+// idle is a Builder and a Submitter that does nothing.
+type idle struct{}
+
+func (idle) Build(context.Context, bundlequeue.Build[parcel]) (submit.Package[parcel], error) {
+	return submit.Package[parcel]{}, errors.New("not now")
+}
+
+func (idle) Submit(context.Context, bundlequeue.Send[parcel]) error { return errors.New("not now") }
 
 // ExampleNewRunner starts a runner and hands it a bundle; host is a Builder and a Submitter.
 func ExampleNewRunner() {

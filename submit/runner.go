@@ -19,70 +19,6 @@ var (
 	ErrStarted = errors.New("submit: runner was started before")
 )
 
-// Builder makes packages. Its methods are called from several goroutines at once.
-type Builder[B any] interface {
-	// Build makes a package as the request says. The ticket is the runner's business. An error is retried after a
-	// back-off. ctx ends with Config.BuildTimeout or the runner.
-	Build(ctx context.Context, request bundlequeue.Build[B]) (Package[B], error)
-}
-
-// Package is what a [Builder] made.
-type Package[B any] struct {
-	// Hash is the hash of the package's bytes.
-	Hash jamq.PackageHash
-	// Context is the refine context in them.
-	Context jamq.RefineContext
-	// Bundle is what the Submitter will get; it holds the bytes.
-	Bundle B
-}
-
-// Submitter sends packages. Its methods are called from several goroutines at once.
-type Submitter[B any] interface {
-	// Submit gives a package to a guarantor of request.Core; another one for each request.Attempt. An error is retried
-	// after a back-off; [WithClass] says what else it calls for. ctx ends with Config.SubmitTimeout or the runner.
-	Submit(ctx context.Context, request bundlequeue.Send[B]) error
-}
-
-// Config holds what a runner needs besides the host's interfaces. Begin with [DefaultConfig].
-type Config struct {
-	// Queue configures the queue.
-	Queue bundlequeue.Config
-	// Window says when packages are sent.
-	Window Window
-	// BuildTimeout and SubmitTimeout bound one call each; 10 s and one slot by default, positive.
-	BuildTimeout, SubmitTimeout time.Duration
-	// Observe is told every effect, in order, after the queue has taken the event. It runs on the runner's goroutine: it
-	// should be quick and must not call the runner and wait. A failed bundle counts as taken back when Observe returns, so a host
-	// that must lose nothing keeps its transactions here. Nil by default: then failed bundles are only logged.
-	Observe func(bundlequeue.Effect)
-	// Logger gets what an operator should know. Nil is silent.
-	Logger *slog.Logger
-}
-
-// DefaultConfig returns the defaults for a chain.
-func DefaultConfig(spec jamq.ChainSpec) Config {
-	return Config{
-		Queue:         bundlequeue.DefaultConfig(spec),
-		Window:        DefaultWindow(spec),
-		BuildTimeout:  10 * time.Second,
-		SubmitTimeout: spec.SlotDuration,
-	}
-}
-
-// Validate names the first field that is out of range. The error wraps [ErrInvalidConfig] or the queue's.
-func (c *Config) Validate() error {
-	if err := c.Queue.Validate(); err != nil {
-		return fmt.Errorf("%w: Queue: %w", ErrInvalidConfig, err)
-	}
-	if err := c.Window.Validate(); err != nil {
-		return err
-	}
-	if c.BuildTimeout <= 0 || c.SubmitTimeout <= 0 {
-		return fmt.Errorf("%w: BuildTimeout %v, SubmitTimeout %v: want positive", ErrInvalidConfig, c.BuildTimeout, c.SubmitTimeout)
-	}
-	return nil
-}
-
 // Runner drives one bundlequeue. All methods may be called from any goroutine; none is called back under a lock.
 type Runner[B any] struct {
 	cfg       Config
@@ -93,37 +29,53 @@ type Runner[B any] struct {
 	calls chan func() // run on the loop's goroutine, one after another
 	done  chan struct{}
 
+	durable   *Durability[B] // nil without a journal
+	recovered bool
+
 	// Owned by the loop's goroutine once it runs.
-	queue *bundlequeue.Queue[B]
-	ctx   context.Context
-	timer *time.Timer
+	queue   *bundlequeue.Queue[B]
+	ctx     context.Context
+	timer   *time.Timer
+	effects uint64 // how many there were
+	steps   int    // in the journal since the last snapshot
+	// held: nothing is built or sent yet. replayed are what has to be told again.
+	held     bool
+	replayed []Observation
 	// idle are closed when no bundle is under way.
 	idle []chan struct{}
 
 	mu      sync.Mutex
 	started bool
 	cancel  context.CancelFunc
+	health  Health
 	work    sync.WaitGroup // builds and sends under way
 }
 
 // NewRunner returns a runner that is not started. root is a final JAM block from which on blocks will be imported.
+// It forgets everything when the process ends: see [OpenRunner].
 func NewRunner[B any](cfg Config, root jamq.Block, builder Builder[B], submitter Submitter[B]) (*Runner[B], error) {
+	r, err := newRunner(cfg, builder, submitter)
+	if err != nil {
+		return nil, err
+	}
+	r.queue, err = bundlequeue.New[B](cfg.Queue, root)
+	return r, err
+}
+
+// newRunner returns a runner without a queue.
+func newRunner[B any](cfg Config, builder Builder[B], submitter Submitter[B]) (*Runner[B], error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	if builder == nil || submitter == nil {
 		return nil, fmt.Errorf("%w: Builder and Submitter must be given", ErrInvalidConfig)
 	}
-	queue, err := bundlequeue.New[B](cfg.Queue, root)
-	if err != nil {
-		return nil, err
-	}
 	log := cfg.Logger
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &Runner[B]{
-		cfg: cfg, builder: builder, submitter: submitter, log: log, queue: queue,
+		cfg: cfg, builder: builder, submitter: submitter, log: log,
 		calls: make(chan func()), done: make(chan struct{}),
 	}, nil
 }
@@ -137,6 +89,7 @@ func (r *Runner[B]) Start(ctx context.Context) error {
 	}
 	r.started = true
 	r.ctx, r.cancel = context.WithCancel(ctx)
+	r.health.Running = true
 	r.timer = time.NewTimer(0)
 	go r.loop()
 	return nil
@@ -158,14 +111,23 @@ func (r *Runner[B]) Stop() {
 // loop is the only goroutine that touches the queue.
 func (r *Runner[B]) loop() {
 	defer close(r.done)
+	defer r.noteStopped()
 	defer r.work.Wait()
 	defer r.timer.Stop()
+	hold := time.NewTimer(r.cfg.HoldTimeout)
+	defer hold.Stop()
+	for _, o := range r.replayed {
+		r.tell(o)
+	}
+	r.replayed = nil
 	for {
 		select {
 		case <-r.ctx.Done():
 			return
 		case call := <-r.calls:
 			call()
+		case <-hold.C:
+			r.resume()
 		case <-r.timer.C:
 			if err := r.step(bundlequeue.Tick{}); err != nil {
 				r.log.Error("tick refused", "err", err)
@@ -174,38 +136,106 @@ func (r *Runner[B]) loop() {
 	}
 }
 
-// step feeds the queue one event and carries out the effects. It runs on the loop's goroutine.
+// step feeds the queue one event, writes that down, and carries out the effects. It runs on the loop's goroutine.
 func (r *Runner[B]) step(ev bundlequeue.Event) error {
 	now := time.Now()
+	if r.ctx.Err() != nil {
+		return ErrStopped
+	}
 	effects, err := r.queue.Step(now, ev)
 	if err != nil {
 		return err
 	}
-	for _, e := range effects {
-		if failed, ok := e.(bundlequeue.Failed[B]); ok {
-			defer r.takenBack(failed) // once all effects of this step are carried out
-		}
-		if r.cfg.Observe != nil {
-			r.cfg.Observe(e)
-		}
-		switch e := e.(type) {
-		case bundlequeue.Build[B]:
-			r.work.Go(func() { r.build(e) })
-		case bundlequeue.Send[B]:
-			r.work.Go(func() { r.send(e) })
-		case bundlequeue.Died:
-			r.log.Info("package dead", "block", e.Number, "version", e.Version, "package", e.Package, "reason", e.Reason, "since", e.At)
-		case bundlequeue.Failed[B]:
-			r.log.Warn("bundle failed", "block", e.Number, "reason", e.Reason)
+	if r.durable != nil {
+		if err := r.write(now, ev); err != nil {
+			r.fail(err)
+			return err
 		}
 	}
+	r.carryOut(now, effects)
 	if wake, ok := r.queue.NextWake(now); ok {
 		r.timer.Reset(time.Until(wake))
 	} else {
 		r.timer.Stop()
 	}
 	r.wakeIdle()
+	r.cfg.Metrics.observe(StepSeconds, time.Since(now))
+	if r.durable != nil && r.steps >= r.durable.SnapshotEvery && r.ctx.Err() == nil {
+		if err := r.snapshot(); err != nil {
+			r.fail(err) // the step itself is safe
+		}
+	}
 	return nil
+}
+
+// fail stops the runner: what it knows is more than what it has written down.
+func (r *Runner[B]) fail(err error) {
+	r.log.Error("runner stops", "err", err)
+	r.mu.Lock()
+	r.health.Err = err
+	r.mu.Unlock()
+	r.cancel()
+}
+
+// carryOut tells effects, and acts on those that ask for it. A failed bundle is answered once all effects of the step are told.
+func (r *Runner[B]) carryOut(now time.Time, effects []bundlequeue.Effect) {
+	var failed []bundlequeue.Failed[B]
+	for _, e := range effects {
+		r.effects++
+		r.tell(Observation{Number: r.effects, At: now, Effect: e})
+		if f, ok := e.(bundlequeue.Failed[B]); ok {
+			failed = append(failed, f)
+		}
+		if !r.held {
+			r.act(e)
+		}
+	}
+	for _, f := range failed {
+		r.takenBack(f)
+	}
+}
+
+// tell tells the observer and the log of an effect.
+func (r *Runner[B]) tell(o Observation) {
+	r.cfg.Metrics.count(CountEffects, effectName[B](o.Effect))
+	if r.cfg.Observe != nil {
+		r.cfg.Observe(o)
+	}
+	switch e := o.Effect.(type) {
+	case bundlequeue.Died:
+		r.log.Info("package dead", "block", e.Number, "version", e.Version, "package", e.Package, "reason", e.Reason, "since", e.At)
+	case bundlequeue.Failed[B]:
+		r.log.Warn("bundle failed", "block", e.Number, "reason", e.Reason)
+	}
+}
+
+// act begins what an effect asks for.
+func (r *Runner[B]) act(e bundlequeue.Effect) {
+	switch e := e.(type) {
+	case bundlequeue.Build[B]:
+		r.work.Go(func() { r.build(e) })
+	case bundlequeue.Send[B]:
+		r.work.Go(func() { r.send(e) })
+	}
+}
+
+// resume does what was not answered before a restart.
+func (r *Runner[B]) resume() {
+	if !r.held {
+		return
+	}
+	r.held = false
+	r.mu.Lock()
+	r.health.Held = false
+	r.mu.Unlock()
+	for _, e := range r.queue.Open() {
+		if f, ok := e.(bundlequeue.Failed[B]); ok {
+			r.tell(Observation{At: time.Now(), Effect: e, Replayed: true})
+			r.takenBack(f)
+			continue
+		}
+		r.act(e)
+	}
 }
 
 // takenBack answers a failed bundle once the observer has it.
@@ -219,7 +249,9 @@ func (r *Runner[B]) takenBack(failed bundlequeue.Failed[B]) {
 func (r *Runner[B]) build(request bundlequeue.Build[B]) {
 	ctx, cancel := context.WithTimeout(r.ctx, r.cfg.BuildTimeout)
 	defer cancel()
+	began := r.noteBuild()
 	pkg, err := r.builder.Build(ctx, request)
+	r.noteBuilt(began, err)
 	if err != nil {
 		r.log.Warn("build failed", "block", request.Number, "version", request.Version, "err", err)
 		r.report(bundlequeue.BuildFailed{Ticket: request.Ticket})
@@ -235,7 +267,9 @@ func (r *Runner[B]) send(request bundlequeue.Send[B]) {
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, r.cfg.SubmitTimeout)
 	defer cancel()
+	began := r.noteSend()
 	err := r.submitter.Submit(ctx, request)
+	r.noteSent(began, err)
 	if err != nil {
 		r.log.Warn("submit failed", "block", request.Number, "version", request.Version, "attempt", request.Attempt, "class", ClassOf(err), "err", err)
 	}
@@ -263,7 +297,7 @@ func (r *Runner[B]) report(ev bundlequeue.Event) {
 			r.log.Error("builder made an inadmissible package", "package", built.Package, "err", err)
 			err = r.step(bundlequeue.BuildFailed{Ticket: built.Ticket})
 		}
-		if err != nil && !errors.Is(err, bundlequeue.ErrNotExpected) {
+		if err != nil && !errors.Is(err, bundlequeue.ErrNotExpected) && !errors.Is(err, ErrStopped) {
 			r.log.Error("outcome refused", "err", err)
 		}
 	}
@@ -285,7 +319,7 @@ func (r *Runner[B]) do(ctx context.Context, f func() error) error {
 	select {
 	case r.calls <- func() { result <- f() }:
 	case <-r.done:
-		return ErrStopped
+		return r.stopped()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -300,12 +334,35 @@ func (r *Runner[B]) Enqueue(ctx context.Context, bundle bundlequeue.Enqueue[B]) 
 
 // Import feeds one imported JAM block and the head of the best chain after it. See bundlequeue.Imported.
 func (r *Runner[B]) Import(ctx context.Context, block jamq.Block, best jamq.HeaderHash) error {
-	return r.do(ctx, func() error { return r.step(bundlequeue.Imported{Block: block, Best: best}) })
+	return r.do(ctx, func() error {
+		if err := r.step(bundlequeue.Imported{Block: block, Best: best}); err != nil {
+			return err
+		}
+		r.noteImport(block.Slot)
+		if r.recent(block.Slot) {
+			r.resume()
+		}
+		return nil
+	})
 }
 
 // Finalize feeds a finalized JAM block. See bundlequeue.FinalizedBlock.
 func (r *Runner[B]) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
 	return r.do(ctx, func() error { return r.step(bundlequeue.FinalizedBlock{Hash: hash}) })
+}
+
+// Resume lets a runner that has recovered act, whatever it was told since: see [OpenRunner]. Otherwise it does nothing.
+func (r *Runner[B]) Resume(ctx context.Context) error {
+	return r.do(ctx, func() error {
+		r.resume()
+		return nil
+	})
+}
+
+// recent reports whether a block of that slot says how the chain is now.
+func (r *Runner[B]) recent(slot jamq.Slot) bool {
+	const slots = 3
+	return slot+slots >= r.cfg.Window.Clock.SlotAt(time.Now())
 }
 
 // CanEnqueue reports whether the queue would take another bundle now.
@@ -324,6 +381,15 @@ func (r *Runner[B]) Info(ctx context.Context, number uint64) (info bundlequeue.I
 		return nil
 	})
 	return info, found, err
+}
+
+// Infos describes all bundles that the queue holds, by number.
+func (r *Runner[B]) Infos(ctx context.Context) (infos []bundlequeue.Info, err error) {
+	err = r.do(ctx, func() error {
+		infos = r.queue.Infos()
+		return nil
+	})
+	return infos, err
 }
 
 // Stats summarizes the queue.
@@ -350,7 +416,7 @@ func (r *Runner[B]) Drain(ctx context.Context) error {
 	case <-idle:
 		return nil
 	case <-r.done:
-		return ErrStopped
+		return r.stopped()
 	case <-ctx.Done():
 		return ctx.Err()
 	}

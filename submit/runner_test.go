@@ -88,9 +88,14 @@ func TestRunnerCarriesABundleToFinality(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &host{failBuild: 1, failSend: 1}
 		var states []bundlequeue.State
+		var count uint64
 		r, best := start(t, h, func(c *submit.Config) {
-			c.Observe = func(e bundlequeue.Effect) {
-				if e, ok := e.(bundlequeue.Changed); ok {
+			c.Observe = func(o submit.Observation) {
+				count++
+				if o.Number != count || o.Replayed {
+					t.Errorf("observation %d is numbered %d, replayed %v", count, o.Number, o.Replayed)
+				}
+				if e, ok := o.Effect.(bundlequeue.Changed); ok {
 					states = append(states, e.To)
 				}
 			}

@@ -58,8 +58,8 @@ func (s *simulated) Submit(_ context.Context, r bundlequeue.Send[string]) error 
 	return err
 }
 
-func (s *simulated) observe(e bundlequeue.Effect) {
-	if f, ok := e.(bundlequeue.Failed[string]); ok {
+func (s *simulated) observe(o submit.Observation) {
+	if f, ok := o.Effect.(bundlequeue.Failed[string]); ok {
 		s.mu.Lock()
 		s.again = append(s.again, f.Bundle)
 		s.mu.Unlock()

@@ -53,8 +53,8 @@ func (b *builder) Submit(ctx context.Context, r bundlequeue.Send[parcel]) error 
 	return b.feed.Submit(ctx, Submission{Core: r.Core, Hash: r.Package, Context: r.Bundle.context, Package: r.Bundle.raw})
 }
 
-func (b *builder) observe(e bundlequeue.Effect) {
-	if failed, ok := e.(bundlequeue.Failed[parcel]); ok {
+func (b *builder) observe(o submit.Observation) {
+	if failed, ok := o.Effect.(bundlequeue.Failed[parcel]); ok {
 		b.mu.Lock()
 		b.again = append(b.again, failed.Bundle)
 		b.mu.Unlock()

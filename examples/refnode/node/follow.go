@@ -9,6 +9,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/submit"
 )
 
 // sink hands what the JAM chain brings to the runner, in order, and tells the producer.
@@ -40,8 +41,8 @@ func (n *Node) taken(payload []byte) {
 }
 
 // observe moves the heads by what the queue says. It runs on the runner's goroutine.
-func (n *Node) observe(e bundlequeue.Effect) {
-	switch e := e.(type) {
+func (n *Node) observe(o submit.Observation) {
+	switch e := o.Effect.(type) {
 	case bundlequeue.Changed:
 		n.ledger.note(e, n.JAMSlot())
 		n.moveHeads(e)
