@@ -107,8 +107,11 @@ func (r *Runner[B]) noteSent(began time.Time, err error) {
 type Recovery struct {
 	// Found is false where the journal was empty: then the rest is what the runner began with.
 	Found bool
-	// Steps is how many steps there were after the last snapshot.
+	// Steps is how many steps there were after the last snapshot. Next is the number that the next bundle must have.
 	Steps int
+	Next  uint64
+	// Bundles describes what the queue holds, by number.
+	Bundles []bundlequeue.Info
 	// Finalized and Best are the blocks of the JAM chain that the queue knows as such. A feed goes on after Finalized; what the queue knows
 	// already it may be given again.
 	Finalized, Best anchor.Point
@@ -122,19 +125,27 @@ type Out struct {
 	Number  uint64
 	Version int
 	Package jamq.PackageHash
-	// Anchor is the block that it is anchored to, LookupAnchorSlot the slot of its lookup anchor, Prerequisites what it needs.
-	Anchor           anchor.Point
-	LookupAnchorSlot jamq.Slot
-	Prerequisites    []jamq.PackageHash
+	// Core is the core that it was sent to last.
+	Core jamq.CoreIndex
+	// Context is its refine context as far as evidence needs it: anchor, lookup anchor's slot, and prerequisites.
+	Context jamq.RefineContext
+	// Reported, Available and Accumulated are the blocks of the best chain in which that happened, or zero.
+	Reported, Available, Accumulated anchor.Point
 }
 
 // Recovered says where a runner stands that was opened and not started yet.
 func (r *Runner[B]) Recovered() Recovery {
-	found := Recovery{Found: r.recovered, Steps: r.steps, Finalized: r.queue.Finalized(), Best: r.queue.Best()}
-	for _, info := range r.queue.Infos() {
+	found := Recovery{Found: r.recovered, Steps: r.steps, Next: r.queue.Next(), Bundles: r.queue.Infos(), Finalized: r.queue.Finalized(), Best: r.queue.Best()}
+	for _, info := range found.Bundles {
 		for _, v := range info.Versions {
 			if v.Attempts > 0 && info.State != bundlequeue.Finalized {
-				found.Out = append(found.Out, Out{info.Number, v.Version, v.Package, v.Anchor, v.LookupAnchorSlot, v.Prerequisites})
+				found.Out = append(found.Out, Out{
+					Number: info.Number, Version: v.Version, Package: v.Package, Core: info.Core,
+					Context: jamq.RefineContext{
+						Anchor: v.Anchor.Hash, AnchorSlot: v.Anchor.Slot, LookupAnchorSlot: v.LookupAnchorSlot, Prerequisites: v.Prerequisites,
+					},
+					Reported: v.Reported, Available: v.Available, Accumulated: v.Accumulated,
+				})
 			}
 		}
 	}

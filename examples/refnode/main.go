@@ -40,7 +40,7 @@ type options struct {
 	jam                 string
 	service             uint64
 	slot                time.Duration
-	demo                int
+	demo, bundle        int
 	seed                uint64
 	loss, skip          float64
 	chainID             uint64
@@ -71,6 +71,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	fs.Float64Var(&o.skip, "skip", 0, "share of slots without a block, 0 to below 1")
 	fs.StringVar(&o.jam, "jam", "", "RPC of a JAM node, ws://host:port; empty: an embedded chain, for which spec, slot, seed, loss and skip are")
 	fs.Uint64Var(&o.service, "service", uint64(node.DefaultService), "the rollup's service on the JAM chain")
+	fs.IntVar(&o.bundle, "bundle", 5, "most transactions in a block, which is a bundle of its own")
 	fs.Uint64Var(&o.chainID, "chainid", node.DefaultChainID, "chain id of the rollup")
 	fs.BoolVar(&o.verbose, "v", false, "log what the queue does")
 	if err := fs.Parse(args); err != nil {
@@ -112,6 +113,7 @@ func (o *options) config(stderr io.Writer) (node.Config, error) {
 	cfg := node.DefaultConfig(spec, o.slot, o.seed)
 	cfg.ChainID = new(big.Int).SetUint64(o.chainID)
 	cfg.DataDir, cfg.JAMURL, cfg.Service = o.dataDir, o.jam, jamq.ServiceID(o.service)
+	cfg.MaxTxsPerBundle = o.bundle
 	cfg.JAM.LossProbability, cfg.JAM.SkipProbability = o.loss, o.skip
 	level := slog.LevelWarn
 	if o.verbose {
@@ -203,7 +205,7 @@ func serve(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) (
 	if n.Drain(draining) == nil {
 		fmt.Fprintln(stdout, "drained, stopping")
 	} else {
-		fmt.Fprintln(stdout, "stopping; what is not final yet is kept only with -datadir")
+		fmt.Fprintln(stdout, "stopping; what is not final yet is kept with -datadir only")
 	}
 	return nil
 }

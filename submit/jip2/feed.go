@@ -225,3 +225,31 @@ func (f *Feed) Watch(pkg jamq.PackageHash, context jamq.RefineContext) {
 		f.watched[pkg] = watched{context: context, anchor: f.nodes[context.Anchor]}
 	}
 }
+
+// Known is what a queue that has restarted knows of one of its packages.
+type Known struct {
+	Package jamq.PackageHash
+	Context jamq.RefineContext
+	// Core is the core that it was reported on, if it was.
+	Core jamq.CoreIndex
+	// Reported, Available and Accumulated are the slots of the blocks in which that happened; 0 where it has not, up to the feed's root.
+	Reported, Available, Accumulated jamq.Slot
+}
+
+// Restore tells a feed that was opened, and does not follow yet, of a package that may be out. What is known of it is not told again. It watches the
+// package: see [Feed.Watch].
+func (f *Feed) Restore(k Known) {
+	f.Watch(k.Package, k.Context)
+	at := fate{core: k.Core}
+	switch {
+	case k.Accumulated > 0:
+		at.stage = taken
+	case k.Available > 0:
+		at.stage, at.since = available, k.Available
+	case k.Reported > 0:
+		at.stage, at.since = onCore, k.Reported
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.finalized.fates[k.Package] = at
+}

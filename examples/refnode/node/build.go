@@ -74,6 +74,51 @@ func (n packager) Build(ctx context.Context, r bundlequeue.Build[Bundle]) (submi
 	return submit.Package[Bundle]{Hash: hash, Context: refine, Bundle: bundle}, nil
 }
 
+// bundleCodec encodes bundles for the queue's journal.
+type bundleCodec struct{ packages *codec.Codec }
+
+// storedBundle is a bundle on disk. The package is its encoding, empty before it is built.
+type storedBundle struct {
+	PreRoot common.Hash
+	Block   *types.Block
+	Package []byte
+}
+
+// AppendBundle implements bundlequeue.Codec.
+func (bundleCodec) AppendBundle(b []byte, bundle Bundle) []byte {
+	stored := storedBundle{PreRoot: bundle.PreRoot, Block: bundle.Block.Block}
+	if bundle.pkg != nil {
+		stored.Package = bundle.pkg.raw
+	}
+	raw, err := rlp.EncodeToBytes(&stored)
+	if err != nil {
+		panic(err) // a sealed block can be encoded
+	}
+	return append(b, raw...)
+}
+
+// DecodeBundle implements bundlequeue.Codec.
+func (c bundleCodec) DecodeBundle(b []byte) (Bundle, error) {
+	var stored storedBundle
+	if err := rlp.DecodeBytes(b, &stored); err != nil {
+		return Bundle{}, fmt.Errorf("node: journaled bundle: %w", err)
+	}
+	bundle := Bundle{Block: &Block{Block: stored.Block}, PreRoot: stored.PreRoot}
+	if len(stored.Package) == 0 {
+		return bundle, nil
+	}
+	work, err := codec.Decode[codec.WorkPackage](c.packages, stored.Package)
+	if err != nil {
+		return Bundle{}, fmt.Errorf("node: journaled bundle: %w", err)
+	}
+	hash, err := c.packages.PackageHash(&work)
+	if err != nil || len(work.Items) != 1 {
+		return Bundle{}, fmt.Errorf("node: journaled bundle: a package of %d items: %w", len(work.Items), err)
+	}
+	bundle.pkg = &workPackage{hash: hash, context: work.Context, raw: stored.Package, payload: work.Items[0].Payload}
+	return bundle, nil
+}
+
 // Submit implements submit.Submitter: each attempt goes to another guarantor.
 func (n packager) Submit(ctx context.Context, r bundlequeue.Send[Bundle]) error {
 	return n.jam.submit(ctx, r.Core, r.Attempt, r.Bundle.pkg)

@@ -26,7 +26,8 @@ type Config struct {
 	JAMURL string
 	// Service is the rollup's service on the JAM chain.
 	Service jamq.ServiceID
-	// DataDir is a directory for what must survive the process; empty for memory only.
+	// DataDir is a directory for what must survive the process; empty for memory only. An embedded JAM chain does not survive it: then what
+	// was not final is executed anew.
 	DataDir string
 	// MaxTxsPerBundle bounds the transactions of a block, at least 1.
 	MaxTxsPerBundle int
@@ -66,8 +67,6 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("%w: ChainID is %v, want 1 to 2^64-1", ErrInvalidConfig, c.ChainID)
 	case c.MaxTxsPerBundle < 1:
 		return fmt.Errorf("%w: MaxTxsPerBundle is %d, want at least 1", ErrInvalidConfig, c.MaxTxsPerBundle)
-	case c.JAMURL != "" && c.DataDir != "":
-		return fmt.Errorf("%w: DataDir %q with JAMURL %q: what was sent to a chain that goes on is not kept yet, so nothing must survive the process", ErrInvalidConfig, c.DataDir, c.JAMURL)
 	case c.RetainStates < 1:
 		return fmt.Errorf("%w: RetainStates is 0, want at least 1", ErrInvalidConfig)
 	}

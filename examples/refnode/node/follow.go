@@ -42,6 +42,9 @@ func (n *Node) taken(payload []byte) {
 
 // observe moves the heads by what the queue says. It runs on the runner's goroutine.
 func (n *Node) observe(o submit.Observation) {
+	if _, failed := o.Effect.(bundlequeue.Failed[Bundle]); o.Replayed && !failed {
+		return // recoverHeads has seen where all of it led
+	}
 	switch e := o.Effect.(type) {
 	case bundlequeue.Changed:
 		n.ledger.note(e, n.JAMSlot())
@@ -78,11 +81,11 @@ func (n *Node) moveHeads(e bundlequeue.Changed) {
 	}
 }
 
-// finalize journals the blocks that became final, moves the canonical root to the last of them, and lets go of old states.
+// finalize notes the blocks that became final, moves the canonical root to the last of them, and lets go of old states.
 func (n *Node) finalize(first, last uint64) error {
 	for number := first; number <= last; number++ {
 		b := n.ledger.byNumber(number)
-		if err := n.journal.block(b.Block); err != nil {
+		if err := n.store.final(number); err != nil {
 			return err
 		}
 		if err := n.states.SetCanonical(b.Root()); err != nil {

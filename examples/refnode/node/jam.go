@@ -13,8 +13,6 @@ import (
 // jamChain is the JAM chain as the node sees it: embedded, or behind a JAM node's RPC.
 type jamChain interface {
 	submit.ChainFeed
-	// root is the block from which on Follow delivers.
-	root() jamq.Block
 	// spec holds the chain's constants.
 	spec() jamq.ChainSpec
 	// heads returns the best and the finalized block.
@@ -84,7 +82,6 @@ func (e *embedded) deliver(ctx context.Context, to submit.ChainSink, u jamtest.U
 	return to.Finalize(ctx, u.Finalized)
 }
 
-func (e *embedded) root() jamq.Block     { return e.start }
 func (e *embedded) spec() jamq.ChainSpec { return e.consts }
 func (e *embedded) close()               {}
 

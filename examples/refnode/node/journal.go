@@ -1,163 +1,159 @@
 package node
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 
+	"github.com/cockroachdb/pebble"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
 
 	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/submit/journal/pebblejournal"
 )
 
 // ErrOtherChain: the data directory belongs to a chain with another genesis.
 var ErrOtherChain = errors.New("node: data directory of another chain")
 
-// The first byte of a record says what follows it.
-const (
-	recordGenesis     = 'G' // the genesis hash
-	recordBlock       = 'B' // a finalized block, RLP
-	recordTransaction = 'T' // an accepted transaction, binary
-)
-
-// store keeps what must survive the process: finalized blocks and accepted transactions. The embedded JAM chain dies with the process,
-// so what was not final never happened: it is executed anew from the transactions. A nil file keeps nothing.
+// store is what survives the process: a database with three journals. A block is written down before it goes into the queue, the queue's steps
+// before they are acted on, and a transaction before its sender is answered; what a crash leaves between two of them, reconcile.go puts right. A nil
+// store keeps nothing.
 type store struct {
-	mu   sync.Mutex
-	file journal.Journal
+	db                  *pebble.DB
+	blocks, queue, pool journal.Journal
 }
 
-func (s *store) append(kind byte, data []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.file == nil {
-		return nil
-	}
-	return s.file.Append(append([]byte{kind}, data...))
-}
-
-func (s *store) block(b *types.Block) error {
-	data, err := rlp.EncodeToBytes(b)
-	if err != nil {
-		return err
-	}
-	return s.append(recordBlock, data)
-}
-
-func (s *store) transaction(tx *types.Transaction) error {
-	data, err := tx.MarshalBinary()
-	if err != nil {
-		return err
-	}
-	return s.append(recordTransaction, data)
-}
-
-func (s *store) close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.file == nil {
-		return nil
-	}
-	err := s.file.Close()
-	s.file = nil
-	return err
-}
-
-// openJournal reads the data directory, executes its blocks and takes back its transactions.
-func (n *Node) openJournal() error {
-	n.journal = &store{}
+// openStore opens the data directory, or returns nil if there is none.
+func (n *Node) openStore() (err error) {
 	if n.cfg.DataDir == "" {
 		return nil
 	}
 	if err := os.MkdirAll(n.cfg.DataDir, 0o755); err != nil {
 		return fmt.Errorf("node: data directory: %w", err)
 	}
-	file, err := journal.Open(filepath.Join(n.cfg.DataDir, "rollup.journal"))
-	if err != nil {
-		return err
+	s := new(store)
+	if s.db, err = pebble.Open(filepath.Join(n.cfg.DataDir, "db"), &pebble.Options{Logger: quiet{}}); err != nil {
+		return fmt.Errorf("node: data directory: %w", err)
 	}
-	if cut := file.Cut(); cut > 0 {
-		n.log.Warn("journal ended in a torn record", "bytes cut", cut)
+	for prefix, into := range map[string]*journal.Journal{"blocks/": &s.blocks, "queue/": &s.queue, "pool/": &s.pool} {
+		j, err := pebblejournal.Open("", pebblejournal.Options{DB: s.db, Prefix: []byte(prefix)})
+		if err != nil {
+			return errors.Join(err, s.db.Close())
+		}
+		if cut := j.Cut(); cut > 0 {
+			n.log.Error("journal was damaged, and is cut at the last whole record", "journal", prefix, "records", cut)
+		}
+		*into = j
 	}
-	if err := n.recover(file); err != nil {
-		return errors.Join(err, file.Close())
-	}
-	n.journal.file = file
+	n.store = s
 	return nil
 }
 
-func (n *Node) recover(file *journal.File) error {
-	genesis := n.ledger.head().Hash()
-	var waiting types.Transactions
+// quiet is Pebble's logger for a node: nothing but the end.
+type quiet struct{}
+
+func (quiet) Infof(string, ...any) {}
+func (quiet) Fatalf(format string, args ...any) {
+	panic(fmt.Sprintf("node: database: "+format, args...))
+}
+
+func (s *store) close() error {
+	if s == nil {
+		return nil
+	}
+	return s.db.Close()
+}
+
+// The first byte of a record of blocks says what follows it.
+const (
+	recordGenesis   = 'G' // the genesis hash
+	recordBlock     = 'B' // an executed block, RLP
+	recordTruncated = 'X' // the number (8 bytes) from which on blocks were thrown away
+	recordFinal     = 'F' // the number (8 bytes) up to which blocks are final
+)
+
+func (s *store) genesis(hash common.Hash) error {
+	return s.blocks.Append(append([]byte{recordGenesis}, hash[:]...))
+}
+
+func (s *store) block(b *types.Block) error {
+	if s == nil {
+		return nil
+	}
+	data, err := rlp.EncodeToBytes(b)
+	if err != nil {
+		return err
+	}
+	return s.blocks.Append(append([]byte{recordBlock}, data...))
+}
+
+func (s *store) truncated(from uint64) error { return s.number(recordTruncated, from) }
+func (s *store) final(upTo uint64) error     { return s.number(recordFinal, upTo) }
+
+func (s *store) number(kind byte, n uint64) error {
+	if s == nil {
+		return nil
+	}
+	return s.blocks.Append(binary.BigEndian.AppendUint64([]byte{kind}, n))
+}
+
+// history is what the records of blocks say.
+type history struct {
+	genesis common.Hash
+	blocks  []*types.Block // from number 1 on
+	final   uint64
+}
+
+func (s *store) history() (*history, error) {
+	h := new(history)
 	records := 0
-	err := file.Replay(func(record []byte) error {
+	err := s.blocks.Replay(func(record []byte) error {
 		records++
-		if len(record) == 0 {
-			return errors.New("node: empty journal record")
-		}
-		kind, data := record[0], record[1:]
-		switch {
-		case records == 1 && (kind != recordGenesis || common.BytesToHash(data) != genesis):
-			return fmt.Errorf("%w: want genesis %s", ErrOtherChain, genesis)
-		case kind == recordBlock:
-			return n.recoverBlock(data)
-		case kind == recordTransaction:
-			tx := new(types.Transaction)
-			if err := tx.UnmarshalBinary(data); err != nil {
-				return fmt.Errorf("node: journaled transaction: %w", err)
-			}
-			waiting = append(waiting, tx)
+		if err := h.read(record); err != nil {
+			return fmt.Errorf("node: record %d of the blocks: %w", records, err)
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	if records == 0 {
-		return file.Append(append([]byte{recordGenesis}, genesis[:]...))
-	}
-	back := 0
-	for _, tx := range waiting {
-		if _, _, done := n.ledger.transaction(tx.Hash()); done {
-			continue
-		}
-		if err := n.pool.Add(tx); err != nil {
-			n.log.Warn("journaled transaction not taken back", "tx", tx.Hash(), "err", err)
-			continue
-		}
-		back++
-	}
-	n.log.Info("recovered", "blocks", n.ledger.head().NumberU64(), "transactions", back)
-	return nil
+	return h, err
 }
 
-// recoverBlock executes a journaled block.
-func (n *Node) recoverBlock(data []byte) error {
-	sealed := new(types.Block)
-	if err := rlp.DecodeBytes(data, sealed); err != nil {
-		return fmt.Errorf("node: journaled block: %w", err)
+// errRecord: a record that the node did not write.
+var errRecord = errors.New("malformed")
+
+func (h *history) read(record []byte) error {
+	if len(record) == 0 {
+		return errRecord
 	}
-	b, err := n.replay(n.ledger.head(), sealed)
-	if err != nil {
-		return err
+	kind, data := record[0], record[1:]
+	if kind == recordGenesis {
+		h.genesis = common.BytesToHash(data)
+		return nil
 	}
-	if err := n.ledger.recovered(b); err != nil {
-		return err
+	if kind == recordBlock {
+		b := new(types.Block)
+		if err := rlp.DecodeBytes(data, b); err != nil {
+			return fmt.Errorf("%w: %w", errRecord, err)
+		}
+		if b.NumberU64() != uint64(len(h.blocks))+1 {
+			return fmt.Errorf("%w: block %d after %d", errRecord, b.NumberU64(), len(h.blocks))
+		}
+		h.blocks = append(h.blocks, b)
+		return nil
 	}
-	if err := n.states.Pin(b.Root()); err != nil {
-		return err
+	if len(data) != 8 {
+		return errRecord
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if err := n.tracker.Executed(headOf(b)); err != nil {
-		return err
+	switch number := binary.BigEndian.Uint64(data); {
+	case kind == recordTruncated && number > h.final && number <= uint64(len(h.blocks)):
+		h.blocks = h.blocks[:number-1]
+	case kind == recordFinal && number <= uint64(len(h.blocks)):
+		h.final = max(h.final, number)
+	default:
+		return fmt.Errorf("%w: %q %d after %d blocks", errRecord, kind, number, len(h.blocks))
 	}
-	if _, _, err := n.tracker.Finalized(b.NumberU64()); err != nil {
-		return err
-	}
-	return n.states.SetCanonical(b.Root())
+	return nil
 }

@@ -156,9 +156,9 @@ func (l *ledger) progressOf(number uint64) Progress {
 	return l.progress[number]
 }
 
-// recovered appends a block that was final before the process started.
-func (l *ledger) recovered(b *Block) error {
-	if err := l.append(b, 0); err != nil {
+// recovered appends a block that was executed before the process started.
+func (l *ledger) recovered(b *Block, final bool) error {
+	if err := l.append(b, 0); err != nil || !final {
 		return err
 	}
 	l.mu.Lock()

@@ -43,13 +43,14 @@ type Node struct {
 	pool     *txpool.Pool
 	jam      jamChain
 	runner   *submit.Runner[Bundle]
-	journal  *store
+	store    *store // nil without a data directory
 	codec    *codec.Codec
 
 	// produceNow asks the producer for a look at the pool; slotBegan tells it that a slot began.
 	produceNow, slotBegan chan struct{}
 
-	replaced atomic.Uint64 // executed blocks thrown away
+	replaced    atomic.Uint64 // executed blocks thrown away
+	reconciling bool          // of the producer: the queue may lack blocks that were recovered
 
 	mu       sync.Mutex
 	tracker  *canonical.Tracker
@@ -65,8 +66,8 @@ func New(cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, log: cfg.Logger, chain: evm.ChainConfig(cfg.ChainID),
-		states:     statedb.NewStore(statedb.EIP7864()),
-		produceNow: make(chan struct{}, 1), slotBegan: make(chan struct{}, 1),
+		states:      statedb.NewStore(statedb.EIP7864()),
+		reconciling: true, produceNow: make(chan struct{}, 1), slotBegan: make(chan struct{}, 1),
 		finished: make(chan struct{}),
 	}
 	if n.log == nil {
@@ -75,17 +76,28 @@ func New(cfg Config) (*Node, error) {
 	if err := n.makeGenesis(); err != nil {
 		return nil, err
 	}
-	if err := n.makePool(); err != nil {
+	if err := n.openStore(); err != nil {
 		return nil, err
 	}
-	if err := n.openJournal(); err != nil {
-		return nil, err
-	}
-	if err := n.makeJAM(); err != nil {
-		_ = n.journal.close()
-		return nil, err
+	if err := n.recover(); err != nil {
+		return nil, errors.Join(err, n.store.close())
 	}
 	return n, nil
+}
+
+// recover brings the node to where the data directory says that it was, and reaches the JAM chain.
+func (n *Node) recover() error {
+	undone, err := n.recoverBlocks()
+	if err != nil {
+		return err
+	}
+	if err := n.makePool(); err != nil {
+		return err
+	}
+	if err := n.recoverPool(undone); err != nil {
+		return err
+	}
+	return n.makeJAM()
 }
 
 // makeGenesis funds the development accounts and seals block 0.
@@ -132,6 +144,9 @@ func (n *Node) makePool() (err error) {
 	cfg.MaxPendingBytes, cfg.MaxParkedBytes, cfg.MaxQueuedBytes = bytes, bytes, bytes
 	cfg.FloorWindow = 0 // the blocks' base fee is the market here: a floor that follows what others paid would be a second one
 	cfg.Logger = n.log
+	if n.store != nil {
+		cfg.Journal = n.store.pool
+	}
 	n.pool, err = txpool.New(cfg, poolState{n})
 	return err
 }
@@ -151,35 +166,84 @@ func (s poolState) Account(addr common.Address) (txpool.Account, error) {
 }
 
 // makeJAM makes or reaches the JAM chain, and makes the runner that follows it.
-func (n *Node) makeJAM() (err error) {
-	if n.cfg.JAMURL != "" {
-		n.jam, err = newRemote(n.cfg.JAMURL, n.cfg.Service, n.log, n.taken)
-	} else {
+func (n *Node) makeJAM() error {
+	if n.cfg.JAMURL == "" {
 		jam := n.cfg.JAM
 		jam.Spec = n.cfg.Spec
-		n.jam, err = newEmbedded(jam, n.taken)
+		chain, err := newEmbedded(jam, n.taken)
+		if err != nil {
+			return err
+		}
+		n.jam = chain
+		if err := n.useSpec(); err != nil {
+			return err
+		}
+		n.runner, err = submit.NewRunner(n.runnerConfig(), chain.start, packager{n}, packager{n})
+		return err
 	}
+	chain, err := newRemote(n.cfg.JAMURL, n.cfg.Service, n.log, n.taken)
 	if err != nil {
 		return err
 	}
-	n.cfg.Spec = n.jam.spec()
-	if n.codec, err = codec.New(codec.V072, n.cfg.Spec); err == nil {
-		cfg := submit.DefaultConfig(n.cfg.Spec)
-		cfg.Queue.FirstNumber = n.ledger.head().NumberU64() + 1
-		cfg.Observe = n.observe
-		cfg.Logger = n.log
-		n.runner, err = submit.NewRunner(cfg, n.jam.root(), packager{n}, packager{n})
+	n.jam = chain
+	if err = n.useSpec(); err == nil {
+		err = n.followRemote(chain)
 	}
 	if err != nil {
-		n.jam.close()
+		chain.close()
 	}
 	return err
+}
+
+// useSpec takes over the constants of the JAM chain.
+func (n *Node) useSpec() (err error) {
+	n.cfg.Spec = n.jam.spec()
+	n.codec, err = codec.New(codec.V072, n.cfg.Spec)
+	return err
+}
+
+func (n *Node) runnerConfig() submit.Config {
+	cfg := submit.DefaultConfig(n.cfg.Spec)
+	cfg.Queue.FirstNumber = n.ledger.head().NumberU64() + 1
+	cfg.Observe = n.observe
+	cfg.Logger = n.log
+	return cfg
+}
+
+// followRemote makes the runner for a chain that goes on without us: with a data directory, one that goes on too.
+func (n *Node) followRemote(chain *remote) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), connectTime)
+	defer cancel()
+	if n.store == nil {
+		if err := chain.open(ctx, nil); err != nil {
+			return err
+		}
+		n.runner, err = submit.NewRunner(n.runnerConfig(), chain.feed.Root(), packager{n}, packager{n})
+		return err
+	}
+	root, err := chain.finalized(ctx) // for a queue that begins now
+	if err != nil {
+		return err
+	}
+	cfg := n.runnerConfig()
+	if cfg.Queue.FirstNumber > 1 {
+		cfg.Queue.FirstNumber = 1 // the queue's snapshot knows better, and a queue that was never begun takes all blocks
+	}
+	n.runner, err = submit.OpenRunner(cfg, root, submit.Durability[Bundle]{Journal: n.store.queue, Codec: bundleCodec{n.codec}}, packager{n}, packager{n})
+	if err != nil {
+		return err
+	}
+	found := n.runner.Recovered()
+	if err := chain.open(ctx, &found); err != nil {
+		return err
+	}
+	return n.recoverHeads(found)
 }
 
 // Accounts returns the funded accounts.
 func (n *Node) Accounts() []devkeys.Account { return n.accounts }
 
-// Run runs the node until ctx ends; then it ends its goroutines and closes its journal. It may be called once. It ends by itself, with an error, where
+// Run runs the node until ctx ends; then it ends its goroutines and closes its database. It may be called once. It ends by itself, with an error, where
 // the JAM chain cannot be followed any more.
 func (n *Node) Run(ctx context.Context) error {
 	defer close(n.finished)
@@ -195,8 +259,8 @@ func (n *Node) Run(ctx context.Context) error {
 	<-ctx.Done()
 	workers.Wait()
 	n.runner.Stop()
-	if err := n.journal.close(); err != nil {
-		return fmt.Errorf("node: close journal: %w", err)
+	if err := n.store.close(); err != nil {
+		return fmt.Errorf("node: close database: %w", err)
 	}
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
 		return cause

@@ -14,9 +14,9 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/trie"
 
-	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/statedb"
 	"github.com/jamq/jamq/statedb/evm"
+	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/txpool"
 )
 
@@ -42,7 +42,9 @@ func (n *Node) produce(ctx context.Context) {
 			least = 1
 		case <-n.produceNow:
 		}
-		n.takeBackFailed()
+		if !n.takeBack(ctx) {
+			continue
+		}
 		for n.pool.Stats().Pending >= least {
 			made, err := n.produceBlock(ctx)
 			if err != nil && ctx.Err() == nil {
@@ -94,27 +96,33 @@ func poolBlock(b *Block) txpool.Block {
 	return txpool.Block{BaseFee: b.BaseFee(), Transactions: b.Transactions(), GasUsed: b.GasUsed(), GasLimit: b.GasLimit()}
 }
 
-// enqueue puts a block on top of the ledger and into the queue, or neither.
+// enqueue puts a block on top of the ledger and into the queue, or neither. It is on disk before it goes into the queue.
 func (n *Node) enqueue(ctx context.Context, parent, block *Block) error {
 	if err := n.ledger.append(block, n.JAMSlot()); err != nil {
 		return err
 	}
-	if err := n.states.Pin(block.Root()); err != nil {
+	if err := n.store.block(block.Block); err != nil {
 		n.ledger.truncate(block.NumberU64())
 		return err
+	}
+	if err := n.states.Pin(block.Root()); err != nil {
+		n.ledger.truncate(block.NumberU64())
+		return errors.Join(err, n.store.truncated(block.NumberU64()))
 	}
 	n.mu.Lock()
 	err := n.tracker.Executed(headOf(block))
 	n.mu.Unlock()
 	if err == nil {
-		err = n.runner.Enqueue(ctx, bundlequeue.Enqueue[Bundle]{
-			Number: block.NumberU64(), Commitment: block.Hash(), Bundle: Bundle{Block: block, PreRoot: parent.Root()},
-		})
+		err = n.runner.Enqueue(ctx, bundleOf(parent, block))
 	}
-	if err != nil {
-		n.discard(block.NumberU64())
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, submit.ErrJournal), errors.Is(err, submit.ErrStopped):
+		return err // the node ends, and nobody knows whether the queue has it: the next start finds out
 	}
-	return err
+	n.discard(block.NumberU64())
+	return errors.Join(err, n.store.truncated(block.NumberU64()))
 }
 
 // discard removes the blocks from a number on, with their states.
@@ -134,19 +142,38 @@ func (n *Node) discard(number uint64) []*Block {
 	return gone
 }
 
-// takeBackFailed undoes the blocks that the queue has given up: no version of them can be accumulated any more. Their transactions go
-// back to the pool, to be executed anew.
-func (n *Node) takeBackFailed() {
+// takeBack puts blocks and queue together: after a restart it enqueues blocks that the queue does not have, later it undoes those that the queue
+// has given up. It reports whether new blocks can be made.
+func (n *Node) takeBack(ctx context.Context) bool {
 	n.mu.Lock()
 	failed := n.failed
 	n.failed = nil
 	n.mu.Unlock()
-	if len(failed) == 0 {
-		return
+	if n.reconciling {
+		done, err := n.enqueueRecovered(ctx)
+		if err != nil && ctx.Err() == nil {
+			n.log.Error("recovered blocks not enqueued", "err", err)
+		}
+		n.reconciling = !done
+		return done
+	}
+	if err := n.takeBackFailed(ctx, failed); err != nil && ctx.Err() == nil {
+		n.log.Error("failed blocks not taken back", "err", err)
+		return false
+	}
+	return true
+}
+
+// takeBackFailed undoes the blocks that the queue has given up: no version of them can be accumulated any more. Their transactions go
+// back to the pool, to be executed anew.
+func (n *Node) takeBackFailed(ctx context.Context, failed []Bundle) error {
+	first, err := n.firstUndone(ctx, failed)
+	if err != nil || first == nil {
+		return err
 	}
 	var reverted []txpool.Block
 	count := 0
-	for _, b := range n.discard(failed[0].Block.NumberU64()) {
+	for _, b := range n.discard(first.NumberU64()) {
 		reverted = append(reverted, poolBlock(b))
 		count += len(b.Transactions())
 	}
@@ -155,7 +182,22 @@ func (n *Node) takeBackFailed() {
 			n.log.Warn("transaction not taken back", "tx", refusal.Tx.Hash(), "err", refusal.Err)
 		}
 	}
-	n.log.Warn("blocks will be executed anew", "first", failed[0].Block.NumberU64(), "count", len(failed), "transactions", count)
+	n.log.Warn("blocks will be executed anew", "first", first.NumberU64(), "count", len(failed), "transactions", count)
+	return n.store.truncated(first.NumberU64()) // last: until then a restart finds the blocks, and afterwards their transactions in the pool
+}
+
+// firstUndone returns the first of the failed blocks that is still there and that the queue does not have again, or nil.
+func (n *Node) firstUndone(ctx context.Context, failed []Bundle) (*Block, error) {
+	for _, bundle := range failed {
+		b := n.ledger.byNumber(bundle.Block.NumberU64())
+		if b == nil || b.Hash() != bundle.Block.Hash() {
+			continue // it went with an earlier one
+		}
+		if _, again, err := n.runner.Info(ctx, b.NumberU64()); err != nil || !again {
+			return b, err
+		}
+	}
+	return nil, nil
 }
 
 // newHeader returns a header with what is the same in every block: there are no uncles, withdrawals, blobs or requests.

@@ -74,9 +74,6 @@ func (n *Node) SendTransaction(tx *types.Transaction) error {
 	if err := n.pool.Add(tx); err != nil {
 		return err
 	}
-	if err := n.journal.transaction(tx); err != nil {
-		return err
-	}
 	wake(n.produceNow)
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/jamtest/jip2server"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/jip2"
@@ -23,6 +24,7 @@ type remote struct {
 	feed    *jip2.Feed
 	service jamq.ServiceID
 	final   func(payload []byte)
+	consts  jamq.ChainSpec
 	read    uint64 // how many of the service's packages were passed on
 	log     *slog.Logger
 }
@@ -30,7 +32,7 @@ type remote struct {
 // connectTime bounds the wait for a JAM node at the start.
 const connectTime = 30 * time.Second
 
-// newRemote connects to a node.
+// newRemote connects to a node. Nothing else works before open.
 func newRemote(url string, service jamq.ServiceID, log *slog.Logger, final func(payload []byte)) (*remote, error) {
 	cfg := jip2.DefaultConfig(url)
 	cfg.Logger = log
@@ -41,21 +43,54 @@ func newRemote(url string, service jamq.ServiceID, log *slog.Logger, final func(
 	ctx, cancel := context.WithTimeout(context.Background(), connectTime)
 	defer cancel()
 	r := &remote{client: client, service: service, log: log, final: final}
-	r.feed, err = jip2.OpenFeed(ctx, client, jip2.FeedConfig{
-		Logger: log,
-		Service: jip2.Service{
-			ID: service, Key: jip2server.MarkKey,
-			Taken: func(_ jamq.PackageHash, value []byte) (bool, error) { return value != nil, nil },
-		},
-	})
+	parameters, err := client.Parameters(ctx)
 	if err == nil {
-		err = r.checkUnused(ctx)
+		r.consts, err = parameters.Spec("jip2")
 	}
 	if err != nil {
 		client.Close()
 		return nil, fmt.Errorf("node: JAM node at %s: %w", url, err)
 	}
 	return r, nil
+}
+
+// finalized returns the newest final block.
+func (r *remote) finalized(ctx context.Context) (jamq.Block, error) {
+	head, err := r.client.FinalizedBlock(ctx)
+	return jamq.Block{Hash: jamq.HeaderHash(head.HeaderHash), Slot: head.Slot}, err
+}
+
+// open begins to follow: where a queue goes on that was found in the data directory, or anew.
+func (r *remote) open(ctx context.Context, found *submit.Recovery) (err error) {
+	cfg := jip2.FeedConfig{
+		Logger: r.log,
+		Service: jip2.Service{
+			ID: r.service, Key: jip2server.MarkKey,
+			Taken: func(_ jamq.PackageHash, value []byte) (bool, error) { return value != nil, nil },
+		},
+	}
+	if found != nil {
+		cfg.Root = jamq.Block{Hash: found.Finalized.Hash, Slot: found.Finalized.Slot}
+	}
+	if r.feed, err = jip2.OpenFeed(ctx, r.client, cfg); err != nil {
+		return err
+	}
+	if found == nil || !found.Found {
+		return r.checkUnused(ctx)
+	}
+	for _, out := range found.Out {
+		known := jip2.Known{Package: out.Package, Context: out.Context, Core: out.Core}
+		for _, at := range []struct {
+			point anchor.Point
+			into  *jamq.Slot
+		}{{out.Reported, &known.Reported}, {out.Available, &known.Available}, {out.Accumulated, &known.Accumulated}} {
+			if !at.point.IsZero() && at.point.Height <= found.Finalized.Height {
+				*at.into = at.point.Slot
+			}
+		}
+		r.feed.Restore(known)
+	}
+	return nil
 }
 
 // checkUnused refuses a service that another node has used: its blocks are not ours.
@@ -120,8 +155,7 @@ func (r *remote) readService(ctx context.Context, at jamq.HeaderHash) error {
 	return nil
 }
 
-func (r *remote) root() jamq.Block     { return r.feed.Root() }
-func (r *remote) spec() jamq.ChainSpec { return r.feed.Spec() }
+func (r *remote) spec() jamq.ChainSpec { return r.consts }
 func (r *remote) close()               { r.client.Close() }
 
 func (r *remote) heads() (best, finalized jamBlock) {

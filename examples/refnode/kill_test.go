@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"math/rand/v2"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/ethclient"
+	"github.com/ethereum/go-ethereum/rpc"
+	"github.com/stretchr/testify/require"
+)
+
+var kills = flag.Int("kills", 5, "how often TestBuilderIsKilled kills the node")
+
+// builder is this command as a process of its own, on a port and a data directory that it keeps.
+type builder struct {
+	t       *testing.T
+	binary  string
+	args    []string
+	url     string
+	process *exec.Cmd
+	out     lockedBuffer
+}
+
+func buildNode(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "refnode")
+	out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return binary
+}
+
+func startBuilder(t *testing.T, binary string, args ...string) *builder {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := listener.Addr().String()
+	require.NoError(t, listener.Close())
+	b := &builder{t: t, binary: binary, url: "http://" + addr, args: append([]string{"-http", addr, "-datadir", t.TempDir()}, args...)}
+	b.start()
+	t.Cleanup(func() {
+		b.kill()
+		if t.Failed() {
+			t.Log(b.out.String())
+		}
+	})
+	return b
+}
+
+func (b *builder) start() {
+	b.t.Helper()
+	before := strings.Count(b.out.String(), "Listening on")
+	b.process = exec.Command(b.binary, b.args...)
+	b.process.Stdout, b.process.Stderr = &b.out, &b.out
+	require.NoError(b.t, b.process.Start())
+	require.Eventually(b.t, func() bool { return strings.Count(b.out.String(), "Listening on") > before }, 20*time.Second, 5*time.Millisecond, "%s", &b.out)
+}
+
+// kill ends the process as a crash does.
+func (b *builder) kill() {
+	_ = b.process.Process.Kill()
+	_ = b.process.Wait()
+}
+
+// sendAll sends transfers one after another, each until the node says that it has it.
+func sendAll(ctx context.Context, t *testing.T, url string, n int, pace time.Duration) (last common.Hash) {
+	c, err := ethclient.DialContext(ctx, url)
+	require.NoError(t, err)
+	defer c.Close()
+	me := accounts(t)[4]
+	for nonce := range uint64(n) {
+		tx := types.MustSignNewTx(me.Key, types.LatestSignerForChainID(chainID), transfer(nonce, common.Address{0xf6}))
+		for ctx.Err() == nil {
+			err := c.SendTransaction(ctx, tx)
+			if err == nil || strings.Contains(err.Error(), "already known") || strings.Contains(err.Error(), "nonce too low") {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		last = tx.Hash()
+		time.Sleep(pace)
+	}
+	return last
+}
+
+// result is where a run ended.
+type result struct {
+	balance uint64
+	blocks  uint64
+	root    common.Hash
+}
+
+// finish waits until a transaction is final and says where the node is then. What the service has on the finalized chain is the oracle.
+func (b *builder) finish(last common.Hash) result {
+	b.t.Helper()
+	c := dial(b.t, b.url)
+	waitFor(b.t, c, last, rpc.FinalizedBlockNumber)
+	balance, err := c.BalanceAt(b.t.Context(), common.Address{0xf6}, nil)
+	require.NoError(b.t, err)
+	var status struct {
+		Finalized     string      `json:"finalized"`
+		CanonicalRoot common.Hash `json:"canonicalRoot"`
+		Service       struct {
+			Total            uint64
+			Duplicates, Gaps []uint64
+		} `json:"service"`
+	}
+	require.NoError(b.t, c.Client().CallContext(b.t.Context(), &status, "jam_queueStatus"))
+	require.Empty(b.t, status.Service.Duplicates, "executed twice")
+	require.Empty(b.t, status.Service.Gaps)
+	final, err := c.HeaderByNumber(b.t.Context(), nil)
+	require.NoError(b.t, err)
+	return result{balance.Uint64(), final.Number.Uint64(), status.CanonicalRoot}
+}
+
+// TestBuilderIsKilled kills the node at random moments under load. Nothing is lost, nothing is executed twice, and the finalized root is that of
+// a node that was left alone. Each block holds one transaction, so that the same input makes the same blocks.
+func TestBuilderIsKilled(t *testing.T) {
+	binary := buildNode(t)
+	transactions := 20 * (*kills + 1)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(60+8**kills)*time.Second)
+	defer cancel()
+
+	calm := startJAMNode(t, "-slot", "60ms")
+	alone := startBuilder(t, binary, "-jam", calm.url, "-bundle", "1")
+	want := alone.finish(sendAll(ctx, t, alone.url, transactions, 0))
+
+	jam := startJAMNode(t, "-slot", "60ms", "-loss", "0.1", "-skip", "0.1", "-fork", "0.1", "-seed", "9")
+	b := startBuilder(t, binary, "-jam", jam.url, "-bundle", "1")
+	var sending sync.WaitGroup
+	var last common.Hash
+	sending.Go(func() { last = sendAll(ctx, t, b.url, transactions, 25*time.Millisecond) })
+	random := rand.New(rand.NewPCG(1, uint64(*kills)))
+	for range *kills {
+		time.Sleep(time.Duration(random.IntN(600)) * time.Millisecond)
+		b.kill()
+		b.start()
+	}
+	sending.Wait()
+	got := b.finish(last)
+	require.EqualValues(t, 7*transactions, got.balance)
+	require.Equal(t, want, got)
+}
