@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 
 	// Nested modules.
 	"statedb/evm":   {"statedb"},
-	"submit/jamnps": {""},
+	"submit/jamnps": {"", "anchor", "anchor/chainview", "bundlequeue", "submit", "submit/codec"},
 }
 
 // apart are modules outside the workspace, which may import anything.

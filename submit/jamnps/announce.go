@@ -1,0 +1,235 @@
+package jamnps
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/submit/codec"
+)
+
+// leaf names a block.
+type leaf struct {
+	hash jamq.HeaderHash
+	slot jamq.Slot
+}
+
+// handshake is the first message of an UP 0 stream, each way: the finalized block and the heads of all forks on it.
+type handshake struct {
+	final  leaf
+	leaves []leaf
+}
+
+const leafSize = 32 + 4
+
+func appendLeaf(b []byte, l leaf) []byte {
+	return binary.LittleEndian.AppendUint32(append(b, l.hash[:]...), uint32(l.slot))
+}
+
+func readLeaf(b []byte) leaf {
+	return leaf{hash: jamq.HeaderHash(b[:32]), slot: jamq.Slot(binary.LittleEndian.Uint32(b[32:leafSize]))}
+}
+
+func (h *handshake) encode() []byte {
+	b := appendLeaf(nil, h.final)
+	b = codec.AppendNatural(b, uint64(len(h.leaves)))
+	for _, l := range h.leaves {
+		b = appendLeaf(b, l)
+	}
+	return b
+}
+
+func decodeHandshake(b []byte) (h handshake, err error) {
+	if len(b) < leafSize {
+		return h, fmt.Errorf("%w: handshake of %d bytes", ErrMalformed, len(b))
+	}
+	h.final = readLeaf(b)
+	n, b, err := codec.DecodeNatural(b[leafSize:])
+	if err != nil || n > maxLeaves || uint64(len(b)) != n*leafSize {
+		return h, fmt.Errorf("%w: handshake with %d leaves in %d bytes: %v", ErrMalformed, n, len(b), err)
+	}
+	for ; len(b) > 0; b = b[leafSize:] {
+		h.leaves = append(h.leaves, readLeaf(b))
+	}
+	return h, nil
+}
+
+// Bounds of what a peer may announce.
+const (
+	maxLeaves       = 1024
+	maxHandshake    = leafSize + 9 + maxLeaves*leafSize
+	maxAnnouncement = 1 << 20 // a header with an epoch mark of the full chain has 66 kB
+)
+
+// heads are what a peer has announced.
+type heads struct {
+	known  bool // the handshake is over
+	final  leaf
+	leaves map[jamq.HeaderHash]jamq.Slot
+}
+
+// add takes an announced block, which is a leaf now, unlike its parent.
+func (h *heads) add(l leaf, parent jamq.HeaderHash, final leaf) {
+	if final.slot >= h.final.slot {
+		h.final = final
+	}
+	delete(h.leaves, parent)
+	h.leaves[l.hash] = l.slot
+	h.trim()
+}
+
+// trim forgets leaves that finality has passed, and the oldest of too many.
+func (h *heads) trim() {
+	maps.DeleteFunc(h.leaves, func(_ jamq.HeaderHash, slot jamq.Slot) bool { return slot < h.final.slot })
+	for len(h.leaves) > maxLeaves {
+		oldest := h.sorted()[0]
+		delete(h.leaves, oldest.hash)
+	}
+}
+
+// sorted returns the leaves by slot, the oldest first.
+func (h *heads) sorted() []leaf {
+	out := make([]leaf, 0, len(h.leaves))
+	for hash, slot := range h.leaves {
+		out = append(out, leaf{hash, slot})
+	}
+	slices.SortFunc(out, func(a, b leaf) int {
+		if a.slot != b.slot {
+			return int(int64(a.slot) - int64(b.slot))
+		}
+		return slices.Compare(a.hash[:], b.hash[:])
+	})
+	return out
+}
+
+// keepListening opens an UP 0 stream, and another one whenever there is none, until the connection ends. A peer that gives builders no announcements
+// may still take their packages.
+func (c *Client) keepListening(p *peer, conn *quic.Conn) {
+	for conn.Context().Err() == nil {
+		p.mu.Lock()
+		listening := p.up != nil
+		p.mu.Unlock()
+		if !listening {
+			if stream, err := conn.OpenStreamSync(c.ctx); err == nil {
+				if _, err = stream.Write([]byte{byte(BlockAnnouncement)}); err == nil {
+					c.follow(p, conn, stream)
+				} else {
+					reset(stream)
+				}
+			}
+		}
+		timer := time.NewTimer(c.cfg.RetryAfter)
+		select {
+		case <-timer.C:
+		case <-conn.Context().Done():
+		case <-c.ctx.Done():
+			timer.Stop()
+			return
+		}
+		timer.Stop()
+	}
+}
+
+// follow runs an UP 0 stream: both handshakes, then the peer's announcements, to its end. Of two streams the one with the greater id counts; the
+// other is reset. A peer that says something malformed loses the connection.
+func (c *Client) follow(p *peer, conn *quic.Conn, stream *quic.Stream) {
+	if !p.take(stream) {
+		reset(stream)
+		return
+	}
+	stop := context.AfterFunc(c.ctx, func() { reset(stream) })
+	defer stop()
+	err := c.listen(p, stream)
+	reset(stream)
+	p.mu.Lock()
+	if p.up == stream {
+		p.up, p.heads.known = nil, false
+	}
+	p.mu.Unlock()
+	if c.ctx.Err() != nil {
+		return
+	}
+	c.log.Info("announcements ended", "peer", p.Addr, "err", err)
+	if errors.Is(err, ErrMalformed) || errors.Is(err, ErrTooLarge) {
+		_ = conn.CloseWithError(0, "malformed announcement")
+	}
+}
+
+// take makes a stream the one that counts, if it is.
+func (p *peer) take(stream *quic.Stream) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.up != nil && p.up.Context().Err() == nil && p.upID > stream.StreamID() {
+		return false
+	}
+	old := p.up
+	p.up, p.upID = stream, stream.StreamID()
+	if old != nil {
+		reset(old)
+	}
+	return true
+}
+
+func (c *Client) listen(p *peer, stream *quic.Stream) error {
+	c.mu.Lock()
+	own := c.own
+	c.mu.Unlock()
+	ours := own()
+	if err := WriteMessage(stream, ours.encode()); err != nil {
+		return err
+	}
+	raw, err := ReadMessage(stream, maxHandshake)
+	if err != nil {
+		return err
+	}
+	theirs, err := decodeHandshake(raw)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.heads = heads{known: true, final: theirs.final, leaves: make(map[jamq.HeaderHash]jamq.Slot)}
+	for _, l := range theirs.leaves {
+		p.heads.leaves[l.hash] = l.slot
+	}
+	p.mu.Unlock()
+	for {
+		c.wake()
+		raw, err := ReadMessage(stream, maxAnnouncement)
+		if err != nil {
+			return err
+		}
+		header, rest, err := codec.DecodePrefix[codec.Header](c.cfg.Codec, raw)
+		if err != nil || len(rest) != leafSize {
+			return fmt.Errorf("%w: announcement of %d bytes: %v", ErrMalformed, len(raw), err)
+		}
+		hash, err := c.cfg.Codec.HeaderHash(&header)
+		if err != nil {
+			return err
+		}
+		p.mu.Lock()
+		p.heads.add(leaf{hash, header.Slot}, header.Parent, readLeaf(rest))
+		p.mu.Unlock()
+	}
+}
+
+// wake tells the feed that something was announced.
+func (c *Client) wake() {
+	select {
+	case c.announced <- struct{}{}:
+	default:
+	}
+}
+
+// announcedBy returns what a peer has announced.
+func (p *peer) announcedBy() (final leaf, leaves []leaf, known bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.heads.final, p.heads.sorted(), p.heads.known && p.conn != nil && p.conn.Context().Err() == nil
+}

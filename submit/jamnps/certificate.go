@@ -1,0 +1,91 @@
+package jamnps
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"math/big"
+	"time"
+)
+
+// NewCertificate returns the certificate that a peer presents: its own Ed25519 key, signed by that key, with the key's
+// [AlternativeName] as the only name. Equal arguments give the same certificate. JAMNP-S attaches no meaning to the times; a certificate
+// that TLS libraries take needs some. Errors wrap ErrKey, or ErrCertificate where notAfter is not after notBefore.
+func NewCertificate(key ed25519.PrivateKey, notBefore, notAfter time.Time) (tls.Certificate, error) {
+	if len(key) != ed25519.PrivateKeySize {
+		return tls.Certificate{}, fmt.Errorf("%w: private key of %d bytes, want %d", ErrKey, len(key), ed25519.PrivateKeySize)
+	}
+	if !notAfter.After(notBefore) {
+		return tls.Certificate{}, fmt.Errorf("%w: not before %v and not after %v", ErrCertificate, notBefore, notAfter)
+	}
+	public := key.Public().(ed25519.PublicKey)
+	name, err := AlternativeName(public)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		Subject:      pkix.Name{CommonName: name},
+		NotBefore:    notBefore,
+		NotAfter:     notAfter,
+		DNSNames:     []string{name},
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, public, key)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("%w: %w", ErrCertificate, err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
+}
+
+// PeerKey returns the key of the peer that presented certificates in a TLS 1.3 handshake, the form that
+// tls.Config.VerifyPeerCertificate gets. It must be one, signed with Ed25519, for an Ed25519 key, with that key's [AlternativeName] as its
+// only name. That the peer holds the key is what the handshake itself proves; who signed the certificate does not matter, nor do its times.
+// The error wraps ErrCertificate.
+func PeerKey(rawCerts [][]byte) (ed25519.PublicKey, error) {
+	if len(rawCerts) != 1 {
+		return nil, fmt.Errorf("%w: %d certificates, want 1", ErrCertificate, len(rawCerts))
+	}
+	cert, err := x509.ParseCertificate(rawCerts[0])
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCertificate, err)
+	}
+	key, ok := cert.PublicKey.(ed25519.PublicKey)
+	if !ok || cert.SignatureAlgorithm != x509.PureEd25519 {
+		return nil, fmt.Errorf("%w: a %v key signed by %v, want Ed25519 for both", ErrCertificate, cert.PublicKeyAlgorithm, cert.SignatureAlgorithm)
+	}
+	want, err := AlternativeName(key)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCertificate, err)
+	}
+	others := len(cert.EmailAddresses) + len(cert.IPAddresses) + len(cert.URIs)
+	if len(cert.DNSNames) != 1 || cert.DNSNames[0] != want || others != 0 {
+		return nil, fmt.Errorf("%w: names %.80q and %d of other kinds, want only %s", ErrCertificate, cert.DNSNames, others, want)
+	}
+	return key, nil
+}
+
+// TLSConfig returns a configuration for either side of a connection: TLS 1.3 with the given certificate and protocols, see [ALPN], and the
+// peer's certificate checked by [PeerKey]. accept, if not nil, then decides on the peer's key; its error refuses the peer.
+func TLSConfig(certificate tls.Certificate, protocols []string, accept func(ed25519.PublicKey) error) *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS13,
+		Certificates:       []tls.Certificate{certificate},
+		NextProtos:         protocols,
+		ClientAuth:         tls.RequireAnyClientCert,
+		InsecureSkipVerify: true, // there is no authority: VerifyPeerCertificate checks instead, on every handshake
+		// A resumed session would bring no certificate to check.
+		SessionTicketsDisabled: true,
+		VerifyPeerCertificate: func(rawCerts [][]byte, _ [][]*x509.Certificate) error {
+			key, err := PeerKey(rawCerts)
+			if err != nil || accept == nil {
+				return err
+			}
+			return accept(key)
+		},
+	}
+}

@@ -1,0 +1,287 @@
+package jamnps
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"github.com/jamq/jamq"
+)
+
+// Client talks to the nodes of a network. Its methods are safe for concurrent use.
+type Client struct {
+	cfg         Config
+	log         *slog.Logger
+	certificate tls.Certificate
+	socket      *net.UDPConn
+	transport   *quic.Transport
+	ctx         context.Context
+	cancel      context.CancelFunc
+	work        sync.WaitGroup // one goroutine for each connection, and one for each of its UP streams
+	peers       []*peer
+	announced   chan struct{} // of capacity 1: something was announced
+
+	mu     sync.Mutex
+	closed bool
+	own    func() handshake // what is said of our own heads
+}
+
+// peer is a node with the connection to it, if there is one.
+type peer struct {
+	Peer
+	index int
+	turn  chan struct{} // of capacity 1: held while connecting
+
+	mu       sync.Mutex
+	conn     *quic.Conn
+	failedAt time.Time
+	failure  error
+	heads    heads
+	upID     quic.StreamID
+	up       *quic.Stream
+}
+
+// The validity that our certificate claims; nobody looks at it.
+var (
+	certificateFrom  = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
+	certificateUntil = certificateFrom.AddDate(100, 0, 0)
+)
+
+// Open opens the local socket. It connects to nobody yet. Errors wrap ErrInvalidConfig, ErrCertificate, or are the system's.
+func Open(cfg Config) (*Client, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	certificate, err := NewCertificate(cfg.Key, certificateFrom, certificateUntil)
+	if err != nil {
+		return nil, err
+	}
+	local, err := net.ResolveUDPAddr("udp", cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("%w: Listen: %w", ErrInvalidConfig, err)
+	}
+	socket, err := net.ListenUDP("udp", local)
+	if err != nil {
+		return nil, fmt.Errorf("jamnps: %w", err)
+	}
+	c := &Client{
+		cfg: cfg, log: cfg.Logger, certificate: certificate, socket: socket, transport: &quic.Transport{Conn: socket}, announced: make(chan struct{}, 1),
+		own: func() handshake { return handshake{final: leaf{hash: cfg.Genesis}} },
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	for i, p := range cfg.Peers {
+		c.peers = append(c.peers, &peer{Peer: p, index: i, turn: make(chan struct{}, 1)})
+	}
+	return c, nil
+}
+
+// Close ends all connections and requests and waits for the client's goroutines. Closing again does nothing.
+func (c *Client) Close() {
+	c.mu.Lock()
+	was := c.closed
+	c.closed = true
+	c.mu.Unlock()
+	c.cancel()
+	if !was {
+		for _, p := range c.peers {
+			p.mu.Lock()
+			if p.conn != nil {
+				_ = p.conn.CloseWithError(0, "")
+			}
+			p.mu.Unlock()
+		}
+		_ = c.transport.Close()
+		_ = c.socket.Close()
+	}
+	c.work.Wait()
+}
+
+// connect returns a living connection to a peer. Only one goroutine dials at a time; one that could not be reached is left alone for a while.
+func (c *Client) connect(ctx context.Context, p *peer) (*quic.Conn, error) {
+	select {
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", ErrDisconnected, ctx.Err())
+	case <-c.ctx.Done():
+		return nil, ErrClosed
+	}
+	p.mu.Lock()
+	conn, failedAt, failure := p.conn, p.failedAt, p.failure
+	p.mu.Unlock()
+	if conn != nil && conn.Context().Err() == nil {
+		return conn, nil
+	}
+	if failure != nil && time.Since(failedAt) < c.cfg.RetryAfter {
+		return nil, fmt.Errorf("%w: %s failed %v ago: %w", ErrDisconnected, p.Addr, time.Since(failedAt).Round(time.Millisecond), failure)
+	}
+	conn, err := c.dial(ctx, p)
+	p.mu.Lock()
+	p.conn, p.failure, p.failedAt = conn, err, time.Now()
+	p.mu.Unlock()
+	switch {
+	case err != nil && c.ctx.Err() != nil:
+		return nil, ErrClosed
+	case err != nil:
+		return nil, fmt.Errorf("%w: %s: %w", ErrDisconnected, p.Addr, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		_ = conn.CloseWithError(0, "")
+		return nil, ErrClosed
+	}
+	c.work.Go(func() { c.serve(p, conn) })
+	return conn, nil
+}
+
+func (c *Client) dial(ctx context.Context, p *peer) (*quic.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.DialTimeout)
+	defer cancel()
+	stop := context.AfterFunc(c.ctx, cancel)
+	defer stop()
+	addr, err := net.ResolveUDPAddr("udp", p.Addr)
+	if err != nil {
+		return nil, err
+	}
+	conf := TLSConfig(c.certificate, []string{ALPN(c.cfg.Genesis, true)}, func(key ed25519.PublicKey) error {
+		if !bytes.Equal(key, p.Key) {
+			return fmt.Errorf("%w: the key of another peer", ErrCertificate)
+		}
+		return nil
+	})
+	return c.transport.Dial(ctx, addr, conf, &quic.Config{
+		HandshakeIdleTimeout: c.cfg.DialTimeout, MaxIdleTimeout: c.cfg.IdleTimeout, KeepAlivePeriod: c.cfg.IdleTimeout / 3,
+		MaxIncomingStreams: maxIncoming, MaxIncomingUniStreams: -1,
+	})
+}
+
+// maxIncoming is how many streams a peer may have open with us: the UP stream, and one that takes its place.
+const maxIncoming = 4
+
+// serve listens to a connection and takes the streams that the peer opens, until it ends.
+func (c *Client) serve(p *peer, conn *quic.Conn) {
+	c.work.Go(func() { c.keepListening(p, conn) })
+	for {
+		stream, err := conn.AcceptStream(c.ctx)
+		if err != nil {
+			_ = conn.CloseWithError(0, "")
+			return
+		}
+		c.work.Go(func() { c.accept(p, conn, stream) })
+	}
+}
+
+// accept takes a stream that a peer opened: announcements; a builder serves nothing else.
+func (c *Client) accept(p *peer, conn *quic.Conn, stream *quic.Stream) {
+	var kind [1]byte
+	_ = stream.SetReadDeadline(time.Now().Add(c.cfg.RequestTimeout))
+	if _, err := io.ReadFull(stream, kind[:]); err != nil || StreamKind(kind[0]) != BlockAnnouncement {
+		reset(stream)
+		return
+	}
+	_ = stream.SetReadDeadline(time.Time{})
+	c.follow(p, conn, stream)
+}
+
+// reset gives a stream up, in both directions.
+func reset(stream *quic.Stream) {
+	stream.CancelRead(0)
+	stream.CancelWrite(0)
+}
+
+// request opens a stream to a peer, sends messages and the end of our half, and lets read take the answer, after which the peer must end its half.
+func (c *Client) request(ctx context.Context, p *peer, kind StreamKind, messages [][]byte, read func(io.Reader) error) error {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
+	defer cancel()
+	conn, err := c.connect(ctx, p)
+	if err != nil {
+		return err
+	}
+	stream, err := conn.OpenStreamSync(ctx)
+	if err != nil {
+		return c.explain(ctx, p, err)
+	}
+	// Whatever ends the context resets the stream; after both ends it does nothing.
+	stop := context.AfterFunc(ctx, func() { reset(stream) })
+	defer stop()
+	if err := exchange(stream, kind, messages, read); err != nil {
+		reset(stream)
+		return c.explain(ctx, p, err)
+	}
+	return nil
+}
+
+func exchange(stream *quic.Stream, kind StreamKind, messages [][]byte, read func(io.Reader) error) error {
+	if _, err := stream.Write([]byte{byte(kind)}); err != nil {
+		return err
+	}
+	for _, m := range messages {
+		if err := WriteMessage(stream, m); err != nil {
+			return err
+		}
+	}
+	if err := stream.Close(); err != nil {
+		return err
+	}
+	if read != nil {
+		if err := read(stream); err != nil {
+			return err
+		}
+	}
+	var more [1]byte
+	switch n, err := stream.Read(more[:]); {
+	case n > 0:
+		return fmt.Errorf("%w: more than an answer", ErrMalformed)
+	case !errors.Is(err, io.EOF):
+		return err
+	}
+	return nil
+}
+
+// explain says what an error of a stream means.
+func (c *Client) explain(ctx context.Context, p *peer, err error) error {
+	var refused *quic.StreamError
+	switch {
+	case c.ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", ErrClosed, err)
+	case ctx.Err() != nil:
+		return fmt.Errorf("jamnps: %s has not answered: %w", p.Addr, ctx.Err())
+	case errors.As(err, &refused) && refused.Remote:
+		return fmt.Errorf("%w: %s, with code %d", ErrRefused, p.Addr, refused.ErrorCode)
+	case errors.Is(err, ErrMalformed), errors.Is(err, ErrTooLarge), errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("jamnps: %s: %w", p.Addr, err)
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("%w: %s ended its answer early", ErrMalformed, p.Addr)
+	}
+	return fmt.Errorf("%w: %s: %w", ErrDisconnected, p.Addr, err)
+}
+
+// choose returns the peer that an attempt, from 1, goes to.
+func (c *Client) choose(core jamq.CoreIndex, attempt int) *peer {
+	if c.cfg.Guarantors != nil {
+		var serving []*peer
+		for _, i := range c.cfg.Guarantors(core) {
+			if i >= 0 && i < len(c.peers) {
+				serving = append(serving, c.peers[i])
+			}
+		}
+		if len(serving) > 0 {
+			return serving[max(attempt-1, 0)%len(serving)]
+		}
+	}
+	return c.peers[(max(attempt-1, 0)+int(core))%len(c.peers)]
+}

@@ -1,0 +1,328 @@
+package jamnps
+
+import (
+	"context"
+	"crypto/ed25519"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/blake2b"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/submit/codec"
+)
+
+// TestMain fails the tests if a goroutine of a client, a feed or of QUIC is left when all of them have ended.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if left := leaked(10 * time.Second); code == 0 && left != "" {
+		fmt.Fprintln(os.Stderr, "goroutines left:\n"+left)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// leaked returns the stacks of such goroutines that do not end in time.
+func leaked(within time.Duration) (left string) {
+	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		buf := make([]byte, 1<<20)
+		left = ""
+		for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+			if strings.Contains(g, "jamnps.(*") || strings.Contains(g, "quic-go.(*") {
+				left += g + "\n\n"
+			}
+		}
+		if left == "" {
+			return ""
+		}
+	}
+	return left
+}
+
+func openClient(t *testing.T, w *world, change func(*Config), peers ...*guarantor) *Client {
+	t.Helper()
+	cfg := DefaultConfig(privateKey(99), w.genesis.hash, w.codec, nil)
+	for _, g := range peers {
+		cfg.Peers = append(cfg.Peers, g.peer())
+	}
+	cfg.Listen = "127.0.0.1:0"
+	cfg.RetryAfter = time.Millisecond
+	if change != nil {
+		change(&cfg)
+	}
+	c, err := Open(cfg)
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// encodePackage returns a package with extrinsics and, if wanted, an import.
+func encodePackage(t testing.TB, w *world, context jamq.RefineContext, payload string, imports int, extrinsics ...string) ([]byte, jamq.PackageHash) {
+	t.Helper()
+	item := codec.WorkItem{Service: 9, Payload: []byte(payload), Imports: make([]codec.Import, imports)}
+	for _, x := range extrinsics {
+		item.Extrinsics = append(item.Extrinsics, codec.Extrinsic{Hash: blake2b.Sum256([]byte(x)), Length: uint32(len(x))})
+	}
+	p := codec.WorkPackage{Context: context, Items: []codec.WorkItem{item}}
+	raw, err := w.codec.Encode(&p)
+	require.NoError(t, err)
+	hash, err := w.codec.PackageHash(&p)
+	require.NoError(t, err)
+	return raw, hash
+}
+
+// What the guarantor reads is what was sent, message by message, and each attempt goes to another one.
+func TestSubmitPackage(t *testing.T) {
+	w := newWorld(t)
+	a, b := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
+	c := openClient(t, w, nil, a, b)
+	raw, hash := encodePackage(t, w, jamq.RefineContext{Prerequisites: []jamq.PackageHash{{1}, {2}}}, strings.Repeat("x", 70_000), 0, "one", "three")
+	s := Submission{Core: 1, Attempt: 1, Package: raw, Extrinsics: [][]byte{[]byte("one"), []byte("three")}}
+	for range 3 {
+		require.NoError(t, c.SubmitPackage(t.Context(), s))
+		s.Attempt++
+	}
+	require.Len(t, a.submissions(), 1)
+	require.Len(t, b.submissions(), 2, "core 1 begins with the second")
+	require.Equal(t, append([]byte{1, 0}, raw...), b.submissions()[0][0])
+	require.Equal(t, "onethree", string(b.submissions()[0][1]))
+	w.mu.Lock()
+	require.Equal(t, hash, w.offers[0].pkg.hash)
+	require.Len(t, w.offers, 1, "the same bytes are one package")
+	w.mu.Unlock()
+	require.Equal(t, []string{dnsName(privateKey(99).Public().(ed25519.PublicKey))}, a.clients(), "one connection, by our name")
+
+	s.Core = 7
+	err := c.SubmitPackage(t.Context(), s)
+	require.ErrorIs(t, err, ErrRefused, "no such core")
+	require.Equal(t, submit.OtherGuarantor, submit.ClassOf(err))
+	s.Package = make([]byte, maxPackage+1)
+	err = c.SubmitPackage(t.Context(), s)
+	require.ErrorIs(t, err, ErrTooLarge)
+	require.Equal(t, submit.Rebuild, submit.ClassOf(err))
+}
+
+func TestSubmitBundle(t *testing.T) {
+	w := newWorld(t)
+	g := startGuarantor(t, w, 1)
+	c := openClient(t, w, nil, g)
+	raw, _ := encodePackage(t, w, jamq.RefineContext{}, "imports", 2, "data")
+	segment := make([]byte, 4104)
+	segment[0] = 7
+	b := &Bundle{
+		Submission: Submission{Package: raw, Extrinsics: [][]byte{[]byte("data")}, Attempt: 1},
+		Roots:      []codec.SegmentLookup{{Package: jamq.PackageHash{1}, SegmentRoot: [32]byte{2}}},
+		Segments:   [][]byte{segment, segment}, Proofs: [][][32]byte{{{1}, {2}}, nil},
+	}
+	require.NoError(t, c.SubmitBundle(t.Context(), b))
+	require.Len(t, g.submissions(), 1)
+	m := g.submissions()[0]
+	require.Equal(t, append(append([]byte{0, 0, 1, 1}, make([]byte, 31)...), append([]byte{2}, make([]byte, 31)...)...), m[0])
+	require.Equal(t, raw, m[1])
+	require.Equal(t, "data", string(m[2]))
+	require.Equal(t, append(append([]byte{}, segment...), segment...), m[3])
+	require.Equal(t, append(append(append([]byte{2, 1}, make([]byte, 31)...), append([]byte{2}, make([]byte, 31)...)...), 0), m[4])
+	for name, change := range map[string]func(*Bundle){
+		"proof":   func(b *Bundle) { b.Proofs = b.Proofs[:1] },
+		"segment": func(b *Bundle) { b.Segments[1] = segment[1:] },
+	} {
+		bad := *b
+		bad.Segments = append([][]byte{}, b.Segments...)
+		change(&bad)
+		err := c.SubmitBundle(t.Context(), &bad)
+		require.ErrorIs(t, err, ErrMalformed, name)
+		require.Equal(t, submit.Rebuild, submit.ClassOf(err))
+	}
+	b.Segments, b.Proofs = nil, nil
+	require.ErrorIs(t, c.SubmitBundle(t.Context(), b), ErrRefused, "the guarantor counts the segments")
+}
+
+// A refusal, a peer that does not answer, one that is away, one that is somebody else, one of another network.
+func TestSubmitFailures(t *testing.T) {
+	w := newWorld(t)
+	g := startGuarantor(t, w, 1)
+	c := openClient(t, w, func(cfg *Config) { cfg.RequestTimeout = 100 * time.Millisecond }, g)
+	raw, _ := encodePackage(t, w, jamq.RefineContext{}, "x", 0)
+	s := Submission{Attempt: 1, Package: raw}
+	require.NoError(t, c.SubmitPackage(t.Context(), s))
+
+	g.set(func() { g.refuse[133] = true })
+	require.ErrorIs(t, c.SubmitPackage(t.Context(), s), ErrRefused)
+	hold := make(chan struct{})
+	g.set(func() { g.refuse[133], g.hold[133] = false, hold })
+	err := c.SubmitPackage(t.Context(), s)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Equal(t, submit.OtherGuarantor, submit.ClassOf(err))
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, c.SubmitPackage(canceled, s), context.Canceled)
+	close(hold)
+	g.set(func() { delete(g.hold, 133) })
+	require.NoError(t, c.SubmitPackage(t.Context(), s), "the connection goes on")
+
+	g.set(func() { g.garbage[133] = []byte("more than nothing") })
+	require.ErrorIs(t, c.SubmitPackage(t.Context(), s), ErrMalformed)
+	g.set(func() { delete(g.garbage, 133) })
+
+	g.down()
+	require.Error(t, c.SubmitPackage(t.Context(), s))
+	g.up()
+	require.Eventually(t, func() bool { return c.SubmitPackage(t.Context(), s) == nil }, 10*time.Second, time.Millisecond, "it comes back")
+
+	stranger := openClient(t, w, func(cfg *Config) { cfg.Peers[0].Key = privateKey(5).Public().(ed25519.PublicKey) }, g)
+	err = stranger.SubmitPackage(t.Context(), s)
+	require.ErrorIs(t, err, ErrDisconnected)
+	require.ErrorContains(t, err, "the key of another peer")
+	other := openClient(t, w, func(cfg *Config) { cfg.Genesis = jamq.HeaderHash{1} }, g)
+	require.ErrorIs(t, other.SubmitPackage(t.Context(), s), ErrDisconnected)
+	c.Close()
+	err = c.SubmitPackage(t.Context(), s)
+	require.ErrorIs(t, err, ErrClosed)
+	require.Equal(t, submit.Fatal, submit.ClassOf(err))
+}
+
+// A connection that is cut while a guarantor reads says so at once, and the next attempt has a new one.
+func TestCutInASubmission(t *testing.T) {
+	w := newWorld(t)
+	g := startGuarantor(t, w, 1)
+	c := openClient(t, w, func(cfg *Config) { cfg.RequestTimeout = time.Minute }, g)
+	hold := make(chan struct{})
+	g.set(func() { g.hold[133] = hold })
+	raw, _ := encodePackage(t, w, jamq.RefineContext{}, strings.Repeat("x", 150_000), 0)
+	result := make(chan error)
+	go func() { result <- c.SubmitPackage(context.Background(), Submission{Attempt: 1, Package: raw}) }()
+	require.Eventually(t, func() bool { return g.count(133) == 1 }, 10*time.Second, time.Millisecond)
+	g.cut()
+	require.ErrorIs(t, <-result, ErrDisconnected)
+	close(hold)
+	g.set(func() { delete(g.hold, 133) })
+	require.NoError(t, c.SubmitPackage(t.Context(), Submission{Attempt: 1, Package: raw}))
+}
+
+// A node that announces nothing to builders still takes packages; what it says later is heard on the same connection.
+func TestPeerWithoutAnnouncements(t *testing.T) {
+	w := newWorld(t)
+	g := startGuarantor(t, w, 1)
+	g.set(func() { g.refuse[0] = true })
+	c := openClient(t, w, nil, g)
+	raw, _ := encodePackage(t, w, jamq.RefineContext{}, "x", 0)
+	for range 20 {
+		require.NoError(t, c.SubmitPackage(t.Context(), Submission{Attempt: 1, Package: raw}))
+	}
+	require.Eventually(t, func() bool { return g.count(0) > 3 }, 10*time.Second, time.Millisecond, "asked again and again")
+	_, _, up := c.peers[0].announcedBy()
+	require.False(t, up)
+	g.set(func() { g.refuse[0] = false })
+	require.Eventually(t, func() bool { _, _, up := c.peers[0].announcedBy(); return up }, 10*time.Second, time.Millisecond)
+	require.Len(t, g.clients(), 1)
+}
+
+// Announcements that are none cost a peer its connection; packages are sent over the next one.
+func TestMalformedAnnouncements(t *testing.T) {
+	for name, garbage := range map[string][]byte{
+		"short": framed(make([]byte, 35)), "leaves missing": framed(append(make([]byte, 36), 5)), "long count": framed(append(make([]byte, 36), 0xff, 0, 0, 0, 0, 0, 0, 0, 1)),
+		"huge": {0xff, 0xff, 0xff, 0x7f}, "no header": append(framed(append(make([]byte, 36), 0)), framed([]byte("block"))...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			g := startGuarantor(t, w, 1)
+			g.set(func() { g.garbage[0] = garbage })
+			c := openClient(t, w, nil, g)
+			f := &Feed{cfg: FeedConfig{FollowPeers: 1}, client: c, log: c.log}
+			require.Eventually(t, func() bool { f.connectAll(t.Context()); return len(g.clients()) > 1 }, 10*time.Second, time.Millisecond)
+			g.set(func() { delete(g.garbage, 0) })
+			require.Eventually(t, func() bool {
+				f.connectAll(t.Context())
+				_, _, up := c.peers[0].announcedBy()
+				return up
+			}, 10*time.Second, time.Millisecond)
+		})
+	}
+}
+
+func FuzzDecodeHandshake(f *testing.F) {
+	h := handshake{final: leaf{jamq.HeaderHash{1}, 2}, leaves: []leaf{{jamq.HeaderHash{3}, 4}}}
+	f.Add(h.encode())
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		h, err := decodeHandshake(raw)
+		if err == nil && string(h.encode()) != string(raw) {
+			t.Fatal("decodes, and encodes to other bytes")
+		}
+	})
+}
+
+func FuzzDecodeState(f *testing.F) {
+	f.Add(append(make([]byte, 31), 1, 2))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var last StateKey
+		for i := range last {
+			last[i] = 0xff
+		}
+		var s State
+		if s.decodeValues(raw, StateKey{}, last) != nil {
+			return
+		}
+		var again []byte
+		for _, v := range s.Values {
+			again = append(append(again, v.Key[:]...), codec.AppendNatural(nil, uint64(len(v.Value)))...)
+			again = append(again, v.Value...)
+		}
+		if string(again) != string(raw) {
+			t.Fatal("decodes, and encodes to other bytes")
+		}
+	})
+}
+
+func TestGuarantorsOfACore(t *testing.T) {
+	w := newWorld(t)
+	peers := []*guarantor{startGuarantor(t, w, 1), startGuarantor(t, w, 2), startGuarantor(t, w, 3)}
+	c := openClient(t, w, func(cfg *Config) {
+		cfg.Guarantors = func(core jamq.CoreIndex) []int { return map[jamq.CoreIndex][]int{0: {2, 0, 17}, 1: {}}[core] }
+	}, peers...)
+	var chosen []int
+	for attempt := range 4 {
+		chosen = append(chosen, c.choose(0, attempt+1).index)
+	}
+	require.Equal(t, []int{2, 0, 2, 0}, chosen)
+	require.Equal(t, 1, c.choose(1, 1).index, "nobody known: all in turn")
+	require.Equal(t, 0, c.choose(0, -5).index+c.choose(0, 2).index-2)
+}
+
+func TestConfigValidate(t *testing.T) {
+	w := newWorld(t)
+	for field, change := range map[string]func(*Config){
+		"Key":            func(c *Config) { c.Key = nil },
+		"Codec":          func(c *Config) { c.Codec = nil },
+		"Peers is":       func(c *Config) { c.Peers = nil },
+		"Peers[0].Key":   func(c *Config) { c.Peers[0].Key = nil },
+		"Peers[0].Addr":  func(c *Config) { c.Peers[0].Addr = "nowhere" },
+		"DialTimeout":    func(c *Config) { c.DialTimeout = 0 },
+		"RequestTimeout": func(c *Config) { c.RequestTimeout = 0 },
+		"IdleTimeout":    func(c *Config) { c.IdleTimeout = -1 },
+		"RetryAfter":     func(c *Config) { c.RetryAfter = 0 },
+		"MaxBlocks":      func(c *Config) { c.MaxBlocks = 0 },
+		"Listen":         func(c *Config) { c.Listen = "nowhere" },
+	} {
+		cfg := DefaultConfig(privateKey(1), w.genesis.hash, w.codec, []Peer{{privateKey(2).Public().(ed25519.PublicKey), "127.0.0.1:1"}})
+		change(&cfg)
+		_, err := Open(cfg)
+		require.ErrorIs(t, err, ErrInvalidConfig, field)
+		require.ErrorContains(t, err, field)
+	}
+}
+
+// Both ways to write a key's name come to the same.
+func TestNamesAgree(t *testing.T) {
+	for name := range byte(50) {
+		key := privateKey(name).Public().(ed25519.PublicKey)
+		have, err := AlternativeName(key)
+		require.NoError(t, err)
+		require.Equal(t, dnsName(key), have)
+	}
+}

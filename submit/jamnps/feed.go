@@ -1,0 +1,211 @@
+package jamnps
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/submit/codec"
+)
+
+// FeedConfig says what a feed follows.
+type FeedConfig struct {
+	// Root is the block from which on blocks are delivered: final, and known to the queue. Zero means the finalized block of the first peer that
+	// answers, for a queue that begins now.
+	Root jamq.Block
+	// FollowPeers is how many of the client's peers are kept connected for their announcements, at least 1; all up to 3 by default.
+	FollowPeers int
+	// FinalPeers is how many of them must hold a block for final, from 1 to FollowPeers; 1 by default.
+	FinalPeers int
+	// RecentHistory is the chain's H, at least 3; 8 by default.
+	RecentHistory int
+	// MaxGap is how many blocks are fetched at most to close a gap, at least 1; 16,384 by default, which is what a queue holds.
+	MaxGap int
+	// Logger gets what an operator should know. Nil is silent.
+	Logger *slog.Logger
+}
+
+const (
+	defaultFollow  = 3
+	defaultHistory = 8
+	defaultMaxGap  = 16_384
+)
+
+// setDefaults fills in what is zero and checks the rest.
+func (c *FeedConfig) setDefaults(peers int) error {
+	for _, d := range []struct {
+		have  *int
+		value int
+	}{{&c.FollowPeers, min(peers, defaultFollow)}, {&c.FinalPeers, 1}, {&c.RecentHistory, defaultHistory}, {&c.MaxGap, defaultMaxGap}} {
+		if *d.have == 0 {
+			*d.have = d.value
+		}
+	}
+	switch {
+	case c.FollowPeers < 1 || c.FollowPeers > peers:
+		return fmt.Errorf("%w: FollowPeers is %d, want 1 to %d", ErrInvalidConfig, c.FollowPeers, peers)
+	case c.FinalPeers < 1 || c.FinalPeers > c.FollowPeers:
+		return fmt.Errorf("%w: FinalPeers is %d, want 1 to FollowPeers %d", ErrInvalidConfig, c.FinalPeers, c.FollowPeers)
+	case c.RecentHistory < 3 || c.MaxGap < 1:
+		return fmt.Errorf("%w: RecentHistory is %d and MaxGap %d, want at least 3 and 1", ErrInvalidConfig, c.RecentHistory, c.MaxGap)
+	}
+	return nil
+}
+
+// Feed follows a chain by what peers announce, and delivers its blocks. It is a submit.ChainFeed. Its methods are safe for concurrent use.
+type Feed struct {
+	cfg    FeedConfig
+	client *Client
+	log    *slog.Logger
+
+	mu        sync.Mutex
+	nodes     map[jamq.HeaderHash]*node
+	finalized *node
+	best      *node
+	following bool
+}
+
+// node is a block that was delivered.
+type node struct {
+	leaf
+	height    uint64
+	parent    *node       // nil for the oldest that is kept
+	stateRoot common.Hash // after it; known with its first child
+}
+
+var _ submit.ChainFeed = (*Feed)(nil)
+
+// OpenFeed connects to the first of the client's peers, and takes the finalized block of one of them for root if none is given. It waits for that until
+// ctx ends. Errors wrap ErrInvalidConfig, ErrDisconnected, ErrClosed or ctx's error.
+func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error) {
+	if err := cfg.setDefaults(len(client.peers)); err != nil {
+		return nil, err
+	}
+	f := &Feed{cfg: cfg, client: client, log: cfg.Logger, nodes: make(map[jamq.HeaderHash]*node)}
+	if f.log == nil {
+		f.log = slog.New(slog.DiscardHandler)
+	}
+	root := leaf{f.cfg.Root.Hash, f.cfg.Root.Slot}
+	if root.hash.IsZero() {
+		var err error
+		if root, err = f.firstFinal(ctx); err != nil {
+			return nil, err
+		}
+		f.cfg.Root = jamq.Block{Hash: root.hash, Slot: root.slot}
+	}
+	n := &node{leaf: root}
+	f.nodes[n.hash], f.finalized, f.best = n, n, n
+	client.mu.Lock()
+	client.own = f.handshake // for the connections to come
+	client.mu.Unlock()
+	return f, nil
+}
+
+// firstFinal waits for the first peer that says what is final.
+func (f *Feed) firstFinal(ctx context.Context) (leaf, error) {
+	for {
+		failed := f.connectAll(ctx)
+		for _, p := range f.peers() {
+			if final, _, known := p.announcedBy(); known {
+				return final, nil
+			}
+		}
+		if ctx.Err() != nil {
+			return leaf{}, fmt.Errorf("%w: no peer has announced anything: %w", ErrDisconnected, ctx.Err())
+		}
+		if !f.sleep(ctx, failed) && ctx.Err() == nil {
+			return leaf{}, ErrClosed
+		}
+	}
+}
+
+// peers are those whose announcements count.
+func (f *Feed) peers() []*peer { return f.client.peers[:f.cfg.FollowPeers] }
+
+// handshake tells a peer what we have.
+func (f *Feed) handshake() handshake {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h := handshake{final: f.finalized.leaf}
+	if f.best != f.finalized {
+		h.leaves = []leaf{f.best.leaf}
+	}
+	return h
+}
+
+// Root returns the block from which on blocks are delivered: what submit.NewRunner wants.
+func (f *Feed) Root() jamq.Block { return f.cfg.Root }
+
+// Heads returns the best and the finalized block among those delivered.
+func (f *Feed) Heads() (best, finalized jamq.AnchorBlock) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return jamq.AnchorBlock{Hash: f.best.hash, Slot: f.best.slot, StateRoot: f.best.stateRoot},
+		jamq.AnchorBlock{Hash: f.finalized.hash, Slot: f.finalized.slot, StateRoot: f.finalized.stateRoot}
+}
+
+// Context returns a refine context for a package anchored at a block that was delivered and has a child, with the finalized block as lookup
+// anchor. The peak of the accumulation-output log stands in no block, so it asks a peer for the recent history in the state (CE 129). Errors wrap
+// ErrHistoryLost for an anchor that is not known, ErrNoState where that history does not hold it, or are those of [Client.State].
+func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisites []jamq.PackageHash) (jamq.RefineContext, error) {
+	f.mu.Lock()
+	at, lookup, best := f.nodes[anchor], f.finalized, f.best
+	out := jamq.RefineContext{Anchor: anchor, LookupAnchor: lookup.hash, LookupAnchorSlot: lookup.slot, LookupStateRoot: lookup.stateRoot}
+	if at != nil {
+		out.AnchorSlot, out.StateRoot = at.slot, at.stateRoot
+	}
+	f.mu.Unlock()
+	if at == nil {
+		return jamq.RefineContext{}, fmt.Errorf("%w: anchor %s was not delivered, or too long ago", ErrHistoryLost, anchor)
+	}
+	history, err := f.history(ctx, best.hash)
+	if err != nil {
+		return jamq.RefineContext{}, err
+	}
+	i := slices.IndexFunc(history.Blocks, func(b codec.RecentBlock) bool { return b.Hash == anchor })
+	if i < 0 || i == len(history.Blocks)-1 {
+		return jamq.RefineContext{}, fmt.Errorf("%w: anchor %s is none of the %d blocks before %s", ErrNoState, anchor, len(history.Blocks)-1, best.hash)
+	}
+	entry := &history.Blocks[i]
+	if out.StateRoot == (common.Hash{}) {
+		out.StateRoot = entry.StateRoot
+	}
+	if entry.StateRoot != out.StateRoot {
+		return jamq.RefineContext{}, fmt.Errorf("%w: a peer says that %s has state root %s, its child says %s", ErrMalformed, anchor, entry.StateRoot, out.StateRoot)
+	}
+	out.BeefyRoot = entry.BeefyRoot
+	out.Prerequisites = slices.Clone(prerequisites)
+	slices.SortFunc(out.Prerequisites, jamq.PackageHash.Compare)
+	out.Prerequisites = slices.Compact(out.Prerequisites)
+	return out, nil
+}
+
+// historyChapter is the recent history, C(3), and maxHistory how many bytes of it are asked for: H blocks with a report on each core take less.
+const (
+	historyChapter = 3
+	maxHistory     = 1 << 20
+)
+
+func (f *Feed) history(ctx context.Context, block jamq.HeaderHash) (codec.RecentHistory, error) {
+	key := ChapterKey(historyChapter)
+	return anyPeer(f.client, func(peer int) (codec.RecentHistory, error) {
+		state, err := f.client.State(ctx, peer, block, key, key, maxHistory)
+		if err != nil {
+			return codec.RecentHistory{}, err
+		}
+		if len(state.Values) != 1 {
+			return codec.RecentHistory{}, fmt.Errorf("%w: no recent history after %s", ErrNoState, block)
+		}
+		history, err := codec.Decode[codec.RecentHistory](f.client.cfg.Codec, state.Values[0].Value)
+		if err != nil {
+			return codec.RecentHistory{}, fmt.Errorf("%w: recent history: %w", ErrMalformed, err)
+		}
+		return history, nil
+	})
+}

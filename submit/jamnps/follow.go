@@ -1,0 +1,312 @@
+package jamnps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/submit"
+)
+
+// errSink marks what the sink refused.
+var errSink = errors.New("jamnps: block not taken")
+
+// Follow implements submit.ChainFeed. Errors other than ctx's wrap ErrHistoryLost, ErrClosed or the sink's error; what peers or connections fail in is
+// tried again. Only one Follow may run at a time.
+func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
+	f.mu.Lock()
+	if f.following {
+		f.mu.Unlock()
+		return fmt.Errorf("%w: Follow is running", ErrInvalidConfig)
+	}
+	f.following = true
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		f.following = false
+		f.mu.Unlock()
+	}()
+	for {
+		failed := f.connectAll(ctx)
+		err := f.catchUp(ctx, to)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, errSink), errors.Is(err, ErrHistoryLost), errors.Is(err, ErrClosed):
+			return err
+		case err != nil:
+			failed = true
+			f.log.Warn("cannot follow the chain for now", "err", err)
+		}
+		if !f.sleep(ctx, failed) {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return ErrClosed
+		}
+	}
+}
+
+// connectAll connects to the peers that are followed, and reports whether one of them could not be reached.
+func (f *Feed) connectAll(ctx context.Context) (failed bool) {
+	var mu sync.Mutex
+	var connecting sync.WaitGroup
+	for _, p := range f.peers() {
+		connecting.Go(func() {
+			if _, err := f.client.connect(ctx, p); err != nil {
+				mu.Lock()
+				failed = true
+				mu.Unlock()
+				f.log.Debug("peer not reached", "err", err)
+			}
+		})
+	}
+	connecting.Wait()
+	return failed
+}
+
+// idle is how long the feed waits at most for an announcement before it looks after its connections.
+const idle = 2 * time.Second
+
+// sleep waits for an announcement, or less long where something failed, and reports whether the feed goes on.
+func (f *Feed) sleep(ctx context.Context, failed bool) bool {
+	wait := idle
+	if failed {
+		wait = min(wait, f.client.cfg.RetryAfter)
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-f.client.announced:
+	case <-timer.C:
+	case <-ctx.Done():
+		return false
+	case <-f.client.ctx.Done():
+		return false
+	}
+	return true
+}
+
+// catchUp delivers all that was announced and not delivered yet.
+func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
+	var failed error
+	for _, p := range f.peers() {
+		final, leaves, known := p.announcedBy()
+		if !known {
+			continue
+		}
+		for _, l := range append(leaves, final) {
+			if err := f.deliver(ctx, to, l, l == final); err != nil {
+				if errors.Is(err, errSink) || errors.Is(err, ErrHistoryLost) || errors.Is(err, ErrClosed) {
+					return err
+				}
+				failed = errors.Join(failed, err)
+			}
+		}
+	}
+	if err := f.chooseBest(ctx, to); err != nil {
+		return err
+	}
+	if err := f.finalize(ctx, to); err != nil {
+		return err
+	}
+	return failed
+}
+
+// deliver imports the way to an announced block, parents first.
+func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, l leaf, final bool) error {
+	if f.nodes[l.hash] != nil || l.slot <= f.finalized.slot {
+		return nil
+	}
+	blocks, err := f.fetch(ctx, l)
+	if errors.Is(err, ErrHistoryLost) && (!final || f.cfg.FinalPeers > 1) { // one peer alone must not be able to end everything
+		f.log.Warn("a fork that does not descend from the finalized block is ignored", "head", l.hash)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for i := range blocks {
+		if err := f.importOne(ctx, to, &blocks[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// perRequest is how many blocks are asked for at once.
+const perRequest = 64
+
+// fetch returns the blocks from the first that was not delivered up to an announced one, oldest first, each of them proved by its hash.
+func (f *Feed) fetch(ctx context.Context, head leaf) ([]jamq.Block, error) {
+	var blocks []jamq.Block
+	want := head.hash
+	for f.nodes[want] == nil {
+		if n := len(blocks); n >= f.cfg.MaxGap || n > 0 && blocks[n-1].Slot <= f.oldestSlot() {
+			return nil, fmt.Errorf("%w: %s follows no block that was delivered since slot %d", ErrHistoryLost, head.hash, f.oldestSlot())
+		}
+		more, err := anyPeer(f.client, func(peer int) ([]jamq.Block, error) { return f.fetchSome(ctx, peer, want) })
+		if err != nil {
+			return nil, err
+		}
+		for i := range more {
+			if f.nodes[want] != nil {
+				break
+			}
+			blocks = append(blocks, more[i])
+			want = more[i].Parent
+		}
+	}
+	if !f.descends(f.nodes[want], f.finalized) {
+		return nil, fmt.Errorf("%w: %s is on a fork that finality has passed by", ErrHistoryLost, head.hash)
+	}
+	slices.Reverse(blocks)
+	return blocks, nil
+}
+
+// fetchSome asks a peer for a block and some before it, and takes none that is not what it was asked for.
+func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash) ([]jamq.Block, error) {
+	answer, err := f.client.Blocks(ctx, peer, want, Descending, perRequest)
+	if err != nil {
+		return nil, err
+	}
+	if len(answer) == 0 {
+		return nil, fmt.Errorf("%w: no block for %s", ErrMalformed, want)
+	}
+	var blocks []jamq.Block
+	for i := range answer {
+		b, err := f.client.cfg.Codec.Imported(&answer[i])
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+		}
+		if b.Hash != want {
+			return nil, fmt.Errorf("%w: block %s for %s", ErrMalformed, b.Hash, want)
+		}
+		if n := len(blocks); n > 0 && b.Slot >= blocks[n-1].Slot {
+			return nil, fmt.Errorf("%w: block %s of slot %d has a child of slot %d", ErrMalformed, b.Hash, b.Slot, blocks[n-1].Slot)
+		}
+		blocks = append(blocks, b)
+		want = b.Parent
+	}
+	return blocks, nil
+}
+
+func (f *Feed) oldestSlot() jamq.Slot {
+	n := f.finalized
+	for n.parent != nil {
+		n = n.parent
+	}
+	return n.slot
+}
+
+// importOne delivers a block without calling it the best.
+func (f *Feed) importOne(ctx context.Context, to submit.ChainSink, b *jamq.Block) error {
+	parent := f.nodes[b.Parent]
+	if b.Slot <= parent.slot {
+		return fmt.Errorf("%w: block %s of slot %d on one of slot %d", ErrMalformed, b.Hash, b.Slot, parent.slot)
+	}
+	n := &node{leaf: leaf{b.Hash, b.Slot}, height: parent.height + 1, parent: parent}
+	if err := to.Import(ctx, *b, f.best.hash); err != nil {
+		return fmt.Errorf("%w: block %s: %w", errSink, b.Hash, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.nodes[n.hash] = n
+	parent.stateRoot = b.ParentStateRoot
+	return nil
+}
+
+// chooseBest makes the head of the longest chain on the finalized block the best one; of several as long, the one that is it already, or else the one of
+// the least hash.
+func (f *Feed) chooseBest(ctx context.Context, to submit.ChainSink) error {
+	best := f.best
+	for _, n := range f.nodes {
+		switch {
+		case n.height < best.height, !f.descends(n, f.finalized):
+		case n.height > best.height, best != f.best && slices.Compare(n.hash[:], best.hash[:]) < 0:
+			best = n
+		}
+	}
+	return f.makeBest(ctx, to, best)
+}
+
+func (f *Feed) makeBest(ctx context.Context, to submit.ChainSink, n *node) error {
+	if n == f.best {
+		return nil
+	}
+	block := jamq.Block{Hash: n.hash, Slot: n.slot}
+	if n.parent != nil {
+		block.Parent = n.parent.hash
+	}
+	if err := to.Import(ctx, block, n.hash); err != nil { // known: only the head counts
+		return fmt.Errorf("%w: best block %s: %w", errSink, n.hash, err)
+	}
+	f.mu.Lock()
+	f.best = n
+	f.mu.Unlock()
+	return nil
+}
+
+// finalize passes on the highest block that enough peers hold for final.
+func (f *Feed) finalize(ctx context.Context, to submit.ChainSink) error {
+	var finals []*node
+	for _, p := range f.peers() {
+		if final, _, known := p.announcedBy(); known && f.nodes[final.hash] != nil {
+			finals = append(finals, f.nodes[final.hash])
+		}
+	}
+	var highest *node
+	for _, candidate := range finals {
+		votes := 0
+		for _, n := range finals {
+			if f.descends(n, candidate) {
+				votes++
+			}
+		}
+		if votes >= f.cfg.FinalPeers && (highest == nil || candidate.height > highest.height) {
+			highest = candidate
+		}
+	}
+	if highest == nil || highest.height <= f.finalized.height {
+		return nil
+	}
+	if !f.descends(highest, f.finalized) {
+		return fmt.Errorf("%w: peers finalized %s, which does not descend from the finalized %s", ErrHistoryLost, highest.hash, f.finalized.hash)
+	}
+	if err := to.Finalize(ctx, highest.hash); err != nil {
+		return fmt.Errorf("%w: finalized block %s: %w", errSink, highest.hash, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.finalized = highest
+	if !f.descends(f.best, highest) {
+		f.best = highest
+	}
+	f.prune()
+	return nil
+}
+
+// descends reports whether a block is below an ancestor or the same.
+func (f *Feed) descends(n, ancestor *node) bool {
+	for n != nil && n.height > ancestor.height {
+		n = n.parent
+	}
+	return n == ancestor
+}
+
+// prune forgets forks that lost, and final blocks that can be no anchor any more.
+func (f *Feed) prune() {
+	keep := uint64(f.cfg.RecentHistory) + 1
+	for hash, n := range f.nodes {
+		switch {
+		case n.height+keep < f.finalized.height, !f.descends(n, f.finalized) && !f.descends(f.finalized, n):
+			delete(f.nodes, hash)
+		case n.height+keep == f.finalized.height:
+			n.parent = nil
+		}
+	}
+}

@@ -1,0 +1,258 @@
+package jamnps
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/blake2b"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/submit/codec"
+)
+
+// world is a chain of real encoded blocks that guarantors of these tests share: it reports what was submitted to them, makes it available in the next
+// block, and notes in which order packages were accumulated. Signatures and seals are zero.
+type world struct {
+	mu        sync.Mutex
+	codec     *codec.Codec
+	spec      jamq.ChainSpec
+	blocks    map[jamq.HeaderHash]*worldBlock
+	genesis   *worldBlock
+	best      *worldBlock
+	finalized *worldBlock
+	offers    []offer
+	seen      map[jamq.PackageHash]bool
+	grown     []func(*worldBlock) // told of each block, under the lock
+}
+
+type worldBlock struct {
+	hash   jamq.HeaderHash
+	header codec.Header
+	raw    []byte // the whole block
+	parent *worldBlock
+	height int
+	cores  map[jamq.CoreIndex]*parsedPackage // on which reports wait for the next block
+	done   []string                          // payloads accumulated so far
+	ran    map[jamq.PackageHash]bool
+	report map[jamq.PackageHash]int // height
+}
+
+// offer is a package that a guarantor took.
+type offer struct {
+	core jamq.CoreIndex
+	pkg  *parsedPackage
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	c, err := codec.New(codec.V072, jamq.Tiny())
+	require.NoError(t, err)
+	w := &world{codec: c, spec: jamq.Tiny(), blocks: map[jamq.HeaderHash]*worldBlock{}, seen: map[jamq.PackageHash]bool{}}
+	w.genesis = w.seal(codec.Block{}, &worldBlock{ran: map[jamq.PackageHash]bool{}, report: map[jamq.PackageHash]int{}})
+	w.best, w.finalized = w.genesis, w.genesis
+	return w
+}
+
+// seal makes a block of its contents.
+func (w *world) seal(b codec.Block, n *worldBlock) *worldBlock {
+	var err error
+	if b.Header.ExtrinsicHash, err = w.codec.ExtrinsicHash(&b.Extrinsic); err != nil {
+		panic(err)
+	}
+	if n.raw, err = w.codec.Encode(&b); err != nil {
+		panic(err)
+	}
+	if n.hash, err = w.codec.HeaderHash(&b.Header); err != nil {
+		panic(err)
+	}
+	n.header = b.Header
+	w.blocks[n.hash] = n
+	for _, f := range w.grown {
+		f(n)
+	}
+	return n
+}
+
+func stateRootOf(h jamq.HeaderHash) [32]byte { return blake2b.Sum256(append([]byte("state"), h[:]...)) }
+func beefyRootOf(h jamq.HeaderHash) [32]byte { return blake2b.Sum256(append([]byte("beefy"), h[:]...)) }
+
+// grow puts a block on a parent, so many slots later; it is the best one if it is the highest.
+func (w *world) grow(parent *worldBlock, slots jamq.Slot) *worldBlock {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.growLocked(parent, slots)
+}
+
+func (w *world) growLocked(parent *worldBlock, slots jamq.Slot) *worldBlock {
+	n := &worldBlock{parent: parent, height: parent.height + 1, cores: map[jamq.CoreIndex]*parsedPackage{}, done: slices.Clone(parent.done), ran: map[jamq.PackageHash]bool{}, report: map[jamq.PackageHash]int{}}
+	for p := range parent.ran {
+		n.ran[p] = true
+	}
+	for p, h := range parent.report {
+		n.report[p] = h
+	}
+	b := codec.Block{Header: codec.Header{Parent: parent.hash, ParentStateRoot: stateRootOf(parent.hash), Slot: parent.header.Slot + slots}}
+	bits := byte(0)
+	for core := range parent.cores {
+		bits |= 1 << core
+	}
+	for range w.spec.Cores { // as many rounds as one can wait for another
+		for core := range jamq.CoreIndex(w.spec.Cores) {
+			p := parent.cores[core]
+			if p != nil && !n.ran[p.hash] && !slices.ContainsFunc(p.context.Prerequisites, func(need jamq.PackageHash) bool { return !n.ran[need] }) {
+				n.ran[p.hash] = true
+				n.done = append(n.done, string(p.payload))
+			}
+		}
+	}
+	for v := range uint16(5) {
+		b.Extrinsic.Assurances = append(b.Extrinsic.Assurances, codec.Assurance{Anchor: parent.hash, Bitfield: []byte{bits}, Validator: v})
+	}
+	w.offers = slices.DeleteFunc(w.offers, func(o offer) bool {
+		if n.cores[o.core] != nil || !w.reportable(n, o.pkg) {
+			return false
+		}
+		n.cores[o.core], n.report[o.pkg.hash] = o.pkg, n.height
+		b.Extrinsic.Guarantees = append(b.Extrinsic.Guarantees, codec.Guarantee{Slot: b.Header.Slot, Report: codec.WorkReport{
+			Package: codec.PackageSpec{Hash: o.pkg.hash}, Context: o.pkg.context, Core: o.core,
+		}})
+		return true
+	})
+	w.seal(b, n)
+	if n.height > w.best.height {
+		w.best = n
+	}
+	return n
+}
+
+// reportable is rules R1 to R3, as far as one chain without gas needs them.
+func (w *world) reportable(n *worldBlock, p *parsedPackage) bool {
+	if _, before := n.report[p.hash]; before {
+		return false
+	}
+	recent := false
+	for at, i := n.parent, 0; at != nil && i < w.spec.RecentHistory; at, i = at.parent, i+1 {
+		recent = recent || at.hash == p.context.Anchor
+	}
+	for _, need := range p.context.Prerequisites {
+		if h, ok := n.report[need]; !ok || n.height-h > w.spec.RecentHistory || !n.ran[need] && n.report[need] != n.height {
+			return false
+		}
+	}
+	return recent && p.context.StateRoot == stateRootOf(p.context.Anchor) && p.context.BeefyRoot == beefyRootOf(p.context.Anchor)
+}
+
+// finalize makes the block so many below the best one final.
+func (w *world) finalize(below int) *worldBlock {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := w.best
+	for ; below > 0 && at.parent != nil; below-- {
+		at = at.parent
+	}
+	if at.height > w.finalized.height {
+		w.finalized = at
+	}
+	return w.finalized
+}
+
+// chapter3 is the recent history after a block, written from the page: var[(header, peak, state root, var[(package, segment root)])] ++ var[optional peak].
+func (w *world) chapter3(n *worldBlock) []byte {
+	var chain []*worldBlock
+	for at := n; at != nil && len(chain) < w.spec.RecentHistory; at = at.parent {
+		chain = append(chain, at)
+	}
+	out := []byte{byte(len(chain))}
+	for i := len(chain) - 1; i >= 0; i-- {
+		at := chain[i]
+		beefy, state := beefyRootOf(at.hash), stateRootOf(at.hash)
+		if i == 0 {
+			state = [32]byte{}
+		}
+		out = append(append(append(out, at.hash[:]...), beefy[:]...), state[:]...)
+		out = append(out, 0)
+	}
+	return append(out, 2, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32)
+}
+
+// parsedPackage is what a guarantor needs of a package.
+type parsedPackage struct {
+	hash    jamq.PackageHash
+	context jamq.RefineContext
+	payload []byte
+	sizes   []uint32 // of its extrinsics
+	imports int
+}
+
+var errParse = errors.New("not a work package")
+
+// parsePackage takes a package apart by its offsets, as the page lists them; it shares nothing with submit/codec.
+func parsePackage(raw []byte) (p *parsedPackage, err error) {
+	defer func() {
+		if recover() != nil { // out of range
+			p, err = nil, errParse
+		}
+	}()
+	at := 0
+	take := func(n int) []byte {
+		at += n
+		return raw[at-n : at]
+	}
+	length := func() int { // only what these tests need: up to 2^21
+		first := int(take(1)[0])
+		switch {
+		case first < 128:
+			return first
+		case first < 192:
+			return (first-128)<<8 + int(take(1)[0])
+		case first < 224:
+			low := take(2)
+			return (first-192)<<16 + int(low[1])<<8 + int(low[0])
+		}
+		panic("too long")
+	}
+	p = &parsedPackage{hash: blake2b.Sum256(raw)}
+	take(4 + 32) // authorizer's host and code
+	copy(p.context.Anchor[:], take(32))
+	copy(p.context.StateRoot[:], take(32))
+	copy(p.context.BeefyRoot[:], take(32))
+	copy(p.context.LookupAnchor[:], take(32))
+	p.context.LookupAnchorSlot = jamq.Slot(binary.LittleEndian.Uint32(take(4)))
+	for range length() {
+		p.context.Prerequisites = append(p.context.Prerequisites, jamq.PackageHash(take(32)))
+	}
+	take(length()) // token
+	take(length()) // configuration
+	items := length()
+	for range items {
+		take(4 + 32 + 8 + 8 + 2)
+		p.payload = append(p.payload, take(length())...)
+		for range length() {
+			take(32 + 2)
+			p.imports++
+		}
+		for range length() {
+			take(32)
+			p.sizes = append(p.sizes, binary.LittleEndian.Uint32(take(4)))
+		}
+	}
+	if items == 0 || at != len(raw) {
+		return nil, fmt.Errorf("%w: %d items, %d of %d bytes", errParse, items, at, len(raw))
+	}
+	return p, nil
+}
+
+// offer takes a package as a guarantor does that ignores what it has seen.
+func (w *world) offer(core jamq.CoreIndex, p *parsedPackage) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.seen[p.hash] {
+		w.seen[p.hash] = true
+		w.offers = append(w.offers, offer{core, p})
+	}
+}
