@@ -326,3 +326,32 @@ func ExampleNew() {
 	fmt.Println(json.Unmarshal(raw, &answer), err, "slot", answer.Result.Slot)
 	// Output: <nil> <nil> slot 1
 }
+
+// Whatever a client asks, the server answers and goes on.
+func FuzzRequest(f *testing.F) {
+	s, err := jip2server.New(jip2server.DefaultConfig(jamtest.DefaultConfig(jamq.Tiny(), 7)))
+	require.NoError(f, err)
+	web := httptest.NewServer(s)
+	f.Cleanup(web.Close)
+	f.Cleanup(s.Cut)
+	for range 3 {
+		_, err := s.Step()
+		require.NoError(f, err)
+	}
+	zero := base(make([]byte, 32))
+	for _, seed := range [][2]string{
+		{"parent", `["` + zero + `"]`}, {"submitWorkPackage", `[0,"",[]]`}, {"submitWorkPackageBundle", `[0,"AAAA"]`}, {"serviceValue", `["` + zero + `",1,""]`},
+		{"subscribeServiceValue", `[1,"",true]`}, {"unsubscribeBestBlock", `[1]`}, {"workPackageStatus", `[null,{},[]]`}, {"", `[`},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, method, params string) {
+		c := connect(t, web.URL)
+		name, err := json.Marshal(method)
+		require.NoError(t, err)
+		require.NoError(t, c.ws.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":%s,"params":%s}`, name, params)))
+		c.next()
+		require.NotEmpty(t, c.result("bestBlock"))
+		require.NoError(t, c.ws.Close())
+	})
+}

@@ -192,6 +192,27 @@ func TestFeedTakesOnlyProvedBlocks(t *testing.T) {
 	require.ErrorIs(t, err, ErrMalformed, "no block at all")
 }
 
+// A peer that does not answer in time holds nobody up: another one is asked.
+func TestSlowPeer(t *testing.T) {
+	w := newWorld(t)
+	slow, quick := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
+	c := openClient(t, w, func(cfg *Config) { cfg.RequestTimeout = 50 * time.Millisecond }, slow, quick)
+	f, sink := openFeed(t, c, FeedConfig{})
+	hold := make(chan struct{})
+	slow.set(func() { slow.hold[128], slow.hold[129] = hold, hold })
+	defer close(hold)
+	require.Eventually(t, func() bool { _, _, up := c.peers[0].announcedBy(); return up }, 10*time.Second, time.Millisecond)
+	var head *worldBlock
+	for range 5 {
+		head = w.grow(w.best, 1)
+	}
+	until(t, f, sink, head, w.genesis)
+	require.Positive(t, slow.count(128))
+	refine, err := f.Context(t.Context(), head.parent.hash, nil)
+	require.NoError(t, err)
+	require.EqualValues(t, beefyRootOf(head.parent.hash), refine.BeefyRoot)
+}
+
 // Two of three must agree on finality.
 func TestFinalPeers(t *testing.T) {
 	w := newWorld(t)

@@ -370,7 +370,7 @@ func (g *guarantor) announcements(stream *quic.Stream) {
 		}
 	}
 	if err == nil {
-		_, err = frame(stream) // a builder announces nothing
+		_, _ = frame(stream) // a builder announces nothing
 	}
 	g.set(func() { delete(g.ups, stream) })
 	refuse(stream)

@@ -143,6 +143,9 @@ func (c *Client) resubscribe(conn *conn, again []*stream) {
 			conn.close() // the next connection tries again
 			return
 		}
+		if s.hasEnded() { // meanwhile
+			s.end(true)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -486,4 +487,32 @@ func TestBackoff(t *testing.T) {
 		}
 		require.Greater(t, len(seen), 1)
 	}
+}
+
+// Whatever a node sends, nothing panics, and what is no JSON-RPC ends the connection.
+func FuzzMessage(f *testing.F) {
+	for _, seed := range []string{
+		`{"jsonrpc":"2.0","id":1,"result":{"header_hash":"AQIDAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","slot":7}}`, `{"id":1,"error":{"code":0}}`, `{"id":2,"result":5}`,
+		`{"method":"subscribeBestBlock","params":{"subscription":5,"result":{"slot":1}}}`, `{"params":{"subscription":5,"error":{"code":1,"data":"x"}}}`, `null`, `[]`, `{"id":null}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		cfg := DefaultConfig("ws://127.0.0.1:1")
+		c := &conn{cfg: &cfg, closed: make(chan struct{}), pending: map[uint64]*request{}, streams: map[string]*stream{}}
+		updates := make(chan Update[BlockDescriptor], 8)
+		s := &stream{close: func() {}, offer: func(raw json.RawMessage, err error) {
+			u := Update[BlockDescriptor]{Err: err}
+			if err == nil {
+				u.Err = json.Unmarshal(raw, &u.Value)
+			}
+			updates <- u
+		}}
+		c.pending[1] = &request{answer: make(chan answered, 1)}
+		c.pending[2] = &request{answer: make(chan answered, 1), stream: s}
+		c.streams["5"] = s
+		if err := c.take(raw); err != nil && !errors.Is(err, ErrMalformed) {
+			t.Fatal(err)
+		}
+	})
 }

@@ -3,7 +3,6 @@ package jip2
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -100,20 +99,31 @@ func (c *conn) read() error {
 			return err
 		}
 		kind, raw, err := c.ws.ReadMessage()
+		if err == nil && kind != websocket.TextMessage {
+			err = fmt.Errorf("%w: a message that is no text", ErrMalformed)
+		}
+		if err == nil {
+			err = c.take(raw)
+		}
 		if err != nil {
 			return err
 		}
-		var m message
-		if err := json.Unmarshal(raw, &m); err != nil || kind != websocket.TextMessage {
-			return fmt.Errorf("%w: %.100q is no JSON-RPC: %w", ErrMalformed, raw, errors.Join(err))
-		}
-		switch {
-		case m.Params != nil:
-			c.notify(&m)
-		case m.ID != nil:
-			c.answer(&m)
-		}
 	}
+}
+
+// take hands a message to whom it is for. What is JSON-RPC and for nobody is dropped.
+func (c *conn) take(raw []byte) error {
+	var m message
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return fmt.Errorf("%w: %.100q is no JSON-RPC: %w", ErrMalformed, raw, err)
+	}
+	switch {
+	case m.Params != nil:
+		c.notify(&m)
+	case m.ID != nil:
+		c.answer(&m)
+	}
+	return nil
 }
 
 // answer hands a result to whom it is for. One that nobody waits for any more is dropped.

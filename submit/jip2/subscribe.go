@@ -55,6 +55,13 @@ func (s *stream) attached(c *conn, id json.RawMessage) {
 	s.conn, s.id = c, id
 }
 
+// hasEnded reports whether Close was called.
+func (s *stream) hasEnded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended
+}
+
 // deliver hands an update on, unless the subscription has ended.
 func (s *stream) deliver(raw json.RawMessage, err error) {
 	s.mu.Lock()
@@ -67,13 +74,14 @@ func (s *stream) deliver(raw json.RawMessage, err error) {
 // end closes the channel and, if wanted, unsubscribes.
 func (s *stream) end(tell bool) {
 	s.mu.Lock()
-	conn, id, ended := s.conn, s.id, s.ended
-	if !ended {
+	conn, id := s.conn, s.id
+	s.conn = nil
+	if !s.ended {
 		s.ended = true
 		s.close()
 	}
 	s.mu.Unlock()
-	if ended || conn == nil || !tell {
+	if conn == nil || !tell {
 		return
 	}
 	conn.mu.Lock()
