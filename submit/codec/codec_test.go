@@ -272,3 +272,48 @@ func ExampleDecode() {
 	// block 7 <nil>
 	// codec: input truncated: 5 bytes left, want 7
 }
+
+// fullBlock is a block of the full chain: 341 guarantees, 1,023 assurances.
+func fullBlock(b *testing.B) (*codec.Codec, codec.Block) {
+	b.Helper()
+	c, err := codec.New(codec.V072, jamq.Full())
+	require.NoError(b, err)
+	block := codec.Block{Header: codec.Header{Slot: 7}}
+	for core := range 341 {
+		g := codec.Guarantee{Signatures: make([]codec.ValidatorSignature, 3)}
+		g.Report.Core, g.Report.Package.Hash = jamq.CoreIndex(core), jamq.PackageHash{byte(core), byte(core >> 8), 1}
+		g.Report.Digests = []codec.WorkDigest{{Output: make([]byte, 1000)}}
+		block.Extrinsic.Guarantees = append(block.Extrinsic.Guarantees, g)
+	}
+	for v := range 1023 {
+		a := codec.Assurance{Validator: uint16(v), Bitfield: make([]byte, 43)}
+		block.Extrinsic.Assurances = append(block.Extrinsic.Assurances, a)
+	}
+	block.Header.ExtrinsicHash, err = c.ExtrinsicHash(&block.Extrinsic)
+	require.NoError(b, err)
+	return c, block
+}
+
+func BenchmarkDecodeFullBlock(b *testing.B) {
+	c, block := fullBlock(b)
+	raw, err := c.Encode(&block)
+	require.NoError(b, err)
+	b.SetBytes(int64(len(raw)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := codec.Decode[codec.Block](c, raw); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// What a follower does with a block: encode and hash it again, count assurances.
+func BenchmarkImportedFullBlock(b *testing.B) {
+	c, block := fullBlock(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.Imported(&block); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

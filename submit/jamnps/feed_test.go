@@ -192,6 +192,28 @@ func TestFeedTakesOnlyProvedBlocks(t *testing.T) {
 	require.ErrorIs(t, err, ErrMalformed, "no block at all")
 }
 
+// A feed goes on from where a queue left off, and fetches all that it missed, in several requests.
+func TestFeedFromAnOlderRoot(t *testing.T) {
+	w := newWorld(t)
+	g := startGuarantor(t, w, 1)
+	c := openClient(t, w, nil, g)
+	var root *worldBlock
+	for i := range 150 {
+		if b := w.grow(w.best, 1); i == 4 {
+			root = b
+		}
+	}
+	final := w.finalize(3)
+	head := w.grow(w.best, 1)
+	f, sink := openFeed(t, c, FeedConfig{Root: jamq.Block{Hash: root.hash, Slot: root.header.Slot}})
+	until(t, f, sink, head, final)
+	require.Equal(t, uint64(146), sink.view.Best().Height)
+	require.Equal(t, 3, g.count(128))
+	short, sink := openFeed(t, c, FeedConfig{Root: f.cfg.Root, MaxGap: 100})
+	require.Eventually(t, func() bool { _, _, up := c.peers[0].announcedBy(); return up }, 10*time.Second, time.Millisecond)
+	require.ErrorIs(t, short.catchUp(t.Context(), sink), ErrHistoryLost)
+}
+
 // A peer that does not answer in time holds nobody up: another one is asked.
 func TestSlowPeer(t *testing.T) {
 	w := newWorld(t)

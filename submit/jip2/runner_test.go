@@ -2,6 +2,7 @@ package jip2
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -79,50 +80,76 @@ func (b *builder) enqueue(ctx context.Context, runner *submit.Runner[parcel], wa
 	return waiting
 }
 
-// TestRunnerOverASocket is a whole builder and a whole chain with a socket between them, in real time. The socket is cut again and again, and the
-// chain's process killed and started anew from its journal. Every bundle is executed once, and in order: the chain says so.
-func TestRunnerOverASocket(t *testing.T) {
-	const slot, bundles = 40 * time.Millisecond, 35
-	path := filepath.Join(t.TempDir(), "chain")
-	var mu sync.Mutex
-	oracle := jamtest.NewOracle(9, func(p []byte) jamtest.Execution { return jamtest.Execution{Txs: []string{string(p)}} })
-	makeChain := func() (*jip2server.Server, *journal.File) {
-		chain := jamtest.DefaultConfig(jamq.Tiny(), 7)
-		chain.Spec.SlotDuration = slot
-		chain.StartSlot = jamq.NewSlotClock(chain.Spec).SlotAt(time.Now())
-		chain.LossProbability, chain.SkipProbability, chain.UnavailableProbability = 0.1, 0.1, 0.05
-		chain.FinalityLag, chain.MaxForkDepth, chain.ForkProbability = 3, 2, 0.1
-		cfg := jip2server.DefaultConfig(chain)
-		cfg.Observe = func(u jamtest.Update) {
-			mu.Lock()
-			defer mu.Unlock()
-			oracle.Observe(u)
-		}
-		file, err := journal.Open(path)
-		require.NoError(t, err)
-		cfg.Journal = file
-		server, err := jip2server.New(cfg)
-		require.NoError(t, err)
-		return server, file
-	}
-	n := &nodeUnderTest{t: t, addr: "127.0.0.1:0"}
-	var file *journal.File
-	n.chain, file = makeChain()
-	run := func() (stop func()) {
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		chain := n.chain
-		running.Go(func() { _ = chain.Run(ctx) })
-		return func() { cancel(); running.Wait() }
-	}
-	n.up()
-	stop := run()
-	defer func() { stop(); n.down(); _ = file.Close() }()
+// process is a simulated node whose chain runs in real time and survives its end in a journal.
+type process struct {
+	*nodeUnderTest
+	path    string
+	slot    time.Duration
+	file    *journal.File
+	cancel  context.CancelFunc
+	running sync.WaitGroup
 
-	client := n.client(nil)
-	feed, err := OpenFeed(t.Context(), client, FeedConfig{Service: marks})
+	mu     sync.Mutex
+	oracle *jamtest.Oracle
+}
+
+func startProcess(t *testing.T, slot time.Duration) *process {
+	t.Helper()
+	p := &process{
+		nodeUnderTest: &nodeUnderTest{t: t, addr: "127.0.0.1:0"}, path: filepath.Join(t.TempDir(), "chain"), slot: slot,
+		oracle: jamtest.NewOracle(9, func(p []byte) jamtest.Execution { return jamtest.Execution{Txs: []string{string(p)}} }),
+	}
+	p.begin()
+	t.Cleanup(p.kill)
+	return p
+}
+
+func (p *process) begin() {
+	p.t.Helper()
+	chain := jamtest.DefaultConfig(jamq.Tiny(), 7)
+	chain.Spec.SlotDuration = p.slot
+	chain.StartSlot = jamq.NewSlotClock(chain.Spec).SlotAt(time.Now())
+	chain.LossProbability, chain.SkipProbability, chain.UnavailableProbability = 0.1, 0.1, 0.05
+	chain.FinalityLag, chain.MaxForkDepth, chain.ForkProbability = 3, 2, 0.1
+	cfg := jip2server.DefaultConfig(chain)
+	cfg.Observe = func(u jamtest.Update) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.oracle.Observe(u)
+	}
+	var err error
+	p.file, err = journal.Open(p.path)
+	require.NoError(p.t, err)
+	cfg.Journal = p.file
+	p.chain, err = jip2server.New(cfg)
+	require.NoError(p.t, err)
+	p.up()
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
+	server := p.chain
+	p.running.Go(func() { _ = server.Run(ctx) })
+}
+
+// kill ends the process; nothing of it stays but the journal.
+func (p *process) kill() {
+	p.cancel()
+	p.running.Wait()
+	p.down()
+	_ = p.file.Close()
+}
+
+func (p *process) verdict() jamtest.Verdict {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.oracle.Check()
+}
+
+// startBuilder starts a runner that has nothing but the node's RPC.
+func startBuilder(t *testing.T, p *process) (*builder, *submit.Runner[parcel]) {
+	t.Helper()
+	feed, err := OpenFeed(t.Context(), p.client(nil), FeedConfig{Service: marks})
 	require.NoError(t, err)
-	require.Equal(t, slot, feed.Spec().SlotDuration)
+	require.Equal(t, p.slot, feed.Spec().SlotDuration)
 	b := &builder{feed: feed}
 	b.codec, err = codec.New(codec.V072, feed.Spec())
 	require.NoError(t, err)
@@ -130,48 +157,48 @@ func TestRunnerOverASocket(t *testing.T) {
 	cfg.Observe = b.observe
 	runner, err := submit.NewRunner[parcel](cfg, feed.Root(), b, b)
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
+	ctx, cancel := context.WithCancel(context.Background())
 	require.NoError(t, runner.Start(ctx))
-	defer runner.Stop()
 	followed := make(chan error, 1)
 	go func() { followed <- feed.Follow(ctx, runner) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-followed; !errors.Is(err, context.Canceled) {
+			t.Errorf("follow: %v", err)
+		}
+		runner.Stop()
+	})
+	return b, runner
+}
 
+// TestRunnerOverASocket is a whole builder and a whole chain with a socket between them, in real time. The socket is cut again and again, and the
+// chain's process killed and started anew from its journal. Every bundle is executed once, and in order: the chain says so.
+func TestRunnerOverASocket(t *testing.T) {
+	const slot, bundles = 40 * time.Millisecond, 35
+	p := startProcess(t, slot)
+	b, runner := startBuilder(t, p)
 	var waiting []parcel
 	for i := range bundles {
 		name := fmt.Sprint("bundle ", i)
-		oracle.Expect(name)
+		p.oracle.Expect(name)
 		waiting = append(waiting, parcel{name: name})
 	}
 	begun, kills := time.Now(), 0
-	for tick := 0; ; tick++ {
+	for tick := 0; len(p.verdict().Lost) > 0; tick++ {
 		time.Sleep(slot) // this test is about real time
-		waiting = b.enqueue(ctx, runner, waiting)
+		waiting = b.enqueue(t.Context(), runner, waiting)
 		switch {
 		case tick%23 == 11:
-			n.chain.Cut()
+			p.chain.Cut()
 		case tick%25 == 20 && kills < 5:
 			kills++
-			stop()
-			n.down()
-			require.NoError(t, file.Close())
-			n.chain, file = makeChain()
-			n.up()
-			stop = run()
+			p.kill()
+			p.begin()
 		}
-		mu.Lock()
-		v := oracle.Check()
-		mu.Unlock()
-		if len(v.Lost) == 0 {
-			break
-		}
+		v := p.verdict()
 		require.Less(t, time.Since(begun), time.Minute, "%v", &v)
 	}
-	cancel()
-	require.ErrorIs(t, <-followed, context.Canceled)
-	mu.Lock()
-	defer mu.Unlock()
-	v := oracle.Check()
+	v := p.verdict()
 	require.True(t, v.OK(), "%v", &v)
 	require.Len(t, v.Executed, bundles)
 	require.Positive(t, kills)

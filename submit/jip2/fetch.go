@@ -1,0 +1,156 @@
+package jip2
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/jamq/jamq"
+)
+
+// step is a block that is to be delivered.
+type step struct {
+	BlockDescriptor
+	parent  jamq.HeaderHash
+	answers map[jamq.PackageHash]*answer // nil where the node could not tell
+}
+
+// fetch walks from a block to the first that was delivered and returns the blocks between, oldest first, with what the node says of each.
+func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) {
+	var steps []step
+	for at := head; f.nodes[jamq.HeaderHash(at.HeaderHash)] == nil; {
+		if len(steps) >= f.cfg.MaxGap || at.Slot <= f.oldestSlot() {
+			return nil, fmt.Errorf("%w: block %s of slot %d is %d blocks below %s and follows none that was delivered since slot %d",
+				f.lostUnless(head), jamq.HeaderHash(at.HeaderHash), at.Slot, len(steps), jamq.HeaderHash(head.HeaderHash), f.oldestSlot())
+		}
+		parent, err := f.client.Parent(ctx, jamq.HeaderHash(at.HeaderHash))
+		if err != nil {
+			return nil, err
+		}
+		if parent.Slot >= at.Slot {
+			return nil, fmt.Errorf("%w: block %s of slot %d has a parent of slot %d", ErrMalformed, jamq.HeaderHash(at.HeaderHash), at.Slot, parent.Slot)
+		}
+		steps = append(steps, step{BlockDescriptor: at, parent: jamq.HeaderHash(parent.HeaderHash)})
+		at = parent
+	}
+	slices.Reverse(steps)
+	if len(steps) > 0 && !f.descends(f.nodes[steps[0].parent], f.finalized) {
+		return nil, fmt.Errorf("%w: block %s is on a fork that finality has passed by", ErrMalformed, jamq.HeaderHash(head.HeaderHash))
+	}
+	packages := f.packages()
+	for i := range steps {
+		var err error
+		if steps[i].answers, err = f.ask(ctx, jamq.HeaderHash(steps[i].HeaderHash), packages); err != nil {
+			return nil, err
+		}
+	}
+	return steps, infer(steps, packages)
+}
+
+// lostUnless is ErrHistoryLost; a head that finality is about to contradict is only a passing lie.
+func (f *Feed) lostUnless(head BlockDescriptor) error {
+	if head.Slot <= f.finalized.slot {
+		return ErrMalformed
+	}
+	return ErrHistoryLost
+}
+
+func (f *Feed) oldestSlot() jamq.Slot {
+	n := f.finalized
+	for n.parent != nil {
+		n = n.parent
+	}
+	return n.slot
+}
+
+// packages returns what is watched now. What is watched later has not left yet, so the blocks that are being fetched cannot speak of it.
+func (f *Feed) packages() map[jamq.PackageHash]watched {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.watched)
+}
+
+// maxAsking is how many calls are under way at once.
+const maxAsking = 8
+
+// ask returns what the node says of every package after a block; nil if it does not have the block's state any more.
+func (f *Feed) ask(ctx context.Context, block jamq.HeaderHash, packages map[jamq.PackageHash]watched) (map[jamq.PackageHash]*answer, error) {
+	answers := make(map[jamq.PackageHash]*answer, len(packages))
+	var mu sync.Mutex
+	var failed error
+	var asking sync.WaitGroup
+	free := make(chan struct{}, maxAsking)
+	for pkg, w := range packages {
+		free <- struct{}{}
+		asking.Go(func() {
+			defer func() { <-free }()
+			a, err := f.askOne(ctx, block, pkg, w)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil && failed == nil {
+				failed = err
+			}
+			answers[pkg] = a
+		})
+	}
+	asking.Wait()
+	var e *Error
+	if errors.As(failed, &e) && e.Code == CodeBlockUnavailable {
+		return nil, nil
+	}
+	return answers, failed
+}
+
+// askOne asks for one package's status, and unless that says that nobody has reported it, for its service's word. A node may forget what it
+// accumulated and say Failed: the service does not.
+func (f *Feed) askOne(ctx context.Context, block jamq.HeaderHash, pkg jamq.PackageHash, w watched) (*answer, error) {
+	status, err := f.client.WorkPackageStatus(ctx, block, pkg, w.context.Anchor)
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{status: status}
+	if status.Reportable != nil {
+		return a, nil
+	}
+	value, err := f.client.ServiceValue(ctx, block, f.cfg.Service.ID, f.cfg.Service.Key(pkg))
+	if err != nil {
+		return nil, err
+	}
+	if a.taken, err = f.cfg.Service.Taken(pkg, value); err != nil {
+		return nil, fmt.Errorf("%w: the service's value for package %s: %w", ErrMalformed, pkg, err)
+	}
+	return a, nil
+}
+
+// infer fills in what the node could not tell of older blocks, from what it says of the next one that it has. Of the last it must know.
+func infer(steps []step, packages map[jamq.PackageHash]watched) error {
+	if len(steps) == 0 || len(packages) == 0 {
+		return nil
+	}
+	positions := make(map[jamq.HeaderHash]int, len(steps))
+	for i := range steps {
+		positions[jamq.HeaderHash(steps[i].HeaderHash)] = i
+	}
+	position := func(h jamq.HeaderHash) (int, bool) {
+		i, ok := positions[h]
+		return i, ok
+	}
+	last := &steps[len(steps)-1]
+	if last.answers == nil {
+		return fmt.Errorf("%w: the node does not have the state of block %s, which it names as head", ErrMalformed, jamq.HeaderHash(last.HeaderHash))
+	}
+	for i := len(steps) - 2; i >= 0; i-- {
+		if steps[i].answers != nil {
+			continue
+		}
+		steps[i].answers = make(map[jamq.PackageHash]*answer, len(packages))
+		for pkg, later := range steps[i+1].answers {
+			a := later.earlier(i, position)
+			steps[i].answers[pkg] = &a
+		}
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package jip2
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/jamtest/jip2server"
+	"github.com/jamq/jamq/submit/codec"
+)
+
+// nodeUnderTest is a simulated node on a loopback port that it keeps across restarts.
+type nodeUnderTest struct {
+	t      *testing.T
+	chain  *jip2server.Server
+	addr   string
+	server *http.Server
+	faults sync.Mutex
+	fault  map[string]jip2server.Fault
+}
+
+func startNode(t *testing.T, change func(*jip2server.Config)) *nodeUnderTest {
+	t.Helper()
+	n := &nodeUnderTest{t: t, addr: "127.0.0.1:0", fault: map[string]jip2server.Fault{}}
+	cfg := jip2server.DefaultConfig(jamtest.DefaultConfig(jamq.Tiny(), 7))
+	cfg.Fault = func(method string) jip2server.Fault {
+		n.faults.Lock()
+		defer n.faults.Unlock()
+		return n.fault[method]
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	var err error
+	n.chain, err = jip2server.New(cfg)
+	require.NoError(t, err)
+	n.up()
+	t.Cleanup(n.down)
+	return n
+}
+
+func (n *nodeUnderTest) up() {
+	n.t.Helper()
+	listener, err := net.Listen("tcp", n.addr)
+	require.NoError(n.t, err)
+	n.addr = listener.Addr().String()
+	n.server = &http.Server{Handler: n.chain, ReadHeaderTimeout: time.Minute}
+	go func(s *http.Server) { _ = s.Serve(listener) }(n.server)
+}
+
+// down is the end of the process: the port is closed and all connections break.
+func (n *nodeUnderTest) down() {
+	_ = n.server.Close()
+	n.chain.Cut()
+}
+
+// breaks sets what goes wrong with a method from now on.
+func (n *nodeUnderTest) breaks(method string, f jip2server.Fault) {
+	n.faults.Lock()
+	defer n.faults.Unlock()
+	n.fault[method] = f
+}
+
+func (n *nodeUnderTest) step(count int) (u jamtest.Update) {
+	n.t.Helper()
+	for range count {
+		var err error
+		u, err = n.chain.Step()
+		require.NoError(n.t, err)
+	}
+	return u
+}
+
+func (n *nodeUnderTest) client(change func(*Config)) *Client {
+	n.t.Helper()
+	cfg := DefaultConfig("ws://" + n.addr)
+	cfg.BackoffBase, cfg.BackoffMax = time.Millisecond, 20*time.Millisecond
+	if change != nil {
+		change(&cfg)
+	}
+	c, err := Open(cfg)
+	require.NoError(n.t, err)
+	n.t.Cleanup(c.Close)
+	return c
+}
+
+// TestMain fails the tests if a goroutine of a client, a feed or a server is left when all of them have ended.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if left := leaked(10 * time.Second); code == 0 && left != "" {
+		fmt.Fprintln(os.Stderr, "goroutines left:\n"+left)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// leaked returns the stacks of such goroutines that do not end in time.
+func leaked(within time.Duration) (left string) {
+	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		buf := make([]byte, 1<<20)
+		left = ""
+		for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+			if strings.Contains(g, "submit/jip2.(*") || strings.Contains(g, "jip2server.(*") {
+				left += g + "\n\n"
+			}
+		}
+		if left == "" {
+			return ""
+		}
+	}
+	return left
+}
+
+// encode returns a package of the rollup's service 9, anchored at an offset behind the best block.
+func encode(t *testing.T, context jamq.RefineContext, payload string) ([]byte, jamq.PackageHash) {
+	t.Helper()
+	c, err := codec.New(codec.V072, jamq.Tiny())
+	require.NoError(t, err)
+	p := codec.WorkPackage{Context: context, Items: []codec.WorkItem{{Service: 9, Payload: []byte(payload)}}}
+	raw, err := c.Encode(&p)
+	require.NoError(t, err)
+	hash, err := c.PackageHash(&p)
+	require.NoError(t, err)
+	return raw, hash
+}
+
+func (n *nodeUnderTest) context(offset int) (context jamq.RefineContext) {
+	n.t.Helper()
+	n.chain.View(func(c *jamtest.Chain) {
+		var err error
+		context, err = c.Context(offset)
+		require.NoError(n.t, err)
+	})
+	return context
+}
+
+// update returns the next update of a subscription.
+func update[T any](t *testing.T, s *Subscription[T]) T {
+	t.Helper()
+	select {
+	case u, ok := <-s.Updates():
+		require.True(t, ok, "closed")
+		require.NoError(t, u.Err)
+		return u.Value
+	case <-time.After(10 * time.Second):
+		t.Fatal("no update")
+		panic("unreachable")
+	}
+}
+
+// until reads updates until one satisfies.
+func until[T any](t *testing.T, s *Subscription[T], ok func(T) bool) T {
+	t.Helper()
+	for {
+		if v := update(t, s); ok(v) {
+			return v
+		}
+	}
+}
