@@ -339,7 +339,7 @@ func (r *Runner[B]) Import(ctx context.Context, block jamq.Block, best jamq.Head
 			return err
 		}
 		r.noteImport(block.Slot)
-		if r.recent(block.Slot) {
+		if r.recent(r.queue.Best().Slot) {
 			r.resume()
 		}
 		return nil

@@ -33,6 +33,9 @@ type FeedConfig struct {
 	// Root is the block from which on blocks are delivered: final, and known to the queue. Zero means the node's finalized block, for a queue
 	// that begins now.
 	Root jamq.Block
+	// Best is the best block that the sink knows, where it restarts and knows more than Root: it stays the best until the feed has found out what
+	// is now. Zero means Root.
+	Best jamq.HeaderHash
 	// SlotDuration, if positive, overrides what the node says.
 	SlotDuration time.Duration
 	// MaxGap is how many blocks are fetched at most to close a gap, at least 1; 16,384 by default, which is what a queue holds.
@@ -69,13 +72,15 @@ type Feed struct {
 	nodes     map[jamq.HeaderHash]*node
 	finalized *node
 	best      *node
+	// resting, unless zero, is what the sink has as the best block before the feed has told it of one.
+	resting   jamq.HeaderHash
 	following bool
 }
 
 // watched is a package that may be out.
 type watched struct {
 	context jamq.RefineContext
-	anchor  *node // nil if it is older than the root
+	anchor  *node // nil where it was not delivered, or not yet
 }
 
 // node is a block that was delivered.
@@ -129,8 +134,34 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 		f.cfg.Root = jamq.Block{Hash: jamq.HeaderHash(head.HeaderHash), Slot: head.Slot}
 	}
 	root := &node{hash: f.cfg.Root.Hash, slot: f.cfg.Root.Slot, fates: map[jamq.PackageHash]fate{}}
-	f.nodes[root.hash], f.finalized, f.best = root, root, root
-	return f, nil
+	f.nodes[root.hash], f.finalized, f.best, f.resting = root, root, root, cfg.Best
+	return f, f.fetchAncestors(ctx, root)
+}
+
+// fetchAncestors fetches the blocks before the root that can still be anchors: a queue that has restarted knows them, and may choose one. A node
+// that does not have them any more, or a chain that begins here, is no error.
+func (f *Feed) fetchAncestors(ctx context.Context, root *node) error {
+	way := []*node{root}
+	for n := root; len(way) <= f.spec.RecentHistory; {
+		parent, err := f.client.Parent(ctx, n.hash)
+		if e := new(Error); errors.As(err, &e) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if parent.Slot >= n.slot {
+			break
+		}
+		n.parent = &node{hash: jamq.HeaderHash(parent.HeaderHash), slot: parent.Slot, fates: map[jamq.PackageHash]fate{}}
+		n = n.parent
+		f.nodes[n.hash] = n
+		way = append(way, n)
+	}
+	for i, n := range way {
+		n.height = uint64(len(way) - 1 - i)
+	}
+	return nil
 }
 
 // probe asks for the status of a package that nobody knows: what matters is whether the node understands.

@@ -2,6 +2,7 @@ package jip2
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,7 +128,7 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 // deliver imports the way to a head, parents first, and makes it the best block. Only with the head itself anything is decided: the queue sees the
 // blocks before it as a branch that is not the best.
 func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head BlockDescriptor) error {
-	if jamq.HeaderHash(head.HeaderHash) == f.best.hash {
+	if jamq.HeaderHash(head.HeaderHash) == f.best.hash && f.resting.IsZero() {
 		return nil
 	}
 	steps, err := f.fetch(ctx, head)
@@ -156,15 +157,19 @@ func (f *Feed) deliverFinal(ctx context.Context, to submit.ChainSink, final Bloc
 func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step, best bool) error {
 	for i := range steps {
 		n, block := f.build(&steps[i])
-		head := f.best
-		if best && i == len(steps)-1 {
-			head = n
+		head, hash := f.best, cmp.Or(f.resting, f.best.hash)
+		moves := best && i == len(steps)-1
+		if moves {
+			head, hash = n, n.hash
 		}
-		if err := to.Import(ctx, block, head.hash); err != nil {
+		if err := to.Import(ctx, block, hash); err != nil {
 			return fmt.Errorf("%w: block %s: %w", errSink, block.Hash, err)
 		}
 		f.mu.Lock()
 		f.nodes[n.hash], f.best = n, head
+		if moves {
+			f.resting = jamq.HeaderHash{}
+		}
 		f.mu.Unlock()
 	}
 	return nil
@@ -183,7 +188,7 @@ func (f *Feed) makeBest(ctx context.Context, to submit.ChainSink, n *node) error
 		return fmt.Errorf("%w: best block %s: %w", errSink, n.hash, err)
 	}
 	f.mu.Lock()
-	f.best = n
+	f.best, f.resting = n, jamq.HeaderHash{}
 	f.mu.Unlock()
 	return nil
 }
@@ -284,15 +289,24 @@ func (f *Feed) prune() {
 		}
 	}
 	for pkg, w := range f.watched {
-		height := uint64(0)
-		if w.anchor != nil {
-			height = w.anchor.height
+		if w.anchor == nil { // delivered after it was watched, perhaps
+			w.anchor = f.nodes[w.context.Anchor]
+			f.watched[pkg] = w
 		}
 		at := f.finalized.fates[pkg]
-		if at.settled(&f.spec, f.finalized.slot) || at.stage == unseen && f.finalized.height >= height+uint64(f.spec.RecentHistory) {
+		if at.settled(&f.spec, f.finalized.slot) || at.stage == unseen && f.expired(&w) {
 			delete(f.watched, pkg)
 		}
 	}
+}
+
+// expired reports whether no block after the finalized one can report a package: its anchor is too old by then, or, where the anchor is not known, its
+// lookup anchor is.
+func (f *Feed) expired(w *watched) bool {
+	if w.anchor != nil {
+		return f.finalized.height >= w.anchor.height+uint64(f.spec.RecentHistory)
+	}
+	return f.finalized.slot >= w.context.LookupAnchorSlot.Add(f.spec.MaxLookupAnchorAge)
 }
 
 // ascending returns hashes as an encoded context has them.

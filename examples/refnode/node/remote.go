@@ -71,6 +71,7 @@ func (r *remote) open(ctx context.Context, found *submit.Recovery) (err error) {
 	}
 	if found != nil {
 		cfg.Root = jamq.Block{Hash: found.Finalized.Hash, Slot: found.Finalized.Slot}
+		cfg.Best = found.Best.Hash
 	}
 	if r.feed, err = jip2.OpenFeed(ctx, r.client, cfg); err != nil {
 		return err
