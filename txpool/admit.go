@@ -41,7 +41,7 @@ func (c *core) add(e *entry, from common.Address, known *Account) (need bool, er
 		c.close(a)
 		return false, err
 	}
-	c.shrink(slice)
+	c.settleRooms(slice)
 	return false, nil
 }
 
@@ -134,7 +134,10 @@ func (c *core) checkNonce(a *account, e *entry) error {
 // checkPrice checks that a transaction pays enough: a newcomer the floor with surge, a replacement, which makes the pool no fuller, the floor.
 func (c *core) checkPrice(e *entry, replaces bool) error {
 	least := c.fees.floor
-	if !replaces {
+	switch {
+	case c.restoring:
+		return nil // it paid enough when it came
+	case !replaces:
 		least = c.fees.least()
 	}
 	if price := c.fees.price(e); price < least {
@@ -213,6 +216,11 @@ func (c *core) checkSenderLimit(a *account, i int, old, e *entry) (makeWay bool,
 // the worst first (invariants I1, I3, I4, I5).
 func (c *core) checkRoom(a *account, i int, old, e *entry) ([]*entry, error) {
 	lead, status := c.foresee(a, i, e)
+	return c.makeRoom(a, i, old, e, lead, status)
+}
+
+// makeRoom is checkRoom for a transaction whose place and status are known.
+func (c *core) makeRoom(a *account, i int, old, e *entry, lead place, status status) ([]*entry, error) {
 	need := usage{1, uint64(e.memory)}
 	if old != nil && old.counts() == status {
 		need.count = 0

@@ -67,19 +67,30 @@ func (p *Pool) examineAll(batch []candidate, get func(int) (*types.Transaction, 
 		return true
 	}
 	var group sync.WaitGroup
+	var panicked atomic.Pointer[any]
+	defer func() {
+		group.Wait()
+		if r := panicked.Load(); r != nil {
+			panic(*r) // where the caller can recover it
+		}
+	}()
 	alone := true
 	for began := time.Now(); work(); began = time.Now() {
 		if alone && time.Since(began) > share*slow {
 			alone = false
 			for range p.cfg.MaxRecoveries - 1 {
 				group.Go(func() {
+					defer func() {
+						if r := recover(); r != nil {
+							panicked.Store(&r)
+						}
+					}()
 					for work() {
 					}
 				})
 			}
 		}
 	}
-	group.Wait()
 }
 
 // inOrder admits shares of a batch in order, whatever the order in which they were examined, while others are still being examined.
@@ -115,6 +126,14 @@ func (o *inOrder) admit() {
 // admitAll is admit for many, in slices.
 func (p *Pool) admitAll(batch []candidate) {
 	var accounts [slice]Account
+	if err := p.journalWorks(); err != nil {
+		for i := range batch {
+			if batch[i].err == nil {
+				batch[i].err = err
+			}
+		}
+		return
+	}
 	for len(batch) > 0 {
 		now := batch[:min(slice, len(batch))]
 		if now[0].early { // it is its turn, and what was in its way is gone

@@ -114,6 +114,12 @@ func (c *core) checkChain(a *account) error {
 			}
 			want, at, next = line, lead, next+1
 		}
+		if e.status == parked && want == ready && e.lease == nil {
+			want, line = parked, parked // it waits for room
+			if c.fits(e) && (i == 0 || a.txs[i-1].status != parked) {
+				return fmt.Errorf("nonce %d waits for room, and there is some", e.nonce)
+			}
+		}
 		if e.status != want || e.lead != at {
 			return fmt.Errorf("T1: nonce %d is %d at %v, want %d at %v", e.nonce, e.status, e.lead, want, at)
 		}

@@ -71,6 +71,9 @@ func (c *core) commit(e *entry, now int64) {
 		a.short = short
 	}
 	a.nonce = max(a.nonce, e.nonce+1)
+	if e.private {
+		c.secret.bury(e.prefix, now, c.cfg.Lifetime)
+	}
 	c.emit(Event{Kind: Included}, e)
 	if i > 0 {
 		c.dropUsed(a)
@@ -95,7 +98,6 @@ func (c *core) uncommit(a *account, nonce uint64) {
 	a.nonce = nonce
 	a.short = a.short && a.balance().Lt(a.totalCost())
 	a.stale = true // to be read again in any case
-	c.emit(Event{Kind: nonceFreed, Sender: a.address, nonce: nonce}, nil)
 	c.arrange(a, 0, len(a.txs))
 	c.close(a)
 }

@@ -71,7 +71,8 @@ type Config struct {
 	// Ordering is the order among senders; nil means ByTip.
 	Ordering Ordering
 
-	// Lifetime is how long a transaction may wait before CleanupExpired drops it, positive.
+	// Lifetime is how long a transaction may wait before CleanupExpired drops it, positive; one that others of its sender follow in line stays as
+	// long as they do.
 	Lifetime time.Duration
 	// LeaseLifetime is how long a lease may stay open before CleanupExpired releases it, positive.
 	LeaseLifetime time.Duration

@@ -17,6 +17,7 @@ type core struct {
 	cache    accountCache
 	replaced graveyard // a short time ago
 	failed   graveyard // in building; a flood of replacements does not make it forget these
+	secret   graveyard // private ones that were included: when they come back they are private again
 	fees     fees
 
 	// ready and parked order all transactions in line that are in no lease. surplus is the part of ready that is beyond
@@ -28,7 +29,10 @@ type core struct {
 	uses   [ready + 1]usage
 	leased int
 
-	patient bool // a Reset is under way that will close gaps
+	touched []*account // whose chains must be arranged before the lock is released
+
+	patient   bool // a Reset is under way that will close gaps
+	restoring bool // what is admitted was admitted before
 
 	seq       uint64
 	listening bool    // somebody wants events
@@ -52,6 +56,7 @@ func newCore(cfg *Config) *core {
 		cache:          newAccountCache(cfg.AccountCache),
 		replaced:       newGraveyard(),
 		failed:         newGraveyard(),
+		secret:         newGraveyard(),
 		fees:           newFees(cfg),
 		ready:          newIndex(),
 		parked:         newIndex(),
@@ -174,6 +179,9 @@ func (c *core) line(a *account, from, changed int) {
 			a.line = min(a.line, int32(i))
 		} else {
 			a.line = max(a.line, int32(i)+1)
+		}
+		if status == ready && !e.fresh && e.counts() != ready && !c.fits(e) {
+			lowest, status = parked, parked // until there is room, or it wins some: see promote
 		}
 		moved := c.put(e, status, at, surplus >= c.cfg.MinReadyPerSender)
 		if moved && status == ready && !e.fresh && e.lease == nil && c.checkAuthorities(a.address, e) != nil { // it was not able to run when it was admitted
@@ -311,18 +319,37 @@ func (c *core) dropEntry(e *entry, kind Kind, reason error) {
 	c.close(a)
 }
 
-// lend puts a ready entry into a lease.
+// lend puts a ready entry into a lease. Its chain must be arranged afterwards: see core.touched.
 func (c *core) lend(e *entry, l *Lease) {
 	c.unindex(e)
 	e.lease, e.lead, e.surplus = l, noLead, false
 	c.leased++
 	a := e.account
 	a.leased++
-	i, _ := a.find(e.nonce)
-	c.arrange(a, i+1, i+1)
+	c.touch(a)
 }
 
-// giveBack takes an entry out of its lease. If its nonce is used up, it leaves.
+// touch notes an account whose chain must be arranged, once for all that is done to it: each arranging costs the whole chain.
+func (c *core) touch(a *account) {
+	if n := len(c.touched); n == 0 || c.touched[n-1] != a {
+		c.touched = append(c.touched, a)
+	}
+}
+
+// arrangeTouched arranges what was touched.
+func (c *core) arrangeTouched() {
+	for i, a := range c.touched {
+		c.touched[i] = nil
+		if a.slot == closed {
+			continue
+		}
+		c.arrange(a, 0, len(a.txs))
+		c.close(a)
+	}
+	c.touched = c.touched[:0]
+}
+
+// giveBack takes an entry out of its lease. If its nonce is used up, it leaves. Its chain must be arranged afterwards: see core.touched.
 func (c *core) giveBack(e *entry) {
 	was := e.counts()
 	e.lease = nil
@@ -343,10 +370,8 @@ func (c *core) giveBack(e *entry) {
 	}
 	if a.short {
 		c.settle(a, a.balance())
-		i = 0
 	}
-	c.arrange(a, i, i)
-	c.close(a)
+	c.touch(a)
 }
 
 // refresh gives an account what the host's state says. What its nonce or balance no longer allow leaves: from the end of the chain, so
@@ -397,17 +422,19 @@ func (c *core) settle(a *account, balance *uint256.Int) {
 	a.short = balance.Lt(total)
 }
 
-// shrink evicts the worst until everything is within its caps, or until it has evicted that many and there may be more.
-func (c *core) shrink(most int) (more bool) {
+// settleRooms evicts the worst until everything is within its caps, and promotes what waits for room. It ends when it has done so much and there may
+// be more.
+func (c *core) settleRooms(most int) (more bool) {
+	c.arrangeTouched()
 	for c.over(ready) && most > 0 {
-		worst, ok := c.surplus.Max()
-		if !ok {
-			worst, ok = c.ready.Max()
-		}
+		worst, ok := c.ready.Max()
 		if !ok {
 			break
 		}
 		c.evict(worst.entry)
+		most--
+	}
+	for most > 0 && c.promote() {
 		most--
 	}
 	for c.over(parked) && most > 0 {
@@ -423,6 +450,52 @@ func (c *core) shrink(most int) (more bool) {
 	}
 	c.fees.occupy(c.uses[ready])
 	return most == 0
+}
+
+// fits reports whether there is room for one more that can run.
+func (c *core) fits(e *entry) bool {
+	u, limit := c.uses[ready], c.limit(ready)
+	return u.count < limit.count && u.bytes+uint64(e.memory) <= limit.bytes
+}
+
+// promote brings in line the best of those that could run and wait for room: into free room, or by the rules that newcomers displace others by.
+// Whatever waited for nothing must not displace for nothing. It reports whether it has found one.
+func (c *core) promote() bool {
+	if c.parked.Len() == 0 {
+		return false
+	}
+	const enough = 16 // candidates: one that is long, and finds no room, does not keep others out
+	var candidates [enough]*entry
+	n := 0
+	least := c.fees.leastRank()
+	c.parked.Ascend(func(r ranked) bool {
+		if r.rank < least || n == enough {
+			return false
+		}
+		candidates[n] = r.entry
+		n++
+		return true
+	})
+	for _, e := range candidates[:n] {
+		a := e.account
+		i, _ := a.find(e.nonce)
+		if i > 0 && a.txs[i-1].status == parked {
+			continue // not before the one that it follows
+		}
+		if !c.fits(e) {
+			victims, err := c.makeRoom(a, i, nil, e, e.lead, ready)
+			if err != nil {
+				continue
+			}
+			for _, victim := range victims {
+				c.evict(victim)
+			}
+		}
+		c.arrange(a, i, i)
+		c.close(a)
+		return true
+	}
+	return false
 }
 
 // evict drops an entry that is the last that can run of its sender, with what waits in line behind it: it could never run. Or it is one that

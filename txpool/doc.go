@@ -45,7 +45,7 @@
 // # Restarts
 //
 // With Config.Journal accepted transactions, leases and what was committed are written down before Add, Drain and Commit return; [Pool.Restore]
-// reads them back. While the journal fails, nothing is admitted.
+// reads them back. While the journal fails, nothing is admitted; drains and commits go on, and are written down when it works again.
 //
 // # For those who know geth's pool
 //

@@ -78,11 +78,15 @@ func (s *selection) listed(l *Lease) []Skip {
 	if len(s.skipped) == 0 {
 		return nil
 	}
-	in := make(map[*types.Transaction]bool, len(l.txs))
+	listed := make(map[*types.Transaction]bool, len(l.txs))
 	for _, e := range l.txs {
-		in[e.tx] = true
+		listed[e.tx] = true
 	}
-	return slices.DeleteFunc(s.skipped, func(skip Skip) bool { return in[skip.Tx] })
+	return slices.DeleteFunc(s.skipped, func(skip Skip) bool { // one that several rounds looked at is listed once
+		again := listed[skip.Tx]
+		listed[skip.Tx] = true
+		return again
+	})
 }
 
 // selection chooses transactions within a budget, in one or several rounds.
@@ -203,15 +207,12 @@ func (c *core) lendable(e *entry) bool {
 	if e.gone || e.lease != nil || e.status != ready {
 		return false
 	}
-	for _, earlier := range e.account.txs {
-		if earlier.nonce >= e.nonce {
-			break
-		}
-		if earlier.lease == nil {
-			return false
-		}
+	a := e.account
+	i, _ := a.find(e.nonce)
+	if int(a.leased) < i {
+		return false
 	}
-	return true
+	return !slices.ContainsFunc(a.txs[:i], func(earlier link) bool { return earlier.lease == nil })
 }
 
 // differs reports whether the host's state says something new.

@@ -37,6 +37,7 @@ const (
 	leaseCommitted
 	leaseReleased
 	nonceFreed
+	pricesMoved
 )
 
 // String returns the kind in lower case.
@@ -74,6 +75,8 @@ type Event struct {
 	lease *Lease
 	entry *entry // of which only what never changes may be read
 	nonce uint64 // from which on a sender's are free again
+	known bool   // to the journal: it tells of what was restored from it
+	fees  prices
 }
 
 // emit tells what happened to an entry.
@@ -84,6 +87,7 @@ func (c *core) emit(event Event, e *entry) {
 	if e != nil {
 		event.Tx, event.Sender, event.Private, event.entry = e.tx, e.account.address, e.private, e
 	}
+	event.known = c.restoring
 	c.events = append(c.events, event)
 }
 

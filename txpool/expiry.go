@@ -22,16 +22,22 @@ func (p *Pool) CleanupExpired() int {
 	return dropped
 }
 
-// expire drops what is too old of a sender, the last first.
+// expire drops what is too old of a sender, the last first. What others in line follow stays as long as they do: else they would have displaced others,
+// and could never run.
 func (c *core) expire(a *account, now int64) (dropped int) {
 	lifetime := int64(c.cfg.Lifetime)
+	followed := false // by one in line that stays
 	for i := len(a.txs) - 1; i >= 0; i-- {
-		if e := a.txs[i].entry; e.lease == nil && now-e.at >= lifetime {
+		e := a.txs[i].entry
+		if e.lease == nil && now-e.at >= lifetime && !followed {
 			c.drop(a, i, Dropped, ErrExpired, common.Hash{})
 			dropped++
+			continue
 		}
+		followed = i < int(a.line)
 	}
 	if a.nonce > a.state && len(a.txs) == 0 && (a.committed == nil || now-a.committed.at >= lifetime) {
+		c.emit(Event{Kind: nonceFreed, Sender: a.address, nonce: a.state}, nil)
 		c.uncommit(a, a.state) // the host never showed it
 		return dropped
 	}

@@ -14,10 +14,13 @@ type fees struct {
 	base, floor uint64
 	// average follows the median of the blocks in window, the newest last; smoothed exponentially.
 	average uint64
-	window  []uint64
+	window  []sample
 	// occupancy, in per mille, follows the pool up at once and down with a delay.
 	occupancy uint64
 }
+
+// sample is a block's median, and what average and floor were before it.
+type sample struct{ median, average, floor uint64 }
 
 const (
 	perMille = 1000
@@ -28,6 +31,11 @@ const (
 	// hysteresis, in per mille, is by how much the occupancy must fall before the surge follows.
 	hysteresis = 50
 )
+
+// prices is what a restart must know of the fee market.
+type prices struct{ base, floor, average uint64 }
+
+func (f *fees) prices() prices { return prices{f.base, f.floor, f.average} }
 
 func newFees(cfg *Config) fees {
 	return fees{cfg: cfg, floor: cfg.MinGasPrice, average: cfg.MinGasPrice}
@@ -103,10 +111,14 @@ func (f *fees) block(median uint64) {
 	if f.cfg.FloorWindow == 0 {
 		return
 	}
-	if f.window = append(f.window, median); len(f.window) > f.cfg.FloorWindow {
+	if f.window = append(f.window, sample{median, f.average, f.floor}); len(f.window) > f.cfg.FloorWindow {
 		f.window = f.window[1:]
 	}
-	sorted := slices.Sorted(slices.Values(f.window))
+	sorted := make([]uint64, len(f.window))
+	for i, s := range f.window {
+		sorted[i] = s.median
+	}
+	slices.Sort(sorted)
 	target := sorted[len(sorted)/2]
 	f.average = approach(f.average, target)
 	step := max(f.floor/floorStep, 1)
@@ -124,7 +136,13 @@ func approach(average, target uint64) uint64 {
 }
 
 // unblock takes the newest blocks back: they were reverted.
-func (f *fees) unblock(n int) { f.window = f.window[:len(f.window)-min(n, len(f.window))] }
+func (f *fees) unblock(n int) {
+	for ; n > 0 && len(f.window) > 0; n-- {
+		last := len(f.window) - 1
+		f.average, f.floor = f.window[last].average, f.window[last].floor
+		f.window = f.window[:last]
+	}
+}
 
 // paid returns what a transaction paid per gas in a block.
 func paid(feeCap, tip, base uint64) uint64 { return min(feeCap, addSaturating(base, tip)) }

@@ -60,7 +60,7 @@ func TestFloorNeedsFullBlocks(t *testing.T) {
 	require.Greater(t, p.Stats().Floor, uint64(5*gwei))
 }
 
-// Property: the floor stays in its range and moves an eighth at most.
+// Property: the floor stays in its range and moves an eighth at most with a block; blocks taken back leave it where it was.
 func TestFloorIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := DefaultConfig(chainID)
@@ -69,11 +69,19 @@ func TestFloorIsBounded(t *testing.T) {
 		cfg.FloorWindow = rapid.IntRange(0, 5).Draw(t, "window")
 		f := newFees(&cfg)
 		for range 30 {
-			was := f.floor
 			if rapid.Bool().Draw(t, "revert") {
 				f.unblock(rapid.IntRange(0, 3).Draw(t, "blocks"))
 			}
+			was := f.floor
+			before := f.prices()
 			f.block(rapid.Uint64().Draw(t, "median"))
+			if cfg.FloorWindow > 0 {
+				f.unblock(1)
+				if f.prices() != before {
+					t.Fatalf("a block taken back leaves %v, want %v", f.prices(), before)
+				}
+				f.block(rapid.Uint64().Draw(t, "another median"))
+			}
 			step := max(was/8, 1)
 			if f.floor < cfg.MinGasPrice || f.floor > cfg.MaxFloor || f.floor > was && f.floor-was > step || was > f.floor && was-f.floor > step {
 				t.Fatalf("floor went from %d to %d, range %d to %d", was, f.floor, cfg.MinGasPrice, cfg.MaxFloor)

@@ -23,6 +23,9 @@ type history struct {
 
 	leases []*pastLease // open ones by number, once all is read
 
+	lastLease uint64 // the greatest number
+	prices    prices
+
 	committing map[common.Hash]*past // in committed leases, but not written down as included
 	spent      map[common.Address][]spending
 }
@@ -69,6 +72,15 @@ func (h *history) parse(record []byte) error {
 			return fmt.Errorf("%w: a hash of %d bytes", errRecord, len(body))
 		}
 		delete(h.added, common.Hash(body))
+		for _, l := range h.open { // it may be admitted again, and is in no lease then
+			l.returned[common.Hash(body)] = true
+		}
+		return nil
+	case recordPrices:
+		if len(body) != 3*numberSize {
+			return fmt.Errorf("%w: prices of %d bytes", errRecord, len(body))
+		}
+		h.prices = prices{binary.BigEndian.Uint64(body), binary.BigEndian.Uint64(body[numberSize:]), binary.BigEndian.Uint64(body[2*numberSize:])}
 		return nil
 	case recordIncluded:
 		return h.parseIncluded(body)
@@ -156,6 +168,7 @@ func (h *history) spend(sender common.Address, s spending) {
 }
 
 func (h *history) parseLease(kind byte, id uint64, rest []byte) error {
+	h.lastLease = max(h.lastLease, id)
 	switch kind {
 	case recordOpened:
 		if len(rest) < numberSize || (len(rest)-numberSize)%common.HashLength != 0 {

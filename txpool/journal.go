@@ -25,6 +25,7 @@ const (
 	recordLeft      = 'L' // its hash
 	recordIncluded  = 'I' // its hash, sender, nonce (8 bytes), cost (32 bytes), and authorities, each with its nonce
 	recordFreed     = 'F' // a sender, the nonce (8 bytes) from which on its included ones were reverted
+	recordPrices    = 'P' // base fee, floor and its average (8 bytes each), in wei per gas
 	recordOpened    = 'O' // a lease's number (8 bytes), its expiry (8 bytes, Unix nanoseconds), its transactions' hashes
 	recordReturned  = 'B' // a lease's number, the hash of a transaction that left it
 	recordCommitted = 'C' // a lease's number
@@ -41,6 +42,8 @@ var errRecord = errors.New("txpool: not a record of the pool's journal")
 // records appends what is to be written of an event.
 func (e *Event) records(to [][]byte) [][]byte {
 	switch {
+	case e.known:
+		return to
 	case e.Admitted:
 		return append(to, e.entry.addedRecord())
 	case e.Kind == Included:
@@ -55,6 +58,8 @@ func (e *Event) records(to [][]byte) [][]byte {
 		return append(to, number(recordCommitted, e.lease.id))
 	case e.Kind == leaseReleased:
 		return append(to, number(recordReleased, e.lease.id))
+	case e.Kind == pricesMoved:
+		return append(to, e.fees.record())
 	case e.Kind == nonceFreed:
 		return append(to, binary.BigEndian.AppendUint64(append([]byte{recordFreed}, e.Sender[:]...), e.nonce))
 	}
@@ -73,6 +78,11 @@ func (e *entry) addedRecord() []byte {
 	}
 	record := binary.BigEndian.AppendUint64([]byte{recordAdded, flags}, uint64(e.at))
 	return append(record, raw...)
+}
+
+func (p prices) record() []byte {
+	record := binary.BigEndian.AppendUint64([]byte{recordPrices}, p.base)
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(record, p.floor), p.average)
 }
 
 func includedRecord(hash common.Hash, sender common.Address, s *spending) []byte {
@@ -104,7 +114,7 @@ func journalError(err error) error { return fmt.Errorf("%w: %w", ErrJournal, err
 type Restored struct {
 	// Transactions and Leases count what is in the pool again.
 	Transactions, Leases int
-	// Refused are transactions that the pool does not take any more, such as those that were included meanwhile.
+	// Refused are transactions that the pool does not take any more, such as those that were included meanwhile, or that found no room.
 	Refused []Refusal
 	// Poisoned are records that could not be read, or that made a check panic. They are not tried again.
 	Poisoned []Poison
@@ -117,7 +127,8 @@ type Poison struct {
 }
 
 // Restore fills an empty pool from its journal, by the same rules as ever, and opens its leases again under their numbers: the host
-// commits those whose bundles were enqueued, and releases the others. It is called once, before anything else. replay calls
+// commits those whose bundles were enqueued, and releases the others. Base fee and floor are what they were; quarantine, tombstones and the
+// counts of replacements are forgotten. Observers are told of what is there again as if it had come now. It is called once, before anything else. replay calls
 // its argument with each record in order, as submit/journal's Replay does; Restore returns its error. A record that cannot
 // be read, or makes a check panic, is put aside and stops nothing.
 func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, error) {
@@ -128,21 +139,30 @@ func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, 
 	batch, origin := h.candidates()
 	p.examineRestored(batch, origin, &h)
 	p.lock()
-	p.core.listening = false // it is written down already
+	p.core.restoring = true
+	h.prices.apply(&p.core.fees)
 	p.mu.Unlock()
 	p.recommit(&h)
 	p.admitAll(batch)
 	restored := Restored{Poisoned: h.poisoned}
 	p.lock()
-	for _, l := range h.leases {
-		p.lastID = max(p.lastID, l.id)
-		if p.reopen(l) {
-			restored.Leases++
-		}
-	}
+	p.lastID = max(p.lastID, h.lastLease)
+	restored.Leases = p.reopen(h.leases)
+	p.core.restoring = false
 	p.mu.Unlock()
-	p.listen()
+	_ = p.writeDown() // nothing of it is to be written, but all is to be told
+	p.tellAll()
 	return restored, p.forget(&restored, batch, h.broken)
+}
+
+// apply takes over the prices of before, if any were written down, as far as they are in range now.
+func (p *prices) apply(f *fees) {
+	if *p == (prices{}) {
+		return
+	}
+	f.base = p.base
+	f.floor = min(max(p.floor, f.cfg.MinGasPrice), f.cfg.MaxFloor)
+	f.average = p.average
 }
 
 // recommit takes over what was committed and the host's state does not show yet.
@@ -182,19 +202,39 @@ func (p *Pool) finishCommits(h *history) {
 	}
 }
 
-// reopen opens a lease again with those of its transactions that can run.
-func (p *Pool) reopen(old *pastLease) bool {
-	l := &Lease{pool: p, id: old.id, expires: time.Unix(0, old.expires)}
-	for _, hash := range old.hashes {
-		if e := p.core.all.get(hash); e != nil && !old.returned[hash] && p.core.lendable(e) {
-			p.core.lend(e, l)
-			l.txs = append(l.txs, e)
+// reopen opens leases again with those of their transactions that can run, and returns how many. Each sender's are lent by nonce, whatever the
+// order of the leases.
+func (p *Pool) reopen(old []*pastLease) (opened int) {
+	type loan struct {
+		entry *entry
+		lease *Lease
+	}
+	var loans []loan
+	leases := make([]*Lease, len(old))
+	for i, past := range old {
+		leases[i] = &Lease{pool: p, id: past.id, expires: time.Unix(0, past.expires), sealed: true}
+		for _, hash := range past.hashes {
+			if e := p.core.all.get(hash); e != nil && !past.returned[hash] {
+				loans = append(loans, loan{e, leases[i]})
+				leases[i].txs = append(leases[i].txs, e)
+			}
 		}
 	}
-	if len(l.txs) > 0 {
-		p.leases[l.id] = l
+	slices.SortStableFunc(loans, func(a, b loan) int { return cmp.Compare(a.entry.nonce, b.entry.nonce) })
+	for _, l := range loans {
+		if p.core.lendable(l.entry) {
+			p.core.lend(l.entry, l.lease)
+		}
 	}
-	return len(l.txs) > 0
+	p.core.arrangeTouched()
+	for _, l := range leases {
+		l.txs = slices.DeleteFunc(l.txs, func(e *entry) bool { return e.lease != l })
+		if len(l.txs) > 0 {
+			p.leases[l.id] = l
+			opened++
+		}
+	}
+	return opened
 }
 
 // forget counts, and writes down what is not to be tried again.
@@ -205,9 +245,12 @@ func (p *Pool) forget(restored *Restored, batch []candidate, broken []common.Has
 	}
 	for i := range batch {
 		c := &batch[i]
-		if c.err == nil {
+		if c.err == nil && !c.entry.gone {
 			restored.Transactions++
 			continue
+		}
+		if c.err == nil {
+			c.err = ErrPoolFull // one that came after it was better
 		}
 		if c.tx != nil {
 			restored.Refused = append(restored.Refused, Refusal{c.tx, c.err})
@@ -233,6 +276,7 @@ func (p *Pool) forget(restored *Restored, batch []candidate, broken []common.Has
 func (p *Pool) Dump(j Journal) error {
 	p.lock()
 	entries := make([]*entry, 0, p.core.all.len())
+	lastID, fees := p.lastID, p.core.fees.prices()
 	var included [][]byte
 	for _, a := range p.core.list {
 		for _, e := range a.txs {
@@ -243,10 +287,9 @@ func (p *Pool) Dump(j Journal) error {
 		}
 	}
 	p.mu.Unlock()
-	if len(included) > 0 {
-		if err := j.Append(included...); err != nil {
-			return journalError(err)
-		}
+	// The greatest number of a lease, so that it is not used again, and the prices come first.
+	if err := j.Append(append([][]byte{number(recordReleased, lastID), fees.record()}, included...)...); err != nil {
+		return journalError(err)
 	}
 	sortByArrival(entries)
 	for rest := entries; len(rest) > 0; {

@@ -70,7 +70,12 @@ func (p *Pool) tellCarefully() {
 func (p *Pool) tellQueued(most int) (told int) {
 	defer p.out.telling.Unlock()
 	events, subscriptions := p.out.take(most)
-	defer func() { p.out.putBack(events[told:]) }()
+	defer func() {
+		if told < len(events) { // an observer panicked
+			p.out.putBack(events[told:])
+			go p.tellRest()
+		}
+	}()
 	for told < len(events) {
 		told++
 		p.tell(&events[told-1], subscriptions)

@@ -116,8 +116,12 @@ func (p *Pool) examine(batch []candidate, now time.Time) {
 	p.lock()
 	for i := range batch {
 		if c := &batch[i]; c.err == nil {
-			c.err = p.core.checkNew(c.entry)
-			c.early = c.err != nil
+			if c.err = p.core.checkNew(c.entry); c.err != nil {
+				c.early = true
+				continue
+			}
+			c.entry.rank = p.core.fees.rank(c.entry)
+			c.err = p.core.checkPrice(c.entry, true)
 		}
 	}
 	p.mu.Unlock()
@@ -301,19 +305,28 @@ func (p *Pool) change(f func(*core) error) error {
 
 // step is change for who holds p.long: the events are written down, and told when that is free, so that an observer may call anything.
 func (p *Pool) step(f func(*core) error) error {
-	p.lock()
-	err := f(p.core)
-	for {
-		more := p.core.shrink(slice)
-		if p.unlock() {
+	err, more := p.hold(f)
+	for more {
+		p.pause()
+		_, more = p.hold(func(*core) error { return nil })
+	}
+	return err
+}
+
+// hold does something under the lock, and some of what must follow. It reports whether there is more of that.
+func (p *Pool) hold(f func(*core) error) (err error, more bool) {
+	told := false
+	defer func() {
+		if told {
 			_ = p.writeDown() // an Add finds out
 		}
-		if !more {
-			return err
-		}
-		p.pause()
-		p.lock()
-	}
+	}()
+	p.lock()
+	defer p.mu.Unlock()
+	err = f(p.core)
+	more = p.core.settleRooms(slice)
+	told = len(p.core.events) > 0
+	return err, more
 }
 
 // begin is for calls that work in slices. The caller calls what it returns at the end.

@@ -2,6 +2,7 @@ package txpool
 
 import (
 	"iter"
+	"math"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -171,7 +172,7 @@ type Stats struct {
 	// Surge is by how much newcomers pay more than the floor, in per mille: 1000 is not at all.
 	Surge uint64
 	// Watermark is the least price, in wei per gas, that a newcomer of 21,000 gas with the next nonce must pay to be admitted now: the
-	// floor with surge, or more than the worst of a full pool, also if the base fee rises by an eighth.
+	// floor with surge, or more than the worst of a full pool, also if the base fee rises by an eighth; 2^64-1 while a pool is full of leases.
 	Watermark uint64
 }
 
@@ -189,8 +190,12 @@ func (p *Pool) Stats() Stats {
 		Leased: c.leased, Leases: len(p.leases), Senders: len(c.list),
 		Floor: c.fees.floor, BaseFee: c.fees.base, Surge: c.fees.surge(), Watermark: max(c.fees.least(), c.fees.base),
 	}
-	if worst, ok := c.ready.Max(); ok && (s.Pending >= c.cfg.MaxPending || s.PendingBytes+leastTxSize > c.cfg.MaxPendingBytes) {
-		s.Watermark = max(s.Watermark, addSaturating(c.fees.next(), tipOf(worst.rank)+1))
+	if s.Pending >= c.cfg.MaxPending || s.PendingBytes+leastTxSize > c.cfg.MaxPendingBytes {
+		price := uint64(math.MaxUint64)
+		if worst, ok := c.ready.Max(); ok {
+			price = addSaturating(c.fees.next(), tipOf(worst.rank)+1)
+		}
+		s.Watermark = max(s.Watermark, price)
 	}
 	return s
 }

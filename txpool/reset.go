@@ -47,6 +47,7 @@ func (p *Pool) Reset(head Head) []Refusal {
 	p.freeze()
 	defer p.thaw()
 	defer p.endHead() // even if one of the host's funcs panics
+	head.Reverted, head.Included = withoutNil(head.Reverted), withoutNil(head.Included)
 	gone := difference(head.Reverted, head.Included)
 	reverted, refused := p.examineReverted(gone)
 	p.beginHead(&head)
@@ -73,6 +74,17 @@ func (p *Pool) endHead() {
 		c.patient = false
 		return nil
 	})
+}
+
+// withoutNil returns blocks without transactions that are none.
+func withoutNil(blocks []Block) []Block {
+	for i, b := range blocks {
+		if slices.Contains(b.Transactions, nil) {
+			blocks = slices.Clone(blocks)
+			blocks[i].Transactions = slices.DeleteFunc(slices.Clone(b.Transactions), func(tx *types.Transaction) bool { return tx == nil })
+		}
+	}
+	return blocks
 }
 
 // difference returns reverted blocks without the transactions that are in other blocks now: those just moved.
@@ -111,7 +123,15 @@ func (p *Pool) examineReverted(blocks []Block) (reverted []candidate, refused []
 		txs = txs[:p.cfg.MaxReinject]
 	}
 	reverted = make([]candidate, len(txs))
-	p.examineAll(reverted, func(i int) (*types.Transaction, error) { return txs[i], nil }, p.cfg.Now(), nil)
+	now := p.cfg.Now()
+	p.examineAll(reverted, func(i int) (*types.Transaction, error) { return txs[i], nil }, now, nil)
+	p.lock()
+	defer p.mu.Unlock()
+	for i := range reverted {
+		if c := &reverted[i]; c.entry != nil {
+			c.entry.private = p.core.secret.find(c.entry.prefix, now.UnixNano()) > 0
+		}
+	}
 	return reverted, refused
 }
 
@@ -167,7 +187,11 @@ func (p *Pool) revert(blocks []Block) {
 			}
 			_ = p.step(func(c *core) error {
 				for i, tx := range now {
-					if a := c.accounts.get(senders[i]); a != nil && known[i] {
+					if !known[i] {
+						continue
+					}
+					c.emit(Event{Kind: nonceFreed, Sender: senders[i], nonce: tx.Nonce()}, nil) // the journal may know a sender that the pool has forgotten
+					if a := c.accounts.get(senders[i]); a != nil {
 						c.uncommit(a, tx.Nonce())
 					}
 				}
@@ -272,6 +296,7 @@ func (p *Pool) moveFees(head *Head) {
 		}
 	}
 	_ = p.step(func(c *core) error {
+		before := c.fees.prices()
 		floor := c.fees.floor
 		for _, median := range medians {
 			c.fees.block(median)
@@ -283,6 +308,9 @@ func (p *Pool) moveFees(head *Head) {
 		}
 		if c.fees.floor != floor {
 			c.emit(Event{Kind: FloorChanged, Floor: c.fees.floor}, nil)
+		}
+		if now := c.fees.prices(); now != before {
+			c.emit(Event{Kind: pricesMoved, fees: now}, nil)
 		}
 		return nil
 	})
@@ -341,22 +369,19 @@ func (c *core) rerank(a *account) {
 	c.close(a)
 }
 
-// adjust parks some of what does not pay the floor any more, and promotes some of what does again. It reports whether there is more.
+// adjust parks some of what does not pay the floor any more. It reports whether there is more. What pays again is promoted with each step: see
+// settleRooms.
 func (c *core) adjust() bool {
 	const some = slice / 4 // each may take a whole chain with it
 	least := c.fees.leastRank()
 	for range some {
-		if worst, ok := c.ready.Max(); ok && worst.rank < least {
-			a := worst.entry.account
-			c.arrange(a, 0, len(a.txs))
-			c.close(a)
-		} else if best, ok := c.parked.Min(); ok && best.rank >= least {
-			a := best.entry.account
-			c.arrange(a, 0, len(a.txs))
-			c.close(a)
-		} else {
+		worst, ok := c.ready.Max()
+		if !ok || worst.rank >= least {
 			return false
 		}
+		a := worst.entry.account
+		c.arrange(a, 0, len(a.txs))
+		c.close(a)
 	}
 	return true
 }

@@ -39,11 +39,14 @@ func TestSiegeTurningParents(t *testing.T) {
 		s.now = s.now.Add(59 * time.Minute)
 		addAll(s, chain(attacker, 1, 7, 8, 0)...)
 		s.now = s.now.Add(2 * time.Minute)
-		s.pool.CleanupExpired()
+		require.Zero(t, s.pool.CleanupExpired(), "its children are young, and pay")
 		for i := range 8 {
-			s.admits(i, 5)
+			s.admits(i, 9)
 		}
 		s.judge(1)
+		s.now = s.now.Add(time.Hour)
+		s.pool.CleanupExpired()
+		require.Zero(t, s.pool.Size())
 	})
 	t.Run("the parent was included elsewhere and reverted", func(t *testing.T) {
 		s := besieged(t, 8, nil)

@@ -66,13 +66,3 @@ func (t *table[K, V]) remove(v V) {
 	}
 	delete(t.first, at)
 }
-
-// all calls f for each value, in any order.
-func (t *table[K, V]) all(f func(V)) {
-	for _, v := range t.first {
-		f(v)
-	}
-	for _, v := range t.twins {
-		f(v)
-	}
-}

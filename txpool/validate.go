@@ -74,6 +74,9 @@ func (c *Config) checkType(tx *types.Transaction) error {
 		if len(tx.BlobHashes()) == 0 {
 			return ErrMissingBlobHashes
 		}
+		if tx.BlobTxSidecar() != nil {
+			return fmt.Errorf("%w: type 3 with a sidecar, want it without", ErrTypeNotSupported)
+		}
 	case types.SetCodeTxType:
 		switch n := len(tx.SetCodeAuthorizations()); {
 		case tx.To() == nil:
