@@ -23,7 +23,8 @@ var mayImport = map[string][]string{
 	"canonical":        {""},
 	"canonical/proof":  {"", "canonical"},
 	"bundlequeue":      {"", "anchor", "anchor/chainview"},
-	"statedb":          {},
+	"statedb":          {"statedb/ubt"},
+	"statedb/ubt":      {},
 	"txpool":           {},
 	"submit":           {"", "anchor", "anchor/chainview", "bundlequeue"},
 	"submit/codec":     {""},
@@ -44,7 +45,7 @@ var mayImport = map[string][]string{
 	"internal/wire":    {},
 
 	// Nested modules.
-	"statedb/evm":   {"statedb"},
+	"statedb/evm":   {"statedb", "statedb/ubt"},
 	"submit/jamnps": {"", "anchor", "anchor/chainview", "bundlequeue", "submit", "submit/codec"},
 }
 

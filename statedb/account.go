@@ -34,11 +34,11 @@ type Account struct {
 
 // Account returns an account. Both its values are logged as read.
 func (v *View) Account(a common.Address) Account {
-	p := &v.store.profile
-	basic, hasBasic := v.read(Access{Kind: BasicDataAccess, Key: p.BasicDataKey(a), Address: a})
-	codeHash, hasCode := v.read(Access{Kind: CodeHashAccess, Key: p.CodeHashKey(a), Address: a})
+	basicAccess, codeAccess := v.header(a)
+	basic, hasBasic := v.read(basicAccess)
+	codeHash, hasCode := v.read(codeAccess)
 	account := Account{Balance: new(uint256.Int)}
-	// A deleted account has zeros in both places.
+	// A deleted account has zeros in both places, or nothing.
 	if !hasBasic && !hasCode || basic == ([32]byte{}) && codeHash == ([32]byte{}) {
 		return account
 	}
@@ -48,6 +48,14 @@ func (v *View) Account(a common.Address) Account {
 	account.CodeSize = int(basic[codeSizeOffset])<<16 | int(basic[codeSizeOffset+1])<<8 | int(basic[codeSizeOffset+2])
 	account.CodeHash = codeHash
 	return account
+}
+
+// header returns the accesses of an account's two values, which are on one stem.
+func (v *View) header(a common.Address) (basic, codeHash Access) {
+	key := v.profile.BasicDataKey(a)
+	basic = Access{Kind: BasicDataAccess, Key: key, Address: a}
+	key[StemSize] = codeHashIndex
+	return basic, Access{Kind: CodeHashAccess, Key: key, Address: a}
 }
 
 // SetAccount stages an account's nonce, balance, code hash and code size; Exists is not looked at. Errors wrap ErrBalanceRange or
@@ -65,38 +73,56 @@ func (v *View) SetAccount(a common.Address, account Account) error {
 	}
 	binary.BigEndian.PutUint32(basic[codeSizeOffset-1:], uint32(account.CodeSize))
 	binary.BigEndian.PutUint64(basic[nonceOffset:], account.Nonce)
-	p := &v.store.profile
-	v.Set(p.BasicDataKey(a), basic)
-	v.Set(p.CodeHashKey(a), account.CodeHash)
+	v.setHeader(a, basic, account.CodeHash)
 	return nil
 }
 
-// DeleteAccount stages zeros for an account, which is how go-ethereum's binary trie deletes. Its storage stays.
-func (v *View) DeleteAccount(a common.Address) {
-	p := &v.store.profile
-	v.Set(p.BasicDataKey(a), [32]byte{})
-	v.Set(p.CodeHashKey(a), [32]byte{})
+// DeleteAccount stages zeros for an account, which is how go-ethereum's binary trie deletes; the profile decides whether they are stored.
+// Its storage stays.
+func (v *View) DeleteAccount(a common.Address) { v.setHeader(a, [32]byte{}, common.Hash{}) }
+
+func (v *View) setHeader(a common.Address, basic [32]byte, codeHash common.Hash) {
+	basicAccess, codeAccess := v.header(a)
+	v.write(basicAccess, basic)
+	v.write(codeAccess, codeHash)
 }
 
 // Storage returns a storage slot; zero for one that was never written. It is logged as read.
 func (v *View) Storage(a common.Address, slot common.Hash) common.Hash {
-	value, _ := v.read(Access{Kind: StorageAccess, Key: v.store.profile.StorageKey(a, slot), Address: a, Slot: slot})
+	value, _ := v.read(v.slot(a, slot))
 	return value
 }
 
 // SetStorage stages a storage slot.
-func (v *View) SetStorage(a common.Address, slot, value common.Hash) {
-	v.Set(v.store.profile.StorageKey(a, slot), value)
+func (v *View) SetStorage(a common.Address, slot, value common.Hash) { v.write(v.slot(a, slot), value) }
+
+func (v *View) slot(a common.Address, slot common.Hash) Access {
+	return Access{Kind: StorageAccess, Key: v.profile.StorageKey(a, slot), Address: a, Slot: slot}
 }
 
-// Code returns the code with the given hash as staged or published; nil if there is none. It is not logged: the account's code hash
-// binds it.
+// emptyCode is the hash of no code.
+var emptyCode = keccak(nil)
+
+// Code returns the code with the given hash as staged or published; nil if there is none. What is not staged is logged: a witness carries it,
+// bound by the code hash of an account.
 func (v *View) Code(codeHash common.Hash) []byte {
-	if code, ok := v.code[codeHash]; ok {
+	if codeHash == emptyCode || codeHash == (common.Hash{}) {
+		return nil
+	}
+	if code, ok := v.newCode[codeHash]; ok {
 		return code
 	}
-	return v.store.codeOf(codeHash)
+	code, ok := v.codes.codeOf(codeHash)
+	switch {
+	case ok:
+		v.codeRead.put(codeHash, hashLess)
+	case v.store == nil:
+		v.fail(fmt.Errorf("%w: code %s", ErrNotInWitness, codeHash))
+	}
+	return code
 }
+
+func hashLess(a, b common.Hash) bool { return a.Cmp(b) < 0 }
 
 // SetCode stages an account's code as chunks and returns its hash, which belongs into the account together with the size. The error
 // wraps ErrCodeSize and changes nothing.
@@ -105,7 +131,7 @@ func (v *View) SetCode(a common.Address, code []byte) (common.Hash, error) {
 		return common.Hash{}, fmt.Errorf("%w: %s has %d bytes, want at most %d", ErrCodeSize, a, len(code), maxCodeSize)
 	}
 	for i, chunk := range chunks(code) {
-		v.Set(v.store.profile.CodeChunkKey(a, uint32(i)), chunk)
+		v.write(Access{Kind: CodeChunkAccess, Address: a, Chunk: uint32(i)}.derive(v.profile), chunk)
 	}
 	h := keccak(code)
 	v.stageCode(h, code)

@@ -6,14 +6,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// StemSize is the length of a stem, in bytes.
-const StemSize = 31
-
-// Key addresses one value: a stem and a sub-index in the last byte.
-type Key [32]byte
-
-func (k *Key) stem() [StemSize]byte { return [StemSize]byte(k[:StemSize]) }
-
 // Places of an account's parts (EIP-7864, "Tree embedding").
 const (
 	basicDataIndex     = 0

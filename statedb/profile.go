@@ -4,59 +4,101 @@ import (
 	"crypto/sha256"
 
 	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// hash is a node's hash.
-type hash = common.Hash
+// StemSize is the length of a stem, in bytes.
+const StemSize = ubt.StemSize
+
+// Key addresses one value: a stem, and a sub-index in the last byte.
+type Key = ubt.Key
 
 // Profile fixes how a tree is hashed and how the parts of an account become keys. Two trees of different profiles have nothing
-// in common. All its functions must be set and pure; they take values, because a pointer passed through a func value would cost
-// a heap allocation per hash.
+// in common. All its functions must be set and pure; they are called by several goroutines at once.
 type Profile struct {
 	// Name is for people.
 	Name string
-	// Leaf hashes a value.
-	Leaf func(value [32]byte) common.Hash
-	// Inner hashes two children; the hash of an absent one is zero. Two absent ones give zero without asking it.
-	Inner func(left, right common.Hash) common.Hash
-	// Stem hashes a stem and the root of its 256 values.
-	Stem func(stem [StemSize]byte, values common.Hash) common.Hash
+	// Hasher hashes the nodes.
+	ubt.Hasher
 	// Embed hashes an address and the tree index of a part of its account to a stem.
 	Embed func(address common.Address, treeIndex [32]byte) [StemSize]byte
+	// ZeroDeletes says that writing zero removes a value (EIP-8297). Else zeros are stored like other values.
+	ZeroDeletes bool
 }
 
 // EIP7864 returns the profile of EIP-7864 as its text was on 2026-03-09, with SHA-256 like go-ethereum's binary trie.
-// Deleting is not specified there; go-ethereum stores zeros, and so do the account methods of a [View].
+// Deleting is not specified there; go-ethereum stores zeros, and so does this profile.
 func EIP7864() Profile {
 	return Profile{
 		Name: "EIP-7864/SHA-256",
-		Leaf: func(value [32]byte) common.Hash { return sha256.Sum256(value[:]) },
-		Inner: func(left, right common.Hash) common.Hash {
-			var data [64]byte
-			copy(data[:32], left[:])
-			copy(data[32:], right[:])
-			return sha256.Sum256(data[:])
-		},
-		Stem: func(stem [StemSize]byte, values common.Hash) common.Hash {
-			var data [64]byte
-			copy(data[:], stem[:]) // and a zero byte
-			copy(data[32:], values[:])
-			return sha256.Sum256(data[:])
+		Hasher: ubt.Hasher{
+			Leaf: func(value [32]byte) common.Hash { return sha256.Sum256(value[:]) },
+			Inner: func(left, right common.Hash) common.Hash {
+				data := pair(left, right)
+				return sha256.Sum256(data[:])
+			},
+			Stem: func(stem [StemSize]byte, values common.Hash) common.Hash {
+				data := pair(whole(stem), values)
+				return sha256.Sum256(data[:])
+			},
 		},
 		Embed: func(address common.Address, treeIndex [32]byte) [StemSize]byte {
-			var data [64]byte
-			copy(data[12:], address[:])
-			copy(data[32:], treeIndex[:])
+			data := embedding(address, treeIndex)
 			sum := sha256.Sum256(data[:])
 			return [StemSize]byte(sum[:StemSize])
 		},
 	}
 }
 
-// inner is Inner with the rule for two absent children.
-func (p *Profile) inner(left, right hash) hash {
-	if left == (hash{}) && right == (hash{}) {
-		return hash{}
+// BLAKE3 returns the profile EIP7864 with the hash function that the text of EIP-7864 names, BLAKE3.
+func BLAKE3() Profile {
+	return blake3Profile("EIP-7864/BLAKE3", blake3Plain, blake3Plain, blake3Plain, blake3Plain)
+}
+
+// Tagged returns a profile of our own, in which leaves, stems, inner nodes and keys are hashed under different keys of BLAKE3, so that
+// none can be taken for another. Writing zero deletes.
+func Tagged() Profile {
+	p := blake3Profile("jamq/BLAKE3 tagged", blake3Keyed("jamq ubt leaf"), blake3Keyed("jamq ubt inner"), blake3Keyed("jamq ubt stem"), blake3Keyed("jamq ubt key"))
+	p.ZeroDeletes = true
+	return p
+}
+
+func blake3Profile(name string, leaf, inner, stem, key blake3Key) Profile {
+	return Profile{
+		Name: name,
+		Hasher: ubt.Hasher{
+			Leaf: func(value [32]byte) common.Hash { return leaf.sum(value[:]) },
+			Inner: func(left, right common.Hash) common.Hash {
+				data := pair(left, right)
+				return inner.sum(data[:])
+			},
+			Stem: func(name [StemSize]byte, values common.Hash) common.Hash {
+				data := pair(whole(name), values)
+				return stem.sum(data[:])
+			},
+		},
+		Embed: func(address common.Address, treeIndex [32]byte) [StemSize]byte {
+			data := embedding(address, treeIndex)
+			sum := key.sum(data[:])
+			return [StemSize]byte(sum[:StemSize])
+		},
 	}
-	return p.Inner(left, right)
+}
+
+func pair(left, right common.Hash) (data [64]byte) {
+	copy(data[:], left[:])
+	copy(data[32:], right[:])
+	return data
+}
+
+// whole is a stem and a zero byte.
+func whole(stem [StemSize]byte) (h common.Hash) {
+	copy(h[:], stem[:])
+	return h
+}
+
+// embedding is what a key is the hash of: the address behind twelve zeros, and the tree index.
+func embedding(address common.Address, treeIndex [32]byte) [64]byte {
+	return pair(common.BytesToHash(address[:]), treeIndex)
 }

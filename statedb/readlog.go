@@ -1,69 +1,75 @@
 package statedb
 
 import (
-	"bytes"
-	"slices"
-
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/btree"
 )
 
-// AccessKind says which part of the state a key belongs to.
-type AccessKind uint8
+// btreeDegree is google/btree's usual one.
+const btreeDegree = 32
 
-const (
-	// RawAccess is a key that was given as such.
-	RawAccess AccessKind = iota
-	// BasicDataAccess is an account's nonce, balance and code size.
-	BasicDataAccess
-	// CodeHashAccess is an account's code hash.
-	CodeHashAccess
-	// StorageAccess is a storage slot.
-	StorageAccess
-	// CodeChunkAccess is a chunk of an account's code.
-	CodeChunkAccess
-)
+// sorted is an ordered set that is copied in constant time. It is made on the first insertion, because most views need none, and
+// shares nothing with a copy that either would write to.
+type sorted[T any] struct{ tree *btree.BTreeG[T] }
 
-// Access is a key that was read, with what it was derived from, so that a verifier can derive it again.
-type Access struct {
-	// Kind says what the key stands for, and which of the fields below are set.
-	Kind AccessKind
-	// Key is where it stands in the tree.
-	Key Key
-	// Address is the account's, for all kinds but RawAccess.
-	Address common.Address
-	// Slot is the storage slot, for StorageAccess.
-	Slot common.Hash
-	// Chunk is the chunk's number, for CodeChunkAccess.
-	Chunk uint32
+func (s *sorted[T]) copy() sorted[T] {
+	if s.tree == nil {
+		return sorted[T]{}
+	}
+	return sorted[T]{s.tree.Clone()}
 }
 
-// logged is an access with its place in the order of first accesses.
-type logged struct {
-	Access
-	seq int
+func (s *sorted[T]) put(item T, less func(a, b T) bool) {
+	if s.tree == nil {
+		s.tree = btree.NewG(btreeDegree, less)
+	}
+	s.tree.ReplaceOrInsert(item)
 }
 
-// readLog keeps each key that was read once.
-type readLog struct{ byKey *btree.BTreeG[logged] }
-
-func newReadLog() readLog {
-	return readLog{btree.NewG(btreeDegree, func(a, b logged) bool { return bytes.Compare(a.Key[:], b.Key[:]) < 0 })}
+func (s *sorted[T]) get(item T) (found T, ok bool) {
+	if s.tree == nil {
+		return found, false
+	}
+	return s.tree.Get(item)
 }
 
-func (r *readLog) clone() readLog { return readLog{r.byKey.Clone()} }
+func (s *sorted[T]) len() int {
+	if s.tree == nil {
+		return 0
+	}
+	return s.tree.Len()
+}
 
-func (r *readLog) add(a Access) {
-	if !r.byKey.Has(logged{Access: a}) {
-		r.byKey.ReplaceOrInsert(logged{a, r.byKey.Len()})
+func (s *sorted[T]) all(yield func(T) bool) {
+	if s.tree != nil {
+		s.tree.Ascend(yield)
 	}
 }
 
-func (r *readLog) list() []Access {
-	out := make([]Access, r.byKey.Len())
-	r.byKey.Ascend(func(l logged) bool {
-		out[l.seq] = l.Access
-		return true
-	})
-	return slices.Clip(out)
+// logged is a read with its place in the order of first reads.
+type logged struct {
+	Read
+	seq int
+}
+
+func loggedLess(a, b logged) bool { return a.Key.Compare(b.Key) < 0 }
+
+// readLog keeps each key that was read once.
+type readLog struct{ byKey sorted[logged] }
+
+func (r *readLog) copy() readLog { return readLog{r.byKey.copy()} }
+
+func (r *readLog) add(a Access, transaction int) {
+	entry := logged{Read: Read{a, transaction}, seq: r.byKey.len()}
+	if _, known := r.byKey.get(entry); !known {
+		r.byKey.put(entry, loggedLess)
+	}
+}
+
+// list returns the reads in the order of first access.
+func (r *readLog) list() []Read {
+	out := make([]Read, r.byKey.len())
+	for l := range r.byKey.all {
+		out[l.seq] = l.Read
+	}
+	return out
 }

@@ -2,68 +2,100 @@ package statedb
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq/statedb/ubt"
 )
 
 // EmptyRoot is the root of a tree without values.
-var EmptyRoot = common.Hash{}
+var EmptyRoot = ubt.EmptyRoot
 
 // Store holds the published roots of one state and says which is canonical. It is safe for concurrent use.
 type Store struct {
-	profile Profile
+	cfg Config
+
+	// writing is held by who changes the roots, while the disk works too; mu guards them, and is never held while the disk works.
+	writing sync.Mutex
+	broken  error // of the disk; guarded by writing
 
 	mu        sync.RWMutex
 	roots     map[common.Hash]*published
 	canonical common.Hash
+	line      []common.Hash          // the canonical roots, oldest first, as far as retention keeps them; the last is the canonical one
 	code      map[common.Hash][]byte // by code hash; kept for as long as the store lives
 }
 
 // published is a tree that views can be opened on.
 type published struct {
-	tree   *node
-	parent common.Hash
-	pins   int
+	tree ubt.Tree
+	link
+	pins int
+	// leaving says that the disk is about to forget it: nobody gets it any more.
+	leaving bool
 }
 
-// NewStore returns a store that holds the empty tree, which is canonical.
-func NewStore(profile Profile) *Store {
+// NewStore returns a store in memory that keeps every root until Discard. It holds the empty tree, which is canonical.
+func NewStore(profile Profile) *Store { return newStore(Config{Profile: profile}) }
+
+func newStore(cfg Config) *Store {
 	return &Store{
-		profile: profile,
-		roots:   map[common.Hash]*published{EmptyRoot: {}},
-		code:    make(map[common.Hash][]byte),
+		cfg:   cfg,
+		roots: map[common.Hash]*published{EmptyRoot: {}},
+		line:  []common.Hash{EmptyRoot},
+		code:  make(map[common.Hash][]byte),
 	}
 }
 
 // Profile returns the store's profile.
-func (s *Store) Profile() Profile { return s.profile }
+func (s *Store) Profile() Profile { return s.cfg.Profile }
 
-// View returns a view of a published root. The error wraps ErrUnknownRoot.
+// View returns a fresh view of a published root, for importing or making a block on it. It takes constant time. The error wraps
+// ErrUnknownRoot.
 func (s *Store) View(root common.Hash) (*View, error) {
+	tree, err := s.tree(root)
+	if err != nil {
+		return nil, err
+	}
+	return newView(s, root, tree), nil
+}
+
+func (s *Store) tree(root common.Hash) (ubt.Tree, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	p, ok := s.roots[root]
-	if !ok {
-		return nil, fmt.Errorf("%w: %s", ErrUnknownRoot, root)
+	p, err := s.known(root)
+	if err != nil {
+		return ubt.Tree{}, err
 	}
-	return newView(s, root, p.tree), nil
+	return p.tree, nil
+}
+
+// known returns a published root, under the lock.
+func (s *Store) known(root common.Hash) (*published, error) {
+	if p, ok := s.roots[root]; ok && !p.leaving {
+		return p, nil
+	}
+	return nil, fmt.Errorf("%w: %s", ErrUnknownRoot, root)
 }
 
 // Has reports whether a root is published.
 func (s *Store) Has(root common.Hash) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.roots[root] != nil
+	_, err := s.known(root)
+	return err == nil
 }
 
-// Parent returns the root that a root was first committed on. The error wraps ErrUnknownRoot.
+// Parent returns the root that a root was first committed on; if that was discarded, its parent, and so on. The error wraps ErrUnknownRoot.
 func (s *Store) Parent(root common.Hash) (common.Hash, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	p, ok := s.roots[root]
-	if !ok {
-		return common.Hash{}, fmt.Errorf("%w: %s", ErrUnknownRoot, root)
+	p, err := s.known(root)
+	if err != nil {
+		return common.Hash{}, err
 	}
 	return p.parent, nil
 }
@@ -75,51 +107,6 @@ func (s *Store) Canonical() common.Hash {
 	return s.canonical
 }
 
-// SetCanonical moves the canonical root. Nothing else does. The error wraps ErrUnknownRoot and changes nothing.
-func (s *Store) SetCanonical(root common.Hash) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.roots[root] == nil {
-		return fmt.Errorf("%w: %s", ErrUnknownRoot, root)
-	}
-	s.canonical = root
-	return nil
-}
-
-// Pin keeps a root from being discarded until Unpin was called as often. The error wraps ErrUnknownRoot.
-func (s *Store) Pin(root common.Hash) error { return s.pin(root, 1) }
-
-// Unpin takes a Pin back. The error wraps ErrUnknownRoot, also where there was no pin to take back.
-func (s *Store) Unpin(root common.Hash) error { return s.pin(root, -1) }
-
-func (s *Store) pin(root common.Hash, by int) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p, ok := s.roots[root]
-	if !ok || p.pins+by < 0 {
-		return fmt.Errorf("%w: %s", ErrUnknownRoot, root)
-	}
-	p.pins += by
-	return nil
-}
-
-// Discard forgets a root; views of it that are open already go on as they were. The error wraps ErrUnknownRoot, or ErrInUse for a
-// root that is canonical or pinned. The empty root is never forgotten.
-func (s *Store) Discard(root common.Hash) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p, ok := s.roots[root]
-	switch {
-	case !ok:
-		return fmt.Errorf("%w: %s", ErrUnknownRoot, root)
-	case root == s.canonical || p.pins > 0:
-		return fmt.Errorf("%w: %s: canonical %v, %d pins", ErrInUse, root, root == s.canonical, p.pins)
-	case root != EmptyRoot:
-		delete(s.roots, root)
-	}
-	return nil
-}
-
 // Roots returns how many roots are published.
 func (s *Store) Roots() int {
 	s.mu.RLock()
@@ -127,22 +114,150 @@ func (s *Store) Roots() int {
 	return len(s.roots)
 }
 
-// publish adds a tree. One that is there already stays as it was.
-func (s *Store) publish(parent common.Hash, tree *node, code map[common.Hash][]byte) common.Hash {
-	root := hashOf(tree)
+// SetCanonical moves the canonical root; nothing else does. Then Config.Retention takes effect. The error wraps ErrUnknownRoot, or ErrDisk, and
+// changes nothing.
+func (s *Store) SetCanonical(root common.Hash) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.roots[root] == nil {
-		s.roots[root] = &published{tree: tree, parent: parent}
+	if _, err := s.known(root); err != nil || root == s.canonical {
+		s.mu.Unlock()
+		return err
 	}
-	for h, c := range code {
-		s.code[h] = c
+	line, gone := s.retire(root)
+	s.mu.Unlock()
+	if err := s.change(root, line, gone); err != nil {
+		return err
 	}
-	return root
+	s.cfg.Metrics.count(CountCanonical, 1)
+	return nil
 }
 
-func (s *Store) codeOf(h common.Hash) []byte {
+// Pin keeps a root from being discarded until Unpin was called as often. Pins do not outlive the process. The error wraps ErrUnknownRoot.
+func (s *Store) Pin(root common.Hash) error {
+	_, err := s.pinned(root)
+	return err
+}
+
+// pinned is Pin, and returns the tree.
+func (s *Store) pinned(root common.Hash) (ubt.Tree, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, err := s.known(root)
+	if err != nil {
+		return ubt.Tree{}, err
+	}
+	p.pins++
+	return p.tree, nil
+}
+
+// repin is Pin of a root that is pinned, so that it is there.
+func (s *Store) repin(root common.Hash) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.roots[root].pins++
+}
+
+// Unpin takes a Pin back. The root stays until Discard, or until retention finds it unpinned. The error wraps ErrUnknownRoot, or ErrNotPinned where
+// there was no pin to take back.
+func (s *Store) Unpin(root common.Hash) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, err := s.known(root)
+	switch {
+	case err != nil:
+		return err
+	case p.pins == 0:
+		return fmt.Errorf("%w: %s", ErrNotPinned, root)
+	}
+	p.pins--
+	return nil
+}
+
+// release is Unpin of a root that a view has pinned.
+func (s *Store) release(root common.Hash) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.roots[root].pins--
+}
+
+// Discard forgets a root; views of it that are open already go on as they were. The error wraps ErrUnknownRoot, or ErrInUse for a
+// root that is canonical or pinned, or ErrDisk; it changes nothing. The empty root is never forgotten.
+func (s *Store) Discard(root common.Hash) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.mu.Lock()
+	p, err := s.known(root)
+	if err == nil && (root == s.canonical || p.pins > 0) {
+		err = fmt.Errorf("%w: %s: canonical %v, %d pins", ErrInUse, root, root == s.canonical, p.pins)
+	}
+	if err != nil || root == EmptyRoot {
+		s.mu.Unlock()
+		return err
+	}
+	p.leaving = true
+	line := slices.DeleteFunc(slices.Clone(s.line), func(r common.Hash) bool { return r == root })
+	s.mu.Unlock()
+	return s.change(s.canonical, line, []common.Hash{root})
+}
+
+// change moves the canonical root and forgets roots that are marked as leaving: on the disk, and then here.
+func (s *Store) change(canonical common.Hash, line, gone []common.Hash) error {
+	links := s.relink(canonical, gone)
+	if s.cfg.Disk != nil {
+		if err := s.write(s.changed(canonical, line, links, gone)); err != nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for _, root := range gone {
+				s.roots[root].leaving = false
+			}
+			return err
+		}
+	}
+	s.mu.Lock()
+	s.canonical, s.line = canonical, line
+	for root, l := range links {
+		s.roots[root].link = l
+	}
+	for _, root := range gone {
+		delete(s.roots, root)
+	}
+	s.mu.Unlock()
+	s.cfg.Metrics.count(CountDiscarded, len(gone))
+	return nil
+}
+
+// publish adds a tree that was made on parent. One that is there already stays as it was.
+func (s *Store) publish(parent common.Hash, tree ubt.Tree, code map[common.Hash][]byte) error {
+	root := tree.Root()
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	fresh := !s.Has(root)
+	if !s.Has(parent) { // it was discarded while the view was open
+		parent = s.canonical
+	}
+	added := link{parent: parent, base: parent}
+	if s.cfg.Disk != nil {
+		if err := s.write(s.published(tree, added, fresh, code)); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	if fresh {
+		s.roots[root] = &published{tree: tree, link: added}
+	}
+	maps.Copy(s.code, code)
+	s.mu.Unlock()
+	if fresh {
+		s.cfg.Metrics.count(CountCommitted, 1)
+	}
+	return nil
+}
+
+// codeOf implements codeSource.
+func (s *Store) codeOf(h common.Hash) ([]byte, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.code[h]
+	code, ok := s.code[h]
+	return code, ok
 }

@@ -2,104 +2,242 @@ package statedb
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"maps"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/google/btree"
+
+	"github.com/jamq/jamq/statedb/ubt"
 )
 
 // View is one isolated view of the state: a published root, and writes on top that nobody else sees. It belongs to one goroutine
-// at a time.
+// at a time; any number of views may work in parallel. A view that is not needed any more is simply dropped, after Unpin if it is pinned.
 type View struct {
-	store *Store
-	base  common.Hash
-	tree  *node
-	dirty *btree.BTreeG[write] // staged writes by key
-	reads readLog
-	code  map[common.Hash][]byte // staged code; replaced, never changed, so that clones share it
+	profile *Profile
+	store   *Store // nil for a stateless view
+	codes   codeSource
+
+	root        common.Hash
+	tree        ubt.Tree
+	home        place // where Unpin goes back to
+	pinned      bool
+	transaction int
+
+	staged   sorted[Write]
+	newCode  map[common.Hash][]byte // staged; replaced, never changed, so that copies share it
+	reads    readLog
+	codeRead sorted[common.Hash]
+	err      error
 }
 
-// btreeDegree is google/btree's usual one.
-const btreeDegree = 32
-
-func newView(s *Store, root common.Hash, tree *node) *View {
-	return &View{
-		store: s, base: root, tree: tree, reads: newReadLog(),
-		dirty: btree.NewG(btreeDegree, func(a, b write) bool { return bytes.Compare(a.key[:], b.key[:]) < 0 }),
-	}
+// place is a root with its tree.
+type place struct {
+	root common.Hash
+	tree ubt.Tree
 }
 
-// Clone returns a view with the same staged writes and the same log of reads. From then on neither sees what the other does. It
-// takes constant time.
-func (v *View) Clone() *View {
+// codeSource is where published code is.
+type codeSource interface {
+	// codeOf returns code by its hash, and whether it is known.
+	codeOf(common.Hash) ([]byte, bool)
+}
+
+func writeLess(a, b Write) bool { return a.Key.Compare(b.Key) < 0 }
+
+func newView(s *Store, root common.Hash, tree ubt.Tree) *View {
+	return &View{profile: &s.cfg.Profile, store: s, codes: s, root: root, tree: tree, home: place{root, tree}}
+}
+
+// Copy returns a full snapshot, for work that takes long: the same root, staged writes and log of reads, and a pin of its own if the view is
+// pinned. From then on neither sees what the other does. It takes constant time.
+func (v *View) Copy() *View {
 	c := *v
-	c.dirty = v.dirty.Clone()
-	c.reads = v.reads.clone()
+	c.staged = v.staged.copy()
+	c.reads = v.reads.copy()
+	c.codeRead = v.codeRead.copy()
+	if c.pinned {
+		v.store.repin(c.root)
+	}
 	return &c
 }
 
-// Base returns the published root that the view stands on.
-func (v *View) Base() common.Hash { return v.base }
+// CopyForPhase2 returns a view that shares the read-only state and nothing else: it stands on the active root with nothing staged and an
+// empty log of reads, for building a bundle of what was executed before. It has a pin of its own if the view is pinned. It takes constant
+// time.
+func (v *View) CopyForPhase2() *View {
+	c := &View{profile: v.profile, store: v.store, codes: v.codes, root: v.root, tree: v.tree, home: v.home, pinned: v.pinned}
+	if c.pinned {
+		v.store.repin(c.root)
+	}
+	return c
+}
 
-// Get returns the value of a key, as staged or else as in the base, and whether there is one. The key is logged as read.
+// Profile returns the profile of the view's tree.
+func (v *View) Profile() Profile { return *v.profile }
+
+// ActiveRoot returns the published root that the view stands on: that of the last Pin, Unpin or Commit, or the one it was opened on.
+func (v *View) ActiveRoot() common.Hash { return v.root }
+
+// Err returns the first thing that went wrong in a read, which then gave zero. Only a stateless view has any: it wraps ErrNotInWitness. A
+// view with an error gives neither a root nor a witness.
+func (v *View) Err() error { return v.err }
+
+// SetTransaction says which transaction the reads from now on belong to.
+func (v *View) SetTransaction(index int) { v.transaction = index }
+
+// Get returns the value of a key, as staged or else as in the active root, and whether there is one. The key is logged as read.
 func (v *View) Get(k Key) (value [32]byte, ok bool) { return v.read(Access{Kind: RawAccess, Key: k}) }
 
-// Set stages a value.
-func (v *View) Set(k Key, value [32]byte) { v.dirty.ReplaceOrInsert(write{key: k, value: value}) }
+// Set stages a value. Zero deletes if the profile says so.
+func (v *View) Set(k Key, value [32]byte) { v.write(Access{Kind: RawAccess, Key: k}, value) }
 
-// Delete stages the absence of a value. EIP-7864 does not delete: the account methods store zeros instead.
-func (v *View) Delete(k Key) { v.dirty.ReplaceOrInsert(write{key: k, deleted: true}) }
+// Delete stages the absence of a value, whatever the profile says of zeros.
+func (v *View) Delete(k Key) {
+	v.staged.put(Write{Access: Access{Kind: RawAccess, Key: k}, Deleted: true}, writeLess)
+}
 
 // read logs an access and looks the value up.
 func (v *View) read(a Access) (value [32]byte, ok bool) {
-	v.reads.add(a)
-	return v.peek(a.Key)
-}
-
-// peek looks a value up without logging it.
-func (v *View) peek(k Key) (value [32]byte, ok bool) {
-	if w, staged := v.dirty.Get(write{key: k}); staged {
-		return w.value, !w.deleted
+	v.reads.add(a, v.transaction)
+	if w, staged := v.staged.get(Write{Access: a}); staged {
+		return w.Value, !w.Deleted
 	}
-	return v.tree.get(&k)
+	value, ok, err := v.tree.Get(a.Key)
+	if err != nil {
+		v.fail(fmt.Errorf("%w: %s", ErrNotInWitness, a))
+	}
+	return value, ok
 }
 
-// Reads returns what was read, in the order of first access.
-func (v *View) Reads() []Access { return v.reads.list() }
+func (v *View) write(a Access, value [32]byte) {
+	v.staged.put(Write{Access: a, Value: value, Deleted: v.profile.ZeroDeletes && value == [32]byte{}}, writeLess)
+}
 
-// Writes returns how many values are staged.
-func (v *View) Writes() int { return v.dirty.Len() }
+func (v *View) fail(err error) {
+	if v.err == nil {
+		v.err = err
+	}
+}
 
-// Root returns the root that Commit would publish. It publishes nothing.
-func (v *View) Root() common.Hash { return hashOf(v.applied()) }
+// Reads returns what was read since the view was opened, pinned or committed, each key once, in the order of first access.
+func (v *View) Reads() []Read { return v.reads.list() }
+
+// Writes returns what is staged, in the order of keys.
+func (v *View) Writes() []Write {
+	out := make([]Write, 0, v.staged.len())
+	for w := range v.staged.all {
+		out = append(out, w)
+	}
+	return out
+}
+
+// Root returns the root that Commit would publish. It publishes nothing. The error is Err's; or wraps ErrNotInWitness, if a stateless view
+// has a write that its witness does not show.
+func (v *View) Root() (common.Hash, error) {
+	tree, err := v.applied()
+	return tree.Root(), err
+}
 
 // applied returns the tree with the staged writes.
-func (v *View) applied() *node {
-	writes := make([]write, 0, v.dirty.Len())
-	v.dirty.Ascend(func(w write) bool {
-		writes = append(writes, w)
-		return true
-	})
-	return apply(&v.store.profile, v.tree, 0, writes)
+func (v *View) applied() (ubt.Tree, error) {
+	if v.err != nil {
+		return ubt.Tree{}, v.err
+	}
+	writes := make([]ubt.Write, 0, v.staged.len())
+	for w := range v.staged.all {
+		writes = append(writes, ubt.Write{Key: w.Key, Value: w.Value, Deleted: w.Deleted})
+	}
+	tree, err := v.tree.Apply(&v.profile.Hasher, writes)
+	if errors.Is(err, ubt.ErrHidden) {
+		err = fmt.Errorf("%w: %w", ErrNotInWitness, err)
+	}
+	return tree, err
 }
 
-// Commit publishes the staged writes as a new root of the store and returns it. The view then stands on that root with nothing
-// staged; its log of reads goes on. No other view sees a difference and the canonical root does not move.
-func (v *View) Commit() common.Hash {
-	tree := v.applied()
-	root := v.store.publish(v.base, tree, v.code)
-	v.base, v.tree, v.code = root, tree, nil
-	v.dirty.Clear(false)
-	return root
+// Commit publishes the staged writes as a new root of the store and returns it. The view then stands on that root, with nothing staged, an
+// empty log of reads and no pin. No other view sees a difference and the canonical root does not move. The error is of the store's disk, or
+// wraps ErrStateless; it changes nothing.
+func (v *View) Commit() (common.Hash, error) {
+	if v.store == nil {
+		return common.Hash{}, fmt.Errorf("%w: it cannot commit", ErrStateless)
+	}
+	tree, err := v.applied()
+	if err != nil {
+		return common.Hash{}, err
+	}
+	if err := v.store.publish(v.root, tree, v.newCode); err != nil {
+		return common.Hash{}, err
+	}
+	v.unpin()
+	v.stand(tree.Root(), tree)
+	v.home = place{v.root, v.tree}
+	return v.root, nil
+}
+
+// stand puts the view on a root, with nothing staged and nothing read.
+func (v *View) stand(root common.Hash, tree ubt.Tree) {
+	v.root, v.tree = root, tree
+	v.staged, v.newCode = sorted[Write]{}, nil
+	v.reads, v.codeRead, v.transaction = readLog{}, sorted[common.Hash]{}, 0
+}
+
+// Reset drops what is staged and the log of reads.
+func (v *View) Reset() { v.stand(v.root, v.tree) }
+
+// Pin puts the view on another published root, with an empty log of reads, and holds that root in the store until Unpin, Commit or another Pin.
+// The error wraps ErrStaged, ErrUnknownRoot or ErrStateless and changes nothing.
+func (v *View) Pin(root common.Hash) error {
+	if err := v.canMove(); err != nil {
+		return err
+	}
+	tree, err := v.store.pinned(root)
+	if err != nil {
+		return err
+	}
+	v.unpin()
+	v.stand(root, tree)
+	v.pinned = true
+	return nil
+}
+
+// Unpin goes back to where the view stood before the first Pin. The error wraps ErrNotPinned, ErrStaged or ErrStateless and changes nothing.
+func (v *View) Unpin() error {
+	if err := v.canMove(); err != nil {
+		return err
+	}
+	if !v.pinned {
+		return fmt.Errorf("%w: the view on %s", ErrNotPinned, v.root)
+	}
+	v.unpin()
+	v.stand(v.home.root, v.home.tree)
+	return nil
+}
+
+func (v *View) canMove() error {
+	switch {
+	case v.store == nil:
+		return fmt.Errorf("%w: it stands on its witness", ErrStateless)
+	case v.staged.len() > 0:
+		return fmt.Errorf("%w: %d on %s, want Commit or Reset first", ErrStaged, v.staged.len(), v.root)
+	}
+	return nil
+}
+
+func (v *View) unpin() {
+	if v.pinned {
+		v.pinned = false
+		v.store.release(v.root)
+	}
 }
 
 // stageCode keeps code until Commit.
 func (v *View) stageCode(h common.Hash, code []byte) {
-	staged := make(map[common.Hash][]byte, len(v.code)+1)
-	maps.Copy(staged, v.code)
+	staged := make(map[common.Hash][]byte, len(v.newCode)+1)
+	maps.Copy(staged, v.newCode)
 	staged[h] = bytes.Clone(code)
-	v.code = staged
+	v.newCode = staged
 }
 
-// Walk calls f for every value of the base, without what is staged, in the order of keys, until it returns false.
-func (v *View) Walk(f func(Key, [32]byte) bool) { v.tree.walk(f) }
+// All yields every value of the active root, without what is staged, in the order of keys. It logs nothing.
+func (v *View) All(yield func(Key, [32]byte) bool) { v.tree.All(yield) }

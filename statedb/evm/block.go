@@ -96,10 +96,11 @@ func (b *Block) Apply(tx *types.Transaction) (*types.Receipt, error) {
 	}
 	machine := vm.NewEVM(b.context, b.state, b.config, vm.Config{})
 	defer machine.Release()
+	b.writes.begin(len(b.receipts))
 	b.state.SetTxContext(tx.Hash(), len(b.receipts), uint32(len(b.receipts)+1))
 	snapshot, gas := b.state.Snapshot(), b.gas.Snapshot()
 	receipt, _, err := core.ApplyTransactionWithEVM(context.Background(), msg, b.gas, b.state, b.header.Number, common.Hash{}, b.header.Time, tx, machine)
-	if stateErr := b.state.Error(); stateErr != nil {
+	if stateErr := b.writes.failed(b.state); stateErr != nil {
 		b.broken = fmt.Errorf("%w: transaction %s: %w", ErrState, tx.Hash(), stateErr)
 		return nil, b.broken
 	}
@@ -136,10 +137,7 @@ func (b *Block) Finish() error {
 	}
 	b.broken = ErrFinished
 	b.state.IntermediateRoot(b.config.Rules(b.header.Number, true, b.header.Time))
-	if err := b.writes.err; err != nil {
-		return fmt.Errorf("%w: %w", ErrState, err)
-	}
-	if err := b.state.Error(); err != nil {
+	if err := b.writes.failed(b.state); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
 	return nil

@@ -20,7 +20,7 @@ import (
 // the sender are not checked; a gas price of zero is allowed. The result holds gas used, return data, and the error of an
 // execution that failed. Otherwise the error wraps one of go-ethereum's, ErrState, or ctx's error if that ended first.
 func Call(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message) (*core.ExecutionResult, error) {
-	sdb, _, err := openState(view)
+	sdb, reads, err := openState(view)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func Call(ctx context.Context, view *statedb.View, config *params.ChainConfig, h
 	stop := context.AfterFunc(ctx, machine.Cancel)
 	defer stop()
 	result, err := core.ApplyMessage(machine, msg.SkipNonceCheck().SkipEOACheck().SkipGasLimitCapCheck(), core.NewGasPool(msg.GasLimit))
-	if stateErr := sdb.Error(); stateErr != nil {
+	if stateErr := reads.failed(sdb); stateErr != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, stateErr)
 	}
 	if machine.Cancelled() {

@@ -61,13 +61,33 @@ type adapter struct {
 	err  error // the first refused write: StateDB keeps only its text
 }
 
+// begin says which transaction the reads from now on belong to.
+func (a *adapter) begin(transaction int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.view.SetTransaction(transaction)
+}
+
+// failed returns what went wrong: a refused write, a read of what a stateless view does not have, or what the StateDB itself found. An error of a
+// reader does not stop an execution, so this must be asked after each.
+func (a *adapter) failed(sdb *state.StateDB) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, err := range []error{a.err, a.view.Err(), sdb.Error()} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Account implements state.StateReader.
 func (a *adapter) Account(addr common.Address) (*types.StateAccount, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	account := a.view.Account(addr)
-	if !account.Exists {
-		return nil, nil
+	if err := a.view.Err(); err != nil || !account.Exists {
+		return nil, err
 	}
 	return &types.StateAccount{
 		Nonce:    account.Nonce,
@@ -81,7 +101,7 @@ func (a *adapter) Account(addr common.Address) (*types.StateAccount, error) {
 func (a *adapter) Storage(addr common.Address, slot common.Hash) (common.Hash, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.view.Storage(addr, slot), nil
+	return a.view.Storage(addr, slot), a.view.Err()
 }
 
 // Has implements state.ContractCodeReader.

@@ -57,7 +57,19 @@ func genesis(t require.TestingT) (*statedb.Store, common.Hash) {
 		alloc[addr(i)] = types.Account{Balance: new(big.Int).Mul(ether, big.NewInt(100))}
 	}
 	require.NoError(t, Genesis(view, alloc))
-	return store, view.Commit()
+	return store, commit(t, view)
+}
+
+func commit(t require.TestingT, view *statedb.View) common.Hash {
+	root, err := view.Commit()
+	require.NoError(t, err)
+	return root
+}
+
+func rootOf(t require.TestingT, view *statedb.View) common.Hash {
+	root, err := view.Root()
+	require.NoError(t, err)
+	return root
 }
 
 // run executes transactions on a root and returns the receipts and the root after them.
@@ -71,7 +83,7 @@ func run(t require.TestingT, store *statedb.Store, root common.Hash, txs ...*typ
 		require.NoError(t, err)
 	}
 	require.NoError(t, b.Finish())
-	view.Commit()
+	commit(t, view)
 	return b.Receipts(), view
 }
 
@@ -135,7 +147,7 @@ func TestContractLife(t *testing.T) {
 	require.Equal(t, receipts[0].GasUsed+receipts[1].GasUsed+receipts[2].GasUsed, receipts[2].CumulativeGasUsed)
 
 	// A later block that touches the contract without loading its code keeps the code's size.
-	_, later := run(t, store, view.Base(), dynamic(2, 0, &at, nil, nil))
+	_, later := run(t, store, view.ActiveRoot(), dynamic(2, 0, &at, nil, nil))
 	require.Equal(t, len(counter), later.Account(at).CodeSize)
 	require.Equal(t, common.Hash{31: 3}, later.Storage(at, common.Hash{}))
 }
@@ -181,7 +193,7 @@ func TestRefusedTransactionsChangeNothing(t *testing.T) {
 	require.NoError(t, b.Finish())
 	require.ErrorIs(t, b.Finish(), ErrFinished)
 	_, clean := run(t, store, root, dynamic(0, 0, &to, ether, nil))
-	require.Equal(t, clean.Base(), view.Root())
+	require.Equal(t, clean.ActiveRoot(), rootOf(t, view))
 }
 
 func TestSetCodeAndAccessList(t *testing.T) {
@@ -218,7 +230,7 @@ func TestBalanceBeyond128BitsIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	most := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 128), big.NewInt(1))
 	require.NoError(t, Genesis(view, types.GenesisAlloc{addr(0): {Balance: ether}, addr(1): {Balance: most}}))
-	root := view.Commit()
+	root := commit(t, view)
 	require.ErrorIs(t, Genesis(view, types.GenesisAlloc{addr(2): {Balance: new(big.Int).Add(most, big.NewInt(1))}}), statedb.ErrBalanceRange)
 	to := addr(1)
 	view, err = store.View(root)
@@ -239,24 +251,24 @@ func TestCallAndEstimate(t *testing.T) {
 	message := func(to *common.Address, data []byte) *core.Message {
 		return &core.Message{From: addr(1), To: to, GasLimit: 1_000_000, Data: data, Value: new(uint256.Int), GasPrice: new(uint256.Int), GasFeeCap: new(uint256.Int), GasTipCap: new(uint256.Int)}
 	}
-	before := view.Root()
-	result, err := Call(t.Context(), view.Clone(), config, header(), noHashes, message(&count, nil))
+	before := rootOf(t, view)
+	result, err := Call(t.Context(), view.Copy(), config, header(), noHashes, message(&count, nil))
 	require.NoError(t, err)
 	require.Equal(t, common.Hash{31: 1}.Bytes(), result.ReturnData)
-	result, err = Call(t.Context(), view.Clone(), config, header(), noHashes, message(&revert, []byte("why")))
+	result, err = Call(t.Context(), view.Copy(), config, header(), noHashes, message(&revert, []byte("why")))
 	require.NoError(t, err)
 	require.ErrorIs(t, result.Err, vm.ErrExecutionReverted)
 	require.Equal(t, []byte("why"), result.Revert())
 
-	gas, _, err := Estimate(t.Context(), view.Clone(), config, header(), noHashes, message(&count, nil), 0)
+	gas, _, err := Estimate(t.Context(), view.Copy(), config, header(), noHashes, message(&count, nil), 0)
 	require.NoError(t, err)
 	exact := sign(1, &types.LegacyTx{GasPrice: big.NewInt(2 * params.GWei), Gas: gas, To: &count})
-	receipts, _ := run(t, store, view.Base(), exact)
+	receipts, _ := run(t, store, view.ActiveRoot(), exact)
 	require.Equal(t, types.ReceiptStatusSuccessful, receipts[0].Status)
-	_, data, err := Estimate(t.Context(), view.Clone(), config, header(), noHashes, message(&revert, []byte("why")), 0)
+	_, data, err := Estimate(t.Context(), view.Copy(), config, header(), noHashes, message(&revert, []byte("why")), 0)
 	require.ErrorIs(t, err, vm.ErrExecutionReverted)
 	require.Equal(t, []byte("why"), data)
-	require.Equal(t, before, view.Root(), "calls leave no trace")
+	require.Equal(t, before, rootOf(t, view), "calls leave no trace")
 
 	// JUMPDEST PUSH0 JUMP: for ever, or until the context ends.
 	_, looped := run(t, store, root, dynamic(0, 0, nil, nil, deployer([]byte{0x5b, 0x5f, 0x56})))
@@ -336,9 +348,9 @@ func TestRootsEqualGoEthereums(t *testing.T) {
 				view.DeleteAccount(a)
 			}
 			if rapid.Bool().Draw(t, "commit") {
-				view.Commit()
+				commit(t, view)
 			}
 		}
-		require.Equal(t, theirs.Hash(), view.Root())
+		require.Equal(t, theirs.Hash(), rootOf(t, view))
 	})
 }

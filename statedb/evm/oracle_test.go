@@ -52,10 +52,10 @@ func FuzzTreeAgainstBintrie(f *testing.F) {
 			require.NoError(t, theirs.UpdateStem(k[:statedb.StemSize], values))
 			view.Set(k, value)
 			if input[1]%2 == 1 {
-				require.Equal(t, theirs.Hash(), view.Commit())
+				require.Equal(t, theirs.Hash(), commit(t, view))
 			}
 		}
-		require.Equal(t, theirs.Hash(), view.Root())
+		require.Equal(t, theirs.Hash(), rootOf(t, view))
 	})
 }
 
@@ -92,7 +92,7 @@ func TestDestroyedAndCreatedAgain(t *testing.T) {
 	)
 	require.False(t, view.Account(child).Exists)
 	require.Equal(t, uint64(14), view.Account(factory).Balance.Uint64(), "each child paid back what it was born with")
-	again, view := run(t, store, view.Base(), dynamic(0, 3, &factory, big.NewInt(7), nil))
+	again, view := run(t, store, view.ActiveRoot(), dynamic(0, 3, &factory, big.NewInt(7), nil))
 	for _, r := range append(receipts, again...) {
 		require.Equal(t, types.ReceiptStatusSuccessful, r.Status)
 	}
@@ -155,7 +155,7 @@ func TestSameAsGoEthereumsState(t *testing.T) {
 				}
 			}
 			require.NoError(t, b.Finish())
-			root = view.Commit()
+			root = commit(t, view)
 		}
 		after, err := store.View(root)
 		require.NoError(t, err)

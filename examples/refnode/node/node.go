@@ -117,7 +117,9 @@ func (n *Node) makeGenesis() (err error) {
 		return err
 	}
 	header := newHeader()
-	header.Root = view.Commit()
+	if header.Root, err = view.Commit(); err != nil {
+		return err
+	}
 	header.Number = new(big.Int)
 	header.Extra = fmt.Appendf(nil, "jamq %v", n.cfg.ChainID) // so that two chains differ from block 0 on
 	header.Time = uint64(jamq.CommonEra().Unix())

@@ -265,12 +265,16 @@ func (n *Node) execute(parent *Block, header *types.Header, lease *txpool.Lease)
 		// A balance does not fit, and nobody knows whose transaction did it: the last one goes, so that the next try is another.
 		return nil, errors.Join(err, lease.Reject(txs[len(txs)-1].Hash(), err))
 	}
-	return seal(header, view, txs, run.Receipts(), run.GasUsed()), nil
+	return seal(header, view, txs, run.Receipts(), run.GasUsed())
 }
 
-// seal completes the header and gives the receipts the block's hash.
-func seal(header *types.Header, view *statedb.View, txs types.Transactions, receipts types.Receipts, gasUsed uint64) *Block {
-	header.Root = view.Commit()
+// seal commits the state, completes the header and gives the receipts the block's hash.
+func seal(header *types.Header, view *statedb.View, txs types.Transactions, receipts types.Receipts, gasUsed uint64) (*Block, error) {
+	root, err := view.Commit()
+	if err != nil {
+		return nil, err
+	}
+	header.Root = root
 	header.GasUsed = gasUsed
 	b := &Block{
 		Block:    types.NewBlock(header, &types.Body{Transactions: txs, Withdrawals: []*types.Withdrawal{}}, receipts, trie.NewStackTrie(nil)),
@@ -282,7 +286,7 @@ func seal(header *types.Header, view *statedb.View, txs types.Transactions, rece
 			l.BlockHash = b.Hash()
 		}
 	}
-	return b
+	return b, nil
 }
 
 // replay executes a sealed block again on its parent's state and checks that it comes to the same hash.
@@ -304,7 +308,10 @@ func (n *Node) replay(parent *Block, sealed *types.Block) (*Block, error) {
 	if err := run.Finish(); err != nil {
 		return nil, err
 	}
-	b := seal(header, view, sealed.Transactions(), run.Receipts(), run.GasUsed())
+	b, err := seal(header, view, sealed.Transactions(), run.Receipts(), run.GasUsed())
+	if err != nil {
+		return nil, err
+	}
 	if b.Hash() != sealed.Hash() {
 		return nil, fmt.Errorf("node: block %d executes to %s, want %s", sealed.NumberU64(), b.Hash(), sealed.Hash())
 	}

@@ -1,0 +1,102 @@
+package statedb
+
+import (
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// AccessKind says which part of the state a key belongs to.
+type AccessKind uint8
+
+const (
+	// RawAccess is a key that was given as such.
+	RawAccess AccessKind = iota
+	// BasicDataAccess is an account's nonce, balance and code size.
+	BasicDataAccess
+	// CodeHashAccess is an account's code hash.
+	CodeHashAccess
+	// StorageAccess is a storage slot.
+	StorageAccess
+	// CodeChunkAccess is a chunk of an account's code.
+	CodeChunkAccess
+)
+
+// String implements fmt.Stringer.
+func (k AccessKind) String() string {
+	names := [...]string{"raw", "basic data", "code hash", "storage", "code chunk"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return fmt.Sprintf("access kind %d", uint8(k))
+}
+
+// Access is a key with what it was derived from, so that a verifier can derive it again.
+type Access struct {
+	// Kind says what the key stands for, and which of the fields below are set; the others are zero.
+	Kind AccessKind
+	// Key is where it stands in the tree.
+	Key Key
+	// Address is the account's, for all kinds but RawAccess.
+	Address common.Address
+	// Slot is the storage slot, for StorageAccess.
+	Slot common.Hash
+	// Chunk is the chunk's number, for CodeChunkAccess.
+	Chunk uint32
+}
+
+// derive sets the key from what it is derived from; a raw key stays.
+func (a Access) derive(p *Profile) Access {
+	switch a.Kind {
+	case BasicDataAccess:
+		a.Key = p.BasicDataKey(a.Address)
+	case CodeHashAccess:
+		a.Key = p.CodeHashKey(a.Address)
+	case StorageAccess:
+		a.Key = p.StorageKey(a.Address, a.Slot)
+	case CodeChunkAccess:
+		a.Key = p.CodeChunkKey(a.Address, a.Chunk)
+	}
+	return a
+}
+
+// plain returns the access with the fields that its kind does not have set to zero.
+func (a Access) plain() Access {
+	switch a.Kind {
+	case RawAccess:
+		return Access{Kind: a.Kind, Key: a.Key}
+	case StorageAccess:
+		a.Chunk = 0
+	case CodeChunkAccess:
+		a.Slot = common.Hash{}
+	default:
+		a.Slot, a.Chunk = common.Hash{}, 0
+	}
+	return a
+}
+
+func (a Access) String() string {
+	switch a.Kind {
+	case StorageAccess:
+		return fmt.Sprintf("%s %s of %s", a.Kind, a.Slot, a.Address)
+	case CodeChunkAccess:
+		return fmt.Sprintf("%s %d of %s", a.Kind, a.Chunk, a.Address)
+	case RawAccess:
+		return fmt.Sprintf("%s key %x", a.Kind, a.Key)
+	}
+	return fmt.Sprintf("%s of %s", a.Kind, a.Address)
+}
+
+// Read is an access with the transaction in which its key was read first.
+type Read struct {
+	Access
+	// Transaction is what View.SetTransaction last said before.
+	Transaction int
+}
+
+// Write is the last write of a key: a deleted one is absent afterwards, and its Value is zero.
+type Write struct {
+	Access
+	Value   [32]byte
+	Deleted bool
+}

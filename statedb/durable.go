@@ -1,0 +1,308 @@
+package statedb
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq/statedb/ubt"
+)
+
+// Disk is an ordered key-value store, such as package statedb/pebblestore. It belongs to one [Store], which calls it from one goroutine at
+// a time.
+type Disk interface {
+	// Write makes all the records durable before it returns, or none of them even if the process is killed.
+	Write(records []Record) error
+	// Read calls f for every record, in the order of keys, and stops at the first error. The slices are valid during the call.
+	Read(f func(key, value []byte) error) error
+}
+
+// Record is a key with its value; nil removes it.
+type Record struct{ Key, Value []byte }
+
+// What is on the disk: the values of the canonical root by stem, and for each other root the write set that leads to it from another one, its
+// base. Each change is one Write, so that a disk always holds a whole state.
+//
+//	c ‖ code hash   code
+//	m               version, profile, and the line of canonical roots
+//	r ‖ root        parent ‖ base ‖ write set
+//	s ‖ stem        the set of indices ‖ their values
+const (
+	codeRecord = 'c'
+	metaRecord = 'm'
+	rootRecord = 'r'
+	stemRecord = 's'
+
+	diskVersion    = 1
+	maxProfileName = 255
+)
+
+func rootKey(root common.Hash) []byte { return append([]byte{rootRecord}, root[:]...) }
+
+// write hands records to the disk. After a failure nobody knows what it holds, so that nothing more is written.
+func (s *Store) write(records []Record) error {
+	if s.broken != nil {
+		return s.broken
+	}
+	if len(records) == 0 {
+		return nil
+	}
+	if err := s.cfg.Disk.Write(records); err != nil {
+		s.broken = fmt.Errorf("%w: %w", ErrDisk, err)
+		return s.broken
+	}
+	size := 0
+	for _, r := range records {
+		size += len(r.Key) + len(r.Value)
+	}
+	s.cfg.Metrics.count(CountDiskBytes, size)
+	return nil
+}
+
+// published returns the records of a new root, and of code.
+func (s *Store) published(tree ubt.Tree, l link, fresh bool, code map[common.Hash][]byte) (records []Record) {
+	for h, c := range code {
+		if _, known := s.codeOf(h); !known {
+			records = append(records, Record{append([]byte{codeRecord}, h[:]...), c})
+		}
+	}
+	slices.SortFunc(records, func(a, b Record) int { return bytes.Compare(a.Key, b.Key) })
+	if fresh {
+		records = append(records, Record{rootKey(tree.Root()), s.entry(tree, l)})
+	}
+	return records
+}
+
+// changed returns the records of a move of the canonical root, of new links and of roots that are gone.
+func (s *Store) changed(canonical common.Hash, line []common.Hash, links map[common.Hash]link, gone []common.Hash) (records []Record) {
+	for root, l := range links {
+		records = append(records, Record{rootKey(root), s.entry(s.roots[root].tree, l)})
+	}
+	for _, root := range gone {
+		records = append(records, Record{rootKey(root), nil})
+	}
+	slices.SortFunc(records, func(a, b Record) int { return bytes.Compare(a.Key, b.Key) })
+	for stem, values := range s.roots[canonical].tree.ChangedStems(s.roots[s.canonical].tree) {
+		records = append(records, Record{append([]byte{stemRecord}, stem...), values})
+	}
+	return append(records, s.meta(line))
+}
+
+// entry encodes a root with the write set that leads to it from its base.
+func (s *Store) entry(tree ubt.Tree, l link) []byte {
+	b := slices.Concat(l.parent[:], l.base[:])
+	if l.base == tree.Root() {
+		return b
+	}
+	for w := range tree.Diff(s.roots[l.base].tree) {
+		if b = append(b, w.Key[:]...); w.Deleted {
+			b = append(b, 0)
+		} else {
+			b = append(append(b, 1), w.Value[:]...)
+		}
+	}
+	return b
+}
+
+func (s *Store) meta(line []common.Hash) Record {
+	name := s.cfg.Profile.Name
+	b := append([]byte{diskVersion, byte(len(name))}, name...)
+	for _, root := range line {
+		b = append(b, root[:]...)
+	}
+	return Record{[]byte{metaRecord}, b}
+}
+
+// entryOf is a decoded root record.
+type entryOf struct {
+	link
+	writes []ubt.Write
+}
+
+func decodeEntry(b []byte) (e entryOf, ok bool) {
+	if len(b) < 64 {
+		return e, false
+	}
+	e.parent, e.base = common.Hash(b[:32]), common.Hash(b[32:64])
+	for b = b[64:]; len(b) > 0; {
+		if len(b) < 33 || b[32] > 1 || b[32] == 1 && len(b) < 65 {
+			return e, false
+		}
+		w := ubt.Write{Key: Key(b[:32]), Deleted: b[32] == 0}
+		if b = b[33:]; !w.Deleted {
+			w.Value, b = [32]byte(b[:32]), b[32:]
+		}
+		e.writes = append(e.writes, w)
+	}
+	return e, true
+}
+
+// Open returns a store. With a disk that was used before it holds what it held then, but for pins, which do not outlive the process; each root
+// is computed again and compared. The error wraps ErrConfig, ErrCorrupt or ErrDisk.
+func Open(cfg Config) (*Store, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	s := newStore(cfg)
+	if cfg.Disk == nil {
+		return s, nil
+	}
+	l := loader{store: s, entries: map[common.Hash]entryOf{}}
+	if err := cfg.Disk.Read(l.record); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDisk, err)
+	}
+	if err := l.finish(); err != nil {
+		return nil, err
+	}
+	if l.fresh {
+		return s, s.write([]Record{s.meta(s.line)})
+	}
+	return s, nil
+}
+
+// loader makes a store out of records.
+type loader struct {
+	store   *Store
+	tree    ubt.Tree // of the stems
+	batch   []ubt.Write
+	entries map[common.Hash]entryOf
+	fresh   bool
+	hasMeta bool
+	bad     error
+}
+
+// loadBatch is how many values are put into the tree at once.
+const loadBatch = 1 << 16
+
+func (l *loader) fail(format string, args ...any) {
+	if l.bad == nil {
+		l.bad = fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
+	}
+}
+
+// record takes one record. Errors are kept for finish, so that they are not taken for the disk's.
+func (l *loader) record(key, value []byte) error {
+	if l.bad != nil || len(key) == 0 {
+		return nil
+	}
+	rest := key[1:]
+	switch key[0] {
+	case codeRecord:
+		if h := keccak(value); !bytes.Equal(h[:], rest) {
+			l.fail("code under %x hashes to %s", rest, h)
+			return nil
+		}
+		l.store.code[common.Hash(rest)] = bytes.Clone(value)
+	case metaRecord:
+		l.meta(value)
+	case rootRecord:
+		e, ok := decodeEntry(value)
+		if !ok || len(rest) != common.HashLength {
+			l.fail("root record %x", key)
+			return nil
+		}
+		l.entries[common.Hash(rest)] = e
+	case stemRecord:
+		writes, err := ubt.DecodeStem(rest, value)
+		if err != nil {
+			l.fail("stem record %x: %v", key, err)
+			return nil
+		}
+		if l.batch = append(l.batch, writes...); len(l.batch) >= loadBatch {
+			l.flush()
+		}
+	default:
+		l.fail("record %x", key)
+	}
+	return nil
+}
+
+func (l *loader) meta(b []byte) {
+	l.hasMeta = true
+	if len(b) < 2 || b[0] != diskVersion || len(b) < 2+int(b[1]) {
+		l.fail("meta record of version %d, want %d", slices.Concat(b, []byte{0})[0], diskVersion)
+		return
+	}
+	name, line := string(b[2:2+b[1]]), b[2+b[1]:]
+	if want := l.store.cfg.Profile.Name; name != want {
+		l.bad = fmt.Errorf("%w: the disk has the profile %q, want %q", ErrConfig, name, want)
+		return
+	}
+	if len(line) == 0 || len(line)%common.HashLength != 0 {
+		l.fail("a line of %d bytes", len(line))
+		return
+	}
+	l.store.line = nil
+	for ; len(line) > 0; line = line[common.HashLength:] {
+		l.store.line = append(l.store.line, common.Hash(line[:common.HashLength]))
+	}
+}
+
+func (l *loader) flush() {
+	var err error
+	if l.tree, err = l.tree.Apply(&l.store.cfg.Profile.Hasher, l.batch); err != nil {
+		l.fail("stems: %v", err)
+	}
+	l.batch = l.batch[:0]
+}
+
+// finish checks the canonical root and derives all others from it.
+func (l *loader) finish() error {
+	l.flush()
+	s := l.store
+	s.canonical = s.line[len(s.line)-1]
+	switch {
+	case l.bad != nil:
+		return l.bad
+	case !l.hasMeta && (len(l.entries) > 0 || l.tree.Root() != EmptyRoot):
+		l.fail("no meta record")
+	case l.tree.Root() != s.canonical:
+		l.fail("the stems have the root %s, want %s", l.tree.Root(), s.canonical)
+	}
+	if l.bad != nil {
+		return l.bad
+	}
+	l.fresh = !l.hasMeta
+	if s.canonical != EmptyRoot {
+		s.roots[s.canonical] = &published{tree: l.tree, link: l.entries[s.canonical].link}
+	}
+	for root := range l.entries {
+		l.derive(root)
+	}
+	for root, p := range s.roots {
+		if s.roots[p.parent] == nil {
+			l.fail("root %s has the parent %s, which is not there", root, p.parent)
+		}
+	}
+	for _, root := range s.line {
+		if s.roots[root] == nil {
+			l.fail("the line has %s, which is not there", root)
+		}
+	}
+	return l.bad
+}
+
+// derive makes the tree of a root, after those of its bases.
+func (l *loader) derive(root common.Hash) {
+	var chain []common.Hash
+	for l.store.roots[root] == nil {
+		e, ok := l.entries[root]
+		if !ok || len(chain) > len(l.entries) {
+			l.fail("root %s has no base", root)
+			return
+		}
+		chain = append(chain, root)
+		root = e.base
+	}
+	for _, root := range slices.Backward(chain) {
+		e := l.entries[root]
+		tree, err := l.store.roots[e.base].tree.Apply(&l.store.cfg.Profile.Hasher, e.writes)
+		if err != nil || tree.Root() != root {
+			l.fail("root %s: its writes lead to %s: %v", root, tree.Root(), err)
+			return
+		}
+		l.store.roots[root] = &published{tree: tree, link: e.link}
+	}
+}

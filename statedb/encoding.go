@@ -1,0 +1,192 @@
+package statedb
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq/statedb/ubt"
+)
+
+// WitnessVersion is the first byte of an encoded witness. Other versions are refused.
+const WitnessVersion = 1
+
+// Flags of an encoded entry, above its kind.
+const (
+	kindMask    = 0x0f
+	setFlag     = 0x10
+	deletedFlag = 0x20
+)
+
+// metadataSize is how many bytes an entry has besides its first, by kind.
+var metadataSize = [...]int{
+	RawAccess:       StemSize + 1,
+	BasicDataAccess: common.AddressLength,
+	CodeHashAccess:  common.AddressLength,
+	StorageAccess:   common.AddressLength + common.HashLength,
+	CodeChunkAccess: common.AddressLength + 4,
+}
+
+// checksumSize is how many bytes of the SHA-256 hash of all before them end an encoded witness. They find damage; a forger computes them too.
+const checksumSize = 8
+
+func checksum(b []byte) []byte {
+	sum := sha256.Sum256(b)
+	return sum[:checksumSize]
+}
+
+// Size returns the length of the encoding, in bytes: 17; for each entry 1 and 32 (raw), 20 (basic data, code hash), 52 (storage) or 24
+// (code chunk); for each code 4 and its length; and the proof's size, see [ubt.Proof.Size].
+func (w *Witness) Size() int {
+	n := 1 + 4 + 4 + w.Proof.Size() + checksumSize
+	for i := range w.Entries {
+		n += 1 + metadataSize[w.Entries[i].Kind]
+	}
+	for _, code := range w.Code {
+		n += 4 + len(code)
+	}
+	return n
+}
+
+// Encode returns the canonical encoding of a witness that View.Witness or ParseWitness returned:
+//
+//	version 1 byte
+//	entries 4 bytes big-endian, then each: kind and flags 1 byte; a raw key, or the address and the slot or the chunk's number
+//	code    4 bytes, then each: length 4 bytes, code
+//	proof   as ubt.Proof.AppendTo writes it
+//	check   the first 8 bytes of the SHA-256 hash of all before
+//
+// Keys are not in it: they follow from the metadata. Two witnesses that prove the same have the same encoding.
+func (w *Witness) Encode() []byte {
+	b := make([]byte, 0, w.Size())
+	b = append(b, WitnessVersion)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(w.Entries)))
+	for i := range w.Entries {
+		b = w.Entries[i].append(b)
+	}
+	b = binary.BigEndian.AppendUint32(b, uint32(len(w.Code)))
+	for _, code := range w.Code {
+		b = binary.BigEndian.AppendUint32(b, uint32(len(code)))
+		b = append(b, code...)
+	}
+	b = w.Proof.AppendTo(b)
+	return append(b, checksum(b)...)
+}
+
+func (e *Entry) append(b []byte) []byte {
+	first := byte(e.Kind)
+	if e.Set {
+		first |= setFlag
+	}
+	if e.Deleted {
+		first |= deletedFlag
+	}
+	b = append(b, first)
+	if e.Kind == RawAccess {
+		return append(b, e.Key[:]...)
+	}
+	b = append(b, e.Address[:]...)
+	switch e.Kind {
+	case StorageAccess:
+		b = append(b, e.Slot[:]...)
+	case CodeChunkAccess:
+		b = binary.BigEndian.AppendUint32(b, e.Chunk)
+	}
+	return b
+}
+
+// ParseWitness decodes a witness of a profile, which must be all of b, and derives its keys. It checks the form; whether the witness proves
+// anything is seen by Verify and NewStateless alone. The error wraps ErrWitness.
+func ParseWitness(p Profile, b []byte) (*Witness, error) {
+	if len(b) < checksumSize || !bytes.Equal(checksum(b[:len(b)-checksumSize]), b[len(b)-checksumSize:]) {
+		return nil, fmt.Errorf("%w: its checksum is not that of its %d bytes", ErrWitness, len(b))
+	}
+	r := reader{rest: b[:len(b)-checksumSize]}
+	if version := r.take(1); r.err == nil && version[0] != WitnessVersion {
+		return nil, fmt.Errorf("%w: version %d, want %d", ErrWitness, version[0], WitnessVersion)
+	}
+	w := new(Witness)
+	for n := r.count(1 + common.AddressLength); n > 0 && r.err == nil; n-- {
+		w.Entries = append(w.Entries, r.entry(&p))
+	}
+	for n := r.count(4); n > 0 && r.err == nil; n-- {
+		w.Code = append(w.Code, slices.Clone(r.take(r.count(1))))
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	for i := range w.Entries {
+		if err := w.Entries[i].check(&p); err != nil {
+			return nil, err
+		}
+		if i > 0 && w.Entries[i-1].Key.Compare(w.Entries[i].Key) >= 0 {
+			return nil, fmt.Errorf("%w: %s after %s, want ascending keys", ErrWitness, w.Entries[i].Access, w.Entries[i-1].Access)
+		}
+	}
+	var err error
+	if w.Proof, err = ubt.ParseProof(r.rest); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrWitness, err)
+	}
+	return w, nil
+}
+
+// reader takes bytes off; after the first error it gives zeros.
+type reader struct {
+	rest []byte
+	err  error
+}
+
+var zeros [64]byte
+
+func (r *reader) take(n int) []byte {
+	if r.err == nil && n > len(r.rest) {
+		r.err = fmt.Errorf("%w: %d bytes left, want %d", ErrWitness, len(r.rest), n)
+	}
+	if r.err != nil {
+		return zeros[:min(n, len(zeros))]
+	}
+	taken := r.rest[:n]
+	r.rest = r.rest[n:]
+	return taken
+}
+
+// count takes a number of things that need so many bytes each at least.
+func (r *reader) count(size int) int {
+	n := int(binary.BigEndian.Uint32(r.take(4)))
+	if r.err == nil && n > len(r.rest)/size {
+		r.err = fmt.Errorf("%w: %d pieces of at least %d bytes in %d", ErrWitness, n, size, len(r.rest))
+	}
+	if r.err != nil {
+		return 0
+	}
+	return n
+}
+
+func (r *reader) entry(p *Profile) (e Entry) {
+	first := r.take(1)[0]
+	e.Kind, e.Set, e.Deleted = AccessKind(first&kindMask), first&setFlag != 0, first&deletedFlag != 0
+	if first&^(kindMask|setFlag|deletedFlag) != 0 || e.Kind > CodeChunkAccess {
+		if r.err == nil {
+			r.err = fmt.Errorf("%w: an entry that begins with %#x", ErrWitness, first)
+		}
+		return e
+	}
+	b := r.take(metadataSize[e.Kind])
+	if e.Kind == RawAccess {
+		e.Key = Key(b)
+		return e
+	}
+	e.Address = common.Address(b)
+	switch b = b[common.AddressLength:]; e.Kind {
+	case StorageAccess:
+		e.Slot = common.Hash(b)
+	case CodeChunkAccess:
+		e.Chunk = binary.BigEndian.Uint32(b)
+	}
+	e.Access = e.derive(p)
+	return e
+}

@@ -1,0 +1,65 @@
+package ubt
+
+import (
+	"bytes"
+	"math/bits"
+)
+
+// StemSize is the length of a stem, in bytes.
+const StemSize = 31
+
+const stemBits = 8 * StemSize
+
+// Key addresses one value: a stem, and a sub-index in the last byte. Its size is fixed here and nowhere else: the tree takes stems as
+// strings of bytes, of which none may be the beginning of another.
+type Key [StemSize + 1]byte
+
+func (k *Key) stem() []byte { return k[:StemSize] }
+func (k *Key) sub() byte    { return k[StemSize] }
+
+// Compare orders keys as the tree does.
+func (k Key) Compare(other Key) int { return bytes.Compare(k[:], other[:]) }
+
+// bit returns the i-th bit, the most significant first.
+func bit(stem []byte, i int) byte { return stem[i/8] >> (7 - i%8) & 1 }
+
+// Write is a change of one value: a deleted one is absent afterwards, and its Value is ignored.
+type Write struct {
+	Key     Key
+	Value   [32]byte
+	Deleted bool
+}
+
+// set is a set of sub-indices.
+type set [4]uint64
+
+func (s *set) has(i byte) bool { return s[i/64]>>(i%64)&1 == 1 }
+func (s *set) add(i byte)      { s[i/64] |= 1 << (i % 64) }
+func (s *set) remove(i byte)   { s[i/64] &^= 1 << (i % 64) }
+
+func (s *set) len() (n int) {
+	for _, word := range s {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// rank returns how many members are below i, which is below 256.
+func (s *set) rank(i int) int {
+	n := bits.OnesCount64(s[i/64] & (1<<(i%64) - 1))
+	for _, word := range s[:i/64] {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// all yields the members in order.
+func (s *set) all(yield func(byte) bool) {
+	for i, word := range s {
+		for ; word != 0; word &= word - 1 {
+			if !yield(byte(i*64 + bits.TrailingZeros64(word))) {
+				return
+			}
+		}
+	}
+}

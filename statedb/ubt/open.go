@@ -1,0 +1,301 @@
+package ubt
+
+import (
+	"fmt"
+	"sync"
+)
+
+// Open returns the part of a tree that a proof shows for the uses, which are sorted by key and distinct. Whoever trusts its root may trust
+// what Get says of these keys, and the root after Apply with writes of exactly the kinds that the uses say. Get of another key, or Apply to it,
+// gives ErrHidden, or what the proof happens to show, which is then true.
+//
+// The proof is taken only in the form that Prove gives it. The error wraps ErrOrder or ErrProof.
+func Open(h *Hasher, p *Proof, uses []Use) (Tree, error) {
+	if err := checkUses(uses); err != nil {
+		return Tree{}, err
+	}
+	o := opener{p: p}
+	var root node
+	if len(uses) == 0 {
+		root = o.sibling()
+	} else {
+		root, _ = o.node(place{}, uses)
+	}
+	switch {
+	case o.err != nil:
+		return Tree{}, o.err
+	case o.bit != p.bits.count || o.opened != len(p.opened) || o.hashed != len(p.hashes) || o.valued != len(p.values):
+		return Tree{}, fmt.Errorf("%w: more than the tree needs", ErrProof)
+	}
+	seal(h, root, 0, len(p.values))
+	return Tree{root}, nil
+}
+
+// seal computes the hashes that the opener has left out, before anybody else sees the nodes; several goroutines share what is worth it.
+func seal(h *Hasher, n node, depth, values int) {
+	switch n := n.(type) {
+	case *partial:
+		n.rehash(h)
+	case *inner:
+		if depth > parallelDepth || values < 2*parallelWrites {
+			seal(h, n.left, depth, 0)
+			seal(h, n.right, depth, 0)
+		} else {
+			var done sync.WaitGroup
+			done.Go(func() { seal(h, n.left, depth+1, values/2) })
+			seal(h, n.right, depth+1, values/2)
+			done.Wait()
+		}
+		n.sum = h.Inner(hashOf(n.left), hashOf(n.right))
+	}
+}
+
+// opener reads a proof; the rules stand at prover. After the first error it reads zeros.
+type opener struct {
+	p                           *Proof
+	bit, opened, hashed, valued int // read so far
+	err                         error
+}
+
+// place is where a node stands: the first depth bits of path.
+type place struct {
+	path  Key
+	depth int
+}
+
+func (at place) left() place { return place{at.path, at.depth + 1} }
+
+func (at place) right() place {
+	at.path[at.depth/8] |= 0x80 >> (at.depth % 8)
+	return place{at.path, at.depth + 1}
+}
+
+// leads reports whether the way to a key passes here.
+func (at *place) leads(k *Key) bool {
+	for i := range at.depth {
+		if bit(k[:], i) != bit(at.path[:], i) {
+			return false
+		}
+	}
+	return true
+}
+
+func (o *opener) fail(format string, args ...any) {
+	if o.err == nil {
+		o.err = fmt.Errorf("%w: %s", ErrProof, fmt.Sprintf(format, args...))
+	}
+}
+
+func (o *opener) bits(n int) (v int) {
+	for range n {
+		if o.bit == o.p.bits.count {
+			o.fail("too few bits")
+			return 0
+		}
+		v = v<<1 | int(bit(o.p.bits.bytes, o.bit))
+		o.bit++
+	}
+	return v
+}
+
+func take[T any](o *opener, from []T, read *int, what string) (v T) {
+	if *read == len(from) {
+		o.fail("too few %s", what)
+		return v
+	}
+	*read++
+	return from[*read-1]
+}
+
+func (o *opener) sibling() node {
+	if sum := o.hash(); sum != (Hash{}) {
+		return &hidden{sum}
+	}
+	return nil
+}
+
+// hash reads the hash of what is not looked into; zero if nothing is there.
+func (o *opener) hash() Hash {
+	if o.bits(1) == 0 {
+		return Hash{}
+	}
+	sum := take(o, o.p.hashes, &o.hashed, "hashes")
+	if sum == (Hash{}) {
+		o.fail("a zero hash of what is not empty")
+	}
+	return sum
+}
+
+// node reads the node at a place, as prover.node writes it.
+func (o *opener) node(at place, uses []Use) (n node, emptied bool) {
+	if o.err != nil {
+		return nil, false
+	}
+	switch o.bits(opBits) {
+	case opEmpty:
+		if len(uses) == 0 {
+			o.fail("nothing where a leaf must be opened")
+		}
+		return nil, !anySets(uses)
+	case opInner:
+		if at.depth == stemBits {
+			o.fail("an inner node below the last bit of a stem")
+			return nil, false
+		}
+		return o.inner(at, uses)
+	case opOwn:
+		return o.own(uses)
+	}
+	return o.foreign(at, uses)
+}
+
+func (o *opener) inner(at place, uses []Use) (n node, emptied bool) {
+	left, right := splitUses(uses, at.depth)
+	var l, r node
+	switch {
+	case len(uses) == 0:
+		if o.bits(1) == 0 {
+			r, _ = o.node(at.right(), nil)
+		} else {
+			l, _ = o.node(at.left(), nil)
+			r = o.sibling()
+		}
+	case len(left) == 0:
+		r, l, emptied = o.oneSide(at.right(), at.left(), right)
+	case len(right) == 0:
+		l, r, emptied = o.oneSide(at.left(), at.right(), left)
+	default:
+		var leftEmptied, rightEmptied bool
+		l, leftEmptied = o.node(at.left(), left)
+		r, rightEmptied = o.node(at.right(), right)
+		emptied = leftEmptied && rightEmptied
+	}
+	if alone, is := onlyChild(l, r); is && (alone == nil || isStem(alone)) {
+		o.fail("an inner node at depth %d over one stem or nothing", at.depth)
+	}
+	return &inner{left: l, right: r}, emptied
+}
+
+func (o *opener) oneSide(usedAt, otherAt place, uses []Use) (used, other node, emptied bool) {
+	used, emptied = o.node(usedAt, uses)
+	if o.err != nil {
+		return nil, nil, false
+	}
+	if used != nil && !emptied {
+		return used, o.sibling(), false
+	}
+	if o.bits(1) == 0 {
+		return used, nil, emptied
+	}
+	other, _ = o.node(otherAt, nil)
+	return used, other, false
+}
+
+// own reads a stem that has a value at one of the keys.
+func (o *opener) own(uses []Use) (node, bool) {
+	if len(uses) == 0 {
+		o.fail("a stem of no key")
+		return nil, false
+	}
+	group, rest := nextStem(uses)
+	for len(rest) > 0 && o.bits(1) == 0 {
+		group, rest = nextStem(rest)
+	}
+	s := stemOpener{opener: o, partial: partial{name: string(group[0].Key.stem())}}
+	s.read(group)
+	if s.present == (set{}) {
+		o.fail("a stem with nothing at its keys, and no leaf opened")
+	}
+	return s.done(uses, group)
+}
+
+// foreign reads a stem that has no value at any key, of which the first leaf is opened.
+func (o *opener) foreign(at place, uses []Use) (node, bool) {
+	k := take(o, o.p.opened, &o.opened, "opened leaves")
+	if !at.leads(&k) {
+		o.fail("the opened leaf %x does not belong at depth %d", k, at.depth)
+	}
+	var group []Use
+	for rest := uses; len(rest) > 0; {
+		var g []Use
+		if g, rest = nextStem(rest); string(g[0].Key.stem()) == string(k.stem()) {
+			group = g
+		}
+	}
+	s := stemOpener{opener: o, partial: partial{name: string(k.stem())}, first: k.sub(), isOpened: true}
+	for i := range group {
+		if group[i].Key.sub() == k.sub() {
+			o.fail("the opened leaf %x is one of the keys", k)
+		}
+	}
+	s.known.add(k.sub())
+	s.read(group)
+	if want := (set{}); o.err == nil {
+		if want.add(k.sub()); s.present != want {
+			o.fail("a stem with values at its keys, and another leaf opened")
+		}
+	}
+	return s.done(uses, group)
+}
+
+// stemOpener reads what a stem has at known indices.
+type stemOpener struct {
+	*opener
+	partial
+	first    byte // known, and there without saying
+	isOpened bool
+}
+
+func (s *stemOpener) read(group []Use) {
+	for i := range group {
+		s.known.add(group[i].Key.sub())
+	}
+	s.span(allValues)
+}
+
+// span reads a span.
+func (s *stemOpener) span(at span) {
+	switch {
+	case s.err != nil:
+		return
+	case !at.anyOf(&s.known):
+		sum := s.opener.hash()
+		if sum == (Hash{}) {
+			return
+		}
+		if s.isOpened && at.first < s.first {
+			s.fail("the opened leaf is not the first of its stem")
+		}
+		if s.others == nil {
+			s.others = make(map[span]Hash)
+		}
+		s.others[at] = sum
+		return
+	case at.length > 1:
+		left, right := at.halves()
+		s.span(left)
+		s.span(right)
+		return
+	}
+	if opened := s.isOpened && at.first == s.first; !opened && s.bits(1) == 0 {
+		return
+	}
+	value := take(s.opener, s.p.values, &s.valued, "values")
+	s.present.add(at.first)
+	s.values = append(s.values, value)
+}
+
+// done returns the stem, and whether nothing is left of it, nor anything beside it, after the writes.
+func (s *stemOpener) done(uses, group []Use) (node, bool) {
+	if s.err != nil {
+		return nil, false
+	}
+	gone := 0
+	for i := range group {
+		if group[i].Deletes && s.present.has(group[i].Key.sub()) {
+			gone++
+		}
+	}
+	p := s.partial
+	return &p, !anySets(uses) && len(p.others) == 0 && gone == p.present.len()
+}

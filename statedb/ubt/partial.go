@@ -1,0 +1,109 @@
+package ubt
+
+import "fmt"
+
+// partial is a stem of which a proof shows some values. Its known indices are those that the proof says something of: a value, or that
+// there is none.
+type partial struct {
+	sum     Hash
+	name    string
+	known   set
+	present set // of the known
+	values  [][32]byte
+	others  map[span]Hash // of the largest parts without known indices, where they are not empty
+}
+
+// span is a part of the 256 values, aligned to its own length, a power of two.
+type span struct {
+	first  uint8
+	length uint16
+}
+
+func (s span) halves() (left, right span) {
+	half := s.length / 2
+	return span{s.first, half}, span{s.first + uint8(half), half}
+}
+
+var allValues = span{0, subCount}
+
+// anyOf reports whether a member of the set is in the span.
+func (s span) anyOf(members *set) bool {
+	end := int(s.first) + int(s.length)
+	upTo := members.len()
+	if end < subCount {
+		upTo = members.rank(end)
+	}
+	return upTo > members.rank(int(s.first))
+}
+
+func (p *partial) hash() Hash { return p.sum }
+
+func (p *partial) get(k *Key) (value [32]byte, ok bool, err error) {
+	sub := k.sub()
+	switch {
+	case p.name != string(k.stem()):
+		return value, false, nil
+	case !p.known.has(sub):
+		return value, false, fmt.Errorf("%w: %x", ErrHidden, *k)
+	case !p.present.has(sub):
+		return value, false, nil
+	}
+	return p.values[p.present.rank(int(sub))], true, nil
+}
+
+// with returns the stem after the writes, which are sorted, distinct and all its own: p itself if nothing changes, nil if no value is left.
+func (p *partial) with(h *Hasher, writes []Write) (node, error) {
+	next := &partial{name: p.name, known: p.known, present: p.present, others: p.others}
+	changed := false
+	written := make(map[byte]*Write, len(writes))
+	for i := range writes {
+		w := &writes[i]
+		value, present, err := p.get(&w.Key)
+		if err != nil {
+			return nil, err
+		}
+		if present == !w.Deleted && (w.Deleted || value == w.Value) {
+			continue
+		}
+		changed, written[w.Key.sub()] = true, w
+		if w.Deleted {
+			next.present.remove(w.Key.sub())
+		} else {
+			next.present.add(w.Key.sub())
+		}
+	}
+	switch {
+	case !changed:
+		return p, nil
+	case next.present == set{} && len(p.others) == 0:
+		return nil, nil
+	}
+	next.values = make([][32]byte, 0, next.present.len())
+	for sub := range next.present.all {
+		if w := written[sub]; w != nil {
+			next.values = append(next.values, w.Value)
+		} else {
+			next.values = append(next.values, p.values[p.present.rank(int(sub))])
+		}
+	}
+	next.rehash(h)
+	return next, nil
+}
+
+func (p *partial) rehash(h *Hasher) {
+	p.sum = h.Stem([StemSize]byte([]byte(p.name)), p.fold(h, allValues))
+}
+
+// fold hashes a span.
+func (p *partial) fold(h *Hasher, s span) Hash {
+	switch {
+	case !s.anyOf(&p.known):
+		return p.others[s]
+	case s.length > 1:
+		left, right := s.halves()
+		return h.inner(p.fold(h, left), p.fold(h, right))
+	case p.present.has(s.first):
+		return h.Leaf(p.values[p.present.rank(int(s.first))])
+	}
+	return Hash{}
+}

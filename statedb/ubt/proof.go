@@ -1,0 +1,159 @@
+package ubt
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// ErrProof: a proof does not have the only form that the tree and the keys allow, or is damaged.
+var ErrProof = errors.New("ubt: malformed proof")
+
+// Use says what is done with a key. The form of a proof depends on it.
+type Use struct {
+	Key Key
+	// Sets says that the key is written, Deletes that its value is removed: at most one of them.
+	Sets, Deletes bool
+}
+
+// Proof shows what a tree has at some keys, and enough around them to compute the root before and after they are written. There is exactly
+// one for each tree and each sorted list of uses: [Tree.Prove] makes it and [Open] accepts no other.
+//
+// It is the depth-first walk over all nodes that lead to the keys, as four streams; see prover for the order.
+type Proof struct {
+	bits   bitWriter
+	opened []Key      // of leaves that nobody asked for, but which show what kind their stem and all nodes above it are
+	hashes []Hash     // of siblings that are not empty
+	values [][32]byte // of leaves that are there
+}
+
+// What a node is, in two bits.
+const (
+	opEmpty  = iota
+	opInner  // what is left and right of it follows
+	opOwn    // a stem with a value at one of the keys
+	opOpened // a stem without: a foreign one, or one that has nothing at the keys; its first leaf is opened
+	opBits   = 2
+)
+
+// proofHeader is the four lengths of the streams.
+const proofHeader = 4 * 4
+
+// Size returns the length of the encoding, in bytes: 16, and the bits rounded up to bytes, and 32 for each opened leaf, hash and value.
+//
+// With b = 2 per node + 1 per inner node that not both sides of are used + 1 per known value + 1 for each level below a stem at which a
+// part without known values branches off. For k random keys of a tree with N ≫ k stems of one value each this comes to about
+// 32·k·(log₂(N/k) − 0.5) + 32·k + 3/8·k·log₂(N/k) + 1.4·k.
+func (p *Proof) Size() int {
+	return proofHeader + (p.bits.count+7)/8 + 32*(len(p.opened)+len(p.hashes)+len(p.values))
+}
+
+// AppendTo appends the encoding to b and returns it.
+func (p *Proof) AppendTo(b []byte) []byte {
+	b = slices.Grow(b, p.Size())
+	for _, n := range []int{p.bits.count, len(p.opened), len(p.hashes), len(p.values)} {
+		b = binary.BigEndian.AppendUint32(b, uint32(n))
+	}
+	b = append(b, p.bits.bytes...)
+	for i := range p.opened {
+		b = append(b, p.opened[i][:]...)
+	}
+	for i := range p.hashes {
+		b = append(b, p.hashes[i][:]...)
+	}
+	for i := range p.values {
+		b = append(b, p.values[i][:]...)
+	}
+	return b
+}
+
+// ParseProof decodes a proof, which must be all of b. The error wraps ErrProof. Whether it proves anything is seen by [Open] alone.
+func ParseProof(b []byte) (*Proof, error) {
+	if len(b) < proofHeader {
+		return nil, fmt.Errorf("%w: %d bytes, want at least %d", ErrProof, len(b), proofHeader)
+	}
+	var n [4]int
+	for i := range n {
+		n[i] = int(binary.BigEndian.Uint32(b[4*i:]))
+	}
+	body := b[proofHeader:]
+	bitBytes := (n[0] + 7) / 8
+	if want := bitBytes + 32*(n[1]+n[2]+n[3]); len(body) != want {
+		return nil, fmt.Errorf("%w: %d bytes after the header, want %d", ErrProof, len(body), want)
+	}
+	p := &Proof{bits: bitWriter{bytes: slices.Clone(body[:bitBytes]), count: n[0]}}
+	if unused := bitBytes*8 - n[0]; unused > 0 && body[bitBytes-1]<<(8-unused) != 0 {
+		return nil, fmt.Errorf("%w: unused bits are set", ErrProof)
+	}
+	body = body[bitBytes:]
+	p.opened, body = split32[Key](body, n[1])
+	p.hashes, body = split32[Hash](body, n[2])
+	p.values, _ = split32[[32]byte](body, n[3])
+	return p, nil
+}
+
+// split32 takes n pieces of 32 bytes off b, which has them.
+func split32[T ~[32]byte](b []byte, n int) (pieces []T, rest []byte) {
+	pieces = make([]T, n)
+	for i := range pieces {
+		pieces[i] = T(b[32*i:])
+	}
+	return pieces, b[32*n:]
+}
+
+// bitWriter is a string of bits, each byte's highest first.
+type bitWriter struct {
+	bytes []byte
+	count int
+}
+
+func (w *bitWriter) put(v, n int) {
+	for i := n - 1; i >= 0; i-- {
+		if w.count%8 == 0 {
+			w.bytes = append(w.bytes, 0)
+		}
+		w.bytes[w.count/8] |= byte(v>>i&1) << (7 - w.count%8)
+		w.count++
+	}
+}
+
+func (w *bitWriter) putBool(v bool) {
+	if v {
+		w.put(1, 1)
+	} else {
+		w.put(0, 1)
+	}
+}
+
+// checkUses returns an error unless the uses are sorted and distinct and none both sets and deletes.
+func checkUses(uses []Use) error {
+	for i := range uses {
+		if i > 0 && uses[i-1].Key.Compare(uses[i].Key) >= 0 {
+			return fmt.Errorf("%w: %x after %x", ErrOrder, uses[i].Key, uses[i-1].Key)
+		}
+		if uses[i].Sets && uses[i].Deletes {
+			return fmt.Errorf("%w: %x is both set and deleted", ErrProof, uses[i].Key)
+		}
+	}
+	return nil
+}
+
+func anySets(uses []Use) bool {
+	return slices.ContainsFunc(uses, func(u Use) bool { return u.Sets })
+}
+
+// splitUses returns the uses in the left and in the right subtree of a node at a depth, to which all belong.
+func splitUses(uses []Use, depth int) (left, right []Use) {
+	at, _ := slices.BinarySearchFunc(uses, 1, func(u Use, _ int) int { return int(bit(u.Key[:], depth)) - 1 })
+	return uses[:at], uses[at:]
+}
+
+// nextStem returns the uses of the first one's stem, and the rest.
+func nextStem(uses []Use) (group, rest []Use) {
+	n := 1
+	for n < len(uses) && string(uses[n].Key.stem()) == string(uses[0].Key.stem()) {
+		n++
+	}
+	return uses[:n], uses[n:]
+}

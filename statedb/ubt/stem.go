@@ -1,0 +1,163 @@
+package ubt
+
+import (
+	"strings"
+)
+
+// The 256 values of a stem are hashed in groups of 16. A stem with many values keeps the hashes of its groups, so that a write costs
+// one group instead of 511 hashes; for fewer than cacheGroupsFrom values the 512 bytes are not worth it.
+const (
+	subCount        = 256
+	groupCount      = 16
+	groupSize       = 16
+	cacheGroupsFrom = 24
+	valueSize       = 32
+)
+
+// stem holds the values under one stem.
+type stem struct {
+	sum     Hash
+	present set
+	// packed is the stem's bytes and then the values that are present, in order, in one piece.
+	packed   string
+	groups   *[groupCount]Hash // or nil
+	nameSize uint8
+}
+
+func (s *stem) hash() Hash   { return s.sum }
+func (s *stem) name() string { return s.packed[:s.nameSize] }
+
+func (s *stem) get(i byte) (value [32]byte, ok bool) {
+	if !s.present.has(i) {
+		return value, false
+	}
+	return s.at(s.present.rank(int(i))), true
+}
+
+// at returns the value of the given rank.
+func (s *stem) at(rank int) (value [32]byte) {
+	copy(value[:], s.packed[int(s.nameSize)+rank*valueSize:])
+	return value
+}
+
+// newStem returns a stem with the writes, which are sorted, distinct and all its own; nil if nothing is in it.
+func newStem(h *Hasher, writes []Write) node {
+	empty := stem{packed: string(writes[0].Key.stem()), nameSize: StemSize}
+	if n := empty.with(h, writes); n != node(&empty) {
+		return n
+	}
+	return nil
+}
+
+// with returns the stem after the writes: s itself if nothing changes, nil if no value is left.
+func (s *stem) with(h *Hasher, writes []Write) node {
+	next := &stem{present: s.present, nameSize: s.nameSize}
+	var dirty [groupCount]bool
+	changed := false
+	for i := range writes {
+		w := &writes[i]
+		sub := w.Key.sub()
+		if value, present := s.get(sub); present == !w.Deleted && (w.Deleted || value == w.Value) {
+			continue
+		}
+		changed, dirty[sub/groupSize] = true, true
+		if w.Deleted {
+			next.present.remove(sub)
+		} else {
+			next.present.add(sub)
+		}
+	}
+	switch {
+	case !changed:
+		return s
+	case next.present == set{}:
+		return nil
+	}
+	next.fill(s, writes)
+	next.rehash(h, s.groups, &dirty)
+	return next
+}
+
+// fill packs the values that are present: that of a write where there is one, else that of old.
+func (s *stem) fill(old *stem, writes []Write) {
+	var b strings.Builder
+	b.Grow(int(s.nameSize) + s.present.len()*valueSize)
+	b.WriteString(old.name())
+	for sub := range s.present.all {
+		for len(writes) > 0 && writes[0].Key.sub() < sub {
+			writes = writes[1:]
+		}
+		if len(writes) > 0 && writes[0].Key.sub() == sub {
+			b.Write(writes[0].Value[:])
+			continue
+		}
+		at := int(old.nameSize) + old.present.rank(int(sub))*valueSize
+		b.WriteString(old.packed[at : at+valueSize])
+	}
+	s.packed = b.String()
+}
+
+// rehash computes the hash. Groups that are not dirty are taken from known, if it is there.
+func (s *stem) rehash(h *Hasher, known *[groupCount]Hash, dirty *[groupCount]bool) {
+	var groups [groupCount]Hash
+	for i := range groups {
+		if known != nil && !dirty[i] {
+			groups[i] = known[i]
+		} else {
+			groups[i] = s.group(h, i)
+		}
+	}
+	if s.present.len() >= cacheGroupsFrom {
+		kept := groups
+		s.groups = &kept
+	}
+	s.sum = h.Stem([StemSize]byte([]byte(s.name())), fold(h, groups[:]))
+}
+
+// group hashes the n-th group of values.
+func (s *stem) group(h *Hasher, n int) Hash {
+	return s.leaves(h, n*groupSize, groupSize)
+}
+
+// leaves hashes the values from index first on, whose count is a power of two and at most that of a group, and which are aligned to it.
+func (s *stem) leaves(h *Hasher, first, count int) Hash {
+	var hashes [groupSize]Hash
+	rank, found := s.present.rank(first), false
+	for i := range count {
+		if s.present.has(byte(first + i)) {
+			hashes[i], found = h.Leaf(s.at(rank)), true
+			rank++
+		}
+	}
+	if !found {
+		return Hash{}
+	}
+	return fold(h, hashes[:count])
+}
+
+// subtree hashes the values from index first on, whose count is a power of two and which are aligned to it.
+func (s *stem) subtree(h *Hasher, first, count int) Hash {
+	if count <= groupSize {
+		return s.leaves(h, first, count)
+	}
+	var hashes [groupCount]Hash
+	groups := hashes[:count/groupSize]
+	for i := range groups {
+		if s.groups != nil {
+			groups[i] = s.groups[first/groupSize+i]
+		} else {
+			groups[i] = s.group(h, first/groupSize+i)
+		}
+	}
+	return fold(h, groups)
+}
+
+// fold hashes neighbours, whose count is a power of two, to one, in place.
+func fold(h *Hasher, hashes []Hash) Hash {
+	for width := len(hashes) / 2; width > 0; width /= 2 {
+		for i := range width {
+			hashes[i] = h.inner(hashes[2*i], hashes[2*i+1])
+		}
+	}
+	return hashes[0]
+}

@@ -1,0 +1,94 @@
+package ubt
+
+// All yields every key with its value, in the order of keys. What is hidden in a tree from a proof is left out.
+func (t Tree) All(yield func(Key, [32]byte) bool) { walk(t.root, yield) }
+
+// walk reports whether to go on.
+func walk(n node, yield func(Key, [32]byte) bool) bool {
+	switch n := n.(type) {
+	case *inner:
+		return walk(n.left, yield) && walk(n.right, yield)
+	case *stem:
+		return values(n.name(), &n.present, n.at, yield)
+	case *partial:
+		return values(n.name, &n.present, func(rank int) [32]byte { return n.values[rank] }, yield)
+	}
+	return true
+}
+
+func values(name string, present *set, at func(rank int) [32]byte, yield func(Key, [32]byte) bool) bool {
+	var k Key
+	copy(k[:], name)
+	rank := 0
+	for sub := range present.all {
+		k[StemSize] = sub
+		if !yield(k, at(rank)) {
+			return false
+		}
+		rank++
+	}
+	return true
+}
+
+// Diff yields the writes, in the order of keys, that make t out of old. What both share is not looked at, so that the cost is that of
+// what differs. Neither tree may be from a proof.
+func (t Tree) Diff(old Tree) func(yield func(Write) bool) {
+	return func(yield func(Write) bool) { diff(old.root, t.root, 0, yield) }
+}
+
+// diff reports whether to go on.
+func diff(old, now node, depth int, yield func(Write) bool) bool {
+	if old == now || hashOf(old) == hashOf(now) {
+		return true
+	}
+	a, oldStem := old.(*stem)
+	b, newStem := now.(*stem)
+	switch {
+	case (oldStem || old == nil) && (newStem || now == nil):
+		return diffStems(a, b, yield)
+	}
+	oldLeft, oldRight := children(old, depth)
+	newLeft, newRight := children(now, depth)
+	return diff(oldLeft, newLeft, depth+1, yield) && diff(oldRight, newRight, depth+1, yield)
+}
+
+// children returns what stands below a node, where a stem alone stands below its own place.
+func children(n node, depth int) (left, right node) {
+	switch n := n.(type) {
+	case *inner:
+		return n.left, n.right
+	case *stem:
+		return beside(n, n.name(), depth)
+	}
+	return nil, nil
+}
+
+// diffStems compares two stems, of which one may be nil.
+func diffStems(old, now *stem, yield func(Write) bool) bool {
+	switch {
+	case old != nil && now != nil && old.name() != now.name():
+		if old.name() < now.name() {
+			return diffStems(old, nil, yield) && diffStems(nil, now, yield)
+		}
+		return diffStems(nil, now, yield) && diffStems(old, nil, yield)
+	case old == nil:
+		old = &stem{packed: now.name(), nameSize: now.nameSize}
+	case now == nil:
+		now = &stem{packed: old.name(), nameSize: old.nameSize}
+	}
+	w := Write{}
+	copy(w.Key[:], now.name())
+	union := old.present
+	for i := range union {
+		union[i] |= now.present[i]
+	}
+	for sub := range union.all {
+		was, wasThere := old.get(sub)
+		value, there := now.get(sub)
+		w.Key[StemSize], w.Value, w.Deleted = sub, value, !there
+		if (there != wasThere || was != value) && !yield(w) {
+			return false
+		}
+	}
+	return true
+}

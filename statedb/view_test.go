@@ -1,0 +1,198 @@
+package statedb
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"sync"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/holiman/uint256"
+	"github.com/stretchr/testify/require"
+)
+
+// open returns a view of the canonical root.
+func open(t require.TestingT, s *Store) *View { return viewOf(t, s, s.Canonical()) }
+
+func viewOf(t require.TestingT, s *Store, root common.Hash) *View {
+	v, err := s.View(root)
+	require.NoError(t, err)
+	return v
+}
+
+func commit(t require.TestingT, v *View) common.Hash {
+	root, err := v.Commit()
+	require.NoError(t, err)
+	return root
+}
+
+func rootOf(t require.TestingT, v *View) common.Hash {
+	root, err := v.Root()
+	require.NoError(t, err)
+	return root
+}
+
+// S1: no view sees what another one does, copies included.
+func TestS1Isolated(t *testing.T) {
+	store := NewStore(EIP7864())
+	a, slot := common.Address{1}, common.Hash{9}
+	one := open(t, store)
+	one.SetStorage(a, slot, common.Hash{1})
+	two := one.Copy()
+	three := one.CopyForPhase2()
+	two.SetStorage(a, slot, common.Hash{2})
+	two.Storage(a, common.Hash{7})
+	require.Equal(t, common.Hash{1}, one.Storage(a, slot))
+	require.Equal(t, common.Hash{2}, two.Storage(a, slot))
+	require.Equal(t, common.Hash{}, three.Storage(a, slot))
+	require.Len(t, one.Reads(), 1)
+	require.Len(t, two.Reads(), 2)
+	require.Len(t, three.Reads(), 1)
+
+	root := commit(t, two)
+	require.Equal(t, common.Hash{1}, one.Storage(a, slot))
+	require.Equal(t, common.Hash{}, open(t, store).Storage(a, slot))
+	require.Equal(t, common.Hash{2}, viewOf(t, store, root).Storage(a, slot))
+}
+
+// S2: a published root has the same content for ever.
+func TestS2Immutable(t *testing.T) {
+	store := NewStore(EIP7864())
+	v := open(t, store)
+	v.Set(Key{1}, [32]byte{1})
+	root := commit(t, v)
+	for i := range byte(50) {
+		v.Set(Key{1, i}, [32]byte{i, 1})
+		v.Set(Key{1}, [32]byte{i, 2})
+		commit(t, v)
+	}
+	again := viewOf(t, store, root)
+	value, ok := again.Get(Key{1})
+	require.True(t, ok)
+	require.Equal(t, [32]byte{1}, value)
+	require.Equal(t, root, rootOf(t, again))
+}
+
+func TestAccounts(t *testing.T) {
+	for _, p := range profiles() {
+		v := open(t, NewStore(p))
+		a := common.Address{7}
+		require.False(t, v.Account(a).Exists)
+		code := bytes.Repeat([]byte{0x7f, 1, 2, 3}, 100)
+		codeHash, err := v.SetCode(a, code)
+		require.NoError(t, err)
+		want := Account{Exists: true, Nonce: 1 << 60, Balance: new(uint256.Int).Lsh(uint256.NewInt(1), 127), CodeHash: codeHash, CodeSize: len(code)}
+		require.NoError(t, v.SetAccount(a, want))
+		require.Equal(t, want, v.Account(a))
+		require.Equal(t, code, v.Code(codeHash))
+		commit(t, v)
+		require.Equal(t, want, v.Account(a))
+		require.Equal(t, code, v.Copy().Code(codeHash))
+
+		before := rootOf(t, v)
+		require.ErrorIs(t, v.SetAccount(a, Account{Balance: new(uint256.Int).Lsh(uint256.NewInt(1), 128)}), ErrBalanceRange)
+		require.ErrorIs(t, v.SetAccount(a, Account{CodeSize: 1 << 24}), ErrCodeSize)
+		require.Equal(t, before, rootOf(t, v))
+		v.DeleteAccount(a)
+		require.False(t, v.Account(a).Exists)
+	}
+}
+
+// The log keeps each key once, in the order of first access, with what it was derived from and the transaction.
+func TestReadLog(t *testing.T) {
+	v := open(t, NewStore(EIP7864()))
+	a := common.Address{7}
+	v.Storage(a, common.Hash{2})
+	v.SetTransaction(3)
+	v.Account(a)
+	v.Storage(a, common.Hash{1})
+	v.SetTransaction(4)
+	v.Storage(a, common.Hash{2})
+	reads := v.Reads()
+	require.Len(t, reads, 4)
+	require.Equal(t, Read{Access{Kind: StorageAccess, Key: v.profile.StorageKey(a, common.Hash{2}), Address: a, Slot: common.Hash{2}}, 0}, reads[0])
+	require.Equal(t, Read{Access{Kind: BasicDataAccess, Key: v.profile.BasicDataKey(a), Address: a}, 3}, reads[1])
+	require.Equal(t, Read{Access{Kind: CodeHashAccess, Key: v.profile.CodeHashKey(a), Address: a}, 3}, reads[2])
+	require.Equal(t, common.Hash{1}, reads[3].Slot)
+	commit(t, v)
+	require.Empty(t, v.Reads())
+}
+
+func TestPins(t *testing.T) {
+	store := NewStore(EIP7864())
+	v := open(t, store)
+	var roots []common.Hash
+	for i := range byte(3) {
+		v.Set(Key{1}, [32]byte{i, 1})
+		roots = append(roots, commit(t, v))
+	}
+	value := func(v *View) byte { b, _ := v.Get(Key{1}); return b[0] }
+
+	require.ErrorIs(t, v.Unpin(), ErrNotPinned)
+	require.ErrorIs(t, v.Pin(common.Hash{1}), ErrUnknownRoot)
+	require.NoError(t, v.Pin(roots[0]))
+	require.Equal(t, roots[0], v.ActiveRoot())
+	require.Equal(t, byte(0), value(v))
+	one, two := v.Copy(), v.CopyForPhase2()
+	require.NoError(t, v.Pin(roots[1]))
+	require.Equal(t, byte(1), value(v))
+
+	v.Set(Key{2}, [32]byte{1})
+	require.ErrorIs(t, v.Pin(roots[2]), ErrStaged)
+	require.ErrorIs(t, v.Unpin(), ErrStaged)
+	v.Reset()
+	require.NoError(t, v.Unpin())
+	require.Equal(t, roots[2], v.ActiveRoot())
+	require.NoError(t, store.Discard(roots[1]))
+
+	require.ErrorIs(t, store.Discard(roots[0]), ErrInUse, "pinned by both copies")
+	require.NoError(t, one.Unpin())
+	require.Equal(t, byte(2), value(one))
+	require.ErrorIs(t, store.Discard(roots[0]), ErrInUse)
+	two.Set(Key{9}, [32]byte{9})
+	commit(t, two) // lets go of the pin
+	require.ErrorIs(t, two.Unpin(), ErrNotPinned)
+	require.NoError(t, store.Discard(roots[0]))
+}
+
+// Sixty-four views at once, for the race detector: each reads, writes, is copied, proves, commits and pins, and ends at the root that it would
+// reach alone.
+func TestParallelViews(t *testing.T) {
+	store := NewStore(EIP7864())
+	base := open(t, store)
+	for i := range 300 {
+		base.Set(Key(sha256.Sum256([]byte{byte(i), byte(i >> 8)})), [32]byte{1})
+	}
+	root := commit(t, base)
+	work := func(i int) common.Hash {
+		v := viewOf(t, store, root)
+		for j := range 100 {
+			k := Key(sha256.Sum256([]byte{byte(j), byte(i)}))
+			v.Get(k)
+			v.Set(k, [32]byte{byte(i), 1})
+		}
+		c := v.Copy()
+		c.Set(Key{1}, [32]byte{1})
+		w, err := v.Witness()
+		require.NoError(t, err)
+		post, err := Verify(store.Profile(), w, root, v.Writes())
+		require.NoError(t, err)
+		require.Equal(t, rootOf(t, v), post)
+		commit(t, c)
+		got := commit(t, v)
+		require.NoError(t, v.Pin(root))
+		require.NoError(t, v.CopyForPhase2().Unpin())
+		require.NoError(t, v.Unpin())
+		require.NoError(t, store.SetCanonical(got))
+		return got
+	}
+	var group sync.WaitGroup
+	var roots [64]common.Hash
+	for i := range roots {
+		group.Go(func() { roots[i] = work(i) })
+	}
+	group.Wait()
+	for i, got := range roots {
+		require.Equal(t, work(i), got)
+	}
+}

@@ -1,0 +1,232 @@
+package statedb
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq/statedb/ubt"
+)
+
+// Witness proves everything that a view read and wrote: what stood at the root before, and all that is needed to compute the root after.
+// View.Witness makes one, ParseWitness reads one, Verify and NewStateless check one. Nothing in it is trusted before that.
+type Witness struct {
+	// Entries are the keys that were read or written, each once, in the order of keys.
+	Entries []Entry
+	// Code is the code that was read, each once, in the order of hashes. Each is bound by the code hash of an account in Entries.
+	Code [][]byte
+	// Proof is the multiproof over all keys.
+	Proof *ubt.Proof
+}
+
+// Entry is a key with what was done to it: it was written, or removed, or else only read.
+type Entry struct {
+	Access
+	// Set says that it was written, Deleted that it was removed: not both.
+	Set, Deleted bool
+}
+
+// Entries returns what was read and is staged, in the order of keys: exactly what a witness made now would prove.
+func (v *View) Entries() []Entry {
+	byKey := make(map[Key]Entry, v.reads.byKey.len()+v.staged.len())
+	for r := range v.reads.byKey.all {
+		byKey[r.Key] = Entry{Access: r.Access}
+	}
+	for w := range v.staged.all {
+		e, read := byKey[w.Key]
+		if !read || e.Kind == RawAccess {
+			e.Access = w.Access
+		}
+		e.Set, e.Deleted = !w.Deleted, w.Deleted
+		byKey[w.Key] = e
+	}
+	return slices.SortedFunc(maps.Values(byKey), func(a, b Entry) int { return a.Key.Compare(b.Key) })
+}
+
+// Witness returns the proof of everything that was read and is staged, against the active root. It is made before Commit, which moves that
+// root. The error is Err's, or wraps ErrUnboundCode where code was read by a hash that no account read has, or ErrStateless.
+func (v *View) Witness() (*Witness, error) {
+	switch {
+	case v.err != nil:
+		return nil, v.err
+	case v.store == nil:
+		return nil, fmt.Errorf("%w: it cannot prove more than its witness does", ErrStateless)
+	}
+	w := &Witness{Entries: v.Entries()}
+	bound := w.codeHashes(v.tree)
+	for h := range v.codeRead.all {
+		if !bound[h] {
+			return nil, fmt.Errorf("%w: code %s", ErrUnboundCode, h)
+		}
+		code, _ := v.codes.codeOf(h)
+		w.Code = append(w.Code, code)
+	}
+	var err error
+	w.Proof, err = v.tree.Prove(&v.profile.Hasher, w.uses())
+	return w, err
+}
+
+// codeHashes returns the code hashes of accounts in the entries.
+func (w *Witness) codeHashes(tree ubt.Tree) map[common.Hash]bool {
+	hashes := make(map[common.Hash]bool)
+	for i := range w.Entries {
+		if e := &w.Entries[i]; e.Kind == CodeHashAccess {
+			if h, ok, err := tree.Get(e.Key); ok && err == nil {
+				hashes[h] = true
+			}
+		}
+	}
+	return hashes
+}
+
+// uses are the entries as the proof sees them.
+func (w *Witness) uses() []ubt.Use {
+	uses := make([]ubt.Use, len(w.Entries))
+	for i := range w.Entries {
+		e := &w.Entries[i]
+		uses[i] = ubt.Use{Key: e.Key, Sets: e.Set, Deletes: e.Deleted}
+	}
+	return uses
+}
+
+// Verify checks a witness against the root before, without any state, and returns the root after the writes. These must be of exactly the keys
+// that the witness says are written, in any order, with their metadata. The error wraps ErrWitness, and then nothing is proved.
+//
+// What the witness says was read is proved as well, but not that it was read: whoever executes again uses NewStateless.
+func Verify(p Profile, w *Witness, preRoot common.Hash, writes []Write) (postRoot common.Hash, err error) {
+	tree, err := w.open(&p, preRoot)
+	if err != nil {
+		return common.Hash{}, err
+	}
+	changes, err := w.changes(&p, writes)
+	if err != nil {
+		return common.Hash{}, err
+	}
+	after, err := tree.Apply(&p.Hasher, changes)
+	if err != nil {
+		return common.Hash{}, fmt.Errorf("%w: %w", ErrWitness, err)
+	}
+	return after.Root(), nil
+}
+
+// open checks everything but the writes, and returns the part of the tree that the witness shows.
+func (w *Witness) open(p *Profile, preRoot common.Hash) (ubt.Tree, error) {
+	if w == nil || w.Proof == nil {
+		return ubt.Tree{}, fmt.Errorf("%w: no proof", ErrWitness)
+	}
+	for i := range w.Entries {
+		if err := w.Entries[i].check(p); err != nil {
+			return ubt.Tree{}, err
+		}
+	}
+	tree, err := ubt.Open(&p.Hasher, w.Proof, w.uses())
+	if err != nil {
+		return ubt.Tree{}, fmt.Errorf("%w: %w", ErrWitness, err)
+	}
+	if tree.Root() != preRoot {
+		return ubt.Tree{}, fmt.Errorf("%w: it is of the root %s, want %s", ErrWitness, tree.Root(), preRoot)
+	}
+	return tree, w.checkCode(tree)
+}
+
+// check returns an error unless the key is the one that the metadata lead to, and the flags go together.
+func (e *Entry) check(p *Profile) error {
+	switch {
+	case e.Kind > CodeChunkAccess:
+		return fmt.Errorf("%w: %s", ErrWitness, e.Kind)
+	case e.Access != e.plain().derive(p):
+		return fmt.Errorf("%w: %s does not lead to the key %x", ErrWitness, e.Access, e.Key)
+	case e.Set && e.Deleted:
+		return fmt.Errorf("%w: %s is both set and deleted", ErrWitness, e.Access)
+	}
+	return nil
+}
+
+// checkCode returns an error unless each code is one of an account's in the entries, sorted and distinct.
+func (w *Witness) checkCode(tree ubt.Tree) error {
+	bound := w.codeHashes(tree)
+	var last common.Hash
+	for i, code := range w.Code {
+		h := keccak(code)
+		switch {
+		case len(code) == 0 || !bound[h]:
+			return fmt.Errorf("%w: code %s is that of no account in it", ErrWitness, h)
+		case i > 0 && last.Cmp(h) >= 0:
+			return fmt.Errorf("%w: code %s after %s, want ascending order", ErrWitness, h, last)
+		}
+		last = h
+	}
+	return nil
+}
+
+// changes returns the writes for the tree, which are those of the entries.
+func (w *Witness) changes(p *Profile, writes []Write) ([]ubt.Write, error) {
+	sorted := slices.SortedFunc(slices.Values(writes), func(a, b Write) int { return a.Key.Compare(b.Key) })
+	changes := make([]ubt.Write, 0, len(sorted))
+	for i := range w.Entries {
+		e := &w.Entries[i]
+		if !e.Set && !e.Deleted {
+			continue
+		}
+		if len(changes) == len(sorted) {
+			return nil, fmt.Errorf("%w: %s is written, but not in the writes", ErrWitness, e.Access)
+		}
+		got := &sorted[len(changes)]
+		switch {
+		case got.Access != got.plain().derive(p):
+			return nil, fmt.Errorf("%w: a write of %s does not lead to the key %x", ErrWitness, got.Access, got.Key)
+		case got.Key != e.Key:
+			return nil, fmt.Errorf("%w: a write of %s, want %s", ErrWitness, got.Access, e.Access)
+		case got.Deleted != e.Deleted || got.Deleted && got.Value != [32]byte{}:
+			return nil, fmt.Errorf("%w: the write of %s deletes: %v, want %v, and no value then", ErrWitness, e.Access, got.Deleted, e.Deleted)
+		case e.Set && p.ZeroDeletes && got.Value == [32]byte{}:
+			return nil, fmt.Errorf("%w: zero at %s is not deleted, as the profile %s wants", ErrWitness, e.Access, p.Name)
+		}
+		changes = append(changes, ubt.Write{Key: got.Key, Value: got.Value, Deleted: got.Deleted})
+	}
+	if len(changes) < len(sorted) {
+		return nil, fmt.Errorf("%w: %d writes, want %d", ErrWitness, len(sorted), len(changes))
+	}
+	return changes, nil
+}
+
+// Matches returns an error that wraps ErrWitness unless the view has read and staged exactly what a witness shows: after executing on
+// NewStateless, that the witness has nothing that the execution does not need.
+func (v *View) Matches(w *Witness) error {
+	entries := v.Entries()
+	for i := range min(len(entries), len(w.Entries)) {
+		if got, want := entries[i], w.Entries[i]; got.Key != want.Key || got.Set != want.Set || got.Deleted != want.Deleted {
+			return fmt.Errorf("%w: it has %+v where the view has %+v", ErrWitness, want, got)
+		}
+	}
+	if len(entries) != len(w.Entries) || v.codeRead.len() != len(w.Code) {
+		return fmt.Errorf("%w: it has %d keys and %d codes, want %d and %d", ErrWitness, len(w.Entries), len(w.Code), len(entries), v.codeRead.len())
+	}
+	return v.err
+}
+
+// NewStateless checks a witness against a root and returns a view that stands on the witness alone. It executes like any other; of a key or code
+// that the witness does not show it gives zero and an error at View.Err. Its Root is the root after the writes; see also View.Matches. The
+// error wraps ErrWitness.
+func NewStateless(p Profile, w *Witness, preRoot common.Hash) (*View, error) {
+	tree, err := w.open(&p, preRoot)
+	if err != nil {
+		return nil, err
+	}
+	code := make(carried, len(w.Code))
+	for _, c := range w.Code {
+		code[keccak(c)] = bytes.Clone(c)
+	}
+	return &View{profile: &p, codes: code, root: preRoot, tree: tree}, nil
+}
+
+// carried is the code in a witness.
+type carried map[common.Hash][]byte
+
+func (c carried) codeOf(h common.Hash) ([]byte, bool) {
+	code, ok := c[h]
+	return code, ok
+}
