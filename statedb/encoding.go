@@ -22,13 +22,17 @@ const (
 	deletedFlag = 0x20
 )
 
-// metadataSize is how many bytes an entry has besides its first, by kind.
-var metadataSize = [...]int{
-	RawAccess:       StemSize + 1,
-	BasicDataAccess: common.AddressLength,
-	CodeHashAccess:  common.AddressLength,
-	StorageAccess:   common.AddressLength + common.HashLength,
-	CodeChunkAccess: common.AddressLength + 4,
+// metadata returns how many bytes an entry has besides its first.
+func (k AccessKind) metadata() int {
+	switch k {
+	case RawAccess:
+		return StemSize + 1
+	case StorageAccess:
+		return common.AddressLength + common.HashLength
+	case CodeChunkAccess:
+		return common.AddressLength + 4
+	}
+	return common.AddressLength
 }
 
 // checksumSize is how many bytes of the SHA-256 hash of all before them end an encoded witness. They find damage; a forger computes them too.
@@ -44,7 +48,7 @@ func checksum(b []byte) []byte {
 func (w *Witness) Size() int {
 	n := 1 + 4 + 4 + w.Proof.Size() + checksumSize
 	for i := range w.Entries {
-		n += 1 + metadataSize[w.Entries[i].Kind]
+		n += 1 + w.Entries[i].Kind.metadata()
 	}
 	for _, code := range w.Code {
 		n += 4 + len(code)
@@ -175,7 +179,7 @@ func (r *reader) entry(p *Profile) (e Entry) {
 		}
 		return e
 	}
-	b := r.take(metadataSize[e.Kind])
+	b := r.take(e.Kind.metadata())
 	if e.Kind == RawAccess {
 		e.Key = Key(b)
 		return e
