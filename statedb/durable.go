@@ -266,6 +266,9 @@ func (l *loader) finish() error {
 	}
 	l.fresh = !l.hasMeta
 	if s.canonical != EmptyRoot {
+		if base := l.entries[s.canonical].base; base != s.canonical {
+			l.fail("the canonical root %s has the base %s, want itself", s.canonical, base)
+		}
 		s.roots[s.canonical] = &published{tree: l.tree, link: l.entries[s.canonical].link}
 	}
 	for root := range l.entries {

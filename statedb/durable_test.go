@@ -1,0 +1,188 @@
+package statedb
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+var errKilled = errors.New("killed")
+
+// memoryDisk is a disk that can be killed at a write: before it or, having made it, after it.
+type memoryDisk struct {
+	records map[string][]byte
+	left    int // writes until it is killed; negative: never
+	after   bool
+}
+
+func newMemoryDisk() *memoryDisk { return &memoryDisk{records: map[string][]byte{}, left: -1} }
+
+func (d *memoryDisk) Write(records []Record) error {
+	killed := d.left == 0
+	if killed && !d.after {
+		return errKilled
+	}
+	d.left--
+	for _, r := range records {
+		if r.Value == nil {
+			delete(d.records, string(r.Key))
+		} else {
+			d.records[string(r.Key)] = bytes.Clone(r.Value)
+		}
+	}
+	if killed {
+		return errKilled
+	}
+	return nil
+}
+
+func (d *memoryDisk) Read(f func(key, value []byte) error) error {
+	for _, k := range slices.Sorted(maps.Keys(d.records)) {
+		if err := f([]byte(k), d.records[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restarted is the disk as the next process finds it.
+func (d *memoryDisk) restarted() *memoryDisk {
+	return &memoryDisk{records: maps.Clone(d.records), left: -1}
+}
+
+func reopen(t require.TestingT, p Profile, disk Disk, retention int) *Store {
+	s, err := Open(Config{Profile: p, Disk: disk, Retention: retention})
+	require.NoError(t, err)
+	return s
+}
+
+// summary is all that a store must have again after a restart.
+type summary struct {
+	canonical common.Hash
+	line      []common.Hash
+	parents   map[common.Hash]common.Hash
+	contents  map[common.Hash]int // values
+	code      int
+}
+
+func summarize(t require.TestingT, s *Store) summary {
+	out := summary{s.canonical, s.line, map[common.Hash]common.Hash{}, map[common.Hash]int{}, len(s.code)}
+	for root, p := range s.roots {
+		if root == EmptyRoot {
+			continue
+		}
+		require.Equal(t, root, p.tree.Root())
+		out.parents[root] = p.parent
+		for range p.tree.All {
+			out.contents[root]++
+		}
+	}
+	return out
+}
+
+// drawStep draws a change of a store: a block on any root, a move of the canonical root to any, or forgetting one.
+func drawStep(t *rapid.T, s *Store) func() error {
+	known := slices.SortedFunc(maps.Keys(s.roots), common.Hash.Cmp)
+	root := rapid.SampledFrom(known).Draw(t, "root")
+	switch rapid.IntRange(0, 4).Draw(t, "step") {
+	case 0:
+		return func() error { return s.SetCanonical(root) }
+	case 1:
+		return func() error {
+			if err := s.Discard(root); !errors.Is(err, ErrInUse) {
+				return err
+			}
+			return nil
+		}
+	}
+	todo := drawWork(t)
+	return func() error {
+		v := viewOf(t, s, root)
+		todo.run(v)
+		_, err := v.Commit()
+		return err
+	}
+}
+
+// Killed at any write, before it or after it, and opened again: the store is as it was before that call, or as it would have been after it.
+func TestKilledAtEveryWrite(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := rapid.SampledFrom(profiles()).Draw(t, "profile")
+		retention := rapid.IntRange(0, 2).Draw(t, "retention")
+		disk := newMemoryDisk()
+		s := reopen(t, p, disk, retention)
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			before := summarize(t, s)
+			step := drawStep(t, s)
+			crash := rapid.IntRange(0, 3).Draw(t, "crash")
+			disk.left, disk.after = -1, crash == 1
+			if crash < 2 {
+				disk.left = 0
+			}
+			err := step()
+			if crash < 2 && err != nil {
+				require.ErrorIs(t, err, ErrDisk)
+				require.ErrorIs(t, err, errKilled)
+				require.Equal(t, before, summarize(t, s), "a refused call changes nothing")
+				if v := open(t, s); true {
+					v.Set(Key{0xff, 0xff}, [32]byte{1})
+					_, err := v.Commit()
+					require.ErrorIs(t, err, ErrDisk, "nothing is written after a failure")
+				}
+			} else {
+				require.NoError(t, err)
+			}
+			after := summarize(t, s)
+			disk = disk.restarted()
+			s = reopen(t, p, disk, retention)
+			if now := summarize(t, s); crash != 1 {
+				require.Equal(t, after, now)
+			}
+		}
+	})
+}
+
+// What a disk gives back is checked: any record changed, gone or put in is found, or does not matter.
+func TestCorruptDisk(t *testing.T) {
+	disk := newMemoryDisk()
+	s := reopen(t, EIP7864(), disk, 0)
+	a := child(t, s, EmptyRoot, 1)
+	require.NoError(t, s.SetCanonical(a))
+	b := child(t, s, a, 2)
+	child(t, s, b, 3)
+	v := viewOf(t, s, b)
+	_, err := v.SetCode(common.Address{1}, contract)
+	require.NoError(t, err)
+	commit(t, v)
+	check := func(damage func(map[string][]byte), what string) {
+		other := disk.restarted()
+		damage(other.records)
+		_, err := Open(Config{Profile: EIP7864(), Disk: other})
+		require.Error(t, err, what)
+		require.True(t, errors.Is(err, ErrCorrupt) || errors.Is(err, ErrConfig), "%s: %v", what, err)
+	}
+	for k, value := range disk.records {
+		for i := range value {
+			check(func(r map[string][]byte) { r[k] = bytes.Clone(value); r[k][i] ^= 1 }, "a bit of "+k[:1])
+		}
+		if k[0] != codeRecord && k[0] != rootRecord { // code and roots that nothing else needs may be missing
+			check(func(r map[string][]byte) { delete(r, k) }, "missing "+k[:1])
+		}
+		check(func(r map[string][]byte) { r[k] = value[:len(value)-1] }, "cut "+k[:1])
+	}
+	check(func(r map[string][]byte) { delete(r, string(rootKey(b))) }, "a base is missing")
+	check(func(r map[string][]byte) { r["x"] = nil }, "an unknown record")
+	_, err = Open(Config{Profile: Tagged(), Disk: disk.restarted()})
+	require.ErrorIs(t, err, ErrConfig)
+}
+
+func FuzzDecodeEntry(f *testing.F) {
+	f.Add(make([]byte, 64+33+65))
+	f.Fuzz(func(t *testing.T, b []byte) { decodeEntry(b) })
+}

@@ -1,0 +1,148 @@
+package statedb
+
+import (
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/require"
+)
+
+// S3: only the store moves the canonical root, and it discards nothing that is in use.
+func TestS3Guarded(t *testing.T) {
+	store := NewStore(EIP7864())
+	v := open(t, store)
+	v.Set(Key{1}, [32]byte{1})
+	root := commit(t, v)
+	require.Equal(t, EmptyRoot, store.Canonical())
+	require.ErrorIs(t, store.SetCanonical(common.Hash{5}), ErrUnknownRoot)
+	require.NoError(t, store.SetCanonical(root))
+	require.ErrorIs(t, store.Discard(root), ErrInUse)
+	require.NoError(t, store.Pin(root))
+	require.NoError(t, store.SetCanonical(EmptyRoot))
+	require.ErrorIs(t, store.Discard(root), ErrInUse)
+	require.NoError(t, store.Unpin(root))
+	require.ErrorIs(t, store.Unpin(root), ErrNotPinned)
+	parent, err := store.Parent(root)
+	require.NoError(t, err)
+	require.Equal(t, EmptyRoot, parent)
+	require.NoError(t, store.Discard(root))
+	_, err = store.View(root)
+	require.ErrorIs(t, err, ErrUnknownRoot)
+	require.ErrorIs(t, store.Unpin(root), ErrUnknownRoot)
+	value, _ := v.Get(Key{1})
+	require.Equal(t, [32]byte{1}, value, "an open view goes on")
+	require.ErrorIs(t, store.Discard(EmptyRoot), ErrInUse)
+	require.True(t, store.Has(EmptyRoot), "the empty root is never forgotten")
+}
+
+// child commits one write on a root.
+func child(t require.TestingT, s *Store, parent common.Hash, value byte) common.Hash {
+	v := viewOf(t, s, parent)
+	v.Set(Key{value}, [32]byte{value, 1})
+	return commit(t, v)
+}
+
+func parentOf(t require.TestingT, s *Store, root common.Hash) common.Hash {
+	parent, err := s.Parent(root)
+	require.NoError(t, err)
+	return parent
+}
+
+// The line of canonical roots is as long as Retention says; what does not descend from its oldest goes with what falls off.
+func TestRetention(t *testing.T) {
+	counts := map[Counter]int{}
+	s, err := Open(Config{Profile: EIP7864(), Retention: 2, Metrics: Metrics{Count: func(c Counter, n int) { counts[c] += n }}})
+	require.NoError(t, err)
+	a := child(t, s, EmptyRoot, 1)
+	b := child(t, s, a, 2)
+	fork, pinned := child(t, s, a, 10), child(t, s, a, 11)
+	later := child(t, s, fork, 12)
+	require.NoError(t, s.Pin(pinned))
+	c := child(t, s, b, 3)
+	d := child(t, s, c, 4)
+	flight := child(t, s, d, 5)
+	for _, root := range []common.Hash{a, b, c} {
+		require.NoError(t, s.SetCanonical(root))
+	}
+	require.True(t, s.Has(fork), "the oldest that stays is its parent")
+	require.NoError(t, s.SetCanonical(d))
+	for name, gone := range map[string]common.Hash{"a": a, "its fork": fork, "what is on the fork": later} {
+		require.False(t, s.Has(gone), name)
+	}
+	for name, there := range map[string]common.Hash{"b": b, "c": c, "d": d, "pinned": pinned, "in flight": flight} {
+		require.True(t, s.Has(there), name)
+	}
+	require.Equal(t, EmptyRoot, parentOf(t, s, pinned), "its parent is gone")
+	require.NoError(t, s.Unpin(pinned))
+	require.NoError(t, s.SetCanonical(flight))
+	require.False(t, s.Has(pinned), "unpinned, and found by the next move")
+	require.Equal(t, 4, s.Roots(), "c, d, flight and the empty one")
+	require.Equal(t, map[Counter]int{CountCommitted: 8, CountCanonical: 5, CountDiscarded: 5}, counts)
+}
+
+// A root in flight keeps its descent when one between is discarded, and can be committed on though its own parent is gone.
+func TestDiscardBetween(t *testing.T) {
+	s := NewStore(EIP7864())
+	a := child(t, s, EmptyRoot, 1)
+	b := child(t, s, a, 2)
+	c := child(t, s, b, 3)
+	v := viewOf(t, s, b)
+	require.NoError(t, s.Discard(b))
+	require.Equal(t, a, parentOf(t, s, c))
+	v.Set(Key{9}, [32]byte{9})
+	require.Equal(t, EmptyRoot, parentOf(t, s, commit(t, v)), "the canonical root stands in for one that is gone")
+}
+
+func TestConfigValidate(t *testing.T) {
+	for name, cfg := range map[string]Config{
+		"no profile":         {},
+		"half a profile":     {Profile: Profile{Embed: EIP7864().Embed}},
+		"negative retention": {Profile: EIP7864(), Retention: -1},
+		"long name":          {Profile: func() Profile { p := EIP7864(); p.Name = string(make([]byte, 300)); return p }()},
+	} {
+		_, err := Open(cfg)
+		require.ErrorIs(t, err, ErrConfig, name)
+	}
+}
+
+// On a clone the calls that move or forget the node's state panic, or return an error by option, and change nothing.
+func TestFacade(t *testing.T) {
+	s := NewStore(EIP7864())
+	own, err := s.Facade()
+	require.NoError(t, err)
+	own.Set(Key{1}, [32]byte{1})
+	first, err := own.CommitAsCanonical()
+	require.NoError(t, err)
+	require.Equal(t, first, s.Canonical())
+	own.Set(Key{2}, [32]byte{1})
+	second, err := own.CommitAsCanonical()
+	require.NoError(t, err)
+	require.NoError(t, own.SetCanonicalRoot(first))
+	require.NoError(t, own.DiscardTree(second))
+	require.Equal(t, second, own.ActiveRoot())
+	own.Set(Key{3}, [32]byte{1})
+	require.NoError(t, own.ResetTrie())
+	require.Equal(t, first, own.ActiveRoot())
+	require.Empty(t, own.Writes())
+
+	polite, err := s.Facade(CloneErrors())
+	require.NoError(t, err)
+	calls := map[string]func(*Facade) error{
+		"SetCanonicalRoot":  func(f *Facade) error { return f.SetCanonicalRoot(EmptyRoot) },
+		"CommitAsCanonical": func(f *Facade) error { _, err := f.CommitAsCanonical(); return err },
+		"DiscardTree":       func(f *Facade) error { return f.DiscardTree(first) },
+		"ResetTrie":         func(f *Facade) error { return f.ResetTrie() },
+	}
+	for name, call := range calls {
+		for _, copied := range []func(*Facade) *Facade{(*Facade).Copy, (*Facade).CopyForPhase2} {
+			clone := copied(polite)
+			clone.Set(Key{7}, [32]byte{7})
+			require.ErrorIs(t, call(clone), ErrClone, name)
+			require.ErrorIs(t, call(clone.Copy()), ErrClone, "a clone of a clone")
+			require.Panics(t, func() { _ = call(copied(own)) }, name)
+			require.Len(t, clone.Writes(), 1)
+		}
+	}
+	require.Equal(t, first, s.Canonical())
+	require.Equal(t, 2, s.Roots())
+}
