@@ -42,12 +42,12 @@ func (t Tree) encodeStem(k *Key) []byte {
 
 // stemOf returns a key's stem, or nil.
 func (t Tree) stemOf(k *Key) *stem {
-	n := t.root
+	n := t.root.node
 	for depth := 0; ; depth++ {
 		switch at := n.(type) {
 		case *inner:
-			if n = at.left; bit(k[:], depth) == 1 {
-				n = at.right
+			if n = at.left.node; bit(k[:], depth) == 1 {
+				n = at.right.node
 			}
 		case *stem:
 			if at.name() == string(k.stem()) {

@@ -1,31 +1,24 @@
 package ubt
 
-// node is a node of the tree; nil is an empty place. Nodes are hashed when they are made and never change, so that readers need no lock.
-//
-// A whole tree has nodes of the types *inner and *stem. One that was opened from a proof also has *hidden, of which only the hash is known,
-// and *partial, a stem of which only some values are.
-type node interface {
-	hash() Hash
+// node is what stands at a place of the tree: an *inner, a *stem, or a *partial, which is a stem of which a proof shows some values. Nodes never
+// change, so that readers need no lock.
+type node interface{ isNode() }
+
+func (*inner) isNode()   {}
+func (*stem) isNode()    {}
+func (*partial) isNode() {}
+
+// ref leads to a node. It has the node's hash, which is computed before anybody else sees it; since it is kept here and not in the node, what
+// a write does not touch is not even read. A zero hash is an empty place, and a hash without a node is hidden: a proof does not say what it is.
+type ref struct {
+	node node
+	sum  Hash
 }
 
-type inner struct {
-	sum         Hash
-	left, right node
-}
+func (r *ref) empty() bool  { return r.sum == Hash{} }
+func (r *ref) hidden() bool { return r.node == nil && r.sum != Hash{} }
 
-func (n *inner) hash() Hash { return n.sum }
-
-// hidden stands for anything but an empty place.
-type hidden struct{ sum Hash }
-
-func (n *hidden) hash() Hash { return n.sum }
-
-func hashOf(n node) Hash {
-	if n == nil {
-		return Hash{}
-	}
-	return n.hash()
-}
+type inner struct{ left, right ref }
 
 func isStem(n node) bool {
 	switch n.(type) {
@@ -36,25 +29,25 @@ func isStem(n node) bool {
 }
 
 // join returns the node over two subtrees. One stem alone takes the place of its parent: a stem is as shallow as it can be.
-func join(h *Hasher, left, right node) (node, error) {
+func join(h *Hasher, left, right ref) (ref, error) {
 	if alone, is := onlyChild(left, right); is {
-		if isStem(alone) || alone == nil {
+		if alone.empty() || isStem(alone.node) {
 			return alone, nil
 		}
-		if _, unknown := alone.(*hidden); unknown {
-			return nil, ErrHidden // it may be a stem
+		if alone.hidden() {
+			return ref{}, ErrHidden // it may be a stem
 		}
 	}
-	return &inner{left: left, right: right, sum: h.Inner(hashOf(left), hashOf(right))}, nil
+	return ref{&inner{left, right}, h.Inner(left.sum, right.sum)}, nil
 }
 
-// onlyChild returns the one of two nodes that is there, or nil if none is, and whether at most one is.
-func onlyChild(left, right node) (alone node, is bool) {
+// onlyChild returns the one of two subtrees that is there, or an empty one if none is, and whether at most one is.
+func onlyChild(left, right ref) (alone ref, is bool) {
 	switch {
-	case left == nil:
+	case left.empty():
 		return right, true
-	case right == nil:
+	case right.empty():
 		return left, true
 	}
-	return nil, false
+	return ref{}, false
 }

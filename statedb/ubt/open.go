@@ -15,9 +15,9 @@ func Open(h *Hasher, p *Proof, uses []Use) (Tree, error) {
 		return Tree{}, err
 	}
 	o := opener{p: p}
-	var root node
+	var root ref
 	if len(uses) == 0 {
-		root = o.sibling()
+		root.sum = o.sibling()
 	} else {
 		root, _ = o.node(place{}, uses)
 	}
@@ -27,26 +27,26 @@ func Open(h *Hasher, p *Proof, uses []Use) (Tree, error) {
 	case o.bit != p.bits.count || o.opened != len(p.opened) || o.hashed != len(p.hashes) || o.valued != len(p.values):
 		return Tree{}, fmt.Errorf("%w: more than the tree needs", ErrProof)
 	}
-	seal(h, root, 0, len(p.values))
+	seal(h, &root, 0, len(p.values))
 	return Tree{root}, nil
 }
 
 // seal computes the hashes that the opener has left out, before anybody else sees the nodes; several goroutines share what is worth it.
-func seal(h *Hasher, n node, depth, values int) {
-	switch n := n.(type) {
+func seal(h *Hasher, r *ref, depth, values int) {
+	switch n := r.node.(type) {
 	case *partial:
-		n.rehash(h)
+		r.sum = n.hash(h)
 	case *inner:
 		if depth > parallelDepth || values < 2*parallelWrites {
-			seal(h, n.left, depth, 0)
-			seal(h, n.right, depth, 0)
+			seal(h, &n.left, depth, 0)
+			seal(h, &n.right, depth, 0)
 		} else {
 			var done sync.WaitGroup
-			done.Go(func() { seal(h, n.left, depth+1, values/2) })
-			seal(h, n.right, depth+1, values/2)
+			done.Go(func() { seal(h, &n.left, depth+1, values/2) })
+			seal(h, &n.right, depth+1, values/2)
 			done.Wait()
 		}
-		n.sum = h.Inner(hashOf(n.left), hashOf(n.right))
+		r.sum = h.Inner(n.left.sum, n.right.sum)
 	}
 }
 
@@ -107,15 +107,8 @@ func take[T any](o *opener, from []T, read *int, what string) (v T) {
 	return from[*read-1]
 }
 
-func (o *opener) sibling() node {
-	if sum := o.hash(); sum != (Hash{}) {
-		return &hidden{sum}
-	}
-	return nil
-}
-
-// hash reads the hash of what is not looked into; zero if nothing is there.
-func (o *opener) hash() Hash {
+// sibling reads the hash of what is not looked into; zero if nothing is there.
+func (o *opener) sibling() Hash {
 	if o.bits(1) == 0 {
 		return Hash{}
 	}
@@ -126,21 +119,24 @@ func (o *opener) hash() Hash {
 	return sum
 }
 
+// unsealed stands for a hash that seal computes: anything but that of an empty place.
+var unsealed = Hash{1}
+
 // node reads the node at a place, as prover.node writes it.
-func (o *opener) node(at place, uses []Use) (n node, emptied bool) {
+func (o *opener) node(at place, uses []Use) (r ref, emptied bool) {
 	if o.err != nil {
-		return nil, false
+		return ref{}, false
 	}
 	switch o.bits(opBits) {
 	case opEmpty:
 		if len(uses) == 0 {
 			o.fail("nothing where a leaf must be opened")
 		}
-		return nil, !anySets(uses)
+		return ref{}, !anySets(uses)
 	case opInner:
 		if at.depth == stemBits {
 			o.fail("an inner node below the last bit of a stem")
-			return nil, false
+			return ref{}, false
 		}
 		return o.inner(at, uses)
 	case opOwn:
@@ -149,53 +145,52 @@ func (o *opener) node(at place, uses []Use) (n node, emptied bool) {
 	return o.foreign(at, uses)
 }
 
-func (o *opener) inner(at place, uses []Use) (n node, emptied bool) {
+func (o *opener) inner(at place, uses []Use) (r ref, emptied bool) {
 	left, right := splitUses(uses, at.depth)
-	var l, r node
+	n := new(inner)
 	switch {
 	case len(uses) == 0:
 		if o.bits(1) == 0 {
-			r, _ = o.node(at.right(), nil)
+			n.right, _ = o.node(at.right(), nil)
 		} else {
-			l, _ = o.node(at.left(), nil)
-			r = o.sibling()
+			n.left, _ = o.node(at.left(), nil)
+			n.right.sum = o.sibling()
 		}
 	case len(left) == 0:
-		r, l, emptied = o.oneSide(at.right(), at.left(), right)
+		n.right, n.left, emptied = o.oneSide(at.right(), at.left(), right)
 	case len(right) == 0:
-		l, r, emptied = o.oneSide(at.left(), at.right(), left)
+		n.left, n.right, emptied = o.oneSide(at.left(), at.right(), left)
 	default:
 		var leftEmptied, rightEmptied bool
-		l, leftEmptied = o.node(at.left(), left)
-		r, rightEmptied = o.node(at.right(), right)
+		n.left, leftEmptied = o.node(at.left(), left)
+		n.right, rightEmptied = o.node(at.right(), right)
 		emptied = leftEmptied && rightEmptied
 	}
-	if alone, is := onlyChild(l, r); is && (alone == nil || isStem(alone)) {
+	if alone, is := onlyChild(n.left, n.right); is && (alone.empty() || isStem(alone.node)) {
 		o.fail("an inner node at depth %d over one stem or nothing", at.depth)
 	}
-	return &inner{left: l, right: r}, emptied
+	return ref{n, unsealed}, emptied
 }
 
-func (o *opener) oneSide(usedAt, otherAt place, uses []Use) (used, other node, emptied bool) {
+func (o *opener) oneSide(usedAt, otherAt place, uses []Use) (used, other ref, emptied bool) {
 	used, emptied = o.node(usedAt, uses)
-	if o.err != nil {
-		return nil, nil, false
+	switch {
+	case o.err != nil:
+	case !used.empty() && !emptied:
+		other.sum = o.sibling()
+		return used, other, false
+	case o.bits(1) == 1:
+		other, _ = o.node(otherAt, nil)
+		return used, other, false
 	}
-	if used != nil && !emptied {
-		return used, o.sibling(), false
-	}
-	if o.bits(1) == 0 {
-		return used, nil, emptied
-	}
-	other, _ = o.node(otherAt, nil)
-	return used, other, false
+	return used, ref{}, emptied
 }
 
 // own reads a stem that has a value at one of the keys.
-func (o *opener) own(uses []Use) (node, bool) {
+func (o *opener) own(uses []Use) (ref, bool) {
 	if len(uses) == 0 {
 		o.fail("a stem of no key")
-		return nil, false
+		return ref{}, false
 	}
 	group, rest := nextStem(uses)
 	for len(rest) > 0 && o.bits(1) == 0 {
@@ -210,7 +205,7 @@ func (o *opener) own(uses []Use) (node, bool) {
 }
 
 // foreign reads a stem that has no value at any key, of which the first leaf is opened.
-func (o *opener) foreign(at place, uses []Use) (node, bool) {
+func (o *opener) foreign(at place, uses []Use) (ref, bool) {
 	k := take(o, o.p.opened, &o.opened, "opened leaves")
 	if !at.leads(&k) {
 		o.fail("the opened leaf %x does not belong at depth %d", k, at.depth)
@@ -259,7 +254,7 @@ func (s *stemOpener) span(at span) {
 	case s.err != nil:
 		return
 	case !at.anyOf(&s.known):
-		sum := s.opener.hash()
+		sum := s.sibling()
 		if sum == (Hash{}) {
 			return
 		}
@@ -286,9 +281,9 @@ func (s *stemOpener) span(at span) {
 }
 
 // done returns the stem, and whether nothing is left of it, nor anything beside it, after the writes.
-func (s *stemOpener) done(uses, group []Use) (node, bool) {
+func (s *stemOpener) done(uses, group []Use) (ref, bool) {
 	if s.err != nil {
-		return nil, false
+		return ref{}, false
 	}
 	gone := 0
 	for i := range group {
@@ -297,5 +292,5 @@ func (s *stemOpener) done(uses, group []Use) (node, bool) {
 		}
 	}
 	p := s.partial
-	return &p, !anySets(uses) && len(p.others) == 0 && gone == p.present.len()
+	return ref{&p, unsealed}, !anySets(uses) && len(p.others) == 0 && gone == p.present.len()
 }

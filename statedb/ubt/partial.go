@@ -5,7 +5,6 @@ import "fmt"
 // partial is a stem of which a proof shows some values. Its known indices are those that the proof says something of: a value, or that
 // there is none.
 type partial struct {
-	sum     Hash
 	name    string
 	known   set
 	present set // of the known
@@ -36,8 +35,6 @@ func (s span) anyOf(members *set) bool {
 	return upTo > members.rank(int(s.first))
 }
 
-func (p *partial) hash() Hash { return p.sum }
-
 func (p *partial) get(k *Key) (value [32]byte, ok bool, err error) {
 	sub := k.sub()
 	switch {
@@ -51,8 +48,9 @@ func (p *partial) get(k *Key) (value [32]byte, ok bool, err error) {
 	return p.values[p.present.rank(int(sub))], true, nil
 }
 
-// with returns the stem after the writes, which are sorted, distinct and all its own: p itself if nothing changes, nil if no value is left.
-func (p *partial) with(h *Hasher, writes []Write) (node, error) {
+// with returns the stem, whose hash is sum, after the writes, which are sorted, distinct and all its own: itself if nothing changes, an
+// empty place if no value is left.
+func (p *partial) with(h *Hasher, sum Hash, writes []Write) (ref, error) {
 	next := &partial{name: p.name, known: p.known, present: p.present, others: p.others}
 	changed := false
 	written := make(map[byte]*Write, len(writes))
@@ -60,7 +58,7 @@ func (p *partial) with(h *Hasher, writes []Write) (node, error) {
 		w := &writes[i]
 		value, present, err := p.get(&w.Key)
 		if err != nil {
-			return nil, err
+			return ref{}, err
 		}
 		if present == !w.Deleted && (w.Deleted || value == w.Value) {
 			continue
@@ -74,9 +72,9 @@ func (p *partial) with(h *Hasher, writes []Write) (node, error) {
 	}
 	switch {
 	case !changed:
-		return p, nil
+		return ref{p, sum}, nil
 	case next.present == set{} && len(p.others) == 0:
-		return nil, nil
+		return ref{}, nil
 	}
 	next.values = make([][32]byte, 0, next.present.len())
 	for sub := range next.present.all {
@@ -86,12 +84,11 @@ func (p *partial) with(h *Hasher, writes []Write) (node, error) {
 			next.values = append(next.values, p.values[p.present.rank(int(sub))])
 		}
 	}
-	next.rehash(h)
-	return next, nil
+	return ref{next, next.hash(h)}, nil
 }
 
-func (p *partial) rehash(h *Hasher) {
-	p.sum = h.Stem([StemSize]byte([]byte(p.name)), p.fold(h, allValues))
+func (p *partial) hash(h *Hasher) Hash {
+	return h.Stem([StemSize]byte([]byte(p.name)), p.fold(h, allValues))
 }
 
 // fold hashes a span.

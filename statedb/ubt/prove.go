@@ -10,7 +10,7 @@ func (t Tree) Prove(h *Hasher, uses []Use) (*Proof, error) {
 	}
 	p := prover{h: h}
 	if len(uses) == 0 {
-		p.sibling(t.root)
+		p.sibling(t.root.sum)
 	} else {
 		p.node(t.root, 0, uses)
 	}
@@ -36,11 +36,12 @@ type prover struct {
 
 // node writes the node at a depth with the uses below it, or without any if its first leaf is to be opened. It returns whether nothing is
 // left there after the writes.
-func (p *prover) node(n node, depth int, uses []Use) (emptied bool) {
-	switch n := n.(type) {
-	case nil:
+func (p *prover) node(r ref, depth int, uses []Use) (emptied bool) {
+	if r.empty() {
 		p.bits.put(opEmpty, opBits)
 		return !anySets(uses)
+	}
+	switch n := r.node.(type) {
 	case *inner:
 		p.bits.put(opInner, opBits)
 		return p.inner(n, depth, uses)
@@ -55,12 +56,12 @@ func (p *prover) inner(n *inner, depth int, uses []Use) (emptied bool) {
 	left, right := splitUses(uses, depth)
 	switch {
 	case len(uses) == 0:
-		p.bits.putBool(n.left != nil)
-		if n.left == nil {
+		p.bits.putBool(!n.left.empty())
+		if n.left.empty() {
 			return p.node(n.right, depth+1, nil)
 		}
 		p.node(n.left, depth+1, nil)
-		p.sibling(n.right)
+		p.sibling(n.right.sum)
 		return false
 	case len(left) == 0:
 		return p.oneSide(n.right, n.left, depth, right)
@@ -73,25 +74,26 @@ func (p *prover) inner(n *inner, depth int, uses []Use) (emptied bool) {
 }
 
 // oneSide writes the side that all uses are of, and then the other one.
-func (p *prover) oneSide(used, other node, depth int, uses []Use) (emptied bool) {
+func (p *prover) oneSide(used, other ref, depth int, uses []Use) (emptied bool) {
 	emptied = p.node(used, depth+1, uses)
 	switch {
-	case other == nil:
+	case other.empty():
 		p.bits.putBool(false)
 		return emptied
-	case used == nil || emptied:
+	case used.empty() || emptied:
 		p.bits.putBool(true)
 		p.node(other, depth+1, nil)
 	default:
-		p.sibling(other)
+		p.sibling(other.sum)
 	}
 	return false
 }
 
-func (p *prover) sibling(n node) {
-	p.bits.putBool(n != nil)
-	if n != nil {
-		p.hashes = append(p.hashes, n.hash())
+// sibling writes the hash of what is not looked into, or that nothing is there.
+func (p *prover) sibling(sum Hash) {
+	p.bits.putBool(sum != Hash{})
+	if sum != (Hash{}) {
+		p.hashes = append(p.hashes, sum)
 	}
 }
 
@@ -174,11 +176,7 @@ type valueProver struct {
 func (v *valueProver) span(s span) {
 	switch {
 	case !s.anyOf(&v.known):
-		sum := v.stem.subtree(v.h, int(s.first), int(s.length))
-		v.bits.putBool(sum != Hash{})
-		if sum != (Hash{}) {
-			v.hashes = append(v.hashes, sum)
-		}
+		v.sibling(v.stem.subtree(v.h, int(s.first), int(s.length)))
 	case s.length > 1:
 		left, right := s.halves()
 		v.span(left)

@@ -16,7 +16,6 @@ const (
 
 // stem holds the values under one stem.
 type stem struct {
-	sum     Hash
 	present set
 	// packed is the stem's bytes and then the values that are present, in order, in one piece.
 	packed   string
@@ -24,7 +23,6 @@ type stem struct {
 	nameSize uint8
 }
 
-func (s *stem) hash() Hash   { return s.sum }
 func (s *stem) name() string { return s.packed[:s.nameSize] }
 
 func (s *stem) get(i byte) (value [32]byte, ok bool) {
@@ -40,17 +38,14 @@ func (s *stem) at(rank int) (value [32]byte) {
 	return value
 }
 
-// newStem returns a stem with the writes, which are sorted, distinct and all its own; nil if nothing is in it.
-func newStem(h *Hasher, writes []Write) node {
+// newStem returns a stem with the writes, which are sorted, distinct and all its own; an empty place if nothing is in it.
+func newStem(h *Hasher, writes []Write) ref {
 	empty := stem{packed: string(writes[0].Key.stem()), nameSize: StemSize}
-	if n := empty.with(h, writes); n != node(&empty) {
-		return n
-	}
-	return nil
+	return empty.with(h, Hash{}, writes)
 }
 
-// with returns the stem after the writes: s itself if nothing changes, nil if no value is left.
-func (s *stem) with(h *Hasher, writes []Write) node {
+// with returns the stem, whose hash is sum, after the writes: itself if nothing changes, an empty place if no value is left.
+func (s *stem) with(h *Hasher, sum Hash, writes []Write) ref {
 	next := &stem{present: s.present, nameSize: s.nameSize}
 	var dirty [groupCount]bool
 	changed := false
@@ -68,14 +63,13 @@ func (s *stem) with(h *Hasher, writes []Write) node {
 		}
 	}
 	switch {
-	case !changed:
-		return s
 	case next.present == set{}:
-		return nil
+		return ref{}
+	case !changed:
+		return ref{s, sum}
 	}
 	next.fill(s, writes)
-	next.rehash(h, s.groups, &dirty)
-	return next
+	return ref{next, next.rehash(h, s.groups, &dirty)}
 }
 
 // fill packs the values that are present: that of a write where there is one, else that of old.
@@ -97,8 +91,8 @@ func (s *stem) fill(old *stem, writes []Write) {
 	s.packed = b.String()
 }
 
-// rehash computes the hash. Groups that are not dirty are taken from known, if it is there.
-func (s *stem) rehash(h *Hasher, known *[groupCount]Hash, dirty *[groupCount]bool) {
+// rehash returns the hash, and keeps those of groups if it is worth it. Groups that are not dirty are taken from known, if it is there.
+func (s *stem) rehash(h *Hasher, known *[groupCount]Hash, dirty *[groupCount]bool) Hash {
 	var groups [groupCount]Hash
 	for i := range groups {
 		if known != nil && !dirty[i] {
@@ -111,7 +105,7 @@ func (s *stem) rehash(h *Hasher, known *[groupCount]Hash, dirty *[groupCount]boo
 		kept := groups
 		s.groups = &kept
 	}
-	s.sum = h.Stem([StemSize]byte([]byte(s.name())), fold(h, groups[:]))
+	return h.Stem([StemSize]byte([]byte(s.name())), fold(h, groups[:]))
 }
 
 // group hashes the n-th group of values.

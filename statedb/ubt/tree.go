@@ -14,23 +14,19 @@ var (
 
 // Tree is one state of a tree. It never changes: Apply returns another one, which shares with it what they have in common. The zero value
 // is the empty tree. Any number of goroutines may use a Tree at once.
-type Tree struct{ root node }
+type Tree struct{ root ref }
 
 // Root returns the hash of the tree; EmptyRoot if it is empty.
-func (t Tree) Root() Hash { return hashOf(t.root) }
+func (t Tree) Root() Hash { return t.root.sum }
 
 // Get returns the value of a key and whether there is one. The error wraps ErrHidden, which only a tree from a proof can give.
 func (t Tree) Get(k Key) (value [32]byte, ok bool, err error) {
-	n := t.root
+	r := &t.root
 	for depth := 0; ; depth++ {
-		switch at := n.(type) {
-		case nil:
-			return value, false, nil
+		switch at := r.node.(type) {
 		case *inner:
-			if bit(k[:], depth) == 0 {
-				n = at.left
-			} else {
-				n = at.right
+			if r = &at.left; bit(k[:], depth) == 1 {
+				r = &at.right
 			}
 		case *stem:
 			if at.name() != string(k.stem()) {
@@ -41,7 +37,10 @@ func (t Tree) Get(k Key) (value [32]byte, ok bool, err error) {
 		case *partial:
 			return at.get(&k)
 		default:
-			return value, false, fmt.Errorf("%w: %x", ErrHidden, k)
+			if r.hidden() {
+				err = fmt.Errorf("%w: %x", ErrHidden, k)
+			}
+			return value, false, err
 		}
 	}
 }

@@ -1,13 +1,13 @@
 package ubt
 
 // All yields every key with its value, in the order of keys. What is hidden in a tree from a proof is left out.
-func (t Tree) All(yield func(Key, [32]byte) bool) { walk(t.root, yield) }
+func (t Tree) All(yield func(Key, [32]byte) bool) { walk(t.root.node, yield) }
 
 // walk reports whether to go on.
 func walk(n node, yield func(Key, [32]byte) bool) bool {
 	switch n := n.(type) {
 	case *inner:
-		return walk(n.left, yield) && walk(n.right, yield)
+		return walk(n.left.node, yield) && walk(n.right.node, yield)
 	case *stem:
 		return values(n.name(), &n.present, n.at, yield)
 	case *partial:
@@ -37,14 +37,13 @@ func (t Tree) Diff(old Tree) func(yield func(Write) bool) {
 }
 
 // diff reports whether to go on.
-func diff(old, now node, depth int, yield func(Write) bool) bool {
-	if old == now || hashOf(old) == hashOf(now) {
+func diff(old, now ref, depth int, yield func(Write) bool) bool {
+	if old.sum == now.sum {
 		return true
 	}
-	a, oldStem := old.(*stem)
-	b, newStem := now.(*stem)
-	switch {
-	case (oldStem || old == nil) && (newStem || now == nil):
+	a, oldStem := old.node.(*stem)
+	b, newStem := now.node.(*stem)
+	if (oldStem || old.empty()) && (newStem || now.empty()) {
 		return diffStems(a, b, yield)
 	}
 	oldLeft, oldRight := children(old, depth)
@@ -52,15 +51,15 @@ func diff(old, now node, depth int, yield func(Write) bool) bool {
 	return diff(oldLeft, newLeft, depth+1, yield) && diff(oldRight, newRight, depth+1, yield)
 }
 
-// children returns what stands below a node, where a stem alone stands below its own place.
-func children(n node, depth int) (left, right node) {
-	switch n := n.(type) {
+// children returns what stands below a place, where a stem alone stands below its own.
+func children(r ref, depth int) (left, right ref) {
+	switch n := r.node.(type) {
 	case *inner:
 		return n.left, n.right
 	case *stem:
-		return beside(n, n.name(), depth)
+		return beside(r, n.name(), depth)
 	}
-	return nil, nil
+	return ref{}, ref{}
 }
 
 // diffStems compares two stems, of which one may be nil.
