@@ -25,10 +25,12 @@ var mayImport = map[string][]string{
 	"bundlequeue":      {"", "anchor", "anchor/chainview"},
 	"statedb":          {"statedb/ubt"},
 	"statedb/ubt":      {},
-	"txpool":           {},
-	"submit":           {"", "anchor", "anchor/chainview", "bundlequeue"},
-	"submit/codec":     {""},
-	"submit/journal":   {},
+	// A disk for it.
+	"statedb/pebblestore": {"statedb", "statedb/ubt"},
+	"txpool":              {},
+	"submit":              {"", "anchor", "anchor/chainview", "bundlequeue"},
+	"submit/codec":        {""},
+	"submit/journal":      {},
 	// Kinds of journals, and what they must do.
 	"submit/journal/pebblejournal": {"submit/journal"},
 	"submit/journal/journaltest":   {"submit/journal"},

@@ -1,0 +1,237 @@
+package pebblestore
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble"
+	"github.com/cockroachdb/pebble/vfs"
+	"github.com/cockroachdb/pebble/vfs/errorfs"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/holiman/uint256"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/statedb"
+)
+
+// script is a life of a store: blocks on several roots, moves of the canonical root there and back, retention and discarding.
+func script(s *statedb.Store, known map[common.Hash]bool) (steps []func() error) {
+	roots := []common.Hash{statedb.EmptyRoot}
+	known[statedb.EmptyRoot] = true
+	block := func(parent int, n byte) func() error {
+		return func() error {
+			v, err := s.View(roots[parent])
+			if err != nil {
+				return err
+			}
+			for i := range n {
+				a := common.Address{i, n}
+				code, err := v.SetCode(a, []byte{n, i % 2})
+				if err != nil {
+					return err
+				}
+				if err := v.SetAccount(a, statedb.Account{Nonce: uint64(n), Balance: uint256.NewInt(uint64(i)), CodeHash: code, CodeSize: 2}); err != nil {
+					return err
+				}
+				v.SetStorage(a, common.Hash{i}, common.Hash{n})
+				v.Delete(statedb.Key{1, i})
+				v.Set(statedb.Key{1, i, n}, [32]byte{i})
+			}
+			root, err := v.Commit()
+			roots, known[root] = append(roots, root), true
+			return err
+		}
+	}
+	canonical := func(i int) func() error { return func() error { return s.SetCanonical(roots[i]) } }
+	discard := func(i int) func() error { return func() error { return s.Discard(roots[i]) } }
+	return []func() error{
+		block(0, 3), block(1, 4), canonical(1), block(1, 5), block(2, 6), canonical(2), block(4, 2), discard(4),
+		canonical(3), canonical(5), block(5, 7), canonical(6), canonical(5),
+	}
+}
+
+// summary is what can be seen of a store.
+type summary struct {
+	canonical common.Hash
+	parents   map[common.Hash]common.Hash
+	values    map[common.Hash]int
+}
+
+func (s summary) String() string {
+	out := fmt.Sprintln("canonical", s.canonical)
+	for root, parent := range s.parents {
+		out += fmt.Sprintln(root, "on", parent, "with", s.values[root], "values")
+	}
+	return out
+}
+
+func summarize(t *testing.T, s *statedb.Store, known map[common.Hash]bool) summary {
+	out := summary{s.Canonical(), map[common.Hash]common.Hash{}, map[common.Hash]int{}}
+	for root := range known {
+		v, err := s.View(root)
+		if err != nil {
+			require.ErrorIs(t, err, statedb.ErrUnknownRoot)
+			continue
+		}
+		again, err := v.Root()
+		require.NoError(t, err)
+		require.Equal(t, root, again)
+		out.parents[root], err = s.Parent(root)
+		require.NoError(t, err)
+		for range v.All {
+			out.values[root]++
+		}
+	}
+	require.Len(t, out.parents, s.Roots())
+	return out
+}
+
+func openStore(t *testing.T, fs vfs.FS) (*statedb.Store, *Disk) {
+	disk, err := Open("db", Options{Pebble: &pebble.Options{FS: fs, MemTableSize: 4096, Logger: silent{}}})
+	require.NoError(t, err)
+	s, err := statedb.Open(statedb.Config{Profile: statedb.EIP7864(), Retention: 3, Disk: disk})
+	require.NoError(t, err)
+	return s, disk
+}
+
+// plan is what the script leaves after each step, and all roots that it ever has.
+func plan(t *testing.T) (states []summary, known map[common.Hash]bool) {
+	known = map[common.Hash]bool{}
+	s, disk := openStore(t, vfs.NewMem())
+	steps := script(s, known)
+	states = append(states, summarize(t, s, known))
+	for _, step := range steps {
+		require.NoError(t, step())
+		states = append(states, summarize(t, s, known))
+	}
+	require.NoError(t, disk.Close())
+	return states, known
+}
+
+// The process dies at any operation on its files: what a call has returned is there after a restart, and the call that it died in happened whole
+// or not at all.
+func TestDiesAtAnyOperation(t *testing.T) {
+	states, known := plan(t)
+	for at, died := int64(1), true; died; at++ {
+		mem := vfs.NewStrictMem()
+		var operations atomic.Int64
+		var counting sync.Mutex // Pebble works in the background too: no step is counted while the process dies
+		done, safe := 0, 0
+		dying := errorfs.Wrap(mem, errorfs.InjectorFunc(func(errorfs.Op, string) error {
+			if operations.Add(1) == at {
+				counting.Lock()
+				mem.SetIgnoreSyncs(true) // nothing reaches the disk from here on
+				safe = done
+				counting.Unlock()
+			}
+			return nil
+		}))
+		s, disk := openStore(t, dying)
+		for _, step := range script(s, map[common.Hash]bool{}) {
+			require.NoError(t, step())
+			counting.Lock()
+			done++
+			counting.Unlock()
+		}
+		if died = operations.Load() >= at; !died {
+			safe = done
+		}
+		require.NoError(t, disk.Close())
+		mem.ResetToSyncedState()
+		mem.SetIgnoreSyncs(false)
+		s, disk = openStore(t, mem)
+		got := summarize(t, s, known)
+		last := safe
+		require.True(t, same(got, states[last]) || last+1 < len(states) && same(got, states[last+1]),
+			"died at operation %d, after %d steps: %s\nwant\n%s", at, last, got, states[last])
+		v, err := s.View(s.Canonical())
+		require.NoError(t, err)
+		v.Set(statedb.Key{0xff}, [32]byte{1})
+		_, err = v.Commit()
+		require.NoError(t, err, "it goes on")
+		require.NoError(t, disk.Close())
+	}
+}
+
+func same(a, b summary) bool {
+	return a.canonical == b.canonical && maps.Equal(a.parents, b.parents) && maps.Equal(a.values, b.values)
+}
+
+// Two stores and the host's own data share a database.
+func TestSharedDatabase(t *testing.T) {
+	db, err := pebble.Open("", &pebble.Options{FS: vfs.NewMem(), Logger: silent{}})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	for _, key := range []string{"a", "s", "s3", "z"} {
+		require.NoError(t, db.Set([]byte(key), []byte("host's"), pebble.Sync))
+	}
+	var canonical []common.Hash
+	for round := range 2 {
+		for i, p := range []statedb.Profile{statedb.EIP7864(), statedb.Tagged()} {
+			disk, err := Open("", Options{DB: db, Prefix: fmt.Appendf(nil, "s%d", i+1)})
+			require.NoError(t, err)
+			s, err := statedb.Open(statedb.Config{Profile: p, Disk: disk})
+			require.NoError(t, err)
+			if round == 0 {
+				v, err := s.View(statedb.EmptyRoot)
+				require.NoError(t, err)
+				v.Set(statedb.Key{byte(i)}, [32]byte{1})
+				root, err := v.Commit()
+				require.NoError(t, err)
+				require.NoError(t, s.SetCanonical(root))
+				canonical = append(canonical, root)
+			}
+			require.Equal(t, canonical[i], s.Canonical())
+			require.NoError(t, disk.Close())
+		}
+	}
+}
+
+func TestPrefix(t *testing.T) {
+	_, err := Open("", Options{Prefix: []byte{0xff}})
+	require.ErrorIs(t, err, ErrPrefix)
+	require.Equal(t, []byte{1, 3}, after([]byte{1, 2}))
+	require.Equal(t, []byte{2}, after([]byte{1, 0xff}))
+	require.Nil(t, after(slices.Repeat([]byte{0xff}, 3)))
+}
+
+func Example() {
+	fs := vfs.NewMem() // a host leaves this out, and names a directory
+	for range 2 {
+		disk, err := Open("state", Options{Pebble: &pebble.Options{FS: fs, Logger: silent{}}})
+		if err != nil {
+			panic(err)
+		}
+		store, err := statedb.Open(statedb.Config{Profile: statedb.EIP7864(), Disk: disk})
+		if err != nil {
+			panic(err)
+		}
+		view, err := store.View(store.Canonical())
+		if err != nil {
+			panic(err)
+		}
+		account := view.Account(common.Address{1})
+		fmt.Println("nonce:", account.Nonce)
+		account.Nonce++
+		if err := view.SetAccount(common.Address{1}, account); err != nil {
+			panic(err)
+		}
+		root, err := view.Commit()
+		if err != nil {
+			panic(err)
+		}
+		if err := store.SetCanonical(root); err != nil {
+			panic(err)
+		}
+		if err := disk.Close(); err != nil {
+			panic(err)
+		}
+	}
+	// Output:
+	// nonce: 0
+	// nonce: 1
+}
