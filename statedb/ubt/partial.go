@@ -12,29 +12,6 @@ type partial struct {
 	others  map[span]Hash // of the largest parts without known indices, where they are not empty
 }
 
-// span is a part of the 256 values, aligned to its own length, a power of two.
-type span struct {
-	first  uint8
-	length uint16
-}
-
-func (s span) halves() (left, right span) {
-	half := s.length / 2
-	return span{s.first, half}, span{s.first + uint8(half), half}
-}
-
-var allValues = span{0, subCount}
-
-// anyOf reports whether a member of the set is in the span.
-func (s span) anyOf(members *set) bool {
-	end := int(s.first) + int(s.length)
-	upTo := members.len()
-	if end < subCount {
-		upTo = members.rank(end)
-	}
-	return upTo > members.rank(int(s.first))
-}
-
 func (p *partial) get(k *Key) (value [32]byte, ok bool, err error) {
 	sub := k.sub()
 	switch {

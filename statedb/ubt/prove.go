@@ -176,7 +176,7 @@ type valueProver struct {
 func (v *valueProver) span(s span) {
 	switch {
 	case !s.anyOf(&v.known):
-		v.sibling(v.stem.subtree(v.h, int(s.first), int(s.length)))
+		v.sibling(v.stem.subtree(v.h, s))
 	case s.length > 1:
 		left, right := s.halves()
 		v.span(left)

@@ -7,7 +7,6 @@ import (
 // The 256 values of a stem are hashed in groups of 16. A stem with many values keeps the hashes of its groups, so that a write costs
 // one group instead of 511 hashes; for fewer than cacheGroupsFrom values the 512 bytes are not worth it.
 const (
-	subCount        = 256
 	groupCount      = 16
 	groupSize       = 16
 	cacheGroupsFrom = 24
@@ -40,8 +39,21 @@ func (s *stem) at(rank int) (value [32]byte) {
 
 // newStem returns a stem with the writes, which are sorted, distinct and all its own; an empty place if nothing is in it.
 func newStem(h *Hasher, writes []Write) ref {
-	empty := stem{packed: string(writes[0].Key.stem()), nameSize: StemSize}
-	return empty.with(h, Hash{}, writes)
+	s := &stem{nameSize: StemSize}
+	var b strings.Builder
+	b.Grow(StemSize + len(writes)*valueSize)
+	b.Write(writes[0].Key.stem())
+	for i := range writes {
+		if w := &writes[i]; !w.Deleted {
+			s.present.add(w.Key.sub())
+			b.Write(w.Value[:])
+		}
+	}
+	if s.present == (set{}) {
+		return ref{}
+	}
+	s.packed = b.String()
+	return ref{s, s.rehash(h, nil, nil)}
 }
 
 // with returns the stem, whose hash is sum, after the writes: itself if nothing changes, an empty place if no value is left.
@@ -93,57 +105,39 @@ func (s *stem) fill(old *stem, writes []Write) {
 
 // rehash returns the hash, and keeps those of groups if it is worth it. Groups that are not dirty are taken from known, if it is there.
 func (s *stem) rehash(h *Hasher, known *[groupCount]Hash, dirty *[groupCount]bool) Hash {
-	var groups [groupCount]Hash
-	for i := range groups {
-		if known != nil && !dirty[i] {
-			groups[i] = known[i]
-		} else {
-			groups[i] = s.group(h, i)
-		}
-	}
 	if s.present.len() >= cacheGroupsFrom {
-		kept := groups
-		s.groups = &kept
-	}
-	return h.Stem([StemSize]byte([]byte(s.name())), fold(h, groups[:]))
-}
-
-// group hashes the n-th group of values.
-func (s *stem) group(h *Hasher, n int) Hash {
-	return s.leaves(h, n*groupSize, groupSize)
-}
-
-// leaves hashes the values from index first on, whose count is a power of two and at most that of a group, and which are aligned to it.
-func (s *stem) leaves(h *Hasher, first, count int) Hash {
-	var hashes [groupSize]Hash
-	rank, found := s.present.rank(first), false
-	for i := range count {
-		if s.present.has(byte(first + i)) {
-			hashes[i], found = h.Leaf(s.at(rank)), true
-			rank++
+		s.groups = new([groupCount]Hash)
+		for i := range s.groups {
+			if known != nil && !dirty[i] {
+				s.groups[i] = known[i]
+			} else {
+				s.groups[i] = s.values(h, span{uint8(i * groupSize), groupSize})
+			}
 		}
 	}
-	if !found {
+	return h.Stem([StemSize]byte([]byte(s.name())), s.subtree(h, allValues))
+}
+
+// subtree hashes the values in a span.
+func (s *stem) subtree(h *Hasher, at span) Hash {
+	if s.groups == nil || at.length < groupSize {
+		return s.values(h, at)
+	}
+	var groups [groupCount]Hash
+	n := copy(groups[:], s.groups[at.first/groupSize:][:at.length/groupSize])
+	return fold(h, groups[:n])
+}
+
+// values hashes the values in a span, one by one.
+func (s *stem) values(h *Hasher, at span) Hash {
+	switch {
+	case !at.anyOf(&s.present):
 		return Hash{}
+	case at.length == 1:
+		return h.Leaf(s.at(s.present.rank(int(at.first))))
 	}
-	return fold(h, hashes[:count])
-}
-
-// subtree hashes the values from index first on, whose count is a power of two and which are aligned to it.
-func (s *stem) subtree(h *Hasher, first, count int) Hash {
-	if count <= groupSize {
-		return s.leaves(h, first, count)
-	}
-	var hashes [groupCount]Hash
-	groups := hashes[:count/groupSize]
-	for i := range groups {
-		if s.groups != nil {
-			groups[i] = s.groups[first/groupSize+i]
-		} else {
-			groups[i] = s.group(h, first/groupSize+i)
-		}
-	}
-	return fold(h, groups)
+	left, right := at.halves()
+	return h.inner(s.values(h, left), s.values(h, right))
 }
 
 // fold hashes neighbours, whose count is a power of two, to one, in place.

@@ -1,0 +1,28 @@
+package ubt
+
+// span is a part of the 256 values of a stem, aligned to its own length, a power of two.
+type span struct {
+	first  uint8
+	length uint16
+}
+
+var allValues = span{0, 256}
+
+func (s span) halves() (left, right span) {
+	half := s.length / 2
+	return span{s.first, half}, span{s.first + uint8(half), half}
+}
+
+// anyOf reports whether a member of the set is in the span.
+func (s span) anyOf(members *set) bool {
+	word := s.first / 64
+	if s.length <= 64 {
+		return members[word]>>(s.first%64)<<(64-s.length) != 0
+	}
+	for _, bits := range members[word : uint16(word)+s.length/64] {
+		if bits != 0 {
+			return true
+		}
+	}
+	return false
+}
