@@ -63,3 +63,14 @@ func TestQuick(t *testing.T) {
 	}
 	require.Len(t, strings.Split(strings.TrimSpace(text), "\n"), 1+8+1+8)
 }
+
+// The trees come to the same roots, and the table of statedb has a row of each workload. Nothing is judged here.
+func TestQuickStates(t *testing.T) {
+	s := quickStates
+	s.leaves, s.copied, s.gets, s.sends = 3000, 500, 1000, 50
+	text := table{runStates(s, func(string) {})}.String()
+	for _, want := range []string{"load", "get", "update", "insert", "heap per leaf", "retained", "snapshot", "views", "build", "verify", "size", "transfer"} {
+		require.Contains(t, text, want)
+	}
+	require.Len(t, strings.Split(strings.TrimSpace(text), "\n"), 1+5+3+3+8+1)
+}

@@ -2,13 +2,17 @@ module github.com/jamq/jamq/internal/bench
 
 go 1.26.5
 
-replace github.com/jamq/jamq => ../..
+replace (
+	github.com/jamq/jamq => ../..
+	github.com/jamq/jamq/statedb/evm => ../../statedb/evm
+)
 
 require (
 	github.com/cosmos/cosmos-sdk v0.55.0
 	github.com/ethereum/go-ethereum v1.17.10
 	github.com/holiman/uint256 v1.3.2
-	github.com/jamq/jamq v0.0.0-00010101000000-000000000000
+	github.com/jamq/jamq v0.0.0
+	github.com/jamq/jamq/statedb/evm v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
 	google.golang.org/protobuf v1.36.12
 )

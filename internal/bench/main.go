@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -10,14 +11,28 @@ import (
 
 func main() {
 	small := flag.Bool("quick", false, "small and rough")
+	only := flag.String("only", "", "measure only `package`: txpool or statedb")
 	flag.Parse()
-	s := full
+	s, states := full, fullStates
 	if *small {
-		s = quick
+		s, states = quick, quickStates
 	}
-	fmt.Fprintf(os.Stderr, "signing; %d processors\n", runtime.GOMAXPROCS(0))
-	t := table{rows: run(newStock(s), func(what string) { fmt.Fprintln(os.Stderr, what) })}
-	fmt.Print(t.String())
+	progress := func(what string) { fmt.Fprintln(os.Stderr, what) }
+	progress(fmt.Sprintf("%d processors", runtime.GOMAXPROCS(0)))
+	halves := map[string]func() []row{
+		"txpool":  func() []row { return run(newStock(s), progress) },
+		"statedb": func() []row { return runStates(states, progress) },
+	}
+	if *only != "" && halves[*only] == nil {
+		fmt.Fprintf(os.Stderr, "bench: -only %s: want txpool or statedb\n", *only)
+		os.Exit(2)
+	}
+	for _, name := range slices.Sorted(maps.Keys(halves)) {
+		if *only == "" || *only == name {
+			fmt.Println(name)
+			fmt.Print(table{rows: halves[name]()}.String())
+		}
+	}
 }
 
 // run measures everything, the contenders in turns, and takes medians.

@@ -57,10 +57,18 @@ func (r row) cells() []string {
 	last := r.values[len(r.values)-1]
 	ratio := ""
 	if r.values[0] > 0 {
-		ratio = fmt.Sprintf("%.0f×", r.values[0]/last)
+		ratio = times(r.values[0] / last)
 	}
 	wanted, verdict := r.judge(last)
 	return append(cells, ratio, wanted, verdict)
+}
+
+// times writes a ratio, a small one with a digit more.
+func times(v float64) string {
+	if v < 10 {
+		return fmt.Sprintf("%.1f×", v)
+	}
+	return fmt.Sprintf("%.0f×", v)
 }
 
 // judge says what is wanted, and whether it is so.
@@ -68,7 +76,7 @@ func (r row) judge(value float64) (wanted, verdict string) {
 	var parts []string
 	ok := true
 	if r.ratio > 0 {
-		parts = append(parts, fmt.Sprintf("≥ %.0f×", r.ratio))
+		parts = append(parts, "≥ "+times(r.ratio))
 		ok = ok && r.values[0]/value >= r.ratio
 	}
 	if r.most > 0 {
