@@ -17,6 +17,7 @@ type View struct {
 	profile *Profile
 	store   *Store // nil for a stateless view
 	codes   codeSource
+	shown   map[Key]*Entry // of the witness, for a stateless view; else nil
 
 	root        common.Hash
 	tree        ubt.Tree
@@ -66,7 +67,7 @@ func (v *View) Copy() *View {
 // empty log of reads, for building a bundle of what was executed before. It has a pin of its own if the view is pinned. It takes constant
 // time.
 func (v *View) CopyForPhase2() *View {
-	c := &View{profile: v.profile, store: v.store, codes: v.codes, root: v.root, tree: v.tree, home: v.home, pinned: v.pinned}
+	c := &View{profile: v.profile, store: v.store, codes: v.codes, shown: v.shown, root: v.root, tree: v.tree, home: v.home, pinned: v.pinned}
 	if c.pinned {
 		v.store.repin(c.root)
 	}
@@ -104,8 +105,9 @@ func (v *View) read(a Access) (value [32]byte, ok bool) {
 		return w.Value, !w.Deleted
 	}
 	value, ok, err := v.tree.Get(a.Key)
-	if err != nil {
+	if err != nil || v.shown != nil && v.shown[a.Key] == nil {
 		v.fail(fmt.Errorf("%w: %s", ErrNotInWitness, a))
+		return [32]byte{}, false
 	}
 	return value, ok
 }
@@ -133,7 +135,7 @@ func (v *View) Writes() []Write {
 }
 
 // Root returns the root that Commit would publish. It publishes nothing. The error is Err's; or wraps ErrNotInWitness, if a stateless view
-// has a write that its witness does not show.
+// has a write that its witness does not have.
 func (v *View) Root() (common.Hash, error) {
 	tree, err := v.applied()
 	return tree.Root(), err
@@ -146,10 +148,13 @@ func (v *View) applied() (ubt.Tree, error) {
 	}
 	writes := make([]ubt.Write, 0, v.staged.len())
 	for w := range v.staged.all {
+		if e := v.shown[w.Key]; v.shown != nil && (e == nil || e.Set == w.Deleted || e.Deleted != w.Deleted) {
+			return ubt.Tree{}, fmt.Errorf("%w: write of %s, deleted: %v", ErrNotInWitness, w.Access, w.Deleted)
+		}
 		writes = append(writes, ubt.Write{Key: w.Key, Value: w.Value, Deleted: w.Deleted})
 	}
 	tree, err := v.tree.Apply(&v.profile.Hasher, writes)
-	if errors.Is(err, ubt.ErrHidden) {
+	if errors.Is(err, ubt.ErrHidden) { // a write that the witness has was not staged
 		err = fmt.Errorf("%w: %w", ErrNotInWitness, err)
 	}
 	return tree, err

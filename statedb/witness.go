@@ -209,7 +209,7 @@ func (v *View) Matches(w *Witness) error {
 }
 
 // NewStateless checks a witness against a root and returns a view that stands on the witness alone. It executes like any other; of a key or code
-// that the witness does not show it gives zero and an error at View.Err. Its Root is the root after the writes; see also View.Matches. The
+// that is not in the witness it gives zero and an error at View.Err, even where the proof happens to show it. Its Root is the root after the writes; see also View.Matches. The
 // error wraps ErrWitness.
 func NewStateless(p Profile, w *Witness, preRoot common.Hash) (*View, error) {
 	tree, err := w.open(&p, preRoot)
@@ -220,7 +220,11 @@ func NewStateless(p Profile, w *Witness, preRoot common.Hash) (*View, error) {
 	for _, c := range w.Code {
 		code[keccak(c)] = bytes.Clone(c)
 	}
-	return &View{profile: &p, codes: code, root: preRoot, tree: tree}, nil
+	shown := make(map[Key]*Entry, len(w.Entries))
+	for _, e := range w.Entries {
+		shown[e.Key] = &e
+	}
+	return &View{profile: &p, codes: code, shown: shown, root: preRoot, tree: tree}, nil
 }
 
 // carried is the code in a witness.

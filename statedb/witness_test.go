@@ -315,16 +315,21 @@ func TestStatelessViewFailsOnWhatItLacks(t *testing.T) {
 	p := EIP7864()
 	v, w := sample(t, p)
 	for name, step := range map[string]func(*View){
-		"slot":    func(v *View) { v.Storage(common.Address{7, 1}, common.Hash{31: 1}) },
-		"account": func(v *View) { v.Account(common.Address{7, 1}) },
-		"raw":     func(v *View) { v.Get(p.BasicDataKey(common.Address{7, 1})) },
-		"code":    func(v *View) { v.Code(common.Hash{1}) },
-		"write":   func(v *View) { v.SetStorage(common.Address{7, 1}, common.Hash{31: 1}, common.Hash{1}) },
+		"slot":            func(v *View) { v.Storage(common.Address{7, 1}, common.Hash{31: 1}) },
+		"account":         func(v *View) { v.Account(common.Address{7, 1}) },
+		"raw":             func(v *View) { v.Get(p.BasicDataKey(common.Address{7, 1})) },
+		"shown by chance": func(v *View) { v.Storage(common.Address{0xee}, common.Hash{31: 1}) }, // of an account that is proved to be absent
+		"code":            func(v *View) { v.Code(common.Hash{1}) },
+		"delete where it is set": func(v *View) {
+			v.DeleteAccount(common.Address{1, 1})
+			v.Delete(v.profile.BasicDataKey(common.Address{1, 1}))
+		},
+		"write": func(v *View) { v.SetStorage(common.Address{7, 1}, common.Hash{31: 1}, common.Hash{1}) },
 	} {
 		stateless, err := NewStateless(p, w, v.ActiveRoot())
 		require.NoError(t, err)
 		step(stateless)
-		if name != "write" { // which is found when it is applied
+		if name != "write" && name != "delete where it is set" { // which are found when they are applied
 			require.ErrorIs(t, stateless.Err(), ErrNotInWitness, name)
 		}
 		_, err = stateless.Root()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -39,8 +40,10 @@ func runStates(s stateScale, progress func(string)) []row {
 	progress("heap")
 	rows = append(rows, s.heaps()...)
 	progress("views")
+	debug.FreeOSMemory()
 	rows = append(rows, s.snapshots()...)
 	progress("proofs")
+	debug.FreeOSMemory()
 	rows = append(rows, s.multiproofs()...)
 	progress("transfers")
 	return append(rows, aloneRow("EVM transfer on a view, besides the signature", nanoseconds, s.transfers(), 15_000))
@@ -70,6 +73,7 @@ func (s stateScale) trees(progress func(string)) []row {
 				continue
 			}
 			progress(fmt.Sprintf("%s, round %d", contenders[i].name, round+1))
+			debug.FreeOSMemory() // now, and not while this one is measured
 			values, root := s.tree(grow(), writes)
 			samples[i] = append(samples[i], values)
 			roots = append(roots, root)
@@ -102,15 +106,12 @@ func (s stateScale) tree(t tree, writes []ubt.Write) (values []float64, root com
 		}
 	})
 	batches := func(n int, batch func(round int) []ubt.Write) float64 {
-		var spent time.Duration
+		var spent []float64
 		for round := range s.batches {
 			b := batch(round)
-			runtime.GC()
-			began := time.Now()
-			root = t.apply(b)
-			spent += time.Since(began)
+			spent = append(spent, per(timed(func() { root = t.apply(b) }), n))
 		}
-		return per(spent, n*s.batches)
+		return median(spent)
 	}
 	update := func(n int) float64 {
 		return batches(n, func(round int) []ubt.Write { return someOf(writes, n, n+round) })

@@ -40,7 +40,7 @@ func apply(h *Hasher, r ref, depth int, writes []Write) (ref, error) {
 		}
 		left, right = beside(r, old.name, depth)
 	case *inner:
-		left, right = old.left, old.right
+		left, right = old.left(), old.right()
 	}
 	// Everything splits by the next bit: the writes and what is here.
 	at := split(writes, depth)

@@ -46,9 +46,7 @@ func (t Tree) stemOf(k *Key) *stem {
 	for depth := 0; ; depth++ {
 		switch at := n.(type) {
 		case *inner:
-			if n = at.left.node; bit(k[:], depth) == 1 {
-				n = at.right.node
-			}
+			n = at.nodes[bit(k[:], depth)]
 		case *stem:
 			if at.name() == string(k.stem()) {
 				return at

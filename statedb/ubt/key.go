@@ -2,6 +2,8 @@ package ubt
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/binary"
 	"math/bits"
 )
 
@@ -18,7 +20,13 @@ func (k *Key) stem() []byte { return k[:StemSize] }
 func (k *Key) sub() byte    { return k[StemSize] }
 
 // Compare orders keys as the tree does.
-func (k Key) Compare(other Key) int { return bytes.Compare(k[:], other[:]) }
+func (k Key) Compare(other Key) int {
+	// Almost always the first eight bytes decide.
+	if a, b := binary.BigEndian.Uint64(k[:]), binary.BigEndian.Uint64(other[:]); a != b {
+		return cmp.Compare(a, b)
+	}
+	return bytes.Compare(k[8:], other[8:])
+}
 
 // bit returns the i-th bit, the most significant first.
 func bit(stem []byte, i int) byte { return stem[i/8] >> (7 - i%8) & 1 }

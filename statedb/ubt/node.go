@@ -18,7 +18,18 @@ type ref struct {
 func (r *ref) empty() bool  { return r.sum == Hash{} }
 func (r *ref) hidden() bool { return r.node == nil && r.sum != Hash{} }
 
-type inner struct{ left, right ref }
+// inner has its children's nodes apart from their hashes, so that a way down reads half as much.
+type inner struct {
+	nodes [2]node
+	sums  [2]Hash
+}
+
+func newInner(left, right ref) *inner {
+	return &inner{[2]node{left.node, right.node}, [2]Hash{left.sum, right.sum}}
+}
+
+func (n *inner) left() ref  { return ref{n.nodes[0], n.sums[0]} }
+func (n *inner) right() ref { return ref{n.nodes[1], n.sums[1]} }
 
 func isStem(n node) bool {
 	switch n.(type) {
@@ -38,7 +49,7 @@ func join(h *Hasher, left, right ref) (ref, error) {
 			return ref{}, ErrHidden // it may be a stem
 		}
 	}
-	return ref{&inner{left, right}, h.Inner(left.sum, right.sum)}, nil
+	return ref{newInner(left, right), h.Inner(left.sum, right.sum)}, nil
 }
 
 // onlyChild returns the one of two subtrees that is there, or an empty one if none is, and whether at most one is.

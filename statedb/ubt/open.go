@@ -27,27 +27,29 @@ func Open(h *Hasher, p *Proof, uses []Use) (Tree, error) {
 	case o.bit != p.bits.count || o.opened != len(p.opened) || o.hashed != len(p.hashes) || o.valued != len(p.values):
 		return Tree{}, fmt.Errorf("%w: more than the tree needs", ErrProof)
 	}
-	seal(h, &root, 0, len(p.values))
+	root.sum = seal(h, root, 0, len(p.values))
 	return Tree{root}, nil
 }
 
-// seal computes the hashes that the opener has left out, before anybody else sees the nodes; several goroutines share what is worth it.
-func seal(h *Hasher, r *ref, depth, values int) {
+// seal returns the hash of what the opener has read, and computes those below it, which it has left out, before anybody else sees the nodes;
+// several goroutines share what is worth it.
+func seal(h *Hasher, r ref, depth, values int) Hash {
 	switch n := r.node.(type) {
 	case *partial:
-		r.sum = n.hash(h)
+		return n.hash(h)
 	case *inner:
 		if depth > parallelDepth || values < 2*parallelWrites {
-			seal(h, &n.left, depth, 0)
-			seal(h, &n.right, depth, 0)
+			n.sums = [2]Hash{seal(h, n.left(), depth, 0), seal(h, n.right(), depth, 0)}
 		} else {
 			var done sync.WaitGroup
-			done.Go(func() { seal(h, &n.left, depth+1, values/2) })
-			seal(h, &n.right, depth+1, values/2)
+			done.Go(func() { n.sums[0] = seal(h, n.left(), depth+1, values/2) })
+			right := seal(h, n.right(), depth+1, values/2)
 			done.Wait()
+			n.sums[1] = right
 		}
-		r.sum = h.Inner(n.left.sum, n.right.sum)
+		return h.Inner(n.sums[0], n.sums[1])
 	}
+	return r.sum
 }
 
 // opener reads a proof; the rules stand at prover. After the first error it reads zeros.
@@ -145,31 +147,31 @@ func (o *opener) node(at place, uses []Use) (r ref, emptied bool) {
 	return o.foreign(at, uses)
 }
 
-func (o *opener) inner(at place, uses []Use) (r ref, emptied bool) {
+func (o *opener) inner(at place, uses []Use) (_ ref, emptied bool) {
 	left, right := splitUses(uses, at.depth)
-	n := new(inner)
+	var l, r ref
 	switch {
 	case len(uses) == 0:
 		if o.bits(1) == 0 {
-			n.right, _ = o.node(at.right(), nil)
+			r, _ = o.node(at.right(), nil)
 		} else {
-			n.left, _ = o.node(at.left(), nil)
-			n.right.sum = o.sibling()
+			l, _ = o.node(at.left(), nil)
+			r.sum = o.sibling()
 		}
 	case len(left) == 0:
-		n.right, n.left, emptied = o.oneSide(at.right(), at.left(), right)
+		r, l, emptied = o.oneSide(at.right(), at.left(), right)
 	case len(right) == 0:
-		n.left, n.right, emptied = o.oneSide(at.left(), at.right(), left)
+		l, r, emptied = o.oneSide(at.left(), at.right(), left)
 	default:
 		var leftEmptied, rightEmptied bool
-		n.left, leftEmptied = o.node(at.left(), left)
-		n.right, rightEmptied = o.node(at.right(), right)
+		l, leftEmptied = o.node(at.left(), left)
+		r, rightEmptied = o.node(at.right(), right)
 		emptied = leftEmptied && rightEmptied
 	}
-	if alone, is := onlyChild(n.left, n.right); is && (alone.empty() || isStem(alone.node)) {
+	if alone, is := onlyChild(l, r); is && (alone.empty() || isStem(alone.node)) {
 		o.fail("an inner node at depth %d over one stem or nothing", at.depth)
 	}
-	return ref{n, unsealed}, emptied
+	return ref{newInner(l, r), unsealed}, emptied
 }
 
 func (o *opener) oneSide(usedAt, otherAt place, uses []Use) (used, other ref, emptied bool) {

@@ -53,23 +53,24 @@ func (p *prover) node(r ref, depth int, uses []Use) (emptied bool) {
 }
 
 func (p *prover) inner(n *inner, depth int, uses []Use) (emptied bool) {
+	l, r := n.left(), n.right()
 	left, right := splitUses(uses, depth)
 	switch {
 	case len(uses) == 0:
-		p.bits.putBool(!n.left.empty())
-		if n.left.empty() {
-			return p.node(n.right, depth+1, nil)
+		p.bits.putBool(!l.empty())
+		if l.empty() {
+			return p.node(r, depth+1, nil)
 		}
-		p.node(n.left, depth+1, nil)
-		p.sibling(n.right.sum)
+		p.node(l, depth+1, nil)
+		p.sibling(r.sum)
 		return false
 	case len(left) == 0:
-		return p.oneSide(n.right, n.left, depth, right)
+		return p.oneSide(r, l, depth, right)
 	case len(right) == 0:
-		return p.oneSide(n.left, n.right, depth, left)
+		return p.oneSide(l, r, depth, left)
 	}
-	leftEmptied := p.node(n.left, depth+1, left)
-	rightEmptied := p.node(n.right, depth+1, right)
+	leftEmptied := p.node(l, depth+1, left)
+	rightEmptied := p.node(r, depth+1, right)
 	return leftEmptied && rightEmptied
 }
 

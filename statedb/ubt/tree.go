@@ -21,13 +21,12 @@ func (t Tree) Root() Hash { return t.root.sum }
 
 // Get returns the value of a key and whether there is one. The error wraps ErrHidden, which only a tree from a proof can give.
 func (t Tree) Get(k Key) (value [32]byte, ok bool, err error) {
-	r := &t.root
+	n, sum := t.root.node, &t.root.sum
 	for depth := 0; ; depth++ {
-		switch at := r.node.(type) {
+		switch at := n.(type) {
 		case *inner:
-			if r = &at.left; bit(k[:], depth) == 1 {
-				r = &at.right
-			}
+			side := bit(k[:], depth)
+			n, sum = at.nodes[side], &at.sums[side]
 		case *stem:
 			if at.name() != string(k.stem()) {
 				return value, false, nil
@@ -37,7 +36,7 @@ func (t Tree) Get(k Key) (value [32]byte, ok bool, err error) {
 		case *partial:
 			return at.get(&k)
 		default:
-			if r.hidden() {
+			if *sum != (Hash{}) {
 				err = fmt.Errorf("%w: %x", ErrHidden, k)
 			}
 			return value, false, err

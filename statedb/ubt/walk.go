@@ -7,7 +7,7 @@ func (t Tree) All(yield func(Key, [32]byte) bool) { walk(t.root.node, yield) }
 func walk(n node, yield func(Key, [32]byte) bool) bool {
 	switch n := n.(type) {
 	case *inner:
-		return walk(n.left.node, yield) && walk(n.right.node, yield)
+		return walk(n.nodes[0], yield) && walk(n.nodes[1], yield)
 	case *stem:
 		return values(n.name(), &n.present, n.at, yield)
 	case *partial:
@@ -55,7 +55,7 @@ func diff(old, now ref, depth int, yield func(Write) bool) bool {
 func children(r ref, depth int) (left, right ref) {
 	switch n := r.node.(type) {
 	case *inner:
-		return n.left, n.right
+		return n.left(), n.right()
 	case *stem:
 		return beside(r, n.name(), depth)
 	}
