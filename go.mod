@@ -8,6 +8,7 @@ require (
 	github.com/google/btree v1.1.3
 	github.com/gorilla/websocket v1.4.2
 	github.com/holiman/uint256 v1.3.2
+	github.com/prysmaticlabs/gohashtree v0.0.4-beta
 	github.com/stretchr/testify v1.11.1
 	golang.org/x/crypto v0.36.0
 	golang.org/x/time v0.9.0
@@ -40,6 +41,7 @@ require (
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/golang/snappy v0.0.5-0.20220116011046-fa5810519dcb // indirect
 	github.com/klauspost/compress v1.16.0 // indirect
+	github.com/klauspost/cpuid/v2 v2.0.9 // indirect
 	github.com/kr/pretty v0.3.1 // indirect
 	github.com/kr/text v0.2.0 // indirect
 	github.com/mattn/go-runewidth v0.0.13 // indirect

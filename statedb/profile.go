@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/prysmaticlabs/gohashtree"
 
 	"github.com/jamq/jamq/statedb/ubt"
 )
@@ -38,6 +39,7 @@ func EIP7864() Profile {
 				data := pair(left, right)
 				return sha256.Sum256(data[:])
 			},
+			Pairs: gohashtree.HashChunks,
 			Stem: func(stem [StemSize]byte, values common.Hash) common.Hash {
 				data := pair(whole(stem), values)
 				return sha256.Sum256(data[:])

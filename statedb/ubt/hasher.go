@@ -15,6 +15,9 @@ type Hasher struct {
 	Leaf func(value [32]byte) Hash
 	// Inner hashes two children; the hash of an absent one is zero. It is never asked for two absent ones: they give zero.
 	Inner func(left, right Hash) Hash
+	// Pairs is Inner of each two neighbours of in, into out, which has half as many. It is for hash functions that work faster on many
+	// inputs that do not depend on each other; nil means Inner, one by one. Of two zeros it is never asked either.
+	Pairs func(out, in [][32]byte)
 	// Stem hashes a stem and the root of its 256 values.
 	Stem func(stem [StemSize]byte, values Hash) Hash
 }

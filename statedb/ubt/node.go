@@ -39,19 +39,6 @@ func isStem(n node) bool {
 	return false
 }
 
-// join returns the node over two subtrees. One stem alone takes the place of its parent: a stem is as shallow as it can be.
-func join(h *Hasher, left, right ref) (ref, error) {
-	if alone, is := onlyChild(left, right); is {
-		if alone.empty() || isStem(alone.node) {
-			return alone, nil
-		}
-		if alone.hidden() {
-			return ref{}, ErrHidden // it may be a stem
-		}
-	}
-	return ref{newInner(left, right), h.Inner(left.sum, right.sum)}, nil
-}
-
 // onlyChild returns the one of two subtrees that is there, or an empty one if none is, and whether at most one is.
 func onlyChild(left, right ref) (alone ref, is bool) {
 	switch {

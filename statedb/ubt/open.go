@@ -1,9 +1,6 @@
 package ubt
 
-import (
-	"fmt"
-	"sync"
-)
+import "fmt"
 
 // Open returns the part of a tree that a proof shows for the uses, which are sorted by key and distinct. Whoever trusts its root may trust
 // what Get says of these keys, and the root after Apply with writes of exactly the kinds that the uses say. Get of another key, or Apply to it,
@@ -27,29 +24,8 @@ func Open(h *Hasher, p *Proof, uses []Use) (Tree, error) {
 	case o.bit != p.bits.count || o.opened != len(p.opened) || o.hashed != len(p.hashes) || o.valued != len(p.values):
 		return Tree{}, fmt.Errorf("%w: more than the tree needs", ErrProof)
 	}
-	root.sum = seal(h, root, 0, len(p.values))
+	root.sum = sealAll(h, root, 0, len(p.values))
 	return Tree{root}, nil
-}
-
-// seal returns the hash of what the opener has read, and computes those below it, which it has left out, before anybody else sees the nodes;
-// several goroutines share what is worth it.
-func seal(h *Hasher, r ref, depth, values int) Hash {
-	switch n := r.node.(type) {
-	case *partial:
-		return n.hash(h)
-	case *inner:
-		if depth > parallelDepth || values < 2*parallelWrites {
-			n.sums = [2]Hash{seal(h, n.left(), depth, 0), seal(h, n.right(), depth, 0)}
-		} else {
-			var done sync.WaitGroup
-			done.Go(func() { n.sums[0] = seal(h, n.left(), depth+1, values/2) })
-			right := seal(h, n.right(), depth+1, values/2)
-			done.Wait()
-			n.sums[1] = right
-		}
-		return h.Inner(n.sums[0], n.sums[1])
-	}
-	return r.sum
 }
 
 // opener reads a proof; the rules stand at prover. After the first error it reads zeros.
@@ -120,9 +96,6 @@ func (o *opener) sibling() Hash {
 	}
 	return sum
 }
-
-// unsealed stands for a hash that seal computes: anything but that of an empty place.
-var unsealed = Hash{1}
 
 // node reads the node at a place, as prover.node writes it.
 func (o *opener) node(at place, uses []Use) (r ref, emptied bool) {

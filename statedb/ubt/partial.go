@@ -27,7 +27,7 @@ func (p *partial) get(k *Key) (value [32]byte, ok bool, err error) {
 
 // with returns the stem, whose hash is sum, after the writes, which are sorted, distinct and all its own: itself if nothing changes, an
 // empty place if no value is left.
-func (p *partial) with(h *Hasher, sum Hash, writes []Write) (ref, error) {
+func (p *partial) with(sum Hash, writes []Write) (ref, error) {
 	next := &partial{name: p.name, known: p.known, present: p.present, others: p.others}
 	changed := false
 	written := make(map[byte]*Write, len(writes))
@@ -61,7 +61,7 @@ func (p *partial) with(h *Hasher, sum Hash, writes []Write) (ref, error) {
 			next.values = append(next.values, p.values[p.present.rank(int(sub))])
 		}
 	}
-	return ref{next, next.hash(h)}, nil
+	return ref{next, unsealed}, nil
 }
 
 func (p *partial) hash(h *Hasher) Hash {

@@ -37,7 +37,7 @@ func (s *stem) at(rank int) (value [32]byte) {
 	return value
 }
 
-// newStem returns a stem with the writes, which are sorted, distinct and all its own; an empty place if nothing is in it.
+// newStem returns a stem, which may be unsealed, with the writes, which are sorted, distinct and all its own; an empty place if nothing is in it.
 func newStem(h *Hasher, writes []Write) ref {
 	s := &stem{nameSize: StemSize}
 	var b strings.Builder
@@ -53,10 +53,11 @@ func newStem(h *Hasher, writes []Write) ref {
 		return ref{}
 	}
 	s.packed = b.String()
-	return ref{s, s.rehash(h, nil, nil)}
+	return s.sealed(h, nil, nil)
 }
 
-// with returns the stem, whose hash is sum, after the writes: itself if nothing changes, an empty place if no value is left.
+// with returns the stem, whose hash is sum, after the writes: itself if nothing changes, an empty place if no value is left. A new one may be
+// unsealed.
 func (s *stem) with(h *Hasher, sum Hash, writes []Write) ref {
 	next := &stem{present: s.present, nameSize: s.nameSize}
 	var dirty [groupCount]bool
@@ -81,7 +82,7 @@ func (s *stem) with(h *Hasher, sum Hash, writes []Write) ref {
 		return ref{s, sum}
 	}
 	next.fill(s, writes)
-	return ref{next, next.rehash(h, s.groups, &dirty)}
+	return next.sealed(h, s.groups, &dirty)
 }
 
 // fill packs the values that are present: that of a write where there is one, else that of old.
@@ -103,19 +104,21 @@ func (s *stem) fill(old *stem, writes []Write) {
 	s.packed = b.String()
 }
 
-// rehash returns the hash, and keeps those of groups if it is worth it. Groups that are not dirty are taken from known, if it is there.
-func (s *stem) rehash(h *Hasher, known *[groupCount]Hash, dirty *[groupCount]bool) Hash {
-	if s.present.len() >= cacheGroupsFrom {
-		s.groups = new([groupCount]Hash)
-		for i := range s.groups {
-			if known != nil && !dirty[i] {
-				s.groups[i] = known[i]
-			} else {
-				s.groups[i] = s.values(h, span{uint8(i * groupSize), groupSize})
-			}
+// sealed returns the stem, with its hash if it has so many values that it keeps the hashes of groups; then those that are not dirty are taken
+// from known, if it is there.
+func (s *stem) sealed(h *Hasher, known *[groupCount]Hash, dirty *[groupCount]bool) ref {
+	if s.present.len() < cacheGroupsFrom {
+		return ref{s, unsealed}
+	}
+	s.groups = new([groupCount]Hash)
+	for i := range s.groups {
+		if known != nil && !dirty[i] {
+			s.groups[i] = known[i]
+		} else {
+			s.groups[i] = s.values(h, span{uint8(i * groupSize), groupSize})
 		}
 	}
-	return h.Stem([StemSize]byte([]byte(s.name())), s.subtree(h, allValues))
+	return ref{s, h.Stem([StemSize]byte([]byte(s.name())), s.subtree(h, allValues))}
 }
 
 // subtree hashes the values in a span.

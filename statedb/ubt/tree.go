@@ -52,7 +52,7 @@ func (t Tree) Apply(h *Hasher, writes []Write) (Tree, error) {
 			return Tree{}, fmt.Errorf("%w: %x after %x", ErrOrder, writes[i].Key, writes[i-1].Key)
 		}
 	}
-	root, err := apply(h, t.root, 0, writes)
+	root, err := applyAll(h, t.root, 0, writes, min(max(len(writes)/batchShare, minBatch), maxBatch))
 	if err != nil {
 		return Tree{}, err
 	}

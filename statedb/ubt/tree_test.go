@@ -84,15 +84,20 @@ func checkDiff(t fatal, before Tree, old model, tree Tree) {
 	}
 }
 
-// One stem with many values keeps the hashes of groups of them; the root is the same.
+// Some stems with many values, which keep the hashes of groups of them, beside others with few; the root is the same.
 func TestDenseStems(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree, m := Tree{}, model{}
 		for range rapid.IntRange(1, 5).Draw(t, "batches") {
 			writes := map[Key]Write{}
-			for _, sub := range rapid.SliceOfN(rapid.Byte(), 1, 120).Draw(t, "subs") {
-				k := Key{7, 31: sub}
-				writes[k] = Write{Key: k, Value: [32]byte{rapid.Byte().Draw(t, "value")}, Deleted: rapid.IntRange(0, 4).Draw(t, "delete") == 0}
+			for range rapid.IntRange(1, 5).Draw(t, "stems") {
+				k := Key{rapid.SampledFrom([]byte{7, 8, 9, 0x80}).Draw(t, "stem")}
+				first, step := rapid.Byte().Draw(t, "first"), rapid.SampledFrom([]byte{1, 2, 15}).Draw(t, "step")
+				deleted := rapid.IntRange(0, 3).Draw(t, "deleted") == 0
+				for i := range rapid.SampledFrom([]byte{1, 2, 20, 30, 120, 255}).Draw(t, "values") {
+					k[StemSize] = first + i*step
+					writes[k] = Write{Key: k, Value: [32]byte{i}, Deleted: deleted}
+				}
 			}
 			tree = mustApply(t, tree, sorted(writes))
 			m.apply(sorted(writes))

@@ -46,20 +46,9 @@ func diff(old, now ref, depth int, yield func(Write) bool) bool {
 	if (oldStem || old.empty()) && (newStem || now.empty()) {
 		return diffStems(a, b, yield)
 	}
-	oldLeft, oldRight := children(old, depth)
-	newLeft, newRight := children(now, depth)
+	oldLeft, oldRight, _ := children(old, depth) // nothing is hidden
+	newLeft, newRight, _ := children(now, depth)
 	return diff(oldLeft, newLeft, depth+1, yield) && diff(oldRight, newRight, depth+1, yield)
-}
-
-// children returns what stands below a place, where a stem alone stands below its own.
-func children(r ref, depth int) (left, right ref) {
-	switch n := r.node.(type) {
-	case *inner:
-		return n.left(), n.right()
-	case *stem:
-		return beside(r, n.name(), depth)
-	}
-	return ref{}, ref{}
 }
 
 // diffStems compares two stems, of which one may be nil.

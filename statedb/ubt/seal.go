@@ -1,0 +1,145 @@
+package ubt
+
+import "sync"
+
+// unsealed stands for the hash of a new node until seal computes it: anything but zero, which is an empty place.
+var unsealed = Hash{1}
+
+// seal computes the hashes of the new nodes under r, before anybody else sees them, and returns that of r. It does so a level at a time:
+// hashes that do not depend on each other are worth much less together than one by one, see Hasher.Pairs.
+func seal(h *Hasher, r ref) Hash {
+	s := sealer{h: h}
+	s.collect(r, 0, &r.sum)
+	s.stems()
+	for depth := len(s.levels) - 1; depth >= 0; depth-- {
+		s.level(s.levels[depth])
+	}
+	return r.sum
+}
+
+// sealAll is seal of a tree with so many values, by several goroutines if it is worth it.
+func sealAll(h *Hasher, r ref, depth, values int) Hash {
+	n, isInner := r.node.(*inner)
+	if !isInner || depth > parallelDepth || values < 2*parallelWrites {
+		return seal(h, r)
+	}
+	var done sync.WaitGroup
+	done.Go(func() { n.sums[0] = sealAll(h, n.left(), depth+1, values/2) })
+	right := sealAll(h, n.right(), depth+1, values/2)
+	done.Wait()
+	n.sums[1] = right
+	return h.Inner(n.sums[0], n.sums[1])
+}
+
+type sealer struct {
+	h      *Hasher
+	levels [][]pending[*inner] // by depth
+	loose  []pending[loose]
+	in     [][32]byte
+	out    [][32]byte
+}
+
+// pending is a node with the place where its hash belongs.
+type pending[T any] struct {
+	node T
+	sum  *Hash
+}
+
+// loose is a stem with few values, all of which are known, and nothing else.
+type loose struct {
+	name    string
+	present *set
+	at      func(rank int) [32]byte
+}
+
+// collect finds the new nodes. Those that are not loose it seals at once.
+func (s *sealer) collect(r ref, depth int, sum *Hash) {
+	if r.sum != unsealed {
+		return
+	}
+	switch n := r.node.(type) {
+	case *inner:
+		for len(s.levels) <= depth {
+			s.levels = append(s.levels, nil)
+		}
+		s.levels[depth] = append(s.levels[depth], pending[*inner]{n, sum})
+		s.collect(n.left(), depth+1, &n.sums[0])
+		s.collect(n.right(), depth+1, &n.sums[1])
+	case *stem:
+		s.loose = append(s.loose, pending[loose]{loose{n.name(), &n.present, n.at}, sum})
+	case *partial:
+		if len(n.others) > 0 || n.present == (set{}) {
+			*sum = n.hash(s.h)
+			return
+		}
+		s.loose = append(s.loose, pending[loose]{loose{n.name, &n.present, func(rank int) [32]byte { return n.values[rank] }}, sum})
+	}
+}
+
+// level seals inner nodes whose children are sealed.
+func (s *sealer) level(nodes []pending[*inner]) {
+	s.in = s.in[:0]
+	for _, p := range nodes {
+		s.in = append(s.in, p.node.sums[0], p.node.sums[1])
+	}
+	for i, sum := range s.pairs() {
+		*nodes[i].sum = sum
+	}
+}
+
+// pairs hashes each two neighbours of in.
+func (s *sealer) pairs() [][32]byte {
+	n := len(s.in) / 2
+	if cap(s.out) < n {
+		s.out = make([][32]byte, n)
+	}
+	s.out = s.out[:n]
+	if s.h.Pairs != nil && n > 0 {
+		s.h.Pairs(s.out, s.in)
+		return s.out
+	}
+	for i := range s.out {
+		s.out[i] = s.h.Inner(s.in[2*i], s.in[2*i+1])
+	}
+	return s.out
+}
+
+// stems seals the loose stems: all leaves first, then each of the eight levels above them for all stems together.
+func (s *sealer) stems() {
+	type place struct {
+		stem int
+		at   uint8
+	}
+	var places []place
+	var sums [][32]byte
+	for i, p := range s.loose {
+		rank := 0
+		for sub := range p.node.present.all {
+			places = append(places, place{i, sub})
+			sums = append(sums, s.h.Leaf(p.node.at(rank)))
+			rank++
+		}
+	}
+	for range 8 {
+		s.in = s.in[:0]
+		kept := places[:0]
+		for i := 0; i < len(places); i++ {
+			p := places[i]
+			switch {
+			case p.at%2 == 1:
+				s.in = append(s.in, [32]byte{}, sums[i])
+			case i+1 < len(places) && places[i+1] == place{p.stem, p.at + 1}:
+				s.in = append(s.in, sums[i], sums[i+1])
+				i++
+			default:
+				s.in = append(s.in, sums[i], [32]byte{})
+			}
+			kept = append(kept, place{p.stem, p.at / 2})
+		}
+		places = kept
+		sums = append(sums[:0], s.pairs()...)
+	}
+	for i, p := range s.loose {
+		*p.sum = s.h.Stem([StemSize]byte([]byte(p.node.name)), sums[i])
+	}
+}
