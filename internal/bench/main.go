@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
@@ -12,10 +13,15 @@ import (
 func main() {
 	small := flag.Bool("quick", false, "small and rough")
 	only := flag.String("only", "", "measure only `package`: txpool or statedb")
+	grower := flag.Int("tree", -1, "measure one tree of statedb's, as the program asks itself to")
 	flag.Parse()
 	s, states := full, fullStates
 	if *small {
 		s, states = quick, quickStates
+	}
+	if *grower >= 0 {
+		must(json.NewEncoder(os.Stdout).Encode(states.tree(growers[*grower]())))
+		return
 	}
 	progress := func(what string) { fmt.Fprintln(os.Stderr, what) }
 	progress(fmt.Sprintf("%d processors", runtime.GOMAXPROCS(0)))

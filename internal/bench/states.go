@@ -1,11 +1,15 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/big"
+	"os"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -64,7 +68,6 @@ func (s stateScale) trees(progress func(string)) []row {
 		{what: fmt.Sprintf("insert %d, each", 10*s.update), unit: nanoseconds, ratio: 7, most: 2600},
 	}
 	samples := make([][][]float64, len(contenders))
-	writes := randomWrites(1, s.leaves, 1)
 	for round := range s.rounds {
 		var roots []common.Hash
 		for i, grow := range growers {
@@ -73,10 +76,9 @@ func (s stateScale) trees(progress func(string)) []row {
 				continue
 			}
 			progress(fmt.Sprintf("%s, round %d", contenders[i].name, round+1))
-			debug.FreeOSMemory() // now, and not while this one is measured
-			values, root := s.tree(grow(), writes)
-			samples[i] = append(samples[i], values)
-			roots = append(roots, root)
+			measured := s.alone(i)
+			samples[i] = append(samples[i], measured.Values)
+			roots = append(roots, measured.Root)
 		}
 		if roots[0] != roots[1] {
 			panic(fmt.Sprintf("roots differ: %s and %s", roots[0], roots[1]))
@@ -94,8 +96,31 @@ func (s stateScale) trees(progress func(string)) []row {
 	return rows
 }
 
-// tree measures one tree, in the order of trees' rows, and returns its last root.
-func (s stateScale) tree(t tree, writes []ubt.Write) (values []float64, root common.Hash) {
+// treeFigures are what one tree was measured at, in the order of trees' rows, and its last root.
+type treeFigures struct {
+	Values []float64
+	Root   common.Hash
+}
+
+// alone measures one of growers in a process of its own: what another has left of the memory would slow it down.
+func (s stateScale) alone(grower int) (f treeFigures) {
+	if testing.Testing() {
+		return s.tree(growers[grower]())
+	}
+	self, err := os.Executable()
+	must(err)
+	cmd := exec.Command(self, "-tree", fmt.Sprint(grower), fmt.Sprintf("-quick=%v", s.leaves == quickStates.leaves))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	must(err)
+	must(json.Unmarshal(out, &f))
+	return f
+}
+
+// tree measures one tree.
+func (s stateScale) tree(t tree) treeFigures {
+	writes := randomWrites(1, s.leaves, 1)
+	var root common.Hash
 	load := timed(func() { t.apply(writes) })
 	reads := someOf(writes, s.gets, 99)
 	get := timed(func() {
@@ -116,9 +141,9 @@ func (s stateScale) tree(t tree, writes []ubt.Write) (values []float64, root com
 	update := func(n int) float64 {
 		return batches(n, func(round int) []ubt.Write { return someOf(writes, n, n+round) })
 	}
-	values = []float64{per(load, len(writes)), per(get, len(reads)), update(s.update), update(10 * s.update)}
+	values := []float64{per(load, len(writes)), per(get, len(reads)), update(s.update), update(10 * s.update)}
 	insert := batches(10*s.update, func(round int) []ubt.Write { return randomWrites(byte(2+round), 10*s.update, 1) })
-	return append(values, insert), root
+	return treeFigures{append(values, insert), root}
 }
 
 // heaps are the rows of memory.
