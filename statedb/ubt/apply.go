@@ -19,6 +19,7 @@ const (
 // of at most so many writes.
 func applyAll(h *Hasher, r ref, depth int, writes []Write, batch int) (ref, error) {
 	if len(writes) <= batch || oneStem(writes) {
+		warm(r, depth, writes)
 		changed, err := apply(h, r, depth, writes)
 		if err == nil {
 			changed.sum = seal(h, changed)
