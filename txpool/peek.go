@@ -33,6 +33,21 @@ func amounts(tx *types.Transaction) (feeCap, tip, value *big.Int) {
 	return tx.GasFeeCap(), tx.GasTipCap(), tx.Value()
 }
 
+// chainOf returns the id of the chain that a transaction is signed for, which must not be changed.
+func chainOf(tx *types.Transaction) *big.Int {
+	switch tx.Type() {
+	case types.DynamicFeeTxType:
+		if t := payload[types.DynamicFeeTx](tx); t != nil && t.ChainID != nil {
+			return t.ChainID
+		}
+	case types.AccessListTxType:
+		if t := payload[types.AccessListTx](tx); t != nil && t.ChainID != nil {
+			return t.ChainID
+		}
+	}
+	return tx.ChainId()
+}
+
 // payload returns what is inside a transaction, or nil if that is something else.
 func payload[T any](tx *types.Transaction) *T {
 	if !hasInner || innerField.Type.Kind() != reflect.Interface {

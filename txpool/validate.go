@@ -1,7 +1,6 @@
 package txpool
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -33,6 +32,9 @@ func (c *Config) inspect(tx *types.Transaction) (*entry, error) {
 		return nil, fmt.Errorf("%w: nil", ErrMalformed)
 	}
 	if err := c.checkType(tx); err != nil {
+		return nil, err
+	}
+	if err := c.checkChain(tx); err != nil {
 		return nil, err
 	}
 	e := &entry{tx: tx, nonce: tx.Nonce(), blob: tx.Type() == types.BlobTxType}
@@ -96,6 +98,17 @@ func (c *Config) checkType(tx *types.Transaction) error {
 	}
 	if tx.Nonce() == math.MaxUint64 {
 		return fmt.Errorf("%w: %d", ErrNonceMax, tx.Nonce())
+	}
+	return nil
+}
+
+// checkChain checks which chain a transaction is for, unless the host's own signatures say that.
+func (c *Config) checkChain(tx *types.Transaction) error {
+	if c.Sender != nil || !tx.Protected() {
+		return nil
+	}
+	if have := chainOf(tx); have.Cmp(c.ChainID) != 0 {
+		return fmt.Errorf("%w: have %v want %v", ErrInvalidChainID, have, c.ChainID)
 	}
 	return nil
 }
@@ -216,11 +229,7 @@ func (c *Config) sender(signer types.Signer, tx *types.Transaction) (common.Addr
 
 // authenticate finds out who sent a transaction. Of all checks it costs most by far.
 func (c *Config) authenticate(signer types.Signer, e *entry) (from common.Address, err error) {
-	from, err = c.sender(signer, e.tx)
-	switch {
-	case errors.Is(err, ErrInvalidChainID):
-		return from, fmt.Errorf("%w: have %v want %v", ErrInvalidChainID, e.tx.ChainId(), c.ChainID)
-	case err != nil:
+	if from, err = c.sender(signer, e.tx); err != nil {
 		return from, fmt.Errorf("%w: %w", ErrInvalidSender, err)
 	}
 	return from, nil
