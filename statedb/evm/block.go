@@ -37,14 +37,16 @@ type Block struct {
 	state    *state.StateDB
 	writes   *adapter
 	context  vm.BlockContext
+	machine  vm.Config // tests watch it
 	gas      *core.GasPool
 	receipts types.Receipts
 	logs     uint
 	broken   error
 }
 
-// NewBlock begins a block on a view. Of the header it reads number, time, coinbase, gas limit, base fee, mix digest and parent
-// hash. The view must not be used until Finish.
+// NewBlock begins a block on a view, under the rules that the config has for it: a chain of [ChainConfig], or an older one, where a block with a
+// difficulty is one of before the merge. Of the header it reads number, time, coinbase, gas limit, base fee, difficulty, mix digest and
+// parent hash. The view must not be used until Finish.
 func NewBlock(view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes) (*Block, error) {
 	sdb, writes, err := openState(view)
 	if err != nil {
@@ -61,9 +63,10 @@ func NewBlock(view *statedb.View, config *params.ChainConfig, header *types.Head
 	}, nil
 }
 
+// blockContext is what the EVM knows of a block. A difficulty says that it was mined: then there is no random number and the rules are those of
+// before the merge.
 func blockContext(header *types.Header, hashes BlockHashes) vm.BlockContext {
-	random := header.MixDigest
-	return vm.BlockContext{
+	c := vm.BlockContext{
 		CanTransfer: core.CanTransfer,
 		Transfer:    core.Transfer,
 		GetHash:     vm.GetHashFunc(hashes),
@@ -71,11 +74,19 @@ func blockContext(header *types.Header, hashes BlockHashes) vm.BlockContext {
 		BlockNumber: new(big.Int).Set(header.Number),
 		Time:        header.Time,
 		Difficulty:  new(big.Int),
-		BaseFee:     new(big.Int).Set(header.BaseFee),
 		BlobBaseFee: big.NewInt(params.BlobTxMinBlobGasprice),
 		GasLimit:    header.GasLimit,
-		Random:      &random,
 	}
+	if header.BaseFee != nil { // London
+		c.BaseFee = new(big.Int).Set(header.BaseFee)
+	}
+	if header.Difficulty != nil && header.Difficulty.Sign() > 0 {
+		c.Difficulty.Set(header.Difficulty)
+	} else {
+		random := header.MixDigest
+		c.Random = &random
+	}
+	return c
 }
 
 // Apply executes a transaction. Its receipt lacks only the block's hash, which is not known before the block is sealed.
@@ -94,7 +105,7 @@ func (b *Block) Apply(tx *types.Transaction) (*types.Receipt, error) {
 	if err != nil {
 		return nil, fmt.Errorf("evm: transaction %s: %w", tx.Hash(), err)
 	}
-	machine := vm.NewEVM(b.context, b.state, b.config, vm.Config{})
+	machine := vm.NewEVM(b.context, b.state, b.config, b.machine)
 	defer machine.Release()
 	b.writes.begin(len(b.receipts))
 	b.state.SetTxContext(tx.Hash(), len(b.receipts), uint32(len(b.receipts)+1))
@@ -136,7 +147,7 @@ func (b *Block) Finish() error {
 		return b.broken
 	}
 	b.broken = ErrFinished
-	b.state.IntermediateRoot(b.config.Rules(b.header.Number, true, b.header.Time))
+	b.state.IntermediateRoot(b.config.Rules(b.header.Number, b.context.Random != nil, b.header.Time))
 	if err := b.writes.failed(b.state); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
