@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
@@ -77,10 +78,38 @@ func (s *queueSink) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
 	return s.step(ctx, bundlequeue.FinalizedBlock{Hash: hash})
 }
 
+// restart opens another feed for the same queue, as a builder does that was killed: it knows what the queue knows, and nothing else.
+func (s *queueSink) restart(ctx context.Context) error {
+	final := s.queue.Finalized()
+	feed, err := OpenFeed(ctx, s.client, FeedConfig{Service: marks, Root: jamq.Block{Hash: final.Hash, Slot: final.Slot}, Best: s.queue.Best().Hash})
+	if err != nil {
+		return err
+	}
+	upTo := func(p anchor.Point) jamq.Slot {
+		if p.IsZero() || p.Height > final.Height {
+			return 0
+		}
+		return p.Slot
+	}
+	for _, info := range s.queue.Infos() {
+		for _, v := range info.Versions {
+			if info.State == bundlequeue.Finalized || v.Attempts == 0 {
+				continue
+			}
+			feed.Restore(Known{
+				Package: v.Package, Core: info.Core, Reported: upTo(v.Reported), Available: upTo(v.Available), Accumulated: upTo(v.Accumulated),
+				Context: jamq.RefineContext{Anchor: v.Anchor.Hash, LookupAnchorSlot: v.LookupAnchorSlot, Prerequisites: v.Prerequisites},
+			})
+		}
+	}
+	s.feed = feed
+	return nil
+}
+
 // TestQueueOverJIP2 plays whole queues against chains on which everything goes wrong, seen through a node that breaks, forgets old states, or never gets
-// beyond Reported. The oracle reads the chain alone: everything is executed once, and in order.
+// beyond Reported; half of the builders are killed now and then. The oracle reads the chain alone: everything is executed once, and in order.
 func TestQueueOverJIP2(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(16) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { playQueue(t, seed) })
 	}
 }
@@ -112,6 +141,11 @@ func playQueue(t *testing.T, seed uint64) {
 		f.step(1 + random.IntN(2)*random.IntN(4))
 		if random.IntN(12) == 0 {
 			f.chain.Cut()
+		}
+		if seed%2 == 1 && random.IntN(8) == 0 {
+			if err := s.restart(t.Context()); !errors.Is(err, ErrDisconnected) {
+				require.NoError(t, err)
+			}
 		}
 		waiting, s.again = append(s.again, waiting...), nil
 		for len(waiting) > 0 && queue.CanEnqueue() {
