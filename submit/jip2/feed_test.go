@@ -287,3 +287,43 @@ func TestFeedFromAnOlderRoot(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, short.catchUp(t.Context(), sink), ErrHistoryLost)
 }
+
+// A feed that restarts is told of a package anchored above its root, and does not forget it when finality moves: it sees its report and its
+// accumulation. Until it has delivered a head, the best block stays the one that the sink had; and it knows the anchors before its root.
+func TestRestart(t *testing.T) {
+	f := follow(t, func(c *jip2server.Config) {
+		c.Chain.FinalityLag, c.Chain.ReportLatency, c.Chain.AvailabilityLatency = 6, [2]jamq.Slot{4, 4}, [2]jamq.Slot{1, 1}
+	})
+	f.step(20)
+	f.catchUp()
+	pkg := f.send(3, 0, "one")
+	best, final := f.sink.view.Best(), f.sink.view.Finalized()
+	context := f.sent[pkg]
+	feed, err := OpenFeed(t.Context(), f.client, FeedConfig{Service: marks, Root: jamq.Block{Hash: final.Hash, Slot: final.Slot}, Best: best.Hash})
+	require.NoError(t, err)
+	before, ok := f.sink.view.AtHeight(final.Height - 3)
+	require.True(t, ok)
+	_, err = feed.Context(t.Context(), before.Hash, nil)
+	require.NoError(t, err)
+	feed.Restore(Known{Package: pkg, Context: context})
+	f.feed = feed
+	sink := &bestSink{viewSink: f.sink}
+	for range 25 {
+		f.step(1)
+		require.NoError(t, f.feed.catchUp(t.Context(), sink))
+	}
+	require.NotContains(t, sink.bests, final.Hash, "no step back to the root")
+	require.False(t, f.status(pkg).Accumulated.IsZero())
+	require.NotContains(t, f.feed.watched, pkg, "its fate is final")
+}
+
+// bestSink notes what it is told is the best block.
+type bestSink struct {
+	*viewSink
+	bests []jamq.HeaderHash
+}
+
+func (s *bestSink) Import(ctx context.Context, b jamq.Block, best jamq.HeaderHash) error {
+	s.bests = append(s.bests, best)
+	return s.viewSink.Import(ctx, b, best)
+}
