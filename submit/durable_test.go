@@ -172,3 +172,26 @@ func TestRunnerMetrics(t *testing.T) {
 		require.Error(t, r.Health().LastError)
 	})
 }
+
+// A clock that is behind is found out by blocks that come too early, and packages leave by the chain's clock.
+func TestClockBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &host{}
+		r, best := start(t, h, nil) // whose block of slot 1 came at the beginning of slot 0
+		require.Zero(t, r.Health().Behind, "that is further than a clock is wrong")
+		time.Sleep(10 * time.Second) // the host's clock says that slot 2 begins in two seconds
+		next := jamq.Block{Hash: jamq.HeaderHash{2}, Parent: best.Hash, Slot: 2}
+		require.NoError(t, r.Import(t.Context(), next, next.Hash))
+		require.Equal(t, 2*time.Second, r.Health().Behind)
+		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
+		time.Sleep(10 * time.Second)
+		window := submit.DefaultWindow(jamq.Tiny())
+		window.Skew = -2 * time.Second
+		require.NotEmpty(t, h.sends())
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for _, at := range h.when {
+			require.True(t, window.Open(at), "sent at %v", at)
+		}
+	})
+}

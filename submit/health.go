@@ -23,6 +23,9 @@ type Health struct {
 	LastError                   error
 	// Fatal counts sends that failed with the class [Fatal]: an operator must look at the last error.
 	Fatal int
+	// Behind is by how much the host's clock is behind the chain's at least, as far as blocks have shown: they came before their slot had begun.
+	// The window is moved by it.
+	Behind time.Duration
 	// LastImport is when the last JAM block came, LastSlot its slot; LastSend when the last package was taken.
 	LastImport time.Time
 	LastSlot   jamq.Slot
@@ -53,7 +56,20 @@ func (r *Runner[B]) stopped() error {
 func (r *Runner[B]) noteImport(slot jamq.Slot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.health.LastImport, r.health.LastSlot = time.Now(), slot
+	now := time.Now()
+	r.health.LastImport, r.health.LastSlot = now, slot
+	early := r.cfg.Window.Clock.Start(slot).Sub(now)
+	if early > r.health.Behind && early < r.cfg.Window.Clock.SlotDuration { // a block from further ahead says something about its author
+		r.health.Behind = early
+		r.log.Warn("the clock is behind the chain's", "by", early)
+	}
+}
+
+// window is the configured one, moved by what is known of the clock.
+func (r *Runner[B]) window() Window {
+	w := r.cfg.Window
+	w.Skew = min(w.Skew, -r.Health().Behind)
+	return w
 }
 
 func (r *Runner[B]) noteBuild() time.Time {

@@ -262,7 +262,7 @@ func (r *Runner[B]) build(request bundlequeue.Build[B]) {
 
 // send waits for the window, sends once and reports the outcome.
 func (r *Runner[B]) send(request bundlequeue.Send[B]) {
-	if !r.sleepUntil(r.cfg.Window.NextOpen(time.Now())) {
+	if !r.sleepUntil(r.window().NextOpen(time.Now())) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, r.cfg.SubmitTimeout)

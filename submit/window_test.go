@@ -42,6 +42,7 @@ func TestWindowNextOpenIsOpenAndFirst(t *testing.T) {
 			Clock:  jamq.SlotClock{Era: jamq.CommonEra(), SlotDuration: time.Duration(slot) * time.Millisecond},
 			Opens:  time.Duration(opens) * time.Millisecond,
 			Closes: time.Duration(closes) * time.Millisecond,
+			Skew:   time.Duration(rapid.Int64Range(1-slot, slot-1).Draw(t, "skew")) * time.Millisecond,
 		}
 		if err := w.Validate(); err != nil {
 			t.Fatal(err)
@@ -50,6 +51,11 @@ func TestWindowNextOpenIsOpenAndFirst(t *testing.T) {
 		next := w.NextOpen(now)
 		if next.Before(now) || !w.Open(next) {
 			t.Fatalf("NextOpen(%v) = %v, open %v", now, next, w.Open(next))
+		}
+		chains := w
+		chains.Skew = 0
+		if !chains.Open(next.Add(-w.Skew)) {
+			t.Fatalf("at %v the window is not open by the chain's clock", next)
 		}
 		if next.After(now) && w.Open(next.Add(-1)) {
 			t.Fatalf("the window was open before %v", next)
@@ -65,6 +71,8 @@ func TestWindowValidate(t *testing.T) {
 		func(w *submit.Window) { w.Closes = -1 },
 		func(w *submit.Window) { w.Opens = 7 * time.Second },
 		func(w *submit.Window) { w.Clock = jamq.SlotClock{} },
+		func(w *submit.Window) { w.Skew = 6 * time.Second },
+		func(w *submit.Window) { w.Skew = -6 * time.Second },
 	} {
 		w := good
 		change(&w)
