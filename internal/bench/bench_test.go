@@ -72,5 +72,5 @@ func TestQuickStates(t *testing.T) {
 	for _, want := range []string{"load", "get", "update", "insert", "heap per leaf", "retained", "snapshot", "views", "build", "verify", "size", "transfer"} {
 		require.Contains(t, text, want)
 	}
-	require.Len(t, strings.Split(strings.TrimSpace(text), "\n"), 1+5+3+3+8+1)
+	require.Len(t, strings.Split(strings.TrimSpace(text), "\n"), 1+6+3+3+8+1)
 }

@@ -66,6 +66,7 @@ func (s stateScale) trees(progress func(string)) []row {
 		{what: fmt.Sprintf("update %d, each", s.update), unit: nanoseconds, ratio: 1.7, most: 4000},
 		{what: fmt.Sprintf("update %d, each", 10*s.update), unit: nanoseconds, ratio: 2, most: 2800},
 		{what: fmt.Sprintf("insert %d, each", 10*s.update), unit: nanoseconds, ratio: 7, most: 2600},
+		{what: fmt.Sprintf("update %d, each, older roots dropped", 10*s.update), unit: nanoseconds},
 	}
 	samples := make([][][]float64, len(contenders))
 	for round := range s.rounds {
@@ -138,12 +139,17 @@ func (s stateScale) tree(t tree) treeFigures {
 		}
 		return median(spent)
 	}
+	seed := 0 // others each time: what is there already would cost nothing
 	update := func(n int) float64 {
-		return batches(n, func(round int) []ubt.Write { return someOf(writes, n, n+round) })
+		return batches(n, func(int) []ubt.Write {
+			seed++
+			return someOf(writes, n, seed)
+		})
 	}
 	values := []float64{per(load, len(writes)), per(get, len(reads)), update(s.update), update(10 * s.update)}
 	insert := batches(10*s.update, func(round int) []ubt.Write { return randomWrites(byte(2+round), 10*s.update, 1) })
-	return treeFigures{append(values, insert), root}
+	t.forget()
+	return treeFigures{append(values, insert, update(10*s.update)), root}
 }
 
 // heaps are the rows of memory.
@@ -167,14 +173,12 @@ func (s stateScale) heaps() []row {
 	writes := randomWrites(1, s.leaves, 1)
 	t := new(jamqTree)
 	t.apply(writes)
-	var kept []ubt.Tree
 	before := heapInUse()
 	for round := range s.batches {
 		t.apply(someOf(writes, s.update, round))
-		kept = append(kept, t.Tree)
 	}
 	block := (float64(heapInUse()) - float64(before)) / float64(s.batches)
-	runtime.KeepAlive(kept)
+	runtime.KeepAlive(t)
 	runtime.KeepAlive(writes)
 	return append(rows, aloneRow(fmt.Sprintf("heap per retained block of %d writes", s.update), bytes, block, 2_300*float64(s.update)))
 }

@@ -20,6 +20,8 @@ type tree interface {
 	// apply writes in any order, and returns the root.
 	apply(writes []ubt.Write) common.Hash
 	get(k statedb.Key) bool
+	// forget lets go of all versions but the newest.
+	forget()
 }
 
 // growers are the kinds of trees, in the order of contenders; cosmos-sdk has none like them.
@@ -50,6 +52,8 @@ func (g *gethTree) apply(writes []ubt.Write) common.Hash {
 	return g.trie.Hash()
 }
 
+func (g *gethTree) forget() {} // it has no other
+
 func (g *gethTree) get(k statedb.Key) bool {
 	value, err := g.trie.GetWithHashedKey(k[:])
 	must(err)
@@ -59,17 +63,23 @@ func (g *gethTree) get(k statedb.Key) bool {
 // sha is the hasher that both use.
 var sha = statedb.EIP7864().Hasher
 
-// jamqTree is this project's, which makes a new tree; only the newest is kept here.
-type jamqTree struct{ ubt.Tree }
+// jamqTree is this project's, which makes a new tree each time. The older ones are kept, as a store does until its retention lets them go.
+type jamqTree struct {
+	ubt.Tree
+	older []ubt.Tree
+}
 
 func (j *jamqTree) apply(writes []ubt.Write) common.Hash {
 	writes = slices.Clone(writes)
 	slices.SortFunc(writes, func(a, b ubt.Write) int { return a.Key.Compare(b.Key) })
+	j.older = append(j.older, j.Tree)
 	var err error
 	j.Tree, err = j.Apply(&sha, writes)
 	must(err)
 	return j.Root()
 }
+
+func (j *jamqTree) forget() { j.older = nil }
 
 func (j *jamqTree) get(k statedb.Key) bool {
 	_, ok, err := j.Get(k)
