@@ -61,8 +61,8 @@ func (s *Store) write(records []Record) error {
 	return nil
 }
 
-// published returns the records of a new root, and of code.
-func (s *Store) published(tree ubt.Tree, l link, fresh bool, code map[common.Hash][]byte) (records []Record) {
+// added returns the records of a new root, and of code.
+func (s *Store) added(tree ubt.Tree, l link, fresh bool, code map[common.Hash][]byte) (records []Record) {
 	for h, c := range code {
 		if _, known := s.codeOf(h); !known {
 			records = append(records, Record{append([]byte{codeRecord}, h[:]...), c})
@@ -75,8 +75,8 @@ func (s *Store) published(tree ubt.Tree, l link, fresh bool, code map[common.Has
 	return records
 }
 
-// changed returns the records of a move of the canonical root, of new links and of roots that are gone.
-func (s *Store) changed(canonical common.Hash, line []common.Hash, links map[common.Hash]link, gone []common.Hash) (records []Record) {
+// moved returns the records of a move of the canonical root, of new links and of roots that are gone.
+func (s *Store) moved(canonical common.Hash, line []common.Hash, links map[common.Hash]link, gone []common.Hash) (records []Record) {
 	for root, l := range links {
 		records = append(records, Record{rootKey(root), s.entry(s.roots[root].tree, l)})
 	}

@@ -205,7 +205,7 @@ func (s *Store) Discard(root common.Hash) error {
 func (s *Store) change(canonical common.Hash, line, gone []common.Hash) error {
 	links := s.relink(canonical, gone)
 	if s.cfg.Disk != nil {
-		if err := s.write(s.changed(canonical, line, links, gone)); err != nil {
+		if err := s.write(s.moved(canonical, line, links, gone)); err != nil {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			for _, root := range gone {
@@ -236,15 +236,15 @@ func (s *Store) publish(parent common.Hash, tree ubt.Tree, code map[common.Hash]
 	if !s.Has(parent) { // it was discarded while the view was open
 		parent = s.canonical
 	}
-	added := link{parent: parent, base: parent}
+	place := link{parent: parent, base: parent}
 	if s.cfg.Disk != nil {
-		if err := s.write(s.published(tree, added, fresh, code)); err != nil {
+		if err := s.write(s.added(tree, place, fresh, code)); err != nil {
 			return err
 		}
 	}
 	s.mu.Lock()
 	if fresh {
-		s.roots[root] = &published{tree: tree, link: added}
+		s.roots[root] = &published{tree: tree, link: place}
 	}
 	maps.Copy(s.code, code)
 	s.mu.Unlock()

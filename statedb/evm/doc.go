@@ -6,6 +6,12 @@
 //
 // [Call] and [Estimate] run messages that leave no trace, for eth_call and eth_estimateGas.
 //
+// # Witnesses
+//
+// What a block reads is logged in the view with the transaction that read it first, and what it writes is staged there by Finish: view.Witness proves
+// exactly that, with the code that ran. A block runs in the same way on a stateless view. What its witness does not show ends it with
+// an error that wraps [ErrState] and statedb.ErrNotInWitness. The hashes of ancestors are the host's to prove: they are not in the state.
+//
 // # What runs
 //
 // [ChainConfig] has every fork up to Prague active from genesis: transactions of types 0, 1, 2 and 4. Blob transactions are
