@@ -48,10 +48,11 @@ type account struct {
 	spare     uint256.Int
 	committed *committed // what the host's state does not show yet
 
-	waits  int32  // how many of txs are behind a gap, as in core.waiting
-	line   int32  // how many of txs are in line; they come first
-	leased int32  // how many of txs are in leases
-	since  uint64 // place in core.waiting: the pool's seq when the first of them came
+	waits  int32 // how many of txs are behind a gap
+	line   int32 // how many of txs are in line; they come first
+	leased int32 // how many of txs are in leases
+	// Neighbours in core.waiting: the one that gives way before this one, and the one that does after it.
+	waitsAfter, waitsBefore *account
 
 	txs    []link  // by nonce, no two of the same
 	inline [1]link // where txs begins, since most senders have one

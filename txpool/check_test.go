@@ -193,13 +193,17 @@ func (c *core) checkWaiting() error {
 		}
 		if waits > 0 {
 			senders++
-			if w, there := c.waiting.Get(waiter{waits, a.since, a}); !there || w.account != a {
-				return fmt.Errorf("%v is not among the waiting", a.address)
-			}
 		}
 	}
-	if senders != c.waiting.Len() {
-		return fmt.Errorf("%d senders waiting, want %d", c.waiting.Len(), senders)
+	listed, most := 0, c.waiting.most
+	for a := range c.waiting.all {
+		if listed++; a.waits > most || a.waits == 0 {
+			return fmt.Errorf("%v waits with %d after one with %d", a.address, a.waits, most)
+		}
+		most = a.waits
+	}
+	if senders != c.waiting.senders || senders != listed {
+		return fmt.Errorf("%d senders waiting, %d listed, want %d", c.waiting.senders, listed, senders)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ type core struct {
 	// ready and parked order all transactions in line that are in no lease. surplus is the part of ready that is beyond
 	// Config.MinReadyPerSender.
 	ready, parked, surplus *btree.BTreeG[ranked]
-	waiting                *btree.BTreeG[waiter]
+	waiting                waitingRoom
 	authorizations         authorizations
 	// uses counts what lies where. Leased transactions count as ready, wherever they stand.
 	uses   [ready + 1]usage
@@ -61,7 +61,6 @@ func newCore(cfg *Config) *core {
 		ready:          newIndex(),
 		parked:         newIndex(),
 		surplus:        newIndex(),
-		waiting:        newWaiting(),
 		authorizations: make(authorizations),
 	}
 }

@@ -82,7 +82,11 @@ func (f *fees) surge() uint64 {
 
 // least is the price that a newcomer must pay: the floor, with surge.
 func (f *fees) least() uint64 {
-	hi, lo := bits.Mul64(f.floor, f.surge())
+	surge := f.surge()
+	if surge == perMille {
+		return f.floor
+	}
+	hi, lo := bits.Mul64(f.floor, surge)
 	if hi >= perMille {
 		return math.MaxUint64
 	}

@@ -1,34 +1,76 @@
 package txpool
 
-import (
-	"bytes"
-
-	"github.com/google/btree"
-)
-
 // What waits behind nonce gaps costs its sender nothing and may never run, so it has caps of its own (invariant I1). When they are reached,
-// the sender with the most of it gives way, and of several the one that has waited longest: else whoever filled the room first would
+// the sender with the most of it gives way, and of several the one that has had as many for longest: else whoever filled the room first would
 // keep it.
 
-// waiter is a sender at its place in core.waiting, by a copy of what that depends on.
-type waiter struct {
-	waits   int32
-	since   uint64
-	account *account
+// waitingRoom orders senders by how many transactions they have behind gaps: a list for each number, who has had as many for longest first. So
+// a change costs the same however many there are.
+type waitingRoom struct {
+	lists   []waitingList // by number; 0 is unused
+	most    int32         // the greatest number that somebody has
+	senders int
 }
 
-func givesWayBefore(a, b waiter) bool {
-	switch {
-	case a.waits != b.waits:
-		return a.waits > b.waits
-	case a.since != b.since:
-		return a.since < b.since
-	default:
-		return bytes.Compare(a.account.address[:], b.account.address[:]) < 0
+type waitingList struct{ first, last *account }
+
+// set notes how many transactions of a sender are behind gaps.
+func (r *waitingRoom) set(a *account, waits int32) {
+	if a.waits == waits {
+		return
+	}
+	r.remove(a)
+	if a.waits = waits; waits == 0 {
+		return
+	}
+	for int(waits) >= len(r.lists) {
+		r.lists = append(r.lists, waitingList{})
+	}
+	l := &r.lists[waits]
+	a.waitsAfter = l.last
+	if l.last != nil {
+		l.last.waitsBefore = a
+	} else {
+		l.first = a
+	}
+	l.last = a
+	r.most = max(r.most, waits)
+	r.senders++
+}
+
+// remove takes a sender out of its list.
+func (r *waitingRoom) remove(a *account) {
+	if a.waits == 0 {
+		return
+	}
+	l := &r.lists[a.waits]
+	if a.waitsAfter != nil {
+		a.waitsAfter.waitsBefore = a.waitsBefore
+	} else {
+		l.first = a.waitsBefore
+	}
+	if a.waitsBefore != nil {
+		a.waitsBefore.waitsAfter = a.waitsAfter
+	} else {
+		l.last = a.waitsAfter
+	}
+	a.waitsAfter, a.waitsBefore = nil, nil
+	r.senders--
+	for r.most > 0 && r.lists[r.most].first == nil {
+		r.most--
 	}
 }
 
-func newWaiting() *btree.BTreeG[waiter] { return btree.NewG(degree, givesWayBefore) }
+// all yields the senders, those that give way first.
+func (r *waitingRoom) all(yield func(*account) bool) {
+	for n := r.most; n > 0; n-- {
+		for a := r.lists[n].first; a != nil; a = a.waitsBefore {
+			if !yield(a) {
+				return
+			}
+		}
+	}
+}
 
 // recount notes how many of a sender's transactions are behind a gap.
 func (c *core) recount(a *account) {
@@ -40,17 +82,7 @@ func (c *core) recount(a *account) {
 			}
 		}
 	}
-	if waits == a.waits {
-		return
-	}
-	if a.waits > 0 {
-		c.waiting.Delete(waiter{a.waits, a.since, a})
-	} else {
-		a.since = c.seq
-	}
-	if a.waits = waits; waits > 0 {
-		c.waiting.ReplaceOrInsert(waiter{waits, a.since, a})
-	}
+	c.waiting.set(a, waits)
 }
 
 // lastWaiting returns the n-th last of a sender's transactions behind a gap.
@@ -71,30 +103,32 @@ func (a *account) lastWaiting(n int32) *entry {
 func (c *core) giveWay(a *account, room func(usage) bool) (victims []*entry) {
 	const most = 8 // for one newcomer, which may be large
 	var freed usage
-	enough := false
-	c.waiting.Ascend(func(w waiter) bool {
-		if w.account == a {
-			return true
+	for sender := range c.waiting.all {
+		if sender.waits <= a.waits {
+			break
 		}
-		for n := int32(0); w.waits-n > a.waits && len(victims) < most && !enough; n++ {
-			e := w.account.lastWaiting(n)
+		if sender == a {
+			continue
+		}
+		for n := int32(0); sender.waits-n > a.waits && len(victims) < most; n++ {
+			e := sender.lastWaiting(n)
 			freed.add(e)
-			victims = append(victims, e)
-			enough = room(freed)
+			if victims = append(victims, e); room(freed) {
+				return victims
+			}
 		}
-		return w.waits > a.waits && len(victims) < most && !enough
-	})
-	if !enough {
-		return nil
+		if len(victims) == most {
+			break
+		}
 	}
-	return victims
+	return nil
 }
 
 // shrinkWaiting drops the last transaction of the sender that has most behind a gap.
 func (c *core) shrinkWaiting() bool {
-	first, ok := c.waiting.Min()
-	if ok {
-		c.dropEntry(first.account.lastWaiting(0), Dropped, ErrPoolFull)
+	for sender := range c.waiting.all {
+		c.dropEntry(sender.lastWaiting(0), Dropped, ErrPoolFull)
+		return true
 	}
-	return ok
+	return false
 }
