@@ -1,15 +1,7 @@
-// Package proof verifies what makes a user sure that a transaction of a rollup is final.
-//
-// The whole chain is: signatures of more than two thirds of JAM's validators over a header, the state or output log under that header, the
-// commitment of the rollup's service in it, and the transaction in the rollup block behind that. Here are its two ends: the count of
-// signers ([Quorum]) and the transaction in its block ([VerifyTransaction]). The links between come with the finality proofs.
-//
-// Verifiers are pure and safe for concurrent use. They trust nothing in a proof: whatever it holds, the answer is an error or the truth.
 package proof
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -19,29 +11,6 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/ethereum/go-ethereum/trie"
 )
-
-var (
-	// ErrQuorum: too few distinct validators signed.
-	ErrQuorum = errors.New("proof: no quorum")
-	// ErrTransaction: the transaction is not proved to be in the block.
-	ErrTransaction = errors.New("proof: transaction not proved")
-)
-
-// Quorum checks that distinct signers out of a validator set of the given size are more than two thirds of it. Exactly two thirds are not
-// enough. signers are indices into the set; the error wraps ErrQuorum, also where one is repeated or out of range.
-func Quorum(signers []int, validators int) error {
-	seen := make(map[int]bool, len(signers))
-	for _, s := range signers {
-		if s < 0 || s >= validators || seen[s] {
-			return fmt.Errorf("%w: signer %d is repeated or not in the set of %d", ErrQuorum, s, validators)
-		}
-		seen[s] = true
-	}
-	if 3*len(seen) <= 2*validators {
-		return fmt.Errorf("%w: %d of %d signed, want at least %d", ErrQuorum, len(seen), validators, 2*validators/3+1)
-	}
-	return nil
-}
 
 // ProveTransaction returns the trie nodes that lead from a block's transactions root to the transaction at an index. The error wraps
 // ErrTransaction for an index that does not exist.

@@ -5,22 +5,15 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/trie"
 	"github.com/stretchr/testify/require"
 )
 
-func TestQuorum(t *testing.T) {
-	require.NoError(t, Quorum([]int{0, 1, 2, 3, 4}, 6))
-	require.ErrorIs(t, Quorum([]int{0, 1, 2, 3}, 6), ErrQuorum, "exactly two thirds")
-	require.ErrorIs(t, Quorum([]int{0, 1, 2, 3, 3}, 6), ErrQuorum, "a signer twice")
-	require.ErrorIs(t, Quorum([]int{0, 1, 2, 3, 6}, 6), ErrQuorum, "a stranger")
-	require.ErrorIs(t, Quorum(nil, 0), ErrQuorum)
-}
-
 func block(n int) (types.Transactions, common.Hash) {
 	txs := make(types.Transactions, n)
 	for i := range txs {
-		txs[i] = types.NewTx(&types.LegacyTx{Nonce: uint64(i), Gas: 21000})
+		txs[i] = types.NewTx(&types.LegacyTx{Nonce: uint64(i), Gas: 21000, Data: make([]byte, 40)})
 	}
 	return txs, types.DeriveSha(txs, trie.NewStackTrie(nil))
 }
@@ -51,4 +44,20 @@ func TestTransactionProofs(t *testing.T) {
 	txs, _ := block(3)
 	_, err := ProveTransaction(txs, 3)
 	require.ErrorIs(t, err, ErrTransaction)
+}
+
+func FuzzVerifyTransaction(f *testing.F) {
+	txs, root := block(20)
+	nodes, err := ProveTransaction(txs, 5)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(root[:], 5, nodes[0], nodes[1])
+	f.Fuzz(func(t *testing.T, root []byte, index int, a, b []byte) {
+		for _, root := range []common.Hash{common.BytesToHash(root), crypto.Keccak256Hash(a)} {
+			if tx, err := VerifyTransaction(root, index, [][]byte{a, b}); err == nil && tx == nil {
+				t.Fatal("proved, and there is none")
+			}
+		}
+	})
 }

@@ -1,0 +1,92 @@
+package proof
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+
+	bls "github.com/consensys/gnark-crypto/ecc/bls12-381"
+	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// BLSKey is a BLS12-381 public key: a point of G2, compressed.
+type BLSKey [bls.SizeOfG2AffineCompressed]byte
+
+// Beefy is the other first link: signatures of validators over the super-peak of the accumulation-output log of a finalized block, as JAM's
+// bridges use it. Each validator's signature stands for itself. There is no aggregate: its safety would rest on proofs that the keys' owners
+// know their secrets, which JAM does not show.
+type Beefy struct {
+	// Peak is the super-peak that they signed: see [Log.SuperPeak].
+	Peak common.Hash `json:"peak"`
+	// Signatures are points of G1, compressed, ascending by validator; more than two thirds of the set.
+	Signatures []Signature `json:"signatures"`
+}
+
+// beefyTag precedes the super-peak in what is signed. beefySuite says how that becomes a point: the basic scheme of the IETF's
+// draft-irtf-cfrg-bls-signature, with signatures in G1.
+const (
+	beefyTag   = "jam_beefy"
+	beefySuite = "BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_NUL_"
+)
+
+func beefyPoint(peak common.Hash) (bls.G1Affine, error) {
+	return bls.HashToG1(append([]byte(beefyTag), peak[:]...), []byte(beefySuite))
+}
+
+// Verify checks that more than two thirds of the trusted validators signed the super-peak. The error wraps ErrFinality; so it does where no
+// BLS keys are trusted.
+func (b *Beefy) Verify(trust *Trust) error {
+	if len(trust.BLS) == 0 {
+		return fmt.Errorf("%w: signatures over the output log, and no BLS keys are trusted", ErrFinality)
+	}
+	point, err := beefyPoint(b.Peak)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrFinality, err)
+	}
+	_, _, _, generator := bls.Generators()
+	generator.Neg(&generator)
+	return verifySigners(b.Signatures, len(trust.BLS), func(s *Signature) bool {
+		var key bls.G2Affine
+		var signature bls.G1Affine
+		// SetBytes takes the uncompressed form as well, and checks the subgroup.
+		if n, err := key.SetBytes(trust.BLS[s.Validator][:]); err != nil || n != len(BLSKey{}) || key.IsInfinity() {
+			return false
+		}
+		if n, err := signature.SetBytes(s.Signature); err != nil || n != len(s.Signature) || n != bls.SizeOfG1AffineCompressed {
+			return false
+		}
+		ok, err := bls.PairingCheck([]bls.G1Affine{point, signature}, []bls.G2Affine{key, generator})
+		return err == nil && ok
+	})
+}
+
+// BLSSecret is a validator's BLS12-381 secret, for validators and tests. It is not hardened against who can measure its time.
+type BLSSecret struct{ scalar *big.Int }
+
+// NewBLSSecret makes a secret of a seed of at least 32 random bytes. The error wraps ErrInput.
+func NewBLSSecret(seed []byte) (BLSSecret, error) {
+	scalar := new(big.Int).Mod(new(big.Int).SetBytes(seed), fr.Modulus())
+	if len(seed) < 32 || scalar.Sign() == 0 {
+		return BLSSecret{}, fmt.Errorf("%w: a BLS seed of %d bytes, want at least 32 and not all zero", ErrInput, len(seed))
+	}
+	return BLSSecret{scalar}, nil
+}
+
+// Public returns the public key.
+func (s BLSSecret) Public() BLSKey {
+	var key bls.G2Affine
+	key.ScalarMultiplicationBase(s.scalar)
+	return key.Bytes()
+}
+
+// SignPeak returns the signature of the validator at an index of the set over a super-peak.
+func (s BLSSecret) SignPeak(peak common.Hash, validator uint16) (Signature, error) {
+	point, err := beefyPoint(peak)
+	if err != nil {
+		return Signature{}, fmt.Errorf("%w: %w", ErrInput, err)
+	}
+	point.ScalarMultiplication(&point, s.scalar)
+	raw := point.Bytes()
+	return Signature{Validator: validator, Signature: slices.Clone(raw[:])}, nil
+}

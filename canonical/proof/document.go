@@ -1,0 +1,215 @@
+package proof
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	"golang.org/x/crypto/blake2b"
+)
+
+// Version is the version of the documents that this package makes and reads.
+const Version = 1
+
+// MaxDocument bounds a document, in bytes of JSON: signatures of 1023 validators take about 200 KB of it.
+const MaxDocument = 4 << 20
+
+// Document is the whole chain of proof for one transaction. Of the ways to the commitment it has exactly one:
+//
+//	Finality, Storage            the commitment is in the service's storage
+//	Finality, Outputs            its hash is among the outputs in C(16) of the final block, which then must be the one that took the package
+//	Beefy, Log                   its hash is among the outputs of a block in the log
+type Document struct {
+	// Version is [Version].
+	Version int `json:"version"`
+	// Claim is what the document proves.
+	Claim Claim `json:"claim"`
+	// Finality or Beefy is the first link.
+	Finality *Finality `json:"finality,omitempty"`
+	Beefy    *Beefy    `json:"beefy,omitempty"`
+	// Storage, Outputs or Log is the second.
+	Storage *StorageProof `json:"storage,omitempty"`
+	Outputs *ChapterProof `json:"outputs,omitempty"`
+	Log     *YieldProof   `json:"log,omitempty"`
+	// Commitment is the third: the encoded [Commitment] of the rollup's service.
+	Commitment hexutil.Bytes `json:"commitment"`
+	// Transaction is the fourth.
+	Transaction TransactionProof `json:"transaction"`
+}
+
+// StorageProof leads from a JAM state root to the commitment in the service's storage.
+type StorageProof struct {
+	// Nodes are the trie's, from the root down.
+	Nodes []StateNode `json:"nodes"`
+}
+
+// ChapterProof leads from a JAM state root to C(16), which has the commitment's hash.
+type ChapterProof struct {
+	// Nodes are the trie's, from the root down; Value is the encoded C(16).
+	Nodes []StateNode   `json:"nodes"`
+	Value hexutil.Bytes `json:"value"`
+}
+
+// YieldProof leads from the super-peak of the output log to the commitment's hash.
+type YieldProof struct {
+	// Output leads from the block's outputs to its root, Log from there to the super-peak.
+	Output OutputProof `json:"output"`
+	Log    LogProof    `json:"log"`
+}
+
+// TransactionProof leads from the transactions root to the transaction.
+type TransactionProof struct {
+	// Index is the transaction's place in the block, from 0; Nodes are the trie's, from the root down.
+	Index int             `json:"index"`
+	Nodes []hexutil.Bytes `json:"nodes"`
+}
+
+// Parse reads a document: strictly, and at most [MaxDocument] bytes of it. It proves nothing yet. The error wraps ErrMalformed.
+func Parse(data []byte) (*Document, error) {
+	if len(data) > MaxDocument {
+		return nil, fmt.Errorf("%w: %d bytes, want at most %d", ErrMalformed, len(data), MaxDocument)
+	}
+	var version struct{ Version int }
+	if err := json.Unmarshal(data, &version); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	if version.Version != Version {
+		return nil, fmt.Errorf("%w: version %d, want %d", ErrMalformed, version.Version, Version)
+	}
+	d := new(Document)
+	if err := decodeStrictly(data, d); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return d, d.route()
+}
+
+// route checks that there is one way to the commitment. The error wraps ErrMalformed.
+func (d *Document) route() error {
+	type has struct{ finality, beefy, storage, outputs, log bool }
+	switch (has{d.Finality != nil, d.Beefy != nil, d.Storage != nil, d.Outputs != nil, d.Log != nil}) {
+	case has{finality: true, storage: true}, has{finality: true, outputs: true}, has{beefy: true, log: true}:
+		return nil
+	}
+	return fmt.Errorf("%w: want finality with storage or with outputs, or beefy with log, and nothing else", ErrMalformed)
+}
+
+// Result is what a document proves.
+type Result struct {
+	// Transaction is final.
+	Transaction *types.Transaction
+	// Commitment is to its rollup block.
+	Commitment Commitment
+	// Target is the final JAM block under which that was proved; zero by way of the output log.
+	Target Target
+	// Steps say why, a sentence for each link that holds.
+	Steps []string
+}
+
+// Verify follows the chain. With an error, which wraps that of the link that does not hold, ErrTrust or ErrMalformed, the result has the steps
+// that hold and nothing else.
+func (d *Document) Verify(trust *Trust) (Result, error) {
+	var r Result
+	if err := d.verify(trust, &r); err != nil {
+		return Result{Steps: r.Steps}, err
+	}
+	return r, nil
+}
+
+func (d *Document) verify(trust *Trust, r *Result) (err error) {
+	if err := trust.Validate(); err != nil {
+		return err
+	}
+	if err := d.route(); err != nil {
+		return err
+	}
+	if d.Version != Version {
+		return fmt.Errorf("%w: version %d, want %d", ErrMalformed, d.Version, Version)
+	}
+	if err := d.verifyCommitted(trust, r); err != nil {
+		return err
+	}
+	if r.Commitment, err = VerifyCommitment(d.Commitment, d.Claim); err != nil {
+		return err
+	}
+	c := &r.Commitment
+	r.step("commitment: it binds rollup block %d %s (state %s to %s, transactions %s) to work package %s",
+		c.Number, c.Hash, c.PreRoot, c.PostRoot, c.TransactionsRoot, c.Package)
+	nodes := make([][]byte, len(d.Transaction.Nodes))
+	for i, n := range d.Transaction.Nodes {
+		nodes[i] = n
+	}
+	tx, err := VerifyTransaction(c.TransactionsRoot, d.Transaction.Index, nodes)
+	switch {
+	case err != nil:
+		return err
+	case tx.Hash() != d.Claim.Transaction:
+		return fmt.Errorf("%w: at index %d of the block is %s, and the claim says %s", ErrTransaction, d.Transaction.Index, tx.Hash(), d.Claim.Transaction)
+	}
+	r.Transaction = tx
+	r.step("transaction: %s is number %d of the block", tx.Hash(), d.Transaction.Index)
+	return nil
+}
+
+func (r *Result) step(format string, args ...any) {
+	r.Steps = append(r.Steps, fmt.Sprintf(format, args...))
+}
+
+// verifyCommitted checks the first two links.
+func (d *Document) verifyCommitted(trust *Trust, r *Result) (err error) {
+	output := Output{Service: trust.Service, Yield: blake2b.Sum256(d.Commitment)}
+	if d.Beefy != nil {
+		if err := d.Beefy.Verify(trust); err != nil {
+			return err
+		}
+		r.step("finality: %d of %d validators of set %d signed the output log with super-peak %s", len(d.Beefy.Signatures), len(trust.BLS), trust.Set, d.Beefy.Peak)
+		if err := d.Log.verify(d.Beefy.Peak, output); err != nil {
+			return err
+		}
+		r.step("output: entry %d of the log has the commitment as an output of service %d", d.Log.Log.Index, trust.Service)
+		return nil
+	}
+	if r.Target, err = d.Finality.Verify(trust); err != nil {
+		return err
+	}
+	r.step("finality: %d of %d validators of set %d, more than two thirds, signed JAM block %s of slot %d with state root %s",
+		len(d.Finality.Signatures), len(trust.Validators), trust.Set, r.Target.Header, r.Target.Slot, r.Target.StateRoot)
+	if d.Outputs != nil {
+		if err := d.Outputs.verify(r.Target.StateRoot, output); err != nil {
+			return err
+		}
+		r.step("state: the outputs of that block, C(16), have the commitment as one of service %d", trust.Service)
+		return nil
+	}
+	key := CommitmentKey(trust.KeyPrefix, d.Claim.Number)
+	if err := VerifyState(r.Target.StateRoot, StorageKey(trust.Service, key), d.Commitment, d.Storage.Nodes); err != nil {
+		return fmt.Errorf("commitment of service %d to block %d: %w", trust.Service, d.Claim.Number, err)
+	}
+	r.step("state: service %d stores the commitment to rollup block %d under %x in that state", trust.Service, d.Claim.Number, key)
+	return nil
+}
+
+func (p *ChapterProof) verify(stateRoot common.Hash, output Output) error {
+	if err := VerifyState(stateRoot, ChapterKey(ChapterOutputs), p.Value, p.Nodes); err != nil {
+		return fmt.Errorf("C(%d): %w", ChapterOutputs, err)
+	}
+	outputs, err := DecodeOutputs(p.Value)
+	if err != nil {
+		return err
+	}
+	for _, o := range outputs {
+		if o == output {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: service %d did not yield %s in this block", ErrOutput, output.Service, output.Yield)
+}
+
+func (p *YieldProof) verify(peak common.Hash, output Output) error {
+	root, err := p.Output.Root(output)
+	if err != nil {
+		return err
+	}
+	return VerifyLog(peak, root, p.Log)
+}

@@ -1,0 +1,169 @@
+package proof
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/submit/codec"
+)
+
+// Output is what one service yielded in the accumulation of one block: an entry of state chapter C(16).
+type Output struct {
+	// Service is the service that yielded.
+	Service jamq.ServiceID
+	// Yield is what it yielded: a commitment of its own choosing.
+	Yield common.Hash
+}
+
+// EncodeOutputs returns the encoding of state chapter C(16): the outputs behind their count (GP D.2).
+func EncodeOutputs(outputs []Output) []byte {
+	out := codec.AppendNatural(nil, uint64(len(outputs)))
+	for _, o := range outputs {
+		out = append(out, o.encode()...)
+	}
+	return out
+}
+
+// DecodeOutputs is the inverse of [EncodeOutputs]. The error wraps ErrOutput.
+func DecodeOutputs(data []byte) ([]Output, error) {
+	n, rest, err := codec.DecodeNatural(data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
+	}
+	if n != uint64(len(rest)/outputSize) || len(rest)%outputSize != 0 {
+		return nil, fmt.Errorf("%w: %d outputs in %d bytes, want %d bytes each", ErrOutput, n, len(rest), outputSize)
+	}
+	outputs := make([]Output, n)
+	for i := range outputs {
+		raw := rest[outputSize*i:]
+		outputs[i] = Output{Service: jamq.ServiceID(binary.LittleEndian.Uint32(raw)), Yield: common.Hash(raw[4:outputSize])}
+	}
+	return outputs, nil
+}
+
+// outputSize is the encoded size of an output, in bytes.
+const outputSize = 4 + common.HashLength
+
+func (o Output) encode() []byte {
+	return append(binary.LittleEndian.AppendUint32(nil, uint32(o.Service)), o.Yield[:]...)
+}
+
+// OutputRoot returns the root of a block's outputs, in the order of C(16): what the block appends to the accumulation-output
+// log (GP 7.6, E.1). It is zero for none, and the hash of a single one.
+func OutputRoot(outputs []Output) common.Hash {
+	if len(outputs) == 1 {
+		return crypto.Keccak256Hash(outputs[0].encode())
+	}
+	return common.BytesToHash(balanced(outputs))
+}
+
+// balanced returns the node over some outputs: 32 bytes, except for a single one, which stands for itself.
+func balanced(outputs []Output) []byte {
+	switch n := len(outputs); n {
+	case 0:
+		return make([]byte, common.HashLength)
+	case 1:
+		return outputs[0].encode()
+	default:
+		half := (n + 1) / 2
+		return node(balanced(outputs[:half]), balanced(outputs[half:]))
+	}
+}
+
+func node(left, right []byte) []byte { return crypto.Keccak256([]byte("node"), left, right) }
+
+// MaxOutputs bounds OutputProof.Count: more services than that cannot yield in one block, for lack of gas.
+const MaxOutputs = 1 << 20
+
+// OutputProof shows that one output is among those of a block.
+type OutputProof struct {
+	// Index is the output's place, from 0 to Count-1; Count is how many the block has, at most [MaxOutputs].
+	Index int `json:"index"`
+	Count int `json:"count"`
+	// Siblings are the nodes beside the path, from the root down: 32 bytes each, or 36 where it is an output.
+	Siblings []hexutil.Bytes `json:"siblings"`
+}
+
+// ProveOutput returns the proof of one output. The error wraps ErrInput if there is no such index or there are too many.
+func ProveOutput(outputs []Output, index int) (OutputProof, error) {
+	if index < 0 || index >= len(outputs) || len(outputs) > MaxOutputs {
+		return OutputProof{}, fmt.Errorf("%w: output %d of %d, want at most %d", ErrInput, index, len(outputs), MaxOutputs)
+	}
+	p := OutputProof{Index: index, Count: len(outputs), Siblings: []hexutil.Bytes{}}
+	for len(outputs) > 1 {
+		half := (len(outputs) + 1) / 2
+		if index < half {
+			p.Siblings = append(p.Siblings, balanced(outputs[half:]))
+			outputs = outputs[:half]
+		} else {
+			p.Siblings = append(p.Siblings, balanced(outputs[:half]))
+			outputs, index = outputs[half:], index-half
+		}
+	}
+	return p, nil
+}
+
+// Root returns the [OutputRoot] of a block of which the proof shows that it has the output. The error wraps ErrOutput.
+func (p *OutputProof) Root(output Output) (common.Hash, error) {
+	if p.Index < 0 || p.Index >= p.Count || p.Count > MaxOutputs {
+		return common.Hash{}, fmt.Errorf("%w: output %d of %d, want at most %d", ErrOutput, p.Index, p.Count, MaxOutputs)
+	}
+	have, rest, err := climb(output, p.Index, p.Count, p.Siblings)
+	switch {
+	case err != nil:
+		return common.Hash{}, err
+	case len(rest) > 0:
+		return common.Hash{}, fmt.Errorf("%w: %d siblings too many", ErrOutput, len(rest))
+	case p.Count == 1:
+		return crypto.Keccak256Hash(have), nil
+	}
+	return common.Hash(have), nil
+}
+
+// VerifyOutput checks that a block with the given [OutputRoot] has the output. The error wraps ErrOutput.
+func VerifyOutput(root common.Hash, output Output, p OutputProof) error {
+	have, err := p.Root(output)
+	if err == nil && have != root {
+		err = fmt.Errorf("%w: the outputs' root is %s, want %s", ErrOutput, have, root)
+	}
+	return err
+}
+
+// climb returns the node over count outputs of which the one at index is given, and the siblings that it did not use.
+// Each sibling must have the size that its place demands, or an output could pass for an inner node.
+func climb(output Output, index, count int, siblings []hexutil.Bytes) (have []byte, rest []hexutil.Bytes, err error) {
+	if count == 1 {
+		return output.encode(), siblings, nil
+	}
+	if len(siblings) == 0 {
+		return nil, nil, fmt.Errorf("%w: too few siblings", ErrOutput)
+	}
+	half := (count + 1) / 2
+	left := index < half
+	inside, beside := half, count-half
+	if !left {
+		index, inside, beside = index-half, count-half, half
+	}
+	want := common.HashLength
+	if beside == 1 {
+		want = outputSize
+	}
+	sibling := siblings[0]
+	if len(sibling) != want {
+		return nil, nil, fmt.Errorf("%w: a sibling of %d bytes, want %d", ErrOutput, len(sibling), want)
+	}
+	have, rest, err = climb(output, index, inside, siblings[1:])
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case left:
+		return node(have, sibling), rest, nil
+	default:
+		return node(sibling, have), rest, nil
+	}
+}

@@ -1,0 +1,130 @@
+package proof
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/blake2b"
+	"pgregory.net/rapid"
+)
+
+// randomEntries returns entries whose keys share long beginnings, so that the trie is deep.
+func randomEntries(seed uint64, n int) []entry {
+	r := rand.New(rand.NewPCG(seed, 0))
+	entries := make([]entry, n)
+	for i := range entries {
+		for j := range entries[i].Key {
+			entries[i].Key[j] = byte(r.IntN(2))
+		}
+		entries[i].Key[30] = byte(i)
+		entries[i].Value = make([]byte, r.IntN(70))
+		for j := range entries[i].Value {
+			entries[i].Value[j] = byte(r.IntN(256))
+		}
+	}
+	return entries
+}
+
+// entry is a key of a test's state with its value.
+type entry struct {
+	Key   StateKey
+	Value []byte
+}
+
+func trieOf(entries []entry) *StateTrie {
+	var t *StateTrie
+	for _, e := range entries {
+		t = t.Set(e.Key, e.Value)
+	}
+	return t
+}
+
+func TestStateTrieByHand(t *testing.T) {
+	var empty *StateTrie
+	require.Zero(t, empty.Root())
+	require.Empty(t, empty.Prove(StateKey{}))
+	key := StateKey{0xaa}
+	one := empty.Set(key, []byte{1, 2, 3})
+	node := slices.Concat([]byte{0x83, 0xaa}, make([]byte, 30), []byte{1, 2, 3}, make([]byte, 29))
+	require.Equal(t, common.Hash(blake2b.Sum256(node)), one.Root())
+	require.NoError(t, VerifyStateAbsent(common.Hash{}, key, nil))
+	require.ErrorIs(t, VerifyState(common.Hash{}, key, nil, nil), ErrState)
+
+	// Two keys that part at the second bit: a branch with one empty side above another.
+	other := StateKey{0xea}
+	two := one.Set(other, make([]byte, 33))
+	long := blake2b.Sum256(make([]byte, 33))
+	right := blake2b.Sum256(slices.Concat([]byte{0xc0, 0xea}, make([]byte, 30), long[:]))
+	left := one.Root()
+	left[0] &= 0x7f
+	inner := blake2b.Sum256(slices.Concat(left[:], right[:]))
+	require.Equal(t, common.Hash(blake2b.Sum256(slices.Concat(make([]byte, 32), inner[:]))), two.Root())
+	require.NotEqual(t, one.Root(), two.Root())
+	_, ok := one.Get(other)
+	require.False(t, ok, "a trie never changes")
+}
+
+// The trie against a plain map: whatever the order of writes, the root is that of the contents, and all is proved.
+func TestStateProofs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		entries := randomEntries(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 40).Draw(t, "n"))
+		trie := trieOf(entries)
+		root := trie.Root()
+		shuffled := rapid.Permutation(entries).Draw(t, "order")
+		again := trieOf(append(shuffled, shuffled[0]))
+		require.Equal(t, root, again.Root())
+
+		e := rapid.SampledFrom(entries).Draw(t, "entry")
+		have, ok := trie.Get(e.Key)
+		require.True(t, ok)
+		require.Equal(t, string(e.Value), string(have))
+		nodes := trie.Prove(e.Key)
+		require.NoError(t, VerifyState(root, e.Key, e.Value, nodes))
+		require.ErrorIs(t, VerifyStateAbsent(root, e.Key, nodes), ErrState)
+		require.ErrorIs(t, VerifyState(root, e.Key, append([]byte{9}, e.Value...), nodes), ErrState)
+		require.ErrorIs(t, VerifyState(root, e.Key, e.Value, nodes[:len(nodes)-1]), ErrState)
+		require.ErrorIs(t, VerifyState(root, e.Key, e.Value, append(nodes[:len(nodes):len(nodes)], StateNode{})), ErrState)
+
+		absent := e.Key
+		absent[rapid.IntRange(0, 29).Draw(t, "byte")] |= 0x40
+		nodes = trie.Prove(absent)
+		require.NoError(t, VerifyStateAbsent(root, absent, nodes))
+		require.ErrorIs(t, VerifyState(root, absent, e.Value, nodes), ErrState)
+	})
+}
+
+func TestEveryBitOfAStateProofMatters(t *testing.T) {
+	entries := randomEntries(1, 9)
+	trie := trieOf(entries)
+	root, nodes := trie.Root(), trie.Prove(entries[3].Key)
+	for i := range nodes {
+		for bit := range 8 * len(nodes[i]) {
+			nodes[i][bit/8] ^= 1 << (bit % 8)
+			require.ErrorIs(t, VerifyState(root, entries[3].Key, entries[3].Value, nodes), ErrState)
+			nodes[i][bit/8] ^= 1 << (bit % 8)
+		}
+	}
+	require.NoError(t, VerifyState(root, entries[3].Key, entries[3].Value, nodes))
+}
+
+func FuzzVerifyState(f *testing.F) {
+	f.Add([]byte{1}, []byte{2}, make([]byte, 64))
+	f.Fuzz(func(t *testing.T, key, value, data []byte) {
+		var k StateKey
+		copy(k[:], key)
+		var nodes []StateNode
+		for ; len(data) >= 64; data = data[64:] {
+			nodes = append(nodes, StateNode(data[:64]))
+		}
+		var root common.Hash
+		if len(nodes) > 0 {
+			root = nodes[0].hash()
+		}
+		if VerifyState(root, k, value, nodes) == nil && VerifyStateAbsent(root, k, nodes) == nil {
+			t.Fatal("present and absent at once")
+		}
+	})
+}

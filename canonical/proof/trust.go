@@ -1,0 +1,88 @@
+package proof
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"golang.org/x/crypto/blake2b"
+
+	"github.com/jamq/jamq"
+)
+
+// MaxValidators bounds a set: JAM's own size is 1023.
+const MaxValidators = 1 << 16
+
+// Trust is what a verifier believes before it reads a document. It comes from elsewhere: the operator of a light client, a chain
+// specification, a friend; never from who made the document. As JSON it is the file that examples/verify takes.
+type Trust struct {
+	// Set is the number of the validator set in office.
+	Set uint64 `json:"set"`
+	// Validators are the set's Ed25519 keys, in the order of the set.
+	Validators []ValidatorKey `json:"validators"`
+	// BLS are the set's BLS12-381 keys, for documents by way of the output log. Empty: such documents are refused.
+	BLS []BLSKey `json:"bls,omitempty"`
+	// Service is the rollup's service on JAM.
+	Service jamq.ServiceID `json:"service"`
+	// KeyPrefix is where the service keeps its commitments: see [CommitmentKey].
+	KeyPrefix hexutil.Bytes `json:"keyPrefix"`
+	// Format is how precommits are signed. Nil is [Draft].
+	Format Format `json:"-"`
+}
+
+// ValidatorKey is an Ed25519 public key.
+type ValidatorKey [32]byte
+
+func (t *Trust) format() Format {
+	if t.Format == nil {
+		return Draft{}
+	}
+	return t.Format
+}
+
+// Validate reports a set that is empty or too large, or that has one key twice: its owner would have two votes. The error wraps ErrTrust.
+func (t *Trust) Validate() error {
+	if n := len(t.Validators); n == 0 || n > MaxValidators {
+		return fmt.Errorf("%w: %d validators, want 1 to %d", ErrTrust, n, MaxValidators)
+	}
+	seen := make(map[ValidatorKey]int, len(t.Validators))
+	for i, key := range t.Validators {
+		if other, twice := seen[key]; twice {
+			return fmt.Errorf("%w: validators %d and %d have one key, %x", ErrTrust, other, i, key)
+		}
+		seen[key] = i
+	}
+	if n := len(t.BLS); n != 0 && n != len(t.Validators) {
+		return fmt.Errorf("%w: %d BLS keys for %d validators", ErrTrust, n, len(t.Validators))
+	}
+	blsSeen := make(map[BLSKey]int, len(t.BLS))
+	for i, key := range t.BLS {
+		if other, twice := blsSeen[key]; twice {
+			return fmt.Errorf("%w: validators %d and %d have one BLS key", ErrTrust, other, i)
+		}
+		blsSeen[key] = i
+	}
+	return nil
+}
+
+// ParseTrust reads the JSON of a Trust and validates it. Unknown fields and anything after it are refused. The error wraps ErrTrust.
+func ParseTrust(data []byte) (*Trust, error) {
+	t := new(Trust)
+	if err := decodeStrictly(data, t); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTrust, err)
+	}
+	if err := t.Validate(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Fingerprint returns a hash over everything that is trusted, for people to compare by another way.
+func (t *Trust) Fingerprint() (common.Hash, error) {
+	raw, err := json.Marshal(t)
+	if err != nil {
+		return common.Hash{}, fmt.Errorf("%w: %w", ErrTrust, err)
+	}
+	return blake2b.Sum256(append([]byte(t.format().Name()), raw...)), nil
+}
