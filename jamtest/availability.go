@@ -39,7 +39,7 @@ func (c *Chain) freeCores(b *block) (available []*report) {
 // childOf returns an empty block on top of a parent, with the parent's cores.
 func childOf(parent *block, slot jamq.Slot) *block {
 	return &block{
-		Block:  jamq.Block{Parent: parent.Hash, ParentStateRoot: stateRoot(parent.Hash), Slot: slot, AccumulatedKnown: true},
+		Block:  jamq.Block{Parent: parent.Hash, ParentStateRoot: parent.stateRoot, Slot: slot, AccumulatedKnown: true},
 		height: parent.height + 1,
 		parent: parent,
 		cores:  slices.Clone(parent.cores),

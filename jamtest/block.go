@@ -18,6 +18,10 @@ type block struct {
 	cores  []*report
 	ready  []waiting
 
+	// stateRoot and beefyRoot are the posterior roots. state is what they are of, with Config.Commit.
+	stateRoot, beefyRoot common.Hash
+	state                *state
+
 	// What jamq.Block does not say: which packages left a core or the ready queue, and how.
 	available, cleared, timedOut, expired []jamq.PackageHash
 }
@@ -89,6 +93,7 @@ func digest(kind string, data ...[]byte) [32]byte {
 	return blake2b.Sum256(slices.Concat(append([][]byte{[]byte("jamtest " + kind + " ")}, data...)...))
 }
 
-// stateRoot and beefyRoot stand for the posterior roots of a block.
-func stateRoot(h jamq.HeaderHash) common.Hash { return digest("state", h[:]) }
-func beefyRoot(h jamq.HeaderHash) common.Hash { return digest("beefy", h[:]) }
+// standIns returns what stands for the posterior roots of a block where no state is simulated.
+func standIns(h jamq.HeaderHash) (stateRoot, beefyRoot common.Hash) {
+	return digest("state", h[:]), digest("beefy", h[:])
+}

@@ -30,6 +30,7 @@ type Chain struct {
 	skipLeft   int       // slots of a burst that are still to be skipped
 	stallUntil jamq.Slot // finality stands still before it
 	foreign    foreign
+	keys       *validators // of the validators, once somebody asked for a proof
 }
 
 // Update is what one slot brought.
@@ -55,7 +56,7 @@ func New(cfg Config) (*Chain, error) {
 		Block: jamq.Block{Hash: digest("genesis", binary.LittleEndian.AppendUint64(nil, cfg.Seed)), Slot: cfg.StartSlot},
 		cores: make([]*report, cfg.Spec.Cores),
 	}
-	return &Chain{
+	c := &Chain{
 		script: newRunning(cfg.Script),
 		cfg:    cfg, random: rand.New(rand.NewPCG(cfg.Seed, 0)), slot: cfg.StartSlot,
 		best: genesis, finalized: genesis,
@@ -64,7 +65,9 @@ func New(cfg Config) (*Chain, error) {
 		seen:          make(map[delivery]bool),
 		reportedIn:    make(map[jamq.PackageHash][]*block),
 		accumulatedIn: make(map[jamq.PackageHash][]*block),
-	}, nil
+	}
+	c.settle(genesis)
+	return c, nil
 }
 
 // Advance moves to the next slot. In the last slot of all, jamq.MaxSlot, it changes nothing.
@@ -102,6 +105,7 @@ func (c *Chain) author(parent *block) *block {
 	c.fillCores(b)
 	c.accumulate(b, available)
 	b.seal()
+	c.settle(b)
 	c.blocks[b.Hash] = b
 	for _, r := range b.Reported {
 		c.reportedIn[r.Package] = append(c.reportedIn[r.Package], b)

@@ -56,6 +56,9 @@ type Config struct {
 	Retention int
 	// Script is a list of faults at given slots, besides those by chance: see [ParseScript]. Nil means none.
 	Script *Script
+	// Commit is what the rollups' services do with their packages, so that [Chain.Prove] can prove it: then state roots are those of a
+	// state, with C(11), C(16) and the services' commitments in it, and the output log is one. Nil means that hashes stand for them.
+	Commit Commit
 }
 
 // DefaultConfig returns a chain on which everything goes well: no loss, no skipped slots, no forks; reports in the next slot,

@@ -46,6 +46,12 @@
 // [Chain.Anchors] is the recent history of the best chain. Its last entry is the best block itself, whose posterior roots no
 // header carries before it has a child: take the anchor from the entries before it, as [Chain.Context] does.
 //
+// # Proofs
+//
+// With [Config.Commit] the rollup's service stores and yields what package canonical/proof calls a commitment, the state roots are real, and
+// the validators sign: [Chain.Prove] makes the JAM part of the proof that a transaction is final, [Chain.Trust] says what its verifier has to
+// know. The state is no more than what proofs lead to.
+//
 // # Real time
 //
 // A [Driver] runs a chain on the wall clock, for programs, and is safe for concurrent use.

@@ -11,6 +11,10 @@ var (
 	ErrUnknownBlock = errors.New("jamtest: unknown block")
 	// ErrNoAnchor is wrapped when the best chain is too short for the anchor that was asked for.
 	ErrNoAnchor = errors.New("jamtest: no such anchor")
+	// ErrNotFinal is wrapped when a proof is asked for what no service has finally taken.
+	ErrNotFinal = errors.New("jamtest: not final")
+	// ErrNoCommitments is wrapped when a proof is asked of a chain whose services commit to nothing.
+	ErrNoCommitments = errors.New("jamtest: services do not commit")
 	// ErrRunning is returned by [Driver.Run] while another Run goes on.
 	ErrRunning = errors.New("jamtest: driver is running")
 )

@@ -58,7 +58,7 @@ func (c *Chain) Anchors() []jamq.AnchorBlock {
 func (c *Chain) LookupAnchor() jamq.AnchorBlock { return anchorBlock(c.finalized) }
 
 func anchorBlock(b *block) jamq.AnchorBlock {
-	return jamq.AnchorBlock{Hash: b.Hash, Slot: b.Slot, StateRoot: stateRoot(b.Hash), BeefyRoot: beefyRoot(b.Hash)}
+	return jamq.AnchorBlock{Hash: b.Hash, Slot: b.Slot, StateRoot: b.stateRoot, BeefyRoot: b.beefyRoot}
 }
 
 // Context returns a refine context anchored offset blocks behind the best block, from 1 to H-1, with the finalized block as

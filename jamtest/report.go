@@ -36,7 +36,7 @@ func (c *Chain) refusal(b *block, p *Package, core jamq.CoreIndex) error {
 	switch {
 	case anchor == nil || !b.parent.has(anchor, spec.RecentHistory):
 		return ErrAnchorNotRecent
-	case context.StateRoot != stateRoot(anchor.Hash) || context.BeefyRoot != beefyRoot(anchor.Hash):
+	case context.StateRoot != anchor.stateRoot || context.BeefyRoot != anchor.beefyRoot:
 		return ErrAnchorRoots
 	case context.LookupAnchorSlot.Add(spec.MaxLookupAnchorAge) < b.Slot:
 		return ErrLookupAnchor

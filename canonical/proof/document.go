@@ -95,6 +95,21 @@ func (d *Document) route() error {
 	return fmt.Errorf("%w: want finality with storage or with outputs, or beefy with log, and nothing else", ErrMalformed)
 }
 
+// AddTransaction makes the claim about the transaction at an index of the rollup block, and proves that it is there: the last link, which
+// only the rollup can add. The error wraps ErrTransaction for an index that does not exist.
+func (d *Document) AddTransaction(txs types.Transactions, index int) error {
+	nodes, err := ProveTransaction(txs, index)
+	if err != nil {
+		return err
+	}
+	d.Claim.Transaction = txs[index].Hash()
+	d.Transaction = TransactionProof{Index: index, Nodes: make([]hexutil.Bytes, len(nodes))}
+	for i, n := range nodes {
+		d.Transaction.Nodes[i] = n
+	}
+	return nil
+}
+
 // Result is what a document proves.
 type Result struct {
 	// Transaction is final.

@@ -307,22 +307,20 @@ func FuzzDecodeOutputs(f *testing.F) {
 // No character of a document is without weight: change any digit and some link does not hold.
 func TestEveryDigitMatters(t *testing.T) {
 	w := newWorld(t)
-	for _, d := range []*Document{w.storageDocument(t), w.outputsDocument(t)} {
-		honest, err := json.Marshal(d)
-		require.NoError(t, err)
-		for i, c := range honest {
-			if !strings.ContainsRune("0123456789abcdef", rune(c)) {
-				continue
-			}
-			raw := bytes.Clone(honest)
-			if raw[i] = '1'; c == '1' {
-				raw[i] = '2'
-			}
-			forged, err := Parse(raw)
-			if err == nil {
-				_, err = forged.Verify(w.trust)
-			}
-			require.Error(t, err, "digit %d of %s", i, raw[max(0, i-20):i+1])
+	honest, err := json.Marshal(w.storageDocument(t))
+	require.NoError(t, err)
+	for i, c := range honest {
+		if !strings.ContainsRune("0123456789abcdef", rune(c)) {
+			continue
 		}
+		raw := bytes.Clone(honest)
+		if raw[i] = '1'; c == '1' {
+			raw[i] = '2'
+		}
+		forged, err := Parse(raw)
+		if err == nil {
+			_, err = forged.Verify(w.trust)
+		}
+		require.Error(t, err, "digit %d of %s", i, raw[max(0, i-20):i+1])
 	}
 }

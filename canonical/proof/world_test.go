@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/stretchr/testify/require"
 
@@ -91,16 +90,13 @@ func (w *world) beefy(t testing.TB, validators ...int) *Beefy {
 
 // base returns the ends of a document, for transaction 5, without the links between.
 func (w *world) base(t testing.TB) *Document {
-	nodes, err := ProveTransaction(w.txs, 5)
-	require.NoError(t, err)
 	d := &Document{
 		Version:    Version,
-		Claim:      Claim{Transaction: w.txs[5].Hash(), Number: 9, Block: w.commitment.Hash, Package: w.commitment.Package},
-		Commitment: w.commitment.Encode(), Transaction: TransactionProof{Index: 5},
+		Claim:      Claim{Number: 9, Block: w.commitment.Hash, Package: w.commitment.Package},
+		Commitment: w.commitment.Encode(),
 	}
-	for _, n := range nodes {
-		d.Transaction.Nodes = append(d.Transaction.Nodes, hexutil.Bytes(n))
-	}
+	require.NoError(t, d.AddTransaction(w.txs, 5))
+	require.ErrorIs(t, d.AddTransaction(w.txs, 20), ErrTransaction)
 	return d
 }
 

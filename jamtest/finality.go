@@ -1,0 +1,235 @@
+package jamtest
+
+import (
+	"crypto/ed25519"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical/proof"
+)
+
+// Commit is what a rollup's service does with a package that it accumulates, as far as proofs go: it returns the commitment to the rollup block
+// in it, or false for a package that it takes no notice of. The chain fills in Package. It must depend on the package alone.
+type Commit func(p Package) (c proof.Commitment, ok bool)
+
+// commitmentPrefix is where services keep their commitments: see proof.CommitmentKey.
+const commitmentPrefix = "commitment"
+
+// validatorSet is the number of the one validator set that a simulated chain has.
+const validatorSet = 0
+
+// state is what proofs are made of: the state after a block, as far as it is simulated, and the output log. It is there with Config.Commit
+// only and shares what is equal with the parent's.
+type state struct {
+	trie    *proof.StateTrie
+	outputs []proof.Output
+	log     *proof.Log
+	leaves  *leaf
+}
+
+// leaf is an entry of the output log behind those before it.
+type leaf struct {
+	before *leaf
+	root   common.Hash
+	index  uint64
+}
+
+// all returns the leaves up to this one, oldest first.
+func (l *leaf) all() []common.Hash {
+	leaves := make([]common.Hash, l.index+1)
+	for ; l != nil; l = l.before {
+		leaves[l.index] = l.root
+	}
+	return leaves
+}
+
+// settle gives a sealed block its posterior roots: real ones where services commit, else hashes that stand for them.
+func (c *Chain) settle(b *block) {
+	if c.cfg.Commit == nil {
+		b.stateRoot, b.beefyRoot = standIns(b.Hash)
+		return
+	}
+	s := &state{}
+	index := uint64(0)
+	var log []*common.Hash
+	if b.parent != nil {
+		before := b.parent.state
+		s.trie, s.leaves, log, index = before.trie, before.leaves, before.log.Peaks(), before.leaves.index+1
+	}
+	s.log = proof.NewLog(log)
+	for _, h := range b.Accumulated {
+		s.take(c.packages[h], c.cfg.Commit)
+	}
+	s.trie = s.trie.Set(proof.ChapterKey(proof.ChapterSlot), binary.LittleEndian.AppendUint32(nil, uint32(b.Slot)))
+	s.trie = s.trie.Set(proof.ChapterKey(proof.ChapterOutputs), proof.EncodeOutputs(s.outputs))
+	root := proof.OutputRoot(s.outputs)
+	s.log.Append(root)
+	s.leaves = &leaf{before: s.leaves, root: root, index: index}
+	b.state, b.stateRoot, b.beefyRoot = s, s.trie.Root(), s.log.SuperPeak()
+}
+
+// take lets a package's service commit: the first package of a rollup block counts. It yields for each package; a real service that is given
+// several at once yields once.
+func (s *state) take(p *Package, commit Commit) {
+	if p.Service == ForeignService {
+		return
+	}
+	commitment, ok := commit(p.clone())
+	if !ok {
+		return
+	}
+	commitment.Package = p.Hash
+	key := commitmentKey(p.Service, commitment.Number)
+	if _, taken := s.trie.Get(key); taken {
+		return
+	}
+	s.trie = s.trie.Set(key, commitment.Encode())
+	s.outputs = append(s.outputs, proof.Output{Service: p.Service, Yield: commitment.Yield()})
+}
+
+func commitmentKey(service jamq.ServiceID, number uint64) proof.StateKey {
+	return proof.StorageKey(service, proof.CommitmentKey([]byte(commitmentPrefix), number))
+}
+
+// validators are the keys of the chain's validators.
+type validators struct {
+	ed25519 []ed25519.PrivateKey
+	bls     []proof.BLSSecret
+	trust   proof.Trust
+}
+
+// signers returns the validators' keys, which the seed decides. They are made when they are first needed: a full set takes about a second.
+func (c *Chain) signers() (*validators, error) {
+	if c.keys != nil {
+		return c.keys, nil
+	}
+	v := &validators{trust: proof.Trust{Set: validatorSet, KeyPrefix: []byte(commitmentPrefix)}}
+	for i := range c.cfg.Spec.Validators {
+		seed := digest("validator", binary.LittleEndian.AppendUint64(nil, c.cfg.Seed), binary.LittleEndian.AppendUint32(nil, uint32(i)))
+		key := ed25519.NewKeyFromSeed(seed[:])
+		secret, err := proof.NewBLSSecret(seed[:])
+		if err != nil {
+			return nil, err
+		}
+		v.ed25519, v.bls = append(v.ed25519, key), append(v.bls, secret)
+		v.trust.Validators = append(v.trust.Validators, proof.ValidatorKey(key.Public().(ed25519.PublicKey)))
+		v.trust.BLS = append(v.trust.BLS, secret.Public())
+	}
+	c.keys = v
+	return v, nil
+}
+
+// Trust returns what a user of a rollup's service has to know beforehand to check a proof: the keys of the chain's validators and where the
+// service keeps its commitments.
+func (c *Chain) Trust(service jamq.ServiceID) (*proof.Trust, error) {
+	v, err := c.signers()
+	if err != nil {
+		return nil, err
+	}
+	trust := v.trust // the keys are shared, and nobody has a reason to change them
+	trust.Service = service
+	return &trust, nil
+}
+
+// Route is a way of a proof from the validators to the commitment.
+type Route int
+
+const (
+	// ByStorage goes through the state of the finalized block to what the service stored.
+	ByStorage Route = iota
+	// ByOutputs goes through C(16) of the block that accumulated the package.
+	ByOutputs
+	// ByLog goes through the output log as it was after the finalized block.
+	ByLog
+)
+
+// Prove returns the document of a rollup block that a service has finally taken, as far as the JAM chain goes: the claim's block and package,
+// and the links up to the commitment. The rollup adds the transaction. The validators sign for it; more than two thirds of them, no more. The error
+// wraps [ErrNotFinal], or [ErrUnknownBlock] where the block that accumulated the package was forgotten, which only ByStorage does without; or
+// [ErrNoCommitments].
+func (c *Chain) Prove(service jamq.ServiceID, number uint64, route Route) (*proof.Document, error) {
+	if c.cfg.Commit == nil {
+		return nil, fmt.Errorf("%w: Config.Commit is nil", ErrNoCommitments)
+	}
+	key := commitmentKey(service, number)
+	encoded, ok := c.finalized.state.trie.Get(key)
+	if !ok {
+		return nil, fmt.Errorf("%w: block %d of service %d", ErrNotFinal, number, service)
+	}
+	commitment, err := proof.DecodeCommitment(encoded)
+	if err != nil {
+		return nil, err
+	}
+	d := &proof.Document{
+		Version:    proof.Version,
+		Claim:      proof.Claim{Number: number, Block: commitment.Hash, Package: commitment.Package},
+		Commitment: encoded,
+	}
+	if route == ByStorage {
+		d.Storage = &proof.StorageProof{Nodes: c.finalized.state.trie.Prove(key)}
+		d.Finality, err = c.precommit(c.finalized)
+		return d, err
+	}
+	in := c.finalized.newest(int(c.finalized.height)+1, c.accumulatedIn[commitment.Package])
+	if in == nil {
+		return nil, fmt.Errorf("%w: the one that accumulated %s", ErrUnknownBlock, commitment.Package)
+	}
+	if route == ByOutputs {
+		outputs := proof.ChapterKey(proof.ChapterOutputs)
+		value, _ := in.state.trie.Get(outputs)
+		d.Outputs = &proof.ChapterProof{Value: value, Nodes: in.state.trie.Prove(outputs)}
+		d.Finality, err = c.precommit(in)
+		return d, err
+	}
+	return d, c.proveByLog(d, in, proof.Output{Service: service, Yield: commitment.Yield()})
+}
+
+// proveByLog adds the links through the output log.
+func (c *Chain) proveByLog(d *proof.Document, in *block, output proof.Output) (err error) {
+	index := -1
+	for i, o := range in.state.outputs {
+		if o == output {
+			index = i
+		}
+	}
+	d.Log = new(proof.YieldProof)
+	if d.Log.Output, err = proof.ProveOutput(in.state.outputs, index); err != nil {
+		return err
+	}
+	if d.Log.Log, err = proof.ProveLog(c.finalized.state.leaves.all(), int(in.state.leaves.index)); err != nil {
+		return err
+	}
+	v, err := c.signers()
+	if err != nil {
+		return err
+	}
+	d.Beefy = &proof.Beefy{Peak: c.finalized.beefyRoot}
+	for i := range proof.Quorum(len(v.bls)) {
+		s, err := v.bls[i].SignPeak(d.Beefy.Peak, uint16(i))
+		if err != nil {
+			return err
+		}
+		d.Beefy.Signatures = append(d.Beefy.Signatures, s)
+	}
+	return nil
+}
+
+// precommit lets just enough validators vote for a final block.
+func (c *Chain) precommit(b *block) (*proof.Finality, error) {
+	v, err := c.signers()
+	if err != nil {
+		return nil, err
+	}
+	p := proof.Precommit{
+		Target: proof.Target{Header: b.Hash, Slot: b.Slot, StateRoot: b.stateRoot},
+		Round:  b.height, Set: validatorSet,
+	}
+	f := &proof.Finality{Format: proof.Draft{}.Name(), Precommit: p, Signatures: []proof.Signature{}}
+	for i := range proof.Quorum(len(v.ed25519)) {
+		f.Signatures = append(f.Signatures, p.Sign(proof.Draft{}, uint16(i), v.ed25519[i]))
+	}
+	return f, nil
+}

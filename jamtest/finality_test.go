@@ -1,0 +1,170 @@
+package jamtest_test
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/trie"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/jamtest"
+)
+
+// transactions are those of a rollup block, which its number decides.
+func transactions(number uint64) types.Transactions {
+	txs := make(types.Transactions, 1+number%4)
+	for i := range txs {
+		txs[i] = types.NewTx(&types.LegacyTx{Nonce: number, Gas: uint64(i), Data: make([]byte, 60)})
+	}
+	return txs
+}
+
+// commit is a rollup's service whose payload is a block's number.
+func commit(p jamtest.Package) (proof.Commitment, bool) {
+	if len(p.Payload) != 8 {
+		return proof.Commitment{}, false
+	}
+	n := binary.LittleEndian.Uint64(p.Payload)
+	return proof.Commitment{
+		Number: n, Hash: common.Hash{1, byte(n)}, PreRoot: common.Hash{2, byte(n - 1)}, PostRoot: common.Hash{2, byte(n)},
+		TransactionsRoot: types.DeriveSha(transactions(n), trie.NewStackTrie(nil)),
+	}, true
+}
+
+// committed returns a chain with forks, loss and foreign packages on which a rollup's blocks became final.
+func committed(t testing.TB, blocks uint64) *jamtest.Chain {
+	cfg := jamtest.DefaultConfig(jamq.Tiny(), 5)
+	cfg.ForkProbability, cfg.MaxForkDepth, cfg.FinalityLag, cfg.SkipProbability, cfg.ForeignLoad = 0.2, 2, 3, 0.1, 0.2
+	cfg.Commit = commit
+	chain, err := jamtest.New(cfg)
+	require.NoError(t, err)
+	chain.Advance()
+	sent := uint64(0)
+	for range 400 {
+		if _, err := chain.Prove(rollup, sent, jamtest.ByStorage); sent == 0 || err == nil {
+			if sent == blocks {
+				return chain
+			}
+			sent++
+		}
+		if context, err := chain.Context(1); err == nil {
+			p := jamtest.NewPackage(rollup, context, binary.LittleEndian.AppendUint64(nil, sent))
+			require.NoError(t, chain.Submit(p, jamq.CoreIndex(sent%2), 0))
+			q := jamtest.NewPackage(rollup+1, context, binary.LittleEndian.AppendUint64(nil, sent))
+			require.NoError(t, chain.Submit(q, jamq.CoreIndex((sent+1)%2), 0))
+		}
+		chain.Advance()
+	}
+	t.Fatalf("%d blocks are not final in 400 slots:\n%s", blocks, chain.Describe(20))
+	return nil
+}
+
+// Every block of a rollup on a chain with everything that happens is proved in every way, and for no other service or block.
+func TestProve(t *testing.T) {
+	chain := committed(t, 8)
+	trust, err := chain.Trust(rollup)
+	require.NoError(t, err)
+	other, err := chain.Trust(rollup + 1)
+	require.NoError(t, err)
+	for number := uint64(1); number <= 8; number++ {
+		for _, route := range []jamtest.Route{jamtest.ByStorage, jamtest.ByOutputs, jamtest.ByLog} {
+			d, err := chain.Prove(rollup, number, route)
+			require.NoError(t, err)
+			txs := transactions(number)
+			require.NoError(t, d.AddTransaction(txs, len(txs)-1))
+			raw, err := json.Marshal(d)
+			require.NoError(t, err)
+			read, err := proof.Parse(raw)
+			require.NoError(t, err)
+			r, err := read.Verify(trust)
+			require.NoError(t, err, "block %d, route %d", number, route)
+			require.Equal(t, txs[len(txs)-1].Hash(), r.Transaction.Hash())
+			want, _ := commit(jamtest.Package{Payload: binary.LittleEndian.AppendUint64(nil, number)})
+			want.Package = r.Commitment.Package
+			require.Equal(t, want, r.Commitment)
+			status, err := chain.Status(want.Package, chain.Finalized().Hash)
+			require.NoError(t, err)
+			require.Equal(t, jamtest.Accumulated, status.Stage, "the chain itself says so too")
+
+			_, err = read.Verify(other)
+			require.Error(t, err, "of another service")
+			read.Claim.Number++
+			_, err = read.Verify(trust)
+			require.Error(t, err, "of another block")
+		}
+	}
+	_, err = chain.Prove(rollup, 9, jamtest.ByStorage)
+	require.ErrorIs(t, err, jamtest.ErrNotFinal)
+}
+
+// A chain with real roots behaves as one with stand-ins: nothing but roots and hashes differs.
+func TestCommitChangesRootsOnly(t *testing.T) {
+	var drawn [2]string
+	for i := range drawn {
+		cfg := jamtest.DefaultConfig(jamq.Tiny(), 9)
+		cfg.ForkProbability, cfg.MaxForkDepth, cfg.ForeignLoad, cfg.SkipProbability = 0.2, 2, 0.3, 0.2
+		if i == 1 {
+			cfg.Commit = commit
+		}
+		chain, err := jamtest.New(cfg)
+		require.NoError(t, err)
+		for range 100 {
+			u := chain.Advance()
+			drawn[i] += fmt.Sprint(u.Slot, len(u.Imported), chain.Best().Slot, chain.Finalized().Slot, len(chain.Best().Reported), len(chain.Best().Accumulated), ";")
+			for _, b := range u.Imported {
+				at, ok := chain.AnchorBlock(b.Parent)
+				require.True(t, ok)
+				require.Equal(t, at.StateRoot, b.ParentStateRoot)
+			}
+		}
+	}
+	require.Equal(t, drawn[0], drawn[1])
+}
+
+func TestProveNeedsCommitments(t *testing.T) {
+	chain, err := jamtest.New(jamtest.DefaultConfig(jamq.Tiny(), 1))
+	require.NoError(t, err)
+	_, err = chain.Prove(rollup, 1, jamtest.ByStorage)
+	require.ErrorIs(t, err, jamtest.ErrNoCommitments)
+}
+
+// A proof is made on the simulated chain and checked with nothing but the trust.
+func ExampleChain_Prove() {
+	cfg := jamtest.DefaultConfig(jamq.Tiny(), 1)
+	cfg.Commit = commit // what the rollup's service stores and yields
+	chain, err := jamtest.New(cfg)
+	if err != nil {
+		panic(err)
+	}
+	chain.Advance()
+	context, err := chain.Context(1)
+	if err != nil {
+		panic(err)
+	}
+	if err := chain.Submit(jamtest.NewPackage(rollup, context, []byte{3, 0, 0, 0, 0, 0, 0, 0}), 0, 0); err != nil {
+		panic(err)
+	}
+	for range 6 {
+		chain.Advance()
+	}
+	document, err := chain.Prove(rollup, 3, jamtest.ByStorage)
+	if err != nil {
+		panic(err)
+	}
+	if err := document.AddTransaction(transactions(3), 1); err != nil {
+		panic(err)
+	}
+	trust, err := chain.Trust(rollup)
+	if err != nil {
+		panic(err)
+	}
+	result, err := document.Verify(trust)
+	fmt.Println("final:", result.Transaction.Hash() == transactions(3)[1].Hash(), "links:", len(result.Steps), "error:", err)
+	// Output: final: true links: 4 error: <nil>
+}
