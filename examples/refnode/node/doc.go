@@ -7,5 +7,6 @@
 //	follow.go    JAM blocks go to the runner; what it says moves the heads, the canonical root and the journal
 //	ledger.go    the blocks
 //	read.go      what the RPC asks
+//	proof.go     the proof that a transaction is final
 //	journal.go   what survives the process
 package node

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/submit"
 )
@@ -21,6 +22,9 @@ type jamChain interface {
 	refine(ctx context.Context, anchor jamq.HeaderHash, needs []jamq.PackageHash) (jamq.RefineContext, error)
 	// submit gives a package to a guarantor of a core, for each attempt to another.
 	submit(ctx context.Context, core jamq.CoreIndex, attempt int, p *workPackage) error
+	// prove returns the JAM part of the proof of a final rollup block, trust what its verifier has to know. Errors wrap ErrNoProofs.
+	prove(ctx context.Context, number uint64) (*proof.Document, error)
+	trust(ctx context.Context) (*proof.Trust, error)
 	close()
 }
 
@@ -39,20 +43,22 @@ type workPackage struct {
 
 // embedded is a simulated chain in the node's own process.
 type embedded struct {
-	driver *jamtest.Driver
-	start  jamq.Block
-	consts jamq.ChainSpec
-	final  func(payload []byte) // told of each package that is finally accumulated
+	driver  *jamtest.Driver
+	start   jamq.Block
+	consts  jamq.ChainSpec
+	service jamq.ServiceID
+	final   func(payload []byte) // told of each package that is finally accumulated
 }
 
 // newEmbedded starts the chain's clock at the current slot.
-func newEmbedded(cfg jamtest.Config, final func(payload []byte)) (*embedded, error) {
+func newEmbedded(cfg jamtest.Config, service jamq.ServiceID, final func(payload []byte)) (*embedded, error) {
 	cfg.StartSlot = jamq.NewSlotClock(cfg.Spec).SlotAt(time.Now())
+	cfg.Commit = commit
 	chain, err := jamtest.New(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return &embedded{start: chain.Best(), driver: jamtest.NewDriver(chain), consts: cfg.Spec, final: final}, nil
+	return &embedded{start: chain.Best(), driver: jamtest.NewDriver(chain), consts: cfg.Spec, service: service, final: final}, nil
 }
 
 // Follow implements submit.ChainFeed.
@@ -96,5 +102,5 @@ func (e *embedded) refine(_ context.Context, at jamq.HeaderHash, needs []jamq.Pa
 }
 
 func (e *embedded) submit(_ context.Context, core jamq.CoreIndex, attempt int, p *workPackage) error {
-	return e.driver.Submit(jamtest.Package{Hash: p.hash, Context: p.context, Payload: p.payload}, core, attempt)
+	return e.driver.Submit(jamtest.Package{Hash: p.hash, Context: p.context, Service: e.service, Payload: p.payload}, core, attempt)
 }

@@ -172,7 +172,7 @@ func (n *Node) makeJAM() error {
 	if n.cfg.JAMURL == "" {
 		jam := n.cfg.JAM
 		jam.Spec = n.cfg.Spec
-		chain, err := newEmbedded(jam, n.taken)
+		chain, err := newEmbedded(jam, n.cfg.Service, n.taken)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rpc"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/canonical/proof"
+)
+
+// A user asks the node for a proof and the command whether it holds: node, document, verify.
+func TestFinalityProof(t *testing.T) {
+	node := startNode(t, "-skip", "0.1")
+	c := dial(t, node.url)
+	me := accounts(t)[3]
+	var txs []*types.Transaction
+	for nonce := range uint64(7) {
+		txs = append(txs, send(t, c, me, transfer(nonce, common.Address{0xf6})))
+	}
+	var document *proof.Document
+	if err := c.Client().CallContext(t.Context(), &document, "jam_getFinalityProof", txs[6].Hash()); err != nil {
+		require.ErrorContains(t, err, "not final yet")
+	} else {
+		require.Nil(t, document, "in no block, so null")
+	}
+	var trust *proof.Trust
+	require.NoError(t, c.Client().CallContext(t.Context(), &trust, "jam_getTrust"))
+	require.Len(t, trust.Validators, 6)
+
+	verify := filepath.Join(t.TempDir(), "verify")
+	out, err := exec.Command("go", "build", "-o", verify, "../verify").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	save := func(v any) string {
+		raw, err := json.Marshal(v)
+		require.NoError(t, err)
+		name := filepath.Join(t.TempDir(), "file.json")
+		require.NoError(t, os.WriteFile(name, raw, 0o600))
+		return name
+	}
+	trustFile := save(trust)
+	for _, tx := range txs {
+		receipt := waitFor(t, c, tx.Hash(), rpc.FinalizedBlockNumber)
+		var raw json.RawMessage
+		require.NoError(t, c.Client().CallContext(t.Context(), &raw, "jam_getFinalityProof", tx.Hash()))
+		document, err := proof.Parse(raw)
+		require.NoError(t, err)
+		result, err := document.Verify(trust)
+		require.NoError(t, err)
+		require.Equal(t, tx.Hash(), result.Transaction.Hash())
+		require.Equal(t, receipt.BlockHash, result.Commitment.Hash)
+		require.Equal(t, receipt.TransactionIndex, uint(document.Transaction.Index))
+
+		out, err := exec.Command(verify, "-trust", trustFile, "-tx", tx.Hash().Hex(), save(raw)).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.Contains(t, string(out), "FINAL: transaction "+tx.Hash().Hex())
+	}
+	require.NoError(t, c.Client().CallContext(t.Context(), &document, "jam_getFinalityProof", common.Hash{1}))
+	require.Nil(t, document, "an unknown transaction")
+}
+
+// JIP-2 has nothing to make a proof of: the node says so.
+func TestNoFinalityProofByJIP2(t *testing.T) {
+	jam := startJAMNode(t, "-slot", "80ms")
+	node := launch(t, "-jam", jam.url)
+	c := dial(t, node.url)
+	tx := send(t, c, accounts(t)[4], transfer(0, common.Address{0xf7}))
+	waitFor(t, c, tx.Hash(), rpc.FinalizedBlockNumber)
+	var document *proof.Document
+	require.ErrorContains(t, c.Client().CallContext(t.Context(), &document, "jam_getFinalityProof", tx.Hash()), "JIP-2")
+	require.ErrorContains(t, c.Client().CallContext(t.Context(), &document, "jam_getTrust"), "JIP-2")
+}

@@ -1,0 +1,19 @@
+package rpcapi
+
+import (
+	"context"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq/canonical/proof"
+)
+
+// GetFinalityProof is jam_getFinalityProof: a document that proves that a transaction is final, for examples/verify; null for one that is
+// in no block. It is an error while the transaction is not final, and on a chain that cannot be asked for proofs.
+func (a *JAM) GetFinalityProof(ctx context.Context, hash common.Hash) (*proof.Document, error) {
+	return a.node.FinalityProof(ctx, hash)
+}
+
+// GetTrust is jam_getTrust: what a verifier has to know beforehand. It is for trying things out: who believes the node about it, believes
+// the node about everything.
+func (a *JAM) GetTrust(ctx context.Context) (*proof.Trust, error) { return a.node.Trust(ctx) }
