@@ -2,11 +2,11 @@ package canonical_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/jamq/jamq/canonical"
 )
@@ -46,49 +46,6 @@ func ExampleTracker_Accumulated() {
 	// commit 11
 }
 
-// C1: under any events the heads are those of the naive definition; latest never runs past a hole, finalized never moves back.
-func TestC1Contiguous(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		const n = 8
-		tr := executed(t, n)
-		accumulated, final := map[uint64]bool{}, map[uint64]bool{}
-		last := uint64(0)
-		for range rapid.IntRange(1, 40).Draw(t, "events") {
-			number := rapid.Uint64Range(1, n).Draw(t, "number")
-			switch rapid.IntRange(0, 3).Draw(t, "event") {
-			case 0, 1:
-				_, _, err := tr.Accumulated(number, true)
-				require.NoError(t, err)
-				accumulated[number] = true
-			case 2:
-				_, _, err := tr.Accumulated(number, false)
-				if final[number] {
-					require.ErrorIs(t, err, canonical.ErrFinal)
-				} else {
-					require.NoError(t, err)
-					accumulated[number] = false
-				}
-			case 3:
-				_, _, err := tr.Finalized(number)
-				require.NoError(t, err)
-				accumulated[number], final[number] = true, true
-			}
-			run := func(in map[uint64]bool) (top uint64) {
-				for in[top+1] {
-					top++
-				}
-				return top
-			}
-			heads := tr.Heads()
-			require.Equal(t, run(accumulated), heads.Latest.Number)
-			require.Equal(t, run(final), heads.Finalized.Number)
-			require.GreaterOrEqual(t, heads.Finalized.Number, last)
-			require.Equal(t, uint64(n), heads.Pending.Number)
-			last = heads.Finalized.Number
-		}
-	})
-}
-
 // A failed block must not freeze the head: its number is used again.
 func TestFail(t *testing.T) {
 	tr := executed(t, 5)
@@ -98,9 +55,13 @@ func TestFail(t *testing.T) {
 	}
 	_, _, err := tr.Finalized(1)
 	require.NoError(t, err)
-	require.ErrorIs(t, tr.Fail(1), canonical.ErrFinal)
-	require.ErrorIs(t, tr.Fail(6), canonical.ErrUnknownBlock)
-	require.NoError(t, tr.Fail(3))
+	_, err = tr.Fail(1)
+	require.ErrorIs(t, err, canonical.ErrFinal)
+	_, err = tr.Fail(6)
+	require.ErrorIs(t, err, canonical.ErrUnknownBlock)
+	plan, err := tr.Fail(3)
+	require.NoError(t, err)
+	require.Equal(t, canonical.Plan{On: head(2), Undone: []canonical.Head{head(3), head(4), head(5)}}, plan)
 	require.Equal(t, uint64(2), tr.Heads().Pending.Number)
 	require.ErrorIs(t, tr.Executed(head(4)), canonical.ErrNotNext)
 	require.NoError(t, tr.Executed(canonical.Head{Number: 3, Hash: common.Hash{99}}))
@@ -145,4 +106,16 @@ func TestTags(t *testing.T) {
 		_, err := canonical.ParseTag(text)
 		require.ErrorIs(t, err, canonical.ErrInvalidTag, text)
 	}
+}
+
+// Whatever a user sends, it is refused or it is a tag that writes itself back.
+func FuzzParseTag(f *testing.F) {
+	f.Add("latest")
+	f.Add("0x1f")
+	f.Fuzz(func(t *testing.T, text string) {
+		tag, err := canonical.ParseTag(text)
+		if err == nil && !strings.EqualFold(tag.String(), text) {
+			t.Fatalf("%q reads as %v", text, tag)
+		}
+	})
 }

@@ -1,13 +1,9 @@
 package canonical
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 )
-
-// ErrInvalidTag: a text is neither a tag nor a number.
-var ErrInvalidTag = errors.New("canonical: invalid block tag")
 
 // Tag names a block: one of the named tags, or a number.
 type Tag struct {
@@ -81,8 +77,9 @@ func (t *Tracker) Resolve(tag Tag) (Head, error) {
 	if tag.number == heads.Earliest.Number {
 		return heads.Earliest, nil
 	}
-	if e := t.entry(tag.number); e != nil {
-		return e.head, nil
+	e, err := t.tracked(tag.number)
+	if err != nil {
+		return Head{}, err
 	}
-	return Head{}, fmt.Errorf("%w: %d, tracked are %d to %d", ErrUnknownBlock, tag.number, t.base, t.pending())
+	return e.head, nil
 }

@@ -1,19 +1,9 @@
 package canonical
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
-)
-
-var (
-	// ErrNotNext: an executed block does not have the number after pending.
-	ErrNotNext = errors.New("canonical: not the next block")
-	// ErrUnknownBlock: no block of that number is tracked.
-	ErrUnknownBlock = errors.New("canonical: unknown block")
-	// ErrFinal: the call would take a finalized block back.
-	ErrFinal = errors.New("canonical: block is final")
 )
 
 // Head is a rollup block.
@@ -22,6 +12,9 @@ type Head struct {
 	Number uint64
 	// Hash is the block's, Root that of the state after it.
 	Hash, Root common.Hash
+	// Commitment is the name of the block in the queue, which stays the same from package to package. Zero: it has none, and is found
+	// by number.
+	Commitment common.Hash
 }
 
 // Heads are the blocks that the tags name.
@@ -32,47 +25,70 @@ type Heads struct {
 	Pending Head
 	// Latest is the highest that is accumulated without a gap below it on the best JAM chain.
 	Latest Head
-	// Safe is the same as Finalized.
+	// Safe is the same at the host's justified point; Finalized where it has none.
 	Safe Head
-	// Finalized is the highest that is accumulated without a gap below it on the finalized JAM chain.
+	// Finalized is the same on the finalized JAM chain.
 	Finalized Head
 }
 
+// stage is how far JAM has come with a block. Each includes those before it.
+type stage uint8
+
+const (
+	executed stage = iota
+	accumulated
+	justified
+	final
+)
+
 // entry is a tracked block.
 type entry struct {
-	head                   Head
-	accumulated, finalized bool
+	head  Head
+	stage stage
+	// learned says that the block was not executed here: it is known from JAM alone.
+	learned bool
 }
 
 // Tracker tracks executed blocks. Make one with [New].
 type Tracker struct {
-	earliest  Head
-	blocks    []entry // by number, from base on
-	base      uint64
-	latest    uint64
-	finalized uint64
-	keep      uint64
+	earliest Head
+	blocks   []entry // by number, from base on
+	base     uint64
+	keep     uint64
+	// tops are the highest blocks up to which all are at a stage; tops[executed] is pending.
+	tops         [final + 1]uint64
+	byCommitment map[common.Hash]uint64
 }
 
 // New returns a tracker that begins at a final block: the genesis, or where a host left off. retain is how many finalized blocks
 // before the newest can still be resolved by number; the first one always can.
 func New(start Head, retain uint64) *Tracker {
-	return &Tracker{
-		earliest: start, base: start.Number, latest: start.Number, finalized: start.Number, keep: retain,
-		blocks: []entry{{head: start, accumulated: true, finalized: true}},
+	t := &Tracker{earliest: start, base: start.Number, keep: retain, byCommitment: make(map[common.Hash]uint64)}
+	t.add(entry{head: start, stage: final})
+	for s := range t.tops {
+		t.tops[s] = start.Number
+	}
+	return t
+}
+
+// add appends the next block.
+func (t *Tracker) add(e entry) {
+	t.blocks = append(t.blocks, e)
+	t.tops[executed] = e.head.Number
+	if e.head.Commitment != (common.Hash{}) {
+		t.byCommitment[e.head.Commitment] = e.head.Number
+	}
+	t.advance()
+}
+
+// forget drops the index of a block that leaves.
+func (t *Tracker) forget(h Head) {
+	if t.byCommitment[h.Commitment] == h.Number {
+		delete(t.byCommitment, h.Commitment)
 	}
 }
 
-// Executed adds the next block. The error wraps ErrNotNext.
-func (t *Tracker) Executed(h Head) error {
-	if next := t.pending() + 1; h.Number != next {
-		return fmt.Errorf("%w: block %d, want %d", ErrNotNext, h.Number, next)
-	}
-	t.blocks = append(t.blocks, entry{head: h})
-	return nil
-}
-
-func (t *Tracker) pending() uint64 { return t.base + uint64(len(t.blocks)) - 1 }
+func (t *Tracker) pending() uint64 { return t.tops[executed] }
 
 // entry returns a tracked block, or nil.
 func (t *Tracker) entry(number uint64) *entry {
@@ -82,68 +98,27 @@ func (t *Tracker) entry(number uint64) *entry {
 	return &t.blocks[number-t.base]
 }
 
-// Accumulated says whether the best JAM chain has accumulated a block: true when it does, false when a reorg takes it back. It returns the
-// latest head and whether that moved. Errors wrap ErrUnknownBlock, or ErrFinal where a final block would be taken back.
-func (t *Tracker) Accumulated(number uint64, done bool) (latest Head, moved bool, err error) {
-	e := t.entry(number)
-	if e == nil {
-		return Head{}, false, fmt.Errorf("%w: %d, tracked are %d to %d", ErrUnknownBlock, number, t.base, t.pending())
+// tracked returns a tracked block. The error wraps ErrUnknownBlock.
+func (t *Tracker) tracked(number uint64) (*entry, error) {
+	if e := t.entry(number); e != nil {
+		return e, nil
 	}
-	if e.finalized && !done {
-		return Head{}, false, fmt.Errorf("%w: %d cannot be taken back", ErrFinal, number)
-	}
-	e.accumulated = done
-	before := t.latest
-	if !done && number <= t.latest {
-		t.latest = number - 1
-	}
-	for next := t.entry(t.latest + 1); next != nil && next.accumulated; next = t.entry(t.latest + 1) {
-		t.latest++
-	}
-	return t.entry(t.latest).head, t.latest != before, nil
+	return nil, fmt.Errorf("%w: %d, tracked are %d to %d", ErrUnknownBlock, number, t.base, t.pending())
 }
 
-// Finalized says that the finalized JAM chain has accumulated a block. It returns the finalized head and whether that moved; it never moves
-// back. The error wraps ErrUnknownBlock.
-func (t *Tracker) Finalized(number uint64) (finalized Head, moved bool, err error) {
-	if number < t.base {
-		return t.entry(t.finalized).head, false, nil
+// advance moves the heads over everything that is contiguous.
+func (t *Tracker) advance() {
+	for s := accumulated; s <= final; s++ {
+		for next := t.entry(t.tops[s] + 1); next != nil && next.stage >= s; next = t.entry(t.tops[s] + 1) {
+			t.tops[s]++
+		}
 	}
-	if _, _, err := t.Accumulated(number, true); err != nil {
-		return Head{}, false, err
-	}
-	t.entry(number).finalized = true
-	before := t.finalized
-	for next := t.entry(t.finalized + 1); next != nil && next.finalized; next = t.entry(t.finalized + 1) {
-		t.finalized++
-	}
-	moved = t.finalized != before
-	for t.finalized-t.base > t.keep {
-		t.blocks = t.blocks[1:]
-		t.base++
-	}
-	return t.entry(t.finalized).head, moved, nil
 }
 
-// Fail removes a block that can never be accumulated, and all later ones: pending falls back to the one before it. Its number is that of
-// the next block to be executed. Errors wrap ErrUnknownBlock or ErrFinal.
-func (t *Tracker) Fail(number uint64) error {
-	if number <= t.finalized {
-		return fmt.Errorf("%w: %d, finalized is %d", ErrFinal, number, t.finalized)
-	}
-	if t.entry(number) == nil {
-		return fmt.Errorf("%w: %d, tracked are %d to %d", ErrUnknownBlock, number, t.base, t.pending())
-	}
-	t.blocks = t.blocks[:number-t.base]
-	t.latest = min(t.latest, number-1)
-	return nil
-}
+// top returns the block that a stage has reached.
+func (t *Tracker) top(s stage) Head { return t.entry(t.tops[s]).head }
 
 // Heads returns the blocks that the tags name.
 func (t *Tracker) Heads() Heads {
-	finalized := t.entry(t.finalized).head
-	return Heads{
-		Earliest: t.earliest, Pending: t.entry(t.pending()).head, Latest: t.entry(t.latest).head,
-		Safe: finalized, Finalized: finalized,
-	}
+	return Heads{Earliest: t.earliest, Pending: t.top(executed), Latest: t.top(accumulated), Safe: t.top(justified), Finalized: t.top(final)}
 }

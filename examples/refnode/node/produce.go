@@ -131,7 +131,7 @@ func (n *Node) discard(number uint64) []*Block {
 	n.replaced.Add(uint64(len(gone)))
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if err := n.tracker.Fail(number); err != nil {
+	if _, err := n.tracker.Fail(number); err != nil {
 		n.log.Error("heads not moved back", "block", number, "err", err)
 	}
 	for _, b := range gone {
