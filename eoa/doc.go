@@ -1,12 +1,35 @@
-// Package eoa is the vocabulary of a nonce manager for externally owned accounts: what a request is, the states it goes through, what an
-// attempt to send it can come to, and the interfaces that an executor needs.
+// Package eoa sends transactions from externally owned accounts: it gives nonces, signs, sends, watches, raises prices, and goes on after a kill at
+// any instruction, without sending anything twice and without leaving a hole.
 //
-// The executor itself is not here yet. What is here is fixed and tested: which state may follow which ([State.CanBecome]), how a fee is
-// bumped so that nodes take the replacement ([Fees.Bump]), and the three results of a send ([SendResult]).
+//	store := memstore.New()                              // or pebblestore, or redisstore
+//	e, err := eoa.New(eoa.DefaultConfig(), account, store, chain, signer)
+//	go e.Run(ctx)
+//	_, err = e.Submit(ctx, eoa.Request{Key: "invoice 17", To: &to, Value: wei})
+//	record, err := e.Wait(ctx, "invoice 17", eoa.Confirmed)
 //
-// # The rule behind the types
+// Once Submit returns without an error the request is durable. It may be repeated with the same key after any error.
 //
-// A nonce belongs to its request from assignment to finality. A send has three results: accepted, rejected for certain, or unknown.
-// Unknown never frees a nonce: the same bytes are sent again and looked for by hash, because a node that answered with an error may
-// have kept the transaction.
+// # How it is built
+//
+// [View] is an account as a value, with all decisions as pure methods: [View.Recover] (what must be sent again), [View.Confirm] (what a look at the
+// chain means), [View.Choose], [View.Assign] and [View.Prepared] (new transactions), [View.Bumps], [View.Obey] (cancel, replace, reset). Each returns a
+// [Batch], one atomic step that a [Store] commits. [Executor] is the thin driver of one account; [Executor.Step] does what can be done now and says when
+// there is more to do.
+//
+// # The rules that make it safe
+//
+// A nonce belongs to its request from assignment to finality. Signed bytes are durable before they leave, and the same bytes are sent again whenever
+// it is not known where they are. A send has three results: accepted, rejected for certain, or unknown ([Classify]). Unknown never frees a nonce. Nothing does
+// but a certain no to the only bytes that a request has, from the first node they were given to, heard by the worker that signed them; then the next
+// request, or a transaction that does nothing, fills the nonce.
+//
+// A lease carries an epoch that only grows, and each commit names the account's version: a worker that lost the account, or whose last write is still
+// on its way, can write nothing. What such a worker may still send are bytes that the store holds, and the next worker sends the same.
+//
+// A request is superseded by somebody else's transaction only with proof: the nonce is used in the finalized block, and at two heads a node that is
+// not behind says of each attempt that it is in no block.
+//
+// # What the operator decides
+//
+// [FeePolicy] bounds prices, [Request.MaxFee] for one request. [Executor.ResetNonce] with force is the only way to give up what may still be mined.
 package eoa

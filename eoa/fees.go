@@ -17,7 +17,8 @@ var (
 // Fees are the prices of a transaction, in wei per gas.
 type Fees struct {
 	// Cap is the greatest price, tip included; Tip goes to the block's author. Tip is at most Cap.
-	Cap, Tip uint256.Int
+	Cap uint256.Int `json:"cap"`
+	Tip uint256.Int `json:"tip"`
 }
 
 // Validate reports a tip above the cap, wrapping ErrInvalidFees.

@@ -57,9 +57,13 @@ func (p *FeePolicy) Due(bumps int) time.Duration {
 // Replace returns the fees of a replacement: those of [Fees.Bump] under the lower one of the policy's limit and the request's, either of
 // which may be nil. The error wraps ErrFeeCap.
 func (p *FeePolicy) Replace(old, market *Fees, requestMax *uint256.Int) (Fees, error) {
-	limit := p.MaxFee
-	if limit == nil || requestMax != nil && requestMax.Lt(limit) {
-		limit = requestMax
+	return old.Bump(market, p.BumpPercent, p.limit(requestMax))
+}
+
+// limit is the lower one of the policy's limit and the request's; nil means none.
+func (p *FeePolicy) limit(requestMax *uint256.Int) *uint256.Int {
+	if p.MaxFee == nil || requestMax != nil && requestMax.Lt(p.MaxFee) {
+		return requestMax
 	}
-	return old.Bump(market, p.BumpPercent, limit)
+	return p.MaxFee
 }

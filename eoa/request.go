@@ -1,7 +1,12 @@
 package eoa
 
 import (
-	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -16,71 +21,125 @@ type Account struct {
 	Address common.Address
 }
 
+// String returns chain and address.
+func (a Account) String() string { return fmt.Sprintf("%d:%s", a.ChainID, a.Address.Hex()) }
+
+func (a Account) chainID() *big.Int { return new(big.Int).SetUint64(a.ChainID) }
+
+// Kind is the form of transaction that a request becomes.
+type Kind uint8
+
+const (
+	// DynamicFee is an EIP-1559 transaction, the default.
+	DynamicFee Kind = iota
+	// Legacy has one price, and is bound to its chain by EIP-155.
+	Legacy
+	// AccessList is an EIP-2930 transaction, with one price.
+	AccessList
+	// SetCode is an EIP-7702 transaction.
+	SetCode
+
+	numKinds
+)
+
+// Limits of a request. Data of more than 128 KiB is refused by go-ethereum's pool.
+const (
+	MaxKeySize  = 256
+	MaxDataSize = 128 << 10
+)
+
+// ownKeys begin the keys of requests that the executor makes itself.
+const ownKeys = "eoa/"
+
 // Request is what a user wants sent. Key and payload together are idempotent: the same key with another payload is an error.
 type Request struct {
-	// Key is the caller's, unique per account.
-	Key string
+	// Key is the caller's, unique per account: 1 to MaxKeySize bytes that do not begin with "eoa/".
+	Key string `json:"key"`
+	// Kind is the form of the transaction.
+	Kind Kind `json:"kind,omitempty"`
 	// To is nil for a contract creation.
-	To *common.Address
+	To *common.Address `json:"to,omitempty"`
 	// Value is in wei; nil means 0.
-	Value *uint256.Int
-	// Data is the input.
-	Data []byte
+	Value *uint256.Int `json:"value,omitempty"`
+	// Data is the input, at most MaxDataSize bytes.
+	Data []byte `json:"data,omitempty"`
+	// AccessList is for all kinds but Legacy; Authorizations are for SetCode, which needs at least one.
+	AccessList     types.AccessList             `json:"accessList,omitempty"`
+	Authorizations []types.SetCodeAuthorization `json:"authorizations,omitempty"`
 	// Gas is the gas limit; 0 means that it is estimated.
-	Gas uint64
+	Gas uint64 `json:"gas,omitempty"`
 	// MaxFee is the greatest price per gas that may ever be paid, in wei; nil means no limit.
-	MaxFee *uint256.Int
+	MaxFee *uint256.Int `json:"maxFee,omitempty"`
+	// Priority: the higher, the earlier; equal ones go in order of acceptance.
+	Priority int32 `json:"priority,omitempty"`
+	// Group names a sequence. Its members get their nonces in order of acceptance and should have one priority; a member whose gas must be
+	// estimated waits until all before it are mined. Empty means none.
+	Group string `json:"group,omitempty"`
 	// Deadline is when a request that has no nonce yet fails; zero means never.
-	Deadline time.Time
+	Deadline time.Time `json:"deadline,omitzero"`
+	// Metadata is the caller's, and comes back in the record.
+	Metadata []byte `json:"metadata,omitempty"`
+	// Noop asks for a transaction without value and data from the account to itself, whatever the payload says.
+	Noop bool `json:"noop,omitempty"`
 }
 
-// Attempt is one signed transaction of a request. All are kept: any of them may be the one that is mined.
-type Attempt struct {
-	// Hash is the transaction's, Raw its bytes as they are sent.
-	Hash common.Hash
-	Raw  []byte
-	// Fees are its prices.
-	Fees Fees
-	// SentAt is when it was last given to a node, zero for never; Result what that came to.
-	SentAt time.Time
-	Result SendResult
+// Validate reports what can never be sent. The error wraps ErrInvalidRequest.
+func (r *Request) Validate() error {
+	switch {
+	case r.Key == "" || len(r.Key) > MaxKeySize:
+		return fmt.Errorf("%w: key of %d bytes, want 1 to %d", ErrInvalidRequest, len(r.Key), MaxKeySize)
+	case strings.HasPrefix(r.Key, ownKeys):
+		return fmt.Errorf("%w: key %q begins with %q, which is the executor's", ErrInvalidRequest, r.Key, ownKeys)
+	}
+	return r.validatePayload()
 }
 
-// Record is a request with what became of it.
-type Record struct {
-	Request
-	// ID is the store's, in the order of acceptance.
-	ID uint64
-	// State is where it stands.
-	State State
-	// Nonce is bound from Prepared on.
-	Nonce uint64
-	// Attempts are all signed transactions, oldest first.
-	Attempts []Attempt
-	// Height is the block of Mined and later states.
-	Height uint64
+func (r *Request) validatePayload() error {
+	const leastGas = 21_000
+	switch {
+	case r.Kind >= numKinds:
+		return fmt.Errorf("%w: kind %d, want 0 to %d", ErrInvalidRequest, r.Kind, numKinds-1)
+	case len(r.Data) > MaxDataSize:
+		return fmt.Errorf("%w: data of %d bytes, want at most %d", ErrInvalidRequest, len(r.Data), MaxDataSize)
+	case r.Gas > 0 && r.Gas < leastGas:
+		return fmt.Errorf("%w: gas %d, want 0 or at least %d", ErrInvalidRequest, r.Gas, leastGas)
+	case r.Kind == Legacy && len(r.AccessList) > 0:
+		return fmt.Errorf("%w: a legacy transaction has no access list", ErrInvalidRequest)
+	case (r.Kind == SetCode) != (len(r.Authorizations) > 0):
+		return fmt.Errorf("%w: %d authorizations, want some for kind SetCode and none for others", ErrInvalidRequest, len(r.Authorizations))
+	case r.Kind == SetCode && r.To == nil:
+		return fmt.Errorf("%w: a SetCode transaction creates no contract, want To", ErrInvalidRequest)
+	}
+	return nil
 }
 
-// Chain is what an executor asks of a node. Every method may fail, and a failure of Send says nothing about where the bytes are.
-type Chain interface {
-	// Nonce returns how many transactions of the account a block has included: at the latest one, or with those the node expects.
-	Nonce(ctx context.Context, a common.Address, preconfirmed bool) (uint64, error)
-	// Send gives a signed transaction to the node.
-	Send(ctx context.Context, raw []byte) (SendResult, error)
-	// Receipt returns a mined transaction's receipt, or nil for one that is in no block.
-	Receipt(ctx context.Context, tx common.Hash) (*types.Receipt, error)
-	// Head returns the number of the latest and of the finalized block.
-	Head(ctx context.Context) (latest, finalized uint64, err error)
+// Digest is equal for requests with equal payload. Stores keep it to tell a repeated request from a key that is used twice.
+func (r *Request) Digest() [sha256.Size]byte {
+	c := *r
+	c.Deadline = c.Deadline.UTC()
+	raw, err := json.Marshal(c)
+	if err != nil { // no field of a Request can fail
+		panic(err)
+	}
+	return sha256.Sum256(raw)
 }
 
-// Signer signs for accounts. Its result is checked against what was asked.
-type Signer interface {
-	// Sign returns the transaction signed by the account's key.
-	Sign(ctx context.Context, a common.Address, tx *types.Transaction) (*types.Transaction, error)
+// Rank orders pending requests: the least goes first.
+type Rank struct {
+	// Priority falls as Request.Priority rises; ID is the record's.
+	Priority uint32
+	ID       uint64
 }
 
-// Clock gives the time, so that tests can.
-type Clock interface {
-	// Now returns the current time.
-	Now() time.Time
+// RankOf returns the rank of a request with an id.
+func RankOf(r *Request, id uint64) Rank {
+	return Rank{Priority: uint32(math.MaxInt32 - int64(r.Priority)), ID: id}
+}
+
+// Less reports whether a goes before b.
+func (a Rank) Less(b Rank) bool {
+	if a.Priority != b.Priority {
+		return a.Priority < b.Priority
+	}
+	return a.ID < b.ID
 }

@@ -43,10 +43,10 @@ func (s State) Terminal() bool { return s >= Final }
 // follows lists, for each state, those that may follow. A reorg takes Mined and Confirmed back to Broadcast.
 var follows = [numStates][]State{
 	Pending:   {Prepared, Failed, Cancelled},
-	Prepared:  {Broadcast, Pending, Failed, Superseded, Cancelled},
-	Broadcast: {Mined, Superseded, Cancelled},
-	Mined:     {Confirmed, Broadcast, Failed, Final},
-	Confirmed: {Final, Broadcast},
+	Prepared:  {Broadcast, Pending, Mined, Failed, Superseded},
+	Broadcast: {Mined, Superseded},
+	Mined:     {Confirmed, Broadcast, Failed, Cancelled, Final},
+	Confirmed: {Final, Broadcast, Failed, Cancelled},
 }
 
 // CanBecome reports whether a request in state s may move to another one. Prepared may go back to Pending only where the bytes were provably

@@ -1,0 +1,149 @@
+package eoa
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Bumps returns replacements that are due: of all in flight once the account has stalled, each after its own wait, and of those that the user
+// changed: those whose payload is new may have no gas yet. The batch tells of those whose price would pass the limit: they wait.
+func (v *View) Bumps(c *Config, now time.Time) ([]Job, Batch) {
+	b := v.batch()
+	var jobs []Job
+	free := v.free()
+	for i := range v.Open {
+		r := &v.Open[i]
+		if v.look == nil || !r.InFlight() || r.Nonce < v.look.Latest || len(jobs) == c.Batch || !v.bumpDue(c, now, r) {
+			continue
+		}
+		old := r.Newest()
+		market, _ := c.Fees.price(v.look, r)
+		fees, err := c.Fees.Replace(&old.Fees, &market, r.MaxFee)
+		if err != nil {
+			if !r.Capped || r.Hurry {
+				capped := r.clone()
+				capped.Capped, capped.Hurry, capped.Reason = true, false, err.Error()
+				b.tell(now, EventCapped, &capped)
+				b.Records = append(b.Records, capped)
+			}
+			continue
+		}
+		j := Job{Record: r.clone(), Nonce: r.Nonce, Gas: r.Gas, Fees: oneprice(r, fees), Noop: r.Noop || r.Cancelling}
+		switch {
+		case j.Noop:
+			j.Gas = v.noopGas(c)
+		case j.Gas == 0 && !r.Hurry:
+			j.Gas = old.Gas
+		}
+		cost := j.cost()
+		if more := cost; free != nil {
+			if more.Lt(&old.Cost) {
+				more = old.Cost
+			}
+			if more.Sub(&more, &old.Cost); !take(free, &more) {
+				continue
+			}
+		}
+		j.Record.Capped = false
+		jobs = append(jobs, j)
+	}
+	return jobs, b
+}
+
+// bumpDue reports whether a record in flight is to be replaced. One whose newest bytes were not sent yet is not.
+func (v *View) bumpDue(c *Config, now time.Time, r *Record) bool {
+	switch {
+	case v.fresh[r.ID]:
+		return false
+	case r.Hurry:
+		return true
+	case r.Capped || v.sent[r.ID].tx != r.Newest().Hash && r.Newest().Result != Rejected:
+		return false
+	}
+	last := v.stalledAt
+	if r.BumpedAt.After(last) {
+		last = r.BumpedAt
+	}
+	for k := range r.Attempts {
+		if at := r.Attempts[k].SentAt; !r.Attempts[k].Void && at.After(last) {
+			last = at
+		}
+	}
+	return v.stalled(c, now) && now.Sub(last) >= c.Fees.Due(r.Bumps)
+}
+
+// Obey carries out orders. records are those that the orders name, by key, as they stand.
+func (v *View) Obey(now time.Time, orders []Order, records map[string]Record) Batch {
+	b := v.batch()
+	changed := map[string]Record{}
+	for _, o := range orders {
+		b.Done = append(b.Done, o.Seq)
+		if o.Kind == OrderReset {
+			v.reset(&b, now, o.Force, changed)
+			continue
+		}
+		r, known := records[o.Key]
+		if c, again := changed[o.Key]; again {
+			r = c
+		}
+		if !known || !(r.State == Pending || r.InFlight()) {
+			continue // it is mined or over: what is mined counts
+		}
+		r = r.clone()
+		switch {
+		case o.Kind == OrderCancel && r.State == Pending:
+			b.move(now, &r, Cancelled, EventCancelled)
+		case o.Kind == OrderCancel:
+			r.Cancelling, r.Hurry = true, true
+		case o.Kind == OrderReplace && o.Payload != nil:
+			r.replace(o.Payload)
+		}
+		changed[o.Key] = r
+	}
+	b.Records = inOrder(changed)
+	return b
+}
+
+// replace takes over a payload, at the place and under the name that the request has.
+func (r *Record) replace(p *Request) {
+	key, group, priority := r.Key, r.Group, r.Priority
+	r.Request = *p
+	r.Key, r.Group, r.Priority, r.Capped = key, group, priority, false
+	r.Hurry = r.State != Pending
+	r.Cancelling = false
+}
+
+// inOrder returns records by id, so that the order of a map never shows.
+func inOrder(m map[string]Record) []Record {
+	var out []Record
+	for _, r := range m {
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(x, y Record) int { return int(x.ID) - int(y.ID) })
+	return out
+}
+
+// reset sets the next nonce to the least that nothing holds. Forced, what is in flight is given up first: a person says that it will never be mined.
+func (v *View) reset(b *Batch, now time.Time, force bool, changed map[string]Record) {
+	to := v.latest()
+	for i := range v.Open {
+		r := v.Open[i].clone()
+		if c, again := changed[r.Key]; again {
+			r = c.clone()
+		}
+		if force && r.InFlight() {
+			r.Reason = "given up by a forced reset of nonces"
+			b.move(now, &r, Superseded, EventSuperseded)
+			changed[r.Key] = r
+		} else if r.Open() {
+			to = max(to, r.Nonce+1)
+		}
+	}
+	below := func(free []uint64) []uint64 { return slices.DeleteFunc(free, func(n uint64) bool { return n >= to }) }
+	b.Head.Recycled, b.Head.Holes = below(b.Head.Recycled), below(b.Head.Holes)
+	b.Head.Resets = append(b.Head.Resets, Reset{At: now, From: b.Head.Next, To: to, Forced: force})
+	b.Head.Resets = b.Head.Resets[max(0, len(b.Head.Resets)-MaxResets):]
+	b.Head.Next = to
+	b.Events = append(b.Events, Event{Kind: EventReset, At: now, Nonce: to, Reason: fmt.Sprintf("forced: %t", force)})
+}

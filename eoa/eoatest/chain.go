@@ -1,0 +1,372 @@
+// Package eoatest has a small deterministic chain to test executors on: accounts with counts and balances, a pool that behaves as nodes' pools do,
+// blocks, finality and reorgs, and faults of everything between an executor and a node.
+//
+// It knows nothing of the executor's rules: it decodes transactions, keeps them in a pool, and includes them.
+package eoatest
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/holiman/uint256"
+
+	"github.com/jamq/jamq/eoa"
+)
+
+// Faults are the probabilities, from 0 to 1, of what goes wrong with a call.
+type Faults struct {
+	// DropRequest: the node never hears of it. DropResponse: the node did it, and the answer is lost. Busy: the node asks to be left alone.
+	// Garbage: the node answers with a text that nobody knows, having done it or not.
+	DropRequest, DropResponse, Busy, Garbage float64
+	// Lag: the answer is as of a few blocks ago. LosePool: with each block, the node forgets all that waits.
+	Lag, LosePool float64
+	// Reorg: with each block, the last ones are replaced by empty ones; their transactions go back to the pool, or are forgotten with it.
+	Reorg float64
+	// ReorgDepth is the most blocks that a reorg takes back, at most the chain's distance of finality.
+	ReorgDepth int
+}
+
+// Chain is a simulated chain with one node. It implements eoa.Chain. All methods are safe for concurrent use.
+type Chain struct {
+	mu       sync.Mutex
+	id       *big.Int
+	rng      *rand.Rand
+	faults   Faults
+	finality uint64
+	perBlock int
+	blocks   []block
+	pool     map[common.Address]map[uint64]*types.Transaction
+	balances map[common.Address]*uint256.Int
+	baseFee  uint64
+	calls    int
+	broken   int // blocks made by reorgs, so that hashes differ
+}
+
+type block struct {
+	hash common.Hash
+	txs  []*types.Transaction
+}
+
+// New returns a chain with one empty block. A block is final when finality blocks are on top of it.
+func New(chainID uint64, seed uint64, finality uint64) *Chain {
+	c := &Chain{id: new(big.Int).SetUint64(chainID), rng: rand.New(rand.NewPCG(seed, 7)), finality: finality, perBlock: 1 << 20, baseFee: 100,
+		pool: map[common.Address]map[uint64]*types.Transaction{}, balances: map[common.Address]*uint256.Int{}}
+	c.append(nil)
+	return c
+}
+
+// SetFaults sets what goes wrong from now on; the zero value ends all faults.
+func (c *Chain) SetFaults(f Faults) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.faults = f
+}
+
+// SetBalance sets what an account can spend; an account that was never set can spend without end. Spending does not change it.
+func (c *Chain) SetBalance(a common.Address, wei *uint256.Int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.balances[a] = wei
+}
+
+// SetBaseFee sets the price below which nothing is included, in wei per gas. SetPerBlock sets how many transactions a block holds.
+func (c *Chain) SetBaseFee(wei uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.baseFee = wei
+}
+
+// SetPerBlock sets how many transactions a block holds.
+func (c *Chain) SetPerBlock(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.perBlock = n
+}
+
+// LosePool makes the node forget all that waits.
+func (c *Chain) LosePool() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.pool)
+}
+
+// Transactions returns all transactions on the chain, in order.
+func (c *Chain) Transactions() (out []*types.Transaction) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, b := range c.blocks {
+		out = append(out, b.txs...)
+	}
+	return out
+}
+
+// Pooled returns how many transactions wait.
+func (c *Chain) Pooled() (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, txs := range c.pool {
+		n += len(txs)
+	}
+	return n
+}
+
+func (c *Chain) append(txs []*types.Transaction) {
+	hash := crypto.Keccak256Hash(fmt.Appendf(nil, "%d %d", len(c.blocks), c.broken))
+	c.blocks = append(c.blocks, block{hash, txs})
+}
+
+// Mine makes a block of what waits, after a reorg or a loss of the pool if the faults say so.
+func (c *Chain) Mine() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.rng.Float64() < c.faults.Reorg && c.faults.ReorgDepth > 0 {
+		c.reorg(1 + c.rng.IntN(c.faults.ReorgDepth))
+	}
+	if c.rng.Float64() < c.faults.LosePool {
+		clear(c.pool)
+	}
+	c.include()
+}
+
+// Reorg replaces the last blocks, at most as many as are not final, by as many empty ones and one more. Their transactions wait again.
+func (c *Chain) Reorg(depth int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reorg(depth)
+}
+
+func (c *Chain) reorg(depth int) {
+	depth = min(depth, int(c.finality), len(c.blocks)-1)
+	if depth <= 0 {
+		return
+	}
+	c.broken++
+	gone := c.blocks[len(c.blocks)-depth:]
+	c.blocks = slices.Clone(c.blocks[:len(c.blocks)-depth])
+	for _, b := range gone {
+		for _, tx := range b.txs {
+			c.wait(tx)
+		}
+	}
+	for range depth + 1 {
+		c.append(nil)
+	}
+}
+
+func (c *Chain) sender(tx *types.Transaction) common.Address {
+	from, err := types.Sender(types.LatestSignerForChainID(c.id), tx)
+	if err != nil {
+		return common.Address{}
+	}
+	return from
+}
+
+func (c *Chain) wait(tx *types.Transaction) {
+	from := c.sender(tx)
+	if c.pool[from] == nil {
+		c.pool[from] = map[uint64]*types.Transaction{}
+	}
+	c.pool[from][tx.Nonce()] = tx
+}
+
+// include makes a block of what follows without a gap and pays the base fee.
+func (c *Chain) include() {
+	var senders []common.Address
+	for a := range c.pool {
+		senders = append(senders, a)
+	}
+	slices.SortFunc(senders, func(x, y common.Address) int { return x.Cmp(y) })
+	var txs []*types.Transaction
+	for _, a := range senders {
+		for n := c.count(a, len(c.blocks)); len(txs) < c.perBlock; n++ {
+			tx := c.pool[a][n]
+			if tx == nil || tx.GasFeeCap().Cmp(new(big.Int).SetUint64(c.baseFee)) < 0 {
+				break
+			}
+			delete(c.pool[a], n)
+			txs = append(txs, tx)
+		}
+	}
+	c.append(txs)
+}
+
+// count is the account's count after the first n blocks.
+func (c *Chain) count(a common.Address, n int) (count uint64) {
+	for _, b := range c.blocks[:n] {
+		for _, tx := range b.txs {
+			if c.sender(tx) == a {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+// trouble is what goes wrong with a call before and after it was done.
+type trouble struct {
+	before, after error
+	lag           int
+}
+
+func (c *Chain) trouble() (t trouble) {
+	c.calls++
+	f := c.faults
+	draw := func(p float64) bool { return c.rng.Float64() < p }
+	switch {
+	case draw(f.DropRequest):
+		t.before = fmt.Errorf("connection refused")
+	case draw(f.Busy):
+		t.before = fmt.Errorf("429 Too Many Requests")
+	case draw(f.DropResponse):
+		t.after = fmt.Errorf("502 Bad Gateway")
+	}
+	if draw(f.Lag) {
+		t.lag = 1 + c.rng.IntN(4)
+	}
+	return t
+}
+
+// Look implements eoa.Chain.
+func (c *Chain) Look(ctx context.Context, a common.Address) (eoa.Look, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.trouble()
+	if err := firstError(ctx.Err(), t.before, t.after); err != nil {
+		return eoa.Look{}, err
+	}
+	n := max(1, len(c.blocks)-t.lag)
+	final := max(1, n-int(c.finality))
+	l := eoa.Look{Number: uint64(n - 1), Finalized: uint64(final - 1), Latest: c.count(a, n), Final: c.count(a, final), Balance: c.balances[a]}
+	l.Preconfirmed, l.Pending = l.Latest, l.Latest
+	for c.pool[a][l.Pending] != nil {
+		l.Pending++
+	}
+	l.BaseFee.SetUint64(c.baseFee)
+	l.Tip.SetUint64(2)
+	return l, nil
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Ask implements eoa.Chain.
+func (c *Chain) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.trouble()
+	if err := firstError(ctx.Err(), t.before, t.after); err != nil {
+		return eoa.Answers{}, err
+	}
+	n := max(1, len(c.blocks)-t.lag)
+	out := eoa.Answers{Number: uint64(n - 1), Receipts: map[common.Hash]eoa.Receipt{}, Missing: map[common.Hash]bool{}, Blocks: map[uint64]common.Hash{}}
+	where := map[common.Hash]int{}
+	for i, b := range c.blocks[:n] {
+		for _, tx := range b.txs {
+			where[tx.Hash()] = i
+		}
+	}
+	for _, h := range q.Txs {
+		if i, found := where[h]; found {
+			out.Receipts[h] = eoa.Receipt{Number: uint64(i), Block: c.blocks[i].hash, Success: true, GasUsed: 21_000}
+		} else {
+			out.Missing[h] = true
+		}
+	}
+	for _, height := range q.Heights {
+		if height < uint64(n) {
+			out.Blocks[height] = c.blocks[height].hash
+		}
+	}
+	return out, nil
+}
+
+// Estimate implements eoa.Chain.
+func (c *Chain) Estimate(ctx context.Context, _ common.Address, r *eoa.Request) (uint64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.trouble()
+	const perByte = 40
+	return 21_000 + perByte*uint64(len(r.Data)), firstError(ctx.Err(), t.before, t.after)
+}
+
+// Send implements eoa.Chain.
+func (c *Chain) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]eoa.Sent, len(raws))
+	for i, raw := range raws {
+		t := c.trouble()
+		if err := firstError(ctx.Err(), t.before); err != nil {
+			out[i] = eoa.Sent{Text: err.Error()}
+			if t.before != nil && c.rng.IntN(2) == 0 {
+				out[i].Reason, out[i].RetryAfter = eoa.ReasonBusy, 50*time.Millisecond
+			}
+			continue
+		}
+		garbage := c.rng.Float64() < c.faults.Garbage
+		if garbage && c.rng.IntN(2) == 0 {
+			out[i] = eoa.Sent{Text: "<html>"}
+			continue
+		}
+		text := c.take(raw)
+		switch reason := eoa.Classify(text); {
+		case t.after != nil || garbage:
+			out[i] = eoa.Sent{Text: "502"}
+		case text == "":
+			out[i] = eoa.Sent{Result: eoa.Accepted}
+		default:
+			out[i] = eoa.Sent{Result: reason.Result(), Reason: reason, Text: text}
+		}
+	}
+	return out
+}
+
+// take puts a transaction into the pool, or says as go-ethereum does why not.
+func (c *Chain) take(raw []byte) string {
+	tx := new(types.Transaction)
+	if err := tx.UnmarshalBinary(raw); err != nil {
+		return "rlp: " + err.Error()
+	}
+	from := c.sender(tx)
+	old := c.pool[from][tx.Nonce()]
+	cost, _ := uint256.FromBig(tx.Cost())
+	switch {
+	case old != nil && old.Hash() == tx.Hash():
+		return "already known"
+	case tx.Nonce() < c.count(from, len(c.blocks)):
+		return "nonce too low: next nonce higher"
+	case c.balances[from] != nil && c.balances[from].Lt(cost):
+		return "insufficient funds for gas * price + value"
+	case old != nil && (!dearer(old.GasFeeCap(), tx.GasFeeCap()) || !dearer(old.GasTipCap(), tx.GasTipCap())):
+		return "replacement transaction underpriced"
+	}
+	c.wait(tx)
+	return ""
+}
+
+// dearer reports whether a price is at least a tenth above the old one.
+func dearer(old, price *big.Int) bool {
+	least := new(big.Int).Mul(old, big.NewInt(110))
+	return least.Cmp(new(big.Int).Mul(price, big.NewInt(100))) <= 0
+}
+
+// Inject puts a transaction straight into the pool, as another program with the account's key would.
+func (c *Chain) Inject(tx *types.Transaction) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wait(tx)
+}

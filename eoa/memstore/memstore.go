@@ -1,0 +1,58 @@
+// Package memstore keeps accounts of package eoa in memory: for tests, and for programs whose requests may die with them.
+package memstore
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/google/btree"
+
+	"github.com/jamq/jamq/eoa/kvstore"
+)
+
+// New returns an empty store. It is safe for concurrent use.
+func New() *kvstore.Store { return kvstore.New(NewKV()) }
+
+// KV is a map in order of its keys. It is safe for concurrent use.
+type KV struct {
+	mu   sync.RWMutex
+	tree *btree.BTreeG[kvstore.Entry]
+}
+
+// NewKV returns an empty one.
+func NewKV() *KV {
+	const degree = 32
+	return &KV{tree: btree.NewG(degree, func(x, y kvstore.Entry) bool { return bytes.Compare(x.Key, y.Key) < 0 })}
+}
+
+// Get implements kvstore.KV.
+func (m *KV) Get(key []byte) ([]byte, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	e, _ := m.tree.Get(kvstore.Entry{Key: key})
+	return bytes.Clone(e.Value), nil
+}
+
+// Scan implements kvstore.KV. It sees the keys as they are when it begins.
+func (m *KV) Scan(from, to []byte, f func(key, value []byte) bool) error {
+	m.mu.Lock()
+	tree := m.tree.Clone()
+	m.mu.Unlock()
+	tree.AscendRange(kvstore.Entry{Key: from}, kvstore.Entry{Key: to}, func(e kvstore.Entry) bool { return f(e.Key, e.Value) })
+	return nil
+}
+
+// Write implements kvstore.KV.
+func (m *KV) Write(entries []kvstore.Entry) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range entries {
+		e = kvstore.Entry{Key: bytes.Clone(e.Key), Value: bytes.Clone(e.Value)}
+		if e.Value == nil {
+			m.tree.Delete(e)
+		} else {
+			m.tree.ReplaceOrInsert(e)
+		}
+	}
+	return nil
+}

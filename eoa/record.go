@@ -1,0 +1,148 @@
+package eoa
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/holiman/uint256"
+)
+
+// Attempt is one signed transaction of a request. All are kept: any of them may be the one that is mined.
+type Attempt struct {
+	// Hash is the transaction's, Raw its bytes as they are sent.
+	Hash common.Hash `json:"hash"`
+	Raw  []byte      `json:"raw"`
+	// Nonce is the transaction's: the record's, except where Void.
+	Nonce uint64 `json:"nonce"`
+	// Void: it was provably never out, and its nonce was taken from the request.
+	Void bool `json:"void,omitempty"`
+	// Gas is its limit, Fees are its prices, Cost is the most that it can cost, value included, in wei.
+	Gas  uint64      `json:"gas"`
+	Fees Fees        `json:"fees"`
+	Cost uint256.Int `json:"cost"`
+	// Noop: it does nothing, and cancels the request if it is the one that is mined.
+	Noop bool `json:"noop,omitempty"`
+	// SentAt is when it was last given to a node, zero for never or not known; Result what that came to, and Why in words.
+	SentAt time.Time  `json:"sentAt,omitzero"`
+	Result SendResult `json:"result,omitempty"`
+	Why    string     `json:"why,omitempty"`
+}
+
+// Record is a request with what became of it.
+type Record struct {
+	Request
+	// ID is the store's, in the order of acceptance, from 1.
+	ID uint64 `json:"id"`
+	// State is where it stands; QueuedAt when it was accepted.
+	State    State     `json:"state"`
+	QueuedAt time.Time `json:"queuedAt"`
+	// Nonce is bound from Prepared on.
+	Nonce uint64 `json:"nonce"`
+	// Attempts are all signed transactions, oldest first.
+	Attempts []Attempt `json:"attempts,omitempty"`
+	// Height, Block and Tx are the block of Mined and later states and the attempt that is in it; Success and GasUsed are from its receipt.
+	Height  uint64      `json:"height,omitempty"`
+	Block   common.Hash `json:"block,omitzero"`
+	Tx      common.Hash `json:"tx,omitzero"`
+	Success bool        `json:"success,omitempty"`
+	GasUsed uint64      `json:"gasUsed,omitempty"`
+	// Bumps counts replacements at a higher price, BumpedAt is when the last was signed. Capped: the next one would pass a limit.
+	Bumps    int       `json:"bumps,omitempty"`
+	BumpedAt time.Time `json:"bumpedAt,omitzero"`
+	Capped   bool      `json:"capped,omitempty"`
+	// Cancelling: the next attempt does nothing. Hurry: the next attempt is due at once, because the user changed the request.
+	Cancelling bool `json:"cancelling,omitempty"`
+	Hurry      bool `json:"hurry,omitempty"`
+	// GoneAt is the head at which the nonce was first seen taken for good by a transaction that is none of the attempts; 0 for never.
+	GoneAt uint64 `json:"goneAt,omitempty"`
+	// NotBefore is until when a pending request waits after its transaction was refused.
+	NotBefore time.Time `json:"notBefore,omitzero"`
+	// Reason says in words why the request failed or waits.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Newest returns the last attempt, or nil.
+func (r *Record) Newest() *Attempt {
+	if len(r.Attempts) == 0 {
+		return nil
+	}
+	return &r.Attempts[len(r.Attempts)-1]
+}
+
+// live counts the attempts that are not void.
+func (r *Record) live() (n int) {
+	for k := range r.Attempts {
+		if !r.Attempts[k].Void {
+			n++
+		}
+	}
+	return n
+}
+
+// InFlight reports whether the request has a nonce and is in no block.
+func (r *Record) InFlight() bool { return r.State == Prepared || r.State == Broadcast }
+
+// Open reports whether the request has a nonce and may still change.
+func (r *Record) Open() bool { return r.State > Pending && !r.State.Terminal() }
+
+// own reports whether the executor made the request.
+func (r *Record) own() bool { return len(r.Key) > len(ownKeys) && r.Key[:len(ownKeys)] == ownKeys }
+
+// clone copies what decisions change.
+func (r *Record) clone() Record {
+	c := *r
+	c.Attempts = slices.Clone(r.Attempts)
+	return c
+}
+
+// EncodeRecord returns a record's bytes, for stores.
+func EncodeRecord(r *Record) ([]byte, error) { return json.Marshal(r) }
+
+// DecodeRecord is the inverse of EncodeRecord. The error wraps ErrMalformed.
+func DecodeRecord(raw []byte) (Record, error) {
+	var r Record
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
+		return Record{}, fmt.Errorf("%w: record: %w", ErrMalformed, err)
+	}
+	if r.State >= numStates || r.ID == 0 || r.Key == "" {
+		return Record{}, fmt.Errorf("%w: record %d with state %d and key %q", ErrMalformed, r.ID, r.State, r.Key)
+	}
+	if r.Open() && (len(r.Attempts) == 0 || r.Newest().Void) {
+		return Record{}, fmt.Errorf("%w: record %d is %v without a valid attempt", ErrMalformed, r.ID, r.State)
+	}
+	return r, nil
+}
+
+// Head is what an account's executor keeps besides records.
+type Head struct {
+	// Version counts the commits to the account. A commit names the version that it was decided on.
+	Version uint64 `json:"version"`
+	// Started: Next was read from the chain once.
+	Started bool `json:"started,omitempty"`
+	// Next is the next new nonce. Every nonce from Floor to Next belongs to a record, is in Recycled or Holes, or was used by somebody else.
+	Next uint64 `json:"next"`
+	// Floor: every nonce below it is used in a finalized block.
+	Floor uint64 `json:"floor"`
+	// Recycled are nonces below Next whose transactions were provably never out, ascending.
+	Recycled []uint64 `json:"recycled,omitempty"`
+	// Holes are nonces below Next of which nobody knows a transaction, ascending. Only a noop may fill them: somebody else's may yet come.
+	Holes []uint64 `json:"holes,omitempty"`
+	// Resets are the last resets of Next by order, oldest first, at most MaxResets.
+	Resets []Reset `json:"resets,omitempty"`
+}
+
+// MaxResets is how many resets are remembered.
+const MaxResets = 5
+
+// Reset is a change of the next nonce that a person ordered.
+type Reset struct {
+	At       time.Time `json:"at"`
+	From, To uint64
+	Forced   bool `json:"forced,omitempty"`
+}

@@ -1,0 +1,146 @@
+package eoa
+
+import (
+	"slices"
+	"time"
+)
+
+// Outgoing are signed bytes to be given to a node.
+type Outgoing struct {
+	// ID is the record's, Attempt the index of its attempt.
+	ID      uint64
+	Attempt int
+	Raw     []byte
+}
+
+// Recover returns what must be sent now, in nonce order, at most limit: what was never answered by this worker's node, what had no verdict,
+// and from time to time what was accepted, because nodes forget. The bytes are always those that the store holds.
+func (v *View) Recover(c *Config, now time.Time, limit int) []Outgoing {
+	if now.Before(v.quietUntil) {
+		return nil
+	}
+	var out []Outgoing
+	for i := range v.Open {
+		r := &v.Open[i]
+		if !r.InFlight() || r.Nonce < v.latest() || now.Before(v.sendAt(c, r)) {
+			continue
+		}
+		if len(out) == limit {
+			break
+		}
+		k := sendable(r)
+		out = append(out, Outgoing{ID: r.ID, Attempt: k, Raw: r.Attempts[k].Raw})
+	}
+	return out
+}
+
+// sendable is the newest attempt that was not rejected, or the newest if all were.
+func sendable(r *Record) int {
+	for k := len(r.Attempts) - 1; k >= 0; k-- {
+		if r.Attempts[k].Result != Rejected && !r.Attempts[k].Void {
+			return k
+		}
+	}
+	return len(r.Attempts) - 1
+}
+
+// sendAt is when the record's bytes are due.
+func (v *View) sendAt(c *Config, r *Record) time.Time {
+	last, sent := v.sent[r.ID]
+	a := &r.Attempts[sendable(r)]
+	if !sent || last.tx != a.Hash {
+		return time.Time{}
+	}
+	if last.tries == 0 {
+		return last.at.Add(c.Rebroadcast)
+	}
+	return last.at.Add(backOff(c.Retry, last.tries))
+}
+
+// backOff doubles a wait with each failure after the first, to maxRetry.
+func backOff(first time.Duration, tries int) time.Duration {
+	return min(first<<min(max(tries-1, 0), 16), maxRetry)
+}
+
+// Sent decides what the results of sends mean. Only one thing ever takes a nonce from a request: a certain no to the only bytes it has, from the
+// first node they were given to, heard by the worker that signed them.
+func (v *View) Sent(c *Config, now time.Time, out []Outgoing, results []Sent) Batch {
+	b := v.batch()
+	for i, o := range out {
+		r := v.byID(o.ID)
+		if r == nil || o.Attempt >= len(r.Attempts) {
+			continue
+		}
+		s := Sent{}
+		if i < len(results) {
+			s = results[i]
+		}
+		if s.Reason == ReasonBusy || s.RetryAfter > 0 {
+			v.quietUntil = now.Add(max(s.RetryAfter, c.Retry))
+		}
+		v.sentOne(&b, c, now, r, o.Attempt, s)
+	}
+	v.release(&b)
+	return b
+}
+
+func (v *View) sentOne(b *Batch, c *Config, now time.Time, old *Record, attempt int, s Sent) {
+	fresh := v.fresh[old.ID] && old.live() == 1 && old.State == Prepared
+	delete(v.fresh, old.ID)
+	last := v.sent[old.ID]
+	if last.tx != old.Attempts[attempt].Hash {
+		last = sending{tx: old.Attempts[attempt].Hash}
+	}
+	last.at = now
+	if last.tries++; s.Result == Accepted {
+		last.tries = 0
+	}
+	v.sent[old.ID] = last
+
+	r := old.clone()
+	a := &r.Attempts[attempt]
+	changed := a.Result != s.Result && !(a.Result == Accepted && s.Result == Unknown)
+	if changed {
+		a.SentAt, a.Result, a.Why = now, s.Result, s.Text
+	}
+	switch {
+	case s.Result == Accepted && r.State == Prepared:
+		b.move(now, &r, Broadcast, EventSubmitted)
+		changed = true
+	case s.Result == Rejected && fresh && unbinds(s.Reason):
+		v.unbind(b, c, now, &r, s)
+		changed = true
+	case s.Result == Rejected && fresh:
+		v.fresh[old.ID] = true // a certain no is none the less certain the next time
+	}
+	if changed {
+		b.Records = append(b.Records, r)
+	}
+}
+
+// unbinds reports whether a refusal is about the transaction itself: with the others it is in its place, and only too early.
+func unbinds(r Reason) bool { return r == ReasonFunds || r == ReasonUnderpriced || r == ReasonInvalid }
+
+// unbind takes the nonce from a request whose bytes are nowhere.
+func (v *View) unbind(b *Batch, c *Config, now time.Time, r *Record, s Sent) {
+	r.Reason = s.Reason.String() + ": " + s.Text
+	for k := range r.Attempts {
+		r.Attempts[k].Void = true
+	}
+	if s.Reason == ReasonInvalid {
+		b.move(now, r, Failed, EventFailed)
+	} else {
+		r.State = Pending
+		r.NotBefore = now.Add(backOff(c.Retry, len(r.Attempts)))
+	}
+	b.Head.Recycled = append(b.Head.Recycled, r.Nonce)
+	slices.Sort(b.Head.Recycled)
+}
+
+// release gives back recycled nonces from the top, so that only those below something in use need filling.
+func (v *View) release(b *Batch) {
+	for n := len(b.Head.Recycled); n > 0 && b.Head.Recycled[n-1] == b.Head.Next-1 && b.Head.Next > v.latest(); n-- {
+		b.Head.Recycled = b.Head.Recycled[:n-1]
+		b.Head.Next--
+	}
+}

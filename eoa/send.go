@@ -1,0 +1,332 @@
+package eoa
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/holiman/uint256"
+)
+
+// Job is a transaction to be signed.
+type Job struct {
+	// Record is the request's, as it stands.
+	Record Record
+	// Gas is the limit; 0 means that it must be estimated first.
+	Gas uint64
+	// Nonce and Fees are given by Assign or Bumps.
+	Nonce uint64
+	Fees  Fees
+	// Noop: it does nothing.
+	Noop bool
+}
+
+// Transaction returns what is to be signed.
+func (j *Job) Transaction(a Account) *types.Transaction {
+	to, value, data, kind := j.Record.To, new(uint256.Int), j.Record.Data, j.Record.Kind
+	if j.Record.Value != nil {
+		value = j.Record.Value
+	}
+	if j.Noop {
+		to, value, data = &a.Address, new(uint256.Int), nil
+		if kind == SetCode {
+			kind = DynamicFee
+		}
+	}
+	accessList := j.Record.AccessList
+	if j.Noop {
+		accessList = nil
+	}
+	chain := new(uint256.Int).SetUint64(a.ChainID)
+	switch kind {
+	case Legacy:
+		return types.NewTx(&types.LegacyTx{Nonce: j.Nonce, GasPrice: j.Fees.Cap.ToBig(), Gas: j.Gas, To: to, Value: value.ToBig(), Data: data})
+	case AccessList:
+		return types.NewTx(&types.AccessListTx{ChainID: chain.ToBig(), Nonce: j.Nonce, GasPrice: j.Fees.Cap.ToBig(), Gas: j.Gas, To: to,
+			Value: value.ToBig(), Data: data, AccessList: accessList})
+	case SetCode:
+		return types.NewTx(&types.SetCodeTx{ChainID: chain, Nonce: j.Nonce, GasTipCap: &j.Fees.Tip, GasFeeCap: &j.Fees.Cap, Gas: j.Gas, To: *to,
+			Value: value, Data: data, AccessList: accessList, AuthList: j.Record.Authorizations})
+	}
+	return types.NewTx(&types.DynamicFeeTx{ChainID: chain.ToBig(), Nonce: j.Nonce, GasTipCap: j.Fees.Tip.ToBig(), GasFeeCap: j.Fees.Cap.ToBig(), Gas: j.Gas,
+		To: to, Value: value.ToBig(), Data: data, AccessList: accessList})
+}
+
+// cost is the most that the transaction can cost, saturated.
+func (j *Job) cost() uint256.Int {
+	sum, over := new(uint256.Int).MulOverflow(&j.Fees.Cap, uint256.NewInt(j.Gas))
+	if j.Record.Value != nil && !j.Noop {
+		var more bool
+		sum, more = sum.AddOverflow(sum, j.Record.Value)
+		over = over || more
+	}
+	if over {
+		sum.SetAllOne()
+	}
+	return *sum
+}
+
+// Choose returns the pending requests that may be sent now, best first, at most as many as there is room for in flight; and a batch that ends
+// those that must not be sent any more. pending are the best requests without a nonce, in order of rank.
+func (v *View) Choose(c *Config, now time.Time, pending []Record) ([]Job, Batch) {
+	b := v.batch()
+	room := v.room(c)
+	ahead, held := v.groupsInFlight(), map[string]bool{}
+	var jobs []Job
+	fills := len(v.Head.Holes) + len(v.Head.Recycled)
+	for i := range pending {
+		r := &pending[i]
+		switch {
+		case !r.Deadline.IsZero() && !now.Before(r.Deadline):
+			gone := r.clone()
+			gone.Reason = "deadline passed"
+			b.move(now, &gone, Failed, EventFailed)
+			b.Records = append(b.Records, gone)
+		case r.own() && fills == 0:
+			gone := r.clone()
+			b.move(now, &gone, Cancelled, EventCancelled)
+			b.Records = append(b.Records, gone)
+		case v.look == nil || len(jobs) >= room || now.Before(r.NotBefore) || fills > maxHoles && len(jobs) >= fills:
+			held[r.Group] = true
+		case r.Group != "" && (held[r.Group] || r.Gas == 0 && !r.Noop && ahead[r.Group] > 0):
+			held[r.Group] = true
+		default:
+			if r.own() {
+				fills--
+			}
+			j := Job{Record: *r, Gas: r.Gas, Noop: r.Noop}
+			if j.Noop {
+				j.Gas = v.noopGas(c)
+			}
+			jobs = append(jobs, j)
+			ahead[r.Group]++
+		}
+	}
+	return jobs, b
+}
+
+// Refusal is a request that a node says would fail, and what it says.
+type Refusal struct {
+	Record Record
+	Reason string
+}
+
+// Refuse ends requests that would fail. They have no nonce; nothing was signed for them.
+func (v *View) Refuse(now time.Time, refused []Refusal) Batch {
+	b := v.batch()
+	for _, f := range refused {
+		r := f.Record.clone()
+		r.Reason = f.Reason
+		b.move(now, &r, Failed, EventFailed)
+		b.Records = append(b.Records, r)
+	}
+	return b
+}
+
+func (v *View) noopGas(c *Config) uint64 {
+	if c.Delegated {
+		return noopGasDelegated
+	}
+	return noopGas
+}
+
+// room is how many more requests may be in flight. What fills a nonce below others is never shut out by those.
+func (v *View) room(c *Config) int {
+	n, sure := v.inFlight()
+	return max(c.maxInFlight(sure)-n, min(len(v.Head.Holes)+len(v.Head.Recycled), c.Batch))
+}
+
+// groupsInFlight holds, for each group with members in flight, one more than the highest nonce of those.
+func (v *View) groupsInFlight() map[string]uint64 {
+	ahead := map[string]uint64{}
+	for i := range v.Open {
+		if r := &v.Open[i]; r.InFlight() && r.Group != "" {
+			ahead[r.Group] = r.Nonce + 1
+		}
+	}
+	return ahead
+}
+
+// price returns the fees of a new transaction, or false where the limit is below the base fee.
+func (p *FeePolicy) price(look *Look, r *Record) (Fees, bool) {
+	f := Fees{Tip: look.Tip}
+	f.Cap.Lsh(&look.BaseFee, 1)
+	f.Cap.Add(&f.Cap, &look.Tip)
+	if limit := p.limit(r.MaxFee); limit != nil && limit.Lt(&f.Cap) {
+		if limit.Lt(&look.BaseFee) {
+			return Fees{}, false
+		}
+		f.Cap.Set(limit)
+	}
+	if f.Cap.Lt(&f.Tip) {
+		f.Tip = f.Cap
+	}
+	return oneprice(r, f), true
+}
+
+// oneprice makes tip and cap equal where the transaction has one price.
+func oneprice(r *Record, f Fees) Fees {
+	if r.Kind == Legacy || r.Kind == AccessList {
+		f.Tip = f.Cap
+	}
+	return f
+}
+
+// free is what the balance holds besides all that is in flight; nil means not known.
+func (v *View) free() *uint256.Int {
+	if v.look == nil || v.look.Balance == nil {
+		return nil
+	}
+	free := new(uint256.Int).Set(v.look.Balance)
+	for i := range v.Open {
+		if r := &v.Open[i]; r.InFlight() && r.Nonce >= v.look.Latest {
+			take(free, &r.Newest().Cost)
+		}
+	}
+	return free
+}
+
+// take subtracts, not below zero, and reports whether it was enough.
+func take(from, cost *uint256.Int) bool {
+	if from.Lt(cost) {
+		from.Clear()
+		return false
+	}
+	from.Sub(from, cost)
+	return true
+}
+
+// Assign gives nonces and prices: first those that must be filled, then new ones. A job that the balance does not cover, or whose limit is below the
+// base fee, or that has no gas because it could not be estimated, is left out, and so are later ones of its group; the others go on.
+func (v *View) Assign(c *Config, jobs []Job) []Job {
+	if v.look == nil {
+		return nil
+	}
+	next := allocator{next: v.Head.Next, recycled: slices.Clone(v.Head.Recycled), holes: slices.Clone(v.Head.Holes)}
+	free, ahead, held := v.free(), v.groupsInFlight(), map[string]bool{}
+	var out []Job
+	for _, j := range jobs {
+		group := j.Record.Group
+		if group != "" && held[group] || !v.afford(c, &j, free) {
+			held[group] = true
+			continue
+		}
+		var ok bool
+		if j.Nonce, ok = next.take(j.Record.own(), ahead[group]); ok {
+			out = append(out, j)
+		}
+	}
+	// A nonce is worth nothing before those below it: in nonce order the first signature that fails ends the step without a hole.
+	slices.SortStableFunc(out, func(x, y Job) int { return cmp.Compare(x.Nonce, y.Nonce) })
+	return out
+}
+
+// afford prices a job and takes what it can cost from what is free; nil is without end.
+func (v *View) afford(c *Config, j *Job, free *uint256.Int) (ok bool) {
+	if j.Fees, ok = c.Fees.price(v.look, &j.Record); !ok || j.Gas == 0 {
+		return false
+	}
+	cost := j.cost()
+	if free == nil {
+		return true
+	}
+	if free.Lt(&cost) {
+		return false
+	}
+	free.Sub(free, &cost)
+	return true
+}
+
+// allocator gives out nonces: no nonce twice, and none that is not free.
+type allocator struct {
+	next            uint64
+	recycled, holes []uint64
+}
+
+// take returns the next nonce, at least from. Those in holes are for the executor's own noops, which get no new ones.
+func (a *allocator) take(own bool, from uint64) (uint64, bool) {
+	pop := func(free *[]uint64) uint64 {
+		n := (*free)[0]
+		*free = (*free)[1:]
+		return n
+	}
+	switch {
+	case own && len(a.holes) > 0:
+		return pop(&a.holes), true
+	case len(a.recycled) > 0 && a.recycled[0] >= from:
+		return pop(&a.recycled), true
+	case own || a.next == math.MaxUint64: // EIP-2681
+		return 0, false
+	}
+	a.next++
+	return a.next - 1, true
+}
+
+// Signed is a job's transaction.
+type Signed struct {
+	Job Job
+	Tx  common.Hash
+	Raw []byte
+}
+
+// Prepared returns the step that makes signatures durable. It must be committed before any of the bytes leave.
+func (v *View) Prepared(now time.Time, signed []Signed) Batch {
+	b := v.batch()
+	for _, s := range signed {
+		r := s.Job.Record.clone()
+		r.Attempts = append(r.Attempts, Attempt{Hash: s.Tx, Raw: s.Raw, Nonce: s.Job.Nonce, Gas: s.Job.Gas, Fees: s.Job.Fees, Cost: s.Job.cost(), Noop: s.Job.Noop})
+		r.Nonce, r.Hurry, r.Reason, r.NotBefore = s.Job.Nonce, false, "", time.Time{}
+		if r.State == Pending {
+			r.State = Prepared
+			b.Head.Next = max(b.Head.Next, r.Nonce+1)
+			b.Head.Recycled = without(b.Head.Recycled, r.Nonce)
+			b.Head.Holes = without(b.Head.Holes, r.Nonce)
+			if r.own() {
+				b.tell(now, EventNoop, &r)
+			}
+		} else {
+			r.Bumps++
+			r.BumpedAt = now
+			b.tell(now, EventBumped, &r)
+		}
+		b.Records = append(b.Records, r)
+	}
+	return b
+}
+
+// Fresh notes that the batch of Prepared was committed by this worker just now: until they are sent, new requests' bytes are nowhere.
+func (v *View) Fresh(b *Batch) {
+	for i := range b.Records {
+		if r := &b.Records[i]; r.State == Prepared && r.live() == 1 {
+			v.fresh[r.ID] = true
+		}
+	}
+}
+
+func without(free []uint64, nonce uint64) []uint64 {
+	return slices.DeleteFunc(free, func(n uint64) bool { return n == nonce })
+}
+
+// Fill returns the step that asks for noops where nonces are free and no pending request will take them.
+func (v *View) Fill(pending []Record, assigned []Job) Batch {
+	b := v.batch()
+	want := len(v.Head.Holes) + len(v.Head.Recycled)
+	for _, j := range assigned {
+		if slices.Contains(v.Head.Holes, j.Nonce) || slices.Contains(v.Head.Recycled, j.Nonce) {
+			want--
+		}
+	}
+	for i := range pending {
+		if pending[i].own() {
+			want--
+		}
+	}
+	for i := range max(0, want) {
+		b.Add = append(b.Add, Request{Key: fmt.Sprintf("%snoop/%d/%d", ownKeys, v.Head.Version, i), Noop: true, Priority: math.MaxInt32})
+	}
+	return b
+}

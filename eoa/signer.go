@@ -1,0 +1,36 @@
+package eoa
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"fmt"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+)
+
+// KeySigner signs with keys that it holds in memory. Make one with [NewKeySigner]. It is safe for concurrent use.
+type KeySigner struct {
+	rules types.Signer
+	keys  map[common.Address]*ecdsa.PrivateKey
+}
+
+// NewKeySigner returns a signer for one chain.
+func NewKeySigner(chainID uint64, keys ...*ecdsa.PrivateKey) *KeySigner {
+	s := &KeySigner{types.LatestSignerForChainID(new(big.Int).SetUint64(chainID)), map[common.Address]*ecdsa.PrivateKey{}}
+	for _, key := range keys {
+		s.keys[crypto.PubkeyToAddress(key.PublicKey)] = key
+	}
+	return s
+}
+
+// Sign implements Signer. An account without a key is an error that wraps ErrSigner.
+func (s *KeySigner) Sign(_ context.Context, a common.Address, tx *types.Transaction) (*types.Transaction, error) {
+	key, known := s.keys[a]
+	if !known {
+		return nil, fmt.Errorf("%w: no key of %v", ErrSigner, a)
+	}
+	return types.SignTx(tx, s.rules, key)
+}

@@ -1,0 +1,438 @@
+package eoa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
+)
+
+// Step does what can be done now, and returns when there is more to do without a wake-up or a new head; zero for never. After an error the
+// next step begins from what the store holds. Errors wrap ErrHeld where somebody else works on the account, or are the store's or the
+// signer's; a chain that fails is no error, but a later next.
+func (e *Executor) Step(ctx context.Context) (next time.Time, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.report = Report{}
+	select { // whatever wakes us from here on is for the next step
+	case <-e.woke:
+		e.seen = e.wake + 1
+	default:
+	}
+	next, err = e.step(ctx)
+	if err != nil {
+		e.view = nil // what was committed is not known: load it
+		if errors.Is(err, ErrFenced) {
+			e.drop()
+		}
+	}
+	if e.cfg.Observe != nil {
+		e.cfg.Observe(e.report)
+	}
+	return next, err
+}
+
+func (e *Executor) step(ctx context.Context) (time.Time, error) {
+	if err := e.hold(ctx); err != nil {
+		return time.Time{}, err
+	}
+	if err := e.read(ctx); err != nil {
+		return time.Time{}, err
+	}
+	ready, err := e.observe(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if err := e.broadcast(ctx); err != nil {
+		return time.Time{}, err
+	}
+	for ready {
+		moved, err := e.send(ctx)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if !moved {
+			break
+		}
+	}
+	return e.rest(ctx)
+}
+
+// hold makes sure that the account is ours for a while, and loaded.
+func (e *Executor) hold(ctx context.Context) error {
+	now := e.cfg.Clock.Now()
+	var err error
+	switch {
+	case e.lease.Epoch == 0:
+		e.view = nil
+		e.report.Commits++
+		if e.lease, err = e.store.Acquire(ctx, e.account, e.owner, now, e.cfg.LeaseFor); err != nil {
+			e.lease = Lease{}
+			return err
+		}
+		e.signal.Lock()
+		e.busy, e.look = true, true
+		e.signal.Unlock()
+	case e.lease.Until.Sub(now) < e.cfg.LeaseFor/2:
+		e.report.Commits++
+		renewed, err := e.store.Renew(ctx, e.lease, now, e.cfg.LeaseFor)
+		if err != nil {
+			return err
+		}
+		e.lease = renewed
+	}
+	if e.view != nil {
+		return nil
+	}
+	e.report.Reads++
+	loaded, err := e.store.Load(ctx, e.lease)
+	if err != nil {
+		return err
+	}
+	e.view = NewView(e.account, loaded)
+	e.pending, e.more, e.lookAt = nil, true, time.Time{}
+	return nil
+}
+
+// read fetches what waits, if anything new may be there, and carries out orders.
+func (e *Executor) read(ctx context.Context) error {
+	if e.seen == e.wake && !(e.more && len(e.pending) < e.cfg.Batch) {
+		return nil
+	}
+	e.report.Reads++
+	limit := 8 * e.cfg.Batch
+	inbox, err := e.store.Inbox(ctx, e.account, Rank{}, limit)
+	if err != nil {
+		return err
+	}
+	e.wake, e.seen, e.pending, e.more = inbox.Wake, inbox.Wake, inbox.Pending, len(inbox.Pending) == limit
+	if len(inbox.Orders) == 0 {
+		return nil
+	}
+	named := map[string]Record{}
+	for _, o := range inbox.Orders {
+		if o.Kind == OrderReset {
+			e.noteHead()
+			continue
+		}
+		e.report.Reads++
+		r, err := e.store.Get(ctx, e.account, o.Key)
+		if errors.Is(err, ErrUnknownRequest) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		named[o.Key] = r
+	}
+	return e.commit(ctx, e.view.Obey(e.cfg.Clock.Now(), inbox.Orders, named))
+}
+
+// noteHead makes the next step look at the chain.
+func (e *Executor) noteHead() {
+	e.signal.Lock()
+	e.look = true
+	e.signal.Unlock()
+}
+
+// commit writes a step and takes it over.
+func (e *Executor) commit(ctx context.Context, b Batch) error {
+	if !e.view.Changes(&b) {
+		version := e.view.Head.Version
+		e.view.Head = b.Head
+		e.view.Head.Version = version
+		return nil
+	}
+	e.report.Commits++
+	wake, err := e.store.Commit(ctx, e.lease, e.cfg.Clock.Now(), b)
+	if err != nil {
+		return err
+	}
+	e.view.Apply(b)
+	e.count(b)
+	e.seen = wake
+	e.replacePending(b.Records)
+	if len(b.Add) > 0 {
+		e.more, e.pending = true, nil
+	}
+	e.signal.Lock()
+	close(e.changed)
+	e.changed = make(chan struct{})
+	e.signal.Unlock()
+	return nil
+}
+
+// replacePending keeps the requests read from the store as the commit left them.
+func (e *Executor) replacePending(records []Record) {
+	gone := make(map[uint64]bool, len(records))
+	for i := range records {
+		r := &records[i]
+		gone[r.ID] = r.State != Pending
+		at := slices.IndexFunc(e.pending, func(p Record) bool { return p.ID == r.ID })
+		switch {
+		case r.State == Pending && at >= 0:
+			e.pending[at] = *r
+		case r.State == Pending:
+			e.more = true // it is pending again: read them anew
+			e.pending = nil
+		}
+	}
+	e.pending = slices.DeleteFunc(e.pending, func(p Record) bool { return gone[p.ID] })
+}
+
+func (e *Executor) count(b Batch) {
+	for i := range b.Events {
+		switch b.Events[i].Kind {
+		case EventBumped:
+			e.report.Bumped++
+		case EventMined:
+			e.report.Mined++
+		case EventFinal, EventCancelled, EventSuperseded:
+			e.report.Ended++
+		case EventFailed:
+			e.report.Failed++
+		}
+	}
+}
+
+// observe looks at the chain if that is due and confirms. It reports whether the chain is known well enough to send something new.
+func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
+	now := e.cfg.Clock.Now()
+	e.signal.Lock()
+	told := e.look
+	e.look = false
+	e.signal.Unlock()
+	old := e.lookAt.IsZero() || e.cfg.Poll > 0 && now.Sub(e.lookAt) >= e.cfg.Poll || now.Sub(e.lookAt) >= e.cfg.Rebroadcast
+	if !told && (!old || len(e.view.Open)+len(e.pending) == 0) {
+		return e.failed == 0 && e.view.look != nil, nil
+	}
+	look, err := e.chain.Look(ctx, e.account.Address)
+	if err != nil {
+		return e.blind(ctx, "look", err)
+	}
+	if e.view.Behind(&e.cfg, now, &look) {
+		return e.blind(ctx, "node is behind", fmt.Errorf("its head is %d, finalized %d", look.Number, look.Finalized))
+	}
+	answers := Answers{Number: look.Number}
+	if q := e.view.Questions(&look); len(q.Txs)+len(q.Heights) > 0 {
+		if answers, err = e.chain.Ask(ctx, q); err != nil {
+			return e.blind(ctx, "ask", err)
+		}
+	}
+	e.lookAt, e.failed = now, 0
+	return true, e.commit(ctx, e.view.Confirm(&e.cfg, now, &look, &answers))
+}
+
+// blind notes that the chain could not be seen: nothing new is sent until it can.
+func (e *Executor) blind(ctx context.Context, what string, err error) (bool, error) {
+	e.failed++
+	e.noteHead()
+	e.cfg.Log.Warn("eoa: "+what, "account", e.account.String(), "failures", e.failed, "err", err)
+	return false, ctx.Err()
+}
+
+// broadcast sends what is durable and due, and then replacements that are.
+func (e *Executor) broadcast(ctx context.Context) error {
+	if err := e.out(ctx); err != nil || e.failed > 0 {
+		return err
+	}
+	jobs, b := e.view.Bumps(&e.cfg, e.cfg.Clock.Now())
+	if err := e.commit(ctx, b); err != nil || len(jobs) == 0 {
+		return err
+	}
+	jobs, _ = e.estimate(ctx, jobs)
+	jobs = slices.DeleteFunc(jobs, func(j Job) bool { return j.Gas == 0 })
+	if err := e.prepare(ctx, jobs); err != nil {
+		return err
+	}
+	return e.out(ctx)
+}
+
+// out sends what is due in batches, in nonce order.
+func (e *Executor) out(ctx context.Context) error {
+	for {
+		now := e.cfg.Clock.Now()
+		out := e.view.Recover(&e.cfg, now, e.cfg.Batch)
+		if len(out) == 0 {
+			return nil
+		}
+		if err := e.hold(ctx); err != nil {
+			return err
+		}
+		raws := make([][]byte, len(out))
+		for i := range out {
+			raws[i] = out[i].Raw
+			if e.view.fresh[out[i].ID] {
+				e.report.Sent++
+			} else {
+				e.report.Recovered++
+			}
+		}
+		results := e.chain.Send(ctx, raws)
+		if len(results) != len(raws) {
+			results = make([]Sent, len(raws)) // a broken adapter knows nothing
+		}
+		for _, s := range results {
+			if s.Result == Accepted {
+				e.report.Accepted++
+			}
+			if s.Reason == ReasonNonceTooLow {
+				e.noteHead()
+			}
+		}
+		if err := e.commit(ctx, e.view.Sent(&e.cfg, e.cfg.Clock.Now(), out, results)); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// send gives nonces to a batch of requests, signs, makes that durable, and broadcasts. It reports whether there may be more to send.
+func (e *Executor) send(ctx context.Context) (moved bool, err error) {
+	if err := e.read(ctx); err != nil {
+		return false, err
+	}
+	now := e.cfg.Clock.Now()
+	jobs, ended := e.view.Choose(&e.cfg, now, e.pending)
+	if err := e.commit(ctx, ended); err != nil {
+		return false, err
+	}
+	jobs = jobs[:min(len(jobs), e.cfg.Batch)]
+	jobs, refused := e.estimate(ctx, jobs)
+	if err := e.commit(ctx, e.view.Refuse(now, refused)); err != nil {
+		return false, err
+	}
+	assigned := e.view.Assign(&e.cfg, jobs)
+	fill := e.view.Fill(e.pending, assigned)
+	if err := e.commit(ctx, fill); err != nil || len(assigned) == 0 {
+		return len(fill.Add) > 0, err
+	}
+	if err := e.prepare(ctx, assigned); err != nil {
+		return false, err
+	}
+	return true, e.out(ctx)
+}
+
+// estimate fills in gas where none is given. A job stays without where it is not known, and is refused where the node ran it and it failed.
+func (e *Executor) estimate(ctx context.Context, jobs []Job) (out []Job, refused []Refusal) {
+	for _, j := range jobs {
+		if j.Gas == 0 && !j.Noop {
+			gas, err := e.chain.Estimate(ctx, e.account.Address, &j.Record.Request)
+			if errors.Is(err, ErrReverted) {
+				refused = append(refused, Refusal{j.Record, err.Error()})
+				continue
+			}
+			if err != nil {
+				e.cfg.Log.Warn("eoa: estimate", "account", e.account.String(), "key", j.Record.Key, "err", err)
+				gas = 0
+			}
+			j.Gas = gas + gas/100*e.cfg.GasMargin
+		}
+		out = append(out, j)
+	}
+	return out, refused
+}
+
+// prepare signs jobs, up to the first that cannot be, and makes them durable.
+func (e *Executor) prepare(ctx context.Context, jobs []Job) error {
+	var signed []Signed
+	var failure error
+	for _, j := range jobs {
+		s, err := e.sign(ctx, j)
+		if err != nil {
+			failure = err
+			break
+		}
+		signed = append(signed, s)
+	}
+	if len(signed) > 0 {
+		if err := e.hold(ctx); err != nil {
+			return err
+		}
+		b := e.view.Prepared(e.cfg.Clock.Now(), signed)
+		if err := e.commit(ctx, b); err != nil {
+			return err
+		}
+		e.view.Fresh(&b)
+		e.report.Signed += len(signed)
+	}
+	return failure
+}
+
+// sign asks for a signature and checks that it is of the account, over exactly what was asked.
+func (e *Executor) sign(ctx context.Context, j Job) (Signed, error) {
+	want := j.Transaction(e.account)
+	got, err := e.signer.Sign(ctx, e.account.Address, want)
+	if err != nil {
+		return Signed{}, fmt.Errorf("eoa: signing for %v: %w", e.account, err)
+	}
+	if got == nil {
+		return Signed{}, fmt.Errorf("%w: none", ErrSigner)
+	}
+	rules := types.LatestSignerForChainID(e.account.chainID())
+	if got.Type() != want.Type() || rules.Hash(got) != rules.Hash(want) || !got.Protected() {
+		return Signed{}, fmt.Errorf("%w: the transaction is not the one that was asked for", ErrSigner)
+	}
+	if from, err := types.Sender(rules, got); err != nil || from != e.account.Address {
+		return Signed{}, fmt.Errorf("%w: it is of %v, want %v", ErrSigner, from, e.account.Address)
+	}
+	raw, err := got.MarshalBinary()
+	if err != nil {
+		return Signed{}, fmt.Errorf("%w: %w", ErrSigner, err)
+	}
+	return Signed{Job: j, Tx: got.Hash(), Raw: raw}, nil
+}
+
+// rest ends a step: it returns when the next is due, or gives the account back if nothing is left to do.
+func (e *Executor) rest(ctx context.Context) (time.Time, error) {
+	now := e.cfg.Clock.Now()
+	if len(e.view.Open)+len(e.pending) > 0 || e.more {
+		return e.nextStep(now), nil
+	}
+	e.report.Commits++
+	err := e.store.Park(ctx, e.lease, e.wake, time.Time{})
+	if errors.Is(err, ErrWoken) {
+		e.Wake()
+		return now, nil
+	}
+	if err == nil {
+		e.drop()
+	}
+	return time.Time{}, err
+}
+
+func (e *Executor) nextStep(now time.Time) time.Time {
+	next := now.Add(min(e.cfg.Rebroadcast, e.cfg.LeaseFor/3))
+	earlier := func(t time.Time) {
+		if t.Before(next) {
+			next = t
+		}
+	}
+	if e.cfg.Poll > 0 {
+		earlier(now.Add(e.cfg.Poll))
+	}
+	if e.failed > 0 {
+		earlier(now.Add(backOff(e.cfg.Retry, e.failed)))
+	}
+	for i := range e.view.Open {
+		if r := &e.view.Open[i]; r.InFlight() && r.Nonce >= e.view.latest() {
+			earlier(e.view.sendAt(&e.cfg, r))
+		}
+	}
+	for i := range e.pending {
+		if at := e.pending[i].NotBefore; at.After(now) {
+			earlier(at)
+		}
+	}
+	if q := e.view.quietUntil; q.After(next) {
+		next = q
+	}
+	if next.Before(now) {
+		next = now
+	}
+	return next
+}

@@ -1,0 +1,166 @@
+package eoa
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// View is an account as its worker sees it, and the decisions on it: a deterministic state machine that holds no clock and calls nobody. A method
+// that decides returns a [Batch]; the worker commits it and then gives it to [View.Apply]. Make one with [NewView]. Not safe for concurrent use.
+//
+// What a view knows besides what was loaded is only what may be forgotten: a new view of the same account decides more carefully, never
+// otherwise. In particular it takes every signed transaction for one that may be out.
+type View struct {
+	Account Account
+	Head    Head
+	// Open are the records with a nonce that may still change, by nonce.
+	Open []Record
+
+	// fresh are the records, by id, whose only attempt was signed by this worker and not yet answered otherwise than by a certain no.
+	fresh map[uint64]bool
+	sent  map[uint64]sending // by record id: the last time that the newest attempt was sent
+	look  *Look              // the last one acted upon, nil for none
+
+	stall      uint64 // the account's count that was first seen at stalledAt
+	stalledAt  time.Time
+	lagsSince  time.Time // since when the node's head is behind one that was seen before; zero for not
+	quietUntil time.Time // a node asked to be left alone
+}
+
+// sending remembers the last send of a record's attempt.
+type sending struct {
+	tx    common.Hash
+	at    time.Time
+	tries int // without a verdict
+}
+
+// NewView returns the view of a loaded account.
+func NewView(a Account, l Loaded) *View {
+	v := &View{Account: a, Head: l.Head, Open: slices.Clone(l.Open), fresh: map[uint64]bool{}, sent: map[uint64]sending{}}
+	slices.SortFunc(v.Open, func(x, y Record) int { return cmp.Compare(x.Nonce, y.Nonce) })
+	return v
+}
+
+// Apply takes over a batch that the store has committed.
+func (v *View) Apply(b Batch) {
+	v.Head = b.Head
+	v.Head.Version++
+	for i := range b.Records {
+		r := b.Records[i]
+		at, found := slices.BinarySearchFunc(v.Open, r.Nonce, func(o Record, n uint64) int { return cmp.Compare(o.Nonce, n) })
+		found = found && v.Open[at].ID == r.ID
+		switch {
+		case r.Open() && found:
+			v.Open[at] = r
+		case r.Open():
+			v.Open = slices.Insert(v.Open, at, r)
+		case found:
+			v.Open = slices.Delete(v.Open, at, at+1)
+		}
+		if !r.Open() {
+			delete(v.fresh, r.ID)
+			delete(v.sent, r.ID)
+		}
+	}
+}
+
+// batch begins a step.
+func (v *View) batch() Batch {
+	h := v.Head
+	h.Recycled, h.Holes, h.Resets = slices.Clone(h.Recycled), slices.Clone(h.Holes), slices.Clone(h.Resets)
+	return Batch{Head: h}
+}
+
+// Changes reports whether the batch says anything that must be written. Floor alone need not be.
+func (v *View) Changes(b *Batch) bool {
+	return len(b.Records)+len(b.Events)+len(b.Done)+len(b.Add) > 0 || b.Head.Next != v.Head.Next || b.Head.Started != v.Head.Started ||
+		!slices.Equal(b.Head.Recycled, v.Head.Recycled) || !slices.Equal(b.Head.Holes, v.Head.Holes)
+}
+
+// tell adds an event about a record.
+func (b *Batch) tell(now time.Time, kind EventKind, r *Record) {
+	e := Event{Kind: kind, At: now, ID: r.ID, Key: r.Key, Nonce: r.Nonce, Tx: r.Tx, Height: r.Height, Reason: r.Reason}
+	if n := r.Newest(); n != nil && e.Tx == (common.Hash{}) {
+		e.Tx = n.Hash
+	}
+	b.Events = append(b.Events, e)
+}
+
+// move takes a record to another state. A move that the table does not have is a bug of ours: nothing is written then.
+func (b *Batch) move(now time.Time, r *Record, to State, kind EventKind) {
+	if !r.State.CanBecome(to) {
+		panic(fmt.Sprintf("eoa: record %d cannot become %v from %v", r.ID, to, r.State))
+	}
+	r.State = to
+	b.tell(now, kind, r)
+}
+
+// latest is the account's count that was last acted upon.
+func (v *View) latest() uint64 {
+	if v.look == nil {
+		return v.Head.Floor
+	}
+	return v.look.Latest
+}
+
+// inFlight returns how many records are in flight, and whether a node is known to have each of them.
+func (v *View) inFlight() (n int, sure bool) {
+	sure = true
+	for i := range v.Open {
+		if v.Open[i].InFlight() {
+			n++
+			sure = sure && v.Open[i].State == Broadcast
+		}
+	}
+	return n, sure
+}
+
+// holds reports whether an open record has the nonce.
+func (v *View) holds(nonce uint64) bool {
+	_, found := slices.BinarySearchFunc(v.Open, nonce, func(o Record, n uint64) int { return cmp.Compare(o.Nonce, n) })
+	return found
+}
+
+// byID returns the open record with an id, or nil.
+func (v *View) byID(id uint64) *Record {
+	for i := range v.Open {
+		if v.Open[i].ID == id {
+			return &v.Open[i]
+		}
+	}
+	return nil
+}
+
+// Check reports the first broken invariant, for tests.
+func (v *View) Check() error {
+	for i := range v.Open {
+		r := &v.Open[i]
+		switch {
+		case i > 0 && v.Open[i-1].Nonce >= r.Nonce:
+			return fmt.Errorf("records %d and %d have nonces %d and %d", v.Open[i-1].ID, r.ID, v.Open[i-1].Nonce, r.Nonce)
+		case r.Nonce >= v.Head.Next:
+			return fmt.Errorf("record %d has nonce %d, the next is %d", r.ID, r.Nonce, v.Head.Next)
+		case !r.Open():
+			return fmt.Errorf("record %d is %v", r.ID, r.State)
+		case r.Newest().Nonce != r.Nonce:
+			return fmt.Errorf("record %d has nonce %d, its newest attempt %d", r.ID, r.Nonce, r.Newest().Nonce)
+		}
+	}
+	for _, free := range [][]uint64{v.Head.Recycled, v.Head.Holes} {
+		for i, n := range free {
+			if n >= v.Head.Next || v.holds(n) || i > 0 && free[i-1] >= n {
+				return fmt.Errorf("nonce %d is free, and held or not below %d or not in order", n, v.Head.Next)
+			}
+		}
+	}
+	for _, n := range v.Head.Recycled {
+		if slices.Contains(v.Head.Holes, n) {
+			return fmt.Errorf("nonce %d is recycled and a hole", n)
+		}
+	}
+	return nil
+}
