@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/eoa"
@@ -153,6 +154,8 @@ type sabotage struct {
 	name  string
 	setup func(t testing.TB, w *world)
 	tick  func(t testing.TB, w *world, i int)
+	// happened is an event without which the run was not what it is meant to be.
+	happened eoa.EventKind
 }
 
 var sabotages = []sabotage{
@@ -167,14 +170,25 @@ var sabotages = []sabotage{
 			w.chain.LosePool()
 		}
 	}},
-	{name: "dear blocks, so bumps", setup: func(_ testing.TB, w *world) { w.cfg.Fees.StallTimeout = 3 * time.Second }, tick: func(_ testing.TB, w *world, i int) {
-		w.chain.SetBaseFee([]uint64{100, 100, 100, 350, 350, 350, 350, 350, 350, 350, 350, 350, 350, 350, 350, 350}[i%16])
-	}},
-	{name: "poor for a while, so recycled nonces", tick: func(_ testing.TB, w *world, i int) {
-		if w.cfg.Confirmations = 1; i%10 < 5 {
-			w.chain.SetBalance(w.account.Address, nil)
+	{name: "dear blocks, so bumps", setup: func(_ testing.TB, w *world) {
+		w.cfg.Fees.StallTimeout = 3 * time.Second
+		w.chain.SetPerBlock(2)
+		w.chain.SetBaseFee(100)
+	}, tick: func(_ testing.TB, w *world, i int) {
+		if i == 2 {
+			w.chain.SetBaseFee(1000)
 		}
-	}},
+	}, happened: eoa.EventBumped},
+	{name: "refusals, so recycled nonces", setup: func(_ testing.TB, w *world) {
+		w.cfg.Rebroadcast = 5 * time.Second
+		refusals := 0
+		w.chain.SetRefuse(func(tx *types.Transaction) string {
+			if refusals++; refusals%3 == 1 && refusals < 30 && len(tx.Data()) > 0 {
+				return "insufficient funds for gas * price + value"
+			}
+			return ""
+		})
+	}, happened: eoa.EventNoop},
 }
 
 // run lives until it dies, or all is over.
@@ -219,6 +233,9 @@ func crash(t *testing.T, s *sabotage, requests, diesAt int) int {
 		t.Logf("%s: died at %d of %d", s.name, diesAt, first.moments)
 	}
 	w.exactlyOnce(t)
+	if s.happened != 0 && diesAt == 0 {
+		require.True(t, w.told(t, s.happened), "no %v", s.happened)
+	}
 	return first.moments
 }
 

@@ -177,3 +177,15 @@ func (w *world) foreign(t testing.TB, nonce uint64) *types.Transaction {
 	require.NoError(t, err)
 	return tx
 }
+
+// told reports whether an event of a kind is in the outbox.
+func (w *world) told(t testing.TB, kind eoa.EventKind) bool {
+	events, err := w.store.Events(context.Background(), w.account, 0, 100_000)
+	require.NoError(t, err)
+	for i := range events {
+		if events[i].Kind == kind {
+			return true
+		}
+	}
+	return false
+}

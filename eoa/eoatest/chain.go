@@ -46,7 +46,7 @@ type Chain struct {
 	pool     map[common.Address]map[uint64]*types.Transaction
 	balances map[common.Address]*uint256.Int
 	baseFee  uint64
-	calls    int
+	refuse   func(*types.Transaction) string
 	broken   int // blocks made by reorgs, so that hashes differ
 }
 
@@ -77,7 +77,7 @@ func (c *Chain) SetBalance(a common.Address, wei *uint256.Int) {
 	c.balances[a] = wei
 }
 
-// SetBaseFee sets the price below which nothing is included, in wei per gas. SetPerBlock sets how many transactions a block holds.
+// SetBaseFee sets the price below which nothing is included, in wei per gas.
 func (c *Chain) SetBaseFee(wei uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,6 +89,13 @@ func (c *Chain) SetPerBlock(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.perBlock = n
+}
+
+// SetRefuse sets what the node says to a transaction that it has not seen; an empty text takes it. nil takes all.
+func (c *Chain) SetRefuse(f func(*types.Transaction) string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refuse = f
 }
 
 // LosePool makes the node forget all that waits.
@@ -217,7 +224,6 @@ type trouble struct {
 }
 
 func (c *Chain) trouble() (t trouble) {
-	c.calls++
 	f := c.faults
 	draw := func(p float64) bool { return c.rng.Float64() < p }
 	switch {
@@ -344,6 +350,10 @@ func (c *Chain) take(raw []byte) string {
 	from := c.sender(tx)
 	old := c.pool[from][tx.Nonce()]
 	cost, _ := uint256.FromBig(tx.Cost())
+	refused := ""
+	if c.refuse != nil {
+		refused = c.refuse(tx)
+	}
 	switch {
 	case old != nil && old.Hash() == tx.Hash():
 		return "already known"
@@ -351,6 +361,8 @@ func (c *Chain) take(raw []byte) string {
 		return "nonce too low: next nonce higher"
 	case c.balances[from] != nil && c.balances[from].Lt(cost):
 		return "insufficient funds for gas * price + value"
+	case refused != "":
+		return refused
 	case old != nil && (!dearer(old.GasFeeCap(), tx.GasFeeCap()) || !dearer(old.GasTipCap(), tx.GasTipCap())):
 		return "replacement transaction underpriced"
 	}

@@ -1,0 +1,115 @@
+package eoa
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// The allocator never gives a nonce twice, nor one that is not free, and requests of users get no nonce of which nobody knows a transaction.
+func TestAllocator(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		free := rapid.SliceOfNDistinct(rapid.Uint64Range(0, 200), 0, 30, rapid.ID).Draw(t, "free")
+		slices.Sort(free)
+		cut := rapid.IntRange(0, len(free)).Draw(t, "holes")
+		a := allocator{next: 201, holes: slices.Clone(free[:cut]), recycled: slices.Clone(free[cut:])}
+		given, last := map[uint64]bool{}, uint64(0)
+		for range rapid.IntRange(0, 60).Draw(t, "n") {
+			own, from := rapid.Bool().Draw(t, "own"), rapid.Uint64Range(0, 220).Draw(t, "from")
+			n, ok := a.take(own, from)
+			if !ok {
+				require.True(t, own, "a user's request always gets a nonce")
+				continue
+			}
+			require.False(t, given[n], "nonce %d twice", n)
+			given[n] = true
+			if !own {
+				require.NotContains(t, free[:cut], n)
+			}
+			if n < 201 {
+				require.Contains(t, free, n)
+			} else {
+				require.False(t, own)
+				require.Greater(t, n, last)
+				last = n
+			}
+		}
+	})
+}
+
+// What nodes say, text by text.
+func TestClassify(t *testing.T) {
+	for text, want := range map[string]Reason{
+		"already known":     ReasonKnown,
+		"Known transaction": ReasonKnown,
+		"AlreadyKnown":      ReasonKnown,
+		"nonce too low: next nonce 5, tx nonce 4":     ReasonNonceTooLow,
+		"nonce too low: address 0x00, tx: 4 state: 5": ReasonNonceTooLow,
+		"OldNonce, Current nonce: 5, nonce of tx: 4":  ReasonNonceTooLow,
+		"Nonce too low": ReasonNonceTooLow,
+		"nonce too high: address 0x00, tx: 9 state: 5":                     ReasonNonceGap,
+		"NonceGap, Future nonce. Expected nonce: 5":                        ReasonNonceGap,
+		"gapped-nonce tx from delegated accounts":                          ReasonNonceGap,
+		"replacement transaction underpriced":                              ReasonReplacement,
+		"ReplacementNotAllowed":                                            ReasonReplacement,
+		"could not replace existing tx":                                    ReasonReplacement,
+		"transaction underpriced: tip needed 1, tip permitted 0":           ReasonUnderpriced,
+		"max fee per gas less than block base fee: address 0x00":           ReasonUnderpriced,
+		"FeeTooLow, MaxFeePerGas too low":                                  ReasonUnderpriced,
+		"insufficient funds for gas * price + value: balance 0, tx cost 1": ReasonFunds,
+		"Upfront cost exceeds account balance":                             ReasonFunds,
+		"InsufficientFunds, Balance is zero":                               ReasonFunds,
+		"intrinsic gas too low: gas 20000, minimum needed 21000":           ReasonInvalid,
+		"exceeds block gas limit":                                          ReasonInvalid,
+		"oversized data: transaction size 200000, limit 131072":            ReasonInvalid,
+		"txpool is full": ReasonFull,
+		"in-flight transaction limit reached for delegated accounts": ReasonFull,
+		"Too Many Requests":             ReasonBusy,
+		"daily request limit exceeded":  ReasonBusy,
+		"<html><body>502</body></html>": ReasonNone,
+		"internal error":                ReasonNone,
+		"":                              ReasonNone,
+	} {
+		require.Equal(t, want, Classify(text), "%q", text)
+	}
+}
+
+// Only what says that the node does not have it is a no. A low nonce is not: the transaction itself may have used it.
+func TestReasonResults(t *testing.T) {
+	for r := range numReasons {
+		switch r {
+		case ReasonKnown:
+			require.Equal(t, Accepted, r.Result())
+		case ReasonNone, ReasonNonceTooLow, ReasonBusy:
+			require.Equal(t, Unknown, r.Result(), "%v", r)
+		default:
+			require.Equal(t, Rejected, r.Result(), "%v", r)
+		}
+	}
+	require.Equal(t, Unknown, Reason(99).Result())
+}
+
+// A longer phrase that is found after a shorter one it contains would never be found.
+func TestPhrasesAreInOrder(t *testing.T) {
+	for _, p := range phrases {
+		require.Equal(t, p.reason, Classify(p.text), "%q", p.text)
+	}
+}
+
+func FuzzDecodeRecord(f *testing.F) {
+	f.Add([]byte(`{"key":"a","id":1,"state":0,"nonce":0}`))
+	f.Add([]byte(`{"key":"a","id":1,"state":1,"nonce":3,"attempts":[{"hash":"0x00","raw":"AA=="}]}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		r, err := DecodeRecord(raw)
+		if err != nil {
+			require.ErrorIs(t, err, ErrMalformed)
+			return
+		}
+		again, err := EncodeRecord(&r)
+		require.NoError(t, err)
+		_, err = DecodeRecord(again)
+		require.NoError(t, err)
+	})
+}
