@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/examples/refnode/rpcapi"
 )
 
 // A user asks the node for a proof and the command whether it holds: node, document, verify.
@@ -73,6 +74,10 @@ func TestNoFinalityProofByJIP2(t *testing.T) {
 	tx := send(t, c, accounts(t)[4], transfer(0, common.Address{0xf7}))
 	waitFor(t, c, tx.Hash(), rpc.FinalizedBlockNumber)
 	var document *proof.Document
-	require.ErrorContains(t, c.Client().CallContext(t.Context(), &document, "jam_getFinalityProof", tx.Hash()), "JIP-2")
+	err := c.Client().CallContext(t.Context(), &document, "jam_getFinalityProof", tx.Hash())
+	require.ErrorContains(t, err, "JIP-2")
+	var coded rpc.Error
+	require.ErrorAs(t, err, &coded)
+	require.Equal(t, rpcapi.CodeNoProofs, coded.ErrorCode())
 	require.ErrorContains(t, c.Client().CallContext(t.Context(), &document, "jam_getTrust"), "JIP-2")
 }

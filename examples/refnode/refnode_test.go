@@ -150,6 +150,7 @@ func TestDemo(t *testing.T) {
 			require.Zero(t, code, "%s", &out)
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 			last := lines[len(lines)-1]
+			require.Regexp(t, fmt.Sprintf(`^finality proofs: %[1]s/%[1]s transactions proved`, args[1]), lines[len(lines)-2])
 			require.Regexp(t, fmt.Sprintf(`^%[1]s/%[1]s transactions finalized in \d+ bundles; 0 lost; 0 executed twice; canonical root 0x[0-9a-f]{64}$`, args[1]), last)
 		})
 	}

@@ -85,7 +85,7 @@ func (f *findings) problem(format string, args ...any) {
 // verdict checks everything through the RPC and prints the last line.
 func (c *client) verdict(ctx context.Context, p *plan, before uint64) error {
 	f := &findings{}
-	for _, check := range []func(context.Context, *plan, uint64, *findings) error{c.checkInclusion, c.checkEffects, c.checkJAM} {
+	for _, check := range []func(context.Context, *plan, uint64, *findings) error{c.checkInclusion, c.checkEffects, c.checkJAM, c.checkProofs} {
 		if err := check(ctx, p, before, f); err != nil {
 			return err
 		}

@@ -134,7 +134,7 @@ func (n *Node) makeGenesis() (err error) {
 }
 
 func headOf(b *Block) canonical.Head {
-	return canonical.Head{Number: b.NumberU64(), Hash: b.Hash(), Root: b.Root()}
+	return canonical.Head{Number: b.NumberU64(), Hash: b.Hash(), Root: b.Root(), Commitment: b.Hash()}
 }
 
 func (n *Node) makePool() (err error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/trie"
 
+	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/statedb"
 	"github.com/jamq/jamq/statedb/evm"
 	"github.com/jamq/jamq/submit"
@@ -110,7 +111,7 @@ func (n *Node) enqueue(ctx context.Context, parent, block *Block) error {
 		return errors.Join(err, n.store.truncated(block.NumberU64()))
 	}
 	n.mu.Lock()
-	err := n.tracker.Executed(headOf(block))
+	err := n.tracker.ExecutedBatch(headOf(parent), []canonical.Head{headOf(block)})
 	n.mu.Unlock()
 	if err == nil {
 		err = n.runner.Enqueue(ctx, bundleOf(parent, block))

@@ -7,6 +7,8 @@ import (
 	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/vm"
+
+	"github.com/jamq/jamq/examples/refnode/node"
 )
 
 // The texts are those that clients of geth look for.
@@ -41,6 +43,34 @@ func (revertError) ErrorCode() int { return codeReverted }
 
 // ErrorData is the contract's return data.
 func (e revertError) ErrorData() any { return hexutil.Encode(e.data) }
+
+// Codes of jam_getFinalityProof and jam_getTrust (EIP-1474).
+const (
+	// CodeNotFinal: the transaction is known and not final yet; ask again.
+	CodeNotFinal = -32002
+	// CodeNoProofs: the JAM chain that the node works on cannot be asked for what a proof is made of.
+	CodeNoProofs = -32004
+)
+
+// codedError is an error with a code of its own.
+type codedError struct {
+	error
+	code int
+}
+
+// ErrorCode makes go-ethereum's RPC server answer with the code.
+func (e codedError) ErrorCode() int { return e.code }
+
+// proofError gives an error of the node its code.
+func proofError(err error) error {
+	switch {
+	case errors.Is(err, node.ErrNotFinal):
+		return codedError{err, CodeNotFinal}
+	case errors.Is(err, node.ErrNoProofs):
+		return codedError{err, CodeNoProofs}
+	}
+	return err
+}
 
 // reverted wraps the data of a revert, with the reason in words where it holds one.
 func reverted(data []byte) error {
