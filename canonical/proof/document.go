@@ -13,7 +13,7 @@ import (
 // Version is the version of the documents that this package makes and reads.
 const Version = 1
 
-// MaxDocument bounds a document, in bytes of JSON: signatures of 1023 validators take about 200 KB of it.
+// MaxDocument bounds a document, in bytes of JSON: the signatures of 1023 validators take about 200 KB of it.
 const MaxDocument = 4 << 20
 
 // Document is the whole chain of proof for one transaction. Of the ways to the commitment it has exactly one:
@@ -66,7 +66,7 @@ type TransactionProof struct {
 	Nodes []hexutil.Bytes `json:"nodes"`
 }
 
-// Parse reads a document: strictly, and at most [MaxDocument] bytes of it. It proves nothing yet. The error wraps ErrMalformed.
+// Parse reads a document: strictly, and at most [MaxDocument] bytes. It proves nothing yet. The error wraps ErrMalformed.
 func Parse(data []byte) (*Document, error) {
 	if len(data) > MaxDocument {
 		return nil, fmt.Errorf("%w: %d bytes, want at most %d", ErrMalformed, len(data), MaxDocument)

@@ -2,6 +2,7 @@ package proof
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -69,6 +70,13 @@ func TestForgedFinality(t *testing.T) {
 		{"outside the set", func(d *Document) { d.Finality.Signatures[4].Validator = worldValidators }, ErrFinality},
 		{"another's key", func(d *Document) { d.Finality = stranger.vote(honest, 0, 1, 2, 3, 5) }, ErrFinality},
 		{"another's signature", func(d *Document) { d.Finality.Signatures[3].Validator = 3 }, ErrFinality},
+		{"a whole set of strangers", func(d *Document) {
+			other := newWorld(t)
+			for i := range other.keys {
+				other.keys[i] = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(i + 1)}, 32))
+			}
+			d.Finality = other.vote(honest, 0, 1, 2, 3, 4, 5)
+		}, ErrFinality},
 		{"one wrong among enough", func(d *Document) {
 			d.Finality = w.vote(honest, 0, 1, 2, 3, 4, 5)
 			d.Finality.Signatures[5].Signature[7] ^= 1
@@ -323,4 +331,31 @@ func TestEveryDigitMatters(t *testing.T) {
 		}
 		require.Error(t, err, "digit %d of %s", i, raw[max(0, i-20):i+1])
 	}
+}
+
+func FuzzParseTrust(f *testing.F) {
+	raw, err := json.Marshal(newWorld(f).trust)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(raw)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		trust, err := ParseTrust(raw)
+		if err != nil {
+			if !errors.Is(err, ErrTrust) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if err := trust.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		once, err := json.Marshal(trust)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ParseTrust(once); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
