@@ -17,7 +17,7 @@ import (
 func faultsOf(seed uint64) eoatest.Faults {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	p := func(most float64) float64 { return most * float64(rng.IntN(3)) / 2 }
-	return eoatest.Faults{DropRequest: p(0.3), DropResponse: p(0.4), Busy: p(0.2), Garbage: p(0.3), Lag: p(0.3), LosePool: p(0.2), Reorg: p(0.3), ReorgDepth: 6}
+	return eoatest.Faults{DropRequest: p(0.3), Refuse: p(0.2), Return: p(1), DropResponse: p(0.4), Busy: p(0.2), Garbage: p(0.3), Lag: p(0.3), LosePool: p(0.2), Reorg: p(0.3), ReorgDepth: 6}
 }
 
 // Everything between the executor and the node goes wrong, and executors die and are replaced: no request lands twice, whatever happens, and all
@@ -84,7 +84,7 @@ func TestE1NoDoubleSpendTwoExecutors(t *testing.T) {
 
 // Somebody else uses the account's nonces, before and while the executor does. What they take is superseded with proof, requeued, and lands once.
 func TestForeignTransactions(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(40) {
 		w := newWorld(t, seed, 12)
 		w.cfg.Requeue, w.cfg.Fees.StallTimeout = true, 15*time.Second
 		rng := rand.New(rand.NewPCG(seed, 4))
@@ -98,8 +98,12 @@ func TestForeignTransactions(t *testing.T) {
 			require.NoError(t, err)
 			return l.Latest
 		}
-		for i := range 80 {
-			if rng.IntN(6) == 0 {
+		w.chain.SetFaults(eoatest.Faults{Reorg: 0.4, ReorgDepth: 6, LosePool: 0.3, Return: 0.7})
+		for i := range 160 {
+			if i == 120 {
+				w.chain.SetFaults(eoatest.Faults{})
+			}
+			if rng.IntN(6) == 0 && i < 120 {
 				w.chain.Inject(w.foreign(t, next()+uint64(rng.IntN(3))))
 			}
 			_, err := e.Step(context.Background())

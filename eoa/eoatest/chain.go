@@ -26,6 +26,10 @@ type Faults struct {
 	// DropRequest: the node never hears of it. DropResponse: the node did it, and the answer is lost. Busy: the node asks to be left alone.
 	// Garbage: the node answers with a text that nobody knows, having done it or not.
 	DropRequest, DropResponse, Busy, Garbage float64
+	// Refuse: the call comes to another node, which does not take the transaction, for want of funds, even if the first one has it.
+	Refuse float64
+	// Return: after a reorg, what other nodes have kept comes back, whatever waits at the same nonce: any transaction that was ever taken.
+	Return float64
 	// Lag: the answer is as of a few blocks ago. LosePool: with each block, the node forgets all that waits.
 	Lag, LosePool float64
 	// Reorg: with each block, the last ones are replaced by empty ones; their transactions go back to the pool, or are forgotten with it.
@@ -46,6 +50,7 @@ type Chain struct {
 	pool     map[common.Address]map[uint64]*types.Transaction
 	balances map[common.Address]*uint256.Int
 	baseFee  uint64
+	taken    []*types.Transaction // all that were ever taken into the pool
 	refuse   func(*types.Transaction) string
 	broken   int // blocks made by reorgs, so that hashes differ
 }
@@ -91,7 +96,7 @@ func (c *Chain) SetPerBlock(n int) {
 	c.perBlock = n
 }
 
-// SetRefuse sets what the node says to a transaction that it has not seen; an empty text takes it. nil takes all.
+// SetRefuse sets what the node says to a transaction before it looks whether it has it; an empty text takes it. nil takes all.
 func (c *Chain) SetRefuse(f func(*types.Transaction) string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,6 +170,14 @@ func (c *Chain) reorg(depth int) {
 	}
 	for range depth + 1 {
 		c.append(nil)
+	}
+	if c.rng.Float64() >= c.faults.Return {
+		return
+	}
+	for _, i := range c.rng.Perm(len(c.taken)) {
+		if tx := c.taken[i]; tx.Nonce() >= c.count(c.sender(tx), len(c.blocks)) {
+			c.wait(tx)
+		}
 	}
 }
 
@@ -353,20 +366,23 @@ func (c *Chain) take(raw []byte) string {
 	refused := ""
 	if c.refuse != nil {
 		refused = c.refuse(tx)
+	} else if c.rng.Float64() < c.faults.Refuse {
+		refused = "insufficient funds for gas * price + value: balance 0"
 	}
 	switch {
+	case refused != "":
+		return refused
 	case old != nil && old.Hash() == tx.Hash():
 		return "already known"
 	case tx.Nonce() < c.count(from, len(c.blocks)):
 		return "nonce too low: next nonce higher"
 	case c.balances[from] != nil && c.balances[from].Lt(cost):
 		return "insufficient funds for gas * price + value"
-	case refused != "":
-		return refused
 	case old != nil && (!dearer(old.GasFeeCap(), tx.GasFeeCap()) || !dearer(old.GasTipCap(), tx.GasTipCap())):
 		return "replacement transaction underpriced"
 	}
 	c.wait(tx)
+	c.taken = append(c.taken, tx)
 	return ""
 }
 
