@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -53,7 +54,7 @@ const ownKeys = "eoa/"
 
 // Request is what a user wants sent. Key and payload together are idempotent: the same key with another payload is an error.
 type Request struct {
-	// Key is the caller's, unique per account: 1 to MaxKeySize bytes that do not begin with "eoa/".
+	// Key is the caller's, unique per account: 1 to MaxKeySize bytes of UTF-8 that do not begin with "eoa/".
 	Key string `json:"key"`
 	// Kind is the form of the transaction.
 	Kind Kind `json:"kind,omitempty"`
@@ -88,6 +89,8 @@ func (r *Request) Validate() error {
 	switch {
 	case r.Key == "" || len(r.Key) > MaxKeySize:
 		return fmt.Errorf("%w: key of %d bytes, want 1 to %d", ErrInvalidRequest, len(r.Key), MaxKeySize)
+	case !utf8.ValidString(r.Key) || !utf8.ValidString(r.Group):
+		return fmt.Errorf("%w: key %q or group %q is not UTF-8", ErrInvalidRequest, r.Key, r.Group)
 	case strings.HasPrefix(r.Key, ownKeys):
 		return fmt.Errorf("%w: key %q begins with %q, which is the executor's", ErrInvalidRequest, r.Key, ownKeys)
 	}

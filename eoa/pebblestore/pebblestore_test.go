@@ -1,0 +1,188 @@
+package pebblestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble"
+	"github.com/cockroachdb/pebble/vfs"
+	"github.com/cockroachdb/pebble/vfs/errorfs"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/eoatest"
+	"github.com/jamq/jamq/eoa/storetest"
+)
+
+func TestConformance(t *testing.T) {
+	dir := t.TempDir()
+	var last *Store
+	t.Cleanup(func() { require.NoError(t, last.Close()) })
+	storetest.Run(t, func() eoa.Store {
+		if last != nil {
+			require.NoError(t, last.Close())
+		}
+		s, err := Open(dir, Options{})
+		require.NoError(t, err)
+		last = s
+		return s
+	})
+}
+
+// Other data, and other stores, share a database.
+func TestSharedDatabase(t *testing.T) {
+	db, err := pebble.Open("", &pebble.Options{FS: vfs.NewMem()})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	for _, key := range []string{"a", "z"} {
+		require.NoError(t, db.Set([]byte(key), []byte("host's"), pebble.Sync))
+	}
+	for _, prefix := range []string{"s1", "s2"} {
+		s, err := Open("", Options{DB: db, Prefix: []byte(prefix)})
+		require.NoError(t, err)
+		storetest.Run(t, func() eoa.Store { return s })
+		require.NoError(t, s.Close())
+	}
+	for _, key := range []string{"a", "z"} {
+		value, closer, err := db.Get([]byte(key))
+		require.NoError(t, err)
+		require.Equal(t, "host's", string(value))
+		require.NoError(t, closer.Close())
+	}
+}
+
+// clock is set by the test.
+type clock struct{ now time.Time }
+
+func (c *clock) Now() time.Time { return c.now }
+
+// The process dies at any operation on its files, in the middle of sending: what it was told to be durable is there, and after a restart every request
+// lands exactly once.
+func TestDiesAtAnyOperation(t *testing.T) {
+	at := int64(1)
+	for diesAt(t, at) {
+		at++
+	}
+	require.Greater(t, at, int64(100))
+	t.Logf("%d operations to die at", at-1)
+}
+
+const testChain, requests = 99, 6
+
+func diesAt(t *testing.T, at int64) (died bool) {
+	disk := vfs.NewStrictMem()
+	var operations atomic.Int64
+	dying := errorfs.Wrap(disk, errorfs.InjectorFunc(func(errorfs.Op, string) error {
+		if operations.Add(1) == at {
+			disk.SetIgnoreSyncs(true) // nothing reaches the disk from here on
+		}
+		return nil
+	}))
+	chain, now := eoatest.New(testChain, 1, 3), &clock{time.Unix(1_800_000_000, 0)}
+	died, accepted := work(t, dying, chain, now, func() bool { return operations.Load() >= at })
+	disk.ResetToSyncedState()
+	disk.SetIgnoreSyncs(false)
+	now.now = now.now.Add(time.Hour)
+	s, err := Open("db", Options{Pebble: &pebble.Options{FS: disk, Logger: silent{}}})
+	require.NoError(t, err, "died at operation %d", at)
+	for i := range accepted {
+		_, err := s.Get(context.Background(), account(), fmt.Sprint(i))
+		require.NoError(t, err, "request %d was accepted; died at operation %d", i, at)
+	}
+	require.NoError(t, s.Close())
+	again, _ := work(t, disk, chain, now, func() bool { return false })
+	require.False(t, again)
+	landed := map[string]int{}
+	for _, tx := range chain.Transactions() {
+		landed[string(tx.Data())]++
+	}
+	for i := range requests {
+		require.Equal(t, 1, landed[fmt.Sprint(i)], "request %d; died at operation %d", i, at)
+	}
+	return died
+}
+
+func account() eoa.Account {
+	key, _ := crypto.ToECDSA(common.LeftPadBytes([]byte{5}, 32))
+	return eoa.Account{ChainID: testChain, Address: crypto.PubkeyToAddress(key.PublicKey)}
+}
+
+// guarded does not let a dead process send: it is killed at the operation, so it does nothing after it.
+type guarded struct {
+	*eoatest.Chain
+	dead func() bool
+}
+
+func (g guarded) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
+	if g.dead() {
+		return make([]eoa.Sent, len(raws))
+	}
+	return g.Chain.Send(ctx, raws)
+}
+
+// work runs an executor until all is final or the process is dead. accepted is how many requests were accepted for certain.
+func work(t *testing.T, fs vfs.FS, chain *eoatest.Chain, now *clock, dead func() bool) (died bool, accepted int) {
+	s, err := Open("db", Options{Pebble: &pebble.Options{FS: fs, MemTableSize: 16 << 10, Logger: silent{}}})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	key, err := crypto.ToECDSA(common.LeftPadBytes([]byte{5}, 32))
+	require.NoError(t, err)
+	cfg := eoa.DefaultConfig()
+	cfg.Clock, cfg.Batch = now, 3
+	e, err := eoa.New(cfg, account(), s, guarded{chain, dead}, eoa.NewKeySigner(testChain, key))
+	require.NoError(t, err)
+	ctx := context.Background()
+	for i := range requests {
+		_, err := e.Submit(ctx, eoa.Request{Key: fmt.Sprint(i), Data: []byte(fmt.Sprint(i)), Gas: 50_000})
+		require.NoError(t, err)
+		if dead() {
+			return true, accepted
+		}
+		accepted++
+	}
+	for range 300 {
+		_, err := e.Step(ctx)
+		if dead() {
+			return true, accepted
+		}
+		require.True(t, err == nil || errors.Is(err, eoa.ErrHeld), "%v", err)
+		chain.Mine()
+		now.now = now.now.Add(4 * time.Second)
+		if r, err := e.Get(ctx, fmt.Sprint(requests-1)); err == nil && r.State == eoa.Final {
+			return false, accepted
+		}
+	}
+	t.Fatal("not over")
+	return false, accepted
+}
+
+// One request at a time: what a step costs, synced. It must be far below the block time; the raw batch of the same bytes is beside it.
+func BenchmarkSubmitSynced(b *testing.B) {
+	s, err := Open(b.TempDir(), Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	for _, n := range []int{1, 100} {
+		b.Run(fmt.Sprint("batch=", n), func(b *testing.B) {
+			i := 0
+			for b.Loop() {
+				var q []eoa.Request
+				for range n {
+					i++
+					q = append(q, eoa.Request{Key: fmt.Sprint(n, "/", i)})
+				}
+				if _, err := s.Submit(context.Background(), account(), time.Now(), q...); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(i)/b.Elapsed().Seconds(), "requests/s")
+		})
+	}
+}
