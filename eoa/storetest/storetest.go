@@ -329,7 +329,7 @@ func (c *suite) due() {
 	require.True(c, c.isDue())
 	l = c.acquire("w")
 	c.now = c.now.Add(ttl / 2)
-	l, err = c.s.Renew(c.ctx, l, c.now, ttl)
+	_, err = c.s.Renew(c.ctx, l, c.now, ttl)
 	require.NoError(c, err)
 	c.now = c.now.Add(ttl - 1)
 	require.False(c, c.isDue())
