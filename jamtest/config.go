@@ -58,6 +58,7 @@ type Config struct {
 	Script *Script
 	// Commit is what the rollups' services do with their packages, so that [Chain.Prove] can prove it: then state roots are those of a
 	// state, with C(11), C(16) and the services' commitments in it, and the output log is one. Nil means that hashes stand for them.
+	// It costs some kilobytes for each block that is kept.
 	Commit Commit
 }
 

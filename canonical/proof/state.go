@@ -96,3 +96,39 @@ func walk(root common.Hash, key StateKey, nodes []StateNode) (*StateNode, error)
 	}
 	return nil, nil
 }
+
+// CollectState returns the proof of a key's value from nodes that come from a JAM node, in any order and with others among them: the boundary
+// nodes of a state request (JAMNP-S CE 129), where the leaf itself may be missing. The error wraps ErrState where they do not lead from the
+// root to the value.
+func CollectState(root common.Hash, key StateKey, value []byte, nodes []StateNode) ([]StateNode, error) {
+	byHash := make(map[common.Hash]*StateNode, len(nodes)+1)
+	put := func(n *StateNode) {
+		hash := n.hash()
+		byHash[hash] = n
+		hash[0] &^= leafBit // as a branch knows its left child
+		byHash[hash] = n
+	}
+	end := leaf(key, value)
+	put(&end)
+	for i := range nodes {
+		put(&nodes[i])
+	}
+	var path []StateNode
+	for want := root; ; {
+		n := byHash[want]
+		if n == nil {
+			return nil, fmt.Errorf("%w: node %d on the way to %x, %s, is missing", ErrState, len(path), key, want)
+		}
+		path = append(path, *n)
+		if n[0]&leafBit != 0 || len(path) > keyBits {
+			break
+		}
+		if want = common.Hash(n[:32]); key.bit(len(path)-1) == 1 {
+			want = common.Hash(n[32:])
+		}
+	}
+	if err := VerifyState(root, key, value, path); err != nil {
+		return nil, err
+	}
+	return path, nil
+}

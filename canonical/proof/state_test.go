@@ -110,6 +110,32 @@ func TestEveryBitOfAStateProofMatters(t *testing.T) {
 	require.NoError(t, VerifyState(root, entries[3].Key, entries[3].Value, nodes))
 }
 
+// A proof is found among the nodes of a whole trie, whether or not its leaf is among them.
+func TestCollectState(t *testing.T) {
+	entries := randomEntries(3, 30)
+	trie := trieOf(entries)
+	var pool []StateNode
+	for i := len(entries) - 1; i >= 0; i-- {
+		pool = append(pool, trie.Prove(entries[i].Key)...)
+	}
+	branches := slices.DeleteFunc(slices.Clone(pool), func(n StateNode) bool { return n[0]&leafBit != 0 })
+	for _, e := range entries {
+		for _, nodes := range [][]StateNode{pool, branches} {
+			path, err := CollectState(trie.Root(), e.Key, e.Value, nodes)
+			require.NoError(t, err)
+			require.Equal(t, trie.Prove(e.Key), path)
+		}
+		_, err := CollectState(trie.Root(), e.Key, append([]byte{1}, e.Value...), pool)
+		require.ErrorIs(t, err, ErrState, "another value")
+		_, err = CollectState(common.Hash{1}, e.Key, e.Value, pool)
+		require.ErrorIs(t, err, ErrState, "another root")
+	}
+	_, err := CollectState(trie.Root(), entries[0].Key, entries[0].Value, pool[:1])
+	require.ErrorIs(t, err, ErrState, "nodes are missing")
+	_, err = CollectState(trie.Root(), StateKey{0xff}, nil, pool)
+	require.ErrorIs(t, err, ErrState, "an absent key")
+}
+
 func FuzzVerifyState(f *testing.F) {
 	f.Add([]byte{1}, []byte{2}, make([]byte, 64))
 	f.Fuzz(func(t *testing.T, key, value, data []byte) {

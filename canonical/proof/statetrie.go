@@ -10,28 +10,37 @@ import (
 // nodes but those on the way to the key. So a host may keep the state after each block. The zero value, and nil, is the empty state.
 type StateTrie struct{ top *trieNode }
 
-// trieNode is a branch or, where it has no children, a leaf. An empty place is a nil pointer.
+// trieNode is a branch or, where it has an entry, a leaf. An empty place is a nil pointer. It is small, because a host that keeps the state
+// after each block has some tens of them a block.
 type trieNode struct {
-	children [2]*trieNode
-	key      StateKey
-	value    []byte
-	node     StateNode
 	hash     common.Hash
+	children [2]*trieNode
+	entry    *trieEntry
 }
 
-func newLeaf(key StateKey, value []byte) *trieNode {
-	n := &trieNode{key: key, value: value, node: leaf(key, value)}
-	n.hash = n.node.hash()
-	return n
+// trieEntry is a key with its value.
+type trieEntry struct {
+	key   StateKey
+	value []byte
+}
+
+func newLeaf(e *trieEntry) *trieNode {
+	node := leaf(e.key, e.value)
+	return &trieNode{hash: node.hash(), entry: e}
 }
 
 func newBranch(children [2]*trieNode) *trieNode {
-	n := &trieNode{children: children, node: branch(children[0].root(), children[1].root())}
-	n.hash = n.node.hash()
-	return n
+	node := branch(children[0].root(), children[1].root())
+	return &trieNode{hash: node.hash(), children: children}
 }
 
-func (n *trieNode) isLeaf() bool { return n.children == [2]*trieNode{} }
+// encoded returns the node as proofs have it.
+func (n *trieNode) encoded() StateNode {
+	if n.entry != nil {
+		return leaf(n.entry.key, n.entry.value)
+	}
+	return branch(n.children[0].root(), n.children[1].root())
+}
 
 func (n *trieNode) root() common.Hash {
 	if n == nil {
@@ -52,21 +61,19 @@ func (t *StateTrie) node() *trieNode {
 
 // Set returns the state in which a key has a value, which may be empty: that is not an absent key. The value is copied.
 func (t *StateTrie) Set(key StateKey, value []byte) *StateTrie {
-	return &StateTrie{top: t.node().set(newLeaf(key, bytes.Clone(value)), 0)}
+	return &StateTrie{top: t.node().set(newLeaf(&trieEntry{key, bytes.Clone(value)}), 0)}
 }
 
 // set returns the subtrie at a depth with a leaf put into it.
 func (n *trieNode) set(l *trieNode, depth int) *trieNode {
-	if n == nil || n.isLeaf() && n.key == l.key {
+	if n == nil || n.entry != nil && n.entry.key == l.entry.key {
 		return l
 	}
-	var children [2]*trieNode
-	if n.isLeaf() {
-		children[n.key.bit(depth)] = n
-	} else {
-		children = n.children
+	children := n.children
+	if n.entry != nil {
+		children[n.entry.key.bit(depth)] = n
 	}
-	side := l.key.bit(depth)
+	side := l.entry.key.bit(depth)
 	children[side] = children[side].set(l, depth+1)
 	return newBranch(children)
 }
@@ -74,13 +81,13 @@ func (n *trieNode) set(l *trieNode, depth int) *trieNode {
 // Get returns a copy of a key's value, and whether it has one.
 func (t *StateTrie) Get(key StateKey) (value []byte, ok bool) {
 	n := t.node()
-	for depth := 0; n != nil && !n.isLeaf(); depth++ {
+	for depth := 0; n != nil && n.entry == nil; depth++ {
 		n = n.children[key.bit(depth)]
 	}
-	if n == nil || n.key != key {
+	if n == nil || n.entry.key != key {
 		return nil, false
 	}
-	return bytes.Clone(n.value), true
+	return bytes.Clone(n.entry.value), true
 }
 
 // Prove returns the nodes from the root down to the key's leaf; or, for an absent key, to the empty place or the other key's leaf
@@ -89,8 +96,8 @@ func (t *StateTrie) Prove(key StateKey) []StateNode {
 	var nodes []StateNode
 	n := t.node()
 	for depth := 0; n != nil; depth++ {
-		nodes = append(nodes, n.node)
-		if n.isLeaf() {
+		nodes = append(nodes, n.encoded())
+		if n.entry != nil {
 			break
 		}
 		n = n.children[key.bit(depth)]

@@ -26,6 +26,7 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/examples/refnode/devkeys"
 )
 
@@ -380,6 +381,11 @@ func TestRestart(t *testing.T) {
 	nonce, err := c.NonceAt(t.Context(), me.Address, nil)
 	require.NoError(t, err)
 	require.Equal(t, uint64(3), nonce)
+	// The embedded JAM chain is another one now: it proves what it took itself, and says so of what it did not.
+	var document *proof.Document
+	require.NoError(t, c.Client().CallContext(t.Context(), &document, "jam_getFinalityProof", filler.Hash()))
+	require.Equal(t, filler.Hash(), document.Claim.Transaction)
+	require.ErrorContains(t, c.Client().CallContext(t.Context(), &document, "jam_getFinalityProof", final.Hash()), "the embedded JAM chain has none for block 1")
 	require.Zero(t, node.end(t))
 
 	var out lockedBuffer
