@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -61,6 +62,13 @@ func TestFinalityProof(t *testing.T) {
 		out, err := exec.Command(verify, "-trust", trustFile, "-tx", tx.Hash().Hex(), save(raw)).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		require.Contains(t, string(out), "FINAL: transaction "+tx.Hash().Hex())
+	}
+	// One command that asks the node itself: with a trust from elsewhere, and with the node's own, which it says.
+	for _, args := range [][]string{{"-trust", trustFile}, {}} {
+		out, err := exec.Command(verify, append(args, "-node", node.url, "-tx", txs[0].Hash().Hex())...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.Contains(t, string(out), "FINAL: transaction "+txs[0].Hash().Hex())
+		require.Equal(t, len(args) == 0, strings.Contains(string(out), "You have it from the node"))
 	}
 	require.NoError(t, c.Client().CallContext(t.Context(), &document, "jam_getFinalityProof", common.Hash{1}))
 	require.Nil(t, document, "an unknown transaction")

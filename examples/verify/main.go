@@ -1,16 +1,21 @@
 // Command verify answers a user's question: is my transaction final, and why should I believe it? It checks a document of package
 // canonical/proof, with no network and no node:
 //
-//	curl -s -H 'Content-Type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"jam_getFinalityProof","params":["0x…"]}' 127.0.0.1:8545 > proof.json
 //	go run ./examples/verify -trust trust.json -tx 0x… proof.json
 //
-// The trust is a file with what you believe beforehand: JAM's validators, the rollup's service. To try things out, jam_getTrust of the
-// reference node makes one; who means it gets it from somebody else than who made the proof. Both files may be what curl has printed.
+// or has a node of the rollup make the document first; what it answers is checked in the same way:
+//
+//	go run ./examples/verify -trust trust.json -tx 0x… -node http://127.0.0.1:8545
+//
+// The trust is a file with what you believe beforehand: JAM's validators, the rollup's service. Who means it gets it from somebody else than
+// who made the proof. To try things out, leave -trust away beside -node: then the node is asked for it, and the output says what that is worth.
+// Files may be what curl has printed of jam_getFinalityProof and jam_getTrust.
 //
 // The exit status is 0 for a proof that holds, 1 for one that does not, 2 for a wrong use.
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -18,8 +23,10 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/jamq/jamq/canonical/proof"
 )
@@ -35,8 +42,8 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 // question is what the command line asks.
 type question struct {
-	trust, document string
-	tx              *common.Hash // nil: whatever the document is about
+	trust, document, node string
+	tx                    *common.Hash // nil: whatever the document is about
 }
 
 func parse(args []string, stderr io.Writer) (*question, error) {
@@ -44,6 +51,7 @@ func parse(args []string, stderr io.Writer) (*question, error) {
 	fs := flag.NewFlagSet("verify", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.StringVar(&q.trust, "trust", "", "file with the validators and the service that you trust")
+	fs.StringVar(&q.node, "node", "", "RPC of a node of the rollup that makes the proof, instead of a file")
 	fs.Func("tx", "hash of your transaction; without it, the proof is of whatever it says", func(text string) error {
 		q.tx = new(common.Hash)
 		return q.tx.UnmarshalText([]byte(text))
@@ -51,10 +59,13 @@ func parse(args []string, stderr io.Writer) (*question, error) {
 	if err := fs.Parse(args); err != nil {
 		return nil, err
 	}
-	if q.trust == "" || fs.NArg() != 1 {
+	q.document = fs.Arg(0)
+	switch {
+	case q.node != "" && (q.tx == nil || fs.NArg() != 0):
+		return nil, errors.New("with -node want -tx HASH and no file")
+	case q.node == "" && (q.trust == "" || fs.NArg() != 1):
 		return nil, errors.New("want -trust FILE, and one file with a proof, or - for the standard input")
 	}
-	q.document = fs.Arg(0)
 	return q, nil
 }
 
@@ -67,10 +78,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var trust *proof.Trust
 	var document []byte
 	if err == nil {
-		trust, err = q.readTrust()
-	}
-	if err == nil {
-		document, err = read(q.document, stdin)
+		trust, document, err = q.gather(stdin)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "verify:", err)
@@ -83,13 +91,52 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitFinal
 }
 
-func (q *question) readTrust() (*proof.Trust, error) {
-	raw, err := read(q.trust, nil)
+// gather gets the trust and the document from files or from a node.
+func (q *question) gather(stdin io.Reader) (trust *proof.Trust, document []byte, err error) {
+	var raw []byte
+	if q.trust != "" {
+		raw, err = read(q.trust, nil)
+	} else {
+		raw, err = ask(q.node, "jam_getTrust")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if trust, err = proof.ParseTrust(raw); err != nil {
+		return nil, nil, err
+	}
+	if q.node != "" {
+		document, err = ask(q.node, "jam_getFinalityProof", q.tx)
+	} else {
+		document, err = read(q.document, stdin)
+	}
+	return trust, document, err
+}
+
+// patience is how long a node may take to answer.
+const patience = 30 * time.Second
+
+// ask returns what a node answers.
+func ask(url, method string, args ...any) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	client, err := rpc.DialContext(ctx, url)
 	if err != nil {
 		return nil, err
 	}
-	return proof.ParseTrust(raw)
+	defer client.Close()
+	var answer json.RawMessage
+	if err := client.CallContext(ctx, &answer, method, args...); err != nil {
+		return nil, fmt.Errorf("%s: %w", method, err)
+	}
+	if string(answer) == "null" || len(answer) == 0 {
+		return nil, fmt.Errorf("%s: %w", method, errUnknown)
+	}
+	return answer, nil
 }
+
+// errUnknown: a node has nothing to prove.
+var errUnknown = errors.New("the node knows no such transaction in a block")
 
 // read returns what is in a file; of the answer of a JSON-RPC call, its result.
 func read(name string, stdin io.Reader) ([]byte, error) {
@@ -118,7 +165,7 @@ func read(name string, stdin io.Reader) ([]byte, error) {
 		return nil, fmt.Errorf("%s: the node answered: %s", name, answer.Error.Message)
 	}
 	if s := string(answer.Result); s == "" || s == "null" {
-		return nil, fmt.Errorf("%s: the node knows no such transaction in a block", name)
+		return nil, fmt.Errorf("%s: %w", name, errUnknown)
 	}
 	return answer.Result, nil
 }
@@ -140,6 +187,9 @@ func explain(w io.Writer, q *question, trust *proof.Trust, raw []byte) error {
 	}
 	fmt.Fprintf(w, "You trust the %d validators of set %d, and service %d as the rollup's.\n", len(trust.Validators), trust.Set, trust.Service)
 	fmt.Fprintf(w, "   The fingerprint of that is %s: compare it with what others say.\n", fingerprint)
+	if q.trust == "" {
+		fmt.Fprintln(w, "   You have it from the node that makes the proof: unless you compare, this shows only that the node does not contradict itself.")
+	}
 	d, err := proof.Parse(raw)
 	if err != nil {
 		return err

@@ -107,7 +107,7 @@ func TestVerifyRefuses(t *testing.T) {
 	refuse("link 1 does not hold: proof: not final: 4 of 6 validators signed, want at least 5", "-trust", file, write(t, d))
 
 	var out bytes.Buffer
-	for _, args := range [][]string{{}, {"-trust", file}, {"-tx", "0x1", "-trust", file, file}, {"-trust", "nowhere", file}, {"-trust", write(t, 1), file}, {"-trust", file, "nowhere"}} {
+	for _, args := range [][]string{{}, {"-trust", file}, {"-tx", "0x1", "-trust", file, file}, {"-trust", "nowhere", file}, {"-trust", write(t, 1), file}, {"-trust", file, "nowhere"}, {"-node", "http://127.0.0.1:1"}, {"-node", "http://127.0.0.1:1", "-tx", txs[0].Hash().Hex()}} {
 		require.Equal(t, exitUsage, run(args, nil, &out, &out), "%v", args)
 	}
 }
