@@ -163,7 +163,7 @@ func (d *Document) verify(trust *Trust, r *Result) (err error) {
 		return fmt.Errorf("%w: at index %d of the block is %s, and the claim says %s", ErrTransaction, d.Transaction.Index, tx.Hash(), d.Claim.Transaction)
 	}
 	r.Transaction = tx
-	r.step("transaction: %s is number %d of the block", tx.Hash(), d.Transaction.Index)
+	r.step("transaction: %s stands in that block at index %d", tx.Hash(), d.Transaction.Index)
 	return nil
 }
 
@@ -178,7 +178,8 @@ func (d *Document) verifyCommitted(trust *Trust, r *Result) (err error) {
 		if err := d.Beefy.Verify(trust); err != nil {
 			return err
 		}
-		r.step("finality: %d of %d validators of set %d signed the output log with super-peak %s", len(d.Beefy.Signatures), len(trust.BLS), trust.Set, d.Beefy.Peak)
+		r.step("finality: %d of %d validators, more than two thirds, signed the output log with super-peak %s",
+			len(d.Beefy.Signatures), len(trust.BLS), d.Beefy.Peak)
 		if err := d.Log.verify(d.Beefy.Peak, output); err != nil {
 			return err
 		}

@@ -72,7 +72,8 @@ type Signature struct {
 	Signature hexutil.Bytes `json:"signature"`
 }
 
-// Finality is the first link: signatures of validators over one precommit.
+// Finality is the first link: signatures of validators over one precommit. Where GRANDPA finalizes a block by votes for a later one, the
+// document is about the later one: what a service has stored is still there.
 type Finality struct {
 	// Format is the name of the format that was signed.
 	Format string `json:"format"`

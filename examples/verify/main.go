@@ -172,7 +172,7 @@ func read(name string, stdin io.Reader) ([]byte, error) {
 
 // why says what each kind of link rests on.
 var why = map[string]string{
-	"finality":    "It could be wrong only if more than a third of these validators broke the rules and can be shown to have done so.",
+	"finality":    "It could be wrong only if more than a third of these validators broke the rules.",
 	"state":       "A state with anything else there has another root: this is BLAKE2b and nothing to be believed.",
 	"output":      "A log with anything else there has another super-peak: this is Keccak and nothing to be believed.",
 	"commitment":  "JAM ran the service's code to write this. That the code writes what it executed is the rollup's promise: it is public.",
