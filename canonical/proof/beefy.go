@@ -13,9 +13,9 @@ import (
 // BLSKey is a BLS12-381 public key: a point of G2, compressed.
 type BLSKey [bls.SizeOfG2AffineCompressed]byte
 
-// Beefy is the other first link: signatures of validators over the super-peak of the accumulation-output log of a finalized block, as JAM's
-// bridges use it. What is signed names no validator set: whose keys are trusted decides. Each validator's signature stands for itself. There is no aggregate: its safety would rest on proofs that the keys' owners
-// know their secrets, which JAM does not show.
+// Beefy is the other first link: signatures of validators over the super-peak of the accumulation-output log of a finalized block, as
+// JAM's bridges use it. What is signed names no validator set: whose keys are trusted decides. Each validator's signature stands for
+// itself. There is no aggregate: its safety would rest on proofs that the keys' owners know their secrets, which JAM does not show.
 type Beefy struct {
 	// Peak is the super-peak that they signed: see [Log.SuperPeak].
 	Peak common.Hash `json:"peak"`

@@ -22,9 +22,10 @@
 //
 // # Making a proof
 //
-// A host that has the JAM state keeps a [StateTrie], whose versions share what is equal, and proves with [StateTrie.Prove]; from a node it
-// takes the boundary nodes of a state request: [CollectState]. [ProveOutput] and [ProveLog] prove by way of the output log, [ProveTransaction] in the block.
-// [Precommit.Sign] is for validators; jamtest's sign, and its rollup service commits, so that tests have all of it.
+// A host that has the JAM state keeps a [StateTrie], whose versions share what is equal, and proves with [StateTrie.Prove]; from a node
+// it takes the boundary nodes of a state request: [CollectState]. [ProveOutput] and [ProveLog] prove by way of the output log,
+// [ProveTransaction] in the block. [Precommit.Sign] is for validators; jamtest's sign, and its rollup service commits, so that tests have
+// all of it.
 //
 // # What is not decided
 //

@@ -159,8 +159,20 @@ func TestForgedLog(t *testing.T) {
 		{"another output", func(d *Document) { d.Log.Output.Index = 2 }, ErrOutput},
 		{"a commitment that was not yielded", func(d *Document) { d.Commitment[50] ^= 1 }, ErrOutput},
 	})
+	// The key at infinity signs everything, with the signature at infinity.
+	infinity := func(size int) []byte { return append([]byte{0xc0}, make([]byte, size-1)...) }
+	honest := w.trust.BLS[5]
+	w.trust.BLS[5] = BLSKey(infinity(len(BLSKey{})))
+	d := w.logDocument(t)
+	d.Beefy.Signatures[4].Signature = infinity(48)
+	_, err := d.Verify(w.trust)
+	require.ErrorIs(t, err, ErrFinality)
+	w.trust.BLS[5] = honest
+	_, err = w.logDocument(t).Verify(w.trust)
+	require.NoError(t, err)
+
 	w.trust.BLS = nil
-	_, err := w.logDocument(t).Verify(w.trust)
+	_, err = w.logDocument(t).Verify(w.trust)
 	require.ErrorIs(t, err, ErrFinality, "no BLS keys are trusted")
 }
 

@@ -95,7 +95,7 @@ func (f *Finality) Verify(trust *Trust) (Target, error) {
 	}
 	message := trust.format().Message(p)
 	err := verifySigners(f.Signatures, len(trust.Validators), func(s *Signature) bool {
-		return len(s.Signature) == ed25519.SignatureSize && ed25519.Verify(trust.Validators[s.Validator][:], message, s.Signature)
+		return ed25519.Verify(trust.Validators[s.Validator][:], message, s.Signature)
 	})
 	if err != nil {
 		return Target{}, err

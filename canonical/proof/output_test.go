@@ -1,12 +1,15 @@
 package proof
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
 )
 
 func TestOutputRootByHand(t *testing.T) {
@@ -48,6 +51,16 @@ func TestOutputProofs(t *testing.T) {
 	}
 }
 
+// An inner node and half of an output must not pass for an output and a node.
+func TestOutputIsNoNode(t *testing.T) {
+	outputs := []Output{{Service: 1, Yield: common.Hash{1}}, {Service: 2, Yield: common.Hash{2}}, {Service: 3, Yield: common.Hash{3}}}
+	inner := balanced(outputs[:2])
+	text := append(inner, outputs[2].encode()...) // what the root is the hash of
+	forged := Output{Service: jamq.ServiceID(binary.LittleEndian.Uint32(text)), Yield: common.Hash(text[4:36])}
+	p := OutputProof{Index: 0, Count: 2, Siblings: []hexutil.Bytes{text[36:]}}
+	require.ErrorIs(t, VerifyOutput(OutputRoot(outputs), forged, p), ErrOutput)
+}
+
 func TestLogProofs(t *testing.T) {
 	var log Log
 	require.Zero(t, log.SuperPeak())
@@ -67,6 +80,7 @@ func TestLogProofs(t *testing.T) {
 	}
 	_, err := ProveLog(leaves, 40)
 	require.ErrorIs(t, err, ErrInput)
+	require.ErrorIs(t, VerifyLog(leaves[0], leaves[0], LogProof{Index: 1, Count: 1}), ErrOutput, "no leaf has this index")
 	for _, p := range []LogProof{{}, {Count: 1<<64 - 1, Index: 1 << 63}, {Count: 1 << 63, Index: 1<<63 - 1}} {
 		require.ErrorIs(t, VerifyLog(common.Hash{}, common.Hash{}, p), ErrOutput)
 	}

@@ -93,6 +93,9 @@ func TestStateProofs(t *testing.T) {
 		nodes = trie.Prove(absent)
 		require.NoError(t, VerifyStateAbsent(root, absent, nodes))
 		require.ErrorIs(t, VerifyState(root, absent, e.Value, nodes), ErrState)
+		for i := range nodes {
+			require.ErrorIs(t, VerifyStateAbsent(root, absent, nodes[:i]), ErrState, "a truncated proof shows nothing")
+		}
 	})
 }
 
