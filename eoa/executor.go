@@ -226,11 +226,18 @@ func (e *Executor) Stats() Stats {
 
 // Run works until ctx ends, and then gives the account back. It returns ctx's error. Failures of store, chain and signer are logged and tried
 // again.
-func (e *Executor) Run(ctx context.Context) error {
+func (e *Executor) Run(ctx context.Context) error { return e.run(ctx, false, nil) }
+
+// run works until ctx ends, or, where it is to end when idle, until nothing is left to do or somebody else holds the account. Each step takes a slot,
+// if there are any.
+func (e *Executor) run(ctx context.Context, endIdle bool, slots chan struct{}) error {
 	failures := 0
 	for ctx.Err() == nil {
-		next, err := e.Step(ctx)
-		wait := next.Sub(e.cfg.Clock.Now())
+		next, err := e.slotted(ctx, slots)
+		if endIdle && (err == nil && next.IsZero() || errors.Is(err, ErrHeld)) {
+			return nil
+		}
+		var wait time.Duration
 		switch {
 		case errors.Is(err, ErrHeld):
 			wait = e.cfg.LeaseFor / 4
@@ -240,29 +247,46 @@ func (e *Executor) Run(ctx context.Context) error {
 			e.cfg.Log.Warn("eoa: step failed", "account", e.account.String(), "err", err)
 		default:
 			failures = 0
+			wait = next.Sub(e.cfg.Clock.Now())
 		}
-		var timer <-chan time.Time
-		if err != nil || !next.IsZero() {
-			t := time.NewTimer(max(wait, 0))
-			defer t.Stop()
-			timer = t.C
-		}
-		select {
-		case <-ctx.Done():
-		case <-e.woke:
-			if err != nil && timer != nil { // wake-ups do not hurry what fails
-				select {
-				case <-timer:
-				case <-ctx.Done():
-				}
-				e.Wake()
-			}
-		case <-timer:
-		}
+		e.pause(ctx, wait, err == nil, err == nil && next.IsZero())
 	}
 	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.LeaseFor)
 	defer cancel()
 	return errors.Join(ctx.Err(), e.Release(rest))
+}
+
+// slotted takes a step, in a slot.
+func (e *Executor) slotted(ctx context.Context, slots chan struct{}) (time.Time, error) {
+	if slots != nil {
+		select {
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
+		case <-ctx.Done():
+			return time.Time{}, ctx.Err()
+		}
+	}
+	return e.Step(ctx)
+}
+
+// pause waits for a time, or without end, or until it is woken, which does not hurry what has failed.
+func (e *Executor) pause(ctx context.Context, wait time.Duration, wakes, forever bool) {
+	var timer <-chan time.Time
+	if !forever {
+		t := time.NewTimer(max(wait, 0))
+		defer t.Stop()
+		timer = t.C
+	}
+	woke := e.woke
+	if !wakes {
+		woke = nil
+	}
+	select {
+	case <-ctx.Done():
+	case <-timer:
+	case <-woke:
+		e.Wake() // for the step, which reads the store then
+	}
 }
 
 // Release gives the account back, due at once if anything is left to do. Another worker may then take it without waiting for the lease to end.

@@ -1,0 +1,138 @@
+package eoa_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/eoatest"
+	"github.com/jamq/jamq/eoa/memstore"
+)
+
+// Run sends what comes, waits for blocks, and gives the account back.
+func TestRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, 20)
+		w.cfg.Clock = nil
+		e := w.executor(t, w.store, w.chain)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- e.Run(ctx) }()
+		go mine(ctx, w.chain)
+		require.NoError(t, w.submitAll(e))
+		for _, key := range w.keys {
+			r, err := e.Wait(ctx, key, eoa.Final)
+			require.NoError(t, err)
+			require.Equal(t, eoa.Final, r.State)
+		}
+		w.exactlyOnce(t)
+		time.Sleep(time.Minute)
+		require.False(t, e.Stats().Held, "idle")
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	})
+}
+
+func mine(ctx context.Context, c *eoatest.Chain) {
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(2 * time.Second):
+			c.Mine()
+		}
+	}
+}
+
+// Two fleets share a store. One dies with its accounts in the middle; the other takes them over.
+func TestFleet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const accounts, each = 12, 6
+		worlds := map[eoa.Account]*world{}
+		store := memstore.New()
+		chain := eoatest.New(testChain, 1, 7)
+		for i := range uint64(accounts) {
+			w := newWorld(t, i, 0)
+			w.store, w.chain = store, chain
+			worlds[w.account] = w
+		}
+		cfg := eoa.DefaultFleetConfig()
+		cfg.Workers = 3
+		open := func(a eoa.Account) (eoa.Chain, eoa.Signer, error) { return chain, worlds[a].signer, nil }
+		ctx, cancel := context.WithCancel(t.Context())
+		var fleets []*eoa.Fleet
+		var ends []context.CancelFunc
+		ended := make(chan error, 2)
+		for range 2 {
+			f, err := eoa.NewFleet(cfg, store, open)
+			require.NoError(t, err)
+			one, end := context.WithCancel(ctx)
+			fleets, ends = append(fleets, f), append(ends, end)
+			go func() { ended <- f.Run(one) }()
+		}
+		defer ends[1]()
+		go mine(ctx, chain)
+		n := 0
+		for a := range worlds {
+			for i := range each {
+				n++
+				_, err := fleets[n%2].Submit(ctx, a, eoa.Request{Key: fmt.Sprint(i), Data: fmt.Appendf(nil, "%v %d", a, i), Gas: 60_000})
+				require.NoError(t, err)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		ends[0]()
+		require.ErrorIs(t, <-ended, context.Canceled)
+		time.Sleep(5 * time.Minute)
+		fleets[1].NewHead(testChain)
+		landed := map[string]int{}
+		for _, tx := range chain.Transactions() {
+			landed[string(tx.Data())]++
+		}
+		require.Len(t, landed, accounts*each)
+		require.Len(t, chain.Transactions(), accounts*each)
+		require.Zero(t, fleets[1].Busy(), "all idle")
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	})
+}
+
+// What is refused comes again, in order; what was taken does not.
+func TestDeliver(t *testing.T) {
+	w := newWorld(t, 1, 3)
+	e := w.executor(t, w.store, w.chain)
+	require.NoError(t, w.submitAll(e))
+	w.finish(t, e)
+	busy := errors.New("busy")
+	var got []uint64
+	for len(got) < 5 {
+		_, err := eoa.Deliver(context.Background(), w.store, w.account, 100, func(_ context.Context, e eoa.Event) error {
+			if len(got)%2 == 0 && (len(got) == 0 || got[len(got)-1] != 0) {
+				got = append(got, 0)
+				return busy
+			}
+			got = append(got, e.Seq)
+			return nil
+		})
+		if err != nil {
+			require.ErrorIs(t, err, busy)
+		}
+	}
+	want := uint64(0)
+	for _, seq := range got {
+		if seq != 0 {
+			want++
+			require.Equal(t, want, seq)
+		}
+	}
+	left, err := w.store.Events(context.Background(), w.account, 0, 100)
+	require.NoError(t, err)
+	if len(left) > 0 {
+		require.Equal(t, want+1, left[0].Seq)
+	}
+}
