@@ -40,6 +40,7 @@ var mayImport = map[string][]string{
 	"eoa/memstore":                 {"eoa", "eoa/kvstore"},
 	"eoa/pebblestore":              {"eoa", "eoa/kvstore"},
 	"eoa/redisstore":               {"eoa"},
+	"eoa/ethchain":                 {"eoa"},
 	"eoa/jobs":                     {"eoa"},
 	"eoa/eoatest":                  {"eoa"},
 	"eoa/storetest":                {"eoa"},

@@ -120,6 +120,16 @@ func (c *Chain) Transactions() (out []*types.Transaction) {
 	return out
 }
 
+// Block returns the transactions of a block of the chain, in order; nil for one that is not there.
+func (c *Chain) Block(number uint64) []*types.Transaction {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if number >= uint64(len(c.blocks)) {
+		return nil
+	}
+	return slices.Clone(c.blocks[number].txs)
+}
+
 // Pooled returns how many transactions wait.
 func (c *Chain) Pooled() (n int) {
 	c.mu.Lock()

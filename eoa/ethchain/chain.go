@@ -1,0 +1,282 @@
+package ethchain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/rpc"
+	"github.com/holiman/uint256"
+
+	"github.com/jamq/jamq/eoa"
+)
+
+// Client is what is needed of an rpc.Client.
+type Client interface {
+	BatchCallContext(ctx context.Context, b []rpc.BatchElem) error
+}
+
+// Options sets a Chain.
+type Options struct {
+	// FinalityDepth: a block is final when so many are on top of it; 0 means that the node's tag "finalized" says it.
+	FinalityDepth uint64
+	// Preconfirmed: the node's tag "pending" counts what is promised to be in the next block, as on chains with preconfirmations. On others it counts the
+	// node's pool, and says nothing.
+	Preconfirmed bool
+	// Tip is what is paid on top of the base fee, in wei per gas; nil means that the node is asked.
+	Tip *uint256.Int
+	// MaxBatch is how many calls the node takes at once; 0 means 100.
+	MaxBatch int
+}
+
+const (
+	defaultBatch = 100
+	// blockwise is from how many receipts on it is tried to get them by the block, and probes how often.
+	blockwise, probes = 8, 4
+)
+
+// ErrNode: a node's answer that cannot be used.
+var ErrNode = errors.New("ethchain: unusable answer")
+
+// Chain implements eoa.Chain. It is safe for concurrent use.
+type Chain struct {
+	client Client
+	o      Options
+}
+
+var _ eoa.Chain = (*Chain)(nil)
+
+// New returns a chain behind a client.
+func New(client Client, o Options) (*Chain, error) {
+	if client == nil || o.MaxBatch < 0 {
+		return nil, fmt.Errorf("ethchain: client %v, MaxBatch %d, want a client and at least 0", client, o.MaxBatch)
+	}
+	if o.MaxBatch == 0 {
+		o.MaxBatch = defaultBatch
+	}
+	return &Chain{client, o}, nil
+}
+
+// header is what is needed of a block.
+type header struct {
+	Number  *hexutil.Uint64 `json:"number"`
+	Hash    *common.Hash    `json:"hash"`
+	BaseFee *hexutil.Big    `json:"baseFeePerGas"`
+}
+
+// call returns an element of a batch.
+func call(result any, method string, args ...any) rpc.BatchElem {
+	return rpc.BatchElem{Method: method, Args: args, Result: result}
+}
+
+// do makes calls, all of which must work.
+func (c *Chain) do(ctx context.Context, calls ...rpc.BatchElem) error {
+	if err := c.client.BatchCallContext(ctx, calls); err != nil {
+		return fmt.Errorf("ethchain: %w", err)
+	}
+	for i := range calls {
+		if calls[i].Error != nil {
+			return fmt.Errorf("ethchain: %s: %w", calls[i].Method, calls[i].Error)
+		}
+	}
+	return nil
+}
+
+// Look implements eoa.Chain.
+func (c *Chain) Look(ctx context.Context, a common.Address) (eoa.Look, error) {
+	var latest, final header
+	var count, pending, finalCount hexutil.Uint64
+	var balance, tip hexutil.Big
+	calls := []rpc.BatchElem{call(&latest, "eth_getBlockByNumber", "latest", false), call(&count, "eth_getTransactionCount", a, "latest"),
+		call(&pending, "eth_getTransactionCount", a, "pending"), call(&balance, "eth_getBalance", a, "latest")}
+	if c.o.Tip == nil {
+		calls = append(calls, call(&tip, "eth_maxPriorityFeePerGas"))
+	}
+	if c.o.FinalityDepth == 0 {
+		calls = append(calls, call(&final, "eth_getBlockByNumber", "finalized", false), call(&finalCount, "eth_getTransactionCount", a, "finalized"))
+	}
+	if err := c.do(ctx, calls...); err != nil {
+		return eoa.Look{}, err
+	}
+	if latest.Number == nil {
+		return eoa.Look{}, fmt.Errorf("%w: no latest block", ErrNode)
+	}
+	l := eoa.Look{Number: uint64(*latest.Number), Latest: uint64(count), Preconfirmed: uint64(count), Pending: uint64(pending)}
+	if err := c.finality(ctx, a, &l, &final, uint64(finalCount)); err != nil {
+		return eoa.Look{}, err
+	}
+	if c.o.Preconfirmed {
+		l.Preconfirmed = max(l.Latest, l.Pending)
+	}
+	var over bool
+	if l.Balance, over = uint256.FromBig(balance.ToInt()); over {
+		return eoa.Look{}, fmt.Errorf("%w: balance %v", ErrNode, &balance)
+	}
+	if c.o.Tip != nil {
+		l.Tip = *c.o.Tip
+	} else if l.Tip.SetFromBig(tip.ToInt()) {
+		return eoa.Look{}, fmt.Errorf("%w: tip %v", ErrNode, &tip)
+	}
+	if latest.BaseFee != nil && l.BaseFee.SetFromBig(latest.BaseFee.ToInt()) {
+		return eoa.Look{}, fmt.Errorf("%w: base fee %v", ErrNode, latest.BaseFee)
+	}
+	return l, nil
+}
+
+// finality fills in what is final: as the node says, or by depth.
+func (c *Chain) finality(ctx context.Context, a common.Address, l *eoa.Look, final *header, count uint64) error {
+	if c.o.FinalityDepth == 0 {
+		if final.Number == nil {
+			return nil // a young chain: nothing is final, so neither is any nonce
+		}
+		l.Finalized, l.Final = uint64(*final.Number), count
+	} else if l.Number >= c.o.FinalityDepth {
+		l.Finalized = l.Number - c.o.FinalityDepth
+		var at hexutil.Uint64
+		if err := c.do(ctx, call(&at, "eth_getTransactionCount", a, hexutil.Uint64(l.Finalized))); err != nil {
+			return err
+		}
+		l.Final = uint64(at)
+	}
+	if l.Finalized > l.Number || l.Final > l.Latest {
+		return fmt.Errorf("%w: final block %d and count %d, latest %d and %d", ErrNode, l.Finalized, l.Final, l.Number, l.Latest)
+	}
+	return nil
+}
+
+// Estimate implements eoa.Chain.
+func (c *Chain) Estimate(ctx context.Context, from common.Address, r *eoa.Request) (uint64, error) {
+	args := map[string]any{"from": from, "input": hexutil.Bytes(r.Data)}
+	if r.To != nil {
+		args["to"] = r.To
+	}
+	if r.Value != nil {
+		args["value"] = (*hexutil.Big)(r.Value.ToBig())
+	}
+	if len(r.AccessList) > 0 {
+		args["accessList"] = r.AccessList
+	}
+	if len(r.Authorizations) > 0 {
+		args["authorizationList"] = r.Authorizations
+	}
+	var gas hexutil.Uint64
+	err := c.do(ctx, call(&gas, "eth_estimateGas", args))
+	if err != nil && reverted(err) {
+		err = fmt.Errorf("%w: %w", eoa.ErrReverted, err)
+	}
+	if err == nil && gas == 0 {
+		err = fmt.Errorf("%w: an estimate of 0 gas", ErrNode)
+	}
+	return uint64(gas), err
+}
+
+// Ask implements eoa.Chain.
+func (c *Chain) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error) {
+	out := eoa.Answers{Number: ^uint64(0), Receipts: map[common.Hash]eoa.Receipt{}, Missing: map[common.Hash]bool{}, Blocks: map[uint64]common.Hash{}}
+	left := q.Txs
+	for probe := 0; probe < probes && len(left) >= blockwise; probe++ {
+		var err error
+		if left, err = c.blockwise(ctx, &out, left); err != nil {
+			return eoa.Answers{}, err
+		}
+	}
+	receipts := make([]*receipt, len(left))
+	blocks := make([]*header, len(q.Heights))
+	var calls []rpc.BatchElem
+	for i, h := range left {
+		calls = append(calls, call(&receipts[i], "eth_getTransactionReceipt", h))
+	}
+	for i, height := range q.Heights {
+		calls = append(calls, call(&blocks[i], "eth_getBlockByNumber", hexutil.Uint64(height), false))
+	}
+	for from := 0; from < len(calls); from += c.o.MaxBatch {
+		if err := c.ask(ctx, &out, calls[from:min(from+c.o.MaxBatch, len(calls))]); err != nil {
+			return eoa.Answers{}, err
+		}
+	}
+	for i, h := range left {
+		if calls[i].Error == nil {
+			note(&out, h, receipts[i])
+		}
+	}
+	for i, height := range q.Heights {
+		if b := blocks[i]; calls[len(left)+i].Error == nil && b != nil && b.Hash != nil && b.Number != nil && uint64(*b.Number) == height {
+			out.Blocks[height] = *b.Hash
+		}
+	}
+	return out, nil
+}
+
+// ask makes calls and asks for the node's head before them, in the same batch: the answers are of one that has at least that.
+func (c *Chain) ask(ctx context.Context, out *eoa.Answers, calls []rpc.BatchElem) error {
+	var head hexutil.Uint64
+	batch := append([]rpc.BatchElem{call(&head, "eth_blockNumber")}, calls...)
+	if err := c.client.BatchCallContext(ctx, batch); err != nil {
+		return fmt.Errorf("ethchain: %w", err)
+	}
+	if batch[0].Error != nil {
+		return fmt.Errorf("ethchain: eth_blockNumber: %w", batch[0].Error)
+	}
+	out.Number = min(out.Number, uint64(head))
+	copy(calls, batch[1:])
+	return nil
+}
+
+// receipt is what is needed of one. Its hash and block are checked: an answer that is not about what was asked is none.
+type receipt struct {
+	Tx      *common.Hash    `json:"transactionHash"`
+	Block   *common.Hash    `json:"blockHash"`
+	Number  *hexutil.Uint64 `json:"blockNumber"`
+	Status  *hexutil.Uint64 `json:"status"`
+	GasUsed hexutil.Uint64  `json:"gasUsed"`
+}
+
+// note takes over an answer; nil means that there is no receipt.
+func note(out *eoa.Answers, tx common.Hash, r *receipt) {
+	switch {
+	case r == nil:
+		out.Missing[tx] = true
+	case r.Tx == nil || *r.Tx != tx || r.Block == nil || r.Number == nil || r.Status == nil:
+		// Not about what was asked, or not of a block.
+	default:
+		out.Receipts[tx] = eoa.Receipt{Number: uint64(*r.Number), Block: *r.Block, Success: *r.Status == 1, GasUsed: uint64(r.GasUsed)}
+	}
+}
+
+// blockwise asks for the first receipt, and then for all of its block. It returns what is left to ask for.
+func (c *Chain) blockwise(ctx context.Context, out *eoa.Answers, txs []common.Hash) ([]common.Hash, error) {
+	var first *receipt
+	calls := []rpc.BatchElem{call(&first, "eth_getTransactionReceipt", txs[0])}
+	if err := c.ask(ctx, out, calls); err != nil {
+		return nil, err
+	}
+	if calls[0].Error != nil {
+		return txs[1:], nil
+	}
+	note(out, txs[0], first)
+	if _, found := out.Receipts[txs[0]]; !found {
+		return txs[1:], nil
+	}
+	var all []receipt
+	calls = []rpc.BatchElem{call(&all, "eth_getBlockReceipts", *first.Number)}
+	if err := c.ask(ctx, out, calls); err != nil {
+		return nil, err
+	}
+	byHash := make(map[common.Hash]*receipt, len(all))
+	for i := range all {
+		if all[i].Tx != nil && calls[0].Error == nil {
+			byHash[*all[i].Tx] = &all[i]
+		}
+	}
+	var left []common.Hash
+	for _, h := range txs[1:] {
+		if r := byHash[h]; r != nil {
+			note(out, h, r)
+		} else {
+			left = append(left, h)
+		}
+	}
+	return left, nil
+}

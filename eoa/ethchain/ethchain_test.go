@@ -1,0 +1,343 @@
+package ethchain
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/rpc"
+	"github.com/holiman/uint256"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/eoatest"
+	"github.com/jamq/jamq/eoa/memstore"
+)
+
+const testChain = 4359
+
+// node serves a simulated chain as a node's "eth" namespace.
+type node struct {
+	chain    *eoatest.Chain
+	signer   *eoa.KeySigner
+	receipts int
+}
+
+func (n *node) look(a common.Address) eoa.Look {
+	l, err := n.chain.Look(context.Background(), a)
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
+func (n *node) ask(q eoa.Questions) eoa.Answers {
+	a, err := n.chain.Ask(context.Background(), q)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+func (n *node) height(tag rpc.BlockNumber) uint64 {
+	l := n.look(common.Address{})
+	switch tag {
+	case rpc.LatestBlockNumber, rpc.PendingBlockNumber:
+		return l.Number
+	case rpc.FinalizedBlockNumber:
+		return l.Finalized
+	}
+	return uint64(tag)
+}
+
+func (n *node) BlockNumber() hexutil.Uint64 { return hexutil.Uint64(n.height(rpc.LatestBlockNumber)) }
+
+func (n *node) GetBlockByNumber(tag rpc.BlockNumber, _ bool) map[string]any {
+	height := n.height(tag)
+	hash, known := n.ask(eoa.Questions{Heights: []uint64{height}}).Blocks[height]
+	if !known {
+		return nil
+	}
+	fee := n.look(common.Address{}).BaseFee
+	return map[string]any{"number": hexutil.Uint64(height), "hash": hash, "baseFeePerGas": (*hexutil.Big)(fee.ToBig())}
+}
+
+func (n *node) GetTransactionCount(a common.Address, tag rpc.BlockNumber) hexutil.Uint64 {
+	l := n.look(a)
+	switch tag {
+	case rpc.PendingBlockNumber:
+		return hexutil.Uint64(l.Pending)
+	case rpc.LatestBlockNumber:
+		return hexutil.Uint64(l.Latest)
+	}
+	count := uint64(0)
+	for i := range n.height(tag) + 1 {
+		for _, tx := range n.chain.Block(i) {
+			if from, err := types.Sender(types.LatestSignerForChainID(big.NewInt(testChain)), tx); err == nil && from == a {
+				count++
+			}
+		}
+	}
+	return hexutil.Uint64(count)
+}
+
+func (n *node) GetBalance(common.Address, rpc.BlockNumber) *hexutil.Big {
+	return (*hexutil.Big)(uint256.MustFromDecimal("1000000000000000000000").ToBig())
+}
+
+func (n *node) MaxPriorityFeePerGas() *hexutil.Big { return (*hexutil.Big)(big.NewInt(2)) }
+
+// coded is an error with a code, as nodes answer.
+type coded struct {
+	code int
+	text string
+}
+
+func (c coded) Error() string  { return c.text }
+func (c coded) ErrorCode() int { return c.code }
+
+func (n *node) EstimateGas(args map[string]any) (hexutil.Uint64, error) {
+	if args["input"] == "0xdead" {
+		return 0, coded{3, "execution reverted: no"}
+	}
+	return 60_000, nil
+}
+
+func (n *node) SendRawTransaction(raw hexutil.Bytes) (common.Hash, error) {
+	if s := n.chain.Send(context.Background(), [][]byte{raw})[0]; s.Result != eoa.Accepted {
+		return common.Hash{}, coded{-32000, s.Text}
+	}
+	return crypto.Keccak256Hash(raw), nil
+}
+
+func (n *node) receipt(h common.Hash) map[string]any {
+	r, found := n.ask(eoa.Questions{Txs: []common.Hash{h}}).Receipts[h]
+	if !found {
+		return nil
+	}
+	return map[string]any{"transactionHash": h, "blockHash": r.Block, "blockNumber": hexutil.Uint64(r.Number), "status": hexutil.Uint64(1),
+		"gasUsed": hexutil.Uint64(r.GasUsed)}
+}
+
+func (n *node) GetTransactionReceipt(h common.Hash) map[string]any {
+	n.receipts++
+	return n.receipt(h)
+}
+
+func (n *node) GetBlockReceipts(tag rpc.BlockNumber) (out []map[string]any) {
+	for _, tx := range n.chain.Block(n.height(tag)) {
+		out = append(out, n.receipt(tx.Hash()))
+	}
+	return out
+}
+
+func (n *node) SignTransaction(args map[string]any) (hexutil.Bytes, error) {
+	number := func(name string) *big.Int { return hexutil.MustDecodeBig(args[name].(string)) }
+	to := common.HexToAddress(args["to"].(string))
+	tx := types.NewTx(&types.DynamicFeeTx{ChainID: number("chainId"), Nonce: number("nonce").Uint64(), Gas: number("gas").Uint64(), To: &to,
+		Value: number("value"), Data: hexutil.MustDecode(args["input"].(string)), GasFeeCap: number("maxFeePerGas"), GasTipCap: number("maxPriorityFeePerGas")})
+	signed, err := n.signer.Sign(context.Background(), common.HexToAddress(args["from"].(string)), tx)
+	if err != nil {
+		return nil, err
+	}
+	return signed.MarshalBinary()
+}
+
+// proxy stands in front of a node and spoils what goes through, from a seed.
+type proxy struct {
+	node http.Handler
+
+	mu  sync.Mutex
+	rng *rand.Rand
+	bad float64
+}
+
+func (p *proxy) draw() (float64, int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rng.Float64(), p.rng.IntN(5)
+}
+
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x, how := p.draw()
+	if x >= p.bad {
+		p.node.ServeHTTP(w, r)
+		return
+	}
+	body, _ := io.ReadAll(r.Body)
+	if how >= 2 { // the node hears of it, and only the answer is spoiled
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		p.node.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	switch how {
+	case 0:
+		http.Error(w, "slow down", http.StatusTooManyRequests)
+	case 1, 2:
+		http.Error(w, "nonce too low", http.StatusBadGateway) // words in an HTTP error say nothing
+	case 3:
+		_, _ = w.Write([]byte("<html>insufficient funds</html>"))
+	default:
+		panic(http.ErrAbortHandler)
+	}
+}
+
+type clock struct{ now time.Time }
+
+func (c *clock) Now() time.Time { return c.now }
+
+type setup struct {
+	node    *node
+	proxy   *proxy
+	client  *rpc.Client
+	account eoa.Account
+	clock   *clock
+}
+
+func newSetup(t testing.TB, seed uint64) *setup {
+	key, err := crypto.GenerateKey()
+	require.NoError(t, err)
+	s := &setup{account: eoa.Account{ChainID: testChain, Address: crypto.PubkeyToAddress(key.PublicKey)}, clock: &clock{time.Unix(1_800_000_000, 0)}}
+	s.node = &node{chain: eoatest.New(testChain, seed, 3), signer: eoa.NewKeySigner(testChain, key)}
+	server := rpc.NewServer()
+	require.NoError(t, server.RegisterName("eth", s.node))
+	s.proxy = &proxy{node: server, rng: rand.New(rand.NewPCG(seed, 0))}
+	web := httptest.NewUnstartedServer(s.proxy)
+	web.Config.ErrorLog = nil
+	web.Start()
+	s.client, err = rpc.DialHTTP(web.URL)
+	require.NoError(t, err)
+	t.Cleanup(func() { s.client.Close(); web.Close(); server.Stop() })
+	return s
+}
+
+// land sends requests through HTTP and checks that each landed once.
+func (s *setup) land(t testing.TB, options Options, signer eoa.Signer, n int) {
+	chain, err := New(s.client, options)
+	require.NoError(t, err)
+	cfg := eoa.DefaultConfig()
+	cfg.Clock, cfg.MaxInFlight, cfg.MaxUnsure, cfg.Batch = s.clock, 40, 40, 20
+	e, err := eoa.New(cfg, s.account, memstore.New(), chain, signer)
+	require.NoError(t, err)
+	ctx := context.Background()
+	for i := range n {
+		_, err := e.Submit(ctx, eoa.Request{Key: fmt.Sprint(i), To: &common.Address{1}, Data: []byte(fmt.Sprint(i))})
+		require.NoError(t, err)
+	}
+	final := 0
+	for range 400 {
+		_, err := e.Step(ctx)
+		if errors.Is(err, eoa.ErrSigner) || err == nil || s.proxy.bad > 0 {
+			s.node.chain.Mine()
+			s.clock.now = s.clock.now.Add(4 * time.Second)
+		} else {
+			require.NoError(t, err)
+		}
+		final = 0
+		records, err := e.List(ctx, 0, 10_000)
+		require.NoError(t, err)
+		for i := range records {
+			if records[i].State == eoa.Final {
+				final++
+			}
+		}
+		if final >= n {
+			break
+		}
+	}
+	landed := map[string]int{}
+	for _, tx := range s.node.chain.Transactions() {
+		landed[string(tx.Data())]++
+	}
+	for i := range n {
+		require.Equal(t, 1, landed[fmt.Sprint(i)], "request %d", i)
+	}
+	require.GreaterOrEqual(t, final, n)
+}
+
+func TestThroughHTTP(t *testing.T) {
+	for name, o := range map[string]Options{"finalized tag": {}, "depth": {FinalityDepth: 5, Tip: uint256.NewInt(3), MaxBatch: 7}} {
+		t.Run(name, func(t *testing.T) {
+			s := newSetup(t, 1)
+			s.land(t, o, s.node.signer, 60)
+			require.Less(t, s.node.receipts, 60, "receipts come by the block")
+		})
+	}
+}
+
+// What is between us and the node loses requests, loses answers after the node has taken the transaction, and answers nonsense.
+func TestBadProxy(t *testing.T) {
+	for seed := range uint64(5) {
+		s := newSetup(t, seed)
+		s.proxy.bad = 0.35
+		s.land(t, Options{}, s.node.signer, 30)
+	}
+}
+
+func TestRemoteSigner(t *testing.T) {
+	s := newSetup(t, 1)
+	s.land(t, Options{}, NewRemoteSigner(s.client, ""), 5)
+	_, err := NewRemoteSigner(s.client, "eth_unknown").Sign(context.Background(), s.account.Address, types.NewTx(&types.LegacyTx{}))
+	require.ErrorContains(t, err, "eth_unknown")
+}
+
+func TestEstimate(t *testing.T) {
+	s := newSetup(t, 1)
+	chain, err := New(s.client, Options{})
+	require.NoError(t, err)
+	_, err = chain.Estimate(context.Background(), s.account.Address, &eoa.Request{Data: []byte{0xde, 0xad}})
+	require.ErrorIs(t, err, eoa.ErrReverted)
+	s.proxy.bad = 1
+	_, err = chain.Estimate(context.Background(), s.account.Address, &eoa.Request{})
+	require.Error(t, err)
+	require.NotErrorIs(t, err, eoa.ErrReverted)
+}
+
+// What an answer to a send says: only an error object with a known text is a no.
+func TestSent(t *testing.T) {
+	raw := []byte{1}
+	for _, c := range []struct {
+		err    error
+		hash   common.Hash
+		result eoa.SendResult
+		reason eoa.Reason
+	}{
+		{nil, crypto.Keccak256Hash(raw), eoa.Accepted, eoa.ReasonNone},
+		{nil, common.Hash{1}, eoa.Unknown, eoa.ReasonNone},
+		{errors.New("nonce too low"), common.Hash{}, eoa.Unknown, eoa.ReasonNone},
+		{coded{-32000, "nonce too low"}, common.Hash{}, eoa.Unknown, eoa.ReasonNonceTooLow},
+		{coded{-32000, "insufficient funds for transfer"}, common.Hash{}, eoa.Rejected, eoa.ReasonFunds},
+		{coded{-32000, "already known"}, common.Hash{}, eoa.Accepted, eoa.ReasonKnown},
+		{coded{-32603, "internal error"}, common.Hash{}, eoa.Unknown, eoa.ReasonNone},
+		{coded{-32005, "whatever"}, common.Hash{}, eoa.Unknown, eoa.ReasonBusy},
+	} {
+		got := sent(c.err, c.hash, raw)
+		require.Equal(t, c.result, got.Result, "%v", c.err)
+		require.Equal(t, c.reason, got.Reason, "%v", c.err)
+	}
+	require.Equal(t, eoa.ReasonBusy, transport(rpc.HTTPError{StatusCode: 429}).Reason)
+	require.Equal(t, eoa.Unknown, transport(errors.New("insufficient funds")).Result)
+}
+
+func FuzzParseSigned(f *testing.F) {
+	f.Add([]byte(`"0x02c0"`))
+	f.Add([]byte(`{"raw":"0xc0"}`))
+	f.Add([]byte(`null`))
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		if tx, err := parseSigned(answer); (tx == nil) == (err == nil) {
+			t.Fatal("neither a transaction nor an error, or both")
+		}
+	})
+}

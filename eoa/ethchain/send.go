@@ -1,0 +1,75 @@
+package ethchain
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/eoa"
+)
+
+// Send implements eoa.Chain. Only an error object of JSON-RPC is a verdict, and only a text that is known; all else is unknown.
+func (c *Chain) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
+	out := make([]eoa.Sent, 0, len(raws))
+	for from := 0; from < len(raws); from += c.o.MaxBatch {
+		part := raws[from:min(from+c.o.MaxBatch, len(raws))]
+		hashes := make([]common.Hash, len(part))
+		var calls []rpc.BatchElem
+		for i, raw := range part {
+			calls = append(calls, call(&hashes[i], "eth_sendRawTransaction", hexutil.Bytes(raw)))
+		}
+		if err := c.client.BatchCallContext(ctx, calls); err != nil {
+			for range part {
+				out = append(out, transport(err))
+			}
+			continue
+		}
+		for i := range calls {
+			out = append(out, sent(calls[i].Error, hashes[i], part[i]))
+		}
+	}
+	return out
+}
+
+// transport is what a failure of the connection, or of HTTP, says: nothing about the bytes.
+func transport(err error) eoa.Sent {
+	s := eoa.Sent{Text: err.Error()}
+	var failed rpc.HTTPError
+	if errors.As(err, &failed) && (failed.StatusCode == http.StatusTooManyRequests || failed.StatusCode == http.StatusServiceUnavailable) {
+		s.Reason = eoa.ReasonBusy
+	}
+	return s
+}
+
+// limitExceeded is the code by which nodes ask to be left alone (EIP-1474).
+const limitExceeded = -32005
+
+// sent is what an answer to one transaction says.
+func sent(err error, hash common.Hash, raw []byte) eoa.Sent {
+	var verdict rpc.Error
+	switch {
+	case err == nil && hash == crypto.Keccak256Hash(raw):
+		return eoa.Sent{Result: eoa.Accepted}
+	case err == nil:
+		return eoa.Sent{Text: "answered with the hash of another transaction: " + hash.Hex()}
+	case !errors.As(err, &verdict):
+		return eoa.Sent{Text: err.Error()}
+	case verdict.ErrorCode() == limitExceeded:
+		return eoa.Sent{Reason: eoa.ReasonBusy, Text: err.Error()}
+	}
+	reason := eoa.Classify(err.Error())
+	return eoa.Sent{Result: reason.Result(), Reason: reason, Text: err.Error()}
+}
+
+// reverted reports whether a node ran a call and it failed (code 3), rather than that it could not run it.
+func reverted(err error) bool {
+	const executionReverted = 3
+	var verdict rpc.Error
+	return errors.As(err, &verdict) && (verdict.ErrorCode() == executionReverted || strings.Contains(strings.ToLower(err.Error()), "execution reverted"))
+}
