@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	"eoa/kvstore":                  {"eoa"},
 	"eoa/memstore":                 {"eoa", "eoa/kvstore"},
 	"eoa/pebblestore":              {"eoa", "eoa/kvstore"},
-	"eoa/redisstore":               {"eoa"},
+	"eoa/redisstore":               {"eoa", "eoa/kvstore"},
 	"eoa/ethchain":                 {"eoa"},
 	"eoa/jobs":                     {"eoa"},
 	"eoa/eoatest":                  {"eoa"},

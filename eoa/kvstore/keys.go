@@ -38,6 +38,32 @@ const (
 	due      byte = 2
 )
 
+// DuePrefix begins the keys of the index of what is due, the only ones that are of no account. In a shared store they are hints: an entry that is
+// written must be there before the account's step and after it; one that is deleted may stay.
+const DuePrefix = due
+
+// AccountOf returns the account whose key it is, or false for one of the index.
+func AccountOf(key []byte) (a eoa.Account, ok bool) {
+	if len(key) < 1+accountSize || key[0] != accounts {
+		return a, false
+	}
+	a.ChainID = binary.BigEndian.Uint64(key[1:])
+	copy(a.Address[:], key[1+8:])
+	return a, true
+}
+
+// Scanned reports whether a key may be asked for by Scan; others are only ever asked for by Get.
+func Scanned(key []byte) bool {
+	if len(key) <= 1+accountSize || key[0] != accounts {
+		return true
+	}
+	switch kind(key[1+accountSize]) {
+	case kindMeta, kindKey, kindHash, kindDigest:
+		return false
+	}
+	return true
+}
+
 func appendAccount(key []byte, a eoa.Account) []byte {
 	key = binary.BigEndian.AppendUint64(key, a.ChainID)
 	return append(key, a.Address[:]...)

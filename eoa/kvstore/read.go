@@ -16,7 +16,7 @@ func (s *Store) List(ctx context.Context, a eoa.Account, above uint64, limit int
 		return nil, err
 	}
 	var bad error
-	err = s.kv.Scan(numbered(a, kindRecord, above+1), after(prefix(a, kindRecord)), func(_, value []byte) bool {
+	err = s.kv.Scan(ctx, numbered(a, kindRecord, above+1), after(prefix(a, kindRecord)), func(_, value []byte) bool {
 		var r eoa.Record
 		if r, bad = eoa.DecodeRecord(value); bad != nil {
 			return false
@@ -35,14 +35,14 @@ func (s *Store) Events(ctx context.Context, a eoa.Account, above uint64, limit i
 	if err := ctx.Err(); err != nil || limit <= 0 || above == math.MaxUint64 {
 		return nil, err
 	}
-	err = scanJSON(s.kv, numbered(a, kindEvent, above+1), after(prefix(a, kindEvent)), limit, &out)
+	err = scanJSON(ctx, s.kv, numbered(a, kindEvent, above+1), after(prefix(a, kindEvent)), limit, &out)
 	return out, err
 }
 
 // scanJSON appends the values of keys to out, at most limit.
-func scanJSON[T any](kv KV, from, to []byte, limit int, out *[]T) error {
+func scanJSON[T any](ctx context.Context, kv KV, from, to []byte, limit int, out *[]T) error {
 	var bad error
-	err := kv.Scan(from, to, func(key, value []byte) bool {
+	err := kv.Scan(ctx, from, to, func(key, value []byte) bool {
 		var x T
 		if bad = json.Unmarshal(value, &x); bad != nil {
 			bad = fmt.Errorf("%w: %x: %w", eoa.ErrMalformed, key, bad)
@@ -64,7 +64,7 @@ func (s *Store) Acknowledge(ctx context.Context, a eoa.Account, through uint64) 
 		if through < math.MaxUint64 {
 			to = numbered(a, kindEvent, through+1)
 		}
-		return s.kv.Scan(from, to, func(key, _ []byte) bool {
+		return s.kv.Scan(ctx, from, to, func(key, _ []byte) bool {
 			st.set(append([]byte(nil), key...), nil)
 			return true
 		})
@@ -80,20 +80,14 @@ func (s *Store) Load(ctx context.Context, l eoa.Lease) (out eoa.Loaded, err erro
 		out.Head = st.m.Head
 		var ids []uint64
 		mark := prefix(l.Account, kindOpen)
-		if err := s.kv.Scan(mark, after(mark), func(key, _ []byte) bool {
+		if err := s.kv.Scan(ctx, mark, after(mark), func(key, _ []byte) bool {
 			ids = append(ids, binary.BigEndian.Uint64(key[len(mark):]))
 			return true
 		}); err != nil {
 			return err
 		}
-		for _, id := range ids {
-			r, err := s.record(l.Account, id)
-			if err != nil {
-				return err
-			}
-			out.Open = append(out.Open, r)
-		}
-		return nil
+		out.Open, err = s.records(ctx, l.Account, ids)
+		return err
 	})
 	return out, err
 }
@@ -101,27 +95,21 @@ func (s *Store) Load(ctx context.Context, l eoa.Lease) (out eoa.Loaded, err erro
 // Inbox implements eoa.Store.
 func (s *Store) Inbox(ctx context.Context, a eoa.Account, above eoa.Rank, limit int) (out eoa.Inbox, err error) {
 	err = s.read(ctx, a, func(st *step) error {
-		out.Wake = st.m.Wake
-		if err := scanJSON(s.kv, prefix(a, kindOrder), after(prefix(a, kindOrder)), math.MaxInt, &out.Orders); err != nil || limit <= 0 {
+		out = eoa.Inbox{Wake: st.m.Wake}
+		if err := scanJSON(ctx, s.kv, prefix(a, kindOrder), after(prefix(a, kindOrder)), math.MaxInt, &out.Orders); err != nil || limit <= 0 {
 			return err
 		}
 		var ids []uint64
 		mark := prefix(a, kindPending)
 		from := append(ranked(a, above), 0) // the least key after it
-		if err := s.kv.Scan(from, after(mark), func(key, _ []byte) bool {
+		if err := s.kv.Scan(ctx, from, after(mark), func(key, _ []byte) bool {
 			ids = append(ids, binary.BigEndian.Uint64(key[len(key)-8:]))
 			return len(ids) < limit
 		}); err != nil {
 			return err
 		}
-		for _, id := range ids {
-			r, err := s.record(a, id)
-			if err != nil {
-				return err
-			}
-			out.Pending = append(out.Pending, r)
-		}
-		return nil
+		out.Pending, err = s.records(ctx, a, ids)
+		return err
 	})
 	return out, err
 }

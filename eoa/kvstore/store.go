@@ -1,11 +1,14 @@
 package kvstore
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	mrand "math/rand/v2"
 	"sync"
 	"time"
 
@@ -16,13 +19,24 @@ import (
 
 // KV is an ordered key-value store. It is safe for concurrent use.
 type KV interface {
-	// Get returns a copy of the value of a key, or nil.
-	Get(key []byte) ([]byte, error)
+	// Get returns copies of the values of keys, nil for those that are not there.
+	Get(ctx context.Context, keys ...[]byte) ([][]byte, error)
 	// Scan calls f with keys from (included) to (not included) and their values, ascending, until f returns false. f keeps neither.
-	Scan(from, to []byte, f func(key, value []byte) bool) error
+	Scan(ctx context.Context, from, to []byte, f func(key, value []byte) bool) error
 	// Write writes all entries or none, and returns once they survive a crash. A nil value deletes.
-	Write(entries []Entry) error
+	Write(ctx context.Context, entries []Entry) error
 }
+
+// Shared is a KV that several processes use at once.
+type Shared interface {
+	KV
+	// WriteIf does what Write does if the guard's key has the guard's value, nil for not being there, and else nothing, with ErrChanged. All entries but
+	// those of the index of what is due, see [DuePrefix], are of the guard's account.
+	WriteIf(ctx context.Context, guard Entry, entries []Entry) error
+}
+
+// ErrChanged: the guard has another value.
+var ErrChanged = errors.New("kvstore: changed meanwhile")
 
 // Entry is a key and its new value.
 type Entry struct{ Key, Value []byte }
@@ -51,34 +65,72 @@ type meta struct {
 	IDs   uint64    `json:"ids,omitempty"` // the last ones given
 	Seqs  uint64    `json:"seqs,omitempty"`
 	Order uint64    `json:"order,omitempty"`
+	Step  []byte    `json:"step,omitempty"` // of the last step of a shared store: no two are equal
 }
 
 // step is one atomic step: what it read of meta, and what it writes.
 type step struct {
 	s   *Store
+	ctx context.Context
 	a   eoa.Account
 	m   meta
+	raw []byte // meta as it was read
 	out []Entry
 }
 
 // do runs a step under the account's lock and writes what it wrote, and meta.
 func (s *Store) do(ctx context.Context, a eoa.Account, f func(*step) error) error {
-	return s.read(ctx, a, func(st *step) error {
-		if err := f(st); err != nil {
+	return s.locked(ctx, a, func() error {
+		st, err := s.begin(ctx, a)
+		if err == nil {
+			err = f(st)
+		}
+		if err != nil {
 			return err
+		}
+		shared, isShared := s.kv.(Shared)
+		if isShared {
+			st.m.Step = make([]byte, 12)
+			if _, err := rand.Read(st.m.Step); err != nil {
+				return err
+			}
 		}
 		if err := st.put(prefix(a, kindMeta), st.m); err != nil {
 			return err
 		}
-		return s.kv.Write(st.out)
+		if isShared {
+			return shared.WriteIf(ctx, Entry{prefix(a, kindMeta), st.raw}, st.out)
+		}
+		return s.kv.Write(ctx, st.out)
 	})
 }
 
-// read runs a step that writes nothing.
+// read runs a step that writes nothing. What it read was there at one moment.
 func (s *Store) read(ctx context.Context, a eoa.Account, f func(*step) error) error {
-	if err := ctx.Err(); err != nil {
+	return s.locked(ctx, a, func() error {
+		st, err := s.begin(ctx, a)
+		if err == nil {
+			err = f(st)
+		}
+		if _, shared := s.kv.(Shared); !shared || err != nil {
+			return err
+		}
+		now, err := s.kv.Get(ctx, prefix(a, kindMeta))
+		if err == nil && !bytes.Equal(now[0], st.raw) {
+			err = ErrChanged
+		}
 		return err
-	}
+	})
+}
+
+// tries is how often a step is tried that others of a shared store get in the way of; the wait between them grows to patience.
+const (
+	tries    = 200
+	patience = 5 * time.Millisecond
+)
+
+// locked runs f under the account's lock, again if another process was faster.
+func (s *Store) locked(ctx context.Context, a eoa.Account, f func() error) error {
 	s.mu.Lock()
 	lock := s.locks[a]
 	if lock == nil {
@@ -88,22 +140,38 @@ func (s *Store) read(ctx context.Context, a eoa.Account, f func(*step) error) er
 	s.mu.Unlock()
 	lock.Lock()
 	defer lock.Unlock()
-	m, err := s.meta(a)
-	if err != nil {
-		return err
+	for try := 1; ; try++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := f()
+		if !errors.Is(err, ErrChanged) || try == tries {
+			return err
+		}
+		time.Sleep(mrand.N(min(time.Duration(try)*100*time.Microsecond, patience)))
 	}
-	return f(&step{s: s, a: a, m: m})
 }
 
-func (s *Store) meta(a eoa.Account) (m meta, err error) {
-	raw, err := s.kv.Get(prefix(a, kindMeta))
+// begin reads an account's meta.
+func (s *Store) begin(ctx context.Context, a eoa.Account) (*step, error) {
+	raw, err := s.one(ctx, prefix(a, kindMeta))
+	st := &step{s: s, ctx: ctx, a: a, raw: raw}
 	if err != nil || raw == nil {
-		return m, err
+		return st, err
 	}
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return m, fmt.Errorf("%w: meta of %v: %w", eoa.ErrMalformed, a, err)
+	if err := json.Unmarshal(raw, &st.m); err != nil {
+		return nil, fmt.Errorf("%w: meta of %v: %w", eoa.ErrMalformed, a, err)
 	}
-	return m, nil
+	return st, nil
+}
+
+// one returns the value of a key, or nil.
+func (s *Store) one(ctx context.Context, key []byte) ([]byte, error) {
+	values, err := s.kv.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return values[0], nil
 }
 
 func (st *step) set(key, value []byte) { st.out = append(st.out, Entry{key, value}) }
@@ -205,13 +273,28 @@ func (s *Store) Due(ctx context.Context, now time.Time, limit int) (out []eoa.Ac
 	if err := ctx.Err(); err != nil || limit <= 0 {
 		return nil, err
 	}
-	err = s.kv.Scan(dueKey(0, nil), dueKey(uint64(max(now.UnixNano(), 0))+1, nil), func(key, _ []byte) bool {
+	_, shared := s.kv.(Shared)
+	var listed []eoa.Account
+	var entries [][]byte
+	err = s.kv.Scan(ctx, dueKey(0, nil), dueKey(uint64(max(now.UnixNano(), 0))+1, nil), func(key, _ []byte) bool {
 		if a, ok := parseDue(key); ok {
+			listed, entries = append(listed, a), append(entries, bytes.Clone(key))
+		}
+		return shared || len(listed) < limit
+	})
+	if err != nil || !shared {
+		return listed, err
+	}
+	for i, a := range listed { // the index of a shared store is a hint: the account itself says whether it is so
+		st, err := s.begin(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		if len(out) < limit && st.m.Due != 0 && bytes.Equal(entries[i], dueKey(st.m.Due, &a)) {
 			out = append(out, a)
 		}
-		return len(out) < limit
-	})
-	return out, err
+	}
+	return out, nil
 }
 
 // Submit implements eoa.Store.
@@ -232,48 +315,75 @@ func (s *Store) Submit(ctx context.Context, a eoa.Account, now time.Time, reques
 
 // accept adds requests that are not there. What is there must be equal, or is left as it is if lenient.
 func (st *step) accept(now time.Time, requests []eoa.Request, lenient bool) (out []eoa.Record, accepted bool, err error) {
-	batch := map[string]eoa.Record{}
+	if len(requests) == 0 {
+		return nil, false, nil
+	}
+	there, err := st.find(requests)
+	if err != nil {
+		return nil, false, err
+	}
 	for i := range requests {
 		q := &requests[i]
 		digest := q.Digest()
-		r, there := batch[q.Key]
-		if there {
-			if first := r.Request; first.Digest() != digest {
-				return nil, false, fmt.Errorf("%w: %q twice in one call", eoa.ErrKeyReused, q.Key)
-			}
-		} else if r, there, err = st.find(q.Key, digest[:], lenient); err != nil {
-			return nil, false, err
+		old, has := there[q.Key]
+		if has && !lenient && !bytes.Equal(old.digest, digest[:]) {
+			return nil, false, fmt.Errorf("%w: %q is record %d with another payload", eoa.ErrKeyReused, q.Key, old.record.ID)
 		}
-		if !there {
+		if !has {
 			st.m.IDs++
-			r = eoa.Record{Request: *q, ID: st.m.IDs, QueuedAt: now}
-			if err := st.write(&r, nil); err != nil {
+			old = known{eoa.Record{Request: *q, ID: st.m.IDs, QueuedAt: now}, digest[:]}
+			if err := st.write(&old.record, nil); err != nil {
 				return nil, false, err
 			}
-			st.set(named(st.a, kindKey, []byte(q.Key)), binary.BigEndian.AppendUint64(nil, r.ID))
-			st.set(numbered(st.a, kindDigest, r.ID), digest[:])
+			st.set(named(st.a, kindKey, []byte(q.Key)), binary.BigEndian.AppendUint64(nil, old.record.ID))
+			st.set(numbered(st.a, kindDigest, old.record.ID), old.digest)
+			there[q.Key] = old
 			accepted = true
 		}
-		batch[q.Key] = r
-		out = append(out, r)
+		out = append(out, old.record)
 	}
 	return out, accepted, nil
 }
 
-// find returns the record with a key, if there is one. It must have been accepted with the digest, unless lenient.
-func (st *step) find(key string, digest []byte, lenient bool) (r eoa.Record, there bool, err error) {
-	r, err = st.s.Get(context.Background(), st.a, key)
-	if errors.Is(err, eoa.ErrUnknownRequest) {
-		return r, false, nil
+// known is a request that was accepted, and the digest of its payload as it was then.
+type known struct {
+	record eoa.Record
+	digest []byte
+}
+
+// find returns those of the requests whose keys are there, by key, in two reads.
+func (st *step) find(requests []eoa.Request) (map[string]known, error) {
+	keys := make([][]byte, len(requests))
+	for i := range requests {
+		keys[i] = named(st.a, kindKey, []byte(requests[i].Key))
 	}
-	if err != nil || lenient {
-		return r, err == nil, err
+	ids, err := st.s.kv.Get(st.ctx, keys...)
+	if err != nil {
+		return nil, err
 	}
-	accepted, err := st.s.kv.Get(numbered(st.a, kindDigest, r.ID))
-	if err == nil && string(accepted) != string(digest) {
-		err = fmt.Errorf("%w: %q is record %d with another payload", eoa.ErrKeyReused, key, r.ID)
+	out := map[string]known{}
+	var wanted [][]byte
+	for _, id := range ids {
+		if len(id) == 8 {
+			n := binary.BigEndian.Uint64(id)
+			wanted = append(wanted, numbered(st.a, kindRecord, n), numbered(st.a, kindDigest, n))
+		}
 	}
-	return r, err == nil, err
+	if len(wanted) == 0 {
+		return out, nil
+	}
+	values, err := st.s.kv.Get(st.ctx, wanted...)
+	if err != nil {
+		return nil, err
+	}
+	for i := 0; i < len(values); i += 2 {
+		r, err := eoa.DecodeRecord(values[i])
+		if err != nil {
+			return nil, err
+		}
+		out[r.Key] = known{r, values[i+1]}
+	}
+	return out, nil
 }
 
 // write stores a record and its marks. old is the one before, nil for none.
@@ -338,12 +448,16 @@ func (s *Store) Commit(ctx context.Context, l eoa.Lease, now time.Time, b eoa.Ba
 
 // change writes what a batch says besides the head.
 func (st *step) change(now time.Time, b *eoa.Batch) error {
+	ids := make([]uint64, len(b.Records))
 	for i := range b.Records {
-		old, err := st.s.record(st.a, b.Records[i].ID)
-		if err != nil {
-			return err
-		}
-		if err := st.write(&b.Records[i], &old); err != nil {
+		ids[i] = b.Records[i].ID
+	}
+	olds, err := st.s.records(st.ctx, st.a, ids)
+	if err != nil {
+		return err
+	}
+	for i := range b.Records {
+		if err := st.write(&b.Records[i], &olds[i]); err != nil {
 			return err
 		}
 	}
@@ -364,42 +478,56 @@ func (st *step) change(now time.Time, b *eoa.Batch) error {
 	return err
 }
 
-// record returns the record with an id.
-func (s *Store) record(a eoa.Account, id uint64) (eoa.Record, error) {
-	raw, err := s.kv.Get(numbered(a, kindRecord, id))
+// records returns the records with ids, in one read.
+func (s *Store) records(ctx context.Context, a eoa.Account, ids []uint64) ([]eoa.Record, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	keys := make([][]byte, len(ids))
+	for i, id := range ids {
+		keys[i] = numbered(a, kindRecord, id)
+	}
+	values, err := s.kv.Get(ctx, keys...)
 	if err != nil {
-		return eoa.Record{}, err
+		return nil, err
 	}
-	if raw == nil {
-		return eoa.Record{}, fmt.Errorf("%w: id %d of %v", eoa.ErrUnknownRequest, id, a)
+	out := make([]eoa.Record, len(ids))
+	for i, raw := range values {
+		if raw == nil {
+			return nil, fmt.Errorf("%w: id %d of %v", eoa.ErrUnknownRequest, ids[i], a)
+		}
+		if out[i], err = eoa.DecodeRecord(raw); err != nil {
+			return nil, err
+		}
 	}
-	return eoa.DecodeRecord(raw)
+	return out, nil
 }
 
 // by returns the record that an index leads to.
-func (s *Store) by(a eoa.Account, key []byte, what string) (eoa.Record, error) {
-	raw, err := s.kv.Get(key)
+func (s *Store) by(ctx context.Context, a eoa.Account, key []byte, what string) (eoa.Record, error) {
+	if err := ctx.Err(); err != nil {
+		return eoa.Record{}, err
+	}
+	raw, err := s.one(ctx, key)
 	if err != nil {
 		return eoa.Record{}, err
 	}
 	if len(raw) != 8 {
 		return eoa.Record{}, fmt.Errorf("%w: %s of %v", eoa.ErrUnknownRequest, what, a)
 	}
-	return s.record(a, binary.BigEndian.Uint64(raw))
+	out, err := s.records(ctx, a, []uint64{binary.BigEndian.Uint64(raw)})
+	if err != nil {
+		return eoa.Record{}, err
+	}
+	return out[0], nil
 }
 
 // Get implements eoa.Store.
 func (s *Store) Get(ctx context.Context, a eoa.Account, key string) (eoa.Record, error) {
-	if err := ctx.Err(); err != nil {
-		return eoa.Record{}, err
-	}
-	return s.by(a, named(a, kindKey, []byte(key)), fmt.Sprintf("key %q", key))
+	return s.by(ctx, a, named(a, kindKey, []byte(key)), fmt.Sprintf("key %q", key))
 }
 
 // ByHash implements eoa.Store.
 func (s *Store) ByHash(ctx context.Context, a eoa.Account, tx common.Hash) (eoa.Record, error) {
-	if err := ctx.Err(); err != nil {
-		return eoa.Record{}, err
-	}
-	return s.by(a, named(a, kindHash, tx[:]), tx.Hex())
+	return s.by(ctx, a, named(a, kindHash, tx[:]), tx.Hex())
 }

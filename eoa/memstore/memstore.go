@@ -3,6 +3,7 @@ package memstore
 
 import (
 	"bytes"
+	"context"
 	"sync"
 
 	"github.com/google/btree"
@@ -26,15 +27,19 @@ func NewKV() *KV {
 }
 
 // Get implements kvstore.KV.
-func (m *KV) Get(key []byte) ([]byte, error) {
+func (m *KV) Get(_ context.Context, keys ...[]byte) ([][]byte, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	e, _ := m.tree.Get(kvstore.Entry{Key: key})
-	return bytes.Clone(e.Value), nil
+	out := make([][]byte, len(keys))
+	for i, key := range keys {
+		e, _ := m.tree.Get(kvstore.Entry{Key: key})
+		out[i] = bytes.Clone(e.Value)
+	}
+	return out, nil
 }
 
 // Scan implements kvstore.KV. It sees the keys as they are when it begins.
-func (m *KV) Scan(from, to []byte, f func(key, value []byte) bool) error {
+func (m *KV) Scan(_ context.Context, from, to []byte, f func(key, value []byte) bool) error {
 	m.mu.Lock()
 	tree := m.tree.Clone()
 	m.mu.Unlock()
@@ -43,7 +48,7 @@ func (m *KV) Scan(from, to []byte, f func(key, value []byte) bool) error {
 }
 
 // Write implements kvstore.KV.
-func (m *KV) Write(entries []kvstore.Entry) error {
+func (m *KV) Write(_ context.Context, entries []kvstore.Entry) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range entries {

@@ -10,6 +10,7 @@ package pebblestore
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 
@@ -98,20 +99,26 @@ type kv struct {
 func (k *kv) key(key []byte) []byte { return append(bytes.Clone(k.prefix), key...) }
 
 // Get implements kvstore.KV.
-func (k *kv) Get(key []byte) ([]byte, error) {
-	value, closer, err := k.db.Get(k.key(key))
-	if errors.Is(err, pebble.ErrNotFound) {
-		return nil, nil
+func (k *kv) Get(_ context.Context, keys ...[]byte) ([][]byte, error) {
+	out := make([][]byte, len(keys))
+	for i, key := range keys {
+		value, closer, err := k.db.Get(k.key(key))
+		if errors.Is(err, pebble.ErrNotFound) {
+			continue
+		}
+		if err == nil {
+			out[i] = append([]byte{}, value...)
+			err = closer.Close()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("pebblestore: %w", err)
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("pebblestore: %w", err)
-	}
-	value = append([]byte{}, value...)
-	return value, closer.Close()
+	return out, nil
 }
 
 // Scan implements kvstore.KV.
-func (k *kv) Scan(from, to []byte, f func(key, value []byte) bool) (err error) {
+func (k *kv) Scan(_ context.Context, from, to []byte, f func(key, value []byte) bool) (err error) {
 	it, err := k.db.NewIter(&pebble.IterOptions{LowerBound: k.key(from), UpperBound: k.key(to)})
 	if err != nil {
 		return fmt.Errorf("pebblestore: %w", err)
@@ -126,7 +133,7 @@ func (k *kv) Scan(from, to []byte, f func(key, value []byte) bool) (err error) {
 }
 
 // Write implements kvstore.KV.
-func (k *kv) Write(entries []kvstore.Entry) error {
+func (k *kv) Write(_ context.Context, entries []kvstore.Entry) error {
 	batch := k.db.NewBatch()
 	var err error
 	for _, e := range entries {

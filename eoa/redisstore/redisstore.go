@@ -1,0 +1,245 @@
+// Package redisstore keeps accounts of package eoa in Redis, for fleets on many machines.
+//
+//	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
+//	s, err := redisstore.New(client, "jamq")
+//	fleet, err := eoa.NewFleet(eoa.DefaultFleetConfig(), s, open)
+//
+// Each step is one script, so one atomic step of the server: it checks that the account is as it was when the step was decided on, and then writes all or
+// nothing. Nothing relies on WATCH or on a connection. All keys of an account carry its name in braces, {chain:address}, so that Redis Cluster keeps them in
+// one slot. The index of what is due is one key beside them, and only a hint.
+//
+// A step is as durable as the server makes it: with appendonly yes and appendfsync always what Submit accepted survives a crash of the server; with less, the
+// last moments may be gone, and a transaction that was broadcast in them is then somebody else's to the executor.
+//
+//	prefix:{chain:address}:values   hash: the account's keys and their values, as package kvstore lays them out
+//	prefix:{chain:address}:order    sorted set: those of the keys that are scanned, by name
+//	prefix:due                      sorted set: times and accounts
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/kvstore"
+)
+
+// New returns the store in a Redis, or a Redis Cluster, below a prefix, "jamq" for example. The prefix must not hold a brace, which would move the hash
+// tag. The client stays the caller's.
+func New(client redis.UniversalClient, prefix string) (*kvstore.Store, error) {
+	if client == nil || prefix == "" || strings.ContainsAny(prefix, "{}") {
+		return nil, fmt.Errorf("redisstore: client %v and prefix %q, want a client, and a prefix without braces: they would move the hash tag", client, prefix)
+	}
+	return kvstore.New(&kv{client, prefix}), nil
+}
+
+// kv implements kvstore.Shared.
+type kv struct {
+	client redis.UniversalClient
+	prefix string
+}
+
+var _ kvstore.Shared = (*kv)(nil)
+
+// keys returns the keys of an account.
+func (k *kv) keys(a eoa.Account) (values, order string) {
+	base := k.prefix + ":{" + strconv.FormatUint(a.ChainID, 10) + ":" + a.Address.Hex() + "}"
+	return base + ":values", base + ":order"
+}
+
+func (k *kv) due() string { return k.prefix + ":due" }
+
+// writeIf writes if the guard holds. A step that is there already was written by an earlier try of the same call, whose answer was lost.
+// KEYS: values, order. ARGV: the guard's field; "+" or "-" for whether it is there; its value; then for each entry a letter, the field and the value:
+// s sets, i sets and indexes, d deletes.
+var writeIf = redis.NewScript(`
+local now = redis.call('HGET', KEYS[1], ARGV[1])
+local guarded
+if ARGV[2] == '-' then guarded = (now == false) else guarded = (now == ARGV[3]) end
+if not guarded then
+	for i = 4, #ARGV, 3 do
+		if ARGV[i + 1] == ARGV[1] then return (now == ARGV[i + 2]) and 1 or 0 end
+	end
+	return 0
+end
+for i = 4, #ARGV, 3 do
+	local op, field = ARGV[i], ARGV[i + 1]
+	if op == 'd' then
+		redis.call('HDEL', KEYS[1], field)
+		redis.call('ZREM', KEYS[2], field)
+	else
+		redis.call('HSET', KEYS[1], field, ARGV[i + 2])
+		if op == 'i' then redis.call('ZADD', KEYS[2], 0, field) end
+	end
+end
+return 1
+`)
+
+// scan returns a page of fields and their values. KEYS: values, order. ARGV: from, to, limit.
+var scan = redis.NewScript(`
+local fields = redis.call('ZRANGEBYLEX', KEYS[2], ARGV[1], ARGV[2], 'LIMIT', 0, ARGV[3])
+if #fields == 0 then return {} end
+return {fields, redis.call('HMGET', KEYS[1], unpack(fields))}
+`)
+
+// page is how many fields a scan asks for at once: unpack in Lua takes some thousands.
+const page = 1000
+
+// Get implements kvstore.KV. All keys are of one account.
+func (k *kv) Get(ctx context.Context, keys ...[]byte) ([][]byte, error) {
+	a, ok := kvstore.AccountOf(keys[0])
+	if !ok {
+		return nil, fmt.Errorf("redisstore: key %x is of no account", keys[0])
+	}
+	fields := make([]string, len(keys))
+	for i, key := range keys {
+		fields[i] = string(key)
+	}
+	values, _ := k.keys(a)
+	got, err := k.client.HMGet(ctx, values, fields...).Result()
+	if err != nil {
+		return nil, fmt.Errorf("redisstore: %w", err)
+	}
+	out := make([][]byte, len(keys))
+	for i := range got {
+		if s, there := got[i].(string); there {
+			out[i] = []byte(s)
+		}
+	}
+	return out, nil
+}
+
+// Scan implements kvstore.KV.
+func (k *kv) Scan(ctx context.Context, from, to []byte, f func(key, value []byte) bool) error {
+	if from[0] == kvstore.DuePrefix {
+		return k.scanDue(ctx, from, to, f)
+	}
+	a, ok := kvstore.AccountOf(from)
+	if !ok {
+		return fmt.Errorf("redisstore: key %x is of no account", from)
+	}
+	values, order := k.keys(a)
+	for low := "[" + string(from); ; {
+		answer, err := scan.RunRO(ctx, k.client, []string{values, order}, low, "("+string(to), page).Slice()
+		if err != nil {
+			return fmt.Errorf("redisstore: %w", err)
+		}
+		if len(answer) == 0 {
+			return nil
+		}
+		fields, found := pair(answer)
+		if !found {
+			return errors.New("redisstore: the server answers a scan with something else")
+		}
+		for i, field := range fields[0] {
+			value, there := fields[1][i].(string)
+			name, _ := field.(string)
+			if there && !f([]byte(name), []byte(value)) {
+				return nil
+			}
+			low = "(" + name
+		}
+		if len(fields[0]) < page {
+			return nil
+		}
+	}
+}
+
+// pair checks the form of an answer to scan: two lists of one length.
+func pair(answer []any) (lists [2][]any, ok bool) {
+	for i := range lists {
+		if len(answer) != len(lists) {
+			return lists, false
+		}
+		if lists[i], ok = answer[i].([]any); !ok {
+			return lists, false
+		}
+	}
+	return lists, len(lists[0]) == len(lists[1])
+}
+
+// scanDue scans the index of what is due, whose keys have no values.
+func (k *kv) scanDue(ctx context.Context, from, to []byte, f func(key, value []byte) bool) error {
+	members, err := k.client.ZRangeByLex(ctx, k.due(), &redis.ZRangeBy{Min: "[" + string(from), Max: "(" + string(to)}).Result()
+	if err != nil {
+		return fmt.Errorf("redisstore: %w", err)
+	}
+	for _, m := range members {
+		if !f([]byte(m), nil) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Write implements kvstore.KV, for what needs no guard.
+func (k *kv) Write(context.Context, []kvstore.Entry) error {
+	return errors.New("redisstore: a shared store is written by WriteIf only")
+}
+
+// WriteIf implements kvstore.Shared. What becomes due is in the index before the step and after it, so that no crash between the two loses it, nor somebody
+// who tidies up.
+func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore.Entry) error {
+	a, ok := kvstore.AccountOf(guard.Key)
+	if !ok {
+		return fmt.Errorf("redisstore: guard %x is of no account", guard.Key)
+	}
+	there := "+"
+	if guard.Value == nil {
+		there = "-"
+	}
+	args := make([]any, 0, 3+3*len(entries))
+	args = append(args, guard.Key, there, guard.Value)
+	var due, gone []any
+	for _, e := range entries {
+		switch {
+		case e.Key[0] == kvstore.DuePrefix && e.Value == nil:
+			gone = append(gone, string(e.Key))
+		case e.Key[0] == kvstore.DuePrefix:
+			due = append(due, string(e.Key))
+		case e.Value == nil:
+			args = append(args, "d", e.Key, "")
+		case kvstore.Scanned(e.Key):
+			args = append(args, "i", e.Key, e.Value)
+		default:
+			args = append(args, "s", e.Key, e.Value)
+		}
+	}
+	if err := k.index(ctx, due, nil); err != nil {
+		return err
+	}
+	values, order := k.keys(a)
+	written, err := writeIf.Run(ctx, k.client, []string{values, order}, args...).Int()
+	if err != nil {
+		return fmt.Errorf("redisstore: %w", err)
+	}
+	if written == 0 {
+		return kvstore.ErrChanged
+	}
+	return k.index(ctx, due, gone)
+}
+
+// index adds and removes members of the index of what is due. One that is both stays.
+func (k *kv) index(ctx context.Context, due, gone []any) error {
+	if len(due)+len(gone) == 0 {
+		return nil
+	}
+	_, err := k.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		if len(gone) > 0 {
+			p.ZRem(ctx, k.due(), gone...)
+		}
+		for _, m := range due {
+			p.ZAdd(ctx, k.due(), redis.Z{Member: m})
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("redisstore: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/eoatest"
+	"github.com/jamq/jamq/eoa/storetest"
+)
+
+// server starts a redis-server of the test's own on a loopback port: the binary that JAMQ_REDIS_SERVER names, or the one in the path. Without one the test
+// says so; with JAMQ_REQUIRE_REDIS set it fails.
+func server(t testing.TB) *redis.Client {
+	t.Helper()
+	binary := os.Getenv("JAMQ_REDIS_SERVER")
+	if binary == "" {
+		binary, _ = exec.LookPath("redis-server")
+	}
+	if binary == "" {
+		if os.Getenv("JAMQ_REQUIRE_REDIS") != "" {
+			t.Fatal("no redis-server in the path, and JAMQ_REQUIRE_REDIS is set")
+		}
+		t.Skip("no redis-server in the path: nothing of this package's store is tested")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	cmd := exec.Command(binary, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir())
+	require.NoError(t, cmd.Start())
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port})
+	t.Cleanup(func() {
+		_ = client.Close()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	require.Eventually(t, func() bool { return client.Ping(context.Background()).Err() == nil }, 10*time.Second, 10*time.Millisecond)
+	return client
+}
+
+func TestConformance(t *testing.T) {
+	client := server(t)
+	storetest.Run(t, func() eoa.Store {
+		s, err := New(client, "test")
+		require.NoError(t, err)
+		return s
+	})
+	keys, err := client.Keys(context.Background(), "*").Result()
+	require.NoError(t, err)
+	for _, key := range keys {
+		require.True(t, key == "test:due" || strings.HasPrefix(key, "test:{"), "%q is in no account's slot", key)
+	}
+}
+
+func TestPrefix(t *testing.T) {
+	for _, prefix := range []string{"", "a{b", "}"} {
+		_, err := New(redis.NewClient(&redis.Options{}), prefix)
+		require.Error(t, err, "%q", prefix)
+	}
+}
+
+// Many processes, as far as the store can tell, write one account at once: nothing is lost and nothing is there twice.
+func TestManyWriters(t *testing.T) {
+	client := server(t)
+	a := eoa.Account{ChainID: 1, Address: common.Address{1}}
+	const writers, each = 8, 25
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			s, err := New(client, "test") // no lock in common
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for i := range each {
+				for _, key := range []string{fmt.Sprint(w, "/", i), fmt.Sprint("same ", i)} {
+					if _, err := s.Submit(context.Background(), a, time.Now(), eoa.Request{Key: key}); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	s, err := New(client, "test")
+	require.NoError(t, err)
+	records, err := s.List(context.Background(), a, 0, 10_000)
+	require.NoError(t, err)
+	require.Len(t, records, writers*each+each)
+	for i := range records {
+		require.EqualValues(t, i+1, records[i].ID)
+	}
+}
+
+// A try whose answer was lost is not done twice: the client sends the script again.
+func TestWriteTwice(t *testing.T) {
+	client := server(t)
+	s, err := New(client, "test")
+	require.NoError(t, err)
+	a := eoa.Account{ChainID: 1, Address: common.Address{1}}
+	ctx := context.Background()
+	k := &kv{client, "test"}
+	values, order := k.keys(a)
+	args := []any{"meta", "-", "", "s", "meta", "new", "i", "x", "1"}
+	for range 2 {
+		written, err := writeIf.Run(ctx, client, []string{values, order}, args...).Int()
+		require.NoError(t, err)
+		require.Equal(t, 1, written)
+	}
+	args[5] = "other"
+	written, err := writeIf.Run(ctx, client, []string{values, order}, args...).Int()
+	require.NoError(t, err)
+	require.Zero(t, written)
+	_, err = s.Get(ctx, a, "none")
+	require.ErrorIs(t, err, eoa.ErrUnknownRequest)
+}
+
+type clock struct{ now time.Time }
+
+func (c *clock) Now() time.Time { return c.now }
+
+// Two executors on one Redis, each losing the account to the other at random: every request lands once.
+func TestExecutors(t *testing.T) {
+	client := server(t)
+	key, err := crypto.ToECDSA(common.LeftPadBytes([]byte{5}, 32))
+	require.NoError(t, err)
+	const chainID, n = 99, 40
+	a := eoa.Account{ChainID: chainID, Address: crypto.PubkeyToAddress(key.PublicKey)}
+	chain, now := eoatest.New(chainID, 1, 3), &clock{time.Unix(1_800_000_000, 0)}
+	chain.SetFaults(eoatest.Faults{DropResponse: 0.2, Reorg: 0.1, ReorgDepth: 3})
+	cfg := eoa.DefaultConfig()
+	cfg.Clock, cfg.Batch = now, 7
+	var both []*eoa.Executor
+	for range 2 {
+		s, err := New(client, "test")
+		require.NoError(t, err)
+		e, err := eoa.New(cfg, a, s, chain, eoa.NewKeySigner(chainID, key))
+		require.NoError(t, err)
+		both = append(both, e)
+	}
+	ctx := context.Background()
+	for i := range n {
+		_, err := both[i%2].Submit(ctx, eoa.Request{Key: fmt.Sprint(i), Data: []byte(fmt.Sprint(i)), Gas: 50_000})
+		require.NoError(t, err)
+	}
+	s, err := New(client, "test")
+	require.NoError(t, err)
+	for i := range 400 {
+		if i%5 == 0 && i < 100 {
+			require.NoError(t, s.Break(ctx, a))
+		}
+		if i == 150 {
+			chain.SetFaults(eoatest.Faults{})
+		}
+		_, _ = both[i%2].Step(ctx)
+		chain.Mine()
+		now.now = now.now.Add(3 * time.Second)
+		if r, err := s.Get(ctx, a, fmt.Sprint(n-1)); err == nil && r.State == eoa.Final && i > 160 {
+			break
+		}
+	}
+	landed := map[string]int{}
+	for _, tx := range chain.Transactions() {
+		landed[string(tx.Data())]++
+	}
+	for i := range n {
+		require.Equal(t, 1, landed[fmt.Sprint(i)], "request %d", i)
+	}
+}
+
+// The store's step beside a bare script that the same server runs with the same bytes, both 50 requests at once.
+func BenchmarkCommit(b *testing.B) {
+	client := server(b)
+	s, err := New(client, "bench")
+	if err != nil {
+		b.Fatal(err)
+	}
+	a := eoa.Account{ChainID: 1, Address: common.Address{1}}
+	ctx, now := context.Background(), time.Now()
+	l, err := s.Acquire(ctx, a, "w", now, time.Hour)
+	if err != nil {
+		b.Fatal(err)
+	}
+	const batch = 50
+	var q []eoa.Request
+	for i := range batch {
+		q = append(q, eoa.Request{Key: fmt.Sprint(i), Data: make([]byte, 100)})
+	}
+	records, err := s.Submit(ctx, a, now, q...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range records {
+		records[i].State = eoa.Broadcast
+		records[i].Attempts = []eoa.Attempt{{Hash: common.Hash{byte(i)}, Raw: make([]byte, 220)}}
+	}
+	b.Run("store", func(b *testing.B) {
+		loaded, err := s.Load(ctx, l)
+		if err != nil {
+			b.Fatal(err)
+		}
+		version := loaded.Head.Version
+		for b.Loop() {
+			if _, err := s.Commit(ctx, l, now, eoa.Batch{Head: eoa.Head{Version: version}, Records: records}); err != nil {
+				b.Fatal(err)
+			}
+			version++
+		}
+		b.ReportMetric(float64(batch*b.N)/b.Elapsed().Seconds(), "transitions/s")
+	})
+	b.Run("raw", func(b *testing.B) {
+		args := []any{"g", "-", ""}
+		for i := range records {
+			raw, err := eoa.EncodeRecord(&records[i])
+			if err != nil {
+				b.Fatal(err)
+			}
+			args = append(args, "i", fmt.Sprint(i), raw)
+		}
+		for b.Loop() {
+			if err := writeIf.Run(ctx, client, []string{"raw:{a}", "order:{a}"}, args...).Err(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(batch*b.N)/b.Elapsed().Seconds(), "transitions/s")
+	})
+}
