@@ -69,7 +69,7 @@ func TestDiesAtAnyOperation(t *testing.T) {
 	for diesAt(t, at) {
 		at++
 	}
-	require.Greater(t, at, int64(100))
+	require.Greater(t, at, int64(30))
 	t.Logf("%d operations to die at", at-1)
 }
 
