@@ -26,6 +26,9 @@ type Profile struct {
 	Embed func(address common.Address, treeIndex [32]byte) [StemSize]byte
 	// ZeroDeletes says that writing zero removes a value (EIP-8297). Else zeros are stored like other values.
 	ZeroDeletes bool
+	// Tagged says that nobody can take one kind of hash, of a leaf, an inner node, a stem or a key, for another. Without it raw keys must not begin
+	// with twelve zero bytes, as only the data behind a key does, and must not be chosen by others: see Verify.
+	Tagged bool
 }
 
 // EIP7864 returns the profile of EIP-7864 as its text was on 2026-03-09, with SHA-256 like go-ethereum's binary trie.
@@ -62,7 +65,7 @@ func BLAKE3() Profile {
 // none can be taken for another. Writing zero deletes.
 func Tagged() Profile {
 	p := blake3Profile("jamq/BLAKE3 tagged", blake3Keyed("jamq ubt leaf"), blake3Keyed("jamq ubt inner"), blake3Keyed("jamq ubt stem"), blake3Keyed("jamq ubt key"))
-	p.ZeroDeletes = true
+	p.ZeroDeletes, p.Tagged = true, true
 	return p
 }
 

@@ -25,6 +25,7 @@ func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
 	}
 	line = line[len(line)-s.cfg.Retention-1:]
 	stays := s.descendants(line[0])
+	maps.Copy(stays, s.descendants(s.oldestAncestor(root, line))) // another one after a reorganisation
 	for _, r := range line {
 		stays[r] = true
 	}
@@ -36,6 +37,22 @@ func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
 	}
 	slices.SortFunc(gone, common.Hash.Cmp)
 	return line, gone
+}
+
+// oldestAncestor returns the oldest of a line's roots that a root descends from, or the root itself.
+func (s *Store) oldestAncestor(root common.Hash, line []common.Hash) common.Hash {
+	oldest := root
+	for r := root; r != EmptyRoot; {
+		p := s.roots[r]
+		if p == nil {
+			break
+		}
+		if slices.Contains(line, r) {
+			oldest = r
+		}
+		r = p.parent
+	}
+	return oldest
 }
 
 // descendants returns a root and all that descend from it.

@@ -146,3 +146,36 @@ func TestFacade(t *testing.T) {
 	require.Equal(t, first, s.Canonical())
 	require.Equal(t, 2, s.Roots())
 }
+
+// After a reorganisation, blocks in flight on the canonical root stay, also where the line's oldest is a root of the branch that lost.
+func TestRetentionKeepsWhatIsInFlightOnTheCanonicalRoot(t *testing.T) {
+	s, err := Open(Config{Profile: EIP7864(), Retention: 4})
+	require.NoError(t, err)
+	g := child(t, s, EmptyRoot, 1)
+	x1 := child(t, s, g, 2)
+	require.NoError(t, s.SetCanonical(g))
+	require.NoError(t, s.SetCanonical(x1))
+	// The network takes the other branch.
+	tip := child(t, s, g, 3)
+	require.NoError(t, s.SetCanonical(tip))
+	for i := range byte(6) {
+		next := child(t, s, tip, 10+2*i)
+		ahead := child(t, s, next, 11+2*i) // built while next is being agreed on
+		require.NoError(t, s.SetCanonical(next))
+		require.True(t, s.Has(ahead), "move %d: a child of the canonical root was discarded", i)
+		tip = next
+	}
+}
+
+func TestRetentionReorgRetention1(t *testing.T) {
+	s, err := Open(Config{Profile: EIP7864(), Retention: 1})
+	require.NoError(t, err)
+	g := child(t, s, EmptyRoot, 1)
+	x1 := child(t, s, g, 2)
+	y1 := child(t, s, g, 3)
+	y2 := child(t, s, y1, 4)
+	require.NoError(t, s.SetCanonical(g))
+	require.NoError(t, s.SetCanonical(x1))
+	require.NoError(t, s.SetCanonical(y1))
+	require.NoError(t, s.SetCanonical(y2))
+}

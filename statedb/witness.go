@@ -96,6 +96,9 @@ func (w *Witness) uses() []ubt.Use {
 // that the witness says are written, in any order, with their metadata. The error wraps ErrWitness, and then nothing is proved.
 //
 // What the witness says was read is proved as well, but not that it was read: whoever executes again uses NewStateless.
+//
+// Under a profile whose hashes have no tags, that is any but Tagged, raw keys must not be chosen by others: whoever chooses a stem can make it read as
+// an inner node, and then the root itself has two meanings. Nor may they begin with twelve zero bytes: proofs that show such a stem are refused.
 func Verify(p Profile, w *Witness, preRoot common.Hash, writes []Write) (postRoot common.Hash, err error) {
 	tree, err := w.open(&p, preRoot)
 	if err != nil {
@@ -122,6 +125,9 @@ func (w *Witness) open(p *Profile, preRoot common.Hash) (ubt.Tree, error) {
 			return ubt.Tree{}, err
 		}
 	}
+	if err := w.checkEmbeddings(p); err != nil {
+		return ubt.Tree{}, err
+	}
 	tree, err := ubt.Open(&p.Hasher, w.Proof, w.uses())
 	if err != nil {
 		return ubt.Tree{}, fmt.Errorf("%w: %w", ErrWitness, err)
@@ -130,6 +136,23 @@ func (w *Witness) open(p *Profile, preRoot common.Hash) (ubt.Tree, error) {
 		return ubt.Tree{}, fmt.Errorf("%w: it is of the root %s, want %s", ErrWitness, tree.Root(), preRoot)
 	}
 	return tree, w.checkCode(tree)
+}
+
+// embeddingZeros is how many zero bytes stand before the address in what a stem is the hash of.
+const embeddingZeros = 12
+
+// checkEmbeddings returns an error if the proof shows what a stem is the hash of as if it were a node. Under profiles without tags both are
+// hashes of 64 bytes: somebody who chooses a storage slot chooses half of them, and after 2^16 tries has a stem that reads as an inner node over a
+// subtree of his own, with accounts that nobody ever made. But the other half begins with twelve zero bytes, and as a hash, or as a stem that is one
+// itself, that happens to nobody.
+func (w *Witness) checkEmbeddings(p *Profile) error {
+	if p.Tagged {
+		return nil
+	}
+	if hash, opened := w.Proof.ZeroPrefixed(embeddingZeros); hash || opened {
+		return fmt.Errorf("%w: the proof holds a hash that begins with %d zero bytes, as only the data of a stem does", ErrWitness, embeddingZeros)
+	}
+	return nil
 }
 
 // check returns an error unless the key is the one that the metadata lead to, and the flags go together.

@@ -36,9 +36,9 @@ func drawWork(t *rapid.T) (w work) {
 				h, _ := v.SetCode(a, code)
 				_ = v.SetAccount(a, Account{CodeHash: h, CodeSize: len(code), Balance: uint256.NewInt(amount)})
 			},
-			func(v *View) { v.Get(Key{a[0], slot[31]}) },
-			func(v *View) { v.Set(Key{a[0], slot[31]}, [32]byte{byte(amount)}) },
-			func(v *View) { v.Delete(Key{a[0], slot[31]}) },
+			func(v *View) { v.Get(Key{1 + a[0], slot[31]}) },
+			func(v *View) { v.Set(Key{1 + a[0], slot[31]}, [32]byte{byte(amount)}) },
+			func(v *View) { v.Delete(Key{1 + a[0], slot[31]}) },
 			func(v *View) { v.Delete(v.profile.StorageKey(a, slot)) },
 		}).Draw(t, "step"))
 	}

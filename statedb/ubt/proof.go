@@ -1,6 +1,7 @@
 package ubt
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -39,6 +40,15 @@ const (
 
 // proofHeader is the four lengths of the streams.
 const proofHeader = 4 * 4
+
+// ZeroPrefixed reports whether a hash in the proof, or the stem of a leaf that it opens beside the keys, begins with n zero bytes. No honest hash
+// does, for n of 8 or more, by any chance that matters: a host whose keys are hashes of data that begins so asks for it. See statedb.Verify.
+func (p *Proof) ZeroPrefixed(n int) (hash, opened bool) {
+	zeros := make([]byte, n)
+	hash = slices.ContainsFunc(p.hashes, func(h Hash) bool { return bytes.Equal(h[:n], zeros) })
+	opened = slices.ContainsFunc(p.opened, func(k Key) bool { return bytes.Equal(k[:n], zeros) })
+	return hash, opened
+}
 
 // Size returns the length of the encoding, in bytes: 16, and the bits rounded up to bytes, and 32 for each opened leaf, hash and value.
 //

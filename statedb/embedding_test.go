@@ -1,0 +1,157 @@
+package statedb
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/holiman/uint256"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/statedb/ubt"
+)
+
+// An attacker chooses a storage slot so that the stem of it, which is in the state in all honesty, reads as an inner node over an account that nobody
+// made. The witness that says so is refused.
+func TestForgedPresenceThroughEmbedding(t *testing.T) { forgePresence(t, EIP7864()) }
+
+func forgePresence(t *testing.T, p Profile) {
+	h2 := func(l, r common.Hash) common.Hash { return p.Inner(l, r) } // also the hash behind Embed, untruncated
+	attacker := common.Address{0xa7, 1}
+
+	// The honest state before the attack.
+	store := NewStore(p)
+	v := open(t, store)
+	var stems [][32]byte
+	for i := range byte(8) {
+		a := common.Address{i, 1}
+		require.NoError(t, v.SetAccount(a, Account{Nonce: 1, Balance: uint256.NewInt(1000), CodeHash: emptyCode}))
+		stems = append(stems, p.BasicDataKey(a))
+	}
+	require.NoError(t, v.SetAccount(attacker, Account{Nonce: 1, Balance: uint256.NewInt(1), CodeHash: emptyCode}))
+	stems = append(stems, p.BasicDataKey(attacker))
+	common1 := func(a, b []byte) int {
+		for i := range 248 {
+			if a[i/8]>>(7-i%8)&1 != b[i/8]>>(7-i%8)&1 {
+				return i
+			}
+		}
+		return 248
+	}
+	bitAt := func(b []byte, i int) byte { return b[i/8] >> (7 - i%8) & 1 }
+
+	// Grinding: a made-up account, at an address that the attacker has the key of.
+	var slot common.Hash
+	var thief common.Address
+	var basic, codeHash [32]byte
+	found := false
+	tries := 0
+search:
+	for n := uint32(0); n < 4000; n++ {
+		thief = common.Address{0xee}
+		binary.BigEndian.PutUint32(thief[4:], n)
+		name := p.Embed(thief, [32]byte{})
+		codeHash = emptyCode
+		ch := p.Leaf(codeHash)
+		for nonce := uint64(0); nonce < 1<<13; nonce++ {
+			tries++
+			basic = [32]byte{}
+			basic[16] = 1 // 2^120 wei
+			binary.BigEndian.PutUint64(basic[nonceOffset:], 0)
+			binary.BigEndian.PutUint64(basic[24:], nonce)
+			at := h2(p.Leaf(basic), ch)
+			for range 7 {
+				at = h2(at, common.Hash{})
+			}
+			idx := h2(whole(name), at)
+			if idx[0] != 0 || idx[1] == 0 {
+				continue
+			}
+			stem := h2(common.BytesToHash(attacker[:]), idx)
+			if stem[31] != 0 {
+				continue
+			}
+			d := 0
+			for _, s := range stems {
+				d = max(d, common1(s[:], stem[:])+1)
+			}
+			if common1(name[:], stem[:]) < d || bitAt(name[:], d) != 0 || bitAt(name[:], d+1) != 1 {
+				continue
+			}
+			copy(slot[:31], idx[1:])
+			slot[0]--
+			slot[31] = 0
+			found = true
+			break search
+		}
+	}
+	require.True(t, found)
+	t.Logf("found after %d tries, slot %s", tries, slot)
+
+	// The contract writes its own slot, honestly.
+	v.SetStorage(attacker, slot, common.Hash{31: 1})
+	root := commit(t, v)
+	require.False(t, v.Account(thief).Exists)
+	v.Reset()
+	v.Storage(attacker, slot)
+	honest, err := v.Witness()
+	require.NoError(t, err)
+	enc := honest.Proof.AppendTo(nil)
+	nbits := int(binary.BigEndian.Uint32(enc))
+	nopened, nhashes := int(binary.BigEndian.Uint32(enc[4:])), int(binary.BigEndian.Uint32(enc[8:]))
+	require.Zero(t, nopened)
+	bits := enc[16:]
+	hashes := enc[16+(nbits+7)/8:][:32*nhashes]
+	d := 0
+	for bits[d*2/8]>>(6-d*2%8)&3 == 1 {
+		d++
+	}
+	var siblingBits []byte
+	for i := 2*d + 2 + 9; i < nbits; i++ {
+		siblingBits = append(siblingBits, bitAt(bits, i))
+	}
+	require.Len(t, siblingBits, d)
+
+	// The forged proof.
+	var out []byte
+	for range d + 2 { // real inner nodes, the stem as one, its name as one
+		out = append(out, 0, 1)
+	}
+	out = append(out, 1, 0)                      // own stem
+	out = append(out, 1, 1, 0, 0, 0, 0, 0, 0, 0) // two values
+	out = append(out, 1, 1)                      // siblings: 0^12 ‖ address; the values of the stem
+	out = append(out, siblingBits...)
+	values := p.Leaf(common.Hash{31: 1})
+	for range 8 {
+		values = h2(values, common.Hash{})
+	}
+	all := append(common.BytesToHash(attacker[:]).Bytes(), values[:]...)
+	all = append(all, hashes...)
+	b := binary.BigEndian.AppendUint32(nil, uint32(len(out)))
+	b = binary.BigEndian.AppendUint32(b, 0)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(all)/32))
+	b = binary.BigEndian.AppendUint32(b, 2)
+	packed := make([]byte, (len(out)+7)/8)
+	for i, x := range out {
+		packed[i/8] |= x << (7 - i%8)
+	}
+	b = append(append(b, packed...), all...)
+	b = append(append(b, basic[:]...), codeHash[:]...)
+	proof, err := ubt.ParseProof(b)
+	require.NoError(t, err)
+
+	w := &Witness{Proof: proof, Entries: []Entry{
+		{Access: Access{Kind: BasicDataAccess, Address: thief}.derive(&p)},
+		{Access: Access{Kind: CodeHashAccess, Address: thief}.derive(&p)},
+	}}
+	w, err = ParseWitness(p, w.Encode())
+	require.NoError(t, err)
+	stateless, err := NewStateless(p, w, root)
+	if err == nil {
+		post, err := Verify(p, w, root, nil)
+		require.NoError(t, err)
+		require.Equal(t, root, post)
+		t.Fatalf("FORGED: the true state has no account %s, the stateless view on a verified witness gives it %s wei", thief, stateless.Account(thief).Balance)
+	}
+	require.ErrorIs(t, err, ErrWitness)
+}
