@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"fmt"
+	"math/big"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/eth/ethconfig"
+	"github.com/ethereum/go-ethereum/ethclient/simulated"
+	"github.com/ethereum/go-ethereum/node"
+)
+
+// chain is go-ethereum's simulated chain: a real pool, a real EVM, blocks when we say so. It lives as long as the program, and is asked over HTTP.
+type chain struct {
+	backend *simulated.Backend
+	url     string
+	stop    context.CancelFunc
+	stopped chan struct{}
+}
+
+// newChain starts a chain at an address, with a block now and then; port 0 means any that is free.
+func newChain(address string, rich *ecdsa.PublicKey, blocks time.Duration) (*chain, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	address = listener.Addr().String()
+	if err := listener.Close(); err != nil { // go-ethereum opens it again
+		return nil, err
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		return nil, fmt.Errorf("port %q: %w", port, err)
+	}
+	wei := new(big.Int).Lsh(big.NewInt(1), 100)
+	alloc := types.GenesisAlloc{crypto.PubkeyToAddress(*rich): {Balance: wei}}
+	b := simulated.NewBackend(alloc, func(n *node.Config, c *ethconfig.Config) {
+		n.HTTPHost, n.HTTPPort, n.HTTPModules, n.BatchResponseMaxSize = host, number, []string{"eth"}, 64<<20
+		c.TxPool.AccountSlots, c.TxPool.AccountQueue, c.TxPool.GlobalSlots = 8192, 8192, 16384
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	c := &chain{backend: b, url: "http://" + address, stop: stop, stopped: make(chan struct{})}
+	go c.mine(ctx, blocks)
+	return c, nil
+}
+
+func (c *chain) mine(ctx context.Context, every time.Duration) {
+	defer close(c.stopped)
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			c.backend.Commit()
+		}
+	}
+}
+
+func (c *chain) close() {
+	c.stop()
+	<-c.stopped
+	_ = c.backend.Close()
+}

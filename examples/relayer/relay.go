@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/rpc"
+	"github.com/holiman/uint256"
+
+	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/ethchain"
+	"github.com/jamq/jamq/eoa/memstore"
+	"github.com/jamq/jamq/eoa/pebblestore"
+)
+
+// relay sends n transfers, numbered by their keys, so that a restart knows which ones it has accepted.
+type relay struct {
+	n        int
+	dir      string
+	finality uint64
+	key      *ecdsa.PrivateKey
+	out      io.Writer
+
+	ended atomic.Int64 // transfers that are over
+}
+
+// run returns when all transfers are over, or ctx ends.
+func (r *relay) run(ctx context.Context, client *rpc.Client) error {
+	var id hexutil.Uint64
+	if err := client.CallContext(ctx, &id, "eth_chainId"); err != nil {
+		return err
+	}
+	account := eoa.Account{ChainID: uint64(id), Address: crypto.PubkeyToAddress(r.key.PublicKey)}
+	store, closeStore, err := r.store()
+	if err != nil {
+		return err
+	}
+	// The database is open, so no other process has it: a lease in it is of a life that has ended.
+	if err := store.Break(ctx, account); err != nil {
+		return errors.Join(err, closeStore())
+	}
+	chain, err := ethchain.New(client, ethchain.Options{FinalityDepth: r.finality})
+	if err != nil {
+		return errors.Join(err, closeStore())
+	}
+	cfg := eoa.DefaultConfig()
+	cfg.Poll, cfg.Confirmations, cfg.MaxInFlight, cfg.MaxUnsure, cfg.Batch = 50*time.Millisecond, 1, 4000, 4000, 500
+	e, err := eoa.New(cfg, account, store, chain, eoa.NewKeySigner(account.ChainID, r.key))
+	if err != nil {
+		return errors.Join(err, closeStore())
+	}
+	running, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = e.Run(running) // it ends with the context only
+	}()
+	began := time.Now()
+	if err = r.submit(ctx, e); err == nil {
+		err = r.watch(ctx, e)
+	}
+	stop()
+	<-ended
+	if err == nil {
+		err = r.table(ctx, store, account, time.Since(began))
+	}
+	return errors.Join(err, closeStore())
+}
+
+func (r *relay) store() (eoa.Store, func() error, error) {
+	if r.dir == "" {
+		return memstore.New(), func() error { return nil }, nil
+	}
+	s, err := pebblestore.Open(r.dir, pebblestore.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, s.Close, nil
+}
+
+// submit accepts all transfers; those of an earlier life are accepted already.
+func (r *relay) submit(ctx context.Context, e *eoa.Executor) error {
+	const atOnce = 500
+	for from := 0; from < r.n; from += atOnce {
+		var requests []eoa.Request
+		for i := from; i < min(from+atOnce, r.n); i++ {
+			to := common.BytesToAddress(crypto.Keccak256(fmt.Appendf(nil, "receiver %d", i)))
+			requests = append(requests, eoa.Request{Key: fmt.Sprint("transfer ", i), To: &to, Value: uint256.NewInt(1), Gas: 21_000})
+		}
+		if _, err := e.Submit(ctx, requests...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watch draws a bar until all are over. Transfers end in order of their nonces, so the last one is waited for, and then counted again.
+func (r *relay) watch(ctx context.Context, e *eoa.Executor) error {
+	for i := range r.n {
+		record, err := e.Wait(ctx, fmt.Sprint("transfer ", i), eoa.Final)
+		if err != nil {
+			return err
+		}
+		if !record.State.Terminal() {
+			return fmt.Errorf("transfer %d is %v", i, record.State)
+		}
+		if over := r.ended.Add(1); over%max(1, int64(r.n/50)) == 0 || int(over) == r.n {
+			const width = 40
+			full := width * int(over) / r.n
+			_, _ = fmt.Fprintf(r.out, "\r[%s%s] %d of %d", strings.Repeat("=", full), strings.Repeat(" ", width-full), over, r.n)
+		}
+	}
+	_, _ = fmt.Fprintln(r.out)
+	return nil
+}
+
+// table prints what became of all.
+func (r *relay) table(ctx context.Context, store eoa.Store, a eoa.Account, took time.Duration) error {
+	counts := map[eoa.State]int{}
+	bumps := 0
+	const page = 1000
+	for after := uint64(0); ; {
+		records, err := store.List(ctx, a, after, page)
+		if err != nil {
+			return err
+		}
+		for i := range records {
+			counts[records[i].State]++
+			bumps += records[i].Bumps
+			after = records[i].ID
+		}
+		if len(records) < page {
+			break
+		}
+	}
+	_, _ = fmt.Fprintf(r.out, "account %v\n", a)
+	for _, s := range []eoa.State{eoa.Final, eoa.Failed, eoa.Superseded, eoa.Cancelled} {
+		_, _ = fmt.Fprintf(r.out, "  %-10v %6d\n", s, counts[s])
+	}
+	_, _ = fmt.Fprintf(r.out, "  bumps      %6d\n  took %v, %.0f transfers per second from submit to final\n", bumps, took.Round(time.Millisecond),
+		float64(r.n)/took.Seconds())
+	return nil
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/ethclient"
+	"github.com/ethereum/go-ethereum/rpc"
+	"github.com/stretchr/testify/require"
+)
+
+func newTestChain(t *testing.T) *chain {
+	c, err := newChain("127.0.0.1:0", &developer().PublicKey, 20*time.Millisecond)
+	require.NoError(t, err)
+	t.Cleanup(c.close)
+	return c
+}
+
+func (c *chain) dial(t *testing.T) *ethclient.Client {
+	client, err := ethclient.Dial(c.url)
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	return client
+}
+
+// landed counts the account's transactions on the chain itself.
+func landed(t *testing.T, c *chain) int {
+	client := c.dial(t)
+	ctx := context.Background()
+	head, err := client.BlockNumber(ctx)
+	require.NoError(t, err)
+	n := 0
+	for i := uint64(0); i <= head; i++ {
+		b, err := client.BlockByNumber(ctx, new(big.Int).SetUint64(i))
+		require.NoError(t, err)
+		n += len(b.Transactions())
+	}
+	return n
+}
+
+// A thousand transfers land on a real pool and a real chain, each once.
+func TestThousand(t *testing.T) {
+	c := newTestChain(t)
+	var out bytes.Buffer
+	r := &relay{n: 1000, finality: 2, key: developer(), out: &out}
+	require.NoError(t, r.run(context.Background(), c.dial(t).Client()))
+	require.Contains(t, out.String(), "final        1000")
+	require.Equal(t, 1000, landed(t, c))
+	t.Log(out.String())
+}
+
+// The program ends in the middle and is started again, over HTTP: nothing is sent twice.
+func TestRestart(t *testing.T) {
+	c := newTestChain(t)
+	dir := t.TempDir()
+	const n = 300
+	for life := 0; ; life++ {
+		client, err := rpc.Dial(c.url)
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(context.Background())
+		r := &relay{n: n, dir: dir, finality: 2, key: developer(), out: new(bytes.Buffer)}
+		if life < 4 {
+			time.AfterFunc(time.Duration(30+60*life)*time.Millisecond, stop)
+		}
+		err = r.run(ctx, client)
+		stop()
+		client.Close()
+		if life >= 4 {
+			require.NoError(t, err)
+			break
+		}
+	}
+	checkOnce(t, c, n)
+}
+
+// checkOnce checks that the chain has n transactions, and that they are all that the account ever sent.
+func checkOnce(t *testing.T, c *chain, n int) {
+	t.Helper()
+	require.Equal(t, n, landed(t, c))
+	client := c.dial(t)
+	count, err := client.NonceAt(context.Background(), crypto.PubkeyToAddress(developer().PublicKey), nil)
+	require.NoError(t, err)
+	require.EqualValues(t, n, count)
+}
+
+// TestMain lets the test binary be the program that TestKill kills.
+func TestMain(m *testing.M) {
+	if url := os.Getenv("RELAYER_TEST_URL"); url != "" {
+		client, err := rpc.Dial(url)
+		if err == nil {
+			n, _ := strconv.Atoi(os.Getenv("RELAYER_TEST_N"))
+			r := &relay{n: n, dir: os.Getenv("RELAYER_TEST_DIR"), finality: 2, key: developer(), out: io.Discard}
+			err = r.run(context.Background(), client)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// The program is killed twenty times at random moments under load, and finishes in its last life.
+func TestKill(t *testing.T) {
+	c := newTestChain(t)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	const kills, each = 20, 60
+	dir := t.TempDir()
+	rng := rand.New(rand.NewPCG(1, 1))
+	killed := 0
+	for life := 0; life <= kills; life++ {
+		cmd := exec.Command(self)
+		cmd.Stderr = os.Stderr
+		cmd.Env = append(os.Environ(), "RELAYER_TEST_URL="+c.url, "RELAYER_TEST_DIR="+dir, fmt.Sprint("RELAYER_TEST_N=", each*(life+1)))
+		require.NoError(t, cmd.Start())
+		if life < kills {
+			timer := time.AfterFunc(time.Duration(rng.IntN(250))*time.Millisecond, func() { _ = cmd.Process.Kill() })
+			if cmd.Wait() != nil {
+				killed++
+			}
+			timer.Stop()
+			continue
+		}
+		require.NoError(t, cmd.Wait())
+	}
+	require.Greater(t, killed, kills/2)
+	t.Logf("killed %d times", killed)
+	checkOnce(t, c, each*(kills+1))
+}
