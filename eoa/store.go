@@ -60,7 +60,7 @@ type Loaded struct {
 type Batch struct {
 	// Head is the new head. Its Version is the one that the step was decided on; the store writes that plus one.
 	Head Head
-	// Records replace those with the same ids.
+	// Records replace those with the same ids, which were accepted before. A record's key and priority never change.
 	Records []Record
 	// Events are appended to the outbox; the store numbers them.
 	Events []Event

@@ -332,7 +332,7 @@ func (st *step) accept(now time.Time, requests []eoa.Request, lenient bool) (out
 		if !has {
 			st.m.IDs++
 			old = known{eoa.Record{Request: *q, ID: st.m.IDs, QueuedAt: now}, digest[:]}
-			if err := st.write(&old.record, nil); err != nil {
+			if err := st.write(&old.record); err != nil {
 				return nil, false, err
 			}
 			st.set(named(st.a, kindKey, []byte(q.Key)), binary.BigEndian.AppendUint64(nil, old.record.ID))
@@ -386,34 +386,29 @@ func (st *step) find(requests []eoa.Request) (map[string]known, error) {
 	return out, nil
 }
 
-// write stores a record and its marks. old is the one before, nil for none.
-func (st *step) write(r, old *eoa.Record) error {
+// write stores a record and its marks. It says of every mark whether it is there, so that what was before need not be read; a record's rank never
+// changes.
+func (st *step) write(r *eoa.Record) error {
 	raw, err := eoa.EncodeRecord(r)
 	if err != nil {
 		return err
 	}
 	st.set(numbered(st.a, kindRecord, r.ID), raw)
-	known := 0
-	if old != nil {
-		known = len(old.Attempts)
-		if old.State == eoa.Pending {
-			st.set(ranked(st.a, eoa.RankOf(&old.Request, old.ID)), nil)
-		}
-	}
-	if r.State == eoa.Pending {
-		st.set(ranked(st.a, eoa.RankOf(&r.Request, r.ID)), []byte{1})
-	}
-	open := numbered(st.a, kindOpen, r.ID)
-	switch was := old != nil && old.Open(); {
-	case r.Open() && !was:
-		st.set(open, []byte{1})
-	case !r.Open() && was:
-		st.set(open, nil)
-	}
-	for _, a := range r.Attempts[min(known, len(r.Attempts)):] {
-		st.set(named(st.a, kindHash, a.Hash[:]), binary.BigEndian.AppendUint64(nil, r.ID))
+	st.mark(ranked(st.a, eoa.RankOf(&r.Request, r.ID)), r.State == eoa.Pending)
+	st.mark(numbered(st.a, kindOpen, r.ID), r.Open())
+	for i := range r.Attempts {
+		st.set(named(st.a, kindHash, r.Attempts[i].Hash[:]), binary.BigEndian.AppendUint64(nil, r.ID))
 	}
 	return nil
+}
+
+// mark sets a key, or takes it away.
+func (st *step) mark(key []byte, there bool) {
+	if there {
+		st.set(key, []byte{1})
+	} else {
+		st.set(key, nil)
+	}
 }
 
 // Order implements eoa.Store.
@@ -448,16 +443,8 @@ func (s *Store) Commit(ctx context.Context, l eoa.Lease, now time.Time, b eoa.Ba
 
 // change writes what a batch says besides the head.
 func (st *step) change(now time.Time, b *eoa.Batch) error {
-	ids := make([]uint64, len(b.Records))
 	for i := range b.Records {
-		ids[i] = b.Records[i].ID
-	}
-	olds, err := st.s.records(st.ctx, st.a, ids)
-	if err != nil {
-		return err
-	}
-	for i := range b.Records {
-		if err := st.write(&b.Records[i], &olds[i]); err != nil {
+		if err := st.write(&b.Records[i]); err != nil {
 			return err
 		}
 	}

@@ -70,11 +70,9 @@ end
 for i = 4, #ARGV, 3 do
 	local op, field = ARGV[i], ARGV[i + 1]
 	if op == 'd' then
-		redis.call('HDEL', KEYS[1], field)
-		redis.call('ZREM', KEYS[2], field)
-	else
-		redis.call('HSET', KEYS[1], field, ARGV[i + 2])
-		if op == 'i' then redis.call('ZADD', KEYS[2], 0, field) end
+		if redis.call('HDEL', KEYS[1], field) == 1 then redis.call('ZREM', KEYS[2], field) end
+	elseif redis.call('HSET', KEYS[1], field, ARGV[i + 2]) == 1 and op == 'i' then
+		redis.call('ZADD', KEYS[2], 0, field)
 	end
 end
 return 1
