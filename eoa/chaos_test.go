@@ -43,15 +43,15 @@ func TestE1NoDoubleSpendChaos(t *testing.T) {
 // chaos runs executors that die at random.
 func chaos(t *testing.T, w *world, seed uint64, ticks int) {
 	rng := rand.New(rand.NewPCG(seed, 2))
-	var l *life
+	var l *eoatest.Life
 	var e *eoa.Executor
 	for i := range ticks {
-		if l == nil || l.dead() {
-			l = &life{store: w.store, chain: w.chain, diesAt: 1 + rng.IntN(400)}
-			e = w.executor(t, l, wire{l})
+		if l == nil || l.Dead() {
+			l = &eoatest.Life{Store: w.store, Chain: w.chain, DiesAt: 1 + rng.IntN(400)}
+			e = w.executor(t, l, l.Wire())
 		}
 		_ = w.submitAll(e)
-		if _, err := e.Step(context.Background()); err != nil && !errors.Is(err, errDied) && !errors.Is(err, eoa.ErrHeld) && !errors.Is(err, eoa.ErrFenced) {
+		if _, err := e.Step(context.Background()); err != nil && !errors.Is(err, eoatest.ErrDied) && !errors.Is(err, eoa.ErrHeld) && !errors.Is(err, eoa.ErrFenced) {
 			t.Fatalf("seed %d: step: %v", seed, err)
 		}
 		w.tick(i)

@@ -38,6 +38,7 @@ func Run(t *testing.T, open func() eoa.Store) {
 				now: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)})
 		})
 	}
+	t.Run("crash between any two calls", func(t *testing.T) { sweep(t, open) })
 	t.Run("survives", func(t *testing.T) {
 		c := &suite{T: t, s: open(), ctx: context.Background(), a: eoa.Account{ChainID: 1, Address: common.Address{0, 0xfe, 0xff}}}
 		c.get("a") // of the first case

@@ -1,0 +1,84 @@
+package storetest
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/eoatest"
+)
+
+// sweepClock is set by the sweep.
+type sweepClock struct{ now time.Time }
+
+// Now implements eoa.Clock.
+func (c *sweepClock) Now() time.Time { return c.now }
+
+const sweepChain, sweepRequests = 77, 4
+
+// sweep lets an executor on the store die before and after each call to the store and to the chain. A fresh one finishes: each request lands once. Each life
+// has an account and a chain of its own.
+func sweep(t *testing.T, open func() eoa.Store) {
+	s := open()
+	moments := 1 << 30
+	for at := 0; at <= moments; at++ {
+		var secret [32]byte
+		binary.BigEndian.PutUint64(secret[24:], uint64(at)+1)
+		key, err := crypto.ToECDSA(secret[:])
+		require.NoError(t, err)
+		a := eoa.Account{ChainID: sweepChain, Address: crypto.PubkeyToAddress(key.PublicKey)}
+		chain, clock := eoatest.New(sweepChain, uint64(at), 2), &sweepClock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+		cfg := eoa.DefaultConfig()
+		cfg.Clock, cfg.Batch, cfg.Confirmations = clock, 3, 1
+		for _, life := range []*eoatest.Life{{Store: s, Chain: chain, DiesAt: at}, {Store: s, Chain: chain}} {
+			e, err := eoa.New(cfg, a, life, life.Wire(), eoa.NewKeySigner(sweepChain, key))
+			require.NoError(t, err)
+			liveOnce(t, e, life, chain, clock)
+			if at == 0 {
+				moments = life.Moments
+				break
+			}
+		}
+		landed := map[string]int{}
+		for _, tx := range chain.Transactions() {
+			landed[string(tx.Data())]++
+		}
+		for i := range sweepRequests {
+			require.Equal(t, 1, landed[fmt.Sprint("r", i)], "request %d, died at %d of %d", i, at, moments)
+		}
+		require.Len(t, landed, sweepRequests)
+	}
+	t.Logf("%d moments to die at", moments)
+}
+
+// liveOnce runs an executor until it is dead or idle.
+func liveOnce(t *testing.T, e *eoa.Executor, life *eoatest.Life, chain *eoatest.Chain, clock *sweepClock) {
+	ctx := context.Background()
+	var requests []eoa.Request
+	for i := range sweepRequests {
+		requests = append(requests, eoa.Request{Key: fmt.Sprint(i), Data: []byte(fmt.Sprint("r", i)), Gas: 50_000})
+	}
+	if _, err := e.Submit(ctx, requests...); err != nil {
+		require.ErrorIs(t, err, eoatest.ErrDied)
+		return
+	}
+	for range 200 {
+		next, err := e.Step(ctx)
+		if err != nil && !errors.Is(err, eoa.ErrHeld) {
+			require.ErrorIs(t, err, eoatest.ErrDied)
+		}
+		if life.Dead() || err == nil && next.IsZero() {
+			return
+		}
+		chain.Mine()
+		clock.now = clock.now.Add(3 * time.Second)
+	}
+	t.Fatal("not idle after 200 steps")
+}
