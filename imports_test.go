@@ -44,6 +44,7 @@ var mayImport = map[string][]string{
 	"eoa/jobs":                     {"eoa"},
 	"eoa/eoatest":                  {"eoa"},
 	"eoa/storetest":                {"eoa", "eoa/eoatest"},
+	"eoa/webhook":                  {"eoa"},
 	// Its validators and its service make proofs. It takes no rule from there that it tests.
 	"jamtest":            {"", "canonical/proof", "submit/codec"},
 	"jamtest/jip2server": {"", "canonical/proof", "jamtest", "submit/codec"},

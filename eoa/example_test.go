@@ -1,0 +1,99 @@
+package eoa_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/holiman/uint256"
+
+	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/eoatest"
+	"github.com/jamq/jamq/eoa/memstore"
+)
+
+// One account sends a transfer and waits until it is confirmed.
+func Example() {
+	const chainID = 1337
+	key, _ := crypto.ToECDSA(crypto.Keccak256([]byte("a relayer")))
+	account := eoa.Account{ChainID: chainID, Address: crypto.PubkeyToAddress(key.PublicKey)}
+	chain := eoatest.New(chainID, 1, 2) // ethchain.New for a node
+
+	cfg := eoa.DefaultConfig()
+	cfg.Poll = 5 * time.Millisecond
+	e, err := eoa.New(cfg, account, memstore.New(), chain, eoa.NewKeySigner(chainID, key))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	ended := make(chan error)
+	go func() { ended <- e.Run(ctx) }()
+	go func() {
+		for ctx.Err() == nil {
+			chain.Mine()
+			time.Sleep(time.Millisecond)
+		}
+	}()
+
+	request := eoa.Request{Key: "invoice 17", To: &common.Address{1}, Value: uint256.NewInt(1e9)}
+	for range 2 { // the second time nothing is accepted anew
+		if _, err := e.Submit(ctx, request); err != nil {
+			fmt.Println(err)
+		}
+	}
+	record, err := e.Wait(ctx, "invoice 17", eoa.Final)
+	fmt.Println(record.State, "nonce", record.Nonce, err)
+
+	request.Value = uint256.NewInt(2e9)
+	_, err = e.Submit(ctx, request)
+	fmt.Println(err)
+	stop()
+	fmt.Println(<-ended)
+	// Output:
+	// final nonce 0 <nil>
+	// eoa: key belongs to another request: "invoice 17" is record 1 with another payload
+	// context canceled
+}
+
+// What a node says to a transaction is a verdict only if it is known for certain.
+func ExampleClassify() {
+	for _, text := range []string{"already known", "nonce too low: next nonce 9", "insufficient funds for transfer", "upstream timed out"} {
+		reason := eoa.Classify(text)
+		fmt.Printf("%-28s %v\n", text, reason.Result())
+	}
+	// Output:
+	// already known                accepted
+	// nonce too low: next nonce 9  unknown
+	// insufficient funds for transfer rejected
+	// upstream timed out           unknown
+}
+
+// Events are told through the outbox, each until it is taken.
+func ExampleDeliver() {
+	const chainID = 1337
+	key, _ := crypto.ToECDSA(crypto.Keccak256([]byte("a relayer")))
+	account := eoa.Account{ChainID: chainID, Address: crypto.PubkeyToAddress(key.PublicKey)}
+	store, chain := memstore.New(), eoatest.New(chainID, 1, 1)
+	e, _ := eoa.New(eoa.DefaultConfig(), account, store, chain, eoa.NewKeySigner(chainID, key))
+	ctx := context.Background()
+	_, _ = e.Submit(ctx, eoa.Request{Key: "a", To: &account.Address, Gas: 21_000})
+	for range 4 { // a host that drives the steps itself
+		_, _ = e.Step(ctx)
+		chain.Mine()
+		e.NewHead()
+	}
+	n, err := eoa.Deliver(ctx, store, account, 100, func(_ context.Context, event eoa.Event) error {
+		fmt.Println(event.Seq, event.Key, event.Kind)
+		return nil
+	})
+	fmt.Println(n, err)
+	// Output:
+	// 1 a submitted
+	// 2 a mined
+	// 3 a final
+	// 3 <nil>
+}
