@@ -50,7 +50,9 @@ func chaos(t *testing.T, w *world, seed uint64, ticks int) {
 			l = &eoatest.Life{Store: w.store, Chain: w.chain, DiesAt: 1 + rng.IntN(400)}
 			e = w.executor(t, l, l.Wire())
 		}
-		_ = w.submitAll(e)
+		if i%25 < 3 {
+			_ = w.submitAll(e)
+		}
 		if _, err := e.Step(context.Background()); err != nil && !errors.Is(err, eoatest.ErrDied) && !errors.Is(err, eoa.ErrHeld) && !errors.Is(err, eoa.ErrFenced) {
 			t.Fatalf("seed %d: step: %v", seed, err)
 		}

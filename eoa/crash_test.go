@@ -61,7 +61,7 @@ func live(t testing.TB, l *eoatest.Life, w *world, s *sabotage) {
 	e := w.executor(t, l, l.Wire())
 	submitted := w.submitAll(e) == nil
 	for i := range 4000 {
-		if l.Dead() || w.done(t) && submitted {
+		if l.Dead() || i%6 == 0 && submitted && w.done(t) {
 			return
 		}
 		if !submitted {

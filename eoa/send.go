@@ -81,6 +81,8 @@ func (v *View) Choose(c *Config, now time.Time, pending []Record) ([]Job, Batch)
 	for i := range pending {
 		r := &pending[i]
 		switch {
+		case r.State != Pending:
+			// Not the store's to offer.
 		case !r.Deadline.IsZero() && !now.Before(r.Deadline):
 			gone := r.clone()
 			gone.Reason = "deadline passed"

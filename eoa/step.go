@@ -208,6 +208,7 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 	if !told && (!old || len(e.view.Open)+len(e.pending) == 0) {
 		return e.failed == 0 && e.view.look != nil, nil
 	}
+	e.seen = e.wake + 1 // what came through other processes is read as often as the chain is
 	look, err := e.chain.Look(ctx, e.account.Address)
 	if err != nil {
 		return e.blind(ctx, "look", err)

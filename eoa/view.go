@@ -38,9 +38,10 @@ type sending struct {
 	tries int // without a verdict
 }
 
-// NewView returns the view of a loaded account.
+// NewView returns the view of a loaded account. Records that are not open are left out.
 func NewView(a Account, l Loaded) *View {
-	v := &View{Account: a, Head: l.Head, Open: slices.Clone(l.Open), fresh: map[uint64]bool{}, sent: map[uint64]sending{}}
+	open := slices.DeleteFunc(slices.Clone(l.Open), func(r Record) bool { return !r.Open() || len(r.Attempts) == 0 })
+	v := &View{Account: a, Head: l.Head, Open: open, fresh: map[uint64]bool{}, sent: map[uint64]sending{}}
 	slices.SortFunc(v.Open, func(x, y Record) int { return cmp.Compare(x.Nonce, y.Nonce) })
 	return v
 }

@@ -7,6 +7,7 @@ package eoatest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -47,6 +48,7 @@ type Chain struct {
 	finality uint64
 	perBlock int
 	blocks   []block
+	where    map[common.Hash]int // the block of each transaction on the chain
 	pool     map[common.Address]map[uint64]*types.Transaction
 	balances map[common.Address]*uint256.Int
 	baseFee  uint64
@@ -56,14 +58,15 @@ type Chain struct {
 }
 
 type block struct {
-	hash common.Hash
-	txs  []*types.Transaction
+	hash   common.Hash
+	txs    []*types.Transaction
+	counts map[common.Address]uint64 // of all accounts, after it
 }
 
 // New returns a chain with one empty block. A block is final when finality blocks are on top of it.
 func New(chainID uint64, seed uint64, finality uint64) *Chain {
 	c := &Chain{id: new(big.Int).SetUint64(chainID), rng: rand.New(rand.NewPCG(seed, 7)), finality: finality, perBlock: 1 << 20, baseFee: 100,
-		pool: map[common.Address]map[uint64]*types.Transaction{}, balances: map[common.Address]*uint256.Int{}}
+		where: map[common.Hash]int{}, pool: map[common.Address]map[uint64]*types.Transaction{}, balances: map[common.Address]*uint256.Int{}}
 	c.append(nil)
 	return c
 }
@@ -142,7 +145,18 @@ func (c *Chain) Pooled() (n int) {
 
 func (c *Chain) append(txs []*types.Transaction) {
 	hash := crypto.Keccak256Hash(fmt.Appendf(nil, "%d %d", len(c.blocks), c.broken))
-	c.blocks = append(c.blocks, block{hash, txs})
+	counts := map[common.Address]uint64{}
+	if n := len(c.blocks); n > 0 {
+		counts = c.blocks[n-1].counts
+	}
+	if len(txs) > 0 {
+		counts = maps.Clone(counts)
+	}
+	for _, tx := range txs {
+		counts[c.sender(tx)]++
+		c.where[tx.Hash()] = len(c.blocks)
+	}
+	c.blocks = append(c.blocks, block{hash, txs, counts})
 }
 
 // Mine makes a block of what waits, after a reorg or a loss of the pool if the faults say so.
@@ -175,6 +189,7 @@ func (c *Chain) reorg(depth int) {
 	c.blocks = slices.Clone(c.blocks[:len(c.blocks)-depth])
 	for _, b := range gone {
 		for _, tx := range b.txs {
+			delete(c.where, tx.Hash())
 			c.wait(tx)
 		}
 	}
@@ -228,17 +243,8 @@ func (c *Chain) include() {
 	c.append(txs)
 }
 
-// count is the account's count after the first n blocks.
-func (c *Chain) count(a common.Address, n int) (count uint64) {
-	for _, b := range c.blocks[:n] {
-		for _, tx := range b.txs {
-			if c.sender(tx) == a {
-				count++
-			}
-		}
-	}
-	return count
-}
+// count is the account's count after the first n blocks, at least one.
+func (c *Chain) count(a common.Address, n int) uint64 { return c.blocks[n-1].counts[a] }
 
 // trouble is what goes wrong with a call before and after it was done.
 type trouble struct {
@@ -302,14 +308,8 @@ func (c *Chain) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error) {
 	}
 	n := max(1, len(c.blocks)-t.lag)
 	out := eoa.Answers{Number: uint64(n - 1), Receipts: map[common.Hash]eoa.Receipt{}, Missing: map[common.Hash]bool{}, Blocks: map[uint64]common.Hash{}}
-	where := map[common.Hash]int{}
-	for i, b := range c.blocks[:n] {
-		for _, tx := range b.txs {
-			where[tx.Hash()] = i
-		}
-	}
 	for _, h := range q.Txs {
-		if i, found := where[h]; found {
+		if i, found := c.where[h]; found && i < n {
 			out.Receipts[h] = eoa.Receipt{Number: uint64(i), Block: c.blocks[i].hash, Success: true, GasUsed: 21_000}
 		} else {
 			out.Missing[h] = true
