@@ -50,6 +50,7 @@ func NewView(a Account, l Loaded) *View {
 func (v *View) Apply(b Batch) {
 	v.Head = b.Head
 	v.Head.Version++
+	over := map[uint64]bool{}
 	for i := range b.Records {
 		r := b.Records[i]
 		at, found := slices.BinarySearchFunc(v.Open, r.Nonce, func(o Record, n uint64) int { return cmp.Compare(o.Nonce, n) })
@@ -60,12 +61,15 @@ func (v *View) Apply(b Batch) {
 		case r.Open():
 			v.Open = slices.Insert(v.Open, at, r)
 		case found:
-			v.Open = slices.Delete(v.Open, at, at+1)
+			over[r.ID] = true
 		}
 		if !r.Open() {
 			delete(v.fresh, r.ID)
 			delete(v.sent, r.ID)
 		}
+	}
+	if len(over) > 0 { // all at once: one by one from the front of thousands is slow
+		v.Open = slices.DeleteFunc(v.Open, func(r Record) bool { return over[r.ID] })
 	}
 }
 

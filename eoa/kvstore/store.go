@@ -41,7 +41,7 @@ var ErrChanged = errors.New("kvstore: changed meanwhile")
 // Entry is a key and its new value.
 type Entry struct{ Key, Value []byte }
 
-// Store implements eoa.Store on a KV. Make one with New; one process, and one Store, at a time uses a KV.
+// Store implements eoa.Store on a KV. Make one with New. One Store at a time uses a KV that is not Shared.
 type Store struct {
 	kv KV
 
@@ -202,99 +202,6 @@ func (st *step) woken(now time.Time) {
 	if st.m.Owner == "" {
 		st.dueAt(now)
 	}
-}
-
-// fenced checks that the lease is the account's.
-func (st *step) fenced(l eoa.Lease) error {
-	if st.m.Owner == "" || st.m.Owner != l.Owner || st.m.Epoch != l.Epoch {
-		return fmt.Errorf("%w: %v is at epoch %d of %q, not %d of %q", eoa.ErrFenced, st.a, st.m.Epoch, st.m.Owner, l.Epoch, l.Owner)
-	}
-	return nil
-}
-
-// Acquire implements eoa.Store.
-func (s *Store) Acquire(ctx context.Context, a eoa.Account, owner string, now time.Time, ttl time.Duration) (l eoa.Lease, err error) {
-	err = s.do(ctx, a, func(st *step) error {
-		if st.m.Owner != "" && now.Before(st.m.Until) {
-			return fmt.Errorf("%w: %v until %v", eoa.ErrHeld, a, st.m.Until)
-		}
-		st.m.Epoch++
-		st.m.Owner, st.m.Until = owner, now.Add(ttl)
-		st.dueAt(st.m.Until) // if the owner dies
-		l = eoa.Lease{Account: a, Owner: owner, Epoch: st.m.Epoch, Until: st.m.Until}
-		return nil
-	})
-	return l, err
-}
-
-// Renew implements eoa.Store.
-func (s *Store) Renew(ctx context.Context, l eoa.Lease, now time.Time, ttl time.Duration) (eoa.Lease, error) {
-	err := s.do(ctx, l.Account, func(st *step) error {
-		if err := st.fenced(l); err != nil {
-			return err
-		}
-		l.Until = now.Add(ttl)
-		st.m.Until = l.Until
-		st.dueAt(l.Until)
-		return nil
-	})
-	return l, err
-}
-
-// Park implements eoa.Store.
-func (s *Store) Park(ctx context.Context, l eoa.Lease, wake uint64, due time.Time) error {
-	return s.do(ctx, l.Account, func(st *step) error {
-		if err := st.fenced(l); err != nil {
-			return err
-		}
-		if st.m.Wake != wake {
-			return fmt.Errorf("%w: wake version %d, not %d", eoa.ErrWoken, st.m.Wake, wake)
-		}
-		st.m.Owner = ""
-		st.dueAt(due)
-		return nil
-	})
-}
-
-// Break implements eoa.Store.
-func (s *Store) Break(ctx context.Context, a eoa.Account) error {
-	return s.do(ctx, a, func(st *step) error {
-		if st.m.Owner != "" {
-			st.m.Owner = ""
-			st.m.Epoch++
-			st.dueAt(time.Unix(0, 1))
-		}
-		return nil
-	})
-}
-
-// Due implements eoa.Store.
-func (s *Store) Due(ctx context.Context, now time.Time, limit int) (out []eoa.Account, err error) {
-	if err := ctx.Err(); err != nil || limit <= 0 {
-		return nil, err
-	}
-	_, shared := s.kv.(Shared)
-	var listed []eoa.Account
-	var entries [][]byte
-	err = s.kv.Scan(ctx, dueKey(0, nil), dueKey(uint64(max(now.UnixNano(), 0))+1, nil), func(key, _ []byte) bool {
-		if a, ok := parseDue(key); ok {
-			listed, entries = append(listed, a), append(entries, bytes.Clone(key))
-		}
-		return shared || len(listed) < limit
-	})
-	if err != nil || !shared {
-		return listed, err
-	}
-	for i, a := range listed { // the index of a shared store is a hint: the account itself says whether it is so
-		st, err := s.begin(ctx, a)
-		if err != nil {
-			return nil, err
-		}
-		if len(out) < limit && st.m.Due != 0 && bytes.Equal(entries[i], dueKey(st.m.Due, &a)) {
-			out = append(out, a)
-		}
-	}
-	return out, nil
 }
 
 // Submit implements eoa.Store.
