@@ -24,8 +24,8 @@ type chain struct {
 	stopped chan struct{}
 }
 
-// newChain starts a chain at an address, with a block now and then; port 0 means any that is free.
-func newChain(address string, rich *ecdsa.PublicKey, blocks time.Duration) (*chain, error) {
+// newChain starts a chain at an address, with a block now and then, and rich accounts; port 0 means any that is free.
+func newChain(address string, blocks time.Duration, rich ...*ecdsa.PrivateKey) (*chain, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,10 @@ func newChain(address string, rich *ecdsa.PublicKey, blocks time.Duration) (*cha
 		return nil, fmt.Errorf("port %q: %w", port, err)
 	}
 	wei := new(big.Int).Lsh(big.NewInt(1), 100)
-	alloc := types.GenesisAlloc{crypto.PubkeyToAddress(*rich): {Balance: wei}}
+	alloc := types.GenesisAlloc{}
+	for _, key := range rich {
+		alloc[crypto.PubkeyToAddress(key.PublicKey)] = types.Account{Balance: wei}
+	}
 	b := simulated.NewBackend(alloc, func(n *node.Config, c *ethconfig.Config) {
 		n.HTTPHost, n.HTTPPort, n.HTTPModules, n.BatchResponseMaxSize = host, number, []string{"eth"}, 64<<20
 		c.TxPool.AccountSlots, c.TxPool.AccountQueue, c.TxPool.GlobalSlots = 8192, 8192, 16384

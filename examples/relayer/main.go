@@ -63,7 +63,7 @@ func start() error {
 		return serveChain(ctx, *serve, *blocks)
 	}
 	if *url == "" {
-		chain, err := newChain("127.0.0.1:0", &o.key.PublicKey, *blocks)
+		chain, err := newChain("127.0.0.1:0", *blocks, o.key)
 		if err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func start() error {
 
 // serveChain serves the embedded chain until ctx ends.
 func serveChain(ctx context.Context, address string, blocks time.Duration) error {
-	chain, err := newChain(address, &developer().PublicKey, blocks)
+	chain, err := newChain(address, blocks, developer())
 	if err != nil {
 		return err
 	}

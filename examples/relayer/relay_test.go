@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
 	"fmt"
 	"io"
 	"math/big"
@@ -20,10 +21,14 @@ import (
 	"github.com/ethereum/go-ethereum/ethclient"
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/ethchain"
+	"github.com/jamq/jamq/eoa/memstore"
 )
 
-func newTestChain(t *testing.T) *chain {
-	c, err := newChain("127.0.0.1:0", &developer().PublicKey, 20*time.Millisecond)
+func newTestChain(t *testing.T, more ...*ecdsa.PrivateKey) *chain {
+	c, err := newChain("127.0.0.1:0", 20*time.Millisecond, append(more, developer())...)
 	require.NoError(t, err)
 	t.Cleanup(c.close)
 	return c
@@ -209,5 +214,55 @@ func TestSpoiledCalls(t *testing.T) {
 		client.Close()
 		web.Close()
 		checkOnce(t, c, n)
+	}
+}
+
+// Two fleets on one store send twenty transfers from each of fifty accounts.
+func TestFleet(t *testing.T) {
+	const accounts, each = 50, 20
+	keys := map[eoa.Account]*ecdsa.PrivateKey{}
+	var rich []*ecdsa.PrivateKey
+	for range accounts {
+		key, err := crypto.GenerateKey()
+		require.NoError(t, err)
+		keys[eoa.Account{ChainID: 1337, Address: crypto.PubkeyToAddress(key.PublicKey)}] = key
+		rich = append(rich, key)
+	}
+	c := newTestChain(t, rich...)
+	store, client := memstore.New(), c.dial(t).Client()
+	open := func(a eoa.Account) (eoa.Chain, eoa.Signer, error) {
+		chain, err := ethchain.New(client, ethchain.Options{FinalityDepth: 2})
+		return chain, eoa.NewKeySigner(1337, keys[a]), err
+	}
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	cfg := eoa.DefaultFleetConfig()
+	cfg.Executor.Poll, cfg.Interval, cfg.Workers = 50*time.Millisecond, 50*time.Millisecond, 4
+	var fleets []*eoa.Fleet
+	var all sync.WaitGroup
+	for range 2 {
+		f, err := eoa.NewFleet(cfg, store, open)
+		require.NoError(t, err)
+		fleets = append(fleets, f)
+		all.Go(func() { _ = f.Run(ctx) })
+	}
+	for a := range keys {
+		var requests []eoa.Request
+		for i := range each {
+			requests = append(requests, eoa.Request{Key: fmt.Sprint(i), To: &a.Address, Gas: 21_000})
+		}
+		_, err := fleets[rand.IntN(2)].Submit(ctx, a, requests...)
+		require.NoError(t, err)
+	}
+	require.Eventually(t, func() bool { return fleets[0].Busy()+fleets[1].Busy() == 0 }, 50*time.Second, 20*time.Millisecond)
+	stop()
+	all.Wait()
+	require.Equal(t, accounts*each, landed(t, c))
+	for a := range keys {
+		records, err := store.List(context.Background(), a, 0, 100)
+		require.NoError(t, err)
+		for i := range records {
+			require.Equal(t, eoa.Final, records[i].State)
+		}
 	}
 }
