@@ -161,7 +161,6 @@ func (p *Pool) admitAll(batch []candidate) {
 // addAll admits transactions in order until one needs an account that was not read, or its signature checked after all. It returns how many it has
 // dealt with.
 func (c *core) addAll(batch []candidate, accounts []Account) int {
-	c.lookAhead(batch)
 	for i := range batch {
 		t := &batch[i]
 		if t.early {
@@ -184,28 +183,6 @@ func (c *core) addAll(batch []candidate, accounts []Account) int {
 		t.err = err
 	}
 	return len(batch)
-}
-
-// lookAhead reads what admission will read first, for all at once: accounts, and what is in the place of a nonce. In a large pool they come from
-// memory, and while the processor waits for one it can already ask for the next; one admission after another could not. It has no other effect.
-func (c *core) lookAhead(batch []candidate) {
-	var senders [slice]*account
-	for i := range batch {
-		senders[i] = c.accounts.get(batch[i].from)
-	}
-	var old [slice]*entry
-	for i := range batch {
-		if a := senders[i]; a != nil && a.line > 0 {
-			if at := batch[i].entry; at != nil && at.nonce-a.txs[0].nonce < uint64(a.line) {
-				old[i] = a.txs[at.nonce-a.txs[0].nonce].entry
-			}
-		}
-	}
-	for _, e := range old[:len(batch)] {
-		if e != nil {
-			c.seen += uint64(e.memory) + e.lead.rank
-		}
-	}
 }
 
 // readUnknown reads the accounts that the pool does not know, each to the place of its candidate, and returns the generation of what it read.

@@ -34,7 +34,6 @@ type core struct {
 	patient   bool // a Reset is under way that will close gaps
 	restoring bool // what is admitted was admitted before
 
-	seen      uint64 // see lookAhead
 	seq       uint64
 	listening bool    // somebody wants events
 	events    []Event // that happened since they were last taken
