@@ -212,3 +212,19 @@ func TestSiegeQuota(t *testing.T) {
 		})
 	}
 }
+
+// What is below the floor is refused before its signature costs anything.
+func TestSiegeFloorBeforeSignature(t *testing.T) {
+	recovered := 0
+	s := newSiege(t, 16, func(c *txpool.Config) {
+		c.FloorWindow = 1
+		c.Sender = func(tx *types.Transaction) (common.Address, error) { recovered++; return types.Sender(signer, tx) }
+	})
+	for range 30 {
+		s.pool.Reset(txpool.Head{Included: []txpool.Block{{GasUsed: 30_000_000, Transactions: []*types.Transaction{transfer(1, 0, 100, 0)}}}})
+	}
+	require.Greater(t, s.pool.Stats().Floor, uint64(10*gwei))
+	recovered = 0
+	require.ErrorIs(t, s.pool.Add(transfer(5, 0, 2, 0)), txpool.ErrUnderpriced)
+	require.Zero(t, recovered, "doc.go: prices are checked before signatures")
+}

@@ -1,0 +1,148 @@
+package txpool_test
+
+import (
+	"bytes"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/holiman/uint256"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/txpool"
+)
+
+type tape struct {
+	mu      sync.Mutex
+	records [][]byte
+	fail    bool
+	calls   int
+	bytes   int
+}
+
+func (m *tape) Append(records ...[]byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls++
+	m.bytes = 0
+	for _, r := range records {
+		m.bytes += len(r)
+	}
+	if m.fail {
+		return errors.New("no disk")
+	}
+	for _, r := range records {
+		m.records = append(m.records, bytes.Clone(r))
+	}
+	return nil
+}
+
+func (m *tape) replay(f func([]byte) error) error {
+	for _, r := range m.records {
+		if err := f(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// host is a chain, a clock, and a journal.
+type host struct {
+	t     testing.TB
+	mu    sync.Mutex
+	chain map[common.Address]txpool.Account
+	now   time.Time
+	tape  *tape
+	cfg   txpool.Config
+	pool  *txpool.Pool
+}
+
+func newHost(t testing.TB, change func(*txpool.Config)) *host {
+	h := &host{t: t, chain: map[common.Address]txpool.Account{}, now: time.Unix(1_800_000_000, 0), tape: &tape{}}
+	cfg := txpool.DefaultConfig(chainID)
+	cfg.FloorWindow, cfg.SurgeSlope = 0, 0
+	cfg.Now = func() time.Time { return h.now }
+	cfg.Journal = h.tape
+	if change != nil {
+		change(&cfg)
+	}
+	h.cfg = cfg
+	p, err := txpool.New(cfg, h)
+	require.NoError(t, err)
+	h.pool = p
+	return h
+}
+
+func (h *host) Account(a common.Address) (txpool.Account, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if x, ok := h.chain[a]; ok {
+		return x, nil
+	}
+	return txpool.Account{Balance: *uint256.NewInt(1e18)}, nil
+}
+
+func (h *host) nonce(i int, n uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.chain[address(i)] = txpool.Account{Nonce: n, Balance: *uint256.NewInt(1e18)}
+}
+
+// restart kills the pool and restores it from its journal.
+func (h *host) restart() txpool.Restored {
+	p, err := txpool.New(h.cfg, h)
+	require.NoError(h.t, err)
+	r, err := p.Restore(h.tape.replay)
+	require.NoError(h.t, err)
+	h.pool = p
+	return r
+}
+
+// The bundle of a private transaction failed: it is back, and still shown to nobody.
+func TestPrivateStaysPrivate(t *testing.T) {
+	h := newHost(t, nil)
+	tx := transfer(0, 0, 5, 0)
+	require.NoError(t, h.pool.AddPrivate(tx))
+	require.NoError(t, h.pool.Drain(txpool.Budget{}).Commit())
+	block := []txpool.Block{{Transactions: []*types.Transaction{tx}}}
+	h.pool.Reset(txpool.Head{Reverted: block}) // the bundle failed: nobody outside saw it
+	require.Equal(t, txpool.StatusPending, h.pool.Status(tx.Hash()))
+	require.Empty(t, h.pool.Pending(), "a private transaction is shown")
+}
+
+// A block that holds nil is the host's mistake: it costs nothing but that transaction.
+func TestNilInBlocks(t *testing.T) {
+	for name, head := range map[string]txpool.Head{
+		"included": {Included: []txpool.Block{{Transactions: []*types.Transaction{nil}}}},
+		"reverted": {Reverted: []txpool.Block{{Transactions: []*types.Transaction{nil}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t, nil)
+			require.NotPanics(t, func() { h.pool.Reset(head) })
+			require.NoError(t, h.pool.Add(transfer(0, 0, 5, 0)), "it goes on")
+		})
+	}
+}
+
+// An observer that panics: the events after that one are told all the same.
+func TestPanickingObserver(t *testing.T) {
+	seen := make(chan txpool.Kind, 10)
+	h := newHost(t, func(c *txpool.Config) {
+		c.MaxPending = 2
+		c.Observe = func(e txpool.Event) {
+			seen <- e.Kind
+			if e.Kind == txpool.Dropped {
+				panic("x")
+			}
+		}
+	})
+	require.NoError(t, h.pool.Add(transfer(0, 0, 5, 0)))
+	require.NoError(t, h.pool.Add(transfer(1, 0, 5, 0)))
+	require.Panics(t, func() { _ = h.pool.Add(transfer(2, 0, 9, 0)) })
+	for _, want := range []txpool.Kind{txpool.Pending, txpool.Pending, txpool.Dropped, txpool.Pending} {
+		require.Equal(t, want, <-seen)
+	}
+}

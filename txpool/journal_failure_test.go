@@ -1,0 +1,65 @@
+package txpool_test
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/txpool"
+)
+
+// A journal that is known to fail: a batch changes nothing.
+func TestAddAllWhileJournalFails(t *testing.T) {
+	h := newHost(t, func(c *txpool.Config) { c.MaxPending = 4 })
+	for i := range 4 {
+		require.NoError(t, h.pool.Add(transfer(i, 0, 5, 0)))
+	}
+	h.tape.fail = true
+	require.ErrorIs(t, h.pool.Add(transfer(10, 0, 6, 0)), txpool.ErrJournal) // the first failure
+	require.Equal(t, 3, h.pool.Size())
+	for i := range 4 {
+		errs := h.pool.AddAll([]*types.Transaction{transfer(20+2*i, 0, 10, 0), transfer(21+2*i, 0, 10, 0)})
+		require.ErrorIs(t, errs[0], txpool.ErrJournal)
+	}
+	require.Equal(t, 3, h.pool.Size(), "while the journal is known to fail, nothing else changes")
+}
+
+// What was refused because the journal fails does not wait for the journal.
+func TestMemoryWhileJournalFails(t *testing.T) {
+	h := newHost(t, nil)
+	h.tape.fail = true
+	var batch []*types.Transaction
+	for i := range 50 {
+		batch = append(batch, padded(i, 0, 5, 10_000))
+	}
+	h.pool.AddAll(batch)
+	first := h.tape.bytes
+	for range 10 {
+		h.pool.AddAll(batch)
+	}
+	runtime.GC()
+	require.Less(t, h.tape.bytes, 2*first, "bytes that wait for the journal, of transactions that were all refused")
+}
+
+// What is in the pool when the batch comes, leaves by the batch, and comes again in it.
+func TestBatchAlreadyKnown(t *testing.T) {
+	build := func() *host {
+		h := newHost(t, func(c *txpool.Config) { c.MaxQueued = 2; c.Journal = nil })
+		require.NoError(t, h.pool.Add(transfer(0, 1, 5, 0)))
+		require.NoError(t, h.pool.Add(transfer(0, 2, 5, 0)))
+		return h
+	}
+	batch := []*types.Transaction{
+		transfer(1, 1, 5, 0), // takes the place of sender 0's last
+		transfer(1, 0, 5, 0), // closes the gap: room again
+		transfer(0, 2, 5, 0), // once more
+	}
+	one, all := build(), build()
+	errs := all.pool.AddAll(batch)
+	for i, tx := range batch {
+		err := one.pool.Add(tx)
+		require.Equal(t, err == nil, errs[i] == nil, "transaction %d: alone %v, in a batch %v; in the pool: %v", i, err, errs[i], all.pool.Get(tx.Hash()) != nil)
+	}
+}
