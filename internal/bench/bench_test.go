@@ -56,12 +56,12 @@ func BenchmarkMemory(b *testing.B) { each(b, "B/tx", (*stock).memory) }
 func TestQuick(t *testing.T) {
 	s := quick
 	s.senders, s.block, s.million = []int{300}, 100, 500
-	s.replaced, s.full, s.evictions, s.chains, s.nonces, s.raw = 200, 200, 50, 20, 10, 200
+	s.replaced, s.full, s.evictions, s.chains, s.nonces, s.raw = 300, 200, 50, 20, 10, 200
 	text := table{run(newStock(s), func(string) {})}.String()
 	for _, want := range []string{"W1", "W2", "W3", "W4", "W5", "W6", "W7", "memory", "raw bytes"} {
 		require.Contains(t, text, want)
 	}
-	require.Len(t, strings.Split(strings.TrimSpace(text), "\n"), 1+8+1+8)
+	require.Len(t, strings.Split(strings.TrimSpace(text), "\n"), 1+8+1+7)
 }
 
 // The trees come to the same roots, and the table of statedb has a row of each workload. Nothing is judged here.

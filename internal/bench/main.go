@@ -97,7 +97,7 @@ func ours(s *stock, progress func(string)) []row {
 		drain, first, usual, million = append(drain, d), append(first, f), append(usual, u), append(million, m)
 		share = append(share, 100*added/recovered)
 	}
-	add, copies, prepared := s.allocations()
+	add, prepared := s.allocations()
 	alone := func(what string, unit unit, value, most float64) row {
 		return row{what: what, unit: unit, values: []float64{0, 0, value}, most: most}
 	}
@@ -108,7 +108,6 @@ func ours(s *stock, progress func(string)) []row {
 		alone("W5 first transaction out", nanoseconds, median(first), 10_000),
 		alone("allocations per AddPrepared", count, prepared, 1.2),
 		alone("allocations per Add", count, add, 0),
-		alone("  of these go-ethereum's copies", count, copies, 0),
 		alone(fmt.Sprintf("one Add, %d transactions", s.largest()), nanoseconds, median(usual), 0),
 		alone(fmt.Sprintf("one Add, %d transactions", s.million), nanoseconds, median(million), 2*median(usual)),
 		raw,

@@ -35,16 +35,11 @@ func (s *stock) drains() (drain, first float64) {
 	return drain, first
 }
 
-// allocations returns how many an Add makes, and how many of them are copies that go-ethereum makes of a transaction's fees and value
-// when they are read; and how many AddPrepared makes, which reads nothing.
-func (s *stock) allocations() (add, copies, prepared float64) {
+// allocations returns how many an Add makes, and an AddPrepared.
+func (s *stock) allocations() (add, prepared float64) {
 	j := s.open(contenders[len(contenders)-1], limits{}, s.resident...).(*jamq)
 	n := s.round
 	add = allocs(n, func(i int) { j.add(s.fresh[i]) })
-	copies = allocs(n, func(i int) {
-		tx := s.fresh[i]
-		_, _, _ = tx.GasFeeCap(), tx.GasTipCap(), tx.Value()
-	})
 	ready := make([]txpool.Prepared, n)
 	for i := range ready {
 		var err error
@@ -52,7 +47,7 @@ func (s *stock) allocations() (add, copies, prepared float64) {
 		must(err)
 	}
 	prepared = allocs(n, func(i int) { must(j.AddPrepared(ready[i])) })
-	return add, copies, prepared
+	return add, prepared
 }
 
 func allocs(n int, f func(int)) float64 {
