@@ -50,8 +50,9 @@ var mayImport = map[string][]string{
 	"jamtest/jip2server": {"", "canonical/proof", "jamtest", "submit/codec"},
 
 	// What several packages share and no user needs.
-	"internal/minheap": {},
-	"internal/wire":    {},
+	"internal/minheap":  {},
+	"internal/pebbledb": {},
+	"internal/wire":     {},
 
 	// Nested modules.
 	"statedb/evm":   {"statedb", "statedb/ubt"},

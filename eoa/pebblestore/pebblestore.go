@@ -15,9 +15,9 @@ import (
 	"fmt"
 
 	"github.com/cockroachdb/pebble"
-	"github.com/cockroachdb/pebble/vfs"
 
 	"github.com/jamq/jamq/eoa/kvstore"
+	"github.com/jamq/jamq/internal/pebbledb"
 )
 
 // Options says how to use the database.
@@ -42,44 +42,13 @@ func Open(dir string, options Options) (*Store, error) {
 	db, s := options.DB, &Store{}
 	if db == nil {
 		var err error
-		if db, err = openDatabase(dir, options.Pebble); err != nil {
+		if db, err = pebbledb.Open(dir, options.Pebble); err != nil {
 			return nil, fmt.Errorf("pebblestore: %w", err)
 		}
 		s.db = db
 	}
 	s.Store = kvstore.New(&kv{db, bytes.Clone(options.Prefix)})
 	return s, nil
-}
-
-// openDatabase opens a database and makes its directory's name durable, which Pebble leaves to others: else a new one may be gone after a crash.
-func openDatabase(dir string, config *pebble.Options) (*pebble.DB, error) {
-	if config == nil {
-		config = &pebble.Options{Logger: silent{}}
-	}
-	db, err := pebble.Open(dir, config)
-	if err != nil {
-		return nil, err
-	}
-	fs := config.FS
-	if fs == nil {
-		fs = vfs.Default
-	}
-	parent, err := fs.OpenDir(fs.PathDir(dir))
-	if err == nil {
-		err = errors.Join(parent.Sync(), parent.Close())
-	}
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return db, nil
-}
-
-// silent is a logger for nobody.
-type silent struct{}
-
-func (silent) Infof(string, ...any) {}
-func (silent) Fatalf(format string, args ...any) {
-	panic(fmt.Sprintf("pebblestore: "+format, args...)) // it must not return
 }
 
 // Close closes a database of the store's own.

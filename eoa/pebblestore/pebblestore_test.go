@@ -18,6 +18,7 @@ import (
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
 	"github.com/jamq/jamq/eoa/storetest"
+	"github.com/jamq/jamq/internal/pebbledb"
 )
 
 func TestConformance(t *testing.T) {
@@ -89,7 +90,7 @@ func diesAt(t *testing.T, at int64) (died bool) {
 	disk.ResetToSyncedState()
 	disk.SetIgnoreSyncs(false)
 	now.now = now.now.Add(time.Hour)
-	s, err := Open("db", Options{Pebble: &pebble.Options{FS: disk, Logger: silent{}}})
+	s, err := Open("db", Options{Pebble: &pebble.Options{FS: disk, Logger: pebbledb.Silent{}}})
 	require.NoError(t, err, "died at operation %d", at)
 	for i := range accepted {
 		_, err := s.Get(context.Background(), account(), fmt.Sprint(i))
@@ -128,7 +129,7 @@ func (g guarded) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 
 // work runs an executor until all is final or the process is dead. accepted is how many requests were accepted for certain.
 func work(t *testing.T, fs vfs.FS, chain *eoatest.Chain, now *clock, dead func() bool) (died bool, accepted int) {
-	s, err := Open("db", Options{Pebble: &pebble.Options{FS: fs, MemTableSize: 16 << 10, Logger: silent{}}})
+	s, err := Open("db", Options{Pebble: &pebble.Options{FS: fs, MemTableSize: 16 << 10, Logger: pebbledb.Silent{}}})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	key, err := crypto.ToECDSA(common.LeftPadBytes([]byte{5}, 32))

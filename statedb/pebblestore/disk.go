@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble"
-	"github.com/cockroachdb/pebble/vfs"
 
+	"github.com/jamq/jamq/internal/pebbledb"
 	"github.com/jamq/jamq/statedb"
 )
 
@@ -38,60 +38,18 @@ var _ statedb.Disk = (*Disk)(nil)
 
 // Open opens the disk in a directory, or in Options.DB, or makes an empty one. Errors wrap ErrPrefix, or are Pebble's.
 func Open(dir string, options Options) (*Disk, error) {
-	d := &Disk{db: options.DB, prefix: slices.Clone(options.Prefix), end: after(options.Prefix), owns: options.DB == nil}
+	d := &Disk{db: options.DB, prefix: slices.Clone(options.Prefix), end: pebbledb.End(options.Prefix), owns: options.DB == nil}
 	if len(d.prefix) > 0 && d.end == nil {
 		return nil, fmt.Errorf("%w: %x, want a byte that is not ff", ErrPrefix, d.prefix)
 	}
 	if d.owns {
 		var err error
-		if d.db, err = open(dir, options.Pebble); err != nil {
+		if d.db, err = pebbledb.Open(dir, options.Pebble); err != nil {
 			return nil, fmt.Errorf("pebblestore: %w", err)
 		}
 	}
 	return d, nil
 }
-
-// after returns the first key behind all that begin with a prefix, or nil.
-func after(prefix []byte) []byte {
-	end := slices.Clone(prefix)
-	for len(end) > 0 {
-		if last := len(end) - 1; end[last] < 0xff {
-			end[last]++
-			return end
-		}
-		end = end[:len(end)-1]
-	}
-	return nil
-}
-
-// open opens a database and syncs the directory that it is in, because Pebble does not, and a new database might be lost with its name.
-func open(dir string, options *pebble.Options) (*pebble.DB, error) {
-	if options == nil {
-		options = &pebble.Options{Logger: silent{}}
-	}
-	db, err := pebble.Open(dir, options)
-	if err != nil {
-		return nil, err
-	}
-	fs := options.FS
-	if fs == nil {
-		fs = vfs.Default
-	}
-	parent, err := fs.OpenDir(fs.PathDir(dir))
-	if err == nil {
-		err = errors.Join(parent.Sync(), parent.Close())
-	}
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return db, nil
-}
-
-// silent discards Pebble's log. Fatalf must not return.
-type silent struct{}
-
-func (silent) Infof(string, ...any)              {}
-func (silent) Fatalf(format string, args ...any) { panic(fmt.Sprintf("pebblestore: "+format, args...)) }
 
 // Write implements statedb.Disk.
 func (d *Disk) Write(records []statedb.Record) error {

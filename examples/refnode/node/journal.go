@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/cockroachdb/pebble"
@@ -12,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
 
+	"github.com/jamq/jamq/internal/pebbledb"
 	"github.com/jamq/jamq/submit/journal"
 	"github.com/jamq/jamq/submit/journal/pebblejournal"
 )
@@ -32,11 +32,8 @@ func (n *Node) openStore() (err error) {
 	if n.cfg.DataDir == "" {
 		return nil
 	}
-	if err := os.MkdirAll(n.cfg.DataDir, 0o755); err != nil {
-		return fmt.Errorf("node: data directory: %w", err)
-	}
 	s := new(store)
-	if s.db, err = pebble.Open(filepath.Join(n.cfg.DataDir, "db"), &pebble.Options{Logger: quiet{}}); err != nil {
+	if s.db, err = pebbledb.Open(filepath.Join(n.cfg.DataDir, "db"), nil); err != nil {
 		return fmt.Errorf("node: data directory: %w", err)
 	}
 	for prefix, into := range map[string]*journal.Journal{"blocks/": &s.blocks, "queue/": &s.queue, "pool/": &s.pool} {
@@ -51,14 +48,6 @@ func (n *Node) openStore() (err error) {
 	}
 	n.store = s
 	return nil
-}
-
-// quiet is Pebble's logger for a node: nothing but the end.
-type quiet struct{}
-
-func (quiet) Infof(string, ...any) {}
-func (quiet) Fatalf(format string, args ...any) {
-	panic(fmt.Sprintf("node: database: "+format, args...))
 }
 
 func (s *store) close() error {

@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/cockroachdb/pebble"
-	"github.com/cockroachdb/pebble/vfs"
 
+	"github.com/jamq/jamq/internal/pebbledb"
 	"github.com/jamq/jamq/submit/journal"
 )
 
@@ -54,7 +54,7 @@ func Open(dir string, options Options) (*Journal, error) {
 	j := &Journal{prefix: options.Prefix, db: options.DB, owns: options.DB == nil}
 	if j.owns {
 		var err error
-		if j.db, err = openDatabase(dir, options.Pebble); err != nil {
+		if j.db, err = pebbledb.Open(dir, options.Pebble); err != nil {
 			return nil, fmt.Errorf("pebblejournal: %w", err)
 		}
 	}
@@ -63,37 +63,6 @@ func Open(dir string, options Options) (*Journal, error) {
 	}
 	return j, nil
 }
-
-// openDatabase opens a database and makes its directory's name durable, which Pebble leaves to others: else a new one may be gone after a crash.
-func openDatabase(dir string, config *pebble.Options) (*pebble.DB, error) {
-	if config == nil {
-		config = &pebble.Options{Logger: silent{}}
-	}
-	db, err := pebble.Open(dir, config)
-	if err != nil {
-		return nil, err
-	}
-	fs := config.FS
-	if fs == nil {
-		fs = vfs.Default
-	}
-	parent, err := fs.OpenDir(fs.PathDir(dir))
-	if err == nil {
-		err = errors.Join(parent.Sync(), parent.Close())
-	}
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return db, nil
-}
-
-// silent is a logger for nobody.
-type silent struct{}
-
-func (silent) Infof(string, ...any) {}
-func (silent) Fatalf(format string, args ...any) {
-	panic(fmt.Sprintf("pebblejournal: "+format, args...))
-} // it must not return
 
 // repair finds where the journal begins and ends, and cuts off what follows a record that is missing or damaged.
 func (j *Journal) repair() error {

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/vfs/errorfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq/internal/pebbledb"
 	"github.com/jamq/jamq/submit/journal"
 	"github.com/jamq/jamq/submit/journal/journaltest"
 )
@@ -70,7 +71,7 @@ func TestDiesAtAnyOperation(t *testing.T) {
 			}
 			return nil
 		}))
-		j, err := Open("db", Options{Pebble: &pebble.Options{FS: dying, MemTableSize: 4096, Logger: silent{}}})
+		j, err := Open("db", Options{Pebble: &pebble.Options{FS: dying, MemTableSize: 4096, Logger: pebbledb.Silent{}}})
 		require.NoError(t, err)
 		for i := range 12 {
 			if i == 8 {
@@ -86,7 +87,7 @@ func TestDiesAtAnyOperation(t *testing.T) {
 		require.NoError(t, j.Close())
 		disk.ResetToSyncedState()
 		disk.SetIgnoreSyncs(false)
-		j, err = Open("db", Options{Pebble: &pebble.Options{FS: disk, Logger: silent{}}})
+		j, err = Open("db", Options{Pebble: &pebble.Options{FS: disk, Logger: pebbledb.Silent{}}})
 		require.NoError(t, err, "died at operation %d", at)
 		require.Zero(t, j.Cut())
 		got := contents(t, j)
