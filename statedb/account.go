@@ -6,7 +6,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/holiman/uint256"
-	"golang.org/x/crypto/sha3"
 )
 
 // Layout of an account's basic data, big-endian (EIP-7864, "Header values").
@@ -98,75 +97,4 @@ func (v *View) SetStorage(a common.Address, slot, value common.Hash) { v.write(v
 
 func (v *View) slot(a common.Address, slot common.Hash) Access {
 	return Access{Kind: StorageAccess, Key: v.profile.StorageKey(a, slot), Address: a, Slot: slot}
-}
-
-// emptyCode is the hash of no code.
-var emptyCode = keccak(nil)
-
-// Code returns the code with the given hash as staged or published; nil if there is none. What is not staged is logged: a witness carries it,
-// bound by the code hash of an account.
-func (v *View) Code(codeHash common.Hash) []byte {
-	if codeHash == emptyCode || codeHash == (common.Hash{}) {
-		return nil
-	}
-	if code, ok := v.newCode[codeHash]; ok {
-		return code
-	}
-	code, ok := v.codes.codeOf(codeHash)
-	switch {
-	case ok:
-		v.codeRead.put(codeHash, hashLess)
-	case v.store == nil:
-		v.fail(fmt.Errorf("%w: code %s", ErrNotInWitness, codeHash))
-	}
-	return code
-}
-
-func hashLess(a, b common.Hash) bool { return a.Cmp(b) < 0 }
-
-// SetCode stages an account's code as chunks and returns its hash, which belongs into the account together with the size. The error
-// wraps ErrCodeSize and changes nothing.
-func (v *View) SetCode(a common.Address, code []byte) (common.Hash, error) {
-	if len(code) > maxCodeSize {
-		return common.Hash{}, fmt.Errorf("%w: %s has %d bytes, want at most %d", ErrCodeSize, a, len(code), maxCodeSize)
-	}
-	for i, chunk := range chunks(code) {
-		v.write(Access{Kind: CodeChunkAccess, Address: a, Chunk: uint32(i)}.derive(v.profile), chunk)
-	}
-	h := keccak(code)
-	v.stageCode(h, code)
-	return h, nil
-}
-
-func keccak(data []byte) (h common.Hash) {
-	k := sha3.NewLegacyKeccak256()
-	k.Write(data)
-	k.Sum(h[:0])
-	return h
-}
-
-const (
-	chunkSize = 31
-	push1     = 0x60
-	push32    = 0x7f
-)
-
-// chunks splits code into pieces of 31 bytes, each behind a byte that says how many of its first bytes are data of a PUSH that
-// began before it (EIP-7864, "Code").
-func chunks(code []byte) [][32]byte {
-	out := make([][32]byte, (len(code)+chunkSize-1)/chunkSize)
-	next := 0 // where the next instruction begins
-	for i := range out {
-		start := i * chunkSize
-		end := min(start+chunkSize, len(code))
-		copy(out[i][1:], code[start:end])
-		out[i][0] = byte(min(max(next-start, 0), chunkSize))
-		for next < end {
-			if op := code[next]; op >= push1 && op <= push32 {
-				next += int(op-push1) + 1
-			}
-			next++
-		}
-	}
-	return out
 }

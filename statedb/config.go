@@ -2,9 +2,9 @@ package statedb
 
 import "fmt"
 
-// Config says how a store works. Only Profile is needed.
+// Config says how a store works. The zero value is in memory, under the profile EIP7864, and keeps every root.
 type Config struct {
-	// Profile fixes hashes and keys. A disk that was written under a profile of another name is refused.
+	// Profile fixes hashes and keys; the zero value means EIP7864. A disk that was written under a profile of another name is refused.
 	Profile Profile
 	// Retention is how many canonical roots before the canonical one stay. When one falls off the end, it is discarded, and with it
 	// every root that does not descend from the oldest that stays, unless it is pinned. At least 0, which means that all roots stay until
@@ -18,13 +18,10 @@ type Config struct {
 
 // Validate returns an error that wraps ErrConfig and names the first field that is out of range, or nil.
 func (c *Config) Validate() error {
-	p := &c.Profile
-	switch {
-	case p.Leaf == nil || p.Inner == nil || p.Stem == nil || p.Embed == nil:
-		return fmt.Errorf("%w: Profile %q lacks a func, want all of Leaf, Inner, Stem and Embed", ErrConfig, p.Name)
-	case len(p.Name) > maxProfileName:
-		return fmt.Errorf("%w: Profile.Name has %d bytes, want at most %d", ErrConfig, len(p.Name), maxProfileName)
-	case c.Retention < 0:
+	if _, err := c.Profile.orDefault(); err != nil {
+		return err
+	}
+	if c.Retention < 0 {
 		return fmt.Errorf("%w: Retention is %d, want at least 0", ErrConfig, c.Retention)
 	}
 	return nil

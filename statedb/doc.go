@@ -29,8 +29,9 @@
 // # Witnesses
 //
 // A [Witness] lists the keys that were read or written with what they were derived from, carries the code that ran, and has one multiproof over
-// all keys. [Verify] and [NewStateless] derive every key again, so that no slot can pass for an account's balance. There is one witness
-// for each root and each set of reads and writes; all others are refused. Absence is proved as well as presence.
+// all keys. [Verify] and [NewStateless] derive every key again, so that no slot can pass for an account's balance. An execution has one witness on
+// each root, with one encoding; [View.Matches] refuses all others. Absence is proved as well as presence. Code is the whole of it, or by
+// chunks where [View.ReadCodeByChunk] says so.
 //
 // # Roots
 //

@@ -157,7 +157,9 @@ func Open(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	if l.fresh {
-		return s, s.write([]Record{s.meta(s.line)})
+		if err := s.write([]Record{s.meta(s.line)}); err != nil {
+			return nil, err
+		}
 	}
 	return s, nil
 }

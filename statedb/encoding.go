@@ -113,6 +113,10 @@ func ParseWitness(p Profile, b []byte) (*Witness, error) {
 	if version := r.take(1); r.err == nil && version[0] != WitnessVersion {
 		return nil, fmt.Errorf("%w: version %d, want %d", ErrWitness, version[0], WitnessVersion)
 	}
+	p, err := p.orDefault()
+	if err != nil {
+		return nil, err
+	}
 	w := new(Witness)
 	for n := r.count(1 + common.AddressLength); n > 0 && r.err == nil; n-- {
 		w.Entries = append(w.Entries, r.entry(&p))
@@ -131,7 +135,6 @@ func ParseWitness(p Profile, b []byte) (*Witness, error) {
 			return nil, fmt.Errorf("%w: %s after %s, want ascending keys", ErrWitness, w.Entries[i].Access, w.Entries[i-1].Access)
 		}
 	}
-	var err error
 	if w.Proof, err = ubt.ParseProof(r.rest); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrWitness, err)
 	}

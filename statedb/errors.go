@@ -25,6 +25,8 @@ var (
 	ErrWitness = errors.New("statedb: bad witness")
 	// ErrUnboundCode: code was read that no account has, as far as code hashes were read.
 	ErrUnboundCode = errors.New("statedb: code without an account")
+	// ErrUnknownCode: an account has the hash of code that nobody set.
+	ErrUnknownCode = errors.New("statedb: unknown code")
 	// ErrDisk: the disk failed. It is not known what it holds now, so the store takes no more changes until it is opened again.
 	ErrDisk = errors.New("statedb: disk failed")
 	// ErrCorrupt: what a disk gives back is not what was written.

@@ -2,6 +2,7 @@ package statedb
 
 import (
 	"crypto/sha256"
+	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/prysmaticlabs/gohashtree"
@@ -16,7 +17,8 @@ const StemSize = ubt.StemSize
 type Key = ubt.Key
 
 // Profile fixes how a tree is hashed and how the parts of an account become keys. Two trees of different profiles have nothing
-// in common. All its functions must be set and pure; they are called by several goroutines at once.
+// in common. Its functions must be pure; they are called by several goroutines at once. The zero value means EIP7864; any other has all functions
+// but Pairs.
 type Profile struct {
 	// Name is for people.
 	Name string
@@ -67,6 +69,20 @@ func Tagged() Profile {
 	p := blake3Profile("jamq/BLAKE3 tagged", blake3Keyed("jamq ubt leaf"), blake3Keyed("jamq ubt inner"), blake3Keyed("jamq ubt stem"), blake3Keyed("jamq ubt key"))
 	p.ZeroDeletes, p.Tagged = true, true
 	return p
+}
+
+// orDefault returns the profile, or the default for the zero value. The error wraps ErrConfig.
+func (p Profile) orDefault() (Profile, error) {
+	missing := p.Leaf == nil || p.Inner == nil || p.Stem == nil || p.Embed == nil
+	switch {
+	case missing && p.Name == "" && p.Leaf == nil && p.Inner == nil && p.Stem == nil && p.Embed == nil && !p.ZeroDeletes && !p.Tagged:
+		return EIP7864(), nil
+	case missing:
+		return p, fmt.Errorf("%w: Profile %q lacks a func, want all of Leaf, Inner, Stem and Embed", ErrConfig, p.Name)
+	case len(p.Name) > maxProfileName:
+		return p, fmt.Errorf("%w: Profile.Name has %d bytes, want at most %d", ErrConfig, len(p.Name), maxProfileName)
+	}
+	return p, nil
 }
 
 func blake3Profile(name string, leaf, inner, stem, key blake3Key) Profile {

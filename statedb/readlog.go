@@ -1,6 +1,7 @@
 package statedb
 
 import (
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/btree"
 )
 
@@ -45,23 +46,40 @@ func (s *sorted[T]) all(yield func(T) bool) {
 	}
 }
 
-// logged is a read with its place in the order of first reads.
-type logged struct {
-	Read
-	seq int
+// logged is something that was read, with its place in the order of first reads.
+type logged[T any] struct {
+	what T
+	seq  int
 }
 
-func loggedLess(a, b logged) bool { return a.Key.Compare(b.Key) < 0 }
+func readLess(a, b logged[Read]) bool        { return a.what.Key.Compare(b.what.Key) < 0 }
+func codeLess(a, b logged[common.Hash]) bool { return a.what.Cmp(b.what) < 0 }
 
-// readLog keeps each key that was read once.
-type readLog struct{ byKey sorted[logged] }
+// readLog keeps each key, and each code, that was read once.
+type readLog struct {
+	byKey sorted[logged[Read]]
+	code  sorted[logged[common.Hash]]
+}
 
-func (r *readLog) copy() readLog { return readLog{r.byKey.copy()} }
+func (r *readLog) copy() readLog { return readLog{r.byKey.copy(), r.code.copy()} }
 
+// add logs a read of a key. A key that was read as such, and is read now as what it stands for, is logged as that.
 func (r *readLog) add(a Access, transaction int) {
-	entry := logged{Read: Read{a, transaction}, seq: r.byKey.len()}
-	if _, known := r.byKey.get(entry); !known {
-		r.byKey.put(entry, loggedLess)
+	entry := logged[Read]{Read{a, transaction}, r.byKey.len()}
+	before, known := r.byKey.get(entry)
+	switch {
+	case !known:
+		r.byKey.put(entry, readLess)
+	case before.what.Kind == RawAccess && a.Kind != RawAccess:
+		before.what.Access = a
+		r.byKey.put(before, readLess)
+	}
+}
+
+func (r *readLog) addCode(h common.Hash) {
+	entry := logged[common.Hash]{h, r.code.len()}
+	if _, known := r.code.get(entry); !known {
+		r.code.put(entry, codeLess)
 	}
 }
 
@@ -69,7 +87,34 @@ func (r *readLog) add(a Access, transaction int) {
 func (r *readLog) list() []Read {
 	out := make([]Read, r.byKey.len())
 	for l := range r.byKey.all {
-		out[l.seq] = l.Read
+		out[l.seq] = l.what
 	}
 	return out
+}
+
+// ReadMark is a moment in a view's log of reads.
+type ReadMark struct{ keys, codes int }
+
+func (r *readLog) mark() ReadMark { return ReadMark{r.byKey.len(), r.code.len()} }
+
+// rewind forgets what was first read after a mark.
+func (r *readLog) rewind(m ReadMark) {
+	cut(&r.byKey, m.keys)
+	cut(&r.code, m.codes)
+}
+
+// cut leaves the first n.
+func cut[T any](s *sorted[logged[T]], n int) {
+	if s.len() <= n {
+		return
+	}
+	var late []logged[T]
+	for l := range s.all {
+		if l.seq >= n {
+			late = append(late, l)
+		}
+	}
+	for _, l := range late {
+		s.tree.Delete(l)
+	}
 }

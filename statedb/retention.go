@@ -30,7 +30,7 @@ func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
 		stays[r] = true
 	}
 	for r, p := range s.roots {
-		if !stays[r] && p.pins == 0 && r != EmptyRoot {
+		if !stays[r] && !p.inUse() && r != EmptyRoot {
 			p.leaving = true
 			gone = append(gone, r)
 		}

@@ -17,6 +17,7 @@ var EmptyRoot = ubt.EmptyRoot
 // Store holds the published roots of one state and says which is canonical. It is safe for concurrent use.
 type Store struct {
 	cfg Config
+	bad error // of the profile
 
 	// writing is held by who changes the roots, while the disk works too; mu guards them, and is never held while the disk works.
 	writing sync.Mutex
@@ -33,17 +34,25 @@ type Store struct {
 type published struct {
 	tree ubt.Tree
 	link
-	pins int
+	pins    int // by Store.Pin
+	viewers int // views that are pinned to it
 	// leaving says that the disk is about to forget it: nobody gets it any more.
 	leaving bool
 }
 
-// NewStore returns a store in memory that keeps every root until Discard. It holds the empty tree, which is canonical.
+// inUse says that the root must not be discarded.
+func (p *published) inUse() bool { return p.pins > 0 || p.viewers > 0 }
+
+// NewStore returns a store in memory that keeps every root until Discard. It holds the empty tree, which is canonical. The zero Profile means
+// EIP7864. Of a profile that lacks a func the store gives no view.
 func NewStore(profile Profile) *Store { return newStore(Config{Profile: profile}) }
 
 func newStore(cfg Config) *Store {
+	profile, err := cfg.Profile.orDefault()
+	cfg.Profile = profile
 	return &Store{
 		cfg:   cfg,
+		bad:   err,
 		roots: map[common.Hash]*published{EmptyRoot: {}},
 		line:  []common.Hash{EmptyRoot},
 		code:  make(map[common.Hash][]byte),
@@ -54,8 +63,11 @@ func newStore(cfg Config) *Store {
 func (s *Store) Profile() Profile { return s.cfg.Profile }
 
 // View returns a fresh view of a published root, for importing or making a block on it. It takes constant time. The error wraps
-// ErrUnknownRoot.
+// ErrUnknownRoot, or ErrConfig where NewStore had a profile that lacks a func.
 func (s *Store) View(root common.Hash) (*View, error) {
+	if s.bad != nil {
+		return nil, s.bad
+	}
 	tree, err := s.tree(root)
 	if err != nil {
 		return nil, err
@@ -89,7 +101,8 @@ func (s *Store) Has(root common.Hash) bool {
 	return err == nil
 }
 
-// Parent returns the root that a root was first committed on; if that was discarded, its parent, and so on. The error wraps ErrUnknownRoot.
+// Parent returns the root that a root was first committed on; if that was discarded, its parent, and so on. Where it was discarded before the
+// commit, it is the root that was canonical then. The empty root is its own parent. The error wraps ErrUnknownRoot.
 func (s *Store) Parent(root common.Hash) (common.Hash, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -135,11 +148,16 @@ func (s *Store) SetCanonical(root common.Hash) error {
 
 // Pin keeps a root from being discarded until Unpin was called as often. Pins do not outlive the process. The error wraps ErrUnknownRoot.
 func (s *Store) Pin(root common.Hash) error {
-	_, err := s.pinned(root)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, err := s.known(root)
+	if err == nil {
+		p.pins++
+	}
 	return err
 }
 
-// pinned is Pin, and returns the tree.
+// pinned pins a root for a view and returns its tree.
 func (s *Store) pinned(root common.Hash) (ubt.Tree, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,19 +165,19 @@ func (s *Store) pinned(root common.Hash) (ubt.Tree, error) {
 	if err != nil {
 		return ubt.Tree{}, err
 	}
-	p.pins++
+	p.viewers++
 	return p.tree, nil
 }
 
-// repin is Pin of a root that is pinned, so that it is there.
+// repin pins a root for one more view than the one that has it pinned, so that it is there.
 func (s *Store) repin(root common.Hash) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.roots[root].pins++
+	s.roots[root].viewers++
 }
 
-// Unpin takes a Pin back. The root stays until Discard, or until retention finds it unpinned. The error wraps ErrUnknownRoot, or ErrNotPinned where
-// there was no pin to take back.
+// Unpin takes a Pin back, but not a view's. The root stays until Discard, or until retention finds it unpinned. The error wraps ErrUnknownRoot, or
+// ErrNotPinned where there was no pin to take back.
 func (s *Store) Unpin(root common.Hash) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,11 +192,11 @@ func (s *Store) Unpin(root common.Hash) error {
 	return nil
 }
 
-// release is Unpin of a root that a view has pinned.
+// release takes a view's pin back.
 func (s *Store) release(root common.Hash) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.roots[root].pins--
+	s.roots[root].viewers--
 }
 
 // Discard forgets a root; views of it that are open already go on as they were. The error wraps ErrUnknownRoot, or ErrInUse for a
@@ -188,8 +206,8 @@ func (s *Store) Discard(root common.Hash) error {
 	defer s.writing.Unlock()
 	s.mu.Lock()
 	p, err := s.known(root)
-	if err == nil && (root == s.canonical || p.pins > 0) {
-		err = fmt.Errorf("%w: %s: canonical %v, %d pins", ErrInUse, root, root == s.canonical, p.pins)
+	if err == nil && (root == s.canonical || p.inUse()) {
+		err = fmt.Errorf("%w: %s: canonical %v, %d pins, and %d of views", ErrInUse, root, root == s.canonical, p.pins, p.viewers)
 	}
 	if err != nil || root == EmptyRoot {
 		s.mu.Unlock()

@@ -95,7 +95,6 @@ func TestDiscardBetween(t *testing.T) {
 
 func TestConfigValidate(t *testing.T) {
 	for name, cfg := range map[string]Config{
-		"no profile":         {},
 		"half a profile":     {Profile: Profile{Embed: EIP7864().Embed}},
 		"negative retention": {Profile: EIP7864(), Retention: -1},
 		"long name":          {Profile: func() Profile { p := EIP7864(); p.Name = string(make([]byte, 300)); return p }()},
@@ -103,6 +102,54 @@ func TestConfigValidate(t *testing.T) {
 		_, err := Open(cfg)
 		require.ErrorIs(t, err, ErrConfig, name)
 	}
+	require.NoError(t, new(Config).Validate())
+}
+
+// The zero profile is the default one; half a profile is refused wherever one comes in, and nothing panics.
+func TestIncompleteProfile(t *testing.T) {
+	v, w := sample(t, EIP7864())
+	post, err := Verify(Profile{}, w, v.ActiveRoot(), v.Writes())
+	require.NoError(t, err)
+	require.Equal(t, rootOf(t, v), post)
+	require.Equal(t, EIP7864().Name, NewStore(Profile{}).Profile().Name)
+
+	half := Profile{Embed: EIP7864().Embed}
+	_, err = NewStore(half).View(EmptyRoot)
+	require.ErrorIs(t, err, ErrConfig)
+	_, err = NewStore(half).Facade()
+	require.ErrorIs(t, err, ErrConfig)
+	_, err = Verify(half, w, v.ActiveRoot(), v.Writes())
+	require.ErrorIs(t, err, ErrConfig)
+	_, err = NewStateless(half, w, v.ActiveRoot())
+	require.ErrorIs(t, err, ErrConfig)
+	_, err = ParseWitness(half, w.Encode())
+	require.ErrorIs(t, err, ErrConfig)
+}
+
+// Store.Unpin takes back what Store.Pin gave, and never a view's pin.
+func TestViewsPinIsItsOwn(t *testing.T) {
+	s := NewStore(EIP7864())
+	root := child(t, s, EmptyRoot, 1)
+	v := open(t, s)
+	require.NoError(t, v.Pin(root))
+	require.ErrorIs(t, s.Unpin(root), ErrNotPinned)
+	require.NoError(t, s.Pin(root))
+	require.NoError(t, s.Unpin(root))
+	require.ErrorIs(t, s.Discard(root), ErrInUse)
+	c := v.Copy()
+	require.NoError(t, v.Unpin())
+	require.ErrorIs(t, s.Discard(root), ErrInUse)
+	require.NoError(t, c.Unpin())
+	require.NoError(t, s.Discard(root))
+}
+
+// A disk that fails at the first write leaves no store.
+func TestOpenOnFailingDisk(t *testing.T) {
+	disk := newMemoryDisk()
+	disk.left = 0
+	s, err := Open(Config{Disk: disk})
+	require.ErrorIs(t, err, ErrDisk)
+	require.Nil(t, s)
 }
 
 // On a clone the calls that move or forget the node's state panic, or return an error by option, and change nothing.

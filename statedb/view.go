@@ -1,10 +1,8 @@
 package statedb
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -25,11 +23,11 @@ type View struct {
 	pinned      bool
 	transaction int
 
-	staged   sorted[Write]
-	newCode  map[common.Hash][]byte // staged; replaced, never changed, so that copies share it
-	reads    readLog
-	codeRead sorted[common.Hash]
-	err      error
+	staged  sorted[Write]
+	newCode sorted[codeBlob] // staged
+	reads   readLog
+	byChunk bool // code is read chunk by chunk
+	err     error
 }
 
 // place is a root with its tree.
@@ -37,6 +35,14 @@ type place struct {
 	root common.Hash
 	tree ubt.Tree
 }
+
+// codeBlob is code with its hash.
+type codeBlob struct {
+	hash common.Hash
+	code []byte
+}
+
+func blobLess(a, b codeBlob) bool { return a.hash.Cmp(b.hash) < 0 }
 
 // codeSource is where published code is.
 type codeSource interface {
@@ -56,7 +62,7 @@ func (v *View) Copy() *View {
 	c := *v
 	c.staged = v.staged.copy()
 	c.reads = v.reads.copy()
-	c.codeRead = v.codeRead.copy()
+	c.newCode = v.newCode.copy()
 	if c.pinned {
 		v.store.repin(c.root)
 	}
@@ -67,11 +73,13 @@ func (v *View) Copy() *View {
 // empty log of reads, for building a bundle of what was executed before. It has a pin of its own if the view is pinned. It takes constant
 // time.
 func (v *View) CopyForPhase2() *View {
-	c := &View{profile: v.profile, store: v.store, codes: v.codes, shown: v.shown, root: v.root, tree: v.tree, home: v.home, pinned: v.pinned}
+	c := *v
+	c.stand(v.root, v.tree)
+	c.err = nil
 	if c.pinned {
 		v.store.repin(c.root)
 	}
-	return c
+	return &c
 }
 
 // Profile returns the profile of the view's tree.
@@ -80,7 +88,7 @@ func (v *View) Profile() Profile { return *v.profile }
 // ActiveRoot returns the published root that the view stands on: that of the last Pin, Unpin or Commit, or the one it was opened on.
 func (v *View) ActiveRoot() common.Hash { return v.root }
 
-// Err returns the first thing that went wrong in a read, which then gave zero. Only a stateless view has any: it wraps ErrNotInWitness. A
+// Err returns the first thing that went wrong in a read, which then gave zero: it wraps ErrNotInWitness, on a stateless view, or ErrUnknownCode. A
 // view with an error gives neither a root nor a witness.
 func (v *View) Err() error { return v.err }
 
@@ -95,7 +103,7 @@ func (v *View) Set(k Key, value [32]byte) { v.write(Access{Kind: RawAccess, Key:
 
 // Delete stages the absence of a value, whatever the profile says of zeros.
 func (v *View) Delete(k Key) {
-	v.staged.put(Write{Access: Access{Kind: RawAccess, Key: k}, Deleted: true}, writeLess)
+	v.stage(Write{Access: Access{Kind: RawAccess, Key: k}, Deleted: true})
 }
 
 // read logs an access and looks the value up.
@@ -113,7 +121,17 @@ func (v *View) read(a Access) (value [32]byte, ok bool) {
 }
 
 func (v *View) write(a Access, value [32]byte) {
-	v.staged.put(Write{Access: a, Value: value, Deleted: v.profile.ZeroDeletes && value == [32]byte{}}, writeLess)
+	v.stage(Write{Access: a, Value: value, Deleted: v.profile.ZeroDeletes && value == [32]byte{}})
+}
+
+// stage keeps a write. A key that was written as what it stands for stays that.
+func (v *View) stage(w Write) {
+	if w.Kind == RawAccess {
+		if before, again := v.staged.get(w); again {
+			w.Access = before.Access
+		}
+	}
+	v.staged.put(w, writeLess)
 }
 
 func (v *View) fail(err error) {
@@ -122,6 +140,13 @@ func (v *View) fail(err error) {
 	}
 }
 
+// Mark returns this moment in the log of reads, for Rewind.
+func (v *View) Mark() ReadMark { return v.reads.mark() }
+
+// Rewind takes out of the log what was first read after a mark of this view; writes stay. It is for whoever executed something, leaves it out after all,
+// and lets nothing depend on what that has read: a witness proves what is in the log and nothing else.
+func (v *View) Rewind(m ReadMark) { v.reads.rewind(m) }
+
 // Reads returns what was read since the view was opened, pinned or committed, each key once, in the order of first access.
 func (v *View) Reads() []Read { return v.reads.list() }
 
@@ -129,6 +154,11 @@ func (v *View) Reads() []Read { return v.reads.list() }
 func (v *View) Writes() []Write {
 	out := make([]Write, 0, v.staged.len())
 	for w := range v.staged.all {
+		if w.Kind == RawAccess { // it may have been read as what it stands for
+			if r, read := v.reads.byKey.get(logged[Read]{what: Read{Access: w.Access}}); read {
+				w.Access = r.what.Access
+			}
+		}
 		out = append(out, w)
 	}
 	return out
@@ -171,7 +201,11 @@ func (v *View) Commit() (common.Hash, error) {
 	if err != nil {
 		return common.Hash{}, err
 	}
-	if err := v.store.publish(v.root, tree, v.newCode); err != nil {
+	code := make(map[common.Hash][]byte, v.newCode.len())
+	for c := range v.newCode.all {
+		code[c.hash] = c.code
+	}
+	if err := v.store.publish(v.root, tree, code); err != nil {
 		return common.Hash{}, err
 	}
 	v.unpin()
@@ -183,8 +217,8 @@ func (v *View) Commit() (common.Hash, error) {
 // stand puts the view on a root, with nothing staged and nothing read.
 func (v *View) stand(root common.Hash, tree ubt.Tree) {
 	v.root, v.tree = root, tree
-	v.staged, v.newCode = sorted[Write]{}, nil
-	v.reads, v.codeRead, v.transaction = readLog{}, sorted[common.Hash]{}, 0
+	v.staged, v.newCode = sorted[Write]{}, sorted[codeBlob]{}
+	v.reads, v.transaction = readLog{}, 0
 }
 
 // Reset drops what is staged and the log of reads.
@@ -236,13 +270,6 @@ func (v *View) unpin() {
 	}
 }
 
-// stageCode keeps code until Commit.
-func (v *View) stageCode(h common.Hash, code []byte) {
-	staged := make(map[common.Hash][]byte, len(v.newCode)+1)
-	maps.Copy(staged, v.newCode)
-	staged[h] = bytes.Clone(code)
-	v.newCode = staged
-}
-
-// All yields every value of the active root, without what is staged, in the order of keys. It logs nothing.
+// All yields every value of the active root, without what is staged, in the order of keys. It logs nothing. A stateless view yields those that its
+// witness opens.
 func (v *View) All(yield func(Key, [32]byte) bool) { v.tree.All(yield) }

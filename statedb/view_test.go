@@ -3,6 +3,7 @@ package statedb
 import (
 	"bytes"
 	"crypto/sha256"
+	"strings"
 	"sync"
 	"testing"
 
@@ -195,4 +196,83 @@ func TestParallelViews(t *testing.T) {
 	for i, got := range roots {
 		require.Equal(t, work(i), got)
 	}
+}
+
+// A key that was read or written both as such and as what it stands for is logged as the latter, in whatever order, so that one witness proves
+// it and its writes.
+func TestKeysAreLoggedAsWhatTheyStandFor(t *testing.T) {
+	p := EIP7864()
+	a, slot := common.Address{1}, common.Hash{31: 1}
+	k := p.StorageKey(a, slot)
+	ways := map[string]func(*View){
+		"read raw":   func(v *View) { v.Get(k) },
+		"read":       func(v *View) { v.Storage(a, slot) },
+		"write raw":  func(v *View) { v.Set(k, [32]byte{2}) },
+		"write":      func(v *View) { v.SetStorage(a, slot, common.Hash{3}) },
+		"delete raw": func(v *View) { v.Delete(k) },
+	}
+	s := NewStore(p)
+	v := open(t, s)
+	v.SetStorage(a, slot, common.Hash{1})
+	root := commit(t, v)
+	for one := range ways {
+		for two := range ways {
+			v := viewOf(t, s, root)
+			ways[one](v)
+			ways[two](v)
+			w, err := v.Witness()
+			require.NoError(t, err)
+			_, err = Verify(p, w, root, v.Writes())
+			require.NoError(t, err, "%s, %s", one, two)
+			stateless, err := NewStateless(p, w, root)
+			require.NoError(t, err)
+			ways[one](stateless)
+			ways[two](stateless)
+			require.NoError(t, stateless.Matches(w), "%s, %s", one, two)
+			want := StorageAccess
+			if strings.HasSuffix(one, "raw") && strings.HasSuffix(two, "raw") {
+				want = RawAccess
+			}
+			require.Equal(t, want, w.Entries[0].Kind, "%s, %s", one, two)
+		}
+	}
+}
+
+// An account is proved although one of its keys was read as such before.
+func TestRawReadBeforeTheAccount(t *testing.T) {
+	p, a := EIP7864(), common.Address{1}
+	s, root := deployed(t, p, a, contract)
+	v := viewOf(t, s, root)
+	v.Get(p.CodeHashKey(a))
+	require.Equal(t, contract, v.Code(v.Account(a).CodeHash))
+	_, err := v.Witness()
+	require.NoError(t, err)
+}
+
+// What is rewound was never read, and is logged again when it is read again.
+func TestRewind(t *testing.T) {
+	a, b := common.Address{1}, common.Address{2}
+	s, root := deployed(t, EIP7864(), a, contract)
+	v := viewOf(t, s, root)
+	v.Storage(a, common.Hash{1})
+	v.SetTransaction(1)
+	before, mark := v.Reads(), v.Mark()
+	v.CodeAt(a)
+	v.Account(b)
+	v.Storage(a, common.Hash{1})
+	c := v.Copy()
+	v.Rewind(mark)
+	require.Equal(t, before, v.Reads())
+	w, err := v.Witness()
+	require.NoError(t, err)
+	require.Empty(t, w.Code)
+	require.Len(t, c.Reads(), 5, "a copy has its own log")
+	v.Rewind(mark)
+	v.SetTransaction(2)
+	v.CodeAt(a)
+	require.Len(t, v.Reads(), 3)
+	require.Equal(t, 2, v.Reads()[2].Transaction)
+	w, err = v.Witness()
+	require.NoError(t, err)
+	require.Len(t, w.Code, 1)
 }

@@ -33,7 +33,7 @@ type Entry struct {
 func (v *View) Entries() []Entry {
 	byKey := make(map[Key]Entry, v.reads.byKey.len()+v.staged.len())
 	for r := range v.reads.byKey.all {
-		byKey[r.Key] = Entry{Access: r.Access}
+		byKey[r.what.Key] = Entry{Access: r.what.Access}
 	}
 	for w := range v.staged.all {
 		e, read := byKey[w.Key]
@@ -57,12 +57,12 @@ func (v *View) Witness() (*Witness, error) {
 	}
 	w := &Witness{Entries: v.Entries()}
 	bound := w.codeHashes(v.tree)
-	for h := range v.codeRead.all {
-		if !bound[h] {
-			return nil, fmt.Errorf("%w: code %s", ErrUnboundCode, h)
+	for l := range v.reads.code.all {
+		if !bound[l.what] {
+			return nil, fmt.Errorf("%w: code %s", ErrUnboundCode, l.what)
 		}
-		code, _ := v.codes.codeOf(h)
-		w.Code = append(w.Code, code)
+		code, _ := v.codes.codeOf(l.what)
+		w.Code = append(w.Code, bytes.Clone(code))
 	}
 	var err error
 	w.Proof, err = v.tree.Prove(&v.profile.Hasher, w.uses())
@@ -93,13 +93,18 @@ func (w *Witness) uses() []ubt.Use {
 }
 
 // Verify checks a witness against the root before, without any state, and returns the root after the writes. These must be of exactly the keys
-// that the witness says are written, in any order, with their metadata. The error wraps ErrWitness, and then nothing is proved.
+// that the witness says are written, in any order, with their metadata. The error wraps ErrWitness, or ErrConfig for a profile that lacks a func, and
+// then nothing is proved.
 //
 // What the witness says was read is proved as well, but not that it was read: whoever executes again uses NewStateless.
 //
 // Under a profile whose hashes have no tags, that is any but Tagged, raw keys must not be chosen by others: whoever chooses a stem can make it read as
 // an inner node, and then the root itself has two meanings. Nor may they begin with twelve zero bytes: proofs that show such a stem are refused.
 func Verify(p Profile, w *Witness, preRoot common.Hash, writes []Write) (postRoot common.Hash, err error) {
+	p, err = p.orDefault()
+	if err != nil {
+		return common.Hash{}, err
+	}
 	tree, err := w.open(&p, preRoot)
 	if err != nil {
 		return common.Hash{}, err
@@ -201,7 +206,7 @@ func (w *Witness) changes(p *Profile, writes []Write) ([]ubt.Write, error) {
 		switch {
 		case got.Access != got.plain().derive(p):
 			return nil, fmt.Errorf("%w: a write of %s does not lead to the key %x", ErrWitness, got.Access, got.Key)
-		case got.Key != e.Key:
+		case got.Access != e.Access:
 			return nil, fmt.Errorf("%w: a write of %s, want %s", ErrWitness, got.Access, e.Access)
 		case got.Deleted != e.Deleted || got.Deleted && got.Value != [32]byte{}:
 			return nil, fmt.Errorf("%w: the write of %s deletes: %v, want %v, and no value then", ErrWitness, e.Access, got.Deleted, e.Deleted)
@@ -221,20 +226,24 @@ func (w *Witness) changes(p *Profile, writes []Write) ([]ubt.Write, error) {
 func (v *View) Matches(w *Witness) error {
 	entries := v.Entries()
 	for i := range min(len(entries), len(w.Entries)) {
-		if got, want := entries[i], w.Entries[i]; got.Key != want.Key || got.Set != want.Set || got.Deleted != want.Deleted {
+		if got, want := entries[i], w.Entries[i]; got != want {
 			return fmt.Errorf("%w: it has %+v where the view has %+v", ErrWitness, want, got)
 		}
 	}
-	if len(entries) != len(w.Entries) || v.codeRead.len() != len(w.Code) {
-		return fmt.Errorf("%w: it has %d keys and %d codes, want %d and %d", ErrWitness, len(w.Entries), len(w.Code), len(entries), v.codeRead.len())
+	if len(entries) != len(w.Entries) || v.reads.code.len() != len(w.Code) {
+		return fmt.Errorf("%w: it has %d keys and %d codes, want %d and %d", ErrWitness, len(w.Entries), len(w.Code), len(entries), v.reads.code.len())
 	}
 	return v.err
 }
 
 // NewStateless checks a witness against a root and returns a view that stands on the witness alone. It executes like any other; of a key or code
 // that is not in the witness it gives zero and an error at View.Err, even where the proof happens to show it. Its Root is the root after the writes; see also View.Matches. The
-// error wraps ErrWitness.
+// error wraps ErrWitness, or ErrConfig.
 func NewStateless(p Profile, w *Witness, preRoot common.Hash) (*View, error) {
+	p, err := p.orDefault()
+	if err != nil {
+		return nil, err
+	}
 	tree, err := w.open(&p, preRoot)
 	if err != nil {
 		return nil, err

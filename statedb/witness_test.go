@@ -138,21 +138,61 @@ func forged(t *testing.T, p Profile, good *Witness, f func(*Witness)) *Witness {
 	return w
 }
 
+// find returns what a witness says of a part of an account.
+func find(w *Witness, kind AccessKind, a common.Address) *Entry {
+	for i := range w.Entries {
+		if e := &w.Entries[i]; e.Kind == kind && e.Address == a {
+			return e
+		}
+	}
+	panic("not in the sample")
+}
+
+// forgeries are ways of forging the sample's witness.
+func forgeries(t *testing.T, p Profile) map[string]func(*Witness) {
+	present := common.Address{2, 1}
+	return map[string]func(*Witness){
+		"address swapped": func(w *Witness) { find(w, StorageAccess, present).Address = common.Address{6, 1} },
+		"slot swapped":    func(w *Witness) { find(w, StorageAccess, present).Slot[30]++ },
+		"kind swapped":    func(w *Witness) { find(w, BasicDataAccess, common.Address{1, 1}).Kind = CodeHashAccess },
+		"unknown kind":    func(w *Witness) { w.Entries[0].Kind = CodeChunkAccess + 1 },
+		"key swapped":     func(w *Witness) { w.Entries[0].Key, w.Entries[1].Key = w.Entries[1].Key, w.Entries[0].Key },
+		"slot that wraps into the header": func(w *Witness) {
+			e := find(w, StorageAccess, present)
+			e.Slot, e.Key = common.Hash{0xff}, p.BasicDataKey(e.Address) // what the wrapping rule would lead to
+		},
+		"metadata that its kind does not have": func(w *Witness) { find(w, BasicDataAccess, common.Address{1, 1}).Slot[0] = 1 },
+		"entries out of order":                 func(w *Witness) { slices.Reverse(w.Entries) },
+		"an entry twice":                       func(w *Witness) { w.Entries = append(w.Entries, w.Entries[len(w.Entries)-1]) },
+		"an entry missing": func(w *Witness) {
+			missing := find(w, StorageAccess, present).Key
+			w.Entries = slices.DeleteFunc(w.Entries, func(e Entry) bool { return e.Key == missing })
+		},
+		"an entry more": func(w *Witness) {
+			e := Entry{Access: Access{Kind: StorageAccess, Address: common.Address{9, 1}, Slot: common.Hash{31: 1}}.derive(&p)}
+			w.Entries = append(w.Entries, e)
+			slices.SortFunc(w.Entries, func(a, b Entry) int { return a.Key.Compare(b.Key) })
+		},
+		"set and deleted":              func(w *Witness) { e := find(w, StorageAccess, common.Address{4, 1}); e.Set, e.Deleted = true, true },
+		"other code":                   func(w *Witness) { w.Code[0] = append(w.Code[0], 0) },
+		"code twice":                   func(w *Witness) { w.Code = append(w.Code, w.Code[0]) },
+		"code of nobody":               func(w *Witness) { w.Code = append(w.Code, []byte{1}) },
+		"empty code":                   func(w *Witness) { w.Code = append([][]byte{nil}, w.Code...) },
+		"no proof":                     func(w *Witness) { w.Proof = new(ubt.Proof) },
+		"the proof of another witness": func(w *Witness) { w.Proof = otherProof(t, p) },
+	}
+}
+
 // Each way of forging a witness is refused, by Verify, by NewStateless, and with the reason that it is no witness.
 func TestForgedWitnesses(t *testing.T) {
 	for _, p := range profiles() {
 		t.Run(p.Name, func(t *testing.T) {
 			v, good := sample(t, p)
 			pre, writes := v.ActiveRoot(), v.Writes()
-			find := func(w *Witness, kind AccessKind, a common.Address) *Entry {
-				for i := range w.Entries {
-					if e := &w.Entries[i]; e.Kind == kind && e.Address == a {
-						return e
-					}
-				}
-				panic("not in the sample")
-			}
-			refused := func(name string, f func(*Witness)) {
+			post, err := Verify(p, good, pre, writes)
+			require.NoError(t, err)
+			require.Equal(t, rootOf(t, v), post)
+			for name, f := range forgeries(t, p) {
 				t.Run(name, func(t *testing.T) {
 					w := forged(t, p, good, f)
 					_, err := Verify(p, w, pre, writes)
@@ -165,40 +205,6 @@ func TestForgedWitnesses(t *testing.T) {
 					}
 				})
 			}
-			post, err := Verify(p, good, pre, writes)
-			require.NoError(t, err)
-			require.Equal(t, rootOf(t, v), post)
-
-			present := common.Address{2, 1}
-			refused("address swapped", func(w *Witness) { find(w, StorageAccess, present).Address = common.Address{6, 1} })
-			refused("slot swapped", func(w *Witness) { find(w, StorageAccess, present).Slot[30]++ })
-			refused("kind swapped", func(w *Witness) { find(w, BasicDataAccess, common.Address{1, 1}).Kind = CodeHashAccess })
-			refused("unknown kind", func(w *Witness) { w.Entries[0].Kind = CodeChunkAccess + 1 })
-			refused("key swapped", func(w *Witness) { w.Entries[0].Key, w.Entries[1].Key = w.Entries[1].Key, w.Entries[0].Key })
-			refused("slot that wraps into the header", func(w *Witness) {
-				e := find(w, StorageAccess, present)
-				e.Slot, e.Key = common.Hash{0xff}, p.BasicDataKey(e.Address) // what the wrapping rule would lead to
-			})
-			refused("metadata that its kind does not have", func(w *Witness) { find(w, BasicDataAccess, common.Address{1, 1}).Slot[0] = 1 })
-			refused("entries out of order", func(w *Witness) { slices.Reverse(w.Entries) })
-			refused("an entry twice", func(w *Witness) { w.Entries = append(w.Entries, w.Entries[len(w.Entries)-1]) })
-			refused("an entry missing", func(w *Witness) {
-				missing := find(w, StorageAccess, present).Key
-				w.Entries = slices.DeleteFunc(w.Entries, func(e Entry) bool { return e.Key == missing })
-			})
-			refused("an entry more", func(w *Witness) {
-				e := Entry{Access: Access{Kind: StorageAccess, Address: common.Address{9, 1}, Slot: common.Hash{31: 1}}.derive(&p)}
-				w.Entries = append(w.Entries, e)
-				slices.SortFunc(w.Entries, func(a, b Entry) int { return a.Key.Compare(b.Key) })
-			})
-			refused("set and deleted", func(w *Witness) { e := find(w, StorageAccess, common.Address{4, 1}); e.Set, e.Deleted = true, true })
-			refused("other code", func(w *Witness) { w.Code[0] = append(w.Code[0], 0) })
-			refused("code twice", func(w *Witness) { w.Code = append(w.Code, w.Code[0]) })
-			refused("code of nobody", func(w *Witness) { w.Code = append(w.Code, []byte{1}) })
-			refused("empty code", func(w *Witness) { w.Code = append([][]byte{nil}, w.Code...) })
-			refused("no proof", func(w *Witness) { w.Proof = new(ubt.Proof) })
-			refused("the proof of another witness", func(w *Witness) { w.Proof = otherProof(t, p) })
-
 			t.Run("another root", func(t *testing.T) {
 				_, err := Verify(p, good, post, writes)
 				require.ErrorIs(t, err, ErrWitness)
@@ -411,4 +417,35 @@ func FuzzParseWitness(f *testing.F) {
 			require.Equal(t, want, got)
 		}
 	})
+}
+
+// There is one witness of one execution: with raw keys in the place of what they stand for it is another's.
+func TestKindsAreBound(t *testing.T) {
+	p, a := EIP7864(), common.Address{1}
+	v := open(t, NewStore(p))
+	v.SetStorage(a, common.Hash{31: 1}, common.Hash{1})
+	root := commit(t, v)
+	execute := func(v *View) {
+		v.Account(a)
+		v.Storage(a, common.Hash{31: 1})
+		v.SetStorage(a, common.Hash{31: 1}, common.Hash{2})
+	}
+	execute(v)
+	good, err := v.Witness()
+	require.NoError(t, err)
+	for i := range good.Entries {
+		w, err := ParseWitness(p, good.Encode())
+		require.NoError(t, err)
+		w.Entries[i].Access = Access{Kind: RawAccess, Key: w.Entries[i].Key}
+		w, err = ParseWitness(p, w.Encode())
+		require.NoError(t, err, "by itself it is a witness")
+		stateless, err := NewStateless(p, w, root)
+		require.NoError(t, err)
+		execute(stateless)
+		require.ErrorIs(t, stateless.Matches(w), ErrWitness)
+		if w.Entries[i].Set {
+			_, err = Verify(p, w, root, v.Writes())
+			require.ErrorIs(t, err, ErrWitness)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/state"
+	"github.com/ethereum/go-ethereum/core/tracing"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/params"
@@ -17,59 +18,85 @@ import (
 )
 
 var (
+	// ErrHeader: a header lacks what its rules need.
+	ErrHeader = errors.New("evm: bad header")
 	// ErrBlob: blob transactions do not run here.
 	ErrBlob = errors.New("evm: blob transactions are not supported")
 	// ErrState: the view could not be read or written. The block is unusable.
 	ErrState = errors.New("evm: state failed")
+	// ErrDestroyed: before Cancun an account that destroys itself loses its storage, which a tree of hashed keys cannot find (EIP-6780). What is looked
+	// at are the first 64 slots and those that the block has read. An account whose whole storage is elsewhere is destroyed and leaves it behind, to be
+	// seen again if it is created anew: a chain that begins with Cancun has no such accounts.
+	ErrDestroyed = errors.New("evm: an account with storage was destroyed")
 	// ErrFinished: the block was finished before.
 	ErrFinished = errors.New("evm: block is finished")
 )
 
-// BlockHashes returns the hash of an ancestor block, for the BLOCKHASH instruction; zero for one that does not exist. It is asked
-// for the last 256 only.
-type BlockHashes func(number uint64) common.Hash
-
 // Block executes transactions one after another. It belongs to one goroutine.
 type Block struct {
-	config   *params.ChainConfig
-	header   *types.Header
-	signer   types.Signer
-	state    *state.StateDB
-	writes   *adapter
-	context  vm.BlockContext
-	machine  vm.Config // tests watch it
-	gas      *core.GasPool
-	receipts types.Receipts
-	logs     uint
-	broken   error
+	config    *params.ChainConfig
+	rules     params.Rules
+	header    *types.Header
+	signer    types.Signer
+	adapter   *adapter
+	state     *state.StateDB
+	context   vm.BlockContext
+	machine   vm.Config // tests watch it
+	gas       *core.GasPool
+	receipts  types.Receipts
+	logs      uint
+	destroyed []common.Address // by the transaction that is running, before Cancun
+	broken    error
 }
 
 // NewBlock begins a block on a view, under the rules that the config has for it: a chain of [ChainConfig], or an older one, where a block with a
 // difficulty is one of before the merge. Of the header it reads number, time, coinbase, gas limit, base fee, difficulty, mix digest and
-// parent hash. The view must not be used until Finish.
+// parent hash. The view must not be used until Finish. Errors wrap ErrHeader, ErrHistory, or ErrState.
 func NewBlock(view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes) (*Block, error) {
-	sdb, writes, err := openState(view)
-	if err != nil {
+	if err := checkHeader(config, header); err != nil {
 		return nil, err
 	}
-	return &Block{
+	header = types.CopyHeader(header)
+	b := &Block{
 		config:  config,
 		header:  header,
 		signer:  types.MakeSigner(config, header.Number, header.Time),
-		state:   sdb,
-		writes:  writes,
-		context: blockContext(header, hashes),
+		adapter: newAdapter(view),
+		context: blockContext(header),
 		gas:     core.NewGasPool(header.GasLimit),
-	}, nil
+	}
+	b.rules = config.Rules(header.Number, b.context.Random != nil, header.Time)
+	var err error
+	if b.state, err = b.adapter.open(); err != nil {
+		return nil, err
+	}
+	if hashes == nil {
+		hashes = history(func(addr common.Address, slot common.Hash) common.Hash { return b.state.GetState(addr, slot) })
+		err = b.keepParentHash()
+	}
+	b.context.GetHash = vm.GetHashFunc(hashes)
+	return b, err
+}
+
+// checkHeader returns an error if the rules of a block need what its header lacks.
+func checkHeader(config *params.ChainConfig, header *types.Header) error {
+	switch {
+	case header.Number == nil || header.Number.Sign() < 0 || !header.Number.IsUint64():
+		return fmt.Errorf("%w: number %v, want one of 64 bits", ErrHeader, header.Number)
+	case header.BaseFee == nil && config.IsLondon(header.Number):
+		return fmt.Errorf("%w: no base fee, want one from London on (EIP-1559)", ErrHeader)
+	case header.BaseFee != nil && (header.BaseFee.Sign() < 0 || header.BaseFee.BitLen() > 256):
+		return fmt.Errorf("%w: base fee %v, want one of 256 bits", ErrHeader, header.BaseFee)
+	}
+	return nil
 }
 
 // blockContext is what the EVM knows of a block. A difficulty says that it was mined: then there is no random number and the rules are those of
 // before the merge.
-func blockContext(header *types.Header, hashes BlockHashes) vm.BlockContext {
+func blockContext(header *types.Header) vm.BlockContext {
 	c := vm.BlockContext{
 		CanTransfer: core.CanTransfer,
 		Transfer:    core.Transfer,
-		GetHash:     vm.GetHashFunc(hashes),
 		Coinbase:    header.Coinbase,
 		BlockNumber: new(big.Int).Set(header.Number),
 		Time:        header.Time,
@@ -92,7 +119,7 @@ func blockContext(header *types.Header, hashes BlockHashes) vm.BlockContext {
 // Apply executes a transaction. Its receipt lacks only the block's hash, which is not known before the block is sealed.
 //
 // If the transaction cannot be in the block at this place, the error wraps ErrBlob or one of go-ethereum's (core.ErrNonceTooLow,
-// core.ErrInsufficientFunds, core.ErrGasLimitReached, …) and the state is as before. A transaction that runs and fails is no
+// core.ErrInsufficientFunds, core.ErrGasLimitReached, …), the state is as before, and nothing that it has read is in the witness. A transaction that runs and fails is no
 // error: its receipt says so. After an error that wraps ErrState the block must be thrown away.
 func (b *Block) Apply(tx *types.Transaction) (*types.Receipt, error) {
 	if b.broken != nil {
@@ -105,20 +132,20 @@ func (b *Block) Apply(tx *types.Transaction) (*types.Receipt, error) {
 	if err != nil {
 		return nil, fmt.Errorf("evm: transaction %s: %w", tx.Hash(), err)
 	}
-	machine := vm.NewEVM(b.context, b.state, b.config, b.machine)
+	machine := vm.NewEVM(b.context, b.state, b.config, b.watched())
 	defer machine.Release()
-	b.writes.begin(len(b.receipts))
+	mark := b.adapter.begin(len(b.receipts))
 	b.state.SetTxContext(tx.Hash(), len(b.receipts), uint32(len(b.receipts)+1))
 	snapshot, gas := b.state.Snapshot(), b.gas.Snapshot()
 	receipt, _, err := core.ApplyTransactionWithEVM(context.Background(), msg, b.gas, b.state, b.header.Number, common.Hash{}, b.header.Time, tx, machine)
-	if stateErr := b.writes.failed(b.state); stateErr != nil {
+	if stateErr := b.failed(); stateErr != nil {
 		b.broken = fmt.Errorf("%w: transaction %s: %w", ErrState, tx.Hash(), stateErr)
 		return nil, b.broken
 	}
 	if err != nil {
 		b.state.RevertToSnapshot(snapshot)
 		b.gas.Set(gas)
-		return nil, fmt.Errorf("evm: transaction %s: %w", tx.Hash(), err)
+		return nil, errors.Join(fmt.Errorf("evm: transaction %s: %w", tx.Hash(), err), b.forget(mark))
 	}
 	receipt.EffectiveGasPrice = msg.GasPrice.ToBig()
 	for _, l := range receipt.Logs {
@@ -127,6 +154,56 @@ func (b *Block) Apply(tx *types.Transaction) (*types.Receipt, error) {
 	}
 	b.receipts = append(b.receipts, receipt)
 	return receipt, nil
+}
+
+// forget takes what a refused transaction has read out of the log. The StateDB would not ask for it again, so what it has is settled, and a new one
+// takes over.
+func (b *Block) forget(mark statedb.ReadMark) error {
+	if !b.adapter.rewind(mark) {
+		return nil
+	}
+	b.state.IntermediateRoot(b.rules)
+	err := b.failed()
+	if err == nil {
+		b.state, err = b.adapter.open()
+	}
+	if err != nil {
+		b.broken = fmt.Errorf("%w: %w", ErrState, err)
+	}
+	return b.broken
+}
+
+// watched is the machine's configuration. Before Cancun it tells which accounts destroy themselves.
+func (b *Block) watched() vm.Config {
+	b.destroyed = nil
+	if b.rules.IsCancun {
+		return b.machine
+	}
+	machine, hooks := b.machine, tracing.Hooks{}
+	if machine.Tracer != nil {
+		hooks = *machine.Tracer
+	}
+	enter := hooks.OnEnter
+	hooks.OnEnter = func(depth int, op byte, from, to common.Address, input []byte, gas uint64, value *big.Int) {
+		if vm.OpCode(op) == vm.SELFDESTRUCT {
+			b.destroyed = append(b.destroyed, from)
+		}
+		if enter != nil {
+			enter(depth, op, from, to, input, gas, value)
+		}
+	}
+	machine.Tracer = &hooks
+	return machine
+}
+
+// failed returns what went wrong with the state in a transaction.
+func (b *Block) failed() error {
+	for _, addr := range b.destroyed {
+		if !b.state.Exist(addr) && b.adapter.stored(addr) {
+			return fmt.Errorf("%w: %s", ErrDestroyed, addr)
+		}
+	}
+	return b.adapter.failed(b.state)
 }
 
 // Receipts returns the receipts of the transactions applied so far.
@@ -147,8 +224,12 @@ func (b *Block) Finish() error {
 		return b.broken
 	}
 	b.broken = ErrFinished
-	b.state.IntermediateRoot(b.config.Rules(b.header.Number, b.context.Random != nil, b.header.Time))
-	if err := b.writes.failed(b.state); err != nil {
+	b.state.IntermediateRoot(b.rules)
+	err := b.adapter.failed(b.state)
+	if err == nil {
+		err = b.adapter.stage()
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
 	return nil

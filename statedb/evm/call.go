@@ -12,20 +12,27 @@ import (
 	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/eth/gasestimator"
 	"github.com/ethereum/go-ethereum/params"
+	"github.com/holiman/uint256"
 
 	"github.com/jamq/jamq/statedb"
 )
 
 // Call runs a message as if it were in the block of the given header, and leaves no trace in the view but reads. Nonce and kind of
-// the sender are not checked; a gas price of zero is allowed. The result holds gas used, return data, and the error of an
-// execution that failed. Otherwise the error wraps one of go-ethereum's, ErrState, or ctx's error if that ended first.
+// the sender are not checked; amounts that are nil are zero, and a gas price of zero is allowed. The result holds gas used, return data, and the error of an
+// execution that failed. Otherwise the error wraps one of go-ethereum's, ErrHeader, ErrState, or ctx's error if that ended first.
 func Call(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message) (*core.ExecutionResult, error) {
-	sdb, reads, err := openState(view)
+	if err := checkHeader(config, header); err != nil {
+		return nil, err
+	}
+	reads := newAdapter(view)
+	sdb, err := reads.open()
 	if err != nil {
 		return nil, err
 	}
-	block := blockContext(header, hashes)
-	if msg.GasPrice.IsZero() {
+	msg = complete(msg)
+	block := blockContext(header)
+	block.GetHash = vm.GetHashFunc(reads.hashes(hashes))
+	if msg.GasPrice.IsZero() && block.BaseFee != nil {
 		block.BaseFee.SetInt64(0)
 	}
 	machine := vm.NewEVM(block, sdb, config, vm.Config{NoBaseFee: true})
@@ -46,21 +53,51 @@ func Call(ctx context.Context, view *statedb.View, config *params.ChainConfig, h
 const estimateSlack = 0.015
 
 // Estimate returns the gas that a message needs to succeed, at most gasCap (0: the header's gas limit), by go-ethereum's estimator. If it
-// fails with any gas, the error says why and the data is what a revert returned.
+// fails with any gas, the error says why and the data is what a revert returned. It wraps ErrState where the view lacks what the message reads.
 func Estimate(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message, gasCap uint64) (gas uint64, revert []byte, err error) {
-	sdb, _, err := openState(view)
+	if err := checkHeader(config, header); err != nil {
+		return 0, nil, err
+	}
+	reads := newAdapter(view)
+	sdb, err := reads.open()
 	if err != nil {
 		return 0, nil, err
 	}
-	return gasestimator.Estimate(ctx, msg.SkipNonceCheck().SkipEOACheck(), &gasestimator.Options{
+	gas, revert, err = gasestimator.Estimate(ctx, complete(msg).SkipNonceCheck().SkipEOACheck(), &gasestimator.Options{
 		Config: config,
-		Chain:  &ancestors{config: config, hashes: hashes},
+		Chain:  &ancestors{config: config, hashes: reads.hashes(hashes)},
 		Header: types.CopyHeader(header), // with a difficulty, which it wants
 		State:  sdb,
 		// There are no blobs, but the instruction BLOBBASEFEE exists.
 		BlobBaseFee: big.NewInt(params.BlobTxMinBlobGasprice),
 		ErrorRatio:  estimateSlack,
 	}, gasCap)
+	if stateErr := reads.failed(sdb); stateErr != nil {
+		return 0, nil, fmt.Errorf("%w: %w", ErrState, stateErr)
+	}
+	return gas, revert, err
+}
+
+// complete returns the message with zero for the amounts that it lacks.
+func complete(msg *core.Message) *core.Message {
+	m := *msg
+	for _, amount := range []**uint256.Int{&m.Value, &m.GasPrice, &m.GasFeeCap, &m.GasTipCap} {
+		if *amount == nil {
+			*amount = new(uint256.Int)
+		}
+	}
+	return &m
+}
+
+// hashes are those of a call.
+func (a *adapter) hashes(given BlockHashes) BlockHashes {
+	if given != nil {
+		return given
+	}
+	return history(func(addr common.Address, slot common.Hash) common.Hash {
+		value, _ := a.Storage(addr, slot) // an error stays in the view
+		return value
+	})
 }
 
 // ancestors is what go-ethereum's estimator asks of a chain. The interfaces are wider than what is ever called.

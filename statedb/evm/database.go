@@ -13,6 +13,7 @@ import (
 	"github.com/ethereum/go-ethereum/trie"
 	"github.com/ethereum/go-ethereum/trie/trienode"
 	"github.com/ethereum/go-ethereum/triedb"
+	"github.com/holiman/uint256"
 
 	"github.com/jamq/jamq/statedb"
 )
@@ -27,15 +28,23 @@ type database struct {
 	nodes *triedb.Database
 }
 
-// openState returns a StateDB on a view. Reads go to the view at once; writes when its IntermediateRoot is asked for.
-func openState(view *statedb.View) (*state.StateDB, *adapter, error) {
-	a := &adapter{view: view}
+func newAdapter(view *statedb.View) *adapter {
+	return &adapter{
+		view:     view,
+		accounts: make(map[common.Address]statedb.Account),
+		storage:  make(map[common.Address]map[common.Hash]common.Hash),
+		code:     make(map[common.Address][]byte),
+	}
+}
+
+// open returns a StateDB. Reads go to the view at once; writes are settled when its IntermediateRoot is asked for.
+func (a *adapter) open() (*state.StateDB, error) {
 	db := &database{adapter: a, nodes: triedb.NewDatabase(rawdb.NewMemoryDatabase(), nil)}
 	sdb, err := state.New(types.EmptyRootHash, db)
 	if err != nil {
-		return nil, nil, fmt.Errorf("evm: open state: %w", err)
+		return nil, fmt.Errorf("evm: open state: %w", err)
 	}
-	return sdb, a, nil
+	return sdb, nil
 }
 
 // Type says Merkle Patricia trie: under the other type StateDB applies the gas rules of EIP-4762.
@@ -54,44 +63,111 @@ func (d *database) OpenStorageTrie(common.Hash, common.Address, common.Hash, sta
 func (d *database) TrieDB() *triedb.Database        { return d.nodes }
 func (d *database) Commit(*state.StateUpdate) error { return errUnsupported }
 
-// adapter reads from and writes to a view. StateDB does both from several goroutines at once, a view belongs to one.
+// adapter reads from a view, below what the block has settled so far, which goes into the view at the end. StateDB calls it from several goroutines at
+// once, a view belongs to one.
 type adapter struct {
-	mu   sync.Mutex
-	view *statedb.View
-	err  error // the first refused write: StateDB keeps only its text
+	mu       sync.Mutex
+	view     *statedb.View
+	accounts map[common.Address]statedb.Account // settled; one that does not exist was deleted
+	storage  map[common.Address]map[common.Hash]common.Hash
+	code     map[common.Address][]byte
 }
 
-// begin says which transaction the reads from now on belong to.
-func (a *adapter) begin(transaction int) {
+// begin says which transaction the reads from now on belong to, and marks the log of reads.
+func (a *adapter) begin(transaction int) statedb.ReadMark {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.view.SetTransaction(transaction)
+	return a.view.Mark()
 }
 
-// failed returns what went wrong: a refused write, a read of what a stateless view does not have, or what the StateDB itself found. An error of a
-// reader does not stop an execution, so this must be asked after each.
+// rewind forgets what was first read after a mark, and reports whether that was anything.
+func (a *adapter) rewind(mark statedb.ReadMark) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.view.Mark() == mark {
+		return false
+	}
+	a.view.Rewind(mark)
+	return true
+}
+
+// failed returns what went wrong: a read of what the view does not have, or what the StateDB itself found. An error of a reader does not stop an
+// execution, so this must be asked after each.
 func (a *adapter) failed(sdb *state.StateDB) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, err := range []error{a.err, a.view.Err(), sdb.Error()} {
-		if err != nil {
+	if err := a.view.Err(); err != nil {
+		return err
+	}
+	return sdb.Error()
+}
+
+// stage puts what is settled into the view. A slot that has its old value again was only read.
+func (a *adapter) stage() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for addr, code := range a.code {
+		if _, err := a.view.SetCode(addr, code); err != nil {
 			return err
 		}
 	}
-	return nil
+	for addr, slots := range a.storage {
+		for slot, value := range slots {
+			if a.view.Storage(addr, slot) != value {
+				a.view.SetStorage(addr, slot, value)
+			}
+		}
+	}
+	for addr, account := range a.accounts {
+		if !account.Exists {
+			a.view.DeleteAccount(addr)
+		} else if err := a.view.SetAccount(addr, account); err != nil {
+			return err
+		}
+	}
+	return a.view.Err()
+}
+
+// stored says whether an account had storage before the block, as far as that is found.
+func (a *adapter) stored(addr common.Address) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range a.view.Reads() {
+		if r.Kind == statedb.StorageAccess && r.Address == addr && a.view.Storage(addr, r.Slot) != (common.Hash{}) {
+			return true
+		}
+	}
+	for slot := range byte(headerSlots) {
+		if a.view.Storage(addr, common.Hash{31: slot}) != (common.Hash{}) {
+			return true
+		}
+	}
+	return false
+}
+
+// headerSlots are the slots that stand beside the account (EIP-7864).
+const headerSlots = 64
+
+// account returns an account as settled, or else as in the view.
+func (a *adapter) account(addr common.Address) statedb.Account {
+	if account, settled := a.accounts[addr]; settled {
+		return account
+	}
+	return a.view.Account(addr)
 }
 
 // Account implements state.StateReader.
 func (a *adapter) Account(addr common.Address) (*types.StateAccount, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	account := a.view.Account(addr)
+	account := a.account(addr)
 	if err := a.view.Err(); err != nil || !account.Exists {
 		return nil, err
 	}
 	return &types.StateAccount{
 		Nonce:    account.Nonce,
-		Balance:  account.Balance,
+		Balance:  account.Balance.Clone(),
 		Root:     types.EmptyRootHash, // storage is not a trie of its own
 		CodeHash: account.CodeHash.Bytes(),
 	}, nil
@@ -101,27 +177,35 @@ func (a *adapter) Account(addr common.Address) (*types.StateAccount, error) {
 func (a *adapter) Storage(addr common.Address, slot common.Hash) (common.Hash, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if value, settled := a.storage[addr][slot]; settled {
+		return value, nil
+	}
 	return a.view.Storage(addr, slot), a.view.Err()
 }
 
 // Has implements state.ContractCodeReader.
 func (a *adapter) Has(addr common.Address, codeHash common.Hash) bool {
-	return a.Code(addr, codeHash) != nil
+	return a.CodeSize(addr, codeHash) > 0
 }
 
 // Code implements state.ContractCodeReader.
-func (a *adapter) Code(_ common.Address, codeHash common.Hash) []byte {
+func (a *adapter) Code(addr common.Address, _ common.Hash) []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.view.Code(codeHash)
+	if code, settled := a.code[addr]; settled {
+		return code
+	}
+	return a.view.CodeAt(addr)
 }
 
-// CodeSize implements state.ContractCodeReader.
-func (a *adapter) CodeSize(addr common.Address, codeHash common.Hash) int {
-	return len(a.Code(addr, codeHash))
+// CodeSize implements state.ContractCodeReader. The size is part of the account, so the code is not read for it.
+func (a *adapter) CodeSize(addr common.Address, _ common.Hash) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.account(addr).CodeSize
 }
 
-// recorder takes the net writes of a StateDB over into the view. StateDB keeps errors of these calls for its Error method.
+// recorder takes the net writes of a StateDB over.
 type recorder struct{ *adapter }
 
 func (r *recorder) UpdateAccount(addr common.Address, account *types.StateAccount, codeLen int) error {
@@ -129,9 +213,10 @@ func (r *recorder) UpdateAccount(addr common.Address, account *types.StateAccoun
 	defer r.mu.Unlock()
 	codeHash := common.BytesToHash(account.CodeHash)
 	if codeLen == 0 && codeHash != types.EmptyCodeHash {
-		codeLen = r.view.Account(addr).CodeSize // the code was not loaded, so it did not change
+		codeLen = r.account(addr).CodeSize // the code was not loaded, so it did not change
 	}
-	return r.keep(r.view.SetAccount(addr, statedb.Account{Nonce: account.Nonce, Balance: account.Balance, CodeHash: codeHash, CodeSize: codeLen}))
+	r.accounts[addr] = statedb.Account{Exists: true, Nonce: account.Nonce, Balance: account.Balance, CodeHash: codeHash, CodeSize: codeLen}
+	return nil
 }
 
 func (r *recorder) UpdateAccountBatch(addrs []common.Address, accounts []*types.StateAccount, codeLens []int) error {
@@ -146,14 +231,21 @@ func (r *recorder) UpdateAccountBatch(addrs []common.Address, accounts []*types.
 func (r *recorder) DeleteAccount(addr common.Address) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.view.DeleteAccount(addr)
+	r.accounts[addr] = statedb.Account{Balance: new(uint256.Int)}
+	delete(r.storage, addr)
+	delete(r.code, addr)
 	return nil
 }
 
 func (r *recorder) UpdateStorage(addr common.Address, key, value []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.view.SetStorage(addr, common.BytesToHash(key), common.BytesToHash(value))
+	slots := r.storage[addr]
+	if slots == nil {
+		slots = make(map[common.Hash]common.Hash)
+		r.storage[addr] = slots
+	}
+	slots[common.BytesToHash(key)] = common.BytesToHash(value)
 	return nil
 }
 
@@ -174,16 +266,8 @@ func (r *recorder) DeleteStorage(addr common.Address, key []byte) error {
 func (r *recorder) UpdateContractCode(addr common.Address, _ common.Hash, code []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, err := r.view.SetCode(addr, code)
-	return r.keep(err)
-}
-
-// keep remembers the first error.
-func (r *recorder) keep(err error) error {
-	if r.err == nil {
-		r.err = err
-	}
-	return err
+	r.code[addr] = code
+	return nil
 }
 
 func (r *recorder) GetAccount(addr common.Address) (*types.StateAccount, error) {

@@ -10,14 +10,15 @@
 //
 // What a block reads is logged in the view with the transaction that read it first, and what it writes is staged there by Finish: view.Witness proves
 // exactly that, with the code that ran. A block runs in the same way on a stateless view. What its witness does not show ends it with
-// an error that wraps [ErrState] and statedb.ErrNotInWitness. The hashes of ancestors are the host's to prove: they are not in the state.
+// an error that wraps [ErrState] and statedb.ErrNotInWitness. A transaction that is refused leaves nothing in the witness. Where the state keeps the
+// hashes of blocks (see [BlockHashes] and [HistoryContract]), the witness proves those that BLOCKHASH gave as well.
 //
 // # What runs
 //
 // [ChainConfig] has every fork up to Prague active from genesis: transactions of types 0, 1, 2 and 4. Blob transactions are
 // refused. A rollup on JAM has no beacon chain, so there are no withdrawals, deposits or consensus requests, and none of their
-// system calls: not those of EIP-4788, EIP-7002 and EIP-7251, and not EIP-2935's history contract either. The header
-// fields of those proposals hold their empty values.
+// system calls: not those of EIP-4788, EIP-7002 and EIP-7251. The header fields of those proposals hold their empty values. That of EIP-2935 is made
+// where [BlockHashes] are nil. Before Cancun an account that destroys itself is a case of its own: see [ErrDestroyed].
 //
 // # How it fits
 //

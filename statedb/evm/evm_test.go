@@ -110,6 +110,12 @@ var counter = []byte{
 	0x60, 0x20, 0x5f, 0xf3, // RETURN(0, 32)
 }
 
+// toggle makes slot 0 one if it is zero, and zero if it is not.
+var toggle = []byte{0x5f, 0x54, 0x15, 0x5f, 0x55, 0x00}
+
+// onlooker asks for an account's balance and does nothing with it.
+var onlooker = append(append([]byte{0x73}, addr(1).Bytes()...), 0x31, 0x00)
+
 // reverter reverts with its input.
 var reverter = []byte{0x36, 0x5f, 0x5f, 0x37, 0x36, 0x5f, 0xfd}
 

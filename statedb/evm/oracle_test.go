@@ -129,7 +129,7 @@ func TestSameAsGoEthereumsState(t *testing.T) {
 			for range rapid.IntRange(0, 8).Draw(t, "transactions") {
 				from := rapid.IntRange(0, 2).Draw(t, "from")
 				tx := drawTransaction(t, byte(from), nonces[from], contracts)
-				machine := vm.NewEVM(blockContext(header(), noHashes), theirs, config, vm.Config{})
+				machine := vm.NewEVM(blockContext(header()), theirs, config, vm.Config{})
 				theirs.SetTxContext(tx.Hash(), len(b.Receipts()), 0)
 				snapshot, unused := theirs.Snapshot(), pool.Snapshot()
 				want, _, wantErr := core.ApplyTransaction(context.Background(), machine, pool, theirs, header(), tx)
@@ -185,7 +185,7 @@ func drawTransaction(t *rapid.T, from byte, nonce uint64, contracts []common.Add
 	case kind == 0:
 		to = &common.Address{0xaa}
 	case kind == 1 || len(contracts) == 0:
-		data = deployer(rapid.SampledFrom([][]byte{counter, reverter, phoenix}).Draw(t, "code"))
+		data = deployer(rapid.SampledFrom([][]byte{counter, reverter, phoenix, toggle, onlooker}).Draw(t, "code"))
 	default:
 		to = &contracts[rapid.IntRange(0, len(contracts)-1).Draw(t, "contract")]
 		data = make([]byte, rapid.IntRange(0, 1).Draw(t, "input"))

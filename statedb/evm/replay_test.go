@@ -187,12 +187,14 @@ func TestRealTransactions(t *testing.T) {
 			} else {
 				require.NoError(t, err)
 			}
-			view.Commit()
-			mine, writes, err := openState(view)
+			_, err = view.Commit()
+			require.NoError(t, err)
+			writes := newAdapter(view)
+			mine, err := writes.open()
 			require.NoError(t, err)
 			theirs := r.theirs(t)
 			want, got := r.run(t, theirs), r.run(t, mine)
-			require.NoError(t, errors.Join(writes.err, mine.Error()))
+			require.NoError(t, errors.Join(mine.Error(), writes.stage()))
 			require.Equal(t, want, got)
 			r.compare(t, name, got)
 			r.compareStates(t, theirs, view)

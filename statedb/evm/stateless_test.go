@@ -1,10 +1,13 @@
 package evm
 
 import (
+	"math/big"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -24,7 +27,18 @@ func execute(t require.TestingT, view *statedb.View, txs []*types.Transaction) (
 	return b.Receipts(), rootOf(t, view)
 }
 
-// Random blocks executed again on their witness alone have the same receipts and the same root, and the witness has exactly what they need.
+// accepted are the transactions that have a receipt.
+func accepted(txs []*types.Transaction, receipts types.Receipts) (in []*types.Transaction) {
+	for _, tx := range txs {
+		if len(in) < len(receipts) && receipts[len(in)].TxHash == tx.Hash() {
+			in = append(in, tx)
+		}
+	}
+	return in
+}
+
+// Random blocks executed again on their witness alone, without the transactions that were refused, have the same receipts and the same root, and the
+// witness has exactly what they need; so has a witness with code by chunks.
 func TestStatelessExecution(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store, root := genesis(t)
@@ -40,6 +54,9 @@ func TestStatelessExecution(t *testing.T) {
 			}
 			view, err := store.View(root)
 			require.NoError(t, err)
+			if rapid.Bool().Draw(t, "by chunk") {
+				view.ReadCodeByChunk()
+			}
 			receipts, want := execute(t, view, txs)
 			made, err := view.Witness()
 			require.NoError(t, err)
@@ -51,7 +68,7 @@ func TestStatelessExecution(t *testing.T) {
 			require.Equal(t, want, post)
 			stateless, err := statedb.NewStateless(profile, w, root)
 			require.NoError(t, err)
-			again, got := execute(t, stateless, txs)
+			again, got := execute(t, stateless, accepted(txs, receipts))
 			require.Equal(t, want, got)
 			require.Equal(t, receipts, again)
 			require.NoError(t, stateless.Matches(w))
@@ -101,4 +118,79 @@ func TestBlockStopsAtWhatTheWitnessLacks(t *testing.T) {
 	require.ErrorIs(t, err, ErrState)
 	require.ErrorIs(t, err, statedb.ErrNotInWitness)
 	require.ErrorIs(t, b.Finish(), ErrState)
+}
+
+// What only a refused transaction has read is in no log; what others read as well belongs to the first of those, although the StateDB had it before.
+func TestRefusedTransactionLeavesNoReads(t *testing.T) {
+	store, root := genesis(t)
+	_, view := run(t, store, root, dynamic(0, 0, nil, nil, deployer(onlooker)))
+	root = view.ActiveRoot()
+	at, to := crypto.CreateAddress(addr(0), 0), common.Address{0xaa}
+	b, err := NewBlock(view, config, header(), noHashes)
+	require.NoError(t, err)
+	txs := []*types.Transaction{dynamic(0, 1, &to, ether, nil), dynamic(0, 2, &at, nil, nil)}
+	_, err = b.Apply(txs[0])
+	require.NoError(t, err)
+	for _, from := range []byte{1, 2} {
+		_, err = b.Apply(dynamic(from, 5, &to, nil, nil))
+		require.ErrorIs(t, err, core.ErrNonceTooHigh)
+	}
+	_, err = b.Apply(txs[1]) // looks at account 1
+	require.NoError(t, err)
+	require.NoError(t, b.Finish())
+	first := map[common.Address]int{}
+	for _, r := range view.Reads() {
+		if _, seen := first[r.Address]; !seen {
+			first[r.Address] = r.Transaction
+		}
+	}
+	require.Equal(t, map[common.Address]int{addr(0): 0, to: 0, header().Coinbase: 0, at: 1, addr(1): 1}, first)
+
+	w, err := view.Witness()
+	require.NoError(t, err)
+	stateless, err := statedb.NewStateless(store.Profile(), w, root)
+	require.NoError(t, err)
+	execute(t, stateless, txs)
+	require.NoError(t, stateless.Matches(w))
+}
+
+// A slot that a block changes and puts back is read and not written, also if a transaction was refused in between.
+func TestSlotPutBackIsNotWritten(t *testing.T) {
+	store, root := genesis(t)
+	_, view := run(t, store, root, dynamic(0, 0, nil, nil, deployer(toggle)))
+	root = view.ActiveRoot()
+	at, to := crypto.CreateAddress(addr(0), 0), common.Address{0xaa}
+	txs := []*types.Transaction{dynamic(0, 1, &at, nil, nil), dynamic(0, 2, &at, nil, nil)}
+	b, err := NewBlock(view, config, header(), noHashes)
+	require.NoError(t, err)
+	_, err = b.Apply(txs[0])
+	require.NoError(t, err)
+	_, err = b.Apply(dynamic(1, 5, &to, nil, nil))
+	require.ErrorIs(t, err, core.ErrNonceTooHigh)
+	_, err = b.Apply(txs[1])
+	require.NoError(t, err)
+	require.NoError(t, b.Finish())
+	for _, w := range view.Writes() {
+		require.NotEqual(t, statedb.StorageAccess, w.Kind)
+	}
+	w, err := view.Witness()
+	require.NoError(t, err)
+	stateless, err := statedb.NewStateless(store.Profile(), w, root)
+	require.NoError(t, err)
+	execute(t, stateless, txs)
+	require.NoError(t, stateless.Matches(w))
+}
+
+// The size of code is part of the account: asking for it needs no code.
+func TestCodeSizeNeedsNoCode(t *testing.T) {
+	store, root := genesis(t)
+	long := sign(0, &types.DynamicFeeTx{ChainID: config.ChainID, GasTipCap: oneGwei, GasFeeCap: big.NewInt(3e9), Gas: 10_000_000, Data: deployer(make([]byte, 20_000))})
+	at, asker := crypto.CreateAddress(addr(0), 0), crypto.CreateAddress(addr(0), 1)
+	code := append(append([]byte{0x73}, at[:]...), 0x3b, 0x5f, 0x55, 0x00) // SSTORE(0, EXTCODESIZE(at))
+	_, view := run(t, store, root, long, dynamic(0, 1, nil, nil, deployer(code)))
+	execute(t, view, []*types.Transaction{dynamic(1, 0, &asker, nil, nil)})
+	require.Equal(t, common.BigToHash(big.NewInt(20_000)), view.Storage(asker, common.Hash{}))
+	w, err := view.Witness()
+	require.NoError(t, err)
+	require.Less(t, w.Size(), 20_000)
 }

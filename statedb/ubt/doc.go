@@ -28,6 +28,7 @@
 //
 // A [Proof] has one form for each tree and list of uses. What was opened from it is again a Tree, with holes; so the root after the writes is
 // computed by the same code that the builder ran, and there is no second set of rules. EIP-7864 hashes stems and inner nodes alike. A proof
-// therefore opens a leaf below every node that it enters, so that nothing can be taken for something else, and opens what is left alone by a
-// deletion; prove.go says how.
+// therefore opens a leaf below every node that it enters, so that no node that is there can be taken for another kind, and opens what is left alone
+// by a deletion; prove.go says how. Who can choose stems, or what they are hashes of, can still make one that reads as a node of his own: see
+// [Proof.ZeroPrefixed].
 package ubt

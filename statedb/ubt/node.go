@@ -18,6 +18,12 @@ type ref struct {
 func (r *ref) empty() bool  { return r.sum == Hash{} }
 func (r *ref) hidden() bool { return r.node == nil && r.sum != Hash{} }
 
+// opaque says that not all that is below is known.
+func (r *ref) opaque() bool {
+	_, isPartial := r.node.(*partial)
+	return isPartial || r.hidden()
+}
+
 // inner has its children's nodes apart from their hashes, so that a way down reads half as much.
 type inner struct {
 	nodes [2]node

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -309,4 +310,19 @@ func BenchmarkProof(b *testing.B) {
 			b.ReportMetric(float64(p.Size()), "B")
 		})
 	}
+}
+
+// Of a tree from a proof, All gives what it shows, and Diff nothing that might not be so.
+func TestHiddenIsLeftOut(t *testing.T) {
+	one, two := Key{1}, Key{0x81}
+	tree, err := Tree{}.Apply(sha, []Write{{Key: one, Value: [32]byte{1}}, {Key: two, Value: [32]byte{2}}})
+	require.NoError(t, err)
+	proof, err := tree.Prove(sha, []Use{{Key: one}})
+	require.NoError(t, err)
+	part, err := Open(sha, proof, []Use{{Key: one}})
+	require.NoError(t, err)
+	require.Equal(t, map[Key][32]byte{one: {1}}, maps.Collect(part.All))
+	require.Empty(t, slices.Collect(part.Diff(Tree{})))
+	require.Empty(t, slices.Collect(Tree{}.Diff(part)))
+	require.Empty(t, slices.Collect(part.Diff(tree)))
 }

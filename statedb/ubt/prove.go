@@ -26,7 +26,8 @@ func (t Tree) Prove(h *Hasher, uses []Use) (*Proof, error) {
 // there, and its hash. That hash does not say what kind of node it is, and hashes without tags would let a stem pass for an inner node, or
 // a node between the values of a stem for one of the tree. So each node that the proof enters, and that is not empty, is shown by a leaf that is there
 // below it: the number of hashes from a node down to a leaf tells what it is, because a leaf hashes 32 bytes and all others 64. Where the
-// keys lead to no such leaf, the first leaf is opened. In particular a side that is not used is entered all the same if the other one is empty
+// keys lead to no such leaf, the first leaf is opened. (This says what a node is, and not that a leaf is no node: a stem that somebody chose so that
+// its 64 bytes read as two hashes needs other means, see ZeroPrefixed.) In particular a side that is not used is entered all the same if the other one is empty
 // before the writes, and also if it is empty after them: then it must be known whether a stem is left alone, which moves up.
 type prover struct {
 	Proof

@@ -31,14 +31,14 @@ func values(name string, present *set, at func(rank int) [32]byte, yield func(Ke
 }
 
 // Diff yields the writes, in the order of keys, that make t out of old. What both share is not looked at, so that the cost is that of
-// what differs. Neither tree may be from a proof.
+// what differs. It is for whole trees: where either is from a proof, what that hides and the stems that it opens are left out.
 func (t Tree) Diff(old Tree) func(yield func(Write) bool) {
 	return func(yield func(Write) bool) { diff(old.root, t.root, 0, yield) }
 }
 
 // diff reports whether to go on.
 func diff(old, now ref, depth int, yield func(Write) bool) bool {
-	if old.sum == now.sum {
+	if old.sum == now.sum || old.opaque() || now.opaque() {
 		return true
 	}
 	a, oldStem := old.node.(*stem)

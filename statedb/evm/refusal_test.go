@@ -1,0 +1,127 @@
+package evm
+
+import (
+	"math/big"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/statedb"
+)
+
+func TestIncompleteHeader(t *testing.T) {
+	store, root := genesis(t)
+	view, err := store.View(root)
+	require.NoError(t, err)
+	for name, change := range map[string]func(h *types.Header){
+		"no base fee":     func(h *types.Header) { h.BaseFee = nil },
+		"base fee below":  func(h *types.Header) { h.BaseFee = big.NewInt(-1) },
+		"no number":       func(h *types.Header) { h.Number = nil },
+		"negative number": func(h *types.Header) { h.Number = big.NewInt(-1) },
+		"number too long": func(h *types.Header) { h.Number = new(big.Int).Lsh(common.Big1, 64) },
+	} {
+		h := header()
+		change(h)
+		_, err := NewBlock(view, config, h, noHashes)
+		require.ErrorIs(t, err, ErrHeader, name)
+		_, err = Call(t.Context(), view, config, h, noHashes, &core.Message{GasLimit: 100_000})
+		require.ErrorIs(t, err, ErrHeader, name)
+		_, _, err = Estimate(t.Context(), view, config, h, noHashes, &core.Message{GasLimit: 100_000}, 0)
+		require.ErrorIs(t, err, ErrHeader, name)
+	}
+}
+
+// The header is the caller's: what becomes of it later does not change the block.
+func TestHeaderIsCopied(t *testing.T) {
+	store, root := genesis(t)
+	view, err := store.View(root)
+	require.NoError(t, err)
+	h := header()
+	b, err := NewBlock(view, config, h, noHashes)
+	require.NoError(t, err)
+	h.GasLimit = 0
+	h.Number.SetInt64(0)
+	_, err = b.Apply(dynamic(0, 0, &common.Address{0xaa}, ether, nil))
+	require.NoError(t, err)
+}
+
+// A message without amounts is one without value and price; rules from before London have no base fee.
+func TestBareMessage(t *testing.T) {
+	store, root := genesis(t)
+	view, err := store.View(root)
+	require.NoError(t, err)
+	to := common.Address{0xaa}
+	msg := &core.Message{From: addr(1), To: &to, GasLimit: 100_000}
+	_, err = Call(t.Context(), view, config, header(), noHashes, msg)
+	require.NoError(t, err)
+	gas, _, err := Estimate(t.Context(), view, config, header(), noHashes, msg, 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 21_000, gas)
+
+	h, old := header(), *config
+	h.BaseFee, h.Difficulty = nil, big.NewInt(1)
+	old.LondonBlock, old.ArrowGlacierBlock, old.GrayGlacierBlock, old.MergeNetsplitBlock = nil, nil, nil, nil
+	old.ShanghaiTime, old.CancunTime, old.PragueTime, old.TerminalTotalDifficulty = nil, nil, nil, nil
+	_, err = Call(t.Context(), view, &old, h, noHashes, msg)
+	require.NoError(t, err)
+}
+
+// An estimate on a witness that lacks what the message reads says so.
+func TestEstimateSaysWhatTheWitnessLacks(t *testing.T) {
+	store, root := genesis(t)
+	code := []byte{0x60, 0x07, 0x54, 0x15, 0x60, 0x08, 0x57, 0x00, 0x5b, 0x00} // if SLOAD(7) …
+	_, view := run(t, store, root, dynamic(0, 0, nil, nil, deployer(code)))
+	at := crypto.CreateAddress(addr(0), 0)
+	view.Account(addr(1))
+	view.Account(header().Coinbase)
+	view.CodeAt(at)
+	w, err := view.Witness()
+	require.NoError(t, err)
+	stateless, err := statedb.NewStateless(store.Profile(), w, view.ActiveRoot())
+	require.NoError(t, err)
+	_, _, err = Estimate(t.Context(), stateless, config, header(), noHashes, &core.Message{From: addr(1), To: &at, GasLimit: 100_000}, 0)
+	require.ErrorIs(t, err, ErrState)
+	require.ErrorIs(t, err, statedb.ErrNotInWitness)
+}
+
+// Before Cancun a contract that destroys itself would leave its storage behind: the block ends, where the storage is found. What the same block
+// stored is not in the view yet.
+func TestDestroyedBeforeCancun(t *testing.T) {
+	old := *config
+	old.CancunTime, old.PragueTime, old.BlobScheduleConfig = nil, nil, nil
+	store, root := genesis(t)
+	// no input: SSTORE(0, 5); else SELFDESTRUCT
+	code := []byte{0x36, 0x60, 0x09, 0x57, 0x60, 0x05, 0x5f, 0x55, 0x00, 0x5b, 0x33, 0xff}
+	at := crypto.CreateAddress(addr(0), 0)
+	create, use, end := dynamic(0, 0, nil, nil, deployer(code)), dynamic(0, 1, &at, nil, nil), dynamic(0, 2, &at, nil, []byte{1})
+	for name, blocks := range map[string][][]*types.Transaction{
+		"one block":  {{create, use, end}},
+		"two blocks": {{create, use}, {end}},
+	} {
+		root := root
+		for i, txs := range blocks {
+			view, err := store.View(root)
+			require.NoError(t, err)
+			b, err := NewBlock(view, &old, header(), noHashes)
+			require.NoError(t, err)
+			for _, tx := range txs {
+				if _, err = b.Apply(tx); i == 0 {
+					require.NoError(t, err, name)
+				}
+			}
+			if i == 1 {
+				require.ErrorIs(t, err, ErrDestroyed, name)
+				require.ErrorIs(t, b.Finish(), ErrState)
+				continue
+			}
+			require.NoError(t, b.Finish())
+			root = commit(t, view)
+			require.Equal(t, len(blocks) == 2, view.Account(at).Exists)
+			require.Equal(t, len(blocks) == 2, view.Storage(at, common.Hash{}) != common.Hash{})
+		}
+	}
+}
