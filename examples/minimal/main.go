@@ -5,6 +5,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -42,25 +43,16 @@ func run(out io.Writer) error {
 	}
 	b := &builder{out, chain, queue, map[jamq.PackageHash]jamtest.Package{}}
 	for _, bundle := range []string{"one", "two", "three", "four", "five"} {
-		if err := b.happened(bundlequeue.Enqueue[string]{Number: queue.Next(), Bundle: bundle}); err != nil {
-			return err
-		}
+		err = errors.Join(err, b.happened(bundlequeue.Enqueue[string]{Number: queue.Next(), Bundle: bundle}))
 	}
-	for queue.Pending() > 0 {
+	for err == nil && queue.Pending() > 0 {
 		update := chain.Advance() // the next slot
 		for _, block := range update.Imported {
-			if err := b.happened(bundlequeue.Imported{Block: block, Best: update.Best}); err != nil {
-				return err
-			}
+			err = errors.Join(err, b.happened(bundlequeue.Imported{Block: block, Best: update.Best}))
 		}
-		if err := b.happened(bundlequeue.FinalizedBlock{Hash: update.Finalized}); err != nil {
-			return err
-		}
-		if err := b.happened(bundlequeue.Tick{}); err != nil {
-			return err
-		}
+		err = errors.Join(err, b.happened(bundlequeue.FinalizedBlock{Hash: update.Finalized}), b.happened(bundlequeue.Tick{}))
 	}
-	return nil
+	return err
 }
 
 // happened tells the queue, and does what it says.
