@@ -1,0 +1,153 @@
+// Package host stands for a JAM node in Go that exists already, with types and callbacks of its own. It knows nothing of queues. Behind its API is a
+// simulated chain, so that the example runs; a real node has its importer, its state and its network there.
+package host
+
+import (
+	"context"
+	"time"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/jamtest"
+)
+
+// Hash is 32 bytes, of whatever.
+type Hash [32]byte
+
+// Timeslot counts slots.
+type Timeslot uint32
+
+// Header is what the node stores of a block's header.
+type Header struct {
+	ParentHash     Hash
+	PriorStateRoot Hash
+	Slot           Timeslot
+}
+
+// Guarantee is a work report on its way to a core.
+type Guarantee struct {
+	ReportHash, WorkPackageHash, SegmentRoot, AnchorHash Hash
+	CoreIndex                                            uint16
+	Dependencies                                         []Hash
+}
+
+// Block is an imported block.
+type Block struct {
+	ID         Hash
+	Header     Header
+	Guarantees []Guarantee
+	// BecameAvailable are cores whose report two thirds of the validators have assured, BadReports what the judges condemned.
+	BecameAvailable []uint16
+	BadReports      []Hash
+}
+
+// Recent is an entry of the node's recent history.
+type Recent struct {
+	HeaderHash, StateRoot, AccumulationRoot Hash
+	Slot                                    Timeslot
+}
+
+// Context is a work package's.
+type Context struct {
+	Anchor, AnchorStateRoot, AnchorBeefyRoot, Lookup Hash
+	LookupSlot                                       Timeslot
+	Prerequisites                                    []Hash
+}
+
+// WorkBundle is what the node's network code sends to guarantors.
+type WorkBundle struct {
+	ServiceID   uint32
+	Context     Context
+	Payload     []byte
+	PackageHash Hash // of the encoding
+}
+
+// Node is the node.
+type Node struct {
+	driver *jamtest.Driver
+	slot   time.Duration
+}
+
+// New starts a node whose chain loses some of what it is sent.
+func New(slot time.Duration) (*Node, error) {
+	spec := jamq.Tiny()
+	spec.SlotDuration = slot
+	cfg := jamtest.DefaultConfig(spec, 3)
+	cfg.LossProbability, cfg.SkipProbability = 0.2, 0.1
+	cfg.StartSlot = jamq.NewSlotClock(spec).SlotAt(time.Now())
+	chain, err := jamtest.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Node{jamtest.NewDriver(chain), slot}, nil
+}
+
+// SlotDuration is the length of a slot.
+func (n *Node) SlotDuration() time.Duration { return n.slot }
+
+// FinalizedHead returns the last final block.
+func (n *Node) FinalizedHead() Block {
+	_, final := n.driver.Heads()
+	return blockOf(final)
+}
+
+// Subscribe calls back for each imported block, with the best block after it, and for each final one, until ctx ends.
+func (n *Node) Subscribe(ctx context.Context, imported func(b Block, best Hash), final func(Hash)) error {
+	return n.driver.Run(ctx, func(u jamtest.Update) {
+		for _, b := range u.Imported {
+			imported(blockOf(b), Hash(u.Best))
+		}
+		final(Hash(u.Finalized))
+	})
+}
+
+// History returns the recent history of the best chain, oldest first, and the block for preimage look-ups.
+func (n *Node) History() (recent []Recent, lookup Recent) {
+	blocks, final := n.driver.Anchors()
+	for _, b := range blocks {
+		recent = append(recent, recentOf(b))
+	}
+	return recent, recentOf(final)
+}
+
+// HashBundle is the hash of a bundle's package.
+func (n *Node) HashBundle(w WorkBundle) Hash { return Hash(packageOf(w).Hash) }
+
+// SendBundle gives a bundle to a validator that guarantees for a core.
+func (n *Node) SendBundle(_ context.Context, core uint16, validator int, w WorkBundle) error {
+	return n.driver.Submit(packageOf(w), jamq.CoreIndex(core), validator)
+}
+
+// What follows is the simulation behind the node, not the node.
+
+func blockOf(b jamq.Block) Block {
+	out := Block{ID: Hash(b.Hash), Header: Header{Hash(b.Parent), Hash(b.ParentStateRoot), Timeslot(b.Slot)}}
+	for _, r := range b.Reported {
+		g := Guarantee{Hash(r.Hash), Hash(r.Package), Hash(r.SegmentRoot), Hash(r.Anchor), uint16(r.Core), nil}
+		for _, p := range r.Prerequisites {
+			g.Dependencies = append(g.Dependencies, Hash(p))
+		}
+		out.Guarantees = append(out.Guarantees, g)
+	}
+	for _, core := range b.Available {
+		out.BecameAvailable = append(out.BecameAvailable, uint16(core))
+	}
+	for _, h := range b.Condemned {
+		out.BadReports = append(out.BadReports, Hash(h))
+	}
+	return out
+}
+
+func recentOf(b jamq.AnchorBlock) Recent {
+	return Recent{Hash(b.Hash), Hash(b.StateRoot), Hash(b.BeefyRoot), Timeslot(b.Slot)}
+}
+
+func packageOf(w WorkBundle) jamtest.Package {
+	refine := jamq.RefineContext{
+		Anchor: jamq.HeaderHash(w.Context.Anchor), StateRoot: [32]byte(w.Context.AnchorStateRoot), BeefyRoot: [32]byte(w.Context.AnchorBeefyRoot),
+		LookupAnchor: jamq.HeaderHash(w.Context.Lookup), LookupAnchorSlot: jamq.Slot(w.Context.LookupSlot),
+	}
+	for _, p := range w.Context.Prerequisites {
+		refine.Prerequisites = append(refine.Prerequisites, jamq.PackageHash(p))
+	}
+	return jamtest.NewPackage(jamq.ServiceID(w.ServiceID), refine, w.Payload)
+}
