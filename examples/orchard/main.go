@@ -1,0 +1,140 @@
+// Orchard is a rollup without an EVM on the same queue: blocks of shielded actions, as Zcash's Orchard pool has them. Each action spends a note, by its
+// nullifier, and makes one, by a commitment and an encrypted text. Wallets find their own by scanning, through a getblock that is shaped like zcashd's
+// (verbosity 0, 1 and 2) and says in addition in which JAM work package and block a block is, and whether it is final.
+//
+// What it is not: the proofs and signatures have their real sizes and are not verified, so anybody can make notes out of nothing; value balances are
+// shown and not checked. This shows how another kind of rollup uses the queue. It is no shielded pool.
+//
+//	go run ./examples/orchard              two wallets pay each other, and watch it become final
+//	go run ./examples/orchard -http 127.0.0.1:8232    and then it serves its RPC until you stop it
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/jamtest"
+)
+
+func main() {
+	address := flag.String("http", "", "address to serve on, and go on serving; empty: the demonstration only")
+	slot := flag.Duration("slot", 150*time.Millisecond, "slot duration of the simulated JAM chain")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout, *address, *slot); err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, out io.Writer, address string, slot time.Duration) error {
+	spec := jamq.Tiny()
+	spec.SlotDuration = slot
+	network := jamtest.DefaultConfig(spec, 1)
+	network.LossProbability, network.SkipProbability = 0.2, 0.1
+	network.StartSlot = jamq.NewSlotClock(spec).SlotAt(time.Now())
+	n, err := newNode(network)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", or(address, "127.0.0.1:0"))
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: n, ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	defer func() { _ = server.Close(); <-served }()
+	ctx, stop := context.WithCancel(ctx)
+	ran := make(chan error, 1)
+	go func() { ran <- n.run(ctx) }()
+	defer func() { stop(); <-ran }()
+
+	url := "http://" + listener.Addr().String()
+	fmt.Fprintf(out, "getblock and the rest at %s\n", url)
+	if err := demonstrate(ctx, out, url); err != nil {
+		return err
+	}
+	if address == "" {
+		return nil
+	}
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+func or(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a
+}
+
+// payments is how often each wallet pays the other.
+const payments = 5
+
+// demonstrate lets alice make notes for bob, and bob spend them back to her; both follow by scanning alone.
+func demonstrate(ctx context.Context, out io.Writer, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	alice, bob := newWallet(url, "alice"), newWallet(url, "bob")
+	for range payments {
+		if _, err := alice.pay(ctx, bob, nil); err != nil {
+			return err
+		}
+	}
+	if err := scanUntil(ctx, func() bool { return len(bob.unspent()) == payments }, bob); err != nil {
+		return err
+	}
+	for _, n := range bob.unspent() {
+		fmt.Fprintf(out, "bob has a note: %s…, block %d, JAM block %s…\n", n.cmx.String()[:8], n.height, n.headerAt[:10])
+		if _, err := bob.pay(ctx, alice, n); err != nil {
+			return err
+		}
+	}
+	settled := func() bool {
+		for _, n := range append(alice.notes, bob.notes...) {
+			if !n.finalized {
+				return false
+			}
+		}
+		return len(alice.unspent()) == payments && len(bob.unspent()) == 0
+	}
+	if err := scanUntil(ctx, settled, alice, bob); err != nil {
+		return err
+	}
+	_, err := bob.pay(ctx, alice, bob.notes[0])
+	fmt.Fprintf(out, "bob spends a note again: %v\n", err)
+	fmt.Fprintf(out, "%d notes made, %d spent, all of it final\n", len(alice.notes)+len(bob.notes), len(bob.notes))
+	return nil
+}
+
+// scanUntil lets wallets scan until something is so.
+func scanUntil(ctx context.Context, done func() bool, wallets ...*wallet) error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		for _, w := range wallets {
+			if err := w.scan(ctx); err != nil {
+				return err
+			}
+		}
+		if done() {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("not in time: %w", context.Cause(ctx))
+		case <-tick.C:
+		}
+	}
+}

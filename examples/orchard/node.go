@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/canonical"
+	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/submit"
+)
+
+const service jamq.ServiceID = 133 // the rollup's on the JAM chain
+
+// perBlock is how many transactions go into a block.
+const perBlock = 4
+
+// node builds blocks of what wallets send, and follows them through JAM. It is the same queue that carries EVM blocks elsewhere: only the bundle differs.
+type node struct {
+	driver  *jamtest.Driver
+	runner  *submit.Runner[bundle]
+	arrived chan struct{} // something to execute, or room for it
+
+	mu      sync.Mutex
+	waiting []*transaction   // the mempool, in order of arrival
+	claimed map[bytes32]bool // nullifiers that waiting transactions spend
+	state   pool             // after the last of blocks
+	blocks  []*block         // by height, the genesis first
+	byHash  map[bytes32]*block
+	where   map[uint64]whereabouts
+	heads   *canonical.Tracker
+}
+
+// whereabouts is where JAM has a block.
+type whereabouts struct {
+	pkg    jamq.PackageHash
+	header jamq.HeaderHash
+}
+
+// bundle is what the queue carries.
+type bundle struct {
+	block *block
+	work  jamtest.Package // once it is built
+}
+
+// newNode makes a node on a simulated JAM chain.
+func newNode(network jamtest.Config) (*node, error) {
+	chain, err := jamtest.New(network)
+	if err != nil {
+		return nil, err
+	}
+	genesis := &block{Time: time.Now().Unix()}
+	n := &node{
+		driver: jamtest.NewDriver(chain), arrived: make(chan struct{}, 1), claimed: map[bytes32]bool{}, state: pool{spent: map[bytes32]bool{}},
+		blocks: []*block{genesis}, byHash: map[bytes32]*block{genesis.hash(): genesis}, where: map[uint64]whereabouts{},
+		heads: canonical.New(headOf(genesis), ^uint64(0)>>1),
+	}
+	cfg := submit.DefaultConfig(network.Spec)
+	cfg.Observe = n.observe
+	n.runner, err = submit.NewRunner(cfg, chain.Best(), n, n)
+	return n, err
+}
+
+func headOf(b *block) canonical.Head {
+	return canonical.Head{Number: b.Height, Hash: common.Hash(b.hash()), Root: common.Hash(b.Root)}
+}
+
+// run works until ctx ends.
+func (n *node) run(ctx context.Context) error {
+	if err := n.runner.Start(ctx); err != nil {
+		return err
+	}
+	defer n.runner.Stop()
+	following, stop := context.WithCancel(ctx)
+	followed := make(chan error, 1)
+	go func() {
+		followed <- n.driver.Run(following, func(u jamtest.Update) {
+			for _, b := range u.Imported {
+				if n.runner.Import(following, b, u.Best) != nil {
+					return // it has stopped
+				}
+			}
+			_ = n.runner.Finalize(following, u.Finalized)
+			n.wake()
+		})
+	}()
+	defer func() { stop(); <-followed }()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-n.arrived:
+		}
+		if err := n.produce(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func (n *node) wake() {
+	select {
+	case n.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// produce makes blocks as long as there are transactions and the queue has room.
+func (n *node) produce(ctx context.Context) error {
+	for {
+		can, err := n.runner.CanEnqueue(ctx)
+		if err != nil || !can {
+			return err
+		}
+		n.mu.Lock()
+		b := n.seal()
+		n.mu.Unlock()
+		if b == nil {
+			return nil
+		}
+		err = n.runner.Enqueue(ctx, bundlequeue.Enqueue[bundle]{Number: b.Height, Commitment: common.Hash(b.hash()), Bundle: bundle{block: b}})
+		if errors.Is(err, bundlequeue.ErrWrongNumber) {
+			return nil // the block before it has failed meanwhile, and took it along
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// seal executes what waits and makes a block of it; nil if there is nothing. It is called under the lock.
+func (n *node) seal() *block {
+	tip := n.blocks[len(n.blocks)-1]
+	b := &block{Height: tip.Height + 1, Previous: tip.hash(), Time: time.Now().Unix()}
+	for len(n.waiting) > 0 && len(b.Transactions) < perBlock {
+		t := n.waiting[0]
+		n.waiting = n.waiting[1:]
+		for i := range t.Actions {
+			delete(n.claimed, t.Actions[i].Nullifier)
+		}
+		if n.state.apply(t) == nil {
+			b.Transactions = append(b.Transactions, t)
+		}
+	}
+	if len(b.Transactions) == 0 {
+		return nil
+	}
+	b.Root, b.notes = n.state.root, n.state.notes
+	if err := n.heads.ExecutedBatch(headOf(tip), []canonical.Head{headOf(b)}); err != nil {
+		panic(fmt.Sprintf("orchard: %v", err)) // tip is pending: all blocks come from here
+	}
+	n.blocks = append(n.blocks, b)
+	n.byHash[b.hash()] = b
+	return b
+}
+
+// add takes a wallet's transaction. The error wraps errDoubleSpend.
+func (n *node) add(t *transaction) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	seen := map[bytes32]bool{}
+	for i := range t.Actions {
+		nf := t.Actions[i].Nullifier
+		if n.state.spent[nf] || n.claimed[nf] || seen[nf] {
+			return fmt.Errorf("%w: %s", errDoubleSpend, nf)
+		}
+		seen[nf] = true
+	}
+	n.hold(t)
+	return nil
+}
+
+func (n *node) hold(t *transaction) {
+	for i := range t.Actions {
+		n.claimed[t.Actions[i].Nullifier] = true
+	}
+	n.waiting = append(n.waiting, t)
+	n.wake()
+}
+
+// Build implements submit.Builder.
+func (n *node) Build(_ context.Context, r bundlequeue.Build[bundle]) (submit.Package[bundle], error) {
+	recent, lookup := n.driver.Anchors()
+	refine, err := anchor.Pick(recent, r.Anchor.Hash, lookup, r.Prerequisites)
+	if err != nil {
+		return submit.Package[bundle]{}, err
+	}
+	b := bundle{r.Bundle.block, jamtest.NewPackage(service, refine, r.Bundle.block.encode())}
+	return submit.Package[bundle]{Hash: b.work.Hash, Context: refine, Bundle: b}, nil
+}
+
+// Submit implements submit.Submitter.
+func (n *node) Submit(_ context.Context, r bundlequeue.Send[bundle]) error {
+	return n.driver.Submit(r.Bundle.work, r.Core, r.Attempt)
+}
+
+// observe moves the heads by what the queue says, and takes failed blocks back.
+func (n *node) observe(o submit.Observation) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch e := o.Effect.(type) {
+	case bundlequeue.Changed:
+		switch {
+		case e.To == bundlequeue.Finalized:
+			_, _, _ = n.heads.Finalized(e.Number)
+		case e.To == bundlequeue.Accumulated:
+			_, _, _ = n.heads.Accumulated(e.Number, true)
+		case e.From == bundlequeue.Accumulated && e.To != bundlequeue.FailedState:
+			_, _, _ = n.heads.Accumulated(e.Number, false)
+			delete(n.where, e.Number)
+		}
+		if e.To == bundlequeue.Accumulated || e.To == bundlequeue.Finalized {
+			n.where[e.Number] = whereabouts{e.Package, e.At.Hash}
+		}
+	case bundlequeue.Failed[bundle]:
+		n.takeBack(e.Number)
+	}
+}
+
+// takeBack undoes the blocks from a height on: their transactions are the first to be executed again.
+func (n *node) takeBack(height uint64) {
+	if height >= uint64(len(n.blocks)) {
+		return // an earlier one has taken it along
+	}
+	if _, err := n.heads.Fail(height); err != nil {
+		panic(fmt.Sprintf("orchard: %v", err)) // the queue never fails what is final
+	}
+	later := n.waiting
+	n.waiting = nil
+	last := n.blocks[height-1]
+	for _, b := range n.blocks[height:] {
+		n.state.forget(b)
+		delete(n.byHash, b.hash())
+		delete(n.where, b.Height)
+		for _, t := range b.Transactions {
+			n.hold(t)
+		}
+	}
+	n.state.root, n.state.notes = last.Root, last.notes
+	n.blocks = n.blocks[:height]
+	n.waiting = append(n.waiting, later...)
+}

@@ -1,0 +1,296 @@
+package main
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/jamq/jamq"
+)
+
+// Error codes of zcashd.
+const (
+	codeNotFound  = -5  // no such block or transaction
+	codeParameter = -8  // a number out of range
+	codeDecode    = -22 // not a transaction
+	codeRejected  = -26 // refused by the rules
+	codeMethod    = -32601
+	codeRequest   = -32600
+	codeParse     = -32700
+)
+
+// fault is an error as zcashd shows it.
+type fault struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+func (f *fault) Error() string { return f.Message }
+
+func faultf(code int, format string, args ...any) error {
+	return &fault{code, fmt.Sprintf(format, args...)}
+}
+
+// maxRequest is the longest request, in bytes: a transaction of all its actions, in hexadecimal.
+const maxRequest = 4 << 20
+
+// ServeHTTP answers JSON-RPC as zcashd does: one request, positional parameters, HTTP 500 with an error.
+func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var request struct {
+		ID     json.RawMessage   `json:"id"`
+		Method string            `json:"method"`
+		Params []json.RawMessage `json:"params"`
+	}
+	var result any
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(&request)
+	if err != nil {
+		err = faultf(codeParse, "Parse error: %v", err)
+	} else {
+		result, err = n.call(request.Method, request.Params)
+	}
+	reply := map[string]any{"id": request.ID, "result": result, "error": nil}
+	w.Header().Set("Content-Type", "application/json")
+	if err != nil {
+		var f *fault
+		if !errors.As(err, &f) {
+			f = &fault{codeRequest, err.Error()}
+		}
+		reply["result"], reply["error"] = nil, f
+		w.WriteHeader(http.StatusInternalServerError)
+	}
+	_ = json.NewEncoder(w).Encode(reply) // the client may be gone
+}
+
+// call answers one request.
+func (n *node) call(method string, params []json.RawMessage) (any, error) {
+	n.mu.Lock()
+	tip := n.heads.Heads().Latest.Number
+	n.mu.Unlock()
+	switch method {
+	case "getblockcount":
+		return tip, nil
+	case "getbestblockhash":
+		return n.hashAt(tip)
+	case "getblockhash":
+		var height uint64
+		if err := parameter(params, 0, &height); err != nil {
+			return nil, err
+		}
+		return n.hashAt(height)
+	case "getrawmempool":
+		return n.mempool(), nil
+	case "getblock":
+		return n.getBlock(params)
+	case "sendrawtransaction":
+		return n.sendRawTransaction(params)
+	}
+	return nil, faultf(codeMethod, "Method not found")
+}
+
+// parameter reads a parameter, which must be there.
+func parameter(params []json.RawMessage, i int, into any) error {
+	if i >= len(params) {
+		return faultf(codeRequest, "parameter %d is missing", i+1)
+	}
+	if err := json.Unmarshal(params[i], into); err != nil {
+		return faultf(codeRequest, "parameter %d: %v", i+1, err)
+	}
+	return nil
+}
+
+// hashAt is the hash of the block at a height of the chain that JAM has accumulated.
+func (n *node) hashAt(height uint64) (bytes32, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if height > n.heads.Heads().Latest.Number {
+		return bytes32{}, faultf(codeParameter, "Block height out of range")
+	}
+	return n.blocks[height].hash(), nil
+}
+
+func (n *node) mempool() []bytes32 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	ids := []bytes32{}
+	for _, t := range n.waiting {
+		ids = append(ids, t.id())
+	}
+	for _, b := range n.blocks[n.heads.Heads().Latest.Number+1:] { // executed, and not accumulated: to wallets that is the same
+		for _, t := range b.Transactions {
+			ids = append(ids, t.id())
+		}
+	}
+	return ids
+}
+
+func (n *node) sendRawTransaction(params []json.RawMessage) (any, error) {
+	var text string
+	if err := parameter(params, 0, &text); err != nil {
+		return nil, err
+	}
+	raw, err := hex.DecodeString(text)
+	if err != nil {
+		return nil, faultf(codeDecode, "TX decode failed: %v", err)
+	}
+	t, err := decodeTransaction(raw)
+	if err != nil {
+		return nil, faultf(codeDecode, "TX decode failed: %v", err)
+	}
+	if err := n.add(t); err != nil {
+		return nil, faultf(codeRejected, "bad-txns-orchard-double-spend: %v", err)
+	}
+	return t.id(), nil
+}
+
+// getBlock answers getblock: by hash or height, with verbosity 0 (bytes), 1 (ids of transactions) or 2 (transactions).
+func (n *node) getBlock(params []json.RawMessage) (any, error) {
+	var name string
+	if err := parameter(params, 0, &name); err != nil {
+		return nil, err
+	}
+	verbosity := 1
+	if len(params) > 1 {
+		if err := parameter(params, 1, &verbosity); err != nil {
+			return nil, err
+		}
+	}
+	if verbosity < 0 || verbosity > 2 {
+		return nil, faultf(codeParameter, "Verbosity must be in range from 0 to 2")
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	b, err := n.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if verbosity == 0 {
+		return hex.EncodeToString(b.encode()), nil
+	}
+	return n.describe(b, verbosity), nil
+}
+
+// find returns a block of the accumulated chain by its hash or height, under the lock.
+func (n *node) find(name string) (*block, error) {
+	latest := n.heads.Heads().Latest.Number
+	if raw, err := hex.DecodeString(name); err == nil && len(raw) == len(bytes32{}) {
+		if b := n.byHash[bytes32(raw)]; b != nil && b.Height <= latest {
+			return b, nil
+		}
+		return nil, faultf(codeNotFound, "Block not found")
+	}
+	height, err := strconv.ParseUint(name, 10, 63)
+	if err != nil || height > latest {
+		return nil, faultf(codeParameter, "Block height out of range")
+	}
+	return n.blocks[height], nil
+}
+
+// blockView is getblock's answer. The last three fields are ours; those of zcashd that speak of mining are left out, because nobody mines here.
+type blockView struct {
+	Hash              bytes32  `json:"hash"`
+	Confirmations     uint64   `json:"confirmations"`
+	Size              int      `json:"size"`
+	Height            uint64   `json:"height"`
+	Version           int      `json:"version"`
+	MerkleRoot        bytes32  `json:"merkleroot"`
+	FinalOrchardRoot  bytes32  `json:"finalorchardroot"`
+	Tx                []any    `json:"tx"`
+	Time              int64    `json:"time"`
+	Trees             trees    `json:"trees"`
+	PreviousBlockHash *bytes32 `json:"previousblockhash,omitempty"`
+	NextBlockHash     *bytes32 `json:"nextblockhash,omitempty"`
+
+	WorkPackageHash jamq.PackageHash `json:"workpackagehash"` // of the package that JAM accumulated
+	HeaderHash      jamq.HeaderHash  `json:"headerhash"`      // of the JAM block that accumulated it
+	Finalized       bool             `json:"finalized"`       // that JAM block is final: no reorg takes this one away
+}
+
+type trees struct {
+	Orchard struct {
+		Size uint64 `json:"size"`
+	} `json:"orchard"`
+}
+
+// describe shows a block, under the lock.
+func (n *node) describe(b *block, verbosity int) blockView {
+	heads := n.heads.Heads()
+	at := n.where[b.Height]
+	v := blockView{
+		Hash: b.hash(), Confirmations: heads.Latest.Number - b.Height + 1, Size: len(b.encode()), Height: b.Height, Version: 5,
+		MerkleRoot: b.merkleRoot(), FinalOrchardRoot: b.Root, Tx: []any{}, Time: b.Time,
+		WorkPackageHash: at.pkg, HeaderHash: at.header, Finalized: b.Height <= heads.Finalized.Number,
+	}
+	v.Trees.Orchard.Size = b.notes
+	if b.Height > 0 {
+		v.PreviousBlockHash = &b.Previous
+	}
+	if b.Height < heads.Latest.Number {
+		next := n.blocks[b.Height+1].hash()
+		v.NextBlockHash = &next
+	}
+	for _, t := range b.Transactions {
+		if verbosity == 1 {
+			v.Tx = append(v.Tx, t.id())
+		} else {
+			v.Tx = append(v.Tx, viewOf(t))
+		}
+	}
+	return v
+}
+
+// transactionView is a transaction as getblock with verbosity 2 shows it.
+type transactionView struct {
+	Hex     string      `json:"hex"`
+	TxID    bytes32     `json:"txid"`
+	Version int         `json:"version"`
+	Orchard orchardView `json:"orchard"`
+}
+
+type orchardView struct {
+	Actions         []actionView    `json:"actions"`
+	ValueBalance    json.Number     `json:"valueBalance"` // in ZEC
+	ValueBalanceZat int64           `json:"valueBalanceZat"`
+	Flags           map[string]bool `json:"flags"`
+	Anchor          bytes32         `json:"anchor"`
+	Proof           string          `json:"proof"`
+	BindingSig      string          `json:"bindingSig"`
+}
+
+type actionView struct {
+	CV            bytes32 `json:"cv"`
+	Nullifier     bytes32 `json:"nullifier"`
+	RK            bytes32 `json:"rk"`
+	CMX           bytes32 `json:"cmx"`
+	EphemeralKey  bytes32 `json:"ephemeralKey"`
+	EncCiphertext string  `json:"encCiphertext"`
+	SpendAuthSig  string  `json:"spendAuthSig"`
+	OutCiphertext string  `json:"outCiphertext"`
+}
+
+func viewOf(t *transaction) transactionView {
+	v := transactionView{Hex: hex.EncodeToString(t.encode()), TxID: t.id(), Version: 5, Orchard: orchardView{
+		ValueBalance: zec(t.ValueBalance), ValueBalanceZat: t.ValueBalance,
+		Flags:  map[string]bool{"enableSpends": t.Flags&flagSpends != 0, "enableOutputs": t.Flags&flagOutputs != 0},
+		Anchor: t.Anchor, Proof: hex.EncodeToString(t.Proof), BindingSig: hex.EncodeToString(t.BindingSig[:]),
+	}}
+	for i := range t.Actions {
+		a := &t.Actions[i]
+		v.Orchard.Actions = append(v.Orchard.Actions, actionView{
+			a.CV, a.Nullifier, a.RK, a.CMX, a.EphemeralKey,
+			hex.EncodeToString(a.EncCiphertext[:]), hex.EncodeToString(a.SpendAuthSig[:]), hex.EncodeToString(a.OutCiphertext[:]),
+		})
+	}
+	return v
+}
+
+// zec writes zatoshi as ZEC, with all 8 digits.
+func zec(zatoshi int64) json.Number {
+	sign, amount := "", uint64(zatoshi)
+	if zatoshi < 0 {
+		sign, amount = "-", -amount
+	}
+	return json.Number(fmt.Sprintf("%s%d.%08d", sign, amount/1e8, amount%1e8))
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Sizes of an Orchard action and of what comes with a bundle of them, in bytes (ZIP 225).
+const (
+	encCiphertextSize = 580
+	outCiphertextSize = 80
+	signatureSize     = 64
+	proofSize         = 2720 // and
+	proofPerAction    = 2272
+	maxActions        = 1 << 8 // our own limit
+	flagSpends        = 1
+	flagOutputs       = 2
+)
+
+// bytes32 is a field of 32 bytes: zcashd shows most of them in the order of the encoding.
+type bytes32 [32]byte
+
+func (b bytes32) String() string               { return hex.EncodeToString(b[:]) }
+func (b bytes32) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
+
+// action spends one note and makes another, and does not say which or to whom.
+type action struct {
+	CV            bytes32 // commitment to the net value
+	Nullifier     bytes32 // of the note that is spent: a note has one, so it cannot be spent twice
+	RK            bytes32 // key that signs
+	CMX           bytes32 // commitment to the note that is made
+	EphemeralKey  bytes32
+	EncCiphertext [encCiphertextSize]byte // the note, for who receives it
+	OutCiphertext [outCiphertextSize]byte // the same, for who sent it
+	SpendAuthSig  [signatureSize]byte
+}
+
+// transaction is a bundle of actions. What proves that it is a true one is opaque here: see the package comment.
+type transaction struct {
+	Actions      []action
+	Flags        byte
+	ValueBalance int64 // zatoshi that leave the pool
+	Anchor       bytes32
+	Proof        []byte
+	BindingSig   [signatureSize]byte
+}
+
+var (
+	errMalformed   = errors.New("bad transaction")
+	errDoubleSpend = errors.New("nullifier was seen before")
+)
+
+// encode is the form that is hashed, sent and stored: that of ZIP 225's Orchard part, with 4 bytes for lengths.
+func (t *transaction) encode() []byte {
+	b := binary.LittleEndian.AppendUint32(nil, uint32(len(t.Actions)))
+	for i := range t.Actions {
+		a := &t.Actions[i]
+		for _, field := range [][]byte{a.CV[:], a.Nullifier[:], a.RK[:], a.CMX[:], a.EphemeralKey[:], a.EncCiphertext[:], a.OutCiphertext[:]} {
+			b = append(b, field...)
+		}
+	}
+	b = append(b, t.Flags)
+	b = binary.LittleEndian.AppendUint64(b, uint64(t.ValueBalance))
+	b = append(b, t.Anchor[:]...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(t.Proof)))
+	b = append(b, t.Proof...)
+	for i := range t.Actions {
+		b = append(b, t.Actions[i].SpendAuthSig[:]...)
+	}
+	return append(b, t.BindingSig[:]...)
+}
+
+// id names a transaction. Zcash's own is a tree of BLAKE2b hashes (ZIP 244).
+func (t *transaction) id() bytes32 { return sha256.Sum256(t.encode()) }
+
+// cutter takes bytes off; after the end it gives zeros and remembers that.
+type cutter struct {
+	rest  []byte
+	short bool
+}
+
+func (c *cutter) into(field []byte) {
+	if c.short = c.short || len(c.rest) < len(field); !c.short {
+		copy(field, c.rest)
+		c.rest = c.rest[len(field):]
+	}
+}
+
+func (c *cutter) count() uint32 {
+	var n [4]byte
+	c.into(n[:])
+	return binary.LittleEndian.Uint32(n[:])
+}
+
+// decodeTransaction reads what encode wrote, all of b, and checks what can be checked without the cryptography. The error wraps errMalformed.
+func decodeTransaction(b []byte) (*transaction, error) {
+	c := cutter{rest: b}
+	n := c.count()
+	if n == 0 || n > maxActions {
+		return nil, fmt.Errorf("%w: %d actions, want 1 to %d", errMalformed, n, maxActions)
+	}
+	t := &transaction{Actions: make([]action, n)}
+	for i := range t.Actions {
+		a := &t.Actions[i]
+		for _, field := range [][]byte{a.CV[:], a.Nullifier[:], a.RK[:], a.CMX[:], a.EphemeralKey[:], a.EncCiphertext[:], a.OutCiphertext[:]} {
+			c.into(field)
+		}
+	}
+	var flags [1]byte
+	var balance [8]byte
+	c.into(flags[:])
+	c.into(balance[:])
+	c.into(t.Anchor[:])
+	want := proofSize + proofPerAction*n
+	if size := c.count(); size != want {
+		return nil, fmt.Errorf("%w: a proof of %d bytes, want %d for %d actions", errMalformed, size, want, n)
+	}
+	t.Flags, t.ValueBalance, t.Proof = flags[0], int64(binary.LittleEndian.Uint64(balance[:])), make([]byte, want)
+	c.into(t.Proof)
+	for i := range t.Actions {
+		c.into(t.Actions[i].SpendAuthSig[:])
+	}
+	c.into(t.BindingSig[:])
+	switch {
+	case c.short || len(c.rest) > 0:
+		return nil, fmt.Errorf("%w: %d bytes for %d actions", errMalformed, len(b), n)
+	case t.Flags&^(flagSpends|flagOutputs) != 0:
+		return nil, fmt.Errorf("%w: flags %#x", errMalformed, t.Flags)
+	case t.ValueBalance == math.MinInt64:
+		return nil, fmt.Errorf("%w: value balance %d", errMalformed, t.ValueBalance)
+	}
+	return t, nil
+}
+
+// pool is the state of the shielded pool: what was spent, and a root over the notes. Zcash's root is that of a Sinsemilla tree, this one of a chain of
+// SHA-256 hashes; a spend would be proved against it.
+type pool struct {
+	spent map[bytes32]bool
+	notes uint64
+	root  bytes32
+}
+
+// apply executes a transaction. The error wraps errDoubleSpend and changes nothing.
+func (p *pool) apply(t *transaction) error {
+	seen := map[bytes32]bool{}
+	for i := range t.Actions {
+		nf := t.Actions[i].Nullifier
+		if p.spent[nf] || seen[nf] {
+			return fmt.Errorf("%w: %s", errDoubleSpend, nf)
+		}
+		seen[nf] = true
+	}
+	for i := range t.Actions {
+		a := &t.Actions[i]
+		p.spent[a.Nullifier] = true
+		p.root = sha256.Sum256(append(p.root[:], a.CMX[:]...))
+		p.notes++
+	}
+	return nil
+}
+
+// forget takes back what a block has spent.
+func (p *pool) forget(b *block) {
+	for _, t := range b.Transactions {
+		for i := range t.Actions {
+			delete(p.spent, t.Actions[i].Nullifier)
+		}
+	}
+}
