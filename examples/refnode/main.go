@@ -45,6 +45,7 @@ type options struct {
 	loss, skip          float64
 	chainID             uint64
 	verbose             bool
+	rpc                 rpcapi.Config
 }
 
 // Exit codes.
@@ -58,7 +59,7 @@ const (
 const demoSlot = 250 * time.Millisecond
 
 func parse(args []string, stderr io.Writer) (*options, error) {
-	o := &options{}
+	o := &options{rpc: rpcapi.DefaultConfig()}
 	fs := flag.NewFlagSet("refnode", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.StringVar(&o.http, "http", "127.0.0.1:8545", "address for JSON-RPC over HTTP and WebSocket")
@@ -74,11 +75,15 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	fs.IntVar(&o.bundle, "bundle", 5, "most transactions in a block, which is a bundle of its own")
 	fs.Uint64Var(&o.chainID, "chainid", node.DefaultChainID, "chain id of the rollup")
 	fs.BoolVar(&o.verbose, "v", false, "log what the queue does")
+	o.rpc.RegisterFlags(fs)
 	if err := fs.Parse(args); err != nil {
 		return nil, err
 	}
 	if fs.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	}
+	if err := o.rpc.Validate(); err != nil {
+		return nil, err
 	}
 	if o.demo < 0 {
 		return nil, fmt.Errorf("-demo is %d, want 0 or more", o.demo)
@@ -164,7 +169,7 @@ func serve(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) (
 	if err != nil {
 		return err
 	}
-	handler, endSockets, err := rpcapi.Handler(n)
+	handler, endSockets, err := rpcapi.Handler(n, o.rpc)
 	if err != nil {
 		return err
 	}

@@ -206,6 +206,17 @@ func (b *Block) failed() error {
 	return b.adapter.failed(b.state)
 }
 
+// Prestate ends the block where it stands and hands out what its next transaction would run on: for go-ethereum's tracers, which run that
+// transaction themselves. What they do to the state does not reach the view, and every later call of the block fails with ErrFinished.
+// After an error that wraps ErrState there is no state to hand out.
+func (b *Block) Prestate() (*state.StateDB, vm.BlockContext, error) {
+	if b.broken != nil {
+		return nil, vm.BlockContext{}, b.broken
+	}
+	b.broken = ErrFinished
+	return b.state, b.context, nil
+}
+
 // Receipts returns the receipts of the transactions applied so far.
 func (b *Block) Receipts() types.Receipts { return b.receipts }
 

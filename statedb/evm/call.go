@@ -8,6 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/consensus"
 	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/tracing"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/eth/gasestimator"
@@ -21,6 +22,11 @@ import (
 // the sender are not checked; amounts that are nil are zero, and a gas price of zero is allowed. The result holds gas used, return data, and the error of an
 // execution that failed. Otherwise the error wraps one of go-ethereum's, ErrHeader, ErrState, or ctx's error if that ended first.
 func Call(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message) (*core.ExecutionResult, error) {
+	return CallTraced(ctx, view, config, header, hashes, msg, nil)
+}
+
+// CallTraced is [Call] with one of go-ethereum's tracers watching. Only its hooks for opcodes, calls, faults and logs are called.
+func CallTraced(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message, tracer *tracing.Hooks) (*core.ExecutionResult, error) {
 	if err := checkHeader(config, header); err != nil {
 		return nil, err
 	}
@@ -35,7 +41,7 @@ func Call(ctx context.Context, view *statedb.View, config *params.ChainConfig, h
 	if msg.GasPrice.IsZero() && block.BaseFee != nil {
 		block.BaseFee.SetInt64(0)
 	}
-	machine := vm.NewEVM(block, sdb, config, vm.Config{NoBaseFee: true})
+	machine := vm.NewEVM(block, sdb, config, vm.Config{NoBaseFee: true, Tracer: tracer})
 	defer machine.Release()
 	stop := context.AfterFunc(ctx, machine.Cancel)
 	defer stop()

@@ -79,6 +79,13 @@ func (n *Node) moveHeads(e bundlequeue.Changed) {
 	if err != nil {
 		n.log.Error("heads not moved", "change", e, "err", err)
 	}
+	n.logHeads()
+}
+
+// logHeads tells subscribers where the heads are, the caller holding the lock.
+func (n *Node) logHeads() {
+	heads := n.tracker.Heads()
+	n.headLog.move(n.ledger, heads.Latest.Number, heads.Finalized.Number)
 }
 
 // finalize notes the blocks that became final, moves the canonical root to the last of them, and lets go of old states.

@@ -40,6 +40,7 @@ type Node struct {
 	accounts []devkeys.Account
 	states   *statedb.Store
 	ledger   *ledger
+	headLog  *headLog
 	pool     *txpool.Pool
 	jam      jamChain
 	runner   *submit.Runner[Bundle]
@@ -97,7 +98,13 @@ func (n *Node) recover() error {
 	if err := n.recoverPool(undone); err != nil {
 		return err
 	}
-	return n.makeJAM()
+	if err := n.makeJAM(); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.logHeads()
+	return nil
 }
 
 // makeGenesis funds the development accounts and seals block 0.
@@ -125,7 +132,7 @@ func (n *Node) makeGenesis() (err error) {
 	header.Time = uint64(jamq.CommonEra().Unix())
 	header.BaseFee = big.NewInt(params.GWei)
 	genesis := &Block{Block: types.NewBlock(header, &types.Body{Withdrawals: []*types.Withdrawal{}}, nil, trie.NewStackTrie(nil))}
-	n.ledger = newLedger(genesis)
+	n.ledger, n.headLog = newLedger(genesis), newHeadLog(genesis)
 	n.tracker = canonical.New(headOf(genesis), ^uint64(0)>>1)
 	if err := n.states.Pin(header.Root); err != nil {
 		return err

@@ -135,6 +135,7 @@ func (n *Node) discard(number uint64) []*Block {
 	if _, err := n.tracker.Fail(number); err != nil {
 		n.log.Error("heads not moved back", "block", number, "err", err)
 	}
+	n.logHeads()
 	for _, b := range gone {
 		if err := errors.Join(n.states.Unpin(b.Root()), n.states.Discard(b.Root())); err != nil {
 			n.log.Warn("state kept", "block", b.NumberU64(), "err", err)

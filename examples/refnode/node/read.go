@@ -7,6 +7,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/tracing"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
@@ -116,21 +117,13 @@ func (n *Node) StateAt(b *Block) (*statedb.View, error) {
 	return view, nil
 }
 
-// Call runs a message on the state after a block.
-func (n *Node) Call(ctx context.Context, b *Block, msg *core.Message) (*core.ExecutionResult, error) {
-	view, err := n.StateAt(b)
-	if err != nil {
-		return nil, err
-	}
-	return evm.Call(ctx, view, n.chain, b.Header(), n.blockHashes(b), msg)
+// Call runs a message on a view of the state after a block, with a tracer that watches it or nil. The view may differ from that state.
+func (n *Node) Call(ctx context.Context, b *Block, view *statedb.View, msg *core.Message, tracer *tracing.Hooks) (*core.ExecutionResult, error) {
+	return evm.CallTraced(ctx, view, n.chain, b.Header(), n.blockHashes(b), msg, tracer)
 }
 
-// EstimateGas returns the gas that a message needs on the state after a block; if it fails with any gas, the data of the revert.
-func (n *Node) EstimateGas(ctx context.Context, b *Block, msg *core.Message, gasCap uint64) (uint64, []byte, error) {
-	view, err := n.StateAt(b)
-	if err != nil {
-		return 0, nil, err
-	}
+// EstimateGas returns the gas that a message needs on a view of the state after a block; if it fails with any gas, the data of the revert.
+func (n *Node) EstimateGas(ctx context.Context, b *Block, view *statedb.View, msg *core.Message, gasCap uint64) (uint64, []byte, error) {
 	return evm.Estimate(ctx, view, n.chain, b.Header(), n.blockHashes(b), msg, gasCap)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/txpool"
 )
 
 // Version is what web3_clientVersion answers.
@@ -19,32 +20,37 @@ const Version = "jamq-refnode/v0.1.0"
 
 // api is what all receivers share.
 type api struct {
-	node   *node.Node
-	signer types.Signer
+	node    *node.Node
+	signer  types.Signer
+	cfg     *Config
+	limits  *limits // nil for admins
+	filters *filters
 }
 
-// Register adds all methods to a server.
-func Register(server *rpc.Server, n *node.Node) error {
-	a := &api{node: n, signer: types.LatestSigner(n.ChainConfig())}
-	for _, s := range []struct {
-		namespace string
-		receiver  any
-	}{
+func signerOf(n *node.Node) types.Signer { return types.LatestSigner(n.ChainConfig()) }
+
+// service is a receiver of a namespace's methods.
+type service struct {
+	namespace string
+	receiver  any
+}
+
+func (a *api) services(limiter *txpool.Limiter) []service {
+	return []service{
 		{"eth", &Chain{a}},
 		{"eth", &State{a}},
+		{"eth", &Calls{a}},
 		{"eth", &Transactions{a}},
 		{"eth", &Logs{a}},
+		{"eth", &Subscriptions{a}},
 		{"eth", newFees(a)},
 		{"net", &Net{a}},
 		{"web3", &Web3{}},
 		{"txpool", &TxPool{a}},
+		{"debug", newDebug(a)},
 		{"jam", &JAM{a}},
-	} {
-		if err := server.RegisterName(s.namespace, s.receiver); err != nil {
-			return fmt.Errorf("rpcapi: register %s: %w", s.namespace, err)
-		}
+		{"admin", &Admin{a, limiter}},
 	}
-	return nil
 }
 
 // resolve returns the block that a tag, number or hash names, or geth's error for one that does not exist.

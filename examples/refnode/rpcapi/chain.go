@@ -6,7 +6,10 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/examples/refnode/node"
 )
 
 // Chain answers what concerns blocks.
@@ -66,7 +69,10 @@ func (a *Chain) GetBlockTransactionCountByHash(_ context.Context, hash common.Ha
 }
 
 // GetBlockReceipts is eth_getBlockReceipts; null for a block that does not exist.
-func (a *Chain) GetBlockReceipts(_ context.Context, at rpc.BlockNumberOrHash) ([]object, error) {
+func (a *Chain) GetBlockReceipts(ctx context.Context, at rpc.BlockNumberOrHash) ([]object, error) {
+	if err := a.limits.call(ctx, "eth_getBlockReceipts", 0); err != nil {
+		return nil, err
+	}
 	b, err := a.resolve(at)
 	if err != nil {
 		return nil, nil
@@ -79,6 +85,29 @@ func (a *Chain) GetBlockReceipts(_ context.Context, at rpc.BlockNumberOrHash) ([
 	}
 	return receipts, nil
 }
+
+// GetUncleCountByBlockNumber is eth_getUncleCountByBlockNumber: no block has uncles; null for one that does not exist.
+func (a *Chain) GetUncleCountByBlockNumber(_ context.Context, number rpc.BlockNumber) *hexutil.Uint {
+	return none(a.node.Resolve(number))
+}
+
+// GetUncleCountByBlockHash is eth_getUncleCountByBlockHash: no block has uncles; null for one that does not exist.
+func (a *Chain) GetUncleCountByBlockHash(_ context.Context, hash common.Hash) *hexutil.Uint {
+	return none(a.node.BlockByHash(hash))
+}
+
+func none(b *node.Block) *hexutil.Uint {
+	if b == nil {
+		return nil
+	}
+	return new(hexutil.Uint)
+}
+
+// GetUncleByBlockNumberAndIndex is eth_getUncleByBlockNumberAndIndex: null, no block has uncles.
+func (a *Chain) GetUncleByBlockNumberAndIndex(rpc.BlockNumber, hexutil.Uint) object { return nil }
+
+// GetUncleByBlockHashAndIndex is eth_getUncleByBlockHashAndIndex: null, no block has uncles.
+func (a *Chain) GetUncleByBlockHashAndIndex(common.Hash, hexutil.Uint) object { return nil }
 
 // Net answers the net namespace.
 type Net struct{ *api }
@@ -97,6 +126,9 @@ type Web3 struct{}
 
 // ClientVersion is web3_clientVersion.
 func (*Web3) ClientVersion() string { return Version }
+
+// Sha3 is web3_sha3: the Keccak-256 hash.
+func (*Web3) Sha3(data hexutil.Bytes) hexutil.Bytes { return crypto.Keccak256(data) }
 
 // quoteNonce is a nonce as txpool_content writes it: decimal.
 func quoteNonce(nonce uint64) string { return strconv.FormatUint(nonce, 10) }

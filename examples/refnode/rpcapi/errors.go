@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/accounts/abi"
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/vm"
 
@@ -15,6 +16,7 @@ import (
 var (
 	errHeaderNotFound        = errors.New("header not found")
 	errHeaderForHashNotFound = errors.New("header for hash not found")
+	errFilterNotFound        = errors.New("filter not found")
 	errUnknownBlock          = errors.New("unknown block")
 )
 
@@ -44,12 +46,16 @@ func (revertError) ErrorCode() int { return codeReverted }
 // ErrorData is the contract's return data.
 func (e revertError) ErrorData() any { return hexutil.Encode(e.data) }
 
-// Codes of jam_getFinalityProof and jam_getTrust (EIP-1474).
+// Codes of our own errors (EIP-1474).
 const (
-	// CodeNotFinal: the transaction is known and not final yet; ask again.
+	// CodeNotFinal: the transaction is known and not final yet; ask again. Of jam_getFinalityProof.
 	CodeNotFinal = -32002
-	// CodeNoProofs: the JAM chain that the node works on cannot be asked for what a proof is made of.
+	// CodeNoProofs: the JAM chain that the node works on cannot be asked for what a proof is made of. Of jam_getFinalityProof and jam_getTrust.
 	CodeNoProofs = -32004
+	// CodeUnsupported: there is no such thing here, and the text says what there is instead. Of eth_getProof.
+	CodeUnsupported = -32004
+	// CodeLimited: the source asks for too much; the text says when to come again. Over HTTP it may come with status 429.
+	CodeLimited = -32005
 )
 
 // codedError is an error with a code of its own.
@@ -60,6 +66,23 @@ type codedError struct {
 
 // ErrorCode makes go-ethereum's RPC server answer with the code.
 func (e codedError) ErrorCode() int { return e.code }
+
+// CodeTimeout is the code of eth_sendRawTransactionSync for a transaction that is sent and has no receipt in time (EIP-7966).
+const CodeTimeout = 4
+
+// timeoutError tells that a transaction was sent and has no receipt in time.
+type timeoutError struct{ hash common.Hash }
+
+// Error implements error.
+func (e timeoutError) Error() string {
+	return fmt.Sprintf("the transaction was added to the pool but wasn't processed in time: %s", e.hash)
+}
+
+// ErrorCode makes go-ethereum's RPC server answer with the code.
+func (timeoutError) ErrorCode() int { return CodeTimeout }
+
+// ErrorData is the transaction's hash.
+func (e timeoutError) ErrorData() any { return e.hash }
 
 // proofError gives an error of the node its code.
 func proofError(err error) error {

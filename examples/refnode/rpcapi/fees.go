@@ -63,6 +63,11 @@ func (f *Fees) GasPrice(ctx context.Context) (*hexutil.Big, error) {
 	return (*hexutil.Big)(tip.Add(tip, head.BaseFee())), nil
 }
 
+// BlobBaseFee is eth_blobBaseFee, in wei: the least there is, as there are no blobs.
+func (f *Fees) BlobBaseFee() *hexutil.Big {
+	return (*hexutil.Big)(big.NewInt(params.BlobTxMinBlobGasprice))
+}
+
 // feeHistory is the answer of eth_feeHistory.
 type feeHistory struct {
 	OldestBlock      *hexutil.Big     `json:"oldestBlock"`
@@ -75,6 +80,9 @@ type feeHistory struct {
 
 // FeeHistory is eth_feeHistory.
 func (f *Fees) FeeHistory(ctx context.Context, blocks math.HexOrDecimal64, last rpc.BlockNumber, percentiles []float64) (*feeHistory, error) {
+	if err := f.limits.call(ctx, "eth_feeHistory", 0); err != nil {
+		return nil, err
+	}
 	oldest, rewards, baseFees, used, blobFees, blobUsed, err := f.current().FeeHistory(ctx, uint64(blocks), last, percentiles)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/eth/filters"
+	gethfilters "github.com/ethereum/go-ethereum/eth/filters"
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/jamq/jamq/examples/refnode/node"
@@ -16,19 +16,31 @@ import (
 // Logs answers eth_getLogs.
 type Logs struct{ *api }
 
-const (
-	// maxTopics is how many topics a log can have.
-	maxTopics = 4
-	// maxLogs bounds one answer.
-	maxLogs = 10_000
-	// maxLogBlocks bounds the blocks that one call looks at.
-	maxLogBlocks = 100_000
-)
+// maxTopics is how many topics a log can have.
+const maxTopics = 4
+
+// checkTerms bounds how much a query asks for.
+func (a *api) checkTerms(c *gethfilters.FilterCriteria) error {
+	if len(c.Topics) > maxTopics {
+		return invalidParams("exceed max topics")
+	}
+	most := len(c.Addresses)
+	for _, topics := range c.Topics {
+		most = max(most, len(topics))
+	}
+	if most > a.cfg.LogTerms {
+		return invalidParams("exceed max addresses or topics per search position: %d, want at most %d", most, a.cfg.LogTerms)
+	}
+	return nil
+}
 
 // GetLogs is eth_getLogs. Both ends of the range are latest unless given; a range that ends beyond the newest block ends there.
-func (a *Logs) GetLogs(ctx context.Context, criteria filters.FilterCriteria) ([]*types.Log, error) {
-	if len(criteria.Topics) > maxTopics {
-		return nil, invalidParams("exceed max topics")
+func (a *Logs) GetLogs(ctx context.Context, criteria gethfilters.FilterCriteria) ([]*types.Log, error) {
+	if err := a.checkTerms(&criteria); err != nil {
+		return nil, err
+	}
+	if err := a.limits.call(ctx, "eth_getLogs", 0); err != nil {
+		return nil, err
 	}
 	if criteria.BlockHash != nil {
 		b := a.node.BlockByHash(*criteria.BlockHash)
@@ -50,15 +62,15 @@ func (a *Logs) GetLogs(ctx context.Context, criteria filters.FilterCriteria) ([]
 		if b == nil {
 			break
 		}
-		if logs = matching(logs, b, &criteria); len(logs) > maxLogs {
-			return nil, invalidParams("query returned more than %d results", maxLogs)
+		if logs = matching(logs, b, &criteria); len(logs) > a.cfg.MaxLogs {
+			return nil, invalidParams("query returned more than %d results", a.cfg.MaxLogs)
 		}
 	}
 	return logs, nil
 }
 
 // logRange returns the first and the last block number of a query.
-func (a *Logs) logRange(criteria *filters.FilterCriteria) (from, to int64, err error) {
+func (a *Logs) logRange(criteria *gethfilters.FilterCriteria) (from, to int64, err error) {
 	number := func(n *big.Int) (int64, bool) {
 		if n == nil {
 			n = big.NewInt(rpc.LatestBlockNumber.Int64())
@@ -81,14 +93,14 @@ func (a *Logs) logRange(criteria *filters.FilterCriteria) (from, to int64, err e
 		return 0, 0, invalidParams("invalid block range params")
 	}
 	to = min(to, a.node.Resolve(rpc.PendingBlockNumber).Number().Int64())
-	if to-from >= maxLogBlocks {
-		return 0, 0, invalidParams("block range of %d blocks is too large, want at most %d", to-from+1, maxLogBlocks)
+	if to-from >= 0 && uint64(to-from) >= a.cfg.LogRange {
+		return 0, 0, invalidParams("block range of %d blocks is too large, want at most %d", to-from+1, a.cfg.LogRange)
 	}
 	return from, to, nil
 }
 
 // matching appends the logs of a block that fit.
-func matching(logs []*types.Log, b *node.Block, criteria *filters.FilterCriteria) []*types.Log {
+func matching(logs []*types.Log, b *node.Block, criteria *gethfilters.FilterCriteria) []*types.Log {
 	if !mayMatch(b.Bloom(), criteria) {
 		return logs
 	}
@@ -103,7 +115,7 @@ func matching(logs []*types.Log, b *node.Block, criteria *filters.FilterCriteria
 }
 
 // mayMatch is false if the bloom filter excludes every log that fits.
-func mayMatch(bloom types.Bloom, criteria *filters.FilterCriteria) bool {
+func mayMatch(bloom types.Bloom, criteria *gethfilters.FilterCriteria) bool {
 	if len(criteria.Addresses) > 0 && !slices.ContainsFunc(criteria.Addresses, func(x common.Address) bool { return types.BloomLookup(bloom, x) }) {
 		return false
 	}

@@ -11,6 +11,9 @@ import (
 // GetFinalityProof is jam_getFinalityProof: a document that proves that a transaction is final, for examples/verify; null for one that is
 // in no block. While the transaction is not final the error is CodeNotFinal, on a chain that cannot be asked for proofs CodeNoProofs.
 func (a *JAM) GetFinalityProof(ctx context.Context, hash common.Hash) (*proof.Document, error) {
+	if err := a.limits.call(ctx, "jam_getFinalityProof", 0); err != nil {
+		return nil, err
+	}
 	d, err := a.node.FinalityProof(ctx, hash)
 	return d, proofError(err)
 }

@@ -4,13 +4,10 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"strings"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
-	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/jamq/jamq/statedb"
@@ -90,49 +87,10 @@ func decodeSlot(text string) (common.Hash, error) {
 	return common.BytesToHash(raw), nil
 }
 
-const (
-	// callGasCap bounds the gas of eth_call and eth_estimateGas, callTimeout the time: geth's defaults.
-	callGasCap  = 50_000_000
-	callTimeout = 5 * time.Second
-)
-
-// Call is eth_call.
-func (a *State) Call(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash) (hexutil.Bytes, error) {
-	b, err := a.resolve(latestIfNil(at))
-	if err != nil {
-		return nil, err
-	}
-	msg, err := args.message(b.BaseFee(), a.node.ChainConfig().ChainID, callGasCap)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("execution aborted (timeout = %v)", callTimeout))
-	defer cancel()
-	result, err := a.node.Call(ctx, b, msg)
-	if err != nil {
-		return nil, err
-	}
-	if errors.Is(result.Err, vm.ErrExecutionReverted) {
-		return nil, reverted(result.Revert())
-	}
-	return result.Return(), result.Err
+// GetProof is eth_getProof. It is refused: its answer is made of Merkle Patricia proofs, and there is no Merkle Patricia trie here.
+func (a *State) GetProof(common.Address, []string, *rpc.BlockNumberOrHash) (any, error) {
+	return nil, codedError{errNoPatricia, CodeUnsupported}
 }
 
-// EstimateGas is eth_estimateGas.
-func (a *State) EstimateGas(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash) (hexutil.Uint64, error) {
-	b, err := a.resolve(latestIfNil(at))
-	if err != nil {
-		return 0, err
-	}
-	msg, err := args.message(b.BaseFee(), a.node.ChainConfig().ChainID, 0)
-	if err != nil {
-		return 0, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	gas, revert, err := a.node.EstimateGas(ctx, b, msg, callGasCap)
-	if errors.Is(err, vm.ErrExecutionReverted) {
-		return 0, reverted(revert)
-	}
-	return hexutil.Uint64(gas), err
-}
+var errNoPatricia = errors.New("eth_getProof is not supported: the state is a unified binary tree (EIP-7864) and has no Merkle Patricia proofs; " +
+	"jam_getStateWitness proves the same values against the block's state root, and jam_getFinalityProof that a transaction is final")

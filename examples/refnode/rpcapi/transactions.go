@@ -3,26 +3,67 @@ package rpcapi
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/txpool"
 )
 
 // Transactions answers what concerns transactions.
 type Transactions struct{ *api }
 
 // SendRawTransaction is eth_sendRawTransaction: the binary encoding of a signed transaction of type 0, 1, 2 or 4.
-func (a *Transactions) SendRawTransaction(_ context.Context, raw hexutil.Bytes) (common.Hash, error) {
+func (a *Transactions) SendRawTransaction(ctx context.Context, raw hexutil.Bytes) (common.Hash, error) {
+	if err := a.limits.call(ctx, "eth_sendRawTransaction", len(raw)); err != nil {
+		return common.Hash{}, err
+	}
 	tx := new(types.Transaction)
 	if err := tx.UnmarshalBinary(raw); err != nil {
+		a.limits.strike(ctx, txpool.ErrMalformed)
 		return common.Hash{}, err
 	}
 	if err := a.node.SendTransaction(tx); err != nil {
+		a.limits.strike(ctx, err)
 		return common.Hash{}, err
 	}
 	return tx.Hash(), nil
+}
+
+// SendRawTransactionSync is eth_sendRawTransactionSync (EIP-7966): it sends a transaction and waits for its receipt, for at most so many milliseconds, and at most half of
+// Config.RequestTime, which is also the default.
+func (a *Transactions) SendRawTransactionSync(ctx context.Context, raw hexutil.Bytes, milliseconds *hexutil.Uint64) (object, error) {
+	cursor, limit := a.node.HeadCursor(), a.cfg.RequestTime/2
+	if milliseconds != nil && uint64(*milliseconds) < uint64(limit.Milliseconds()) {
+		limit = time.Duration(*milliseconds) * time.Millisecond
+	}
+	hash, err := a.SendRawTransaction(ctx, raw)
+	if err != nil {
+		return nil, err
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		receipt, err := a.GetTransactionReceipt(ctx, hash)
+		if err != nil || receipt != nil {
+			return receipt, err
+		}
+		_, next, more, err := a.node.HeadChanges(cursor)
+		if err != nil {
+			next = a.node.HeadCursor()
+		}
+		cursor = next
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-timer.C:
+			return nil, timeoutError{hash}
+		}
+	}
 }
 
 // GetTransactionByHash is eth_getTransactionByHash; null for one that is unknown. A transaction counts as mined once its
@@ -72,6 +113,17 @@ func (a *Transactions) GetTransactionByBlockHashAndIndex(_ context.Context, hash
 	return a.minedTransaction(b, int(index))
 }
 
+// GetRawTransactionByHash is eth_getRawTransactionByHash: the binary encoding; null for one that is unknown.
+func (a *Transactions) GetRawTransactionByHash(_ context.Context, hash common.Hash) (hexutil.Bytes, error) {
+	tx, pooled := a.node.Pooled(hash)
+	if b, index, ok := a.node.Transaction(hash); ok {
+		tx = b.Transactions()[index]
+	} else if !pooled {
+		return nil, nil
+	}
+	return tx.MarshalBinary()
+}
+
 // TxPool answers the txpool namespace. Its "pending" are the transactions in nonce order, its "queued" those behind a gap.
 type TxPool struct{ *api }
 
@@ -79,6 +131,21 @@ type TxPool struct{ *api }
 func (a *TxPool) Status() map[string]hexutil.Uint {
 	pending, queued := a.node.PoolCounts()
 	return map[string]hexutil.Uint{"pending": hexutil.Uint(pending), "queued": hexutil.Uint(queued)}
+}
+
+// ContentFrom is txpool_contentFrom: of one sender, by decimal nonce.
+func (a *TxPool) ContentFrom(sender common.Address) (map[string]map[string]object, error) {
+	all, err := a.Content()
+	if err != nil {
+		return nil, err
+	}
+	content := map[string]map[string]object{"pending": {}, "queued": {}}
+	for name := range content {
+		if txs := all[name][sender.Hex()]; txs != nil {
+			content[name] = txs
+		}
+	}
+	return content, nil
 }
 
 // Content is txpool_content: by sender's address and decimal nonce.

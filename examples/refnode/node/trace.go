@@ -1,0 +1,50 @@
+package node
+
+import (
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/core/state"
+	"github.com/ethereum/go-ethereum/core/vm"
+
+	"github.com/jamq/jamq/statedb/evm"
+)
+
+// Prestate returns what the transaction at an index of a block ran on, for tracers to run it again. The index of none, that is the number of
+// transactions, gives what is left after the last.
+func (n *Node) Prestate(b *Block, index int) (*state.StateDB, vm.BlockContext, error) {
+	if b.NumberU64() == 0 || index < 0 || index > len(b.Transactions()) {
+		return nil, vm.BlockContext{}, fmt.Errorf("node: no transaction %d in block %d of %d", index, b.NumberU64(), len(b.Transactions()))
+	}
+	parent := n.BlockByHash(b.ParentHash())
+	if parent == nil {
+		return nil, vm.BlockContext{}, fmt.Errorf("node: block %d is being undone", b.NumberU64())
+	}
+	view, err := n.StateAt(parent)
+	if err != nil {
+		return nil, vm.BlockContext{}, err
+	}
+	run, err := evm.NewBlock(view, n.chain, b.Header(), n.blockHashes(parent))
+	if err != nil {
+		return nil, vm.BlockContext{}, err
+	}
+	for _, tx := range b.Transactions()[:index] {
+		if _, err := run.Apply(tx); err != nil {
+			return nil, vm.BlockContext{}, err
+		}
+	}
+	return run.Prestate()
+}
+
+// Poststate returns the state after a block, for tracers to run calls on.
+func (n *Node) Poststate(b *Block) (*state.StateDB, error) {
+	view, err := n.StateAt(b)
+	if err != nil {
+		return nil, err
+	}
+	run, err := evm.NewBlock(view, n.chain, b.Header(), n.blockHashes(b))
+	if err != nil {
+		return nil, err
+	}
+	sdb, _, err := run.Prestate()
+	return sdb, err
+}

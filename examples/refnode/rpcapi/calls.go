@@ -1,0 +1,204 @@
+package rpcapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/core/vm"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/eth/tracers/logger"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/statedb"
+)
+
+// Calls answers what runs a message on a state and leaves no trace.
+type Calls struct{ *api }
+
+// call is a message with the block that it runs after.
+type call struct {
+	block   *node.Block
+	view    *statedb.View
+	message *core.Message
+}
+
+// prepare finds the block of a call, changes its state as the overrides say, and fills in the message. gasCap is as of CallArgs.message. The
+// returned context ends when the call's time is over; its function must be called.
+func (a *Calls) prepare(ctx context.Context, method string, args *CallArgs, at *rpc.BlockNumberOrHash, overrides *stateOverride, gasCap uint64) (call, context.Context, context.CancelFunc, error) {
+	fail := func(err error) (call, context.Context, context.CancelFunc, error) { return call{}, nil, nil, err }
+	if err := a.limits.call(ctx, method, 0); err != nil {
+		return fail(err)
+	}
+	b, err := a.resolve(latestIfNil(at))
+	if err != nil {
+		return fail(err)
+	}
+	view, err := a.node.StateAt(b)
+	if err != nil {
+		return fail(err)
+	}
+	if err := overrides.apply(view); err != nil {
+		return fail(err)
+	}
+	message, err := args.message(b.BaseFee(), a.node.ChainConfig().ChainID, gasCap)
+	if err != nil {
+		return fail(err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, a.cfg.CallTime, fmt.Errorf("execution aborted (timeout = %v)", a.cfg.CallTime))
+	return call{b, view, message}, ctx, cancel, nil
+}
+
+// Call is eth_call.
+func (a *Calls) Call(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, overrides *stateOverride) (hexutil.Bytes, error) {
+	c, ctx, cancel, err := a.prepare(ctx, "eth_call", &args, at, overrides, a.cfg.GasCap)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	result, err := a.node.Call(ctx, c.block, c.view, c.message, nil)
+	if err != nil {
+		return nil, err
+	}
+	if errors.Is(result.Err, vm.ErrExecutionReverted) {
+		return nil, reverted(result.Revert())
+	}
+	return result.Return(), result.Err
+}
+
+// EstimateGas is eth_estimateGas.
+func (a *Calls) EstimateGas(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, overrides *stateOverride) (hexutil.Uint64, error) {
+	c, ctx, cancel, err := a.prepare(ctx, "eth_estimateGas", &args, at, overrides, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer cancel()
+	gas, revert, err := a.node.EstimateGas(ctx, c.block, c.view, c.message, a.cfg.GasCap)
+	if errors.Is(err, vm.ErrExecutionReverted) {
+		return 0, reverted(revert)
+	}
+	return hexutil.Uint64(gas), err
+}
+
+// accessListResult is the answer of eth_createAccessList. Error is why the call fails, if it does with that list.
+type accessListResult struct {
+	AccessList types.AccessList `json:"accessList"`
+	Error      string           `json:"error,omitempty"`
+	GasUsed    hexutil.Uint64   `json:"gasUsed"`
+}
+
+// CreateAccessList is eth_createAccessList: what a call touches besides its sender, its receiver and the precompiled contracts, and the gas that it
+// uses with that list. The list can change what the call does, so it is run until the list stays the same.
+func (a *Calls) CreateAccessList(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, overrides *stateOverride) (*accessListResult, error) {
+	c, ctx, cancel, err := a.prepare(ctx, "eth_createAccessList", &args, at, overrides, a.cfg.GasCap)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	known := a.needNoListing(&c, &args)
+	before := logger.NewAccessListTracer(c.message.AccessList, known)
+	for {
+		list := before.AccessList()
+		c.message.AccessList = list
+		watch := logger.NewAccessListTracer(list, known)
+		result, err := a.node.Call(ctx, c.block, c.view, c.message, watch.Hooks())
+		if err != nil {
+			return nil, err
+		}
+		if watch.Equal(before) {
+			answer := &accessListResult{AccessList: list, GasUsed: hexutil.Uint64(result.UsedGas)}
+			if result.Err != nil {
+				answer.Error = result.Err.Error()
+			}
+			return answer, nil
+		}
+		before = watch
+	}
+}
+
+// needNoListing are the addresses that a message touches anyway.
+func (a *Calls) needNoListing(c *call, args *CallArgs) map[common.Address]struct{} {
+	m, config := c.message, a.node.ChainConfig()
+	known := map[common.Address]struct{}{m.From: {}}
+	switch {
+	case m.To != nil:
+		known[*m.To] = struct{}{}
+	case args.Nonce != nil:
+		known[crypto.CreateAddress(m.From, m.Nonce)] = struct{}{}
+	default:
+		known[crypto.CreateAddress(m.From, c.view.Account(m.From).Nonce)] = struct{}{}
+	}
+	for _, contract := range vm.ActivePrecompiles(config.Rules(c.block.Number(), true, c.block.Time())) {
+		known[contract] = struct{}{}
+	}
+	for _, authorization := range m.SetCodeAuthorizations {
+		if authority, err := authorization.Authority(); err == nil && (authorization.ChainID.IsZero() || authorization.ChainID.CmpBig(config.ChainID) == 0) {
+			known[authority] = struct{}{}
+		}
+	}
+	return known
+}
+
+// stateOverride says what is different in the state that a call runs on, by account.
+type stateOverride map[common.Address]accountOverride
+
+// accountOverride is what is different in an account: fields that are not nil, and single slots of its storage.
+type accountOverride struct {
+	Nonce            *hexutil.Uint64             `json:"nonce"`
+	Code             *hexutil.Bytes              `json:"code"`
+	Balance          *hexutil.Big                `json:"balance"`
+	State            map[common.Hash]common.Hash `json:"state"`
+	StateDiff        map[common.Hash]common.Hash `json:"stateDiff"`
+	MovePrecompileTo *common.Address             `json:"movePrecompileToAddress"`
+}
+
+// apply changes a view. Slots of an account are spread over the whole tree, so that "state", which would clear all others, is refused.
+func (o *stateOverride) apply(view *statedb.View) error {
+	if o == nil {
+		return nil
+	}
+	for _, addr := range slices.SortedFunc(maps.Keys(*o), common.Address.Cmp) {
+		if err := (*o)[addr].apply(view, addr); err != nil {
+			return invalidParams("override of %s: %v", addr, err)
+		}
+	}
+	return nil
+}
+
+func (o accountOverride) apply(view *statedb.View, addr common.Address) (err error) {
+	switch {
+	case o.State != nil:
+		return errors.New(`"state" is not supported, because the storage of one account cannot be cleared here: use "stateDiff"`)
+	case o.MovePrecompileTo != nil:
+		return errors.New(`"movePrecompileToAddress" is not supported`)
+	}
+	account := view.Account(addr)
+	if !account.Exists {
+		account.CodeHash = types.EmptyCodeHash
+	}
+	if o.Nonce != nil {
+		account.Nonce = uint64(*o.Nonce)
+	}
+	if o.Balance != nil {
+		account.Balance = amount(o.Balance)
+	}
+	if o.Code != nil {
+		account.CodeHash, account.CodeSize = types.EmptyCodeHash, len(*o.Code)
+		if len(*o.Code) > 0 {
+			if account.CodeHash, err = view.SetCode(addr, *o.Code); err != nil {
+				return err
+			}
+		}
+	}
+	for slot, value := range o.StateDiff {
+		view.SetStorage(addr, slot, value)
+	}
+	return view.SetAccount(addr, account)
+}

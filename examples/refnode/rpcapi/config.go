@@ -1,0 +1,139 @@
+package rpcapi
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jamq/jamq/txpool"
+)
+
+// ErrInvalidConfig is wrapped by every error of Config.Validate.
+var ErrInvalidConfig = errors.New("rpcapi: invalid config")
+
+// Namespaces that the node has. Admin is not among those that everybody can be given.
+var namespaces = []string{"eth", "net", "web3", "txpool", "jam", "debug"}
+
+// Config says who may ask for what, and how much. Begin with [DefaultConfig]. Where geth has the same setting, name, meaning and default are geth's.
+type Config struct {
+	// API are the namespaces that everybody may call, out of eth, net, web3, txpool, jam and debug. Tracing is expensive: where strangers
+	// reach the node, leave debug out. Whoever has a token may call all of them, and admin.
+	API []string
+	// CORS are the origins whose scripts may read answers over HTTP; "*" is all, none is none.
+	CORS []string
+	// VHosts are the host names by which the node may be asked over HTTP, so that no foreign name can be bound to its address; "*" is all. An IP
+	// address is always good.
+	VHosts []string
+	// Origins are the origins whose scripts may open a WebSocket; "*" is all, none is this machine.
+	Origins []string
+	// Secret is the key of the tokens (HS256, as of geth's engine API: "Authorization: Bearer …", issued within the last minute), 32 bytes. Without
+	// one nobody is admin.
+	Secret []byte
+	// BatchItems bounds the calls in a batch, BatchBytes the bytes of its answer. BodyBytes bounds a request, over HTTP and WebSocket.
+	BatchItems, BatchBytes, BodyBytes int
+	// RequestTime bounds an HTTP request, from its first byte to the answer's last.
+	RequestTime time.Duration
+	// GasCap bounds the gas and CallTime the time of eth_call, eth_estimateGas, eth_createAccessList and every trace.
+	GasCap   uint64
+	CallTime time.Duration
+	// MaxLogs bounds the logs of one answer, LogRange the blocks that it looks at, LogTerms the addresses, and the topics at a place, of a query.
+	MaxLogs, LogTerms int
+	LogRange          uint64
+	// FilterTime is after how long a filter is gone that nobody asked about.
+	FilterTime time.Duration
+	// MaxSubscriptions bounds filters and subscriptions together, of all clients.
+	MaxSubscriptions int
+	// Limits is how much a source may ask, which is an IPv4 address or the first 64 bits of an IPv6 address: calls that cost more than a
+	// look are its Txs, and all that is sent to the node its Bytes. Somebody with a token is not limited.
+	Limits txpool.LimiterConfig
+	// LimitLoopback says that programs on this machine are limited too. A proxy is one: let it limit, or set this.
+	LimitLoopback bool
+}
+
+// DefaultConfig returns geth's defaults, and 200 calls and a megabyte per second for a source.
+func DefaultConfig() Config {
+	limits := txpool.DefaultLimiterConfig()
+	limits.Source = txpool.Rate{Txs: 200, TxBurst: 1000, Bytes: 1e6, ByteBurst: 16e6}
+	limits.Global = txpool.Rate{}
+	limits.Methods = map[string]txpool.Rate{
+		"eth_sendRawTransaction": {Txs: 2000, Bytes: 16e6},
+		"debug":                  {Txs: 20},
+	}
+	return Config{
+		API:         slices.Clone(namespaces),
+		VHosts:      []string{"localhost"},
+		BatchItems:  1000,
+		BatchBytes:  25_000_000,
+		BodyBytes:   5 * 1024 * 1024,
+		RequestTime: 30 * time.Second,
+		GasCap:      50_000_000,
+		CallTime:    5 * time.Second,
+		MaxLogs:     10_000,
+		LogRange:    100_000,
+		LogTerms:    1000,
+		FilterTime:  5 * time.Minute,
+
+		MaxSubscriptions: 10_000,
+		Limits:           limits,
+	}
+}
+
+// Validate names the first field that is out of range. The error wraps [ErrInvalidConfig].
+func (c *Config) Validate() error {
+	for _, name := range c.API {
+		if !slices.Contains(namespaces, name) {
+			return fmt.Errorf("%w: API names %q, want some of %v", ErrInvalidConfig, name, namespaces)
+		}
+	}
+	if len(c.Secret) != 0 && len(c.Secret) != secretSize {
+		return fmt.Errorf("%w: Secret has %d bytes, want %d or none", ErrInvalidConfig, len(c.Secret), secretSize)
+	}
+	for _, f := range []struct {
+		field string
+		have  int64
+	}{
+		{"BatchItems", int64(c.BatchItems)}, {"BatchBytes", int64(c.BatchBytes)}, {"BodyBytes", int64(c.BodyBytes)}, {"RequestTime", int64(c.RequestTime)},
+		{"GasCap", int64(min(c.GasCap, 1<<62))}, {"CallTime", int64(c.CallTime)}, {"MaxLogs", int64(c.MaxLogs)}, {"LogTerms", int64(c.LogTerms)},
+		{"LogRange", int64(min(c.LogRange, 1<<62))}, {"FilterTime", int64(c.FilterTime)}, {"MaxSubscriptions", int64(c.MaxSubscriptions)},
+	} {
+		if f.have <= 0 {
+			return fmt.Errorf("%w: %s is %d, want more than 0", ErrInvalidConfig, f.field, f.have)
+		}
+	}
+	if c.Limits.Source.ByteBurst != 0 && c.Limits.Source.ByteBurst < c.BodyBytes {
+		return fmt.Errorf("%w: Limits.Source.ByteBurst is %d, want at least the BodyBytes, %d", ErrInvalidConfig, c.Limits.Source.ByteBurst, c.BodyBytes)
+	}
+	if err := c.Limits.Validate(); err != nil {
+		return fmt.Errorf("%w: Limits: %w", ErrInvalidConfig, err)
+	}
+	return nil
+}
+
+// RegisterFlags adds the flags that set the config, with its values as defaults. All but the last two are geth's.
+func (c *Config) RegisterFlags(fs *flag.FlagSet) {
+	list := func(p *[]string, name, usage string) {
+		fs.Func(name, fmt.Sprintf("%s (default %q)", usage, strings.Join(*p, ",")), func(value string) error {
+			*p = strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
+			return nil
+		})
+	}
+	list(&c.API, "http.api", "namespaces that everybody may call, over HTTP and WebSocket")
+	list(&c.CORS, "http.corsdomain", "origins whose scripts may read answers, or *")
+	list(&c.VHosts, "http.vhosts", "host names by which the node may be asked, or *")
+	list(&c.Origins, "ws.origins", "origins whose scripts may open a WebSocket, or *")
+	fs.Func("authrpc.jwtsecret", "file with the key of admins' tokens, 32 bytes in hex; made if there is none; empty: no admins", func(path string) (err error) {
+		c.Secret, err = ReadSecret(path)
+		return err
+	})
+	fs.IntVar(&c.BatchItems, "rpc.batch-request-limit", c.BatchItems, "most calls in a batch")
+	fs.IntVar(&c.BatchBytes, "rpc.batch-response-max-size", c.BatchBytes, "most bytes in the answer to a batch")
+	fs.Uint64Var(&c.GasCap, "rpc.gascap", c.GasCap, "most gas of eth_call and the like")
+	fs.DurationVar(&c.CallTime, "rpc.evmtimeout", c.CallTime, "most time of eth_call and the like, and of a trace")
+	fs.IntVar(&c.LogTerms, "rpc.logquerylimit", c.LogTerms, "most addresses, and topics at a place, of a query for logs")
+	fs.Uint64Var(&c.LogRange, "rpc.rangelimit", c.LogRange, "most blocks that a query for logs looks at")
+	fs.Float64Var(&c.Limits.Source.Txs, "rpc.ratelimit", c.Limits.Source.Txs, "calls per second of a source that cost more than a look; 0: any number")
+	fs.BoolVar(&c.LimitLoopback, "rpc.ratelimit.loopback", c.LimitLoopback, "limit programs on this machine too")
+}

@@ -1,0 +1,203 @@
+package rpcapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/consensus"
+	"github.com/ethereum/go-ethereum/core/rawdb"
+	"github.com/ethereum/go-ethereum/core/state"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/core/vm"
+	"github.com/ethereum/go-ethereum/eth/tracers"
+	"github.com/ethereum/go-ethereum/eth/tracers/logger"
+	_ "github.com/ethereum/go-ethereum/eth/tracers/native" // callTracer, prestateTracer and the other ones written in Go
+	"github.com/ethereum/go-ethereum/ethdb"
+	"github.com/ethereum/go-ethereum/params"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/examples/refnode/node"
+)
+
+// Debug answers the debug namespace by go-ethereum's own tracing. Of go-ethereum's methods only those are here that neither read nor write files. Tracers are
+// those written in Go, and the struct logger where none is named; a tracer in JavaScript is refused as not found.
+type Debug struct {
+	*api
+	traces *tracers.API
+}
+
+func newDebug(a *api) *Debug { return &Debug{a, tracers.NewAPI(traceBackend{a})} }
+
+// bounded asks for a trace, and bounds its time and size. The returned function must be called.
+func (d *Debug) bounded(ctx context.Context, c *tracers.TraceConfig) (context.Context, context.CancelFunc, error) {
+	if err := d.limits.call(ctx, "debug", 0); err != nil {
+		return nil, nil, err
+	}
+	if c.Config == nil {
+		c.Config = &logger.Config{}
+	}
+	if c.Limit <= 0 || c.Limit > d.cfg.BatchBytes {
+		c.Limit = d.cfg.BatchBytes
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.CallTime)
+	return ctx, cancel, nil
+}
+
+// TraceTransaction is debug_traceTransaction, of any executed transaction whose block's pre-state is retained.
+func (d *Debug) TraceTransaction(ctx context.Context, hash common.Hash, config *tracers.TraceConfig) (any, error) {
+	if config == nil {
+		config = &tracers.TraceConfig{}
+	}
+	ctx, cancel, err := d.bounded(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	return d.traces.TraceTransaction(ctx, hash, config)
+}
+
+// TraceBlockByNumber is debug_traceBlockByNumber.
+func (d *Debug) TraceBlockByNumber(ctx context.Context, number rpc.BlockNumber, config *tracers.TraceConfig) (any, error) {
+	if config == nil {
+		config = &tracers.TraceConfig{}
+	}
+	ctx, cancel, err := d.bounded(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	return d.traces.TraceBlockByNumber(ctx, number, config)
+}
+
+// TraceBlockByHash is debug_traceBlockByHash.
+func (d *Debug) TraceBlockByHash(ctx context.Context, hash common.Hash, config *tracers.TraceConfig) (any, error) {
+	if config == nil {
+		config = &tracers.TraceConfig{}
+	}
+	ctx, cancel, err := d.bounded(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	return d.traces.TraceBlockByHash(ctx, hash, config)
+}
+
+// TraceCall is debug_traceCall: eth_call, traced, with go-ethereum's overrides.
+func (d *Debug) TraceCall(ctx context.Context, args json.RawMessage, at *rpc.BlockNumberOrHash, config *tracers.TraceCallConfig) (any, error) {
+	if config == nil {
+		config = &tracers.TraceCallConfig{}
+	}
+	ctx, cancel, err := d.bounded(ctx, &config.TraceConfig)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	return traceCall(ctx, args, at, config, d.traces.TraceCall)
+}
+
+// traceCall decodes the message into go-ethereum's type for it, which has no name outside of go-ethereum.
+func traceCall[Args any](
+	ctx context.Context, raw json.RawMessage, at *rpc.BlockNumberOrHash, config *tracers.TraceCallConfig,
+	call func(context.Context, Args, *rpc.BlockNumberOrHash, *tracers.TraceCallConfig) (any, error),
+) (any, error) {
+	var args Args
+	if err := json.Unmarshal(raw, &args); err != nil {
+		return nil, invalidParams("invalid argument 0: %v", err)
+	}
+	return call(ctx, args, at, config)
+}
+
+// traceBackend shows the node to go-ethereum's tracing.
+type traceBackend struct{ *api }
+
+func (b traceBackend) HeaderByHash(_ context.Context, hash common.Hash) (*types.Header, error) {
+	if block := b.node.BlockByHash(hash); block != nil {
+		return block.Header(), nil
+	}
+	return nil, errHeaderForHashNotFound
+}
+
+func (b traceBackend) HeaderByNumber(ctx context.Context, number rpc.BlockNumber) (*types.Header, error) {
+	block, err := b.BlockByNumber(ctx, number)
+	if err != nil {
+		return nil, err
+	}
+	return block.Header(), nil
+}
+
+func (b traceBackend) CurrentHeader() *types.Header {
+	return b.node.Resolve(rpc.LatestBlockNumber).Header()
+}
+
+func (b traceBackend) BlockByHash(_ context.Context, hash common.Hash) (*types.Block, error) {
+	if block := b.node.BlockByHash(hash); block != nil {
+		return block.Block, nil
+	}
+	return nil, errHeaderForHashNotFound
+}
+
+func (b traceBackend) BlockByNumber(_ context.Context, number rpc.BlockNumber) (*types.Block, error) {
+	if block := b.node.Resolve(number); block != nil {
+		return block.Block, nil
+	}
+	return nil, errHeaderNotFound
+}
+
+func (b traceBackend) GetCanonicalTransaction(hash common.Hash) (bool, *types.Transaction, common.Hash, uint64, uint64) {
+	block, index, ok := b.node.Transaction(hash)
+	if !ok {
+		return false, nil, common.Hash{}, 0, 0
+	}
+	return true, block.Transactions()[index], block.Hash(), block.NumberU64(), uint64(index)
+}
+
+func (b traceBackend) TxIndexDone() bool                { return true }
+func (b traceBackend) RPCGasCap() uint64                { return b.cfg.GasCap }
+func (b traceBackend) ChainConfig() *params.ChainConfig { return b.node.ChainConfig() }
+
+// ChainDb is asked for nothing but what no block of this chain has.
+func (b traceBackend) ChainDb() ethdb.Database { return rawdb.NewMemoryDatabase() }
+
+// Engine says who made a block.
+func (b traceBackend) Engine() consensus.Engine { return maker{} }
+
+type maker struct{ consensus.Engine }
+
+func (maker) Author(h *types.Header) (common.Address, error) { return h.Coinbase, nil }
+
+// errBlockGone: the block was undone between two looks at it.
+var errBlockGone = errors.New("block is not there any more")
+
+func (b traceBackend) StateAtBlock(_ context.Context, block *types.Block, _ *state.StateDB, _, _ bool) (*state.StateDB, tracers.StateReleaseFunc, error) {
+	executed, err := b.executed(block)
+	if err != nil {
+		return nil, nil, err
+	}
+	sdb, err := b.node.Poststate(executed)
+	return sdb, func() {}, err
+}
+
+func (b traceBackend) StateAtTransaction(_ context.Context, block *types.Block, index int) (*types.Transaction, vm.BlockContext, *state.StateDB, tracers.StateReleaseFunc, error) {
+	executed, err := b.executed(block)
+	if err != nil {
+		return nil, vm.BlockContext{}, nil, nil, err
+	}
+	sdb, context, err := b.node.Prestate(executed, index)
+	if err != nil {
+		return nil, vm.BlockContext{}, nil, nil, err
+	}
+	var tx *types.Transaction
+	if index < len(block.Transactions()) {
+		tx = block.Transactions()[index]
+	}
+	return tx, context, sdb, func() {}, nil
+}
+
+func (b traceBackend) executed(block *types.Block) (*node.Block, error) {
+	if executed := b.node.BlockByHash(block.Hash()); executed != nil {
+		return executed, nil
+	}
+	return nil, errBlockGone
+}

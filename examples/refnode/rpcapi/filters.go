@@ -1,0 +1,306 @@
+package rpcapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	gethfilters "github.com/ethereum/go-ethereum/eth/filters"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/txpool"
+)
+
+// filter is what a client asks about again and again. It holds a place to read on from, and no results: a client that does not come costs nothing but that.
+type filter struct {
+	mu     sync.Mutex // one answer at a time
+	cursor uint64     // in the node's head changes
+	// logs are the criteria of a filter for logs, pool the events of one for transactions; without either it is one for blocks.
+	logs *gethfilters.FilterCriteria
+	pool *txpool.Subscription
+	full bool // whole transactions, not hashes
+
+	asked time.Time // the last time, under the table's lock
+}
+
+func (f *filter) close() {
+	if f.pool != nil {
+		f.pool.Close()
+	}
+}
+
+// filters holds the filters of all clients, and counts subscriptions with them. It is safe for concurrent use.
+type filters struct {
+	node *node.Node
+	cfg  *Config
+	now  func() time.Time
+
+	mu            sync.Mutex
+	byID          map[rpc.ID]*filter
+	subscriptions int
+}
+
+func newFilters(n *node.Node, cfg *Config) *filters {
+	return &filters{node: n, cfg: cfg, now: time.Now, byID: make(map[rpc.ID]*filter)}
+}
+
+// poolEvents is how many events of the pool wait for a filter or a subscription. Then the oldest are lost.
+const poolEvents = 4096
+
+// install takes a filter in.
+func (t *filters) install(f *filter) (rpc.ID, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.room(); err != nil {
+		f.close()
+		return "", err
+	}
+	id := rpc.NewID()
+	f.asked = t.now()
+	t.byID[id] = f
+	return id, nil
+}
+
+// room drops the filters that nobody asked about and returns an error if there are still too many, the caller holding the lock.
+func (t *filters) room() error {
+	for id, f := range t.byID {
+		if t.now().Sub(f.asked) > t.cfg.FilterTime {
+			f.close()
+			delete(t.byID, id)
+		}
+	}
+	if have := len(t.byID) + t.subscriptions; have >= t.cfg.MaxSubscriptions {
+		return codedError{fmt.Errorf("too many filters and subscriptions: the node has %d", have), CodeLimited}
+	}
+	return nil
+}
+
+// subscribe counts a subscription; unsubscribe ends it.
+func (t *filters) subscribe() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.room(); err != nil {
+		return err
+	}
+	t.subscriptions++
+	return nil
+}
+
+func (t *filters) unsubscribe() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.subscriptions--
+}
+
+func (t *filters) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.byID) + t.subscriptions
+}
+
+// get returns a filter and notes that somebody asked about it.
+func (t *filters) get(id rpc.ID) (*filter, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := t.byID[id]
+	if f == nil || t.now().Sub(f.asked) > t.cfg.FilterTime {
+		return nil, errFilterNotFound
+	}
+	f.asked = t.now()
+	return f, nil
+}
+
+// remove drops a filter and reports whether it was there.
+func (t *filters) remove(id rpc.ID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := t.byID[id]
+	if f == nil {
+		return false
+	}
+	f.close()
+	delete(t.byID, id)
+	return true
+}
+
+// NewFilter is eth_newFilter: the logs of blocks that become latest from now on. A log that a reorganization of JAM takes back comes again with removed set.
+func (a *Subscriptions) NewFilter(ctx context.Context, criteria gethfilters.FilterCriteria) (rpc.ID, error) {
+	if err := a.checkLive(&criteria); err != nil {
+		return "", err
+	}
+	return a.newFilter(ctx, &filter{logs: &criteria})
+}
+
+// NewBlockFilter is eth_newBlockFilter: the hashes of blocks that become latest from now on.
+func (a *Subscriptions) NewBlockFilter(ctx context.Context) (rpc.ID, error) {
+	return a.newFilter(ctx, &filter{})
+}
+
+// NewPendingTransactionFilter is eth_newPendingTransactionFilter: transactions of the pool that can run from now on, by their hashes, or whole.
+func (a *Subscriptions) NewPendingTransactionFilter(ctx context.Context, full *bool) (rpc.ID, error) {
+	return a.newFilter(ctx, &filter{pool: a.node.PoolEvents(poolEvents), full: full != nil && *full})
+}
+
+func (a *Subscriptions) newFilter(ctx context.Context, f *filter) (rpc.ID, error) {
+	if err := a.limits.call(ctx, "eth_newFilter", 0); err != nil {
+		f.close()
+		return "", err
+	}
+	f.cursor = a.node.HeadCursor()
+	return a.filters.install(f)
+}
+
+// UninstallFilter is eth_uninstallFilter.
+func (a *Subscriptions) UninstallFilter(id rpc.ID) bool { return a.filters.remove(id) }
+
+// GetFilterLogs is eth_getFilterLogs: all logs that fit a filter for logs, as eth_getLogs would answer.
+func (a *Subscriptions) GetFilterLogs(ctx context.Context, id rpc.ID) ([]*types.Log, error) {
+	f, err := a.filters.get(id)
+	if err != nil {
+		return nil, err
+	}
+	if f.logs == nil {
+		return nil, errFilterNotFound
+	}
+	return (&Logs{a.api}).GetLogs(ctx, *f.logs)
+}
+
+// GetFilterChanges is eth_getFilterChanges: what is new since the last time, at most Config.MaxLogs and a block; the rest comes the next time.
+func (a *Subscriptions) GetFilterChanges(ctx context.Context, id rpc.ID) (any, error) {
+	f, err := a.filters.get(id)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.limits.call(ctx, "eth_getFilterChanges", 0); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var news any
+	switch {
+	case f.pool != nil:
+		news, err = a.newTransactions(f)
+	case f.logs != nil:
+		news, err = a.newLogs(f)
+	default:
+		news, err = a.newBlocks(f)
+	}
+	if errors.Is(err, errFilterNotFound) {
+		a.filters.remove(id) // the client slept for too long
+	}
+	return news, err
+}
+
+func (a *Subscriptions) newLogs(f *filter) (any, error) {
+	logs := []*types.Log{}
+	err := a.newChanges(f, func(c node.HeadChange) bool {
+		logs = append(logs, liveLogs(c, f.logs)...)
+		return len(logs) < a.cfg.MaxLogs
+	})
+	return logs, err
+}
+
+func (a *Subscriptions) newBlocks(f *filter) (any, error) {
+	hashes := []common.Hash{}
+	err := a.newChanges(f, func(c node.HeadChange) bool {
+		if !c.Removed {
+			hashes = append(hashes, c.Block.Hash())
+		}
+		return len(hashes) < a.cfg.MaxLogs
+	})
+	return hashes, err
+}
+
+// newChanges visits the head changes that are new to a filter, as long as visit says so.
+func (a *Subscriptions) newChanges(f *filter, visit func(node.HeadChange) bool) error {
+	for {
+		changes, next, _, err := a.node.HeadChanges(f.cursor)
+		if errors.Is(err, node.ErrMissed) {
+			return errFilterNotFound // as if it had expired
+		}
+		for _, c := range changes {
+			f.cursor++
+			if !visit(c) {
+				return nil
+			}
+		}
+		if f.cursor = next; len(changes) == 0 {
+			return nil
+		}
+	}
+}
+
+// newTransactions takes what waits in a filter's pool events.
+func (a *Subscriptions) newTransactions(f *filter) (any, error) {
+	now, cancel := context.WithCancel(context.Background())
+	cancel() // Next gives what is there and waits for no more
+	hashes, txs := []common.Hash{}, []object{}
+	for {
+		e, err := f.pool.Next(now)
+		switch {
+		case errors.Is(err, txpool.ErrClosed):
+			return nil, errFilterNotFound
+		case err != nil && f.full:
+			return txs, nil
+		case err != nil:
+			return hashes, nil
+		case !canRun(&e):
+		case f.full:
+			o, err := a.pooledTransaction(e.Tx, a.node.PooledProgress())
+			if err != nil {
+				return nil, err
+			}
+			txs = append(txs, o)
+		default:
+			hashes = append(hashes, e.Tx.Hash())
+		}
+	}
+}
+
+// canRun reports whether an event says that a transaction of the pool can run from now on.
+func canRun(e *txpool.Event) bool { return e.Kind == txpool.Pending || e.Kind == txpool.Promoted }
+
+// checkLive checks the criteria of logs that are to come. Ranges may only have ends that stand still.
+func (a *api) checkLive(c *gethfilters.FilterCriteria) error {
+	if err := a.checkTerms(c); err != nil {
+		return err
+	}
+	still := func(n *big.Int) bool { return n == nil || n.Sign() >= 0 || n.Int64() == rpc.LatestBlockNumber.Int64() }
+	pending := func(n *big.Int) bool { return n != nil && n.Int64() == rpc.PendingBlockNumber.Int64() }
+	earliest := c.FromBlock != nil && c.FromBlock.Int64() == rpc.EarliestBlockNumber.Int64()
+	switch {
+	case pending(c.FromBlock) || pending(c.ToBlock):
+		return invalidParams("pending logs are not supported")
+	case !still(c.FromBlock) && !earliest, !still(c.ToBlock),
+		c.FromBlock != nil && c.ToBlock != nil && c.ToBlock.Sign() >= 0 && c.FromBlock.Cmp(c.ToBlock) > 0:
+		return invalidParams("invalid block range params")
+	}
+	return nil
+}
+
+// liveLogs returns the logs of a head change that fit, marked if they are taken back.
+func liveLogs(c node.HeadChange, criteria *gethfilters.FilterCriteria) []*types.Log {
+	number := c.Block.Number()
+	switch {
+	case criteria.BlockHash != nil && *criteria.BlockHash != c.Block.Hash(),
+		criteria.FromBlock != nil && criteria.FromBlock.Sign() >= 0 && number.Cmp(criteria.FromBlock) < 0,
+		criteria.ToBlock != nil && criteria.ToBlock.Sign() >= 0 && number.Cmp(criteria.ToBlock) > 0:
+		return nil
+	}
+	logs := matching(nil, c.Block, criteria)
+	if !c.Removed {
+		return logs
+	}
+	for i, l := range logs {
+		removed := *l // the block's own is shared
+		removed.Removed = true
+		logs[i] = &removed
+	}
+	return logs
+}

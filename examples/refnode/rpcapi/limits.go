@@ -1,0 +1,179 @@
+package rpcapi
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/txpool"
+)
+
+// limits asks the pool's limiter for each source: at the door for the bytes that it sends, and in the methods that cost more than a look for calls. A nil one
+// lets everything through.
+type limits struct {
+	limiter  *txpool.Limiter
+	loopback bool // is limited too
+}
+
+// sourceOf returns who a remote address is, or false for one that is not limited. Somebody with an IPv6 address has 2^64 of them.
+func (l *limits) sourceOf(remote string) (string, bool) {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		return remote, true
+	}
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return host, true
+	}
+	addr = addr.Unmap().WithZone("")
+	if addr.IsLoopback() && !l.loopback {
+		return "", false
+	}
+	if addr.Is6() {
+		prefix, _ := addr.Prefix(64) // 64 is in range
+		return prefix.String(), true
+	}
+	return addr.String(), true
+}
+
+// call asks for one call of a method with so many bytes of its own limit.
+func (l *limits) call(ctx context.Context, method string, size int) error {
+	if l == nil {
+		return nil
+	}
+	source, limited := l.sourceOf(rpc.PeerInfoFromContext(ctx).RemoteAddr)
+	if !limited {
+		return nil
+	}
+	if err := l.limiter.Allow(source, method, 1, size); err != nil {
+		return codedError{err, CodeLimited}
+	}
+	return nil
+}
+
+// strike counts against whoever sent a transaction that no honest client sends.
+func (l *limits) strike(ctx context.Context, err error) {
+	if l == nil || !txpool.Spam(err) {
+		return
+	}
+	if source, limited := l.sourceOf(rpc.PeerInfoFromContext(ctx).RemoteAddr); limited {
+		l.limiter.Strike(source, 1)
+	}
+}
+
+// http refuses requests of sources that send too many bytes. The body is read first, so that its length is known, however it was sent.
+func (l *limits) http(maxBody int, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		source, limited := l.sourceOf(r.RemoteAddr)
+		if !limited {
+			next.ServeHTTP(w, r)
+			return
+		}
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(maxBody)))
+		var tooLarge *http.MaxBytesError
+		switch {
+		case errors.As(err, &tooLarge):
+			http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+			return
+		case err != nil:
+			http.Error(w, "request body cannot be read", http.StatusBadRequest)
+			return
+		}
+		if err := l.limiter.Allow(source, "", 0, len(body)); err != nil {
+			refuse(w, err)
+			return
+		}
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		next.ServeHTTP(w, r)
+	})
+}
+
+// refuse answers 429, with what ethers and viem look at: when to come again, and JSON-RPC's code for a limit.
+func refuse(w http.ResponseWriter, err error) {
+	var limit *txpool.LimitError
+	if errors.As(err, &limit) && limit.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(limit.RetryAfter.Seconds()))))
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusTooManyRequests)
+	_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":`+strconv.Itoa(CodeLimited)+`,"message":`+strconv.Quote(err.Error())+`}}`)
+}
+
+// webSocket makes the node read a source's WebSocket no faster than the source may send: there is nobody to answer 429 to.
+func (l *limits) webSocket(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		source, limited := l.sourceOf(r.RemoteAddr)
+		if _, banned := l.limiter.Banned(source); limited && banned {
+			refuse(w, l.limiter.Allow(source, "", 0, 0))
+			return
+		}
+		if limited {
+			w = slowSocket{w, l.limiter, source}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// slowSocket is a ResponseWriter whose connection, once taken over, is read slowly.
+type slowSocket struct {
+	http.ResponseWriter
+	limiter *txpool.Limiter
+	source  string
+}
+
+// Hijack implements http.Hijacker.
+func (w slowSocket) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	return &slowConn{Conn: conn, limiter: w.limiter, source: w.source, closed: make(chan struct{})}, buffered, nil
+}
+
+// slowConn waits after each read until the source may send as much.
+type slowConn struct {
+	net.Conn
+	limiter *txpool.Limiter
+	source  string
+	once    sync.Once
+	closed  chan struct{}
+}
+
+// Read implements net.Conn. A source that is banned meanwhile gets its connection closed.
+func (c *slowConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	for err == nil {
+		var limit *txpool.LimitError
+		if !errors.As(c.limiter.Allow(c.source, "", 0, n), &limit) {
+			break
+		}
+		if limit.RetryAfter < 0 || errors.Is(limit, txpool.ErrBanned) {
+			return 0, limit
+		}
+		timer := time.NewTimer(limit.RetryAfter)
+		select {
+		case <-timer.C:
+		case <-c.closed:
+			timer.Stop()
+			return 0, net.ErrClosed
+		}
+	}
+	return n, err
+}
+
+// Close implements net.Conn.
+func (c *slowConn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
+}

@@ -1,0 +1,48 @@
+package rpcapi
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// secretSize is the length of the key of admins' tokens, in bytes.
+const secretSize = 32
+
+// ReadSecret reads the key of admins' tokens from a file: hex, with or without 0x. Where there is no file it makes a key, and a file that only its owner can
+// read. An empty path is no key.
+func ReadSecret(path string) ([]byte, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return makeSecret(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("rpcapi: key of tokens: %w", err)
+	}
+	secret, err := hex.DecodeString(strings.TrimPrefix(strings.TrimSpace(string(text)), "0x"))
+	if err != nil || len(secret) != secretSize {
+		return nil, fmt.Errorf("%w: %s holds no key, want %d bytes in hex", ErrInvalidConfig, path, secretSize)
+	}
+	return secret, nil
+}
+
+func makeSecret(path string) ([]byte, error) {
+	secret := make([]byte, secretSize)
+	_, _ = rand.Read(secret) // never fails
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("rpcapi: key of tokens: %w", err)
+	}
+	_, err = fmt.Fprintf(file, "0x%x\n", secret)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, fmt.Errorf("rpcapi: key of tokens: %w", err)
+	}
+	return secret, nil
+}

@@ -1,0 +1,66 @@
+package rpcapi
+
+import (
+	"context"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/rpc"
+)
+
+// StateWitness is the answer of jam_getStateWitness.
+type StateWitness struct {
+	// BlockNumber, BlockHash and StateRoot are of the block whose state the witness proves.
+	BlockNumber hexutil.Uint64 `json:"blockNumber"`
+	BlockHash   common.Hash    `json:"blockHash"`
+	StateRoot   common.Hash    `json:"stateRoot"`
+	// Balance, Nonce, CodeHash and Storage are what it proves. The code hash of an account that does not exist is zero.
+	Address  common.Address              `json:"address"`
+	Balance  *hexutil.Big                `json:"balance"`
+	Nonce    hexutil.Uint64              `json:"nonce"`
+	CodeHash common.Hash                 `json:"codeHash"`
+	Storage  map[common.Hash]common.Hash `json:"storage"`
+	// Witness is for statedb.ParseWitness under the profile EIP7864; on a statedb.NewStateless of it and StateRoot the same values can be read, and no others.
+	Witness hexutil.Bytes `json:"witness"`
+}
+
+// maxWitnessSlots bounds the slots of one witness.
+const maxWitnessSlots = 1024
+
+// GetStateWitness is jam_getStateWitness: an account and slots of its storage with a proof against the state root of a block. It is what eth_getProof is on chains with
+// Merkle Patricia tries.
+func (a *JAM) GetStateWitness(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (*StateWitness, error) {
+	if len(slots) > maxWitnessSlots {
+		return nil, invalidParams("%d slots are too many, want at most %d", len(slots), maxWitnessSlots)
+	}
+	if err := a.limits.call(ctx, "jam_getStateWitness", 0); err != nil {
+		return nil, err
+	}
+	b, err := a.resolve(latestIfNil(at))
+	if err != nil {
+		return nil, err
+	}
+	view, err := a.node.StateAt(b)
+	if err != nil {
+		return nil, err
+	}
+	account := view.Account(addr)
+	w := &StateWitness{
+		BlockNumber: hexutil.Uint64(b.NumberU64()), BlockHash: b.Hash(), StateRoot: b.Root(),
+		Address: addr, Balance: (*hexutil.Big)(account.Balance.ToBig()), Nonce: hexutil.Uint64(account.Nonce), CodeHash: account.CodeHash,
+		Storage: make(map[common.Hash]common.Hash, len(slots)),
+	}
+	for _, text := range slots {
+		slot, err := decodeSlot(text)
+		if err != nil {
+			return nil, err
+		}
+		w.Storage[slot] = view.Storage(addr, slot)
+	}
+	proof, err := view.Witness()
+	if err != nil {
+		return nil, err
+	}
+	w.Witness = proof.Encode()
+	return w, nil
+}
