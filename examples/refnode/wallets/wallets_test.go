@@ -1,0 +1,108 @@
+// Package wallets checks the reference node with the libraries that wallets and web pages are made of: ethers and viem from npm deploy and use a token that
+// npm's solc compiled. "npm ci" in this folder brings them.
+package wallets
+
+import (
+	"context"
+	"encoding/hex"
+	"math/big"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/params"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/examples/refnode/rpcapi"
+)
+
+// lookForNode returns the program that runs the scripts. Without it, or without the packages, the test says so; with JAMQ_REQUIRE_NODE set it fails.
+func lookForNode(t *testing.T) string {
+	t.Helper()
+	missing := ""
+	program, err := exec.LookPath("node")
+	if err != nil {
+		missing = "no node in the path"
+	} else if _, err := os.Stat("node_modules"); err != nil {
+		missing = `no node_modules: "npm ci" in examples/refnode/wallets brings them`
+	}
+	switch {
+	case missing == "":
+		return program
+	case os.Getenv("JAMQ_REQUIRE_NODE") != "":
+		t.Fatalf("%s, and JAMQ_REQUIRE_NODE is set", missing)
+	}
+	t.Skipf("%s: ethers and viem are not tried", missing)
+	return ""
+}
+
+// serve runs a node on an embedded chain that is fast, and returns its URL and the keys of accounts with money.
+func serve(t *testing.T) (url, keys string) {
+	t.Helper()
+	n, err := node.New(node.DefaultConfig(jamq.Tiny(), 100*time.Millisecond, 1))
+	require.NoError(t, err)
+	handler, stop, err := rpcapi.Handler(n, rpcapi.DefaultConfig())
+	require.NoError(t, err)
+	server := httptest.NewServer(handler)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- n.Run(ctx) }()
+	others := make(chan struct{})
+	go func() {
+		defer close(others)
+		traffic(ctx, n)
+	}()
+	t.Cleanup(func() {
+		stop()
+		server.Close()
+		cancel()
+		<-others
+		require.NoError(t, <-ended)
+	})
+	var all []string
+	for _, a := range n.Accounts() {
+		all = append(all, "0x"+hex.EncodeToString(a.Key.D.FillBytes(make([]byte, 32))))
+	}
+	return server.URL, strings.Join(all, ",")
+}
+
+// traffic sends a little from the last account for as long as ctx lasts. Without anybody's transactions a rollup makes no blocks, and ethers looks for a receipt only
+// when a block comes that is newer than those that it saw before it began to wait.
+func traffic(ctx context.Context, n *node.Node) {
+	from, signer := n.Accounts()[len(n.Accounts())-1], types.LatestSigner(n.ChainConfig())
+	for nonce := uint64(0); ; nonce++ {
+		tx := types.MustSignNewTx(from.Key, signer, &types.DynamicFeeTx{
+			ChainID: n.ChainConfig().ChainID, Nonce: nonce, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(10 * params.GWei), Gas: 21_000, To: &from.Address,
+		})
+		if err := n.SendTransaction(tx); err != nil {
+			return // the scripts would say what is wrong
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
+}
+
+func TestWallets(t *testing.T) {
+	program := lookForNode(t)
+	url, keys := serve(t)
+	for _, script := range []string{"ethers.js", "viem.js"} {
+		t.Run(script, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, program, script)
+			cmd.Env = append(os.Environ(), "JAMQ_HTTP="+url, "JAMQ_WS=ws"+strings.TrimPrefix(url, "http"), "JAMQ_KEYS="+keys)
+			out, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			t.Logf("%s", out)
+		})
+	}
+}
