@@ -27,8 +27,6 @@ type api struct {
 	filters *filters
 }
 
-func signerOf(n *node.Node) types.Signer { return types.LatestSigner(n.ChainConfig()) }
-
 // service is a receiver of a namespace's methods.
 type service struct {
 	namespace string

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ethereum/go-ethereum/core/types"
 	geth "github.com/ethereum/go-ethereum/node"
 	"github.com/ethereum/go-ethereum/rpc"
 
@@ -17,38 +18,79 @@ import (
 
 // Handler serves JSON-RPC over HTTP and WebSocket on one address, and a status page to browsers. The returned function ends
 // its WebSocket connections. Errors wrap [ErrInvalidConfig].
-//
-// There are two servers behind it: one for everybody, and one for who brings a token, with all namespaces and without limits.
 func Handler(n *node.Node, cfg Config) (http.Handler, func(), error) {
-	if err := cfg.Validate(); err != nil {
+	d, err := newDoor(n, &cfg)
+	if err != nil {
 		return nil, nil, err
+	}
+	return d, d.stop, nil
+}
+
+// door sends requests where they belong. There are two servers behind it: one for everybody, and one for who brings a token, with all namespaces and
+// without limits.
+type door struct {
+	page           http.Handler
+	public, admins entrance
+	tokens         bool
+	filters        *filters
+}
+
+// entrance is a server over both transports.
+type entrance struct {
+	server          *rpc.Server
+	http, webSocket http.Handler
+}
+
+func newDoor(n *node.Node, cfg *Config) (*door, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
 	}
 	limiter, err := txpool.NewLimiter(cfg.Limits)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	limits := &limits{limiter, cfg.LimitLoopback}
-	subscriptions := newFilters(n, &cfg)
-	public, err := newServer(&api{node: n, signer: signerOf(n), cfg: &cfg, limits: limits, filters: subscriptions}, limiter, cfg.API)
+	everybody := api{node: n, signer: types.LatestSigner(n.ChainConfig()), cfg: cfg, limits: &limits{limiter, cfg.LimitLoopback}, filters: newFilters(n, cfg)}
+	admin := everybody
+	admin.limits = nil
+	public, err := newServer(&everybody, limiter, cfg.API)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	admins, err := newServer(&api{node: n, signer: signerOf(n), cfg: &cfg, filters: subscriptions}, limiter, append(slices.Clone(namespaces), "admin"))
+	admins, err := newServer(&admin, limiter, append(slices.Clone(namespaces), "admin"))
 	if err != nil {
 		public.Stop()
-		return nil, nil, err
+		return nil, err
 	}
-	stop := func() {
-		public.Stop()
-		admins.Stop()
+	l := everybody.limits
+	return &door{
+		page:    geth.NewHTTPHandlerStack(&statusPage{node: n}, nil, cfg.VHosts, nil, true),
+		public:  entrance{public, l.http(cfg.BodyBytes, cfg.http(public, nil)), l.webSocket(cfg.webSocket(public, nil))},
+		admins:  entrance{admins, cfg.http(admins, cfg.Secret), cfg.webSocket(admins, cfg.Secret)},
+		tokens:  len(cfg.Secret) > 0,
+		filters: everybody.filters,
+	}, nil
+}
+
+// ServeHTTP implements http.Handler.
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	to := &d.public
+	if d.tokens && r.Header.Get("Authorization") != "" {
+		to = &d.admins // whoever shows a token must show a good one
 	}
-	door := &door{
-		page:   geth.NewHTTPHandlerStack(&statusPage{node: n}, nil, cfg.VHosts, nil, true),
-		public: entrance{limits.http(cfg.BodyBytes, cfg.http(public, nil)), limits.webSocket(cfg.webSocket(public, nil))},
-		admins: entrance{cfg.http(admins, cfg.Secret), cfg.webSocket(admins, cfg.Secret)},
-		tokens: len(cfg.Secret) > 0,
+	switch {
+	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
+		to.webSocket.ServeHTTP(w, r)
+	case r.Method == http.MethodGet:
+		d.page.ServeHTTP(w, r)
+	default:
+		to.http.ServeHTTP(w, r)
 	}
-	return door, stop, nil
+}
+
+// stop ends all WebSocket connections.
+func (d *door) stop() {
+	d.public.server.Stop()
+	d.admins.server.Stop()
 }
 
 // newServer returns a server with some namespaces.
@@ -91,29 +133,4 @@ func (c *Config) http(server *rpc.Server, secret []byte) http.Handler {
 // webSocket puts geth's checks of origin and token before a server.
 func (c *Config) webSocket(server *rpc.Server, secret []byte) http.Handler {
 	return geth.NewWSHandlerStack(server.WebsocketHandler(c.Origins), secret)
-}
-
-// entrance is a server over both transports.
-type entrance struct{ http, webSocket http.Handler }
-
-// door sends requests where they belong.
-type door struct {
-	page           http.Handler
-	public, admins entrance
-	tokens         bool
-}
-
-func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	to := d.public
-	if d.tokens && r.Header.Get("Authorization") != "" {
-		to = d.admins // whoever shows a token must show a good one
-	}
-	switch {
-	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
-		to.webSocket.ServeHTTP(w, r)
-	case r.Method == http.MethodGet:
-		d.page.ServeHTTP(w, r)
-	default:
-		to.http.ServeHTTP(w, r)
-	}
 }
