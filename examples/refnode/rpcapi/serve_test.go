@@ -51,6 +51,10 @@ func serve(t *testing.T, change func(*node.Config, *Config)) *served {
 		cancel()
 		require.NoError(t, <-ended)
 	})
+	require.Eventually(t, func() bool {
+		_, err := n.QueueStats(t.Context())
+		return err == nil
+	}, 10*time.Second, time.Millisecond, "the node does not start")
 	return s
 }
 

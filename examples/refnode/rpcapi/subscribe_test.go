@@ -229,7 +229,7 @@ func TestReorganization(t *testing.T) {
 	require.NoError(t, s.node.Drain(ctx))
 	final, err := (&Logs{api.api}).finalLogs(ctx, criteria)
 	require.NoError(t, err)
-	for len(have) != len(final) {
+	for len(have) != len(final) || len(seen) < len(polled) {
 		select {
 		case l := <-told:
 			seen = append(seen, l)

@@ -1,0 +1,365 @@
+package rpcapi
+
+import (
+	"encoding/hex"
+	"flag"
+	"io"
+	"math/big"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	gethnode "github.com/ethereum/go-ethereum/node"
+	"github.com/ethereum/go-ethereum/params"
+	"github.com/ethereum/go-ethereum/rpc"
+	"github.com/golang-jwt/jwt/v4"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/txpool"
+)
+
+const askChainID = `{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}`
+
+// ask sends a request and returns the answer with its body.
+func (s *served) ask(method, body string, header map[string]string) (*http.Response, string) {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.server.URL, strings.NewReader(body))
+	require.NoError(s.t, err)
+	r.Header.Set("Content-Type", "application/json")
+	for name, value := range header {
+		r.Header.Set(name, value)
+		if name == "Host" {
+			r.Host = value
+		}
+	}
+	response, err := http.DefaultClient.Do(r)
+	require.NoError(s.t, err)
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	require.NoError(s.t, err)
+	return response, string(raw)
+}
+
+// Who may ask, by origin and by the host's name, is as geth's flags say.
+func TestOriginsAndHosts(t *testing.T) {
+	const page = "https://wallet.example"
+	for name, x := range map[string]struct {
+		flags   []string
+		header  map[string]string
+		status  int    // over HTTP, and of the page
+		allowed string // origin
+		socket  bool
+	}{
+		"default":        {nil, nil, 200, "", true},
+		"by name":        {nil, map[string]string{"Host": "localhost:8545"}, 200, "", true},
+		"rebound name":   {nil, map[string]string{"Host": "evil.example"}, 403, "", true},
+		"named":          {[]string{"-http.vhosts", "a.example,b.example"}, map[string]string{"Host": "B.example:80"}, 200, "", true},
+		"any name":       {[]string{"-http.vhosts", "*"}, map[string]string{"Host": "evil.example"}, 200, "", true},
+		"foreign origin": {nil, map[string]string{"Origin": page}, 200, "", false},
+		"allowed origin": {[]string{"-http.corsdomain", page, "-ws.origins", page}, map[string]string{"Origin": page}, 200, page, true},
+		"other origin":   {[]string{"-http.corsdomain", page, "-ws.origins", page}, map[string]string{"Origin": "https://evil.example"}, 200, "", false},
+		"any origin":     {[]string{"-http.corsdomain", "*", "-ws.origins", "*"}, map[string]string{"Origin": page}, 200, "*", true},
+		"own origin":     {nil, map[string]string{"Origin": "http://localhost"}, 200, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, func(_ *node.Config, c *Config) {
+				fs := flag.NewFlagSet("", flag.ContinueOnError)
+				c.RegisterFlags(fs)
+				require.NoError(t, fs.Parse(x.flags))
+			})
+			response, body := s.ask(http.MethodPost, askChainID, x.header)
+			require.Equal(t, x.status, response.StatusCode, body)
+			require.Equal(t, x.allowed, response.Header.Get("Access-Control-Allow-Origin"))
+			response, body = s.ask(http.MethodGet, "", x.header)
+			require.Equal(t, x.status, response.StatusCode, body)
+			if x.allowed != "" {
+				preflight := map[string]string{"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type", "Origin": page}
+				response, _ = s.ask(http.MethodOptions, "", preflight)
+				require.Equal(t, x.allowed, response.Header.Get("Access-Control-Allow-Origin"))
+			}
+			origin := x.header["Origin"]
+			c, err := rpc.DialWebsocket(t.Context(), s.ws(), origin)
+			require.Equal(t, x.socket, err == nil, "%v", err)
+			if err == nil {
+				c.Close()
+			}
+		})
+	}
+}
+
+// token returns the authorization that brings a token.
+func token(t *testing.T, secret []byte, method jwt.SigningMethod, claims jwt.MapClaims) string {
+	t.Helper()
+	var key any = secret
+	if method == jwt.SigningMethodNone {
+		key = jwt.UnsafeAllowNoneSignatureType
+	}
+	text, err := jwt.NewWithClaims(method, claims).SignedString(key)
+	require.NoError(t, err)
+	return "Bearer " + text
+}
+
+// Who brings a good token is admin, over both transports; who brings a bad one gets nothing at all; nobody else is admin.
+func TestTokens(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "jwt.hex")
+	made, err := ReadSecret(file)
+	require.NoError(t, err)
+	again, err := ReadSecret(file)
+	require.NoError(t, err)
+	require.Equal(t, made, again)
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.EqualValues(t, 0o600, info.Mode().Perm())
+	var secret [32]byte
+	copy(secret[:], made)
+
+	s := serve(t, func(_ *node.Config, c *Config) {
+		fs := flag.NewFlagSet("", flag.ContinueOnError)
+		c.RegisterFlags(fs)
+		require.NoError(t, fs.Parse([]string{"-authrpc.jwtsecret", file, "-http.api", "eth,net"}))
+		c.Limits.Source.Txs, c.Limits.Source.TxBurst, c.LimitLoopback = 1, 1, true
+	})
+	now := time.Now()
+	for name, x := range map[string]struct {
+		authorization string
+		status        int
+	}{
+		"none":       {"", 200},
+		"good":       {token(t, made, jwt.SigningMethodHS256, jwt.MapClaims{"iat": now.Unix()}), 200},
+		"stale":      {token(t, made, jwt.SigningMethodHS256, jwt.MapClaims{"iat": now.Add(-2 * time.Minute).Unix()}), 401},
+		"future":     {token(t, made, jwt.SigningMethodHS256, jwt.MapClaims{"iat": now.Add(2 * time.Minute).Unix()}), 401},
+		"no time":    {token(t, made, jwt.SigningMethodHS256, jwt.MapClaims{}), 401},
+		"other key":  {token(t, make([]byte, 32), jwt.SigningMethodHS256, jwt.MapClaims{"iat": now.Unix()}), 401},
+		"other hash": {token(t, made, jwt.SigningMethodHS512, jwt.MapClaims{"iat": now.Unix()}), 401},
+		"unsigned":   {token(t, made, jwt.SigningMethodNone, jwt.MapClaims{"iat": now.Unix()}), 401},
+		"no token":   {"Basic " + hex.EncodeToString(made), 401},
+	} {
+		t.Run(name, func(t *testing.T) {
+			header := map[string]string{}
+			if x.authorization != "" {
+				header["Authorization"] = x.authorization
+			}
+			response, body := s.ask(http.MethodPost, askChainID, header)
+			require.Equal(t, x.status, response.StatusCode, body)
+		})
+	}
+
+	for _, url := range []string{s.server.URL, s.ws()} {
+		stranger := s.dial(url)
+		for _, method := range []string{"admin_nodeInfo", "debug_traceTransaction", "txpool_status"} {
+			require.Equal(t, -32601, code(stranger.CallContext(t.Context(), new(any), method)), method)
+		}
+		admin := s.dial(url, rpc.WithHTTPAuth(gethnode.NewJWTAuth(secret)))
+		var about NodeInfo
+		require.NoError(t, admin.CallContext(t.Context(), &about, "admin_nodeInfo"))
+		require.Equal(t, []string{"eth", "net"}, about.Public)
+		require.NoError(t, admin.CallContext(t.Context(), new(any), "txpool_status"))
+		for range 5 { // admins are not limited
+			require.NoError(t, admin.CallContext(t.Context(), new(any), "eth_call", map[string]any{}))
+		}
+		_, err := rpc.DialOptions(t.Context(), s.ws(), rpc.WithHTTPAuth(gethnode.NewJWTAuth([32]byte{})))
+		require.ErrorContains(t, err, "401")
+	}
+
+	// What admins do.
+	admin := s.dial(s.server.URL, rpc.WithHTTPAuth(gethnode.NewJWTAuth(secret)))
+	s.nonces[3] = 1 // behind a gap, so that it stays
+	waiting := s.send(3, &common.Address{1}, 1, nil)
+	var done bool
+	require.NoError(t, admin.CallContext(t.Context(), &done, "admin_removeTransaction", waiting.Hash()))
+	require.True(t, done)
+	require.ErrorContains(t, admin.CallContext(t.Context(), &done, "admin_removeTransaction", waiting.Hash()), txpool.ErrNotFound.Error())
+	_, pooled := s.node.Pooled(waiting.Hash())
+	require.False(t, pooled)
+}
+
+func TestReadSecret(t *testing.T) {
+	none, err := ReadSecret("")
+	require.NoError(t, err)
+	require.Nil(t, none)
+	file := filepath.Join(t.TempDir(), "secret")
+	for _, bad := range []string{"", "hello", "0x1234", strings.Repeat("ab", 33)} {
+		require.NoError(t, os.WriteFile(file, []byte(bad), 0o600))
+		_, err := ReadSecret(file)
+		require.ErrorIs(t, err, ErrInvalidConfig)
+		require.ErrorContains(t, err, "want 32 bytes in hex")
+	}
+	require.NoError(t, os.WriteFile(file, []byte(" "+strings.Repeat("ab", 32)+"\n"), 0o600))
+	secret, err := ReadSecret(file)
+	require.NoError(t, err)
+	require.Len(t, secret, 32)
+	_, err = ReadSecret(filepath.Join(file, "no", "folder"))
+	require.Error(t, err)
+}
+
+// Requests, batches and answers that are too large are refused, and the node goes on.
+func TestSizes(t *testing.T) {
+	s := serve(t, func(_ *node.Config, c *Config) { c.BatchItems, c.BatchBytes, c.BodyBytes = 3, 2500, 10_000 })
+	response, body := s.ask(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"web3_sha3","params":["0x`+strings.Repeat("00", 6000)+`"]}`, nil)
+	require.Equal(t, http.StatusRequestEntityTooLarge, response.StatusCode, body)
+	batch := func(c *rpc.Client, n int, method string, args ...any) []rpc.BatchElem {
+		elems := make([]rpc.BatchElem, n)
+		for i := range elems {
+			elems[i] = rpc.BatchElem{Method: method, Args: args, Result: new(any)}
+		}
+		require.NoError(t, c.BatchCallContext(t.Context(), elems))
+		return elems
+	}
+	for _, url := range []string{s.server.URL, s.ws()} {
+		c := s.dial(url)
+		for _, e := range batch(c, 3, "eth_chainId") {
+			require.NoError(t, e.Error)
+		}
+		require.ErrorContains(t, batch(c, 4, "eth_chainId")[0].Error, "batch too large")
+		elems := batch(c, 3, "eth_getBlockByNumber", "earliest", true)
+		require.NoError(t, elems[0].Error)
+		require.ErrorContains(t, elems[2].Error, "response too large")
+		require.Equal(t, -32003, code(elems[2].Error))
+	}
+	socket := s.dial(s.ws())
+	require.Error(t, socket.CallContext(t.Context(), new(any), "web3_sha3", hexutil.Bytes(make([]byte, 6000))), "the connection is closed")
+	response, _ = s.ask(http.MethodPost, askChainID, nil)
+	require.Equal(t, 200, response.StatusCode)
+}
+
+// A source that asks for too much is told when to come again; one that sends garbage is banned, until an admin pardons it; nobody else is in the way.
+func TestRateLimits(t *testing.T) {
+	secret := [32]byte{1}
+	now := time.Unix(1000, 0)
+	s := serve(t, func(_ *node.Config, c *Config) {
+		c.LimitLoopback, c.BodyBytes, c.Secret = true, 1000, secret[:]
+		c.Limits.Now = func() time.Time { return now }
+		c.Limits.Source = txpool.Rate{Txs: 1, TxBurst: 4, Bytes: 1000, ByteBurst: 3000}
+		c.Limits.Methods = map[string]txpool.Rate{"debug": {Txs: 2}}
+		c.Limits.Strikes = 3
+	})
+	c, admin := s.dial(s.server.URL), s.dial(s.server.URL, rpc.WithHTTPAuth(gethnode.NewJWTAuth(secret)))
+	expensive := func() error { return c.CallContext(t.Context(), new(any), "eth_call", map[string]any{}) }
+	for range 2 {
+		require.ErrorContains(t, c.CallContext(t.Context(), new(any), "debug_traceTransaction", common.Hash{}), "transaction not found")
+	}
+	require.ErrorContains(t, c.CallContext(t.Context(), new(any), "debug_traceTransaction", common.Hash{}), "rate limit exceeded: method, try again in 500ms")
+	for range 2 {
+		require.NoError(t, expensive())
+	}
+	err := expensive()
+	require.ErrorContains(t, err, "rate limit exceeded: source, try again in 1s")
+	require.Equal(t, CodeLimited, code(err))
+	require.NoError(t, c.CallContext(t.Context(), new(any), "eth_chainId"), "a look costs nothing")
+	now = now.Add(time.Second)
+	require.NoError(t, expensive())
+
+	// Bytes are counted at the door.
+	var response *http.Response
+	var body string
+	for range 4 {
+		response, body = s.ask(http.MethodPost, askChainID+strings.Repeat(" ", 900), nil)
+	}
+	require.Equal(t, http.StatusTooManyRequests, response.StatusCode)
+	require.Equal(t, "1", response.Header.Get("Retry-After"))
+	require.Contains(t, body, `"code":-32005,"message":"rate limit exceeded: source`)
+	now = now.Add(time.Minute)
+	response, _ = s.ask(http.MethodPost, strings.Repeat(" ", 1001), nil)
+	require.Equal(t, http.StatusRequestEntityTooLarge, response.StatusCode)
+
+	// Transactions that no honest client sends. A nonce that is too low is none of them.
+	tooPoor := s.sign(0, &common.Address{1}, 0, nil)
+	cheap, err := types.SignNewTx(s.node.Accounts()[1].Key, types.LatestSigner(s.node.ChainConfig()), &types.DynamicFeeTx{
+		ChainID: s.node.ChainConfig().ChainID, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(10 * params.GWei), Gas: 20_999, To: &common.Address{1},
+	})
+	require.NoError(t, err)
+	send := func(tx *types.Transaction) error {
+		now = now.Add(time.Second)
+		raw, err := tx.MarshalBinary()
+		require.NoError(t, err)
+		return c.CallContext(t.Context(), new(any), "eth_sendRawTransaction", hexutil.Bytes(raw))
+	}
+	require.NoError(t, send(tooPoor))
+	for range 3 {
+		require.ErrorContains(t, send(tooPoor), "already known")
+	}
+	for range 3 {
+		require.ErrorContains(t, send(cheap), "intrinsic gas too low")
+	}
+	response, body = s.ask(http.MethodPost, askChainID, nil)
+	require.Equal(t, http.StatusTooManyRequests, response.StatusCode)
+	require.Contains(t, body, "banned: ban, try again in")
+	_, err = rpc.DialOptions(t.Context(), s.ws())
+	require.ErrorContains(t, err, "429")
+	var until *hexutil.Uint64
+	require.NoError(t, admin.CallContext(t.Context(), &until, "admin_bannedUntil", "127.0.0.1"))
+	require.EqualValues(t, now.Add(time.Minute).Unix(), *until)
+	require.NoError(t, admin.CallContext(t.Context(), new(bool), "admin_pardon", "127.0.0.1"))
+	require.NoError(t, admin.CallContext(t.Context(), &until, "admin_bannedUntil", "127.0.0.1"))
+	require.Nil(t, until)
+	require.NoError(t, expensive())
+}
+
+// A WebSocket is read no faster than its source may send.
+func TestSlowSocket(t *testing.T) {
+	s := serve(t, func(_ *node.Config, c *Config) {
+		c.LimitLoopback, c.BodyBytes = true, 20_000
+		c.Limits.Source = txpool.Rate{Bytes: 40_000, ByteBurst: 20_000}
+	})
+	socket := s.dial(s.ws())
+	began := time.Now()
+	for range 6 {
+		var hash common.Hash
+		require.NoError(t, socket.CallContext(t.Context(), &hash, "web3_sha3", hexutil.Bytes(make([]byte, 4000))))
+	}
+	require.Greater(t, time.Since(began), 600*time.Millisecond, "48 kB, and 20 at once")
+	// One that waits lets go when the node stops.
+	go func() {
+		_ = socket.CallContext(t.Context(), new(any), "web3_sha3", hexutil.Bytes(make([]byte, 9000)))
+	}()
+}
+
+// What one source is: an IPv4 address, however it is written, or the network that somebody with an IPv6 address has.
+func TestSources(t *testing.T) {
+	l := &limits{}
+	for remote, want := range map[string]string{
+		"192.0.2.7:80": "192.0.2.7", "[::ffff:192.0.2.7]:80": "192.0.2.7", "[2001:db8:1:2:3:4:5:6]:80": "2001:db8:1:2::/64", "[fe80::1%eth0]:80": "fe80::/64",
+		"127.0.0.1:80": "", "[::1]:80": "", "[::ffff:127.1.2.3]:80": "", "pipe": "pipe",
+	} {
+		source, limited := l.sourceOf(remote)
+		require.Equal(t, want, source, remote)
+		require.Equal(t, want != "", limited, remote)
+	}
+	l.loopback = true
+	source, limited := l.sourceOf("127.0.0.1:80")
+	require.True(t, limited)
+	require.Equal(t, "127.0.0.1", source)
+}
+
+func TestConfig(t *testing.T) {
+	for field, change := range map[string]func(*Config){
+		"API":              func(c *Config) { c.API = []string{"eth", "admin"} },
+		"Secret":           func(c *Config) { c.Secret = []byte("short") },
+		"BatchItems":       func(c *Config) { c.BatchItems = 0 },
+		"BatchBytes":       func(c *Config) { c.BatchBytes = -1 },
+		"BodyBytes":        func(c *Config) { c.BodyBytes = 0 },
+		"RequestTime":      func(c *Config) { c.RequestTime = 0 },
+		"GasCap":           func(c *Config) { c.GasCap = 0 },
+		"CallTime":         func(c *Config) { c.CallTime = -time.Second },
+		"MaxLogs":          func(c *Config) { c.MaxLogs = 0 },
+		"LogTerms":         func(c *Config) { c.LogTerms = 0 },
+		"LogRange":         func(c *Config) { c.LogRange = 0 },
+		"FilterTime":       func(c *Config) { c.FilterTime = 0 },
+		"MaxSubscriptions": func(c *Config) { c.MaxSubscriptions = 0 },
+		"Limits.Source":    func(c *Config) { c.Limits.Source.ByteBurst = 1 },
+		"Strikes":          func(c *Config) { c.Limits.Strikes = 0 },
+	} {
+		c := DefaultConfig()
+		change(&c)
+		err := c.Validate()
+		require.ErrorIs(t, err, ErrInvalidConfig)
+		require.ErrorContains(t, err, field)
+	}
+}
