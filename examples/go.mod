@@ -10,6 +10,7 @@ require (
 	github.com/jamq/jamq v0.0.0
 	github.com/jamq/jamq/statedb/evm v0.0.0
 	github.com/stretchr/testify v1.12.1
+	pgregory.net/rapid v1.3.0
 )
 
 require (

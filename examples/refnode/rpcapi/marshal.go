@@ -14,7 +14,8 @@ import (
 // object is a JSON object that begins with go-ethereum's own encoding of a type and takes further fields.
 type object map[string]any
 
-// encode returns v's JSON object, so that the shapes of all transaction and header types are go-ethereum's.
+// encode returns v's JSON object, so that the shapes of all transaction and header types are go-ethereum's. What v's type or fork does not have is left out: in geth's
+// answers it is not there, and not null.
 func encode(v json.Marshaler) (object, error) {
 	raw, err := v.MarshalJSON()
 	if err != nil {
@@ -26,7 +27,9 @@ func encode(v json.Marshaler) (object, error) {
 	}
 	o := make(object, len(fields)+8)
 	for name, value := range fields {
-		o[name] = value
+		if string(value) != "null" {
+			o[name] = value
+		}
 	}
 	return o, nil
 }
@@ -77,6 +80,7 @@ func (a *api) minedTransaction(b *node.Block, index int) (object, error) {
 	}
 	o["blockHash"] = b.Hash()
 	o["blockNumber"] = (*hexutil.Big)(b.Number())
+	o["blockTimestamp"] = hexutil.Uint64(b.Time())
 	o["transactionIndex"] = hexutil.Uint64(index)
 	if tx.Type() != types.LegacyTxType && tx.Type() != types.AccessListTxType {
 		// Wallets read gasPrice as what was really paid.
@@ -92,7 +96,7 @@ func (a *api) pooledTransaction(tx *types.Transaction, p node.Progress) (object,
 	if err != nil {
 		return nil, err
 	}
-	o["blockHash"], o["blockNumber"], o["transactionIndex"] = nil, nil, nil
+	o["blockHash"], o["blockNumber"], o["blockTimestamp"], o["transactionIndex"] = nil, nil, nil, nil
 	if tx.Type() != types.LegacyTxType && tx.Type() != types.AccessListTxType {
 		o["gasPrice"] = (*hexutil.Big)(tx.GasFeeCap())
 	}
@@ -110,7 +114,7 @@ func (a *api) transaction(tx *types.Transaction) (object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rpcapi: sender of %s: %w", tx.Hash(), err)
 	}
-	o["from"] = from
+	o["from"], o["to"] = from, tx.To()
 	return o, nil
 }
 
@@ -126,7 +130,7 @@ func (a *api) receipt(b *node.Block, index int) (object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rpcapi: sender of %s: %w", tx.Hash(), err)
 	}
-	o["from"], o["to"] = from, tx.To()
+	o["from"], o["to"], o["type"] = from, tx.To(), hexutil.Uint(tx.Type())
 	delete(o, "root")
 	if r.ContractAddress == (common.Address{}) {
 		o["contractAddress"] = nil

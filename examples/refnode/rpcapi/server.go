@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
-	geth "github.com/ethereum/go-ethereum/node"
+	gethnode "github.com/ethereum/go-ethereum/node"
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/jamq/jamq/examples/refnode/node"
@@ -63,7 +63,7 @@ func newDoor(n *node.Node, cfg *Config) (*door, error) {
 	}
 	l := everybody.limits
 	return &door{
-		page:    geth.NewHTTPHandlerStack(&statusPage{node: n}, nil, cfg.VHosts, nil, true),
+		page:    gethnode.NewHTTPHandlerStack(&statusPage{node: n}, nil, cfg.VHosts, nil, true),
 		public:  entrance{public, l.http(cfg.BodyBytes, cfg.http(public, nil)), l.webSocket(cfg.webSocket(public, nil))},
 		admins:  entrance{admins, cfg.http(admins, cfg.Secret), cfg.webSocket(admins, cfg.Secret)},
 		tokens:  len(cfg.Secret) > 0,
@@ -118,7 +118,7 @@ func (c *Config) http(server *rpc.Server, secret []byte) http.Handler {
 		defer cancel()
 		server.ServeHTTP(w, r.WithContext(ctx))
 	})
-	checked := geth.NewHTTPHandlerStack(timed, c.CORS, c.VHosts, secret, false)
+	checked := gethnode.NewHTTPHandlerStack(timed, c.CORS, c.VHosts, secret, false)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		end := time.Now().Add(c.RequestTime)
 		connection := http.NewResponseController(w)
@@ -132,5 +132,5 @@ func (c *Config) http(server *rpc.Server, secret []byte) http.Handler {
 
 // webSocket puts geth's checks of origin and token before a server.
 func (c *Config) webSocket(server *rpc.Server, secret []byte) http.Handler {
-	return geth.NewWSHandlerStack(server.WebsocketHandler(c.Origins), secret)
+	return gethnode.NewWSHandlerStack(server.WebsocketHandler(c.Origins), secret)
 }

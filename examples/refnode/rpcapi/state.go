@@ -79,7 +79,7 @@ func decodeSlot(text string) (common.Hash, error) {
 	}
 	raw, err := hex.DecodeString(digits)
 	if err != nil {
-		return common.Hash{}, invalidParams("unable to decode storage key: hex string invalid")
+		return common.Hash{}, invalidParams("invalid hex in storage key: %q", text)
 	}
 	if len(raw) > common.HashLength {
 		return common.Hash{}, invalidParams("unable to decode storage key: hex string too long, want at most 32 bytes")

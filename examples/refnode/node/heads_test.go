@@ -1,0 +1,166 @@
+package node
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// testBlock makes a block on another; letter tells blocks of one number apart.
+func testBlock(parent *Block, letter string) *Block {
+	h := &types.Header{Number: new(big.Int), Extra: []byte(letter)}
+	if parent != nil {
+		h.Number.Add(parent.Number(), big.NewInt(1))
+		h.ParentHash = parent.Hash()
+	}
+	return &Block{Block: types.NewBlockWithHeader(h)}
+}
+
+func (c HeadChange) name() string {
+	sign := "+"
+	if c.Removed {
+		sign = "-"
+	}
+	return fmt.Sprint(sign, c.Block.Number(), string(c.Block.Extra()))
+}
+
+// The changes of a chain that goes forward, back, forward again, and onto other blocks.
+func TestHeadLog(t *testing.T) {
+	genesis := testBlock(nil, "")
+	blocks := newLedger(genesis)
+	n := &Node{ledger: blocks, headLog: newHeadLog(genesis)}
+	cursor := n.HeadCursor()
+	grow := func(letter string, count int) {
+		for range count {
+			require.NoError(t, blocks.append(testBlock(blocks.head(), letter), 0))
+		}
+	}
+	move := func(latest, finalized uint64, want string) {
+		t.Helper()
+		_, _, more, err := n.HeadChanges(cursor)
+		require.NoError(t, err)
+		n.headLog.move(blocks, latest, finalized)
+		changes, next, _, err := n.HeadChanges(cursor)
+		require.NoError(t, err)
+		var names []string
+		for _, c := range changes {
+			names = append(names, c.name())
+		}
+		require.Equal(t, want, strings.Join(names, " "))
+		require.Equal(t, cursor+uint64(len(changes)), next)
+		select {
+		case <-more:
+			require.NotEmpty(t, changes, "woken for nothing")
+		default:
+			require.Empty(t, changes, "not woken")
+		}
+		cursor = next
+	}
+	grow("a", 5)
+	move(0, 0, "")
+	move(3, 0, "+1a +2a +3a")
+	move(3, 1, "")
+	move(1, 1, "-2a -3a")
+	move(4, 1, "+2a +3a +4a")
+	blocks.truncate(3) // given up by the queue, and then executed anew
+	move(2, 1, "-3a -4a")
+	grow("b", 4)
+	move(6, 2, "+3b +4b +5b +6b")
+	blocks.truncate(5)
+	grow("c", 1)
+	move(5, 5, "-5b -6b +5c") // both at once
+	move(5, 5, "")
+	require.Equal(t, []*Block{blocks.head()}, n.headLog.line)
+
+	_, _, _, err := n.HeadChanges(cursor + 1)
+	require.ErrorIs(t, err, ErrMissed)
+}
+
+// Old changes are forgotten, a reader that slept is told so, and one that reads in portions gets each change once.
+func TestHeadLogForgets(t *testing.T) {
+	genesis := testBlock(nil, "")
+	blocks := newLedger(genesis)
+	n := &Node{ledger: blocks, headLog: newHeadLog(genesis)}
+	require.NoError(t, blocks.append(testBlock(genesis, "a"), 0))
+	var cursor uint64
+	for i := range uint64(2 * keptChanges) {
+		n.headLog.move(blocks, 1-i%2, 0)
+		if i%5000 == 0 || i == 2*keptChanges-1 {
+			for {
+				changes, next, more, err := n.HeadChanges(cursor)
+				require.NoError(t, err)
+				for _, c := range changes {
+					require.Equal(t, cursor%2 == 1, c.Removed)
+					cursor++
+				}
+				require.Equal(t, next, cursor)
+				select {
+				case <-more:
+					continue
+				default:
+				}
+				break
+			}
+		}
+	}
+	require.EqualValues(t, 2*keptChanges, cursor)
+	require.LessOrEqual(t, len(n.headLog.changes), keptChanges+keptChanges/8)
+	_, _, _, err := n.HeadChanges(0)
+	require.ErrorIs(t, err, ErrMissed)
+}
+
+// Property: whoever follows the changes stands where latest stands, whatever the chain does.
+func TestHeadLogFollows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		genesis := testBlock(nil, "")
+		blocks := newLedger(genesis)
+		n := &Node{ledger: blocks, headLog: newHeadLog(genesis)}
+		var cursor, finalized uint64
+		line := []*Block{genesis}
+		for step := range 60 {
+			head := blocks.head().NumberU64()
+			switch rapid.IntRange(0, 3).Draw(t, "what") {
+			case 0, 1:
+				_ = blocks.append(testBlock(blocks.head(), fmt.Sprint(step)), 0)
+			case 2:
+				if head > finalized {
+					blocks.truncate(rapid.Uint64Range(finalized+1, head).Draw(t, "from"))
+				}
+			}
+			latest := rapid.Uint64Range(finalized, blocks.head().NumberU64()).Draw(t, "latest")
+			finalized = rapid.Uint64Range(finalized, latest).Draw(t, "finalized")
+			n.headLog.move(blocks, latest, finalized)
+			changes, next, _, err := n.HeadChanges(cursor)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cursor = next
+			gone := 0 // of the removed, which come with the oldest first
+			for _, c := range changes {
+				if c.Removed {
+					gone++
+				}
+			}
+			for i, c := range changes[:gone] {
+				if !c.Removed || c.Block != line[len(line)-gone+i] {
+					t.Fatalf("removed %s, and stood on %v", c.name(), line[len(line)-1].Number())
+				}
+			}
+			line = line[:len(line)-gone]
+			for _, c := range changes[gone:] {
+				if c.Block.ParentHash() != line[len(line)-1].Hash() {
+					t.Fatalf("%s does not continue", c.name())
+				}
+				line = append(line, c.Block)
+			}
+			if top := line[len(line)-1]; top != blocks.byNumber(latest) {
+				t.Fatalf("stands on %v, and latest is %d", top.Number(), latest)
+			}
+		}
+	})
+}
