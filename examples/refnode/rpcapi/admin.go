@@ -23,7 +23,7 @@ type NodeInfo struct {
 	Genesis common.Hash  `json:"genesis"`
 	// Public are the namespaces that everybody may call.
 	Public []string `json:"publicApi"`
-	// Subscriptions counts filters and subscriptions.
+	// Subscriptions is how much of Config.MaxSubscriptions is used.
 	Subscriptions int `json:"subscriptions"`
 }
 
@@ -31,7 +31,7 @@ type NodeInfo struct {
 func (a *Admin) NodeInfo() *NodeInfo {
 	return &NodeInfo{
 		Name: Version, ChainID: (*hexutil.Big)(a.node.ChainConfig().ChainID), Genesis: a.node.Resolve(rpc.EarliestBlockNumber).Hash(),
-		Public: a.cfg.API, Subscriptions: a.filters.count(),
+		Public: a.cfg.API, Subscriptions: a.filters.weight(),
 	}
 }
 

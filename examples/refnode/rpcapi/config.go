@@ -44,7 +44,8 @@ type Config struct {
 	LogRange          uint64
 	// FilterTime is after how long a filter is gone that nobody asked about.
 	FilterTime time.Duration
-	// MaxSubscriptions bounds filters and subscriptions together, of all clients.
+	// MaxSubscriptions bounds filters and subscriptions together, of all clients, of which those for pending transactions count a hundredfold; a source can have
+	// a tenth.
 	MaxSubscriptions int
 	// Limits is how much a source may ask, which is an IPv4 address or the first 64 bits of an IPv6 address: calls that cost more than a
 	// look are its Txs, and all that is sent to the node its Bytes. Somebody with a token is not limited.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ import (
 
 // both are the node and a geth that have taken the same transactions.
 type both struct {
+	api         *api
 	ours, geths *rpc.Client
 	txs         []*types.Transaction // a deployment, one each of types 0, 1, 2 and 4; that of type 2 fails
 	waiting     *types.Transaction   // behind a gap
@@ -29,7 +31,7 @@ type both struct {
 func startBoth(t *testing.T) *both {
 	s := serve(t, nil)
 	g := startGeth(t, s.node)
-	b := &both{ours: s.dial(s.server.URL), geths: g.Client}
+	b := &both{api: &api{node: s.node}, ours: s.dial(s.server.URL), geths: g.Client}
 	b.counter = s.counter(0)
 	deployed := s.node.Resolve(rpc.LatestBlockNumber).Transactions()[0]
 	id, signer := s.node.ChainConfig().ChainID, types.LatestSigner(s.node.ChainConfig())
@@ -75,6 +77,27 @@ func startBoth(t *testing.T) *both {
 	require.NoError(t, g.CallContext(t.Context(), new(any), "eth_sendRawTransaction", hexutil.Bytes(raw)))
 	require.NoError(t, s.node.Drain(t.Context())) // until it is final, so that all tags are above the genesis
 	return b
+}
+
+// elsewhere are the methods that geth has not, or answers otherwise: each has a test of its own.
+var elsewhere = map[string]bool{
+	"admin_nodeInfo": true, "admin_removeTransaction": true, "admin_bannedUntil": true, "admin_pardon": true, // TestTokens, TestRateLimits
+	"eth_getProof": true, "jam_getStateWitness": true, // TestStateWitness
+	"eth_sendRawTransactionSync": true,                                                       // TestSendAndWait
+	"eth_newHeads":               true, "eth_logs": true, "eth_newPendingTransactions": true, // TestSubscriptions
+	"jam_queueStatus": true, "jam_getBundle": true, "jam_getFinalityProof": true, "jam_getTrust": true, // the tests of the command
+}
+
+// methods returns the names of all methods, and of the subscriptions among them.
+func methods(a *api) (names []string) {
+	for _, s := range a.services(nil) {
+		receiver := reflect.TypeOf(s.receiver)
+		for i := range receiver.NumMethod() {
+			name := receiver.Method(i).Name
+			names = append(names, s.namespace+"_"+strings.ToLower(name[:1])+name[1:])
+		}
+	}
+	return names
 }
 
 // ask calls a method of both. Hashes of blocks differ, so arguments may depend on who is asked.
@@ -141,6 +164,8 @@ func kind(v any) string {
 		return "text"
 	case len(text) == 2, len(text) <= 18 && (text == "0x0" || text[2] != '0'):
 		return "quantity"
+	case len(text) <= 34:
+		return "name of a filter" // 16 bytes without leading zeros
 	}
 	return fmt.Sprintf("data of %d digits", len(text)-2)
 }
@@ -274,6 +299,9 @@ func TestConformance(t *testing.T) {
 	same("eth_sendRawTransaction", "0x02c0")
 	raw, err := b.txs[1].MarshalBinary()
 	require.NoError(t, err)
+	for _, method := range []string{"hardhat_metadata", "evm_snapshot", "anvil_nodeInfo", "wallet_getCapabilities"} {
+		same(method) // development nodes have them, and their users find out by the error who is none
+	}
 	same("net_listening")
 	same("net_peerCount")
 	same("net_version")
@@ -289,6 +317,13 @@ func TestConformance(t *testing.T) {
 	same("eth_getRawTransactionByHash", b.waiting.Hash())
 	same("debug_traceTransaction", b.waiting.Hash())
 	same("eth_getTransactionCount", waiter, "pending")
+	tried := map[string]bool{}
+	for _, x := range tries {
+		tried[x.method] = true
+	}
+	for _, name := range methods(b.api) {
+		require.True(t, tried[name] != elsewhere[name], "%s is to be tried here, or elsewhere", name)
+	}
 	for i, x := range tries {
 		args, err := json.Marshal(x.args(b.ours))
 		require.NoError(t, err)

@@ -17,8 +17,20 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// filter is what a client asks about again and again. It holds a place to read on from, and no results: a client that does not come costs nothing but that.
+// share is a client's share of what the node can remember for all.
+type share struct {
+	source string // empty: not limited
+	weight int
+}
+
+// poolEvents is how many events of the pool wait for a filter or a subscription; then the oldest are lost. They take room, so that one weighs as much as
+// poolWeight others.
+const poolEvents, poolWeight = 4096, 100
+
+// filter is what a client asks about again and again. It holds a place to read on from, and no results: a client that does not come costs nothing but that, and what
+// waits in pool.
 type filter struct {
+	share
 	mu     sync.Mutex // one answer at a time
 	cursor uint64     // in the node's head changes
 	// logs are the criteria of a filter for logs, pool the events of one for transactions; without either it is one for blocks.
@@ -29,79 +41,99 @@ type filter struct {
 	asked time.Time // the last time, under the table's lock
 }
 
-func (f *filter) close() {
-	if f.pool != nil {
-		f.pool.Close()
-	}
-}
-
 // filters holds the filters of all clients, and counts subscriptions with them. It is safe for concurrent use.
 type filters struct {
 	node *node.Node
 	cfg  *Config
 	now  func() time.Time
 
-	mu            sync.Mutex
-	byID          map[rpc.ID]*filter
-	subscriptions int
+	mu       sync.Mutex
+	byID     map[rpc.ID]*filter
+	used     int // weight of all
+	bySource map[string]int
+	swept    time.Time
 }
 
 func newFilters(n *node.Node, cfg *Config) *filters {
-	return &filters{node: n, cfg: cfg, now: time.Now, byID: make(map[rpc.ID]*filter)}
+	return &filters{node: n, cfg: cfg, now: time.Now, byID: make(map[rpc.ID]*filter), bySource: make(map[string]int)}
 }
 
-// poolEvents is how many events of the pool wait for a filter or a subscription. Then the oldest are lost.
-const poolEvents = 4096
-
-// install takes a filter in.
-func (t *filters) install(f *filter) (rpc.ID, error) {
+// take takes a share, if it is there, and release gives it back. What filters have that nobody asked about for too long counts as free.
+func (t *filters) take(s share) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.room(); err != nil {
-		f.close()
-		return "", err
+	t.sweep()
+	most := t.cfg.MaxSubscriptions
+	if own := t.bySource[s.source]; s.source != "" && own+s.weight > most/sourceShare {
+		return codedError{fmt.Errorf("too many filters and subscriptions: %s has %d of %d", s.source, own, most/sourceShare), CodeLimited}
 	}
+	if t.used+s.weight > most {
+		return codedError{fmt.Errorf("too many filters and subscriptions: the node has %d of %d", t.used, most), CodeLimited}
+	}
+	t.used += s.weight
+	if s.source != "" {
+		t.bySource[s.source] += s.weight
+	}
+	return nil
+}
+
+// sweep drops the filters that nobody asked about for too long, now and then, the caller holding the lock.
+func (t *filters) sweep() {
+	now := t.now()
+	if now.Sub(t.swept) < time.Second {
+		return
+	}
+	t.swept = now
+	for id, f := range t.byID {
+		if now.Sub(f.asked) > t.cfg.FilterTime {
+			t.drop(id, f)
+		}
+	}
+}
+
+// sourceShare says that a source can have one part in so many of all.
+const sourceShare = 10
+
+func (t *filters) release(s share) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.free(s)
+}
+
+func (t *filters) free(s share) {
+	t.used -= s.weight
+	if s.source == "" {
+		return
+	}
+	if t.bySource[s.source] -= s.weight; t.bySource[s.source] <= 0 {
+		delete(t.bySource, s.source)
+	}
+}
+
+// drop removes a filter, the caller holding the lock.
+func (t *filters) drop(id rpc.ID, f *filter) {
+	if f.pool != nil {
+		f.pool.Close()
+	}
+	delete(t.byID, id)
+	t.free(f.share)
+}
+
+// install takes a filter in whose share is taken.
+func (t *filters) install(f *filter) rpc.ID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	id := rpc.NewID()
 	f.asked = t.now()
 	t.byID[id] = f
-	return id, nil
+	return id
 }
 
-// room drops the filters that nobody asked about and returns an error if there are still too many, the caller holding the lock.
-func (t *filters) room() error {
-	for id, f := range t.byID {
-		if t.now().Sub(f.asked) > t.cfg.FilterTime {
-			f.close()
-			delete(t.byID, id)
-		}
-	}
-	if have := len(t.byID) + t.subscriptions; have >= t.cfg.MaxSubscriptions {
-		return codedError{fmt.Errorf("too many filters and subscriptions: the node has %d", have), CodeLimited}
-	}
-	return nil
-}
-
-// subscribe counts a subscription; unsubscribe ends it.
-func (t *filters) subscribe() error {
+// weight is how much of Config.MaxSubscriptions is used.
+func (t *filters) weight() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.room(); err != nil {
-		return err
-	}
-	t.subscriptions++
-	return nil
-}
-
-func (t *filters) unsubscribe() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.subscriptions--
-}
-
-func (t *filters) count() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.byID) + t.subscriptions
+	return t.used
 }
 
 // get returns a filter and notes that somebody asked about it.
@@ -124,8 +156,7 @@ func (t *filters) remove(id rpc.ID) bool {
 	if f == nil {
 		return false
 	}
-	f.close()
-	delete(t.byID, id)
+	t.drop(id, f)
 	return true
 }
 
@@ -134,26 +165,31 @@ func (a *Subscriptions) NewFilter(ctx context.Context, criteria gethfilters.Filt
 	if err := a.checkLive(&criteria); err != nil {
 		return "", err
 	}
-	return a.newFilter(ctx, &filter{logs: &criteria})
+	return a.newFilter(ctx, &filter{logs: &criteria}, 1)
 }
 
 // NewBlockFilter is eth_newBlockFilter: the hashes of blocks that become latest from now on.
 func (a *Subscriptions) NewBlockFilter(ctx context.Context) (rpc.ID, error) {
-	return a.newFilter(ctx, &filter{})
+	return a.newFilter(ctx, &filter{}, 1)
 }
 
 // NewPendingTransactionFilter is eth_newPendingTransactionFilter: transactions of the pool that can run from now on, by their hashes, or whole.
 func (a *Subscriptions) NewPendingTransactionFilter(ctx context.Context, full *bool) (rpc.ID, error) {
-	return a.newFilter(ctx, &filter{pool: a.node.PoolEvents(poolEvents), full: full != nil && *full})
+	return a.newFilter(ctx, &filter{full: full != nil && *full}, poolWeight)
 }
 
-func (a *Subscriptions) newFilter(ctx context.Context, f *filter) (rpc.ID, error) {
+func (a *Subscriptions) newFilter(ctx context.Context, f *filter, weight int) (rpc.ID, error) {
 	if err := a.limits.call(ctx, "eth_newFilter", 0); err != nil {
-		f.close()
 		return "", err
 	}
-	f.cursor = a.node.HeadCursor()
-	return a.filters.install(f)
+	f.share = share{a.limits.source(ctx), weight}
+	if err := a.filters.take(f.share); err != nil {
+		return "", err
+	}
+	if f.cursor = a.node.HeadCursor(); weight == poolWeight {
+		f.pool = a.node.PoolEvents(poolEvents)
+	}
+	return a.filters.install(f), nil
 }
 
 // UninstallFilter is eth_uninstallFilter.

@@ -47,13 +47,19 @@ func (l *limits) sourceOf(remote string) (string, bool) {
 	return addr.String(), true
 }
 
+// source returns who makes a call; empty for one that is not limited.
+func (l *limits) source(ctx context.Context) string {
+	if l == nil {
+		return ""
+	}
+	source, _ := l.sourceOf(rpc.PeerInfoFromContext(ctx).RemoteAddr)
+	return source
+}
+
 // call asks for one call of a method with so many bytes of its own limit.
 func (l *limits) call(ctx context.Context, method string, size int) error {
-	if l == nil {
-		return nil
-	}
-	source, limited := l.sourceOf(rpc.PeerInfoFromContext(ctx).RemoteAddr)
-	if !limited {
+	source := l.source(ctx)
+	if source == "" {
 		return nil
 	}
 	if err := l.limiter.Allow(source, method, 1, size); err != nil {
@@ -64,10 +70,7 @@ func (l *limits) call(ctx context.Context, method string, size int) error {
 
 // strike counts against whoever sent a transaction that no honest client sends.
 func (l *limits) strike(ctx context.Context, err error) {
-	if l == nil || !txpool.Spam(err) {
-		return
-	}
-	if source, limited := l.sourceOf(rpc.PeerInfoFromContext(ctx).RemoteAddr); limited {
+	if source := l.source(ctx); source != "" && txpool.Spam(err) {
 		l.limiter.Strike(source, 1)
 	}
 }

@@ -39,32 +39,33 @@ func (a *Subscriptions) Logs(ctx context.Context, criteria gethfilters.FilterCri
 	})
 }
 
-// begin opens a subscription on the connection that a call came by. It counts until the caller says unsubscribe.
-func (a *Subscriptions) begin(ctx context.Context) (*rpc.Notifier, *rpc.Subscription, error) {
+// begin opens a subscription on the connection that a call came by. Its share is taken until the caller calls the returned function.
+func (a *Subscriptions) begin(ctx context.Context, weight int) (*rpc.Notifier, *rpc.Subscription, func(), error) {
 	notifier, supported := rpc.NotifierFromContext(ctx)
 	if !supported {
-		return nil, nil, rpc.ErrNotificationsUnsupported
+		return nil, nil, nil, rpc.ErrNotificationsUnsupported
 	}
 	if err := a.limits.call(ctx, "eth_subscribe", 0); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	if err := a.filters.subscribe(); err != nil {
-		return nil, nil, err
+	s := share{a.limits.source(ctx), weight}
+	if err := a.filters.take(s); err != nil {
+		return nil, nil, nil, err
 	}
-	return notifier, notifier.CreateSubscription(), nil
+	return notifier, notifier.CreateSubscription(), func() { a.filters.release(s) }, nil
 }
 
 // follow tells a subscriber about head changes from now on, until it unsubscribes or its connection ends. A subscriber that is slow holds up nobody; one that is
 // so slow that the node has forgotten what it has not read goes on with what is new.
 func (a *Subscriptions) follow(ctx context.Context, tell func(node.HeadChange, func(any) error) error) (*rpc.Subscription, error) {
-	notifier, s, err := a.begin(ctx)
+	notifier, s, end, err := a.begin(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
 	notify := func(v any) error { return notifier.Notify(s.ID, v) }
 	cursor := a.node.HeadCursor()
 	go func() {
-		defer a.filters.unsubscribe()
+		defer end()
 		for {
 			changes, next, more, err := a.node.HeadChanges(cursor)
 			if err != nil {
@@ -90,7 +91,7 @@ func (a *Subscriptions) follow(ctx context.Context, tell func(node.HeadChange, f
 // NewPendingTransactions is eth_subscribe("newPendingTransactions", full): transactions of the pool that can run, by their hashes, or whole. A subscriber that is too
 // slow loses the oldest.
 func (a *Subscriptions) NewPendingTransactions(ctx context.Context, full *bool) (*rpc.Subscription, error) {
-	notifier, s, err := a.begin(ctx)
+	notifier, s, end, err := a.begin(ctx, poolWeight)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +101,7 @@ func (a *Subscriptions) NewPendingTransactions(ctx context.Context, full *bool) 
 		events.Close()
 	}()
 	go func() {
-		defer a.filters.unsubscribe()
+		defer end()
 		defer events.Close()
 		for {
 			e, err := events.Next(context.Background())

@@ -87,7 +87,7 @@ func TestSubscriptions(t *testing.T) {
 	}
 
 	// What is ended tells no more, and what a connection leaves is taken away.
-	require.Equal(t, 8, s.subscriptions())
+	require.Equal(t, 4+4*poolWeight, s.filters.weight())
 	for _, id := range []string{blockFilter, logFilter, poolFilter, fullFilter} {
 		var done bool
 		call(&done, "eth_uninstallFilter", id)
@@ -97,15 +97,12 @@ func TestSubscriptions(t *testing.T) {
 		require.ErrorContains(t, c.Client().CallContext(t.Context(), new(any), "eth_getFilterChanges", id), "filter not found")
 	}
 	logsSub.Unsubscribe()
-	require.Eventually(t, func() bool { return s.subscriptions() == 3 }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return s.filters.weight() == 1+2*poolWeight }, 10*time.Second, 5*time.Millisecond)
 	s.mined(s.send(1, &at, 0, nil))
 	require.Empty(t, logs)
 	socket.Close()
-	require.Eventually(t, func() bool { return s.subscriptions() == 1 }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return s.filters.weight() == 1 }, 10*time.Second, 5*time.Millisecond)
 }
-
-// subscriptions asks the node how many filters and subscriptions it has.
-func (s *served) subscriptions() int { return s.filters.count() }
 
 // What cannot be subscribed to is refused, and says why.
 func TestSubscriptionErrors(t *testing.T) {
@@ -138,7 +135,7 @@ func TestSubscriptionErrors(t *testing.T) {
 		require.NoError(t, err)
 	}
 	_, err = socket.EthSubscribe(t.Context(), make(chan any), "newHeads")
-	require.ErrorContains(t, err, "too many filters and subscriptions: the node has 2")
+	require.ErrorContains(t, err, "too many filters and subscriptions: the node has 2 of 2")
 	for _, method := range []string{"eth_newBlockFilter", "eth_newFilter", "eth_newPendingTransactionFilter"} {
 		args := []any{}
 		if method == "eth_newFilter" {
@@ -153,24 +150,40 @@ func TestSubscriptionErrors(t *testing.T) {
 func TestFilterExpires(t *testing.T) {
 	s := serve(t, nil)
 	now := time.Unix(1000, 0)
-	table := newFilters(s.node, &Config{FilterTime: time.Minute, MaxSubscriptions: 2})
+	table := newFilters(s.node, &Config{FilterTime: time.Minute, MaxSubscriptions: 20})
 	table.now = func() time.Time { return now }
-	kept, err := table.install(&filter{})
+	install := func(source string, weight int) (rpc.ID, error) {
+		f := &filter{share: share{source, weight}}
+		if err := table.take(f.share); err != nil {
+			return "", err
+		}
+		f.pool = s.node.PoolEvents(1)
+		return table.install(f), nil
+	}
+	kept, err := install("", 18)
 	require.NoError(t, err)
-	left, err := table.install(&filter{pool: s.node.PoolEvents(1)})
+	left, err := install("a", 2)
 	require.NoError(t, err)
 	for range 3 {
-		_, err = table.install(&filter{})
+		_, err = install("", 1)
 		require.Equal(t, CodeLimited, code(err))
+		require.ErrorContains(t, err, "the node has 20 of 20")
 		now = now.Add(30 * time.Second)
 		_, err := table.get(kept)
 		require.NoError(t, err)
 	}
 	_, err = table.get(left)
 	require.ErrorIs(t, err, errFilterNotFound)
-	_, err = table.install(&filter{})
+	_, err = install("b", 1)
 	require.NoError(t, err, "there is room again")
-	require.Equal(t, 2, table.count())
+	_, err = install("b", 2)
+	require.ErrorContains(t, err, "b has 1 of 2")
+	_, err = install("c", 1)
+	require.NoError(t, err, "and nobody took it all")
+	require.Equal(t, 20, table.weight())
+	require.True(t, table.remove(kept))
+	require.Equal(t, map[string]int{"b": 1, "c": 1}, table.bySource)
+	require.Equal(t, 2, table.weight())
 }
 
 // JAM reorganizes. A subscriber that takes back what is removed has in the end exactly the logs that are final; nothing is told twice, and nothing removed that was

@@ -1,0 +1,149 @@
+package rpcapi
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/ethclient/gethclient"
+	"github.com/ethereum/go-ethereum/rpc"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/statedb"
+)
+
+// What eth_getProof says is true: the witness that it names proves the same values against the block's root, to somebody who has nothing but that root.
+func TestStateWitness(t *testing.T) {
+	s := serve(t, nil)
+	at := s.counter(0)
+	receipt := s.mined(s.send(1, &at, 0, nil))
+	c := s.dial(s.server.URL)
+	_, err := gethclient.New(c).GetProof(t.Context(), at, []string{"0x0"}, nil)
+	require.Equal(t, CodeUnsupported, code(err))
+	require.ErrorContains(t, err, "jam_getStateWitness proves the same values")
+
+	for _, x := range []struct {
+		address common.Address
+		slots   []string
+		exists  bool
+	}{
+		{at, []string{"0x0", "0x1"}, true}, {s.node.Accounts()[1].Address, []string{}, true}, {common.Address{0xee}, []string{"0x7"}, false},
+	} {
+		var w StateWitness
+		require.NoError(t, c.CallContext(t.Context(), &w, "jam_getStateWitness", x.address, x.slots, map[string]any{"blockHash": receipt.BlockHash}))
+		require.Equal(t, s.node.BlockByHash(receipt.BlockHash).Root(), w.StateRoot)
+		witness, err := statedb.ParseWitness(statedb.EIP7864(), w.Witness)
+		require.NoError(t, err)
+		view, err := statedb.NewStateless(statedb.EIP7864(), witness, w.StateRoot)
+		require.NoError(t, err)
+		account := view.Account(x.address)
+		require.NoError(t, view.Err())
+		require.Equal(t, x.exists, account.Exists)
+		require.Equal(t, account.Balance.ToBig().String(), w.Balance.ToInt().String())
+		require.EqualValues(t, account.Nonce, w.Nonce)
+		require.Equal(t, account.CodeHash, w.CodeHash)
+		for slot, value := range w.Storage {
+			require.Equal(t, value, view.Storage(x.address, slot))
+		}
+		require.Len(t, w.Storage, len(x.slots))
+		require.NoError(t, view.Err())
+		_, err = statedb.NewStateless(statedb.EIP7864(), witness, common.Hash{1})
+		require.Error(t, err, "of another state")
+	}
+	var w StateWitness
+	require.NoError(t, c.CallContext(t.Context(), &w, "jam_getStateWitness", at, []string{"0x0"}, nil))
+	require.Equal(t, common.Hash{31: 1}, w.Storage[common.Hash{}])
+	require.ErrorContains(t, c.CallContext(t.Context(), &w, "jam_getStateWitness", at, make([]string, 1025), nil), "1025 slots are too many")
+	require.ErrorContains(t, c.CallContext(t.Context(), &w, "jam_getStateWitness", at, []string{"0xzz"}, nil), "invalid hex in storage key")
+}
+
+// Overrides that cannot be are refused, and nothing of one is left for the next call.
+func TestOverrides(t *testing.T) {
+	s := serve(t, nil)
+	at := s.counter(0)
+	c := s.dial(s.server.URL)
+	call := func(fields map[string]any) (result hexutil.Bytes, err error) {
+		err = c.CallContext(t.Context(), &result, "eth_call", map[string]any{"to": at}, "latest", map[string]any{at.Hex(): fields})
+		return result, err
+	}
+	for _, x := range []struct {
+		fields map[string]any
+		want   string
+	}{
+		{map[string]any{"state": map[string]any{}}, `"state" is not supported`},
+		{map[string]any{"movePrecompileToAddress": at}, `"movePrecompileToAddress" is not supported`},
+		{map[string]any{"balance": "0x1" + common.Hash{}.Hex()[2:34]}, "balance of 129 bits"},
+	} {
+		_, err := call(x.fields)
+		require.ErrorContains(t, err, x.want)
+		require.ErrorContains(t, err, at.Hex())
+		require.Equal(t, codeInvalidParams, code(err))
+	}
+	result, err := call(map[string]any{"stateDiff": map[string]any{common.Hash{}.Hex(): common.Hash{31: 9}.Hex()}})
+	require.NoError(t, err)
+	require.Equal(t, common.Hash{31: 10}.Bytes(), []byte(result))
+	result, err = call(map[string]any{})
+	require.NoError(t, err)
+	require.Equal(t, common.Hash{31: 1}.Bytes(), []byte(result))
+	result, err = call(map[string]any{"code": "0x"})
+	require.NoError(t, err)
+	require.Empty(t, result)
+}
+
+// What runs for ever is stopped, and says why; so is a trace that grows for ever.
+func TestCallTime(t *testing.T) {
+	s := serve(t, func(_ *node.Config, c *Config) { c.CallTime, c.GasCap = 50*time.Millisecond, 1<<40 })
+	c := s.dial(s.server.URL)
+	endless := map[string]any{"data": "0x5b5f56"} // JUMPDEST PUSH0 JUMP
+	for method, want := range map[string]string{
+		"eth_call": "execution aborted (timeout = 50ms)", "eth_createAccessList": "execution aborted (timeout = 50ms)", "eth_estimateGas": "",
+		"debug_traceCall": "execution timeout",
+	} {
+		began := time.Now()
+		args := []any{endless, "latest"}
+		if method == "debug_traceCall" {
+			args = append(args, map[string]any{"tracer": "callTracer", "timeout": "1h"})
+		}
+		require.ErrorContains(t, c.CallContext(t.Context(), new(any), method, args...), want)
+		require.Less(t, time.Since(began), 10*time.Second, method)
+	}
+	// One that makes much of little time is cut.
+	s = serve(t, func(_ *node.Config, c *Config) { c.BatchBytes = 10_000 })
+	c = s.dial(s.server.URL)
+	var trace struct {
+		StructLogs []any `json:"structLogs"`
+	}
+	require.NoError(t, c.CallContext(t.Context(), &trace, "debug_traceCall", map[string]any{"data": "0x5b5f56", "gas": "0xf4240"}, "latest", map[string]any{"limit": 1 << 40}))
+	require.NotEmpty(t, trace.StructLogs)
+	require.Less(t, len(trace.StructLogs), 10_000)
+}
+
+// A transaction is sent and its receipt comes back, or word that it takes longer (EIP-7966).
+func TestSendAndWait(t *testing.T) {
+	s := serve(t, nil)
+	c := s.dial(s.server.URL)
+	send := func(tx *types.Transaction, milliseconds ...any) (*types.Receipt, error) {
+		raw, err := tx.MarshalBinary()
+		require.NoError(t, err)
+		var receipt *types.Receipt
+		err = c.CallContext(t.Context(), &receipt, "eth_sendRawTransactionSync", append([]any{hexutil.Bytes(raw)}, milliseconds...)...)
+		return receipt, err
+	}
+	tx := s.sign(0, &common.Address{1}, 1, nil)
+	receipt, err := send(tx)
+	require.NoError(t, err)
+	require.Equal(t, tx.Hash(), receipt.TxHash)
+	_, err = send(tx)
+	require.ErrorContains(t, err, "already known")
+	s.nonces[0]++ // a gap
+	late := s.sign(0, &common.Address{1}, 1, nil)
+	_, err = send(late, "0x1")
+	require.Equal(t, CodeTimeout, code(err))
+	require.ErrorContains(t, err, "wasn't processed in time")
+	require.Equal(t, late.Hash().Hex(), err.(rpc.DataError).ErrorData())
+	_, pooled := s.node.Pooled(late.Hash())
+	require.True(t, pooled, "it was sent all the same")
+}
