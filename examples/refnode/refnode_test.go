@@ -158,7 +158,7 @@ func TestDemo(t *testing.T) {
 }
 
 func TestUsageErrors(t *testing.T) {
-	for _, args := range [][]string{{"-spec", "huge"}, {"-demo", "-1"}, {"-slot", "0s"}, {"-skip", "1"}, {"-loss", "2"}, {"extra"}, {"-nonsense"}, {"-chainid", "0"}} {
+	for _, args := range [][]string{{"-spec", "huge"}, {"-demo", "-1"}, {"-slot", "0s"}, {"-skip", "1"}, {"-loss", "2"}, {"extra"}, {"-nonsense"}, {"-chainid", "0"}, {"-http.api", "eth,admin"}, {"-rpc.gascap", "0"}, {"-rpc.ratelimit", "-1"}, {"-authrpc.jwtsecret", t.TempDir()}} {
 		var out lockedBuffer
 		require.NotZero(t, run(t.Context(), append(args, "-http", "127.0.0.1:0"), &out, &out), "%v", args)
 		require.NotEmpty(t, out.String())
@@ -339,7 +339,7 @@ func TestGarbage(t *testing.T) {
 	rpcClient, err := rpc.DialContext(t.Context(), node.url)
 	require.NoError(t, err)
 	defer rpcClient.Close()
-	methods := []string{"eth_sendRawTransaction", "eth_getBlockByNumber", "eth_call", "eth_getLogs", "eth_feeHistory", "eth_estimateGas", "eth_getStorageAt", "jam_getBundle", "eth_getTransactionReceipt", "txpool_content"}
+	methods := []string{"eth_sendRawTransaction", "eth_getBlockByNumber", "eth_call", "eth_getLogs", "eth_feeHistory", "eth_estimateGas", "eth_getStorageAt", "jam_getBundle", "eth_getTransactionReceipt", "txpool_content", "eth_newFilter", "eth_getFilterChanges", "eth_newPendingTransactionFilter", "eth_createAccessList", "debug_traceCall", "debug_traceTransaction", "debug_traceBlockByNumber", "eth_getBlockReceipts", "jam_getStateWitness", "web3_sha3"}
 	seed := []byte("garbage")
 	for sent := 0; sent < 10_000; {
 		batch := make([]rpc.BatchElem, 500)

@@ -1,8 +1,3 @@
-// Package rpcapi answers Ethereum's JSON-RPC for the reference node, with go-ethereum's server, shapes and error codes.
-//
-// Each namespace is a handful of small receivers; go-ethereum's server finds their exported methods by reflection, so
-// eth_getBalance is State.GetBalance. Block tags and numbers mean the same block in every call: all go through
-// Node.Resolve.
 package rpcapi
 
 import (
