@@ -59,7 +59,8 @@ func CallTraced(ctx context.Context, view *statedb.View, config *params.ChainCon
 const estimateSlack = 0.015
 
 // Estimate returns the gas that a message needs to succeed, at most gasCap (0: the header's gas limit), by go-ethereum's estimator. If it
-// fails with any gas, the error says why and the data is what a revert returned. It wraps ErrState where the view lacks what the message reads.
+// fails with any gas, the error says why and the data is what a revert returned. It wraps ErrHeader; ErrState where the view lacks what the message
+// reads; or ctx's error if that ended first.
 func Estimate(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message, gasCap uint64) (gas uint64, revert []byte, err error) {
 	if err := checkHeader(config, header); err != nil {
 		return 0, nil, err
@@ -80,6 +81,9 @@ func Estimate(ctx context.Context, view *statedb.View, config *params.ChainConfi
 	}, gasCap)
 	if stateErr := reads.failed(sdb); stateErr != nil {
 		return 0, nil, fmt.Errorf("%w: %w", ErrState, stateErr)
+	}
+	if ctx.Err() != nil { // the estimator takes an execution that was stopped for one that succeeded
+		return 0, nil, fmt.Errorf("evm: estimate stopped: %w", context.Cause(ctx))
 	}
 	return gas, revert, err
 }

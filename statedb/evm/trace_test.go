@@ -1,7 +1,10 @@
 package evm
 
 import (
+	"context"
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core"
@@ -18,7 +21,8 @@ func TestCallTraced(t *testing.T) {
 	_, view := run(t, store, root, dynamic(0, 0, nil, nil, deployer(counter)))
 	at := crypto.CreateAddress(addr(0), 0)
 	msg := func() *core.Message {
-		return &core.Message{From: addr(1), To: &at, GasLimit: 100_000, Value: new(uint256.Int), GasPrice: new(uint256.Int), GasFeeCap: new(uint256.Int), GasTipCap: new(uint256.Int)}
+		free := new(uint256.Int)
+		return &core.Message{From: addr(1), To: &at, GasLimit: 100_000, Value: free, GasPrice: free, GasFeeCap: free, GasTipCap: free}
 	}
 	var seen []vm.OpCode
 	hooks := &tracing.Hooks{OnOpcode: func(_ uint64, op byte, _, _ uint64, _ tracing.OpContext, _ []byte, _ int, _ error) {
@@ -31,8 +35,27 @@ func TestCallTraced(t *testing.T) {
 	require.Equal(t, plain, traced)
 	require.Equal(t, common.Hash{31: 1}.Bytes(), traced.ReturnData)
 	require.Equal(t, []vm.OpCode{
-		vm.PUSH0, vm.SLOAD, vm.PUSH1, vm.ADD, vm.DUP1, vm.PUSH0, vm.SSTORE, vm.PUSH0, vm.MSTORE, vm.PUSH1, vm.PUSH1, vm.PUSH0, vm.LOG1, vm.PUSH1, vm.PUSH0, vm.RETURN,
+		vm.PUSH0, vm.SLOAD, vm.PUSH1, vm.ADD, vm.DUP1, vm.PUSH0, vm.SSTORE, vm.PUSH0, vm.MSTORE,
+		vm.PUSH1, vm.PUSH1, vm.PUSH0, vm.LOG1, vm.PUSH1, vm.PUSH0, vm.RETURN,
 	}, seen)
+}
+
+// What runs for ever is stopped with ctx, and is no result.
+func TestStopped(t *testing.T) {
+	store, root := genesis(t)
+	view, err := store.View(root)
+	require.NoError(t, err)
+	over := errors.New("time is over")
+	msg := func() *core.Message {
+		free := new(uint256.Int)
+		return &core.Message{From: addr(1), Data: []byte{0x5b, 0x5f, 0x56}, GasLimit: 1 << 40, Value: free, GasPrice: free, GasFeeCap: free, GasTipCap: free}
+	}
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, over)
+	defer cancel()
+	_, err = Call(ctx, view, config, header(), noHashes, msg())
+	require.ErrorIs(t, err, over)
+	_, _, err = Estimate(ctx, view, config, header(), noHashes, msg(), 1<<40)
+	require.ErrorIs(t, err, over)
 }
 
 // The pre-state of a transaction is what those before it left. Nobody can go on with the block, and nothing done to that state reaches the view.

@@ -41,8 +41,8 @@ func (a *Admin) RemoveTransaction(hash common.Hash) (bool, error) {
 	return err == nil, err
 }
 
-// BannedUntil is admin_bannedUntil: the time, in seconds since 1970, until which a source is banned; null if it is not. A source is an IPv4 address, or the first
-// 64 bits of an IPv6 address such as "2001:db8::/64".
+// BannedUntil is admin_bannedUntil: the time, in seconds since 1970, until which a source is banned; null if it is not. A source is an IPv4
+// address, or the first 64 bits of an IPv6 address such as "2001:db8::/64".
 func (a *Admin) BannedUntil(source string) *hexutil.Uint64 {
 	until, banned := a.limiter.Banned(source)
 	if !banned {

@@ -23,47 +23,46 @@ import (
 // Calls answers what runs a message on a state and leaves no trace.
 type Calls struct{ *api }
 
-// call is a message with the block that it runs after.
+// call is a message with the block and the state that it runs on. It ends with ctx; its end must be called.
 type call struct {
+	ctx     context.Context
+	end     context.CancelFunc
 	block   *node.Block
 	view    *statedb.View
 	message *core.Message
 }
 
-// prepare finds the block of a call, changes its state as the overrides say, and fills in the message. gasCap is as of CallArgs.message. The
-// returned context ends when the call's time is over; its function must be called.
-func (a *Calls) prepare(ctx context.Context, method string, args *CallArgs, at *rpc.BlockNumberOrHash, overrides *stateOverride, gasCap uint64) (call, context.Context, context.CancelFunc, error) {
-	fail := func(err error) (call, context.Context, context.CancelFunc, error) { return call{}, nil, nil, err }
+// prepare finds the block of a call, changes its state as the overrides say, and fills in the message. gasCap is as of CallArgs.message.
+func (a *Calls) prepare(ctx context.Context, method string, args *CallArgs, at *rpc.BlockNumberOrHash, o *stateOverride, gasCap uint64) (*call, error) {
 	if err := a.limits.call(ctx, method, 0); err != nil {
-		return fail(err)
+		return nil, err
 	}
 	b, err := a.resolve(latestIfNil(at))
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
-	view, err := a.node.StateAt(b)
-	if err != nil {
-		return fail(err)
+	c := &call{block: b}
+	if c.view, err = a.node.StateAt(b); err != nil {
+		return nil, err
 	}
-	if err := overrides.apply(view); err != nil {
-		return fail(err)
+	if err := o.apply(c.view); err != nil {
+		return nil, err
 	}
-	message, err := args.message(b.BaseFee(), a.node.ChainConfig().ChainID, gasCap)
-	if err != nil {
-		return fail(err)
+	if c.message, err = args.message(b.BaseFee(), a.node.ChainConfig().ChainID, gasCap); err != nil {
+		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, a.cfg.CallTime, fmt.Errorf("execution aborted (timeout = %v)", a.cfg.CallTime))
-	return call{b, view, message}, ctx, cancel, nil
+	c.ctx, c.end = context.WithTimeoutCause(ctx, a.cfg.CallTime, fmt.Errorf("execution aborted (timeout = %v)", a.cfg.CallTime))
+	return c, nil
 }
 
 // Call is eth_call.
 func (a *Calls) Call(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, overrides *stateOverride) (hexutil.Bytes, error) {
-	c, ctx, cancel, err := a.prepare(ctx, "eth_call", &args, at, overrides, a.cfg.GasCap)
+	c, err := a.prepare(ctx, "eth_call", &args, at, overrides, a.cfg.GasCap)
 	if err != nil {
 		return nil, err
 	}
-	defer cancel()
-	result, err := a.node.Call(ctx, c.block, c.view, c.message, nil)
+	defer c.end()
+	result, err := a.node.Call(c.ctx, c.block, c.view, c.message, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -75,12 +74,12 @@ func (a *Calls) Call(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHa
 
 // EstimateGas is eth_estimateGas.
 func (a *Calls) EstimateGas(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, overrides *stateOverride) (hexutil.Uint64, error) {
-	c, ctx, cancel, err := a.prepare(ctx, "eth_estimateGas", &args, at, overrides, 0)
+	c, err := a.prepare(ctx, "eth_estimateGas", &args, at, overrides, 0)
 	if err != nil {
 		return 0, err
 	}
-	defer cancel()
-	gas, revert, err := a.node.EstimateGas(ctx, c.block, c.view, c.message, a.cfg.GasCap)
+	defer c.end()
+	gas, revert, err := a.node.EstimateGas(c.ctx, c.block, c.view, c.message, a.cfg.GasCap)
 	if errors.Is(err, vm.ErrExecutionReverted) {
 		return 0, reverted(revert)
 	}
@@ -97,18 +96,18 @@ type accessListResult struct {
 // CreateAccessList is eth_createAccessList: what a call touches besides its sender, its receiver and the precompiled contracts, and the gas that it
 // uses with that list. The list can change what the call does, so it is run until the list stays the same.
 func (a *Calls) CreateAccessList(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, overrides *stateOverride) (*accessListResult, error) {
-	c, ctx, cancel, err := a.prepare(ctx, "eth_createAccessList", &args, at, overrides, a.cfg.GasCap)
+	c, err := a.prepare(ctx, "eth_createAccessList", &args, at, overrides, a.cfg.GasCap)
 	if err != nil {
 		return nil, err
 	}
-	defer cancel()
-	known := a.needNoListing(&c, &args)
+	defer c.end()
+	known := a.needNoListing(c, &args)
 	before := logger.NewAccessListTracer(c.message.AccessList, known)
 	for {
 		list := before.AccessList()
 		c.message.AccessList = list
 		watch := logger.NewAccessListTracer(list, known)
-		result, err := a.node.Call(ctx, c.block, c.view, c.message, watch.Hooks())
+		result, err := a.node.Call(c.ctx, c.block, c.view, c.message, watch.Hooks())
 		if err != nil {
 			return nil, err
 		}

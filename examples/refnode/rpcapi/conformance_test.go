@@ -42,7 +42,9 @@ func startBoth(t *testing.T) *both {
 	b.txs = []*types.Transaction{deployed}
 	for nonce, data := range []types.TxData{
 		&types.LegacyTx{GasPrice: price, Gas: 100_000, To: &b.counter},
-		&types.AccessListTx{ChainID: id, GasPrice: price, Gas: 100_000, To: &b.counter, AccessList: types.AccessList{{Address: b.counter, StorageKeys: []common.Hash{{}}}}},
+		&types.AccessListTx{
+			ChainID: id, GasPrice: price, Gas: 100_000, To: &b.counter, AccessList: types.AccessList{{Address: b.counter, StorageKeys: []common.Hash{{}}}},
+		},
 		&types.DynamicFeeTx{ChainID: id, GasTipCap: big.NewInt(params.GWei), GasFeeCap: price, Gas: 100_000, To: &b.counter, Data: []byte{1, 2, 3}}, // fails
 		&types.SetCodeTx{
 			ChainID: uint256.MustFromBig(id), GasTipCap: uint(params.GWei), GasFeeCap: uint(10 * params.GWei), Gas: 200_000, To: b.counter,
@@ -264,7 +266,8 @@ func TestConformance(t *testing.T) {
 	rich := map[string]any{stranger.Hex(): map[string]any{"balance": "0xffffffffffffffff", "code": "0x475f5260205ff3", "nonce": "0x5"}}
 	same("eth_call", map[string]any{"to": stranger}, "latest", rich)
 	same("eth_estimateGas", map[string]any{"to": stranger}, "latest", rich)
-	same("eth_call", call, "latest", map[string]any{b.counter.Hex(): map[string]any{"stateDiff": map[string]any{common.Hash{}.Hex(): common.Hash{31: 0x29}.Hex()}}})
+	counted := map[string]any{"stateDiff": map[string]any{common.Hash{}.Hex(): common.Hash{31: 0x29}.Hex()}}
+	same("eth_call", call, "latest", map[string]any{b.counter.Hex(): counted})
 	same("debug_traceCall", call, "latest", map[string]any{"tracer": "callTracer"})
 	same("debug_traceCall", data, "latest", map[string]any{"tracer": "callTracer"})
 	same("debug_traceCall", call, "pending", map[string]any{})

@@ -179,7 +179,9 @@ func (b traceBackend) StateAtBlock(_ context.Context, block *types.Block, _ *sta
 	return sdb, func() {}, err
 }
 
-func (b traceBackend) StateAtTransaction(_ context.Context, block *types.Block, index int) (*types.Transaction, vm.BlockContext, *state.StateDB, tracers.StateReleaseFunc, error) {
+func (b traceBackend) StateAtTransaction(
+	_ context.Context, block *types.Block, index int,
+) (*types.Transaction, vm.BlockContext, *state.StateDB, tracers.StateReleaseFunc, error) {
 	executed, err := b.executed(block)
 	if err != nil {
 		return nil, vm.BlockContext{}, nil, nil, err

@@ -27,8 +27,8 @@ type share struct {
 // poolWeight others.
 const poolEvents, poolWeight = 4096, 100
 
-// filter is what a client asks about again and again. It holds a place to read on from, and no results: a client that does not come costs nothing but that, and what
-// waits in pool.
+// filter is what a client asks about again and again. It holds a place to read on from, and no results: a client that does not come costs
+// nothing but that, and what waits in pool.
 type filter struct {
 	share
 	mu     sync.Mutex // one answer at a time

@@ -14,8 +14,8 @@ import (
 // object is a JSON object that begins with go-ethereum's own encoding of a type and takes further fields.
 type object map[string]any
 
-// encode returns v's JSON object, so that the shapes of all transaction and header types are go-ethereum's. What v's type or fork does not have is left out: in geth's
-// answers it is not there, and not null.
+// encode returns v's JSON object, so that the shapes of all transaction and header types are go-ethereum's. What v's type or fork does not
+// have is left out: in geth's answers it is not there, and not null.
 func encode(v json.Marshaler) (object, error) {
 	raw, err := v.MarshalJSON()
 	if err != nil {

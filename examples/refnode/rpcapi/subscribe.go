@@ -55,8 +55,8 @@ func (a *Subscriptions) begin(ctx context.Context, weight int) (*rpc.Notifier, *
 	return notifier, notifier.CreateSubscription(), func() { a.filters.release(s) }, nil
 }
 
-// follow tells a subscriber about head changes from now on, until it unsubscribes or its connection ends. A subscriber that is slow holds up nobody; one that is
-// so slow that the node has forgotten what it has not read goes on with what is new.
+// follow tells a subscriber about head changes from now on, until it unsubscribes or its connection ends. A subscriber that is slow holds up
+// nobody; one that is so slow that the node has forgotten what it has not read goes on with what is new.
 func (a *Subscriptions) follow(ctx context.Context, tell func(node.HeadChange, func(any) error) error) (*rpc.Subscription, error) {
 	notifier, s, end, err := a.begin(ctx, 1)
 	if err != nil {
@@ -88,8 +88,8 @@ func (a *Subscriptions) follow(ctx context.Context, tell func(node.HeadChange, f
 	return s, nil
 }
 
-// NewPendingTransactions is eth_subscribe("newPendingTransactions", full): transactions of the pool that can run, by their hashes, or whole. A subscriber that is too
-// slow loses the oldest.
+// NewPendingTransactions is eth_subscribe("newPendingTransactions", full): transactions of the pool that can run, by their hashes, or whole.
+// A subscriber that is too slow loses the oldest.
 func (a *Subscriptions) NewPendingTransactions(ctx context.Context, full *bool) (*rpc.Subscription, error) {
 	notifier, s, end, err := a.begin(ctx, poolWeight)
 	if err != nil {

@@ -186,8 +186,8 @@ func TestFilterExpires(t *testing.T) {
 	require.Equal(t, 2, table.weight())
 }
 
-// JAM reorganizes. A subscriber that takes back what is removed has in the end exactly the logs that are final; nothing is told twice, and nothing removed that was
-// not there; a filter tells the same in the same order.
+// JAM reorganizes. A subscriber that takes back what is removed has in the end exactly the logs that are final; nothing is told twice, and
+// nothing removed that was not there; a filter tells the same in the same order.
 func TestReorganization(t *testing.T) {
 	s := serve(t, func(c *node.Config, _ *Config) {
 		c.JAM.ForkProbability, c.JAM.MaxForkDepth, c.JAM.FinalityLag = 0.5, 6, 6

@@ -33,8 +33,8 @@ func (a *Transactions) SendRawTransaction(ctx context.Context, raw hexutil.Bytes
 	return tx.Hash(), nil
 }
 
-// SendRawTransactionSync is eth_sendRawTransactionSync (EIP-7966): it sends a transaction and waits for its receipt, for at most so many milliseconds, and at most half of
-// Config.RequestTime, which is also the default.
+// SendRawTransactionSync is eth_sendRawTransactionSync (EIP-7966): it sends a transaction and waits for its receipt, for at most so many
+// milliseconds, and at most half of Config.RequestTime, which is also the default.
 func (a *Transactions) SendRawTransactionSync(ctx context.Context, raw hexutil.Bytes, milliseconds *hexutil.Uint64) (object, error) {
 	cursor, limit := a.node.HeadCursor(), a.cfg.RequestTime/2
 	if milliseconds != nil && uint64(*milliseconds) < uint64(limit.Milliseconds()) {

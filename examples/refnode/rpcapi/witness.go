@@ -20,15 +20,16 @@ type StateWitness struct {
 	Nonce    hexutil.Uint64              `json:"nonce"`
 	CodeHash common.Hash                 `json:"codeHash"`
 	Storage  map[common.Hash]common.Hash `json:"storage"`
-	// Witness is for statedb.ParseWitness under the profile EIP7864; on a statedb.NewStateless of it and StateRoot the same values can be read, and no others.
+	// Witness is for statedb.ParseWitness under the profile EIP7864; on a statedb.NewStateless of it and StateRoot the same values can be read,
+	// and no others.
 	Witness hexutil.Bytes `json:"witness"`
 }
 
 // maxWitnessSlots bounds the slots of one witness.
 const maxWitnessSlots = 1024
 
-// GetStateWitness is jam_getStateWitness: an account and slots of its storage with a proof against the state root of a block. It is what eth_getProof is on chains with
-// Merkle Patricia tries.
+// GetStateWitness is jam_getStateWitness: an account and slots of its storage with a proof against the state root of a block. It is what
+// eth_getProof is on chains with Merkle Patricia tries.
 func (a *JAM) GetStateWitness(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (*StateWitness, error) {
 	if len(slots) > maxWitnessSlots {
 		return nil, invalidParams("%d slots are too many, want at most %d", len(slots), maxWitnessSlots)

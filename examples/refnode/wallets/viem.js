@@ -82,10 +82,12 @@ const cause = (type, check = () => true) => (error) => {
   assert(found instanceof type, `want ${type.name}, have ${error}`);
   return check(found) ?? true;
 };
-await assert.rejects(client.simulateContract({ ...token, account, functionName: "transfer", args: [other.address, supply * 2n] }), cause(ContractFunctionRevertedError, (e) => {
+const tooMuch = { ...token, account, functionName: "transfer", args: [other.address, supply * 2n] };
+await assert.rejects(client.simulateContract(tooMuch), cause(ContractFunctionRevertedError, (e) => {
   assert.deepEqual([e.data.errorName, e.data.args], ["TooLittle", [account.address, supply - 42n, supply * 2n]]);
 }));
-await assert.rejects(client.simulateContract({ ...token, account, functionName: "transferFrom", args: [other.address, account.address, 1n] }), cause(ContractFunctionRevertedError, (e) => {
+const notMine = { ...token, account, functionName: "transferFrom", args: [other.address, account.address, 1n] };
+await assert.rejects(client.simulateContract(notMine), cause(ContractFunctionRevertedError, (e) => {
   assert.equal(e.reason, "allowance is too low");
 }));
 await assert.rejects(wallet.sendTransaction({ to: other.address, value: 1n, nonce: 0, gas: 21_000n }), cause(NonceTooLowError));

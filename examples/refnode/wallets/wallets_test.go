@@ -72,13 +72,14 @@ func serve(t *testing.T) (url, keys string) {
 	return server.URL, strings.Join(all, ",")
 }
 
-// traffic sends a little from the last account for as long as ctx lasts. Without anybody's transactions a rollup makes no blocks, and ethers looks for a receipt only
-// when a block comes that is newer than those that it saw before it began to wait.
+// traffic sends a little from the last account for as long as ctx lasts. Without anybody's transactions a rollup makes no blocks, and ethers
+// looks for a receipt only when a block comes that is newer than those that it saw before it began to wait.
 func traffic(ctx context.Context, n *node.Node) {
 	from, signer := n.Accounts()[len(n.Accounts())-1], types.LatestSigner(n.ChainConfig())
 	for nonce := uint64(0); ; nonce++ {
 		tx := types.MustSignNewTx(from.Key, signer, &types.DynamicFeeTx{
-			ChainID: n.ChainConfig().ChainID, Nonce: nonce, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(10 * params.GWei), Gas: 21_000, To: &from.Address,
+			ChainID: n.ChainConfig().ChainID, Nonce: nonce, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(10 * params.GWei),
+			Gas: 21_000, To: &from.Address,
 		})
 		if err := n.SendTransaction(tx); err != nil {
 			return // the scripts would say what is wrong
