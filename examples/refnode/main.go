@@ -155,8 +155,8 @@ const (
 	// drainTime is how long the node waits at its end for what is on its way, stopTime for its last requests.
 	drainTime = 3 * time.Second
 	stopTime  = time.Second
-	// headerTime bounds how long a client may take to send a request's header.
-	headerTime = 10 * time.Second
+	// headerTime bounds how long a client may take to send a request's header, idleTime how long it may keep a connection that it does not use.
+	headerTime, idleTime = 10 * time.Second, 2 * time.Minute
 )
 
 // serve runs the node and its server until ctx ends, or the demonstration has.
@@ -173,7 +173,7 @@ func serve(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) (
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTime}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 

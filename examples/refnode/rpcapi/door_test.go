@@ -5,6 +5,7 @@ import (
 	"flag"
 	"io"
 	"math/big"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -362,4 +363,25 @@ func TestConfig(t *testing.T) {
 		require.ErrorIs(t, err, ErrInvalidConfig)
 		require.ErrorContains(t, err, field)
 	}
+}
+
+// A client that sends its request slowly is let go, and so is one whose answer takes too long.
+func TestRequestTime(t *testing.T) {
+	s := serve(t, func(_ *node.Config, c *Config) {
+		c.RequestTime, c.CallTime, c.GasCap = 200*time.Millisecond, time.Minute, 1<<40
+	})
+	conn, err := net.Dial("tcp", s.server.Listener.Addr().String())
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
+	require.NoError(t, err)
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(10*time.Second)))
+	answer, err := io.ReadAll(conn)
+	require.NoError(t, err, "it is closed from the other side")
+	require.Contains(t, string(answer), "read timeout")
+
+	endless := map[string]any{"data": "0x5b5f56"}
+	err = s.dial(s.server.URL).CallContext(t.Context(), new(any), "eth_call", endless)
+	require.ErrorContains(t, err, "request timed out")
+	require.Equal(t, -32002, code(err))
 }

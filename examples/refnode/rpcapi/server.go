@@ -64,7 +64,7 @@ func newDoor(n *node.Node, cfg *Config) (*door, error) {
 	l := everybody.limits
 	return &door{
 		page:    gethnode.NewHTTPHandlerStack(&statusPage{node: n}, nil, cfg.VHosts, nil, true),
-		public:  entrance{public, l.http(cfg.BodyBytes, cfg.http(public, nil)), l.webSocket(cfg.webSocket(public, nil))},
+		public:  entrance{public, cfg.http(l.http(cfg.BodyBytes, public), nil), l.webSocket(cfg.webSocket(public, nil))},
 		admins:  entrance{admins, cfg.http(admins, cfg.Secret), cfg.webSocket(admins, cfg.Secret)},
 		tokens:  len(cfg.Secret) > 0,
 		filters: everybody.filters,
@@ -111,21 +111,18 @@ func newServer(a *api, limiter *txpool.Limiter, names []string) (*rpc.Server, er
 	return server, nil
 }
 
-// http puts geth's checks of origin, host and token before a server, and bounds the time of a request.
-func (c *Config) http(server *rpc.Server, secret []byte) http.Handler {
-	timed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), c.RequestTime)
-		defer cancel()
-		server.ServeHTTP(w, r.WithContext(ctx))
-	})
-	checked := gethnode.NewHTTPHandlerStack(timed, c.CORS, c.VHosts, secret, false)
+// http puts geth's checks of origin, host and token before a server, and bounds the time of a request, from its body's first byte on.
+func (c *Config) http(next http.Handler, secret []byte) http.Handler {
+	checked := gethnode.NewHTTPHandlerStack(next, c.CORS, c.VHosts, secret, false)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		end := time.Now().Add(c.RequestTime)
+		ctx, cancel := context.WithDeadline(r.Context(), end)
+		defer cancel()
 		connection := http.NewResponseController(w)
 		// Not every ResponseWriter has deadlines; that of a real connection has.
 		_ = connection.SetReadDeadline(end)
 		_ = connection.SetWriteDeadline(end.Add(time.Second)) // for the answer that says that the time is over
-		checked.ServeHTTP(w, r)
+		checked.ServeHTTP(w, r.WithContext(ctx))
 		_ = connection.SetWriteDeadline(time.Time{}) // the next request of the connection may be for the page
 	})
 }

@@ -94,6 +94,10 @@ func traffic(ctx context.Context, n *node.Node) {
 
 func TestWallets(t *testing.T) {
 	program := lookForNode(t)
+	for _, file := range []string{"ethers.js", "viem.js", "setting.js", "compile.js", "Token.sol", "package-lock.json"} {
+		_, err := os.Stat(file) // so that go test does not take an old result for a new script's
+		require.NoError(t, err)
+	}
 	url, keys := serve(t)
 	for _, script := range []string{"ethers.js", "viem.js"} {
 		t.Run(script, func(t *testing.T) {
