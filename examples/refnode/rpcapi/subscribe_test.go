@@ -2,6 +2,8 @@ package rpcapi
 
 import (
 	"context"
+	"net/http"
+	"runtime"
 	"testing"
 	"time"
 
@@ -274,4 +276,23 @@ func (a *Logs) finalLogs(ctx context.Context, criteria gethfilters.FilterCriteri
 	big := *a.cfg
 	big.MaxLogs, big.LogRange, big.LogTerms = 1_000_000, 1_000_000, 10
 	return (&Logs{&api{node: a.node, cfg: &big}}).GetLogs(ctx, criteria)
+}
+
+// Nothing of the node, its connections and its subscriptions is left when it has stopped.
+func TestGoroutinesEnd(t *testing.T) {
+	http.DefaultClient.CloseIdleConnections()
+	before := runtime.NumGoroutine()
+	t.Run("a node with subscribers", func(t *testing.T) {
+		s := serve(t, nil)
+		for _, name := range []string{"newHeads", "newPendingTransactions"} {
+			_, err := s.dial(s.ws()).EthSubscribe(t.Context(), make(chan any, 100), name)
+			require.NoError(t, err)
+		}
+		require.NoError(t, s.dial(s.server.URL).CallContext(t.Context(), new(any), "eth_newPendingTransactionFilter"))
+		s.mined(s.send(0, &common.Address{1}, 1, nil))
+	})
+	require.Eventually(t, func() bool {
+		http.DefaultClient.CloseIdleConnections()
+		return runtime.NumGoroutine() <= before+1 // with the one that asks
+	}, 10*time.Second, 10*time.Millisecond, "there were %d goroutines before", before)
 }
