@@ -3,10 +3,8 @@ package rpcapi
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math/big"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -102,247 +100,229 @@ func methods(a *api) (names []string) {
 	return names
 }
 
-// ask calls a method of both. Hashes of blocks differ, so arguments may depend on who is asked.
-func (b *both) ask(t *testing.T, method string, args func(c *rpc.Client) []any) (ours, geths any, oursErr, gethsErr error) {
-	t.Helper()
-	oursErr = b.ours.CallContext(t.Context(), &ours, method, args(b.ours)...)
-	gethsErr = b.geths.CallContext(t.Context(), &geths, method, args(b.geths)...)
-	return
+// conformance is a table of what is asked of both.
+type conformance struct {
+	*both
+	t                    *testing.T
+	me, waiter, stranger common.Address
+	call, failing        map[string]any // messages to the counter
+	tries                []try
 }
 
-// added are the fields that the node's answers have besides geth's.
-var added = []string{"queueStatus", "workPackageHash", "jamHeaderHash", "jamSlot"}
+// try is a call. Hashes of blocks differ, so arguments may depend on who is asked.
+type try struct {
+	method string
+	args   func(*rpc.Client) []any
+	equal  bool // the values too
+}
 
-// sameShape compares two answers: the same fields, kinds of values, and lengths of data.
-func sameShape(at string, ours, geths any) error {
-	switch g := geths.(type) {
-	case map[string]any:
-		o, ok := ours.(map[string]any)
-		if !ok {
-			return fmt.Errorf("%s is %v, and geth has an object", at, ours)
-		}
-		for _, name := range slices.Sorted(maps.Keys(g)) {
-			value, ok := o[name]
-			if !ok {
-				return fmt.Errorf("%s has no %s, and geth has", at, name)
-			}
-			if name == "extraData" {
-				continue // everybody's own
-			}
-			if err := sameShape(at+"."+name, value, g[name]); err != nil {
-				return err
-			}
-		}
-		for name := range o {
-			if _, ok := g[name]; !ok && !slices.Contains(added, name) {
-				return fmt.Errorf("%s has %s, and geth has not", at, name)
-			}
-		}
-	case []any:
-		o, ok := ours.([]any)
-		if !ok || len(o) != len(g) {
-			return fmt.Errorf("%s is %v, and geth has %d elements", at, ours, len(g))
-		}
-		for i := range g {
-			if err := sameShape(fmt.Sprintf("%s[%d]", at, i), o[i], g[i]); err != nil {
-				return err
-			}
-		}
+func (c *conformance) add(method string, equal bool, args func(*rpc.Client) []any) {
+	c.tries = append(c.tries, try{method, args, equal})
+}
+
+// same says that both answer the same, like that the answers have the same shape. Errors are always the same.
+func (c *conformance) same(method string, args ...any) {
+	c.add(method, true, func(*rpc.Client) []any { return args })
+}
+
+func (c *conformance) like(method string, args ...any) {
+	c.add(method, false, func(*rpc.Client) []any { return args })
+}
+
+func (c *conformance) likeBy(method string, args func(*rpc.Client) []any) { c.add(method, false, args) }
+
+// byHash are arguments that begin with the hash of a block.
+func (c *conformance) byHash(number int, more ...any) func(*rpc.Client) []any {
+	return func(client *rpc.Client) []any { return append([]any{blockHash(c.t, client, number)}, more...) }
+}
+
+func blockHash(t *testing.T, client *rpc.Client, number int) string {
+	t.Helper()
+	var header struct{ Hash string }
+	require.NoError(t, client.CallContext(t.Context(), &header, "eth_getBlockByNumber", hexutil.Uint64(number), false))
+	return header.Hash
+}
+
+func (c *conformance) blocks() {
+	// Finalized is for other tests: this geth finalizes when it likes.
+	for _, tag := range []string{"latest", "safe", "earliest", "0x2", "0xffff"} {
+		c.like("eth_getBlockByNumber", tag, false)
+		c.same("eth_getBlockTransactionCountByNumber", tag)
+		c.same("eth_getUncleCountByBlockNumber", tag)
+	}
+	c.like("eth_getBlockByNumber", "0x2", true)
+	c.likeBy("eth_getBlockByHash", c.byHash(3, true))
+	c.likeBy("eth_getBlockByHash", c.byHash(3, false))
+	c.like("eth_getBlockByHash", common.Hash{1}, false)
+	c.likeBy("eth_getBlockTransactionCountByHash", c.byHash(3))
+	c.likeBy("eth_getUncleCountByBlockHash", c.byHash(3))
+	c.same("eth_getUncleByBlockNumberAndIndex", "0x1", "0x0")
+	c.likeBy("eth_getUncleByBlockHashAndIndex", c.byHash(1, "0x0"))
+	c.like("eth_getBlockReceipts", "0x4")
+	c.likeBy("eth_getBlockReceipts", c.byHash(5))
+	c.same("eth_getBlockReceipts", "0xffff")
+}
+
+func (c *conformance) transactions() {
+	for i, tx := range c.txs {
+		c.like("eth_getTransactionByHash", tx.Hash())
+		c.like("eth_getTransactionReceipt", tx.Hash())
+		c.like("eth_getTransactionByBlockNumberAndIndex", hexutil.Uint64(i+1), "0x0")
+		c.likeBy("eth_getTransactionByBlockHashAndIndex", c.byHash(i+1, "0x0"))
+		c.same("eth_getRawTransactionByHash", tx.Hash())
+		c.same("debug_traceTransaction", tx.Hash(), map[string]any{"tracer": "callTracer", "tracerConfig": map[string]any{"withLog": true}})
+		c.same("debug_traceTransaction", tx.Hash(), map[string]any{"tracer": "4byteTracer"})
+		c.same("debug_traceTransaction", tx.Hash(), map[string]any{"enableMemory": true, "enableReturnData": true})
+		c.like("debug_traceTransaction", tx.Hash(), map[string]any{"tracer": "flatCallTracer"})
+	}
+	for _, method := range []string{"eth_getTransactionByHash", "eth_getTransactionReceipt", "eth_getRawTransactionByHash", "debug_traceTransaction"} {
+		c.like(method, common.Hash{1})
+	}
+	c.like("eth_getTransactionByBlockNumberAndIndex", "0x1", "0x7")
+	c.like("debug_traceBlockByNumber", "0x4", map[string]any{"tracer": "callTracer"})
+	c.likeBy("debug_traceBlockByHash", c.byHash(5, map[string]any{"tracer": "callTracer"}))
+	c.same("debug_traceTransaction", c.txs[1].Hash(), map[string]any{"tracer": "nonsense"})
+}
+
+func (c *conformance) states() {
+	for _, at := range []any{"latest", "safe", "0x3", "earliest", "0xffff"} {
+		c.same("eth_getTransactionCount", c.me, at)
+		c.same("eth_getCode", c.counter, at)
+		c.same("eth_getStorageAt", c.counter, "0x0", at)
+		c.same("eth_getBalance", c.stranger, at)
+		c.same("eth_call", c.call, at)
+		c.same("eth_call", c.failing, at)
+	}
+	c.same("eth_getCode", c.me, "latest")
+	c.like("eth_getBalance", c.me, "latest")
+	c.likeBy("eth_getBalance", func(client *rpc.Client) []any {
+		return []any{c.me, map[string]any{"blockHash": blockHash(c.t, client, 3), "requireCanonical": true}}
+	})
+	c.same("eth_getBalance", c.stranger, map[string]any{"blockNumber": "0x2"})
+	c.same("eth_getBalance", c.stranger, map[string]any{"blockNumber": "0x2", "blockHash": common.Hash{}})
+	c.same("eth_getBalance", c.stranger, map[string]any{"blockHash": common.Hash{9}})
+	c.same("eth_getStorageAt", c.counter, "0xzz", "latest")
+}
+
+func (c *conformance) calls() {
+	c.same("eth_estimateGas", c.call)
+	c.same("eth_estimateGas", c.failing)
+	c.same("eth_estimateGas", map[string]any{"from": c.me, "to": c.stranger, "value": "0x1"})
+	c.same("eth_estimateGas", map[string]any{"from": c.stranger, "to": c.me, "value": "0x1"})
+	c.same("eth_createAccessList", c.call)
+	c.same("eth_createAccessList", c.failing)
+	c.same("eth_createAccessList", map[string]any{"from": c.me, "data": "0x5f545f5260205ff3"})
+	rich := map[string]any{c.stranger.Hex(): map[string]any{"balance": "0xffffffffffffffff", "code": "0x475f5260205ff3", "nonce": "0x5"}}
+	c.same("eth_call", map[string]any{"to": c.stranger}, "latest", rich)
+	c.same("eth_estimateGas", map[string]any{"to": c.stranger}, "latest", rich)
+	counted := map[string]any{"stateDiff": map[string]any{common.Hash{}.Hex(): common.Hash{31: 0x29}.Hex()}}
+	c.same("eth_call", c.call, "latest", map[string]any{c.counter.Hex(): counted})
+	c.same("debug_traceCall", c.call, "latest", map[string]any{"tracer": "callTracer"})
+	c.same("debug_traceCall", c.failing, "latest", map[string]any{"tracer": "callTracer"})
+	c.same("debug_traceCall", c.call, "pending", map[string]any{})
+	c.same("debug_traceCall", c.call, "latest", map[string]any{"stateOverrides": rich})
+}
+
+func (c *conformance) logs() {
+	topic := common.Hash{31: 7}
+	c.like("eth_getLogs", map[string]any{"fromBlock": "0x0", "toBlock": "latest", "address": c.counter})
+	c.like("eth_getLogs", map[string]any{"fromBlock": "0x2", "toBlock": "0x3", "topics": []any{[]any{topic, common.Hash{1}}}})
+	c.likeBy("eth_getLogs", func(client *rpc.Client) []any { return []any{map[string]any{"blockHash": blockHash(c.t, client, 2)}} })
+	c.same("eth_getLogs", map[string]any{"blockHash": common.Hash{8}})
+	c.same("eth_getLogs", map[string]any{"fromBlock": "0x5", "toBlock": "0x1"})
+	c.same("eth_getLogs", map[string]any{"fromBlock": "0x1", "blockHash": common.Hash{8}})
+	c.same("eth_getLogs", map[string]any{"topics": make([]any, 5)})
+	c.like("eth_newFilter", map[string]any{})
+	c.like("eth_newBlockFilter")
+	c.like("eth_newPendingTransactionFilter")
+	c.same("eth_uninstallFilter", "0x1234")
+	c.same("eth_getFilterChanges", "0x1234")
+	c.same("eth_getFilterLogs", "0x1234")
+}
+
+func (c *conformance) node() {
+	c.same("eth_chainId")
+	c.same("eth_blockNumber")
+	c.same("eth_syncing")
+	c.same("eth_accounts")
+	c.like("eth_gasPrice")
+	c.like("eth_maxPriorityFeePerGas")
+	c.same("eth_blobBaseFee")
+	c.like("eth_feeHistory", "0x3", "latest", []float64{10, 50})
+	c.like("eth_feeHistory", 2, "0x4", []float64{})
+	c.same("eth_feeHistory", "0x1", "0xffff", []float64{})
+	c.same("eth_feeHistory", "0x1", "latest", []float64{50, 10})
+	c.same("eth_sendRawTransaction", "0x02c0")
+	for _, method := range []string{"hardhat_metadata", "evm_snapshot", "anvil_nodeInfo", "wallet_getCapabilities"} {
+		c.same(method) // development nodes have them, and their users find out by the error who is none
+	}
+	c.same("net_listening")
+	c.same("net_peerCount")
+	c.same("net_version")
+	c.like("web3_clientVersion")
+	c.same("web3_sha3", "0x68656c6c6f")
+	c.same("web3_sha3", hexutil.Bytes(make([]byte, 200)))
+}
+
+func (c *conformance) pool() {
+	c.same("txpool_status")
+	c.like("txpool_content")
+	c.like("txpool_contentFrom", c.waiter)
+	c.same("txpool_contentFrom", c.me)
+	c.like("eth_getTransactionByHash", c.waiting.Hash())
+	c.same("eth_getTransactionReceipt", c.waiting.Hash())
+	c.same("eth_getRawTransactionByHash", c.waiting.Hash())
+	c.same("debug_traceTransaction", c.waiting.Hash())
+	c.same("eth_getTransactionCount", c.waiter, "pending")
+}
+
+// compare asks both.
+func (x *try) compare(t *testing.T, b *both) {
+	var ours, geths any
+	err := b.ours.CallContext(t.Context(), &ours, x.method, x.args(b.ours)...)
+	want := b.geths.CallContext(t.Context(), &geths, x.method, x.args(b.geths)...)
+	switch {
+	case want != nil:
+		require.EqualError(t, err, want.Error())
+		require.Equal(t, code(want), code(err))
+		require.Equal(t, errorData(want), errorData(err))
+	case x.equal:
+		require.NoError(t, err)
+		require.Equal(t, geths, ours)
 	default:
-		if o, g := kind(ours), kind(geths); o != g {
-			return fmt.Errorf("%s is %s, and geth has %s (%v, %v)", at, o, g, ours, geths)
-		}
+		require.NoError(t, err)
+		require.NoError(t, sameShape("the answer", ours, geths))
+	}
+}
+
+func errorData(err error) any {
+	if e, ok := err.(rpc.DataError); ok {
+		return e.ErrorData()
 	}
 	return nil
 }
 
-// kind says what a value is: a quantity has no leading zeros and any length, data has whole bytes and one length.
-func kind(v any) string {
-	text, ok := v.(string)
-	switch {
-	case !ok:
-		return fmt.Sprintf("%T", v)
-	case !strings.HasPrefix(text, "0x"):
-		return "text"
-	case len(text) == 2, len(text) <= 18 && (text == "0x0" || text[2] != '0'):
-		return "quantity"
-	case len(text) <= 34:
-		return "name of a filter" // 16 bytes without leading zeros
-	}
-	return fmt.Sprintf("data of %d digits", len(text)-2)
-}
-
 // Every method that geth has too, beside geth itself, on the same transactions: the same shape, and where the chains agree the same value.
 func TestConformance(t *testing.T) {
-	b := startBoth(t)
-	fixed := func(args ...any) func(*rpc.Client) []any { return func(*rpc.Client) []any { return args } }
-	me, err := types.Sender(types.LatestSignerForChainID(b.txs[1].ChainId()), b.txs[1])
-	require.NoError(t, err)
-	waiter, err := types.Sender(types.LatestSignerForChainID(b.waiting.ChainId()), b.waiting)
-	require.NoError(t, err)
-	stranger := common.Address{0xee}
-	block := func(number int) func(c *rpc.Client) string {
-		return func(c *rpc.Client) string {
-			var header struct{ Hash string }
-			require.NoError(t, c.CallContext(t.Context(), &header, "eth_getBlockByNumber", hexutil.Uint64(number), false))
-			return header.Hash
-		}
-	}
-	byHash := func(number int, more ...any) func(*rpc.Client) []any {
-		return func(c *rpc.Client) []any { return append([]any{block(number)(c)}, more...) }
-	}
-	call := map[string]any{"from": me, "to": b.counter}
-	data := map[string]any{"from": me, "to": b.counter, "data": "0x1234"}
-	type try struct {
-		method string
-		args   func(*rpc.Client) []any
-		equal  bool // the values too
-	}
-	var tries []try
-	same := func(method string, args ...any) { tries = append(tries, try{method, fixed(args...), true}) }
-	like := func(method string, args ...any) { tries = append(tries, try{method, fixed(args...), false}) }
-	likeBy := func(method string, args func(*rpc.Client) []any) { tries = append(tries, try{method, args, false}) }
-
-	// Finalized is for other tests: this geth finalizes when it likes.
-	for _, tag := range []string{"latest", "safe", "earliest", "0x2", "0xffff"} {
-		like("eth_getBlockByNumber", tag, false)
-		same("eth_getBlockTransactionCountByNumber", tag)
-		same("eth_getUncleCountByBlockNumber", tag)
-	}
-	like("eth_getBlockByNumber", "0x2", true)
-	likeBy("eth_getBlockByHash", byHash(3, true))
-	likeBy("eth_getBlockByHash", byHash(3, false))
-	like("eth_getBlockByHash", common.Hash{1}, false)
-	likeBy("eth_getBlockTransactionCountByHash", byHash(3))
-	likeBy("eth_getUncleCountByBlockHash", byHash(3))
-	same("eth_getUncleByBlockNumberAndIndex", "0x1", "0x0")
-	likeBy("eth_getUncleByBlockHashAndIndex", byHash(1, "0x0"))
-	like("eth_getBlockReceipts", "0x4")
-	likeBy("eth_getBlockReceipts", byHash(5))
-	same("eth_getBlockReceipts", "0xffff")
-	for i, tx := range b.txs {
-		like("eth_getTransactionByHash", tx.Hash())
-		like("eth_getTransactionReceipt", tx.Hash())
-		like("eth_getTransactionByBlockNumberAndIndex", hexutil.Uint64(i+1), "0x0")
-		likeBy("eth_getTransactionByBlockHashAndIndex", byHash(i+1, "0x0"))
-		same("eth_getRawTransactionByHash", tx.Hash())
-		same("debug_traceTransaction", tx.Hash(), map[string]any{"tracer": "callTracer", "tracerConfig": map[string]any{"withLog": true}})
-		same("debug_traceTransaction", tx.Hash(), map[string]any{"tracer": "4byteTracer"})
-		same("debug_traceTransaction", tx.Hash(), map[string]any{"enableMemory": true, "enableReturnData": true})
-		like("debug_traceTransaction", tx.Hash(), map[string]any{"tracer": "flatCallTracer"})
-	}
-	for _, method := range []string{"eth_getTransactionByHash", "eth_getTransactionReceipt", "eth_getRawTransactionByHash", "debug_traceTransaction"} {
-		like(method, common.Hash{1})
-	}
-	like("eth_getTransactionByBlockNumberAndIndex", "0x1", "0x7")
-	like("debug_traceBlockByNumber", "0x4", map[string]any{"tracer": "callTracer"})
-	likeBy("debug_traceBlockByHash", byHash(5, map[string]any{"tracer": "callTracer"}))
-	same("debug_traceTransaction", b.txs[1].Hash(), map[string]any{"tracer": "nonsense"})
-
-	for _, at := range []any{"latest", "safe", "0x3", "earliest", "0xffff"} {
-		same("eth_getTransactionCount", me, at)
-		same("eth_getCode", b.counter, at)
-		same("eth_getStorageAt", b.counter, "0x0", at)
-		same("eth_getBalance", stranger, at)
-		same("eth_call", call, at)
-		same("eth_call", data, at)
-	}
-	same("eth_getCode", me, "latest")
-	like("eth_getBalance", me, "latest")
-	likeBy("eth_getBalance", func(c *rpc.Client) []any {
-		return []any{me, map[string]any{"blockHash": block(3)(c), "requireCanonical": true}}
-	})
-	same("eth_getBalance", stranger, map[string]any{"blockNumber": "0x2"})
-	same("eth_getBalance", stranger, map[string]any{"blockNumber": "0x2", "blockHash": common.Hash{}})
-	same("eth_getBalance", stranger, map[string]any{"blockHash": common.Hash{9}})
-	same("eth_getStorageAt", b.counter, "0xzz", "latest")
-	same("eth_estimateGas", call)
-	same("eth_estimateGas", data)
-	same("eth_estimateGas", map[string]any{"from": me, "to": stranger, "value": "0x1"})
-	same("eth_estimateGas", map[string]any{"from": stranger, "to": me, "value": "0x1"})
-	same("eth_createAccessList", call)
-	same("eth_createAccessList", data)
-	same("eth_createAccessList", map[string]any{"from": me, "data": "0x5f545f5260205ff3"})
-	rich := map[string]any{stranger.Hex(): map[string]any{"balance": "0xffffffffffffffff", "code": "0x475f5260205ff3", "nonce": "0x5"}}
-	same("eth_call", map[string]any{"to": stranger}, "latest", rich)
-	same("eth_estimateGas", map[string]any{"to": stranger}, "latest", rich)
-	counted := map[string]any{"stateDiff": map[string]any{common.Hash{}.Hex(): common.Hash{31: 0x29}.Hex()}}
-	same("eth_call", call, "latest", map[string]any{b.counter.Hex(): counted})
-	same("debug_traceCall", call, "latest", map[string]any{"tracer": "callTracer"})
-	same("debug_traceCall", data, "latest", map[string]any{"tracer": "callTracer"})
-	same("debug_traceCall", call, "pending", map[string]any{})
-	same("debug_traceCall", call, "latest", map[string]any{"stateOverrides": rich})
-
-	topic := common.Hash{31: 7}
-	like("eth_getLogs", map[string]any{"fromBlock": "0x0", "toBlock": "latest", "address": b.counter})
-	like("eth_getLogs", map[string]any{"fromBlock": "0x2", "toBlock": "0x3", "topics": []any{[]any{topic, common.Hash{1}}}})
-	likeBy("eth_getLogs", func(c *rpc.Client) []any { return []any{map[string]any{"blockHash": block(2)(c)}} })
-	same("eth_getLogs", map[string]any{"blockHash": common.Hash{8}})
-	same("eth_getLogs", map[string]any{"fromBlock": "0x5", "toBlock": "0x1"})
-	same("eth_getLogs", map[string]any{"fromBlock": "0x1", "blockHash": common.Hash{8}})
-	same("eth_getLogs", map[string]any{"topics": make([]any, 5)})
-	like("eth_newFilter", map[string]any{})
-	like("eth_newBlockFilter")
-	like("eth_newPendingTransactionFilter")
-	same("eth_uninstallFilter", "0x1234")
-	same("eth_getFilterChanges", "0x1234")
-	same("eth_getFilterLogs", "0x1234")
-
-	same("eth_chainId")
-	same("eth_blockNumber")
-	same("eth_syncing")
-	same("eth_accounts")
-	like("eth_gasPrice")
-	like("eth_maxPriorityFeePerGas")
-	same("eth_blobBaseFee")
-	like("eth_feeHistory", "0x3", "latest", []float64{10, 50})
-	like("eth_feeHistory", 2, "0x4", []float64{})
-	same("eth_feeHistory", "0x1", "0xffff", []float64{})
-	same("eth_feeHistory", "0x1", "latest", []float64{50, 10})
-	same("eth_sendRawTransaction", "0x02c0")
-	raw, err := b.txs[1].MarshalBinary()
-	require.NoError(t, err)
-	for _, method := range []string{"hardhat_metadata", "evm_snapshot", "anvil_nodeInfo", "wallet_getCapabilities"} {
-		same(method) // development nodes have them, and their users find out by the error who is none
-	}
-	same("net_listening")
-	same("net_peerCount")
-	same("net_version")
-	like("web3_clientVersion")
-	same("web3_sha3", "0x68656c6c6f")
-	same("web3_sha3", hexutil.Bytes(raw))
-	same("txpool_status")
-	like("txpool_content")
-	like("txpool_contentFrom", waiter)
-	same("txpool_contentFrom", me)
-	like("eth_getTransactionByHash", b.waiting.Hash())
-	same("eth_getTransactionReceipt", b.waiting.Hash())
-	same("eth_getRawTransactionByHash", b.waiting.Hash())
-	same("debug_traceTransaction", b.waiting.Hash())
-	same("eth_getTransactionCount", waiter, "pending")
-	tried := map[string]bool{}
-	for _, x := range tries {
-		tried[x.method] = true
-	}
-	for _, name := range methods(b.api) {
-		require.True(t, tried[name] != elsewhere[name], "%s is to be tried here, or elsewhere", name)
-	}
-	for i, x := range tries {
-		args, err := json.Marshal(x.args(b.ours))
+	c := &conformance{both: startBoth(t), t: t, stranger: common.Address{0xee}}
+	for who, tx := range map[*common.Address]*types.Transaction{&c.me: c.txs[1], &c.waiter: c.waiting} {
+		var err error
+		*who, err = types.Sender(types.LatestSignerForChainID(tx.ChainId()), tx)
 		require.NoError(t, err)
-		t.Run(fmt.Sprintf("%d %s%s", i, x.method, args), func(t *testing.T) {
-			ours, geths, oursErr, gethsErr := b.ask(t, x.method, x.args)
-			if gethsErr != nil {
-				require.EqualError(t, oursErr, gethsErr.Error())
-				require.Equal(t, code(gethsErr), code(oursErr))
-				return
-			}
-			require.NoError(t, oursErr)
-			if x.equal {
-				require.Equal(t, geths, ours)
-			} else {
-				require.NoError(t, sameShape("the answer", ours, geths))
-			}
-		})
+	}
+	c.call = map[string]any{"from": c.me, "to": c.counter}
+	c.failing = map[string]any{"from": c.me, "to": c.counter, "data": "0x1234"}
+	for _, fill := range []func(){c.blocks, c.transactions, c.states, c.calls, c.logs, c.node, c.pool} {
+		fill()
+	}
+	tried := map[string]bool{}
+	for i, x := range c.tries {
+		tried[x.method] = true
+		args, err := json.Marshal(x.args(c.ours))
+		require.NoError(t, err)
+		t.Run(fmt.Sprintf("%d %s%s", i, x.method, args), func(t *testing.T) { x.compare(t, c.both) })
+	}
+	for _, name := range methods(c.api) {
+		require.True(t, tried[name] != elsewhere[name], "%s is to be tried here, or elsewhere", name)
 	}
 }

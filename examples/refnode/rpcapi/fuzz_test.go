@@ -16,8 +16,9 @@ import (
 func FuzzCall(f *testing.F) {
 	f.Add(`{"data":"0x5b5f56","gas":"0x5208"}`, `{}`)
 	f.Add(`{"to":"0x0000000000000000000000000000000000000004","value":"0x1","maxFeePerGas":"0x1","input":"0x01"}`, `null`)
-	f.Add(`{"accessList":[{"address":"0x0000000000000000000000000000000000000001","storageKeys":[]}]}`, `{"0x0000000000000000000000000000000000000001":{"nonce":"0x1"}}`)
-	f.Add(`{"to":"0x00000000000000000000000000000000000000aa"}`, `{"0x00000000000000000000000000000000000000aa":{"code":"0x5f545f5260205ff3","balance":"0xff","stateDiff":{}}}`)
+	const at = `"0x00000000000000000000000000000000000000aa"`
+	f.Add(`{"accessList":[{"address":`+at+`,"storageKeys":[]}]}`, `{`+at+`:{"nonce":"0x1"}}`)
+	f.Add(`{"to":`+at+`}`, `{`+at+`:{"code":"0x5f545f5260205ff3","balance":"0xff","stateDiff":{}}}`)
 	n, err := node.New(node.DefaultConfig(jamq.Tiny(), time.Second, 1))
 	if err != nil {
 		f.Fatal(err)
@@ -25,7 +26,7 @@ func FuzzCall(f *testing.F) {
 	cfg := DefaultConfig()
 	cfg.GasCap, cfg.CallTime = 100_000, time.Second
 	calls := &Calls{&api{node: n, cfg: &cfg}}
-	at := rpc.BlockNumberOrHashWithNumber(rpc.EarliestBlockNumber)
+	earliest := rpc.BlockNumberOrHashWithNumber(rpc.EarliestBlockNumber)
 	f.Fuzz(func(t *testing.T, message, overrides string) {
 		var args CallArgs
 		var o *stateOverride
@@ -33,9 +34,9 @@ func FuzzCall(f *testing.F) {
 			return
 		}
 		ctx := context.Background()
-		_, _ = calls.Call(ctx, args, &at, o)
-		_, _ = calls.EstimateGas(ctx, args, &at, o)
-		_, _ = calls.CreateAccessList(ctx, args, &at, o)
+		_, _ = calls.Call(ctx, args, &earliest, o)
+		_, _ = calls.EstimateGas(ctx, args, &earliest, o)
+		_, _ = calls.CreateAccessList(ctx, args, &earliest, o)
 		view, err := n.StateAt(n.Resolve(rpc.EarliestBlockNumber))
 		if err != nil {
 			t.Fatal(err)
