@@ -8,9 +8,10 @@
 //
 // Records that are appended together survive a crash together or not at all.
 //
-// [File] is an append-only file. Each record stands behind its length and a CRC-32C checksum over both. A crash while records are being
-// written leaves a torn tail: Open finds it by length or checksum, cuts the file at the last whole append and says how much it
-// cut. It cannot tell a torn tail from bits that rotted later: a host that was not killed and finds something cut should ask why.
+// [File] is an append-only file. What is appended together stands behind its length and CRC-32C checksums. A crash while it is being
+// written leaves a torn tail: Open finds it by length or checksum, cuts the file at the last whole append and says how much it cut. Damage that
+// more appends follow is no torn tail, and no reason to forget those: Open refuses with ErrCorrupt. What it cannot tell from a torn tail is bits of the last
+// append that rotted later: a host that was not killed and finds something cut should ask why.
 // [Memory] keeps records for as long as the process lives. Package pebblejournal has a journal in a Pebble database, and package journaltest
 // checks one of your own.
 package journal

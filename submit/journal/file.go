@@ -20,7 +20,8 @@ type File struct {
 	failed bool
 }
 
-// Open opens the journal in a file, or makes an empty one. A torn tail is cut off.
+// Open opens the journal in a file, or makes an empty one. A torn tail is cut off. The error wraps ErrCorrupt where something else is damaged; the
+// file is as it was then.
 func Open(path string) (*File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -39,8 +40,15 @@ func (j *File) repair() error {
 	if err != nil {
 		return err
 	}
-	if j.size, err = scan(io.NewSectionReader(j.file, 0, end), func([]byte) error { return nil }); err != nil {
+	if j.size, err = scan(j.file, end, func([]byte) error { return nil }); err != nil {
 		return err
+	}
+	damaged, err := goesOn(j.file, j.size, end)
+	if err != nil {
+		return err
+	}
+	if damaged {
+		return fmt.Errorf("%w: %s is damaged at byte %d of %d, and goes on behind it", ErrCorrupt, j.path, j.size, end)
 	}
 	j.cut = end - j.size
 	if err := j.file.Truncate(j.size); err != nil {
@@ -76,7 +84,6 @@ func (j *File) Append(records ...[]byte) error {
 	if err := CheckSize(records); err != nil {
 		return err
 	}
-	buf := frames(records)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	switch {
@@ -85,6 +92,7 @@ func (j *File) Append(records ...[]byte) error {
 	case j.failed:
 		return ErrFailed
 	}
+	buf := frame(j.size, records)
 	if _, err := j.file.WriteAt(buf, j.size); err != nil {
 		j.failed = true
 		return fmt.Errorf("journal: %w", err)
@@ -102,7 +110,7 @@ func (j *File) Replace(records ...[]byte) error {
 	if err := CheckSize(records); err != nil {
 		return err
 	}
-	buf := frames(records)
+	buf := frame(0, records)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	switch {
@@ -150,7 +158,7 @@ func (j *File) Replay(f func(record []byte) error) error {
 	if file == nil {
 		return ErrClosed
 	}
-	whole, err := scan(io.NewSectionReader(file, 0, size), f)
+	whole, err := scan(file, size, f)
 	if err == nil && whole != size {
 		err = fmt.Errorf("%w: %d of %d bytes can be read back", ErrFailed, whole, size)
 	}

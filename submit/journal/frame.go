@@ -2,99 +2,113 @@ package journal
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
 	"io"
 )
 
-// headerSize is a record's length and its checksum, 4 bytes each, little-endian.
-const headerSize = 8
-
-// moreFollow is set in the length of a record that was appended together with the next one: both count or neither.
-const moreFollow = 1 << 31
+// A frame is what one append writes: a header, and the records, each behind its length in 4 bytes. The header has the length of what follows it
+// in 8 bytes, a checksum over that and over the frame's place in the file, and a checksum over what follows. All numbers are little-endian.
+const (
+	sumAt      = 8
+	bodySumAt  = 12
+	headerSize = 16
+	lengthSize = 4
+)
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum covers the length too. Otherwise the zeros that some file systems leave after a crash would pass for empty records.
-func checksum(length [4]byte, record []byte) uint32 {
-	return crc32.Update(crc32.Checksum(length[:], castagnoli), castagnoli, record)
+// headerSum covers the place, so that neither the zeros that some file systems leave after a crash nor the bytes of a record pass for a header.
+func headerSum(place int64, length []byte) uint32 {
+	return crc32.Update(crc32.Checksum(binary.LittleEndian.AppendUint64(nil, uint64(place)), castagnoli), castagnoli, length)
 }
 
-// frame appends a record with its header.
-func frame(buf, record []byte, more bool) []byte {
-	size := uint32(len(record))
-	if more {
-		size |= moreFollow
+// frame returns the frame of records at a place.
+func frame(place int64, records [][]byte) []byte {
+	b := make([]byte, headerSize)
+	for _, r := range records {
+		b = append(binary.LittleEndian.AppendUint32(b, uint32(len(r))), r...)
 	}
-	var length [4]byte
-	binary.LittleEndian.PutUint32(length[:], size)
-	buf = append(buf, length[:]...)
-	buf = binary.LittleEndian.AppendUint32(buf, checksum(length, record))
-	return append(buf, record...)
+	binary.LittleEndian.PutUint64(b, uint64(len(b)-headerSize))
+	binary.LittleEndian.PutUint32(b[sumAt:], headerSum(place, b[:sumAt]))
+	binary.LittleEndian.PutUint32(b[bodySumAt:], crc32.Checksum(b[headerSize:], castagnoli))
+	return b
 }
 
-// frames returns records that belong together, with their headers.
-func frames(records [][]byte) []byte {
-	var buf []byte
-	for i, r := range records {
-		buf = frame(buf, r, i < len(records)-1)
-	}
-	return buf
+// isHeader reports whether bytes are the header of a frame at a place.
+func isHeader(b []byte, place int64) bool {
+	return headerSum(place, b[:sumAt]) == binary.LittleEndian.Uint32(b[sumAt:])
 }
 
-// scan calls f with each record of r that is whole, as are all that were appended with it, and returns how many bytes they take.
-// What follows is a torn tail.
-func scan(r io.Reader, f func(record []byte) error) (whole int64, err error) {
-	in := bufio.NewReader(r)
-	var batch [][]byte
-	var size int64 // of the batch
+// scan calls f with the records of the whole frames that the file begins with, and returns where they end.
+func scan(file io.ReaderAt, end int64, f func(record []byte) error) (whole int64, err error) {
 	for {
-		record, more, err := scanRecord(in)
-		if err != nil || record == nil {
+		body, err := readFrame(file, whole, end)
+		if err != nil || body == nil {
 			return whole, err
 		}
-		batch, size = append(batch, record), size+headerSize+int64(len(record))
-		if more {
-			continue
-		}
-		for _, record := range batch {
-			if err := f(record); err != nil {
+		whole += headerSize + int64(len(body))
+		for len(body) > 0 {
+			size := lengthSize + int(binary.LittleEndian.Uint32(body))
+			if err := f(body[lengthSize:size:size]); err != nil {
 				return whole, err
 			}
+			body = body[size:]
 		}
-		batch, whole, size = batch[:0], whole+size, 0
 	}
 }
 
-// scanRecord reads one record and whether another one belongs to it. The record is nil where none is whole.
-func scanRecord(in io.Reader) (record []byte, more bool, err error) {
+// readFrame returns what follows the header of the frame at a place; nil where none is whole.
+func readFrame(file io.ReaderAt, place, end int64) ([]byte, error) {
 	var header [headerSize]byte
-	if _, err := io.ReadFull(in, header[:]); err != nil {
-		return nil, false, notTorn(err)
+	if end-place < headerSize {
+		return nil, nil
 	}
-	length := [4]byte(header[:4])
-	size := binary.LittleEndian.Uint32(length[:])
-	more, size = size&moreFollow != 0, size&^moreFollow
-	if size > MaxRecord {
-		return nil, false, nil
+	if _, err := file.ReadAt(header[:], place); err != nil {
+		return nil, err
 	}
-	var data bytes.Buffer
-	if _, err := io.CopyN(&data, in, int64(size)); err != nil { // grows as it reads: a torn length costs nothing
-		return nil, false, notTorn(err)
+	size := binary.LittleEndian.Uint64(header[:])
+	if !isHeader(header[:], place) || size > uint64(end-place-headerSize) {
+		return nil, nil
 	}
-	record = append([]byte{}, data.Bytes()...)
-	if checksum(length, record) != binary.LittleEndian.Uint32(header[4:]) {
-		return nil, false, nil
+	body := make([]byte, size)
+	if _, err := file.ReadAt(body, place+headerSize); err != nil && !(errors.Is(err, io.EOF) && size == 0) {
+		return nil, err
 	}
-	return record, more, nil
+	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(header[bodySumAt:]) || !holdsRecords(body) {
+		return nil, nil
+	}
+	return body, nil
 }
 
-// notTorn returns nil for the end of the data, be it in the middle of a record.
-func notTorn(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil
+// holdsRecords reports whether bytes are records behind their lengths.
+func holdsRecords(body []byte) bool {
+	for len(body) > 0 {
+		if len(body) < lengthSize || uint64(binary.LittleEndian.Uint32(body)) > uint64(len(body)-lengthSize) {
+			return false
+		}
+		body = body[lengthSize+int(binary.LittleEndian.Uint32(body)):]
 	}
-	return err
+	return true
+}
+
+// goesOn reports whether a frame begins after the one at a place that is not whole. No frame is begun before the one before it is on disk, so then
+// it is no torn tail.
+func goesOn(file io.ReaderAt, broken, end int64) (bool, error) {
+	place := broken + 1
+	in := bufio.NewReader(io.NewSectionReader(file, place, end-place))
+	for ; ; place++ {
+		switch next, err := in.Peek(headerSize); {
+		case errors.Is(err, io.EOF):
+			return false, nil
+		case err != nil:
+			return false, err
+		case isHeader(next, place):
+			return true, nil
+		}
+		if _, err := in.Discard(1); err != nil {
+			return false, err
+		}
+	}
 }

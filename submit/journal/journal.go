@@ -10,6 +10,9 @@ var (
 	ErrTooLarge = errors.New("journal: record too large")
 	// ErrClosed: the journal was closed.
 	ErrClosed = errors.New("journal: closed")
+	// ErrCorrupt: a record is damaged or missing that others follow. They were acknowledged, and may have been acted on: going on without them would
+	// be a guess. Restore the journal as a whole.
+	ErrCorrupt = errors.New("journal: corrupt")
 	// ErrFailed: an earlier write failed, or what was written cannot be read back. Open the journal again.
 	ErrFailed = errors.New("journal: failed before")
 )

@@ -49,7 +49,8 @@ const (
 	numberSize = 8
 )
 
-// Open opens the journal in a directory, or in Options.DB, or makes an empty one. Errors are Pebble's.
+// Open opens the journal in a directory, or in Options.DB, or makes an empty one. Errors are Pebble's, or wrap journal.ErrCorrupt where records follow
+// one that is damaged or missing, or keys stand under the prefix that are no records'. Then nothing is changed.
 func Open(dir string, options Options) (*Journal, error) {
 	j := &Journal{prefix: options.Prefix, db: options.DB, owns: options.DB == nil}
 	if j.owns {
@@ -64,7 +65,7 @@ func Open(dir string, options Options) (*Journal, error) {
 	return j, nil
 }
 
-// repair finds where the journal begins and ends, and cuts off what follows a record that is missing or damaged.
+// repair finds where the journal begins and ends, and cuts off what is damaged at its end, with what was appended together with that.
 func (j *Journal) repair() error {
 	first, next, all, err := j.scan(j.db, nil)
 	if err != nil {
@@ -92,11 +93,17 @@ func (j *Journal) scan(db *pebble.DB, f func(number uint64, record []byte) error
 	first, next = 1, 1
 	expected := uint64(0)
 	for ok := it.First(); ok; ok = it.Next() {
+		if len(it.Key()) != len(j.prefix)+numberSize {
+			return 0, 0, 0, fmt.Errorf("%w: key %x is no record's: the prefix %x is not the journal's alone", journal.ErrCorrupt, it.Key(), j.prefix)
+		}
 		number, record, together, intact := j.parse(it.Key(), it.Value())
 		if expected == 0 {
 			first, next, expected = number, number, number
 		}
-		if more > 0 || !intact || number != expected {
+		if intact && (more > 0 || number != expected) {
+			return 0, 0, 0, fmt.Errorf("%w: record %d is damaged or missing, and record %d follows", journal.ErrCorrupt, expected, number)
+		}
+		if !intact {
 			more++
 			continue
 		}
@@ -119,9 +126,6 @@ func (j *Journal) scan(db *pebble.DB, f func(number uint64, record []byte) error
 
 // parse reads a key and its value.
 func (j *Journal) parse(key, value []byte) (number uint64, record []byte, together, intact bool) {
-	if len(key) != len(j.prefix)+numberSize {
-		return 0, nil, false, false
-	}
 	number = binary.BigEndian.Uint64(key[len(j.prefix):])
 	if len(value) < headerSize || binary.LittleEndian.Uint32(value) != sum(number, value[sumSize:]) || value[sumSize] > 1 {
 		return number, nil, false, false
@@ -139,7 +143,7 @@ func (j *Journal) key(number uint64) []byte {
 	return binary.BigEndian.AppendUint64(append([]byte(nil), j.prefix...), number)
 }
 
-// Cut returns how many records Open cut off because one was missing or damaged.
+// Cut returns how many records Open cut off because the last ones were damaged.
 func (j *Journal) Cut() int { return j.cut }
 
 // Append implements journal.Journal. Errors wrap journal.ErrTooLarge, ErrClosed or ErrFailed, or are Pebble's; after one of those the journal

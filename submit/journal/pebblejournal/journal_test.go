@@ -104,47 +104,92 @@ func TestDiesAtAnyOperation(t *testing.T) {
 	}
 }
 
-// A record that is damaged or missing ends the journal, with all that was appended together with it.
-func TestDamage(t *testing.T) {
-	for name, damage := range map[string]func(t *testing.T, db *pebble.DB, key []byte){
-		"flipped": func(t *testing.T, db *pebble.DB, key []byte) {
-			value, closer, err := db.Get(key)
-			require.NoError(t, err)
-			flipped := append([]byte(nil), value...)
-			flipped[len(flipped)-1] ^= 1
-			require.NoError(t, closer.Close())
-			require.NoError(t, db.Set(key, flipped, pebble.Sync))
-		},
-		"missing": func(t *testing.T, db *pebble.DB, key []byte) { require.NoError(t, db.Delete(key, pebble.Sync)) },
-		"emptied": func(t *testing.T, db *pebble.DB, key []byte) { require.NoError(t, db.Set(key, nil, pebble.Sync)) },
-		"displaced": func(t *testing.T, db *pebble.DB, key []byte) {
-			other, closer, err := db.Get(binary.BigEndian.AppendUint64(nil, 1))
-			require.NoError(t, err)
-			require.NoError(t, db.Set(key, other, pebble.Sync))
-			require.NoError(t, closer.Close())
-		},
-	} {
+// damages are ways in which a record can be spoiled.
+var damages = map[string]func(t *testing.T, db *pebble.DB, key []byte){
+	"flipped": func(t *testing.T, db *pebble.DB, key []byte) {
+		value, closer, err := db.Get(key)
+		require.NoError(t, err)
+		flipped := append([]byte(nil), value...)
+		flipped[len(flipped)-1] ^= 1
+		require.NoError(t, closer.Close())
+		require.NoError(t, db.Set(key, flipped, pebble.Sync))
+	},
+	"missing": func(t *testing.T, db *pebble.DB, key []byte) { require.NoError(t, db.Delete(key, pebble.Sync)) },
+	"emptied": func(t *testing.T, db *pebble.DB, key []byte) { require.NoError(t, db.Set(key, nil, pebble.Sync)) },
+	"displaced": func(t *testing.T, db *pebble.DB, key []byte) {
+		other, closer, err := db.Get(binary.BigEndian.AppendUint64(nil, 1))
+		require.NoError(t, err)
+		require.NoError(t, db.Set(key, other, pebble.Sync))
+		require.NoError(t, closer.Close())
+	},
+}
+
+// spoiled is a database with a journal of three appends, in which one record is spoiled.
+func spoiled(t *testing.T, record uint64, damage func(*testing.T, *pebble.DB, []byte)) *pebble.DB {
+	t.Helper()
+	db, err := pebble.Open("", &pebble.Options{FS: vfs.NewMem()})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	j, err := Open("", Options{DB: db})
+	require.NoError(t, err)
+	require.NoError(t, j.Append([]byte("1")))
+	require.NoError(t, j.Append([]byte("2")))
+	require.NoError(t, j.Append([]byte("3"), []byte("4")))
+	damage(t, db, j.key(record))
+	require.Error(t, j.Replay(func([]byte) error { return nil }))
+	return db
+}
+
+// A damaged end is cut, with all that was appended together with it.
+func TestDamagedEnd(t *testing.T) {
+	for name, damage := range damages {
 		t.Run(name, func(t *testing.T) {
-			db, err := pebble.Open("", &pebble.Options{FS: vfs.NewMem()})
-			require.NoError(t, err)
-			defer func() { require.NoError(t, db.Close()) }()
+			db := spoiled(t, 4, damage)
 			j, err := Open("", Options{DB: db})
 			require.NoError(t, err)
-			require.NoError(t, j.Append([]byte("1")))
-			require.NoError(t, j.Append([]byte("2"), []byte("3")))
-			require.NoError(t, j.Append([]byte("4")))
-			damage(t, db, j.key(3))
-			require.Error(t, j.Replay(func([]byte) error { return nil }))
-			j, err = Open("", Options{DB: db})
-			require.NoError(t, err)
 			require.Positive(t, j.Cut())
-			require.Equal(t, []string{"1"}, contents(t, j))
+			require.Equal(t, []string{"1", "2"}, contents(t, j))
 			require.NoError(t, j.Append([]byte("new")))
-			require.Equal(t, []string{"1", "new"}, contents(t, j))
+			require.Equal(t, []string{"1", "2", "new"}, contents(t, j))
 			j, err = Open("", Options{DB: db})
 			require.NoError(t, err)
 			require.Zero(t, j.Cut())
-			require.Equal(t, []string{"1", "new"}, contents(t, j))
+			require.Equal(t, []string{"1", "2", "new"}, contents(t, j))
 		})
 	}
+}
+
+// Records that follow a damaged one were acknowledged: nobody forgets them.
+func TestDamageInTheMiddle(t *testing.T) {
+	for name, damage := range damages {
+		t.Run(name, func(t *testing.T) {
+			db := spoiled(t, 2, damage)
+			before := keys(t, db)
+			_, err := Open("", Options{DB: db})
+			require.ErrorIs(t, err, journal.ErrCorrupt)
+			require.Equal(t, before, keys(t, db), "an operator finds all that there is")
+		})
+	}
+}
+
+// A journal whose prefix others use too does not throw their data away.
+func TestForeignKeys(t *testing.T) {
+	db, err := pebble.Open("", &pebble.Options{FS: vfs.NewMem()})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	require.NoError(t, db.Set([]byte("jam"), []byte("host's"), pebble.Sync))
+	_, err = Open("", Options{DB: db, Prefix: []byte("j")})
+	require.ErrorIs(t, err, journal.ErrCorrupt)
+	require.Equal(t, []string{"jam"}, keys(t, db))
+}
+
+func keys(t *testing.T, db *pebble.DB) (out []string) {
+	t.Helper()
+	it, err := db.NewIter(nil)
+	require.NoError(t, err)
+	for ok := it.First(); ok; ok = it.Next() {
+		out = append(out, string(it.Key()))
+	}
+	require.NoError(t, it.Close())
+	return out
 }
