@@ -34,9 +34,12 @@ func beefyPoint(peak common.Hash) (bls.G1Affine, error) {
 	return bls.HashToG1(append([]byte(beefyTag), peak[:]...), []byte(beefySuite))
 }
 
-// Verify checks that more than two thirds of the trusted validators signed the super-peak. The error wraps ErrFinality; so it does where no
-// BLS keys are trusted.
+// Verify checks that more than two thirds of the trusted validators signed the super-peak. Errors wrap ErrFinality, also where no BLS keys are
+// trusted, or ErrTrust for a trust that is not valid.
 func (b *Beefy) Verify(trust *Trust) error {
+	if err := trust.Validate(); err != nil {
+		return err
+	}
 	if len(trust.BLS) == 0 {
 		return fmt.Errorf("%w: signatures over the output log, and no BLS keys are trusted", ErrFinality)
 	}

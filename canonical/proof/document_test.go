@@ -229,7 +229,12 @@ func TestTrust(t *testing.T) {
 		require.ErrorIs(t, w.trust.Validate(), ErrTrust, name)
 		_, err := w.storageDocument(t).Verify(w.trust)
 		require.ErrorIs(t, err, ErrTrust, name)
+		_, err = w.vote(Precommit{Target: w.target, Round: 12, Set: 3}, 0, 1, 2, 3, 4).Verify(w.trust)
+		require.ErrorIs(t, err, ErrTrust, "%s: each link asks by itself", name)
+		require.ErrorIs(t, w.beefy(t, 0, 1, 2, 3, 4).Verify(w.trust), ErrTrust, name)
 	}
+	_, err = newWorld(t).storageDocument(t).Verify(nil)
+	require.ErrorIs(t, err, ErrTrust)
 	for _, text := range []string{``, `{}`, `{"set":1}`, string(raw) + "1", strings.Replace(string(raw), "set", "SET", 1)} {
 		_, err := ParseTrust([]byte(text))
 		require.ErrorIs(t, err, ErrTrust, "%.40s", text)
@@ -253,6 +258,9 @@ func TestParseIsStrict(t *testing.T) {
 		"another version":      replace(`"version":1,`, `"version":2,`),
 		"an unknown name":      replace(`"version":1,`, `"version":1,"extra":0,`),
 		"a name in capitals":   replace(`"claim"`, `"Claim"`),
+		"a name twice":         replace(`"version":1,`, `"version":1,"commitment":"0x12",`),
+		"an equal name twice":  replace(`"version":1,`, `"version":1,"version":1,`),
+		"an escaped digit":     replace(`"commitment":"0x0`, `"commitment":"0\u00780`),
 		"a missing name":       replace(`"index":5,`, ``),
 		"null for a number":    replace(`"index":5`, `"index":null`),
 		"a fraction":           replace(`"index":5`, `"index":5.0`),

@@ -56,7 +56,11 @@ func decodeStrictly(data []byte, v any) error {
 	if err := json.Unmarshal(again, &want); err != nil {
 		return err
 	}
-	if !reflect.DeepEqual(have, want) {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, data); err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(have, want) || compact.Len() != len(again) { // what is there twice makes it longer
 		return errors.New("a name is missing, twice there or in another case, or a value is not written as it should be")
 	}
 	return nil

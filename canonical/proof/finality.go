@@ -84,8 +84,11 @@ type Finality struct {
 }
 
 // Verify checks that more than two thirds of the trusted validators signed, and returns what they made final. One signature that is wrong,
-// twice there, or of a stranger spoils all: an honest prover has no use for it. The error wraps ErrFinality.
+// twice there, or of a stranger spoils all: an honest prover has no use for it. Errors wrap ErrFinality, or ErrTrust for a trust that is not valid.
 func (f *Finality) Verify(trust *Trust) (Target, error) {
+	if err := trust.Validate(); err != nil {
+		return Target{}, err
+	}
 	p := f.Precommit
 	switch {
 	case f.Format != trust.format().Name():

@@ -7,7 +7,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
-	"github.com/ethereum/go-ethereum/ethdb/memorydb"
 	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/ethereum/go-ethereum/trie"
 )
@@ -47,24 +46,36 @@ func (n *nodeList) Put(_, value []byte) error {
 // Delete implements ethdb.KeyValueWriter; a proof deletes nothing.
 func (n *nodeList) Delete([]byte) error { return nil }
 
-// VerifyTransaction returns the transaction that the nodes prove to stand at an index of the block with the given transactions root. The
-// error wraps ErrTransaction.
+// Get implements ethdb.KeyValueReader for a walk from the root down: it takes the next node, which must be the one that is asked for.
+func (n *nodeList) Get(hash []byte) ([]byte, error) {
+	if len(n.list) == 0 || !bytes.Equal(crypto.Keccak256(n.list[0]), hash) {
+		return nil, fmt.Errorf("the next node is not %x", hash)
+	}
+	node := n.list[0]
+	n.list = n.list[1:]
+	return node, nil
+}
+
+// Has implements ethdb.KeyValueReader.
+func (n *nodeList) Has(hash []byte) (bool, error) {
+	return len(n.list) > 0 && bytes.Equal(crypto.Keccak256(n.list[0]), hash), nil
+}
+
+// VerifyTransaction returns the transaction that the nodes, from the root down and no others, prove to stand at an index of the block with the given
+// transactions root. The error wraps ErrTransaction.
 func VerifyTransaction(root common.Hash, index int, nodes [][]byte) (*types.Transaction, error) {
 	if index < 0 {
 		return nil, fmt.Errorf("%w: index %d", ErrTransaction, index)
 	}
-	db := memorydb.New()
-	for _, n := range nodes {
-		if err := db.Put(crypto.Keccak256(n), n); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrTransaction, err)
-		}
-	}
-	raw, err := trie.VerifyProof(root, rlp.AppendUint64(nil, uint64(index)), db)
-	if err != nil {
+	path := &nodeList{nodes}
+	raw, err := trie.VerifyProof(root, rlp.AppendUint64(nil, uint64(index)), path)
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrTransaction, err)
-	}
-	if raw == nil {
+	case raw == nil:
 		return nil, fmt.Errorf("%w: the block has no transaction %d", ErrTransaction, index)
+	case len(path.list) > 0:
+		return nil, fmt.Errorf("%w: %d nodes too many", ErrTransaction, len(path.list))
 	}
 	tx := new(types.Transaction)
 	if err := tx.UnmarshalBinary(raw); err != nil {

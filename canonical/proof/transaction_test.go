@@ -34,6 +34,10 @@ func TestTransactionProofs(t *testing.T) {
 			require.ErrorIs(t, err, ErrTransaction, "a place that does not exist")
 			_, err = VerifyTransaction(root, i, nodes[:len(nodes)-1])
 			require.ErrorIs(t, err, ErrTransaction, "a node is missing")
+			_, err = VerifyTransaction(root, i, append(nodes[:len(nodes):len(nodes)], []byte("more")))
+			require.ErrorIs(t, err, ErrTransaction, "a node too many")
+			_, err = VerifyTransaction(root, i, append([][]byte{[]byte("more")}, nodes...))
+			require.ErrorIs(t, err, ErrTransaction, "a node before the root")
 			forged := append([][]byte(nil), nodes...)
 			forged[len(forged)-1] = append([]byte(nil), forged[len(forged)-1]...)
 			forged[len(forged)-1][3] ^= 1

@@ -41,8 +41,11 @@ func (t *Trust) format() Format {
 	return t.Format
 }
 
-// Validate reports a set that is empty or too large, or that has one key twice: its owner would have two votes. The error wraps ErrTrust.
+// Validate reports a set that is empty or too large, or that has one key twice: its owner would have two votes; and nil. The error wraps ErrTrust.
 func (t *Trust) Validate() error {
+	if t == nil {
+		return fmt.Errorf("%w: there is none", ErrTrust)
+	}
 	if n := len(t.Validators); n == 0 || n > MaxValidators {
 		return fmt.Errorf("%w: %d validators, want 1 to %d", ErrTrust, n, MaxValidators)
 	}
