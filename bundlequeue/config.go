@@ -76,7 +76,7 @@ type Config struct {
 	// BackoffBase and BackoffMax bound the wait after a failed build or send: base, doubled for each failure in a row,
 	// at most max. A quarter of a slot and 8 slots by default.
 	BackoffBase, BackoffMax time.Duration
-	// RetentionWindow is how many finalized bundles are remembered, at least 0; 100 by default.
+	// RetentionWindow is how many finalized bundles are remembered, without what the host put into them, at least 0; 100 by default.
 	RetentionWindow int
 
 	// The rest serves told evidence only; with chain evidence nothing is judged by the clock.

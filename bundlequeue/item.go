@@ -38,6 +38,18 @@ type item[B any] struct {
 	notBefore instant
 }
 
+// hasBundle reports whether the host's bundle is there, and its versions' too: not before it is enqueued, nor once it is final.
+func (it *item[B]) hasBundle() bool { return it.state != Reserved && it.state != Finalized }
+
+// dropBundles lets go of what the host put into a bundle that is final: nobody will ask for it, and it may be megabytes.
+func (it *item[B]) dropBundles() {
+	var none B
+	it.bundle = none
+	for _, v := range it.versions {
+		v.bundle = none
+	}
+}
+
 // request is an outstanding build.
 type request struct {
 	ticket        uint64

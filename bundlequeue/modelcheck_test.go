@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/internal/wire"
@@ -186,7 +188,7 @@ func (m *model) start(left budget) (*state, error) {
 		}
 	}
 	for i := range modelBundles {
-		if err := m.step(s, q, Enqueue[string]{Number: q.Next(), Bundle: string(rune('0' + i))}); err != nil {
+		if err := m.step(s, q, Enqueue[string]{Number: q.Next(), Commitment: common.Hash{byte(i)}, Bundle: string(rune('0' + i))}); err != nil {
 			return nil, err
 		}
 	}
@@ -222,7 +224,7 @@ func (m *model) seal(s *state, q *Queue[string]) error {
 	for len(s.w.handedBack) > 0 {
 		name := s.w.handedBack[0]
 		s.w.handedBack = s.w.handedBack[1:]
-		if err := m.step(s, q, Enqueue[string]{Number: q.Next(), Bundle: string(rune('0' + name))}); err != nil {
+		if err := m.step(s, q, Enqueue[string]{Number: q.Next(), Commitment: common.Hash{byte(name)}, Bundle: string(rune('0' + name))}); err != nil {
 			return err
 		}
 	}
@@ -292,7 +294,7 @@ func stretch(b []byte) []byte {
 func (w *world) compare(q *Queue[string]) error {
 	have := 0
 	for _, it := range q.items {
-		have |= 1 << (it.bundle[0] - '0')
+		have |= 1 << it.commitment[0]
 		for _, v := range it.versions {
 			i := int8(v.pkg[0] - 1)
 			if v.reported() != w.reports(w.best, i, -1) || v.accumulated() != w.has(w.best, i, -1) {

@@ -170,7 +170,7 @@ func (q *Queue[B]) Open() []Effect {
 			})
 		}
 		for _, v := range it.versions {
-			if v.ticket != 0 {
+			if v.ticket != 0 && it.hasBundle() {
 				out = append(out, Send[B]{
 					Ticket: v.ticket, Number: it.number, Version: v.number, Package: v.pkg, Bundle: v.bundle,
 					Core: it.core, Attempt: v.attempts,

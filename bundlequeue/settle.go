@@ -148,6 +148,7 @@ func (q *Queue[B]) finish() {
 		q.freeCore(it)
 		q.closeRequest(it)
 		q.enter(it, Finalized)
+		it.dropBundles()
 		q.emit(c)
 		q.active++
 	}

@@ -27,7 +27,7 @@ type Codec[B any] interface {
 // A snapshot is the magic, a version, the body and a CRC-32C of all before it.
 const (
 	snapshotMagic   = "jamq/queue"
-	snapshotVersion = 1
+	snapshotVersion = 2
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -123,7 +123,7 @@ func appendItem[B any](b []byte, codec Codec[B], it *item[B]) []byte {
 	b = wire.AppendUint(b, it.number)
 	b = wire.AppendHash(b, it.commitment)
 	b = append(b, byte(it.state))
-	if it.state != Reserved {
+	if it.hasBundle() {
 		b = wire.AppendBytes(b, codec.AppendBundle(nil, it.bundle))
 	}
 	b = wire.AppendUint(b, uint64(it.lastVersion))
@@ -146,7 +146,9 @@ func appendItem[B any](b []byte, codec Codec[B], it *item[B]) []byte {
 
 func appendVersion[B any](b []byte, codec Codec[B], v *version[B]) []byte {
 	b = wire.AppendHash(b, v.pkg)
-	b = wire.AppendBytes(b, codec.AppendBundle(nil, v.bundle))
+	if v.item.hasBundle() {
+		b = wire.AppendBytes(b, codec.AppendBundle(nil, v.bundle))
+	}
 	for _, n := range []int{v.number, v.attempts, v.failures} {
 		b = wire.AppendUint(b, uint64(n))
 	}
@@ -266,7 +268,7 @@ func (q *Queue[B]) read(r *wire.Reader, codec Codec[B]) {
 func (q *Queue[B]) readItem(r *wire.Reader, codec Codec[B]) {
 	it := &item[B]{place: q.end(), number: r.UintBelow(2*most, "number"), commitment: wire.ReadHash[common.Hash](r)}
 	it.state = State(r.UintBelow(uint64(FailedState), "state"))
-	if it.state != Reserved {
+	if it.hasBundle() {
 		it.bundle = readBundle(r, codec)
 	}
 	it.lastVersion = int(r.UintBelow(most, "version"))
@@ -291,7 +293,9 @@ func (q *Queue[B]) readItem(r *wire.Reader, codec Codec[B]) {
 
 func (q *Queue[B]) readVersion(r *wire.Reader, codec Codec[B], it *item[B]) {
 	v := &version[B]{item: it, pkg: wire.ReadHash[jamq.PackageHash](r)}
-	v.bundle = readBundle(r, codec)
+	if it.hasBundle() {
+		v.bundle = readBundle(r, codec)
+	}
 	for _, n := range []*int{&v.number, &v.attempts, &v.failures} {
 		*n = int(r.UintBelow(most, "count"))
 	}

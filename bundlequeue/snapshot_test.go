@@ -67,6 +67,29 @@ func TestSnapshotRestores(t *testing.T) {
 	require.True(t, bytes.Equal(AppendSnapshot[string](nil, text{}, s.q), AppendSnapshot[string](nil, text{}, back)))
 }
 
+// What is final has been carried out: neither the queue nor its snapshot holds its bytes any more, and a send that was not answered is not asked for
+// again.
+func TestFinalBundlesAreDropped(t *testing.T) {
+	s := newScene(t, nil)
+	s.enqueue(1)
+	sent := s.run()
+	s.step(Retry{Number: 1}) // one that is never answered
+	s.block(report(sent[0], 0))
+	s.block(accumulate(sent[0], 0))
+	require.Contains(t, string(AppendSnapshot[string](nil, text{}, s.q)), "bundle 1")
+	s.step(FinalizedBlock{Hash: s.parent})
+	info, _ := s.q.Info(1)
+	require.Equal(t, Finalized, info.State)
+	b := AppendSnapshot[string](nil, text{}, s.q)
+	require.NotContains(t, string(b), "bundle 1")
+	back, err := Restore[string](s.q.cfg, text{}, b)
+	require.NoError(t, err)
+	for _, q := range []*Queue[string]{s.q, back} {
+		require.Empty(t, q.Open())
+		require.NoError(t, q.check())
+	}
+}
+
 func TestReplayIsByteForByte(t *testing.T) {
 	s := busy(t)
 	again, err := New[string](s.q.cfg, jamq.Block{Hash: jamq.HeaderHash{'g'}})
