@@ -1,7 +1,9 @@
 package submit
 
 import (
+	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -41,9 +43,14 @@ const defaultSnapshotEvery = 1024
 
 // A record begins with a byte that says what it is.
 const (
-	recordSnapshot = 'S' // how many effects there were before (8 bytes, big-endian), and the queue's snapshot
+	recordConfig   = 'C' // the queue's configuration as JSON: that under which the steps were taken
+	recordPart     = 'P' // a part of a snapshot, and more follow
+	recordSnapshot = 'S' // its last part; together how many effects there were before (8 bytes, big-endian), and the queue's snapshot
 	recordStep     = 'T' // the queue's record of a step
 )
+
+// partSize is how much of a snapshot goes into one record: journals bound those.
+const partSize = 1 << 20
 
 // OpenRunner returns a runner that keeps its queue in a journal. With an empty journal it begins like [NewRunner]. Otherwise it goes on
 // where the last one was killed: root is ignored, and [Runner.Recovered] says where the host's feed must go on.
@@ -52,6 +59,8 @@ const (
 // [Runner.Resume] is called, or Config.HoldTimeout has passed since Start, it takes events but builds and sends nothing. Then it does what was not
 // answered before the crash. A send may happen a second time, which is harmless; a failed bundle may be handed back a second time, which the
 // host knows by its ticket.
+//
+// Limits and times of cfg.Queue may be others than before: steps are replayed under those under which they were taken. Chain, cores and evidence may not.
 //
 // Errors wrap ErrInvalidConfig, ErrJournal, ErrCorrupt or the queue's.
 func OpenRunner[B any](cfg Config, root jamq.Block, d Durability[B], builder Builder[B], submitter Submitter[B]) (*Runner[B], error) {
@@ -70,8 +79,7 @@ func OpenRunner[B any](cfg Config, root jamq.Block, d Durability[B], builder Bui
 		return nil, err
 	}
 	if r.queue != nil {
-		r.recovered, r.held = true, r.queue.Pending() > 0
-		r.health.Held = r.held
+		r.recovered, r.held, r.health.Held = true, true, true
 		return r, nil
 	}
 	if r.queue, err = bundlequeue.New[B](cfg.Queue, root); err != nil {
@@ -82,35 +90,72 @@ func OpenRunner[B any](cfg Config, root jamq.Block, d Durability[B], builder Bui
 
 // replay brings the queue to where the journal ends.
 func (r *Runner[B]) replay() error {
+	before := r.cfg.Queue // unless the journal says otherwise
+	var snapshot []byte
+	records := 0
 	err := r.durable.Journal.Replay(func(record []byte) error {
-		if len(record) == 0 {
+		if records++; len(record) == 0 {
 			return fmt.Errorf("%w: an empty record", ErrCorrupt)
 		}
 		switch kind, body := record[0], record[1:]; {
+		case kind == recordConfig:
+			before = bundlequeue.Config{}
+			if err := json.Unmarshal(body, &before); err != nil {
+				return fmt.Errorf("%w: configuration: %w", ErrCorrupt, err)
+			}
+			return nil
+		case kind == recordPart:
+			snapshot = append(snapshot, body...)
+			return nil
 		case kind == recordSnapshot:
-			return r.restore(body)
+			snapshot = append(snapshot, body...)
+			return r.restore(before, snapshot)
 		case kind == recordStep && r.queue != nil:
 			return r.redo(body)
 		default:
 			return fmt.Errorf("%w: record %q where a snapshot or a step was expected", ErrCorrupt, kind)
 		}
 	})
-	if err != nil && !errors.Is(err, ErrCorrupt) {
+	switch {
+	case errors.Is(err, ErrCorrupt):
+		return err
+	case err != nil:
 		return fmt.Errorf("%w: %w", ErrJournal, err)
+	case r.queue != nil:
+		return r.reconfigure(before)
+	case records > 0:
+		return fmt.Errorf("%w: %d records, and no whole snapshot", ErrCorrupt, records)
 	}
-	return err
+	return nil
 }
 
-func (r *Runner[B]) restore(body []byte) (err error) {
+func (r *Runner[B]) restore(cfg bundlequeue.Config, snapshot []byte) (err error) {
 	const number = 8
-	if len(body) < number {
-		return fmt.Errorf("%w: a snapshot of %d bytes", ErrCorrupt, len(body))
+	if len(snapshot) < number {
+		return fmt.Errorf("%w: a snapshot of %d bytes", ErrCorrupt, len(snapshot))
 	}
-	r.effects, r.replayed, r.steps = binary.BigEndian.Uint64(body), nil, 0
-	if r.queue, err = bundlequeue.Restore(r.cfg.Queue, r.durable.Codec, body[number:]); err != nil {
+	r.effects, r.replayed, r.steps = binary.BigEndian.Uint64(snapshot), nil, 0
+	if r.queue, err = bundlequeue.Restore(cfg, r.durable.Codec, snapshot[number:]); err != nil {
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	return nil
+}
+
+// reconfigure puts the queue under the configuration of now.
+func (r *Runner[B]) reconfigure(before bundlequeue.Config) (err error) {
+	if bytes.Equal(encodeConfig(before), encodeConfig(r.cfg.Queue)) {
+		return nil
+	}
+	r.queue, err = bundlequeue.Restore(r.cfg.Queue, r.durable.Codec, bundlequeue.AppendSnapshot(nil, r.durable.Codec, r.queue))
+	return err
+}
+
+func encodeConfig(cfg bundlequeue.Config) []byte {
+	raw, err := json.Marshal(cfg)
+	if err != nil {
+		panic(err) // numbers and texts can be encoded
+	}
+	return raw
 }
 
 // redo does a step again. Its effects are told again, since nobody knows whether they were.
@@ -146,8 +191,13 @@ func (r *Runner[B]) write(now time.Time, ev bundlequeue.Event) error {
 
 // snapshot makes the journal short. All effects so far have been told.
 func (r *Runner[B]) snapshot() error {
-	record := binary.BigEndian.AppendUint64([]byte{recordSnapshot}, r.effects)
-	if err := r.durable.Journal.Replace(bundlequeue.AppendSnapshot(record, r.durable.Codec, r.queue)); err != nil {
+	snapshot := bundlequeue.AppendSnapshot(binary.BigEndian.AppendUint64(nil, r.effects), r.durable.Codec, r.queue)
+	records := [][]byte{append([]byte{recordConfig}, encodeConfig(r.cfg.Queue)...)}
+	for ; len(snapshot) > partSize; snapshot = snapshot[partSize:] {
+		records = append(records, append([]byte{recordPart}, snapshot[:partSize]...))
+	}
+	records = append(records, append([]byte{recordSnapshot}, snapshot...))
+	if err := r.durable.Journal.Replace(records...); err != nil {
 		return fmt.Errorf("%w: %w", ErrJournal, err)
 	}
 	r.steps = 0

@@ -3,6 +3,7 @@ package submit_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -139,12 +140,157 @@ func TestCorruptJournal(t *testing.T) {
 		"a step without a queue": {{'T', 1, 2}},
 		"a damaged snapshot":     {append(append([]byte(nil), snapshot[:20]...), snapshot[21:]...)},
 		"a short snapshot":       {{'S', 1}},
+		"half a snapshot":        {{'P', 1}},
+		"a strange config":       {{'C', '1'}, snapshot},
 		"a step of garbage":      {snapshot, {'T', 1, 2, 3}},
 	} {
 		require.ErrorIs(t, open(records...), submit.ErrCorrupt, name)
 	}
 	_, err = submit.OpenRunner(submit.DefaultConfig(jamq.Tiny()), jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability[string]{}, &host{}, &host{})
 	require.ErrorIs(t, err, submit.ErrInvalidConfig)
+}
+
+// openOn opens a runner on a journal, or says why it cannot.
+func openOn(disk submit.Journal, h *host, change func(*submit.Config)) (*submit.Runner[string], error) {
+	cfg := submit.DefaultConfig(jamq.Tiny())
+	if change != nil {
+		change(&cfg)
+	}
+	return submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability[string]{Journal: disk, Codec: asWords{}}, h, h)
+}
+
+// Limits may be others after a crash: the steps are replayed under those under which they were taken. The cores may not.
+func TestLimitsMayChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(jamq.CommonEra()))
+		ctx, disk := t.Context(), new(journal.Memory)
+		r, err := openOn(disk, &host{failBuild: 1000}, nil)
+		require.NoError(t, err)
+		require.NoError(t, r.Start(ctx))
+		block := jamq.Block{Hash: jamq.HeaderHash{1}, Parent: jamq.HeaderHash{'r'}, Slot: 1}
+		require.NoError(t, r.Import(ctx, block, block.Hash))
+		for n := uint64(1); n <= 5; n++ {
+			require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: n, Bundle: "bundle"}))
+		}
+		time.Sleep(20 * time.Second)
+		r.Stop()
+		require.Positive(t, r.Health().BuildFailures)
+		tighter := func(c *submit.Config) { c.Queue.MaxVersionRetries, c.Queue.BackoffMax = 1, time.Hour }
+		r, err = openOn(disk, &host{failBuild: 1000}, tighter)
+		require.NoError(t, err)
+		require.Len(t, r.Recovered().Bundles, 5)
+		require.NoError(t, r.Start(ctx))
+		time.Sleep(time.Hour)
+		r.Stop()
+		r, err = openOn(disk, &host{}, nil)
+		require.NoError(t, err)
+		require.Empty(t, r.Recovered().Bundles, "two failed builds were too many")
+		_, err = openOn(disk, &host{}, func(c *submit.Config) { c.Queue.Cores = []jamq.CoreIndex{1} })
+		require.ErrorIs(t, err, bundlequeue.ErrInvalidConfig)
+		require.NotErrorIs(t, err, submit.ErrCorrupt)
+	})
+}
+
+// bounded is a journal that takes no record of more than so many bytes.
+type bounded struct {
+	journal.Memory
+	most int
+}
+
+func (b *bounded) Replace(records ...[]byte) error {
+	for _, r := range records {
+		if len(r) > b.most {
+			return journal.ErrTooLarge
+		}
+	}
+	return b.Memory.Replace(records...)
+}
+
+// A queue may hold more than fits into one record of a journal.
+func TestSnapshotInParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(jamq.CommonEra()))
+		ctx, disk := t.Context(), &bounded{most: 2 << 20}
+		r, err := openOn(disk, &host{}, nil)
+		require.NoError(t, err)
+		require.NoError(t, r.Start(ctx))
+		for n := uint64(1); n <= 10; n++ {
+			require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: n, Bundle: strings.Repeat("x", 300_000)}))
+		}
+		r.Stop()
+		for range 2 {
+			r, err = openOn(disk, &host{}, nil)
+			require.NoError(t, err)
+			require.Len(t, r.Recovered().Bundles, 10)
+			require.NoError(t, r.Start(ctx))
+			_, err := r.Stats(ctx)
+			require.NoError(t, err, "a snapshot is made at the start")
+			r.Stop()
+			require.NoError(t, r.Health().Err)
+		}
+		require.Less(t, r.Recovered().Steps, 10, "the snapshot took their place")
+	})
+}
+
+// A failed bundle that was not taken back before a crash is handed back again, also where nothing else is in the queue.
+func TestFailedIsHandedBackAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(jamq.CommonEra()))
+		ctx, disk := t.Context(), &broken{fails: 1 << 30}
+		failed := 0
+		open := func(told func()) *submit.Runner[string] {
+			r, err := openOn(disk, &host{failBuild: 1000}, func(c *submit.Config) {
+				c.Queue.MaxVersionRetries = 0
+				c.Observe = func(o submit.Observation) {
+					if _, ok := o.Effect.(bundlequeue.Failed[string]); ok {
+						failed++
+						told()
+					}
+				}
+			})
+			require.NoError(t, err)
+			require.NoError(t, r.Start(ctx))
+			return r
+		}
+		r := open(func() { disk.fails = 0 }) // the disk is full when the answer is to be written
+		block := jamq.Block{Hash: jamq.HeaderHash{1}, Parent: jamq.HeaderHash{'r'}, Slot: 1}
+		require.NoError(t, r.Import(ctx, block, block.Hash))
+		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
+		time.Sleep(time.Minute)
+		require.ErrorIs(t, r.Health().Err, errDisk)
+		require.Equal(t, 1, failed)
+
+		disk.fails = 1 << 30
+		r = open(func() {})
+		require.Empty(t, r.Recovered().Bundles)
+		require.NoError(t, r.Resume(ctx))
+		require.GreaterOrEqual(t, failed, 2)
+		r.Stop()
+		failed = 0
+		r = open(func() {})
+		require.NoError(t, r.Resume(ctx))
+		r.Stop()
+		require.Zero(t, failed, "it was answered")
+	})
+}
+
+// A clock that is known to be ahead of the chain's moves the window as well as one that is behind.
+func TestConfiguredSkew(t *testing.T) {
+	for _, skew := range []time.Duration{-2 * time.Second, 2 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			h := &host{}
+			r, _ := start(t, h, func(c *submit.Config) { c.Window.Skew = skew })
+			require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
+			time.Sleep(20 * time.Second)
+			require.NotEmpty(t, h.sends())
+			chains := submit.DefaultWindow(jamq.Tiny())
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			for _, at := range h.when {
+				require.True(t, chains.Open(at.Add(-skew)), "sent at %v by a clock that is %v ahead", at, skew)
+			}
+		})
+	}
 }
 
 // The metrics count what happens.

@@ -68,7 +68,9 @@ func (r *Runner[B]) noteImport(slot jamq.Slot) {
 // window is the configured one, moved by what is known of the clock.
 func (r *Runner[B]) window() Window {
 	w := r.cfg.Window
-	w.Skew = min(w.Skew, -r.Health().Behind)
+	if behind := r.Health().Behind; behind > 0 {
+		w.Skew = min(w.Skew, -behind)
+	}
 	return w
 }
 

@@ -116,10 +116,7 @@ func (r *Runner[B]) loop() {
 	defer r.timer.Stop()
 	hold := time.NewTimer(r.cfg.HoldTimeout)
 	defer hold.Stop()
-	for _, o := range r.replayed {
-		r.tell(o)
-	}
-	r.replayed = nil
+	r.tellAgain()
 	for {
 		select {
 		case <-r.ctx.Done():
@@ -132,6 +129,19 @@ func (r *Runner[B]) loop() {
 			if err := r.step(bundlequeue.Tick{}); err != nil {
 				r.log.Error("tick refused", "err", err)
 			}
+		}
+	}
+}
+
+// tellAgain tells what was replayed. Then a snapshot takes the place of that, so that all steps in a journal were taken under one configuration.
+func (r *Runner[B]) tellAgain() {
+	for _, o := range r.replayed {
+		r.tell(o)
+	}
+	r.replayed = nil
+	if r.recovered {
+		if err := r.snapshot(); err != nil {
+			r.fail(err)
 		}
 	}
 }
