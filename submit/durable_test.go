@@ -257,15 +257,18 @@ func TestFailedIsHandedBackAgain(t *testing.T) {
 		require.NoError(t, r.Import(ctx, block, block.Hash))
 		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
 		time.Sleep(time.Minute)
+		r.Stop()
 		require.ErrorIs(t, r.Health().Err, errDisk)
 		require.Equal(t, 1, failed)
 
 		disk.fails = 1 << 30
 		r = open(func() {})
-		require.Empty(t, r.Recovered().Bundles)
+		infos, err := r.Infos(ctx)
+		require.NoError(t, err)
+		require.Empty(t, infos)
 		require.NoError(t, r.Resume(ctx))
-		require.GreaterOrEqual(t, failed, 2)
 		r.Stop()
+		require.GreaterOrEqual(t, failed, 2)
 		failed = 0
 		r = open(func() {})
 		require.NoError(t, r.Resume(ctx))
