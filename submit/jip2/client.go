@@ -3,6 +3,7 @@ package jip2
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -132,7 +133,8 @@ func (c *Client) attach(conn *conn) []*stream {
 	return again
 }
 
-// resubscribe takes subscriptions up on a new connection.
+// resubscribe takes subscriptions up on a new connection. One that the node refuses, because of a cap or a block that it does not have, is told so, and must
+// not cost the others the connection.
 func (c *Client) resubscribe(conn *conn, again []*stream) {
 	for _, s := range again {
 		ctx, cancel := context.WithTimeout(context.Background(), c.cfg.CallTimeout)
@@ -140,6 +142,12 @@ func (c *Client) resubscribe(conn *conn, again []*stream) {
 		cancel()
 		if err != nil {
 			c.log.Warn("not subscribed again", "method", s.method, "err", err)
+		}
+		if refused := new(Error); errors.As(err, &refused) {
+			s.deliver(nil, err)
+			continue
+		}
+		if err != nil {
 			conn.close() // the next connection tries again
 			return
 		}

@@ -150,6 +150,28 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
+// A subscription that the node refuses to take up again costs the others nothing, and hears of it.
+func TestRefusedSubscription(t *testing.T) {
+	n := startNode(t, nil)
+	c := n.client(nil)
+	best, err := c.SubscribeBestBlock(t.Context())
+	require.NoError(t, err)
+	capped, err := c.SubscribeWorkPackageStatus(t.Context(), jamq.PackageHash{1}, jamq.HeaderHash{2}, false)
+	require.NoError(t, err)
+	update(t, capped)
+	n.breaks("subscribeWorkPackageStatus", jip2server.Fault{Error: &jip2server.Error{Message: "too many subscriptions"}})
+	n.chain.Cut()
+	var refused *Error
+	require.ErrorAs(t, (<-capped.Updates()).Err, &refused)
+	slot := n.step(1).Slot
+	until(t, best, func(d BlockDescriptor) bool { return d.Slot == slot })
+	require.Equal(t, 2, n.chain.Calls("subscribeWorkPackageStatus"), "once for each connection")
+	require.Equal(t, 1, n.chain.Connections())
+	n.breaks("subscribeWorkPackageStatus", jip2server.Fault{})
+	n.chain.Cut()
+	update(t, capped)
+}
+
 // A call whose connection breaks in its middle says so, and does not wait for its deadline.
 func TestCutInACall(t *testing.T) {
 	n := startNode(t, nil)
@@ -263,6 +285,8 @@ func TestClasses(t *testing.T) {
 		require.Equal(t, want, submit.ClassOf(c.SubmitWorkPackage(ctx, 0, nil, nil)), code)
 	}
 	n.breaks("submitWorkPackage", jip2server.Fault{Error: &jip2server.Error{Code: 0, Message: "Unknown method"}})
+	require.Equal(t, submit.Fatal, submit.ClassOf(c.SubmitWorkPackage(ctx, 0, nil, nil)))
+	c.Close()
 	require.Equal(t, submit.Fatal, submit.ClassOf(c.SubmitWorkPackage(ctx, 0, nil, nil)))
 }
 

@@ -216,6 +216,23 @@ func TestStuckStatusIsNoEvidence(t *testing.T) {
 	require.False(t, f.status(pkg).Accumulated.IsZero())
 }
 
+// A status that cannot be holds the feed up, as all does that the node fails in; it does not end it.
+func TestStatusOnNoCore(t *testing.T) {
+	f := follow(t, nil)
+	f.step(4)
+	f.catchUp()
+	pkg := f.send(1, 1, "on the second core")
+	f.feed.spec.Cores = 1
+	f.step(1)
+	err := f.feed.catchUp(t.Context(), f.sink)
+	require.ErrorIs(t, err, ErrMalformed)
+	require.NotErrorIs(t, err, errSink)
+	f.feed.spec.Cores = 2
+	f.step(3)
+	f.catchUp()
+	require.False(t, f.status(pkg).Accumulated.IsZero())
+}
+
 func TestFeedErrors(t *testing.T) {
 	n := startNode(t, func(cfg *jip2server.Config) { cfg.Missing = []string{"workPackageStatus"} })
 	_, err := OpenFeed(t.Context(), n.client(nil), FeedConfig{Service: marks})

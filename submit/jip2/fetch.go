@@ -111,6 +111,9 @@ func (f *Feed) askOne(ctx context.Context, block jamq.HeaderHash, pkg jamq.Packa
 	if err != nil {
 		return nil, err
 	}
+	if r := status.report(); r != nil && int(r.Core) >= f.spec.Cores {
+		return nil, fmt.Errorf("%w: package %s on core %d, want below %d", ErrMalformed, pkg, r.Core, f.spec.Cores)
+	}
 	a := &answer{status: status}
 	if status.Reportable != nil {
 		return a, nil

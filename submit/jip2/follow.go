@@ -213,7 +213,7 @@ func (f *Feed) build(s *step) (*node, jamq.Block) {
 		if does.accumulates {
 			block.Accumulated = append(block.Accumulated, pkg)
 		}
-		if does.reports && int(after.core) < f.spec.Cores {
+		if does.reports {
 			block.Reported = append(block.Reported, jamq.Report{
 				Hash: after.report, Package: pkg, Core: after.core,
 				Anchor: packages[pkg].context.Anchor, Prerequisites: packages[pkg].context.Prerequisites,

@@ -166,6 +166,8 @@ func classify(err error) error {
 		return nil
 	case errors.Is(err, ErrTooLarge):
 		return submit.WithClass(submit.Rebuild, err)
+	case errors.Is(err, ErrClosed):
+		return submit.WithClass(submit.Fatal, err)
 	case !errors.As(err, &e):
 		return submit.WithClass(submit.Retryable, err)
 	case unknownMethod(err), e.Code <= -32600 && e.Code >= -32602:

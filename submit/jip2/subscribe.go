@@ -12,7 +12,8 @@ import (
 type Update[T any] struct {
 	// Value is what the node says; meaningless with an error.
 	Value T
-	// Err is what the node says instead, a *[Error], or wraps ErrMalformed.
+	// Err is what the node says instead, a *[Error], or wraps ErrMalformed. An Error also comes where the node refuses to take the subscription up again on a
+	// new connection; the next connection asks again.
 	Err error
 }
 
@@ -115,7 +116,7 @@ func Subscribe[T any](ctx context.Context, c *Client, method string, params ...a
 				u.Err = fmt.Errorf("%s: %w: %w", method, ErrMalformed, err)
 			}
 		}
-		select { // the newest takes the place of one that nobody has read; only the reader of the connection writes here
+		select { // the newest takes the place of one that nobody has read; nobody else writes here meanwhile: see deliver
 		case <-s.updates:
 		default:
 		}
