@@ -1,0 +1,94 @@
+package proof
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// StateEntry is a key of a state with its value.
+type StateEntry struct {
+	Key   StateKey
+	Value []byte
+}
+
+// VerifyStateRange checks that the state with the given root holds exactly these entries between two keys, both included: nothing is added, changed or
+// left out. Entries ascend by key. nodes are those on the ways to the two keys, in any order and with others among them: the boundary of a state
+// request (JAMNP-S CE 129). The error wraps ErrState.
+func VerifyStateRange(root common.Hash, first, last StateKey, entries []StateEntry, nodes []StateNode) error {
+	for i := range entries {
+		key := entries[i].Key[:]
+		if bytes.Compare(key, first[:]) < 0 || bytes.Compare(key, last[:]) > 0 || i > 0 && bytes.Compare(entries[i-1].Key[:], key) >= 0 {
+			return fmt.Errorf("%w: key %x is out of order or not between %x and %x", ErrState, key, first, last)
+		}
+	}
+	r := stateRange{first: first, last: last, nodes: make(map[common.Hash]*StateNode, len(nodes))}
+	for i := range nodes {
+		r.nodes[short(nodes[i].hash())] = &nodes[i]
+	}
+	return r.verify(root, false, StateKey{}, 0, entries)
+}
+
+// short is a hash as a branch knows its left child: without the first bit.
+func short(hash common.Hash) common.Hash {
+	hash[0] &^= leafBit
+	return hash
+}
+
+// stateRange is what a request was about, and the nodes that came with the answer, by short hash.
+type stateRange struct {
+	first, last StateKey
+	nodes       map[common.Hash]*StateNode
+}
+
+// verify checks the subtrie at a depth, under which all keys begin with so many bits of prefix, whose others are zero. want is its hash, of a left child
+// the short one. Outside the range nothing is claimed; inside, what no node tells of is there whole.
+func (r *stateRange) verify(want common.Hash, left bool, prefix StateKey, depth int, entries []StateEntry) error {
+	if bytes.Compare(prefix.fill(depth), r.first[:]) < 0 || bytes.Compare(prefix[:], r.last[:]) > 0 {
+		return nil
+	}
+	known := func(hash common.Hash) common.Hash {
+		if left {
+			return short(hash)
+		}
+		return hash
+	}
+	n := r.nodes[short(want)]
+	switch {
+	case n == nil || known(n.hash()) != want, n[0]&leafBit != 0, depth >= keyBits:
+		return r.verifyWhole(want, known, n, depth, entries)
+	}
+	right := prefix
+	right[depth/8] |= 1 << (7 - depth%8)
+	middle, _ := slices.BinarySearchFunc(entries, right, func(e StateEntry, key StateKey) int { return bytes.Compare(e.Key[:], key[:]) })
+	if err := r.verify(common.Hash(n[:32]), true, prefix, depth+1, entries[:middle]); err != nil {
+		return err
+	}
+	return r.verify(common.Hash(n[32:]), false, right, depth+1, entries[middle:])
+}
+
+// verifyWhole checks a subtrie that is not opened further: its entries make its hash, or it is a leaf that is out of the range.
+func (r *stateRange) verifyWhole(want common.Hash, known func(common.Hash) common.Hash, n *StateNode, depth int, entries []StateEntry) error {
+	if n != nil && n[0]&leafBit != 0 && known(n.hash()) == want && len(entries) == 0 &&
+		(bytes.Compare(n[1:32], r.first[:]) < 0 || bytes.Compare(n[1:32], r.last[:]) > 0) {
+		return nil
+	}
+	var subtrie *trieNode
+	for _, e := range entries {
+		subtrie = subtrie.set(newLeaf(&trieEntry{e.Key, e.Value}), depth)
+	}
+	if have := known(subtrie.root()); have != want {
+		return fmt.Errorf("%w: the %d entries below bit %d make %s, want %s", ErrState, len(entries), depth, have, want)
+	}
+	return nil
+}
+
+// fill returns the greatest key that begins with so many bits of k.
+func (k StateKey) fill(depth int) []byte {
+	for bit := depth; bit < keyBits; bit++ {
+		k[bit/8] |= 1 << (7 - bit%8)
+	}
+	return k[:]
+}

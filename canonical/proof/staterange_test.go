@@ -1,0 +1,86 @@
+package proof
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// between is what an honest node answers: the entries of a range, and the nodes on the ways to its ends.
+func between(trie *StateTrie, all []StateEntry, first, last StateKey) ([]StateEntry, []StateNode) {
+	var entries []StateEntry
+	for _, e := range all {
+		if bytes.Compare(first[:], e.Key[:]) <= 0 && bytes.Compare(e.Key[:], last[:]) <= 0 {
+			entries = append(entries, e)
+		}
+	}
+	return entries, append(trie.Prove(first), trie.Prove(last)...)
+}
+
+// A range proves with all that is in it, and with nothing else.
+func TestStateRange(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		key := rapid.Custom(func(t *rapid.T) (k StateKey) {
+			k[0], k[1], k[30] = rapid.Byte().Draw(t, "first"), rapid.ByteRange(0, 1).Draw(t, "second"), rapid.ByteRange(0, 3).Draw(t, "last")
+			return k
+		})
+		var trie *StateTrie
+		var all []StateEntry
+		for _, k := range rapid.SliceOfNDistinct(key, 0, 30, func(k StateKey) StateKey { return k }).Draw(t, "keys") {
+			e := StateEntry{Key: k, Value: rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "value")}
+			trie = trie.Set(e.Key, e.Value)
+			all = append(all, e)
+		}
+		slices.SortFunc(all, func(a, b StateEntry) int { return bytes.Compare(a.Key[:], b.Key[:]) })
+		first, last := key.Draw(t, "from"), key.Draw(t, "to")
+		if bytes.Compare(first[:], last[:]) > 0 {
+			first, last = last, first
+		}
+		entries, nodes := between(trie, all, first, last)
+		require.NoError(t, VerifyStateRange(trie.Root(), first, last, entries, nodes))
+
+		refused := func(what string, entries []StateEntry, nodes []StateNode) {
+			require.ErrorIs(t, VerifyStateRange(trie.Root(), first, last, entries, nodes), ErrState, what)
+		}
+		if len(entries) > 0 {
+			i := rapid.IntRange(0, len(entries)-1).Draw(t, "spoiled")
+			refused("one left out", slices.Delete(slices.Clone(entries), i, i+1), nodes)
+			changed := slices.Clone(entries)
+			changed[i].Value = append([]byte{1}, changed[i].Value...)
+			refused("one changed", changed, nodes)
+			refused("one twice", slices.Insert(slices.Clone(entries), i, entries[i]), nodes)
+		}
+		if k := key.Draw(t, "more"); !slices.ContainsFunc(all, func(e StateEntry) bool { return e.Key == k }) {
+			more := append(slices.Clone(entries), StateEntry{Key: k})
+			slices.SortFunc(more, func(a, b StateEntry) int { return bytes.Compare(a.Key[:], b.Key[:]) })
+			refused("one more", more, nodes)
+		}
+		if len(entries) < len(all) {
+			refused("no nodes", entries, nil)
+		}
+	})
+}
+
+// Whatever nodes and value come, nothing panics, and only what the state holds is proved.
+func FuzzStateRange(f *testing.F) {
+	trie := trieOf(randomEntries(3, 20))
+	key := ChapterKey(ChapterSlot)
+	trie = trie.Set(key, []byte("slot"))
+	nodes := trie.Prove(key)
+	f.Add([]byte("slot"), nodes[0][:], nodes[len(nodes)-1][:])
+	f.Fuzz(func(t *testing.T, value, a, b []byte) {
+		var more [2]StateNode
+		copy(more[0][:], a)
+		copy(more[1][:], b)
+		boundary := append(more[:], nodes...)
+		if err := VerifyStateRange(trie.Root(), key, key, []StateEntry{{key, value}}, boundary); (err == nil) != (string(value) == "slot") {
+			t.Fatalf("%q: %v", value, err)
+		}
+		if VerifyStateRange(trie.Root(), key, key, nil, boundary) == nil {
+			t.Fatal("the key is proved absent")
+		}
+	})
+}
