@@ -56,7 +56,7 @@ var mayImport = map[string][]string{
 
 	// Nested modules.
 	"statedb/evm":   {"statedb", "statedb/ubt"},
-	"submit/jamnps": {"", "anchor", "anchor/chainview", "bundlequeue", "submit", "submit/codec"},
+	"submit/jamnps": {"", "anchor", "anchor/chainview", "bundlequeue", "canonical/proof", "submit", "submit/codec"}, // it checks what peers say of the state
 }
 
 // apart are modules outside the workspace, which may import anything.

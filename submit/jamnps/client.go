@@ -46,6 +46,7 @@ type peer struct {
 	conn     *quic.Conn
 	failedAt time.Time
 	failure  error
+	mute     bool // it did not answer its last request in time
 	heads    heads
 	upID     quic.StreamID
 	up       *quic.Stream
@@ -218,7 +219,11 @@ func (c *Client) request(ctx context.Context, p *peer, kind StreamKind, messages
 	// Whatever ends the context resets the stream; after both ends it does nothing.
 	stop := context.AfterFunc(ctx, func() { reset(stream) })
 	defer stop()
-	if err := exchange(stream, kind, messages, read); err != nil {
+	err = exchange(stream, kind, messages, read)
+	p.mu.Lock()
+	p.mute = errors.Is(ctx.Err(), context.DeadlineExceeded)
+	p.mu.Unlock()
+	if err != nil {
 		reset(stream)
 		return c.explain(ctx, p, err)
 	}
@@ -262,9 +267,9 @@ func (c *Client) explain(ctx context.Context, p *peer, err error) error {
 		return fmt.Errorf("jamnps: %s has not answered: %w", p.Addr, ctx.Err())
 	case errors.As(err, &refused) && refused.Remote:
 		return fmt.Errorf("%w: %s, with code %d", ErrRefused, p.Addr, refused.ErrorCode)
-	case errors.Is(err, ErrMalformed), errors.Is(err, ErrTooLarge), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, ErrMalformed), errors.Is(err, ErrTooLarge):
 		return fmt.Errorf("jamnps: %s: %w", p.Addr, err)
-	case errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%w: %s ended its answer early", ErrMalformed, p.Addr)
 	}
 	return fmt.Errorf("%w: %s: %w", ErrDisconnected, p.Addr, err)
@@ -283,5 +288,5 @@ func (c *Client) choose(core jamq.CoreIndex, attempt int) *peer {
 			return serving[max(attempt-1, 0)%len(serving)]
 		}
 	}
-	return c.peers[(max(attempt-1, 0)+int(core))%len(c.peers)]
+	return c.peers[(max(attempt-1, 0)%len(c.peers)+int(core))%len(c.peers)]
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/crypto/blake2b"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/codec"
 )
@@ -260,16 +262,16 @@ func FuzzDecodeHandshake(f *testing.F) {
 func FuzzDecodeState(f *testing.F) {
 	f.Add(append(make([]byte, 31), 1, 2))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		var last StateKey
+		var last proof.StateKey
 		for i := range last {
 			last[i] = 0xff
 		}
 		var s State
-		if s.decodeValues(raw, StateKey{}, last) != nil {
+		if s.decodeEntries(raw, proof.StateKey{}, last) != nil {
 			return
 		}
 		var again []byte
-		for _, v := range s.Values {
+		for _, v := range s.Entries {
 			again = append(append(again, v.Key[:]...), codec.AppendNatural(nil, uint64(len(v.Value)))...)
 			again = append(again, v.Value...)
 		}
@@ -291,7 +293,11 @@ func TestGuarantorsOfACore(t *testing.T) {
 	}
 	require.Equal(t, []int{2, 0, 2, 0}, chosen)
 	require.Equal(t, 1, c.choose(1, 1).index, "nobody known: all in turn")
-	require.Equal(t, 0, c.choose(0, -5).index+c.choose(0, 2).index-2)
+	require.Equal(t, 2, c.choose(0, -5).index)
+	require.Equal(t, 0, c.choose(0, 2).index)
+	for _, attempt := range []int{math.MinInt, math.MaxInt} {
+		c.choose(7, attempt) // does not panic
+	}
 }
 
 func TestConfigValidate(t *testing.T) {

@@ -31,6 +31,9 @@
 // (FeedConfig.FinalPeers of them at least), and seals are not verified: choose peers that you trust with that, as you would a node. A chain that is invented
 // delays packages, since what is anchored on it can be reported on no other; it cannot make one run twice.
 //
+// What a peer says of the state (CE 129) is proved by the nodes that come with it, against the state root that a header of the best chain carries: see [State.Verify].
+// So a refine context rests on headers alone. A peer that announces what nobody has, or answers nothing, is listened to less and less often.
+//
 // # Guarantors
 //
 // Which validators serve a core follows from the epoch's entropy. A host that has the state knows them and says so by Config.Guarantors; otherwise validators are

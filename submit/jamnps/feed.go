@@ -10,6 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/codec"
 )
@@ -64,6 +65,8 @@ type Feed struct {
 	client *Client
 	log    *slog.Logger
 
+	doubts []doubt // by peer; only of the goroutine that follows
+
 	mu        sync.Mutex
 	nodes     map[jamq.HeaderHash]*node
 	finalized *node
@@ -74,9 +77,10 @@ type Feed struct {
 // node is a block that was delivered.
 type node struct {
 	leaf
-	height    uint64
-	parent    *node       // nil for the oldest that is kept
-	stateRoot common.Hash // after it; known with its first child
+	height uint64
+	parent *node // nil for the oldest that is kept
+	// rootBefore is the state root after the parent, as the header says.
+	rootBefore common.Hash
 }
 
 var _ submit.ChainFeed = (*Feed)(nil)
@@ -87,7 +91,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	if err := cfg.setDefaults(len(client.peers)); err != nil {
 		return nil, err
 	}
-	f := &Feed{cfg: cfg, client: client, log: cfg.Logger, nodes: make(map[jamq.HeaderHash]*node)}
+	f := &Feed{cfg: cfg, client: client, log: cfg.Logger, nodes: make(map[jamq.HeaderHash]*node), doubts: make([]doubt, len(client.peers))}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
 	}
@@ -142,47 +146,54 @@ func (f *Feed) handshake() handshake {
 // Root returns the block from which on blocks are delivered: what submit.NewRunner wants.
 func (f *Feed) Root() jamq.Block { return f.cfg.Root }
 
-// Heads returns the best and the finalized block among those delivered.
+// Heads returns the best and the finalized block among those delivered. Their state roots are known, and not zero, once they have children on the best chain.
 func (f *Feed) Heads() (best, finalized jamq.AnchorBlock) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return jamq.AnchorBlock{Hash: f.best.hash, Slot: f.best.slot, StateRoot: f.best.stateRoot},
-		jamq.AnchorBlock{Hash: f.finalized.hash, Slot: f.finalized.slot, StateRoot: f.finalized.stateRoot}
+	finalized = jamq.AnchorBlock{Hash: f.finalized.hash, Slot: f.finalized.slot}
+	for n := f.best; n.parent != nil; n = n.parent {
+		if n.parent == f.finalized {
+			finalized.StateRoot = n.rootBefore
+		}
+	}
+	return jamq.AnchorBlock{Hash: f.best.hash, Slot: f.best.slot}, finalized
 }
 
-// Context returns a refine context for a package anchored at a block that was delivered and has a child, with the finalized block as lookup
-// anchor. The peak of the accumulation-output log stands in no block, so it asks a peer for the recent history in the state (CE 129). Errors wrap
-// ErrHistoryLost for an anchor that is not known, ErrNoState where that history does not hold it, or are those of [Client.State].
+// Context returns a refine context for a package anchored at a block of the best chain that was delivered and has a child on it, with the newest finalized one
+// that has a child as lookup anchor. State roots are those that headers of the best chain carry. The peak of the accumulation-output log stands in no block,
+// so it asks peers for the recent history in the state (CE 129), and takes none that is not proved by such a root. Errors wrap ErrHistoryLost for an anchor that
+// is not known, ErrNoState for one that the recent history before the best block does not hold, or are those of [Client.State].
 func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisites []jamq.PackageHash) (jamq.RefineContext, error) {
+	out := jamq.RefineContext{Anchor: anchor, Prerequisites: slices.Clone(prerequisites)}
+	slices.SortFunc(out.Prerequisites, jamq.PackageHash.Compare)
+	out.Prerequisites = slices.Compact(out.Prerequisites)
 	f.mu.Lock()
-	at, lookup, best := f.nodes[anchor], f.finalized, f.best
-	out := jamq.RefineContext{Anchor: anchor, LookupAnchor: lookup.hash, LookupAnchorSlot: lookup.slot, LookupStateRoot: lookup.stateRoot}
-	if at != nil {
-		out.AnchorSlot, out.StateRoot = at.slot, at.stateRoot
+	known, newest := f.nodes[anchor], f.best
+	for n := f.best; n.parent != nil; n = n.parent {
+		at := n.parent
+		if at.hash == anchor {
+			out.AnchorSlot, out.StateRoot = at.slot, n.rootBefore
+		}
+		if at.height <= f.finalized.height && out.LookupAnchor.IsZero() {
+			out.LookupAnchor, out.LookupAnchorSlot, out.LookupStateRoot = at.hash, at.slot, n.rootBefore
+		}
 	}
 	f.mu.Unlock()
-	if at == nil {
+	switch {
+	case known == nil:
 		return jamq.RefineContext{}, fmt.Errorf("%w: anchor %s was not delivered, or too long ago", ErrHistoryLost, anchor)
+	case out.StateRoot == (common.Hash{}):
+		return jamq.RefineContext{}, fmt.Errorf("%w: anchor %s has no child on the best chain", ErrNoState, anchor)
 	}
-	history, err := f.history(ctx, best.hash)
+	history, err := f.history(ctx, newest.parent.hash, newest.rootBefore)
 	if err != nil {
 		return jamq.RefineContext{}, err
 	}
 	i := slices.IndexFunc(history.Blocks, func(b codec.RecentBlock) bool { return b.Hash == anchor })
-	if i < 0 || i == len(history.Blocks)-1 {
-		return jamq.RefineContext{}, fmt.Errorf("%w: anchor %s is none of the %d blocks before %s", ErrNoState, anchor, len(history.Blocks)-1, best.hash)
+	if i < 0 {
+		return jamq.RefineContext{}, fmt.Errorf("%w: anchor %s is none of the %d blocks before %s", ErrNoState, anchor, len(history.Blocks), newest.hash)
 	}
-	entry := &history.Blocks[i]
-	if out.StateRoot == (common.Hash{}) {
-		out.StateRoot = entry.StateRoot
-	}
-	if entry.StateRoot != out.StateRoot {
-		return jamq.RefineContext{}, fmt.Errorf("%w: a peer says that %s has state root %s, its child says %s", ErrMalformed, anchor, entry.StateRoot, out.StateRoot)
-	}
-	out.BeefyRoot = entry.BeefyRoot
-	out.Prerequisites = slices.Clone(prerequisites)
-	slices.SortFunc(out.Prerequisites, jamq.PackageHash.Compare)
-	out.Prerequisites = slices.Compact(out.Prerequisites)
+	out.BeefyRoot = history.Blocks[i].BeefyRoot
 	return out, nil
 }
 
@@ -192,17 +203,21 @@ const (
 	maxHistory     = 1 << 20
 )
 
-func (f *Feed) history(ctx context.Context, block jamq.HeaderHash) (codec.RecentHistory, error) {
-	key := ChapterKey(historyChapter)
-	return anyPeer(f.client, func(peer int) (codec.RecentHistory, error) {
+// history returns the recent history after a block, proved by the state root.
+func (f *Feed) history(ctx context.Context, block jamq.HeaderHash, root common.Hash) (codec.RecentHistory, error) {
+	key := proof.ChapterKey(historyChapter)
+	return anyPeer(f.client, nil, func(peer int) (codec.RecentHistory, error) {
 		state, err := f.client.State(ctx, peer, block, key, key, maxHistory)
+		if err == nil {
+			err = state.Verify(root, key, key)
+		}
 		if err != nil {
 			return codec.RecentHistory{}, err
 		}
-		if len(state.Values) != 1 {
+		if len(state.Entries) != 1 {
 			return codec.RecentHistory{}, fmt.Errorf("%w: no recent history after %s", ErrNoState, block)
 		}
-		history, err := codec.Decode[codec.RecentHistory](f.client.cfg.Codec, state.Values[0].Value)
+		history, err := codec.Decode[codec.RecentHistory](f.client.cfg.Codec, state.Entries[0].Value)
 		if err != nil {
 			return codec.RecentHistory{}, fmt.Errorf("%w: recent history: %w", ErrMalformed, err)
 		}

@@ -9,12 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/submit/codec"
 )
 
 // viewSink takes blocks as a queue does.
@@ -103,7 +106,7 @@ func TestFeedFollowsForks(t *testing.T) {
 	best, finalized := f.Heads()
 	require.Equal(t, w.best.hash, best.Hash)
 	require.Equal(t, w.finalized.hash, finalized.Hash)
-	require.EqualValues(t, stateRootOf(w.finalized.hash), finalized.StateRoot)
+	require.Equal(t, w.finalized.root(), finalized.StateRoot)
 }
 
 // Contexts carry the anchor's roots, of which the peak is read from the state.
@@ -122,8 +125,8 @@ func TestFeedContext(t *testing.T) {
 	refine, err := f.Context(t.Context(), chain[9].hash, []jamq.PackageHash{{2}, {1}, {2}})
 	require.NoError(t, err)
 	require.Equal(t, jamq.RefineContext{
-		Anchor: chain[9].hash, AnchorSlot: chain[9].header.Slot, StateRoot: stateRootOf(chain[9].hash), BeefyRoot: beefyRootOf(chain[9].hash),
-		LookupAnchor: final.hash, LookupAnchorSlot: final.header.Slot, LookupStateRoot: stateRootOf(final.hash), Prerequisites: []jamq.PackageHash{{1}, {2}},
+		Anchor: chain[9].hash, AnchorSlot: chain[9].header.Slot, StateRoot: chain[9].root(), BeefyRoot: beefyRootOf(chain[9].hash),
+		LookupAnchor: final.hash, LookupAnchorSlot: final.header.Slot, LookupStateRoot: final.root(), Prerequisites: []jamq.PackageHash{{1}, {2}},
 	}, refine)
 	_, err = f.Context(t.Context(), chain[12].hash, nil)
 	require.ErrorIs(t, err, ErrNoState, "the newest has no root yet")
@@ -142,6 +145,76 @@ func TestFeedContext(t *testing.T) {
 		_, err = f.Context(t.Context(), chain[9].hash, nil)
 		require.True(t, errors.Is(err, ErrMalformed) || errors.Is(err, ErrTooLarge), "%s: %v", name, err)
 	}
+}
+
+// What a child on a fork says of the anchor's state does not count, and neither does a peer's word on it without a proof.
+func TestFeedContextIsProved(t *testing.T) {
+	w := newWorld(t)
+	liar, honest := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
+	c := openClient(t, w, nil, liar, honest)
+	f, sink := openFeed(t, c, FeedConfig{})
+	var chain []*worldBlock
+	for range 6 {
+		chain = append(chain, w.grow(w.best, 1))
+	}
+	until(t, f, sink, chain[5], w.genesis)
+	anchor := chain[3]
+	w.mu.Lock()
+	forged := w.seal(codec.Block{Header: codec.Header{Parent: anchor.hash, ParentStateRoot: common.Hash{1}, Slot: chain[5].header.Slot + 1}}, &worldBlock{parent: anchor, height: 5})
+	w.mu.Unlock()
+	require.Eventually(t, func() bool {
+		require.NoError(t, f.catchUp(t.Context(), sink))
+		return f.nodes[forged.hash] != nil
+	}, 10*time.Second, time.Millisecond)
+	liar.set(func() {
+		liar.lie = func(value []byte) []byte {
+			value = append([]byte(nil), value...)
+			value[40] ^= 1
+			return value
+		}
+	})
+	refine, err := f.Context(t.Context(), anchor.hash, nil)
+	require.NoError(t, err)
+	require.Equal(t, anchor.root(), refine.StateRoot)
+	require.EqualValues(t, beefyRootOf(anchor.hash), refine.BeefyRoot)
+	require.Positive(t, liar.count(129), "it was asked first")
+	honest.set(func() { honest.refuse[129] = true })
+	_, err = f.Context(t.Context(), anchor.hash, nil)
+	require.ErrorIs(t, err, ErrMalformed)
+	require.ErrorIs(t, err, proof.ErrState)
+	_, err = f.Context(t.Context(), forged.hash, nil)
+	require.ErrorIs(t, err, ErrNoState, "it is on a fork")
+}
+
+// Where everything is final at once, the lookup anchor is the newest block whose state root is known: Gray Paper 0.8.0 wants it.
+func TestFeedContextOfAFinalHead(t *testing.T) {
+	w := newWorld(t)
+	g := startGuarantor(t, w, 1)
+	f, sink := openFeed(t, openClient(t, w, nil, g), FeedConfig{})
+	a := w.grow(w.best, 1)
+	head := w.grow(a, 1)
+	w.finalize(0)
+	g.cut() // a handshake tells of finality
+	until(t, f, sink, head, head)
+	refine, err := f.Context(t.Context(), a.hash, nil)
+	require.NoError(t, err)
+	require.Equal(t, a.hash, refine.LookupAnchor)
+	require.Equal(t, a.root(), refine.LookupStateRoot)
+}
+
+// A part of the state is what the root says, or the peer is caught.
+func TestStateRange(t *testing.T) {
+	w := newWorld(t)
+	g := startGuarantor(t, w, 1)
+	c := openClient(t, w, nil, g)
+	b := w.grow(w.best, 1)
+	from, to := proof.ChapterKey(3), proof.ChapterKey(3)
+	state, err := c.State(t.Context(), 0, b.hash, from, to, 1<<20)
+	require.NoError(t, err)
+	require.NoError(t, state.Verify(b.root(), from, to))
+	require.ErrorIs(t, state.Verify(w.genesis.root(), from, to), ErrMalformed)
+	state.Entries = nil
+	require.ErrorIs(t, state.Verify(b.root(), from, to), ErrMalformed, "left out")
 }
 
 func TestBlocksBothWays(t *testing.T) {
@@ -164,6 +237,12 @@ func TestBlocksBothWays(t *testing.T) {
 	}
 	_, err = c.Blocks(t.Context(), 0, jamq.HeaderHash{1}, Descending, 3)
 	require.ErrorIs(t, err, ErrRefused)
+	for _, nobody := range []int{-1, 1} {
+		_, err = c.Blocks(t.Context(), nobody, chain[5].hash, Descending, 3)
+		require.ErrorIs(t, err, ErrInvalidConfig)
+		_, err = c.State(t.Context(), nobody, chain[5].hash, proof.StateKey{}, proof.StateKey{}, 100)
+		require.ErrorIs(t, err, ErrInvalidConfig)
+	}
 	g.set(func() { g.garbage[128] = framed(append(append([]byte{}, chain[1].raw...), chain[0].raw...)) })
 	_, err = c.Blocks(t.Context(), 0, chain[1].hash, Descending, 1)
 	require.ErrorIs(t, err, ErrMalformed, "more than asked for")
@@ -233,6 +312,33 @@ func TestSlowPeer(t *testing.T) {
 	refine, err := f.Context(t.Context(), head.parent.hash, nil)
 	require.NoError(t, err)
 	require.EqualValues(t, beefyRootOf(head.parent.hash), refine.BeefyRoot)
+}
+
+// A peer that announces blocks that nobody has, and answers nothing, holds up its own announcements alone.
+func TestInventedAnnouncements(t *testing.T) {
+	const timeout = 100 * time.Millisecond
+	w := newWorld(t)
+	liar, honest := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
+	c := openClient(t, w, func(cfg *Config) { cfg.RequestTimeout, cfg.RetryAfter = timeout, timeout }, liar, honest)
+	f, sink := openFeed(t, c, FeedConfig{})
+	hold := make(chan struct{})
+	defer close(hold)
+	liar.set(func() { liar.hold[128] = hold })
+	require.Eventually(t, func() bool { _, _, up := c.peers[0].announcedBy(); return up }, 10*time.Second, time.Millisecond)
+	p := c.peers[0]
+	p.mu.Lock()
+	for i := range byte(200) {
+		p.heads.leaves[jamq.HeaderHash{1, i}] = 1000
+	}
+	p.mu.Unlock()
+	begun := time.Now()
+	head := w.genesis
+	for range 5 {
+		head = w.grow(head, 1)
+		until(t, f, sink, head, w.genesis)
+	}
+	require.Less(t, time.Since(begun), 20*timeout, "200 time-outs are not waited for")
+	require.Positive(t, liar.count(128))
 }
 
 // Two of three must agree on finality.

@@ -91,21 +91,31 @@ func (f *Feed) sleep(ctx context.Context, failed bool) bool {
 	return true
 }
 
-// catchUp delivers all that was announced and not delivered yet.
+// catchUp delivers all that was announced and not delivered yet. Where something that a peer has announced is not to be had, the rest of it waits, and the
+// longer the more often that happens: a peer that invents blocks, or does not answer, must not hold up the others.
 func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	var failed error
 	for _, p := range f.peers() {
 		final, leaves, known := p.announcedBy()
-		if !known {
+		doubt := &f.doubts[p.index]
+		if !known || time.Now().Before(doubt.until) {
 			continue
 		}
+		var err error
 		for _, l := range append(leaves, final) {
-			if err := f.deliver(ctx, to, l, l == final); err != nil {
-				if errors.Is(err, errSink) || errors.Is(err, ErrHistoryLost) || errors.Is(err, ErrClosed) {
-					return err
-				}
-				failed = errors.Join(failed, err)
+			if err = f.deliver(ctx, to, p, l, l == final); err != nil {
+				break
 			}
+		}
+		switch {
+		case errors.Is(err, errSink), errors.Is(err, ErrHistoryLost), errors.Is(err, ErrClosed):
+			return err
+		case err != nil:
+			doubt.times = min(doubt.times+1, maxDoubt)
+			doubt.until = time.Now().Add(f.client.cfg.RetryAfter << doubt.times)
+			failed = errors.Join(failed, err)
+		default:
+			doubt.times = 0
 		}
 	}
 	if err := f.chooseBest(ctx, to); err != nil {
@@ -117,12 +127,21 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	return failed
 }
 
-// deliver imports the way to an announced block, parents first.
-func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, l leaf, final bool) error {
+// doubt is how often in a row a peer announced what was not to be had, and until when it is not listened to.
+type doubt struct {
+	times int
+	until time.Time
+}
+
+// maxDoubt bounds the wait: 2^5 times Config.RetryAfter, which is a minute by default.
+const maxDoubt = 5
+
+// deliver imports the way to a block that a peer has announced, parents first.
+func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, p *peer, l leaf, final bool) error {
 	if f.nodes[l.hash] != nil || l.slot <= f.finalized.slot {
 		return nil
 	}
-	blocks, err := f.fetch(ctx, l)
+	blocks, err := f.fetch(ctx, p, l)
 	if errors.Is(err, ErrHistoryLost) && (!final || f.cfg.FinalPeers > 1) { // one peer alone must not be able to end everything
 		f.log.Warn("a fork that does not descend from the finalized block is ignored", "head", l.hash)
 		return nil
@@ -142,14 +161,14 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, l leaf, final b
 const perRequest = 64
 
 // fetch returns the blocks from the first that was not delivered up to an announced one, oldest first, each of them proved by its hash.
-func (f *Feed) fetch(ctx context.Context, head leaf) ([]jamq.Block, error) {
+func (f *Feed) fetch(ctx context.Context, from *peer, head leaf) ([]jamq.Block, error) {
 	var blocks []jamq.Block
 	want := head.hash
 	for f.nodes[want] == nil {
 		if n := len(blocks); n >= f.cfg.MaxGap || n > 0 && blocks[n-1].Slot <= f.oldestSlot() {
 			return nil, fmt.Errorf("%w: %s follows no block that was delivered since slot %d", ErrHistoryLost, head.hash, f.oldestSlot())
 		}
-		more, err := anyPeer(f.client, func(peer int) ([]jamq.Block, error) { return f.fetchSome(ctx, peer, want) })
+		more, err := anyPeer(f.client, from, func(peer int) ([]jamq.Block, error) { return f.fetchSome(ctx, peer, want) })
 		if err != nil {
 			return nil, err
 		}
@@ -209,14 +228,13 @@ func (f *Feed) importOne(ctx context.Context, to submit.ChainSink, b *jamq.Block
 	if b.Slot <= parent.slot {
 		return fmt.Errorf("%w: block %s of slot %d on one of slot %d", ErrMalformed, b.Hash, b.Slot, parent.slot)
 	}
-	n := &node{leaf: leaf{b.Hash, b.Slot}, height: parent.height + 1, parent: parent}
+	n := &node{leaf: leaf{b.Hash, b.Slot}, height: parent.height + 1, parent: parent, rootBefore: b.ParentStateRoot}
 	if err := to.Import(ctx, *b, f.best.hash); err != nil {
 		return fmt.Errorf("%w: block %s: %w", errSink, b.Hash, err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.nodes[n.hash] = n
-	parent.stateRoot = b.ParentStateRoot
 	return nil
 }
 

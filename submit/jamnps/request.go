@@ -1,13 +1,18 @@
 package jamnps
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/submit/codec"
 )
 
@@ -26,8 +31,12 @@ const (
 func (c *Client) Blocks(ctx context.Context, peer int, from jamq.HeaderHash, direction Direction, most uint32) ([]codec.Block, error) {
 	ask := append(append([]byte{}, from[:]...), byte(direction))
 	ask = binary.LittleEndian.AppendUint32(ask, most)
+	p, err := c.peer(peer)
+	if err != nil {
+		return nil, err
+	}
 	var blocks []codec.Block
-	err := c.request(ctx, c.peers[peer], BlockRequest, [][]byte{ask}, func(r io.Reader) error {
+	err = c.request(ctx, p, BlockRequest, [][]byte{ask}, func(r io.Reader) error {
 		raw, err := ReadMessage(r, c.cfg.MaxBlocks)
 		if err != nil {
 			return err
@@ -49,33 +58,34 @@ func (c *Client) Blocks(ctx context.Context, peer int, from jamq.HeaderHash, dir
 	return blocks, nil
 }
 
-// StateKey is a key of the state trie.
-type StateKey [31]byte
-
-// ChapterKey returns the key of a state chapter, such as 3 for C(3) (GP D.1).
-func ChapterKey(chapter byte) StateKey { return StateKey{chapter} }
-
-// StateValue is a key of a state with its value.
-type StateValue struct {
-	Key   StateKey
-	Value []byte
-}
-
 // State is a part of a block's posterior state.
 type State struct {
-	// Boundary are the trie's nodes on the ways to the first and the last key, 64 bytes each, from the root down.
-	Boundary [][64]byte
-	// Values are in the order of keys.
-	Values []StateValue
+	// Boundary are the trie's nodes on the ways to the first and the last key.
+	Boundary []proof.StateNode
+	// Entries are in the order of keys.
+	Entries []proof.StateEntry
+}
+
+// Verify checks that the state with the given root has exactly these entries between two keys, both included. The error wraps ErrMalformed. Where the peer has
+// left out entries at the end, because of the size that it was asked for, the last one is the last key that it speaks of.
+func (s *State) Verify(root common.Hash, from, to proof.StateKey) error {
+	if err := proof.VerifyStateRange(root, from, to, s.Entries, s.Boundary); err != nil {
+		return fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return nil
 }
 
 // State asks a peer for the part of the state after a block that lies between two keys, both included, at most so many bytes of it (CE 129).
-// It is what the peer says: whoever wants proof holds Boundary against a state root. Errors are those of Blocks.
-func (c *Client) State(ctx context.Context, peer int, block jamq.HeaderHash, from, to StateKey, most uint32) (*State, error) {
+// It is what the peer says, until [State.Verify] has held it against a state root. Errors are those of Blocks.
+func (c *Client) State(ctx context.Context, peer int, block jamq.HeaderHash, from, to proof.StateKey, most uint32) (*State, error) {
+	p, err := c.peer(peer)
+	if err != nil {
+		return nil, err
+	}
 	ask := append(append(append([]byte{}, block[:]...), from[:]...), to[:]...)
 	ask = binary.LittleEndian.AppendUint32(ask, most)
 	s := &State{}
-	err := c.request(ctx, c.peers[peer], StateRequest, [][]byte{ask}, func(r io.Reader) error {
+	err = c.request(ctx, p, StateRequest, [][]byte{ask}, func(r io.Reader) error {
 		nodes, err := ReadMessage(r, c.cfg.MaxState)
 		if err != nil {
 			return err
@@ -84,13 +94,13 @@ func (c *Client) State(ctx context.Context, peer int, block jamq.HeaderHash, fro
 			return fmt.Errorf("%w: boundary of %d bytes, want a multiple of 64", ErrMalformed, len(nodes))
 		}
 		for ; len(nodes) > 0; nodes = nodes[64:] {
-			s.Boundary = append(s.Boundary, [64]byte(nodes))
+			s.Boundary = append(s.Boundary, proof.StateNode(nodes))
 		}
 		raw, err := ReadMessage(r, c.cfg.MaxState)
 		if err != nil {
 			return err
 		}
-		return s.decodeValues(raw, from, to)
+		return s.decodeEntries(raw, from, to)
 	})
 	if err != nil {
 		return nil, err
@@ -98,9 +108,9 @@ func (c *Client) State(ctx context.Context, peer int, block jamq.HeaderHash, fro
 	return s, nil
 }
 
-func (s *State) decodeValues(raw []byte, from, to StateKey) error {
+func (s *State) decodeEntries(raw []byte, from, to proof.StateKey) error {
 	for len(raw) > 0 {
-		var v StateValue
+		var v proof.StateEntry
 		if len(raw) < len(v.Key) {
 			return fmt.Errorf("%w: key of %d bytes", ErrMalformed, len(raw))
 		}
@@ -113,29 +123,54 @@ func (s *State) decodeValues(raw []byte, from, to StateKey) error {
 		if string(v.Key[:]) < string(from[:]) || string(v.Key[:]) > string(to[:]) {
 			return fmt.Errorf("%w: key %x was not asked for", ErrMalformed, v.Key)
 		}
-		if n := len(s.Values); n > 0 && string(s.Values[n-1].Key[:]) >= string(v.Key[:]) {
+		if n := len(s.Entries); n > 0 && string(s.Entries[n-1].Key[:]) >= string(v.Key[:]) {
 			return fmt.Errorf("%w: key %x is out of order", ErrMalformed, v.Key)
 		}
-		s.Values = append(s.Values, v)
+		s.Entries = append(s.Entries, v)
 	}
 	return nil
 }
 
-// anyPeer tries a request with each peer in turn, beginning with those that are connected, until one answers.
-func anyPeer[T any](c *Client, ask func(peer int) (T, error)) (T, error) {
-	var none T
-	var failed error
-	for _, connected := range []bool{true, false} {
-		for i, p := range c.peers {
-			if _, _, up := p.announcedBy(); up != connected {
-				continue
-			}
-			v, err := ask(i)
-			if err == nil || errors.Is(err, ErrClosed) {
-				return v, err
-			}
-			failed = errors.Join(failed, err)
+// peer returns the peer at an index of Config.Peers. The error wraps ErrInvalidConfig.
+func (c *Client) peer(index int) (*peer, error) {
+	if index < 0 || index >= len(c.peers) {
+		return nil, fmt.Errorf("%w: peer %d, want below %d", ErrInvalidConfig, index, len(c.peers))
+	}
+	return c.peers[index], nil
+}
+
+// anyPeer tries a request with each peer in turn until one answers: first the one that should know, if there is one, then those that are connected and
+// answered when they were asked last.
+func anyPeer[T any](c *Client, knows *peer, ask func(peer int) (T, error)) (T, error) {
+	ranks := make(map[*peer]int, len(c.peers))
+	for _, p := range c.peers {
+		if p != knows {
+			ranks[p] = p.rank()
 		}
 	}
+	peers := slices.Clone(c.peers)
+	slices.SortStableFunc(peers, func(a, b *peer) int { return cmp.Compare(ranks[a], ranks[b]) })
+	var none T
+	var failed error
+	for _, p := range peers {
+		v, err := ask(p.index)
+		if err == nil || errors.Is(err, ErrClosed) {
+			return v, err
+		}
+		failed = errors.Join(failed, err)
+	}
 	return none, failed
+}
+
+// rank orders peers by how soon an answer can be hoped for.
+func (p *peer) rank() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.mute:
+		return 3
+	case p.conn == nil || p.conn.Context().Err() != nil:
+		return 2
+	}
+	return 1
 }

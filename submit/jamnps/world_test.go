@@ -8,10 +8,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/blake2b"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/submit/codec"
 )
 
@@ -40,7 +42,11 @@ type worldBlock struct {
 	done   []string                          // payloads accumulated so far
 	ran    map[jamq.PackageHash]bool
 	report map[jamq.PackageHash]int // height
+	state  *proof.StateTrie         // after it
 }
+
+// root is the state root after the block.
+func (b *worldBlock) root() common.Hash { return b.state.Root() }
 
 // offer is a package that a guarantor took.
 type offer struct {
@@ -71,6 +77,10 @@ func (w *world) seal(b codec.Block, n *worldBlock) *worldBlock {
 		panic(err)
 	}
 	n.header = b.Header
+	for chapter := range uint8(16) {
+		n.state = n.state.Set(proof.ChapterKey(chapter), binary.LittleEndian.AppendUint32(n.hash[:], uint32(chapter)))
+	}
+	n.state = n.state.Set(proof.ChapterKey(3), w.chapter3(n))
 	w.blocks[n.hash] = n
 	for _, f := range w.grown {
 		f(n)
@@ -78,7 +88,6 @@ func (w *world) seal(b codec.Block, n *worldBlock) *worldBlock {
 	return n
 }
 
-func stateRootOf(h jamq.HeaderHash) [32]byte { return blake2b.Sum256(append([]byte("state"), h[:]...)) }
 func beefyRootOf(h jamq.HeaderHash) [32]byte { return blake2b.Sum256(append([]byte("beefy"), h[:]...)) }
 
 // grow puts a block on a parent, so many slots later; it is the best one if it is the highest.
@@ -96,7 +105,7 @@ func (w *world) growLocked(parent *worldBlock, slots jamq.Slot) *worldBlock {
 	for p, h := range parent.report {
 		n.report[p] = h
 	}
-	b := codec.Block{Header: codec.Header{Parent: parent.hash, ParentStateRoot: stateRootOf(parent.hash), Slot: parent.header.Slot + slots}}
+	b := codec.Block{Header: codec.Header{Parent: parent.hash, ParentStateRoot: parent.root(), Slot: parent.header.Slot + slots}}
 	bits := byte(0)
 	for core := range parent.cores {
 		bits |= 1 << core
@@ -137,14 +146,14 @@ func (w *world) reportable(n *worldBlock, p *parsedPackage) bool {
 	}
 	recent := false
 	for at, i := n.parent, 0; at != nil && i < w.spec.RecentHistory; at, i = at.parent, i+1 {
-		recent = recent || at.hash == p.context.Anchor
+		recent = recent || at.hash == p.context.Anchor && at.root() == p.context.StateRoot
 	}
 	for _, need := range p.context.Prerequisites {
 		if h, ok := n.report[need]; !ok || n.height-h > w.spec.RecentHistory || !n.ran[need] && n.report[need] != n.height {
 			return false
 		}
 	}
-	return recent && p.context.StateRoot == stateRootOf(p.context.Anchor) && p.context.BeefyRoot == beefyRootOf(p.context.Anchor)
+	return recent && p.context.BeefyRoot == beefyRootOf(p.context.Anchor)
 }
 
 // finalize makes the block so many below the best one final.
@@ -170,9 +179,9 @@ func (w *world) chapter3(n *worldBlock) []byte {
 	out := []byte{byte(len(chain))}
 	for i := len(chain) - 1; i >= 0; i-- {
 		at := chain[i]
-		beefy, state := beefyRootOf(at.hash), stateRootOf(at.hash)
-		if i == 0 {
-			state = [32]byte{}
+		beefy, state := beefyRootOf(at.hash), common.Hash{}
+		if i > 0 {
+			state = at.root()
 		}
 		out = append(append(append(out, at.hash[:]...), beefy[:]...), state[:]...)
 		out = append(out, 0)
