@@ -3,6 +3,8 @@ package bundlequeue
 import (
 	"fmt"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 )
@@ -55,8 +57,9 @@ type Send[B any] struct {
 
 // Changed tells that a bundle moved to another state. A reorg may move it back.
 type Changed struct {
-	// Number is the rollup block.
-	Number uint64
+	// Number is the rollup block, Commitment that of Enqueue: numbers are used again after a failure.
+	Number     uint64
+	Commitment common.Hash
 	// From and To differ.
 	From, To State
 	// Version and Package name the version that decided; 0 and zero where none did.

@@ -73,7 +73,7 @@ func (q *Queue[B]) failFrom(first *item[B], reason string) {
 		q.enter(it, FailedState)
 		q.plan(it)
 		q.counts[FailedState]--
-		q.emit(Changed{Number: it.number, From: from, To: FailedState, Core: it.core})
+		q.emit(Changed{Number: it.number, Commitment: it.commitment, From: from, To: FailedState, Core: it.core})
 		if from != Reserved {
 			q.ticket++
 			f := Failed[B]{Ticket: q.ticket, Number: it.number, Bundle: it.bundle, Cause: cause, Reason: reason}

@@ -118,7 +118,7 @@ func (q *Queue[B]) update(it *item[B]) {
 	if to == it.state {
 		return
 	}
-	c := Changed{Number: it.number, From: it.state, To: to, Core: it.core, At: at}
+	c := Changed{Number: it.number, Commitment: it.commitment, From: it.state, To: to, Core: it.core, At: at}
 	if v != nil {
 		c.Version, c.Package = v.number, v.pkg
 	}
@@ -144,7 +144,7 @@ func (q *Queue[B]) finish() {
 		if w == nil || !q.isFinal(w) {
 			return
 		}
-		c := Changed{Number: it.number, From: it.state, To: Finalized, Version: w.number, Package: w.pkg, Core: it.core, At: w.status().Accumulated}
+		c := Changed{Number: it.number, Commitment: it.commitment, From: it.state, To: Finalized, Version: w.number, Package: w.pkg, Core: it.core, At: w.status().Accumulated}
 		q.freeCore(it)
 		q.closeRequest(it)
 		q.enter(it, Finalized)

@@ -24,7 +24,7 @@ func executed(t require.TestingT, upTo uint64) *canonical.Tracker {
 }
 
 // Eleven blocks accumulate out of order; only three commits are needed.
-func ExampleTracker_Accumulated() {
+func ExampleTracker_Accumulate() {
 	tr := canonical.New(head(0), 100)
 	for n := uint64(1); n <= 11; n++ {
 		if err := tr.Executed(head(n)); err != nil {
@@ -32,12 +32,12 @@ func ExampleTracker_Accumulated() {
 		}
 	}
 	for _, n := range []uint64{2, 3, 5, 4, 7, 6, 1, 8, 10, 11, 9} {
-		latest, moved, err := tr.Accumulated(n, true)
+		taken, err := tr.Accumulate(canonical.Item{Number: n})
 		if err != nil {
 			panic(err)
 		}
-		if moved {
-			fmt.Println("commit", latest.Number)
+		if taken.Moved {
+			fmt.Println("commit", taken.Latest.Number)
 		}
 	}
 	// Output:
@@ -50,32 +50,32 @@ func ExampleTracker_Accumulated() {
 func TestFail(t *testing.T) {
 	tr := executed(t, 5)
 	for _, n := range []uint64{1, 2, 4} {
-		_, _, err := tr.Accumulated(n, true)
+		_, err := tr.Accumulate(canonical.Item{Number: n})
 		require.NoError(t, err)
 	}
-	_, _, err := tr.Finalized(1)
+	_, _, err := tr.Finalized(canonical.Item{Number: 1})
 	require.NoError(t, err)
-	_, err = tr.Fail(1)
+	_, err = tr.Fail(canonical.Item{Number: 1})
 	require.ErrorIs(t, err, canonical.ErrFinal)
-	_, err = tr.Fail(6)
+	_, err = tr.Fail(canonical.Item{Number: 6})
 	require.ErrorIs(t, err, canonical.ErrUnknownBlock)
-	plan, err := tr.Fail(3)
+	plan, err := tr.Fail(canonical.Item{Number: 3})
 	require.NoError(t, err)
 	require.Equal(t, canonical.Plan{On: head(2), Undone: []canonical.Head{head(3), head(4), head(5)}}, plan)
 	require.Equal(t, uint64(2), tr.Heads().Pending.Number)
 	require.ErrorIs(t, tr.Executed(head(4)), canonical.ErrNotNext)
 	require.NoError(t, tr.Executed(canonical.Head{Number: 3, Hash: common.Hash{99}}))
-	latest, moved, err := tr.Accumulated(3, true)
+	taken, err := tr.Accumulate(canonical.Item{Number: 3})
 	require.NoError(t, err)
-	require.True(t, moved)
-	require.Equal(t, common.Hash{99}, latest.Hash)
+	require.True(t, taken.Moved)
+	require.Equal(t, common.Hash{99}, taken.Latest.Hash)
 }
 
 func TestRetention(t *testing.T) {
 	tr := canonical.New(head(0), 2)
 	for n := uint64(1); n <= 6; n++ {
 		require.NoError(t, tr.Executed(head(n)))
-		_, _, err := tr.Finalized(n)
+		_, _, err := tr.Finalized(canonical.Item{Number: n})
 		require.NoError(t, err)
 	}
 	_, err := tr.Resolve(canonical.Number(3))
@@ -85,14 +85,14 @@ func TestRetention(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, head(n), got)
 	}
-	_, moved, err := tr.Finalized(1)
+	_, moved, err := tr.Finalized(canonical.Item{Number: 1})
 	require.NoError(t, err)
 	require.False(t, moved, "old news")
 }
 
 func TestTags(t *testing.T) {
 	tr := executed(t, 3)
-	_, _, err := tr.Accumulated(1, true)
+	_, err := tr.Accumulate(canonical.Item{Number: 1})
 	require.NoError(t, err)
 	for text, want := range map[string]uint64{"earliest": 0, "pending": 3, "latest": 1, "safe": 0, "finalized": 0, "0x2": 2} {
 		tag, err := canonical.ParseTag(text)

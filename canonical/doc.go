@@ -16,9 +16,9 @@
 //
 //	t.ExecutedBatch(on, blocks)          // a batch was executed on the pending head on
 //	t.Accumulate(item)                   // JAM's best chain took a bundle: commit the root if the head moved
-//	t.Retract(number)                    // a reorg took it away again
-//	t.Justified(number), t.Finalized(number)
-//	plan, err := t.Fail(number)          // it can never be accumulated: execute plan.Undone anew on plan.On
+//	t.Retract(item)                      // a reorg took it away again
+//	t.Justified(item), t.Finalized(item)
+//	plan, err := t.Fail(item)            // it can never be accumulated: execute plan.Undone anew on plan.On
 //	t.Resolve(tag)                       // every call of the RPC that names a block
 //
 // A Tracker is a value without clock or lock: it is not safe for concurrent use. Equal calls give equal heads, and a refused call changes
@@ -29,7 +29,8 @@
 // A queue's item has a commitment to its block, a number and a root of its own. Which block it is, is looked up in three steps:
 // by commitment, which is certain; by number, where one of the two has no commitment; and else it is a block that was not executed here: the
 // item's own root counts, and [Source.Warning] says so ([Tracker.Lookup]). An item that contradicts the executed block of its number is refused
-// with ErrConflict: one of them must fail first.
+// with ErrConflict: one of them must fail first. So it is in every call that speaks of an item: a late word about a block that failed never counts for the
+// block that has its number now.
 //
 // # Pending: chaining and falling back
 //

@@ -62,19 +62,18 @@ func (t *Tracker) truncate(number uint64) Plan {
 	return p
 }
 
-// Fail removes a block that can never be accumulated, and all later ones: pending falls back to the one before it. Later ones go even where
-// JAM has finalized them, because no state that they could continue comes to be. Errors wrap ErrUnknownBlock, or ErrFinal where the block itself is
-// final.
-func (t *Tracker) Fail(number uint64) (Plan, error) {
-	if number <= t.tops[final] {
-		return Plan{}, fmt.Errorf("%w: %d, finalized is %d", ErrFinal, number, t.tops[final])
-	}
-	e, err := t.tracked(number)
-	if err != nil {
+// Fail removes an item's block, which can never be accumulated, and all later ones: pending falls back to the one before it. Later ones go even where
+// JAM has finalized them, because no state that they could continue comes to be. Errors wrap ErrUnknownBlock, ErrConflict, or ErrFinal where the block
+// itself is final.
+func (t *Tracker) Fail(it Item) (Plan, error) {
+	e, err := t.find(it)
+	switch {
+	case err != nil && it.Number < t.base:
+		return Plan{}, fmt.Errorf("%w: %d, finalized is %d", ErrFinal, it.Number, t.tops[final])
+	case err != nil:
 		return Plan{}, err
+	case e.stage == final:
+		return Plan{}, fmt.Errorf("%w: %d has not failed", ErrFinal, e.head.Number)
 	}
-	if e.stage == final {
-		return Plan{}, fmt.Errorf("%w: %d has not failed", ErrFinal, number)
-	}
-	return t.truncate(number), nil
+	return t.truncate(e.head.Number), nil
 }

@@ -6,11 +6,12 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Item is a bundle as the queue knows it, when JAM has accumulated it.
+// Item is a bundle as the queue knows it: every word about what became of one names it so. A number alone would not do, because it is used again after
+// a failure, and a late word about the block that failed must not count for the other.
 type Item struct {
 	// Number is the rollup block's.
 	Number uint64
-	// Commitment names the block; zero if the queue has none.
+	// Commitment names the block; zero if the queue has none. Then it is found by number.
 	Commitment common.Hash
 	// Hash and Root are the block and the state after it as the bundle has them. They count only where the block was not executed here.
 	Hash, Root common.Hash
@@ -49,23 +50,29 @@ func (s Source) Warning() string {
 	return ""
 }
 
+// find returns the tracked block that an item stands for, by commitment or by number. Errors wrap ErrUnknownBlock, or ErrConflict where the block of its
+// number is another.
+func (t *Tracker) find(it Item) (*entry, error) {
+	if number, ok := t.byCommitment[it.Commitment]; ok {
+		return t.entry(number), nil
+	}
+	e, err := t.tracked(it.Number)
+	if err == nil && it.Commitment != (common.Hash{}) && e.head.Commitment != (common.Hash{}) {
+		return nil, fmt.Errorf("%w: %d is %s here, and the item is %s", ErrConflict, it.Number, e.head.Commitment, it.Commitment)
+	}
+	return e, err
+}
+
 // Lookup returns the block that an item stands for: by commitment, by number, or the item's own word, in this order. An item that contradicts the
 // executed block of its number wraps ErrConflict; one that leaves a gap after pending, ErrNotNext; one below what is retained, ErrUnknownBlock.
 func (t *Tracker) Lookup(it Item) (Head, Source, error) {
-	if it.Commitment != (common.Hash{}) {
-		if number, ok := t.byCommitment[it.Commitment]; ok {
-			return t.entry(number).head, FromCommitment, nil
-		}
-	}
-	if e := t.entry(it.Number); e != nil {
-		if it.Commitment != (common.Hash{}) && e.head.Commitment != (common.Hash{}) {
-			return Head{}, 0, fmt.Errorf("%w: %d is %s here, and the item is %s", ErrConflict, it.Number, e.head.Commitment, it.Commitment)
-		}
-		return e.head, FromNumber, nil
-	}
+	e, err := t.find(it)
 	switch next := t.pending() + 1; {
-	case it.Number < t.base:
-		_, err := t.tracked(it.Number)
+	case err == nil && it.Commitment != (common.Hash{}) && it.Commitment == e.head.Commitment:
+		return e.head, FromCommitment, nil
+	case err == nil:
+		return e.head, FromNumber, nil
+	case it.Number < next:
 		return Head{}, 0, err
 	case it.Number > next:
 		return Head{}, 0, fmt.Errorf("%w: item %d, want at most %d", ErrNotNext, it.Number, next)
@@ -93,8 +100,8 @@ func (t *Tracker) Accumulate(it Item) (Taken, error) {
 	before := t.top(accumulated)
 	if source == FromItem {
 		t.add(entry{head: block, stage: accumulated, learned: true})
-	} else if err := t.raise(block.Number, accumulated); err != nil {
-		return Taken{}, err
+	} else {
+		t.raise(t.entry(block.Number), accumulated)
 	}
 	latest := t.top(accumulated)
 	return Taken{Block: block, Source: source, Latest: latest, Moved: latest != before}, nil

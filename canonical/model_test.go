@@ -76,13 +76,32 @@ func (m *machine) number() uint64 {
 // base is the oldest block that is retained.
 func (m *machine) base() uint64 { return m.finalized - min(m.finalized, m.retain) }
 
-// known checks the error about a block that is not tracked, and returns the fact about one that is.
-func (m *machine) known(number uint64, err error) *fact {
-	if number < m.base() || number >= uint64(len(m.model.facts)) {
+// word is what a queue says of a bundle: its number alone, or with the commitment that the block has, or with that of a block that is gone.
+func (m *machine) word() canonical.Item {
+	it := canonical.Item{Number: m.number()}
+	switch rapid.IntRange(0, 2).Draw(m.t, "word") {
+	case 1:
+		if it.Number < uint64(len(m.model.facts)) {
+			it.Commitment = m.model.facts[it.Number].head.Commitment
+		}
+	case 2:
+		it.Commitment = m.fresh(it.Number).Commitment
+	}
+	return it
+}
+
+// known checks the error about a block that is not tracked, or that is not the item's, and returns the fact about one that is.
+func (m *machine) known(it canonical.Item, err error) *fact {
+	if it.Number < m.base() || it.Number >= uint64(len(m.model.facts)) {
 		require.ErrorIs(m.t, err, canonical.ErrUnknownBlock)
 		return nil
 	}
-	return &m.model.facts[number]
+	f := &m.model.facts[it.Number]
+	if none := (common.Hash{}); it.Commitment != none && f.head.Commitment != none && it.Commitment != f.head.Commitment {
+		require.ErrorIs(m.t, err, canonical.ErrConflict)
+		return nil
+	}
+	return f
 }
 
 func (m *machine) execute(*rapid.T) {
@@ -114,9 +133,12 @@ func (m *machine) execute(*rapid.T) {
 }
 
 func (m *machine) accumulate(*rapid.T) {
-	number := m.number()
-	_, _, err := m.tracker.Accumulated(number, true)
-	if f := m.known(number, err); f != nil {
+	it := m.word()
+	if it.Number >= uint64(len(m.model.facts)) {
+		return // see item
+	}
+	_, err := m.tracker.Accumulate(it)
+	if f := m.known(it, err); f != nil {
 		require.NoError(m.t, err)
 		f.accumulated = true
 	}
@@ -168,16 +190,16 @@ func (m *machine) item(*rapid.T) {
 }
 
 func (m *machine) retract(*rapid.T) {
-	number := m.number()
-	plan, err := m.tracker.Retract(number)
-	f := m.known(number, err)
+	it := m.word()
+	plan, err := m.tracker.Retract(it)
+	f := m.known(it, err)
 	switch {
 	case f == nil:
 	case f.final:
 		require.ErrorIs(m.t, err, canonical.ErrFinal)
 	case f.learned:
 		require.NoError(m.t, err)
-		m.cut(number, plan)
+		m.cut(it.Number, plan)
 	default:
 		require.NoError(m.t, err)
 		require.Empty(m.t, plan.Undone)
@@ -196,38 +218,41 @@ func (m *machine) cut(number uint64, plan canonical.Plan) {
 }
 
 func (m *machine) justify(*rapid.T) {
-	number := m.number()
-	_, _, err := m.tracker.Justified(number)
-	if number < m.base() {
+	it := m.word()
+	_, _, err := m.tracker.Justified(it)
+	if it.Number < m.base() {
 		require.NoError(m.t, err, "old news")
-	} else if f := m.known(number, err); f != nil {
+	} else if f := m.known(it, err); f != nil {
 		require.NoError(m.t, err)
 		f.accumulated, f.justified = true, true
 	}
 }
 
 func (m *machine) finalize(*rapid.T) {
-	number := m.number()
-	_, _, err := m.tracker.Finalized(number)
-	if number < m.base() {
+	it := m.word()
+	_, _, err := m.tracker.Finalized(it)
+	if it.Number < m.base() {
 		require.NoError(m.t, err, "old news")
-	} else if f := m.known(number, err); f != nil {
+	} else if f := m.known(it, err); f != nil {
 		require.NoError(m.t, err)
 		f.accumulated, f.justified, f.final = true, true, true
 	}
 }
 
 func (m *machine) fail(*rapid.T) {
-	number := m.number()
-	plan, err := m.tracker.Fail(number)
-	switch {
-	case number <= m.finalized || number < uint64(len(m.model.facts)) && m.model.facts[number].final:
+	it := m.word()
+	plan, err := m.tracker.Fail(it)
+	if it.Number < m.base() {
 		require.ErrorIs(m.t, err, canonical.ErrFinal)
-	case number == uint64(len(m.model.facts)):
-		require.ErrorIs(m.t, err, canonical.ErrUnknownBlock)
+		return
+	}
+	switch f := m.known(it, err); {
+	case f == nil:
+	case f.final:
+		require.ErrorIs(m.t, err, canonical.ErrFinal)
 	default:
 		require.NoError(m.t, err)
-		m.cut(number, plan)
+		m.cut(it.Number, plan)
 	}
 }
 
@@ -279,14 +304,24 @@ func TestLateAccumulation(t *testing.T) {
 	}
 	tr := canonical.New(canonical.Head{}, 10)
 	require.NoError(t, tr.ExecutedBatch(canonical.Head{}, []canonical.Head{block(1, 1), block(2, 2)}))
-	_, err := tr.Fail(1)
+	_, err := tr.Fail(canonical.Item{Number: 1})
 	require.NoError(t, err)
 	require.NoError(t, tr.ExecutedBatch(canonical.Head{}, []canonical.Head{block(1, 11), block(2, 12)}))
 
 	late := canonical.Item{Number: 1, Commitment: name(1), Hash: name(1), Root: name(101)}
+	before := tr.Heads()
 	_, err = tr.Accumulate(late)
 	require.ErrorIs(t, err, canonical.ErrConflict)
-	plan, err := tr.Fail(1)
+	_, _, err = tr.Justified(late)
+	require.ErrorIs(t, err, canonical.ErrConflict)
+	_, _, err = tr.Finalized(late)
+	require.ErrorIs(t, err, canonical.ErrConflict, "the block that has its number is another")
+	_, err = tr.Retract(late)
+	require.ErrorIs(t, err, canonical.ErrConflict)
+	_, err = tr.Fail(late)
+	require.ErrorIs(t, err, canonical.ErrConflict)
+	require.Equal(t, before, tr.Heads())
+	plan, err := tr.Fail(canonical.Item{Number: 1})
 	require.NoError(t, err)
 	require.Equal(t, []canonical.Head{block(1, 11), block(2, 12)}, plan.Undone)
 	taken, err := tr.Accumulate(late)
@@ -296,7 +331,7 @@ func TestLateAccumulation(t *testing.T) {
 	require.NoError(t, tr.ExecutedBatch(block(1, 1), []canonical.Head{block(2, 22)}))
 
 	// The fork that took it is given up: what rested on it goes too.
-	plan, err = tr.Retract(1)
+	plan, err = tr.Retract(canonical.Item{Number: 1})
 	require.NoError(t, err)
 	require.Equal(t, canonical.Plan{On: canonical.Head{}, Undone: []canonical.Head{block(1, 1), block(2, 22)}}, plan)
 	require.ErrorIs(t, tr.ExecutedBatch(block(1, 1), nil), canonical.ErrStaleParent)
@@ -328,11 +363,11 @@ func ExampleTracker_Justified() {
 		}
 	}
 	for n := uint64(1); n <= 2; n++ {
-		if _, _, err := t.Justified(n); err != nil {
+		if _, _, err := t.Justified(canonical.Item{Number: n}); err != nil {
 			panic(err)
 		}
 	}
-	if _, _, err := t.Finalized(1); err != nil {
+	if _, _, err := t.Finalized(canonical.Item{Number: 1}); err != nil {
 		panic(err)
 	}
 	h := t.Heads()

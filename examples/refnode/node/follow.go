@@ -9,6 +9,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/submit"
 )
 
@@ -64,17 +65,18 @@ func (n *Node) moveHeads(e bundlequeue.Changed) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var err error
+	item := canonical.Item{Number: e.Number, Commitment: e.Commitment}
 	switch {
 	case e.To == bundlequeue.Finalized:
 		before := n.tracker.Heads().Finalized.Number
-		head, moved, failure := n.tracker.Finalized(e.Number)
+		head, moved, failure := n.tracker.Finalized(item)
 		if err = failure; err == nil && moved {
 			err = n.finalize(before+1, head.Number)
 		}
 	case e.To == bundlequeue.Accumulated:
-		_, _, err = n.tracker.Accumulated(e.Number, true)
+		_, err = n.tracker.Accumulate(item)
 	case e.From == bundlequeue.Accumulated && e.To != bundlequeue.FailedState:
-		_, _, err = n.tracker.Accumulated(e.Number, false)
+		_, err = n.tracker.Retract(item)
 	}
 	if err != nil {
 		n.log.Error("heads not moved", "change", e, "err", err)

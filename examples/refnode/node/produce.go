@@ -132,7 +132,10 @@ func (n *Node) discard(number uint64) []*Block {
 	n.replaced.Add(uint64(len(gone)))
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if _, err := n.tracker.Fail(number); err != nil {
+	if len(gone) == 0 {
+		return nil
+	}
+	if _, err := n.tracker.Fail(itemOf(gone[0])); err != nil {
 		n.log.Error("heads not moved back", "block", number, "err", err)
 	}
 	n.logHeads()

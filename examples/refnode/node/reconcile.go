@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/txpool"
 )
@@ -75,7 +76,7 @@ func (n *Node) recoverBlock(sealed *types.Block, final uint64) error {
 	if err := n.tracker.Executed(headOf(b)); err != nil || !isFinal {
 		return err
 	}
-	if _, _, err := n.tracker.Finalized(b.NumberU64()); err != nil {
+	if _, _, err := n.tracker.Finalized(itemOf(b)); err != nil {
 		return err
 	}
 	return n.states.SetCanonical(b.Root())
@@ -134,10 +135,11 @@ func (n *Node) recoverHeads(found submit.Recovery) error {
 		}
 	}
 	for number := n.finalNumber() + 1; number < oldest && n.ledger.byNumber(number) != nil; number++ {
-		n.moveHeads(bundlequeue.Changed{Number: number, To: bundlequeue.Finalized}) // so long ago that the queue has forgotten it
+		b := n.ledger.byNumber(number) // final so long ago that the queue has forgotten it
+		n.moveHeads(bundlequeue.Changed{Number: number, Commitment: b.Hash(), To: bundlequeue.Finalized})
 	}
 	for _, info := range found.Bundles {
-		change := bundlequeue.Changed{Number: info.Number, To: info.State, Core: info.Core}
+		change := bundlequeue.Changed{Number: info.Number, Commitment: info.Commitment, To: info.State, Core: info.Core}
 		for _, v := range info.Versions {
 			if v.Dead == 0 {
 				change.Version, change.Package = v.Version, v.Package
@@ -174,6 +176,10 @@ func (n *Node) enqueueRecovered(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
+}
+
+func itemOf(b *Block) canonical.Item {
+	return canonical.Item{Number: b.NumberU64(), Commitment: b.Hash()}
 }
 
 func bundleOf(parent, block *Block) bundlequeue.Enqueue[Bundle] {
