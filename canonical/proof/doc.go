@@ -30,8 +30,11 @@
 // # What is not decided
 //
 // The wire format of JAM's finality votes is a draft: [Format] is the one place that knows it, and a host brings another where its network has
-// another. Which set of validators is in office, and that one set hands over to the next, is for the verifier to know: a document is about
-// one set.
+// another.
+//
+// A document is about one validator set, and a light client cannot go from an old set to the present one by documents of this package. Headers do name the keys of
+// the next epoch and the state holds them, but by what rule the sets of finality follow from those, and which number a set has, JAM has not decided; a rule
+// made up here would prove nothing. Who verifies takes each new set as a new [Trust] from whom he believes.
 //
 // # Hashes
 //
