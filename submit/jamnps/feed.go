@@ -11,6 +11,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/internal/headers"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/codec"
 )
@@ -20,6 +21,9 @@ type FeedConfig struct {
 	// Root is the block from which on blocks are delivered: final, and known to the queue. Zero means the finalized block of the first peer that
 	// answers, for a queue that begins now.
 	Root jamq.Block
+	// Best is the best block that the sink knows, where it restarts and knows more than Root: it stays the best until the feed has delivered a chain.
+	// Zero means Root.
+	Best jamq.HeaderHash
 	// FollowPeers is how many of the client's peers are kept connected for their announcements, at least 1; all up to 3 by default.
 	FollowPeers int
 	// FinalPeers is how many of them must hold a block for final, from 1 to FollowPeers; 1 by default.
@@ -65,23 +69,17 @@ type Feed struct {
 	client *Client
 	log    *slog.Logger
 
-	doubts []doubt // by peer; only of the goroutine that follows
+	// Only of the goroutine that follows. rooted says that nothing more is to be had from before the root; doubts are by peer.
+	rooted bool
+	doubts []doubt
 
 	mu        sync.Mutex
-	nodes     map[jamq.HeaderHash]*node
-	finalized *node
-	best      *node
+	tree      *headers.Tree[common.Hash]
 	following bool
 }
 
-// node is a block that was delivered.
-type node struct {
-	leaf
-	height uint64
-	parent *node // nil for the oldest that is kept
-	// rootBefore is the state root after the parent, as the header says.
-	rootBefore common.Hash
-}
+// node is a block that was delivered, with the state root before it, as its header says.
+type node = headers.Block[common.Hash]
 
 var _ submit.ChainFeed = (*Feed)(nil)
 
@@ -91,7 +89,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	if err := cfg.setDefaults(len(client.peers)); err != nil {
 		return nil, err
 	}
-	f := &Feed{cfg: cfg, client: client, log: cfg.Logger, nodes: make(map[jamq.HeaderHash]*node), doubts: make([]doubt, len(client.peers))}
+	f := &Feed{cfg: cfg, client: client, log: cfg.Logger, doubts: make([]doubt, len(client.peers))}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
 	}
@@ -103,8 +101,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 		}
 		f.cfg.Root = jamq.Block{Hash: root.hash, Slot: root.slot}
 	}
-	n := &node{leaf: root}
-	f.nodes[n.hash], f.finalized, f.best = n, n, n
+	f.tree = headers.New(root.hash, f.cfg.Best, root.slot, f.cfg.RecentHistory, common.Hash{})
 	client.mu.Lock()
 	client.own = f.handshake // for the connections to come
 	client.mu.Unlock()
@@ -136,9 +133,10 @@ func (f *Feed) peers() []*peer { return f.client.peers[:f.cfg.FollowPeers] }
 func (f *Feed) handshake() handshake {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	h := handshake{final: f.finalized.leaf}
-	if f.best != f.finalized {
-		h.leaves = []leaf{f.best.leaf}
+	best, final := f.tree.Best(), f.tree.Finalized()
+	h := handshake{final: leaf{final.Hash, final.Slot}}
+	if best != final {
+		h.leaves = []leaf{{best.Hash, best.Slot}}
 	}
 	return h
 }
@@ -150,13 +148,13 @@ func (f *Feed) Root() jamq.Block { return f.cfg.Root }
 func (f *Feed) Heads() (best, finalized jamq.AnchorBlock) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	finalized = jamq.AnchorBlock{Hash: f.finalized.hash, Slot: f.finalized.slot}
-	for n := f.best; n.parent != nil; n = n.parent {
-		if n.parent == f.finalized {
-			finalized.StateRoot = n.rootBefore
+	finalized = jamq.AnchorBlock{Hash: f.tree.Finalized().Hash, Slot: f.tree.Finalized().Slot}
+	for n := f.tree.Best(); n.Parent != nil; n = n.Parent {
+		if n.Parent == f.tree.Finalized() {
+			finalized.StateRoot = n.Note
 		}
 	}
-	return jamq.AnchorBlock{Hash: f.best.hash, Slot: f.best.slot}, finalized
+	return jamq.AnchorBlock{Hash: f.tree.Best().Hash, Slot: f.tree.Best().Slot}, finalized
 }
 
 // Context returns a refine context for a package anchored at a block of the best chain that was delivered and has a child on it, with the newest finalized one
@@ -168,14 +166,14 @@ func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisite
 	slices.SortFunc(out.Prerequisites, jamq.PackageHash.Compare)
 	out.Prerequisites = slices.Compact(out.Prerequisites)
 	f.mu.Lock()
-	known, newest := f.nodes[anchor], f.best
-	for n := f.best; n.parent != nil; n = n.parent {
-		at := n.parent
-		if at.hash == anchor {
-			out.AnchorSlot, out.StateRoot = at.slot, n.rootBefore
+	known, newest := f.tree.Get(anchor), f.tree.Best()
+	for n := f.tree.Best(); n.Parent != nil; n = n.Parent {
+		at := n.Parent
+		if at.Hash == anchor {
+			out.AnchorSlot, out.StateRoot = at.Slot, n.Note
 		}
-		if at.height <= f.finalized.height && out.LookupAnchor.IsZero() {
-			out.LookupAnchor, out.LookupAnchorSlot, out.LookupStateRoot = at.hash, at.slot, n.rootBefore
+		if at.Height <= f.tree.Finalized().Height && out.LookupAnchor.IsZero() {
+			out.LookupAnchor, out.LookupAnchorSlot, out.LookupStateRoot = at.Hash, at.Slot, n.Note
 		}
 	}
 	f.mu.Unlock()
@@ -185,13 +183,13 @@ func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisite
 	case out.StateRoot == (common.Hash{}):
 		return jamq.RefineContext{}, fmt.Errorf("%w: anchor %s has no child on the best chain", ErrNoState, anchor)
 	}
-	history, err := f.history(ctx, newest.parent.hash, newest.rootBefore)
+	history, err := f.history(ctx, newest.Parent.Hash, newest.Note)
 	if err != nil {
 		return jamq.RefineContext{}, err
 	}
 	i := slices.IndexFunc(history.Blocks, func(b codec.RecentBlock) bool { return b.Hash == anchor })
 	if i < 0 {
-		return jamq.RefineContext{}, fmt.Errorf("%w: anchor %s is none of the %d blocks before %s", ErrNoState, anchor, len(history.Blocks), newest.hash)
+		return jamq.RefineContext{}, fmt.Errorf("%w: anchor %s is none of the %d blocks before %s", ErrNoState, anchor, len(history.Blocks), newest.Hash)
 	}
 	out.BeefyRoot = history.Blocks[i].BeefyRoot
 	return out, nil

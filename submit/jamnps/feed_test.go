@@ -102,7 +102,7 @@ func TestFeedFollowsForks(t *testing.T) {
 		until(t, f, sink, head, final)
 	}
 	require.Equal(t, uint64(w.best.height), sink.view.Best().Height, "no block is missing")
-	require.LessOrEqual(t, len(f.nodes), 40, "old blocks are forgotten")
+	require.LessOrEqual(t, f.tree.Len(), 40, "old blocks are forgotten")
 	best, finalized := f.Heads()
 	require.Equal(t, w.best.hash, best.Hash)
 	require.Equal(t, w.finalized.hash, finalized.Hash)
@@ -164,7 +164,7 @@ func TestFeedContextIsProved(t *testing.T) {
 	w.mu.Unlock()
 	require.Eventually(t, func() bool {
 		require.NoError(t, f.catchUp(t.Context(), sink))
-		return f.nodes[forged.hash] != nil
+		return f.tree.Get(forged.hash) != nil
 	}, 10*time.Second, time.Millisecond)
 	liar.set(func() {
 		liar.lie = func(value []byte) []byte {
@@ -264,10 +264,10 @@ func TestFeedTakesOnlyProvedBlocks(t *testing.T) {
 	tampered := append([]byte{}, b.raw...)
 	tampered[len(tampered)-70] ^= 1 // in the extrinsic
 	liar.set(func() { liar.garbage[128] = framed(tampered) })
-	_, err := f.fetchSome(t.Context(), 0, b.hash)
+	_, err := f.fetchSome(t.Context(), 0, b.hash, 1)
 	require.ErrorIs(t, err, ErrMalformed)
 	liar.set(func() { liar.garbage[128] = framed(nil) })
-	_, err = f.fetchSome(t.Context(), 0, b.hash)
+	_, err = f.fetchSome(t.Context(), 0, b.hash, 1)
 	require.ErrorIs(t, err, ErrMalformed, "no block at all")
 }
 
@@ -287,10 +287,51 @@ func TestFeedFromAnOlderRoot(t *testing.T) {
 	f, sink := openFeed(t, c, FeedConfig{Root: jamq.Block{Hash: root.hash, Slot: root.header.Slot}})
 	until(t, f, sink, head, final)
 	require.Equal(t, uint64(146), sink.view.Best().Height)
-	require.Equal(t, 3, g.count(128))
+	require.Equal(t, 4, g.count(128), "three for the gap, one for what was before the root")
 	short, sink := openFeed(t, c, FeedConfig{Root: f.cfg.Root, MaxGap: 100})
 	require.Eventually(t, func() bool { _, _, up := c.peers[0].announcedBy(); return up }, 10*time.Second, time.Millisecond)
 	require.ErrorIs(t, short.catchUp(t.Context(), sink), ErrHistoryLost)
+}
+
+// bestSink notes what it is told is the best block.
+type bestSink struct {
+	*viewSink
+	bests []jamq.HeaderHash
+}
+
+func (s *bestSink) Import(ctx context.Context, b jamq.Block, best jamq.HeaderHash) error {
+	s.bests = append(s.bests, best)
+	return s.viewSink.Import(ctx, b, best)
+}
+
+// Until a feed that restarts has delivered a chain, the best block stays the one that the sink had; and it knows the anchors before its root.
+func TestRestart(t *testing.T) {
+	w := newWorld(t)
+	g := startGuarantor(t, w, 1)
+	c := openClient(t, w, nil, g)
+	f, sink := openFeed(t, c, FeedConfig{})
+	for range 12 {
+		w.grow(w.best, 1)
+	}
+	final := w.finalize(3)
+	best := w.grow(w.best, 1)
+	until(t, f, sink, best, final)
+	again, err := OpenFeed(t.Context(), c, FeedConfig{Root: jamq.Block{Hash: final.hash, Slot: final.header.Slot}, Best: best.hash})
+	require.NoError(t, err)
+	head := w.grow(w.best, 1)
+	told := &bestSink{viewSink: sink}
+	require.Eventually(t, func() bool {
+		require.NoError(t, again.catchUp(t.Context(), told))
+		return sink.view.Best().Hash == head.hash
+	}, 10*time.Second, time.Millisecond)
+	require.NotContains(t, told.bests, final.hash, "no step back to the root")
+	before := final.parent.parent
+	refine, err := again.Context(t.Context(), before.hash, nil)
+	require.NoError(t, err)
+	require.Equal(t, before.root(), refine.StateRoot)
+	require.EqualValues(t, beefyRootOf(before.hash), refine.BeefyRoot)
+	_, err = again.Context(t.Context(), final.parent.hash, nil)
+	require.NoError(t, err, "the root's header says what was before it")
 }
 
 // A peer that does not answer in time holds nobody up: another one is asked.

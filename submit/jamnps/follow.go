@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/submit"
 )
@@ -94,6 +96,9 @@ func (f *Feed) sleep(ctx context.Context, failed bool) bool {
 // catchUp delivers all that was announced and not delivered yet. Where something that a peer has announced is not to be had, the rest of it waits, and the
 // longer the more often that happens: a peer that invents blocks, or does not answer, must not hold up the others.
 func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
+	if !f.rooted {
+		f.fetchAncestors(ctx)
+	}
 	var failed error
 	for _, p := range f.peers() {
 		final, leaves, known := p.announcedBy()
@@ -138,7 +143,7 @@ const maxDoubt = 5
 
 // deliver imports the way to a block that a peer has announced, parents first.
 func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, p *peer, l leaf, final bool) error {
-	if f.nodes[l.hash] != nil || l.slot <= f.finalized.slot {
+	if f.tree.Get(l.hash) != nil || l.slot <= f.tree.Finalized().Slot {
 		return nil
 	}
 	blocks, err := f.fetch(ctx, p, l)
@@ -164,23 +169,23 @@ const perRequest = 64
 func (f *Feed) fetch(ctx context.Context, from *peer, head leaf) ([]jamq.Block, error) {
 	var blocks []jamq.Block
 	want := head.hash
-	for f.nodes[want] == nil {
-		if n := len(blocks); n >= f.cfg.MaxGap || n > 0 && blocks[n-1].Slot <= f.oldestSlot() {
-			return nil, fmt.Errorf("%w: %s follows no block that was delivered since slot %d", ErrHistoryLost, head.hash, f.oldestSlot())
+	for f.tree.Get(want) == nil {
+		if n := len(blocks); n >= f.cfg.MaxGap || n > 0 && blocks[n-1].Slot <= f.tree.Oldest().Slot {
+			return nil, fmt.Errorf("%w: %s follows no block that was delivered since slot %d", ErrHistoryLost, head.hash, f.tree.Oldest().Slot)
 		}
-		more, err := anyPeer(f.client, from, func(peer int) ([]jamq.Block, error) { return f.fetchSome(ctx, peer, want) })
+		more, err := anyPeer(f.client, from, func(peer int) ([]jamq.Block, error) { return f.fetchSome(ctx, peer, want, perRequest) })
 		if err != nil {
 			return nil, err
 		}
 		for i := range more {
-			if f.nodes[want] != nil {
+			if f.tree.Get(want) != nil {
 				break
 			}
 			blocks = append(blocks, more[i])
 			want = more[i].Parent
 		}
 	}
-	if !f.descends(f.nodes[want], f.finalized) {
+	if !f.tree.Get(want).Descends(f.tree.Finalized()) {
 		return nil, fmt.Errorf("%w: %s is on a fork that finality has passed by", ErrHistoryLost, head.hash)
 	}
 	slices.Reverse(blocks)
@@ -188,8 +193,8 @@ func (f *Feed) fetch(ctx context.Context, from *peer, head leaf) ([]jamq.Block, 
 }
 
 // fetchSome asks a peer for a block and some before it, and takes none that is not what it was asked for.
-func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash) ([]jamq.Block, error) {
-	answer, err := f.client.Blocks(ctx, peer, want, Descending, perRequest)
+func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, most uint32) ([]jamq.Block, error) {
+	answer, err := f.client.Blocks(ctx, peer, want, Descending, most)
 	if err != nil {
 		return nil, err
 	}
@@ -214,38 +219,47 @@ func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash) ([
 	return blocks, nil
 }
 
-func (f *Feed) oldestSlot() jamq.Slot {
-	n := f.finalized
-	for n.parent != nil {
-		n = n.parent
+// fetchAncestors fetches the blocks before the root that can still be anchors: a queue that has restarted knows them, and may choose one. Peers that do not
+// have them any more, or a chain that begins here, are no error; where nobody answers it is tried again.
+func (f *Feed) fetchAncestors(ctx context.Context) {
+	root := f.tree.Oldest().Hash
+	blocks, err := anyPeer(f.client, nil, func(peer int) ([]jamq.Block, error) {
+		return f.fetchSome(ctx, peer, root, uint32(f.cfg.RecentHistory)+2)
+	})
+	f.rooted = err == nil || errors.Is(err, ErrRefused)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range blocks { // from the root down
+		if i > 0 && !f.tree.Precede(blocks[i].Hash, blocks[i].Slot, common.Hash{}) {
+			return
+		}
+		f.tree.Oldest().Note = blocks[i].ParentStateRoot
 	}
-	return n.slot
 }
 
 // importOne delivers a block without calling it the best.
 func (f *Feed) importOne(ctx context.Context, to submit.ChainSink, b *jamq.Block) error {
-	parent := f.nodes[b.Parent]
-	if b.Slot <= parent.slot {
-		return fmt.Errorf("%w: block %s of slot %d on one of slot %d", ErrMalformed, b.Hash, b.Slot, parent.slot)
+	parent := f.tree.Get(b.Parent)
+	if b.Slot <= parent.Slot {
+		return fmt.Errorf("%w: block %s of slot %d on one of slot %d", ErrMalformed, b.Hash, b.Slot, parent.Slot)
 	}
-	n := &node{leaf: leaf{b.Hash, b.Slot}, height: parent.height + 1, parent: parent, rootBefore: b.ParentStateRoot}
-	if err := to.Import(ctx, *b, f.best.hash); err != nil {
+	if err := to.Import(ctx, *b, f.tree.BestHash()); err != nil {
 		return fmt.Errorf("%w: block %s: %w", errSink, b.Hash, err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.nodes[n.hash] = n
+	f.tree.Add(parent.Child(b.Hash, b.Slot, b.ParentStateRoot))
 	return nil
 }
 
 // chooseBest makes the head of the longest chain on the finalized block the best one; of several as long, the one that is it already, or else the one of
 // the least hash.
 func (f *Feed) chooseBest(ctx context.Context, to submit.ChainSink) error {
-	best := f.best
-	for _, n := range f.nodes {
+	best := f.tree.Best()
+	for n := range f.tree.All() {
 		switch {
-		case n.height < best.height, !f.descends(n, f.finalized):
-		case n.height > best.height, best != f.best && slices.Compare(n.hash[:], best.hash[:]) < 0:
+		case n.Height < best.Height, !n.Descends(f.tree.Finalized()):
+		case n.Height > best.Height, best != f.tree.Best() && slices.Compare(n.Hash[:], best.Hash[:]) < 0:
 			best = n
 		}
 	}
@@ -253,18 +267,18 @@ func (f *Feed) chooseBest(ctx context.Context, to submit.ChainSink) error {
 }
 
 func (f *Feed) makeBest(ctx context.Context, to submit.ChainSink, n *node) error {
-	if n == f.best {
+	if n == f.tree.Best() {
 		return nil
 	}
-	block := jamq.Block{Hash: n.hash, Slot: n.slot}
-	if n.parent != nil {
-		block.Parent = n.parent.hash
+	block := jamq.Block{Hash: n.Hash, Slot: n.Slot}
+	if n.Parent != nil {
+		block.Parent = n.Parent.Hash
 	}
-	if err := to.Import(ctx, block, n.hash); err != nil { // known: only the head counts
-		return fmt.Errorf("%w: best block %s: %w", errSink, n.hash, err)
+	if err := to.Import(ctx, block, n.Hash); err != nil { // known: only the head counts
+		return fmt.Errorf("%w: best block %s: %w", errSink, n.Hash, err)
 	}
 	f.mu.Lock()
-	f.best = n
+	f.tree.SetBest(n)
 	f.mu.Unlock()
 	return nil
 }
@@ -273,58 +287,33 @@ func (f *Feed) makeBest(ctx context.Context, to submit.ChainSink, n *node) error
 func (f *Feed) finalize(ctx context.Context, to submit.ChainSink) error {
 	var finals []*node
 	for _, p := range f.peers() {
-		if final, _, known := p.announcedBy(); known && f.nodes[final.hash] != nil {
-			finals = append(finals, f.nodes[final.hash])
+		if final, _, known := p.announcedBy(); known && f.tree.Get(final.hash) != nil {
+			finals = append(finals, f.tree.Get(final.hash))
 		}
 	}
 	var highest *node
 	for _, candidate := range finals {
 		votes := 0
 		for _, n := range finals {
-			if f.descends(n, candidate) {
+			if n.Descends(candidate) {
 				votes++
 			}
 		}
-		if votes >= f.cfg.FinalPeers && (highest == nil || candidate.height > highest.height) {
+		if votes >= f.cfg.FinalPeers && (highest == nil || candidate.Height > highest.Height) {
 			highest = candidate
 		}
 	}
-	if highest == nil || highest.height <= f.finalized.height {
+	if highest == nil || highest.Height <= f.tree.Finalized().Height {
 		return nil
 	}
-	if !f.descends(highest, f.finalized) {
-		return fmt.Errorf("%w: peers finalized %s, which does not descend from the finalized %s", ErrHistoryLost, highest.hash, f.finalized.hash)
+	if !highest.Descends(f.tree.Finalized()) {
+		return fmt.Errorf("%w: peers finalized %s, which does not descend from the finalized %s", ErrHistoryLost, highest.Hash, f.tree.Finalized().Hash)
 	}
-	if err := to.Finalize(ctx, highest.hash); err != nil {
-		return fmt.Errorf("%w: finalized block %s: %w", errSink, highest.hash, err)
+	if err := to.Finalize(ctx, highest.Hash); err != nil {
+		return fmt.Errorf("%w: finalized block %s: %w", errSink, highest.Hash, err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.finalized = highest
-	if !f.descends(f.best, highest) {
-		f.best = highest
-	}
-	f.prune()
+	f.tree.Finalize(highest)
 	return nil
-}
-
-// descends reports whether a block is below an ancestor or the same.
-func (f *Feed) descends(n, ancestor *node) bool {
-	for n != nil && n.height > ancestor.height {
-		n = n.parent
-	}
-	return n == ancestor
-}
-
-// prune forgets forks that lost, and final blocks that can be no anchor any more.
-func (f *Feed) prune() {
-	keep := uint64(f.cfg.RecentHistory) + 1
-	for hash, n := range f.nodes {
-		switch {
-		case n.height+keep < f.finalized.height, !f.descends(n, f.finalized) && !f.descends(f.finalized, n):
-			delete(f.nodes, hash)
-		case n.height+keep == f.finalized.height:
-			n.parent = nil
-		}
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/headers"
 )
 
 var (
@@ -101,26 +102,26 @@ func TestEarlier(t *testing.T) {
 // A core that is reported on was free before: what a slow status still has there has become available. And no block puts two reports on one core.
 func TestOneReportPerCore(t *testing.T) {
 	one, two, three := jamq.PackageHash{1}, jamq.PackageHash{2}, jamq.PackageHash{3}
-	parent := &node{hash: jamq.HeaderHash{1}, slot: 10, fates: map[jamq.PackageHash]fate{one: {stage: onCore, core: 1, since: 9}}}
-	f := &Feed{spec: jamq.Tiny(), nodes: map[jamq.HeaderHash]*node{parent.hash: parent}, watched: map[jamq.PackageHash]watched{}}
-	s := &step{BlockDescriptor: BlockDescriptor{Hash{2}, 11}, parent: parent.hash, answers: map[jamq.PackageHash]*answer{
+	tree := headers.New(jamq.HeaderHash{1}, jamq.HeaderHash{}, 10, 8, fates{one: {stage: onCore, core: 1, since: 9}})
+	f := &Feed{spec: jamq.Tiny(), tree: tree, watched: map[jamq.PackageHash]watched{}}
+	s := &step{BlockDescriptor: BlockDescriptor{Hash{2}, 11}, parent: tree.Best().Hash, answers: map[jamq.PackageHash]*answer{
 		one: {status: reported}, two: {status: reported}, three: {status: reported}, // all on core 1
 	}}
 	n, block := f.build(s)
 	require.Equal(t, []jamq.CoreIndex{1}, block.Available)
 	require.Len(t, block.Reported, 1)
 	require.Equal(t, two, block.Reported[0].Package)
-	require.Equal(t, fate{stage: available, core: 1, since: 11}, n.fates[one])
-	require.Equal(t, onCore, n.fates[two].stage)
-	require.Equal(t, unseen, n.fates[three].stage, "the next block shows it")
+	require.Equal(t, fate{stage: available, core: 1, since: 11}, n.Note[one])
+	require.Equal(t, onCore, n.Note[two].stage)
+	require.Equal(t, unseen, n.Note[three].stage, "the next block shows it")
 	require.NoError(t, block.Validate(&f.spec))
 
-	f.nodes[n.hash] = n
-	s = &step{BlockDescriptor: BlockDescriptor{Hash{3}, 12}, parent: n.hash, answers: s.answers}
+	f.tree.Add(n)
+	s = &step{BlockDescriptor: BlockDescriptor{Hash{3}, 12}, parent: n.Hash, answers: s.answers}
 	n, block = f.build(s)
 	require.Equal(t, []jamq.CoreIndex{1}, block.Available)
 	require.Equal(t, three, block.Reported[0].Package)
-	require.Equal(t, available, n.fates[two].stage)
+	require.Equal(t, available, n.Note[two].stage)
 	require.Empty(t, block.Condemned)
 	require.Empty(t, block.Accumulated)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/headers"
 	"github.com/jamq/jamq/submit"
 )
 
@@ -69,11 +70,7 @@ type Feed struct {
 
 	mu        sync.Mutex
 	watched   map[jamq.PackageHash]watched
-	nodes     map[jamq.HeaderHash]*node
-	finalized *node
-	best      *node
-	// resting, unless zero, is what the sink has as the best block before the feed has told it of one.
-	resting   jamq.HeaderHash
+	tree      *headers.Tree[fates]
 	following bool
 }
 
@@ -83,14 +80,11 @@ type watched struct {
 	anchor  *node // nil where it was not delivered, or not yet
 }
 
-// node is a block that was delivered.
-type node struct {
-	hash   jamq.HeaderHash
-	slot   jamq.Slot
-	height uint64
-	parent *node // nil for the oldest that is kept
-	fates  map[jamq.PackageHash]fate
-}
+// node is a block that was delivered, with what was shown of packages up to it.
+type (
+	node  = headers.Block[fates]
+	fates = map[jamq.PackageHash]fate
+)
 
 var _ submit.ChainFeed = (*Feed)(nil)
 
@@ -105,7 +99,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	}
 	f := &Feed{
 		cfg: cfg, client: client, log: cfg.Logger,
-		watched: make(map[jamq.PackageHash]watched), nodes: make(map[jamq.HeaderHash]*node),
+		watched: make(map[jamq.PackageHash]watched),
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
@@ -133,35 +127,25 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	if f.cfg.Root.Hash.IsZero() {
 		f.cfg.Root = jamq.Block{Hash: jamq.HeaderHash(head.HeaderHash), Slot: head.Slot}
 	}
-	root := &node{hash: f.cfg.Root.Hash, slot: f.cfg.Root.Slot, fates: map[jamq.PackageHash]fate{}}
-	f.nodes[root.hash], f.finalized, f.best, f.resting = root, root, root, cfg.Best
-	return f, f.fetchAncestors(ctx, root)
+	f.tree = headers.New(f.cfg.Root.Hash, cfg.Best, f.cfg.Root.Slot, f.spec.RecentHistory, fates{})
+	return f, f.fetchAncestors(ctx)
 }
 
 // fetchAncestors fetches the blocks before the root that can still be anchors: a queue that has restarted knows them, and may choose one. A node
 // that does not have them any more, or a chain that begins here, is no error.
-func (f *Feed) fetchAncestors(ctx context.Context, root *node) error {
-	way := []*node{root}
-	for n := root; len(way) <= f.spec.RecentHistory; {
-		parent, err := f.client.Parent(ctx, n.hash)
-		if e := new(Error); errors.As(err, &e) {
-			break
-		}
-		if err != nil {
+func (f *Feed) fetchAncestors(ctx context.Context) error {
+	for {
+		oldest := f.tree.Oldest()
+		parent, err := f.client.Parent(ctx, oldest.Hash)
+		switch e := new(Error); {
+		case errors.As(err, &e):
+			return nil
+		case err != nil:
 			return err
+		case parent.Slot >= oldest.Slot, !f.tree.Precede(jamq.HeaderHash(parent.HeaderHash), parent.Slot, fates{}):
+			return nil
 		}
-		if parent.Slot >= n.slot {
-			break
-		}
-		n.parent = &node{hash: jamq.HeaderHash(parent.HeaderHash), slot: parent.Slot, fates: map[jamq.PackageHash]fate{}}
-		n = n.parent
-		f.nodes[n.hash] = n
-		way = append(way, n)
 	}
-	for i, n := range way {
-		n.height = uint64(len(way) - 1 - i)
-	}
-	return nil
 }
 
 // probe asks for the status of a package that nobody knows: what matters is whether the node understands.
@@ -187,20 +171,20 @@ func (f *Feed) Root() jamq.Block { return f.cfg.Root }
 func (f *Feed) Heads() (best, finalized BlockDescriptor) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return BlockDescriptor{Hash(f.best.hash), f.best.slot}, BlockDescriptor{Hash(f.finalized.hash), f.finalized.slot}
+	return BlockDescriptor{Hash(f.tree.Best().Hash), f.tree.Best().Slot}, BlockDescriptor{Hash(f.tree.Finalized().Hash), f.tree.Finalized().Slot}
 }
 
 // Context returns a refine context for a package anchored at a block that was delivered, with the finalized block as lookup anchor.
 // The error wraps ErrHistoryLost for a block that is not known, or is one of [Client.Call].
 func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisites []jamq.PackageHash) (jamq.RefineContext, error) {
 	f.mu.Lock()
-	at, lookup := f.nodes[anchor], f.finalized
+	at, lookup := f.tree.Get(anchor), f.tree.Finalized()
 	f.mu.Unlock()
 	if at == nil {
 		return jamq.RefineContext{}, fmt.Errorf("%w: anchor %s was not delivered, or too long ago", ErrHistoryLost, anchor)
 	}
 	out := jamq.RefineContext{
-		Anchor: anchor, AnchorSlot: at.slot, LookupAnchor: lookup.hash, LookupAnchorSlot: lookup.slot,
+		Anchor: anchor, AnchorSlot: at.Slot, LookupAnchor: lookup.Hash, LookupAnchorSlot: lookup.Slot,
 		Prerequisites: ascending(prerequisites),
 	}
 	for _, root := range []struct {
@@ -208,7 +192,7 @@ func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisite
 		ask   func(context.Context, jamq.HeaderHash) (Hash, error)
 		block jamq.HeaderHash
 	}{
-		{&out.StateRoot, f.client.StateRoot, anchor}, {&out.BeefyRoot, f.client.BeefyRoot, anchor}, {&out.LookupStateRoot, f.client.StateRoot, lookup.hash},
+		{&out.StateRoot, f.client.StateRoot, anchor}, {&out.BeefyRoot, f.client.BeefyRoot, anchor}, {&out.LookupStateRoot, f.client.StateRoot, lookup.Hash},
 	} {
 		hash, err := root.ask(ctx, root.block)
 		if err != nil {
@@ -253,7 +237,7 @@ func (f *Feed) Watch(pkg jamq.PackageHash, context jamq.RefineContext) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, known := f.watched[pkg]; !known {
-		f.watched[pkg] = watched{context: context, anchor: f.nodes[context.Anchor]}
+		f.watched[pkg] = watched{context: context, anchor: f.tree.Get(context.Anchor)}
 	}
 }
 
@@ -282,5 +266,5 @@ func (f *Feed) Restore(k Known) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.finalized.fates[k.Package] = at
+	f.tree.Finalized().Note[k.Package] = at
 }

@@ -194,7 +194,7 @@ func TestFeedAgainstTheChain(t *testing.T) {
 			require.Greater(t, accumulated, 3)
 			require.Greater(t, len(f.dead), 3)
 			require.Zero(t, len(f.feed.watched), "all is final")
-			require.LessOrEqual(t, len(f.feed.nodes), 4*f.feed.spec.RecentHistory, "old blocks are forgotten")
+			require.LessOrEqual(t, f.feed.tree.Len(), 4*f.feed.spec.RecentHistory, "old blocks are forgotten")
 		})
 	}
 }

@@ -21,10 +21,10 @@ type step struct {
 // fetch walks from a block to the first that was delivered and returns the blocks between, oldest first, with what the node says of each.
 func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) {
 	var steps []step
-	for at := head; f.nodes[jamq.HeaderHash(at.HeaderHash)] == nil; {
-		if len(steps) >= f.cfg.MaxGap || at.Slot <= f.oldestSlot() {
+	for at := head; f.tree.Get(jamq.HeaderHash(at.HeaderHash)) == nil; {
+		if len(steps) >= f.cfg.MaxGap || at.Slot <= f.tree.Oldest().Slot {
 			return nil, fmt.Errorf("%w: block %s of slot %d is %d blocks below %s and follows none that was delivered since slot %d",
-				f.lostUnless(head), jamq.HeaderHash(at.HeaderHash), at.Slot, len(steps), jamq.HeaderHash(head.HeaderHash), f.oldestSlot())
+				f.lostUnless(head), jamq.HeaderHash(at.HeaderHash), at.Slot, len(steps), jamq.HeaderHash(head.HeaderHash), f.tree.Oldest().Slot)
 		}
 		parent, err := f.client.Parent(ctx, jamq.HeaderHash(at.HeaderHash))
 		if err != nil {
@@ -37,7 +37,7 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) 
 		at = parent
 	}
 	slices.Reverse(steps)
-	if len(steps) > 0 && !f.descends(f.nodes[steps[0].parent], f.finalized) {
+	if len(steps) > 0 && !f.tree.Get(steps[0].parent).Descends(f.tree.Finalized()) {
 		return nil, fmt.Errorf("%w: block %s is on a fork that finality has passed by", ErrMalformed, jamq.HeaderHash(head.HeaderHash))
 	}
 	packages := f.packages()
@@ -52,18 +52,10 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) 
 
 // lostUnless is ErrHistoryLost; a head that finality is about to contradict is only a passing lie.
 func (f *Feed) lostUnless(head BlockDescriptor) error {
-	if head.Slot <= f.finalized.slot {
+	if head.Slot <= f.tree.Finalized().Slot {
 		return ErrMalformed
 	}
 	return ErrHistoryLost
-}
-
-func (f *Feed) oldestSlot() jamq.Slot {
-	n := f.finalized
-	for n.parent != nil {
-		n = n.parent
-	}
-	return n.slot
 }
 
 // packages returns what is watched now. What is watched later has not left yet, so the blocks that are being fetched cannot speak of it.

@@ -2,7 +2,6 @@ package jip2
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,7 +127,7 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 // deliver imports the way to a head, parents first, and makes it the best block. Only with the head itself anything is decided: the queue sees the
 // blocks before it as a branch that is not the best.
 func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head BlockDescriptor) error {
-	if jamq.HeaderHash(head.HeaderHash) == f.best.hash && f.resting.IsZero() {
+	if jamq.HeaderHash(head.HeaderHash) == f.tree.Best().Hash && !f.tree.Rests() {
 		return nil
 	}
 	steps, err := f.fetch(ctx, head)
@@ -136,14 +135,14 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head BlockDescr
 		return err
 	}
 	if len(steps) == 0 { // back to a block that is known
-		return f.makeBest(ctx, to, f.nodes[jamq.HeaderHash(head.HeaderHash)])
+		return f.makeBest(ctx, to, f.tree.Get(jamq.HeaderHash(head.HeaderHash)))
 	}
 	return f.importAll(ctx, to, steps, true)
 }
 
 // deliverFinal imports the way to a finalized block that is not on what was delivered as best.
 func (f *Feed) deliverFinal(ctx context.Context, to submit.ChainSink, final BlockDescriptor) error {
-	if f.nodes[jamq.HeaderHash(final.HeaderHash)] != nil || final.Slot <= f.finalized.slot {
+	if f.tree.Get(jamq.HeaderHash(final.HeaderHash)) != nil || final.Slot <= f.tree.Finalized().Slot {
 		return nil
 	}
 	steps, err := f.fetch(ctx, final)
@@ -157,18 +156,18 @@ func (f *Feed) deliverFinal(ctx context.Context, to submit.ChainSink, final Bloc
 func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step, best bool) error {
 	for i := range steps {
 		n, block := f.build(&steps[i])
-		head, hash := f.best, cmp.Or(f.resting, f.best.hash)
+		head := f.tree.BestHash()
 		moves := best && i == len(steps)-1
 		if moves {
-			head, hash = n, n.hash
+			head = n.Hash
 		}
-		if err := to.Import(ctx, block, hash); err != nil {
+		if err := to.Import(ctx, block, head); err != nil {
 			return fmt.Errorf("%w: block %s: %w", errSink, block.Hash, err)
 		}
 		f.mu.Lock()
-		f.nodes[n.hash], f.best = n, head
+		f.tree.Add(n)
 		if moves {
-			f.resting = jamq.HeaderHash{}
+			f.tree.SetBest(n)
 		}
 		f.mu.Unlock()
 	}
@@ -177,33 +176,33 @@ func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step,
 
 // makeBest goes back, or over, to a block that was delivered before.
 func (f *Feed) makeBest(ctx context.Context, to submit.ChainSink, n *node) error {
-	if n.height < f.finalized.height {
+	if n.Height < f.tree.Finalized().Height {
 		return nil // the node was slower than its own finality
 	}
-	block := jamq.Block{Hash: n.hash, Slot: n.slot, AccumulatedKnown: true}
-	if n.parent != nil {
-		block.Parent = n.parent.hash
+	block := jamq.Block{Hash: n.Hash, Slot: n.Slot, AccumulatedKnown: true}
+	if n.Parent != nil {
+		block.Parent = n.Parent.Hash
 	}
-	if err := to.Import(ctx, block, n.hash); err != nil { // known: only the head counts
-		return fmt.Errorf("%w: best block %s: %w", errSink, n.hash, err)
+	if err := to.Import(ctx, block, n.Hash); err != nil { // known: only the head counts
+		return fmt.Errorf("%w: best block %s: %w", errSink, n.Hash, err)
 	}
 	f.mu.Lock()
-	f.best, f.resting = n, jamq.HeaderHash{}
+	f.tree.SetBest(n)
 	f.mu.Unlock()
 	return nil
 }
 
 // build makes the block that a queue sees, which speaks of the rollup's own packages only.
 func (f *Feed) build(s *step) (*node, jamq.Block) {
-	parent := f.nodes[s.parent]
-	n := &node{hash: jamq.HeaderHash(s.HeaderHash), slot: s.Slot, height: parent.height + 1, parent: parent, fates: make(map[jamq.PackageHash]fate, len(s.answers))}
-	block := jamq.Block{Hash: n.hash, Parent: parent.hash, Slot: n.slot, AccumulatedKnown: true}
+	parent := f.tree.Get(s.parent)
+	n := parent.Child(jamq.HeaderHash(s.HeaderHash), s.Slot, make(fates, len(s.answers)))
+	block := jamq.Block{Hash: n.Hash, Parent: parent.Hash, Slot: n.Slot, AccumulatedKnown: true}
 	packages := f.packages()
 	order := slices.SortedFunc(maps.Keys(s.answers), jamq.PackageHash.Compare)
 	for _, pkg := range order {
-		before := parent.fates[pkg]
-		after, does := before.next(&f.spec, n.slot, s.answers[pkg])
-		n.fates[pkg] = after
+		before := parent.Note[pkg]
+		after, does := before.next(&f.spec, n.Slot, s.answers[pkg])
+		n.Note[pkg] = after
 		if does.makesAvailable {
 			block.Available = append(block.Available, before.core)
 		}
@@ -230,16 +229,16 @@ func (f *Feed) makeRoom(n *node, block *jamq.Block, order []jamq.PackageHash) {
 	busy := make(map[jamq.CoreIndex]jamq.PackageHash)
 	block.Reported = slices.DeleteFunc(block.Reported, func(r jamq.Report) bool {
 		if _, twice := busy[r.Core]; twice {
-			delete(n.fates, r.Package) // as if not seen yet: the next block shows it
+			delete(n.Note, r.Package) // as if not seen yet: the next block shows it
 			return true
 		}
 		busy[r.Core] = r.Package
 		return false
 	})
 	for _, pkg := range order {
-		at := n.fates[pkg]
+		at := n.Note[pkg]
 		if by, taken := busy[at.core]; taken && by != pkg && at.stage == onCore {
-			n.fates[pkg] = fate{stage: available, core: at.core, since: n.slot}
+			n.Note[pkg] = fate{stage: available, core: at.core, since: n.Slot}
 			block.Available = append(block.Available, at.core)
 		}
 	}
@@ -247,54 +246,32 @@ func (f *Feed) makeRoom(n *node, block *jamq.Block, order []jamq.PackageHash) {
 
 // finalize passes finality on and lets go of what cannot matter any more.
 func (f *Feed) finalize(ctx context.Context, to submit.ChainSink, hash jamq.HeaderHash) error {
-	n := f.nodes[hash]
-	if n == nil || n.height <= f.finalized.height {
+	n := f.tree.Get(hash)
+	if n == nil || n.Height <= f.tree.Finalized().Height {
 		return nil // older than all that is kept
 	}
-	for at := n; at != f.finalized; at = at.parent {
-		if at == nil || at.height <= f.finalized.height {
-			return fmt.Errorf("%w: the node finalized %s, which does not descend from the finalized %s", ErrHistoryLost, hash, f.finalized.hash)
-		}
+	if final := f.tree.Finalized(); !n.Descends(final) {
+		return fmt.Errorf("%w: the node finalized %s, which does not descend from the finalized %s", ErrHistoryLost, hash, final.Hash)
 	}
 	if err := to.Finalize(ctx, hash); err != nil {
 		return fmt.Errorf("%w: finalized block %s: %w", errSink, hash, err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.finalized = n
-	if !f.descends(f.best, n) {
-		f.best = n
-	}
-	f.prune()
+	f.tree.Finalize(n)
+	f.settle()
 	return nil
 }
 
-// descends reports whether a block is below an ancestor or the same.
-func (f *Feed) descends(n, ancestor *node) bool {
-	for n != nil && n.height > ancestor.height {
-		n = n.parent
-	}
-	return n == ancestor
-}
-
-// prune forgets forks that lost, final blocks that can be no anchor any more, and packages whose fate is final.
-func (f *Feed) prune() {
-	keep := uint64(f.spec.RecentHistory) + 1
-	for hash, n := range f.nodes {
-		switch {
-		case n.height+keep < f.finalized.height, !f.descends(n, f.finalized) && !f.descends(f.finalized, n):
-			delete(f.nodes, hash)
-		case n.height+keep == f.finalized.height:
-			n.parent = nil
-		}
-	}
+// settle forgets packages whose fate is final.
+func (f *Feed) settle() {
 	for pkg, w := range f.watched {
 		if w.anchor == nil { // delivered after it was watched, perhaps
-			w.anchor = f.nodes[w.context.Anchor]
+			w.anchor = f.tree.Get(w.context.Anchor)
 			f.watched[pkg] = w
 		}
-		at := f.finalized.fates[pkg]
-		if at.settled(&f.spec, f.finalized.slot) || at.stage == unseen && f.expired(&w) {
+		at := f.tree.Finalized().Note[pkg]
+		if at.settled(&f.spec, f.tree.Finalized().Slot) || at.stage == unseen && f.expired(&w) {
 			delete(f.watched, pkg)
 		}
 	}
@@ -304,9 +281,9 @@ func (f *Feed) prune() {
 // lookup anchor is.
 func (f *Feed) expired(w *watched) bool {
 	if w.anchor != nil {
-		return f.finalized.height >= w.anchor.height+uint64(f.spec.RecentHistory)
+		return f.tree.Finalized().Height >= w.anchor.Height+uint64(f.spec.RecentHistory)
 	}
-	return f.finalized.slot >= w.context.LookupAnchorSlot.Add(f.spec.MaxLookupAnchorAge)
+	return f.tree.Finalized().Slot >= w.context.LookupAnchorSlot.Add(f.spec.MaxLookupAnchorAge)
 }
 
 // ascending returns hashes as an encoded context has them.
