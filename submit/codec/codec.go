@@ -68,6 +68,9 @@ func New(version Version, spec jamq.ChainSpec) (*Codec, error) {
 // Version returns the codec's version.
 func (c *Codec) Version() Version { return c.version }
 
+// Spec returns the chain's constants.
+func (c *Codec) Spec() jamq.ChainSpec { return c.spec }
+
 // Value is a type that has an encoding: a pointer to a type of this package. The set is closed.
 type Value interface{ code(*coder) }
 

@@ -25,7 +25,7 @@ type Config struct {
 	Key ed25519.PrivateKey
 	// Genesis is the hash of the genesis header, which tells networks apart.
 	Genesis jamq.HeaderHash
-	// Codec is the chain's.
+	// Codec is the chain's, with its slot duration: a feed takes no blocks from far in the future.
 	Codec *codec.Codec
 	// Peers are the nodes that may be connected to, at least one.
 	Peers []Peer

@@ -68,6 +68,7 @@ type Feed struct {
 	cfg    FeedConfig
 	client *Client
 	log    *slog.Logger
+	clock  jamq.SlotClock
 
 	// Only of the goroutine that follows. rooted says that nothing more is to be had from before the root; doubts are by peer.
 	rooted bool
@@ -89,7 +90,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	if err := cfg.setDefaults(len(client.peers)); err != nil {
 		return nil, err
 	}
-	f := &Feed{cfg: cfg, client: client, log: cfg.Logger, doubts: make([]doubt, len(client.peers))}
+	f := &Feed{cfg: cfg, client: client, log: cfg.Logger, doubts: make([]doubt, len(client.peers)), clock: jamq.NewSlotClock(client.cfg.Codec.Spec())}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"testing"
 	"time"
@@ -380,6 +381,60 @@ func TestInventedAnnouncements(t *testing.T) {
 	}
 	require.Less(t, time.Since(begun), 20*timeout, "200 time-outs are not waited for")
 	require.Positive(t, liar.count(128))
+}
+
+// bests tells of each best block.
+type bests chan jamq.HeaderHash
+
+func (b bests) Import(_ context.Context, _ jamq.Block, best jamq.HeaderHash) error {
+	b <- best
+	return nil
+}
+
+func (bests) Finalize(context.Context, jamq.HeaderHash) error { return nil }
+
+// A peer that is away does not hold up what the others announce, however long it takes to find out.
+func TestPeerIsAway(t *testing.T) {
+	w := newWorld(t)
+	away, honest := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
+	away.down()
+	socket, err := net.ListenPacket("udp", away.addr) // hears everything and says nothing
+	require.NoError(t, err)
+	defer func() { require.NoError(t, socket.Close()) }()
+	c := openClient(t, w, func(cfg *Config) { cfg.DialTimeout = time.Minute }, away, honest)
+	f, err := OpenFeed(t.Context(), c, FeedConfig{Root: jamq.Block{Hash: w.genesis.hash}})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	told, ended := make(bests, 100), make(chan error)
+	go func() { ended <- f.Follow(ctx, told) }()
+	deadline := time.After(20 * time.Second)
+	for range 3 {
+		head := w.grow(w.best, 1).hash
+		for best := (jamq.HeaderHash{}); best != head; {
+			select {
+			case best = <-told:
+			case <-deadline:
+				t.Fatal("the other peer's blocks do not come")
+			}
+		}
+	}
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+}
+
+// A block from the future is not taken, nor what is built on it.
+func TestBlocksFromTheFuture(t *testing.T) {
+	w := newWorld(t)
+	g := startGuarantor(t, w, 1)
+	f, sink := openFeed(t, openClient(t, w, nil, g), FeedConfig{})
+	a := w.grow(w.genesis, 1)
+	until(t, f, sink, a, w.genesis)
+	future := w.grow(a, f.clock.SlotAt(time.Now())+maxAhead+1000)
+	_, err := f.fetchSome(t.Context(), 0, w.grow(future, 1).hash, 10)
+	require.ErrorIs(t, err, ErrMalformed)
+	b := w.grow(w.grow(w.grow(a, 1), 1), 1)
+	until(t, f, sink, b, w.genesis)
+	require.Nil(t, f.tree.Get(future.hash))
 }
 
 // Two of three must agree on finality.

@@ -32,8 +32,15 @@ func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 		f.following = false
 		f.mu.Unlock()
 	}()
+	following, cancel := context.WithCancel(ctx)
+	var connecting sync.WaitGroup
+	defer connecting.Wait()
+	defer cancel()
+	for _, p := range f.peers() {
+		connecting.Go(func() { f.keepConnected(following, p) })
+	}
 	for {
-		failed := f.connectAll(ctx)
+		failed := false
 		err := f.catchUp(ctx, to)
 		switch {
 		case ctx.Err() != nil:
@@ -49,6 +56,23 @@ func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 				return ctx.Err()
 			}
 			return ErrClosed
+		}
+	}
+}
+
+// keepConnected connects to a peer, and again when the connection has ended, until ctx does. Nobody waits for it: a peer that is away must not hold up what
+// others announce.
+func (f *Feed) keepConnected(ctx context.Context, p *peer) {
+	again := time.NewTicker(f.client.cfg.RetryAfter)
+	defer again.Stop()
+	for {
+		if _, err := f.client.connect(ctx, p); err != nil {
+			f.log.Debug("peer not reached", "err", err)
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return
 		}
 	}
 }
@@ -96,15 +120,15 @@ func (f *Feed) sleep(ctx context.Context, failed bool) bool {
 // catchUp delivers all that was announced and not delivered yet. Where something that a peer has announced is not to be had, the rest of it waits, and the
 // longer the more often that happens: a peer that invents blocks, or does not answer, must not hold up the others.
 func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
-	if !f.rooted {
-		f.fetchAncestors(ctx)
-	}
 	var failed error
 	for _, p := range f.peers() {
 		final, leaves, known := p.announcedBy()
 		doubt := &f.doubts[p.index]
 		if !known || time.Now().Before(doubt.until) {
 			continue
+		}
+		if !f.rooted {
+			f.fetchAncestors(ctx, p)
 		}
 		var err error
 		for _, l := range append(leaves, final) {
@@ -162,8 +186,13 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, p *peer, l leaf
 	return nil
 }
 
-// perRequest is how many blocks are asked for at once.
-const perRequest = 64
+const (
+	// perRequest is how many blocks are asked for at once.
+	perRequest = 64
+	// maxAhead is how many slots a block may be ahead of the host's clock. Without a bound a peer could invent a chain of any length, and take any time to hand
+	// it over.
+	maxAhead = 100
+)
 
 // fetch returns the blocks from the first that was not delivered up to an announced one, oldest first, each of them proved by its hash.
 func (f *Feed) fetch(ctx context.Context, from *peer, head leaf) ([]jamq.Block, error) {
@@ -207,6 +236,9 @@ func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, mo
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 		}
+		if now := f.clock.SlotAt(time.Now()); b.Slot > now.Add(maxAhead) {
+			return nil, fmt.Errorf("%w: block %s of slot %d, and now it is slot %d", ErrMalformed, b.Hash, b.Slot, now)
+		}
 		if b.Hash != want {
 			return nil, fmt.Errorf("%w: block %s for %s", ErrMalformed, b.Hash, want)
 		}
@@ -221,9 +253,9 @@ func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, mo
 
 // fetchAncestors fetches the blocks before the root that can still be anchors: a queue that has restarted knows them, and may choose one. Peers that do not
 // have them any more, or a chain that begins here, are no error; where nobody answers it is tried again.
-func (f *Feed) fetchAncestors(ctx context.Context) {
+func (f *Feed) fetchAncestors(ctx context.Context, from *peer) {
 	root := f.tree.Oldest().Hash
-	blocks, err := anyPeer(f.client, nil, func(peer int) ([]jamq.Block, error) {
+	blocks, err := anyPeer(f.client, from, func(peer int) ([]jamq.Block, error) {
 		return f.fetchSome(ctx, peer, root, uint32(f.cfg.RecentHistory)+2)
 	})
 	f.rooted = err == nil || errors.Is(err, ErrRefused)

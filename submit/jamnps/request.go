@@ -139,8 +139,8 @@ func (c *Client) peer(index int) (*peer, error) {
 	return c.peers[index], nil
 }
 
-// anyPeer tries a request with each peer in turn until one answers: first the one that should know, if there is one, then those that are connected and
-// answered when they were asked last.
+// anyPeer tries a request with each peer in turn until one answers: first the one that should know, if there is one, then those that are connected, at
+// last those among them that did not answer in time before. Others are asked only where nobody is connected, since that can take as long as to connect.
 func anyPeer[T any](c *Client, knows *peer, ask func(peer int) (T, error)) (T, error) {
 	ranks := make(map[*peer]int, len(c.peers))
 	for _, p := range c.peers {
@@ -152,7 +152,10 @@ func anyPeer[T any](c *Client, knows *peer, ask func(peer int) (T, error)) (T, e
 	slices.SortStableFunc(peers, func(a, b *peer) int { return cmp.Compare(ranks[a], ranks[b]) })
 	var none T
 	var failed error
-	for _, p := range peers {
+	for i, p := range peers {
+		if i > 0 && ranks[p] == away && ranks[peers[0]] != away {
+			break
+		}
 		v, err := ask(p.index)
 		if err == nil || errors.Is(err, ErrClosed) {
 			return v, err
@@ -167,10 +170,17 @@ func (p *peer) rank() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case p.mute:
-		return 3
 	case p.conn == nil || p.conn.Context().Err() != nil:
-		return 2
+		return away
+	case p.mute:
+		return mute
 	}
-	return 1
+	return ready
 }
+
+// How soon an answer can be hoped for, after the peer that should know.
+const (
+	ready = iota + 1
+	mute
+	away
+)
