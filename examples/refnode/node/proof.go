@@ -22,16 +22,18 @@ var (
 	ErrNoProofs = errors.New("node: no finality proofs")
 )
 
-// commit is what the rollup's service stores of a package. It takes the transactions root from the transactions, not from the header.
+// commit is what the rollup's service stores of a package: nothing, where the payload is not about the block that it holds. The hash of that binds
+// number, state after it and transactions root, of which the last is taken from the transactions themselves.
 func commit(p jamtest.Package) (proof.Commitment, bool) {
 	var t transition
 	if err := rlp.DecodeBytes(p.Payload, &t); err != nil || t.Block == nil {
 		return proof.Commitment{}, false
 	}
-	return proof.Commitment{
-		Number: t.Number, Hash: t.Block.Hash(), PreRoot: t.PreRoot, PostRoot: t.PostRoot,
-		TransactionsRoot: types.DeriveSha(t.Block.Transactions(), trie.NewStackTrie(nil)),
-	}, true
+	root := types.DeriveSha(t.Block.Transactions(), trie.NewStackTrie(nil))
+	if !t.Block.Number().IsUint64() || t.Block.NumberU64() != t.Number || t.Block.Root() != t.PostRoot || t.Block.TxHash() != root {
+		return proof.Commitment{}, false
+	}
+	return proof.Commitment{Number: t.Number, Hash: t.Block.Hash(), PreRoot: t.PreRoot, PostRoot: t.PostRoot, TransactionsRoot: root}, true
 }
 
 // FinalityProof returns the proof that a transaction is final, or nil for one that is in no block. It is checked before it is handed out. Errors wrap
