@@ -27,6 +27,11 @@ func TestSpecValidateNamesTheField(t *testing.T) {
 		"SlotDuration":       func(s *jamq.ChainSpec) { s.SlotDuration = 1500 * time.Microsecond },
 		"MaxAccumulateGas":   func(s *jamq.ChainSpec) { s.MaxAccumulateGas = 0 },
 		"BlockAccumulateGas": func(s *jamq.ChainSpec) { s.BlockAccumulateGas = 1 },
+		"Validators is":      func(s *jamq.ChainSpec) { s.Validators = 1<<16 + 1 },
+		"RecentHistory is":   func(s *jamq.ChainSpec) { s.RecentHistory = 1 << 17 },
+		"EpochLength":        func(s *jamq.ChainSpec) { s.EpochLength = jamq.MaxSlot },
+		"SegmentSize":        func(s *jamq.ChainSpec) { s.SegmentSize = 1 << 32 },
+		"SlotDuration is":    func(s *jamq.ChainSpec) { s.SlotDuration = 1000 * time.Hour },
 	} {
 		spec := jamq.Tiny()
 		change(&spec)

@@ -99,41 +99,46 @@ func Full() ChainSpec {
 	}
 }
 
-// maxCores is how many cores a CoreIndex can name.
-const maxCores = 1 << 16
+// Bounds of a spec, which may come from a node: far above what any chain has, and far below what costs memory or overflows.
+const (
+	maxIndexed = 1 << 16 // cores and validators, which blocks name by 16 bits; and blocks of recent history
+	maxSlots   = 1 << 24
+	maxCount   = 1 << 31
+	longest    = 24 * time.Hour
+)
 
 // Validate reports the first field that is out of range, with its value and what is allowed.
 // The error wraps [ErrInvalidSpec].
 func (s ChainSpec) Validate() error {
-	atLeast := []struct {
-		field     string
-		have, min int64
+	for _, f := range []struct {
+		field           string
+		have, min, most int64
 	}{
-		{"Validators", int64(s.Validators), 1},
-		{"Cores", int64(s.Cores), 1},
-		{"EpochLength", int64(s.EpochLength), 1},
-		{"RecentHistory", int64(s.RecentHistory), 3},
-		{"RotationPeriod", int64(s.RotationPeriod), 1},
-		{"AvailabilityTimeout", int64(s.AvailabilityTimeout), 1},
-		{"MaxLookupAnchorAge", int64(s.MaxLookupAnchorAge), 1},
-		{"MaxDependencies", int64(s.MaxDependencies), 1},
-		{"MaxWorkItems", int64(s.MaxWorkItems), 1},
-		{"MaxExtrinsics", int64(s.MaxExtrinsics), 0},
-		{"AuthPoolSize", int64(s.AuthPoolSize), 1},
-		{"AuthQueueSize", int64(s.AuthQueueSize), 1},
-		{"MaxBundleSize", int64(s.MaxBundleSize), 1},
-		{"SegmentSize", int64(s.SegmentSize), 1},
-	}
-	for _, f := range atLeast {
+		{"Validators", int64(s.Validators), 1, maxIndexed},
+		{"Cores", int64(s.Cores), 1, maxIndexed},
+		{"EpochLength", int64(s.EpochLength), 1, maxSlots},
+		{"RecentHistory", int64(s.RecentHistory), 3, maxIndexed},
+		{"RotationPeriod", int64(s.RotationPeriod), 1, maxSlots},
+		{"AvailabilityTimeout", int64(s.AvailabilityTimeout), 1, maxSlots},
+		{"MaxLookupAnchorAge", int64(s.MaxLookupAnchorAge), 1, maxSlots},
+		{"MaxDependencies", int64(s.MaxDependencies), 1, maxCount},
+		{"MaxWorkItems", int64(s.MaxWorkItems), 1, maxCount},
+		{"MaxExtrinsics", int64(s.MaxExtrinsics), 0, maxCount},
+		{"AuthPoolSize", int64(s.AuthPoolSize), 1, maxCount},
+		{"AuthQueueSize", int64(s.AuthQueueSize), 1, maxCount},
+		{"MaxBundleSize", int64(s.MaxBundleSize), 1, maxCount},
+		{"SegmentSize", int64(s.SegmentSize), 1, maxCount},
+	} {
 		if f.have < f.min {
 			return fmt.Errorf("%w: %s is %d, want at least %d", ErrInvalidSpec, f.field, f.have, f.min)
 		}
+		if f.have > f.most {
+			return fmt.Errorf("%w: %s is %d, want at most %d", ErrInvalidSpec, f.field, f.have, f.most)
+		}
 	}
 	switch {
-	case s.Cores > maxCores:
-		return fmt.Errorf("%w: Cores is %d, want at most %d", ErrInvalidSpec, s.Cores, maxCores)
-	case s.SlotDuration < time.Millisecond || s.SlotDuration%time.Millisecond != 0:
-		return fmt.Errorf("%w: SlotDuration is %v, want a positive multiple of 1ms", ErrInvalidSpec, s.SlotDuration)
+	case s.SlotDuration < time.Millisecond || s.SlotDuration > longest || s.SlotDuration%time.Millisecond != 0:
+		return fmt.Errorf("%w: SlotDuration is %v, want a positive multiple of 1ms, at most %v", ErrInvalidSpec, s.SlotDuration, longest)
 	case s.MaxAccumulateGas == 0 || s.MaxRefineGas == 0:
 		return fmt.Errorf("%w: MaxAccumulateGas is %d and MaxRefineGas %d, want at least 1 each", ErrInvalidSpec, s.MaxAccumulateGas, s.MaxRefineGas)
 	case s.BlockAccumulateGas < s.MaxAccumulateGas:

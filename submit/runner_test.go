@@ -84,6 +84,23 @@ func start(t *testing.T, h *host, change func(*submit.Config)) (*submit.Runner[s
 	return r, best
 }
 
+// A chain's constants may come from a node: whatever it says, they are refused or a runner can be made.
+func TestRunnerOnStrangeChains(t *testing.T) {
+	for _, change := range []func(*jamq.ChainSpec){
+		func(s *jamq.ChainSpec) { s.RecentHistory = 1 << 50 },
+		func(s *jamq.ChainSpec) { s.RecentHistory, s.Cores, s.Validators = 1<<16, 1<<16, 1<<16 },
+		func(s *jamq.ChainSpec) { s.EpochLength, s.AvailabilityTimeout = jamq.MaxSlot, jamq.MaxSlot },
+		func(s *jamq.ChainSpec) { s.EpochLength, s.SlotDuration = 1<<24, 24*time.Hour },
+	} {
+		spec := jamq.Tiny()
+		change(&spec)
+		_, err := submit.NewRunner[string](submit.DefaultConfig(spec), jamq.Block{Hash: jamq.HeaderHash{1}}, &host{}, &host{})
+		if err != nil && !errors.Is(err, jamq.ErrInvalidSpec) && !errors.Is(err, submit.ErrInvalidConfig) {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestRunnerCarriesABundleToFinality(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &host{failBuild: 1, failSend: 1}
