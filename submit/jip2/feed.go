@@ -68,6 +68,8 @@ type Feed struct {
 	log    *slog.Logger
 	spec   jamq.ChainSpec
 
+	learned map[jamq.HeaderHash]learned // only of the goroutine that follows
+
 	mu        sync.Mutex
 	watched   map[jamq.PackageHash]watched
 	tree      *headers.Tree[fates]
@@ -99,7 +101,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	}
 	f := &Feed{
 		cfg: cfg, client: client, log: cfg.Logger,
-		watched: make(map[jamq.PackageHash]watched),
+		watched: make(map[jamq.PackageHash]watched), learned: make(map[jamq.HeaderHash]learned),
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)

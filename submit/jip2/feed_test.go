@@ -305,6 +305,31 @@ func TestFeedFromAnOlderRoot(t *testing.T) {
 	require.ErrorIs(t, short.catchUp(t.Context(), sink), ErrHistoryLost)
 }
 
+// A long gap is closed over connections that never last long enough for all of it.
+func TestLongGapOverShortConnections(t *testing.T) {
+	calls := 0
+	f := follow(t, func(c *jip2server.Config) {
+		c.Fault = func(string) jip2server.Fault {
+			calls++
+			return jip2server.Fault{Cut: calls%40 == 0}
+		}
+	})
+	f.step(6)
+	f.catchUp()
+	pkg := f.send(1, 0, "before the gap")
+	f.step(100)
+	for range 20 {
+		if err := f.feed.catchUp(t.Context(), f.sink); err == nil {
+			break
+		} else {
+			require.ErrorIs(t, err, ErrDisconnected)
+		}
+	}
+	require.Equal(t, uint64(106), f.sink.view.Best().Height)
+	require.False(t, f.status(pkg).Accumulated.IsZero())
+	require.Empty(t, f.feed.learned)
+}
+
 // A feed that restarts is told of a package anchored above its root, and does not forget it when finality moves: it sees its report and its
 // accumulation. Until it has delivered a head, the best block stays the one that the sink had; and it knows the anchors before its root.
 func TestRestart(t *testing.T) {

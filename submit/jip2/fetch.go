@@ -18,7 +18,9 @@ type step struct {
 	answers map[jamq.PackageHash]*answer // nil where the node could not tell
 }
 
-// fetch walks from a block to the first that was delivered and returns the blocks between, oldest first, with what the node says of each.
+// fetch walks from a block to the first that was delivered and returns the blocks between, oldest first, with what the node says of each. What it has learned
+// when the connection breaks it need not ask for again: a block's parent and state do not change, and a package that is watched later is in none that is
+// there already.
 func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) {
 	var steps []step
 	for at := head; f.tree.Get(jamq.HeaderHash(at.HeaderHash)) == nil; {
@@ -26,12 +28,9 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) 
 			return nil, fmt.Errorf("%w: block %s of slot %d is %d blocks below %s and follows none that was delivered since slot %d",
 				f.lostUnless(head), jamq.HeaderHash(at.HeaderHash), at.Slot, len(steps), jamq.HeaderHash(head.HeaderHash), f.tree.Oldest().Slot)
 		}
-		parent, err := f.client.Parent(ctx, jamq.HeaderHash(at.HeaderHash))
+		parent, err := f.parent(ctx, at)
 		if err != nil {
 			return nil, err
-		}
-		if parent.Slot >= at.Slot {
-			return nil, fmt.Errorf("%w: block %s of slot %d has a parent of slot %d", ErrMalformed, jamq.HeaderHash(at.HeaderHash), at.Slot, parent.Slot)
 		}
 		steps = append(steps, step{BlockDescriptor: at, parent: jamq.HeaderHash(parent.HeaderHash)})
 		at = parent
@@ -42,12 +41,44 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) 
 	}
 	packages := f.packages()
 	for i := range steps {
-		var err error
-		if steps[i].answers, err = f.ask(ctx, jamq.HeaderHash(steps[i].HeaderHash), packages); err != nil {
-			return nil, err
+		hash := jamq.HeaderHash(steps[i].HeaderHash)
+		learned := f.learned[hash]
+		if learned.answers == nil {
+			var err error
+			if learned.answers, err = f.ask(ctx, hash, packages); err != nil {
+				return nil, err
+			}
+			f.learned[hash] = learned
 		}
+		steps[i].answers = learned.answers
 	}
-	return steps, infer(steps, packages)
+	if err := infer(steps, packages); err != nil {
+		return nil, err
+	}
+	clear(f.learned)
+	return steps, nil
+}
+
+// learned is what a node has said of a block that is not delivered yet.
+type learned struct {
+	parent  BlockDescriptor
+	answers map[jamq.PackageHash]*answer
+}
+
+func (f *Feed) parent(ctx context.Context, of BlockDescriptor) (BlockDescriptor, error) {
+	hash := jamq.HeaderHash(of.HeaderHash)
+	if known, ok := f.learned[hash]; ok {
+		return known.parent, nil
+	}
+	parent, err := f.client.Parent(ctx, hash)
+	switch {
+	case err != nil:
+		return parent, err
+	case parent.Slot >= of.Slot:
+		return parent, fmt.Errorf("%w: block %s of slot %d has a parent of slot %d", ErrMalformed, hash, of.Slot, parent.Slot)
+	}
+	f.learned[hash] = learned{parent: parent}
+	return parent, nil
 }
 
 // lostUnless is ErrHistoryLost; a head that finality is about to contradict is only a passing lie.
