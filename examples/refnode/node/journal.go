@@ -36,13 +36,13 @@ func (n *Node) openStore() (err error) {
 	if s.db, err = pebbledb.Open(filepath.Join(n.cfg.DataDir, "db"), nil); err != nil {
 		return fmt.Errorf("node: data directory: %w", err)
 	}
-	for prefix, into := range map[string]*journal.Journal{"blocks/": &s.blocks, "queue/": &s.queue, "pool/": &s.pool} {
-		j, err := pebblejournal.Open("", pebblejournal.Options{DB: s.db, Prefix: []byte(prefix)})
+	for name, into := range map[string]*journal.Journal{"blocks": &s.blocks, "queue": &s.queue, "pool": &s.pool} {
+		j, err := pebblejournal.Open(filepath.Join(n.cfg.DataDir, name), pebblejournal.Options{DB: s.db, Prefix: []byte(name + "/")})
 		if err != nil {
-			return errors.Join(err, s.db.Close())
+			return errors.Join(err, s.close())
 		}
 		if cut := j.Cut(); cut > 0 {
-			n.log.Error("journal was damaged, and is cut at the last whole record", "journal", prefix, "records", cut)
+			n.log.Error("journal was damaged, and is cut at the last whole record", "journal", name, "records", cut)
 		}
 		*into = j
 	}
@@ -54,7 +54,13 @@ func (s *store) close() error {
 	if s == nil {
 		return nil
 	}
-	return s.db.Close()
+	var err error
+	for _, j := range []journal.Journal{s.blocks, s.queue, s.pool} {
+		if j != nil {
+			err = errors.Join(err, j.Close())
+		}
+	}
+	return errors.Join(err, s.db.Close())
 }
 
 // The first byte of a record of blocks says what follows it.

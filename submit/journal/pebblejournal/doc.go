@@ -7,4 +7,8 @@
 // Pebble finds a torn end of its write-ahead log by itself, and opens without it. Each record carries its number and a checksum of its own
 // besides: Open reads them all, cuts damaged ones off at the end and says how many. It refuses a journal in which whole records follow a damaged or missing
 // one: those were acknowledged, and nothing is ever guessed.
+//
+// Pebble takes any damage in its log for a torn end, and says nothing. So a file of a few bytes in the journal's directory, "acknowledged", keeps how many records
+// there must be: Open refuses a journal that lost some, through rot or because an older copy was put in its place. Who accepts the loss, and knows what a driver then
+// forgets, removes the file.
 package pebblejournal

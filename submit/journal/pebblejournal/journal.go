@@ -35,6 +35,7 @@ type Journal struct {
 	first, next uint64     // numbers of the first record and of the one to come
 	cut         int
 	failed      bool
+	acked       *acknowledged // nil where there is no directory for it
 }
 
 var _ journal.Journal = (*Journal)(nil)
@@ -49,27 +50,43 @@ const (
 	numberSize = 8
 )
 
-// Open opens the journal in a directory, or in Options.DB, or makes an empty one. Errors are Pebble's, or wrap journal.ErrCorrupt where records follow
-// one that is damaged or missing, or keys stand under the prefix that are no records'. Then nothing is changed.
-func Open(dir string, options Options) (*Journal, error) {
+// Open opens the journal in a directory, or in Options.DB, or makes an empty one. With Options.DB the directory is the journal's own beside that database, for
+// the number of records that were acknowledged; without one ("") loss at the end goes unnoticed. Errors are Pebble's, or wrap journal.ErrCorrupt: where records
+// follow one that is damaged or missing, where some that were acknowledged are gone, or where keys stand under the prefix that are no records'. Then the journal is
+// left as it is.
+func Open(dir string, options Options) (_ *Journal, err error) {
 	j := &Journal{prefix: options.Prefix, db: options.DB, owns: options.DB == nil}
+	fs := vfs.Default
+	if options.Pebble != nil && options.Pebble.FS != nil {
+		fs = options.Pebble.FS
+	}
 	if j.owns {
-		var err error
 		if j.db, err = pebbledb.Open(dir, options.Pebble); err != nil {
 			return nil, fmt.Errorf("pebblejournal: %w", err)
 		}
 	}
-	if err := j.repair(); err != nil {
+	next := uint64(0)
+	if dir != "" {
+		j.acked, next, err = openAcknowledged(fs, dir)
+	}
+	if err == nil {
+		err = j.repair(next)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("pebblejournal: %w", err), j.Close())
 	}
 	return j, nil
 }
 
-// repair finds where the journal begins and ends, and cuts off what is damaged at its end, with what was appended together with that.
-func (j *Journal) repair() error {
+// repair finds where the journal begins and ends, and cuts off what is damaged at its end, with what was appended together with that, unless it was
+// acknowledged: all before a number was.
+func (j *Journal) repair(acknowledged uint64) error {
 	first, next, all, err := j.scan(j.db, nil)
 	if err != nil {
 		return err
+	}
+	if next < acknowledged {
+		return fmt.Errorf("%w: records %d to %d were acknowledged, and are damaged or gone", journal.ErrCorrupt, next, acknowledged-1)
 	}
 	if j.first, j.next, j.cut = first, next, all; j.cut == 0 {
 		return nil
@@ -143,7 +160,7 @@ func (j *Journal) key(number uint64) []byte {
 	return binary.BigEndian.AppendUint64(append([]byte(nil), j.prefix...), number)
 }
 
-// Cut returns how many records Open cut off because the last ones were damaged.
+// Cut returns how many records Open cut off because the last ones were damaged, and had not been acknowledged.
 func (j *Journal) Cut() int { return j.cut }
 
 // Append implements journal.Journal. Errors wrap journal.ErrTooLarge, ErrClosed or ErrFailed, or are Pebble's; after one of those the journal
@@ -165,20 +182,35 @@ func (j *Journal) write(records [][]byte, replace bool) error {
 	case j.failed:
 		return journal.ErrFailed
 	}
+	if err := j.commit(records, replace); err != nil {
+		j.failed = true
+		return fmt.Errorf("pebblejournal: %w", err)
+	}
+	return nil
+}
+
+func (j *Journal) commit(records [][]byte, replace bool) error {
+	if replace && len(records) == 0 { // an empty database begins to count anew
+		if err := j.acked.note(0); err != nil {
+			return err
+		}
+	}
 	batch := j.db.NewBatch()
 	err := j.fill(batch, records, replace)
 	if err == nil {
 		err = batch.Commit(pebble.Sync)
 	}
 	if err = errors.Join(err, batch.Close()); err != nil {
-		j.failed = true
-		return fmt.Errorf("pebblejournal: %w", err)
+		return err
 	}
 	if replace {
 		j.first = j.next
 	}
 	j.next += uint64(len(records))
-	return nil
+	if len(records) == 0 {
+		return nil
+	}
+	return j.acked.note(j.next)
 }
 
 func (j *Journal) fill(batch *pebble.Batch, records [][]byte, replace bool) error {
@@ -233,8 +265,9 @@ func (j *Journal) Close() error {
 	}
 	db := j.db
 	j.db = nil
-	if !j.owns {
-		return nil
+	err := j.acked.close()
+	if j.owns {
+		err = errors.Join(err, db.Close())
 	}
-	return db.Close()
+	return err
 }

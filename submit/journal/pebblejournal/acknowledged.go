@@ -1,0 +1,55 @@
+package pebblejournal
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+
+	"github.com/cockroachdb/pebble/vfs"
+)
+
+// acknowledged is a file beside the database that says which record comes next after those that were acknowledged. Damage in Pebble's log looks like a torn end
+// to Pebble: it forgets what follows, and says nothing. By this file it shows. Nobody waits for the disk to have it: a process that is killed
+// leaves it as it is, and after a power cut it may only say too little, which is no false alarm.
+type acknowledged struct{ file vfs.File }
+
+const acknowledgedName = "acknowledged"
+
+// openAcknowledged opens the file in a directory, and returns what it says, or 0.
+func openAcknowledged(fs vfs.FS, dir string) (*acknowledged, uint64, error) {
+	if err := fs.MkdirAll(dir, 0o755); err != nil {
+		return nil, 0, err
+	}
+	file, err := fs.OpenReadWrite(fs.PathJoin(dir, acknowledgedName))
+	if err != nil {
+		return nil, 0, err
+	}
+	a := &acknowledged{file}
+	raw := make([]byte, numberSize+sumSize)
+	switch _, err := file.ReadAt(raw, 0); {
+	case errors.Is(err, io.EOF):
+		return a, 0, nil
+	case err != nil:
+		return nil, 0, errors.Join(err, file.Close())
+	case crc32.Checksum(raw[:numberSize], castagnoli) != binary.LittleEndian.Uint32(raw[numberSize:]):
+		return a, 0, nil
+	}
+	return a, binary.LittleEndian.Uint64(raw), nil
+}
+
+func (a *acknowledged) note(next uint64) error {
+	if a == nil {
+		return nil
+	}
+	raw := binary.LittleEndian.AppendUint64(nil, next)
+	_, err := a.file.WriteAt(binary.LittleEndian.AppendUint32(raw, crc32.Checksum(raw, castagnoli)), 0)
+	return err
+}
+
+func (a *acknowledged) close() error {
+	if a == nil {
+		return nil
+	}
+	return a.file.Close()
+}
