@@ -227,6 +227,16 @@ func (c *Client) wake() {
 	}
 }
 
+// forget drops something that a peer has announced and that can never be delivered.
+func (p *peer) forget(l leaf) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.heads.leaves, l.hash)
+	if p.heads.final == l {
+		p.heads.final = leaf{}
+	}
+}
+
 // announcedBy returns what a peer has announced.
 func (p *peer) announcedBy() (final leaf, leaves []leaf, known bool) {
 	p.mu.Lock()

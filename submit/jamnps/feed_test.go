@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
@@ -18,7 +16,6 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/submit"
-	"github.com/jamq/jamq/submit/codec"
 )
 
 // viewSink takes blocks as a queue does.
@@ -110,114 +107,6 @@ func TestFeedFollowsForks(t *testing.T) {
 	require.Equal(t, w.finalized.root(), finalized.StateRoot)
 }
 
-// Contexts carry the anchor's roots, of which the peak is read from the state.
-func TestFeedContext(t *testing.T) {
-	w := newWorld(t)
-	g := startGuarantor(t, w, 1)
-	c := openClient(t, w, nil, g)
-	f, sink := openFeed(t, c, FeedConfig{})
-	var chain []*worldBlock
-	for range 12 {
-		chain = append(chain, w.grow(w.best, 1))
-	}
-	final := w.finalize(4)
-	chain = append(chain, w.grow(w.best, 1))
-	until(t, f, sink, chain[12], final)
-	refine, err := f.Context(t.Context(), chain[9].hash, []jamq.PackageHash{{2}, {1}, {2}})
-	require.NoError(t, err)
-	require.Equal(t, jamq.RefineContext{
-		Anchor: chain[9].hash, AnchorSlot: chain[9].header.Slot, StateRoot: chain[9].root(), BeefyRoot: beefyRootOf(chain[9].hash),
-		LookupAnchor: final.hash, LookupAnchorSlot: final.header.Slot, LookupStateRoot: final.root(), Prerequisites: []jamq.PackageHash{{1}, {2}},
-	}, refine)
-	_, err = f.Context(t.Context(), chain[12].hash, nil)
-	require.ErrorIs(t, err, ErrNoState, "the newest has no root yet")
-	_, err = f.Context(t.Context(), chain[3].hash, nil)
-	require.ErrorIs(t, err, ErrNoState, "out of recent history")
-	_, err = f.Context(t.Context(), jamq.HeaderHash{1}, nil)
-	require.ErrorIs(t, err, ErrHistoryLost)
-	g.set(func() { g.refuse[129] = true })
-	_, err = f.Context(t.Context(), chain[9].hash, nil)
-	require.ErrorIs(t, err, ErrRefused)
-	for name, garbage := range map[string][]byte{
-		"nothing": {}, "half": framed(make([]byte, 128)), "boundary": append(framed(make([]byte, 63)), framed(nil)...), "huge": {0, 0, 0, 0xff},
-		"short key": append(framed(nil), framed(make([]byte, 30))...), "other key": append(framed(nil), framed(make([]byte, 32))...),
-	} {
-		g.set(func() { g.refuse[129], g.garbage[129] = false, garbage })
-		_, err = f.Context(t.Context(), chain[9].hash, nil)
-		require.True(t, errors.Is(err, ErrMalformed) || errors.Is(err, ErrTooLarge), "%s: %v", name, err)
-	}
-}
-
-// What a child on a fork says of the anchor's state does not count, and neither does a peer's word on it without a proof.
-func TestFeedContextIsProved(t *testing.T) {
-	w := newWorld(t)
-	liar, honest := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
-	c := openClient(t, w, nil, liar, honest)
-	f, sink := openFeed(t, c, FeedConfig{})
-	var chain []*worldBlock
-	for range 6 {
-		chain = append(chain, w.grow(w.best, 1))
-	}
-	until(t, f, sink, chain[5], w.genesis)
-	anchor := chain[3]
-	w.mu.Lock()
-	forged := w.seal(codec.Block{Header: codec.Header{Parent: anchor.hash, ParentStateRoot: common.Hash{1}, Slot: chain[5].header.Slot + 1}}, &worldBlock{parent: anchor, height: 5})
-	w.mu.Unlock()
-	require.Eventually(t, func() bool {
-		require.NoError(t, f.catchUp(t.Context(), sink))
-		return f.tree.Get(forged.hash) != nil
-	}, 10*time.Second, time.Millisecond)
-	liar.set(func() {
-		liar.lie = func(value []byte) []byte {
-			value = append([]byte(nil), value...)
-			value[40] ^= 1
-			return value
-		}
-	})
-	refine, err := f.Context(t.Context(), anchor.hash, nil)
-	require.NoError(t, err)
-	require.Equal(t, anchor.root(), refine.StateRoot)
-	require.EqualValues(t, beefyRootOf(anchor.hash), refine.BeefyRoot)
-	require.Positive(t, liar.count(129), "it was asked first")
-	honest.set(func() { honest.refuse[129] = true })
-	_, err = f.Context(t.Context(), anchor.hash, nil)
-	require.ErrorIs(t, err, ErrMalformed)
-	require.ErrorIs(t, err, proof.ErrState)
-	_, err = f.Context(t.Context(), forged.hash, nil)
-	require.ErrorIs(t, err, ErrNoState, "it is on a fork")
-}
-
-// Where everything is final at once, the lookup anchor is the newest block whose state root is known: Gray Paper 0.8.0 wants it.
-func TestFeedContextOfAFinalHead(t *testing.T) {
-	w := newWorld(t)
-	g := startGuarantor(t, w, 1)
-	f, sink := openFeed(t, openClient(t, w, nil, g), FeedConfig{})
-	a := w.grow(w.best, 1)
-	head := w.grow(a, 1)
-	w.finalize(0)
-	g.cut() // a handshake tells of finality
-	until(t, f, sink, head, head)
-	refine, err := f.Context(t.Context(), a.hash, nil)
-	require.NoError(t, err)
-	require.Equal(t, a.hash, refine.LookupAnchor)
-	require.Equal(t, a.root(), refine.LookupStateRoot)
-}
-
-// A part of the state is what the root says, or the peer is caught.
-func TestStateRange(t *testing.T) {
-	w := newWorld(t)
-	g := startGuarantor(t, w, 1)
-	c := openClient(t, w, nil, g)
-	b := w.grow(w.best, 1)
-	from, to := proof.ChapterKey(3), proof.ChapterKey(3)
-	state, err := c.State(t.Context(), 0, b.hash, from, to, 1<<20)
-	require.NoError(t, err)
-	require.NoError(t, state.Verify(b.root(), from, to))
-	require.ErrorIs(t, state.Verify(w.genesis.root(), from, to), ErrMalformed)
-	state.Entries = nil
-	require.ErrorIs(t, state.Verify(b.root(), from, to), ErrMalformed, "left out")
-}
-
 func TestBlocksBothWays(t *testing.T) {
 	w := newWorld(t)
 	g := startGuarantor(t, w, 1)
@@ -247,29 +136,6 @@ func TestBlocksBothWays(t *testing.T) {
 	g.set(func() { g.garbage[128] = framed(append(append([]byte{}, chain[1].raw...), chain[0].raw...)) })
 	_, err = c.Blocks(t.Context(), 0, chain[1].hash, Descending, 1)
 	require.ErrorIs(t, err, ErrMalformed, "more than asked for")
-}
-
-// A peer that lies about blocks is not believed; another one is asked.
-func TestFeedTakesOnlyProvedBlocks(t *testing.T) {
-	w := newWorld(t)
-	liar, honest := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
-	c := openClient(t, w, nil, liar, honest)
-	f, sink := openFeed(t, c, FeedConfig{})
-	require.Eventually(t, func() bool { _, _, up := c.peers[0].announcedBy(); return up }, 10*time.Second, time.Millisecond, "the liar is asked first")
-	b := w.grow(w.grow(w.best, 1), 1)
-	other := newWorld(t)
-	forged := other.grow(other.genesis, 5)
-	liar.set(func() { liar.garbage[128] = framed(forged.raw) })
-	until(t, f, sink, b, w.genesis)
-	require.Positive(t, liar.count(128))
-	tampered := append([]byte{}, b.raw...)
-	tampered[len(tampered)-70] ^= 1 // in the extrinsic
-	liar.set(func() { liar.garbage[128] = framed(tampered) })
-	_, err := f.fetchSome(t.Context(), 0, b.hash, 1)
-	require.ErrorIs(t, err, ErrMalformed)
-	liar.set(func() { liar.garbage[128] = framed(nil) })
-	_, err = f.fetchSome(t.Context(), 0, b.hash, 1)
-	require.ErrorIs(t, err, ErrMalformed, "no block at all")
 }
 
 // A feed goes on from where a queue left off, and fetches all that it missed, in several requests.
@@ -333,143 +199,6 @@ func TestRestart(t *testing.T) {
 	require.EqualValues(t, beefyRootOf(before.hash), refine.BeefyRoot)
 	_, err = again.Context(t.Context(), final.parent.hash, nil)
 	require.NoError(t, err, "the root's header says what was before it")
-}
-
-// A peer that does not answer in time holds nobody up: another one is asked.
-func TestSlowPeer(t *testing.T) {
-	w := newWorld(t)
-	slow, quick := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
-	c := openClient(t, w, func(cfg *Config) { cfg.RequestTimeout = 50 * time.Millisecond }, slow, quick)
-	f, sink := openFeed(t, c, FeedConfig{})
-	hold := make(chan struct{})
-	slow.set(func() { slow.hold[128], slow.hold[129] = hold, hold })
-	defer close(hold)
-	require.Eventually(t, func() bool { _, _, up := c.peers[0].announcedBy(); return up }, 10*time.Second, time.Millisecond)
-	var head *worldBlock
-	for range 5 {
-		head = w.grow(w.best, 1)
-	}
-	until(t, f, sink, head, w.genesis)
-	require.Positive(t, slow.count(128))
-	refine, err := f.Context(t.Context(), head.parent.hash, nil)
-	require.NoError(t, err)
-	require.EqualValues(t, beefyRootOf(head.parent.hash), refine.BeefyRoot)
-}
-
-// A peer that announces blocks that nobody has, and answers nothing, holds up its own announcements alone.
-func TestInventedAnnouncements(t *testing.T) {
-	const timeout = 100 * time.Millisecond
-	w := newWorld(t)
-	liar, honest := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
-	c := openClient(t, w, func(cfg *Config) { cfg.RequestTimeout, cfg.RetryAfter = timeout, timeout }, liar, honest)
-	f, sink := openFeed(t, c, FeedConfig{})
-	hold := make(chan struct{})
-	defer close(hold)
-	liar.set(func() { liar.hold[128] = hold })
-	require.Eventually(t, func() bool { _, _, up := c.peers[0].announcedBy(); return up }, 10*time.Second, time.Millisecond)
-	p := c.peers[0]
-	p.mu.Lock()
-	for i := range byte(200) {
-		p.heads.leaves[jamq.HeaderHash{1, i}] = 1000
-	}
-	p.mu.Unlock()
-	begun := time.Now()
-	head := w.genesis
-	for range 5 {
-		head = w.grow(head, 1)
-		until(t, f, sink, head, w.genesis)
-	}
-	require.Less(t, time.Since(begun), 20*timeout, "200 time-outs are not waited for")
-	require.Positive(t, liar.count(128))
-}
-
-// bests tells of each best block.
-type bests chan jamq.HeaderHash
-
-func (b bests) Import(_ context.Context, _ jamq.Block, best jamq.HeaderHash) error {
-	b <- best
-	return nil
-}
-
-func (bests) Finalize(context.Context, jamq.HeaderHash) error { return nil }
-
-// A peer that is away does not hold up what the others announce, however long it takes to find out.
-func TestPeerIsAway(t *testing.T) {
-	w := newWorld(t)
-	away, honest := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
-	away.down()
-	socket, err := net.ListenPacket("udp", away.addr) // hears everything and says nothing
-	require.NoError(t, err)
-	defer func() { require.NoError(t, socket.Close()) }()
-	c := openClient(t, w, func(cfg *Config) { cfg.DialTimeout = time.Minute }, away, honest)
-	f, err := OpenFeed(t.Context(), c, FeedConfig{Root: jamq.Block{Hash: w.genesis.hash}})
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	told, ended := make(bests, 100), make(chan error)
-	go func() { ended <- f.Follow(ctx, told) }()
-	deadline := time.After(20 * time.Second)
-	for range 3 {
-		head := w.grow(w.best, 1).hash
-		for best := (jamq.HeaderHash{}); best != head; {
-			select {
-			case best = <-told:
-			case <-deadline:
-				t.Fatal("the other peer's blocks do not come")
-			}
-		}
-	}
-	cancel()
-	require.ErrorIs(t, <-ended, context.Canceled)
-}
-
-// A block from the future is not taken, nor what is built on it.
-func TestBlocksFromTheFuture(t *testing.T) {
-	w := newWorld(t)
-	g := startGuarantor(t, w, 1)
-	f, sink := openFeed(t, openClient(t, w, nil, g), FeedConfig{})
-	a := w.grow(w.genesis, 1)
-	until(t, f, sink, a, w.genesis)
-	future := w.grow(a, f.clock.SlotAt(time.Now())+maxAhead+1000)
-	_, err := f.fetchSome(t.Context(), 0, w.grow(future, 1).hash, 10)
-	require.ErrorIs(t, err, ErrMalformed)
-	b := w.grow(w.grow(w.grow(a, 1), 1), 1)
-	until(t, f, sink, b, w.genesis)
-	require.Nil(t, f.tree.Get(future.hash))
-}
-
-// Two of three must agree on finality.
-func TestFinalPeers(t *testing.T) {
-	w := newWorld(t)
-	all := []*guarantor{startGuarantor(t, w, 1), startGuarantor(t, w, 2), startGuarantor(t, w, 3)}
-	c := openClient(t, w, nil, all...)
-	f, sink := openFeed(t, c, FeedConfig{FinalPeers: 2})
-	a := w.grow(w.best, 1)
-	b := w.grow(a, 1)
-	head := w.grow(b, 1)
-	until(t, f, sink, head, w.genesis)
-	require.Eventually(t, func() bool {
-		for _, p := range c.peers {
-			if _, leaves, up := p.announcedBy(); !up || len(leaves) == 0 || leaves[len(leaves)-1].hash != head.hash {
-				return false
-			}
-		}
-		return true
-	}, 10*time.Second, time.Millisecond, "all have said what they have")
-	say := func(peer int, final *worldBlock) {
-		p := c.peers[peer]
-		p.mu.Lock()
-		p.heads.final = leaf{final.hash, final.header.Slot}
-		p.mu.Unlock()
-	}
-	say(0, b)
-	require.NoError(t, f.finalize(t.Context(), sink))
-	require.Equal(t, w.genesis.hash, sink.view.Finalized().Hash, "one is not enough")
-	say(1, a)
-	require.NoError(t, f.finalize(t.Context(), sink))
-	require.Equal(t, a.hash, sink.view.Finalized().Hash, "both hold this one for final")
-	say(2, head)
-	require.NoError(t, f.finalize(t.Context(), sink))
-	require.Equal(t, b.hash, sink.view.Finalized().Hash)
 }
 
 func TestFollowEnds(t *testing.T) {

@@ -173,6 +173,7 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, p *peer, l leaf
 	blocks, err := f.fetch(ctx, p, l)
 	if errors.Is(err, ErrHistoryLost) && (!final || f.cfg.FinalPeers > 1) { // one peer alone must not be able to end everything
 		f.log.Warn("a fork that does not descend from the finalized block is ignored", "head", l.hash)
+		p.forget(l)
 		return nil
 	}
 	if err != nil {

@@ -1,0 +1,199 @@
+package jamnps
+
+import (
+	"context"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+)
+
+// A peer that lies about blocks is not believed; another one is asked.
+func TestFeedTakesOnlyProvedBlocks(t *testing.T) {
+	w := newWorld(t)
+	liar, honest := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
+	c := openClient(t, w, nil, liar, honest)
+	f, sink := openFeed(t, c, FeedConfig{})
+	require.Eventually(t, func() bool { _, _, up := c.peers[0].announcedBy(); return up }, 10*time.Second, time.Millisecond, "the liar is asked first")
+	b := w.grow(w.grow(w.best, 1), 1)
+	other := newWorld(t)
+	forged := other.grow(other.genesis, 5)
+	liar.set(func() { liar.garbage[128] = framed(forged.raw) })
+	until(t, f, sink, b, w.genesis)
+	require.Positive(t, liar.count(128))
+	tampered := append([]byte{}, b.raw...)
+	tampered[len(tampered)-70] ^= 1 // in the extrinsic
+	liar.set(func() { liar.garbage[128] = framed(tampered) })
+	_, err := f.fetchSome(t.Context(), 0, b.hash, 1)
+	require.ErrorIs(t, err, ErrMalformed)
+	liar.set(func() { liar.garbage[128] = framed(nil) })
+	_, err = f.fetchSome(t.Context(), 0, b.hash, 1)
+	require.ErrorIs(t, err, ErrMalformed, "no block at all")
+}
+
+// A peer that does not answer in time holds nobody up: another one is asked.
+func TestSlowPeer(t *testing.T) {
+	w := newWorld(t)
+	slow, quick := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
+	c := openClient(t, w, func(cfg *Config) { cfg.RequestTimeout = 50 * time.Millisecond }, slow, quick)
+	f, sink := openFeed(t, c, FeedConfig{})
+	hold := make(chan struct{})
+	slow.set(func() { slow.hold[128], slow.hold[129] = hold, hold })
+	defer close(hold)
+	require.Eventually(t, func() bool { _, _, up := c.peers[0].announcedBy(); return up }, 10*time.Second, time.Millisecond)
+	var head *worldBlock
+	for range 5 {
+		head = w.grow(w.best, 1)
+	}
+	until(t, f, sink, head, w.genesis)
+	require.Positive(t, slow.count(128))
+	refine, err := f.Context(t.Context(), head.parent.hash, nil)
+	require.NoError(t, err)
+	require.EqualValues(t, beefyRootOf(head.parent.hash), refine.BeefyRoot)
+}
+
+// A peer that announces blocks that nobody has, and answers nothing, holds up its own announcements alone.
+func TestInventedAnnouncements(t *testing.T) {
+	const timeout = 100 * time.Millisecond
+	w := newWorld(t)
+	liar, honest := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
+	c := openClient(t, w, func(cfg *Config) { cfg.RequestTimeout, cfg.RetryAfter = timeout, timeout }, liar, honest)
+	f, sink := openFeed(t, c, FeedConfig{})
+	hold := make(chan struct{})
+	defer close(hold)
+	liar.set(func() { liar.hold[128] = hold })
+	require.Eventually(t, func() bool { _, _, up := c.peers[0].announcedBy(); return up }, 10*time.Second, time.Millisecond)
+	p := c.peers[0]
+	p.mu.Lock()
+	for i := range byte(200) {
+		p.heads.leaves[jamq.HeaderHash{1, i}] = 1000
+	}
+	p.mu.Unlock()
+	begun := time.Now()
+	head := w.genesis
+	for range 5 {
+		head = w.grow(head, 1)
+		until(t, f, sink, head, w.genesis)
+	}
+	require.Less(t, time.Since(begun), 20*timeout, "200 time-outs are not waited for")
+	require.Positive(t, liar.count(128))
+}
+
+// bests tells of each best block.
+type bests chan jamq.HeaderHash
+
+func (b bests) Import(_ context.Context, _ jamq.Block, best jamq.HeaderHash) error {
+	b <- best
+	return nil
+}
+
+func (bests) Finalize(context.Context, jamq.HeaderHash) error { return nil }
+
+// A peer that is away does not hold up what the others announce, however long it takes to find out.
+func TestPeerIsAway(t *testing.T) {
+	w := newWorld(t)
+	away, honest := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
+	away.down()
+	socket, err := net.ListenPacket("udp", away.addr) // hears everything and says nothing
+	require.NoError(t, err)
+	defer func() { require.NoError(t, socket.Close()) }()
+	c := openClient(t, w, func(cfg *Config) { cfg.DialTimeout = time.Minute }, away, honest)
+	f, err := OpenFeed(t.Context(), c, FeedConfig{Root: jamq.Block{Hash: w.genesis.hash}})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	told, ended := make(bests, 100), make(chan error)
+	go func() { ended <- f.Follow(ctx, told) }()
+	deadline := time.After(20 * time.Second)
+	for range 3 {
+		head := w.grow(w.best, 1).hash
+		for best := (jamq.HeaderHash{}); best != head; {
+			select {
+			case best = <-told:
+			case <-deadline:
+				t.Fatal("the other peer's blocks do not come")
+			}
+		}
+	}
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+}
+
+// A fork that finality has passed by is fetched once, and not again and again.
+func TestLostForkIsForgotten(t *testing.T) {
+	w := newWorld(t)
+	g := startGuarantor(t, w, 1)
+	c := openClient(t, w, nil, g)
+	f, sink := openFeed(t, c, FeedConfig{})
+	a := w.grow(w.genesis, 1)
+	b := w.grow(a, 1)
+	head := w.grow(w.grow(b, 1), 1)
+	w.finalize(2)
+	g.cut() // a handshake tells of finality
+	until(t, f, sink, head, b)
+	lost := w.grow(a, 50)
+	announced := func() bool {
+		_, leaves, _ := c.peers[0].announcedBy()
+		return slices.ContainsFunc(leaves, func(l leaf) bool { return l.hash == lost.hash })
+	}
+	require.Eventually(t, announced, 10*time.Second, time.Millisecond)
+	before := g.count(128)
+	for range 5 {
+		require.NoError(t, f.catchUp(t.Context(), sink))
+	}
+	require.Equal(t, before+1, g.count(128))
+	require.False(t, announced())
+}
+
+// A block from the future is not taken, nor what is built on it.
+func TestBlocksFromTheFuture(t *testing.T) {
+	w := newWorld(t)
+	g := startGuarantor(t, w, 1)
+	f, sink := openFeed(t, openClient(t, w, nil, g), FeedConfig{})
+	a := w.grow(w.genesis, 1)
+	until(t, f, sink, a, w.genesis)
+	future := w.grow(a, f.clock.SlotAt(time.Now())+maxAhead+1000)
+	_, err := f.fetchSome(t.Context(), 0, w.grow(future, 1).hash, 10)
+	require.ErrorIs(t, err, ErrMalformed)
+	b := w.grow(w.grow(w.grow(a, 1), 1), 1)
+	until(t, f, sink, b, w.genesis)
+	require.Nil(t, f.tree.Get(future.hash))
+}
+
+// Two of three must agree on finality.
+func TestFinalPeers(t *testing.T) {
+	w := newWorld(t)
+	all := []*guarantor{startGuarantor(t, w, 1), startGuarantor(t, w, 2), startGuarantor(t, w, 3)}
+	c := openClient(t, w, nil, all...)
+	f, sink := openFeed(t, c, FeedConfig{FinalPeers: 2})
+	a := w.grow(w.best, 1)
+	b := w.grow(a, 1)
+	head := w.grow(b, 1)
+	until(t, f, sink, head, w.genesis)
+	require.Eventually(t, func() bool {
+		for _, p := range c.peers {
+			if _, leaves, up := p.announcedBy(); !up || len(leaves) == 0 || leaves[len(leaves)-1].hash != head.hash {
+				return false
+			}
+		}
+		return true
+	}, 10*time.Second, time.Millisecond, "all have said what they have")
+	say := func(peer int, final *worldBlock) {
+		p := c.peers[peer]
+		p.mu.Lock()
+		p.heads.final = leaf{final.hash, final.header.Slot}
+		p.mu.Unlock()
+	}
+	say(0, b)
+	require.NoError(t, f.finalize(t.Context(), sink))
+	require.Equal(t, w.genesis.hash, sink.view.Finalized().Hash, "one is not enough")
+	say(1, a)
+	require.NoError(t, f.finalize(t.Context(), sink))
+	require.Equal(t, a.hash, sink.view.Finalized().Hash, "both hold this one for final")
+	say(2, head)
+	require.NoError(t, f.finalize(t.Context(), sink))
+	require.Equal(t, b.hash, sink.view.Finalized().Hash)
+}
