@@ -69,7 +69,11 @@ func newNode(network jamtest.Config) (*node, error) {
 }
 
 func headOf(b *block) canonical.Head {
-	return canonical.Head{Number: b.Height, Hash: common.Hash(b.hash()), Root: common.Hash(b.Root)}
+	return canonical.Head{Number: b.Height, Hash: common.Hash(b.hash()), Root: common.Hash(b.Root), Commitment: common.Hash(b.hash())}
+}
+
+func itemOf(b *block) canonical.Item {
+	return canonical.Item{Number: b.Height, Commitment: common.Hash(b.hash())}
 }
 
 // run works until ctx ends.
@@ -206,29 +210,31 @@ func (n *node) observe(o submit.Observation) {
 	defer n.mu.Unlock()
 	switch e := o.Effect.(type) {
 	case bundlequeue.Changed:
+		item := canonical.Item{Number: e.Number, Commitment: e.Commitment}
+		var err error // a late word about a block that is gone changes nothing
 		switch {
 		case e.To == bundlequeue.Finalized:
-			_, _, _ = n.heads.Finalized(e.Number)
+			_, _, err = n.heads.Finalized(item)
 		case e.To == bundlequeue.Accumulated:
-			_, _, _ = n.heads.Accumulated(e.Number, true)
+			_, err = n.heads.Accumulate(item)
 		case e.From == bundlequeue.Accumulated && e.To != bundlequeue.FailedState:
-			_, _, _ = n.heads.Accumulated(e.Number, false)
-			delete(n.where, e.Number)
+			_, err = n.heads.Retract(item)
 		}
-		if e.To == bundlequeue.Accumulated || e.To == bundlequeue.Finalized {
+		if err == nil && (e.To == bundlequeue.Accumulated || e.To == bundlequeue.Finalized) {
 			n.where[e.Number] = whereabouts{e.Package, e.At.Hash}
 		}
 	case bundlequeue.Failed[bundle]:
-		n.takeBack(e.Number)
+		n.takeBack(e.Bundle.block)
 	}
 }
 
-// takeBack undoes the blocks from a height on: their transactions are the first to be executed again.
-func (n *node) takeBack(height uint64) {
-	if height >= uint64(len(n.blocks)) {
+// takeBack undoes a block and those after it: their transactions are the first to be executed again.
+func (n *node) takeBack(failed *block) {
+	if n.byHash[failed.hash()] == nil {
 		return // an earlier one has taken it along
 	}
-	if _, err := n.heads.Fail(height); err != nil {
+	height := failed.Height
+	if _, err := n.heads.Fail(itemOf(failed)); err != nil {
 		panic(fmt.Sprintf("orchard: %v", err)) // the queue never fails what is final
 	}
 	later := n.waiting

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/cockroachdb/pebble"
+	"github.com/cockroachdb/pebble/vfs"
 
 	"github.com/jamq/jamq/internal/pebbledb"
 	"github.com/jamq/jamq/submit/journal"
