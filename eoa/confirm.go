@@ -29,10 +29,10 @@ func (v *View) Questions(look *Look) Questions {
 	return q
 }
 
-// Behind reports whether a look is older than one that was acted upon, so that nothing may be decided on it. A head that stays behind for the time
-// of a stall is the chain's, not the node's: then it is believed.
+// Behind reports whether a look is older than one that was acted upon, by an earlier worker too, so that nothing may be decided on it. A head that stays
+// behind for the time of a stall is the chain's, not the node's: then it is believed.
 func (v *View) Behind(c *Config, now time.Time, look *Look) bool {
-	if v.look == nil || look.Number >= v.look.Number && look.Finalized >= v.look.Finalized {
+	if look.Number >= v.tall && (v.look == nil || look.Finalized >= v.look.Finalized) {
 		v.lagsSince = time.Time{}
 		return false
 	}
@@ -47,20 +47,19 @@ func (v *View) Behind(c *Config, now time.Time, look *Look) bool {
 func (v *View) Confirm(c *Config, now time.Time, look *Look, answers *Answers) Batch {
 	b := v.batch()
 	v.begin(&b, now, look)
+	at := answers.seenFrom(look)
 	for i := range v.Open {
 		r := v.Open[i].clone()
 		before := len(b.Events)
 		if r.InFlight() {
-			if v.findMined(&b, now, look, answers, &r); r.State == Mined {
-				deepen(&b, now, c, look, &r)
-			}
+			v.findMined(&b, now, look, answers, &r)
 		} else if block, known := answers.Blocks[r.Height]; known && block != r.Block || r.Height > look.Number {
 			r.Reason = fmt.Sprintf("block %d is now %v", r.Height, block)
 			b.move(now, &r, Broadcast, EventReorged)
 			r.Height, r.Block, r.Tx, r.Success, r.GasUsed, r.Reason = 0, common.Hash{}, common.Hash{}, false, 0, ""
 			delete(v.sent, r.ID) // at once, and the same bytes
 		} else if known {
-			deepen(&b, now, c, look, &r)
+			deepen(&b, now, c, &at, &r)
 		}
 		if len(b.Events) > before || r.GoneAt != v.Open[i].GoneAt {
 			b.Records = append(b.Records, r)
@@ -89,7 +88,7 @@ func (v *View) begin(b *Batch, now time.Time, look *Look) {
 		v.stall, v.stalledAt = look.Latest, now
 	}
 	l := *look
-	v.look = &l
+	v.look, v.tall = &l, look.Number
 }
 
 // findMined looks for an attempt that is in a block, or for proof that none ever will be.
@@ -122,9 +121,20 @@ func (v *View) findMined(b *Batch, now time.Time, look *Look, answers *Answers, 
 	}
 }
 
-// deepen follows a mined record to its end. It is in the chain's block.
+// seenFrom is the look as a node has it that is as far as the answering one. One that is behind may be on a fork that the chain has left: a block is as deep
+// as it is under the head of whoever says that it is there, and what is final is as far below that head as it is below the other.
+func (a *Answers) seenFrom(look *Look) Look {
+	at := *look
+	if a.Number < look.Number {
+		behind := look.Number - a.Number
+		at.Number, at.Finalized = a.Number, look.Finalized-min(look.Finalized, behind)
+	}
+	return at
+}
+
+// deepen follows a mined record to its end. The chain's block at its height is its own: a receipt alone does not say that.
 func deepen(b *Batch, now time.Time, c *Config, look *Look, r *Record) {
-	if r.State == Mined && look.Number-r.Height+1 >= c.Confirmations {
+	if r.State == Mined && r.Height <= look.Number && look.Number-r.Height+1 >= c.Confirmations {
 		b.move(now, r, Confirmed, EventConfirmed)
 	}
 	if r.Height > look.Finalized {

@@ -24,6 +24,7 @@ type View struct {
 	fresh map[uint64]bool
 	sent  map[uint64]sending // by record id: the last time that the newest attempt was sent
 	look  *Look              // the last one acted upon, nil for none
+	tall  uint64             // the height of the chain as far as it was acted upon, by an earlier worker too: its records tell
 
 	stall      uint64 // the account's count that was first seen at stalledAt
 	stalledAt  time.Time
@@ -43,6 +44,9 @@ func NewView(a Account, l Loaded) *View {
 	open := slices.DeleteFunc(slices.Clone(l.Open), func(r Record) bool { return !r.Open() || len(r.Attempts) == 0 })
 	v := &View{Account: a, Head: l.Head, Open: open, fresh: map[uint64]bool{}, sent: map[uint64]sending{}}
 	slices.SortFunc(v.Open, func(x, y Record) int { return cmp.Compare(x.Nonce, y.Nonce) })
+	for i := range v.Open {
+		v.tall = max(v.tall, v.Open[i].Height)
+	}
 	return v
 }
 

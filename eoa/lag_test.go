@@ -1,0 +1,100 @@
+package eoa_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/eoatest"
+)
+
+// behind is a node as a gateway shows it: what it says of accounts, or of transactions, can come from a node that is some blocks behind, or that has
+// stopped on a fork which the chain has left.
+type behind struct {
+	*eoatest.Chain
+	lag     uint64 // of Look, in blocks; such a node knows of no transactions
+	stopped bool   // Ask answers as it did before
+	answers eoa.Answers
+}
+
+func (c *behind) Look(ctx context.Context, a common.Address) (eoa.Look, error) {
+	l, err := c.Chain.Look(ctx, a)
+	if c.lag > 0 {
+		l.Number, l.Finalized, l.Latest, l.Final = l.Number-min(l.Number, c.lag), l.Finalized-min(l.Finalized, c.lag), 0, 0
+	}
+	return l, err
+}
+
+func (c *behind) Ask(ctx context.Context, q eoa.Questions) (out eoa.Answers, err error) {
+	if !c.stopped {
+		c.answers, err = c.Chain.Ask(ctx, q)
+	}
+	return c.answers, err
+}
+
+// step takes a step and lets a time pass that is long enough for the next look.
+func (w *world) step(t testing.TB, e *eoa.Executor) {
+	t.Helper()
+	_, err := e.Step(context.Background())
+	require.NoError(t, err)
+	w.now = w.now.Add(w.cfg.Poll)
+}
+
+// A receipt, or a block's hash, of a node that stopped on another fork makes nothing final, however far the chain has gone.
+func TestStaleForkMakesNothingFinal(t *testing.T) {
+	for name, steps := range map[string]int{"receipt": 0, "block": 2} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1, 0)
+			c := &behind{Chain: w.chain}
+			e := w.executor(t, w.store, c)
+			w.submit(t, e, request("a"))
+			w.step(t, e)
+			w.chain.Mine()
+			for range steps {
+				w.step(t, e)
+			}
+			if steps == 0 { // the node that stops has seen the receipt, and we have not
+				r := w.get(t, "a")
+				_, err := c.Ask(context.Background(), eoa.Questions{Txs: []common.Hash{r.Attempts[0].Hash}, Heights: []uint64{1}})
+				require.NoError(t, err)
+			}
+			c.stopped = true
+			w.chain.Reorg(1)
+			w.chain.LosePool()
+			w.chain.Inject(w.foreign(t, 0))
+			for range 20 {
+				w.chain.Mine()
+				w.step(t, e)
+				require.False(t, w.get(t, "a").State.Terminal())
+			}
+		})
+	}
+}
+
+// A worker that begins with a node that lags behind what was seen before does not take that for a reorg.
+func TestLaggingNodeIsNoReorg(t *testing.T) {
+	w := newWorld(t, 1, 0)
+	c := &behind{Chain: w.chain}
+	e := w.executor(t, w.store, c)
+	w.submit(t, e, request("a"))
+	for range 3 {
+		w.step(t, e)
+		w.chain.Mine()
+	}
+	require.NotZero(t, w.get(t, "a").Height)
+	require.NoError(t, e.Release(context.Background()))
+	c.lag = 4
+	e = w.executor(t, w.store, c)
+	w.step(t, e)
+	require.False(t, w.told(t, eoa.EventReorged))
+	w.now = w.now.Add(time.Second)
+	w.step(t, e)
+	require.False(t, w.told(t, eoa.EventReorged))
+	w.now = w.now.Add(w.cfg.Fees.StallTimeout) // so long that it is the chain's
+	w.step(t, e)
+	require.True(t, w.told(t, eoa.EventReorged))
+}
