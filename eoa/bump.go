@@ -1,6 +1,7 @@
 package eoa
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -18,8 +19,11 @@ func (v *View) Bumps(c *Config, now time.Time) ([]Job, Batch) {
 			continue
 		}
 		old := r.Newest()
-		market, _ := c.Fees.price(v.look, r)
+		market, payable := c.Fees.price(v.look, r)
 		fees, err := c.Fees.Replace(&old.Fees, &market, r.MaxFee)
+		if r.Cancelling && payable && r.refused() && errors.Is(err, ErrFeeCap) {
+			fees, err = market, nil // there is nothing in the pool to outbid
+		}
 		if err != nil {
 			if !r.Capped || r.Hurry {
 				capped := r.clone()

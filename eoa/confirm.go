@@ -140,12 +140,16 @@ func deepen(b *Batch, now time.Time, c *Config, look *Look, r *Record) {
 	if r.Height > look.Finalized {
 		return
 	}
-	cancelled := false
+	cancelled, why := false, ""
 	for k := range r.Attempts {
-		cancelled = cancelled || r.Attempts[k].Hash == r.Tx && r.Attempts[k].Noop && !r.Noop
+		a := &r.Attempts[k]
+		if cancelled = cancelled || a.Hash == r.Tx && a.Noop && !r.Noop; a.Result == Rejected && !a.Noop {
+			why = a.Why
+		}
 	}
 	switch {
 	case cancelled:
+		r.Reason = why
 		b.move(now, r, Cancelled, EventCancelled)
 	case !r.Success:
 		r.Reason = "mined, and reverted"

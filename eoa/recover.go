@@ -44,6 +44,16 @@ func sendable(r *Record) int {
 	return len(r.Attempts) - 1
 }
 
+// refused reports whether a node said no to all of the record's bytes: none of them is in its pool.
+func (r *Record) refused() bool {
+	for k := range r.Attempts {
+		if r.Attempts[k].Result != Rejected && !r.Attempts[k].Void {
+			return false
+		}
+	}
+	return true
+}
+
 // sendAt is when the record's bytes are due.
 func (v *View) sendAt(c *Config, r *Record) time.Time {
 	last, sent := v.sent[r.ID]
@@ -112,6 +122,9 @@ func (v *View) sentOne(b *Batch, c *Config, now time.Time, old *Record, attempt 
 		changed = true
 	case s.Result == Rejected && fresh:
 		v.fresh[old.ID] = true // a certain no is none the less certain the next time
+	case s.Reason == ReasonInvalid && !r.Cancelling && r.refused():
+		r.Cancelling, r.Hurry = true, true // it may be out none the less, so its nonce stays its own: what no node takes is filled in its place
+		changed = true
 	}
 	if changed {
 		b.Records = append(b.Records, r)
