@@ -25,6 +25,8 @@ type Config struct {
 	Retry time.Duration
 	// Poll is how often the chain is looked at while something is open; 0 means only on [Executor.NewHead].
 	Poll time.Duration
+	// Timeout is how long a call to the chain or to the signer may take, positive. One that takes longer has failed, and says nothing.
+	Timeout time.Duration
 	// LeaseFor is how long the account stays ours without a sign of life, at least a second.
 	LeaseFor time.Duration
 	// GasMargin is added to estimates, in percent, from 0 to 1000.
@@ -55,7 +57,7 @@ const (
 func DefaultConfig() Config {
 	return Config{
 		Fees: DefaultFeePolicy(), Confirmations: 3, MaxInFlight: 100, MaxUnsure: 64, Batch: 100,
-		Rebroadcast: 30 * time.Second, Retry: time.Second, Poll: 3 * time.Second, LeaseFor: 30 * time.Second, GasMargin: 20,
+		Rebroadcast: 30 * time.Second, Retry: time.Second, Poll: 3 * time.Second, Timeout: 10 * time.Second, LeaseFor: 30 * time.Second, GasMargin: 20,
 	}
 }
 
@@ -76,6 +78,7 @@ func (c *Config) Validate() error {
 		{"Rebroadcast", int64(c.Rebroadcast), 1, int64(24 * time.Hour)},
 		{"Retry", int64(c.Retry), 1, int64(maxRetry)},
 		{"Poll", int64(c.Poll), 0, int64(24 * time.Hour)},
+		{"Timeout", int64(c.Timeout), 1, int64(time.Hour)},
 		{"LeaseFor", int64(c.LeaseFor), int64(time.Second), int64(24 * time.Hour)},
 		{"GasMargin", int64(min(c.GasMargin, 1<<32)), 0, 1000},
 	} {

@@ -83,7 +83,8 @@ func New(cfg Config, a Account, store Store, chain Chain, signer Signer) (*Execu
 	if _, err := rand.Read(id[:]); err != nil {
 		return nil, err
 	}
-	return &Executor{cfg: cfg, account: a, store: store, chain: chain, signer: signer, owner: hex.EncodeToString(id[:]),
+	patient := patience{chain, signer, cfg.Timeout}
+	return &Executor{cfg: cfg, account: a, store: store, chain: patient, signer: patient, owner: hex.EncodeToString(id[:]),
 		woke: make(chan struct{}, 1), changed: make(chan struct{}), look: true}, nil
 }
 

@@ -136,3 +136,30 @@ func TestDeliver(t *testing.T) {
 		require.Equal(t, want+1, left[0].Seq)
 	}
 }
+
+// silent is a node that takes what it is sent and never answers.
+type silent struct{ *eoatest.Chain }
+
+func (c silent) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
+	_ = c.Chain.Send(ctx, raws)
+	<-ctx.Done()
+	return make([]eoa.Sent, len(raws))
+}
+
+// A node that never answers does not keep the executor waiting without end.
+func TestSilentNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, 5)
+		w.cfg.Clock = nil
+		e := w.executor(t, w.store, silent{w.chain})
+		require.NoError(t, w.submitAll(e))
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- e.Run(ctx) }()
+		go mine(ctx, w.chain)
+		time.Sleep(5 * time.Minute)
+		w.exactlyOnce(t)
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	})
+}
