@@ -58,7 +58,7 @@ func (v *View) Bumps(c *Config, now time.Time) ([]Job, Batch) {
 // bumpDue reports whether a record in flight is to be replaced. One whose newest bytes were not sent yet is not.
 func (v *View) bumpDue(c *Config, now time.Time, r *Record) bool {
 	switch {
-	case v.fresh[r.ID]:
+	case v.fresh[r.ID] || now.Before(r.NotBefore):
 		return false
 	case r.Hurry:
 		return true

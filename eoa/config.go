@@ -51,6 +51,8 @@ const (
 	noopGas, noopGasDelegated = 21_000, 100_000
 	// maxRetry bounds the doubling of Config.Retry.
 	maxRetry = time.Minute
+	// maxWindow bounds how many pending requests are in memory where none of fewer can be sent.
+	maxWindow = 1 << 16
 )
 
 // DefaultConfig is for a chain with blocks every few seconds.

@@ -37,6 +37,7 @@ type Executor struct {
 	seen    uint64     // wake version that the store told last
 	pending []Record   // best requests without a nonce
 	more    bool       // there are more of them
+	window  int        // how many of them are read
 	lookAt  time.Time  // of the last look that worked
 	failed  int        // looks that failed since
 	report  Report

@@ -59,7 +59,7 @@ type Record struct {
 	Hurry      bool `json:"hurry,omitempty"`
 	// GoneAt is the head at which the nonce was first seen taken for good by a transaction that is none of the attempts; 0 for never.
 	GoneAt uint64 `json:"goneAt,omitempty"`
-	// NotBefore is until when a pending request waits after its transaction was refused.
+	// NotBefore is until when the request waits for its next signature, after a refusal or where it could not be estimated, paid for or signed.
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	// Reason says in words why the request failed or waits.
 	Reason string `json:"reason,omitempty"`

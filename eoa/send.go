@@ -74,7 +74,7 @@ func (j *Job) cost() uint256.Int {
 // those that must not be sent any more. pending are the best requests without a nonce, in order of rank.
 func (v *View) Choose(c *Config, now time.Time, pending []Record) ([]Job, Batch) {
 	b := v.batch()
-	room := v.room(c)
+	room, free := v.room(c), v.free()
 	ahead, held := v.groupsInFlight(), map[string]bool{}
 	var jobs []Job
 	fills := len(v.Head.Holes) + len(v.Head.Recycled)
@@ -97,12 +97,17 @@ func (v *View) Choose(c *Config, now time.Time, pending []Record) ([]Job, Batch)
 		case r.Group != "" && (held[r.Group] || r.Gas == 0 && !r.Noop && ahead[r.Group] > 0):
 			held[r.Group] = true
 		default:
-			if r.own() {
-				fills--
-			}
 			j := Job{Record: *r, Gas: r.Gas, Noop: r.Noop}
 			if j.Noop {
 				j.Gas = v.noopGas(c)
+			}
+			least := j
+			if least.Gas = max(j.Gas, noopGas); v.afford(c, &least, free) != "" {
+				held[r.Group] = true
+				continue
+			}
+			if r.own() {
+				fills--
 			}
 			jobs = append(jobs, j)
 			ahead[r.Group]++
@@ -115,6 +120,18 @@ func (v *View) Choose(c *Config, now time.Time, pending []Record) ([]Job, Batch)
 type Refusal struct {
 	Record Record
 	Reason string
+}
+
+// Postpone lets requests wait that cannot be estimated, paid for or signed now, so that they do not keep others waiting: for as long as they have waited, from
+// Config.Retry to a minute.
+func (v *View) Postpone(c *Config, now time.Time, refused []Refusal) Batch {
+	b := v.batch()
+	for _, f := range refused {
+		r := f.Record.clone()
+		r.Reason, r.NotBefore = f.Reason, now.Add(min(max(now.Sub(r.QueuedAt), c.Retry), maxRetry))
+		b.Records = append(b.Records, r)
+	}
+	return b
 }
 
 // Refuse ends requests that would fail. They have no nonce; nothing was signed for them.
@@ -203,19 +220,26 @@ func take(from, cost *uint256.Int) bool {
 }
 
 // Assign gives nonces and prices: first those that must be filled, then new ones. A job that the balance does not cover, or whose limit is below the
-// base fee, or that has no gas because it could not be estimated, is left out, and so are later ones of its group; the others go on.
-func (v *View) Assign(c *Config, jobs []Job) []Job {
+// base fee, or that has no gas because it could not be estimated, is in later, and later ones of its group are left out; the others go on.
+func (v *View) Assign(c *Config, jobs []Job) (out []Job, later []Refusal) {
 	if v.look == nil {
-		return nil
+		return nil, nil
 	}
 	next := allocator{next: v.Head.Next, recycled: slices.Clone(v.Head.Recycled), holes: slices.Clone(v.Head.Holes)}
 	free, ahead, held := v.free(), v.groupsInFlight(), map[string]bool{}
-	var out []Job
 	for _, j := range jobs {
 		group := j.Record.Group
-		if group != "" && held[group] || !v.afford(c, &j, free) {
-			held[group] = true
+		if group != "" && held[group] {
 			continue
+		}
+		if why := v.afford(c, &j, free); why != "" {
+			held[group] = true
+			later = append(later, Refusal{j.Record, why})
+			continue
+		}
+		if free != nil {
+			cost := j.cost()
+			take(free, &cost)
 		}
 		var ok bool
 		if j.Nonce, ok = next.take(j.Record.own(), ahead[group]); ok {
@@ -224,23 +248,25 @@ func (v *View) Assign(c *Config, jobs []Job) []Job {
 	}
 	// A nonce is worth nothing before those below it: in nonce order the first signature that fails ends the step without a hole.
 	slices.SortStableFunc(out, func(x, y Job) int { return cmp.Compare(x.Nonce, y.Nonce) })
-	return out
+	return out, later
 }
 
-// afford prices a job and takes what it can cost from what is free; nil is without end.
-func (v *View) afford(c *Config, j *Job, free *uint256.Int) (ok bool) {
-	if j.Fees, ok = c.Fees.price(v.look, &j.Record); !ok || j.Gas == 0 {
-		return false
-	}
+const noEstimate = "its gas could not be estimated"
+
+// afford prices a job, and says why it cannot be sent for what is free; nil is without end.
+func (v *View) afford(c *Config, j *Job, free *uint256.Int) (why string) {
+	fees, ok := c.Fees.price(v.look, &j.Record)
+	j.Fees = fees
 	cost := j.cost()
-	if free == nil {
-		return true
+	switch {
+	case !ok:
+		return "its price limit is below the base fee"
+	case j.Gas == 0:
+		return noEstimate
+	case free != nil && free.Lt(&cost):
+		return "the balance does not cover it"
 	}
-	if free.Lt(&cost) {
-		return false
-	}
-	free.Sub(free, &cost)
-	return true
+	return ""
 }
 
 // allocator gives out nonces: no nonce twice, and none that is not free.

@@ -11,8 +11,8 @@ import (
 )
 
 // Step does what can be done now, and returns when there is more to do without a wake-up or a new head; zero for never. After an error the
-// next step begins from what the store holds. Errors wrap ErrHeld where somebody else works on the account, or are the store's or the
-// signer's; a chain that fails is no error, but a later next.
+// next step begins from what the store holds. Errors wrap ErrHeld where somebody else works on the account, or are the store's; a chain or a signer
+// that fails is no error, but a later next.
 func (e *Executor) Step(ctx context.Context) (next time.Time, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -93,7 +93,7 @@ func (e *Executor) hold(ctx context.Context) error {
 		return err
 	}
 	e.view = NewView(e.account, loaded)
-	e.pending, e.more, e.lookAt = nil, true, time.Time{}
+	e.pending, e.more, e.window, e.lookAt = nil, true, 8*e.cfg.Batch, time.Time{}
 	return nil
 }
 
@@ -103,12 +103,11 @@ func (e *Executor) read(ctx context.Context) error {
 		return nil
 	}
 	e.report.Reads++
-	limit := 8 * e.cfg.Batch
-	inbox, err := e.store.Inbox(ctx, e.account, Rank{}, limit)
+	inbox, err := e.store.Inbox(ctx, e.account, Rank{}, e.window)
 	if err != nil {
 		return err
 	}
-	e.wake, e.seen, e.pending, e.more = inbox.Wake, inbox.Wake, inbox.Pending, len(inbox.Pending) == limit
+	e.wake, e.seen, e.pending, e.more = inbox.Wake, inbox.Wake, inbox.Pending, len(inbox.Pending) == e.window
 	if len(inbox.Orders) == 0 {
 		return nil
 	}
@@ -239,13 +238,21 @@ func (e *Executor) broadcast(ctx context.Context) error {
 	if err := e.out(ctx); err != nil || e.failed > 0 {
 		return err
 	}
-	jobs, b := e.view.Bumps(&e.cfg, e.cfg.Clock.Now())
+	now := e.cfg.Clock.Now()
+	jobs, b := e.view.Bumps(&e.cfg, now)
 	if err := e.commit(ctx, b); err != nil || len(jobs) == 0 {
 		return err
 	}
-	jobs, _ = e.estimate(ctx, jobs)
-	jobs = slices.DeleteFunc(jobs, func(j Job) bool { return j.Gas == 0 })
-	if err := e.prepare(ctx, jobs); err != nil {
+	jobs, later := e.estimate(ctx, jobs)
+	for _, j := range jobs {
+		if j.Gas == 0 {
+			later = append(later, Refusal{j.Record, noEstimate})
+		}
+	}
+	if err := e.commit(ctx, e.view.Postpone(&e.cfg, now, later)); err != nil {
+		return err
+	}
+	if err := e.prepare(ctx, slices.DeleteFunc(jobs, func(j Job) bool { return j.Gas == 0 })); err != nil {
 		return err
 	}
 	return e.out(ctx)
@@ -302,12 +309,19 @@ func (e *Executor) send(ctx context.Context) (moved bool, err error) {
 	if err := e.commit(ctx, ended); err != nil {
 		return false, err
 	}
+	if len(jobs) == 0 && e.more && e.window < maxWindow && e.view.room(&e.cfg) > 0 {
+		e.window, e.seen = 2*e.window, e.wake+1 // all that was read must wait: what is behind it need not
+		return true, nil
+	}
 	jobs = jobs[:min(len(jobs), e.cfg.Batch)]
 	jobs, refused := e.estimate(ctx, jobs)
 	if err := e.commit(ctx, e.view.Refuse(now, refused)); err != nil {
 		return false, err
 	}
-	assigned := e.view.Assign(&e.cfg, jobs)
+	assigned, later := e.view.Assign(&e.cfg, jobs)
+	if err := e.commit(ctx, e.view.Postpone(&e.cfg, now, later)); err != nil {
+		return false, err
+	}
 	fill := e.view.Fill(e.pending, assigned)
 	if err := e.commit(ctx, fill); err != nil || len(assigned) == 0 {
 		return len(fill.Add) > 0, err
@@ -338,30 +352,33 @@ func (e *Executor) estimate(ctx context.Context, jobs []Job) (out []Job, refused
 	return out, refused
 }
 
-// prepare signs jobs, up to the first that cannot be, and makes them durable.
+// prepare signs jobs, up to the first that cannot be, which waits then, and makes them durable.
 func (e *Executor) prepare(ctx context.Context, jobs []Job) error {
 	var signed []Signed
-	var failure error
+	var later []Refusal
 	for _, j := range jobs {
 		s, err := e.sign(ctx, j)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if err != nil {
-			failure = err
-			break
+			e.cfg.Log.Warn("eoa: sign", "account", e.account.String(), "key", j.Record.Key, "err", err)
+			later = append(later, Refusal{j.Record, err.Error()})
+			break // a nonce is worth nothing before those below it
 		}
 		signed = append(signed, s)
 	}
-	if len(signed) > 0 {
-		if err := e.hold(ctx); err != nil {
-			return err
-		}
-		b := e.view.Prepared(e.cfg.Clock.Now(), signed)
-		if err := e.commit(ctx, b); err != nil {
-			return err
-		}
-		e.view.Fresh(&b)
-		e.report.Signed += len(signed)
+	if err := e.hold(ctx); err != nil {
+		return err
 	}
-	return failure
+	now := e.cfg.Clock.Now()
+	b := e.view.Prepared(now, signed)
+	if err := e.commit(ctx, b); err != nil {
+		return err
+	}
+	e.view.Fresh(&b)
+	e.report.Signed += len(signed)
+	return e.commit(ctx, e.view.Postpone(&e.cfg, now, later))
 }
 
 // sign asks for a signature and checks that it is of the account, over exactly what was asked.
