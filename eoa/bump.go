@@ -62,7 +62,7 @@ func (v *View) bumpDue(c *Config, now time.Time, r *Record) bool {
 		return false
 	case r.Hurry:
 		return true
-	case r.Capped || v.sent[r.ID].tx != r.Newest().Hash && r.Newest().Result != Rejected:
+	case v.sent[r.ID].tx != r.Newest().Hash && r.Newest().Result != Rejected:
 		return false
 	}
 	last := v.stalledAt

@@ -84,7 +84,7 @@ func (v *View) begin(b *Batch, now time.Time, look *Look) {
 	used := func(n uint64) bool { return n < look.Latest }
 	b.Head.Recycled = slices.DeleteFunc(b.Head.Recycled, used)
 	b.Head.Holes = slices.DeleteFunc(b.Head.Holes, used)
-	if v.look == nil || v.stall != look.Latest {
+	if n, _ := v.inFlight(); n == 0 || v.look == nil || v.stall != look.Latest {
 		v.stall, v.stalledAt = look.Latest, now
 	}
 	l := *look
@@ -103,6 +103,9 @@ func (v *View) findMined(b *Batch, now time.Time, look *Look, answers *Answers, 
 		if found && receipt.Number <= look.Number {
 			r.Tx, r.Height, r.Block, r.Success, r.GasUsed = a.Hash, receipt.Number, receipt.Block, receipt.Success, receipt.GasUsed
 			r.GoneAt, r.Reason = 0, ""
+			if r.State == Prepared { // no answer ever said so
+				b.tell(now, EventSubmitted, r)
+			}
 			b.move(now, r, Mined, EventMined)
 			return
 		}

@@ -318,3 +318,69 @@ func TestConfigValidate(t *testing.T) {
 		require.ErrorContains(t, c.Validate(), field)
 	}
 }
+
+// A limit that the operator raises is heeded by what waited at it.
+func TestRaisedLimit(t *testing.T) {
+	w := newWorld(t, 1, 0)
+	w.cfg.Fees.StallTimeout = 2 * time.Second
+	w.cfg.Fees.MaxFee = uint256.NewInt(300)
+	e := w.executor(t, w.store, w.chain)
+	w.submit(t, e, request("a"))
+	w.step(t, e)
+	w.chain.SetBaseFee(500)
+	w.steps(t, e, 60)
+	require.True(t, w.get(t, "a").Capped)
+	require.NoError(t, e.Release(context.Background()))
+	w.cfg.Fees.MaxFee = nil
+	w.steps(t, w.executor(t, w.store, w.chain), 60)
+	require.Equal(t, eoa.Final, w.get(t, "a").State)
+	capped := 0
+	events, err := w.store.Events(context.Background(), w.account, 0, 1000)
+	require.NoError(t, err)
+	for i := range events {
+		if events[i].Kind == eoa.EventCapped {
+			capped++
+		}
+	}
+	require.Equal(t, 1, capped, "the user is told once")
+}
+
+// A count that stands still while nothing is in flight is no stall: what is sent later has its whole time.
+func TestNoStallWithNothingInFlight(t *testing.T) {
+	w := newWorld(t, 1, 0)
+	w.cfg.Fees.StallTimeout, w.cfg.Rebroadcast = 20*time.Second, 5*time.Second
+	c := &losesFirst{Chain: w.chain}
+	e := w.executor(t, w.store, c)
+	w.submit(t, e, request("a"))
+	for range 3 {
+		w.step(t, e)
+		w.chain.Mine()
+	}
+	require.NotZero(t, w.get(t, "a").Height)
+	for range 20 { // nothing is final yet
+		w.step(t, e)
+	}
+	c.lost = 1 << 20
+	w.chain.SetPerBlock(0)
+	w.submit(t, e, request("b"))
+	for range 5 {
+		w.step(t, e)
+	}
+	require.Len(t, w.get(t, "b").Attempts, 1)
+	for range 9 {
+		w.step(t, e)
+	}
+	require.Len(t, w.get(t, "b").Attempts, 2)
+}
+
+// No answer ever said that a node has the transaction, and it is mined: it was submitted, before that.
+func TestSubmittedIsToldBeforeMined(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	e := w.executor(t, w.store, &losesFirst{Chain: w.chain, lost: 1 << 20})
+	require.NoError(t, w.submitAll(e))
+	w.finish(t, e)
+	events, err := w.store.Events(context.Background(), w.account, 0, 10)
+	require.NoError(t, err)
+	require.Equal(t, eoa.EventSubmitted, events[0].Kind)
+	require.Equal(t, eoa.EventMined, events[1].Kind)
+}
