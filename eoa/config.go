@@ -51,6 +51,8 @@ const (
 	noopGas, noopGasDelegated = 21_000, 100_000
 	// maxRetry bounds the doubling of Config.Retry.
 	maxRetry = time.Minute
+	// refusedBump is by how many percent a price is raised that a node refused, of a transaction that is nowhere; maxVoid how many such are kept.
+	refusedBump, maxVoid = 100, 8
 	// maxWindow bounds how many pending requests are in memory where none of fewer can be sent.
 	maxWindow = 1 << 16
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// Attempt is one signed transaction of a request. All are kept: any of them may be the one that is mined.
+// Attempt is one signed transaction of a request. All that may be out are kept: any of them may be the one that is mined.
 type Attempt struct {
 	// Hash is the transaction's, Raw its bytes as they are sent.
 	Hash common.Hash `json:"hash"`
@@ -42,7 +42,7 @@ type Record struct {
 	QueuedAt time.Time `json:"queuedAt"`
 	// Nonce is bound from Prepared on.
 	Nonce uint64 `json:"nonce"`
-	// Attempts are all signed transactions, oldest first.
+	// Attempts are all signed transactions, oldest first; of those that are Void, the last few.
 	Attempts []Attempt `json:"attempts,omitempty"`
 	// Height, Block and Tx are the block of Mined and later states and the attempt that is in it; Success and GasUsed are from its receipt.
 	Height  uint64      `json:"height,omitempty"`

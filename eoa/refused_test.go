@@ -80,3 +80,28 @@ func TestRefusedBumpCancelsNothing(t *testing.T) {
 	w.steps(t, e, 60)
 	require.Equal(t, eoa.Final, w.get(t, "a").State)
 }
+
+// A price that a node refuses is raised, to the limit; what was refused does not pile up in the record.
+func TestRefusedPriceIsRaised(t *testing.T) {
+	w := newWorld(t, 1, 0)
+	w.chain.SetRefuse(func(tx *types.Transaction) string {
+		if tx.GasTipCap().Uint64() < 1e9 {
+			return "transaction underpriced: gas tip cap 2, minimum needed 1000000000"
+		}
+		return ""
+	})
+	e := w.executor(t, w.store, w.chain)
+	limited := request("limited")
+	limited.MaxFee = uint256.NewInt(1e8)
+	w.submit(t, e, request("a"))
+	w.submit(t, e, limited)
+	w.steps(t, e, 4000)
+	require.Equal(t, eoa.Final, w.get(t, "a").State)
+	r := w.get(t, "limited")
+	require.Equal(t, eoa.Pending, r.State)
+	require.Contains(t, r.Reason, "underpriced")
+	require.Less(t, len(r.Attempts), 10)
+	for _, a := range r.Attempts {
+		require.False(t, limited.MaxFee.Lt(&a.Fees.Cap))
+	}
+}

@@ -256,6 +256,11 @@ const noEstimate = "its gas could not be estimated"
 // afford prices a job, and says why it cannot be sent for what is free; nil is without end.
 func (v *View) afford(c *Config, j *Job, free *uint256.Int) (why string) {
 	fees, ok := c.Fees.price(v.look, &j.Record)
+	if last := j.Record.Newest(); last != nil && last.Void && Classify(last.Why) == ReasonUnderpriced {
+		if raised, err := last.Fees.Bump(&fees, refusedBump, c.Fees.limit(j.Record.MaxFee)); err == nil {
+			fees = oneprice(&j.Record, raised)
+		}
+	}
 	j.Fees = fees
 	cost := j.cost()
 	switch {
@@ -306,6 +311,9 @@ func (v *View) Prepared(now time.Time, signed []Signed) Batch {
 	b := v.batch()
 	for _, s := range signed {
 		r := s.Job.Record.clone()
+		if void := len(r.Attempts) - r.live(); r.State == Pending && void >= maxVoid {
+			r.Attempts = slices.Delete(r.Attempts, 0, void-maxVoid+1) // all are void
+		}
 		r.Attempts = append(r.Attempts, Attempt{Hash: s.Tx, Raw: s.Raw, Nonce: s.Job.Nonce, Gas: s.Job.Gas, Fees: s.Job.Fees, Cost: s.Job.cost(), Noop: s.Job.Noop})
 		r.Nonce, r.Hurry, r.Reason, r.NotBefore = s.Job.Nonce, false, "", time.Time{}
 		if r.State == Pending {
