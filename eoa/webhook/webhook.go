@@ -5,7 +5,7 @@
 //
 // Each event is posted as JSON to each of its endpoints, with the header X-Jamq-Signature: "sha256=" and the HMAC-SHA256 of the body under the endpoint's
 // secret, in hex. Any status from 200 to 299 takes it. All else is tried again, and after the last try it goes to the dead letters. An event may come more
-// than once: its seq tells.
+// than once: its account and seq tell.
 package webhook
 
 import (
@@ -47,7 +47,7 @@ type Config struct {
 	// Tries is how often, 0 meaning 5; FirstWait is the wait after the first, doubling, 0 meaning a second; MaxWait bounds it, 0 meaning 30 s.
 	Tries              int
 	FirstWait, MaxWait time.Duration
-	// Client posts; nil means one with a time-out of 10 seconds.
+	// Client posts, and follows no redirects; nil means one with a time-out of 10 seconds.
 	Client *http.Client
 }
 
@@ -73,6 +73,9 @@ func New(cfg Config) (*Sender, error) {
 	if cfg.Client == nil {
 		cfg.Client = &http.Client{Timeout: 10 * time.Second}
 	}
+	client := *cfg.Client // a redirect would be asked for without the event, and its 200 would count
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	cfg.Client = &client
 	return &Sender{cfg}, nil
 }
 

@@ -37,7 +37,10 @@ func TestHandle(t *testing.T) {
 		took.Add(1)
 	}))
 	defer good.Close()
-	bad := httptest.NewServer(http.NotFoundHandler())
+	pages := http.NewServeMux()
+	pages.Handle("/", http.RedirectHandler("/elsewhere", http.StatusFound)) // to go there would be to ask for a page, without the event
+	pages.HandleFunc("/elsewhere", func(http.ResponseWriter, *http.Request) {})
+	bad := httptest.NewServer(pages)
 	defer bad.Close()
 	var dead []string
 	s, err := New(Config{FirstWait: time.Microsecond, Endpoints: func(eoa.Event) []Endpoint {
