@@ -54,7 +54,7 @@ type Receipt struct {
 
 // Sent is what one send came to.
 type Sent struct {
-	// Result and Reason are a verdict of [Classify]. RetryAfter is how long the node asks to wait, 0 for not.
+	// Result and Reason are a verdict of [Classify]. RetryAfter is how long the node asks to wait, 0 for not; a minute at most is.
 	Result     SendResult
 	Reason     Reason
 	RetryAfter time.Duration

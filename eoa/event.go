@@ -46,8 +46,9 @@ func (k EventKind) String() string {
 
 // Event is told through the outbox: at least once, and in order for one account.
 type Event struct {
-	// Seq is the store's, ascending by 1 per account.
-	Seq uint64 `json:"seq"`
+	// Account is whose event it is, and Seq the store's number, ascending by 1 per account: together they name an event. [Deliver] fills in the account.
+	Account Account `json:"account,omitzero"`
+	Seq     uint64  `json:"seq"`
 	// Kind is what happened, At when it was decided.
 	Kind EventKind `json:"kind"`
 	At   time.Time `json:"at"`

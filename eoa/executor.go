@@ -45,6 +45,8 @@ type Executor struct {
 
 // Report is what one step did.
 type Report struct {
+	// Account is whose step it was.
+	Account Account
 	// Sent and Recovered count transactions given to a node for the first time and again, Accepted those it has; Signed new ones, Bumped
 	// replacements; Mined, Ended and Failed records by what they came to; Commits and Reads round trips to the store.
 	Sent, Recovered, Accepted, Signed, Bumped, Mined, Ended, Failed, Commits, Reads int

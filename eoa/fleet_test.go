@@ -116,6 +116,7 @@ func TestDeliver(t *testing.T) {
 				got = append(got, 0)
 				return busy
 			}
+			require.Equal(t, w.account, e.Account)
 			got = append(got, e.Seq)
 			return nil
 		})

@@ -86,7 +86,7 @@ func (v *View) Sent(c *Config, now time.Time, out []Outgoing, results []Sent) Ba
 			s = results[i]
 		}
 		if s.Reason == ReasonBusy || s.RetryAfter > 0 {
-			v.quietUntil = now.Add(max(s.RetryAfter, c.Retry))
+			v.quietUntil = now.Add(min(max(s.RetryAfter, c.Retry), maxRetry))
 		}
 		v.sentOne(&b, c, now, r, o.Attempt, s)
 	}

@@ -18,8 +18,8 @@ import (
 // Account names a sender: one logical worker each.
 type Account struct {
 	// ChainID is the chain, Address the account on it.
-	ChainID uint64
-	Address common.Address
+	ChainID uint64         `json:"chainId"`
+	Address common.Address `json:"address"`
 }
 
 // String returns chain and address.

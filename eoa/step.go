@@ -16,7 +16,7 @@ import (
 func (e *Executor) Step(ctx context.Context) (next time.Time, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.report = Report{}
+	e.report = Report{Account: e.account}
 	select { // whatever wakes us from here on is for the next step
 	case <-e.woke:
 		e.seen = e.wake + 1
