@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jamq/jamq/eoa"
@@ -80,24 +81,57 @@ func (s *Store) Due(ctx context.Context, now time.Time, limit int) (out []eoa.Ac
 	}
 	_, shared := s.kv.(Shared)
 	var listed []eoa.Account
-	var entries [][]byte
+	entries := map[eoa.Account][][]byte{}
 	err = s.kv.Scan(ctx, dueKey(0, nil), dueKey(uint64(max(now.UnixNano(), 0))+1, nil), func(key, _ []byte) bool {
 		if a, ok := parseDue(key); ok {
-			listed, entries = append(listed, a), append(entries, bytes.Clone(key))
+			if entries[a] == nil {
+				listed = append(listed, a)
+			}
+			entries[a] = append(entries[a], bytes.Clone(key))
 		}
 		return shared || len(listed) < limit
 	})
 	if err != nil || !shared {
 		return listed, err
 	}
-	for i, a := range listed { // the index of a shared store is a hint: the account itself says whether it is so
-		st, err := s.begin(ctx, a)
+	for _, a := range listed { // the index of a shared store is a hint: the account itself says whether it is so
+		is, err := s.tidy(ctx, a, entries[a])
 		if err != nil {
 			return nil, err
 		}
-		if len(out) < limit && st.m.Due != 0 && bytes.Equal(entries[i], dueKey(st.m.Due, &a)) {
+		if is {
 			out = append(out, a)
+		}
+		if len(out) == limit {
+			break
 		}
 	}
 	return out, nil
+}
+
+// tidy reports whether one of the account's entries in the index is true, and takes the others out: whoever lost a race for a step has left them. It does so
+// in a step of the account, so that nobody else's step makes one of them true meanwhile.
+func (s *Store) tidy(ctx context.Context, a eoa.Account, entries [][]byte) (is bool, err error) {
+	st, err := s.begin(ctx, a)
+	if err != nil {
+		return false, err
+	}
+	is = slices.ContainsFunc(entries, st.isDue)
+	if len(entries) == 1 && is {
+		return true, nil
+	}
+	err = s.do(ctx, a, func(st *step) error {
+		is = slices.ContainsFunc(entries, st.isDue)
+		for _, entry := range entries {
+			if !st.isDue(entry) {
+				st.set(entry, nil)
+			}
+		}
+		return nil
+	})
+	return is, err
+}
+
+func (st *step) isDue(entry []byte) bool {
+	return st.m.Due != 0 && bytes.Equal(entry, dueKey(st.m.Due, &st.a))
 }

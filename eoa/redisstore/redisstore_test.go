@@ -239,3 +239,28 @@ func BenchmarkCommit(b *testing.B) {
 		b.ReportMetric(float64(batch*b.N)/b.Elapsed().Seconds(), "transitions/s")
 	})
 }
+
+// Whoever loses a race for a step leaves an entry in the index of what is due. Whoever reads the index takes it out.
+func TestIndexIsTidied(t *testing.T) {
+	client := server(t)
+	ctx, now := context.Background(), time.Unix(1_800_000_000, 0)
+	a := eoa.Account{ChainID: 1, Address: common.Address{1}}
+	s, err := New(client, "test")
+	require.NoError(t, err)
+	_, err = s.Acquire(ctx, a, "w", now, time.Minute)
+	require.NoError(t, err)
+	entries, err := client.ZRange(ctx, "test:due", 0, -1).Result()
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	for i := range byte(50) { // of leases that ended earlier, or later
+		lost := []byte(entries[0])
+		lost[8] ^= i
+		require.NoError(t, (&kv{client, "test"}).index(ctx, []any{string(lost)}, nil))
+	}
+	due, err := s.Due(ctx, now.Add(time.Hour), 10)
+	require.NoError(t, err)
+	require.Equal(t, []eoa.Account{a}, due)
+	left, err := client.ZRange(ctx, "test:due", 0, -1).Result()
+	require.NoError(t, err)
+	require.Equal(t, entries, left)
+}
