@@ -1,0 +1,343 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/rpc"
+	"github.com/holiman/uint256"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/ethchain"
+	"github.com/jamq/jamq/eoa/pebblestore"
+)
+
+// weather is a chain whose blocks are made by a test: some are taken back, one to six at once, and now and then the pool forgets all that waits.
+type weather struct {
+	*chain
+	mu  sync.Mutex // held while the chain changes
+	rng *rand.Rand
+
+	reorgs, losses int
+}
+
+// block makes a block, or something worse.
+func (w *weather) block(t *testing.T, fair bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	x := w.rng.Float64()
+	if head := w.head(t); !fair && x < 0.12 && head > 8 {
+		w.reorg(t, head, 1+w.rng.Uint64N(6))
+	} else if !fair && x < 0.2 {
+		w.backend.Rollback()
+		w.losses++
+	}
+	w.backend.Commit()
+}
+
+func (w *weather) head(t *testing.T) uint64 {
+	n, err := w.backend.Client().BlockNumber(context.Background())
+	require.NoError(t, err)
+	return n
+}
+
+// reorg takes back the last blocks and makes others, and one more. Their transactions come back to the pool, or are lost with it.
+func (w *weather) reorg(t *testing.T, head, depth uint64) {
+	parent, err := w.backend.Client().HeaderByNumber(context.Background(), new(big.Int).SetUint64(head-depth))
+	require.NoError(t, err)
+	w.backend.Rollback() // a chain is only forked with an empty pool
+	require.NoError(t, w.backend.Fork(parent.Hash()))
+	lost := w.rng.IntN(2) == 0
+	for range depth + 1 {
+		if lost {
+			w.backend.Rollback()
+		}
+		w.backend.Commit()
+	}
+	w.reorgs++
+}
+
+// gateway stands between the executor and nodes of which some lag. It loses calls and answers, answers late or not at all, or nonsense, from a seed.
+type gateway struct {
+	w *weather
+
+	mu    sync.Mutex
+	rng   *rand.Rand
+	bad   float64
+	split bool // the calls of one batch go to several nodes
+	hits  map[string]int
+}
+
+func (g *gateway) set(bad float64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.bad = bad
+}
+
+// draw returns what goes wrong, "" for nothing, and how far the nodes behind it lag.
+func (g *gateway) draw() (fault string, lag func() uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.rng.Float64() < g.bad {
+		fault = []string{"request", "response", "hang", "429", "502", "html", "error", "half"}[g.rng.IntN(8)]
+	}
+	seed, some, split := g.rng.Uint64(), g.bad, g.split
+	g.hits[fault]++
+	own := rand.New(rand.NewPCG(seed, 0))
+	far := func() uint64 {
+		if own.Float64() < some {
+			return 1 + own.Uint64N(4)
+		}
+		return 0
+	}
+	if one := far(); !split {
+		return fault, func() uint64 { return one }
+	}
+	return fault, far
+}
+
+// message is one call or answer of JSON-RPC.
+type message struct {
+	Version string            `json:"jsonrpc"`
+	ID      json.RawMessage   `json:"id"`
+	Method  string            `json:"method,omitempty"`
+	Params  []json.RawMessage `json:"params,omitempty"`
+	Result  json.RawMessage   `json:"result,omitempty"`
+	Error   json.RawMessage   `json:"error,omitempty"`
+}
+
+func (g *gateway) ServeHTTP(out http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	fault, lag := g.draw()
+	var answer []byte
+	switch fault {
+	case "request":
+		panic(http.ErrAbortHandler)
+	case "429":
+		http.Error(out, "too many requests", http.StatusTooManyRequests)
+		return
+	default:
+		answer = g.ask(body, lag)
+	}
+	switch fault {
+	case "hang":
+		<-r.Context().Done()
+	case "response":
+		panic(http.ErrAbortHandler)
+	case "502":
+		http.Error(out, `{"error":"insufficient funds"}`, http.StatusBadGateway)
+	case "html":
+		_, _ = out.Write([]byte("<html>nonce too low</html>"))
+	case "error":
+		_, _ = out.Write([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"intrinsic gas too low"}}`))
+	case "half":
+		_, _ = out.Write(answer[:len(answer)/2])
+	default:
+		out.Header().Set("Content-Type", "application/json")
+		_, _ = out.Write(answer)
+	}
+}
+
+// ask puts a batch to nodes that lag: each call is put as of the node's latest block, and what is above that is not known there.
+func (g *gateway) ask(body []byte, lag func() uint64) []byte {
+	g.w.mu.Lock()
+	defer g.w.mu.Unlock()
+	var calls []message
+	if json.Unmarshal(body, &calls) != nil {
+		return g.post(body)
+	}
+	head, _ := g.w.backend.Client().BlockNumber(context.Background())
+	latest := make([]uint64, len(calls))
+	for i := range calls {
+		latest[i] = head - min(head, lag())
+		for k, p := range calls[i].Params {
+			if latest[i] < head && (string(p) == `"latest"` || string(p) == `"pending"`) {
+				calls[i].Params[k] = fmt.Appendf(nil, `"0x%x"`, latest[i])
+			}
+		}
+	}
+	again, _ := json.Marshal(calls)
+	var answers []message
+	if json.Unmarshal(g.post(again), &answers) != nil || len(answers) != len(calls) {
+		return nil
+	}
+	for i := range answers {
+		if latest[i] < head {
+			answers[i].Result = known(&calls[i], answers[i].Result, latest[i])
+		}
+	}
+	answer, _ := json.Marshal(answers)
+	return answer
+}
+
+// known is an answer as a node has it whose latest block is that.
+func known(call *message, result json.RawMessage, latest uint64) json.RawMessage {
+	var height struct {
+		Number      string `json:"number"`
+		BlockNumber string `json:"blockNumber"`
+	}
+	at := ""
+	switch call.Method {
+	case "eth_blockNumber":
+		return fmt.Appendf(nil, `"0x%x"`, latest)
+	case "eth_getTransactionReceipt", "eth_getBlockByNumber":
+		if json.Unmarshal(result, &height) == nil {
+			at = height.Number + height.BlockNumber
+		}
+	case "eth_getBlockReceipts":
+		_ = json.Unmarshal(call.Params[0], &at)
+	}
+	if n, err := strconv.ParseUint(at, 0, 64); err == nil && n > latest {
+		return json.RawMessage("null")
+	}
+	return result
+}
+
+func (g *gateway) post(body []byte) []byte {
+	got, err := http.Post(g.w.url, "application/json", bytes.NewReader(body))
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = got.Body.Close() }()
+	answer, _ := io.ReadAll(got.Body)
+	return answer
+}
+
+// On a real chain with reorgs of one to six blocks and a pool that forgets, behind a gateway that loses, spoils, delays and lags, through several lives of
+// the program: every transfer lands exactly once, no nonce is left out, and the outbox tells of all, in order. JAMQ_SEED says at which seed to begin.
+func TestChaos(t *testing.T) {
+	first, _ := strconv.ParseUint(os.Getenv("JAMQ_SEED"), 10, 64)
+	for seed := first; seed < first+3; seed++ {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { chaos(t, seed, 200) })
+	}
+}
+
+func chaos(t *testing.T, seed uint64, n int) {
+	inner, err := newChain("127.0.0.1:0", time.Hour, developer())
+	require.NoError(t, err)
+	defer inner.close()
+	w := &weather{chain: inner, rng: rand.New(rand.NewPCG(seed, 1))}
+	g := &gateway{w: w, rng: rand.New(rand.NewPCG(seed, 2)), bad: 0.25, split: seed%2 == 1, hits: map[string]int{}}
+	web := httptest.NewUnstartedServer(g)
+	web.Config.ErrorLog = log.New(io.Discard, "", 0)
+	web.Start()
+	defer web.Close()
+	dir, account := t.TempDir(), eoa.Account{ChainID: 1337, Address: crypto.PubkeyToAddress(developer().PublicKey)}
+	const lives = 5
+	for life := range lives {
+		last := life == lives-1
+		store, err := pebblestore.Open(dir, pebblestore.Options{})
+		require.NoError(t, err)
+		require.NoError(t, store.Break(context.Background(), account))
+		client, err := rpc.Dial(web.URL)
+		require.NoError(t, err)
+		nodes, err := ethchain.New(client, ethchain.Options{FinalityDepth: 7, MaxBatch: 40})
+		require.NoError(t, err)
+		cfg := eoa.DefaultConfig()
+		cfg.Poll, cfg.Retry, cfg.Rebroadcast, cfg.Timeout, cfg.Batch = 20*time.Millisecond, 10*time.Millisecond, 500*time.Millisecond, 200*time.Millisecond, 30
+		cfg.Fees.StallTimeout = time.Second
+		e, err := eoa.New(cfg, account, store, nodes, eoa.NewKeySigner(1337, developer()))
+		require.NoError(t, err)
+		for i := n * life / lives; i < n*(life+1)/lives; i++ {
+			_, err := e.Submit(context.Background(), eoa.Request{Key: fmt.Sprint(i), To: receiver(i), Value: uint256.NewInt(1)})
+			require.NoError(t, err)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		var all sync.WaitGroup
+		all.Go(func() { _ = e.Run(ctx) })
+		g.set(0.25)
+		for i := 0; i < 60 || last && !over(t, store, account, n); i++ {
+			if last && i == 60 {
+				g.set(0)
+			}
+			require.Less(t, i, 1500, "not over")
+			w.block(t, last && i >= 60)
+			time.Sleep(10 * time.Millisecond)
+		}
+		stop()
+		all.Wait()
+		if last {
+			w.check(t, store, account, n)
+		}
+		client.Close()
+		require.NoError(t, store.Close())
+	}
+	t.Logf("%d reorgs, %d pools lost, %v", w.reorgs, w.losses, g.hits)
+}
+
+func receiver(i int) *common.Address {
+	to := common.BytesToAddress(crypto.Keccak256(fmt.Appendf(nil, "chaos %d", i)))
+	return &to
+}
+
+func over(t *testing.T, store eoa.Store, a eoa.Account, n int) bool {
+	records, err := store.List(context.Background(), a, 0, 10_000)
+	require.NoError(t, err)
+	final := 0
+	for i := range records {
+		if records[i].State == eoa.Final && !records[i].Noop {
+			final++
+		}
+	}
+	return final == n
+}
+
+// check asks the chain itself, and the outbox.
+func (w *weather) check(t *testing.T, store eoa.Store, a eoa.Account, n int) {
+	ctx := context.Background()
+	client := w.backend.Client()
+	for i := range n {
+		wei, err := client.BalanceAt(ctx, *receiver(i), nil)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, wei.Uint64(), "transfer %d", i)
+	}
+	pending, err := client.PendingNonceAt(ctx, a.Address)
+	require.NoError(t, err)
+	latest, err := client.NonceAt(ctx, a.Address, nil)
+	require.NoError(t, err)
+	require.Equal(t, latest, pending, "something is left in the pool")
+	told := map[string][]eoa.EventKind{}
+	_, err = eoa.Deliver(ctx, store, a, 1<<20, func(_ context.Context, e eoa.Event) error {
+		told[e.Key] = append(told[e.Key], e.Kind)
+		return nil
+	})
+	require.NoError(t, err)
+	for i := range n {
+		kinds := told[fmt.Sprint(i)]
+		require.NotEmpty(t, kinds)
+		require.Equal(t, eoa.EventSubmitted, kinds[0], "%v", kinds)
+		require.Equal(t, eoa.EventFinal, kinds[len(kinds)-1], "%v", kinds)
+		mined := 0
+		for _, k := range kinds {
+			switch k {
+			case eoa.EventMined:
+				mined++
+			case eoa.EventReorged:
+				mined--
+			case eoa.EventFailed, eoa.EventSuperseded, eoa.EventCancelled:
+				t.Fatalf("transfer %d: %v", i, kinds)
+			}
+			require.True(t, mined == 0 || mined == 1, "%v", kinds)
+		}
+		require.Equal(t, 1, mined, "%v", kinds)
+	}
+}
