@@ -24,7 +24,7 @@ func faultsOf(seed uint64) eoatest.Faults {
 // have landed at the end.
 func TestE1NoDoubleSpendChaos(t *testing.T) {
 	const seeds = 60
-	for seed := range uint64(seeds) {
+	for seed := firstSeed(); seed < firstSeed()+seeds; seed++ {
 		w := newWorld(t, seed, 25)
 		w.cfg.Fees.StallTimeout = 20 * time.Second
 		w.cfg.MaxInFlight = 9
@@ -62,7 +62,7 @@ func chaos(t *testing.T, w *world, seed uint64, ticks int) {
 
 // Two executors work on one account at once, and each loses it to the other again and again.
 func TestE1NoDoubleSpendTwoExecutors(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := firstSeed(); seed < firstSeed()+20; seed++ {
 		w := newWorld(t, seed, 20)
 		w.chain.SetFaults(eoatest.Faults{DropResponse: 0.2, Reorg: 0.1, ReorgDepth: 3})
 		rng := rand.New(rand.NewPCG(seed, 3))

@@ -24,7 +24,8 @@
 // request, or a transaction that does nothing, fills the nonce.
 //
 // A lease carries an epoch that only grows, and each commit names the account's version: a worker that lost the account, or whose last write is still
-// on its way, can write nothing. What such a worker may still send are bytes that the store holds, and the next worker sends the same.
+// on its way, can write nothing. After a commit without an answer a worker first commits an empty step, so that the lost one is refused if it arrives after
+// all, and only then goes on. What such a worker may still send are bytes that the store holds, and the next worker sends the same.
 //
 // A request is superseded by somebody else's transaction only with proof: the nonce is used in the finalized block, and at two heads a node that is
 // not behind says of each attempt that it is in no block.

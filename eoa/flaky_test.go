@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/eoa"
@@ -67,7 +68,7 @@ func (s *flaky) Commit(ctx context.Context, l eoa.Lease, now time.Time, b eoa.Ba
 
 // The store loses requests and answers, and carries out writes long after they were thought to have failed. No request lands twice, and all land.
 func TestE1NoDoubleSpendLateWrites(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := firstSeed(); seed < firstSeed()+60; seed++ {
 		w := newWorld(t, seed, 15)
 		w.cfg.LeaseFor = 4 * time.Second
 		w.chain.SetPerBlock(4)
@@ -91,4 +92,51 @@ func TestE1NoDoubleSpendLateWrites(t *testing.T) {
 		w.finish(t, last)
 		w.exactlyOnce(t)
 	}
+}
+
+// lateNo is a store that loses the step which takes a nonce back from a request, and carries it out once the request was sent again.
+type lateNo struct {
+	eoa.Store
+	late func()
+}
+
+func (s *lateNo) Commit(ctx context.Context, l eoa.Lease, now time.Time, b eoa.Batch) (uint64, error) {
+	if len(b.Records) == 1 && b.Records[0].State == eoa.Pending && s.late == nil {
+		s.late = func() { _, _ = s.Store.Commit(ctx, l, now, b) }
+		return 0, errLost
+	}
+	return s.Store.Commit(ctx, l, now, b)
+}
+
+// A node said no for certain, and the step that says so is lost. What is sent again after that is no longer provably nowhere: when the lost step
+// arrives after all, it must change nothing.
+func TestLateStepChangesNothing(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	w.chain.SetRefuse(func(*types.Transaction) string { return "insufficient funds for gas * price + value" })
+	store := &lateNo{Store: w.store}
+	c := &sends{Chain: w.chain}
+	e := w.executor(t, store, c)
+	require.NoError(t, w.submitAll(e))
+	_, err := e.Step(context.Background())
+	require.ErrorIs(t, err, errLost)
+	w.chain.SetRefuse(nil)
+	c.after = store.late
+	_, _ = e.Step(context.Background())
+	require.Equal(t, eoa.Broadcast, w.get(t, w.keys[0]).State)
+	w.finish(t, e)
+	w.exactlyOnce(t)
+}
+
+// sends is a node that something happens after it was sent anything.
+type sends struct {
+	*eoatest.Chain
+	after func()
+}
+
+func (c *sends) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
+	out := c.Chain.Send(ctx, raws)
+	if c.after != nil {
+		c.after()
+	}
+	return out
 }

@@ -92,6 +92,14 @@ func (e *Executor) hold(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if e.adrift { // it was decided on this version at the latest: it must not arrive once we have gone on from here
+		e.report.Commits++
+		if _, err := e.store.Commit(ctx, e.lease, now, Batch{Head: loaded.Head}); err != nil {
+			return err
+		}
+		loaded.Head.Version++
+		e.adrift = false
+	}
 	e.view = NewView(e.account, loaded)
 	e.pending, e.more, e.window, e.lookAt = nil, true, 8*e.cfg.Batch, time.Time{}
 	return nil
@@ -147,6 +155,7 @@ func (e *Executor) commit(ctx context.Context, b Batch) error {
 	e.report.Commits++
 	wake, err := e.store.Commit(ctx, e.lease, e.cfg.Clock.Now(), b)
 	if err != nil {
+		e.adrift = true
 		return err
 	}
 	e.view.Apply(b)

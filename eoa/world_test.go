@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -31,6 +33,12 @@ type world struct {
 }
 
 const testChain = 4359
+
+// firstSeed is where tests with many seeds begin: JAMQ_SEED, or 0.
+func firstSeed() uint64 {
+	seed, _ := strconv.ParseUint(os.Getenv("JAMQ_SEED"), 10, 64)
+	return seed
+}
 
 // Now implements eoa.Clock.
 func (w *world) Now() time.Time { return w.now }
