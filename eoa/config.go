@@ -49,6 +49,8 @@ const (
 	maxHoles = 50
 	// noopGas is what a transfer to an account takes; noopGasDelegated leaves room for code that the account may have.
 	noopGas, noopGasDelegated = 21_000, 100_000
+	// maxGas is what no block holds: an estimate above it is a node's mistake.
+	maxGas = 1 << 40
 	// maxRetry bounds the doubling of Config.Retry.
 	maxRetry = time.Minute
 	// refusedBump is by how many percent a price is raised that a node refused, of a transaction that is nowhere; maxVoid how many such are kept.

@@ -49,6 +49,7 @@ type Fleet struct {
 	running map[Account]*Executor
 	all     sync.WaitGroup
 	ctx     context.Context // of Run; nil before
+	ended   bool            // Run waits for the last ones: nobody starts any more
 }
 
 // NewFleet returns a fleet that does nothing before Run. The error wraps ErrInvalidConfig.
@@ -87,7 +88,7 @@ func (f *Fleet) wake(a Account) error {
 		e.Wake()
 		return nil
 	}
-	if f.ctx == nil || f.ctx.Err() != nil {
+	if f.ctx == nil || f.ended {
 		return nil // it is in the store: whoever runs finds it
 	}
 	return f.start(a)
@@ -156,7 +157,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 	}
 	f.ctx = ctx
 	f.mu.Unlock()
-	defer f.all.Wait()
+	defer f.end()
 	ticker := time.NewTicker(f.cfg.Interval)
 	defer ticker.Stop()
 	for {
@@ -167,6 +168,14 @@ func (f *Fleet) Run(ctx context.Context) error {
 		case <-ticker.C:
 		}
 	}
+}
+
+// end waits for all executors to give their accounts back.
+func (f *Fleet) end() {
+	f.mu.Lock()
+	f.ended = true
+	f.mu.Unlock()
+	f.all.Wait()
 }
 
 // takeDue starts executors of accounts that are due.

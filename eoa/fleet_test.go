@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -163,4 +165,34 @@ func TestSilentNode(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, <-ended, context.Canceled)
 	})
+}
+
+// What is submitted while a fleet ends is in the store, and starts nothing that outlives the fleet.
+func TestFleetEnds(t *testing.T) {
+	for range 50 {
+		w := newWorld(t, 1, 0)
+		w.cfg.Clock = nil
+		var open atomic.Int64
+		cfg := eoa.DefaultFleetConfig()
+		f, err := eoa.NewFleet(cfg, w.store, func(eoa.Account) (eoa.Chain, eoa.Signer, error) { open.Add(1); return w.chain, w.signer, nil })
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for i := range 4 {
+			all.Go(func() {
+				for k := range 20 {
+					if _, err := f.Submit(context.Background(), w.account, eoa.Request{Key: fmt.Sprint(i, "/", k)}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		time.AfterFunc(time.Millisecond, cancel)
+		require.ErrorIs(t, f.Run(ctx), context.Canceled)
+		before := open.Load()
+		all.Wait()
+		_, err = f.Submit(context.Background(), w.account, eoa.Request{Key: "late"})
+		require.NoError(t, err)
+		require.Equal(t, before, open.Load(), "something was started after the end")
+	}
 }

@@ -120,6 +120,9 @@ func (r *Request) validatePayload() error {
 func (r *Request) Digest() [sha256.Size]byte {
 	c := *r
 	c.Deadline = c.Deadline.UTC()
+	if c.Value != nil && c.Value.IsZero() {
+		c.Value = nil
+	}
 	raw, err := json.Marshal(c)
 	if err != nil { // no field of a Request can fail
 		panic(err)

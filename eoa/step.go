@@ -350,6 +350,9 @@ func (e *Executor) estimate(ctx context.Context, jobs []Job) (out []Job, refused
 				refused = append(refused, Refusal{j.Record, err.Error()})
 				continue
 			}
+			if err == nil && gas > maxGas {
+				err = fmt.Errorf("an estimate of %d gas", gas)
+			}
 			if err != nil {
 				e.cfg.Log.Warn("eoa: estimate", "account", e.account.String(), "key", j.Record.Key, "err", err)
 				gas = 0

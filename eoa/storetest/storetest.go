@@ -112,6 +112,8 @@ func (c *suite) idempotent() {
 	again := c.submit(req("b"), req("a"), req("a"))
 	require.Equal(c, []uint64{first[1].ID, first[0].ID, first[0].ID}, []uint64{again[0].ID, again[1].ID, again[2].ID})
 	require.Equal(c, before.Wake, c.inbox().Wake, "nothing new, nobody woken")
+	zero, none := eoa.Request{Key: "zero", Value: new(uint256.Int)}, eoa.Request{Key: "zero"}
+	require.Equal(c, zero.Digest(), none.Digest(), "nil means 0")
 	other := req("a")
 	other.Gas = 30_000
 	_, err := c.s.Submit(c.ctx, c.a, c.now, other)
@@ -253,6 +255,10 @@ func (c *suite) conflict() {
 	}
 	head := c.load(l).Head
 	require.Equal(c, eoa.Head{Version: 1, Next: 5}, head)
+	_, err = c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: head}) // it changes nothing, and is a step: what is late is late from now on
+	require.NoError(c, err)
+	_, err = c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: head})
+	require.ErrorIs(c, err, eoa.ErrConflict)
 }
 
 func (c *suite) commit() {
