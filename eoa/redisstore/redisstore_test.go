@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -23,7 +24,7 @@ import (
 
 // server starts a redis-server of the test's own on a loopback port: the binary that JAMQ_REDIS_SERVER names, or the one in the path. Without one the test
 // says so; with JAMQ_REQUIRE_REDIS set it fails.
-func server(t testing.TB) *redis.Client {
+func server(t testing.TB, more ...string) *redis.Client {
 	t.Helper()
 	binary := os.Getenv("JAMQ_REDIS_SERVER")
 	if binary == "" {
@@ -35,12 +36,16 @@ func server(t testing.TB) *redis.Client {
 		}
 		t.Skip("no redis-server in the path: nothing of this package's store is tested")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	cmd := exec.Command(binary, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir())
+	const most = 55_000 // a cluster's nodes talk to each other 10,000 above
+	number := 0
+	for number == 0 || number > most {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		number = l.Addr().(*net.TCPAddr).Port
+		require.NoError(t, l.Close())
+	}
+	port := strconv.Itoa(number)
+	cmd := exec.Command(binary, append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir()}, more...)...)
 	require.NoError(t, cmd.Start())
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port})
 	t.Cleanup(func() {

@@ -1,0 +1,85 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/storetest"
+)
+
+// cluster starts three masters on loopback ports that share the slots, and returns a client of them all.
+func cluster(t *testing.T) *redis.ClusterClient {
+	const masters, slots = 3, 16384
+	ctx := context.Background()
+	var nodes []*redis.Client
+	var addrs []string
+	for i := range masters {
+		n := server(t, "--cluster-enabled", "yes")
+		from, to := slots*i/masters, slots*(i+1)/masters-1
+		require.NoError(t, n.ClusterAddSlotsRange(ctx, from, to).Err())
+		require.NoError(t, n.Do(ctx, "cluster", "set-config-epoch", i+1).Err())
+		nodes, addrs = append(nodes, n), append(addrs, n.Options().Addr)
+	}
+	for _, addr := range addrs[1:] {
+		host, port, _ := strings.Cut(addr, ":")
+		require.NoError(t, nodes[0].ClusterMeet(ctx, host, port).Err())
+	}
+	for _, n := range nodes {
+		require.Eventually(t, func() bool {
+			info, err := n.ClusterInfo(ctx).Result()
+			return err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprint("cluster_known_nodes:", masters))
+		}, 20*time.Second, 20*time.Millisecond)
+	}
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// The suite on a Redis Cluster. All keys of an account are in one slot, and accounts are spread.
+func TestCluster(t *testing.T) {
+	client := cluster(t)
+	storetest.Run(t, func() eoa.Store {
+		s, err := New(client, "test")
+		require.NoError(t, err)
+		return s
+	})
+	ctx := context.Background()
+	slots, used := map[string]int64{}, map[int64]bool{}
+	for _, key := range keysOf(t, client) {
+		slot, err := client.ClusterKeySlot(ctx, key).Result()
+		require.NoError(t, err)
+		from, to := strings.Index(key, "{"), strings.Index(key, "}")
+		if from < 0 {
+			require.Equal(t, "test:due", key)
+			continue
+		}
+		account := key[from:to]
+		if other, seen := slots[account]; seen {
+			require.Equal(t, other, slot, key)
+		}
+		slots[account], used[slot] = slot, true
+	}
+	require.Greater(t, len(used), 10)
+}
+
+// keysOf returns all keys of a cluster.
+func keysOf(t *testing.T, client *redis.ClusterClient) (keys []string) {
+	all := make(chan []string, 100)
+	require.NoError(t, client.ForEachMaster(context.Background(), func(ctx context.Context, n *redis.Client) error {
+		some, err := n.Keys(ctx, "*").Result()
+		all <- some
+		return err
+	}))
+	close(all)
+	for some := range all {
+		keys = append(keys, some...)
+	}
+	return keys
+}
