@@ -60,7 +60,8 @@ type Loaded struct {
 type Batch struct {
 	// Head is the new head. Its Version is the one that the step was decided on; the store writes that plus one.
 	Head Head
-	// Records replace those with the same ids, which were accepted before. A record's key and priority never change.
+	// Records replace those with the same ids, which were accepted before. A record's key and priority never change, its state changes as
+	// [State.CanBecome] says, and an attempt is first committed with a zero SentAt.
 	Records []Record
 	// Events are appended to the outbox; the store numbers them.
 	Events []Event

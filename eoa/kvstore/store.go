@@ -293,7 +293,8 @@ func (st *step) find(requests []eoa.Request) (map[string]known, error) {
 	return out, nil
 }
 
-// write stores a record and its marks. It says of every mark whether it is there, so that what was before need not be read; a record's rank never
+// write stores a record and those of its marks that the state may have changed, without a look at what was before: states follow each other as
+// [eoa.State.CanBecome] says, so what is Broadcast or later was marked as open, and its attempts were indexed, when they were Prepared. A record's rank never
 // changes.
 func (st *step) write(r *eoa.Record) error {
 	raw, err := eoa.EncodeRecord(r)
@@ -301,10 +302,14 @@ func (st *step) write(r *eoa.Record) error {
 		return err
 	}
 	st.set(numbered(st.a, kindRecord, r.ID), raw)
-	st.mark(ranked(st.a, eoa.RankOf(&r.Request, r.ID)), r.State == eoa.Pending)
-	st.mark(numbered(st.a, kindOpen, r.ID), r.Open())
+	if !r.Open() || r.State == eoa.Prepared {
+		st.mark(ranked(st.a, eoa.RankOf(&r.Request, r.ID)), r.State == eoa.Pending)
+		st.mark(numbered(st.a, kindOpen, r.ID), r.Open())
+	}
 	for i := range r.Attempts {
-		st.set(named(st.a, kindHash, r.Attempts[i].Hash[:]), binary.BigEndian.AppendUint64(nil, r.ID))
+		if a := &r.Attempts[i]; a.SentAt.IsZero() { // else it was there before
+			st.set(named(st.a, kindHash, a.Hash[:]), binary.BigEndian.AppendUint64(nil, r.ID))
+		}
 	}
 	return nil
 }

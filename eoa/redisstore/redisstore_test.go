@@ -211,7 +211,7 @@ func BenchmarkCommit(b *testing.B) {
 	}
 	for i := range records {
 		records[i].State = eoa.Broadcast
-		records[i].Attempts = []eoa.Attempt{{Hash: common.Hash{byte(i)}, Raw: make([]byte, 220)}}
+		records[i].Attempts = []eoa.Attempt{{Hash: common.Hash{byte(i)}, Raw: make([]byte, 220), SentAt: now, Result: eoa.Accepted}}
 	}
 	b.Run("store", func(b *testing.B) {
 		loaded, err := s.Load(ctx, l)
