@@ -89,3 +89,30 @@ func BenchmarkLatency(b *testing.B) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
 }
+
+// A batch of requests costs the executor three round trips to the store, however many it has: it reads them, writes their signatures together with what
+// became of those before, and writes what the node said.
+func TestThreeRoundTripsPerBatch(t *testing.T) {
+	for _, k := range []int{1, 10, 50} {
+		w := newWorld(t, 1, 0)
+		w.cfg.Batch, w.cfg.MaxInFlight, w.cfg.MaxUnsure, w.cfg.LeaseFor = 50, 500, 500, 24*time.Hour
+		var last eoa.Report
+		w.cfg.Observe = func(r eoa.Report) { last = r }
+		e := w.executor(t, w.store, w.chain)
+		for i := range 30 {
+			var q []eoa.Request
+			for n := range k {
+				q = append(q, request(fmt.Sprint(i, "/", n)))
+			}
+			_, err := e.Submit(context.Background(), q...)
+			require.NoError(t, err)
+			w.step(t, e)
+			w.chain.Mine()
+			require.Equal(t, k, last.Sent)
+			if i > 0 { // the first one takes the account and loads it
+				require.LessOrEqual(t, last.Commits+last.Reads, 3)
+			}
+		}
+		require.Positive(t, last.Ended)
+	}
+}

@@ -33,6 +33,7 @@ type Executor struct {
 	mu      sync.Mutex // held by a step
 	lease   Lease      // zero Epoch: none
 	view    *View      // nil: to be loaded
+	staged  *Batch     // of the view, and not written yet; nil: none
 	adrift  bool       // a commit failed, and may yet be carried out
 	wake    uint64     // wake version that pending and orders are of
 	seen    uint64     // wake version that the store told last

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/ethereum/go-ethereum/core/types"
 )
 
 // Step does what can be done now, and returns when there is more to do without a wake-up or a new head; zero for never. After an error the
@@ -100,7 +98,7 @@ func (e *Executor) hold(ctx context.Context) error {
 		loaded.Head.Version++
 		e.adrift = false
 	}
-	e.view = NewView(e.account, loaded)
+	e.view, e.staged = NewView(e.account, loaded), nil
 	e.pending, e.more, e.window, e.lookAt = nil, true, 8*e.cfg.Batch, time.Time{}
 	return nil
 }
@@ -118,6 +116,9 @@ func (e *Executor) read(ctx context.Context) error {
 	e.wake, e.seen, e.pending, e.more = inbox.Wake, inbox.Wake, inbox.Pending, len(inbox.Pending) == e.window
 	if len(inbox.Orders) == 0 {
 		return nil
+	}
+	if err := e.flush(ctx); err != nil { // orders are about records as they stand
+		return err
 	}
 	named := map[string]Record{}
 	for _, o := range inbox.Orders {
@@ -144,22 +145,43 @@ func (e *Executor) noteHead() {
 	e.signal.Unlock()
 }
 
-// commit writes a step and takes it over.
-func (e *Executor) commit(ctx context.Context, b Batch) error {
+// stage takes a step over that is written with the next one, or when this run ends. It is for what the chain did: nothing that follows of it leaves before
+// it is written, and whoever dies before that sees it again.
+func (e *Executor) stage(b Batch) {
+	version := e.view.Head.Version
 	if !e.view.Changes(&b) {
-		version := e.view.Head.Version
 		e.view.Head = b.Head
-		e.view.Head.Version = version
+	} else {
+		e.staged = e.staged.and(b)
+		e.view.Apply(b)
+		e.count(b)
+	}
+	e.view.Head.Version = version
+}
+
+// commit takes a step over and writes it, if it changes anything.
+func (e *Executor) commit(ctx context.Context, b Batch) error {
+	changes := e.view.Changes(&b)
+	if e.stage(b); !changes {
 		return nil
 	}
+	return e.flush(ctx)
+}
+
+// flush writes what was staged.
+func (e *Executor) flush(ctx context.Context) error {
+	if e.staged == nil {
+		return nil
+	}
+	b := *e.staged
+	e.staged = nil
 	e.report.Commits++
 	wake, err := e.store.Commit(ctx, e.lease, e.cfg.Clock.Now(), b)
 	if err != nil {
 		e.adrift = true
 		return err
 	}
-	e.view.Apply(b)
-	e.count(b)
+	e.view.Head.Version++
 	e.seen = wake
 	e.replacePending(b.Records)
 	if len(b.Add) > 0 {
@@ -216,7 +238,9 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 	if !told && (!old || len(e.view.Open)+len(e.pending) == 0) {
 		return e.failed == 0 && e.view.look != nil, nil
 	}
-	e.seen = e.wake + 1 // what came through other processes is read as often as the chain is
+	if e.report.Reads == 0 { // what came through other processes is read as often as the chain is
+		e.seen = e.wake + 1
+	}
 	look, err := e.chain.Look(ctx, e.account.Address)
 	if err != nil {
 		return e.blind(ctx, "look", err)
@@ -231,7 +255,11 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 		}
 	}
 	e.lookAt, e.failed = now, 0
-	return true, e.commit(ctx, e.view.Confirm(&e.cfg, now, &look, &answers))
+	b := e.view.Confirm(&e.cfg, now, &look, &answers)
+	if e.stage(b); len(b.Add) > 0 { // they are read from the store
+		return true, e.flush(ctx)
+	}
+	return true, nil
 }
 
 // blind notes that the chain could not be seen: nothing new is sent until it can.
@@ -341,84 +369,11 @@ func (e *Executor) send(ctx context.Context) (moved bool, err error) {
 	return true, e.out(ctx)
 }
 
-// estimate fills in gas where none is given. A job stays without where it is not known, and is refused where the node ran it and it failed.
-func (e *Executor) estimate(ctx context.Context, jobs []Job) (out []Job, refused []Refusal) {
-	for _, j := range jobs {
-		if j.Gas == 0 && !j.Noop {
-			gas, err := e.chain.Estimate(ctx, e.account.Address, &j.Record.Request)
-			if errors.Is(err, ErrReverted) {
-				refused = append(refused, Refusal{j.Record, err.Error()})
-				continue
-			}
-			if err == nil && gas > maxGas {
-				err = fmt.Errorf("an estimate of %d gas", gas)
-			}
-			if err != nil {
-				e.cfg.Log.Warn("eoa: estimate", "account", e.account.String(), "key", j.Record.Key, "err", err)
-				gas = 0
-			}
-			j.Gas = gas + gas/100*e.cfg.GasMargin
-		}
-		out = append(out, j)
-	}
-	return out, refused
-}
-
-// prepare signs jobs, up to the first that cannot be, which waits then, and makes them durable.
-func (e *Executor) prepare(ctx context.Context, jobs []Job) error {
-	var signed []Signed
-	var later []Refusal
-	for _, j := range jobs {
-		s, err := e.sign(ctx, j)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			e.cfg.Log.Warn("eoa: sign", "account", e.account.String(), "key", j.Record.Key, "err", err)
-			later = append(later, Refusal{j.Record, err.Error()})
-			break // a nonce is worth nothing before those below it
-		}
-		signed = append(signed, s)
-	}
-	if err := e.hold(ctx); err != nil {
-		return err
-	}
-	now := e.cfg.Clock.Now()
-	b := e.view.Prepared(now, signed)
-	if err := e.commit(ctx, b); err != nil {
-		return err
-	}
-	e.view.Fresh(&b)
-	e.report.Signed += len(signed)
-	return e.commit(ctx, e.view.Postpone(&e.cfg, now, later))
-}
-
-// sign asks for a signature and checks that it is of the account, over exactly what was asked.
-func (e *Executor) sign(ctx context.Context, j Job) (Signed, error) {
-	want := j.Transaction(e.account)
-	got, err := e.signer.Sign(ctx, e.account.Address, want)
-	if err != nil {
-		return Signed{}, fmt.Errorf("eoa: signing for %v: %w", e.account, err)
-	}
-	if got == nil {
-		return Signed{}, fmt.Errorf("%w: none", ErrSigner)
-	}
-	rules := types.LatestSignerForChainID(e.account.chainID())
-	if got.Type() != want.Type() || rules.Hash(got) != rules.Hash(want) || !got.Protected() {
-		return Signed{}, fmt.Errorf("%w: the transaction is not the one that was asked for", ErrSigner)
-	}
-	if from, err := types.Sender(rules, got); err != nil || from != e.account.Address {
-		return Signed{}, fmt.Errorf("%w: it is of %v, want %v", ErrSigner, from, e.account.Address)
-	}
-	raw, err := got.MarshalBinary()
-	if err != nil {
-		return Signed{}, fmt.Errorf("%w: %w", ErrSigner, err)
-	}
-	return Signed{Job: j, Tx: got.Hash(), Raw: raw}, nil
-}
-
 // rest ends a step: it returns when the next is due, or gives the account back if nothing is left to do.
 func (e *Executor) rest(ctx context.Context) (time.Time, error) {
+	if err := e.flush(ctx); err != nil {
+		return time.Time{}, err
+	}
 	now := e.cfg.Clock.Now()
 	if len(e.view.Open)+len(e.pending) > 0 || e.more {
 		return e.nextStep(now), nil

@@ -77,6 +77,21 @@ func (v *View) Apply(b Batch) {
 	}
 }
 
+// and returns both steps as one; b was decided first, and may be nil.
+func (b *Batch) and(next Batch) *Batch {
+	if b == nil {
+		return &next
+	}
+	again := make(map[uint64]bool, len(next.Records))
+	for i := range next.Records {
+		again[next.Records[i].ID] = true
+	}
+	first := slices.DeleteFunc(slices.Clone(b.Records), func(r Record) bool { return again[r.ID] })
+	next.Records, next.Events = append(first, next.Records...), slices.Concat(b.Events, next.Events)
+	next.Done, next.Add = slices.Concat(b.Done, next.Done), slices.Concat(b.Add, next.Add)
+	return &next
+}
+
 // batch begins a step.
 func (v *View) batch() Batch {
 	h := v.Head

@@ -226,7 +226,7 @@ func (g *gateway) post(body []byte) []byte {
 // the program: every transfer lands exactly once, no nonce is left out, and the outbox tells of all, in order. JAMQ_SEED says at which seed to begin.
 func TestChaos(t *testing.T) {
 	first, _ := strconv.ParseUint(os.Getenv("JAMQ_SEED"), 10, 64)
-	for seed := first; seed < first+3; seed++ {
+	for seed := first; seed < first+2; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { chaos(t, seed, 200) })
 	}
 }

@@ -1,0 +1,85 @@
+package eoa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/core/types"
+)
+
+// estimate fills in gas where none is given. A job stays without where it is not known, and is refused where the node ran it and it failed.
+func (e *Executor) estimate(ctx context.Context, jobs []Job) (out []Job, refused []Refusal) {
+	for _, j := range jobs {
+		if j.Gas == 0 && !j.Noop {
+			gas, err := e.chain.Estimate(ctx, e.account.Address, &j.Record.Request)
+			if errors.Is(err, ErrReverted) {
+				refused = append(refused, Refusal{j.Record, err.Error()})
+				continue
+			}
+			if err == nil && gas > maxGas {
+				err = fmt.Errorf("an estimate of %d gas", gas)
+			}
+			if err != nil {
+				e.cfg.Log.Warn("eoa: estimate", "account", e.account.String(), "key", j.Record.Key, "err", err)
+				gas = 0
+			}
+			j.Gas = gas + gas/100*e.cfg.GasMargin
+		}
+		out = append(out, j)
+	}
+	return out, refused
+}
+
+// prepare signs jobs, up to the first that cannot be, which waits then, and makes them durable.
+func (e *Executor) prepare(ctx context.Context, jobs []Job) error {
+	var signed []Signed
+	var later []Refusal
+	for _, j := range jobs {
+		s, err := e.sign(ctx, j)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			e.cfg.Log.Warn("eoa: sign", "account", e.account.String(), "key", j.Record.Key, "err", err)
+			later = append(later, Refusal{j.Record, err.Error()})
+			break // a nonce is worth nothing before those below it
+		}
+		signed = append(signed, s)
+	}
+	if err := e.hold(ctx); err != nil {
+		return err
+	}
+	now := e.cfg.Clock.Now()
+	b := e.view.Prepared(now, signed)
+	if err := e.commit(ctx, b); err != nil {
+		return err
+	}
+	e.view.Fresh(&b)
+	e.report.Signed += len(signed)
+	return e.commit(ctx, e.view.Postpone(&e.cfg, now, later))
+}
+
+// sign asks for a signature and checks that it is of the account, over exactly what was asked.
+func (e *Executor) sign(ctx context.Context, j Job) (Signed, error) {
+	want := j.Transaction(e.account)
+	got, err := e.signer.Sign(ctx, e.account.Address, want)
+	if err != nil {
+		return Signed{}, fmt.Errorf("eoa: signing for %v: %w", e.account, err)
+	}
+	if got == nil {
+		return Signed{}, fmt.Errorf("%w: none", ErrSigner)
+	}
+	rules := types.LatestSignerForChainID(e.account.chainID())
+	if got.Type() != want.Type() || rules.Hash(got) != rules.Hash(want) || !got.Protected() {
+		return Signed{}, fmt.Errorf("%w: the transaction is not the one that was asked for", ErrSigner)
+	}
+	if from, err := types.Sender(rules, got); err != nil || from != e.account.Address {
+		return Signed{}, fmt.Errorf("%w: it is of %v, want %v", ErrSigner, from, e.account.Address)
+	}
+	raw, err := got.MarshalBinary()
+	if err != nil {
+		return Signed{}, fmt.Errorf("%w: %w", ErrSigner, err)
+	}
+	return Signed{Job: j, Tx: got.Hash(), Raw: raw}, nil
+}
