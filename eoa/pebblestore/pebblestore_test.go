@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -186,4 +187,51 @@ func BenchmarkSubmitSynced(b *testing.B) {
 			b.ReportMetric(float64(i)/b.Elapsed().Seconds(), "requests/s")
 		})
 	}
+}
+
+// sentAt tells when it was given something to send.
+type sentAt struct {
+	*eoatest.Chain
+	at chan time.Time
+}
+
+func (c sentAt) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
+	c.at <- time.Now()
+	return c.Chain.Send(ctx, raws)
+}
+
+// One request at a time, from Submit to the call that sends it, on disk and with the executor running by itself.
+func BenchmarkSubmitToBroadcast(b *testing.B) {
+	s, err := Open(b.TempDir(), Options{})
+	require.NoError(b, err)
+	defer func() { _ = s.Close() }()
+	chain := sentAt{eoatest.New(testChain, 1, 3), make(chan time.Time, 1)}
+	key, err := crypto.ToECDSA(common.LeftPadBytes([]byte{5}, 32))
+	require.NoError(b, err)
+	cfg := eoa.DefaultConfig()
+	cfg.MaxInFlight, cfg.MaxUnsure = 1<<20, 1<<20
+	e, err := eoa.New(cfg, account(), s, chain, eoa.NewKeySigner(testChain, key))
+	require.NoError(b, err)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = e.Run(ctx)
+	}()
+	var took []time.Duration
+	for b.Loop() {
+		began := time.Now()
+		_, err := e.Submit(ctx, eoa.Request{Key: fmt.Sprint(len(took)), Gas: 21_000})
+		require.NoError(b, err)
+		took = append(took, (<-chain.at).Sub(began))
+		if len(took)%20 == 0 {
+			chain.Mine()
+			e.NewHead()
+		}
+	}
+	stop()
+	<-ended
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
 }
