@@ -3,6 +3,7 @@ package ethchain
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -338,6 +339,57 @@ func FuzzParseSigned(f *testing.F) {
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		if tx, err := parseSigned(answer); (tx == nil) == (err == nil) {
 			t.Fatal("neither a transaction nor an error, or both")
+		}
+	})
+}
+
+// parrot answers each call of a batch with one of some texts, in turn, as a client of JSON-RPC does: what cannot be read is that call's error.
+type parrot struct {
+	texts [][]byte
+	next  int
+}
+
+func (p *parrot) BatchCallContext(_ context.Context, calls []rpc.BatchElem) error {
+	for i := range calls {
+		text := p.texts[p.next%len(p.texts)]
+		p.next++
+		calls[i].Error = json.Unmarshal(text, calls[i].Result)
+	}
+	return nil
+}
+
+// Whatever a node answers, there is no panic, and what is taken for an answer keeps its promises.
+func FuzzAnswers(f *testing.F) {
+	f.Add([]byte(`{"number":"0x10","hash":"0x01"}|"0x3"|"0x5"|"0xde0b6b3a7640000"`))
+	f.Add([]byte(`null|[]|{}|[null]|"0x"|"0xffffffffffffffff"|{"number":null}`))
+	f.Add([]byte(`"0x10"|{"transactionHash":"0x0100000000000000000000000000000000000000000000000000000000000000","blockNumber":"0x1","blockHash":null,"status":"0x1"}|[{}]`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		for _, o := range []Options{{}, {FinalityDepth: 3, Preconfirmed: true, Tip: uint256.NewInt(1), MaxBatch: 2}} {
+			c, err := New(&parrot{texts: bytes.Split(raw, []byte("|"))}, o)
+			require.NoError(t, err)
+			ctx := context.Background()
+			if l, err := c.Look(ctx, common.Address{1}); err == nil {
+				require.NotNil(t, l.Balance)
+				require.LessOrEqual(t, l.Finalized, l.Number)
+				require.LessOrEqual(t, l.Final, l.Latest)
+				require.LessOrEqual(t, l.Latest, l.Preconfirmed)
+			}
+			q := eoa.Questions{Heights: []uint64{1, 16}}
+			for i := range byte(12) {
+				q.Txs = append(q.Txs, common.Hash{i})
+			}
+			if a, err := c.Ask(ctx, q); err == nil {
+				for _, h := range q.Txs {
+					_, found := a.Receipts[h]
+					require.False(t, found && a.Missing[h], "there and not there")
+				}
+				require.LessOrEqual(t, len(a.Receipts)+len(a.Missing), len(q.Txs))
+			}
+			gas, err := c.Estimate(ctx, common.Address{1}, &eoa.Request{})
+			require.Equal(t, err == nil, gas > 0)
+			for _, s := range c.Send(ctx, [][]byte{{1}, {2}, {3}}) {
+				require.NotEqual(t, eoa.Rejected, s.Result, "no answer with an error object")
+			}
 		}
 	})
 }
