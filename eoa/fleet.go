@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 )
@@ -22,17 +23,19 @@ type FleetConfig struct {
 	Interval time.Duration
 	// Page is how many due accounts are taken at once, from 1.
 	Page int
+	// Target is how much an account should have to do before [Fleet.Pick] turns to another one, from 1.
+	Target int
 }
 
 // DefaultFleetConfig is for some thousands of accounts.
 func DefaultFleetConfig() FleetConfig {
-	return FleetConfig{Executor: DefaultConfig(), Workers: 16, Interval: time.Second, Page: 256}
+	return FleetConfig{Executor: DefaultConfig(), Workers: 16, Interval: time.Second, Page: 256, Target: 10}
 }
 
 // Validate names the first field that is out of range. The error wraps ErrInvalidConfig.
 func (c *FleetConfig) Validate() error {
-	if c.Workers < 1 || c.Interval <= 0 || c.Page < 1 {
-		return fmt.Errorf("%w: Workers %d, Interval %v, Page %d, want all positive", ErrInvalidConfig, c.Workers, c.Interval, c.Page)
+	if c.Workers < 1 || c.Interval <= 0 || c.Page < 1 || c.Target < 1 {
+		return fmt.Errorf("%w: Workers %d, Interval %v, Page %d, Target %d, want all positive", ErrInvalidConfig, c.Workers, c.Interval, c.Page, c.Target)
 	}
 	return c.Executor.Validate()
 }
@@ -78,6 +81,30 @@ func (f *Fleet) Submit(ctx context.Context, a Account, requests ...Request) ([]R
 		err = f.wake(a)
 	}
 	return records, err
+}
+
+// Pick returns which of some accounts should get the next request: the first that has less to do than FleetConfig.Target, whichever machine works on it, or
+// else the one that has least, so that as few accounts are busy as can be. The caller keeps the choice with the request's key and submits it there again
+// after an error: a key is known only to the account that it was submitted to.
+func (f *Fleet) Pick(ctx context.Context, accounts ...Account) (Account, error) {
+	if len(accounts) == 0 {
+		return Account{}, fmt.Errorf("%w: no accounts to pick from", ErrInvalidRequest)
+	}
+	best, least := accounts[0], math.MaxInt
+	for _, a := range accounts {
+		b, err := f.store.Backlog(ctx, a, min(least, 1<<20))
+		if err != nil {
+			return Account{}, err
+		}
+		load := b.Pending + b.InFlight
+		if load < least {
+			best, least = a, load
+		}
+		if load < f.cfg.Target {
+			break
+		}
+	}
+	return best, nil
 }
 
 // wake makes the account's executor look at the store, and starts one if there is none.

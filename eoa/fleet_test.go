@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/eoa"
@@ -195,4 +196,38 @@ func TestFleetEnds(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, before, open.Load(), "something was started after the end")
 	}
+}
+
+// Requests go to the first account with room up to the target, and to the one with least to do where none has.
+func TestPick(t *testing.T) {
+	w := newWorld(t, 1, 0)
+	w.chain.SetPerBlock(0)
+	cfg := eoa.DefaultFleetConfig()
+	cfg.Target = 3
+	f, err := eoa.NewFleet(cfg, w.store, func(eoa.Account) (eoa.Chain, eoa.Signer, error) { return w.chain, w.signer, nil })
+	require.NoError(t, err)
+	ctx, e := context.Background(), w.executor(t, w.store, w.chain)
+	other := eoa.Account{ChainID: testChain, Address: common.Address{9}}
+	pick := func() eoa.Account {
+		a, err := f.Pick(ctx, w.account, other)
+		require.NoError(t, err)
+		return a
+	}
+	for i := range 3 {
+		require.Equal(t, w.account, pick())
+		w.submit(t, e, request(fmt.Sprint(i)))
+		_, err := e.Step(ctx) // what is in flight counts as what waits
+		require.NoError(t, err)
+	}
+	require.Equal(t, other, pick())
+	for i := range 4 {
+		_, err := w.store.Submit(ctx, other, w.now, request(fmt.Sprint(i)))
+		require.NoError(t, err)
+	}
+	require.Equal(t, w.account, pick(), "3 is less than 4")
+	w.chain.SetPerBlock(10)
+	w.steps(t, e, 10)
+	require.Equal(t, w.account, pick(), "all are mined")
+	_, err = f.Pick(ctx)
+	require.ErrorIs(t, err, eoa.ErrInvalidRequest)
 }

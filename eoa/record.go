@@ -129,6 +129,8 @@ type Head struct {
 	Next uint64 `json:"next"`
 	// Floor: every nonce below it is used in a finalized block.
 	Floor uint64 `json:"floor"`
+	// InFlight is how many records are in flight.
+	InFlight int `json:"inFlight,omitempty"`
 	// Recycled are nonces below Next whose transactions were provably never out, ascending.
 	Recycled []uint64 `json:"recycled,omitempty"`
 	// Holes are nonces below Next of which nobody knows a transaction, ascending. Only a noop may fill them: somebody else's may yet come.

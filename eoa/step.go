@@ -175,6 +175,7 @@ func (e *Executor) flush(ctx context.Context) error {
 	}
 	b := *e.staged
 	e.staged = nil
+	b.Head.InFlight, _ = e.view.inFlight()
 	e.report.Commits++
 	wake, err := e.store.Commit(ctx, e.lease, e.cfg.Clock.Now(), b)
 	if err != nil {

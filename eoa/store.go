@@ -49,6 +49,9 @@ type Inbox struct {
 	Pending []Record
 }
 
+// Backlog is how much an account has to do: requests without a nonce, and with one but in no block.
+type Backlog struct{ Pending, InFlight int }
+
 // State of an account as its worker loads it.
 type Loaded struct {
 	Head Head
@@ -88,6 +91,9 @@ type Store interface {
 	ByHash(ctx context.Context, a Account, tx common.Hash) (Record, error)
 	// List returns records with ids above after, ascending, at most limit.
 	List(ctx context.Context, a Account, after uint64, limit int) ([]Record, error)
+
+	// Backlog returns what an account has to do; pending requests are counted up to limit.
+	Backlog(ctx context.Context, a Account, limit int) (Backlog, error)
 
 	// Events returns events above after that were not acknowledged, ascending, at most limit; Acknowledge drops those up to a Seq.
 	Events(ctx context.Context, a Account, after uint64, limit int) ([]Event, error)

@@ -84,6 +84,12 @@ func (l *Life) List(ctx context.Context, a eoa.Account, after uint64, limit int)
 	return out, err
 }
 
+// Backlog implements eoa.Store.
+func (l *Life) Backlog(ctx context.Context, a eoa.Account, limit int) (out eoa.Backlog, err error) {
+	err = l.moment(func() error { out, err = l.Store.Backlog(ctx, a, limit); return err })
+	return out, err
+}
+
 // Events implements eoa.Store.
 func (l *Life) Events(ctx context.Context, a eoa.Account, after uint64, limit int) (out []eoa.Event, err error) {
 	err = l.moment(func() error { out, err = l.Store.Events(ctx, a, after, limit); return err })

@@ -30,6 +30,24 @@ func (s *Store) List(ctx context.Context, a eoa.Account, above uint64, limit int
 	return out, err
 }
 
+// Backlog implements eoa.Store.
+func (s *Store) Backlog(ctx context.Context, a eoa.Account, limit int) (out eoa.Backlog, err error) {
+	if err := ctx.Err(); err != nil {
+		return out, err
+	}
+	st, err := s.begin(ctx, a)
+	if err != nil || limit <= 0 {
+		return out, err
+	}
+	out.InFlight = st.m.Head.InFlight
+	mark := prefix(a, kindPending)
+	err = s.kv.Scan(ctx, mark, after(mark), func(_, _ []byte) bool {
+		out.Pending++
+		return out.Pending < limit
+	})
+	return out, err
+}
+
 // Events implements eoa.Store.
 func (s *Store) Events(ctx context.Context, a eoa.Account, above uint64, limit int) (out []eoa.Event, err error) {
 	if err := ctx.Err(); err != nil || limit <= 0 || above == math.MaxUint64 {

@@ -267,7 +267,7 @@ func (c *suite) commit() {
 	a, b := prepared(records[0], 3), prepared(records[1], 2)
 	gone := records[2]
 	gone.State = eoa.Cancelled
-	head := eoa.Head{Started: true, Next: 4, Floor: 1, Recycled: []uint64{0}, Holes: []uint64{1}, Resets: []eoa.Reset{{At: c.now, From: 2, To: 3, Forced: true}}}
+	head := eoa.Head{Started: true, Next: 4, Floor: 1, InFlight: 2, Recycled: []uint64{0}, Holes: []uint64{1}, Resets: []eoa.Reset{{At: c.now, From: 2, To: 3, Forced: true}}}
 	wake := c.inbox().Wake
 	got, err := c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: head, Records: []eoa.Record{a, b, gone},
 		Add: []eoa.Request{{Key: "eoa/noop/1", Noop: true, Priority: math.MaxInt32}, {Key: "c", Gas: 99_999}}})
@@ -277,6 +277,9 @@ func (c *suite) commit() {
 	head.Version = 1
 	require.Equal(c, head, loaded.Head)
 	require.Len(c, loaded.Open, 2)
+	backlog, err := c.s.Backlog(c.ctx, c.a, 100)
+	require.NoError(c, err)
+	require.Equal(c, eoa.Backlog{Pending: 1, InFlight: 2}, backlog)
 	in := c.inbox()
 	require.Len(c, in.Pending, 1)
 	require.Equal(c, "eoa/noop/1", in.Pending[0].Key)
