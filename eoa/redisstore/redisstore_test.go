@@ -269,3 +269,35 @@ func TestIndexIsTidied(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, entries, left)
 }
+
+// All of it, from Submit to final, from one account in batches: what the executor decides, signs and writes. Each transaction is prepared, broadcast, mined
+// and final: four transitions.
+func BenchmarkExecutor(b *testing.B) {
+	s, err := New(server(b), "bench")
+	require.NoError(b, err)
+	key, err := crypto.ToECDSA(common.LeftPadBytes([]byte{5}, 32))
+	require.NoError(b, err)
+	const chainID, batch, transitions = 99, 500, 4
+	chain, now := eoatest.New(chainID, 1, 2), &clock{time.Unix(1_800_000_000, 0)}
+	cfg := eoa.DefaultConfig()
+	cfg.Clock, cfg.Batch, cfg.MaxInFlight, cfg.MaxUnsure, cfg.Confirmations = now, batch, 4*batch, 4*batch, 1
+	a := eoa.Account{ChainID: chainID, Address: crypto.PubkeyToAddress(key.PublicKey)}
+	e, err := eoa.New(cfg, a, s, chain, eoa.NewKeySigner(chainID, key))
+	require.NoError(b, err)
+	n := 0
+	for b.Loop() {
+		var q []eoa.Request
+		for range batch {
+			n++
+			q = append(q, eoa.Request{Key: fmt.Sprint(n), Gas: 21_000})
+		}
+		_, err := e.Submit(context.Background(), q...)
+		require.NoError(b, err)
+		_, err = e.Step(context.Background())
+		require.NoError(b, err)
+		chain.Mine()
+		now.now = now.now.Add(cfg.Poll)
+	}
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "transactions/s")
+	b.ReportMetric(float64(transitions*n)/b.Elapsed().Seconds(), "transitions/s")
+}
