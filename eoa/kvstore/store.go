@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	mrand "math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -65,7 +66,7 @@ type meta struct {
 	IDs   uint64    `json:"ids,omitempty"` // the last ones given
 	Seqs  uint64    `json:"seqs,omitempty"`
 	Order uint64    `json:"order,omitempty"`
-	Step  []byte    `json:"step,omitempty"` // of the last step of a shared store: no two are equal
+	Steps [][]byte  `json:"steps,omitempty"` // names of the last steps of a shared store, oldest first: no two are equal
 }
 
 // step is one atomic step: what it read of meta, and what it writes.
@@ -78,22 +79,30 @@ type step struct {
 	out []Entry
 }
 
-// do runs a step under the account's lock and writes what it wrote, and meta.
+// remembered is how many names of steps are kept: more than others can do between a try and the next.
+const remembered = 4
+
+// do runs a step under the account's lock and writes what it wrote, and meta. A step of a shared store has a name: a try whose answer was lost, and which
+// others' steps have followed, is known by it and not done twice.
 func (s *Store) do(ctx context.Context, a eoa.Account, f func(*step) error) error {
+	shared, isShared := s.kv.(Shared)
+	name := make([]byte, 12)
+	if _, err := rand.Read(name); err != nil {
+		return err
+	}
 	return s.locked(ctx, a, func() error {
 		st, err := s.begin(ctx, a)
-		if err == nil {
-			err = f(st)
-		}
 		if err != nil {
 			return err
 		}
-		shared, isShared := s.kv.(Shared)
+		if slices.ContainsFunc(st.m.Steps, func(n []byte) bool { return bytes.Equal(n, name) }) {
+			return nil
+		}
+		if err := f(st); err != nil {
+			return err
+		}
 		if isShared {
-			st.m.Step = make([]byte, 12)
-			if _, err := rand.Read(st.m.Step); err != nil {
-				return err
-			}
+			st.m.Steps = append(st.m.Steps[max(0, len(st.m.Steps)-remembered+1):], name)
 		}
 		if err := st.put(prefix(a, kindMeta), st.m); err != nil {
 			return err

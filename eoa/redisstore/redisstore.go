@@ -54,19 +54,14 @@ func (k *kv) keys(a eoa.Account) (values, order string) {
 
 func (k *kv) due() string { return k.prefix + ":due" }
 
-// writeIf writes if the guard holds. A step that is there already was written by an earlier try of the same call, whose answer was lost.
+// writeIf writes if the guard holds. It does not where an earlier try of the same call was carried out: package kvstore knows that by the step's name.
 // KEYS: values, order. ARGV: the guard's field; "+" or "-" for whether it is there; its value; then for each entry a letter, the field and the value:
 // s sets, i sets and indexes, d deletes.
 var writeIf = redis.NewScript(`
 local now = redis.call('HGET', KEYS[1], ARGV[1])
 local guarded
 if ARGV[2] == '-' then guarded = (now == false) else guarded = (now == ARGV[3]) end
-if not guarded then
-	for i = 4, #ARGV, 3 do
-		if ARGV[i + 1] == ARGV[1] then return (now == ARGV[i + 2]) and 1 or 0 end
-	end
-	return 0
-end
+if not guarded then return 0 end
 for i = 4, #ARGV, 3 do
 	local op, field = ARGV[i], ARGV[i + 1]
 	if op == 'd' then

@@ -111,27 +111,58 @@ func TestManyWriters(t *testing.T) {
 	}
 }
 
-// A try whose answer was lost is not done twice: the client sends the script again.
-func TestWriteTwice(t *testing.T) {
-	client := server(t)
-	s, err := New(client, "test")
-	require.NoError(t, err)
-	a := eoa.Account{ChainID: 1, Address: common.Address{1}}
-	ctx := context.Background()
-	k := &kv{client, "test"}
-	values, order := k.keys(a)
-	args := []any{"meta", "-", "", "s", "meta", "new", "i", "x", "1"}
-	for range 2 {
-		written, err := writeIf.Run(ctx, client, []string{values, order}, args...).Int()
-		require.NoError(t, err)
-		require.Equal(t, 1, written)
+// again is a client that sends each script twice, as one does whose first try had no answer, and lets something happen between.
+type again struct{ between func() }
+
+func (again) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (again) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (a again) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if err := next(ctx, cmd); err != nil || cmd.Name() != "evalsha" {
+			return err
+		}
+		a.between()
+		return next(ctx, cmd)
 	}
-	args[5] = "other"
-	written, err := writeIf.Run(ctx, client, []string{values, order}, args...).Int()
-	require.NoError(t, err)
-	require.Zero(t, written)
-	_, err = s.Get(ctx, a, "none")
-	require.ErrorIs(t, err, eoa.ErrUnknownRequest)
+}
+
+// A try whose answer was lost is not done twice, also where others' steps came between it and the next.
+func TestWriteTwice(t *testing.T) {
+	ctx, now, a := context.Background(), time.Now(), eoa.Account{ChainID: 1, Address: common.Address{1}}
+	for others := range 3 {
+		client := server(t)
+		other, err := New(client, "test")
+		require.NoError(t, err)
+		twice := redis.NewClient(client.Options())
+		defer func() { _ = twice.Close() }()
+		n := 0
+		twice.AddHook(again{func() {
+			for range others {
+				n++
+				_, err := other.Submit(ctx, a, now, eoa.Request{Key: fmt.Sprint(n)})
+				require.NoError(t, err)
+			}
+		}})
+		s, err := New(twice, "test")
+		require.NoError(t, err)
+		require.NoError(t, other.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderReset})) // the script is known from here on
+		require.NoError(t, s.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderReset, Force: true}))
+		in, err := s.Inbox(ctx, a, eoa.Rank{}, 10)
+		require.NoError(t, err)
+		require.Len(t, in.Orders, 2)
+		l, err := s.Acquire(ctx, a, "w", now, time.Minute)
+		require.NoError(t, err)
+		loaded, err := s.Load(ctx, l)
+		require.NoError(t, err)
+		_, err = s.Commit(ctx, l, now, eoa.Batch{Head: loaded.Head, Events: []eoa.Event{{Kind: eoa.EventReset}}})
+		require.NoError(t, err)
+		events, err := s.Events(ctx, a, 0, 10)
+		require.NoError(t, err)
+		require.Len(t, events, 1)
+	}
 }
 
 type clock struct{ now time.Time }
