@@ -112,7 +112,7 @@ func (s *Store) Due(ctx context.Context, now time.Time, limit int) (out []eoa.Ac
 // tidy reports whether one of the account's entries in the index is true, and takes the others out: whoever lost a race for a step has left them. It does so
 // in a step of the account, so that nobody else's step makes one of them true meanwhile.
 func (s *Store) tidy(ctx context.Context, a eoa.Account, entries [][]byte) (is bool, err error) {
-	st, err := s.begin(ctx, a)
+	st, err := s.begin(ctx, a, nil)
 	if err != nil {
 		return false, err
 	}

@@ -35,7 +35,7 @@ func (s *Store) Backlog(ctx context.Context, a eoa.Account, limit int) (out eoa.
 	if err := ctx.Err(); err != nil {
 		return out, err
 	}
-	st, err := s.begin(ctx, a)
+	st, err := s.begin(ctx, a, nil)
 	if err != nil || limit <= 0 {
 		return out, err
 	}

@@ -47,13 +47,24 @@ type Store struct {
 	kv KV
 
 	mu    sync.Mutex
-	locks map[eoa.Account]*sync.Mutex
+	locks map[eoa.Account]*lock
 }
 
 var _ eoa.Store = (*Store)(nil)
 
 // New returns the store in a KV.
-func New(kv KV) *Store { return &Store{kv: kv, locks: map[eoa.Account]*sync.Mutex{}} }
+func New(kv KV) *Store { return &Store{kv: kv, locks: map[eoa.Account]*lock{}} }
+
+// lock is held by a step of an account.
+type lock struct {
+	sync.Mutex
+	// meta of a shared store is as this process wrote it last, nil for not known. If somebody has written since, the step that relies on it changes nothing
+	// and is tried again; then shy steps read first.
+	meta []byte
+	shy  int
+}
+
+const shyness = 16
 
 // meta is what steps of an account check and change.
 type meta struct {
@@ -90,15 +101,19 @@ func (s *Store) do(ctx context.Context, a eoa.Account, f func(*step) error) erro
 	if _, err := rand.Read(name); err != nil {
 		return err
 	}
-	return s.locked(ctx, a, func() error {
-		st, err := s.begin(ctx, a)
-		if err != nil {
+	return s.locked(ctx, a, func(l *lock) error {
+		known := l.meta != nil
+		st, err := s.begin(ctx, a, l.meta)
+		if l.meta = nil; err != nil {
 			return err
 		}
 		if slices.ContainsFunc(st.m.Steps, func(n []byte) bool { return bytes.Equal(n, name) }) {
 			return nil
 		}
 		if err := f(st); err != nil {
+			if known {
+				return ErrChanged // maybe not, but then it says so again
+			}
 			return err
 		}
 		if isShared {
@@ -107,17 +122,24 @@ func (s *Store) do(ctx context.Context, a eoa.Account, f func(*step) error) erro
 		if err := st.put(prefix(a, kindMeta), st.m); err != nil {
 			return err
 		}
-		if isShared {
-			return shared.WriteIf(ctx, Entry{prefix(a, kindMeta), st.raw}, st.out)
+		if !isShared {
+			return s.kv.Write(ctx, st.out)
 		}
-		return s.kv.Write(ctx, st.out)
+		err = shared.WriteIf(ctx, Entry{prefix(a, kindMeta), st.raw}, st.out)
+		if l.shy = max(0, l.shy-1); known && errors.Is(err, ErrChanged) {
+			l.shy = shyness
+		}
+		if err == nil && l.shy == 0 {
+			l.meta = st.out[len(st.out)-1].Value
+		}
+		return err
 	})
 }
 
 // read runs a step that writes nothing. What it read was there at one moment.
 func (s *Store) read(ctx context.Context, a eoa.Account, f func(*step) error) error {
-	return s.locked(ctx, a, func() error {
-		st, err := s.begin(ctx, a)
+	return s.locked(ctx, a, func(*lock) error {
+		st, err := s.begin(ctx, a, nil)
 		if err == nil {
 			err = f(st)
 		}
@@ -139,21 +161,21 @@ const (
 )
 
 // locked runs f under the account's lock, again if another process was faster.
-func (s *Store) locked(ctx context.Context, a eoa.Account, f func() error) error {
+func (s *Store) locked(ctx context.Context, a eoa.Account, f func(*lock) error) error {
 	s.mu.Lock()
-	lock := s.locks[a]
-	if lock == nil {
-		lock = new(sync.Mutex)
-		s.locks[a] = lock
+	l := s.locks[a]
+	if l == nil {
+		l = new(lock)
+		s.locks[a] = l
 	}
 	s.mu.Unlock()
-	lock.Lock()
-	defer lock.Unlock()
+	l.Lock()
+	defer l.Unlock()
 	for try := 1; ; try++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := f()
+		err := f(l)
 		if !errors.Is(err, ErrChanged) || try == tries {
 			return err
 		}
@@ -161,9 +183,11 @@ func (s *Store) locked(ctx context.Context, a eoa.Account, f func() error) error
 	}
 }
 
-// begin reads an account's meta.
-func (s *Store) begin(ctx context.Context, a eoa.Account) (*step, error) {
-	raw, err := s.one(ctx, prefix(a, kindMeta))
+// begin reads an account's meta, if it is not known.
+func (s *Store) begin(ctx context.Context, a eoa.Account, raw []byte) (_ *step, err error) {
+	if raw == nil {
+		raw, err = s.one(ctx, prefix(a, kindMeta))
+	}
 	st := &step{s: s, ctx: ctx, a: a, raw: raw}
 	if err != nil || raw == nil {
 		return st, err
