@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/ethchain"
+	"github.com/jamq/jamq/eoa/memstore"
 	"github.com/jamq/jamq/eoa/pebblestore"
 )
 
@@ -226,21 +228,30 @@ func (g *gateway) post(body []byte) []byte {
 // the program: every transfer lands exactly once, no nonce is left out, and the outbox tells of all, in order. JAMQ_SEED says at which seed to begin.
 func TestChaos(t *testing.T) {
 	first, _ := strconv.ParseUint(os.Getenv("JAMQ_SEED"), 10, 64)
-	for seed := first; seed < first+2; seed++ {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { chaos(t, seed, 200) })
+	for i, n := range []int{1000, 200} {
+		seed := first + uint64(i)
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { chaos(t, seed, n) })
 	}
 }
 
-func chaos(t *testing.T, seed uint64, n int) {
-	inner, err := newChain("127.0.0.1:0", time.Hour, developer())
+// newWeather starts a chain and a gateway to it.
+func newWeather(t *testing.T, seed uint64, rich ...*ecdsa.PrivateKey) (*weather, *gateway, string) {
+	inner, err := newChain("127.0.0.1:0", time.Hour, rich...)
 	require.NoError(t, err)
-	defer inner.close()
 	w := &weather{chain: inner, rng: rand.New(rand.NewPCG(seed, 1))}
 	g := &gateway{w: w, rng: rand.New(rand.NewPCG(seed, 2)), bad: 0.25, split: seed%2 == 1, hits: map[string]int{}}
 	web := httptest.NewUnstartedServer(g)
 	web.Config.ErrorLog = log.New(io.Discard, "", 0)
 	web.Start()
-	defer web.Close()
+	t.Cleanup(func() {
+		web.Close()
+		inner.close()
+	})
+	return w, g, web.URL
+}
+
+func chaos(t *testing.T, seed uint64, n int) {
+	w, g, url := newWeather(t, seed, developer())
 	dir, account := t.TempDir(), eoa.Account{ChainID: 1337, Address: crypto.PubkeyToAddress(developer().PublicKey)}
 	const lives = 5
 	for life := range lives {
@@ -248,14 +259,11 @@ func chaos(t *testing.T, seed uint64, n int) {
 		store, err := pebblestore.Open(dir, pebblestore.Options{})
 		require.NoError(t, err)
 		require.NoError(t, store.Break(context.Background(), account))
-		client, err := rpc.Dial(web.URL)
+		client, err := rpc.Dial(url)
 		require.NoError(t, err)
 		nodes, err := ethchain.New(client, ethchain.Options{FinalityDepth: 7, MaxBatch: 40})
 		require.NoError(t, err)
-		cfg := eoa.DefaultConfig()
-		cfg.Poll, cfg.Retry, cfg.Rebroadcast, cfg.Timeout, cfg.Batch = 20*time.Millisecond, 10*time.Millisecond, 500*time.Millisecond, 200*time.Millisecond, 30
-		cfg.Fees.StallTimeout = time.Second
-		e, err := eoa.New(cfg, account, store, nodes, eoa.NewKeySigner(1337, developer()))
+		e, err := eoa.New(hasty(), account, store, nodes, eoa.NewKeySigner(1337, developer()))
 		require.NoError(t, err)
 		for i := n * life / lives; i < n*(life+1)/lives; i++ {
 			_, err := e.Submit(context.Background(), eoa.Request{Key: fmt.Sprint(i), To: receiver(i), Value: uint256.NewInt(1)})
@@ -282,6 +290,80 @@ func chaos(t *testing.T, seed uint64, n int) {
 		require.NoError(t, store.Close())
 	}
 	t.Logf("%d reorgs, %d pools lost, %v", w.reorgs, w.losses, g.hits)
+}
+
+// hasty is for blocks every few milliseconds.
+func hasty() eoa.Config {
+	cfg := eoa.DefaultConfig()
+	cfg.Poll, cfg.Retry, cfg.Rebroadcast, cfg.Timeout, cfg.Batch = 20*time.Millisecond, 10*time.Millisecond, 500*time.Millisecond, 200*time.Millisecond, 30
+	cfg.Fees.StallTimeout, cfg.LeaseFor = time.Second, 5*time.Second
+	return cfg
+}
+
+// Fifty accounts with twenty transfers each, in the same weather, on two fleets, of which one ends in the middle.
+func TestChaosFleet(t *testing.T) {
+	const accounts, each = 50, 20
+	keys := map[eoa.Account]*ecdsa.PrivateKey{}
+	var rich []*ecdsa.PrivateKey
+	for range accounts {
+		key, err := crypto.GenerateKey()
+		require.NoError(t, err)
+		keys[eoa.Account{ChainID: 1337, Address: crypto.PubkeyToAddress(key.PublicKey)}] = key
+		rich = append(rich, key)
+	}
+	w, g, url := newWeather(t, 7, rich...)
+	client, err := rpc.Dial(url)
+	require.NoError(t, err)
+	defer client.Close()
+	nodes, err := ethchain.New(client, ethchain.Options{FinalityDepth: 7})
+	require.NoError(t, err)
+	store, cfg := memstore.New(), eoa.DefaultFleetConfig()
+	cfg.Executor, cfg.Interval, cfg.Workers = hasty(), 50*time.Millisecond, 8
+	ctx, stop := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer stop()
+	one, end := context.WithCancel(ctx)
+	for _, life := range []context.Context{one, ctx} {
+		f, err := eoa.NewFleet(cfg, store, func(a eoa.Account) (eoa.Chain, eoa.Signer, error) { return nodes, eoa.NewKeySigner(1337, keys[a]), nil })
+		require.NoError(t, err)
+		all.Go(func() { _ = f.Run(life) })
+	}
+	n := 0
+	for a := range keys {
+		var requests []eoa.Request
+		for i := range each {
+			requests = append(requests, eoa.Request{Key: fmt.Sprint(i), To: receiver(n), Value: uint256.NewInt(1), Gas: 21_000})
+			n++
+		}
+		_, err := store.Submit(ctx, a, time.Now(), requests...)
+		require.NoError(t, err)
+	}
+	done := func() bool {
+		for a := range keys {
+			if !over(t, store, a, each) {
+				return false
+			}
+		}
+		return true
+	}
+	for i := 0; i < 150 || !done(); i++ {
+		require.Less(t, i, 1500, "not over")
+		switch w.block(t, i >= 150); i {
+		case 60:
+			end()
+		case 150:
+			g.set(0)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	end()
+	t.Logf("%d reorgs, %d pools lost, %v", w.reorgs, w.losses, g.hits)
+	for i := range n {
+		wei, err := w.backend.Client().BalanceAt(ctx, *receiver(i), nil)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, wei.Uint64(), "transfer %d", i)
+	}
 }
 
 func receiver(i int) *common.Address {
