@@ -55,8 +55,8 @@ const (
 	maxRetry = time.Minute
 	// refusedBump is by how many percent a price is raised that a node refused, of a transaction that is nowhere; maxVoid how many such are kept.
 	refusedBump, maxVoid = 100, 8
-	// maxWindow bounds how many pending requests are in memory where none of fewer can be sent.
-	maxWindow = 1 << 16
+	// leastWindow is how many batches of pending requests are read; where none of these can be sent it is doubled, while there are less than maxWindow.
+	leastWindow, maxWindow = 8, 1 << 14
 )
 
 // DefaultConfig is for a chain with blocks every few seconds.

@@ -100,3 +100,29 @@ func TestReplacementThatCannotBeSigned(t *testing.T) {
 	require.Equal(t, eoa.Final, w.get(t, "a").State)
 	require.Equal(t, eoa.Final, w.get(t, "b").State)
 }
+
+// limits remembers how many pending requests were asked for.
+type limits struct {
+	eoa.Store
+	last, most int
+}
+
+func (s *limits) Inbox(ctx context.Context, a eoa.Account, after eoa.Rank, limit int) (eoa.Inbox, error) {
+	s.last, s.most = limit, max(s.most, limit)
+	return s.Store.Inbox(ctx, a, after, limit)
+}
+
+// The window on what is pending is wide only while nothing in a narrower one can be sent.
+func TestWindowNarrowsAgain(t *testing.T) {
+	w := newWorld(t, 1, 300)
+	store := &limits{Store: w.store}
+	w.chain.SetBalance(w.account.Address, new(uint256.Int))
+	e := w.executor(t, store, w.chain)
+	require.NoError(t, w.submitAll(e))
+	w.steps(t, e, 3)
+	require.Greater(t, store.most, 300)
+	w.chain.SetBalance(w.account.Address, nil)
+	w.finish(t, e)
+	w.exactlyOnce(t)
+	require.Equal(t, 8*w.cfg.Batch, store.last)
+}

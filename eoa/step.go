@@ -99,7 +99,7 @@ func (e *Executor) hold(ctx context.Context) error {
 		e.adrift = false
 	}
 	e.view, e.staged = NewView(e.account, loaded), nil
-	e.pending, e.more, e.window, e.lookAt = nil, true, 8*e.cfg.Batch, time.Time{}
+	e.pending, e.more, e.window, e.lookAt = nil, true, leastWindow*e.cfg.Batch, time.Time{}
 	return nil
 }
 
@@ -350,6 +350,9 @@ func (e *Executor) send(ctx context.Context) (moved bool, err error) {
 	if len(jobs) == 0 && e.more && e.window < maxWindow && e.view.room(&e.cfg) > 0 {
 		e.window, e.seen = 2*e.window, e.wake+1 // all that was read must wait: what is behind it need not
 		return true, nil
+	}
+	if len(jobs) > 0 {
+		e.window = leastWindow * e.cfg.Batch
 	}
 	jobs = jobs[:min(len(jobs), e.cfg.Batch)]
 	jobs, refused := e.estimate(ctx, jobs)
