@@ -118,7 +118,7 @@ func (v *View) findMined(b *Batch, now time.Time, look *Look, answers *Answers, 
 		// No proof either way: ask again.
 	case r.GoneAt == 0:
 		r.GoneAt = look.Number
-	case look.Number > r.GoneAt:
+	case look.Finalized >= r.GoneAt: // a node that lags by less than that does not say so twice
 		r.Reason = fmt.Sprintf("another transaction has nonce %d", r.Nonce)
 		b.move(now, r, Superseded, EventSuperseded)
 	}

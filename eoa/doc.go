@@ -27,8 +27,8 @@
 // on its way, can write nothing. After a commit without an answer a worker first commits an empty step, so that the lost one is refused if it arrives after
 // all, and only then goes on. What such a worker may still send are bytes that the store holds, and the next worker sends the same.
 //
-// A request is superseded by somebody else's transaction only with proof: the nonce is used in the finalized block, and at two heads a node that is
-// not behind says of each attempt that it is in no block.
+// A request is superseded by somebody else's transaction only with proof: the nonce is used in the finalized block, and at two heads, of which
+// the first is final by the second, a node that is not behind says of each attempt that it is in no block.
 //
 // # What the operator decides
 //

@@ -98,3 +98,36 @@ func TestLaggingNodeIsNoReorg(t *testing.T) {
 	w.step(t, e)
 	require.True(t, w.told(t, eoa.EventReorged))
 }
+
+// A gateway asks a node for receipts that lags by more than what makes a block final, and puts the head of another one to its answers. What it does not know
+// yet is not taken by somebody else.
+func TestLaggingNodeIsNoProof(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	w.cfg.Confirmations, w.cfg.Requeue = 1, true
+	w.chain = eoatest.New(testChain, 1, 2)
+	e := w.executor(t, w.store, &split{Chain: w.chain, lag: 4})
+	require.NoError(t, w.submitAll(e))
+	for range 20 {
+		w.step(t, e)
+		w.chain.Mine()
+	}
+	require.Equal(t, eoa.Final, w.get(t, w.keys[0]).State)
+	require.False(t, w.told(t, eoa.EventSuperseded))
+}
+
+// split is a node whose receipts are some blocks behind its head.
+type split struct {
+	*eoatest.Chain
+	lag uint64
+}
+
+func (c *split) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error) {
+	out, err := c.Chain.Ask(ctx, q)
+	for h, r := range out.Receipts {
+		if r.Number+c.lag > out.Number {
+			delete(out.Receipts, h)
+			out.Missing[h] = true
+		}
+	}
+	return out, err
+}
