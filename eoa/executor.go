@@ -52,12 +52,15 @@ type Report struct {
 	// Sent and Recovered count transactions given to a node for the first time and again, Accepted those it has; Signed new ones, Bumped
 	// replacements; Mined, Ended and Failed records by what they came to; Commits and Reads round trips to the store.
 	Sent, Recovered, Accepted, Signed, Bumped, Mined, Ended, Failed, Commits, Reads int
+	// ToSubmitted and ToConfirmed are how long each request took from its acceptance until a node had it, and until it was confirmed: for histograms.
+	ToSubmitted, ToConfirmed []time.Duration
 }
 
 // Stats is where an account stands, as its executor last saw it.
 type Stats struct {
-	// Prepared, Broadcast and Mined count open records; Mined those in blocks that are not final.
-	Prepared, Broadcast, Mined int
+	// Pending counts requests without a nonce, as far as they were read. Prepared, Broadcast and Mined count open records; Mined those in blocks that are
+	// not final.
+	Pending, Prepared, Broadcast, Mined int
 	// Next is the next new nonce, Latest the chain's count, Free how many nonces below Next must be filled.
 	Next, Latest uint64
 	Free         int
@@ -205,7 +208,7 @@ func (e *Executor) Wait(ctx context.Context, key string, state State) (Record, e
 func (e *Executor) Stats() Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := Stats{Failures: e.failed, Held: e.lease.Epoch != 0}
+	s := Stats{Pending: len(e.pending), Failures: e.failed, Held: e.lease.Epoch != 0}
 	v := e.view
 	if v == nil {
 		return s
