@@ -10,10 +10,11 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-const (
-	service jamq.ServiceID = 7 // our rollup's
-	copies                 = 2
-)
+// service is our rollup's on the JAM chain.
+const service jamq.ServiceID = 7
+
+// copies is to how many guarantors at once a package goes.
+const copies = 2
 
 // broadcaster gives each package to two guarantors of its core, for the price of some bandwidth. The same bytes may go to any number of them: the chain
 // takes a package once.
