@@ -25,6 +25,7 @@ import (
 	"github.com/jamq/jamq/examples/refnode/demo"
 	"github.com/jamq/jamq/examples/refnode/devkeys"
 	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/examples/refnode/ops"
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
 )
 
@@ -44,7 +45,7 @@ type options struct {
 	seed                uint64
 	loss, skip          float64
 	chainID             uint64
-	verbose             bool
+	verbose, pprof      bool
 	rpc                 rpcapi.Config
 }
 
@@ -74,6 +75,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	fs.Uint64Var(&o.service, "service", uint64(node.DefaultService), "the rollup's service on the JAM chain")
 	fs.IntVar(&o.bundle, "bundle", 5, "most transactions in a block, which is a bundle of its own")
 	fs.Uint64Var(&o.chainID, "chainid", node.DefaultChainID, "chain id of the rollup")
+	fs.BoolVar(&o.pprof, "pprof", false, "serve Go's profiles at /debug/pprof/, to everybody who reaches the node")
 	fs.BoolVar(&o.verbose, "v", false, "log what the queue does")
 	o.rpc.RegisterFlags(fs)
 	if err := fs.Parse(args); err != nil {
@@ -161,6 +163,8 @@ const (
 
 // serve runs the node and its server until ctx ends, or the demonstration has.
 func serve(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) (err error) {
+	metrics := ops.New()
+	cfg.Metrics = metrics.Hooks()
 	n, err := node.New(cfg)
 	if err != nil {
 		return err
@@ -173,7 +177,8 @@ func serve(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) (
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
+	metrics.Watch(n)
+	server := &http.Server{Handler: ops.Handler(n, metrics, o.pprof, handler), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 

@@ -9,6 +9,9 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/statedb"
+	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/txpool"
 )
 
 // ErrInvalidConfig is wrapped by every error of Config.Validate.
@@ -35,8 +38,17 @@ type Config struct {
 	RetainStates uint64
 	// MaxPool bounds the transactions in the pool, pending and queued each, and those of one sender.
 	MaxPool, MaxPerSender int
+	// Metrics is told what the packages count; the zero value counts nothing.
+	Metrics Metrics
 	// Logger gets what an operator should know. Nil is silent.
 	Logger *slog.Logger
+}
+
+// Metrics are the hooks of the packages that have some.
+type Metrics struct {
+	Pool   txpool.Metrics
+	Runner submit.Metrics
+	States statedb.Metrics
 }
 
 // DefaultChainID is 0x1107, and so is the service.

@@ -67,12 +67,15 @@ func New(cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, log: cfg.Logger, chain: evm.ChainConfig(cfg.ChainID),
-		states:      statedb.NewStore(statedb.EIP7864()),
 		reconciling: true, produceNow: make(chan struct{}, 1), slotBegan: make(chan struct{}, 1),
 		finished: make(chan struct{}),
 	}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	if n.states, err = statedb.Open(statedb.Config{Profile: statedb.EIP7864(), Metrics: cfg.Metrics.States}); err != nil {
+		return nil, err
 	}
 	if err := n.makeGenesis(); err != nil {
 		return nil, err
@@ -152,7 +155,7 @@ func (n *Node) makePool() (err error) {
 	bytes := max(uint64(n.cfg.MaxPool)*cfg.MaxTxSize/8, cfg.MaxTxSize)
 	cfg.MaxPendingBytes, cfg.MaxParkedBytes, cfg.MaxQueuedBytes = bytes, bytes, bytes
 	cfg.FloorWindow = 0 // the blocks' base fee is the market here: a floor that follows what others paid would be a second one
-	cfg.Logger = n.log
+	cfg.Logger, cfg.Metrics = n.log, n.cfg.Metrics.Pool
 	if n.store != nil {
 		cfg.Journal = n.store.pool
 	}
@@ -215,7 +218,7 @@ func (n *Node) runnerConfig() submit.Config {
 	cfg := submit.DefaultConfig(n.cfg.Spec)
 	cfg.Queue.FirstNumber = n.ledger.head().NumberU64() + 1
 	cfg.Observe = n.observe
-	cfg.Logger = n.log
+	cfg.Logger, cfg.Metrics = n.log, n.cfg.Metrics.Runner
 	return cfg
 }
 

@@ -1,0 +1,68 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/canonical"
+	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/txpool"
+)
+
+// ErrNotReady: the node lives, and should not be given transactions now.
+var ErrNotReady = errors.New("node: not ready")
+
+// Levels are what the node has at one moment.
+type Levels struct {
+	Pool     txpool.Stats
+	Queue    bundlequeue.Stats
+	Runner   submit.Health
+	Heads    canonical.Heads
+	JAMSlot  uint64 // of the best JAM block
+	Roots    int    // states that are kept
+	Replaced uint64 // executed blocks that were thrown away
+}
+
+// Levels returns what the node has now. The error is the runner's, which has stopped.
+func (n *Node) Levels(ctx context.Context) (Levels, error) {
+	queue, err := n.runner.Stats(ctx)
+	n.mu.Lock()
+	heads := n.tracker.Heads()
+	n.mu.Unlock()
+	return Levels{
+		Pool: n.pool.Stats(), Queue: queue, Runner: n.runner.Health(), Heads: heads,
+		JAMSlot: uint64(n.JAMSlot()), Roots: n.states.Roots(), Replaced: n.ReplacedBlocks(),
+	}, err
+}
+
+// Alive returns an error if the node will do nothing any more: it should be started again.
+func (n *Node) Alive() error {
+	if h := n.runner.Health(); !h.Running {
+		return errors.Join(submit.ErrStopped, h.Err)
+	}
+	return nil
+}
+
+// staleSlots is after how many slots without a JAM block a node does not know where the chain is.
+const staleSlots = 8
+
+// Ready returns an error that wraps ErrNotReady, or Alive's, if users should go to another node for now.
+func (n *Node) Ready() error {
+	if err := n.Alive(); err != nil {
+		return err
+	}
+	h := n.runner.Health()
+	stale := staleSlots * n.cfg.Spec.SlotDuration
+	switch since := time.Since(h.LastImport); {
+	case h.Held:
+		return fmt.Errorf("%w: it has restarted, and waits for newer JAM blocks", ErrNotReady)
+	case h.LastImport.IsZero():
+		return fmt.Errorf("%w: no JAM block yet", ErrNotReady)
+	case since > stale:
+		return fmt.Errorf("%w: no JAM block for %v, want one within %v", ErrNotReady, since.Round(time.Second), stale)
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package ops
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/examples/refnode/node"
+)
+
+// levels asks a node what it has whenever Prometheus asks.
+type levels struct{ node *node.Node }
+
+// patience bounds how long a node may take to answer.
+const patience = time.Second
+
+func level(subsystem, name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(prometheus.BuildFQName("jamq", subsystem, name), help, labels, nil)
+}
+
+var (
+	poolTransactions = level("txpool", "transactions", "Transactions in the pool, by whether they can run.", "state")
+	poolBytes        = level("txpool", "bytes", "Memory that they take, about.", "state")
+	poolLeased       = level("txpool", "leased", "Transactions in open leases.")
+	poolSenders      = level("txpool", "senders", "Accounts that the pool keeps something for.")
+	poolFloor        = level("txpool", "floor_wei", "Least price that runs, in wei per gas.")
+	poolBaseFee      = level("txpool", "base_fee_wei", "Base fee of the next block, in wei per gas.")
+	poolSurge        = level("txpool", "surge_ratio", "By how much newcomers pay more than the floor; 1 is not at all.")
+	poolWatermark    = level("txpool", "watermark_wei", "Least price that is admitted now, in wei per gas.")
+
+	queueBundles  = level("bundlequeue", "bundles", "Bundles that the queue holds, by state.", "state")
+	queueDepth    = level("bundlequeue", "depth", "How many bundles may wait.")
+	queueNext     = level("bundlequeue", "next", "Number of the next bundle.")
+	queueCount    = level("bundlequeue", "events_total", "What happened to bundles and packages since the start.", "event")
+	queueEntered  = level("bundlequeue", "entered_total", "How often a bundle entered a state.", "state")
+	runnerUp      = level("submit", "running", "1 while the runner runs.")
+	runnerHeld    = level("submit", "held", "1 while a recovered runner waits for newer JAM blocks.")
+	runnerBusy    = level("submit", "in_flight", "Builds and sends under way.", "kind")
+	runnerFails   = level("submit", "failures_in_a_row", "Builds and sends that failed since the last that did not.", "kind")
+	runnerFatal   = level("submit", "fatal_total", "Sends that an operator must look at.")
+	runnerBehind  = level("submit", "clock_behind_seconds", "By how much this machine's clock is behind the chain's.")
+	runnerImport  = level("submit", "last_import_timestamp_seconds", "When the last JAM block came.")
+	runnerSend    = level("submit", "last_send_timestamp_seconds", "When the last package was taken.")
+	heads         = level("canonical", "head", "Rollup block that a tag names.", "tag")
+	jamSlot       = level("jam", "slot", "Slot of the best JAM block.")
+	stateRoots    = level("statedb", "roots", "States that are kept.")
+	blockReplaced = level("node", "blocks_replaced_total", "Executed blocks that were thrown away and executed anew.")
+)
+
+// Describe implements prometheus.Collector: which metrics there are shows when they are collected.
+func (l *levels) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector. A node that has stopped shows that it has, and nothing else.
+func (l *levels) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	total := func(d *prometheus.Desc, v uint64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+	}
+	now, err := l.node.Levels(ctx)
+	gauge(runnerUp, yes(now.Runner.Running))
+	if err != nil {
+		return
+	}
+	pool(now, gauge)
+	queue(now, gauge, total)
+	runner(now, gauge, total)
+	h := now.Heads
+	for tag, number := range map[string]uint64{"pending": h.Pending.Number, "latest": h.Latest.Number, "safe": h.Safe.Number, "finalized": h.Finalized.Number} {
+		gauge(heads, float64(number), tag)
+	}
+	gauge(jamSlot, float64(now.JAMSlot))
+	gauge(stateRoots, float64(now.Roots))
+	total(blockReplaced, now.Replaced)
+}
+
+type (
+	gauge func(d *prometheus.Desc, v float64, labels ...string)
+	total func(d *prometheus.Desc, v uint64, labels ...string)
+)
+
+func pool(now node.Levels, gauge gauge) {
+	s := now.Pool
+	for state, n := range map[string]int{"pending": s.Pending, "parked": s.Parked, "queued": s.Queued} {
+		gauge(poolTransactions, float64(n), state)
+	}
+	for state, n := range map[string]uint64{"pending": s.PendingBytes, "parked": s.ParkedBytes, "queued": s.QueuedBytes} {
+		gauge(poolBytes, float64(n), state)
+	}
+	gauge(poolLeased, float64(s.Leased))
+	gauge(poolSenders, float64(s.Senders))
+	gauge(poolFloor, float64(s.Floor))
+	gauge(poolBaseFee, float64(s.BaseFee))
+	gauge(poolSurge, float64(s.Surge)/1000)
+	gauge(poolWatermark, float64(s.Watermark))
+}
+
+func queue(now node.Levels, gauge gauge, total total) {
+	s := now.Queue
+	for state := range bundlequeue.State(bundlequeue.NumStates) {
+		gauge(queueBundles, float64(s.Count[state]), state.String())
+		total(queueEntered, s.Totals.Entered(state), state.String())
+	}
+	gauge(queueDepth, float64(s.Depth))
+	gauge(queueNext, float64(s.Next))
+	t := s.Totals
+	for event, n := range map[string]uint64{
+		"enqueued": t.Enqueued, "built": t.Built, "sends": t.Sends, "died": t.Died, "builds_failed": t.BuildsFailed, "sends_failed": t.SendsFailed,
+		"duplicate_guarantee_rejected": t.DuplicateGuaranteeRejected, "duplicate_accumulate_rejected": t.DuplicateAccumulateRejected,
+		"accumulated_after_failed": t.AccumulatedAfterFailed, "non_winning_versions_canceled": t.NonWinningVersionsCanceled,
+	} {
+		total(queueCount, n, event)
+	}
+}
+
+func runner(now node.Levels, gauge gauge, total total) {
+	h := now.Runner
+	gauge(runnerHeld, yes(h.Held))
+	gauge(runnerBusy, float64(h.Builds), "build")
+	gauge(runnerBusy, float64(h.Sends), "send")
+	gauge(runnerFails, float64(h.BuildFailures), "build")
+	gauge(runnerFails, float64(h.SendFailures), "send")
+	total(runnerFatal, uint64(h.Fatal))
+	gauge(runnerBehind, h.Behind.Seconds())
+	gauge(runnerImport, seconds(h.LastImport))
+	gauge(runnerSend, seconds(h.LastSend))
+}
+
+func yes(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// seconds is a time as Prometheus has it; 0 for never.
+func seconds(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1000
+}
