@@ -22,11 +22,13 @@ type Bundle struct {
 	pkg *workPackage
 }
 
-// transition is the payload of a block's work item: what the rollup's service checks and stores.
+// transition is the payload of a block's work item: what the rollup's service checks and stores. The witness is all of the state that a guarantor needs
+// to execute the block again, and proves both roots.
 type transition struct {
 	Number            uint64
 	PreRoot, PostRoot common.Hash
 	Block             *types.Block
+	Witness           []byte
 }
 
 // What the one work item of a package asks for, in gas.
@@ -38,21 +40,22 @@ const (
 // packager builds packages and gives them to guarantors, for the runner.
 type packager struct{ *Node }
 
-// Build implements submit.Builder. The block is executed once more on its own pre-state, whatever the canonical root is by now, and
-// packed only if it comes to the same hash.
+// Build implements submit.Builder: Phase 2. The block is executed once more on its own pre-state, whatever the canonical root is by now, and
+// packed with its witness only if it comes to the same hash.
 func (n packager) Build(ctx context.Context, r bundlequeue.Build[Bundle]) (submit.Package[Bundle], error) {
 	parent := n.ledger.byNumber(r.Number - 1)
 	if parent == nil || parent.Root() != r.Bundle.PreRoot {
 		return submit.Package[Bundle]{}, fmt.Errorf("node: block %d: its parent is gone", r.Number)
 	}
-	if _, err := n.replay(parent, r.Bundle.Block.Block); err != nil {
+	_, witness, err := n.replay(parent, r.Bundle.Block.Block)
+	if err != nil {
 		return submit.Package[Bundle]{}, err
 	}
 	refine, err := n.jam.refine(ctx, r.Anchor.Hash, r.Prerequisites)
 	if err != nil {
 		return submit.Package[Bundle]{}, err
 	}
-	payload, err := rlp.EncodeToBytes(&transition{r.Number, r.Bundle.PreRoot, r.Bundle.Block.Root(), r.Bundle.Block.Block})
+	payload, err := rlp.EncodeToBytes(&transition{r.Number, r.Bundle.PreRoot, r.Bundle.Block.Root(), r.Bundle.Block.Block, witness.Encode()})
 	if err != nil {
 		return submit.Package[Bundle]{}, fmt.Errorf("node: encode block %d: %w", r.Number, err)
 	}

@@ -294,33 +294,37 @@ func seal(header *types.Header, view *statedb.View, txs types.Transactions, rece
 	return b, nil
 }
 
-// replay executes a sealed block again on its parent's state and checks that it comes to the same hash.
-func (n *Node) replay(parent *Block, sealed *types.Block) (*Block, error) {
+// replay executes a sealed block again on its parent's state, checks that it comes to the same hash, and returns the witness of the execution.
+func (n *Node) replay(parent *Block, sealed *types.Block) (*Block, *statedb.Witness, error) {
 	view, err := n.states.View(parent.Root())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	header := sealed.Header()
 	run, err := evm.NewBlock(view, n.chain, header, n.blockHashes(parent))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, tx := range sealed.Transactions() {
 		if _, err := run.Apply(tx); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if err := run.Finish(); err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	witness, err := view.Witness()
+	if err != nil {
+		return nil, nil, err
 	}
 	b, err := seal(header, view, sealed.Transactions(), run.Receipts(), run.GasUsed())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if b.Hash() != sealed.Hash() {
-		return nil, fmt.Errorf("node: block %d executes to %s, want %s", sealed.NumberU64(), b.Hash(), sealed.Hash())
+		return nil, nil, fmt.Errorf("node: block %d executes to %s, want %s", sealed.NumberU64(), b.Hash(), sealed.Hash())
 	}
-	return b, nil
+	return b, witness, nil
 }
 
 // blockHashes answers the BLOCKHASH instruction in a block after parent.

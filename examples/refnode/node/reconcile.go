@@ -60,7 +60,7 @@ func (n *Node) recoverBlocks() (undone []*types.Block, err error) {
 
 // recoverBlock executes a block again.
 func (n *Node) recoverBlock(sealed *types.Block, final uint64) error {
-	b, err := n.replay(n.ledger.head(), sealed)
+	b, _, err := n.replay(n.ledger.head(), sealed)
 	if err != nil {
 		return err
 	}
