@@ -24,6 +24,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/examples/refnode/demo"
 	"github.com/jamq/jamq/examples/refnode/devkeys"
+	"github.com/jamq/jamq/examples/refnode/load"
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/examples/refnode/ops"
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
@@ -42,6 +43,7 @@ type options struct {
 	service             uint64
 	slot                time.Duration
 	demo, bundle        int
+	load                load.Config
 	seed                uint64
 	loss, skip          float64
 	chainID             uint64
@@ -59,6 +61,9 @@ const (
 // demoSlot is the slot of a demonstration unless -slot says otherwise.
 const demoSlot = 250 * time.Millisecond
 
+// loadBundle is how many transactions a block takes under load unless -bundle says otherwise: as many transfers as its gas.
+const loadBundle = 1400
+
 func parse(args []string, stderr io.Writer) (*options, error) {
 	o := &options{rpc: rpcapi.DefaultConfig()}
 	fs := flag.NewFlagSet("refnode", flag.ContinueOnError)
@@ -68,6 +73,10 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	fs.StringVar(&o.spec, "spec", "tiny", "constants of the embedded JAM chain: tiny or full")
 	fs.DurationVar(&o.slot, "slot", 6*time.Second, "slot duration; a demonstration takes 250ms unless told otherwise")
 	fs.IntVar(&o.demo, "demo", 0, "send this many transactions, check that all become final, and end")
+	fs.IntVar(&o.load.Rate, "load", 0, "send this many transactions per second, report what became of them, and end")
+	fs.DurationVar(&o.load.Duration, "load.for", 30*time.Second, "for how long")
+	fs.IntVar(&o.load.Accounts, "load.accounts", 500, "how many accounts send; more than the ten funded ones are made and paid first")
+	fs.BoolVar(&o.load.Mixed, "load.mixed", false, "all types of transactions, transfers and calls; else transfers alone")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of the embedded JAM chain")
 	fs.Float64Var(&o.loss, "loss", 0, "share of submissions that are lost, 0 to 1")
 	fs.Float64Var(&o.skip, "skip", 0, "share of slots without a block, 0 to below 1")
@@ -100,7 +109,18 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	if o.service >= 1<<32-1 {
 		return nil, fmt.Errorf("-service is %d, want below %d", o.service, uint32(1<<32-1))
 	}
-	if o.demo > 0 {
+	if o.load.Rate != 0 {
+		if o.demo > 0 {
+			return nil, errors.New("-demo and -load: want one of them")
+		}
+		if err := o.load.Validate(); err != nil {
+			return nil, err
+		}
+		if !given["bundle"] {
+			o.bundle = loadBundle
+		}
+	}
+	if o.demo > 0 || o.load.Rate > 0 {
 		if !given["slot"] {
 			o.slot = demoSlot
 		}
@@ -125,7 +145,7 @@ func (o *options) config(stderr io.Writer) (node.Config, error) {
 	level := slog.LevelWarn
 	if o.verbose {
 		level = slog.LevelDebug
-	} else if o.demo > 0 {
+	} else if o.demo > 0 || o.load.Rate > 0 {
 		level = slog.LevelError
 	}
 	cfg.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
@@ -200,6 +220,9 @@ func serve(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) (
 	url := "http://" + listener.Addr().String()
 	if o.demo > 0 {
 		return demo.Run(ctx, url, n.Accounts(), o.demo, stdout)
+	}
+	if o.load.Rate > 0 {
+		return load.Run(ctx, url, n.Accounts(), o.load, stdout)
 	}
 	greet(stdout, url, o, n.Accounts())
 	select {

@@ -1,0 +1,201 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+)
+
+// findings is what became of the load.
+type findings struct {
+	final, lost, twice, failed int
+	span                       time.Duration // from the first send to the last block that became final
+	pending, latest, finalized []time.Duration
+	full                       float64 // how full blocks were, by gas
+	blocks                     int
+}
+
+// report reads the finalized chain and prints what is in it.
+func (r *runner) report(ctx context.Context, w *watcher, began time.Time, sending, used time.Duration) error {
+	blocks, err := w.final(ctx)
+	if err != nil {
+		return err
+	}
+	f := r.judge(blocks, began)
+	if f.failed, err = r.failures(ctx, blocks); err != nil {
+		return err
+	}
+	status, err := r.status(ctx)
+	if err != nil {
+		return err
+	}
+	cpu := used.Seconds() / sending.Seconds()
+	fmt.Fprintf(r.out, "\nsent      %d in %.1f s: %.0f per second; %d refused; at worst %.1f s behind\n",
+		len(r.sent), sending.Seconds(), float64(len(r.sent))/sending.Seconds(), total(r.refused), r.late.Seconds())
+	for _, why := range slices.Sorted(maps.Keys(r.refused)) {
+		fmt.Fprintf(r.out, "  refused %d: %s\n", r.refused[why], why)
+	}
+	fmt.Fprintf(r.out, "final     %d in %.1f s: %.0f per second, in %d blocks, %.0f%% of their gas; %d reverted\n",
+		f.final, f.span.Seconds(), float64(f.final)/f.span.Seconds(), f.blocks, 100*f.full, f.failed)
+	f.histogram(r.out)
+	fmt.Fprintf(r.out, "bounded by %s (%.2f of %d cores, %.0f%% of the time the queue was full, blocks %.0f%% full)\n",
+		f.bound(cpu, w, r), cpu, runtime.NumCPU(), 100*w.fullShare(), 100*f.full)
+	fmt.Fprintf(r.out, "oracle    %d lost; %d executed twice; JAM accumulated %d blocks, %d again, %d out of order\n",
+		f.lost, f.twice, status.Service.Accumulated, len(status.Service.Duplicates), len(status.Service.Gaps))
+	if f.lost+f.twice+len(status.Service.Duplicates)+len(status.Service.Gaps) > 0 {
+		return fmt.Errorf("%w: %d lost, %d twice, JAM: %v again, %v out of order", ErrUnsafe, f.lost, f.twice, status.Service.Duplicates, status.Service.Gaps)
+	}
+	return nil
+}
+
+// judge counts, in finalized blocks alone, how often each transaction was executed, and how long each took.
+func (r *runner) judge(blocks []*seen, began time.Time) *findings {
+	f := &findings{}
+	times := make(map[common.Hash]int, len(r.sent))
+	var gas, limit uint64
+	for _, b := range blocks {
+		ours := false
+		for _, tx := range b.txs {
+			at, known := r.sent[tx]
+			if !known {
+				continue
+			}
+			ours = true
+			if times[tx]++; times[tx] > 1 {
+				f.twice++
+				continue
+			}
+			f.final++
+			for _, m := range []struct {
+				into *[]time.Duration
+				when time.Time
+			}{{&f.pending, b.pending}, {&f.latest, b.latest}, {&f.finalized, b.finalized}} {
+				if !m.when.IsZero() {
+					*m.into = append(*m.into, m.when.Sub(at))
+				}
+			}
+		}
+		if ours {
+			f.blocks++
+			gas, limit = gas+b.gasUsed, limit+b.gasLimit
+			if !b.finalized.IsZero() {
+				f.span = max(f.span, b.finalized.Sub(began))
+			}
+		}
+	}
+	f.lost = len(r.sent) - f.final
+	if limit > 0 {
+		f.full = float64(gas) / float64(limit)
+	}
+	return f
+}
+
+// failures counts transactions that were executed and reverted.
+func (r *runner) failures(ctx context.Context, blocks []*seen) (n int, err error) {
+	for _, b := range blocks {
+		var receipts types.Receipts
+		if err := r.raw.CallContext(ctx, &receipts, "eth_getBlockReceipts", b.hash); err != nil {
+			return 0, err
+		}
+		for _, receipt := range receipts {
+			if receipt.Status != types.ReceiptStatusSuccessful {
+				n++
+			}
+		}
+	}
+	return n, nil
+}
+
+// histogram draws how long it took from sending to each tag.
+func (f *findings) histogram(out io.Writer) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "from sending to\t")
+	steps := []time.Duration{100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}
+	for _, s := range steps {
+		fmt.Fprintf(w, "≤ %v\t", s)
+	}
+	fmt.Fprint(w, "more\tp50\tp99\tmax\t\n")
+	for _, row := range []struct {
+		tag  string
+		took []time.Duration
+	}{{"pending", f.pending}, {"latest", f.latest}, {"finalized", f.finalized}} {
+		slices.Sort(row.took)
+		fmt.Fprintf(w, "%s\t", row.tag)
+		below := 0
+		for _, s := range steps {
+			upTo, _ := slices.BinarySearch(row.took, s+1)
+			fmt.Fprintf(w, "%d\t", upTo-below)
+			below = upTo
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t\n", len(row.took)-below, at(row.took, 0.5), at(row.took, 0.99), at(row.took, 1))
+	}
+	_ = w.Flush() // to a writer that the caller looks after
+}
+
+// at returns a quantile of sorted durations.
+func at(sorted []time.Duration, q float64) string {
+	if len(sorted) == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2fs", sorted[int(q*float64(len(sorted)-1))].Seconds())
+}
+
+// Shares above which something is what bounds.
+const (
+	busy     = 0.9
+	crowded  = 0.5
+	fellBack = time.Second
+)
+
+// bound says what kept it from being quicker.
+func (f *findings) bound(cpu float64, w *watcher, r *runner) string {
+	var by []string
+	if cpu > busy*float64(runtime.NumCPU()) {
+		by = append(by, "the processors")
+	}
+	if w.fullShare() > crowded {
+		by = append(by, "JAM: its cores took no more bundles")
+	}
+	if f.full > busy {
+		by = append(by, "the gas of a block")
+	}
+	if len(by) == 0 && r.late > fellBack {
+		by = append(by, "the sender, which waits for answers")
+	}
+	if len(by) == 0 {
+		return "the rate that was asked for"
+	}
+	return strings.Join(by, ", and ")
+}
+
+func (w *watcher) fullShare() float64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return float64(w.full) / float64(max(w.looks, 1))
+}
+
+func total(counts map[string]int) (n int) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+// processTime is the processor time that this process has used, node and sender together.
+func processTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

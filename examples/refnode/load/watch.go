@@ -1,0 +1,167 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/ethclient"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/examples/refnode/rpcapi"
+)
+
+// watcher notes when blocks reach each tag, and which transactions are in them.
+type watcher struct {
+	eth   *ethclient.Client
+	raw   *rpc.Client
+	first uint64
+
+	mu     sync.Mutex
+	blocks map[uint64]*seen // by number; replaced where the block is
+	queued int              // the most bundles that waited in the queue at once
+	full   int              // of how many looks
+	looks  int
+}
+
+// seen is a block with when it reached what.
+type seen struct {
+	hash                       common.Hash
+	txs                        []common.Hash
+	gasUsed, gasLimit          uint64
+	pending, latest, finalized time.Time
+}
+
+// look is how often the heads are asked for.
+const look = 25 * time.Millisecond
+
+func newWatcher(eth *ethclient.Client, raw *rpc.Client, first uint64) *watcher {
+	return &watcher{eth: eth, raw: raw, first: first, blocks: map[uint64]*seen{}}
+}
+
+func (w *watcher) run(ctx context.Context) error {
+	for {
+		if err := w.once(ctx); err != nil {
+			return err
+		}
+		if err := sleep(ctx, look); err != nil {
+			return err
+		}
+	}
+}
+
+// once looks at the heads. Blocks that are not final are looked at again, because they may be others by now.
+func (w *watcher) once(ctx context.Context) error {
+	var s rpcapi.QueueStatus
+	if err := w.raw.CallContext(ctx, &s, "jam_queueStatus"); err != nil {
+		return err
+	}
+	now := time.Now()
+	for number := w.next(); number <= uint64(s.Pending); number++ {
+		if err := w.block(ctx, number, now); err != nil {
+			return err
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for number, b := range w.blocks {
+		if number <= uint64(s.Latest) && b.latest.IsZero() {
+			b.latest = now
+		}
+		if number <= uint64(s.Finalized) && b.finalized.IsZero() {
+			b.finalized = now
+		}
+	}
+	w.looks++
+	waiting := s.Bundles["queued"]
+	w.queued = max(w.queued, waiting)
+	if waiting >= fullQueue {
+		w.full++
+	}
+	return nil
+}
+
+// fullQueue is how many waiting bundles are a queue that takes no more: bundlequeue's default depth.
+const fullQueue = 12
+
+// next is the first block that is not known.
+func (w *watcher) next() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.first + uint64(len(w.blocks))
+}
+
+func (w *watcher) block(ctx context.Context, number uint64, now time.Time) error {
+	b, err := w.fetch(ctx, number)
+	if err != nil || b == nil {
+		return err
+	}
+	b.pending = now
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.blocks[number] = b
+	return nil
+}
+
+// fetch asks for a block with the hashes of its transactions; nil where there is none.
+func (w *watcher) fetch(ctx context.Context, number uint64) (*seen, error) {
+	var b *struct {
+		Hash         common.Hash
+		Transactions []common.Hash
+		GasUsed      hexutil.Uint64
+		GasLimit     hexutil.Uint64
+	}
+	if err := w.raw.CallContext(ctx, &b, "eth_getBlockByNumber", hexutil.Uint64(number), false); err != nil || b == nil {
+		return nil, err
+	}
+	return &seen{hash: b.Hash, txs: b.Transactions, gasUsed: uint64(b.GasUsed), gasLimit: uint64(b.GasLimit)}, nil
+}
+
+// settle waits until so many transactions are in finalized blocks.
+func (w *watcher) settle(ctx context.Context, want int, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		final := 0
+		w.mu.Lock()
+		for _, b := range w.blocks {
+			if !b.finalized.IsZero() {
+				final += len(b.txs)
+			}
+		}
+		w.mu.Unlock()
+		if final >= want {
+			return nil
+		}
+		if sleep(ctx, look) != nil {
+			return fmt.Errorf("%w: %d of %d transactions after %v", ErrIncomplete, final, want, patience)
+		}
+	}
+}
+
+// final returns the finalized blocks as they are now, by asking for each again: what the watcher saw may have been replaced.
+func (w *watcher) final(ctx context.Context) ([]*seen, error) {
+	head, err := w.eth.HeaderByNumber(ctx, big.NewInt(int64(rpc.FinalizedBlockNumber)))
+	if err != nil {
+		return nil, err
+	}
+	var out []*seen
+	for number := w.first; number <= head.Number.Uint64(); number++ {
+		b, err := w.fetch(ctx, number)
+		if err != nil {
+			return nil, err
+		}
+		if b == nil {
+			return nil, fmt.Errorf("%w: finalized block %d is gone", ErrUnsafe, number)
+		}
+		if before := w.blocks[number]; before != nil && before.hash == b.hash {
+			b = before
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
