@@ -81,36 +81,47 @@ func (j *File) Cut() int64 { return j.cut }
 // Append implements Journal. Errors wrap ErrTooLarge, ErrClosed or ErrFailed, or are the file's; after one of those the journal must be
 // opened again.
 func (j *File) Append(records ...[]byte) error {
-	if err := CheckSize(records); err != nil {
-		return err
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	switch {
-	case j.file == nil:
-		return ErrClosed
-	case j.failed:
-		return ErrFailed
-	}
-	buf := frame(j.size, records)
-	if _, err := j.file.WriteAt(buf, j.size); err != nil {
-		j.failed = true
-		return fmt.Errorf("journal: %w", err)
-	}
-	if err := j.file.Sync(); err != nil {
-		j.failed = true // after a failed sync the kernel may have dropped the pages
-		return fmt.Errorf("journal: %w", err)
-	}
-	j.size += int64(len(buf))
-	return nil
+	return j.write(records, func() error {
+		buf := frame(j.size, records)
+		_, err := j.file.WriteAt(buf, j.size)
+		if err == nil {
+			err = j.file.Sync()
+		}
+		if err != nil {
+			j.failed = true // also after a failed sync: the kernel may have dropped the pages
+			return err
+		}
+		j.size += int64(len(buf))
+		return nil
+	})
 }
 
 // Replace implements Journal, by a new file that takes the place of the old one. Errors are those of Append.
 func (j *File) Replace(records ...[]byte) error {
+	return j.write(records, func() error {
+		buf := frame(0, records)
+		file, err := writeWhole(j.successor(), buf)
+		if err != nil {
+			return err // the old file is as it was
+		}
+		if err := os.Rename(j.successor(), j.path); err != nil {
+			return errors.Join(err, file.Close())
+		}
+		old := j.file
+		j.file, j.size = file, int64(len(buf))
+		if err := errors.Join(j.syncName(), old.Close()); err != nil {
+			j.failed = true // which of the two a crash would leave is not known
+			return err
+		}
+		return nil
+	})
+}
+
+// write calls f under the lock, if records may be written.
+func (j *File) write(records [][]byte, f func() error) error {
 	if err := CheckSize(records); err != nil {
 		return err
 	}
-	buf := frame(0, records)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	switch {
@@ -119,17 +130,7 @@ func (j *File) Replace(records ...[]byte) error {
 	case j.failed:
 		return ErrFailed
 	}
-	file, err := writeWhole(j.successor(), buf)
-	if err != nil {
-		return fmt.Errorf("journal: %w", err) // the old file is as it was
-	}
-	if err := os.Rename(j.successor(), j.path); err != nil {
-		return fmt.Errorf("journal: %w", errors.Join(err, file.Close()))
-	}
-	old := j.file
-	j.file, j.size = file, int64(len(buf))
-	if err := errors.Join(j.syncName(), old.Close()); err != nil {
-		j.failed = true // which of the two a crash would leave is not known
+	if err := f(); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
 	return nil
