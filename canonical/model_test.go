@@ -2,7 +2,6 @@ package canonical_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -41,8 +40,14 @@ func (m *model) heads() canonical.Heads {
 	}
 }
 
-func (m *model) find(commitment common.Hash) int {
-	return slices.IndexFunc(m.facts, func(f fact) bool { return f.head.Commitment == commitment })
+// find returns the retained block with a commitment, or -1. What a forgotten block was called may be another's name by now.
+func (m *model) find(commitment common.Hash, base uint64) int {
+	for i := len(m.facts) - 1; i >= int(base); i-- {
+		if m.facts[i].head.Commitment == commitment {
+			return i
+		}
+	}
+	return -1
 }
 
 // machine drives a tracker and the model with the same events.
@@ -158,9 +163,7 @@ func (m *machine) item(*rapid.T) {
 
 	at, source := -1, canonical.FromCommitment
 	if it.Commitment != (common.Hash{}) {
-		if i := m.model.find(it.Commitment); i >= int(m.base()) {
-			at = i
-		}
+		at = m.model.find(it.Commitment, m.base())
 	}
 	if at < 0 {
 		switch {
