@@ -154,7 +154,7 @@ func (m *machine) item(*rapid.T) {
 	number := m.number()
 	own := m.fresh(number)
 	it := canonical.Item{Number: number, Commitment: own.Commitment, Hash: own.Hash, Root: own.Root}
-	if number < uint64(len(m.model.facts)) && rapid.Bool().Draw(m.t, "ours") {
+	if number >= m.base() && number < uint64(len(m.model.facts)) && rapid.Bool().Draw(m.t, "ours") { // no block takes the name of a forgotten one
 		it.Commitment = m.model.facts[number].head.Commitment
 		it.Number += rapid.Uint64Range(0, 2).Draw(m.t, "renumbered")
 	}
