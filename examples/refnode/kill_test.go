@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"flag"
-	"math/big"
 	"math/rand/v2"
 	"net"
 	"os/exec"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/ethclient"
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/stretchr/testify/require"
@@ -72,30 +70,16 @@ func (b *builder) kill() {
 	_ = b.process.Wait()
 }
 
-// sendAll sends transfers one after another, each until the node says that it has it. No more than a few wait for a block at a time: a sender who
-// fills its room in the pool loses the last ones when blocks are executed anew.
-func sendAll(ctx context.Context, t *testing.T, url string, n int, pace time.Duration) (last common.Hash) {
+// sendAll sends transfers one after another and returns the last.
+func sendAll(ctx context.Context, t *testing.T, url string, n uint64, pace time.Duration) common.Hash {
 	c, err := ethclient.DialContext(ctx, url)
 	require.NoError(t, err)
 	defer c.Close()
-	me := accounts(t)[4]
-	for nonce := range uint64(n) {
-		tx := types.MustSignNewTx(me.Key, types.LatestSignerForChainID(chainID), transfer(nonce, common.Address{0xf6}))
-		for ctx.Err() == nil {
-			if at, err := c.NonceAt(ctx, me.Address, big.NewInt(int64(rpc.LatestBlockNumber))); err != nil || nonce > at+24 {
-				time.Sleep(5 * time.Millisecond)
-				continue
-			}
-			err := c.SendTransaction(ctx, tx)
-			if err == nil || strings.Contains(err.Error(), "already known") || strings.Contains(err.Error(), "nonce too low") {
-				break
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
-		last = tx.Hash()
+	s := &stream{account: accounts(t)[4], to: common.Address{0xf6}}
+	for s.sent < n && s.send(ctx, c) {
 		time.Sleep(pace)
 	}
-	return last
+	return s.last
 }
 
 // result is where a run ended.
@@ -110,7 +94,9 @@ func (b *builder) finish(last common.Hash) result {
 	b.t.Helper()
 	c := dial(b.t, b.url)
 	waitFor(b.t, c, last, rpc.FinalizedBlockNumber)
-	balance, err := c.BalanceAt(b.t.Context(), common.Address{0xf6}, nil)
+	tx, _, err := c.TransactionByHash(b.t.Context(), last)
+	require.NoError(b.t, err)
+	balance, err := c.BalanceAt(b.t.Context(), *tx.To(), nil)
 	require.NoError(b.t, err)
 	var status struct {
 		Finalized     string      `json:"finalized"`
@@ -132,7 +118,7 @@ func (b *builder) finish(last common.Hash) result {
 // a node that was left alone. Each block holds one transaction, so that the same input makes the same blocks.
 func TestBuilderIsKilled(t *testing.T) {
 	binary := buildNode(t)
-	transactions := 20 * (*kills + 1)
+	transactions := 20 * uint64(*kills+1)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(60+8**kills)*time.Second)
 	defer cancel()
 
