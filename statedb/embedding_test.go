@@ -155,3 +155,111 @@ search:
 	}
 	require.ErrorIs(t, err, ErrWitness)
 }
+
+// An attacker chooses a slot of his contract so that its stem reads as an inner node over a raw stem, which begins with the data that a stem is the
+// hash of. A witness that lists such a key as read would prove that the slot, which is there, is not.
+func TestForgedAbsenceThroughRawKey(t *testing.T) {
+	for _, p := range []Profile{EIP7864(), BLAKE3()} {
+		contract := common.Address{0xa7} // ends in a zero byte
+		data := common.BytesToHash(contract[:])
+		raw := Access{Kind: RawAccess, Key: Key(append(data[:StemSize:StemSize], 0))}
+		value, slot := grindSlot(t, &p, contract)
+		v := open(t, NewStore(p))
+		v.SetStorage(contract, slot, common.Hash{1})
+		root := commit(t, v)
+
+		// The only stem of the tree, read as an inner node: on the left the raw stem, on the right the root of the values.
+		target := v.slot(contract, slot)
+		fake, err := ubt.Tree{}.Apply(&p.Hasher, []ubt.Write{{Key: raw.Key, Value: value}})
+		require.NoError(t, err)
+		left, err := fake.Prove(&p.Hasher, []ubt.Use{{Key: raw.Key}, {Key: target.Key}})
+		require.NoError(t, err)
+		values := p.Leaf(common.Hash{1})
+		for range 8 { // slot 0 of its stem
+			values = p.Inner(values, common.Hash{})
+		}
+		require.Equal(t, root, p.Inner(fake.Root(), values))
+		w := &Witness{Entries: []Entry{{Access: raw}, {Access: target}}, Proof: besideHash(t, left, values)}
+		w, err = ParseWitness(p, w.Encode())
+		require.NoError(t, err)
+		_, err = Verify(p, w, root, nil)
+		require.ErrorIs(t, err, ErrWitness)
+		_, err = NewStateless(p, w, root)
+		require.ErrorIs(t, err, ErrWitness)
+	}
+}
+
+// grindSlot returns a slot of a contract, and the value of a raw stem whose values have the slot's tree index as their root, so that the slot's stem
+// is on the left and its hash ends in a zero byte.
+func grindSlot(t *testing.T, p *Profile, contract common.Address) (value [32]byte, slot common.Hash) {
+	for n := range uint64(1 << 22) {
+		binary.BigEndian.PutUint64(value[:], n)
+		index := p.Leaf(value)
+		for range 8 {
+			index = p.Inner(index, common.Hash{})
+		}
+		if index[0] != 0 || index[1] == 0 {
+			continue
+		}
+		if stem := p.Inner(common.BytesToHash(contract[:]), index); stem[StemSize] != 0 || stem[0] >= 0x80 {
+			continue // under BLAKE3 and SHA-256 alike a stem is hashed as an inner node is
+		}
+		copy(slot[:], index[1:])
+		slot[0]--
+		return value, slot
+	}
+	t.Fatal("no slot")
+	return value, slot
+}
+
+// besideHash returns a proof in which what another one shows is on the left of an inner node, and a hash on the right.
+func besideHash(t *testing.T, left *ubt.Proof, right common.Hash) *ubt.Proof {
+	b := left.AppendTo(nil)
+	n := binary.BigEndian.Uint32(b)
+	var counts [3]uint32 // opened, hashes, values
+	for i := range counts {
+		counts[i] = binary.BigEndian.Uint32(b[4+4*i:])
+	}
+	require.Zero(t, counts[0]+counts[1])
+	bits := []byte{0, 1} // inner
+	for i := range n {
+		bits = append(bits, b[16+i/8]>>(7-i%8)&1)
+	}
+	bits = append(bits, 1) // the hash is there
+	packed := make([]byte, (len(bits)+7)/8)
+	for i, bit := range bits {
+		packed[i/8] |= bit << (7 - i%8)
+	}
+	out := binary.BigEndian.AppendUint32(nil, uint32(len(bits)))
+	for _, count := range []uint32{0, 1, counts[2]} {
+		out = binary.BigEndian.AppendUint32(out, count)
+	}
+	out = append(append(out, packed...), right[:]...)
+	proof, err := ubt.ParseProof(append(out, b[16+(n+7)/8:]...))
+	require.NoError(t, err)
+	return proof
+}
+
+// A host that uses such keys all the same learns it where the witness is made; that none is there is proved. Tagged hashes need no such rule.
+func TestRawKeysOfTwelveZeros(t *testing.T) {
+	k := Key{11: 0, 12: 1}
+	for _, p := range profiles() {
+		v := open(t, NewStore(p))
+		v.Get(k)
+		v.Set(k, [32]byte{1})
+		w, err := v.Witness()
+		require.NoError(t, err)
+		post, err := Verify(p, w, EmptyRoot, v.Writes())
+		require.NoError(t, err)
+		require.Equal(t, post, commit(t, v))
+		v.Get(k)
+		w, err = v.Witness()
+		if !p.Tagged {
+			require.ErrorIs(t, err, ErrWitness)
+			continue
+		}
+		require.NoError(t, err)
+		_, err = Verify(p, w, post, nil)
+		require.NoError(t, err)
+	}
+}

@@ -47,7 +47,8 @@ func (v *View) Entries() []Entry {
 }
 
 // Witness returns the proof of everything that was read and is staged, against the active root. It is made before Commit, which moves that
-// root. The error is Err's, or wraps ErrUnboundCode where code was read by a hash that no account read has, or ErrStateless.
+// root. The error is Err's, or wraps ErrUnboundCode where code was read by a hash that no account read has, ErrStateless, or ErrWitness where
+// raw keys begin with twelve zero bytes, so that Verify would refuse it.
 func (v *View) Witness() (*Witness, error) {
 	switch {
 	case v.err != nil:
@@ -65,8 +66,13 @@ func (v *View) Witness() (*Witness, error) {
 		w.Code = append(w.Code, bytes.Clone(code))
 	}
 	var err error
-	w.Proof, err = v.tree.Prove(&v.profile.Hasher, w.uses())
-	return w, err
+	if w.Proof, err = v.tree.Prove(&v.profile.Hasher, w.uses()); err != nil {
+		return nil, err
+	}
+	if err := w.checkEmbeddings(v.profile, v.tree); err != nil {
+		return nil, err
+	}
+	return w, nil
 }
 
 // codeHashes returns the code hashes of accounts in the entries.
@@ -99,7 +105,8 @@ func (w *Witness) uses() []ubt.Use {
 // What the witness says was read is proved as well, but not that it was read: whoever executes again uses NewStateless.
 //
 // Under a profile whose hashes have no tags, that is any but Tagged, raw keys must not be chosen by others: whoever chooses a stem can make it read as
-// an inner node, and then the root itself has two meanings. Nor may they begin with twelve zero bytes: proofs that show such a stem are refused.
+// an inner node, and then the root itself has two meanings. Nor may they begin with twelve zero bytes: proofs that show such a stem are refused. And
+// nobody may choose slots of the zero address, whose stems are hashes of data that begins with a zero hash; without code it has none.
 func Verify(p Profile, w *Witness, preRoot common.Hash, writes []Write) (postRoot common.Hash, err error) {
 	p, err = p.orDefault()
 	if err != nil {
@@ -130,15 +137,15 @@ func (w *Witness) open(p *Profile, preRoot common.Hash) (ubt.Tree, error) {
 			return ubt.Tree{}, err
 		}
 	}
-	if err := w.checkEmbeddings(p); err != nil {
-		return ubt.Tree{}, err
-	}
 	tree, err := ubt.Open(&p.Hasher, w.Proof, w.uses())
 	if err != nil {
 		return ubt.Tree{}, fmt.Errorf("%w: %w", ErrWitness, err)
 	}
 	if tree.Root() != preRoot {
 		return ubt.Tree{}, fmt.Errorf("%w: it is of the root %s, want %s", ErrWitness, tree.Root(), preRoot)
+	}
+	if err := w.checkEmbeddings(p, tree); err != nil {
+		return ubt.Tree{}, err
 	}
 	return tree, w.checkCode(tree)
 }
@@ -149,13 +156,22 @@ const embeddingZeros = 12
 // checkEmbeddings returns an error if the proof shows what a stem is the hash of as if it were a node. Under profiles without tags both are
 // hashes of 64 bytes: somebody who chooses a storage slot chooses half of them, and after 2^16 tries has a stem that reads as an inner node over a
 // subtree of his own, with accounts that nobody ever made. But the other half begins with twelve zero bytes, and as a hash, or as a stem that is one
-// itself, that happens to nobody.
-func (w *Witness) checkEmbeddings(p *Profile) error {
+// itself, that happens to nobody. Only a raw key can be of such a stem, and it is refused if it is there: it need not be in the state to be proved.
+func (w *Witness) checkEmbeddings(p *Profile, tree ubt.Tree) error {
 	if p.Tagged {
 		return nil
 	}
 	if hash, opened := w.Proof.ZeroPrefixed(embeddingZeros); hash || opened {
 		return fmt.Errorf("%w: the proof holds a hash that begins with %d zero bytes, as only the data of a stem does", ErrWitness, embeddingZeros)
+	}
+	for i := range w.Entries {
+		e := &w.Entries[i]
+		if [embeddingZeros]byte(e.Key[:]) != [embeddingZeros]byte{} {
+			continue
+		}
+		if _, there, _ := tree.Get(e.Key); there {
+			return fmt.Errorf("%w: %s begins with %d zero bytes, as only the data of a stem does", ErrWitness, e.Access, embeddingZeros)
+		}
 	}
 	return nil
 }
