@@ -132,7 +132,7 @@ func (b *Block) Apply(tx *types.Transaction) (*types.Receipt, error) {
 	if err != nil {
 		return nil, fmt.Errorf("evm: transaction %s: %w", tx.Hash(), err)
 	}
-	machine := vm.NewEVM(b.context, b.state, b.config, b.watched())
+	machine := vm.NewEVM(b.context, &machineState{b.state, b.adapter}, b.config, b.watched())
 	defer machine.Release()
 	mark := b.adapter.begin(len(b.receipts))
 	b.state.SetTxContext(tx.Hash(), len(b.receipts), uint32(len(b.receipts)+1))
@@ -199,9 +199,13 @@ func (b *Block) watched() vm.Config {
 // failed returns what went wrong with the state in a transaction.
 func (b *Block) failed() error {
 	for _, addr := range b.destroyed {
-		if !b.state.Exist(addr) && b.adapter.stored(addr) {
+		if b.state.Exist(addr) {
+			continue // that was reverted
+		}
+		if b.adapter.stored(addr) {
 			return fmt.Errorf("%w: %s", ErrDestroyed, addr)
 		}
+		b.adapter.destroy(addr)
 	}
 	return b.adapter.failed(b.state)
 }

@@ -34,6 +34,7 @@ func newAdapter(view *statedb.View) *adapter {
 		accounts: make(map[common.Address]statedb.Account),
 		storage:  make(map[common.Address]map[common.Hash]common.Hash),
 		code:     make(map[common.Address][]byte),
+		asked:    make(map[slotOf]bool),
 	}
 }
 
@@ -71,6 +72,13 @@ type adapter struct {
 	accounts map[common.Address]statedb.Account // settled; one that does not exist was deleted
 	storage  map[common.Address]map[common.Hash]common.Hash
 	code     map[common.Address][]byte
+	asked    map[slotOf]bool // slots that are in the log of reads
+}
+
+// slotOf is a slot of an account.
+type slotOf struct {
+	address common.Address
+	slot    common.Hash
 }
 
 // begin says which transaction the reads from now on belong to, and marks the log of reads.
@@ -89,6 +97,7 @@ func (a *adapter) rewind(mark statedb.ReadMark) bool {
 		return false
 	}
 	a.view.Rewind(mark)
+	clear(a.asked)
 	return true
 }
 
@@ -146,6 +155,15 @@ func (a *adapter) stored(addr common.Address) bool {
 	return false
 }
 
+// destroy forgets what the block has settled of an account that destroyed itself afterwards. Its StateDB may see it created again, and then never tells
+// that it was gone in between.
+func (a *adapter) destroy(addr common.Address) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.storage, addr)
+	delete(a.code, addr)
+}
+
 // headerSlots are the slots that stand beside the account (EIP-7864).
 const headerSlots = 64
 
@@ -165,6 +183,9 @@ func (a *adapter) Account(addr common.Address) (*types.StateAccount, error) {
 	if err := a.view.Err(); err != nil || !account.Exists {
 		return nil, err
 	}
+	if account.CodeHash == (common.Hash{}) { // the host set none
+		account.CodeHash = types.EmptyCodeHash
+	}
 	return &types.StateAccount{
 		Nonce:    account.Nonce,
 		Balance:  account.Balance.Clone(),
@@ -180,7 +201,39 @@ func (a *adapter) Storage(addr common.Address, slot common.Hash) (common.Hash, e
 	if value, settled := a.storage[addr][slot]; settled {
 		return value, nil
 	}
+	a.asked[slotOf{addr, slot}] = true
 	return a.view.Storage(addr, slot), a.view.Err()
+}
+
+// machineState is the StateDB that the EVM works on. It logs every slot that is asked for. Of an account that was destroyed in the same block and created
+// again, StateDB knows without a reader that all slots are zero, but a new one, after a refused transaction, does not: the log must not depend on that.
+type machineState struct {
+	*state.StateDB
+	adapter *adapter
+}
+
+// GetState implements vm.StateDB.
+func (s *machineState) GetState(addr common.Address, slot common.Hash) common.Hash {
+	value := s.StateDB.GetState(addr, slot)
+	s.adapter.ask(addr, slot)
+	return value
+}
+
+// GetStateAndCommittedState implements vm.StateDB.
+func (s *machineState) GetStateAndCommittedState(addr common.Address, slot common.Hash) (value, committed common.Hash) {
+	value, committed = s.StateDB.GetStateAndCommittedState(addr, slot)
+	s.adapter.ask(addr, slot)
+	return value, committed
+}
+
+// ask logs a slot as read.
+func (a *adapter) ask(addr common.Address, slot common.Hash) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if at := (slotOf{addr, slot}); !a.asked[at] {
+		a.asked[at] = true
+		a.view.Storage(addr, slot) // an error stays in the view
+	}
 }
 
 // Has implements state.ContractCodeReader.

@@ -360,3 +360,17 @@ func TestRootsEqualGoEthereums(t *testing.T) {
 		require.Equal(t, theirs.Hash(), rootOf(t, view))
 	})
 }
+
+// A host may set an account without a code hash: it runs as one without code.
+func TestAccountWithoutCodeHash(t *testing.T) {
+	store, root := genesis(t)
+	view, err := store.View(root)
+	require.NoError(t, err)
+	to := common.Address{0xaa}
+	for _, a := range []common.Address{addr(3), to} {
+		require.NoError(t, view.SetAccount(a, statedb.Account{Balance: uint256.MustFromBig(ether)}))
+	}
+	_, after := run(t, store, commit(t, view), dynamic(3, 0, &to, big.NewInt(1), nil))
+	require.Equal(t, types.EmptyCodeHash, after.Account(to).CodeHash)
+	require.Equal(t, new(big.Int).Add(ether, common.Big1), after.Account(to).Balance.ToBig())
+}

@@ -62,10 +62,12 @@ func FuzzTreeAgainstBintrie(f *testing.F) {
 // phoenixCode counts in slot 0 and destroys itself, paying its caller.
 var phoenixCode = []byte{0x5f, 0x54, 0x60, 0x01, 0x01, 0x5f, 0x55, 0x33, 0xff}
 
-// phoenix deploys phoenixCode by CREATE2 with salt 0. If it has input it also calls what it deployed, which then is gone again at the
+var phoenix = phoenixOf(phoenixCode)
+
+// phoenixOf deploys code by CREATE2 with salt 0. If it has input it also calls what it deployed, which then is gone again at the
 // end of the transaction.
-var phoenix = func() []byte {
-	init := deployer(phoenixCode)
+func phoenixOf(child []byte) []byte {
+	init := deployer(child)
 	code := []byte{
 		0x60, byte(len(init)), 0x60, 0, 0x5f, 0x39, // CODECOPY(0, behind this code, size)
 		0x5f, 0x60, byte(len(init)), 0x5f, 0x34, 0xf5, // CREATE2(callvalue, 0, size, 0)
@@ -75,10 +77,12 @@ var phoenix = func() []byte {
 	}
 	code[3], code[15] = byte(len(code)), byte(len(code)-2)
 	return append(code, init...)
-}()
+}
 
-func phoenixChild(factory common.Address) common.Address {
-	return crypto.CreateAddress2(factory, [32]byte{}, crypto.Keccak256(deployer(phoenixCode)))
+func phoenixChild(factory common.Address) common.Address { return phoenixChildOf(factory, phoenixCode) }
+
+func phoenixChildOf(factory common.Address, child []byte) common.Address {
+	return crypto.CreateAddress2(factory, [32]byte{}, crypto.Keccak256(deployer(child)))
 }
 
 func TestDestroyedAndCreatedAgain(t *testing.T) {
