@@ -137,3 +137,27 @@ func BenchmarkSetCode(b *testing.B) {
 		require.NoError(b, err)
 	}
 }
+
+// A view matches a witness only if it has read the same code, and nothing matches none.
+func TestMatchesTheCode(t *testing.T) {
+	p, a, b := EIP7864(), common.Address{1}, common.Address{2}
+	s, root := deployed(t, p, a, contract)
+	v := viewOf(t, s, root)
+	other := append([]byte{1}, contract...)
+	h, err := v.SetCode(b, other)
+	require.NoError(t, err)
+	require.NoError(t, v.SetAccount(b, Account{CodeHash: h, CodeSize: len(other)}))
+	root = commit(t, v)
+	read := func(of common.Address) *View {
+		v := viewOf(t, s, root)
+		v.Account(a)
+		v.Account(b)
+		v.CodeAt(of)
+		return v
+	}
+	w, err := read(a).Witness()
+	require.NoError(t, err)
+	require.NoError(t, read(a).Matches(w))
+	require.ErrorIs(t, read(b).Matches(w), ErrWitness)
+	require.ErrorIs(t, read(b).Matches(nil), ErrWitness)
+}

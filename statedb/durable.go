@@ -227,7 +227,8 @@ func (l *loader) meta(b []byte) {
 		l.fail("meta record of version %d, want %d", slices.Concat(b, []byte{0})[0], diskVersion)
 		return
 	}
-	name, line := string(b[2:2+b[1]]), b[2+b[1]:]
+	nameEnd := 2 + int(b[1])
+	name, line := string(b[2:nameEnd]), b[nameEnd:]
 	if want := l.store.cfg.Profile.Name; name != want {
 		l.bad = fmt.Errorf("%w: the disk has the profile %q, want %q", ErrConfig, name, want)
 		return

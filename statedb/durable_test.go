@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -185,4 +186,16 @@ func TestCorruptDisk(t *testing.T) {
 func FuzzDecodeEntry(f *testing.F) {
 	f.Add(make([]byte, 64+33+65))
 	f.Fuzz(func(t *testing.T, b []byte) { decodeEntry(b) })
+}
+
+// The longest name of a profile that Validate lets pass is found again.
+func TestLongProfileName(t *testing.T) {
+	p, disk := EIP7864(), newMemoryDisk()
+	p.Name = strings.Repeat("x", maxProfileName)
+	s := reopen(t, p, disk, 0)
+	root := child(t, s, EmptyRoot, 1)
+	require.NoError(t, s.SetCanonical(root))
+	require.Equal(t, root, reopen(t, p, disk.restarted(), 0).Canonical())
+	_, err := Open(Config{Profile: EIP7864(), Disk: disk.restarted()})
+	require.ErrorIs(t, err, ErrConfig)
 }

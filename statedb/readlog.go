@@ -50,6 +50,8 @@ func (s *sorted[T]) all(yield func(T) bool) {
 type logged[T any] struct {
 	what T
 	seq  int
+	// named is the place in the order of those that were read as such first, and later as what they stand for; 0 for all others.
+	named int
 }
 
 func readLess(a, b logged[Read]) bool        { return a.what.Key.Compare(b.what.Key) < 0 }
@@ -59,28 +61,35 @@ func codeLess(a, b logged[common.Hash]) bool { return a.what.Cmp(b.what) < 0 }
 type readLog struct {
 	byKey sorted[logged[Read]]
 	code  sorted[logged[common.Hash]]
+	named int // keys that were read as such first, and later as what they stand for
 }
 
-func (r *readLog) copy() readLog { return readLog{r.byKey.copy(), r.code.copy()} }
+func (r *readLog) copy() readLog { return readLog{r.byKey.copy(), r.code.copy(), r.named} }
 
 // add logs a read of a key. A key that was read as such, and is read now as what it stands for, is logged as that.
 func (r *readLog) add(a Access, transaction int) {
-	entry := logged[Read]{Read{a, transaction}, r.byKey.len()}
+	entry := logged[Read]{what: Read{a, transaction}, seq: r.byKey.len()}
 	before, known := r.byKey.get(entry)
 	switch {
 	case !known:
 		r.byKey.put(entry, readLess)
 	case before.what.Kind == RawAccess && a.Kind != RawAccess:
-		before.what.Access = a
+		r.named++
+		before.what.Access, before.named = a, r.named
 		r.byKey.put(before, readLess)
 	}
 }
 
 func (r *readLog) addCode(h common.Hash) {
-	entry := logged[common.Hash]{h, r.code.len()}
+	entry := logged[common.Hash]{what: h, seq: r.code.len()}
 	if _, known := r.code.get(entry); !known {
 		r.code.put(entry, codeLess)
 	}
+}
+
+func (r *readLog) hasCode(h common.Hash) bool {
+	_, known := r.code.get(logged[common.Hash]{what: h})
+	return known
 }
 
 // list returns the reads in the order of first access.
@@ -93,14 +102,28 @@ func (r *readLog) list() []Read {
 }
 
 // ReadMark is a moment in a view's log of reads.
-type ReadMark struct{ keys, codes int }
+type ReadMark struct{ keys, codes, named int }
 
-func (r *readLog) mark() ReadMark { return ReadMark{r.byKey.len(), r.code.len()} }
+func (r *readLog) mark() ReadMark { return ReadMark{r.byKey.len(), r.code.len(), r.named} }
 
-// rewind forgets what was first read after a mark.
+// rewind forgets what was first read after a mark, and what keys stand for that were read as such before it.
 func (r *readLog) rewind(m ReadMark) {
 	cut(&r.byKey, m.keys)
 	cut(&r.code, m.codes)
+	if r.named <= m.named {
+		return
+	}
+	var late []logged[Read]
+	for l := range r.byKey.all {
+		if l.named > m.named {
+			late = append(late, l)
+		}
+	}
+	for _, l := range late {
+		l.what.Access, l.named = Access{Kind: RawAccess, Key: l.what.Key}, 0
+		r.byKey.put(l, readLess)
+	}
+	r.named = m.named
 }
 
 // cut leaves the first n.

@@ -75,7 +75,6 @@ func (v *View) Copy() *View {
 func (v *View) CopyForPhase2() *View {
 	c := *v
 	c.stand(v.root, v.tree)
-	c.err = nil
 	if c.pinned {
 		v.store.repin(c.root)
 	}
@@ -89,7 +88,7 @@ func (v *View) Profile() Profile { return *v.profile }
 func (v *View) ActiveRoot() common.Hash { return v.root }
 
 // Err returns the first thing that went wrong in a read, which then gave zero: it wraps ErrNotInWitness, on a stateless view, or ErrUnknownCode. A
-// view with an error gives neither a root nor a witness.
+// view with an error gives neither a root nor a witness, until Reset, Pin or Unpin.
 func (v *View) Err() error { return v.err }
 
 // SetTransaction says which transaction the reads from now on belong to.
@@ -143,7 +142,7 @@ func (v *View) fail(err error) {
 // Mark returns this moment in the log of reads, for Rewind.
 func (v *View) Mark() ReadMark { return v.reads.mark() }
 
-// Rewind takes out of the log what was first read after a mark of this view; writes stay. It is for whoever executed something, leaves it out after all,
+// Rewind takes out of the log what was first read after a mark of this view, which is of its active root; writes and Err stay. It is for whoever executed something, leaves it out after all,
 // and lets nothing depend on what that has read: a witness proves what is in the log and nothing else.
 func (v *View) Rewind(m ReadMark) { v.reads.rewind(m) }
 
@@ -218,10 +217,10 @@ func (v *View) Commit() (common.Hash, error) {
 func (v *View) stand(root common.Hash, tree ubt.Tree) {
 	v.root, v.tree = root, tree
 	v.staged, v.newCode = sorted[Write]{}, sorted[codeBlob]{}
-	v.reads, v.transaction = readLog{}, 0
+	v.reads, v.transaction, v.err = readLog{}, 0, nil
 }
 
-// Reset drops what is staged and the log of reads.
+// Reset drops what is staged, the log of reads, and Err.
 func (v *View) Reset() { v.stand(v.root, v.tree) }
 
 // Pin puts the view on another published root, with an empty log of reads, and holds that root in the store until Unpin, Commit or another Pin.

@@ -276,3 +276,41 @@ func TestRewind(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, w.Code, 1)
 }
+
+// A key that was read as such before a mark is that again, whatever it was read as after it.
+func TestRewindWhatKeysStandFor(t *testing.T) {
+	a := common.Address{1}
+	v := open(t, NewStore(EIP7864()))
+	v.Get(v.profile.BasicDataKey(a))
+	before, mark := v.Entries(), v.Mark()
+	for range 2 {
+		v.Account(a)
+		require.NotEqual(t, mark, v.Mark())
+		v.Rewind(mark)
+		require.Equal(t, before, v.Entries())
+		require.Equal(t, mark, v.Mark())
+	}
+	v.Account(a)
+	later := v.Mark()
+	v.Storage(a, common.Hash{1})
+	v.Rewind(later)
+	require.Equal(t, BasicDataAccess, v.Reads()[0].Kind, "it was that at this mark")
+}
+
+// What was reset has no error of what was read before.
+func TestResetForgetsTheError(t *testing.T) {
+	s := NewStore(EIP7864())
+	for name, reset := range map[string]func(*View) error{
+		"reset": func(v *View) error { v.Reset(); return nil },
+		"pin":   func(v *View) error { return v.Pin(EmptyRoot) },
+		"trie":  func(v *View) error { f := Facade{View: v}; return f.ResetTrie() },
+	} {
+		v := open(t, s)
+		v.Code(common.Hash{1})
+		require.ErrorIs(t, v.Err(), ErrUnknownCode)
+		require.NoError(t, reset(v), name)
+		require.NoError(t, v.Err(), name)
+		_, err := v.Root()
+		require.NoError(t, err, name)
+	}
+}

@@ -240,6 +240,9 @@ func (w *Witness) changes(p *Profile, writes []Write) ([]ubt.Write, error) {
 // Matches returns an error that wraps ErrWitness unless the view has read and staged exactly what a witness shows: after executing on
 // NewStateless, that the witness has nothing that the execution does not need.
 func (v *View) Matches(w *Witness) error {
+	if w == nil {
+		return fmt.Errorf("%w: there is none", ErrWitness)
+	}
 	entries := v.Entries()
 	for i := range min(len(entries), len(w.Entries)) {
 		if got, want := entries[i], w.Entries[i]; got != want {
@@ -249,12 +252,17 @@ func (v *View) Matches(w *Witness) error {
 	if len(entries) != len(w.Entries) || v.reads.code.len() != len(w.Code) {
 		return fmt.Errorf("%w: it has %d keys and %d codes, want %d and %d", ErrWitness, len(w.Entries), len(w.Code), len(entries), v.reads.code.len())
 	}
+	for _, code := range w.Code {
+		if h := keccak(code); !v.reads.hasCode(h) {
+			return fmt.Errorf("%w: it has code %s, which the view has not read", ErrWitness, h)
+		}
+	}
 	return v.err
 }
 
 // NewStateless checks a witness against a root and returns a view that stands on the witness alone. It executes like any other; of a key or code
-// that is not in the witness it gives zero and an error at View.Err, even where the proof happens to show it. Its Root is the root after the writes; see also View.Matches. The
-// error wraps ErrWitness, or ErrConfig.
+// that is not in the witness it gives zero and an error at View.Err, even where the proof happens to show it. Its Root is the root after the writes; see
+// also View.Matches. The error wraps ErrWitness, or ErrConfig.
 func NewStateless(p Profile, w *Witness, preRoot common.Hash) (*View, error) {
 	p, err := p.orDefault()
 	if err != nil {
