@@ -72,10 +72,12 @@ func NewBlock(view *statedb.View, config *params.ChainConfig, header *types.Head
 	}
 	if hashes == nil {
 		hashes = history(func(addr common.Address, slot common.Hash) common.Hash { return b.state.GetState(addr, slot) })
-		err = b.keepParentHash()
+		if err := b.keepParentHash(); err != nil {
+			return nil, err
+		}
 	}
 	b.context.GetHash = vm.GetHashFunc(hashes)
-	return b, err
+	return b, nil
 }
 
 // checkHeader returns an error if the rules of a block need what its header lacks.

@@ -37,7 +37,7 @@ func CallTraced(ctx context.Context, view *statedb.View, config *params.ChainCon
 	}
 	msg = complete(msg)
 	block := blockContext(header)
-	block.GetHash = vm.GetHashFunc(reads.hashes(hashes))
+	block.GetHash = vm.GetHashFunc(reads.hashes(hashes, header))
 	if msg.GasPrice.IsZero() && block.BaseFee != nil {
 		block.BaseFee.SetInt64(0)
 	}
@@ -72,7 +72,7 @@ func Estimate(ctx context.Context, view *statedb.View, config *params.ChainConfi
 	}
 	gas, revert, err = gasestimator.Estimate(ctx, complete(msg).SkipNonceCheck().SkipEOACheck(), &gasestimator.Options{
 		Config: config,
-		Chain:  &ancestors{config: config, hashes: reads.hashes(hashes)},
+		Chain:  &ancestors{config: config, hashes: reads.hashes(hashes, header)},
 		Header: types.CopyHeader(header), // with a difficulty, which it wants
 		State:  sdb,
 		// There are no blobs, but the instruction BLOBBASEFEE exists.
@@ -96,18 +96,28 @@ func complete(msg *core.Message) *core.Message {
 			*amount = new(uint256.Int)
 		}
 	}
+	if m.BlobHashes != nil && m.BlobGasFeeCap == nil { // without hashes a price is refused before Cancun
+		m.BlobGasFeeCap = new(uint256.Int)
+	}
 	return &m
 }
 
-// hashes are those of a call.
-func (a *adapter) hashes(given BlockHashes) BlockHashes {
+// hashes are those of a call. The state has the parent's only after the header's block began, and in its place perhaps an old one.
+func (a *adapter) hashes(given BlockHashes, header *types.Header) BlockHashes {
 	if given != nil {
 		return given
 	}
-	return history(func(addr common.Address, slot common.Hash) common.Hash {
+	kept := history(func(addr common.Address, slot common.Hash) common.Hash {
 		value, _ := a.Storage(addr, slot) // an error stays in the view
 		return value
 	})
+	number, parent := header.Number.Uint64(), header.ParentHash
+	return func(n uint64) common.Hash {
+		if n+1 == number && parent != (common.Hash{}) {
+			return parent
+		}
+		return kept(n)
+	}
 }
 
 // ancestors is what go-ethereum's estimator asks of a chain. The interfaces are wider than what is ever called.

@@ -11,7 +11,8 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// Genesis stages the accounts of a genesis block in a view. Errors wrap those of package statedb.
+// Genesis stages the accounts of a genesis block in a view. Errors wrap those of package statedb; after one only some are staged, so that the view
+// must be thrown away, or Reset.
 func Genesis(view *statedb.View, alloc types.GenesisAlloc) error {
 	for addr, account := range alloc {
 		if err := genesisAccount(view, addr, &account); err != nil {

@@ -21,7 +21,7 @@ var ErrHistory = errors.New("evm: no history contract in the state")
 //
 // Nil means that the state itself has them, in EIP-2935's history contract: NewBlock puts the parent's hash there first, as the system call of that
 // proposal does, and BLOCKHASH reads it (EIP-7709). Then a witness proves the hashes that a block has seen like everything else. What a func answers
-// is in no witness: who executes again must have the same.
+// is in no witness: who executes again must have the same. Call and Estimate change no state, so they take the parent's hash from the header.
 type BlockHashes func(number uint64) common.Hash
 
 // HistoryContract returns the account that a genesis needs for nil [BlockHashes], and its address (EIP-2935).

@@ -83,6 +83,18 @@ func TestNoHistoryContract(t *testing.T) {
 	store, root := genesis(t)
 	view, err := store.View(root)
 	require.NoError(t, err)
-	_, err = NewBlock(view, config, numbered(1), nil)
+	b, err := NewBlock(view, config, numbered(1), nil)
 	require.ErrorIs(t, err, ErrHistory)
+	require.Nil(t, b)
+}
+
+// A call in a block that has not begun knows the hash of the one before it.
+func TestCallKnowsItsParent(t *testing.T) {
+	store, root := withHistory(t)
+	code := []byte{0x60, 1, 0x43, 0x03, 0x40, 0x5f, 0x52, 0x60, 0x20, 0x5f, 0xf3} // RETURN(BLOCKHASH(NUMBER - 1))
+	_, view := run(t, store, root, dynamic(0, 0, nil, nil, deployer(code)))
+	at := crypto.CreateAddress(addr(0), 0)
+	made, err := Call(t.Context(), view, config, numbered(2), nil, &core.Message{From: addr(1), To: &at, GasLimit: 100_000})
+	require.NoError(t, err)
+	require.Equal(t, hashOf(1).Bytes(), made.ReturnData)
 }

@@ -61,6 +61,11 @@ func TestBareMessage(t *testing.T) {
 	gas, _, err := Estimate(t.Context(), view, config, header(), noHashes, msg, 0)
 	require.NoError(t, err)
 	require.EqualValues(t, 21_000, gas)
+	blobs := &core.Message{From: addr(1), To: &to, GasLimit: 100_000, BlobHashes: []common.Hash{{1}}}
+	_, err = Call(t.Context(), view, config, header(), noHashes, blobs)
+	require.NoError(t, err)
+	_, _, err = Estimate(t.Context(), view, config, header(), noHashes, blobs, 0)
+	require.NoError(t, err)
 
 	h, old := header(), *config
 	h.BaseFee, h.Difficulty = nil, big.NewInt(1)
