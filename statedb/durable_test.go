@@ -199,3 +199,16 @@ func TestLongProfileName(t *testing.T) {
 	_, err := Open(Config{Profile: EIP7864(), Disk: disk.restarted()})
 	require.ErrorIs(t, err, ErrConfig)
 }
+
+func FuzzMetaRecord(f *testing.F) {
+	s := NewStore(EIP7864())
+	f.Add(s.meta(s.line).Value)
+	f.Add(append([]byte{diskVersion, 254}, make([]byte, 300)...))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		disk := newMemoryDisk()
+		disk.records[string(metaRecord)] = b
+		if _, err := Open(Config{Disk: disk}); err != nil {
+			require.True(t, errors.Is(err, ErrCorrupt) || errors.Is(err, ErrConfig), "%v", err)
+		}
+	})
+}

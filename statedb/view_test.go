@@ -10,6 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 // open returns a view of the canonical root.
@@ -313,4 +314,47 @@ func TestResetForgetsTheError(t *testing.T) {
 		_, err := v.Root()
 		require.NoError(t, err, name)
 	}
+}
+
+// Whatever is read and rewound between other work: log, entries and witness are those of the rest.
+func TestRewoundIsNotLogged(t *testing.T) {
+	a := common.Address{1}
+	s, root := deployed(t, EIP7864(), a, contract)
+	rapid.Check(t, func(t *rapid.T) {
+		v, clean := viewOf(t, s, root), viewOf(t, s, root)
+		for i := range rapid.IntRange(1, 6).Draw(t, "pieces") {
+			v.SetTransaction(i)
+			clean.SetTransaction(i)
+			if rapid.Bool().Draw(t, "kept") {
+				todo := drawWork(t)
+				todo.run(v)
+				todo.run(clean)
+				continue
+			}
+			mark := v.Mark()
+			for range rapid.IntRange(1, 6).Draw(t, "reads") {
+				b := common.Address{rapid.Byte().Draw(t, "address") % 6}
+				slot := common.Hash{31: rapid.SampledFrom([]byte{0, 1, 63, 64}).Draw(t, "slot")}
+				rapid.SampledFrom([]func(){
+					func() { v.Account(b) },
+					func() { v.CodeAt(b) },
+					func() { v.Storage(b, slot) },
+					func() { v.Get(v.profile.StorageKey(b, slot)) },
+					func() { v.Get(v.profile.CodeHashKey(b)) },
+					func() { v.Get(Key{1 + b[0], slot[31]}) },
+				}).Draw(t, "read")()
+			}
+			if rapid.Bool().Draw(t, "on a copy") {
+				v = v.Copy()
+			}
+			v.Rewind(mark)
+		}
+		require.Equal(t, clean.Reads(), v.Reads())
+		require.Equal(t, clean.Writes(), v.Writes())
+		want, err := clean.Witness()
+		require.NoError(t, err)
+		got, err := v.Witness()
+		require.NoError(t, err)
+		require.Equal(t, want.Encode(), got.Encode())
+	})
 }

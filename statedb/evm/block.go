@@ -213,7 +213,7 @@ func (b *Block) failed() error {
 }
 
 // Prestate ends the block where it stands and hands out what its next transaction would run on: for go-ethereum's tracers, which run that
-// transaction themselves. Nothing reaches the view as long as nobody asks that state for its root, and every later call of the block fails with ErrFinished.
+// transaction themselves. Nothing but reads reaches the view, and every later call of the block fails with ErrFinished.
 // After an error that wraps ErrState there is no state to hand out.
 func (b *Block) Prestate() (*state.StateDB, vm.BlockContext, error) {
 	if b.broken != nil {

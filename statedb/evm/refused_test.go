@@ -3,6 +3,7 @@ package evm
 import (
 	"errors"
 	"math/big"
+	"sync"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -165,24 +166,57 @@ func TestRefusalsLeaveNoTrace(t *testing.T) {
 func drawShift(t *rapid.T, b *Block, targets []common.Address) *types.Transaction {
 	nonce := func(i byte) uint64 { return b.state.GetNonce(addr(i)) }
 	from := rapid.Byte().Draw(t, "from") % 2
-	at := nonce(from)
+	at, gas, value := nonce(from), uint64(500_000), uint256.NewInt(rapid.Uint64Max(1).Draw(t, "value"))
 	if rapid.IntRange(0, 2).Draw(t, "refused") == 0 {
-		from, at = rapid.Byte().Draw(t, "from")%3, 1000
+		from = rapid.Byte().Draw(t, "from") % 3
+		at = nonce(from)
+		switch rapid.IntRange(0, 3).Draw(t, "why") {
+		case 0:
+			at += 1000
+		case 1:
+			gas = 20_000 // after it was bought
+		case 2:
+			gas = 40_000_000 // more than the block has
+		case 3:
+			value = uint256.MustFromBig(new(big.Int).Mul(ether, big.NewInt(1000)))
+		}
 	}
 	to := rapid.SampledFrom(targets).Draw(t, "to")
 	data := make([]byte, rapid.SampledFrom([]int{0, 0, 1, 32, 33}).Draw(t, "input"))
 	if len(data) > 1 {
 		data[0] = rapid.Byte().Draw(t, "slot") % 2
 	}
-	tip, value := uint64(rapid.IntRange(0, 1).Draw(t, "tip")), uint64(rapid.IntRange(0, 1).Draw(t, "value"))
+	tip := rapid.Uint64Max(1).Draw(t, "tip")
 	if rapid.IntRange(0, 3).Draw(t, "set code") > 0 {
 		return sign(from, &types.DynamicFeeTx{ChainID: config.ChainID, Nonce: at, GasTipCap: new(big.Int).SetUint64(tip),
-			GasFeeCap: big.NewInt(3 * params.GWei), Gas: 500_000, To: &to, Value: new(big.Int).SetUint64(value), Data: data})
+			GasFeeCap: big.NewInt(3 * params.GWei), Gas: gas, To: &to, Value: value.ToBig(), Data: data})
 	}
 	who := 1 + rapid.Byte().Draw(t, "authority")%2
 	auth, err := types.SignSetCode(key(who), types.SetCodeAuthorization{ChainID: *uint256.NewInt(4359), Nonce: nonce(who),
 		Address: rapid.SampledFrom(append(targets, common.Address{})).Draw(t, "delegate")})
 	require.NoError(t, err)
 	return sign(from, &types.SetCodeTx{ChainID: uint256.NewInt(4359), Nonce: at, GasTipCap: uint256.NewInt(tip), GasFeeCap: uint256.NewInt(3 * params.GWei),
-		Gas: 500_000, To: to, Value: uint256.NewInt(value), Data: data, AuthList: []types.SetCodeAuthorization{auth}})
+		Gas: gas, To: to, Value: value, Data: data, AuthList: []types.SetCodeAuthorization{auth}})
+}
+
+// Sixty-four blocks on copies of one view run at the same time as each would alone.
+func TestParallelBlocks(t *testing.T) {
+	store, root, at := shifters(t)
+	block := func(i int) []*types.Transaction {
+		slot := common.Hash{byte(i)}
+		return []*types.Transaction{dynamic(0, 3, &at[0], nil, []byte{1}), refused(at[1]), dynamic(0, 4, &at[0], nil, nil),
+			dynamic(0, 5, &at[1], nil, append(slot[:], 0)), refused(at[0]), dynamic(1, 0, &at[1], nil, slot[:])}
+	}
+	view, err := store.View(root)
+	require.NoError(t, err)
+	var got [64]*executed
+	var group sync.WaitGroup
+	for i := range got {
+		c := view.Copy()
+		group.Go(func() { got[i] = executeAll(t, c, config, block(i)) })
+	}
+	group.Wait()
+	for i := range got {
+		require.Equal(t, executeAll(t, view.Copy(), config, block(i)), got[i])
+	}
 }
