@@ -49,7 +49,11 @@ func noHashes(uint64) common.Hash { return common.Hash{} }
 
 // genesis is a store with three rich accounts, and their root.
 func genesis(t require.TestingT) (*statedb.Store, common.Hash) {
-	store := statedb.NewStore(statedb.EIP7864())
+	return genesisOf(t, statedb.EIP7864())
+}
+
+func genesisOf(t require.TestingT, p statedb.Profile) (*statedb.Store, common.Hash) {
+	store := statedb.NewStore(p)
 	view, err := store.View(statedb.EmptyRoot)
 	require.NoError(t, err)
 	alloc := types.GenesisAlloc{}

@@ -29,8 +29,8 @@ var shifter = []byte{
 var tidal = []byte{0x5f, 0x5c, 0x60, 1, 0x01, 0x5f, 0x55, 0x60, 1, 0x5f, 0x5d, 0x00}
 
 // shifters are a phoenix whose children are shifters, its child, a tidal contract, and a shifter.
-func shifters(t require.TestingT) (store *statedb.Store, root common.Hash, at [4]common.Address) {
-	store, root = genesis(t)
+func shifters(t require.TestingT, p statedb.Profile) (store *statedb.Store, root common.Hash, at [4]common.Address) {
+	store, root = genesisOf(t, p)
 	_, view := run(t, store, root,
 		dynamic(0, 0, nil, nil, deployer(phoenixOf(shifter))), dynamic(0, 1, nil, nil, deployer(tidal)), dynamic(0, 2, nil, nil, deployer(shifter)))
 	at[0], at[2], at[3] = crypto.CreateAddress(addr(0), 0), crypto.CreateAddress(addr(0), 1), crypto.CreateAddress(addr(0), 2)
@@ -75,12 +75,15 @@ func executeAll(t require.TestingT, view *statedb.View, rules *params.ChainConfi
 }
 
 // requireNoTrace executes transactions with and without those that are refused, and again on the witness.
-func requireNoTrace(t require.TestingT, store *statedb.Store, root common.Hash, rules *params.ChainConfig, txs []*types.Transaction) *executed {
+func requireNoTrace(t require.TestingT, store *statedb.Store, root common.Hash, rules *params.ChainConfig, txs []*types.Transaction, prepare ...func(*statedb.View)) *executed {
 	views := [2]*statedb.View{}
 	for i := range views {
 		var err error
 		views[i], err = store.View(root)
 		require.NoError(t, err)
+		for _, f := range prepare {
+			f(views[i])
+		}
 	}
 	got := executeAll(t, views[0], rules, txs)
 	if got == nil {
@@ -109,7 +112,7 @@ func refused(to common.Address) *types.Transaction { return dynamic(2, 1000, &to
 
 // A contract that is destroyed and created again in one block reads its empty storage as if nothing had been refused in between.
 func TestRefusedWhileDestroyed(t *testing.T) {
-	store, root, at := shifters(t)
+	store, root, at := shifters(t, statedb.EIP7864())
 	slot := common.Hash{9}
 	for _, txs := range [][]*types.Transaction{
 		{dynamic(0, 3, &at[0], nil, []byte{1}), dynamic(0, 4, &at[0], nil, nil), dynamic(0, 5, &at[1], nil, slot[:])},
@@ -133,10 +136,14 @@ func TestRefusedWhileDestroyed(t *testing.T) {
 
 // Whatever else is in a block: transactions that are refused leave no trace in receipts, root, log, writes and witness.
 func TestRefusalsLeaveNoTrace(t *testing.T) {
-	store, start, at := shifters(t)
-	targets := append(at[:], at[0], at[1], common.Address{19: 3}, common.Address{0xaa}, addr(1), addr(2), header().Coinbase)
 	rapid.Check(t, func(t *rapid.T) {
-		root, rules := start, config
+		profile := statedb.EIP7864()
+		if rapid.Bool().Draw(t, "zero deletes") {
+			profile = statedb.Tagged()
+		}
+		store, root, at := shifters(t, profile)
+		targets := append(at[:], at[0], at[1], common.Address{19: 3}, common.Address{0xaa}, addr(1), addr(2), header().Coinbase)
+		rules := config
 		if rapid.IntRange(0, 3).Draw(t, "before Cancun") == 0 {
 			rules = beforeCancun()
 		}
@@ -153,7 +160,11 @@ func TestRefusalsLeaveNoTrace(t *testing.T) {
 					break
 				}
 			}
-			if requireNoTrace(t, store, root, rules, txs) == nil {
+			var prepare []func(*statedb.View)
+			if rapid.Bool().Draw(t, "by chunk") {
+				prepare = append(prepare, (*statedb.View).ReadCodeByChunk)
+			}
+			if requireNoTrace(t, store, root, rules, txs, prepare...) == nil {
 				return
 			}
 			require.NoError(t, oracle.Finish())
@@ -201,7 +212,7 @@ func drawShift(t *rapid.T, b *Block, targets []common.Address) *types.Transactio
 
 // Sixty-four blocks on copies of one view run at the same time as each would alone.
 func TestParallelBlocks(t *testing.T) {
-	store, root, at := shifters(t)
+	store, root, at := shifters(t, statedb.EIP7864())
 	block := func(i int) []*types.Transaction {
 		slot := common.Hash{byte(i)}
 		return []*types.Transaction{dynamic(0, 3, &at[0], nil, []byte{1}), refused(at[1]), dynamic(0, 4, &at[0], nil, nil),
