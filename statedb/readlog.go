@@ -1,6 +1,8 @@
 package statedb
 
 import (
+	"sync"
+
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/btree"
 )
@@ -8,41 +10,71 @@ import (
 // btreeDegree is google/btree's usual one.
 const btreeDegree = 32
 
-// sorted is an ordered set that is copied in constant time. It is made on the first insertion, because most views need none, and
-// shares nothing with a copy that either would write to.
-type sorted[T any] struct{ tree *btree.BTreeG[T] }
+// sorted is an ordered set that is copied in constant time and without asking for memory. It is made on the first insertion, because most views
+// need none.
+type sorted[T any] struct {
+	own  *btree.BTreeG[T] // of this set alone, and what it has; or nil
+	base *shared[T]       // else what it has, in common with copies; or nil
+}
+
+// shared is a tree that nobody writes to any more. Whoever wants to clones it, one at a time, since Clone changes its receiver; readers do not see that
+// and need no lock.
+type shared[T any] struct {
+	cloning sync.Mutex
+	tree    *btree.BTreeG[T]
+}
 
 func (s *sorted[T]) copy() sorted[T] {
-	if s.tree == nil {
-		return sorted[T]{}
+	if s.own != nil {
+		s.own, s.base = nil, &shared[T]{tree: s.own}
 	}
-	return sorted[T]{s.tree.Clone()}
+	return *s
+}
+
+// tree is what the set has, for reading; or nil.
+func (s *sorted[T]) tree() *btree.BTreeG[T] {
+	if s.own == nil && s.base != nil {
+		return s.base.tree
+	}
+	return s.own
+}
+
+// claim gives the set a tree of its own, for writing.
+func (s *sorted[T]) claim(less func(a, b T) bool) {
+	switch {
+	case s.own != nil:
+	case s.base == nil:
+		s.own = btree.NewG(btreeDegree, less)
+	default:
+		s.base.cloning.Lock()
+		s.own = s.base.tree.Clone()
+		s.base.cloning.Unlock()
+		s.base = nil
+	}
 }
 
 func (s *sorted[T]) put(item T, less func(a, b T) bool) {
-	if s.tree == nil {
-		s.tree = btree.NewG(btreeDegree, less)
-	}
-	s.tree.ReplaceOrInsert(item)
+	s.claim(less)
+	s.own.ReplaceOrInsert(item)
 }
 
 func (s *sorted[T]) get(item T) (found T, ok bool) {
-	if s.tree == nil {
-		return found, false
+	if t := s.tree(); t != nil {
+		return t.Get(item)
 	}
-	return s.tree.Get(item)
+	return found, false
 }
 
 func (s *sorted[T]) len() int {
-	if s.tree == nil {
-		return 0
+	if t := s.tree(); t != nil {
+		return t.Len()
 	}
-	return s.tree.Len()
+	return 0
 }
 
 func (s *sorted[T]) all(yield func(T) bool) {
-	if s.tree != nil {
-		s.tree.Ascend(yield)
+	if t := s.tree(); t != nil {
+		t.Ascend(yield)
 	}
 }
 
@@ -108,8 +140,8 @@ func (r *readLog) mark() ReadMark { return ReadMark{r.byKey.len(), r.code.len(),
 
 // rewind forgets what was first read after a mark, and what keys stand for that were read as such before it.
 func (r *readLog) rewind(m ReadMark) {
-	cut(&r.byKey, m.keys)
-	cut(&r.code, m.codes)
+	cut(&r.byKey, m.keys, readLess)
+	cut(&r.code, m.codes, codeLess)
 	if r.named <= m.named {
 		return
 	}
@@ -127,7 +159,7 @@ func (r *readLog) rewind(m ReadMark) {
 }
 
 // cut leaves the first n.
-func cut[T any](s *sorted[logged[T]], n int) {
+func cut[T any](s *sorted[logged[T]], n int, less func(a, b logged[T]) bool) {
 	if s.len() <= n {
 		return
 	}
@@ -137,7 +169,8 @@ func cut[T any](s *sorted[logged[T]], n int) {
 			late = append(late, l)
 		}
 	}
+	s.claim(less)
 	for _, l := range late {
-		s.tree.Delete(l)
+		s.own.Delete(l)
 	}
 }

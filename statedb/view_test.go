@@ -199,6 +199,40 @@ func TestParallelViews(t *testing.T) {
 	}
 }
 
+// Copies of one view share what it has staged and read until one of them, or the view itself, goes on: all at once, for the race detector.
+func TestParallelCopies(t *testing.T) {
+	v := open(t, NewStore(EIP7864()))
+	step := func(v *View, i int) {
+		v.Set(Key{1, byte(i)}, [32]byte{byte(i) + 1})
+		v.Get(Key{2, byte(i)})
+		_, err := v.SetCode(common.Address{byte(i)}, []byte{byte(i)})
+		require.NoError(t, err)
+	}
+	step(v, 0)
+	mark := v.Mark()
+	want := rootOf(t, v)
+	var group sync.WaitGroup
+	for i := range 64 {
+		c := v.Copy()
+		group.Go(func() {
+			c.Get(Key{3})
+			c.Rewind(mark)
+			d := c.Copy()
+			step(c, i)
+			require.Equal(t, want, rootOf(t, d))
+			require.Len(t, d.Reads(), 1)
+			step(d, i)
+			require.Equal(t, rootOf(t, c), rootOf(t, d))
+			require.Equal(t, c.Entries(), d.Entries())
+		})
+	}
+	unchanged := v.Copy()
+	step(v, 7)
+	group.Wait()
+	require.Equal(t, want, rootOf(t, unchanged))
+	require.NotEqual(t, want, rootOf(t, v))
+}
+
 // A key that was read or written both as such and as what it stands for is logged as the latter, in whatever order, so that one witness proves
 // it and its writes.
 func TestKeysAreLoggedAsWhatTheyStandFor(t *testing.T) {
