@@ -277,17 +277,30 @@ func (l *loader) finish() error {
 	for root := range l.entries {
 		l.derive(root)
 	}
-	for root, p := range s.roots {
-		if s.roots[p.parent] == nil {
-			l.fail("root %s has the parent %s, which is not there", root, p.parent)
-		}
-	}
+	l.checkParents()
 	for _, root := range s.line {
 		if s.roots[root] == nil {
 			l.fail("the line has %s, which is not there", root)
 		}
 	}
 	return l.bad
+}
+
+// checkParents fails unless each root descends from the empty one.
+func (l *loader) checkParents() {
+	descends := map[common.Hash]bool{EmptyRoot: true}
+	for root := range l.store.roots {
+		var line []common.Hash
+		for r := root; !descends[r]; r = l.store.roots[r].parent {
+			if line = append(line, r); l.store.roots[r] == nil || len(line) > len(l.store.roots) {
+				l.fail("root %s does not descend from the empty one: %s is not there, or before itself", root, r)
+				return
+			}
+		}
+		for _, r := range line {
+			descends[r] = true
+		}
+	}
 }
 
 // derive makes the tree of a root, after those of its bases.

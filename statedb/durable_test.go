@@ -179,6 +179,10 @@ func TestCorruptDisk(t *testing.T) {
 	}
 	check(func(r map[string][]byte) { delete(r, string(rootKey(b))) }, "a base is missing")
 	check(func(r map[string][]byte) { r["x"] = nil }, "an unknown record")
+	for root, what := range map[common.Hash]string{a: "parents in a circle", b: "its own parent"} {
+		k := string(rootKey(root))
+		check(func(r map[string][]byte) { r[k] = append(bytes.Clone(b[:]), r[k][common.HashLength:]...) }, what)
+	}
 	_, err = Open(Config{Profile: Tagged(), Disk: disk.restarted()})
 	require.ErrorIs(t, err, ErrConfig)
 }

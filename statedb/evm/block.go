@@ -118,7 +118,8 @@ func blockContext(header *types.Header) vm.BlockContext {
 	return c
 }
 
-// Apply executes a transaction. Its receipt lacks only the block's hash, which is not known before the block is sealed.
+// Apply executes a transaction. Its receipt lacks only the block's hash, which is not known before the block is sealed, and before Byzantium the root
+// of its state, in whose place stands that of an empty Merkle Patricia trie.
 //
 // If the transaction cannot be in the block at this place, the error wraps ErrBlob or one of go-ethereum's (core.ErrNonceTooLow,
 // core.ErrInsufficientFunds, core.ErrGasLimitReached, …), the state is as before, and nothing that it has read is in the witness. A transaction that runs and fails is no

@@ -41,7 +41,7 @@ const (
 // proofHeader is the four lengths of the streams.
 const proofHeader = 4 * 4
 
-// ZeroPrefixed reports whether a hash in the proof, or the stem of a leaf that it opens beside the keys, begins with n zero bytes. No honest hash
+// ZeroPrefixed reports whether a hash in the proof, or the stem of a leaf that it opens beside the keys, begins with n zero bytes, at most 31. No honest hash
 // does, for n of 8 or more, by any chance that matters: a host whose keys are hashes of data that begins so asks for it. See statedb.Verify.
 func (p *Proof) ZeroPrefixed(n int) (hash, opened bool) {
 	zeros := make([]byte, n)
