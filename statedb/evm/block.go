@@ -25,8 +25,8 @@ var (
 	// ErrState: the view could not be read or written. The block is unusable.
 	ErrState = errors.New("evm: state failed")
 	// ErrDestroyed: before Cancun an account that destroys itself loses its storage, which a tree of hashed keys cannot find (EIP-6780). What is looked
-	// at are the first 64 slots and those that the block has read. An account whose whole storage is elsewhere is destroyed and leaves it behind, to be
-	// seen again if it is created anew: a chain that begins with Cancun has no such accounts.
+	// at are the first 64 slots and those that the block reads. An account whose whole storage is elsewhere is destroyed and leaves it behind, to be
+	// seen again if a later block creates it anew: a chain that begins with Cancun has no such accounts.
 	ErrDestroyed = errors.New("evm: an account with storage was destroyed")
 	// ErrFinished: the block was finished before.
 	ErrFinished = errors.New("evm: block is finished")

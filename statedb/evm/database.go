@@ -35,6 +35,7 @@ func newAdapter(view *statedb.View) *adapter {
 		storage:  make(map[common.Address]map[common.Hash]common.Hash),
 		code:     make(map[common.Address][]byte),
 		asked:    make(map[slotOf]bool),
+		gone:     make(map[common.Address]bool),
 	}
 }
 
@@ -72,7 +73,9 @@ type adapter struct {
 	accounts map[common.Address]statedb.Account // settled; one that does not exist was deleted
 	storage  map[common.Address]map[common.Hash]common.Hash
 	code     map[common.Address][]byte
-	asked    map[slotOf]bool // slots that are in the log of reads
+	asked    map[slotOf]bool         // slots that are in the log of reads
+	gone     map[common.Address]bool // destroyed in the block, before Cancun
+	err      error                   // of a slot that should be gone with its account
 }
 
 // slotOf is a slot of an account.
@@ -108,6 +111,9 @@ func (a *adapter) failed(sdb *state.StateDB) error {
 	defer a.mu.Unlock()
 	if err := a.view.Err(); err != nil {
 		return err
+	}
+	if a.err != nil {
+		return a.err
 	}
 	return sdb.Error()
 }
@@ -160,6 +166,7 @@ func (a *adapter) stored(addr common.Address) bool {
 func (a *adapter) destroy(addr common.Address) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.gone[addr] = true
 	delete(a.storage, addr)
 	delete(a.code, addr)
 }
@@ -201,8 +208,17 @@ func (a *adapter) Storage(addr common.Address, slot common.Hash) (common.Hash, e
 	if value, settled := a.storage[addr][slot]; settled {
 		return value, nil
 	}
+	return a.slot(addr, slot), a.view.Err()
+}
+
+// slot returns a slot as in the view.
+func (a *adapter) slot(addr common.Address, slot common.Hash) common.Hash {
 	a.asked[slotOf{addr, slot}] = true
-	return a.view.Storage(addr, slot), a.view.Err()
+	value := a.view.Storage(addr, slot)
+	if value != (common.Hash{}) && a.gone[addr] && a.err == nil {
+		a.err = fmt.Errorf("%w: %s", ErrDestroyed, addr)
+	}
+	return value
 }
 
 // machineState is the StateDB that the EVM works on. It logs every slot that is asked for. Of an account that was destroyed in the same block and created
@@ -230,9 +246,8 @@ func (s *machineState) GetStateAndCommittedState(addr common.Address, slot commo
 func (a *adapter) ask(addr common.Address, slot common.Hash) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if at := (slotOf{addr, slot}); !a.asked[at] {
-		a.asked[at] = true
-		a.view.Storage(addr, slot) // an error stays in the view
+	if !a.asked[slotOf{addr, slot}] {
+		a.slot(addr, slot) // an error stays in the view
 	}
 }
 

@@ -105,74 +105,125 @@ func TestDestroyedAndCreatedAgain(t *testing.T) {
 	require.Zero(t, view.Storage(child, common.Hash{}))
 }
 
+// twin is go-ethereum's own state beside a store.
+type twin struct {
+	*state.StateDB
+	pool *core.GasPool
+	logs uint
+}
+
+// newTwin copies accounts without storage.
+func newTwin(t require.TestingT, view *statedb.View, known []common.Address) *twin {
+	theirs, err := state.New(types.EmptyRootHash, state.NewDatabaseForTesting())
+	require.NoError(t, err)
+	for _, a := range known {
+		if account := view.Account(a); account.Exists {
+			theirs.SetBalance(a, account.Balance, 0)
+			theirs.SetNonce(a, account.Nonce, 0)
+			theirs.SetCode(a, view.CodeAt(a), 0)
+		}
+	}
+	theirs.Finalise(config.Rules(header().Number, true, header().Time))
+	return &twin{StateDB: theirs}
+}
+
+// begin begins a block on both.
+func (w *twin) begin(t require.TestingT, view *statedb.View) *Block {
+	b, err := NewBlock(view, config, header(), noHashes)
+	require.NoError(t, err)
+	w.pool, w.logs = core.NewGasPool(header().GasLimit), 0
+	return b
+}
+
+// apply executes a transaction on both and returns the receipt, which is the same; nil if both refuse it.
+func (w *twin) apply(t require.TestingT, b *Block, tx *types.Transaction) *types.Receipt {
+	machine := vm.NewEVM(blockContext(header()), w.StateDB, config, vm.Config{})
+	w.SetTxContext(tx.Hash(), len(b.Receipts()), 0)
+	snapshot, unused := w.Snapshot(), w.pool.Snapshot()
+	want, _, wantErr := core.ApplyTransaction(context.Background(), machine, w.pool, w.StateDB, header(), tx)
+	got, err := b.Apply(tx)
+	require.Equal(t, wantErr == nil, err == nil, "%v, want %v", err, wantErr)
+	if err != nil {
+		w.RevertToSnapshot(snapshot) // it has bought the gas already
+		w.pool.Set(unused)
+		return nil
+	}
+	require.Equal(t, want.Status, got.Status)
+	require.Equal(t, want.CumulativeGasUsed, got.CumulativeGasUsed)
+	require.Equal(t, want.Bloom, got.Bloom)
+	require.Equal(t, want.ContractAddress, got.ContractAddress)
+	for _, l := range got.Logs {
+		require.Equal(t, w.logs, l.Index)
+		w.logs++
+	}
+	return got
+}
+
+// requireSame compares accounts and some of their slots.
+func (w *twin) requireSame(t require.TestingT, view *statedb.View, known []common.Address) {
+	for _, a := range known {
+		account := view.Account(a)
+		require.Equal(t, w.Exist(a), account.Exists, "%s", a)
+		require.Equal(t, w.GetBalance(a).ToBig(), account.Balance.ToBig())
+		require.Equal(t, w.GetNonce(a), account.Nonce)
+		require.Equal(t, w.GetCodeHash(a), account.CodeHash)
+		require.Equal(t, w.GetCodeSize(a), account.CodeSize)
+		require.True(t, bytes.Equal(w.GetCode(a), view.Code(account.CodeHash)))
+		for _, slot := range []common.Hash{{}, {1}} {
+			require.Equal(t, w.GetState(a, slot), view.Storage(a, slot))
+		}
+	}
+}
+
 // Random blocks leave the same accounts, storage and receipts as on go-ethereum's own state.
 func TestSameAsGoEthereumsState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store, root := genesis(t)
-		theirs, err := state.New(types.EmptyRootHash, state.NewDatabaseForTesting())
+		view, err := store.View(root)
 		require.NoError(t, err)
-		seed, err := store.View(root)
-		require.NoError(t, err)
-		known := []common.Address{header().Coinbase, {0xaa}}
-		for i := range byte(3) {
-			account := seed.Account(addr(i))
-			theirs.SetBalance(addr(i), account.Balance, 0)
-			known = append(known, addr(i))
-		}
-		rules := config.Rules(header().Number, true, header().Time)
-		theirs.Finalise(rules)
-
+		known := []common.Address{header().Coinbase, {0xaa}, addr(0), addr(1), addr(2)}
+		theirs := newTwin(t, view, known)
 		var nonces [3]uint64
 		var contracts []common.Address
 		for range rapid.IntRange(1, 3).Draw(t, "blocks") {
-			view, err := store.View(root)
-			require.NoError(t, err)
-			b, err := NewBlock(view, config, header(), noHashes)
-			require.NoError(t, err)
-			pool, logs := core.NewGasPool(header().GasLimit), uint(0)
+			b := theirs.begin(t, view)
 			for range rapid.IntRange(0, 8).Draw(t, "transactions") {
 				from := rapid.IntRange(0, 2).Draw(t, "from")
 				tx := drawTransaction(t, byte(from), nonces[from], contracts)
-				machine := vm.NewEVM(blockContext(header()), theirs, config, vm.Config{})
-				theirs.SetTxContext(tx.Hash(), len(b.Receipts()), 0)
-				snapshot, unused := theirs.Snapshot(), pool.Snapshot()
-				want, _, wantErr := core.ApplyTransaction(context.Background(), machine, pool, theirs, header(), tx)
-				got, err := b.Apply(tx)
-				require.Equal(t, wantErr == nil, err == nil, "%v, want %v", err, wantErr)
-				if err != nil {
-					theirs.RevertToSnapshot(snapshot) // it has bought the gas already
-					pool.Set(unused)
+				got := theirs.apply(t, b, tx)
+				if got == nil {
 					continue
 				}
 				nonces[from]++
-				require.Equal(t, want.Status, got.Status)
-				require.Equal(t, want.CumulativeGasUsed, got.CumulativeGasUsed)
-				require.Equal(t, want.Bloom, got.Bloom)
-				require.Equal(t, want.ContractAddress, got.ContractAddress)
-				for _, l := range got.Logs {
-					require.Equal(t, logs, l.Index)
-					logs++
-				}
 				if tx.To() == nil {
 					contracts = append(contracts, got.ContractAddress)
 					known = append(known, got.ContractAddress, phoenixChild(got.ContractAddress))
 				}
 			}
 			require.NoError(t, b.Finish())
-			root = commit(t, view)
+			commit(t, view)
 		}
-		after, err := store.View(root)
+		theirs.requireSame(t, view, known)
+	})
+}
+
+// So do blocks with contracts that come and go at one address, delegations that are set and cleared, and transient storage.
+func TestComingAndGoingAsOnGoEthereumsState(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		store, root, at := shifters(t, statedb.EIP7864())
+		view, err := store.View(root)
 		require.NoError(t, err)
-		for _, a := range known {
-			account := after.Account(a)
-			require.Equal(t, theirs.Exist(a), account.Exists, "%s", a)
-			require.Equal(t, theirs.GetBalance(a).ToBig(), account.Balance.ToBig())
-			require.Equal(t, theirs.GetNonce(a), account.Nonce)
-			require.Equal(t, theirs.GetCodeHash(a), account.CodeHash)
-			require.Equal(t, theirs.GetCodeSize(a), account.CodeSize)
-			require.True(t, bytes.Equal(theirs.GetCode(a), after.Code(account.CodeHash)))
-			require.Equal(t, theirs.GetState(a, common.Hash{}), after.Storage(a, common.Hash{}))
+		known := append(at[:], common.Address{19: 3}, common.Address{0xaa}, addr(0), addr(1), addr(2), header().Coinbase)
+		theirs := newTwin(t, view, known)
+		for range rapid.IntRange(1, 3).Draw(t, "blocks") {
+			b := theirs.begin(t, view)
+			for range rapid.IntRange(1, 8).Draw(t, "transactions") {
+				theirs.apply(t, b, drawShift(t, b, append(known, at[0], at[1])))
+			}
+			require.NoError(t, b.Finish())
+			commit(t, view)
 		}
+		theirs.requireSame(t, view, known)
 	})
 }
 

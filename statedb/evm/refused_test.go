@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/params"
@@ -131,6 +132,30 @@ func TestRefusedWhileDestroyed(t *testing.T) {
 				require.NotNil(t, requireNoTrace(t, store, root, rules, with))
 			}
 		}
+	}
+}
+
+// Before Cancun storage that is not found when its account is destroyed is found when it is read again, whether or not something was refused in between.
+func TestReadAfterDestroyed(t *testing.T) {
+	store, root, at := shifters(t, statedb.EIP7864())
+	slot := common.Hash{9}
+	_, view := run(t, store, root, dynamic(0, 3, &at[0], nil, nil), dynamic(0, 4, &at[1], nil, append(slot[:], 0)))
+	txs := []*types.Transaction{dynamic(0, 5, &at[1], nil, nil), dynamic(0, 6, &at[0], nil, nil), dynamic(0, 7, &at[1], nil, slot[:])}
+	for places := range 4 {
+		b, err := NewBlock(view.Copy(), beforeCancun(), header(), noHashes)
+		require.NoError(t, err)
+		for i, tx := range txs {
+			if _, err = b.Apply(tx); i == 2 {
+				require.ErrorIs(t, err, ErrDestroyed, "refused after %02b", places)
+				break
+			}
+			require.NoError(t, err)
+			if places>>i&1 == 1 {
+				_, err = b.Apply(refused(at[0]))
+				require.ErrorIs(t, err, core.ErrNonceTooHigh)
+			}
+		}
+		require.ErrorIs(t, b.Finish(), ErrState)
 	}
 }
 
