@@ -21,7 +21,7 @@ var (
 	ErrNotInWitness = errors.New("statedb: not in the witness")
 	// ErrStateless: a stateless view has no store.
 	ErrStateless = errors.New("statedb: the view is stateless")
-	// ErrWitness: a witness is malformed, forged, or of another root, or not of these writes.
+	// ErrWitness: a witness is malformed, forged, or of another root, or not of these writes, or it shows raw keys that no witness may show.
 	ErrWitness = errors.New("statedb: bad witness")
 	// ErrUnboundCode: code was read that no account has, as far as code hashes were read.
 	ErrUnboundCode = errors.New("statedb: code without an account")

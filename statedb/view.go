@@ -97,7 +97,8 @@ func (v *View) SetTransaction(index int) { v.transaction = index }
 // Get returns the value of a key, as staged or else as in the active root, and whether there is one. The key is logged as read.
 func (v *View) Get(k Key) (value [32]byte, ok bool) { return v.read(Access{Kind: RawAccess, Key: k}) }
 
-// Set stages a value. Zero deletes if the profile says so.
+// Set stages a value. Zero deletes if the profile says so. Unless the profile is tagged, k must not begin with twelve zero bytes, see Verify: Witness
+// gives an error once such a key is there.
 func (v *View) Set(k Key, value [32]byte) { v.write(Access{Kind: RawAccess, Key: k}, value) }
 
 // Delete stages the absence of a value, whatever the profile says of zeros.
