@@ -56,8 +56,9 @@ var mayImport = map[string][]string{
 	"internal/wire":     {},
 
 	// Nested modules.
-	"statedb/evm":   {"statedb", "statedb/ubt"},
-	"submit/jamnps": {"", "anchor", "anchor/chainview", "bundlequeue", "canonical/proof", "submit", "submit/codec"}, // it checks what peers say of the state
+	"eoa/jobs/riverjobs": {"eoa", "eoa/jobs"},
+	"statedb/evm":        {"statedb", "statedb/ubt"},
+	"submit/jamnps":      {"", "anchor", "anchor/chainview", "bundlequeue", "canonical/proof", "submit", "submit/codec"}, // it checks what peers say of the state
 }
 
 // apart are modules outside the workspace, which may import anything.

@@ -323,6 +323,25 @@ func (e *Executor) Release(ctx context.Context) error {
 	return err
 }
 
+// Suspend gives the account back between two steps, due at a time, zero for never, and returns the wake version that the last step knew: for a
+// host that lets another one take the next step, see package eoa/jobs. It fails with ErrWoken if requests or orders came since; the account stays ours then,
+// and there is a step to take. An account that the last step gave back is left as it is.
+func (e *Executor) Suspend(ctx context.Context, due time.Time) (wake uint64, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.lease.Epoch == 0 {
+		return e.wake, nil
+	}
+	err = e.store.Park(ctx, e.lease, e.wake, due)
+	switch {
+	case err == nil, errors.Is(err, ErrFenced):
+		e.drop()
+	case errors.Is(err, ErrWoken):
+		e.Wake()
+	}
+	return e.wake, err
+}
+
 // drop forgets the lease.
 func (e *Executor) drop() {
 	e.lease, e.view = Lease{}, nil

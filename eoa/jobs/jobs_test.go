@@ -1,24 +1,263 @@
-package jobs
+package jobs_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/eoatest"
+	"github.com/jamq/jamq/eoa/jobs"
+	"github.com/jamq/jamq/eoa/memstore"
 )
 
-func TestStep(t *testing.T) {
-	s := Step{Account: eoa.Account{ChainID: 4359, Address: common.Address{1}}, Wake: 7}
-	payload, err := s.Encode()
+const chainID = 1337
+
+// world is one account on one chain, run by an engine of the test's own.
+type world struct {
+	step   jobs.Step
+	chain  *eoatest.Chain
+	store  eoa.Store
+	signer *eoa.KeySigner
+	cfg    jobs.Config
+	opened int
+}
+
+func newWorld(t *testing.T) *world {
+	key, err := crypto.ToECDSA(crypto.Keccak256([]byte(t.Name())))
 	require.NoError(t, err)
-	back, err := Decode(payload)
+	account := eoa.Account{ChainID: chainID, Address: crypto.PubkeyToAddress(key.PublicKey)}
+	return &world{step: jobs.Step{Account: account}, chain: eoatest.New(chainID, 1, 2), store: memstore.New(), signer: eoa.NewKeySigner(chainID, key),
+		cfg: jobs.DefaultConfig()}
+}
+
+func (w *world) runner(t *testing.T) *jobs.Runner {
+	r, err := jobs.New(w.cfg, w.store, func(eoa.Account) (eoa.Chain, eoa.Signer, error) {
+		w.opened++
+		return w.chain, w.signer, nil
+	})
 	require.NoError(t, err)
-	require.Equal(t, s, back)
-	later := s
-	later.Wake++
-	require.Equal(t, s.UniqueKey(), later.UniqueKey())
-	_, err = Decode([]byte("{"))
-	require.ErrorIs(t, err, ErrMalformed)
+	return r
+}
+
+func (w *world) submit(t *testing.T, name string) {
+	_, err := w.store.Submit(context.Background(), w.step.Account, time.Now(), eoa.Request{Key: name, Data: []byte(name), Gas: 50_000})
+	require.NoError(t, err)
+}
+
+// due are the accounts that the store calls due now.
+func (w *world) due(t *testing.T) []eoa.Account {
+	out, err := w.store.Due(context.Background(), time.Now(), 10)
+	require.NoError(t, err)
+	return out
+}
+
+// A request that comes after the last step is seen by the run that refused its wake-up, wherever between the step and the job's end it comes.
+func TestRunAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		asked := 0
+		err := w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, still func(context.Context) error) error {
+			if asked++; asked == 1 {
+				require.Zero(t, next, "nothing is open")
+				w.submit(t, "late")
+				err := still(ctx)
+				require.ErrorIs(t, err, eoa.ErrWoken)
+				return err
+			}
+			require.NoError(t, still(ctx))
+			require.NotZero(t, next, "a transaction is in flight")
+			return nil
+		})
+		require.NoError(t, err)
+		require.Equal(t, 2, asked)
+		require.Equal(t, 1, w.chain.Pooled())
+		require.Empty(t, w.due(t), "suspended")
+		time.Sleep(w.cfg.Executor.Poll)
+		require.Equal(t, []eoa.Account{w.step.Account}, w.due(t), "and due when the job is")
+	})
+}
+
+// A run that fails gives the account back and keeps the engine's hands on the job.
+func TestRunFails(t *testing.T) {
+	w := newWorld(t)
+	w.submit(t, "a")
+	broken := errors.New("the engine's database is away")
+	err := w.runner(t).Run(t.Context(), w.step, func(context.Context, time.Time, func(context.Context) error) error { return broken })
+	require.ErrorIs(t, err, broken)
+	_, err = w.store.Acquire(t.Context(), w.step.Account, "another", time.Now(), time.Second)
+	require.NoError(t, err, "given back")
+
+	r, err := jobs.New(w.cfg, w.store, func(eoa.Account) (eoa.Chain, eoa.Signer, error) { return nil, nil, broken })
+	require.NoError(t, err)
+	require.ErrorIs(t, r.Run(t.Context(), w.step, nil), broken)
+}
+
+// While somebody else has the account, the job comes back later.
+func TestRunHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		_, err := w.store.Acquire(t.Context(), w.step.Account, "another", time.Now(), time.Minute)
+		require.NoError(t, err)
+		err = w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, still func(context.Context) error) error {
+			require.Equal(t, w.cfg.Executor.LeaseFor/4, time.Until(next))
+			return still(ctx)
+		})
+		require.NoError(t, err)
+	})
+}
+
+// A job that always has something to do is suspended after its slice, due at once.
+func TestSlice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.cfg.Linger, w.cfg.Slice = time.Hour, time.Minute // the chain makes no block: there is always something to wait for
+		w.submit(t, "a")
+		began := time.Now()
+		err := w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, still func(context.Context) error) error {
+			require.Equal(t, time.Now(), next)
+			return still(ctx)
+		})
+		require.NoError(t, err)
+		require.InDelta(t, w.cfg.Slice.Seconds(), time.Since(began).Seconds(), w.cfg.Executor.Poll.Seconds())
+		require.Len(t, w.due(t), 1)
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, w.runner(t).Run(ctx, w.step, nil), context.DeadlineExceeded, "cut off while it waits")
+		require.Len(t, w.due(t), 1, "given back")
+	})
+}
+
+// engine is the least that an engine must do, with a lock for a database: one job, which can run, or wait for a time, or not be there.
+type engine struct {
+	mu      sync.Mutex
+	running bool
+	at      time.Time // zero: no job waits
+	change  chan struct{}
+}
+
+func (e *engine) wake() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.running { // else it is refused
+		e.set(time.Now())
+	}
+}
+
+func (e *engine) set(at time.Time) {
+	e.at = at
+	select {
+	case e.change <- struct{}{}:
+	default:
+	}
+}
+
+func (e *engine) suspend(ctx context.Context, next time.Time, still func(context.Context) error) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := still(ctx); err != nil {
+		return err
+	}
+	e.running = false
+	e.set(next)
+	return nil
+}
+
+// work runs the job whenever it is time, until ctx ends.
+func (e *engine) work(ctx context.Context, run func() error) error {
+	for ctx.Err() == nil {
+		e.mu.Lock()
+		wait, due := time.Until(e.at), !e.at.IsZero()
+		e.running = due && wait <= 0
+		running := e.running
+		e.mu.Unlock()
+		if running {
+			if err := run(); err != nil && ctx.Err() == nil {
+				return err
+			}
+			continue
+		}
+		var timer <-chan time.Time
+		if due {
+			timer = time.After(wait)
+		}
+		select {
+		case <-timer:
+		case <-e.change:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// Requests come from several places at any moment, each followed by a wake-up, and nothing else ever asks for a job: all of them land, once.
+func TestNoLostWakeUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, e := w.runner(t), &engine{change: make(chan struct{}, 1)}
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() {
+			if err := e.work(ctx, func() error { return r.Run(ctx, w.step, e.suspend) }); err != nil {
+				t.Error(err)
+			}
+		})
+		all.Go(func() {
+			for ctx.Err() == nil {
+				time.Sleep(time.Second)
+				w.chain.Mine()
+			}
+		})
+		const sources, each = 4, 50
+		var submitting sync.WaitGroup
+		for s := range sources {
+			submitting.Go(func() {
+				for i := range each {
+					time.Sleep(time.Duration(1+(s*7919+i*104729)%20_000) * time.Millisecond)
+					w.submit(t, fmt.Sprint(s, "/", i))
+					e.wake()
+				}
+			})
+		}
+		submitting.Wait()
+		time.Sleep(time.Minute)
+		cancel()
+		all.Wait()
+		landed := map[string]int{}
+		for _, tx := range w.chain.Transactions() {
+			landed[string(tx.Data())]++
+		}
+		require.Len(t, landed, sources*each)
+		require.Len(t, w.chain.Transactions(), sources*each)
+		require.Less(t, 20, w.opened, "the job was hardly ever suspended: nothing was tested")
+	})
+}
+
+func TestValidate(t *testing.T) {
+	for name, change := range map[string]func(*jobs.Config){
+		"Linger":   func(c *jobs.Config) { c.Linger = -1 },
+		"Slice":    func(c *jobs.Config) { c.Slice = 0 },
+		"Executor": func(c *jobs.Config) { c.Executor.Batch = 0 },
+	} {
+		cfg := jobs.DefaultConfig()
+		change(&cfg)
+		_, err := jobs.New(cfg, memstore.New(), func(eoa.Account) (eoa.Chain, eoa.Signer, error) { return nil, nil, nil })
+		require.ErrorIs(t, err, eoa.ErrInvalidConfig, name)
+	}
+	_, err := jobs.New(jobs.DefaultConfig(), nil, nil)
+	require.ErrorIs(t, err, eoa.ErrInvalidConfig)
+	r, err := jobs.New(jobs.DefaultConfig(), memstore.New(), func(eoa.Account) (eoa.Chain, eoa.Signer, error) {
+		return eoatest.New(1, 1, 1), eoa.NewKeySigner(1), nil
+	})
+	require.NoError(t, err)
+	require.ErrorIs(t, r.Run(t.Context(), jobs.Step{Account: eoa.Account{Address: common.Address{1}}}, nil), eoa.ErrInvalidConfig)
 }
