@@ -1,14 +1,10 @@
 package redisstore
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -41,14 +37,14 @@ func killKeys() (keys []*ecdsa.PrivateKey) {
 // TestMain lets the test binary be a worker that TestKill kills.
 func TestMain(m *testing.M) {
 	if url := os.Getenv("JAMQ_TEST_CHAIN"); url != "" {
-		fmt.Fprintln(os.Stderr, work(far(url), os.Getenv("JAMQ_TEST_REDIS")))
+		fmt.Fprintln(os.Stderr, work(eoatest.Far(url), os.Getenv("JAMQ_TEST_REDIS")))
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }
 
 // work is a process of a fleet. It submits all requests, as a program does that comes again after a kill, and sends until it is killed.
-func work(chain far, addr string) error {
+func work(chain eoatest.Far, addr string) error {
 	s, err := New(redis.NewClient(&redis.Options{Addr: addr}), "test")
 	if err != nil {
 		return err
@@ -78,82 +74,6 @@ func work(chain far, addr string) error {
 	return fleet.Run(context.Background())
 }
 
-// far is a chain in the process that does the killing, by its address.
-type far string
-
-// ask puts a question and takes the answer.
-func (f far) ask(ctx context.Context, path string, question, answer any) error {
-	body, err := json.Marshal(question)
-	if err != nil {
-		return err
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, string(f)+path, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	got, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = got.Body.Close() }()
-	if got.StatusCode != http.StatusOK {
-		return errors.New(got.Status)
-	}
-	return json.NewDecoder(got.Body).Decode(answer)
-}
-
-func (f far) Look(ctx context.Context, a common.Address) (l eoa.Look, err error) {
-	return l, f.ask(ctx, "/look", a, &l)
-}
-
-func (f far) Ask(ctx context.Context, q eoa.Questions) (a eoa.Answers, err error) {
-	return a, f.ask(ctx, "/ask", q, &a)
-}
-
-func (f far) Estimate(context.Context, common.Address, *eoa.Request) (uint64, error) {
-	return 0, errors.New("all requests name their gas")
-}
-
-func (f far) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
-	out := make([]eoa.Sent, len(raws))
-	if err := f.ask(ctx, "/send", raws, &out); err != nil {
-		return make([]eoa.Sent, len(raws))
-	}
-	return out
-}
-
-// serve answers what a far chain asks.
-func serve(t *testing.T, c *eoatest.Chain) far {
-	mux := http.NewServeMux()
-	mux.HandleFunc("/look", answering(func(ctx context.Context, a common.Address) (any, error) {
-		l, err := c.Look(ctx, a)
-		return &l, err
-	}))
-	mux.HandleFunc("/ask", answering(func(ctx context.Context, q eoa.Questions) (any, error) { return c.Ask(ctx, q) }))
-	mux.HandleFunc("/send", answering(func(ctx context.Context, raws [][]byte) (any, error) { return c.Send(ctx, raws), nil }))
-	web := httptest.NewServer(mux)
-	t.Cleanup(web.Close)
-	return far(web.URL)
-}
-
-// answering is a handler that decodes a question and encodes its answer.
-func answering[Q any](answer func(context.Context, Q) (any, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		var q Q
-		err := json.NewDecoder(r.Body).Decode(&q)
-		var a any
-		if err == nil {
-			a, err = answer(context.WithoutCancel(r.Context()), q)
-		}
-		if err == nil {
-			err = json.NewEncoder(w).Encode(a)
-		}
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadGateway)
-		}
-	}
-}
-
 // Two processes of a fleet share a Redis. One of them is killed, twenty times, at random moments under load, and another one comes in its place. Every
 // request of every account lands exactly once.
 func TestKill(t *testing.T) {
@@ -161,7 +81,8 @@ func TestKill(t *testing.T) {
 	chain := eoatest.New(killChain, 1, 4)
 	chain.SetPerBlock(2) // so that there is work until the last kill
 	chain.SetFaults(eoatest.Faults{DropResponse: 0.1, DropRequest: 0.05, Reorg: 0.05, ReorgDepth: 3, LosePool: 0.02})
-	url := serve(t, chain)
+	web := httptest.NewServer(eoatest.Handler(chain))
+	t.Cleanup(web.Close)
 	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -176,7 +97,7 @@ func TestKill(t *testing.T) {
 	require.NoError(t, err)
 	start := func() *exec.Cmd {
 		cmd := exec.Command(self)
-		cmd.Env = append(os.Environ(), "JAMQ_TEST_CHAIN="+string(url), "JAMQ_TEST_REDIS="+client.Options().Addr)
+		cmd.Env = append(os.Environ(), "JAMQ_TEST_CHAIN="+web.URL, "JAMQ_TEST_REDIS="+client.Options().Addr)
 		require.NoError(t, cmd.Start())
 		return cmd
 	}

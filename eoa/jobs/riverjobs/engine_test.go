@@ -1,0 +1,356 @@
+package riverjobs_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/eoatest"
+	"github.com/jamq/jamq/eoa/jobs/riverjobs"
+	"github.com/jamq/jamq/eoa/memstore"
+)
+
+const chainID = 97
+
+func keys(n int) (keys []*ecdsa.PrivateKey, accounts []eoa.Account) {
+	for i := range n {
+		key, err := crypto.ToECDSA(common.LeftPadBytes([]byte{byte((i + 1) >> 8), byte(i + 1)}, 32))
+		if err != nil {
+			panic(err)
+		}
+		keys = append(keys, key)
+		accounts = append(accounts, eoa.Account{ChainID: chainID, Address: crypto.PubkeyToAddress(key.PublicKey)})
+	}
+	return keys, accounts
+}
+
+// quick is a configuration for blocks each few milliseconds. Nobody sweeps: a wake-up that is lost is lost for good.
+func quick(schema string) riverjobs.Config {
+	cfg := riverjobs.DefaultConfig()
+	cfg.Schema, cfg.Sweep, cfg.Poll = schema, time.Hour, 20*time.Millisecond
+	e := &cfg.Jobs.Executor
+	e.Poll, e.Retry, e.Rebroadcast, e.LeaseFor, e.Confirmations = 20*time.Millisecond, 20*time.Millisecond, 300*time.Millisecond, time.Second, 1
+	e.Batch, e.MaxInFlight, e.MaxUnsure = 10, 20, 20
+	cfg.Jobs.Linger, cfg.Jobs.Slice, cfg.Timeout = 100*time.Millisecond, 500*time.Millisecond, time.Second
+	return cfg
+}
+
+// world is some accounts, a chain and a store.
+type world struct {
+	t        *testing.T
+	cfg      riverjobs.Config
+	pool     *pgxpool.Pool
+	chain    *eoatest.Chain
+	store    eoa.Store
+	keys     []*ecdsa.PrivateKey
+	accounts []eoa.Account
+	open     eoa.Opener
+}
+
+func newWorld(t *testing.T, accounts int) *world {
+	pool, schema := database(t)
+	w := &world{t: t, cfg: quick(schema), pool: pool, chain: eoatest.New(chainID, 1, 2), store: memstore.New()}
+	w.keys, w.accounts = keys(accounts)
+	w.open = func(eoa.Account) (eoa.Chain, eoa.Signer, error) {
+		return w.chain, eoa.NewKeySigner(chainID, w.keys...), nil
+	}
+	return w
+}
+
+// mine makes blocks until the test ends.
+func (w *world) mine() {
+	ctx, stop := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() {
+		for ctx.Err() == nil {
+			w.chain.Mine()
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+	w.t.Cleanup(func() { stop(); all.Wait() })
+}
+
+// engine returns one that submits.
+func (w *world) engine() *riverjobs.Engine {
+	e, err := riverjobs.New(w.cfg, w.pool, w.store, w.open)
+	require.NoError(w.t, err)
+	return e
+}
+
+// running returns one that works until stop is called, or the test ends.
+func (w *world) running() (e *riverjobs.Engine, stop func()) {
+	e = w.engine()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- e.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		require.ErrorIs(w.t, <-ended, context.Canceled)
+	})
+	w.t.Cleanup(stop)
+	return e, stop
+}
+
+func request(name string) eoa.Request {
+	return eoa.Request{Key: name, Data: []byte(name), Gas: 50_000}
+}
+
+// land waits until so many requests are on the chain, each exactly once.
+func (w *world) land(n int) {
+	w.t.Helper()
+	require.Eventually(w.t, func() bool { return len(w.chain.Transactions()) >= n }, 30*time.Second, 5*time.Millisecond)
+	landed := map[string]int{}
+	for _, tx := range w.chain.Transactions() {
+		landed[string(tx.Data())]++
+	}
+	require.Len(w.t, landed, n)
+	for name, times := range landed {
+		require.Equal(w.t, 1, times, name)
+	}
+}
+
+// rows counts jobs by a condition.
+func (w *world) rows(where string) (n int) {
+	w.t.Helper()
+	require.NoError(w.t, w.pool.QueryRow(context.Background(), "SELECT count(*) FROM "+w.cfg.Schema+".river_job WHERE "+where).Scan(&n))
+	return n
+}
+
+const alive = "state NOT IN ('completed', 'cancelled', 'discarded')"
+
+// idle waits until no job is left.
+func (w *world) idle() {
+	w.t.Helper()
+	require.Eventually(w.t, func() bool { return w.rows(alive) == 0 }, 30*time.Second, 5*time.Millisecond)
+}
+
+// A thousand requests, a few at a time from several places, meet jobs of two engines in all moments of their lives. Nobody sweeps, so each round ends only
+// if no wake-up is lost.
+func TestNoLostWakeUp(t *testing.T) {
+	w := newWorld(t, 5)
+	w.mine()
+	e1, _ := w.running()
+	w.cfg.Jobs.Linger = 0 // this one suspends an account after each step
+	e2, _ := w.running()
+	const rounds, places, each = 25, 4, 10
+	for round := range rounds {
+		var all sync.WaitGroup
+		for place := range places {
+			all.Go(func() {
+				rng := rand.New(rand.NewPCG(uint64(round), uint64(place)))
+				for i := range each {
+					time.Sleep(time.Duration(rng.IntN(15_000)) * time.Microsecond)
+					e := []*riverjobs.Engine{e1, e2}[rng.IntN(2)]
+					if _, err := e.Submit(t.Context(), w.accounts[rng.IntN(len(w.accounts))], request(fmt.Sprint(round, "/", place, "/", i))); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		w.land((round + 1) * places * each)
+	}
+	w.idle()
+	t.Logf("%d requests in %d runs of jobs", rounds*places*each, w.rows("true"))
+	require.Greater(t, w.rows("true"), 2*rounds, "jobs hardly ever ended: nothing was tested")
+	for _, a := range w.accounts {
+		_, err := w.store.Acquire(t.Context(), a, "test", time.Now(), time.Second)
+		require.NoError(t, err, "nobody holds an idle account")
+	}
+}
+
+// watched is a store that tells of the look that a run takes before it ends.
+type watched struct {
+	eoa.Store
+	before, after func()
+}
+
+func (s *watched) Inbox(ctx context.Context, a eoa.Account, after eoa.Rank, limit int) (eoa.Inbox, error) {
+	if limit == 1 && s.before != nil {
+		s.before()
+	}
+	in, err := s.Store.Inbox(ctx, a, after, limit)
+	if limit == 1 && s.after != nil {
+		s.after()
+	}
+	return in, err
+}
+
+// A request comes just before, and just after, a run's last look at the wake version. In the second case its wake-up is neither refused nor too early: it waits
+// until the job has ended.
+func TestWakeMeetsTheEnd(t *testing.T) {
+	for name, moment := range map[string]func(*watched, func()){
+		"before the look": func(s *watched, f func()) { s.before = f },
+		"after the look":  func(s *watched, f func()) { s.after = f },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1)
+			store := &watched{Store: w.store}
+			w.store = store
+			var all sync.WaitGroup
+			defer all.Wait()
+			other := w.engine() // a process that only submits
+			moment(store, sync.OnceFunc(func() {
+				all.Go(func() {
+					if _, err := other.Submit(context.Background(), w.accounts[0], request("late")); err != nil {
+						t.Error(err)
+					}
+				})
+				require.Eventually(t, func() bool { return w.waiting() }, 10*time.Second, time.Millisecond, "its wake-up waits for the end")
+			}))
+			w.mine()
+			e, _ := w.running()
+			_, err := e.Submit(t.Context(), w.accounts[0], request("early"))
+			require.NoError(t, err)
+			w.land(2)
+			w.idle()
+		})
+	}
+}
+
+// waiting reports whether a session waits for another one's transaction.
+func (w *world) waiting() bool {
+	var n int
+	err := w.pool.QueryRow(context.Background(), "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'").Scan(&n)
+	return err == nil && n > 0
+}
+
+// While its transaction waits for a block that does not come, an account is suspended. A new request goes out at once all the same, and later the account is
+// resumed by itself.
+func TestSuspended(t *testing.T) {
+	w := newWorld(t, 1)
+	x := &w.cfg.Jobs.Executor
+	x.Poll, x.LeaseFor, x.Rebroadcast = time.Minute, time.Minute, time.Minute // so that it is due in 20 s
+	x.Clock = nil
+	e, stop := w.running()
+	_, err := e.Submit(t.Context(), w.accounts[0], request("first"))
+	require.NoError(t, err)
+	suspended := func() bool {
+		return w.rows("state = 'scheduled' AND scheduled_at > now() + interval '15 seconds'") == 1
+	}
+	require.Eventually(t, suspended, 10*time.Second, 5*time.Millisecond)
+	require.Equal(t, 1, w.chain.Pooled())
+	_, err = w.store.Acquire(t.Context(), w.accounts[0], "test", time.Now(), time.Second)
+	require.NoError(t, err, "a suspended account has no lease")
+	require.NoError(t, w.store.(interface {
+		Break(context.Context, eoa.Account) error
+	}).Break(t.Context(), w.accounts[0]))
+
+	began := time.Now()
+	_, err = e.Submit(t.Context(), w.accounts[0], request("second"))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return w.chain.Pooled() == 2 }, 10*time.Second, time.Millisecond)
+	t.Logf("woken and sent after %v", time.Since(began))
+	require.Eventually(t, suspended, 10*time.Second, 5*time.Millisecond)
+	stop()
+
+	w.mine()
+	x.Poll, x.LeaseFor = 20*time.Millisecond, time.Second
+	require.NoError(t, w.engine().Wake(t.Context(), w.accounts[0])) // by one that does not work
+	w.running()
+	w.land(2)
+	w.idle()
+}
+
+// Accounts are resumed by River's scheduler and by the sweep, and what was left in the store without a wake-up is found.
+func TestSweep(t *testing.T) {
+	w := newWorld(t, 3)
+	w.cfg.Sweep, w.cfg.Jobs.Linger = 50*time.Millisecond, 0 // suspended after each step
+	w.mine()
+	w.running()
+	for i, a := range w.accounts {
+		_, err := w.store.Submit(t.Context(), a, time.Now(), request(fmt.Sprint(i)))
+		require.NoError(t, err)
+	}
+	w.land(len(w.accounts))
+	w.idle()
+}
+
+// A job whose attempt is no longer the one that runs ends nothing: it was taken for dead, and another one has begun.
+func TestTakenForDead(t *testing.T) {
+	w := newWorld(t, 1)
+	var opened atomic.Int32
+	w.open = func(eoa.Account) (eoa.Chain, eoa.Signer, error) {
+		if opened.Add(1) == 1 {
+			_, err := w.pool.Exec(context.Background(), "UPDATE "+w.cfg.Schema+".river_job SET attempt = attempt + 1 WHERE state = 'running'")
+			require.NoError(t, err)
+		}
+		return w.chain, eoa.NewKeySigner(chainID, w.keys...), nil
+	}
+	w.mine()
+	e, _ := w.running()
+	_, err := e.Submit(t.Context(), w.accounts[0], request("a"))
+	require.NoError(t, err)
+	w.land(1)
+	w.idle()
+	require.Equal(t, 1, w.rows("array_length(errors, 1) = 1 AND errors[1]->>'error' LIKE '%no longer running in attempt 1'"))
+}
+
+// A node that cannot be opened makes the job come back, less and less often, and a stopped process leaves its jobs to others.
+func TestFailing(t *testing.T) {
+	w := newWorld(t, 1)
+	open, fails := w.open, 3
+	var opened atomic.Int32
+	w.open = func(a eoa.Account) (eoa.Chain, eoa.Signer, error) {
+		if int(opened.Add(1)) <= fails {
+			return nil, nil, errors.New("no route to host")
+		}
+		return open(a)
+	}
+	e, stop := w.running()
+	_, err := e.Submit(t.Context(), w.accounts[0], request("a"))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return w.chain.Pooled() == 1 }, 20*time.Second, 5*time.Millisecond)
+	stop() // in the middle: nothing is mined
+	require.Equal(t, 1, w.rows(alive))
+	require.Zero(t, w.rows("state = 'running'"))
+	_, err = w.store.Acquire(t.Context(), w.accounts[0], "test", time.Now(), time.Millisecond)
+	require.NoError(t, err, "given back")
+	w.mine()
+	_, _ = w.running()
+	w.land(1)
+	w.idle()
+}
+
+func TestRefused(t *testing.T) {
+	w := newWorld(t, 1)
+	e := w.engine()
+	_, err := e.Submit(t.Context(), w.accounts[0], eoa.Request{})
+	require.ErrorIs(t, err, eoa.ErrInvalidRequest)
+	_, err = e.Submit(t.Context(), w.accounts[0], request("a"))
+	require.NoError(t, err)
+	_, err = e.Submit(t.Context(), w.accounts[0], eoa.Request{Key: "a", Data: []byte("b"), Gas: 50_000})
+	require.ErrorIs(t, err, eoa.ErrKeyReused)
+	require.Equal(t, 1, w.rows(alive), "one job")
+
+	for name, change := range map[string]func(*riverjobs.Config){
+		"Schema":  func(c *riverjobs.Config) { c.Schema = "" },
+		"Workers": func(c *riverjobs.Config) { c.Workers = 0 },
+		"Poll":    func(c *riverjobs.Config) { c.Poll = 0 },
+		"Sweep":   func(c *riverjobs.Config) { c.Sweep = 0 },
+		"Timeout": func(c *riverjobs.Config) { c.Timeout = c.Jobs.Slice },
+		"Jobs":    func(c *riverjobs.Config) { c.Jobs.Linger = -1 },
+	} {
+		cfg := riverjobs.DefaultConfig()
+		change(&cfg)
+		_, err := riverjobs.New(cfg, w.pool, w.store, w.open)
+		require.ErrorIs(t, err, eoa.ErrInvalidConfig, name)
+	}
+	_, err = riverjobs.New(riverjobs.DefaultConfig(), nil, w.store, w.open)
+	require.ErrorIs(t, err, eoa.ErrInvalidConfig)
+	_, err = riverjobs.New(riverjobs.DefaultConfig(), w.pool, nil, w.open)
+	require.ErrorIs(t, err, eoa.ErrInvalidConfig)
+	require.Error(t, riverjobs.Migrate(t.Context(), w.pool, ""))
+}
