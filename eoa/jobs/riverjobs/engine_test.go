@@ -136,35 +136,52 @@ func (w *world) idle() {
 	require.Eventually(w.t, func() bool { return w.rows(alive) == 0 }, 30*time.Second, 5*time.Millisecond)
 }
 
-// A thousand requests, a few at a time from several places, meet jobs of two engines in all moments of their lives. Nobody sweeps, so each round ends only
-// if no wake-up is lost.
+// slow is a store some milliseconds away.
+type slow struct{ eoa.Store }
+
+func away() { time.Sleep(time.Duration(rand.IntN(4000)) * time.Microsecond) }
+
+func (s slow) Park(ctx context.Context, l eoa.Lease, wake uint64, due time.Time) error {
+	away()
+	defer away()
+	return s.Store.Park(ctx, l, wake, due)
+}
+
+func (s slow) Inbox(ctx context.Context, a eoa.Account, after eoa.Rank, limit int) (eoa.Inbox, error) {
+	away()
+	defer away()
+	return s.Store.Inbox(ctx, a, after, limit)
+}
+
+// A thousand requests, two for each account in each round, meet jobs of two engines in all moments of their lives. A job runs until its account is idle, and nobody
+// sweeps, so each round ends only if no wake-up is lost.
 func TestNoLostWakeUp(t *testing.T) {
-	w := newWorld(t, 5)
+	w := newWorld(t, 10)
+	w.store = slow{w.store}
 	w.mine()
 	e1, _ := w.running()
-	w.cfg.Jobs.Linger = 0 // this one suspends an account after each step
 	e2, _ := w.running()
-	const rounds, places, each = 25, 4, 10
+	const rounds, each = 50, 2
 	for round := range rounds {
 		var all sync.WaitGroup
-		for place := range places {
+		for k, a := range w.accounts {
 			all.Go(func() {
-				rng := rand.New(rand.NewPCG(uint64(round), uint64(place)))
 				for i := range each {
-					time.Sleep(time.Duration(rng.IntN(15_000)) * time.Microsecond)
-					e := []*riverjobs.Engine{e1, e2}[rng.IntN(2)]
-					if _, err := e.Submit(t.Context(), w.accounts[rng.IntN(len(w.accounts))], request(fmt.Sprint(round, "/", place, "/", i))); err != nil {
+					time.Sleep(time.Duration(rand.IntN(120_000)) * time.Microsecond)
+					e := []*riverjobs.Engine{e1, e2}[rand.IntN(2)]
+					if _, err := e.Submit(t.Context(), a, request(fmt.Sprint(round, "/", k, "/", i))); err != nil {
 						t.Error(err)
 					}
 				}
 			})
 		}
 		all.Wait()
-		w.land((round + 1) * places * each)
+		w.land((round + 1) * each * len(w.accounts))
 	}
 	w.idle()
-	t.Logf("%d requests in %d runs of jobs", rounds*places*each, w.rows("true"))
-	require.Greater(t, w.rows("true"), 2*rounds, "jobs hardly ever ended: nothing was tested")
+	runs := w.rows("true")
+	t.Logf("%d requests in %d runs of jobs", rounds*each*len(w.accounts), runs)
+	require.Greater(t, runs, rounds*len(w.accounts)/2, "jobs hardly ever ended: nothing was tested")
 	for _, a := range w.accounts {
 		_, err := w.store.Acquire(t.Context(), a, "test", time.Now(), time.Second)
 		require.NoError(t, err, "nobody holds an idle account")
