@@ -41,3 +41,50 @@ func TestReportsTimes(t *testing.T) {
 		require.Less(t, confirmed[i], time.Minute)
 	}
 }
+
+// An account is given back between two steps only if nothing came since the last one, and taken up again by whoever takes the next step.
+func TestSuspend(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t, 1, 2)
+	e := w.executor(t, w.store, w.chain)
+	_, err := e.Submit(ctx, request(w.keys[0]))
+	require.NoError(t, err)
+	next, err := e.Step(ctx)
+	require.NoError(t, err)
+	require.NotZero(t, next, "it is in flight")
+
+	_, err = w.store.Submit(ctx, w.account, w.now, request(w.keys[1])) // through another process
+	require.NoError(t, err)
+	_, err = e.Suspend(ctx, next)
+	require.ErrorIs(t, err, eoa.ErrWoken)
+	require.True(t, e.Stats().Held)
+	next, err = e.Step(ctx)
+	require.NoError(t, err)
+	require.Equal(t, 2, w.chain.Pooled())
+
+	wake, err := e.Suspend(ctx, next)
+	require.NoError(t, err)
+	inbox, err := w.store.Inbox(ctx, w.account, eoa.Rank{}, 1)
+	require.NoError(t, err)
+	require.Equal(t, inbox.Wake, wake)
+	require.False(t, e.Stats().Held)
+	again, err := e.Suspend(ctx, next)
+	require.NoError(t, err, "given back already")
+	require.Equal(t, wake, again)
+	for at, due := range map[time.Time]int{next.Add(-1): 0, next: 1} {
+		accounts, err := w.store.Due(ctx, at, 10)
+		require.NoError(t, err)
+		require.Len(t, accounts, due)
+	}
+	w.finish(t, w.executor(t, w.store, w.chain))
+	w.exactlyOnce(t)
+
+	_, err = e.Submit(ctx, request("another"))
+	require.NoError(t, err)
+	next, err = e.Step(ctx)
+	require.NoError(t, err)
+	require.NoError(t, w.store.Break(ctx, w.account))
+	_, err = e.Suspend(ctx, next)
+	require.ErrorIs(t, err, eoa.ErrFenced)
+	require.False(t, e.Stats().Held)
+}

@@ -8,7 +8,7 @@
 //	records, err := engine.Submit(ctx, account, request)  // in any process
 //
 // The accounts themselves are in a store of package eoa that all processes share, package redisstore for example. PostgreSQL holds only the jobs. If it were
-// lost with all its tables, nothing else would be: the jobs come back by themselves.
+// lost with all its tables, nothing else would be: the jobs come back by themselves. River needs Go 1.26, so this is a module of its own.
 //
 // # Why River
 //

@@ -261,9 +261,7 @@ func TestSuspended(t *testing.T) {
 	require.Equal(t, 1, w.chain.Pooled())
 	_, err = w.store.Acquire(t.Context(), w.accounts[0], "test", time.Now(), time.Second)
 	require.NoError(t, err, "a suspended account has no lease")
-	require.NoError(t, w.store.(interface {
-		Break(context.Context, eoa.Account) error
-	}).Break(t.Context(), w.accounts[0]))
+	require.NoError(t, w.store.Break(t.Context(), w.accounts[0]))
 
 	began := time.Now()
 	_, err = e.Submit(t.Context(), w.accounts[0], request("second"))
