@@ -9,7 +9,7 @@ import (
 // dispute lets verdicts clear cores of the block, as its parent left them (GP 10.15).
 func (c *Chain) dispute(b *block) {
 	for i, r := range b.cores {
-		if r != nil && (c.chance(c.cfg.VerdictProbability) || c.condemned(jamq.CoreIndex(i))) {
+		if r != nil && (c.chance(c.cfg.VerdictProbability) || c.condemned(jamq.CoreIndex(i)) || c.killed[r.pkg.Hash]) {
 			b.Condemned = append(b.Condemned, r.hash)
 			b.cleared = append(b.cleared, r.pkg.Hash)
 			b.cores[i] = nil

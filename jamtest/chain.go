@@ -29,8 +29,12 @@ type Chain struct {
 	script     running
 	skipLeft   int       // slots of a burst that are still to be skipped
 	stallUntil jamq.Slot // finality stands still before it
-	foreign    foreign
-	keys       *validators // of the validators, once somebody asked for a proof
+	// finalityStopped is of Faults; killed are the packages that Kill was asked for.
+	finalityStopped bool
+	killed          map[jamq.PackageHash]bool
+
+	foreign foreign
+	keys    *validators // of the validators, once somebody asked for a proof
 }
 
 // Update is what one slot brought.
@@ -63,6 +67,7 @@ func New(cfg Config) (*Chain, error) {
 		blocks:        map[jamq.HeaderHash]*block{genesis.Hash: genesis},
 		packages:      make(map[jamq.PackageHash]*Package),
 		seen:          make(map[delivery]bool),
+		killed:        make(map[jamq.PackageHash]bool),
 		reportedIn:    make(map[jamq.PackageHash][]*block),
 		accumulatedIn: make(map[jamq.PackageHash][]*block),
 	}

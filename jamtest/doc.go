@@ -32,7 +32,7 @@
 //
 // # What goes wrong
 //
-// Faults come by chance ([Config]) or at given slots ([ParseScript]): bursts of skipped slots, lost and delayed submissions,
+// Faults come by chance ([Config]), at given slots ([ParseScript]) or on demand ([Chain.SetFaults], [Chain.Inject], [Chain.Kill]): bursts of skipped slots, lost and delayed submissions,
 // guarantors who wait for the last moment, reports that never become available, verdicts, foreign rollups that fill the cores, forks
 // with reorgs back and forth, finality that stands still. A [Feed] lets a host hear of it all twice, late, in batches or with
 // a block missing. An [Oracle] says what became of the rollup's transactions, whatever anybody else believes.

@@ -80,6 +80,36 @@ func (d *Driver) Heads() (best, finalized jamq.Block) {
 	return d.chain.Best(), d.chain.Finalized()
 }
 
+// Faults is [Chain.Faults].
+func (d *Driver) Faults() Faults {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.chain.Faults()
+}
+
+// ChangeFaults changes what f changes, as [Chain.SetFaults] does. f runs under the driver's lock and must not call the driver.
+func (d *Driver) ChangeFaults(f func(*Faults)) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	faults := d.chain.Faults()
+	f(&faults)
+	return d.chain.SetFaults(faults)
+}
+
+// Inject is [Chain.Inject].
+func (d *Driver) Inject(s *Script) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.chain.Inject(s)
+}
+
+// Kill is [Chain.Kill].
+func (d *Driver) Kill(pkg jamq.PackageHash) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.chain.Kill(pkg)
+}
+
 // View calls f with the chain, under the driver's lock: f must not keep the chain, change it or call the driver.
 func (d *Driver) View(f func(*Chain)) {
 	d.mu.Lock()

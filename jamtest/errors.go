@@ -15,6 +15,8 @@ var (
 	ErrNotFinal = errors.New("jamtest: not final")
 	// ErrNoCommitments is wrapped when a proof is asked of a chain whose services commit to nothing.
 	ErrNoCommitments = errors.New("jamtest: services do not commit")
+	// ErrNotKillable is wrapped by the errors of [Chain.Kill].
+	ErrNotKillable = errors.New("jamtest: package cannot be killed")
 	// ErrRunning is returned by [Driver.Run] while another Run goes on.
 	ErrRunning = errors.New("jamtest: driver is running")
 )

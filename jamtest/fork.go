@@ -54,14 +54,15 @@ func (c *Chain) settleForks() {
 		c.best, c.side = c.side, c.best
 		c.script.overtaking = false
 	}
-	if c.side.height+uint64(c.cfg.FinalityLag) < c.best.height {
-		c.side, c.forkPoint = nil, nil
+	abandoned := c.script.abandoning && !c.script.overtaking
+	if abandoned || c.side.height+uint64(c.cfg.FinalityLag) < c.best.height {
+		c.side, c.forkPoint, c.script.abandoning = nil, nil, false
 	}
 }
 
 // finalize moves finality along the best chain, never past a fork that is open, and returns what became final by it.
 func (c *Chain) finalize() []Accumulation {
-	if c.slot < c.stallUntil {
+	if c.finalityStopped || c.slot < c.stallUntil {
 		return nil
 	}
 	if c.chance(c.cfg.FinalityStallProbability) {

@@ -28,7 +28,7 @@ func (b *block) copyBlock() jamq.Block {
 	return out
 }
 
-// Config returns the configuration that the chain was made with.
+// Config returns the configuration that the chain was made with, and what SetFaults changed of it.
 func (c *Chain) Config() Config { return c.cfg }
 
 // Slot returns the current slot, whether or not it has a block.

@@ -123,7 +123,7 @@ func (c *Chain) Submit(p Package, core jamq.CoreIndex, guarantor int) error {
 		c.packages[p.Hash] = kept
 	}
 	c.seen[to] = true
-	lost := c.chance(c.cfg.LossProbability) || c.script.take(actLose)
+	lost := c.chance(c.cfg.LossProbability) || c.script.take(actLose) || c.killed[p.Hash]
 	from := c.slot.Add(c.between(c.cfg.ReportLatency))
 	if c.chance(c.cfg.DelayProbability) {
 		from = from.Add(c.between(c.cfg.Delay))

@@ -40,6 +40,7 @@ func (c *Chain) forget() {
 	for h, p := range c.packages {
 		if c.blocks[p.Context.Anchor] == nil && c.reportedIn[h] == nil && c.accumulatedIn[h] == nil {
 			delete(c.packages, h)
+			delete(c.killed, h)
 		}
 	}
 	for d := range c.seen {

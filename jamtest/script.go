@@ -30,6 +30,7 @@ const (
 	actVerdict
 	actFork
 	actReorg
+	actAbandon
 	actStall
 	actFill
 	numActs
@@ -48,6 +49,7 @@ var grammar = [numActs]struct {
 	actVerdict:     {"verdict", 0},
 	actFork:        {"fork", 1},
 	actReorg:       {"reorg", -1},
+	actAbandon:     {"abandon", -1},
 	actStall:       {"stall", 1},
 	actFill:        {"fill", 1},
 }
@@ -70,6 +72,7 @@ type action struct {
 //	at 33 verdict 0       a verdict takes the report from core 0, if it holds one
 //	at 40 fork 2          a second branch begins two blocks below the best one
 //	at 44 reorg           the second branch grows alone until it is the best: again, and the first one comes back
+//	at 48 abandon         the second branch is given up, once it does not grow alone any more
 //	at 50 stall 12        finality stands still for twelve slots
 //	at 60 fill 5          foreign rollups take every free core for five slots
 //
@@ -90,8 +93,12 @@ func ParseScript(text string) (*Script, error) {
 		}
 		s.actions = append(s.actions, a)
 	}
-	slices.SortStableFunc(s.actions, func(a, b action) int { return int(int64(a.at) - int64(b.at)) })
+	sortActions(s.actions)
 	return s, nil
+}
+
+func sortActions(actions []action) {
+	slices.SortStableFunc(actions, func(a, b action) int { return int(int64(a.at) - int64(b.at)) })
 }
 
 func parseAction(words []string) (action, error) {
@@ -146,6 +153,7 @@ type running struct {
 	delays     []jamq.Slot
 	verdicts   []jamq.CoreIndex
 	overtaking bool      // the side branch grows alone
+	abandoning bool      // the side branch is to be given up
 	fillUntil  jamq.Slot // foreign rollups take every core before it
 }
 
@@ -207,6 +215,8 @@ func (c *Chain) play() {
 			}
 		case actReorg:
 			r.overtaking = c.side != nil
+		case actAbandon:
+			r.abandoning = c.side != nil
 		case actStall:
 			c.stallUntil = c.slot.Add(jamq.Slot(a.n))
 		case actFill:

@@ -1,0 +1,69 @@
+package jamtest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/jamq/jamq"
+)
+
+// Faults are the faults that can be changed while a chain runs. The fields are those of [Config], but for the last.
+type Faults struct {
+	// LossProbability is the share of submissions that reach no guarantor, from 0 to 1.
+	LossProbability float64
+	// SkipProbability is the share of slots without a block, from 0 to below 1.
+	SkipProbability float64
+	// ReportLatency is the least and the greatest number of slots from a submission to the first block that may report it, at least 1.
+	ReportLatency [2]jamq.Slot
+	// FinalityStopped says that nothing becomes final until it is changed back.
+	FinalityStopped bool
+}
+
+// Faults returns what holds now.
+func (c *Chain) Faults() Faults {
+	return Faults{c.cfg.LossProbability, c.cfg.SkipProbability, c.cfg.ReportLatency, c.finalityStopped}
+}
+
+// SetFaults changes faults, for submissions from now on and blocks from the next slot on. A change is an input like a submission: the same
+// configuration and calls, between the same slots, give the same chain. The error wraps [ErrInvalidConfig], and nothing changed.
+func (c *Chain) SetFaults(f Faults) error {
+	cfg := c.cfg
+	cfg.LossProbability, cfg.SkipProbability, cfg.ReportLatency = f.LossProbability, f.SkipProbability, f.ReportLatency
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	c.cfg, c.finalityStopped = cfg, f.FinalityStopped
+	return nil
+}
+
+// Inject adds a script to what is still to come of Config.Script. Its slots are counted from the current one: "at 1 fork 2" strikes in the
+// next slot. A fault for the current slot or an earlier one strikes in the next.
+func (c *Chain) Inject(s *Script) {
+	todo := slices.Clone(c.script.todo)
+	now := c.slot.Since(c.cfg.StartSlot)
+	for _, a := range s.actions {
+		a.at = now.Add(a.at)
+		todo = append(todo, a)
+	}
+	sortActions(todo)
+	c.script.todo = todo
+}
+
+// Kill sees to it that a package is never accumulated: its offers are lost, now and later, and a verdict takes it from the core that it is on, in
+// the next block of each branch. The error wraps [ErrNotKillable], and nothing changed, for a package that nobody submitted, and for one that has
+// become available on the best chain or was lost there before.
+func (c *Chain) Kill(pkg jamq.PackageHash) error {
+	if c.packages[pkg] == nil {
+		return fmt.Errorf("%w: %s was not submitted", ErrNotKillable, pkg)
+	}
+	status, err := c.Status(pkg, c.best.Hash)
+	if err != nil {
+		return err
+	}
+	if status.Stage != Unreported && status.Stage != OnCore {
+		return fmt.Errorf("%w: %s is %s, want unreported or on a core", ErrNotKillable, pkg, status.Stage)
+	}
+	c.killed[pkg] = true
+	c.offers = slices.DeleteFunc(c.offers, func(o offer) bool { return o.pkg.Hash == pkg })
+	return nil
+}
