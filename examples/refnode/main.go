@@ -47,7 +47,7 @@ type options struct {
 	seed                uint64
 	loss, skip          float64
 	chainID             uint64
-	verbose, pprof      bool
+	verbose, pprof, lab bool
 	rpc                 rpcapi.Config
 }
 
@@ -85,6 +85,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	fs.IntVar(&o.bundle, "bundle", 5, "most transactions in a block, which is a bundle of its own")
 	fs.Uint64Var(&o.chainID, "chainid", node.DefaultChainID, "chain id of the rollup")
 	fs.BoolVar(&o.pprof, "pprof", false, "serve Go's profiles at /debug/pprof/, to everybody who reaches the node")
+	fs.BoolVar(&o.lab, "lab", false, "let the page break the embedded JAM chain: loss, skipped slots, reorganizations and more")
 	fs.BoolVar(&o.verbose, "v", false, "log what the queue does")
 	o.rpc.RegisterFlags(fs)
 	if err := fs.Parse(args); err != nil {
@@ -101,7 +102,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	}
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	for _, name := range []string{"spec", "slot", "seed", "loss", "skip"} {
+	for _, name := range []string{"spec", "slot", "seed", "loss", "skip", "lab"} {
 		if o.jam != "" && given[name] {
 			return nil, fmt.Errorf("-%s is about the embedded chain, and -jam names another", name)
 		}
@@ -140,7 +141,7 @@ func (o *options) config(stderr io.Writer) (node.Config, error) {
 	cfg := node.DefaultConfig(spec, o.slot, o.seed)
 	cfg.ChainID = new(big.Int).SetUint64(o.chainID)
 	cfg.DataDir, cfg.JAMURL, cfg.Service = o.dataDir, o.jam, jamq.ServiceID(o.service)
-	cfg.MaxTxsPerBundle = o.bundle
+	cfg.MaxTxsPerBundle, cfg.Lab = o.bundle, o.lab
 	cfg.JAM.LossProbability, cfg.JAM.SkipProbability = o.loss, o.skip
 	level := slog.LevelWarn
 	if o.verbose {
@@ -254,5 +255,5 @@ func greet(w io.Writer, url string, o *options, accounts []devkeys.Account) {
 	for i, a := range accounts {
 		fmt.Fprintf(w, "(%d) %s  key 0x%x\n", i, a.Address, a.Key.D.FillBytes(make([]byte, 32)))
 	}
-	fmt.Fprintf(w, "\nMnemonic: %s\nListening on %s (HTTP and WebSocket; a browser sees a status page)\n", devkeys.Mnemonic, url)
+	fmt.Fprintf(w, "\nMnemonic: %s\nListening on %s (HTTP and WebSocket; a browser sees a live page)\n", devkeys.Mnemonic, url)
 }

@@ -27,6 +27,8 @@ type Config struct {
 	JAM jamtest.Config
 	// JAMURL, if not empty, is the RPC of a JAM node (JIP-2, ws://): the node works on that chain, and the spec is the chain's.
 	JAMURL string
+	// Lab lets users break the embedded chain while it runs: see [Node.Lab]. It is not for a JAM node's chain.
+	Lab bool
 	// Service is the rollup's service on the JAM chain.
 	Service jamq.ServiceID
 	// DataDir is a directory for what must survive the process; empty for memory only. An embedded JAM chain does not survive it: then what
@@ -77,6 +79,8 @@ func (c *Config) Validate() error {
 	switch {
 	case c.ChainID == nil || c.ChainID.Sign() <= 0 || c.ChainID.BitLen() > 64:
 		return fmt.Errorf("%w: ChainID is %v, want 1 to 2^64-1", ErrInvalidConfig, c.ChainID)
+	case c.Lab && c.JAMURL != "":
+		return fmt.Errorf("%w: Lab is set together with JAMURL %q, want one of them: only the embedded chain can be broken", ErrInvalidConfig, c.JAMURL)
 	case c.MaxTxsPerBundle < 1:
 		return fmt.Errorf("%w: MaxTxsPerBundle is %d, want at least 1", ErrInvalidConfig, c.MaxTxsPerBundle)
 	case c.RetainStates < 1:

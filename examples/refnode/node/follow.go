@@ -21,6 +21,7 @@ func (n sink) Import(ctx context.Context, b jamq.Block, best jamq.HeaderHash) er
 	if err := n.runner.Import(ctx, b, best); err != nil {
 		return fmt.Errorf("node: JAM block of slot %d: %w", b.Slot, err)
 	}
+	n.live.Import(b, best)
 	wake(n.slotBegan)
 	return nil
 }
@@ -30,6 +31,7 @@ func (n sink) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
 	if err := n.runner.Finalize(ctx, hash); err != nil {
 		return fmt.Errorf("node: finalized JAM block: %w", err)
 	}
+	n.live.Finalize(hash)
 	wake(n.slotBegan)
 	return nil
 }
@@ -46,6 +48,7 @@ func (n *Node) observe(o submit.Observation) {
 	if _, failed := o.Effect.(bundlequeue.Failed[Bundle]); o.Replayed && !failed {
 		return // recoverHeads has seen where all of it led
 	}
+	n.show(o)
 	switch e := o.Effect.(type) {
 	case bundlequeue.Changed:
 		n.ledger.note(e, n.JAMSlot())

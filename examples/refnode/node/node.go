@@ -18,6 +18,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/examples/refnode/devkeys"
+	"github.com/jamq/jamq/examples/refnode/live"
 	"github.com/jamq/jamq/statedb"
 	"github.com/jamq/jamq/statedb/evm"
 	"github.com/jamq/jamq/submit"
@@ -46,6 +47,7 @@ type Node struct {
 	runner   *submit.Runner[Bundle]
 	store    *store // nil without a data directory
 	codec    *codec.Codec
+	live     *live.Hub
 
 	// produceNow asks the producer for a look at the pool; slotBegan tells it that a slot began.
 	produceNow, slotBegan chan struct{}
@@ -182,6 +184,9 @@ func (n *Node) makeJAM() error {
 	if n.cfg.JAMURL == "" {
 		jam := n.cfg.JAM
 		jam.Spec = n.cfg.Spec
+		if n.cfg.Lab {
+			jam.FinalityLag = max(jam.FinalityLag, labFinality)
+		}
 		chain, err := newEmbedded(jam, n.cfg.Service, n.taken)
 		if err != nil {
 			return err
@@ -190,6 +195,7 @@ func (n *Node) makeJAM() error {
 		if err := n.useSpec(); err != nil {
 			return err
 		}
+		n.makeLive()
 		n.runner, err = submit.NewRunner(n.runnerConfig(), chain.start, packager{n}, packager{n})
 		return err
 	}
@@ -199,6 +205,7 @@ func (n *Node) makeJAM() error {
 	}
 	n.jam = chain
 	if err = n.useSpec(); err == nil {
+		n.makeLive()
 		err = n.followRemote(chain)
 	}
 	if err != nil {
@@ -268,6 +275,7 @@ func (n *Node) Run(ctx context.Context) error {
 	var workers sync.WaitGroup
 	workers.Go(func() { cancel(n.jam.Follow(ctx, sink{n})) })
 	workers.Go(func() { n.produce(ctx) })
+	workers.Go(func() { n.live.Run(ctx) })
 	<-ctx.Done()
 	workers.Wait()
 	n.runner.Stop()

@@ -75,6 +75,7 @@ func (n *Node) SendTransaction(tx *types.Transaction) error {
 	if err := n.pool.Add(tx); err != nil {
 		return err
 	}
+	n.live.Sent(1)
 	wake(n.produceNow)
 	return nil
 }

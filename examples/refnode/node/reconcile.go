@@ -146,6 +146,7 @@ func (n *Node) recoverHeads(found submit.Recovery) error {
 			}
 		}
 		n.ledger.note(change, found.Best.Slot)
+		n.live.Changed(change, len(n.ledger.byNumber(info.Number).Transactions()))
 		n.moveHeads(change)
 	}
 	return nil

@@ -13,11 +13,12 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/examples/refnode/page"
 	"github.com/jamq/jamq/txpool"
 )
 
-// Handler serves JSON-RPC over HTTP and WebSocket on one address, and a status page to browsers. The returned function ends
-// its WebSocket connections. Errors wrap [ErrInvalidConfig].
+// Handler serves JSON-RPC over HTTP and WebSocket on one address, and the live page to browsers. The returned function ends
+// its WebSocket connections and the page's streams. Errors wrap [ErrInvalidConfig].
 func Handler(n *node.Node, cfg Config) (http.Handler, func(), error) {
 	d, err := newDoor(n, &cfg)
 	if err != nil {
@@ -29,7 +30,8 @@ func Handler(n *node.Node, cfg Config) (http.Handler, func(), error) {
 // door sends requests where they belong. There are two servers behind it: one for everybody, and one for who brings a token, with all namespaces and
 // without limits.
 type door struct {
-	page           http.Handler
+	live           *page.Page
+	page           http.Handler // live, for hosts that may be asked
 	public, admins entrance
 	tokens         bool
 	filters        *filters
@@ -62,8 +64,10 @@ func newDoor(n *node.Node, cfg *Config) (*door, error) {
 		return nil, err
 	}
 	l := everybody.limits
+	shown := page.New(n)
 	return &door{
-		page:    gethnode.NewHTTPHandlerStack(&statusPage{node: n}, nil, cfg.VHosts, nil, true),
+		live:    shown,
+		page:    gethnode.NewHTTPHandlerStack(shown, nil, cfg.VHosts, nil, true),
 		public:  entrance{public, cfg.http(l.http(cfg.BodyBytes, public), nil), l.webSocket(cfg.webSocket(public, nil))},
 		admins:  entrance{admins, cfg.http(admins, cfg.Secret), cfg.webSocket(admins, cfg.Secret)},
 		tokens:  len(cfg.Secret) > 0,
@@ -80,15 +84,16 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
 		to.webSocket.ServeHTTP(w, r)
-	case r.Method == http.MethodGet:
+	case r.Method == http.MethodGet, strings.HasPrefix(r.URL.Path, "/lab/"):
 		d.page.ServeHTTP(w, r)
 	default:
 		to.http.ServeHTTP(w, r)
 	}
 }
 
-// stop ends all WebSocket connections.
+// stop ends all WebSocket connections and streams.
 func (d *door) stop() {
+	d.live.Close()
 	d.public.server.Stop()
 	d.admins.server.Stop()
 }

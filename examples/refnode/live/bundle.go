@@ -1,0 +1,239 @@
+package live
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/bundlequeue"
+)
+
+// bundle is a rollup block on its way.
+type bundle struct {
+	number   uint64
+	txs      int
+	state    bundlequeue.State
+	versions []Version
+}
+
+// keptMarks and keptVersions bound what is kept of a version and of a bundle, whatever reorgs do.
+const (
+	keptMarks    = 16
+	keptVersions = 6
+)
+
+// missing returns the numbers up to the pending block that were never added.
+func (m *model) missing(pending uint64) (numbers []uint64) {
+	for n := m.newest + 1; n <= pending; n++ {
+		numbers = append(numbers, n)
+	}
+	return numbers
+}
+
+// bundle returns a bundle, and adds it in a state if there is none. txs corrects how many transactions it has; 0 leaves that.
+func (m *model) bundle(number uint64, txs int, state bundlequeue.State) *bundle {
+	b := m.bundles[number]
+	if b == nil {
+		b = &bundle{number: number, txs: txs, state: state}
+		m.bundles[number] = b
+		m.txs[state] += txs
+		m.newest = max(m.newest, number)
+	} else if txs > 0 && txs != b.txs {
+		m.txs[b.state] += txs - b.txs
+		b.txs = txs
+	}
+	return b
+}
+
+// version returns a version of a bundle, which is added if there is none.
+func (b *bundle) version(number int) *Version {
+	for i := range b.versions {
+		if b.versions[i].Version == number {
+			return &b.versions[i]
+		}
+	}
+	if len(b.versions) == keptVersions {
+		b.versions = slices.Delete(b.versions, 0, 1)
+	}
+	b.versions = append(b.versions, Version{Version: number, Marks: []Mark{}})
+	return &b.versions[len(b.versions)-1]
+}
+
+// last returns the newest version, or nil.
+func (b *bundle) last() *Version {
+	if len(b.versions) == 0 {
+		return nil
+	}
+	return &b.versions[len(b.versions)-1]
+}
+
+// waiting returns the version that is to be built: the newest that has no package, or one more.
+func (b *bundle) waiting() *Version {
+	last := b.last()
+	switch {
+	case last == nil:
+		return b.version(1)
+	case last.Package != "" || last.Dead != "":
+		return b.version(last.Version + 1)
+	}
+	return last
+}
+
+// mark says that a version entered a state.
+func (v *Version) mark(state string, slot jamq.Slot) {
+	if n := len(v.Marks); n > 0 && v.Marks[n-1].State == state {
+		return
+	}
+	if len(v.Marks) == keptMarks {
+		v.Marks = slices.Delete(v.Marks, 0, 1)
+	}
+	v.Marks = append(v.Marks, Mark{state, slot})
+}
+
+func (m *model) build(now time.Time, number uint64, version, txs int, core jamq.CoreIndex) {
+	b := m.bundle(number, txs, bundlequeue.Queued)
+	again := version > 1 && (b.last() == nil || b.last().Version < version || b.last().Sends == 0)
+	v := b.version(version)
+	v.Core = core
+	v.mark(bundlequeue.Building.String(), m.slot(now))
+	if again {
+		m.note(now, KindBuilt, fmt.Sprintf("block %d gets package v%d", number, version))
+	}
+}
+
+func (m *model) send(number uint64, version int, pkg jamq.PackageHash, core jamq.CoreIndex) {
+	b := m.bundle(number, 0, bundlequeue.Sending)
+	v := b.version(version)
+	v.Package, v.Core = pkg.Short(), core
+	v.Sends++
+	m.packages.add(pkg, name{number, version})
+}
+
+func (m *model) change(now time.Time, e bundlequeue.Changed, txs int) {
+	b := m.bundle(e.Number, txs, e.From)
+	if b.state == bundlequeue.Finalized {
+		return // told twice
+	}
+	m.txs[b.state] -= b.txs
+	m.txs[e.To] += b.txs
+	b.state = e.To
+	v := b.waiting
+	if e.Version > 0 {
+		v = func() *Version { return b.version(e.Version) }
+	}
+	slot := m.slot(now)
+	if !e.At.IsZero() && e.To != bundlequeue.Finalized {
+		slot = e.At.Slot
+	}
+	into := v()
+	if e.To > bundlequeue.Queued && e.To < bundlequeue.FailedState {
+		into.Dead = "" // a reorg brought it back
+	}
+	into.mark(e.To.String(), slot)
+	if !e.Package.IsZero() {
+		into.Package, into.Core = e.Package.Short(), e.Core
+		m.packages.add(e.Package, name{e.Number, e.Version})
+	}
+	switch {
+	case e.To == bundlequeue.Finalized:
+		m.finish(b)
+	case e.From >= bundlequeue.Guaranteed && e.To < e.From:
+		m.note(now, KindBack, fmt.Sprintf("block %d is not %v any more: %v", e.Number, e.From, e.To))
+	}
+}
+
+// finish counts a bundle as final, and forgets the oldest of those.
+func (m *model) finish(b *bundle) {
+	m.txs[bundlequeue.Finalized] -= b.txs
+	m.final += uint64(b.txs)
+	m.finals = append(m.finals, b.number)
+	for len(m.finals) > shownFinal {
+		delete(m.bundles, m.finals[0])
+		m.finals = m.finals[1:]
+	}
+}
+
+func (m *model) die(now time.Time, number uint64, version int, reason anchor.Reason, at anchor.Point) {
+	b := m.bundles[number]
+	if b == nil {
+		return
+	}
+	v := b.version(version)
+	if v.Dead == "" {
+		m.note(now, KindDead, fmt.Sprintf("block %d v%d is dead, %v", number, version, reason))
+	}
+	v.Dead = reason.String()
+	slot := at.Slot
+	if at.IsZero() {
+		slot = m.slot(now)
+	}
+	v.mark("dead", slot)
+}
+
+// fail forgets a bundle: its number will be used again.
+func (m *model) fail(now time.Time, number uint64, reason string) {
+	m.note(now, KindFailed, fmt.Sprintf("block %d is given up, its transactions go back to the pool: %s", number, reason))
+	m.remove(number)
+}
+
+// drop forgets the bundles of blocks that were undone.
+func (m *model) drop(pending uint64) {
+	for _, number := range slices.Sorted(maps.Keys(m.bundles)) {
+		if number > pending {
+			m.remove(number)
+		}
+	}
+	m.newest = min(m.newest, pending)
+}
+
+func (m *model) remove(number uint64) {
+	if b := m.bundles[number]; b != nil && b.state != bundlequeue.Finalized {
+		m.txs[b.state] -= b.txs
+		delete(m.bundles, number)
+	}
+}
+
+// shown returns the bundles to show: what is on its way, oldest first of all, and some that are final.
+func (m *model) shown() Bundles {
+	numbers := slices.Sorted(maps.Keys(m.bundles))
+	more := max(0, len(numbers)-shownBundles)
+	numbers = numbers[:len(numbers)-more]
+	slices.Reverse(numbers)
+	rows := make([]Bundle, len(numbers))
+	for i, number := range numbers {
+		b := m.bundles[number]
+		rows[i] = Bundle{Number: b.number, Txs: b.txs, State: b.state.String(), Versions: make([]Version, len(b.versions))}
+		for j, v := range b.versions {
+			v.Marks = slices.Clone(v.Marks)
+			rows[i].Versions[j] = v
+		}
+	}
+	return Bundles{Rows: rows, More: more}
+}
+
+// name says whose package it is.
+type name struct {
+	number  uint64
+	version int
+}
+
+// packages knows the newest packages of the rollup by hash.
+type packages struct {
+	named map[jamq.PackageHash]name
+	order []jamq.PackageHash
+}
+
+func (p *packages) add(pkg jamq.PackageHash, n name) {
+	if _, known := p.named[pkg]; known {
+		return
+	}
+	p.named[pkg] = n
+	p.order = append(p.order, pkg)
+	if len(p.order) > keptPackages {
+		delete(p.named, p.order[0])
+		p.order = p.order[1:]
+	}
+}

@@ -1,0 +1,154 @@
+package live
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/bundlequeue"
+)
+
+// Source is asked for what is a level. Its methods are called from the hub's goroutine, under no lock.
+type Source interface {
+	// Pool returns how many transactions the pool holds, and its prices.
+	Pool() Pool
+	// Heads returns where the rollup's heads are.
+	Heads() Heads
+	// Txs returns how many transactions a rollup block has, or false for one that does not exist.
+	Txs(number uint64) (int, bool)
+	// Lab returns what can be broken, or nil.
+	Lab() *Lab
+}
+
+// Pool is what the hub wants to know of the pool.
+type Pool struct {
+	Txs, Max    int
+	Base, Floor uint64 // wei per gas
+	Surge       uint64 // per mille
+}
+
+// period is the least time between two snapshots.
+const period = 250 * time.Millisecond
+
+// Hub collects what a node does. Its methods are safe for concurrent use, quick, and never wait for readers.
+type Hub struct {
+	source Source
+	sent   atomic.Uint64
+	done   chan struct{}
+	ending sync.Once
+
+	mu    sync.Mutex
+	model *model
+
+	published sync.Mutex // guards what follows
+	snapshot  *Snapshot
+	changed   chan struct{} // closed at the next snapshot
+}
+
+// NewHub returns a hub. It publishes nothing new before Run. first is the newest rollup block that is of no interest: what was final at the start.
+func NewHub(info Info, spec jamq.ChainSpec, first uint64, source Source) *Hub {
+	h := &Hub{source: source, done: make(chan struct{}), model: newModel(info, spec, first), changed: make(chan struct{})}
+	h.snapshot = newSnapshot(nil, h.model.state(time.Now(), &levels{}))
+	return h
+}
+
+// Run publishes snapshots until ctx ends. It is called once.
+func (h *Hub) Run(ctx context.Context) {
+	defer h.ending.Do(func() { close(h.done) })
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			h.publish(now)
+		}
+	}
+}
+
+// publish makes a snapshot if something changed.
+func (h *Hub) publish(now time.Time) {
+	l := levels{pool: h.source.Pool(), heads: h.source.Heads(), lab: h.source.Lab(), sent: h.sent.Load()}
+	for _, number := range h.missing(l.heads.Pending) {
+		if txs, ok := h.source.Txs(number); ok {
+			h.with(func(m *model) { m.bundle(number, txs, bundlequeue.Queued) })
+		}
+	}
+	h.mu.Lock()
+	state := h.model.state(now, &l)
+	h.mu.Unlock()
+	h.published.Lock()
+	defer h.published.Unlock()
+	if next := newSnapshot(h.snapshot, state); next != h.snapshot {
+		h.snapshot = next
+		close(h.changed)
+		h.changed = make(chan struct{})
+	}
+}
+
+// missing returns the numbers of executed blocks that the hub has not heard of.
+func (h *Hub) missing(pending uint64) (numbers []uint64) {
+	h.with(func(m *model) { numbers = m.missing(pending) })
+	return numbers
+}
+
+func (h *Hub) with(f func(m *model)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f(h.model)
+}
+
+// Snapshot returns the newest snapshot, and a channel that is closed once there is a newer one.
+func (h *Hub) Snapshot() (*Snapshot, <-chan struct{}) {
+	h.published.Lock()
+	defer h.published.Unlock()
+	return h.snapshot, h.changed
+}
+
+// Done returns a channel that is closed when Run has ended: there will be no more snapshots.
+func (h *Hub) Done() <-chan struct{} { return h.done }
+
+// Sent says that users sent so many transactions that the node took.
+func (h *Hub) Sent(txs int) { h.sent.Add(uint64(txs)) }
+
+// Import says that a JAM block was imported, and which block is the best.
+func (h *Hub) Import(b jamq.Block, best jamq.HeaderHash) {
+	h.with(func(m *model) { m.importBlock(time.Now(), b, best) })
+}
+
+// Finalize says that a JAM block is final.
+func (h *Hub) Finalize(hash jamq.HeaderHash) { h.with(func(m *model) { m.finalize(hash) }) }
+
+// Build says that a version of a bundle with so many transactions is being built.
+func (h *Hub) Build(number uint64, version, txs int, core jamq.CoreIndex) {
+	h.with(func(m *model) { m.build(time.Now(), number, version, txs, core) })
+}
+
+// Send says that a version is sent to a core.
+func (h *Hub) Send(number uint64, version int, pkg jamq.PackageHash, core jamq.CoreIndex) {
+	h.with(func(m *model) { m.send(number, version, pkg, core) })
+}
+
+// Changed says that a bundle with so many transactions moved to another state.
+func (h *Hub) Changed(e bundlequeue.Changed, txs int) {
+	h.with(func(m *model) { m.change(time.Now(), e, txs) })
+}
+
+// Died says that a version is dead.
+func (h *Hub) Died(number uint64, version int, reason anchor.Reason, at anchor.Point) {
+	h.with(func(m *model) { m.die(time.Now(), number, version, reason, at) })
+}
+
+// Failed says that a bundle was given up.
+func (h *Hub) Failed(number uint64, reason string) {
+	h.with(func(m *model) { m.fail(time.Now(), number, reason) })
+}
+
+// Note says that somebody broke or repaired something.
+func (h *Hub) Note(text string) {
+	h.with(func(m *model) { m.note(time.Now(), KindLab, text) })
+}

@@ -1,0 +1,188 @@
+package live
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/bundlequeue"
+)
+
+// How much is kept and shown.
+const (
+	shownBundles = 24  // of them
+	shownFinal   = 8   // bundles that are final
+	shownSlots   = 64  // of the JAM chain
+	shownCores   = 8   // of it
+	keptEvents   = 40  // the newest
+	keptFees     = 240 // samples, at most one per second
+	keptPackages = 4096
+	// rateTime is over how long the rate is taken.
+	rateTime = 5 * time.Second
+)
+
+// model is the picture, as a value: time comes in as a parameter. It is not safe for concurrent use.
+type model struct {
+	info  Info
+	clock jamq.SlotClock
+	chain chain
+
+	bundles  map[uint64]*bundle
+	newest   uint64 // the highest number that was ever added, or the first
+	finals   []uint64
+	txs      [bundlequeue.NumStates]int // on their way, by the bundle's state
+	final    uint64                     // transactions that became final
+	packages packages
+
+	heads  Heads
+	begun  bool // heads are known
+	fees   []Fee
+	events []Event // oldest first
+	count  uint64  // of events
+	rates  []rate
+}
+
+// rate is how many transactions were final at a time.
+type rate struct {
+	at    time.Time
+	final uint64
+}
+
+// levels are what the source says.
+type levels struct {
+	pool  Pool
+	heads Heads
+	lab   *Lab
+	sent  uint64
+}
+
+func newModel(info Info, spec jamq.ChainSpec, first uint64) *model {
+	return &model{
+		info: info, clock: jamq.NewSlotClock(spec), newest: first,
+		chain:    chain{blocks: make(map[jamq.HeaderHash]*block), timeout: spec.AvailabilityTimeout},
+		bundles:  make(map[uint64]*bundle),
+		packages: packages{named: make(map[jamq.PackageHash]name)},
+	}
+}
+
+// slot returns the current slot: that of the clock, or of the newest block where the chain does not go by this clock.
+func (m *model) slot(now time.Time) jamq.Slot {
+	slot := m.clock.SlotAt(now)
+	if newest := m.chain.newest; newest > slot || slot-newest > shownSlots {
+		return newest
+	}
+	return slot
+}
+
+func (m *model) importBlock(now time.Time, b jamq.Block, best jamq.HeaderHash) {
+	if depth := m.chain.add(b, best); depth > 0 {
+		m.note(now, KindBack, fmt.Sprintf("JAM reorganized: %s replaced", plural(depth, "block")))
+	}
+}
+
+func (m *model) finalize(hash jamq.HeaderHash) { m.chain.finalize(hash) }
+
+// note adds an event.
+func (m *model) note(now time.Time, kind, text string) {
+	m.count++
+	m.events = append(m.events, Event{ID: m.count, At: now.UnixMilli(), Slot: m.slot(now), Kind: kind, Text: text})
+	if len(m.events) > keptEvents {
+		m.events = slices.Clone(m.events[len(m.events)-keptEvents:])
+	}
+}
+
+// state returns the picture with what the source says.
+func (m *model) state(now time.Time, l *levels) State {
+	m.moveHeads(now, l.heads)
+	m.sample(now, &l.pool)
+	slot := m.slot(now)
+	events := append([]Event{}, m.events...) // [] in JSON, also where there is none
+	slices.Reverse(events)
+	on := func(states ...bundlequeue.State) (txs int) {
+		for _, s := range states {
+			txs += m.txs[s]
+		}
+		return txs
+	}
+	return State{
+		Node: m.info,
+		Flow: Flow{
+			Sent: l.sent, Pool: l.pool.Txs,
+			Queue:       on(bundlequeue.Reserved, bundlequeue.Queued, bundlequeue.Building, bundlequeue.Sending),
+			Cores:       on(bundlequeue.Submitted, bundlequeue.Guaranteed),
+			Accumulated: on(bundlequeue.Accumulated),
+			Finalized:   m.final, Rate: m.rate(now),
+		},
+		Heads: m.heads, Bundles: m.shown(), Chain: m.chain.state(slot, m.packages.named),
+		Fees: append([]Fee{}, m.fees...), Events: events, Lab: l.lab,
+	}
+}
+
+// moveHeads tells of the heads that moved, once for all blocks at once.
+func (m *model) moveHeads(now time.Time, heads Heads) {
+	before := m.heads
+	m.heads = heads
+	if heads.Pending < before.Pending {
+		m.drop(heads.Pending)
+	}
+	if !m.begun {
+		m.begun = heads != Heads{}
+		return
+	}
+	if heads.Latest > before.Latest {
+		m.note(now, KindLatest, span(before.Latest+1, heads.Latest)+" accumulated: latest")
+	}
+	if heads.Latest < before.Latest {
+		m.note(now, KindBack, fmt.Sprintf("latest steps back from %d to %d", before.Latest, heads.Latest))
+	}
+	if heads.Finalized > before.Finalized {
+		m.note(now, KindFinal, span(before.Finalized+1, heads.Finalized)+" final")
+	}
+}
+
+// sample notes the pool's prices if they are different from the last ones, at most once a second.
+func (m *model) sample(now time.Time, p *Pool) {
+	const gwei = 1e9
+	f := Fee{At: now.UnixMilli(), Base: float64(p.Base) / gwei, Floor: float64(p.Floor) / gwei, Surge: float64(p.Surge) / 1000}
+	if p.Max > 0 {
+		f.Full = float64(int(1000*float64(p.Txs)/float64(p.Max)+0.5)) / 1000
+	}
+	if len(m.fees) > 0 {
+		last := m.fees[len(m.fees)-1]
+		if last.At+1000 > f.At {
+			return
+		}
+		if last.At = f.At; last == f {
+			return
+		}
+	}
+	m.fees = append(m.fees, f)
+	if len(m.fees) > keptFees {
+		m.fees = slices.Clone(m.fees[len(m.fees)-keptFees:])
+	}
+}
+
+// rate returns how many transactions became final per second over rateTime.
+func (m *model) rate(now time.Time) float64 {
+	for len(m.rates) > 1 && now.Sub(m.rates[0].at) > rateTime {
+		m.rates = m.rates[1:]
+	}
+	m.rates = append(m.rates, rate{now, m.final})
+	took := max(now.Sub(m.rates[0].at), time.Second).Seconds()
+	return float64(int(10*float64(m.final-m.rates[0].final)/took)) / 10
+}
+
+func plural(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
+}
+
+func span(first, last uint64) string {
+	if first == last {
+		return fmt.Sprintf("block %d", first)
+	}
+	return fmt.Sprintf("blocks %d–%d", first, last)
+}

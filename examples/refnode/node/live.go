@@ -1,0 +1,78 @@
+package node
+
+import (
+	"fmt"
+
+	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/examples/refnode/live"
+	"github.com/jamq/jamq/submit"
+)
+
+// Live returns the hub that shows what the node does. It publishes while Run goes on.
+func (n *Node) Live() *live.Hub { return n.live }
+
+// makeLive makes the hub, once the JAM chain is known and the blocks are recovered.
+func (n *Node) makeLive() {
+	jam := fmt.Sprintf("simulated, %s", n.cfg.Spec.Name)
+	if n.cfg.JAMURL != "" {
+		jam = n.cfg.JAMURL
+	}
+	n.live = live.NewHub(live.Info{
+		ChainID: n.chain.ChainID.String(), JAM: jam, SlotMillis: n.cfg.Spec.SlotDuration.Milliseconds(), Cores: n.cfg.Spec.Cores,
+	}, n.cfg.Spec, n.finalNumber(), watched{n})
+}
+
+// show tells the hub what the queue says. It runs on the runner's goroutine.
+func (n *Node) show(o submit.Observation) {
+	txs := func(number uint64) int {
+		count, _ := watched{n}.Txs(number)
+		return count
+	}
+	switch e := o.Effect.(type) {
+	case bundlequeue.Changed:
+		n.live.Changed(e, txs(e.Number))
+	case bundlequeue.Died:
+		n.live.Died(e.Number, e.Version, e.Reason, e.At)
+	case bundlequeue.Build[Bundle]:
+		n.live.Build(e.Number, e.Version, txs(e.Number), e.Core)
+	case bundlequeue.Send[Bundle]:
+		n.live.Send(e.Number, e.Version, e.Package, e.Core)
+	case bundlequeue.Failed[Bundle]:
+		n.live.Failed(e.Number, e.Reason)
+	}
+}
+
+// watched is the node as the hub asks it.
+type watched struct{ *Node }
+
+// Pool implements live.Source.
+func (w watched) Pool() live.Pool {
+	s := w.pool.Stats()
+	return live.Pool{Txs: s.Size() - s.Leased, Max: w.cfg.MaxPool, Base: s.BaseFee, Floor: s.Floor, Surge: s.Surge}
+}
+
+// Heads implements live.Source.
+func (w watched) Heads() live.Heads {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	h := w.tracker.Heads()
+	return live.Heads{Pending: h.Pending.Number, Latest: h.Latest.Number, Safe: h.Safe.Number, Finalized: h.Finalized.Number}
+}
+
+// Txs implements live.Source.
+func (w watched) Txs(number uint64) (int, bool) {
+	b := w.ledger.byNumber(number)
+	if b == nil {
+		return 0, false
+	}
+	return len(b.Transactions()), true
+}
+
+// Lab implements live.Source.
+func (w watched) Lab() *live.Lab {
+	lab := w.Node.Lab()
+	if lab == nil {
+		return nil
+	}
+	return lab.state()
+}

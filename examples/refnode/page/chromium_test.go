@@ -1,0 +1,147 @@
+package page_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/examples/refnode/node"
+)
+
+// isLive says that the page shows a node.
+const isLive = `document.getElementById('link')?.textContent.trim() === 'live' && document.querySelectorAll('#flow li').length === 6`
+
+// count is a script for a number of the flow: 0 is Users, 5 is Finalized.
+func count(step string) string {
+	return `Number(document.querySelectorAll('#flow b')[` + step + `].textContent.replace(/,/g, ''))`
+}
+
+func lab(cfg *node.Config) { cfg.Lab = true }
+
+// TestPageInChromium uses the page as people do: it looks on while transactions flow, breaks the chain, and lets the node restart.
+func TestPageInChromium(t *testing.T) {
+	b := openBrowser(t)
+	s := serve(t, "127.0.0.1:0", 150*time.Millisecond, lab)
+	b.size(1280, 900, 1, false)
+	b.open(s.url)
+	b.wait(isLive, "the page does not come to life")
+	b.wait(`!document.getElementById('empty').hidden`, "an empty node says what to do")
+
+	t.Run("updates while transactions flow", func(t *testing.T) {
+		b.wait(`document.querySelectorAll('#timeline .block').length > 3`, "JAM blocks are drawn")
+		s.send(12)
+		b.wait(count("0")+" === 12", "sent transactions are counted")
+		b.wait(count("5")+" === 12", "final transactions are counted")
+		b.wait(`document.querySelectorAll('#timeline .accumulated').length > 0`, "bundles have time lines")
+		b.wait(`document.querySelector('#heads .fin .number').textContent !== '0'`, "the heads move")
+		b.wait(`document.getElementById('events').innerText.includes(' final')`, "events are listed")
+		require.False(t, eval[bool](b, `!document.getElementById('empty').hidden`))
+		require.Equal(t, 4, eval[int](b, `document.querySelectorAll('#plots path.stroke').length`))
+	})
+	t.Run("hints", func(t *testing.T) {
+		b.call("Input.dispatchMouseEvent", map[string]any{"type": "mouseMoved", "x": 0, "y": 0})
+		at := eval[[]float64](b, `(() => { const r = document.querySelector('#flow li').getBoundingClientRect(); return [r.x + 20, r.y + 20] })()`)
+		b.call("Input.dispatchMouseEvent", map[string]any{"type": "mouseMoved", "x": at[0], "y": at[1]})
+		b.wait(`!document.getElementById('hint').hidden && document.getElementById('hint').textContent.includes('wallets')`, "a hint shows")
+	})
+	t.Run("laboratory", func(t *testing.T) { breakThings(t, b, s) })
+	t.Run("phone", func(t *testing.T) {
+		b.size(390, 844, 2, true)
+		b.wait(`innerWidth === 390 && document.querySelector('#timeline svg').getBoundingClientRect().width < 380`, "the page fits")
+		require.LessOrEqual(t, eval[int](b, `document.documentElement.scrollWidth`), 390, "nobody scrolls sideways")
+		b.size(1280, 900, 1, false)
+	})
+	require.Empty(t, b.complaints())
+	restart(t, b, s)
+}
+
+// breakThings uses each control and sees it work.
+func breakThings(t *testing.T, b *browser, s *served) {
+	move := func(id, value string) {
+		eval[any](b, `(() => { const e = document.getElementById('`+id+`'); e.value = `+value+`; e.dispatchEvent(new Event('input')); e.dispatchEvent(new Event('change')) })()`)
+	}
+	shown := func() *node.Lab { return s.node.Lab() }
+	require.NotNil(t, shown())
+	move("loss", "35")
+	move("skip", "20")
+	move("latency", "2")
+	require.Eventually(t, func() bool {
+		snapshot, _ := s.node.Live().Snapshot()
+		l := snapshot.State.Lab
+		return l.Loss == 0.35 && l.Skip == 0.2 && l.Latency == 2
+	}, 10*time.Second, 10*time.Millisecond)
+	eval[any](b, `document.getElementById('stop').click()`)
+	b.wait(`document.getElementById('stop').getAttribute('aria-pressed') === 'true'`, "finality is shown to stand still")
+	eval[any](b, `document.getElementById('repair').click()`)
+	b.wait(`document.getElementById('stop').getAttribute('aria-pressed') === 'false' && document.getElementById('loss').value === '0'`, "all is repaired")
+
+	eval[any](b, `document.getElementById('reorg').click()`)
+	b.wait(`document.getElementById('events').innerText.includes('JAM reorganized')`, "the reorganization is told")
+	b.wait(`document.querySelectorAll('#timeline .block.off').length > 0`, "the branch that lost is drawn")
+
+	move("latency", "4") // time to kill one
+	require.Eventually(t, func() bool {
+		snapshot, _ := s.node.Live().Snapshot()
+		return snapshot.State.Lab.Latency == 4
+	}, 10*time.Second, 10*time.Millisecond)
+	s.send(5)
+	b.wait(count("3")+" > 0", "a package is on its way")
+	eval[any](b, `document.getElementById('kill').click()`)
+	b.wait(`document.getElementById('events').innerText.includes('is made to fail')`, "it is killed")
+	b.wait(`document.getElementById('events').innerText.includes('is dead')`, "its death is told")
+	b.wait(count("5")+" === 17", "its transactions become final all the same")
+	b.wait(`document.querySelectorAll('#timeline .cross').length > 0`, "the dead version is drawn")
+}
+
+// restart stops the node and starts another at the same address: the page says so, and finds it again.
+func restart(t *testing.T, b *browser, s *served) {
+	s.stop()
+	b.wait(`document.getElementById('link').textContent.includes('disconnected')`, "the page says that it is disconnected")
+	again := serve(t, strings.TrimPrefix(s.url, "http://"), 150*time.Millisecond, nil)
+	b.wait(isLive, "the page comes back")
+	b.wait(count("5")+" === 0", "the new node has done nothing yet")
+	b.wait(`document.getElementById('lab').hidden`, "it has no laboratory")
+	again.send(5)
+	b.wait(count("5")+" === 5", "the page goes on")
+	for _, complaint := range b.complaints() {
+		require.Contains(t, complaint, "net::ERR_", "nothing but that the node was away")
+	}
+}
+
+// TestScreenshots takes pictures of the page under load and faults. JAMQ_SCREENSHOTS names the directory for them; docs/refnode.png is light.png.
+func TestScreenshots(t *testing.T) {
+	dir := os.Getenv("JAMQ_SCREENSHOTS")
+	if dir == "" {
+		t.Skip("skipped: JAMQ_SCREENSHOTS names no directory for the pictures")
+	}
+	b := openBrowser(t)
+	s := serve(t, "127.0.0.1:0", 500*time.Millisecond, func(cfg *node.Config) {
+		cfg.Lab, cfg.JAM.LossProbability, cfg.JAM.SkipProbability = true, 0.1, 0.08
+		cfg.Spec.Cores, cfg.Spec.Validators = 3, 9
+	})
+	b.size(1240, 900, 1.5, false)
+	b.scheme("light")
+	b.open(s.url)
+	b.wait(isLive, "the page does not come to life")
+	b.screenshot(filepath.Join(dir, "empty.png"), true)
+	s.traffic(400*time.Millisecond, func(tick int) int { return 2 + tick%7 })
+	b.wait(`document.querySelectorAll('#timeline .accumulated').length > 4`, "it flows")
+	require.NoError(t, s.node.Lab().Reorg(3))
+	b.wait(`document.getElementById('events').innerText.includes('JAM reorganized')`, "it is reorganized")
+	require.Eventually(t, func() bool { return s.node.Lab().Kill(t.Context(), 0) == nil }, 10*time.Second, 20*time.Millisecond)
+	b.wait(`document.getElementById('events').innerText.includes('is dead')`, "it dies")
+	b.wait(`document.querySelectorAll('#timeline .cross').length > 0`, "it is drawn")
+	time.Sleep(4 * time.Second) // for a picture of the recovery
+	b.screenshot(filepath.Join(dir, "light.png"), true)
+	b.scheme("dark")
+	b.screenshot(filepath.Join(dir, "dark.png"), true)
+	b.size(390, 844, 2, true)
+	time.Sleep(time.Second) // for the page to draw itself anew
+	b.screenshot(filepath.Join(dir, "phone-dark.png"), true)
+	b.scheme("light")
+	b.screenshot(filepath.Join(dir, "phone.png"), true)
+}

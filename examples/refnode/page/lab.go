@@ -1,0 +1,87 @@
+package page
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/jamq/jamq/examples/refnode/node"
+)
+
+// maxBody bounds a request to the laboratory, in bytes.
+const maxBody = 1024
+
+// lab serves what breaks the chain. Another site's page cannot use it: browsers say where a request comes from, and send JSON to a stranger only if that one
+// agrees first.
+func (p *Page) lab() http.Handler {
+	mux := http.NewServeMux()
+	for name, act := range map[string]func(l *node.Lab, r *http.Request, value json.RawMessage) error{
+		"loss":    func(l *node.Lab, _ *http.Request, v json.RawMessage) error { return with(v, l.SetLoss) },
+		"skip":    func(l *node.Lab, _ *http.Request, v json.RawMessage) error { return with(v, l.SetSkip) },
+		"latency": func(l *node.Lab, _ *http.Request, v json.RawMessage) error { return with(v, l.SetLatency) },
+		"stop":    func(l *node.Lab, _ *http.Request, v json.RawMessage) error { return with(v, l.StopFinality) },
+		"reorg":   func(l *node.Lab, _ *http.Request, v json.RawMessage) error { return with(v, l.Reorg) },
+		"kill": func(l *node.Lab, r *http.Request, v json.RawMessage) error {
+			return with(v, func(number uint64) error { return l.Kill(r.Context(), number) })
+		},
+	} {
+		mux.HandleFunc("POST /lab/"+name, func(w http.ResponseWriter, r *http.Request) { p.serveLab(w, r, act) })
+	}
+	same := http.NewCrossOriginProtection()
+	same.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "another site's page may not use the laboratory", http.StatusForbidden)
+	}))
+	return same.Handler(mux)
+}
+
+func (p *Page) serveLab(w http.ResponseWriter, r *http.Request, act func(*node.Lab, *http.Request, json.RawMessage) error) {
+	lab := p.node.Lab()
+	if lab == nil {
+		http.Error(w, "there is no laboratory: start the node with -lab, on the embedded chain", http.StatusForbidden)
+		return
+	}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		http.Error(w, "want Content-Type: application/json", http.StatusUnsupportedMediaType)
+		return
+	}
+	value, err := readValue(http.MaxBytesReader(w, r.Body, maxBody))
+	if err == nil {
+		err = act(lab, r, value)
+	}
+	switch {
+	case err == nil:
+		w.WriteHeader(http.StatusNoContent)
+	case errors.Is(err, node.ErrRefused):
+		http.Error(w, err.Error(), http.StatusBadRequest)
+	default:
+		http.Error(w, "the node is stopping", http.StatusServiceUnavailable)
+	}
+}
+
+// readValue reads a body of the form {"value": …}.
+func readValue(body io.Reader) (json.RawMessage, error) {
+	var request struct {
+		Value json.RawMessage `json:"value"`
+	}
+	d := json.NewDecoder(body)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&request); err != nil {
+		return nil, fmt.Errorf("%w: want {\"value\": …}: %w", node.ErrRefused, err)
+	}
+	if len(request.Value) == 0 || string(request.Value) == "null" {
+		return nil, fmt.Errorf("%w: want {\"value\": …}", node.ErrRefused)
+	}
+	return request.Value, nil
+}
+
+// with calls f with a value of its type.
+func with[T any](raw json.RawMessage, f func(T) error) error {
+	var value T
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return fmt.Errorf("%w: value %s: %w", node.ErrRefused, raw, err)
+	}
+	return f(value)
+}

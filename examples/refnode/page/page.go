@@ -1,0 +1,49 @@
+package page
+
+import (
+	"embed"
+	"net/http"
+	"sync"
+
+	"github.com/jamq/jamq/examples/refnode/node"
+)
+
+//go:embed static
+var static embed.FS
+
+// Page is the handler. Close ends its streams.
+type Page struct {
+	http.Handler
+	node    *node.Node
+	closed  chan struct{}
+	closing sync.Once
+	streams chan struct{} // a token for each stream
+}
+
+// New returns the page of a node.
+func New(n *node.Node) *Page {
+	p := &Page{node: n, closed: make(chan struct{}), streams: make(chan struct{}, maxStreams)}
+	mux := http.NewServeMux()
+	mux.Handle("GET /{$}", guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, static, "static/index.html") })))
+	mux.Handle("GET /static/", guard(http.FileServerFS(static)))
+	mux.HandleFunc("GET /live", p.stream)
+	mux.Handle("/lab/", p.lab())
+	p.Handler = mux
+	return p
+}
+
+// Close ends all streams, now and later ones.
+func (p *Page) Close() { p.closing.Do(func() { close(p.closed) }) }
+
+// policy lets the page load what the node serves and nothing else, and lets nobody put it into a frame.
+const policy = "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+func guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Cache-Control", "no-cache")
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		next.ServeHTTP(w, r)
+	})
+}
