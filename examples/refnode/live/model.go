@@ -69,7 +69,7 @@ func newModel(info Info, spec jamq.ChainSpec, first uint64) *model {
 // slot returns the current slot: that of the clock, or of the newest block where the chain does not go by this clock.
 func (m *model) slot(now time.Time) jamq.Slot {
 	slot := m.clock.SlotAt(now)
-	if newest := m.chain.newest; newest > slot || slot-newest > shownSlots {
+	if newest := m.chain.newest; newest > slot || newest > 0 && slot-newest > shownSlots {
 		return newest
 	}
 	return slot
@@ -95,7 +95,9 @@ func (m *model) note(now time.Time, kind, text string) {
 // state returns the picture with what the source says.
 func (m *model) state(now time.Time, l *levels) State {
 	m.moveHeads(now, l.heads)
-	m.sample(now, &l.pool)
+	if l.pool.Max > 0 {
+		m.sample(now, &l.pool)
+	}
 	slot := m.slot(now)
 	events := append([]Event{}, m.events...) // [] in JSON, also where there is none
 	slices.Reverse(events)
@@ -131,7 +133,7 @@ func (m *model) moveHeads(now time.Time, heads Heads) {
 		return
 	}
 	if heads.Latest > before.Latest {
-		m.note(now, KindLatest, span(before.Latest+1, heads.Latest)+" accumulated: latest")
+		m.note(now, KindLatest, span(before.Latest+1, heads.Latest)+" accumulated")
 	}
 	if heads.Latest < before.Latest {
 		m.note(now, KindBack, fmt.Sprintf("latest steps back from %d to %d", before.Latest, heads.Latest))
@@ -145,9 +147,7 @@ func (m *model) moveHeads(now time.Time, heads Heads) {
 func (m *model) sample(now time.Time, p *Pool) {
 	const gwei = 1e9
 	f := Fee{At: now.UnixMilli(), Base: float64(p.Base) / gwei, Floor: float64(p.Floor) / gwei, Surge: float64(p.Surge) / 1000}
-	if p.Max > 0 {
-		f.Full = float64(int(1000*float64(p.Txs)/float64(p.Max)+0.5)) / 1000
-	}
+	f.Full = float64(int(1000*float64(p.Txs)/float64(p.Max)+0.5)) / 1000
 	if len(m.fees) > 0 {
 		last := m.fees[len(m.fees)-1]
 		if last.At+1000 > f.At {

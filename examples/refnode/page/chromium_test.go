@@ -123,13 +123,14 @@ func TestScreenshots(t *testing.T) {
 		cfg.Lab, cfg.JAM.LossProbability, cfg.JAM.SkipProbability = true, 0.1, 0.08
 		cfg.Spec.Cores, cfg.Spec.Validators = 3, 9
 	})
-	b.size(1240, 900, 1.5, false)
+	b.size(1180, 900, 1.15, false)
 	b.scheme("light")
 	b.open(s.url)
 	b.wait(isLive, "the page does not come to life")
 	b.screenshot(filepath.Join(dir, "empty.png"), true)
 	s.traffic(400*time.Millisecond, func(tick int) int { return 2 + tick%7 })
-	b.wait(`document.querySelectorAll('#timeline .accumulated').length > 4`, "it flows")
+	b.wait(count("5")+" > 30", "it flows")
+	time.Sleep(6 * time.Second) // for a picture that is full
 	require.NoError(t, s.node.Lab().Reorg(3))
 	b.wait(`document.getElementById('events').innerText.includes('JAM reorganized')`, "it is reorganized")
 	require.Eventually(t, func() bool { return s.node.Lab().Kill(t.Context(), 0) == nil }, 10*time.Second, 20*time.Millisecond)
@@ -143,5 +144,12 @@ func TestScreenshots(t *testing.T) {
 	time.Sleep(time.Second) // for the page to draw itself anew
 	b.screenshot(filepath.Join(dir, "phone-dark.png"), true)
 	b.scheme("light")
-	b.screenshot(filepath.Join(dir, "phone.png"), true)
+	b.screenshot(filepath.Join(dir, "phone-top.png"), false)
+	eval[any](b, `document.getElementById('timeline').scrollIntoView()`)
+	b.screenshot(filepath.Join(dir, "phone-jam.png"), false)
+	tap := eval[[]float64](b, `(() => { const r = document.querySelector('#timeline .cross, #timeline .accumulated').getBoundingClientRect(); return [r.x + 2, r.y + 2] })()`)
+	b.call("Input.dispatchMouseEvent", map[string]any{"type": "mousePressed", "button": "left", "clickCount": 1, "x": tap[0], "y": tap[1]})
+	b.call("Input.dispatchMouseEvent", map[string]any{"type": "mouseReleased", "button": "left", "clickCount": 1, "x": tap[0], "y": tap[1]})
+	time.Sleep(100 * time.Millisecond)
+	b.screenshot(filepath.Join(dir, "phone-hint.png"), false)
 }

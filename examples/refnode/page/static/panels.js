@@ -31,7 +31,7 @@ export function drawFlow(now, node) {
     if (now[s.key] > f.value && i > 0) f.item.classList.add('moved');
     if (now[s.key] !== f.value) count(f, now[s.key]);
   });
-  setText(flow[5].note, now.rate > 0 ? `for good, ${format(now.rate)} per second` : 'for good');
+  setText(flow[5].note, now.rate > 0 ? `for good, ${format(now.rate)}/s` : 'for good');
   const empty = byId('empty');
   empty.hidden = now.sent > 0 || now.finalized > 0 || now.pool + now.queue + now.cores > 0;
   if (!empty.hidden && !empty.childElementCount) {
@@ -99,9 +99,9 @@ export function drawPlots(fees) {
   });
 }
 
-/** curve draws values that hold until the next, over the last three minutes. */
+/** curve draws values that hold until the next, over the last three minutes, or since there are any. */
 function curve(times, values, least) {
-  const span = 180_000, end = Math.max(Date.now(), times.at(-1)), begin = end - span;
+  const end = Math.max(Date.now(), times.at(-1)), begin = Math.max(end - 180_000, Math.min(times[0], end - 20_000)), span = end - begin;
   const top = Math.max(...values, least + 1e-9), low = Math.min(least, ...values);
   const x = (t) => 100 * Math.max(0, (t - begin) / span);
   const y = (v) => 37 - 33 * ((v - low) / (top - low || 1));

@@ -17,14 +17,15 @@ export function drawLegend() {
 
 // Heights of rows, in pixels.
 const axis = 20, lane = 26, core = 19, row = 17, gap = 9, bar = 11;
-let lastSlot = 0, lastDrawn = 0;
+let lastSlot = 0;
+const glide = { began: -1e9, by: 0, time: 450 };
 
 export function drawTimeline({ chain, bundles, node }) {
   const box = byId('timeline');
   const width = Math.floor(box.clientWidth);
   if (width < 100) return;
   const gutter = width < 560 ? 62 : 118;
-  const columns = Math.max(8, Math.min(64, Math.floor((width - gutter) / (width < 560 ? 15 : 19))));
+  const columns = Math.max(8, Math.min(64, Math.floor((width - gutter) / (width < 560 ? 15 : 26))));
   const step = (width - gutter) / columns;
   const first = chain.slot - columns + 1;
   const p = { x: (slot) => gutter + (slot - first) * step, step, first, last: chain.slot, gutter, narrow: width < 560, node };
@@ -45,14 +46,14 @@ export function drawTimeline({ chain, bundles, node }) {
 
 /** slide lets the picture glide when slots are slow enough to see it. */
 function slide(moving, slot, step, node) {
-  const by = slot - lastSlot;
-  const began = performance.now();
-  if (by > 0) lastDrawn = began;
-  if (lastSlot && by > 0 && by < 4 && node.slotMillis >= 500 && !calm.matches) {
-    moving.classList.add('slide');
-    moving.style.setProperty('--by', by * step + 'px');
-  }
+  const by = slot - lastSlot, now = performance.now();
+  if (lastSlot && by > 0 && by < 4 && node.slotMillis >= 1000) Object.assign(glide, { began: now, by });
   lastSlot = slot;
+  const since = now - glide.began; // drawn anew while it glides, it goes on gliding
+  if (since >= glide.time || calm.matches) return;
+  moving.classList.add('slide');
+  moving.style.setProperty('--by', glide.by * step + 'px');
+  moving.style.animationDelay = -since + 'ms';
 }
 
 function drawAxis(p, svg, height) {
@@ -71,7 +72,7 @@ function drawBlocks(p, chain, top, moving, labels) {
   let lanes = 1;
   for (const b of chain.blocks) {
     const laneOf = Math.min(b.lane, 3);
-    lanes = Math.max(lanes, laneOf + 1);
+    if (b.slot >= p.first) lanes = Math.max(lanes, laneOf + 1);
     places.set(b.id, { x: p.x(b.slot) + p.step / 2, y: top + lane * laneOf + lane / 2, lane: b.lane });
     slots.add(b.slot);
   }
@@ -157,7 +158,7 @@ function drawBundles(p, bundles, top, moving, labels) {
     y += versions.length > 1 ? 3 : 0;
   }
   if (!bundles.rows.length) {
-    labels.append(el('text', { x: p.gutter, y: y + 13 }, 'No rollup blocks yet.'));
+    labels.append(el('text', { class: 'over', x: p.gutter + 8, y: y + 13 }, 'No rollup blocks yet.'));
     y += row;
   }
   return y + 4;
