@@ -149,7 +149,9 @@ func TestCoresShowReportsUntilTheyLeave(t *testing.T) {
 	w := newWorld(t)
 	w.submit(7, 2)
 	report := func(core jamq.CoreIndex, p jamq.PackageHash) func(*jamq.Block) {
-		return func(b *jamq.Block) { b.Reported = append(b.Reported, jamq.Report{Hash: [32]byte(p), Package: p, Core: core}) }
+		return func(b *jamq.Block) {
+			b.Reported = append(b.Reported, jamq.Report{Hash: [32]byte(p), Package: p, Core: core})
+		}
 	}
 	w.jam(1, 0, report(0, pkg(7, 2)), report(1, pkg(200, 1)))
 	w.jam(2, 1, func(b *jamq.Block) { b.Available = []jamq.CoreIndex{0} })

@@ -14,9 +14,9 @@ import (
 // maxBody bounds a request to the laboratory, in bytes.
 const maxBody = 1024
 
-// lab serves what breaks the chain. Another site's page cannot use it: browsers say where a request comes from, and send JSON to a stranger only if that one
+// laboratory serves what breaks the chain. Another site's page cannot use it: browsers say where a request comes from, and send JSON to a stranger only if that one
 // agrees first.
-func (p *Page) lab() http.Handler {
+func (p *Page) laboratory() http.Handler {
 	mux := http.NewServeMux()
 	for name, act := range map[string]func(l *node.Lab, r *http.Request, value json.RawMessage) error{
 		"loss":    func(l *node.Lab, _ *http.Request, v json.RawMessage) error { return with(v, l.SetLoss) },
@@ -38,8 +38,7 @@ func (p *Page) lab() http.Handler {
 }
 
 func (p *Page) serveLab(w http.ResponseWriter, r *http.Request, act func(*node.Lab, *http.Request, json.RawMessage) error) {
-	lab := p.node.Lab()
-	if lab == nil {
+	if p.lab == nil {
 		http.Error(w, "there is no laboratory: start the node with -lab, on the embedded chain", http.StatusForbidden)
 		return
 	}
@@ -49,7 +48,7 @@ func (p *Page) serveLab(w http.ResponseWriter, r *http.Request, act func(*node.L
 	}
 	value, err := readValue(http.MaxBytesReader(w, r.Body, maxBody))
 	if err == nil {
-		err = act(lab, r, value)
+		err = act(p.lab, r, value)
 	}
 	switch {
 	case err == nil:

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/jamq/jamq/examples/refnode/live"
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
@@ -14,20 +15,21 @@ var static embed.FS
 // Page is the handler. Close ends its streams.
 type Page struct {
 	http.Handler
-	node    *node.Node
+	hub     *live.Hub
+	lab     *node.Lab // nil where nothing can be broken
 	closed  chan struct{}
 	closing sync.Once
 	streams chan struct{} // a token for each stream
 }
 
-// New returns the page of a node.
-func New(n *node.Node) *Page {
-	p := &Page{node: n, closed: make(chan struct{}), streams: make(chan struct{}, maxStreams)}
+// New returns the page that shows a hub. lab is what it may break, or nil.
+func New(hub *live.Hub, lab *node.Lab) *Page {
+	p := &Page{hub: hub, lab: lab, closed: make(chan struct{}), streams: make(chan struct{}, maxStreams)}
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, static, "static/index.html") })))
 	mux.Handle("GET /static/", guard(http.FileServerFS(static)))
 	mux.HandleFunc("GET /live", p.stream)
-	mux.Handle("/lab/", p.lab())
+	mux.Handle("/lab/", p.laboratory())
 	p.Handler = mux
 	return p
 }

@@ -40,12 +40,11 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 
 // follow writes the newest snapshot, waits for a newer one, and so on.
 func (p *Page) follow(out *message, r *http.Request) {
-	hub := p.node.Live()
 	alive := time.NewTicker(silence)
 	defer alive.Stop()
 	var seen live.Seen
 	for {
-		snapshot, changed := hub.Snapshot()
+		snapshot, changed := p.hub.Snapshot()
 		if out.write(append(append([]byte("data: "), snapshot.Changes(&seen)...), '\n', '\n')) != nil {
 			return
 		}
@@ -58,7 +57,7 @@ func (p *Page) follow(out *message, r *http.Request) {
 				if out.write([]byte("event: alive\ndata: 1\n\n")) != nil {
 					return
 				}
-			case <-hub.Done():
+			case <-p.hub.Done():
 				return
 			case <-p.closed:
 				return

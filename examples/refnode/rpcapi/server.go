@@ -64,7 +64,7 @@ func newDoor(n *node.Node, cfg *Config) (*door, error) {
 		return nil, err
 	}
 	l := everybody.limits
-	shown := page.New(n)
+	shown := page.New(n.Live(), n.Lab())
 	return &door{
 		live:    shown,
 		page:    gethnode.NewHTTPHandlerStack(shown, nil, cfg.VHosts, nil, true),
