@@ -3,6 +3,8 @@
 //
 //	go run ./examples/refnode              runs until it is interrupted
 //	go run ./examples/refnode -demo 51     sends itself 51 transactions, checks that all become final, and ends
+//	go run ./examples/refnode -lab         lets its page break the JAM chain, to see how the node recovers
+//	go run ./examples/refnode -tui         shows itself in the terminal
 //	go run ./examples/refnode -jam ws://127.0.0.1:19800     works on the chain of a JAM node, such as examples/jamnode
 package main
 
@@ -28,6 +30,7 @@ import (
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/examples/refnode/ops"
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
+	"github.com/jamq/jamq/examples/refnode/tui"
 )
 
 func main() {
@@ -47,7 +50,8 @@ type options struct {
 	seed                uint64
 	loss, skip          float64
 	chainID             uint64
-	verbose, pprof, lab bool
+	verbose, pprof      bool
+	lab, tui            bool
 	rpc                 rpcapi.Config
 }
 
@@ -84,8 +88,9 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	fs.Uint64Var(&o.service, "service", uint64(node.DefaultService), "the rollup's service on the JAM chain")
 	fs.IntVar(&o.bundle, "bundle", 5, "most transactions in a block, which is a bundle of its own")
 	fs.Uint64Var(&o.chainID, "chainid", node.DefaultChainID, "chain id of the rollup")
-	fs.BoolVar(&o.pprof, "pprof", false, "serve Go's profiles at /debug/pprof/, to everybody who reaches the node")
 	fs.BoolVar(&o.lab, "lab", false, "let the page break the embedded JAM chain: loss, skipped slots, reorganizations and more")
+	fs.BoolVar(&o.tui, "tui", false, "show the node in the terminal, or as lines where stdout is none; a terminal gets no log then")
+	fs.BoolVar(&o.pprof, "pprof", false, "serve Go's profiles at /debug/pprof/, to everybody who reaches the node")
 	fs.BoolVar(&o.verbose, "v", false, "log what the queue does")
 	o.rpc.RegisterFlags(fs)
 	if err := fs.Parse(args); err != nil {
@@ -99,6 +104,9 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	}
 	if o.demo < 0 {
 		return nil, fmt.Errorf("-demo is %d, want 0 or more", o.demo)
+	}
+	if (o.demo > 0 || o.load.Rate > 0) && o.tui {
+		return nil, errors.New("-tui draws, and so do -demo and -load: give one of them")
 	}
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -148,6 +156,9 @@ func (o *options) config(stderr io.Writer) (node.Config, error) {
 		level = slog.LevelDebug
 	} else if o.demo > 0 || o.load.Rate > 0 {
 		level = slog.LevelError
+	}
+	if o.tui && tui.IsTerminal(stderr) {
+		stderr = io.Discard // it would write into the picture
 	}
 	cfg.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
 	return cfg, nil
@@ -226,13 +237,18 @@ func serve(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) (
 		return load.Run(ctx, url, n.Accounts(), o.load, stdout)
 	}
 	greet(stdout, url, o, n.Accounts())
+	shown, endView := show(ctx, n.Live(), o.tui, stdout)
+	defer endView()
 	select {
 	case err := <-served:
 		return err
 	case err := <-ended:
 		ended <- nil
 		return err
-	case <-ctx.Done():
+	case err := <-shown:
+		if err != nil {
+			return err
+		}
 	}
 	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()

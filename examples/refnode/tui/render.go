@@ -1,0 +1,262 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/examples/refnode/live"
+)
+
+// The colours, by what they stand for. They are the terminal's own sixteen, so they suit its theme.
+var (
+	plain = ansi.Style{}
+	bold  = plain.Bold()
+	soft  = plain.ForegroundColor(ansi.BrightBlack)
+
+	ofState = map[string]ansi.Style{
+		"queued": soft, "submitted": plain.ForegroundColor(ansi.Magenta), "guaranteed": plain.ForegroundColor(ansi.Yellow),
+		"accumulated": plain.ForegroundColor(ansi.Cyan), "finalized": plain.ForegroundColor(ansi.Green), "dead": plain.ForegroundColor(ansi.Red).Bold(),
+	}
+	ofKind = map[string]ansi.Style{
+		live.KindLatest: ofState["accumulated"], live.KindFinal: ofState["finalized"], live.KindBack: ofState["guaranteed"],
+		live.KindDead: ofState["dead"], live.KindFailed: ofState["dead"], live.KindBuilt: ofState["submitted"], live.KindLab: bold,
+	}
+)
+
+// letters stand for the states in time lines, so that they can be told apart without colours.
+var letters = map[string]string{"queued": "q", "submitted": "s", "guaranteed": "g", "accumulated": "a", "finalized": "F", "dead": "x"}
+
+// quits says how to get out.
+const quits = "q quits"
+
+// gutter is how wide the labels left of a time line are.
+const gutter = 18
+
+// Least sizes that something can be read in.
+const (
+	leastWidth  = 40
+	leastHeight = 10
+)
+
+// Render draws a state for a terminal of a size, with colours. No line is wider, and there are no more of them.
+func Render(s *live.State, width, height int, zone *time.Location) string {
+	width, height = max(width, leastWidth), max(height, leastHeight)
+	head := header(s, width)
+	head = append(head, chainLines(s, width)...)
+	foot := []string{"", legend()}
+	room := height - len(head) - len(foot)
+	events := eventLines(s, zone)
+	// Events get a third of what is left, bundles the rest.
+	forEvents := min(len(events), max(3, room/3))
+	if room < 8 {
+		forEvents = 0
+	}
+	bundles := bundleLines(s, width, room-forEvents)
+	all := append(head, bundles...)
+	for len(all) < height-len(foot)-forEvents {
+		all = append(all, "")
+	}
+	all = append(append(all, events[:forEvents]...), foot...)
+	all = all[:min(len(all), height)]
+	for i, line := range all {
+		all[i] = ansi.Truncate(line, width, "…")
+	}
+	return strings.Join(all, "\n")
+}
+
+// header says what node it is, what flows, and where the heads are.
+func header(s *live.State, width int) []string {
+	title := bold.Styled("jamq") + soft.Styled(fmt.Sprintf("  chain id %s · JAM %s · %d cores · slots of %v", s.Node.ChainID, s.Node.JAM, s.Node.Cores, time.Duration(s.Node.SlotMillis)*time.Millisecond))
+	if room := width - ansi.StringWidth(title) - len(quits); room > 0 {
+		title += strings.Repeat(" ", room) + soft.Styled(quits)
+	}
+	f := s.Flow
+	steps := []string{}
+	for _, step := range []struct {
+		name  string
+		count any
+		style ansi.Style
+	}{
+		{"users", f.Sent, bold}, {"pool", f.Pool, bold}, {"queue", f.Queue, bold}, {"cores", f.Cores, ofState["submitted"]},
+		{"accumulated", f.Accumulated, ofState["accumulated"]}, {"finalized", f.Finalized, ofState["finalized"]},
+	} {
+		steps = append(steps, soft.Styled(step.name)+" "+step.style.Styled(fmt.Sprint(step.count)))
+	}
+	flow := strings.Join(steps, soft.Styled(" › "))
+	if f.Rate > 0 {
+		flow += soft.Styled(fmt.Sprintf("  %g/s", f.Rate))
+	}
+	h := s.Heads
+	heads := fmt.Sprintf("%s %d   %s %d   %s %d   %s %d", soft.Styled("pending"), h.Pending, soft.Styled("latest"), h.Latest, soft.Styled("safe"), h.Safe, soft.Styled("finalized"), h.Finalized)
+	if n := len(s.Fees); n > 0 {
+		fee := s.Fees[n-1]
+		heads += soft.Styled(fmt.Sprintf("   base fee %.3g gwei, floor %.3g, surge ×%.3g, pool %.0f%%", fee.Base, fee.Floor, fee.Surge, 100*fee.Full))
+	}
+	return []string{title, "", flow, heads, ""}
+}
+
+// columns returns how many slots fit, and the first of them.
+func columns(s *live.State, width int) (count int, first jamq.Slot) {
+	count = min(width-gutter, 64)
+	return count, s.Chain.Slot - min(s.Chain.Slot, jamq.Slot(count-1))
+}
+
+func label(text string) string { return fmt.Sprintf("%-*s", gutter, text) }
+
+// chainLines draws the JAM chain: a character per slot, a line per branch and core.
+func chainLines(s *live.State, width int) []string {
+	count, first := columns(s, width)
+	rows := [][]string{blank(count, soft.Styled("·"))}
+	oldest := s.Chain.Slot
+	for _, b := range s.Chain.Blocks {
+		oldest = min(oldest, b.Slot)
+		if b.Slot < first || int(b.Slot-first) >= count {
+			continue
+		}
+		lane := min(b.Lane, 3)
+		for len(rows) <= lane {
+			rows = append(rows, blank(count, " "))
+		}
+		mark := ofState["accumulated"].Styled("□")
+		switch {
+		case b.Lane > 0:
+			mark = ofState["dead"].Styled("◇")
+		case b.Final:
+			mark = ofState["finalized"].Styled("■")
+		}
+		rows[lane][b.Slot-first] = mark
+	}
+	for i := range rows[0] {
+		if first+jamq.Slot(i) < oldest {
+			rows[0][i] = " "
+		}
+	}
+	lines := make([]string, 0, len(rows)+len(s.Chain.Cores))
+	for i, row := range rows {
+		name := label("")
+		if i == 0 {
+			name = label(fmt.Sprintf("JAM %d", s.Chain.Slot))
+		}
+		lines = append(lines, soft.Styled(name)+strings.Join(row, ""))
+	}
+	const shownCores = 4
+	for _, c := range s.Chain.Cores[:min(len(s.Chain.Cores), shownCores)] {
+		lines = append(lines, soft.Styled(label(fmt.Sprintf("core %d", c.Core)))+coreLine(c, s.Chain.Slot, first, count))
+	}
+	return append(lines, "")
+}
+
+// coreLine draws when there was a package on a core.
+func coreLine(c live.Core, now, first jamq.Slot, count int) string {
+	row := blank(count, " ")
+	for _, r := range c.Reports {
+		to := r.To
+		if to == 0 {
+			to = now + 1
+		}
+		mark := ofState["guaranteed"].Styled("▬")
+		switch {
+		case r.Number == 0:
+			mark = soft.Styled("▬")
+		case r.End == "verdict" || r.End == "timeout":
+			mark = ofState["dead"].Styled("▬")
+		}
+		for slot := max(r.From, first); slot < to && int(slot-first) < count; slot++ {
+			row[slot-first] = mark
+		}
+	}
+	return strings.Join(row, "")
+}
+
+func blank(count int, mark string) []string {
+	row := make([]string, count)
+	for i := range row {
+		row[i] = mark
+	}
+	return row
+}
+
+// bundleLines draws the newest bundles, with a line per version, in at most so many lines.
+func bundleLines(s *live.State, width, room int) []string {
+	var lines []string
+	if s.Bundles.More > 0 {
+		lines = append(lines, soft.Styled(fmt.Sprintf("+ %d newer blocks wait", s.Bundles.More)))
+	}
+	count, first := columns(s, width)
+	for _, b := range s.Bundles.Rows {
+		name := label(fmt.Sprintf("#%-6d %4d tx", b.Number, b.Txs))
+		if len(b.Versions) == 0 {
+			lines = append(lines, name+soft.Styled("queued"))
+		}
+		for _, v := range b.Versions {
+			line := name + versionLine(v, s.Chain.Slot, first, count)
+			if v.Dead != "" {
+				rule, _, _ := strings.Cut(v.Dead, ":")
+				line += " " + ofState["dead"].Styled(rule)
+			}
+			lines = append(lines, line)
+			name = label("")
+		}
+	}
+	if len(s.Bundles.Rows) == 0 {
+		lines = append(lines, soft.Styled("No rollup blocks yet: send a transaction."))
+	}
+	return lines[:min(len(lines), max(room, 0))]
+}
+
+// versionLine draws the life of a version: a letter per slot, that of the last state which it entered there.
+func versionLine(v live.Version, now, first jamq.Slot, count int) string {
+	row := blank(count, " ")
+	for i, m := range v.Marks {
+		state := stateName(m.State)
+		until := now + 1
+		switch {
+		case i+1 < len(v.Marks):
+			until = max(v.Marks[i+1].Slot, m.Slot+1)
+		case state == "dead" || state == "finalized":
+			until = m.Slot + 1
+		}
+		for slot := max(m.Slot, first); slot < until && int(slot-first) < count; slot++ {
+			row[slot-first] = ofState[state].Styled(letters[state])
+		}
+	}
+	return strings.TrimRight(strings.Join(row, ""), " ")
+}
+
+// stateName returns the state that stands for one in the legend.
+func stateName(state string) string {
+	switch state {
+	case "reserved", "building", "sending":
+		return "queued"
+	case "failed":
+		return "dead"
+	}
+	return state
+}
+
+func eventLines(s *live.State, zone *time.Location) []string {
+	lines := make([]string, len(s.Events))
+	for i, e := range s.Events {
+		lines[i] = soft.Styled(time.UnixMilli(e.At).In(zone).Format("15:04:05")) + " " + ofKind[e.Kind].Styled("•") + " " + e.Text
+	}
+	return lines
+}
+
+func legend() string {
+	parts := []string{ofState["finalized"].Styled("■") + soft.Styled(" final"), ofState["accumulated"].Styled("□") + soft.Styled(" best"), ofState["dead"].Styled("◇") + soft.Styled(" other")}
+	for _, state := range []string{"queued", "submitted", "guaranteed", "accumulated", "finalized", "dead"} {
+		parts = append(parts, ofState[state].Styled(letters[state])+soft.Styled(" "+state))
+	}
+	return strings.Join(parts, " ")
+}
+
+// Line says the most important of a state in one line, without colours.
+func Line(s *live.State) string {
+	f, h := s.Flow, s.Heads
+	return fmt.Sprintf("slot %d | users %d pool %d queue %d cores %d accumulated %d finalized %d (%g/s) | pending %d latest %d finalized %d",
+		s.Chain.Slot, f.Sent, f.Pool, f.Queue, f.Cores, f.Accumulated, f.Finalized, f.Rate, h.Pending, h.Latest, h.Finalized)
+}
