@@ -33,12 +33,13 @@ func (m *model) missing(pending uint64) (numbers []uint64) {
 	return numbers
 }
 
-// bundle returns a bundle, and adds it in a state if there is none. txs corrects how many transactions it has; 0 leaves that.
-func (m *model) bundle(number uint64, txs int, state bundlequeue.State) *bundle {
+// bundle returns a bundle, and adds it in a state, as waiting since now, if there is none. txs corrects how many transactions it has; 0 leaves that.
+func (m *model) bundle(now time.Time, number uint64, txs int, state bundlequeue.State) *bundle {
 	b := m.bundles[number]
 	if b == nil {
 		b = &bundle{number: number, txs: txs, state: state}
 		m.bundles[number] = b
+		b.version(1).mark(bundlequeue.Queued.String(), m.slot(now))
 		m.txs[state] += txs
 		m.newest = max(m.newest, number)
 	} else if txs > 0 && txs != b.txs {
@@ -82,7 +83,7 @@ func (b *bundle) waiting() *Version {
 	return last
 }
 
-// mark says that a version entered a state.
+// mark says that a version entered a state. Marks are in order: what shows only now that it began earlier, as after a reorg, begins after the one before.
 func (v *Version) mark(state string, slot jamq.Slot) {
 	if n := len(v.Marks); n > 0 && v.Marks[n-1].State == state {
 		return
@@ -90,11 +91,14 @@ func (v *Version) mark(state string, slot jamq.Slot) {
 	if len(v.Marks) == keptMarks {
 		v.Marks = slices.Delete(v.Marks, 0, 1)
 	}
+	if n := len(v.Marks); n > 0 {
+		slot = max(slot, v.Marks[n-1].Slot)
+	}
 	v.Marks = append(v.Marks, Mark{state, slot})
 }
 
 func (m *model) build(now time.Time, number uint64, version, txs int, core jamq.CoreIndex) {
-	b := m.bundle(number, txs, bundlequeue.Queued)
+	b := m.bundle(now, number, txs, bundlequeue.Queued)
 	again := version > 1 && (b.last() == nil || b.last().Version < version || b.last().Sends == 0)
 	v := b.version(version)
 	v.Core = core
@@ -104,8 +108,8 @@ func (m *model) build(now time.Time, number uint64, version, txs int, core jamq.
 	}
 }
 
-func (m *model) send(number uint64, version int, pkg jamq.PackageHash, core jamq.CoreIndex) {
-	b := m.bundle(number, 0, bundlequeue.Sending)
+func (m *model) send(now time.Time, number uint64, version int, pkg jamq.PackageHash, core jamq.CoreIndex) {
+	b := m.bundle(now, number, 0, bundlequeue.Sending)
 	v := b.version(version)
 	v.Package, v.Core = pkg.Short(), core
 	v.Sends++
@@ -113,7 +117,7 @@ func (m *model) send(number uint64, version int, pkg jamq.PackageHash, core jamq
 }
 
 func (m *model) change(now time.Time, e bundlequeue.Changed, txs int) {
-	b := m.bundle(e.Number, txs, e.From)
+	b := m.bundle(now, e.Number, txs, e.From)
 	if b.state == bundlequeue.Finalized {
 		return // told twice
 	}
@@ -156,7 +160,7 @@ func (m *model) finish(b *bundle) {
 	}
 }
 
-func (m *model) die(now time.Time, number uint64, version int, reason anchor.Reason, at anchor.Point) {
+func (m *model) die(now time.Time, number uint64, version int, reason anchor.Reason) {
 	b := m.bundles[number]
 	if b == nil {
 		return
@@ -166,11 +170,7 @@ func (m *model) die(now time.Time, number uint64, version int, reason anchor.Rea
 		m.note(now, KindDead, fmt.Sprintf("block %d v%d is dead, %v", number, version, reason))
 	}
 	v.Dead = reason.String()
-	slot := at.Slot
-	if at.IsZero() {
-		slot = m.slot(now)
-	}
-	v.mark("dead", slot)
+	v.mark("dead", m.slot(now)) // when it came out: the evidence may be older
 }
 
 // fail forgets a bundle: its number will be used again.

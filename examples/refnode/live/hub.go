@@ -75,7 +75,7 @@ func (h *Hub) publish(now time.Time) {
 	l := levels{pool: h.source.Pool(), heads: h.source.Heads(), lab: h.source.Lab(), sent: h.sent.Load()}
 	for _, number := range h.missing(l.heads.Pending) {
 		if txs, ok := h.source.Txs(number); ok {
-			h.with(func(m *model) { m.bundle(number, txs, bundlequeue.Queued) })
+			h.with(func(m *model) { m.bundle(now, number, txs, bundlequeue.Queued) })
 		}
 	}
 	h.mu.Lock()
@@ -130,7 +130,7 @@ func (h *Hub) Build(number uint64, version, txs int, core jamq.CoreIndex) {
 
 // Send says that a version is sent to a core.
 func (h *Hub) Send(number uint64, version int, pkg jamq.PackageHash, core jamq.CoreIndex) {
-	h.with(func(m *model) { m.send(number, version, pkg, core) })
+	h.with(func(m *model) { m.send(time.Now(), number, version, pkg, core) })
 }
 
 // Changed says that a bundle with so many transactions moved to another state.
@@ -139,8 +139,8 @@ func (h *Hub) Changed(e bundlequeue.Changed, txs int) {
 }
 
 // Died says that a version is dead.
-func (h *Hub) Died(number uint64, version int, reason anchor.Reason, at anchor.Point) {
-	h.with(func(m *model) { m.die(time.Now(), number, version, reason, at) })
+func (h *Hub) Died(number uint64, version int, reason anchor.Reason) {
+	h.with(func(m *model) { m.die(time.Now(), number, version, reason) })
 }
 
 // Failed says that a bundle was given up.

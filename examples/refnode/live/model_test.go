@@ -59,7 +59,7 @@ func (w *world) submit(number uint64, version int) {
 	w.to(number, 0, bundlequeue.Queued, bundlequeue.Building)
 	w.m.build(w.now(), number, version, 3, 1)
 	w.to(number, version, bundlequeue.Building, bundlequeue.Sending)
-	w.m.send(number, version, pkg(number, version), 1)
+	w.m.send(w.now(), number, version, pkg(number, version), 1)
 	w.to(number, version, bundlequeue.Sending, bundlequeue.Submitted)
 }
 
@@ -72,7 +72,7 @@ func texts(s State) (all []string) {
 
 func TestFlowFollowsABundle(t *testing.T) {
 	w := newWorld(t)
-	w.m.bundle(1, 3, bundlequeue.Queued)
+	w.m.bundle(w.now(), 1, 3, bundlequeue.Queued)
 	require.Equal(t, Flow{Queue: 3}, w.state().Flow)
 	w.submit(1, 1)
 	require.Equal(t, Flow{Cores: 3}, w.state().Flow)
@@ -89,13 +89,13 @@ func TestVersionsHaveTimeLines(t *testing.T) {
 	w := newWorld(t)
 	w.submit(1, 1)
 	w.at += 8
-	w.m.die(w.now(), 1, 1, anchor.AnchorExpired, anchor.Point{Hash: hash(1), Slot: 1007})
+	w.m.die(w.now(), 1, 1, anchor.AnchorExpired)
 	w.to(1, 0, bundlequeue.Submitted, bundlequeue.Queued)
 	rows := w.state().Bundles.Rows
 	require.Len(t, rows, 1)
 	require.Equal(t, []Version{
 		{Version: 1, Core: 1, Sends: 1, Package: "01010000", Dead: "D2: unreported, anchor expired", Marks: []Mark{
-			{"building", 1000}, {"sending", 1000}, {"submitted", 1000}, {"dead", 1007},
+			{"queued", 1000}, {"building", 1000}, {"sending", 1000}, {"submitted", 1000}, {"dead", 1008},
 		}},
 		{Version: 2, Marks: []Mark{{"queued", 1008}}},
 	}, rows[0].Versions)
@@ -113,7 +113,7 @@ func TestFailedBundlesGiveTheirNumbersBack(t *testing.T) {
 	w := newWorld(t)
 	w.l.heads = Heads{Pending: 3}
 	for n := uint64(1); n <= 3; n++ {
-		w.m.bundle(n, 2, bundlequeue.Queued)
+		w.m.bundle(w.now(), n, 2, bundlequeue.Queued)
 	}
 	w.state()
 	w.m.fail(w.now(), 2, "6 versions dead")

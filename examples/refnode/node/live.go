@@ -32,7 +32,7 @@ func (n *Node) show(o submit.Observation) {
 	case bundlequeue.Changed:
 		n.live.Changed(e, txs(e.Number))
 	case bundlequeue.Died:
-		n.live.Died(e.Number, e.Version, e.Reason, e.At)
+		n.live.Died(e.Number, e.Version, e.Reason)
 	case bundlequeue.Build[Bundle]:
 		n.live.Build(e.Number, e.Version, txs(e.Number), e.Core)
 	case bundlequeue.Send[Bundle]:
@@ -45,10 +45,10 @@ func (n *Node) show(o submit.Observation) {
 // watched is the node as the hub asks it.
 type watched struct{ *Node }
 
-// Pool implements live.Source.
+// Pool implements live.Source. The base fee is the next block's: the pool hears of it with the first block only.
 func (w watched) Pool() live.Pool {
 	s := w.pool.Stats()
-	return live.Pool{Txs: s.Size() - s.Leased, Max: w.cfg.MaxPool, Base: s.BaseFee, Floor: s.Floor, Surge: s.Surge}
+	return live.Pool{Txs: s.Size() - s.Leased, Max: w.cfg.MaxPool, Base: w.nextHeader(w.ledger.head()).BaseFee.Uint64(), Floor: s.Floor, Surge: s.Surge}
 }
 
 // Heads implements live.Source.

@@ -129,7 +129,7 @@ func TestScreenshots(t *testing.T) {
 	}
 	b := openBrowser(t)
 	s := serve(t, "127.0.0.1:0", 500*time.Millisecond, func(cfg *node.Config) {
-		cfg.Lab, cfg.JAM.LossProbability, cfg.JAM.SkipProbability = true, 0.1, 0.08
+		cfg.Lab, cfg.JAM.LossProbability, cfg.JAM.SkipProbability = true, 0.05, 0.08
 		cfg.Spec.Cores, cfg.Spec.Validators = 3, 9
 	})
 	b.size(1180, 900, 1.15, false)
@@ -145,7 +145,8 @@ func TestScreenshots(t *testing.T) {
 	require.Eventually(t, func() bool { return s.node.Lab().Kill(t.Context(), 0) == nil }, 10*time.Second, 20*time.Millisecond)
 	b.wait(`document.getElementById('events').innerText.includes('is dead')`, "it dies")
 	b.wait(`document.querySelectorAll('#timeline .cross').length > 0`, "it is drawn")
-	time.Sleep(4 * time.Second) // for a picture of the recovery
+	time.Sleep(3 * time.Second) // for a picture of the recovery
+	b.wait(count("3")+" > 4 && "+count("4")+" > 4", "it recovers")
 	b.screenshot(filepath.Join(dir, "light.png"), true)
 	b.scheme("dark")
 	b.screenshot(filepath.Join(dir, "dark.png"), true)

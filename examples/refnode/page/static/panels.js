@@ -119,12 +119,13 @@ let newest = -1;
 
 export function drawEvents(events) {
   const list = byId('events');
-  if (!events.length && !list.childElementCount) {
-    list.append(el('li', {}, el('time', {}, '\u2014'), el('i'), el('span', {}, 'Nothing yet.')));
+  if (!events.length) {
+    newest = -1;
+    list.replaceChildren(el('li', {}, el('time', {}, '\u2014'), el('i'), el('span', {}, 'Nothing yet.')));
     return;
   }
-  if (events.length && events[0].id === newest && list.childElementCount === events.length) return;
-  newest = events[0]?.id ?? -1;
+  if (events[0].id === newest && list.childElementCount === events.length) return;
+  newest = events[0].id;
   list.replaceChildren(...events.map((e) => el('li', { class: 'k-' + e.kind, 'data-hint': `in JAM slot ${e.slot}` },
     el('time', {}, new Date(e.at).toLocaleTimeString('en', { hour12: false })), el('i'), el('span', {}, e.text))));
 }
