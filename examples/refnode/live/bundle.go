@@ -113,7 +113,7 @@ func (m *model) send(now time.Time, number uint64, version int, pkg jamq.Package
 	v := b.version(version)
 	v.Package, v.Core = pkg.Short(), core
 	v.Sends++
-	m.packages.add(pkg, name{number, version})
+	m.name(pkg, name{number, version})
 }
 
 func (m *model) change(now time.Time, e bundlequeue.Changed, txs int) {
@@ -139,7 +139,7 @@ func (m *model) change(now time.Time, e bundlequeue.Changed, txs int) {
 	into.mark(e.To.String(), slot)
 	if !e.Package.IsZero() {
 		into.Package, into.Core = e.Package.Short(), e.Core
-		m.packages.add(e.Package, name{e.Number, e.Version})
+		m.name(e.Package, name{e.Number, e.Version})
 	}
 	switch {
 	case e.To == bundlequeue.Finalized:
@@ -220,15 +220,23 @@ type name struct {
 	version int
 }
 
+// name says whose a package is.
+func (m *model) name(pkg jamq.PackageHash, of name) {
+	if m.packages.add(pkg, of) {
+		m.drawn = nil
+	}
+}
+
 // packages knows the newest packages of the rollup by hash.
 type packages struct {
 	named map[jamq.PackageHash]name
 	order []jamq.PackageHash
 }
 
-func (p *packages) add(pkg jamq.PackageHash, n name) {
+// add remembers a package, and reports whether it is a new one.
+func (p *packages) add(pkg jamq.PackageHash, n name) bool {
 	if _, known := p.named[pkg]; known {
-		return
+		return false
 	}
 	p.named[pkg] = n
 	p.order = append(p.order, pkg)
@@ -236,4 +244,5 @@ func (p *packages) add(pkg jamq.PackageHash, n name) {
 		delete(p.named, p.order[0])
 		p.order = p.order[1:]
 	}
+	return true
 }

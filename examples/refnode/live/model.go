@@ -27,6 +27,7 @@ type model struct {
 	info  Info
 	clock jamq.SlotClock
 	chain chain
+	drawn *Chain // what the chain looks like; nil when it has changed
 
 	bundles  map[uint64]*bundle
 	newest   uint64 // the highest number that was ever added, or the first
@@ -76,12 +77,16 @@ func (m *model) slot(now time.Time) jamq.Slot {
 }
 
 func (m *model) importBlock(now time.Time, b jamq.Block, best jamq.HeaderHash) {
+	m.drawn = nil
 	if depth := m.chain.add(b, best); depth > 0 {
 		m.note(now, KindBack, fmt.Sprintf("JAM reorganized: %s replaced", plural(depth, "block")))
 	}
 }
 
-func (m *model) finalize(hash jamq.HeaderHash) { m.chain.finalize(hash) }
+func (m *model) finalize(hash jamq.HeaderHash) {
+	m.drawn = nil
+	m.chain.finalize(hash)
+}
 
 // note adds an event.
 func (m *model) note(now time.Time, kind, text string) {
@@ -99,6 +104,10 @@ func (m *model) state(now time.Time, l *levels) State {
 		m.sample(now, &l.pool)
 	}
 	slot := m.slot(now)
+	if m.drawn == nil || m.drawn.Slot != slot {
+		drawn := m.chain.state(slot, m.packages.named)
+		m.drawn = &drawn
+	}
 	events := append([]Event{}, m.events...) // [] in JSON, also where there is none
 	slices.Reverse(events)
 	on := func(states ...bundlequeue.State) (txs int) {
@@ -116,7 +125,7 @@ func (m *model) state(now time.Time, l *levels) State {
 			Accumulated: on(bundlequeue.Accumulated),
 			Finalized:   m.final, Rate: m.rate(now),
 		},
-		Heads: m.heads, Bundles: m.shown(), Chain: m.chain.state(slot, m.packages.named),
+		Heads: m.heads, Bundles: m.shown(), Chain: *m.drawn,
 		Fees: append([]Fee{}, m.fees...), Events: events, Lab: l.lab,
 	}
 }

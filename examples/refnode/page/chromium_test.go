@@ -137,7 +137,7 @@ func TestScreenshots(t *testing.T) {
 	b.open(s.url)
 	b.wait(isLive, "the page does not come to life")
 	b.screenshot(filepath.Join(dir, "empty.png"), true)
-	s.traffic(400*time.Millisecond, func(tick int) int { return 2 + tick%7 })
+	stop := s.traffic(400*time.Millisecond, func(tick int) int { return 2 + tick%7 })
 	b.wait(count("5")+" > 30", "it flows")
 	time.Sleep(6 * time.Second) // for a picture that is full
 	require.NoError(t, s.node.Lab().Reorg(3))
@@ -162,4 +162,10 @@ func TestScreenshots(t *testing.T) {
 	b.call("Input.dispatchMouseEvent", map[string]any{"type": "mouseReleased", "button": "left", "clickCount": 1, "x": tap[0], "y": tap[1]})
 	time.Sleep(100 * time.Millisecond)
 	b.screenshot(filepath.Join(dir, "phone-hint.png"), false)
+	b.size(1180, 900, 1, false)
+	stop()
+	s.stop()
+	b.wait(`document.getElementById('link').textContent.includes('disconnected')`, "it says that it is disconnected")
+	time.Sleep(time.Second) // for the fading
+	b.screenshot(filepath.Join(dir, "disconnected.png"), false)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -219,5 +218,5 @@ func (b *browser) screenshot(path string, whole bool) {
 	raw, err := base64.StdEncoding.DecodeString(picture.Data)
 	require.NoError(b.t, err)
 	require.NoError(b.t, os.WriteFile(path, raw, 0o644))
-	b.t.Log(fmt.Sprintf("%s: %d bytes", path, len(raw)))
+	b.t.Logf("%s: %d bytes", path, len(raw))
 }
