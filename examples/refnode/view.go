@@ -9,27 +9,22 @@ import (
 	"github.com/jamq/jamq/examples/refnode/tui"
 )
 
-// view is the terminal view of a node that runs. The zero value shows nothing.
-type view struct {
-	quit   chan error // gets the reason why it ended, nil if the user or the node did
-	cancel context.CancelFunc
-}
-
-// show begins to show a hub on stdout.
-func show(ctx context.Context, hub *live.Hub, stdout io.Writer) *view {
+// show shows a hub on stdout if the terminal view is wanted. The channel gets nil when ctx ends or the user quits, or why there is no view; the terminal is
+// given back by then. end ends the view and waits until the terminal is given back.
+func show(ctx context.Context, hub *live.Hub, wanted bool, stdout io.Writer) (done chan error, end func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	v := &view{quit: make(chan error, 1), cancel: cancel}
-	go func() { v.quit <- tui.Run(ctx, hub, os.Stdin, stdout) }()
-	return v
-}
-
-// end gives the terminal back and waits until that is done. It may be called again.
-func (v *view) end() error {
-	if v.cancel == nil {
-		return nil
+	done, finished := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(finished)
+		if wanted {
+			done <- tui.Run(ctx, hub, os.Stdin, stdout)
+			return
+		}
+		<-ctx.Done()
+		done <- nil
+	}()
+	return done, func() {
+		cancel()
+		<-finished
 	}
-	v.cancel()
-	err := <-v.quit
-	v.quit <- err
-	return err
 }
