@@ -29,7 +29,8 @@ func TestViewFlags(t *testing.T) {
 		want string
 	}{
 		{[]string{"-lab", "-jam", "ws://127.0.0.1:1"}, "-lab is about the embedded chain, and -jam names another"},
-		{[]string{"-tui", "-demo", "3"}, "-demo and -tui both draw"},
+		{[]string{"-tui", "-demo", "3"}, "give one of them"},
+		{[]string{"-tui", "-load", "3"}, "give one of them"},
 	} {
 		var out lockedBuffer
 		require.Equal(t, exitUsage, run(t.Context(), x.args, &out, &out))
