@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -127,22 +128,26 @@ func TestNilInBlocks(t *testing.T) {
 	}
 }
 
-// An observer that panics: the events after that one are told all the same.
+// An observer that panics: the events after that one are told all the same, by a goroutine of the pool's, however it comes to run.
 func TestPanickingObserver(t *testing.T) {
-	seen := make(chan txpool.Kind, 10)
-	h := newHost(t, func(c *txpool.Config) {
-		c.MaxPending = 2
-		c.Observe = func(e txpool.Event) {
-			seen <- e.Kind
-			if e.Kind == txpool.Dropped {
-				panic("x")
+	for range 300 {
+		synctest.Test(t, func(t *testing.T) {
+			seen := make(chan txpool.Kind, 10)
+			h := newHost(t, func(c *txpool.Config) {
+				c.MaxPending = 2
+				c.Observe = func(e txpool.Event) {
+					seen <- e.Kind
+					if e.Kind == txpool.Dropped {
+						panic("x")
+					}
+				}
+			})
+			require.NoError(t, h.pool.Add(transfer(0, 0, 5, 0)))
+			require.NoError(t, h.pool.Add(transfer(1, 0, 5, 0)))
+			require.Panics(t, func() { _ = h.pool.Add(transfer(2, 0, 9, 0)) })
+			for _, want := range []txpool.Kind{txpool.Pending, txpool.Pending, txpool.Dropped, txpool.Pending} {
+				require.Equal(t, want, <-seen)
 			}
-		}
-	})
-	require.NoError(t, h.pool.Add(transfer(0, 0, 5, 0)))
-	require.NoError(t, h.pool.Add(transfer(1, 0, 5, 0)))
-	require.Panics(t, func() { _ = h.pool.Add(transfer(2, 0, 9, 0)) })
-	for _, want := range []txpool.Kind{txpool.Pending, txpool.Pending, txpool.Dropped, txpool.Pending} {
-		require.Equal(t, want, <-seen)
+		})
 	}
 }

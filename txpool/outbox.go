@@ -66,13 +66,14 @@ func (p *Pool) tellCarefully() {
 }
 
 // tellQueued tells some of what is in the queue, for who has telling, and unlocks that. An event that makes an observer panic is not told again,
-// the others are.
+// the others are: by a goroutine, which must find telling unlocked.
 func (p *Pool) tellQueued(most int) (told int) {
-	defer p.out.telling.Unlock()
 	events, subscriptions := p.out.take(most)
+	panicked := true
 	defer func() {
-		if told < len(events) { // an observer panicked
-			p.out.putBack(events[told:])
+		p.out.putBack(events[told:])
+		p.out.telling.Unlock()
+		if panicked {
 			go p.tellRest()
 		}
 	}()
@@ -80,6 +81,7 @@ func (p *Pool) tellQueued(most int) (told int) {
 		told++
 		p.tell(&events[told-1], subscriptions)
 	}
+	panicked = false
 	return told
 }
 
