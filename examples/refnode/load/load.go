@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	// ErrUnsafe: something was lost or ran twice.
+	// ErrUnsafe: something was lost or ran twice. What the node still has is not lost.
 	ErrUnsafe = errors.New("load: lost, or executed twice")
 	// ErrIncomplete: not all of it became final in time.
 	ErrIncomplete = errors.New("load: not all is final")
@@ -30,7 +30,7 @@ var (
 type Config struct {
 	// Rate is in transactions per second, at least 1. They are sent in batches, ten times a second at least.
 	Rate int
-	// Duration is for how long, positive.
+	// Duration is for how long, at least a second.
 	Duration time.Duration
 	// Accounts is how many senders there are, at least 1: the node's funded ones, or as many new ones, which those pay first.
 	Accounts int
@@ -45,8 +45,8 @@ func (c *Config) Validate() error {
 	switch {
 	case c.Rate < 1 || c.Rate > 1e6:
 		return fmt.Errorf("%w: Rate is %d, want 1 to 1000000", ErrInvalidConfig, c.Rate)
-	case c.Duration <= 0:
-		return fmt.Errorf("%w: Duration is %v, want more than 0", ErrInvalidConfig, c.Duration)
+	case c.Duration < time.Second:
+		return fmt.Errorf("%w: Duration is %v, want at least 1s", ErrInvalidConfig, c.Duration)
 	case c.Accounts < 1 || c.Accounts > 100_000:
 		return fmt.Errorf("%w: Accounts is %d, want 1 to 100000", ErrInvalidConfig, c.Accounts)
 	}

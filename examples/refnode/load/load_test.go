@@ -15,10 +15,10 @@ import (
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
 )
 
-// serve runs a node on a JAM chain that loses a fifth of what it is sent.
-func serve(t *testing.T) (*node.Node, string) {
+// serve runs a node on a JAM chain that loses a share of what it is sent.
+func serve(t *testing.T, loss float64) (*node.Node, string) {
 	cfg := node.DefaultConfig(jamq.Tiny(), 50*time.Millisecond, 1)
-	cfg.JAM.LossProbability = 0.2
+	cfg.JAM.LossProbability = loss
 	cfg.MaxTxsPerBundle = 200
 	n, err := node.New(cfg)
 	require.NoError(t, err)
@@ -33,7 +33,7 @@ func serve(t *testing.T) (*node.Node, string) {
 }
 
 func TestLoad(t *testing.T) {
-	n, url := serve(t)
+	n, url := serve(t, 0.2)
 	for name, cfg := range map[string]Config{
 		"transfers from the funded accounts": {Rate: 300, Duration: time.Second, Accounts: 10},
 		"all kinds from new accounts":        {Rate: 200, Duration: time.Second, Accounts: 40, Mixed: true},
@@ -60,12 +60,49 @@ func TestJudge(t *testing.T) {
 	}, now)
 	require.Equal(t, 2, f.final)
 	require.Equal(t, 1, f.twice)
-	require.Equal(t, 1, f.lost)
+	require.Equal(t, []common.Hash{tx(3)}, f.missing)
 	require.Equal(t, 2, f.blocks, "a block without ours does not count")
 	require.Equal(t, 0.5, f.full)
 	require.Equal(t, 5*time.Second, f.span)
 	require.Equal(t, []time.Duration{time.Second}, f.pending)
 	require.Equal(t, []time.Duration{3 * time.Second, 5 * time.Second}, f.finalized)
+}
+
+// A block that was replaced counts by what it became, not by what it was when it was seen first.
+func TestWatcherFollowsReplacements(t *testing.T) {
+	w := newWatcher(nil, nil, 1)
+	now := time.Unix(1_800_000_000, 0)
+	first, other := &seen{hash: common.Hash{1}, txs: make([]common.Hash, 1)}, &seen{hash: common.Hash{2}, txs: make([]common.Hash, 3)}
+	status := &rpcapi.QueueStatus{Pending: 1}
+	require.Equal(t, []uint64{1}, w.due(status))
+	w.note(1, first, status, now)
+	require.Empty(t, w.due(status), "nothing new")
+
+	status = &rpcapi.QueueStatus{Pending: 1, Latest: 1, Finalized: 1}
+	require.Equal(t, []uint64{1}, w.due(status))
+	w.note(1, other, status, now.Add(time.Second))
+	require.Empty(t, w.due(status))
+	require.Equal(t, now.Add(time.Second), w.blocks[1].finalized)
+	require.NoError(t, w.settle(t.Context(), 3, time.Nanosecond))
+	require.ErrorIs(t, w.settle(t.Context(), 4, time.Nanosecond), ErrIncomplete)
+
+	require.Empty(t, w.due(&rpcapi.QueueStatus{}))
+	require.Empty(t, w.blocks, "it is gone")
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.ErrorIs(t, w.settle(ended, 1, time.Minute), context.Canceled)
+}
+
+// What JAM never takes is not lost: the node still has it.
+func TestWaitingIsNotLost(t *testing.T) {
+	n, url := serve(t, 1)
+	var out strings.Builder
+	err := Run(t.Context(), url, n.Accounts(), Config{Rate: 20, Duration: time.Second, Accounts: 10, Patience: time.Second}, &out)
+	require.ErrorIs(t, err, ErrIncomplete)
+	require.NotErrorIs(t, err, ErrUnsafe)
+	require.Contains(t, out.String(), "waiting   20 are not final yet")
+	require.Contains(t, out.String(), "oracle    0 lost")
+	require.NotContains(t, out.String(), "NaN")
 }
 
 func TestBound(t *testing.T) {
@@ -81,7 +118,7 @@ func TestConfigValidate(t *testing.T) {
 	good := Config{Rate: 1, Duration: time.Second, Accounts: 1}
 	require.NoError(t, good.Validate())
 	for _, change := range []func(*Config){
-		func(c *Config) { c.Rate = 0 }, func(c *Config) { c.Duration = 0 }, func(c *Config) { c.Accounts = 0 }, func(c *Config) { c.Accounts = 1 << 20 },
+		func(c *Config) { c.Rate = 0 }, func(c *Config) { c.Duration = time.Second - 1 }, func(c *Config) { c.Accounts = 0 }, func(c *Config) { c.Accounts = 1 << 20 },
 	} {
 		bad := good
 		change(&bad)

@@ -14,11 +14,14 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rpc"
 )
 
 // findings is what became of the load.
 type findings struct {
-	final, lost, twice, failed int
+	final, twice, failed       int
+	missing                    []common.Hash // sent, and in no final block
+	lost                       int           // of those, the ones that the node does not know any more
 	span                       time.Duration // from the first send to the last block that became final
 	pending, latest, finalized []time.Duration
 	full                       float64 // how full blocks were, by gas
@@ -35,21 +38,27 @@ func (r *runner) report(ctx context.Context, w *watcher, began time.Time, sendin
 	if f.failed, err = r.failures(ctx, blocks); err != nil {
 		return err
 	}
+	if f.lost, err = r.unknown(ctx, f.missing); err != nil {
+		return err
+	}
 	status, err := r.status(ctx)
 	if err != nil {
 		return err
 	}
 	cpu := used.Seconds() / sending.Seconds()
 	fmt.Fprintf(r.out, "\nsent      %d in %.1f s: %.0f per second; %d refused; at worst %.1f s behind\n",
-		len(r.sent), sending.Seconds(), float64(len(r.sent))/sending.Seconds(), total(r.refused), r.late.Seconds())
+		len(r.sent), sending.Seconds(), perSecond(len(r.sent), sending), total(r.refused), r.late.Seconds())
 	for _, why := range slices.Sorted(maps.Keys(r.refused)) {
 		fmt.Fprintf(r.out, "  refused %d: %s\n", r.refused[why], why)
 	}
 	fmt.Fprintf(r.out, "final     %d in %.1f s: %.0f per second, in %d blocks, %.0f%% of their gas; %d reverted\n",
-		f.final, f.span.Seconds(), float64(f.final)/f.span.Seconds(), f.blocks, 100*f.full, f.failed)
+		f.final, f.span.Seconds(), perSecond(f.final, f.span), f.blocks, 100*f.full, f.failed)
 	f.histogram(r.out)
 	fmt.Fprintf(r.out, "bounded by %s (%.2f of %d cores, %.0f%% of the time the queue was full, blocks %.0f%% full)\n",
 		f.bound(cpu, w, r), cpu, runtime.NumCPU(), 100*w.fullShare(), 100*f.full)
+	if waiting := len(f.missing) - f.lost; waiting > 0 {
+		fmt.Fprintf(r.out, "waiting   %d are not final yet: the node still has them\n", waiting)
+	}
 	fmt.Fprintf(r.out, "oracle    %d lost; %d executed twice; JAM accumulated %d blocks, %d again, %d out of order\n",
 		f.lost, f.twice, status.Service.Accumulated, len(status.Service.Duplicates), len(status.Service.Gaps))
 	if f.lost+f.twice+len(status.Service.Duplicates)+len(status.Service.Gaps) > 0 {
@@ -93,11 +102,45 @@ func (r *runner) judge(blocks []*seen, began time.Time) *findings {
 			}
 		}
 	}
-	f.lost = len(r.sent) - f.final
+	for tx := range r.sent {
+		if times[tx] == 0 {
+			f.missing = append(f.missing, tx)
+		}
+	}
 	if limit > 0 {
 		f.full = float64(gas) / float64(limit)
 	}
 	return f
+}
+
+// perSecond is a rate; 0 where no time has passed.
+func perSecond(n int, d time.Duration) float64 {
+	if d <= 0 {
+		return 0
+	}
+	return float64(n) / d.Seconds()
+}
+
+// unknown counts transactions that the node has neither in a block nor in its pool.
+func (r *runner) unknown(ctx context.Context, txs []common.Hash) (n int, err error) {
+	for part := range slices.Chunk(txs, maxBatch) {
+		batch := make([]rpc.BatchElem, len(part))
+		for i, tx := range part {
+			batch[i] = rpc.BatchElem{Method: "eth_getTransactionByHash", Args: []any{tx}, Result: new(*struct{})}
+		}
+		if err := r.raw.BatchCallContext(ctx, batch); err != nil {
+			return 0, err
+		}
+		for i := range batch {
+			if batch[i].Error != nil {
+				return 0, batch[i].Error
+			}
+			if *batch[i].Result.(**struct{}) == nil {
+				n++
+			}
+		}
+	}
+	return n, nil
 }
 
 // failures counts transactions that were executed and reverted.

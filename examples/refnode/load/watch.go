@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/big"
 	"sync"
 	"time"
@@ -54,28 +55,24 @@ func (w *watcher) run(ctx context.Context) error {
 	}
 }
 
-// once looks at the heads. Blocks that are not final are looked at again, because they may be others by now.
+// once looks at the heads, and at each block that reached one: it may be another one by now than when it was seen first.
 func (w *watcher) once(ctx context.Context) error {
 	var s rpcapi.QueueStatus
 	if err := w.raw.CallContext(ctx, &s, "jam_queueStatus"); err != nil {
 		return err
 	}
 	now := time.Now()
-	for number := w.next(); number <= uint64(s.Pending); number++ {
-		if err := w.block(ctx, number, now); err != nil {
+	for _, number := range w.due(&s) {
+		b, err := w.fetch(ctx, number)
+		if err != nil {
 			return err
+		}
+		if b != nil {
+			w.note(number, b, &s, now)
 		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for number, b := range w.blocks {
-		if number <= uint64(s.Latest) && b.latest.IsZero() {
-			b.latest = now
-		}
-		if number <= uint64(s.Finalized) && b.finalized.IsZero() {
-			b.finalized = now
-		}
-	}
 	w.looks++
 	waiting := s.Bundles["queued"]
 	w.queued = max(w.queued, waiting)
@@ -88,23 +85,36 @@ func (w *watcher) once(ctx context.Context) error {
 // fullQueue is how many waiting bundles are a queue that takes no more: bundlequeue's default depth.
 const fullQueue = 12
 
-// next is the first block that is not known.
-func (w *watcher) next() uint64 {
+// due forgets blocks that are gone, and names those that are new or have reached a tag.
+func (w *watcher) due(s *rpcapi.QueueStatus) (numbers []uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.first + uint64(len(w.blocks))
+	maps.DeleteFunc(w.blocks, func(number uint64, _ *seen) bool { return number > uint64(s.Pending) })
+	for number := w.first; number <= uint64(s.Pending); number++ {
+		b := w.blocks[number]
+		if b == nil || b.latest.IsZero() && number <= uint64(s.Latest) || b.finalized.IsZero() && number <= uint64(s.Finalized) {
+			numbers = append(numbers, number)
+		}
+	}
+	return numbers
 }
 
-func (w *watcher) block(ctx context.Context, number uint64, now time.Time) error {
-	b, err := w.fetch(ctx, number)
-	if err != nil || b == nil {
-		return err
-	}
-	b.pending = now
+// note keeps a block, and when it reached which tag.
+func (w *watcher) note(number uint64, b *seen, s *rpcapi.QueueStatus, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.blocks[number] = b
-	return nil
+	if before := w.blocks[number]; before != nil && before.hash == b.hash {
+		b = before
+	} else {
+		b.pending = now
+		w.blocks[number] = b
+	}
+	if number <= uint64(s.Latest) && b.latest.IsZero() {
+		b.latest = now
+	}
+	if number <= uint64(s.Finalized) && b.finalized.IsZero() {
+		b.finalized = now
+	}
 }
 
 // fetch asks for a block with the hashes of its transactions; nil where there is none.
@@ -123,7 +133,7 @@ func (w *watcher) fetch(ctx context.Context, number uint64) (*seen, error) {
 
 // settle waits until so many transactions are in finalized blocks.
 func (w *watcher) settle(ctx context.Context, want int, patience time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
 		final := 0
@@ -137,9 +147,13 @@ func (w *watcher) settle(ctx context.Context, want int, patience time.Duration) 
 		if final >= want {
 			return nil
 		}
-		if sleep(ctx, look) != nil {
-			return fmt.Errorf("%w: %d of %d transactions after %v", ErrIncomplete, final, want, patience)
+		if sleep(waiting, look) == nil {
+			continue
 		}
+		if interrupted := context.Cause(ctx); interrupted != nil {
+			return fmt.Errorf("%w: %d of %d transactions: %w", ErrIncomplete, final, want, interrupted)
+		}
+		return fmt.Errorf("%w: %d of %d transactions after %v", ErrIncomplete, final, want, patience)
 	}
 }
 
