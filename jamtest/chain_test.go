@@ -174,6 +174,7 @@ func TestConfigValidateNamesTheField(t *testing.T) {
 		"MaxForkDepth is 0":      func(c *jamtest.Config) { c.ForkProbability = 0.1 },
 		"ReportLatency":          func(c *jamtest.Config) { c.ReportLatency = [2]jamq.Slot{0, 1} },
 		"AvailabilityLatency":    func(c *jamtest.Config) { c.AvailabilityLatency = [2]jamq.Slot{3, 2} },
+		"StartSlot":              func(c *jamtest.Config) { c.StartSlot = jamq.MaxSlot },
 		"FinalityLag":            func(c *jamtest.Config) { c.FinalityLag = 0 },
 		"Retention":              func(c *jamtest.Config) { c.Retention = -1 },
 	} {

@@ -12,7 +12,8 @@ type Config struct {
 	Spec jamq.ChainSpec
 	// Seed decides everything that the rules leave open.
 	Seed uint64
-	// StartSlot is the slot of the genesis block.
+	// StartSlot is the slot of the genesis block, below [jamq.MaxSlot]. Who takes it from a clock gets that one where slots are so short that
+	// they have run out since the common era: those below 14 ms did in 2026.
 	StartSlot jamq.Slot
 	// SkipProbability is the share of slots without a block, from 0 to below 1.
 	SkipProbability float64
@@ -113,6 +114,9 @@ func (c *Config) Validate() error {
 		}
 	}
 	switch {
+	case c.StartSlot == jamq.MaxSlot:
+		return fmt.Errorf("%w: StartSlot is %d, the last that a block can have, want one before it: longer slots than %v, if it comes from a clock",
+			ErrInvalidConfig, c.StartSlot, c.Spec.SlotDuration)
 	case c.SkipBurst[0] < 1 || c.SkipBurst[1] < c.SkipBurst[0]:
 		return fmt.Errorf("%w: SkipBurst is %v, want at least 1 slot and ascending", ErrInvalidConfig, c.SkipBurst)
 	case c.FinalityStallProbability == 1:
