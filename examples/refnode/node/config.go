@@ -84,9 +84,15 @@ func (c *Config) Validate() error {
 	case c.MaxTxsPerBundle < 1:
 		return fmt.Errorf("%w: MaxTxsPerBundle is %d, want at least 1", ErrInvalidConfig, c.MaxTxsPerBundle)
 	case c.RetainStates < 1:
-		return fmt.Errorf("%w: RetainStates is 0, want at least 1", ErrInvalidConfig)
+		return fmt.Errorf("%w: RetainStates is %d, want at least 1", ErrInvalidConfig, c.RetainStates)
 	}
 	if err := c.Spec.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalidConfig, err)
+	}
+	if c.JAMURL != "" {
+		return nil
+	}
+	if err := c.JAM.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidConfig, err)
 	}
 	return nil

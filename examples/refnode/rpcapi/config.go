@@ -94,14 +94,16 @@ func (c *Config) Validate() error {
 	}
 	for _, f := range []struct {
 		field string
-		have  int64
+		have  any
+		ok    bool
 	}{
-		{"BatchItems", int64(c.BatchItems)}, {"BatchBytes", int64(c.BatchBytes)}, {"BodyBytes", int64(c.BodyBytes)}, {"RequestTime", int64(c.RequestTime)},
-		{"GasCap", int64(min(c.GasCap, 1<<62))}, {"CallTime", int64(c.CallTime)}, {"MaxLogs", int64(c.MaxLogs)}, {"LogTerms", int64(c.LogTerms)},
-		{"LogRange", int64(min(c.LogRange, 1<<62))}, {"FilterTime", int64(c.FilterTime)}, {"MaxSubscriptions", int64(c.MaxSubscriptions)},
+		{"BatchItems", c.BatchItems, c.BatchItems > 0}, {"BatchBytes", c.BatchBytes, c.BatchBytes > 0}, {"BodyBytes", c.BodyBytes, c.BodyBytes > 0},
+		{"RequestTime", c.RequestTime, c.RequestTime > 0}, {"GasCap", c.GasCap, c.GasCap > 0}, {"CallTime", c.CallTime, c.CallTime > 0},
+		{"MaxLogs", c.MaxLogs, c.MaxLogs > 0}, {"LogTerms", c.LogTerms, c.LogTerms > 0}, {"LogRange", c.LogRange, c.LogRange > 0},
+		{"FilterTime", c.FilterTime, c.FilterTime > 0}, {"MaxSubscriptions", c.MaxSubscriptions, c.MaxSubscriptions > 0},
 	} {
-		if f.have <= 0 {
-			return fmt.Errorf("%w: %s is %d, want more than 0", ErrInvalidConfig, f.field, f.have)
+		if !f.ok {
+			return fmt.Errorf("%w: %s is %v, want more than 0", ErrInvalidConfig, f.field, f.have)
 		}
 	}
 	if c.Limits.Source.ByteBurst != 0 && c.Limits.Source.ByteBurst < c.BodyBytes {
