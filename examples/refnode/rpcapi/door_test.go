@@ -78,8 +78,10 @@ func TestOriginsAndHosts(t *testing.T) {
 			response, body := s.ask(http.MethodPost, askChainID, x.header)
 			require.Equal(t, x.status, response.StatusCode, body)
 			require.Equal(t, x.allowed, response.Header.Get("Access-Control-Allow-Origin"))
-			response, body = s.ask(http.MethodGet, "", x.header)
-			require.Equal(t, x.status, response.StatusCode, body)
+			for _, look := range []string{http.MethodGet, http.MethodHead} {
+				response, body = s.ask(look, "", x.header)
+				require.Equal(t, x.status, response.StatusCode, body)
+			}
 			if x.allowed != "" {
 				preflight := map[string]string{"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type", "Origin": page}
 				response, _ = s.ask(http.MethodOptions, "", preflight)

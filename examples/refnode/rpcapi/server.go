@@ -84,7 +84,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
 		to.webSocket.ServeHTTP(w, r)
-	case r.Method == http.MethodGet, strings.HasPrefix(r.URL.Path, "/lab/"):
+	case r.Method == http.MethodGet, r.Method == http.MethodHead, strings.HasPrefix(r.URL.Path, "/lab/"):
 		d.page.ServeHTTP(w, r)
 	default:
 		to.http.ServeHTTP(w, r)

@@ -94,9 +94,17 @@ func header(s *live.State, width int) []string {
 	heads := fmt.Sprintf("%s %d   %s %d   %s %d   %s %d", soft.Styled("pending"), h.Pending, soft.Styled("latest"), h.Latest, soft.Styled("safe"), h.Safe, soft.Styled("finalized"), h.Finalized)
 	if n := len(s.Fees); n > 0 {
 		fee := s.Fees[n-1]
-		heads += soft.Styled(fmt.Sprintf("   base fee %.3g gwei, floor %.3g, surge ×%.3g, pool %.0f%%", fee.Base, fee.Floor, fee.Surge, 100*fee.Full))
+		heads += soft.Styled(fmt.Sprintf("   base fee %s, floor %s, surge ×%.3g, pool %.0f%%", price(fee.Base), price(fee.Floor), fee.Surge, 100*fee.Full))
 	}
 	return []string{title, "", flow, heads, ""}
+}
+
+// price writes one that is given in gwei; one that is a tiny part of a gwei in wei.
+func price(gwei float64) string {
+	if gwei > 0 && gwei < 1e-3 {
+		return fmt.Sprintf("%.3g wei", 1e9*gwei)
+	}
+	return fmt.Sprintf("%.3g gwei", gwei)
 }
 
 // columns returns how many slots fit, and the first of them.
@@ -203,7 +211,7 @@ func bundleLines(s *live.State, width, room int) []string {
 		}
 	}
 	if len(s.Bundles.Rows) == 0 {
-		lines = append(lines, soft.Styled("No rollup blocks yet: send a transaction."))
+		lines = append(lines, soft.Styled("No rollup block is on its way: send a transaction."))
 	}
 	return lines[:min(len(lines), max(room, 0))]
 }

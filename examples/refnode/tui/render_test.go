@@ -101,3 +101,9 @@ func TestRenderFits(t *testing.T) {
 func TestLine(t *testing.T) {
 	require.Equal(t, "slot 1000 | users 48 pool 3 queue 9 cores 10 accumulated 6 finalized 20 (1.6/s) | pending 12 latest 7 finalized 5", Line(busy()))
 }
+
+func TestPrice(t *testing.T) {
+	for gwei, want := range map[float64]string{0: "0 gwei", 8e-9: "8 wei", 0.001: "0.001 gwei", 1.25: "1.25 gwei"} {
+		require.Equal(t, want, price(gwei))
+	}
+}

@@ -89,7 +89,7 @@ func TestInATerminal(t *testing.T) {
 			go func() { defer close(followed); s.follow(terminal) }()
 			ended := make(chan error, 1)
 			go func() { ended <- Run(ctx, h, tty, tty) }()
-			require.Eventually(t, func() bool { return s.shows("a chain for tests") && s.shows("No rollup blocks yet") }, 10*time.Second, 5*time.Millisecond)
+			require.Eventually(t, func() bool { return s.shows("a chain for tests") && s.shows("No rollup block is on its way") }, 10*time.Second, 5*time.Millisecond)
 			h.Note("something happened")
 			require.Eventually(t, func() bool { return s.shows("something happened") }, 10*time.Second, 5*time.Millisecond)
 			quit(t, terminal, cancel, endNode)

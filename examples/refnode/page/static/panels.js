@@ -35,7 +35,7 @@ export function drawFlow(now, node) {
   const empty = byId('empty');
   empty.hidden = now.sent > 0 || now.finalized > 0 || now.pool + now.queue + now.cores > 0;
   if (!empty.hidden && !empty.childElementCount) {
-    empty.replaceChildren('Nothing was sent yet. Point a wallet or a script at ', el('code', {}, location.origin), ' (chain id ' + node.chainId + '), and watch it move.');
+    empty.replaceChildren('Nothing was sent since the node started. Point a wallet or a script at ', el('code', {}, location.origin), ' (chain id ' + node.chainId + '), and watch it move.');
   }
 }
 
@@ -94,10 +94,15 @@ export function drawPlots(fees) {
   if (!fees?.length) return;
   plots.forEach((p, i) => {
     const values = fees.map((f) => f[p.key] * (p.scale ?? 1));
-    setText(box.children[i].querySelector('b span'), values.at(-1).toLocaleString('en', { maximumSignificantDigits: 3 }));
+    const [value, unit] = readable(values.at(-1), p.unit);
+    setText(box.children[i].querySelector('b span'), value.toLocaleString('en', { maximumSignificantDigits: 3 }));
+    setText(box.children[i].querySelector('b small'), ' ' + unit);
     box.children[i].querySelector('svg').replaceChildren(...curve(fees.map((f) => f.at), values, p.least ?? 0));
   });
 }
+
+/** readable gives a price that is a tiny part of a gwei in wei. */
+const readable = (value, unit) => (unit === 'gwei' && value > 0 && value < 1e-3 ? [value * 1e9, 'wei'] : [value, unit]);
 
 /** curve draws values that hold until the next, over the last three minutes, or since there are any. */
 function curve(times, values, least) {

@@ -149,7 +149,7 @@ function drawBundles(p, bundles, top, moving, labels) {
     const dead = b.versions.filter((v) => v.dead).length;
     const hint = `Rollup block ${b.n}: ${b.txs} transaction${b.txs === 1 ? '' : 's'}, ${b.state}.` + (dead ? `\n${dead} of its packages ${dead === 1 ? 'is' : 'are'} dead.` : '');
     const versions = b.versions.length ? b.versions : [{ v: 1, marks: [{ s: 'queued', at: p.last }] }];
-    label(labels, p, y + row / 2, p.narrow ? `#${b.n}` : `#${b.n}`, hint, true);
+    label(labels, p, y + row / 2, `#${b.n}`, hint, true);
     if (!p.narrow) labels.append(el('text', { x: p.gutter - 10, y: y + row / 2 + 4, 'text-anchor': 'end', 'data-hint': hint }, `${b.txs} tx`));
     for (const v of versions) {
       drawVersion(p, b, v, y, moving);
@@ -158,7 +158,7 @@ function drawBundles(p, bundles, top, moving, labels) {
     y += versions.length > 1 ? 3 : 0;
   }
   if (!bundles.rows.length) {
-    labels.append(el('text', { class: 'over', x: p.gutter + 8, y: y + 13 }, 'No rollup blocks yet.'));
+    labels.append(el('text', { class: 'over', x: p.gutter + 8, y: y + 13 }, 'No rollup block is on its way.'));
     y += row;
   }
   return y + 4;
