@@ -149,6 +149,7 @@ func TestDemo(t *testing.T) {
 			var out lockedBuffer
 			code := run(t.Context(), args, &out, &out)
 			require.Zero(t, code, "%s", &out)
+			require.NotContains(t, out.String(), "\r", "no terminal: lines")
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 			last := lines[len(lines)-1]
 			require.Regexp(t, fmt.Sprintf(`^finality proofs: %[1]s/%[1]s transactions proved`, args[1]), lines[len(lines)-2])

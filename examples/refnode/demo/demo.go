@@ -16,6 +16,7 @@ import (
 
 	"github.com/jamq/jamq/examples/refnode/devkeys"
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
+	"github.com/jamq/jamq/examples/refnode/tui"
 )
 
 // ErrIncomplete: the time is over, or a check failed.
@@ -92,13 +93,17 @@ func (c *client) status(ctx context.Context) (*rpcapi.QueueStatus, error) {
 // refresh is how often the progress line is drawn.
 const refresh = 200 * time.Millisecond
 
-// watch draws a line of progress until every transaction is in a finalized block.
+// watch draws a line of progress until every transaction is in a finalized block. Where no person looks it writes lines, and fewer.
 func (c *client) watch(ctx context.Context, p *plan) error {
+	begin, end, every := "\r\033[K", "", 1
+	if !tui.IsTerminal(c.out) {
+		begin, end, every = "", "\n", 5
+	}
 	defer fmt.Fprintln(c.out)
 	var base hexutil.Uint64 // the first slot seen
 	ticker := time.NewTicker(refresh)
 	defer ticker.Stop()
-	for {
+	for looks := 0; ; looks++ {
 		final, err := c.finalized(ctx, p)
 		if err != nil {
 			return err
@@ -110,9 +115,11 @@ func (c *client) watch(ctx context.Context, p *plan) error {
 		if base == 0 {
 			base = s.JAMSlot
 		}
-		fmt.Fprintf(c.out, "\r\033[K%s %d/%d final | slot +%d | pending %d latest %d finalized %d | queued %d submitted %d guaranteed %d accumulated %d | %d packages, %d died",
-			bar(final, len(p.txs)), final, len(p.txs), s.JAMSlot-base, s.Pending, s.Latest, s.Finalized,
-			s.Bundles["queued"], s.Bundles["submitted"], s.Bundles["guaranteed"], s.Bundles["accumulated"], s.Packages, s.Died)
+		if looks%every == 0 || final == len(p.txs) {
+			fmt.Fprintf(c.out, "%s%s %d/%d final | slot +%d | pending %d latest %d finalized %d | queued %d submitted %d guaranteed %d accumulated %d | %d packages, %d died%s",
+				begin, bar(final, len(p.txs)), final, len(p.txs), s.JAMSlot-base, s.Pending, s.Latest, s.Finalized,
+				s.Bundles["queued"], s.Bundles["submitted"], s.Bundles["guaranteed"], s.Bundles["accumulated"], s.Packages, s.Died, end)
+		}
 		if final == len(p.txs) {
 			return nil
 		}
