@@ -90,6 +90,11 @@ func (o *options) check(given map[string]bool) error {
 			return fmt.Errorf("-%s is about the embedded chain, and -jam names another", name)
 		}
 	}
+	for _, name := range []string{"load.for", "load.accounts", "load.mixed"} {
+		if given[name] && !given["load"] {
+			return fmt.Errorf("-%s says how to load the node, and needs -load", name)
+		}
+	}
 	switch {
 	case o.demo < 0:
 		return fmt.Errorf("-demo is %d, want 0 or more", o.demo)

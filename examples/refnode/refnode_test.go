@@ -159,7 +159,7 @@ func TestDemo(t *testing.T) {
 }
 
 func TestUsageErrors(t *testing.T) {
-	for _, args := range [][]string{{"-spec", "huge"}, {"-demo", "-1"}, {"-slot", "0s"}, {"-bundle", "0"}, {"-load", "1", "-load.for", "1ms"}, {"-skip", "1"}, {"-loss", "2"}, {"extra"}, {"-nonsense"}, {"-chainid", "0"}, {"-http.api", "eth,admin"}, {"-rpc.gascap", "0"}, {"-rpc.ratelimit", "-1"}, {"-authrpc.jwtsecret", t.TempDir()}} {
+	for _, args := range [][]string{{"-spec", "huge"}, {"-demo", "-1"}, {"-slot", "0s"}, {"-bundle", "0"}, {"-load", "1", "-load.for", "1ms"}, {"-load.mixed"}, {"-skip", "1"}, {"-loss", "2"}, {"extra"}, {"-nonsense"}, {"-chainid", "0"}, {"-http.api", "eth,admin"}, {"-rpc.gascap", "0"}, {"-rpc.ratelimit", "-1"}, {"-authrpc.jwtsecret", t.TempDir()}} {
 		var out lockedBuffer
 		require.Equal(t, exitUsage, run(t.Context(), append(args, "-http", "127.0.0.1:0"), &out, &out), "%v", args)
 		require.NotEmpty(t, out.String())

@@ -91,7 +91,7 @@ function drawBlocks(p, chain, top, moving, labels) {
     moving.append(el('g', { 'data-hint': hint }, el('rect', { x: p.x(s), y: top, width: p.step, height: lane, fill: 'transparent' }), el('circle', { class: 'skipped', cx: p.x(s) + p.step / 2, cy: top + lane / 2, r: 2.5 })));
   }
   for (const b of chain.blocks) if (b.slot >= p.first) moving.append(blockMark(b, places.get(b.id), size));
-  label(labels, p, top + lane / 2, 'JAM blocks', 'The JAM chain. A green block is final; a blue one can still be replaced; a dashed red one is on a branch that is not the best. The number says how many packages it accumulates, of any rollup.');
+  label(labels, p, top + lane / 2, p.narrow ? 'blocks' : 'JAM blocks', 'The JAM chain. A green block is final; a blue one can still be replaced; a dashed red one is on a branch that is not the best. The number says how many packages it accumulates, of any rollup.');
   return top + lane * lanes;
 }
 
