@@ -101,7 +101,7 @@ func header(s *live.State, width int) []string {
 
 // price writes one that is given in gwei; one that is a tiny part of a gwei in wei.
 func price(gwei float64) string {
-	if gwei > 0 && gwei < 1e-3 {
+	if gwei > 0 && gwei < 1e-4 {
 		return fmt.Sprintf("%.3g wei", 1e9*gwei)
 	}
 	return fmt.Sprintf("%.3g gwei", gwei)

@@ -103,7 +103,7 @@ func TestLine(t *testing.T) {
 }
 
 func TestPrice(t *testing.T) {
-	for gwei, want := range map[float64]string{0: "0 gwei", 8e-9: "8 wei", 0.001: "0.001 gwei", 1.25: "1.25 gwei"} {
+	for gwei, want := range map[float64]string{0: "0 gwei", 8e-9: "8 wei", 1e-4: "0.0001 gwei", 1.25: "1.25 gwei"} {
 		require.Equal(t, want, price(gwei))
 	}
 }

@@ -102,7 +102,7 @@ export function drawPlots(fees) {
 }
 
 /** readable gives a price that is a tiny part of a gwei in wei. */
-const readable = (value, unit) => (unit === 'gwei' && value > 0 && value < 1e-3 ? [value * 1e9, 'wei'] : [value, unit]);
+const readable = (value, unit) => (unit === 'gwei' && value > 0 && value < 1e-4 ? [value * 1e9, 'wei'] : [value, unit]);
 
 /** curve draws values that hold until the next, over the last three minutes, or since there are any. */
 function curve(times, values, least) {
