@@ -4,7 +4,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -57,7 +59,7 @@ type Config struct {
 // DefaultConfig returns geth's defaults, and 200 calls and a megabyte per second for a source.
 func DefaultConfig() Config {
 	limits := txpool.DefaultLimiterConfig()
-	limits.Source = txpool.Rate{Txs: 200, TxBurst: 1000, Bytes: 1e6, ByteBurst: 16e6}
+	limits.Source = txpool.Rate{Txs: 200, TxBurst: 200 * burstSeconds, Bytes: 1e6, ByteBurst: 16e6}
 	limits.Global = txpool.Rate{}
 	limits.Methods = map[string]txpool.Rate{
 		"eth_sendRawTransaction": {Txs: 2000, Bytes: 16e6},
@@ -137,6 +139,20 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.DurationVar(&c.CallTime, "rpc.evmtimeout", c.CallTime, "most time of eth_call and the like, and of a trace")
 	fs.IntVar(&c.LogTerms, "rpc.logquerylimit", c.LogTerms, "most addresses, and topics at a place, of a query for logs")
 	fs.Uint64Var(&c.LogRange, "rpc.rangelimit", c.LogRange, "most blocks that a query for logs looks at")
-	fs.Float64Var(&c.Limits.Source.Txs, "rpc.ratelimit", c.Limits.Source.Txs, "calls per second of a source that cost more than a look; 0: any number")
+	fs.Func("rpc.ratelimit", fmt.Sprintf("`calls` per second of a source that cost more than a look, and %d times as many at once after a pause; 0: any number (default %g)",
+		burstSeconds, c.Limits.Source.Txs), c.setRate)
 	fs.BoolVar(&c.LimitLoopback, "rpc.ratelimit.loopback", c.LimitLoopback, "limit programs on this machine too")
+}
+
+// burstSeconds is how many seconds' worth of calls may come at once after a pause.
+const burstSeconds = 5
+
+// setRate sets the rate of a source and its burst. What is out of range is refused by Validate.
+func (c *Config) setRate(text string) error {
+	rate, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return fmt.Errorf("%q is no number", text)
+	}
+	c.Limits.Source.Txs, c.Limits.Source.TxBurst = rate, int(max(-1, min(math.Ceil(burstSeconds*rate), 1e9)))
+	return nil
 }

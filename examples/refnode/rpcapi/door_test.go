@@ -305,6 +305,30 @@ func TestRateLimits(t *testing.T) {
 	require.NoError(t, expensive())
 }
 
+// A low rate has a low burst: else the limit would not be felt for minutes.
+func TestRateFlag(t *testing.T) {
+	for text, want := range map[string]txpool.Rate{"5": {Txs: 5, TxBurst: 25}, "0.1": {Txs: 0.1, TxBurst: 1}, "0": {}} {
+		c := DefaultConfig()
+		fs := flag.NewFlagSet("", flag.ContinueOnError)
+		c.RegisterFlags(fs)
+		require.NoError(t, fs.Parse([]string{"-rpc.ratelimit", text}))
+		require.NoError(t, c.Validate())
+		require.Equal(t, want.Txs, c.Limits.Source.Txs)
+		require.Equal(t, want.TxBurst, c.Limits.Source.TxBurst)
+	}
+	for _, text := range []string{"-1", "NaN", "many"} {
+		c := DefaultConfig()
+		fs := flag.NewFlagSet("", flag.ContinueOnError)
+		fs.SetOutput(io.Discard)
+		c.RegisterFlags(fs)
+		err := fs.Parse([]string{"-rpc.ratelimit", text})
+		if err == nil {
+			err = c.Validate()
+		}
+		require.Error(t, err, text)
+	}
+}
+
 // A WebSocket is read no faster than its source may send.
 func TestSlowSocket(t *testing.T) {
 	s := serve(t, func(_ *node.Config, c *Config) {
