@@ -62,7 +62,8 @@ type Sent struct {
 	Text string
 }
 
-// Chain is what an executor asks of a node. Every method may fail, and a failure of Send says nothing about where the bytes are.
+// Chain is what an executor asks of a node. Every method may fail, and a failure of Send says nothing about where the bytes are. An error of the others
+// wraps a BusyError where the node asks to be left alone.
 // Package eoa/ethchain has one for JSON-RPC.
 type Chain interface {
 	// Look returns the account's counts and balance, the heads, and prices.

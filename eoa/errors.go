@@ -1,6 +1,9 @@
 package eoa
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 var (
 	// ErrInvalidRequest: a request that can never be sent.
@@ -26,3 +29,17 @@ var (
 	// ErrInvalidConfig is wrapped by every error of [Config.Validate].
 	ErrInvalidConfig = errors.New("eoa: invalid config")
 )
+
+// BusyError is wrapped by an error of a Chain whose node asks to be left alone for a while.
+type BusyError struct {
+	// RetryAfter is for how long, 0 where the node does not say; a minute at most is.
+	RetryAfter time.Duration
+	// Err is what the node said.
+	Err error
+}
+
+// Error returns what the node said.
+func (e *BusyError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *BusyError) Unwrap() error { return e.Err }

@@ -86,12 +86,17 @@ func (v *View) Sent(c *Config, now time.Time, out []Outgoing, results []Sent) Ba
 			s = results[i]
 		}
 		if s.Reason == ReasonBusy || s.RetryAfter > 0 {
-			v.quietUntil = now.Add(min(max(s.RetryAfter, c.Retry), maxRetry))
+			v.quiet(c, now, s.RetryAfter)
 		}
 		v.sentOne(&b, c, now, r, o.Attempt, s)
 	}
 	v.release(&b)
 	return b
+}
+
+// quiet leaves the node alone for as long as it asks, within bounds.
+func (v *View) quiet(c *Config, now time.Time, wait time.Duration) {
+	v.quietUntil = now.Add(min(max(wait, c.Retry), maxRetry))
 }
 
 func (v *View) sentOne(b *Batch, c *Config, now time.Time, old *Record, attempt int, s Sent) {

@@ -240,6 +240,9 @@ func (e *Executor) count(b Batch) {
 // observe looks at the chain if that is due and confirms. It reports whether the chain is known well enough to send something new.
 func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 	now := e.cfg.Clock.Now()
+	if e.failed > 0 && now.Before(e.view.quietUntil) {
+		return false, nil
+	}
 	e.signal.Lock()
 	told := e.look
 	e.look = false
@@ -276,6 +279,10 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 func (e *Executor) blind(ctx context.Context, what string, err error) (bool, error) {
 	e.failed++
 	e.noteHead()
+	var busy *BusyError
+	if errors.As(err, &busy) {
+		e.view.quiet(&e.cfg, e.cfg.Clock.Now(), busy.RetryAfter)
+	}
 	e.cfg.Log.Warn("eoa: "+what, "account", e.account.String(), "failures", e.failed, "err", err)
 	return false, ctx.Err()
 }

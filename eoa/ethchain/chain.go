@@ -73,12 +73,12 @@ func call(result any, method string, args ...any) rpc.BatchElem {
 
 // do makes calls, all of which must work.
 func (c *Chain) do(ctx context.Context, calls ...rpc.BatchElem) error {
-	if err := c.client.BatchCallContext(ctx, calls); err != nil {
-		return fmt.Errorf("ethchain: %w", err)
+	if err := c.batch(ctx, calls); err != nil {
+		return err
 	}
 	for i := range calls {
-		if calls[i].Error != nil {
-			return fmt.Errorf("ethchain: %s: %w", calls[i].Method, calls[i].Error)
+		if err := calls[i].Error; err != nil {
+			return fmt.Errorf("ethchain: %s: %w", calls[i].Method, refused(err))
 		}
 	}
 	return nil
@@ -213,11 +213,11 @@ func (c *Chain) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error) {
 func (c *Chain) ask(ctx context.Context, out *eoa.Answers, calls []rpc.BatchElem) error {
 	var head hexutil.Uint64
 	batch := append([]rpc.BatchElem{call(&head, "eth_blockNumber")}, calls...)
-	if err := c.client.BatchCallContext(ctx, batch); err != nil {
-		return fmt.Errorf("ethchain: %w", err)
+	if err := c.batch(ctx, batch); err != nil {
+		return err
 	}
 	if batch[0].Error != nil {
-		return fmt.Errorf("ethchain: eth_blockNumber: %w", batch[0].Error)
+		return fmt.Errorf("ethchain: eth_blockNumber: %w", refused(batch[0].Error))
 	}
 	out.Number = min(out.Number, uint64(head))
 	copy(calls, batch[1:])

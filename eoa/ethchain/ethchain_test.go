@@ -328,7 +328,7 @@ func TestSent(t *testing.T) {
 		require.Equal(t, c.result, got.Result, "%v", c.err)
 		require.Equal(t, c.reason, got.Reason, "%v", c.err)
 	}
-	require.Equal(t, eoa.ReasonBusy, transport(rpc.HTTPError{StatusCode: 429}).Reason)
+	require.Equal(t, eoa.ReasonBusy, transport(&eoa.BusyError{Err: rpc.HTTPError{StatusCode: 429}}).Reason)
 	require.Equal(t, eoa.Unknown, transport(errors.New("insufficient funds")).Result)
 }
 

@@ -3,7 +3,6 @@ package ethchain
 import (
 	"context"
 	"errors"
-	"net/http"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -24,7 +23,7 @@ func (c *Chain) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 		for i, raw := range part {
 			calls = append(calls, call(&hashes[i], "eth_sendRawTransaction", hexutil.Bytes(raw)))
 		}
-		if err := c.client.BatchCallContext(ctx, calls); err != nil {
+		if err := c.batch(ctx, calls); err != nil {
 			for range part {
 				out = append(out, transport(err))
 			}
@@ -40,15 +39,24 @@ func (c *Chain) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 // transport is what a failure of the connection, or of HTTP, says: nothing about the bytes.
 func transport(err error) eoa.Sent {
 	s := eoa.Sent{Text: err.Error()}
-	var failed rpc.HTTPError
-	if errors.As(err, &failed) && (failed.StatusCode == http.StatusTooManyRequests || failed.StatusCode == http.StatusServiceUnavailable) {
-		s.Reason = eoa.ReasonBusy
+	var busy *eoa.BusyError
+	if errors.As(err, &busy) {
+		s.Reason, s.RetryAfter = eoa.ReasonBusy, busy.RetryAfter
 	}
 	return s
 }
 
 // limitExceeded is the code by which nodes ask to be left alone (EIP-1474).
 const limitExceeded = -32005
+
+// refused wraps an answer to one call in an eoa.BusyError where the node asks to be left alone.
+func refused(err error) error {
+	var verdict rpc.Error
+	if errors.As(err, &verdict) && verdict.ErrorCode() == limitExceeded {
+		return &eoa.BusyError{Err: err}
+	}
+	return err
+}
 
 // sent is what an answer to one transaction says.
 func sent(err error, hash common.Hash, raw []byte) eoa.Sent {

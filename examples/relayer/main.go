@@ -19,7 +19,8 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/crypto"
-	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/eoa/ethchain"
 )
 
 func main() {
@@ -70,7 +71,7 @@ func start() error {
 		defer chain.close()
 		*url = chain.url
 	}
-	client, err := rpc.DialContext(ctx, *url)
+	client, err := ethchain.Dial(ctx, *url)
 	if err != nil {
 		return err
 	}
