@@ -20,7 +20,7 @@ func (v *View) Bumps(c *Config, now time.Time) ([]Job, Batch) {
 		}
 		old := r.Newest()
 		market, payable := c.Fees.price(v.look, r)
-		fees, err := c.Fees.Replace(&old.Fees, &market, r.MaxFee)
+		fees, err := c.Fees.Replace(&old.Fees, &market, r.limits())
 		if r.Cancelling && payable && r.refused() && errors.Is(err, ErrFeeCap) {
 			fees, err = market, nil // there is nothing in the pool to outbid
 		}
@@ -100,7 +100,7 @@ func (v *View) Obey(now time.Time, orders []Order, records map[string]Record) Ba
 			b.move(now, &r, Cancelled, EventCancelled)
 		case o.Kind == OrderCancel:
 			r.Cancelling, r.Hurry = true, true
-		case o.Kind == OrderReplace && o.Payload != nil:
+		case o.Kind == OrderReplace && o.Payload != nil && r.canReplace(o.Payload) == nil:
 			r.replace(o.Payload)
 		}
 		changed[o.Key] = r

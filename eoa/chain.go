@@ -23,6 +23,8 @@ type Look struct {
 	Balance *uint256.Int
 	// BaseFee is the next block's, Tip what is usually paid on top, in wei per gas.
 	BaseFee, Tip uint256.Int
+	// BlobFee is the price of blob gas, in wei; 0 means not known. See [BlobChain].
+	BlobFee uint256.Int
 }
 
 // Questions are put to a node together.

@@ -113,6 +113,11 @@ var phrases = []phrase{
 	{"invalid chain id", ReasonInvalid},
 	{"sender not an eoa", ReasonInvalid},
 	{"only replay-protected", ReasonInvalid},
+	{"blobs in transaction", ReasonInvalid}, // geth: too many
+	{"blob limit exceeded", ReasonInvalid},
+	{"sidecar in blob transaction", ReasonInvalid},
+	{"wrong sidecar format", ReasonInvalid},
+	{"kzg verification error", ReasonInvalid},
 	{"exceeds the configured cap", ReasonInvalid}, // geth: fee cap of the node
 
 	// Prices.
@@ -121,6 +126,7 @@ var phrases = []phrase{
 	{"max fee per gas less than block base fee", ReasonUnderpriced},
 	{"fee cap less than block base fee", ReasonUnderpriced},
 	{"less than block base fee", ReasonUnderpriced},
+	{"less than block blob gas fee", ReasonUnderpriced},
 	{"feetoolow", ReasonUnderpriced}, // nethermind
 	{"gas_price_too_low", ReasonUnderpriced},
 	{"gas price too low", ReasonUnderpriced},

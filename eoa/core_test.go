@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -101,6 +103,13 @@ func TestPhrasesAreInOrder(t *testing.T) {
 func FuzzDecodeRecord(f *testing.F) {
 	f.Add([]byte(`{"key":"a","id":1,"state":0,"nonce":0}`))
 	f.Add([]byte(`{"key":"a","id":1,"state":1,"nonce":3,"attempts":[{"hash":"0x00","raw":"AA=="}]}`))
+	to := common.Address{1}
+	blob := Record{Request: Request{Key: "a", Kind: Blob, To: &to, Blobs: noopBlobs, MaxBlobFee: uint256.NewInt(9)}, ID: 1, State: Prepared, Attempts: []Attempt{{Raw: []byte{3}}}}
+	blob.Attempts[0].Fees.Blob.SetUint64(7)
+	raw, err := EncodeRecord(&blob)
+	require.NoError(f, err)
+	f.Add(raw)
+	f.Add([]byte(`{"key":"a","id":1,"kind":4,"to":"0x0000000000000000000000000000000000000001","blobs":["AA=="]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		r, err := DecodeRecord(raw)
 		if err != nil {

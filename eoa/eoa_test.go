@@ -41,7 +41,7 @@ func TestBumpReplaces(t *testing.T) {
 		}
 		market := Fees{Cap: draw("market cap"), Tip: draw("market tip")}
 		limit := new(uint256.Int).Lsh(uint256.NewInt(rapid.Uint64().Draw(t, "limit")), 8)
-		bumped, err := old.Bump(&market, rapid.Uint64Range(0, 50).Draw(t, "percent"), limit)
+		bumped, err := old.Bump(&market, rapid.Uint64Range(0, 50).Draw(t, "percent"), Limits{Fee: limit})
 		if err != nil {
 			require.ErrorIs(t, err, ErrFeeCap)
 			return
@@ -59,7 +59,7 @@ func TestBumpReplaces(t *testing.T) {
 
 func ExampleFees_Bump() {
 	old := Fees{Cap: *uint256.NewInt(101), Tip: *uint256.NewInt(3)}
-	bumped, err := old.Bump(&Fees{}, 10, uint256.NewInt(1000))
+	bumped, err := old.Bump(&Fees{}, 10, Limits{Fee: uint256.NewInt(1000)})
 	fmt.Println(&bumped.Cap, &bumped.Tip, err)
 	// Output: 112 4 <nil>
 }

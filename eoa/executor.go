@@ -19,7 +19,7 @@ type Executor struct {
 	cfg     Config
 	account Account
 	store   Store
-	chain   Chain
+	chain   patience
 	signer  Signer
 	owner   string
 
@@ -41,6 +41,7 @@ type Executor struct {
 	more    bool       // there are more of them
 	window  int        // how many of them are read
 	lookAt  time.Time  // of the last look that worked
+	priced  bool       // it asked for the price of blobs
 	failed  int        // looks that failed since
 	report  Report
 }
@@ -137,8 +138,16 @@ func (e *Executor) Cancel(ctx context.Context, key string) error {
 }
 
 // Replace orders that a request get another payload, or other limits, at the same nonce. Its key, group and priority stay. What is mined counts.
+// A payload with blobs takes the place of one with blobs only, and one without that of one without.
 func (e *Executor) Replace(ctx context.Context, key string, payload Request) error {
 	if err := payload.validatePayload(); err != nil {
+		return err
+	}
+	r, err := e.store.Get(ctx, e.account, key)
+	if err != nil {
+		return err
+	}
+	if err := r.canReplace(&payload); err != nil {
 		return err
 	}
 	return e.order(ctx, Order{Kind: OrderReplace, Key: key, Payload: &payload})

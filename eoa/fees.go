@@ -14,11 +14,27 @@ var (
 	ErrInvalidFees = errors.New("eoa: invalid fees")
 )
 
-// Fees are the prices of a transaction, in wei per gas.
+// Fees are the prices of a transaction, in wei per gas and per blob gas.
 type Fees struct {
 	// Cap is the greatest price, tip included; Tip goes to the block's author. Tip is at most Cap.
 	Cap uint256.Int `json:"cap"`
 	Tip uint256.Int `json:"tip"`
+	// Blob is the greatest price of blob gas (EIP-4844); 0 means that there are no blobs.
+	Blob uint256.Int `json:"blob,omitzero"`
+}
+
+// Limits are the greatest prices that may be offered, in wei per gas and per blob gas; nil means no limit.
+type Limits struct{ Fee, BlobFee *uint256.Int }
+
+// lower takes the lower one of each limit.
+func (l Limits) lower(o Limits) Limits {
+	least := func(x, y *uint256.Int) *uint256.Int {
+		if x == nil || y != nil && y.Lt(x) {
+			return y
+		}
+		return x
+	}
+	return Limits{least(l.Fee, o.Fee), least(l.BlobFee, o.BlobFee)}
 }
 
 // Validate reports a tip above the cap, wrapping ErrInvalidFees.
@@ -32,22 +48,27 @@ func (f *Fees) Validate() error {
 // MinBumpPercent is the least bump that go-ethereum's pool takes for a replacement.
 const MinBumpPercent = 10
 
-// Bump returns fees that replace f: cap and tip each the greatest of the market's and the old one plus percent, rounded up, by at least 1 wei.
-// percent is at least MinBumpPercent; below it counts as that. A nil market counts as zero, a nil limit as none, as Request.MaxFee does.
-// If either would pass limit, the error wraps ErrFeeCap and the caller waits.
-func (f *Fees) Bump(market *Fees, percent uint64, limit *uint256.Int) (Fees, error) {
+// Bump returns fees that replace f: each price the greatest of the market's and the old one plus percent, rounded up, by at least 1 wei.
+// percent is at least MinBumpPercent, and MinBlobBumpPercent where there are blobs; below it counts as that. A nil market counts as zero.
+// If any would pass its limit, the error wraps ErrFeeCap and the caller waits.
+func (f *Fees) Bump(market *Fees, percent uint64, limits Limits) (Fees, error) {
 	if market == nil {
 		market = new(Fees)
 	}
 	percent = max(percent, MinBumpPercent)
 	var out Fees
-	for _, x := range []struct{ old, market, out *uint256.Int }{{&f.Cap, &market.Cap, &out.Cap}, {&f.Tip, &market.Tip, &out.Tip}} {
+	prices := []struct{ old, market, out, limit *uint256.Int }{{&f.Cap, &market.Cap, &out.Cap, limits.Fee}, {&f.Tip, &market.Tip, &out.Tip, limits.Fee}}
+	if !f.Blob.IsZero() {
+		percent = max(percent, MinBlobBumpPercent)
+		prices = append(prices, struct{ old, market, out, limit *uint256.Int }{&f.Blob, &market.Blob, &out.Blob, limits.BlobFee})
+	}
+	for _, x := range prices {
 		raised, overflow := raise(x.old, percent)
 		if raised.Lt(x.market) {
 			raised = x.market
 		}
-		if overflow || limit != nil && limit.Lt(raised) {
-			return Fees{}, fmt.Errorf("%w: %v wei plus %d %% is above the limit of %v", ErrFeeCap, x.old, percent, limit)
+		if overflow || x.limit != nil && x.limit.Lt(raised) {
+			return Fees{}, fmt.Errorf("%w: %v wei plus %d %% is above the limit of %v", ErrFeeCap, x.old, percent, x.limit)
 		}
 		x.out.Set(raised)
 	}

@@ -22,6 +22,17 @@ func (p patience) Look(ctx context.Context, a common.Address) (Look, error) {
 	return p.chain.Look(ctx, a)
 }
 
+// LookBlobs is a Look with the price of blobs, if the chain knows it.
+func (p patience) LookBlobs(ctx context.Context, a common.Address) (Look, error) {
+	chain, knows := p.chain.(BlobChain)
+	if !knows {
+		return p.Look(ctx, a)
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.wait)
+	defer cancel()
+	return chain.LookBlobs(ctx, a)
+}
+
 func (p patience) Ask(ctx context.Context, q Questions) (Answers, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.wait)
 	defer cancel()

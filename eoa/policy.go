@@ -17,11 +17,13 @@ type FeePolicy struct {
 	// StallTimeout is how long the account's lowest open nonce may stand still with something in flight before it is bumped, positive.
 	// Each further bump waits twice as long as the one before.
 	StallTimeout time.Duration
-	// BumpPercent is how much more a bump offers at least, in percent, from [MinBumpPercent] to 1000.
+	// BumpPercent is how much more a bump offers at least, in percent, from [MinBumpPercent] to 1000; with blobs it is at least [MinBlobBumpPercent].
 	BumpPercent uint64
 	// MaxFee is the greatest price per gas that a bump may offer, in wei; nil means no limit. The lower one of this and the request's
 	// counts.
 	MaxFee *uint256.Int
+	// MaxBlobFee is the same for the price of blob gas.
+	MaxBlobFee *uint256.Int
 }
 
 // DefaultFeePolicy bumps after five minutes, by 20 percent, without a limit.
@@ -54,16 +56,12 @@ func (p *FeePolicy) Due(bumps int) time.Duration {
 	return p.StallTimeout << doublings
 }
 
-// Replace returns the fees of a replacement: those of [Fees.Bump] under the lower one of the policy's limit and the request's, either of
-// which may be nil. The error wraps ErrFeeCap.
-func (p *FeePolicy) Replace(old, market *Fees, requestMax *uint256.Int) (Fees, error) {
-	return old.Bump(market, p.BumpPercent, p.limit(requestMax))
+// Replace returns the fees of a replacement: those of [Fees.Bump] under the lower ones of the policy's limits and the request's. The error wraps ErrFeeCap.
+func (p *FeePolicy) Replace(old, market *Fees, request Limits) (Fees, error) {
+	return old.Bump(market, p.BumpPercent, p.limits(request))
 }
 
-// limit is the lower one of the policy's limit and the request's; nil means none.
-func (p *FeePolicy) limit(requestMax *uint256.Int) *uint256.Int {
-	if p.MaxFee == nil || requestMax != nil && requestMax.Lt(p.MaxFee) {
-		return requestMax
-	}
-	return p.MaxFee
+// limits are the lower ones of the policy's and the request's.
+func (p *FeePolicy) limits(request Limits) Limits {
+	return request.lower(Limits{Fee: p.MaxFee, BlobFee: p.MaxBlobFee})
 }

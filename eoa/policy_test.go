@@ -44,7 +44,7 @@ func TestPolicyLimits(t *testing.T) {
 	} {
 		p := DefaultFeePolicy()
 		p.MaxFee = c.policy
-		fees, err := p.Replace(&old, nil, c.request)
+		fees, err := p.Replace(&old, nil, Limits{Fee: c.request})
 		if !c.ok {
 			require.ErrorIs(t, err, ErrFeeCap)
 			continue

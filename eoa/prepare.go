@@ -62,7 +62,10 @@ func (e *Executor) prepare(ctx context.Context, jobs []Job) error {
 
 // sign asks for a signature and checks that it is of the account, over exactly what was asked.
 func (e *Executor) sign(ctx context.Context, j Job) (Signed, error) {
-	want := j.Transaction(e.account)
+	want, err := j.Transaction(e.account)
+	if err != nil {
+		return Signed{}, err
+	}
 	got, err := e.signer.Sign(ctx, e.account.Address, want)
 	if err != nil {
 		return Signed{}, fmt.Errorf("eoa: signing for %v: %w", e.account, err)
@@ -77,7 +80,7 @@ func (e *Executor) sign(ctx context.Context, j Job) (Signed, error) {
 	if from, err := types.Sender(rules, got); err != nil || from != e.account.Address {
 		return Signed{}, fmt.Errorf("%w: it is of %v, want %v", ErrSigner, from, e.account.Address)
 	}
-	raw, err := got.MarshalBinary()
+	raw, err := got.WithBlobTxSidecar(want.BlobTxSidecar()).MarshalBinary() // the signature is over the blobs' hashes
 	if err != nil {
 		return Signed{}, fmt.Errorf("%w: %w", ErrSigner, err)
 	}

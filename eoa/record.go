@@ -13,7 +13,7 @@ import (
 
 // Attempt is one signed transaction of a request. All that may be out are kept: any of them may be the one that is mined.
 type Attempt struct {
-	// Hash is the transaction's, Raw its bytes as they are sent.
+	// Hash is the transaction's, Raw its bytes as they are sent: with the blobs, as long as they may be sent again.
 	Hash common.Hash `json:"hash"`
 	Raw  []byte      `json:"raw"`
 	// Nonce is the transaction's: the record's, except where Void.
@@ -112,6 +112,9 @@ func DecodeRecord(raw []byte) (Record, error) {
 	}
 	if r.State >= numStates || r.ID == 0 || r.Key == "" {
 		return Record{}, fmt.Errorf("%w: record %d with state %d and key %q", ErrMalformed, r.ID, r.State, r.Key)
+	}
+	if err := r.validateBlobs(); err != nil && !r.Noop {
+		return Record{}, fmt.Errorf("%w: record %d: %w", ErrMalformed, r.ID, err)
 	}
 	if r.Open() && (len(r.Attempts) == 0 || r.Newest().Void) {
 		return Record{}, fmt.Errorf("%w: record %d is %v without a valid attempt", ErrMalformed, r.ID, r.State)

@@ -145,6 +145,7 @@ func (v *View) unbind(b *Batch, c *Config, now time.Time, r *Record, s Sent) {
 	for k := range r.Attempts {
 		r.Attempts[k].Void = true
 	}
+	r.forget()
 	if s.Reason == ReasonInvalid {
 		b.move(now, r, Failed, EventFailed)
 	} else {

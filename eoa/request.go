@@ -39,6 +39,8 @@ const (
 	AccessList
 	// SetCode is an EIP-7702 transaction.
 	SetCode
+	// Blob is an EIP-4844 transaction, with a sidecar of version 0. See the package's doc for its rules.
+	Blob
 
 	numKinds
 )
@@ -67,10 +69,14 @@ type Request struct {
 	// AccessList is for all kinds but Legacy; Authorizations are for SetCode, which needs at least one.
 	AccessList     types.AccessList             `json:"accessList,omitempty"`
 	Authorizations []types.SetCodeAuthorization `json:"authorizations,omitempty"`
+	// Blobs are for kind Blob, which needs 1 to MaxBlobs of them, each of BlobSize bytes; see there for what is in them.
+	Blobs [][]byte `json:"blobs,omitempty"`
 	// Gas is the gas limit; 0 means that it is estimated.
 	Gas uint64 `json:"gas,omitempty"`
 	// MaxFee is the greatest price per gas that may ever be paid, in wei; nil means no limit.
 	MaxFee *uint256.Int `json:"maxFee,omitempty"`
+	// MaxBlobFee is the greatest price per blob gas that may ever be paid, in wei, for kind Blob; nil means no limit.
+	MaxBlobFee *uint256.Int `json:"maxBlobFee,omitempty"`
 	// Priority: the higher, the earlier; equal ones go in order of acceptance.
 	Priority int32 `json:"priority,omitempty"`
 	// Group names a sequence. Its members get their nonces in order of acceptance and should have one priority; a member whose gas must be
@@ -113,8 +119,10 @@ func (r *Request) validatePayload() error {
 	case r.Kind == SetCode && r.To == nil:
 		return fmt.Errorf("%w: a SetCode transaction creates no contract, want To", ErrInvalidRequest)
 	}
-	return nil
+	return r.validateBlobs()
 }
+
+func (r *Request) limits() Limits { return Limits{Fee: r.MaxFee, BlobFee: r.MaxBlobFee} }
 
 // Digest is equal for requests with equal payload. Stores keep it to tell a repeated request from a key that is used twice.
 func (r *Request) Digest() [sha256.Size]byte {

@@ -25,8 +25,8 @@ type Job struct {
 	Noop bool
 }
 
-// Transaction returns what is to be signed.
-func (j *Job) Transaction(a Account) *types.Transaction {
+// Transaction returns what is to be signed. The error wraps ErrInvalidRequest: blobs that [Request.Validate] does not let through.
+func (j *Job) Transaction(a Account) (*types.Transaction, error) {
 	to, value, data, kind := j.Record.To, new(uint256.Int), j.Record.Data, j.Record.Kind
 	if j.Record.Value != nil {
 		value = j.Record.Value
@@ -44,25 +44,33 @@ func (j *Job) Transaction(a Account) *types.Transaction {
 	chain := new(uint256.Int).SetUint64(a.ChainID)
 	switch kind {
 	case Legacy:
-		return types.NewTx(&types.LegacyTx{Nonce: j.Nonce, GasPrice: j.Fees.Cap.ToBig(), Gas: j.Gas, To: to, Value: value.ToBig(), Data: data})
+		return types.NewTx(&types.LegacyTx{Nonce: j.Nonce, GasPrice: j.Fees.Cap.ToBig(), Gas: j.Gas, To: to, Value: value.ToBig(), Data: data}), nil
 	case AccessList:
 		return types.NewTx(&types.AccessListTx{ChainID: chain.ToBig(), Nonce: j.Nonce, GasPrice: j.Fees.Cap.ToBig(), Gas: j.Gas, To: to,
-			Value: value.ToBig(), Data: data, AccessList: accessList})
+			Value: value.ToBig(), Data: data, AccessList: accessList}), nil
+	case Blob:
+		return j.blobTransaction(&types.BlobTx{ChainID: chain, Nonce: j.Nonce, GasTipCap: &j.Fees.Tip, GasFeeCap: &j.Fees.Cap, Gas: j.Gas, To: *to,
+			Value: value, Data: data, AccessList: accessList})
 	case SetCode:
 		return types.NewTx(&types.SetCodeTx{ChainID: chain, Nonce: j.Nonce, GasTipCap: &j.Fees.Tip, GasFeeCap: &j.Fees.Cap, Gas: j.Gas, To: *to,
-			Value: value, Data: data, AccessList: accessList, AuthList: j.Record.Authorizations})
+			Value: value, Data: data, AccessList: accessList, AuthList: j.Record.Authorizations}), nil
 	}
 	return types.NewTx(&types.DynamicFeeTx{ChainID: chain.ToBig(), Nonce: j.Nonce, GasTipCap: j.Fees.Tip.ToBig(), GasFeeCap: j.Fees.Cap.ToBig(), Gas: j.Gas,
-		To: to, Value: value.ToBig(), Data: data, AccessList: accessList})
+		To: to, Value: value.ToBig(), Data: data, AccessList: accessList}), nil
 }
 
 // cost is the most that the transaction can cost, saturated.
 func (j *Job) cost() uint256.Int {
 	sum, over := new(uint256.Int).MulOverflow(&j.Fees.Cap, uint256.NewInt(j.Gas))
+	add := func(x *uint256.Int, overflow bool) {
+		_, more := sum.AddOverflow(sum, x)
+		over = over || overflow || more
+	}
+	if n := len(j.blobs()); n > 0 {
+		add(new(uint256.Int).MulOverflow(&j.Fees.Blob, uint256.NewInt(uint64(n)*gasPerBlob)))
+	}
 	if j.Record.Value != nil && !j.Noop {
-		var more bool
-		sum, more = sum.AddOverflow(sum, j.Record.Value)
-		over = over || more
+		add(j.Record.Value, false)
 	}
 	if over {
 		sum.SetAllOne()
@@ -74,7 +82,8 @@ func (j *Job) cost() uint256.Int {
 // those that must not be sent any more. pending are the best requests without a nonce, in order of rank.
 func (v *View) Choose(c *Config, now time.Time, pending []Record) ([]Job, Batch) {
 	b := v.batch()
-	room, free := v.room(c), v.free()
+	room, free, pools := v.room(c), v.free(), v.pools()
+	v.barred = false
 	ahead, held := v.groupsInFlight(), map[string]bool{}
 	var jobs []Job
 	fills := len(v.Head.Holes) + len(v.Head.Recycled)
@@ -101,6 +110,9 @@ func (v *View) Choose(c *Config, now time.Time, pending []Record) ([]Job, Batch)
 			if j.Noop {
 				j.Gas = v.noopGas(c)
 			}
+			if r.own() {
+				j.Record.Kind = pools.filler()
+			}
 			least := j
 			if least.Gas = max(j.Gas, noopGas); v.afford(c, &least, free) != "" {
 				held[r.Group] = true
@@ -108,7 +120,11 @@ func (v *View) Choose(c *Config, now time.Time, pending []Record) ([]Job, Batch)
 			}
 			if r.own() {
 				fills--
+			} else if v.barred = v.barred || !pools.takes(r.Kind); v.barred {
+				held[r.Group] = true
+				continue
 			}
+			pools.add(j.Record.Kind)
 			jobs = append(jobs, j)
 			ahead[r.Group]++
 		}
@@ -170,16 +186,24 @@ func (v *View) groupsInFlight() map[string]uint64 {
 	return ahead
 }
 
-// price returns the fees of a new transaction, or false where the limit is below the base fee.
+// price returns the fees of a new transaction, or false where a limit is below the base fee, or the price of blobs is needed and not known.
 func (p *FeePolicy) price(look *Look, r *Record) (Fees, bool) {
-	f := Fees{Tip: look.Tip}
+	f, limits := Fees{Tip: look.Tip}, p.limits(r.limits())
 	f.Cap.Lsh(&look.BaseFee, 1)
 	f.Cap.Add(&f.Cap, &look.Tip)
-	if limit := p.limit(r.MaxFee); limit != nil && limit.Lt(&f.Cap) {
-		if limit.Lt(&look.BaseFee) {
+	if r.Kind == Blob {
+		if look.BlobFee.IsZero() {
 			return Fees{}, false
 		}
-		f.Cap.Set(limit)
+		f.Blob.Lsh(&look.BlobFee, 1)
+	}
+	for _, x := range []struct{ price, base, limit *uint256.Int }{{&f.Cap, &look.BaseFee, limits.Fee}, {&f.Blob, &look.BlobFee, limits.BlobFee}} {
+		if x.limit != nil && x.limit.Lt(x.price) {
+			if x.limit.Lt(x.base) {
+				return Fees{}, false
+			}
+			x.price.Set(x.limit)
+		}
 	}
 	if f.Cap.Lt(&f.Tip) {
 		f.Tip = f.Cap
@@ -257,13 +281,15 @@ const noEstimate = "its gas could not be estimated"
 func (v *View) afford(c *Config, j *Job, free *uint256.Int) (why string) {
 	fees, ok := c.Fees.price(v.look, &j.Record)
 	if last := j.Record.Newest(); last != nil && last.Void && Classify(last.Why) == ReasonUnderpriced {
-		if raised, err := last.Fees.Bump(&fees, refusedBump, c.Fees.limit(j.Record.MaxFee)); err == nil {
+		if raised, err := last.Fees.Bump(&fees, refusedBump, c.Fees.limits(j.Record.limits())); err == nil {
 			fees = oneprice(&j.Record, raised)
 		}
 	}
 	j.Fees = fees
 	cost := j.cost()
 	switch {
+	case j.Record.Kind == Blob && v.look.BlobFee.IsZero():
+		return "the price of blobs is not known"
 	case !ok:
 		return "its price limit is below the base fee"
 	case j.Gas == 0:

@@ -247,14 +247,19 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 	told := e.look
 	e.look = false
 	e.signal.Unlock()
-	old := e.lookAt.IsZero() || e.cfg.Poll > 0 && now.Sub(e.lookAt) >= e.cfg.Poll || now.Sub(e.lookAt) >= e.cfg.Rebroadcast
+	blobs := e.wantsBlobs()
+	old := e.lookAt.IsZero() || blobs && !e.priced || e.cfg.Poll > 0 && now.Sub(e.lookAt) >= e.cfg.Poll || now.Sub(e.lookAt) >= e.cfg.Rebroadcast
 	if !told && (!old || len(e.view.Open)+len(e.pending) == 0) {
 		return e.failed == 0 && e.view.look != nil, nil
 	}
 	if e.report.Reads == 0 { // what came through other processes is read as often as the chain is
 		e.seen = e.wake + 1
 	}
-	look, err := e.chain.Look(ctx, e.account.Address)
+	ask := e.chain.Look
+	if blobs {
+		ask = e.chain.LookBlobs
+	}
+	look, err := ask(ctx, e.account.Address)
 	if err != nil {
 		return e.blind(ctx, "look", err)
 	}
@@ -267,7 +272,7 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 			return e.blind(ctx, "ask", err)
 		}
 	}
-	e.lookAt, e.failed = now, 0
+	e.lookAt, e.priced, e.failed = now, blobs, 0
 	b := e.view.Confirm(&e.cfg, now, &look, &answers)
 	if e.stage(b); len(b.Add) > 0 { // they are read from the store
 		return true, e.flush(ctx)
@@ -363,7 +368,7 @@ func (e *Executor) send(ctx context.Context) (moved bool, err error) {
 	if err := e.commit(ctx, ended); err != nil {
 		return false, err
 	}
-	if len(jobs) == 0 && e.more && e.window < maxWindow && e.view.room(&e.cfg) > 0 {
+	if len(jobs) == 0 && e.more && e.window < maxWindow && !e.view.barred && e.view.room(&e.cfg) > 0 {
 		e.window, e.seen = 2*e.window, e.wake+1 // all that was read must wait: what is behind it need not
 		return true, nil
 	}
@@ -416,6 +421,9 @@ func (e *Executor) nextStep(now time.Time) time.Time {
 		if t.Before(next) {
 			next = t
 		}
+	}
+	if !e.priced && e.failed == 0 && e.wantsBlobs() {
+		earlier(now)
 	}
 	if e.cfg.Poll > 0 {
 		earlier(now.Add(e.cfg.Poll))

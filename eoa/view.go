@@ -30,6 +30,7 @@ type View struct {
 	stalledAt  time.Time
 	lagsSince  time.Time // since when the node's head is behind one that was seen before; zero for not
 	quietUntil time.Time // a node asked to be left alone
+	barred     bool      // Choose came to a request that waits until nothing of the other pool is in flight
 }
 
 // sending remembers the last send of a record's attempt.
@@ -120,6 +121,7 @@ func (b *Batch) move(now time.Time, r *Record, to State, kind EventKind) {
 		panic(fmt.Sprintf("eoa: record %d cannot become %v from %v", r.ID, to, r.State))
 	}
 	r.State = to
+	r.forget()
 	b.tell(now, kind, r)
 }
 

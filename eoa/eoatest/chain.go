@@ -48,6 +48,7 @@ type Chain struct {
 	pool     map[common.Address]map[uint64]*types.Transaction
 	balances map[common.Address]*uint256.Int
 	baseFee  uint64
+	blobFee  uint64
 	taken    []*types.Transaction // all that were ever taken into the pool
 	refuse   func(*types.Transaction) string
 	broken   int // blocks made by reorgs, so that hashes differ
@@ -61,7 +62,7 @@ type block struct {
 
 // New returns a chain with one empty block. A block is final when finality blocks are on top of it.
 func New(chainID uint64, seed uint64, finality uint64) *Chain {
-	c := &Chain{id: new(big.Int).SetUint64(chainID), rng: rand.New(rand.NewPCG(seed, 7)), finality: finality, perBlock: 1 << 20, baseFee: 100,
+	c := &Chain{id: new(big.Int).SetUint64(chainID), rng: rand.New(rand.NewPCG(seed, 7)), finality: finality, perBlock: 1 << 20, baseFee: 100, blobFee: 3,
 		where: map[common.Hash]int{}, pool: map[common.Address]map[uint64]*types.Transaction{}, balances: map[common.Address]*uint256.Int{}}
 	c.append(nil)
 	return c
@@ -86,6 +87,13 @@ func (c *Chain) SetBaseFee(wei uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.baseFee = wei
+}
+
+// SetBlobFee sets the price of blob gas below which no blobs are included, in wei; 0 means that nobody knows it.
+func (c *Chain) SetBlobFee(wei uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.blobFee = wei
 }
 
 // SetPerBlock sets how many transactions a block holds.
@@ -229,7 +237,7 @@ func (c *Chain) include() {
 	for _, a := range senders {
 		for n := c.count(a, len(c.blocks)); len(txs) < c.perBlock; n++ {
 			tx := c.pool[a][n]
-			if tx == nil || tx.GasFeeCap().Cmp(new(big.Int).SetUint64(c.baseFee)) < 0 {
+			if tx == nil || tx.GasFeeCap().Cmp(new(big.Int).SetUint64(c.baseFee)) < 0 || !c.paysBlobs(tx) {
 				break
 			}
 			delete(c.pool[a], n)
@@ -283,6 +291,15 @@ func (c *Chain) Look(ctx context.Context, a common.Address) (eoa.Look, error) {
 	l.BaseFee.SetUint64(c.baseFee)
 	l.Tip.SetUint64(2)
 	return l, nil
+}
+
+// LookBlobs implements eoa.BlobChain.
+func (c *Chain) LookBlobs(ctx context.Context, a common.Address) (eoa.Look, error) {
+	l, err := c.Look(ctx, a)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l.BlobFee.SetUint64(c.blobFee)
+	return l, err
 }
 
 func firstError(errs ...error) error {
@@ -384,7 +401,11 @@ func (c *Chain) take(raw []byte) string {
 		return "nonce too low: next nonce higher"
 	case c.balances[from] != nil && c.balances[from].Lt(cost):
 		return "insufficient funds for gas * price + value"
-	case old != nil && (!dearer(old.GasFeeCap(), tx.GasFeeCap()) || !dearer(old.GasTipCap(), tx.GasTipCap())):
+	}
+	if text := c.blobPool(from, tx); text != "" {
+		return text
+	}
+	if old != nil && !outbids(old, tx) {
 		return "replacement transaction underpriced"
 	}
 	c.wait(tx)
@@ -392,9 +413,17 @@ func (c *Chain) take(raw []byte) string {
 	return ""
 }
 
-// dearer reports whether a price is at least a tenth above the old one.
-func dearer(old, price *big.Int) bool {
-	least := new(big.Int).Mul(old, big.NewInt(110))
+// outbids reports whether all prices are a tenth above those of the old one, or twice as high where there are blobs.
+func outbids(old, tx *types.Transaction) bool {
+	if tx.Type() != types.BlobTxType {
+		return dearer(old.GasFeeCap(), tx.GasFeeCap(), 110) && dearer(old.GasTipCap(), tx.GasTipCap(), 110)
+	}
+	return dearer(old.GasFeeCap(), tx.GasFeeCap(), 200) && dearer(old.GasTipCap(), tx.GasTipCap(), 200) && dearer(old.BlobGasFeeCap(), tx.BlobGasFeeCap(), 200)
+}
+
+// dearer reports whether a price is at least so many per cent of the old one.
+func dearer(old, price *big.Int, percent int64) bool {
+	least := new(big.Int).Mul(old, big.NewInt(percent))
 	return least.Cmp(new(big.Int).Mul(price, big.NewInt(100))) <= 0
 }
 

@@ -156,6 +156,16 @@ func (l wire) Look(ctx context.Context, a common.Address) (out eoa.Look, err err
 	return out, err
 }
 
+// LookBlobs implements eoa.BlobChain.
+func (l wire) LookBlobs(ctx context.Context, a common.Address) (out eoa.Look, err error) {
+	chain, knows := l.Chain.(eoa.BlobChain)
+	if !knows {
+		return l.Look(ctx, a)
+	}
+	err = l.moment(func() error { out, err = chain.LookBlobs(ctx, a); return err })
+	return out, err
+}
+
 // Ask implements eoa.Chain.
 func (l wire) Ask(ctx context.Context, q eoa.Questions) (out eoa.Answers, err error) {
 	err = l.moment(func() error { out, err = l.Chain.Ask(ctx, q); return err })

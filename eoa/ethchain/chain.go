@@ -46,7 +46,7 @@ type Chain struct {
 	o      Options
 }
 
-var _ eoa.Chain = (*Chain)(nil)
+var _ eoa.BlobChain = (*Chain)(nil)
 
 // New returns a chain behind a client.
 func New(client Client, o Options) (*Chain, error) {
@@ -76,6 +76,11 @@ func (c *Chain) do(ctx context.Context, calls ...rpc.BatchElem) error {
 	if err := c.batch(ctx, calls); err != nil {
 		return err
 	}
+	return worked(calls)
+}
+
+// worked returns the first error of calls.
+func worked(calls []rpc.BatchElem) error {
 	for i := range calls {
 		if err := calls[i].Error; err != nil {
 			return fmt.Errorf("ethchain: %s: %w", calls[i].Method, refused(err))
@@ -86,6 +91,21 @@ func (c *Chain) do(ctx context.Context, calls ...rpc.BatchElem) error {
 
 // Look implements eoa.Chain.
 func (c *Chain) Look(ctx context.Context, a common.Address) (eoa.Look, error) {
+	return c.look(ctx, a, nil)
+}
+
+// LookBlobs implements eoa.BlobChain. The price is asked for in the same batch; a node that does not know it is no error.
+func (c *Chain) LookBlobs(ctx context.Context, a common.Address) (eoa.Look, error) {
+	fee := new(hexutil.Big)
+	l, err := c.look(ctx, a, fee)
+	if err == nil && l.BlobFee.SetFromBig(fee.ToInt()) {
+		return eoa.Look{}, fmt.Errorf("%w: blob fee %v", ErrNode, fee)
+	}
+	return l, err
+}
+
+// look asks for the price of blobs too if there is a place for it.
+func (c *Chain) look(ctx context.Context, a common.Address, blobFee *hexutil.Big) (eoa.Look, error) {
 	var latest, final header
 	var count, pending, finalCount hexutil.Uint64
 	var balance, tip hexutil.Big
@@ -97,7 +117,15 @@ func (c *Chain) Look(ctx context.Context, a common.Address) (eoa.Look, error) {
 	if c.o.FinalityDepth == 0 {
 		calls = append(calls, call(&final, "eth_getBlockByNumber", "finalized", false), call(&finalCount, "eth_getTransactionCount", a, "finalized"))
 	}
-	if err := c.do(ctx, calls...); err != nil {
+	needed := len(calls)
+	if blobFee != nil {
+		calls = append(calls, call(blobFee, "eth_blobBaseFee"))
+	}
+	err := c.batch(ctx, calls)
+	if err == nil {
+		err = worked(calls[:needed])
+	}
+	if err != nil {
 		return eoa.Look{}, err
 	}
 	if latest.Number == nil {
@@ -161,8 +189,15 @@ func (c *Chain) Estimate(ctx context.Context, from common.Address, r *eoa.Reques
 	if len(r.Authorizations) > 0 {
 		args["authorizationList"] = r.Authorizations
 	}
+	hashes, err := r.BlobHashes()
+	if err != nil {
+		return 0, err
+	}
+	if len(hashes) > 0 {
+		args["blobVersionedHashes"] = hashes
+	}
 	var gas hexutil.Uint64
-	err := c.do(ctx, call(&gas, "eth_estimateGas", args))
+	err = c.do(ctx, call(&gas, "eth_estimateGas", args))
 	if err != nil && reverted(err) {
 		err = fmt.Errorf("%w: %w", eoa.ErrReverted, err)
 	}

@@ -35,6 +35,9 @@ type node struct {
 	chain    *eoatest.Chain
 	signer   *eoa.KeySigner
 	receipts int
+	prices   int // times that the price of blobs was asked for
+	noBlobs  bool
+	hashes   any // of the last estimate's blobs
 }
 
 func (n *node) look(a common.Address) eoa.Look {
@@ -111,6 +114,7 @@ func (c coded) Error() string  { return c.text }
 func (c coded) ErrorCode() int { return c.code }
 
 func (n *node) EstimateGas(args map[string]any) (hexutil.Uint64, error) {
+	n.hashes = args["blobVersionedHashes"]
 	if args["input"] == "0xdead" {
 		return 0, coded{3, "execution reverted: no"}
 	}
@@ -121,7 +125,11 @@ func (n *node) SendRawTransaction(raw hexutil.Bytes) (common.Hash, error) {
 	if s := n.chain.Send(context.Background(), [][]byte{raw})[0]; s.Result != eoa.Accepted {
 		return common.Hash{}, coded{-32000, s.Text}
 	}
-	return crypto.Keccak256Hash(raw), nil
+	tx := new(types.Transaction)
+	if err := tx.UnmarshalBinary(raw); err != nil {
+		return common.Hash{}, err
+	}
+	return tx.Hash(), nil
 }
 
 func (n *node) receipt(h common.Hash) map[string]any {
@@ -148,8 +156,11 @@ func (n *node) GetBlockReceipts(tag rpc.BlockNumber) (out []map[string]any) {
 func (n *node) SignTransaction(args map[string]any) (hexutil.Bytes, error) {
 	number := func(name string) *big.Int { return hexutil.MustDecodeBig(args[name].(string)) }
 	to := common.HexToAddress(args["to"].(string))
-	tx := types.NewTx(&types.DynamicFeeTx{ChainID: number("chainId"), Nonce: number("nonce").Uint64(), Gas: number("gas").Uint64(), To: &to,
-		Value: number("value"), Data: hexutil.MustDecode(args["input"].(string)), GasFeeCap: number("maxFeePerGas"), GasTipCap: number("maxPriorityFeePerGas")})
+	tx := n.blobTransaction(args)
+	if tx == nil {
+		tx = types.NewTx(&types.DynamicFeeTx{ChainID: number("chainId"), Nonce: number("nonce").Uint64(), Gas: number("gas").Uint64(), To: &to,
+			Value: number("value"), Data: hexutil.MustDecode(args["input"].(string)), GasFeeCap: number("maxFeePerGas"), GasTipCap: number("maxPriorityFeePerGas")})
+	}
 	signed, err := n.signer.Sign(context.Background(), common.HexToAddress(args["from"].(string)), tx)
 	if err != nil {
 		return nil, err
@@ -373,6 +384,9 @@ func FuzzAnswers(f *testing.F) {
 				require.LessOrEqual(t, l.Finalized, l.Number)
 				require.LessOrEqual(t, l.Final, l.Latest)
 				require.LessOrEqual(t, l.Latest, l.Preconfirmed)
+			}
+			if l, err := c.LookBlobs(ctx, common.Address{1}); err == nil {
+				require.NotNil(t, l.Balance)
 			}
 			q := eoa.Questions{Heights: []uint64{1, 16}}
 			for i := range byte(12) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/rpc"
 
@@ -16,8 +17,9 @@ import (
 // Send implements eoa.Chain. Only an error object of JSON-RPC is a verdict, and only a text that is known; all else is unknown.
 func (c *Chain) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 	out := make([]eoa.Sent, 0, len(raws))
-	for from := 0; from < len(raws); from += c.o.MaxBatch {
-		part := raws[from:min(from+c.o.MaxBatch, len(raws))]
+	for len(raws) > 0 {
+		part := raws[:c.fits(raws)]
+		raws = raws[len(part):]
 		hashes := make([]common.Hash, len(part))
 		var calls []rpc.BatchElem
 		for i, raw := range part {
@@ -34,6 +36,19 @@ func (c *Chain) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 		}
 	}
 	return out
+}
+
+// maxSendSize is how many bytes of transactions are in one batch: as hex they are twice as long, and go-ethereum reads 5 MiB.
+const maxSendSize = 2 << 20
+
+// fits returns how many of some transactions, at least one, go into a batch.
+func (c *Chain) fits(raws [][]byte) (n int) {
+	for size := 0; n < min(len(raws), c.o.MaxBatch); n++ {
+		if size += len(raws[n]); n > 0 && size > maxSendSize {
+			break
+		}
+	}
+	return n
 }
 
 // transport is what a failure of the connection, or of HTTP, says: nothing about the bytes.
@@ -62,7 +77,7 @@ func refused(err error) error {
 func sent(err error, hash common.Hash, raw []byte) eoa.Sent {
 	var verdict rpc.Error
 	switch {
-	case err == nil && hash == crypto.Keccak256Hash(raw):
+	case err == nil && hash == hashOf(raw):
 		return eoa.Sent{Result: eoa.Accepted}
 	case err == nil:
 		return eoa.Sent{Text: "answered with the hash of another transaction: " + hash.Hex()}
@@ -73,6 +88,15 @@ func sent(err error, hash common.Hash, raw []byte) eoa.Sent {
 	}
 	reason := eoa.Classify(err.Error())
 	return eoa.Sent{Result: reason.Result(), Reason: reason, Text: err.Error()}
+}
+
+// hashOf is the hash of a transaction's bytes; that of blobs is without them.
+func hashOf(raw []byte) common.Hash {
+	tx := new(types.Transaction)
+	if len(raw) > 0 && raw[0] == types.BlobTxType && tx.UnmarshalBinary(raw) == nil {
+		return tx.Hash()
+	}
+	return crypto.Keccak256Hash(raw)
 }
 
 // reverted reports whether a node ran a call and it failed (code 3), rather than that it could not run it.

@@ -86,6 +86,9 @@ func arguments(a common.Address, tx *types.Transaction) map[string]any {
 		if auths := tx.SetCodeAuthorizations(); len(auths) > 0 {
 			args["authorizationList"] = auths
 		}
+		if tx.Type() == types.BlobTxType { // the signature is over the hashes: the blobs stay here
+			args["maxFeePerBlobGas"], args["blobVersionedHashes"] = (*hexutil.Big)(tx.BlobGasFeeCap()), tx.BlobHashes()
+		}
 	}
 	return args
 }

@@ -1,0 +1,125 @@
+package ethchain
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/holiman/uint256"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/memstore"
+)
+
+func (n *node) BlobBaseFee() (*hexutil.Big, error) {
+	n.prices++
+	if n.noBlobs {
+		return nil, coded{-32601, "the method eth_blobBaseFee does not exist/is not available"}
+	}
+	return (*hexutil.Big)(big.NewInt(3)), nil
+}
+
+// blobTransaction is what a signer is asked for, or nil if that has no blobs. The signer never sees them.
+func (n *node) blobTransaction(args map[string]any) *types.Transaction {
+	hashes, blobs := args["blobVersionedHashes"].([]any)
+	if !blobs {
+		return nil
+	}
+	number := func(name string) *uint256.Int { return uint256.MustFromBig(hexutil.MustDecodeBig(args[name].(string))) }
+	tx := &types.BlobTx{ChainID: number("chainId"), Nonce: number("nonce").Uint64(), Gas: number("gas").Uint64(), To: common.HexToAddress(args["to"].(string)),
+		Value: number("value"), Data: hexutil.MustDecode(args["input"].(string)), GasFeeCap: number("maxFeePerGas"), GasTipCap: number("maxPriorityFeePerGas"),
+		BlobFeeCap: number("maxFeePerBlobGas")}
+	for _, h := range hashes {
+		tx.BlobHashes = append(tx.BlobHashes, common.HexToHash(h.(string)))
+	}
+	return types.NewTx(tx)
+}
+
+func blobRequest(key string, blobs int) eoa.Request {
+	q := eoa.Request{Key: key, Kind: eoa.Blob, To: &common.Address{1}, Data: []byte(key)}
+	for i := range blobs {
+		q.Blobs = append(q.Blobs, make([]byte, eoa.BlobSize))
+		q.Blobs[i][31] = byte(i)
+	}
+	return q
+}
+
+// Blobs go through HTTP, more than a node reads at once, and through a remote signer that does not see them; their price is asked for while there are any.
+func TestBlobsThroughHTTP(t *testing.T) {
+	ctx := context.Background()
+	s := newSetup(t, 1)
+	chain, err := New(s.client, Options{})
+	require.NoError(t, err)
+	cfg := eoa.DefaultConfig()
+	cfg.Clock = s.clock
+	e, err := eoa.New(cfg, s.account, memstore.New(), chain, NewRemoteSigner(s.client, ""))
+	require.NoError(t, err)
+	steps := func(key string) {
+		for range 20 {
+			_, err := e.Step(ctx)
+			require.NoError(t, err)
+			s.node.chain.Mine()
+			s.clock.now = s.clock.now.Add(4 * time.Second)
+		}
+		r, err := e.Get(ctx, key)
+		require.NoError(t, err)
+		require.Equal(t, eoa.Final, r.State)
+	}
+	_, err = e.Submit(ctx, eoa.Request{Key: "plain", To: &common.Address{1}})
+	require.NoError(t, err)
+	steps("plain")
+	require.Zero(t, s.node.prices)
+	const n, each = 9, 3
+	for i := range n {
+		_, err := e.Submit(ctx, blobRequest(fmt.Sprint(i), each))
+		require.NoError(t, err)
+	}
+	steps(fmt.Sprint(n - 1))
+	require.NotZero(t, s.node.prices)
+	require.Len(t, s.node.hashes, each)
+	txs := s.node.chain.Transactions()
+	require.Len(t, txs, 1+n)
+	for i, tx := range txs[1:] {
+		require.Equal(t, fmt.Sprint(i), string(tx.Data()))
+		require.Len(t, tx.BlobTxSidecar().Blobs, each)
+	}
+}
+
+// A node that knows no price of blobs is a node all the same.
+func TestNoPriceOfBlobs(t *testing.T) {
+	s := newSetup(t, 1)
+	chain, err := New(s.client, Options{})
+	require.NoError(t, err)
+	l, err := chain.LookBlobs(context.Background(), s.account.Address)
+	require.NoError(t, err)
+	require.Equal(t, *uint256.NewInt(3), l.BlobFee)
+	s.node.noBlobs = true
+	l, err = chain.LookBlobs(context.Background(), s.account.Address)
+	require.NoError(t, err)
+	require.True(t, l.BlobFee.IsZero())
+	require.NotNil(t, l.Balance)
+}
+
+// A transaction's hash does not cover its blobs.
+func TestHashOfBlobs(t *testing.T) {
+	key, err := crypto.GenerateKey()
+	require.NoError(t, err)
+	j := eoa.Job{Record: eoa.Record{Request: blobRequest("a", 1)}, Gas: 21_000}
+	want, err := j.Transaction(eoa.Account{ChainID: testChain})
+	require.NoError(t, err)
+	tx, err := types.SignTx(want, types.LatestSignerForChainID(big.NewInt(testChain)), key)
+	require.NoError(t, err)
+	raw, err := tx.MarshalBinary()
+	require.NoError(t, err)
+	require.Equal(t, eoa.Accepted, sent(nil, tx.Hash(), raw).Result)
+	require.Equal(t, eoa.Unknown, sent(nil, crypto.Keccak256Hash(raw), raw).Result)
+	require.Equal(t, eoa.Unknown, sent(nil, crypto.Keccak256Hash([]byte{3}), raw).Result)
+	require.Equal(t, eoa.Accepted, sent(nil, crypto.Keccak256Hash([]byte{3}), []byte{3}).Result, "what is no transaction has a hash too")
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/rpc"
+	"github.com/holiman/uint256"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/ethchain"
+	"github.com/jamq/jamq/eoa/memstore"
+)
+
+// executor returns one for the developer's account, whose bumps are soon, and its connection.
+func (c *chain) executor(ctx context.Context, t *testing.T) (*eoa.Executor, *rpc.Client) {
+	client, err := ethchain.Dial(ctx, c.url)
+	require.NoError(t, err)
+	chain, err := ethchain.New(client, ethchain.Options{FinalityDepth: 2})
+	require.NoError(t, err)
+	cfg := eoa.DefaultConfig()
+	cfg.Poll, cfg.Retry, cfg.Fees.StallTimeout = 20*time.Millisecond, 20*time.Millisecond, 300*time.Millisecond
+	e, err := eoa.New(cfg, developerAccount, memstore.New(), chain, eoa.NewKeySigner(developerAccount.ChainID, developer()))
+	require.NoError(t, err)
+	return e, client
+}
+
+// developerAccount is on the simulated chain, whose id is always the same.
+var developerAccount = eoa.Account{ChainID: 1337, Address: crypto.PubkeyToAddress(developer().PublicKey)}
+
+// Blob transactions and others of one account, on go-ethereum's own pools: they take turns, and each lands once, with its blobs.
+func TestBlobs(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c := newTestChain(t)
+	e, client := c.executor(ctx, t)
+	defer client.Close()
+	done := make(chan struct{})
+	running, stop := context.WithCancel(ctx)
+	go func() { defer close(done); _ = e.Run(running) }()
+	defer func() { stop(); <-done }()
+
+	requests := make([]eoa.Request, 8)
+	for i := range requests {
+		requests[i] = eoa.Request{Key: fmt.Sprint(i), To: &developerAccount.Address, Value: uint256.NewInt(1)}
+		if i%4 < 3 {
+			blob := make([]byte, eoa.BlobSize)
+			_, err := rand.Read(blob[1:32])
+			require.NoError(t, err)
+			requests[i].Kind, requests[i].Blobs = eoa.Blob, [][]byte{blob}
+		}
+	}
+	_, err := e.Submit(ctx, requests...)
+	require.NoError(t, err)
+	for i := range requests {
+		r, err := e.Wait(ctx, fmt.Sprint(i), eoa.Final)
+		require.NoError(t, err, "%v", r.Reason)
+		require.Equal(t, eoa.Final, r.State, r.Reason)
+		require.EqualValues(t, i, r.Nonce)
+		tx, _, err := c.dial(t).TransactionByHash(ctx, r.Tx)
+		require.NoError(t, err)
+		hashes, err := requests[i].BlobHashes()
+		require.NoError(t, err)
+		require.Equal(t, hashes, tx.BlobHashes())
+		require.Equal(t, requests[i].Kind == eoa.Blob, tx.Type() == types.BlobTxType)
+	}
+	count, err := c.dial(t).NonceAt(ctx, developerAccount.Address, nil)
+	require.NoError(t, err)
+	require.EqualValues(t, len(requests), count)
+}
+
+// go-ethereum's pool takes a bump of a blob transaction, and the transaction that cancels it.
+func TestBlobReplacement(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c, err := newChain("127.0.0.1:0", time.Hour, developer())
+	require.NoError(t, err)
+	defer c.close()
+	e, client := c.executor(ctx, t)
+	defer client.Close()
+	wait := func(what string, met func(eoa.Record) bool) eoa.Record {
+		for ctx.Err() == nil {
+			next, err := e.Step(ctx)
+			require.NoError(t, err)
+			r, err := e.Get(ctx, "a")
+			require.NoError(t, err)
+			if met(r) {
+				return r
+			}
+			time.Sleep(time.Until(next)) // it says itself when there is more to do
+		}
+		t.Fatal(what)
+		return eoa.Record{}
+	}
+	newest := func(attempts int) func(eoa.Record) bool {
+		return func(r eoa.Record) bool { return len(r.Attempts) == attempts && r.Newest().Result == eoa.Accepted }
+	}
+	_, err = e.Submit(ctx, eoa.Request{Key: "a", Kind: eoa.Blob, To: &common.Address{7}, Blobs: [][]byte{make([]byte, eoa.BlobSize)}})
+	require.NoError(t, err)
+	r := wait("bumped", newest(2))
+	require.False(t, r.Attempts[1].Noop)
+	require.NoError(t, e.Cancel(ctx, "a"))
+	r = wait("cancelled", func(r eoa.Record) bool { return r.Newest().Noop && r.Newest().Result == eoa.Accepted })
+	c.backend.Commit()
+	c.backend.Commit()
+	c.backend.Commit()
+	require.Equal(t, eoa.Cancelled, wait("over", func(r eoa.Record) bool { return r.State.Terminal() }).State)
+}
