@@ -58,7 +58,7 @@ func TestBlobsThroughHTTP(t *testing.T) {
 	chain, err := New(s.client, Options{})
 	require.NoError(t, err)
 	cfg := eoa.DefaultConfig()
-	cfg.Clock = s.clock
+	cfg.Clock, cfg.Timeout = s.clock, time.Minute // the first commitment loads the trusted setup, which takes its time with -race
 	e, err := eoa.New(cfg, s.account, memstore.New(), chain, NewRemoteSigner(s.client, ""))
 	require.NoError(t, err)
 	steps := func(key string) {

@@ -27,6 +27,7 @@ func (c *chain) executor(ctx context.Context, t *testing.T) (*eoa.Executor, *rpc
 	require.NoError(t, err)
 	cfg := eoa.DefaultConfig()
 	cfg.Poll, cfg.Retry, cfg.Fees.StallTimeout = 20*time.Millisecond, 20*time.Millisecond, 300*time.Millisecond
+	cfg.Timeout = time.Minute // the first commitment loads the trusted setup, which takes its time with -race
 	e, err := eoa.New(cfg, developerAccount, memstore.New(), chain, eoa.NewKeySigner(developerAccount.ChainID, developer()))
 	require.NoError(t, err)
 	return e, client
@@ -37,7 +38,7 @@ var developerAccount = eoa.Account{ChainID: 1337, Address: crypto.PubkeyToAddres
 
 // Blob transactions and others of one account, on go-ethereum's own pools: they take turns, and each lands once, with its blobs.
 func TestBlobs(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	c := newTestChain(t)
 	e, client := c.executor(ctx, t)
@@ -78,7 +79,7 @@ func TestBlobs(t *testing.T) {
 
 // go-ethereum's pool takes a bump of a blob transaction, and the transaction that cancels it.
 func TestBlobReplacement(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	c, err := newChain("127.0.0.1:0", time.Hour, developer())
 	require.NoError(t, err)
