@@ -254,7 +254,8 @@ func TestFleet(t *testing.T) {
 		_, err := fleets[rand.IntN(2)].Submit(ctx, a, requests...)
 		require.NoError(t, err)
 	}
-	require.Eventually(t, func() bool { return fleets[0].Busy()+fleets[1].Busy() == 0 }, 50*time.Second, 20*time.Millisecond)
+	// Both are idle before they have seen the requests, too.
+	require.Eventually(t, func() bool { return fleets[0].Busy()+fleets[1].Busy() == 0 && landed(t, c) == accounts*each }, 50*time.Second, 20*time.Millisecond)
 	stop()
 	all.Wait()
 	require.Equal(t, accounts*each, landed(t, c))
