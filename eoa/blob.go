@@ -129,8 +129,11 @@ func (j *Job) blobTransaction(tx *types.BlobTx) (*types.Transaction, error) {
 	return types.NewTx(tx), nil
 }
 
-// forget drops the blobs of signed transactions that will not be sent again: those of a record that is over, and void ones.
+// forget drops blobs that will not be sent again: those of a record that is over, and of void attempts.
 func (r *Record) forget() {
+	if r.State.Terminal() {
+		r.Blobs = nil
+	}
 	for k := range r.Attempts {
 		a := &r.Attempts[k]
 		tx := new(types.Transaction)

@@ -48,6 +48,7 @@ func TestBlob(t *testing.T) {
 	r := w.get(t, "a")
 	require.Equal(t, tx.Hash(), r.Tx)
 	require.Less(t, len(r.Attempts[0].Raw), 1000)
+	require.Empty(t, r.Blobs)
 	require.Equal(t, *uint256.NewInt(6), r.Attempts[0].Fees.Blob)
 	want := new(uint256.Int).SetUint64(r.Attempts[0].Gas*202 + 2*uint64(eoa.BlobSize)*6 + 1)
 	require.Equal(t, *want, r.Attempts[0].Cost)
@@ -315,4 +316,25 @@ func TestBlobValidate(t *testing.T) {
 	require.NoError(t, greatest.Validate())
 	_, err := greatest.BlobHashes()
 	require.NoError(t, err)
+}
+
+// What is accepted anew, because somebody else's transaction took the nonce, has its blobs.
+func TestRequeuedBlob(t *testing.T) {
+	w := newWorld(t, 1, 0)
+	w.cfg.Requeue = true
+	w.chain.SetPerBlock(0)
+	e := w.executor(t, w.store, w.chain)
+	q := blobRequest("a")
+	w.submit(t, e, q)
+	w.steps(t, e, 2)
+	w.chain.Inject(w.foreign(t, 0))
+	w.chain.SetPerBlock(10)
+	w.steps(t, e, 150)
+	old := w.get(t, "a")
+	require.Equal(t, eoa.Superseded, old.State)
+	require.Empty(t, old.Blobs)
+	require.Equal(t, eoa.Final, w.get(t, fmt.Sprintf("a~%d", old.ID)).State)
+	txs := w.chain.Transactions()
+	require.Len(t, txs, 2)
+	require.Equal(t, q.Blobs[0], txs[1].BlobTxSidecar().Blobs[0][:])
 }

@@ -64,7 +64,7 @@ func (v *View) Confirm(c *Config, now time.Time, look *Look, answers *Answers) B
 		if len(b.Events) > before || r.GoneAt != v.Open[i].GoneAt {
 			b.Records = append(b.Records, r)
 			if c.Requeue && r.State == Superseded && !r.own() {
-				again := r.Request
+				again := v.Open[i].Request
 				again.Key = fmt.Sprintf("%s~%d", r.Key, r.ID)
 				b.Add = append(b.Add, again)
 			}

@@ -54,6 +54,18 @@ var sabotages = []sabotage{
 			return ""
 		})
 	}, happened: eoa.EventNoop},
+	{name: "a blob, bumped", setup: func(_ testing.TB, w *world) {
+		w.cfg.Fees.StallTimeout = 3 * time.Second
+		w.request = func(key string) eoa.Request {
+			q := request(key)
+			if key == w.keys[len(w.keys)/2] {
+				q.Kind, q.Blobs = eoa.Blob, [][]byte{make([]byte, eoa.BlobSize)} // zeros cost the least to prove
+			}
+			return q
+		}
+	}, tick: func(_ testing.TB, w *world, i int) {
+		w.chain.SetPerBlock([]int{10, 0, 10}[min((i+7)/8, 2)]) // full from the first tick to the 8th
+	}, happened: eoa.EventBumped},
 }
 
 // live runs an executor until it dies, or all is over.

@@ -97,3 +97,13 @@ func ExampleDeliver() {
 	// 3 a final
 	// 3 <nil>
 }
+
+// Blobs are numbers of 32 bytes below the order of a field, so data goes into 31 bytes of each.
+func ExampleRequest_BlobHashes() {
+	blob := make([]byte, eoa.BlobSize)
+	copy(blob[1:32], "a rollup's data")
+	request := eoa.Request{Key: "batch 1", Kind: eoa.Blob, To: new(common.Address), Blobs: [][]byte{blob}, MaxBlobFee: uint256.NewInt(1e9)}
+	hashes, err := request.BlobHashes()
+	fmt.Printf("%d hash of version %d, %v\n", len(hashes), hashes[0][0], err)
+	// Output: 1 hash of version 1, <nil>
+}

@@ -113,7 +113,7 @@ func DecodeRecord(raw []byte) (Record, error) {
 	if r.State >= numStates || r.ID == 0 || r.Key == "" {
 		return Record{}, fmt.Errorf("%w: record %d with state %d and key %q", ErrMalformed, r.ID, r.State, r.Key)
 	}
-	if err := r.validateBlobs(); err != nil && !r.Noop {
+	if err := r.validateBlobs(); err != nil && !r.Noop && !r.State.Terminal() {
 		return Record{}, fmt.Errorf("%w: record %d: %w", ErrMalformed, r.ID, err)
 	}
 	if r.Open() && (len(r.Attempts) == 0 || r.Newest().Void) {

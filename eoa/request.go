@@ -69,7 +69,8 @@ type Request struct {
 	// AccessList is for all kinds but Legacy; Authorizations are for SetCode, which needs at least one.
 	AccessList     types.AccessList             `json:"accessList,omitempty"`
 	Authorizations []types.SetCodeAuthorization `json:"authorizations,omitempty"`
-	// Blobs are for kind Blob, which needs 1 to MaxBlobs of them, each of BlobSize bytes; see there for what is in them.
+	// Blobs are for kind Blob, which needs 1 to MaxBlobs of them, each of BlobSize bytes; see there for what is in them. A
+	// record that is over has none any more.
 	Blobs [][]byte `json:"blobs,omitempty"`
 	// Gas is the gas limit; 0 means that it is estimated.
 	Gas uint64 `json:"gas,omitempty"`

@@ -30,6 +30,7 @@ type world struct {
 	signer  *eoa.KeySigner
 	cfg     eoa.Config
 	keys    []string // of all requests that must land exactly once
+	request func(key string) eoa.Request
 }
 
 const testChain = 4359
@@ -49,7 +50,7 @@ func newWorld(t testing.TB, seed uint64, requests int) *world {
 	key, err := crypto.ToECDSA(secret[:])
 	require.NoError(t, err)
 	w := &world{chain: eoatest.New(testChain, seed, 7), store: memstore.New(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-		account: eoa.Account{ChainID: testChain, Address: crypto.PubkeyToAddress(key.PublicKey)}, signer: eoa.NewKeySigner(testChain, key)}
+		account: eoa.Account{ChainID: testChain, Address: crypto.PubkeyToAddress(key.PublicKey)}, signer: eoa.NewKeySigner(testChain, key), request: request}
 	w.cfg = eoa.DefaultConfig()
 	w.cfg.Clock, w.cfg.Poll, w.cfg.Fees.StallTimeout, w.cfg.Batch, w.cfg.Confirmations = w, 2*time.Second, time.Minute, 4, 2
 	for i := range requests {
@@ -73,7 +74,7 @@ func (w *world) executor(t testing.TB, store eoa.Store, chain eoa.Chain) *eoa.Ex
 // submitAll submits all requests, also those that were before.
 func (w *world) submitAll(e *eoa.Executor) error {
 	for _, key := range w.keys {
-		if _, err := e.Submit(context.Background(), request(key)); err != nil {
+		if _, err := e.Submit(context.Background(), w.request(key)); err != nil {
 			return err
 		}
 	}
