@@ -34,7 +34,7 @@ func (n *Node) openStore() (err error) {
 	}
 	s := new(store)
 	if s.db, err = pebbledb.Open(filepath.Join(n.cfg.DataDir, "db"), nil); err != nil {
-		return fmt.Errorf("node: data directory: %w", err)
+		return fmt.Errorf("node: data directory, which one process at a time may have: %w", err)
 	}
 	for name, into := range map[string]*journal.Journal{"blocks": &s.blocks, "queue": &s.queue, "pool": &s.pool} {
 		j, err := pebblejournal.Open(filepath.Join(n.cfg.DataDir, name), pebblejournal.Options{DB: s.db, Prefix: []byte(name + "/")})
