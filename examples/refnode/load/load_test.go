@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
@@ -103,6 +104,13 @@ func TestWaitingIsNotLost(t *testing.T) {
 	require.Contains(t, out.String(), "waiting   20 are not final yet")
 	require.Contains(t, out.String(), "oracle    0 lost")
 	require.NotContains(t, out.String(), "NaN")
+
+	client, err := rpc.DialContext(t.Context(), url)
+	require.NoError(t, err)
+	defer client.Close()
+	lost, err := (&runner{raw: client}).unknown(t.Context(), []common.Hash{{1}})
+	require.NoError(t, err)
+	require.Equal(t, 1, lost, "nobody ever sent it")
 }
 
 func TestBound(t *testing.T) {
