@@ -91,7 +91,7 @@ func serve(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) (
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: ops.Handler(n, metrics, o.pprof, handler), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
+	server := &http.Server{Handler: ops.Handler(n, metrics, o.profilesFor(), handler), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
 	served, ended := make(chan error, 1), make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	running, stopNode := context.WithCancel(context.WithoutCancel(ctx))

@@ -78,7 +78,7 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.Uint64Var(&o.chainID, "chainid", node.DefaultChainID, "chain id of the rollup")
 	fs.BoolVar(&o.lab, "lab", false, "let the page break the embedded JAM chain: loss, skipped slots, reorganizations and more")
 	fs.BoolVar(&o.tui, "tui", false, "show the node in the terminal, or as lines where stdout is none; a terminal gets no log then")
-	fs.BoolVar(&o.pprof, "pprof", false, "serve Go's profiles at /debug/pprof/, to everybody who reaches the node")
+	fs.BoolVar(&o.pprof, "pprof", false, "serve Go's profiles at /debug/pprof/, to everybody who reaches the node by its address or one of -http.vhosts")
 	fs.BoolVar(&o.verbose, "v", false, "log what the queue does")
 	o.rpc.RegisterFlags(fs)
 }
@@ -127,6 +127,14 @@ func (o *options) adapt(given map[string]bool) {
 	if !given["http"] {
 		o.http = "127.0.0.1:0" // another node may have the usual port
 	}
+}
+
+// profilesFor are the host names by which profiles may be asked for; nil without -pprof.
+func (o *options) profilesFor() []string {
+	if !o.pprof {
+		return nil
+	}
+	return append([]string{}, o.rpc.VHosts...)
 }
 
 func (o *options) config(stderr io.Writer) (node.Config, error) {

@@ -24,14 +24,14 @@ import (
 )
 
 // running is a node with metrics, and what operators see of it. The node stops when the returned function is called.
-func running(t *testing.T, profiles bool) (*node.Node, *httptest.Server, func()) {
+func running(t *testing.T, profilesFor []string) (*node.Node, *httptest.Server, func()) {
 	m := New()
 	cfg := node.DefaultConfig(jamq.Tiny(), 50*time.Millisecond, 1)
 	cfg.Metrics = m.Hooks()
 	n, err := node.New(cfg)
 	require.NoError(t, err)
 	m.Watch(n)
-	server := httptest.NewServer(Handler(n, m, profiles, http.NotFoundHandler()))
+	server := httptest.NewServer(Handler(n, m, profilesFor, http.NotFoundHandler()))
 	t.Cleanup(server.Close)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -66,7 +66,7 @@ func pay(t *testing.T, n *node.Node, nonce uint64) {
 
 // Every metric that the dashboard and docs/operations.md name is there, in a form that Prometheus reads, once a transaction is final.
 func TestMetrics(t *testing.T) {
-	n, server, _ := running(t, false)
+	n, server, _ := running(t, nil)
 	pay(t, n, 0)
 	require.Eventually(t, func() bool {
 		now, err := n.Levels(t.Context())
@@ -110,7 +110,7 @@ func TestDashboardIsJSON(t *testing.T) {
 
 // A node is alive from its first moment, ready once it has seen the JAM chain, and neither when it has stopped.
 func TestHealth(t *testing.T) {
-	n, server, stop := running(t, false)
+	n, server, stop := running(t, nil)
 	require.Eventually(t, func() bool { return n.Ready() == nil }, 10*time.Second, 10*time.Millisecond)
 	for _, path := range []string{"/healthz", "/readyz"} {
 		status, text := get(t, server.URL+path)
@@ -129,9 +129,25 @@ func TestHealth(t *testing.T) {
 }
 
 func TestProfilesOnlyIfAskedFor(t *testing.T) {
-	for asked, want := range map[bool]int{true: http.StatusOK, false: http.StatusNotFound} {
-		_, server, _ := running(t, asked)
-		status, _ := get(t, server.URL+"/debug/pprof/")
-		require.Equal(t, want, status)
+	for name, x := range map[string]struct {
+		hosts []string
+		host  string
+		want  int
+	}{
+		"nobody":       {nil, "", http.StatusNotFound},
+		"by address":   {[]string{}, "", http.StatusOK},
+		"by name":      {[]string{"localhost"}, "localhost:8545", http.StatusOK},
+		"rebound name": {[]string{"localhost"}, "evil.example", http.StatusForbidden},
+	} {
+		_, server, _ := running(t, x.hosts)
+		for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline"} {
+			request, err := http.NewRequest(http.MethodGet, server.URL+path, nil)
+			require.NoError(t, err)
+			request.Host = x.host
+			response, err := http.DefaultClient.Do(request)
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			require.Equal(t, x.want, response.StatusCode, name+path)
+		}
 	}
 }
