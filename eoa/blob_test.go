@@ -338,3 +338,25 @@ func TestRequeuedBlob(t *testing.T) {
 	require.Len(t, txs, 2)
 	require.Equal(t, q.Blobs[0], txs[1].BlobTxSidecar().Blobs[0][:])
 }
+
+// What was refused, and is nowhere, is kept without its blobs; the request has them.
+func TestRefusedBlob(t *testing.T) {
+	w := newWorld(t, 1, 0)
+	refusing := true
+	w.chain.SetRefuse(func(*types.Transaction) string {
+		if refusing {
+			return "insufficient funds for gas * price + value"
+		}
+		return ""
+	})
+	e := w.executor(t, w.store, w.chain)
+	w.submit(t, e, blobRequest("a"))
+	w.steps(t, e, 1)
+	r := w.get(t, "a")
+	require.Equal(t, eoa.Pending, r.State)
+	require.True(t, r.Attempts[0].Void)
+	require.Less(t, len(r.Attempts[0].Raw), 1000)
+	refusing = false
+	w.steps(t, e, 60)
+	require.Equal(t, eoa.Final, w.get(t, "a").State)
+}
