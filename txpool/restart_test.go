@@ -179,6 +179,24 @@ func TestCommitCutAtEachRecord(t *testing.T) {
 	}
 }
 
+// repeated restores, for each run of the journal's records, a pool from a journal in which that run was offered twice.
+func (h *host) repeated(check func(p *txpool.Pool, from, to int)) {
+	for i := range h.tape.records {
+		for j := i + 1; j <= len(h.tape.records); j++ {
+			twice := &tape{}
+			twice.records = append(twice.records, h.tape.records[:j]...)
+			twice.records = append(twice.records, h.tape.records[i:]...)
+			cfg := h.cfg
+			cfg.Journal = twice
+			p, err := txpool.New(cfg, h)
+			require.NoError(h.t, err)
+			_, err = p.Restore(twice.replay)
+			require.NoError(h.t, err)
+			check(p, i, j)
+		}
+	}
+}
+
 // Whatever Restore reads twice changes nothing.
 func TestRecordsTwice(t *testing.T) {
 	h := newHost(t, nil)
@@ -188,21 +206,9 @@ func TestRecordsTwice(t *testing.T) {
 	l := h.pool.Drain(txpool.Budget{Count: 2})
 	require.NoError(t, l.Return(transfer(0, 1, 5, 0).Hash()))
 	before := h.pool.Stats()
-	for i := range h.tape.records {
-		for j := i + 1; j <= len(h.tape.records); j++ { // records i..j were offered again
-			twice := &tape{}
-			twice.records = append(twice.records, h.tape.records[:j]...)
-			twice.records = append(twice.records, h.tape.records[i:]...)
-			cfg := h.cfg
-			cfg.Journal = twice
-			p, err := txpool.New(cfg, h)
-			require.NoError(t, err)
-			_, err = p.Restore(twice.replay)
-			require.NoError(t, err)
-			after := p.Stats()
-			require.Equal(t, before, after, "records %d to %d twice", i, j)
-		}
-	}
+	h.repeated(func(p *txpool.Pool, from, to int) {
+		require.Equal(t, before, p.Stats(), "records %d to %d twice", from, to)
+	})
 }
 
 // The same with commits and a revert.
@@ -219,24 +225,11 @@ func TestRecordsOfCommitTwice(t *testing.T) {
 	require.NoError(t, l.Commit())
 	before := h.pool.Stats()
 	next, _ := h.pool.NextNonce(address(0))
-	for i := range h.tape.records {
-		for j := i + 1; j <= len(h.tape.records); j++ {
-			twice := &tape{}
-			twice.records = append(twice.records, h.tape.records[:j]...)
-			twice.records = append(twice.records, h.tape.records[i:]...)
-			cfg := h.cfg
-			cfg.Journal = twice
-			p, err := txpool.New(cfg, h)
-			require.NoError(t, err)
-			_, err = p.Restore(twice.replay)
-			require.NoError(t, err)
-			after := p.Stats()
-			n, _ := p.NextNonce(address(0))
-			if before != after || n != next {
-				t.Errorf("records %d to %d twice: %d pending, next %d; want %d, %d", i, j, after.Pending, n, before.Pending, next)
-			}
-		}
-	}
+	h.repeated(func(p *txpool.Pool, from, to int) {
+		require.Equal(t, before, p.Stats(), "records %d to %d twice", from, to)
+		n, _ := p.NextNonce(address(0))
+		require.Equal(t, next, n, "records %d to %d twice", from, to)
+	})
 }
 
 // After a restart observers hear of what is there, and then of its end.

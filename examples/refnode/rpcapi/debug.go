@@ -30,58 +30,44 @@ type Debug struct {
 
 func newDebug(a *api) *Debug { return &Debug{a, tracers.NewAPI(traceBackend{a})} }
 
-// bounded asks for a trace, and bounds its time and size. The returned function must be called.
-func (d *Debug) bounded(ctx context.Context, c *tracers.TraceConfig) (context.Context, context.CancelFunc, error) {
+// trace makes a trace, within the limits on its time and size.
+func (d *Debug) trace(ctx context.Context, config *tracers.TraceConfig, made func(context.Context, *tracers.TraceConfig) (any, error)) (any, error) {
 	if err := d.limits.call(ctx, "debug", 0); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if c.Config == nil {
-		c.Config = &logger.Config{}
+	if config == nil {
+		config = &tracers.TraceConfig{}
 	}
-	if c.Limit <= 0 || c.Limit > d.cfg.BatchBytes {
-		c.Limit = d.cfg.BatchBytes
+	if config.Config == nil {
+		config.Config = &logger.Config{}
+	}
+	if config.Limit <= 0 || config.Limit > d.cfg.BatchBytes {
+		config.Limit = d.cfg.BatchBytes
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.CallTime)
-	return ctx, cancel, nil
+	defer cancel()
+	return made(ctx, config)
 }
 
 // TraceTransaction is debug_traceTransaction, of any executed transaction whose block's pre-state is retained.
 func (d *Debug) TraceTransaction(ctx context.Context, hash common.Hash, config *tracers.TraceConfig) (any, error) {
-	if config == nil {
-		config = &tracers.TraceConfig{}
-	}
-	ctx, cancel, err := d.bounded(ctx, config)
-	if err != nil {
-		return nil, err
-	}
-	defer cancel()
-	return d.traces.TraceTransaction(ctx, hash, config)
+	return d.trace(ctx, config, func(ctx context.Context, config *tracers.TraceConfig) (any, error) {
+		return d.traces.TraceTransaction(ctx, hash, config)
+	})
 }
 
 // TraceBlockByNumber is debug_traceBlockByNumber.
 func (d *Debug) TraceBlockByNumber(ctx context.Context, number rpc.BlockNumber, config *tracers.TraceConfig) (any, error) {
-	if config == nil {
-		config = &tracers.TraceConfig{}
-	}
-	ctx, cancel, err := d.bounded(ctx, config)
-	if err != nil {
-		return nil, err
-	}
-	defer cancel()
-	return d.traces.TraceBlockByNumber(ctx, number, config)
+	return d.trace(ctx, config, func(ctx context.Context, config *tracers.TraceConfig) (any, error) {
+		return d.traces.TraceBlockByNumber(ctx, number, config)
+	})
 }
 
 // TraceBlockByHash is debug_traceBlockByHash.
 func (d *Debug) TraceBlockByHash(ctx context.Context, hash common.Hash, config *tracers.TraceConfig) (any, error) {
-	if config == nil {
-		config = &tracers.TraceConfig{}
-	}
-	ctx, cancel, err := d.bounded(ctx, config)
-	if err != nil {
-		return nil, err
-	}
-	defer cancel()
-	return d.traces.TraceBlockByHash(ctx, hash, config)
+	return d.trace(ctx, config, func(ctx context.Context, config *tracers.TraceConfig) (any, error) {
+		return d.traces.TraceBlockByHash(ctx, hash, config)
+	})
 }
 
 // TraceCall is debug_traceCall: eth_call, traced, with go-ethereum's overrides.
@@ -89,12 +75,9 @@ func (d *Debug) TraceCall(ctx context.Context, args json.RawMessage, at *rpc.Blo
 	if config == nil {
 		config = &tracers.TraceCallConfig{}
 	}
-	ctx, cancel, err := d.bounded(ctx, &config.TraceConfig)
-	if err != nil {
-		return nil, err
-	}
-	defer cancel()
-	return traceCall(ctx, args, at, config, d.traces.TraceCall)
+	return d.trace(ctx, &config.TraceConfig, func(ctx context.Context, _ *tracers.TraceConfig) (any, error) {
+		return traceCall(ctx, args, at, config, d.traces.TraceCall)
+	})
 }
 
 // traceCall decodes the message into go-ethereum's type for it, which has no name outside of go-ethereum.
