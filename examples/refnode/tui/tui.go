@@ -29,8 +29,10 @@ func Run(ctx context.Context, hub *live.Hub, in io.Reader, out io.Writer) error 
 	defer cancel()
 	m := model{ctx: ctx, hub: hub, width: 80, height: 24}
 	m.snapshot, m.changed = hub.Snapshot()
-	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
-	if err != nil && ctx.Err() == nil && !errors.Is(err, tea.ErrInterrupted) {
+	// The model ends the program when ctx does. bubbletea is not told of ctx: it would take its end for a kill, and return while
+	// it still reads from in, which the caller may close then.
+	_, err := tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
+	if err != nil && !errors.Is(err, tea.ErrInterrupted) {
 		return fmt.Errorf("tui: %w", err)
 	}
 	return nil
