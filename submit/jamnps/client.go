@@ -149,6 +149,16 @@ func (c *Client) connect(ctx context.Context, p *peer) (*quic.Conn, error) {
 	return conn, nil
 }
 
+// lose takes a connection that broke for closed.
+func (p *peer) lose(conn *quic.Conn) {
+	_ = conn.CloseWithError(0, "")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.conn == conn {
+		p.conn = nil
+	}
+}
+
 func (c *Client) dial(ctx context.Context, p *peer) (*quic.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.DialTimeout)
 	defer cancel()
@@ -214,7 +224,7 @@ func (c *Client) request(ctx context.Context, p *peer, kind StreamKind, messages
 	}
 	stream, err := conn.OpenStreamSync(ctx)
 	if err != nil {
-		return c.explain(ctx, p, err)
+		return c.explain(ctx, p, conn, err)
 	}
 	// Whatever ends the context resets the stream; after both ends it does nothing.
 	stop := context.AfterFunc(ctx, func() { reset(stream) })
@@ -225,7 +235,7 @@ func (c *Client) request(ctx context.Context, p *peer, kind StreamKind, messages
 	p.mu.Unlock()
 	if err != nil {
 		reset(stream)
-		return c.explain(ctx, p, err)
+		return c.explain(ctx, p, conn, err)
 	}
 	return nil
 }
@@ -257,8 +267,9 @@ func exchange(stream *quic.Stream, kind StreamKind, messages [][]byte, read func
 	return nil
 }
 
-// explain says what an error of a stream means.
-func (c *Client) explain(ctx context.Context, p *peer, err error) error {
+// explain says what an error of a stream means. A connection that broke is forgotten before anybody hears of it: its streams learn of that earlier than
+// its context, and the next attempt must not be sent over it.
+func (c *Client) explain(ctx context.Context, p *peer, conn *quic.Conn, err error) error {
 	var refused *quic.StreamError
 	switch {
 	case c.ctx.Err() != nil:
@@ -272,6 +283,7 @@ func (c *Client) explain(ctx context.Context, p *peer, err error) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%w: %s ended its answer early", ErrMalformed, p.Addr)
 	}
+	p.lose(conn)
 	return fmt.Errorf("%w: %s: %w", ErrDisconnected, p.Addr, err)
 }
 
