@@ -2,6 +2,7 @@ package statedb
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -27,7 +28,7 @@ type Record struct{ Key, Value []byte }
 //
 //	c ‖ code hash   code
 //	m               version, profile, and the line of canonical roots
-//	r ‖ root        parent ‖ base ‖ write set
+//	r ‖ root        number of parents, as a varint ‖ parents ‖ base ‖ write set
 //	s ‖ stem        the set of indices ‖ their values
 const (
 	codeRecord = 'c'
@@ -35,7 +36,7 @@ const (
 	rootRecord = 'r'
 	stemRecord = 's'
 
-	diskVersion    = 1
+	diskVersion    = 2
 	maxProfileName = 255
 )
 
@@ -61,16 +62,16 @@ func (s *Store) write(records []Record) error {
 	return nil
 }
 
-// added returns the records of a new root, and of code.
-func (s *Store) added(tree ubt.Tree, l link, fresh bool, code map[common.Hash][]byte) (records []Record) {
+// added returns the records of a root with a new link, and of code.
+func (s *Store) added(p *published, l link, code map[common.Hash][]byte) (records []Record) {
 	for h, c := range code {
 		if _, known := s.codeOf(h); !known {
 			records = append(records, Record{append([]byte{codeRecord}, h[:]...), c})
 		}
 	}
 	slices.SortFunc(records, func(a, b Record) int { return bytes.Compare(a.Key, b.Key) })
-	if fresh {
-		records = append(records, Record{rootKey(tree.Root()), s.entry(tree, l)})
+	if !l.equal(p.link) {
+		records = append(records, Record{rootKey(p.tree.Root()), s.entry(p.tree, l)})
 	}
 	return records
 }
@@ -92,7 +93,11 @@ func (s *Store) moved(canonical common.Hash, line []common.Hash, links map[commo
 
 // entry encodes a root with the write set that leads to it from its base.
 func (s *Store) entry(tree ubt.Tree, l link) []byte {
-	b := slices.Concat(l.parent[:], l.base[:])
+	b := binary.AppendUvarint(nil, uint64(len(l.parents)))
+	for _, parent := range l.parents {
+		b = append(b, parent[:]...)
+	}
+	b = append(b, l.base[:]...)
 	if l.base == tree.Root() {
 		return b
 	}
@@ -122,11 +127,15 @@ type entryOf struct {
 }
 
 func decodeEntry(b []byte) (e entryOf, ok bool) {
-	if len(b) < 64 {
+	parents, n := binary.Uvarint(b)
+	if n <= 0 || parents == 0 || parents >= uint64(len(b)-n)/32 { // the base comes after them
 		return e, false
 	}
-	e.parent, e.base = common.Hash(b[:32]), common.Hash(b[32:64])
-	for b = b[64:]; len(b) > 0; {
+	for b = b[n:]; uint64(len(e.parents)) < parents; b = b[32:] {
+		e.parents = append(e.parents, common.Hash(b[:32]))
+	}
+	e.base = common.Hash(b[:32])
+	for b = b[32:]; len(b) > 0; {
 		if len(b) < 33 || b[32] > 1 || b[32] == 1 && len(b) < 65 {
 			return e, false
 		}
@@ -286,12 +295,16 @@ func (l *loader) finish() error {
 	return l.bad
 }
 
-// checkParents fails unless each root descends from the empty one.
+// checkParents fails unless each root descends from the empty one, by first parents, and all parents are there.
 func (l *loader) checkParents() {
 	descends := map[common.Hash]bool{EmptyRoot: true}
-	for root := range l.store.roots {
+	for root, p := range l.store.roots {
+		if i := slices.IndexFunc(p.parents, func(r common.Hash) bool { return l.store.roots[r] == nil }); i >= 0 {
+			l.fail("root %s has the parent %s, which is not there", root, p.parents[i])
+			return
+		}
 		var line []common.Hash
-		for r := root; !descends[r]; r = l.store.roots[r].parent {
+		for r := root; !descends[r]; r = l.store.roots[r].parents[0] {
 			if line = append(line, r); l.store.roots[r] == nil || len(line) > len(l.store.roots) {
 				l.fail("root %s does not descend from the empty one: %s is not there, or before itself", root, r)
 				return

@@ -67,19 +67,19 @@ func reopen(t require.TestingT, p Profile, disk Disk, retention int) *Store {
 type summary struct {
 	canonical common.Hash
 	line      []common.Hash
-	parents   map[common.Hash]common.Hash
+	parents   map[common.Hash][]common.Hash
 	contents  map[common.Hash]int // values
 	code      int
 }
 
 func summarize(t require.TestingT, s *Store) summary {
-	out := summary{s.canonical, s.line, map[common.Hash]common.Hash{}, map[common.Hash]int{}, len(s.code)}
+	out := summary{s.canonical, s.line, map[common.Hash][]common.Hash{}, map[common.Hash]int{}, len(s.code)}
 	for root, p := range s.roots {
 		if root == EmptyRoot {
 			continue
 		}
 		require.Equal(t, root, p.tree.Root())
-		out.parents[root] = p.parent
+		out.parents[root] = p.parents
 		for range p.tree.All {
 			out.contents[root]++
 		}
@@ -103,6 +103,16 @@ func drawStep(t *rapid.T, s *Store) func() error {
 		}
 	}
 	todo := drawWork(t)
+	if rapid.Bool().Draw(t, "small") { // few states, so that branches meet again
+		k := Key{rapid.Byte().Draw(t, "key") % 3}
+		todo = work{func(v *View) {
+			if _, there := v.Get(k); there {
+				v.Delete(k)
+			} else {
+				v.Set(k, [32]byte{1})
+			}
+		}}
+	}
 	return func() error {
 		v := viewOf(t, s, root)
 		todo.run(v)
@@ -181,14 +191,15 @@ func TestCorruptDisk(t *testing.T) {
 	check(func(r map[string][]byte) { r["x"] = nil }, "an unknown record")
 	for root, what := range map[common.Hash]string{a: "parents in a circle", b: "its own parent"} {
 		k := string(rootKey(root))
-		check(func(r map[string][]byte) { r[k] = append(bytes.Clone(b[:]), r[k][common.HashLength:]...) }, what)
+		check(func(r map[string][]byte) { r[k] = slices.Concat([]byte{1}, b[:], r[k][1+common.HashLength:]) }, what)
 	}
 	_, err = Open(Config{Profile: Tagged(), Disk: disk.restarted()})
 	require.ErrorIs(t, err, ErrConfig)
 }
 
 func FuzzDecodeEntry(f *testing.F) {
-	f.Add(make([]byte, 64+33+65))
+	f.Add(append([]byte{1}, make([]byte, 64+33+65)...))
+	f.Add(append([]byte{2}, make([]byte, 96)...))
 	f.Fuzz(func(t *testing.T, b []byte) { decodeEntry(b) })
 }
 

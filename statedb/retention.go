@@ -9,11 +9,22 @@ import (
 
 // link says where a root hangs. Links are followed for retention, by parent, and for the disk, by base.
 type link struct {
-	// parent is the root that it was committed on, or the nearest ancestor that is not discarded.
-	parent common.Hash
+	// parents are the roots that it was committed on, each once, the first one first; instead of one that is discarded those that that one was
+	// committed on. By the first ones every root descends from the empty one, which has none.
+	parents []common.Hash
 	// base is the root from which the disk's write set leads here. Following bases ends at the canonical root, whose base is itself,
 	// or at the empty one.
 	base common.Hash
+}
+
+func (l link) equal(o link) bool { return l.base == o.base && slices.Equal(l.parents, o.parents) }
+
+// with returns the link of a root with one more parent, if that is none yet.
+func (l link) with(root, parent common.Hash) link {
+	if root != EmptyRoot && parent != root && !slices.Contains(l.parents, parent) {
+		l.parents = append(slices.Clone(l.parents), parent)
+	}
+	return l
 }
 
 // retire returns the line of canonical roots once root is canonical, as far as retention keeps it, and marks and returns what is to be
@@ -24,8 +35,8 @@ func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
 		return line, nil
 	}
 	line = line[len(line)-s.cfg.Retention-1:]
-	stays := s.descendants(line[0])
-	maps.Copy(stays, s.descendants(s.oldestAncestor(root, line))) // another one after a reorganisation
+	above := s.ancestors(root)
+	stays := s.descendants(slices.DeleteFunc(slices.Clone(line), func(r common.Hash) bool { return r != line[0] && !above[r] })) // more after a reorganisation
 	for _, r := range line {
 		stays[r] = true
 	}
@@ -39,37 +50,30 @@ func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
 	return line, gone
 }
 
-// oldestAncestor returns the oldest of a line's roots that a root descends from, or the root itself.
-func (s *Store) oldestAncestor(root common.Hash, line []common.Hash) common.Hash {
-	oldest := root
-	for r := root; r != EmptyRoot; {
-		p := s.roots[r]
-		if p == nil {
-			break
-		}
-		if slices.Contains(line, r) {
-			oldest = r
-		}
-		r = p.parent
-	}
-	return oldest
+// ancestors returns a root and all that it descends from.
+func (s *Store) ancestors(root common.Hash) map[common.Hash]bool {
+	return reach([]common.Hash{root}, func(r common.Hash) []common.Hash { return s.roots[r].parents })
 }
 
-// descendants returns a root and all that descend from it.
-func (s *Store) descendants(root common.Hash) map[common.Hash]bool {
+// descendants returns roots and all that descend from them.
+func (s *Store) descendants(roots []common.Hash) map[common.Hash]bool {
 	children := make(map[common.Hash][]common.Hash, len(s.roots))
 	for r, p := range s.roots {
-		children[p.parent] = append(children[p.parent], r)
+		for _, parent := range p.parents {
+			children[parent] = append(children[parent], r)
+		}
 	}
-	found := map[common.Hash]bool{root: true}
-	for todo := []common.Hash{root}; len(todo) > 0; {
-		next := children[todo[0]]
-		todo = todo[1:]
-		for _, r := range next {
-			if !found[r] {
-				found[r] = true
-				todo = append(todo, r)
-			}
+	return reach(roots, func(r common.Hash) []common.Hash { return children[r] })
+}
+
+// reach returns roots and all that can be come to from them.
+func reach(roots []common.Hash, next func(common.Hash) []common.Hash) map[common.Hash]bool {
+	found := map[common.Hash]bool{}
+	for todo := slices.Clone(roots); len(todo) > 0; {
+		r := todo[len(todo)-1]
+		if todo = todo[:len(todo)-1]; !found[r] {
+			found[r] = true
+			todo = append(todo, next(r)...)
 		}
 	}
 	return found
@@ -97,12 +101,34 @@ func (s *Store) relink(canonical common.Hash, gone []common.Hash) map[common.Has
 		for left[l.base] {
 			l.base = links[l.base].base
 		}
-		for left[l.parent] {
-			l.parent = links[l.parent].parent
+		if slices.ContainsFunc(l.parents, func(r common.Hash) bool { return left[r] }) {
+			l.parents = surviving(root, links, left)
 		}
-		if after[root] = l; left[root] || root == EmptyRoot || l == s.roots[root].link {
+		if after[root] = l; left[root] || root == EmptyRoot || l.equal(s.roots[root].link) {
 			delete(after, root)
 		}
 	}
 	return after
+}
+
+// surviving returns a root's parents, where instead of those that are gone stand their own.
+func surviving(root common.Hash, links map[common.Hash]link, left map[common.Hash]bool) (parents []common.Hash) {
+	seen := map[common.Hash]bool{root: true}
+	var climb func(common.Hash)
+	climb = func(r common.Hash) {
+		for _, parent := range links[r].parents {
+			switch {
+			case seen[parent]:
+				continue
+			case left[parent]:
+				seen[parent] = true
+				climb(parent)
+			default:
+				seen[parent] = true
+				parents = append(parents, parent)
+			}
+		}
+	}
+	climb(root)
+	return parents
 }

@@ -103,6 +103,8 @@ func (s *Store) Has(root common.Hash) bool {
 
 // Parent returns the root that a root was first committed on; if that was discarded, its parent, and so on. Where it was discarded before the
 // commit, it is the root that was canonical then. The empty root is its own parent. The error wraps ErrUnknownRoot.
+//
+// Another root can lead to the same state. A root that was committed on several descends from each of them, as Config.Retention sees it.
 func (s *Store) Parent(root common.Hash) (common.Hash, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -110,7 +112,10 @@ func (s *Store) Parent(root common.Hash) (common.Hash, error) {
 	if err != nil {
 		return common.Hash{}, err
 	}
-	return p.parent, nil
+	if root == EmptyRoot {
+		return EmptyRoot, nil
+	}
+	return p.parents[0], nil
 }
 
 // Canonical returns the canonical root.
@@ -245,7 +250,7 @@ func (s *Store) change(canonical common.Hash, line, gone []common.Hash) error {
 	return nil
 }
 
-// publish adds a tree that was made on parent. One that is there already stays as it was.
+// publish adds a tree that was made on parent. One that is there already has one more parent now.
 func (s *Store) publish(parent common.Hash, tree ubt.Tree, code map[common.Hash][]byte) error {
 	root := tree.Root()
 	s.writing.Lock()
@@ -254,16 +259,19 @@ func (s *Store) publish(parent common.Hash, tree ubt.Tree, code map[common.Hash]
 	if !s.Has(parent) { // it was discarded while the view was open
 		parent = s.canonical
 	}
-	place := link{parent: parent, base: parent}
+	p, place := &published{tree: tree}, link{parents: []common.Hash{parent}, base: parent}
+	if !fresh {
+		p = s.roots[root]
+		place = p.with(root, parent)
+	}
 	if s.cfg.Disk != nil {
-		if err := s.write(s.added(tree, place, fresh, code)); err != nil {
+		if err := s.write(s.added(p, place, code)); err != nil {
 			return err
 		}
 	}
 	s.mu.Lock()
-	if fresh {
-		s.roots[root] = &published{tree: tree, link: place}
-	}
+	p.link = place
+	s.roots[root] = p
 	maps.Copy(s.code, code)
 	s.mu.Unlock()
 	if fresh {

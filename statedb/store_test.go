@@ -1,6 +1,7 @@
 package statedb
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -78,6 +79,67 @@ func TestRetention(t *testing.T) {
 	require.False(t, s.Has(pinned), "unpinned, and found by the next move")
 	require.Equal(t, 4, s.Roots(), "c, d, flight and the empty one")
 	require.Equal(t, map[Counter]int{CountCommitted: 8, CountCanonical: 5, CountDiscarded: 5}, counts)
+}
+
+// Blocks in another order can lead to the same root. It stays as long as one of the roots that it was committed on does, whichever came first, and through
+// a restart.
+func TestRetentionOfTwoParents(t *testing.T) {
+	for name, first := range map[string]int{"first on the fork": 0, "first on the branch that wins": 1} {
+		t.Run(name, func(t *testing.T) {
+			disk := newMemoryDisk()
+			s := reopen(t, EIP7864(), disk, 1)
+			a := child(t, s, EmptyRoot, 1)
+			require.NoError(t, s.SetCanonical(a))
+			fork, wins := child(t, s, child(t, s, a, 3), 4), child(t, s, a, 2)
+			above := child(t, s, wins, 4)
+			var ahead common.Hash
+			for i := range 2 {
+				if i == first {
+					ahead = child(t, s, fork, 2)
+				} else {
+					ahead = child(t, s, above, 3)
+				}
+			}
+			later := child(t, s, ahead, 9)
+			require.Len(t, s.roots[ahead].parents, 2)
+			disk = disk.restarted()
+			s = reopen(t, EIP7864(), disk, 1)
+			require.NoError(t, s.SetCanonical(wins))
+			require.NoError(t, s.SetCanonical(above))
+			require.False(t, s.Has(fork))
+			require.True(t, s.Has(ahead))
+			require.True(t, s.Has(later))
+			want := []common.Hash{EmptyRoot, above} // the fork is gone, and all below it
+			if first == 1 {
+				slices.Reverse(want)
+			}
+			s = reopen(t, EIP7864(), disk.restarted(), 1)
+			require.Equal(t, want, s.roots[ahead].parents)
+			require.Equal(t, want[0], parentOf(t, s, ahead))
+			require.NoError(t, s.SetCanonical(later))
+		})
+	}
+}
+
+// A state that comes back is no descendant of itself that would keep it.
+func TestStateComesBack(t *testing.T) {
+	disk := newMemoryDisk()
+	s := reopen(t, EIP7864(), disk, 1)
+	a := child(t, s, EmptyRoot, 1)
+	b := child(t, s, a, 2)
+	v := viewOf(t, s, b)
+	v.Delete(Key{2})
+	require.Equal(t, a, commit(t, v))
+	require.Equal(t, EmptyRoot, parentOf(t, s, a))
+	s = reopen(t, EIP7864(), disk.restarted(), 1)
+	require.NoError(t, s.SetCanonical(a))
+	require.NoError(t, s.Discard(b))
+	require.Equal(t, []common.Hash{EmptyRoot}, s.roots[a].parents)
+	require.Equal(t, EmptyRoot, parentOf(t, s, EmptyRoot))
+	v = viewOf(t, s, a)
+	v.Delete(Key{1})
+	require.Equal(t, EmptyRoot, commit(t, v))
+	require.Empty(t, s.roots[EmptyRoot].parents)
 }
 
 // A root in flight keeps its descent when one between is discarded, and can be committed on though its own parent is gone.
