@@ -1,6 +1,9 @@
 package ubt
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // unsealed stands for the hash of a new node until seal computes it: anything but zero, which is an empty place.
 var unsealed = Hash{1}
@@ -110,8 +113,12 @@ func (s *sealer) stems() {
 		stem int
 		at   uint8
 	}
-	var places []place
-	var sums [][32]byte
+	total := 0
+	for _, p := range s.loose {
+		total += p.node.present.len()
+	}
+	places, sums := make([]place, 0, total), make([][32]byte, 0, total)
+	s.in = slices.Grow(s.in[:0], 2*total)
 	for i, p := range s.loose {
 		rank := 0
 		for sub := range p.node.present.all {
