@@ -58,11 +58,11 @@ func (v *View) Bumps(c *Config, now time.Time) ([]Job, Batch) {
 // bumpDue reports whether a record in flight is to be replaced. One whose newest bytes were not sent yet is not.
 func (v *View) bumpDue(c *Config, now time.Time, r *Record) bool {
 	switch {
-	case v.fresh[r.ID] || now.Before(r.NotBefore):
+	case now.Before(r.NotBefore) || v.fresh[r.ID] && !v.wasSent(r):
 		return false
 	case r.Hurry:
 		return true
-	case v.sent[r.ID].tx != r.Newest().Hash && r.Newest().Result != Rejected:
+	case !v.wasSent(r) && r.Newest().Result != Rejected:
 		return false
 	}
 	last := v.stalledAt
@@ -76,6 +76,9 @@ func (v *View) bumpDue(c *Config, now time.Time, r *Record) bool {
 	}
 	return v.stalled(c, now) && now.Sub(last) >= c.Fees.Due(r.Bumps)
 }
+
+// wasSent reports whether the newest bytes were given to a node by this worker.
+func (v *View) wasSent(r *Record) bool { return v.sent[r.ID].tx == r.Newest().Hash }
 
 // Obey carries out orders. records are those that the orders name, by key, as they stand.
 func (v *View) Obey(now time.Time, orders []Order, records map[string]Record) Batch {

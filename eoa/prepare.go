@@ -9,9 +9,12 @@ import (
 )
 
 // estimate fills in gas where none is given. A job stays without where it is not known, and is refused where the node ran it and it failed.
-func (e *Executor) estimate(ctx context.Context, jobs []Job) (out []Job, refused []Refusal) {
+func (e *Executor) estimate(ctx context.Context, jobs []Job) (out []Job, refused []Refusal, err error) {
 	for _, j := range jobs {
-		if j.Gas == 0 && !j.Noop {
+		if j.Gas == 0 && !j.Noop && !e.leftAlone() {
+			if err := e.hold(ctx); err != nil {
+				return nil, nil, err
+			}
 			gas, err := e.chain.Estimate(ctx, e.account.Address, &j.Record.Request)
 			if errors.Is(err, ErrReverted) {
 				refused = append(refused, Refusal{j.Record, err.Error()})
@@ -21,6 +24,7 @@ func (e *Executor) estimate(ctx context.Context, jobs []Job) (out []Job, refused
 				err = fmt.Errorf("an estimate of %d gas", gas)
 			}
 			if err != nil {
+				e.heed(err)
 				e.cfg.Log.Warn("eoa: estimate", "account", e.account.String(), "key", j.Record.Key, "err", err)
 				gas = 0
 			}
@@ -28,7 +32,7 @@ func (e *Executor) estimate(ctx context.Context, jobs []Job) (out []Job, refused
 		}
 		out = append(out, j)
 	}
-	return out, refused
+	return out, refused, nil
 }
 
 // prepare signs jobs, up to the first that cannot be, which waits then, and makes them durable.
@@ -36,6 +40,9 @@ func (e *Executor) prepare(ctx context.Context, jobs []Job) error {
 	var signed []Signed
 	var later []Refusal
 	for _, j := range jobs {
+		if err := e.hold(ctx); err != nil { // signers may be slow, and a batch that outlasts the lease would never be sent
+			return err
+		}
 		s, err := e.sign(ctx, j)
 		if ctx.Err() != nil {
 			return ctx.Err()

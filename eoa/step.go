@@ -44,10 +44,10 @@ func (e *Executor) step(ctx context.Context) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	if err := e.broadcast(ctx); err != nil {
+	if err := e.broadcast(ctx, ready); err != nil {
 		return time.Time{}, err
 	}
-	for ready {
+	for ready && !e.leftAlone() {
 		moved, err := e.send(ctx)
 		if err != nil {
 			return time.Time{}, err
@@ -240,7 +240,7 @@ func (e *Executor) count(b Batch) {
 // observe looks at the chain if that is due and confirms. It reports whether the chain is known well enough to send something new.
 func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 	now := e.cfg.Clock.Now()
-	if e.failed > 0 && now.Before(e.view.quietUntil) {
+	if e.leftAlone() {
 		return false, nil
 	}
 	e.signal.Lock()
@@ -284,17 +284,25 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 func (e *Executor) blind(ctx context.Context, what string, err error) (bool, error) {
 	e.failed++
 	e.noteHead()
-	var busy *BusyError
-	if errors.As(err, &busy) {
-		e.view.quiet(&e.cfg, e.cfg.Clock.Now(), busy.RetryAfter)
-	}
+	e.heed(err)
 	e.cfg.Log.Warn("eoa: "+what, "account", e.account.String(), "failures", e.failed, "err", err)
 	return false, ctx.Err()
 }
 
-// broadcast sends what is durable and due, and then replacements that are.
-func (e *Executor) broadcast(ctx context.Context) error {
-	if err := e.out(ctx); err != nil || e.failed > 0 {
+// heed leaves the node alone from now on if that is what an error of it asks for.
+func (e *Executor) heed(err error) {
+	var busy *BusyError
+	if errors.As(err, &busy) {
+		e.view.quiet(&e.cfg, e.cfg.Clock.Now(), busy.RetryAfter)
+	}
+}
+
+// leftAlone reports whether the node asked to be left alone until later.
+func (e *Executor) leftAlone() bool { return e.cfg.Clock.Now().Before(e.view.quietUntil) }
+
+// broadcast sends what is durable and due, and then, where the chain is known well enough, replacements that are.
+func (e *Executor) broadcast(ctx context.Context, ready bool) error {
+	if err := e.out(ctx); err != nil || !ready {
 		return err
 	}
 	now := e.cfg.Clock.Now()
@@ -302,7 +310,10 @@ func (e *Executor) broadcast(ctx context.Context) error {
 	if err := e.commit(ctx, b); err != nil || len(jobs) == 0 {
 		return err
 	}
-	jobs, later := e.estimate(ctx, jobs)
+	jobs, later, err := e.estimate(ctx, jobs)
+	if err != nil {
+		return err
+	}
 	for _, j := range jobs {
 		if j.Gas == 0 {
 			later = append(later, Refusal{j.Record, noEstimate})
@@ -376,7 +387,10 @@ func (e *Executor) send(ctx context.Context) (moved bool, err error) {
 		e.window = leastWindow * e.cfg.Batch
 	}
 	jobs = jobs[:min(len(jobs), e.cfg.Batch)]
-	jobs, refused := e.estimate(ctx, jobs)
+	jobs, refused, err := e.estimate(ctx, jobs)
+	if err != nil {
+		return false, err
+	}
 	if err := e.commit(ctx, e.view.Refuse(now, refused)); err != nil {
 		return false, err
 	}

@@ -3,7 +3,6 @@ package ethchain
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -98,18 +97,21 @@ func TestListener(t *testing.T) {
 // A node that asks for 20 seconds is left alone for 20 seconds, whoever wakes the executor, and then the work goes on.
 func TestNodeIsLeftAlone(t *testing.T) {
 	ctx := context.Background()
-	for _, after := range []int{0, 1} { // the first look is refused, or the first send
-		t.Run(fmt.Sprint("after ", after), func(t *testing.T) {
+	for name, c := range map[string]struct {
+		looked bool
+		gas    uint64
+	}{"look": {false, 50_000}, "estimate": {true, 0}, "send": {true, 50_000}} {
+		t.Run(name, func(t *testing.T) {
 			s := newSetup(t, 1)
 			b, chain := s.busy(t, "20")
 			cfg := eoa.DefaultConfig()
-			cfg.Clock, cfg.Poll, cfg.Rebroadcast = s.clock, 0, time.Hour
+			cfg.Clock = s.clock
 			e, err := eoa.New(cfg, s.account, memstore.New(), chain, s.node.signer)
 			require.NoError(t, err)
 			request := func(key string) eoa.Request {
-				return eoa.Request{Key: key, To: &common.Address{1}, Gas: 50_000}
+				return eoa.Request{Key: key, To: &common.Address{1}, Gas: c.gas}
 			}
-			if after > 0 {
+			if c.looked {
 				_, err = e.Submit(ctx, request("before"))
 				require.NoError(t, err)
 				_, err = e.Step(ctx)

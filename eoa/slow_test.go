@@ -1,0 +1,79 @@
+package eoa_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/eoatest"
+)
+
+// slow is a signer and a node that take their time for each call, in which others look whether the account is free.
+type slow struct {
+	*eoatest.Chain
+	eoa.Signer
+	passes func()
+}
+
+func (s slow) Sign(ctx context.Context, a common.Address, tx *types.Transaction) (*types.Transaction, error) {
+	s.passes()
+	return s.Signer.Sign(ctx, a, tx)
+}
+
+func (s slow) Estimate(ctx context.Context, a common.Address, r *eoa.Request) (uint64, error) {
+	s.passes()
+	return s.Chain.Estimate(ctx, a, r)
+}
+
+// A batch that takes longer to estimate and to sign than a lease lasts is not lost to another worker, who would take as long: neither would ever send.
+func TestSlowSignerKeepsTheAccount(t *testing.T) {
+	w := newWorld(t, 1, 12)
+	w.cfg.Batch = len(w.keys)
+	other := w.executor(t, w.store, w.chain)
+	s := slow{w.chain, w.signer, func() {
+		w.now = w.now.Add(w.cfg.LeaseFor / 4)
+		_, err := other.Step(context.Background())
+		require.ErrorIs(t, err, eoa.ErrHeld)
+	}}
+	e, err := eoa.New(w.cfg, w.account, w.store, s, s)
+	require.NoError(t, err)
+	require.NoError(t, w.submitAll(e))
+	w.steps(t, e, 1)
+	for i := range w.keys {
+		require.Equal(t, eoa.Broadcast, w.get(t, fmt.Sprintf("request %d", i)).State)
+	}
+	w.finish(t, e)
+	w.exactlyOnce(t)
+}
+
+// A transaction that somebody else's keeps out of the pool outbids it in the end, although it was never in a pool itself.
+func TestForeignInThePoolIsOutbid(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	w.chain.SetPerBlock(0)
+	e := w.executor(t, w.store, w.chain)
+	w.steps(t, e, 1)
+	w.chain.Inject(w.foreign(t, 0)) // with a tip of 10, where ours is 2
+	require.NoError(t, w.submitAll(e))
+	refused := func() bool {
+		w.steps(t, e, 1)
+		r := w.get(t, w.keys[0])
+		return r.Newest().Result != eoa.Accepted
+	}
+	require.True(t, refused())
+	for range 4000 {
+		if !refused() {
+			break
+		}
+		w.now = w.now.Add(5 * time.Second)
+	}
+	require.False(t, refused())
+	w.chain.SetPerBlock(10)
+	w.finish(t, e)
+	w.exactlyOnce(t)
+}
