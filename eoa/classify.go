@@ -68,11 +68,13 @@ var phrases = []phrase{
 	{"already imported", ReasonKnown},              // parity's heirs
 	{"already exists in the mempool", ReasonKnown}, // sequencers
 	{"transaction already exists in mempool", ReasonKnown},
+	{"existing txn with same hash", ReasonKnown}, // erigon
 
 	// Another one is there.
 	{"replacement transaction underpriced", ReasonReplacement}, // geth, reth, op
 	{"replacementnotallowed", ReasonReplacement},               // nethermind
 	{"could not replace existing tx", ReasonReplacement},       // erigon
+	{"can't replace blob-txn", ReasonReplacement},              // erigon
 	{"replacement transaction gas price not sufficient", ReasonReplacement},
 	{"transaction_replacement_underpriced", ReasonReplacement},         // besu
 	{"future transaction tries to replace pending", ReasonReplacement}, // geth
@@ -87,6 +89,7 @@ var phrases = []phrase{
 	{"nonce gap", ReasonNonceGap},
 	{"gapped-nonce", ReasonNonceGap},            // geth, delegated accounts
 	{"nonce_too_far_in_future", ReasonNonceGap}, // besu
+	{"nonce too far in future", ReasonNonceGap}, // nethermind
 	{"transaction nonce is too distant", ReasonNonceGap},
 
 	// Funds, before prices: "insufficient funds for gas * price + value".
@@ -119,21 +122,47 @@ var phrases = []phrase{
 	{"wrong sidecar format", ReasonInvalid},
 	{"kzg verification error", ReasonInvalid},
 	{"exceeds the configured cap", ReasonInvalid}, // geth: fee cap of the node
+	{"sidecar after osaka", ReasonInvalid},        // reth: version 0
+	{"sidecar before osaka", ReasonInvalid},
+	{"sidecar unsupported post-osaka", ReasonInvalid}, // geth
+	{"intrinsicgas", ReasonInvalid},                   // erigon, and those below
+	{"gasuintoverflow", ReasonInvalid},
+	{"rlptoolong", ReasonInvalid},
+	{"initcode too large", ReasonInvalid},
+	{"gas limit is too high", ReasonInvalid},
+	{"transaction type is not activated", ReasonInvalid},
+	{"max number of blobs exceeded", ReasonInvalid},
+	{"kzgcommitment", ReasonInvalid},
+	{"blob_versioned_hashes, blobs", ReasonInvalid},
+	{"gas limit reached", ReasonInvalid}, // nethermind, and those below
+	{"unsupported transaction type", ReasonInvalid},
+	{"transaction too large", ReasonInvalid},
+	{"transaction cost overflow", ReasonInvalid},
+	{"failed to recover sender", ReasonInvalid},
+	{"transaction invalid", ReasonInvalid},
 
 	// Prices.
 	{"transaction underpriced", ReasonUnderpriced},
 	{"gas price below minimum", ReasonUnderpriced},
+	{"gas price below configured minimum", ReasonUnderpriced}, // besu
 	{"max fee per gas less than block base fee", ReasonUnderpriced},
 	{"fee cap less than block base fee", ReasonUnderpriced},
 	{"less than block base fee", ReasonUnderpriced},
 	{"less than block blob gas fee", ReasonUnderpriced},
-	{"feetoolow", ReasonUnderpriced}, // nethermind
+	{"feetoolow", ReasonUnderpriced},   // nethermind
+	{"fee too low", ReasonUnderpriced}, // erigon
 	{"gas_price_too_low", ReasonUnderpriced},
 	{"gas price too low", ReasonUnderpriced},
 	{"underpriced", ReasonUnderpriced}, // erigon
 
 	// Room.
 	{"txpool is full", ReasonFull},
+	{"sub-pool is full", ReasonFull}, // erigon
+	{"limit in txpool is full", ReasonFull},
+	{"spammer", ReasonFull},
+	{"pending transaction type conflict", ReasonFull}, // nethermind, and those below
+	{"pendingtxsofconflictingtype", ReasonFull},
+	{"delegation authority has pending", ReasonFull},
 	{"out of capacity", ReasonFull},
 	{"account limit exceeded", ReasonFull},
 	{"in-flight transaction limit reached", ReasonFull}, // geth, delegated accounts

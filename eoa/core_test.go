@@ -66,13 +66,29 @@ func TestClassify(t *testing.T) {
 		"intrinsic gas too low: gas 20000, minimum needed 21000":           ReasonInvalid,
 		"exceeds block gas limit":                                          ReasonInvalid,
 		"oversized data: transaction size 200000, limit 131072":            ReasonInvalid,
-		"txpool is full": ReasonFull,
-		"in-flight transaction limit reached for delegated accounts": ReasonFull,
-		"Too Many Requests":             ReasonBusy,
-		"daily request limit exceeded":  ReasonBusy,
-		"<html><body>502</body></html>": ReasonNone,
-		"internal error":                ReasonNone,
-		"":                              ReasonNone,
+		"txpool is full":                             ReasonFull,
+		"fee too low":                                ReasonUnderpriced, // erigon, and those below
+		"IntrinsicGas":                               ReasonInvalid,
+		"existing txn with same hash":                ReasonKnown,
+		"baseFee sub-pool is full":                   ReasonFull,
+		"blobs limit in txpool is full":              ReasonFull,
+		"can't replace blob-txn with a non-blob-txn": ReasonReplacement,
+		"fork supporting this transaction type is not activated yet":        ReasonInvalid,
+		"KZGcommitments must match the corresponding blobs and proofs":      ReasonInvalid,
+		"nonce too far in future":                                           ReasonNonceGap, // nethermind, and those below
+		"pending transaction type conflict":                                 ReasonFull,
+		"PendingTxsOfConflictingType":                                       ReasonFull,
+		"transaction invalid, Wrong proof version in blob network wrapper":  ReasonInvalid,
+		"unexpected eip-4844 sidecar after osaka":                           ReasonInvalid, // reth
+		"Wrong sidecar format: unexpected sidecar version, want: 1, got: 0": ReasonInvalid, // geth
+		"gapped-nonce, nonce too high: tx nonce 7, gapped nonce 5":          ReasonNonceGap,
+		"Gas price below configured minimum gas price":                      ReasonUnderpriced, // besu
+		"in-flight transaction limit reached for delegated accounts":        ReasonFull,
+		"Too Many Requests":                                                 ReasonBusy,
+		"daily request limit exceeded":                                      ReasonBusy,
+		"<html><body>502</body></html>":                                     ReasonNone,
+		"internal error":                                                    ReasonNone,
+		"":                                                                  ReasonNone,
 	} {
 		require.Equal(t, want, Classify(text), "%q", text)
 	}

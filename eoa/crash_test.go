@@ -1,6 +1,7 @@
 package eoa_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,9 +17,10 @@ import (
 
 // sabotage sets up what makes a run go through the executor's rarer paths.
 type sabotage struct {
-	name  string
-	setup func(t testing.TB, w *world)
-	tick  func(t testing.TB, w *world, i int)
+	name     string
+	requests int // 0 means 6
+	setup    func(t testing.TB, w *world)
+	tick     func(t testing.TB, w *world, i int)
 	// happened is an event without which the run was not what it is meant to be.
 	happened eoa.EventKind
 }
@@ -54,7 +56,7 @@ var sabotages = []sabotage{
 			return ""
 		})
 	}, happened: eoa.EventNoop},
-	{name: "a blob, bumped", setup: func(_ testing.TB, w *world) {
+	{name: "a blob, bumped", requests: 3, setup: func(_ testing.TB, w *world) {
 		w.cfg.Fees.StallTimeout = 3 * time.Second
 		w.request = func(key string) eoa.Request {
 			q := request(key)
@@ -93,8 +95,9 @@ func live(t testing.TB, l *eoatest.Life, w *world, s *sabotage) {
 }
 
 // crash runs an executor that dies at a moment, and another that takes over. It returns the moments of the first.
-func crash(t *testing.T, s *sabotage, requests, diesAt int) int {
-	w := newWorld(t, 3, requests)
+func crash(t *testing.T, s *sabotage, diesAt int) int {
+	const usual = 6
+	w := newWorld(t, 3, cmp.Or(s.requests, usual))
 	if s.setup != nil {
 		s.setup(t, w)
 	}
@@ -121,10 +124,10 @@ func TestE3NoLossCrashSweep(t *testing.T) {
 	for i := range sabotages {
 		s := &sabotages[i]
 		t.Run(s.name, func(t *testing.T) {
-			moments := crash(t, s, 6, 0)
+			moments := crash(t, s, 0)
 			require.Greater(t, moments, 40)
 			for at := 1; at <= moments; at++ {
-				if crash(t, s, 6, at); t.Failed() {
+				if crash(t, s, at); t.Failed() {
 					t.Fatalf("died at %d of %d", at, moments)
 				}
 			}
@@ -138,9 +141,9 @@ func TestE4FencedTheftSweep(t *testing.T) {
 	for _, thief := range []bool{false, true} {
 		t.Run(fmt.Sprintf("taken over %t", thief), func(t *testing.T) {
 			s := &sabotages[1]
-			moments := crash(t, s, 5, 0)
+			moments := crash(t, s, 0)
 			for at := 1; at <= moments; at++ {
-				w := newWorld(t, 3, 5)
+				w := newWorld(t, 3, 6)
 				other := w.executor(t, w.store, w.chain)
 				first := &eoatest.Life{Store: w.store, Chain: w.chain, DiesAt: at}
 				first.Then = func() {

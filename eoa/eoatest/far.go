@@ -12,7 +12,8 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Far is a chain in another process, which serves it with [Handler], by its URL: for tests that kill processes. It implements eoa.Chain.
+// Far is a chain in another process, which serves it with [Handler], by its URL: for tests that kill processes. It implements
+// eoa.BlobChain.
 type Far string
 
 // Handler answers what a Far chain asks. A call is carried out even if its caller is gone.
@@ -20,6 +21,14 @@ func Handler(c eoa.Chain) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/look", answering(func(ctx context.Context, a common.Address) (any, error) {
 		l, err := c.Look(ctx, a)
+		return &l, err
+	}))
+	mux.HandleFunc("/blobs", answering(func(ctx context.Context, a common.Address) (any, error) {
+		blobs, knows := c.(eoa.BlobChain)
+		if !knows {
+			return nil, errors.New("eoatest: a chain without blobs")
+		}
+		l, err := blobs.LookBlobs(ctx, a)
 		return &l, err
 	}))
 	mux.HandleFunc("/ask", answering(func(ctx context.Context, q eoa.Questions) (any, error) { return c.Ask(ctx, q) }))
@@ -69,6 +78,11 @@ func (f Far) ask(ctx context.Context, path string, question, answer any) error {
 // Look implements eoa.Chain.
 func (f Far) Look(ctx context.Context, a common.Address) (l eoa.Look, err error) {
 	return l, f.ask(ctx, "/look", a, &l)
+}
+
+// LookBlobs implements eoa.BlobChain. It fails where the other process's chain is none.
+func (f Far) LookBlobs(ctx context.Context, a common.Address) (l eoa.Look, err error) {
+	return l, f.ask(ctx, "/blobs", a, &l)
 }
 
 // Ask implements eoa.Chain.

@@ -334,6 +334,7 @@ func TestSent(t *testing.T) {
 		{coded{-32000, "already known"}, common.Hash{}, eoa.Accepted, eoa.ReasonKnown},
 		{coded{-32603, "internal error"}, common.Hash{}, eoa.Unknown, eoa.ReasonNone},
 		{coded{-32005, "whatever"}, common.Hash{}, eoa.Unknown, eoa.ReasonBusy},
+		{coded{429, "whatever"}, common.Hash{}, eoa.Unknown, eoa.ReasonBusy},
 	} {
 		got := sent(c.err, c.hash, raw)
 		require.Equal(t, c.result, got.Result, "%v", c.err)

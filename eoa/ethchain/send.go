@@ -3,6 +3,7 @@ package ethchain
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -61,13 +62,16 @@ func transport(err error) eoa.Sent {
 	return s
 }
 
-// limitExceeded is the code by which nodes ask to be left alone (EIP-1474).
-const limitExceeded = -32005
+// asksForPeace reports whether a node's error asks to be left alone: by the code of EIP-1474, or by HTTP's, as providers do.
+func asksForPeace(err rpc.Error) bool {
+	const limitExceeded = -32005
+	return err.ErrorCode() == limitExceeded || err.ErrorCode() == http.StatusTooManyRequests
+}
 
 // refused wraps an answer to one call in an eoa.BusyError where the node asks to be left alone.
 func refused(err error) error {
 	var verdict rpc.Error
-	if errors.As(err, &verdict) && verdict.ErrorCode() == limitExceeded {
+	if errors.As(err, &verdict) && asksForPeace(verdict) {
 		return &eoa.BusyError{Err: err}
 	}
 	return err
@@ -83,7 +87,7 @@ func sent(err error, hash common.Hash, raw []byte) eoa.Sent {
 		return eoa.Sent{Text: "answered with the hash of another transaction: " + hash.Hex()}
 	case !errors.As(err, &verdict):
 		return eoa.Sent{Text: err.Error()}
-	case verdict.ErrorCode() == limitExceeded:
+	case asksForPeace(verdict):
 		return eoa.Sent{Reason: eoa.ReasonBusy, Text: err.Error()}
 	}
 	reason := eoa.Classify(err.Error())
