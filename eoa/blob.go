@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto/kzg4844"
+	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/holiman/uint256"
 )
 
@@ -18,6 +20,8 @@ const (
 	MaxBlobs = 6
 	// BlobSize is the size of a blob in bytes: 4096 numbers of 32 bytes, big-endian, each below the order of the scalar field of BLS12-381.
 	BlobSize = len(kzg4844.Blob{})
+	// MaxPendingBlobs is how many blobs the requests of an account without a nonce have together: 32 MiB, because a worker may read all of them at once.
+	MaxPendingBlobs = 256
 	// MinBlobBumpPercent is the least bump that go-ethereum's pool takes for the replacement of a blob transaction.
 	MinBlobBumpPercent = 100
 
@@ -72,40 +76,30 @@ func (r *Request) BlobHashes() ([]common.Hash, error) {
 	if err := r.validateBlobs(); err != nil {
 		return nil, err
 	}
-	s := new(types.BlobTxSidecar)
-	if err := commit(s, r.Blobs); err != nil {
-		return nil, err
-	}
-	return s.BlobHashes(), nil
+	return blobHashes(r.Blobs)
 }
 
-// commit adds blobs and the commitments to them. The sizes must be right.
-func commit(s *types.BlobTxSidecar, blobs [][]byte) error {
+// committed returns a blob and the commitment to it.
+func committed(raw []byte) (*kzg4844.Blob, kzg4844.Commitment, error) {
+	if len(raw) != BlobSize {
+		return nil, kzg4844.Commitment{}, fmt.Errorf("%d bytes, want %d", len(raw), BlobSize)
+	}
+	blob := (*kzg4844.Blob)(raw)
+	commitment, err := kzg4844.BlobToCommitment(blob)
+	return blob, commitment, err
+}
+
+// blobHashes are the versioned hashes of blobs.
+func blobHashes(blobs [][]byte) ([]common.Hash, error) {
+	s := new(types.BlobTxSidecar)
 	for i := range blobs {
-		blob := kzg4844.Blob(blobs[i])
-		commitment, err := kzg4844.BlobToCommitment(&blob)
-		if err != nil {
-			return fmt.Errorf("%w: blob %d: %w", ErrInvalidRequest, i, err)
-		}
-		s.Blobs, s.Commitments = append(s.Blobs, blob), append(s.Commitments, commitment)
-	}
-	return nil
-}
-
-// sidecar returns blobs with their commitments and proofs.
-func sidecar(blobs [][]byte) (*types.BlobTxSidecar, error) {
-	s := new(types.BlobTxSidecar)
-	if err := commit(s, blobs); err != nil {
-		return nil, err
-	}
-	for i := range s.Blobs {
-		proof, err := kzg4844.ComputeBlobProof(&s.Blobs[i], s.Commitments[i])
+		_, commitment, err := committed(blobs[i])
 		if err != nil {
 			return nil, fmt.Errorf("%w: blob %d: %w", ErrInvalidRequest, i, err)
 		}
-		s.Proofs = append(s.Proofs, proof)
+		s.Commitments = append(s.Commitments, commitment)
 	}
-	return s, nil
+	return s.BlobHashes(), nil
 }
 
 // noopBlobs are those of a blob transaction that does nothing.
@@ -119,30 +113,103 @@ func (j *Job) blobs() [][]byte {
 	return j.Record.Blobs
 }
 
-// blobTransaction completes a blob transaction that has all fields but those of the blobs.
+// blobTransaction completes a blob transaction that has all fields but those of the blobs, which stay outside.
 func (j *Job) blobTransaction(tx *types.BlobTx) (*types.Transaction, error) {
 	var err error
-	if tx.Sidecar, err = sidecar(j.blobs()); err != nil {
+	if tx.BlobHashes, err = blobHashes(j.blobs()); err != nil {
 		return nil, err
 	}
-	tx.BlobFeeCap, tx.BlobHashes = &j.Fees.Blob, tx.Sidecar.BlobHashes()
+	tx.BlobFeeCap = &j.Fees.Blob
 	return types.NewTx(tx), nil
 }
 
-// forget drops blobs that will not be sent again: those of a record that is over, and of void attempts.
-func (r *Record) forget() {
-	if r.State.Terminal() {
-		r.Blobs = nil
+// blobsOf are those that an attempt is sent with.
+func (r *Record) blobsOf(a *Attempt) [][]byte {
+	switch {
+	case r.Kind == Blob && a.Noop:
+		return noopBlobs
+	case a.Blobs != nil:
+		return a.Blobs
+	}
+	return r.Blobs
+}
+
+// sidecar is what a blob transaction is sent with, besides the blobs.
+type sidecar struct {
+	// commitments are one for each blob; proofs too, or one for each cell of each blob.
+	commitments []kzg4844.Commitment
+	proofs      []kzg4844.Proof
+}
+
+// prove makes the sidecar of blobs; with cells as EIP-7594 wants it, which takes a hundred times as long.
+func prove(blobs [][]byte, cells bool) (*sidecar, error) {
+	s := new(sidecar)
+	for i := range blobs {
+		blob, commitment, err := committed(blobs[i])
+		var proofs []kzg4844.Proof
+		if err == nil && cells {
+			proofs, err = kzg4844.ComputeCellProofs(blob)
+		} else if err == nil {
+			proofs = make([]kzg4844.Proof, 1)
+			proofs[0], err = kzg4844.ComputeBlobProof(blob, commitment)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: blob %d: %w", ErrInvalidRequest, i, err)
+		}
+		s.commitments, s.proofs = append(s.commitments, commitment), append(s.proofs, proofs...)
+	}
+	return s, nil
+}
+
+// attach returns a transaction's bytes as they are sent: in one list with its blobs and what proves them (EIP-4844, EIP-7594).
+func (s *sidecar) attach(raw []byte, blobs [][]byte, cells bool) ([]byte, error) {
+	list := []any{rlp.RawValue(raw[1:])}
+	if cells {
+		list = append(list, uint64(1)) // the version, which the older form does not have
+	}
+	body, err := rlp.EncodeToBytes(append(list, blobs, s.commitments, s.proofs))
+	return append(raw[:1:1], body...), err
+}
+
+// wire returns bytes as nodes take them. What was proven is kept, because the same is sent again and again.
+func (e *Executor) wire(o *Outgoing) ([]byte, error) {
+	if len(o.Blobs) == 0 || len(o.Raw) == 0 {
+		return o.Raw, nil
+	}
+	s, known := e.proven[o.Tx]
+	if !known {
+		var err error
+		if s, err = prove(o.Blobs, e.cfg.CellProofs); err != nil {
+			return nil, err
+		}
+		if len(e.proven) >= 4*maxBlobTxs {
+			clear(e.proven)
+		}
+		e.proven[o.Tx] = s
+	}
+	return s.attach(o.Raw, o.Blobs, e.cfg.CellProofs)
+}
+
+// keepBlobs leaves their blobs to attempts whose request gets others: they may be sent again.
+func (r *Record) keepBlobs(others [][]byte) {
+	if slices.EqualFunc(r.Blobs, others, bytes.Equal) {
+		return
 	}
 	for k := range r.Attempts {
-		a := &r.Attempts[k]
-		tx := new(types.Transaction)
-		if r.Kind != Blob || !r.State.Terminal() && !a.Void || tx.UnmarshalBinary(a.Raw) != nil {
-			continue
+		if a := &r.Attempts[k]; a.Blobs == nil && !a.Noop && !a.Void {
+			a.Blobs = r.Blobs
 		}
-		if raw, err := tx.WithoutBlobTxSidecar().MarshalBinary(); err == nil {
-			a.Raw = raw
-		}
+	}
+}
+
+// forget drops the blobs of a record that is over: they will not be sent again.
+func (r *Record) forget() {
+	if !r.State.Terminal() {
+		return
+	}
+	r.Blobs = nil
+	for k := range r.Attempts {
+		r.Attempts[k].Blobs = nil
 	}
 }
 

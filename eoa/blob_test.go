@@ -35,8 +35,7 @@ func TestBlob(t *testing.T) {
 	w.submit(t, e, q)
 	w.keys = []string{"a"}
 	w.step(t, e)
-	raw := w.get(t, "a").Attempts[0].Raw
-	require.Greater(t, len(raw), 2*eoa.BlobSize)
+	require.Less(t, len(w.get(t, "a").Attempts[0].Raw), 1000, "the blobs are kept once, with the request")
 	w.finish(t, e)
 	w.exactlyOnce(t)
 	tx := w.chain.Transactions()[0]
@@ -47,7 +46,6 @@ func TestBlob(t *testing.T) {
 	require.Equal(t, hashes, tx.BlobHashes())
 	r := w.get(t, "a")
 	require.Equal(t, tx.Hash(), r.Tx)
-	require.Less(t, len(r.Attempts[0].Raw), 1000)
 	require.Empty(t, r.Blobs)
 	require.Equal(t, *uint256.NewInt(6), r.Attempts[0].Fees.Blob)
 	want := new(uint256.Int).SetUint64(r.Attempts[0].Gas*202 + 2*uint64(eoa.BlobSize)*6 + 1)
@@ -194,6 +192,36 @@ func TestCancelAndReplaceBlob(t *testing.T) {
 	require.Equal(t, "c", string(txs[2].Data()))
 }
 
+// A request that got other blobs is sent with the old ones where a node does not take the new, and lands with them.
+func TestReplacedBlobsAreKept(t *testing.T) {
+	w := newWorld(t, 1, 0)
+	w.chain.SetPerBlock(0)
+	e := w.executor(t, w.store, w.chain)
+	old, other := blobRequest("old"), blobRequest("other")
+	w.submit(t, e, old)
+	w.steps(t, e, 2)
+	w.chain.SetRefuse(func(tx *types.Transaction) string {
+		if string(tx.Data()) == "other" {
+			return "replacement transaction underpriced"
+		}
+		return ""
+	})
+	require.NoError(t, e.Replace(context.Background(), "old", other))
+	w.steps(t, e, 2)
+	require.Len(t, w.get(t, "old").Attempts, 2)
+	require.Equal(t, other.Blobs, w.get(t, "old").Blobs)
+	w.chain.LosePool()
+	w.now = w.now.Add(w.cfg.Rebroadcast)
+	e = w.executor(t, w.store, w.chain)
+	w.now = w.now.Add(w.cfg.LeaseFor)
+	w.chain.SetPerBlock(10)
+	w.steps(t, e, 60)
+	r := w.get(t, "old")
+	require.Equal(t, eoa.Final, r.State)
+	require.Empty(t, r.Attempts[0].Blobs)
+	require.Equal(t, old.Blobs[0], w.chain.Transactions()[0].BlobTxSidecar().Blobs[0][:])
+}
+
 // A nonce that is freed below blob transactions is filled by one of them.
 func TestFreedNonceBelowBlobs(t *testing.T) {
 	w := newWorld(t, 1, 0)
@@ -210,7 +238,6 @@ func TestFreedNonceBelowBlobs(t *testing.T) {
 	w.submit(t, e, blobRequest("b"))
 	w.steps(t, e, 60)
 	require.Equal(t, eoa.Failed, w.get(t, "bad").State)
-	require.Less(t, len(w.get(t, "bad").Attempts[0].Raw), 1000)
 	w.chain.SetPerBlock(10)
 	w.steps(t, e, 60)
 	require.Equal(t, eoa.Final, w.get(t, "b").State)
@@ -339,7 +366,7 @@ func TestRequeuedBlob(t *testing.T) {
 	require.Equal(t, q.Blobs[0], txs[1].BlobTxSidecar().Blobs[0][:])
 }
 
-// What was refused, and is nowhere, is kept without its blobs; the request has them.
+// What was refused, and is nowhere, is sent anew with its blobs.
 func TestRefusedBlob(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	refusing := true
@@ -355,7 +382,6 @@ func TestRefusedBlob(t *testing.T) {
 	r := w.get(t, "a")
 	require.Equal(t, eoa.Pending, r.State)
 	require.True(t, r.Attempts[0].Void)
-	require.Less(t, len(r.Attempts[0].Raw), 1000)
 	refusing = false
 	w.steps(t, e, 60)
 	require.Equal(t, eoa.Final, w.get(t, "a").State)

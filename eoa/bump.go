@@ -115,6 +115,7 @@ func (v *View) Obey(now time.Time, orders []Order, records map[string]Record) Ba
 // replace takes over a payload, at the place and under the name that the request has.
 func (r *Record) replace(p *Request) {
 	key, group, priority := r.Key, r.Group, r.Priority
+	r.keepBlobs(p.Blobs)
 	r.Request = *p
 	r.Key, r.Group, r.Priority, r.Capped = key, group, priority, false
 	r.Hurry = r.State != Pending

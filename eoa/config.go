@@ -31,6 +31,9 @@ type Config struct {
 	LeaseFor time.Duration
 	// GasMargin is added to estimates, in percent, from 0 to 1000.
 	GasMargin uint64
+	// CellProofs sends blobs with proofs of their cells (sidecars of version 1, EIP-7594), as networks want it from the Osaka fork on; else with one proof
+	// for each blob (version 0). What was signed before a change is sent in the new form: its hash does not depend on it.
+	CellProofs bool
 	// Requeue accepts a request anew, under its key with "~" and its id, when another transaction has taken its nonce for good.
 	Requeue bool
 	// Observe is told what each step did, from within the step; nil for not. It must not call the executor.
@@ -63,7 +66,7 @@ const (
 func DefaultConfig() Config {
 	return Config{
 		Fees: DefaultFeePolicy(), Confirmations: 3, MaxInFlight: 100, MaxUnsure: 64, Batch: 100,
-		Rebroadcast: 30 * time.Second, Retry: time.Second, Poll: 3 * time.Second, Timeout: 10 * time.Second, LeaseFor: 30 * time.Second, GasMargin: 20,
+		Rebroadcast: 30 * time.Second, Retry: time.Second, Poll: 3 * time.Second, Timeout: 10 * time.Second, LeaseFor: 30 * time.Second, GasMargin: 20, CellProofs: true,
 	}
 }
 

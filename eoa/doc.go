@@ -32,15 +32,15 @@
 //
 // # Blobs
 //
-// Transactions of kind [Blob] (EIP-4844) differ in what nodes do with them. Their bytes as they are sent, and stored until they are over, carry the
-// blobs; their hash covers only the hashes of the commitments, so whatever a signer gives back, the blobs are ours. A replacement must pay twice as
-// much, by all three prices. Once it is over a record has no blobs: what it was sent with is on the chain, and its key still means the same request.
+// Transactions of kind [Blob] (EIP-4844) differ in what nodes do with them. What is signed, and kept as an attempt, has only hashes of the blobs; these are
+// kept once, with the request, and go with the bytes each time they are sent, so whatever a signer gives back, the blobs are ours. A replacement must pay
+// twice as much, by all three prices. Once it is over a record has no blobs: what it was sent with is on the chain, and its key still means the same request.
 // Nodes keep them in a pool of their own, at most 16 of an account, none ahead of a missing nonce, and an account in one of the two pools at a time.
 // Hence the rule: a nonce that a blob transaction has is only ever filled by another one. The noop has one blob of zeros, [Executor.Replace] does not
 // cross over, and requests of one sort wait until nothing of the other is in flight, as those behind them do. Give blobs an account of their own.
 //
-// Sidecars have version 0, one proof per blob, as go-ethereum 1.15 has them. From the Osaka fork on the network wants version 1, with proofs of cells:
-// send to a node that converts, as eth_sendRawTransaction of go-ethereum 1.16 and 1.17 does; the hash stays the same.
+// From the Osaka fork on networks want blobs with proofs of their cells, before it with one proof each: see [Config.CellProofs]. A chain that is about to
+// pass the fork is served by setting it then: go-ethereum 1.16 and 1.17 take the old form after it as well, and the hash is the same.
 //
 // # What the operator decides
 //

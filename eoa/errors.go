@@ -10,6 +10,8 @@ var (
 	ErrInvalidRequest = errors.New("eoa: invalid request")
 	// ErrKeyReused: the key belongs to a request with another payload.
 	ErrKeyReused = errors.New("eoa: key belongs to another request")
+	// ErrTooManyBlobs: with the request, more than MaxPendingBlobs blobs would wait for a nonce. Submit it again when some have got theirs.
+	ErrTooManyBlobs = errors.New("eoa: too many blobs wait")
 	// ErrUnknownRequest: no request has this key, id or transaction hash.
 	ErrUnknownRequest = errors.New("eoa: unknown request")
 	// ErrHeld: another worker holds the account's lease.

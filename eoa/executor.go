@@ -42,7 +42,8 @@ type Executor struct {
 	window  int        // how many of them are read
 	lookAt  time.Time  // of the last look that worked
 	priced  bool       // it asked for the price of blobs
-	failed  int        // looks that failed since
+	proven  map[common.Hash]*sidecar
+	failed  int // looks that failed since
 	report  Report
 }
 
@@ -94,7 +95,7 @@ func New(cfg Config, a Account, store Store, chain Chain, signer Signer) (*Execu
 	}
 	patient := patience{chain, signer, cfg.Timeout}
 	return &Executor{cfg: cfg, account: a, store: store, chain: patient, signer: patient, owner: hex.EncodeToString(id[:]),
-		woke: make(chan struct{}, 1), changed: make(chan struct{}), look: true}, nil
+		woke: make(chan struct{}, 1), changed: make(chan struct{}), look: true, proven: map[common.Hash]*sidecar{}}, nil
 }
 
 type machineClock struct{}
@@ -102,7 +103,8 @@ type machineClock struct{}
 func (machineClock) Now() time.Time { return time.Now() }
 
 // Submit accepts requests, all or none: once it returns without an error they are durable. A request may be submitted again with the same key, for
-// example after an error that leaves its fate open. Errors wrap ErrInvalidRequest or ErrKeyReused, or are the store's.
+// example after an error that leaves its fate open. Errors wrap ErrInvalidRequest, ErrKeyReused or ErrTooManyBlobs, or are the
+// store's.
 func (e *Executor) Submit(ctx context.Context, requests ...Request) ([]Record, error) {
 	for i := range requests {
 		if err := requests[i].Validate(); err != nil {

@@ -87,7 +87,7 @@ func (e *Executor) sign(ctx context.Context, j Job) (Signed, error) {
 	if from, err := types.Sender(rules, got); err != nil || from != e.account.Address {
 		return Signed{}, fmt.Errorf("%w: it is of %v, want %v", ErrSigner, from, e.account.Address)
 	}
-	raw, err := got.WithBlobTxSidecar(want.BlobTxSidecar()).MarshalBinary() // the signature is over the blobs' hashes
+	raw, err := got.WithoutBlobTxSidecar().MarshalBinary()
 	if err != nil {
 		return Signed{}, fmt.Errorf("%w: %w", ErrSigner, err)
 	}

@@ -13,9 +13,11 @@ import (
 
 // Attempt is one signed transaction of a request. All that may be out are kept: any of them may be the one that is mined.
 type Attempt struct {
-	// Hash is the transaction's, Raw its bytes as they are sent: with the blobs, as long as they may be sent again.
+	// Hash is the transaction's, Raw its bytes, without blobs.
 	Hash common.Hash `json:"hash"`
 	Raw  []byte      `json:"raw"`
+	// Blobs are those it is sent with, where they are not the request's.
+	Blobs [][]byte `json:"blobs,omitempty"`
 	// Nonce is the transaction's: the record's, except where Void.
 	Nonce uint64 `json:"nonce"`
 	// Void: it was provably never out, and its nonce was taken from the request.

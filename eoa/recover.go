@@ -3,14 +3,18 @@ package eoa
 import (
 	"slices"
 	"time"
+
+	"github.com/ethereum/go-ethereum/common"
 )
 
 // Outgoing are signed bytes to be given to a node.
 type Outgoing struct {
-	// ID is the record's, Attempt the index of its attempt.
+	// ID is the record's, Attempt the index of its attempt, Tx and Raw are that one's, Blobs what is sent with it.
 	ID      uint64
 	Attempt int
+	Tx      common.Hash
 	Raw     []byte
+	Blobs   [][]byte
 }
 
 // Recover returns what must be sent now, in nonce order, at most limit: what was never answered by this worker's node, what had no verdict,
@@ -29,7 +33,8 @@ func (v *View) Recover(c *Config, now time.Time, limit int) []Outgoing {
 			break
 		}
 		k := sendable(r)
-		out = append(out, Outgoing{ID: r.ID, Attempt: k, Raw: r.Attempts[k].Raw})
+		a := &r.Attempts[k]
+		out = append(out, Outgoing{ID: r.ID, Attempt: k, Tx: a.Hash, Raw: a.Raw, Blobs: r.blobsOf(a)})
 	}
 	return out
 }
@@ -143,9 +148,8 @@ func unbinds(r Reason) bool { return r == ReasonFunds || r == ReasonUnderpriced 
 func (v *View) unbind(b *Batch, c *Config, now time.Time, r *Record, s Sent) {
 	r.Reason = s.Reason.String() + ": " + s.Text
 	for k := range r.Attempts {
-		r.Attempts[k].Void = true
+		r.Attempts[k].Void, r.Attempts[k].Blobs = true, nil
 	}
-	r.forget()
 	if s.Reason == ReasonInvalid {
 		b.move(now, r, Failed, EventFailed)
 	} else {

@@ -39,7 +39,7 @@ const (
 	AccessList
 	// SetCode is an EIP-7702 transaction.
 	SetCode
-	// Blob is an EIP-4844 transaction, with a sidecar of version 0. See the package's doc for its rules.
+	// Blob is an EIP-4844 transaction. See the package's doc for its rules.
 	Blob
 
 	numKinds

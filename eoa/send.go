@@ -25,7 +25,7 @@ type Job struct {
 	Noop bool
 }
 
-// Transaction returns what is to be signed. The error wraps ErrInvalidRequest: blobs that [Request.Validate] does not let through.
+// Transaction returns what is to be signed, without blobs: they are not what is signed, their hashes are. The error wraps ErrInvalidRequest: blobs that [Request.Validate] does not let through.
 func (j *Job) Transaction(a Account) (*types.Transaction, error) {
 	to, value, data, kind := j.Record.To, new(uint256.Int), j.Record.Data, j.Record.Kind
 	if j.Record.Value != nil {

@@ -336,17 +336,23 @@ func (e *Executor) out(ctx context.Context) error {
 		if len(out) == 0 {
 			return nil
 		}
-		if err := e.hold(ctx); err != nil {
-			return err
-		}
 		raws := make([][]byte, len(out))
 		for i := range out {
-			raws[i] = out[i].Raw
+			if err := e.hold(ctx); err != nil { // to prove blobs takes its time
+				return err
+			}
+			var err error
+			if raws[i], err = e.wire(&out[i]); err != nil {
+				return err
+			}
 			if e.view.fresh[out[i].ID] {
 				e.report.Sent++
 			} else {
 				e.report.Recovered++
 			}
+		}
+		if err := e.hold(ctx); err != nil {
+			return err
 		}
 		results := e.chain.Send(ctx, raws)
 		if len(results) != len(raws) {

@@ -76,12 +76,13 @@ type Batch struct {
 
 // Store keeps accounts durably. All methods are safe for concurrent use by any number of processes. A method that returns without an error
 // has written to what survives; one that returns an error may have written all or nothing, except where it names ErrFenced, ErrConflict,
-// ErrWoken, ErrHeld or ErrKeyReused: then nothing. Package eoa/storetest checks all of this for any store.
+// ErrWoken, ErrHeld, ErrKeyReused or ErrTooManyBlobs: then nothing. Package eoa/storetest checks all of this for any store.
 //
 // now is the caller's time; a store that many machines share may use a clock of its own instead.
 type Store interface {
 	// Submit accepts requests, all or none, and returns their records in the same order. A request whose key is there with an equal payload is
-	// not accepted again: its record is returned as it stands. Another payload fails with ErrKeyReused.
+	// not accepted again: its record is returned as it stands. Another payload fails with ErrKeyReused, and new blobs above MaxPendingBlobs with
+	// ErrTooManyBlobs.
 	Submit(ctx context.Context, a Account, now time.Time, requests ...Request) ([]Record, error)
 	// Order leaves an order for the account's worker.
 	Order(ctx context.Context, a Account, now time.Time, o Order) error

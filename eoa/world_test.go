@@ -53,6 +53,7 @@ func newWorld(t testing.TB, seed uint64, requests int) *world {
 	w := &world{chain: eoatest.New(testChain, seed, 7), store: memstore.New(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		account: eoa.Account{ChainID: testChain, Address: crypto.PubkeyToAddress(key.PublicKey)}, signer: eoa.NewKeySigner(testChain, key), request: request}
 	w.cfg = eoa.DefaultConfig()
+	w.cfg.CellProofs = false // which go-ethereum 1.15 does not know, nor eoatest
 	w.cfg.Clock, w.cfg.Poll, w.cfg.Fees.StallTimeout, w.cfg.Batch, w.cfg.Confirmations = w, 2*time.Second, time.Minute, 4, 2
 	for i := range requests {
 		w.keys = append(w.keys, fmt.Sprintf("request %d", i))

@@ -11,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 
@@ -58,7 +59,7 @@ func TestBlobsThroughHTTP(t *testing.T) {
 	chain, err := New(s.client, Options{})
 	require.NoError(t, err)
 	cfg := eoa.DefaultConfig()
-	cfg.Clock, cfg.Timeout = s.clock, time.Minute // the first commitment loads the trusted setup, which takes its time with -race
+	cfg.Clock, cfg.CellProofs, cfg.Timeout = s.clock, false, time.Minute // the first commitment loads the trusted setup, which takes its time with -race
 	e, err := eoa.New(cfg, s.account, memstore.New(), chain, NewRemoteSigner(s.client, ""))
 	require.NoError(t, err)
 	steps := func(key string) {
@@ -107,7 +108,7 @@ func TestNoPriceOfBlobs(t *testing.T) {
 	require.NotNil(t, l.Balance)
 }
 
-// A transaction's hash does not cover its blobs.
+// A transaction's hash does not cover its blobs, whichever form they are sent in.
 func TestHashOfBlobs(t *testing.T) {
 	key, err := crypto.GenerateKey()
 	require.NoError(t, err)
@@ -116,10 +117,21 @@ func TestHashOfBlobs(t *testing.T) {
 	require.NoError(t, err)
 	tx, err := types.SignTx(want, types.LatestSignerForChainID(big.NewInt(testChain)), key)
 	require.NoError(t, err)
-	raw, err := tx.MarshalBinary()
+	bare, err := tx.MarshalBinary()
 	require.NoError(t, err)
-	require.Equal(t, eoa.Accepted, sent(nil, tx.Hash(), raw).Result)
-	require.Equal(t, eoa.Unknown, sent(nil, crypto.Keccak256Hash(raw), raw).Result)
-	require.Equal(t, eoa.Unknown, sent(nil, crypto.Keccak256Hash([]byte{3}), raw).Result)
+	var forms [][]byte
+	for _, more := range [][]any{{j.Record.Blobs, [][]byte{{1}}, [][]byte{{2}}}, {uint64(1), j.Record.Blobs, [][]byte{{1}}, [][]byte{{2}}}} {
+		body, err := rlp.EncodeToBytes(append([]any{rlp.RawValue(bare[1:])}, more...))
+		require.NoError(t, err)
+		forms = append(forms, append([]byte{types.BlobTxType}, body...))
+	}
+	for _, raw := range append(forms, bare) {
+		require.Equal(t, eoa.Accepted, sent(nil, tx.Hash(), raw).Result)
+	}
+	require.Equal(t, eoa.Unknown, sent(nil, crypto.Keccak256Hash(forms[0]), forms[0]).Result)
+	for _, raw := range [][]byte{{3}, {3, 0xc0}, {3, 0xc1, 0xc0}, {2, 0xc1, 0xc0}} {
+		require.NotPanics(t, func() { hashOf(raw) })
+	}
+	require.Equal(t, eoa.Unknown, sent(nil, crypto.Keccak256Hash([]byte{3}), forms[0]).Result)
 	require.Equal(t, eoa.Accepted, sent(nil, crypto.Keccak256Hash([]byte{3}), []byte{3}).Result, "what is no transaction has a hash too")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/jamq/jamq/eoa"
@@ -94,11 +95,13 @@ func sent(err error, hash common.Hash, raw []byte) eoa.Sent {
 	return eoa.Sent{Result: reason.Result(), Reason: reason, Text: err.Error()}
 }
 
-// hashOf is the hash of a transaction's bytes; that of blobs is without them.
+// hashOf is the hash of a transaction's bytes; that of blobs is without them: sent with them, it is a list in a list (EIP-4844).
 func hashOf(raw []byte) common.Hash {
-	tx := new(types.Transaction)
-	if len(raw) > 0 && raw[0] == types.BlobTxType && tx.UnmarshalBinary(raw) == nil {
-		return tx.Hash()
+	if len(raw) > 0 && raw[0] == types.BlobTxType {
+		body, _, _ := rlp.SplitList(raw[1:])
+		if _, blobs, err := rlp.SplitList(body); err == nil {
+			return crypto.Keccak256Hash(raw[:1], body[:len(body)-len(blobs)])
+		}
 	}
 	return crypto.Keccak256Hash(raw)
 }

@@ -262,6 +262,7 @@ func (st *step) accept(now time.Time, requests []eoa.Request, lenient bool) (out
 	if err != nil {
 		return nil, false, err
 	}
+	blobs := 0
 	for i := range requests {
 		q := &requests[i]
 		digest := q.Digest()
@@ -279,10 +280,29 @@ func (st *step) accept(now time.Time, requests []eoa.Request, lenient bool) (out
 			st.set(numbered(st.a, kindDigest, old.record.ID), old.digest)
 			there[q.Key] = old
 			accepted = true
+			blobs += len(q.Blobs)
 		}
 		out = append(out, old.record)
 	}
-	return out, accepted, nil
+	if blobs > 0 && !lenient {
+		err = st.roomFor(blobs)
+	}
+	return out, accepted, err
+}
+
+// roomFor reports whether so many new blobs may wait with those that do.
+func (st *step) roomFor(blobs int) error {
+	mark, waiting := prefix(st.a, kindPending), 0
+	err := st.s.kv.Scan(st.ctx, mark, after(mark), func(_, value []byte) bool {
+		if len(value) == 1 {
+			waiting += int(value[0]) - 1
+		}
+		return true
+	})
+	if err == nil && waiting+blobs > eoa.MaxPendingBlobs {
+		err = fmt.Errorf("%w: %d of %v, and %d new ones, want at most %d", eoa.ErrTooManyBlobs, waiting, st.a, blobs, eoa.MaxPendingBlobs)
+	}
+	return err
 }
 
 // known is a request that was accepted, and the digest of its payload as it was then.
@@ -336,8 +356,8 @@ func (st *step) write(r *eoa.Record) error {
 	}
 	st.set(numbered(st.a, kindRecord, r.ID), raw)
 	if !r.Open() || r.State == eoa.Prepared {
-		st.mark(ranked(st.a, eoa.RankOf(&r.Request, r.ID)), r.State == eoa.Pending)
-		st.mark(numbered(st.a, kindOpen, r.ID), r.Open())
+		st.mark(ranked(st.a, eoa.RankOf(&r.Request, r.ID)), r.State == eoa.Pending, len(r.Blobs))
+		st.mark(numbered(st.a, kindOpen, r.ID), r.Open(), 0)
 	}
 	for i := range r.Attempts {
 		if a := &r.Attempts[i]; a.SentAt.IsZero() { // else it was there before
@@ -347,10 +367,10 @@ func (st *step) write(r *eoa.Record) error {
 	return nil
 }
 
-// mark sets a key, or takes it away.
-func (st *step) mark(key []byte, there bool) {
+// mark sets a key, with one more than the number of blobs it stands for, or takes it away.
+func (st *step) mark(key []byte, there bool, blobs int) {
 	if there {
-		st.set(key, []byte{1})
+		st.set(key, []byte{byte(1 + blobs)})
 	} else {
 		st.set(key, nil)
 	}

@@ -26,7 +26,7 @@ func Run(t *testing.T, open func() eoa.Store) {
 		{"submit is idempotent", (*suite).idempotent}, {"submit is all or nothing", (*suite).allOrNothing}, {"pending by rank, in pages", (*suite).pages},
 		{"one holder", (*suite).oneHolder}, {"a lost lease writes nothing", (*suite).fenced}, {"a late write is refused", (*suite).conflict},
 		{"commit is one step", (*suite).commit}, {"no wake-up is lost", (*suite).wake}, {"what is due", (*suite).due}, {"outbox", (*suite).outbox},
-		{"orders", (*suite).orders}, {"records as they were", (*suite).faithful}, {"concurrent submits", (*suite).concurrent}, {"ended context", (*suite).ended},
+		{"orders", (*suite).orders}, {"records as they were", (*suite).faithful}, {"blobs that wait", (*suite).blobs}, {"concurrent submits", (*suite).concurrent}, {"ended context", (*suite).ended},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.f(&suite{T: t, s: s, ctx: context.Background(), a: eoa.Account{ChainID: 1 + uint64(i), Address: common.Address{byte(i), 0xfe, 0xff}},
@@ -406,6 +406,32 @@ func (c *suite) faithful() {
 	require.NoError(c, err)
 	require.Equal(c, r, c.get(q.Key))
 	require.Equal(c, []eoa.Record{r}, c.load(l).Open)
+}
+
+func (c *suite) blobs() {
+	withBlobs := func(key string, n int) eoa.Request {
+		q := req(key)
+		q.Kind, q.To, q.Blobs = eoa.Blob, &common.Address{1}, slices.Repeat([][]byte{make([]byte, eoa.BlobSize)}, n)
+		return q
+	}
+	var full []eoa.Request
+	for i := range eoa.MaxPendingBlobs / eoa.MaxBlobs {
+		full = append(full, withBlobs(fmt.Sprint(i), eoa.MaxBlobs))
+	}
+	const rest = eoa.MaxPendingBlobs % eoa.MaxBlobs
+	before := c.submit(full...)[0]
+	wake := c.inbox().Wake
+	_, err := c.s.Submit(c.ctx, c.a, c.now, req("plain"), withBlobs("more", rest), withBlobs("too many", 1))
+	require.ErrorIs(c, err, eoa.ErrTooManyBlobs)
+	_, err = c.s.Get(c.ctx, c.a, "plain")
+	require.ErrorIs(c, err, eoa.ErrUnknownRequest, "nothing was written")
+	require.Equal(c, wake, c.inbox().Wake)
+	c.submit(req("plain"), withBlobs("more", rest), full[1])
+	_, err = c.s.Commit(c.ctx, c.acquire("w"), c.now, eoa.Batch{Head: eoa.Head{Next: 1}, Records: []eoa.Record{prepared(before, 0)}})
+	require.NoError(c, err)
+	c.submit(withBlobs("instead", eoa.MaxBlobs))
+	_, err = c.s.Submit(c.ctx, c.a, c.now, withBlobs("too many", 1))
+	require.ErrorIs(c, err, eoa.ErrTooManyBlobs)
 }
 
 func (c *suite) concurrent() {

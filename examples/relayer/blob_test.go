@@ -10,6 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/crypto/kzg4844"
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
@@ -23,14 +24,34 @@ import (
 func (c *chain) executor(ctx context.Context, t *testing.T) (*eoa.Executor, *rpc.Client) {
 	client, err := ethchain.Dial(ctx, c.url)
 	require.NoError(t, err)
-	chain, err := ethchain.New(client, ethchain.Options{FinalityDepth: 2})
+	answers, err := ethchain.New(client, ethchain.Options{FinalityDepth: 2})
 	require.NoError(t, err)
+	chain := cells{answers, t}
 	cfg := eoa.DefaultConfig()
 	cfg.Poll, cfg.Retry, cfg.Fees.StallTimeout = 20*time.Millisecond, 20*time.Millisecond, 300*time.Millisecond
 	cfg.Timeout = time.Minute // the first commitment loads the trusted setup, which takes its time with -race
 	e, err := eoa.New(cfg, developerAccount, memstore.New(), chain, eoa.NewKeySigner(developerAccount.ChainID, developer()))
 	require.NoError(t, err)
 	return e, client
+}
+
+// cells is a node to which all blobs come with proofs of their cells, which go-ethereum's types check: its RPC would make them if they were not there.
+type cells struct {
+	*ethchain.Chain
+	t *testing.T
+}
+
+func (c cells) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
+	for _, raw := range raws {
+		tx := new(types.Transaction)
+		require.NoError(c.t, tx.UnmarshalBinary(raw))
+		if s := tx.BlobTxSidecar(); s != nil {
+			require.EqualValues(c.t, types.BlobSidecarVersion1, s.Version)
+			require.NoError(c.t, s.ValidateBlobCommitmentHashes(tx.BlobHashes()))
+			require.NoError(c.t, kzg4844.VerifyCellProofs(s.Blobs, s.Commitments, s.Proofs))
+		}
+	}
+	return c.Chain.Send(ctx, raws)
 }
 
 // developerAccount is on the simulated chain, whose id is always the same.
