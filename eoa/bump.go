@@ -65,7 +65,7 @@ func (v *View) bumpDue(c *Config, now time.Time, r *Record) bool {
 	case !v.wasSent(r) && r.Newest().Result != Rejected:
 		return false
 	}
-	last := v.stalledAt
+	last := v.Head.Since
 	if r.BumpedAt.After(last) {
 		last = r.BumpedAt
 	}

@@ -84,8 +84,8 @@ func (v *View) begin(b *Batch, now time.Time, look *Look) {
 	used := func(n uint64) bool { return n < look.Latest }
 	b.Head.Recycled = slices.DeleteFunc(b.Head.Recycled, used)
 	b.Head.Holes = slices.DeleteFunc(b.Head.Holes, used)
-	if n, _ := v.inFlight(); n == 0 || v.look == nil || v.stall != look.Latest {
-		v.stall, v.stalledAt = look.Latest, now
+	if n, _ := v.inFlight(); n == 0 || b.Head.Count != look.Latest || b.Head.Since.IsZero() || b.Head.Since.After(now) {
+		b.Head.Count, b.Head.Since = look.Latest, now
 	}
 	l := *look
 	v.look, v.tall = &l, look.Number
@@ -164,12 +164,12 @@ func deepen(b *Batch, now time.Time, c *Config, look *Look, r *Record) {
 
 // stalled reports whether the account's count has not moved for the time of a stall.
 func (v *View) stalled(c *Config, now time.Time) bool {
-	return v.look != nil && now.Sub(v.stalledAt) >= c.Fees.StallTimeout
+	return v.look != nil && now.Sub(v.Head.Since) >= c.Fees.StallTimeout
 }
 
 // markHoles finds nonces that nobody knows a transaction of, once they hold up the account: all of them then, not one after the other.
 func (v *View) markHoles(b *Batch, c *Config, now time.Time, look *Look) {
-	if !v.stalled(c, now) || look.Latest >= b.Head.Next || v.holds(look.Latest) {
+	if now.Sub(b.Head.Since) < c.Fees.StallTimeout || look.Latest >= b.Head.Next || v.holds(look.Latest) {
 		return
 	}
 	for n := max(look.Latest, b.Head.Floor); n < b.Head.Next && len(b.Head.Holes) < maxHoles; n++ {

@@ -239,7 +239,7 @@ func (e *Executor) Stats() Stats {
 		s.Balance = v.look.Balance.Dec()
 	}
 	if s.Prepared+s.Broadcast > 0 {
-		s.Stalled = e.cfg.Clock.Now().Sub(v.stalledAt)
+		s.Stalled = e.cfg.Clock.Now().Sub(v.Head.Since)
 	}
 	return s
 }

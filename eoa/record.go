@@ -134,6 +134,10 @@ type Head struct {
 	Next uint64 `json:"next"`
 	// Floor: every nonce below it is used in a finalized block.
 	Floor uint64 `json:"floor"`
+	// Count is how many transactions of the account the chain had when it was last looked at, Since when it was first seen to be so with something in
+	// flight: for that long nothing has moved, whoever looked.
+	Count uint64    `json:"count,omitempty"`
+	Since time.Time `json:"since,omitzero"`
 	// InFlight is how many records are in flight.
 	InFlight int `json:"inFlight,omitempty"`
 	// Recycled are nonces below Next whose transactions were provably never out, ascending.

@@ -26,8 +26,6 @@ type View struct {
 	look  *Look              // the last one acted upon, nil for none
 	tall  uint64             // the height of the chain as far as it was acted upon, by an earlier worker too: its records tell
 
-	stall      uint64 // the account's count that was first seen at stalledAt
-	stalledAt  time.Time
 	lagsSince  time.Time // since when the node's head is behind one that was seen before; zero for not
 	quietUntil time.Time // a node asked to be left alone
 	barred     bool      // Choose came to a request that waits until nothing of the other pool is in flight
@@ -100,9 +98,9 @@ func (v *View) batch() Batch {
 	return Batch{Head: h}
 }
 
-// Changes reports whether the batch says anything that must be written. Floor alone need not be.
+// Changes reports whether the batch says anything that must be written. Floor and Since alone need not be.
 func (v *View) Changes(b *Batch) bool {
-	return len(b.Records)+len(b.Events)+len(b.Done)+len(b.Add) > 0 || b.Head.Next != v.Head.Next || b.Head.Started != v.Head.Started ||
+	return len(b.Records)+len(b.Events)+len(b.Done)+len(b.Add) > 0 || b.Head.Next != v.Head.Next || b.Head.Started != v.Head.Started || b.Head.Count != v.Head.Count ||
 		!slices.Equal(b.Head.Recycled, v.Head.Recycled) || !slices.Equal(b.Head.Holes, v.Head.Holes)
 }
 

@@ -261,3 +261,29 @@ func TestValidate(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, r.Run(t.Context(), jobs.Step{Account: eoa.Account{Address: common.Address{1}}}, nil), eoa.ErrInvalidConfig)
 }
+
+// What does not move is bumped although no run lasts as long as a stall, and a hole is filled: how long nothing moved is in the store.
+func TestRunsBump(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.chain.SetPerBlock(0)
+		w.submit(t, "stuck")
+		runs := func(span time.Duration) (r eoa.Record) {
+			for end := time.Now().Add(span); time.Now().Before(end); {
+				err := w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, still func(context.Context) error) error {
+					time.Sleep(max(time.Until(next), time.Second))
+					return still(ctx)
+				})
+				require.NoError(t, err)
+			}
+			r, err := w.store.Get(t.Context(), w.step.Account, "stuck")
+			require.NoError(t, err)
+			return r
+		}
+		stall := w.cfg.Executor.Fees.StallTimeout
+		require.Len(t, runs(stall-10*time.Second).Attempts, 1)
+		require.Len(t, runs(30*time.Second).Attempts, 2)
+		require.Len(t, runs(stall).Attempts, 2, "each wait is twice as long as the one before")
+		require.Len(t, runs(stall).Attempts, 3)
+	})
+}
