@@ -134,60 +134,59 @@ func (r *Record) blobsOf(a *Attempt) [][]byte {
 	return r.Blobs
 }
 
-// sidecar is what a blob transaction is sent with, besides the blobs.
-type sidecar struct {
-	// commitments are one for each blob; proofs too, or one for each cell of each blob.
-	commitments []kzg4844.Commitment
-	proofs      []kzg4844.Proof
+// proofSize is the size of a commitment to a blob, and of a proof (EIP-4844); cellsPerBlob how many a blob has (EIP-7594).
+const proofSize, cellsPerBlob = len(kzg4844.Proof{}), 128
+
+// proofsSize is the size of what proves so many blobs.
+func proofsSize(blobs int, cells bool) int {
+	if cells {
+		return blobs * (1 + cellsPerBlob) * proofSize
+	}
+	return blobs * 2 * proofSize
 }
 
-// prove makes the sidecar of blobs; with cells as EIP-7594 wants it, which takes a hundred times as long.
-func prove(blobs [][]byte, cells bool) (*sidecar, error) {
-	s := new(sidecar)
+// prove returns what proves blobs: all commitments, and then a proof of each blob, or of each of its cells, which takes a hundred times as long.
+func prove(blobs [][]byte, cells bool) ([]byte, error) {
+	var commitments, proofs []byte
 	for i := range blobs {
 		blob, commitment, err := committed(blobs[i])
-		var proofs []kzg4844.Proof
+		of := make([]kzg4844.Proof, 1)
 		if err == nil && cells {
-			proofs, err = kzg4844.ComputeCellProofs(blob)
+			of, err = kzg4844.ComputeCellProofs(blob)
 		} else if err == nil {
-			proofs = make([]kzg4844.Proof, 1)
-			proofs[0], err = kzg4844.ComputeBlobProof(blob, commitment)
+			of[0], err = kzg4844.ComputeBlobProof(blob, commitment)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: blob %d: %w", ErrInvalidRequest, i, err)
 		}
-		s.commitments, s.proofs = append(s.commitments, commitment), append(s.proofs, proofs...)
+		commitments = append(commitments, commitment[:]...)
+		for k := range of {
+			proofs = append(proofs, of[k][:]...)
+		}
 	}
-	return s, nil
+	return append(commitments, proofs...), nil
 }
 
-// attach returns a transaction's bytes as they are sent: in one list with its blobs and what proves them (EIP-4844, EIP-7594).
-func (s *sidecar) attach(raw []byte, blobs [][]byte, cells bool) ([]byte, error) {
-	list := []any{rlp.RawValue(raw[1:])}
-	if cells {
-		list = append(list, uint64(1)) // the version, which the older form does not have
-	}
-	body, err := rlp.EncodeToBytes(append(list, blobs, s.commitments, s.proofs))
-	return append(raw[:1:1], body...), err
-}
-
-// wire returns bytes as nodes take them. What was proven is kept, because the same is sent again and again.
-func (e *Executor) wire(o *Outgoing) ([]byte, error) {
+// wire returns bytes as nodes take them: in one list with the blobs and what proves them.
+func (o *Outgoing) wire(cells bool) ([]byte, error) {
 	if len(o.Blobs) == 0 || len(o.Raw) == 0 {
 		return o.Raw, nil
 	}
-	s, known := e.proven[o.Tx]
-	if !known {
+	proofs := o.Proofs
+	if len(proofs) != proofsSize(len(o.Blobs), cells) { // it was signed under another setting
 		var err error
-		if s, err = prove(o.Blobs, e.cfg.CellProofs); err != nil {
+		if proofs, err = prove(o.Blobs, cells); err != nil {
 			return nil, err
 		}
-		if len(e.proven) >= 4*maxBlobTxs {
-			clear(e.proven)
-		}
-		e.proven[o.Tx] = s
 	}
-	return s.attach(o.Raw, o.Blobs, e.cfg.CellProofs)
+	list := []any{rlp.RawValue(o.Raw[1:])}
+	if cells {
+		list = append(list, uint64(1)) // the version, which the older form does not have
+	}
+	split := func(all []byte) [][]byte { return slices.Collect(slices.Chunk(all, proofSize)) }
+	commitments := len(o.Blobs) * proofSize
+	body, err := rlp.EncodeToBytes(append(list, o.Blobs, split(proofs[:commitments]), split(proofs[commitments:])))
+	return append(o.Raw[:1:1], body...), err
 }
 
 // keepBlobs leaves their blobs to attempts whose request gets others: they may be sent again.
@@ -209,9 +208,11 @@ func (r *Record) forget() {
 	}
 	r.Blobs = nil
 	for k := range r.Attempts {
-		r.Attempts[k].Blobs = nil
+		r.Attempts[k].forget()
 	}
 }
+
+func (a *Attempt) forget() { a.Blobs, a.Proofs = nil, nil }
 
 // pools counts an account's transactions in flight by the pool of nodes that they are in.
 type pools struct{ blobs, others int }

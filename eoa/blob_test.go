@@ -219,6 +219,7 @@ func TestReplacedBlobsAreKept(t *testing.T) {
 	r := w.get(t, "old")
 	require.Equal(t, eoa.Final, r.State)
 	require.Empty(t, r.Attempts[0].Blobs)
+	require.Empty(t, r.Attempts[0].Proofs)
 	require.Equal(t, old.Blobs[0], w.chain.Transactions()[0].BlobTxSidecar().Blobs[0][:])
 }
 

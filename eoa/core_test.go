@@ -116,6 +116,29 @@ func TestPhrasesAreInOrder(t *testing.T) {
 	}
 }
 
+// What was signed under one setting is sent in the form of the other, with proofs that are made anew.
+func TestWire(t *testing.T) {
+	for _, cells := range []bool{false, true} {
+		own, err := prove(noopBlobs, cells)
+		require.NoError(t, err)
+		other, err := prove(noopBlobs, !cells)
+		require.NoError(t, err)
+		require.Len(t, own, proofsSize(1, cells))
+		o := Outgoing{Raw: []byte{3, 0xc0}, Blobs: noopBlobs, Proofs: own}
+		want, err := o.wire(cells)
+		require.NoError(t, err)
+		o.Proofs = other
+		got, err := o.wire(cells)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	_, err := (&Outgoing{Raw: []byte{3, 0xc0}, Blobs: [][]byte{{1}}}).wire(false)
+	require.ErrorIs(t, err, ErrInvalidRequest)
+	raw, err := (&Outgoing{Blobs: noopBlobs}).wire(false)
+	require.NoError(t, err)
+	require.Empty(t, raw)
+}
+
 func FuzzDecodeRecord(f *testing.F) {
 	f.Add([]byte(`{"key":"a","id":1,"state":0,"nonce":0}`))
 	f.Add([]byte(`{"key":"a","id":1,"state":1,"nonce":3,"attempts":[{"hash":"0x00","raw":"AA=="}]}`))

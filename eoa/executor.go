@@ -42,8 +42,7 @@ type Executor struct {
 	window  int        // how many of them are read
 	lookAt  time.Time  // of the last look that worked
 	priced  bool       // it asked for the price of blobs
-	proven  map[common.Hash]*sidecar
-	failed  int // looks that failed since
+	failed  int        // looks that failed since
 	report  Report
 }
 
@@ -95,7 +94,7 @@ func New(cfg Config, a Account, store Store, chain Chain, signer Signer) (*Execu
 	}
 	patient := patience{chain, signer, cfg.Timeout}
 	return &Executor{cfg: cfg, account: a, store: store, chain: patient, signer: patient, owner: hex.EncodeToString(id[:]),
-		woke: make(chan struct{}, 1), changed: make(chan struct{}), look: true, proven: map[common.Hash]*sidecar{}}, nil
+		woke: make(chan struct{}, 1), changed: make(chan struct{}), look: true}, nil
 }
 
 type machineClock struct{}

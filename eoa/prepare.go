@@ -91,5 +91,6 @@ func (e *Executor) sign(ctx context.Context, j Job) (Signed, error) {
 	if err != nil {
 		return Signed{}, fmt.Errorf("%w: %w", ErrSigner, err)
 	}
-	return Signed{Job: j, Tx: got.Hash(), Raw: raw}, nil
+	proofs, err := prove(j.blobs(), e.cfg.CellProofs)
+	return Signed{Job: j, Tx: got.Hash(), Raw: raw, Proofs: proofs}, err
 }

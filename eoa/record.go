@@ -18,6 +18,8 @@ type Attempt struct {
 	Raw  []byte      `json:"raw"`
 	// Blobs are those it is sent with, where they are not the request's.
 	Blobs [][]byte `json:"blobs,omitempty"`
+	// Proofs are what proves the blobs, as far as they may be sent again: a commitment to each, and then the proofs, of 48 bytes each.
+	Proofs []byte `json:"proofs,omitempty"`
 	// Nonce is the transaction's: the record's, except where Void.
 	Nonce uint64 `json:"nonce"`
 	// Void: it was provably never out, and its nonce was taken from the request.

@@ -3,18 +3,16 @@ package eoa
 import (
 	"slices"
 	"time"
-
-	"github.com/ethereum/go-ethereum/common"
 )
 
 // Outgoing are signed bytes to be given to a node.
 type Outgoing struct {
-	// ID is the record's, Attempt the index of its attempt, Tx and Raw are that one's, Blobs what is sent with it.
+	// ID is the record's, Attempt the index of its attempt, Raw and Proofs are that one's, Blobs those it is sent with.
 	ID      uint64
 	Attempt int
-	Tx      common.Hash
 	Raw     []byte
 	Blobs   [][]byte
+	Proofs  []byte
 }
 
 // Recover returns what must be sent now, in nonce order, at most limit: what was never answered by this worker's node, what had no verdict,
@@ -34,7 +32,7 @@ func (v *View) Recover(c *Config, now time.Time, limit int) []Outgoing {
 		}
 		k := sendable(r)
 		a := &r.Attempts[k]
-		out = append(out, Outgoing{ID: r.ID, Attempt: k, Tx: a.Hash, Raw: a.Raw, Blobs: r.blobsOf(a)})
+		out = append(out, Outgoing{ID: r.ID, Attempt: k, Raw: a.Raw, Blobs: r.blobsOf(a), Proofs: a.Proofs})
 	}
 	return out
 }
@@ -148,7 +146,8 @@ func unbinds(r Reason) bool { return r == ReasonFunds || r == ReasonUnderpriced 
 func (v *View) unbind(b *Batch, c *Config, now time.Time, r *Record, s Sent) {
 	r.Reason = s.Reason.String() + ": " + s.Text
 	for k := range r.Attempts {
-		r.Attempts[k].Void, r.Attempts[k].Blobs = true, nil
+		r.Attempts[k].Void = true
+		r.Attempts[k].forget()
 	}
 	if s.Reason == ReasonInvalid {
 		b.move(now, r, Failed, EventFailed)

@@ -25,7 +25,8 @@ type Job struct {
 	Noop bool
 }
 
-// Transaction returns what is to be signed, without blobs: they are not what is signed, their hashes are. The error wraps ErrInvalidRequest: blobs that [Request.Validate] does not let through.
+// Transaction returns what is to be signed, without blobs: their hashes are signed. The error wraps ErrInvalidRequest: blobs that [Request.Validate] does not
+// let through.
 func (j *Job) Transaction(a Account) (*types.Transaction, error) {
 	to, value, data, kind := j.Record.To, new(uint256.Int), j.Record.Data, j.Record.Kind
 	if j.Record.Value != nil {
@@ -330,6 +331,8 @@ type Signed struct {
 	Job Job
 	Tx  common.Hash
 	Raw []byte
+	// Proofs are those of Attempt.
+	Proofs []byte
 }
 
 // Prepared returns the step that makes signatures durable. It must be committed before any of the bytes leave.
@@ -340,7 +343,8 @@ func (v *View) Prepared(now time.Time, signed []Signed) Batch {
 		if void := len(r.Attempts) - r.live(); r.State == Pending && void >= maxVoid {
 			r.Attempts = slices.Delete(r.Attempts, 0, void-maxVoid+1) // all are void
 		}
-		r.Attempts = append(r.Attempts, Attempt{Hash: s.Tx, Raw: s.Raw, Nonce: s.Job.Nonce, Gas: s.Job.Gas, Fees: s.Job.Fees, Cost: s.Job.cost(), Noop: s.Job.Noop})
+		r.Attempts = append(r.Attempts, Attempt{Hash: s.Tx, Raw: s.Raw, Proofs: s.Proofs, Nonce: s.Job.Nonce, Gas: s.Job.Gas, Fees: s.Job.Fees,
+			Cost: s.Job.cost(), Noop: s.Job.Noop})
 		r.Nonce, r.Hurry, r.Reason, r.NotBefore = s.Job.Nonce, false, "", time.Time{}
 		if r.State == Pending {
 			r.State = Prepared

@@ -338,11 +338,8 @@ func (e *Executor) out(ctx context.Context) error {
 		}
 		raws := make([][]byte, len(out))
 		for i := range out {
-			if err := e.hold(ctx); err != nil { // to prove blobs takes its time
-				return err
-			}
 			var err error
-			if raws[i], err = e.wire(&out[i]); err != nil {
+			if raws[i], err = out[i].wire(e.cfg.CellProofs); err != nil {
 				return err
 			}
 			if e.view.fresh[out[i].ID] {
