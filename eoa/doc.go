@@ -33,8 +33,9 @@
 // # Blobs
 //
 // Transactions of kind [Blob] (EIP-4844) differ in what nodes do with them. What is signed, and kept as an attempt, has only hashes of the blobs; these are
-// kept once, with the request, and go with the bytes each time they are sent, with what proves them, so whatever a signer gives back, the blobs are ours. A replacement must pay
-// twice as much, by all three prices. Once it is over a record has no blobs: what it was sent with is on the chain, and its key still means the same request.
+// kept once, with the request, and go with the bytes each time they are sent, so whatever a signer gives back, the blobs are ours. A replacement must pay
+// twice as much, by all three prices. Once it is over a record has no blobs: what it was sent with is on the chain, and its key still means the same
+// request. At most [MaxPendingBlobs] wait for a nonce; more are refused with [ErrTooManyBlobs].
 // Nodes keep them in a pool of their own, at most 16 of an account, none ahead of a missing nonce, and an account in one of the two pools at a time.
 // Hence the rule: a nonce that a blob transaction has is only ever filled by another one. The noop has one blob of zeros, [Executor.Replace] does not
 // cross over, and requests of one sort wait until nothing of the other is in flight, as those behind them do. Give blobs an account of their own.
