@@ -124,6 +124,7 @@ func TestE3NoLossCrashSweep(t *testing.T) {
 	for i := range sabotages {
 		s := &sabotages[i]
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			moments := crash(t, s, 0)
 			require.Greater(t, moments, 40)
 			for at := 1; at <= moments; at++ {
