@@ -35,7 +35,7 @@ var mayImport = map[string][]string{
 	"submit/journal/pebblejournal": {"submit/journal"},
 	"submit/journal/journaltest":   {"submit/journal"},
 	"submit/jip2":                  {"", "anchor", "anchor/chainview", "bundlequeue", "submit"},
-	"eoa":                          {},
+	"eoa":                          {"internal/wire"},
 	"eoa/kvstore":                  {"eoa"},
 	"eoa/memstore":                 {"eoa", "eoa/kvstore"},
 	"eoa/pebblestore":              {"eoa", "eoa/kvstore"},

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/ethereum/go-ethereum/common"
-	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -139,27 +137,4 @@ func TestWire(t *testing.T) {
 	raw, err := (&Outgoing{Blobs: noopBlobs}).wire(false)
 	require.NoError(t, err)
 	require.Empty(t, raw)
-}
-
-func FuzzDecodeRecord(f *testing.F) {
-	f.Add([]byte(`{"key":"a","id":1,"state":0,"nonce":0}`))
-	f.Add([]byte(`{"key":"a","id":1,"state":1,"nonce":3,"attempts":[{"hash":"0x00","raw":"AA=="}]}`))
-	to := common.Address{1}
-	blob := Record{Request: Request{Key: "a", Kind: Blob, To: &to, Blobs: noopBlobs, MaxBlobFee: uint256.NewInt(9)}, ID: 1, State: Prepared, Attempts: []Attempt{{Raw: []byte{3}}}}
-	blob.Attempts[0].Fees.Blob.SetUint64(7)
-	raw, err := EncodeRecord(&blob)
-	require.NoError(f, err)
-	f.Add(raw)
-	f.Add([]byte(`{"key":"a","id":1,"kind":4,"to":"0x0000000000000000000000000000000000000001","blobs":["AA=="]}`))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		r, err := DecodeRecord(raw)
-		if err != nil {
-			require.ErrorIs(t, err, ErrMalformed)
-			return
-		}
-		again, err := EncodeRecord(&r)
-		require.NoError(t, err)
-		_, err = DecodeRecord(again)
-		require.NoError(t, err)
-	})
 }

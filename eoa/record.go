@@ -1,8 +1,6 @@
 package eoa
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -103,27 +101,18 @@ func (r *Record) clone() Record {
 	return c
 }
 
-// EncodeRecord returns a record's bytes, for stores.
-func EncodeRecord(r *Record) ([]byte, error) { return json.Marshal(r) }
-
-// DecodeRecord is the inverse of EncodeRecord. The error wraps ErrMalformed.
-func DecodeRecord(raw []byte) (Record, error) {
-	var r Record
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&r); err != nil {
-		return Record{}, fmt.Errorf("%w: record: %w", ErrMalformed, err)
-	}
+// check reports what no store was ever given. The error wraps ErrMalformed.
+func (r *Record) check() error {
 	if r.State >= numStates || r.ID == 0 || r.Key == "" {
-		return Record{}, fmt.Errorf("%w: record %d with state %d and key %q", ErrMalformed, r.ID, r.State, r.Key)
+		return fmt.Errorf("%w: record %d with state %d and key %q", ErrMalformed, r.ID, r.State, r.Key)
 	}
 	if err := r.validateBlobs(); err != nil && !r.Noop && !r.State.Terminal() {
-		return Record{}, fmt.Errorf("%w: record %d: %w", ErrMalformed, r.ID, err)
+		return fmt.Errorf("%w: record %d: %w", ErrMalformed, r.ID, err)
 	}
 	if r.Open() && (len(r.Attempts) == 0 || r.Newest().Void) {
-		return Record{}, fmt.Errorf("%w: record %d is %v without a valid attempt", ErrMalformed, r.ID, r.State)
+		return fmt.Errorf("%w: record %d is %v without a valid attempt", ErrMalformed, r.ID, r.State)
 	}
-	return r, nil
+	return nil
 }
 
 // Head is what an account's executor keeps besides records.

@@ -273,9 +273,7 @@ func (st *step) accept(now time.Time, requests []eoa.Request, lenient bool) (out
 		if !has {
 			st.m.IDs++
 			old = known{eoa.Record{Request: *q, ID: st.m.IDs, QueuedAt: now}, digest[:]}
-			if err := st.write(&old.record); err != nil {
-				return nil, false, err
-			}
+			st.write(&old.record)
 			st.set(named(st.a, kindKey, []byte(q.Key)), binary.BigEndian.AppendUint64(nil, old.record.ID))
 			st.set(numbered(st.a, kindDigest, old.record.ID), old.digest)
 			there[q.Key] = old
@@ -349,12 +347,8 @@ func (st *step) find(requests []eoa.Request) (map[string]known, error) {
 // write stores a record and those of its marks that the state may have changed, without a look at what was before: states follow each other as
 // [eoa.State.CanBecome] says, so what is Broadcast or later was marked as open, and its attempts were indexed, when they were Prepared. A record's rank never
 // changes.
-func (st *step) write(r *eoa.Record) error {
-	raw, err := eoa.EncodeRecord(r)
-	if err != nil {
-		return err
-	}
-	st.set(numbered(st.a, kindRecord, r.ID), raw)
+func (st *step) write(r *eoa.Record) {
+	st.set(numbered(st.a, kindRecord, r.ID), eoa.EncodeRecord(r))
 	if !r.Open() || r.State == eoa.Prepared {
 		st.mark(ranked(st.a, eoa.RankOf(&r.Request, r.ID)), r.State == eoa.Pending, len(r.Blobs))
 		st.mark(numbered(st.a, kindOpen, r.ID), r.Open(), 0)
@@ -364,7 +358,6 @@ func (st *step) write(r *eoa.Record) error {
 			st.set(named(st.a, kindHash, a.Hash[:]), binary.BigEndian.AppendUint64(nil, r.ID))
 		}
 	}
-	return nil
 }
 
 // mark sets a key, with one more than the number of blobs it stands for, or takes it away.
@@ -409,9 +402,7 @@ func (s *Store) Commit(ctx context.Context, l eoa.Lease, now time.Time, b eoa.Ba
 // change writes what a batch says besides the head.
 func (st *step) change(now time.Time, b *eoa.Batch) error {
 	for i := range b.Records {
-		if err := st.write(&b.Records[i]); err != nil {
-			return err
-		}
+		st.write(&b.Records[i])
 	}
 	for _, e := range b.Events {
 		st.m.Seqs++

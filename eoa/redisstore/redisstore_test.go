@@ -261,11 +261,7 @@ func BenchmarkCommit(b *testing.B) {
 	b.Run("raw", func(b *testing.B) {
 		args := []any{"g", "-", ""}
 		for i := range records {
-			raw, err := eoa.EncodeRecord(&records[i])
-			if err != nil {
-				b.Fatal(err)
-			}
-			args = append(args, "i", fmt.Sprint(i), raw)
+			args = append(args, "i", fmt.Sprint(i), eoa.EncodeRecord(&records[i]))
 		}
 		for b.Loop() {
 			if err := writeIf.Run(ctx, client, []string{"raw:{a}", "order:{a}"}, args...).Err(); err != nil {

@@ -1,0 +1,233 @@
+package eoa
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/holiman/uint256"
+
+	"github.com/jamq/jamq/internal/wire"
+)
+
+// recordVersion is the first byte of an encoded record.
+const recordVersion = 1
+
+// EncodeRecord returns a record's bytes, for stores: a version, and the fields in their order, in binary.
+func EncodeRecord(r *Record) []byte {
+	c := coder{out: append(make([]byte, 0, 512+len(r.Data)), recordVersion)}
+	c.record(r)
+	return c.out
+}
+
+// DecodeRecord is the inverse of EncodeRecord. The record shares no memory with raw. The error wraps ErrMalformed.
+func DecodeRecord(raw []byte) (Record, error) {
+	if len(raw) == 0 || raw[0] != recordVersion {
+		return Record{}, fmt.Errorf("%w: record that begins with %.4x, want version %d", ErrMalformed, raw, recordVersion)
+	}
+	var r Record
+	c := coder{in: wire.NewReader(raw[1:])}
+	c.record(&r)
+	if err := c.in.Done(); err != nil {
+		return Record{}, fmt.Errorf("%w: record: %w", ErrMalformed, err)
+	}
+	if err := r.check(); err != nil {
+		return Record{}, err
+	}
+	return r, nil
+}
+
+// coder goes over the fields of a record, to write them, or to read them if there is something to read from: one list for both directions.
+type coder struct {
+	out []byte
+	in  *wire.Reader
+}
+
+func (c *coder) record(r *Record) {
+	c.request(&r.Request)
+	c.uint(&r.ID)
+	number(c, &r.State)
+	c.time(&r.QueuedAt)
+	c.uint(&r.Nonce)
+	list(c, &r.Attempts, (*coder).attempt)
+	c.uint(&r.Height)
+	c.hash(&r.Block)
+	c.hash(&r.Tx)
+	c.bool(&r.Success)
+	c.uint(&r.GasUsed)
+	number(c, &r.Bumps)
+	c.time(&r.BumpedAt)
+	c.bool(&r.Capped)
+	c.bool(&r.Cancelling)
+	c.bool(&r.Hurry)
+	c.uint(&r.GoneAt)
+	c.time(&r.NotBefore)
+	c.string(&r.Reason)
+}
+
+func (c *coder) request(q *Request) {
+	c.string(&q.Key)
+	number(c, &q.Kind)
+	optional(c, &q.To, (*coder).address)
+	optional(c, &q.Value, (*coder).amount)
+	c.bytes(&q.Data)
+	list(c, &q.AccessList, (*coder).tuple)
+	list(c, &q.Authorizations, (*coder).authorization)
+	list(c, &q.Blobs, (*coder).bytes)
+	c.uint(&q.Gas)
+	optional(c, &q.MaxFee, (*coder).amount)
+	optional(c, &q.MaxBlobFee, (*coder).amount)
+	number(c, &q.Priority)
+	c.string(&q.Group)
+	c.time(&q.Deadline)
+	c.bytes(&q.Metadata)
+	c.bool(&q.Noop)
+}
+
+func (c *coder) attempt(a *Attempt) {
+	c.hash(&a.Hash)
+	c.bytes(&a.Raw)
+	list(c, &a.Blobs, (*coder).bytes)
+	c.bytes(&a.Proofs)
+	c.uint(&a.Nonce)
+	c.bool(&a.Void)
+	c.uint(&a.Gas)
+	c.amount(&a.Fees.Cap)
+	c.amount(&a.Fees.Tip)
+	c.amount(&a.Fees.Blob)
+	c.amount(&a.Cost)
+	c.bool(&a.Noop)
+	c.time(&a.SentAt)
+	number(c, &a.Result)
+	c.string(&a.Why)
+}
+
+func (c *coder) tuple(t *types.AccessTuple) {
+	c.address(&t.Address)
+	list(c, &t.StorageKeys, (*coder).hash)
+}
+
+func (c *coder) authorization(a *types.SetCodeAuthorization) {
+	c.amount(&a.ChainID)
+	c.address(&a.Address)
+	c.uint(&a.Nonce)
+	number(c, &a.V)
+	c.amount(&a.R)
+	c.amount(&a.S)
+}
+
+func (c *coder) uint(v *uint64) {
+	if c.in != nil {
+		*v = c.in.Uint()
+	} else {
+		c.out = wire.AppendUint(c.out, *v)
+	}
+}
+
+// number is for integers of other types.
+func number[T ~uint8 | ~int | ~int32](c *coder, v *T) {
+	if c.in == nil {
+		c.out = wire.AppendInt(c.out, int64(*v))
+		return
+	}
+	n := c.in.Int()
+	if *v = T(n); int64(*v) != n {
+		c.in.Fail("%d is too large", n)
+	}
+}
+
+func (c *coder) bool(v *bool) {
+	if c.in != nil {
+		*v = c.in.Bool()
+	} else {
+		c.out = wire.AppendBool(c.out, *v)
+	}
+}
+
+func (c *coder) bytes(v *[]byte) {
+	if c.in != nil {
+		*v = slices.Clone(c.in.Bytes())
+	} else {
+		c.out = wire.AppendBytes(c.out, *v)
+	}
+}
+
+func (c *coder) string(v *string) {
+	if c.in != nil {
+		*v = string(c.in.Bytes())
+	} else {
+		c.out = append(wire.AppendUint(c.out, uint64(len(*v))), *v...)
+	}
+}
+
+func (c *coder) hash(v *common.Hash) {
+	if c.in != nil {
+		*v = wire.ReadHash[common.Hash](c.in)
+	} else {
+		c.out = wire.AppendHash(c.out, *v)
+	}
+}
+
+func (c *coder) address(v *common.Address) {
+	b := v[:]
+	if c.bytes(&b); len(b) != len(v) {
+		c.in.Fail("address of %d bytes", len(b))
+	}
+	copy(v[:], b)
+}
+
+// amount is a number of at most 256 bits: its bytes, big-endian, without zeros before.
+func (c *coder) amount(v *uint256.Int) {
+	if c.in == nil {
+		b := v.Bytes32()
+		c.out = wire.AppendBytes(c.out, b[len(b)-v.ByteLen():])
+		return
+	}
+	b := c.in.Bytes()
+	if len(b) > 32 || len(b) > 0 && b[0] == 0 {
+		c.in.Fail("amount %x", b)
+		return
+	}
+	v.SetBytes(b)
+}
+
+// time keeps the moment, in UTC.
+func (c *coder) time(v *time.Time) {
+	if c.in != nil {
+		seconds, nanos := c.in.Int(), c.in.UintBelow(uint64(time.Second), "part of a second")
+		*v = time.Unix(seconds, int64(nanos)).UTC()
+	} else {
+		c.out = wire.AppendUint(wire.AppendInt(c.out, v.Unix()), uint64(v.Nanosecond()))
+	}
+}
+
+func optional[T any](c *coder, v **T, each func(*coder, *T)) {
+	there := *v != nil
+	if c.bool(&there); !there {
+		return
+	}
+	if c.in != nil {
+		*v = new(T)
+	}
+	each(c, *v)
+}
+
+// list is nil if it is empty.
+func list[S ~[]T, T any](c *coder, v *S, each func(*coder, *T)) {
+	n := uint64(len(*v))
+	if c.uint(&n); c.in == nil {
+		for i := range *v {
+			each(c, &(*v)[i])
+		}
+		return
+	}
+	for range n {
+		var one T
+		if each(c, &one); c.in.Err() != nil {
+			return
+		}
+		*v = append(*v, one)
+	}
+}
