@@ -164,7 +164,23 @@ func work(t *testing.T, fs vfs.FS, chain *eoatest.Chain, now *clock, dead func()
 	return false, accepted
 }
 
-// One request at a time: what a step costs, synced. It must be far below the block time; the raw batch of the same bytes is beside it.
+// The store's step beside a bare batch of the same bytes, both synced.
+func BenchmarkCommit(b *testing.B) {
+	db, err := pebbledb.Open(b.TempDir(), nil)
+	require.NoError(b, err)
+	defer func() { _ = db.Close() }()
+	s, err := Open("", Options{DB: db, Prefix: []byte("store")})
+	require.NoError(b, err)
+	storetest.Benchmark(b, s, func(records [][]byte) error {
+		batch := db.NewBatch()
+		for i, r := range records {
+			err = errors.Join(err, batch.Set(fmt.Append(nil, "raw", i), r, nil))
+		}
+		return errors.Join(err, batch.Commit(pebble.Sync), batch.Close())
+	})
+}
+
+// One request at a time, and a hundred: what a step costs, synced. It must be far below the block time.
 func BenchmarkSubmitSynced(b *testing.B) {
 	s, err := Open(b.TempDir(), Options{})
 	if err != nil {

@@ -218,57 +218,17 @@ func TestExecutors(t *testing.T) {
 	}
 }
 
-// The store's step beside a bare script that the same server runs with the same bytes, both 50 requests at once.
+// The store's step beside a bare script that the same server runs with the same bytes.
 func BenchmarkCommit(b *testing.B) {
 	client := server(b)
 	s, err := New(client, "bench")
-	if err != nil {
-		b.Fatal(err)
-	}
-	a := eoa.Account{ChainID: 1, Address: common.Address{1}}
-	ctx, now := context.Background(), time.Now()
-	l, err := s.Acquire(ctx, a, "w", now, time.Hour)
-	if err != nil {
-		b.Fatal(err)
-	}
-	const batch = 50
-	var q []eoa.Request
-	for i := range batch {
-		q = append(q, eoa.Request{Key: fmt.Sprint(i), Data: make([]byte, 100)})
-	}
-	records, err := s.Submit(ctx, a, now, q...)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for i := range records {
-		records[i].State = eoa.Broadcast
-		records[i].Attempts = []eoa.Attempt{{Hash: common.Hash{byte(i)}, Raw: make([]byte, 220), SentAt: now, Result: eoa.Accepted}}
-	}
-	b.Run("store", func(b *testing.B) {
-		loaded, err := s.Load(ctx, l)
-		if err != nil {
-			b.Fatal(err)
-		}
-		version := loaded.Head.Version
-		for b.Loop() {
-			if _, err := s.Commit(ctx, l, now, eoa.Batch{Head: eoa.Head{Version: version}, Records: records}); err != nil {
-				b.Fatal(err)
-			}
-			version++
-		}
-		b.ReportMetric(float64(batch*b.N)/b.Elapsed().Seconds(), "transitions/s")
-	})
-	b.Run("raw", func(b *testing.B) {
+	require.NoError(b, err)
+	storetest.Benchmark(b, s, func(records [][]byte) error {
 		args := []any{"g", "-", ""}
-		for i := range records {
-			args = append(args, "i", fmt.Sprint(i), eoa.EncodeRecord(&records[i]))
+		for i, r := range records {
+			args = append(args, "i", strconv.Itoa(i), r)
 		}
-		for b.Loop() {
-			if err := writeIf.Run(ctx, client, []string{"raw:{a}", "order:{a}"}, args...).Err(); err != nil {
-				b.Fatal(err)
-			}
-		}
-		b.ReportMetric(float64(batch*b.N)/b.Elapsed().Seconds(), "transitions/s")
+		return writeIf.Run(context.Background(), client, []string{"raw:{a}", "order:{a}"}, args...).Err()
 	})
 }
 

@@ -3,4 +3,6 @@
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func() eoa.Store { return open(t) })
 //	}
+//
+// Benchmark measures it beside the bare writes of its database.
 package storetest
