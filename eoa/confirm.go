@@ -57,6 +57,9 @@ func (v *View) Confirm(c *Config, now time.Time, look *Look, answers *Answers) B
 			r.Reason = fmt.Sprintf("block %d is now %v", r.Height, block)
 			b.move(now, &r, Broadcast, EventReorged)
 			r.Height, r.Block, r.Tx, r.Success, r.GasUsed, r.Reason = 0, common.Hash{}, common.Hash{}, false, 0, ""
+			for k := range r.Attempts {
+				r.Attempts[k].SentAt = time.Time{}
+			}
 			delete(v.sent, r.ID) // at once, and the same bytes
 		} else if known {
 			deepen(&b, now, c, &at, &r)

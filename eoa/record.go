@@ -28,7 +28,7 @@ type Attempt struct {
 	Cost uint256.Int `json:"cost"`
 	// Noop: it does nothing, and cancels the request if it is the one that is mined.
 	Noop bool `json:"noop,omitempty"`
-	// SentAt is when it was last given to a node, zero for never or not known; Result what that came to, and Why in words.
+	// Result is what giving it to a node came to, SentAt when it first came to that, zero for never or not known, and Why in words.
 	SentAt time.Time  `json:"sentAt,omitzero"`
 	Result SendResult `json:"result,omitempty"`
 	Why    string     `json:"why,omitempty"`
@@ -129,6 +129,8 @@ type Head struct {
 	// flight: for that long nothing has moved, whoever looked.
 	Count uint64    `json:"count,omitempty"`
 	Since time.Time `json:"since,omitzero"`
+	// Resent is when something that a node had accepted was last given to one again: a worker that lives for one step need not do it as well.
+	Resent time.Time `json:"resent,omitzero"`
 	// InFlight is how many records are in flight.
 	InFlight int `json:"inFlight,omitempty"`
 	// Recycled are nonces below Next whose transactions were provably never out, ascending.

@@ -15,8 +15,8 @@ type Outgoing struct {
 	Proofs  []byte
 }
 
-// Recover returns what must be sent now, in nonce order, at most limit: what was never answered by this worker's node, what had no verdict,
-// and from time to time what was accepted, because nodes forget. The bytes are always those that the store holds.
+// Recover returns what must be sent now, in nonce order, at most limit: what was never answered, what had no verdict, and from time to time what was
+// accepted, because nodes forget. The bytes are always those that the store holds.
 func (v *View) Recover(c *Config, now time.Time, limit int) []Outgoing {
 	if now.Before(v.quietUntil) {
 		return nil
@@ -24,7 +24,7 @@ func (v *View) Recover(c *Config, now time.Time, limit int) []Outgoing {
 	var out []Outgoing
 	for i := range v.Open {
 		r := &v.Open[i]
-		if !r.InFlight() || r.Nonce < v.latest() || now.Before(v.sendAt(c, r)) {
+		if !r.InFlight() || r.Nonce < v.latest() || now.Before(v.sendAt(c, now, r)) {
 			continue
 		}
 		if len(out) == limit {
@@ -58,10 +58,10 @@ func (r *Record) refused() bool {
 }
 
 // sendAt is when the record's bytes are due.
-func (v *View) sendAt(c *Config, r *Record) time.Time {
+func (v *View) sendAt(c *Config, now time.Time, r *Record) time.Time {
 	last, sent := v.sent[r.ID]
 	a := &r.Attempts[sendable(r)]
-	if !sent || last.tx != a.Hash {
+	if !sent || last.tx != a.Hash || last.at.After(now) { // an earlier worker's clock may be ahead
 		return time.Time{}
 	}
 	if last.tries == 0 {
@@ -117,7 +117,10 @@ func (v *View) sentOne(b *Batch, c *Config, now time.Time, old *Record, attempt 
 
 	r := old.clone()
 	a := &r.Attempts[attempt]
-	changed := a.Result != s.Result && !(a.Result == Accepted && s.Result == Unknown)
+	if a.Result == Accepted && s.Result == Accepted {
+		b.Head.Resent = now
+	}
+	changed := a.Result != s.Result && !(a.Result == Accepted && s.Result == Unknown) || s.Result == Accepted && a.SentAt.IsZero()
 	if changed {
 		a.SentAt, a.Result, a.Why = now, s.Result, s.Text
 	}

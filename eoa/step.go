@@ -450,7 +450,7 @@ func (e *Executor) nextStep(now time.Time) time.Time {
 	}
 	for i := range e.view.Open {
 		if r := &e.view.Open[i]; r.InFlight() && r.Nonce >= e.view.latest() {
-			earlier(e.view.sendAt(&e.cfg, r))
+			earlier(e.view.sendAt(&e.cfg, now, r))
 		}
 	}
 	for i := range e.pending {

@@ -22,7 +22,7 @@ type View struct {
 
 	// fresh are the records, by id, whose only attempt was signed by this worker and not yet answered otherwise than by a certain no.
 	fresh map[uint64]bool
-	sent  map[uint64]sending // by record id: the last time that the newest attempt was sent
+	sent  map[uint64]sending // by record id: the last time that the newest attempt was sent, by an earlier worker too if it was accepted
 	look  *Look              // the last one acted upon, nil for none
 	tall  uint64             // the height of the chain as far as it was acted upon, by an earlier worker too: its records tell
 
@@ -44,7 +44,15 @@ func NewView(a Account, l Loaded) *View {
 	v := &View{Account: a, Head: l.Head, Open: open, fresh: map[uint64]bool{}, sent: map[uint64]sending{}}
 	slices.SortFunc(v.Open, func(x, y Record) int { return cmp.Compare(x.Nonce, y.Nonce) })
 	for i := range v.Open {
-		v.tall = max(v.tall, v.Open[i].Height)
+		r := &v.Open[i]
+		v.tall = max(v.tall, r.Height)
+		if a := &r.Attempts[sendable(r)]; a.Result == Accepted && !a.SentAt.IsZero() {
+			at := a.SentAt
+			if l.Head.Resent.After(at) {
+				at = l.Head.Resent
+			}
+			v.sent[r.ID] = sending{tx: a.Hash, at: at}
+		}
 	}
 	return v
 }
@@ -100,7 +108,7 @@ func (v *View) batch() Batch {
 
 // Changes reports whether the batch says anything that must be written. Floor and Since alone need not be.
 func (v *View) Changes(b *Batch) bool {
-	return len(b.Records)+len(b.Events)+len(b.Done)+len(b.Add) > 0 || b.Head.Next != v.Head.Next || b.Head.Started != v.Head.Started || b.Head.Count != v.Head.Count ||
+	return len(b.Records)+len(b.Events)+len(b.Done)+len(b.Add) > 0 || b.Head.Next != v.Head.Next || b.Head.Started != v.Head.Started || b.Head.Count != v.Head.Count || !b.Head.Resent.Equal(v.Head.Resent) ||
 		!slices.Equal(b.Head.Recycled, v.Head.Recycled) || !slices.Equal(b.Head.Holes, v.Head.Holes)
 }
 

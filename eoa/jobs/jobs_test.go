@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/stretchr/testify/require"
 
@@ -262,20 +263,51 @@ func TestValidate(t *testing.T) {
 	require.ErrorIs(t, r.Run(t.Context(), jobs.Step{Account: eoa.Account{Address: common.Address{1}}}, nil), eoa.ErrInvalidConfig)
 }
 
+// runs runs the job whenever it is due, for so long.
+func (w *world) runs(t *testing.T, span time.Duration) {
+	for end := time.Now().Add(span); time.Now().Before(end); {
+		err := w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, still func(context.Context) error) error {
+			time.Sleep(max(time.Until(next), time.Second))
+			return still(ctx)
+		})
+		require.NoError(t, err)
+	}
+}
+
+// What a node has is given to it again when that is due, and not by each run; what a reorganization took out of its block at once.
+func TestRunsSendOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.chain.SetPerBlock(0)
+		sent := 0
+		w.chain.SetRefuse(func(*types.Transaction) string { sent++; return "" })
+		w.submit(t, "stuck")
+		again := w.cfg.Executor.Rebroadcast
+		w.runs(t, again-5*time.Second)
+		require.Greater(t, w.opened, 5, "runs")
+		require.Equal(t, 1, sent)
+		w.runs(t, 3*again)
+		require.InDelta(t, 4, sent, 1)
+
+		w.chain.SetPerBlock(1)
+		w.chain.Mine()
+		w.runs(t, 10*time.Second)
+		w.chain.SetPerBlock(0)
+		before := sent
+		w.chain.Reorg(1)
+		w.runs(t, 10*time.Second)
+		require.Equal(t, before+1, sent)
+	})
+}
+
 // What does not move is bumped although no run lasts as long as a stall, and a hole is filled: how long nothing moved is in the store.
 func TestRunsBump(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.chain.SetPerBlock(0)
 		w.submit(t, "stuck")
-		runs := func(span time.Duration) (r eoa.Record) {
-			for end := time.Now().Add(span); time.Now().Before(end); {
-				err := w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, still func(context.Context) error) error {
-					time.Sleep(max(time.Until(next), time.Second))
-					return still(ctx)
-				})
-				require.NoError(t, err)
-			}
+		runs := func(span time.Duration) eoa.Record {
+			w.runs(t, span)
 			r, err := w.store.Get(t.Context(), w.step.Account, "stuck")
 			require.NoError(t, err)
 			return r
