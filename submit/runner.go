@@ -337,7 +337,9 @@ func (r *Runner[B]) do(ctx context.Context, f func() error) error {
 	return <-result
 }
 
-// Enqueue adds a bundle. Errors are those of the queue, ErrStopped, or ctx's if the runner did not take it in time.
+// Enqueue adds a bundle. Errors are those of the queue, ErrStopped, or ctx's if the runner did not take it in time: then it is not in the queue. With
+// ErrJournal, which stops the runner, it may be: the next one's [Runner.Recovered] says so by its commitment, and until then nobody should use its
+// transactions again.
 func (r *Runner[B]) Enqueue(ctx context.Context, bundle bundlequeue.Enqueue[B]) error {
 	return r.do(ctx, func() error { return r.step(bundle) })
 }

@@ -12,6 +12,7 @@
 // written leaves a torn tail: Open finds it by length or checksum, cuts the file at the last whole append and says how much it cut. Damage that
 // more appends follow is no torn tail, and no reason to forget those: Open refuses with ErrCorrupt. What it cannot tell from a torn tail is bits of the last
 // append that rotted later: a host that was not killed and finds something cut should ask why.
+// Two processes never have one file: Open refuses the second with ErrInUse, and lets it in when the first has closed the file or was killed.
 // [Memory] keeps records for as long as the process lives. Package pebblejournal has a journal in a Pebble database, and package journaltest
 // checks one of your own.
 package journal

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// File is a journal in a file. One process may have it open.
+// File is a journal in a file. One process may have it open at a time.
 type File struct {
 	path string
 
@@ -20,10 +20,11 @@ type File struct {
 	failed bool
 }
 
-// Open opens the journal in a file, or makes an empty one. A torn tail is cut off. The error wraps ErrCorrupt where something else is damaged; the
-// file is as it was then.
+// Open opens the journal in a file, or makes an empty one. A torn tail is cut off. The error wraps ErrCorrupt where something else is damaged, or ErrInUse
+// where somebody has it open; the file is as it was then. Who else has it open is found out by flock, which Windows, Plan 9 and Solaris do not have: there the host
+// must see to it.
 func Open(path string) (*File, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	file, err := openLocked(path)
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
@@ -32,6 +33,43 @@ func Open(path string) (*File, error) {
 		return nil, errors.Join(fmt.Errorf("journal: %w", err), file.Close())
 	}
 	return j, nil
+}
+
+// openLocked opens the file that has a name, and takes it. Between the two a Replace may have put another one in its place.
+func openLocked(path string) (*os.File, error) {
+	for {
+		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+		if err != nil {
+			return nil, err
+		}
+		same, err := take(file, path)
+		if same && err == nil {
+			return file, nil
+		}
+		if err = errors.Join(err, file.Close()); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// take locks a file, and reports whether it still has its name.
+func take(file *os.File, path string) (same bool, err error) {
+	taken, err := lock(file)
+	if err != nil {
+		return false, err
+	}
+	if !taken {
+		return false, fmt.Errorf("%w: %s", ErrInUse, path)
+	}
+	have, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	named, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(have, named), err
 }
 
 // repair cuts a torn tail off, makes the file's name durable, and clears away what a Replace left that did not end.
@@ -136,13 +174,16 @@ func (j *File) write(records [][]byte, f func() error) error {
 	return nil
 }
 
-// writeWhole makes a file with some bytes, which are on disk when it returns.
+// writeWhole makes a file with some bytes, which are on disk when it returns, and locks it.
 func writeWhole(path string, bytes []byte) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	if _, err = file.Write(bytes); err == nil {
+	if _, err = lock(file); err == nil { // nobody else has it: who has the journal has its successor
+		_, err = file.Write(bytes)
+	}
+	if err == nil {
 		err = file.Sync()
 	}
 	if err != nil {

@@ -13,6 +13,8 @@ var (
 	// ErrCorrupt: a record is damaged or missing that others follow. They were acknowledged, and may have been acted on: going on without them would
 	// be a guess. Restore the journal as a whole.
 	ErrCorrupt = errors.New("journal: corrupt")
+	// ErrInUse: another process, or this one, has the journal open.
+	ErrInUse = errors.New("journal: in use")
 	// ErrFailed: an earlier write failed, or what was written cannot be read back. Open the journal again.
 	ErrFailed = errors.New("journal: failed before")
 )
