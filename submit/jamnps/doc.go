@@ -27,12 +27,19 @@
 //
 // [Feed] follows announcements and fetches every block between those that it has and those that are announced, from any peer that gives them. A block is
 // taken only if its header hashes to the name by which it was asked for and commits to its extrinsic, so no peer can put anything into one. The best chain is
-// the longest one that is announced; which chain is called best moves no decision of a queue that another chain could contradict. Finality is what peers say
-// (FeedConfig.FinalPeers of them at least), and seals are not verified: choose peers that you trust with that, as you would a node. A chain that is invented
-// delays packages, since what is anchored on it can be reported on no other; it cannot make one run twice.
+// the longest one that is announced; which chain is called best moves no decision of a queue that another chain could contradict. So a chain that is invented, and
+// longer, delays packages for as long as somebody keeps it longer, since what is anchored on it can be reported on no other; it cannot make one run twice.
 //
 // What a peer says of the state (CE 129) is proved by the nodes that come with it, against the state root that a header of the best chain carries: see [State.Verify].
-// So a refine context rests on headers alone. A peer that announces what nobody has, or answers nothing, is listened to less and less often.
+// So a refine context rests on headers alone. A peer that announces what nobody has, or answers slowly or not at all, is listened to less
+// and less often.
+//
+// # What is trusted
+//
+// Seals are not verified, and finality is what peers say: FeedConfig.FinalPeers of those that are followed, by default more than half. That many peers that lie
+// together can make a queue take a package for dead that is alive, and hand its transactions back, which then may run twice. Choose the peers that are followed
+// as you would a node. Fewer than that many can only delay. The root of a new queue is the word of one peer: see FeedConfig.Root. (Seals are Bandersnatch signatures under keys that follow from the state of the epoch;
+// who wants them verified runs a node, and asks that by submit/jip2.)
 //
 // # Guarantors
 //

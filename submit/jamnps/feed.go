@@ -19,14 +19,15 @@ import (
 // FeedConfig says what a feed follows.
 type FeedConfig struct {
 	// Root is the block from which on blocks are delivered: final, and known to the queue. Zero means the finalized block of the first peer that
-	// answers, for a queue that begins now.
+	// answers, for a queue that begins now: it alone is believed with that.
 	Root jamq.Block
 	// Best is the best block that the sink knows, where it restarts and knows more than Root: it stays the best until the feed has delivered a chain.
 	// Zero means Root.
 	Best jamq.HeaderHash
 	// FollowPeers is how many of the client's peers are kept connected for their announcements, at least 1; all up to 3 by default.
 	FollowPeers int
-	// FinalPeers is how many of them must hold a block for final, from 1 to FollowPeers; 1 by default.
+	// FinalPeers is how many of them must hold a block for final, from 1 to FollowPeers; more than half of FollowPeers by default. With as many liars
+	// among them a queue can be made to give up what is alive: see the package's doc.
 	FinalPeers int
 	// RecentHistory is the chain's H, at least 3; 8 by default.
 	RecentHistory int
@@ -47,10 +48,13 @@ func (c *FeedConfig) setDefaults(peers int) error {
 	for _, d := range []struct {
 		have  *int
 		value int
-	}{{&c.FollowPeers, min(peers, defaultFollow)}, {&c.FinalPeers, 1}, {&c.RecentHistory, defaultHistory}, {&c.MaxGap, defaultMaxGap}} {
+	}{{&c.FollowPeers, min(peers, defaultFollow)}, {&c.RecentHistory, defaultHistory}, {&c.MaxGap, defaultMaxGap}} {
 		if *d.have == 0 {
 			*d.have = d.value
 		}
+	}
+	if c.FinalPeers == 0 {
+		c.FinalPeers = c.FollowPeers/2 + 1
 	}
 	switch {
 	case c.FollowPeers < 1 || c.FollowPeers > peers:
@@ -70,9 +74,11 @@ type Feed struct {
 	log    *slog.Logger
 	clock  jamq.SlotClock
 
-	// Only of the goroutine that follows. rooted says that nothing more is to be had from before the root; doubts are by peer.
+	// Only of the goroutine that follows. rooted says that nothing more is to be had from before the root; doubts are by peer; short are the heights of heads
+	// that were fetched and not delivered.
 	rooted bool
 	doubts []doubt
+	short  map[jamq.HeaderHash]uint64
 
 	mu        sync.Mutex
 	tree      *headers.Tree[common.Hash]
@@ -90,7 +96,10 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	if err := cfg.setDefaults(len(client.peers)); err != nil {
 		return nil, err
 	}
-	f := &Feed{cfg: cfg, client: client, log: cfg.Logger, doubts: make([]doubt, len(client.peers)), clock: jamq.NewSlotClock(client.cfg.Codec.Spec())}
+	f := &Feed{
+		cfg: cfg, client: client, log: cfg.Logger, doubts: make([]doubt, len(client.peers)), short: make(map[jamq.HeaderHash]uint64),
+		clock: jamq.NewSlotClock(client.cfg.Codec.Spec()),
+	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
 	}

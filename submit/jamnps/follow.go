@@ -118,7 +118,7 @@ func (f *Feed) sleep(ctx context.Context, failed bool) bool {
 }
 
 // catchUp delivers all that was announced and not delivered yet. Where something that a peer has announced is not to be had, the rest of it waits, and the
-// longer the more often that happens: a peer that invents blocks, or does not answer, must not hold up the others.
+// longer the more often that happens: a peer that invents blocks, or does not answer, or slowly, must not hold up the others.
 func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	var failed error
 	for _, p := range f.peers() {
@@ -131,8 +131,13 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 			f.fetchAncestors(ctx, p)
 		}
 		var err error
+		begun := time.Now()
 		for _, l := range append(leaves, final) {
 			if err = f.deliver(ctx, to, p, l, l == final); err != nil {
+				break
+			}
+			if took := time.Since(begun); took > f.client.cfg.RequestTimeout {
+				err = fmt.Errorf("jamnps: %s takes %v to show what it has announced", p.Addr, took.Round(time.Millisecond))
 				break
 			}
 		}
@@ -165,9 +170,14 @@ type doubt struct {
 // maxDoubt bounds the wait: 2^5 times Config.RetryAfter, which is a minute by default.
 const maxDoubt = 5
 
-// deliver imports the way to a block that a peer has announced, parents first.
+// deliver imports the way to a block that a peer has announced, parents first. Only what makes a longer chain is delivered, or what enough peers hold for
+// final: forks cost nothing to who invents them, and a queue has room for so many blocks. What is built on a fork later brings it along.
 func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, p *peer, l leaf, final bool) error {
 	if f.tree.Get(l.hash) != nil || l.slot <= f.tree.Finalized().Slot {
+		return nil
+	}
+	wanted := func(height uint64) bool { return height > f.tree.Best().Height || final && f.lacksFinal() }
+	if height, known := f.short[l.hash]; known && !wanted(height) {
 		return nil
 	}
 	blocks, err := f.fetch(ctx, p, l)
@@ -179,12 +189,33 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, p *peer, l leaf
 	if err != nil {
 		return err
 	}
+	if height := f.tree.Get(blocks[0].Parent).Height + uint64(len(blocks)); !wanted(height) {
+		if len(f.short) >= maxShort {
+			clear(f.short)
+		}
+		f.short[l.hash] = height
+		return nil
+	}
 	for i := range blocks {
 		if err := f.importOne(ctx, to, &blocks[i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// maxShort is how many heads of shorter forks are remembered, so as not to be fetched again.
+const maxShort = 4096
+
+// lacksFinal reports whether enough peers hold blocks for final that were not delivered.
+func (f *Feed) lacksFinal() bool {
+	lacking := 0
+	for _, p := range f.peers() {
+		if final, _, known := p.announcedBy(); known && f.tree.Get(final.hash) == nil {
+			lacking++
+		}
+	}
+	return lacking >= f.cfg.FinalPeers
 }
 
 const (
@@ -232,6 +263,7 @@ func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, mo
 		return nil, fmt.Errorf("%w: no block for %s", ErrMalformed, want)
 	}
 	var blocks []jamq.Block
+	spec := f.client.cfg.Codec.Spec()
 	for i := range answer {
 		b, err := f.client.cfg.Codec.Imported(&answer[i])
 		if err != nil {
@@ -239,6 +271,9 @@ func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, mo
 		}
 		if now := f.clock.SlotAt(time.Now()); b.Slot > now.Add(maxAhead) {
 			return nil, fmt.Errorf("%w: block %s of slot %d, and now it is slot %d", ErrMalformed, b.Hash, b.Slot, now)
+		}
+		if err := b.Validate(&spec); err != nil { // the sink would refuse it, and end everything
+			return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 		}
 		if b.Hash != want {
 			return nil, fmt.Errorf("%w: block %s for %s", ErrMalformed, b.Hash, want)

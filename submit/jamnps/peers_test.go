@@ -4,12 +4,14 @@ import (
 	"context"
 	"net"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/submit/codec"
 )
 
 // A peer that lies about blocks is not believed; another one is asked.
@@ -81,6 +83,47 @@ func TestInventedAnnouncements(t *testing.T) {
 	}
 	require.Less(t, time.Since(begun), 20*timeout, "200 time-outs are not waited for")
 	require.Positive(t, liar.count(128))
+}
+
+// Nor does one that takes its time for each of many forks, and always answers.
+func TestSlowlyServedForks(t *testing.T) {
+	const timeout = 200 * time.Millisecond
+	w, invented := newWorld(t), newWorld(t)
+	liar := startGuarantor(t, invented, 1)
+	c := openClient(t, w, func(cfg *Config) { cfg.RequestTimeout = timeout }, liar, startGuarantor(t, w, 2))
+	f, sink := openFeed(t, c, FeedConfig{})
+	head := w.grow(w.grow(w.best, 1), 1)
+	until(t, f, sink, head, w.genesis)
+	require.Eventually(t, func() bool { _, _, up := c.peers[0].announcedBy(); return up }, 10*time.Second, time.Millisecond)
+	for i := range jamq.Slot(200) {
+		invented.invent(invented.genesis, 1+i, codec.Extrinsics{})
+	}
+	require.Eventually(t, func() bool { _, leaves, _ := c.peers[0].announcedBy(); return len(leaves) >= 200 }, 10*time.Second, time.Millisecond)
+	one, end := make(chan struct{}), make(chan struct{})
+	liar.set(func() { liar.hold[128] = one })
+	var pacing sync.WaitGroup
+	pacing.Go(func() {
+		for pace := time.NewTicker(timeout / 4); ; {
+			select {
+			case <-end:
+				close(one)
+				return
+			case <-pace.C:
+			}
+			select {
+			case one <- struct{}{}:
+			case <-end:
+				close(one)
+				return
+			}
+		}
+	})
+	defer pacing.Wait()
+	defer close(end)
+	head = w.grow(head, 1)
+	begun := time.Now()
+	until(t, f, sink, head, w.genesis)
+	require.Less(t, time.Since(begun), 10*timeout, "200 answers take 50 time-outs")
 }
 
 // bests tells of each best block.
@@ -196,4 +239,79 @@ func TestFinalPeers(t *testing.T) {
 	say(2, head)
 	require.NoError(t, f.finalize(t.Context(), sink))
 	require.Equal(t, b.hash, sink.view.Finalized().Hash)
+}
+
+// invent puts a block with contents of a peer's own choice on a parent. It hashes to its name and commits to what is in it; only the seal would tell.
+func (w *world) invent(parent *worldBlock, slot jamq.Slot, contents codec.Extrinsics) *worldBlock {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	header := codec.Header{Parent: parent.hash, ParentStateRoot: parent.root(), Slot: slot}
+	return w.seal(codec.Block{Header: header, Extrinsic: contents}, &worldBlock{parent: parent, height: parent.height + 1})
+}
+
+// A block that no chain can have, of one peer, is that peer's affair: it does not get to the queue, which would refuse it, and end everything.
+func TestInvalidBlock(t *testing.T) {
+	w, invented := newWorld(t), newWorld(t)
+	liar, honest := startGuarantor(t, invented, 1), startGuarantor(t, w, 2)
+	c := openClient(t, w, nil, liar, honest)
+	f, sink := openFeed(t, c, FeedConfig{})
+	require.Eventually(t, func() bool { _, _, up := c.peers[0].announcedBy(); return up }, 10*time.Second, time.Millisecond)
+	report := func(core jamq.CoreIndex) codec.Guarantee {
+		return codec.Guarantee{Report: codec.WorkReport{Core: core, Package: codec.PackageSpec{Hash: jamq.PackageHash{1, byte(core)}}}}
+	}
+	bad := invented.invent(invented.genesis, 3, codec.Extrinsics{Guarantees: []codec.Guarantee{report(99)}})
+	require.Eventually(t, func() bool {
+		_, leaves, _ := c.peers[0].announcedBy()
+		return slices.ContainsFunc(leaves, func(l leaf) bool { return l.hash == bad.hash })
+	}, 10*time.Second, time.Millisecond)
+	until(t, f, sink, w.grow(w.grow(w.best, 1), 1), w.genesis)
+	_, err := f.fetchSome(t.Context(), 0, bad.hash, 1)
+	require.ErrorIs(t, err, ErrMalformed)
+	bad = invented.invent(invented.genesis, 4, codec.Extrinsics{Guarantees: []codec.Guarantee{report(1), report(1)}})
+	_, err = f.fetchSome(t.Context(), 0, bad.hash, 1)
+	require.ErrorIs(t, err, ErrMalformed)
+}
+
+// Forks without number, of one peer, do not fill the queue: what is not longer than the best chain is not delivered, be it said to be final or not.
+func TestInventedForks(t *testing.T) {
+	w, invented := newWorld(t), newWorld(t)
+	liar := startGuarantor(t, invented, 1)
+	c := openClient(t, w, nil, liar, startGuarantor(t, w, 2), startGuarantor(t, w, 3))
+	f, sink := openFeed(t, c, FeedConfig{})
+	require.Equal(t, 2, f.cfg.FinalPeers, "by default most of those that are followed")
+	head := w.grow(w.grow(w.best, 1), 1)
+	until(t, f, sink, head, w.genesis)
+	require.Eventually(t, func() bool { _, _, up := c.peers[0].announcedBy(); return up }, 10*time.Second, time.Millisecond)
+	for i := range jamq.Slot(100) {
+		fork := invented.invent(invented.genesis, 1+i, codec.Extrinsics{})
+		if i%10 == 0 {
+			invented.mu.Lock()
+			invented.finalized = fork
+			invented.mu.Unlock()
+		}
+	}
+	require.Eventually(t, func() bool { _, leaves, _ := c.peers[0].announcedBy(); return len(leaves) > 5 }, 10*time.Second, time.Millisecond)
+	for range 20 {
+		head = w.grow(head, 1)
+		until(t, f, sink, head, w.genesis)
+	}
+	require.Less(t, f.tree.Len(), 40)
+	require.Positive(t, liar.count(128), "its forks were looked at")
+	final := w.finalize(3)
+	head = w.grow(head, 1) // an announcement tells of finality
+	until(t, f, sink, head, final)
+}
+
+// A shorter fork is delivered once enough peers hold it for final.
+func TestShorterForkIsFinal(t *testing.T) {
+	w := newWorld(t)
+	c := openClient(t, w, nil, startGuarantor(t, w, 1), startGuarantor(t, w, 2), startGuarantor(t, w, 3))
+	f, sink := openFeed(t, c, FeedConfig{})
+	head := w.grow(w.grow(w.grow(w.genesis, 1), 1), 1)
+	until(t, f, sink, head, w.genesis)
+	short := w.grow(w.grow(w.genesis, 2), 2)
+	w.mu.Lock()
+	w.finalized, w.best = short, short
+	w.mu.Unlock()
+	until(t, f, sink, w.grow(short, 1), short)
 }
