@@ -60,6 +60,7 @@ func (r *stateRange) verify(want common.Hash, left bool, prefix StateKey, depth 
 	case n == nil || known(n.hash()) != want, n[0]&leafBit != 0, depth >= keyBits:
 		return r.verifyWhole(want, known, n, depth, entries)
 	}
+	delete(r.nodes, short(want)) // leaves hold their keys, so no node is in a state twice: a root that says so would lead on for ever
 	right := prefix
 	right[depth/8] |= 1 << (7 - depth%8)
 	middle, _ := slices.BinarySearchFunc(entries, right, func(e StateEntry, key StateKey) int { return bytes.Compare(e.Key[:], key[:]) })

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -83,4 +84,17 @@ func FuzzStateRange(f *testing.F) {
 			t.Fatal("the key is proved absent")
 		}
 	})
+}
+
+// A root that is not honest may lead to one node again and again, by two ways at each level. That is refused before the ways are counted.
+func TestStateRangeOfARepeatedNode(t *testing.T) {
+	var nodes []StateNode
+	var below common.Hash
+	for range 200 {
+		n := branch(below, below)
+		nodes = append(nodes, n)
+		below = n.hash()
+	}
+	last := StateKey{}
+	require.ErrorIs(t, VerifyStateRange(below, StateKey{}, StateKey(last.fill(0)), nil, nodes), ErrState)
 }
