@@ -83,8 +83,13 @@ func (t *Tree[T]) Oldest() *Block[T] {
 	return b
 }
 
-// Add puts a child of a block that is kept into the tree.
-func (t *Tree[T]) Add(child *Block[T]) { t.blocks[child.Hash] = child }
+// Add puts a child of a block that is kept into the tree. What the sink holds for the best block is that here as well, once it is there.
+func (t *Tree[T]) Add(child *Block[T]) {
+	t.blocks[child.Hash] = child
+	if child.Hash == t.resting {
+		t.SetBest(child)
+	}
+}
 
 // Precede puts a block before the oldest one, and reports whether there is room: what is older can be no anchor.
 func (t *Tree[T]) Precede(hash jamq.HeaderHash, slot jamq.Slot, note T) bool {
@@ -100,9 +105,10 @@ func (t *Tree[T]) Precede(hash jamq.HeaderHash, slot jamq.Slot, note T) bool {
 // SetBest makes a block the best one.
 func (t *Tree[T]) SetBest(b *Block[T]) { t.best, t.resting = b, jamq.HeaderHash{} }
 
-// Finalize makes a descendant of the finalized block final. It forgets forks that lost, and final blocks that can be no anchor any more.
+// Finalize makes a descendant of the finalized block final. It forgets forks that lost, and final blocks that can be no anchor any more. A best block that the
+// sink knows from before is not relied on any longer: it may be on such a fork.
 func (t *Tree[T]) Finalize(b *Block[T]) {
-	t.finalized = b
+	t.finalized, t.resting = b, jamq.HeaderHash{}
 	if !t.best.Descends(b) {
 		t.best = b
 	}

@@ -66,3 +66,20 @@ func TestRestart(t *testing.T) {
 	require.False(t, tree.Rests())
 	require.Equal(t, b.Hash, tree.BestHash())
 }
+
+// Once it is delivered, what the sink held for the best block is that here; and finality, which may have passed it by, ends the matter.
+func TestRestartOnAKnownBest(t *testing.T) {
+	tree := New(jamq.HeaderHash{1}, jamq.HeaderHash{2}, 50, 8, 0)
+	tree.Add(tree.Best().Child(jamq.HeaderHash{3}, 51, 0))
+	require.True(t, tree.Rests())
+	tree.Add(tree.Best().Child(jamq.HeaderHash{2}, 52, 0))
+	require.False(t, tree.Rests())
+	require.Equal(t, jamq.HeaderHash{2}, tree.Best().Hash)
+
+	tree = New(jamq.HeaderHash{1}, jamq.HeaderHash{2}, 50, 8, 0)
+	b := tree.Best().Child(jamq.HeaderHash{3}, 51, 0)
+	tree.Add(b)
+	tree.Finalize(b)
+	require.False(t, tree.Rests())
+	require.Equal(t, b.Hash, tree.BestHash())
+}

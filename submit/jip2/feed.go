@@ -39,13 +39,18 @@ type FeedConfig struct {
 	Best jamq.HeaderHash
 	// SlotDuration, if positive, overrides what the node says.
 	SlotDuration time.Duration
-	// MaxGap is how many blocks are fetched at most to close a gap, at least 1; 16,384 by default, which is what a queue holds.
+	// MaxGap is how many blocks are fetched at most to close a gap, at least 1; 131,072 by default, which is nine days of slots of 6 s. What of them is not
+	// final must fit into a queue, which holds 16,384.
 	MaxGap int
 	// Logger gets what an operator should know. Nil is silent.
 	Logger *slog.Logger
 }
 
-const defaultMaxGap = 16_384
+const (
+	defaultMaxGap = 131_072
+	// defaultFinalEvery is after how many blocks of a long way finality is passed on. A queue holds four times as many that are not final.
+	defaultFinalEvery = 4096
+)
 
 // Validate names the first field that is out of range. The error wraps [ErrInvalidConfig].
 func (c *FeedConfig) Validate() error {
@@ -67,6 +72,8 @@ type Feed struct {
 	client *Client
 	log    *slog.Logger
 	spec   jamq.ChainSpec
+
+	finalEvery int // defaultFinalEvery, less in tests
 
 	learned map[jamq.HeaderHash]learned // only of the goroutine that follows
 
@@ -100,7 +107,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 		cfg.MaxGap = defaultMaxGap
 	}
 	f := &Feed{
-		cfg: cfg, client: client, log: cfg.Logger,
+		cfg: cfg, client: client, log: cfg.Logger, finalEvery: defaultFinalEvery,
 		watched: make(map[jamq.PackageHash]watched), learned: make(map[jamq.HeaderHash]learned),
 	}
 	if f.log == nil {

@@ -28,6 +28,7 @@ type viewSink struct {
 	view    *chainview.View
 	imports int
 	refuse  error
+	room    int // if positive: how many blocks it takes before some must be final
 }
 
 func (s *viewSink) Import(_ context.Context, b jamq.Block, best jamq.HeaderHash) error {
@@ -35,10 +36,16 @@ func (s *viewSink) Import(_ context.Context, b jamq.Block, best jamq.HeaderHash)
 	if s.refuse != nil {
 		return s.refuse
 	}
+	if s.room > 0 && s.imports > s.room {
+		return chainview.ErrFull
+	}
 	return s.view.ImportBest(&b, best)
 }
 
 func (s *viewSink) Finalize(_ context.Context, hash jamq.HeaderHash) error {
+	if s.room > 0 {
+		s.imports = 0
+	}
 	return s.view.Finalize(hash)
 }
 
@@ -303,6 +310,28 @@ func TestFeedFromAnOlderRoot(t *testing.T) {
 	short, err := OpenFeed(t.Context(), f.client, FeedConfig{Service: marks, Root: root, MaxGap: 10})
 	require.NoError(t, err)
 	require.ErrorIs(t, short.catchUp(t.Context(), sink), ErrHistoryLost)
+}
+
+// After a gap that is longer than what a queue can hold, the feed goes on all the same: most of it is final.
+func TestGapOfDays(t *testing.T) {
+	f := follow(t, nil)
+	f.step(12)
+	f.catchUp()
+	root := f.feed.Root()
+	pkg := f.send(1, 0, "sent before the days")
+	best := f.sink.view.Best()
+	f.step(700)
+	f.sink.room, f.sink.imports = 200, 0
+	again, err := OpenFeed(t.Context(), f.client, FeedConfig{Service: marks, Root: root, Best: best.Hash})
+	require.NoError(t, err)
+	again.finalEvery = 100
+	again.Watch(pkg, f.sent[pkg])
+	require.NoError(t, again.catchUp(t.Context(), f.sink))
+	f.chain.View(func(c *jamtest.Chain) {
+		require.Equal(t, c.Best().Hash, f.sink.view.Best().Hash)
+		require.Equal(t, c.Finalized().Hash, f.sink.view.Finalized().Hash)
+	})
+	require.False(t, f.status(pkg).Accumulated.IsZero(), "it was sent, and is not lost")
 }
 
 // A long gap is closed over connections that never last long enough for all of it.

@@ -115,7 +115,7 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	if err != nil {
 		return err
 	}
-	if err := f.deliver(ctx, to, best); err != nil {
+	if err := f.deliver(ctx, to, best, final); err != nil {
 		return err
 	}
 	if err := f.deliverFinal(ctx, to, final); err != nil {
@@ -125,8 +125,8 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 }
 
 // deliver imports the way to a head, parents first, and makes it the best block. Only with the head itself anything is decided: the queue sees the
-// blocks before it as a branch that is not the best.
-func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head BlockDescriptor) error {
+// blocks before it as a branch that is not the best. A long way is the exception: see importAll.
+func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head, final BlockDescriptor) error {
 	if jamq.HeaderHash(head.HeaderHash) == f.tree.Best().Hash && !f.tree.Rests() {
 		return nil
 	}
@@ -137,7 +137,7 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head BlockDescr
 	if len(steps) == 0 { // back to a block that is known
 		return f.makeBest(ctx, to, f.tree.Get(jamq.HeaderHash(head.HeaderHash)))
 	}
-	return f.importAll(ctx, to, steps, true)
+	return f.importAll(ctx, to, steps, true, final)
 }
 
 // deliverFinal imports the way to a finalized block that is not on what was delivered as best.
@@ -149,11 +149,13 @@ func (f *Feed) deliverFinal(ctx context.Context, to submit.ChainSink, final Bloc
 	if err != nil {
 		return err
 	}
-	return f.importAll(ctx, to, steps, false)
+	return f.importAll(ctx, to, steps, false, final)
 }
 
-// importAll delivers blocks in order; the last becomes the best one if it is wanted. What the sink has taken is remembered, whatever comes after.
-func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step, best bool) error {
+// importAll delivers blocks in order; the last becomes the best one if it is wanted. What the sink has taken is remembered, whatever comes after. Where the way is
+// longer than what a queue can hold, those of its blocks that are final already are said to be so in between.
+func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step, best bool, final BlockDescriptor) error {
+	sure := slices.IndexFunc(steps, func(s step) bool { return s.HeaderHash == final.HeaderHash }) // all up to it are; -1 if none is known to be
 	for i := range steps {
 		n, block := f.build(&steps[i])
 		head := f.tree.BestHash()
@@ -170,6 +172,11 @@ func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step,
 			f.tree.SetBest(n)
 		}
 		f.mu.Unlock()
+		if i <= sure && (i+1)%f.finalEvery == 0 {
+			if err := f.finalize(ctx, to, n.Hash); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
