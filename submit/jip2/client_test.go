@@ -7,9 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
@@ -208,6 +213,58 @@ func TestSlowAnswers(t *testing.T) {
 	n.breaks("bestBlock", jip2server.Fault{})
 	close(hold)
 	require.Eventually(t, func() bool { _, err := c.BestBlock(t.Context()); return err == nil }, 10*time.Second, time.Millisecond, "late answers are for nobody")
+}
+
+// A caller whose time is up breaks nothing for the others, who have the same connection.
+func TestDeadlineOfOneCaller(t *testing.T) {
+	n := startNode(t, nil)
+	c := n.client(nil)
+	_, err := c.BestBlock(t.Context())
+	require.NoError(t, err)
+	hold := make(chan struct{})
+	n.breaks("bestBlock", jip2server.Fault{Hold: hold})
+	other := make(chan error, 1)
+	go func() {
+		_, err := c.BestBlock(t.Context())
+		other <- err
+	}()
+	require.Eventually(t, func() bool { return n.chain.Calls("bestBlock") == 2 }, 10*time.Second, time.Millisecond)
+	over, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	_, err = c.FinalizedBlock(over)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	close(hold)
+	require.NoError(t, <-other)
+}
+
+// A connection over which nothing comes any more, not even answers to pings, is given up, and another one made.
+func TestHalfOpenConnection(t *testing.T) {
+	deaf := make(chan struct{})
+	var connections atomic.Int32
+	upgrader := websocket.Upgrader{}
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ws, err := upgrader.Upgrade(w, r, nil)
+		if err != nil {
+			return
+		}
+		connections.Add(1)
+		<-deaf // reads nothing, so no ping is answered
+		_ = ws.Close()
+	}))
+	defer node.Close()
+	defer close(deaf)
+	cfg := DefaultConfig("ws" + strings.TrimPrefix(node.URL, "http"))
+	cfg.BackoffBase, cfg.BackoffMax, cfg.PingInterval = time.Millisecond, 20*time.Millisecond, 10*time.Millisecond
+	c, err := Open(cfg)
+	require.NoError(t, err)
+	defer c.Close()
+	lost := make(chan error, 1)
+	go func() {
+		_, err := c.BestBlock(t.Context())
+		lost <- err
+	}()
+	require.ErrorIs(t, <-lost, ErrDisconnected)
+	require.Eventually(t, func() bool { return connections.Load() > 2 }, 10*time.Second, time.Millisecond)
 }
 
 func TestGarbage(t *testing.T) {
