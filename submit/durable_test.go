@@ -344,3 +344,30 @@ func TestClockBehind(t *testing.T) {
 		}
 	})
 }
+
+// A clock that was put right is found out as well, and one block of an author whose clock is ahead is forgotten.
+func TestClockPutRight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, at := start(t, &host{}, nil)
+		clock := jamq.NewSlotClock(jamq.Tiny())
+		next := func(slot jamq.Slot, early time.Duration) {
+			t.Helper()
+			time.Sleep(time.Until(clock.Start(slot).Add(-early)))
+			at = jamq.Block{Hash: jamq.HeaderHash{byte(slot), 1}, Parent: at.Hash, Slot: slot}
+			require.NoError(t, r.Import(t.Context(), at, at.Hash))
+		}
+		next(2, 5*time.Second)
+		require.Equal(t, 5*time.Second, r.Health().Behind)
+		next(3, -20*time.Second)
+		require.Equal(t, 5*time.Second, r.Health().Behind, "a block that comes late, as after a gap, says nothing")
+		for slot := jamq.Slot(10); slot < 74; slot++ {
+			next(slot, -time.Second)
+		}
+		require.Less(t, r.Health().Behind, 100*time.Millisecond)
+		for slot := jamq.Slot(74); slot < 138; slot++ {
+			next(slot, 2*time.Second-time.Duration(slot%2)*time.Second)
+		}
+		require.Greater(t, r.Health().Behind, 1500*time.Millisecond, "blocks take their time, now more, now less")
+		require.LessOrEqual(t, r.Health().Behind, 2*time.Second)
+	})
+}

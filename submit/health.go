@@ -23,8 +23,8 @@ type Health struct {
 	LastError                   error
 	// Fatal counts sends that failed with the class [Fatal]: an operator must look at the last error.
 	Fatal int
-	// Behind is by how much the host's clock is behind the chain's at least, as far as blocks have shown: they came before their slot had begun.
-	// The window is moved by it.
+	// Behind is by how much the host's clock is behind the chain's, as far as the blocks of late have shown: they came before their slot had begun.
+	// The window is moved by it. Where they do so no longer, it falls to half in eleven blocks.
 	Behind time.Duration
 	// LastImport is when the last JAM block came, LastSlot its slot; LastSend when the last package was taken.
 	LastImport time.Time
@@ -58,10 +58,16 @@ func (r *Runner[B]) noteImport(slot jamq.Slot) {
 	defer r.mu.Unlock()
 	now := time.Now()
 	r.health.LastImport, r.health.LastSlot = now, slot
-	early := r.cfg.Window.Clock.Start(slot).Sub(now)
-	if early > r.health.Behind && early < r.cfg.Window.Clock.SlotDuration { // a block from further ahead says something about its author
+	length := r.cfg.Window.Clock.SlotDuration
+	switch early := r.cfg.Window.Clock.Start(slot).Sub(now); {
+	case early >= length || early <= -length: // from so far ahead it says something about its author; so late, about the way that it took
+	case early > r.health.Behind:
+		if early-r.health.Behind > length/12 { // else it is known
+			r.log.Warn("the clock is behind the chain's", "by", early)
+		}
 		r.health.Behind = early
-		r.log.Warn("the clock is behind the chain's", "by", early)
+	default:
+		r.health.Behind -= (r.health.Behind - max(early, 0)) / 16
 	}
 }
 
