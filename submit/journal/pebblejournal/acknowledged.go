@@ -47,6 +47,14 @@ func (a *acknowledged) note(next uint64) error {
 	return err
 }
 
+// reset says that none were. Here the disk is waited for: after a power cut what was said before would be a false alarm.
+func (a *acknowledged) reset() error {
+	if a == nil {
+		return nil
+	}
+	return errors.Join(a.note(0), a.file.Sync())
+}
+
 func (a *acknowledged) close() error {
 	if a == nil {
 		return nil

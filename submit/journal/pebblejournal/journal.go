@@ -192,7 +192,7 @@ func (j *Journal) write(records [][]byte, replace bool) error {
 
 func (j *Journal) commit(records [][]byte, replace bool) error {
 	if replace && len(records) == 0 { // an empty database begins to count anew
-		if err := j.acked.note(0); err != nil {
+		if err := j.acked.reset(); err != nil {
 			return err
 		}
 	}

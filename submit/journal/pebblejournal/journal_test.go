@@ -159,6 +159,30 @@ func TestAcknowledgedIsTorn(t *testing.T) {
 	}
 }
 
+// The power fails right after the journal was emptied, when the number that was acknowledged before had reached the disk: that is no loss.
+func TestPowerFailsAfterEmptying(t *testing.T) {
+	disk := vfs.NewStrictMem()
+	options := Options{Pebble: &pebble.Options{FS: disk, Logger: pebbledb.Silent{}}}
+	j, err := Open("db", options)
+	require.NoError(t, err)
+	require.NoError(t, j.Append([]byte("one")))
+	for _, name := range []string{"db", "db/" + acknowledgedName, ""} { // as the system does now and then
+		file, err := disk.OpenDir(name)
+		require.NoError(t, err)
+		require.NoError(t, file.Sync())
+		require.NoError(t, file.Close())
+	}
+	require.NoError(t, j.Replace())
+	disk.SetIgnoreSyncs(true)
+	require.NoError(t, j.Close())
+	disk.ResetToSyncedState()
+	disk.SetIgnoreSyncs(false)
+	j, err = Open("db", options)
+	require.NoError(t, err)
+	require.Empty(t, contents(t, j))
+	require.NoError(t, j.Close())
+}
+
 // damages are ways in which a record can be spoiled.
 var damages = map[string]func(t *testing.T, db *pebble.DB, key []byte){
 	"flipped": func(t *testing.T, db *pebble.DB, key []byte) {
