@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -369,5 +370,58 @@ func TestClockPutRight(t *testing.T) {
 		}
 		require.Greater(t, r.Health().Behind, 1500*time.Millisecond, "blocks take their time, now more, now less")
 		require.LessOrEqual(t, r.Health().Behind, 2*time.Second)
+	})
+}
+
+// spoiling is a builder whose packages are spoiled.
+type spoiling struct {
+	host
+	spoil func(*jamq.RefineContext)
+}
+
+func (h *spoiling) Build(ctx context.Context, r bundlequeue.Build[string]) (submit.Package[string], error) {
+	p, err := h.host.Build(ctx, r)
+	h.spoil(&p.Context)
+	return p, err
+}
+
+// A builder whose packages must not be sent is seen to fail.
+func TestInadmissiblePackages(t *testing.T) {
+	seenToFail(t, bundlequeue.ErrInadmissible, func(c *jamq.RefineContext) { c.Prerequisites = []jamq.PackageHash{{7}} })
+	seenToFail(t, submit.ErrUnused, func(c *jamq.RefineContext) { c.Anchor = jamq.HeaderHash{99} })
+}
+
+func seenToFail(t *testing.T, want error, spoil func(*jamq.RefineContext)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(jamq.CommonEra()))
+		h := &spoiling{spoil: spoil}
+		var failed, ok atomic.Int32
+		cfg := submit.DefaultConfig(jamq.Tiny())
+		cfg.Metrics.Count = func(counter submit.Counter, label string) {
+			switch {
+			case counter == submit.CountBuilds && label == "failed":
+				failed.Add(1)
+			case counter == submit.CountBuilds:
+				ok.Add(1)
+			}
+		}
+		root := jamq.Block{Hash: jamq.HeaderHash{'r'}}
+		r, err := submit.NewRunner[string](cfg, root, h, h)
+		require.NoError(t, err)
+		require.NoError(t, r.Start(t.Context()))
+		defer r.Stop()
+		best := jamq.Block{Hash: jamq.HeaderHash{1}, Parent: root.Hash, Slot: 1}
+		require.NoError(t, r.Import(t.Context(), best, best.Hash))
+		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Empty(t, h.sends())
+		health := r.Health()
+		require.Greater(t, health.BuildFailures, 1, "in a row")
+		require.ErrorIs(t, health.LastError, want)
+		require.Zero(t, health.Builds)
+		require.Zero(t, ok.Load())
+		require.EqualValues(t, health.BuildFailures, failed.Load())
 	})
 }

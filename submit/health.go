@@ -87,9 +87,16 @@ func (r *Runner[B]) noteBuild() time.Time {
 	return time.Now()
 }
 
-func (r *Runner[B]) noteBuilt(began time.Time, err error) {
+func (r *Runner[B]) noteBuilt(began time.Time) {
 	r.mu.Lock()
 	r.health.Builds--
+	r.mu.Unlock()
+	r.cfg.Metrics.observe(BuildSeconds, time.Since(began))
+}
+
+// noteBuildOutcome notes what the queue had of a build: a package that it cannot take is no success.
+func (r *Runner[B]) noteBuildOutcome(err error) {
+	r.mu.Lock()
 	r.health.BuildFailures++
 	label := "failed"
 	if err == nil {
@@ -99,7 +106,6 @@ func (r *Runner[B]) noteBuilt(began time.Time, err error) {
 	}
 	r.mu.Unlock()
 	r.cfg.Metrics.count(CountBuilds, label)
-	r.cfg.Metrics.observe(BuildSeconds, time.Since(began))
 }
 
 func (r *Runner[B]) noteSend() time.Time {

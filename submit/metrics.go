@@ -19,7 +19,7 @@ type Metrics struct {
 type Counter string
 
 const (
-	// CountBuilds counts builds: "ok" or "failed".
+	// CountBuilds counts builds: "ok" or "failed", as is a package that must not be sent or is of no use.
 	CountBuilds Counter = "builds"
 	// CountSends counts sends: "ok", or the class of the error in words.
 	CountSends Counter = "sends"

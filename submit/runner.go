@@ -17,6 +17,8 @@ var (
 	ErrStopped = errors.New("submit: runner is not running")
 	// ErrStarted is wrapped by a second Start.
 	ErrStarted = errors.New("submit: runner was started before")
+	// ErrUnused is what [Health] says of a package that was built and is of no use: when it was ready it was dead, or a reorg had overtaken it.
+	ErrUnused = errors.New("submit: package of no use")
 )
 
 // Runner drives one bundlequeue. All methods may be called from any goroutine; none is called back under a lock.
@@ -261,8 +263,9 @@ func (r *Runner[B]) build(request bundlequeue.Build[B]) {
 	defer cancel()
 	began := r.noteBuild()
 	pkg, err := r.builder.Build(ctx, request)
-	r.noteBuilt(began, err)
+	r.noteBuilt(began)
 	if err != nil {
+		r.noteBuildOutcome(err)
 		r.log.Warn("build failed", "block", request.Number, "version", request.Version, "err", err)
 		r.report(bundlequeue.BuildFailed{Ticket: request.Ticket})
 		return
@@ -301,12 +304,7 @@ func (r *Runner[B]) sleepUntil(t time.Time) bool {
 // report hands the outcome of a build or a send to the loop.
 func (r *Runner[B]) report(ev bundlequeue.Event) {
 	call := func() {
-		err := r.step(ev)
-		built, isBuilt := ev.(bundlequeue.Built[B])
-		if isBuilt && errors.Is(err, bundlequeue.ErrInadmissible) {
-			r.log.Error("builder made an inadmissible package", "package", built.Package, "err", err)
-			err = r.step(bundlequeue.BuildFailed{Ticket: built.Ticket})
-		}
+		err := r.take(ev)
 		if err != nil && !errors.Is(err, bundlequeue.ErrNotExpected) && !errors.Is(err, ErrStopped) {
 			r.log.Error("outcome refused", "err", err)
 		}
@@ -315,6 +313,28 @@ func (r *Runner[B]) report(ev bundlequeue.Event) {
 	case r.calls <- call:
 	case <-r.ctx.Done():
 	}
+}
+
+// take feeds the queue an outcome. What the queue has of a package is noted, since a package that it does not take is no success.
+func (r *Runner[B]) take(ev bundlequeue.Event) error {
+	built, isBuilt := ev.(bundlequeue.Built[B])
+	if !isBuilt {
+		return r.step(ev)
+	}
+	before := r.queue.Stats().Totals.Built
+	err := r.step(ev)
+	switch {
+	case errors.Is(err, bundlequeue.ErrInadmissible):
+		r.log.Error("builder made an inadmissible package", "package", built.Package, "err", err)
+		r.noteBuildOutcome(err)
+		return r.step(bundlequeue.BuildFailed{Ticket: built.Ticket})
+	case err == nil && r.queue.Stats().Totals.Built == before:
+		r.log.Warn("package of no use", "package", built.Package, "anchor", built.Context.Anchor)
+		r.noteBuildOutcome(fmt.Errorf("%w: %s, anchored at %s", ErrUnused, built.Package, built.Context.Anchor))
+	default:
+		r.noteBuildOutcome(nil)
+	}
+	return err
 }
 
 // do runs f on the loop's goroutine and waits for it.
