@@ -132,6 +132,9 @@ func (c *Client) connect(ctx context.Context, p *peer) (*quic.Conn, error) {
 	conn, err := c.dial(ctx, p)
 	p.mu.Lock()
 	p.conn, p.failure, p.failedAt = conn, err, time.Now()
+	if ctx.Err() != nil { // it was the caller who gave up
+		p.failure = nil
+	}
 	p.mu.Unlock()
 	switch {
 	case err != nil && c.ctx.Err() != nil:

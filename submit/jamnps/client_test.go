@@ -189,6 +189,20 @@ func TestSubmitFailures(t *testing.T) {
 	require.Equal(t, submit.Fatal, submit.ClassOf(err))
 }
 
+// A caller who gives up while a connection is made says nothing about the peer: others try at once.
+func TestCallerGivesUp(t *testing.T) {
+	w := newWorld(t)
+	g := startGuarantor(t, w, 1)
+	c := openClient(t, w, func(cfg *Config) { cfg.RetryAfter = time.Minute }, g)
+	raw, _ := encodePackage(t, w, jamq.RefineContext{}, "x", 0)
+	over, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	for range 20 {
+		require.ErrorIs(t, c.SubmitPackage(over, Submission{Attempt: 1, Package: raw}), context.DeadlineExceeded)
+	}
+	require.NoError(t, c.SubmitPackage(t.Context(), Submission{Attempt: 1, Package: raw}))
+}
+
 // A connection that is cut while a guarantor reads says so at once, and the next attempt has a new one.
 func TestCutInASubmission(t *testing.T) {
 	w := newWorld(t)
