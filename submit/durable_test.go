@@ -3,6 +3,7 @@ package submit_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -323,16 +324,34 @@ func TestRunnerMetrics(t *testing.T) {
 	})
 }
 
+// asking is a host's log that asks for the runner's health with each line: no line is written under a lock.
+type asking struct {
+	slog.Handler
+	health func() submit.Health
+	lines  int
+}
+
+func (a *asking) Enabled(context.Context, slog.Level) bool { return true }
+
+func (a *asking) Handle(context.Context, slog.Record) error {
+	a.health()
+	a.lines++
+	return nil
+}
+
 // A clock that is behind is found out by blocks that come too early, and packages leave by the chain's clock.
 func TestClockBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &host{}
-		r, best := start(t, h, nil) // whose block of slot 1 came at the beginning of slot 0
+		curious := &asking{Handler: slog.DiscardHandler}
+		r, best := start(t, h, func(c *submit.Config) { c.Logger = slog.New(curious) }) // whose block of slot 1 came at the beginning of slot 0
+		curious.health = r.Health
 		require.Zero(t, r.Health().Behind, "that is further than a clock is wrong")
 		time.Sleep(10 * time.Second) // the host's clock says that slot 2 begins in two seconds
 		next := jamq.Block{Hash: jamq.HeaderHash{2}, Parent: best.Hash, Slot: 2}
 		require.NoError(t, r.Import(t.Context(), next, next.Hash))
 		require.Equal(t, 2*time.Second, r.Health().Behind)
+		require.Equal(t, 1, curious.lines)
 		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
 		time.Sleep(10 * time.Second)
 		window := submit.DefaultWindow(jamq.Tiny())

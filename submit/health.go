@@ -54,20 +54,22 @@ func (r *Runner[B]) stopped() error {
 }
 
 func (r *Runner[B]) noteImport(slot jamq.Slot) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	now := time.Now()
+	early := r.cfg.Window.Clock.Start(slot).Sub(now)
+	r.mu.Lock()
+	before := r.health.Behind
 	r.health.LastImport, r.health.LastSlot = now, slot
-	length := r.cfg.Window.Clock.SlotDuration
-	switch early := r.cfg.Window.Clock.Start(slot).Sub(now); {
+	switch length := r.cfg.Window.Clock.SlotDuration; {
 	case early >= length || early <= -length: // from so far ahead it says something about its author; so late, about the way that it took
-	case early > r.health.Behind:
-		if early-r.health.Behind > length/12 { // else it is known
-			r.log.Warn("the clock is behind the chain's", "by", early)
-		}
+	case early > before:
 		r.health.Behind = early
 	default:
-		r.health.Behind -= (r.health.Behind - max(early, 0)) / 16
+		r.health.Behind -= (before - max(early, 0)) / 16
+	}
+	rise := r.health.Behind - before
+	r.mu.Unlock()
+	if rise > r.cfg.Window.Clock.SlotDuration/12 { // else it is known
+		r.log.Warn("the clock is behind the chain's", "by", early)
 	}
 }
 
