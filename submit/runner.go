@@ -43,8 +43,8 @@ type Runner[B any] struct {
 	// held: nothing is built or sent yet. replayed are what has to be told again.
 	held     bool
 	replayed []Observation
-	// idle are closed when no bundle is under way.
-	idle []chan struct{}
+	// idle is closed when no bundle is under way; nil while nobody waits for that.
+	idle chan struct{}
 
 	mu      sync.Mutex
 	started bool
@@ -435,9 +435,12 @@ func (r *Runner[B]) Stats(ctx context.Context) (stats bundlequeue.Stats, err err
 
 // Drain waits until every bundle is final, or ctx ends. The host goes on feeding blocks meanwhile.
 func (r *Runner[B]) Drain(ctx context.Context) error {
-	idle := make(chan struct{})
+	var idle chan struct{}
 	err := r.do(ctx, func() error {
-		r.idle = append(r.idle, idle)
+		if r.idle == nil {
+			r.idle = make(chan struct{})
+		}
+		idle = r.idle // of all that wait, so that those who give up leave nothing behind
 		r.wakeIdle()
 		return nil
 	})
@@ -456,11 +459,9 @@ func (r *Runner[B]) Drain(ctx context.Context) error {
 
 // wakeIdle tells those that drain once nothing is under way.
 func (r *Runner[B]) wakeIdle() {
-	if len(r.idle) == 0 || r.queue.Pending() > 0 {
+	if r.idle == nil || r.queue.Pending() > 0 {
 		return
 	}
-	for _, c := range r.idle {
-		close(c)
-	}
+	close(r.idle)
 	r.idle = nil
 }

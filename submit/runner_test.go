@@ -174,6 +174,35 @@ func TestRunnerStopsWhileASendHangs(t *testing.T) {
 	})
 }
 
+// Several may wait for the end; one that gives up takes nothing from the others.
+func TestDrainOfSeveral(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &host{}
+		r, best := start(t, h, nil)
+		require.NoError(t, r.Drain(t.Context()), "nothing is under way")
+		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue[string]{Number: 1}))
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		drained := make(chan error, 3)
+		for _, ctx := range []context.Context{t.Context(), short, t.Context()} {
+			go func() { drained <- r.Drain(ctx) }()
+		}
+		require.ErrorIs(t, <-drained, context.DeadlineExceeded)
+		time.Sleep(10 * time.Second)
+		pkg := h.sends()[0].Package
+		done := jamq.Block{Hash: jamq.HeaderHash{2}, Parent: best.Hash, Slot: 2, Reported: []jamq.Report{{Package: pkg}}}
+		require.NoError(t, r.Import(t.Context(), done, done.Hash))
+		done = jamq.Block{Hash: jamq.HeaderHash{3}, Parent: done.Hash, Slot: 3, Available: []jamq.CoreIndex{0}, Accumulated: []jamq.PackageHash{pkg}}
+		require.NoError(t, r.Import(t.Context(), done, done.Hash))
+		synctest.Wait()
+		require.Empty(t, drained)
+		require.NoError(t, r.Finalize(t.Context(), done.Hash))
+		require.NoError(t, <-drained)
+		require.NoError(t, <-drained)
+		require.NoError(t, r.Drain(t.Context()))
+	})
+}
+
 func TestRunnerPassesRefusalsOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := start(t, &host{}, nil)
