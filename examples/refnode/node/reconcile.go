@@ -43,9 +43,6 @@ func (n *Node) recoverBlocks() (undone []*types.Block, err error) {
 	}
 	if n.cfg.JAMURL == "" && uint64(len(h.blocks)) > h.final {
 		undone, h.blocks = h.blocks[h.final:], h.blocks[:h.final]
-		if err := n.store.truncated(h.final + 1); err != nil {
-			return nil, err
-		}
 	}
 	for _, b := range h.blocks {
 		if err := n.recoverBlock(b, h.final); err != nil {
@@ -82,7 +79,8 @@ func (n *Node) recoverBlock(sealed *types.Block, final uint64) error {
 	return n.states.SetCanonical(b.Root())
 }
 
-// recoverPool takes the pool's transactions back, and those of blocks that never happened.
+// recoverPool takes the pool's transactions back, and those of blocks that never happened. Those blocks are thrown away last: until then a restart finds them,
+// and afterwards their transactions in the pool.
 func (n *Node) recoverPool(undone []*types.Block) error {
 	if n.store == nil {
 		return nil
@@ -109,7 +107,10 @@ func (n *Node) recoverPool(undone []*types.Block) error {
 	if err := n.pool.Dump(replacement); err != nil {
 		return err
 	}
-	return n.store.pool.Replace(*replacement...)
+	if err := n.store.pool.Replace(*replacement...); err != nil || len(undone) == 0 {
+		return err
+	}
+	return n.store.truncated(undone[0].NumberU64())
 }
 
 // records is a journal in memory, to be written at once.
