@@ -115,7 +115,6 @@ func (c *Client) serve(ctx context.Context, ws *websocket.Conn) error {
 	defer helpers.Wait()
 	defer conn.close()
 	helpers.Go(conn.ping)
-	helpers.Go(conn.write)
 	again := c.attach(conn)
 	helpers.Go(func() { c.resubscribe(conn, again) })
 	err := conn.read()

@@ -11,14 +11,15 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// conn is one connection. read, write and ping have a goroutine each; everything else may be called from any.
+// conn is one connection. read runs on one goroutine; everything else may be called from any.
 type conn struct {
 	ws      *websocket.Conn
 	log     *slog.Logger
 	cfg     *Config
-	out     chan []byte // messages to be written
 	closed  chan struct{}
 	closing sync.Once
+
+	writing sync.Mutex
 
 	mu      sync.Mutex
 	lastID  uint64
@@ -54,7 +55,7 @@ type message struct {
 
 func newConn(ws *websocket.Conn, cfg *Config, log *slog.Logger) *conn {
 	c := &conn{
-		ws: ws, cfg: cfg, log: log, out: make(chan []byte), closed: make(chan struct{}),
+		ws: ws, cfg: cfg, log: log, closed: make(chan struct{}),
 		pending: make(map[uint64]*request), streams: make(map[string]*stream),
 	}
 	ws.SetReadLimit(cfg.MaxMessage)
@@ -204,7 +205,7 @@ func (c *conn) call(ctx context.Context, method string, params []any, stream *st
 		err = fmt.Errorf("%w: %d bytes, want at most %d", ErrTooLarge, len(raw), c.cfg.MaxMessage)
 	}
 	if err == nil {
-		err = c.send(ctx, raw)
+		err = c.write(ctx, raw)
 	}
 	if err != nil {
 		forget()
@@ -219,36 +220,22 @@ func (c *conn) call(ctx context.Context, method string, params []any, stream *st
 	}
 }
 
-// send hands a message to the writer. So the deadline of one caller cannot break off a message in the middle, and with it the connection that all share.
-func (c *conn) send(ctx context.Context, raw []byte) error {
-	select {
-	case c.out <- raw:
-		return nil
-	case <-c.closed:
-		return fmt.Errorf("%w: before the request was sent", ErrDisconnected)
-	case <-ctx.Done():
+// write sends one message. A connection on which a write failed is of no use any more; so its deadline is not that of one caller, who shares the connection.
+func (c *conn) write(ctx context.Context, raw []byte) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if ctx.Err() != nil {
 		return fmt.Errorf("not sent: %w", ctx.Err())
 	}
-}
-
-// write sends messages until the connection is closed. One on which a write failed is of no use any more.
-func (c *conn) write() {
-	defer c.close()
-	for {
-		select {
-		case raw := <-c.out:
-			err := c.ws.SetWriteDeadline(time.Now().Add(c.cfg.CallTimeout))
-			if err == nil {
-				err = c.ws.WriteMessage(websocket.TextMessage, raw)
-			}
-			if err != nil {
-				c.log.Warn("connection given up", "err", err)
-				return
-			}
-		case <-c.closed:
-			return
-		}
+	err := c.ws.SetWriteDeadline(time.Now().Add(c.cfg.CallTimeout))
+	if err == nil {
+		err = c.ws.WriteMessage(websocket.TextMessage, raw)
 	}
+	if err != nil {
+		c.close()
+		return fmt.Errorf("%w: %w", ErrDisconnected, err)
+	}
+	return nil
 }
 
 // subscribe takes a stream up on this connection.

@@ -95,7 +95,7 @@ func (s *stream) end(tell bool) {
 		"jsonrpc": "2.0", "id": 0, "method": "un" + s.method, "params": []json.RawMessage{id},
 	})
 	if err == nil {
-		_ = conn.send(ctx, raw)
+		_ = conn.write(ctx, raw)
 	}
 }
 
