@@ -35,14 +35,20 @@ type fate struct {
 type answer struct {
 	status WorkPackageStatus
 	taken  bool // the service's value says so
+	// takenLater says that the node could not tell, and that a descendant's answer says taken: see earlier.
+	takenLater bool
 }
 
 // shown is what a block is shown to do with a package.
 type shown struct{ reports, makesAvailable, condemns, accumulates bool }
 
-// next returns what a block in the given slot does with a package, whose fate after the parent is f.
-func (f fate) next(spec *jamq.ChainSpec, slot jamq.Slot, a *answer) (fate, shown) {
+// next returns what a block in the given slot does with a package, whose fate after the parent is f. expires says that no later block can report it.
+//
+// Of what was taken somewhere on the way between two blocks of which the node tells, the latest block is named that can have done it: a later one would leave the
+// package dead in between, and an earlier one might have forks on which it was not taken.
+func (f fate) next(spec *jamq.ChainSpec, slot jamq.Slot, expires bool, a *answer) (fate, shown) {
 	var s shown
+	nowTaken := a.taken || a.takenLater && (f.stage == unseen && expires && a.status.Failed != nil || f.stage == available && slot >= f.since.Add(spec.EpochLength))
 	switch f.stage {
 	case unseen:
 		if r := a.status.report(); r != nil {
@@ -51,7 +57,7 @@ func (f fate) next(spec *jamq.ChainSpec, slot jamq.Slot, a *answer) (fate, shown
 		}
 	case onCore:
 		switch overdue := slot >= f.since.Add(spec.AvailabilityTimeout); {
-		case a.status.Failed != nil && !a.taken:
+		case a.status.Failed != nil && !a.taken && !a.takenLater:
 			f.stage = lost
 			s.condemns = !overdue // before its time only a verdict clears a core; afterwards time alone does
 		case a.status.Ready != nil, a.taken, overdue:
@@ -60,7 +66,7 @@ func (f fate) next(spec *jamq.ChainSpec, slot jamq.Slot, a *answer) (fate, shown
 			s.makesAvailable = true
 		}
 	}
-	if a.taken && f.stage != taken {
+	if nowTaken && f.stage != taken {
 		f.stage = taken
 		s.accumulates = true
 	}
@@ -96,14 +102,14 @@ func (a *answer) earlier(ancestor int, position func(jamq.HeaderHash) (int, bool
 		at, there := position(jamq.HeaderHash(d.HeaderHash))
 		return there && at > ancestor
 	}
+	out := answer{status: a.status, takenLater: a.taken || a.takenLater} // it was not reported by then, or it is lost anyway, or the node has forgotten it
 	switch {
 	case a.status.Ready != nil && !after(a.status.Ready.ReadyIn):
-		return answer{status: a.status}
 	case a.status.report() != nil && !after(a.status.report().ReportedIn):
 		reported := *a.status.report()
-		return answer{status: WorkPackageStatus{Reported: &reported}}
+		out.status = WorkPackageStatus{Reported: &reported}
 	case a.status.report() != nil:
-		return answer{status: WorkPackageStatus{Reportable: &Reportable{}}}
+		out.status = WorkPackageStatus{Reportable: &Reportable{}}
 	}
-	return answer{status: a.status} // it was not reported by then, or it is lost anyway
+	return out
 }

@@ -51,7 +51,7 @@ func TestFate(t *testing.T) {
 			slot := jamq.Slot(5)
 			for i := range x.answers {
 				var does shown
-				f, does = f.next(&spec, slot, &answer{status: x.answers[i].status, taken: x.answers[i].taken})
+				f, does = f.next(&spec, slot, false, &answer{status: x.answers[i].status, taken: x.answers[i].taken})
 				require.Equal(t, x.want[i], does, "block %d", i)
 				slot++
 			}
@@ -62,6 +62,29 @@ func TestFate(t *testing.T) {
 	waiting := fate{stage: available, since: 10}
 	require.False(t, waiting.settled(&spec, 21))
 	require.True(t, waiting.settled(&spec, 22), "an epoch later")
+}
+
+// What was taken in blocks of which a node cannot tell is told in the last of them that can have done it: then it is not dead in between.
+func TestTakenLater(t *testing.T) {
+	spec := jamq.Tiny()
+	f := fate{stage: available, since: 10}
+	f, does := f.next(&spec, 21, true, &answer{status: ready, takenLater: true})
+	require.Equal(t, shown{}, does)
+	f, does = f.next(&spec, 22, true, &answer{status: ready, takenLater: true})
+	require.Equal(t, shown{accumulates: true}, does, "an epoch later")
+	require.Equal(t, taken, f.stage)
+
+	f = fate{stage: onCore, since: 10} // and the node has forgotten it
+	f, does = f.next(&spec, 12, true, &answer{status: failed, takenLater: true})
+	require.Equal(t, shown{}, does)
+	_, does = f.next(&spec, 15, true, &answer{status: failed, takenLater: true})
+	require.Equal(t, shown{makesAvailable: true}, does)
+
+	f = fate{}
+	f, does = f.next(&spec, 12, false, &answer{status: failed, takenLater: true})
+	require.Equal(t, shown{}, does)
+	_, does = f.next(&spec, 13, true, &answer{status: failed, takenLater: true})
+	require.Equal(t, shown{accumulates: true}, does, "nothing can report it any more")
 }
 
 // What a later block says about earlier ones: blocks 0 to 3 are on the way, of which Hash{5} is number 1 and Hash{7} number 2.
@@ -95,6 +118,7 @@ func TestEarlier(t *testing.T) {
 			got := a.earlier(i, position)
 			require.Equal(t, want, kind(got.status), "%s at %d", name, i)
 			require.False(t, got.taken, "nobody knows yet")
+			require.True(t, got.takenLater)
 		}
 	}
 }

@@ -312,6 +312,31 @@ func TestFeedFromAnOlderRoot(t *testing.T) {
 	require.ErrorIs(t, short.catchUp(t.Context(), sink), ErrHistoryLost)
 }
 
+// A package that was accumulated in a gap, of which a node that forgets states cannot tell, is not taken for dead at any block of it, however long the gap:
+// another fork may begin there.
+func TestAccumulatedInAGap(t *testing.T) {
+	for reported := range 4 {
+		f := follow(t, func(c *jip2server.Config) { c.KeepStates, c.Chain.FinalityLag = 1, 500 })
+		f.step(12)
+		f.catchUp()
+		pkg := f.send(1, 0, "before the gap")
+		for range reported {
+			f.step(1)
+			f.catchUp()
+		}
+		from := f.sink.view.Best().Height
+		f.step(60) // five epochs
+		f.catchUp()
+		require.False(t, f.status(pkg).Accumulated.IsZero())
+		for height := f.sink.view.Best().Height; height >= from; height-- {
+			at, ok := f.sink.view.AtHeight(height)
+			require.True(t, ok)
+			require.NoError(t, f.sink.view.SetBest(at.Hash))
+			require.Equal(t, anchor.Alive, f.status(pkg).Dead, "%d blocks before the gap, at height %d", reported, height)
+		}
+	}
+}
+
 // After a gap that is longer than what a queue can hold, the feed goes on all the same: most of it is final.
 func TestGapOfDays(t *testing.T) {
 	f := follow(t, nil)

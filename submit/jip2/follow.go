@@ -208,7 +208,12 @@ func (f *Feed) build(s *step) (*node, jamq.Block) {
 	order := slices.SortedFunc(maps.Keys(s.answers), jamq.PackageHash.Compare)
 	for _, pkg := range order {
 		before := parent.Note[pkg]
-		after, does := before.next(&f.spec, n.Slot, s.answers[pkg])
+		at := packages[pkg].anchor
+		if at == nil { // delivered since it was watched, perhaps
+			at = f.tree.Get(packages[pkg].context.Anchor)
+		}
+		expires := at != nil && n.Height >= at.Height+uint64(f.spec.RecentHistory)
+		after, does := before.next(&f.spec, n.Slot, expires, s.answers[pkg])
 		n.Note[pkg] = after
 		if does.makesAvailable {
 			block.Available = append(block.Available, before.core)
