@@ -81,6 +81,8 @@ func TestTakenLater(t *testing.T) {
 	require.Equal(t, shown{makesAvailable: true}, does)
 
 	f = fate{}
+	f, does = f.next(&spec, 11, true, &answer{status: reportable, takenLater: true})
+	require.Equal(t, shown{}, does, "a later block will be shown to report it")
 	f, does = f.next(&spec, 12, false, &answer{status: failed, takenLater: true})
 	require.Equal(t, shown{}, does)
 	_, does = f.next(&spec, 13, true, &answer{status: failed, takenLater: true})
