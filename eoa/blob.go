@@ -3,6 +3,7 @@ package eoa
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 
@@ -91,15 +92,15 @@ func committed(raw []byte) (*kzg4844.Blob, kzg4844.Commitment, error) {
 
 // blobHashes are the versioned hashes of blobs.
 func blobHashes(blobs [][]byte) ([]common.Hash, error) {
-	s := new(types.BlobTxSidecar)
+	hashes := make([]common.Hash, len(blobs))
 	for i := range blobs {
 		_, commitment, err := committed(blobs[i])
 		if err != nil {
 			return nil, fmt.Errorf("%w: blob %d: %w", ErrInvalidRequest, i, err)
 		}
-		s.Commitments = append(s.Commitments, commitment)
+		hashes[i] = kzg4844.CalcBlobHashV1(sha256.New(), &commitment)
 	}
-	return s.BlobHashes(), nil
+	return hashes, nil
 }
 
 // noopBlobs are those of a blob transaction that does nothing.
