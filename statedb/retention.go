@@ -1,7 +1,6 @@
 package statedb
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -30,8 +29,11 @@ func (l link) with(root, parent common.Hash) link {
 // retire returns the line of canonical roots once root is canonical, as far as retention keeps it, and marks and returns what is to be
 // discarded. It is called under both locks.
 func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
+	if s.cfg.Retention == 0 { // all stay, and a line of them would grow for ever
+		return []common.Hash{root}, nil
+	}
 	line = append(slices.DeleteFunc(slices.Clone(s.line), func(r common.Hash) bool { return r == root }), root)
-	if s.cfg.Retention == 0 || len(line) <= s.cfg.Retention+1 {
+	if len(line) <= s.cfg.Retention+1 {
 		return line, nil
 	}
 	line = line[len(line)-s.cfg.Retention-1:]
@@ -79,44 +81,52 @@ func reach(roots []common.Hash, next func(common.Hash) []common.Hash) map[common
 	return found
 }
 
-// relink returns the links that are different once a root is canonical and others are gone. The empty root has none.
+// relink returns the links that are different once a root is canonical and others are gone. The empty root has none. Where nothing is gone only two
+// roots are looked at, however many there are.
 func (s *Store) relink(canonical common.Hash, gone []common.Hash) map[common.Hash]link {
-	links := make(map[common.Hash]link, len(s.roots))
-	for root, p := range s.roots {
-		links[root] = p.link
-	}
-	rebase := func(root, base common.Hash) {
-		l := links[root]
-		l.base = base
-		links[root] = l
-	}
-	rebase(s.canonical, canonical)
-	rebase(canonical, canonical)
 	left := make(map[common.Hash]bool, len(gone))
 	for _, root := range gone {
 		left[root] = true
 	}
-	after := maps.Clone(links)
-	for root, l := range links {
+	base := func(root common.Hash) common.Hash {
+		if root == canonical || root == s.canonical {
+			return canonical
+		}
+		return s.roots[root].base
+	}
+	links := make(map[common.Hash]link)
+	consider := func(root common.Hash) {
+		if left[root] || root == EmptyRoot { // of all that is gone together each way down would be walked from each place on it
+			return
+		}
+		l := link{s.roots[root].parents, base(root)}
 		for left[l.base] {
-			l.base = links[l.base].base
+			l.base = base(l.base)
 		}
 		if slices.ContainsFunc(l.parents, func(r common.Hash) bool { return left[r] }) {
-			l.parents = surviving(root, links, left)
+			l.parents = s.surviving(root, left)
 		}
-		if after[root] = l; left[root] || root == EmptyRoot || l.equal(s.roots[root].link) {
-			delete(after, root)
+		if !l.equal(s.roots[root].link) {
+			links[root] = l
 		}
 	}
-	return after
+	if len(gone) == 0 {
+		consider(s.canonical)
+		consider(canonical)
+		return links
+	}
+	for root := range s.roots {
+		consider(root)
+	}
+	return links
 }
 
 // surviving returns a root's parents, where instead of those that are gone stand their own.
-func surviving(root common.Hash, links map[common.Hash]link, left map[common.Hash]bool) (parents []common.Hash) {
+func (s *Store) surviving(root common.Hash, left map[common.Hash]bool) (parents []common.Hash) {
 	seen := map[common.Hash]bool{root: true}
 	var climb func(common.Hash)
 	climb = func(r common.Hash) {
-		for _, parent := range links[r].parents {
+		for _, parent := range s.roots[r].parents {
 			switch {
 			case seen[parent]:
 				continue

@@ -1,0 +1,63 @@
+package statedb
+
+import (
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/require"
+)
+
+// Many roots that go at once, as after a store that kept all is opened with a retention, take time for each once, and not for each pair of them.
+func TestManyRootsGoAtOnce(t *testing.T) {
+	const n = 40_000
+	s := NewStore(EIP7864())
+	root := func(i uint32) (h common.Hash) {
+		binary.BigEndian.PutUint32(h[:], i)
+		return h
+	}
+	var gone []common.Hash
+	for i := uint32(1); i <= n; i++ {
+		s.roots[root(i)] = &published{link: link{parents: []common.Hash{root(i - 1)}, base: root(i - 1)}}
+		gone = append(gone, root(i))
+	}
+	last := root(n + 1)
+	s.roots[last] = &published{link: link{parents: []common.Hash{root(n)}, base: root(n)}}
+	pinned := root(n + 2)
+	s.roots[pinned] = &published{link: link{parents: []common.Hash{root(n / 2)}, base: root(n / 2)}}
+	start := time.Now()
+	links := s.relink(last, gone)
+	require.Less(t, time.Since(start), 5*time.Second, "a hundredth of that; minutes if it were for each pair")
+	require.Equal(t, map[common.Hash]link{
+		last:   {parents: []common.Hash{EmptyRoot}, base: last},
+		pinned: {parents: []common.Hash{EmptyRoot}, base: EmptyRoot},
+	}, links)
+}
+
+// Where all roots stay, what is written per move of the canonical root does not grow with their number, and a retention that is set later takes effect.
+func TestAllRootsStay(t *testing.T) {
+	disk := newMemoryDisk()
+	s := reopen(t, EIP7864(), disk, 0)
+	size := 0
+	root := EmptyRoot
+	var roots []common.Hash
+	for i := range byte(20) {
+		root = child(t, s, root, i+1)
+		roots = append(roots, root)
+		require.NoError(t, s.SetCanonical(root))
+		meta := len(disk.records[string(rune(metaRecord))])
+		if size == 0 {
+			size = meta
+		}
+		require.Equal(t, size, meta)
+	}
+	s = reopen(t, EIP7864(), disk.restarted(), 2)
+	require.Equal(t, 21, s.Roots())
+	for i := range byte(3) {
+		root = child(t, s, root, 100+i)
+		require.NoError(t, s.SetCanonical(root))
+	}
+	require.Equal(t, 4, s.Roots(), "the last three and the empty one")
+	require.False(t, s.Has(roots[19]))
+}
