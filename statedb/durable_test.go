@@ -125,9 +125,8 @@ func drawStep(t *rapid.T, s *Store) func() error {
 func TestKilledAtEveryWrite(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SampledFrom(profiles()).Draw(t, "profile")
-		retention := rapid.IntRange(0, 2).Draw(t, "retention")
 		disk := newMemoryDisk()
-		s := reopen(t, p, disk, retention)
+		s := reopen(t, p, disk, rapid.IntRange(0, 2).Draw(t, "retention"))
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			before := summarize(t, s)
 			step := drawStep(t, s)
@@ -151,7 +150,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 			}
 			after := summarize(t, s)
 			disk = disk.restarted()
-			s = reopen(t, p, disk, retention)
+			s = reopen(t, p, disk, rapid.IntRange(0, 2).Draw(t, "retention from now on"))
 			if now := summarize(t, s); crash != 1 {
 				require.Equal(t, after, now)
 			}
