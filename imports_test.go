@@ -95,6 +95,15 @@ func TestRootImportsOnlyCommon(t *testing.T) {
 	}
 }
 
+// gohashtree builds on two architectures only. A guarantor may verify witnesses on RISC-V.
+func TestGohashtreeWhereItBuilds(t *testing.T) {
+	const assembly = "github.com/prysmaticlabs/gohashtree"
+	for arch, want := range map[string]bool{"amd64": true, "arm64": true, "riscv64": false, "386": false} {
+		t.Setenv("GOARCH", arch)
+		require.Equal(t, want, slices.Contains(goList(t, ".", "-deps", "-test", "./statedb/..."), assembly), arch)
+	}
+}
+
 // moduleDirs returns the directory of each module of the workspace.
 func moduleDirs(t *testing.T) []string {
 	t.Helper()

@@ -163,14 +163,14 @@ func (r *reader) take(n int) []byte {
 
 // count takes a number of things that need so many bytes each at least.
 func (r *reader) count(size int) int {
-	n := int(binary.BigEndian.Uint32(r.take(4)))
-	if r.err == nil && n > len(r.rest)/size {
+	n := binary.BigEndian.Uint32(r.take(4))
+	if r.err == nil && uint64(n) > uint64(len(r.rest)/size) {
 		r.err = fmt.Errorf("%w: %d pieces of at least %d bytes in %d", ErrWitness, n, size, len(r.rest))
 	}
 	if r.err != nil {
 		return 0
 	}
-	return n
+	return int(n)
 }
 
 func (r *reader) entry(p *Profile) (e Entry) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/prysmaticlabs/gohashtree"
 
 	"github.com/jamq/jamq/statedb/ubt"
 )
@@ -44,7 +43,7 @@ func EIP7864() Profile {
 				data := pair(left, right)
 				return sha256.Sum256(data[:])
 			},
-			Pairs: gohashtree.HashChunks,
+			Pairs: sha256Pairs,
 			Stem: func(stem [StemSize]byte, values common.Hash) common.Hash {
 				data := pair(whole(stem), values)
 				return sha256.Sum256(data[:])

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/prysmaticlabs/gohashtree"
 	"pgregory.net/rapid"
 )
 
@@ -19,7 +18,7 @@ var sha = &Hasher{
 		copy(data[32:], r[:])
 		return sha256.Sum256(data[:])
 	},
-	Pairs: gohashtree.HashChunks,
+	Pairs: shaPairs,
 	Stem: func(stem [StemSize]byte, values Hash) Hash {
 		var data [64]byte
 		copy(data[:], stem[:])

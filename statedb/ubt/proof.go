@@ -83,15 +83,21 @@ func ParseProof(b []byte) (*Proof, error) {
 	if len(b) < proofHeader {
 		return nil, fmt.Errorf("%w: %d bytes, want at least %d", ErrProof, len(b), proofHeader)
 	}
-	var n [4]int
-	for i := range n {
-		n[i] = int(binary.BigEndian.Uint32(b[4*i:]))
+	var lengths [4]uint64
+	for i := range lengths {
+		lengths[i] = uint64(binary.BigEndian.Uint32(b[4*i:]))
 	}
 	body := b[proofHeader:]
-	bitBytes := (n[0] + 7) / 8
-	if want := bitBytes + 32*(n[1]+n[2]+n[3]); len(body) != want {
+	if want := (lengths[0]+7)/8 + 32*(lengths[1]+lengths[2]+lengths[3]); uint64(len(body)) != want {
 		return nil, fmt.Errorf("%w: %d bytes after the header, want %d", ErrProof, len(body), want)
 	}
+	var n [4]int // where an int has 32 bits they fit now too, but for the bits of a proof of 256 MiB
+	for i := range n {
+		if n[i] = int(lengths[i]); n[i] < 0 {
+			return nil, fmt.Errorf("%w: %d bits", ErrProof, lengths[i])
+		}
+	}
+	bitBytes := int((lengths[0] + 7) / 8)
 	p := &Proof{bits: bitWriter{bytes: slices.Clone(body[:bitBytes]), count: n[0]}}
 	if unused := bitBytes*8 - n[0]; unused > 0 && body[bitBytes-1]<<(8-unused) != 0 {
 		return nil, fmt.Errorf("%w: unused bits are set", ErrProof)

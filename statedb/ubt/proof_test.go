@@ -326,3 +326,15 @@ func TestHiddenIsLeftOut(t *testing.T) {
 	require.Empty(t, slices.Collect(Tree{}.Diff(part)))
 	require.Empty(t, slices.Collect(part.Diff(tree)))
 }
+
+// Lengths that add up to what is there only where numbers have 32 bits are refused everywhere.
+func TestLengthsThatWrap(t *testing.T) {
+	for _, lengths := range [][4]uint32{{0, 1<<32 - 1, 1, 0}, {0, 1 << 31, 1 << 31, 0}, {0, 1 << 27, 0, 0}, {1<<32 - 1, 0, 0, 0}, {1<<32 - 7, 0, 0, 0}} {
+		var b []byte
+		for _, n := range lengths {
+			b = binary.BigEndian.AppendUint32(b, n)
+		}
+		_, err := ParseProof(b)
+		require.ErrorIs(t, err, ErrProof, "%x", lengths)
+	}
+}
