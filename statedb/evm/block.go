@@ -20,6 +20,9 @@ import (
 var (
 	// ErrHeader: a header lacks what its rules need.
 	ErrHeader = errors.New("evm: bad header")
+	// ErrFork: a config has a fork active that does not run here: Amsterdam, which counts the gas of a block in another way and wants block access
+	// lists, or go-ethereum's UBT, which prices accesses by the tree (EIP-4762). Which tree holds the state is no part of a config here.
+	ErrFork = errors.New("evm: fork does not run here")
 	// ErrBlob: blob transactions do not run here.
 	ErrBlob = errors.New("evm: blob transactions are not supported")
 	// ErrState: the view could not be read or written. The block is unusable.
@@ -49,9 +52,9 @@ type Block struct {
 	broken    error
 }
 
-// NewBlock begins a block on a view, under the rules that the config has for it: a chain of [ChainConfig], or an older one, where a block with a
+// NewBlock begins a block on a view, under the rules that the config has for it: a chain of [ChainConfig], Osaka's, or an older one, where a block with a
 // difficulty is one of before the merge. Of the header it reads number, time, coinbase, gas limit, base fee, difficulty, mix digest and
-// parent hash. The view must not be used until Finish. Errors wrap ErrHeader, ErrHistory, or ErrState.
+// parent hash. The view must not be used until Finish. Errors wrap ErrHeader, ErrFork, ErrHistory, or ErrState.
 func NewBlock(view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes) (*Block, error) {
 	if err := checkHeader(config, header); err != nil {
 		return nil, err
@@ -80,7 +83,7 @@ func NewBlock(view *statedb.View, config *params.ChainConfig, header *types.Head
 	return b, nil
 }
 
-// checkHeader returns an error if the rules of a block need what its header lacks.
+// checkHeader returns an error if the rules of a block need what its header lacks, or do not run here.
 func checkHeader(config *params.ChainConfig, header *types.Header) error {
 	switch {
 	case header.Number == nil || header.Number.Sign() < 0 || !header.Number.IsUint64():
@@ -89,6 +92,12 @@ func checkHeader(config *params.ChainConfig, header *types.Header) error {
 		return fmt.Errorf("%w: no base fee, want one from London on (EIP-1559)", ErrHeader)
 	case header.BaseFee != nil && (header.BaseFee.Sign() < 0 || header.BaseFee.BitLen() > 256):
 		return fmt.Errorf("%w: base fee %v, want one of 256 bits", ErrHeader, header.BaseFee)
+	}
+	switch rules := config.Rules(header.Number, true, header.Time); {
+	case rules.IsAmsterdam:
+		return fmt.Errorf("%w: Amsterdam at time %d, want Osaka or an older one", ErrFork, header.Time)
+	case rules.IsUBT:
+		return fmt.Errorf("%w: UBT at time %d, want a config without", ErrFork, header.Time)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 
 // Call runs a message as if it were in the block of the given header, and leaves no trace in the view but reads. Nonce and kind of
 // the sender are not checked; amounts that are nil are zero, and a gas price of zero is allowed. The result holds gas used, return data, and the error of an
-// execution that failed. Otherwise the error wraps one of go-ethereum's, ErrHeader, ErrState, or ctx's error if that ended first.
+// execution that failed. Otherwise the error wraps one of go-ethereum's, ErrHeader, ErrFork, ErrState, or ctx's error if that ended first.
 func Call(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message) (*core.ExecutionResult, error) {
 	return CallTraced(ctx, view, config, header, hashes, msg, nil)
 }
@@ -59,7 +59,7 @@ func CallTraced(ctx context.Context, view *statedb.View, config *params.ChainCon
 const estimateSlack = 0.015
 
 // Estimate returns the gas that a message needs to succeed, at most gasCap (0: the header's gas limit), by go-ethereum's estimator. If it
-// fails with any gas, the error says why and the data is what a revert returned. It wraps ErrHeader; ErrState where the view lacks what the message
+// fails with any gas, the error says why and the data is what a revert returned. It wraps ErrHeader or ErrFork; ErrState where the view lacks what the message
 // reads; or ctx's error if that ended first.
 func Estimate(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message, gasCap uint64) (gas uint64, revert []byte, err error) {
 	if err := checkHeader(config, header); err != nil {

@@ -15,8 +15,8 @@
 //
 // # What runs
 //
-// [ChainConfig] has every fork up to Prague active from genesis: transactions of types 0, 1, 2 and 4. Blob transactions are
-// refused. A rollup on JAM has no beacon chain, so there are no withdrawals, deposits or consensus requests, and none of their
+// [ChainConfig] has every fork up to Prague active from genesis: transactions of types 0, 1, 2 and 4. Osaka and older chains run
+// as well; later forks are refused, and so are blob transactions. A rollup on JAM has no beacon chain, so there are no withdrawals, deposits or consensus requests, and none of their
 // system calls: not those of EIP-4788, EIP-7002 and EIP-7251. The header fields of those proposals hold their empty values. That of EIP-2935 is made
 // where [BlockHashes] are nil. Before Cancun an account that destroys itself is a case of its own: see [ErrDestroyed].
 //

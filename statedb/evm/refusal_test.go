@@ -8,6 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/params"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/statedb"
@@ -32,6 +33,32 @@ func TestIncompleteHeader(t *testing.T) {
 		require.ErrorIs(t, err, ErrHeader, name)
 		_, _, err = Estimate(t.Context(), view, config, h, noHashes, &core.Message{GasLimit: 100_000}, 0)
 		require.ErrorIs(t, err, ErrHeader, name)
+	}
+}
+
+// Forks whose rules this package does not carry out in full are refused, where they are active.
+func TestForksThatDoNotRun(t *testing.T) {
+	store, root := genesis(t)
+	view, err := store.View(root)
+	require.NoError(t, err)
+	now, later := header().Time, header().Time+1
+	for name, c := range map[string]struct {
+		change func(*params.ChainConfig)
+		want   error
+	}{
+		"Osaka":           {func(c *params.ChainConfig) { c.OsakaTime = &now }, nil},
+		"Amsterdam":       {func(c *params.ChainConfig) { c.OsakaTime, c.AmsterdamTime = &now, &now }, ErrFork},
+		"Amsterdam later": {func(c *params.ChainConfig) { c.OsakaTime, c.AmsterdamTime = &now, &later }, nil},
+		"UBT":             {func(c *params.ChainConfig) { c.UBTTime = &now }, ErrFork},
+	} {
+		rules := ChainConfig(config.ChainID)
+		c.change(rules)
+		_, err := NewBlock(view, rules, header(), noHashes)
+		require.ErrorIs(t, err, c.want, name)
+		_, err = Call(t.Context(), view, rules, header(), noHashes, &core.Message{GasLimit: 100_000, To: &common.Address{1}})
+		require.ErrorIs(t, err, c.want, name)
+		_, _, err = Estimate(t.Context(), view, rules, header(), noHashes, &core.Message{GasLimit: 100_000, To: &common.Address{1}}, 0)
+		require.ErrorIs(t, err, c.want, name)
 	}
 }
 
