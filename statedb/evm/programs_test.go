@@ -8,11 +8,13 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/rawdb"
 	"github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/params"
+	"github.com/ethereum/go-ethereum/triedb"
 	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -63,10 +65,9 @@ func drawWorld(t *rapid.T) *world {
 	return w
 }
 
-// theirs is the genesis in go-ethereum's own state.
-func (w *world) theirs(t require.TestingT) *state.StateDB {
-	db := state.NewDatabaseForTesting()
-	sdb, err := state.New(types.EmptyRootHash, db)
+// theirs is the genesis in go-ethereum's own state, on one of its trees.
+func (w *world) theirs(t require.TestingT, empty common.Hash, db state.Database) *state.StateDB {
+	sdb, err := state.New(empty, db)
 	require.NoError(t, err)
 	for a, account := range w.alloc {
 		sdb.CreateAccount(a)
@@ -186,6 +187,26 @@ func (w *world) execute(t *rapid.T, b *Block, theirs *state.StateDB) (in []*type
 	return in, true
 }
 
+// theirRoot is the root of go-ethereum's binary trie after transactions.
+func (w *world) theirRoot(t require.TestingT, txs []*types.Transaction) common.Hash {
+	sdb := w.theirs(t, types.EmptyBinaryHash, state.NewDatabase(triedb.NewDatabase(rawdb.NewMemoryDatabase(), triedb.UBTDefaults), nil))
+	rules := w.rules.Rules(w.header.Number, true, w.header.Time)
+	c := blockContext(w.header)
+	c.GetHash = w.hash
+	for i, tx := range txs {
+		msg, err := core.TransactionToMessage(tx, signer, w.header.BaseFee)
+		require.NoError(t, err)
+		sdb.SetTxContext(tx.Hash(), i, 0)
+		_, err = core.ApplyMessage(vm.NewEVM(c, sdb, w.rules, vm.Config{}), msg, core.NewGasPool(w.header.GasLimit))
+		require.NoError(t, err)
+		sdb.Finalise(rules)
+	}
+	for _, a := range w.people {
+		sdb.GetCode(a) // what was not loaded gets a code size of zero in their trie
+	}
+	return sdb.IntermediateRoot(rules)
+}
+
 func show(t require.TestingT, r *types.Receipt) string {
 	b, err := json.Marshal(r)
 	require.NoError(t, err)
@@ -215,7 +236,7 @@ func (w *world) requireSame(t require.TestingT, theirs *state.StateDB, view *sta
 }
 
 // Random programs under the forks since London, with transactions of all types, leave on a view what they leave on go-ethereum's own state: receipts, errors,
-// accounts and slots. The witness is enough to execute again what was not refused, with code whole or by chunks, and has nothing else.
+// accounts and slots, and on its binary trie the root. The witness is enough to execute again what was not refused, with code whole or by chunks, and has nothing else.
 func TestProgramsAsOnGoEthereumsState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
@@ -224,7 +245,7 @@ func TestProgramsAsOnGoEthereumsState(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, Genesis(view, w.alloc))
 		root := commit(t, view)
-		b, theirs := w.begin(t, view), w.theirs(t)
+		b, theirs := w.begin(t, view), w.theirs(t, types.EmptyRootHash, state.NewDatabaseForTesting())
 		in, ok := w.execute(t, b, theirs)
 		if !ok {
 			return
@@ -232,6 +253,9 @@ func TestProgramsAsOnGoEthereumsState(t *testing.T) {
 		require.NoError(t, b.Finish())
 		theirs.IntermediateRoot(w.rules.Rules(w.header.Number, true, w.header.Time))
 		w.requireSame(t, theirs, view.Copy())
+		if !profile.Tagged {
+			require.Equal(t, w.theirRoot(t, in), rootOf(t, view))
+		}
 
 		witness, err := view.Witness()
 		require.NoError(t, err)
