@@ -20,7 +20,7 @@ var ErrHistory = errors.New("evm: no history contract in the state")
 // 256 only.
 //
 // Nil means that the state itself has them, in EIP-2935's history contract: NewBlock puts the parent's hash there first, as the system call of that
-// proposal does, and BLOCKHASH reads it (EIP-7709). Then a witness proves the hashes that a block has seen like everything else. What a func answers
+// proposal does, and BLOCKHASH reads it (EIP-7709, but for the gas, which stays). That needs Shanghai's rules or later. Then a witness proves the hashes that a block has seen like everything else. What a func answers
 // is in no witness: who executes again must have the same. Call and Estimate change no state, so they take the parent's hash from the header.
 type BlockHashes func(number uint64) common.Hash
 
@@ -52,8 +52,13 @@ func (b *Block) keepParentHash() error {
 	machine := vm.NewEVM(b.context, b.state, b.config, b.machine)
 	defer machine.Release()
 	core.ProcessParentBlockHash(b.header.ParentHash, machine, nil)
+	kept := history(b.state.GetState)(b.header.Number.Uint64() - 1)
 	if err := b.adapter.failed(b.state); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
+	}
+	if kept != b.header.ParentHash { // the call fails silently: without PUSH0, before Shanghai, or on another contract
+		return fmt.Errorf("%w: %s keeps %s as the parent's hash, want %s: HistoryContract's code, under Shanghai's rules or later, or BlockHashes",
+			ErrHistory, params.HistoryStorageAddress, kept, b.header.ParentHash)
 	}
 	return nil
 }

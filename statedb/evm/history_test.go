@@ -88,6 +88,30 @@ func TestNoHistoryContract(t *testing.T) {
 	require.Nil(t, b)
 }
 
+// A state whose contract does not keep what it is told is no source of hashes: the system call fails silently.
+func TestHistoryIsKept(t *testing.T) {
+	store, root := withHistory(t)
+	view, err := store.View(root)
+	require.NoError(t, err)
+	old := beforeCancun()
+	_, err = NewBlock(view, old, numbered(5), nil)
+	require.NoError(t, err)
+	old.ShanghaiTime = nil
+	_, err = NewBlock(view, old, numbered(5), nil)
+	require.ErrorIs(t, err, ErrHistory, "no PUSH0")
+
+	view, err = store.View(root)
+	require.NoError(t, err)
+	at, _ := HistoryContract()
+	account := view.Account(at)
+	account.CodeHash, err = view.SetCode(at, []byte{0})
+	require.NoError(t, err)
+	account.CodeSize = 1
+	require.NoError(t, view.SetAccount(at, account))
+	_, err = NewBlock(view, config, numbered(5), nil)
+	require.ErrorIs(t, err, ErrHistory, "another contract")
+}
+
 // A call in a block that has not begun knows the hash of the one before it.
 func TestCallKnowsItsParent(t *testing.T) {
 	store, root := withHistory(t)
