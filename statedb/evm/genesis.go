@@ -12,12 +12,20 @@ import (
 )
 
 // Genesis stages the accounts of a genesis block in a view. Errors wrap those of package statedb; after one only some are staged, so that the view
-// must be thrown away, or Reset.
+// must be thrown away, or Reset. All balances together must fit into one, 128 bits: else a user could collect more than an account can hold, and no block that
+// he does it in could be finished.
 func Genesis(view *statedb.View, alloc types.GenesisAlloc) error {
+	supply := new(big.Int)
 	for addr, account := range alloc {
 		if err := genesisAccount(view, addr, &account); err != nil {
 			return fmt.Errorf("evm: genesis account %s: %w", addr, err)
 		}
+		if account.Balance != nil {
+			supply.Add(supply, account.Balance)
+		}
+	}
+	if supply.BitLen() > 128 {
+		return fmt.Errorf("%w: genesis has %v wei in all, want less than 2^128", statedb.ErrBalanceRange, supply)
 	}
 	return nil
 }
