@@ -58,7 +58,7 @@ func (v *View) Bumps(c *Config, now time.Time) ([]Job, Batch) {
 // bumpDue reports whether a record in flight is to be replaced. One whose newest bytes were not sent yet is not.
 func (v *View) bumpDue(c *Config, now time.Time, r *Record) bool {
 	switch {
-	case now.Before(r.NotBefore) || v.fresh[r.ID] && !v.wasSent(r):
+	case r.waits(now) || v.fresh[r.ID] && !v.wasSent(r):
 		return false
 	case r.Hurry:
 		return true
@@ -66,12 +66,15 @@ func (v *View) bumpDue(c *Config, now time.Time, r *Record) bool {
 		return false
 	}
 	last := v.Head.Since
-	if r.BumpedAt.After(last) {
-		last = r.BumpedAt
-	}
-	for k := range r.Attempts {
-		if at := r.Attempts[k].SentAt; !r.Attempts[k].Void && at.After(last) {
+	later := func(at time.Time) {
+		if at.After(last) && !at.After(now) { // an earlier worker's clock may have been ahead
 			last = at
+		}
+	}
+	later(r.BumpedAt)
+	for k := range r.Attempts {
+		if !r.Attempts[k].Void {
+			later(r.Attempts[k].SentAt)
 		}
 	}
 	return v.stalled(c, now) && now.Sub(last) >= c.Fees.Due(r.Bumps)

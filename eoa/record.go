@@ -28,7 +28,7 @@ type Attempt struct {
 	Cost uint256.Int `json:"cost"`
 	// Noop: it does nothing, and cancels the request if it is the one that is mined.
 	Noop bool `json:"noop,omitempty"`
-	// Result is what giving it to a node came to, SentAt when it first came to that, zero for never or not known, and Why in words.
+	// Result is what giving it to a node came to, as far as nodes were certain, and Why in words. SentAt is when one first was, zero for never, or not since a reorg.
 	SentAt time.Time  `json:"sentAt,omitzero"`
 	Result SendResult `json:"result,omitempty"`
 	Why    string     `json:"why,omitempty"`
@@ -90,6 +90,11 @@ func (r *Record) InFlight() bool { return r.State == Prepared || r.State == Broa
 
 // Open reports whether the request has a nonce and may still change.
 func (r *Record) Open() bool { return r.State > Pending && !r.State.Terminal() }
+
+// waits reports whether it is too early for the request's next signature. No wait is that long where the clock of whoever wrote it was ahead.
+func (r *Record) waits(now time.Time) bool {
+	return now.Before(r.NotBefore) && r.NotBefore.Sub(now) <= maxRetry
+}
 
 // own reports whether the executor made the request.
 func (r *Record) own() bool { return len(r.Key) > len(ownKeys) && r.Key[:len(ownKeys)] == ownKeys }

@@ -120,9 +120,13 @@ func (v *View) sentOne(b *Batch, c *Config, now time.Time, old *Record, attempt 
 	if a.Result == Accepted && s.Result == Accepted {
 		b.Head.Resent = now
 	}
-	changed := a.Result != s.Result && !(a.Result == Accepted && s.Result == Unknown) || s.Result == Accepted && a.SentAt.IsZero()
+	untimed := a.SentAt.IsZero() || a.SentAt.After(now)
+	changed := a.Result != s.Result && !(a.Result == Accepted && s.Result == Unknown) || s.Result == Accepted && untimed
 	if changed {
-		a.SentAt, a.Result, a.Why = now, s.Result, s.Text
+		a.Result, a.Why = s.Result, s.Text
+		if untimed { // nodes that disagree do not put off the bump
+			a.SentAt = now
+		}
 	}
 	switch {
 	case s.Result == Accepted && r.State == Prepared:
@@ -133,8 +137,10 @@ func (v *View) sentOne(b *Batch, c *Config, now time.Time, old *Record, attempt 
 		changed = true
 	case s.Result == Rejected && fresh:
 		v.fresh[old.ID] = true // a certain no is none the less certain the next time
-	case s.Reason == ReasonInvalid && !r.Cancelling && r.refused():
-		r.Cancelling, r.Hurry = true, true // it may be out none the less, so its nonce stays its own: what no node takes is filled in its place
+	case s.Reason == ReasonInvalid && !r.Cancelling && r.refused() && (r.State == Prepared || v.stalled(c, now)):
+		// It may be out none the less, so its nonce stays its own: what no node takes is filled in its place. Where one took it, another's no is believed only
+		// when nothing moves.
+		r.Cancelling, r.Hurry = true, true
 		changed = true
 	}
 	if changed {

@@ -102,7 +102,7 @@ func (v *View) Choose(c *Config, now time.Time, pending []Record) ([]Job, Batch)
 			gone := r.clone()
 			b.move(now, &gone, Cancelled, EventCancelled)
 			b.Records = append(b.Records, gone)
-		case v.look == nil || len(jobs) >= room || now.Before(r.NotBefore) || fills > maxHoles && len(jobs) >= fills:
+		case v.look == nil || len(jobs) >= room || r.waits(now) || fills > maxHoles && len(jobs) >= fills:
 			held[r.Group] = true
 		case r.Group != "" && (held[r.Group] || r.Gas == 0 && !r.Noop && ahead[r.Group] > 0):
 			held[r.Group] = true

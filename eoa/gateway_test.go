@@ -1,0 +1,86 @@
+package eoa_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/eoa"
+)
+
+// every returns a node that says no to each second send, as a gateway to two nodes of different opinions does.
+func every(second string) func(*types.Transaction) string {
+	sends := 0
+	return func(*types.Transaction) string {
+		if sends++; sends%2 == 0 {
+			return second
+		}
+		return ""
+	}
+}
+
+// Nodes behind a gateway that do not agree whether a price is enough do not put off the bump: it is due once nothing has moved for its time.
+func TestFickleNodesAreOutbid(t *testing.T) {
+	w := newWorld(t, 1, 0)
+	w.chain.SetPerBlock(0)
+	w.chain.SetRefuse(every("transaction underpriced: gas tip cap 2, minimum needed 3"))
+	e := w.executor(t, w.store, w.chain)
+	w.submit(t, e, request("a"))
+	for range 60 {
+		w.step(t, e)
+		w.chain.Mine()
+	}
+	require.Equal(t, 1, w.get(t, "a").Bumps, "after %v of %v", 60*w.cfg.Poll, w.cfg.Fees.StallTimeout)
+}
+
+// A node that takes nothing of the kind, behind the same gateway as one that took it, cancels nothing.
+func TestOneNodesNoCancelsNothing(t *testing.T) {
+	w := newWorld(t, 1, 0)
+	w.cfg.Fees.StallTimeout = 5 * time.Minute
+	w.chain.SetPerBlock(0)
+	e := w.executor(t, w.store, w.chain)
+	w.submit(t, e, request("a"))
+	says, heard := every("tx fee (1.20 ether) exceeds the configured cap (1.00 ether)"), 0
+	w.chain.SetRefuse(func(tx *types.Transaction) string {
+		text := says(tx)
+		heard += len(text)
+		return text
+	})
+	for range 25 {
+		w.step(t, e)
+	}
+	require.Equal(t, eoa.Broadcast, w.get(t, "a").State)
+	require.NotZero(t, heard)
+	require.False(t, w.get(t, "a").Cancelling)
+	w.chain.SetPerBlock(10)
+	w.steps(t, e, 60)
+	require.Equal(t, eoa.Final, w.get(t, "a").State)
+}
+
+// What a worker wrote whose clock was ahead by an hour does not keep those after it from sending in time, nor from bumping.
+func TestAfterAClockThatWasAhead(t *testing.T) {
+	w := newWorld(t, 1, 0)
+	w.chain.SetPerBlock(0)
+	right := w.now
+	w.now = right.Add(time.Hour)
+	e := w.executor(t, w.store, w.chain)
+	w.submit(t, e, request("a"))
+	w.step(t, e)
+	for w.get(t, "a").Bumps == 0 { // so that all times are ahead
+		w.step(t, e)
+	}
+	require.NoError(t, e.Release(context.Background()))
+	w.now = right
+	recovered := 0
+	w.cfg.Observe = func(r eoa.Report) { recovered += r.Recovered }
+	for range 180 { // six minutes: two bumps, the second after twice the time
+		e := w.executor(t, w.store, w.chain)
+		w.step(t, e)
+		require.NoError(t, e.Release(context.Background()))
+	}
+	require.Greater(t, w.get(t, "a").Bumps, 1)
+	require.Less(t, recovered, 20, "sent again by each worker")
+}
