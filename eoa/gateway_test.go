@@ -84,3 +84,25 @@ func TestAfterAClockThatWasAhead(t *testing.T) {
 	require.Greater(t, w.get(t, "a").Bumps, 1)
 	require.Less(t, recovered, 20, "sent again by each worker")
 }
+
+// That all in flight was sent again is one write, however many batches it took.
+func TestSendingAgainIsWrittenOnce(t *testing.T) {
+	w := newWorld(t, 1, 12) // in batches of 4
+	w.cfg.LeaseFor = time.Hour
+	w.chain.SetPerBlock(0)
+	w.chain.SetRefuse(func(*types.Transaction) string {
+		w.now = w.now.Add(time.Millisecond) // a send takes its time
+		return ""
+	})
+	var last eoa.Report
+	w.cfg.Observe = func(r eoa.Report) { last = r }
+	e := w.executor(t, w.store, w.chain)
+	require.NoError(t, w.submitAll(e))
+	w.step(t, e)
+	require.Equal(t, 12, last.Accepted)
+	for last.Recovered == 0 {
+		w.step(t, e)
+	}
+	require.Equal(t, 12, last.Recovered)
+	require.Equal(t, 1, last.Commits)
+}

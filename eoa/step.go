@@ -363,8 +363,11 @@ func (e *Executor) out(ctx context.Context) error {
 				e.noteHead()
 			}
 		}
-		if err := e.commit(ctx, e.view.Sent(&e.cfg, e.cfg.Clock.Now(), out, results)); err != nil {
-			return err
+		b := e.view.Sent(&e.cfg, e.cfg.Clock.Now(), out, results)
+		if e.stage(b); len(b.Records) > 0 { // else it only says when something was sent again: once for all batches is enough
+			if err := e.flush(ctx); err != nil {
+				return err
+			}
 		}
 		if err := ctx.Err(); err != nil {
 			return err
