@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/eoatest"
 )
 
 // every returns a node that says no to each second send, as a gateway to two nodes of different opinions does.
@@ -105,4 +106,44 @@ func TestSendingAgainIsWrittenOnce(t *testing.T) {
 	}
 	require.Equal(t, 12, last.Recovered)
 	require.Equal(t, 1, last.Commits)
+}
+
+// lossy is a node that does not get one of the sends.
+type lossy struct {
+	*eoatest.Chain
+	lose int // the number of the send, from 1; 0 for none
+}
+
+func (c *lossy) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
+	if c.lose--; c.lose == 0 {
+		return make([]eoa.Sent, len(raws))
+	}
+	return c.Chain.Send(ctx, raws)
+}
+
+// A node lost its pool, and of what is sent again a batch is lost on its way: the next worker sends that again, and does not take it for sent with the others.
+func TestLostBatchIsSentByTheNextWorker(t *testing.T) {
+	w := newWorld(t, 1, 12) // in batches of 4
+	w.chain.SetPerBlock(0)
+	c := &lossy{Chain: w.chain}
+	recovered := 0
+	w.cfg.Observe = func(r eoa.Report) { recovered += r.Recovered }
+	require.NoError(t, w.submitAll(w.executor(t, w.store, c)))
+	worker := func() {
+		e := w.executor(t, w.store, c)
+		w.step(t, e)
+		require.NoError(t, e.Release(context.Background()))
+	}
+	worker()
+	w.chain.LosePool()
+	c.lose = 2
+	for recovered == 0 {
+		worker()
+	}
+	require.Equal(t, 8, w.chain.Pooled())
+	worker()
+	require.Equal(t, 12, w.chain.Pooled())
+	again := recovered
+	worker()
+	require.Equal(t, again, recovered, "nothing is due")
 }

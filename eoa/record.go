@@ -134,7 +134,7 @@ type Head struct {
 	// flight: for that long nothing has moved, whoever looked.
 	Count uint64    `json:"count,omitempty"`
 	Since time.Time `json:"since,omitzero"`
-	// Resent is when something that a node had accepted was last given to one again: a worker that lives for one step need not do it as well.
+	// Resent is when what a node had accepted, as far as it was due, was last given to one again: a worker that lives for one step need not do it as well.
 	Resent time.Time `json:"resent,omitzero"`
 	// InFlight is how many records are in flight.
 	InFlight int `json:"inFlight,omitempty"`

@@ -78,7 +78,7 @@ func backOff(first time.Duration, tries int) time.Duration {
 // Sent decides what the results of sends mean. Only one thing ever takes a nonce from a request: a certain no to the only bytes it has, from the
 // first node they were given to, heard by the worker that signed them.
 func (v *View) Sent(c *Config, now time.Time, out []Outgoing, results []Sent) Batch {
-	b := v.batch()
+	b, again := v.batch(), false
 	for i, o := range out {
 		r := v.byID(o.ID)
 		if r == nil || o.Attempt >= len(r.Attempts) {
@@ -91,10 +91,22 @@ func (v *View) Sent(c *Config, now time.Time, out []Outgoing, results []Sent) Ba
 		if s.Reason == ReasonBusy || s.RetryAfter > 0 {
 			v.quiet(c, now, s.RetryAfter)
 		}
+		again = again || s.Result == Accepted && r.Attempts[o.Attempt].Result == Accepted
 		v.sentOne(&b, c, now, r, o.Attempt, s)
+	}
+	if again && !v.owes(c, now) {
+		b.Head.Resent = now
 	}
 	v.release(&b)
 	return b
+}
+
+// owes reports whether something that a node had accepted is due to be given to one again, or was without a verdict.
+func (v *View) owes(c *Config, now time.Time) bool {
+	return slices.ContainsFunc(v.Open, func(r Record) bool {
+		return r.InFlight() && r.Nonce >= v.latest() && r.Attempts[sendable(&r)].Result == Accepted &&
+			(v.sent[r.ID].tries > 0 || !now.Before(v.sendAt(c, now, &r)))
+	})
 }
 
 // quiet leaves the node alone for as long as it asks, within bounds.
@@ -117,9 +129,6 @@ func (v *View) sentOne(b *Batch, c *Config, now time.Time, old *Record, attempt 
 
 	r := old.clone()
 	a := &r.Attempts[attempt]
-	if a.Result == Accepted && s.Result == Accepted {
-		b.Head.Resent = now
-	}
 	untimed := a.SentAt.IsZero() || a.SentAt.After(now)
 	changed := a.Result != s.Result && !(a.Result == Accepted && s.Result == Unknown) || s.Result == Accepted && untimed
 	if changed {
