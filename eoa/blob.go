@@ -2,6 +2,7 @@ package eoa
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -243,9 +244,10 @@ func (p *pools) takes(k Kind) bool {
 	return p.blobs == 0
 }
 
-// filler is the kind of a noop that fills a nonce below what is in flight.
-func (p *pools) filler() Kind {
-	if p.blobs > 0 {
+// filler is the kind of a noop that fills a nonce: it goes to the pool of what comes next.
+func (v *View) filler(nonce uint64) Kind {
+	at, _ := slices.BinarySearchFunc(v.Open, nonce, func(o Record, n uint64) int { return cmp.Compare(o.Nonce, n) })
+	if at < len(v.Open) && v.Open[at].Kind == Blob {
 		return Blob
 	}
 	return DynamicFee

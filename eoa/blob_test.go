@@ -388,3 +388,36 @@ func TestRefusedBlob(t *testing.T) {
 	w.steps(t, e, 60)
 	require.Equal(t, eoa.Final, w.get(t, "a").State)
 }
+
+// A reorganization takes back a foreign transaction, and both sorts of ours above it: the nonce is filled by the sort that comes next, and the other one waits
+// for its turn, so that it does not take the account to its pool.
+func TestGapBelowBothSorts(t *testing.T) {
+	for _, blobFirst := range []bool{false, true} {
+		t.Run(fmt.Sprint(blobFirst), func(t *testing.T) {
+			w := newWorld(t, 1, 2)
+			requests := []eoa.Request{request(w.keys[0]), blobRequest(w.keys[1])}
+			if blobFirst {
+				requests = []eoa.Request{blobRequest(w.keys[0]), request(w.keys[1])}
+			}
+			e := w.executor(t, w.store, w.chain)
+			w.chain.Inject(w.foreign(t, 0))
+			w.chain.Mine()
+			for i, q := range requests {
+				w.submit(t, e, q)
+				for n := 0; w.get(t, q.Key).State < eoa.Mined; n++ {
+					require.Less(t, n, 10)
+					w.step(t, e)
+					w.chain.Mine()
+				}
+				require.EqualValues(t, i+1, w.get(t, q.Key).Nonce)
+			}
+			w.chain.Reorg(7)
+			w.chain.LosePool()
+			w.finish(t, e)
+			w.exactlyOnce(t)
+			filler := w.chain.Transactions()[0]
+			require.Zero(t, filler.Nonce())
+			require.Equal(t, blobFirst, filler.Type() == types.BlobTxType)
+		})
+	}
+}

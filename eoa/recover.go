@@ -1,6 +1,7 @@
 package eoa
 
 import (
+	"iter"
 	"slices"
 	"time"
 )
@@ -22,9 +23,8 @@ func (v *View) Recover(c *Config, now time.Time, limit int) []Outgoing {
 		return nil
 	}
 	var out []Outgoing
-	for i := range v.Open {
-		r := &v.Open[i]
-		if !r.InFlight() || r.Nonce < v.latest() || now.Before(v.sendAt(c, now, r)) {
+	for r := range v.line() {
+		if now.Before(v.sendAt(c, now, r)) {
 			continue
 		}
 		if len(out) == limit {
@@ -35,6 +35,25 @@ func (v *View) Recover(c *Config, now time.Time, limit int) []Outgoing {
 		out = append(out, Outgoing{ID: r.ID, Attempt: k, Raw: a.Raw, Blobs: r.blobsOf(a), Proofs: a.Proofs})
 	}
 	return out
+}
+
+// line are the records in flight that nodes can take now, by nonce: all, or those before the first that is for another pool, which would take the account to it.
+func (v *View) line() iter.Seq[*Record] {
+	return func(yield func(*Record) bool) {
+		var first *Record
+		for i := range v.Open {
+			r := &v.Open[i]
+			if !r.InFlight() || r.Nonce < v.latest() {
+				continue
+			}
+			if first == nil {
+				first = r
+			}
+			if (r.Kind == Blob) != (first.Kind == Blob) || !yield(r) {
+				return
+			}
+		}
+	}
 }
 
 // sendable is the newest attempt that was not rejected, or the newest if all were.
@@ -103,10 +122,12 @@ func (v *View) Sent(c *Config, now time.Time, out []Outgoing, results []Sent) Ba
 
 // owes reports whether something that a node had accepted is due to be given to one again, or was without a verdict.
 func (v *View) owes(c *Config, now time.Time) bool {
-	return slices.ContainsFunc(v.Open, func(r Record) bool {
-		return r.InFlight() && r.Nonce >= v.latest() && r.Attempts[sendable(&r)].Result == Accepted &&
-			(v.sent[r.ID].tries > 0 || !now.Before(v.sendAt(c, now, &r)))
-	})
+	for r := range v.line() {
+		if r.Attempts[sendable(r)].Result == Accepted && (v.sent[r.ID].tries > 0 || !now.Before(v.sendAt(c, now, r))) {
+			return true
+		}
+	}
+	return false
 }
 
 // quiet leaves the node alone for as long as it asks, within bounds.

@@ -87,7 +87,8 @@ func (v *View) Choose(c *Config, now time.Time, pending []Record) ([]Job, Batch)
 	v.barred = false
 	ahead, held := v.groupsInFlight(), map[string]bool{}
 	var jobs []Job
-	fills := len(v.Head.Holes) + len(v.Head.Recycled)
+	gaps := slices.Concat(v.Head.Holes, v.Head.Recycled)
+	fills := len(gaps)
 	for i := range pending {
 		r := &pending[i]
 		switch {
@@ -112,7 +113,7 @@ func (v *View) Choose(c *Config, now time.Time, pending []Record) ([]Job, Batch)
 				j.Gas = v.noopGas(c)
 			}
 			if r.own() {
-				j.Record.Kind = pools.filler()
+				j.Record.Kind = v.filler(gaps[len(gaps)-fills])
 			}
 			least := j
 			if least.Gas = max(j.Gas, noopGas); v.afford(c, &least, free) != "" {

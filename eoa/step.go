@@ -451,10 +451,8 @@ func (e *Executor) nextStep(now time.Time) time.Time {
 	if e.failed > 0 {
 		earlier(now.Add(backOff(e.cfg.Retry, e.failed)))
 	}
-	for i := range e.view.Open {
-		if r := &e.view.Open[i]; r.InFlight() && r.Nonce >= e.view.latest() {
-			earlier(e.view.sendAt(&e.cfg, now, r))
-		}
+	for r := range e.view.line() {
+		earlier(e.view.sendAt(&e.cfg, now, r))
 	}
 	for i := range e.pending {
 		if at := e.pending[i].NotBefore; at.After(now) {
