@@ -17,6 +17,7 @@ import (
 // Everything at once: a store that loses answers and writes late, a node with all faults, two workers that lose the account to each other and die,
 // users who cancel, replace and reset, another program with the account's key, and dear blocks. What a record says in the end is what the chain says.
 func TestE1NoDoubleSpendAllAtOnce(t *testing.T) {
+	t.Parallel()
 	for seed := firstSeed(); seed < firstSeed()+25; seed++ {
 		w := newWorld(t, seed, 15)
 		rng := rand.New(rand.NewPCG(seed, 9))

@@ -26,6 +26,7 @@ func blobRequest(key string) eoa.Request {
 
 // A blob transaction lands with its blobs; its hash does not cover them, and what is over does not keep them.
 func TestBlob(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1, 0)
 	e := w.executor(t, w.store, w.chain)
 	q := blobRequest("a")
@@ -59,6 +60,7 @@ func TestBlob(t *testing.T) {
 
 // Blob transactions and others on one account, with everything that goes wrong: nodes have them in two pools, of which the account is in one at a time.
 func TestBlobsExactlyOnce(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -92,6 +94,7 @@ func TestBlobsExactlyOnce(t *testing.T) {
 
 // What is behind a request of the other sort waits with it, and no more blob transactions are out than nodes take.
 func TestPoolsTakeTurns(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1, 0)
 	w.cfg.Batch = 40
 	w.chain.SetPerBlock(0)
@@ -125,6 +128,7 @@ func TestPoolsTakeTurns(t *testing.T) {
 
 // All three prices double, and the limit of each is a limit.
 func TestBlobBump(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*eoa.Request, *eoa.Config)
 		capped bool
@@ -161,6 +165,7 @@ func TestBlobBump(t *testing.T) {
 
 // A blob transaction is cancelled by another one, with one blob of zeros, and replaced by its like only.
 func TestCancelAndReplaceBlob(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	w := newWorld(t, 1, 0)
 	w.chain.SetPerBlock(0)
@@ -195,6 +200,7 @@ func TestCancelAndReplaceBlob(t *testing.T) {
 
 // A request that got other blobs is sent with the old ones where a node does not take the new, and lands with them.
 func TestReplacedBlobsAreKept(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1, 0)
 	w.chain.SetPerBlock(0)
 	e := w.executor(t, w.store, w.chain)
@@ -226,6 +232,7 @@ func TestReplacedBlobsAreKept(t *testing.T) {
 
 // A nonce that is freed below blob transactions is filled by one of them.
 func TestFreedNonceBelowBlobs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1, 0)
 	w.chain.SetPerBlock(0)
 	w.chain.SetRefuse(func(tx *types.Transaction) string {
@@ -254,6 +261,7 @@ type notBlobs struct{ eoa.Chain }
 
 // Where nobody knows the price of blobs they wait, say nothing, and keep nobody waiting.
 func TestNoPriceOfBlobs(t *testing.T) {
+	t.Parallel()
 	for name, chain := range map[string]func(*world) eoa.Chain{
 		"not known":   func(w *world) eoa.Chain { w.chain.SetBlobFee(0); return w.chain },
 		"cannot know": func(w *world) eoa.Chain { return notBlobs{w.chain} },
@@ -287,6 +295,7 @@ func (r rewriter) Sign(ctx context.Context, a common.Address, tx *types.Transact
 
 // Only the hashes of the blobs are signed: what else comes back with them does not matter, and other hashes are no signature.
 func TestBlobSigner(t *testing.T) {
+	t.Parallel()
 	same := func(tx *types.Transaction) *types.Transaction { return tx }
 	bare := func(tx *types.Transaction) *types.Transaction { return tx.WithoutBlobTxSidecar() }
 	junk := func(tx *types.Transaction) *types.Transaction {
@@ -318,6 +327,7 @@ func TestBlobSigner(t *testing.T) {
 }
 
 func TestBlobValidate(t *testing.T) {
+	t.Parallel()
 	edit := func(f func(*eoa.Request)) eoa.Request {
 		q := blobRequest("a")
 		f(&q)
@@ -349,6 +359,7 @@ func TestBlobValidate(t *testing.T) {
 
 // What is accepted anew, because somebody else's transaction took the nonce, has its blobs.
 func TestRequeuedBlob(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1, 0)
 	w.cfg.Requeue = true
 	w.chain.SetPerBlock(0)
@@ -370,6 +381,7 @@ func TestRequeuedBlob(t *testing.T) {
 
 // What was refused, and is nowhere, is sent anew with its blobs.
 func TestRefusedBlob(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1, 0)
 	refusing := true
 	w.chain.SetRefuse(func(*types.Transaction) string {
@@ -392,6 +404,7 @@ func TestRefusedBlob(t *testing.T) {
 // A reorganization takes back a foreign transaction, and both sorts of ours above it: the nonce is filled by the sort that comes next, and the other one waits
 // for its turn, so that it does not take the account to its pool.
 func TestGapBelowBothSorts(t *testing.T) {
+	t.Parallel()
 	for _, blobFirst := range []bool{false, true} {
 		t.Run(fmt.Sprint(blobFirst), func(t *testing.T) {
 			w := newWorld(t, 1, 2)

@@ -23,6 +23,7 @@ func faultsOf(seed uint64) eoatest.Faults {
 // Everything between the executor and the node goes wrong, and executors die and are replaced: no request lands twice, whatever happens, and all
 // have landed at the end.
 func TestE1NoDoubleSpendChaos(t *testing.T) {
+	t.Parallel()
 	const seeds = 60
 	for seed := firstSeed(); seed < firstSeed()+seeds; seed++ {
 		w := newWorld(t, seed, 25)
@@ -86,6 +87,7 @@ func TestE1NoDoubleSpendTwoExecutors(t *testing.T) {
 
 // Somebody else uses the account's nonces, before and while the executor does. What they take is superseded with proof, requeued, and lands once.
 func TestForeignTransactions(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(40) {
 		w := newWorld(t, seed, 12)
 		w.cfg.Requeue, w.cfg.Fees.StallTimeout = true, 15*time.Second

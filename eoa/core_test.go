@@ -116,6 +116,7 @@ func TestPhrasesAreInOrder(t *testing.T) {
 
 // What was signed under one setting is sent in the form of the other, with proofs that are made anew.
 func TestWire(t *testing.T) {
+	t.Parallel()
 	forms := map[bool][]byte{}
 	for _, cells := range []bool{false, true} {
 		var err error

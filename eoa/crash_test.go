@@ -139,6 +139,7 @@ func TestE3NoLossCrashSweep(t *testing.T) {
 
 // Somebody breaks the lease, or takes the account over, at any moment: the loser writes nothing more, and every request lands exactly once.
 func TestE4FencedTheftSweep(t *testing.T) {
+	t.Parallel()
 	for _, thief := range []bool{false, true} {
 		t.Run(fmt.Sprintf("taken over %t", thief), func(t *testing.T) {
 			s := &sabotages[1]

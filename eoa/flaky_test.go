@@ -68,6 +68,7 @@ func (s *flaky) Commit(ctx context.Context, l eoa.Lease, now time.Time, b eoa.Ba
 
 // The store loses requests and answers, and carries out writes long after they were thought to have failed. No request lands twice, and all land.
 func TestE1NoDoubleSpendLateWrites(t *testing.T) {
+	t.Parallel()
 	for seed := firstSeed(); seed < firstSeed()+60; seed++ {
 		w := newWorld(t, seed, 15)
 		w.cfg.LeaseFor = 4 * time.Second

@@ -77,6 +77,7 @@ func (l liar) Send(_ context.Context, raws [][]byte) []eoa.Sent {
 
 // Whatever a node answers, nothing panics, what is stored can be loaded again, and the next nonce does not run away from the count by more than was sent.
 func TestLiesNeverPanic(t *testing.T) {
+	t.Parallel()
 	for seed := firstSeed(); seed < firstSeed()+60; seed++ {
 		w := newWorld(t, seed, 12)
 		w.cfg.Fees.StallTimeout = 10 * time.Second

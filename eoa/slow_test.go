@@ -54,6 +54,7 @@ func TestSlowSignerKeepsTheAccount(t *testing.T) {
 
 // A transaction that somebody else's keeps out of the pool outbids it in the end, although it was never in a pool itself.
 func TestForeignInThePoolIsOutbid(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1, 1)
 	w.chain.SetPerBlock(0)
 	e := w.executor(t, w.store, w.chain)
