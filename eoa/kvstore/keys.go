@@ -28,6 +28,8 @@ const (
 	// kindOrder leads to an order and kindEvent to an event, by number.
 	kindOrder
 	kindEvent
+	// kindOrdered leads to the names of the last orders.
+	kindOrdered
 )
 
 const (
@@ -58,7 +60,7 @@ func Scanned(key []byte) bool {
 		return true
 	}
 	switch kind(key[1+accountSize]) {
-	case kindMeta, kindKey, kindHash, kindDigest:
+	case kindMeta, kindKey, kindHash, kindDigest, kindOrdered:
 		return false
 	}
 	return true

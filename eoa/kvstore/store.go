@@ -82,22 +82,29 @@ type meta struct {
 
 // step is one atomic step: what it read of meta, and what it writes.
 type step struct {
-	s   *Store
-	ctx context.Context
-	a   eoa.Account
-	m   meta
-	raw []byte // meta as it was read
-	out []Entry
+	s    *Store
+	ctx  context.Context
+	a    eoa.Account
+	m    meta
+	name []byte // the same for each try
+	raw  []byte // meta as it was read
+	out  []Entry
 }
 
-// remembered is how many names of steps are kept: more than others can do between a try and the next.
-const remembered = 4
+const (
+	// remembered is how many names of steps are kept. Others may have done more between a try and the next: then most calls are refused the second time, or find
+	// that it is done.
+	remembered = 4
+	// rememberedOrders is how many names of orders are kept besides, because a second one would be another.
+	rememberedOrders = 256
+	nameSize         = 12
+)
 
 // do runs a step under the account's lock and writes what it wrote, and meta. A step of a shared store has a name: a try whose answer was lost, and which
 // others' steps have followed, is known by it and not done twice.
 func (s *Store) do(ctx context.Context, a eoa.Account, f func(*step) error) error {
 	shared, isShared := s.kv.(Shared)
-	name := make([]byte, 12)
+	name := make([]byte, nameSize)
 	if _, err := rand.Read(name); err != nil {
 		return err
 	}
@@ -107,6 +114,7 @@ func (s *Store) do(ctx context.Context, a eoa.Account, f func(*step) error) erro
 		if l.meta = nil; err != nil {
 			return err
 		}
+		st.name = name
 		if slices.ContainsFunc(st.m.Steps, func(n []byte) bool { return bytes.Equal(n, name) }) {
 			return nil
 		}
@@ -371,12 +379,37 @@ func (st *step) mark(key []byte, there bool, blobs int) {
 
 // Order implements eoa.Store.
 func (s *Store) Order(ctx context.Context, a eoa.Account, now time.Time, o eoa.Order) error {
-	return s.do(ctx, a, func(st *step) error {
+	err := s.do(ctx, a, func(st *step) error {
+		if err := st.once(); err != nil {
+			return err
+		}
 		st.m.Order++
 		o.Seq = st.m.Order
 		st.woken(now)
 		return st.put(numbered(a, kindOrder, o.Seq), o)
 	})
+	if errors.Is(err, errDone) {
+		return nil
+	}
+	return err
+}
+
+var errDone = errors.New("kvstore: an earlier try was carried out")
+
+// once remembers the step's name among those of orders, or reports that it is there.
+func (st *step) once() error {
+	key := prefix(st.a, kindOrdered)
+	names, err := st.s.one(st.ctx, key)
+	if err != nil {
+		return err
+	}
+	for name := range slices.Chunk(names, nameSize) {
+		if bytes.Equal(name, st.name) {
+			return errDone
+		}
+	}
+	st.set(key, append(names[max(0, len(names)-(rememberedOrders-1)*nameSize):], st.name...))
+	return nil
 }
 
 // Commit implements eoa.Store.

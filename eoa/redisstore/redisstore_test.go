@@ -165,6 +165,41 @@ func TestWriteTwice(t *testing.T) {
 	}
 }
 
+// An order whose answer was lost is left once, however much others did between that try and the next: it may have been carried out since.
+func TestOrderOnce(t *testing.T) {
+	ctx, now, a := context.Background(), time.Now(), eoa.Account{ChainID: 1, Address: common.Address{1}}
+	client := server(t)
+	other, err := New(client, "test")
+	require.NoError(t, err)
+	twice := redis.NewClient(client.Options())
+	defer func() { _ = twice.Close() }()
+	n := 0
+	twice.AddHook(again{func() {
+		for range 20 {
+			n++
+			_, err := other.Submit(ctx, a, now, eoa.Request{Key: fmt.Sprint(n)})
+			require.NoError(t, err)
+			require.NoError(t, other.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderReset}))
+		}
+	}})
+	s, err := New(twice, "test")
+	require.NoError(t, err)
+	require.NoError(t, other.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderReset})) // the script is known from here on
+	for i := range 3 {
+		require.NoError(t, s.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderCancel, Key: fmt.Sprint(i)}))
+	}
+	in, err := other.Inbox(ctx, a, eoa.Rank{}, 1)
+	require.NoError(t, err)
+	cancels := 0
+	for _, o := range in.Orders {
+		if o.Kind == eoa.OrderCancel {
+			cancels++
+		}
+	}
+	require.Equal(t, 3, cancels)
+	require.Len(t, in.Orders, n+1+3)
+}
+
 type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }
