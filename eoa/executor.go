@@ -39,6 +39,7 @@ type Executor struct {
 	seen    uint64     // wake version that the store told last
 	pending []Record   // best requests without a nonce
 	more    bool       // there are more of them
+	low     int        // how few of them are left when those are read
 	window  int        // how many of them are read
 	lookAt  time.Time  // of the last look that worked
 	priced  bool       // it asked for the price of blobs

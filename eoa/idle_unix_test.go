@@ -32,9 +32,9 @@ func (c counted) Get(ctx context.Context, keys ...[]byte) ([][]byte, error) {
 	return c.KV.Get(ctx, keys...)
 }
 
-func (c counted) Scan(ctx context.Context, from, to []byte, f func(key, value []byte) bool) error {
+func (c counted) Scan(ctx context.Context, from, to []byte, limit int, f func(key, value []byte) bool) error {
 	c.calls.Add(1)
-	return c.KV.Scan(ctx, from, to, f)
+	return c.KV.Scan(ctx, from, to, limit, f)
 }
 
 func (c counted) Write(ctx context.Context, entries []kvstore.Entry) error {

@@ -105,7 +105,7 @@ func (e *Executor) hold(ctx context.Context) error {
 
 // read fetches what waits, if anything new may be there, and carries out orders.
 func (e *Executor) read(ctx context.Context) error {
-	if e.seen == e.wake && !(e.more && len(e.pending) < e.cfg.Batch) {
+	if e.seen == e.wake && !(e.more && len(e.pending) <= e.low) {
 		return nil
 	}
 	e.report.Reads++
@@ -113,7 +113,8 @@ func (e *Executor) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.wake, e.seen, e.pending, e.more = inbox.Wake, inbox.Wake, inbox.Pending, len(inbox.Pending) == e.window
+	e.wake, e.seen, e.pending, e.more = inbox.Wake, inbox.Wake, inbox.Pending, inbox.More
+	e.low = min(e.cfg.Batch-1, len(inbox.Pending)/2)
 	if len(inbox.Orders) == 0 {
 		return nil
 	}

@@ -44,10 +44,15 @@ type Order struct {
 type Inbox struct {
 	// Wake is the account's wake version: it grows by each Submit that accepts something and by each Order.
 	Wake uint64
-	// Orders wait, oldest first. Pending are the requests without a nonce, best first, as many as asked for.
+	// Orders wait, oldest first. Pending are the requests without a nonce, best first, as many as asked for, but no more than have MaxInboxBytes together, or
+	// one. More: others may wait behind them.
 	Orders  []Order
 	Pending []Record
+	More    bool
 }
+
+// MaxInboxBytes bounds what a worker reads of requests at once, about: all blobs that may wait, and more. What is behind so much that cannot be sent waits.
+const MaxInboxBytes = 40 << 20
 
 // Backlog is how much an account has to do: requests without a nonce, and with one but in no block.
 type Backlog struct{ Pending, InFlight int }

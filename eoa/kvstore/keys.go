@@ -18,7 +18,7 @@ const (
 	kindRecord
 	// kindOpen marks records with a nonce that may still change, by id.
 	kindOpen
-	// kindPending marks requests without a nonce, by rank, and says how many blobs they have.
+	// kindPending marks requests without a nonce, by rank, and says how many blobs and bytes they have.
 	kindPending
 	// kindKey leads to an id, by the caller's key, and kindHash by an attempt's hash.
 	kindKey

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -80,16 +81,20 @@ func (s *Store) Due(ctx context.Context, now time.Time, limit int) (out []eoa.Ac
 		return nil, err
 	}
 	_, shared := s.kv.(Shared)
+	most := limit
+	if shared {
+		most = math.MaxInt
+	}
 	var listed []eoa.Account
 	entries := map[eoa.Account][][]byte{}
-	err = s.kv.Scan(ctx, dueKey(0, nil), dueKey(uint64(max(now.UnixNano(), 0))+1, nil), func(key, _ []byte) bool {
+	err = s.kv.Scan(ctx, dueKey(0, nil), dueKey(uint64(max(now.UnixNano(), 0))+1, nil), most, func(key, _ []byte) bool {
 		if a, ok := parseDue(key); ok {
 			if entries[a] == nil {
 				listed = append(listed, a)
 			}
 			entries[a] = append(entries[a], bytes.Clone(key))
 		}
-		return shared || len(listed) < limit
+		return true
 	})
 	if err != nil || !shared {
 		return listed, err

@@ -16,13 +16,13 @@ func (s *Store) List(ctx context.Context, a eoa.Account, above uint64, limit int
 		return nil, err
 	}
 	var bad error
-	err = s.kv.Scan(ctx, numbered(a, kindRecord, above+1), after(prefix(a, kindRecord)), func(_, value []byte) bool {
+	err = s.kv.Scan(ctx, numbered(a, kindRecord, above+1), after(prefix(a, kindRecord)), limit, func(_, value []byte) bool {
 		var r eoa.Record
 		if r, bad = eoa.DecodeRecord(value); bad != nil {
 			return false
 		}
 		out = append(out, r)
-		return len(out) < limit
+		return true
 	})
 	if err == nil {
 		err = bad
@@ -41,9 +41,9 @@ func (s *Store) Backlog(ctx context.Context, a eoa.Account, limit int) (out eoa.
 	}
 	out.InFlight = st.m.Head.InFlight
 	mark := prefix(a, kindPending)
-	err = s.kv.Scan(ctx, mark, after(mark), func(_, _ []byte) bool {
+	err = s.kv.Scan(ctx, mark, after(mark), limit, func(_, _ []byte) bool {
 		out.Pending++
-		return out.Pending < limit
+		return true
 	})
 	return out, err
 }
@@ -60,14 +60,14 @@ func (s *Store) Events(ctx context.Context, a eoa.Account, above uint64, limit i
 // scanJSON appends the values of keys to out, at most limit.
 func scanJSON[T any](ctx context.Context, kv KV, from, to []byte, limit int, out *[]T) error {
 	var bad error
-	err := kv.Scan(ctx, from, to, func(key, value []byte) bool {
+	err := kv.Scan(ctx, from, to, limit, func(key, value []byte) bool {
 		var x T
 		if bad = json.Unmarshal(value, &x); bad != nil {
 			bad = fmt.Errorf("%w: %x: %w", eoa.ErrMalformed, key, bad)
 			return false
 		}
 		*out = append(*out, x)
-		return len(*out) < limit
+		return true
 	})
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (s *Store) Acknowledge(ctx context.Context, a eoa.Account, through uint64) 
 		if through < math.MaxUint64 {
 			to = numbered(a, kindEvent, through+1)
 		}
-		return s.kv.Scan(ctx, from, to, func(key, _ []byte) bool {
+		return s.kv.Scan(ctx, from, to, math.MaxInt, func(key, _ []byte) bool {
 			st.set(append([]byte(nil), key...), nil)
 			return true
 		})
@@ -98,7 +98,7 @@ func (s *Store) Load(ctx context.Context, l eoa.Lease) (out eoa.Loaded, err erro
 		out.Head = st.m.Head
 		var ids []uint64
 		mark := prefix(l.Account, kindOpen)
-		if err := s.kv.Scan(ctx, mark, after(mark), func(key, _ []byte) bool {
+		if err := s.kv.Scan(ctx, mark, after(mark), math.MaxInt, func(key, _ []byte) bool {
 			ids = append(ids, binary.BigEndian.Uint64(key[len(mark):]))
 			return true
 		}); err != nil {
@@ -120,12 +120,18 @@ func (s *Store) Inbox(ctx context.Context, a eoa.Account, above eoa.Rank, limit 
 		var ids []uint64
 		mark := prefix(a, kindPending)
 		from := append(ranked(a, above), 0) // the least key after it
-		if err := s.kv.Scan(ctx, from, after(mark), func(key, _ []byte) bool {
+		room := eoa.MaxInboxBytes
+		if err := s.kv.Scan(ctx, from, after(mark), limit, func(key, value []byte) bool {
+			_, size := waits(value)
+			if room -= size; room < 0 && len(ids) > 0 {
+				return false
+			}
 			ids = append(ids, binary.BigEndian.Uint64(key[len(key)-8:]))
-			return len(ids) < limit
+			return true
 		}); err != nil {
 			return err
 		}
+		out.More = len(ids) == limit || room < 0
 		out.Pending, err = s.records(ctx, a, ids)
 		return err
 	})

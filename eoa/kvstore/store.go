@@ -22,8 +22,9 @@ import (
 type KV interface {
 	// Get returns copies of the values of keys, nil for those that are not there.
 	Get(ctx context.Context, keys ...[]byte) ([][]byte, error)
-	// Scan calls f with keys from (included) to (not included) and their values, ascending, until f returns false. f keeps neither.
-	Scan(ctx context.Context, from, to []byte, f func(key, value []byte) bool) error
+	// Scan calls f with keys from (included) to (not included) and their values, ascending, until f returns false, at most limit of them, which is positive.
+	// f keeps neither.
+	Scan(ctx context.Context, from, to []byte, limit int, f func(key, value []byte) bool) error
 	// Write writes all entries or none, and returns once they survive a crash. A nil value deletes.
 	Write(ctx context.Context, entries []Entry) error
 }
@@ -245,121 +246,15 @@ func (st *step) woken(now time.Time) {
 	}
 }
 
-// Submit implements eoa.Store.
-func (s *Store) Submit(ctx context.Context, a eoa.Account, now time.Time, requests ...eoa.Request) (out []eoa.Record, err error) {
-	err = s.do(ctx, a, func(st *step) error {
-		var accepted bool
-		out, accepted, err = st.accept(now, requests, false)
-		if accepted {
-			st.woken(now)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-// accept adds requests that are not there. What is there must be equal, or is left as it is if lenient.
-func (st *step) accept(now time.Time, requests []eoa.Request, lenient bool) (out []eoa.Record, accepted bool, err error) {
-	if len(requests) == 0 {
-		return nil, false, nil
-	}
-	there, err := st.find(requests)
-	if err != nil {
-		return nil, false, err
-	}
-	blobs := 0
-	for i := range requests {
-		q := &requests[i]
-		digest := q.Digest()
-		old, has := there[q.Key]
-		if has && !lenient && !bytes.Equal(old.digest, digest[:]) {
-			return nil, false, fmt.Errorf("%w: %q is record %d with another payload", eoa.ErrKeyReused, q.Key, old.record.ID)
-		}
-		if !has {
-			st.m.IDs++
-			old = known{eoa.Record{Request: *q, ID: st.m.IDs, QueuedAt: now}, digest[:]}
-			st.write(&old.record)
-			st.set(named(st.a, kindKey, []byte(q.Key)), binary.BigEndian.AppendUint64(nil, old.record.ID))
-			st.set(numbered(st.a, kindDigest, old.record.ID), old.digest)
-			there[q.Key] = old
-			accepted = true
-			blobs += len(q.Blobs)
-		}
-		out = append(out, old.record)
-	}
-	if blobs > 0 && !lenient {
-		err = st.roomFor(blobs)
-	}
-	return out, accepted, err
-}
-
-// roomFor reports whether so many new blobs may wait with those that do.
-func (st *step) roomFor(blobs int) error {
-	mark, waiting := prefix(st.a, kindPending), 0
-	err := st.s.kv.Scan(st.ctx, mark, after(mark), func(_, value []byte) bool {
-		if len(value) == 1 {
-			waiting += int(value[0]) - 1
-		}
-		return true
-	})
-	if err == nil && waiting+blobs > eoa.MaxPendingBlobs {
-		err = fmt.Errorf("%w: %d of %v, and %d new ones, want at most %d", eoa.ErrTooManyBlobs, waiting, st.a, blobs, eoa.MaxPendingBlobs)
-	}
-	return err
-}
-
-// known is a request that was accepted, and the digest of its payload as it was then.
-type known struct {
-	record eoa.Record
-	digest []byte
-}
-
-// find returns those of the requests whose keys are there, by key, in two reads.
-func (st *step) find(requests []eoa.Request) (map[string]known, error) {
-	keys := make([][]byte, len(requests))
-	for i := range requests {
-		keys[i] = named(st.a, kindKey, []byte(requests[i].Key))
-	}
-	ids, err := st.s.kv.Get(st.ctx, keys...)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]known{}
-	var wanted [][]byte
-	for _, id := range ids {
-		if len(id) == 8 {
-			n := binary.BigEndian.Uint64(id)
-			wanted = append(wanted, numbered(st.a, kindRecord, n), numbered(st.a, kindDigest, n))
-		}
-	}
-	if len(wanted) == 0 {
-		return out, nil
-	}
-	values, err := st.s.kv.Get(st.ctx, wanted...)
-	if err != nil {
-		return nil, err
-	}
-	for i := 0; i < len(values); i += 2 {
-		r, err := eoa.DecodeRecord(values[i])
-		if err != nil {
-			return nil, err
-		}
-		out[r.Key] = known{r, values[i+1]}
-	}
-	return out, nil
-}
-
 // write stores a record and those of its marks that the state may have changed, without a look at what was before: states follow each other as
 // [eoa.State.CanBecome] says, so what is Broadcast or later was marked as open, and its attempts were indexed, when they were Prepared. A record's rank never
 // changes.
 func (st *step) write(r *eoa.Record) {
-	st.set(numbered(st.a, kindRecord, r.ID), eoa.EncodeRecord(r))
+	raw := eoa.EncodeRecord(r)
+	st.set(numbered(st.a, kindRecord, r.ID), raw)
 	if !r.Open() || r.State == eoa.Prepared {
-		st.mark(ranked(st.a, eoa.RankOf(&r.Request, r.ID)), r.State == eoa.Pending, len(r.Blobs))
-		st.mark(numbered(st.a, kindOpen, r.ID), r.Open(), 0)
+		st.mark(ranked(st.a, eoa.RankOf(&r.Request, r.ID)), r.State == eoa.Pending, waiting(len(r.Blobs), len(raw)))
+		st.mark(numbered(st.a, kindOpen, r.ID), r.Open(), []byte{1})
 	}
 	for i := range r.Attempts {
 		if a := &r.Attempts[i]; a.SentAt.IsZero() { // else it was there before
@@ -368,13 +263,24 @@ func (st *step) write(r *eoa.Record) {
 	}
 }
 
-// mark sets a key, with one more than the number of blobs it stands for, or takes it away.
-func (st *step) mark(key []byte, there bool, blobs int) {
-	if there {
-		st.set(key, []byte{byte(1 + blobs)})
-	} else {
-		st.set(key, nil)
+// mark sets a key or takes it away.
+func (st *step) mark(key []byte, there bool, value []byte) {
+	if !there {
+		value = nil
 	}
+	st.set(key, value)
+}
+
+// waiting is the mark of a request without a nonce: how many blobs it has, and the size of its record.
+func waiting(blobs, size int) []byte { return binary.AppendUvarint([]byte{byte(blobs)}, uint64(size)) }
+
+// waits is the inverse of waiting.
+func waits(mark []byte) (blobs, size int) {
+	if len(mark) == 0 {
+		return 0, 0
+	}
+	n, _ := binary.Uvarint(mark[1:])
+	return int(mark[0]), int(n)
 }
 
 // Order implements eoa.Store.

@@ -38,11 +38,14 @@ func (m *KV) Get(_ context.Context, keys ...[]byte) ([][]byte, error) {
 }
 
 // Scan implements kvstore.KV. It sees the keys as they are when it begins.
-func (m *KV) Scan(_ context.Context, from, to []byte, f func(key, value []byte) bool) error {
+func (m *KV) Scan(_ context.Context, from, to []byte, limit int, f func(key, value []byte) bool) error {
 	m.mu.Lock()
 	tree := m.tree.Clone()
 	m.mu.Unlock()
-	tree.AscendRange(kvstore.Entry{Key: from}, kvstore.Entry{Key: to}, func(e kvstore.Entry) bool { return f(e.Key, e.Value) })
+	tree.AscendRange(kvstore.Entry{Key: from}, kvstore.Entry{Key: to}, func(e kvstore.Entry) bool {
+		limit--
+		return f(e.Key, e.Value) && limit > 0
+	})
 	return nil
 }
 

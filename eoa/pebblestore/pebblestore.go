@@ -79,13 +79,14 @@ func (k *kv) Get(_ context.Context, keys ...[]byte) ([][]byte, error) {
 }
 
 // Scan implements kvstore.KV.
-func (k *kv) Scan(_ context.Context, from, to []byte, f func(key, value []byte) bool) (err error) {
+func (k *kv) Scan(_ context.Context, from, to []byte, limit int, f func(key, value []byte) bool) (err error) {
 	it, err := k.db.NewIter(&pebble.IterOptions{LowerBound: k.key(from), UpperBound: k.key(to)})
 	if err != nil {
 		return fmt.Errorf("pebblestore: %w", err)
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
-	for ok := it.First(); ok; ok = it.Next() {
+	for ok := it.First(); ok && limit > 0; ok = it.Next() {
+		limit--
 		if !f(it.Key()[len(k.prefix):], it.Value()) {
 			break
 		}

@@ -92,17 +92,18 @@ func (k *kv) Get(ctx context.Context, keys ...[]byte) ([][]byte, error) {
 }
 
 // Scan implements kvstore.KV.
-func (k *kv) Scan(ctx context.Context, from, to []byte, f func(key, value []byte) bool) error {
+func (k *kv) Scan(ctx context.Context, from, to []byte, limit int, f func(key, value []byte) bool) error {
 	if from[0] == kvstore.DuePrefix {
-		return k.scanDue(ctx, from, to, f)
+		return k.scanDue(ctx, from, to, limit, f)
 	}
 	a, ok := kvstore.AccountOf(from)
 	if !ok {
 		return fmt.Errorf("redisstore: key %x is of no account", from)
 	}
 	values, order := k.keys(a)
-	for low := "[" + string(from); ; {
-		answer, err := scan.RunRO(ctx, k.client, []string{values, order}, low, "("+string(to), page).Slice()
+	for low := "[" + string(from); limit > 0; {
+		asked := min(page, limit)
+		answer, err := scan.RunRO(ctx, k.client, []string{values, order}, low, "("+string(to), asked).Slice()
 		if err != nil {
 			return fmt.Errorf("redisstore: %w", err)
 		}
@@ -121,10 +122,12 @@ func (k *kv) Scan(ctx context.Context, from, to []byte, f func(key, value []byte
 			}
 			low = "(" + name
 		}
-		if len(fields[0]) < page {
+		if len(fields[0]) < asked {
 			return nil
 		}
+		limit -= asked
 	}
+	return nil
 }
 
 // pair checks the form of an answer to scan: two lists of one length.
@@ -141,8 +144,8 @@ func pair(answer []any) (lists [2][]any, ok bool) {
 }
 
 // scanDue scans the index of what is due, whose keys have no values.
-func (k *kv) scanDue(ctx context.Context, from, to []byte, f func(key, value []byte) bool) error {
-	members, err := k.client.ZRangeByLex(ctx, k.due(), &redis.ZRangeBy{Min: "[" + string(from), Max: "(" + string(to)}).Result()
+func (k *kv) scanDue(ctx context.Context, from, to []byte, limit int, f func(key, value []byte) bool) error {
+	members, err := k.client.ZRangeByLex(ctx, k.due(), &redis.ZRangeBy{Min: "[" + string(from), Max: "(" + string(to), Count: int64(limit)}).Result()
 	if err != nil {
 		return fmt.Errorf("redisstore: %w", err)
 	}

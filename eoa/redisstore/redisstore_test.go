@@ -200,6 +200,36 @@ func TestOrderOnce(t *testing.T) {
 	require.Len(t, in.Orders, n+1+3)
 }
 
+// A scan fetches no more than it is asked for, and all pages of what is more than one.
+func TestScanFetchesWhatIsAskedFor(t *testing.T) {
+	ctx, now, a := context.Background(), time.Now(), eoa.Account{ChainID: 1, Address: common.Address{1}}
+	client := server(t)
+	s, err := New(client, "test")
+	require.NoError(t, err)
+	const n = page + 500
+	requests := make([]eoa.Request, n)
+	for i := range requests {
+		requests[i] = eoa.Request{Key: fmt.Sprint(i), Metadata: make([]byte, 1000)}
+	}
+	_, err = s.Submit(ctx, a, now, requests...)
+	require.NoError(t, err)
+	sent := func() (bytes int) {
+		info, err := client.Info(ctx, "stats").Result()
+		require.NoError(t, err)
+		_, at, _ := strings.Cut(info, "total_net_output_bytes:")
+		_, err = fmt.Sscan(at, &bytes)
+		require.NoError(t, err)
+		return bytes
+	}
+	for _, limit := range []int{3, page, page + 1, n, n + 1} {
+		before := sent()
+		records, err := s.List(ctx, a, 0, limit)
+		require.NoError(t, err)
+		require.Len(t, records, min(limit, n))
+		require.Less(t, sent()-before, 1200*limit+20_000)
+	}
+}
+
 type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }

@@ -26,7 +26,7 @@ func Run(t *testing.T, open func() eoa.Store) {
 		{"submit is idempotent", (*suite).idempotent}, {"submit is all or nothing", (*suite).allOrNothing}, {"pending by rank, in pages", (*suite).pages},
 		{"one holder", (*suite).oneHolder}, {"a lost lease writes nothing", (*suite).fenced}, {"a late write is refused", (*suite).conflict},
 		{"commit is one step", (*suite).commit}, {"no wake-up is lost", (*suite).wake}, {"what is due", (*suite).due}, {"outbox", (*suite).outbox},
-		{"orders", (*suite).orders}, {"records as they were", (*suite).faithful}, {"blobs that wait", (*suite).blobs}, {"concurrent submits", (*suite).concurrent}, {"ended context", (*suite).ended},
+		{"orders", (*suite).orders}, {"records as they were", (*suite).faithful}, {"blobs that wait", (*suite).blobs}, {"large requests, in pages", (*suite).large}, {"concurrent submits", (*suite).concurrent}, {"ended context", (*suite).ended},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.f(&suite{T: t, s: s, ctx: context.Background(), a: eoa.Account{ChainID: 1 + uint64(i), Address: common.Address{byte(i), 0xfe, 0xff}},
@@ -437,6 +437,27 @@ func (c *suite) blobs() {
 	c.submit(withBlobs("instead", eoa.MaxBlobs))
 	_, err = c.s.Submit(c.ctx, c.a, c.now, withBlobs("too many", 1))
 	require.ErrorIs(c, err, eoa.ErrTooManyBlobs)
+}
+
+func (c *suite) large() {
+	for i, eighths := range []int{3, 3, 3, 9, 0} {
+		q := req(fmt.Sprint(i))
+		q.Metadata = make([]byte, eoa.MaxInboxBytes/8*eighths)
+		c.submit(q)
+	}
+	after := eoa.Rank{}
+	for i, want := range []int{2, 1, 1, 1} {
+		in, err := c.s.Inbox(c.ctx, c.a, after, 100)
+		require.NoError(c, err)
+		require.Len(c, in.Pending, want)
+		require.Equal(c, i < 3, in.More)
+		last := in.Pending[want-1]
+		after = eoa.RankOf(&last.Request, last.ID)
+	}
+	in, err := c.s.Inbox(c.ctx, c.a, eoa.Rank{}, 1)
+	require.NoError(c, err)
+	require.Len(c, in.Pending, 1)
+	require.True(c, in.More)
 }
 
 func (c *suite) concurrent() {

@@ -1,0 +1,118 @@
+package kvstore
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/jamq/jamq/eoa"
+)
+
+// Submit implements eoa.Store.
+func (s *Store) Submit(ctx context.Context, a eoa.Account, now time.Time, requests ...eoa.Request) (out []eoa.Record, err error) {
+	err = s.do(ctx, a, func(st *step) error {
+		var accepted bool
+		out, accepted, err = st.accept(now, requests, false)
+		if accepted {
+			st.woken(now)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// accept adds requests that are not there. What is there must be equal, or is left as it is if lenient.
+func (st *step) accept(now time.Time, requests []eoa.Request, lenient bool) (out []eoa.Record, accepted bool, err error) {
+	if len(requests) == 0 {
+		return nil, false, nil
+	}
+	there, err := st.find(requests)
+	if err != nil {
+		return nil, false, err
+	}
+	blobs := 0
+	for i := range requests {
+		q := &requests[i]
+		digest := q.Digest()
+		old, has := there[q.Key]
+		if has && !lenient && !bytes.Equal(old.digest, digest[:]) {
+			return nil, false, fmt.Errorf("%w: %q is record %d with another payload", eoa.ErrKeyReused, q.Key, old.record.ID)
+		}
+		if !has {
+			st.m.IDs++
+			old = known{eoa.Record{Request: *q, ID: st.m.IDs, QueuedAt: now}, digest[:]}
+			st.write(&old.record)
+			st.set(named(st.a, kindKey, []byte(q.Key)), binary.BigEndian.AppendUint64(nil, old.record.ID))
+			st.set(numbered(st.a, kindDigest, old.record.ID), old.digest)
+			there[q.Key] = old
+			accepted = true
+			blobs += len(q.Blobs)
+		}
+		out = append(out, old.record)
+	}
+	if blobs > 0 && !lenient {
+		err = st.roomFor(blobs)
+	}
+	return out, accepted, err
+}
+
+// roomFor reports whether so many new blobs may wait with those that do.
+func (st *step) roomFor(blobs int) error {
+	mark, waiting := prefix(st.a, kindPending), 0
+	err := st.s.kv.Scan(st.ctx, mark, after(mark), math.MaxInt, func(_, value []byte) bool {
+		blobs, _ := waits(value)
+		waiting += blobs
+		return true
+	})
+	if err == nil && waiting+blobs > eoa.MaxPendingBlobs {
+		err = fmt.Errorf("%w: %d of %v, and %d new ones, want at most %d", eoa.ErrTooManyBlobs, waiting, st.a, blobs, eoa.MaxPendingBlobs)
+	}
+	return err
+}
+
+// known is a request that was accepted, and the digest of its payload as it was then.
+type known struct {
+	record eoa.Record
+	digest []byte
+}
+
+// find returns those of the requests whose keys are there, by key, in two reads.
+func (st *step) find(requests []eoa.Request) (map[string]known, error) {
+	keys := make([][]byte, len(requests))
+	for i := range requests {
+		keys[i] = named(st.a, kindKey, []byte(requests[i].Key))
+	}
+	ids, err := st.s.kv.Get(st.ctx, keys...)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]known{}
+	var wanted [][]byte
+	for _, id := range ids {
+		if len(id) == 8 {
+			n := binary.BigEndian.Uint64(id)
+			wanted = append(wanted, numbered(st.a, kindRecord, n), numbered(st.a, kindDigest, n))
+		}
+	}
+	if len(wanted) == 0 {
+		return out, nil
+	}
+	values, err := st.s.kv.Get(st.ctx, wanted...)
+	if err != nil {
+		return nil, err
+	}
+	for i := 0; i < len(values); i += 2 {
+		r, err := eoa.DecodeRecord(values[i])
+		if err != nil {
+			return nil, err
+		}
+		out[r.Key] = known{r, values[i+1]}
+	}
+	return out, nil
+}
