@@ -87,7 +87,7 @@ func (v *View) begin(b *Batch, now time.Time, look *Look) {
 	used := func(n uint64) bool { return n < look.Latest }
 	b.Head.Recycled = slices.DeleteFunc(b.Head.Recycled, used)
 	b.Head.Holes = slices.DeleteFunc(b.Head.Holes, used)
-	if n, _ := v.inFlight(); n == 0 || b.Head.Count != look.Latest || b.Head.Since.IsZero() || b.Head.Since.After(now) {
+	if n, _ := v.inFlight(); n == 0 || b.Head.Count < look.Latest || b.Head.Since.IsZero() || b.Head.Since.After(now) {
 		b.Head.Count, b.Head.Since = look.Latest, now
 	}
 	l := *look

@@ -147,3 +147,26 @@ func TestLostBatchIsSentByTheNextWorker(t *testing.T) {
 	worker()
 	require.Equal(t, again, recovered, "nothing is due")
 }
+
+// A gateway shows each second worker a node that stopped long ago. That the account's count seems to go back and forth is no sign that something moves.
+func TestStoppedNodeDoesNotPutOffTheBump(t *testing.T) {
+	w := newWorld(t, 1, 0)
+	c := &behind{Chain: w.chain}
+	worker := func() {
+		e := w.executor(t, w.store, c)
+		w.step(t, e)
+		require.NoError(t, e.Release(context.Background()))
+	}
+	w.submit(t, w.executor(t, w.store, c), request("a"))
+	for w.get(t, "a").State != eoa.Final {
+		worker()
+		w.chain.Mine()
+	}
+	w.chain.SetPerBlock(0)
+	w.submit(t, w.executor(t, w.store, c), request("b"))
+	for i := range 60 {
+		c.lag = uint64(i%2) * 1000
+		worker()
+	}
+	require.Equal(t, 1, w.get(t, "b").Bumps, "after %v of %v", 60*w.cfg.Poll, w.cfg.Fees.StallTimeout)
+}

@@ -130,8 +130,8 @@ type Head struct {
 	Next uint64 `json:"next"`
 	// Floor: every nonce below it is used in a finalized block.
 	Floor uint64 `json:"floor"`
-	// Count is how many transactions of the account the chain had when it was last looked at, Since when it was first seen to be so with something in
-	// flight: for that long nothing has moved, whoever looked.
+	// Count is the most transactions that the account was seen to have on the chain while something was in flight, Since when that was first so: for that long
+	// nothing has moved, whoever looked. A node that is behind, or a reorganization, moves nothing.
 	Count uint64    `json:"count,omitempty"`
 	Since time.Time `json:"since,omitzero"`
 	// Resent is when what a node had accepted, as far as it was due, was last given to one again: a worker that lives for one step need not do it as well.
