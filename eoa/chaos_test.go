@@ -61,6 +61,48 @@ func chaos(t *testing.T, w *world, seed uint64, ticks int) {
 	}
 }
 
+// askew is a clock that is ahead of the world's, or behind.
+type askew struct {
+	*world
+	by time.Duration
+}
+
+func (c askew) Now() time.Time { return c.now.Add(c.by) }
+
+// Each step is another worker's, as it is with jobs, whose clock is ahead or behind, and whose node is not to be relied on: all land, once, and soon after the
+// nodes are well.
+func TestE1NoDoubleSpendEachStep(t *testing.T) {
+	t.Parallel()
+	for seed := firstSeed(); seed < firstSeed()+20; seed++ {
+		w := newWorld(t, seed, 25)
+		w.cfg.Fees.StallTimeout = 20 * time.Second
+		w.chain.SetPerBlock(5)
+		w.chain.SetFaults(faultsOf(seed))
+		rng := rand.New(rand.NewPCG(seed, 6))
+		worker := func() {
+			cfg := w.cfg
+			cfg.Clock = askew{w, time.Duration(rng.IntN(3)-1) * 10 * time.Minute}
+			e, err := eoa.New(cfg, w.account, w.store, w.chain, w.signer)
+			require.NoError(t, err)
+			_, err = e.Step(context.Background())
+			require.NoError(t, err)
+			require.NoError(t, e.Release(context.Background()))
+		}
+		require.NoError(t, w.submitAll(w.executor(t, w.store, w.chain)))
+		for i := range 300 {
+			worker()
+			w.tick(i)
+		}
+		w.chain.SetFaults(eoatest.Faults{})
+		for i := 0; !w.done(t); i++ {
+			require.Less(t, i, 400, "seed %d", seed)
+			worker()
+			w.tick(i)
+		}
+		w.exactlyOnce(t)
+	}
+}
+
 // Two executors work on one account at once, and each loses it to the other again and again.
 func TestE1NoDoubleSpendTwoExecutors(t *testing.T) {
 	for seed := firstSeed(); seed < firstSeed()+20; seed++ {
