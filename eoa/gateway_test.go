@@ -170,3 +170,20 @@ func TestStoppedNodeDoesNotPutOffTheBump(t *testing.T) {
 	}
 	require.Equal(t, 1, w.get(t, "b").Bumps, "after %v of %v", 60*w.cfg.Poll, w.cfg.Fees.StallTimeout)
 }
+
+// Nor does it keep a request waiting that was refused then.
+func TestWaitOfAClockThatWasAhead(t *testing.T) {
+	w := newWorld(t, 1, 0)
+	w.chain.SetRefuse(func(*types.Transaction) string { return "insufficient funds for gas * price + value" })
+	right := w.now
+	w.now = right.Add(time.Hour)
+	e := w.executor(t, w.store, w.chain)
+	w.submit(t, e, request("a"))
+	w.step(t, e)
+	require.NotZero(t, w.get(t, "a").NotBefore)
+	require.NoError(t, e.Release(context.Background()))
+	w.now = right
+	w.chain.SetRefuse(nil)
+	w.steps(t, w.executor(t, w.store, w.chain), 10)
+	require.GreaterOrEqual(t, w.get(t, "a").State, eoa.Broadcast)
+}
