@@ -38,8 +38,8 @@
 // request. At most [MaxPendingBlobs] wait for a nonce; more are refused with [ErrTooManyBlobs].
 // Nodes keep them in a pool of their own, at most 16 of an account, none ahead of a missing nonce, and an account in one of the two pools at a time.
 // Hence the rule: a nonce that a blob transaction has is only ever filled by another one. The noop has one blob of zeros, [Executor.Replace] does not
-// cross over, and requests of one sort wait until nothing of the other is in flight, as those behind them do. Where a reorganization takes back both, they are sent one sort after the other.
-// Give blobs an account of their own.
+// cross over, and requests of one sort wait until nothing of the other is in flight, as those behind them do. Where a reorganization takes back both,
+// they are sent one sort after the other. Give blobs an account of their own.
 //
 // From the Osaka fork on networks want blobs with proofs of their cells, before it with one proof each: see [Config.CellProofs]. A chain that is about to
 // pass the fork is served by setting it then: go-ethereum 1.16 and 1.17 take the old form after it as well, and the hash is the same.

@@ -108,8 +108,9 @@ func (v *View) batch() Batch {
 
 // Changes reports whether the batch says anything that must be written. Floor alone need not be, nor a later Since.
 func (v *View) Changes(b *Batch) bool {
-	return len(b.Records)+len(b.Events)+len(b.Done)+len(b.Add) > 0 || b.Head.Next != v.Head.Next || b.Head.Started != v.Head.Started || b.Head.Count != v.Head.Count ||
-		b.Head.Since.Before(v.Head.Since) || !b.Head.Resent.Equal(v.Head.Resent) || !slices.Equal(b.Head.Recycled, v.Head.Recycled) || !slices.Equal(b.Head.Holes, v.Head.Holes)
+	old := &v.Head
+	return len(b.Records)+len(b.Events)+len(b.Done)+len(b.Add) > 0 || b.Head.Next != old.Next || b.Head.Started != old.Started || b.Head.Count != old.Count ||
+		b.Head.Since.Before(old.Since) || !b.Head.Resent.Equal(old.Resent) || !slices.Equal(b.Head.Recycled, old.Recycled) || !slices.Equal(b.Head.Holes, old.Holes)
 }
 
 // tell adds an event about a record.
