@@ -156,7 +156,9 @@ func (n *Node) makePool() (err error) {
 	cfg.MaxTxSize = 128 * 1024 // as geth: contracts of full size must fit
 	bytes := max(uint64(n.cfg.MaxPool)*cfg.MaxTxSize/8, cfg.MaxTxSize)
 	cfg.MaxPendingBytes, cfg.MaxParkedBytes, cfg.MaxQueuedBytes = bytes, bytes, bytes
-	cfg.FloorWindow = 0 // the blocks' base fee is the market here: a floor that follows what others paid would be a second one
+	// The blocks' base fee is the market here. A floor of the pool's own would be a second one, which no wallet knows: they compute what they pay from the
+	// base fee, wherever that falls to.
+	cfg.MinGasPrice, cfg.FloorWindow = 1, 0
 	cfg.Logger, cfg.Metrics = n.log, n.cfg.Metrics.Pool
 	if n.store != nil {
 		cfg.Journal = n.store.pool

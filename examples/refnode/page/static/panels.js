@@ -80,7 +80,7 @@ export function drawHeads(now) {
 
 const plots = [
   { key: 'base', name: 'Base fee', unit: 'gwei', kind: 'submitted', hint: 'What each unit of gas costs at least in the next block (EIP-1559). It rises by an eighth after a full block, and falls after an empty one.' },
-  { key: 'floor', name: 'Floor', unit: 'gwei', kind: 'accumulated', hint: 'The least tip that the pool takes.' },
+  { key: 'floor', name: 'Floor', unit: 'gwei', kind: 'accumulated', hint: 'The least price that the pool takes, whatever the base fee. The base fee is the market here, so this stays at one wei.' },
   { key: 'surge', name: 'Surge', unit: '\u00d7', kind: 'guaranteed', least: 1, hint: 'By which factor newcomers pay more than the floor while the pool fills up.' },
   { key: 'full', name: 'Pool in use', unit: '%', scale: 100, kind: 'finalized', hint: 'How much of the pool\u2019s room is taken.' },
 ];
