@@ -82,7 +82,9 @@ func (n *Node) recoverBlock(sealed *types.Block, final uint64) error {
 // recoverPool takes the pool's transactions back, and those of blocks that never happened. Those blocks are thrown away last: until then a restart finds them,
 // and afterwards their transactions in the pool.
 func (n *Node) recoverPool(undone []*types.Block) error {
+	base := n.nextHeader(n.ledger.head()).BaseFee
 	if n.store == nil {
+		n.pool.Reset(txpool.Head{BaseFee: base}) // which is 0 for a new pool
 		return nil
 	}
 	restored, err := n.pool.Restore(n.store.pool.Replay)
@@ -98,7 +100,7 @@ func (n *Node) recoverPool(undone []*types.Block) error {
 	for i, b := range undone {
 		reverted[i] = txpool.Block{BaseFee: b.BaseFee(), Transactions: b.Transactions()}
 	}
-	for _, refusal := range n.pool.Reset(txpool.Head{Reverted: reverted, BaseFee: n.nextHeader(n.ledger.head()).BaseFee}) {
+	for _, refusal := range n.pool.Reset(txpool.Head{Reverted: reverted, BaseFee: base}) {
 		n.log.Warn("transaction of a block that never happened not taken back", "tx", refusal.Tx.Hash(), "err", refusal.Err)
 	}
 	n.log.Info("recovered", "transactions", n.pool.Size(), "poisoned", len(restored.Poisoned))

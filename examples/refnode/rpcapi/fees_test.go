@@ -8,6 +8,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/examples/refnode/node"
 )
 
 // Wallets offer twice the base fee and a tip. On a chain with room in its blocks the base fee falls, and that stays enough wherever it is.
@@ -27,5 +29,23 @@ func TestPricesOfWalletsSufficeAfterTheBaseFeeFell(t *testing.T) {
 			return
 		}
 		require.Less(t, nonce, uint64(20), "the base fee does not fall")
+	}
+}
+
+// Before there is a block the pool knows the base fee of the first: what does not pay it waits, and nobody is told that it will run.
+func TestTheFirstBlockHasABaseFee(t *testing.T) {
+	for name, dir := range map[string]string{"memory": "", "disk": t.TempDir()} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, func(cfg *node.Config, _ *Config) { cfg.DataDir = dir })
+			tx := types.MustSignNewTx(s.node.Accounts()[0].Key, types.LatestSignerForChainID(s.node.ChainConfig().ChainID), &types.DynamicFeeTx{
+				ChainID: s.node.ChainConfig().ChainID, GasTipCap: big.NewInt(1), GasFeeCap: big.NewInt(5), Gas: 21_000, To: &common.Address{1},
+			})
+			require.NoError(t, s.node.SendTransaction(tx))
+			levels, err := s.node.Levels(t.Context())
+			require.NoError(t, err)
+			require.EqualValues(t, params.GWei/8*7, levels.Pool.BaseFee) // genesis is empty, and asked one gwei
+			require.Equal(t, 1, levels.Pool.Parked)
+			require.Zero(t, levels.Pool.Pending)
+		})
 	}
 }
