@@ -67,6 +67,9 @@ func Run(ctx context.Context, url string, rich []devkeys.Account, cfg Config, ou
 	}
 	defer raw.Close()
 	r := &runner{cfg: cfg, raw: raw, eth: ethclient.NewClient(raw), out: out}
+	if cfg.Accounts > len(rich) {
+		fmt.Fprintf(out, "funding %d accounts\n", cfg.Accounts)
+	}
 	if err := r.prepare(ctx, rich); err != nil {
 		return err
 	}
@@ -83,6 +86,7 @@ func Run(ctx context.Context, url string, rich []devkeys.Account, cfg Config, ou
 	}
 	sending := time.Since(began)
 	used := processTime() - usage
+	r.overran = sending - cfg.Duration
 	err = w.settle(ctx, r.accepted(), cfg.Patience)
 	stop()
 	if failed := <-watched; failed != nil && !errors.Is(failed, context.Canceled) {
@@ -106,6 +110,7 @@ type runner struct {
 	sent    map[common.Hash]time.Time // of those that the node took
 	refused map[string]int
 	late    time.Duration // by how much sending fell behind at worst
+	overran time.Duration // by how much it was behind at its end
 }
 
 func (r *runner) accepted() int { return len(r.sent) }

@@ -119,7 +119,38 @@ func TestBound(t *testing.T) {
 	require.Contains(t, (&findings{}).bound(1000, few, &runner{}), "the processors")
 	require.Contains(t, (&findings{}).bound(0.1, many, &runner{}), "JAM")
 	require.Contains(t, (&findings{full: 0.95}).bound(0.1, few, &runner{}), "gas")
-	require.Contains(t, (&findings{}).bound(0.1, few, &runner{late: time.Minute}), "sender")
+	require.Contains(t, (&findings{}).bound(0.1, few, &runner{overran: time.Minute}), "sender")
+	require.Equal(t, "the rate that was asked for", (&findings{}).bound(0.1, few, &runner{late: time.Minute}), "the sender caught up")
+}
+
+// A backlog that grows is not the rate's doing, also where nothing was ever full.
+func TestBehind(t *testing.T) {
+	delays := func(pending, latest time.Duration) *findings { // both grow evenly, by so much in all
+		f := &findings{}
+		for i := range time.Duration(100) {
+			f.delays = append(f.delays, delay{sent: time.Unix(int64(i)*37%100, 0)})
+		}
+		for i := range f.delays {
+			share := time.Duration(f.delays[i].sent.Unix())
+			f.delays[i].pending, f.delays[i].latest = time.Second+pending*share/100, 4*time.Second+latest*share/100
+		}
+		return f
+	}
+	const rate = "the rate that was asked for"
+	require.Equal(t, rate, (&findings{}).behind(false))
+	require.Equal(t, rate, delays(0, 0).behind(true))
+	require.Equal(t, rate, delays(0, 2*time.Second).behind(true), "it takes longer by chance")
+	require.Equal(t, "JAM, slower than the rate: what was sent last took 11.0s to latest, what was sent first 5.0s", delays(0, 8*time.Second).behind(false))
+	require.Contains(t, delays(8*time.Second, 8*time.Second).behind(true), "JAM")
+	require.Contains(t, delays(8*time.Second, 8*time.Second).behind(false), "the node's execution")
+}
+
+// A load of one transaction lasts as long as it was asked to, so that its rate is what was asked for.
+func TestLoadLastsAsLongAsAsked(t *testing.T) {
+	n, url := serve(t, 0)
+	var out strings.Builder
+	require.NoError(t, Run(t.Context(), url, n.Accounts(), Config{Rate: 1, Duration: time.Second, Accounts: 1}, &out), out.String())
+	require.Contains(t, out.String(), "sent      1 in 1.0 s: 1 per second")
 }
 
 func TestConfigValidate(t *testing.T) {

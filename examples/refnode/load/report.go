@@ -7,7 +7,6 @@ import (
 	"maps"
 	"runtime"
 	"slices"
-	"strings"
 	"syscall"
 	"text/tabwriter"
 	"time"
@@ -24,6 +23,7 @@ type findings struct {
 	lost                       int           // of those, the ones that the node does not know any more
 	span                       time.Duration // from the first send to the last block that became final
 	pending, latest, finalized []time.Duration
+	delays                     []delay
 	full                       float64 // how full blocks were, by gas
 	blocks                     int
 }
@@ -85,6 +85,9 @@ func (r *runner) judge(blocks []*seen, began time.Time) *findings {
 				continue
 			}
 			f.final++
+			if !b.pending.IsZero() && !b.latest.IsZero() {
+				f.delays = append(f.delays, delay{sent: at, pending: b.pending.Sub(at), latest: b.latest.Sub(at)})
+			}
 			for _, m := range []struct {
 				into *[]time.Duration
 				when time.Time
@@ -191,40 +194,6 @@ func at(sorted []time.Duration, q float64) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.2fs", sorted[int(q*float64(len(sorted)-1))].Seconds())
-}
-
-// Shares above which something is what bounds.
-const (
-	busy     = 0.9
-	crowded  = 0.5
-	fellBack = time.Second
-)
-
-// bound says what kept it from being quicker.
-func (f *findings) bound(cpu float64, w *watcher, r *runner) string {
-	var by []string
-	if cpu > busy*float64(runtime.NumCPU()) {
-		by = append(by, "the processors")
-	}
-	if w.fullShare() > crowded {
-		by = append(by, "JAM: its cores took no more bundles")
-	}
-	if f.full > busy {
-		by = append(by, "the gas of a block")
-	}
-	if len(by) == 0 && r.late > fellBack {
-		by = append(by, "the sender, which waits for answers")
-	}
-	if len(by) == 0 {
-		return "the rate that was asked for"
-	}
-	return strings.Join(by, ", and ")
-}
-
-func (w *watcher) fullShare() float64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return float64(w.full) / float64(max(w.looks, 1))
 }
 
 func total(counts map[string]int) (n int) {

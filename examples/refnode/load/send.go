@@ -219,7 +219,7 @@ func (r *runner) setCode(i int, to *common.Address) (*types.SetCodeTx, error) {
 	}, err
 }
 
-// send sends at the configured rate. One that the node refuses is counted, and its sender tries again with the same nonce.
+// send sends at the configured rate, for the configured time. One that the node refuses is counted, and its sender tries again with the same nonce.
 func (r *runner) send(ctx context.Context) error {
 	began, total := time.Now(), int(float64(r.cfg.Rate)*r.cfg.Duration.Seconds())
 	for i := 0; i < total; {
@@ -242,7 +242,7 @@ func (r *runner) send(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
+	return sleep(ctx, r.cfg.Duration-time.Since(began))
 }
 
 func (r *runner) sendBatch(ctx context.Context, first, n int) error {
