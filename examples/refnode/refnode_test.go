@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -137,6 +138,20 @@ func send(t *testing.T, c *ethclient.Client, a devkeys.Account, data types.TxDat
 
 func transfer(nonce uint64, to common.Address) types.TxData {
 	return &types.DynamicFeeTx{ChainID: chainID, Nonce: nonce, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(10 * params.GWei), Gas: 21_000, To: &to, Value: big.NewInt(7)}
+}
+
+// A demonstration that is interrupted says so, and not that its time is over.
+func TestDemoIsInterrupted(t *testing.T) {
+	ctx, stop := context.WithCancelCause(t.Context())
+	var out lockedBuffer
+	exit := make(chan int, 1)
+	go func() {
+		exit <- run(ctx, []string{"-http", "127.0.0.1:0", "-slot", "100ms", "-demo", "2", "-loss", "1"}, &out, &out)
+	}()
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "0/2 final") }, 10*time.Second, 10*time.Millisecond)
+	stop(errors.New("somebody pressed Ctrl-C"))
+	require.Equal(t, exitFailed, <-exit)
+	require.Contains(t, out.String(), "0 of 2 transactions are final: somebody pressed Ctrl-C")
 }
 
 func TestDemo(t *testing.T) {

@@ -35,7 +35,7 @@ type client struct {
 // Run sends n transactions to the node at url, shows how they move, prints a table of bundles, and returns nil only if all of it was checked
 // through the RPC. The last line says what was found.
 func Run(ctx context.Context, url string, accounts []devkeys.Account, n int, out io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%v are over", patience))
 	defer cancel()
 	raw, err := rpc.DialContext(ctx, url)
 	if err != nil {
@@ -126,7 +126,7 @@ func (c *client) watch(ctx context.Context, p *plan) error {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %d of %d transactions are final after %v", ErrIncomplete, final, len(p.txs), patience)
+			return fmt.Errorf("%w: %d of %d transactions are final: %w", ErrIncomplete, final, len(p.txs), context.Cause(ctx))
 		}
 	}
 }
