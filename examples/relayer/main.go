@@ -1,8 +1,8 @@
 // Command relayer sends transfers from one account through the executor of package eoa, and shows how they do.
 //
-//	go run ./relayer -n 500                                   # on a chain of its own, which ends with the program
-//	go run ./relayer -serve 127.0.0.1:8545                    # such a chain, for others
-//	go run ./relayer -n 500 -rpc http://127.0.0.1:8545 -datadir /tmp/relayer
+//	go run ./examples/relayer -n 500                                   # on a chain of its own, which ends with the program
+//	go run ./examples/relayer -serve 127.0.0.1:8545                    # such a chain, for others
+//	go run ./examples/relayer -n 500 -rpc http://127.0.0.1:8545 -datadir /tmp/relayer
 //
 // With -datadir it may be killed at any moment and started again with the same -n: nothing is sent twice.
 package main
@@ -13,9 +13,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/ethereum/go-ethereum/crypto"
@@ -24,10 +26,46 @@ import (
 )
 
 func main() {
-	if err := start(); err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintln(os.Stderr, "relayer:", err)
-		os.Exit(1)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(command(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// command is the program without the process around it. It returns 1 if not all transfers are over, and 2 if it was called wrongly.
+func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("relayer", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	o := relay{out: stdout, key: developer()}
+	flags.IntVar(&o.n, "n", 200, "how many transfers, 1 at least")
+	flags.StringVar(&o.dir, "datadir", "", "where the requests and their transactions are kept; empty means in memory")
+	url := flags.String("rpc", "", "a node; empty means a chain of the program's own")
+	serve := flags.String("serve", "", "serve a chain at this loopback address instead of sending")
+	secret := flags.String("keyfile", "", "a file with the account's key, in hex; empty means the embedded chain's developer")
+	blocks := flags.Duration("blocks", 500*time.Millisecond, "time between blocks of the embedded chain")
+	flags.Uint64Var(&o.finality, "finality", 2, "how many blocks make a block final; 0 means that the node says it")
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err == nil && flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case err == nil && o.n < 1:
+		err = fmt.Errorf("-n is %d, want 1 at least", o.n)
+	case err == nil && *blocks <= 0:
+		err = fmt.Errorf("-blocks is %v, want more than 0", *blocks)
 	}
+	if err != nil {
+		fmt.Fprintln(stderr, "relayer:", err)
+		return 2
+	}
+	if err := o.start(ctx, *url, *serve, *secret, *blocks); err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("stopped before all transfers were over: %w", context.Cause(ctx))
+		}
+		fmt.Fprintln(stderr, "relayer:", err)
+		return 1
+	}
+	return 0
 }
 
 // developer is the account of the embedded chain. Everybody knows its key.
@@ -39,44 +77,34 @@ func developer() *ecdsa.PrivateKey {
 	return key
 }
 
-func start() error {
-	o := relay{out: os.Stdout, key: developer()}
-	flag.IntVar(&o.n, "n", 200, "how many transfers")
-	flag.StringVar(&o.dir, "datadir", "", "where the requests and their transactions are kept; empty means in memory")
-	url := flag.String("rpc", "", "a node; empty means a chain of the program's own")
-	serve := flag.String("serve", "", "serve a chain at this loopback address instead of sending")
-	secret := flag.String("keyfile", "", "a file with the account's key, in hex; empty means the embedded chain's developer")
-	blocks := flag.Duration("blocks", 500*time.Millisecond, "time between blocks of the embedded chain")
-	flag.Uint64Var(&o.finality, "finality", 2, "how many blocks make a block final; 0 means that the node says it")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if *secret != "" {
-		raw, err := os.ReadFile(*secret)
+// start finds the key and the chain, and runs.
+func (r *relay) start(ctx context.Context, url, serve, secret string, blocks time.Duration) error {
+	if secret != "" {
+		raw, err := os.ReadFile(secret)
 		if err != nil {
 			return err
 		}
-		if o.key, err = crypto.HexToECDSA(strings.TrimPrefix(strings.TrimSpace(string(raw)), "0x")); err != nil {
+		if r.key, err = crypto.HexToECDSA(strings.TrimPrefix(strings.TrimSpace(string(raw)), "0x")); err != nil {
 			return fmt.Errorf("-keyfile: %w", err)
 		}
 	}
-	if *serve != "" {
-		return serveChain(ctx, *serve, *blocks)
+	if serve != "" {
+		return serveChain(ctx, serve, blocks)
 	}
-	if *url == "" {
-		chain, err := newChain("127.0.0.1:0", *blocks, o.key)
+	if url == "" {
+		chain, err := newChain("127.0.0.1:0", blocks, r.key)
 		if err != nil {
 			return err
 		}
 		defer chain.close()
-		*url = chain.url
+		url = chain.url
 	}
-	client, err := ethchain.Dial(ctx, *url)
+	client, err := ethchain.Dial(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	return o.run(ctx, client)
+	return r.run(ctx, client)
 }
 
 // serveChain serves the embedded chain until ctx ends.

@@ -82,7 +82,7 @@ func (r *relay) store() (eoa.Store, func() error, error) {
 	}
 	s, err := pebblestore.Open(r.dir, pebblestore.Options{})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("-datadir, which one process at a time may have: %w", err)
 	}
 	return s, s.Close, nil
 }
