@@ -288,6 +288,39 @@ func TestAnotherChain(t *testing.T) {
 	require.ErrorIs(t, err, ErrHistoryLost)
 }
 
+// A node that came back with another chain, whose first block is younger than ours, is said to have one, and not with every slot.
+func TestAnotherYoungerChain(t *testing.T) {
+	f := follow(t, nil)
+	f.step(3)
+	f.catchUp()
+	cfg := jamtest.DefaultConfig(jamq.Tiny(), 8)
+	cfg.StartSlot = 1000
+	f.down()
+	var err error
+	f.chain, err = jip2server.New(jip2server.DefaultConfig(cfg))
+	require.NoError(t, err)
+	f.step(2)
+	f.up()
+	for err = ErrDisconnected; errors.Is(err, ErrDisconnected); {
+		err = f.feed.catchUp(t.Context(), f.sink)
+	}
+	require.ErrorContains(t, err, "another chain")
+	first := err.Error()
+	f.step(5)
+	require.EqualError(t, f.feed.catchUp(t.Context(), f.sink), first, "the same words, so that they are said once")
+
+	var why repeated
+	said := 0
+	for range 2 * sayAgain {
+		if why.worth(first) {
+			said++
+		}
+	}
+	require.Equal(t, 2, said)
+	require.True(t, why.worth("something else"))
+	require.True(t, why.worth(first))
+}
+
 // The feed goes on where a queue left off, however long ago, and asks about what that one had out.
 func TestFeedFromAnOlderRoot(t *testing.T) {
 	f := follow(t, nil)

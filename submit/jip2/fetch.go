@@ -29,6 +29,10 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) 
 				f.lostUnless(head), jamq.HeaderHash(at.HeaderHash), at.Slot, len(steps), jamq.HeaderHash(head.HeaderHash), f.tree.Oldest().Slot)
 		}
 		parent, err := f.parent(ctx, at)
+		if e := new(Error); errors.As(err, &e) {
+			return nil, fmt.Errorf("block %s of slot %d leads to none that was delivered, the best of slot %d, and the node does not know its parent; it keeps too little, or has another chain: %w",
+				jamq.HeaderHash(at.HeaderHash), at.Slot, f.tree.Best().Slot, err)
+		}
 		if err != nil {
 			return nil, err
 		}

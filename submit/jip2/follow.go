@@ -35,6 +35,7 @@ func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 	}()
 	heads := f.listen(ctx)
 	defer heads.close()
+	var why repeated
 	for {
 		err := f.catchUp(ctx, to)
 		switch {
@@ -43,12 +44,35 @@ func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 		case errors.Is(err, errSink), errors.Is(err, ErrHistoryLost), errors.Is(err, ErrClosed):
 			return err
 		case err != nil:
-			f.log.Warn("cannot follow the chain for now", "err", err)
+			if why.worth(err.Error()) {
+				f.log.Warn("cannot follow the chain for now", "err", err)
+			}
+		case why.times > 0:
+			f.log.Info("following the chain again")
+			why = repeated{}
 		}
 		if !heads.wait(ctx, f.spec.SlotDuration) {
 			return ctx.Err()
 		}
 	}
+}
+
+// repeated is what was said last, and how often it would have been.
+type repeated struct {
+	text  string
+	times int
+}
+
+// sayAgain is how often the same must come until it is said again: what lasts comes with every head.
+const sayAgain = 100
+
+// worth reports whether something should be said now.
+func (r *repeated) worth(text string) bool {
+	if text != r.text {
+		*r = repeated{text: text}
+	}
+	r.times++
+	return r.times%sayAgain == 1
 }
 
 // listener wakes the feed when a head moves. It only saves time: heads are asked for at least once a slot in any case, so that a notification
