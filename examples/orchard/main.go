@@ -11,7 +11,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/jamq/jamq"
@@ -29,10 +29,14 @@ func main() {
 	address := flag.String("http", "", "address to serve on, and go on serving; empty: the demonstration only")
 	slot := flag.Duration("slot", 150*time.Millisecond, "slot duration of the simulated JAM chain")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "orchard: unexpected argument %q\n", flag.Arg(0))
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Stdout, *address, *slot); err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintln(os.Stderr, err)
+	if err := run(ctx, os.Stdout, *address, *slot); err != nil && ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, "orchard:", err)
 		os.Exit(1)
 	}
 }
