@@ -53,7 +53,7 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// Run sends the load to the node at url and prints the report. The error wraps ErrUnsafe, ErrIncomplete, ErrInvalidConfig, or is the connection's.
+// Run sends the load to the node at url and prints the report, also of what was sent before ctx ended. The error wraps ErrUnsafe, ErrIncomplete, ErrInvalidConfig, or is the connection's.
 func Run(ctx context.Context, url string, rich []devkeys.Account, cfg Config, out io.Writer) error {
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -81,9 +81,9 @@ func Run(ctx context.Context, url string, rich []devkeys.Account, cfg Config, ou
 	watched := make(chan error, 1)
 	go func() { watched <- w.run(watching) }()
 	began := time.Now()
-	if err := r.send(ctx); err != nil {
+	if err := r.send(ctx); err != nil && ctx.Err() == nil {
 		return err
-	}
+	} // who interrupts it gets the report of what was sent
 	sending := time.Since(began)
 	used := processTime() - usage
 	r.overran = sending - cfg.Duration

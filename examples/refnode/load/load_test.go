@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -151,6 +152,19 @@ func TestLoadLastsAsLongAsAsked(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, Run(t.Context(), url, n.Accounts(), Config{Rate: 1, Duration: time.Second, Accounts: 1}, &out), out.String())
 	require.Contains(t, out.String(), "sent      1 in 1.0 s: 1 per second")
+}
+
+// Who interrupts a load gets the report of what was sent until then.
+func TestLoadIsInterrupted(t *testing.T) {
+	n, url := serve(t, 0)
+	ctx, stop := context.WithCancelCause(t.Context())
+	timer := time.AfterFunc(time.Second, func() { stop(errors.New("somebody pressed Ctrl-C")) })
+	defer timer.Stop()
+	var out strings.Builder
+	err := Run(ctx, url, n.Accounts(), Config{Rate: 100, Duration: time.Hour, Accounts: 5}, &out)
+	require.ErrorIs(t, err, ErrIncomplete)
+	require.ErrorContains(t, err, "somebody pressed Ctrl-C")
+	require.Contains(t, out.String(), "oracle    0 lost; 0 executed twice")
 }
 
 func TestConfigValidate(t *testing.T) {
