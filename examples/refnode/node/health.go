@@ -64,5 +64,10 @@ func (n *Node) Ready() error {
 	case since > stale:
 		return fmt.Errorf("%w: no JAM block for %v, want one within %v", ErrNotReady, since.Round(time.Second), stale)
 	}
+	// A package names a final block as its lookup anchor, and must be reported before that one is too old (D3; GP 11.34).
+	best, final := n.jam.heads()
+	if age := n.cfg.Spec.MaxLookupAnchorAge; best.slot >= final.slot.Add(age) {
+		return fmt.Errorf("%w: JAM has finalized nothing after slot %d, and is at %d: packages need a final block of the last %d slots", ErrNotReady, final.slot, best.slot, age)
+	}
 	return nil
 }

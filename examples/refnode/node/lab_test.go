@@ -2,7 +2,9 @@ package node
 
 import (
 	"context"
+	"errors"
 	"math/big"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +15,31 @@ import (
 
 	"github.com/jamq/jamq"
 )
+
+// Without finality no package is valid for long, and whoever asks is told so, until there is some again.
+func TestNotReadyWithoutFinality(t *testing.T) {
+	cfg := DefaultConfig(jamq.Tiny(), 20*time.Millisecond, 3)
+	cfg.Lab = true
+	n, err := New(cfg)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- n.Run(ctx) }()
+	defer func() {
+		cancel()
+		require.NoError(t, <-ended)
+	}()
+	ready := func() bool { return n.Ready() == nil }
+	require.Eventually(t, ready, 10*time.Second, 5*time.Millisecond)
+	require.NoError(t, n.Lab().StopFinality(true))
+	require.Eventually(t, func() bool {
+		err = n.Ready()
+		return errors.Is(err, ErrNotReady) && strings.Contains(err.Error(), "finalized nothing")
+	}, 10*time.Second, 5*time.Millisecond)
+	require.ErrorContains(t, err, "of the last 24 slots")
+	require.NoError(t, n.Lab().StopFinality(false))
+	require.Eventually(t, ready, 10*time.Second, 5*time.Millisecond)
+}
 
 // Everything that the laboratory can break is broken while transactions flow. Each of them becomes final once, and the hub told of it.
 func TestLaboratoryRecovers(t *testing.T) {
