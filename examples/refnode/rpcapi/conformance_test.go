@@ -181,7 +181,6 @@ func (c *conformance) transactions() {
 	c.like("eth_getTransactionByBlockNumberAndIndex", "0x1", "0x7")
 	c.like("debug_traceBlockByNumber", "0x4", map[string]any{"tracer": "callTracer"})
 	c.likeBy("debug_traceBlockByHash", c.byHash(5, map[string]any{"tracer": "callTracer"}))
-	c.same("debug_traceTransaction", c.txs[1].Hash(), map[string]any{"tracer": "nonsense"})
 }
 
 func (c *conformance) states() {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/consensus"
@@ -38,6 +40,11 @@ func (d *Debug) trace(ctx context.Context, config *tracers.TraceConfig, made fun
 	if config == nil {
 		config = &tracers.TraceConfig{}
 	}
+	if config.Tracer != nil {
+		if err := checkTracer(*config.Tracer, config.TracerConfig); err != nil {
+			return nil, err
+		}
+	}
 	if config.Config == nil {
 		config.Config = &logger.Config{}
 	}
@@ -47,6 +54,31 @@ func (d *Debug) trace(ctx context.Context, config *tracers.TraceConfig, made fun
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.CallTime)
 	defer cancel()
 	return made(ctx, config)
+}
+
+// muxTracer is go-ethereum's tracer that runs the others that its configuration names.
+const muxTracer = "muxTracer"
+
+// checkTracer refuses tracers that are not written in Go. go-ethereum would take their names for JavaScript, and call an interpreter that is not in this program:
+// a nil function, in goroutines of its own, where it ends the process.
+func checkTracer(name string, config json.RawMessage) error {
+	names := []string{name}
+	if name == muxTracer && len(config) > 0 {
+		var parts map[string]json.RawMessage
+		if err := json.Unmarshal(config, &parts); err != nil {
+			return invalidParams("tracerConfig of %s: %v", muxTracer, err)
+		}
+		names = slices.Sorted(maps.Keys(parts))
+		if slices.Contains(names, muxTracer) {
+			return invalidParams("%s in %s: name the tracers themselves", muxTracer, muxTracer)
+		}
+	}
+	for _, name := range names {
+		if tracers.DefaultDirectory.IsJS(name) {
+			return invalidParams("tracer %.40q not found: want callTracer, prestateTracer or another one that is written in Go, or none for the opcodes", name)
+		}
+	}
+	return nil
 }
 
 // TraceTransaction is debug_traceTransaction, of any executed transaction whose block's pre-state is retained.
