@@ -266,6 +266,7 @@ func (c *conformance) node() {
 func (c *conformance) pool() {
 	c.same("txpool_status")
 	c.like("txpool_content")
+	c.same("txpool_inspect")
 	c.like("txpool_contentFrom", c.waiter)
 	c.same("txpool_contentFrom", c.me)
 	c.like("eth_getTransactionByHash", c.waiting.Hash())

@@ -168,3 +168,24 @@ func (a *TxPool) Content() (map[string]map[string]map[string]object, error) {
 	}
 	return content, nil
 }
+
+// Inspect is txpool_inspect: like Content, each transaction in a line for people.
+func (a *TxPool) Inspect() map[string]map[string]map[string]string {
+	pending, queued := a.node.PoolContent()
+	content := make(map[string]map[string]map[string]string, 2)
+	for name, senders := range map[string]map[common.Address][]*types.Transaction{"pending": pending, "queued": queued} {
+		content[name] = make(map[string]map[string]string, len(senders))
+		for sender, txs := range senders {
+			byNonce := make(map[string]string, len(txs))
+			for _, tx := range txs {
+				to := "contract creation"
+				if tx.To() != nil {
+					to = tx.To().Hex()
+				}
+				byNonce[quoteNonce(tx.Nonce())] = fmt.Sprintf("%s: %v wei + %v gas × %v wei", to, tx.Value(), tx.Gas(), tx.GasPrice())
+			}
+			content[name][sender.Hex()] = byNonce
+		}
+	}
+	return content
+}
