@@ -84,7 +84,8 @@ type Died struct {
 
 // Failed hands a bundle back: no version of it was or can be accumulated on the finalized chain. It says what to do: its
 // transactions go back to the pool, its state after execution is discarded, and every later bundle, whose pre-state is gone with it,
-// comes back the same way in the effects that follow, in order, to be executed again. Their numbers will be used again.
+// comes back the same way in the effects that follow, in order, to be executed again. Their numbers will be used again. A bundle before them
+// may fail in a later step: it belongs before those that came back already.
 //
 // The host answers with [TakenBack] once the transactions are safe. The queue keeps the bundle until then, so that a crash in between
 // loses nothing (see [Queue.Open]), and counts it among those that wait.

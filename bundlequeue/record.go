@@ -189,9 +189,8 @@ func (q *Queue[B]) anchorAgain(it *item[B], r *request) (at, least anchor.Point,
 		least = later(least, r.minAnchor)
 	}
 	at, offset, ok := q.chooseAnchor(least, q.offset(it))
-	if !ok { // nothing serves at present; the block before the newest gives the host something to answer with
-		at, _ = q.view.AtHeight(q.view.Best().Height - 1)
-		offset = 1
+	if !ok { // nothing serves before there is another block: the host waits for it, or says that it cannot build
+		return least, least, 1
 	}
 	return at, least, offset
 }

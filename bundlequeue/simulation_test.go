@@ -1,11 +1,13 @@
 package bundlequeue_test
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -92,8 +94,15 @@ func (b *builder) step(ev bundlequeue.Event) error {
 
 // carry carries out effects until there are none.
 func (b *builder) carry() error {
-	var returned []string // they come before what waits already, which came after them
-	defer func() { b.again = append(returned, b.again...) }()
+	var returned []bundlequeue.Failed[string]
+	defer func() { // they come before what waits already, which came after them; one that failed later, of a lower number, before those that had failed
+		slices.SortStableFunc(returned, func(x, y bundlequeue.Failed[string]) int { return cmp.Compare(x.Number, y.Number) })
+		var names []string
+		for i := range returned {
+			names = append(names, returned[i].Bundle)
+		}
+		b.again = append(names, b.again...)
+	}()
 	for len(b.work) > 0 {
 		e := b.work[0]
 		b.work = b.work[1:]
@@ -108,7 +117,7 @@ func (b *builder) carry() error {
 		case bundlequeue.Send[string]:
 			err = b.send(e)
 		case bundlequeue.Failed[string]:
-			returned = append(returned, e.Bundle)
+			returned = append(returned, e)
 			err = b.step(bundlequeue.TakenBack{Ticket: e.Ticket})
 		}
 		if err != nil && !errors.Is(err, bundlequeue.ErrNotExpected) {
@@ -119,6 +128,9 @@ func (b *builder) carry() error {
 }
 
 func (b *builder) build(e bundlequeue.Build[string]) error {
+	if e.Anchor.Height < e.MinAnchor.Height {
+		return errors.New("the anchor that is asked for is too old")
+	}
 	lookup := b.chain.LookupAnchor()
 	if recent := b.chain.Anchors(); b.chain.Slot()-lookup.Slot > b.cfg.Spec.MaxLookupAnchorAge/2 {
 		lookup = recent[0] // finality stands still
@@ -249,7 +261,7 @@ func (b *builder) slot(target int) error {
 
 // play plays until n bundles are final, and asks the oracle whether each was executed once, and in its order.
 func (b *builder) play(n int) error {
-	const patience = 20_000
+	const patience = 200_000 // without retries, on a chain that skips three slots of four, a bundle takes a thousand
 	for slots := 0; b.executed < n || b.queue.Pending() > 0 || len(b.again) > 0; slots++ {
 		if slots > patience {
 			return fmt.Errorf("not all are final after %d slots: %+v", slots, b.queue.Stats())
