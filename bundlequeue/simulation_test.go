@@ -287,6 +287,15 @@ func simulate(seed uint64) error {
 	return b.play(25)
 }
 
+// What more seeds than the default once found: anchors below MinAnchor after a restart, and what failed later put behind.
+func TestSimulationOfOldFindings(t *testing.T) {
+	for _, seed := range []uint64{3869, 6515, 11015, 11100} {
+		if err := simulate(seed); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+	}
+}
+
 // TestSimulation plays thousands of seeds: whatever chain, network and host do, each bundle is executed exactly once, and in order. A
 // failing seed is played again by the command that it prints. JAMQ_SIM_HOURS makes it go on for so many hours.
 func TestSimulation(t *testing.T) {
