@@ -25,9 +25,12 @@ const (
 	Unavailable
 	// NeverReady (D6): reported, and dropped from the ready queue (GP 12.41), or in need of a package that is dead.
 	NeverReady
-	// ClockExpired is no rule of the chain and no evidence: a host without blocks gave up by the clock. Only a queue that
-	// is told of events instead of blocks uses it.
+	// ClockExpired is no rule of the chain and no evidence: a host that sees no blocks gave the
+	// package up by the clock.
 	ClockExpired
+	// Overtaken is no rule of the chain either: the package was built and never sent, because a
+	// reorg replaced the blocks on which it was asked for.
+	Overtaken
 )
 
 // String returns the rule and its meaning in a few words, such as "D2: unreported, anchor expired".
@@ -49,6 +52,8 @@ func (r Reason) String() string {
 		return "D6: reported, can never be ready"
 	case ClockExpired:
 		return "clock: given up without evidence"
+	case Overtaken:
+		return "overtaken: not sent after a reorg"
 	}
 	return fmt.Sprintf("anchor.Reason(%d)", uint8(r))
 }

@@ -164,7 +164,9 @@ func TestFinalityPrunesAndNeverMovesBack(t *testing.T) {
 	require.NoError(t, v.SetBest(header('a', 3)))
 	grow(t, v, 'a', header('a', 3), 3, 40)
 	require.NoError(t, v.Finalize(header('a', 30)))
-	require.NoError(t, v.Finalize(header('a', 29)), "an ancestor is old news")
+	require.NoError(t, v.Finalize(header('a', 30)), "the same block again")
+	require.ErrorIs(t, v.Finalize(header('a', 29)), chainview.ErrOld, "an ancestor")
+	require.ErrorIs(t, v.SetBest(header('a', 29)), chainview.ErrOld, "an ancestor")
 	require.Equal(t, uint64(30), v.Finalized().Height)
 
 	_, held := v.AtHeight(30 - 8)
@@ -173,7 +175,9 @@ func TestFinalityPrunesAndNeverMovesBack(t *testing.T) {
 	require.False(t, held)
 	require.ErrorIs(t, v.SetBest(header('b', 4)), chainview.ErrUnknownBlock, "the fork that lost is gone")
 	require.Equal(t, anchor.OtherFork, status(t, v, pkg).Dead, "but what hung on it is remembered as dead")
-	require.ErrorIs(t, v.Import(&jamq.Block{Hash: header('d', 31), Parent: header('a', 29), Slot: 31}), chainview.ErrConflict)
+	require.ErrorIs(t, v.Import(&jamq.Block{Hash: header('d', 31), Parent: header('a', 29), Slot: 31}), chainview.ErrOld, "a fork below the finalized block")
+	require.ErrorIs(t, v.Import(&jamq.Block{Hash: header('d', 30), Parent: header('d', 29), Slot: 30}), chainview.ErrOld, "its slot is not later")
+	require.ErrorIs(t, v.Import(&jamq.Block{Hash: header('d', 31), Parent: header('d', 30), Slot: 31}), chainview.ErrMissingParent, "it may descend from the finalized block")
 }
 
 func TestRefusals(t *testing.T) {

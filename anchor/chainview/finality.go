@@ -7,16 +7,23 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Finalize marks an imported block final and prunes what cannot matter any more. Finality never moves back: an
-// ancestor of the finalized block changes nothing. If the block is not on the best chain, it becomes the best block.
-// Errors wrap ErrUnknownBlock or ErrConflict and change nothing.
+// Finalize marks an imported block final and prunes what cannot matter any more. If the block is not
+// on the best chain, it becomes the best block. The finalized block itself may be given again.
+//
+// The error wraps one of these, and a refused block changes nothing:
+//   - ErrOld if the block is an ancestor of the finalized one: finality never moves back;
+//   - ErrUnknownBlock if the block was never imported, or is so old that the view has forgotten it;
+//   - ErrConflict if it does not descend from the finalized block.
 func (v *View) Finalize(hash jamq.HeaderHash) error {
 	n, ok := v.nodes[hash]
 	if !ok {
 		return fmt.Errorf("%w: finalized block %s", ErrUnknownBlock, hash)
 	}
-	if v.descends(v.finalized, n) {
+	if n == v.finalized {
 		return nil
+	}
+	if v.descends(v.finalized, n) {
+		return fmt.Errorf("%w: finalized block %s of height %d, have %s of height %d", ErrOld, hash, n.Height, v.finalized.Hash, v.finalized.Height)
 	}
 	if !v.descends(n, v.finalized) {
 		return fmt.Errorf("%w: finalized block %s does not descend from the finalized %s", ErrConflict, hash, v.finalized.Hash)

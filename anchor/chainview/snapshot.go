@@ -29,7 +29,7 @@ func (v *View) AppendSnapshot(b []byte) []byte {
 		b = v.appendNode(b, n)
 	}
 	b = wire.AppendUint(b, v.lastWatched)
-	traces := slices.SortedFunc(maps.Values(v.watched), func(a, b *Trace) int { return int(int64(a.number - b.number)) })
+	traces := slices.SortedFunc(maps.Values(v.watched), byNumber)
 	b = wire.AppendUint(b, uint64(len(traces)))
 	for _, t := range traces {
 		b = appendTrace(b, t)
@@ -81,13 +81,82 @@ func (v *View) appendNode(b []byte, n *node) []byte {
 			}
 		}
 	}
-	b = wire.AppendUint(b, uint64(len(n.ready)))
-	for _, r := range n.ready {
+	return appendReady(b, n.ready)
+}
+
+// AppendState appends a state in a binary form that [ReadState] reads. It holds no version and no
+// checksum: those are for the owner's record, of which it is a part.
+func AppendState(b []byte, s *State) []byte {
+	b = wire.AppendUint(b, uint64(len(s.Recent)))
+	for i := range s.Recent {
+		r := &s.Recent[i]
+		b = wire.AppendHash(b, r.Hash)
+		b = wire.AppendUint(b, uint64(r.Slot))
+		b = wire.AppendHash(b, r.StateRoot)
+		b = wire.AppendHash(b, r.BeefyRoot)
+		b = wire.AppendUint(b, uint64(len(r.Reported)))
+		for _, p := range r.Reported {
+			b = wire.AppendHash(b, p.Package)
+			b = wire.AppendHash(b, p.SegmentRoot)
+		}
+	}
+	b = wire.AppendUint(b, uint64(len(s.Cores)))
+	for i := range s.Cores {
+		b = appendReport(b, &s.Cores[i])
+	}
+	b = appendReady(b, s.Ready)
+	b = wire.AppendUint(b, uint64(len(s.Accumulated)))
+	for _, list := range s.Accumulated {
+		b = wire.AppendHashes(b, list)
+	}
+	return b
+}
+
+// ReadState reads what [AppendState] wrote. Malformed bytes make the reader fail; they never panic.
+func ReadState(r *wire.Reader) (s State) {
+	const hash = 32
+	for range r.Count(hash) {
+		recent := RecentBlock{
+			Hash: wire.ReadHash[jamq.HeaderHash](r), Slot: readSlot(r),
+			StateRoot: wire.ReadHash[common.Hash](r), BeefyRoot: wire.ReadHash[common.Hash](r),
+		}
+		for range r.Count(2 * hash) {
+			recent.Reported = append(recent.Reported, ReportedPackage{
+				Package: wire.ReadHash[jamq.PackageHash](r), SegmentRoot: wire.ReadHash[common.Hash](r),
+			})
+		}
+		s.Recent = append(s.Recent, recent)
+	}
+	for range r.Count(hash) {
+		s.Cores = append(s.Cores, readReport(r))
+	}
+	s.Ready = readReady(r)
+	for range r.Count(1) {
+		s.Accumulated = append(s.Accumulated, wire.ReadHashes[jamq.PackageHash](r))
+	}
+	return s
+}
+
+func appendReady(b []byte, ready []ReadyReport) []byte {
+	b = wire.AppendUint(b, uint64(len(ready)))
+	for _, r := range ready {
 		b = wire.AppendHash(b, r.Package)
 		b = wire.AppendUint(b, uint64(r.Since))
 		b = wire.AppendHashes(b, r.Unmet)
 	}
 	return b
+}
+
+func readReady(r *wire.Reader) []ReadyReport {
+	count := r.Count(32)
+	if count == 0 {
+		return nil
+	}
+	ready := make([]ReadyReport, count)
+	for i := range ready {
+		ready[i] = ReadyReport{Package: wire.ReadHash[jamq.PackageHash](r), Since: readSlot(r), Unmet: wire.ReadHashes[jamq.PackageHash](r)}
+	}
+	return ready
 }
 
 func appendReport(b []byte, r *CoreReport) []byte {
@@ -101,7 +170,10 @@ func appendReport(b []byte, r *CoreReport) []byte {
 func appendTrace(b []byte, t *Trace) []byte {
 	b = wire.AppendUint(b, t.number)
 	b = wire.AppendHash(b, t.pkg)
-	b = appendRef(b, t.anchor)
+	b = wire.AppendBool(b, t.anchor != nil)
+	if t.anchor != nil {
+		b = appendRef(b, t.anchor)
+	}
 	b = wire.AppendUint(b, uint64(t.lookupAnchorSlot))
 	b = wire.AppendHashes(b, t.prerequisites)
 	b = wire.AppendUint(b, uint64(len(t.sightings)))
@@ -232,12 +304,7 @@ func (v *View) readState(r *wire.Reader, n *node) {
 			n.cores[core] = &report
 		}
 	}
-	if count := r.Count(32); count > 0 {
-		n.ready = make([]ReadyReport, count)
-		for i := range n.ready {
-			n.ready[i] = ReadyReport{Package: wire.ReadHash[jamq.PackageHash](r), Since: readSlot(r), Unmet: wire.ReadHashes[jamq.PackageHash](r)}
-		}
-	}
+	n.ready = readReady(r)
 }
 
 func readReport(r *wire.Reader) CoreReport {
@@ -252,7 +319,9 @@ func readReport(r *wire.Reader) CoreReport {
 
 func (v *View) readTrace(r *wire.Reader, forgotten map[anchor.Point]*node) {
 	t := &Trace{number: r.Uint(), pkg: wire.ReadHash[jamq.PackageHash](r)}
-	t.anchor = v.readRef(r, forgotten)
+	if r.Bool() {
+		t.anchor = v.readRef(r, forgotten)
+	}
 	t.lookupAnchorSlot = readSlot(r)
 	t.prerequisites = wire.ReadHashes[jamq.PackageHash](r)
 	for range r.Count(32) {

@@ -22,6 +22,9 @@ var (
 	ErrUnknownBlock = errors.New("chainview: unknown block")
 	// ErrConflict is wrapped when a call contradicts finality or the order of slots.
 	ErrConflict = errors.New("chainview: block conflicts with the chain")
+	// ErrOld is wrapped for news that finality has overtaken: a block that is not after the finalized
+	// one, or a finalized block that is an ancestor of a later one. The caller may ignore it.
+	ErrOld = errors.New("chainview: older than the finalized block")
 	// ErrFull is wrapped by Import when finality has stalled for [MaxUnfinalized] blocks.
 	ErrFull = errors.New("chainview: too many unfinalized blocks")
 )
@@ -93,32 +96,41 @@ func NewAt(spec *jamq.ChainSpec, root jamq.Block, s State) (*View, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
-	if err := root.Validate(spec); err != nil {
+	if err := s.validate(spec, root); err != nil {
 		return nil, err
-	}
-	switch n := len(s.Recent); {
-	case len(s.Cores) != 0 && len(s.Cores) != spec.Cores:
-		return nil, fmt.Errorf("%w: state of %d cores, want %d", ErrConflict, len(s.Cores), spec.Cores)
-	case n > spec.RecentHistory || len(s.Accumulated) > int(spec.EpochLength):
-		return nil, fmt.Errorf("%w: state of %d recent blocks and accumulation of %d, want at most %d and %d",
-			ErrConflict, n, len(s.Accumulated), spec.RecentHistory, spec.EpochLength)
-	case n > 0 && s.Recent[n-1].Hash != root.Hash:
-		return nil, fmt.Errorf("%w: recent history ends with %s, want %s", ErrConflict, s.Recent[n-1].Hash, root.Hash)
 	}
 	v := &View{
 		spec:    *spec,
 		nodes:   make(map[jamq.HeaderHash]*node),
 		watched: make(map[jamq.PackageHash]*Trace),
 	}
-	v.lay(root, s)
+	v.lay(root, s, 0)
 	return v, nil
 }
 
-// lay makes the first blocks of the tree: the root and what its state remembers before it.
-func (v *View) lay(root jamq.Block, s State) {
+// validate reports whether s can be the state after root.
+func (s *State) validate(spec *jamq.ChainSpec, root jamq.Block) error {
+	if err := root.Validate(spec); err != nil {
+		return err
+	}
+	switch n := len(s.Recent); {
+	case len(s.Cores) != 0 && len(s.Cores) != spec.Cores:
+		return fmt.Errorf("%w: state of %d cores, want %d", ErrConflict, len(s.Cores), spec.Cores)
+	case n > spec.RecentHistory || len(s.Accumulated) > int(spec.EpochLength):
+		return fmt.Errorf("%w: state of %d recent blocks and accumulation of %d, want at most %d and %d",
+			ErrConflict, n, len(s.Accumulated), spec.RecentHistory, spec.EpochLength)
+	case n > 0 && s.Recent[n-1].Hash != root.Hash:
+		return fmt.Errorf("%w: recent history ends with %s, want %s", ErrConflict, s.Recent[n-1].Hash, root.Hash)
+	}
+	return nil
+}
+
+// lay makes the first blocks of the tree, from a height on: the blocks that the state after root
+// remembers, and root itself as the last.
+func (v *View) lay(root jamq.Block, s State, height uint64) {
 	count := max(1, len(s.Recent), len(s.Accumulated))
 	for i := range count {
-		n := &node{Point: anchor.Point{Height: uint64(i)}, contents: &contents{}}
+		n := &node{Point: anchor.Point{Height: height + uint64(i)}, contents: &contents{}}
 		if r := i - (count - len(s.Recent)); r >= 0 {
 			recent := s.Recent[r]
 			n.Hash, n.Slot, n.stateRoot, n.beefyRoot = recent.Hash, recent.Slot, recent.StateRoot, recent.BeefyRoot
@@ -150,8 +162,12 @@ func (v *View) lay(root jamq.Block, s State) {
 // Import adds a block below its parent. A block that is known already changes nothing.
 // It does not become the best block by that: see SetBest.
 //
-// Errors wrap ErrMissingParent, ErrConflict (its slot is not after its parent's, or its parent is older than the
-// finalized block), ErrFull or jamq.ErrInvalidBlock; a refused block changes nothing.
+// The error wraps one of these, and a refused block changes nothing:
+//   - ErrOld if the block cannot descend from the finalized one: its slot is not later, or its parent
+//     is older;
+//   - ErrMissingParent if the parent is unknown: import it first;
+//   - ErrConflict if its slot is not after its parent's;
+//   - ErrFull, or jamq.ErrInvalidBlock.
 func (v *View) Import(b *jamq.Block) error {
 	if _, known := v.nodes[b.Hash]; known {
 		return nil
@@ -160,14 +176,13 @@ func (v *View) Import(b *jamq.Block) error {
 		return err
 	}
 	parent, ok := v.nodes[b.Parent]
-	if !ok {
-		return &MissingError{Block: b.Hash, Missing: b.Parent}
-	}
-	if b.Slot <= parent.Slot {
+	switch {
+	case ok && b.Slot <= parent.Slot:
 		return fmt.Errorf("%w: %s has slot %d, want more than its parent's %d", ErrConflict, b.Hash, b.Slot, parent.Slot)
-	}
-	if parent.Height < v.finalized.Height {
-		return fmt.Errorf("%w: %s forks off before the finalized block %s", ErrConflict, b.Hash, v.finalized.Hash)
+	case ok && parent.Height < v.finalized.Height, !ok && b.Slot <= v.finalized.Slot:
+		return fmt.Errorf("%w: block %s of slot %d, finalized is %s of slot %d", ErrOld, b.Hash, b.Slot, v.finalized.Hash, v.finalized.Slot)
+	case !ok:
+		return &MissingError{Block: b.Hash, Missing: b.Parent}
 	}
 	if v.unfinalized() >= MaxUnfinalized {
 		return fmt.Errorf("%w: %d blocks held, last finalized %s", ErrFull, v.unfinalized(), v.finalized.Hash)
@@ -242,7 +257,8 @@ func (v *View) descends(n, ancestor *node) bool {
 }
 
 // SetBest makes an imported block the head of the best chain. It must descend from the finalized block.
-// Errors wrap ErrUnknownBlock or ErrConflict and change nothing.
+// The error wraps ErrUnknownBlock, ErrOld for an ancestor of the finalized block, or ErrConflict;
+// a refused block changes nothing.
 func (v *View) SetBest(hash jamq.HeaderHash) error {
 	n, err := v.candidate(hash)
 	if err != nil {
@@ -258,10 +274,13 @@ func (v *View) candidate(hash jamq.HeaderHash) (*node, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: best block %s", ErrUnknownBlock, hash)
 	}
-	if !v.descends(n, v.finalized) {
-		return nil, fmt.Errorf("%w: best block %s does not descend from the finalized %s", ErrConflict, hash, v.finalized.Hash)
+	switch {
+	case v.descends(n, v.finalized):
+		return n, nil
+	case v.descends(v.finalized, n):
+		return nil, fmt.Errorf("%w: best block %s of height %d, finalized is %s of height %d", ErrOld, hash, n.Height, v.finalized.Hash, v.finalized.Height)
 	}
-	return n, nil
+	return nil, fmt.Errorf("%w: best block %s does not descend from the finalized %s", ErrConflict, hash, v.finalized.Hash)
 }
 
 func (v *View) setBest(n *node) {

@@ -3,6 +3,7 @@ package chainview
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sort"
 
@@ -20,8 +21,8 @@ type Package struct {
 	Anchor jamq.HeaderHash
 	// LookupAnchorSlot is the slot of the lookup anchor.
 	LookupAnchorSlot jamq.Slot
-	// Prerequisites are the packages that must be accumulated before it. Those that are not watched are taken to be
-	// accumulated and settled.
+	// Prerequisites are the packages that must be accumulated before it. The view follows those that
+	// are not watched as well: see [View.Watch].
 	Prerequisites []jamq.PackageHash
 }
 
@@ -88,7 +89,7 @@ type sighting struct {
 type Trace struct {
 	pkg              jamq.PackageHash
 	number           uint64 // in the order of watching, so a prerequisite has a lower one than its dependents
-	anchor           *node
+	anchor           *node  // nil for a package of others, which is followed only as a prerequisite
 	lookupAnchorSlot jamq.Slot
 	prerequisites    []jamq.PackageHash
 	needs            []*Trace // those of the prerequisites that are watched
@@ -117,8 +118,8 @@ func (t *Trace) IsReported() bool { return t.verdict.reported != nil }
 // IsAccumulated reports whether the best chain has accumulated the package.
 func (t *Trace) IsAccumulated() bool { return t.verdict.accumulated != nil }
 
-// Anchor returns the block that the package is anchored to.
-func (t *Trace) Anchor() anchor.Point { return t.anchor.Point }
+// Anchor returns the block that the package is anchored to; zero for a package of others.
+func (t *Trace) Anchor() anchor.Point { return t.anchor.point() }
 
 // LookupAnchorSlot returns the slot of its lookup anchor.
 func (t *Trace) LookupAnchorSlot() jamq.Slot { return t.lookupAnchorSlot }
@@ -133,24 +134,64 @@ type agenda struct {
 	changed        []*Trace
 }
 
-// Watch begins to follow a package. It must be watched before its bytes first leave the host, so that no block that
-// speaks of it can have been imported, and after those of its prerequisites that are to be watched. Watching it again
-// changes nothing. The error wraps ErrUnknownBlock if the anchor is not held.
+// Watch begins to follow a package. Call it before the bytes of the package first leave the host, so
+// that no imported block can have named it, and after its own prerequisites are watched. Watching a
+// package again changes nothing. The error wraps ErrUnknownBlock if the anchor is not held.
+//
+// A prerequisite that is not watched belongs to others. The view then follows what blocks say about
+// it: once it is reported, it can expire as a prerequisite, and die by D5 and D6. Unreported it is
+// taken to be alive, because its anchor is not known.
 func (v *View) Watch(pkg jamq.PackageHash, p Package) (*Trace, error) {
-	if t, ok := v.watched[pkg]; ok {
-		return t, nil
+	known := v.watched[pkg]
+	if known != nil && known.anchor != nil {
+		return known, nil
 	}
 	at, ok := v.nodes[p.Anchor]
 	if !ok {
 		return nil, fmt.Errorf("%w: anchor %s of package %s", ErrUnknownBlock, p.Anchor, pkg)
+	}
+	for _, need := range p.Prerequisites {
+		if _, known := v.watched[need]; !known {
+			v.watchForeign(need)
+		}
 	}
 	v.lastWatched++
 	t := &Trace{
 		pkg: pkg, number: v.lastWatched, anchor: at, lookupAnchorSlot: p.LookupAnchorSlot,
 		prerequisites: slices.Clone(p.Prerequisites),
 	}
+	if known != nil { // another package named it first
+		t.number, t.dependents, t.sightings = known.number, known.dependents, known.sightings
+		for _, d := range t.dependents {
+			d.needs[slices.Index(d.needs, known)] = t
+		}
+		v.retire(known)
+	}
 	v.enter(t)
 	return t, nil
+}
+
+// watchForeign follows a package of others from the blocks that the view holds on.
+func (v *View) watchForeign(pkg jamq.PackageHash) {
+	v.lastWatched++
+	t := &Trace{pkg: pkg, number: v.lastWatched}
+	look := func(n *node) {
+		for i := range n.reported {
+			if n.reported[i].Package == pkg {
+				t.sightings = append(t.sightings, sighting{kind: reported, at: n})
+			}
+		}
+		if n.accumulated.has(pkg) {
+			t.sightings = append(t.sightings, sighting{kind: becameAvailable, at: n}, sighting{kind: accumulated, at: n})
+		}
+	}
+	for _, n := range v.main {
+		look(n)
+	}
+	for _, n := range v.side {
+		look(n)
+	}
+	v.enter(t)
 }
 
 // enter makes a trace known and links it with its prerequisites.
@@ -171,7 +212,8 @@ func (v *View) enter(t *Trace) {
 	v.reconsider(t)
 }
 
-// Forget ends Watch. A package that was never watched is ignored; for those that need it, it counts as settled.
+// Forget ends Watch. A package that was never watched is ignored. For packages that name it, it
+// counts as settled from then on.
 func (v *View) Forget(pkg jamq.PackageHash) {
 	t, ok := v.watched[pkg]
 	if !ok {
@@ -181,16 +223,24 @@ func (v *View) Forget(pkg jamq.PackageHash) {
 	is := func(other *Trace) bool { return other == t }
 	for _, p := range t.needs {
 		p.dependents = slices.DeleteFunc(p.dependents, is)
+		if p.anchor == nil && len(p.dependents) == 0 {
+			v.Forget(p.pkg)
+		}
 	}
 	for _, d := range t.dependents {
 		d.needs = slices.DeleteFunc(d.needs, is)
 		v.reconsider(d)
 	}
+	v.retire(t)
+}
+
+// retire takes a trace off the agenda.
+func (v *View) retire(t *Trace) {
 	v.agenda.turns.Remove(&t.turn)
 	v.agenda.heights.Remove(&t.height)
 	v.agenda.slots.Remove(&t.inSlot)
 	if t.changed {
-		v.agenda.changed = slices.DeleteFunc(v.agenda.changed, is)
+		v.agenda.changed = slices.DeleteFunc(v.agenda.changed, func(other *Trace) bool { return other == t })
 	}
 }
 
@@ -359,14 +409,16 @@ func (v *View) seenUpTo(t *Trace, height uint64) (s verdict, gone *node) {
 // facts is what decides the life of a package on the best chain up to head. The prerequisites must have been judged.
 func (v *View) facts(t *Trace, head *node, s verdict, gone *node) anchor.Facts {
 	f := anchor.Facts{
-		Head:             head.Point,
-		AnchorOnChain:    v.onMain(t.anchor),
-		AnchorHeight:     t.anchor.Height,
-		LookupAnchorSlot: t.lookupAnchorSlot,
-		Reported:         s.reported.point(),
-		Available:        s.available.point(),
-		Removed:          gone.point(),
-		Accumulated:      s.accumulated.point(),
+		Head:        head.Point,
+		Reported:    s.reported.point(),
+		Available:   s.available.point(),
+		Removed:     gone.point(),
+		Accumulated: s.accumulated.point(),
+	}
+	if t.anchor != nil {
+		f.AnchorOnChain, f.AnchorHeight, f.LookupAnchorSlot = v.onMain(t.anchor), t.anchor.Height, t.lookupAnchorSlot
+	} else { // of others: its anchors are not known, so they never expire
+		f.AnchorOnChain, f.AnchorHeight, f.LookupAnchorSlot = true, math.MaxUint64, jamq.MaxSlot
 	}
 	for _, p := range t.needs {
 		need := p.verdict.upTo(head.Height)

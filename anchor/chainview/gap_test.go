@@ -1,0 +1,160 @@
+package chainview_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/anchor/chainview"
+)
+
+// gapScene is a view with three packages before a gap: one that finality has decided, one that is
+// reported in a block that is not final, and one that is unreported.
+func gapScene(t *testing.T) *chainview.View {
+	t.Helper()
+	v := newView(t)
+	grow(t, v, 'a', header('a', 0), 0, 2)
+	for i := range byte(3) {
+		watch(t, v, jamq.PackageHash{i + 1}, chainview.Package{Anchor: header('a', 1)})
+	}
+	report := func(slot jamq.Slot, pkg byte) {
+		b := jamq.Block{Hash: header('a', int(slot)), Parent: header('a', int(slot-1)), Slot: slot, Reported: []jamq.Report{{Package: jamq.PackageHash{pkg}, Core: jamq.CoreIndex(pkg - 1)}}}
+		require.NoError(t, v.ImportBest(&b, b.Hash))
+	}
+	report(3, 1)
+	b := jamq.Block{Hash: header('a', 4), Parent: header('a', 3), Slot: 4, Available: []jamq.CoreIndex{0}}
+	require.NoError(t, v.ImportBest(&b, b.Hash))
+	require.NoError(t, v.Finalize(b.Hash))
+	report(5, 2)
+	return v
+}
+
+func TestContinueAfterGap(t *testing.T) {
+	root := jamq.Block{Hash: header('z', 90), Slot: 90}
+	recent := chainview.State{Recent: []chainview.RecentBlock{{Hash: header('z', 89), Slot: 89}, {Hash: root.Hash, Slot: 90}}}
+	for _, told := range [][]jamq.PackageHash{nil, {{2}}, {{3}}, {{2}, {3}}} {
+		v := gapScene(t)
+		require.NoError(t, v.Continue(root, recent, told))
+		require.Equal(t, root.Hash, v.Best().Hash)
+		require.Equal(t, root.Hash, v.Finalized().Hash)
+		for i := range byte(3) {
+			pkg := jamq.PackageHash{i + 1}
+			s := status(t, v, pkg)
+			final, err := v.FinalStatus(pkg)
+			require.NoError(t, err)
+			require.Equal(t, s, final, "the outcome is final")
+			accumulated := i == 0
+			for _, p := range told {
+				accumulated = accumulated || p == pkg
+			}
+			require.Equal(t, accumulated, !s.Accumulated.IsZero())
+			require.Equal(t, !accumulated, s.Dead != anchor.Alive)
+		}
+		// The view goes on, and a snapshot restores it.
+		grow(t, v, 'z', root.Hash, 90, 95)
+		spec := jamq.Tiny()
+		restored, err := chainview.Restore(&spec, v.AppendSnapshot(nil))
+		require.NoError(t, err)
+		require.Equal(t, v.AppendSnapshot(nil), restored.AppendSnapshot(nil))
+		require.NoError(t, v.Finalize(header('z', 94)))
+	}
+}
+
+// A gap shorter than recent history: the new root remembers blocks that the view knows, and what they
+// report of its packages counts.
+func TestContinueAfterShortGap(t *testing.T) {
+	v := gapScene(t)
+	root := jamq.Block{Hash: header('z', 9), Slot: 9}
+	state := chainview.State{Recent: []chainview.RecentBlock{{Hash: header('a', 4), Slot: 4}, {Hash: header('a', 5), Slot: 5}, {Hash: root.Hash, Slot: 9}}}
+	require.NoError(t, v.Continue(root, state, nil))
+	s := status(t, v, jamq.PackageHash{2})
+	require.Equal(t, header('a', 5), s.Reported.Hash)
+	require.Equal(t, anchor.Unavailable, s.Dead)
+	require.Equal(t, anchor.AnchorExpired, status(t, v, jamq.PackageHash{3}).Dead)
+	require.Equal(t, header('a', 4), status(t, v, jamq.PackageHash{1}).Accumulated.Hash)
+	spec := jamq.Tiny()
+	restored, err := chainview.Restore(&spec, v.AppendSnapshot(nil))
+	require.NoError(t, err)
+	require.Equal(t, v.AppendSnapshot(nil), restored.AppendSnapshot(nil))
+}
+
+func TestContinueRefuses(t *testing.T) {
+	v := gapScene(t)
+	before := v.AppendSnapshot(nil)
+	root := jamq.Block{Hash: header('z', 90), Slot: 90}
+	with := func(change func(*chainview.State)) chainview.State {
+		s := chainview.State{Recent: []chainview.RecentBlock{{Hash: header('z', 89)}, {Hash: root.Hash}}}
+		change(&s)
+		return s
+	}
+	pkg := jamq.PackageHash{3}
+	for name, c := range map[string]struct {
+		root  jamq.Block
+		state chainview.State
+		want  error
+	}{
+		"old":            {jamq.Block{Hash: header('z', 4), Slot: 4}, chainview.State{}, chainview.ErrOld},
+		"known":          {jamq.Block{Hash: header('a', 5), Slot: 5}, chainview.State{}, chainview.ErrConflict},
+		"on a core":      {root, with(func(s *chainview.State) { s.Cores = []chainview.CoreReport{{Package: pkg}, {}} }), chainview.ErrUndecided},
+		"ready":          {root, with(func(s *chainview.State) { s.Ready = []chainview.ReadyReport{{Package: pkg}} }), chainview.ErrUndecided},
+		"reportable":     {root, with(func(s *chainview.State) { s.Recent[0].Hash = header('a', 1) }), chainview.ErrUndecided},
+		"contradiction":  {root, with(func(s *chainview.State) { s.Accumulated = [][]jamq.PackageHash{{pkg}} }), chainview.ErrConflict},
+		"another's root": {root, chainview.State{Recent: []chainview.RecentBlock{{Hash: header('z', 1)}}}, chainview.ErrConflict},
+	} {
+		require.ErrorIs(t, v.Continue(c.root, c.state, nil), c.want, name)
+		require.Equal(t, before, v.AppendSnapshot(nil), name)
+	}
+}
+
+// D4 for a prerequisite that belongs to others: once it is reported, it expires with recent history,
+// and it dies if it does not become available.
+func TestForeignPrerequisite(t *testing.T) {
+	foreign := jamq.PackageHash{0xf}
+	scene := func(t *testing.T, reportedBefore bool) *chainview.View {
+		v := newView(t)
+		grow(t, v, 'a', header('a', 0), 0, 2)
+		b := jamq.Block{Hash: header('a', 3), Parent: header('a', 2), Slot: 3, Reported: []jamq.Report{{Package: foreign}}}
+		if reportedBefore {
+			require.NoError(t, v.ImportBest(&b, b.Hash))
+		}
+		watch(t, v, pkg, chainview.Package{Anchor: header('a', 2), LookupAnchorSlot: 2, Prerequisites: []jamq.PackageHash{foreign}})
+		require.Equal(t, anchor.Alive, status(t, v, pkg).Dead)
+		if !reportedBefore {
+			require.NoError(t, v.ImportBest(&b, b.Hash))
+		}
+		require.Equal(t, anchor.Alive, status(t, v, pkg).Dead)
+		return v
+	}
+	for _, before := range []bool{false, true} {
+		v := scene(t, before)
+		grow(t, v, 'a', header('a', 3), 3, 7)
+		require.Equal(t, anchor.Alive, status(t, v, pkg).Dead)
+		grow(t, v, 'a', header('a', 7), 7, 8) // slot 3 + U
+		require.Equal(t, anchor.PrerequisiteGone, status(t, v, pkg).Dead)
+
+		v = scene(t, before)
+		b := jamq.Block{Hash: header('a', 4), Parent: header('a', 3), Slot: 4, Available: []jamq.CoreIndex{0}}
+		require.NoError(t, v.ImportBest(&b, b.Hash))
+		grow(t, v, 'a', header('a', 4), 4, 9)
+		require.Equal(t, anchor.Alive, status(t, v, pkg).Dead)
+		spec := jamq.Tiny()
+		restored, err := chainview.Restore(&spec, v.AppendSnapshot(nil))
+		require.NoError(t, err)
+		require.Equal(t, v.AppendSnapshot(nil), restored.AppendSnapshot(nil))
+		grow(t, v, 'a', header('a', 9), 9, 10) // its own anchor at height 2 expires here as well
+		require.Equal(t, anchor.AnchorExpired, status(t, v, pkg).Dead)
+
+		v.Forget(pkg)
+		_, watched := v.Trace(foreign)
+		require.False(t, watched, "it is forgotten with the last package that names it")
+	}
+
+	// A package that was named before it is watched itself keeps what was seen of it.
+	v := scene(t, false)
+	watch(t, v, foreign, chainview.Package{Anchor: header('a', 1), LookupAnchorSlot: 1})
+	require.Equal(t, header('a', 3), status(t, v, foreign).Reported.Hash)
+	grow(t, v, 'a', header('a', 3), 3, 8)
+	require.Equal(t, anchor.PrerequisiteGone, status(t, v, pkg).Dead)
+}
