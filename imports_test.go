@@ -28,13 +28,14 @@ var mayImport = map[string][]string{
 	// A disk for it.
 	"statedb/pebblestore": {"statedb", "statedb/ubt"},
 	"txpool":              {},
-	"submit":              {"", "anchor", "anchor/chainview", "bundlequeue"},
+	"bundlequeue/told":    {"", "anchor", "anchor/chainview", "bundlequeue"},
+	"submit":              {"", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told"},
 	"submit/codec":        {""},
 	"submit/journal":      {},
 	// Kinds of journals, and what they must do.
 	"submit/journal/pebblejournal": {"submit/journal"},
 	"submit/journal/journaltest":   {"submit/journal"},
-	"submit/jip2":                  {"", "anchor", "anchor/chainview", "bundlequeue", "submit"},
+	"submit/jip2":                  {"", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told", "submit"},
 	"eoa":                          {"internal/wire"},
 	"eoa/kvstore":                  {"eoa"},
 	"eoa/memstore":                 {"eoa", "eoa/kvstore"},
@@ -57,7 +58,7 @@ var mayImport = map[string][]string{
 
 	// Nested modules.
 	"statedb/evm":   {"statedb", "statedb/ubt"},
-	"submit/jamnps": {"", "anchor", "anchor/chainview", "bundlequeue", "canonical/proof", "submit", "submit/codec"}, // it checks what peers say of the state
+	"submit/jamnps": {"", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told", "canonical/proof", "submit", "submit/codec"}, // it checks what peers say of the state
 }
 
 // apart are modules outside the workspace, which may import anything.

@@ -28,8 +28,8 @@ const (
 	// ClockExpired is no rule of the chain and no evidence: a host that sees no blocks gave the
 	// package up by the clock.
 	ClockExpired
-	// Overtaken is no rule of the chain either: the package was built and never sent, because a
-	// reorg replaced the blocks on which it was asked for.
+	// Overtaken is no rule of the chain either: the package was built and never sent, because the
+	// chain changed meanwhile, and the package it follows or replaces is another one by now.
 	Overtaken
 )
 
@@ -53,7 +53,7 @@ func (r Reason) String() string {
 	case ClockExpired:
 		return "clock: given up without evidence"
 	case Overtaken:
-		return "overtaken: not sent after a reorg"
+		return "overtaken by the chain"
 	}
 	return fmt.Sprintf("anchor.Reason(%d)", uint8(r))
 }

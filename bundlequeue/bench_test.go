@@ -1,4 +1,4 @@
-package bundlequeue
+package bundlequeue_test
 
 import (
 	"encoding/binary"
@@ -9,6 +9,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/bundlequeue/told"
 )
 
 // ops are what a builder does to a bundle, in order. A benchmark plays the whole life of batch after batch and times one of them.
@@ -25,27 +27,26 @@ type ops interface {
 
 // ours is the queue.
 type ours struct {
-	s    *Simple[int]
-	jobs []Job[int]
+	s    *told.Simple[int]
+	jobs []told.Job[int]
 	now  time.Time
 }
 
 func newOurs(b *testing.B, depth int) *ours {
-	cfg := DefaultConfig(jamq.Full())
-	cfg.Evidence = ToldEvidence
+	cfg := bundlequeue.DefaultConfig(jamq.Full())
 	cfg.MaxQueueDepth = depth
 	cfg.Cores = cfg.Cores[:0]
 	for core := range cfg.Spec.Cores {
 		cfg.Cores = append(cfg.Cores, jamq.CoreIndex(core))
 	}
-	q, err := New[int](cfg, jamq.Block{})
+	s, err := told.New[int](cfg, told.DefaultConfig(cfg.Spec))
 	if err != nil {
 		b.Fatal(err)
 	}
-	return &ours{s: NewSimple(q), now: jamq.CommonEra()}
+	return &ours{s: s, now: jamq.CommonEra()}
 }
 
-func must(_ []Effect, err error) {
+func must(_ []bundlequeue.Effect, err error) {
 	if err != nil {
 		panic(err)
 	}
@@ -78,7 +79,7 @@ type scanned struct {
 }
 
 type scannedBundle struct {
-	state    State
+	state    bundlequeue.State
 	packages []jamq.PackageHash
 	since    time.Time
 }
@@ -88,22 +89,22 @@ func (s *scanned) enqueue(n uint64) { s.bundles[n] = &scannedBundle{} }
 func (s *scanned) dequeue() {
 	least, found := uint64(0), false
 	for n, b := range s.bundles {
-		if b.state == Reserved && (!found || n < least) {
+		if b.state == bundlequeue.Reserved && (!found || n < least) {
 			least, found = n, true
 		}
 	}
 	b := s.bundles[least]
-	b.state = Building
+	b.state = bundlequeue.Building
 	s.jobs = append(s.jobs, b)
 }
 
 func (s *scanned) markSubmitted(pkg jamq.PackageHash) {
 	b := s.jobs[0]
 	s.jobs = s.jobs[1:]
-	b.state, b.since, b.packages = Submitted, s.now, append(b.packages, pkg)
+	b.state, b.since, b.packages = bundlequeue.Submitted, s.now, append(b.packages, pkg)
 }
 
-func (s *scanned) move(pkg jamq.PackageHash, to State) {
+func (s *scanned) move(pkg jamq.PackageHash, to bundlequeue.State) {
 	for _, b := range s.bundles {
 		for _, p := range b.packages {
 			if p == pkg {
@@ -114,8 +115,8 @@ func (s *scanned) move(pkg jamq.PackageHash, to State) {
 	}
 }
 
-func (s *scanned) guaranteed(pkg jamq.PackageHash)  { s.move(pkg, Guaranteed) }
-func (s *scanned) accumulated(pkg jamq.PackageHash) { s.move(pkg, Accumulated) }
+func (s *scanned) guaranteed(pkg jamq.PackageHash)  { s.move(pkg, bundlequeue.Guaranteed) }
+func (s *scanned) accumulated(pkg jamq.PackageHash) { s.move(pkg, bundlequeue.Accumulated) }
 
 func (s *scanned) finalized(pkg jamq.PackageHash) {
 	for n, b := range s.bundles {
@@ -130,14 +131,14 @@ func (s *scanned) finalized(pkg jamq.PackageHash) {
 
 func (s *scanned) timeouts() {
 	for _, b := range s.bundles {
-		if b.state == Submitted && s.now.Sub(b.since) > time.Hour {
-			b.state = Queued
+		if b.state == bundlequeue.Submitted && s.now.Sub(b.since) > time.Hour {
+			b.state = bundlequeue.Queued
 		}
 	}
 }
 
 func (s *scanned) stats() {
-	var counts [NumStates]int
+	var counts [bundlequeue.NumStates]int
 	for _, b := range s.bundles {
 		counts[b.state]++
 	}
@@ -211,15 +212,15 @@ func benchmarkOp(b *testing.B, o ops, op string, held int) {
 
 // BenchmarkForeignBlock feeds a queue of 100,000 bundles, of which 341 are submitted, full blocks of others' reports.
 func BenchmarkForeignBlock(b *testing.B) {
-	cfg := DefaultConfig(jamq.Full())
+	cfg := bundlequeue.DefaultConfig(jamq.Full())
 	cfg.MaxQueueDepth = 100_000
-	q, err := New[int](cfg, jamq.Block{Hash: jamq.HeaderHash{1}})
+	q, err := bundlequeue.New[int](cfg, jamq.Block{Hash: jamq.HeaderHash{1}})
 	if err != nil {
 		b.Fatal(err)
 	}
 	now := jamq.CommonEra()
 	for q.CanEnqueue() {
-		must(q.Step(now, Enqueue[int]{Number: q.Next()}))
+		must(q.Step(now, bundlequeue.Enqueue[int]{Number: q.Next()}))
 	}
 	block := jamq.Block{Hash: jamq.HeaderHash{1}}
 	for core := range cfg.Spec.Cores {
@@ -232,8 +233,8 @@ func BenchmarkForeignBlock(b *testing.B) {
 		for i := range block.Reported {
 			block.Reported[i].Package = packageOf(uint64(block.Slot)<<10 + uint64(i))
 		}
-		must(q.Step(now, Imported{Block: block, Best: block.Hash}))
-		must(q.Step(now, FinalizedBlock{Hash: block.Parent}))
+		must(q.Step(now, bundlequeue.Imported{Block: block, Best: block.Hash}))
+		must(q.Step(now, bundlequeue.FinalizedBlock{Hash: block.Parent}))
 		if block.Slot == 1 {
 			for core := range cfg.Spec.Cores {
 				block.Available = append(block.Available, jamq.CoreIndex(core))

@@ -2,14 +2,14 @@ package bundlequeue
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/jamq/jamq"
 )
 
-// check returns what is wrong with a queue on a chain that obeys the rules, or nil. Tests call it after every step.
+// check returns what is wrong with a queue on a chain that obeys the rules, or nil. Tests call it after
+// every step.
 func (q *Queue[B]) check() error {
 	for _, it := range q.items {
 		alive := 0
@@ -21,103 +21,11 @@ func (q *Queue[B]) check() error {
 		if alive > 1 {
 			return fmt.Errorf("B1: bundle %d has %d versions alive on one chain", it.number, alive)
 		}
-	}
-	return q.checkOnAnyChain()
-}
-
-// checkOnAnyChain is what holds whatever the host feeds.
-func (q *Queue[B]) checkOnAnyChain() error {
-	var counts [NumStates]int
-	open := 0
-	for i, it := range q.items {
-		counts[it.state]++
-		if err := q.checkItem(it, i); err != nil {
-			return err
-		}
-		open += len(it.versions)
-		if it.request != nil && q.builds[it.request.ticket] != it {
-			return fmt.Errorf("bundle %d: its request %d is not open", it.number, it.request.ticket)
+		if n := it.losses(); n > q.cfg.MaxVersionRetries+1 {
+			return fmt.Errorf("bundle %d has lost %d packages, want at most %d", it.number, n, q.cfg.MaxVersionRetries+1)
 		}
 	}
-	if err := q.checkCores(); err != nil {
-		return err
-	}
-	switch {
-	case counts != q.counts:
-		return fmt.Errorf("%v bundles counted, want %v", q.counts, counts)
-	case open != len(q.versions):
-		return fmt.Errorf("B6: %d versions are known, want %d", len(q.versions), open)
-	case len(q.builds)+q.held > 2*len(q.holders) || len(q.sends) > open:
-		return fmt.Errorf("B6: %d builds and %d sends open", len(q.builds), len(q.sends))
-	case q.active-q.firstPlace > uint64(q.cfg.RetentionWindow):
-		return fmt.Errorf("B6: %d finalized bundles kept", q.active-q.firstPlace)
-	case len(q.touched) > 0 || len(q.out) > 0:
-		return fmt.Errorf("%d touched, %d effects left over", len(q.touched), len(q.out))
-	}
-	return nil
-}
-
-// checkCores is promise B4.
-func (q *Queue[B]) checkCores() error {
-	for i, it := range q.holders {
-		if it != nil && (!it.holdsCore || it.core != q.cfg.Cores[i] || q.at(it.place) != it) {
-			return fmt.Errorf("B4: core %d is held by bundle %d, which holds %v %d", q.cfg.Cores[i], it.number, it.holdsCore, it.core)
-		}
-	}
-	for _, it := range q.items {
-		if it.holdsCore && !slices.Contains(q.holders, it) {
-			return fmt.Errorf("B4: bundle %d shares core %d", it.number, it.core)
-		}
-	}
-	return nil
-}
-
-func (q *Queue[B]) checkItem(it *item[B], i int) error {
-	if it.place != q.firstPlace+uint64(i) || q.find(it.number) != it {
-		return fmt.Errorf("bundle %d stands at place %d, %d after %d", it.number, it.place, i, q.firstPlace)
-	}
-	if (it.state == Finalized) != (it.place < q.active) {
-		return fmt.Errorf("bundle %d at %d is %v, and all before %d are final", it.number, it.place, it.state, q.active)
-	}
-	if it.state < Guaranteed && it.place < q.frontier {
-		return fmt.Errorf("bundle %d at %d is %v, before the frontier %d", it.number, it.place, it.state, q.frontier)
-	}
-	if to, _, _ := it.derive(); it.state != to && it.state != Finalized {
-		return fmt.Errorf("bundle %d is %v, want %v", it.number, it.state, to)
-	}
-	if it.waiting != (it.state < Guaranteed && !it.holdsCore) || it.waiting && !it.turn.Queued() {
-		return fmt.Errorf("bundle %d is %v, holds a core: %v, waits for one: %v", it.number, it.state, it.holdsCore, it.waiting)
-	}
-	if v := it.live(); !it.waiting && (it.turn.Queued() != (it.holdsCore && v != nil && v.ticket == 0 && q.maySend(v)) || it.turn.Queued() && it.turn.Key() != int64(v.nextSend)) {
-		return fmt.Errorf("bundle %d is due: %v at %d", it.number, it.turn.Queued(), it.turn.Key())
-	}
-	if it.holdsCore && (it.state < Building || it.state > Submitted) {
-		return fmt.Errorf("B4: bundle %d is %v and holds core %d", it.number, it.state, it.core)
-	}
-	for _, v := range it.versions {
-		if q.versions[v.pkg] != v || v.item != it {
-			return fmt.Errorf("version %dv%d is not known by its hash", it.number, v.number)
-		}
-		if v.sent && i > 0 && !q.items[i-1].everSent() {
-			return fmt.Errorf("B3: bundle %d left before %d", it.number, q.items[i-1].number)
-		}
-		if v.ticket != 0 && q.sends[v.ticket] != v {
-			return fmt.Errorf("version %dv%d: its send %d is not open", it.number, v.number, v.ticket)
-		}
-	}
-	if len(it.versions) > q.cfg.MaxVersionRetries+1 {
-		return fmt.Errorf("B6: bundle %d has %d versions", it.number, len(it.versions))
-	}
-	return nil
-}
-
-func (it *item[B]) everSent() bool {
-	for _, v := range it.versions {
-		if v.sent {
-			return true
-		}
-	}
-	return false
+	return q.Check()
 }
 
 // scene is a queue with a chain of hand-made blocks, on virtual time.

@@ -3,8 +3,6 @@ package bundlequeue_test
 import (
 	"fmt"
 
-	"github.com/ethereum/go-ethereum/common"
-
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
 )
@@ -45,36 +43,4 @@ func ExampleQueue_Step() {
 	// send 1v1 core=0 attempt=1
 	// 1v1 sending → submitted at none
 	// 1v1 submitted → guaranteed at 2/2:03000000
-}
-
-// The calls that builders know, for a host that feeds no blocks.
-func ExampleSimple() {
-	cfg := bundlequeue.DefaultConfig(jamq.Tiny())
-	cfg.Evidence = bundlequeue.ToldEvidence
-	queue, err := bundlequeue.New[string](cfg, jamq.Block{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	s, now := bundlequeue.NewSimple(queue), jamq.CommonEra()
-	print := func(news []bundlequeue.Effect, err error) {
-		for _, e := range news {
-			fmt.Println(e)
-		}
-		if err != nil {
-			fmt.Println(err)
-		}
-	}
-	print(s.Enqueue(now, 1, common.Hash{}, "block 1"))
-	job, _ := s.Dequeue()
-	pkg := jamq.PackageHash{0xaa} // of the package that was built of job.Bundle
-	print(s.MarkSubmitted(now, job, pkg, jamq.RefineContext{Prerequisites: job.Prerequisites}, job.Bundle))
-	print(s.OnGuaranteed(now, pkg))
-	print(s.OnAccumulated(now, pkg))
-	// Output:
-	// 1v0 queued → building at none
-	// 1v1 building → sending at none
-	// 1v1 sending → submitted at none
-	// 1v1 submitted → guaranteed at 0/0:746f6c64
-	// 1v1 guaranteed → accumulated at 0/0:746f6c64
 }

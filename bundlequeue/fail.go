@@ -7,6 +7,48 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
+// isLoss reports whether the death of a version counts against its bundle: a guarantor took or refused
+// the package, and then the chain did not report it in time (D2), did not make it available (D5), or
+// left it in the ready queue until it expired (D6). The other deaths say nothing about the bundle:
+//
+//   - no guarantor was reached;
+//   - a reorg took the anchor (D1);
+//   - finality stalled, and the lookup anchor became too old (D3);
+//   - the package died with one that it names (D4, D6).
+func (q *Queue[B]) isLoss(v *version[B]) bool {
+	if !v.accepted && !v.refused {
+		return false
+	}
+	switch v.fate.Status().Dead {
+	case anchor.AnchorExpired, anchor.Unavailable, anchor.ClockExpired:
+		return true
+	case anchor.NeverReady:
+		for _, pkg := range v.fate.Prerequisites() {
+			if p, ok := q.evidence.Fate(pkg); ok && p.Status().Dead != anchor.Alive {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// losses returns how many packages of a bundle were lost.
+func (it *item[B]) losses() int {
+	n := 0
+	for _, v := range it.versions {
+		if v.lost {
+			n++
+		}
+	}
+	return n
+}
+
+// ended reports whether a bundle gets no more packages: too many were lost, or the host gave it up.
+func (q *Queue[B]) ended(it *item[B]) bool {
+	return it.troubles().givenUp != "" || it.losses() > q.cfg.MaxVersionRetries
+}
+
 // advance moves the frontier to the first bundle that is not guaranteed, and returns it, or nil.
 func (q *Queue[B]) advance() *item[B] {
 	q.frontier = max(q.frontier, q.active)
@@ -19,56 +61,38 @@ func (q *Queue[B]) advance() *item[B] {
 	return nil
 }
 
-// fail gives up the first bundle that is not guaranteed if it has used its tries, and all after it, once no chain can carry
-// any of them: what is dead on the finalized chain is dead on every chain to come, so the same transactions may be packed again
-// with any anchor.
+// fail hands back the first bundle that is not guaranteed if it has ended, and all after it, once no
+// chain can carry any of their packages. What is dead on the finalized chain is dead on every chain to
+// come, so the same transactions may then be packed again with any anchor.
 func (q *Queue[B]) fail() {
 	first := q.advance()
-	if first == nil || !q.exhausted(first) {
+	if first == nil || first.state == Reserved || !q.ended(first) || first.live() != nil {
 		return
 	}
 	for place := first.place; place < q.end(); place++ {
 		for _, v := range q.at(place).versions {
-			if !q.gone(v) {
+			if !v.settledDead() {
 				return
 			}
 		}
 	}
-	q.failFrom(first, fmt.Sprintf("block %d: %d versions dead, %d builds failed in a row", first.number, len(first.versions), first.buildFailures))
-}
-
-// exhausted reports whether a bundle has no version left that could make it and may not have another.
-func (q *Queue[B]) exhausted(it *item[B]) bool {
-	if it.state == Reserved || it.request != nil || it.live() != nil {
-		return false
+	reason := first.troubles().givenUp
+	if reason == "" {
+		reason = fmt.Sprintf("%d packages lost", first.losses())
 	}
-	return len(it.versions) > q.cfg.MaxVersionRetries || it.buildFailures > q.cfg.MaxVersionRetries
-}
-
-// gone reports whether a version can never be accumulated, whatever the chain does: it never left, or it is dead on the
-// finalized chain. Without blocks nobody can know; then a long time must do.
-func (q *Queue[B]) gone(v *version[B]) bool {
-	switch s := v.status(); {
-	case !v.sent || !q.keeps(ruleFailOnFinal):
-		return true
-	case q.view == nil:
-		return s.Dead != anchor.Alive && q.now >= v.lastSend+instant(q.cfg.FailureHold)
-	default:
-		return s.Dead != anchor.Alive && s.DeadSince.Height <= q.view.Finalized().Height
-	}
+	q.failFrom(first, fmt.Sprintf("block %d: %s", first.number, reason))
 }
 
 // failFrom hands back a bundle and all after it, whose pre-state is gone with it.
 func (q *Queue[B]) failFrom(first *item[B], reason string) {
-	lost := q.items[first.place-q.firstPlace:]
+	failed := q.items[first.place-q.firstPlace:]
 	cause := first.number
-	for _, it := range lost {
+	for _, it := range failed {
 		for _, v := range it.versions {
 			q.forget(v)
-			q.bury(v)
 		}
 		q.closeRequest(it)
-		q.freeCore(it)
+		q.cores.release(it)
 		from := it.state
 		q.enter(it, FailedState)
 		q.plan(it)
@@ -82,8 +106,36 @@ func (q *Queue[B]) failFrom(first *item[B], reason string) {
 		}
 	}
 	q.next = cause
-	clear(lost)
+	clear(failed)
 	q.items = q.items[:first.place-q.firstPlace]
+}
+
+// maxReason bounds the reason of a GiveUp event, in bytes.
+const maxReason = 1024
+
+// giveUp carries out the host's order to build no more packages for a bundle.
+func (q *Queue[B]) giveUp(ev GiveUp) error {
+	it := q.find(ev.Number)
+	if it == nil || it.state == Reserved || it.state == Finalized {
+		return fmt.Errorf("%w: no bundle %d that can be given up", ErrWrongNumber, ev.Number)
+	}
+	if len(ev.Reason) > maxReason {
+		return fmt.Errorf("%w: a reason of %d bytes, want at most %d", ErrUnknownEvent, len(ev.Reason), maxReason)
+	}
+	reason := "given up by the host"
+	if ev.Reason != "" {
+		reason += ": " + ev.Reason
+	}
+	it.inTrouble().givenUp = reason
+	q.closeRequest(it)
+	it.versions = slices.DeleteFunc(it.versions, func(v *version[B]) bool {
+		if !v.sent {
+			q.forget(v)
+		}
+		return !v.sent
+	})
+	q.touch(it)
+	return nil
 }
 
 // takenBack forgets a failed bundle that the host has.
@@ -95,15 +147,4 @@ func (q *Queue[B]) takenBack(ev TakenBack) error {
 		}
 	}
 	return fmt.Errorf("%w: no failed bundle has ticket %d", ErrNotExpected, ev.Ticket)
-}
-
-// bury remembers a package of a failed bundle where only the clock says that it is dead.
-func (q *Queue[B]) bury(v *version[B]) {
-	if q.view != nil || !v.sent {
-		return
-	}
-	q.buried = append(q.buried, v.pkg)
-	if most := (q.cfg.RetentionWindow + 1) * (q.cfg.MaxVersionRetries + 1); len(q.buried) > most {
-		q.buried = slices.Delete(q.buried, 0, len(q.buried)-most)
-	}
 }

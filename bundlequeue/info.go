@@ -11,14 +11,16 @@ import (
 
 // Info describes one bundle at one moment.
 type Info struct {
-	// Number is the rollup block, Commitment what Enqueue said.
-	Number     uint64
+	// Number is the rollup block.
+	Number uint64
+	// Commitment is that of Enqueue.
 	Commitment common.Hash
-	// State is where it stands on the best chain.
+	// State is its stage on the best chain.
 	State State
 	// Core is the core that it holds, or held last.
 	Core jamq.CoreIndex
-	// Versions are its packages, oldest first.
+	// Versions are its packages, oldest first, without those that can never be accumulated and do not
+	// count as lost.
 	Versions []VersionInfo
 }
 
@@ -28,7 +30,8 @@ type VersionInfo struct {
 	Version int
 	// Package is its hash.
 	Package jamq.PackageHash
-	// Anchor is the block that it is anchored to, LookupAnchorSlot the slot of its lookup anchor; zero with told evidence.
+	// Anchor is the block that it is anchored to, LookupAnchorSlot the slot of its lookup anchor; zero if
+	// the evidence knows no blocks.
 	Anchor           anchor.Point
 	LookupAnchorSlot jamq.Slot
 	// Prerequisites are the packages that it names.
@@ -50,14 +53,12 @@ func (q *Queue[B]) Info(number uint64) (Info, bool) {
 	}
 	info := Info{Number: it.number, Commitment: it.commitment, State: it.state, Core: it.core}
 	for _, v := range it.versions {
-		s := v.status()
+		s := v.fate.Status()
 		vi := VersionInfo{
-			Version: v.number, Package: v.pkg, Prerequisites: slices.Clone(v.prerequisites()), Attempts: v.attempts,
+			Version: v.number, Package: v.pkg, Prerequisites: slices.Clone(v.fate.Prerequisites()), Attempts: v.attempts,
 			Reported: s.Reported, Available: s.Available, Accumulated: s.Accumulated, Dead: s.Dead, DeadSince: s.DeadSince,
 		}
-		if v.trace != nil {
-			vi.Anchor, vi.LookupAnchorSlot = v.trace.Anchor(), v.trace.LookupAnchorSlot()
-		}
+		vi.Anchor, vi.LookupAnchorSlot = v.fate.Anchor()
 		info.Versions = append(info.Versions, vi)
 	}
 	return info, true
@@ -75,16 +76,25 @@ func (q *Queue[B]) Infos() []Info {
 
 // Totals count what happened since the queue was made.
 type Totals struct {
-	// Enqueued counts bundles, Built packages, Sends the times that one was handed out, Died the deaths of packages.
-	Enqueued, Built, Sends, Died uint64
-	// BuildsFailed and SendsFailed count what the host could not do.
+	// Enqueued counts bundles.
+	Enqueued uint64
+	// Built counts packages that were taken, Useless those that died before they were ever sent.
+	Built, Useless uint64
+	// Sends counts Send effects.
+	Sends uint64
+	// Died counts deaths of packages that the queue had taken; a reorg can make one die twice.
+	Died uint64
+	// BuildsFailed and SendsFailed count builds and sends that the host could not do.
 	BuildsFailed, SendsFailed uint64
-	// DuplicateGuaranteeRejected counts guarantees of a version while another one of its bundle, or itself, had one;
-	// DuplicateAccumulateRejected the same for accumulation. With chain evidence the second stays 0: see promise B1.
+	// DuplicateGuaranteeRejected counts guarantees of a version while another version of its bundle had
+	// one; DuplicateAccumulateRejected the same for accumulation. With chain evidence the second stays
+	// 0: see promise B1.
 	DuplicateGuaranteeRejected, DuplicateAccumulateRejected uint64
-	// AccumulatedAfterFailed counts packages accumulated after the clock had given their bundle up: see [Resurrected].
+	// AccumulatedAfterFailed counts packages that were accumulated after the clock had given their
+	// bundle up: see [Resurrected]. Package told counts them.
 	AccumulatedAfterFailed uint64
-	// NonWinningVersionsCanceled counts versions that were dropped, built or in building, because another one was first.
+	// NonWinningVersionsCanceled counts versions that were dropped, built or in building, because
+	// another version was reported first.
 	NonWinningVersionsCanceled uint64
 	// Transitions counts how often a bundle went from one state to another: [from][to].
 	Transitions [NumStates][NumStates]uint64
@@ -105,6 +115,10 @@ type Stats struct {
 	Base, Next uint64
 	// Depth is how many may wait in Queued and Reserved.
 	Depth int
+	// Cores is how many cores packages are sent to.
+	Cores int
+	// BuildBlocks is how many blocks a build is expected to take: see [Queue.BuildBlocks].
+	BuildBlocks int
 	// Count is the number of bundles held in each state.
 	Count [NumStates]int
 	// Totals count since the queue was made.
@@ -113,12 +127,24 @@ type Stats struct {
 
 // Stats returns a summary.
 func (q *Queue[B]) Stats() Stats {
-	s := Stats{Base: q.next, Next: q.next, Depth: q.depth, Count: q.counts, Totals: q.total}
+	s := Stats{
+		Base: q.next, Next: q.next, Depth: q.depth, Cores: q.cores.inUse(), BuildBlocks: q.BuildBlocks(),
+		Count: q.counts, Totals: q.total,
+	}
 	if len(q.items) > 0 {
 		s.Base = q.items[0].number
 	}
 	return s
 }
+
+// Expects reports whether the queue waits for the answer to a Build or a Send effect with this ticket.
+func (q *Queue[B]) Expects(ticket uint64) bool {
+	return q.builds[ticket] != nil || q.sends[ticket] != nil
+}
+
+// Holds reports whether the queue holds a package: one that was taken from a [Built] event, and whose
+// bundle is neither retired nor failed.
+func (q *Queue[B]) Holds(pkg jamq.PackageHash) bool { return q.versions[pkg] != nil }
 
 // Pending returns how many bundles are not final.
 func (q *Queue[B]) Pending() int { return int(q.end() - q.active) }

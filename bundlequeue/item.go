@@ -7,7 +7,6 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
-	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/internal/minheap"
 )
 
@@ -17,31 +16,69 @@ type instant int64
 // item is one rollup block in the queue.
 type item[B any] struct {
 	number     uint64
-	place      uint64 // counts all items ever queued, without gaps, so it finds the item whatever its number is
+	place      uint64 // counts all items ever queued
 	commitment common.Hash
 	bundle     B
 	state      State
-	versions   []*version[B] // in the order of their making
-	request    *request      // the outstanding build, if any
-	// lastVersion is the highest version number asked for, also of packages that never left.
+
+	// versions are the packages that may be out, and the one that is to be sent, oldest first.
+	versions []*version[B]
+	// deadSince is the latest block of death among the versions that were pruned; nil if none was.
+	deadSince *anchor.Point
+	// request is the outstanding build, or nil.
+	request *request
+	// lastVersion is the highest version number asked for.
 	lastVersion int
 
-	core      jamq.CoreIndex // the core held, or the last one held
+	core      jamq.CoreIndex // held now, or the last one held
 	holdsCore bool
-	touched   bool // is on the list of those to review
+	touched   bool // on the list of those to review
 
-	buildFailures int                            // in a row
-	turn          minheap.Entry[int64, *item[B]] // in Queue.due or in Queue.waiting: see Queue.plan
-	waiting       bool                           // in the latter
+	turn    minheap.Entry[int64, *item[B]] // in Queue.due or in Queue.waiting: see Queue.plan
+	waiting bool                           // in the latter
 
 	// notBefore is when the next build may begin; while Reserved, when the reservation ends.
 	notBefore instant
+	// trouble is what went wrong with the last builds; nil if nothing did, which is the rule.
+	trouble *trouble
+	// queuedAt is when the bundle last began to wait for a package.
+	queuedAt instant
 }
 
-// hasBundle reports whether the host's bundle is there, and its versions' too: not before it is enqueued, nor once it is final.
+// trouble is what keeps a bundle from having another package, since the last one that left.
+type trouble struct {
+	// failed counts builds that the host could not do, useless those whose package was dead on arrival.
+	failed, useless int
+	// reason is why the last useless package was dead.
+	reason anchor.Reason
+	// untilBest and untilFinal delay the next build until the best or the finalized block is another
+	// one than this. Zero delays nothing.
+	untilBest, untilFinal jamq.HeaderHash
+	// givenUp is the reason of a GiveUp event, or empty. No package is sent after it.
+	givenUp string
+}
+
+// troubles returns what went wrong with the last builds, to be read.
+func (it *item[B]) troubles() trouble {
+	if it.trouble == nil {
+		return trouble{}
+	}
+	return *it.trouble
+}
+
+// inTrouble returns the same, to be changed.
+func (it *item[B]) inTrouble() *trouble {
+	if it.trouble == nil {
+		it.trouble = new(trouble)
+	}
+	return it.trouble
+}
+
+// hasBundle reports whether the host's bundle is there: from Enqueue on, until the block is final.
 func (it *item[B]) hasBundle() bool { return it.state != Reserved && it.state != Finalized }
 
-// dropBundles lets go of what the host put into a bundle that is final: nobody will ask for it, and it may be megabytes.
+// dropBundles lets go of what the host put into a bundle that is final. It may be megabytes, and it is
+// never needed again.
 func (it *item[B]) dropBundles() {
 	var none B
 	it.bundle = none
@@ -56,6 +93,7 @@ type request struct {
 	version       int
 	minAnchor     anchor.Point
 	prerequisites []jamq.PackageHash
+	best          anchor.Point // the best block when it was asked for
 }
 
 // version is one package of a rollup block.
@@ -64,85 +102,46 @@ type version[B any] struct {
 	number int
 	pkg    jamq.PackageHash
 	bundle B
+	fate   Fate
 
-	// trace is the evidence; told stands for it where the host feeds no blocks.
-	trace *chainview.Trace
-	told  *told[B]
-
-	// sent says that a Send effect was returned: the bytes may be anywhere from now on.
-	sent       bool
-	accepted   bool   // a send succeeded
-	wasDead    bool   // as the host was told
-	rivalSeen  bool   // counted as a duplicate guarantee
-	ticket     uint64 // of the outstanding send, or 0
-	attempts   int
-	failures   int // sends that failed, in a row
-	lastSend   instant
-	nextSend   instant
-	sentHeight uint64 // of the best block when it was first sent
+	// sent says that a Send effect was returned: from then on the bytes may be anywhere.
+	sent bool
+	// accepted says that a guarantor took the package, refused that none will.
+	accepted, refused bool
+	// wasDead says that the host was told of its death, lost that the death counts against the bundle.
+	wasDead, lost bool
+	rivalSeen     bool   // counted as a duplicate guarantee
+	ticket        uint64 // of the outstanding send, or 0
+	attempts      int
+	failures      int // sends that failed, in a row
+	firstSend     instant
+	lastSend      instant
+	nextSend      instant
+	sentHeight    uint64 // of the best block when it was first sent
 }
 
-// told is what a host without blocks has said about a version.
-type told[B any] struct {
-	status        chainview.Status
-	prerequisites []jamq.PackageHash
-	spread        bool // dead only because its prerequisite is
-	final         bool
-	timeouts      int // without accumulation
-	deadline      minheap.Entry[instant, *version[B]]
-}
+func (v *version[B]) dead() bool        { return v.fate.Status().Dead != anchor.Alive }
+func (v *version[B]) reported() bool    { return !v.fate.Status().Reported.IsZero() }
+func (v *version[B]) accumulated() bool { return !v.fate.Status().Accumulated.IsZero() }
 
-func (v *version[B]) status() chainview.Status {
-	if v.trace != nil {
-		return v.trace.Status()
-	}
-	return v.told.status
-}
-
-func (v *version[B]) prerequisites() []jamq.PackageHash {
-	if v.trace != nil {
-		return v.trace.Prerequisites()
-	}
-	return v.told.prerequisites
-}
-
-func (v *version[B]) dead() bool {
-	if v.trace != nil {
-		return v.trace.Dead() != anchor.Alive
-	}
-	return v.told.status.Dead != anchor.Alive
-}
-
-func (v *version[B]) reported() bool {
-	if v.trace != nil {
-		return v.trace.IsReported()
-	}
-	return !v.told.status.Reported.IsZero()
-}
-
-func (v *version[B]) accumulated() bool {
-	if v.trace != nil {
-		return v.trace.IsAccumulated()
-	}
-	return !v.told.status.Accumulated.IsZero()
-}
-
-// winner returns the version that the best chain has accumulated, or else holds reported and alive, or nil.
+// winner returns the version that the best chain has accumulated, or else one that it has reported and
+// that is alive, or nil.
 func (it *item[B]) winner() *version[B] {
 	var reported *version[B]
 	for _, v := range it.versions {
-		if v.accumulated() {
+		s := v.fate.Status()
+		if !s.Accumulated.IsZero() {
 			return v
 		}
-		if reported == nil && v.reported() && !v.dead() {
+		if reported == nil && !s.Reported.IsZero() && s.Dead == anchor.Alive {
 			reported = v
 		}
 	}
 	return reported
 }
 
-// live returns the version that may still make it, or nil. The safety theorem leaves at most one: where a version's
-// anchor is on the chain, the earlier ones are dead.
+// live returns the version that may still be accumulated, or nil. On a chain that obeys the rules there
+// is at most one: where the anchor of a version is on the chain, the earlier versions are dead.
 func (it *item[B]) live() *version[B] {
 	if w := it.winner(); w != nil {
 		return w
@@ -155,20 +154,22 @@ func (it *item[B]) live() *version[B] {
 	return nil
 }
 
-// left reports whether the live version of a bundle is out, so that its successor may follow (promise B3).
+// left reports whether the live version of a bundle is out, so that its successor may follow (promise
+// B3: packages leave in order).
 func (it *item[B]) left() bool {
 	v := it.live()
 	return v != nil && v.sent
 }
 
-// derive returns the state that the evidence on the best chain gives, the version that decides it, and the block that
-// proves it.
+// derive returns the state that the evidence on the best chain gives, the version that decides it, and
+// the block that proves it.
 func (it *item[B]) derive() (State, *version[B], anchor.Point) {
 	if w := it.winner(); w != nil {
-		if s := w.status(); !s.Accumulated.IsZero() {
+		s := w.fate.Status()
+		if !s.Accumulated.IsZero() {
 			return Accumulated, w, s.Accumulated
 		}
-		return Guaranteed, w, w.status().Reported
+		return Guaranteed, w, s.Reported
 	}
 	v := it.live()
 	switch {

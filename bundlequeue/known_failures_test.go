@@ -12,14 +12,11 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// TestKnownFailures holds the ways in which builders' queues are known to execute transactions twice, lose them or stop.
+// TestKnownFailures holds the ways in which the queues of builders are known to execute transactions
+// twice, to lose them or to stop. Package told has those that depend on the clock.
 func TestKnownFailures(t *testing.T) {
 	for name, test := range map[string]func(*testing.T){
 		"01 a rebuild under the same version":                  sameVersionTwice,
-		"02 one time-out bumps every younger block":            timeoutBumpsYounger,
-		"03 an event between dequeue and mark-submitted":       eventBetween,
-		"04 a time-out that counts from the first send":        timeoutFromFirstSend,
-		"05 accumulated after the transactions were released":  lateAccumulation,
 		"06 a failed number freezes the head":                  failedNumberIsReused,
 		"07 a number reserved and never filled":                reservedAndForgotten,
 		"08 a submit error spins":                              submitErrorSpins,
@@ -27,10 +24,8 @@ func TestKnownFailures(t *testing.T) {
 		"10 a failed rebuild sends half a bundle":              failedRebuild,
 		"11 a rebuild on another state":                        rebuildOnPreState,
 		"12 a restart forgets what is in flight":               restartRemembers,
-		"13 a late guarantee moves the status back":            lateGuarantee,
 		"14 callbacks under a lock":                            noCallbacks,
 		"15 maps that are never pruned":                        mapsArePruned,
-		"16 a foreign guarantee costs all blocks":              foreignIsFree,
 		"17 the same hash to the same guarantor":               guarantorsRotate,
 		"18 a guarantee in one of two blocks imported at once": twoBlocksAtOnce,
 	} {
@@ -54,68 +49,6 @@ func sameVersionTwice(t *testing.T) {
 		require.NotEqual(t, anchor.Alive, before.Dead)
 		require.GreaterOrEqual(t, v.Anchor.Height, before.DeadSince.Height)
 	}
-}
-
-func timeoutBumpsYounger(t *testing.T) {
-	s := newToldScene(t, nil)
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
-	pkg := s.submit()[0]
-	s.wait(50 * time.Second)
-	s.submit()
-	s.ok(s.s.OnGuaranteed(s.now, pkg))
-	s.ok(s.s.OnAccumulated(s.now, pkg))
-	s.ok(s.s.Enqueue(s.now, 2, common.Hash{}, "two"))
-	s.submit()
-	s.wait(time.Second)
-	s.ok(s.s.Enqueue(s.now, 3, common.Hash{}, "three"))
-	s.submit()
-	s.wait(30 * time.Second)
-	require.Equal(t, Submitted, s.state(2))
-	require.Equal(t, Submitted, s.state(3))
-	require.Zero(t, s.s.Stats().Totals.Died)
-}
-
-func eventBetween(t *testing.T) {
-	s := newToldScene(t, nil)
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
-	pkg := s.submit()[0]
-	s.wait(6 * time.Second)
-	job, ok := s.s.Dequeue()
-	require.True(t, ok)
-	s.ok(s.s.OnAccumulated(s.now, pkg))
-	s.ok(s.s.MarkSubmitted(s.now, job, pkg, jamq.RefineContext{}, ""))
-	require.Equal(t, Accumulated, s.state(1))
-	s.wait(time.Hour)
-	require.False(t, s.s.CanSubmit())
-}
-
-func timeoutFromFirstSend(t *testing.T) {
-	s := newToldScene(t, nil)
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
-	s.submit()
-	for range 8 { // every send is another chance
-		s.wait(53 * time.Second)
-		s.submit()
-		require.Equal(t, Submitted, s.state(1))
-	}
-	require.Zero(t, s.s.Stats().Totals.Died)
-}
-
-func lateAccumulation(t *testing.T) {
-	s := newToldScene(t, func(c *Config) { c.MaxVersionRetries, c.MaxSubmitRetries = 0, 0 })
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
-	pkg := s.submit()[0]
-	s.ok(s.s.OnGuaranteed(s.now, pkg))
-	for range 4 {
-		s.wait(61 * time.Second)
-	}
-	require.Equal(t, uint64(1), s.s.Stats().Totals.Died)
-	require.NotEmpty(t, s.s.queue.items, "given up, but not handed back")
-	s.ok(s.s.OnAccumulated(s.now, pkg))
-	require.Equal(t, Accumulated, s.state(1))
-	s.wait(time.Hour)
-	require.Equal(t, Accumulated, s.state(1))
-	require.Zero(t, s.s.Stats().Totals.Entered(FailedState))
 }
 
 func failedNumberIsReused(t *testing.T) {
@@ -169,7 +102,7 @@ func firstWinsInFlight(t *testing.T) {
 	s.step(FinalizedBlock{Hash: s.parent})
 	require.Equal(t, Finalized, s.state(1))
 	require.Zero(t, s.q.Pending())
-	require.Zero(t, s.q.held, "nothing stays locked")
+	require.Zero(t, s.q.cores.inUse()-s.q.cores.free, "nothing stays locked")
 }
 
 func failedRebuild(t *testing.T) {
@@ -210,17 +143,6 @@ func restartRemembers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, s.q.Open(), back.Open())
 	require.Len(t, back.Open(), 2)
-	simple := NewSimple(back)
-	require.True(t, simple.CanSubmit())
-}
-
-func lateGuarantee(t *testing.T) {
-	s := newToldScene(t, nil)
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
-	pkg := s.submit()[0]
-	s.ok(s.s.OnAccumulated(s.now, pkg))
-	s.ok(s.s.OnGuaranteed(s.now, pkg))
-	require.Equal(t, Accumulated, s.state(1))
 }
 
 // The queue calls nobody: it could not deadlock if it tried.
@@ -245,23 +167,7 @@ func mapsArePruned(t *testing.T) {
 	require.Empty(t, s.q.versions)
 	require.Empty(t, s.q.builds)
 	require.Empty(t, s.q.sends)
-	require.Zero(t, s.q.due.Len()+s.q.waiting.Len()+s.q.timers.Len())
-}
-
-func foreignIsFree(t *testing.T) {
-	s := newToldScene(t, func(c *Config) { c.MaxQueueDepth = 10_000 })
-	for s.s.queue.CanEnqueue() {
-		s.now = s.now.Add(time.Second)
-		news, err := s.s.Enqueue(s.now, s.s.queue.Next(), common.Hash{}, "")
-		require.NoError(t, err)
-		_ = news
-	}
-	foreign := jamq.PackageHash{0xff}
-	require.Zero(t, testing.AllocsPerRun(100, func() {
-		if news, err := s.s.OnGuaranteed(s.now, foreign); news != nil || err != nil {
-			t.Error("a foreign package is news")
-		}
-	}))
+	require.Zero(t, s.q.due.Len()+s.q.waiting.Len())
 }
 
 func guarantorsRotate(t *testing.T) {

@@ -1,6 +1,7 @@
 package bundlequeue
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -8,36 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
 )
-
-// MarkSubmitted says "send" only of what the queue watches: a package that a reorg overtook while it was built must stay where it is, or
-// two packages of one block could be reported side by side.
-func TestMarkSubmittedRefusesWhatWasOvertaken(t *testing.T) {
-	s := newScene(t, nil)
-	simple := NewSimple(s.q)
-	step := func(ev Event) {
-		t.Helper()
-		_, err := simple.Step(s.now, ev)
-		require.NoError(t, err)
-	}
-	step(Enqueue[string]{Number: 1, Bundle: "one"})
-	job, ok := simple.Dequeue()
-	require.True(t, ok)
-	a6, _ := s.q.view.AtHeight(6)
-	a7, _ := s.q.view.AtHeight(7)
-	parent := a6.Hash
-	for slot := jamq.Slot(17); slot <= 19; slot++ {
-		h := jamq.HeaderHash{'b', byte(slot)}
-		step(Imported{Block: jamq.Block{Hash: h, Parent: parent, Slot: slot}, Best: s.q.Best().Hash})
-		parent = h
-	}
-	step(Imported{Block: jamq.Block{Hash: parent}, Best: parent})
-	context := jamq.RefineContext{Anchor: a7.Hash, LookupAnchorSlot: 7, Prerequisites: job.Prerequisites}
-	_, err := simple.MarkSubmitted(s.now, job, jamq.PackageHash{1}, context, "one")
-	require.ErrorIs(t, err, ErrNotExpected)
-	_, watched := s.q.view.Trace(jamq.PackageHash{1})
-	require.False(t, watched)
-}
 
 // What a queue takes it can write down and read again.
 func TestLimitsSurviveSnapshotsAndRecords(t *testing.T) {
@@ -67,8 +40,6 @@ func TestConfigHasUpperLimits(t *testing.T) {
 		"ReservationTimeout":  func(c *Config) { c.ReservationTimeout = math.MaxInt64 },
 		"SubmitRetryInterval": func(c *Config) { c.SubmitRetryInterval = math.MaxInt64 },
 		"BackoffMax":          func(c *Config) { c.BackoffMax = math.MaxInt64 },
-		"GuaranteeTimeout":    func(c *Config) { c.GuaranteeTimeout = math.MaxInt64 },
-		"FailureHold":         func(c *Config) { c.FailureHold = math.MaxInt64 },
 	} {
 		cfg := DefaultConfig(jamq.Tiny())
 		change(&cfg)
@@ -97,35 +68,58 @@ func TestRekeyNeverReachesFinalNumbers(t *testing.T) {
 	require.ErrorIs(t, s.try(Rekey{From: 2, To: 1}), ErrWrongNumber)
 }
 
-// A builder whose packages are dead on arrival has failed to build: it is asked less and less often, and in the end the bundle fails,
-// instead of holding up all others for ever.
-func TestStillbornPackagesAreFailedBuilds(t *testing.T) {
-	for name, context := range map[string]func(Build[string]) jamq.RefineContext{
-		"old lookup anchor": func(b Build[string]) jamq.RefineContext {
+// Packages that are dead when they are ready delay a bundle and never fail it, whatever the reason. The
+// host hears the reason each time, and is asked again only once something has changed.
+func TestUselessBuildsDelay(t *testing.T) {
+	for name, c := range map[string]struct {
+		context func(Build[string]) jamq.RefineContext
+		reason  anchor.Reason
+		waits   string
+	}{
+		"old lookup anchor": {func(b Build[string]) jamq.RefineContext {
 			return jamq.RefineContext{Anchor: b.Anchor.Hash, LookupAnchorSlot: 1, Prerequisites: b.Prerequisites}
-		},
-		"unknown anchor": func(b Build[string]) jamq.RefineContext {
+		}, anchor.LookupExpired, "finality does not move"},
+		"unknown anchor": {func(b Build[string]) jamq.RefineContext {
 			return jamq.RefineContext{Anchor: jamq.HeaderHash{0xee}, LookupAnchorSlot: 40, Prerequisites: b.Prerequisites}
-		},
+		}, anchor.OtherFork, "no new block"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, nil)
 			s.blocks(40)
 			s.enqueue(1)
 			builds := 0
-			for range 100 {
+			answer := func() {
 				for len(s.builds) > 0 {
 					b := s.builds[0]
 					s.builds = s.builds[1:]
 					builds++
-					s.step(Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{1, byte(builds)}, Context: context(b), Bundle: "x"})
+					s.log = nil
+					s.step(Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{1, byte(builds)}, Context: c.context(b), Bundle: "x"})
+					require.Contains(t, s.log[0], fmt.Sprintf("dead 1v%d since", builds))
+					require.Contains(t, s.log[0], c.reason.String())
 				}
+			}
+			for range 100 { // time passes, and nothing else
+				answer()
 				s.now = s.now.Add(6 * time.Second)
 				s.step(Tick{})
 			}
-			require.Equal(t, s.q.cfg.MaxVersionRetries+1, builds)
-			require.Len(t, s.failed, 1)
+			require.Equal(t, 1, builds)
+			for range 30 {
+				s.block(nil)
+				answer()
+				s.step(FinalizedBlock{Hash: s.parent})
+				answer()
+			}
+			require.GreaterOrEqual(t, builds, 30)
+			require.Empty(t, s.failed)
 			require.Empty(t, s.sends)
+			delay, delayed := s.q.Delayed()
+			require.True(t, delayed)
+			require.Equal(t, builds, delay.UselessBuilds)
+			require.Contains(t, delay.Reason, c.waits)
+			require.Equal(t, uint64(builds), s.q.Stats().Totals.Useless)
+			require.Zero(t, s.q.Stats().Totals.Died)
 		})
 	}
 }
@@ -145,15 +139,4 @@ func TestClockJumpsAndComesBack(t *testing.T) {
 	s.now = right.Add(2 * time.Minute)
 	s.step(Tick{})
 	require.Greater(t, s.q.Stats().Totals.Sends, sent)
-
-	told := newToldScene(t, nil)
-	right = told.now
-	told.now = right.Add(24 * time.Hour)
-	told.ok(told.s.Step(told.now, Reserve{Number: 1}))
-	told.ok(told.s.Enqueue(told.now, 1, [32]byte{}, "one"))
-	told.submit()
-	told.now = right
-	told.wait(time.Second)
-	told.wait(60 * time.Second)
-	require.NotZero(t, told.s.Stats().Totals.Died+told.s.Stats().Totals.Sends-1, "time-outs run again")
 }

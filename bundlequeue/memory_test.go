@@ -1,6 +1,7 @@
 package bundlequeue
 
 import (
+	"encoding/binary"
 	"runtime"
 	"testing"
 
@@ -56,4 +57,10 @@ func TestMemoryPerBundle(t *testing.T) {
 	require.LessOrEqual(t, per, uint64(1024))
 	require.Equal(t, n, q.Stats().Count[Finalized]+q.Stats().Count[Accumulated])
 	runtime.KeepAlive(q)
+}
+
+// packageOf returns another package hash for each number.
+func packageOf(n uint64) (pkg jamq.PackageHash) {
+	binary.LittleEndian.PutUint64(pkg[:], n*0x9e3779b97f4a7c15)
+	return pkg
 }

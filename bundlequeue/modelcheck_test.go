@@ -61,8 +61,7 @@ func (s *step) String() string {
 
 // model searches all states that the moves reach.
 type model struct {
-	cfg    Config
-	broken rule
+	cfg Config
 	// live says of which leaves to prove that they can still end well: one in so many.
 	live uint64
 	// patience bounds the search, in states; 0 is no bound.
@@ -77,8 +76,8 @@ type model struct {
 	failure                       atomic.Pointer[string]
 }
 
-func newModel(broken rule, live uint64) *model {
-	m := &model{cfg: modelConfig(), broken: broken, live: live, seed: maphash.MakeSeed()}
+func newModel(live uint64) *model {
+	m := &model{cfg: modelConfig(), live: live, seed: maphash.MakeSeed()}
 	for i := range m.visited {
 		m.visited[i].m = make(map[uint64]struct{})
 	}
@@ -178,7 +177,6 @@ func (m *model) start(left budget) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	q.broken = m.broken
 	s := &state{w: newWorld(&m.cfg.Spec, left)}
 	for range 2 {
 		i, b := s.w.extend(s.w.best, 1, [worldCores]bool{}, [worldCores]int8{none, none})
@@ -228,18 +226,14 @@ func (m *model) seal(s *state, q *Queue[string]) error {
 			return err
 		}
 	}
-	if m.broken != noRule {
-		// A broken queue must be caught by what it does, not by what it looks like.
-		if err := q.checkCores(); err != nil {
-			return err
-		}
-	} else if err := q.check(); err != nil {
-		return err
-	}
+	// What the queue does is judged before what it looks like.
 	if err := s.w.judge(int8(len(s.w.blocks) - 1)); err != nil {
 		return err
 	}
 	if err := s.w.compare(q); err != nil {
+		return err
+	}
+	if err := q.check(); err != nil {
 		return err
 	}
 	// What only counts would tell states apart that behave alike.
@@ -251,12 +245,7 @@ func (m *model) seal(s *state, q *Queue[string]) error {
 // restore takes the queue out again. That this gives the very same queue is one of the things that the search proves.
 func (m *model) restore(s *state) (*Queue[string], error) {
 	r := wire.NewReader(stretch(s.queue))
-	q := empty[string](m.cfg)
-	q.read(r, text{})
-	q.broken = m.broken
-	if r.Err() == nil && m.broken == noRule {
-		q.verify(r)
-	}
+	q := read(m.cfg, r, text{}, func(b []byte) (Evidence, error) { return restoreChain(m.cfg.Spec, b) })
 	return q, r.Done()
 }
 
@@ -410,7 +399,7 @@ func TestModelCheck(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // states are short-lived: a third of the time would go into collecting them
 	total, began := int64(0), time.Now()
 	for _, left := range budgets[size] {
-		m := newModel(noRule, proveOneIn)
+		m := newModel(proveOneIn)
 		err := m.run(left)
 		total += m.states.Load()
 		t.Logf("%+v: %d distinct states, %d moves, %d ends, of which %d were played on to the last bundle",
@@ -420,48 +409,4 @@ func TestModelCheck(t *testing.T) {
 		}
 	}
 	fmt.Printf("%d distinct states in %v\n", total, time.Since(began).Round(time.Second/10))
-}
-
-// mutation is a rule and where its absence shows within a small search.
-type mutation struct {
-	rule    rule
-	retries int // new versions
-	left    budget
-}
-
-// TestMutations switches each safety rule off and sees that the search finds out what it was for. A proof that cannot fail proves nothing.
-func TestMutations(t *testing.T) {
-	mutations := map[string]mutation{
-		"all dead":           {ruleAllDead, 2, budget{blocks: 6}},
-		"anchor at evidence": {ruleAnchorAtEvidence, 2, budget{blocks: 6, forks: 1, reorgs: 1}},
-		"never newest":       {ruleNeverNewest, 2, budget{blocks: 2}},
-		"check built":        {ruleCheckBuilt, 2, budget{blocks: 6, forks: 1, careless: 1}},
-		"new hash":           {ruleNewHash, 2, budget{blocks: 6, careless: 1}},
-		"sent for ever":      {ruleSentForEver, 2, budget{blocks: 6, forks: 1, reorgs: 1}},
-		"predecessor live":   {rulePredecessorLive, 2, budget{blocks: 6}},
-		"name predecessor":   {ruleNamePredecessor, 2, budget{blocks: 6}},
-		"one core":           {ruleOneCore, 2, budget{blocks: 6}},
-		"fail on final":      {ruleFailOnFinal, 0, budget{blocks: 6, forks: 1}},
-		"final on final":     {ruleFinalOnFinal, 2, budget{blocks: 6}},
-	}
-	seen := map[rule]bool{}
-	for name, mu := range mutations {
-		seen[mu.rule] = true
-		t.Run(name, func(t *testing.T) {
-			m := newModel(mu.rule, 0)
-			m.cfg.Spec, m.cfg.MaxVersionRetries = worldSpec(3), mu.retries
-			if mu.rule == ruleAllDead {
-				m.cfg.MaxSubmitRetries = 1 // it rebuilds where others send the same bytes again
-			}
-			err := m.run(mu.left)
-			if err == nil {
-				t.Fatalf("nobody noticed in %d states", m.states.Load())
-			}
-			t.Logf("caught after %d states: %v", m.states.Load(), err)
-		})
-	}
-	seen[ruleLeaveOutWhereDone] = true // shows only with anchors older than three blocks: see TestMutationInSimulation
-	if len(seen) != int(numRules)-1 {
-		t.Errorf("%d of %d rules are tried", len(seen), numRules-1)
-	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// CanEnqueue reports whether the queue would take another bundle now: whether fewer than its depth wait in Queued or Reserved, or for
-// the host to take them back.
+// CanEnqueue reports whether the queue would take another bundle now: whether fewer bundles than its
+// depth are Queued, Reserved, or failed and not taken back.
 func (q *Queue[B]) CanEnqueue() bool { return q.waitingBundles() < q.depth }
 
 func (q *Queue[B]) waitingBundles() int {
@@ -43,7 +43,7 @@ func (q *Queue[B]) reserve(now instant, ev Reserve) error {
 	return err
 }
 
-func (q *Queue[B]) enqueue(ev Enqueue[B]) error {
+func (q *Queue[B]) enqueue(now instant, ev Enqueue[B]) error {
 	it := q.find(ev.Number)
 	if it == nil {
 		var err error
@@ -55,6 +55,7 @@ func (q *Queue[B]) enqueue(ev Enqueue[B]) error {
 	}
 	it.commitment, it.bundle, it.notBefore = ev.Commitment, ev.Bundle, 0
 	q.enter(it, Queued)
+	it.queuedAt = now
 	q.total.Enqueued++
 	return nil
 }
@@ -68,12 +69,11 @@ func (q *Queue[B]) release(ev Release) error {
 	return nil
 }
 
-// expire releases a reservation that is over its time, if it holds up all others.
-func (q *Queue[B]) expire() {
+// expireReservation releases a reservation that is over its time, if it holds up all others.
+func (q *Queue[B]) expireReservation() {
 	if it := q.at(q.frontier); it != nil && it.state == Reserved && q.now >= it.notBefore {
 		q.failFrom(it, fmt.Sprintf("number %d was reserved and never filled", it.number))
 	}
-	q.giveUpByClock()
 }
 
 func (q *Queue[B]) rekey(ev Rekey) error {
@@ -99,11 +99,11 @@ func (q *Queue[B]) resize(ev Resize) error {
 	if ev.Depth < 1 || ev.Depth > maxDepth {
 		return fmt.Errorf("%w: depth %d, want 1 to %d", ErrUnknownEvent, ev.Depth, maxDepth)
 	}
-	q.depth = ev.Depth
+	q.depth, q.resized = ev.Depth, ev.Depth != q.cfg.MaxQueueDepth
 	return nil
 }
 
-// Commitment returns what Enqueue said of a bundle, if the queue holds it.
+// Commitment returns the commitment of a bundle, if the queue holds it.
 func (q *Queue[B]) Commitment(number uint64) (common.Hash, bool) {
 	it := q.find(number)
 	if it == nil || it.state == Reserved {

@@ -8,44 +8,45 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
-	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/internal/minheap"
 )
 
-// Queue follows the bundles of one rollup; B is the host's bundle type. It is deterministic: the same events at the same
-// times give the same effects. It is not safe for concurrent use.
+// Queue follows the bundles of one rollup; B is the host's bundle type. It is deterministic: the same
+// events at the same times give the same effects. It is not safe for concurrent use.
 //
-// A step costs what its event touches, and not the bundles that are in the queue.
+// A step costs what its event touches, whatever the number of bundles in the queue.
 type Queue[B any] struct {
-	cfg  Config
-	view *chainview.View // nil with told evidence
-	now  instant         // of the last event
+	cfg      Config
+	evidence Evidence
+	blocks   Blocks  // of the evidence
+	now      instant // of the last event
 
-	// items are the bundles in their order; those before active are finalized, those before frontier at least guaranteed.
+	// items are the bundles in their order. Those before active are finalized, those before frontier
+	// are at least guaranteed.
 	items            []*item[B]
 	firstPlace       uint64 // of items[0]
 	active, frontier uint64 // places
 	next             uint64 // the number of the bundle to come
 	least            uint64 // the number after the last bundle that was retired
-	depth            int
+
+	// depth is how many bundles may wait; resized says that Resize set another one than configured.
+	depth   int
+	resized bool
+	cores   cores[B]
 
 	versions map[jamq.PackageHash]*version[B] // every version of every bundle held
 	builds   map[uint64]*item[B]              // open requests by ticket
 	sends    map[uint64]*version[B]
-	ticket   uint64                             // the last one given out
-	holders  []*item[B]                         // by place in Config.Cores; nil where no bundle holds the core
-	held     int                                // how many cores are held
-	due      minheap.Heap[int64, *item[B]]      // bundles with a core, by the time of their next send
-	waiting  minheap.Heap[int64, *item[B]]      // bundles that are not guaranteed and hold no core, by place
-	timers   minheap.Heap[instant, *version[B]] // told evidence only
+	ticket   uint64                        // the last one given out
+	due      minheap.Heap[int64, *item[B]] // bundles with a core, by the time of their next send
+	waiting  minheap.Heap[int64, *item[B]] // bundles that are not guaranteed and hold no core, by place
 
-	returned []Failed[B] // not taken back yet, in order
-	// buried are packages of failed bundles, with told evidence only: nobody can be sure that they are dead. The oldest go first.
-	buried []jamq.PackageHash
-	delays *anchor.Delays // what was seen between sending and reporting
-	counts [NumStates]int
-	total  Totals
-	broken rule // tests switch off one safety rule
+	returned []Failed[B]    // not taken back yet, in order
+	delays   *anchor.Delays // between sending and reporting
+	// buildTimes are how many blocks the last builds took, newest last: see BuildBlocks.
+	buildTimes []int
+	counts     [NumStates]int
+	total      Totals
 
 	// blocked is the bundle at which the last step stopped starting others; nil if cores ran out first.
 	blocked *item[B]
@@ -55,67 +56,71 @@ type Queue[B any] struct {
 	touched []*item[B]
 }
 
-// New returns an empty queue whose view of the JAM chain begins at root, a final block; with told evidence root is not read.
-// The error wraps [ErrInvalidConfig] or jamq.ErrInvalidBlock.
+// New returns an empty queue that judges by imported JAM blocks, from root on, a final block. The error
+// wraps [ErrInvalidConfig] or jamq.ErrInvalidBlock.
 func New[B any](cfg Config, root jamq.Block) (*Queue[B], error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	q := empty[B](cfg)
-	if cfg.Evidence == ChainEvidence {
-		view, err := chainview.New(&cfg.Spec, root)
-		if err != nil {
-			return nil, err
-		}
-		q.view = view
+	c, err := newChain(cfg.Spec, root)
+	if err != nil {
+		return nil, err
 	}
-	return q, nil
+	return empty[B](cfg, c), nil
 }
 
-// empty returns a queue without a view.
-func empty[B any](cfg Config) *Queue[B] {
+// NewWith returns an empty queue that judges by other evidence than imported blocks, which must be new
+// and serve no other queue: see package told. The error wraps [ErrInvalidConfig].
+func NewWith[B any](cfg Config, evidence Evidence) (*Queue[B], error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	return empty[B](cfg, evidence), nil
+}
+
+func empty[B any](cfg Config, evidence Evidence) *Queue[B] {
 	cfg.Cores = slices.Clone(cfg.Cores)
-	return &Queue[B]{
-		cfg: cfg, next: cfg.FirstNumber, least: cfg.FirstNumber, depth: cfg.MaxQueueDepth,
+	q := &Queue[B]{
+		cfg: cfg, evidence: evidence, blocks: evidence.Blocks(),
+		next: cfg.FirstNumber, least: cfg.FirstNumber, depth: cfg.MaxQueueDepth,
 		versions: make(map[jamq.PackageHash]*version[B]),
 		builds:   make(map[uint64]*item[B]),
 		sends:    make(map[uint64]*version[B]),
-		holders:  make([]*item[B], len(cfg.Cores)),
 		delays:   anchor.NewDelays(&cfg.Spec),
 	}
+	q.cores.set(cfg.Cores)
+	return q
 }
 
 // Next returns the number that the next bundle must have.
 func (q *Queue[B]) Next() uint64 { return q.next }
 
-// Best returns the head of the best JAM chain as the queue knows it; zero with told evidence.
-func (q *Queue[B]) Best() anchor.Point {
-	if q.view == nil {
-		return anchor.Point{}
-	}
-	return q.view.Best()
-}
+// Best returns the head of the best JAM chain as the queue knows it; zero if its evidence knows no
+// blocks.
+func (q *Queue[B]) Best() anchor.Point { return q.blocks.Best() }
 
-// Finalized returns the newest final block of the JAM chain as the queue knows it; zero with told evidence.
-func (q *Queue[B]) Finalized() anchor.Point {
-	if q.view == nil {
-		return anchor.Point{}
-	}
-	return q.view.Finalized()
-}
+// Finalized returns the newest final block of the JAM chain as the queue knows it; zero if its evidence
+// knows no blocks.
+func (q *Queue[B]) Finalized() anchor.Point { return q.blocks.Finalized() }
 
-// Step takes one event at time now and returns what to do, in order. Time should not go back; if it does, by more than a second, the clock
-// was wrong before, and all waits are shortened to what they can be at most.
+// Step takes one event at time now and returns what to do, in order. Time should not go back. If it
+// does by more than a second, the clock was wrong before, and all waits are shortened.
 //
-// Each event is handled in three parts. First it changes the facts. Then the state of every bundle that they touch is derived
-// anew from the best chain, so that imports, reorgs and finality need no cases of their own. Then builds and sends are
-// scheduled in the order of rollup blocks, as far as cores are free.
+// Each event is handled in three parts. First it changes the facts. Then the state of every bundle that
+// they touch is derived anew from the best chain; so imports, reorgs and finality need no cases of
+// their own. Then builds and sends are scheduled in the order of rollup blocks, as far as cores are
+// free.
 //
-// A Send effect is the point of no return: from then on its package counts as out for ever. A driver that must survive a
-// crash makes the event durable before it carries out the effects: see [AppendRecord].
+// A Send effect is the point of no return: from then on its package counts as out. A driver that must
+// survive a crash makes the event durable before it carries out the effects: see [AppendRecord].
 //
-// A refused event changes nothing and returns no effects. The error wraps one of this package's errors, or of
-// chainview's for a block that does not fit.
+// A bundle ends as Failed for one of two causes only: more than Config.MaxVersionRetries of its
+// packages were lost, or the host ordered it by GiveUp or Release. Builds that fail, packages that are
+// dead when they are built, an unreachable network and stalled finality delay a bundle without limit:
+// [Queue.Delayed] is the alarm.
+//
+// A refused event changes nothing and returns no effects. The error wraps one of this package's errors,
+// or of chainview's for a block that does not fit.
 func (q *Queue[B]) Step(now time.Time, ev Event) ([]Effect, error) {
 	at := q.readClock(now)
 	if err := q.apply(at, ev); err != nil {
@@ -125,7 +130,8 @@ func (q *Queue[B]) Step(now time.Time, ev Event) ([]Effect, error) {
 		q.clockWentBack(at)
 	}
 	q.now = at
-	q.expire()
+	q.evidence.Advance(at.time())
+	q.expireReservation()
 	q.settle()
 	q.finish()
 	q.fail()
@@ -142,31 +148,27 @@ func (q *Queue[B]) apply(now instant, ev Event) error {
 	case Reserve:
 		return q.reserve(now, ev)
 	case Enqueue[B]:
-		return q.enqueue(ev)
+		return q.enqueue(now, ev)
 	case Release:
 		return q.release(ev)
 	case Rekey:
 		return q.rekey(ev)
+	case GiveUp:
+		return q.giveUp(ev)
 	case Resize:
 		return q.resize(ev)
+	case Cores:
+		return q.changeCores(ev)
 	case Built[B]:
 		return q.built(now, ev)
 	case BuildFailed:
 		return q.buildFailed(now, ev)
 	case Sent:
 		return q.sent(now, ev)
-	case Imported:
-		if q.view == nil {
-			return fmt.Errorf("%w: block %s, but Config.Evidence is told", ErrWrongEvidence, ev.Block.Hash)
-		}
-		return q.view.ImportBest(&ev.Block, ev.Best)
-	case FinalizedBlock:
-		if q.view == nil {
-			return fmt.Errorf("%w: block %s, but Config.Evidence is told", ErrWrongEvidence, ev.Hash)
-		}
-		return q.view.Finalize(ev.Hash)
-	case Told:
-		return q.tell(now, ev)
+	case Imported, FinalizedBlock, Continue, Told:
+		effects, err := q.evidence.Observe(now.time(), ev)
+		q.out = append(q.out, effects...)
+		return err
 	case Retry:
 		return q.retry(now, ev)
 	case TakenBack:
@@ -188,8 +190,8 @@ func (q *Queue[B]) at(place uint64) *item[B] {
 // end returns the place of the item to come.
 func (q *Queue[B]) end() uint64 { return q.firstPlace + uint64(len(q.items)) }
 
-// find returns the item with a number, or nil. Numbers have no gaps unless consensus made some (Rekey), so the first guess
-// is nearly always right.
+// find returns the item with a number, or nil. Numbers have no gaps unless Rekey made some, so the
+// first guess is nearly always right.
 func (q *Queue[B]) find(number uint64) *item[B] {
 	if len(q.items) == 0 || number < q.items[0].number {
 		return nil
@@ -241,9 +243,5 @@ func (q *Queue[B]) retire() {
 func (q *Queue[B]) forget(v *version[B]) {
 	delete(q.versions, v.pkg)
 	delete(q.sends, v.ticket)
-	if v.trace != nil {
-		q.view.Forget(v.pkg)
-	} else {
-		q.timers.Remove(&v.told.deadline)
-	}
+	q.evidence.Forget(v.pkg)
 }

@@ -1,6 +1,7 @@
 package bundlequeue
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -91,8 +92,10 @@ func TestB1NoDuplicate(t *testing.T) {
 	info, _ := s.q.Info(1)
 	require.ErrorIs(t, s.try(Built[string]{Ticket: b.Ticket, Package: info.Versions[0].Package, Context: jamq.RefineContext{Anchor: b.Anchor.Hash}}),
 		ErrInadmissible, "the same hash again")
-	require.ErrorIs(t, s.try(Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{7}, Context: jamq.RefineContext{Anchor: b.Anchor.Hash, Prerequisites: []jamq.PackageHash{{1}}}}),
-		ErrInadmissible, "a prerequisite nobody asked for")
+	require.ErrorIs(t, s.try(Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{7}, Context: jamq.RefineContext{Anchor: b.Anchor.Hash, Prerequisites: []jamq.PackageHash{{7}}}}),
+		ErrInadmissible, "a package that needs itself")
+	require.ErrorIs(t, s.try(Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{7}, Context: jamq.RefineContext{Anchor: b.Anchor.Hash, Prerequisites: make([]jamq.PackageHash, 9)}}),
+		ErrInadmissible, "more prerequisites than the chain allows")
 	s.run()
 	require.Equal(t, Submitted, s.state(1))
 }
@@ -222,9 +225,9 @@ func TestB2NoLoss(t *testing.T) {
 	s.step(FinalizedBlock{Hash: s.parent})
 	require.Equal(t, []string{
 		"1v0 queued → failed at none",
-		"failed 1: block 1: 2 versions dead, 0 builds failed in a row",
+		"failed 1: block 1: 2 packages lost",
 		"2v0 queued → failed at none",
-		"failed 2: block 1: 2 versions dead, 0 builds failed in a row",
+		"failed 2: block 1: 2 packages lost",
 	}, s.log)
 	require.Equal(t, uint64(1), s.q.Next(), "the numbers are used again")
 
@@ -257,23 +260,29 @@ func TestLateReportWinsOverExhaustion(t *testing.T) {
 	require.Equal(t, Accumulated, s.state(1))
 }
 
-// A builder that always fails ends in Failed without a loop.
-func TestBuildFailures(t *testing.T) {
+// Builds that fail delay a bundle without limit and without a loop; the host can give it up.
+func TestBuildFailuresDelay(t *testing.T) {
 	s := newScene(t, func(c *Config) { c.MaxVersionRetries = 2 })
 	s.enqueue(1)
-	failures := 0
-	for len(s.builds) > 0 {
+	for failures := 1; failures <= 50; failures++ {
+		require.Len(t, s.builds, 1)
 		b := s.builds[0]
 		s.builds = nil
 		s.step(BuildFailed{Ticket: b.Ticket})
-		failures++
-		if wake, ok := s.q.NextWake(s.now); ok {
-			s.now = wake
-			s.step(Tick{})
-		}
+		delay, delayed := s.q.Delayed()
+		require.True(t, delayed)
+		require.Equal(t, failures, delay.FailedBuilds)
+		require.Equal(t, fmt.Sprintf("%d builds failed", failures), delay.Reason)
+		wake, ok := s.q.NextWake(s.now)
+		require.True(t, ok)
+		s.now = wake
+		s.step(Tick{})
 	}
-	require.Equal(t, 3, failures)
-	require.Equal(t, uint64(1), s.q.Next(), "failed: nothing of it ever left")
+	require.Empty(t, s.failed)
+	s.step(GiveUp{Number: 1, Reason: "its witness is too large"})
+	require.Len(t, s.failed, 1)
+	require.Equal(t, "block 1: given up by the host: its witness is too large", s.failed[0].Reason)
+	require.Equal(t, uint64(1), s.q.Next())
 }
 
 // B6: memory is bounded.

@@ -7,14 +7,14 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/internal/wire"
 )
 
 // recordVersion is the first byte of every record.
-const recordVersion = 1
+const recordVersion = 2
 
-// kindOf numbers the events in records. Numbers are never used for anything else later.
+// The kinds of records number the events. A number is never given another meaning.
 const (
 	kindReserve = iota
 	kindEnqueue
@@ -30,12 +30,15 @@ const (
 	kindRetry
 	kindTick
 	kindTakenBack
+	kindGiveUp
+	kindCores
+	kindContinue
 	numKinds
 )
 
-// AppendRecord appends one step, an event that was taken and its time, for a journal. A driver writes it before it carries out
-// the step's effects; see [Replay]. The journal frames and checks records: they carry no checksum of their own.
-// The error wraps ErrUnknownEvent, and b is returned as it was.
+// AppendRecord appends one step, an event that was taken and its time, for a journal. A driver writes it
+// before it carries out the step's effects; see [Replay]. The journal frames and checks records: they
+// carry no checksum of their own. The error wraps ErrUnknownEvent, and b is returned as it was.
 func AppendRecord[B any](b []byte, codec Codec[B], now time.Time, ev Event) ([]byte, error) {
 	out := wire.AppendInt(append(b, recordVersion), now.UnixNano())
 	numbers := func(kind byte, ns ...uint64) []byte {
@@ -67,7 +70,7 @@ func AppendRecord[B any](b []byte, codec Codec[B], now time.Time, ev Event) ([]b
 		numbers(kindBuildFailed, ev.Ticket)
 	case Sent:
 		numbers(kindSent, ev.Ticket)
-		out = wire.AppendBool(out, ev.OK)
+		out = wire.AppendBool(wire.AppendBool(out, ev.OK), ev.Refused)
 	case Imported:
 		numbers(kindImported)
 		out = wire.AppendHash(out, ev.Best)
@@ -75,6 +78,19 @@ func AppendRecord[B any](b []byte, codec Codec[B], now time.Time, ev Event) ([]b
 	case FinalizedBlock:
 		numbers(kindFinalizedBlock)
 		out = wire.AppendHash(out, ev.Hash)
+	case Continue:
+		numbers(kindContinue)
+		out = appendBlock(out, &ev.Root)
+		out = chainview.AppendState(out, &ev.State)
+		out = wire.AppendHashes(out, ev.Accumulated)
+	case GiveUp:
+		numbers(kindGiveUp, ev.Number)
+		out = wire.AppendBytes(out, []byte(ev.Reason))
+	case Cores:
+		numbers(kindCores, uint64(len(ev.Cores)))
+		for _, core := range ev.Cores {
+			out = wire.AppendUint(out, uint64(core))
+		}
 	case Told:
 		numbers(kindTold, uint64(ev.State))
 		out = wire.AppendHash(out, ev.Package)
@@ -90,7 +106,8 @@ func AppendRecord[B any](b []byte, codec Codec[B], now time.Time, ev Event) ([]b
 	return out, nil
 }
 
-// DecodeRecord reads what AppendRecord wrote. The error wraps ErrCorrupt. Whatever the bytes are, it never panics.
+// DecodeRecord reads what AppendRecord wrote. The error wraps ErrCorrupt. Whatever the bytes are, it
+// never panics.
 func DecodeRecord[B any](codec Codec[B], record []byte) (time.Time, Event, error) {
 	if len(record) == 0 || record[0] != recordVersion {
 		return time.Time{}, nil, fmt.Errorf("%w: record of %d bytes is not of version %d", ErrCorrupt, len(record), recordVersion)
@@ -121,7 +138,7 @@ func readEvent[B any](r *wire.Reader, codec Codec[B]) Event {
 	case kindBuildFailed:
 		return BuildFailed{Ticket: r.Uint()}
 	case kindSent:
-		return Sent{Ticket: r.Uint(), OK: r.Bool()}
+		return Sent{Ticket: r.Uint(), OK: r.Bool(), Refused: r.Bool()}
 	case kindImported:
 		return Imported{Best: wire.ReadHash[jamq.HeaderHash](r), Block: readBlock(r)}
 	case kindFinalizedBlock:
@@ -132,14 +149,29 @@ func readEvent[B any](r *wire.Reader, codec Codec[B]) Event {
 		return Retry{Number: r.Uint()}
 	case kindTakenBack:
 		return TakenBack{Ticket: r.Uint()}
+	case kindGiveUp:
+		return GiveUp{Number: r.Uint(), Reason: string(r.Bytes())}
+	case kindCores:
+		return Cores{Cores: readCoreIndices(r)}
+	case kindContinue:
+		return Continue{Root: readBlock(r), State: chainview.ReadState(r), Accumulated: wire.ReadHashes[jamq.PackageHash](r)}
 	}
 	return Tick{}
 }
 
-// Replay feeds a queue the records of its journal, in order, and drops the effects: they were carried out, or the events that
-// answer them will say so. The queue must be as it was when the first of them was written, new or restored. Then it is,
-// byte for byte, the queue that wrote them; what it waits for is in [Queue.Open].
-// The error wraps ErrCorrupt and says which record; the queue is then as after the one before it.
+func readCoreIndices(r *wire.Reader) []jamq.CoreIndex {
+	const cores = 1 << 16
+	var out []jamq.CoreIndex
+	for range r.Count(1) {
+		out = append(out, jamq.CoreIndex(r.UintBelow(cores, "core")))
+	}
+	return out
+}
+
+// Replay feeds a queue the records of its journal, in order, and drops the effects: either they were
+// carried out, or [Queue.Open] returns them. The queue must be as it was when the first record was
+// written, new or restored. Afterwards it is, byte for byte, the queue that wrote them. The error wraps
+// ErrCorrupt and gives the number of the record; the queue is then as after the record before it.
 func Replay[B any](q *Queue[B], codec Codec[B], records [][]byte) error {
 	for i, record := range records {
 		now, ev, err := DecodeRecord(codec, record)
@@ -153,46 +185,27 @@ func Replay[B any](q *Queue[B], codec Codec[B], records [][]byte) error {
 	return nil
 }
 
-// Open returns the Failed, Build and Send effects that are not answered yet: what a driver has to carry out again after a
-// restart. Sending twice is harmless: the same bytes may be sent any number of times. Whether a failed bundle was taken back before
-// the crash, the host must know by its ticket or its contents.
+// Open returns the Failed, Build and Send effects that are not answered yet: what a driver has to carry
+// out again after a restart. Sending twice is harmless, because the same bytes may be sent any number of
+// times. Whether a failed bundle was taken back before the crash, the host must know by its ticket or
+// its contents.
 func (q *Queue[B]) Open() []Effect {
 	var out []Effect
 	for _, f := range q.returned {
 		out = append(out, f)
 	}
 	for _, it := range q.items {
-		if r := it.request; r != nil {
-			at, least, offset := q.anchorAgain(it, r)
-			out = append(out, Build[B]{
-				Ticket: r.ticket, Number: it.number, Version: r.version, Bundle: it.bundle, Core: it.core,
-				Offset: offset, Anchor: at, MinAnchor: least, Prerequisites: append([]jamq.PackageHash(nil), r.prerequisites...),
-			})
+		if it.request != nil {
+			at, least, offset := q.anchorAgain(it)
+			out = append(out, q.buildEffect(it, at, least, offset))
 		}
 		for _, v := range it.versions {
 			if v.ticket != 0 && it.hasBundle() {
-				out = append(out, Send[B]{
-					Ticket: v.ticket, Number: it.number, Version: v.number, Package: v.pkg, Bundle: v.bundle,
-					Core: it.core, Attempt: v.attempts,
-				})
+				out = append(out, q.sendEffect(v))
 			}
 		}
 	}
 	return out
-}
-
-// anchorAgain chooses an anchor for a request that is open, on the chain as it is by now. Whether the package still serves is judged when
-// it comes.
-func (q *Queue[B]) anchorAgain(it *item[B], r *request) (at, least anchor.Point, offset int) {
-	least, _ = q.evidence(it)
-	if q.view != nil && q.view.OnBest(r.minAnchor) {
-		least = later(least, r.minAnchor)
-	}
-	at, offset, ok := q.chooseAnchor(least, q.offset(it))
-	if !ok { // nothing serves before there is another block: the host waits for it, or says that it cannot build
-		return least, least, 1
-	}
-	return at, least, offset
 }
 
 func appendContext(b []byte, c *jamq.RefineContext) []byte {
@@ -255,9 +268,7 @@ func readBlock(r *wire.Reader) jamq.Block {
 			Prerequisites: wire.ReadHashes[jamq.PackageHash](r),
 		})
 	}
-	for range r.Count(1) {
-		k.Available = append(k.Available, jamq.CoreIndex(r.UintBelow(cores, "core")))
-	}
+	k.Available = readCoreIndices(r)
 	k.Condemned = wire.ReadHashes[common.Hash](r)
 	k.AccumulatedKnown = r.Bool()
 	k.Accumulated = wire.ReadHashes[jamq.PackageHash](r)

@@ -13,6 +13,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/bundlequeue/told"
 	"github.com/jamq/jamq/jamtest"
 )
 
@@ -34,15 +35,16 @@ type recovery struct {
 // policies are the ways to decide when a package is replaced.
 var policies = []struct {
 	name   string
+	told   bool
 	change func(*bundlequeue.Config)
 }{
 	// Two sends are as many as the window of an anchor six blocks old has blocks; more would only put the time-out off.
-	{"wall clock, 54 s", func(c *bundlequeue.Config) { c.Evidence, c.MaxSubmitRetries = bundlequeue.ToldEvidence, 1 }},
-	{"chain, table", func(*bundlequeue.Config) {}},
-	{"chain, anchor.Best", func(c *bundlequeue.Config) { c.Anchors = bundlequeue.AdaptiveAnchor }},
+	{"wall clock, 54 s", true, func(c *bundlequeue.Config) { c.MaxSubmitRetries = 1 }},
+	{"chain, table", false, func(*bundlequeue.Config) {}},
+	{"chain, anchor.Best", false, func(c *bundlequeue.Config) { c.Anchors = bundlequeue.AdaptiveAnchor }},
 }
 
-func newRecovery(loss, skip, lastMoment float64, change func(*bundlequeue.Config)) (*recovery, error) {
+func newRecovery(loss, skip, lastMoment float64, byClock bool, change func(*bundlequeue.Config)) (*recovery, error) {
 	chainConfig := jamtest.DefaultConfig(jamq.Tiny(), 7)
 	chainConfig.LossProbability, chainConfig.SkipProbability = loss, skip
 	chainConfig.LastMomentProbability = lastMoment
@@ -56,11 +58,17 @@ func newRecovery(loss, skip, lastMoment float64, change func(*bundlequeue.Config
 	cfg.MaxQueueDepth, cfg.MaxVersionRetries = 1000, 100
 	change(&cfg)
 	queue, err := bundlequeue.New[string](cfg, chain.Best())
+	if byClock {
+		var clock *told.Evidence
+		if clock, err = told.NewEvidence(cfg.Spec, told.DefaultConfig(cfg.Spec)); err == nil {
+			queue, err = bundlequeue.NewWith[string](cfg, clock)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
 	r := &recovery{
-		chain: chain, queue: queue, clock: jamq.NewSlotClock(chainConfig.Spec), told: cfg.Evidence == bundlequeue.ToldEvidence,
+		chain: chain, queue: queue, clock: jamq.NewSlotClock(chainConfig.Spec), told: byClock,
 		contexts: make(map[jamq.PackageHash]jamq.RefineContext), enqueued: make(map[uint64]time.Time), executed: make(map[string]int),
 	}
 	r.now = r.clock.Start(chain.Slot())
@@ -186,7 +194,7 @@ func (r *recovery) twice() int {
 // guarantors wait for the last moment. Chain evidence on the same chain executes nothing twice.
 func TestClockExecutesTwice(t *testing.T) {
 	for i, policy := range policies[:2] {
-		r, err := newRecovery(0.1, 0.2, 0.1, policy.change)
+		r, err := newRecovery(0.1, 0.2, 0.1, policy.told, policy.change)
 		require.NoError(t, err)
 		r.fresh = r.told
 		for slot := range 40_000 {
@@ -211,7 +219,7 @@ func TestRecoveryTime(t *testing.T) {
 		for _, loss := range []float64{0.01, 0.1, 0.3} {
 			var means []time.Duration
 			for _, policy := range policies {
-				r, err := newRecovery(loss, skip, 0, policy.change)
+				r, err := newRecovery(loss, skip, 0, policy.told, policy.change)
 				require.NoError(t, err)
 				for slot := range slots {
 					require.NoError(t, r.slot(slot%pace == 0 && slot < slots-2000))

@@ -98,8 +98,6 @@ func newScriptScene(t *testing.T, options []string) *scriptScene {
 			cfg.MaxSubmitRetries = n - 1
 		case "depth":
 			cfg.MaxQueueDepth = n
-		case "evidence":
-			cfg.Evidence = ToldEvidence
 		default:
 			t.Fatalf("unknown option %q", o)
 		}
@@ -107,10 +105,8 @@ func newScriptScene(t *testing.T, options []string) *scriptScene {
 	q, err := New[string](cfg, jamq.Block{Hash: nameHash[jamq.HeaderHash]("b0")})
 	require.NoError(t, err)
 	s := &scriptScene{t: t, q: q, now: jamq.CommonEra(), slots: map[string]jamq.Slot{"b0": 0}, packages: map[string]jamq.PackageHash{}}
-	if cfg.Evidence == ChainEvidence {
-		for i := 1; i <= 8; i++ { // so that anchors of all ages exist
-			s.play([]string{"import", fmt.Sprint("b", i)})
-		}
+	for i := 1; i <= 8; i++ { // so that anchors of all ages exist
+		s.play([]string{"import", fmt.Sprint("b", i)})
 	}
 	s.out = nil
 	return s
@@ -150,10 +146,7 @@ func (s *scriptScene) step(ev Event) {
 		}
 		s.out = append(s.out, line)
 	}
-	if s.q.view != nil {
-		require.NoError(s.t, s.q.check())
-	}
-	require.NoError(s.t, s.q.checkOnAnyChain())
+	require.NoError(s.t, s.q.check())
 }
 
 func (s *scriptScene) withPrerequisites(line string, needs []jamq.PackageHash) string {
@@ -240,7 +233,7 @@ func (s *scriptScene) importBlock(name string, options []string) {
 				require.NoError(s.t, err)
 				report := jamq.Report{Hash: common.Hash(s.packages[pkg]), Package: s.packages[pkg], Core: jamq.CoreIndex(c)}
 				if v := s.q.versions[s.packages[pkg]]; v != nil {
-					report.Prerequisites = v.prerequisites()
+					report.Prerequisites = v.fate.Prerequisites()
 				}
 				b.Reported = append(b.Reported, report)
 			}

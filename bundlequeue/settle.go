@@ -3,19 +3,17 @@ package bundlequeue
 import (
 	"slices"
 
+	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
-	"github.com/jamq/jamq/anchor/chainview"
 )
 
 // settle derives anew the state of every bundle that the event touched, in their order.
 func (q *Queue[B]) settle() {
-	if q.view != nil {
-		q.view.Changes(func(t *chainview.Trace) {
-			if v := q.versions[t.Package()]; v != nil {
-				q.touch(v.item)
-			}
-		})
-	}
+	q.evidence.Changes(func(pkg jamq.PackageHash) {
+		if v := q.versions[pkg]; v != nil {
+			q.touch(v.item)
+		}
+	})
 	slices.SortFunc(q.touched, byPlace[B])
 	for _, it := range q.touched {
 		it.touched = false
@@ -30,47 +28,60 @@ func (q *Queue[B]) settle() {
 // review brings one bundle in line with the evidence about its versions.
 func (q *Queue[B]) review(it *item[B]) {
 	for _, v := range it.versions {
-		if dead := v.dead(); dead != v.wasDead {
-			v.wasDead = dead
-			if dead {
-				q.total.Died++
-				s := v.status()
-				q.emit(Died{Number: it.number, Version: v.number, Package: v.pkg, Reason: s.Dead, At: s.DeadSince})
-				q.learnLoss(v)
-			}
-		}
+		q.noteDeath(v)
 	}
-	q.dropUnborn(it)
+	q.dropUnsent(it)
 	w, live := it.winner(), it.live()
-	if it.request != nil && live != nil && q.keeps(ruleAllDead) {
+	if it.request != nil && live != nil {
 		q.closeRequest(it) // a reorg brought an earlier version back to life: no other may be built
 		q.total.NonWinningVersionsCanceled++
 	}
 	if w != nil {
 		q.cancelRivals(it, w)
-		q.learn(w)
+		q.learnDelay(w)
 	}
 	if w != nil || (live == nil && it.request == nil) {
-		q.freeCore(it)
+		q.cores.release(it)
 	}
 	q.update(it)
 	q.plan(it)
 }
 
-// dropUnborn forgets versions that died before they ever left; the next one waits a little, because what killed it, an old
-// lookup anchor for example, may kill that one at once.
-func (q *Queue[B]) dropUnborn(it *item[B]) {
-	it.versions = slices.DeleteFunc(it.versions, func(v *version[B]) bool {
-		unborn := v.dead() && (!v.sent || !q.keeps(ruleSentForEver) && v.accepted)
-		if unborn {
-			q.forget(v)
-			it.notBefore = q.now + instant(q.cfg.BackoffBase)
+// noteDeath tells the host if a version died. A reorg can bring it back to life.
+func (q *Queue[B]) noteDeath(v *version[B]) {
+	s := v.fate.Status()
+	dead := s.Dead != anchor.Alive
+	if dead == v.wasDead {
+		return
+	}
+	v.wasDead = dead
+	v.lost = dead && q.isLoss(v)
+	if dead {
+		q.total.Died++
+		q.emit(Died{Number: v.item.number, Version: v.number, Package: v.pkg, Reason: s.Dead, At: s.DeadSince, Unsent: !v.sent})
+		q.learnLoss(v)
+		if v.sent {
+			v.item.queuedAt = q.now
 		}
-		return unborn
+	}
+}
+
+// dropUnsent forgets versions that died before they ever left. The next one waits a little, because
+// what killed this one, an old lookup anchor for example, may kill the next one at once.
+func (q *Queue[B]) dropUnsent(it *item[B]) {
+	it.versions = slices.DeleteFunc(it.versions, func(v *version[B]) bool {
+		if v.sent || !v.dead() {
+			return false
+		}
+		q.noteUseless(it, v.fate.Status().Dead)
+		q.forget(v)
+		it.notBefore = q.now + instant(q.cfg.BackoffBase)
+		return true
 	})
 }
 
-// cancelRivals drops versions that never left once another one is reported (promise B5), and counts those reported besides it.
+// cancelRivals drops versions that never left once another one is reported (promise B5: the first
+// version that is reported wins), and counts those that are reported besides it.
 func (q *Queue[B]) cancelRivals(it *item[B], w *version[B]) {
 	it.versions = slices.DeleteFunc(it.versions, func(v *version[B]) bool {
 		if v == w {
@@ -92,12 +103,9 @@ func (q *Queue[B]) cancelRivals(it *item[B], w *version[B]) {
 	})
 }
 
-// learn notes how many blocks passed between the first send of a version and its report.
-func (q *Queue[B]) learn(v *version[B]) {
-	if q.view == nil || v.sentHeight == 0 {
-		return
-	}
-	if s := v.status(); s.Reported.Height > v.sentHeight {
+// learnDelay notes how many blocks passed between the first send of a version and its report.
+func (q *Queue[B]) learnDelay(v *version[B]) {
+	if s := v.fate.Status(); v.sentHeight > 0 && s.Reported.Height > v.sentHeight {
 		q.delays.Observe(int(s.Reported.Height - v.sentHeight))
 		v.sentHeight = 0 // once
 	}
@@ -105,8 +113,9 @@ func (q *Queue[B]) learn(v *version[B]) {
 
 // learnLoss notes that a version was never reported while it could have been.
 func (q *Queue[B]) learnLoss(v *version[B]) {
-	if v.trace != nil && v.trace.Dead() == anchor.AnchorExpired && v.sentHeight > 0 {
-		last := anchor.LastReportable(&q.cfg.Spec, v.trace.Anchor().Height)
+	if v.sentHeight > 0 && v.fate.Status().Dead == anchor.AnchorExpired {
+		at, _ := v.fate.Anchor()
+		last := anchor.LastReportable(&q.cfg.Spec, at.Height)
 		q.delays.Lost(int(last - min(last, v.sentHeight)))
 		v.sentHeight = 0
 	}
@@ -141,24 +150,18 @@ func (q *Queue[B]) enter(it *item[B], to State) {
 func (q *Queue[B]) finish() {
 	for it := q.at(q.active); it != nil; it = q.at(q.active) {
 		w := it.winner()
-		if w == nil || !q.isFinal(w) {
+		if w == nil || w.fate.Settled() != SettledAccumulated {
 			return
 		}
-		c := Changed{Number: it.number, Commitment: it.commitment, From: it.state, To: Finalized, Version: w.number, Package: w.pkg, Core: it.core, At: w.status().Accumulated}
-		q.freeCore(it)
+		c := Changed{
+			Number: it.number, Commitment: it.commitment, From: it.state, To: Finalized,
+			Version: w.number, Package: w.pkg, Core: it.core, At: w.fate.Status().Accumulated,
+		}
+		q.cores.release(it)
 		q.closeRequest(it)
 		q.enter(it, Finalized)
 		it.dropBundles()
 		q.emit(c)
 		q.active++
 	}
-}
-
-// isFinal reports whether the accumulation of a version is.
-func (q *Queue[B]) isFinal(v *version[B]) bool {
-	if q.view == nil {
-		return v.told.final
-	}
-	s := v.status()
-	return !s.Accumulated.IsZero() && (s.Accumulated.Height <= q.view.Finalized().Height || !q.keeps(ruleFinalOnFinal))
 }

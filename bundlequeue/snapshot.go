@@ -5,14 +5,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"maps"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
-	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/internal/wire"
 )
 
@@ -27,7 +25,7 @@ type Codec[B any] interface {
 // A snapshot is the magic, a version, the body and a CRC-32C of all before it.
 const (
 	snapshotMagic   = "jamq/queue"
-	snapshotVersion = 2
+	snapshotVersion = 3
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -49,21 +47,22 @@ func (q *Queue[B]) appendBody(b []byte, codec Codec[B]) []byte {
 	for _, n := range []uint64{q.firstPlace, q.active, q.frontier, q.next, q.least, uint64(q.depth), q.ticket} {
 		b = wire.AppendUint(b, n)
 	}
+	b = wire.AppendBool(b, q.resized)
 	for _, counters := range [][]uint32{q.delays.ReportedIn, q.delays.LostAfter} {
 		for _, n := range counters {
 			b = wire.AppendUint(b, uint64(n))
 		}
 	}
-	b = appendTotals(b, &q.total)
-	b = wire.AppendBool(b, q.view != nil)
-	if q.view != nil {
-		b = wire.AppendBytes(b, q.view.AppendSnapshot(nil))
+	b = wire.AppendUint(b, uint64(len(q.buildTimes)))
+	for _, blocks := range q.buildTimes {
+		b = wire.AppendUint(b, uint64(blocks))
 	}
+	b = appendTotals(b, &q.total)
+	b = wire.AppendBytes(b, q.evidence.AppendSnapshot(nil))
 	b = wire.AppendUint(b, uint64(len(q.items)))
 	for _, it := range q.items {
 		b = appendItem(b, codec, it)
 	}
-	b = wire.AppendHashes(b, q.buried)
 	b = wire.AppendUint(b, uint64(len(q.returned)))
 	for _, f := range q.returned {
 		b = wire.AppendUint(b, f.Ticket)
@@ -72,21 +71,31 @@ func (q *Queue[B]) appendBody(b []byte, codec Codec[B]) []byte {
 		b = wire.AppendBytes(b, []byte(f.Reason))
 		b = wire.AppendBytes(b, codec.AppendBundle(nil, f.Bundle))
 	}
-	for _, it := range q.holders {
+	return q.cores.append(b)
+}
+
+func (c *cores[B]) append(b []byte) []byte {
+	b = wire.AppendBool(b, c.changed)
+	b = wire.AppendUint(b, uint64(len(c.list)))
+	for i := range c.list {
+		k := &c.list[i]
+		b = wire.AppendUint(b, uint64(k.index))
+		b = wire.AppendBool(b, k.leaving)
 		held := uint64(0)
-		if it != nil {
-			held = it.place + 1
+		if k.holder != nil {
+			held = k.holder.place + 1
 		}
 		b = wire.AppendUint(b, held)
 	}
 	return b
 }
 
-// fingerprint is what a snapshot's owner must not change: what the evidence means and where packages go. Time-outs and limits may.
+// fingerprint is what the owner of a snapshot must not change: the chain. Cores, limits and times may
+// change.
 func (c *Config) fingerprint() string {
 	s := c.Spec
-	return fmt.Sprintf("%v evidence, first number %d, cores %v of %d, E %d, H %d, U %d, L %d",
-		c.Evidence, c.FirstNumber, c.Cores, s.Cores, s.EpochLength, s.RecentHistory, s.AvailabilityTimeout, s.MaxLookupAnchorAge)
+	return fmt.Sprintf("first number %d, %d cores, E %d, H %d, U %d, L %d",
+		c.FirstNumber, s.Cores, s.EpochLength, s.RecentHistory, s.AvailabilityTimeout, s.MaxLookupAnchorAge)
 }
 
 func appendPoint(b []byte, p anchor.Point) []byte {
@@ -101,7 +110,7 @@ func readPoint(r *wire.Reader) anchor.Point {
 
 func (t *Totals) fields() []*uint64 {
 	f := []*uint64{
-		&t.Enqueued, &t.Built, &t.Sends, &t.Died, &t.BuildsFailed, &t.SendsFailed,
+		&t.Enqueued, &t.Built, &t.Useless, &t.Sends, &t.Died, &t.BuildsFailed, &t.SendsFailed,
 		&t.DuplicateGuaranteeRejected, &t.DuplicateAccumulateRejected, &t.AccumulatedAfterFailed, &t.NonWinningVersionsCanceled,
 	}
 	for from := range t.Transitions {
@@ -126,15 +135,28 @@ func appendItem[B any](b []byte, codec Codec[B], it *item[B]) []byte {
 	if it.hasBundle() {
 		b = wire.AppendBytes(b, codec.AppendBundle(nil, it.bundle))
 	}
+	b = wire.AppendBool(b, it.deadSince != nil)
+	if it.deadSince != nil {
+		b = appendPoint(b, *it.deadSince)
+	}
 	b = wire.AppendUint(b, uint64(it.lastVersion))
 	b = wire.AppendUint(b, uint64(it.core))
-	b = wire.AppendUint(b, uint64(it.buildFailures))
 	b = wire.AppendInt(b, int64(it.notBefore))
+	b = wire.AppendInt(b, int64(it.queuedAt))
+	b = wire.AppendBool(b, it.trouble != nil)
+	if t := it.trouble; t != nil {
+		for _, n := range []int{t.failed, t.useless, int(t.reason)} {
+			b = wire.AppendUint(b, uint64(n))
+		}
+		b = wire.AppendHash(wire.AppendHash(b, t.untilBest), t.untilFinal)
+		b = wire.AppendBytes(b, []byte(t.givenUp))
+	}
 	b = wire.AppendBool(b, it.request != nil)
 	if r := it.request; r != nil {
 		b = wire.AppendUint(b, r.ticket)
 		b = wire.AppendUint(b, uint64(r.version))
 		b = appendPoint(b, r.minAnchor)
+		b = appendPoint(b, r.best)
 		b = wire.AppendHashes(b, r.prerequisites)
 	}
 	b = wire.AppendUint(b, uint64(len(it.versions)))
@@ -152,32 +174,26 @@ func appendVersion[B any](b []byte, codec Codec[B], v *version[B]) []byte {
 	for _, n := range []int{v.number, v.attempts, v.failures} {
 		b = wire.AppendUint(b, uint64(n))
 	}
-	for _, t := range []bool{v.sent, v.accepted, v.wasDead, v.rivalSeen} {
+	for _, t := range []bool{v.sent, v.accepted, v.refused, v.wasDead, v.lost, v.rivalSeen} {
 		b = wire.AppendBool(b, t)
 	}
 	b = wire.AppendUint(b, v.ticket)
+	b = wire.AppendInt(b, int64(v.firstSend))
 	b = wire.AppendInt(b, int64(v.lastSend))
 	b = wire.AppendInt(b, int64(v.nextSend))
-	b = wire.AppendUint(b, v.sentHeight)
-	if t := v.told; t != nil {
-		b = wire.AppendHashes(b, t.prerequisites)
-		b = wire.AppendBool(b, !t.status.Reported.IsZero())
-		b = wire.AppendBool(b, !t.status.Accumulated.IsZero())
-		b = wire.AppendBool(b, t.status.Dead != anchor.Alive)
-		b = wire.AppendBool(b, t.spread)
-		b = wire.AppendBool(b, t.final)
-		b = wire.AppendUint(b, uint64(t.timeouts))
-		b = wire.AppendBool(b, t.deadline.Queued())
-		if t.deadline.Queued() {
-			b = wire.AppendInt(b, int64(t.deadline.Key()))
-		}
-	}
-	return b
+	return wire.AppendUint(b, v.sentHeight)
 }
 
-// Restore makes a queue of a snapshot. cfg must name the same chain, cores and evidence as that of the queue that was
-// saved; its limits and times may differ. The error wraps ErrCorrupt or ErrInvalidConfig. Whatever the bytes are, it never panics.
+// Restore makes a queue of a snapshot of a queue with chain evidence. cfg must name the same chain as
+// that of the queue that was saved; its cores, limits and times may differ. The error wraps ErrCorrupt
+// or ErrInvalidConfig. Whatever the bytes are, it never panics.
 func Restore[B any](cfg Config, codec Codec[B], snapshot []byte) (*Queue[B], error) {
+	return RestoreWith(cfg, codec, snapshot, func(b []byte) (Evidence, error) { return restoreChain(cfg.Spec, b) })
+}
+
+// RestoreWith is [Restore] for a queue that [NewWith] made: evidence restores its evidence from what
+// its AppendSnapshot wrote. It must not panic whatever the bytes are.
+func RestoreWith[B any](cfg Config, codec Codec[B], snapshot []byte, evidence func([]byte) (Evidence, error)) (*Queue[B], error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -195,73 +211,119 @@ func Restore[B any](cfg Config, codec Codec[B], snapshot []byte) (*Queue[B], err
 	if have, want := r.Bytes(), cfg.fingerprint(); r.Err() == nil && !bytes.Equal(have, []byte(want)) {
 		return nil, fmt.Errorf("%w: snapshot was made with %q, want %q", ErrInvalidConfig, have, want)
 	}
-	q := empty[B](cfg)
-	q.read(r, codec)
-	if r.Err() == nil {
-		q.verify(r)
-	}
+	q := read(cfg, r, codec, evidence)
 	if err := r.Done(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	if err := q.checkPlaces(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	q.configure()
+	if err := q.Check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	return q, nil
 }
 
-func (q *Queue[B]) read(r *wire.Reader, codec Codec[B]) {
+// configure puts a restored queue under its new configuration. What an event changed stays changed.
+func (q *Queue[B]) configure() {
+	q.retire()
+	if !q.resized {
+		q.depth = q.cfg.MaxQueueDepth
+	}
+	if !q.cores.changed {
+		q.cores.set(q.cfg.Cores)
+	}
+}
+
+// read reads what appendBody wrote, into a queue that may break its invariants.
+func read[B any](cfg Config, r *wire.Reader, codec Codec[B], evidence func([]byte) (Evidence, error)) *Queue[B] {
+	q := &Queue[B]{delays: anchor.NewDelays(&cfg.Spec)}
 	q.now = instant(r.Int())
 	for _, n := range []*uint64{&q.firstPlace, &q.active, &q.frontier, &q.next, &q.least} {
 		*n = r.UintBelow(2*most, "place or number")
 	}
 	q.depth = int(r.UintBelow(maxDepth+1, "depth"))
 	q.ticket = r.Uint()
+	q.resized = r.Bool()
 	for _, counters := range [][]uint32{q.delays.ReportedIn, q.delays.LostAfter} {
 		for i := range counters {
 			counters[i] = uint32(r.UintBelow(1<<32, "delays"))
 		}
 	}
-	if err := q.delays.Validate(&q.cfg.Spec); err != nil {
+	if err := q.delays.Validate(&cfg.Spec); err != nil {
 		r.Fail("%v", err)
+	}
+	for range r.UintBelow(buildMemory+1, "number of build times") {
+		q.buildTimes = append(q.buildTimes, int(r.UintBelow(uint64(cfg.Spec.RecentHistory)+1, "build time")))
 	}
 	for _, f := range q.total.fields() {
 		*f = r.Uint()
 	}
-	if r.Bool() != (q.cfg.Evidence == ChainEvidence) {
-		r.Fail("evidence is not as configured")
-	}
-	if q.cfg.Evidence == ChainEvidence && r.Err() == nil {
-		view, err := chainview.Restore(&q.cfg.Spec, r.Bytes())
-		if err != nil {
-			r.Fail("%v", err)
-		}
-		q.view = view
-	}
+	raw := r.Bytes()
 	if r.Err() != nil {
-		return
+		return nil
 	}
+	known, err := evidence(raw)
+	if err != nil {
+		r.Fail("%v", err)
+		return nil
+	}
+	fresh := empty[B](cfg, known)
+	q.cfg, q.evidence, q.blocks = fresh.cfg, fresh.evidence, fresh.blocks
+	q.versions, q.builds, q.sends = fresh.versions, fresh.builds, fresh.sends
+	q.readBundles(r, codec)
+	return q
+}
+
+// readBundles reads the bundles, those that failed, and the cores.
+func (q *Queue[B]) readBundles(r *wire.Reader, codec Codec[B]) {
 	for range r.Count(32) {
 		q.readItem(r, codec)
 		if r.Err() != nil {
 			return
 		}
 	}
-	q.buried = wire.ReadHashes[jamq.PackageHash](r)
 	for range r.Count(5) {
 		q.returned = append(q.returned, Failed[B]{
 			Ticket: r.Uint(), Number: r.Uint(), Cause: r.Uint(), Reason: string(r.Bytes()), Bundle: readBundle(r, codec),
 		})
 	}
-	for i := range q.holders {
-		if place := r.Uint(); place > 0 && r.Err() == nil {
-			it := q.at(place - 1)
-			if it == nil || it.holdsCore || it.core != q.cfg.Cores[i] {
-				r.Fail("core %d is held by nobody who can", q.cfg.Cores[i])
-				return
-			}
-			q.holders[i], it.holdsCore = it, true
-			q.held++
-		}
+	q.readCores(r)
+	if r.Err() != nil {
+		return
 	}
 	for _, it := range q.items {
 		q.plan(it)
+	}
+}
+
+func (q *Queue[B]) readCores(r *wire.Reader) {
+	q.cores.changed = r.Bool()
+	for range r.Count(3) {
+		k := core[B]{index: jamq.CoreIndex(r.UintBelow(uint64(q.cfg.Spec.Cores), "core")), leaving: r.Bool()}
+		place := r.Uint()
+		if r.Err() != nil {
+			return
+		}
+		if slices.ContainsFunc(q.cores.list, func(other core[B]) bool { return other.index == k.index }) {
+			r.Fail("core %d twice", k.index)
+			return
+		}
+		if place > 0 {
+			k.holder = q.at(place - 1)
+			if k.holder == nil || k.holder.holdsCore || k.holder.core != k.index {
+				r.Fail("core %d is held by a bundle that cannot hold it", k.index)
+				return
+			}
+			k.holder.holdsCore = true
+		} else if !k.leaving {
+			q.cores.free++
+		}
+		q.cores.list = append(q.cores.list, k)
+	}
+	if len(q.cores.indices()) == 0 {
+		r.Fail("no cores")
 	}
 }
 
@@ -271,14 +333,25 @@ func (q *Queue[B]) readItem(r *wire.Reader, codec Codec[B]) {
 	if it.hasBundle() {
 		it.bundle = readBundle(r, codec)
 	}
+	if r.Bool() {
+		since := readPoint(r)
+		it.deadSince = &since
+	}
 	it.lastVersion = int(r.UintBelow(most, "version"))
 	it.core = jamq.CoreIndex(r.UintBelow(uint64(q.cfg.Spec.Cores), "core"))
-	it.buildFailures = int(r.UintBelow(most, "failures"))
-	it.notBefore = instant(r.Int())
+	it.notBefore, it.queuedAt = instant(r.Int()), instant(r.Int())
+	if r.Bool() {
+		it.trouble = &trouble{
+			failed: int(r.UintBelow(most, "failures")), useless: int(r.UintBelow(most, "useless builds")),
+			reason:    anchor.Reason(r.UintBelow(uint64(anchor.Overtaken)+1, "reason")),
+			untilBest: wire.ReadHash[jamq.HeaderHash](r), untilFinal: wire.ReadHash[jamq.HeaderHash](r),
+			givenUp: string(r.Bytes()),
+		}
+	}
 	if r.Bool() {
 		it.request = &request{
 			ticket: r.Uint(), version: int(r.UintBelow(most, "version")),
-			minAnchor: readPoint(r), prerequisites: wire.ReadHashes[jamq.PackageHash](r),
+			minAnchor: readPoint(r), best: readPoint(r), prerequisites: wire.ReadHashes[jamq.PackageHash](r),
 		}
 		if _, twice := q.builds[it.request.ticket]; twice {
 			r.Fail("two builds have ticket %d", it.request.ticket)
@@ -299,17 +372,14 @@ func (q *Queue[B]) readVersion(r *wire.Reader, codec Codec[B], it *item[B]) {
 	for _, n := range []*int{&v.number, &v.attempts, &v.failures} {
 		*n = int(r.UintBelow(most, "count"))
 	}
-	for _, t := range []*bool{&v.sent, &v.accepted, &v.wasDead, &v.rivalSeen} {
+	for _, t := range []*bool{&v.sent, &v.accepted, &v.refused, &v.wasDead, &v.lost, &v.rivalSeen} {
 		*t = r.Bool()
 	}
-	v.ticket, v.lastSend, v.nextSend, v.sentHeight = r.Uint(), instant(r.Int()), instant(r.Int()), r.Uint()
-	if q.view == nil {
-		q.readTold(r, v)
-	} else {
-		var watched bool
-		if v.trace, watched = q.view.Trace(v.pkg); !watched {
-			r.Fail("package %s is not watched", v.pkg)
-		}
+	v.ticket, v.firstSend, v.lastSend, v.nextSend = r.Uint(), instant(r.Int()), instant(r.Int()), instant(r.Int())
+	v.sentHeight = r.Uint()
+	var watched bool
+	if v.fate, watched = q.evidence.Fate(v.pkg); !watched {
+		r.Fail("package %s is not watched", v.pkg)
 	}
 	if _, twice := q.versions[v.pkg]; twice {
 		r.Fail("package %s twice", v.pkg)
@@ -324,50 +394,10 @@ func (q *Queue[B]) readVersion(r *wire.Reader, codec Codec[B], it *item[B]) {
 	it.versions = append(it.versions, v)
 }
 
-func (q *Queue[B]) readTold(r *wire.Reader, v *version[B]) {
-	t := &told[B]{prerequisites: wire.ReadHashes[jamq.PackageHash](r)}
-	t.deadline.Value = v
-	for _, p := range []*anchor.Point{&t.status.Reported, &t.status.Accumulated} {
-		if r.Bool() {
-			*p = ToldBlock
-		}
-	}
-	if r.Bool() {
-		t.status.Dead = anchor.ClockExpired
-	}
-	t.spread, t.final, t.timeouts = r.Bool(), r.Bool(), int(r.UintBelow(most, "time-outs"))
-	if r.Bool() {
-		q.timers.Set(&t.deadline, instant(r.Int()))
-	}
-	v.told = t
-}
-
 func readBundle[B any](r *wire.Reader, codec Codec[B]) B {
 	bundle, err := codec.DecodeBundle(r.Bytes())
 	if err != nil {
 		r.Fail("bundle: %v", err)
 	}
 	return bundle
-}
-
-// verify refuses what no queue can look like, so that a restored one keeps its invariants whatever was read.
-func (q *Queue[B]) verify(r *wire.Reader) {
-	if q.active < q.firstPlace || q.active > q.end() || q.frontier > q.end() || q.depth < 1 {
-		r.Fail("places %d, %d of %d to %d", q.active, q.frontier, q.firstPlace, q.end())
-		return
-	}
-	for i, it := range q.items {
-		state, _, _ := it.derive()
-		if final := it.place < q.active; final != (it.state == Finalized) || !final && state != it.state || it.state < Guaranteed && it.place < q.frontier {
-			r.Fail("bundle %d cannot be %v", it.number, it.state)
-		}
-		if it.holdsCore && (it.state < Building || it.state > Submitted) || it.request != nil && !it.holdsCore || i > 0 && it.number <= q.items[i-1].number || it.number >= q.next {
-			r.Fail("bundle %d is out of order", it.number)
-		}
-	}
-	for _, t := range slices.Sorted(maps.Keys(q.sends)) {
-		if v := q.sends[t]; v.ticket != t {
-			r.Fail("two sends have ticket %d", t)
-		}
-	}
 }

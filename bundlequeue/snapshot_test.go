@@ -119,13 +119,40 @@ func TestSnapshotRefusals(t *testing.T) {
 	_, err := Restore[string](s.q.cfg, text{}, b[:len(b)-1])
 	require.ErrorIs(t, err, ErrCorrupt)
 	other := s.q.cfg
-	other.Cores = []jamq.CoreIndex{1}
+	other.Spec.RecentHistory++
 	_, err = Restore[string](other, text{}, b)
 	require.ErrorIs(t, err, ErrInvalidConfig)
-	other = s.q.cfg
-	other.MaxQueueDepth, other.MaxVersionRetries = 99, 7
-	_, err = Restore[string](other, text{}, b)
-	require.NoError(t, err, "limits may change")
+}
+
+// A restored queue takes depth and cores from its configuration, unless Resize and Cores set them.
+func TestRestoreUnderAnotherConfiguration(t *testing.T) {
+	s := busy(t)
+	cfg := s.q.cfg
+	cfg.MaxQueueDepth, cfg.MaxVersionRetries, cfg.RetentionWindow = 99, 0, 0
+	for _, cores := range [][]jamq.CoreIndex{{0}, {1}, {1, 0}, {0, 1}} {
+		cfg.Cores = cores
+		q, err := Restore[string](cfg, text{}, AppendSnapshot[string](nil, text{}, s.q))
+		require.NoError(t, err)
+		require.NoError(t, q.check())
+		require.Equal(t, 99, q.Stats().Depth)
+		require.Equal(t, cores, q.Cores())
+	}
+	s.step(Resize{Depth: 3})
+	s.step(Cores{Cores: []jamq.CoreIndex{1}})
+	cfg.Cores = []jamq.CoreIndex{0, 1}
+	q, err := Restore[string](cfg, text{}, AppendSnapshot[string](nil, text{}, s.q))
+	require.NoError(t, err)
+	require.Equal(t, 3, q.Stats().Depth)
+	require.Equal(t, []jamq.CoreIndex{1}, q.Cores())
+	for _, ev := range []Event{Resize{Depth: 99}, Cores{Cores: []jamq.CoreIndex{0, 1}}} { // as configured
+		_, err = q.Step(s.now, ev)
+		require.NoError(t, err)
+	}
+	cfg.MaxQueueDepth, cfg.Cores = 5, []jamq.CoreIndex{0}
+	q, err = Restore[string](cfg, text{}, AppendSnapshot[string](nil, text{}, q))
+	require.NoError(t, err)
+	require.Equal(t, 5, q.Stats().Depth)
+	require.Equal(t, []jamq.CoreIndex{0}, q.Cores())
 }
 
 // Whatever the bytes, Restore does not panic, and what it takes keeps its invariants and can be used.

@@ -2,20 +2,20 @@ package bundlequeue
 
 import "fmt"
 
-// State is where a bundle stands. It is derived from evidence and from what is under way, never set by hand.
+// State is the stage of a bundle. The queue derives it from evidence and from what is under way.
 type State uint8
 
 // The states of a bundle, in the order of its life.
 const (
-	// Reserved: its number is taken and nothing else is known of it.
+	// Reserved: its number is taken, and the block is not enqueued yet.
 	Reserved State = iota
-	// Queued: waits for a core, for its predecessor, or for an earlier version to be dead.
+	// Queued: it waits for a core, for its predecessor, or for an earlier version to be dead.
 	Queued
-	// Building: the host is building a package for it.
+	// Building: the host builds a package for it.
 	Building
 	// Sending: a package is built, and no send of it has succeeded yet.
 	Sending
-	// Submitted: at least one guarantor took the package; it is not reported on the best chain.
+	// Submitted: at least one guarantor took the package, and the best chain has not reported it.
 	Submitted
 	// Guaranteed: the best chain has reported a version.
 	Guaranteed
@@ -23,7 +23,7 @@ const (
 	Accumulated
 	// Finalized: the finalized chain has accumulated a version. Final.
 	Finalized
-	// FailedState: given up, with its contents handed back. Final.
+	// FailedState: it was given up, and its contents handed back. Final.
 	FailedState
 )
 

@@ -5,19 +5,24 @@ import (
 	"fmt"
 )
 
-// Class says what the failure of a submission calls for. A [Submitter] marks its errors by [WithClass]; what carries no mark is
-// [Retryable], which is always safe. No class is evidence that the package did not arrive: whatever the class, it counts as out.
+// Class says what the failure of a submission calls for. A [Submitter] marks its errors by [WithClass];
+// an error without a mark is [Retryable], which is always safe. No class is evidence that the package
+// did not arrive: whatever the class, it counts as out.
 type Class uint8
 
 const (
-	// Retryable: the way to the network failed (a connection, a time-out, a node that is behind). The same bytes may be sent again.
+	// Retryable: the way to the network failed, for example a connection, a time-out, or a node that is
+	// behind. The runner sends the same bytes again.
 	Retryable Class = iota
-	// OtherGuarantor: this one refuses the package; another may take it.
+	// OtherGuarantor: this guarantor refuses the package; another may take it. The runner sends the same
+	// bytes again, with the next Attempt.
 	OtherGuarantor
-	// Rebuild: nobody will take these bytes. Another version is built once this one is dead.
+	// Rebuild: no guarantor will take these bytes. The runner does not send them again, and asks for
+	// another version once this one is dead.
 	Rebuild
-	// Fatal: the host asks for what cannot be: a core that does not exist, a method that the node does not have. Retries cannot help; an
-	// operator must.
+	// Fatal: the host asks for the impossible, for example a core that does not exist, or a method that
+	// the node does not have. The runner builds and sends nothing more until an operator has looked:
+	// see Health.Paused and [Runner.Resume].
 	Fatal
 )
 
@@ -44,7 +49,7 @@ type classified struct {
 
 func (e *classified) Unwrap() error { return e.error }
 
-// WithClass marks an error, which stays visible for errors.Is and errors.As. A nil error stays nil.
+// WithClass marks an error, which errors.Is and errors.As still find. A nil error stays nil.
 func WithClass(class Class, err error) error {
 	if err == nil {
 		return nil

@@ -8,12 +8,14 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/bundlequeue/told"
 )
 
 // Builder makes packages. Its methods are called from several goroutines at once.
 type Builder[B any] interface {
-	// Build makes a package as the request says. The ticket is the runner's business. An error is retried after a
-	// back-off. ctx ends with Config.BuildTimeout or the runner.
+	// Build makes a package as the request says. The ticket is the runner's business. After an error the
+	// queue asks again, after a back-off and without limit; an error of class [Fatal] pauses the runner.
+	// ctx ends with Config.BuildTimeout or the runner.
 	Build(ctx context.Context, request bundlequeue.Build[B]) (Package[B], error)
 }
 
@@ -23,27 +25,29 @@ type Package[B any] struct {
 	Hash jamq.PackageHash
 	// Context is the refine context in them.
 	Context jamq.RefineContext
-	// Bundle is what the Submitter will get; it holds the bytes.
+	// Bundle is what the Submitter will get. It holds the bytes.
 	Bundle B
 }
 
 // Submitter sends packages. Its methods are called from several goroutines at once.
 type Submitter[B any] interface {
-	// Submit gives a package to a guarantor of request.Core; another one for each request.Attempt. An error is retried
-	// after a back-off; [WithClass] says what else it calls for. ctx ends with Config.SubmitTimeout or the runner.
+	// Submit gives a package to a guarantor of request.Core; another one for each request.Attempt. After
+	// an error the same bytes are sent again after a back-off, unless its class says otherwise: see
+	// [WithClass]. ctx ends with Config.SubmitTimeout or the runner.
 	Submit(ctx context.Context, request bundlequeue.Send[B]) error
 }
 
-// Observation is an effect of the queue, told after the fact.
+// Observation is an effect of the queue, reported after the fact.
 type Observation struct {
-	// Number counts the effects of a queue from 1, in order and without a gap, across restarts of a durable runner. 0: an effect that was
-	// told before a restart and is carried out again after it.
+	// Number counts the effects of a queue from 1, in order and without a gap, across restarts of a
+	// durable runner. 0: an effect that was reported before a restart and is carried out again after it.
 	Number uint64
 	// At is when the queue took the event.
 	At time.Time
-	// Effect is what the queue said.
+	// Effect is the effect.
 	Effect bundlequeue.Effect
-	// Replayed says that this is told after a restart, for a step from before it. The host may have heard it already: see Number.
+	// Replayed is true if the effect belongs to a step from before a restart. The host may have seen it
+	// already: see Number.
 	Replayed bool
 }
 
@@ -51,47 +55,84 @@ type Observation struct {
 type Config struct {
 	// Queue configures the queue.
 	Queue bundlequeue.Config
+	// Told, if not nil, makes the queue go by what the host tells instead of imported blocks: see
+	// package bundlequeue/told for what that risks. The host then feeds bundlequeue.Told events by
+	// [Runner.Step]. Nil by default.
+	Told *told.Config
 	// Window says when packages are sent.
 	Window Window
-	// BuildTimeout and SubmitTimeout bound one call each; 10 s and one slot by default, positive.
-	BuildTimeout, SubmitTimeout time.Duration
-	// HoldTimeout is how long a runner that has just recovered waits for newer blocks before it acts: see [OpenRunner]; five slots by
-	// default, positive.
+	// BuildTimeout bounds one call of the builder, positive; H slots by default, because a package that
+	// takes longer has no anchor that is recent enough.
+	BuildTimeout time.Duration
+	// SubmitTimeout bounds one call of the submitter, positive; a slot by default.
+	SubmitTimeout time.Duration
+	// HoldTimeout is how long a runner that has just recovered waits for newer blocks before it acts:
+	// see [OpenRunner]; positive, five slots by default.
 	HoldTimeout time.Duration
-	// Observe is told every effect, in order, after the queue has taken the event and, with a journal, written it down. It runs on the
-	// runner's goroutine: it should be quick and must not call the runner and wait. A failed bundle counts as taken back when Observe
-	// returns, so a host that must lose nothing keeps its transactions here. Nil by default: then failed bundles are only logged.
+	// DelayAlarm is how long the first bundle without a package may wait before Health.Delayed is set,
+	// positive; 20 slots by default. Losses alone can delay a bundle by H slots each.
+	DelayAlarm time.Duration
+	// Observe receives every effect, in order, after the queue has taken the event and, with a journal,
+	// written it down. It runs on the runner's goroutine: it should be quick, and must not call the
+	// runner and wait. A failed bundle counts as taken back when Observe returns, so a host that must
+	// lose nothing keeps its transactions here. Nil by default: then failed bundles are only logged, and
+	// [OpenRunner] refuses the configuration.
 	Observe func(Observation)
+	// CheckInvariants makes the runner check the queue after each step, and stop with
+	// bundlequeue.ErrInvariant before it acts if the check fails. It costs time in proportion to the
+	// bundles that the queue holds. Off by default.
+	CheckInvariants bool
+	// Invariants, if not nil, is called after each step together with the check of the queue. An error
+	// stops the runner before it acts. A host checks its pool here. It runs on the runner's goroutine.
+	Invariants func() error
 	// Metrics is told what to count; the zero value counts nothing.
 	Metrics Metrics
 	// Logger gets what an operator should know. Nil is silent.
 	Logger *slog.Logger
 }
 
-// holdSlots is HoldTimeout by default.
-const holdSlots = 5
+const (
+	// holdSlots is HoldTimeout by default.
+	holdSlots = 5
+	// alarmSlots is DelayAlarm by default.
+	alarmSlots = 20
+)
 
 // DefaultConfig returns the defaults for a chain.
 func DefaultConfig(spec jamq.ChainSpec) Config {
 	return Config{
 		Queue:         bundlequeue.DefaultConfig(spec),
 		Window:        DefaultWindow(spec),
-		BuildTimeout:  10 * time.Second,
+		BuildTimeout:  time.Duration(spec.RecentHistory) * spec.SlotDuration,
 		SubmitTimeout: spec.SlotDuration,
 		HoldTimeout:   holdSlots * spec.SlotDuration,
+		DelayAlarm:    alarmSlots * spec.SlotDuration,
 	}
 }
 
-// Validate names the first field that is out of range. The error wraps [ErrInvalidConfig] or the queue's.
+// Validate names the first field that is out of range. The error wraps [ErrInvalidConfig] or the
+// queue's.
 func (c *Config) Validate() error {
 	if err := c.Queue.Validate(); err != nil {
 		return fmt.Errorf("%w: Queue: %w", ErrInvalidConfig, err)
 	}
+	if c.Told != nil {
+		if err := c.Told.Validate(&c.Queue.Spec); err != nil {
+			return fmt.Errorf("%w: Told: %w", ErrInvalidConfig, err)
+		}
+	}
 	if err := c.Window.Validate(); err != nil {
 		return err
 	}
-	if c.BuildTimeout <= 0 || c.SubmitTimeout <= 0 || c.HoldTimeout <= 0 {
-		return fmt.Errorf("%w: BuildTimeout %v, SubmitTimeout %v, HoldTimeout %v: want positive", ErrInvalidConfig, c.BuildTimeout, c.SubmitTimeout, c.HoldTimeout)
+	for _, f := range []struct {
+		field string
+		have  time.Duration
+	}{
+		{"BuildTimeout", c.BuildTimeout}, {"SubmitTimeout", c.SubmitTimeout}, {"HoldTimeout", c.HoldTimeout}, {"DelayAlarm", c.DelayAlarm},
+	} {
+		if f.have <= 0 {
+			return fmt.Errorf("%w: %s is %v, want positive", ErrInvalidConfig, f.field, f.have)
+		}
 	}
 	return nil
 }

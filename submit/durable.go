@@ -10,12 +10,14 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/bundlequeue/told"
 )
 
-// ErrJournal is wrapped where a step could not be written down. The runner has stopped then, before it acted on the step: open it again.
+// ErrJournal is wrapped if a step could not be written down. The runner has then stopped, before it
+// acted on the step: open it again.
 var ErrJournal = errors.New("submit: journal failed")
 
-// ErrCorrupt is wrapped where a journal holds what no runner wrote.
+// ErrCorrupt is wrapped if a journal holds a record that no runner wrote.
 var ErrCorrupt = errors.New("submit: journal is corrupt")
 
 // Journal keeps a runner's steps; package submit/journal has some.
@@ -34,8 +36,8 @@ type Durability[B any] struct {
 	Journal Journal
 	// Codec encodes the host's bundles.
 	Codec bundlequeue.Codec[B]
-	// SnapshotEvery is after how many steps a snapshot takes the place of the steps before it, which bounds the journal and the time that a
-	// restart takes; 0 means 1024.
+	// SnapshotEvery is after how many steps a snapshot replaces the steps before it. It bounds the
+	// journal and the time that a restart takes; 0 means 1024.
 	SnapshotEvery int
 }
 
@@ -52,20 +54,30 @@ const (
 // partSize is how much of a snapshot goes into one record: journals bound those.
 const partSize = 1 << 20
 
-// OpenRunner returns a runner that keeps its queue in a journal. With an empty journal it begins like [NewRunner]. Otherwise it goes on
-// where the last one was killed: root is ignored, and [Runner.Recovered] says where the host's feed must go on.
+// OpenRunner returns a runner that keeps its queue in a journal. With an empty journal it begins like
+// [NewRunner]. Otherwise it goes on where the last runner was killed: root is ignored, and
+// [Runner.Recovered] says where the host's feed must go on. cfg.Observe must be given, because nothing
+// else takes failed bundles back.
 //
-// A runner that recovered first learns what happened meanwhile: until it is given a block that is at most three slots old, or
-// [Runner.Resume] is called, or Config.HoldTimeout has passed since Start, it takes events but builds and sends nothing. Then it does what was not
-// answered before the crash. A send may happen a second time, which is harmless; a failed bundle may be handed back a second time, which the
-// host knows by its ticket.
+// A runner that recovered first learns what happened meanwhile: it takes events but builds and sends
+// nothing until one of these:
+//   - it is given a block that is at most three slots old;
+//   - [Runner.Resume] is called;
+//   - Config.HoldTimeout has passed since Start.
 //
-// Limits and times of cfg.Queue may be others than before: steps are replayed under those under which they were taken. Chain, cores and evidence may not.
+// Then it does what was not answered before the crash. A send may happen a second time, which is
+// harmless. A failed bundle may be handed back a second time; the host knows it by its ticket.
+//
+// cfg.Queue may differ from before in everything but the chain: steps are replayed under the
+// configuration under which they were taken.
 //
 // Errors wrap ErrInvalidConfig, ErrJournal, ErrCorrupt or the queue's.
 func OpenRunner[B any](cfg Config, root jamq.Block, d Durability[B], builder Builder[B], submitter Submitter[B]) (*Runner[B], error) {
 	if d.Journal == nil || d.Codec == nil || d.SnapshotEvery < 0 {
 		return nil, fmt.Errorf("%w: Durability: Journal and Codec must be given, SnapshotEvery is %d, want at least 0", ErrInvalidConfig, d.SnapshotEvery)
+	}
+	if cfg.Observe == nil {
+		return nil, fmt.Errorf("%w: Observe is nil: failed bundles would be lost", ErrInvalidConfig)
 	}
 	if d.SnapshotEvery == 0 {
 		d.SnapshotEvery = defaultSnapshotEvery
@@ -82,15 +94,45 @@ func OpenRunner[B any](cfg Config, root jamq.Block, d Durability[B], builder Bui
 		r.recovered, r.held, r.health.Held = true, true, true
 		return r, nil
 	}
-	if r.queue, err = bundlequeue.New[B](cfg.Queue, root); err != nil {
+	if r.queue, err = newQueue[B](r.queueConfig(), root); err != nil {
 		return nil, err
 	}
 	return r, r.snapshot()
 }
 
+// queueConfig is what a queue is made of. The journal keeps it beside the steps.
+type queueConfig struct {
+	Queue bundlequeue.Config
+	Told  *told.Config
+}
+
+func (r *Runner[B]) queueConfig() queueConfig { return queueConfig{r.cfg.Queue, r.cfg.Told} }
+
+// newQueue returns an empty queue.
+func newQueue[B any](cfg queueConfig, root jamq.Block) (*bundlequeue.Queue[B], error) {
+	if cfg.Told == nil {
+		return bundlequeue.New[B](cfg.Queue, root)
+	}
+	evidence, err := told.NewEvidence(cfg.Queue.Spec, *cfg.Told)
+	if err != nil {
+		return nil, err
+	}
+	return bundlequeue.NewWith[B](cfg.Queue, evidence)
+}
+
+// restoreQueue makes a queue of a snapshot.
+func restoreQueue[B any](cfg queueConfig, codec bundlequeue.Codec[B], snapshot []byte) (*bundlequeue.Queue[B], error) {
+	if cfg.Told == nil {
+		return bundlequeue.Restore(cfg.Queue, codec, snapshot)
+	}
+	return bundlequeue.RestoreWith(cfg.Queue, codec, snapshot, func(b []byte) (bundlequeue.Evidence, error) {
+		return told.RestoreEvidence(cfg.Queue.Spec, *cfg.Told, b)
+	})
+}
+
 // replay brings the queue to where the journal ends.
 func (r *Runner[B]) replay() error {
-	before := r.cfg.Queue // unless the journal says otherwise
+	before := r.queueConfig() // unless the journal says otherwise
 	var snapshot []byte
 	records := 0
 	err := r.durable.Journal.Replay(func(record []byte) error {
@@ -99,7 +141,7 @@ func (r *Runner[B]) replay() error {
 		}
 		switch kind, body := record[0], record[1:]; {
 		case kind == recordConfig:
-			before = bundlequeue.Config{}
+			before = queueConfig{}
 			if err := json.Unmarshal(body, &before); err != nil {
 				return fmt.Errorf("%w: configuration: %w", ErrCorrupt, err)
 			}
@@ -129,28 +171,28 @@ func (r *Runner[B]) replay() error {
 	return nil
 }
 
-func (r *Runner[B]) restore(cfg bundlequeue.Config, snapshot []byte) (err error) {
+func (r *Runner[B]) restore(cfg queueConfig, snapshot []byte) (err error) {
 	const number = 8
 	if len(snapshot) < number {
 		return fmt.Errorf("%w: a snapshot of %d bytes", ErrCorrupt, len(snapshot))
 	}
 	r.effects, r.replayed, r.steps = binary.BigEndian.Uint64(snapshot), nil, 0
-	if r.queue, err = bundlequeue.Restore(cfg, r.durable.Codec, snapshot[number:]); err != nil {
+	if r.queue, err = restoreQueue(cfg, r.durable.Codec, snapshot[number:]); err != nil {
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	return nil
 }
 
 // reconfigure puts the queue under the configuration of now.
-func (r *Runner[B]) reconfigure(before bundlequeue.Config) (err error) {
-	if bytes.Equal(encodeConfig(before), encodeConfig(r.cfg.Queue)) {
+func (r *Runner[B]) reconfigure(before queueConfig) (err error) {
+	if bytes.Equal(encodeConfig(before), encodeConfig(r.queueConfig())) {
 		return nil
 	}
-	r.queue, err = bundlequeue.Restore(r.cfg.Queue, r.durable.Codec, bundlequeue.AppendSnapshot(nil, r.durable.Codec, r.queue))
+	r.queue, err = restoreQueue(r.queueConfig(), r.durable.Codec, bundlequeue.AppendSnapshot(nil, r.durable.Codec, r.queue))
 	return err
 }
 
-func encodeConfig(cfg bundlequeue.Config) []byte {
+func encodeConfig(cfg queueConfig) []byte {
 	raw, err := json.Marshal(cfg)
 	if err != nil {
 		panic(err) // numbers and texts can be encoded
@@ -192,7 +234,7 @@ func (r *Runner[B]) write(now time.Time, ev bundlequeue.Event) error {
 // snapshot makes the journal short. All effects so far have been told.
 func (r *Runner[B]) snapshot() error {
 	snapshot := bundlequeue.AppendSnapshot(binary.BigEndian.AppendUint64(nil, r.effects), r.durable.Codec, r.queue)
-	records := [][]byte{append([]byte{recordConfig}, encodeConfig(r.cfg.Queue)...)}
+	records := [][]byte{append([]byte{recordConfig}, encodeConfig(r.queueConfig())...)}
 	for ; len(snapshot) > partSize; snapshot = snapshot[partSize:] {
 		records = append(records, append([]byte{recordPart}, snapshot[:partSize]...))
 	}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
@@ -44,7 +45,7 @@ func TestJournalFailureStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(jamq.CommonEra()))
 		h := &host{}
-		r, err := submit.OpenRunner(submit.DefaultConfig(jamq.Tiny()), jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability[string]{Journal: &broken{fails: 3}, Codec: asWords{}}, h, h)
+		r, err := openOn(&broken{fails: 3}, h, nil)
 		require.NoError(t, err)
 		ctx := t.Context()
 		require.NoError(t, r.Start(ctx))
@@ -85,7 +86,7 @@ func TestRecoveredHolds(t *testing.T) {
 				ctx := t.Context()
 				disk := new(journal.Memory)
 				open := func(h *host) *submit.Runner[string] {
-					r, err := submit.OpenRunner(submit.DefaultConfig(jamq.Tiny()), jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability[string]{Journal: disk, Codec: asWords{}}, h, h)
+					r, err := openOn(disk, h, nil)
 					require.NoError(t, err)
 					return r
 				}
@@ -127,11 +128,11 @@ func TestCorruptJournal(t *testing.T) {
 	open := func(records ...[]byte) error {
 		disk := new(journal.Memory)
 		require.NoError(t, disk.Append(records...))
-		_, err := submit.OpenRunner(submit.DefaultConfig(jamq.Tiny()), jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability[string]{Journal: disk, Codec: asWords{}}, &host{}, &host{})
+		_, err := openOn(disk, &host{}, nil)
 		return err
 	}
 	disk := new(journal.Memory)
-	_, err := submit.OpenRunner(submit.DefaultConfig(jamq.Tiny()), jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability[string]{Journal: disk, Codec: asWords{}}, &host{}, &host{})
+	_, err := openOn(disk, &host{}, nil)
 	require.NoError(t, err)
 	var snapshot []byte
 	require.NoError(t, disk.Replay(func(r []byte) error { snapshot = append([]byte(nil), r...); return nil }))
@@ -150,19 +151,23 @@ func TestCorruptJournal(t *testing.T) {
 	}
 	_, err = submit.OpenRunner(submit.DefaultConfig(jamq.Tiny()), jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability[string]{}, &host{}, &host{})
 	require.ErrorIs(t, err, submit.ErrInvalidConfig)
+	_, err = openOn(disk, &host{}, func(c *submit.Config) { c.Observe = nil })
+	require.ErrorIs(t, err, submit.ErrInvalidConfig, "failed bundles would be lost")
 }
 
-// openOn opens a runner on a journal, or says why it cannot.
+// openOn opens a runner on a journal.
 func openOn(disk submit.Journal, h *host, change func(*submit.Config)) (*submit.Runner[string], error) {
 	cfg := submit.DefaultConfig(jamq.Tiny())
+	cfg.Observe = func(submit.Observation) {}
 	if change != nil {
 		change(&cfg)
 	}
 	return submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability[string]{Journal: disk, Codec: asWords{}}, h, h)
 }
 
-// Limits may be others after a crash: the steps are replayed under those under which they were taken. The cores may not.
-func TestLimitsMayChange(t *testing.T) {
+// After a crash the configuration may be another one: the steps are replayed under the one under which
+// they were taken. The chain must be the same.
+func TestConfigurationMayChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(jamq.CommonEra()))
 		ctx, disk := t.Context(), new(journal.Memory)
@@ -171,23 +176,34 @@ func TestLimitsMayChange(t *testing.T) {
 		require.NoError(t, r.Start(ctx))
 		block := jamq.Block{Hash: jamq.HeaderHash{1}, Parent: jamq.HeaderHash{'r'}, Slot: 1}
 		require.NoError(t, r.Import(ctx, block, block.Hash))
-		for n := uint64(1); n <= 5; n++ {
-			require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: n, Bundle: "bundle"}))
+		for want := uint64(1); want <= 5; want++ {
+			next, err := r.Next(ctx)
+			require.NoError(t, err)
+			number, err := r.EnqueueNext(ctx, common.Hash{}, "bundle")
+			require.NoError(t, err)
+			require.Equal(t, []uint64{want, want}, []uint64{next, number})
 		}
 		time.Sleep(20 * time.Second)
 		r.Stop()
 		require.Positive(t, r.Health().BuildFailures)
-		tighter := func(c *submit.Config) { c.Queue.MaxVersionRetries, c.Queue.BackoffMax = 1, time.Hour }
-		r, err = openOn(disk, &host{failBuild: 1000}, tighter)
-		require.NoError(t, err)
-		require.Len(t, r.Recovered().Bundles, 5)
-		require.NoError(t, r.Start(ctx))
-		time.Sleep(time.Hour)
-		r.Stop()
-		r, err = openOn(disk, &host{}, nil)
-		require.NoError(t, err)
-		require.Empty(t, r.Recovered().Bundles, "two failed builds were too many")
-		_, err = openOn(disk, &host{}, func(c *submit.Config) { c.Queue.Cores = []jamq.CoreIndex{1} })
+
+		for _, depth := range []int{3, 7} {
+			r, err = openOn(disk, &host{failBuild: 1000}, func(c *submit.Config) {
+				c.Queue.MaxVersionRetries, c.Queue.BackoffMax = 1, time.Hour
+				c.Queue.MaxQueueDepth, c.Queue.Cores = depth, []jamq.CoreIndex{1}
+			})
+			require.NoError(t, err)
+			require.Len(t, r.Recovered().Bundles, 5)
+			require.NoError(t, r.Start(ctx))
+			time.Sleep(time.Hour)
+			stats, err := r.Stats(ctx)
+			require.NoError(t, err)
+			require.Equal(t, depth, stats.Depth)
+			require.Equal(t, 1, stats.Cores)
+			require.Zero(t, stats.Totals.Entered(bundlequeue.FailedState), "builds that fail delay, and never fail a bundle")
+			r.Stop()
+		}
+		_, err = openOn(disk, &host{}, func(c *submit.Config) { c.Queue.Spec.EpochLength++ })
 		require.ErrorIs(t, err, bundlequeue.ErrInvalidConfig)
 		require.NotErrorIs(t, err, submit.ErrCorrupt)
 	})
@@ -242,7 +258,6 @@ func TestFailedIsHandedBackAgain(t *testing.T) {
 		failed := 0
 		open := func(told func()) *submit.Runner[string] {
 			r, err := openOn(disk, &host{failBuild: 1000}, func(c *submit.Config) {
-				c.Queue.MaxVersionRetries = 0
 				c.Observe = func(o submit.Observation) {
 					if _, ok := o.Effect.(bundlequeue.Failed[string]); ok {
 						failed++
@@ -258,7 +273,7 @@ func TestFailedIsHandedBackAgain(t *testing.T) {
 		block := jamq.Block{Hash: jamq.HeaderHash{1}, Parent: jamq.HeaderHash{'r'}, Slot: 1}
 		require.NoError(t, r.Import(ctx, block, block.Hash))
 		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
-		time.Sleep(time.Minute)
+		require.NoError(t, r.Step(ctx, bundlequeue.GiveUp{Number: 1}))
 		r.Stop()
 		require.ErrorIs(t, r.Health().Err, errDisk)
 		require.Equal(t, 1, failed)
@@ -406,8 +421,8 @@ func (h *spoiling) Build(ctx context.Context, r bundlequeue.Build[string]) (subm
 
 // A builder whose packages must not be sent is seen to fail.
 func TestInadmissiblePackages(t *testing.T) {
-	seenToFail(t, bundlequeue.ErrInadmissible, func(c *jamq.RefineContext) { c.Prerequisites = []jamq.PackageHash{{7}} })
-	seenToFail(t, submit.ErrUnused, func(c *jamq.RefineContext) { c.Anchor = jamq.HeaderHash{99} })
+	seenToFail(t, bundlequeue.ErrInadmissible, func(c *jamq.RefineContext) { c.Prerequisites = make([]jamq.PackageHash, 9) })
+	seenToFail(t, submit.ErrUseless, func(c *jamq.RefineContext) { c.Anchor = jamq.HeaderHash{99} })
 }
 
 func seenToFail(t *testing.T, want error, spoil func(*jamq.RefineContext)) {
@@ -430,12 +445,18 @@ func seenToFail(t *testing.T, want error, spoil func(*jamq.RefineContext)) {
 		require.NoError(t, err)
 		require.NoError(t, r.Start(t.Context()))
 		defer r.Stop()
-		best := jamq.Block{Hash: jamq.HeaderHash{1}, Parent: root.Hash, Slot: 1}
-		require.NoError(t, r.Import(t.Context(), best, best.Hash))
 		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
-		time.Sleep(time.Minute)
+		parent := root.Hash
+		for slot := jamq.Slot(1); slot <= 30; slot++ {
+			best := jamq.Block{Hash: jamq.HeaderHash{1, byte(slot)}, Parent: parent, Slot: slot}
+			require.NoError(t, r.Import(t.Context(), best, best.Hash))
+			parent = best.Hash
+			time.Sleep(6 * time.Second)
+		}
 		synctest.Wait()
 		require.Empty(t, h.sends())
+		require.True(t, r.Health().Delayed, "an alarm after 20 slots")
+		require.Equal(t, uint64(1), r.Health().Waiting.Number)
 		health := r.Health()
 		require.Greater(t, health.BuildFailures, 1, "in a row")
 		require.ErrorIs(t, health.LastError, want)

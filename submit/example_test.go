@@ -16,10 +16,16 @@ import (
 func ExampleOpenRunner() {
 	genesis := jamq.Block{Hash: jamq.HeaderHash{1}}
 	durability := submit.Durability[parcel]{Journal: new(journal.Memory), Codec: parcels{}} // journal.Open or pebblejournal.Open in earnest
+	cfg := submit.DefaultConfig(jamq.Tiny())
+	cfg.Observe = func(o submit.Observation) {
+		if failed, ok := o.Effect.(bundlequeue.Failed[parcel]); ok {
+			fmt.Println("back into the pool:", failed.Bundle.Name)
+		}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for number := uint64(1); number <= 2; number++ {
-		runner, err := submit.OpenRunner(submit.DefaultConfig(jamq.Tiny()), genesis, durability, idle{}, idle{})
+		runner, err := submit.OpenRunner(cfg, genesis, durability, idle{}, idle{})
 		if err != nil {
 			panic(err)
 		}

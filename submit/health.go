@@ -9,34 +9,57 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// Health is how a runner does. It is there at any time, also when the runner has stopped.
+// Health is the condition of a runner. It can be read at any time, also after the runner has stopped.
 type Health struct {
-	// Running is true from Start until the runner has stopped; Err is why it stopped by itself, or nil.
+	// Running is true from Start until the runner has stopped.
 	Running bool
-	Err     error
-	// Held says that a runner that recovered waits for newer blocks: see [OpenRunner].
+	// Err is why the runner stopped by itself, or nil.
+	Err error
+	// Held is true while a runner that recovered waits for newer blocks: see [OpenRunner].
 	Held bool
+	// Paused is the fatal error after which the runner builds and sends nothing, or nil: see [Fatal].
+	Paused error
+	// Waiting describes the first bundle without a package out there; its Number is 0 if there is none.
+	Waiting bundlequeue.Delay
+	// Delayed is true if Waiting has lasted for Config.DelayAlarm. The queue never gives such a bundle
+	// up by itself; the host can, by bundlequeue.GiveUp.
+	Delayed bool
 	// Builds and Sends are under way.
 	Builds, Sends int
-	// BuildFailures and SendFailures count those in a row; the last success sets them to 0. LastError is the last one's.
+	// BuildFailures and SendFailures count failures in a row; a success sets them to 0.
 	BuildFailures, SendFailures int
-	LastError                   error
-	// Fatal counts sends that failed with the class [Fatal]: an operator must look at the last error.
+	// LastError is the error of the last failure.
+	LastError error
+	// Fatal counts builds and sends that failed with the class [Fatal].
 	Fatal int
-	// Behind is by how much the host's clock is behind the chain's, as far as the blocks of late have shown: they came before their slot had begun.
-	// The window is moved by it. Where they do so no longer, it falls to half in eleven blocks.
+	// Behind estimates how far the host's clock lags the chain's, from blocks that arrived before their
+	// slot began by the host's clock. The submission window is shifted by it. Without new evidence it
+	// halves every eleven blocks.
 	Behind time.Duration
-	// LastImport is when the last JAM block came, LastSlot its slot; LastSend when the last package was taken.
+	// LastImport is when the last JAM block came, LastSlot its slot.
 	LastImport time.Time
 	LastSlot   jamq.Slot
-	LastSend   time.Time
+	// LastSend is when a guarantor last took a package.
+	LastSend time.Time
 }
 
-// Health says how the runner does.
+// Health returns the condition of the runner.
 func (r *Runner[B]) Health() Health {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.health
+	h := r.health
+	h.Delayed = h.Waiting.Number != 0 && time.Since(h.Waiting.Since) >= r.cfg.DelayAlarm
+	return h
+}
+
+// noteWaiting notes the first bundle without a package out there.
+func (r *Runner[B]) noteWaiting() {
+	delay, waits := r.queue.Delayed()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.health.Waiting = (bundlequeue.Delay{}); waits {
+		r.health.Waiting = delay
+	}
 }
 
 func (r *Runner[B]) noteStopped() {
@@ -45,7 +68,7 @@ func (r *Runner[B]) noteStopped() {
 	r.health.Running = false
 }
 
-// stopped is ErrStopped, with why.
+// stopped is ErrStopped with the cause.
 func (r *Runner[B]) stopped() error {
 	if err := r.Health().Err; err != nil {
 		return fmt.Errorf("%w: %w", ErrStopped, err)
@@ -96,7 +119,7 @@ func (r *Runner[B]) noteBuilt(began time.Time) {
 	r.cfg.Metrics.observe(BuildSeconds, time.Since(began))
 }
 
-// noteBuildOutcome notes what the queue had of a build: a package that it cannot take is no success.
+// noteBuildOutcome notes the outcome of a build. A package that the queue cannot use is a failure.
 func (r *Runner[B]) noteBuildOutcome(err error) {
 	r.mu.Lock()
 	r.health.BuildFailures++
@@ -105,6 +128,9 @@ func (r *Runner[B]) noteBuildOutcome(err error) {
 		label, r.health.BuildFailures = "ok", 0
 	} else {
 		r.health.LastError = err
+		if ClassOf(err) == Fatal {
+			r.health.Fatal++
+		}
 	}
 	r.mu.Unlock()
 	r.cfg.Metrics.count(CountBuilds, label)

@@ -23,7 +23,11 @@ const (
 	CountBuilds Counter = "builds"
 	// CountSends counts sends: "ok", or the class of the error in words.
 	CountSends Counter = "sends"
-	// CountEffects counts what the queue said, by kind: "build", "send", "changed", "died", "failed", "resurrected".
+	// CountUseless counts packages that were dead before they were sent, by reason.
+	CountUseless Counter = "useless"
+	// CountPauses counts pauses after fatal errors: "fatal".
+	CountPauses Counter = "pauses"
+	// CountEffects counts effects by kind: "build", "send", "changed", "died", "failed", "resurrected".
 	CountEffects Counter = "effects"
 )
 

@@ -8,7 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/bundlequeue"
 )
 
@@ -17,11 +20,13 @@ var (
 	ErrStopped = errors.New("submit: runner is not running")
 	// ErrStarted is wrapped by a second Start.
 	ErrStarted = errors.New("submit: runner was started before")
-	// ErrUnused is what [Health] says of a package that was built and is of no use: when it was ready it was dead, or a reorg had overtaken it.
-	ErrUnused = errors.New("submit: package of no use")
+	// ErrUseless is reported in Health.LastError if a built package was discarded, because it was
+	// already dead when the build finished.
+	ErrUseless = errors.New("submit: package was dead when it was built")
 )
 
-// Runner drives one bundlequeue. All methods may be called from any goroutine; none is called back under a lock.
+// Runner drives one bundlequeue. All methods may be called from any goroutine. The runner calls the host
+// under no lock.
 type Runner[B any] struct {
 	cfg       Config
 	builder   Builder[B]
@@ -40,10 +45,15 @@ type Runner[B any] struct {
 	timer   *time.Timer
 	effects uint64 // how many there were
 	steps   int    // in the journal since the last snapshot
-	// held: nothing is built or sent yet. replayed are what has to be told again.
-	held     bool
+	// held: the runner has recovered, and builds and sends nothing yet.
+	held bool
+	// paused is a fatal error after which the runner builds and sends nothing, or nil.
+	paused error
+	// working are the tickets of builds and sends under way.
+	working map[uint64]struct{}
+	// replayed are the effects to report again.
 	replayed []Observation
-	// idle is closed when no bundle is under way; nil while nobody waits for that.
+	// idle is closed when every bundle is final; nil if no caller waits for that.
 	idle chan struct{}
 
 	mu      sync.Mutex
@@ -53,14 +63,14 @@ type Runner[B any] struct {
 	work    sync.WaitGroup // builds and sends under way
 }
 
-// NewRunner returns a runner that is not started. root is a final JAM block from which on blocks will be imported.
-// It forgets everything when the process ends: see [OpenRunner].
+// NewRunner returns a runner that is not started. root is a final JAM block; the host imports the blocks
+// after it. The runner forgets everything when the process ends: see [OpenRunner].
 func NewRunner[B any](cfg Config, root jamq.Block, builder Builder[B], submitter Submitter[B]) (*Runner[B], error) {
 	r, err := newRunner(cfg, builder, submitter)
 	if err != nil {
 		return nil, err
 	}
-	r.queue, err = bundlequeue.New[B](cfg.Queue, root)
+	r.queue, err = newQueue[B](r.queueConfig(), root)
 	return r, err
 }
 
@@ -78,7 +88,7 @@ func newRunner[B any](cfg Config, builder Builder[B], submitter Submitter[B]) (*
 	}
 	return &Runner[B]{
 		cfg: cfg, builder: builder, submitter: submitter, log: log,
-		calls: make(chan func()), done: make(chan struct{}),
+		calls: make(chan func()), done: make(chan struct{}), working: make(map[uint64]struct{}),
 	}, nil
 }
 
@@ -126,7 +136,7 @@ func (r *Runner[B]) loop() {
 		case call := <-r.calls:
 			call()
 		case <-hold.C:
-			r.resume()
+			r.release()
 		case <-r.timer.C:
 			if err := r.step(bundlequeue.Tick{}); err != nil {
 				r.log.Error("tick refused", "err", err)
@@ -135,7 +145,8 @@ func (r *Runner[B]) loop() {
 	}
 }
 
-// tellAgain tells what was replayed. Then a snapshot takes the place of that, so that all steps in a journal were taken under one configuration.
+// tellAgain reports what was replayed. Then a snapshot replaces the journal, so that all steps in it
+// were taken under one configuration.
 func (r *Runner[B]) tellAgain() {
 	for _, o := range r.replayed {
 		r.tell(o)
@@ -148,7 +159,8 @@ func (r *Runner[B]) tellAgain() {
 	}
 }
 
-// step feeds the queue one event, writes that down, and carries out the effects. It runs on the loop's goroutine.
+// step feeds the queue one event, checks the outcome, writes the step down, and carries out the effects.
+// It runs on the loop's goroutine.
 func (r *Runner[B]) step(ev bundlequeue.Event) error {
 	now := time.Now()
 	if r.ctx.Err() != nil {
@@ -156,6 +168,10 @@ func (r *Runner[B]) step(ev bundlequeue.Event) error {
 	}
 	effects, err := r.queue.Step(now, ev)
 	if err != nil {
+		return err
+	}
+	if err := r.check(); err != nil {
+		r.fail(err)
 		return err
 	}
 	if r.durable != nil {
@@ -171,6 +187,7 @@ func (r *Runner[B]) step(ev bundlequeue.Event) error {
 		r.timer.Stop()
 	}
 	r.wakeIdle()
+	r.noteWaiting()
 	r.cfg.Metrics.observe(StepSeconds, time.Since(now))
 	if r.durable != nil && r.steps >= r.durable.SnapshotEvery && r.ctx.Err() == nil {
 		if err := r.snapshot(); err != nil {
@@ -180,7 +197,20 @@ func (r *Runner[B]) step(ev bundlequeue.Event) error {
 	return nil
 }
 
-// fail stops the runner: what it knows is more than what it has written down.
+// check returns what is wrong with the queue or the host's state, if the configuration asks for it.
+func (r *Runner[B]) check() error {
+	if r.cfg.CheckInvariants {
+		if err := r.queue.Check(); err != nil {
+			return err
+		}
+	}
+	if r.cfg.Invariants != nil {
+		return r.cfg.Invariants()
+	}
+	return nil
+}
+
+// fail stops the runner, because its state is not to be trusted or not written down.
 func (r *Runner[B]) fail(err error) {
 	r.log.Error("runner stops", "err", err)
 	r.mu.Lock()
@@ -189,7 +219,8 @@ func (r *Runner[B]) fail(err error) {
 	r.cancel()
 }
 
-// carryOut tells effects, and acts on those that ask for it. A failed bundle is answered once all effects of the step are told.
+// carryOut reports effects, and acts on those that ask for it. A failed bundle is answered once all
+// effects of the step are reported.
 func (r *Runner[B]) carryOut(now time.Time, effects []bundlequeue.Effect) {
 	var failed []bundlequeue.Failed[B]
 	for _, e := range effects {
@@ -198,16 +229,14 @@ func (r *Runner[B]) carryOut(now time.Time, effects []bundlequeue.Effect) {
 		if f, ok := e.(bundlequeue.Failed[B]); ok {
 			failed = append(failed, f)
 		}
-		if !r.held {
-			r.act(e)
-		}
+		r.act(e)
 	}
 	for _, f := range failed {
 		r.takenBack(f)
 	}
 }
 
-// tell tells the observer and the log of an effect.
+// tell reports an effect to the observer, the log and the metrics.
 func (r *Runner[B]) tell(o Observation) {
 	r.cfg.Metrics.count(CountEffects, effectName[B](o.Effect))
 	if r.cfg.Observe != nil {
@@ -215,24 +244,40 @@ func (r *Runner[B]) tell(o Observation) {
 	}
 	switch e := o.Effect.(type) {
 	case bundlequeue.Died:
-		r.log.Info("package dead", "block", e.Number, "version", e.Version, "package", e.Package, "reason", e.Reason, "since", e.At)
+		if e.Unsent {
+			r.cfg.Metrics.count(CountUseless, e.Reason.String())
+		}
+		r.log.Info("package dead", "block", e.Number, "version", e.Version, "package", e.Package, "reason", e.Reason, "since", e.At, "sent", !e.Unsent)
 	case bundlequeue.Failed[B]:
 		r.log.Warn("bundle failed", "block", e.Number, "reason", e.Reason)
 	}
 }
 
-// act begins what an effect asks for.
+// act begins the build or the send that an effect asks for. While the runner is held or paused the
+// request stays open in the queue.
 func (r *Runner[B]) act(e bundlequeue.Effect) {
+	if r.held || r.paused != nil {
+		return
+	}
 	switch e := e.(type) {
 	case bundlequeue.Build[B]:
-		r.work.Go(func() { r.build(e) })
+		r.start(e.Ticket, func() { r.build(e) })
 	case bundlequeue.Send[B]:
-		r.work.Go(func() { r.send(e) })
+		r.start(e.Ticket, func() { r.send(e) })
 	}
 }
 
-// resume does what was not answered before a restart.
-func (r *Runner[B]) resume() {
+// start runs the work for a ticket, unless it is under way already.
+func (r *Runner[B]) start(ticket uint64, work func()) {
+	if _, twice := r.working[ticket]; twice {
+		return
+	}
+	r.working[ticket] = struct{}{}
+	r.work.Go(work)
+}
+
+// release ends the hold after a recovery.
+func (r *Runner[B]) release() {
 	if !r.held {
 		return
 	}
@@ -240,6 +285,34 @@ func (r *Runner[B]) resume() {
 	r.mu.Lock()
 	r.health.Held = false
 	r.mu.Unlock()
+	r.actOnOpen()
+}
+
+// pause stops building and sending after a fatal error.
+func (r *Runner[B]) pause(err error) {
+	r.paused = err
+	r.mu.Lock()
+	r.health.Paused = err
+	r.mu.Unlock()
+	r.cfg.Metrics.count(CountPauses, Fatal.String())
+	r.log.Error("runner pauses: it builds and sends nothing until it is resumed", "err", err)
+}
+
+// unpause begins to build and send again.
+func (r *Runner[B]) unpause() {
+	if r.paused == nil {
+		return
+	}
+	r.paused = nil
+	r.mu.Lock()
+	r.health.Paused = nil
+	r.mu.Unlock()
+	r.log.Info("runner goes on")
+	r.actOnOpen()
+}
+
+// actOnOpen begins what the queue waits for and is not under way.
+func (r *Runner[B]) actOnOpen() {
 	for _, e := range r.queue.Open() {
 		if f, ok := e.(bundlequeue.Failed[B]); ok {
 			r.tell(Observation{At: time.Now(), Effect: e, Replayed: true})
@@ -267,10 +340,10 @@ func (r *Runner[B]) build(request bundlequeue.Build[B]) {
 	if err != nil {
 		r.noteBuildOutcome(err)
 		r.log.Warn("build failed", "block", request.Number, "version", request.Version, "err", err)
-		r.report(bundlequeue.BuildFailed{Ticket: request.Ticket})
+		r.report(request.Ticket, bundlequeue.BuildFailed{Ticket: request.Ticket}, err)
 		return
 	}
-	r.report(bundlequeue.Built[B]{Ticket: request.Ticket, Package: pkg.Hash, Context: pkg.Context, Bundle: pkg.Bundle})
+	r.report(request.Ticket, bundlequeue.Built[B]{Ticket: request.Ticket, Package: pkg.Hash, Context: pkg.Context, Bundle: pkg.Bundle}, nil)
 }
 
 // send waits for the window, sends once and reports the outcome.
@@ -286,7 +359,7 @@ func (r *Runner[B]) send(request bundlequeue.Send[B]) {
 	if err != nil {
 		r.log.Warn("submit failed", "block", request.Number, "version", request.Version, "attempt", request.Attempt, "class", ClassOf(err), "err", err)
 	}
-	r.report(bundlequeue.Sent{Ticket: request.Ticket, OK: err == nil})
+	r.report(request.Ticket, bundlequeue.Sent{Ticket: request.Ticket, OK: err == nil, Refused: err != nil && ClassOf(err) == Rebuild}, err)
 }
 
 // sleepUntil waits until t and reports whether the runner still runs.
@@ -301,9 +374,14 @@ func (r *Runner[B]) sleepUntil(t time.Time) bool {
 	}
 }
 
-// report hands the outcome of a build or a send to the loop.
-func (r *Runner[B]) report(ev bundlequeue.Event) {
+// report hands the outcome of a build or a send to the loop. A fatal error pauses the runner before the
+// queue can ask for more.
+func (r *Runner[B]) report(ticket uint64, ev bundlequeue.Event, outcome error) {
 	call := func() {
+		delete(r.working, ticket)
+		if outcome != nil && ClassOf(outcome) == Fatal {
+			r.pause(outcome)
+		}
 		err := r.take(ev)
 		if err != nil && !errors.Is(err, bundlequeue.ErrNotExpected) && !errors.Is(err, ErrStopped) {
 			r.log.Error("outcome refused", "err", err)
@@ -315,22 +393,20 @@ func (r *Runner[B]) report(ev bundlequeue.Event) {
 	}
 }
 
-// take feeds the queue an outcome. What the queue has of a package is noted, since a package that it does not take is no success.
+// take feeds the queue an outcome, and notes whether a package was of use.
 func (r *Runner[B]) take(ev bundlequeue.Event) error {
 	built, isBuilt := ev.(bundlequeue.Built[B])
 	if !isBuilt {
 		return r.step(ev)
 	}
-	before := r.queue.Stats().Totals.Built
 	err := r.step(ev)
 	switch {
 	case errors.Is(err, bundlequeue.ErrInadmissible):
 		r.log.Error("builder made an inadmissible package", "package", built.Package, "err", err)
 		r.noteBuildOutcome(err)
 		return r.step(bundlequeue.BuildFailed{Ticket: built.Ticket})
-	case err == nil && r.queue.Stats().Totals.Built == before:
-		r.log.Warn("package of no use", "package", built.Package, "anchor", built.Context.Anchor)
-		r.noteBuildOutcome(fmt.Errorf("%w: %s, anchored at %s", ErrUnused, built.Package, built.Context.Anchor))
+	case err == nil && !r.queue.Holds(built.Package):
+		r.noteBuildOutcome(fmt.Errorf("%w: %s, anchored at %s", ErrUseless, built.Package, built.Context.Anchor))
 	default:
 		r.noteBuildOutcome(nil)
 	}
@@ -357,41 +433,87 @@ func (r *Runner[B]) do(ctx context.Context, f func() error) error {
 	return <-result
 }
 
-// Enqueue adds a bundle. Errors are those of the queue, ErrStopped, or ctx's if the runner did not take it in time: then it is not in the queue. With
-// ErrJournal, which stops the runner, it may be: the next one's [Runner.Recovered] says so by its commitment, and until then nobody should use its
-// transactions again.
-func (r *Runner[B]) Enqueue(ctx context.Context, bundle bundlequeue.Enqueue[B]) error {
-	return r.do(ctx, func() error { return r.step(bundle) })
+// Step feeds the queue any event, such as bundlequeue.Reserve, Release, Rekey, GiveUp, Resize, Cores,
+// Retry, Told or Continue. The effects go to Config.Observe. Errors are those of the queue, ErrStopped,
+// or ctx's if the runner did not take the event in time; then it had no effect.
+//
+// If Step returns ErrJournal, the runner has stopped and it is unknown whether the step was recorded.
+func (r *Runner[B]) Step(ctx context.Context, ev bundlequeue.Event) error {
+	return r.do(ctx, func() error { return r.feed(ev) })
 }
 
-// Import feeds one imported JAM block and the head of the best chain after it. See bundlequeue.Imported.
-func (r *Runner[B]) Import(ctx context.Context, block jamq.Block, best jamq.HeaderHash) error {
-	return r.do(ctx, func() error {
-		if err := r.step(bundlequeue.Imported{Block: block, Best: best}); err != nil {
-			return err
-		}
-		r.noteImport(block.Slot)
+// feed takes an event from the host.
+func (r *Runner[B]) feed(ev bundlequeue.Event) error {
+	if err := r.step(ev); err != nil {
+		return err
+	}
+	switch ev := ev.(type) {
+	case bundlequeue.Imported:
+		r.noteImport(ev.Block.Slot)
 		if r.recent(r.queue.Best().Slot) {
-			r.resume()
+			r.release()
 		}
+	case bundlequeue.Cores: // a fatal error may have been about the cores
+		r.unpause()
+	}
+	return nil
+}
+
+// Enqueue adds a bundle: see bundlequeue.Enqueue. If it returns ErrJournal, the runner has stopped and
+// it is unknown whether the bundle was recorded. Do not reuse its transactions until [Runner.Recovered]
+// of the next runner shows whether its commitment is in the queue.
+func (r *Runner[B]) Enqueue(ctx context.Context, bundle bundlequeue.Enqueue[B]) error {
+	return r.Step(ctx, bundle)
+}
+
+// EnqueueNext adds a bundle with the next number, and returns the number. Errors are those of Enqueue.
+func (r *Runner[B]) EnqueueNext(ctx context.Context, commitment common.Hash, bundle B) (number uint64, err error) {
+	err = r.do(ctx, func() error {
+		number = r.queue.Next()
+		return r.feed(bundlequeue.Enqueue[B]{Number: number, Commitment: commitment, Bundle: bundle})
+	})
+	return number, err
+}
+
+// Next returns the number that the next bundle must have.
+func (r *Runner[B]) Next(ctx context.Context) (number uint64, err error) {
+	err = r.do(ctx, func() error {
+		number = r.queue.Next()
 		return nil
 	})
+	return number, err
 }
 
-// Finalize feeds a finalized JAM block. See bundlequeue.FinalizedBlock.
+// Import feeds one imported JAM block and the head of the best chain after it: see bundlequeue.Imported.
+// A block that finality has overtaken is ignored.
+func (r *Runner[B]) Import(ctx context.Context, block jamq.Block, best jamq.HeaderHash) error {
+	return ignoreOld(r.Step(ctx, bundlequeue.Imported{Block: block, Best: best}))
+}
+
+// Finalize feeds a finalized JAM block: see bundlequeue.FinalizedBlock. An ancestor of a block that was
+// finalized before is ignored.
 func (r *Runner[B]) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
-	return r.do(ctx, func() error { return r.step(bundlequeue.FinalizedBlock{Hash: hash}) })
+	return ignoreOld(r.Step(ctx, bundlequeue.FinalizedBlock{Hash: hash}))
 }
 
-// Resume lets a runner that has recovered act, whatever it was told since: see [OpenRunner]. Otherwise it does nothing.
+func ignoreOld(err error) error {
+	if errors.Is(err, chainview.ErrOld) {
+		return nil
+	}
+	return err
+}
+
+// Resume makes a runner act that has recovered and waits for newer blocks (see [OpenRunner]), or that a
+// fatal error has paused (see [Fatal]). Otherwise it does nothing.
 func (r *Runner[B]) Resume(ctx context.Context) error {
 	return r.do(ctx, func() error {
-		r.resume()
+		r.release()
+		r.unpause()
 		return nil
 	})
 }
 
-// recent reports whether a block of that slot says how the chain is now.
+// recent reports whether a block of that slot shows the chain as it is now.
 func (r *Runner[B]) recent(slot jamq.Slot) bool {
 	const slots = 3
 	return slot+slots >= r.cfg.Window.Clock.SlotAt(time.Now())
@@ -440,7 +562,7 @@ func (r *Runner[B]) Drain(ctx context.Context) error {
 		if r.idle == nil {
 			r.idle = make(chan struct{})
 		}
-		idle = r.idle // of all that wait, so that those who give up leave nothing behind
+		idle = r.idle // shared by all callers, so that one that gives up leaves nothing behind
 		r.wakeIdle()
 		return nil
 	})
@@ -457,7 +579,7 @@ func (r *Runner[B]) Drain(ctx context.Context) error {
 	}
 }
 
-// wakeIdle tells those that drain once nothing is under way.
+// wakeIdle wakes the callers of Drain once every bundle is final.
 func (r *Runner[B]) wakeIdle() {
 	if r.idle == nil || r.queue.Pending() > 0 {
 		return

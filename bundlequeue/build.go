@@ -1,0 +1,235 @@
+package bundlequeue
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+)
+
+// mayBuild reports whether a bundle may have another version, apart from the safety theorem.
+func (q *Queue[B]) mayBuild(it *item[B]) bool {
+	t := it.troubles()
+	return it.state != Reserved && !q.ended(it) && q.now >= it.notBefore &&
+		(t.untilBest.IsZero() || t.untilBest != q.blocks.Best().Hash) &&
+		(t.untilFinal.IsZero() || t.untilFinal != q.blocks.Finalized().Hash)
+}
+
+// build asks for a new version if one is admissible.
+func (q *Queue[B]) build(it *item[B]) {
+	if !q.mayBuild(it) {
+		return
+	}
+	admission := q.admissible(it)
+	if !admission.ok {
+		return
+	}
+	at, offset, ok := q.blocks.Anchor(admission.minAnchor, q.offset(it))
+	if !ok || !q.cores.acquire(it, q.blocks.CoreFree) {
+		return
+	}
+	q.prune(it)
+	q.ticket++
+	it.lastVersion++
+	it.request = &request{
+		ticket: q.ticket, version: it.lastVersion, minAnchor: admission.minAnchor,
+		prerequisites: admission.prerequisites, best: q.blocks.Best(),
+	}
+	q.builds[q.ticket] = it
+	q.plan(it)
+	q.update(it)
+	q.emit(q.buildEffect(it, at, admission.minAnchor, offset))
+}
+
+func (q *Queue[B]) buildEffect(it *item[B], at, minAnchor anchor.Point, offset int) Build[B] {
+	r := it.request
+	return Build[B]{
+		Ticket: r.ticket, Number: it.number, Version: r.version, Bundle: it.bundle, Core: it.core,
+		Offset: offset, Anchor: at, MinAnchor: minAnchor, Prerequisites: slices.Clone(r.prerequisites),
+	}
+}
+
+// anchorAgain chooses an anchor for a request that is open, on the chain as it is now. Whether the
+// package still fits is judged when it comes.
+func (q *Queue[B]) anchorAgain(it *item[B]) (at, least anchor.Point, offset int) {
+	least, _ = q.allDead(it)
+	if r := it.request; !r.minAnchor.IsZero() {
+		if _, onBest := q.blocks.Locate(r.minAnchor.Hash); onBest {
+			least = later(least, r.minAnchor)
+		}
+	}
+	at, offset, ok := q.blocks.Anchor(least, q.offset(it))
+	if !ok { // no block serves before the next one: the host waits for it, or answers BuildFailed
+		return least, least, 1
+	}
+	return at, least, offset
+}
+
+// offset returns how many blocks behind the newest block the policy wants the anchor of a bundle. The
+// blocks that pass while a package is built count like the rounds of bundles ahead of it.
+func (q *Queue[B]) offset(it *item[B]) int {
+	ahead, inUse := 0, q.cores.inUse()
+	for i := range q.cores.list {
+		if other := q.cores.list[i].holder; other != nil && other.place < it.place {
+			ahead++
+		}
+	}
+	ahead += q.BuildBlocks() * inUse
+	if q.cfg.Anchors == AdaptiveAnchor {
+		return anchor.Best(&q.cfg.Spec, q.delays.Estimate(), ahead, inUse)
+	}
+	return anchor.Offset(&q.cfg.Spec, ahead, inUse)
+}
+
+// buildMemory is how many builds the queue remembers to foresee how long the next one takes.
+const buildMemory = 8
+
+// BuildBlocks returns how many blocks a build is expected to take: the most that one of the last eight
+// took, at most H. Anchors are made fresher by it, so that a slow builder's packages are not too old
+// when they are ready.
+func (q *Queue[B]) BuildBlocks() int {
+	blocks := 0
+	for _, b := range q.buildTimes {
+		blocks = max(blocks, b)
+	}
+	return blocks
+}
+
+// learnBuild notes how many blocks a build took.
+func (q *Queue[B]) learnBuild(r *request) {
+	best := q.blocks.Best().Height
+	took := min(best-min(best, r.best.Height), uint64(q.cfg.Spec.RecentHistory))
+	if len(q.buildTimes) == buildMemory {
+		q.buildTimes = slices.Delete(q.buildTimes, 0, 1)
+	}
+	q.buildTimes = append(q.buildTimes, int(took))
+}
+
+// built takes a package, or refuses one that must not be sent. A package that is of no use because the
+// chain moved on is not refused: it is discarded, and a Died effect gives the reason.
+func (q *Queue[B]) built(now instant, ev Built[B]) error {
+	it := q.builds[ev.Ticket]
+	if it == nil {
+		return fmt.Errorf("%w: no build has ticket %d", ErrNotExpected, ev.Ticket)
+	}
+	r := it.request
+	at, onBest := q.blocks.Locate(ev.Context.Anchor)
+	if err := q.checkBuilt(it, at, onBest, &ev); err != nil {
+		return err
+	}
+	fits := onBest && q.fits(it, at, r)
+	var fate Fate
+	if fits {
+		var err error
+		if fate, err = q.evidence.Watch(Watched{Package: ev.Package, Bundle: it.place, Context: ev.Context}); err != nil {
+			return fmt.Errorf("%w: bundle %d: %w", ErrInadmissible, it.number, err)
+		}
+	}
+	q.learnBuild(r)
+	q.touch(it)
+	q.closeRequest(it)
+	switch {
+	case !onBest:
+		q.discard(it, r, ev.Package, anchor.OtherFork, q.blocks.Best())
+		return nil
+	case !fits:
+		q.discard(it, r, ev.Package, anchor.Overtaken, q.blocks.Best())
+		return nil
+	}
+	if s := fate.Status(); s.Dead != anchor.Alive {
+		q.evidence.Forget(ev.Package)
+		q.discard(it, r, ev.Package, s.Dead, s.DeadSince)
+		return nil
+	}
+	v := &version[B]{item: it, number: r.version, pkg: ev.Package, bundle: ev.Bundle, fate: fate, nextSend: now}
+	it.versions = append(it.versions, v)
+	q.versions[v.pkg] = v
+	q.total.Built++
+	return nil
+}
+
+// checkBuilt returns why a package must not be sent: a mistake of the host.
+func (q *Queue[B]) checkBuilt(it *item[B], at anchor.Point, onBest bool, ev *Built[B]) error {
+	r := it.request
+	for _, need := range r.prerequisites {
+		if !slices.Contains(ev.Context.Prerequisites, need) {
+			return fmt.Errorf("%w: bundle %d names prerequisites %v, want %s among them", ErrInadmissible, it.number, ev.Context.Prerequisites, need)
+		}
+	}
+	if have, most := len(ev.Context.Prerequisites), q.cfg.Spec.MaxDependencies; have > max(most, len(r.prerequisites)) {
+		return fmt.Errorf("%w: bundle %d names %d prerequisites, want at most %d", ErrInadmissible, it.number, have, most)
+	}
+	if ev.Package.IsZero() || slices.Contains(ev.Context.Prerequisites, ev.Package) {
+		return fmt.Errorf("%w: bundle %d: package hash %s, want one that is neither zero nor a prerequisite", ErrInadmissible, it.number, ev.Package)
+	}
+	if q.versions[ev.Package] != nil {
+		return fmt.Errorf("%w: bundle %d: package %s was built before; its anchor or content must differ", ErrInadmissible, it.number, ev.Package)
+	}
+	if r.minAnchor.IsZero() || !onBest || at.Height >= r.minAnchor.Height {
+		return nil
+	}
+	if _, holds := q.blocks.Locate(r.minAnchor.Hash); !holds {
+		return nil // a reorg took the request's evidence away: see fits
+	}
+	return fmt.Errorf("%w: bundle %d is anchored at height %d, want at least %d, where its earlier versions are dead", ErrInadmissible, it.number, at.Height, r.minAnchor.Height)
+}
+
+// discard drops a package that was dead when it was built. It was never sent, so another one may follow
+// at once; unless the chain is the one that it was asked for on, where the next would be the same.
+func (q *Queue[B]) discard(it *item[B], r *request, pkg jamq.PackageHash, reason anchor.Reason, at anchor.Point) {
+	q.noteUseless(it, reason)
+	it.inTrouble().untilBest = r.best.Hash
+	q.emit(Died{Number: it.number, Version: r.version, Package: pkg, Reason: reason, At: at, Unsent: true})
+}
+
+// noteUseless counts a package that died before it left. If its lookup anchor was too old (D3), the
+// next one waits until finality moves, because lookup anchors are final blocks.
+func (q *Queue[B]) noteUseless(it *item[B], reason anchor.Reason) {
+	t := it.inTrouble()
+	t.useless++
+	t.reason = reason
+	if reason == anchor.LookupExpired {
+		t.untilFinal = q.blocks.Finalized().Hash
+	}
+	q.total.Useless++
+}
+
+// buildFailed puts the next build off, longer after each failure in a row.
+func (q *Queue[B]) buildFailed(now instant, ev BuildFailed) error {
+	it := q.builds[ev.Ticket]
+	if it == nil {
+		return fmt.Errorf("%w: no build has ticket %d", ErrNotExpected, ev.Ticket)
+	}
+	q.touch(it)
+	q.closeRequest(it)
+	t := it.inTrouble()
+	t.failed++
+	it.notBefore = now + q.cfg.backoff(t.failed, it.number)
+	q.total.BuildsFailed++
+	return nil
+}
+
+// closeRequest ends an open build request, if there is one.
+func (q *Queue[B]) closeRequest(it *item[B]) {
+	if it.request != nil {
+		delete(q.builds, it.request.ticket)
+		it.request = nil
+	}
+}
+
+// prune forgets versions that can never be accumulated and do not count against the bundle, so that
+// memory is bounded however often a bundle is rebuilt. The block of their death is kept: it bounds the
+// anchors of all versions to come.
+func (q *Queue[B]) prune(it *item[B]) {
+	it.versions = slices.DeleteFunc(it.versions, func(v *version[B]) bool {
+		if v.lost || !v.settledDead() {
+			return false
+		}
+		if since := v.fate.Status().DeadSince; it.deadSince == nil || since.Height > it.deadSince.Height {
+			it.deadSince = &since
+		}
+		q.forget(v)
+		return true
+	})
+}

@@ -1,0 +1,158 @@
+package bundlequeue
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/anchor/chainview"
+)
+
+// chain is the evidence of imported JAM blocks: the rules D1 to D6 of package anchor.
+type chain struct {
+	spec *jamq.ChainSpec
+	view *chainview.View
+}
+
+// newChain returns the evidence of a chain that begins at root.
+func newChain(spec jamq.ChainSpec, root jamq.Block) (*chain, error) {
+	c := &chain{spec: &spec}
+	var err error
+	c.view, err = chainview.New(c.spec, root)
+	return c, err
+}
+
+// restoreChain reads what AppendSnapshot wrote.
+func restoreChain(spec jamq.ChainSpec, snapshot []byte) (*chain, error) {
+	c := &chain{spec: &spec}
+	var err error
+	c.view, err = chainview.Restore(c.spec, snapshot)
+	return c, err
+}
+
+// Observe implements Evidence.
+func (c *chain) Observe(_ time.Time, ev Event) ([]Effect, error) {
+	switch ev := ev.(type) {
+	case Imported:
+		return nil, c.view.ImportBest(&ev.Block, ev.Best)
+	case FinalizedBlock:
+		return nil, c.view.Finalize(ev.Hash)
+	case Continue:
+		return nil, c.view.Continue(ev.Root, ev.State, ev.Accumulated)
+	}
+	return nil, fmt.Errorf("%w: %T, want imported blocks", ErrWrongEvidence, ev)
+}
+
+// Advance implements Evidence: time is no evidence.
+func (c *chain) Advance(time.Time) {}
+
+// NextWake implements Evidence.
+func (c *chain) NextWake() time.Time { return time.Time{} }
+
+// Watch implements Evidence.
+func (c *chain) Watch(p Watched) (Fate, error) {
+	trace, err := c.view.Watch(p.Package, chainview.Package{
+		Anchor: p.Context.Anchor, LookupAnchorSlot: p.Context.LookupAnchorSlot, Prerequisites: p.Context.Prerequisites,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.view.Status(p.Package); err != nil { // judges it
+		return nil, err
+	}
+	return &traced{trace, c.view}, nil
+}
+
+// Fate implements Evidence.
+func (c *chain) Fate(pkg jamq.PackageHash) (Fate, bool) {
+	trace, ok := c.view.Trace(pkg)
+	return &traced{trace, c.view}, ok
+}
+
+// Forget implements Evidence.
+func (c *chain) Forget(pkg jamq.PackageHash) { c.view.Forget(pkg) }
+
+// Changes implements Evidence.
+func (c *chain) Changes(f func(jamq.PackageHash)) {
+	c.view.Changes(func(t *chainview.Trace) { f(t.Package()) })
+}
+
+// Blocks implements Evidence.
+func (c *chain) Blocks() Blocks { return c }
+
+// AppendSnapshot implements Evidence.
+func (c *chain) AppendSnapshot(b []byte) []byte { return c.view.AppendSnapshot(b) }
+
+// Best implements Blocks.
+func (c *chain) Best() anchor.Point { return c.view.Best() }
+
+// Finalized implements Blocks.
+func (c *chain) Finalized() anchor.Point { return c.view.Finalized() }
+
+// Locate implements Blocks.
+func (c *chain) Locate(hash jamq.HeaderHash) (anchor.Point, bool) { return c.view.Locate(hash) }
+
+// CoreFree implements Blocks.
+func (c *chain) CoreFree(core jamq.CoreIndex) bool { return c.view.CoreFree(core) }
+
+// Anchor implements Blocks. The newest block never serves: its state root is public only once it has
+// a child (rule R1, GP 11.33).
+func (c *chain) Anchor(least anchor.Point, offset int) (anchor.Point, int, bool) {
+	best := c.view.Best().Height
+	height := best - min(uint64(offset), best)
+	if !least.IsZero() {
+		height = max(height, least.Height)
+	}
+	if height >= best {
+		return anchor.Point{}, 0, false
+	}
+	at, ok := c.view.AtHeight(height)
+	return at, int(best - height), ok
+}
+
+// Follow implements Blocks. A package may leave its predecessor out only if the predecessor is
+// accumulated on the chain of its own anchor. Otherwise it names the predecessor, and that is possible
+// only as long as the predecessor's report is in recent history (rule R3, GP 11.39).
+func (c *chain) Follow(f Fate, blocks int) Following {
+	s := f.Status()
+	best := c.view.Best().Height
+	if done := s.Accumulated; !done.IsZero() && done.Height < best {
+		return Following{Possible: true, LeastAnchor: done}
+	}
+	expired := anchor.PrerequisiteExpired(c.spec, s.Reported, best+uint64(blocks))
+	return Following{Possible: !expired, Name: true}
+}
+
+// traced is a package that a view follows.
+type traced struct {
+	trace *chainview.Trace
+	view  *chainview.View
+}
+
+// Status implements Fate.
+func (t *traced) Status() chainview.Status { return t.trace.Status() }
+
+// Settled implements Fate. What is accumulated or dead at the finalized block is so on every chain to
+// come, because all of them contain that block and death is inherited.
+func (t *traced) Settled() Settlement {
+	s, final := t.trace.Status(), t.view.Finalized().Height
+	switch {
+	case !s.Accumulated.IsZero() && s.Accumulated.Height <= final:
+		return SettledAccumulated
+	case s.Dead != anchor.Alive && s.DeadSince.Height <= final:
+		return SettledDead
+	}
+	return Unsettled
+}
+
+// Prerequisites implements Fate.
+func (t *traced) Prerequisites() []jamq.PackageHash { return t.trace.Prerequisites() }
+
+// Anchor implements Fate.
+func (t *traced) Anchor() (anchor.Point, jamq.Slot) {
+	return t.trace.Anchor(), t.trace.LookupAnchorSlot()
+}
+
+// Sent implements Fate: sending is no evidence.
+func (t *traced) Sent(time.Time) {}

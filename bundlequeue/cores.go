@@ -1,0 +1,125 @@
+package bundlequeue
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/jamq/jamq"
+)
+
+// cores are the JAM cores of a queue and the bundles that hold them. No two bundles share a core
+// (promise B4).
+type cores[B any] struct {
+	list []core[B]
+	free int // cores that a bundle can get
+	// changed says that a Cores event set another list than the configuration's.
+	changed bool
+}
+
+// core is one JAM core.
+type core[B any] struct {
+	index  jamq.CoreIndex
+	holder *item[B] // nil if no bundle holds it
+	// leaving says that it is not in the set any more, and goes when its holder lets go of it.
+	leaving bool
+}
+
+// set replaces the set. Cores that are held and not in the new set stay until they are freed.
+func (c *cores[B]) set(indices []jamq.CoreIndex) {
+	before := c.list
+	c.list, c.free = make([]core[B], 0, len(indices)), 0
+	for _, index := range indices {
+		now := core[B]{index: index}
+		if i := slices.IndexFunc(before, func(old core[B]) bool { return old.index == index }); i >= 0 {
+			now.holder = before[i].holder
+		}
+		if now.holder == nil {
+			c.free++
+		}
+		c.list = append(c.list, now)
+	}
+	for _, old := range before {
+		if old.holder != nil && !slices.Contains(indices, old.index) {
+			old.leaving = true
+			c.list = append(c.list, old)
+		}
+	}
+}
+
+// inUse returns how many cores packages are sent to.
+func (c *cores[B]) inUse() int {
+	n := 0
+	for i := range c.list {
+		if !c.list[i].leaving {
+			n++
+		}
+	}
+	return n
+}
+
+// indices returns the set.
+func (c *cores[B]) indices() []jamq.CoreIndex {
+	var out []jamq.CoreIndex
+	for i := range c.list {
+		if !c.list[i].leaving {
+			out = append(out, c.list[i].index)
+		}
+	}
+	return out
+}
+
+// acquire gives a bundle a core that no other bundle holds, if it has none yet. It prefers a core that
+// the chain will have free for the next block, then the order of the set.
+func (c *cores[B]) acquire(it *item[B], freeOnChain func(jamq.CoreIndex) bool) bool {
+	if it.holdsCore {
+		return true
+	}
+	found := -1
+	for i := range c.list {
+		if c.list[i].holder != nil || c.list[i].leaving {
+			continue
+		}
+		free := freeOnChain(c.list[i].index)
+		if found < 0 || free {
+			found = i
+		}
+		if free {
+			break
+		}
+	}
+	if found < 0 {
+		return false
+	}
+	c.free--
+	c.list[found].holder = it
+	it.core, it.holdsCore = c.list[found].index, true
+	return true
+}
+
+// release takes a bundle's core away, if it holds one.
+func (c *cores[B]) release(it *item[B]) {
+	if !it.holdsCore {
+		return
+	}
+	it.holdsCore = false
+	i := slices.IndexFunc(c.list, func(k core[B]) bool { return k.holder == it })
+	if c.list[i].leaving {
+		c.list = slices.Delete(c.list, i, i+1)
+		return
+	}
+	c.list[i].holder = nil
+	c.free++
+}
+
+// changeCores carries out a Cores event.
+func (q *Queue[B]) changeCores(ev Cores) error {
+	if err := validateCores(&q.cfg.Spec, ev.Cores); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnknownEvent, err)
+	}
+	q.cores.changed = !slices.Equal(ev.Cores, q.cfg.Cores)
+	q.cores.set(ev.Cores)
+	return nil
+}
+
+// Cores returns the cores that packages are sent to.
+func (q *Queue[B]) Cores() []jamq.CoreIndex { return q.cores.indices() }

@@ -1,0 +1,84 @@
+package bundlequeue
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/jamq/jamq/anchor"
+)
+
+// Delay describes the first bundle that has no package out there. All bundles after it wait for it.
+type Delay struct {
+	// Number is its rollup block.
+	Number uint64
+	// Since is when it began to wait: when it was enqueued, when its last package died, or when the
+	// package of the bundle before it left, whichever was last.
+	Since time.Time
+	// Reason says in words what it waits for.
+	Reason string
+	// FailedBuilds and UselessBuilds count the builds since then that the host could not do, and those
+	// whose package was dead on arrival.
+	FailedBuilds, UselessBuilds int
+}
+
+// Delayed describes the first bundle that has no package out there, and whether there is one. A bundle
+// waits for a moment in normal operation; a host raises an alarm once it waits for long. Only the host
+// can end a wait that has no end, by [GiveUp].
+func (q *Queue[B]) Delayed() (Delay, bool) {
+	for place := max(q.active, q.frontier); place < q.end(); place++ {
+		if it := q.at(place); it.state < Guaranteed && !it.left() {
+			return q.delayOf(it), true
+		}
+	}
+	return Delay{}, false
+}
+
+func (q *Queue[B]) delayOf(it *item[B]) Delay {
+	since, t := it.queuedAt, it.troubles()
+	if p := q.predecessor(it); p != nil {
+		if v := p.live(); v != nil {
+			since = max(since, v.firstSend)
+		}
+	}
+	return Delay{
+		Number: it.number, Since: since.time(), Reason: q.waitsFor(it),
+		FailedBuilds: t.failed, UselessBuilds: t.useless,
+	}
+}
+
+// waitsFor says what a bundle waits for that has no package out there, while all before it have.
+func (q *Queue[B]) waitsFor(it *item[B]) string {
+	t := it.troubles()
+	admission := q.admissible(it)
+	switch {
+	case it.state == Reserved:
+		return "its number is reserved and not filled"
+	case q.ended(it) && it.troubles().givenUp != "":
+		return "it is given up, and waits until its packages are dead on the finalized chain"
+	case q.ended(it):
+		return fmt.Sprintf("%d packages are lost, and their death is not final", it.losses())
+	case it.live() != nil:
+		return "its package waits to be sent"
+	case it.request != nil && t.useless > 0:
+		return fmt.Sprintf("a package is being built; the last %d were dead when they were ready (%v)", t.useless, t.reason)
+	case it.request != nil:
+		return "a package is being built"
+	case !t.untilFinal.IsZero() && t.untilFinal == q.blocks.Finalized().Hash:
+		return fmt.Sprintf("finality does not move, and the last package was dead when it was ready (%v)", t.reason)
+	case !t.untilBest.IsZero() && t.untilBest == q.blocks.Best().Hash:
+		return fmt.Sprintf("no new block, and the last package was dead when it was ready (%v)", t.reason)
+	case q.now < it.notBefore && t.failed > 0:
+		return fmt.Sprintf("%d builds failed", t.failed)
+	case !admission.ok:
+		return "the package before it can be neither named nor left out yet"
+	case q.cores.free == 0:
+		return "no core is free"
+	}
+	if _, _, ok := q.blocks.Anchor(admission.minAnchor, q.offset(it)); !ok {
+		return "no block can be its anchor yet"
+	}
+	if t.reason != anchor.Alive {
+		return fmt.Sprintf("the last package was dead when it was ready (%v)", t.reason)
+	}
+	return "its turn"
+}

@@ -1,0 +1,100 @@
+package bundlequeue
+
+import (
+	"time"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/anchor/chainview"
+)
+
+// Evidence is what a queue believes about the fate of its packages. The queue has chain evidence,
+// which imported blocks give and which makes promise B1 hold. Package told has another one, for hosts
+// that see no blocks.
+//
+// An Evidence is deterministic and belongs to one queue.
+type Evidence interface {
+	// Observe takes an event about packages: [Imported], [FinalizedBlock] and [Continue], or [Told].
+	// The error wraps ErrWrongEvidence for an event of the other kind; a refused event changes nothing.
+	Observe(now time.Time, ev Event) ([]Effect, error)
+	// Advance lets time pass. Time may go back: then what waits for a later time is brought near.
+	Advance(now time.Time)
+	// NextWake returns when Advance does something next; zero means never.
+	NextWake() time.Time
+	// Watch begins to follow a package, before its bytes first leave.
+	Watch(p Watched) (Fate, error)
+	// Fate returns the fate of a package that is watched.
+	Fate(pkg jamq.PackageHash) (Fate, bool)
+	// Forget ends Watch.
+	Forget(pkg jamq.PackageHash)
+	// Changes calls f for each watched package whose status changed since the last call.
+	Changes(f func(pkg jamq.PackageHash))
+	// Blocks returns what the evidence knows of the chain.
+	Blocks() Blocks
+	// AppendSnapshot appends everything that the evidence knows.
+	AppendSnapshot(b []byte) []byte
+}
+
+// Watched is a package to be followed.
+type Watched struct {
+	// Package is its hash.
+	Package jamq.PackageHash
+	// Bundle tells the bundles of a queue apart: the versions of one bundle share it.
+	Bundle uint64
+	// Context is its refine context.
+	Context jamq.RefineContext
+}
+
+// Fate is what became of one package.
+type Fate interface {
+	// Status returns what became of it on the best chain.
+	Status() chainview.Status
+	// Settled returns what became of it for good.
+	Settled() Settlement
+	// Prerequisites returns the packages that it names. The slice must not be written to.
+	Prerequisites() []jamq.PackageHash
+	// Anchor returns its anchor and the slot of its lookup anchor, as far as they are known.
+	Anchor() (anchor.Point, jamq.Slot)
+	// Sent notes that its bytes are being sent, or that the attempt has ended.
+	Sent(now time.Time)
+}
+
+// Settlement is the final outcome of a package, on the finalized chain and so on every chain to come.
+type Settlement uint8
+
+// The final outcomes of a package.
+const (
+	// Unsettled: finality has not decided it.
+	Unsettled Settlement = iota
+	// SettledAccumulated: the finalized chain has accumulated it.
+	SettledAccumulated
+	// SettledDead: no chain can accumulate it any more.
+	SettledDead
+)
+
+// Blocks is what an evidence knows of the JAM chain. Evidence without blocks answers with zero points.
+type Blocks interface {
+	// Best and Finalized return the heads of the best and of the finalized chain.
+	Best() anchor.Point
+	Finalized() anchor.Point
+	// Anchor returns the block of the best chain that lies offset blocks behind the newest one, or
+	// least if that is newer, and its real offset. It reports false if no block serves yet.
+	Anchor(least anchor.Point, offset int) (at anchor.Point, real int, ok bool)
+	// Locate returns the block with a hash if it is on the best chain.
+	Locate(hash jamq.HeaderHash) (at anchor.Point, onBest bool)
+	// Follow says how a package that leaves after the given number of blocks can follow another one.
+	Follow(f Fate, blocks int) Following
+	// CoreFree reports whether the next block can put a report on a core.
+	CoreFree(core jamq.CoreIndex) bool
+}
+
+// Following says how a new package can follow the live package of the bundle before it.
+type Following struct {
+	// Possible is false if nothing can follow it at present.
+	Possible bool
+	// Name says that the new package must name the other one as prerequisite. Otherwise it must leave
+	// it out, and must be anchored at LeastAnchor or later.
+	Name bool
+	// LeastAnchor is the block that has accumulated the other package, if Name is false.
+	LeastAnchor anchor.Point
+}

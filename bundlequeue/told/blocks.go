@@ -1,0 +1,35 @@
+package told
+
+import (
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/bundlequeue"
+)
+
+// blocks is what told evidence knows of the chain: nothing. Every anchor is believed.
+type blocks struct{}
+
+// Blocks implements bundlequeue.Evidence.
+func (e *Evidence) Blocks() bundlequeue.Blocks { return blocks{} }
+
+// Best implements bundlequeue.Blocks.
+func (blocks) Best() anchor.Point { return anchor.Point{} }
+
+// Finalized implements bundlequeue.Blocks.
+func (blocks) Finalized() anchor.Point { return anchor.Point{} }
+
+// Anchor implements bundlequeue.Blocks: the host finds the block by its offset.
+func (blocks) Anchor(_ anchor.Point, offset int) (anchor.Point, int, bool) {
+	return anchor.Point{}, offset, true
+}
+
+// Locate implements bundlequeue.Blocks.
+func (blocks) Locate(jamq.HeaderHash) (anchor.Point, bool) { return anchor.Point{}, true }
+
+// Follow implements bundlequeue.Blocks: a package names the one before it until that is accumulated.
+func (blocks) Follow(f bundlequeue.Fate, _ int) bundlequeue.Following {
+	return bundlequeue.Following{Possible: true, Name: f.Status().Accumulated.IsZero()}
+}
+
+// CoreFree implements bundlequeue.Blocks.
+func (blocks) CoreFree(jamq.CoreIndex) bool { return true }
