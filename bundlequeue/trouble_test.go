@@ -1,0 +1,165 @@
+package bundlequeue_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/anchor/chainview"
+	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/jamtest"
+)
+
+// trouble is what an operator's day brings: a slow builder, guarantors that cannot be reached, a JAM node
+// that shows no blocks, a chain that makes none, and cores that come and go. Each is absent in many
+// seeds, so that every mixture occurs.
+type trouble struct {
+	random *rand.Rand
+	// builds are the least and the greatest number of slots that a build takes.
+	builds [2]jamq.Slot
+	// chance is the chance per slot that one of the outages begins, cores that the set of cores changes.
+	chance, cores float64
+	// unreachable, deaf and frozen are the slots that are left of each outage.
+	unreachable, deaf, frozen int
+	// gap says that the blocks of the time without news are gone, for nodes that keep few.
+	gap  bool
+	skip float64 // of the chain, when it is not frozen
+}
+
+// slowBuild is a build that is ready at a slot.
+type slowBuild struct {
+	bundlequeue.Build[string]
+	ready jamq.Slot
+}
+
+func newTrouble(seed uint64) *trouble {
+	t := &trouble{random: rand.New(rand.NewPCG(seed, 3))}
+	switch t.random.IntN(4) {
+	case 0:
+		t.builds = [2]jamq.Slot{0, 1}
+	case 1: // 12.5 s and more: an anchor from the table expires meanwhile
+		t.builds = [2]jamq.Slot{2, 3}
+	case 2:
+		t.builds = [2]jamq.Slot{0, 6}
+	}
+	if t.random.IntN(2) == 0 {
+		t.chance = 0.01
+	}
+	if t.random.IntN(3) == 0 {
+		t.cores = 0.05
+	}
+	return t
+}
+
+func (t *trouble) buildTime() jamq.Slot {
+	return t.builds[0] + jamq.Slot(t.random.IntN(int(t.builds[1]-t.builds[0])+1))
+}
+
+// makeTrouble begins and ends outages, and changes cores.
+func (b *builder) makeTrouble() error {
+	t := b.trouble
+	for _, left := range []*int{&t.unreachable, &t.deaf, &t.frozen} {
+		*left = max(0, *left-1)
+		if *left == 0 && t.random.Float64() < t.chance {
+			*left = 1 + t.random.IntN(60)
+		}
+	}
+	faults := b.chain.Faults()
+	if t.frozen > 0 && faults.SkipProbability != 0.99 {
+		t.skip, faults.SkipProbability = faults.SkipProbability, 0.99
+	} else if t.frozen == 0 && faults.SkipProbability == 0.99 {
+		faults.SkipProbability = t.skip
+	}
+	if err := b.chain.SetFaults(faults); err != nil {
+		return err
+	}
+	if t.deaf == 1 && t.random.IntN(3) == 0 {
+		t.gap = true
+	}
+	if t.random.Float64() >= t.cores {
+		return nil
+	}
+	sets := [][]jamq.CoreIndex{{0}, {1}, {0, 1}, {1, 0}}
+	return b.step(bundlequeue.Cores{Cores: sets[t.random.IntN(len(sets))]})
+}
+
+// crossGap continues on the finalized chain after blocks were lost, once all packages are decided there.
+func (b *builder) crossGap(u jamtest.Update) error {
+	for i := range u.Imported {
+		if err := b.final.Import(&u.Imported[i]); err != nil {
+			return err
+		}
+	}
+	if err := b.final.Finalize(u.Finalized); err != nil && !errors.Is(err, chainview.ErrOld) {
+		return err
+	}
+	if err := b.final.SetBest(u.Finalized); err != nil {
+		return err
+	}
+	if !b.trouble.gap || b.trouble.deaf > 0 {
+		return nil
+	}
+	b.news = nil
+	done, err := b.chain.Accumulated(u.Finalized)
+	if err != nil {
+		return err
+	}
+	root := b.chain.Finalized()
+	ev := bundlequeue.Continue{Root: root, State: b.final.State()}
+	for _, a := range done {
+		if b.queue.Holds(a.Hash) {
+			ev.Accumulated = append(ev.Accumulated, a.Hash)
+		}
+	}
+	err = b.step(ev)
+	if err == nil || errors.Is(err, chainview.ErrOld) || errors.Is(err, chainview.ErrConflict) && b.queue.Finalized().Hash == root.Hash {
+		b.trouble.gap = false
+		return nil
+	}
+	if errors.Is(err, chainview.ErrUndecided) || errors.Is(err, chainview.ErrConflict) {
+		return nil // a later root decides, or one that the queue does not know
+	}
+	return err
+}
+
+// causes knows why bundles may fail: it counts the packages of each that a guarantor took or refused and
+// that the chain then lost. It is an independent reading of Config.MaxVersionRetries.
+type causes struct {
+	retries int
+	sends   map[uint64]jamq.PackageHash // by ticket
+	reached map[jamq.PackageHash]bool
+	lost    map[uint64]map[jamq.PackageHash]bool // by number
+}
+
+func newCauses(retries int) causes {
+	return causes{retries, map[uint64]jamq.PackageHash{}, map[jamq.PackageHash]bool{}, map[uint64]map[jamq.PackageHash]bool{}}
+}
+
+func (c *causes) observe(ev bundlequeue.Event, effects []bundlequeue.Effect) error {
+	switch ev := ev.(type) {
+	case bundlequeue.Enqueue[string]:
+		c.lost[ev.Number] = map[jamq.PackageHash]bool{}
+	case bundlequeue.Sent:
+		if ev.OK || ev.Refused {
+			c.reached[c.sends[ev.Ticket]] = true
+		}
+	}
+	for _, e := range effects {
+		switch e := e.(type) {
+		case bundlequeue.Send[string]:
+			c.sends[e.Ticket] = e.Package
+		case bundlequeue.Died:
+			loss := e.Reason == anchor.AnchorExpired || e.Reason == anchor.Unavailable || e.Reason == anchor.NeverReady
+			if loss && c.reached[e.Package] {
+				c.lost[e.Number][e.Package] = true
+			}
+		case bundlequeue.Failed[string]:
+			if n := len(c.lost[e.Cause]); e.Number == e.Cause && n <= c.retries {
+				return fmt.Errorf("bundle %d failed (%s) after %d lost packages, want more than %d", e.Number, e.Reason, n, c.retries)
+			}
+		}
+	}
+	return nil
+}
