@@ -126,6 +126,7 @@ func TestDeathHasTheOldestBlockAsEvidence(t *testing.T) {
 	require.Equal(t, header('a', 9), s.DeadSince.Hash, "eight blocks after its anchor")
 	s = status(t, v, child)
 	require.Equal(t, header('a', 9), s.DeadSince.Hash, "death spreads at once: a block before the child's own anchor expires")
+	require.Equal(t, anchor.PrerequisiteGone, s.Dead, "the reason is that of the evidence, also if the view is asked later")
 }
 
 func TestUnavailableReportDiesBySlots(t *testing.T) {
