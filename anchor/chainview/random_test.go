@@ -321,7 +321,7 @@ func (p *play) hideSome(parent *refBlock, b *jamq.Block) {
 	b.Accumulated = slices.Clone(derived[:immediate+p.r.IntN(len(derived)-immediate+1)])
 	if p.chance(20) {
 		for i := range 1 + p.r.IntN(40) {
-			b.Accumulated = append(b.Accumulated, jamq.PackageHash{0xdd, byte(p.blocks >> 8), byte(p.blocks), byte(i)})
+			b.Accumulated = append(b.Accumulated, jamq.PackageHash{byte(p.r.Uint32()), 0xdd, byte(p.blocks >> 8), byte(p.blocks), byte(i)})
 		}
 	}
 }
