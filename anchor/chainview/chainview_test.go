@@ -98,6 +98,7 @@ func TestVerdict(t *testing.T) {
 		require.NoError(t, v.ImportBest(&b, b.Hash))
 	}
 	require.Equal(t, anchor.Unavailable, status(t, v, pkg).Dead)
+	require.Zero(t, v.State().Cores[0], "the condemned report has left its core")
 	require.Equal(t, jamq.PackageHash{1}, v.State().Cores[1].Package)
 }
 
