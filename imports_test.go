@@ -53,6 +53,7 @@ var mayImport = map[string][]string{
 	// What several packages share and no user needs.
 	"internal/headers":  {""},
 	"internal/minheap":  {},
+	"internal/mutation": {},
 	"internal/pebbledb": {},
 	"internal/wire":     {},
 

@@ -64,6 +64,7 @@ func TestDead(t *testing.T) {
 		{"D6 dropped", alive(anchor.Facts{Head: point(27, 0), Reported: point(14, 0), Available: point(15, 0)}), anchor.NeverReady},
 		{"D6 waits for the dead", alive(anchor.Facts{Head: point(16, 0), Reported: point(14, 0), Available: point(15, 0), Prerequisites: []anchor.Prerequisite{{Dead: true}}}), anchor.NeverReady},
 		{"accumulated is never dead", alive(anchor.Facts{Head: point(99, 0), Reported: point(14, 0), Available: point(15, 0), Accumulated: point(15, 0)}), anchor.Alive},
+		{"accumulated is never dead, also if its prerequisite was lost", alive(anchor.Facts{Head: point(16, 0), Reported: point(14, 0), Available: point(15, 0), Accumulated: point(15, 0), Prerequisites: []anchor.Prerequisite{{Dead: true}}}), anchor.Alive},
 		{"nothing known of the prerequisite", alive(anchor.Facts{Head: point(17, 0), LookupAnchorSlot: 8, Prerequisites: []anchor.Prerequisite{{Reported: none}}}), anchor.Alive},
 	} {
 		t.Run(c.name, func(t *testing.T) {

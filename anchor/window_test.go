@@ -92,6 +92,8 @@ func TestGuaranteeSlots(t *testing.T) {
 		require.Equal(t, slot, to)
 	}
 	require.Equal(t, jamq.Slot(7), anchor.MaxGuaranteeAge(&spec), "42 s")
+	spec.RotationPeriod = 1
+	require.Equal(t, jamq.Slot(1), anchor.MaxGuaranteeAge(&spec))
 	spec.RotationPeriod = 0
 	from, to := anchor.GuaranteeSlots(&spec, 9)
 	require.Equal(t, [2]jamq.Slot{8, 9}, [2]jamq.Slot{from, to}, "an invalid spec does not panic")

@@ -80,6 +80,74 @@ func TestR2OnceForEver(t *testing.T) {
 	}
 }
 
+// R1: the lookup anchor is an ancestor (GP 11.35), not a block of a fork that lost.
+func TestR1LookupAnchorIsAnAncestor(t *testing.T) {
+	c := scripted(t, "", func(cfg *jamtest.Config) { cfg.FinalityLag = 5 })
+	advance(c, 20)
+	old := c.Best()
+	p := packageAt(t, c, 2, "p")
+	p.Context.LookupAnchor, p.Context.LookupAnchorSlot = old.Hash, old.Slot
+	require.NoError(t, c.Reportable(p, 0, c.Slot()+1))
+	inject(t, c, "at 1 fork 1\nat 1 reorg\nat 1 abandon")
+	advance(c, 2)
+	require.False(t, c.Contains(c.Best().Hash, old.Hash))
+	require.ErrorIs(t, c.Reportable(p, 0, c.Slot()+1), jamtest.ErrLookupAnchor)
+}
+
+// R2: one block reports a package once, also if two cores have it (GP 11.32).
+func TestR2OnceInABlock(t *testing.T) {
+	c := newChain(t, nil)
+	p := packageAt(t, c, 1, "p")
+	require.NoError(t, c.Submit(p, 0, 0))
+	require.NoError(t, c.Submit(p, 1, 1))
+	require.Len(t, c.Advance().Imported[0].Reported, 1)
+}
+
+// R2: when a package has left recent history, its core, the ready queue and the memory of accumulated packages still keep a package of
+// the same hash out, with whatever context (GP 11.36 to 11.38).
+func TestR2OutlivesRecentHistory(t *testing.T) {
+	again := func(t *testing.T, c *jamtest.Chain, p jamtest.Package) error {
+		fresh := packageAt(t, c, 1, "fresh")
+		fresh.Hash = p.Hash
+		return c.Reportable(fresh, 0, c.Slot()+1)
+	}
+	for name, test := range map[string]struct {
+		unavailable float64
+		lost        bool // its prerequisite
+		first       jamq.Slot
+	}{
+		"core":        {1, false, 10},    // the time-out
+		"memory":      {0, false, 1 + 6}, // available one slot later, then E blocks
+		"ready queue": {0, true, 1 + 6},  // available one slot later, then E slots
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newChain(t, func(cfg *jamtest.Config) {
+				cfg.Spec.RecentHistory, cfg.Spec.AvailabilityTimeout, cfg.Spec.EpochLength = 3, 10, 6
+				cfg.UnavailableProbability = test.unavailable
+			})
+			var needs []jamq.PackageHash
+			if test.lost {
+				parent := packageAt(t, c, 1, "parent")
+				require.NoError(t, c.Submit(parent, 1, 0))
+				needs = append(needs, parent.Hash)
+			}
+			p := packageAt(t, c, 1, "p", needs...)
+			require.NoError(t, c.Submit(p, 0, 0))
+			c.Advance()
+			if test.lost {
+				require.NoError(t, c.Kill(needs[0]))
+			}
+			reported := status(t, c, p).Reported.Slot
+			require.Equal(t, c.Slot(), reported)
+			for c.Slot() < reported+test.first {
+				require.ErrorIs(t, again(t, c, p), jamtest.ErrDuplicate, "%d slots later", c.Slot()-reported)
+				c.Advance()
+			}
+			require.NoError(t, again(t, c, p))
+		})
+	}
+}
+
 // R2: the rule is about the hash. Two packages for the same rollup block are both welcome.
 func TestR2TwoVersionsAreWelcome(t *testing.T) {
 	c := newChain(t, nil)
@@ -204,6 +272,28 @@ func TestR6OrderIsByRounds(t *testing.T) {
 	all, err := c.Accumulated(c.Best().Hash)
 	require.NoError(t, err)
 	require.Equal(t, []string{"root", "first", "third", "second"}, payloads(all))
+}
+
+// R6: a prerequisite counts as accumulated for E blocks (GP 12.1). A package that becomes available later waits for ever.
+func TestR6MemoryOfAccumulatedPackages(t *testing.T) {
+	for wait := range 6 {
+		c := newChain(t, func(cfg *jamtest.Config) { cfg.Spec.EpochLength = 5 })
+		parent := packageAt(t, c, 1, "parent")
+		require.NoError(t, c.Submit(parent, 0, 0))
+		advance(c, 2) // accumulated in the best block
+		requireStage(t, c, parent, jamtest.Accumulated)
+		advance(c, wait)
+		child := packageAt(t, c, 1, "child", parent.Hash)
+		require.NoError(t, c.Submit(child, 0, 0))
+		advance(c, 2)
+		age := status(t, c, child).Available.Height - status(t, c, parent).Accumulated.Height
+		require.EqualValues(t, wait+2, age)
+		if age <= 5 {
+			requireStage(t, c, child, jamtest.Accumulated)
+		} else {
+			requireStage(t, c, child, jamtest.Ready)
+		}
+	}
 }
 
 // R6: an entry of the ready queue is gone after E slots.

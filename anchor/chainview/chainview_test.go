@@ -98,6 +98,7 @@ func TestVerdict(t *testing.T) {
 		require.NoError(t, v.ImportBest(&b, b.Hash))
 	}
 	require.Equal(t, anchor.Unavailable, status(t, v, pkg).Dead)
+	require.Zero(t, v.State().Cores[0], "the condemned report has left its core")
 	require.Equal(t, jamq.PackageHash{1}, v.State().Cores[1].Package)
 }
 
@@ -126,6 +127,7 @@ func TestDeathHasTheOldestBlockAsEvidence(t *testing.T) {
 	require.Equal(t, header('a', 9), s.DeadSince.Hash, "eight blocks after its anchor")
 	s = status(t, v, child)
 	require.Equal(t, header('a', 9), s.DeadSince.Hash, "death spreads at once: a block before the child's own anchor expires")
+	require.Equal(t, anchor.PrerequisiteGone, s.Dead, "the reason is that of the evidence, also if the view is asked later")
 }
 
 func TestUnavailableReportDiesBySlots(t *testing.T) {
@@ -174,6 +176,7 @@ func TestFinalityPrunesAndNeverMovesBack(t *testing.T) {
 	_, held = v.AtHeight(10)
 	require.False(t, held)
 	require.ErrorIs(t, v.SetBest(header('b', 4)), chainview.ErrUnknownBlock, "the fork that lost is gone")
+	require.ErrorIs(t, v.SetBest(header('a', 29)), chainview.ErrConflict, "the best chain contains the finalized block")
 	require.Equal(t, anchor.OtherFork, status(t, v, pkg).Dead, "but what hung on it is remembered as dead")
 	require.ErrorIs(t, v.Import(&jamq.Block{Hash: header('d', 31), Parent: header('a', 29), Slot: 31}), chainview.ErrOld, "a fork below the finalized block")
 	require.ErrorIs(t, v.Import(&jamq.Block{Hash: header('d', 30), Parent: header('d', 29), Slot: 30}), chainview.ErrOld, "its slot is not later")

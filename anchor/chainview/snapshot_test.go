@@ -3,6 +3,7 @@ package chainview_test
 import (
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
@@ -52,6 +53,59 @@ func TestSnapshotRestoresTheView(t *testing.T) {
 	spec.Cores = 0
 	_, err = chainview.Restore(&spec, b)
 	require.ErrorIs(t, err, jamq.ErrInvalidSpec)
+}
+
+// TestSnapshotLosesNothing saves a view that has something in each field and
+// compares what the two say, and what they say after the same further blocks.
+func TestSnapshotLosesNothing(t *testing.T) {
+	spec := jamq.Tiny()
+	parent, child, other := jamq.PackageHash{1}, jamq.PackageHash{2}, jamq.PackageHash{3}
+	report := func(h byte, pkg jamq.PackageHash, needs ...jamq.PackageHash) chainview.CoreReport {
+		return chainview.CoreReport{Hash: common.Hash{h}, Package: pkg, SegmentRoot: common.Hash{h, 1}, Needs: needs, Since: 9}
+	}
+	v, err := chainview.NewAt(&spec, jamq.Block{Hash: header('a', 10), Slot: 10}, chainview.State{
+		Recent: []chainview.RecentBlock{
+			{Hash: header('a', 9), Slot: 9, StateRoot: common.Hash{9}, BeefyRoot: common.Hash{9, 9},
+				Reported: []chainview.ReportedPackage{{Package: parent, SegmentRoot: common.Hash{8}}}},
+			{Hash: header('a', 10), Slot: 10},
+		},
+		Cores:       []chainview.CoreReport{report(1, parent), report(2, other, jamq.PackageHash{4})},
+		Ready:       []chainview.ReadyReport{{Package: jamq.PackageHash{5}, Unmet: []jamq.PackageHash{{6}}, Since: 8}},
+		Accumulated: [][]jamq.PackageHash{{{7}}, {{8}}},
+	})
+	require.NoError(t, err)
+	watch(t, v, jamq.PackageHash{9}, chainview.Package{Anchor: header('a', 9), LookupAnchorSlot: 9})
+	v.Forget(jamq.PackageHash{9})
+	watch(t, v, parent, chainview.Package{Anchor: header('a', 9), LookupAnchorSlot: 9})
+	watch(t, v, child, chainview.Package{Anchor: header('a', 10), LookupAnchorSlot: 7, Prerequisites: []jamq.PackageHash{parent}})
+	a := jamq.Block{Hash: header('a', 11), Parent: header('a', 10), Slot: 11, ParentStateRoot: common.Hash{10}, Available: []jamq.CoreIndex{0}}
+	b := jamq.Block{Hash: header('b', 11), Parent: header('a', 10), Slot: 11, Condemned: []common.Hash{{1}}}
+	require.NoError(t, v.ImportBest(&a, a.Hash))
+	require.NoError(t, v.Import(&b))
+	v.Changes(func(*chainview.Trace) {})
+
+	restored, err := chainview.Restore(&spec, v.AppendSnapshot(nil))
+	require.NoError(t, err)
+	heads := []jamq.HeaderHash{a.Hash, b.Hash, a.Hash}
+	for i := range 12 {
+		for _, view := range []*chainview.View{v, restored} {
+			require.NoError(t, view.SetBest(heads[i%3]))
+		}
+		require.Equal(t, v.State(), restored.State())
+		for _, pkg := range []jamq.PackageHash{parent, child} {
+			require.Equal(t, status(t, v, pkg), status(t, restored, pkg), "head %v", heads[i%3])
+			one, _ := v.Trace(pkg)
+			two, _ := restored.Trace(pkg)
+			require.Equal(t, one.Prerequisites(), two.Prerequisites())
+			require.Equal(t, one.LookupAnchorSlot(), two.LookupAnchorSlot())
+			require.Equal(t, one.Anchor(), two.Anchor())
+		}
+		n := jamq.Block{Hash: header('c', 12+i), Parent: heads[i%3], Slot: v.Best().Slot + 1, Reported: []jamq.Report{{Package: jamq.PackageHash{0xff, byte(i)}}}}
+		for _, view := range []*chainview.View{v, restored} {
+			require.NoError(t, view.Import(&n))
+		}
+		heads[i%3] = n.Hash
+	}
 }
 
 // Whatever the bytes, Restore does not panic, and what it takes can be used.

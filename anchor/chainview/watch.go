@@ -30,7 +30,8 @@ type Package struct {
 type Status struct {
 	// Reported, Available and Accumulated are the blocks in which that happened; zero where it did not.
 	Reported, Available, Accumulated anchor.Point
-	// Dead is why the package can never be accumulated on this chain, or anchor.Alive.
+	// Dead is why the package can never be accumulated on this chain, as of the
+	// block DeadSince, or anchor.Alive.
 	Dead anchor.Reason
 	// DeadSince is the evidence: the oldest block held at which Dead holds. A package for the same rollup block may be
 	// anchored there or later.
@@ -340,12 +341,11 @@ func (v *View) judge() {
 func (v *View) judgeOne(t *Trace) {
 	s, removed := v.seenUpTo(t, v.Best().Height)
 	f := v.facts(t, v.best(), s, removed)
-	s.dead = anchor.Dead(&v.spec, &f)
 	var d anchor.Deadline
 	if t.verdict.dead != anchor.Alive && v.fateIsFinal(t) {
 		s.dead, s.deadSince = t.verdict.dead, t.verdict.deadSince // its evidence may be forgotten by now
-	} else if s.dead != anchor.Alive {
-		s.deadSince = v.deadSince(t)
+	} else if anchor.Dead(&v.spec, &f) != anchor.Alive {
+		s.dead, s.deadSince = v.death(t)
 	} else {
 		d = anchor.NextDeath(&v.spec, &f)
 	}
@@ -373,16 +373,18 @@ func schedule(h *minheap.Heap[uint64, *Trace], e *minheap.Entry[uint64, *Trace],
 	}
 }
 
-// deadSince finds the oldest block of the best chain at which the package is dead. Death is inherited, so a binary
-// search finds it.
-func (v *View) deadSince(t *Trace) *node {
-	n := len(v.main)
-	i := sort.Search(n, func(i int) bool {
+// death returns the oldest block held of the best chain at which the package is
+// dead, and the reason that holds there. At later blocks other reasons may hold
+// as well. Death is inherited, so a binary search finds the block.
+func (v *View) death(t *Trace) (anchor.Reason, *node) {
+	reasonAt := func(i int) anchor.Reason {
 		s, removed := v.seenUpTo(t, v.main[i].Height)
 		f := v.facts(t, v.main[i], s, removed)
-		return anchor.Dead(&v.spec, &f) != anchor.Alive
-	})
-	return v.main[min(i, n-1)]
+		return anchor.Dead(&v.spec, &f)
+	}
+	last := len(v.main) - 1
+	i := sort.Search(last, func(i int) bool { return reasonAt(i) != anchor.Alive })
+	return reasonAt(i), v.main[i]
 }
 
 // seenUpTo returns what the best chain up to a height has said about a package; the second result is the block that removed
