@@ -176,7 +176,7 @@ func TestFinalityPrunesAndNeverMovesBack(t *testing.T) {
 	_, held = v.AtHeight(10)
 	require.False(t, held)
 	require.ErrorIs(t, v.SetBest(header('b', 4)), chainview.ErrUnknownBlock, "the fork that lost is gone")
-	require.ErrorIs(t, v.SetBest(header('a', 29)), chainview.ErrConflict, "the best chain contains the finalized block")
+	require.ErrorIs(t, v.SetBest(header('a', 29)), chainview.ErrOld, "the best chain contains the finalized block")
 	require.Equal(t, anchor.OtherFork, status(t, v, pkg).Dead, "but what hung on it is remembered as dead")
 	require.ErrorIs(t, v.Import(&jamq.Block{Hash: header('d', 31), Parent: header('a', 29), Slot: 31}), chainview.ErrOld, "a fork below the finalized block")
 	require.ErrorIs(t, v.Import(&jamq.Block{Hash: header('d', 30), Parent: header('d', 29), Slot: 30}), chainview.ErrOld, "its slot is not later")

@@ -171,7 +171,9 @@ func (p *play) addPackages() {
 		}
 		p.packages = append(p.packages, c)
 		if p.chance(80) && p.view.Holds(at.Hash) {
-			watched := chainview.Package{Anchor: at.Hash, LookupAnchorSlot: c.context.LookupAnchorSlot, Prerequisites: c.needs()}
+			// The reference knows nothing of prerequisites that are not watched: see TestForeignPrerequisite.
+			needs := slices.DeleteFunc(c.needs(), func(h jamq.PackageHash) bool { return p.ref.packages[h] == nil })
+			watched := chainview.Package{Anchor: at.Hash, LookupAnchorSlot: c.context.LookupAnchorSlot, Prerequisites: needs}
 			watch(p.T, p.view, c.hash, watched)
 			p.ref.watch(c.hash, watched)
 			p.told[c.hash] = chainview.Status{}
@@ -351,8 +353,13 @@ func (p *play) finalize() {
 	if n.point.Height < p.heldFrom().point.Height {
 		return
 	}
-	require.NoError(p, p.view.Finalize(n.Hash))
-	if n.point.Height <= p.finalized.point.Height {
+	err := p.view.Finalize(n.Hash)
+	if n.point.Height < p.finalized.point.Height {
+		require.ErrorIs(p, err, chainview.ErrOld)
+		return
+	}
+	require.NoError(p, err)
+	if n == p.finalized {
 		return
 	}
 	p.finalized = n

@@ -170,6 +170,7 @@ func appendReport(b []byte, r *CoreReport) []byte {
 func appendTrace(b []byte, t *Trace) []byte {
 	b = wire.AppendUint(b, t.number)
 	b = wire.AppendHash(b, t.pkg)
+	b = wire.AppendBool(b, t.partial)
 	b = wire.AppendBool(b, t.anchor != nil)
 	if t.anchor != nil {
 		b = appendRef(b, t.anchor)
@@ -319,6 +320,7 @@ func readReport(r *wire.Reader) CoreReport {
 
 func (v *View) readTrace(r *wire.Reader, forgotten map[anchor.Point]*node) {
 	t := &Trace{number: r.Uint(), pkg: wire.ReadHash[jamq.PackageHash](r)}
+	t.partial = r.Bool()
 	if r.Bool() {
 		t.anchor = v.readRef(r, forgotten)
 	}

@@ -88,9 +88,12 @@ type sighting struct {
 
 // Trace is a watched package and all that blocks of every fork have said about it.
 type Trace struct {
-	pkg              jamq.PackageHash
-	number           uint64 // in the order of watching, so a prerequisite has a lower one than its dependents
-	anchor           *node  // nil for a package of others, which is followed only as a prerequisite
+	pkg    jamq.PackageHash
+	number uint64 // in the order of watching, so a prerequisite has a lower one than its dependents
+	anchor *node  // nil for a package of others, which is followed only as a prerequisite
+	// partial says that a block had reported it before it was followed. What became of that report is
+	// not known, so the package is never taken for dead.
+	partial          bool
 	lookupAnchorSlot jamq.Slot
 	prerequisites    []jamq.PackageHash
 	needs            []*Trace // those of the prerequisites that are watched
@@ -140,8 +143,8 @@ type agenda struct {
 // package again changes nothing. The error wraps ErrUnknownBlock if the anchor is not held.
 //
 // A prerequisite that is not watched belongs to others. The view then follows what blocks say about
-// it: once it is reported, it can expire as a prerequisite, and die by D5 and D6. Unreported it is
-// taken to be alive, because its anchor is not known.
+// it: once it is reported, it can expire as a prerequisite, and die by D5 and D6. It is taken to be
+// alive while it is unreported, because its anchor is not known, and also if it was reported before.
 func (v *View) Watch(pkg jamq.PackageHash, p Package) (*Trace, error) {
 	known := v.watched[pkg]
 	if known != nil && known.anchor != nil {
@@ -162,7 +165,7 @@ func (v *View) Watch(pkg jamq.PackageHash, p Package) (*Trace, error) {
 		prerequisites: slices.Clone(p.Prerequisites),
 	}
 	if known != nil { // another package named it first
-		t.number, t.dependents, t.sightings = known.number, known.dependents, known.sightings
+		t.number, t.dependents, t.sightings, t.partial = known.number, known.dependents, known.sightings, known.partial
 		for _, d := range t.dependents {
 			d.needs[slices.Index(d.needs, known)] = t
 		}
@@ -192,6 +195,7 @@ func (v *View) watchForeign(pkg jamq.PackageHash) {
 	for _, n := range v.side {
 		look(n)
 	}
+	t.partial = len(t.sightings) > 0
 	v.enter(t)
 }
 
@@ -280,7 +284,9 @@ func (v *View) Changes(f func(*Trace)) {
 	v.agenda.changed = v.agenda.changed[:0]
 	for _, t := range changed {
 		t.changed = false
-		f(t)
+		if t.anchor != nil {
+			f(t)
+		}
 	}
 	clear(changed)
 }
@@ -344,7 +350,7 @@ func (v *View) judgeOne(t *Trace) {
 	var d anchor.Deadline
 	if t.verdict.dead != anchor.Alive && v.fateIsFinal(t) {
 		s.dead, s.deadSince = t.verdict.dead, t.verdict.deadSince // its evidence may be forgotten by now
-	} else if anchor.Dead(&v.spec, &f) != anchor.Alive {
+	} else if v.reason(t, &f) != anchor.Alive {
 		s.dead, s.deadSince = v.death(t)
 	} else {
 		d = anchor.NextDeath(&v.spec, &f)
@@ -373,6 +379,14 @@ func schedule(h *minheap.Heap[uint64, *Trace], e *minheap.Entry[uint64, *Trace],
 	}
 }
 
+// reason judges a package by its facts.
+func (v *View) reason(t *Trace, f *anchor.Facts) anchor.Reason {
+	if t.partial {
+		return anchor.Alive
+	}
+	return anchor.Dead(&v.spec, f)
+}
+
 // death returns the oldest block held of the best chain at which the package is
 // dead, and the reason that holds there. At later blocks other reasons may hold
 // as well. Death is inherited, so a binary search finds the block.
@@ -380,7 +394,7 @@ func (v *View) death(t *Trace) (anchor.Reason, *node) {
 	reasonAt := func(i int) anchor.Reason {
 		s, removed := v.seenUpTo(t, v.main[i].Height)
 		f := v.facts(t, v.main[i], s, removed)
-		return anchor.Dead(&v.spec, &f)
+		return v.reason(t, &f)
 	}
 	last := len(v.main) - 1
 	i := sort.Search(last, func(i int) bool { return reasonAt(i) != anchor.Alive })
