@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/cockroachdb/pebble"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
@@ -23,7 +22,7 @@ var ErrOtherChain = errors.New("node: data directory of another chain")
 // before they are acted on, and a transaction before its sender is answered; what a crash leaves between two of them, reconcile.go puts right. A nil
 // store keeps nothing.
 type store struct {
-	db                  *pebble.DB
+	db                  *pebbledb.DB
 	blocks, queue, pool journal.Journal
 }
 
@@ -37,7 +36,7 @@ func (n *Node) openStore() (err error) {
 		return fmt.Errorf("node: data directory, which one process at a time may have: %w", err)
 	}
 	for name, into := range map[string]*journal.Journal{"blocks": &s.blocks, "queue": &s.queue, "pool": &s.pool} {
-		j, err := pebblejournal.Open(filepath.Join(n.cfg.DataDir, name), pebblejournal.Options{DB: s.db, Prefix: []byte(name + "/")})
+		j, err := pebblejournal.Open(filepath.Join(n.cfg.DataDir, name), pebblejournal.Options{DB: s.db.Pebble(), Check: s.db.Err, Prefix: []byte(name + "/")})
 		if err != nil {
 			return errors.Join(err, s.close())
 		}
