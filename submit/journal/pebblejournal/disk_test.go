@@ -67,6 +67,7 @@ func fullFrom(t *testing.T, at int64, powerCut bool) (failed bool) {
 	done, tried := 0, 0
 	j, err := Open("db", options(full))
 	if err == nil {
+		require.NoError(t, j.Err())
 		for i := 0; i < 12 && err == nil; i++ {
 			tried++
 			if err = step(j, i); err == nil {
@@ -74,9 +75,12 @@ func fullFrom(t *testing.T, at int64, powerCut bool) (failed bool) {
 			}
 		}
 		if err != nil {
-			require.ErrorIs(t, err, syscall.ENOSPC, "operation %d", at)
+			require.ErrorIs(t, err, ErrDisk, "operation %d", at)
+			require.ErrorIs(t, err, syscall.ENOSPC)
+			require.Equal(t, err, j.Err())
 			again := step(j, done)
 			require.ErrorIs(t, again, journal.ErrFailed)
+			require.ErrorIs(t, again, syscall.ENOSPC, "the reason stays")
 		}
 		closed := j.Close()
 		if err == nil {

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble"
 	"github.com/cockroachdb/pebble/vfs"
@@ -41,13 +42,13 @@ var ErrDisk = pebbledb.ErrDisk
 
 // Journal keeps records in a database. Its methods are safe for concurrent use.
 type Journal struct {
-	prefix []byte
+	prefix  []byte
+	failure atomic.Pointer[error] // of the first write that failed
 
 	mu          sync.Mutex
 	db          *pebbledb.DB // nil after Close
 	first, next uint64       // numbers of the first record and of the one to come
 	cut         int
-	failed      bool
 	acked       *acknowledged // nil where there is no directory for it
 }
 
@@ -196,15 +197,26 @@ func (j *Journal) write(records [][]byte, replace bool) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	failed := j.Err()
 	switch {
 	case j.db == nil:
 		return journal.ErrClosed
-	case j.failed:
-		return errors.Join(journal.ErrFailed, j.db.Err())
+	case failed != nil:
+		return fmt.Errorf("%w: %w", journal.ErrFailed, failed)
 	}
 	if err := j.commit(records, replace); err != nil {
-		j.failed = true
-		return fmt.Errorf("pebblejournal: %w", err)
+		err = fmt.Errorf("pebblejournal: %w", err)
+		j.failure.Store(&err)
+		return err
+	}
+	return nil
+}
+
+// Err returns the error of the first write that failed, or nil. No write succeeds
+// after it: the journal must be opened again. Err does not wait for the disk.
+func (j *Journal) Err() error {
+	if err := j.failure.Load(); err != nil {
+		return *err
 	}
 	return nil
 }
