@@ -127,7 +127,8 @@ func TestCommitChangesRootsOnly(t *testing.T) {
 	require.Equal(t, drawn[0], drawn[1])
 }
 
-// Two of seven validators are punished: the chain is final without them, on every way to the commitment.
+// Two of seven validators are punished: the chain is final without them, on
+// every way to the commitment.
 func TestProveWithPunishedValidators(t *testing.T) {
 	for _, c := range []struct {
 		validators int

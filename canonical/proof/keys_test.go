@@ -269,7 +269,8 @@ func TestPunishedValidatorsCount(t *testing.T) {
 	}
 }
 
-// A BLS key that is zero, no point, infinite, or outside the subgroup gives no vote, whatever the signature.
+// A BLS key that is zero, no point, infinite, or outside the subgroup gives no
+// vote, whatever the signature.
 func TestForgedPeakVotes(t *testing.T) {
 	infinity := func(size int) []byte { return append([]byte{0xc0}, make([]byte, size-1)...) }
 	keys := map[string]BLSKey{

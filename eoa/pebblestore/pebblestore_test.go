@@ -254,7 +254,8 @@ func BenchmarkSubmitToBroadcast(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
 }
 
-// The disk is full: a request is refused with the reason, and the store does not read what it may have in memory only. After a restart there is what was
+// The disk is full: a request is refused with the reason, and the store does
+// not read what it may have in memory only. After a restart there is what was
 // accepted.
 func TestDiskIsFull(t *testing.T) {
 	disk := vfs.NewStrictMem()

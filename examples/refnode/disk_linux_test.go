@@ -19,7 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mountSmall returns a directory on a file system of its own of so many bytes. Without the right to mount, the test skips and says so; with
+// mountSmall returns a directory on a file system of its own of so many bytes.
+// Without the right to mount, the test skips and says so; with
 // JAMQ_REQUIRE_MOUNT set it fails.
 func mountSmall(t *testing.T, bytes string) string {
 	t.Helper()
@@ -47,7 +48,8 @@ func fill(t *testing.T, dir string, but uint64) string {
 // noSpace is the reason as the operating system gives it.
 var noSpace = syscall.ENOSPC.Error()
 
-// untilRefused sends transactions with much data until the node refuses one because its disk is full. It returns those that were accepted.
+// untilRefused sends transactions with much data until the node refuses one
+// because its disk is full. It returns those that were accepted.
 func untilRefused(t *testing.T, c *ethclient.Client) (accepted []common.Hash) {
 	t.Helper()
 	from, to := accounts(t)[6], common.Address{0xd1}
@@ -81,7 +83,9 @@ func ask(t *testing.T, url string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// The disk becomes full under load. The process lives, says why it takes nothing more, and answers. Once there is space, a restart has all that was accepted.
+// The disk becomes full under load. The process lives, says why it takes
+// nothing more, and answers. Once there is space, a restart has all that was
+// accepted.
 func TestDiskIsFull(t *testing.T) {
 	dir := mountSmall(t, "32m")
 	binary := buildNode(t)

@@ -25,7 +25,8 @@ const (
 	batches = 24 // of each writer
 )
 
-// value is what a writer puts under the key of its batch. It is so long that memtables fill up, flush and compact.
+// value is what a writer puts under the key of its batch. It is so long that
+// memtables fill up, flush and compact.
 func value(writer, batch int) []byte {
 	return bytes.Repeat(fmt.Appendf(nil, "%d/%d;", writer, batch), 60+40*(batch%5))
 }
@@ -66,7 +67,8 @@ func write(t *testing.T, db *DB) (acknowledged [writers]int, failed []error) {
 	return acknowledged, failed
 }
 
-// commit writes one batch: a pair of keys, and now and then a deletion of a range that was never there.
+// commit writes one batch: a pair of keys, and now and then a deletion of a
+// range that was never there.
 func commit(db *DB, writer, batch int) error {
 	b := db.Pebble().NewBatch()
 	err := errors.Join(b.Set(key(writer, batch), value(writer, batch), nil), b.Set(append(key(writer, batch), '+'), nil, nil))
@@ -76,7 +78,8 @@ func commit(db *DB, writer, batch int) error {
 	return errors.Join(err, db.Commit(b), b.Close())
 }
 
-// in fails the test if something does not return. The time is a bound for a machine under load, and no measurement.
+// in fails the test if something does not return. The time is a bound for a
+// machine under load, and no measurement.
 func in(t *testing.T, what string, do func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -116,8 +119,10 @@ func holds(t *testing.T, db *DB, acknowledged [writers]int) {
 	}
 }
 
-// The disk fails at any operation that changes it: for good or once. The process goes on, every writer gets the reason, Close returns, and the next Open has
-// what was acknowledged. At every other operation a power cut follows, so that what was not synced is gone.
+// The disk fails at any operation that changes it: for good or once. The
+// process goes on, every writer gets the reason, Close returns, and the next
+// Open has what was acknowledged. At every other operation a power cut follows,
+// so that what was not synced is gone.
 func TestDiskFailsAtAnyOperation(t *testing.T) {
 	for _, forGood := range []bool{true, false} {
 		t.Run(fmt.Sprintf("for good %v", forGood), func(t *testing.T) {
@@ -221,7 +226,8 @@ func contents(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// A table that is gone makes Pebble call Logger.Fatalf on the goroutine that needs it. The process goes on and writes fail.
+// A table that is gone makes Pebble call Logger.Fatalf on the goroutine that
+// needs it. The process goes on and writes fail.
 func TestMissingTable(t *testing.T) {
 	disk := vfs.NewMem()
 	db, err := Open("db", small(disk))

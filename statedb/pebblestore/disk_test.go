@@ -235,7 +235,8 @@ func Example() {
 	// nonce: 1
 }
 
-// The disk is full: the write fails with the reason, and so do all later ones. After a restart there is what was written before.
+// The disk is full: the write fails with the reason, and so do all later ones.
+// After a restart there is what was written before.
 func TestDiskIsFull(t *testing.T) {
 	mem := vfs.NewStrictMem()
 	var full atomic.Bool

@@ -15,8 +15,10 @@ import (
 	"github.com/jamq/jamq/submit/journal"
 )
 
-// The disk is full from any operation on. Append and Replace fail with the reason, Close returns, and once there is space Open finds what was acknowledged,
-// and the step that failed as a whole or not at all. A power cut meanwhile changes nothing.
+// The disk is full from any operation on. Append and Replace fail with the
+// reason, Close returns, and once there is space Open finds what was
+// acknowledged, and the step that failed as a whole or not at all. A power cut
+// meanwhile changes nothing.
 func TestDiskIsFullFromAnyOperation(t *testing.T) {
 	for _, powerCut := range []bool{false, true} {
 		at := int64(1)
