@@ -22,7 +22,7 @@ import (
 
 const (
 	writers = 3
-	batches = 24 // of each writer
+	batches = 16 // of each writer
 )
 
 // value is what a writer puts under the key of its batch. It is so long that
@@ -33,12 +33,15 @@ func value(writer, batch int) []byte {
 
 func key(writer, batch int) []byte { return fmt.Appendf(nil, "%d/%03d", writer, batch) }
 
+// cache is shared, because a cache for each database takes most of the time.
+var cache = pebble.NewCache(1 << 20)
+
 // small makes Pebble do in a few commits all that it does in a database's life:
 // it rotates and reuses logs, flushes, stalls writers, compacts and rotates manifests.
 func small(fs vfs.FS) *pebble.Options {
 	return &pebble.Options{
 		FS: fs, Logger: Silent{}, MemTableSize: 8 << 10, MemTableStopWritesThreshold: 2, L0CompactionThreshold: 1, L0StopWritesThreshold: 4,
-		MaxManifestFileSize: 256, FlushDelayDeleteRange: time.Microsecond,
+		MaxManifestFileSize: 256, FlushDelayDeleteRange: time.Microsecond, Cache: cache,
 	}
 }
 
