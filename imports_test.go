@@ -51,6 +51,7 @@ var mayImport = map[string][]string{
 	"jamtest/jip2server": {"", "canonical/proof", "jamtest", "submit/codec"},
 
 	// What several packages share and no user needs.
+	"internal/fulldisk": {},
 	"internal/headers":  {""},
 	"internal/minheap":  {},
 	"internal/mutation": {},

@@ -2,6 +2,7 @@ package jamtest
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/jamq/jamq"
 )
@@ -61,6 +62,10 @@ type Config struct {
 	// state, with C(11), C(16) and the services' commitments in it, and the output log is one. Nil means that hashes stand for them.
 	// It costs some kilobytes for each block that is kept.
 	Commit Commit
+	// Punished are the indexes of validators whose keys JAM has replaced by
+	// zeros, each once. They count in the set and sign nothing: see
+	// [Chain.Trust] and [Chain.Prove]. Nil means none.
+	Punished []int
 }
 
 // DefaultConfig returns a chain on which everything goes well: no loss, no skipped slots, no forks; reports in the next slot,
@@ -129,6 +134,15 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("%w: MaxForkDepth is 0, want at least 1 where ForkProbability is %v", ErrInvalidConfig, c.ForkProbability)
 	case c.Retention < 0:
 		return fmt.Errorf("%w: Retention is %d, want at least 0 blocks", ErrInvalidConfig, c.Retention)
+	}
+	return c.validatePunished()
+}
+
+func (c *Config) validatePunished() error {
+	for i, v := range c.Punished {
+		if v < 0 || v >= c.Spec.Validators || slices.Contains(c.Punished[:i], v) {
+			return fmt.Errorf("%w: Punished[%d] is %d, want distinct indexes below %d", ErrInvalidConfig, i, v, c.Spec.Validators)
+		}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -98,10 +99,12 @@ func commitmentKey(service jamq.ServiceID, number uint64) proof.StateKey {
 type validators struct {
 	ed25519 []ed25519.PrivateKey
 	bls     []proof.BLSSecret
+	signing []int // indexes, just enough of them
 	trust   proof.Trust
 }
 
-// signers returns the validators' keys, which the seed decides. They are made when they are first needed: a full set takes about a second.
+// signers returns the validators' keys, which depend on the seed alone. They are
+// made at the first call: a full set takes about a second.
 func (c *Chain) signers() (*validators, error) {
 	if c.keys != nil {
 		return c.keys, nil
@@ -115,21 +118,44 @@ func (c *Chain) signers() (*validators, error) {
 			return nil, err
 		}
 		v.ed25519, v.bls = append(v.ed25519, key), append(v.bls, secret)
+		if slices.Contains(c.cfg.Punished, i) {
+			v.trust.Validators, v.trust.BLS = append(v.trust.Validators, proof.ValidatorKey{}), append(v.trust.BLS, proof.BLSKey{})
+			continue
+		}
 		v.trust.Validators = append(v.trust.Validators, proof.ValidatorKey(key.Public().(ed25519.PublicKey)))
 		v.trust.BLS = append(v.trust.BLS, secret.Public())
+		if len(v.signing) < proof.Quorum(c.cfg.Spec.Validators) {
+			v.signing = append(v.signing, i)
+		}
 	}
 	c.keys = v
 	return v, nil
 }
 
-// Trust returns what a user of a rollup's service has to know beforehand to check a proof: the keys of the chain's validators and where the
-// service keeps its commitments.
+// quorum returns the validators' keys if enough of them can sign. The error
+// wraps ErrNotFinal.
+func (c *Chain) quorum() (*validators, error) {
+	v, err := c.signers()
+	if err != nil {
+		return nil, err
+	}
+	if want := proof.Quorum(len(v.ed25519)); len(v.signing) < want {
+		return nil, fmt.Errorf("%w: %d of %d validators are not punished, want at least %d",
+			ErrNotFinal, len(v.signing), len(v.ed25519), want)
+	}
+	return v, nil
+}
+
+// Trust returns what a user of a rollup's service has to know beforehand to
+// check a proof: the keys of the chain's validators and where the service keeps
+// its commitments. The keys of [Config.Punished] are zero. The caller must not
+// change the keys.
 func (c *Chain) Trust(service jamq.ServiceID) (*proof.Trust, error) {
 	v, err := c.signers()
 	if err != nil {
 		return nil, err
 	}
-	trust := v.trust // the keys are shared, and nobody has a reason to change them
+	trust := v.trust // shares the keys
 	trust.Service = service
 	return &trust, nil
 }
@@ -147,9 +173,12 @@ const (
 )
 
 // Prove returns the document of a rollup block that a service has finally taken, as far as the JAM chain goes: the claim's block and package,
-// and the links up to the commitment. The rollup adds the transaction. The validators sign for it; more than two thirds of them, no more. The error
-// wraps [ErrNotFinal], or [ErrUnknownBlock] where the block that accumulated the package was forgotten, which only ByStorage does without; or
-// [ErrNoCommitments].
+// and the links up to the commitment. The rollup adds the transaction. Just
+// more than two thirds of the validators sign; those that are punished do not.
+//
+// The error wraps [ErrNotFinal], also if too few validators can sign,
+// [ErrNoCommitments], or [ErrUnknownBlock] if the chain has forgotten the block
+// that accumulated the package. ByStorage does not need that block.
 func (c *Chain) Prove(service jamq.ServiceID, number uint64, route Route) (*proof.Document, error) {
 	if c.cfg.Commit == nil {
 		return nil, fmt.Errorf("%w: Config.Commit is nil", ErrNoCommitments)
@@ -202,12 +231,12 @@ func (c *Chain) proveByLog(d *proof.Document, in *block, output proof.Output) (e
 	if d.Log.Log, err = proof.ProveLog(c.finalized.state.leaves.all(), int(in.state.leaves.index)); err != nil {
 		return err
 	}
-	v, err := c.signers()
+	v, err := c.quorum()
 	if err != nil {
 		return err
 	}
 	d.Beefy = &proof.Beefy{Peak: c.finalized.beefyRoot}
-	for i := range proof.Quorum(len(v.bls)) {
+	for _, i := range v.signing {
 		s, err := v.bls[i].SignPeak(d.Beefy.Peak, uint16(i))
 		if err != nil {
 			return err
@@ -219,7 +248,7 @@ func (c *Chain) proveByLog(d *proof.Document, in *block, output proof.Output) (e
 
 // precommit lets just enough validators vote for a final block.
 func (c *Chain) precommit(b *block) (*proof.Finality, error) {
-	v, err := c.signers()
+	v, err := c.quorum()
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +257,7 @@ func (c *Chain) precommit(b *block) (*proof.Finality, error) {
 		Round:  b.height, Set: validatorSet,
 	}
 	f := &proof.Finality{Format: proof.Draft{}.Name(), Precommit: p, Signatures: []proof.Signature{}}
-	for i := range proof.Quorum(len(v.ed25519)) {
+	for _, i := range v.signing {
 		f.Signatures = append(f.Signatures, p.Sign(proof.Draft{}, uint16(i), v.ed25519[i]))
 	}
 	return f, nil

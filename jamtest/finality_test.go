@@ -127,6 +127,62 @@ func TestCommitChangesRootsOnly(t *testing.T) {
 	require.Equal(t, drawn[0], drawn[1])
 }
 
+// Two of seven validators are punished: the chain is final without them, on
+// every way to the commitment.
+func TestProveWithPunishedValidators(t *testing.T) {
+	for _, c := range []struct {
+		validators int
+		punished   []int
+		final      bool
+	}{
+		{7, nil, true},
+		{7, []int{0, 4}, true},
+		{7, []int{0, 4, 6}, false},
+		{6, []int{5}, true},
+		{6, []int{1, 2}, false},
+	} {
+		cfg := jamtest.DefaultConfig(jamq.Tiny(), 1)
+		cfg.Commit, cfg.Spec.Validators, cfg.Punished = commit, c.validators, c.punished
+		chain, err := jamtest.New(cfg)
+		require.NoError(t, err)
+		chain.Advance()
+		context, err := chain.Context(1)
+		require.NoError(t, err)
+		require.NoError(t, chain.Submit(jamtest.NewPackage(rollup, context, []byte{3, 0, 0, 0, 0, 0, 0, 0}), 0, 0))
+		for range 6 {
+			chain.Advance()
+		}
+		trust, err := chain.Trust(rollup)
+		require.NoError(t, err)
+		require.NoError(t, trust.Validate())
+		zeros := 0
+		for i, key := range trust.Validators {
+			require.Equal(t, key.IsZero(), trust.BLS[i].IsZero())
+			if key.IsZero() {
+				require.Contains(t, c.punished, i)
+				zeros++
+			}
+		}
+		require.Equal(t, len(c.punished), zeros)
+		for _, route := range []jamtest.Route{jamtest.ByStorage, jamtest.ByOutputs, jamtest.ByLog} {
+			d, err := chain.Prove(rollup, 3, route)
+			if !c.final {
+				require.ErrorIs(t, err, jamtest.ErrNotFinal)
+				continue
+			}
+			require.NoError(t, err)
+			require.NoError(t, d.AddTransaction(transactions(3), 1))
+			_, err = d.Verify(trust)
+			require.NoError(t, err, "%v of %d, route %d", c.punished, c.validators, route)
+		}
+	}
+	cfg := jamtest.DefaultConfig(jamq.Tiny(), 1)
+	for _, bad := range [][]int{{6}, {-1}, {2, 2}} {
+		cfg.Punished = bad
+		require.ErrorIs(t, cfg.Validate(), jamtest.ErrInvalidConfig, "%v", bad)
+	}
+}
+
 func TestProveNeedsCommitments(t *testing.T) {
 	chain, err := jamtest.New(jamtest.DefaultConfig(jamq.Tiny(), 1))
 	require.NoError(t, err)

@@ -10,9 +10,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// BLSKey is a BLS12-381 public key: a point of G2, compressed.
-type BLSKey [bls.SizeOfG2AffineCompressed]byte
-
 // Beefy is the other first link: signatures of validators over the super-peak of the accumulation-output log of a finalized block, as
 // JAM's bridges use it. What is signed names no validator set: whose keys are trusted decides. Each validator's signature stands for
 // itself. There is no aggregate: its safety would rest on proofs that the keys' owners know their secrets, which JAM does not show.
@@ -34,8 +31,11 @@ func beefyPoint(peak common.Hash) (bls.G1Affine, error) {
 	return bls.HashToG1(append([]byte(beefyTag), peak[:]...), []byte(beefySuite))
 }
 
-// Verify checks that more than two thirds of the trusted validators signed the super-peak. Errors wrap ErrFinality, also where no BLS keys are
-// trusted, or ErrTrust for a trust that is not valid.
+// Verify checks that more than two thirds of the trusted validators signed the
+// super-peak. A validator whose key is zero counts in the set and cannot sign.
+//
+// Errors wrap ErrFinality, also if no BLS keys are trusted, or ErrTrust if the
+// trust is not valid. They also wrap ErrKey if a signer's key must not vote.
 func (b *Beefy) Verify(trust *Trust) error {
 	if err := trust.Validate(); err != nil {
 		return err
@@ -47,21 +47,29 @@ func (b *Beefy) Verify(trust *Trust) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrFinality, err)
 	}
+	return verifySigners(b.Signatures, len(trust.BLS), func(s *Signature) error {
+		return verifyPeak(point, trust.BLS[s.Validator], s.Signature)
+	})
+}
+
+// verifyPeak checks the signature of one validator over a super-peak.
+func verifyPeak(peak bls.G1Affine, validator BLSKey, signature []byte) error {
+	key, err := validator.point()
+	if err != nil {
+		return err
+	}
+	var sig bls.G1Affine
+	// SetBytes also accepts the uncompressed form, which is longer.
+	if n, err := sig.SetBytes(signature); err != nil || n != len(signature) || n != bls.SizeOfG1AffineCompressed {
+		return errSignature
+	}
 	_, _, _, generator := bls.Generators()
 	generator.Neg(&generator)
-	return verifySigners(b.Signatures, len(trust.BLS), func(s *Signature) bool {
-		var key bls.G2Affine
-		var signature bls.G1Affine
-		// SetBytes takes the uncompressed form as well, and checks the subgroup.
-		if n, err := key.SetBytes(trust.BLS[s.Validator][:]); err != nil || n != len(BLSKey{}) || key.IsInfinity() {
-			return false
-		}
-		if n, err := signature.SetBytes(s.Signature); err != nil || n != len(s.Signature) || n != bls.SizeOfG1AffineCompressed {
-			return false
-		}
-		ok, err := bls.PairingCheck([]bls.G1Affine{point, signature}, []bls.G2Affine{key, generator})
-		return err == nil && ok
-	})
+	ok, err := bls.PairingCheck([]bls.G1Affine{peak, sig}, []bls.G2Affine{key, generator})
+	if err != nil || !ok {
+		return errSignature
+	}
+	return nil
 }
 
 // BLSSecret is a validator's BLS12-381 secret, for validators and tests. It is not hardened against who can measure its time.

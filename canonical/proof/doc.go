@@ -20,6 +20,11 @@
 // What a verifier believes beforehand is its [Trust]: the validators' keys, the service, where that keeps its commitments. It never comes
 // from the document. examples/verify is all of it as a command.
 //
+// JAM replaces the keys of a punished validator by zeros. Such a validator
+// counts in the size of the set and never votes. No other key under which
+// signatures can be forged without a secret votes either: see
+// [ValidatorKey.Validate] and [BLSKey.Validate].
+//
 // # Making a proof
 //
 // A host that has the JAM state keeps a [StateTrie], whose versions share what is equal, and proves with [StateTrie.Prove]; from a node

@@ -23,4 +23,6 @@ var (
 	ErrMalformed = errors.New("proof: malformed document")
 	// ErrTrust: what a verifier believes beforehand is incomplete or contradicts itself.
 	ErrTrust = errors.New("proof: invalid trust")
+	// ErrKey: a key must not vote, because its signatures prove nothing.
+	ErrKey = errors.New("proof: key without a vote")
 )

@@ -3,6 +3,7 @@ package proof
 import (
 	"crypto/ed25519"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -11,7 +12,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Quorum returns how many of a set of validators are more than two thirds of it, and so decide. Exactly two thirds do not.
+// Quorum returns how many validators of a set are more than two thirds of it.
+// Exactly two thirds are too few. Punished validators count in the set.
 func Quorum(validators int) int { return 2*validators/3 + 1 }
 
 // Target is a JAM block with the state after it, as finality votes name it: the header commits only to the state before it.
@@ -83,8 +85,14 @@ type Finality struct {
 	Signatures []Signature `json:"signatures"`
 }
 
-// Verify checks that more than two thirds of the trusted validators signed, and returns what they made final. One signature that is wrong,
-// twice there, or of a stranger spoils all: an honest prover has no use for it. Errors wrap ErrFinality, or ErrTrust for a trust that is not valid.
+// Verify checks that more than two thirds of the trusted validators signed, and
+// returns the block that they made final. A validator whose key is zero counts
+// in the set and cannot sign. One signature that is wrong, repeated, or of a
+// validator that must not vote makes the whole document invalid: an honest
+// prover leaves it out.
+//
+// Errors wrap ErrFinality, or ErrTrust if the trust is not valid. They also
+// wrap ErrKey if a signer's key must not vote.
 func (f *Finality) Verify(trust *Trust) (Target, error) {
 	if err := trust.Validate(); err != nil {
 		return Target{}, err
@@ -97,8 +105,15 @@ func (f *Finality) Verify(trust *Trust) (Target, error) {
 		return Target{}, fmt.Errorf("%w: votes of validator set %d, trusted is %d", ErrFinality, p.Set, trust.Set)
 	}
 	message := trust.format().Message(p)
-	err := verifySigners(f.Signatures, len(trust.Validators), func(s *Signature) bool {
-		return ed25519.Verify(trust.Validators[s.Validator][:], message, s.Signature)
+	err := verifySigners(f.Signatures, len(trust.Validators), func(s *Signature) error {
+		key := trust.Validators[s.Validator]
+		if err := key.Validate(); err != nil {
+			return err
+		}
+		if !ed25519.Verify(key[:], message, s.Signature) {
+			return errSignature
+		}
+		return nil
 	})
 	if err != nil {
 		return Target{}, err
@@ -106,9 +121,13 @@ func (f *Finality) Verify(trust *Trust) (Target, error) {
 	return p.Target, nil
 }
 
-// verifySigners checks that signatures are of distinct validators, that each is right, and that they are enough. The count comes before the
-// costly part.
-func verifySigners(signatures []Signature, validators int, right func(*Signature) bool) error {
+// errSignature is the verdict on a signature that does not verify.
+var errSignature = errors.New("the signature is wrong")
+
+// verifySigners checks that the signers are distinct members of the set, that
+// they are enough, and that verify accepts each signature. It counts before it
+// calls verify, which is expensive.
+func verifySigners(signatures []Signature, validators int, verify func(*Signature) error) error {
 	last := -1
 	for i := range signatures {
 		v := int(signatures[i].Validator)
@@ -124,8 +143,8 @@ func verifySigners(signatures []Signature, validators int, right func(*Signature
 		return fmt.Errorf("%w: %d of %d validators signed, want at least %d", ErrFinality, len(signatures), validators, want)
 	}
 	for i := range signatures {
-		if !right(&signatures[i]) {
-			return fmt.Errorf("%w: the signature of validator %d is wrong", ErrFinality, signatures[i].Validator)
+		if err := verify(&signatures[i]); err != nil {
+			return fmt.Errorf("%w: validator %d: %w", ErrFinality, signatures[i].Validator, err)
 		}
 	}
 	return nil

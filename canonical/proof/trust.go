@@ -19,9 +19,12 @@ const MaxValidators = 1 << 16
 type Trust struct {
 	// Set is the number of the validator set in office.
 	Set uint64 `json:"set"`
-	// Validators are the set's Ed25519 keys, in the order of the set.
+	// Validators are the set's Ed25519 keys, in the order of the set. The key of
+	// a punished validator is zero. It counts in the size of the set and never
+	// votes.
 	Validators []ValidatorKey `json:"validators"`
-	// BLS are the set's BLS12-381 keys, for documents by way of the output log. Empty: such documents are refused.
+	// BLS are the set's BLS12-381 keys, in the same order, for documents by way
+	// of the output log. Such documents are refused if BLS is empty.
 	BLS []BLSKey `json:"bls,omitempty"`
 	// Service is the rollup's service on JAM.
 	Service jamq.ServiceID `json:"service"`
@@ -31,9 +34,6 @@ type Trust struct {
 	Format Format `json:"-"`
 }
 
-// ValidatorKey is an Ed25519 public key.
-type ValidatorKey [32]byte
-
 func (t *Trust) format() Format {
 	if t.Format == nil {
 		return Draft{}
@@ -41,7 +41,14 @@ func (t *Trust) format() Format {
 	return t.Format
 }
 
-// Validate reports a set that is empty or too large, or that has one key twice: its owner would have two votes; and nil. The error wraps ErrTrust.
+// Validate checks the size of the set, and that no key is there twice: its owner
+// would have two votes. The key of zeros may repeat, because it has no vote.
+//
+// Validate accepts keys that must not vote: the chain decides which keys a set
+// has, and one bad key must not make the votes of the others worthless. Such a
+// key is refused if it votes: see [Finality.Verify] and [Beefy.Verify].
+//
+// The error wraps ErrTrust, also if t is nil.
 func (t *Trust) Validate() error {
 	if t == nil {
 		return fmt.Errorf("%w: there is none", ErrTrust)
@@ -49,24 +56,34 @@ func (t *Trust) Validate() error {
 	if n := len(t.Validators); n == 0 || n > MaxValidators {
 		return fmt.Errorf("%w: %d validators, want 1 to %d", ErrTrust, n, MaxValidators)
 	}
-	seen := make(map[ValidatorKey]int, len(t.Validators))
-	for i, key := range t.Validators {
-		if other, twice := seen[key]; twice {
-			return fmt.Errorf("%w: validators %d and %d have one key, %x", ErrTrust, other, i, key)
-		}
-		seen[key] = i
-	}
 	if n := len(t.BLS); n != 0 && n != len(t.Validators) {
 		return fmt.Errorf("%w: %d BLS keys for %d validators", ErrTrust, n, len(t.Validators))
 	}
-	blsSeen := make(map[BLSKey]int, len(t.BLS))
-	for i, key := range t.BLS {
-		if other, twice := blsSeen[key]; twice {
-			return fmt.Errorf("%w: validators %d and %d have one BLS key", ErrTrust, other, i)
-		}
-		blsSeen[key] = i
+	if i, j, found := repeated(t.Validators); found {
+		return fmt.Errorf("%w: validators %d and %d have one key, %x", ErrTrust, i, j, t.Validators[i][:])
+	}
+	if i, j, found := repeated(t.BLS); found {
+		return fmt.Errorf("%w: validators %d and %d have one BLS key, %x", ErrTrust, i, j, t.BLS[i][:])
 	}
 	return nil
+}
+
+// repeated returns the indexes of two equal keys that are not zero.
+func repeated[K interface {
+	comparable
+	IsZero() bool
+}](keys []K) (first, second int, found bool) {
+	seen := make(map[K]int, len(keys))
+	for i, key := range keys {
+		if key.IsZero() {
+			continue
+		}
+		if other, twice := seen[key]; twice {
+			return other, i, true
+		}
+		seen[key] = i
+	}
+	return 0, 0, false
 }
 
 // ParseTrust reads the JSON of a Trust and validates it. Unknown fields and anything after it are refused. The error wraps ErrTrust.

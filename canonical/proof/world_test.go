@@ -32,9 +32,12 @@ const (
 	worldService    = jamq.ServiceID(4359)
 )
 
-func newWorld(t testing.TB) *world {
+func newWorld(t testing.TB) *world { return newWorldOf(t, worldValidators) }
+
+// newWorldOf returns a world with a validator set of the given size.
+func newWorldOf(t testing.TB, validators int) *world {
 	w := &world{trust: &Trust{Set: 3, Service: worldService, KeyPrefix: []byte("block")}}
-	for i := range worldValidators {
+	for i := range validators {
 		seed := make([]byte, 32)
 		binary.LittleEndian.PutUint32(seed, uint32(i+1))
 		key := ed25519.NewKeyFromSeed(seed)
@@ -67,6 +70,13 @@ func newWorld(t testing.TB) *world {
 	}
 	w.target = Target{Header: jamq.HeaderHash{7}, Slot: 77, StateRoot: w.state.Root()}
 	return w
+}
+
+// punish replaces the keys of validators by zeros, as JAM does.
+func (w *world) punish(validators ...int) {
+	for _, v := range validators {
+		w.trust.Validators[v], w.trust.BLS[v] = ValidatorKey{}, BLSKey{}
+	}
 }
 
 // vote returns the signatures of some validators over a precommit.

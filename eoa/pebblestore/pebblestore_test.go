@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
 	"github.com/jamq/jamq/eoa/storetest"
+	"github.com/jamq/jamq/internal/fulldisk"
 	"github.com/jamq/jamq/internal/pebbledb"
 )
 
@@ -169,10 +171,10 @@ func BenchmarkCommit(b *testing.B) {
 	db, err := pebbledb.Open(b.TempDir(), nil)
 	require.NoError(b, err)
 	defer func() { _ = db.Close() }()
-	s, err := Open("", Options{DB: db, Prefix: []byte("store")})
+	s, err := Open("", Options{DB: db.Pebble(), Check: db.Err, Prefix: []byte("store")})
 	require.NoError(b, err)
 	storetest.Benchmark(b, s, func(records [][]byte) error {
-		batch := db.NewBatch()
+		batch := db.Pebble().NewBatch()
 		for i, r := range records {
 			err = errors.Join(err, batch.Set(fmt.Append(nil, "raw", i), r, nil))
 		}
@@ -250,4 +252,44 @@ func BenchmarkSubmitToBroadcast(b *testing.B) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+}
+
+// The disk is full: a request is refused with the reason, and the store does
+// not read what it may have in memory only. After a restart there is what was
+// accepted.
+func TestDiskIsFull(t *testing.T) {
+	disk := vfs.NewStrictMem()
+	var full atomic.Bool
+	options := Options{Pebble: &pebble.Options{Logger: pebbledb.Silent{}, FS: fulldisk.Wrap(disk, func(string, string) error {
+		if full.Load() {
+			return syscall.ENOSPC
+		}
+		return nil
+	})}}
+	s, err := Open("db", options)
+	require.NoError(t, err)
+	ctx, now := context.Background(), time.Unix(1_800_000_000, 0)
+	_, err = s.Submit(ctx, account(), now, eoa.Request{Key: "accepted"})
+	require.NoError(t, err)
+	full.Store(true)
+	for range 2 {
+		_, err = s.Submit(ctx, account(), now, eoa.Request{Key: "refused"})
+		require.ErrorIs(t, err, ErrDisk)
+		require.ErrorIs(t, err, syscall.ENOSPC)
+	}
+	for _, key := range []string{"accepted", "refused"} {
+		_, err = s.Get(ctx, account(), key)
+		require.ErrorIs(t, err, ErrDisk)
+	}
+	require.ErrorIs(t, s.Close(), ErrDisk)
+	full.Store(false)
+	disk.ResetToSyncedState()
+	s, err = Open("db", options)
+	require.NoError(t, err)
+	_, err = s.Get(ctx, account(), "accepted")
+	require.NoError(t, err)
+	_, err = s.Get(ctx, account(), "refused")
+	require.Error(t, err)
+	require.NotErrorIs(t, err, ErrDisk)
+	require.NoError(t, s.Close())
 }

@@ -123,6 +123,9 @@ func serve(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) (
 		return err
 	case err := <-ended:
 		ended <- nil
+		if errors.Is(err, node.ErrDisk) {
+			stayForOperator(ctx, err, shown, served, stdout)
+		}
 		return err
 	case err := <-shown:
 		if err != nil {
@@ -131,6 +134,18 @@ func serve(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) (
 	}
 	drain(context.WithoutCancel(ctx), n, stdout)
 	return nil
+}
+
+// stayForOperator keeps the process of a node whose disk has failed, until ctx or
+// the view ends. Its server answers /healthz with the reason, refuses transactions
+// and can be read.
+func stayForOperator(ctx context.Context, reason error, shown, served <-chan error, stdout io.Writer) {
+	fmt.Fprintf(stdout, "the node has stopped, and must be started again once its disk works: %v\n", reason)
+	select {
+	case <-ctx.Done():
+	case <-shown:
+	case <-served:
+	}
 }
 
 // drain waits for a moment for what is on its way.

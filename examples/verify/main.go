@@ -179,6 +179,15 @@ var why = map[string]string{
 	"transaction": "A block with another transaction there has another transactions root: this is Ethereum's trie.",
 }
 
+func countZero(keys []proof.ValidatorKey) (n int) {
+	for _, key := range keys {
+		if key.IsZero() {
+			n++
+		}
+	}
+	return n
+}
+
 // explain checks the document and says why each link holds. The error is that of the first that does not.
 func explain(w io.Writer, q *question, trust *proof.Trust, raw []byte) error {
 	fingerprint, err := trust.Fingerprint()
@@ -186,6 +195,9 @@ func explain(w io.Writer, q *question, trust *proof.Trust, raw []byte) error {
 		return err
 	}
 	fmt.Fprintf(w, "You trust the %d validators of set %d, and service %d as the rollup's.\n", len(trust.Validators), trust.Set, trust.Service)
+	if punished := countZero(trust.Validators); punished != 0 {
+		fmt.Fprintf(w, "   JAM has punished %d of them: they count in the set, and they cannot vote.\n", punished)
+	}
 	fmt.Fprintf(w, "   The fingerprint of that is %s: compare it with what others say.\n", fingerprint)
 	if q.trust == "" {
 		fmt.Fprintln(w, "   You have it from the node that makes the proof: unless you compare, this shows only that the node does not contradict itself.")

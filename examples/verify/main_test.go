@@ -23,9 +23,10 @@ const service = jamq.ServiceID(7)
 var txs = types.Transactions{types.NewTx(&types.LegacyTx{Nonce: 1}), types.NewTx(&types.LegacyTx{Nonce: 2})}
 
 // prove returns a document in each way, and the trust to check it, as files would hold them.
-func prove(t *testing.T) (documents map[jamtest.Route]*proof.Document, trust *proof.Trust) {
+func prove(t *testing.T, punished ...int) (documents map[jamtest.Route]*proof.Document, trust *proof.Trust) {
 	t.Helper()
 	cfg := jamtest.DefaultConfig(jamq.Tiny(), 1)
+	cfg.Punished = punished
 	cfg.Commit = func(jamtest.Package) (proof.Commitment, bool) {
 		return proof.Commitment{Number: 1, Hash: common.Hash{1}, TransactionsRoot: types.DeriveSha(txs, trie.NewStackTrie(nil))}, true
 	}
@@ -72,6 +73,21 @@ func TestVerify(t *testing.T) {
 		}
 		require.NotContains(t, text, "\n   \n", "every link says why")
 	}
+}
+
+// A set with a punished validator is used as it is on the chain.
+func TestVerifyPunished(t *testing.T) {
+	documents, trust := prove(t, 2)
+	for _, d := range documents {
+		var out bytes.Buffer
+		require.Equal(t, exitFinal, run([]string{"-trust", write(t, trust), write(t, d)}, nil, &out, &out), "%s", &out)
+		require.Contains(t, out.String(), "JAM has punished 1 of them")
+	}
+	d := documents[jamtest.ByStorage]
+	d.Finality.Signatures[2].Validator = 2
+	var out bytes.Buffer
+	require.Equal(t, exitNotProved, run([]string{"-trust", write(t, trust), write(t, d)}, nil, &out, &out), "%s", &out)
+	require.Contains(t, out.String(), "validator 2: proof: key without a vote")
 }
 
 // Files may be as curl prints the answers of a node.

@@ -1,5 +1,10 @@
-// Package pebbledb is what the stores on Pebble share: how a database is opened so that a crash does not lose it, and where the keys of a prefix
-// end.
+// Package pebbledb is what the stores on Pebble share. It opens a database so
+// that neither a crash nor a disk that fails loses what was acknowledged.
+//
+// A [DB] outlives its disk: if an operation on its files fails, for example
+// because the disk is full, the process goes on. All later commits return an
+// error that wraps [ErrDisk], and nothing changes the files any more. Close and
+// Open, once there is space, continue with what was acknowledged.
 package pebbledb
 
 import (
@@ -10,27 +15,87 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 )
 
-// Open opens a database, or makes an empty one. Pebble leaves the names of the directories that it makes to others: Open makes them durable, up to
-// the first that was there before, else a new database may be gone after a crash. Nil options mean Pebble's defaults, and its log discarded.
-func Open(dir string, options *pebble.Options) (*pebble.DB, error) {
+// DB is a Pebble database and the state of its disk. Its methods are safe for
+// concurrent use, except Close.
+type DB struct {
+	pebble *pebble.DB
+	check  func() error // nil if the database has no guard
+	owned  bool
+}
+
+// Open opens a database, or makes an empty one. Nil options mean Pebble's
+// defaults, and its log discarded.
+//
+// Pebble leaves the names of the directories that it makes to others. Open makes
+// them durable, up to the first that was there before: otherwise a new database
+// may be gone after a crash.
+func Open(dir string, options *pebble.Options) (*DB, error) {
 	if options == nil {
 		options = &pebble.Options{Logger: Silent{}}
 	}
+	options = options.Clone().EnsureDefaults() // FS is set now
+	parents := missing(options.FS, dir)
 	fs := options.FS
-	if fs == nil {
-		fs = vfs.Default
+	g := newGuard(fs)
+	options.FS, options.Logger = g, logger{options.Logger, g}
+	if t := options.LoggerAndTracer; t != nil { // it takes the place of Logger
+		options.LoggerAndTracer = tracer{t, logger{t, g}}
 	}
-	parents := missing(fs, dir)
 	db, err := pebble.Open(dir, options)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(g.err(), err)
 	}
+	err = g.err()
 	for _, parent := range parents {
-		if err := syncDir(fs, parent); err != nil {
-			return nil, errors.Join(err, db.Close())
+		if err == nil {
+			err = syncDir(fs, parent)
 		}
 	}
-	return db, nil
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &DB{pebble: db, check: g.err, owned: true}, nil
+}
+
+// Borrow returns a database that another part of the host has opened and closes.
+// check returns the failure of its disk, as [DB.Err] does, or nil. If check is
+// nil, a disk that fails ends the process, as Pebble does without a guard.
+func Borrow(db *pebble.DB, check func() error) *DB { return &DB{pebble: db, check: check} }
+
+// Pebble returns the database itself. Writes to it must go through
+// [DB.Commit], or be followed by [DB.Err].
+func (d *DB) Pebble() *pebble.DB { return d.pebble }
+
+// Err returns why the disk has failed, or nil. The error wraps ErrDisk and the
+// cause, for example syscall.ENOSPC.
+func (d *DB) Err() error {
+	if d.check == nil {
+		return nil
+	}
+	return d.check()
+}
+
+// Commit writes a batch and waits until it is durable. If it returns an error,
+// the batch is in the database after the next Open as a whole or not at all. If
+// the disk has failed, the error wraps ErrDisk; commits after that one have no
+// effect on the disk.
+func (d *DB) Commit(batch *pebble.Batch) error {
+	if err := d.Err(); err != nil {
+		return err
+	}
+	if err := batch.Commit(pebble.Sync); err != nil {
+		return err
+	}
+	return d.Err()
+}
+
+// Close closes the database, unless it is borrowed. It returns the error of Err,
+// if any: then the disk is left as it was when it failed.
+func (d *DB) Close() error {
+	if !d.owned {
+		return nil
+	}
+	return errors.Join(d.Err(), d.pebble.Close())
 }
 
 // missing returns the directories whose entries have to be synced once dir is there: its parent, and on up to the first that exists.
@@ -56,13 +121,14 @@ func syncDir(fs vfs.FS, dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Silent is a Pebble logger for nobody.
+// Silent is a Pebble logger that discards the log.
 type Silent struct{}
 
 // Infof implements pebble.Logger.
 func (Silent) Infof(string, ...any) {}
 
-// Fatalf implements pebble.Logger. It must not return: Pebble cannot go on.
+// Fatalf implements pebble.Logger. It must not return: Pebble cannot go on. A
+// database of [Open] never calls it.
 func (Silent) Fatalf(format string, args ...any) { panic(fmt.Sprintf("pebble: "+format, args...)) }
 
 // End returns the first key behind all that begin with a prefix, or nil if there is none.

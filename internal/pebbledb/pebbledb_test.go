@@ -11,20 +11,20 @@ import (
 // A database in directories that were not there survives a crash, with what was synced to it.
 func TestNewDirectoriesAreDurable(t *testing.T) {
 	fs := vfs.NewStrictMem()
-	open := func() *pebble.DB {
+	open := func() *DB {
 		db, err := Open("a/b/c", &pebble.Options{FS: fs, Logger: Silent{}})
 		require.NoError(t, err)
 		return db
 	}
 	db := open()
-	require.NoError(t, db.Set([]byte("k"), []byte("v"), pebble.Sync))
+	require.NoError(t, db.Pebble().Set([]byte("k"), []byte("v"), pebble.Sync))
 	fs.SetIgnoreSyncs(true)
 	require.NoError(t, db.Close())
 	fs.ResetToSyncedState()
 	fs.SetIgnoreSyncs(false)
 
 	db = open()
-	value, closer, err := db.Get([]byte("k"))
+	value, closer, err := db.Pebble().Get([]byte("k"))
 	require.NoError(t, err)
 	require.Equal(t, "v", string(value))
 	require.NoError(t, closer.Close())

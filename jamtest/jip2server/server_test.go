@@ -177,6 +177,18 @@ func TestFailedPackage(t *testing.T) {
 	require.Contains(t, other["Failed"], "too old")
 }
 
+// In a notification the error is a string, not the object of an answer.
+func TestSubscriptionError(t *testing.T) {
+	s, c := start(t, func(cfg *jip2server.Config) { cfg.KeepStates = 1 })
+	step(t, s, 3)
+	id := c.result("subscribeServiceValue", 9, base(jip2server.CountKey()), true)
+	told := c.told()
+	require.Equal(t, id, told["subscription"])
+	require.IsType(t, "", told["error"])
+	require.NotEmpty(t, told["error"])
+	require.NotContains(t, told, "result")
+}
+
 func TestSubscriptions(t *testing.T) {
 	s, c := start(t, nil)
 	step(t, s, 3)

@@ -103,7 +103,7 @@ func (s *Server) notify() {
 	}
 }
 
-// tell sends the subscription's value if it is another than last time.
+// tell sends the subscription's value, or why there is none, if that has changed.
 func (p *peer) tell(id uint64, sub *subscription) {
 	if sub == p.fresh {
 		return
@@ -111,7 +111,7 @@ func (p *peer) tell(id uint64, sub *subscription) {
 	value, e := sub.value()
 	params := object{"subscription": id}
 	if e != nil {
-		params["error"] = e
+		params["error"] = e.Message // a string in notifications, an object in answers
 	} else {
 		params["result"] = value
 	}

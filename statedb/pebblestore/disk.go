@@ -18,42 +18,56 @@ var ErrPrefix = errors.New("pebblestore: bad prefix")
 type Options struct {
 	// DB is a database of the host's, which Close leaves open; nil means one of the disk's own in Open's directory.
 	DB *pebble.DB
+	// Check, if not nil, is called after each write to DB. If it returns an
+	// error, the write fails with it. It is for a host that keeps failures of
+	// its disk from Pebble. If Check is nil, a disk that fails under DB ends
+	// the process. It is not used for a database of the disk's own.
+	Check func() error
 	// Prefix is before all keys, so that several stores, and other data, can share a database. No other prefix may begin with it. It has at
 	// least one byte that is not 0xff, or is empty.
 	Prefix []byte
-	// Pebble configures a database of the disk's own; nil means Pebble's defaults, and its log discarded. A disk that fails under Pebble
-	// ends the process.
+	// Pebble configures a database of the disk's own; nil means Pebble's
+	// defaults, and its log discarded. If the disk fails under it, writes return
+	// errors that wrap ErrDisk.
 	Pebble *pebble.Options
 }
 
+// ErrDisk is wrapped by errors after the disk under the database has failed, for
+// example because it was full. The cause is wrapped too. The write that failed
+// is there after the next Open as a whole or not at all. No later write reaches
+// the disk. Once the disk works again, Close and Open continue with what was
+// written before.
+var ErrDisk = pebbledb.ErrDisk
+
 // Disk implements statedb.Disk.
 type Disk struct {
-	db     *pebble.DB
+	db     *pebbledb.DB
 	prefix []byte
 	end    []byte // the first key after the prefix; nil if there is none
-	owns   bool
 }
 
 var _ statedb.Disk = (*Disk)(nil)
 
 // Open opens the disk in a directory, or in Options.DB, or makes an empty one. Errors wrap ErrPrefix, or are Pebble's.
 func Open(dir string, options Options) (*Disk, error) {
-	d := &Disk{db: options.DB, prefix: slices.Clone(options.Prefix), end: pebbledb.End(options.Prefix), owns: options.DB == nil}
+	d := &Disk{prefix: slices.Clone(options.Prefix), end: pebbledb.End(options.Prefix)}
 	if len(d.prefix) > 0 && d.end == nil {
 		return nil, fmt.Errorf("%w: %x, want a byte that is not ff", ErrPrefix, d.prefix)
 	}
-	if d.owns {
-		var err error
-		if d.db, err = pebbledb.Open(dir, options.Pebble); err != nil {
-			return nil, fmt.Errorf("pebblestore: %w", err)
-		}
+	if options.DB != nil {
+		d.db = pebbledb.Borrow(options.DB, options.Check)
+		return d, nil
+	}
+	var err error
+	if d.db, err = pebbledb.Open(dir, options.Pebble); err != nil {
+		return nil, fmt.Errorf("pebblestore: %w", err)
 	}
 	return d, nil
 }
 
-// Write implements statedb.Disk.
+// Write implements statedb.Disk. Errors wrap ErrDisk if the disk has failed.
 func (d *Disk) Write(records []statedb.Record) error {
-	batch := d.db.NewBatch()
+	batch := d.db.Pebble().NewBatch()
 	for _, r := range records {
 		key := slices.Concat(d.prefix, r.Key)
 		var err error
@@ -66,15 +80,15 @@ func (d *Disk) Write(records []statedb.Record) error {
 			return errors.Join(fmt.Errorf("pebblestore: %w", err), batch.Close())
 		}
 	}
-	if err := batch.Commit(pebble.Sync); err != nil {
+	if err := errors.Join(d.db.Commit(batch), batch.Close()); err != nil {
 		return fmt.Errorf("pebblestore: %w", err)
 	}
-	return batch.Close()
+	return nil
 }
 
 // Read implements statedb.Disk.
 func (d *Disk) Read(f func(key, value []byte) error) (err error) {
-	it, err := d.db.NewIter(&pebble.IterOptions{LowerBound: d.prefix, UpperBound: d.end})
+	it, err := d.db.Pebble().NewIter(&pebble.IterOptions{LowerBound: d.prefix, UpperBound: d.end})
 	if err != nil {
 		return fmt.Errorf("pebblestore: %w", err)
 	}
@@ -92,9 +106,5 @@ func (d *Disk) Read(f func(key, value []byte) error) (err error) {
 }
 
 // Close closes the disk's own database. The store must not be used afterwards.
-func (d *Disk) Close() error {
-	if !d.owns {
-		return nil
-	}
-	return d.db.Close()
-}
+// The error wraps ErrDisk if the disk under it has failed.
+func (d *Disk) Close() error { return d.db.Close() }

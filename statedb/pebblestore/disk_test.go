@@ -5,6 +5,7 @@ import (
 	"maps"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/cockroachdb/pebble"
@@ -14,6 +15,7 @@ import (
 	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq/internal/fulldisk"
 	"github.com/jamq/jamq/internal/pebbledb"
 	"github.com/jamq/jamq/statedb"
 )
@@ -231,4 +233,38 @@ func Example() {
 	// Output:
 	// nonce: 0
 	// nonce: 1
+}
+
+// The disk is full: the write fails with the reason, and so do all later ones.
+// After a restart there is what was written before.
+func TestDiskIsFull(t *testing.T) {
+	mem := vfs.NewStrictMem()
+	var full atomic.Bool
+	options := Options{Pebble: &pebble.Options{Logger: pebbledb.Silent{}, FS: fulldisk.Wrap(mem, func(string, string) error {
+		if full.Load() {
+			return syscall.ENOSPC
+		}
+		return nil
+	})}}
+	disk, err := Open("db", options)
+	require.NoError(t, err)
+	require.NoError(t, disk.Write([]statedb.Record{{Key: []byte("a"), Value: []byte("1")}}))
+	full.Store(true)
+	for range 2 {
+		err = disk.Write([]statedb.Record{{Key: []byte("a"), Value: []byte("2")}, {Key: []byte("b"), Value: []byte("2")}})
+		require.ErrorIs(t, err, ErrDisk)
+		require.ErrorIs(t, err, syscall.ENOSPC)
+	}
+	require.ErrorIs(t, disk.Close(), ErrDisk)
+	full.Store(false)
+	mem.ResetToSyncedState()
+	disk, err = Open("db", options)
+	require.NoError(t, err)
+	read := map[string]string{}
+	require.NoError(t, disk.Read(func(key, value []byte) error {
+		read[string(key)] = string(value)
+		return nil
+	}))
+	require.Equal(t, map[string]string{"a": "1"}, read)
+	require.NoError(t, disk.Close())
 }

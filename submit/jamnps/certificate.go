@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"math/big"
 	"time"
+
+	"github.com/jamq/jamq/canonical/proof"
 )
 
 // NewCertificate returns the certificate that a peer presents: its own Ed25519 key, signed by that key, with the key's
@@ -43,8 +45,12 @@ func NewCertificate(key ed25519.PrivateKey, notBefore, notAfter time.Time) (tls.
 }
 
 // PeerKey returns the key of the peer that presented certificates in a TLS 1.3 handshake, the form that
-// tls.Config.VerifyPeerCertificate gets. It must be one, signed with Ed25519, for an Ed25519 key, with that key's [AlternativeName] as its
-// only name. That the peer holds the key is what the handshake itself proves; who signed the certificate does not matter, nor do its times.
+// tls.Config.VerifyPeerCertificate gets. It must be one, signed with Ed25519,
+// for an Ed25519 key, with that key's [AlternativeName] as its only name. The
+// handshake itself proves that the peer holds the key. It proves nothing for a
+// key of small order, which is refused. The signer of the certificate and its
+// times do not matter.
+//
 // The error wraps ErrCertificate.
 func PeerKey(rawCerts [][]byte) (ed25519.PublicKey, error) {
 	if len(rawCerts) != 1 {
@@ -60,6 +66,9 @@ func PeerKey(rawCerts [][]byte) (ed25519.PublicKey, error) {
 	}
 	want, err := AlternativeName(key)
 	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCertificate, err)
+	}
+	if err := proof.ValidatorKey(key).Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCertificate, err)
 	}
 	others := len(cert.EmailAddresses) + len(cert.IPAddresses) + len(cert.URIs)

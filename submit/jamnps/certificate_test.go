@@ -69,6 +69,12 @@ func TestPeerKeyRefuses(t *testing.T) {
 		}
 		return der
 	}
+	// Signatures for the key of zeros can be forged: it is a point of order 4.
+	zeros := ed25519.PublicKey(make([]byte, ed25519.PublicKeySize))
+	nameOfZeros, err := AlternativeName(zeros)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for what, certs := range map[string][][]byte{
 		"none":            nil,
 		"two":             {good, good},
@@ -79,6 +85,7 @@ func TestPeerKeyRefuses(t *testing.T) {
 		"an address":      {newCertificate([]string{name}, []net.IP{net.IPv6loopback}, key.Public(), key)},
 		"another's key":   {newCertificate([]string{name}, nil, privateKey(2).Public(), key)},
 		"elliptic key":    {newCertificate([]string{name}, nil, other.Public(), other)},
+		"key of zeros":    {newCertificate([]string{nameOfZeros}, nil, zeros, key)},
 		"elliptic signer": {newCertificate([]string{name}, nil, key.Public(), other)},
 	} {
 		if _, err := PeerKey(certs); !errors.Is(err, ErrCertificate) {

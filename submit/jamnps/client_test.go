@@ -317,6 +317,7 @@ func TestGuarantorsOfACore(t *testing.T) {
 func TestConfigValidate(t *testing.T) {
 	w := newWorld(t)
 	for field, change := range map[string]func(*Config){
+		"Peers[0].Key: proof: key without a vote": func(c *Config) { c.Peers[0].Key = make([]byte, ed25519.PublicKeySize) },
 		"Key":            func(c *Config) { c.Key = nil },
 		"Codec":          func(c *Config) { c.Codec = nil },
 		"Peers is":       func(c *Config) { c.Peers = nil },

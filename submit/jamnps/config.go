@@ -8,12 +8,15 @@ import (
 	"time"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/submit/codec"
 )
 
 // Peer is a node of the network, usually a validator.
 type Peer struct {
-	// Key is the Ed25519 key by which it is known.
+	// Key is the Ed25519 key by which it is known. It must not be the zeros
+	// by which JAM replaces the key of a punished validator, nor another key of
+	// small order: any host could prove that it holds such a key.
 	Key ed25519.PublicKey
 	// Addr is its endpoint, host:port: the first 18 bytes of a validator's metadata.
 	Addr string
@@ -68,6 +71,9 @@ func (c *Config) Validate() error {
 	for i, p := range c.Peers {
 		if len(p.Key) != ed25519.PublicKeySize {
 			return fmt.Errorf("%w: Peers[%d].Key has %d bytes, want %d", ErrInvalidConfig, i, len(p.Key), ed25519.PublicKeySize)
+		}
+		if err := proof.ValidatorKey(p.Key).Validate(); err != nil {
+			return fmt.Errorf("%w: Peers[%d].Key: %w", ErrInvalidConfig, i, err)
 		}
 		if _, _, err := net.SplitHostPort(p.Addr); err != nil {
 			return fmt.Errorf("%w: Peers[%d].Addr: %w", ErrInvalidConfig, i, err)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -423,7 +424,7 @@ func FuzzMessage(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		cfg := DefaultConfig("ws://127.0.0.1:1")
-		c := &conn{cfg: &cfg, closed: make(chan struct{}), pending: map[uint64]*request{}, streams: map[string]*stream{}}
+		c := &conn{cfg: &cfg, log: slog.New(slog.DiscardHandler), closed: make(chan struct{}), pending: map[uint64]*request{}, streams: map[string]*stream{}}
 		updates := make(chan Update[BlockDescriptor], 8)
 		s := &stream{close: func() {}, offer: func(raw json.RawMessage, err error) {
 			u := Update[BlockDescriptor]{Err: err}

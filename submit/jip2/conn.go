@@ -40,17 +40,23 @@ type answered struct {
 	err    error
 }
 
-// message is any JSON-RPC message of a node.
+// message is any JSON-RPC message of a node. Error and Params are decoded
+// separately, so that an unusual one concerns its receiver only and does not
+// break the connection.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Result json.RawMessage `json:"result"`
-	Error  *Error          `json:"error"`
+	Error  json.RawMessage `json:"error"`
 	Method string          `json:"method"`
-	Params *struct {
-		Subscription json.RawMessage `json:"subscription"`
-		Result       json.RawMessage `json:"result"`
-		Error        *Error          `json:"error"`
-	} `json:"params"`
+	Params json.RawMessage `json:"params"`
+}
+
+// notification is the params of a message of a subscription. JIP-2 says that
+// Error is a string.
+type notification struct {
+	Subscription json.RawMessage `json:"subscription"`
+	Result       json.RawMessage `json:"result"`
+	Error        json.RawMessage `json:"error"`
 }
 
 func newConn(ws *websocket.Conn, cfg *Config, log *slog.Logger) *conn {
@@ -111,14 +117,15 @@ func (c *conn) read() error {
 	}
 }
 
-// take hands a message to whom it is for. What is JSON-RPC and for nobody is dropped.
+// take hands a message to the call or the subscription that it is for. A
+// JSON-RPC message that is for neither is dropped. The error wraps ErrMalformed.
 func (c *conn) take(raw []byte) error {
 	var m message
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return fmt.Errorf("%w: %.100q is no JSON-RPC: %w", ErrMalformed, raw, err)
 	}
 	switch {
-	case m.Params != nil:
+	case present(m.Params):
 		c.notify(&m)
 	case m.ID != nil:
 		c.answer(&m)
@@ -126,16 +133,18 @@ func (c *conn) take(raw []byte) error {
 	return nil
 }
 
-// answer hands a result to whom it is for. One that nobody waits for any more is dropped.
+// answer hands a result to the call that waits for it. It drops the result of a
+// call that has given up.
 func (c *conn) answer(m *message) {
 	var id uint64
 	if json.Unmarshal(m.ID, &id) != nil {
 		return
 	}
+	refused := errorOf(m.Error)
 	c.mu.Lock()
 	r := c.pending[id]
 	delete(c.pending, id)
-	if r != nil && r.stream != nil && m.Error == nil {
+	if r != nil && r.stream != nil && refused == nil {
 		c.streams[string(m.Result)] = r.stream
 		r.stream.attached(c, m.Result)
 	}
@@ -143,8 +152,8 @@ func (c *conn) answer(m *message) {
 	if r == nil {
 		return
 	}
-	if m.Error != nil {
-		r.answer <- answered{err: m.Error}
+	if refused != nil {
+		r.answer <- answered{err: refused}
 		return
 	}
 	r.answer <- answered{result: m.Result}
@@ -152,16 +161,25 @@ func (c *conn) answer(m *message) {
 
 // notify hands an update to its subscription.
 func (c *conn) notify(m *message) {
-	c.mu.Lock()
-	s := c.streams[string(m.Params.Subscription)]
-	c.mu.Unlock()
-	switch {
-	case s == nil:
-	case m.Params.Error != nil:
-		s.deliver(nil, m.Params.Error)
-	default:
-		s.deliver(m.Params.Result, nil)
+	var n notification
+	if err := json.Unmarshal(m.Params, &n); err != nil {
+		c.log.Warn("ignored a notification of the JAM node", "method", m.Method, "params", excerpt(m.Params), "err", err)
+		return
 	}
+	c.mu.Lock()
+	s := c.streams[string(n.Subscription)]
+	c.mu.Unlock()
+	if s == nil {
+		return
+	}
+	if err := errorOf(n.Error); err != nil {
+		if s.worth(err.Error()) {
+			c.log.Warn("the JAM node sent an error for a subscription", "method", s.method, "err", err)
+		}
+		s.deliver(nil, err)
+		return
+	}
+	s.deliver(n.Result, nil)
 }
 
 // fail ends all calls that wait, and those to come.

@@ -53,6 +53,30 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("jip2: node answered error %d: %s", e.Code, e.Message)
 }
 
+// errorOf returns the error in the place where JSON-RPC has one, or nil if there
+// is none. It accepts the object of JSON-RPC, the string of JIP-2, and any other
+// JSON, which becomes the message.
+func errorOf(raw json.RawMessage) *Error {
+	if !present(raw) {
+		return nil
+	}
+	object := new(Error)
+	if json.Unmarshal(raw, object) == nil {
+		return object
+	}
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		text = excerpt(raw)
+	}
+	return &Error{Code: CodeOther, Message: text}
+}
+
+// present reports whether a field of a message has a value other than null.
+func present(raw json.RawMessage) bool { return len(raw) != 0 && string(raw) != "null" }
+
+// excerpt returns the beginning of JSON that a node sent, for errors and logs.
+func excerpt(raw json.RawMessage) string { return fmt.Sprintf("%.200s", raw) }
+
 // Block returns the block that the node says is not available, with CodeBlockUnavailable; otherwise false.
 func (e *Error) Block() (Hash, bool) {
 	var h Hash

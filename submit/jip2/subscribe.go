@@ -12,8 +12,15 @@ import (
 type Update[T any] struct {
 	// Value is what the node says; meaningless with an error.
 	Value T
-	// Err is what the node says instead, a *[Error], or wraps ErrMalformed. An Error also comes where the node refuses to take the subscription up again on a
-	// new connection; the next connection asks again.
+	// Err is set if there is no value. It wraps ErrMalformed, or it is the
+	// *[Error] that the node sent instead. JIP-2 makes such an error a string:
+	// it is Error.Message then, and Error.Code is CodeOther.
+	//
+	// An error leaves the connection and other subscriptions as they are. Some
+	// nodes end a subscription with it: a host that needs further updates soon
+	// closes the subscription and subscribes again. An Error also comes if the
+	// node refuses the subscription on a new connection. The client asks again
+	// on each new connection.
 	Err error
 }
 
@@ -43,6 +50,7 @@ type stream struct {
 
 	mu    sync.Mutex
 	ended bool
+	said  repeated // what the log has of the node's errors
 	offer func(raw json.RawMessage, err error)
 	close func()
 	conn  *conn
@@ -61,6 +69,13 @@ func (s *stream) hasEnded() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ended
+}
+
+// worth reports whether the log should have an error of the node.
+func (s *stream) worth(text string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.said.worth(text)
 }
 
 // deliver hands an update on, unless the subscription has ended.

@@ -38,8 +38,12 @@ func (n *Node) Levels(ctx context.Context) (Levels, error) {
 	}, err
 }
 
-// Alive returns an error if the node will do nothing any more: it should be started again.
+// Alive returns an error if the node will do nothing any more: it should be
+// started again. The error wraps ErrDisk or submit.ErrStopped.
 func (n *Node) Alive() error {
+	if err := n.store.failure(); err != nil {
+		return err
+	}
 	if h := n.runner.Health(); !h.Running {
 		return errors.Join(submit.ErrStopped, h.Err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/cockroachdb/pebble"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
@@ -19,12 +18,18 @@ import (
 // ErrOtherChain: the data directory belongs to a chain with another genesis.
 var ErrOtherChain = errors.New("node: data directory of another chain")
 
+// ErrDisk is wrapped by errors after the disk under the data directory has failed,
+// for example because it was full. The node takes no transactions then and must
+// be started again once the disk works. What it has accepted is kept.
+var ErrDisk = pebbledb.ErrDisk
+
 // store is what survives the process: a database with three journals. A block is written down before it goes into the queue, the queue's steps
 // before they are acted on, and a transaction before its sender is answered; what a crash leaves between two of them, reconcile.go puts right. A nil
 // store keeps nothing.
 type store struct {
-	db                  *pebble.DB
+	db                  *pebbledb.DB
 	blocks, queue, pool journal.Journal
+	opened              []*pebblejournal.Journal // these three
 }
 
 // openStore opens the data directory, or returns nil if there is none.
@@ -37,7 +42,7 @@ func (n *Node) openStore() (err error) {
 		return fmt.Errorf("node: data directory, which one process at a time may have: %w", err)
 	}
 	for name, into := range map[string]*journal.Journal{"blocks": &s.blocks, "queue": &s.queue, "pool": &s.pool} {
-		j, err := pebblejournal.Open(filepath.Join(n.cfg.DataDir, name), pebblejournal.Options{DB: s.db, Prefix: []byte(name + "/")})
+		j, err := pebblejournal.Open(filepath.Join(n.cfg.DataDir, name), pebblejournal.Options{DB: s.db.Pebble(), Check: s.db.Err, Prefix: []byte(name + "/")})
 		if err != nil {
 			return errors.Join(err, s.close())
 		}
@@ -45,9 +50,25 @@ func (n *Node) openStore() (err error) {
 			n.log.Error("journal was damaged, and is cut at the last whole record", "journal", name, "records", cut)
 		}
 		*into = j
+		s.opened = append(s.opened, j)
 	}
 	n.store = s
 	return nil
+}
+
+// failure returns why nothing can be written any more, or nil. The error wraps
+// ErrDisk if that is because of the disk.
+func (s *store) failure() error {
+	if s == nil {
+		return nil
+	}
+	err := s.db.Err()
+	for _, j := range s.opened {
+		if err == nil {
+			err = j.Err()
+		}
+	}
+	return err
 }
 
 func (s *store) close() error {

@@ -72,6 +72,10 @@ func (n *Node) SendTransaction(tx *types.Transaction) error {
 	if _, _, executed := n.ledger.transaction(tx.Hash()); executed {
 		return txpool.ErrAlreadyKnown
 	}
+	// The pool's journal gives no reason once the node has closed it.
+	if err := n.store.failure(); err != nil {
+		return fmt.Errorf("%w: %w", txpool.ErrJournal, err)
+	}
 	if err := n.pool.Add(tx); err != nil {
 		return err
 	}

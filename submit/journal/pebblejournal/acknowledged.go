@@ -3,6 +3,7 @@ package pebblejournal
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io"
 
@@ -38,21 +39,33 @@ func openAcknowledged(fs vfs.FS, dir string) (*acknowledged, uint64, error) {
 	return a, binary.LittleEndian.Uint64(raw), nil
 }
 
+// note stores the number of the record after the acknowledged ones. The error
+// wraps ErrDisk.
 func (a *acknowledged) note(next uint64) error {
 	if a == nil {
 		return nil
 	}
 	raw := binary.LittleEndian.AppendUint64(nil, next)
-	_, err := a.file.WriteAt(binary.LittleEndian.AppendUint32(raw, crc32.Checksum(raw, castagnoli)), 0)
-	return err
+	if _, err := a.file.WriteAt(binary.LittleEndian.AppendUint32(raw, crc32.Checksum(raw, castagnoli)), 0); err != nil {
+		return fmt.Errorf("%w: %w", ErrDisk, err)
+	}
+	return nil
 }
 
-// reset says that none were. Here the disk is waited for: after a power cut what was said before would be a false alarm.
+// reset sets the number to zero and syncs. Without the sync, a power cut could
+// restore the old number, and Open would report records as lost that were removed
+// on purpose. The error wraps ErrDisk.
 func (a *acknowledged) reset() error {
 	if a == nil {
 		return nil
 	}
-	return errors.Join(a.note(0), a.file.Sync())
+	if err := a.note(0); err != nil {
+		return err
+	}
+	if err := a.file.Sync(); err != nil {
+		return fmt.Errorf("%w: %w", ErrDisk, err)
+	}
+	return nil
 }
 
 func (a *acknowledged) close() error {

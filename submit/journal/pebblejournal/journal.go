@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble"
 	"github.com/cockroachdb/pebble/vfs"
@@ -19,23 +20,35 @@ import (
 type Options struct {
 	// DB is a database of the host's, which Close leaves open; nil means one of the journal's own in Open's directory.
 	DB *pebble.DB
+	// Check, if not nil, is called after each write to DB. If it returns an
+	// error, the write fails with it. It is for a host that keeps failures of
+	// its disk from Pebble. If Check is nil, a disk that fails under DB ends
+	// the process. It is not used for a database of the journal's own.
+	Check func() error
 	// Prefix is before all keys, so that several journals, and other data, can share a database. No other prefix may begin with it.
 	Prefix []byte
-	// Pebble configures a database of the journal's own; nil means Pebble's defaults, and its log discarded. A disk that fails under Pebble ends
-	// the process.
+	// Pebble configures a database of the journal's own; nil means Pebble's
+	// defaults, and its log discarded. If its disk fails, writes return errors
+	// that wrap ErrDisk.
 	Pebble *pebble.Options
 }
 
+// ErrDisk is wrapped by errors of a journal after the disk under its database has
+// failed, for example because it was full. The cause is wrapped too. The write
+// that failed is there after the next Open as a whole or not at all. No later
+// write reaches the disk. Once the disk works again, Close and Open continue
+// with what was acknowledged.
+var ErrDisk = pebbledb.ErrDisk
+
 // Journal keeps records in a database. Its methods are safe for concurrent use.
 type Journal struct {
-	prefix []byte
-	owns   bool
+	prefix  []byte
+	failure atomic.Pointer[error] // of the first write that failed
 
 	mu          sync.Mutex
-	db          *pebble.DB // nil after Close
-	first, next uint64     // numbers of the first record and of the one to come
+	db          *pebbledb.DB // nil after Close
+	first, next uint64       // numbers of the first record and of the one to come
 	cut         int
-	failed      bool
 	acked       *acknowledged // nil where there is no directory for it
 }
 
@@ -56,15 +69,15 @@ const (
 // follow one that is damaged or missing, where some that were acknowledged are gone, or where keys stand under the prefix that are no records'. Then the journal is
 // left as it is.
 func Open(dir string, options Options) (_ *Journal, err error) {
-	j := &Journal{prefix: options.Prefix, db: options.DB, owns: options.DB == nil}
+	j := &Journal{prefix: options.Prefix}
 	fs := vfs.Default
 	if options.Pebble != nil && options.Pebble.FS != nil {
 		fs = options.Pebble.FS
 	}
-	if j.owns {
-		if j.db, err = pebbledb.Open(dir, options.Pebble); err != nil {
-			return nil, fmt.Errorf("pebblejournal: %w", err)
-		}
+	if options.DB != nil {
+		j.db = pebbledb.Borrow(options.DB, options.Check)
+	} else if j.db, err = pebbledb.Open(dir, options.Pebble); err != nil {
+		return nil, fmt.Errorf("pebblejournal: %w", err)
 	}
 	next := uint64(0)
 	if dir != "" {
@@ -92,13 +105,18 @@ func (j *Journal) repair(acknowledged uint64) error {
 	if j.first, j.next, j.cut = first, next, all; j.cut == 0 {
 		return nil
 	}
-	return j.db.DeleteRange(j.key(next), j.key(math.MaxUint64), pebble.Sync)
+	batch := j.db.Pebble().NewBatch()
+	err = batch.DeleteRange(j.key(next), j.key(math.MaxUint64), nil)
+	if err == nil {
+		err = j.db.Commit(batch)
+	}
+	return errors.Join(err, batch.Close())
 }
 
 // scan calls f with each record that is whole, as are all that were appended with it. It returns the numbers of the first and of the one after the
 // last, and how many more there are.
-func (j *Journal) scan(db *pebble.DB, f func(number uint64, record []byte) error) (first, next uint64, more int, err error) {
-	it, err := db.NewIter(&pebble.IterOptions{LowerBound: j.key(0), UpperBound: j.key(math.MaxUint64)})
+func (j *Journal) scan(db *pebbledb.DB, f func(number uint64, record []byte) error) (first, next uint64, more int, err error) {
+	it, err := db.Pebble().NewIter(&pebble.IterOptions{LowerBound: j.key(0), UpperBound: j.key(math.MaxUint64)})
 	if err != nil {
 		return 0, 0, 0, err
 	}
@@ -164,8 +182,10 @@ func (j *Journal) key(number uint64) []byte {
 // Cut returns how many records Open cut off because the last ones were damaged, and had not been acknowledged.
 func (j *Journal) Cut() int { return j.cut }
 
-// Append implements journal.Journal. Errors wrap journal.ErrTooLarge, ErrClosed or ErrFailed, or are Pebble's; after one of those the journal
-// must be opened again.
+// Append implements journal.Journal. Errors wrap journal.ErrTooLarge,
+// journal.ErrClosed, journal.ErrFailed or ErrDisk, or are Pebble's. After
+// ErrFailed, ErrDisk or an error of Pebble's the journal must be opened again,
+// and it is unknown until then whether the records are in it.
 func (j *Journal) Append(records ...[]byte) error { return j.write(records, false) }
 
 // Replace implements journal.Journal. Errors are those of Append.
@@ -177,15 +197,26 @@ func (j *Journal) write(records [][]byte, replace bool) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	failed := j.Err()
 	switch {
 	case j.db == nil:
 		return journal.ErrClosed
-	case j.failed:
-		return journal.ErrFailed
+	case failed != nil:
+		return fmt.Errorf("%w: %w", journal.ErrFailed, failed)
 	}
 	if err := j.commit(records, replace); err != nil {
-		j.failed = true
-		return fmt.Errorf("pebblejournal: %w", err)
+		err = fmt.Errorf("pebblejournal: %w", err)
+		j.failure.Store(&err)
+		return err
+	}
+	return nil
+}
+
+// Err returns the error of the first write that failed, or nil. No write succeeds
+// after it: the journal must be opened again. Err does not wait for the disk.
+func (j *Journal) Err() error {
+	if err := j.failure.Load(); err != nil {
+		return *err
 	}
 	return nil
 }
@@ -196,10 +227,10 @@ func (j *Journal) commit(records [][]byte, replace bool) error {
 			return err
 		}
 	}
-	batch := j.db.NewBatch()
+	batch := j.db.Pebble().NewBatch()
 	err := j.fill(batch, records, replace)
 	if err == nil {
-		err = batch.Commit(pebble.Sync)
+		err = j.db.Commit(batch)
 	}
 	if err = errors.Join(err, batch.Close()); err != nil {
 		return err
@@ -257,7 +288,8 @@ func (j *Journal) Replay(f func(record []byte) error) error {
 	return err
 }
 
-// Close implements journal.Journal.
+// Close implements journal.Journal. If the disk under a database of the
+// journal's own has failed, the error wraps ErrDisk.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -266,9 +298,5 @@ func (j *Journal) Close() error {
 	}
 	db := j.db
 	j.db = nil
-	err := j.acked.close()
-	if j.owns {
-		err = errors.Join(err, db.Close())
-	}
-	return err
+	return errors.Join(j.acked.close(), db.Close())
 }

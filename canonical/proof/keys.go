@@ -1,0 +1,93 @@
+package proof
+
+import (
+	"encoding/hex"
+	"fmt"
+
+	bls "github.com/consensys/gnark-crypto/ecc/bls12-381"
+)
+
+// ValidatorKey is an Ed25519 public key. JAM replaces the keys of a punished
+// validator by zeros. The validator keeps its place in the set, but it has no
+// vote: see [ValidatorKey.Validate].
+type ValidatorKey [32]byte
+
+// BLSKey is a BLS12-381 public key: a compressed point of G2. JAM replaces the
+// keys of a punished validator by zeros.
+type BLSKey [bls.SizeOfG2AffineCompressed]byte
+
+// signBit is the bit of an encoded Ed25519 point that holds the sign of x. It
+// is in the last byte. The other 255 bits are y, little-endian.
+const signBit = 0x80
+
+// smallOrder are the encoded y coordinates, without the sign bit, of all
+// Ed25519 points whose order divides 8. Decoders accept y and y+p, where
+// p = 2^255-19, so that 0 and 1 have two encodings. TestSmallOrder derives the
+// list from the equation of the curve.
+var smallOrder = [...]ValidatorKey{
+	encodedY("0000000000000000000000000000000000000000000000000000000000000000"), // 0, order 4
+	encodedY("edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"), // 0+p, order 4
+	encodedY("0100000000000000000000000000000000000000000000000000000000000000"), // 1, order 1
+	encodedY("eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"), // 1+p, order 1
+	encodedY("ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"), // -1, order 2
+	encodedY("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"), // order 8
+	encodedY("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"), // its negative
+}
+
+func encodedY(digits string) (y ValidatorKey) {
+	if n, err := hex.Decode(y[:], []byte(digits)); n != len(y) || err != nil {
+		panic("proof: an entry of smallOrder is not 32 bytes in hexadecimal")
+	}
+	return y
+}
+
+// IsZero reports whether all bytes of the key are zero.
+func (k ValidatorKey) IsZero() bool { return k == ValidatorKey{} }
+
+// Validate returns an error that wraps [ErrKey] if a signature by the key
+// proves nothing, because it can be forged without a secret. That holds for
+// the key of zeros and for all other points of small order. Validate does not
+// check that the key is a point of the curve: no signature verifies under a
+// key that is none.
+func (k ValidatorKey) Validate() error {
+	if k.IsZero() {
+		return fmt.Errorf("%w: the Ed25519 key is all zeros, want the key of a validator that is not punished", ErrKey)
+	}
+	y := k
+	y[len(y)-1] &^= signBit
+	for _, small := range smallOrder {
+		if y == small {
+			return fmt.Errorf("%w: the Ed25519 key %x is a point of small order, want one of large order", ErrKey, k[:])
+		}
+	}
+	return nil
+}
+
+// IsZero reports whether all bytes of the key are zero.
+func (k BLSKey) IsZero() bool { return k == BLSKey{} }
+
+// Validate returns an error that wraps [ErrKey] if the key is all zeros, not
+// the compressed form of a point of G2, or the point at infinity. A signature
+// by the point at infinity can be forged without a secret.
+func (k BLSKey) Validate() error {
+	_, err := k.point()
+	return err
+}
+
+// point decodes the key. SetBytes checks that the point is in the subgroup. It
+// also accepts the uncompressed form, which is longer.
+func (k BLSKey) point() (key bls.G2Affine, err error) {
+	if k.IsZero() {
+		return key, fmt.Errorf("%w: the BLS key is all zeros, want the key of a validator that is not punished", ErrKey)
+	}
+	n, err := key.SetBytes(k[:])
+	switch {
+	case err != nil:
+		return key, fmt.Errorf("%w: the BLS key %x is not a point of G2: %w", ErrKey, k[:], err)
+	case n != len(k):
+		return key, fmt.Errorf("%w: the BLS key %x has %d bytes, want %d", ErrKey, k[:], n, len(k))
+	case key.IsInfinity():
+		return key, fmt.Errorf("%w: the BLS key %x is the point at infinity, want another", ErrKey, k[:])
+	}
+	return key, nil
+}

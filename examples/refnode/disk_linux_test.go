@@ -1,0 +1,130 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"math/big"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/ethclient"
+	"github.com/ethereum/go-ethereum/params"
+	"github.com/stretchr/testify/require"
+)
+
+// mountSmall returns a directory on a file system of its own of so many bytes.
+// Without the right to mount, the test skips and says so; with
+// JAMQ_REQUIRE_MOUNT set it fails.
+func mountSmall(t *testing.T, bytes string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+bytes); err != nil {
+		require.Empty(t, os.Getenv("JAMQ_REQUIRE_MOUNT"), "JAMQ_REQUIRE_MOUNT is set, and a file system cannot be mounted: %v", err)
+		t.Skipf("a small file system cannot be mounted: %v", err)
+	}
+	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
+	return dir
+}
+
+// fill takes all space of a file system but so many bytes, and returns the file that holds it.
+func fill(t *testing.T, dir string, but uint64) string {
+	t.Helper()
+	var stat syscall.Statfs_t
+	require.NoError(t, syscall.Statfs(dir, &stat))
+	free := stat.Bavail * uint64(stat.Bsize)
+	require.Greater(t, free, but)
+	name := filepath.Join(dir, "ballast")
+	require.NoError(t, os.WriteFile(name, make([]byte, free-but), 0o600))
+	return name
+}
+
+// noSpace is the reason as the operating system gives it.
+var noSpace = syscall.ENOSPC.Error()
+
+// untilRefused sends transactions with much data until the node refuses one
+// because its disk is full. It returns those that were accepted.
+func untilRefused(t *testing.T, c *ethclient.Client) (accepted []common.Hash) {
+	t.Helper()
+	from, to := accounts(t)[6], common.Address{0xd1}
+	for len(accepted) < 5000 {
+		require.NoError(t, t.Context().Err())
+		tx := types.MustSignNewTx(from.Key, types.LatestSignerForChainID(chainID), &types.LegacyTx{
+			Nonce: uint64(len(accepted)), To: &to, GasPrice: big.NewInt(20 * params.GWei), Gas: 200_000, Data: make([]byte, 8<<10),
+		})
+		err := c.SendTransaction(t.Context(), tx)
+		switch {
+		case err == nil:
+			accepted = append(accepted, tx.Hash())
+		case strings.Contains(err.Error(), noSpace):
+			return accepted
+		default: // so many wait already
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	t.Fatal("the disk is not full after 40 MB")
+	return nil
+}
+
+// ask returns the status and the text of a page.
+func ask(t *testing.T, url string) (int, string) {
+	t.Helper()
+	response, err := http.Get(url)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response.StatusCode, string(body)
+}
+
+// The disk becomes full under load. The process lives, says why it takes
+// nothing more, and answers. Once there is space, a restart has all that was
+// accepted.
+func TestDiskIsFull(t *testing.T) {
+	dir := mountSmall(t, "32m")
+	binary := buildNode(t)
+	jam := startJAMNode(t, "-slot", "60ms")
+	b := startBuilder(t, binary, "-jam", jam.url, "-datadir", filepath.Join(dir, "data"))
+	c := dial(t, b.url)
+	ballast := fill(t, dir, 2<<20)
+	accepted := untilRefused(t, c)
+	require.NotEmpty(t, accepted)
+	t.Logf("%d transactions were accepted", len(accepted))
+
+	refuses := func() {
+		t.Helper()
+		for _, page := range []string{"/healthz", "/readyz"} {
+			status, text := ask(t, b.url+page)
+			require.Equal(t, http.StatusServiceUnavailable, status, "%s: %s", page, text)
+			require.Contains(t, text, noSpace, page)
+		}
+		err := c.SendTransaction(t.Context(), types.MustSignNewTx(accounts(t)[7].Key, types.LatestSignerForChainID(chainID), transfer(0, common.Address{1})))
+		require.ErrorContains(t, err, noSpace)
+		_, err = c.BlockNumber(t.Context())
+		require.NoError(t, err, "it can be read")
+	}
+	refuses()
+	require.Eventually(t, func() bool { return strings.Contains(b.out.String(), "the node has stopped") }, 20*time.Second, 10*time.Millisecond)
+	refuses()
+	require.NoError(t, os.Remove(ballast))
+	refuses() // space alone does not help: what the disk holds must be read again
+
+	require.NoError(t, b.process.Process.Signal(os.Interrupt))
+	var failed interface{ ExitCode() int }
+	require.True(t, errors.As(b.process.Wait(), &failed))
+	require.Equal(t, exitFailed, failed.ExitCode())
+	b.start()
+	b.finish(accepted[len(accepted)-1])
+	for i, hash := range accepted {
+		_, err := dial(t, b.url).TransactionReceipt(t.Context(), hash)
+		require.NoError(t, err, "transaction %d of %d was accepted", i, len(accepted))
+	}
+	status, text := ask(t, b.url+"/healthz")
+	require.Equal(t, http.StatusOK, status, text)
+}

@@ -1,0 +1,144 @@
+// Package fulldisk is a file system for tests whose operations fail when the
+// test says so, as those of a full or broken disk do. Unlike Pebble's errorfs it
+// also fails the syncs of data, and a failed write leaves half of its bytes.
+package fulldisk
+
+import (
+	"os"
+
+	"github.com/cockroachdb/pebble/vfs"
+)
+
+// Fault returns the error with which an operation on a file fails, or nil. It is
+// called before each operation that changes the disk, from any goroutine. Reads
+// and removals do not fail on a full disk.
+type Fault func(op, name string) error
+
+// FS is a file system with faults.
+type FS struct {
+	vfs.FS
+	fault Fault
+}
+
+var _ vfs.FS = (*FS)(nil)
+
+// Wrap returns inner with faults.
+func Wrap(inner vfs.FS, fault Fault) *FS { return &FS{inner, fault} }
+
+func (fs *FS) file(op, name string, make func() (vfs.File, error)) (vfs.File, error) {
+	if err := fs.fault(op, name); err != nil {
+		return nil, &os.PathError{Op: op, Path: name, Err: err}
+	}
+	f, err := make()
+	if err != nil {
+		return nil, err
+	}
+	return &file{f, fs.fault, name}, nil
+}
+
+func (fs *FS) do(op, name string, do func() error) error {
+	if err := fs.fault(op, name); err != nil {
+		return &os.PathError{Op: op, Path: name, Err: err}
+	}
+	return do()
+}
+
+// Create implements vfs.FS.
+func (fs *FS) Create(name string) (vfs.File, error) {
+	return fs.file("create", name, func() (vfs.File, error) { return fs.FS.Create(name) })
+}
+
+// OpenReadWrite implements vfs.FS.
+func (fs *FS) OpenReadWrite(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	return fs.file("open", name, func() (vfs.File, error) { return fs.FS.OpenReadWrite(name, opts...) })
+}
+
+// ReuseForWrite implements vfs.FS.
+func (fs *FS) ReuseForWrite(oldname, newname string) (vfs.File, error) {
+	return fs.file("reuse", newname, func() (vfs.File, error) { return fs.FS.ReuseForWrite(oldname, newname) })
+}
+
+// OpenDir implements vfs.FS. It does not fail; syncs of the directory do.
+func (fs *FS) OpenDir(name string) (vfs.File, error) {
+	f, err := fs.FS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return &file{f, fs.fault, name}, nil
+}
+
+// Link implements vfs.FS.
+func (fs *FS) Link(oldname, newname string) error {
+	return fs.do("link", newname, func() error { return fs.FS.Link(oldname, newname) })
+}
+
+// Rename implements vfs.FS.
+func (fs *FS) Rename(oldname, newname string) error {
+	return fs.do("rename", newname, func() error { return fs.FS.Rename(oldname, newname) })
+}
+
+// MkdirAll implements vfs.FS.
+func (fs *FS) MkdirAll(dir string, perm os.FileMode) error {
+	return fs.do("mkdir", dir, func() error { return fs.FS.MkdirAll(dir, perm) })
+}
+
+// file is a file with faults.
+type file struct {
+	vfs.File
+	fault Fault
+	name  string
+}
+
+func (f *file) do(op string, do func() error) error {
+	if err := f.fault(op, f.name); err != nil {
+		return &os.PathError{Op: op, Path: f.name, Err: err}
+	}
+	return do()
+}
+
+// Write implements vfs.File.
+func (f *file) Write(p []byte) (n int, err error) {
+	if err := f.fault("write", f.name); err != nil {
+		n, _ := f.File.Write(p[:len(p)/2])
+		return n, &os.PathError{Op: "write", Path: f.name, Err: err}
+	}
+	return f.File.Write(p)
+}
+
+// WriteAt implements vfs.File.
+func (f *file) WriteAt(p []byte, offset int64) (n int, err error) {
+	if err := f.fault("write", f.name); err != nil {
+		n, _ := f.File.WriteAt(p[:len(p)/2], offset)
+		return n, &os.PathError{Op: "write", Path: f.name, Err: err}
+	}
+	return f.File.WriteAt(p, offset)
+}
+
+// Preallocate implements vfs.File.
+func (f *file) Preallocate(offset, length int64) error {
+	return f.do("preallocate", func() error { return f.File.Preallocate(offset, length) })
+}
+
+// Sync implements vfs.File.
+func (f *file) Sync() error { return f.do("sync", f.File.Sync) }
+
+// SyncData implements vfs.File.
+func (f *file) SyncData() error { return f.do("sync", f.File.SyncData) }
+
+// SyncTo implements vfs.File.
+func (f *file) SyncTo(length int64) (full bool, err error) {
+	err = f.do("sync", func() error {
+		full, err = f.File.SyncTo(length)
+		return err
+	})
+	return full, err
+}
+
+// Close implements vfs.File. The file is closed even if Close fails.
+func (f *file) Close() error {
+	fault := f.fault("close", f.name)
+	if err := f.File.Close(); err != nil || fault == nil {
+		return err
+	}
+	return &os.PathError{Op: "close", Path: f.name, Err: fault}
+}

@@ -1,0 +1,265 @@
+package pebbledb
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble"
+	"github.com/cockroachdb/pebble/vfs"
+)
+
+// ErrDisk is wrapped by all errors of a database after its disk has failed.
+var ErrDisk = errors.New("pebble: the disk failed")
+
+// guard is the file system that Pebble gets. It keeps Pebble from seeing that
+// the disk has failed.
+//
+// Pebble cannot go on after a failed write: it panics while it holds its locks,
+// or it calls Logger.Fatalf, often on goroutines of its own where no caller can
+// recover. A failed flush is tried again without end while writers wait. So
+// from the first operation that fails, guard
+//
+//   - keeps the error: see err;
+//   - leaves the disk alone: no later operation changes it, so that it is as
+//     after a crash at this moment, from which Open recovers;
+//   - reports success to Pebble, and keeps files that Pebble makes from then on
+//     in memory, so that no goroutine of Pebble panics or waits.
+//
+// The error is kept before Pebble sees success. A writer that asks for it after
+// its commit therefore never takes a write that was lost for durable. A write
+// that ended at the same time as the failure may be reported as failed although
+// it is durable.
+type guard struct {
+	vfs.FS
+	memory  *vfs.MemFS
+	failure atomic.Pointer[failure]
+}
+
+type failure struct{ err error }
+
+var _ vfs.FS = (*guard)(nil)
+
+func newGuard(fs vfs.FS) *guard { return &guard{FS: fs, memory: vfs.NewMem()} }
+
+// err returns the failure of the disk, or nil. It wraps ErrDisk and the cause.
+func (g *guard) err() error {
+	if f := g.failure.Load(); f != nil {
+		return f.err
+	}
+	return nil
+}
+
+// fail keeps the first failure.
+func (g *guard) fail(cause error) {
+	g.failure.CompareAndSwap(nil, &failure{fmt.Errorf("%w: %w", ErrDisk, cause)})
+}
+
+// do runs an operation that changes the disk, unless the disk has failed. It
+// reports whether it succeeded.
+func (g *guard) do(operation func() error) bool {
+	if g.err() != nil {
+		return false
+	}
+	if err := operation(); err != nil {
+		g.fail(err)
+		return false
+	}
+	return true
+}
+
+// file makes a file on the disk or, after a failure, in memory.
+func (g *guard) file(name string, make func(vfs.FS) (vfs.File, error)) (f vfs.File, err error) {
+	made := g.do(func() error {
+		f, err = make(g.FS)
+		return err
+	})
+	if made {
+		return &guarded{File: f, guard: g, readBack: filepath.Ext(name) == ".sst"}, nil
+	}
+	if err := g.memory.MkdirAll(g.PathDir(name), 0o755); err != nil {
+		return nil, err
+	}
+	return make(g.memory)
+}
+
+// Create implements vfs.FS.
+func (g *guard) Create(name string) (vfs.File, error) {
+	return g.file(name, func(fs vfs.FS) (vfs.File, error) { return fs.Create(name) })
+}
+
+// OpenReadWrite implements vfs.FS.
+func (g *guard) OpenReadWrite(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	return g.file(name, func(fs vfs.FS) (vfs.File, error) { return fs.OpenReadWrite(name, opts...) })
+}
+
+// ReuseForWrite implements vfs.FS. The file to reuse may be on the disk only;
+// an implementation is allowed to make a new one instead.
+func (g *guard) ReuseForWrite(oldname, newname string) (vfs.File, error) {
+	return g.file(newname, func(fs vfs.FS) (vfs.File, error) {
+		if fs == vfs.FS(g.memory) {
+			return fs.Create(newname)
+		}
+		return fs.ReuseForWrite(oldname, newname)
+	})
+}
+
+// Open implements vfs.FS.
+func (g *guard) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	if g.err() != nil {
+		if f, err := g.memory.Open(name, opts...); err == nil {
+			return f, nil
+		}
+	}
+	return g.FS.Open(name, opts...)
+}
+
+// OpenDir implements vfs.FS.
+func (g *guard) OpenDir(name string) (vfs.File, error) {
+	f, err := g.FS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return &guarded{File: f, guard: g}, nil
+}
+
+// Stat implements vfs.FS.
+func (g *guard) Stat(name string) (os.FileInfo, error) {
+	if g.err() != nil {
+		if info, err := g.memory.Stat(name); err == nil {
+			return info, nil
+		}
+	}
+	return g.FS.Stat(name)
+}
+
+// Link implements vfs.FS.
+func (g *guard) Link(oldname, newname string) error {
+	if !g.do(func() error { return g.FS.Link(oldname, newname) }) {
+		_ = g.memory.Link(oldname, newname) // if the file is in memory
+	}
+	return nil
+}
+
+// Rename implements vfs.FS.
+func (g *guard) Rename(oldname, newname string) error {
+	if !g.do(func() error { return g.FS.Rename(oldname, newname) }) {
+		_ = g.memory.Rename(oldname, newname) // if the file is in memory
+	}
+	return nil
+}
+
+// Remove implements vfs.FS. Pebble can go on if it fails.
+func (g *guard) Remove(name string) error {
+	if g.err() == nil {
+		return g.FS.Remove(name)
+	}
+	_ = g.memory.Remove(name) // if the file is in memory
+	return nil
+}
+
+// RemoveAll implements vfs.FS. Pebble can go on if it fails.
+func (g *guard) RemoveAll(name string) error {
+	if g.err() == nil {
+		return g.FS.RemoveAll(name)
+	}
+	_ = g.memory.RemoveAll(name) // if the file is in memory
+	return nil
+}
+
+// guarded is a file, or a directory, that was opened before the disk failed.
+type guarded struct {
+	vfs.File
+	guard *guard
+	// readBack is set for tables. A table that was not finished before the
+	// failure must not look whole: Pebble sees the error, drops the table and
+	// makes it again, in memory. Logs and manifests are read by Open only.
+	readBack bool
+}
+
+func (f *guarded) do(operation func() error) error {
+	if f.guard.do(operation) || !f.readBack {
+		return nil
+	}
+	return f.guard.err()
+}
+
+// Write implements vfs.File.
+func (f *guarded) Write(p []byte) (int, error) {
+	err := f.do(func() error {
+		_, err := f.File.Write(p)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// WriteAt implements vfs.File.
+func (f *guarded) WriteAt(p []byte, offset int64) (int, error) {
+	err := f.do(func() error {
+		_, err := f.File.WriteAt(p, offset)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Preallocate implements vfs.File. Pebble can go on if it fails.
+func (f *guarded) Preallocate(offset, length int64) error {
+	if f.guard.err() != nil {
+		return nil
+	}
+	return f.File.Preallocate(offset, length)
+}
+
+// Sync implements vfs.File.
+func (f *guarded) Sync() error { return f.do(f.File.Sync) }
+
+// SyncData implements vfs.File.
+func (f *guarded) SyncData() error { return f.do(f.File.SyncData) }
+
+// SyncTo implements vfs.File.
+func (f *guarded) SyncTo(length int64) (full bool, err error) {
+	err = f.do(func() error {
+		full, err = f.File.SyncTo(length)
+		return err
+	})
+	return full, err
+}
+
+// Close implements vfs.File. It closes the file in any case.
+func (f *guarded) Close() error {
+	err := f.File.Close()
+	return f.do(func() error { return err })
+}
+
+// logger keeps Pebble's fatal errors as failures of the disk, and returns, so
+// that they neither end the process nor panic. Nothing changes the disk after
+// one. Those that remain behind guard are about files that Pebble finds missing
+// or damaged.
+type logger struct {
+	pebble.Logger
+	guard *guard
+}
+
+// Fatalf implements pebble.Logger.
+func (l logger) Fatalf(format string, args ...any) {
+	err := fmt.Errorf(format, args...)
+	l.guard.fail(err)
+	l.Infof("%v", err)
+}
+
+// tracer is the same for a logger that also traces.
+type tracer struct {
+	pebble.LoggerAndTracer
+	logger logger
+}
+
+// Fatalf implements pebble.Logger.
+func (t tracer) Fatalf(format string, args ...any) { t.logger.Fatalf(format, args...) }

@@ -1,0 +1,195 @@
+package jip2
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/stretchr/testify/require"
+)
+
+// foreignNode is a node that shares no code with the simulated one: a WebSocket
+// that answers two subscriptions and sends the texts that a test gives it.
+type foreignNode struct {
+	url         string
+	connections atomic.Int32
+	send        chan string
+}
+
+// The ids that the node gives to the two subscriptions.
+const (
+	bestID  = `7`
+	finalID = `"eight"`
+)
+
+func startForeignNode(t *testing.T) *foreignNode {
+	t.Helper()
+	n := &foreignNode{send: make(chan string)}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ws, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer ws.Close()
+		n.connections.Add(1)
+		n.talk(ws)
+	}))
+	t.Cleanup(server.Close)
+	n.url = "ws" + strings.TrimPrefix(server.URL, "http")
+	return n
+}
+
+// talk answers requests and sends what the test wants, until the connection ends.
+func (n *foreignNode) talk(ws *websocket.Conn) {
+	requests := make(chan string)
+	gone := make(chan struct{})
+	defer close(gone)
+	go func() {
+		defer close(requests)
+		for {
+			_, raw, err := ws.ReadMessage()
+			if err != nil {
+				return
+			}
+			select {
+			case requests <- reply(raw):
+			case <-gone:
+				return
+			}
+		}
+	}()
+	for {
+		select {
+		case text, open := <-requests:
+			if !open || ws.WriteMessage(websocket.TextMessage, []byte(text)) != nil {
+				return
+			}
+		case text := <-n.send:
+			if ws.WriteMessage(websocket.TextMessage, []byte(text)) != nil {
+				return
+			}
+		}
+	}
+}
+
+// reply returns the answer to a request.
+func reply(raw []byte) string {
+	var request struct {
+		ID     json.RawMessage
+		Method string
+	}
+	if err := json.Unmarshal(raw, &request); err != nil {
+		return err.Error()
+	}
+	result := `"result":null`
+	switch request.Method {
+	case "subscribeBestBlock":
+		result = `"result":` + bestID
+	case "subscribeFinalizedBlock":
+		result = `"result":` + finalID
+	case "bestBlock":
+		result = `"error":"no block yet"`
+	}
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, request.ID, result)
+}
+
+func (n *foreignNode) notify(id, what string) {
+	n.send <- fmt.Sprintf(`{"jsonrpc":"2.0","method":"subscribe","params":{"subscription":%s,%s}}`, id, what)
+}
+
+func descriptor(slot int) string {
+	return fmt.Sprintf(`"result":{"header_hash":"AQIDAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","slot":%d}`, slot)
+}
+
+// nextUpdate returns the next update of a subscription, with its error.
+func nextUpdate[T any](t *testing.T, s *Subscription[T]) Update[T] {
+	t.Helper()
+	select {
+	case u, open := <-s.Updates():
+		require.True(t, open)
+		return u
+	case <-time.After(10 * time.Second):
+		t.Fatal("no update")
+		panic("unreachable")
+	}
+}
+
+// The error of a notification is a string. It concerns one subscription, and the connection stays.
+func TestErrorOfSubscription(t *testing.T) {
+	n := startForeignNode(t)
+	var log lockedBuffer
+	cfg := DefaultConfig(n.url)
+	cfg.BackoffBase, cfg.BackoffMax = time.Millisecond, 20*time.Millisecond
+	cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	c, err := Open(cfg)
+	require.NoError(t, err)
+	defer c.Close()
+	best, err := c.SubscribeBestBlock(t.Context())
+	require.NoError(t, err)
+	final, err := c.SubscribeFinalizedBlock(t.Context())
+	require.NoError(t, err)
+
+	for i, x := range []struct{ sent, message string }{
+		{`"block is not available"`, "block is not available"},
+		{`{"code":1,"message":"an object","data":"x"}`, "an object"},
+		{`{"code":"1","message":"a code that is text"}`, `{"code":"1","message":"a code that is text"}`},
+		{`17`, `17`},
+		{`["a","list"]`, `["a","list"]`},
+		{`false`, `false`},
+		{`""`, ``},
+	} {
+		n.notify(bestID, `"error":`+x.sent)
+		u := nextUpdate(t, best)
+		var refused *Error
+		require.ErrorAs(t, u.Err, &refused, x.sent)
+		require.Equal(t, x.message, refused.Message)
+		n.notify(bestID, descriptor(i))
+		u = nextUpdate(t, best)
+		require.NoError(t, u.Err, "the subscription goes on after %s", x.sent)
+		require.EqualValues(t, i, u.Value.Slot)
+		n.notify(finalID, `"error":null,`+descriptor(i))
+		u = nextUpdate(t, final)
+		require.NoError(t, u.Err, "the other subscription sees nothing of %s", x.sent)
+		require.EqualValues(t, i, u.Value.Slot)
+	}
+	for _, params := range []string{`["a","list"]`, `"text"`, `4`, `{"subscription":{"id":1},"error":"nobody's"}`, `{"subscription":99}`} {
+		n.send <- fmt.Sprintf(`{"jsonrpc":"2.0","method":"subscribeBestBlock","params":%s}`, params)
+	}
+	n.notify(bestID, descriptor(77))
+	require.EqualValues(t, 77, nextUpdate(t, best).Value.Slot)
+	_, err = c.BestBlock(t.Context())
+	var refused *Error
+	require.ErrorAs(t, err, &refused, "an answer whose error is a string")
+	require.Equal(t, "no block yet", refused.Message)
+
+	require.EqualValues(t, 1, n.connections.Load())
+	require.Contains(t, log.String(), "block is not available")
+	require.NotContains(t, log.String(), "not connected")
+}
+
+// lockedBuffer is a log that a test reads while the client writes.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	raw bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.raw.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.raw.String()
+}
