@@ -59,7 +59,7 @@ func TestConcurrent(t *testing.T) {
 	stop()
 	readers.Wait()
 	require.Nil(t, failed.Load())
-	require.NoError(t, p.check())
+	require.NoError(t, p.CheckAll())
 	events.Range(func(hash, inside any) bool {
 		require.Equal(t, inside, p.Get(hash.(common.Hash)) != nil)
 		return true

@@ -34,6 +34,10 @@ type core struct {
 	patient   bool // a Reset is under way that will close gaps
 	restoring bool // what is admitted was admitted before
 
+	// unsettled says that settleRooms has more to do: see settleRooms.
+	unsettled bool
+	checked   int // place in list of the next sender for checkSome
+
 	seq       uint64
 	listening bool    // somebody wants events
 	events    []Event // that happened since they were last taken
@@ -448,7 +452,8 @@ func (c *core) settleRooms(most int) (more bool) {
 		most--
 	}
 	c.fees.occupy(c.uses[ready])
-	return most == 0
+	c.unsettled = most == 0
+	return c.unsettled
 }
 
 // fits reports whether there is room for one more that can run.

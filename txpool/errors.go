@@ -12,6 +12,10 @@ var (
 	// ErrInvalidConfig is wrapped by every error of Config.Validate.
 	ErrInvalidConfig = errors.New("txpool: invalid config")
 
+	// ErrInvariant is wrapped by the errors of Pool.Check and Pool.CheckAll: the
+	// pool is broken, by a mistake in it or in memory.
+	ErrInvariant = errors.New("txpool: invariant violated")
+
 	// Wrong in itself. See [Spam].
 
 	// ErrMalformed: the bytes are not the binary encoding of a transaction (EIP-2718).

@@ -59,7 +59,7 @@ func TestRestore(t *testing.T) {
 	again := newPool(t, w, journaled(m))
 	restored, err := again.Restore(m.replay)
 	require.NoError(t, err)
-	require.NoError(t, again.check())
+	require.NoError(t, again.CheckAll())
 	require.Equal(t, Restored{Transactions: 6, Leases: 1}, restored)
 	require.Equal(t, hashes(p.Pending()), hashes(again.Pending()))
 	l := again.Lease(open.ID())
@@ -172,11 +172,11 @@ func FuzzRestore(f *testing.F) {
 		if _, err := p.Restore(m.replay); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.check(); err != nil {
+		if err := p.CheckAll(); err != nil {
 			t.Fatal(err)
 		}
 		p.CleanupExpired()
-		require.NoError(t, p.check())
+		require.NoError(t, p.CheckAll())
 	})
 }
 
@@ -196,7 +196,7 @@ func FuzzAddRaw(f *testing.F) {
 		if (err == nil) != (p.Get(hash) != nil) {
 			t.Fatalf("AddRaw said %v, stored: %v", err, p.Get(hash) != nil)
 		}
-		if err := p.check(); err != nil {
+		if err := p.CheckAll(); err != nil {
 			t.Fatal(err)
 		}
 	})
