@@ -70,6 +70,8 @@ func (c *core) checkTotals() error {
 	case c.ready.Len() > c.uses[ready].count || c.parked.Len() > c.uses[parked].count:
 		return fmt.Errorf("an index holds only what counts: ready %d and parked %d, want at most %d and %d",
 			c.ready.Len(), c.parked.Len(), c.uses[ready].count, c.uses[parked].count)
+	case c.exempt[ready].count > c.uses[ready].count || c.exempt[parked].count > c.uses[parked].count || c.exempt[queued].count > c.uses[queued].count:
+		return fmt.Errorf("exempt transactions are part of the pool: %v, want at most %v", c.exempt, c.uses)
 	case c.surplus.Len() > c.ready.Len():
 		return fmt.Errorf("the surplus is a part of what is ready: %d, want at most %d", c.surplus.Len(), c.ready.Len())
 	}
@@ -108,7 +110,7 @@ func (c *core) checkSender(slot int, a *account) error {
 
 // census is what a count of all transactions finds.
 type census struct {
-	uses                   [ready + 1]usage
+	uses, exempt           [ready + 1]usage
 	leased, count          int
 	ready, parked, surplus int
 }
@@ -119,6 +121,9 @@ func (s *census) take(a *account) {
 		e := l.entry
 		s.count++
 		s.uses[e.counts()].add(e)
+		if e.exempt {
+			s.exempt[e.counts()].add(e)
+		}
 		switch {
 		case e.lease != nil:
 			s.leased++
@@ -149,6 +154,8 @@ func (c *core) check() error {
 	case have.uses != c.uses || have.leased != c.leased || have.count != c.all.len():
 		return fmt.Errorf("the totals are those of the transactions: have %v, %d leased, %d in all; want %v, %d, %d",
 			c.uses, c.leased, c.all.len(), have.uses, have.leased, have.count)
+	case have.exempt != c.exempt:
+		return fmt.Errorf("the exempt totals are those of the transactions: have %v, want %v", c.exempt, have.exempt)
 	case have.ready != c.ready.Len() || have.parked != c.parked.Len() || have.surplus != c.surplus.Len():
 		return fmt.Errorf("each index holds what belongs to it: have %d ready, %d parked, %d surplus; want %d, %d, %d",
 			c.ready.Len(), c.parked.Len(), c.surplus.Len(), have.ready, have.parked, have.surplus)
@@ -169,7 +176,7 @@ func (c *core) checkCaps() error {
 	}
 	for s := queued; s <= ready; s++ {
 		if c.over(s) && !(s == ready && c.ready.Len() == 0) {
-			return fmt.Errorf("the pool is within its caps (T2): status %d has %v, limit %v", s, c.uses[s], c.limit(s))
+			return fmt.Errorf("the pool is within its caps (T2): status %d has %v that are not exempt, limit %v", s, c.capped(s), c.limit(s))
 		}
 	}
 	return nil
@@ -180,8 +187,8 @@ func (c *core) checkChain(a *account) error {
 	if len(a.txs) == 0 && a.nonce == a.state {
 		return errors.New("a sender has transactions or committed ones: it has none")
 	}
-	if n := len(a.txs); n > c.cfg.MaxPerSender {
-		return fmt.Errorf("a sender is within its cap (T2): %d transactions, limit %d", n, c.cfg.MaxPerSender)
+	if n := len(a.txs) - int(a.exempt); n > c.cfg.MaxPerSender {
+		return fmt.Errorf("a sender is within its cap (T2): %d transactions that are not exempt, limit %d", n, c.cfg.MaxPerSender)
 	}
 	for _, s := range a.committed.all() {
 		if s.nonce < a.state || s.nonce >= a.nonce {
@@ -194,7 +201,7 @@ func (c *core) checkChain(a *account) error {
 	if err := a.checkCounts(); err != nil {
 		return err
 	}
-	at := position{next: a.nonce, lead: noLead, lowest: ready}
+	at := position{next: a.nonce, lead: noLead, lowest: ready, funded: a.funded()}
 	for i, l := range a.txs {
 		if i > 0 && a.txs[i-1].nonce >= l.nonce {
 			return fmt.Errorf("nonces of a sender ascend: %d after %d", l.nonce, a.txs[i-1].nonce)
@@ -217,6 +224,7 @@ type position struct {
 	next   uint64
 	lead   place
 	lowest status
+	funded int // place of the first that the balance does not cover
 }
 
 // checkEntry verifies what an entry knows of itself.
@@ -244,6 +252,9 @@ func (c *core) checkPlace(a *account, i int, at *position) error {
 		want, at.next = ready, at.next+1
 	default:
 		at.lead, at.lowest = c.stands(a, e, at.lead, at.lowest)
+		if i >= at.funded {
+			at.lead, at.lowest = place{0, e.seq}, parked
+		}
 		want, lead, at.next = at.lowest, at.lead, at.next+1
 	}
 	if e.status == parked && want == ready && e.lease == nil {
@@ -266,7 +277,7 @@ func (c *core) checkPlace(a *account, i int, at *position) error {
 
 // checkCounts verifies what an account counts of its own.
 func (a *account) checkCounts() error {
-	var line, leased int32
+	var line, leased, exempt int32
 	for i, e := range a.txs {
 		if e.nonce != e.entry.nonce {
 			return fmt.Errorf("a link has the nonce of its entry: %d, want %d", e.nonce, e.entry.nonce)
@@ -277,9 +288,13 @@ func (a *account) checkCounts() error {
 		if e.lease != nil {
 			leased++
 		}
+		if e.exempt {
+			exempt++
+		}
 	}
-	if line != a.line || leased != a.leased {
-		return fmt.Errorf("a sender counts its own: %d in line and %d leased, want %d and %d", a.line, a.leased, line, leased)
+	if line != a.line || leased != a.leased || exempt != a.exempt {
+		return fmt.Errorf("a sender counts its own: %d in line, %d leased, %d exempt; want %d, %d, %d",
+			a.line, a.leased, a.exempt, line, leased, exempt)
 	}
 	return nil
 }
@@ -315,7 +330,7 @@ func (c *core) checkWaiting() error {
 	for _, a := range c.list {
 		var waits int32
 		for _, e := range a.txs {
-			if e.counts() == queued {
+			if e.counts() == queued && !e.exempt {
 				waits++
 			}
 		}

@@ -99,7 +99,7 @@ func TestRestoreCommitted(t *testing.T) {
 	again := newPool(t, w, journaled(m))
 	restored, err := again.Restore(m.replay)
 	require.NoError(t, err)
-	require.Empty(t, restored.Refused)
+	require.Empty(t, restored.Displaced)
 	require.Equal(t, 3, restored.Transactions)
 	require.NoError(t, again.CheckAll())
 	require.Equal(t, "---ppp", statuses(again, 0, 6))

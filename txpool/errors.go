@@ -109,8 +109,6 @@ var (
 	ErrLeaseClosed = errors.New("txpool: lease is closed")
 	// ErrNotLeased: the transaction is not in the lease.
 	ErrNotLeased = errors.New("txpool: transaction is not in the lease")
-	// ErrReinjectLimit: a reorg reverted more than Config.MaxReinject transactions.
-	ErrReinjectLimit = errors.New("txpool: too many reverted transactions")
 )
 
 // spam are the errors that an honest client has no reason to cause, however the chain moved meanwhile.
@@ -141,7 +139,6 @@ var labels = []struct {
 	{ErrReplaceOversized, "replacement oversized"}, {ErrReplaceTooOften, "replacement too often"}, {ErrReplaced, "replaced before"},
 	{ErrQuarantined, "quarantined"}, {ErrInBundle, "in bundle"}, {ErrSenderLimit, "sender limit"}, {ErrDelegatedLimit, "delegated"},
 	{ErrAuthorityReserved, "authority"}, {ErrState, "state"}, {ErrJournal, "journal"}, {ErrExpired, "expired"}, {ErrRemoved, "removed"},
-	{ErrReinjectLimit, "reinject limit"},
 }
 
 // label returns an error's name in metrics.

@@ -234,8 +234,8 @@ func TestLeaseInTheMiddle(t *testing.T) {
 	l := p.Drain(Budget{Count: 1})
 	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 2)}), hashes(l.Transactions()))
 	require.NoError(t, l.Release())
-	add(t, p, tx(1, 0, 9), tx(2, 0, 9), tx(3, 0, 9)) // richer: the chain goes, but for what is leased
-	require.Equal(t, "-l-", statuses(p, 0, 3))
+	add(t, p, tx(1, 0, 9), tx(2, 0, 9), tx(3, 0, 9)) // richer: the chain goes, but for what is leased or came back
+	require.Equal(t, "pl-", statuses(p, 0, 3))
 	require.Len(t, b.Transactions(), 1)
 	require.NoError(t, b.Release())
 	require.NoError(t, p.CheckAll())

@@ -314,7 +314,7 @@ func (m *life) restart(t *rapid.T) {
 		}
 		m.h.tape, m.h.cfg.Journal = fresh, fresh
 	}
-	for _, x := range m.h.restart().Refused {
+	for _, x := range m.h.restart().Displaced {
 		m.fail(t, "refused after restart: %x nonce %d %v", who(x.Tx).Bytes()[:2], x.Tx.Nonce(), x.Err)
 	}
 	m.open = nil

@@ -134,6 +134,9 @@ func (p *Pool) writeDown() error {
 	p.lock()
 	events := p.core.events
 	p.core.events = nil
+	if len(events) > 0 {
+		p.core.departures.note(events, p.cfg.Now())
+	}
 	p.mu.Unlock()
 	defer p.out.put(events) // when they are written down, and even if the journal panics
 	if p.cfg.Journal == nil {
