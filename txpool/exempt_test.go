@@ -19,15 +19,16 @@ func TestExemptMemoryIsBounded(t *testing.T) {
 	p := newPool(t, w, func(c *Config) {
 		c.MaxPending, c.MaxParked, c.MaxQueued, c.MaxPerSender, c.MaxNonceDistance = limit, limit, limit, 1000, 10_000
 	})
-	next := uint64(0)
-	fill := func() {
-		for i := range 64 {
-			_ = p.Add(tx(i, next, 2)) // most are refused
+	next, price := 0, int64(2)
+	fill := func() { // each pays more than all before it, and is drained first
+		for range 4 * limit {
+			price++
+			_ = p.Add(tx(next%64, uint64(next/64), price)) // most are refused
+			next++
 		}
-		next++
 	}
 	back := make(map[common.Hash]bool)
-	for range 40 {
+	for range 12 {
 		var queue []Block
 		for range depth {
 			fill()
@@ -45,10 +46,99 @@ func TestExemptMemoryIsBounded(t *testing.T) {
 		}
 		require.LessOrEqual(t, p.Size(), 3*limit+depth*block)
 	}
-	require.Greater(t, len(back), limit)
+	require.Greater(t, len(back), 2*limit)
 	for hash := range back {
 		require.NotEqual(t, StatusUnknown, p.Status(hash))
 	}
+}
+
+// A transaction of a failed block is still exempt after a restart: better newcomers do not displace
+// it. Behind a poor parent that can be displaced it stays too.
+func TestExemptAfterARestart(t *testing.T) {
+	w, m := newWorld(), new(memory)
+	small := func(c *Config) { journaled(m)(c); c.MaxPending = 2 }
+	p := newPool(t, w, small)
+	add(t, p, tx(0, 0, 2), tx(0, 1, 2))
+	l := p.Drain(Budget{})
+	block := Block{Transactions: l.Transactions()}
+	require.NoError(t, l.Commit())
+	require.Empty(t, p.Reset(Head{Reverted: []Block{block}}))
+	require.NoError(t, p.Reject(tx(0, 0, 2).Hash(), errors.New("reverted")))
+	add(t, p, tx(0, 0, 3))
+	p = newPool(t, w, small)
+	_, err := p.Restore(m.replay)
+	require.NoError(t, err)
+	require.Equal(t, 1, p.Stats().Exempt)
+	add(t, p, tx(1, 0, 9), tx(2, 0, 9), tx(3, 0, 10))
+	require.Equal(t, StatusUnknown, p.Status(tx(0, 0, 3).Hash()))
+	require.Equal(t, StatusQueued, p.Status(tx(0, 1, 2).Hash()))
+}
+
+// What waits for room does not take the room of transactions whose predecessor comes back.
+func TestRevertKeepsTheRoom(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) { c.MaxPending = 3 })
+	add(t, p, tx(0, 0, 2), tx(0, 1, 2), tx(0, 2, 2))
+	l := p.Drain(Budget{Count: 1})
+	block := Block{Transactions: l.Transactions()}
+	require.NoError(t, l.Commit())
+	add(t, p, tx(0, 3, 2), tx(1, 1, 2), tx(1, 0, 9)) // the second of sender 1 waits for room
+	require.Equal(t, StatusParked, p.Status(tx(1, 1, 2).Hash()))
+	require.Equal(t, "-pp", statuses(p, 0, 3))
+	require.Empty(t, p.Reset(Head{Reverted: []Block{block}}))
+	require.NoError(t, p.CheckAll())
+	require.Equal(t, "ppp", statuses(p, 0, 3))
+	require.Equal(t, StatusParked, p.Status(tx(1, 1, 2).Hash()))
+}
+
+// A lease that is open across a restart, with a transaction that is then held aside: its commit does
+// not take that one along.
+func TestHeldAsideFromALease(t *testing.T) {
+	w, m := newWorld(), new(memory)
+	refuse := true
+	checked := func(c *Config) {
+		journaled(m)(c)
+		c.Precheck = func(tx *types.Transaction) error {
+			if refuse && tx.Nonce() == 1 {
+				return errors.New("not now")
+			}
+			return nil
+		}
+	}
+	p := newPool(t, w, journaled(m))
+	add(t, p, tx(0, 0, 2), tx(0, 1, 2))
+	id := p.Drain(Budget{}).ID()
+	p = newPool(t, w, checked)
+	_, err := p.Restore(m.replay)
+	require.NoError(t, err)
+	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 2)}), hashes(p.Lease(id).Transactions()))
+	require.NoError(t, p.Lease(id).Commit())
+	refuse = false
+	p = newPool(t, w, checked)
+	_, err = p.Restore(m.replay)
+	require.NoError(t, err)
+	require.Equal(t, StatusPending, p.Status(tx(0, 1, 2).Hash()))
+}
+
+// A transaction that is held aside and then in a block leaves without a departure.
+func TestHeldAsideIsIncluded(t *testing.T) {
+	w := newWorld()
+	p := newPool(t, w, nil)
+	add(t, p, tx(0, 0, 2))
+	l := p.Drain(Budget{})
+	block := Block{Transactions: l.Transactions()}
+	require.NoError(t, l.Commit())
+	w.nonce(0, 1)
+	p.Reset(Head{Included: []Block{block}})
+	w.nonce(0, 0)
+	w.broken[addr(0)] = errors.New("no disk")
+	displaced := p.Reset(Head{Reverted: []Block{block}})
+	require.Len(t, displaced, 1)
+	require.ErrorIs(t, displaced[0].Err, ErrState)
+	require.Equal(t, displaced, p.Held())
+	require.Empty(t, p.Reset(Head{Included: []Block{block}}))
+	require.Empty(t, p.Held())
+	_, known := p.Departure(tx(0, 0, 2).Hash())
+	require.False(t, known)
 }
 
 // An account that was funded by a reverted block keeps its transactions. They wait for the balance,
@@ -151,6 +241,16 @@ func TestHeldAside(t *testing.T) {
 	_, err = newPool(t, w, refuse).Restore(m.replay)
 	require.NoError(t, err)
 	require.Equal(t, StatusUnknown, p.Status(tx(0, 0, 2).Hash()))
+}
+
+// A pool that nobody listens to remembers departures too.
+func TestDeparturesWithoutAListener(t *testing.T) {
+	p := newPool(t, newWorld(), nil)
+	add(t, p, tx(0, 0, 2))
+	require.NoError(t, p.Remove(tx(0, 0, 2).Hash()))
+	d, known := p.Departure(tx(0, 0, 2).Hash())
+	require.True(t, known)
+	require.ErrorIs(t, d.Reason, ErrRemoved)
 }
 
 // Departures have the reason and the time, are remembered for so long and so many, and survive a
