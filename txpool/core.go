@@ -29,6 +29,7 @@ type core struct {
 	uses [ready + 1]usage
 	// exempt is the part of uses that no cap evicts: see exempt.go.
 	exempt [ready + 1]usage
+	bound  usage // see Config.bound
 	leased int
 
 	touched []*account // whose chains must be arranged before the lock is released
@@ -74,6 +75,7 @@ func newCore(cfg *Config) *core {
 		surplus:        newIndex(),
 		authorizations: make(authorizations),
 		departures:     newDepartures(cfg),
+		bound:          cfg.bound(),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -73,8 +74,23 @@ func (r *reason) Unwrap() error { return r.kind }
 // maxReason is how long the text of a reason is at most, in bytes.
 const maxReason = 256
 
+// plain are the reasons that are errors of this package and nothing more. Most
+// are: an eviction builds none.
+var plain = func() map[error]*reason {
+	all := make(map[error]*reason)
+	for _, l := range labels {
+		all[l.err] = &reason{l.err.Error(), l.err}
+	}
+	return all
+}()
+
 // remembered returns an error as it is remembered.
 func remembered(err error) error {
+	if reflect.TypeOf(err).Comparable() { // a host's error may not be
+		if r := plain[err]; r != nil {
+			return r
+		}
+	}
 	text := err.Error()
 	r := &reason{text: text[:min(len(text), maxReason)]}
 	for _, l := range labels {
@@ -149,12 +165,18 @@ func newDepartures(cfg *Config) departures {
 }
 
 // note remembers the departures among events that happen now.
-func (d *departures) note(events []Event, now time.Time) {
+func (d *departures) note(events []Event, clock func() time.Time) {
+	var now time.Time
 	for i := range events {
-		if e := &events[i]; e.leaves() {
-			e.leftAt = now
-			d.put(e.departure(), now)
+		e := &events[i]
+		if !e.leaves() {
+			continue
 		}
+		if now.IsZero() {
+			now = clock()
+		}
+		e.leftAt = now
+		d.put(e.departure(), now)
 	}
 }
 

@@ -80,9 +80,9 @@ func sum(uses [ready + 1]usage) usage {
 }
 
 // bound is what newcomers may fill the pool to, exempt transactions included.
-func (c *core) bound() usage {
-	bytes := addSaturating(c.cfg.MaxPendingBytes, addSaturating(c.cfg.MaxParkedBytes, c.cfg.MaxQueuedBytes))
-	return usage{c.cfg.MaxPending + c.cfg.MaxParked + c.cfg.MaxQueued, min(bytes, math.MaxInt64)}
+func (c *Config) bound() usage {
+	bytes := addSaturating(c.MaxPendingBytes, addSaturating(c.MaxParkedBytes, c.MaxQueuedBytes))
+	return usage{c.MaxPending + c.MaxParked + c.MaxQueued, min(bytes, math.MaxInt64)}
 }
 
 // space is what a transaction needs and what there is: in its status, and in the
@@ -106,7 +106,7 @@ func (c *core) space(old, e *entry, status status) space {
 	case old != nil && old.counts() != status:
 		need = usage{1, uint64(e.memory)}
 	}
-	return space{need, c.capped(status), c.limit(status), all, sum(c.uses), c.bound()}
+	return space{need, c.capped(status), c.limit(status), all, sum(c.uses), c.bound}
 }
 
 // fits reports whether there is room once so much was freed.

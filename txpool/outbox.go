@@ -134,8 +134,9 @@ func (p *Pool) writeDown() error {
 	p.lock()
 	events := p.core.events
 	p.core.events = nil
-	if len(events) > 0 {
-		p.core.departures.note(events, p.cfg.Now())
+	p.core.departures.note(events, p.cfg.Now)
+	if !p.core.listening {
+		events = nil // they were for the departures alone
 	}
 	p.mu.Unlock()
 	defer p.out.put(events) // when they are written down, and even if the journal panics
