@@ -131,6 +131,32 @@ func (s *senders) fill() {
 	}
 }
 
+// allFinal waits until each acknowledged transaction is in a final block, and reads all of them:
+// each transaction is in exactly one.
+func (s *senders) allFinal() {
+	s.t.Helper()
+	n := s.node
+	final := func() uint64 { return n.Resolve(rpc.FinalizedBlockNumber).NumberU64() }
+	require.Eventually(s.t, func() bool {
+		for _, tx := range s.acked {
+			if at := n.TransactionStatus(tx.Hash()); at.Block == nil || at.Block.NumberU64() > final() {
+				return false
+			}
+		}
+		return true
+	}, 120*time.Second, 50*time.Millisecond)
+	found := make(map[common.Hash]int)
+	for number := uint64(1); number <= final(); number++ {
+		for _, tx := range n.Resolve(rpc.BlockNumber(number)).Transactions() {
+			found[tx.Hash()]++
+		}
+	}
+	require.Len(s.t, found, len(s.acked))
+	for _, tx := range s.acked {
+		require.Equal(s.t, 1, found[tx.Hash()], "%s", tx.Hash())
+	}
+}
+
 // T5 on the whole road: all submissions are lost while ten senders keep 64 transactions each in the
 // pool, blocks fail, and the chain is repaired. Each acknowledged transaction is in exactly one block
 // that the test reads itself. Before, most of those in failed blocks were gone.
@@ -152,26 +178,42 @@ func TestT5LossThenRepair(t *testing.T) {
 	t.Logf("%d transactions acknowledged, %d blocks thrown away, pool %+v", len(s.acked), n.ReplacedBlocks(), n.pool.Stats())
 	require.NoError(t, n.Lab().SetLoss(0))
 	require.NoError(t, n.pool.CheckAll())
-	unsettled := func() (tx *types.Transaction) {
-		final := n.Resolve(rpc.FinalizedBlockNumber).NumberU64()
-		for _, tx := range s.acked {
-			if at := n.TransactionStatus(tx.Hash()); at.Block == nil || at.Block.NumberU64() > final {
-				return tx
-			}
-		}
-		return nil
-	}
-	require.Eventually(t, func() bool { return unsettled() == nil }, 120*time.Second, 50*time.Millisecond)
-	found := make(map[common.Hash]int)
-	for number := uint64(1); number <= n.Resolve(rpc.FinalizedBlockNumber).NumberU64(); number++ {
-		for _, tx := range n.Resolve(rpc.BlockNumber(number)).Transactions() {
-			found[tx.Hash()]++
-		}
-	}
-	require.Len(t, found, len(s.acked))
-	for _, tx := range s.acked {
-		require.Equal(t, 1, found[tx.Hash()], "%s", tx.Hash())
-	}
+	s.allFinal()
 	require.Empty(t, n.Service().Duplicates)
 	require.Empty(t, n.Service().Gaps)
+}
+
+// T5 with restarts: blocks fail, the node restarts twice with smaller caps while all submissions are
+// lost, and the chain is repaired. Each acknowledged transaction is in exactly one block.
+func TestT5RestartsWithSmallerCaps(t *testing.T) {
+	cfg := DefaultConfig(jamq.Tiny(), 20*time.Millisecond, 3)
+	cfg.Lab, cfg.MaxTxsPerBundle, cfg.MaxPool, cfg.DataDir = true, 16, 300, t.TempDir()
+	s := &senders{t: t}
+	for _, caps := range [][2]int{{300, 64}, {100, 16}, {20, 2}} {
+		cfg.MaxPool, cfg.MaxPerSender = caps[0], caps[1]
+		n, err := New(cfg)
+		require.NoError(t, err)
+		require.NoError(t, n.pool.CheckAll())
+		s.node = n
+		for _, tx := range s.acked {
+			require.NotEqual(t, TransactionStatus{}, n.TransactionStatus(tx.Hash()), "%s", tx.Hash())
+		}
+		require.NoError(t, n.Lab().SetLoss(1))
+		stop := run(t, n)
+		replaced := n.ReplacedBlocks()
+		require.Eventually(t, func() bool { return n.JAMSlot() > 0 }, 10*time.Second, time.Millisecond)
+		start := n.JAMSlot()
+		require.Eventually(t, func() bool {
+			s.fill()
+			return n.ReplacedBlocks() > replaced || n.JAMSlot() > start+200
+		}, 60*time.Second, 5*time.Millisecond)
+		t.Logf("caps %v: %d acknowledged, %d blocks thrown away, pool %+v", caps, len(s.acked), n.ReplacedBlocks(), n.pool.Stats())
+		if caps[0] > 20 {
+			stop()
+			continue
+		}
+		require.NoError(t, n.Lab().SetLoss(0))
+		s.allFinal()
+		stop()
+	}
 }
