@@ -88,6 +88,10 @@ func (c *core) admit(a *account, e *entry) error {
 	if err != nil {
 		return err
 	}
+	if c.cfg.Journal != nil {
+		c.admitting = e
+		defer func() { c.admitting = nil }()
+	}
 	for _, victim := range victims {
 		c.evict(victim)
 	}

@@ -45,6 +45,11 @@ type core struct {
 	seq       uint64
 	listening bool    // somebody wants events
 	events    []Event // that happened since they were last taken
+	// admitting is the newcomer that displaces others now, displacedBy what each
+	// newcomer has displaced that is not written down yet. Without a journal both
+	// are empty.
+	admitting   *entry
+	displacedBy map[*entry][]candidate
 	// collecting says that a Reset or Restore wants to know what is dropped.
 	collecting bool
 	displaced  []Displaced
@@ -76,6 +81,7 @@ func newCore(cfg *Config) *core {
 		authorizations: make(authorizations),
 		departures:     newDepartures(cfg),
 		bound:          cfg.bound(),
+		displacedBy:    make(map[*entry][]candidate),
 	}
 }
 

@@ -68,7 +68,7 @@
 // # Restarts
 //
 // With Config.Journal accepted transactions, leases, departures and what was committed are written down before Add, Drain and Commit return;
-// [Pool.Restore] reads them back. While the journal fails, nothing new is admitted; what comes back is. Drains and commits go on. All of
+// [Pool.Restore] reads them back. While the journal fails, nothing new is admitted, and a newcomer displaces nothing; what comes back is admitted. Drains and commits go on. All of
 // that is written down when the journal works again, and is lost if the process ends before.
 //
 // # Checks

@@ -94,6 +94,9 @@ func (c *core) emit(event Event, e *entry) {
 	if e != nil {
 		event.Tx, event.Sender, event.Private, event.entry = e.tx, e.account.address, e.private, e
 	}
+	if left && e != nil && c.admitting != nil {
+		c.displacedBy[c.admitting] = append(c.displacedBy[c.admitting], candidate{tx: e.tx, entry: e, from: event.Sender, back: true})
+	}
 	event.known = c.restoring && !left
 	if event.Kind == Dropped && c.collecting {
 		c.displaced = append(c.displaced, Displaced{Tx: event.Tx, Err: event.Reason})

@@ -149,6 +149,14 @@ func (a *account) funded() int {
 	return i
 }
 
+// again returns a copy of an entry that has left, to be admitted once more.
+func (e *entry) again() *entry {
+	return &entry{
+		tx: e.tx, prefix: e.prefix, nonce: e.nonce, feeCap: e.feeCap, tip: e.tip, at: e.at, cost: e.cost, size: e.size, memory: e.memory,
+		da: e.da, work: e.work, blob: e.blob, private: e.private, rare: e.rare, exempt: true,
+	}
+}
+
 // readmit stores a transaction that comes back, above every cap. It refuses
 // only what can never run: the nonce is used up, or another transaction of the
 // sender has it. The caller has set e.exempt.

@@ -89,6 +89,9 @@ func (h *promise) open(t *rapid.T) *Pool {
 }
 
 func (h *promise) observe(e Event) {
+	if e.Admitted && h.acked[e.Tx.Hash()] != nil {
+		h.here(e.Tx.Hash()) // again, as one that a refused newcomer had displaced
+	}
 	if e.Kind != Dropped && e.Kind != Replaced {
 		return
 	}
@@ -378,6 +381,9 @@ func (h *promise) check(t *rapid.T) {
 	}
 	for hash := range h.acked {
 		pooled := h.pool.Status(hash) != StatusUnknown
+		if h.pool.Status(hash) == StatusHeld {
+			h.here(hash) // also if a newcomer that the journal refused had displaced it
+		}
 		told := h.gone[hash] > 0 || h.returned[hash]
 		d, departed := h.pool.Departure(hash)
 		switch committed := h.committed(hash); {
