@@ -15,8 +15,8 @@ const checkShare = 256
 // Check verifies some of the pool's invariants: all totals, and the chains of
 // the next few senders. Successive calls go round all senders, so a host can
 // call it after every step. One call looks at some 256 transactions, or one
-// sender's, whatever the size of the pool: less than 0.1 ms. It returns an error that wraps [ErrInvariant] and names the
-// invariant.
+// sender's, whatever the size of the pool: less than 0.1 ms. It returns an
+// error that wraps [ErrInvariant] and names the invariant.
 //
 // Check does not wait. While a Drain, a Reset or another call that works in
 // slices is under way, senders are between two states; Check then verifies the

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// CheckAll finds each kind of damage to one of 600 transactions. Check finds it within two rounds of
-// all senders.
+// CheckAll finds each kind of damage to one of 600 transactions. Check finds it
+// within two rounds of all senders.
 func TestCheckFindsDamage(t *testing.T) {
 	const senders, each = 60, 10
 	for name, damage := range map[string]func(c *core, a *account){

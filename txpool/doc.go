@@ -67,9 +67,12 @@
 //
 // # Restarts
 //
-// With Config.Journal accepted transactions, leases, departures and what was committed are written down before Add, Drain and Commit return;
-// [Pool.Restore] reads them back. While the journal fails, nothing new is admitted, and a newcomer displaces nothing; what comes back is admitted. Drains and commits go on. All of
-// that is written down when the journal works again, and is lost if the process ends before.
+// With Config.Journal accepted transactions, leases, departures and what was
+// committed are written down before Add, Drain and Commit return;
+// [Pool.Restore] reads them back. While the journal fails, nothing new is
+// admitted, and a newcomer displaces nothing; what comes back is admitted.
+// Drains and commits go on. All of that is written down when the journal works
+// again, and is lost if the process ends before.
 //
 // # Checks
 //
@@ -79,10 +82,14 @@
 //
 // # For those who know geth's pool
 //
-// Errors have geth's texts, but are this package's: errors.Is with geth's own variables finds them only where they are named as go-ethereum's.
-// Config.Lifetime ends transactions that could run as well as those that wait. A balance that falls takes the end of a sender's chain, not all
-// that it cannot pay one by one. Config.MaxPerSender counts what is in leases and what came back. Config.BlockGasLimit is fixed; it should be no more than
-// the Gas of the budgets that are drained, or what asks for more waits until it expires.
+// Errors have geth's texts, but are this package's: errors.Is with geth's own
+// variables finds them only where they are named as go-ethereum's.
+// Config.Lifetime ends transactions that could run as well as those that wait.
+// A balance that falls takes the end of a sender's chain, not all that it
+// cannot pay one by one. Config.MaxPerSender counts what is in leases and what
+// came back. Config.BlockGasLimit is fixed; it should be no more than the Gas
+// of the budgets that are drained, or what asks for more waits until it
+// expires.
 //
 // # Cost and concurrency
 //

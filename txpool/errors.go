@@ -93,7 +93,8 @@ var (
 	ErrPoolFull = errors.New("txpool is full")
 	// ErrState: the host could not say what the account has.
 	ErrState = errors.New("account state unavailable")
-	// ErrJournal: the transaction could not be written down, so it was not stored. What it had displaced is in the pool again.
+	// ErrJournal: the transaction could not be written down, so it was not
+	// stored. What it had displaced is in the pool again.
 	ErrJournal = errors.New("txpool: journal failed")
 
 	// Why a transaction left, and of leases.

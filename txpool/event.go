@@ -52,9 +52,10 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// Event tells what happened. A transaction that was admitted appears with Admitted set once, and leaves by exactly one event of kind
-// Replaced, Dropped or Included (invariant I11). If its block is reverted it is admitted again. One that the pool holds aside
-// (StatusHeld) is admitted, or ends with Dropped.
+// Event tells what happened. A transaction that was admitted appears with
+// Admitted set once, and leaves by exactly one event of kind Replaced, Dropped
+// or Included (invariant I11). If its block is reverted it is admitted again.
+// One that the pool holds aside (StatusHeld) is admitted, or ends with Dropped.
 type Event struct {
 	// Kind says what happened.
 	Kind Kind

@@ -90,8 +90,8 @@ func TestRevertKeepsTheRoom(t *testing.T) {
 	require.Equal(t, StatusParked, p.Status(tx(1, 1, 2).Hash()))
 }
 
-// A lease that is open across a restart, with a transaction that is then held aside: its commit does
-// not take that one along.
+// A lease that is open across a restart, with a transaction that is then held
+// aside: its commit does not take that one along.
 func TestHeldAsideFromALease(t *testing.T) {
 	w, m := newWorld(), new(memory)
 	refuse := true

@@ -143,16 +143,21 @@ type Poison struct {
 	Err    error
 }
 
-// Restore fills an empty pool from its journal, and opens its leases again under their numbers: the host commits those whose bundles were
-// enqueued, and releases the others. Base fee and floor are what they were; quarantine, tombstones and the counts of replacements are
-// forgotten. Observers get an event for each transaction that is there again, as if it had come now.
+// Restore fills an empty pool from its journal, and opens its leases again
+// under their numbers: the host commits those whose bundles were enqueued, and
+// releases the others. Base fee and floor are what they were; quarantine,
+// tombstones and the counts of replacements are forgotten. Observers get an
+// event for each transaction that is there again, as if it had come now.
 //
-// Restore forgets nothing that was acknowledged. It takes transactions back above every cap, also if the caps are smaller than before: what
-// exceeds them is exempt from them. It refuses only what can never run, because its nonce is used up. What cannot be admitted now is held
-// aside: see StatusHeld. All of these are in Restored.
+// Restore forgets nothing that was acknowledged. It takes transactions back
+// above every cap, also if the caps are smaller than before: what exceeds them
+// is exempt from them. It refuses only what can never run, because its nonce is
+// used up. What cannot be admitted now is held aside: see StatusHeld. All of
+// these are in Restored.
 //
-// It is called once, before anything else. replay calls its argument with each record in order, as submit/journal's Replay does; Restore
-// returns its error. A record that cannot be read is put aside and stops nothing.
+// It is called once, before anything else. replay calls its argument with each
+// record in order, as submit/journal's Replay does; Restore returns its error.
+// A record that cannot be read is put aside and stops nothing.
 func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, error) {
 	var h history
 	if err := replay(h.read); err != nil {
@@ -286,8 +291,10 @@ func (p *Pool) finishCommits(h *history) {
 	}
 }
 
-// reopen opens leases again with those of their transactions that are in the pool, and returns how many. They are in bundles of the host, also if
-// they could not run now. Each sender's are lent by nonce, whatever the order of the leases.
+// reopen opens leases again with those of their transactions that are in the
+// pool, and returns how many. They are in bundles of the host, also if they
+// could not run now. Each sender's are lent by nonce, whatever the order of the
+// leases.
 func (p *Pool) reopen(old []*pastLease) (opened int) {
 	type loan struct {
 		entry *entry
@@ -324,8 +331,9 @@ func (p *Pool) reopen(old []*pastLease) (opened int) {
 	return opened
 }
 
-// Dump writes a journal for what is in the pool, held aside and remembered of departures, so that a host can begin a new file and delete
-// the old. Records that Restore could not read are copied. Nothing else may use the pool
+// Dump writes a journal for what is in the pool, held aside and remembered of
+// departures, so that a host can begin a new file and delete the old. Records
+// that Restore could not read are copied. Nothing else may use the pool
 // meanwhile: call it after Restore.
 func (p *Pool) Dump(j Journal) error {
 	p.lock()

@@ -43,17 +43,21 @@ type Displaced struct {
 	Held bool
 }
 
-// Reset follows the host's chain, when Config's State shows the new one already. It removes what is included, reads accounts anew, and
-// moves the floor and the base fee.
+// Reset follows the host's chain, when Config's State shows the new one
+// already. It removes what is included, reads accounts anew, and moves the
+// floor and the base fee.
 //
-// It takes the transactions of reverted blocks back above every cap, and displaces no other transaction by them (invariant I12). If the
-// balance does not cover one now, it is parked until the balance does. Reset refuses one only if its nonce is used up, or if the sender
-// has put another transaction in its place. It holds aside what cannot be admitted now, because the host cannot read the account or
-// because Precheck refuses it: see StatusHeld.
+// It takes the transactions of reverted blocks back above every cap, and
+// displaces no other transaction by them (invariant I12). If the balance does
+// not cover one now, it is parked until the balance does. Reset refuses one
+// only if its nonce is used up, or if the sender has put another transaction in
+// its place. It holds aside what cannot be admitted now, because the host
+// cannot read the account or because Precheck refuses it: see StatusHeld.
 //
-// Reset returns each transaction that it refused, holds aside, or dropped, with the reason. What it dropped is also an event. If other
-// calls drop transactions meanwhile, those may be among them. It works in slices; until it is done, Pending and Snapshot show the pool
-// as it was.
+// Reset returns each transaction that it refused, holds aside, or dropped, with
+// the reason. What it dropped is also an event. If other calls drop
+// transactions meanwhile, those may be among them. It works in slices; until it
+// is done, Pending and Snapshot show the pool as it was.
 func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	defer p.begin()()
 	p.freeze()

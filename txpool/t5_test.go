@@ -401,9 +401,9 @@ func (h *promise) check(t *rapid.T) {
 	}
 }
 
-// T5: an acknowledged transaction leaves the pool only by inclusion, by a replacement of its sender,
-// or by an event that names it and the reason; and what comes back from a failed block is never
-// dropped by count.
+// T5: an acknowledged transaction leaves the pool only by inclusion, by a
+// replacement of its sender, or by an event that names it and the reason; and
+// what comes back from a failed block is never dropped by count.
 func TestT5NothingAcknowledgedDisappears(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newPromise(t)

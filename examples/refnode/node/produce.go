@@ -263,8 +263,9 @@ func (n *Node) nextHeader(parent *Block) *types.Header {
 	return h
 }
 
-// execute runs the lease's transactions and seals the block. A transaction that cannot run leaves the lease: it is dropped with the reason,
-// or it waits for the next block. The block is nil if none could run.
+// execute runs the lease's transactions and seals the block. A transaction that
+// cannot run leaves the lease: it is dropped with the reason, or it waits for
+// the next block. The block is nil if none could run.
 func (n *Node) execute(parent *Block, header *types.Header, lease *txpool.Lease) (*Block, error) {
 	view, err := n.states.View(parent.Root())
 	if err != nil {

@@ -79,8 +79,10 @@ func (n *Node) recoverBlock(sealed *types.Block, final uint64) error {
 	return n.states.SetCanonical(b.Root())
 }
 
-// recoverPool takes the pool's transactions back, and those of blocks that never happened. It forgets none: the pool holds aside what it
-// cannot admit now. Those blocks are thrown away last: until then a restart finds them, and afterwards their transactions in the pool.
+// recoverPool takes the pool's transactions back, and those of blocks that
+// never happened. It forgets none: the pool holds aside what it cannot admit
+// now. Those blocks are thrown away last: until then a restart finds them, and
+// afterwards their transactions in the pool.
 func (n *Node) recoverPool(undone []*types.Block) error {
 	base := n.nextHeader(n.ledger.head()).BaseFee
 	if n.store == nil {
@@ -103,7 +105,8 @@ func (n *Node) recoverPool(undone []*types.Block) error {
 	displaced := append(restored.Displaced, n.pool.Reset(txpool.Head{Reverted: reverted, BaseFee: base})...)
 	n.logDisplaced(displaced)
 	n.log.Info("recovered", "transactions", n.pool.Size(), "held aside", len(n.pool.Held()), "poisoned", len(restored.Poisoned))
-	// Dump writes all that matters of the journal: also what could not be admitted, and why transactions left.
+	// Dump writes all that matters of the journal: also what could not be
+	// admitted, and why transactions left.
 	replacement := new(records)
 	if err := n.pool.Dump(replacement); err != nil {
 		return err

@@ -42,8 +42,9 @@ func run(t *testing.T, n *Node) (stop func()) {
 	}
 }
 
-// A transaction that the executor refuses while a block is made has a reason. Here the authorization
-// of another account, which runs first, uses up its nonce.
+// A transaction that the executor refuses while a block is made has a reason.
+// Here the authorization of another account, which runs first, uses up its
+// nonce.
 func TestStatusOfOneThatCannotBeExecuted(t *testing.T) {
 	n, err := New(DefaultConfig(jamq.Tiny(), time.Second, 1))
 	require.NoError(t, err)
@@ -157,9 +158,10 @@ func (s *senders) allFinal() {
 	}
 }
 
-// T5 on the whole road: all submissions are lost while ten senders keep 64 transactions each in the
-// pool, blocks fail, and the chain is repaired. Each acknowledged transaction is in exactly one block
-// that the test reads itself. Before, most of those in failed blocks were gone.
+// T5 on the whole road: all submissions are lost while ten senders keep 64
+// transactions each in the pool, blocks fail, and the chain is repaired. Each
+// acknowledged transaction is in exactly one block that the test reads itself.
+// Before, most of those in failed blocks were gone.
 func TestT5LossThenRepair(t *testing.T) {
 	cfg := DefaultConfig(jamq.Tiny(), 20*time.Millisecond, 3)
 	cfg.Lab, cfg.MaxTxsPerBundle, cfg.MaxPool = true, 16, 500
@@ -183,8 +185,9 @@ func TestT5LossThenRepair(t *testing.T) {
 	require.Empty(t, n.Service().Gaps)
 }
 
-// T5 with restarts: blocks fail, the node restarts twice with smaller caps while all submissions are
-// lost, and the chain is repaired. Each acknowledged transaction is in exactly one block.
+// T5 with restarts: blocks fail, the node restarts twice with smaller caps
+// while all submissions are lost, and the chain is repaired. Each acknowledged
+// transaction is in exactly one block.
 func TestT5RestartsWithSmallerCaps(t *testing.T) {
 	cfg := DefaultConfig(jamq.Tiny(), 20*time.Millisecond, 3)
 	cfg.Lab, cfg.MaxTxsPerBundle, cfg.MaxPool, cfg.DataDir = true, 16, 300, t.TempDir()
