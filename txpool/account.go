@@ -40,7 +40,8 @@ type account struct {
 	slot      int32 // place in core.list
 	delegated bool
 	stale     bool // State failed when the account was to be read again
-	short     bool // the balance does not cover what is in leases
+	short     bool // the balance does not cover what is in leases or exempt
+	held      bool // some were parked as unfunded when the chain was last arranged
 
 	state uint64 // the nonce in the host's state
 	nonce uint64 // the next one that the pool may give out: state, or after what was committed
@@ -51,6 +52,7 @@ type account struct {
 	waits  int32 // how many of txs are behind a gap
 	line   int32 // how many of txs are in line; they come first
 	leased int32 // how many of txs are in leases
+	exempt int32 // how many of txs are exempt from the caps
 	// Neighbours in core.waiting: the one that gives way before this one, and the one that does after it.
 	waitsAfter, waitsBefore *account
 

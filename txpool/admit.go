@@ -13,7 +13,11 @@ import (
 // add admits a transaction, or says why not and changes nothing. known is the sender's account, needed only if the pool does not know it;
 // if it is nil then, add asks for it by returning true.
 func (c *core) add(e *entry, from common.Address, known *Account) (need bool, err error) {
-	if err := c.checkNew(e); err != nil {
+	if e.exempt {
+		if c.all.get(e.hash()) != nil {
+			return false, ErrAlreadyKnown
+		}
+	} else if err := c.checkNew(e); err != nil {
 		return false, err
 	}
 	a := c.accounts.get(from)
@@ -66,6 +70,9 @@ func (c *core) checkNew(e *entry) error {
 
 // admit checks a transaction and stores it. Nothing is changed before all is known to be allowed.
 func (c *core) admit(a *account, e *entry) error {
+	if e.exempt {
+		return c.readmit(a, e)
+	}
 	i, old, err := c.checkOwn(a, e)
 	if err != nil {
 		return err
@@ -81,6 +88,10 @@ func (c *core) admit(a *account, e *entry) error {
 	if err != nil {
 		return err
 	}
+	if c.cfg.Journal != nil {
+		c.admitting = e
+		defer func() { c.admitting = nil }()
+	}
 	for _, victim := range victims {
 		c.evict(victim)
 	}
@@ -90,6 +101,7 @@ func (c *core) admit(a *account, e *entry) error {
 	if old != nil {
 		c.take(a, i)
 		c.inherit(old, e)
+		e.exempt = old.exempt // the nonce came back, whatever the sender puts there
 		c.replaced.bury(old.prefix, e.at, c.cfg.TombstoneTime)
 		c.emit(Event{Kind: Replaced, By: e.hash()}, old)
 	}
@@ -206,7 +218,7 @@ func (c *core) checkSenderLimit(a *account, i int, old, e *entry) (makeWay bool,
 	if old != nil || len(a.txs) < c.cfg.MaxPerSender {
 		return false, nil
 	}
-	if last := a.txs[len(a.txs)-1]; len(a.txs) == c.cfg.MaxPerSender && e.nonce == a.next() && i < len(a.txs) && last.status == queued && last.lease == nil {
+	if last := a.txs[len(a.txs)-1]; len(a.txs) == c.cfg.MaxPerSender && e.nonce == a.next() && i < len(a.txs) && last.status == queued && last.lease == nil && !last.exempt {
 		return true, nil
 	}
 	return false, fmt.Errorf("%w: address %v has %d transactions, limit %d", ErrSenderLimit, a.address, len(a.txs), c.cfg.MaxPerSender)
@@ -221,18 +233,16 @@ func (c *core) checkRoom(a *account, i int, old, e *entry) ([]*entry, error) {
 
 // makeRoom is checkRoom for a transaction whose place and status are known.
 func (c *core) makeRoom(a *account, i int, old, e *entry, lead place, status status) ([]*entry, error) {
-	need := usage{1, uint64(e.memory)}
-	if old != nil && old.counts() == status {
-		need.count = 0
-		need.bytes -= min(need.bytes, uint64(old.memory))
-	}
-	have, limit := c.uses[status], c.limit(status)
-	room := func(freed usage) bool {
-		return have.count+need.count <= limit.count+freed.count && have.bytes+need.bytes <= limit.bytes+freed.bytes
-	}
-	if room(usage{}) {
+	space := c.space(old, e, status)
+	if space.fits(usage{}) {
 		return nil, nil
 	}
+	return c.displace(a, i, old, e, lead, status, space)
+}
+
+// displace chooses which transactions must go for one that does not fit.
+func (c *core) displace(a *account, i int, old, e *entry, lead place, status status, space space) ([]*entry, error) {
+	room := space.fits
 	gain := e.worth()
 	if old != nil { // whose fees are gone with it
 		if worth := old.worth(); worth.Lt(gain) {
@@ -246,7 +256,7 @@ func (c *core) makeRoom(a *account, i int, old, e *entry, lead place, status sta
 		if victims := c.giveWay(a, room); victims != nil {
 			return victims, nil
 		}
-		return nil, fmt.Errorf("%w: %d transactions of %d bytes wait behind nonce gaps, %d of them of address %v", ErrPoolFull, have.count, have.bytes, a.waits, a.address)
+		return nil, fmt.Errorf("%w: %d transactions of %d bytes wait behind nonce gaps, %d of them of address %v", ErrPoolFull, c.uses[queued].count, c.uses[queued].bytes, a.waits, a.address)
 	case parked:
 		return c.victims(c.parked, newcomer{a, lead, gain, old != nil}, room)
 	}
@@ -312,10 +322,14 @@ type newcomer struct {
 func (c *core) victims(index *btree.BTreeG[ranked], e newcomer, room func(usage) bool) (victims []*entry, err error) {
 	var freed usage
 	var best ranked // of those that would have to go
-	enough := false
+	enough, passed := false, 0
 	index.Descend(func(r ranked) bool {
 		if r.entry.account == e.account {
 			return true // its own: ancestors, or what would come after it
+		}
+		if r.entry.exempt {
+			passed++
+			return passed < maxPassed
 		}
 		if best = r; r.rank >= e.lead.rank {
 			return false

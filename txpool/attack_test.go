@@ -369,6 +369,9 @@ func TestAttackSearch(t *testing.T) {
 			if errors.Is(err, txpool.ErrState) {
 				t.Fatal(err)
 			}
+			if err := a.pool.CheckAll(); err != nil {
+				t.Fatal(err)
+			}
 		}
 		a.judge()
 	})

@@ -21,6 +21,7 @@ func TestConcurrent(t *testing.T) {
 	w := newWorld()
 	var events sync.Map
 	var failed atomic.Pointer[Event]
+	var violated atomic.Pointer[error]
 	p := newPool(t, w, func(c *Config) {
 		c.MaxPending, c.MaxQueued, c.FloorWindow = 100, 30, 5
 		c.Journal = new(memory)
@@ -48,6 +49,14 @@ func TestConcurrent(t *testing.T) {
 			}
 		})
 	}
+	readers.Go(func() { // whatever is under way
+		for ctx.Err() == nil {
+			if err := p.Check(); err != nil {
+				violated.Store(&err)
+				return
+			}
+		}
+	})
 	for g := range goroutines {
 		workers.Go(func() {
 			for r := range rounds {
@@ -59,7 +68,8 @@ func TestConcurrent(t *testing.T) {
 	stop()
 	readers.Wait()
 	require.Nil(t, failed.Load())
-	require.NoError(t, p.check())
+	require.Nil(t, violated.Load(), "Check finds nothing, whatever is under way")
+	require.NoError(t, p.CheckAll())
 	events.Range(func(hash, inside any) bool {
 		require.Equal(t, inside, p.Get(hash.(common.Hash)) != nil)
 		return true

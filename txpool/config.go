@@ -42,7 +42,9 @@ type Config struct {
 	// MaxPendingBytes, MaxParkedBytes and MaxQueuedBytes bound their size in memory together, in bytes, each at least MaxTxSize. A
 	// transaction counts with its encoding and with its access list and authorizations as they lie in memory (invariant I15).
 	MaxPendingBytes, MaxParkedBytes, MaxQueuedBytes uint64
-	// MaxPerSender bounds the transactions of one sender, at least 1.
+	// MaxPerSender bounds the transactions of one sender, at least 1. None of
+	// these caps applies to a transaction that comes back: see the package's
+	// documentation.
 	MaxPerSender int
 	// MaxNonceDistance is how far beyond the account's nonce a transaction's may be, at least 1.
 	MaxNonceDistance uint64
@@ -78,8 +80,12 @@ type Config struct {
 	LeaseLifetime time.Duration
 	// TombstoneTime is how long a replaced transaction is refused, QuarantineTime how long one that failed in building; 0: not at all.
 	TombstoneTime, QuarantineTime time.Duration
-	// MaxReinject bounds the reverted transactions that one Reset takes back, at least 0.
-	MaxReinject int
+	// DepartureTime is how long Pool.Departure remembers why a transaction left
+	// the pool; 0: not at all.
+	DepartureTime time.Duration
+	// MaxDepartures is how many departures are remembered, at least 1: the oldest
+	// is forgotten for the newest. One takes up to 500 bytes of memory.
+	MaxDepartures int
 	// AccountCache is how many accounts of refused transactions are remembered until the next Reset, at least 1.
 	AccountCache int
 
@@ -99,7 +105,7 @@ type Config struct {
 
 // DefaultConfig returns the defaults: blocks of 30 M gas, 32 KiB a transaction; 1000 pending, parked and queued each, 16 a sender;
 // 1 gwei at least, a floor over 20 blocks, surge from 70 % on; replacement for an eighth more, ten times a minute; an hour to live, a
-// minute for a lease, ten for tombstones and quarantine.
+// minute for a lease, ten for tombstones and quarantine; a day for what left.
 func DefaultConfig(chainID *big.Int) Config {
 	const (
 		count = 1000
@@ -133,7 +139,8 @@ func DefaultConfig(chainID *big.Int) Config {
 		LeaseLifetime:     time.Minute,
 		TombstoneTime:     10 * time.Minute,
 		QuarantineTime:    10 * time.Minute,
-		MaxReinject:       10 * count,
+		DepartureTime:     24 * time.Hour,
+		MaxDepartures:     64 * 1024,
 		AccountCache:      4096,
 	}
 }
@@ -179,7 +186,7 @@ func (c *Config) Validate() error {
 		{"MaxQueued", c.MaxQueued, 1, math.MaxInt32}, {"MaxPerSender", c.MaxPerSender, 1, math.MaxInt32},
 		{"MaxDelegated", c.MaxDelegated, 1, math.MaxInt32}, {"MinReadyPerSender", c.MinReadyPerSender, 0, math.MaxInt32},
 		{"FloorWindow", c.FloorWindow, 0, maxFloorWindow}, {"SoftPending", c.SoftPending, 0, math.MaxInt32},
-		{"MaxReplacements", c.MaxReplacements, 1, math.MaxUint16}, {"MaxReinject", c.MaxReinject, 0, math.MaxInt32},
+		{"MaxReplacements", c.MaxReplacements, 1, math.MaxUint16}, {"MaxDepartures", c.MaxDepartures, 1, math.MaxInt32},
 		{"AccountCache", c.AccountCache, 1, math.MaxInt32},
 	} {
 		if f.have < f.min || f.have > f.max {
@@ -192,12 +199,23 @@ func (c *Config) Validate() error {
 	}{
 		{"Lifetime", c.Lifetime, 1}, {"LeaseLifetime", c.LeaseLifetime, 1}, {"ReplacementWindow", c.ReplacementWindow, 0},
 		{"TombstoneTime", c.TombstoneTime, 0}, {"QuarantineTime", c.QuarantineTime, 0},
+		{"DepartureTime", c.DepartureTime, 0},
 	} {
 		if f.have < f.min {
 			return fmt.Errorf("%w: %s is %v, want at least %v", ErrInvalidConfig, f.field, f.have, f.min)
 		}
 	}
 	return nil
+}
+
+// lenient returns the rules for transactions that were accepted before: limits
+// that an operator may have lowered since do not apply.
+func (c *Config) lenient() Config {
+	l := *c
+	l.MinGasPrice = 0
+	l.MaxTxSize = maxTxSize
+	l.MaxAccessList, l.MaxAuthorizations = math.MaxInt32, math.MaxInt32
+	return l
 }
 
 // withDefaults fills in what nil and 0 stand for.

@@ -26,17 +26,34 @@ type core struct {
 	waiting                waitingRoom
 	authorizations         authorizations
 	// uses counts what lies where. Leased transactions count as ready, wherever they stand.
-	uses   [ready + 1]usage
+	uses [ready + 1]usage
+	// exempt is the part of uses that no cap evicts: see exempt.go.
+	exempt [ready + 1]usage
+	bound  usage // see Config.bound
 	leased int
 
 	touched []*account // whose chains must be arranged before the lock is released
 
 	patient   bool // a Reset is under way that will close gaps
+	keeping   bool // a Reset or Restore that brings transactions back is under way
 	restoring bool // what is admitted was admitted before
+
+	// unsettled says that settleRooms has more to do: see settleRooms.
+	unsettled bool
+	checked   int // place in list of the next sender for checkSome
 
 	seq       uint64
 	listening bool    // somebody wants events
 	events    []Event // that happened since they were last taken
+	// admitting is the newcomer that displaces others now, displacedBy what each
+	// newcomer has displaced that is not written down yet. Without a journal both
+	// are empty.
+	admitting   *entry
+	displacedBy map[*entry][]candidate
+	// collecting says that a Reset or Restore wants to know what is dropped.
+	collecting bool
+	displaced  []Displaced
+	departures departures
 }
 
 // usage counts transactions and the bytes that they take in memory.
@@ -62,6 +79,9 @@ func newCore(cfg *Config) *core {
 		parked:         newIndex(),
 		surplus:        newIndex(),
 		authorizations: make(authorizations),
+		departures:     newDepartures(cfg),
+		bound:          cfg.bound(),
+		displacedBy:    make(map[*entry][]candidate),
 	}
 }
 
@@ -77,9 +97,10 @@ func (c *core) limit(s status) usage {
 	}
 }
 
-// over reports whether more lies somewhere than may.
+// over reports whether more lies somewhere than may. Exempt transactions do not
+// count.
 func (c *core) over(s status) bool {
-	u, limit := c.uses[s], c.limit(s)
+	u, limit := c.capped(s), c.limit(s)
 	return u.count > limit.count || u.bytes > limit.bytes
 }
 
@@ -140,24 +161,25 @@ func (c *core) remember(a *account) {
 // arrange puts a sender's transactions where they belong, from one on: all before it are where they belong already. Every change of a chain
 // ends here.
 func (c *core) arrange(a *account, from, changed int) {
+	if a.short || a.held { // which ones are unfunded depends on the whole chain
+		from, changed = 0, len(a.txs)
+	}
 	c.line(a, from, changed)
+	if a.held && !a.short {
+		c.line(a, 0, len(a.txs))
+	}
 	c.recount(a)
 }
 
 // line is arrange but for the count. It stops where nothing changes any more.
 func (c *core) line(a *account, from, changed int) {
-	next, lead, lowest, surplus := a.nonce, noLead, ready, 0
+	next, lead, lowest, surplus := a.nonce, noLead, ready, c.drainable(a, from)
 	if from > 0 {
 		next, lead, lowest = a.before(from)
 	}
-	if c.cfg.MinReadyPerSender > 0 {
-		for _, e := range a.txs[:from] {
-			if e.status == ready && e.lease == nil {
-				surplus++
-			}
-		}
-	}
 	held := lowest == queued
+	funded := a.funded()
+	a.held = a.short
 	for i := from; i < len(a.txs); i++ {
 		e := a.txs[i].entry
 		status, at := queued, noLead
@@ -171,6 +193,9 @@ func (c *core) line(a *account, from, changed int) {
 			next++
 		default:
 			lead, lowest = c.stands(a, e, lead, lowest)
+			if i >= funded {
+				lead, lowest = place{0, e.seq}, parked
+			}
 			status, at = lowest, lead
 			next++
 		}
@@ -183,11 +208,12 @@ func (c *core) line(a *account, from, changed int) {
 			lowest, status = parked, parked // until there is room, or it wins some: see promote
 		}
 		moved := c.put(e, status, at, surplus >= c.cfg.MinReadyPerSender)
-		if moved && status == ready && !e.fresh && e.lease == nil && c.checkAuthorities(a.address, e) != nil { // it was not able to run when it was admitted
+		if moved && status == ready && !e.fresh && !e.exempt && e.lease == nil && c.checkAuthorities(a.address, e) != nil { // it was not able to run when it was admitted
 			c.take(a, i)
 			c.emit(Event{Kind: Dropped, Reason: ErrAuthorityReserved}, e)
 			lowest = queued
 			i--
+			funded--
 			continue
 		}
 		if e.fresh {
@@ -201,6 +227,20 @@ func (c *core) line(a *account, from, changed int) {
 			return
 		}
 	}
+}
+
+// drainable counts those before a place that can run and are in no lease, if
+// senders have a quota of them.
+func (c *core) drainable(a *account, before int) (n int) {
+	if c.cfg.MinReadyPerSender == 0 {
+		return 0
+	}
+	for _, e := range a.txs[:before] {
+		if e.status == ready && e.lease == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // stands returns place and status of an entry in line, given those of the one before it.
@@ -223,10 +263,10 @@ func (c *core) put(e *entry, status status, at place, surplus bool) bool {
 	}
 	c.unindex(e)
 	was := e.counts()
+	c.uncount(e)
 	e.status, e.lead, e.surplus = status, at, surplus
+	c.count(e)
 	if is := e.counts(); is != was {
-		c.uses[was].remove(e)
-		c.uses[is].add(e)
 		if !e.fresh {
 			c.emitMove(e, false)
 		}
@@ -278,7 +318,11 @@ func (c *core) store(a *account, i int, e *entry) {
 		a.spare.Sub(&a.spare, &e.cost)
 	}
 	c.all.put(e)
-	c.uses[e.status].add(e)
+	c.departures.forget(e.hash())
+	c.count(e)
+	if e.exempt {
+		a.exempt++
+	}
 	c.arrange(a, i, i)
 }
 
@@ -286,11 +330,14 @@ func (c *core) store(a *account, i int, e *entry) {
 func (c *core) take(a *account, i int) *entry {
 	e := a.txs[i].entry
 	c.unindex(e)
-	c.uses[e.counts()].remove(e)
+	c.uncount(e)
 	if e.lease != nil {
 		c.leased--
 		a.leased--
 		e.lease = nil
+	}
+	if e.exempt {
+		a.exempt--
 	}
 	c.enlist(e, false)
 	a.cut(i)
@@ -351,19 +398,20 @@ func (c *core) arrangeTouched() {
 // giveBack takes an entry out of its lease. If its nonce is used up, it leaves. Its chain must be arranged afterwards: see core.touched.
 func (c *core) giveBack(e *entry) {
 	was := e.counts()
+	c.uncount(e)
 	e.lease = nil
+	c.count(e)
 	c.leased--
 	a := e.account
 	a.leased--
+	c.exemptEntry(e)
 	i, _ := a.find(e.nonce)
 	if e.nonce < a.nonce {
 		c.drop(a, i, Dropped, ErrNonceTooLow, common.Hash{})
 		c.close(a)
 		return
 	}
-	if is := e.counts(); is != was {
-		c.uses[was].remove(e)
-		c.uses[is].add(e)
+	if e.counts() != was {
 		c.emitMove(e, false)
 		c.enlist(e, false)
 	}
@@ -407,16 +455,26 @@ func (c *core) dropUsed(a *account) {
 	}
 }
 
-// settle compares a balance with all that it must pay for.
+// settle compares a balance with all that it must pay for. From the end of the
+// chain it drops what is not covered. What is exempt, or becomes so because
+// blocks were reverted, stays: line parks it until the balance covers it.
 func (c *core) settle(a *account, balance *uint256.Int) {
-	total := a.totalCost()
-	for i := len(a.txs) - 1; i >= 0 && balance.Lt(total); i-- {
-		if e := a.txs[i].entry; e.lease == nil {
+	covered := a.totalCost()
+	for i := len(a.txs) - 1; i >= 0 && balance.Lt(covered); i-- {
+		e := a.txs[i].entry
+		if e.lease != nil || !a.weighs(e.nonce) {
+			continue
+		}
+		covered.Sub(covered, &e.cost)
+		if c.keeping {
+			c.exemptEntry(e)
+		}
+		if !e.exempt {
 			c.take(a, i)
-			total.Sub(total, &e.cost)
 			c.emit(Event{Kind: Dropped, Reason: ErrInsufficientFunds}, e)
 		}
 	}
+	total := a.totalCost()
 	a.spare.Sub(balance, total)
 	a.short = balance.Lt(total)
 }
@@ -426,35 +484,36 @@ func (c *core) settle(a *account, balance *uint256.Int) {
 func (c *core) settleRooms(most int) (more bool) {
 	c.arrangeTouched()
 	for c.over(ready) && most > 0 {
-		worst, ok := c.ready.Max()
-		if !ok {
+		worst := c.worst(c.ready)
+		if worst == nil {
 			break
 		}
-		c.evict(worst.entry)
+		c.evict(worst)
 		most--
 	}
-	for most > 0 && c.promote() {
+	for !c.patient && most > 0 && c.promote() { // what comes back with a Reset keeps its room
 		most--
 	}
 	for c.over(parked) && most > 0 {
-		worst, ok := c.parked.Max()
-		if !ok {
+		worst := c.worst(c.parked)
+		if worst == nil {
 			break
 		}
-		c.evict(worst.entry)
+		c.evict(worst)
 		most--
 	}
 	for !c.patient && c.over(queued) && most > 0 && c.shrinkWaiting() {
 		most--
 	}
 	c.fees.occupy(c.uses[ready])
-	return most == 0
+	c.unsettled = most == 0
+	return c.unsettled
 }
 
 // fits reports whether there is room for one more that can run.
 func (c *core) fits(e *entry) bool {
-	u, limit := c.uses[ready], c.limit(ready)
-	return u.count < limit.count && u.bytes+uint64(e.memory) <= limit.bytes
+	u, limit := c.capped(ready), c.limit(ready)
+	return e.exempt || u.count < limit.count && u.bytes+uint64(e.memory) <= limit.bytes
 }
 
 // promote brings in line the best of those that could run and wait for room: into free room, or by the rules that newcomers displace others by.
@@ -503,7 +562,7 @@ func (c *core) evict(e *entry) {
 	a := e.account
 	first, _ := a.find(e.nonce)
 	for i := max(int(a.line)-1, first); i >= first; i-- {
-		if a.txs[i].lease == nil { // what is in a bundle stays, whatever becomes of what is before it
+		if a.txs[i].lease == nil && !a.txs[i].exempt { // those stay, whatever becomes of what is before them
 			c.drop(a, i, Dropped, ErrPoolFull, common.Hash{})
 		}
 	}

@@ -126,7 +126,7 @@ func TestI7GapIsFilled(t *testing.T) {
 		} else {
 			refuse(t, p, carrier, ErrAuthorityReserved)
 		}
-		require.NoError(t, p.check())
+		require.NoError(t, p.CheckAll())
 	}
 }
 
@@ -142,7 +142,7 @@ func TestI7ManyCarriers(t *testing.T) {
 	refuse(t, p, tx(1, 1, 2), ErrDelegatedLimit)
 	for i := 2; i < 20; i++ {
 		require.NoError(t, p.Remove(setCode(i, 0, 2, delegate(1, 0), delegate(1, 0), delegate(1, uint64(100+i))).Hash()))
-		require.NoError(t, p.check())
+		require.NoError(t, p.CheckAll())
 	}
 	require.Empty(t, p.core.authorizations)
 }

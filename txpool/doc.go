@@ -42,17 +42,54 @@
 // most there gives way first. Prices are checked before signatures, what is in the pool or failed in building before both;
 // sources that send garbage all the same are the [Limiter]'s business, senders are never punished.
 //
+// # What was acknowledged
+//
+// A transaction that Add has accepted leaves the pool only by inclusion, by a
+// replacement of its sender, or by an event that names it and the reason
+// (promise T5). [Pool.Departure] returns the reason for a day, across restarts
+// too.
+//
+// Transactions that come back, because a lease was released, a block failed or
+// the process restarted, are exempt from the caps of count and bytes, in all and
+// per sender. They displace no other transaction, and no newcomer displaces
+// them. Transactions that the balance does not cover, because a revert took it,
+// are parked until it does. What cannot be admitted now, because the host cannot
+// read the account or a check refuses it, is held aside and tried again
+// ([StatusHeld], [Pool.Held]). [Pool.Reset] and [Pool.Restore] return everything
+// that they displaced.
+//
+// Exempt transactions cannot fill the memory: newcomers are admitted only while
+// all transactions together are within the sum of the caps. So the pool never
+// holds more than Config.MaxPending, MaxParked and MaxQueued together, and in
+// addition what was committed at one time and has failed: the blocks of the
+// host's queue. A host that drains and releases without need makes what it
+// drained exempt; [Pool.Snapshot] is for looking.
+//
 // # Restarts
 //
-// With Config.Journal accepted transactions, leases and what was committed are written down before Add, Drain and Commit return; [Pool.Restore]
-// reads them back. While the journal fails, nothing is admitted; drains and commits go on, and are written down when it works again.
+// With Config.Journal accepted transactions, leases, departures and what was
+// committed are written down before Add, Drain and Commit return;
+// [Pool.Restore] reads them back. While the journal fails, nothing new is
+// admitted, and a newcomer displaces nothing; what comes back is admitted.
+// Drains and commits go on. All of that is written down when the journal works
+// again, and is lost if the process ends before.
+//
+// # Checks
+//
+// [Pool.Check] verifies the pool's invariants, a part with each call, and is
+// cheap enough to be called after every step of a host. [Pool.CheckAll] verifies
+// all of them at once.
 //
 // # For those who know geth's pool
 //
-// Errors have geth's texts, but are this package's: errors.Is with geth's own variables finds them only where they are named as go-ethereum's.
-// Config.Lifetime ends transactions that could run as well as those that wait. A balance that falls takes the end of a sender's chain, not all
-// that it cannot pay one by one. Config.MaxPerSender counts what is in leases. Config.BlockGasLimit is fixed; it should be no more than
-// the Gas of the budgets that are drained, or what asks for more waits until it expires.
+// Errors have geth's texts, but are this package's: errors.Is with geth's own
+// variables finds them only where they are named as go-ethereum's.
+// Config.Lifetime ends transactions that could run as well as those that wait.
+// A balance that falls takes the end of a sender's chain, not all that it
+// cannot pay one by one. Config.MaxPerSender counts what is in leases and what
+// came back. Config.BlockGasLimit is fixed; it should be no more than the Gas
+// of the budgets that are drained, or what asks for more waits until it
+// expires.
 //
 // # Cost and concurrency
 //

@@ -49,6 +49,7 @@ type entry struct {
 	surplus bool // in core.surplus
 	gone    bool // not in the pool any more
 	fresh   bool // nobody was told of it yet
+	exempt  bool // see exempt.go
 	// replacements is how often this nonce was replaced since then, in seconds of Unix time.
 	since        uint32
 	replacements uint16

@@ -12,6 +12,10 @@ var (
 	// ErrInvalidConfig is wrapped by every error of Config.Validate.
 	ErrInvalidConfig = errors.New("txpool: invalid config")
 
+	// ErrInvariant is wrapped by the errors of Pool.Check and Pool.CheckAll: the
+	// pool is broken, by a mistake in it or in memory.
+	ErrInvariant = errors.New("txpool: invariant violated")
+
 	// Wrong in itself. See [Spam].
 
 	// ErrMalformed: the bytes are not the binary encoding of a transaction (EIP-2718).
@@ -89,8 +93,8 @@ var (
 	ErrPoolFull = errors.New("txpool is full")
 	// ErrState: the host could not say what the account has.
 	ErrState = errors.New("account state unavailable")
-	// ErrJournal: the transaction could not be written down, so it was not stored. While the journal is known to fail, nothing else changes either;
-	// the first failure may have cost those that the transaction displaced.
+	// ErrJournal: the transaction could not be written down, so it was not
+	// stored. What it had displaced is in the pool again.
 	ErrJournal = errors.New("txpool: journal failed")
 
 	// Why a transaction left, and of leases.
@@ -105,8 +109,6 @@ var (
 	ErrLeaseClosed = errors.New("txpool: lease is closed")
 	// ErrNotLeased: the transaction is not in the lease.
 	ErrNotLeased = errors.New("txpool: transaction is not in the lease")
-	// ErrReinjectLimit: a reorg reverted more than Config.MaxReinject transactions.
-	ErrReinjectLimit = errors.New("txpool: too many reverted transactions")
 )
 
 // spam are the errors that an honest client has no reason to cause, however the chain moved meanwhile.
@@ -137,7 +139,6 @@ var labels = []struct {
 	{ErrReplaceOversized, "replacement oversized"}, {ErrReplaceTooOften, "replacement too often"}, {ErrReplaced, "replaced before"},
 	{ErrQuarantined, "quarantined"}, {ErrInBundle, "in bundle"}, {ErrSenderLimit, "sender limit"}, {ErrDelegatedLimit, "delegated"},
 	{ErrAuthorityReserved, "authority"}, {ErrState, "state"}, {ErrJournal, "journal"}, {ErrExpired, "expired"}, {ErrRemoved, "removed"},
-	{ErrReinjectLimit, "reinject limit"},
 }
 
 // label returns an error's name in metrics.

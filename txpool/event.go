@@ -38,6 +38,9 @@ const (
 	leaseReleased
 	nonceFreed
 	pricesMoved
+	heldAside    // a transaction that came back and waits to be admitted
+	heldIncluded // one that was held aside is in a block
+	notBack      // a transaction that came back and is not taken
 )
 
 // String returns the kind in lower case.
@@ -49,8 +52,10 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// Event tells what happened. A transaction that was admitted appears with Admitted set once, and leaves by exactly one event of kind
-// Replaced, Dropped or Included (invariant I11).
+// Event tells what happened. A transaction that was admitted appears with
+// Admitted set once, and leaves by exactly one event of kind Replaced, Dropped
+// or Included (invariant I11). If its block is reverted it is admitted again.
+// One that the pool holds aside (StatusHeld) is admitted, or ends with Dropped.
 type Event struct {
 	// Kind says what happened.
 	Kind Kind
@@ -72,22 +77,31 @@ type Event struct {
 	// Missed is how many events are gone, for Missed.
 	Missed int
 
-	lease *Lease
-	entry *entry // of which only what never changes may be read
-	nonce uint64 // from which on a sender's are free again
-	known bool   // to the journal: it tells of what was restored from it
-	fees  prices
+	lease  *Lease
+	entry  *entry // of which only what never changes may be read
+	nonce  uint64 // from which on a sender's are free again
+	known  bool   // to the journal: it tells of what was restored from it
+	fees   prices
+	past   *past     // of heldAside
+	leftAt time.Time // of what leaves
 }
 
 // emit tells what happened to an entry.
 func (c *core) emit(event Event, e *entry) {
-	if !c.listening {
+	left := event.Kind == Dropped || event.Kind == Replaced || event.Kind == notBack // departures want these
+	if !c.listening && !left {
 		return
 	}
 	if e != nil {
 		event.Tx, event.Sender, event.Private, event.entry = e.tx, e.account.address, e.private, e
 	}
-	event.known = c.restoring
+	if left && e != nil && c.admitting != nil {
+		c.displacedBy[c.admitting] = append(c.displacedBy[c.admitting], candidate{tx: e.tx, entry: e, from: event.Sender, back: true})
+	}
+	event.known = c.restoring && !left
+	if event.Kind == Dropped && c.collecting {
+		c.displaced = append(c.displaced, Displaced{Tx: event.Tx, Err: event.Reason})
+	}
 	c.events = append(c.events, event)
 }
 

@@ -136,7 +136,7 @@ func TestDemotionOverflows(t *testing.T) {
 	add(t, p, tx(0, 0, 2), tx(0, 1, 2), tx(0, 2, 2), tx(0, 3, 2), tx(0, 4, 2))
 	require.NoError(t, p.Remove(tx(0, 0, 2).Hash()))
 	require.Equal(t, "-qq--", statuses(p, 0, 5))
-	require.NoError(t, p.check())
+	require.NoError(t, p.CheckAll())
 }
 
 // MinReadyPerSender: a sender's first ones only go for those who have no more themselves.
@@ -177,7 +177,7 @@ func TestI4Parked(t *testing.T) {
 		add(t, p, tx(i, 0, 5+int64(i%3)))
 	}
 	p.Reset(Head{BaseFee: big.NewInt(8 * gwei)})
-	require.NoError(t, p.check())
+	require.NoError(t, p.CheckAll())
 	p.Reset(Head{BaseFee: big.NewInt(3 * gwei)})
 	for i := range 8 {
 		require.Equal(t, "p", statuses(p, i, 1))

@@ -12,13 +12,16 @@ func (p *Pool) CleanupExpired() int {
 			_ = l.closeLocked(leaseReleased, func(c *core, e *entry) { c.giveBack(e) }) // it cannot be closed meanwhile
 		}
 	}
-	dropped := 0
+	dropped := p.retryHeld()
 	p.sweep(func(c *core, from, to int) func() {
 		for i := to - 1; i >= from; i-- {
 			dropped += c.expire(c.list[i], now.UnixNano())
 		}
 		return nil
 	})
+	p.lock()
+	defer p.mu.Unlock()
+	p.core.departures.prune(now)
 	return dropped
 }
 

@@ -109,7 +109,7 @@ func TestParking(t *testing.T) {
 	}
 	require.Equal(t, "pp", statuses(p, 0, 2))
 	require.Equal(t, "lp", statuses(p, 1, 2))
-	require.NoError(t, p.check())
+	require.NoError(t, p.CheckAll())
 }
 
 // The base fee parks too, and changes what a transaction with a fee cap is worth.
@@ -118,7 +118,7 @@ func TestBaseFee(t *testing.T) {
 	add(t, p, capped(0, 0, 5, 10), capped(1, 0, 4, 30), capped(2, 0, 9, 9))
 	order := func(txs ...*types.Transaction) {
 		t.Helper()
-		require.NoError(t, p.check())
+		require.NoError(t, p.CheckAll())
 		require.Equal(t, hashes(txs), hashes(p.Pending()))
 	}
 	order(capped(2, 0, 9, 9), capped(0, 0, 5, 10), capped(1, 0, 4, 30))
@@ -175,7 +175,7 @@ func TestHugePrices(t *testing.T) {
 	require.Equal(t, hashes([]*types.Transaction{legacy(0, huge), legacy(1, new(big.Int).SetUint64(math.MaxUint64)), tx(2, 0, 3)}), hashes(p.Pending()))
 	refuse(t, p, legacy(0, new(big.Int).Add(huge, big.NewInt(1))), ErrReplaceUnderpriced)
 	p.Reset(Head{BaseFee: huge, Touched: []common.Address{}})
-	require.NoError(t, p.check())
+	require.NoError(t, p.CheckAll())
 }
 
 // A surge is for newcomers: who is in may always replace at the floor.

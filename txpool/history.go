@@ -19,7 +19,7 @@ type history struct {
 	open     map[uint64]*pastLease
 	order    uint64
 	poisoned []Poison
-	broken   []common.Hash // of poisoned transactions
+	departed map[common.Hash]Departure
 
 	leases []*pastLease // open ones by number, once all is read
 
@@ -35,8 +35,10 @@ type past struct {
 	tx      *types.Transaction
 	record  []byte
 	private bool
+	exempt  bool
 	at      int64
 	order   uint64
+	err     error // why it is held aside
 }
 
 // pastLease is a lease that was opened and not closed.
@@ -51,6 +53,7 @@ type pastLease struct {
 func (h *history) read(record []byte) error {
 	if h.added == nil {
 		h.added, h.open = make(map[common.Hash]*past), make(map[uint64]*pastLease)
+		h.departed = make(map[common.Hash]Departure)
 		h.committing, h.spent = make(map[common.Hash]*past), make(map[common.Address][]spending)
 	}
 	if err := h.parse(record); err != nil {
@@ -71,10 +74,15 @@ func (h *history) parse(record []byte) error {
 		if len(body) != common.HashLength {
 			return fmt.Errorf("%w: a hash of %d bytes", errRecord, len(body))
 		}
-		delete(h.added, common.Hash(body))
-		for _, l := range h.open { // it may be admitted again, and is in no lease then
-			l.returned[common.Hash(body)] = true
+		h.leave(common.Hash(body))
+		return nil
+	case recordDeparted:
+		d, err := parseDeparture(body)
+		if err != nil {
+			return err
 		}
+		h.leave(d.Hash)
+		h.departed[d.Hash] = d
 		return nil
 	case recordPrices:
 		if len(body) != 3*numberSize {
@@ -104,12 +112,20 @@ func (h *history) parse(record []byte) error {
 	}
 }
 
+// leave forgets a transaction. It may be admitted again, and is in no lease then.
+func (h *history) leave(hash common.Hash) {
+	delete(h.added, hash)
+	for _, l := range h.open {
+		l.returned[hash] = true
+	}
+}
+
 func (h *history) parseAdded(record []byte) error {
 	const header = 2 + numberSize
 	if len(record) < header {
 		return fmt.Errorf("%w: %d bytes", errRecord, len(record))
 	}
-	if record[1]&^flagPrivate != 0 {
+	if record[1]&^(flagPrivate|flagExempt) != 0 {
 		return fmt.Errorf("%w: flags %#x", errRecord, record[1])
 	}
 	tx := new(types.Transaction)
@@ -117,8 +133,9 @@ func (h *history) parseAdded(record []byte) error {
 		return fmt.Errorf("%w: %w", errRecord, err)
 	}
 	h.order++
+	delete(h.departed, tx.Hash())
 	h.added[tx.Hash()] = &past{
-		tx: tx, record: bytes.Clone(record), private: record[1] == flagPrivate,
+		tx: tx, record: bytes.Clone(record), private: record[1]&flagPrivate != 0, exempt: record[1]&flagExempt != 0,
 		at: int64(binary.BigEndian.Uint64(record[2:])), order: h.order,
 	}
 	return nil
@@ -134,6 +151,7 @@ func (h *history) parseIncluded(body []byte) error {
 	}
 	hash, rest := common.Hash(body[:common.HashLength]), body[common.HashLength:]
 	delete(h.added, hash)
+	delete(h.departed, hash)
 	delete(h.committing, hash)
 	sender, rest := common.Address(rest[:common.AddressLength]), rest[common.AddressLength:]
 	s := spending{nonce: binary.BigEndian.Uint64(rest)}
@@ -187,6 +205,7 @@ func (h *history) parseLease(kind byte, id uint64, rest []byte) error {
 		if l := h.open[id]; l != nil {
 			l.returned[common.Hash(rest)] = true
 		}
+		h.exempt(common.Hash(rest))
 		return nil
 	}
 	if len(rest) != 0 {
@@ -202,8 +221,22 @@ func (h *history) parseLease(kind byte, id uint64, rest []byte) error {
 			}
 		}
 	}
+	if l := h.open[id]; l != nil && kind == recordReleased {
+		for _, hash := range l.hashes {
+			if !l.returned[hash] {
+				h.exempt(hash)
+			}
+		}
+	}
 	delete(h.open, id)
 	return nil
+}
+
+// exempt notes that a transaction was given back.
+func (h *history) exempt(hash common.Hash) {
+	if past := h.added[hash]; past != nil {
+		past.exempt = true
+	}
 }
 
 // candidates returns the transactions that are to be admitted again, in the order in which they came, and where each is from.
@@ -215,28 +248,6 @@ func (h *history) candidates() ([]candidate, []*past) {
 	}
 	h.leases = slices.SortedFunc(maps.Values(h.open), func(a, b *pastLease) int { return cmp.Compare(a.id, b.id) })
 	return batch, origin
-}
-
-// examineRestored is examineAll for what was accepted before. The host's own checks may have changed since, and may panic: then the
-// transaction is put aside.
-func (p *Pool) examineRestored(batch []candidate, origin []*past, h *history) {
-	checked := make([]error, len(batch))
-	p.examineAll(batch, func(i int) (*types.Transaction, error) {
-		checked[i] = p.survives(origin[i].tx)
-		return origin[i].tx, checked[i]
-	}, p.cfg.Now(), nil)
-	for i := range batch {
-		batch[i].tx = origin[i].tx
-		switch {
-		case checked[i] != nil:
-			h.poisoned = append(h.poisoned, Poison{origin[i].record, checked[i]})
-			h.broken = append(h.broken, origin[i].tx.Hash())
-			batch[i].tx = nil
-		case batch[i].err == nil:
-			batch[i].entry.private = origin[i].private
-			batch[i].entry.at = min(origin[i].at, batch[i].entry.at)
-		}
-	}
 }
 
 // errPanic: a check panicked.

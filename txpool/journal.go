@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -23,6 +24,7 @@ type Journal interface {
 const (
 	recordAdded     = 'A' // flags, time of admission (8 bytes, Unix nanoseconds), the transaction's binary encoding
 	recordLeft      = 'L' // its hash
+	recordDeparted  = 'D' // its hash, when (8 bytes, Unix nanoseconds), and why: see Departure.record
 	recordIncluded  = 'I' // its hash, sender, nonce (8 bytes), cost (32 bytes), and authorities, each with its nonce
 	recordFreed     = 'F' // a sender, the nonce (8 bytes) from which on its included ones were reverted
 	recordPrices    = 'P' // base fee, floor and its average (8 bytes each), in wei per gas
@@ -32,6 +34,7 @@ const (
 	recordReleased  = 'R' // a lease's number
 
 	flagPrivate = 1
+	flagExempt  = 2 // it came back, and no cap evicts it
 
 	numberSize = 8
 )
@@ -48,8 +51,13 @@ func (e *Event) records(to [][]byte) [][]byte {
 		return append(to, e.entry.addedRecord())
 	case e.Kind == Included:
 		return append(to, includedRecord(e.Tx.Hash(), e.Sender, &spending{e.entry.nonce, e.entry.cost, e.entry}))
-	case e.Kind == Replaced || e.Kind == Dropped:
-		return append(to, leftRecord(e.Tx.Hash()))
+	case e.Kind == Replaced || e.Kind == Dropped || e.Kind == notBack:
+		d := e.departure()
+		return append(to, d.record())
+	case e.Kind == heldIncluded:
+		return append(to, append([]byte{recordLeft}, e.Tx.Hash().Bytes()...))
+	case e.Kind == heldAside:
+		return append(to, e.past.addedRecord())
 	case e.Kind == leaseOpened:
 		return append(to, e.lease.openedRecord())
 	case e.Kind == leaseReturned:
@@ -68,15 +76,20 @@ func (e *Event) records(to [][]byte) [][]byte {
 
 func number(kind byte, n uint64) []byte { return binary.BigEndian.AppendUint64([]byte{kind}, n) }
 
-func leftRecord(hash common.Hash) []byte { return append([]byte{recordLeft}, hash[:]...) }
+func (e *entry) addedRecord() []byte { return addedRecord(e.tx, e.at, e.private, e.exempt) }
 
-func (e *entry) addedRecord() []byte {
-	raw, _ := e.tx.MarshalBinary() // what was admitted can be encoded
+func (o *past) addedRecord() []byte { return addedRecord(o.tx, o.at, o.private, true) }
+
+func addedRecord(tx *types.Transaction, at int64, private, exempt bool) []byte {
+	raw, _ := tx.MarshalBinary() // what was admitted can be encoded
 	var flags byte
-	if e.private {
-		flags = flagPrivate
+	if private {
+		flags |= flagPrivate
 	}
-	record := binary.BigEndian.AppendUint64([]byte{recordAdded, flags}, uint64(e.at))
+	if exempt {
+		flags |= flagExempt
+	}
+	record := binary.BigEndian.AppendUint64([]byte{recordAdded, flags}, uint64(at))
 	return append(record, raw...)
 }
 
@@ -114,9 +127,13 @@ func journalError(err error) error { return fmt.Errorf("%w: %w", ErrJournal, err
 type Restored struct {
 	// Transactions and Leases count what is in the pool again.
 	Transactions, Leases int
-	// Refused are transactions that the pool does not take any more, such as those that were included meanwhile, or that found no room.
-	Refused []Refusal
-	// Poisoned are records that could not be read, or that made a check panic. They are not tried again.
+	// Displaced are transactions that are not in the pool again. Those whose
+	// nonce was used up meanwhile have left it; the others are held aside, and
+	// stay in the journal.
+	Displaced []Displaced
+	// Poisoned are records that could not be read, which are in no transaction
+	// above, and those of transactions that made a check panic, which are held
+	// aside. They stay in the journal, and Dump copies them.
 	Poisoned []Poison
 }
 
@@ -126,33 +143,105 @@ type Poison struct {
 	Err    error
 }
 
-// Restore fills an empty pool from its journal, by the same rules as ever, and opens its leases again under their numbers: the host
-// commits those whose bundles were enqueued, and releases the others. Base fee and floor are what they were; quarantine, tombstones and the
-// counts of replacements are forgotten. Observers are told of what is there again as if it had come now. It is called once, before anything else. replay calls
-// its argument with each record in order, as submit/journal's Replay does; Restore returns its error. A record that cannot
-// be read, or makes a check panic, is put aside and stops nothing.
+// Restore fills an empty pool from its journal, and opens its leases again
+// under their numbers: the host commits those whose bundles were enqueued, and
+// releases the others. Base fee and floor are what they were; quarantine,
+// tombstones and the counts of replacements are forgotten. Observers get an
+// event for each transaction that is there again, as if it had come now.
+//
+// Restore forgets nothing that was acknowledged. It takes transactions back
+// above every cap, also if the caps are smaller than before: what exceeds them
+// is exempt from them. It refuses only what can never run, because its nonce is
+// used up. What cannot be admitted now is held aside: see StatusHeld. All of
+// these are in Restored.
+//
+// It is called once, before anything else. replay calls its argument with each
+// record in order, as submit/journal's Replay does; Restore returns its error.
+// A record that cannot be read is put aside and stops nothing.
 func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, error) {
 	var h history
 	if err := replay(h.read); err != nil {
 		return Restored{}, err
 	}
 	batch, origin := h.candidates()
-	p.examineRestored(batch, origin, &h)
-	p.lock()
-	p.core.restoring = true
-	h.prices.apply(&p.core.fees)
-	p.mu.Unlock()
+	p.examineBack(batch, origin)
+	restored := Restored{Poisoned: poisoned(&h, batch, origin)}
+	p.beginRestore(&h)
 	p.recommit(&h)
 	p.admitAll(batch)
-	restored := Restored{Poisoned: h.poisoned}
+	restored.Displaced = p.setAside(batch)
+	for i := range batch {
+		if batch[i].err == nil {
+			restored.Transactions++
+		}
+	}
+	restored.Leases = p.endRestore(&h, batch, origin)
+	for _, poison := range restored.Poisoned {
+		p.cfg.Logger.Error("txpool: record put aside", "err", poison.Err, "bytes", len(poison.Record))
+	}
+	defer p.tellAll()
+	if err := p.writeDown(); err != nil { // departures, of the rest it came from there
+		return restored, journalError(err)
+	}
+	return restored, nil
+}
+
+// poisoned returns the records that could not be read, and those of
+// transactions that made a check panic.
+func poisoned(h *history, batch []candidate, origin []*past) []Poison {
+	all := h.poisoned
+	for i := range batch {
+		if errors.Is(batch[i].err, errPanic) {
+			all = append(all, Poison{origin[i].record, batch[i].err})
+		}
+	}
+	return all
+}
+
+// beginRestore takes over what does not belong to a transaction.
+func (p *Pool) beginRestore(h *history) {
+	now := p.cfg.Now()
+	left := slices.SortedFunc(maps.Values(h.departed), func(a, b Departure) int { return a.At.Compare(b.At) })
 	p.lock()
+	defer p.mu.Unlock()
+	p.core.restoring, p.core.keeping = true, true
+	h.prices.apply(&p.core.fees)
+	for _, d := range left {
+		p.core.departures.put(d, now)
+	}
+	for _, poison := range h.poisoned {
+		p.poisoned = append(p.poisoned, poison.Record)
+	}
+}
+
+// endRestore opens the leases again and returns how many.
+func (p *Pool) endRestore(h *history, batch []candidate, origin []*past) (leases int) {
+	p.lock()
+	defer p.mu.Unlock()
 	p.lastID = max(p.lastID, h.lastLease)
-	restored.Leases = p.reopen(h.leases)
-	p.core.restoring = false
-	p.mu.Unlock()
-	_ = p.writeDown() // nothing of it is to be written, but all is to be told
-	p.tellAll()
-	return restored, p.forget(&restored, batch, h.broken)
+	leases = p.reopen(h.leases)
+	for i := range batch {
+		if e := batch[i].entry; batch[i].err == nil && !e.gone && !origin[i].exempt {
+			p.core.relax(e)
+		}
+	}
+	p.core.restoring, p.core.keeping = false, false
+	for _, l := range h.leases {
+		p.unlend(h, l)
+	}
+	return leases
+}
+
+// unlend writes down what a lease does not hold any more, because it is held
+// aside: else the journal would take it for committed with the lease.
+func (p *Pool) unlend(h *history, l *pastLease) {
+	for _, hash := range l.hashes {
+		o := h.added[hash]
+		if e := p.core.all.get(hash); o == nil || l.returned[hash] || e != nil && e.lease != nil && e.lease.id == l.id {
+			continue
+		}
+		p.core.emit(Event{Kind: leaseReturned, Tx: o.tx, lease: &Lease{id: l.id}}, nil)
+	}
 }
 
 // apply takes over the prices of before, if any were written down, as far as they are in range now.
@@ -202,8 +291,10 @@ func (p *Pool) finishCommits(h *history) {
 	}
 }
 
-// reopen opens leases again with those of their transactions that can run, and returns how many. Each sender's are lent by nonce, whatever the
-// order of the leases.
+// reopen opens leases again with those of their transactions that are in the
+// pool, and returns how many. They are in bundles of the host, also if they
+// could not run now. Each sender's are lent by nonce, whatever the order of the
+// leases.
 func (p *Pool) reopen(old []*pastLease) (opened int) {
 	type loan struct {
 		entry *entry
@@ -222,8 +313,11 @@ func (p *Pool) reopen(old []*pastLease) (opened int) {
 	}
 	slices.SortStableFunc(loans, func(a, b loan) int { return cmp.Compare(a.entry.nonce, b.entry.nonce) })
 	for _, l := range loans {
-		if p.core.lendable(l.entry) {
+		if l.entry.lease == nil {
+			p.core.uncount(l.entry) // it may not be ready: a balance fell
 			p.core.lend(l.entry, l.lease)
+			p.core.count(l.entry)
+			p.core.enlist(l.entry, true)
 		}
 	}
 	p.core.arrangeTouched()
@@ -237,47 +331,15 @@ func (p *Pool) reopen(old []*pastLease) (opened int) {
 	return opened
 }
 
-// forget counts, and writes down what is not to be tried again.
-func (p *Pool) forget(restored *Restored, batch []candidate, broken []common.Hash) error {
-	var records [][]byte
-	for _, hash := range broken {
-		records = append(records, leftRecord(hash))
-	}
-	for i := range batch {
-		c := &batch[i]
-		if c.err == nil && !c.entry.gone {
-			restored.Transactions++
-			continue
-		}
-		if c.err == nil {
-			c.err = ErrPoolFull // one that came after it was better
-		}
-		if c.tx != nil {
-			restored.Refused = append(restored.Refused, Refusal{c.tx, c.err})
-			if !errors.Is(c.err, ErrState) { // that says nothing about the transaction: the next restart tries again
-				records = append(records, leftRecord(c.tx.Hash()))
-			}
-		}
-	}
-	for _, poison := range restored.Poisoned {
-		p.cfg.Logger.Error("txpool: record put aside", "err", poison.Err, "bytes", len(poison.Record))
-	}
-	if p.cfg.Journal == nil || len(records) == 0 {
-		return nil
-	}
-	if err := p.cfg.Journal.Append(records...); err != nil {
-		return journalError(err)
-	}
-	return nil
-}
-
-// Dump writes a journal for what is in the pool, so that a host can begin a new file and delete the old. Nothing else may use the pool
+// Dump writes a journal for what is in the pool, held aside and remembered of
+// departures, so that a host can begin a new file and delete the old. Records
+// that Restore could not read are copied. Nothing else may use the pool
 // meanwhile: call it after Restore.
 func (p *Pool) Dump(j Journal) error {
 	p.lock()
 	entries := make([]*entry, 0, p.core.all.len())
 	lastID, fees := p.lastID, p.core.fees.prices()
-	var included [][]byte
+	var included [][]byte // and what is kept besides
 	for _, a := range p.core.list {
 		for _, e := range a.txs {
 			entries = append(entries, e.entry)
@@ -286,6 +348,14 @@ func (p *Pool) Dump(j Journal) error {
 			included = append(included, includedRecord(common.Hash{}, a.address, &s))
 		}
 	}
+	now := p.cfg.Now()
+	for _, d := range p.core.departures.all(now) {
+		included = append(included, d.record())
+	}
+	for _, o := range p.held {
+		included = append(included, o.addedRecord())
+	}
+	included = append(included, p.poisoned...)
 	p.mu.Unlock()
 	// The greatest number of a lease, so that it is not used again, and the prices come first.
 	if err := j.Append(append([][]byte{number(recordReleased, lastID), fees.record()}, included...)...); err != nil {

@@ -3,6 +3,7 @@ package txpool_test
 import (
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/stretchr/testify/require"
@@ -18,12 +19,42 @@ func TestAddAllWhileJournalFails(t *testing.T) {
 	}
 	h.tape.fail = true
 	require.ErrorIs(t, h.pool.Add(transfer(10, 0, 6, 0)), txpool.ErrJournal) // the first failure
-	require.Equal(t, 3, h.pool.Size())
+	require.Equal(t, 4, h.pool.Size())
 	for i := range 4 {
 		errs := h.pool.AddAll([]*types.Transaction{transfer(20+2*i, 0, 10, 0), transfer(21+2*i, 0, 10, 0)})
 		require.ErrorIs(t, errs[0], txpool.ErrJournal)
 	}
-	require.Equal(t, 3, h.pool.Size(), "while the journal is known to fail, nothing else changes")
+	require.Equal(t, 4, h.pool.Size(), "while the journal is known to fail, nothing else changes")
+	h.tape.fail = false
+	h.restart()
+	require.Equal(t, 4, h.pool.Size())
+}
+
+// A newcomer that cannot be written down displaces nothing: what it replaced or
+// evicted is in the pool again, now and after a restart.
+func TestRefusedByTheJournal(t *testing.T) {
+	for name, newcomer := range map[string]*types.Transaction{"replaces": transfer(0, 0, 9, 0), "evicts": transfer(1, 0, 9, 0)} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t, func(c *txpool.Config) { c.MaxPending, c.TombstoneTime = 2, time.Hour })
+			old := []*types.Transaction{transfer(0, 0, 5, 0), transfer(0, 1, 5, 0)}
+			for _, tx := range old {
+				require.NoError(t, h.pool.Add(tx))
+			}
+			h.tape.fail = true
+			require.ErrorIs(t, h.pool.Add(newcomer), txpool.ErrJournal)
+			for i := range 2 {
+				require.Equal(t, txpool.StatusUnknown, h.pool.Status(newcomer.Hash()))
+				for _, tx := range old {
+					require.Equal(t, txpool.StatusPending, h.pool.Status(tx.Hash()))
+				}
+				require.NoError(t, h.pool.CheckAll())
+				h.tape.fail = false
+				require.ErrorIs(t, h.pool.Add(old[0]), txpool.ErrAlreadyKnown)
+				require.NoError(t, h.pool.Add(transfer(5+i, 9, 5, 0)), "the journal works again")
+				h.restart()
+			}
+		})
+	}
 }
 
 // What was refused because the journal fails does not wait for the journal.

@@ -59,7 +59,7 @@ func TestRestore(t *testing.T) {
 	again := newPool(t, w, journaled(m))
 	restored, err := again.Restore(m.replay)
 	require.NoError(t, err)
-	require.NoError(t, again.check())
+	require.NoError(t, again.CheckAll())
 	require.Equal(t, Restored{Transactions: 6, Leases: 1}, restored)
 	require.Equal(t, hashes(p.Pending()), hashes(again.Pending()))
 	l := again.Lease(open.ID())
@@ -82,14 +82,15 @@ func TestRestoreRefuses(t *testing.T) {
 	restored, err := newPool(t, w, journaled(m)).Restore(m.replay)
 	require.NoError(t, err)
 	require.Equal(t, 1, restored.Transactions)
-	require.Len(t, restored.Refused, 1)
-	require.ErrorIs(t, restored.Refused[0].Err, ErrNonceTooLow)
+	require.Len(t, restored.Displaced, 1)
+	require.ErrorIs(t, restored.Displaced[0].Err, ErrNonceTooLow)
 	restored, err = newPool(t, w, journaled(m)).Restore(m.replay)
 	require.NoError(t, err)
-	require.Empty(t, restored.Refused)
+	require.Empty(t, restored.Displaced)
 }
 
-// A poisoned record is put aside, once, and everything else is restored.
+// A poisoned record is put aside and everything else is restored. A transaction that makes a check
+// panic is held aside, and comes back when the check is repaired.
 func TestRestorePoisoned(t *testing.T) {
 	w, m := newWorld(), new(memory)
 	p := newPool(t, w, journaled(m))
@@ -110,9 +111,24 @@ func TestRestorePoisoned(t *testing.T) {
 	require.Equal(t, 2, restored.Transactions)
 	require.Len(t, restored.Poisoned, 6)
 	require.ErrorIs(t, restored.Poisoned[5].Err, errPanic)
+	require.Equal(t, StatusHeld, again.Status(tx(1, 0, 3).Hash()))
+	require.Len(t, restored.Displaced, 1)
+	require.True(t, restored.Displaced[0].Held)
+	require.NoError(t, again.CheckAll())
 	restored, err = newPool(t, w, panics).Restore(m.replay)
 	require.NoError(t, err)
-	require.Len(t, restored.Poisoned, 5, "the panic is not tried again")
+	require.Len(t, restored.Poisoned, 6, "nothing is forgotten")
+	repaired := newPool(t, w, journaled(m))
+	restored, err = repaired.Restore(m.replay)
+	require.NoError(t, err)
+	require.Equal(t, 3, restored.Transactions)
+	require.Len(t, restored.Poisoned, 5)
+	fresh := new(memory)
+	require.NoError(t, repaired.Dump(fresh))
+	restored, err = newPool(t, w, journaled(fresh)).Restore(fresh.replay)
+	require.NoError(t, err)
+	require.Equal(t, 3, restored.Transactions)
+	require.Len(t, restored.Poisoned, 5, "Dump copies what could not be read")
 }
 
 // What cannot be written down is not stored.
@@ -172,11 +188,11 @@ func FuzzRestore(f *testing.F) {
 		if _, err := p.Restore(m.replay); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.check(); err != nil {
+		if err := p.CheckAll(); err != nil {
 			t.Fatal(err)
 		}
 		p.CleanupExpired()
-		require.NoError(t, p.check())
+		require.NoError(t, p.CheckAll())
 	})
 }
 
@@ -196,7 +212,7 @@ func FuzzAddRaw(f *testing.F) {
 		if (err == nil) != (p.Get(hash) != nil) {
 			t.Fatalf("AddRaw said %v, stored: %v", err, p.Get(hash) != nil)
 		}
-		if err := p.check(); err != nil {
+		if err := p.CheckAll(); err != nil {
 			t.Fatal(err)
 		}
 	})

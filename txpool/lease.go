@@ -108,7 +108,8 @@ func (l *Lease) Reject(hash common.Hash, reason error) error {
 	return l.pass(hash, func(c *core, e *entry) { c.reject(e, reason, now) })
 }
 
-// Return gives one transaction of the lease back to the pool: it did not fit. Errors wrap ErrLeaseClosed or ErrNotLeased.
+// Return gives one transaction of the lease back to the pool, exempt from the
+// caps: it did not fit. Errors wrap ErrLeaseClosed or ErrNotLeased.
 func (l *Lease) Return(hash common.Hash) error {
 	return l.pass(hash, func(c *core, e *entry) {
 		c.emit(Event{Kind: leaseReturned, lease: l}, e)
@@ -139,9 +140,10 @@ func (l *Lease) Commit() error {
 	return l.close(leaseCommitted, func(c *core, e *entry) { c.commit(e, now) })
 }
 
-// Release gives all of the lease's transactions back. When blocks are reverted too, call Reset first: what is released while its nonces count as
-// used up is dropped. A second Release, or one after Commit, wraps ErrLeaseClosed and changes
-// nothing.
+// Release gives all of the lease's transactions back, exempt from the caps. If
+// blocks are reverted too, call Reset first: Release drops a transaction whose
+// nonce counts as used up. A second Release, or one after Commit, wraps
+// ErrLeaseClosed and changes nothing.
 func (l *Lease) Release() error {
 	return l.close(leaseReleased, func(c *core, e *entry) { c.giveBack(e) })
 }

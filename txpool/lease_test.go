@@ -75,7 +75,7 @@ func TestBudgets(t *testing.T) {
 				reasons = append(reasons, s.Reason)
 			}
 			require.Equal(t, c.reasons, reasons)
-			require.NoError(t, p.check())
+			require.NoError(t, p.CheckAll())
 		})
 	}
 }
@@ -111,7 +111,7 @@ func TestT4NoLoss(t *testing.T) {
 	require.NoError(t, l.Commit())
 	require.ErrorIs(t, l.Commit(), ErrLeaseClosed)
 	require.Zero(t, p.Size())
-	require.NoError(t, p.check())
+	require.NoError(t, p.CheckAll())
 }
 
 // The overlay: bundle B-2 goes on where B-1 ends, while that is only submitted; and nonces that were committed are used up before the
@@ -140,7 +140,7 @@ func TestOverlay(t *testing.T) {
 	w.nonce(0, 2)
 	p.Reset(Head{Included: []Block{{Transactions: first.Transactions()}}})
 	require.Equal(t, "--pppp", statuses(p, 0, 6))
-	require.NoError(t, p.check())
+	require.NoError(t, p.CheckAll())
 }
 
 // TestI14Quarantine: what fails in building leaves, and does not come back at once; what comes after it waits.
@@ -205,7 +205,7 @@ func TestDrainRechecks(t *testing.T) {
 	for _, s := range l.Skipped() {
 		require.Equal(t, SkipChanged, s.Reason)
 	}
-	require.NoError(t, p.check())
+	require.NoError(t, p.CheckAll())
 }
 
 // A snapshot stays as it is, whatever happens.
@@ -229,16 +229,16 @@ func TestLeaseInTheMiddle(t *testing.T) {
 	a, b := p.Drain(Budget{Count: 1}), p.Drain(Budget{Count: 1})
 	require.NoError(t, a.Release())
 	require.Equal(t, "plp", statuses(p, 0, 3))
-	require.NoError(t, p.check())
+	require.NoError(t, p.CheckAll())
 	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 2), tx(0, 2, 100)}), hashes(p.Pending()))
 	l := p.Drain(Budget{Count: 1})
 	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 2)}), hashes(l.Transactions()))
 	require.NoError(t, l.Release())
-	add(t, p, tx(1, 0, 9), tx(2, 0, 9), tx(3, 0, 9)) // richer: the chain goes, but for what is leased
-	require.Equal(t, "-l-", statuses(p, 0, 3))
+	add(t, p, tx(1, 0, 9), tx(2, 0, 9), tx(3, 0, 9)) // richer: the chain goes, but for what is leased or came back
+	require.Equal(t, "pl-", statuses(p, 0, 3))
 	require.Len(t, b.Transactions(), 1)
 	require.NoError(t, b.Release())
-	require.NoError(t, p.check())
+	require.NoError(t, p.CheckAll())
 }
 
 // Per-sender shares and what does not fit are passed over, however many there are.
@@ -291,7 +291,7 @@ func TestDrainSurvivesPanic(t *testing.T) {
 	boom = true
 	require.Panics(t, func() { p.Drain(Budget{}) })
 	boom = false
-	require.NoError(t, p.check())
+	require.NoError(t, p.CheckAll())
 	require.Zero(t, p.Stats().Leased)
 	require.Len(t, p.Pending(), 300)
 	require.Len(t, p.Drain(Budget{}).Transactions(), 300)

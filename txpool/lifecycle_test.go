@@ -140,6 +140,14 @@ func (m *life) reset(t *rapid.T, head txpool.Head) {
 	}
 }
 
+// intact checks the pool's invariants.
+func (m *life) intact(t *rapid.T) {
+	if err := m.h.pool.CheckAll(); err != nil {
+		m.fail(t, "%v", err)
+	}
+	m.check(t)
+}
+
 func newLife(t *rapid.T, tb testing.TB) *life {
 	m := &life{here: map[common.Hash]*types.Transaction{}}
 	m.h = newHost(tb, func(c *txpool.Config) {
@@ -159,7 +167,7 @@ func newLife(t *rapid.T, tb testing.TB) *life {
 func (m *life) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"add": m.add, "drain": m.drain, "commit": m.commit, "release": m.release, "return": m.giveBack,
-		"execute": m.execute, "fail": m.failBundles, "reorg": m.reorg, "cleanup": m.cleanup, "": m.check,
+		"execute": m.execute, "fail": m.failBundles, "reorg": m.reorg, "cleanup": m.cleanup, "": m.intact,
 	}
 }
 
@@ -314,7 +322,7 @@ func (m *life) restart(t *rapid.T) {
 		}
 		m.h.tape, m.h.cfg.Journal = fresh, fresh
 	}
-	for _, x := range m.h.restart().Refused {
+	for _, x := range m.h.restart().Displaced {
 		m.fail(t, "refused after restart: %x nonce %d %v", who(x.Tx).Bytes()[:2], x.Tx.Nonce(), x.Err)
 	}
 	m.open = nil

@@ -134,6 +134,10 @@ func (p *Pool) writeDown() error {
 	p.lock()
 	events := p.core.events
 	p.core.events = nil
+	p.core.departures.note(events, p.cfg.Now)
+	if !p.core.listening {
+		events = nil // they were for the departures alone
+	}
 	p.mu.Unlock()
 	defer p.out.put(events) // when they are written down, and even if the journal panics
 	if p.cfg.Journal == nil {
@@ -188,17 +192,33 @@ func (p *Pool) tell(e *Event, subscriptions []*Subscription) {
 	}
 }
 
-// secure writes down that somebody added a transaction. If that fails it is not stored.
+// secure writes down that a transaction was added. If that fails it is not
+// stored, and what it displaced comes back.
 func (p *Pool) secure(e *entry, err error) error {
 	failed := p.writeDown()
-	if err != nil || failed == nil {
+	if p.cfg.Journal == nil {
 		return err
 	}
+	var displaced []candidate
 	_ = p.step(func(c *core) error {
-		if !e.gone && e.lease == nil {
-			c.dropEntry(e, Dropped, ErrJournal)
+		all := c.displacedBy[e]
+		delete(c.displacedBy, e)
+		if err != nil || failed == nil || e.gone || e.lease != nil {
+			return nil
+		}
+		c.dropEntry(e, Dropped, ErrJournal)
+		displaced = all
+		for i := range displaced {
+			displaced[i].entry = displaced[i].entry.again()
 		}
 		return nil
 	})
+	if len(displaced) > 0 {
+		p.admitAll(displaced)
+		p.setAside(displaced)
+	}
+	if err != nil || failed == nil {
+		return err
+	}
 	return journalError(failed)
 }

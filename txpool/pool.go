@@ -15,6 +15,7 @@ import (
 // faster than the calls that cause them can tell them; it ends when all are told.
 type Pool struct {
 	cfg        Config
+	lenient    Config // for transactions that come back: see Config.lenient
 	state      State
 	signer     types.Signer
 	recoveries chan struct{} // a token for each signature that may be recovered at once
@@ -29,7 +30,9 @@ type Pool struct {
 	lastID  uint64
 	// generation counts the heads: accounts that were read before the newest one are not good any more.
 	generation uint64
-	frozen     *view // what readers see while a call works in slices; nil if none does
+	held       map[common.Hash]*past // see held.go
+	poisoned   [][]byte              // records that Restore could not read
+	frozen     *view                 // what readers see while a call works in slices; nil if none does
 
 	out outbox
 }
@@ -45,10 +48,11 @@ func New(cfg Config, state State) (*Pool, error) {
 	if state == nil {
 		return nil, fmt.Errorf("%w: State must be given", ErrInvalidConfig)
 	}
-	p := &Pool{cfg: cfg.withDefaults(), state: state, signer: types.NewPragueSigner(cfg.ChainID), leases: make(map[uint64]*Lease)}
+	p := &Pool{cfg: cfg.withDefaults(), state: state, signer: types.NewPragueSigner(cfg.ChainID), leases: make(map[uint64]*Lease), held: make(map[common.Hash]*past)}
 	if p.cfg.MaxRecoveries == 0 {
 		p.cfg.MaxRecoveries = runtime.GOMAXPROCS(0)
 	}
+	p.lenient = p.cfg.lenient()
 	p.recoveries = make(chan struct{}, p.cfg.MaxRecoveries)
 	p.core = newCore(&p.cfg)
 	p.core.listening = p.listens()
@@ -108,14 +112,19 @@ func (p *Pool) examine(batch []candidate, now time.Time) {
 		if c.err != nil {
 			continue
 		}
-		if c.entry, c.err = p.cfg.inspect(c.tx); c.err == nil {
+		cfg := &p.cfg
+		if c.back {
+			cfg = &p.lenient
+		}
+		if c.entry, c.err = cfg.inspect(c.tx); c.err == nil {
+			c.entry.exempt = c.back
 			c.entry.at = now.UnixNano()
 			c.entry.prefix = hashPrefix(c.tx.Hash())
 		}
 	}
 	p.lock()
 	for i := range batch {
-		if c := &batch[i]; c.err == nil {
+		if c := &batch[i]; c.err == nil && !c.back {
 			if c.err = p.core.checkNew(c.entry); c.err != nil {
 				c.early = true
 				continue
@@ -132,7 +141,10 @@ func (p *Pool) examine(batch []candidate, now time.Time) {
 			c.from, c.err = p.cfg.authenticate(p.signer, c.entry)
 		}
 		if c := &batch[i]; c.err == nil && c.tx.Type() == types.SetCodeTxType {
-			if c.err = p.preview(c.entry, c.from); c.err == nil {
+			if !c.back {
+				c.err = p.preview(c.entry, c.from)
+			}
+			if c.err == nil {
 				c.entry.rare = &rare{authorities: p.cfg.authorities(c.tx)}
 			}
 		}

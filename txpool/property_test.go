@@ -259,7 +259,7 @@ func (m *machine) revert(t *rapid.T) {
 }
 
 func (m *machine) check(t *rapid.T) {
-	if err := m.pool.check(); err != nil {
+	if err := m.pool.CheckAll(); err != nil {
 		t.Fatal(err)
 	}
 	if m.failed != nil {

@@ -72,13 +72,14 @@ func (r *waitingRoom) all(yield func(*account) bool) {
 	}
 }
 
-// recount notes how many of a sender's transactions are behind a gap.
+// recount notes how many of a sender's transactions are behind a gap and can
+// give way.
 func (c *core) recount(a *account) {
 	waits := int32(len(a.txs)) - a.line
-	if a.leased > 0 {
+	if a.leased > 0 || a.exempt > 0 {
 		for _, e := range a.txs[a.line:] {
-			if e.lease != nil {
-				waits-- // it counts as ready, wherever it stands
+			if e.lease != nil || e.exempt {
+				waits-- // it counts as ready, wherever it stands, or gives way to nothing
 			}
 		}
 	}
@@ -88,7 +89,7 @@ func (c *core) recount(a *account) {
 // lastWaiting returns the n-th last of a sender's transactions behind a gap.
 func (a *account) lastWaiting(n int32) *entry {
 	for i := len(a.txs) - 1; i >= 0; i-- {
-		if e := a.txs[i].entry; e.status == queued && e.lease == nil {
+		if e := a.txs[i].entry; e.status == queued && e.lease == nil && !e.exempt {
 			if n == 0 {
 				return e
 			}

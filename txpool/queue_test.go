@@ -33,7 +33,7 @@ func TestDemotionKeepsTheModest(t *testing.T) {
 	}
 	l := p.Drain(Budget{Count: 1})
 	require.NoError(t, l.Reject(tx(0, 0, 50).Hash(), errTest))
-	require.NoError(t, p.check())
+	require.NoError(t, p.CheckAll())
 	require.Equal(t, "-qqqqqqq", statuses(p, 0, 8))
 	add(t, p, tx(0, 0, 60))
 	require.Equal(t, "pppppppp", statuses(p, 0, 8))

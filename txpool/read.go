@@ -9,6 +9,19 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
+// Held returns the transactions that the pool holds aside, with the reason of
+// each: see StatusHeld.
+func (p *Pool) Held() []Displaced {
+	p.lock()
+	defer p.mu.Unlock()
+	held := make([]Displaced, 0, len(p.held))
+	for _, o := range p.held {
+		held = append(held, Displaced{Tx: o.tx, Err: o.err, Held: true})
+	}
+	slices.SortFunc(held, func(a, b Displaced) int { return a.Tx.Hash().Cmp(b.Tx.Hash()) })
+	return held
+}
+
 // Get returns a transaction of the pool, or nil.
 func (p *Pool) Get(hash common.Hash) *types.Transaction {
 	p.lock()
@@ -85,7 +98,7 @@ func (p *Pool) PendingLimit(n int) []*types.Transaction {
 type Status uint8
 
 const (
-	// StatusUnknown: not in the pool.
+	// StatusUnknown: not in the pool. See Pool.Departure.
 	StatusUnknown Status = iota
 	// StatusPending: it can run.
 	StatusPending
@@ -95,11 +108,16 @@ const (
 	StatusParked
 	// StatusLeased: in an open lease.
 	StatusLeased
+	// StatusHeld: it was accepted, came back from a failed block or a restart,
+	// and cannot be admitted now: the host cannot read the account, or a check
+	// refuses it that did not before. The pool tries it again with each Reset
+	// and CleanupExpired, and drops it when its lifetime is over.
+	StatusHeld
 )
 
 // String returns the status in lower case.
 func (s Status) String() string {
-	return [...]string{"unknown", "pending", "queued", "parked", "leased"}[min(s, StatusLeased)]
+	return [...]string{"unknown", "pending", "queued", "parked", "leased", "held"}[min(s, StatusHeld)]
 }
 
 // Status returns where a transaction is.
@@ -108,6 +126,8 @@ func (p *Pool) Status(hash common.Hash) Status {
 	defer p.mu.Unlock()
 	e := p.core.all.get(hash)
 	switch {
+	case e == nil && p.held[hash] != nil:
+		return StatusHeld
 	case e == nil:
 		return StatusUnknown
 	case e.lease != nil:
@@ -165,6 +185,10 @@ type Stats struct {
 	Pending, Parked, Queued int
 	// PendingBytes, ParkedBytes and QueuedBytes are what they take in memory, about.
 	PendingBytes, ParkedBytes, QueuedBytes uint64
+	// Exempt counts the transactions that came back and that no cap evicts, and
+	// ExemptBytes is what they take in memory, about. They are part of the above.
+	Exempt      int
+	ExemptBytes uint64
 	// Leased counts the transactions in leases, Leases open leases, Senders accounts that the pool keeps something for.
 	Leased, Leases, Senders int
 	// Floor is the least price that runs, BaseFee what it must pay besides, both in wei per gas.
@@ -184,16 +208,18 @@ func (p *Pool) Stats() Stats {
 	p.lock()
 	defer p.mu.Unlock()
 	c := p.core
+	exempt := sum(c.exempt)
 	s := Stats{
+		Exempt: exempt.count, ExemptBytes: exempt.bytes,
 		Pending: c.uses[ready].count, Parked: c.uses[parked].count, Queued: c.uses[queued].count,
 		PendingBytes: c.uses[ready].bytes, ParkedBytes: c.uses[parked].bytes, QueuedBytes: c.uses[queued].bytes,
 		Leased: c.leased, Leases: len(p.leases), Senders: len(c.list),
 		Floor: c.fees.floor, BaseFee: c.fees.base, Surge: c.fees.surge(), Watermark: max(c.fees.least(), c.fees.base),
 	}
-	if s.Pending >= c.cfg.MaxPending || s.PendingBytes+leastTxSize > c.cfg.MaxPendingBytes {
+	if !c.space(nil, &entry{memory: leastTxSize}, ready).fits(usage{}) {
 		price := uint64(math.MaxUint64)
-		if worst, ok := c.ready.Max(); ok {
-			price = addSaturating(c.fees.next(), tipOf(worst.rank)+1)
+		if worst := c.worst(c.ready); worst != nil {
+			price = addSaturating(c.fees.next(), tipOf(worst.lead.rank)+1)
 		}
 		s.Watermark = max(s.Watermark, price)
 	}

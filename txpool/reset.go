@@ -2,7 +2,6 @@ package txpool
 
 import (
 	"cmp"
-	"fmt"
 	"math/big"
 	"slices"
 
@@ -33,23 +32,44 @@ type Block struct {
 	GasUsed, GasLimit uint64
 }
 
-// Refusal is a reverted transaction that the pool did not take back.
-type Refusal struct {
+// Displaced is a transaction that a Reset or Restore removed from the pool, or
+// did not take back.
+type Displaced struct {
+	// Tx is the transaction, Err the reason.
 	Tx  *types.Transaction
 	Err error
+	// Held says that the pool holds the transaction aside and will try it again:
+	// see StatusHeld.
+	Held bool
 }
 
-// Reset follows the host's chain, when Config's State shows the new one already: it removes what is included, reads accounts anew, moves
-// the floor and the base fee, and takes the transactions of reverted blocks back by the same rules as any other (invariant I12). It
-// returns those that it could not take back. It works in slices; until it is done, Pending and Snapshot show the pool as it was.
-func (p *Pool) Reset(head Head) []Refusal {
+// Reset follows the host's chain, when Config's State shows the new one
+// already. It removes what is included, reads accounts anew, and moves the
+// floor and the base fee.
+//
+// It takes the transactions of reverted blocks back above every cap, and
+// displaces no other transaction by them (invariant I12). If the balance does
+// not cover one now, it is parked until the balance does. Reset refuses one
+// only if its nonce is used up, or if the sender has put another transaction in
+// its place. It holds aside what cannot be admitted now, because the host
+// cannot read the account or because Precheck refuses it: see StatusHeld.
+//
+// Reset returns each transaction that it refused, holds aside, or dropped, with
+// the reason. What it dropped is also an event. If other calls drop
+// transactions meanwhile, those may be among them. It works in slices; until it
+// is done, Pending and Snapshot show the pool as it was.
+func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	defer p.begin()()
 	p.freeze()
 	defer p.thaw()
-	defer p.endHead() // even if one of the host's funcs panics
+	p.collect()
+	defer func() { // even if one of the host's funcs panics
+		p.endHead()
+		displaced = append(displaced, p.collected()...)
+	}()
 	head.Reverted, head.Included = withoutNil(head.Reverted), withoutNil(head.Included)
 	gone := difference(head.Reverted, head.Included)
-	reverted, refused := p.examineReverted(gone)
+	reverted := p.examineReverted(gone)
 	p.beginHead(&head)
 	p.revert(gone)
 	p.include(head.Included)
@@ -60,18 +80,15 @@ func (p *Pool) Reset(head Head) []Refusal {
 	}
 	p.moveFees(&head)
 	p.admitAll(reverted)
-	for i := range reverted {
-		if c := &reverted[i]; c.err != nil {
-			refused = append(refused, Refusal{c.tx, c.err})
-		}
-	}
-	return refused
+	displaced = p.setAside(reverted)
+	p.retryHeld()
+	return displaced
 }
 
 // endHead closes the gaps that did not fill.
 func (p *Pool) endHead() {
 	_ = p.step(func(c *core) error {
-		c.patient = false
+		c.patient, c.keeping = false, false
 		return nil
 	})
 }
@@ -110,19 +127,16 @@ func difference(reverted, included []Block) []Block {
 	return gone
 }
 
-// examineReverted finds out who sent the reverted transactions. It refuses what is too much.
-func (p *Pool) examineReverted(blocks []Block) (reverted []candidate, refused []Refusal) {
+// examineReverted finds out who sent the reverted transactions.
+func (p *Pool) examineReverted(blocks []Block) (reverted []candidate) {
 	var txs []*types.Transaction
 	for _, b := range blocks {
 		txs = append(txs, b.Transactions...)
 	}
-	if len(txs) > p.cfg.MaxReinject { // the oldest come back: the others build on them
-		for _, tx := range txs[p.cfg.MaxReinject:] {
-			refused = append(refused, Refusal{tx, fmt.Errorf("%w: %d, limit %d", ErrReinjectLimit, len(txs), p.cfg.MaxReinject)})
-		}
-		txs = txs[:p.cfg.MaxReinject]
-	}
 	reverted = make([]candidate, len(txs))
+	for i := range reverted {
+		reverted[i].back = true
+	}
 	now := p.cfg.Now()
 	p.examineAll(reverted, func(i int) (*types.Transaction, error) { return txs[i], nil }, now, nil)
 	p.lock()
@@ -132,7 +146,7 @@ func (p *Pool) examineReverted(blocks []Block) (reverted []candidate, refused []
 			c.entry.private = p.core.secret.find(c.entry.prefix, now.UnixNano()) > 0
 		}
 	}
-	return reverted, refused
+	return reverted
 }
 
 // beginHead forgets what was read before.
@@ -140,6 +154,7 @@ func (p *Pool) beginHead(head *Head) {
 	_ = p.step(func(c *core) error {
 		p.generation++
 		c.patient = true // gaps open where reverted transactions will come back
+		c.keeping = len(head.Reverted) > 0
 		if head.Touched == nil || len(head.Touched) > slice {
 			c.cache.clear()
 		} else {
@@ -162,13 +177,25 @@ func (p *Pool) include(blocks []Block) {
 			p.pause()
 			_ = p.step(func(c *core) error {
 				for _, tx := range now {
-					if e := c.all.get(tx.Hash()); e != nil {
-						c.commit(e, at) // its nonce is used up whether State shows it yet or not
-					}
+					p.includeOne(c, tx, at)
 				}
 				return nil
 			})
 		}
+	}
+}
+
+// includeOne removes a transaction that is in a block.
+func (p *Pool) includeOne(c *core, tx *types.Transaction, at int64) {
+	hash := tx.Hash()
+	c.departures.forget(hash)
+	if e := c.all.get(hash); e != nil {
+		c.commit(e, at) // its nonce is used up whether State shows it yet or not
+		return
+	}
+	if p.held[hash] != nil {
+		delete(p.held, hash)
+		c.emit(Event{Kind: heldIncluded, Tx: tx}, nil)
 	}
 }
 

@@ -1,6 +1,7 @@
 package txpool
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -26,7 +27,7 @@ func TestResetIncluded(t *testing.T) {
 	require.Equal(t, "-p", statuses(p, 0, 2))
 	require.Equal(t, "-p", statuses(p, 1, 2))
 	require.Equal(t, map[common.Hash]Kind{tx(0, 0, 2).Hash(): Included, tx(1, 0, 2).Hash(): Dropped}, left)
-	require.NoError(t, p.check())
+	require.NoError(t, p.CheckAll())
 }
 
 // A transaction in a lease that somebody else included leaves the lease.
@@ -40,7 +41,7 @@ func TestResetIncludesLeased(t *testing.T) {
 	require.Equal(t, hashes([]*types.Transaction{tx(0, 1, 2)}), hashes(l.Transactions()))
 	require.NoError(t, l.Release())
 	require.Equal(t, "-p", statuses(p, 0, 2))
-	require.NoError(t, p.check())
+	require.NoError(t, p.CheckAll())
 }
 
 // TestI12Reinjection: reverted transactions come back by the same rules, nonces first.
@@ -62,15 +63,7 @@ func TestI12Reinjection(t *testing.T) {
 	require.Len(t, refused, 1)
 	require.Equal(t, tx(1, 0, 2).Hash(), refused[0].Tx.Hash())
 	require.ErrorIs(t, refused[0].Err, ErrNonceTooLow)
-	require.NoError(t, p.check())
-}
-
-func TestReinjectionIsBounded(t *testing.T) {
-	p := newPool(t, newWorld(), func(c *Config) { c.MaxReinject = 2 })
-	refused := p.Reset(Head{Reverted: []Block{{Transactions: []*types.Transaction{tx(0, 0, 2), tx(0, 1, 2)}}, {Transactions: []*types.Transaction{tx(0, 2, 2)}}}})
-	require.Len(t, refused, 1)
-	require.ErrorIs(t, refused[0].Err, ErrReinjectLimit)
-	require.Equal(t, "pp-", statuses(p, 0, 3))
+	require.NoError(t, p.CheckAll())
 }
 
 // A committed bundle that fails before the state ever showed it gives its nonces back.
@@ -102,7 +95,7 @@ func TestResetMovesBetweenBlocks(t *testing.T) {
 		}
 		require.Empty(t, p.Reset(Head{Reverted: []Block{block}, Included: []Block{block}}))
 		require.Equal(t, "-p", statuses(p, 0, 2))
-		require.NoError(t, p.check())
+		require.NoError(t, p.CheckAll())
 	}
 }
 
@@ -151,14 +144,39 @@ func TestResetShowsOneMoment(t *testing.T) {
 	require.Len(t, p.Pending(), 20)
 }
 
-// The nonces of a reverted block are free again, also where its transactions do not come back.
+// The nonces of a reverted block are free again, also if its transactions do not come back. If the
+// sender uses one, the transaction that is held aside leaves as replaced.
 func TestRevertFreesNonces(t *testing.T) {
-	p := newPool(t, newWorld(), func(c *Config) { c.MaxReinject = 0 })
-	add(t, p, tx(0, 0, 2))
+	refuse := false
+	p := newPool(t, newWorld(), func(c *Config) {
+		c.Precheck = func(tx *types.Transaction) error {
+			if refuse {
+				return errors.New("not now")
+			}
+			return nil
+		}
+	})
+	old := tx(0, 0, 2)
+	add(t, p, old)
 	l := p.Drain(Budget{})
 	block := Block{Transactions: l.Transactions()}
 	require.NoError(t, l.Commit())
-	require.Len(t, p.Reset(Head{Reverted: []Block{block}}), 1)
+	refuse = true
+	displaced := p.Reset(Head{Reverted: []Block{block}})
+	require.Len(t, displaced, 1)
+	require.True(t, displaced[0].Held)
+	require.EqualError(t, displaced[0].Err, "not now")
+	require.Equal(t, StatusHeld, p.Status(old.Hash()))
+	require.Equal(t, displaced, p.Held())
+	refuse = false
 	add(t, p, tx(0, 0, 3))
 	require.Equal(t, "p", statuses(p, 0, 1))
+	displaced = p.Reset(Head{})
+	require.Len(t, displaced, 1)
+	require.ErrorIs(t, displaced[0].Err, ErrReplaced)
+	d, known := p.Departure(old.Hash())
+	require.True(t, known)
+	require.Equal(t, Replaced, d.Kind)
+	require.Equal(t, tx(0, 0, 3).Hash(), d.By)
+	require.Empty(t, p.Held())
 }

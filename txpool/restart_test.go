@@ -26,7 +26,7 @@ func TestRestartAfterRevert(t *testing.T) {
 	require.Empty(t, h.pool.Reset(txpool.Head{Reverted: []txpool.Block{block}}))
 	require.Equal(t, txpool.StatusPending, h.pool.Status(tx.Hash()))
 	r := h.restart()
-	require.Empty(t, r.Refused)
+	require.Empty(t, r.Displaced)
 	require.Equal(t, txpool.StatusPending, h.pool.Status(tx.Hash()), "the pool lost it in the restart")
 }
 
@@ -58,7 +58,7 @@ func TestRestartWithParked(t *testing.T) {
 	require.Equal(t, 8, h.pool.Size())
 	r := h.restart()
 	h.pool.Reset(txpool.Head{BaseFee: big.NewInt(10 * gwei)})
-	require.Equal(t, 8, h.pool.Size(), "%d restored, %d refused, %d can run", r.Transactions, len(r.Refused), h.pool.Stats().Pending)
+	require.Equal(t, 8, h.pool.Size(), "%d restored, %d refused, %d can run", r.Transactions, len(r.Displaced), h.pool.Stats().Pending)
 }
 
 // A restart with less room: what finds none is refused, and counted once.
@@ -70,7 +70,7 @@ func TestRestartIntoSmallerPool(t *testing.T) {
 	h.cfg.MaxPending = 4
 	r := h.restart()
 	require.Equal(t, h.pool.Size(), r.Transactions, "Restored.Transactions counts what is in the pool again")
-	require.Equal(t, 8, r.Transactions+len(r.Refused))
+	require.Equal(t, 8, r.Transactions+len(r.Displaced))
 }
 
 // A lease whose nonces come after those of a younger one.
@@ -167,7 +167,7 @@ func TestCommitCutAtEachRecord(t *testing.T) {
 		}
 		h.tape.records = h.tape.records[:from+cut]
 		r := h.restart()
-		require.Empty(t, r.Refused)
+		require.Empty(t, r.Displaced)
 		open := h.pool.Lease(l.ID())
 		if cut == 0 {
 			require.NotNil(t, open)

@@ -146,14 +146,14 @@ func (s *siege) judge(lambda float64) {
 			gone++
 		}
 	}
-	last := s.pool.Drain(txpool.Budget{})
-	defer last.Release()
-	dry, paid := s.chain.copy(), s.paid
+	var all []*types.Transaction
 	for _, lease := range s.pool.Leases() {
-		for _, tx := range lease.Transactions() {
-			if from, fee, err := dry.run(tx, s.baseFee); err == nil && s.mine[from] {
-				paid += fee
-			}
+		all = append(all, lease.Transactions()...)
+	}
+	dry, paid := s.chain.copy(), s.paid
+	for _, tx := range append(all, s.pool.Pending()...) {
+		if from, fee, err := dry.run(tx, s.baseFee); err == nil && s.mine[from] {
+			paid += fee
 		}
 	}
 	require.GreaterOrEqual(s.t, paid, lambda*lost, "of %d victims' transactions %d are gone, worth %.0f gwei; the attacker pays %.0f", len(s.honest), gone, lost, paid)

@@ -22,6 +22,7 @@ type candidate struct {
 	entry *entry
 	from  common.Address
 	read  bool // from's account was read from the host's state
+	back  bool // it was acknowledged before: no cap keeps it out
 	early bool // err is what the pool said before its turn; another of the batch may change that
 	err   error
 }

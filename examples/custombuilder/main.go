@@ -75,7 +75,9 @@ func run(ctx context.Context, out io.Writer) error {
 				say.Printf("block %d: %s", e.Number, e.To)
 			}
 		case bundlequeue.Failed[batch]: // not executed, and never will be: back into the pool
-			pool.Reset(txpool.Head{Reverted: []txpool.Block{{Transactions: e.Bundle.txs}}})
+			for _, d := range pool.Reset(txpool.Head{Reverted: []txpool.Block{{Transactions: e.Bundle.txs}}}) {
+				say.Printf("transaction %s is not pending again: %v", d.Tx.Hash(), d.Err)
+			}
 		}
 	}
 	runner, err := submit.NewRunner(settings, genesis, packer{driver}, broadcaster{driver})

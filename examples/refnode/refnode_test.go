@@ -355,7 +355,7 @@ func TestGarbage(t *testing.T) {
 	rpcClient, err := rpc.DialContext(t.Context(), node.url)
 	require.NoError(t, err)
 	defer rpcClient.Close()
-	methods := []string{"eth_sendRawTransaction", "eth_getBlockByNumber", "eth_call", "eth_getLogs", "eth_feeHistory", "eth_estimateGas", "eth_getStorageAt", "jam_getBundle", "eth_getTransactionReceipt", "txpool_content", "eth_newFilter", "eth_getFilterChanges", "eth_newPendingTransactionFilter", "eth_createAccessList", "debug_traceCall", "debug_traceTransaction", "debug_traceBlockByNumber", "eth_getBlockReceipts", "jam_getStateWitness", "web3_sha3"}
+	methods := []string{"eth_sendRawTransaction", "eth_getBlockByNumber", "eth_call", "eth_getLogs", "eth_feeHistory", "eth_estimateGas", "eth_getStorageAt", "jam_getBundle", "eth_getTransactionReceipt", "txpool_content", "eth_newFilter", "eth_getFilterChanges", "eth_newPendingTransactionFilter", "eth_createAccessList", "debug_traceCall", "debug_traceTransaction", "debug_traceBlockByNumber", "eth_getBlockReceipts", "jam_getStateWitness", "jam_getTransactionStatus", "web3_sha3"}
 	seed := []byte("garbage")
 	for sent := 0; sent < 10_000; {
 		batch := make([]rpc.BatchElem, 500)

@@ -52,8 +52,10 @@ type Node struct {
 	// produceNow asks the producer for a look at the pool; slotBegan tells it that a slot began.
 	produceNow, slotBegan chan struct{}
 
+	moving      sync.RWMutex  // held while failed blocks go from the ledger to the pool
 	replaced    atomic.Uint64 // executed blocks thrown away
 	reconciling bool          // of the producer: the queue may lack blocks that were recovered
+	unwritten   uint64        // of the producer: the disk does not know yet that blocks from this number on are gone; 0: none
 
 	mu       sync.Mutex
 	tracker  *canonical.Tracker
@@ -159,7 +161,7 @@ func (n *Node) makePool() (err error) {
 	// The blocks' base fee is the market here. A floor of the pool's own would be a second one, which no wallet knows: they compute what they pay from the
 	// base fee, wherever that falls to.
 	cfg.MinGasPrice, cfg.FloorWindow = 1, 0
-	cfg.Logger, cfg.Metrics = n.log, n.cfg.Metrics.Pool
+	cfg.Logger, cfg.Metrics, cfg.Observe = n.log, n.cfg.Metrics.Pool, n.poolEvent
 	if n.store != nil {
 		cfg.Journal = n.store.pool
 	}

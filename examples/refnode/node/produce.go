@@ -85,10 +85,10 @@ func (n *Node) produceBlock(ctx context.Context) (bool, error) {
 	if err := lease.Commit(); err != nil {
 		return true, err
 	}
-	n.pool.Reset(txpool.Head{
+	n.logDisplaced(n.pool.Reset(txpool.Head{
 		Included: []txpool.Block{poolBlock(block)},
 		BaseFee:  n.nextHeader(block).BaseFee,
-	})
+	}))
 	return true, nil
 }
 
@@ -108,7 +108,7 @@ func (n *Node) enqueue(ctx context.Context, parent, block *Block) error {
 	}
 	if err := n.states.Pin(block.Root()); err != nil {
 		n.ledger.truncate(block.NumberU64())
-		return errors.Join(err, n.store.truncated(block.NumberU64()))
+		return errors.Join(err, n.truncated(block.NumberU64()))
 	}
 	n.mu.Lock()
 	err := n.tracker.ExecutedBatch(headOf(parent), []canonical.Head{headOf(block)})
@@ -123,7 +123,7 @@ func (n *Node) enqueue(ctx context.Context, parent, block *Block) error {
 		return err // the node ends, and nobody knows whether the queue has it: the next start finds out
 	}
 	n.discard(block.NumberU64())
-	return errors.Join(err, n.store.truncated(block.NumberU64()))
+	return errors.Join(err, n.truncated(block.NumberU64()))
 }
 
 // discard removes the blocks from a number on, with their states.
@@ -162,33 +162,62 @@ func (n *Node) takeBack(ctx context.Context) bool {
 		n.reconciling = !done
 		return done
 	}
-	if err := n.takeBackFailed(ctx, failed); err != nil && ctx.Err() == nil {
-		n.log.Error("failed blocks not taken back", "err", err)
-		return false
+	err := n.takeBackFailed(ctx, failed)
+	if err == nil {
+		return true
 	}
-	return true
+	n.mu.Lock()
+	n.failed = append(failed, n.failed...) // for the next try: their transactions are in no other place
+	n.mu.Unlock()
+	if ctx.Err() == nil {
+		n.log.Error("failed blocks not taken back, and tried again", "err", err)
+	}
+	return false
 }
 
 // takeBackFailed undoes the blocks that the queue has given up: no version of them can be accumulated any more. Their transactions go
 // back to the pool, to be executed anew.
 func (n *Node) takeBackFailed(ctx context.Context, failed []Bundle) error {
+	if err := n.truncated(n.unwritten); err != nil {
+		return err // no block may be written before
+	}
 	first, err := n.firstUndone(ctx, failed)
 	if err != nil || first == nil {
 		return err
 	}
+	blocks, transactions := n.returnToPool(first.NumberU64())
+	n.log.Warn("blocks will be executed anew", "first", first.NumberU64(), "count", blocks, "transactions", transactions)
+	return n.truncated(first.NumberU64()) // last: until then a restart finds the blocks, and afterwards their transactions in the pool
+}
+
+// returnToPool discards the blocks from a number on and gives their transactions
+// back to the pool. It returns how many blocks and transactions it moved.
+func (n *Node) returnToPool(first uint64) (blocks, transactions int) {
+	n.moving.Lock()
+	defer n.moving.Unlock()
 	var reverted []txpool.Block
-	count := 0
-	for _, b := range n.discard(first.NumberU64()) {
+	for _, b := range n.discard(first) {
 		reverted = append(reverted, poolBlock(b))
-		count += len(b.Transactions())
+		transactions += len(b.Transactions())
 	}
-	for _, refusal := range n.pool.Reset(txpool.Head{Reverted: reverted, BaseFee: n.nextHeader(n.ledger.head()).BaseFee}) {
-		if !errors.Is(refusal.Err, txpool.ErrAlreadyKnown) {
-			n.log.Warn("transaction not taken back", "tx", refusal.Tx.Hash(), "err", refusal.Err)
-		}
+	n.logDisplaced(n.pool.Reset(txpool.Head{Reverted: reverted, BaseFee: n.nextHeader(n.ledger.head()).BaseFee}))
+	return len(reverted), transactions
+}
+
+// truncated writes down that the blocks from a number on are gone; 0 is none. If
+// that fails, no block may be produced before it has been written.
+func (n *Node) truncated(number uint64) error {
+	if number == 0 {
+		return nil
 	}
-	n.log.Warn("blocks will be executed anew", "first", first.NumberU64(), "count", len(failed), "transactions", count)
-	return n.store.truncated(first.NumberU64()) // last: until then a restart finds the blocks, and afterwards their transactions in the pool
+	if n.unwritten == 0 || number < n.unwritten {
+		n.unwritten = number
+	}
+	if err := n.store.truncated(n.unwritten); err != nil {
+		return err
+	}
+	n.unwritten = 0
+	return nil
 }
 
 // firstUndone returns the first of the failed blocks that is still there and that the queue does not have again, or nil.
@@ -234,8 +263,9 @@ func (n *Node) nextHeader(parent *Block) *types.Header {
 	return h
 }
 
-// execute runs the lease's transactions and seals the block. What cannot run leaves the lease: for good, or to wait for the next block.
-// The block is nil where nothing could run.
+// execute runs the lease's transactions and seals the block. A transaction that
+// cannot run leaves the lease: it is dropped with the reason, or it waits for
+// the next block. The block is nil if none could run.
 func (n *Node) execute(parent *Block, header *types.Header, lease *txpool.Lease) (*Block, error) {
 	view, err := n.states.View(parent.Root())
 	if err != nil {
@@ -256,7 +286,6 @@ func (n *Node) execute(parent *Block, header *types.Header, lease *txpool.Lease)
 		case errors.Is(err, core.ErrGasLimitReached), errors.Is(err, core.ErrNonceTooHigh), errors.Is(err, core.ErrFeeCapTooLow):
 			err = lease.Return(tx.Hash())
 		default:
-			n.log.Info("transaction dropped", "tx", tx.Hash(), "err", err)
 			err = lease.Reject(tx.Hash(), err)
 		}
 		if err != nil {

@@ -79,8 +79,10 @@ func (n *Node) recoverBlock(sealed *types.Block, final uint64) error {
 	return n.states.SetCanonical(b.Root())
 }
 
-// recoverPool takes the pool's transactions back, and those of blocks that never happened. Those blocks are thrown away last: until then a restart finds them,
-// and afterwards their transactions in the pool.
+// recoverPool takes the pool's transactions back, and those of blocks that
+// never happened. It forgets none: the pool holds aside what it cannot admit
+// now. Those blocks are thrown away last: until then a restart finds them, and
+// afterwards their transactions in the pool.
 func (n *Node) recoverPool(undone []*types.Block) error {
 	base := n.nextHeader(n.ledger.head()).BaseFee
 	if n.store == nil {
@@ -100,11 +102,11 @@ func (n *Node) recoverPool(undone []*types.Block) error {
 	for i, b := range undone {
 		reverted[i] = txpool.Block{BaseFee: b.BaseFee(), Transactions: b.Transactions()}
 	}
-	for _, refusal := range n.pool.Reset(txpool.Head{Reverted: reverted, BaseFee: base}) {
-		n.log.Warn("transaction of a block that never happened not taken back", "tx", refusal.Tx.Hash(), "err", refusal.Err)
-	}
-	n.log.Info("recovered", "transactions", n.pool.Size(), "poisoned", len(restored.Poisoned))
-	// What is in the pool is all that matters of its journal.
+	displaced := append(restored.Displaced, n.pool.Reset(txpool.Head{Reverted: reverted, BaseFee: base})...)
+	n.logDisplaced(displaced)
+	n.log.Info("recovered", "transactions", n.pool.Size(), "held aside", len(n.pool.Held()), "poisoned", len(restored.Poisoned))
+	// Dump writes all that matters of the journal: also what could not be
+	// admitted, and why transactions left.
 	replacement := new(records)
 	if err := n.pool.Dump(replacement); err != nil {
 		return err

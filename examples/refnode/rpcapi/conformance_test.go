@@ -85,7 +85,8 @@ var elsewhere = map[string]bool{
 	"eth_getProof": true, "jam_getStateWitness": true, // TestStateWitness
 	"eth_sendRawTransactionSync": true,                                                       // TestSendAndWait
 	"eth_newHeads":               true, "eth_logs": true, "eth_newPendingTransactions": true, // TestSubscriptions
-	"jam_queueStatus": true, "jam_getBundle": true, "jam_getFinalityProof": true, "jam_getTrust": true, // the tests of the command
+	"jam_getTransactionStatus": true,                                                                            // TestTransactionStatus
+	"jam_queueStatus":          true, "jam_getBundle": true, "jam_getFinalityProof": true, "jam_getTrust": true, // the tests of the command
 }
 
 // methods returns the names of all methods, and of the subscriptions among them.

@@ -10,7 +10,8 @@
 //	calls.go          eth_call, eth_estimateGas, eth_createAccessList, and overrides of the state they run on
 //	filters.go        filters; subscribe.go: eth_subscribe
 //	debug.go          traces, by go-ethereum's own tracers
-//	jam.go, proof.go, witness.go   where blocks stand on JAM, and what can be proved
+//	jam.go, status.go   where blocks and transactions stand; a transaction that was dropped has its reason
+//	proof.go, witness.go   what can be proved
 //	admin.go          what changes the node
 //	server.go         who comes in by which door; limits.go: and how much; secret.go: the key of tokens
 //

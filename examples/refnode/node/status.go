@@ -1,0 +1,75 @@
+package node
+
+import (
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq/txpool"
+)
+
+// TransactionStatus says where a transaction is. One of Block, Pool and
+// Departure is set, or none if the node does not know the transaction.
+type TransactionStatus struct {
+	// Block is the executed block that holds it, Index its place there, and
+	// Progress where the block stands on JAM.
+	Block    *Block
+	Index    int
+	Progress Progress
+	// Pool is where it is in the pool, StatusUnknown if it is not there.
+	Pool txpool.Status
+	// Departure is why it left the pool.
+	Departure *txpool.Departure
+}
+
+// TransactionStatus returns where a transaction is: in a block, in the pool, or
+// dropped or replaced. A transaction that was accepted is always found, until a
+// day after it was dropped or replaced, with a data directory also across
+// restarts.
+func (n *Node) TransactionStatus(hash common.Hash) TransactionStatus {
+	n.moving.RLock() // blocks that failed are neither here nor there
+	defer n.moving.RUnlock()
+	if s := n.inBlock(hash); s.Block != nil {
+		return s
+	}
+	if status := n.pool.Status(hash); status != txpool.StatusUnknown {
+		return TransactionStatus{Pool: status}
+	}
+	if s := n.inBlock(hash); s.Block != nil {
+		return s // it was put there meanwhile
+	}
+	if d, known := n.pool.Departure(hash); known {
+		return TransactionStatus{Departure: &d}
+	}
+	return TransactionStatus{}
+}
+
+// inBlock is TransactionStatus for one that is in a block, or zero.
+func (n *Node) inBlock(hash common.Hash) (s TransactionStatus) {
+	if b, index, there := n.ledger.transaction(hash); there {
+		s.Block, s.Index, s.Progress = b, index, n.ledger.progressOf(b.NumberU64())
+	}
+	return s
+}
+
+// poolEvent logs each transaction that leaves the pool other than by inclusion.
+func (n *Node) poolEvent(e txpool.Event) {
+	switch e.Kind {
+	case txpool.Dropped:
+		n.log.Info("transaction dropped", "tx", e.Tx.Hash(), "sender", e.Sender, "reason", e.Reason, "age", e.Age.Round(time.Second))
+	case txpool.Replaced:
+		n.log.Info("transaction replaced", "tx", e.Tx.Hash(), "sender", e.Sender, "by", e.By)
+	}
+}
+
+// logDisplaced logs the transactions that did not stay in the pool, or did not
+// come back to it.
+func (n *Node) logDisplaced(displaced []txpool.Displaced) {
+	for _, d := range displaced {
+		if d.Held {
+			n.log.Warn("transaction held aside, and tried again", "tx", d.Tx.Hash(), "reason", d.Err)
+		} else {
+			n.log.Warn("transaction not in the pool any more", "tx", d.Tx.Hash(), "reason", d.Err)
+		}
+	}
+}

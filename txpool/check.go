@@ -1,0 +1,355 @@
+package txpool
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/google/btree"
+)
+
+// checkShare is how many senders and transactions, together, one Check looks
+// at.
+const checkShare = 256
+
+// Check verifies some of the pool's invariants: all totals, and the chains of
+// the next few senders. Successive calls go round all senders, so a host can
+// call it after every step. One call looks at some 256 transactions, or one
+// sender's, whatever the size of the pool: less than 0.1 ms. It returns an
+// error that wraps [ErrInvariant] and names the invariant.
+//
+// Check does not wait. While a Drain, a Reset or another call that works in
+// slices is under way, senders are between two states; Check then verifies the
+// totals alone, and the next call goes on with the same senders.
+func (p *Pool) Check() error {
+	settled := p.long.TryLock()
+	if settled {
+		defer p.long.Unlock()
+	}
+	p.lock()
+	defer p.mu.Unlock()
+	if err := p.core.checkTotals(); err != nil || !settled {
+		return violation(err)
+	}
+	return violation(p.core.checkSome(checkShare))
+}
+
+// CheckAll verifies all of the pool's invariants. It waits for a call that
+// works in slices to end, and holds the pool's lock until it is done: about a
+// microsecond per transaction. It returns an error that wraps [ErrInvariant]
+// and names the invariant.
+func (p *Pool) CheckAll() error {
+	p.long.Lock()
+	defer p.long.Unlock()
+	p.lock()
+	defer p.mu.Unlock()
+	return violation(p.core.check())
+}
+
+func violation(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrInvariant, err)
+}
+
+// checkTotals verifies what can be compared without looking at a transaction.
+// It holds whenever the lock is free.
+func (c *core) checkTotals() error {
+	count := 0
+	for _, u := range c.uses {
+		count += u.count
+	}
+	switch {
+	case len(c.list) != c.accounts.len():
+		return fmt.Errorf("every sender is listed once: %d listed, want %d", len(c.list), c.accounts.len())
+	case count != c.all.len():
+		return fmt.Errorf("every transaction counts once: %d counted, want %d", count, c.all.len())
+	case c.leased < 0 || c.leased > c.uses[ready].count:
+		return fmt.Errorf("leased transactions count as ready: %d leased, want 0 to %d", c.leased, c.uses[ready].count)
+	case c.ready.Len() > c.uses[ready].count || c.parked.Len() > c.uses[parked].count:
+		return fmt.Errorf("an index holds only what counts: ready %d and parked %d, want at most %d and %d",
+			c.ready.Len(), c.parked.Len(), c.uses[ready].count, c.uses[parked].count)
+	case c.exempt[ready].count > c.uses[ready].count || c.exempt[parked].count > c.uses[parked].count || c.exempt[queued].count > c.uses[queued].count:
+		return fmt.Errorf("exempt transactions are part of the pool: %v, want at most %v", c.exempt, c.uses)
+	case c.surplus.Len() > c.ready.Len():
+		return fmt.Errorf("the surplus is a part of what is ready: %d, want at most %d", c.surplus.Len(), c.ready.Len())
+	}
+	return nil
+}
+
+// checkSome verifies the chains of the next senders.
+func (c *core) checkSome(share int) error {
+	for range c.list {
+		if share <= 0 {
+			return nil
+		}
+		if c.checked >= len(c.list) {
+			c.checked = 0
+		}
+		a := c.list[c.checked]
+		if err := c.checkSender(c.checked, a); err != nil {
+			return err
+		}
+		share -= 1 + len(a.txs)
+		c.checked++
+	}
+	return nil
+}
+
+// checkSender verifies one sender and its chain.
+func (c *core) checkSender(slot int, a *account) error {
+	if int(a.slot) != slot || c.accounts.get(a.address) != a {
+		return fmt.Errorf("every sender is listed once: %v is at slot %d, want %d", a.address, a.slot, slot)
+	}
+	if err := c.checkChain(a); err != nil {
+		return fmt.Errorf("sender %v: %w", a.address, err)
+	}
+	return nil
+}
+
+// census is what a count of all transactions finds.
+type census struct {
+	uses, exempt           [ready + 1]usage
+	leased, count          int
+	ready, parked, surplus int
+}
+
+// take counts a sender's transactions.
+func (s *census) take(a *account) {
+	for _, l := range a.txs {
+		e := l.entry
+		s.count++
+		s.uses[e.counts()].add(e)
+		if e.exempt {
+			s.exempt[e.counts()].add(e)
+		}
+		switch {
+		case e.lease != nil:
+			s.leased++
+		case e.status == ready:
+			s.ready++
+			if e.surplus {
+				s.surplus++
+			}
+		case e.status == parked:
+			s.parked++
+		}
+	}
+}
+
+// check verifies everything.
+func (c *core) check() error {
+	if err := c.checkTotals(); err != nil {
+		return err
+	}
+	var have census
+	for i, a := range c.list {
+		if err := c.checkSender(i, a); err != nil {
+			return err
+		}
+		have.take(a)
+	}
+	switch {
+	case have.uses != c.uses || have.leased != c.leased || have.count != c.all.len():
+		return fmt.Errorf("the totals are those of the transactions: have %v, %d leased, %d in all; want %v, %d, %d",
+			c.uses, c.leased, c.all.len(), have.uses, have.leased, have.count)
+	case have.exempt != c.exempt:
+		return fmt.Errorf("the exempt totals are those of the transactions: have %v, want %v", c.exempt, have.exempt)
+	case have.ready != c.ready.Len() || have.parked != c.parked.Len() || have.surplus != c.surplus.Len():
+		return fmt.Errorf("each index holds what belongs to it: have %d ready, %d parked, %d surplus; want %d, %d, %d",
+			c.ready.Len(), c.parked.Len(), c.surplus.Len(), have.ready, have.parked, have.surplus)
+	}
+	if err := c.checkCaps(); err != nil {
+		return err
+	}
+	if err := c.checkWaiting(); err != nil {
+		return err
+	}
+	return c.checkAuthorized()
+}
+
+// checkCaps verifies that each status is within its own caps (T2, I1).
+func (c *core) checkCaps() error {
+	if c.unsettled {
+		return nil // the next call goes on with evictions
+	}
+	for s := queued; s <= ready; s++ {
+		if c.over(s) && !(s == ready && c.ready.Len() == 0) {
+			return fmt.Errorf("the pool is within its caps (T2): status %d has %v that are not exempt, limit %v", s, c.capped(s), c.limit(s))
+		}
+	}
+	return nil
+}
+
+// checkChain verifies one sender.
+func (c *core) checkChain(a *account) error {
+	if len(a.txs) == 0 && a.nonce == a.state {
+		return errors.New("a sender has transactions or committed ones: it has none")
+	}
+	if n := len(a.txs) - int(a.exempt); n > c.cfg.MaxPerSender {
+		return fmt.Errorf("a sender is within its cap (T2): %d transactions that are not exempt, limit %d", n, c.cfg.MaxPerSender)
+	}
+	for _, s := range a.committed.all() {
+		if s.nonce < a.state || s.nonce >= a.nonce {
+			return fmt.Errorf("committed nonces are those that State does not show: nonce %d, want %d to %d", s.nonce, a.state, a.nonce)
+		}
+	}
+	if total := a.totalCost(); !a.short && a.balance().Lt(total) {
+		return fmt.Errorf("the balance covers all transactions of a sender (I2): balance %v, cost %v", a.balance(), total)
+	}
+	if err := a.checkCounts(); err != nil {
+		return err
+	}
+	at := position{next: a.nonce, lead: noLead, lowest: ready, funded: a.funded()}
+	for i, l := range a.txs {
+		if i > 0 && a.txs[i-1].nonce >= l.nonce {
+			return fmt.Errorf("nonces of a sender ascend: %d after %d", l.nonce, a.txs[i-1].nonce)
+		}
+		if err := c.checkEntry(a, l.entry); err != nil {
+			return err
+		}
+		if l.nonce < a.nonce {
+			continue // used up, in a lease
+		}
+		if err := c.checkPlace(a, i, &at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// position is where a chain stands before an entry.
+type position struct {
+	next   uint64
+	lead   place
+	lowest status
+	funded int // place of the first that the balance does not cover
+}
+
+// checkEntry verifies what an entry knows of itself.
+func (c *core) checkEntry(a *account, e *entry) error {
+	switch {
+	case e.account != a || e.gone || e.fresh || c.all.get(e.hash()) != e:
+		return fmt.Errorf("every transaction is found by its hash: nonce %d is not", e.nonce)
+	case e.rank != c.fees.rank(e):
+		return fmt.Errorf("a rank is that of the base fee of now (I4): nonce %d has %d, want %d", e.nonce, e.rank, c.fees.rank(e))
+	case e.nonce < a.nonce && e.lease == nil:
+		return fmt.Errorf("a used nonce is in a lease or gone (T1): nonce %d, next %d", e.nonce, a.nonce)
+	}
+	return nil
+}
+
+// checkPlace verifies status and place of the entry at i, and moves the
+// position behind it.
+func (c *core) checkPlace(a *account, i int, at *position) error {
+	e := a.txs[i].entry
+	want, lead := queued, noLead
+	switch {
+	case at.lowest == queued || e.nonce != at.next:
+		at.lowest = queued
+	case e.lease != nil:
+		want, at.next = ready, at.next+1
+	default:
+		at.lead, at.lowest = c.stands(a, e, at.lead, at.lowest)
+		if i >= at.funded {
+			at.lead, at.lowest = place{0, e.seq}, parked
+		}
+		want, lead, at.next = at.lowest, at.lead, at.next+1
+	}
+	if e.status == parked && want == ready && e.lease == nil {
+		want, at.lowest = parked, parked // it waits for room
+		if !c.unsettled && c.fits(e) && (i == 0 || a.txs[i-1].status != parked) {
+			return fmt.Errorf("nothing waits for room while there is some: nonce %d does", e.nonce)
+		}
+	}
+	if e.status != want || e.lead != lead {
+		return fmt.Errorf("a chain runs in the order of its nonces (T1): nonce %d is %d at %v, want %d at %v", e.nonce, e.status, e.lead, want, lead)
+	}
+	if e.lease == nil && lead != noLead {
+		index := map[status]*btree.BTreeG[ranked]{ready: c.ready, parked: c.parked}[want]
+		if got, there := index.Get(ranked{lead, e}); !there || got.entry != e {
+			return fmt.Errorf("each index holds what belongs to it: nonce %d is missing", e.nonce)
+		}
+	}
+	return nil
+}
+
+// checkCounts verifies what an account counts of its own.
+func (a *account) checkCounts() error {
+	var line, leased, exempt int32
+	for i, e := range a.txs {
+		if e.nonce != e.entry.nonce {
+			return fmt.Errorf("a link has the nonce of its entry: %d, want %d", e.nonce, e.entry.nonce)
+		}
+		if e.status != queued && int(line) == i {
+			line++
+		}
+		if e.lease != nil {
+			leased++
+		}
+		if e.exempt {
+			exempt++
+		}
+	}
+	if line != a.line || leased != a.leased || exempt != a.exempt {
+		return fmt.Errorf("a sender counts its own: %d in line, %d leased, %d exempt; want %d, %d, %d",
+			a.line, a.leased, a.exempt, line, leased, exempt)
+	}
+	return nil
+}
+
+// checkAuthorized verifies the index of authorizations.
+func (c *core) checkAuthorized() error {
+	want := make(authorizations)
+	for _, a := range c.list {
+		for _, e := range a.txs {
+			if e.rare != nil && e.counts() == ready {
+				for _, auth := range e.rare.authorities {
+					want.add(auth)
+				}
+			}
+		}
+		for _, s := range a.committed.all() {
+			if s.carrier != nil {
+				for _, auth := range s.carrier.rare.authorities {
+					want.add(auth)
+				}
+			}
+		}
+	}
+	if !reflect.DeepEqual(want, c.authorizations) {
+		return fmt.Errorf("authorizations that can apply are known (I7): have %v, want %v", c.authorizations, want)
+	}
+	return nil
+}
+
+// checkWaiting verifies the list of senders with transactions behind gaps.
+func (c *core) checkWaiting() error {
+	senders := 0
+	for _, a := range c.list {
+		var waits int32
+		for _, e := range a.txs {
+			if e.counts() == queued && !e.exempt {
+				waits++
+			}
+		}
+		if waits != a.waits {
+			return fmt.Errorf("a sender counts what waits behind gaps: %v has %d, counted %d", a.address, waits, a.waits)
+		}
+		if waits > 0 {
+			senders++
+		}
+	}
+	listed, most := 0, c.waiting.most
+	for a := range c.waiting.all {
+		if listed++; a.waits > most || a.waits == 0 {
+			return fmt.Errorf("the sender with most behind gaps is first: %v has %d after one with %d", a.address, a.waits, most)
+		}
+		most = a.waits
+	}
+	if senders != c.waiting.senders || senders != listed {
+		return fmt.Errorf("every sender with a gap is listed: %d counted, %d listed, want %d", c.waiting.senders, listed, senders)
+	}
+	return nil
+}

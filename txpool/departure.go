@@ -1,0 +1,231 @@
+package txpool
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// Departure says why and when a transaction left the pool, other than by
+// inclusion.
+type Departure struct {
+	// Kind is Replaced or Dropped.
+	Kind Kind
+	// Hash is the transaction's.
+	Hash common.Hash
+	// By is the hash of the transaction that took its place, for Replaced.
+	By common.Hash
+	// Reason is why it was dropped, for Dropped. It wraps the error of this
+	// package that Event.Reason wrapped; of the host's errors it has the text, at
+	// most 256 bytes.
+	Reason error
+	// At is when it left.
+	At time.Time
+}
+
+// Departure returns why a transaction left the pool, and whether the pool
+// remembers one. It remembers the newest Config.MaxDepartures for
+// Config.DepartureTime, with a journal also across restarts. A transaction that
+// is in the pool, or was included, has no departure.
+func (p *Pool) Departure(hash common.Hash) (Departure, bool) {
+	now := p.cfg.Now()
+	p.lock()
+	defer p.mu.Unlock()
+	if p.core.all.get(hash) != nil || p.held[hash] != nil {
+		return Departure{}, false
+	}
+	for i := len(p.core.events) - 1; i >= 0; i-- { // what was not noted yet
+		if e := &p.core.events[i]; e.leaves() && e.Tx.Hash() == hash {
+			e.leftAt = now
+			return e.departure(), true
+		}
+	}
+	return p.core.departures.find(hash, now)
+}
+
+// leaves reports whether an event is a departure.
+func (e *Event) leaves() bool { return e.Kind == Replaced || e.Kind == Dropped || e.Kind == notBack }
+
+// departure is an event as it is remembered.
+func (e *Event) departure() Departure {
+	d := Departure{Kind: Dropped, Hash: e.Tx.Hash(), At: e.leftAt}
+	if e.By != (common.Hash{}) {
+		d.Kind, d.By = Replaced, e.By
+		return d
+	}
+	d.Reason = remembered(e.Reason)
+	return d
+}
+
+// reason is an error as it is remembered: its text, and the error of this
+// package that it wrapped.
+type reason struct {
+	text string
+	kind error // or nil
+}
+
+func (r *reason) Error() string { return r.text }
+func (r *reason) Unwrap() error { return r.kind }
+
+// maxReason is how long the text of a reason is at most, in bytes.
+const maxReason = 256
+
+// plain are the reasons that are errors of this package and nothing more. Most
+// are: an eviction builds none.
+var plain = func() map[error]*reason {
+	all := make(map[error]*reason)
+	for _, l := range labels {
+		all[l.err] = &reason{l.err.Error(), l.err}
+	}
+	return all
+}()
+
+// remembered returns an error as it is remembered.
+func remembered(err error) error {
+	if reflect.TypeOf(err).Comparable() { // a host's error may not be
+		if r := plain[err]; r != nil {
+			return r
+		}
+	}
+	text := err.Error()
+	r := &reason{text: text[:min(len(text), maxReason)]}
+	for _, l := range labels {
+		if errors.Is(err, l.err) {
+			r.kind = l.err
+			break
+		}
+	}
+	return r
+}
+
+// record is hash, time, and either 'R' and the other hash, or 'D', the length of
+// the error's label (1 byte), the label, and the error's text.
+func (d *Departure) record() []byte {
+	record := append([]byte{recordDeparted}, d.Hash[:]...)
+	record = binary.BigEndian.AppendUint64(record, uint64(d.At.UnixNano()))
+	if d.Kind == Replaced {
+		return append(append(record, 'R'), d.By[:]...)
+	}
+	name := ""
+	for _, l := range labels {
+		if errors.Is(d.Reason, l.err) {
+			name = l.label
+			break
+		}
+	}
+	record = append(record, 'D', byte(len(name)))
+	return append(append(record, name...), d.Reason.Error()...)
+}
+
+// parseDeparture reads what record has written, without the first byte.
+func parseDeparture(body []byte) (d Departure, err error) {
+	const header = common.HashLength + numberSize + 1
+	if len(body) < header {
+		return d, fmt.Errorf("%w: a departure of %d bytes", errRecord, len(body))
+	}
+	d.Hash = common.Hash(body[:common.HashLength])
+	d.At = time.Unix(0, int64(binary.BigEndian.Uint64(body[common.HashLength:])))
+	kind, rest := body[header-1], body[header:]
+	switch {
+	case kind == 'R' && len(rest) == common.HashLength:
+		d.Kind, d.By = Replaced, common.Hash(rest)
+		return d, nil
+	case kind == 'D' && len(rest) > 0 && len(rest) > int(rest[0]):
+		name, text := string(rest[1:1+rest[0]]), string(rest[1+int(rest[0]):])
+		r := &reason{text: text[:min(len(text), maxReason)]}
+		for _, l := range labels {
+			if l.label == name {
+				r.kind = l.err
+			}
+		}
+		d.Kind, d.Reason = Dropped, r
+		return d, nil
+	}
+	return d, fmt.Errorf("%w: a departure that begins with %#x and has %d bytes", errRecord, kind, len(rest))
+}
+
+// departures remembers the newest departures for a while.
+type departures struct {
+	cfg    *Config
+	byHash map[common.Hash]Departure
+	queue  []departed // oldest first; some may be overtaken by a newer one of the same hash
+}
+
+type departed struct {
+	hash common.Hash
+	at   time.Time
+}
+
+func newDepartures(cfg *Config) departures {
+	return departures{cfg: cfg, byHash: make(map[common.Hash]Departure)}
+}
+
+// note remembers the departures among events that happen now.
+func (d *departures) note(events []Event, clock func() time.Time) {
+	var now time.Time
+	for i := range events {
+		e := &events[i]
+		if !e.leaves() {
+			continue
+		}
+		if now.IsZero() {
+			now = clock()
+		}
+		e.leftAt = now
+		d.put(e.departure(), now)
+	}
+}
+
+// put remembers a departure.
+func (d *departures) put(one Departure, now time.Time) {
+	if d.cfg.DepartureTime <= 0 {
+		return
+	}
+	d.byHash[one.Hash] = one
+	d.queue = append(d.queue, departed{one.Hash, one.At})
+	d.prune(now)
+}
+
+// prune forgets what is too old or too much.
+func (d *departures) prune(now time.Time) {
+	for len(d.queue) > 0 && (len(d.queue) > d.cfg.MaxDepartures || d.over(d.queue[0].at, now)) {
+		oldest := d.queue[0]
+		d.queue = d.queue[1:]
+		if d.byHash[oldest.hash].At.Equal(oldest.at) {
+			delete(d.byHash, oldest.hash)
+		}
+	}
+}
+
+func (d *departures) over(at, now time.Time) bool { return now.Sub(at) >= d.cfg.DepartureTime }
+
+// find returns the departure of a transaction.
+func (d *departures) find(hash common.Hash, now time.Time) (Departure, bool) {
+	one, there := d.byHash[hash]
+	if !there || d.over(one.At, now) {
+		return Departure{}, false
+	}
+	return one, true
+}
+
+// forget is for a transaction that is in the pool again.
+func (d *departures) forget(hash common.Hash) {
+	if len(d.byHash) > 0 {
+		delete(d.byHash, hash)
+	}
+}
+
+// all returns what is remembered, oldest first.
+func (d *departures) all(now time.Time) []Departure {
+	var all []Departure
+	for _, q := range d.queue {
+		if one, there := d.byHash[q.hash]; there && one.At.Equal(q.at) && !d.over(q.at, now) {
+			all = append(all, one)
+		}
+	}
+	return all
+}

@@ -1,0 +1,155 @@
+package txpool
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+)
+
+// A transaction that comes back and cannot be admitted now is held aside: the
+// host cannot read its account, or a check refuses it that did not when it was
+// accepted. It is in the journal, and each Reset and CleanupExpired tries it
+// again, until it is admitted, its nonce is used up, or its lifetime is over.
+
+// superseded is the error of a transaction that comes back while another of the
+// sender has its nonce. It wraps ErrReplaced.
+type superseded struct{ by common.Hash }
+
+func (s *superseded) Error() string { return ErrReplaced.Error() + " by " + s.by.String() }
+func (s *superseded) Unwrap() error { return ErrReplaced }
+
+// final reports whether an error means that a transaction that came back can
+// never be admitted.
+func final(err error) bool {
+	for _, never := range []error{ErrNonceTooLow, ErrReplaced, ErrInvalidSender, ErrInvalidChainID, ErrMalformed} {
+		if errors.Is(err, never) {
+			return true
+		}
+	}
+	return false
+}
+
+// collect begins to note what is dropped.
+func (p *Pool) collect() {
+	p.lock()
+	defer p.mu.Unlock()
+	p.core.collecting, p.core.displaced = true, nil
+}
+
+// collected ends that, and returns it.
+func (p *Pool) collected() []Displaced {
+	p.lock()
+	defer p.mu.Unlock()
+	displaced := p.core.displaced
+	p.core.collecting, p.core.displaced = false, nil
+	return displaced
+}
+
+// setAside deals with those of a batch that came back and were not admitted: it
+// holds them, or notes their departure. It returns them.
+func (p *Pool) setAside(batch []candidate) (displaced []Displaced) {
+	now := p.cfg.Now().UnixNano()
+	_ = p.step(func(c *core) error {
+		for i := range batch {
+			t := &batch[i]
+			switch {
+			case t.err == nil || t.tx == nil:
+			case errors.Is(t.err, ErrAlreadyKnown):
+				if e := c.all.get(t.tx.Hash()); e != nil {
+					c.exemptEntry(e)
+					c.recount(e.account)
+				}
+			case final(t.err):
+				c.emit(t.departs(notBack), nil)
+				displaced = append(displaced, Displaced{Tx: t.tx, Err: t.err})
+			default:
+				p.aside(c, t, now)
+				displaced = append(displaced, Displaced{Tx: t.tx, Err: t.err, Held: true})
+			}
+		}
+		return nil
+	})
+	return displaced
+}
+
+// departs is the event of a candidate that is not taken.
+func (t *candidate) departs(kind Kind) Event {
+	event := Event{Kind: kind, Tx: t.tx, Sender: t.from, Reason: t.err, entry: &entry{tx: t.tx}}
+	if t.entry != nil {
+		event.entry.at, event.Private = t.entry.at, t.entry.private
+	}
+	if s := new(superseded); errors.As(t.err, &s) {
+		event.By = s.by
+	}
+	return event
+}
+
+// aside holds a transaction that came back.
+func (p *Pool) aside(c *core, t *candidate, now int64) {
+	hash := t.tx.Hash()
+	o := &past{tx: t.tx, at: now, private: c.secret.find(hashPrefix(hash), now) > 0, err: t.err}
+	if t.entry != nil {
+		o.at, o.private = t.entry.at, t.entry.private
+	}
+	p.held[hash] = o
+	c.emit(Event{Kind: heldAside, Tx: t.tx, past: o}, nil)
+}
+
+// retryHeld tries to admit what is held aside. It returns how many it dropped.
+func (p *Pool) retryHeld() (dropped int) {
+	p.lock()
+	origin := slices.SortedFunc(maps.Values(p.held), func(a, b *past) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.tx.Nonce(), b.tx.Nonce()))
+	})
+	p.mu.Unlock()
+	if len(origin) == 0 {
+		return 0
+	}
+	batch := make([]candidate, len(origin))
+	p.examineBack(batch, origin)
+	p.admitAll(batch)
+	now := p.cfg.Now().UnixNano()
+	_ = p.step(func(c *core) error {
+		for i := range batch {
+			t, o := &batch[i], origin[i]
+			expired := now-o.at >= int64(p.cfg.Lifetime)
+			switch {
+			case t.err == nil, errors.Is(t.err, ErrAlreadyKnown):
+				delete(p.held, o.tx.Hash())
+				continue
+			case !final(t.err) && !expired:
+				o.err = t.err
+				continue
+			case !final(t.err):
+				t.err = ErrExpired
+			}
+			delete(p.held, o.tx.Hash())
+			c.emit(t.departs(Dropped), nil)
+			dropped++
+		}
+		return nil
+	})
+	return dropped
+}
+
+// examineBack is examineAll for transactions that were accepted before. The
+// host's own checks may have changed since, and may panic: that is an error of
+// the transaction alone.
+func (p *Pool) examineBack(batch []candidate, origin []*past) {
+	for i := range batch {
+		batch[i].back = true
+	}
+	p.examineAll(batch, func(i int) (*types.Transaction, error) {
+		return origin[i].tx, p.survives(origin[i].tx)
+	}, p.cfg.Now(), nil)
+	for i := range batch {
+		if t := &batch[i]; t.entry != nil {
+			t.entry.private = origin[i].private
+			t.entry.at = min(origin[i].at, t.entry.at)
+		}
+	}
+}
