@@ -67,6 +67,10 @@ func (n *Node) Ready() error {
 		return fmt.Errorf("%w: no JAM block yet", ErrNotReady)
 	case since > stale:
 		return fmt.Errorf("%w: no JAM block for %v, want one within %v", ErrNotReady, since.Round(time.Second), stale)
+	case h.Paused != nil:
+		return fmt.Errorf("%w: it sends nothing until an operator resumes it: %w", ErrNotReady, h.Paused)
+	case h.Delayed:
+		return fmt.Errorf("%w: block %d has waited since %s: %s", ErrNotReady, h.Waiting.Number, h.Waiting.Since.Format(time.TimeOnly), h.Waiting.Reason)
 	}
 	// A package names a final block as its lookup anchor, and must be reported before that one is too old (D3; GP 11.34).
 	best, final := n.jam.heads()
@@ -74,4 +78,16 @@ func (n *Node) Ready() error {
 		return fmt.Errorf("%w: JAM has finalized nothing after slot %d, and is at %d: packages need a final block of the last %d slots", ErrNotReady, final.slot, best.slot, age)
 	}
 	return nil
+}
+
+// Resume lets the node build and send again after a fatal error: see
+// submit.Fatal. The error wraps submit.ErrStopped.
+func (n *Node) Resume(ctx context.Context) error { return n.runner.Resume(ctx) }
+
+// GiveUp orders the node to build no more packages for a block that is not
+// final. If none of its packages is accumulated, its transactions and those of
+// the blocks after it are executed anew. The error wraps
+// bundlequeue.ErrWrongNumber or submit.ErrStopped.
+func (n *Node) GiveUp(ctx context.Context, number uint64, reason string) error {
+	return n.runner.Step(ctx, bundlequeue.GiveUp{Number: number, Reason: reason})
 }

@@ -23,6 +23,7 @@ func level(subsystem, name, help string, labels ...string) *prometheus.Desc {
 var (
 	poolTransactions = level("txpool", "transactions", "Transactions in the pool, by whether they can run.", "state")
 	poolBytes        = level("txpool", "bytes", "Memory that they take, about.", "state")
+	poolExempt       = level("txpool", "exempt", "Transactions that came back from failed blocks or a restart, above the caps.")
 	poolLeased       = level("txpool", "leased", "Transactions in open leases.")
 	poolSenders      = level("txpool", "senders", "Accounts that the pool keeps something for.")
 	poolFloor        = level("txpool", "floor_wei", "Least price that runs, in wei per gas.")
@@ -37,8 +38,11 @@ var (
 	queueEntered  = level("bundlequeue", "entered_total", "How often a bundle entered a state.", "state")
 	runnerUp      = level("submit", "running", "1 while the runner runs.")
 	runnerHeld    = level("submit", "held", "1 while a recovered runner waits for newer JAM blocks.")
+	runnerPaused  = level("submit", "paused", "1 while a fatal error keeps the runner from building and sending.")
+	runnerWaits   = level("submit", "waiting_seconds", "How long the first block without a package has waited; 0 if none waits.")
+	runnerDelayed = level("submit", "delayed", "1 if that is longer than the alarm; /readyz gives the reason.")
 	runnerBusy    = level("submit", "in_flight", "Builds and sends under way.", "kind")
-	runnerFails   = level("submit", "failures_in_a_row", "Builds and sends that failed since the last that did not.", "kind")
+	runnerFails   = level("submit", "failures_in_a_row", "Builds and sends that failed since the last success.", "kind")
 	runnerFatal   = level("submit", "fatal_total", "Sends that an operator must look at.")
 	runnerBehind  = level("submit", "clock_behind_seconds", "By how much this machine's clock is behind the chain's.")
 	runnerImport  = level("submit", "last_import_timestamp_seconds", "When the last JAM block came.")
@@ -92,6 +96,7 @@ func pool(now node.Levels, gauge gauge) {
 	for state, n := range map[string]uint64{"pending": s.PendingBytes, "parked": s.ParkedBytes, "queued": s.QueuedBytes} {
 		gauge(poolBytes, float64(n), state)
 	}
+	gauge(poolExempt, float64(s.Exempt))
 	gauge(poolLeased, float64(s.Leased))
 	gauge(poolSenders, float64(s.Senders))
 	gauge(poolFloor, float64(s.Floor))
@@ -110,7 +115,7 @@ func queue(now node.Levels, gauge gauge, total total) {
 	gauge(queueNext, float64(s.Next))
 	t := s.Totals
 	for event, n := range map[string]uint64{
-		"enqueued": t.Enqueued, "built": t.Built, "sends": t.Sends, "died": t.Died, "builds_failed": t.BuildsFailed, "sends_failed": t.SendsFailed,
+		"enqueued": t.Enqueued, "built": t.Built, "useless": t.Useless, "sends": t.Sends, "died": t.Died, "builds_failed": t.BuildsFailed, "sends_failed": t.SendsFailed,
 		"duplicate_guarantee_rejected": t.DuplicateGuaranteeRejected, "duplicate_accumulate_rejected": t.DuplicateAccumulateRejected,
 		"accumulated_after_failed": t.AccumulatedAfterFailed, "non_winning_versions_canceled": t.NonWinningVersionsCanceled,
 	} {
@@ -121,6 +126,13 @@ func queue(now node.Levels, gauge gauge, total total) {
 func runner(now node.Levels, gauge gauge, total total) {
 	h := now.Runner
 	gauge(runnerHeld, yes(h.Held))
+	gauge(runnerPaused, yes(h.Paused != nil))
+	waits := 0.0
+	if h.Waiting.Number != 0 {
+		waits = time.Since(h.Waiting.Since).Seconds()
+	}
+	gauge(runnerWaits, waits)
+	gauge(runnerDelayed, yes(h.Delayed))
 	gauge(runnerBusy, float64(h.Builds), "build")
 	gauge(runnerBusy, float64(h.Sends), "send")
 	gauge(runnerFails, float64(h.BuildFailures), "build")

@@ -41,6 +41,8 @@ func New() *Metrics {
 
 	m.counter("submit", string(submit.CountBuilds), "result")
 	m.counter("submit", string(submit.CountSends), "result")
+	m.counter("submit", string(submit.CountUseless), "reason")
+	m.counter("submit", string(submit.CountPauses), "cause")
 	m.counter("submit", string(submit.CountEffects), "kind")
 	for _, h := range []submit.Histogram{submit.BuildSeconds, submit.SendSeconds, submit.StepSeconds} {
 		m.histogram("submit", string(h), secondBuckets)

@@ -1,6 +1,8 @@
 package rpcapi
 
 import (
+	"context"
+
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
@@ -8,7 +10,7 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// Admin answers the admin namespace: what changes the node, for who has a token.
+// Admin answers the admin namespace: calls that change the node, for callers with a token.
 type Admin struct {
 	*api
 	limiter *txpool.Limiter
@@ -56,4 +58,19 @@ func (a *Admin) BannedUntil(source string) *hexutil.Uint64 {
 func (a *Admin) Pardon(source string) bool {
 	a.limiter.Pardon(source)
 	return true
+}
+
+// Resume is admin_resume: the node builds and sends again after a fatal error
+// had paused it.
+func (a *Admin) Resume(ctx context.Context) (bool, error) {
+	err := a.node.Resume(ctx)
+	return err == nil, err
+}
+
+// GiveUp is admin_giveUp: the node builds no more packages for a block that is
+// not final. If none of its packages is accumulated, its transactions and those
+// of the blocks after it are executed anew.
+func (a *Admin) GiveUp(ctx context.Context, number hexutil.Uint64, reason string) (bool, error) {
+	err := a.node.GiveUp(ctx, uint64(number), reason)
+	return err == nil, err
 }

@@ -82,6 +82,7 @@ func startBoth(t *testing.T) *both {
 // elsewhere are the methods that geth has not, or answers otherwise: each has a test of its own.
 var elsewhere = map[string]bool{
 	"admin_nodeInfo": true, "admin_removeTransaction": true, "admin_bannedUntil": true, "admin_pardon": true, // TestTokens, TestRateLimits
+	"admin_resume": true, "admin_giveUp": true, // TestTokens
 	"eth_getProof": true, "jam_getStateWitness": true, // TestStateWitness
 	"eth_sendRawTransactionSync": true,                                                       // TestSendAndWait
 	"eth_newHeads":               true, "eth_logs": true, "eth_newPendingTransactions": true, // TestSubscriptions

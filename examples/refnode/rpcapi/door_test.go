@@ -22,6 +22,7 @@ import (
 	"github.com/golang-jwt/jwt/v4"
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/txpool"
 )
@@ -179,6 +180,9 @@ func TestTokens(t *testing.T) {
 	require.NoError(t, admin.CallContext(t.Context(), &done, "admin_removeTransaction", waiting.Hash()))
 	require.True(t, done)
 	require.ErrorContains(t, admin.CallContext(t.Context(), &done, "admin_removeTransaction", waiting.Hash()), txpool.ErrNotFound.Error())
+	require.NoError(t, admin.CallContext(t.Context(), &done, "admin_resume"))
+	require.True(t, done)
+	require.ErrorContains(t, admin.CallContext(t.Context(), &done, "admin_giveUp", "0x3e8", "why"), bundlequeue.ErrWrongNumber.Error())
 	_, pooled := s.node.Pooled(waiting.Hash())
 	require.False(t, pooled)
 }
