@@ -224,7 +224,7 @@ func (b *builder) fetch(block jamq.Block) error {
 		var gap *chainview.MissingError
 		if errors.As(err, &gap) {
 			parent, ok := b.chain.Block(gap.Missing)
-			if !ok || len(missing) > 64 {
+			if !ok || len(missing) > 2000 {
 				return nil // so old that it was pruned: news of long ago
 			}
 			missing = append(missing, parent)

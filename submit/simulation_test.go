@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
@@ -22,7 +26,16 @@ type simulated struct {
 	oracle *jamtest.Oracle
 	runner *submit.Runner[string]
 
+	buildTime time.Duration
+	// steady says that builds and sends do not fail by themselves. troubled is called in each slot.
+	steady   bool
+	troubled func(ctx context.Context, s *simulated, slot int) error
+	stats    bundlequeue.Stats // at the end
+	// unreachable says that no guarantor can be reached, deaf that the JAM node shows no blocks.
+	unreachable, deaf atomic.Bool
+
 	mu       sync.Mutex
+	news     []jamtest.Update // not delivered yet
 	contexts map[jamq.PackageHash]jamq.RefineContext
 	again    []string
 	calls    int
@@ -35,10 +48,11 @@ func (s *simulated) Build(_ context.Context, r bundlequeue.Build[string]) (submi
 		return submit.Package[string]{}, err
 	}
 	p := jamtest.NewPackage(1, c, []byte(r.Bundle))
+	time.Sleep(s.buildTime)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
-	if _, twice := s.contexts[p.Hash]; twice || s.calls%7 == 0 {
+	if _, twice := s.contexts[p.Hash]; twice || s.calls%7 == 0 && !s.steady {
 		return submit.Package[string]{}, errors.New("no package this time")
 	}
 	s.contexts[p.Hash] = c
@@ -49,11 +63,14 @@ func (s *simulated) Submit(_ context.Context, r bundlequeue.Send[string]) error 
 	s.mu.Lock()
 	c := s.contexts[r.Package]
 	s.calls++
-	fails := s.calls%11 == 0
+	fails := s.calls%11 == 0 && !s.steady
 	s.mu.Unlock()
+	if s.unreachable.Load() {
+		return errors.New("no guarantor can be reached")
+	}
 	err := s.driver.Submit(jamtest.Package{Hash: r.Package, Context: c, Service: 1, Payload: []byte(r.Bundle)}, r.Core, r.Attempt)
 	if fails {
-		return errors.New("it arrived, and nobody said so")
+		return errors.New("it arrived, and the answer was lost")
 	}
 	return err
 }
@@ -84,10 +101,12 @@ func (s *simulated) next(made *int, n int) (string, bool) {
 	return name, true
 }
 
-// TestRunnerSimulation drives the queue by the runner, with its goroutines, its window and its time-outs, under virtual time: an hour or
-// more of each seed. Every bundle is executed once, and in order.
+// TestRunnerSimulation drives the queue by the runner, with its goroutines, its window and its time-outs,
+// under virtual time. The builder is slow in some seeds, guarantors and blocks are out of reach for a
+// while in others, finality is older than a lookup anchor lives, and the set of cores changes. Every
+// bundle is executed once, and in order.
 func TestRunnerSimulation(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range uint64(60) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { simulateRunner(t, seed) })
 		})
@@ -97,38 +116,87 @@ func TestRunnerSimulation(t *testing.T) {
 func simulateRunner(t *testing.T, seed uint64) {
 	time.Sleep(time.Until(jamq.CommonEra().Add(time.Hour)))
 	cfg := jamtest.DefaultConfig(jamq.Tiny(), seed)
-	cfg.StartSlot = jamq.NewSlotClock(cfg.Spec).SlotAt(time.Now())
 	cfg.SkipProbability, cfg.LossProbability, cfg.UnavailableProbability = float64(seed%4)/10, float64(seed%5)/10, float64(seed%3)/20
 	cfg.ForeignLoad, cfg.LastMomentProbability = float64(seed%3)/5, float64(seed%2)/5
 	cfg.FinalityLag, cfg.MaxForkDepth, cfg.ForkProbability = 4, 3, float64(seed%3)/10
-	chain, err := jamtest.New(cfg)
-	if err != nil {
-		t.Fatal(err)
+	if seed%6 == 5 {
+		cfg.FinalityLag = int(cfg.Spec.MaxLookupAnchorAge) / 3 // a slow package is nearly too old when it is ready
 	}
-	root := chain.Best()
 	s := &simulated{
-		driver: jamtest.NewDriver(chain), contexts: make(map[jamq.PackageHash]jamq.RefineContext),
-		oracle: jamtest.NewOracle(1, func(b []byte) jamtest.Execution { return jamtest.Execution{Txs: []string{string(b)}} }),
+		// 12.5 s and more: an anchor from the table expires before the package is ready.
+		buildTime: []time.Duration{0, 2 * time.Second, 12500 * time.Millisecond, 25 * time.Second}[seed%4],
+		troubled:  func(ctx context.Context, s *simulated, slot int) error { return s.trouble(ctx, seed, slot) },
 	}
+	s.play(t, cfg, 12)
+}
+
+// A builder that takes 12.5 s for each package finalizes everything on the tiny chain: a package that is
+// too old when it is ready makes the next anchor fresher.
+func TestSlowBuilderFinalizes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(jamq.CommonEra().Add(time.Hour)))
+		s := &simulated{buildTime: 12500 * time.Millisecond, steady: true}
+		s.play(t, jamtest.DefaultConfig(jamq.Tiny(), 1), 60)
+		require.Empty(t, s.again)
+		totals := s.stats.Totals
+		require.Zero(t, totals.Entered(bundlequeue.FailedState))
+		require.LessOrEqual(t, totals.Useless, uint64(2), "it learns from the first build")
+	})
+}
+
+// Finality that stands still for longer than a lookup anchor lives delays bundles and fails none; the
+// alarm gives the reason.
+func TestStalledFinalityDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(jamq.CommonEra().Add(time.Hour)))
+		alarm := ""
+		s := &simulated{steady: true, troubled: func(_ context.Context, s *simulated, slot int) error {
+			h := s.runner.Health()
+			if h.Delayed {
+				alarm = h.Waiting.Reason
+			}
+			return s.driver.ChangeFaults(func(f *jamtest.Faults) { f.FinalityStopped = slot > 10 && slot < 200 })
+		}}
+		s.play(t, jamtest.DefaultConfig(jamq.Tiny(), 1), 120)
+		require.Empty(t, s.again)
+		require.Zero(t, s.stats.Totals.Entered(bundlequeue.FailedState))
+		require.Contains(t, alarm, "finality does not move")
+		require.Contains(t, alarm, "D3")
+	})
+}
+
+// play runs a runner on a chain until n bundles are final, and asks the oracle whether each was executed
+// once, and in its order.
+func (s *simulated) play(t *testing.T, cfg jamtest.Config, n int) {
+	t.Helper()
+	cfg.StartSlot = jamq.NewSlotClock(cfg.Spec).SlotAt(time.Now())
+	chain, err := jamtest.New(cfg)
+	require.NoError(t, err)
+	root := chain.Best()
+	s.driver, s.contexts = jamtest.NewDriver(chain), make(map[jamq.PackageHash]jamq.RefineContext)
+	s.oracle = jamtest.NewOracle(1, func(b []byte) jamtest.Execution { return jamtest.Execution{Txs: []string{string(b)}} })
 	runnerConfig := submit.DefaultConfig(cfg.Spec)
-	runnerConfig.Observe = s.observe
-	if s.runner, err = submit.NewRunner[string](runnerConfig, root, s, s); err != nil {
-		t.Fatal(err)
-	}
+	runnerConfig.Observe, runnerConfig.CheckInvariants = s.observe, true
+	s.runner, err = submit.NewRunner[string](runnerConfig, root, s, s)
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if err := s.runner.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.runner.Start(ctx))
 	defer s.runner.Stop()
 
-	const bundles, patience = 12, 5000
+	const patience = 5000
 	made, slots, done := 0, 0, make(chan error, 1)
 	go func() {
 		done <- s.driver.Run(ctx, func(u jamtest.Update) {
 			slots++
 			s.oracle.Observe(u)
-			if s.slot(ctx, t, u, &made, bundles) || slots > patience {
+			if s.troubled != nil {
+				if err := s.troubled(ctx, s, slots); err != nil {
+					t.Errorf("trouble: %v", err)
+				}
+			}
+			if s.slot(ctx, t, u, &made, n) || slots > patience {
+				s.stats, _ = s.runner.Stats(ctx)
 				cancel()
 			}
 		})
@@ -139,15 +207,36 @@ func simulateRunner(t *testing.T, seed uint64) {
 	}
 }
 
-// slot feeds one slot and reports whether everything is final.
-func (s *simulated) slot(ctx context.Context, t *testing.T, u jamtest.Update, made *int, n int) bool {
-	for _, b := range u.Imported {
-		if err := s.runner.Import(ctx, b, u.Best); err != nil {
-			t.Errorf("import: %v", err)
+// trouble begins and ends outages, and changes the set of cores.
+func (s *simulated) trouble(ctx context.Context, seed uint64, slot int) error {
+	within := func(from, to int) bool { return slot >= from && slot < to }
+	s.unreachable.Store(seed%3 == 1 && (within(20, 120) || within(200, 240)))
+	s.deaf.Store(seed%5 == 2 && (within(30, 50) || within(150, 250)))
+	if seed%7 == 3 && (slot == 40 || slot == 100) { // longer than a lookup anchor lives
+		if err := s.driver.ChangeFaults(func(f *jamtest.Faults) { f.FinalityStopped = slot == 40 }); err != nil {
+			return err
 		}
 	}
-	if err := s.runner.Finalize(ctx, u.Finalized); err != nil {
-		t.Errorf("finalize: %v", err)
+	if seed%4 == 3 && slot%25 == 0 {
+		sets := [][]jamq.CoreIndex{{0}, {1, 0}, {1}, {0, 1}}
+		return s.runner.Step(ctx, bundlequeue.Cores{Cores: sets[slot/25%len(sets)]})
+	}
+	return nil
+}
+
+// slot feeds one slot and reports whether everything is final.
+func (s *simulated) slot(ctx context.Context, t *testing.T, u jamtest.Update, made *int, n int) bool {
+	s.news = append(s.news, u)
+	for len(s.news) > 0 && !s.deaf.Load() {
+		u, s.news = s.news[0], s.news[1:]
+		for _, b := range u.Imported {
+			if err := s.runner.Import(ctx, b, u.Best); err != nil {
+				t.Errorf("import: %v", err)
+			}
+		}
+		if err := s.runner.Finalize(ctx, u.Finalized); err != nil {
+			t.Errorf("finalize: %v", err)
+		}
 	}
 	for {
 		can, err := s.runner.CanEnqueue(ctx)
@@ -158,11 +247,7 @@ func (s *simulated) slot(ctx context.Context, t *testing.T, u jamtest.Update, ma
 		if !more {
 			break
 		}
-		stats, err := s.runner.Stats(ctx)
-		if err == nil {
-			err = s.runner.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: stats.Next, Bundle: name})
-		}
-		if err != nil {
+		if _, err := s.runner.EnqueueNext(ctx, common.Hash{}, name); err != nil {
 			t.Errorf("enqueue: %v", err)
 			return true
 		}
