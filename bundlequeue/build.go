@@ -96,14 +96,18 @@ func (q *Queue[B]) BuildBlocks() int {
 	return blocks
 }
 
-// learnBuild notes how many blocks a build took.
-func (q *Queue[B]) learnBuild(r *request) {
+// learnBuild notes how many blocks a build took. A build that failed counts only if it took more than
+// was expected: the builder may have failed because the anchor expired meanwhile.
+func (q *Queue[B]) learnBuild(r *request, failed bool) {
 	best := q.blocks.Best().Height
-	took := min(best-min(best, r.best.Height), uint64(q.cfg.Spec.RecentHistory))
+	took := int(min(best-min(best, r.best.Height), uint64(q.cfg.Spec.RecentHistory)))
+	if failed && took <= q.BuildBlocks() {
+		return
+	}
 	if len(q.buildTimes) == buildMemory {
 		q.buildTimes = slices.Delete(q.buildTimes, 0, 1)
 	}
-	q.buildTimes = append(q.buildTimes, int(took))
+	q.buildTimes = append(q.buildTimes, took)
 }
 
 // built takes a package, or refuses one that must not be sent. A package that is of no use because the
@@ -126,7 +130,7 @@ func (q *Queue[B]) built(now instant, ev Built[B]) error {
 			return fmt.Errorf("%w: bundle %d: %w", ErrInadmissible, it.number, err)
 		}
 	}
-	q.learnBuild(r)
+	q.learnBuild(r, false)
 	q.touch(it)
 	q.closeRequest(it)
 	switch {
@@ -201,6 +205,7 @@ func (q *Queue[B]) buildFailed(now instant, ev BuildFailed) error {
 	if it == nil {
 		return fmt.Errorf("%w: no build has ticket %d", ErrNotExpected, ev.Ticket)
 	}
+	q.learnBuild(it.request, true)
 	q.touch(it)
 	q.closeRequest(it)
 	t := it.inTrouble()
