@@ -162,3 +162,16 @@ func TestForeignPrerequisite(t *testing.T) {
 	grow(t, v, 'a', header('a', 3), 3, 8)
 	require.Equal(t, anchor.PrerequisiteGone, status(t, v, pkg).Dead)
 }
+
+// A package of others that was accumulated before the blocks whose names the view knows.
+func TestForeignPrerequisiteBeforeTheView(t *testing.T) {
+	spec, foreign, root := jamq.Tiny(), jamq.PackageHash{0xf}, jamq.Block{Hash: header('a', 9), Slot: 9}
+	v, err := chainview.NewAt(&spec, root, chainview.State{Accumulated: [][]jamq.PackageHash{{foreign}, nil}})
+	require.NoError(t, err)
+	grow(t, v, 'a', root.Hash, 9, 11)
+	watch(t, v, pkg, chainview.Package{Anchor: root.Hash, LookupAnchorSlot: 9, Prerequisites: []jamq.PackageHash{foreign}})
+	require.Equal(t, anchor.Alive, status(t, v, pkg).Dead)
+	restored, err := chainview.Restore(&spec, v.AppendSnapshot(nil))
+	require.NoError(t, err)
+	require.Equal(t, v.AppendSnapshot(nil), restored.AppendSnapshot(nil))
+}

@@ -185,7 +185,10 @@ func (v *View) watchForeign(pkg jamq.PackageHash) {
 				t.sightings = append(t.sightings, sighting{kind: reported, at: n})
 			}
 		}
-		if n.accumulated.has(pkg) {
+		switch done := n.accumulated.has(pkg); {
+		case done && n.Hash.IsZero(): // from before recent history, when the view began
+			t.partial = true
+		case done:
 			t.sightings = append(t.sightings, sighting{kind: becameAvailable, at: n}, sighting{kind: accumulated, at: n})
 		}
 	}
@@ -195,7 +198,7 @@ func (v *View) watchForeign(pkg jamq.PackageHash) {
 	for _, n := range v.side {
 		look(n)
 	}
-	t.partial = len(t.sightings) > 0
+	t.partial = t.partial || len(t.sightings) > 0
 	v.enter(t)
 }
 
