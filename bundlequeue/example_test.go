@@ -20,7 +20,10 @@ func ExampleQueue_Step() {
 	events := []bundlequeue.Event{
 		bundlequeue.Imported{Block: first, Best: first.Hash},
 		bundlequeue.Enqueue[string]{Number: 1, Bundle: "block 1"},
-		bundlequeue.Built[string]{Ticket: 1, Package: pkg, Context: jamq.RefineContext{Anchor: genesis.Hash}},
+		bundlequeue.Built[string]{Ticket: 1, Package: pkg, Context: jamq.RefineContext{
+			Anchor: genesis.Hash, AnchorSlot: genesis.Slot,
+			LookupAnchor: genesis.Hash, LookupAnchorSlot: genesis.Slot, // final; without it the package is dead on arrival (D3)
+		}},
 		bundlequeue.Sent{Ticket: 2, OK: true},
 		bundlequeue.Imported{
 			Block: jamq.Block{Hash: jamq.HeaderHash{3}, Parent: first.Hash, Slot: 2, Reported: []jamq.Report{{Package: pkg}}},
