@@ -66,8 +66,8 @@ func (q *Queue[B]) anchorAgain(it *item[B]) (at, least anchor.Point, offset int)
 	return at, least, offset
 }
 
-// offset returns how many blocks behind the newest block the policy wants the anchor of a bundle. The
-// blocks that pass while a package is built count like the rounds of bundles ahead of it.
+// offset returns how many blocks behind the newest block the policy wants the anchor of a bundle.
+// The blocks that pass while a package is built count like the rounds of bundles ahead of it.
 func (q *Queue[B]) offset(it *item[B]) int {
 	ahead, inUse := 0, q.cores.inUse()
 	for i := range q.cores.list {
@@ -85,9 +85,9 @@ func (q *Queue[B]) offset(it *item[B]) int {
 // buildMemory is how many builds the queue remembers to foresee how long the next one takes.
 const buildMemory = 8
 
-// BuildBlocks returns how many blocks a build is expected to take: the most that one of the last eight
-// took, at most H. Anchors are made fresher by it, so that a slow builder's packages are not too old
-// when they are ready.
+// BuildBlocks returns how many blocks a build is expected to take: the most that one of the last
+// eight took, at most H. Anchors are made fresher by it, so that a slow builder's packages are not
+// too old when they are ready.
 func (q *Queue[B]) BuildBlocks() int {
 	blocks := 0
 	for _, b := range q.buildTimes {
@@ -96,8 +96,8 @@ func (q *Queue[B]) BuildBlocks() int {
 	return blocks
 }
 
-// learnBuild notes how many blocks a build took. A build that failed counts only if it took more than
-// was expected: the builder may have failed because the anchor expired meanwhile.
+// learnBuild notes how many blocks a build took. A build that failed counts only if it took more
+// than was expected: the builder may have failed because the anchor expired meanwhile.
 func (q *Queue[B]) learnBuild(r *request, failed bool) {
 	best := q.blocks.Best().Height
 	took := int(min(best-min(best, r.best.Height), uint64(q.cfg.Spec.RecentHistory)))
@@ -110,8 +110,8 @@ func (q *Queue[B]) learnBuild(r *request, failed bool) {
 	q.buildTimes = append(q.buildTimes, took)
 }
 
-// built takes a package, or refuses one that must not be sent. A package that is of no use because the
-// chain moved on is not refused: it is discarded, and a Died effect gives the reason.
+// built takes a package, or refuses one that must not be sent. A package that is of no use because
+// the chain moved on is not refused: it is discarded, and a Died effect gives the reason.
 func (q *Queue[B]) built(now instant, ev Built[B]) error {
 	it := q.builds[ev.Ticket]
 	if it == nil {
@@ -179,8 +179,9 @@ func (q *Queue[B]) checkBuilt(it *item[B], at anchor.Point, onBest bool, ev *Bui
 	return fmt.Errorf("%w: bundle %d is anchored at height %d, want at least %d, where its earlier versions are dead", ErrInadmissible, it.number, at.Height, r.minAnchor.Height)
 }
 
-// discard drops a package that was dead when it was built. It was never sent, so another one may follow
-// at once; unless the chain is the one that it was asked for on, where the next would be the same.
+// discard drops a package that was dead when it was built. It was never sent, so another one may
+// follow at once; unless the chain is the one that it was asked for on, where the next would be the
+// same.
 func (q *Queue[B]) discard(it *item[B], r *request, pkg jamq.PackageHash, reason anchor.Reason, at anchor.Point) {
 	q.noteUseless(it, reason)
 	it.inTrouble().untilBest = r.best.Hash
@@ -224,8 +225,8 @@ func (q *Queue[B]) closeRequest(it *item[B]) {
 }
 
 // prune forgets versions that can never be accumulated and do not count against the bundle, so that
-// memory is bounded however often a bundle is rebuilt. The block of their death is kept: it bounds the
-// anchors of all versions to come.
+// memory is bounded however often a bundle is rebuilt. The block of their death is kept: it bounds
+// the anchors of all versions to come.
 func (q *Queue[B]) prune(it *item[B]) {
 	it.versions = slices.DeleteFunc(it.versions, func(v *version[B]) bool {
 		if v.lost || !v.settledDead() {

@@ -96,8 +96,8 @@ func (c *chain) Locate(hash jamq.HeaderHash) (anchor.Point, bool) { return c.vie
 // CoreFree implements Blocks.
 func (c *chain) CoreFree(core jamq.CoreIndex) bool { return c.view.CoreFree(core) }
 
-// Anchor implements Blocks. The newest block never serves: its state root is public only once it has
-// a child (rule R1, GP 11.33).
+// Anchor implements Blocks. The newest block never serves: its state root is public only once it
+// has a child (rule R1, GP 11.33).
 func (c *chain) Anchor(least anchor.Point, offset int) (anchor.Point, int, bool) {
 	best := c.view.Best().Height
 	height := best - min(uint64(offset), best)
@@ -112,8 +112,8 @@ func (c *chain) Anchor(least anchor.Point, offset int) (anchor.Point, int, bool)
 }
 
 // Follow implements Blocks. A package may leave its predecessor out only if the predecessor is
-// accumulated on the chain of its own anchor. Otherwise it names the predecessor, and that is possible
-// only as long as the predecessor's report is in recent history (rule R3, GP 11.39).
+// accumulated on the chain of its own anchor. Otherwise it names the predecessor, and that is
+// possible only as long as the predecessor's report is in recent history (rule R3, GP 11.39).
 func (c *chain) Follow(f Fate, blocks int) Following {
 	s := f.Status()
 	best := c.view.Best().Height
@@ -133,8 +133,8 @@ type traced struct {
 // Status implements Fate.
 func (t *traced) Status() chainview.Status { return t.trace.Status() }
 
-// Settled implements Fate. What is accumulated or dead at the finalized block is so on every chain to
-// come, because all of them contain that block and death is inherited.
+// Settled implements Fate. What is accumulated or dead at the finalized block is so on every chain
+// to come, because all of them contain that block and death is inherited.
 func (t *traced) Settled() Settlement {
 	s, final := t.trace.Status(), t.view.Finalized().Height
 	switch {

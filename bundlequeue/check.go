@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Check returns an error that wraps [ErrInvariant] if the queue is in a state that it can never be in,
-// whatever the host feeds. It reads everything that the queue holds. A driver may call it after each
-// step, before it acts on the effects.
+// Check returns an error that wraps [ErrInvariant] if the queue is in a state that it can never be
+// in, whatever the host feeds. It reads everything that the queue holds. A driver may call it after
+// each step, before it acts on the effects.
 func (q *Queue[B]) Check() error {
 	if err := q.checkPlaces(); err != nil {
 		return err

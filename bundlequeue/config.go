@@ -15,11 +15,11 @@ var ErrInvalidConfig = errors.New("bundlequeue: invalid config")
 type AnchorPolicy uint8
 
 const (
-	// TableAnchor takes anchor.Offset: old anchors for the bundles that leave first, fresher ones behind
-	// them.
+	// TableAnchor takes anchor.Offset: old anchors for the bundles that leave first, fresher ones
+	// behind them.
 	TableAnchor AnchorPolicy = iota
-	// AdaptiveAnchor takes anchor.Best, from the delays between sending and reporting that the queue has
-	// observed.
+	// AdaptiveAnchor takes anchor.Best, from the delays between sending and reporting that the
+	// queue has observed.
 	AdaptiveAnchor
 )
 
@@ -30,32 +30,35 @@ type Config struct {
 	// Anchors is the anchor policy; TableAnchor by default. With both policies a slow builder gets
 	// fresher anchors: see [Queue.BuildBlocks].
 	Anchors AnchorPolicy
-	// FirstNumber is the rollup block number of the first bundle, below 2^60; 1 by default, since block
-	// 0 is the genesis.
+	// FirstNumber is the rollup block number of the first bundle, below 2^60; 1 by default, since
+	// block 0 is the genesis.
 	FirstNumber uint64
 	// Cores are the distinct JAM cores that packages are sent to, at least one. Their number is the
-	// greatest number of bundles in Building, Sending and Submitted together: no two of them share a
-	// core. By default the first cores of the chain, at most 3. [Cores] changes the set while the queue
-	// runs; otherwise a restored queue takes it from its new configuration.
+	// greatest number of bundles in Building, Sending and Submitted together: no two of them share
+	// a core. By default the first cores of the chain, at most 3. [Cores] changes the set while the
+	// queue runs; otherwise a restored queue takes it from its new configuration.
 	Cores []jamq.CoreIndex
-	// MaxQueueDepth is how many bundles may wait in Queued before Enqueue is refused, 1 to 2^30; 12 by
-	// default. [Resize] changes it while the queue runs; otherwise a restored queue takes it from its
-	// new configuration.
+	// MaxQueueDepth is how many bundles may wait in Queued before Enqueue is refused, 1 to 2^30; 12
+	// by default. [Resize] changes it while the queue runs; otherwise a restored queue takes it
+	// from its new configuration.
 	MaxQueueDepth int
-	// ReservationTimeout is how long a number may stay reserved without a bundle before it is released,
-	// positive; a minute by default. A number that is never filled would block all bundles after it.
+	// ReservationTimeout is how long a number may stay reserved without a bundle before it is
+	// released, positive; a minute by default. A number that is never filled would block all
+	// bundles after it.
 	ReservationTimeout time.Duration
-	// SubmitRetryInterval is the time between two sends of the same bytes, positive; a slot by default.
+	// SubmitRetryInterval is the time between two sends of the same bytes, positive; a slot by
+	// default.
 	SubmitRetryInterval time.Duration
 	// MaxSubmitRetries is how often the same bytes are sent again, at least 0; 8 by default.
 	MaxSubmitRetries int
 	// MaxVersionRetries is how many packages of a bundle may be lost, at least 0; 5 by default. The
-	// bundle fails with the next one that is lost. A package is lost if a guarantor took or refused it
-	// and it then died unreported (D2), unavailable (D5) or in the ready queue (D6). Packages that died
-	// for a reason outside of the bundle do not count: see [Queue.Step].
+	// bundle fails with the next one that is lost. A package is lost if a guarantor took or refused
+	// it and it then died unreported (D2), unavailable (D5) or in the ready queue (D6). Packages
+	// that died for a reason outside of the bundle do not count: see [Queue.Step].
 	MaxVersionRetries int
-	// BackoffBase and BackoffMax bound the wait after a failed build or send: BackoffBase, doubled for
-	// each failure in a row, at most BackoffMax. A quarter of a slot and 8 slots by default, positive.
+	// BackoffBase and BackoffMax bound the wait after a failed build or send: BackoffBase, doubled
+	// for each failure in a row, at most BackoffMax. A quarter of a slot and 8 slots by default,
+	// positive.
 	BackoffBase, BackoffMax time.Duration
 	// RetentionWindow is how many finalized bundles are remembered, without what the host put into
 	// them, at least 0; 100 by default.
@@ -71,8 +74,8 @@ const (
 	maxDepth = 1 << 30
 )
 
-// defaultMaxCores is how many cores a builder takes by default. A rollup that makes one bundle per slot
-// uses no more, because a core takes a report every other slot at best.
+// defaultMaxCores is how many cores a builder takes by default. A rollup that makes one bundle per
+// slot uses no more, because a core takes a report every other slot at best.
 const defaultMaxCores = 3
 
 // DefaultConfig returns the defaults for a chain.
@@ -96,8 +99,8 @@ func DefaultConfig(spec jamq.ChainSpec) Config {
 	}
 }
 
-// Validate names the first field that is out of range, its value and what is allowed. The error wraps
-// [ErrInvalidConfig].
+// Validate names the first field that is out of range, its value and what is allowed. The error
+// wraps [ErrInvalidConfig].
 func (c *Config) Validate() error {
 	if err := c.Spec.Validate(); err != nil {
 		return fmt.Errorf("%w: Spec: %w", ErrInvalidConfig, err)
@@ -158,8 +161,8 @@ func (c *Config) backoff(failures int, number uint64) instant {
 	return instant(wait + wait/spread*time.Duration(number%spread)/spread)
 }
 
-// DepthFor returns the queue depth for a demand: one bundle for each perBundle transactions that are
-// pending or in bundles already, and four to spare, at most 2^30. See [Resize].
+// DepthFor returns the queue depth for a demand: one bundle for each perBundle transactions that
+// are pending or in bundles already, and four to spare, at most 2^30. See [Resize].
 func DepthFor(pending, inBundles, perBundle int) int {
 	const spare = 4
 	demand := min(max(pending, 0), maxDepth) + min(max(inBundles, 0), maxDepth)

@@ -68,8 +68,8 @@ func (c *cores[B]) indices() []jamq.CoreIndex {
 	return out
 }
 
-// acquire gives a bundle a core that no other bundle holds, if it has none yet. It prefers a core that
-// the chain will have free for the next block, then the order of the set.
+// acquire gives a bundle a core that no other bundle holds, if it has none yet. It prefers a core
+// that the chain will have free for the next block, then the order of the set.
 func (c *cores[B]) acquire(it *item[B], freeOnChain func(jamq.CoreIndex) bool) bool {
 	if it.holdsCore {
 		return true

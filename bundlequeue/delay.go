@@ -16,14 +16,14 @@ type Delay struct {
 	Since time.Time
 	// Reason says in words what it waits for.
 	Reason string
-	// FailedBuilds and UselessBuilds count the builds since then that the host could not do, and those
-	// whose package was dead on arrival.
+	// FailedBuilds and UselessBuilds count the builds since then that the host could not do, and
+	// those whose package was dead on arrival.
 	FailedBuilds, UselessBuilds int
 }
 
-// Delayed describes the first bundle that has no package out there, and whether there is one. A bundle
-// waits for a moment in normal operation; a host raises an alarm once it waits for long. Only the host
-// can end a wait that has no end, by [GiveUp].
+// Delayed describes the first bundle that has no package out there, and whether there is one. A
+// bundle waits for a moment in normal operation; a host raises an alarm once it waits for long.
+// Only the host can end a wait that has no end, by [GiveUp].
 func (q *Queue[B]) Delayed() (Delay, bool) {
 	for place := max(q.active, q.frontier); place < q.end(); place++ {
 		if it := q.at(place); it.state < Guaranteed && !it.left() {

@@ -23,8 +23,8 @@ type Build[B any] struct {
 	// Number is the rollup block, Version counts from 1.
 	Number  uint64
 	Version int
-	// Bundle is what was enqueued. The queue shares it with the host: a builder that changes it copies
-	// it first. It must be executed on the block's own pre-state, not on any head.
+	// Bundle is what was enqueued. The queue shares it with the host: a builder that changes it
+	// copies it first. It must be executed on the block's own pre-state, not on any head.
 	Bundle B
 	// Core is where the package will be sent first.
 	Core jamq.CoreIndex
@@ -33,10 +33,10 @@ type Build[B any] struct {
 	// Anchor is the block that the package should be anchored to. Zero with evidence that knows no
 	// blocks; there the host finds it by Offset.
 	Anchor anchor.Point
-	// MinAnchor is the oldest admissible anchor: the block by which every earlier version is dead. Zero
-	// means any. The host may take any block of the best chain from MinAnchor on that has a child. An
-	// older block is inadmissible. The newest block has no public state root yet, and the queue may
-	// hear of it later than the host.
+	// MinAnchor is the oldest admissible anchor: the block by which every earlier version is dead.
+	// Zero means any. The host may take any block of the best chain from MinAnchor on that has a
+	// child. An older block is inadmissible. The newest block has no public state root yet, and the
+	// queue may hear of it later than the host.
 	MinAnchor anchor.Point
 	// Prerequisites must be in the refine context.
 	Prerequisites []jamq.PackageHash
@@ -63,7 +63,8 @@ type Send[B any] struct {
 type Changed struct {
 	// Number is the rollup block.
 	Number uint64
-	// Commitment is that of Enqueue. It tells bundles apart whose numbers are used again after a failure.
+	// Commitment is that of Enqueue. It tells bundles apart whose numbers are used again after a
+	// failure.
 	Commitment common.Hash
 	// From and To differ.
 	From, To State
@@ -72,12 +73,13 @@ type Changed struct {
 	Package jamq.PackageHash
 	// Core is the core that the bundle holds or was last sent to.
 	Core jamq.CoreIndex
-	// At is the JAM block that is the evidence for Guaranteed, Accumulated and Finalized; otherwise zero.
+	// At is the JAM block that is the evidence for Guaranteed, Accumulated and Finalized; otherwise
+	// zero.
 	At anchor.Point
 }
 
-// Died says that a version can never be accumulated on the best chain. It also answers a [Built] whose
-// package can no longer be accumulated; that package is never sent.
+// Died says that a version can never be accumulated on the best chain. It also answers a [Built]
+// whose package can no longer be accumulated; that package is never sent.
 type Died struct {
 	// Number, Version and Package name the version.
 	Number  uint64
@@ -91,18 +93,19 @@ type Died struct {
 	Unsent bool
 }
 
-// Failed hands a bundle back: no version of it was accumulated on the finalized chain, and none can be.
-// The host does three things:
+// Failed hands a bundle back: no version of it was accumulated on the finalized chain, and none can
+// be. The host does three things:
 //   - it puts the transactions back into its pool;
 //   - it discards the state after execution;
-//   - it does the same for the bundles after it, whose Failed effects follow in order. Their pre-state
-//     is gone, so they must be executed again. Their numbers will be used again.
+//   - it does the same for the bundles after it, whose Failed effects follow in order. Their
+//     pre-state is gone, so they must be executed again. Their numbers will be used again.
 //
-// A bundle with a lower number may fail in a later step. It belongs before those that came back already.
+// A bundle with a lower number may fail in a later step. It belongs before those that came back
+// already.
 //
 // The host answers with [TakenBack] once the transactions are safe. Until then the queue keeps the
-// bundle, so that a crash in between loses nothing (see [Queue.Open]), and counts it among those that
-// wait.
+// bundle, so that a crash in between loses nothing (see [Queue.Open]), and counts it among those
+// that wait.
 type Failed[B any] struct {
 	// Ticket names this effect; the answer repeats it.
 	Ticket uint64
@@ -115,9 +118,9 @@ type Failed[B any] struct {
 	Reason string
 }
 
-// Resurrected says, with told evidence only, that a package was accumulated after its bundle had been
-// given up by the clock and handed back. If its transactions went into another bundle, they are
-// executed twice, unless the service ignores what it has seen.
+// Resurrected says, with told evidence only, that a package was accumulated after its bundle had
+// been given up by the clock and handed back. If its transactions went into another bundle, they
+// are executed twice, unless the service ignores what it has seen.
 type Resurrected struct {
 	// Package is a package of a bundle that ended as Failed.
 	Package jamq.PackageHash
@@ -145,7 +148,8 @@ func (e Changed) String() string {
 	return fmt.Sprintf("%dv%d %v → %v at %v", e.Number, e.Version, e.From, e.To, e.At)
 }
 
-// String returns one line, such as "dead 3v1 since 11/14:a1b2c3d4 (D2: unreported, anchor expired)".
+// String returns one line, such as "dead 3v1 since 11/14:a1b2c3d4 (D2: unreported, anchor
+// expired)".
 func (e Died) String() string {
 	unsent := ""
 	if e.Unsent {

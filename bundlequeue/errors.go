@@ -5,21 +5,21 @@ import "errors"
 // Every error of a Queue wraps one of these or one of package chainview's. A refused event changes
 // nothing.
 var (
-	// ErrQueueFull: as many bundles wait as the queue's depth allows. The transactions stay with the
-	// caller.
+	// ErrQueueFull: as many bundles wait as the queue's depth allows. The transactions stay with
+	// the caller.
 	ErrQueueFull = errors.New("bundlequeue: queue full")
-	// ErrWrongNumber: an enqueued or reserved bundle does not have the next number, or the queue holds
-	// no bundle of that number in the right state.
+	// ErrWrongNumber: an enqueued or reserved bundle does not have the next number, or the queue
+	// holds no bundle of that number in the right state.
 	ErrWrongNumber = errors.New("bundlequeue: wrong number")
 	// ErrNotExpected: the event's ticket is not open, because it was answered before or the request
 	// became pointless. Drivers may ignore it.
 	ErrNotExpected = errors.New("bundlequeue: not expected")
 	// ErrInadmissible: a built package must not be sent. Its anchor is too old, it does not name a
-	// prerequisite that was asked for, or its hash is taken. The request stays open: answer it again, or
-	// with BuildFailed.
+	// prerequisite that was asked for, or its hash is taken. The request stays open: answer it
+	// again, or with BuildFailed.
 	ErrInadmissible = errors.New("bundlequeue: inadmissible package")
-	// ErrUnknownEvent: the event is of no known type, belongs to another bundle type than the queue, or
-	// has a value that it cannot have.
+	// ErrUnknownEvent: the event is of no known type, belongs to another bundle type than the
+	// queue, or has a value that it cannot have.
 	ErrUnknownEvent = errors.New("bundlequeue: unknown event")
 	// ErrWrongEvidence: a block for a queue that goes by what it is told, or the other way round.
 	ErrWrongEvidence = errors.New("bundlequeue: wrong kind of evidence")

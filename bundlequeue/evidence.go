@@ -9,13 +9,14 @@ import (
 )
 
 // Evidence is what a queue believes about the fate of its packages. The queue has chain evidence,
-// which imported blocks give and which makes promise B1 hold. Package told has another one, for hosts
-// that see no blocks.
+// which imported blocks give and which makes promise B1 hold. Package told has another one, for
+// hosts that see no blocks.
 //
 // An Evidence is deterministic and belongs to one queue.
 type Evidence interface {
-	// Observe takes an event about packages: [Imported], [FinalizedBlock] and [Continue], or [Told].
-	// The error wraps ErrWrongEvidence for an event of the other kind; a refused event changes nothing.
+	// Observe takes an event about packages: [Imported], [FinalizedBlock] and [Continue], or
+	// [Told]. The error wraps ErrWrongEvidence for an event of the other kind; a refused event
+	// changes nothing.
 	Observe(now time.Time, ev Event) ([]Effect, error)
 	// Advance lets time pass. Time may go back: then what waits for a later time is brought near.
 	Advance(now time.Time)
@@ -59,7 +60,8 @@ type Fate interface {
 	Sent(now time.Time)
 }
 
-// Settlement is the final outcome of a package, on the finalized chain and so on every chain to come.
+// Settlement is the final outcome of a package, on the finalized chain and so on every chain to
+// come.
 type Settlement uint8
 
 // The final outcomes of a package.
@@ -72,7 +74,8 @@ const (
 	SettledDead
 )
 
-// Blocks is what an evidence knows of the JAM chain. Evidence without blocks answers with zero points.
+// Blocks is what an evidence knows of the JAM chain. Evidence without blocks answers with zero
+// points.
 type Blocks interface {
 	// Best and Finalized return the heads of the best and of the finalized chain.
 	Best() anchor.Point
@@ -82,7 +85,8 @@ type Blocks interface {
 	Anchor(least anchor.Point, offset int) (at anchor.Point, real int, ok bool)
 	// Locate returns the block with a hash if it is on the best chain.
 	Locate(hash jamq.HeaderHash) (at anchor.Point, onBest bool)
-	// Follow says how a package that leaves after the given number of blocks can follow another one.
+	// Follow says how a package that leaves after the given number of blocks can follow another
+	// one.
 	Follow(f Fate, blocks int) Following
 	// CoreFree reports whether the next block can put a report on a core.
 	CoreFree(core jamq.CoreIndex) bool
@@ -92,8 +96,8 @@ type Blocks interface {
 type Following struct {
 	// Possible is false if nothing can follow it at present.
 	Possible bool
-	// Name says that the new package must name the other one as prerequisite. Otherwise it must leave
-	// it out, and must be anchored at LeastAnchor or later.
+	// Name says that the new package must name the other one as prerequisite. Otherwise it must
+	// leave it out, and must be anchored at LeastAnchor or later.
 	Name bool
 	// LeastAnchor is the block that has accumulated the other package, if Name is false.
 	LeastAnchor anchor.Point

@@ -7,9 +7,10 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// isLoss reports whether the death of a version counts against its bundle: a guarantor took or refused
-// the package, and then the chain did not report it in time (D2), did not make it available (D5), or
-// left it in the ready queue until it expired (D6). The other deaths say nothing about the bundle:
+// isLoss reports whether the death of a version counts against its bundle: a guarantor took or
+// refused the package, and then the chain did not report it in time (D2), did not make it available
+// (D5), or left it in the ready queue until it expired (D6). The other deaths say nothing about the
+// bundle:
 //
 //   - no guarantor was reached;
 //   - a reorg took the anchor (D1);
@@ -61,9 +62,9 @@ func (q *Queue[B]) advance() *item[B] {
 	return nil
 }
 
-// fail hands back the first bundle that is not guaranteed if it has ended, and all after it, once no
-// chain can carry any of their packages. What is dead on the finalized chain is dead on every chain to
-// come, so the same transactions may then be packed again with any anchor.
+// fail hands back the first bundle that is not guaranteed if it has ended, and all after it, once
+// no chain can carry any of their packages. What is dead on the finalized chain is dead on every
+// chain to come, so the same transactions may then be packed again with any anchor.
 func (q *Queue[B]) fail() {
 	first := q.advance()
 	if first == nil || first.state == Reserved || !q.ended(first) || first.live() != nil {

@@ -19,8 +19,8 @@ type Info struct {
 	State State
 	// Core is the core that it holds, or held last.
 	Core jamq.CoreIndex
-	// Versions are its packages, oldest first, without those that can never be accumulated and do not
-	// count as lost.
+	// Versions are its packages, oldest first, without those that can never be accumulated and do
+	// not count as lost.
 	Versions []VersionInfo
 }
 
@@ -30,22 +30,24 @@ type VersionInfo struct {
 	Version int
 	// Package is its hash.
 	Package jamq.PackageHash
-	// Anchor is the block that it is anchored to, LookupAnchorSlot the slot of its lookup anchor; zero if
-	// the evidence knows no blocks.
+	// Anchor is the block that it is anchored to, LookupAnchorSlot the slot of its lookup anchor;
+	// zero if the evidence knows no blocks.
 	Anchor           anchor.Point
 	LookupAnchorSlot jamq.Slot
 	// Prerequisites are the packages that it names.
 	Prerequisites []jamq.PackageHash
 	// Attempts is how often it was sent.
 	Attempts int
-	// Reported, Available and Accumulated are the blocks of the best chain in which that happened, or zero.
+	// Reported, Available and Accumulated are the blocks of the best chain in which that happened,
+	// or zero.
 	Reported, Available, Accumulated anchor.Point
 	// Dead is why it can never accumulate on the best chain, DeadSince since which block.
 	Dead      anchor.Reason
 	DeadSince anchor.Point
 }
 
-// Info describes the bundle with the given number, if the queue still holds it. The result shares nothing with the queue.
+// Info describes the bundle with the given number, if the queue still holds it. The result shares
+// nothing with the queue.
 func (q *Queue[B]) Info(number uint64) (Info, bool) {
 	it := q.find(number)
 	if it == nil {
@@ -86,9 +88,9 @@ type Totals struct {
 	Died uint64
 	// BuildsFailed and SendsFailed count builds and sends that the host could not do.
 	BuildsFailed, SendsFailed uint64
-	// DuplicateGuaranteeRejected counts guarantees of a version while another version of its bundle had
-	// one; DuplicateAccumulateRejected the same for accumulation. With chain evidence the second stays
-	// 0: see promise B1.
+	// DuplicateGuaranteeRejected counts guarantees of a version while another version of its bundle
+	// had one; DuplicateAccumulateRejected the same for accumulation. With chain evidence the
+	// second stays 0: see promise B1.
 	DuplicateGuaranteeRejected, DuplicateAccumulateRejected uint64
 	// AccumulatedAfterFailed counts packages that were accumulated after the clock had given their
 	// bundle up: see [Resurrected]. Package told counts them.
@@ -137,13 +139,14 @@ func (q *Queue[B]) Stats() Stats {
 	return s
 }
 
-// Expects reports whether the queue waits for the answer to a Build or a Send effect with this ticket.
+// Expects reports whether the queue waits for the answer to a Build or a Send effect with this
+// ticket.
 func (q *Queue[B]) Expects(ticket uint64) bool {
 	return q.builds[ticket] != nil || q.sends[ticket] != nil
 }
 
-// Holds reports whether the queue holds a package: one that was taken from a [Built] event, and whose
-// bundle is neither retired nor failed.
+// Holds reports whether the queue holds a package: one that was taken from a [Built] event, and
+// whose bundle is neither retired nor failed.
 func (q *Queue[B]) Holds(pkg jamq.PackageHash) bool { return q.versions[pkg] != nil }
 
 // Pending returns how many bundles are not final.

@@ -47,12 +47,13 @@ type item[B any] struct {
 
 // trouble is what keeps a bundle from having another package, since the last one that left.
 type trouble struct {
-	// failed counts builds that the host could not do, useless those whose package was dead on arrival.
+	// failed counts builds that the host could not do, useless those whose package was dead on
+	// arrival.
 	failed, useless int
 	// reason is why the last useless package was dead.
 	reason anchor.Reason
-	// untilBest and untilFinal delay the next build until the best or the finalized block is another
-	// one than this. Zero delays nothing.
+	// untilBest and untilFinal delay the next build until the best or the finalized block is
+	// another one than this. Zero delays nothing.
 	untilBest, untilFinal jamq.HeaderHash
 	// givenUp is the reason of a GiveUp event, or empty. No package is sent after it.
 	givenUp string
@@ -77,8 +78,8 @@ func (it *item[B]) inTrouble() *trouble {
 // hasBundle reports whether the host's bundle is there: from Enqueue on, until the block is final.
 func (it *item[B]) hasBundle() bool { return it.state != Reserved && it.state != Finalized }
 
-// dropBundles lets go of what the host put into a bundle that is final. It may be megabytes, and it is
-// never needed again.
+// dropBundles lets go of what the host put into a bundle that is final. It may be megabytes, and it
+// is never needed again.
 func (it *item[B]) dropBundles() {
 	var none B
 	it.bundle = none
@@ -108,7 +109,8 @@ type version[B any] struct {
 	sent bool
 	// accepted says that a guarantor took the package, refused that none will.
 	accepted, refused bool
-	// wasDead says that the host was told of its death, lost that the death counts against the bundle.
+	// wasDead says that the host was told of its death, lost that the death counts against the
+	// bundle.
 	wasDead, lost bool
 	rivalSeen     bool   // counted as a duplicate guarantee
 	ticket        uint64 // of the outstanding send, or 0
@@ -124,8 +126,8 @@ func (v *version[B]) dead() bool        { return v.fate.Status().Dead != anchor.
 func (v *version[B]) reported() bool    { return !v.fate.Status().Reported.IsZero() }
 func (v *version[B]) accumulated() bool { return !v.fate.Status().Accumulated.IsZero() }
 
-// winner returns the version that the best chain has accumulated, or else one that it has reported and
-// that is alive, or nil.
+// winner returns the version that the best chain has accumulated, or else one that it has reported
+// and that is alive, or nil.
 func (it *item[B]) winner() *version[B] {
 	var reported *version[B]
 	for _, v := range it.versions {
@@ -140,8 +142,9 @@ func (it *item[B]) winner() *version[B] {
 	return reported
 }
 
-// live returns the version that may still be accumulated, or nil. On a chain that obeys the rules there
-// is at most one: where the anchor of a version is on the chain, the earlier versions are dead.
+// live returns the version that may still be accumulated, or nil. On a chain that obeys the rules
+// there is at most one: where the anchor of a version is on the chain, the earlier versions are
+// dead.
 func (it *item[B]) live() *version[B] {
 	if w := it.winner(); w != nil {
 		return w
@@ -154,15 +157,15 @@ func (it *item[B]) live() *version[B] {
 	return nil
 }
 
-// left reports whether the live version of a bundle is out, so that its successor may follow (promise
-// B3: packages leave in order).
+// left reports whether the live version of a bundle is out, so that its successor may follow
+// (promise B3: packages leave in order).
 func (it *item[B]) left() bool {
 	v := it.live()
 	return v != nil && v.sent
 }
 
-// derive returns the state that the evidence on the best chain gives, the version that decides it, and
-// the block that proves it.
+// derive returns the state that the evidence on the best chain gives, the version that decides it,
+// and the block that proves it.
 func (it *item[B]) derive() (State, *version[B], anchor.Point) {
 	if w := it.winner(); w != nil {
 		s := w.fate.Status()

@@ -6,8 +6,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// CanEnqueue reports whether the queue would take another bundle now: whether fewer bundles than its
-// depth are Queued, Reserved, or failed and not taken back.
+// CanEnqueue reports whether the queue would take another bundle now: whether fewer bundles than
+// its depth are Queued, Reserved, or failed and not taken back.
 func (q *Queue[B]) CanEnqueue() bool { return q.waitingBundles() < q.depth }
 
 func (q *Queue[B]) waitingBundles() int {

@@ -11,8 +11,8 @@ import (
 	"github.com/jamq/jamq/internal/minheap"
 )
 
-// Queue follows the bundles of one rollup; B is the host's bundle type. It is deterministic: the same
-// events at the same times give the same effects. It is not safe for concurrent use.
+// Queue follows the bundles of one rollup; B is the host's bundle type. It is deterministic: the
+// same events at the same times give the same effects. It is not safe for concurrent use.
 //
 // A step costs what its event touches, whatever the number of bundles in the queue.
 type Queue[B any] struct {
@@ -21,8 +21,8 @@ type Queue[B any] struct {
 	blocks   Blocks  // of the evidence
 	now      instant // of the last event
 
-	// items are the bundles in their order. Those before active are finalized, those before frontier
-	// are at least guaranteed.
+	// items are the bundles in their order. Those before active are finalized, those before
+	// frontier are at least guaranteed.
 	items            []*item[B]
 	firstPlace       uint64 // of items[0]
 	active, frontier uint64 // places
@@ -48,7 +48,8 @@ type Queue[B any] struct {
 	counts     [NumStates]int
 	total      Totals
 
-	// blocked is the bundle at which the last step stopped starting others; nil if cores ran out first.
+	// blocked is the bundle at which the last step stopped starting others; nil if cores ran out
+	// first.
 	blocked *item[B]
 
 	// Used within a step only.
@@ -56,8 +57,8 @@ type Queue[B any] struct {
 	touched []*item[B]
 }
 
-// New returns an empty queue that judges by imported JAM blocks, from root on, a final block. The error
-// wraps [ErrInvalidConfig] or jamq.ErrInvalidBlock.
+// New returns an empty queue that judges by imported JAM blocks, from root on, a final block. The
+// error wraps [ErrInvalidConfig] or jamq.ErrInvalidBlock.
 func New[B any](cfg Config, root jamq.Block) (*Queue[B], error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -69,8 +70,8 @@ func New[B any](cfg Config, root jamq.Block) (*Queue[B], error) {
 	return empty[B](cfg, c), nil
 }
 
-// NewWith returns an empty queue that judges by other evidence than imported blocks, which must be new
-// and serve no other queue: see package told. The error wraps [ErrInvalidConfig].
+// NewWith returns an empty queue that judges by other evidence than imported blocks, which must be
+// new and serve no other queue: see package told. The error wraps [ErrInvalidConfig].
 func NewWith[B any](cfg Config, evidence Evidence) (*Queue[B], error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -99,28 +100,29 @@ func (q *Queue[B]) Next() uint64 { return q.next }
 // blocks.
 func (q *Queue[B]) Best() anchor.Point { return q.blocks.Best() }
 
-// Finalized returns the newest final block of the JAM chain as the queue knows it; zero if its evidence
-// knows no blocks.
+// Finalized returns the newest final block of the JAM chain as the queue knows it; zero if its
+// evidence knows no blocks.
 func (q *Queue[B]) Finalized() anchor.Point { return q.blocks.Finalized() }
 
 // Step takes one event at time now and returns what to do, in order. Time should not go back. If it
 // does by more than a second, the clock was wrong before, and all waits are shortened.
 //
-// Each event is handled in three parts. First it changes the facts. Then the state of every bundle that
-// they touch is derived anew from the best chain; so imports, reorgs and finality need no cases of
-// their own. Then builds and sends are scheduled in the order of rollup blocks, as far as cores are
-// free.
+// Each event is handled in three parts. First it changes the facts. Then the state of every bundle
+// that they touch is derived anew from the best chain; so imports, reorgs and finality need no
+// cases of their own. Then builds and sends are scheduled in the order of rollup blocks, as far as
+// cores are free.
 //
-// A Send effect is the point of no return: from then on its package counts as out. A driver that must
-// survive a crash makes the event durable before it carries out the effects: see [AppendRecord].
+// A Send effect is the point of no return: from then on its package counts as out. A driver that
+// must survive a crash makes the event durable before it carries out the effects: see
+// [AppendRecord].
 //
 // A bundle ends as Failed for one of two causes only: more than Config.MaxVersionRetries of its
-// packages were lost, or the host ordered it by GiveUp or Release. Builds that fail, packages that are
-// dead when they are built, an unreachable network and stalled finality delay a bundle without limit:
-// [Queue.Delayed] is the alarm.
+// packages were lost, or the host ordered it by GiveUp or Release. Builds that fail, packages that
+// are dead when they are built, an unreachable network and stalled finality delay a bundle without
+// limit: [Queue.Delayed] is the alarm.
 //
-// A refused event changes nothing and returns no effects. The error wraps one of this package's errors,
-// or of chainview's for a block that does not fit.
+// A refused event changes nothing and returns no effects. The error wraps one of this package's
+// errors, or of chainview's for a block that does not fit.
 func (q *Queue[B]) Step(now time.Time, ev Event) ([]Effect, error) {
 	at := q.readClock(now)
 	if err := q.apply(at, ev); err != nil {

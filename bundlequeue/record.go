@@ -36,9 +36,10 @@ const (
 	numKinds
 )
 
-// AppendRecord appends one step, an event that was taken and its time, for a journal. A driver writes it
-// before it carries out the step's effects; see [Replay]. The journal frames and checks records: they
-// carry no checksum of their own. The error wraps ErrUnknownEvent, and b is returned as it was.
+// AppendRecord appends one step, an event that was taken and its time, for a journal. A driver
+// writes it before it carries out the step's effects; see [Replay]. The journal frames and checks
+// records: they carry no checksum of their own. The error wraps ErrUnknownEvent, and b is returned
+// as it was.
 func AppendRecord[B any](b []byte, codec Codec[B], now time.Time, ev Event) ([]byte, error) {
 	out := wire.AppendInt(append(b, recordVersion), now.UnixNano())
 	numbers := func(kind byte, ns ...uint64) []byte {
@@ -106,8 +107,8 @@ func AppendRecord[B any](b []byte, codec Codec[B], now time.Time, ev Event) ([]b
 	return out, nil
 }
 
-// DecodeRecord reads what AppendRecord wrote. The error wraps ErrCorrupt. Whatever the bytes are, it
-// never panics.
+// DecodeRecord reads what AppendRecord wrote. The error wraps ErrCorrupt. Whatever the bytes are,
+// it never panics.
 func DecodeRecord[B any](codec Codec[B], record []byte) (time.Time, Event, error) {
 	if len(record) == 0 || record[0] != recordVersion {
 		return time.Time{}, nil, fmt.Errorf("%w: record of %d bytes is not of version %d", ErrCorrupt, len(record), recordVersion)
@@ -168,10 +169,11 @@ func readCoreIndices(r *wire.Reader) []jamq.CoreIndex {
 	return out
 }
 
-// Replay feeds a queue the records of its journal, in order, and drops the effects: either they were
-// carried out, or [Queue.Open] returns them. The queue must be as it was when the first record was
-// written, new or restored. Afterwards it is, byte for byte, the queue that wrote them. The error wraps
-// ErrCorrupt and gives the number of the record; the queue is then as after the record before it.
+// Replay feeds a queue the records of its journal, in order, and drops the effects: either they
+// were carried out, or [Queue.Open] returns them. The queue must be as it was when the first record
+// was written, new or restored. Afterwards it is, byte for byte, the queue that wrote them. The
+// error wraps ErrCorrupt and gives the number of the record; the queue is then as after the record
+// before it.
 func Replay[B any](q *Queue[B], codec Codec[B], records [][]byte) error {
 	for i, record := range records {
 		now, ev, err := DecodeRecord(codec, record)
@@ -185,10 +187,10 @@ func Replay[B any](q *Queue[B], codec Codec[B], records [][]byte) error {
 	return nil
 }
 
-// Open returns the Failed, Build and Send effects that are not answered yet: what a driver has to carry
-// out again after a restart. Sending twice is harmless, because the same bytes may be sent any number of
-// times. Whether a failed bundle was taken back before the crash, the host must know by its ticket or
-// its contents.
+// Open returns the Failed, Build and Send effects that are not answered yet: what a driver has to
+// carry out again after a restart. Sending twice is harmless, because the same bytes may be sent
+// any number of times. Whether a failed bundle was taken back before the crash, the host must know
+// by its ticket or its contents.
 func (q *Queue[B]) Open() []Effect {
 	var out []Effect
 	for _, f := range q.returned {

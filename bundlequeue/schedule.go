@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// plan files a bundle under what it waits for: the time of its next send, or its turn to get a core. It
-// must be called whenever one of them may have changed.
+// plan files a bundle under what it waits for: the time of its next send, or its turn to get a
+// core. It must be called whenever one of them may have changed.
 func (q *Queue[B]) plan(it *item[B]) {
 	if it.waiting {
 		q.waiting.Remove(&it.turn)
@@ -23,10 +23,10 @@ func (q *Queue[B]) plan(it *item[B]) {
 	}
 }
 
-// schedule sends what is due, and starts bundles in the order of rollup blocks as far as cores are free.
-// If a bundle cannot start, none behind it can: each needs the package of the one before it. There is
-// one exception: a bundle whose package is out already, and that lost its report and its core to a
-// reorg, lets others pass.
+// schedule sends what is due, and starts bundles in the order of rollup blocks as far as cores are
+// free. If a bundle cannot start, none behind it can: each needs the package of the one before it.
+// There is one exception: a bundle whose package is out already, and that lost its report and its
+// core to a reorg, lets others pass.
 func (q *Queue[B]) schedule() {
 	q.sendDue()
 	var passed []*item[B]
@@ -147,8 +147,8 @@ func (q *Queue[B]) retry(now instant, ev Retry) error {
 	return nil
 }
 
-// NextWake returns the earliest time after now at which a Tick would do something, and whether there is
-// one.
+// NextWake returns the earliest time after now at which a Tick would do something, and whether
+// there is one.
 func (q *Queue[B]) NextWake(now time.Time) (time.Time, bool) {
 	after := max(instantOf(now), q.now)
 	wake := instant(0)

@@ -14,11 +14,13 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// Codec turns the host's bundles into bytes and back, for snapshots and records. Equal bundles must give equal bytes.
+// Codec turns the host's bundles into bytes and back, for snapshots and records. Equal bundles must
+// give equal bytes.
 type Codec[B any] interface {
 	// AppendBundle appends the bundle's bytes.
 	AppendBundle(b []byte, bundle B) []byte
-	// DecodeBundle reads what AppendBundle wrote. It must not keep b, and must not panic whatever b is.
+	// DecodeBundle reads what AppendBundle wrote. It must not keep b, and must not panic whatever b
+	// is.
 	DecodeBundle(b []byte) (B, error)
 }
 
@@ -30,8 +32,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// AppendSnapshot appends everything that the queue knows, in a form that is the same for equal queues: two queues with equal
-// snapshots answer every event alike. It ends with a checksum.
+// AppendSnapshot appends everything that the queue knows, in a form that is the same for equal
+// queues: two queues with equal snapshots answer every event alike. It ends with a checksum.
 func AppendSnapshot[B any](b []byte, codec Codec[B], q *Queue[B]) []byte {
 	start := len(b)
 	b = append(b, snapshotMagic...)
@@ -90,8 +92,8 @@ func (c *cores[B]) append(b []byte) []byte {
 	return b
 }
 
-// fingerprint is what the owner of a snapshot must not change: the chain. Cores, limits and times may
-// change.
+// fingerprint is what the owner of a snapshot must not change: the chain. Cores, limits and times
+// may change.
 func (c *Config) fingerprint() string {
 	s := c.Spec
 	return fmt.Sprintf("first number %d, %d cores, E %d, H %d, U %d, L %d",
@@ -184,15 +186,15 @@ func appendVersion[B any](b []byte, codec Codec[B], v *version[B]) []byte {
 	return wire.AppendUint(b, v.sentHeight)
 }
 
-// Restore makes a queue of a snapshot of a queue with chain evidence. cfg must name the same chain as
-// that of the queue that was saved; its cores, limits and times may differ. The error wraps ErrCorrupt
-// or ErrInvalidConfig. Whatever the bytes are, it never panics.
+// Restore makes a queue of a snapshot of a queue with chain evidence. cfg must name the same chain
+// as that of the queue that was saved; its cores, limits and times may differ. The error wraps
+// ErrCorrupt or ErrInvalidConfig. Whatever the bytes are, it never panics.
 func Restore[B any](cfg Config, codec Codec[B], snapshot []byte) (*Queue[B], error) {
 	return RestoreWith(cfg, codec, snapshot, func(b []byte) (Evidence, error) { return restoreChain(cfg.Spec, b) })
 }
 
-// RestoreWith is [Restore] for a queue that [NewWith] made: evidence restores its evidence from what
-// its AppendSnapshot wrote. It must not panic whatever the bytes are.
+// RestoreWith is [Restore] for a queue that [NewWith] made: evidence restores its evidence from
+// what its AppendSnapshot wrote. It must not panic whatever the bytes are.
 func RestoreWith[B any](cfg Config, codec Codec[B], snapshot []byte, evidence func([]byte) (Evidence, error)) (*Queue[B], error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err

@@ -13,9 +13,9 @@ import (
 
 // Builder makes packages. Its methods are called from several goroutines at once.
 type Builder[B any] interface {
-	// Build makes a package as the request says. The ticket is the runner's business. After an error the
-	// queue asks again, after a back-off and without limit; an error of class [Fatal] pauses the runner.
-	// ctx ends with Config.BuildTimeout or the runner.
+	// Build makes a package as the request says. The ticket is the runner's business. After an
+	// error the queue asks again, after a back-off and without limit; an error of class [Fatal]
+	// pauses the runner. ctx ends with Config.BuildTimeout or the runner.
 	Build(ctx context.Context, request bundlequeue.Build[B]) (Package[B], error)
 }
 
@@ -31,23 +31,24 @@ type Package[B any] struct {
 
 // Submitter sends packages. Its methods are called from several goroutines at once.
 type Submitter[B any] interface {
-	// Submit gives a package to a guarantor of request.Core; another one for each request.Attempt. After
-	// an error the same bytes are sent again after a back-off, unless its class says otherwise: see
-	// [WithClass]. ctx ends with Config.SubmitTimeout or the runner.
+	// Submit gives a package to a guarantor of request.Core; another one for each request.Attempt.
+	// After an error the same bytes are sent again after a back-off, unless its class says
+	// otherwise: see [WithClass]. ctx ends with Config.SubmitTimeout or the runner.
 	Submit(ctx context.Context, request bundlequeue.Send[B]) error
 }
 
 // Observation is an effect of the queue, reported after the fact.
 type Observation struct {
 	// Number counts the effects of a queue from 1, in order and without a gap, across restarts of a
-	// durable runner. 0: an effect that was reported before a restart and is carried out again after it.
+	// durable runner. 0: an effect that was reported before a restart and is carried out again
+	// after it.
 	Number uint64
 	// At is when the queue took the event.
 	At time.Time
 	// Effect is the effect.
 	Effect bundlequeue.Effect
-	// Replayed is true if the effect belongs to a step from before a restart. The host may have seen it
-	// already: see Number.
+	// Replayed is true if the effect belongs to a step from before a restart. The host may have
+	// seen it already: see Number.
 	Replayed bool
 }
 
@@ -61,29 +62,30 @@ type Config struct {
 	Told *told.Config
 	// Window says when packages are sent.
 	Window Window
-	// BuildTimeout bounds one call of the builder, positive; H slots by default, because a package that
-	// takes longer has no anchor that is recent enough.
+	// BuildTimeout bounds one call of the builder, positive; H slots by default, because a package
+	// that takes longer has no anchor that is recent enough.
 	BuildTimeout time.Duration
 	// SubmitTimeout bounds one call of the submitter, positive; a slot by default.
 	SubmitTimeout time.Duration
-	// HoldTimeout is how long a runner that has just recovered waits for newer blocks before it acts:
-	// see [OpenRunner]; positive, five slots by default.
+	// HoldTimeout is how long a runner that has just recovered waits for newer blocks before it
+	// acts: see [OpenRunner]; positive, five slots by default.
 	HoldTimeout time.Duration
-	// DelayAlarm is how long the first bundle without a package may wait before Health.Delayed is set,
-	// positive; 20 slots by default. Losses alone can delay a bundle by H slots each.
+	// DelayAlarm is how long the first bundle without a package may wait before Health.Delayed is
+	// set, positive; 20 slots by default. Losses alone can delay a bundle by H slots each.
 	DelayAlarm time.Duration
-	// Observe receives every effect, in order, after the queue has taken the event and, with a journal,
-	// written it down. It runs on the runner's goroutine: it should be quick, and must not call the
-	// runner and wait. A failed bundle counts as taken back when Observe returns, so a host that must
-	// lose nothing keeps its transactions here. Nil by default: then failed bundles are only logged, and
-	// [OpenRunner] refuses the configuration.
+	// Observe receives every effect, in order, after the queue has taken the event and, with a
+	// journal, written it down. It runs on the runner's goroutine: it should be quick, and must not
+	// call the runner and wait. A failed bundle counts as taken back when Observe returns, so a
+	// host that must lose nothing keeps its transactions here. Nil by default: then failed bundles
+	// are only logged, and [OpenRunner] refuses the configuration.
 	Observe func(Observation)
 	// CheckInvariants makes the runner check the queue after each step, and stop with
-	// bundlequeue.ErrInvariant before it acts if the check fails. It costs time in proportion to the
-	// bundles that the queue holds. Off by default.
+	// bundlequeue.ErrInvariant before it acts if the check fails. It costs time in proportion to
+	// the bundles that the queue holds. Off by default.
 	CheckInvariants bool
-	// Invariants, if not nil, is called after each step together with the check of the queue. An error
-	// stops the runner before it acts. A host checks its pool here. It runs on the runner's goroutine.
+	// Invariants, if not nil, is called after each step together with the check of the queue. An
+	// error stops the runner before it acts. A host checks its pool here. It runs on the runner's
+	// goroutine.
 	Invariants func() error
 	// Metrics is told what to count; the zero value counts nothing.
 	Metrics Metrics

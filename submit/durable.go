@@ -24,7 +24,8 @@ var ErrCorrupt = errors.New("submit: journal is corrupt")
 type Journal interface {
 	// Append adds records, all or none of which survive a crash before it returns; after it all do.
 	Append(records ...[]byte) error
-	// Replace puts records in the place of all that there are; a crash leaves the old or the new ones.
+	// Replace puts records in the place of all that there are; a crash leaves the old or the new
+	// ones.
 	Replace(records ...[]byte) error
 	// Replay calls f with each record in order. The record is only valid during the call.
 	Replay(f func(record []byte) error) error
@@ -32,7 +33,8 @@ type Journal interface {
 
 // Durability is what a runner needs to survive a crash at any instruction.
 type Durability[B any] struct {
-	// Journal gets every step before the runner acts on it. It belongs to the runner alone until that has stopped; the host closes it.
+	// Journal gets every step before the runner acts on it. It belongs to the runner alone until
+	// that has stopped; the host closes it.
 	Journal Journal
 	// Codec encodes the host's bundles.
 	Codec bundlequeue.Codec[B]
@@ -54,13 +56,13 @@ const (
 // partSize is how much of a snapshot goes into one record: journals bound those.
 const partSize = 1 << 20
 
-// OpenRunner returns a runner that keeps its queue in a journal. With an empty journal it begins like
-// [NewRunner]. Otherwise it goes on where the last runner was killed: root is ignored, and
-// [Runner.Recovered] says where the host's feed must go on. cfg.Observe must be given, because nothing
-// else takes failed bundles back.
+// OpenRunner returns a runner that keeps its queue in a journal. With an empty journal it begins
+// like [NewRunner]. Otherwise it goes on where the last runner was killed: root is ignored, and
+// [Runner.Recovered] says where the host's feed must go on. cfg.Observe must be given, because
+// nothing else takes failed bundles back.
 //
-// A runner that recovered first learns what happened meanwhile: it takes events but builds and sends
-// nothing until one of these:
+// A runner that recovered first learns what happened meanwhile: it takes events but builds and
+// sends nothing until one of these:
 //   - it is given a block that is at most three slots old;
 //   - [Runner.Resume] is called;
 //   - Config.HoldTimeout has passed since Start.

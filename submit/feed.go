@@ -6,12 +6,13 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// ChainFeed shows a JAM chain to a runner: submit/jip2 and submit/jamnps have one each, and a host that imports blocks itself may be
-// its own.
+// ChainFeed shows a JAM chain to a runner: submit/jip2 and submit/jamnps have one each, and a host
+// that imports blocks itself may be its own.
 type ChainFeed interface {
-	// Follow delivers blocks and finality to a sink until ctx ends, then it returns ctx's error. It delivers parents before
-	// children, leaves no block of a chain out that it calls best or final, whatever happens to its connection, and calls the sink from one
-	// goroutine at a time. Another error means that it cannot go on: what is missing is gone, or the sink refused a block.
+	// Follow delivers blocks and finality to a sink until ctx ends, then it returns ctx's error. It
+	// delivers parents before children, leaves no block of a chain out that it calls best or final,
+	// whatever happens to its connection, and calls the sink from one goroutine at a time. Another
+	// error means that it cannot go on: what is missing is gone, or the sink refused a block.
 	Follow(ctx context.Context, to ChainSink) error
 }
 

@@ -9,7 +9,8 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// Health is the condition of a runner. It can be read at any time, also after the runner has stopped.
+// Health is the condition of a runner. It can be read at any time, also after the runner has
+// stopped.
 type Health struct {
 	// Running is true from Start until the runner has stopped.
 	Running bool
@@ -17,12 +18,14 @@ type Health struct {
 	Err error
 	// Held is true while a runner that recovered waits for newer blocks: see [OpenRunner].
 	Held bool
-	// Paused is the fatal error after which the runner builds and sends nothing, or nil: see [Fatal].
+	// Paused is the fatal error after which the runner builds and sends nothing, or nil: see
+	// [Fatal].
 	Paused error
-	// Waiting describes the first bundle without a package out there; its Number is 0 if there is none.
+	// Waiting describes the first bundle without a package out there; its Number is 0 if there is
+	// none.
 	Waiting bundlequeue.Delay
-	// Delayed is true if Waiting has lasted for Config.DelayAlarm. The queue never gives such a bundle
-	// up by itself; the host can, by bundlequeue.GiveUp.
+	// Delayed is true if Waiting has lasted for Config.DelayAlarm. The queue never gives such a
+	// bundle up by itself; the host can, by bundlequeue.GiveUp.
 	Delayed bool
 	// Builds and Sends are under way.
 	Builds, Sends int
@@ -32,9 +35,9 @@ type Health struct {
 	LastError error
 	// Fatal counts builds and sends that failed with the class [Fatal].
 	Fatal int
-	// Behind estimates how far the host's clock lags the chain's, from blocks that arrived before their
-	// slot began by the host's clock. The submission window is shifted by it. Without new evidence it
-	// halves every eleven blocks.
+	// Behind estimates how far the host's clock lags the chain's, from blocks that arrived before
+	// their slot began by the host's clock. The submission window is shifted by it. Without new
+	// evidence it halves every eleven blocks.
 	Behind time.Duration
 	// LastImport is when the last JAM block came, LastSlot its slot.
 	LastImport time.Time
@@ -165,15 +168,17 @@ func (r *Runner[B]) noteSent(began time.Time, err error) {
 type Recovery struct {
 	// Found is false where the journal was empty: then the rest is what the runner began with.
 	Found bool
-	// Steps is how many steps there were after the last snapshot. Next is the number that the next bundle must have.
+	// Steps is how many steps there were after the last snapshot. Next is the number that the next
+	// bundle must have.
 	Steps int
 	Next  uint64
 	// Bundles describes what the queue holds, by number.
 	Bundles []bundlequeue.Info
-	// Finalized and Best are the blocks of the JAM chain that the queue knows as such. A feed goes on after Finalized; what the queue knows
-	// already it may be given again.
+	// Finalized and Best are the blocks of the JAM chain that the queue knows as such. A feed goes
+	// on after Finalized; what the queue knows already it may be given again.
 	Finalized, Best anchor.Point
-	// Out are the packages that may be out there: a feed that must know its packages is told of them before it goes on.
+	// Out are the packages that may be out there: a feed that must know its packages is told of
+	// them before it goes on.
 	Out []Out
 }
 
@@ -185,9 +190,11 @@ type Out struct {
 	Package jamq.PackageHash
 	// Core is the core that it was sent to last.
 	Core jamq.CoreIndex
-	// Context is its refine context as far as evidence needs it: anchor, lookup anchor's slot, and prerequisites.
+	// Context is its refine context as far as evidence needs it: anchor, lookup anchor's slot, and
+	// prerequisites.
 	Context jamq.RefineContext
-	// Reported, Available and Accumulated are the blocks of the best chain in which that happened, or zero.
+	// Reported, Available and Accumulated are the blocks of the best chain in which that happened,
+	// or zero.
 	Reported, Available, Accumulated anchor.Point
 }
 

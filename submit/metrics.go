@@ -6,8 +6,8 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// Metrics is told what to count, under no lock and from several goroutines at once. Nil funcs count nothing. What is a level and no event is
-// in bundlequeue.Stats and [Health].
+// Metrics is told what to count, under no lock and from several goroutines at once. Nil funcs count
+// nothing. What is a level and no event is in bundlequeue.Stats and [Health].
 type Metrics struct {
 	// Count adds one to a counter. The label is out of a small set: see the counters.
 	Count func(counter Counter, label string)
@@ -19,7 +19,8 @@ type Metrics struct {
 type Counter string
 
 const (
-	// CountBuilds counts builds: "ok" or "failed", as is a package that must not be sent or is of no use.
+	// CountBuilds counts builds: "ok" or "failed", as is a package that must not be sent or is of
+	// no use.
 	CountBuilds Counter = "builds"
 	// CountSends counts sends: "ok", or the class of the error in words.
 	CountSends Counter = "sends"
@@ -27,7 +28,8 @@ const (
 	CountUseless Counter = "useless"
 	// CountPauses counts pauses after fatal errors: "fatal".
 	CountPauses Counter = "pauses"
-	// CountEffects counts effects by kind: "build", "send", "changed", "died", "failed", "resurrected".
+	// CountEffects counts effects by kind: "build", "send", "changed", "died", "failed",
+	// "resurrected".
 	CountEffects Counter = "effects"
 )
 
@@ -35,7 +37,8 @@ const (
 type Histogram string
 
 const (
-	// BuildSeconds and SendSeconds are how long the host's calls took; StepSeconds how long the queue took for an event, the journal with it.
+	// BuildSeconds and SendSeconds are how long the host's calls took; StepSeconds how long the
+	// queue took for an event, the journal with it.
 	BuildSeconds Histogram = "build_seconds"
 	SendSeconds  Histogram = "send_seconds"
 	StepSeconds  Histogram = "step_seconds"

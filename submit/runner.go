@@ -25,8 +25,8 @@ var (
 	ErrUseless = errors.New("submit: package was dead when it was built")
 )
 
-// Runner drives one bundlequeue. All methods may be called from any goroutine. The runner calls the host
-// under no lock.
+// Runner drives one bundlequeue. All methods may be called from any goroutine. The runner calls the
+// host under no lock.
 type Runner[B any] struct {
 	cfg       Config
 	builder   Builder[B]
@@ -63,8 +63,8 @@ type Runner[B any] struct {
 	work    sync.WaitGroup // builds and sends under way
 }
 
-// NewRunner returns a runner that is not started. root is a final JAM block; the host imports the blocks
-// after it. The runner forgets everything when the process ends: see [OpenRunner].
+// NewRunner returns a runner that is not started. root is a final JAM block; the host imports the
+// blocks after it. The runner forgets everything when the process ends: see [OpenRunner].
 func NewRunner[B any](cfg Config, root jamq.Block, builder Builder[B], submitter Submitter[B]) (*Runner[B], error) {
 	r, err := newRunner(cfg, builder, submitter)
 	if err != nil {
@@ -92,7 +92,8 @@ func newRunner[B any](cfg Config, builder Builder[B], submitter Submitter[B]) (*
 	}, nil
 }
 
-// Start begins to run until ctx ends or Stop is called. A runner starts once: again, the error wraps ErrStarted.
+// Start begins to run until ctx ends or Stop is called. A runner starts once: again, the error
+// wraps ErrStarted.
 func (r *Runner[B]) Start(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,8 +108,8 @@ func (r *Runner[B]) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the runner and waits until its goroutines have ended. It does not wait for bundles: see Drain.
-// Stopping a runner that does not run does nothing.
+// Stop ends the runner and waits until its goroutines have ended. It does not wait for bundles: see
+// Drain. Stopping a runner that does not run does nothing.
 func (r *Runner[B]) Stop() {
 	r.mu.Lock()
 	cancel := r.cancel
@@ -145,8 +146,8 @@ func (r *Runner[B]) loop() {
 	}
 }
 
-// tellAgain reports what was replayed. Then a snapshot replaces the journal, so that all steps in it
-// were taken under one configuration.
+// tellAgain reports what was replayed. Then a snapshot replaces the journal, so that all steps in
+// it were taken under one configuration.
 func (r *Runner[B]) tellAgain() {
 	for _, o := range r.replayed {
 		r.tell(o)
@@ -159,8 +160,8 @@ func (r *Runner[B]) tellAgain() {
 	}
 }
 
-// step feeds the queue one event, checks the outcome, writes the step down, and carries out the effects.
-// It runs on the loop's goroutine.
+// step feeds the queue one event, checks the outcome, writes the step down, and carries out the
+// effects. It runs on the loop's goroutine.
 func (r *Runner[B]) step(ev bundlequeue.Event) error {
 	now := time.Now()
 	if r.ctx.Err() != nil {
@@ -374,8 +375,8 @@ func (r *Runner[B]) sleepUntil(t time.Time) bool {
 	}
 }
 
-// report hands the outcome of a build or a send to the loop. A fatal error pauses the runner before the
-// queue can ask for more.
+// report hands the outcome of a build or a send to the loop. A fatal error pauses the runner before
+// the queue can ask for more.
 func (r *Runner[B]) report(ticket uint64, ev bundlequeue.Event, outcome error) {
 	call := func() {
 		delete(r.working, ticket)
@@ -433,11 +434,12 @@ func (r *Runner[B]) do(ctx context.Context, f func() error) error {
 	return <-result
 }
 
-// Step feeds the queue any event, such as bundlequeue.Reserve, Release, Rekey, GiveUp, Resize, Cores,
-// Retry, Told or Continue. The effects go to Config.Observe. Errors are those of the queue, ErrStopped,
-// or ctx's if the runner did not take the event in time; then it had no effect.
+// Step feeds the queue any event, such as bundlequeue.Reserve, Release, Rekey, GiveUp, Resize,
+// Cores, Retry, Told or Continue. The effects go to Config.Observe. Errors are those of the queue,
+// ErrStopped, or ctx's if the runner did not take the event in time; then it had no effect.
 //
-// If Step returns ErrJournal, the runner has stopped and it is unknown whether the step was recorded.
+// If Step returns ErrJournal, the runner has stopped and it is unknown whether the step was
+// recorded.
 func (r *Runner[B]) Step(ctx context.Context, ev bundlequeue.Event) error {
 	return r.do(ctx, func() error { return r.feed(ev) })
 }
@@ -459,14 +461,15 @@ func (r *Runner[B]) feed(ev bundlequeue.Event) error {
 	return nil
 }
 
-// Enqueue adds a bundle: see bundlequeue.Enqueue. If it returns ErrJournal, the runner has stopped and
-// it is unknown whether the bundle was recorded. Do not reuse its transactions until [Runner.Recovered]
-// of the next runner shows whether its commitment is in the queue.
+// Enqueue adds a bundle: see bundlequeue.Enqueue. If it returns ErrJournal, the runner has stopped
+// and it is unknown whether the bundle was recorded. Do not reuse its transactions until
+// [Runner.Recovered] of the next runner shows whether its commitment is in the queue.
 func (r *Runner[B]) Enqueue(ctx context.Context, bundle bundlequeue.Enqueue[B]) error {
 	return r.Step(ctx, bundle)
 }
 
-// EnqueueNext adds a bundle with the next number, and returns the number. Errors are those of Enqueue.
+// EnqueueNext adds a bundle with the next number, and returns the number. Errors are those of
+// Enqueue.
 func (r *Runner[B]) EnqueueNext(ctx context.Context, commitment common.Hash, bundle B) (number uint64, err error) {
 	err = r.do(ctx, func() error {
 		number = r.queue.Next()
@@ -484,14 +487,14 @@ func (r *Runner[B]) Next(ctx context.Context) (number uint64, err error) {
 	return number, err
 }
 
-// Import feeds one imported JAM block and the head of the best chain after it: see bundlequeue.Imported.
-// A block that finality has overtaken is ignored.
+// Import feeds one imported JAM block and the head of the best chain after it: see
+// bundlequeue.Imported. A block that finality has overtaken is ignored.
 func (r *Runner[B]) Import(ctx context.Context, block jamq.Block, best jamq.HeaderHash) error {
 	return ignoreOld(r.Step(ctx, bundlequeue.Imported{Block: block, Best: best}))
 }
 
-// Finalize feeds a finalized JAM block: see bundlequeue.FinalizedBlock. An ancestor of a block that was
-// finalized before is ignored.
+// Finalize feeds a finalized JAM block: see bundlequeue.FinalizedBlock. An ancestor of a block that
+// was finalized before is ignored.
 func (r *Runner[B]) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
 	return ignoreOld(r.Step(ctx, bundlequeue.FinalizedBlock{Hash: hash}))
 }
@@ -503,8 +506,8 @@ func ignoreOld(err error) error {
 	return err
 }
 
-// Resume makes a runner act that has recovered and waits for newer blocks (see [OpenRunner]), or that a
-// fatal error has paused (see [Fatal]). Otherwise it does nothing.
+// Resume makes a runner act that has recovered and waits for newer blocks (see [OpenRunner]), or
+// that a fatal error has paused (see [Fatal]). Otherwise it does nothing.
 func (r *Runner[B]) Resume(ctx context.Context) error {
 	return r.do(ctx, func() error {
 		r.release()

@@ -7,8 +7,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Finalize marks an imported block final and prunes what cannot matter any more. If the block is not
-// on the best chain, it becomes the best block. The finalized block itself may be given again.
+// Finalize marks an imported block final and prunes what cannot matter any more. If the block is
+// not on the best chain, it becomes the best block. The finalized block itself may be given again.
 //
 // The error wraps one of these, and a refused block changes nothing:
 //   - ErrOld if the block is an ancestor of the finalized one: finality never moves back;
@@ -55,8 +55,8 @@ func (v *View) dropForks() {
 	}
 }
 
-// trim lets go of what final blocks need no more: the way to their parents, below the finalized block the state, and
-// those altogether that have left recent history and the memory of an epoch.
+// trim lets go of what final blocks need no more: the way to their parents, below the finalized
+// block the state, and those altogether that have left recent history and the memory of an epoch.
 func (v *View) trim(previous uint64) {
 	base := v.main[0].Height
 	for h := max(previous, base); h < v.finalized.Height; h++ {

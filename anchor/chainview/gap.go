@@ -10,17 +10,17 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// ErrUndecided is wrapped by [View.Continue] if a watched package may still be accumulated after the
-// new root. A later root decides it.
+// ErrUndecided is wrapped by [View.Continue] if a watched package may still be accumulated after
+// the new root. A later root decides it.
 var ErrUndecided = errors.New("chainview: package is undecided at the new root")
 
 // Continue moves the view to a later final block when the blocks in between cannot be had any more.
 // s is the state after root. accumulated names all watched packages that the chain up to root has
 // accumulated; the caller reads them from the state of the rollup's service at root.
 //
-// Every other watched package must be dead at root: neither on a core nor in the ready queue, and its
-// anchor has left recent history. The view keeps the watched packages with these outcomes, which are
-// final, and forgets all blocks from before.
+// Every other watched package must be dead at root: neither on a core nor in the ready queue, and
+// its anchor has left recent history. The view keeps the watched packages with these outcomes,
+// which are final, and forgets all blocks from before.
 //
 // The error wraps one of these, and a refused root changes nothing:
 //   - ErrOld if root is not after the finalized block;
@@ -75,11 +75,12 @@ func (v *View) decidedAt(s *State, t *Trace, accumulated bool) error {
 	return nil
 }
 
-// forgetTree drops all blocks and returns the greatest height among them. It marks those that are not
-// final as lost: whether the chain up to the new root contains them is not known.
+// forgetTree drops all blocks and returns the greatest height among them. It marks those that are
+// not final as lost: whether the chain up to the new root contains them is not known.
 //
-// The new blocks get greater heights, so that all comparisons of heights along the chain stay right.
-// The jump is wider than recent history, so every unreported package expires, as it has at root.
+// The new blocks get greater heights, so that all comparisons of heights along the chain stay
+// right. The jump is wider than recent history, so every unreported package expires, as it has at
+// root.
 func (v *View) forgetTree() (highest uint64) {
 	lose := func(n *node) {
 		n.lost, n.contents = true, nil

@@ -21,20 +21,21 @@ type Package struct {
 	Anchor jamq.HeaderHash
 	// LookupAnchorSlot is the slot of the lookup anchor.
 	LookupAnchorSlot jamq.Slot
-	// Prerequisites are the packages that must be accumulated before it. The view follows those that
-	// are not watched as well: see [View.Watch].
+	// Prerequisites are the packages that must be accumulated before it. The view follows those
+	// that are not watched as well: see [View.Watch].
 	Prerequisites []jamq.PackageHash
 }
 
 // Status is what became of a package on one chain.
 type Status struct {
-	// Reported, Available and Accumulated are the blocks in which that happened; zero where it did not.
+	// Reported, Available and Accumulated are the blocks in which that happened; zero where it did
+	// not.
 	Reported, Available, Accumulated anchor.Point
 	// Dead is why the package can never be accumulated on this chain, as of the
 	// block DeadSince, or anchor.Alive.
 	Dead anchor.Reason
-	// DeadSince is the evidence: the oldest block held at which Dead holds. A package for the same rollup block may be
-	// anchored there or later.
+	// DeadSince is the evidence: the oldest block held at which Dead holds. A package for the same
+	// rollup block may be anchored there or later.
 	DeadSince anchor.Point
 }
 
@@ -44,8 +45,8 @@ type verdict struct {
 	dead                                        anchor.Reason
 }
 
-// upTo returns the verdict as it was at an earlier height of the same chain. What was found on a fork that finality has passed by since does
-// not count.
+// upTo returns the verdict as it was at an earlier height of the same chain. What was found on a
+// fork that finality has passed by since does not count.
 func (s verdict) upTo(height uint64) verdict {
 	for _, n := range []**node{&s.reported, &s.available, &s.accumulated, &s.deadSince} {
 		if *n != nil && ((*n).Height > height || (*n).lost) {
@@ -91,8 +92,8 @@ type Trace struct {
 	pkg    jamq.PackageHash
 	number uint64 // in the order of watching, so a prerequisite has a lower one than its dependents
 	anchor *node  // nil for a package of others, which is followed only as a prerequisite
-	// partial says that a block had reported it before it was followed. What became of that report is
-	// not known, so the package is never taken for dead.
+	// partial says that a block had reported it before it was followed. What became of that report
+	// is not known, so the package is never taken for dead.
 	partial          bool
 	lookupAnchorSlot jamq.Slot
 	prerequisites    []jamq.PackageHash
@@ -110,7 +111,8 @@ type Trace struct {
 // Package returns the hash of the package.
 func (t *Trace) Package() jamq.PackageHash { return t.pkg }
 
-// Status returns what became of the package on the best chain, as of the last call of [View.Changes] or [View.Status].
+// Status returns what became of the package on the best chain, as of the last call of
+// [View.Changes] or [View.Status].
 func (t *Trace) Status() Status { return t.verdict.status() }
 
 // Dead returns Status().Dead.
@@ -138,13 +140,15 @@ type agenda struct {
 	changed        []*Trace
 }
 
-// Watch begins to follow a package. Call it before the bytes of the package first leave the host, so
-// that no imported block can have named it, and after its own prerequisites are watched. Watching a
-// package again changes nothing. The error wraps ErrUnknownBlock if the anchor is not held.
+// Watch begins to follow a package. Call it before the bytes of the package first leave the host,
+// so that no imported block can have named it, and after its own prerequisites are watched.
+// Watching a package again changes nothing. The error wraps ErrUnknownBlock if the anchor is not
+// held.
 //
 // A prerequisite that is not watched belongs to others. The view then follows what blocks say about
 // it: once it is reported, it can expire as a prerequisite, and die by D5 and D6. It is taken to be
-// alive while it is unreported, because its anchor is not known, and also if it was reported before.
+// alive while it is unreported, because its anchor is not known, and also if it was reported
+// before.
 func (v *View) Watch(pkg jamq.PackageHash, p Package) (*Trace, error) {
 	known := v.watched[pkg]
 	if known != nil && known.anchor != nil {
@@ -264,7 +268,8 @@ func (v *View) Status(pkg jamq.PackageHash) (Status, error) {
 	return s.status(), err
 }
 
-// FinalStatus returns what became of a watched package on the finalized chain. The error wraps ErrNotWatched.
+// FinalStatus returns what became of a watched package on the finalized chain. The error wraps
+// ErrNotWatched.
 func (v *View) FinalStatus(pkg jamq.PackageHash) (Status, error) {
 	s, err := v.verdictOn(pkg)
 	return s.upTo(v.finalized.Height).status(), err
@@ -279,8 +284,8 @@ func (v *View) verdictOn(pkg jamq.PackageHash) (verdict, error) {
 	return t.verdict, nil
 }
 
-// Changes calls f for each watched package whose status on the best chain has changed since the last call, mostly in the
-// order of watching. f must not call Watch or Forget.
+// Changes calls f for each watched package whose status on the best chain has changed since the
+// last call, mostly in the order of watching. f must not call Watch or Forget.
 func (v *View) Changes(f func(*Trace)) {
 	v.judge()
 	changed := v.agenda.changed
@@ -294,7 +299,8 @@ func (v *View) Changes(f func(*Trace)) {
 	clear(changed)
 }
 
-// see records that a block speaks of a package. Packages of other rollups are the normal case and cost one look-up.
+// see records that a block speaks of a package. Packages of other rollups are the normal case and
+// cost one look-up.
 func (v *View) see(pkg jamq.PackageHash, k kind, at *node) {
 	if t, ok := v.watched[pkg]; ok {
 		t.sightings = append(slices.DeleteFunc(t.sightings, func(s sighting) bool { return s.at.lost }), sighting{kind: k, at: at})
@@ -319,8 +325,8 @@ func (v *View) reconsiderDue() {
 	}
 }
 
-// reconsiderAll gives everybody a turn of whom the new chain may speak otherwise than the old one. After a reorg this is all
-// whose fate is not final.
+// reconsiderAll gives everybody a turn of whom the new chain may speak otherwise than the old one.
+// After a reorg this is all whose fate is not final.
 func (v *View) reconsiderAll() {
 	for _, t := range v.watched {
 		newest := uint64(0)
@@ -404,8 +410,8 @@ func (v *View) death(t *Trace) (anchor.Reason, *node) {
 	return reasonAt(i), v.main[i]
 }
 
-// seenUpTo returns what the best chain up to a height has said about a package; the second result is the block that removed
-// it from its core.
+// seenUpTo returns what the best chain up to a height has said about a package; the second result
+// is the block that removed it from its core.
 func (v *View) seenUpTo(t *Trace, height uint64) (s verdict, gone *node) {
 	for _, seen := range t.sightings {
 		if seen.at.Height > height || !v.onMain(seen.at) {
@@ -425,7 +431,8 @@ func (v *View) seenUpTo(t *Trace, height uint64) (s verdict, gone *node) {
 	return s, gone
 }
 
-// facts is what decides the life of a package on the best chain up to head. The prerequisites must have been judged.
+// facts is what decides the life of a package on the best chain up to head. The prerequisites must
+// have been judged.
 func (v *View) facts(t *Trace, head *node, s verdict, gone *node) anchor.Facts {
 	f := anchor.Facts{
 		Head:        head.Point,

@@ -18,22 +18,22 @@ var (
 
 // Config holds the time-outs by which packages are given up. Begin with [DefaultConfig].
 type Config struct {
-	// GuaranteeTimeout is how long after its last send a package is given up that was not guaranteed.
-	// It is at least the 2R-1 slots in which guarantors may report it, at most 1000 days; 54 s by
-	// default on the tiny spec.
+	// GuaranteeTimeout is how long after its last send a package is given up that was not
+	// guaranteed. It is at least the 2R-1 slots in which guarantors may report it, at most 1000
+	// days; 54 s by default on the tiny spec.
 	GuaranteeTimeout time.Duration
-	// AccumulateTimeout is how long the queue waits for accumulation, positive, at most 1000 days; 10
-	// slots by default.
+	// AccumulateTimeout is how long the queue waits for accumulation, positive, at most 1000 days;
+	// 10 slots by default.
 	AccumulateTimeout time.Duration
-	// AccumulateTries is how often AccumulateTimeout may pass before the package is given up, at least
-	// 1; 3 by default.
+	// AccumulateTries is how often AccumulateTimeout may pass before the package is given up, at
+	// least 1; 3 by default.
 	AccumulateTries int
-	// FailureHold is how long after the last send of any of its packages a bundle is held before it is
-	// handed back, because one of them may still be accumulated. It is positive, at most 1000 days; by
-	// default twice the slots of H + U + E.
+	// FailureHold is how long after the last send of any of its packages a bundle is held before it
+	// is handed back, because one of them may still be accumulated. It is positive, at most 1000
+	// days; by default twice the slots of H + U + E.
 	FailureHold time.Duration
-	// Remember is how many packages of failed bundles are remembered for bundlequeue.Resurrected, at
-	// least 0; 606 by default.
+	// Remember is how many packages of failed bundles are remembered for bundlequeue.Resurrected,
+	// at least 0; 606 by default.
 	Remember int
 }
 
@@ -52,8 +52,8 @@ func DefaultConfig(spec jamq.ChainSpec) Config {
 	}
 }
 
-// Validate names the first field that is out of range, its value and what is allowed. The error wraps
-// [ErrInvalidConfig].
+// Validate names the first field that is out of range, its value and what is allowed. The error
+// wraps [ErrInvalidConfig].
 func (c *Config) Validate(spec *jamq.ChainSpec) error {
 	for _, f := range []struct {
 		field           string

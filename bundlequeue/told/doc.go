@@ -1,17 +1,18 @@
-// Package told runs a bundlequeue for a host that sees no JAM blocks. The host tells single events by
-// package hash, and what it does not tell is guessed by the clock.
+// Package told runs a bundlequeue for a host that sees no JAM blocks. The host tells single events
+// by package hash, and what it does not tell is guessed by the clock.
 //
 // # What it risks
 //
-// No clock can tell whether a package is dead: slots may be skipped, and guarantors may wait. A rebuilt
-// package may therefore duplicate the one before it, and promise B1 does not hold. Use this package only
-// if the host cannot see blocks, and if the rollup's service ignores what it has seen before.
-// anchor.ReportableChance says how often the default time-out is wrong. With imported blocks the queue
-// needs no guess: see bundlequeue.New.
+// No clock can tell whether a package is dead: slots may be skipped, and guarantors may wait. A
+// rebuilt package may therefore duplicate the one before it, and promise B1 does not hold. Use this
+// package only if the host cannot see blocks, and if the rollup's service ignores what it has seen
+// before. anchor.ReportableChance says how often the default time-out is wrong. With imported
+// blocks the queue needs no guess: see bundlequeue.New.
 //
 // # Use
 //
-// [Evidence] implements bundlequeue.Evidence. [Simple] is a queue behind the calls that builders know:
+// [Evidence] implements bundlequeue.Evidence. [Simple] is a queue behind the calls that builders
+// know:
 //
 //	s, err := told.New[MyBundle](bundlequeue.DefaultConfig(spec), told.DefaultConfig(spec))
 //	news, err := s.Enqueue(now, number, commitment, bundle)
@@ -29,7 +30,7 @@
 //     Config.AccumulateTimeout.
 //   - The packages that name a package that is given up are given up with it.
 //   - A late guarantee wins: the chain is right and the clock was wrong.
-//   - A bundle that has lost its packages is held for Config.FailureHold after its last send before it is
-//     handed back. If a package of it is accumulated even later, the host hears
+//   - A bundle that has lost its packages is held for Config.FailureHold after its last send before
+//     it is handed back. If a package of it is accumulated even later, the host hears
 //     bundlequeue.Resurrected.
 package told

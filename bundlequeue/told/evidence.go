@@ -16,8 +16,8 @@ import (
 // Block stands for the block of an event that was told: it is not known.
 var Block = anchor.Point{Hash: jamq.HeaderHash{'t', 'o', 'l', 'd'}}
 
-// Evidence is what the host has told of a queue's packages, and what the clock makes of the rest. It
-// implements bundlequeue.Evidence and belongs to one queue.
+// Evidence is what the host has told of a queue's packages, and what the clock makes of the rest.
+// It implements bundlequeue.Evidence and belongs to one queue.
 type Evidence struct {
 	cfg     Config
 	now     time.Time // of the last Advance
@@ -32,11 +32,13 @@ type Evidence struct {
 
 // Stats counts what was told and had no effect.
 type Stats struct {
-	// DuplicateGuarantees counts guarantees of a package while one of its bundle, or itself, had one.
+	// DuplicateGuarantees counts guarantees of a package while one of its bundle, or itself, had
+	// one.
 	DuplicateGuarantees uint64
 	// DuplicateAccumulations counts the same for accumulation.
 	DuplicateAccumulations uint64
-	// AccumulatedAfterFailed counts packages that were accumulated after their bundle was handed back.
+	// AccumulatedAfterFailed counts packages that were accumulated after their bundle was handed
+	// back.
 	AccumulatedAfterFailed uint64
 }
 
@@ -93,8 +95,8 @@ func (e *Evidence) Observe(now time.Time, ev bundlequeue.Event) ([]bundlequeue.E
 	return nil, nil
 }
 
-// guaranteed lets the first guaranteed package of a bundle win. A late one, which was given up, wins as
-// well unless another one was faster: the chain is right and the clock was wrong.
+// guaranteed lets the first guaranteed package of a bundle win. A late one, which was given up,
+// wins as well unless another one was faster: the chain is right and the clock was wrong.
 func (e *Evidence) guaranteed(now time.Time, f *fate) {
 	if w := e.winner(f.bundle); w != nil && (w != f || !f.status.Reported.IsZero()) {
 		e.stats.DuplicateGuarantees++
@@ -119,8 +121,8 @@ func (e *Evidence) accumulated(f *fate, final bool) {
 	e.spread(f)
 }
 
-// winner returns the package of a bundle that was accumulated, or else one that is guaranteed and not
-// given up, or nil.
+// winner returns the package of a bundle that was accumulated, or else one that is guaranteed and
+// not given up, or nil.
 func (e *Evidence) winner(bundle uint64) *fate {
 	var reported *fate
 	for _, f := range e.bundles[bundle] {
@@ -151,8 +153,8 @@ func (e *Evidence) hold(f *fate) {
 }
 
 // spread carries death, and coming back to life, from the packages of f's bundle to those that name
-// them: a package that needs another one than the winner can never be accumulated. Bundles name the one
-// before them, so one pass in their order is enough.
+// them: a package that needs another one than the winner can never be accumulated. Bundles name the
+// one before them, so one pass in their order is enough.
 func (e *Evidence) spread(f *fate) {
 	for bundle := f.bundle + 1; len(e.bundles[bundle]) > 0; bundle++ {
 		changed := false
@@ -190,8 +192,8 @@ func (e *Evidence) lost(pkg jamq.PackageHash) bool {
 	return f.status.Dead != anchor.Alive || w != nil && w != f
 }
 
-// tellOfBuried reports the worst that the clock can do: a package of a bundle that was handed back is
-// accumulated after all.
+// tellOfBuried reports the worst that the clock can do: a package of a bundle that was handed back
+// is accumulated after all.
 func (e *Evidence) tellOfBuried(told bundlequeue.Told) []bundlequeue.Effect {
 	i := slices.Index(e.buried, told.Package)
 	if i < 0 || told.State != bundlequeue.Accumulated && told.State != bundlequeue.Finalized {

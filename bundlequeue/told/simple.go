@@ -11,13 +11,13 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// Simple is a queue behind the calls that builders know: put a bundle in, take the next one out, say
-// what became of it. It is the same queue with the same rules. Where bundlequeue.Queue.Step returns
-// requests among its effects, Simple keeps them for [Simple.Dequeue] and returns only the news:
-// bundlequeue.Changed, Died, Failed and Resurrected.
+// Simple is a queue behind the calls that builders know: put a bundle in, take the next one out,
+// say what became of it. It is the same queue with the same rules. Where bundlequeue.Queue.Step
+// returns requests among its effects, Simple keeps them for [Simple.Dequeue] and returns only the
+// news: bundlequeue.Changed, Died, Failed and Resurrected.
 //
-// The host answers each Failed by [Simple.MarkTakenBack]. The On calls need [Evidence]; for a queue with
-// chain evidence feed blocks by [Simple.Step].
+// The host answers each Failed by [Simple.MarkTakenBack]. The On calls need [Evidence]; for a queue
+// with chain evidence feed blocks by [Simple.Step].
 //
 // A Simple is not safe for concurrent use.
 type Simple[B any] struct {
@@ -41,8 +41,8 @@ func New[B any](cfg bundlequeue.Config, told Config) (*Simple[B], error) {
 }
 
 // Restore makes a Simple of a snapshot that [Simple.AppendSnapshot] wrote. The news are the failed
-// bundles that the host has not answered: whether it took them back before the crash, it knows by their
-// tickets or contents. The errors are those of bundlequeue.Restore.
+// bundles that the host has not answered: whether it took them back before the crash, it knows by
+// their tickets or contents. The errors are those of bundlequeue.Restore.
 func Restore[B any](cfg bundlequeue.Config, told Config, codec bundlequeue.Codec[B], snapshot []byte) (*Simple[B], []bundlequeue.Effect, error) {
 	var evidence *Evidence
 	q, err := bundlequeue.RestoreWith(cfg, codec, snapshot, func(b []byte) (_ bundlequeue.Evidence, err error) {
@@ -57,9 +57,9 @@ func Restore[B any](cfg bundlequeue.Config, told Config, codec bundlequeue.Codec
 	return s, news, nil
 }
 
-// NewSimple wraps a queue of any evidence, which must not be stepped by another caller. It takes up the
-// requests that are open in it, after a restart for example, and returns the failed bundles that the
-// host has not answered.
+// NewSimple wraps a queue of any evidence, which must not be stepped by another caller. It takes up
+// the requests that are open in it, after a restart for example, and returns the failed bundles
+// that the host has not answered.
 func NewSimple[B any](q *bundlequeue.Queue[B]) (*Simple[B], []bundlequeue.Effect) {
 	s := &Simple[B]{queue: q}
 	return s, s.keepJobs(q.Open())
@@ -86,8 +86,8 @@ func (s *Simple[B]) AppendSnapshot(b []byte, codec bundlequeue.Codec[B]) []byte 
 
 // Job is a bundle to be submitted.
 type Job[B any] struct {
-	// Number is the rollup block, Version counts its packages from 1, Attempt the sends of a package.
-	// Take another guarantor for each attempt.
+	// Number is the rollup block, Version counts its packages from 1, Attempt the sends of a
+	// package. Take another guarantor for each attempt.
 	Number           uint64
 	Version, Attempt int
 	// Core is the core whose guarantors should get it.
@@ -141,9 +141,9 @@ func (s *Simple[B]) open() bundlequeue.Effect {
 // CanSubmit reports whether Dequeue has a job.
 func (s *Simple[B]) CanSubmit() bool { return s.open() != nil }
 
-// Dequeue returns the next bundle to build and submit, or to submit again, and whether there is one.
-// Each job is returned once, and must be answered by MarkSubmitted or MarkFailed. Events about the bundle
-// in between are neither lost nor undone.
+// Dequeue returns the next bundle to build and submit, or to submit again, and whether there is
+// one. Each job is returned once, and must be answered by MarkSubmitted or MarkFailed. Events about
+// the bundle in between are neither lost nor undone.
 func (s *Simple[B]) Dequeue() (Job[B], bool) {
 	e := s.open()
 	if e == nil {
@@ -165,14 +165,14 @@ func (s *Simple[B]) Dequeue() (Job[B], bool) {
 	}, true
 }
 
-// MarkSubmitted says that a job's package is about to leave. Call it before the bytes leave, and send
-// them only if it returns no error:
+// MarkSubmitted says that a job's package is about to leave. Call it before the bytes leave, and
+// send them only if it returns no error:
 //   - bundlequeue.ErrNotExpected: the job became pointless;
 //   - bundlequeue.ErrInadmissible: the package must not be sent;
 //   - [ErrNotNow]: the package was taken, and a job to send it comes later.
 //
-// For a job with a Package the other arguments are not read; otherwise they describe what was built.
-// News can come with an error.
+// For a job with a Package the other arguments are not read; otherwise they describe what was
+// built. News can come with an error.
 func (s *Simple[B]) MarkSubmitted(now time.Time, job Job[B], pkg jamq.PackageHash, context jamq.RefineContext, bundle B) ([]bundlequeue.Effect, error) {
 	if !job.Package.IsZero() {
 		return s.Step(now, bundlequeue.Sent{Ticket: job.ticket, OK: true})
@@ -208,7 +208,8 @@ func (s *Simple[B]) MarkFailed(now time.Time, job Job[B]) ([]bundlequeue.Effect,
 	return s.Step(now, bundlequeue.Sent{Ticket: job.ticket})
 }
 
-// MarkTakenBack says that the host has a failed bundle's transactions again: see bundlequeue.TakenBack.
+// MarkTakenBack says that the host has a failed bundle's transactions again: see
+// bundlequeue.TakenBack.
 func (s *Simple[B]) MarkTakenBack(now time.Time, failed bundlequeue.Failed[B]) ([]bundlequeue.Effect, error) {
 	return s.Step(now, bundlequeue.TakenBack{Ticket: failed.Ticket})
 }

@@ -61,8 +61,9 @@ func readTime(r *wire.Reader) time.Time {
 	return time.Unix(0, n).UTC()
 }
 
-// RestoreEvidence reads what [Evidence.AppendSnapshot] wrote: see bundlequeue.RestoreWith. The error
-// wraps [ErrInvalidConfig] or bundlequeue.ErrCorrupt. Whatever the bytes are, it never panics.
+// RestoreEvidence reads what [Evidence.AppendSnapshot] wrote: see bundlequeue.RestoreWith. The
+// error wraps [ErrInvalidConfig] or bundlequeue.ErrCorrupt. Whatever the bytes are, it never
+// panics.
 func RestoreEvidence(spec jamq.ChainSpec, cfg Config, snapshot []byte) (*Evidence, error) {
 	e, err := NewEvidence(spec, cfg)
 	if err != nil {
