@@ -21,6 +21,10 @@ func (q *Queue[B]) build(it *item[B]) {
 	if !q.mayBuild(it) {
 		return
 	}
+	q.prune(it)
+	if len(it.versions) >= q.cfg.maxVersions() {
+		return // finality will settle some
+	}
 	admission := q.admissible(it)
 	if !admission.ok {
 		return
@@ -29,7 +33,6 @@ func (q *Queue[B]) build(it *item[B]) {
 	if !ok || !q.cores.acquire(it, q.blocks.CoreFree) {
 		return
 	}
-	q.prune(it)
 	q.ticket++
 	it.lastVersion++
 	it.request = &request{

@@ -21,6 +21,9 @@ func (q *Queue[B]) check() error {
 		if alive > 1 {
 			return fmt.Errorf("B1: bundle %d has %d versions alive on one chain", it.number, alive)
 		}
+		if n := len(it.versions); n > q.cfg.maxVersions() {
+			return fmt.Errorf("B6: bundle %d has %d packages, want at most %d", it.number, n, q.cfg.maxVersions())
+		}
 		if n := it.losses(); n > q.cfg.MaxVersionRetries+1 {
 			return fmt.Errorf("bundle %d has lost %d packages, want at most %d", it.number, n, q.cfg.MaxVersionRetries+1)
 		}

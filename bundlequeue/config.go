@@ -122,7 +122,7 @@ func (c *Config) Validate() error {
 		{"ReservationTimeout", int64(c.ReservationTimeout), 1, int64(longest)},
 		{"SubmitRetryInterval", int64(c.SubmitRetryInterval), 1, int64(longest)},
 		{"MaxSubmitRetries", int64(c.MaxSubmitRetries), 0, int64(longest)},
-		{"MaxVersionRetries", int64(c.MaxVersionRetries), 0, int64(longest)},
+		{"MaxVersionRetries", int64(c.MaxVersionRetries), 0, maxDepth},
 		{"BackoffBase", int64(c.BackoffBase), 1, int64(longest)},
 		{"BackoffMax", int64(c.BackoffMax), int64(c.BackoffBase), int64(longest)},
 		{"RetentionWindow", int64(c.RetentionWindow), 0, int64(longest)},
@@ -148,6 +148,13 @@ func validateCores(spec *jamq.ChainSpec, cores []jamq.CoreIndex) error {
 	}
 	return nil
 }
+
+// unsettledVersions is how many packages of a bundle may be dead, not lost, and not settled by
+// finality. It bounds memory while finality stands still and guarantors cannot be reached.
+const unsettledVersions = 8
+
+// maxVersions returns how many packages of one bundle the queue holds at most.
+func (c *Config) maxVersions() int { return c.MaxVersionRetries + 1 + unsettledVersions }
 
 // backoff returns the wait after the given number of failures in a row, from 1. It spreads bundles
 // apart by their number and not by chance, so that the queue stays deterministic.

@@ -63,6 +63,8 @@ func (q *Queue[B]) waitsFor(it *item[B]) string {
 		return fmt.Sprintf("a package is being built; the last %d were dead when they were ready (%v)", t.useless, t.reason)
 	case it.request != nil:
 		return "a package is being built"
+	case len(it.versions) >= q.cfg.maxVersions():
+		return fmt.Sprintf("%d packages are dead, and finality has not settled them", len(it.versions))
 	case !t.untilFinal.IsZero() && t.untilFinal == q.blocks.Finalized().Hash:
 		return fmt.Sprintf("finality does not move, and the last package was dead when it was ready (%v)", t.reason)
 	case !t.untilBest.IsZero() && t.untilBest == q.blocks.Best().Hash:

@@ -140,3 +140,29 @@ func TestClockJumpsAndComesBack(t *testing.T) {
 	s.step(Tick{})
 	require.Greater(t, s.q.Stats().Totals.Sends, sent)
 }
+
+// B6 while finality stands still and no guarantor can be reached: a bundle has a bounded number of
+// packages, and goes on once finality moves.
+func TestB6UnsettledVersionsAreBounded(t *testing.T) {
+	s := newScene(t, func(c *Config) { c.MaxVersionRetries = 0 })
+	s.enqueue(1)
+	for range 200 {
+		s.answer()
+		for _, e := range s.sends {
+			s.step(Sent{Ticket: e.Ticket}) // check counts the versions after each step
+		}
+		s.sends = nil
+		s.block(nil)
+	}
+	info, _ := s.q.Info(1)
+	require.Len(t, info.Versions, s.q.cfg.maxVersions())
+	delay, _ := s.q.Delayed()
+	require.Contains(t, delay.Reason, "finality has not settled them")
+	s.step(FinalizedBlock{Hash: s.parent})
+	s.block(nil)
+	require.Len(t, s.builds, 1)
+	require.Empty(t, s.failed)
+	info, _ = s.q.Info(1)
+	require.Empty(t, info.Versions, "what is settled and not lost is forgotten")
+	require.False(t, s.builds[0].MinAnchor.IsZero(), "but not where it died")
+}
