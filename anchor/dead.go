@@ -6,7 +6,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Reason says why a package is dead, by the names D1 to D6 of ARCHITECTURE.md. The zero value means alive.
+// Reason says why a package is dead, by the rules D1 to D6 (docs/invariants.md). The zero
+// value means alive.
 type Reason uint8
 
 // The reasons of death. Each is inherited by every descendant of the block at which it holds.
