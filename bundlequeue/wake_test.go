@@ -118,3 +118,21 @@ func TestRecordsOfAllEvents(t *testing.T) {
 	}
 	require.Len(t, seen, numKinds, "an event is missing")
 }
+
+// A bundle that lost its report and its core to a reorg wakes the queue for its next send.
+func TestNextWakeAfterAReorg(t *testing.T) {
+	s := newScene(t, func(c *Config) { c.SubmitRetryInterval = time.Minute })
+	s.enqueue(1)
+	pkg := s.run()[0]
+	sent, fork := s.now, s.parent
+	s.block(report(pkg, 0))
+	s.blockOn(fork, s.slot+1, 'b', nil)
+	require.Equal(t, Queued, s.state(1))
+	require.Empty(t, s.sends)
+	wake, ok := s.q.NextWake(s.now)
+	require.True(t, ok)
+	require.Equal(t, sent.Add(time.Minute), wake)
+	s.now = wake
+	s.step(Tick{})
+	require.Len(t, s.sends, 1)
+}
