@@ -132,7 +132,17 @@ func TestNextWakeAfterAReorg(t *testing.T) {
 	wake, ok := s.q.NextWake(s.now)
 	require.True(t, ok)
 	require.Equal(t, sent.Add(time.Minute), wake)
+
+	// The next bundle passes it, and is to be built again before that.
+	s.enqueue(2)
+	require.Len(t, s.builds, 1)
+	s.step(BuildFailed{Ticket: s.builds[0].Ticket})
+	again, ok := s.q.NextWake(s.now)
+	require.True(t, ok)
+	require.Less(t, again.Sub(s.now), 2*s.q.cfg.BackoffBase)
+
 	s.now = wake
 	s.step(Tick{})
 	require.Len(t, s.sends, 1)
+	require.Equal(t, uint64(1), s.sends[0].Number)
 }

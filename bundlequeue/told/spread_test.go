@@ -137,3 +137,17 @@ func TestToldSnapshotKeepsEverything(t *testing.T) {
 	require.Positive(t, s.s.Stats().Totals.Entered(bundlequeue.FailedState))
 	restored()
 }
+
+// A time-out that began while the clock was ahead is shortened when the clock goes back. No further send
+// begins it anew.
+func TestClockGoesBackUnderATimeout(t *testing.T) {
+	s := newToldScene(t, func(c *bundlequeue.Config) { c.MaxSubmitRetries = 0 })
+	right := s.now
+	s.now = right.Add(24 * time.Hour)
+	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
+	s.submit()
+	s.now = right
+	s.wait(time.Second)
+	s.wait(10 * time.Minute)
+	require.Equal(t, uint64(1), s.s.Stats().Totals.Died)
+}
