@@ -32,11 +32,16 @@
 //
 // # Why nothing is executed twice
 //
-// A new version is built only when every earlier version that ever left is dead on the best chain (the rules D1 to D6
-// of package anchor), and its anchor is the block by which the last of them died, or a later one. A chain that reports the
-// new version contains that anchor, and there the old ones can never accumulate. No clock, no finality and no assumption about
-// guarantors or forks enters. A version counts as having left from the moment its Send effect is returned, whatever the host does
-// with it. The rules stand in one place each; rules.go lists them, and tests switch each of them off and see it missed.
+// A new version is built only if every earlier version that left is dead on the
+// best chain, by the rules D1 to D6 of package anchor. Its anchor is the block by
+// which the last of them died, or a later one. A chain that reports the new
+// version contains that anchor, and there the old versions can never accumulate.
+// The proof needs no clock, no finality and no assumption about guarantors or
+// forks. A version counts as having left from the moment its Send effect is
+// returned, whatever the host does with it.
+//
+// safety.go holds the rule. internal/mutation breaks this rule and the others one
+// by one and requires that a test notices.
 //
 // # Why nothing is lost
 //
