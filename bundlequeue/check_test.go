@@ -187,3 +187,13 @@ func accumulate(pkg jamq.PackageHash, core jamq.CoreIndex) func(*jamq.Block) {
 		b.Accumulated = append(b.Accumulated, pkg)
 	}
 }
+
+// restart replaces the queue by one that is restored from its snapshot.
+func (s *scene) restart() {
+	s.t.Helper()
+	q, err := Restore[string](s.q.cfg, text{}, AppendSnapshot[string](nil, text{}, s.q))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.q = q
+}

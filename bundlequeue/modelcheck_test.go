@@ -7,6 +7,8 @@ import (
 	"hash/maphash"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,16 +22,19 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-var modelSize = flag.String("modelcheck", "default", "size of TestModelCheck: small, default or full")
+var (
+	modelSize   = flag.String("modelcheck", "default", "size of TestModelCheck: small, default or full")
+	modelBudget = flag.String("modelcheck.budget", "", "the only search of TestModelCheck, as in blocks=6,forks=1,retries=0")
+)
 
 // modelBundles is how many rollup blocks the model has.
 const modelBundles = 3
 
-// modelConfig is the queue of the model: three versions for each bundle, two cores, no second send of the same bytes, which could
-// add nothing: a package that was sent once may be reported at any time.
-func modelConfig() Config {
+// modelConfig is the configuration of the model's queue. The same bytes are never sent twice, because
+// a second send could add nothing: a package that was sent once may be reported at any time.
+func modelConfig(retries int) Config {
 	cfg := DefaultConfig(worldSpec(3))
-	cfg.MaxVersionRetries = 2
+	cfg.MaxVersionRetries = retries
 	cfg.MaxSubmitRetries = 0
 	return cfg
 }
@@ -76,8 +81,8 @@ type model struct {
 	failure                       atomic.Pointer[string]
 }
 
-func newModel(live uint64) *model {
-	m := &model{cfg: modelConfig(), live: live, seed: maphash.MakeSeed()}
+func newModel(retries int, live uint64) *model {
+	m := &model{cfg: modelConfig(retries), live: live, seed: maphash.MakeSeed()}
 	for i := range m.visited {
 		m.visited[i].m = make(map[uint64]struct{})
 	}
@@ -153,7 +158,10 @@ func (m *model) isNew(s *state) bool {
 }
 
 func (w *world) encode() []byte {
-	b := []byte{byte(w.best), byte(w.final), byte(w.left.blocks), byte(w.left.forks), byte(w.left.reorgs), byte(w.left.failures), byte(w.left.careless), byte(w.left.delays), byte(w.left.skips)}
+	b := []byte{byte(w.best), byte(w.final)}
+	for _, f := range w.left.fields() {
+		b = append(b, byte(*f.left))
+	}
 	for i := range w.blocks {
 		k := &w.blocks[i]
 		b = append(b, byte(k.parent), k.slot, byte(k.reported[0]), byte(k.reported[1]))
@@ -167,6 +175,9 @@ func (w *world) encode() []byte {
 	for i := range w.packages {
 		p := &w.packages[i]
 		b = append(b, byte(p.name), byte(p.anchor), byte(p.needs), byte(p.core))
+		if p.sent {
+			b = append(b, 0xfe)
+		}
 	}
 	return append(b, byte(len(w.builds)), byte(len(w.sends)))
 }
@@ -365,45 +376,100 @@ type move struct {
 	make func(m *model, s *state, q *Queue[string]) error
 }
 
-// budgets are the searches of each size. Each is exhaustive: it visits every state that its budget of faults allows. Together the default ones
-// go through three versions of each bundle on a straight chain, and through every fork two deep with its reorg.
-var budgets = map[string][]budget{
-	"small": {{blocks: 8}, {blocks: 3, forks: 1, reorgs: 1, delays: 1, skips: 1}},
+// search is one search of the model: how many losses a bundle survives, and what may go wrong.
+type search struct {
+	retries int
+	left    budget
+}
+
+// searches are those of each size. Each visits every state that its budget allows. The default ones go
+// through three versions of each bundle on a straight chain, through every fork two deep with its
+// reorg, and through the failure of bundles on forks and under stalled finality.
+var searches = map[string][]search{
+	"small": {
+		{2, budget{blocks: 8}},
+		{2, budget{blocks: 3, forks: 1, reorgs: 1, delays: 1, skips: 1}},
+		{0, budget{blocks: 6, stalls: 1, cores: 1, outages: 1}},
+	},
 	"default": {
-		{blocks: 11},
-		{blocks: 4, failures: 1, careless: 1, delays: 1},
-		{blocks: 6, forks: 1, reorgs: 1},
-		{blocks: 4, forks: 1, reorgs: 1, delays: 1, skips: 1},
+		{2, budget{blocks: 10}},
+		{2, budget{blocks: 4, failures: 1, careless: 1, delays: 1}},
+		{2, budget{blocks: 4, delays: 1, cores: 2}},
+		{0, budget{blocks: 7, stalls: 1, cores: 1, outages: 1}},
+		{0, budget{blocks: 5, forks: 1, reorgs: 1, stalls: 1}},
+		{2, budget{blocks: 6, forks: 1, reorgs: 1}},
+		{2, budget{blocks: 4, forks: 1, reorgs: 1, delays: 1}},
+		{2, budget{blocks: 3, forks: 1, reorgs: 1, delays: 1, skips: 1}},
 	},
 	"full": {
-		{blocks: 12},
-		{blocks: 6, skips: 2, failures: 1, delays: 1},
-		{blocks: 7, forks: 1, reorgs: 1},
-		{blocks: 5, forks: 1, reorgs: 2, delays: 1, skips: 1},
+		{2, budget{blocks: 12}},
+		{2, budget{blocks: 6, skips: 2, failures: 1, delays: 1}},
+		{2, budget{blocks: 6, delays: 1, cores: 2}},
+		{1, budget{blocks: 9, stalls: 2, cores: 1, outages: 2}},
+		{0, budget{blocks: 6, forks: 1, reorgs: 1, stalls: 1}},
+		{2, budget{blocks: 7, forks: 1, reorgs: 1}},
+		{2, budget{blocks: 5, forks: 1, reorgs: 2, delays: 1, skips: 1}},
 	},
 }
 
-// TestModelCheck searches every interleaving of builds, sends, blocks, lost and late reports, availability, skipped slots, forks two deep,
-// reorgs and finality, for three bundles of three versions on two cores, within budgets; and checks promises B1 to B6 in each
-// state. Of a sample of the ends of the search it plays on to see that they can still end well; an end that can proves it of every state
-// before it. -modelcheck=small plays on from every end.
+// parseSearch reads the flag -modelcheck.budget.
+func parseSearch(text string) (search, error) {
+	s := search{retries: 2}
+	for _, part := range strings.Split(text, ",") {
+		name, value, _ := strings.Cut(part, "=")
+		n, err := strconv.ParseInt(value, 10, 8)
+		if err != nil {
+			return search{}, fmt.Errorf("-modelcheck.budget: %q: %w", part, err)
+		}
+		fields := s.left.fields()
+		i := slices.IndexFunc(fields, func(f budgetField) bool { return f.name == name })
+		switch {
+		case name == "retries":
+			s.retries = int(n)
+		case i < 0:
+			return search{}, fmt.Errorf("-modelcheck.budget: unknown name %q", name)
+		default:
+			*fields[i].left = int8(n)
+		}
+	}
+	return s, nil
+}
+
+// TestModelCheck searches every interleaving within budgets of builds, sends, blocks, lost and late
+// reports, availability, skipped slots, forks two deep, reorgs, finality, outages and changes of cores,
+// for three bundles on at most two cores. It checks promises B1 to B6 in each state.
+//
+// It plays on from a sample of the ends of a search, to check that every bundle can still become final.
+// An end that can proves it of every state before it. -modelcheck=small plays on from every end.
 func TestModelCheck(t *testing.T) {
 	size := *modelSize
 	if RaceEnabled || testing.Short() {
 		size = "small"
 	}
+	todo := searches[size]
+	if *modelBudget != "" {
+		s, err := parseSearch(*modelBudget)
+		if err != nil {
+			t.Fatal(err)
+		}
+		todo = []search{s}
+	}
+	if len(todo) == 0 {
+		t.Fatalf("-modelcheck is %q, want small, default or full", size)
+	}
 	proveOneIn := uint64(400) // of the ends; all of them would take an hour
 	if *modelSize == "small" {
 		proveOneIn = 1
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // states are short-lived: a third of the time would go into collecting them
+	// States are short-lived. With the default a third of the time would go into collecting them.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	total, began := int64(0), time.Now()
-	for _, left := range budgets[size] {
-		m := newModel(proveOneIn)
-		err := m.run(left)
+	for _, s := range todo {
+		m := newModel(s.retries, proveOneIn)
+		err := m.run(s.left)
 		total += m.states.Load()
 		t.Logf("%+v: %d distinct states, %d moves, %d ends, of which %d were played on to the last bundle",
-			left, m.states.Load(), m.moves.Load(), m.leaves.Load(), m.proved.Load())
+			s, m.states.Load(), m.moves.Load(), m.leaves.Load(), m.proved.Load())
 		if err != nil {
 			t.Fatal(err)
 		}

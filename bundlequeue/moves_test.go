@@ -3,6 +3,7 @@ package bundlequeue
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jamq/jamq"
@@ -25,9 +26,18 @@ func (w *world) moves() []move {
 		if w.left.failures > 0 {
 			out = append(out, w.answerSend(false))
 		}
+		if w.left.outages > 0 && !w.everReported(int8(w.sends[0].Package[0])-1) {
+			out = append(out, w.loseSend())
+		}
 	}
 	if w.canFinalize() {
-		return []move{w.finalize()}
+		if w.left.stalls == 0 {
+			return []move{w.finalize()}
+		}
+		out = append(out, w.finalize())
+	}
+	if w.left.cores > 0 {
+		out = append(out, w.changeCores())
 	}
 	for i := range w.blocks {
 		if w.left.reorgs > 0 && int8(i) != w.best && w.blocks[i].height >= w.blocks[w.best].height && w.descends(int8(i), w.final) {
@@ -119,10 +129,42 @@ func (w *world) answerSend(ok bool) move {
 	}}
 }
 
+// everReported reports whether a block of any fork reports a package.
+func (w *world) everReported(pkg int8) bool {
+	return slices.ContainsFunc(w.blocks, func(b wblock) bool { return slices.Contains(b.reported[:], pkg) })
+}
+
+// loseSend answers a send with a failure. The package never arrives.
+func (w *world) loseSend() move {
+	e := w.sends[0]
+	return move{func() string { return fmt.Sprintf("%v: never arrives", e) }, func(m *model, s *state, q *Queue[string]) error {
+		e := s.w.sends[0]
+		s.w.sends = s.w.sends[1:]
+		s.w.left.outages--
+		s.w.packages[e.Package[0]-1].sent = false
+		if q.sends[e.Ticket] == nil {
+			return nil
+		}
+		return m.step(s, q, Sent{Ticket: e.Ticket})
+	}}
+}
+
+// changeCores takes core 1 out of the set, or puts it back.
+func (w *world) changeCores() move {
+	return move{func() string { return "change cores" }, func(m *model, s *state, q *Queue[string]) error {
+		s.w.left.cores--
+		cores := []jamq.CoreIndex{0, 1}
+		if len(q.Cores()) == len(cores) {
+			cores = cores[:1]
+		}
+		return m.step(s, q, Cores{Cores: cores})
+	}}
+}
+
 // finalDepth is how many blocks behind the best one finality may come: forks are two deep.
 const finalDepth = 2
 
-// canFinalize tells whether it does. It comes at once: what is not final for longer only gives the same choices again.
+// canFinalize reports whether a block can become final. That happens at once, unless finality stalls.
 func (w *world) canFinalize() bool {
 	return int(w.blocks[w.best].height)-int(w.blocks[w.final].height) > finalDepth
 }
@@ -220,6 +262,9 @@ func (w *world) block(parent int8, slots uint8, available [worldCores]bool, repo
 	}
 	return move{name, func(m *model, s *state, q *Queue[string]) error {
 		s.w.left.blocks--
+		if s.w.canFinalize() {
+			s.w.left.stalls--
+		}
 		if fork {
 			s.w.left.forks--
 		}

@@ -61,3 +61,15 @@ func TestReservationExpires(t *testing.T) {
 	s.enqueue(1)
 	require.Len(t, s.builds, 1)
 }
+
+// A reservation may outlast its time while a bundle before it is not guaranteed. It is not built.
+func TestReservedIsNotBuilt(t *testing.T) {
+	s := newScene(t, func(c *Config) { c.MaxSubmitRetries = 0 })
+	s.enqueue(1)
+	s.step(Reserve{Number: 2})
+	s.run()
+	s.now = s.now.Add(2 * time.Minute)
+	s.step(Tick{})
+	require.Equal(t, Reserved, s.state(2))
+	require.Empty(t, s.builds)
+}

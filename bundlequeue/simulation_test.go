@@ -42,6 +42,8 @@ type builder struct {
 	now    time.Time
 
 	trouble  *trouble
+	restarts float64              // the chance of a restart in a slot
+	failures float64              // the chance that a build fails; twice that for sends
 	work     []bundlequeue.Effect // to be carried out now
 	slow     []slowBuild          // builds that take longer
 	ready    []bundlequeue.Build[string]
@@ -54,11 +56,9 @@ type builder struct {
 	executed int      // names on the finalized chain
 }
 
+// newBuilder returns a builder with a mixture of faults.
 func newBuilder(seed uint64) (*builder, error) {
-	b := &builder{
-		seed: seed, random: rand.New(rand.NewPCG(seed, 2)), contexts: make(map[jamq.PackageHash]jamq.RefineContext),
-		oracle: jamtest.NewOracle(rollup, func(payload []byte) jamtest.Execution { return jamtest.Execution{Txs: []string{string(payload)}} }),
-	}
+	b := &builder{seed: seed, random: rand.New(rand.NewPCG(seed, 2))}
 	// Each fault is absent in many seeds, so that every mixture occurs.
 	some := func(most float64) float64 { return max(0, b.random.Float64()*2-1) * most }
 	cfg := jamtest.DefaultConfig(jamq.Tiny(), seed)
@@ -74,28 +74,34 @@ func newBuilder(seed uint64) (*builder, error) {
 		cfg.FinalityStall = 2 * cfg.Spec.MaxLookupAnchorAge
 	}
 	cfg.MaxForkDepth, cfg.ForkProbability = cfg.FinalityLag-1, some(0.3)
-	var err error
-	if b.chain, err = jamtest.New(cfg); err != nil {
-		return nil, err
-	}
-	if b.feed, err = jamtest.NewFeed(jamtest.FeedFaults{Duplicate: some(0.2), Late: some(0.2), Batch: some(0.2), Miss: some(0.2)}, seed); err != nil {
-		return nil, err
-	}
+	faults := jamtest.FeedFaults{Duplicate: some(0.2), Late: some(0.2), Batch: some(0.2), Miss: some(0.2)}
 	b.cfg = bundlequeue.DefaultConfig(cfg.Spec)
 	b.cfg.MaxVersionRetries = b.random.IntN(6)
 	b.cfg.RetentionWindow = []int{0, 1, 100}[b.random.IntN(3)]
 	b.cfg.Anchors = bundlequeue.AnchorPolicy(b.random.IntN(2))
+	b.trouble = newTrouble(seed)
+	b.restarts, b.failures = 0.02, 0.05
+	return b, b.begin(cfg, faults)
+}
+
+// begin connects the builder with a new chain.
+func (b *builder) begin(cfg jamtest.Config, faults jamtest.FeedFaults) (err error) {
+	b.contexts = make(map[jamq.PackageHash]jamq.RefineContext)
+	b.oracle = jamtest.NewOracle(rollup, func(payload []byte) jamtest.Execution { return jamtest.Execution{Txs: []string{string(payload)}} })
+	if b.chain, err = jamtest.New(cfg); err != nil {
+		return err
+	}
+	if b.feed, err = jamtest.NewFeed(faults, b.seed); err != nil {
+		return err
+	}
 	if b.queue, err = bundlequeue.New[string](b.cfg, b.chain.Best()); err != nil {
-		return nil, err
+		return err
 	}
 	b.clock = jamq.NewSlotClock(cfg.Spec)
 	b.now = b.clock.Start(b.chain.Slot())
-	b.trouble = newTrouble(seed)
-	if b.final, err = chainview.New(&cfg.Spec, b.chain.Best()); err != nil {
-		return nil, err
-	}
 	b.causes = newCauses(b.cfg.MaxVersionRetries)
-	return b, nil
+	b.final, err = chainview.New(&cfg.Spec, b.chain.Best())
+	return err
 }
 
 func (b *builder) chance(p float64) bool { return b.random.Float64() < p }
@@ -153,7 +159,7 @@ func (b *builder) build(e bundlequeue.Build[string]) error {
 	}
 	lookup := b.chain.LookupAnchor() // final, as guarantors want it: with stalled finality packages die by D3
 	context, err := anchor.Pick(b.chain.Anchors(), e.Anchor.Hash, lookup, e.Prerequisites)
-	if err != nil || b.chance(0.05) {
+	if err != nil || b.chance(b.failures) {
 		return b.step(bundlequeue.BuildFailed{Ticket: e.Ticket})
 	}
 	p := jamtest.NewPackage(rollup, context, []byte(e.Bundle))
@@ -172,7 +178,7 @@ func (b *builder) send(e bundlequeue.Send[string]) error {
 	if err := b.chain.Submit(p, e.Core, e.Attempt); err != nil {
 		return err
 	}
-	return b.step(bundlequeue.Sent{Ticket: e.Ticket, OK: !b.chance(0.1)}) // a failure may have arrived all the same
+	return b.step(bundlequeue.Sent{Ticket: e.Ticket, OK: !b.chance(2 * b.failures)}) // a failure may have arrived all the same
 }
 
 // restart kills the builder and starts it again from a snapshot: it carries out once more what was open.
@@ -293,7 +299,7 @@ func (b *builder) slot(target int) error {
 	if err := b.step(bundlequeue.Tick{}); err != nil {
 		return err
 	}
-	if b.chance(0.02) {
+	if b.chance(b.restarts) {
 		return b.restart()
 	}
 	return b.carry()

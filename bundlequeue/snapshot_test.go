@@ -67,8 +67,8 @@ func TestSnapshotRestores(t *testing.T) {
 	require.True(t, bytes.Equal(AppendSnapshot[string](nil, text{}, s.q), AppendSnapshot[string](nil, text{}, back)))
 }
 
-// What is final has been carried out: neither the queue nor its snapshot holds its bytes any more, and a send that was not answered is not asked for
-// again.
+// Neither the queue nor its snapshot holds the bytes of a final bundle. A send that was not answered is
+// not asked for again.
 func TestFinalBundlesAreDropped(t *testing.T) {
 	s := newScene(t, nil)
 	s.enqueue(1)
@@ -80,6 +80,8 @@ func TestFinalBundlesAreDropped(t *testing.T) {
 	s.step(FinalizedBlock{Hash: s.parent})
 	info, _ := s.q.Info(1)
 	require.Equal(t, Finalized, info.State)
+	require.Empty(t, s.q.items[0].bundle)
+	require.Empty(t, s.q.items[0].versions[0].bundle)
 	b := AppendSnapshot[string](nil, text{}, s.q)
 	require.NotContains(t, string(b), "bundle 1")
 	back, err := Restore[string](s.q.cfg, text{}, b)

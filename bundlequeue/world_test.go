@@ -63,9 +63,31 @@ type world struct {
 	left        budget
 }
 
-// budget is what may still go wrong.
+// budget is how often something may still happen.
 type budget struct {
-	blocks, forks, reorgs, failures, careless, delays, skips int8
+	blocks   int8 // blocks of any kind
+	forks    int8 // blocks beside another one
+	reorgs   int8 // changes to a best block of the same height
+	failures int8 // builds that fail, and sends that arrive although they seem to fail
+	careless int8 // packages that the queue must refuse
+	delays   int8 // blocks that overtake builds and sends
+	skips    int8 // slots without a block
+	stalls   int8 // blocks while finality is late
+	cores    int8 // changes of the set of cores
+	outages  int8 // sends that fail and never arrive
+}
+
+// budgetField is one field of a budget and its name.
+type budgetField struct {
+	name string
+	left *int8
+}
+
+func (b *budget) fields() []budgetField {
+	return []budgetField{
+		{"blocks", &b.blocks}, {"forks", &b.forks}, {"reorgs", &b.reorgs}, {"failures", &b.failures}, {"careless", &b.careless},
+		{"delays", &b.delays}, {"skips", &b.skips}, {"stalls", &b.stalls}, {"cores", &b.cores}, {"outages", &b.outages},
+	}
 }
 
 func newWorld(spec *jamq.ChainSpec, left budget) world {

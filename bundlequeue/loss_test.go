@@ -1,0 +1,188 @@
+package bundlequeue
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/anchor/chainview"
+)
+
+// court is evidence whose verdicts the test gives.
+type court struct {
+	fates   map[jamq.PackageHash]*sentence
+	changed []jamq.PackageHash
+}
+
+// sentence is a Fate that the test sets.
+type sentence struct {
+	status  chainview.Status
+	settled Settlement
+	needs   []jamq.PackageHash
+}
+
+func (f *sentence) Status() chainview.Status              { return f.status }
+func (f *sentence) Settled() Settlement                   { return f.settled }
+func (f *sentence) Prerequisites() []jamq.PackageHash     { return f.needs }
+func (f *sentence) Anchor() (a anchor.Point, s jamq.Slot) { return a, s }
+func (f *sentence) Sent(time.Time)                        {}
+
+func (c *court) Observe(time.Time, Event) ([]Effect, error) { return nil, ErrWrongEvidence }
+func (c *court) Advance(time.Time)                          {}
+func (c *court) NextWake() (t time.Time)                    { return t }
+func (c *court) Blocks() Blocks                             { return c }
+func (c *court) AppendSnapshot(b []byte) []byte             { return b }
+func (c *court) Forget(pkg jamq.PackageHash)                { delete(c.fates, pkg) }
+
+func (c *court) Watch(p Watched) (Fate, error) {
+	f := &sentence{needs: p.Context.Prerequisites}
+	c.fates[p.Package] = f
+	return f, nil
+}
+
+func (c *court) Fate(pkg jamq.PackageHash) (Fate, bool) {
+	f, ok := c.fates[pkg]
+	return f, ok
+}
+
+func (c *court) Changes(f func(jamq.PackageHash)) {
+	for _, pkg := range c.changed {
+		f(pkg)
+	}
+	c.changed = nil
+}
+
+func (c *court) Best() (p anchor.Point)      { return p }
+func (c *court) Finalized() (p anchor.Point) { return p }
+func (c *court) Anchor(_ anchor.Point, offset int) (at anchor.Point, real int, ok bool) {
+	return at, offset, true
+}
+func (c *court) Locate(jamq.HeaderHash) (p anchor.Point, onBest bool) { return p, true }
+func (c *court) Follow(Fate, int) Following                           { return Following{Possible: true, Name: true} }
+func (c *court) CoreFree(jamq.CoreIndex) bool                         { return true }
+
+// TestWhatIsALoss gives a bundle that survives no loss one package that dies. It fails if a guarantor
+// took or refused the package and it died by D2, D5, D6 or the clock. Otherwise it gets another one.
+func TestWhatIsALoss(t *testing.T) {
+	answers := map[string]Sent{"taken": {OK: true}, "refused": {Refused: true}, "not reached": {}}
+	reached := map[string]bool{"taken": true, "refused": true}
+	for reason := anchor.OtherFork; reason <= anchor.ClockExpired; reason++ {
+		for answer, ev := range answers {
+			for _, with := range []bool{false, true} { // a prerequisite of others that is dead
+				loss := reached[answer]
+				switch reason {
+				case anchor.AnchorExpired, anchor.Unavailable, anchor.ClockExpired:
+				case anchor.NeverReady:
+					loss = loss && !with
+				default:
+					loss = false
+				}
+				t.Run(fmt.Sprintf("%v, %s, dead prerequisite %v", reason, answer, with), func(t *testing.T) {
+					require.Equal(t, loss, failsAfter(t, reason, ev, with))
+				})
+			}
+		}
+	}
+}
+
+// failsAfter reports whether a bundle that survives no loss fails after a death.
+func failsAfter(t *testing.T, reason anchor.Reason, answer Sent, deadPrerequisite bool) bool {
+	c := &court{fates: make(map[jamq.PackageHash]*sentence)}
+	cfg := DefaultConfig(jamq.Tiny())
+	cfg.MaxVersionRetries = 0
+	q, err := NewWith[string](cfg, c)
+	require.NoError(t, err)
+	step := func(ev Event) []Effect {
+		effects, err := q.Step(jamq.CommonEra(), ev)
+		require.NoError(t, err)
+		require.NoError(t, q.check())
+		return effects
+	}
+	foreign, pkg := jamq.PackageHash{9}, jamq.PackageHash{1}
+	c.fates[foreign] = &sentence{}
+	if deadPrerequisite {
+		c.fates[foreign].status.Dead = anchor.Unavailable
+	}
+	build := step(Enqueue[string]{Number: 1})[1].(Build[string])
+	effects := step(Built[string]{Ticket: build.Ticket, Package: pkg, Context: jamq.RefineContext{Prerequisites: []jamq.PackageHash{foreign}}})
+	answer.Ticket = effects[len(effects)-1].(Send[string]).Ticket
+	step(answer)
+	c.fates[pkg].status.Dead, c.fates[pkg].settled, c.changed = reason, SettledDead, []jamq.PackageHash{pkg}
+	effects = step(Tick{})
+	switch last := effects[len(effects)-1].(type) {
+	case Failed[string]:
+		return true
+	case Build[string]:
+		require.Equal(t, 2, last.Version)
+	default:
+		t.Fatalf("have %v, want a failure or another build", effects)
+	}
+	return false
+}
+
+// A bundle gets MaxVersionRetries packages after its first lost one, and fails with the next loss.
+func TestFailsAfterTheLastRetry(t *testing.T) {
+	for retries := range 4 {
+		s := newScene(t, func(c *Config) { c.MaxVersionRetries = retries })
+		s.enqueue(1)
+		sent := make(map[jamq.PackageHash]bool)
+		for range 100 {
+			for _, pkg := range s.run() {
+				sent[pkg] = true
+			}
+			if len(s.failed) > 0 {
+				break
+			}
+			s.block(nil)
+			s.step(FinalizedBlock{Hash: s.parent})
+		}
+		require.Len(t, s.failed, 1, "retries %d", retries)
+		require.Len(t, sent, retries+1)
+		require.Equal(t, fmt.Sprintf("block 1: %d packages lost", retries+1), s.failed[0].Reason)
+	}
+}
+
+// Builds that fail and packages that are of no use are no losses, whatever their number.
+func TestOnlyLossesEndABundle(t *testing.T) {
+	s := newScene(t, func(c *Config) { c.MaxVersionRetries = 0 })
+	s.enqueue(1)
+	for i := range 20 {
+		for len(s.builds) > 0 {
+			b := s.builds[0]
+			s.builds = nil
+			if i%2 == 0 {
+				s.step(BuildFailed{Ticket: b.Ticket})
+				continue
+			}
+			s.hashes++
+			s.step(Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{s.hashes, 2}, Context: jamq.RefineContext{Anchor: jamq.HeaderHash{0xee}}})
+		}
+		s.now = s.now.Add(time.Minute)
+		s.block(nil)
+		s.step(FinalizedBlock{Hash: s.parent})
+	}
+	require.Empty(t, s.failed)
+	require.Len(t, s.run(), 1, "it goes on as soon as a build succeeds")
+	require.Equal(t, Submitted, s.state(1))
+}
+
+// After a loss a reorg may bring the package back to life. Then it is no loss any more.
+func TestLossIsTakenBackByAReorg(t *testing.T) {
+	s := newScene(t, func(c *Config) { c.MaxVersionRetries = 0 })
+	s.enqueue(1)
+	pkg := s.run()[0]
+	fork := s.block(nil)
+	s.blocks(2)
+	delay, _ := s.q.Delayed()
+	require.Equal(t, "1 packages are lost, and their death is not final", delay.Reason)
+	s.blockOn(fork, 20, 'b', report(pkg, 0))
+	s.blockOn(s.parent, 21, 'b', nil)
+	require.Equal(t, Guaranteed, s.state(1))
+	s.step(FinalizedBlock{Hash: fork})
+	require.Empty(t, s.failed)
+	require.Zero(t, s.q.items[0].losses())
+}

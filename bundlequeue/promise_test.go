@@ -1,0 +1,460 @@
+package bundlequeue
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/anchor/chainview"
+)
+
+// build answers the only open build with a package at an anchor, and returns its hash.
+func (s *scene) build(at jamq.HeaderHash, prerequisites ...jamq.PackageHash) jamq.PackageHash {
+	s.t.Helper()
+	require.Len(s.t, s.builds, 1)
+	b := s.builds[0]
+	s.builds = nil
+	s.hashes++
+	pkg := jamq.PackageHash{byte(b.Number), byte(b.Version), s.hashes}
+	s.step(Built[string]{
+		Ticket: b.Ticket, Package: pkg, Bundle: b.Bundle,
+		Context: jamq.RefineContext{Anchor: at, LookupAnchorSlot: s.slot, Prerequisites: prerequisites},
+	})
+	return pkg
+}
+
+// B1: versions that are forgotten still bound the anchors of those after them, across a restart and with
+// the newest of their deaths.
+func TestPruneKeepsTheEvidence(t *testing.T) {
+	s := newScene(t, nil)
+	s.enqueue(1)
+	for version := 1; version <= 3; version++ {
+		s.answer() // no guarantor is reached, so no death counts as a loss
+		for s.state(1) != Queued {
+			s.sends = nil
+			s.block(nil)
+		}
+		died := s.parent
+		s.step(FinalizedBlock{Hash: s.parent})
+		s.block(nil)
+		require.Len(t, s.builds, 1)
+		require.Equal(t, died, s.builds[0].MinAnchor.Hash)
+		info, _ := s.q.Info(1)
+		require.Empty(t, info.Versions, "the dead version is forgotten")
+		s.step(BuildFailed{Ticket: s.builds[0].Ticket})
+		s.builds, s.now = nil, s.now.Add(time.Minute)
+		s.restart()
+		s.step(Tick{})
+		require.Len(t, s.builds, 1)
+		require.Equal(t, died, s.builds[0].MinAnchor.Hash)
+	}
+}
+
+// B1 holds for a bundle with a predecessor as well, whether it names it or leaves it out.
+func TestMinAnchorOfASuccessor(t *testing.T) {
+	for name, accumulated := range map[string]bool{"named": false, "left out": true} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, nil)
+			s.enqueue(1)
+			s.enqueue(2)
+			first := s.run()[0]
+			if accumulated {
+				s.block(report(first, 0))
+				s.block(accumulate(first, 0))
+			} else {
+				s.block(nil)
+				s.block(report(first, 0))
+			}
+			for s.state(2) == Submitted { // 2v1 is never reported
+				s.block(nil)
+			}
+			died := s.parent
+			s.block(nil)
+			require.Len(t, s.builds, 1)
+			require.Equal(t, uint64(2), s.builds[0].Number)
+			require.Equal(t, died, s.builds[0].MinAnchor.Hash)
+			require.Equal(t, accumulated, len(s.builds[0].Prerequisites) == 0)
+		})
+	}
+}
+
+// A package that is being built when its predecessor changes is of no use (B3).
+func TestBuiltForAnotherPredecessor(t *testing.T) {
+	t.Run("another version", func(t *testing.T) {
+		s := newScene(t, nil)
+		s.enqueue(1)
+		s.answer()
+		s.deliver()
+		s.blocks(1)
+		s.enqueue(2)
+		late := s.builds[0]
+		s.builds = nil
+		s.blocks(2) // 1v1 is dead
+		s.run()     // 1v2
+		s.builds, s.log = []Build[string]{late}, nil
+		s.build(s.parentOf(1), late.Prerequisites...)
+		require.Contains(t, s.log[0], anchor.Overtaken.String())
+	})
+	t.Run("no package", func(t *testing.T) {
+		s := newScene(t, nil)
+		s.enqueue(1)
+		s.answer()
+		s.deliver()
+		s.blocks(1)
+		s.enqueue(2)
+		s.blocks(1) // 1v1 is dead
+		s.log = nil
+		s.build(s.parentOf(1), s.builds[0].Prerequisites...)
+		require.Contains(t, s.log[0], anchor.Overtaken.String())
+	})
+	t.Run("left out on a chain that has not accumulated it", func(t *testing.T) {
+		s := newScene(t, nil)
+		s.enqueue(1)
+		first := s.run()[0]
+		s.block(report(first, 0))
+		fork := s.parent
+		s.block(accumulate(first, 0))
+		s.block(nil)
+		s.enqueue(2)
+		require.Empty(t, s.builds[0].Prerequisites)
+		s.blockOn(fork, s.slot+1, 'b', nil)
+		at := s.parent
+		s.blockOn(at, s.slot+1, 'b', nil)
+		s.blockOn(s.parent, s.slot+1, 'b', nil)
+		s.log = nil
+		s.build(at)
+		require.Contains(t, s.log[0], anchor.Overtaken.String())
+	})
+	t.Run("left out at an anchor before it", func(t *testing.T) {
+		s := newScene(t, nil)
+		s.enqueue(1)
+		first := s.run()[0]
+		s.block(report(first, 0))
+		fork := s.parent
+		s.block(accumulate(first, 0))
+		s.block(nil)
+		s.enqueue(2)
+		require.Empty(t, s.builds[0].Prerequisites)
+		// On the other branch the package is accumulated two blocks later.
+		s.blockOn(fork, s.slot+1, 'b', nil)
+		at := s.parent
+		s.blockOn(at, s.slot+1, 'b', nil)
+		s.blockOn(s.parent, s.slot+1, 'b', accumulate(first, 0))
+		s.blockOn(s.parent, s.slot+1, 'b', nil)
+		s.log = nil
+		s.build(at)
+		require.Contains(t, s.log[0], anchor.Overtaken.String())
+	})
+}
+
+// parentOf returns the block of the best chain that lies so many blocks behind the newest one.
+func (s *scene) parentOf(blocks int) jamq.HeaderHash {
+	s.t.Helper()
+	at, _, ok := s.q.blocks.Anchor(anchor.Point{}, blocks)
+	require.True(s.t, ok)
+	return at.Hash
+}
+
+// trial returns a queue whose evidence the test gives, with two packages of bundle 1 that left.
+func trial(t *testing.T) (c *court, q *Queue[string], first, second *sentence) {
+	t.Helper()
+	c = &court{fates: make(map[jamq.PackageHash]*sentence)}
+	q, err := NewWith[string](DefaultConfig(jamq.Tiny()), c)
+	require.NoError(t, err)
+	effects, err := q.Step(jamq.CommonEra(), Enqueue[string]{Number: 1})
+	require.NoError(t, err)
+	for i := range byte(2) {
+		build := effects[len(effects)-1].(Build[string])
+		pkg := jamq.PackageHash{i + 1}
+		effects, err = q.Step(jamq.CommonEra(), Built[string]{Ticket: build.Ticket, Package: pkg})
+		require.NoError(t, err)
+		_, err = q.Step(jamq.CommonEra(), Sent{Ticket: effects[len(effects)-1].(Send[string]).Ticket, OK: true})
+		require.NoError(t, err)
+		if i == 0 {
+			c.fates[pkg].status.Dead, c.changed = anchor.AnchorExpired, []jamq.PackageHash{pkg}
+			effects, err = q.Step(jamq.CommonEra(), Tick{})
+			require.NoError(t, err)
+		}
+	}
+	return c, q, c.fates[jamq.PackageHash{1}], c.fates[jamq.PackageHash{2}]
+}
+
+// B5: of two versions that are reported on one chain the first one counts, and one that is accumulated
+// counts in any case. Only evidence that breaks the rules of the chain shows that.
+func TestFirstReportWins(t *testing.T) {
+	point := anchor.Point{Hash: jamq.HeaderHash{1}, Height: 1}
+	c, q, first, second := trial(t)
+	decides := func(version int, state State) {
+		t.Helper()
+		c.changed = []jamq.PackageHash{{1}, {2}}
+		_, err := q.Step(jamq.CommonEra(), Tick{})
+		require.NoError(t, err)
+		require.NoError(t, q.Check())
+		require.Equal(t, version, q.items[0].winner().number)
+		info, _ := q.Info(1)
+		require.Equal(t, state, info.State)
+	}
+	second.status.Reported = point
+	decides(2, Guaranteed)
+	first.status = chainview.Status{Reported: point}
+	decides(1, Guaranteed)
+	require.Equal(t, uint64(1), q.Stats().Totals.DuplicateGuaranteeRejected)
+	require.Len(t, q.items[0].versions, 2, "a package that left is kept, whichever wins")
+	second.status.Accumulated = point
+	decides(2, Accumulated)
+}
+
+// A bundle never becomes final before the one before it, even if the chain accumulates them in another
+// order.
+func TestFinalInOrder(t *testing.T) {
+	c := &court{fates: make(map[jamq.PackageHash]*sentence)}
+	q, err := NewWith[string](DefaultConfig(jamq.Tiny()), c)
+	require.NoError(t, err)
+	c.play(t, q, Enqueue[string]{Number: 1})
+	c.play(t, q, Enqueue[string]{Number: 2})
+	states := func() (out []State) {
+		for _, info := range q.Infos() {
+			out = append(out, info.State)
+		}
+		return out
+	}
+	finalize := func(pkg jamq.PackageHash) {
+		point := anchor.Point{Hash: jamq.HeaderHash{1}, Height: 1}
+		c.fates[pkg].status.Reported, c.fates[pkg].status.Accumulated = point, point
+		c.fates[pkg].settled, c.changed = SettledAccumulated, []jamq.PackageHash{pkg}
+		c.play(t, q, Tick{})
+	}
+	finalize(jamq.PackageHash{2})
+	require.Equal(t, []State{Sending, Accumulated}, states())
+	finalize(jamq.PackageHash{1})
+	require.Equal(t, []State{Finalized, Finalized}, states())
+}
+
+// play feeds a queue an event, builds what it asks for, and returns the numbers of bundles that fail. The
+// package of a bundle has the bundle's number as its first byte.
+func (c *court) play(t *testing.T, q *Queue[string], ev Event) (failed []uint64) {
+	t.Helper()
+	effects, err := q.Step(jamq.CommonEra(), ev)
+	require.NoError(t, err)
+	require.NoError(t, q.Check())
+	for _, e := range effects {
+		switch e := e.(type) {
+		case Build[string]:
+			pkg := jamq.PackageHash{byte(e.Number)}
+			failed = append(failed, c.play(t, q, Built[string]{Ticket: e.Ticket, Package: pkg, Context: jamq.RefineContext{Prerequisites: e.Prerequisites}})...)
+		case Failed[string]:
+			failed = append(failed, e.Number)
+		}
+	}
+	return failed
+}
+
+// B3: a package that is ready does not leave before the package of the bundle before it. A reorg that
+// takes back a report can leave the one before without a package.
+func TestSuccessorWaitsForItsPredecessor(t *testing.T) {
+	s := newScene(t, func(c *Config) { c.MaxSubmitRetries = 0 })
+	s.enqueue(1)
+	s.enqueue(2)
+	s.answer()
+	require.Equal(t, []uint64{1, 2}, []uint64{s.sends[0].Number, s.sends[1].Number})
+
+	// White box: bundle 1 has a package that has not left.
+	v := s.q.items[0].versions[0]
+	w := s.q.items[1].versions[0]
+	v.sent, w.sent, w.attempts = false, false, 0
+	delete(s.q.sends, w.ticket)
+	w.ticket = 0
+	s.q.out = nil
+	s.q.send(w.item, w)
+	require.Empty(t, s.q.out)
+	v.sent = true
+	s.q.send(w.item, w)
+	require.NotEmpty(t, s.q.out)
+}
+
+// The same bytes are sent MaxSubmitRetries times more, and no more.
+func TestSendsAreBounded(t *testing.T) {
+	for retries := range 4 {
+		s := newScene(t, func(c *Config) { c.MaxSubmitRetries = retries })
+		s.enqueue(1)
+		s.run()
+		for range 10 {
+			s.now = s.now.Add(time.Minute)
+			s.step(Tick{})
+			s.run()
+		}
+		require.Equal(t, uint64(retries+1), s.q.Stats().Totals.Sends)
+	}
+}
+
+// The wait after a failed send doubles with each failure in a row. A send that succeeds ends the row.
+func TestBackoffBeginsAnew(t *testing.T) {
+	s := newScene(t, nil)
+	s.enqueue(1)
+	s.answer()
+	wait := func(ok bool) time.Duration {
+		t.Helper()
+		e := s.sends[0]
+		s.sends = nil
+		s.step(Sent{Ticket: e.Ticket, OK: ok})
+		wake, waits := s.q.NextWake(s.now)
+		require.True(t, waits)
+		waited := wake.Sub(s.now)
+		s.now = wake
+		s.step(Tick{})
+		return waited
+	}
+	first := wait(false)
+	second := wait(false)
+	require.GreaterOrEqual(t, second, 2*first)
+	require.Equal(t, s.q.cfg.SubmitRetryInterval, wait(true))
+	require.Equal(t, first, wait(false))
+}
+
+// Failures of builds count since the last package left.
+func TestTroubleEndsWithASend(t *testing.T) {
+	s := newScene(t, nil)
+	s.enqueue(1)
+	for range 6 {
+		s.step(BuildFailed{Ticket: s.builds[0].Ticket})
+		s.builds, s.now = nil, s.now.Add(time.Minute)
+		s.step(Tick{})
+	}
+	s.run()
+	for s.state(1) != Queued {
+		s.block(nil)
+	}
+	delay, _ := s.q.Delayed()
+	require.Zero(t, delay.FailedBuilds)
+	s.block(nil)
+	s.step(BuildFailed{Ticket: s.builds[0].Ticket})
+	s.builds = nil
+	wake, waits := s.q.NextWake(s.now)
+	require.True(t, waits)
+	require.Less(t, wake.Sub(s.now), 2*s.q.cfg.BackoffBase, "as after a first failure")
+}
+
+// The queue expects a build to take as long as the slowest of the last eight.
+func TestBuildTimesAreForgotten(t *testing.T) {
+	s := newScene(t, nil)
+	s.enqueue(1)
+	for builds := range 12 {
+		if builds == 2 {
+			s.blocks(3)
+		}
+		s.useless(jamq.RefineContext{Anchor: jamq.HeaderHash{0xee}})
+		want := 0
+		if builds >= 2 && builds < 2+buildMemory {
+			want = 3
+		}
+		require.Equal(t, want, s.q.BuildBlocks(), "after %d builds", builds+1)
+		if len(s.builds) == 0 {
+			s.block(nil)
+		}
+	}
+}
+
+// Open asks for an open request again with an anchor that Built takes on the chain as it is now.
+func TestOpenAsksForAnAnchorThatServes(t *testing.T) {
+	s := newScene(t, nil)
+	s.enqueue(1)
+	s.run()
+	for s.state(1) != Queued {
+		s.block(nil)
+	}
+	s.blocks(12)
+	s.restart()
+	again := s.q.Open()[0].(Build[string])
+	require.Equal(t, s.builds[0].Ticket, again.Ticket)
+	require.Equal(t, s.builds[0].MinAnchor, again.MinAnchor)
+	require.GreaterOrEqual(t, again.Anchor.Height, again.MinAnchor.Height)
+	require.Greater(t, again.Anchor.Height, s.builds[0].Anchor.Height, "the chain grew meanwhile")
+	s.builds, s.sends = []Build[string]{again}, nil
+	require.Len(t, s.run(), 1)
+}
+
+// A request of a bundle that leaves its predecessor out is asked for again at the block that
+// accumulated the predecessor, or later.
+func TestOpenRequestKeepsItsMinimum(t *testing.T) {
+	s := newScene(t, nil)
+	s.enqueue(1)
+	first := s.run()[0]
+	s.block(report(first, 0))
+	done := s.block(accumulate(first, 0))
+	s.block(nil)
+	s.enqueue(2)
+	require.Equal(t, done, s.builds[0].MinAnchor.Hash)
+	s.restart()
+	again := s.q.Open()[0].(Build[string])
+	require.Equal(t, done, again.MinAnchor.Hash)
+	require.Equal(t, done, again.Anchor.Hash)
+}
+
+// B2: a bundle is not handed back while a package of a bundle after it may be accumulated.
+func TestFailureWaitsForSuccessors(t *testing.T) {
+	c := &court{fates: make(map[jamq.PackageHash]*sentence)}
+	q, err := NewWith[string](DefaultConfig(jamq.Tiny()), c)
+	require.NoError(t, err)
+	c.play(t, q, Enqueue[string]{Number: 1})
+	c.play(t, q, Enqueue[string]{Number: 2})
+	die := func(pkg jamq.PackageHash) []uint64 {
+		c.fates[pkg].status.Dead, c.fates[pkg].settled, c.changed = anchor.AnchorExpired, SettledDead, []jamq.PackageHash{pkg}
+		return c.play(t, q, Tick{})
+	}
+	require.Empty(t, c.play(t, q, GiveUp{Number: 1}))
+	require.Empty(t, die(jamq.PackageHash{1}))
+	require.Equal(t, []uint64{1, 2}, die(jamq.PackageHash{2}))
+}
+
+// Bundles that failed count as waiting until the host has taken them back.
+func TestFailedBundlesWait(t *testing.T) {
+	s := newScene(t, func(c *Config) { c.MaxQueueDepth = 1 })
+	s.enqueue(1)
+	s.step(GiveUp{Number: 1})
+	require.False(t, s.q.CanEnqueue())
+	require.ErrorIs(t, s.try(Enqueue[string]{Number: 1}), ErrQueueFull)
+	s.step(TakenBack{Ticket: s.failed[0].Ticket})
+	require.True(t, s.q.CanEnqueue())
+}
+
+// A clock that goes back by less than a second stands still. One that goes back by more is believed.
+func TestSmallStepsBack(t *testing.T) {
+	s := newScene(t, nil)
+	s.now = s.now.Add(time.Hour)
+	s.step(Tick{})
+	at := s.q.now
+	s.now = at.time().Add(-time.Second)
+	s.step(Tick{})
+	require.Equal(t, at, s.q.now)
+	s.now = at.time().Add(-time.Second - 1)
+	s.step(Tick{})
+	require.Equal(t, instantOf(s.now), s.q.now)
+}
+
+// After a clock has gone back, no wait is longer than one that begins now.
+func TestClockShortensEveryWait(t *testing.T) {
+	s := newScene(t, nil)
+	right := s.now
+	s.now = right.Add(24 * time.Hour)
+	s.enqueue(1)
+	s.enqueue(2)
+	s.answer()
+	s.step(Sent{Ticket: s.sends[0].Ticket})
+	s.sends = nil
+	s.enqueue(3)
+	s.step(Reserve{Number: 4})
+	s.step(Tick{})
+	s.q.items[2].notBefore = instantOf(s.now.Add(time.Minute)) // as after failed builds
+	s.now = right
+	s.step(Tick{})
+	longest := instantOf(right.Add(s.q.cfg.BackoffMax + s.q.cfg.BackoffMax/8))
+	require.LessOrEqual(t, s.q.items[0].versions[0].nextSend, longest)
+	require.LessOrEqual(t, s.q.items[2].notBefore, longest)
+	require.Equal(t, instantOf(right.Add(s.q.cfg.ReservationTimeout)), s.q.items[3].notBefore)
+	for _, it := range s.q.items[:3] {
+		require.LessOrEqual(t, it.queuedAt, instantOf(right))
+	}
+}
