@@ -13,7 +13,8 @@ import (
 	"github.com/jamq/jamq/bundlequeue/told"
 )
 
-// ops are what a builder does to a bundle, in order. A benchmark plays the whole life of batch after batch and times one of them.
+// ops are what a builder does to a bundle, in order. A benchmark plays the whole life of batch
+// after batch and times one of them.
 type ops interface {
 	// timed says whether the operations to come are timed.
 	timed(on bool)
@@ -76,9 +77,9 @@ func (o *ours) finalized(pkg jamq.PackageHash)   { must(o.s.OnFinalized(o.now, p
 func (o *ours) timeouts()                        { must(o.s.CheckTimeouts(o.now)) }
 func (o *ours) stats()                           { _ = o.s.Stats() }
 
-// scanned is a queue as public builders have it: bundles in a map by number, scanned from end to end for
-// everything. Its index is for the stages of a bundle's life that are not timed, so that a benchmark at
-// 100,000 bundles ends.
+// scanned is a queue as public builders have it: bundles in a map by number, scanned from end to
+// end for everything. Its index is for the stages of a bundle's life that are not timed, so that a
+// benchmark at 100,000 bundles ends.
 type scanned struct {
 	bundles map[uint64]*scannedBundle
 	jobs    []*scannedBundle
@@ -179,9 +180,9 @@ func (s *scanned) stats() {
 	}
 }
 
-// BenchmarkOps times each operation on a queue that holds 12 and 100,000 bundles, beside the scanned
-// one. Submit is Dequeue and MarkSubmitted together, three steps of the queue: a package is built, sent
-// and taken. Dequeue alone includes the stopwatch. It ends within two minutes.
+// BenchmarkOps times each operation on a queue that holds 12 and 100,000 bundles, beside the
+// scanned one. Submit is Dequeue and MarkSubmitted together, three steps of the queue: a package is
+// built, sent and taken. Dequeue alone includes the stopwatch. It ends within two minutes.
 func BenchmarkOps(b *testing.B) {
 	for _, op := range []string{"Enqueue", "Dequeue", "Submit", "GuaranteeOwn", "GuaranteeForeign", "Accumulated", "TimeoutsNothingDue", "Stats"} {
 		for _, held := range []int{12, 100_000} {
@@ -236,8 +237,8 @@ func (w *stopwatch) run(name string, f func(i uint64)) {
 	}
 }
 
-// many plays an operation that changes nothing, if it is the one that is timed: many times, so that the
-// benchmark does not spend its time on the stages around it.
+// many plays an operation that changes nothing, if it is the one that is timed: many times, so that
+// the benchmark does not spend its time on the stages around it.
 func (w *stopwatch) many(name string, f func(i uint64)) {
 	for i := 0; name == w.op && i < 1000 && w.done < w.b.N; i++ {
 		w.run(name, f)
@@ -279,7 +280,8 @@ func benchmarkOp(b *testing.B, o ops, op string, held int) {
 	b.ReportMetric(float64(w.took.Nanoseconds())/float64(w.done), "ns/op")
 }
 
-// BenchmarkForeignBlock feeds a queue of 100,000 bundles, of which 341 are submitted, full blocks of others' reports.
+// BenchmarkForeignBlock feeds a queue of 100,000 bundles, of which 341 are submitted, full blocks
+// of others' reports.
 func BenchmarkForeignBlock(b *testing.B) {
 	cfg := bundlequeue.DefaultConfig(jamq.Full())
 	cfg.MaxQueueDepth = 100_000

@@ -37,7 +37,7 @@ func (q *Queue[B]) build(it *item[B]) {
 	it.lastVersion++
 	it.request = &request{
 		ticket: q.ticket, version: it.lastVersion, minAnchor: admission.minAnchor,
-		prerequisites: admission.prerequisites, best: q.blocks.Best(),
+		prerequisites: admission.prerequisites, best: q.blocks.Best(), final: q.blocks.Finalized().Hash,
 	}
 	q.builds[q.ticket] = it
 	q.plan(it)
@@ -102,6 +102,9 @@ func (q *Queue[B]) BuildBlocks() int {
 // learnBuild notes how many blocks a build took. A build that failed counts only if it took more
 // than was expected: the builder may have failed because the anchor expired meanwhile.
 func (q *Queue[B]) learnBuild(r *request, failed bool) {
+	if _, known := q.blocks.Locate(r.best.Hash); !known {
+		return // a reorg or a gap lies between, and heights tell nothing
+	}
 	best := q.blocks.Best().Height
 	took := int(min(best-min(best, r.best.Height), uint64(q.cfg.Spec.RecentHistory)))
 	if failed && took <= q.BuildBlocks() {
@@ -183,23 +186,23 @@ func (q *Queue[B]) checkBuilt(it *item[B], at anchor.Point, onBest bool, ev *Bui
 }
 
 // discard drops a package that was dead when it was built. It was never sent, so another one may
-// follow at once; unless the chain is the one that it was asked for on, where the next would be the
-// same.
+// follow at once. There are two exceptions: on the best block of the request the next package would
+// be the same, so it waits for another one; and if the lookup anchor was too old (D3), it waits
+// until finality has moved since the request, because lookup anchors are final blocks.
 func (q *Queue[B]) discard(it *item[B], r *request, pkg jamq.PackageHash, reason anchor.Reason, at anchor.Point) {
 	q.noteUseless(it, reason)
 	it.inTrouble().untilBest = r.best.Hash
+	if reason == anchor.LookupExpired {
+		it.inTrouble().untilFinal = r.final
+	}
 	q.emit(Died{Number: it.number, Version: r.version, Package: pkg, Reason: reason, At: at, Unsent: true})
 }
 
-// noteUseless counts a package that died before it left. If its lookup anchor was too old (D3), the
-// next one waits until finality moves, because lookup anchors are final blocks.
+// noteUseless counts a package that died before it left.
 func (q *Queue[B]) noteUseless(it *item[B], reason anchor.Reason) {
 	t := it.inTrouble()
 	t.useless++
 	t.reason = reason
-	if reason == anchor.LookupExpired {
-		t.untilFinal = q.blocks.Finalized().Hash
-	}
 	q.total.Useless++
 }
 

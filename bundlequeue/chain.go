@@ -117,7 +117,8 @@ func (c *chain) Anchor(least anchor.Point, offset int) (anchor.Point, int, bool)
 func (c *chain) Follow(f Fate, blocks int) Following {
 	s := f.Status()
 	best := c.view.Best().Height
-	if done := s.Accumulated; !done.IsZero() && done.Height < best {
+	done := s.Accumulated
+	if !done.IsZero() && (done.Height < best || s.Reported.IsZero()) { // not known to be in recent history
 		return Following{Possible: true, LeastAnchor: done}
 	}
 	expired := anchor.PrerequisiteExpired(c.spec, s.Reported, best+uint64(blocks))

@@ -8,8 +8,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// check returns what is wrong with a queue on a chain that obeys the rules, or nil. Tests call it after
-// every step.
+// check returns what is wrong with a queue on a chain that obeys the rules, or nil. Tests call it
+// after every step.
 func (q *Queue[B]) check() error {
 	for _, it := range q.items {
 		alive := 0

@@ -25,8 +25,8 @@ func TestCoresGrow(t *testing.T) {
 	}
 }
 
-// A bundle keeps its core when the set shrinks, across a restart as well. No other bundle gets the core
-// afterwards, unless it is in the set again.
+// A bundle keeps its core when the set shrinks, across a restart as well. No other bundle gets the
+// core afterwards, unless it is in the set again.
 func TestCoresShrinkWhileHeld(t *testing.T) {
 	for name, back := range map[string]bool{"it leaves": false, "it comes back": true} {
 		t.Run(name, func(t *testing.T) {

@@ -21,8 +21,8 @@ func (s *scene) useless(context jamq.RefineContext) {
 	s.step(Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{2, s.hashes}, Context: context, Bundle: b.Bundle})
 }
 
-// A package with a lookup anchor that is too old (D3) is not built anew until finality moves. Then the
-// bundle goes on.
+// A package with a lookup anchor that is too old (D3) is not built anew until finality moves. Then
+// the bundle goes on.
 func TestOldLookupAnchorWaitsForFinality(t *testing.T) {
 	s := newScene(t, nil)
 	s.blocks(40)
@@ -115,8 +115,8 @@ func TestDelayedReasons(t *testing.T) {
 	}
 }
 
-// A bundle waits since it was enqueued, or since the package before it left, or since its last package
-// died.
+// A bundle waits since it was enqueued, or since the package before it left, or since its last
+// package died.
 func TestDelayedSince(t *testing.T) {
 	s := newScene(t, nil)
 	_, delayed := s.q.Delayed()
@@ -165,8 +165,8 @@ func TestHostPrerequisites(t *testing.T) {
 	info, _ := s.q.Info(2)
 	require.Equal(t, []jamq.PackageHash{foreign, first}, info.Versions[0].Prerequisites)
 
-	// The foreign package is reported and never becomes available (D5). Both packages die with it (D4),
-	// and neither death counts against its bundle.
+	// The foreign package is reported and never becomes available (D5). Both packages die with it
+	// (D4), and neither death counts against its bundle.
 	s.block(report(foreign, 0))
 	s.log = nil
 	s.blockOn(s.parent, s.slot+5, 'a', nil)

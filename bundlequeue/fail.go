@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/anchor/chainview"
 )
 
 // isLoss reports whether the death of a version counts against its bundle: a guarantor took or
@@ -15,23 +17,31 @@ import (
 //   - no guarantor was reached;
 //   - a reorg took the anchor (D1);
 //   - finality stalled, and the lookup anchor became too old (D3);
-//   - the package died with one that it names (D4, D6).
+//   - the package died with one that it names (D4, D6), or could not be reported because that one
+//     was not (D2).
 func (q *Queue[B]) isLoss(v *version[B]) bool {
 	if !v.accepted && !v.refused {
 		return false
 	}
 	switch v.fate.Status().Dead {
-	case anchor.AnchorExpired, anchor.Unavailable, anchor.ClockExpired:
+	case anchor.Unavailable, anchor.ClockExpired:
 		return true
+	case anchor.AnchorExpired:
+		return !q.needsOne(v, func(s chainview.Status) bool {
+			return s.Dead != anchor.Alive || s.Reported.IsZero() && s.Accumulated.IsZero()
+		})
 	case anchor.NeverReady:
-		for _, pkg := range v.fate.Prerequisites() {
-			if p, ok := q.evidence.Fate(pkg); ok && p.Status().Dead != anchor.Alive {
-				return false
-			}
-		}
-		return true
+		return !q.needsOne(v, func(s chainview.Status) bool { return s.Dead != anchor.Alive })
 	}
 	return false
+}
+
+// needsOne reports whether a version names a package of which is holds.
+func (q *Queue[B]) needsOne(v *version[B], is func(chainview.Status) bool) bool {
+	return slices.ContainsFunc(v.fate.Prerequisites(), func(pkg jamq.PackageHash) bool {
+		p, ok := q.evidence.Fate(pkg)
+		return ok && is(p.Status())
+	})
 }
 
 // losses returns how many packages of a bundle were lost.

@@ -13,8 +13,9 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// TestEveryFieldIsSaved gives every field of a bundle, its open request, its trouble and its version a
-// value of its own, and reads them back from a snapshot. A field that is added later must be set here.
+// TestEveryFieldIsSaved gives every field of a bundle, its open request, its trouble and its
+// version a value of its own, and reads them back from a snapshot. A field that is added later must
+// be set here.
 func TestEveryFieldIsSaved(t *testing.T) {
 	s := newScene(t, nil)
 	s.enqueue(1)
@@ -32,7 +33,7 @@ func TestEveryFieldIsSaved(t *testing.T) {
 		failed: 6, useless: 7, reason: anchor.LookupExpired,
 		untilBest: jamq.HeaderHash{8}, untilFinal: jamq.HeaderHash{9}, givenUp: "a reason",
 	}
-	it.request = &request{ticket: 10, version: 11, minAnchor: point(12), prerequisites: []jamq.PackageHash{{13}}, best: point(14)}
+	it.request = &request{ticket: 10, version: 11, minAnchor: point(12), prerequisites: []jamq.PackageHash{{13}}, best: point(14), final: jamq.HeaderHash{15}}
 	q.builds[10] = it
 	v.sent, v.accepted, v.refused, v.wasDead, v.lost, v.rivalSeen = true, true, true, true, true, true
 	v.number, v.attempts, v.failures = 15, 16, 17

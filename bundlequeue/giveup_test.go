@@ -127,8 +127,11 @@ func TestContinueDecidesPackages(t *testing.T) {
 	s.enqueue(1)
 	s.enqueue(2)
 	sent := s.run()
-	root := jamq.Block{Hash: jamq.HeaderHash{'z'}, Slot: 90}
-	state := chainview.State{Recent: []chainview.RecentBlock{{Hash: jamq.HeaderHash{'y'}, Slot: 89}, {Hash: root.Hash, Slot: 90}}}
+	root := jamq.Block{Hash: jamq.HeaderHash{'z', 90}, Slot: 90}
+	state := chainview.State{Cores: make([]chainview.CoreReport, 2), Accumulated: make([][]jamq.PackageHash, 12)}
+	for slot := jamq.Slot(83); slot <= 90; slot++ {
+		state.Recent = append(state.Recent, chainview.RecentBlock{Hash: jamq.HeaderHash{'z', byte(slot)}, Slot: slot})
+	}
 
 	undecided := state
 	undecided.Cores = []chainview.CoreReport{{}, {Package: sent[1], Since: 89}}
@@ -141,10 +144,12 @@ func TestContinueDecidesPackages(t *testing.T) {
 	require.Equal(t, Finalized, s.state(1))
 	require.Contains(t, s.log[1], "dead 2v1 since")
 	require.Equal(t, root.Hash, s.q.Finalized().Hash)
-	require.Len(t, s.builds, 1)
-	require.Equal(t, jamq.HeaderHash{'y'}, s.builds[0].MinAnchor.Hash, "the package had left recent history there")
-	require.Equal(t, sent[:1], s.builds[0].Prerequisites, "the root has no child yet")
+	require.Empty(t, s.builds, "the root has no child yet")
 	s.parent, s.slot = root.Hash, root.Slot
+	s.block(nil)
+	require.Len(t, s.builds, 1)
+	require.Equal(t, root.Hash, s.builds[0].MinAnchor.Hash)
+	require.Empty(t, s.builds[0].Prerequisites, "the report of the one before it is in no block of recent history")
 	again := s.run()
 	s.block(report(again[0], 0))
 	s.block(accumulate(again[0], 0))

@@ -94,7 +94,8 @@ type request struct {
 	version       int
 	minAnchor     anchor.Point
 	prerequisites []jamq.PackageHash
-	best          anchor.Point // the best block when it was asked for
+	best          anchor.Point    // the best block when it was asked for
+	final         jamq.HeaderHash // the finalized block then
 }
 
 // version is one package of a rollup block.

@@ -12,8 +12,8 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// TestKnownFailures holds the ways in which the queues of builders are known to execute transactions
-// twice, to lose them or to stop. Package told has those that depend on the clock.
+// TestKnownFailures holds the ways in which the queues of builders are known to execute
+// transactions twice, to lose them or to stop. Package told has those that depend on the clock.
 func TestKnownFailures(t *testing.T) {
 	for name, test := range map[string]func(*testing.T){
 		"01 a rebuild under the same version":                  sameVersionTwice,

@@ -68,8 +68,8 @@ func TestRekeyNeverReachesFinalNumbers(t *testing.T) {
 	require.ErrorIs(t, s.try(Rekey{From: 2, To: 1}), ErrWrongNumber)
 }
 
-// Packages that are dead when they are ready delay a bundle and never fail it, whatever the reason. The
-// host hears the reason each time, and is asked again only once something has changed.
+// Packages that are dead when they are ready delay a bundle and never fail it, whatever the reason.
+// The host hears the reason each time, and is asked again only once something has changed.
 func TestUselessBuildsDelay(t *testing.T) {
 	for name, c := range map[string]struct {
 		context func(Build[string]) jamq.RefineContext

@@ -65,8 +65,9 @@ func (c *court) Locate(jamq.HeaderHash) (p anchor.Point, onBest bool) { return p
 func (c *court) Follow(Fate, int) Following                           { return Following{Possible: true, Name: true} }
 func (c *court) CoreFree(jamq.CoreIndex) bool                         { return true }
 
-// TestWhatIsALoss gives a bundle that survives no loss one package that dies. It fails if a guarantor
-// took or refused the package and it died by D2, D5, D6 or the clock. Otherwise it gets another one.
+// TestWhatIsALoss gives a bundle that survives no loss one package that dies. It fails if a
+// guarantor took or refused the package and it died by D2, D5, D6 or the clock, and of D2 and D6
+// not together with a package that it names. Otherwise it gets another one.
 func TestWhatIsALoss(t *testing.T) {
 	answers := map[string]Sent{"taken": {OK: true}, "refused": {Refused: true}, "not reached": {}}
 	reached := map[string]bool{"taken": true, "refused": true}
@@ -75,8 +76,8 @@ func TestWhatIsALoss(t *testing.T) {
 			for _, with := range []bool{false, true} { // a prerequisite of others that is dead
 				loss := reached[answer]
 				switch reason {
-				case anchor.AnchorExpired, anchor.Unavailable, anchor.ClockExpired:
-				case anchor.NeverReady:
+				case anchor.Unavailable, anchor.ClockExpired:
+				case anchor.AnchorExpired, anchor.NeverReady:
 					loss = loss && !with
 				default:
 					loss = false
@@ -104,6 +105,7 @@ func failsAfter(t *testing.T, reason anchor.Reason, answer Sent, deadPrerequisit
 	}
 	foreign, pkg := jamq.PackageHash{9}, jamq.PackageHash{1}
 	c.fates[foreign] = &sentence{}
+	c.fates[foreign].status.Reported = anchor.Point{Hash: jamq.HeaderHash{1}}
 	if deadPrerequisite {
 		c.fates[foreign].status.Dead = anchor.Unavailable
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// A bundle that was sent costs at most a kibibyte besides what the host put into it, as finalized history or under way.
+// A bundle that was sent costs at most a kibibyte besides what the host put into it, as finalized
+// history or under way.
 func TestMemoryPerBundle(t *testing.T) {
 	const n = 20_000
 	cfg := DefaultConfig(jamq.Tiny())

@@ -30,8 +30,9 @@ var (
 // modelBundles is how many rollup blocks the model has.
 const modelBundles = 3
 
-// modelConfig is the configuration of the model's queue. The same bytes are never sent twice, because
-// a second send could add nothing: a package that was sent once may be reported at any time.
+// modelConfig is the configuration of the model's queue. The same bytes are never sent twice,
+// because a second send could add nothing: a package that was sent once may be reported at any
+// time.
 func modelConfig(retries int) Config {
 	cfg := DefaultConfig(worldSpec(3))
 	cfg.MaxVersionRetries = retries
@@ -228,7 +229,8 @@ func (m *model) step(s *state, q *Queue[string], ev Event) error {
 	return nil
 }
 
-// seal ends a move: what was handed back is executed anew, everything is checked, and the queue is put away.
+// seal ends a move: what was handed back is executed anew, everything is checked, and the queue is
+// put away.
 func (m *model) seal(s *state, q *Queue[string]) error {
 	for len(s.w.handedBack) > 0 {
 		name := s.w.handedBack[0]
@@ -253,7 +255,8 @@ func (m *model) seal(s *state, q *Queue[string]) error {
 	return nil
 }
 
-// restore takes the queue out again. That this gives the very same queue is one of the things that the search proves.
+// restore takes the queue out again. That this gives the very same queue is one of the things that
+// the search proves.
 func (m *model) restore(s *state) (*Queue[string], error) {
 	r := wire.NewReader(stretch(s.queue))
 	q := read(m.cfg, r, text{}, func(b []byte) (Evidence, error) { return restoreChain(m.cfg.Spec, b) })
@@ -382,9 +385,9 @@ type search struct {
 	left    budget
 }
 
-// searches are those of each size. Each visits every state that its budget allows. The default ones go
-// through three versions of each bundle on a straight chain, through every fork two deep with its
-// reorg, and through the failure of bundles on forks and under stalled finality.
+// searches are those of each size. Each visits every state that its budget allows. The default ones
+// go through three versions of each bundle on a straight chain, through every fork two deep with
+// its reorg, and through the failure of bundles on forks and under stalled finality.
 var searches = map[string][]search{
 	"small": {
 		{2, budget{blocks: 8}},
@@ -436,11 +439,12 @@ func parseSearch(text string) (search, error) {
 }
 
 // TestModelCheck searches every interleaving within budgets of builds, sends, blocks, lost and late
-// reports, availability, skipped slots, forks two deep, reorgs, finality, outages and changes of cores,
-// for three bundles on at most two cores. It checks promises B1 to B6 in each state.
+// reports, availability, skipped slots, forks two deep, reorgs, finality, outages and changes of
+// cores, for three bundles on at most two cores. It checks promises B1 to B6 in each state.
 //
-// It plays on from a sample of the ends of a search, to check that every bundle can still become final.
-// An end that can proves it of every state before it. -modelcheck=small plays on from every end.
+// It plays on from a sample of the ends of a search, to check that every bundle can still become
+// final. An end that can proves it of every state before it. -modelcheck=small plays on from every
+// end.
 func TestModelCheck(t *testing.T) {
 	size := *modelSize
 	if RaceEnabled || testing.Short() {

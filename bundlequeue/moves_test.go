@@ -81,8 +81,8 @@ func (m *model) built(s *state, q *Queue[string], b Build[string], anchor int8) 
 	return m.step(s, q, built)
 }
 
-// carelessBuild is a builder that takes an older anchor than it was told, or hands in a package that it made before. The queue should
-// refuse it; then the builder gives up this once.
+// carelessBuild is a builder that takes an older anchor than it was told, or hands in a package
+// that it made before. The queue should refuse it; then the builder gives up this once.
 func (w *world) carelessBuild(older bool) move {
 	e := w.builds[0]
 	return move{func() string { return fmt.Sprintf("%v: careless, older anchor: %v", e, older) }, func(m *model, s *state, q *Queue[string]) error {
@@ -164,7 +164,8 @@ func (w *world) changeCores() move {
 // finalDepth is how many blocks behind the best one finality may come: forks are two deep.
 const finalDepth = 2
 
-// canFinalize reports whether a block can become final. That happens at once, unless finality stalls.
+// canFinalize reports whether a block can become final. That happens at once, unless finality
+// stalls.
 func (w *world) canFinalize() bool {
 	return int(w.blocks[w.best].height)-int(w.blocks[w.final].height) > finalDepth
 }
@@ -188,7 +189,8 @@ func (w *world) reorg(to int8) move {
 	}}
 }
 
-// blockMoves returns every block that can come next: on the best one, or on another that is not too deep.
+// blockMoves returns every block that can come next: on the best one, or on another that is not too
+// deep.
 func (w *world) blockMoves(delayed bool) []move {
 	var out []move
 	for i := range w.blocks {
@@ -283,8 +285,8 @@ func (w *world) block(parent int8, slots uint8, available [worldCores]bool, repo
 	}}
 }
 
-// fair returns the next move of a world in which nothing goes wrong: answers first, then finality, then a block that reports and makes
-// available all that it can.
+// fair returns the next move of a world in which nothing goes wrong: answers first, then finality,
+// then a block that reports and makes available all that it can.
 func (w *world) fair() move {
 	switch {
 	case len(w.builds) > 0:

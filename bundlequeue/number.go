@@ -71,7 +71,7 @@ func (q *Queue[B]) release(ev Release) error {
 
 // expireReservation releases a reservation that is over its time, if it holds up all others.
 func (q *Queue[B]) expireReservation() {
-	if it := q.at(q.frontier); it != nil && it.state == Reserved && q.now >= it.notBefore {
+	if it := q.advance(); it != nil && it.state == Reserved && q.now >= it.notBefore {
 		q.failFrom(it, fmt.Sprintf("number %d was reserved and never filled", it.number))
 	}
 }
@@ -87,6 +87,9 @@ func (q *Queue[B]) rekey(ev Rekey) error {
 	}
 	if ev.To < least || ev.To > most {
 		return fmt.Errorf("%w: bundle %d cannot become %d, want %d to %d", ErrWrongNumber, ev.From, ev.To, least, uint64(most))
+	}
+	if last := q.at(q.end()-1).number + ev.To - ev.From; last > most { // wraps as below
+		return fmt.Errorf("%w: bundle %d cannot become %d: the last one would be %d, want at most %d", ErrWrongNumber, ev.From, ev.To, last, uint64(most))
 	}
 	for place := it.place; place < q.end(); place++ {
 		q.at(place).number += ev.To - ev.From // wraps around below zero, and back

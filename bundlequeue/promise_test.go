@@ -26,8 +26,8 @@ func (s *scene) build(at jamq.HeaderHash, prerequisites ...jamq.PackageHash) jam
 	return pkg
 }
 
-// B1: versions that are forgotten still bound the anchors of those after them, across a restart and with
-// the newest of their deaths.
+// B1: versions that are forgotten still bound the anchors of those after them, across a restart and
+// with the newest of their deaths.
 func TestPruneKeepsTheEvidence(t *testing.T) {
 	s := newScene(t, nil)
 	s.enqueue(1)
@@ -182,8 +182,8 @@ func trial(t *testing.T) (c *court, q *Queue[string], first, second *sentence) {
 	return c, q, c.fates[jamq.PackageHash{1}], c.fates[jamq.PackageHash{2}]
 }
 
-// B5: of two versions that are reported on one chain the first one counts, and one that is accumulated
-// counts in any case. Only evidence that breaks the rules of the chain shows that.
+// B5: of two versions that are reported on one chain the first one counts, and one that is
+// accumulated counts in any case. Only evidence that breaks the rules of the chain shows that.
 func TestFirstReportWins(t *testing.T) {
 	point := anchor.Point{Hash: jamq.HeaderHash{1}, Height: 1}
 	c, q, first, second := trial(t)
@@ -207,8 +207,8 @@ func TestFirstReportWins(t *testing.T) {
 	decides(2, Accumulated)
 }
 
-// A bundle never becomes final before the one before it, even if the chain accumulates them in another
-// order.
+// A bundle never becomes final before the one before it, even if the chain accumulates them in
+// another order.
 func TestFinalInOrder(t *testing.T) {
 	c := &court{fates: make(map[jamq.PackageHash]*sentence)}
 	q, err := NewWith[string](DefaultConfig(jamq.Tiny()), c)
@@ -233,8 +233,8 @@ func TestFinalInOrder(t *testing.T) {
 	require.Equal(t, []State{Finalized, Finalized}, states())
 }
 
-// play feeds a queue an event, builds what it asks for, and returns the numbers of bundles that fail. The
-// package of a bundle has the bundle's number as its first byte.
+// play feeds a queue an event, builds what it asks for, and returns the numbers of bundles that
+// fail. The package of a bundle has the bundle's number as its first byte.
 func (c *court) play(t *testing.T, q *Queue[string], ev Event) (failed []uint64) {
 	t.Helper()
 	effects, err := q.Step(jamq.CommonEra(), ev)
@@ -252,8 +252,8 @@ func (c *court) play(t *testing.T, q *Queue[string], ev Event) (failed []uint64)
 	return failed
 }
 
-// B3: a package that is ready does not leave before the package of the bundle before it. A reorg that
-// takes back a report can leave the one before without a package.
+// B3: a package that is ready does not leave before the package of the bundle before it. A reorg
+// that takes back a report can leave the one before without a package.
 func TestSuccessorWaitsForItsPredecessor(t *testing.T) {
 	s := newScene(t, func(c *Config) { c.MaxSubmitRetries = 0 })
 	s.enqueue(1)
@@ -290,7 +290,8 @@ func TestSendsAreBounded(t *testing.T) {
 	}
 }
 
-// The wait after a failed send doubles with each failure in a row. A send that succeeds ends the row.
+// The wait after a failed send doubles with each failure in a row. A send that succeeds ends the
+// row.
 func TestBackoffBeginsAnew(t *testing.T) {
 	s := newScene(t, nil)
 	s.enqueue(1)
@@ -420,7 +421,8 @@ func TestFailedBundlesWait(t *testing.T) {
 	require.True(t, s.q.CanEnqueue())
 }
 
-// A clock that goes back by less than a second stands still. One that goes back by more is believed.
+// A clock that goes back by less than a second stands still. One that goes back by more is
+// believed.
 func TestSmallStepsBack(t *testing.T) {
 	s := newScene(t, nil)
 	s.now = s.now.Add(time.Hour)

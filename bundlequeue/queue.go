@@ -133,9 +133,9 @@ func (q *Queue[B]) Step(now time.Time, ev Event) ([]Effect, error) {
 	}
 	q.now = at
 	q.evidence.Advance(at.time())
-	q.expireReservation()
 	q.settle()
 	q.finish()
+	q.expireReservation()
 	q.fail()
 	q.schedule()
 	q.retire()

@@ -47,7 +47,8 @@ func TestB3Order(t *testing.T) {
 	require.Equal(t, pkgs[:1], info.Versions[0].Prerequisites)
 	require.Equal(t, Queued, s.state(3), "both cores are held")
 
-	// Once 1 is accumulated on the chain of a possible anchor, a new package of its child leaves it out.
+	// Once 1 is accumulated on the chain of a possible anchor, a new package of its child leaves it
+	// out.
 	s.block(report(pkgs[0], 0))
 	s.run()
 	require.Equal(t, Submitted, s.state(3), "1 is guaranteed, so its core is free for 3")
@@ -100,7 +101,8 @@ func TestB1NoDuplicate(t *testing.T) {
 	require.Equal(t, Submitted, s.state(1))
 }
 
-// B1 and B5: when a reorg takes the evidence of death away, the first version lives again and the second is dead.
+// B1 and B5: when a reorg takes the evidence of death away, the first version lives again and the
+// second is dead.
 func TestB5FirstWinsAcrossReorg(t *testing.T) {
 	s := newScene(t, nil)
 	s.enqueue(1)
@@ -209,7 +211,8 @@ func TestFastRetry(t *testing.T) {
 	require.ErrorIs(t, s.try(Sent{Ticket: again.Ticket, OK: true}), ErrNotExpected)
 }
 
-// B2: after its tries a bundle fails only when nothing of it can come back, and hands everything back in order.
+// B2: after its tries a bundle fails only when nothing of it can come back, and hands everything
+// back in order.
 func TestB2NoLoss(t *testing.T) {
 	s := newScene(t, func(c *Config) { c.MaxVersionRetries = 1 })
 	s.enqueue(1)
@@ -343,8 +346,9 @@ func TestConfigValidate(t *testing.T) {
 	}
 }
 
-// The evidence that a build was asked for with may lie on a branch that has lost, where another block proves the same death later.
-// A package anchored between the two could meet its earlier version on a third branch.
+// The evidence that a build was asked for with may lie on a branch that has lost, where another
+// block proves the same death later. A package anchored between the two could meet its earlier
+// version on a third branch.
 func TestBuiltOnEvidenceOfALostFork(t *testing.T) {
 	s := newScene(t, nil)
 	s.enqueue(1)
@@ -376,7 +380,8 @@ func TestBuiltOnEvidenceOfALostFork(t *testing.T) {
 	require.Len(t, info.Versions, 1, "the package is not taken")
 }
 
-// A bundle whose report a reorg took back, and that may not be sent any more, does not hold up those behind it: its bytes are out.
+// A bundle whose report a reorg took back, and that may not be sent any more, does not hold up
+// those behind it: its bytes are out.
 func TestReorgedBundleLetsOthersPass(t *testing.T) {
 	s := newScene(t, func(c *Config) { c.MaxSubmitRetries = 0 })
 	s.enqueue(1)

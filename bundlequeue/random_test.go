@@ -9,10 +9,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor/chainview"
 )
 
-// Any events in any order, also on chains that break the rules: nothing panics, a refused event changes
-// nothing, and the bounds of memory and cores hold.
+// Any events in any order, also on chains that break the rules: nothing panics, a refused event
+// changes nothing, and the bounds of memory and cores hold.
 func TestAnyEvents(t *testing.T) { rapid.Check(t, anyEvents) }
 
 // FuzzAnyEvents is the same, led by coverage.
@@ -76,7 +77,7 @@ func anyEvents(t *rapid.T) {
 				return Tick{}
 			}
 			root := jamq.Block{Hash: jamq.HeaderHash{byte(len(blocks) + 1), byte(len(blocks) >> 8), 3}, Slot: newestSlot(blocks) + 1}
-			return Continue{Root: root, Accumulated: []jamq.PackageHash{pkg("accumulated in the gap")}}
+			return Continue{Root: root, State: stateAt(root), Accumulated: []jamq.PackageHash{pkg("accumulated in the gap")}}
 		case 14:
 			return Told{Package: pkg("told"), State: State(rapid.IntRange(0, NumStates).Draw(t, "what"))}
 		}
@@ -148,6 +149,17 @@ func anyEvents(t *rapid.T) {
 			q = back
 		}
 	}
+}
+
+// stateAt returns a whole state after a block, of blocks that nobody knows.
+func stateAt(root jamq.Block) chainview.State {
+	spec := jamq.Tiny()
+	s := chainview.State{Cores: make([]chainview.CoreReport, spec.Cores), Accumulated: make([][]jamq.PackageHash, spec.EpochLength)}
+	for i := range spec.RecentHistory - 1 {
+		s.Recent = append(s.Recent, chainview.RecentBlock{Hash: jamq.HeaderHash{root.Hash[0], root.Hash[1], 4, byte(i)}})
+	}
+	s.Recent = append(s.Recent, chainview.RecentBlock{Hash: root.Hash, Slot: root.Slot})
+	return s
 }
 
 // newestSlot is the slot of the newest block.

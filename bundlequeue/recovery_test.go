@@ -38,7 +38,8 @@ var policies = []struct {
 	told   bool
 	change func(*bundlequeue.Config)
 }{
-	// Two sends are as many as the window of an anchor six blocks old has blocks; more would only put the time-out off.
+	// Two sends are as many as the window of an anchor six blocks old has blocks; more would only
+	// put the time-out off.
 	{"wall clock, 54 s", true, func(c *bundlequeue.Config) { c.MaxSubmitRetries = 1 }},
 	{"chain, table", false, func(*bundlequeue.Config) {}},
 	{"chain, anchor.Best", false, func(c *bundlequeue.Config) { c.Anchors = bundlequeue.AdaptiveAnchor }},
@@ -195,8 +196,9 @@ func (r *recovery) twice() int {
 	return twice
 }
 
-// TestClockExecutesTwice shows what the wall clock risks with fresh anchors where a fifth of the slots is skipped and a tenth of the
-// guarantors wait for the last moment. Chain evidence on the same chain executes nothing twice.
+// TestClockExecutesTwice shows what the wall clock risks with fresh anchors where a fifth of the
+// slots is skipped and a tenth of the guarantors wait for the last moment. Chain evidence on the
+// same chain executes nothing twice.
 func TestClockExecutesTwice(t *testing.T) {
 	for i, policy := range policies[:2] {
 		r, err := newRecovery(0.1, 0.2, 0.1, policy.told, policy.change)
@@ -242,10 +244,10 @@ func measure(t *testing.T, loss, skip float64, i int) measured {
 	return m
 }
 
-// TestRecoveryTime prints how long bundles take from enqueue to accumulation if packages are lost, how
-// much of that the losses cost, and how many bundles were executed twice. docs/jam-safety.md shows the
-// table. With chain evidence nothing is ever executed twice. The clock is slower, and if slots are
-// skipped it is not even safe.
+// TestRecoveryTime prints how long bundles take from enqueue to accumulation if packages are lost,
+// how much of that the losses cost, and how many bundles were executed twice. docs/jam-safety.md
+// shows the table. With chain evidence nothing is ever executed twice. The clock is slower, and if
+// slots are skipped it is not even safe.
 func TestRecoveryTime(t *testing.T) {
 	fmt.Printf("%-20s %6s %8s %10s %10s %12s %8s %8s\n", "policy", "loss", "skipped", "mean", "p99", "beyond floor", "bundles", "twice")
 	for _, skip := range []float64{0, 0.2} {
@@ -269,9 +271,9 @@ func TestRecoveryTime(t *testing.T) {
 	}
 }
 
-// TestThroughputUnderLoss prints how many bundles a slot are accumulated while the queue is always full.
-// Lost packages hold up the bundles after them, so it falls faster than the share of packages that
-// arrive.
+// TestThroughputUnderLoss prints how many bundles a slot are accumulated while the queue is always
+// full. Lost packages hold up the bundles after them, so it falls faster than the share of packages
+// that arrive.
 func TestThroughputUnderLoss(t *testing.T) {
 	const slots, least = 6000, 0.1
 	fmt.Printf("%-20s %6s %18s\n", "policy", "loss", "bundles per slot")

@@ -19,9 +19,9 @@ import (
 
 var update = flag.Bool("update", false, "write what the scripts in testdata now give")
 
-// TestScripts plays the scripts in testdata: stories of what happens to a queue, and under each ---- what it does about it. A script
-// begins with a line that sets it up; blocks of lines are separated by empty ones. -update writes the effects anew; then read the
-// difference.
+// TestScripts plays the scripts in testdata: stories of what happens to a queue, and under each
+// ---- what it does about it. A script begins with a line that sets it up; blocks of lines are
+// separated by empty ones. -update writes the effects anew; then read the difference.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	require.NoError(t, err)
@@ -207,8 +207,8 @@ func (s *scriptScene) play(words []string) {
 	}
 }
 
-// importBlock imports a block: parent=b3 (default: the one numbered before), slot=9 (default: one after the parent's), report=1v1@0,
-// available=0, condemn=1v1, best=b3 (default: the new one).
+// importBlock imports a block: parent=b3 (default: the one numbered before), slot=9 (default: one
+// after the parent's), report=1v1@0, available=0, condemn=1v1, best=b3 (default: the new one).
 func (s *scriptScene) importBlock(name string, options []string) {
 	s.t.Helper()
 	n, err := strconv.Atoi(strings.TrimLeft(name, "abcdefghijklmnopqrstuvwxyz"))

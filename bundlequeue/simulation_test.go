@@ -27,9 +27,9 @@ var (
 // rollup is the simulated builder's service.
 const rollup jamq.ServiceID = 1
 
-// builder is a host of the queue on a simulated chain, in virtual time. It is slow, forgetful and badly
-// informed: builds take slots and fail, sends fail, blocks come late, twice or not at all, and now and
-// then it is killed and starts again from a snapshot.
+// builder is a host of the queue on a simulated chain, in virtual time. It is slow, forgetful and
+// badly informed: builds take slots and fail, sends fail, blocks come late, twice or not at all,
+// and now and then it is killed and starts again from a snapshot.
 type builder struct {
 	seed   uint64
 	random *rand.Rand
@@ -181,7 +181,8 @@ func (b *builder) send(e bundlequeue.Send[string]) error {
 	return b.step(bundlequeue.Sent{Ticket: e.Ticket, OK: !b.chance(2 * b.failures)}) // a failure may have arrived all the same
 }
 
-// restart kills the builder and starts it again from a snapshot: it carries out once more what was open.
+// restart kills the builder and starts it again from a snapshot: it carries out once more what was
+// open.
 func (b *builder) restart() error {
 	snapshot := bundlequeue.AppendSnapshot[string](nil, plain{}, b.queue)
 	queue, err := bundlequeue.Restore[string](b.cfg, plain{}, snapshot)
@@ -305,7 +306,8 @@ func (b *builder) slot(target int) error {
 	return b.carry()
 }
 
-// play plays until n bundles are final, and asks the oracle whether each was executed once, and in its order.
+// play plays until n bundles are final, and asks the oracle whether each was executed once, and in
+// its order.
 func (b *builder) play(n int) error {
 	const patience = 400_000 // without retries, on a chain that skips three slots of four, a bundle takes a thousand
 	for slots := 0; b.executed < n || b.queue.Pending() > 0 || len(b.again) > 0; slots++ {
@@ -333,7 +335,8 @@ func simulate(seed uint64) error {
 	return b.play(25)
 }
 
-// What more seeds than the default once found: anchors below MinAnchor after a restart, and what failed later put behind.
+// What more seeds than the default once found: anchors below MinAnchor after a restart, and what
+// failed later put behind.
 func TestSimulationOfOldFindings(t *testing.T) {
 	for _, seed := range []uint64{3869, 6515, 11015, 11100} {
 		if err := simulate(seed); err != nil {
@@ -342,9 +345,9 @@ func TestSimulationOfOldFindings(t *testing.T) {
 	}
 }
 
-// TestSimulation plays thousands of seeds: whatever chain, network and host do, each bundle is executed
-// exactly once, and in order, and fails only after losses. A failing seed is played again by the command
-// that it prints. JAMQ_SIM_HOURS makes it go on for so many hours.
+// TestSimulation plays thousands of seeds: whatever chain, network and host do, each bundle is
+// executed exactly once, and in order, and fails only after losses. A failing seed is played again
+// by the command that it prints. JAMQ_SIM_HOURS makes it go on for so many hours.
 func TestSimulation(t *testing.T) {
 	seeds := *simSeeds
 	if bundlequeue.RaceEnabled || testing.Short() {

@@ -12,9 +12,9 @@ import (
 	"github.com/jamq/jamq/jamtest"
 )
 
-// TestSlowBuilder builds every package for up to six blocks, on a chain without faults. The queue learns
-// how long builds take and asks for anchors that are fresh enough. So every bundle becomes final, none
-// fails, and no package dies.
+// TestSlowBuilder builds every package for up to six blocks, on a chain without faults. The queue
+// learns how long builds take and asks for anchors that are fresh enough. So every bundle becomes
+// final, none fails, and no package dies.
 func TestSlowBuilder(t *testing.T) {
 	const bundles, slots = 12, 400
 	for took := range jamq.Slot(7) {

@@ -27,7 +27,7 @@ type Codec[B any] interface {
 // A snapshot is the magic, a version, the body and a CRC-32C of all before it.
 const (
 	snapshotMagic   = "jamq/queue"
-	snapshotVersion = 3
+	snapshotVersion = 4
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -158,7 +158,7 @@ func appendItem[B any](b []byte, codec Codec[B], it *item[B]) []byte {
 		b = wire.AppendUint(b, r.ticket)
 		b = wire.AppendUint(b, uint64(r.version))
 		b = appendPoint(b, r.minAnchor)
-		b = appendPoint(b, r.best)
+		b = wire.AppendHash(appendPoint(b, r.best), r.final)
 		b = wire.AppendHashes(b, r.prerequisites)
 	}
 	b = wire.AppendUint(b, uint64(len(it.versions)))
@@ -353,7 +353,7 @@ func (q *Queue[B]) readItem(r *wire.Reader, codec Codec[B]) {
 	if r.Bool() {
 		it.request = &request{
 			ticket: r.Uint(), version: int(r.UintBelow(most, "version")),
-			minAnchor: readPoint(r), best: readPoint(r), prerequisites: wire.ReadHashes[jamq.PackageHash](r),
+			minAnchor: readPoint(r), best: readPoint(r), final: wire.ReadHash[jamq.HeaderHash](r), prerequisites: wire.ReadHashes[jamq.PackageHash](r),
 		}
 		if _, twice := q.builds[it.request.ticket]; twice {
 			r.Fail("two builds have ticket %d", it.request.ticket)

@@ -67,8 +67,8 @@ func TestSnapshotRestores(t *testing.T) {
 	require.True(t, bytes.Equal(AppendSnapshot[string](nil, text{}, s.q), AppendSnapshot[string](nil, text{}, back)))
 }
 
-// Neither the queue nor its snapshot holds the bytes of a final bundle. A send that was not answered is
-// not asked for again.
+// Neither the queue nor its snapshot holds the bytes of a final bundle. A send that was not
+// answered is not asked for again.
 func TestFinalBundlesAreDropped(t *testing.T) {
 	s := newScene(t, nil)
 	s.enqueue(1)
@@ -157,7 +157,8 @@ func TestRestoreUnderAnotherConfiguration(t *testing.T) {
 	require.Equal(t, []jamq.CoreIndex{0}, q.Cores())
 }
 
-// Whatever the bytes, Restore does not panic, and what it takes keeps its invariants and can be used.
+// Whatever the bytes, Restore does not panic, and what it takes keeps its invariants and can be
+// used.
 func FuzzRestore(f *testing.F) {
 	cfg := DefaultConfig(jamq.Tiny())
 	q, _ := New[string](cfg, jamq.Block{Hash: jamq.HeaderHash{'g'}})

@@ -12,14 +12,15 @@ import (
 	"github.com/jamq/jamq/jamtest"
 )
 
-// trouble is what an operator's day brings: a slow builder, guarantors that cannot be reached, a JAM node
-// that shows no blocks, a chain that makes none, and cores that come and go. Each is absent in many
-// seeds, so that every mixture occurs.
+// trouble is what an operator's day brings: a slow builder, guarantors that cannot be reached, a
+// JAM node that shows no blocks, a chain that makes none, and cores that come and go. Each is
+// absent in many seeds, so that every mixture occurs.
 type trouble struct {
 	random *rand.Rand
 	// builds are the least and the greatest number of slots that a build takes.
 	builds [2]jamq.Slot
-	// chance is the chance per slot that one of the outages begins, cores that the set of cores changes.
+	// chance is the chance per slot that one of the outages begins, cores that the set of cores
+	// changes.
 	chance, cores float64
 	// unreachable, deaf and frozen are the slots that are left of each outage.
 	unreachable, deaf, frozen int
@@ -85,7 +86,8 @@ func (b *builder) makeTrouble() error {
 	return b.step(bundlequeue.Cores{Cores: sets[t.random.IntN(len(sets))]})
 }
 
-// crossGap continues on the finalized chain after blocks were lost, once all packages are decided there.
+// crossGap continues on the finalized chain after blocks were lost, once all packages are decided
+// there.
 func (b *builder) crossGap(u jamtest.Update) error {
 	for i := range u.Imported {
 		if err := b.final.Import(&u.Imported[i]); err != nil {
@@ -124,8 +126,8 @@ func (b *builder) crossGap(u jamtest.Update) error {
 	return err
 }
 
-// causes knows why bundles may fail: it counts the packages of each that a guarantor took or refused and
-// that the chain then lost. It is an independent reading of Config.MaxVersionRetries.
+// causes knows why bundles may fail: it counts the packages of each that a guarantor took or
+// refused and that the chain then lost. It is an independent reading of Config.MaxVersionRetries.
 type causes struct {
 	retries int
 	sends   map[uint64]jamq.PackageHash // by ticket

@@ -11,8 +11,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// TestNextWakeIsEnough compares a queue that is ticked five times a second with a copy that is ticked
-// only when NextWake says so. Both do the same at about the same time.
+// TestNextWakeIsEnough compares a queue that is ticked five times a second with a copy that is
+// ticked only when NextWake says so. Both do the same at about the same time.
 func TestNextWakeIsEnough(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 1))

@@ -7,8 +7,9 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// This file is a second, naive implementation of rules R1 to R6 for the model checker: a whole JAM chain of a few blocks as
-// a small value. It shares nothing with package chainview, so the two check each other.
+// This file is a second, naive implementation of rules R1 to R6 for the model checker: a whole JAM
+// chain of a few blocks as a small value. It shares nothing with package chainview, so the two
+// check each other.
 
 // worldSpec is a chain on which packages live and die within a few blocks.
 func worldSpec(history int) jamq.ChainSpec {
@@ -149,8 +150,8 @@ func (w *world) descends(head, i int8) bool {
 	return w.onChain(head, func(j int8, _ *wblock) bool { return j == i })
 }
 
-// mayReport tells whether a block on a parent may report a package, as far as the chain decides (R1 to R3). A prerequisite in the
-// same block counts as well; with says which those are.
+// mayReport tells whether a block on a parent may report a package, as far as the chain decides (R1
+// to R3). A prerequisite in the same block counts as well; with says which those are.
 func (w *world) mayReport(p int8, parent int8, with []int8) bool {
 	pkg, h := &w.packages[p], w.spec.RecentHistory
 	switch {
@@ -243,7 +244,8 @@ func contains(list []int8, x int8) bool {
 	return false
 }
 
-// judge checks the chain that ends in a block against the promises: each bundle executed at most once, and in order.
+// judge checks the chain that ends in a block against the promises: each bundle executed at most
+// once, and in order.
 func (w *world) judge(head int8) error {
 	var chain []int8
 	w.onChain(head, func(i int8, _ *wblock) bool {

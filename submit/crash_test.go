@@ -46,7 +46,8 @@ func (parcels) DecodeBundle(b []byte) (p parcel, err error) {
 	return p, err
 }
 
-// world is what outlives the builder's process: the chain, and the names of all that must be executed.
+// world is what outlives the builder's process: the chain, and the names of all that must be
+// executed.
 type world struct {
 	driver *jamtest.Driver
 	root   jamq.Block
@@ -103,7 +104,8 @@ func (w *world) verdict() jamtest.Verdict {
 // errDied is what a process that has died answers.
 var errDied = errors.New("the process died")
 
-// life is one life of a builder's process. It dies at its n-th moment; moments are before and after each write of its journal and each send.
+// life is one life of a builder's process. It dies at its n-th moment; moments are before and after
+// each write of its journal and each send.
 type life struct {
 	*world
 	stop context.CancelFunc
@@ -179,7 +181,8 @@ func (l *life) Submit(_ context.Context, r bundlequeue.Send[parcel]) error {
 	})
 }
 
-// run lives until it dies, everything is executed, or ctx ends. It returns how many moments there were.
+// run lives until it dies, everything is executed, or ctx ends. It returns how many moments there
+// were.
 func (l *life) run(ctx context.Context, t *testing.T) int {
 	ctx, l.stop = context.WithCancel(ctx)
 	defer l.stop()
@@ -250,7 +253,8 @@ func (l *life) enqueue(ctx context.Context, runner *submit.Runner[parcel]) {
 	}
 }
 
-// crash runs a builder that dies once, at some moment, and another that takes over. It returns the moments of the first.
+// crash runs a builder that dies once, at some moment, and another that takes over. It returns the
+// moments of the first.
 func crash(t *testing.T, seed uint64, diesAt int) (moments int) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(jamq.CommonEra().Add(time.Hour)))
@@ -275,8 +279,9 @@ func crash(t *testing.T, seed uint64, diesAt int) (moments int) {
 	return moments
 }
 
-// TestCrashSweep: the process dies before and after any write of its journal, and before and after any send: nothing is lost, nothing is
-// executed twice, and the observer can tell what it has heard already.
+// TestCrashSweep: the process dies before and after any write of its journal, and before and after
+// any send: nothing is lost, nothing is executed twice, and the observer can tell what it has heard
+// already.
 func TestCrashSweep(t *testing.T) {
 	for seed := range uint64(6) {
 		moments := crash(t, seed, 0)

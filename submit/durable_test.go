@@ -165,8 +165,8 @@ func openOn(disk submit.Journal, h *host, change func(*submit.Config)) (*submit.
 	return submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability[string]{Journal: disk, Codec: asWords{}}, h, h)
 }
 
-// After a crash the configuration may be another one: the steps are replayed under the one under which
-// they were taken. The chain must be the same.
+// After a crash the configuration may be another one: the steps are replayed under the one under
+// which they were taken. The chain must be the same.
 func TestConfigurationMayChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(jamq.CommonEra()))
@@ -250,7 +250,8 @@ func TestSnapshotInParts(t *testing.T) {
 	})
 }
 
-// A failed bundle that was not taken back before a crash is handed back again, also where nothing else is in the queue.
+// A failed bundle that was not taken back before a crash is handed back again, also where nothing
+// else is in the queue.
 func TestFailedIsHandedBackAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(jamq.CommonEra()))
@@ -339,7 +340,8 @@ func TestRunnerMetrics(t *testing.T) {
 	})
 }
 
-// asking is a host's log that asks for the runner's health with each line: no line is written under a lock.
+// asking is a host's log that asks for the runner's health with each line: no line is written under
+// a lock.
 type asking struct {
 	slog.Handler
 	health func() submit.Health
@@ -354,7 +356,8 @@ func (a *asking) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-// A clock that is behind is found out by blocks that come too early, and packages leave by the chain's clock.
+// A clock that is behind is found out by blocks that come too early, and packages leave by the
+// chain's clock.
 func TestClockBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &host{}
@@ -380,7 +383,8 @@ func TestClockBehind(t *testing.T) {
 	})
 }
 
-// A clock that was put right is found out as well, and one block of an author whose clock is ahead is forgotten.
+// A clock that was put right is found out as well, and one block of an author whose clock is ahead
+// is forgotten.
 func TestClockPutRight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, at := start(t, &host{}, nil)

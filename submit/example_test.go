@@ -12,7 +12,8 @@ import (
 	"github.com/jamq/jamq/submit/journal"
 )
 
-// ExampleOpenRunner keeps a runner's queue in a journal: what was enqueued before the end of one is there in the next.
+// ExampleOpenRunner keeps a runner's queue in a journal: what was enqueued before the end of one is
+// there in the next.
 func ExampleOpenRunner() {
 	genesis := jamq.Block{Hash: jamq.HeaderHash{1}}
 	durability := submit.Durability[parcel]{Journal: new(journal.Memory), Codec: parcels{}} // journal.Open or pebblejournal.Open in earnest

@@ -21,8 +21,8 @@ type Health struct {
 	// Paused is the fatal error after which the runner builds and sends nothing, or nil: see
 	// [Fatal].
 	Paused error
-	// Waiting describes the first bundle without a package out there; its Number is 0 if there is
-	// none.
+	// Waiting describes the first bundle without a package out there; its Since is zero if there
+	// is none.
 	Waiting bundlequeue.Delay
 	// Delayed is true if Waiting has lasted for Config.DelayAlarm. The queue never gives such a
 	// bundle up by itself; the host can, by bundlequeue.GiveUp.
@@ -51,7 +51,7 @@ func (r *Runner[B]) Health() Health {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := r.health
-	h.Delayed = h.Waiting.Number != 0 && time.Since(h.Waiting.Since) >= r.cfg.DelayAlarm
+	h.Delayed = !h.Waiting.Since.IsZero() && time.Since(h.Waiting.Since) >= r.cfg.DelayAlarm
 	return h
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/bundlequeue/told"
 	"github.com/jamq/jamq/submit"
@@ -92,11 +93,14 @@ func TestFatalPauses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				answered := make(chan struct{})
+				answered, begun := make(chan struct{}), make(chan struct{})
+				var once sync.Once
 				p := &picky{send: func(r bundlequeue.Send[string]) error {
 					if r.Number == 1 {
+						<-begun // so that the other send is under way
 						return errNoCore
 					}
+					once.Do(func() { close(begun) })
 					<-answered
 					return nil
 				}}
@@ -155,8 +159,8 @@ func TestFatalBuildPauses(t *testing.T) {
 	})
 }
 
-// An error of class Rebuild ends the sends of a package. Errors of the other classes repeat them, with
-// the same bytes.
+// An error of class Rebuild ends the sends of a package. Errors of the other classes repeat them,
+// with the same bytes.
 func TestClassesOfSendErrors(t *testing.T) {
 	for class, want := range map[submit.Class]int{submit.Retryable: 9, submit.OtherGuarantor: 9, submit.Rebuild: 1} {
 		t.Run(class.String(), func(t *testing.T) {
@@ -228,8 +232,12 @@ func TestStepTakesEveryEvent(t *testing.T) {
 		require.NoError(t, r.Step(ctx, bundlequeue.Retry{Number: 1}))
 		require.NoError(t, r.Step(ctx, bundlequeue.GiveUp{Number: 1}))
 		require.ErrorIs(t, r.Step(ctx, bundlequeue.Told{}), bundlequeue.ErrWrongEvidence)
-		root := jamq.Block{Hash: jamq.HeaderHash{2}, Parent: best.Hash, Slot: 90}
-		require.NoError(t, r.Step(ctx, bundlequeue.Continue{Root: root}))
+		root := jamq.Block{Hash: jamq.HeaderHash{2, 90}, Parent: best.Hash, Slot: 90}
+		state := chainview.State{Cores: make([]chainview.CoreReport, 2), Accumulated: make([][]jamq.PackageHash, 12)}
+		for slot := jamq.Slot(83); slot <= root.Slot; slot++ {
+			state.Recent = append(state.Recent, chainview.RecentBlock{Hash: jamq.HeaderHash{2, byte(slot)}, Slot: slot})
+		}
+		require.NoError(t, r.Step(ctx, bundlequeue.Continue{Root: root, State: state}))
 		require.Equal(t, []uint64{5, 1}, failed)
 		stats, err := r.Stats(ctx)
 		require.NoError(t, err)

@@ -29,8 +29,8 @@ func (n *noting) Replace(records ...[]byte) error {
 	return n.Memory.Replace(records...)
 }
 
-// After a restart the effects of replayed steps are reported before a snapshot takes the place of the
-// steps. A crash in between would lose them.
+// After a restart the effects of replayed steps are reported before a snapshot takes the place of
+// the steps. A crash in between would lose them.
 func TestReplayedEffectsComeBeforeTheSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(jamq.CommonEra()))

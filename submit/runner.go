@@ -349,7 +349,7 @@ func (r *Runner[B]) build(request bundlequeue.Build[B]) {
 
 // send waits for the window, sends once and reports the outcome.
 func (r *Runner[B]) send(request bundlequeue.Send[B]) {
-	if !r.sleepUntil(r.window().NextOpen(time.Now())) {
+	if !r.sleepUntil(r.window().NextOpen(time.Now())) || !r.stillActs(request.Ticket) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, r.cfg.SubmitTimeout)
@@ -370,6 +370,24 @@ func (r *Runner[B]) sleepUntil(t time.Time) bool {
 	select {
 	case <-timer.C:
 		return true
+	case <-r.ctx.Done():
+		return false
+	}
+}
+
+// stillActs reports whether the runner has not been paused since it began the work for a ticket. If
+// it has, the work ends here, and the request stays open in the queue.
+func (r *Runner[B]) stillActs(ticket uint64) bool {
+	acts := make(chan bool, 1)
+	call := func() {
+		if r.paused != nil {
+			delete(r.working, ticket)
+		}
+		acts <- r.paused == nil
+	}
+	select {
+	case r.calls <- call:
+		return <-acts
 	case <-r.ctx.Done():
 		return false
 	}

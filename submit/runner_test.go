@@ -84,7 +84,8 @@ func start(t *testing.T, h *host, change func(*submit.Config)) (*submit.Runner[s
 	return r, best
 }
 
-// A chain's constants may come from a node: whatever it says, they are refused or a runner can be made.
+// A chain's constants may come from a node: whatever it says, they are refused or a runner can be
+// made.
 func TestRunnerOnStrangeChains(t *testing.T) {
 	for _, change := range []func(*jamq.ChainSpec){
 		func(s *jamq.ChainSpec) { s.RecentHistory = 1 << 50 },

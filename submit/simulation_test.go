@@ -101,10 +101,10 @@ func (s *simulated) next(made *int, n int) (string, bool) {
 	return name, true
 }
 
-// TestRunnerSimulation drives the queue by the runner, with its goroutines, its window and its time-outs,
-// under virtual time. The builder is slow in some seeds, guarantors and blocks are out of reach for a
-// while in others, finality is older than a lookup anchor lives, and the set of cores changes. Every
-// bundle is executed once, and in order.
+// TestRunnerSimulation drives the queue by the runner, with its goroutines, its window and its
+// time-outs, under virtual time. The builder is slow in some seeds, guarantors and blocks are out
+// of reach for a while in others, finality is older than a lookup anchor lives, and the set of
+// cores changes. Every bundle is executed once, and in order.
 func TestRunnerSimulation(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -130,8 +130,8 @@ func simulateRunner(t *testing.T, seed uint64) {
 	s.play(t, cfg, 12)
 }
 
-// A builder that takes 12.5 s for each package finalizes everything on the tiny chain: a package that is
-// too old when it is ready makes the next anchor fresher.
+// A builder that takes 12.5 s for each package finalizes everything on the tiny chain: a package
+// that is too old when it is ready makes the next anchor fresher.
 func TestSlowBuilderFinalizes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(jamq.CommonEra().Add(time.Hour)))
@@ -144,8 +144,8 @@ func TestSlowBuilderFinalizes(t *testing.T) {
 	})
 }
 
-// Finality that stands still for longer than a lookup anchor lives delays bundles and fails none; the
-// alarm gives the reason.
+// Finality that stands still for longer than a lookup anchor lives delays bundles and fails none;
+// the alarm gives the reason.
 func TestStalledFinalityDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(jamq.CommonEra().Add(time.Hour)))
@@ -165,8 +165,8 @@ func TestStalledFinalityDelays(t *testing.T) {
 	})
 }
 
-// play runs a runner on a chain until n bundles are final, and asks the oracle whether each was executed
-// once, and in its order.
+// play runs a runner on a chain until n bundles are final, and asks the oracle whether each was
+// executed once, and in its order.
 func (s *simulated) play(t *testing.T, cfg jamtest.Config, n int) {
 	t.Helper()
 	cfg.StartSlot = jamq.NewSlotClock(cfg.Spec).SlotAt(time.Now())

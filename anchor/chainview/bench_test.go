@@ -8,8 +8,8 @@ import (
 	"github.com/jamq/jamq/anchor/chainview"
 )
 
-// BenchmarkForeignBlock imports blocks of the full chain in which every core's report becomes available and another
-// takes its place, none of them ours, with finality three blocks behind.
+// BenchmarkForeignBlock imports blocks of the full chain in which every core's report becomes
+// available and another takes its place, none of them ours, with finality three blocks behind.
 func BenchmarkForeignBlock(b *testing.B) {
 	spec := jamq.Full()
 	v, _ := chainview.New(&spec, jamq.Block{Hash: numbered(0)})

@@ -24,7 +24,8 @@ func newView(t *testing.T) *chainview.View {
 	return v
 }
 
-// grow imports empty blocks of a fork in the slots from+1 to to, one each, and makes the last the best.
+// grow imports empty blocks of a fork in the slots from+1 to to, one each, and makes the last the
+// best.
 func grow(t *testing.T, v *chainview.View, fork byte, parent jamq.HeaderHash, from, to int) {
 	t.Helper()
 	for s := from + 1; s <= to; s++ {
@@ -81,7 +82,8 @@ func TestReportableOnePerCore(t *testing.T) {
 	require.ErrorIs(t, v.Reportable(3, []jamq.CoreIndex{9}, two), jamq.ErrInvalidBlock)
 }
 
-// A verdict names its report by hash; hosts that show none leave the hashes zero, and a zero hash condemns nobody.
+// A verdict names its report by hash; hosts that show none leave the hashes zero, and a zero hash
+// condemns nobody.
 func TestVerdict(t *testing.T) {
 	v := newView(t)
 	grow(t, v, 'a', header('a', 0), 0, 2)
@@ -204,7 +206,8 @@ func TestRefusals(t *testing.T) {
 	require.Equal(t, before, v.Best())
 }
 
-// Death on a fork is no evidence once finality has passed that fork by, also where nobody asked between the reorg and finality.
+// Death on a fork is no evidence once finality has passed that fork by, also where nobody asked
+// between the reorg and finality.
 func TestFinalityOfAnotherForkRevives(t *testing.T) {
 	spec := jamq.Tiny()
 	root := jamq.Block{Hash: jamq.HeaderHash{1}, Slot: 1}

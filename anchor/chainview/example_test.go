@@ -7,7 +7,8 @@ import (
 	"github.com/jamq/jamq/anchor/chainview"
 )
 
-// A package is lost: eight blocks after its anchor it is dead, and the evidence is the block that proves it.
+// A package is lost: eight blocks after its anchor it is dead, and the evidence is the block that
+// proves it.
 func ExampleView() {
 	spec := jamq.Tiny()
 	block := func(n byte) jamq.Block {

@@ -49,11 +49,19 @@ func (v *View) dropForks() {
 		return true
 	})
 	for _, n := range lost {
+		v.abandoned = append(v.abandoned, n.Hash)
 		n.lost = true
 		delete(v.nodes, n.Hash)
 		n.contents = nil
 	}
+	if over := len(v.abandoned) - maxAbandoned; over > 0 {
+		v.abandoned = slices.Delete(v.abandoned, 0, over)
+	}
 }
+
+// maxAbandoned is how many blocks of other forks are remembered, to tell their late children from
+// the blocks after a gap.
+const maxAbandoned = 256
 
 // trim lets go of what final blocks need no more: the way to their parents, below the finalized
 // block the state, and those altogether that have left recent history and the memory of an epoch.

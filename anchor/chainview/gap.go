@@ -14,9 +14,11 @@ import (
 // the new root. A later root decides it.
 var ErrUndecided = errors.New("chainview: package is undecided at the new root")
 
-// Continue moves the view to a later final block when the blocks in between cannot be had any more.
-// s is the state after root. accumulated names all watched packages that the chain up to root has
-// accumulated; the caller reads them from the state of the rollup's service at root.
+// Continue moves the view to a later final block if the blocks in between are lost to the caller. s
+// is the whole state after root: H recent blocks, all cores, the ready queue, and what each of the
+// last E blocks accumulated. A chain younger than that is imported from its beginning. accumulated
+// names all watched packages that the chain up to root has accumulated; the caller reads them from
+// the state of the rollup's service at root.
 //
 // Every other watched package must be dead at root: neither on a core nor in the ready queue, and
 // its anchor has left recent history. The view keeps the watched packages with these outcomes,
@@ -25,7 +27,7 @@ var ErrUndecided = errors.New("chainview: package is undecided at the new root")
 // The error wraps one of these, and a refused root changes nothing:
 //   - ErrOld if root is not after the finalized block;
 //   - ErrUndecided if a watched package is neither accumulated nor dead at root;
-//   - ErrConflict if the view holds root already, or for a state that does not fit;
+//   - ErrConflict if the view holds root already, or for a state that does not fit or is not whole;
 //   - jamq.ErrInvalidBlock.
 func (v *View) Continue(root jamq.Block, s State, accumulated []jamq.PackageHash) error {
 	if err := s.validate(&v.spec, root); err != nil {
@@ -33,6 +35,9 @@ func (v *View) Continue(root jamq.Block, s State, accumulated []jamq.PackageHash
 	}
 	if root.Slot <= v.finalized.Slot {
 		return fmt.Errorf("%w: root %s of slot %d, finalized is %s of slot %d", ErrOld, root.Hash, root.Slot, v.finalized.Hash, v.finalized.Slot)
+	}
+	if err := v.wholeState(&s); err != nil {
+		return err
 	}
 	if v.Holds(root.Hash) {
 		return fmt.Errorf("%w: root %s is known, want a block behind a gap; use Finalize", ErrConflict, root.Hash)
@@ -50,6 +55,23 @@ func (v *View) Continue(root jamq.Block, s State, accumulated []jamq.PackageHash
 		v.rebase(t)
 		v.decide(t, slices.Contains(accumulated, t.pkg))
 		v.reconsider(t)
+	}
+	return nil
+}
+
+// wholeState refuses a state that leaves something out: what is missing would count as evidence of
+// death.
+func (v *View) wholeState(s *State) error {
+	have := [3]int{len(s.Recent), len(s.Cores), len(s.Accumulated)}
+	want := [3]int{v.spec.RecentHistory, v.spec.Cores, int(v.spec.EpochLength)}
+	if have != want {
+		return fmt.Errorf("%w: a state of %d recent blocks, %d cores and accumulation of %d blocks, want %d, %d and %d",
+			ErrConflict, have[0], have[1], have[2], want[0], want[1], want[2])
+	}
+	final := v.finalized
+	spans := s.Recent[0].Slot != 0 && s.Recent[0].Slot <= final.Slot
+	if spans && !slices.ContainsFunc(s.Recent, func(b RecentBlock) bool { return b.Hash == final.Hash }) {
+		return fmt.Errorf("%w: recent history goes back to slot %d without the finalized block %s of slot %d", ErrConflict, s.Recent[0].Slot, final.Hash, final.Slot)
 	}
 	return nil
 }
@@ -126,8 +148,8 @@ func (v *View) decide(t *Trace, accumulatedThere bool) {
 	switch {
 	case v.fateIsFinal(t), t.anchor == nil && !accumulatedThere:
 	case accumulatedThere:
-		t.sightings = nil
-		add(reported)
+		// In which block it was reported is known only if the view has seen it.
+		t.sightings = slices.DeleteFunc(t.sightings, func(s sighting) bool { return s.kind != reported })
 		add(becameAvailable)
 		add(accumulated)
 	default: // nothing of it is left at root, whether it was reported or not

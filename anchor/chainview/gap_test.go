@@ -31,12 +31,28 @@ func gapScene(t *testing.T) *chainview.View {
 	return v
 }
 
+// whole completes a state: H recent blocks of which the given ones are the last, free cores, and
+// nothing accumulated.
+func whole(s chainview.State) chainview.State {
+	spec := jamq.Tiny()
+	for i := len(s.Recent); i < spec.RecentHistory; i++ {
+		s.Recent = append([]chainview.RecentBlock{{Hash: header('y', i)}}, s.Recent...)
+	}
+	if s.Cores == nil {
+		s.Cores = make([]chainview.CoreReport, spec.Cores)
+	}
+	for len(s.Accumulated) < int(spec.EpochLength) {
+		s.Accumulated = append(s.Accumulated, nil)
+	}
+	return s
+}
+
 func TestContinueAfterGap(t *testing.T) {
 	root := jamq.Block{Hash: header('z', 90), Slot: 90}
 	recent := chainview.State{Recent: []chainview.RecentBlock{{Hash: header('z', 89), Slot: 89}, {Hash: root.Hash, Slot: 90}}}
 	for _, told := range [][]jamq.PackageHash{nil, {{2}}, {{3}}, {{2}, {3}}} {
 		v := gapScene(t)
-		require.NoError(t, v.Continue(root, recent, told))
+		require.NoError(t, v.Continue(root, whole(recent), told))
 		require.Equal(t, root.Hash, v.Best().Hash)
 		require.Equal(t, root.Hash, v.Finalized().Hash)
 		for i := range byte(3) {
@@ -62,13 +78,13 @@ func TestContinueAfterGap(t *testing.T) {
 	}
 }
 
-// A gap shorter than recent history: the new root remembers blocks that the view knows, and what they
-// report of its packages counts.
+// A gap shorter than recent history: the new root remembers blocks that the view knows, and what
+// they report of its packages counts.
 func TestContinueAfterShortGap(t *testing.T) {
 	v := gapScene(t)
 	root := jamq.Block{Hash: header('z', 9), Slot: 9}
 	state := chainview.State{Recent: []chainview.RecentBlock{{Hash: header('a', 4), Slot: 4}, {Hash: header('a', 5), Slot: 5}, {Hash: root.Hash, Slot: 9}}}
-	require.NoError(t, v.Continue(root, state, nil))
+	require.NoError(t, v.Continue(root, whole(state), nil))
 	s := status(t, v, jamq.PackageHash{2})
 	require.Equal(t, header('a', 5), s.Reported.Hash)
 	require.Equal(t, anchor.Unavailable, s.Dead)
@@ -86,6 +102,8 @@ func TestContinueRefuses(t *testing.T) {
 	root := jamq.Block{Hash: header('z', 90), Slot: 90}
 	with := func(change func(*chainview.State)) chainview.State {
 		s := chainview.State{Recent: []chainview.RecentBlock{{Hash: header('z', 89)}, {Hash: root.Hash}}}
+		s = whole(s)
+		s.Recent[6], s.Recent[7] = chainview.RecentBlock{Hash: header('z', 89)}, chainview.RecentBlock{Hash: root.Hash}
 		change(&s)
 		return s
 	}
@@ -95,21 +113,26 @@ func TestContinueRefuses(t *testing.T) {
 		state chainview.State
 		want  error
 	}{
-		"old":            {jamq.Block{Hash: header('z', 4), Slot: 4}, chainview.State{}, chainview.ErrOld},
-		"known":          {jamq.Block{Hash: header('a', 5), Slot: 5}, chainview.State{}, chainview.ErrConflict},
-		"on a core":      {root, with(func(s *chainview.State) { s.Cores = []chainview.CoreReport{{Package: pkg}, {}} }), chainview.ErrUndecided},
-		"ready":          {root, with(func(s *chainview.State) { s.Ready = []chainview.ReadyReport{{Package: pkg}} }), chainview.ErrUndecided},
-		"reportable":     {root, with(func(s *chainview.State) { s.Recent[0].Hash = header('a', 1) }), chainview.ErrUndecided},
-		"contradiction":  {root, with(func(s *chainview.State) { s.Accumulated = [][]jamq.PackageHash{{pkg}} }), chainview.ErrConflict},
-		"another's root": {root, chainview.State{Recent: []chainview.RecentBlock{{Hash: header('z', 1)}}}, chainview.ErrConflict},
+		"old":               {jamq.Block{Hash: header('z', 4), Slot: 4}, chainview.State{}, chainview.ErrOld},
+		"known":             {jamq.Block{Hash: header('a', 5), Slot: 5}, chainview.State{}, chainview.ErrConflict},
+		"on a core":         {root, with(func(s *chainview.State) { s.Cores = []chainview.CoreReport{{Package: pkg}, {}} }), chainview.ErrUndecided},
+		"ready":             {root, with(func(s *chainview.State) { s.Ready = []chainview.ReadyReport{{Package: pkg}} }), chainview.ErrUndecided},
+		"reportable":        {root, with(func(s *chainview.State) { s.Recent[0].Hash = header('a', 1) }), chainview.ErrUndecided},
+		"contradiction":     {root, with(func(s *chainview.State) { s.Accumulated = [][]jamq.PackageHash{{pkg}} }), chainview.ErrConflict},
+		"no recent blocks":  {root, with(func(s *chainview.State) { s.Recent = nil }), chainview.ErrConflict},
+		"one block missing": {root, with(func(s *chainview.State) { s.Recent = s.Recent[1:] }), chainview.ErrConflict},
+		"no cores":          {root, with(func(s *chainview.State) { s.Cores = nil }), chainview.ErrConflict},
+		"half an epoch":     {root, with(func(s *chainview.State) { s.Accumulated = s.Accumulated[6:] }), chainview.ErrConflict},
+		"another chain":     {root, with(func(s *chainview.State) { s.Recent[0].Slot = 4 }), chainview.ErrConflict},
+		"another's root":    {root, chainview.State{Recent: []chainview.RecentBlock{{Hash: header('z', 1)}}}, chainview.ErrConflict},
 	} {
 		require.ErrorIs(t, v.Continue(c.root, c.state, nil), c.want, name)
 		require.Equal(t, before, v.AppendSnapshot(nil), name)
 	}
 }
 
-// D4 for a prerequisite that belongs to others: once it is reported, it expires with recent history,
-// and it dies if it does not become available.
+// D4 for a prerequisite that belongs to others: once it is reported, it expires with recent
+// history, and it dies if it does not become available.
 func TestForeignPrerequisite(t *testing.T) {
 	foreign := jamq.PackageHash{0xf}
 	scene := func(t *testing.T, reportedBefore bool) *chainview.View {

@@ -7,11 +7,13 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// packageSet is the packages that one block accumulated, in order, with a quick test for membership.
+// packageSet is the packages that one block accumulated, in order, with a quick test for
+// membership.
 //
-// One index over all blocks would find a package at once, but on the full chain it has 200,000 entries and costs two
-// misses of the cache for each package of each block. Nobody asks for most of them: the question arises only for reports
-// that name prerequisites, and these are mostly found in the newest blocks. So each block sorts its own when it is asked first.
+// One index over all blocks would find a package at once, but on the full chain it has 200,000
+// entries and costs two misses of the cache for each package of each block. Nobody asks for most of
+// them: the question arises only for reports that name prerequisites, and these are mostly found in
+// the newest blocks. So each block sorts its own when it is asked first.
 type packageSet struct {
 	list   []jamq.PackageHash
 	sorted []uint64 // the first eight bytes of each, once somebody has asked

@@ -171,7 +171,8 @@ func (p *play) addPackages() {
 		}
 		p.packages = append(p.packages, c)
 		if p.chance(80) && p.view.Holds(at.Hash) {
-			// The reference knows nothing of prerequisites that are not watched: see TestForeignPrerequisite.
+			// The reference knows nothing of prerequisites that are not watched: see
+			// TestForeignPrerequisite.
 			needs := slices.DeleteFunc(c.needs(), func(h jamq.PackageHash) bool { return p.ref.packages[h] == nil })
 			watched := chainview.Package{Anchor: at.Hash, LookupAnchorSlot: c.context.LookupAnchorSlot, Prerequisites: needs}
 			watch(p.T, p.view, c.hash, watched)

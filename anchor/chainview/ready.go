@@ -15,11 +15,12 @@ type accumulation struct {
 	ready []ReadyReport
 }
 
-// accumulate runs what has become available and what waits in the ready queue, as far as prerequisites allow
-// (GP 12.4 to 12.12), and then edits the queue (GP 12.41). before tells whether a package was accumulated in the E blocks
-// before this one.
+// accumulate runs what has become available and what waits in the ready queue, as far as
+// prerequisites allow (GP 12.4 to 12.12), and then edits the queue (GP 12.41). before tells whether
+// a package was accumulated in the E blocks before this one.
 //
-// If the block says what was accumulated, that is believed: gas may have deferred some of the queue.
+// If the block says what was accumulated, that is believed: gas may have deferred some of the
+// queue.
 func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []ReadyReport, available []*CoreReport, before func(jamq.PackageHash) bool) accumulation {
 	var a accumulation
 	var bound []ReadyReport // in need of others
@@ -51,8 +52,9 @@ func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []ReadyReport, availa
 	return a
 }
 
-// inTurn returns the queue in the order in which a block of the given slot goes through it: by the place in the epoch at
-// which a report became available, beginning with the block's own place, that is with the oldest (GP 12.10).
+// inTurn returns the queue in the order in which a block of the given slot goes through it: by the
+// place in the epoch at which a report became available, beginning with the block's own place, that
+// is with the oldest (GP 12.10).
 func inTurn(spec *jamq.ChainSpec, slot jamq.Slot, queue []ReadyReport) []ReadyReport {
 	place := func(s jamq.Slot) jamq.Slot {
 		e := spec.EpochLength
@@ -63,8 +65,8 @@ func inTurn(spec *jamq.ChainSpec, slot jamq.Slot, queue []ReadyReport) []ReadyRe
 	return out
 }
 
-// rounds returns the packages of a queue that accumulate at once: all that need nothing more, then those that these
-// unlock, and so on (GP 12.8).
+// rounds returns the packages of a queue that accumulate at once: all that need nothing more, then
+// those that these unlock, and so on (GP 12.8).
 func rounds(queue []ReadyReport) []jamq.PackageHash {
 	var out []jamq.PackageHash
 	for {
@@ -82,8 +84,8 @@ func rounds(queue []ReadyReport) []jamq.PackageHash {
 	}
 }
 
-// edit takes accumulated packages out of a queue and out of what the others wait for (GP 12.7). It does not write to
-// what it is given: queues share their parts with those of other blocks.
+// edit takes accumulated packages out of a queue and out of what the others wait for (GP 12.7). It
+// does not write to what it is given: queues share their parts with those of other blocks.
 func edit(queue []ReadyReport, done []jamq.PackageHash) []ReadyReport {
 	if len(done) == 0 {
 		return queue

@@ -15,25 +15,29 @@ import (
 var (
 	// ErrAnchorNotRecent (R1): the anchor is not one of the last H blocks (GP 11.33).
 	ErrAnchorNotRecent = errors.New("chainview: anchor is not recent")
-	// ErrAnchorStateRoot (R1): the context gives the anchor another state root than the chain (GP 11.33).
+	// ErrAnchorStateRoot (R1): the context gives the anchor another state root than the chain (GP
+	// 11.33).
 	ErrAnchorStateRoot = errors.New("chainview: wrong state root of the anchor")
-	// ErrAnchorBeefyRoot (R1): the context gives it another peak of the accumulation-output log (GP 11.33).
+	// ErrAnchorBeefyRoot (R1): the context gives it another peak of the accumulation-output log (GP
+	// 11.33).
 	ErrAnchorBeefyRoot = errors.New("chainview: wrong accumulation-output log of the anchor")
 	// ErrLookupAnchor (R1): the lookup anchor is too old or not an ancestor (GP 11.34, 11.35).
 	ErrLookupAnchor = errors.New("chainview: lookup anchor is too old or not an ancestor")
-	// ErrReportedBefore (R2): the package is in recent history, on a core, in the ready queue or was accumulated within
-	// E blocks, or the block reports it twice (GP 11.32, 11.36 to 11.38).
+	// ErrReportedBefore (R2): the package is in recent history, on a core, in the ready queue or
+	// was accumulated within E blocks, or the block reports it twice (GP 11.32, 11.36 to 11.38).
 	ErrReportedBefore = errors.New("chainview: package was reported before")
-	// ErrPrerequisite (R3): a prerequisite is reported neither in recent history nor in the same block (GP 11.39).
+	// ErrPrerequisite (R3): a prerequisite is reported neither in recent history nor in the same
+	// block (GP 11.39).
 	ErrPrerequisite = errors.New("chainview: prerequisite is not in recent history")
 	// ErrSegmentRoot (R3): a segment-root lookup contradicts what the package exported (GP 11.42).
 	ErrSegmentRoot = errors.New("chainview: wrong segment root")
 	// ErrTooManyDependencies (R3): more than J prerequisites and lookups together (GP 11.3).
 	ErrTooManyDependencies = errors.New("chainview: too many dependencies")
-	// ErrCoreEngaged (R4): the core holds a report that neither is available nor has timed out, or the block puts two on it
-	// (GP 11.24, 11.29).
+	// ErrCoreEngaged (R4): the core holds a report that neither is available nor has timed out, or
+	// the block puts two on it (GP 11.24, 11.29).
 	ErrCoreEngaged = errors.New("chainview: core is engaged")
-	// ErrFutureGuarantee and ErrOldGuarantee (R5): the guarantee's slot is not in this rotation or the last (GP 11.26).
+	// ErrFutureGuarantee and ErrOldGuarantee (R5): the guarantee's slot is not in this rotation or
+	// the last (GP 11.26).
 	ErrFutureGuarantee = errors.New("chainview: guarantee is from the future")
 	ErrOldGuarantee    = errors.New("chainview: guarantee is from before the last rotation")
 )
@@ -54,13 +58,15 @@ type Candidate struct {
 	GuaranteeSlot jamq.Slot
 }
 
-// Reportable says whether a block in the given slot on top of the best one, which makes the given cores available and
-// condemns no report, may carry exactly these candidates, as far as rules R1 to R5 decide. Credentials, authorizers, gas and
-// services are outside of what blocks show; the anchor's roots are compared only if they are known. A lookup anchor older than
-// all blocks whose slot is known is believed.
+// Reportable says whether a block in the given slot on top of the best one, which makes the given
+// cores available and condemns no report, may carry exactly these candidates, as far as rules R1 to
+// R5 decide. Credentials, authorizers, gas and services are outside of what blocks show; the
+// anchor's roots are compared only if they are known. A lookup anchor older than all blocks whose
+// slot is known is believed.
 //
-// Nil means reportable. The error wraps the first rule that is broken, in the order of the candidates; ErrConflict for a slot that is
-// not after the best block's; or jamq.ErrInvalidBlock for a core that does not exist. Cores in available that do not exist are ignored.
+// Nil means reportable. The error wraps the first rule that is broken, in the order of the
+// candidates; ErrConflict for a slot that is not after the best block's; or jamq.ErrInvalidBlock
+// for a core that does not exist. Cores in available that do not exist are ignored.
 func (v *View) Reportable(slot jamq.Slot, available []jamq.CoreIndex, candidates []Candidate) error {
 	if best := v.Best(); slot <= best.Slot {
 		return fmt.Errorf("%w: slot %d after the best block's %d", ErrConflict, slot, best.Slot)

@@ -31,10 +31,11 @@ func adversarial(t *testing.T, seed uint64) *jamtest.Chain {
 	return c
 }
 
-// TestAgainstSimulatedChain holds the view against the simulated chain, which was written from the same rules and shares no code with it:
-// on every head, for packages that need each other, over forks and back, the two agree on what was reported, became available, was
-// accumulated or was lost; what the view calls dead the chain never accumulates; and what the chain can still report, and needs nothing,
-// the view never calls dead.
+// TestAgainstSimulatedChain holds the view against the simulated chain, which was written from the
+// same rules and shares no code with it: on every head, for packages that need each other, over
+// forks and back, the two agree on what was reported, became available, was accumulated or was
+// lost; what the view calls dead the chain never accumulates; and what the chain can still report,
+// and needs nothing, the view never calls dead.
 func TestAgainstSimulatedChain(t *testing.T) {
 	dead, done, reorgs := 0, 0, 0
 	for seed := range uint64(150) {

@@ -13,8 +13,9 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// AppendSnapshot appends the whole view in a binary form that is the same for equal views. It holds no version and no checksum: those
-// are for the owner's snapshot, of which it is a part. What [View.Changes] has not told yet must be asked for before.
+// AppendSnapshot appends the whole view in a binary form that is the same for equal views. It holds
+// no version and no checksum: those are for the owner's snapshot, of which it is a part. What
+// [View.Changes] has not told yet must be asked for before.
 func (v *View) AppendSnapshot(b []byte) []byte {
 	v.judge()
 	b = wire.AppendUint(b, v.main[0].Height)
@@ -28,6 +29,8 @@ func (v *View) AppendSnapshot(b []byte) []byte {
 		b = wire.AppendHash(b, n.parent.Hash)
 		b = v.appendNode(b, n)
 	}
+	b = wire.AppendUint(b, v.from)
+	b = wire.AppendHashes(b, v.abandoned)
 	b = wire.AppendUint(b, v.lastWatched)
 	traces := slices.SortedFunc(maps.Values(v.watched), byNumber)
 	b = wire.AppendUint(b, uint64(len(traces)))
@@ -203,8 +206,8 @@ func appendRef(b []byte, n *node) []byte { return wire.AppendBool(appendPoint(b,
 // ErrCorrupt is wrapped by Restore for bytes that are no snapshot of a view.
 var ErrCorrupt = errors.New("chainview: corrupt snapshot")
 
-// Restore makes a view of what AppendSnapshot wrote, for the same spec. Whatever the bytes are, it never panics.
-// Errors wrap ErrCorrupt or jamq.ErrInvalidSpec.
+// Restore makes a view of what AppendSnapshot wrote, for the same spec. Whatever the bytes are, it
+// never panics. Errors wrap ErrCorrupt or jamq.ErrInvalidSpec.
 func Restore(spec *jamq.ChainSpec, snapshot []byte) (*View, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
@@ -223,6 +226,10 @@ func read(spec *jamq.ChainSpec, r *wire.Reader) *View {
 	if r.Err() != nil {
 		return nil
 	}
+	if v.from = r.Uint(); v.from > v.finalized.Height {
+		r.Fail("the view begins at height %d, finalized is %d", v.from, v.finalized.Height)
+	}
+	v.abandoned = wire.ReadHashes[jamq.HeaderHash](r)
 	v.lastWatched = r.Uint()
 	forgotten := make(map[anchor.Point]*node)
 	for range r.Count(32) {
@@ -230,6 +237,9 @@ func read(spec *jamq.ChainSpec, r *wire.Reader) *View {
 	}
 	if r.Err() != nil {
 		return nil
+	}
+	for _, t := range slices.SortedFunc(maps.Values(v.watched), byNumber) {
+		v.link(t)
 	}
 	v.judge()
 	for _, t := range v.agenda.changed {
@@ -345,13 +355,14 @@ func (v *View) readTrace(r *wire.Reader, forgotten map[anchor.Point]*node) {
 	if r.Err() != nil {
 		return
 	}
-	v.enter(t)
+	v.register(t)
 	if t.verdict.dead != anchor.Alive {
 		v.agenda.turns.Remove(&t.turn) // its evidence may be older than the blocks held, so it cannot be found again
 	}
 }
 
-// readRef returns the block that is referred to, or the one stand-in for a block that was forgotten.
+// readRef returns the block that is referred to, or the one stand-in for a block that was
+// forgotten.
 func (v *View) readRef(r *wire.Reader, forgotten map[anchor.Point]*node) *node {
 	p, lost := readPoint(r), r.Bool()
 	if n, ok := v.nodes[p.Hash]; ok {

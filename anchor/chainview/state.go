@@ -8,14 +8,16 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// State is what the work packages of a chain have come to after one block: the state chapters C(3), C(10), C(14) and
-// C(15), as far as blocks alone show them.
+// State is what the work packages of a chain have come to after one block: the state chapters C(3),
+// C(10), C(14) and C(15), as far as blocks alone show them.
 type State struct {
-	// Recent is the recent history (C(3)), oldest first, at most H blocks; the last is the block itself.
+	// Recent is the recent history (C(3)), oldest first, at most H blocks; the last is the block
+	// itself.
 	Recent []RecentBlock
 	// Cores holds each core's report (C(10)), by core; a zero Package means that the core is free.
 	Cores []CoreReport
-	// Ready is the ready queue (C(14)): available, but in need of packages that are not accumulated.
+	// Ready is the ready queue (C(14)): available, but in need of packages that are not
+	// accumulated.
 	Ready []ReadyReport
 	// Accumulated are the packages accumulated in each of the last E blocks (C(15)), oldest first.
 	Accumulated [][]jamq.PackageHash
@@ -27,16 +29,18 @@ type RecentBlock struct {
 	Hash jamq.HeaderHash
 	// Slot is its slot; the state of a chain does not tell it, so NewAt takes 0 for unknown.
 	Slot jamq.Slot
-	// StateRoot is the root after the block; zero for the newest, because the next header will be the first to carry it.
+	// StateRoot is the root after the block; zero for the newest, because the next header will be
+	// the first to carry it.
 	StateRoot common.Hash
-	// BeefyRoot is the peak of the accumulation-output log after the block. No block shows it: it is known only of blocks that
-	// NewAt was given, and zero otherwise.
+	// BeefyRoot is the peak of the accumulation-output log after the block. No block shows it: it
+	// is known only of blocks that NewAt was given, and zero otherwise.
 	BeefyRoot common.Hash
 	// Reported are the packages that it reports.
 	Reported []ReportedPackage
 }
 
-// ReportedPackage is a package in the recent history, with the root of the segments that it exports.
+// ReportedPackage is a package in the recent history, with the root of the segments that it
+// exports.
 type ReportedPackage struct {
 	// Package is its hash.
 	Package jamq.PackageHash
@@ -70,8 +74,9 @@ type ReadyReport struct {
 // onCores is which report each core holds. Its values are shared between blocks and never written.
 type onCores []*CoreReport
 
-// transition applies one block's disputes, assurances and guarantees to the cores of its parent, in this order (GP 4.2).
-// It returns the cores after it, the reports that became available, by core, and those that were removed.
+// transition applies one block's disputes, assurances and guarantees to the cores of its parent, in
+// this order (GP 4.2). It returns the cores after it, the reports that became available, by core,
+// and those that were removed.
 func (c onCores) transition(spec *jamq.ChainSpec, b *jamq.Block, reports []CoreReport) (after onCores, available, removed []*CoreReport) {
 	after = c
 	shared := true
@@ -114,7 +119,8 @@ func (c onCores) transition(spec *jamq.ChainSpec, b *jamq.Block, reports []CoreR
 	return after, available, removed
 }
 
-// sortedCores returns cores in ascending order, the order in which their reports accumulate (GP 11.16).
+// sortedCores returns cores in ascending order, the order in which their reports accumulate (GP
+// 11.16).
 func sortedCores(cores []jamq.CoreIndex) []jamq.CoreIndex {
 	if slices.IsSorted(cores) {
 		return cores

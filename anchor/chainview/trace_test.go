@@ -57,9 +57,10 @@ func readTrace(t *testing.T) []traceBlock {
 	return out
 }
 
-// TestVectorsTrace feeds the view nothing but the headers, guarantees and assurances of 100 blocks of a real chain: after each it has the
-// chain's own recent history, cores, ready queue and accumulated packages; each real guarantee is reportable before it is
-// reported, and a package with the same context that nobody reports is dead exactly where D2 and D3 say.
+// TestVectorsTrace feeds the view nothing but the headers, guarantees and assurances of 100 blocks
+// of a real chain: after each it has the chain's own recent history, cores, ready queue and
+// accumulated packages; each real guarantee is reportable before it is reported, and a package with
+// the same context that nobody reports is dead exactly where D2 and D3 say.
 func TestVectorsTrace(t *testing.T) {
 	spec := jamq.Tiny()
 	spec.MaxLookupAnchorAge = 14_400 // as this chain was built

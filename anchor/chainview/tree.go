@@ -11,8 +11,8 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// MaxUnfinalized is how many blocks the tree holds at most beyond the finalized one: over a day without finality at one
-// block every six seconds.
+// MaxUnfinalized is how many blocks the tree holds at most beyond the finalized one: over a day
+// without finality at one block every six seconds.
 const MaxUnfinalized = 16_384
 
 var (
@@ -22,8 +22,9 @@ var (
 	ErrUnknownBlock = errors.New("chainview: unknown block")
 	// ErrConflict is wrapped when a call contradicts finality or the order of slots.
 	ErrConflict = errors.New("chainview: block conflicts with the chain")
-	// ErrOld is wrapped for news that finality has overtaken: a block that is not after the finalized
-	// one, or a finalized block that is an ancestor of a later one. The caller may ignore it.
+	// ErrOld is wrapped for news that finality has overtaken: a block that is not after the
+	// finalized one, or a finalized block that is an ancestor of a later one. The caller may ignore
+	// it.
 	ErrOld = errors.New("chainview: older than the finalized block")
 	// ErrFull is wrapped by Import when finality has stalled for [MaxUnfinalized] blocks.
 	ErrFull = errors.New("chainview: too many unfinalized blocks")
@@ -43,7 +44,8 @@ func (e *MissingError) Error() string {
 // Unwrap makes errors.Is(err, ErrMissingParent) true.
 func (e *MissingError) Unwrap() error { return ErrMissingParent }
 
-// node is a block of the tree. Traces point to it as long as they live, so it is small; its contents go when they can matter no more.
+// node is a block of the tree. Traces point to it as long as they live, so it is small; its
+// contents go when they can matter no more.
 type node struct {
 	anchor.Point
 	*contents
@@ -51,8 +53,8 @@ type node struct {
 	lost bool
 }
 
-// contents is what a block says and the state after it. What has become of the packages in it is never written again, so its
-// children may share it.
+// contents is what a block says and the state after it. What has become of the packages in it is
+// never written again, so its children may share it.
 type contents struct {
 	parent    *node       // nil from the finalized block down
 	stateRoot common.Hash // known with the first child
@@ -76,22 +78,27 @@ type View struct {
 	// side are the blocks that are not on it, in the order in which they were imported or left it.
 	side      []*node
 	finalized *node
+	// from is the height of the root from which on the view knows the chain. Blocks below it are
+	// known by name only, and are no evidence of anything.
+	from uint64
+	// abandoned are the last blocks that finality passed by on another fork, oldest first.
+	abandoned []jamq.HeaderHash
 
 	watched     map[jamq.PackageHash]*Trace
 	lastWatched uint64 // how many packages were ever watched
 	agenda      agenda
 }
 
-// New returns a view that begins at root, a block that is final and has height 0, with free cores and an empty ready
-// queue. What root itself reports is not read. A node that joins a running chain begins with [NewAt].
-// Errors wrap jamq.ErrInvalidSpec or jamq.ErrInvalidBlock.
+// New returns a view that begins at root, a block that is final and has height 0, with free cores
+// and an empty ready queue. What root itself reports is not read. A node that joins a running chain
+// begins with [NewAt]. Errors wrap jamq.ErrInvalidSpec or jamq.ErrInvalidBlock.
 func New(spec *jamq.ChainSpec, root jamq.Block) (*View, error) {
 	return NewAt(spec, root, State{})
 }
 
-// NewAt returns a view that begins at root with the given state after it. Its height is the number of blocks that the state
-// remembers before it. Recent may be empty or must end with root.
-// Errors wrap jamq.ErrInvalidSpec, jamq.ErrInvalidBlock, or ErrConflict for a state that does not fit.
+// NewAt returns a view that begins at root with the given state after it. Its height is the number
+// of blocks that the state remembers before it. Recent may be empty or must end with root. Errors
+// wrap jamq.ErrInvalidSpec, jamq.ErrInvalidBlock, or ErrConflict for a state that does not fit.
 func NewAt(spec *jamq.ChainSpec, root jamq.Block, s State) (*View, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
@@ -150,7 +157,7 @@ func (v *View) lay(root jamq.Block, s State, height uint64) {
 					n.cores[core] = &r
 				}
 			}
-			v.finalized = n
+			v.finalized, v.from = n, n.Height
 		}
 		if !n.Hash.IsZero() {
 			v.nodes[n.Hash] = n
@@ -163,8 +170,8 @@ func (v *View) lay(root jamq.Block, s State, height uint64) {
 // It does not become the best block by that: see SetBest.
 //
 // The error wraps one of these, and a refused block changes nothing:
-//   - ErrOld if the block cannot descend from the finalized one: its slot is not later, or its parent
-//     is older;
+//   - ErrOld if the block cannot descend from the finalized one: its slot is not later, or its
+//     parent is older or was passed by on another fork. The blocks after it are old as well;
 //   - ErrMissingParent if the parent is unknown: import it first;
 //   - ErrConflict if its slot is not after its parent's;
 //   - ErrFull, or jamq.ErrInvalidBlock.
@@ -179,7 +186,7 @@ func (v *View) Import(b *jamq.Block) error {
 	switch {
 	case ok && b.Slot <= parent.Slot:
 		return fmt.Errorf("%w: %s has slot %d, want more than its parent's %d", ErrConflict, b.Hash, b.Slot, parent.Slot)
-	case ok && parent.Height < v.finalized.Height, !ok && b.Slot <= v.finalized.Slot:
+	case ok && parent.Height < v.finalized.Height, !ok && (b.Slot <= v.finalized.Slot || slices.Contains(v.abandoned, b.Parent)):
 		return fmt.Errorf("%w: block %s of slot %d, finalized is %s of slot %d", ErrOld, b.Hash, b.Slot, v.finalized.Hash, v.finalized.Slot)
 	case !ok:
 		return &MissingError{Block: b.Hash, Missing: b.Parent}
@@ -256,9 +263,9 @@ func (v *View) descends(n, ancestor *node) bool {
 	return n == ancestor
 }
 
-// SetBest makes an imported block the head of the best chain. It must descend from the finalized block.
-// The error wraps ErrUnknownBlock, ErrOld for an ancestor of the finalized block, or ErrConflict;
-// a refused block changes nothing.
+// SetBest makes an imported block the head of the best chain. It must descend from the finalized
+// block. The error wraps ErrUnknownBlock, ErrOld for an ancestor of the finalized block, or
+// ErrConflict; a refused block changes nothing.
 func (v *View) SetBest(hash jamq.HeaderHash) error {
 	n, err := v.candidate(hash)
 	if err != nil {
@@ -322,7 +329,8 @@ func (v *View) ImportBest(b *jamq.Block, best jamq.HeaderHash) error {
 	if err := v.Import(b); err != nil {
 		return err
 	}
-	// Import takes only blocks below the finalized one, and of the known ones best was checked above.
+	// Import takes only blocks below the finalized one, and of the known ones best was checked
+	// above.
 	v.setBest(v.nodes[best])
 	return nil
 }

@@ -168,8 +168,8 @@ type reportsCase struct {
 	} `json:"output"`
 }
 
-// What decides the vectors' report cases: a rule of ours, or, for those without one, a matter that blocks alone do not show or that has
-// nothing to do with a package's life.
+// What decides the vectors' report cases: a rule of ours, or, for those without one, a matter that
+// blocks alone do not show or that has nothing to do with a package's life.
 var reportErrors = map[string]error{
 	"anchor_not_recent":           chainview.ErrAnchorNotRecent,
 	"bad_state_root":              chainview.ErrAnchorStateRoot,

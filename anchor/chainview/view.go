@@ -43,8 +43,8 @@ func (v *View) OnBest(p anchor.Point) bool {
 	return ok
 }
 
-// CoreFree reports whether a core can take a report in the block after the best one even if nothing becomes available
-// in it, assuming that it is authored in the next slot (GP 11.29).
+// CoreFree reports whether a core can take a report in the block after the best one even if nothing
+// becomes available in it, assuming that it is authored in the next slot (GP 11.29).
 func (v *View) CoreFree(core jamq.CoreIndex) bool {
 	best := v.best()
 	if int(core) >= len(best.cores) {

@@ -208,20 +208,30 @@ func (v *View) watchForeign(pkg jamq.PackageHash) {
 
 // enter makes a trace known and links it with its prerequisites.
 func (v *View) enter(t *Trace) {
+	v.register(t)
+	v.link(t)
+}
+
+// register makes a trace known.
+func (v *View) register(t *Trace) {
 	t.turn.Value, t.height.Value, t.inSlot.Value = t, t, t
-	for _, need := range t.prerequisites {
-		if p, ok := v.watched[need]; ok {
-			t.needs = append(t.needs, p)
-			p.dependents = append(p.dependents, t)
-		}
-	}
-	for _, s := range t.sightings { // of a trace that was saved
+	for _, s := range t.sightings { // from before it was entered
 		if s.at.contents != nil {
 			s.at.seen = append(s.at.seen, t)
 		}
 	}
 	v.watched[t.pkg] = t
 	v.reconsider(t)
+}
+
+// link links a trace with its prerequisites, which are known.
+func (v *View) link(t *Trace) {
+	for _, need := range t.prerequisites {
+		if p, ok := v.watched[need]; ok {
+			t.needs = append(t.needs, p)
+			p.dependents = append(p.dependents, t)
+		}
+	}
 }
 
 // Forget ends Watch. A package that was never watched is ignored. For packages that name it, it
@@ -405,8 +415,9 @@ func (v *View) death(t *Trace) (anchor.Reason, *node) {
 		f := v.facts(t, v.main[i], s, removed)
 		return v.reason(t, &f)
 	}
-	last := len(v.main) - 1
-	i := sort.Search(last, func(i int) bool { return reasonAt(i) != anchor.Alive })
+	base := v.main[0].Height
+	first, last := int(max(v.from, base)-base), len(v.main)-1
+	i := first + sort.Search(last-first, func(i int) bool { return reasonAt(first+i) != anchor.Alive })
 	return reasonAt(i), v.main[i]
 }
 

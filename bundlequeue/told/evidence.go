@@ -236,7 +236,10 @@ func (e *Evidence) NextWake() time.Time {
 // expire is called when the timer of a package has run out.
 func (e *Evidence) expire(f *fate) {
 	if f.status.Dead != anchor.Alive {
-		e.noteChange(f) // it is settled now
+		if f.Settled() == bundlequeue.Unsettled { // Config.FailureHold is longer than before a restart
+			e.hold(f)
+		}
+		e.noteChange(f)
 		return
 	}
 	if !f.status.Reported.IsZero() {

@@ -34,8 +34,8 @@ func (s *toldScene) dead(number uint64) anchor.Reason {
 	return info.Versions[0].Dead
 }
 
-// Death spreads to all bundles behind a package (D4). When a late guarantee brings the package back,
-// they come back as well.
+// Death spreads to all bundles behind a package (D4). When a late guarantee brings the package
+// back, they come back as well.
 func TestToldLifeSpreads(t *testing.T) {
 	s, pkgs := three(t)
 	s.ok(s.s.OnTimeoutOrFailure(s.now, pkgs[0]))
@@ -76,7 +76,8 @@ func TestToldLeavesThePredecessorOut(t *testing.T) {
 	require.Empty(t, job.Prerequisites)
 }
 
-// Only packages of bundles that failed are remembered for Resurrected, and no more than Config.Remember.
+// Only packages of bundles that failed are remembered for Resurrected, and no more than
+// Config.Remember.
 func TestOnlyFailedPackagesAreBuried(t *testing.T) {
 	s := newToldScene(t, func(c *bundlequeue.Config) { c.RetentionWindow, c.MaxSubmitRetries = 0, 0 })
 	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
@@ -138,8 +139,8 @@ func TestToldSnapshotKeepsEverything(t *testing.T) {
 	restored()
 }
 
-// A time-out that began while the clock was ahead is shortened when the clock goes back. No further send
-// begins it anew.
+// A time-out that began while the clock was ahead is shortened when the clock goes back. No further
+// send begins it anew.
 func TestClockGoesBackUnderATimeout(t *testing.T) {
 	s := newToldScene(t, func(c *bundlequeue.Config) { c.MaxSubmitRetries = 0 })
 	right := s.now

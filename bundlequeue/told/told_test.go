@@ -101,7 +101,8 @@ func TestSimpleRoad(t *testing.T) {
 	require.Zero(t, totals.DuplicateAccumulateRejected)
 }
 
-// By the clock: a time-out counts from the last send, a guaranteed package is given more time, and a late guarantee wins.
+// By the clock: a time-out counts from the last send, a guaranteed package is given more time, and
+// a late guarantee wins.
 func TestToldTimeouts(t *testing.T) {
 	s := newToldScene(t, func(c *bundlequeue.Config) { c.MaxSubmitRetries = 1 })
 	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
@@ -302,8 +303,9 @@ func TestOpenFailuresAreToldAgain(t *testing.T) {
 	require.Empty(t, news)
 }
 
-// MarkSubmitted says "send" only of a package that the queue follows. A package that a reorg overtook
-// while it was built must not leave, or two packages of one block could be reported side by side.
+// MarkSubmitted says "send" only of a package that the queue follows. A package that a reorg
+// overtook while it was built must not leave, or two packages of one block could be reported side
+// by side.
 func TestMarkSubmittedRefusesOvertaken(t *testing.T) {
 	root := jamq.Block{Hash: jamq.HeaderHash{'g'}}
 	q, err := bundlequeue.New[string](bundlequeue.DefaultConfig(jamq.Tiny()), root)

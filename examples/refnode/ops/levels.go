@@ -128,7 +128,7 @@ func runner(now node.Levels, gauge gauge, total total) {
 	gauge(runnerHeld, yes(h.Held))
 	gauge(runnerPaused, yes(h.Paused != nil))
 	waits := 0.0
-	if h.Waiting.Number != 0 {
+	if !h.Waiting.Since.IsZero() {
 		waits = time.Since(h.Waiting.Since).Seconds()
 	}
 	gauge(runnerWaits, waits)

@@ -1,0 +1,84 @@
+package bundlequeue_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/anchor/chainview"
+	"github.com/jamq/jamq/bundlequeue"
+)
+
+// Only packages of bundle 1 are ever dropped by the network until it is final; each drop counts
+// against bundle 2 too, though its package could not be reported because it names the dropped one.
+func TestLossCountsForSuccessor(t *testing.T) {
+	h := newHand(t, func(c *bundlequeue.Config) { c.MaxVersionRetries = 1; c.Cores = []jamq.CoreIndex{0, 1} })
+	for range 10 {
+		h.block(nil)
+	}
+	h.step(bundlequeue.FinalizedBlock{Hash: h.last})
+	h.step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"})
+	sent, versions := map[uint64]jamq.PackageHash{}, map[uint64]int{}
+	serve := func() {
+		for range 3 {
+			for _, e := range h.q.Open() {
+				if b, ok := e.(bundlequeue.Build[string]); ok {
+					sent[b.Number], _ = h.built(b, h.slot)
+					versions[b.Number]++
+				}
+			}
+		}
+	}
+	serve()
+	h.step(bundlequeue.Enqueue[string]{Number: 2, Bundle: "2"})
+	serve()
+	one := false
+	ownLosses := 0
+	var avail bool
+	for range 16 { // until the third package of bundle 2 is out
+		h.block(func(b *jamq.Block) {
+			if avail {
+				b.Available = []jamq.CoreIndex{0}
+				avail = false
+			}
+			if versions[1] == 2 && !one { // the second package of bundle 1 arrives; that of bundle 2 is lost, its first real loss
+				b.Reported = []jamq.Report{{Package: sent[1], Core: 0}}
+				one, avail = true, true
+				ownLosses++
+			}
+		})
+		h.step(bundlequeue.FinalizedBlock{Hash: h.last})
+		serve()
+		for _, e := range h.log {
+			if f, ok := e.(bundlequeue.Failed[string]); ok {
+				t.Fatalf("bundle %d failed (%s): the network lost %d package of it, want at least 2 with MaxVersionRetries 1", f.Number, f.Reason, ownLosses)
+			}
+		}
+	}
+}
+
+// B1: a state without its whole recent history is no evidence that a package is dead.
+func TestContinueB1(t *testing.T) {
+	for name, state := range map[string]chainview.State{
+		"no recent history":    {},
+		"short recent history": {Recent: []chainview.RecentBlock{{Hash: handHash('m', 10), Slot: 10}, {Hash: handHash('z', 1), Slot: 11}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHand(t, nil)
+			for range 10 {
+				h.block(nil)
+			}
+			h.step(bundlequeue.FinalizedBlock{Hash: handHash('m', 2)})
+			b := builds(h.step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"}))[0]
+			one, _ := h.built(b, h.slot) // anchored at block 4
+			root := jamq.Block{Hash: handHash('z', 1), Parent: h.last, Slot: h.slot + 1}
+			_, err := h.q.Step(h.now, bundlequeue.Continue{Root: root, State: state})
+			require.ErrorIs(t, err, chainview.ErrConflict, "what is missing would count as evidence of death")
+			info, _ := h.q.Info(1)
+			require.Equal(t, anchor.Alive, info.Versions[0].Dead)
+			require.Equal(t, one, info.Versions[0].Package)
+		})
+	}
+}

@@ -1,0 +1,286 @@
+package bundlequeue_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor/chainview"
+	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/bundlequeue/told"
+)
+
+var handTime = time.Unix(1_800_000_000, 0).UTC()
+
+func handHash(fork byte, n int) jamq.HeaderHash {
+	return jamq.HeaderHash{fork, byte(n >> 8), byte(n), 1}
+}
+
+// hand is a queue whose blocks and packages are made by hand, one after another.
+type hand struct {
+	t      *testing.T
+	q      *bundlequeue.Queue[string]
+	now    time.Time
+	last   jamq.HeaderHash
+	slot   jamq.Slot
+	log    []bundlequeue.Effect
+	pkgs   byte
+	blocks []jamq.Block
+}
+
+func newHand(t *testing.T, change func(*bundlequeue.Config)) *hand {
+	cfg := bundlequeue.DefaultConfig(jamq.Tiny())
+	if change != nil {
+		change(&cfg)
+	}
+	root := jamq.Block{Hash: handHash('r', 0)}
+	q, err := bundlequeue.New[string](cfg, root)
+	require.NoError(t, err)
+	return &hand{t: t, q: q, now: handTime, last: root.Hash}
+}
+
+func (h *hand) step(ev bundlequeue.Event) []bundlequeue.Effect {
+	h.t.Helper()
+	out, err := h.q.Step(h.now, ev)
+	require.NoError(h.t, err)
+	require.NoError(h.t, h.q.Check())
+	for _, e := range out {
+		h.t.Logf("%d: %v", h.slot, e)
+	}
+	h.log = append(h.log, out...)
+	return out
+}
+
+func (h *hand) block(change func(*jamq.Block)) []bundlequeue.Effect {
+	h.slot++
+	h.now = h.now.Add(6 * time.Second)
+	b := jamq.Block{Hash: handHash('m', int(h.slot)), Parent: h.last, Slot: h.slot}
+	if change != nil {
+		change(&b)
+	}
+	h.last = b.Hash
+	h.blocks = append(h.blocks, b)
+	return h.step(bundlequeue.Imported{Block: b, Best: b.Hash})
+}
+
+func builds(out []bundlequeue.Effect) (all []bundlequeue.Build[string]) {
+	for _, e := range out {
+		if b, ok := e.(bundlequeue.Build[string]); ok {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+func (h *hand) built(b bundlequeue.Build[string], look jamq.Slot, extra ...jamq.PackageHash) (jamq.PackageHash, []bundlequeue.Effect) {
+	h.t.Helper()
+	h.pkgs++
+	pkg := jamq.PackageHash{h.pkgs, 0xcc}
+	out := h.step(bundlequeue.Built[string]{Ticket: b.Ticket, Package: pkg, Bundle: b.Bundle, Context: jamq.RefineContext{
+		Anchor: b.Anchor.Hash, LookupAnchorSlot: look, Prerequisites: append(b.Prerequisites, extra...)}})
+	for _, e := range out {
+		if s, ok := e.(bundlequeue.Send[string]); ok && s.Package == pkg {
+			out = append(out, h.step(bundlequeue.Sent{Ticket: s.Ticket, OK: true})...)
+		}
+	}
+	return pkg, out
+}
+
+// wholeState returns the state after a root at which recent history holds the blocks of a fork, and
+// the root is the last of them.
+func wholeState(fork byte, last jamq.Slot) (root jamq.Block, state chainview.State) {
+	spec := jamq.Tiny()
+	for i := range spec.RecentHistory {
+		slot := last - jamq.Slot(spec.RecentHistory-1-i)
+		state.Recent = append(state.Recent, chainview.RecentBlock{Hash: handHash(fork, i), Slot: slot})
+	}
+	state.Cores = make([]chainview.CoreReport, spec.Cores)
+	state.Accumulated = make([][]jamq.PackageHash, spec.EpochLength)
+	return jamq.Block{Hash: handHash(fork, spec.RecentHistory-1), Parent: handHash(fork, spec.RecentHistory-2), Slot: last}, state
+}
+
+// After Continue, a bundle whose predecessor was accumulated long before the root is built with
+// that predecessor as a prerequisite, although its report is not in recent history at the root.
+func TestContinueNamesPackageOutOfHistory(t *testing.T) {
+	h := newHand(t, nil)
+	for range 10 {
+		h.block(nil)
+	}
+	h.step(bundlequeue.FinalizedBlock{Hash: h.last})
+	out := h.step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"})
+	p, _ := h.built(builds(out)[0], h.slot)
+	root, state := wholeState('z', 100)
+	h.slot, h.last = 100, root.Hash
+	h.step(bundlequeue.Continue{Root: root, State: state, Accumulated: []jamq.PackageHash{p}})
+	out = h.step(bundlequeue.Enqueue[string]{Number: 2, Bundle: "2"})
+	out = append(out, h.block(nil)...)
+	require.Len(t, builds(out), 1)
+	for _, b := range builds(out) {
+		t.Logf("needs %v at %v", b.Prerequisites, b.Anchor)
+		require.NotContains(t, b.Prerequisites, p, "the report of p is in no block of recent history: no block can report the package")
+	}
+}
+
+// A state without recent history makes Continue take a package for dead that the next block can
+// report.
+func TestContinueWithoutRecentHistory(t *testing.T) {
+	h := newHand(t, nil)
+	for range 10 {
+		h.block(nil)
+	}
+	h.step(bundlequeue.FinalizedBlock{Hash: h.last})
+	anchorOf := func(out []bundlequeue.Effect) bundlequeue.Build[string] { return builds(out)[0] }
+	b := anchorOf(h.step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"}))
+	h.built(b, h.slot)
+	root := jamq.Block{Hash: handHash('z', 1), Parent: h.last, Slot: h.slot + 1} // the very next block
+	_, err := h.q.Step(h.now, bundlequeue.Continue{Root: root, State: chainview.State{}})
+	require.ErrorIs(t, err, chainview.ErrConflict, "version 1 is anchored at height 4 and can be reported")
+}
+
+func TestContinueShortRecentHistory(t *testing.T) {
+	h := newHand(t, nil)
+	for range 10 {
+		h.block(nil)
+	}
+	h.step(bundlequeue.FinalizedBlock{Hash: h.last})
+	b := builds(h.step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"}))[0]
+	h.built(b, h.slot)
+	root := jamq.Block{Hash: handHash('z', 1), Parent: h.last, Slot: h.slot + 1}
+	_, err := h.q.Step(h.now, bundlequeue.Continue{Root: root, State: chainview.State{Recent: []chainview.RecentBlock{{Hash: h.last, Slot: h.slot}, {Hash: root.Hash, Slot: root.Slot}}}})
+	require.Error(t, err)
+}
+
+// Numbers stay below the bound that a snapshot can hold, however often they are shifted.
+func TestRekeyKeepsNumbersInBounds(t *testing.T) {
+	h := newHand(t, nil)
+	for n := range uint64(3) {
+		h.step(bundlequeue.Enqueue[string]{Number: n + 1, Bundle: "x"})
+	}
+	const most = 1 << 60
+	h.step(bundlequeue.Rekey{From: 3, To: most})
+	_, err := h.q.Step(h.now, bundlequeue.Rekey{From: 2, To: most})
+	require.ErrorIs(t, err, bundlequeue.ErrWrongNumber)
+	_, err = bundlequeue.Restore(bundlequeue.DefaultConfig(jamq.Tiny()), plain{}, bundlequeue.AppendSnapshot(nil, plain{}, h.q))
+	require.NoError(t, err)
+}
+
+// NextWake forgets a reservation that ran out before its turn came.
+func TestNextWakeReservation(t *testing.T) {
+	h := newHand(t, nil)
+	for range 10 {
+		h.block(nil)
+	}
+	b := builds(h.step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"}))[0]
+	p, _ := h.built(b, h.slot)
+	h.step(bundlequeue.Reserve{Number: 2})
+	h.now = h.now.Add(2 * time.Minute)
+	h.block(func(b *jamq.Block) { b.Reported = []jamq.Report{{Package: p}} })
+	info, _ := h.q.Info(1)
+	require.Equal(t, bundlequeue.Guaranteed, info.State)
+	at, ok := h.q.NextWake(h.now)
+	t.Log(at, ok, h.q.Next())
+	before := h.q.Next()
+	h.now = h.now.Add(time.Nanosecond)
+	h.step(bundlequeue.Tick{})
+	require.False(t, !ok && before != h.q.Next(), "NextWake knows no time, and a Tick released the reservation: %d, %d", before, h.q.Next())
+}
+
+// A told package that was given up is not settled if FailureHold is longer after a restart, and no
+// timer is set.
+func TestToldFailureHold(t *testing.T) {
+	spec := jamq.Tiny()
+	cfg, tc := bundlequeue.DefaultConfig(spec), told.DefaultConfig(spec)
+	cfg.MaxVersionRetries = 0
+	s, err := told.New[string](cfg, tc)
+	require.NoError(t, err)
+	now := handTime
+	_, err = s.Step(now, bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"})
+	require.NoError(t, err)
+	job, _ := s.Dequeue()
+	pkg := jamq.PackageHash{1}
+	_, err = s.MarkSubmitted(now, job, pkg, jamq.RefineContext{}, "b")
+	require.NoError(t, err)
+	now = now.Add(time.Second)
+	_, err = s.OnTimeoutOrFailure(now, pkg)
+	require.NoError(t, err)
+	tc.FailureHold *= 2
+	s, _, err = told.Restore(cfg, tc, plain{}, s.AppendSnapshot(nil, plain{}))
+	require.NoError(t, err)
+	for range 20 {
+		at, ok := s.Queue().NextWake(now)
+		if !ok {
+			break
+		}
+		now = at
+		_, err := s.CheckTimeouts(now)
+		require.NoError(t, err)
+	}
+	require.Zero(t, s.Queue().Pending(), "the bundle waits, and NextWake knows no time")
+}
+
+// A package that was built on an old lookup anchor waits for one more final block than it needs.
+func TestUntilFinalAfterFinalityMoved(t *testing.T) {
+	h := newHand(t, nil)
+	for range 10 {
+		h.block(nil)
+	}
+	h.step(bundlequeue.FinalizedBlock{Hash: h.last})
+	old := h.slot
+	for range 22 { // finality stalls for nearly L = 24 slots
+		h.block(nil)
+	}
+	b := builds(h.step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"}))[0]
+	for range 3 {
+		h.block(nil)
+	}
+	h.step(bundlequeue.FinalizedBlock{Hash: h.last}) // finality catches up while the package is built
+	for _, e := range h.q.Open() {
+		if again, ok := e.(bundlequeue.Build[string]); ok {
+			b = again
+		}
+	}
+	_, out := h.built(b, old)
+	require.Len(t, builds(out), 1, "finality has moved since the request")
+}
+
+func TestLateForkIsNoGap(t *testing.T) {
+	spec := jamq.Tiny()
+	root := jamq.Block{Hash: handHash('r', 0)}
+	v, err := chainview.New(&spec, root)
+	require.NoError(t, err)
+	imp := func(fork byte, slot int, parent jamq.HeaderHash, best bool) error {
+		b := jamq.Block{Hash: handHash(fork, slot), Parent: parent, Slot: jamq.Slot(slot)}
+		if best {
+			return v.ImportBest(&b, b.Hash)
+		}
+		return v.Import(&b)
+	}
+	require.NoError(t, imp('m', 1, root.Hash, true))
+	require.NoError(t, imp('m', 2, handHash('m', 1), true))
+	require.NoError(t, imp('f', 3, handHash('m', 1), false))
+	require.NoError(t, v.Finalize(handHash('m', 2)))
+	err = imp('f', 4, handHash('f', 3), false)
+	require.ErrorIs(t, err, chainview.ErrOld, "a late block of a fork that finality has passed by is no gap")
+}
+
+// Rebuilding after Continue: BuildBlocks.
+func TestBuildBlocksAfterContinue(t *testing.T) {
+	h := newHand(t, nil)
+	for range 10 {
+		h.block(nil)
+	}
+	h.step(bundlequeue.FinalizedBlock{Hash: h.last})
+	b := builds(h.step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"}))[0]
+	root, state := wholeState('z', 18)
+	h.slot = 18
+	h.step(bundlequeue.Continue{Root: root, State: state})
+	for _, e := range h.q.Open() {
+		if again, ok := e.(bundlequeue.Build[string]); ok {
+			b = again
+		}
+	}
+	h.built(b, h.slot)
+	require.LessOrEqual(t, h.q.BuildBlocks(), 1, "the build took no time; the jump of heights counts as H blocks")
+}
