@@ -57,10 +57,10 @@ func (n *jamNode) start() {
 // command changes the faults of a node that was started with -stdin.
 func (n *jamNode) command(line string) {
 	n.t.Helper()
-	before := len(n.out.String())
+	before := n.out.Len()
 	_, err := io.WriteString(n.stdin, line+"\n")
 	require.NoError(n.t, err)
-	require.Eventually(n.t, func() bool { return strings.Contains(n.out.String()[before:], "ok: "+line+"\n") }, startTime, time.Millisecond, "%s: %s", line, n.out)
+	require.Eventually(n.t, func() bool { return strings.Contains(n.out.after(before), "ok: "+line+"\n") }, startTime, time.Millisecond, "%s: %s", line, n.out)
 }
 
 // kill ends the process as a crash does.

@@ -108,7 +108,7 @@ func (b *builder) start() {
 // launch starts the process.
 func (b *builder) launch() {
 	b.t.Helper()
-	b.launched = len(b.out.String())
+	b.launched = b.out.Len()
 	b.process = exec.Command(b.binary, b.args...)
 	b.process.Stdout, b.process.Stderr = &b.out, &b.out
 	require.NoError(b.t, b.process.Start())
@@ -118,7 +118,7 @@ func (b *builder) launch() {
 func (b *builder) awaitListening() {
 	b.t.Helper()
 	require.Eventually(b.t, func() bool {
-		return strings.Contains(b.out.String()[b.launched:], "Listening on")
+		return strings.Contains(b.out.after(b.launched), "Listening on")
 	}, startTime, 5*time.Millisecond, "%s", &b.out)
 }
 

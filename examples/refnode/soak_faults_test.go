@@ -31,7 +31,7 @@ type trouble struct {
 // troubles are all of them. One round of the soak test has each once.
 var troubles = []trouble{
 	{"the builder is killed", func(s *soakRun) { s.killBuilder(s.some(10)) }},
-	{"the JAM node is killed", func(s *soakRun) { s.killJAM(s.some(20)) }},
+	{"the JAM node is killed", func(s *soakRun) { s.killJAM(s.some(2)*s.allRetries() + s.some(20)) }},
 	{"both are killed", killBoth},
 	{"the JAM node stands still for longer than all retries", standStill},
 	{"all submissions are lost until blocks fail", loseAll},
@@ -69,12 +69,16 @@ func killBoth(s *soakRun) {
 	s.builder.start()
 }
 
+// allRetries returns how many slots the sends of one package take at most.
+func (s *soakRun) allRetries() int {
+	queue := bundlequeue.DefaultConfig(s.spec)
+	return int(queue.BackoffMax*time.Duration(queue.MaxSubmitRetries+1)) / int(s.spec.SlotDuration)
+}
+
 // standStill stops the JAM node's process for so long that the builder gives up
 // every send of the packages that it has. Its connections stay open meanwhile.
 func standStill(s *soakRun) {
-	queue := bundlequeue.DefaultConfig(s.spec)
-	all := queue.BackoffMax * time.Duration(queue.MaxSubmitRetries+1)
-	slots := int(all/s.spec.SlotDuration) + s.some(20)
+	slots := s.allRetries() + s.some(20)
 	s.logf("SIGSTOP for %d slots", slots)
 	require.NoError(s.t, s.jam.process.Process.Signal(syscall.SIGSTOP))
 	if s.some(2) == 0 { // the builder waits for the node at its start
@@ -88,17 +92,18 @@ func standStill(s *soakRun) {
 	s.builder.awaitListening()
 }
 
-// loseAll loses every submission until the queue gives up bundles and blocks are
-// thrown away. Mostly the builder is killed in the middle of that.
+// loseAll loses every submission until blocks are thrown away. Mostly the builder
+// is killed when the queue gives up the first bundle.
 func loseAll(s *soakRun) {
 	s.jam.command("loss 1")
-	before := s.failedBundles()
-	s.await("a bundle fails", func() bool { return s.failedBundles() > before })
+	failed, log := s.failedBundles(), s.builder.out.Len()
+	s.await("a bundle fails", func() bool { return s.failedBundles() > failed })
 	if s.some(3) > 0 {
 		s.slots(s.some(6))
 		s.killBuilder(s.some(4))
-		s.slots(s.some(40))
 	}
+	s.await("blocks are thrown away", func() bool { return thrownAwayLine.MatchString(s.builder.out.after(log)) })
+	s.slots(s.some(20))
 	s.jam.command("loss " + usualLoss)
 }
 
@@ -154,6 +159,6 @@ func (s *soakRun) slots(n int) {
 // soakSpec is the chain that jamnode simulates by default, with short slots.
 func soakSpec() jamq.ChainSpec {
 	spec := jamq.Tiny()
-	spec.SlotDuration = 25 * time.Millisecond
+	spec.SlotDuration = 20 * time.Millisecond
 	return spec
 }

@@ -68,7 +68,9 @@ func TestSoak(t *testing.T) {
 	for _, problem := range j.problems {
 		t.Error(problem)
 	}
-	s.checkJudge(j)
+	if !t.Failed() {
+		s.checkJudge()
+	}
 }
 
 // soakCommand returns the command that repeats this run.
@@ -181,8 +183,8 @@ func (s *soakRun) makeTrouble() (rounds int) {
 	return rounds
 }
 
-// settle ends all faults, and waits until the pool is empty and every block is
-// final.
+// settle ends all faults, and waits until no transaction can run and every block
+// is final. Transactions behind a nonce gap stay: the judge reports them.
 func (s *soakRun) settle() {
 	s.jam.command("loss 0")
 	s.jam.command("skip 0")
@@ -198,25 +200,26 @@ func (s *soakRun) settle() {
 			shown = time.Now()
 			s.logf("pool %+v, block %d, finalized %d, bundles %v", pool, status.Pending, status.Finalized, status.Bundles)
 		}
-		return pool.Pending == "0x0" && pool.Queued == "0x0" && status.Pending == status.Finalized && status.Service.Last == status.Finalized
+		return pool.Pending == "0x0" && status.Pending == status.Finalized && status.Service.Last == status.Finalized
 	})
 }
 
-// checkJudge shows that the judge can find something: it is given an
-// acknowledged transaction that no node ever saw, and a block a second time.
-func (s *soakRun) checkJudge(j *judge) {
+// checkJudge checks that the judge reports a loss and a double. The loss is an
+// acknowledged transaction that no node ever saw; the double is the last block,
+// applied a second time.
+func (s *soakRun) checkJudge() {
 	forged := &soakSender{account: accounts(s.t)[0], book: s.book, nonce: 1 << 40}
 	tx := forged.sign(common.Address{1}, common.Big1, 1)
 	s.book.note(tx, forged.account.Address, acknowledged)
 	again := &judge{client: s.client, book: s.book, funded: accounts(s.t)}
 	require.NoError(s.t, again.pass(s.ctx))
-	require.Equal(s.t, append(j.lost, tx.Hash()), again.lost)
+	require.Equal(s.t, []common.Hash{tx.Hash()}, again.lost)
 	for _, tx := range again.head.Transactions() {
 		again.apply(again.head, tx)
 	}
-	again.twice = nil
+	require.NotEmpty(s.t, again.head.Transactions())
 	require.NoError(s.t, again.checkOffers(s.ctx))
-	require.Len(s.t, again.twice, len(j.twice)+len(again.head.Transactions()))
+	require.Len(s.t, again.twice, len(again.head.Transactions()))
 }
 
 // status asks the node where its queue stands, or returns nil.
