@@ -22,7 +22,8 @@ const commandHelp = `commands on standard input, one per line:
   skip SHARE            share of slots without a block, 0 to below 1
   latency SLOTS         slots from a submission to its report, at least 1
   finality stop|go      stops finality, or lets it continue
-  reorg DEPTH           begins a branch DEPTH blocks below the best block; the branch wins
+  reorg DEPTH           begins a branch DEPTH blocks below the best block, if there is
+                        only one branch; the second branch wins
   at SLOT FAULT NUMBER  a fault of a script, SLOT slots from now; see jamtest.ParseScript
   help                  this text
 `

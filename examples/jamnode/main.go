@@ -1,9 +1,11 @@
-// Command jamnode serves a simulated JAM chain by JIP-2, as a JAM node would, so that a builder can be run against it from another process:
+// Command jamnode serves a simulated JAM chain by JIP-2, as a JAM node does. A
+// builder in another process can work on it:
 //
 //	go run ./examples/jamnode -slot 1s
 //	go run ./examples/refnode -jam ws://127.0.0.1:19800
 //
-// With -datadir the chain survives the process: it continues where it was, and the slots in between were skipped.
+// With -datadir the chain survives the process: it continues where it was, and
+// the slots in between were skipped.
 //
 // With -stdin its faults are changed while it runs, by lines on standard input such as
 //
