@@ -1,9 +1,19 @@
-// Command jamnode serves a simulated JAM chain by JIP-2, as a JAM node would, so that a builder can be run against it from another process:
+// Command jamnode serves a simulated JAM chain by JIP-2, as a JAM node does. A
+// builder in another process can work on it:
 //
 //	go run ./examples/jamnode -slot 1s
 //	go run ./examples/refnode -jam ws://127.0.0.1:19800
 //
-// With -datadir the chain survives the process: it goes on where it was, and the slots in between were skipped.
+// With -datadir the chain survives the process: it continues where it was, and
+// the slots in between were skipped.
+//
+// With -stdin its faults are changed while it runs, by lines on standard input such as
+//
+//	loss 1
+//	finality stop
+//	reorg 2
+//
+// The line "help" lists all of them.
 package main
 
 import (
@@ -30,7 +40,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // Exit codes.
@@ -49,7 +59,8 @@ type options struct {
 	slot                  time.Duration
 	seed                  uint64
 	loss, skip, fork      float64
-	verbose               bool
+	lag                   int
+	verbose, stdin        bool
 }
 
 func parse(args []string, stderr io.Writer) (*options, error) {
@@ -64,6 +75,8 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	fs.Float64Var(&o.loss, "loss", 0, "share of submissions that are lost, 0 to 1")
 	fs.Float64Var(&o.skip, "skip", 0, "share of slots without a block, 0 to below 1")
 	fs.Float64Var(&o.fork, "fork", 0, "chance per block that a fork begins, 0 to 1")
+	fs.IntVar(&o.lag, "lag", 0, "by how many blocks finality is behind the best block; 0: 3 with -fork, otherwise 2")
+	fs.BoolVar(&o.stdin, "stdin", false, "read commands that change the faults from standard input; the line help lists them")
 	fs.BoolVar(&o.verbose, "v", false, "log connections that are cut")
 	if err := fs.Parse(args); err != nil {
 		return nil, err
@@ -86,6 +99,9 @@ func (o *options) config(stderr io.Writer) (jip2server.Config, error) {
 	if o.fork > 0 {
 		chain.MaxForkDepth, chain.FinalityLag = 2, 3
 	}
+	if o.lag != 0 {
+		chain.FinalityLag = o.lag
+	}
 	if err := chain.Validate(); err != nil {
 		return jip2server.Config{}, err
 	}
@@ -100,7 +116,7 @@ func (o *options) config(stderr io.Writer) (jip2server.Config, error) {
 }
 
 // run is the command without the process around it.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	o, err := parse(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK
@@ -113,7 +129,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "jamnode:", err)
 		return exitUsage
 	}
-	if err := serve(ctx, cfg, o, stdout); err != nil {
+	if err := serve(ctx, cfg, o, stdin, stdout); err != nil {
 		fmt.Fprintln(stderr, "jamnode:", err)
 		return exitFailed
 	}
@@ -121,7 +137,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // serve runs the chain and its server until ctx ends.
-func serve(ctx context.Context, cfg jip2server.Config, o *options, stdout io.Writer) (err error) {
+func serve(ctx context.Context, cfg jip2server.Config, o *options, stdin io.Reader, stdout io.Writer) (err error) {
 	if o.dataDir != "" {
 		if err := os.MkdirAll(o.dataDir, 0o755); err != nil {
 			return err
@@ -152,6 +168,13 @@ func serve(ctx context.Context, cfg jip2server.Config, o *options, stdout io.Wri
 	node.View(func(c *jamtest.Chain) { best = c.Best() })
 	fmt.Fprintf(stdout, "jamq JAM node: simulated %s chain, seed %d, slots of %v, at slot %d\nListening on ws://%s (JIP-2)\n",
 		o.spec, o.seed, o.slot, best.Slot, listener.Addr())
+	if o.stdin {
+		go func() { // it ends with the input, or with the process
+			if err := obey(node, stdin, stdout); err != nil {
+				fmt.Fprintf(stdout, "error: standard input: %v\n", err)
+			}
+		}()
+	}
 	defer func() {
 		cancel()
 		node.Cut()

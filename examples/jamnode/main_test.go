@@ -22,7 +22,7 @@ func until(t *testing.T, f func(url string), args ...string) int {
 	reading, writing := io.Pipe()
 	exit := make(chan int, 1)
 	go func() {
-		exit <- run(ctx, append([]string{"-listen", "127.0.0.1:0", "-slot", "20ms"}, args...), writing, writing)
+		exit <- run(ctx, append([]string{"-listen", "127.0.0.1:0", "-slot", "20ms"}, args...), strings.NewReader(""), writing, writing)
 		_ = writing.Close()
 	}()
 	var out bytes.Buffer
@@ -68,13 +68,13 @@ func TestServesAndRestarts(t *testing.T) {
 	}
 	require.Zero(t, until(t, func(url string) { before = follow(url) }, "-datadir", dir))
 	require.Zero(t, until(t, func(url string) { follow(url) }, "-datadir", dir))
-	require.Equal(t, exitFailed, run(t.Context(), []string{"-listen", "127.0.0.1:0", "-datadir", dir, "-seed", "2"}, io.Discard, io.Discard), "another chain's directory")
+	require.Equal(t, exitFailed, run(t.Context(), []string{"-listen", "127.0.0.1:0", "-datadir", dir, "-seed", "2"}, strings.NewReader(""), io.Discard, io.Discard), "another chain's directory")
 }
 
 func TestUsageErrors(t *testing.T) {
-	for _, args := range [][]string{{"-spec", "huge"}, {"-slot", "0s"}, {"-skip", "1"}, {"-loss", "2"}, {"-fork", "-1"}, {"extra"}, {"-nonsense"}} {
+	for _, args := range [][]string{{"-spec", "huge"}, {"-slot", "0s"}, {"-skip", "1"}, {"-loss", "2"}, {"-fork", "-1"}, {"-lag", "-1"}, {"extra"}, {"-nonsense"}} {
 		var out bytes.Buffer
-		require.Equal(t, exitUsage, run(t.Context(), args, &out, &out), "%v", args)
+		require.Equal(t, exitUsage, run(t.Context(), args, strings.NewReader(""), &out, &out), "%v", args)
 		require.NotEmpty(t, out.String())
 	}
 }

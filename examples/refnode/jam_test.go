@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"os/exec"
 	"path/filepath"
@@ -14,13 +15,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// jamNode is examples/jamnode as a process of its own, on a port that it keeps.
+// jamNode is examples/jamnode as a process. It keeps its port and its data
+// directory when it is started again.
 type jamNode struct {
 	t       *testing.T
 	binary  string
 	args    []string
 	url     string
 	process *exec.Cmd
+	stdin   io.WriteCloser
+	out     *lockedBuffer // of the process that was started last
 }
 
 func startJAMNode(t *testing.T, args ...string) *jamNode {
@@ -41,11 +45,22 @@ func startJAMNode(t *testing.T, args ...string) *jamNode {
 
 func (n *jamNode) start() {
 	n.t.Helper()
-	var out lockedBuffer
-	n.process = exec.Command(n.binary, n.args...)
-	n.process.Stdout, n.process.Stderr = &out, &out
+	n.process, n.out = exec.Command(n.binary, n.args...), new(lockedBuffer)
+	n.process.Stdout, n.process.Stderr = n.out, n.out
+	var err error
+	n.stdin, err = n.process.StdinPipe()
+	require.NoError(n.t, err)
 	require.NoError(n.t, n.process.Start())
-	require.Eventually(n.t, func() bool { return strings.Contains(out.String(), "Listening on "+n.url) }, 10*time.Second, 5*time.Millisecond, "%s", &out)
+	require.Eventually(n.t, func() bool { return strings.Contains(n.out.String(), "Listening on "+n.url) }, startTime, 5*time.Millisecond, "%s", n.out)
+}
+
+// command changes the faults of a node that was started with -stdin.
+func (n *jamNode) command(line string) {
+	n.t.Helper()
+	before := n.out.Len()
+	_, err := io.WriteString(n.stdin, line+"\n")
+	require.NoError(n.t, err)
+	require.Eventually(n.t, func() bool { return strings.Contains(n.out.after(before), "ok: "+line+"\n") }, startTime, time.Millisecond, "%s: %s", line, n.out)
 }
 
 // kill ends the process as a crash does.

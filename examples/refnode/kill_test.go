@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"flag"
+	"math/big"
 	"math/rand/v2"
 	"net"
 	"os/exec"
@@ -13,14 +14,44 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/ethclient"
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/examples/refnode/devkeys"
 )
+
+// stream is an account that sends one transaction after another.
+type stream struct {
+	account devkeys.Account
+	to      common.Address
+	sent    uint64
+	last    common.Hash
+}
+
+// send sends one transaction until the node has it, and reports whether the node
+// has it when ctx ends. It keeps at most 24 transactions outside of blocks.
+func (s *stream) send(ctx context.Context, c *ethclient.Client) bool {
+	tx := types.MustSignNewTx(s.account.Key, types.LatestSignerForChainID(chainID), transfer(s.sent, s.to))
+	for ctx.Err() == nil {
+		at, err := c.NonceAt(ctx, s.account.Address, big.NewInt(int64(rpc.LatestBlockNumber)))
+		if err == nil && s.sent <= at+24 {
+			err := c.SendTransaction(ctx, tx)
+			if err == nil || strings.Contains(err.Error(), "already known") || strings.Contains(err.Error(), "nonce too low") {
+				s.sent, s.last = s.sent+1, tx.Hash()
+				return true
+			}
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return false
+}
 
 var kills = flag.Int("kills", 5, "how often TestBuilderIsKilled kills the node")
 
-// builder is this command as a process of its own, on a port and a data directory that it keeps.
+// builder is this command as a process. It keeps its port and its data directory
+// when it is started again.
 type builder struct {
 	t       *testing.T
 	binary  string
@@ -28,6 +59,8 @@ type builder struct {
 	url     string
 	process *exec.Cmd
 	out     lockedBuffer
+	// launched is the length of out when the process was launched last.
+	launched int
 }
 
 func buildNode(t *testing.T) string {
@@ -49,19 +82,44 @@ func startBuilder(t *testing.T, binary string, args ...string) *builder {
 	t.Cleanup(func() {
 		b.kill()
 		if t.Failed() {
-			t.Log(b.out.String())
+			t.Log(tail(b.out.String()))
 		}
 	})
 	return b
 }
 
+// tail returns the last 64 KiB of a text.
+func tail(text string) string {
+	const most = 64 << 10
+	return text[max(0, len(text)-most):]
+}
+
+// startTime bounds how long a process may take until it listens. After many
+// blocks a node executes all of them first.
+const startTime = 2 * time.Minute
+
+// start starts the process and waits until it listens.
 func (b *builder) start() {
 	b.t.Helper()
-	before := strings.Count(b.out.String(), "Listening on")
+	b.launch()
+	b.awaitListening()
+}
+
+// launch starts the process.
+func (b *builder) launch() {
+	b.t.Helper()
+	b.launched = b.out.Len()
 	b.process = exec.Command(b.binary, b.args...)
 	b.process.Stdout, b.process.Stderr = &b.out, &b.out
 	require.NoError(b.t, b.process.Start())
-	require.Eventually(b.t, func() bool { return strings.Count(b.out.String(), "Listening on") > before }, 20*time.Second, 5*time.Millisecond, "%s", &b.out)
+}
+
+// awaitListening waits until the process that was launched last listens.
+func (b *builder) awaitListening() {
+	b.t.Helper()
+	require.Eventually(b.t, func() bool {
+		return strings.Contains(b.out.after(b.launched), "Listening on")
+	}, startTime, 5*time.Millisecond, "%s", &b.out)
 }
 
 // kill ends the process as a crash does.

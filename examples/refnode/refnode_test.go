@@ -49,6 +49,20 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
+// Len returns the length of the output so far.
+func (l *lockedBuffer) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Len()
+}
+
+// after returns the output after its first n bytes.
+func (l *lockedBuffer) after(n int) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.b.Bytes()[n:])
+}
+
 // running is a node started by its command line.
 type running struct {
 	url  string

@@ -28,6 +28,8 @@ const (
 	recordGenesis = 'G' // seed and start slot
 	recordSlot    = 'S' // the slot that it went on to
 	recordPackage = 'P' // core, guarantor, encoded package
+	recordFaults  = 'F' // all of jamtest.Faults
+	recordScript  = 'I' // text of an injected script
 )
 
 // openJournal begins a journal or replays one.
@@ -82,6 +84,10 @@ func (s *Server) replay(first bool, record []byte) error {
 			return err
 		}
 		return nil // as it was then
+	case kind == recordFaults && len(data) == faultsLen:
+		return s.replayFaults(data)
+	case kind == recordScript:
+		return s.replayScript(data)
 	}
 	return fmt.Errorf("%w: record %q of %d bytes", ErrJournal, kind, len(record))
 }

@@ -21,7 +21,8 @@
 //
 // # Faults
 //
-// The chain's own are in jamtest.Config. Config.Fault breaks the RPC: answers that never come, come late, are garbage or errors, and sockets that are cut
+// The chain's own are in jamtest.Config; [Server.ChangeFaults] and
+// [Server.Inject] change them while it runs. Config.Fault breaks the RPC: answers that never come, come late, are garbage or errors, and sockets that are cut
 // in the middle of a call.
 //
 // # Restart
