@@ -295,6 +295,46 @@ func TestFailedIsHandedBackAgain(t *testing.T) {
 	})
 }
 
+// Observations are numbered without a gap over a restart from a snapshot, so that a host knows which of
+// them it has seen.
+func TestNumbersContinueAfterASnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(jamq.CommonEra()))
+		ctx, disk, last := t.Context(), new(journal.Memory), uint64(0)
+		for number := uint64(1); number <= 3; number++ {
+			h := &host{}
+			cfg := submit.DefaultConfig(jamq.Tiny())
+			cfg.Observe = func(o submit.Observation) {
+				if o.Number > 0 && o.Number != last+1 {
+					t.Errorf("observation %d follows %d", o.Number, last)
+				}
+				last = max(last, o.Number)
+			}
+			d := submit.Durability[string]{Journal: disk, Codec: asWords{}, SnapshotEvery: 1}
+			r, err := submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, d, h, h)
+			require.NoError(t, err)
+			require.NoError(t, r.Start(ctx))
+			require.NoError(t, r.Resume(ctx))
+			slot := jamq.Slot(number)
+			block := jamq.Block{Hash: jamq.HeaderHash{byte(slot)}, Parent: jamq.HeaderHash{byte(slot - 1)}, Slot: slot}
+			if slot == 1 {
+				block.Parent = jamq.HeaderHash{'r'}
+			}
+			require.NoError(t, r.Import(ctx, block, block.Hash))
+			before := last
+			_, err = r.EnqueueNext(ctx, common.Hash{}, "bundle")
+			require.NoError(t, err)
+			_, err = r.Stats(ctx)
+			require.NoError(t, err)
+			if number == 1 {
+				require.Greater(t, last, before)
+			}
+			r.Stop()
+		}
+		require.Greater(t, last, uint64(1))
+	})
+}
+
 // A clock that is known to be ahead of the chain's moves the window as well as one that is behind.
 func TestConfiguredSkew(t *testing.T) {
 	for _, skew := range []time.Duration{-2 * time.Second, 2 * time.Second} {
