@@ -3,6 +3,7 @@ package submit_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -80,47 +81,60 @@ func TestRecoveredHolds(t *testing.T) {
 		"Resume":      func(t *testing.T, r *submit.Runner[string]) { require.NoError(t, r.Resume(t.Context())) },
 		"HoldTimeout": func(t *testing.T, r *submit.Runner[string]) { time.Sleep(time.Minute) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				time.Sleep(time.Until(jamq.CommonEra()))
-				ctx := t.Context()
-				disk := new(journal.Memory)
-				open := func(h *host) *submit.Runner[string] {
-					r, err := openOn(disk, h, nil)
-					require.NoError(t, err)
-					return r
-				}
-				first := open(&host{failBuild: 1000})
-				require.False(t, first.Recovered().Found)
-				require.NoError(t, first.Start(ctx))
-				block := jamq.Block{Hash: jamq.HeaderHash{1}, Parent: jamq.HeaderHash{'r'}, Slot: 1}
-				require.NoError(t, first.Import(ctx, block, block.Hash))
-				require.NoError(t, first.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
-				first.Stop()
-
-				time.Sleep(36 * time.Second)
-				h := &host{}
-				r := open(h)
-				require.True(t, r.Recovered().Found)
-				require.Equal(t, block.Hash, r.Recovered().Best.Hash)
-				require.True(t, r.Health().Held)
-				require.NoError(t, r.Start(ctx))
-				defer r.Stop()
-				old := jamq.Block{Hash: jamq.HeaderHash{8}, Parent: jamq.HeaderHash{1}, Slot: 2}
-				require.NoError(t, r.Import(ctx, old, block.Hash))
-				time.Sleep(20 * time.Second)
-				require.Empty(t, h.sends())
-				release(t, r)
-				time.Sleep(20 * time.Second)
-				require.NotEmpty(t, h.sends())
-				require.False(t, r.Health().Held)
-				r.Stop()
-				out := open(h).Recovered().Out
-				require.Len(t, out, 1)
-				require.Equal(t, h.sends()[0].Package, out[0].Package)
+		for _, before := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, enqueued before: %v", name, before), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { recoveredHolds(t, before, release) })
 			})
-		})
+		}
 	}
+}
+
+// recoveredHolds opens a runner on the journal of another one. A bundle is enqueued before or after.
+func recoveredHolds(t *testing.T, before bool, release func(*testing.T, *submit.Runner[string])) {
+	time.Sleep(time.Until(jamq.CommonEra()))
+	ctx := t.Context()
+	disk := new(journal.Memory)
+	open := func(h *host) *submit.Runner[string] {
+		r, err := openOn(disk, h, nil)
+		require.NoError(t, err)
+		return r
+	}
+	enqueue := func(r *submit.Runner[string]) {
+		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
+	}
+	first := open(&host{failBuild: 1000})
+	require.False(t, first.Recovered().Found)
+	require.NoError(t, first.Start(ctx))
+	block := jamq.Block{Hash: jamq.HeaderHash{1}, Parent: jamq.HeaderHash{'r'}, Slot: 1}
+	require.NoError(t, first.Import(ctx, block, block.Hash))
+	if before {
+		enqueue(first)
+	}
+	first.Stop()
+
+	time.Sleep(36 * time.Second)
+	h := &host{}
+	r := open(h)
+	require.True(t, r.Recovered().Found)
+	require.Equal(t, block.Hash, r.Recovered().Best.Hash)
+	require.True(t, r.Health().Held)
+	require.NoError(t, r.Start(ctx))
+	defer r.Stop()
+	old := jamq.Block{Hash: jamq.HeaderHash{8}, Parent: jamq.HeaderHash{1}, Slot: 2}
+	require.NoError(t, r.Import(ctx, old, block.Hash))
+	if !before {
+		enqueue(r)
+	}
+	time.Sleep(20 * time.Second)
+	require.Empty(t, h.sends())
+	release(t, r)
+	time.Sleep(8 * time.Second) // less than is left of HoldTimeout
+	require.NotEmpty(t, h.sends())
+	require.False(t, r.Health().Held)
+	r.Stop()
+	out := open(h).Recovered().Out
+	require.Len(t, out, 1)
+	require.Equal(t, h.sends()[0].Package, out[0].Package)
 }
 
 // A journal that nobody could have written is refused, not guessed at.

@@ -88,7 +88,8 @@ func TestSnapshotsReplaceSteps(t *testing.T) {
 // A runner answers a failed bundle, so that it does not count as waiting any more.
 func TestFailedBundlesAreAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, _ := begin(t, &picky{}, func(c *submit.Config) { c.Queue.MaxQueueDepth = 1 })
+		p := &picky{build: func(bundlequeue.Build[string]) error { return errors.New("not now") }} // nothing leaves
+		r, _ := begin(t, p, func(c *submit.Config) { c.Queue.MaxQueueDepth = 1 })
 		ctx := t.Context()
 		for range 5 {
 			require.NoError(t, r.Step(ctx, bundlequeue.Reserve{Number: 1}))
