@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	simSeeds = flag.Uint64("sim.seeds", 1000, "how many seeds TestSimulation runs")
+	simSeeds = flag.Uint64("sim.seeds", 500, "how many seeds TestSimulation runs")
 	simSeed  = flag.Uint64("sim.seed", 0, "the first seed of TestSimulation")
 )
 
