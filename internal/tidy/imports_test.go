@@ -1,4 +1,4 @@
-package jamq_test
+package tidy
 
 import (
 	"bytes"
@@ -14,25 +14,24 @@ import (
 
 const module = "github.com/jamq/jamq"
 
-// mayImport holds, for each package of the house, the packages of the house that it may depend on, directly or not.
-// ARCHITECTURE.md draws it. A package that is not listed fails the test.
+// mayImport holds, for each package of this repository, the others that it may
+// depend on, directly or not. ARCHITECTURE.md draws the table. A package that
+// is not listed fails the test.
 var mayImport = map[string][]string{
-	"":                 {},
-	"anchor":           {""},
-	"anchor/chainview": {"", "anchor"},
-	"canonical":        {""},
-	"canonical/proof":  {"", "submit/codec"}, // what the outputs in C(16) are counted by
-	"bundlequeue":      {"", "anchor", "anchor/chainview"},
-	"statedb":          {"statedb/ubt"},
-	"statedb/ubt":      {},
-	// A disk for it.
-	"statedb/pebblestore": {"statedb", "statedb/ubt"},
-	"txpool":              {},
-	"bundlequeue/told":    {"", "anchor", "anchor/chainview", "bundlequeue"},
-	"submit":              {"", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told"},
-	"submit/codec":        {""},
-	"submit/journal":      {},
-	// Kinds of journals, and what they must do.
+	"":                             {},
+	"anchor":                       {""},
+	"anchor/chainview":             {"", "anchor"},
+	"canonical":                    {""},
+	"canonical/proof":              {"", "submit/codec"}, // the outputs in C(16)
+	"bundlequeue":                  {"", "anchor", "anchor/chainview"},
+	"statedb":                      {"statedb/ubt"},
+	"statedb/ubt":                  {},
+	"statedb/pebblestore":          {"statedb", "statedb/ubt"},
+	"txpool":                       {},
+	"bundlequeue/told":             {"", "anchor", "anchor/chainview", "bundlequeue"},
+	"submit":                       {"", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told"},
+	"submit/codec":                 {""},
+	"submit/journal":               {},
 	"submit/journal/pebblejournal": {"submit/journal"},
 	"submit/journal/journaltest":   {"submit/journal"},
 	"submit/jip2":                  {"", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told", "submit"},
@@ -46,21 +45,23 @@ var mayImport = map[string][]string{
 	"eoa/eoatest":                  {"eoa"},
 	"eoa/storetest":                {"eoa", "eoa/eoatest"},
 	"eoa/webhook":                  {"eoa"},
-	// Its validators and its service make proofs. It takes no rule from there that it tests.
+	// jamtest makes proofs, and takes no rule from canonical/proof that it tests.
 	"jamtest":            {"", "canonical/proof", "submit/codec"},
 	"jamtest/jip2server": {"", "canonical/proof", "jamtest", "submit/codec"},
 
-	// What several packages share and no user needs.
+	// Shared by several packages; of no use outside.
 	"internal/fulldisk": {},
 	"internal/headers":  {""},
 	"internal/minheap":  {},
 	"internal/mutation": {},
 	"internal/pebbledb": {},
+	"internal/tidy":     {},
 	"internal/wire":     {},
 
 	// Nested modules.
-	"statedb/evm":   {"statedb", "statedb/ubt"},
-	"submit/jamnps": {"", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told", "canonical/proof", "submit", "submit/codec"}, // it checks what peers say of the state
+	"statedb/evm": {"statedb", "statedb/ubt"},
+	// submit/jamnps verifies the state that peers send against canonical/proof.
+	"submit/jamnps": {"", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told", "canonical/proof", "submit", "submit/codec"},
 }
 
 // apart are modules outside the workspace, which may import anything.
@@ -77,7 +78,7 @@ func TestImportRules(t *testing.T) {
 			require.True(t, known, "package %q is not in the table of import rules", pkg)
 			seen[pkg] = true
 			for _, dep := range deps {
-				require.False(t, strings.HasPrefix(dep, "examples"), "%q imports %q: nobody imports an example", pkg, dep)
+				require.False(t, strings.HasPrefix(dep, "examples"), "%q imports %q: an example is never imported", pkg, dep)
 				if !strings.HasPrefix(dep, "internal/") {
 					require.Contains(t, allowed, dep, "%q depends on %q", pkg, dep)
 				}
@@ -89,21 +90,22 @@ func TestImportRules(t *testing.T) {
 	}
 }
 
-// The root package is vocabulary: of go-ethereum it takes only common.
+// The root package holds shared types. From go-ethereum it takes only common.
 func TestRootImportsOnlyCommon(t *testing.T) {
-	for _, imported := range goList(t, ".", "-f", "{{join .Imports \"\\n\"}}", ".") {
+	for _, imported := range goList(t, root, "-f", "{{join .Imports \"\\n\"}}", ".") {
 		if strings.Contains(imported, ".") { // not the standard library
 			require.Equal(t, "github.com/ethereum/go-ethereum/common", imported)
 		}
 	}
 }
 
-// gohashtree builds on two architectures only. A guarantor may verify witnesses on RISC-V.
+// gohashtree builds on two architectures only, and a guarantor may verify
+// witnesses on RISC-V.
 func TestGohashtreeWhereItBuilds(t *testing.T) {
 	const assembly = "github.com/prysmaticlabs/gohashtree"
 	for arch, want := range map[string]bool{"amd64": true, "arm64": true, "riscv64": false, "386": false} {
 		t.Setenv("GOARCH", arch)
-		require.Equal(t, want, slices.Contains(goList(t, ".", "-deps", "-test", "./statedb/..."), assembly), arch)
+		require.Equal(t, want, slices.Contains(goList(t, root, "-deps", "-test", "./statedb/..."), assembly), arch)
 	}
 }
 
@@ -111,21 +113,26 @@ func TestGohashtreeWhereItBuilds(t *testing.T) {
 func moduleDirs(t *testing.T) []string {
 	t.Helper()
 	var dirs []string
-	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if d.Name() == "go.mod" && !slices.Contains(apart, filepath.Dir(path)) {
-			dirs = append(dirs, filepath.Dir(path))
+		if d.Name() != "go.mod" {
+			return nil
 		}
-		return nil
+		dir, err := filepath.Rel(root, filepath.Dir(path))
+		if err == nil && !slices.Contains(apart, dir) {
+			dirs = append(dirs, filepath.Join(root, dir))
+		}
+		return err
 	})
 	require.NoError(t, err)
 	require.NotEmpty(t, dirs)
 	return dirs
 }
 
-// houseDependencies returns, for each package of the module in dir, the packages of the house that it depends on.
+// houseDependencies returns, for each package of the module in dir, the
+// packages of this repository that it depends on.
 func houseDependencies(t *testing.T, dir string) map[string][]string {
 	t.Helper()
 	house := map[string][]string{}
