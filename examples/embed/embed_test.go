@@ -4,12 +4,16 @@ package embed
 import (
 	"fmt"
 	"math/big"
+	"os"
+	"strings"
+	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/holiman/uint256"
+	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
@@ -30,12 +34,15 @@ func must[T any](v T, err error) T {
 }
 
 func Example() {
+	key := must(crypto.ToECDSA(crypto.Keccak256([]byte("a user"))))
+	tx := types.MustSignNewTx(key, types.LatestSignerForChainID(big.NewInt(4359)), &types.LegacyTx{GasPrice: big.NewInt(2e9), Gas: 21_000, To: &common.Address{1}})
+	genesis := jamq.Block{Hash: jamq.HeaderHash{1}}
+	block := jamq.Block{Hash: jamq.HeaderHash{2}, Parent: genesis.Hash, Slot: 1}
+
 	chainID := big.NewInt(4359)
 	pool := must(txpool.New(txpool.DefaultConfig(chainID), state{}))
-	queue := must(bundlequeue.New[types.Transactions](bundlequeue.DefaultConfig(jamq.Tiny()), jamq.Block{Hash: jamq.HeaderHash{1}}))
+	queue := must(bundlequeue.New[types.Transactions](bundlequeue.DefaultConfig(jamq.Tiny()), genesis))
 
-	key := must(crypto.ToECDSA(crypto.Keccak256([]byte("a user"))))
-	tx := types.MustSignNewTx(key, types.LatestSignerForChainID(chainID), &types.LegacyTx{GasPrice: big.NewInt(2e9), Gas: 21_000, To: &common.Address{1}})
 	fmt.Println("add:", pool.Add(tx))
 
 	lease := pool.Drain(txpool.Budget{Gas: 30_000_000}) // execute these on your state
@@ -43,14 +50,27 @@ func Example() {
 	must(queue.Step(time.Now(), bundle))
 	fmt.Println("commit:", lease.Commit(), "left in the pool:", pool.Size())
 
-	block := jamq.Block{Hash: jamq.HeaderHash{2}, Parent: jamq.HeaderHash{1}, Slot: 1}
-	for _, effect := range must(queue.Step(time.Now(), bundlequeue.Imported{Block: block, Best: block.Hash})) {
+	imported := bundlequeue.Imported{Block: block, Best: block.Hash} // from your JAM node
+	for _, effect := range must(queue.Step(time.Now(), imported)) {
 		if build, ok := effect.(bundlequeue.Build[types.Transactions]); ok {
-			fmt.Printf("build a package for block %d, version %d, on core %d\n", build.Number, build.Version, build.Core)
+			fmt.Printf("build block %d, version %d, core %d\n", build.Number, build.Version, build.Core)
 		}
 	}
 	// Output:
 	// add: <nil>
 	// commit: <nil> left in the pool: 0
-	// build a package for block 1, version 1, on core 0
+	// build block 1, version 1, core 0
+}
+
+// TestReadme compares the program in the README with this file.
+func TestReadme(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	file, err := os.ReadFile("embed_test.go")
+	require.NoError(t, err)
+	_, program, found := strings.Cut(string(readme), "```go\n")
+	require.True(t, found)
+	program, _, found = strings.Cut(program, "// add:")
+	require.True(t, found)
+	require.Contains(t, strings.ReplaceAll(string(file), "\n\t", "\n"), strings.TrimSpace(program))
 }

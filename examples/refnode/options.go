@@ -32,13 +32,15 @@ type options struct {
 	rpc                 rpcapi.Config
 }
 
-// demoSlot is the slot of a demonstration unless -slot says otherwise.
+// demoSlot is the length of a slot in a demonstration without -slot.
 const demoSlot = 250 * time.Millisecond
 
-// loadBundle is how many transactions a block takes under load unless -bundle says otherwise: as many transfers as its gas.
+// loadBundle is the maximum number of transactions in a block under load without
+// -bundle. The gas limit of a block admits that many transfers.
 const loadBundle = 1400
 
-// parse reads the command's flags, and checks what does not go together.
+// parse reads the flags of the command and refuses combinations that contradict
+// each other.
 func parse(args []string, stderr io.Writer) (*options, error) {
 	o := &options{rpc: rpcapi.DefaultConfig()}
 	fs := flag.NewFlagSet("refnode", flag.ContinueOnError)
@@ -60,48 +62,49 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 }
 
 func (o *options) register(fs *flag.FlagSet) {
-	fs.StringVar(&o.http, "http", "127.0.0.1:8545", "address for JSON-RPC over HTTP and WebSocket")
-	fs.StringVar(&o.dataDir, "datadir", "", "directory for what must survive the process; empty: memory")
-	fs.StringVar(&o.spec, "spec", "tiny", "constants of the embedded JAM chain: tiny or full")
-	fs.DurationVar(&o.slot, "slot", 6*time.Second, "slot duration; a demonstration takes 250ms unless told otherwise")
-	fs.IntVar(&o.demo, "demo", 0, "send this many transactions, check that all become final, and end")
-	fs.IntVar(&o.load.Rate, "load", 0, "send this many transactions per second, report what became of them, and end")
-	fs.DurationVar(&o.load.Duration, "load.for", 30*time.Second, "for how long")
-	fs.IntVar(&o.load.Accounts, "load.accounts", 500, "how many accounts send; more than the ten funded ones are made and paid first")
-	fs.BoolVar(&o.load.Mixed, "load.mixed", false, "all types of transactions, transfers and calls; else transfers alone")
-	fs.Uint64Var(&o.seed, "seed", 1, "seed of the embedded JAM chain")
-	fs.Float64Var(&o.loss, "loss", 0, "share of submissions that are lost, 0 to 1")
-	fs.Float64Var(&o.skip, "skip", 0, "share of slots without a block, 0 to below 1")
-	fs.StringVar(&o.jam, "jam", "", "RPC of a JAM node, ws://host:port; empty: an embedded chain, for which spec, slot, seed, loss and skip are")
-	fs.Uint64Var(&o.service, "service", uint64(node.DefaultService), "the rollup's service on the JAM chain")
-	fs.IntVar(&o.bundle, "bundle", 5, "most transactions in a block, which is a bundle of its own")
-	fs.Uint64Var(&o.chainID, "chainid", node.DefaultChainID, "chain id of the rollup")
-	fs.BoolVar(&o.lab, "lab", false, "let the page break the embedded JAM chain: loss, skipped slots, reorganizations and more")
-	fs.BoolVar(&o.tui, "tui", false, "show the node in the terminal, or as lines where stdout is none; a terminal gets no log then")
-	fs.BoolVar(&o.pprof, "pprof", false, "serve Go's profiles at /debug/pprof/, to everybody who reaches the node by its address or one of -http.vhosts")
-	fs.BoolVar(&o.verbose, "v", false, "log what the queue does")
+	fs.StringVar(&o.http, "http", "127.0.0.1:8545", "`address` of JSON-RPC over HTTP and WebSocket, and of the live page")
+	fs.StringVar(&o.dataDir, "datadir", "", "`directory` for blocks, queue and pool, so that the node survives a kill; empty: keep them in memory")
+	fs.StringVar(&o.spec, "spec", "tiny", "`constants` of the embedded JAM chain: tiny or full")
+	fs.DurationVar(&o.slot, "slot", 6*time.Second, "length of a slot, at least about 20ms; -demo and -load use 250ms unless this flag is given")
+	fs.IntVar(&o.demo, "demo", 0, "send this `number` of transactions, check that each becomes final exactly once, and exit; 0: off")
+	fs.IntVar(&o.load.Rate, "load", 0, "send this `number` of transactions per second, report rates and latencies, and exit; 0: off")
+	fs.DurationVar(&o.load.Duration, "load.for", 30*time.Second, "how long -load sends, at least 1s")
+	fs.IntVar(&o.load.Accounts, "load.accounts", 500, "`number` of accounts that -load sends from; accounts beyond the ten funded ones are funded first")
+	fs.BoolVar(&o.load.Mixed, "load.mixed", false, "let -load send all transaction types and contract calls; default: transfers only")
+	fs.Uint64Var(&o.seed, "seed", 1, "`seed` of the embedded JAM chain")
+	fs.Float64Var(&o.loss, "loss", 0, "`share` of submissions that the embedded chain loses, 0 to 1")
+	fs.Float64Var(&o.skip, "skip", 0, "`share` of slots of the embedded chain without a block, 0 to less than 1")
+	fs.StringVar(&o.jam, "jam", "", "`URL` of a JAM node's RPC, ws://host:port, whose chain is used instead of an embedded one")
+	fs.Uint64Var(&o.service, "service", uint64(node.DefaultService), "`ID` of the rollup's service on the JAM chain")
+	fs.IntVar(&o.bundle, "bundle", 5, "maximum `number` of transactions in a block; -load uses 1400 unless this flag is given")
+	fs.Uint64Var(&o.chainID, "chainid", node.DefaultChainID, "chain `ID` of the rollup")
+	fs.BoolVar(&o.lab, "lab", false, "let every visitor of the page inject faults into the embedded JAM chain")
+	fs.BoolVar(&o.tui, "tui", false, "show the node in the terminal (q quits), or print lines if stdout is not a terminal")
+	fs.BoolVar(&o.pprof, "pprof", false, "serve Go's profiles at /debug/pprof/, on the node's address and the names in -http.vhosts")
+	fs.BoolVar(&o.verbose, "v", false, "log at debug level")
 	o.rpc.RegisterFlags(fs)
 }
 
-// check returns what is wrong with the flags, of which some were given.
+// check refuses values and combinations of flags. given holds the names of the
+// flags on the command line.
 func (o *options) check(given map[string]bool) error {
 	for _, name := range []string{"spec", "slot", "seed", "loss", "skip", "lab"} {
 		if o.jam != "" && given[name] {
-			return fmt.Errorf("-%s is about the embedded chain, and -jam names another", name)
+			return fmt.Errorf("-%s configures the embedded chain and cannot be used with -jam", name)
 		}
 	}
 	for _, name := range []string{"load.for", "load.accounts", "load.mixed"} {
 		if given[name] && !given["load"] {
-			return fmt.Errorf("-%s says how to load the node, and needs -load", name)
+			return fmt.Errorf("-%s needs -load", name)
 		}
 	}
 	switch {
 	case o.demo < 0:
 		return fmt.Errorf("-demo is %d, want 0 or more", o.demo)
 	case o.demo > 0 && o.load.Rate != 0:
-		return errors.New("-demo and -load: want one of them")
+		return errors.New("-demo and -load cannot be used together")
 	case (o.demo > 0 || o.load.Rate != 0) && o.tui:
-		return errors.New("-tui draws, and so do -demo and -load: give one of them")
+		return errors.New("-tui cannot be used with -demo or -load")
 	case o.service >= 1<<32-1:
 		return fmt.Errorf("-service is %d, want below %d", o.service, uint32(1<<32-1))
 	}
@@ -113,7 +116,8 @@ func (o *options) check(given map[string]bool) error {
 	return o.rpc.Validate()
 }
 
-// adapt sets what was not given to what a demonstration or a load needs.
+// adapt sets the defaults of a demonstration or a load for flags that were not
+// given.
 func (o *options) adapt(given map[string]bool) {
 	if o.load.Rate > 0 && !given["bundle"] {
 		o.bundle = loadBundle
@@ -125,11 +129,12 @@ func (o *options) adapt(given map[string]bool) {
 		o.slot = demoSlot
 	}
 	if !given["http"] {
-		o.http = "127.0.0.1:0" // another node may have the usual port
+		o.http = "127.0.0.1:0" // the usual port may be taken
 	}
 }
 
-// profilesFor are the host names by which profiles may be asked for; nil without -pprof.
+// profilesFor returns the host names under which profiles are served; nil without
+// -pprof.
 func (o *options) profilesFor() []string {
 	if !o.pprof {
 		return nil
@@ -155,7 +160,7 @@ func (o *options) config(stderr io.Writer) (node.Config, error) {
 		level = slog.LevelError
 	}
 	if o.tui && tui.IsTerminal(stderr) {
-		stderr = io.Discard // it would write into the picture
+		stderr = io.Discard // the log would damage the view
 	}
 	cfg.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
 	return cfg, nil

@@ -28,7 +28,7 @@ func TestViewFlags(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"-lab", "-jam", "ws://127.0.0.1:1"}, "-lab is about the embedded chain, and -jam names another"},
+		{[]string{"-lab", "-jam", "ws://127.0.0.1:1"}, "-lab configures the embedded chain and cannot be used with -jam"},
 		{[]string{"-tui", "-demo", "3"}, "give one of them"},
 		{[]string{"-tui", "-load", "3"}, "give one of them"},
 	} {

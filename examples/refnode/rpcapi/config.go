@@ -117,41 +117,46 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// RegisterFlags adds the flags that set the config, with its values as defaults. All but the last two are geth's.
+// RegisterFlags adds the flags that set the config, with its values as defaults.
+// All names except the last two are geth's.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	list := func(p *[]string, name, usage string) {
-		fs.Func(name, fmt.Sprintf("%s (default %q)", usage, strings.Join(*p, ",")), func(value string) error {
+		if len(*p) > 0 {
+			usage += fmt.Sprintf(" (default %q)", strings.Join(*p, ","))
+		}
+		fs.Func(name, usage, func(value string) error {
 			*p = strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
 			return nil
 		})
 	}
-	list(&c.API, "http.api", "namespaces that everybody may call, over HTTP and WebSocket")
-	list(&c.CORS, "http.corsdomain", "origins whose scripts may read answers, or *")
-	list(&c.VHosts, "http.vhosts", "host names by which the node may be asked, or *")
-	list(&c.Origins, "ws.origins", "origins whose scripts may open a WebSocket, or *")
-	fs.Func("authrpc.jwtsecret", "file with the key of admins' tokens, 32 bytes in hex; made if there is none; empty: no admins", func(path string) (err error) {
+	list(&c.API, "http.api", "`namespaces` that callers without a token may use; leave out debug if strangers reach the node")
+	list(&c.CORS, "http.corsdomain", "`origins` whose scripts may read answers over HTTP; * allows all")
+	list(&c.VHosts, "http.vhosts", "host `names` that requests may address; * allows all")
+	list(&c.Origins, "ws.origins", "`origins` whose scripts may open a WebSocket; * allows all")
+	fs.Func("authrpc.jwtsecret", "`file` with the key of administrators' tokens (HS256), 32 bytes in hex; created if it does not exist; empty: no administrators", func(path string) (err error) {
 		c.Secret, err = ReadSecret(path)
 		return err
 	})
-	fs.IntVar(&c.BatchItems, "rpc.batch-request-limit", c.BatchItems, "most calls in a batch")
-	fs.IntVar(&c.BatchBytes, "rpc.batch-response-max-size", c.BatchBytes, "most bytes in the answer to a batch")
-	fs.Uint64Var(&c.GasCap, "rpc.gascap", c.GasCap, "most gas of eth_call and the like")
-	fs.DurationVar(&c.CallTime, "rpc.evmtimeout", c.CallTime, "most time of eth_call and the like, and of a trace")
-	fs.IntVar(&c.LogTerms, "rpc.logquerylimit", c.LogTerms, "most addresses, and topics at a place, of a query for logs")
-	fs.Uint64Var(&c.LogRange, "rpc.rangelimit", c.LogRange, "most blocks that a query for logs looks at")
-	fs.Func("rpc.ratelimit", fmt.Sprintf("`calls` per second of a source that cost more than a look, and %d times as many at once after a pause; 0: any number (default %g)",
+	fs.IntVar(&c.BatchItems, "rpc.batch-request-limit", c.BatchItems, "maximum `number` of calls in a batch")
+	fs.IntVar(&c.BatchBytes, "rpc.batch-response-max-size", c.BatchBytes, "maximum `size` of the answer to a batch, in bytes")
+	fs.Uint64Var(&c.GasCap, "rpc.gascap", c.GasCap, "maximum `gas` of eth_call, eth_estimateGas, eth_createAccessList and traces")
+	fs.DurationVar(&c.CallTime, "rpc.evmtimeout", c.CallTime, "maximum time of eth_call, eth_estimateGas, eth_createAccessList and traces")
+	fs.IntVar(&c.LogTerms, "rpc.logquerylimit", c.LogTerms, "maximum `number` of addresses, and of topics per position, in a query for logs")
+	fs.Uint64Var(&c.LogRange, "rpc.rangelimit", c.LogRange, "maximum `number` of blocks that a query for logs reads")
+	fs.Func("rpc.ratelimit", fmt.Sprintf("expensive `calls` per second and source, with bursts of %d seconds; 0: no limit (default %g)",
 		burstSeconds, c.Limits.Source.Txs), c.setRate)
-	fs.BoolVar(&c.LimitLoopback, "rpc.ratelimit.loopback", c.LimitLoopback, "limit programs on this machine too")
+	fs.BoolVar(&c.LimitLoopback, "rpc.ratelimit.loopback", c.LimitLoopback, "apply -rpc.ratelimit to programs on this machine too")
 }
 
-// burstSeconds is how many seconds' worth of calls may come at once after a pause.
+// burstSeconds is the size of a burst, in seconds of the permitted rate.
 const burstSeconds = 5
 
-// setRate sets the rate of a source and its burst. What is out of range is refused by Validate.
+// setRate sets the rate of a source and its burst. Validate refuses values out of
+// range.
 func (c *Config) setRate(text string) error {
 	rate, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return fmt.Errorf("%q is no number", text)
+		return fmt.Errorf("%q is not a number", text)
 	}
 	c.Limits.Source.Txs, c.Limits.Source.TxBurst = rate, int(max(-1, min(math.Ceil(burstSeconds*rate), 1e9)))
 	return nil
