@@ -21,7 +21,10 @@
 //
 //	go test ./internal/tidy -update
 //
-// which lowers numbers and removes lines, and never adds any.
+// which lowers numbers and removes lines, and never adds any. To print what is
+// left in a directory or a document, run
+//
+//	go test ./internal/tidy -run TestTidy -v -show txpool
 //
 // The table of allowed imports is in imports_test.go.
 package tidy
