@@ -10,59 +10,71 @@ import (
 // ErrInvalidBlock is wrapped by every error of [Block.Validate].
 var ErrInvalidBlock = errors.New("jamq: invalid block")
 
-// Block is one imported JAM block as a builder sees it: what it says about work packages, and nothing else.
-// A host fills it from the header and the extrinsic alone; a host that also sees the posterior state may add what was
-// accumulated. Most packages in it belong to other rollups.
+// Block is one imported JAM block as a builder sees it: the parts about work
+// packages. A host fills it from the header and the extrinsic. A host that also
+// has the posterior state can add the accumulated packages. Most packages in it
+// belong to other rollups.
 //
-// The header holds no height; whoever needs one counts parents.
+// A JAM header has no height. The height of a block is its number of ancestors.
 type Block struct {
 	// Hash identifies the block.
 	Hash HeaderHash
-	// Parent is the hash of the block before it; zero only for a chain's genesis.
+	// Parent is the hash of the preceding block. It is zero only for the
+	// genesis of a chain.
 	Parent HeaderHash
-	// ParentStateRoot is the state root after the parent, which this header is the first to carry (H_r, GP 5.8).
-	// Zero if the host does not show it: then nobody can read an anchor's state root from the view.
+	// ParentStateRoot is the posterior state root of the parent, which this
+	// header is the first to contain (H_r, GP 5.8). Zero means unknown; the
+	// anchor's state root is then not available from the chain view.
 	ParentStateRoot common.Hash
-	// Slot is the time slot in which it was authored, greater than the parent's.
+	// Slot is the slot in which the block was authored. It is greater than the
+	// parent's.
 	Slot Slot
-	// Reported are the work reports that its guarantees extrinsic (E_G) puts on cores.
+	// Reported are the work reports that the guarantees extrinsic (E_G) puts on
+	// cores.
 	Reported []Report
-	// Available are the cores whose report became available in this block: more than two thirds of the
-	// validators assured it in this block's assurances extrinsic (E_A, GP 11.16). See [AvailableCores].
-	// They are freed before Reported takes effect, so one block may free a core and fill it again.
+	// Available are the cores whose report became available in this block: more
+	// than two thirds of the validators assured it in the assurances extrinsic
+	// (E_A, GP 11.16). [AvailableCores] computes them. They are freed before
+	// Reported takes effect, so one block can free a core and use it again.
 	Available []CoreIndex
-	// Condemned are the hashes of the work reports that a verdict of this block's disputes extrinsic (E_D) found bad
-	// or doubtful. They are taken from their cores, if they are on any (GP 10.15).
+	// Condemned are the hashes of the work reports that the verdicts in the
+	// disputes extrinsic (E_D) judged bad or doubtful. Each is removed from its
+	// core if it is on one (GP 10.15).
 	Condemned []common.Hash
-	// AccumulatedKnown says that Accumulated holds what the posterior state says (state chapter C(15)).
-	// If false, Accumulated is not read, and the accumulation is derived from reports and availability, which is
-	// exact except where the gas of a block defers a report of the ready queue (GP 12.18).
+	// AccumulatedKnown reports whether Accumulated was read from the posterior
+	// state (state chapter C(15)). If it is false, Accumulated is ignored and
+	// derived from reports and availability. The derivation is exact unless the
+	// gas of a block defers a report of the ready queue (GP 12.18).
 	AccumulatedKnown bool
-	// Accumulated are the packages accumulated in this block, in the order of accumulation.
-	// It says that the package went through, not that its service liked it.
+	// Accumulated are the packages that were accumulated in this block, in the
+	// order of accumulation. Accumulation does not imply that the service
+	// accepted the content of the package.
 	Accumulated []PackageHash
 }
 
-// Report is a work report as a guarantee in a block shows it: which package, on which core, in what context.
+// Report is a work report in a guarantee of a block.
 type Report struct {
-	// Hash is the hash of the work report, by which verdicts name it. Zero if the host shows no verdicts.
+	// Hash is the hash of the work report. Verdicts refer to it. Zero means
+	// that the host does not follow verdicts.
 	Hash common.Hash
 	// Package is the reported package.
 	Package PackageHash
-	// SegmentRoot is the root of the segments that the package exports, by which others import them. May be zero.
+	// SegmentRoot is the root of the segments that the package exports. Other
+	// packages import them by it. It may be zero.
 	SegmentRoot common.Hash
-	// Core is the core that it occupies from now on.
+	// Core is the core that the report occupies from this block on.
 	Core CoreIndex
-	// Anchor is the anchor block of its refine context.
+	// Anchor is the anchor in the package's refine context.
 	Anchor HeaderHash
-	// Prerequisites are the packages that must be accumulated before it: those of its refine context and those
-	// behind its segment-root lookups.
+	// Prerequisites are the packages that must be accumulated before this one:
+	// those in its refine context and those in its segment-root lookups.
 	Prerequisites []PackageHash
 }
 
-// AvailableCores returns the cores that more than two thirds of the validators assure in one block (GP 11.16),
-// ascending. Each bitfield is one validator's assurance: bit i%8 of byte i/8 speaks for core i, the lowest bit first.
-// Bits beyond the last core are ignored.
+// AvailableCores returns, in ascending order, the cores that more than two
+// thirds of the validators assure in one block (GP 11.16). Each bitfield is the
+// assurance of one validator: bit i%8 of byte i/8 stands for core i, lowest bit
+// first. Bits beyond the last core are ignored.
 func AvailableCores(spec *ChainSpec, bitfields [][]byte) []CoreIndex {
 	var cores []CoreIndex
 	for core := range spec.Cores {
@@ -79,8 +91,9 @@ func AvailableCores(spec *ChainSpec, bitfields [][]byte) []CoreIndex {
 	return cores
 }
 
-// Validate reports what a block of the given chain can never hold: a core that does not exist, two reports on
-// one core, a block that is its own parent. The error wraps [ErrInvalidBlock].
+// Validate returns an error that wraps [ErrInvalidBlock] if no block of the
+// given chain can have this content: a zero hash, a block that is its own
+// parent, a core that does not exist, or two reports on one core.
 func (b *Block) Validate(spec *ChainSpec) error {
 	if b.Hash.IsZero() {
 		return fmt.Errorf("%w: hash is zero", ErrInvalidBlock)
@@ -88,7 +101,8 @@ func (b *Block) Validate(spec *ChainSpec) error {
 	if b.Hash == b.Parent {
 		return fmt.Errorf("%w: %s is its own parent", ErrInvalidBlock, b.Hash)
 	}
-	// Reports are sorted by core (GP 11.24), which makes the common case cheap; a host that sorts otherwise costs a set.
+	// Reports are sorted by core in a JAM block (GP 11.24), so the check usually
+	// needs no set.
 	sorted := true
 	for i := range b.Reported {
 		r := &b.Reported[i]

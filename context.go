@@ -2,34 +2,40 @@ package jamq
 
 import "github.com/ethereum/go-ethereum/common"
 
-// RefineContext ties a work package to the chain (GP 11.4): the block that it was built on and what must come before it.
+// RefineContext is the part of a work package that ties it to the chain (GP
+// 11.4): the block that it was built on, and the packages that must precede it.
 type RefineContext struct {
-	// Anchor is a block of recent history; the package can be reported only on chains that contain it.
+	// Anchor is a block of recent history. The package can be reported only on
+	// chains that contain it.
 	Anchor HeaderHash
-	// StateRoot is the anchor's posterior state root. The next block's header is the first to carry it.
+	// StateRoot is the posterior state root of the anchor. The next block's
+	// header is the first to contain it.
 	StateRoot common.Hash
 	// BeefyRoot is the peak of the anchor's accumulation-output log.
 	BeefyRoot common.Hash
-	// LookupAnchor is a block, usually finalized, whose state serves preimage look-ups.
+	// LookupAnchor is a block, normally a final one, whose state is used for
+	// preimage lookups.
 	LookupAnchor HeaderHash
-	// LookupAnchorSlot is the slot of that block.
+	// LookupAnchorSlot is the slot of LookupAnchor.
 	LookupAnchorSlot Slot
-	// AnchorSlot is the anchor's slot and LookupStateRoot the lookup anchor's posterior state root. From Gray Paper 0.8.0 on they are part
-	// of the encoding; before, they are not read.
+	// AnchorSlot is the slot of Anchor, and LookupStateRoot the posterior state
+	// root of LookupAnchor. Both are part of the encoding from Gray Paper 0.8.0
+	// on, and ignored in older versions.
 	AnchorSlot      Slot
 	LookupStateRoot common.Hash
-	// Prerequisites are packages that must be accumulated before this one, ascending and distinct.
+	// Prerequisites are packages that must be accumulated before this one,
+	// ascending and without duplicates.
 	Prerequisites []PackageHash
 }
 
-// AnchorBlock is what a host knows about a block that may serve as an anchor.
+// AnchorBlock describes a block that may serve as an anchor.
 type AnchorBlock struct {
 	// Hash identifies the block.
 	Hash HeaderHash
-	// Slot is the block's own slot.
+	// Slot is the slot of the block.
 	Slot Slot
-	// StateRoot is its posterior state root.
+	// StateRoot is the posterior state root of the block.
 	StateRoot common.Hash
-	// BeefyRoot is the peak of its accumulation-output log.
+	// BeefyRoot is the peak of the block's accumulation-output log.
 	BeefyRoot common.Hash
 }

@@ -8,47 +8,57 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// HeaderHash identifies a JAM block: the BLAKE2b-256 hash of its encoded header (GP 5.1).
-// It is a type of its own so that the compiler refuses a package hash in its place.
+// HeaderHash identifies a JAM block: the BLAKE2b-256 hash of its encoded header
+// (GP 5.1). It is a separate type so that the compiler rejects a package hash
+// in its place.
 type HeaderHash common.Hash
 
-// PackageHash identifies a work package: the BLAKE2b-256 hash of its encoding (GP 14.1).
-// The same bytes always have the same hash, and any change makes another package.
+// PackageHash identifies a work package: the BLAKE2b-256 hash of its encoding
+// (GP 14.1). The same bytes always have the same hash, and a change of any byte
+// makes a different package.
 type PackageHash common.Hash
 
-// String returns the hash as 0x and 64 hexadecimal digits.
+// String returns the hash as 0x followed by 64 hexadecimal digits.
 func (h HeaderHash) String() string { return common.Hash(h).Hex() }
 
-// String returns the hash as 0x and 64 hexadecimal digits.
+// String returns the hash as 0x followed by 64 hexadecimal digits.
 func (h PackageHash) String() string { return common.Hash(h).Hex() }
 
-// Short returns the first four bytes as eight hexadecimal digits, for logs and tables.
+// Short returns the first four bytes as eight hexadecimal digits, for logs and
+// tables.
 func (h HeaderHash) Short() string { return hex.EncodeToString(h[:4]) }
 
 // Short returns the first four bytes as eight hexadecimal digits, for logs and tables.
 func (h PackageHash) Short() string { return hex.EncodeToString(h[:4]) }
 
-// IsZero reports whether the hash is all zeros, which stands for "none".
+// IsZero reports whether the hash is all zeros, which means "none".
 func (h HeaderHash) IsZero() bool { return h == HeaderHash{} }
 
-// IsZero reports whether the hash is all zeros, which stands for "none".
+// IsZero reports whether the hash is all zeros, which means "none".
 func (h PackageHash) IsZero() bool { return h == PackageHash{} }
 
-// Compare orders hashes as byte strings: -1, 0 or 1. Prerequisites are encoded in this order (GP C.24).
+// Compare compares the hashes as byte strings and returns -1, 0 or 1.
+// Prerequisites are encoded in this order (GP C.24).
 func (h PackageHash) Compare(other PackageHash) int { return bytes.Compare(h[:], other[:]) }
 
-// MarshalText writes the hash as 0x-prefixed hexadecimal.
+// MarshalText returns the hash as 0x followed by 64 hexadecimal digits. The
+// error is always nil.
 func (h HeaderHash) MarshalText() ([]byte, error) { return common.Hash(h).MarshalText() }
 
-// MarshalText writes the hash as 0x-prefixed hexadecimal.
+// MarshalText returns the hash as 0x followed by 64 hexadecimal digits. The
+// error is always nil.
 func (h PackageHash) MarshalText() ([]byte, error) { return common.Hash(h).MarshalText() }
 
-// UnmarshalText reads 0x and 64 hexadecimal digits; anything else is an error and leaves the hash as it was.
+// UnmarshalText sets the hash from 0x followed by 64 hexadecimal digits. It
+// returns an error, and leaves the hash unchanged, if the text is anything
+// else.
 func (h *HeaderHash) UnmarshalText(text []byte) error {
 	return unmarshalHash((*common.Hash)(h), "header hash", text)
 }
 
-// UnmarshalText reads 0x and 64 hexadecimal digits; anything else is an error and leaves the hash as it was.
+// UnmarshalText sets the hash from 0x followed by 64 hexadecimal digits. It
+// returns an error, and leaves the hash unchanged, if the text is anything
+// else.
 func (h *PackageHash) UnmarshalText(text []byte) error {
 	return unmarshalHash((*common.Hash)(h), "package hash", text)
 }

@@ -6,22 +6,24 @@ import (
 	"time"
 )
 
-// CoreIndex names a core of a JAM chain, from 0 to Cores-1.
+// CoreIndex is the index of a core of a JAM chain, from 0 to Cores-1.
 type CoreIndex uint16
 
-// ServiceID names a service of a JAM chain; a rollup is one service.
+// ServiceID identifies a service of a JAM chain. A rollup is one service.
 type ServiceID uint32
 
 // ErrInvalidSpec is wrapped by every error of [ChainSpec.Validate].
 var ErrInvalidSpec = errors.New("jamq: invalid chain spec")
 
-// ChainSpec holds the constants of a JAM chain that decide whether a work package lives.
-// The letters in brackets are those of the Gray Paper, appendix I.4.4.
+// ChainSpec has the constants of a JAM chain that decide how long a work
+// package can be reported. The letters in parentheses are those of the Gray
+// Paper, appendix I.4.4.
 //
-// The zero value is not valid: begin with [Tiny] or [Full], change what differs and call Validate.
-// A real chain tells its own constants by the RPC method "parameters" (JIP-2).
+// The zero value is not valid. Start from [Tiny] or [Full], change the fields
+// that differ, and call Validate. A JAM node returns the constants of its chain
+// by the RPC method "parameters" (JIP-2).
 type ChainSpec struct {
-	// Name is for people: logs, tables, errors.
+	// Name is used in logs, tables and errors.
 	Name string
 	// Validators is the size of the validator set (V), at least 1.
 	Validators int
@@ -29,41 +31,53 @@ type ChainSpec struct {
 	Cores int
 	// SlotDuration is the time between slots (P), a positive multiple of a millisecond.
 	SlotDuration time.Duration
-	// EpochLength is the length of an epoch (E) in slots, at least 1. It bounds the ready queue and the memory
-	// of accumulated packages.
+	// EpochLength is the length of an epoch (E), in slots, at least 1. It
+	// bounds how long a report waits in the ready queue, and how long the chain
+	// remembers accumulated packages.
 	EpochLength Slot
-	// RecentHistory is how many of the latest blocks may serve as an anchor or hold a prerequisite (H), in blocks, at least 3:
-	// an anchor needs a child, and the package a block after that.
+	// RecentHistory is the number of latest blocks that can serve as an anchor
+	// or contain a prerequisite (H), at least 3: an anchor needs a child, and
+	// the package is reported in a later block.
 	RecentHistory int
-	// RotationPeriod is how often guarantors change cores (R), in slots, at least 1.
+	// RotationPeriod is the time after which guarantors change cores (R), in
+	// slots, at least 1.
 	RotationPeriod Slot
-	// AvailabilityTimeout is how long a report may occupy its core without becoming available (U), in slots, at least 1.
+	// AvailabilityTimeout is how long a report can occupy its core without
+	// becoming available (U), in slots, at least 1.
 	AvailabilityTimeout Slot
 	// MaxLookupAnchorAge is the greatest age of a lookup anchor (L), in slots, at least 1.
 	MaxLookupAnchorAge Slot
-	// MaxDependencies bounds prerequisites and segment-root lookups of one package together (J), at least 1.
+	// MaxDependencies is the maximum number of prerequisites and segment-root
+	// lookups of one package together (J), at least 1.
 	MaxDependencies int
-	// MaxWorkItems bounds the work items of a package (I), at least 1.
+	// MaxWorkItems is the maximum number of work items of a package (I), at
+	// least 1.
 	MaxWorkItems int
-	// MaxExtrinsics bounds the extrinsics of a package (T).
+	// MaxExtrinsics is the maximum number of extrinsics of a package (T), at
+	// least 0.
 	MaxExtrinsics int
 	// AuthPoolSize is the number of authorizers in a core's pool (O), at least 1.
 	AuthPoolSize int
 	// AuthQueueSize is the number of authorizers in a core's queue (Q), at least 1.
 	AuthQueueSize int
-	// MaxAccumulateGas is the gas that one work report may use in accumulation (G_A), at least 1.
+	// MaxAccumulateGas is the gas that the accumulation of one work report may
+	// use (G_A), at least 1.
 	MaxAccumulateGas uint64
-	// MaxRefineGas is the gas that one work package may use in refinement (G_R), at least 1.
+	// MaxRefineGas is the gas that the refinement of one work package may use
+	// (G_R), at least 1.
 	MaxRefineGas uint64
-	// BlockAccumulateGas is the gas for all accumulation of a block (G_T), at least MaxAccumulateGas.
+	// BlockAccumulateGas is the gas that all accumulation in a block may use
+	// (G_T), at least MaxAccumulateGas.
 	BlockAccumulateGas uint64
-	// MaxBundleSize is the greatest size of a work-package bundle (W_B), in bytes, at least 1.
+	// MaxBundleSize is the maximum size of a work-package bundle (W_B), in
+	// bytes, at least 1.
 	MaxBundleSize int
 	// SegmentSize is the size of a data segment (W_G), in bytes, at least 1.
 	SegmentSize int
 }
 
-// Tiny returns the spec of the public test networks: 6 validators, 2 cores, epochs of 12 slots.
+// Tiny returns the spec of the public test networks, with 6 validators, 2 cores
+// and epochs of 12 slots.
 func Tiny() ChainSpec {
 	s := Full()
 	s.Name = "tiny"
@@ -74,7 +88,8 @@ func Tiny() ChainSpec {
 	return s
 }
 
-// Full returns the spec of the Gray Paper: 1023 validators, 341 cores, epochs of 600 slots.
+// Full returns the spec in the Gray Paper, with 1023 validators, 341 cores and
+// epochs of 600 slots.
 func Full() ChainSpec {
 	return ChainSpec{
 		Name:                "full",
@@ -99,16 +114,17 @@ func Full() ChainSpec {
 	}
 }
 
-// Bounds of a spec, which may come from a node: far above what any chain has, and far below what costs memory or overflows.
+// Upper bounds of a spec that came from a node. They are far above the values
+// of any chain, and low enough to prevent overflow and excessive memory.
 const (
-	maxIndexed = 1 << 16 // cores and validators, which blocks name by 16 bits; and blocks of recent history
+	maxIndexed = 1 << 16 // 16-bit indices, and recent history
 	maxSlots   = 1 << 24
 	maxCount   = 1 << 31
 	longest    = 24 * time.Hour
 )
 
-// Validate reports the first field that is out of range, with its value and what is allowed.
-// The error wraps [ErrInvalidSpec].
+// Validate returns an error that wraps [ErrInvalidSpec] and names the first
+// field that is out of range, with its value and the bound.
 func (s ChainSpec) Validate() error {
 	for _, f := range []struct {
 		field           string

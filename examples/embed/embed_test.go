@@ -46,8 +46,8 @@ func Example() {
 	fmt.Println("add:", pool.Add(tx))
 
 	lease := pool.Drain(txpool.Budget{Gas: 30_000_000}) // execute these on your state
-	bundle := bundlequeue.Enqueue[types.Transactions]{Number: queue.Next(), Bundle: lease.Transactions()}
-	must(queue.Step(time.Now(), bundle))
+	block1 := bundlequeue.Enqueue[types.Transactions]{Number: 1, Bundle: lease.Transactions()}
+	must(queue.Step(time.Now(), block1))
 	fmt.Println("commit:", lease.Commit(), "left in the pool:", pool.Size())
 
 	imported := bundlequeue.Imported{Block: block, Best: block.Hash} // from your JAM node
