@@ -2,8 +2,10 @@ package canonical
 
 import "fmt"
 
-// Retract says that a reorg took an item's block away from the best JAM chain. Latest and safe fall below it; pending stays, since the block can
-// be accumulated again, except where the block was known from JAM alone: then it is gone, with all later ones, as the plan says. Errors wrap
+// Retract records that a reorg removed the item's block from the best JAM
+// chain. Latest and safe move below it. Pending stays, because the block can be
+// accumulated again. The exception is a block that was learned from JAM only:
+// it and all later blocks are removed, and the plan lists them. The error wraps
 // ErrUnknownBlock, ErrConflict or ErrFinal.
 func (t *Tracker) Retract(it Item) (Plan, error) {
 	e, err := t.find(it)
@@ -24,14 +26,17 @@ func (t *Tracker) Retract(it Item) (Plan, error) {
 	return Plan{On: t.top(executed)}, nil
 }
 
-// Justified says that an item is accumulated at the host's justified point, if it has one. It returns the safe head and whether that
-// moved. A reorg may still take the block back: [Tracker.Retract]. Errors wrap ErrUnknownBlock or ErrConflict.
+// Justified records that an item is accumulated at the host's justified point,
+// for hosts that have one. It returns the safe head and reports whether the
+// head moved. A reorg can still remove the block; see [Tracker.Retract]. The
+// error wraps ErrUnknownBlock or ErrConflict.
 func (t *Tracker) Justified(it Item) (safe Head, moved bool, err error) {
 	return t.settle(it, justified)
 }
 
-// Finalized says that the finalized JAM chain has accumulated an item. It returns the finalized head and whether that moved; it never moves
-// back. Errors wrap ErrUnknownBlock or ErrConflict.
+// Finalized records that the finalized JAM chain has accumulated an item. It
+// returns the finalized head and reports whether the head moved; it never moves
+// back. The error wraps ErrUnknownBlock or ErrConflict.
 func (t *Tracker) Finalized(it Item) (finalized Head, moved bool, err error) {
 	if finalized, moved, err = t.settle(it, final); err == nil {
 		t.prune()
@@ -39,7 +44,8 @@ func (t *Tracker) Finalized(it Item) (finalized Head, moved bool, err error) {
 	return finalized, moved, err
 }
 
-// settle raises an item's block to a stage. One that is no longer retained is old news.
+// settle raises an item's block to a stage. It ignores a block that is no
+// longer retained.
 func (t *Tracker) settle(it Item, to stage) (top Head, moved bool, err error) {
 	before := t.top(to)
 	e, err := t.find(it)
@@ -53,13 +59,14 @@ func (t *Tracker) settle(it Item, to stage) (top Head, moved bool, err error) {
 	return top, top != before, nil
 }
 
-// raise puts a block to a stage, if it is not beyond, and moves the heads.
+// raise sets a block to a stage, unless it has a later one, and moves the
+// heads.
 func (t *Tracker) raise(e *entry, to stage) {
 	e.stage = max(e.stage, to)
 	t.advance()
 }
 
-// prune lets go of final blocks that are not retained.
+// prune removes final blocks that are no longer retained.
 func (t *Tracker) prune() {
 	for t.tops[final]-t.base > t.keep {
 		t.forget(t.blocks[0].head)

@@ -2,7 +2,9 @@ package canonical
 
 import "fmt"
 
-// Executed adds the next block. The error wraps ErrNotNext. A host that executes while blocks may fail wants [Tracker.ExecutedBatch].
+// Executed adds the next block. The error wraps ErrNotNext or ErrConflict. A
+// host whose blocks may fail during execution uses [Tracker.ExecutedBatch],
+// which also checks the parent.
 func (t *Tracker) Executed(h Head) error {
 	if next := t.pending() + 1; h.Number != next {
 		return fmt.Errorf("%w: block %d, want %d", ErrNotNext, h.Number, next)
@@ -14,11 +16,12 @@ func (t *Tracker) Executed(h Head) error {
 	return nil
 }
 
-// ExecutedBatch adds the blocks of a batch that was executed on a head, all or none. Errors wrap ErrStaleParent, where that is not pending any
-// more, or ErrNotNext or ErrConflict.
+// ExecutedBatch adds the blocks of a batch that was executed on the head on,
+// all or none. The error wraps ErrStaleParent if on is no longer pending,
+// ErrNotNext, or ErrConflict.
 func (t *Tracker) ExecutedBatch(on Head, batch []Head) error {
 	if pending := t.top(executed); on != pending {
-		return fmt.Errorf("%w: on block %d %s, and pending is %d %s", ErrStaleParent, on.Number, on.Hash, pending.Number, pending.Hash)
+		return fmt.Errorf("%w: executed on block %d %s, pending is %d %s", ErrStaleParent, on.Number, on.Hash, pending.Number, pending.Hash)
 	}
 	before := len(t.blocks)
 	for _, h := range batch {
@@ -30,7 +33,8 @@ func (t *Tracker) ExecutedBatch(on Head, batch []Head) error {
 	return nil
 }
 
-// checkCommitment refuses a second block of one commitment: it could not be told from the first.
+// checkCommitment refuses a second block with the same commitment, because
+// items could not distinguish the two.
 func (t *Tracker) checkCommitment(h Head) error {
 	if other, taken := t.byCommitment[h.Commitment]; taken {
 		return fmt.Errorf("%w: block %d has the commitment %s of block %d", ErrConflict, h.Number, h.Commitment, other)
@@ -38,12 +42,13 @@ func (t *Tracker) checkCommitment(h Head) error {
 	return nil
 }
 
-// Plan says what to execute anew.
+// Plan lists the blocks that must be executed again.
 type Plan struct {
-	// On is pending after the fall: what the next block is executed on.
+	// On is the pending head after the call. The next block is executed on it.
 	On Head
-	// Undone are the blocks that are gone, oldest first. Their numbers are free, their states can be discarded, and their transactions are to
-	// be executed again.
+	// Undone are the removed blocks, oldest first. Their numbers are free,
+	// their states can be discarded, and their transactions must be executed
+	// again.
 	Undone []Head
 }
 
@@ -62,9 +67,11 @@ func (t *Tracker) truncate(number uint64) Plan {
 	return p
 }
 
-// Fail removes an item's block, which can never be accumulated, and all later ones: pending falls back to the one before it. Later ones go even where
-// JAM has finalized them, because no state that they could continue comes to be. Errors wrap ErrUnknownBlock, ErrConflict, or ErrFinal where the block
-// itself is final.
+// Fail removes the block of an item that can never be accumulated, and all
+// later blocks. Pending falls back to the block before it. Later blocks are
+// removed even if JAM has finalized them, because the state that they were
+// executed on never exists. The error wraps ErrUnknownBlock, ErrConflict, or
+// ErrFinal if the block itself is final.
 func (t *Tracker) Fail(it Item) (Plan, error) {
 	e, err := t.find(it)
 	switch {

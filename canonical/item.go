@@ -6,30 +6,36 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Item is a bundle as the queue knows it: every word about what became of one names it so. A number alone would not do, because it is used again after
-// a failure, and a late word about the block that failed must not count for the other.
+// Item identifies a bundle in every call about its outcome. A number alone is
+// not enough: numbers are used again after a failure, and a late call about the
+// failed block must not count for its successor.
 type Item struct {
-	// Number is the rollup block's.
+	// Number is the number of the rollup block.
 	Number uint64
-	// Commitment names the block; zero if the queue has none. Then it is found by number.
+	// Commitment identifies the block. Zero means that the queue has none; the
+	// block is then found by number.
 	Commitment common.Hash
-	// Hash and Root are the block and the state after it as the bundle has them. They count only where the block was not executed here.
+	// Hash and Root are the hash of the block and the state root after it,
+	// according to the bundle. They are used only if the block was not executed
+	// here.
 	Hash, Root common.Hash
 }
 
-// Source says how an item's block was found.
+// Source is the way in which the block of an item was found.
 type Source uint8
 
 const (
-	// FromCommitment: the item's commitment is that of the block.
+	// FromCommitment means that the block has the commitment of the item.
 	FromCommitment Source = iota
-	// FromNumber: the block has the item's number, and one of the two has no commitment.
+	// FromNumber means that the block has the number of the item, and one of
+	// the two has no commitment.
 	FromNumber
-	// FromItem: no executed block is the item's: what it says itself counts.
+	// FromItem means that the block was not executed here, so that the item's
+	// hash and root are used.
 	FromItem
 )
 
-// String returns a word or two.
+// String returns a short description for logs.
 func (s Source) String() string {
 	switch s {
 	case FromCommitment:
@@ -42,16 +48,18 @@ func (s Source) String() string {
 	return fmt.Sprintf("canonical.Source(%d)", uint8(s))
 }
 
-// Warning returns what an operator should know about a root from this source, or "".
+// Warning returns a text for the operator if a root from this source is not
+// certain, or "".
 func (s Source) Warning() string {
 	if s == FromItem {
-		return "the block was not executed here: its root is the bundle's own word"
+		return "the block was not executed here: its root comes from the bundle and was not checked"
 	}
 	return ""
 }
 
-// find returns the tracked block that an item stands for, by commitment or by number. Errors wrap ErrUnknownBlock, or ErrConflict where the block of its
-// number is another.
+// find returns the tracked block of an item, by commitment or by number. The
+// error wraps ErrUnknownBlock, or ErrConflict if its number belongs to a
+// different block.
 func (t *Tracker) find(it Item) (*entry, error) {
 	if number, ok := t.byCommitment[it.Commitment]; ok {
 		return t.entry(number), nil
@@ -63,8 +71,10 @@ func (t *Tracker) find(it Item) (*entry, error) {
 	return e, err
 }
 
-// Lookup returns the block that an item stands for: by commitment, by number, or the item's own word, in this order. An item that contradicts the
-// executed block of its number wraps ErrConflict; one that leaves a gap after pending, ErrNotNext; one below what is retained, ErrUnknownBlock.
+// Lookup returns the block of an item: by commitment, by number, or as the item
+// describes it, in this order. The error wraps ErrConflict if the item
+// contradicts the executed block of its number, ErrNotNext if it would leave a
+// gap after pending, and ErrUnknownBlock if it is no longer retained.
 func (t *Tracker) Lookup(it Item) (Head, Source, error) {
 	e, err := t.find(it)
 	switch next := t.pending() + 1; {
@@ -80,18 +90,20 @@ func (t *Tracker) Lookup(it Item) (Head, Source, error) {
 	return Head{Number: it.Number, Hash: it.Hash, Root: it.Root, Commitment: it.Commitment}, FromItem, nil
 }
 
-// Taken is what became of an accumulated item.
+// Taken is the result of [Tracker.Accumulate].
 type Taken struct {
-	// Block is the item's block, found by Source.
+	// Block is the block of the item, and Source the way in which it was found.
 	Block  Head
 	Source Source
-	// Latest is the head afterwards: if Moved, the host commits its root, and that of no block before it.
+	// Latest is the head after the call. If Moved is true, the host commits its
+	// root, and no root of a block before it.
 	Latest Head
 	Moved  bool
 }
 
-// Accumulate says that the best JAM chain has accumulated an item. A block that was not executed here becomes pending by it. Errors are those
-// of [Tracker.Lookup].
+// Accumulate records that the best JAM chain has accumulated an item. If the
+// block was not executed here, it becomes pending. Errors are those of
+// [Tracker.Lookup].
 func (t *Tracker) Accumulate(it Item) (Taken, error) {
 	block, source, err := t.Lookup(it)
 	if err != nil {

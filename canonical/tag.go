@@ -31,11 +31,12 @@ var (
 	Finalized = Tag{name: finalized}
 )
 
-// Number returns the tag of the block with a number.
+// Number returns the tag of the block with the number n.
 func Number(n uint64) Tag { return Tag{number: n} }
 
-// ParseTag reads "earliest", "pending", "latest", "safe", "finalized", or a number in hexadecimal with 0x and without leading zeros, the
-// form that Ethereum's JSON-RPC demands. String writes it back, in lower case. The error wraps ErrInvalidTag.
+// ParseTag reads "earliest", "pending", "latest", "safe", "finalized", or a
+// number in hexadecimal with 0x and without leading zeros, as Ethereum's
+// JSON-RPC requires. The error wraps ErrInvalidTag.
 func ParseTag(text string) (Tag, error) {
 	for _, t := range []Tag{Earliest, Pending, Latest, Safe, Finalized} {
 		if text == t.String() {
@@ -50,7 +51,7 @@ func ParseTag(text string) (Tag, error) {
 	return Tag{}, fmt.Errorf("%w: %.40q, want earliest, pending, latest, safe, finalized or a number such as 0x1b", ErrInvalidTag, text)
 }
 
-// String returns the text that ParseTag reads.
+// String returns the text that [ParseTag] reads, in lower case.
 func (t Tag) String() string {
 	if t.name == byNumber {
 		return "0x" + strconv.FormatUint(t.number, 16)
@@ -58,8 +59,9 @@ func (t Tag) String() string {
 	return [...]string{earliest: "earliest", pending: "pending", latest: "latest", safe: "safe", finalized: "finalized"}[t.name]
 }
 
-// Resolve returns the block that a tag names. A number names a block up to pending; one beyond, or one that is no longer retained, wraps
-// ErrUnknownBlock.
+// Resolve returns the block that a tag names. A number must be at most that of
+// pending. The error wraps ErrUnknownBlock if the number is greater, or if the
+// block is no longer retained.
 func (t *Tracker) Resolve(tag Tag) (Head, error) {
 	heads := t.Heads()
 	switch tag.name {

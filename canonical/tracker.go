@@ -8,30 +8,33 @@ import (
 
 // Head is a rollup block.
 type Head struct {
-	// Number counts from 0, the genesis.
+	// Number is the number of the block. The genesis has number 0.
 	Number uint64
-	// Hash is the block's, Root that of the state after it.
+	// Hash is the hash of the block, and Root the state root after it.
 	Hash, Root common.Hash
-	// Commitment is the name of the block in the queue, which stays the same from package to package. Zero: it has none, and is found
-	// by number.
+	// Commitment identifies the block in the queue and stays the same for all
+	// its packages. Zero means that it has none and is found by number.
 	Commitment common.Hash
 }
 
-// Heads are the blocks that the tags name.
+// Heads are the blocks that the named tags resolve to.
 type Heads struct {
 	// Earliest is the block that the tracker began with.
 	Earliest Head
 	// Pending is the newest executed block.
 	Pending Head
-	// Latest is the highest that is accumulated without a gap below it on the best JAM chain.
+	// Latest is the highest block up to which all blocks are accumulated on the
+	// best JAM chain.
 	Latest Head
-	// Safe is the same at the host's justified point; Finalized where it has none.
+	// Safe is the same at the host's justified point. It equals Finalized if
+	// the host has none.
 	Safe Head
 	// Finalized is the same on the finalized JAM chain.
 	Finalized Head
 }
 
-// stage is how far JAM has come with a block. Each includes those before it.
+// stage is the progress of a block on JAM. Each stage includes the earlier
+// ones.
 type stage uint8
 
 const (
@@ -45,23 +48,27 @@ const (
 type entry struct {
 	head  Head
 	stage stage
-	// learned says that the block was not executed here: it is known from JAM alone.
+	// learned marks a block that was not executed here and is known from JAM
+	// only.
 	learned bool
 }
 
-// Tracker tracks executed blocks. Make one with [New].
+// Tracker tracks executed blocks and their heads. Create one with [New].
 type Tracker struct {
 	earliest Head
 	blocks   []entry // by number, from base on
 	base     uint64
 	keep     uint64
-	// tops are the highest blocks up to which all are at a stage; tops[executed] is pending.
+	// tops has, for each stage, the highest block up to which all blocks have
+	// reached it. tops[executed] is pending.
 	tops         [final + 1]uint64
 	byCommitment map[common.Hash]uint64
 }
 
-// New returns a tracker that begins at a final block: the genesis, or where a host left off. retain is how many finalized blocks
-// before the newest can still be resolved by number; the first one always can.
+// New returns a tracker that begins at a final block: the genesis, or the last
+// final block of an earlier run. retain is the number of finalized blocks
+// before the newest one that can still be resolved by number. The first block
+// always can.
 func New(start Head, retain uint64) *Tracker {
 	t := &Tracker{earliest: start, base: start.Number, keep: retain, byCommitment: make(map[common.Hash]uint64)}
 	t.add(entry{head: start, stage: final})
@@ -81,7 +88,7 @@ func (t *Tracker) add(e entry) {
 	t.advance()
 }
 
-// forget drops the index of a block that leaves.
+// forget removes a block from the index.
 func (t *Tracker) forget(h Head) {
 	if t.byCommitment[h.Commitment] == h.Number {
 		delete(t.byCommitment, h.Commitment)
@@ -118,7 +125,7 @@ func (t *Tracker) advance() {
 // top returns the block that a stage has reached.
 func (t *Tracker) top(s stage) Head { return t.entry(t.tops[s]).head }
 
-// Heads returns the blocks that the tags name.
+// Heads returns the blocks that the named tags resolve to.
 func (t *Tracker) Heads() Heads {
 	return Heads{Earliest: t.earliest, Pending: t.top(executed), Latest: t.top(accumulated), Safe: t.top(justified), Finalized: t.top(final)}
 }

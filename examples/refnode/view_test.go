@@ -29,8 +29,8 @@ func TestViewFlags(t *testing.T) {
 		want string
 	}{
 		{[]string{"-lab", "-jam", "ws://127.0.0.1:1"}, "-lab configures the embedded chain and cannot be used with -jam"},
-		{[]string{"-tui", "-demo", "3"}, "give one of them"},
-		{[]string{"-tui", "-load", "3"}, "give one of them"},
+		{[]string{"-tui", "-demo", "3"}, "cannot be used with -demo or -load"},
+		{[]string{"-tui", "-load", "3"}, "cannot be used with -demo or -load"},
 	} {
 		var out lockedBuffer
 		require.Equal(t, exitUsage, run(t.Context(), x.args, &out, &out))
