@@ -11,14 +11,15 @@ import (
 	"github.com/jamq/jamq/canonical"
 )
 
-// fact is what the naive model notes about a block.
+// fact is the naive model of a block.
 type fact struct {
 	head                          canonical.Head
 	accumulated, justified, final bool
 	learned                       bool
 }
 
-// model is the page's definitions word by word: facts about all blocks since genesis, and loops over all of them.
+// model is the page's definitions word by word: facts about all blocks since genesis, and loops
+// over all of them.
 type model struct{ facts []fact }
 
 // run returns the highest block up to which all are so.
@@ -40,7 +41,8 @@ func (m *model) heads() canonical.Heads {
 	}
 }
 
-// find returns the retained block with a commitment, or -1. What a forgotten block was called may be another's name by now.
+// find returns the retained block with a commitment, or -1. What a forgotten block was called may
+// be another's name by now.
 func (m *model) find(commitment common.Hash, base uint64) int {
 	for i := len(m.facts) - 1; i >= int(base); i-- {
 		if m.facts[i].head.Commitment == commitment {
@@ -60,7 +62,8 @@ type machine struct {
 	finalized uint64
 }
 
-// fresh returns a block of a number that differs from all others; now and then without a commitment.
+// fresh returns a block of a number that differs from all others; now and then without a
+// commitment.
 func (m *machine) fresh(number uint64) canonical.Head {
 	m.made++
 	h := canonical.Head{Number: number, Hash: m.name(1), Root: m.name(2)}
@@ -81,7 +84,8 @@ func (m *machine) number() uint64 {
 // base is the oldest block that is retained.
 func (m *machine) base() uint64 { return m.finalized - min(m.finalized, m.retain) }
 
-// word is what a queue says of a bundle: its number alone, or with the commitment that the block has, or with that of a block that is gone.
+// word returns an item as a queue may name it: by its number alone, with the
+// commitment of the block, or with that of a removed block.
 func (m *machine) word() canonical.Item {
 	it := canonical.Item{Number: m.number()}
 	switch rapid.IntRange(0, 2).Draw(m.t, "word") {
@@ -95,7 +99,8 @@ func (m *machine) word() canonical.Item {
 	return it
 }
 
-// known checks the error about a block that is not tracked, or that is not the item's, and returns the fact about one that is.
+// known checks the error about a block that is not tracked, or that is not the item's, and returns
+// the fact about one that is.
 func (m *machine) known(it canonical.Item, err error) *fact {
 	if it.Number < m.base() || it.Number >= uint64(len(m.model.facts)) {
 		require.ErrorIs(m.t, err, canonical.ErrUnknownBlock)
@@ -149,12 +154,13 @@ func (m *machine) accumulate(*rapid.T) {
 	}
 }
 
-// item accumulates by the three-step lookup: the block itself, one without a commitment, another of that number, one of another number.
+// item accumulates by the three-step lookup: the block itself, one without a commitment, another of
+// that number, one of another number.
 func (m *machine) item(*rapid.T) {
 	number := m.number()
 	own := m.fresh(number)
 	it := canonical.Item{Number: number, Commitment: own.Commitment, Hash: own.Hash, Root: own.Root}
-	if number >= m.base() && number < uint64(len(m.model.facts)) && rapid.Bool().Draw(m.t, "ours") { // no block takes the name of a forgotten one
+	if number >= m.base() && number < uint64(len(m.model.facts)) && rapid.Bool().Draw(m.t, "ours") {
 		it.Commitment = m.model.facts[number].head.Commitment
 		it.Number += rapid.Uint64Range(0, 2).Draw(m.t, "renumbered")
 	}
@@ -210,7 +216,7 @@ func (m *machine) retract(*rapid.T) {
 	}
 }
 
-// cut removes the blocks from a number on, and checks the plan that says so.
+// cut removes the blocks from a number on, and checks the plan.
 func (m *machine) cut(number uint64, plan canonical.Plan) {
 	require.Equal(m.t, m.model.facts[number-1].head, plan.On)
 	require.Len(m.t, plan.Undone, len(m.model.facts)-int(number))
@@ -284,8 +290,8 @@ func (m *machine) check(*rapid.T) {
 	}
 }
 
-// C1: under any events the heads are those of the naive definition; latest never runs past a hole, finalized never moves back, and a refused
-// call changes nothing.
+// C1: under any events the heads are those of the naive definition; latest never runs past a hole,
+// finalized never moves back, and a refused call changes nothing.
 func TestC1Contiguous(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{t: t, retain: rapid.Uint64Range(0, 4).Draw(t, "retain")}
@@ -299,7 +305,8 @@ func TestC1Contiguous(t *testing.T) {
 	})
 }
 
-// A late accumulation of a block that was given up: the chain is right, and the block that took its number has to go.
+// A late accumulation of a block that was given up: the chain is right, and the block that took its
+// number has to go.
 func TestLateAccumulation(t *testing.T) {
 	name := func(b byte) common.Hash { return common.Hash{b} }
 	block := func(n uint64, b byte) canonical.Head {
@@ -333,14 +340,14 @@ func TestLateAccumulation(t *testing.T) {
 	require.NotEmpty(t, taken.Source.Warning())
 	require.NoError(t, tr.ExecutedBatch(block(1, 1), []canonical.Head{block(2, 22)}))
 
-	// The fork that took it is given up: what rested on it goes too.
+	// The fork is abandoned, and the blocks on it are removed too.
 	plan, err = tr.Retract(canonical.Item{Number: 1})
 	require.NoError(t, err)
 	require.Equal(t, canonical.Plan{On: canonical.Head{}, Undone: []canonical.Head{block(1, 1), block(2, 22)}}, plan)
 	require.ErrorIs(t, tr.ExecutedBatch(block(1, 1), nil), canonical.ErrStaleParent)
 }
 
-// Two blocks of one commitment could not be told apart.
+// Two blocks must not have the same commitment.
 func TestCommitmentTwice(t *testing.T) {
 	tr := canonical.New(canonical.Head{}, 10)
 	one := canonical.Head{Number: 1, Commitment: common.Hash{1}}

@@ -10,17 +10,22 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Beefy is the other first link: signatures of validators over the super-peak of the accumulation-output log of a finalized block, as
-// JAM's bridges use it. What is signed names no validator set: whose keys are trusted decides. Each validator's signature stands for
-// itself. There is no aggregate: its safety would rest on proofs that the keys' owners know their secrets, which JAM does not show.
+// Beefy is the alternative first link: signatures of validators over the
+// super-peak of the accumulation-output log of a finalized block, as JAM's
+// bridges use it. The signed message names no validator set, so the trusted
+// keys decide. Each signature is verified by itself. Signatures are not
+// aggregated: the safety of an aggregate would depend on proofs of possession,
+// which JAM does not publish.
 type Beefy struct {
-	// Peak is the super-peak that they signed: see [Log.SuperPeak].
+	// Peak is the super-peak that was signed; see [Log.SuperPeak].
 	Peak common.Hash `json:"peak"`
-	// Signatures are points of G1, compressed, ascending by validator; more than two thirds of the set.
+	// Signatures are compressed points of G1, ascending by validator, from more
+	// than two thirds of the set.
 	Signatures []Signature `json:"signatures"`
 }
 
-// beefyTag precedes the super-peak in what is signed. beefySuite says how that becomes a point: the basic scheme of the IETF's
+// beefyTag precedes the super-peak in the signed message. beefySuite defines
+// how the message is mapped to a point: the basic scheme of the IETF's
 // draft-irtf-cfrg-bls-signature, with signatures in G1.
 const (
 	beefyTag   = "jam_beefy"
@@ -41,7 +46,7 @@ func (b *Beefy) Verify(trust *Trust) error {
 		return err
 	}
 	if len(trust.BLS) == 0 {
-		return fmt.Errorf("%w: signatures over the output log, and no BLS keys are trusted", ErrFinality)
+		return fmt.Errorf("%w: the document has signatures over the output log, but no BLS keys are trusted", ErrFinality)
 	}
 	point, err := beefyPoint(b.Peak)
 	if err != nil {
@@ -72,10 +77,12 @@ func verifyPeak(peak bls.G1Affine, validator BLSKey, signature []byte) error {
 	return nil
 }
 
-// BLSSecret is a validator's BLS12-381 secret, for validators and tests. It is not hardened against who can measure its time.
+// BLSSecret is the BLS12-381 secret of a validator, for validators and tests.
+// Its operations do not take constant time.
 type BLSSecret struct{ scalar *big.Int }
 
-// NewBLSSecret makes a secret of a seed of at least 32 random bytes. The error wraps ErrInput.
+// NewBLSSecret derives a secret from a seed of at least 32 random bytes. The
+// error wraps ErrInput.
 func NewBLSSecret(seed []byte) (BLSSecret, error) {
 	scalar := new(big.Int).Mod(new(big.Int).SetBytes(seed), fr.Modulus())
 	if len(seed) < 32 || scalar.Sign() == 0 {
@@ -84,14 +91,15 @@ func NewBLSSecret(seed []byte) (BLSSecret, error) {
 	return BLSSecret{scalar}, nil
 }
 
-// Public returns the public key.
+// Public returns the public key of the secret.
 func (s BLSSecret) Public() BLSKey {
 	var key bls.G2Affine
 	key.ScalarMultiplicationBase(s.scalar)
 	return key.Bytes()
 }
 
-// SignPeak returns the signature of the validator at an index of the set over a super-peak.
+// SignPeak returns the signature over a super-peak by the validator with this
+// index in the set. The error wraps ErrInput.
 func (s BLSSecret) SignPeak(peak common.Hash, validator uint16) (Signature, error) {
 	point, err := beefyPoint(peak)
 	if err != nil {

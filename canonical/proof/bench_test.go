@@ -9,7 +9,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// full returns the trust in a full JAM validator set, and just enough signatures of both kinds over a target and a peak.
+// full returns the trust in a full JAM validator set, and just enough signatures of both kinds over
+// a target and a peak.
 func full(b *testing.B) (*Trust, *Finality, *Beefy) {
 	const validators = 1023
 	trust := &Trust{}

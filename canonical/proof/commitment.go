@@ -10,24 +10,30 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Commitment is what a rollup's service must bind to make a rollup block provable. When it accumulates the block's package it stores
-// [Commitment.Encode] under a key made of the block's number (see [Trust]), or yields [Commitment.Hash], or both.
+// Commitment is the data that a rollup's service must bind to make a rollup
+// block provable. When the service accumulates the block's package, it stores
+// [Commitment.Encode] under a key made from the block's number (see [Trust]),
+// yields [Commitment.Yield], or both.
 type Commitment struct {
-	// Number is the rollup block's number, Hash its block hash.
+	// Number is the number of the rollup block, and Hash its block hash.
 	Number uint64
 	Hash   common.Hash
-	// PreRoot and PostRoot are the rollup's state roots before and after it.
+	// PreRoot and PostRoot are the rollup's state roots before and after the
+	// block.
 	PreRoot, PostRoot common.Hash
-	// TransactionsRoot is the root of its transactions, as in an Ethereum header.
+	// TransactionsRoot is the root of the block's transactions, as in an
+	// Ethereum header.
 	TransactionsRoot common.Hash
-	// Package is the work package that carried it, as the operands of the accumulation name it.
+	// Package is the work package of the block, as the operands of the
+	// accumulation name it.
 	Package jamq.PackageHash
 }
 
 // CommitmentSize is the length of an encoded commitment, in bytes.
 const CommitmentSize = 8 + 5*common.HashLength
 
-// Encode returns the number, little-endian in 8 bytes, and the five hashes in the order of the fields.
+// Encode returns the number, little-endian in 8 bytes, and the five hashes in
+// the order of the fields.
 func (c Commitment) Encode() []byte {
 	out := binary.LittleEndian.AppendUint64(make([]byte, 0, CommitmentSize), c.Number)
 	for _, h := range [][32]byte{c.Hash, c.PreRoot, c.PostRoot, c.TransactionsRoot, c.Package} {
@@ -36,10 +42,12 @@ func (c Commitment) Encode() []byte {
 	return out
 }
 
-// Yield returns what the service yields: the BLAKE2b-256 hash of the encoding.
+// Yield returns the hash that the service yields: the BLAKE2b-256 hash of the
+// encoding.
 func (c Commitment) Yield() common.Hash { return blake2b.Sum256(c.Encode()) }
 
-// DecodeCommitment is the inverse of [Commitment.Encode]. The error wraps ErrCommitment for any other length.
+// DecodeCommitment is the inverse of [Commitment.Encode]. The error wraps
+// ErrCommitment if the length is not [CommitmentSize].
 func DecodeCommitment(data []byte) (Commitment, error) {
 	if len(data) != CommitmentSize {
 		return Commitment{}, fmt.Errorf("%w: it has %d bytes, want %d", ErrCommitment, len(data), CommitmentSize)
@@ -51,33 +59,36 @@ func DecodeCommitment(data []byte) (Commitment, error) {
 	}, nil
 }
 
-// CommitmentKey returns the service's own key for the commitment to a block: the prefix and the number, little-endian in 8 bytes.
+// CommitmentKey returns the key in the service's storage for the commitment to
+// a block: the prefix, then the number, little-endian in 8 bytes.
 func CommitmentKey(prefix []byte, number uint64) []byte {
 	return binary.LittleEndian.AppendUint64(append([]byte(nil), prefix...), number)
 }
 
-// Claim is what a document is about.
+// Claim is the statement that a document proves.
 type Claim struct {
-	// Transaction is the hash of the transaction that is said to be final.
+	// Transaction is the hash of the transaction that is claimed to be final.
 	Transaction common.Hash `json:"transaction"`
-	// Number and Block name the rollup block that holds it, Package the work package that carried that.
+	// Number and Block identify the rollup block of the transaction, and
+	// Package the work package of that block.
 	Number  uint64           `json:"blockNumber"`
 	Block   common.Hash      `json:"blockHash"`
 	Package jamq.PackageHash `json:"package"`
 }
 
-// VerifyCommitment checks that a commitment binds the claim's block and package, and returns it. The error wraps ErrCommitment.
+// VerifyCommitment decodes a commitment and checks that it binds the block and
+// the package of the claim. The error wraps ErrCommitment.
 func VerifyCommitment(encoded []byte, claim Claim) (Commitment, error) {
 	c, err := DecodeCommitment(encoded)
 	switch {
 	case err != nil:
 		return Commitment{}, err
 	case c.Number != claim.Number:
-		return Commitment{}, fmt.Errorf("%w: it is to block %d, and the claim is about %d", ErrCommitment, c.Number, claim.Number)
+		return Commitment{}, fmt.Errorf("%w: it binds block %d, and the claim is about block %d", ErrCommitment, c.Number, claim.Number)
 	case c.Hash != claim.Block:
-		return Commitment{}, fmt.Errorf("%w: block %d is %s, and the claim says %s", ErrCommitment, c.Number, c.Hash, claim.Block)
+		return Commitment{}, fmt.Errorf("%w: block %d is %s, and the claim names %s", ErrCommitment, c.Number, c.Hash, claim.Block)
 	case c.Package != claim.Package:
-		return Commitment{}, fmt.Errorf("%w: package %s carried it, and the claim says %s", ErrCommitment, c.Package, claim.Package)
+		return Commitment{}, fmt.Errorf("%w: its package is %s, and the claim names %s", ErrCommitment, c.Package, claim.Package)
 	}
 	return c, nil
 }

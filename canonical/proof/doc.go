@@ -1,51 +1,71 @@
-// Package proof answers a user's question: is my transaction final, and why should I believe it?
+// Package proof makes and verifies proofs that a transaction of a rollup is
+// final, for verifiers that trust a set of JAM validators.
 //
-// Who trusts JAM's validators and nothing else follows a chain of four links, each with a verifier and an error of its own:
+// A proof is a chain of four links. Each has a verifier and a separate error:
 //
-//  1. finality ([Finality], ErrFinality): more than two thirds of a validator set signed a JAM header together with the state root after it. A
-//     header commits only to the state before it, so votes name both. Or they signed the log of all services' outputs ([Beefy]).
-//  2. state ([VerifyState], ErrState): under that root lies what the rollup's service has stored, or the outputs of the block, C(16). Or,
-//     from the log: [VerifyLog] and [VerifyOutput], with ErrOutput.
-//  3. commitment ([Commitment], ErrCommitment): what the service stored binds the rollup block, its roots and the package that carried it. JAM
-//     itself has no small proofs of accumulated packages: the service must do it.
-//  4. transaction ([VerifyTransaction], ErrTransaction): it is in the transactions root of that block, by go-ethereum's trie.
+//	1 finality     Finality, Beefy          ErrFinality
+//	2 state        VerifyState, VerifyLog   ErrState, ErrOutput
+//	3 commitment   VerifyCommitment         ErrCommitment
+//	4 transaction  VerifyTransaction        ErrTransaction
 //
-// A [Document] holds a whole chain as JSON:
+// Link 1: more than two thirds of the validators signed a JAM header together
+// with the state root after it. Votes contain both, because a header commits
+// only to the state before it. Alternatively they signed the log of all
+// services' outputs ([Beefy]).
 //
-//	d, err := proof.Parse(data)          // strict, bounded
-//	result, err := d.Verify(trust)       // pure: no network, no clock
-//	result.Transaction                   // the proved transaction
-//	result.Steps                         // why, a sentence for each link
+// Link 2: the state with that root contains the data that the rollup's service
+// stored, or the outputs of the block, C(16). From the log, [VerifyLog] and
+// [VerifyOutput] lead to the service's output instead.
 //
-// What a verifier believes beforehand is its [Trust]: the validators' keys, the service, where that keeps its commitments. It never comes
-// from the document. examples/verify is all of it as a command.
+// Link 3: the data that the service stored binds the rollup block, its state
+// roots and its work package. JAM has no small proof of an accumulated package,
+// so the service must store a [Commitment].
+//
+// Link 4: the transaction is under the transactions root of that block, in
+// go-ethereum's trie.
+//
+// A [Document] contains all four links as JSON:
+//
+//	d, err := proof.Parse(data)      // strict, with bounded size
+//	result, err := d.Verify(trust)   // pure: no network, no clock
+//	result.Transaction               // the proved transaction
+//	result.Steps                     // one sentence per link
+//
+// [Trust] has the verifier's assumptions: the keys of the validators, the
+// service, and the prefix of its commitments. It never comes from the document.
+// The command examples/verify does all of this.
 //
 // JAM replaces the keys of a punished validator by zeros. Such a validator
-// counts in the size of the set and never votes. No other key under which
-// signatures can be forged without a secret votes either: see
+// counts in the size of the set and never votes. Other keys for which
+// signatures can be forged without a secret never vote either; see
 // [ValidatorKey.Validate] and [BLSKey.Validate].
 //
 // # Making a proof
 //
-// A host that has the JAM state keeps a [StateTrie], whose versions share what is equal, and proves with [StateTrie.Prove]; from a node
-// it takes the boundary nodes of a state request: [CollectState]. [ProveOutput] and [ProveLog] prove by way of the output log,
-// [ProveTransaction] in the block. [Precommit.Sign] is for validators; jamtest's sign, and its rollup service commits, so that tests have
-// all of it.
+// A host with the JAM state keeps a [StateTrie], whose versions share equal
+// nodes, and calls [StateTrie.Prove]. A host with a JAM node's answer to a
+// state request calls [CollectState]. [ProveOutput] and [ProveLog] make proofs
+// through the output log, and [ProveTransaction] the last link. Validators call
+// [Precommit.Sign].
 //
-// # What is not decided
+// # Open questions of JAM
 //
-// The wire format of JAM's finality votes is a draft: [Format] is the one place that knows it, and a host brings another where its network has
-// another.
+// The wire format of JAM's finality votes is a draft. [Format] isolates it, and
+// a host can supply a different one.
 //
-// A document is about one validator set, and a light client cannot go from an old set to the present one by documents of this package. Headers do name the keys of
-// the next epoch and the state holds them, but by what rule the sets of finality follow from those, and which number a set has, JAM has not decided; a rule
-// made up here would prove nothing. Who verifies takes each new set as a new [Trust] from whom he believes.
+// A document is about one validator set. This package cannot lead a light
+// client from an old set to the present one. Headers contain the keys of the
+// next epoch, but JAM does not define yet how the sets of finality and their
+// numbers follow from them. A verifier must obtain each new set as a new
+// [Trust] from a source that it trusts.
 //
 // # Hashes
 //
-// The state trie is hashed with BLAKE2b-256 (GP D), outputs and their log with Keccak-256 (GP E.1, E.2). State trie, state keys and log are
-// tested on public data of a real chain. For blocks with two outputs or more no data is public: there the tree follows the formula alone.
+// The state trie uses BLAKE2b-256 (GP D). Outputs and their log use Keccak-256
+// (GP E.1, E.2). State trie, state keys and log are tested with public data of
+// a real chain. No public data exists for blocks with two or more outputs; that
+// tree follows the formula only.
 //
-// Verifiers and provers are pure and safe for concurrent use. Verifiers trust nothing in a proof: whatever it holds, the answer is an error or
-// the truth.
+// All functions are pure and safe for concurrent use. A verifier trusts no part
+// of a proof: for any input it returns an error or a true statement.
 package proof

@@ -10,63 +10,75 @@ import (
 	"golang.org/x/crypto/blake2b"
 )
 
-// Version is the version of the documents that this package makes and reads.
+// Version is the version of the documents that this package writes and reads.
 const Version = 1
 
-// MaxDocument bounds a document, in bytes of JSON: the signatures of 1023 validators take about 200 KB of it.
+// MaxDocument is the maximum size of a document, in bytes of JSON. The
+// signatures of 1023 validators take about 200 KB.
 const MaxDocument = 4 << 20
 
-// Document is the whole chain of proof for one transaction. Of the ways to the commitment it has exactly one:
+// Document is a complete proof for one transaction. It contains exactly one of
+// three ways to the commitment:
 //
-//	Finality, Storage            the commitment is in the service's storage
-//	Finality, Outputs            its hash is among the outputs in C(16) of the final block, which then must be the one that took the package
-//	Beefy, Log                   its hash is among the outputs of a block in the log
+//	Finality, Storage   the commitment is in the service's storage
+//	Finality, Outputs   the hash of the commitment is in C(16) of the final
+//	                    block, which must be the one that accumulated the package
+//	Beefy, Log          the hash is among the outputs of a block in the log
 type Document struct {
 	// Version is [Version].
 	Version int `json:"version"`
-	// Claim is what the document proves.
+	// Claim is the statement that the document proves.
 	Claim Claim `json:"claim"`
-	// Finality or Beefy is the first link.
+	// Finality or Beefy is the first link. Exactly one of them is set.
 	Finality *Finality `json:"finality,omitempty"`
 	Beefy    *Beefy    `json:"beefy,omitempty"`
-	// Storage, Outputs or Log is the second.
+	// Storage, Outputs or Log is the second link. Exactly one of them is set.
 	Storage *StorageProof `json:"storage,omitempty"`
 	Outputs *ChapterProof `json:"outputs,omitempty"`
 	Log     *YieldProof   `json:"log,omitempty"`
-	// Commitment is the third: the encoded [Commitment] of the rollup's service.
+	// Commitment is the third link: the encoded [Commitment] of the rollup's
+	// service.
 	Commitment hexutil.Bytes `json:"commitment"`
-	// Transaction is the fourth.
+	// Transaction is the fourth link.
 	Transaction TransactionProof `json:"transaction"`
 }
 
-// StorageProof leads from a JAM state root to the commitment in the service's storage.
+// StorageProof leads from a JAM state root to the commitment in the service's
+// storage.
 type StorageProof struct {
-	// Nodes are the trie's, from the root down.
+	// Nodes are nodes of the state trie, from the root to the leaf.
 	Nodes []StateNode `json:"nodes"`
 }
 
-// ChapterProof leads from a JAM state root to C(16), which has the commitment's hash.
+// ChapterProof leads from a JAM state root to C(16), which contains the hash of
+// the commitment.
 type ChapterProof struct {
-	// Nodes are the trie's, from the root down; Value is the encoded C(16).
+	// Nodes are nodes of the state trie, from the root to the leaf. Value is
+	// the encoded C(16).
 	Nodes []StateNode   `json:"nodes"`
 	Value hexutil.Bytes `json:"value"`
 }
 
-// YieldProof leads from the super-peak of the output log to the commitment's hash.
+// YieldProof leads from the super-peak of the output log to the hash of the
+// commitment.
 type YieldProof struct {
-	// Output leads from the block's outputs to its root, Log from there to the super-peak.
+	// Output leads from the service's output to the root of the block's
+	// outputs, and Log from there to the super-peak.
 	Output OutputProof `json:"output"`
 	Log    LogProof    `json:"log"`
 }
 
 // TransactionProof leads from the transactions root to the transaction.
 type TransactionProof struct {
-	// Index is the transaction's place in the block, from 0; Nodes are the trie's, from the root down.
+	// Index is the position of the transaction in the block, from 0. Nodes are
+	// nodes of the transaction trie, from the root to the leaf.
 	Index int             `json:"index"`
 	Nodes []hexutil.Bytes `json:"nodes"`
 }
 
-// Parse reads a document: strictly, and at most [MaxDocument] bytes. It proves nothing yet. The error wraps ErrMalformed.
+// Parse decodes a document of at most [MaxDocument] bytes. It refuses unknown,
+// repeated and missing names. It verifies no link. The error wraps
+// ErrMalformed.
 func Parse(data []byte) (*Document, error) {
 	if len(data) > MaxDocument {
 		return nil, fmt.Errorf("%w: %d bytes, want at most %d", ErrMalformed, len(data), MaxDocument)
@@ -85,7 +97,8 @@ func Parse(data []byte) (*Document, error) {
 	return d, d.route()
 }
 
-// route checks that there is one way to the commitment. The error wraps ErrMalformed.
+// route checks that the document has exactly one way to the commitment. The
+// error wraps ErrMalformed.
 func (d *Document) route() error {
 	type has struct{ finality, beefy, storage, outputs, log bool }
 	switch (has{d.Finality != nil, d.Beefy != nil, d.Storage != nil, d.Outputs != nil, d.Log != nil}) {
@@ -95,8 +108,9 @@ func (d *Document) route() error {
 	return fmt.Errorf("%w: want finality with storage or with outputs, or beefy with log, and nothing else", ErrMalformed)
 }
 
-// AddTransaction makes the claim about the transaction at an index of the rollup block, and proves that it is there: the last link, which
-// only the rollup can add. The error wraps ErrTransaction for an index that does not exist.
+// AddTransaction sets the claim to the transaction at an index of the rollup
+// block and adds the last link. Only the rollup can make that link. The error
+// wraps ErrTransaction if the index does not exist.
 func (d *Document) AddTransaction(txs types.Transactions, index int) error {
 	nodes, err := ProveTransaction(txs, index)
 	if err != nil {
@@ -110,20 +124,22 @@ func (d *Document) AddTransaction(txs types.Transactions, index int) error {
 	return nil
 }
 
-// Result is what a document proves.
+// Result is the statement that a document proves.
 type Result struct {
-	// Transaction is final.
+	// Transaction is the transaction that is final.
 	Transaction *types.Transaction
-	// Commitment is to its rollup block.
+	// Commitment is the commitment to the transaction's rollup block.
 	Commitment Commitment
-	// Target is the final JAM block under which that was proved; zero by way of the output log.
+	// Target is the final JAM block of the first link. It is zero for a proof
+	// through the output log.
 	Target Target
-	// Steps say why, a sentence for each link that holds.
+	// Steps has one sentence for each link that was verified.
 	Steps []string
 }
 
-// Verify follows the chain. With an error, which wraps that of the link that does not hold, ErrTrust or ErrMalformed, the result has the steps
-// that hold and nothing else.
+// Verify checks all links. If one fails, the error wraps the error of that
+// link, ErrTrust or ErrMalformed, and the result has only the steps that were
+// verified.
 func (d *Document) Verify(trust *Trust) (Result, error) {
 	var r Result
 	if err := d.verify(trust, &r); err != nil {
@@ -160,10 +176,10 @@ func (d *Document) verify(trust *Trust, r *Result) (err error) {
 	case err != nil:
 		return err
 	case tx.Hash() != d.Claim.Transaction:
-		return fmt.Errorf("%w: at index %d of the block is %s, and the claim says %s", ErrTransaction, d.Transaction.Index, tx.Hash(), d.Claim.Transaction)
+		return fmt.Errorf("%w: the block has %s at index %d, and the claim names %s", ErrTransaction, tx.Hash(), d.Transaction.Index, d.Claim.Transaction)
 	}
 	r.Transaction = tx
-	r.step("transaction: %s stands in that block at index %d", tx.Hash(), d.Transaction.Index)
+	r.step("transaction: %s is in that block at index %d", tx.Hash(), d.Transaction.Index)
 	return nil
 }
 

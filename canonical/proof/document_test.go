@@ -281,7 +281,8 @@ func TestParseIsStrict(t *testing.T) {
 	require.NoError(t, err, "white space is free")
 }
 
-// Whatever comes in, it is refused or it is a document that is written as it was read; and nothing proves but what was honest.
+// Whatever comes in, it is refused or it is a document that is written as it was read; and nothing
+// proves but what was honest.
 func FuzzParse(f *testing.F) {
 	w := newWorld(f)
 	for _, d := range []*Document{w.storageDocument(f), w.outputsDocument(f), w.logDocument(f)} {
@@ -332,7 +333,8 @@ func FuzzDecodeOutputs(f *testing.F) {
 	})
 }
 
-// No digit of a document is without weight: change one and some link does not hold. Each seventh is tried.
+// No digit of a document is without weight: change one and some link does not hold. Each seventh is
+// tried.
 func TestDigitsMatter(t *testing.T) {
 	w := newWorld(t)
 	honest, err := json.Marshal(w.storageDocument(t))

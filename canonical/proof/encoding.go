@@ -10,32 +10,36 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 )
 
-// MarshalText implements encoding.TextMarshaler.
+// MarshalText returns the node in hexadecimal. The error is always nil.
 func (n StateNode) MarshalText() ([]byte, error) { return hexutil.Bytes(n[:]).MarshalText() }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
+// UnmarshalText reads the node from hexadecimal with 0x.
 func (n *StateNode) UnmarshalText(text []byte) error {
 	return hexutil.UnmarshalFixedText("StateNode", text, n[:])
 }
 
-// MarshalText implements encoding.TextMarshaler.
+// MarshalText returns the key in hexadecimal. The error is always nil.
 func (k ValidatorKey) MarshalText() ([]byte, error) { return hexutil.Bytes(k[:]).MarshalText() }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
+// UnmarshalText reads the key from hexadecimal with 0x. It does not validate
+// the key.
 func (k *ValidatorKey) UnmarshalText(text []byte) error {
 	return hexutil.UnmarshalFixedText("ValidatorKey", text, k[:])
 }
 
-// MarshalText implements encoding.TextMarshaler.
+// MarshalText returns the key in hexadecimal. The error is always nil.
 func (k BLSKey) MarshalText() ([]byte, error) { return hexutil.Bytes(k[:]).MarshalText() }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
+// UnmarshalText reads the key from hexadecimal with 0x. It does not validate
+// the key.
 func (k *BLSKey) UnmarshalText(text []byte) error {
 	return hexutil.UnmarshalFixedText("BLSKey", text, k[:])
 }
 
-// decodeStrictly reads one JSON value into v. encoding/json alone is lenient: it takes names in any case, null for anything, and a name
-// twice. Here what was read must be what v is written as, apart from white space and the order of names.
+// decodeStrictly reads one JSON value into v. The package encoding/json is
+// lenient: it accepts names in any case, null for any value, and repeated
+// names. Here the input must equal the encoding of v, apart from white space
+// and the order of names.
 func decodeStrictly(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -43,7 +47,7 @@ func decodeStrictly(data []byte, v any) error {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the document")
+		return errors.New("data follows the document")
 	}
 	again, err := json.Marshal(v)
 	if err != nil {
@@ -60,8 +64,9 @@ func decodeStrictly(data []byte, v any) error {
 	if err := json.Compact(&compact, data); err != nil {
 		return err
 	}
-	if !reflect.DeepEqual(have, want) || compact.Len() != len(again) { // what is there twice makes it longer
-		return errors.New("a name is missing, twice there or in another case, or a value is not written as it should be")
+	// A repeated name adds length.
+	if !reflect.DeepEqual(have, want) || compact.Len() != len(again) {
+		return errors.New("a name is missing, repeated or in the wrong case, or a value is not in its canonical form")
 	}
 	return nil
 }

@@ -14,9 +14,10 @@ import (
 	"github.com/jamq/jamq/canonical/proof"
 )
 
-// A host makes a document of what it has: the JAM state, the validators' votes, the rollup block. A user checks it with the trust alone.
+// A host makes a document from the JAM state, the validators' votes and the
+// rollup block. A user verifies it with the trust alone.
 func Example() {
-	// What everybody knows: three validators, and where service 7 keeps its commitments.
+	// The trust: three validators, and the key prefix of service 7.
 	trust := &proof.Trust{Service: 7, KeyPrefix: []byte("block")}
 	var keys []ed25519.PrivateKey
 	for i := range byte(3) {

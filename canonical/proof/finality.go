@@ -12,47 +12,53 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Quorum returns how many validators of a set are more than two thirds of it.
-// Exactly two thirds are too few. Punished validators count in the set.
+// Quorum returns the smallest number of validators that is more than two thirds
+// of a set. Punished validators count in the set.
 func Quorum(validators int) int { return 2*validators/3 + 1 }
 
-// Target is a JAM block with the state after it, as finality votes name it: the header commits only to the state before it.
+// Target is a JAM block with its posterior state root, as finality votes name
+// it. The header alone commits only to the state before the block.
 type Target struct {
-	// Header and Slot are the block's, StateRoot is its posterior state root.
+	// Header and Slot identify the block. StateRoot is its posterior state
+	// root.
 	Header    jamq.HeaderHash `json:"header"`
 	Slot      jamq.Slot       `json:"slot"`
 	StateRoot common.Hash     `json:"stateRoot"`
 }
 
-// Precommit is what a validator signs to make a block final: GRANDPA's second vote.
+// Precommit is the message that a validator signs to make a block final: the
+// second vote of GRANDPA.
 type Precommit struct {
-	// Target is the block.
+	// Target is the block that is voted for.
 	Target Target `json:"target"`
-	// Round is GRANDPA's round, Set the number of the validator set.
+	// Round is the round of GRANDPA, and Set the number of the validator set.
 	Round uint64 `json:"round"`
 	Set   uint64 `json:"set"`
 }
 
-// Format is how a network encodes a precommit for signing. JAM's wire format is not decided: [Draft] is this library's, and a host brings
-// another where its network has another.
+// Format defines how a network encodes a precommit for signing. JAM has not
+// fixed its wire format. [Draft] is the format of this library, and a host can
+// supply a different one.
 type Format interface {
-	// Name tells formats apart in documents.
+	// Name identifies the format in documents.
 	Name() string
-	// Message returns the bytes that are signed. Different precommits must have different ones.
+	// Message returns the bytes that are signed. It must return different bytes
+	// for different precommits.
 	Message(p Precommit) []byte
 }
 
-// Draft is the format of this library, after GRANDPA: a domain tag, the target (header hash, posterior state root), slot, round
-// and set, all integers little-endian.
+// Draft is the format of this library, modelled on GRANDPA: a domain tag, the
+// target (header hash, posterior state root), slot, round and set. Integers are
+// little-endian.
 type Draft struct{}
 
-// draftTag keeps these signatures apart from everything else that a validator's key signs.
+// draftTag separates these signatures from all others of a validator's key.
 const draftTag = "jam_finality_precommit"
 
-// Name implements Format.
+// Name returns "jam-grandpa-draft-1".
 func (Draft) Name() string { return "jam-grandpa-draft-1" }
 
-// Message implements Format.
+// Message returns the bytes that a validator signs for p.
 func (Draft) Message(p Precommit) []byte {
 	out := append([]byte(draftTag), p.Target.Header[:]...)
 	out = append(out, p.Target.StateRoot[:]...)
@@ -61,38 +67,41 @@ func (Draft) Message(p Precommit) []byte {
 	return binary.LittleEndian.AppendUint64(out, p.Set)
 }
 
-// Sign returns the signature of the validator at an index of the set, for validators and tests.
+// Sign returns the signature of the validator with this index in the set, for
+// validators and tests.
 func (p Precommit) Sign(f Format, validator uint16, key ed25519.PrivateKey) Signature {
 	return Signature{Validator: validator, Signature: ed25519.Sign(key, f.Message(p))}
 }
 
-// Signature is one validator's.
+// Signature is the signature of one validator.
 type Signature struct {
-	// Validator is the index in the set.
+	// Validator is the index of the validator in the set.
 	Validator uint16 `json:"validator"`
-	// Signature is Ed25519's, of 64 bytes, or BLS12-381's, of 48.
+	// Signature has 64 bytes (Ed25519) or 48 bytes (BLS12-381).
 	Signature hexutil.Bytes `json:"signature"`
 }
 
-// Finality is the first link: signatures of validators over one precommit. Where GRANDPA finalizes a block by votes for a later one, the
-// document is about the later one: what a service has stored is still there.
+// Finality is the first link: signatures of validators over one precommit. If
+// GRANDPA finalized a block by votes for a later one, the document is about the
+// later block, whose state still contains the service's data.
 type Finality struct {
-	// Format is the name of the format that was signed.
+	// Format is the name of the [Format] that was signed.
 	Format string `json:"format"`
-	// Precommit is what they signed.
+	// Precommit is the message that was signed.
 	Precommit Precommit `json:"precommit"`
-	// Signatures ascend by validator; more than two thirds of the set.
+	// Signatures are ascending by validator, from more than two thirds of the
+	// set.
 	Signatures []Signature `json:"signatures"`
 }
 
 // Verify checks that more than two thirds of the trusted validators signed, and
-// returns the block that they made final. A validator whose key is zero counts
-// in the set and cannot sign. One signature that is wrong, repeated, or of a
-// validator that must not vote makes the whole document invalid: an honest
-// prover leaves it out.
+// returns the block that their votes make final. A validator whose key is zero
+// counts in the set and cannot sign. One signature that is wrong, repeated, or
+// from a validator that must not vote makes the document invalid. Provers must
+// omit such signatures.
 //
-// Errors wrap ErrFinality, or ErrTrust if the trust is not valid. They also
-// wrap ErrKey if a signer's key must not vote.
+// The error wraps ErrFinality, or ErrTrust if the trust is not valid. It also
+// wraps ErrKey if a signer's key must not vote.
 func (f *Finality) Verify(trust *Trust) (Target, error) {
 	if err := trust.Validate(); err != nil {
 		return Target{}, err
@@ -121,12 +130,12 @@ func (f *Finality) Verify(trust *Trust) (Target, error) {
 	return p.Target, nil
 }
 
-// errSignature is the verdict on a signature that does not verify.
+// errSignature is returned for a signature that does not verify.
 var errSignature = errors.New("the signature is wrong")
 
-// verifySigners checks that the signers are distinct members of the set, that
-// they are enough, and that verify accepts each signature. It counts before it
-// calls verify, which is expensive.
+// verifySigners checks that the signers are distinct members of the set and
+// more than two thirds of it, and that verify accepts each signature. It counts
+// first, because verify is expensive.
 func verifySigners(signatures []Signature, validators int, verify func(*Signature) error) error {
 	last := -1
 	for i := range signatures {

@@ -7,9 +7,9 @@ import (
 	bls "github.com/consensys/gnark-crypto/ecc/bls12-381"
 )
 
-// ValidatorKey is an Ed25519 public key. JAM replaces the keys of a punished
-// validator by zeros. The validator keeps its place in the set, but it has no
-// vote: see [ValidatorKey.Validate].
+// ValidatorKey is an Ed25519 public key. JAM replaces the key of a punished
+// validator by zeros. That validator keeps its position in the set and has no
+// vote; see [ValidatorKey.Validate].
 type ValidatorKey [32]byte
 
 // BLSKey is a BLS12-381 public key: a compressed point of G2. JAM replaces the

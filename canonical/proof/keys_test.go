@@ -110,7 +110,7 @@ func (c *curve) smallKeys() (all []ValidatorKey) {
 	return all
 }
 
-// The list in the code is what the equation of the curve gives, and nothing else.
+// The list in the code equals the solutions of the equation of the curve.
 func TestSmallOrder(t *testing.T) {
 	derived := make(map[ValidatorKey]bool)
 	keys := newCurve().smallKeys()

@@ -9,14 +9,17 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// Log is the accumulation-output log: a Merkle mountain range of every block's [OutputRoot] (GP 7.7, E.2). The zero value is
-// empty. It is not safe for concurrent use.
+// Log is the accumulation-output log: a Merkle mountain range of the
+// [OutputRoot] of every block (GP 7.7, E.2). The zero value is empty. It is not
+// safe for concurrent use.
 type Log struct {
-	// peaks[i] is the root of a perfect tree over 2^i leaves, or nil. Older leaves are in the higher ones.
+	// peaks[i] is the root of a perfect tree over 2^i leaves, or nil. Older
+	// leaves are in higher trees.
 	peaks []*common.Hash
 }
 
-// NewLog returns a log that continues from the peaks in a state, by height; nil stands for none.
+// NewLog returns a log that continues from the peaks in a state, ordered by
+// height. A nil peak means that there is no tree of that height.
 func NewLog(peaks []*common.Hash) *Log {
 	l := &Log{peaks: make([]*common.Hash, len(peaks))}
 	for i, p := range peaks {
@@ -41,10 +44,12 @@ func (l *Log) Append(root common.Hash) {
 	l.peaks = append(l.peaks, &root)
 }
 
-// Peaks returns a copy of the peaks by height; nil stands for none.
+// Peaks returns a copy of the peaks, ordered by height. A nil peak means that
+// there is no tree of that height.
 func (l *Log) Peaks() []*common.Hash { return NewLog(l.peaks).peaks }
 
-// SuperPeak returns the hash over all peaks: the BEEFY root of a refine context. It is zero for an empty log.
+// SuperPeak returns the hash over all peaks, which is the BEEFY root of a
+// refine context. It is zero for an empty log.
 func (l *Log) SuperPeak() common.Hash {
 	var present []common.Hash
 	for _, p := range l.peaks {
@@ -67,18 +72,20 @@ func superPeak(present []common.Hash) (out common.Hash) {
 	return out
 }
 
-// LogProof shows that an output root is in the log at an index.
+// LogProof proves that an output root is in the log.
 type LogProof struct {
-	// Index is the leaf's place, from 0; Count is the number of leaves in the log.
+	// Index is the position of the leaf, from 0. Count is the number of leaves
+	// in the log.
 	Index uint64 `json:"index"`
 	Count uint64 `json:"count"`
-	// Siblings are the nodes beside the path, from the leaf up to its peak.
+	// Siblings are the sibling nodes on the path from the leaf to its peak.
 	Siblings []common.Hash `json:"siblings"`
 	// Peaks are the other peaks, from the lowest to the highest.
 	Peaks []common.Hash `json:"peaks"`
 }
 
-// ProveLog returns the proof of one leaf among all leaves of a log. The error wraps ErrInput if there is no such index.
+// ProveLog returns the proof for the leaf at an index. The error wraps ErrInput
+// if there is no such leaf.
 func ProveLog(leaves []common.Hash, index int) (LogProof, error) {
 	if index < 0 || index >= len(leaves) {
 		return LogProof{}, fmt.Errorf("%w: leaf %d of %d", ErrInput, index, len(leaves))
@@ -107,7 +114,7 @@ func ProveLog(leaves []common.Hash, index int) (LogProof, error) {
 	return p, nil
 }
 
-// pairUp returns the level above a level of a perfect tree, in the same memory.
+// pairUp returns the next higher level of a perfect tree, in the same memory.
 func pairUp(level []common.Hash) []common.Hash {
 	for i := range len(level) / 2 {
 		level[i] = crypto.Keccak256Hash(level[2*i][:], level[2*i+1][:])
@@ -115,10 +122,14 @@ func pairUp(level []common.Hash) []common.Hash {
 	return level[:len(level)/2]
 }
 
-// VerifyLog checks that a log with the given super-peak holds an output root. The shape of the log follows from p.Count, which the
-// super-peak does not bind: that the root stands at p.Index is certain only to a caller who knows that the log has p.Count leaves, one for
-// each block since the log began. That it is in the log is certain in any case: an output root, a node and a super-peak are hashes of
-// texts that no two of them can share, by length or by prefix. The error wraps ErrOutput.
+// VerifyLog checks that the log with the given super-peak contains an output
+// root. The error wraps ErrOutput.
+//
+// The shape of the log follows from p.Count, and the super-peak does not bind
+// that number. The position p.Index is therefore certain only for a caller that
+// knows the number of leaves: one for each block since the log began.
+// Membership is certain in any case, because the hashed texts of output roots,
+// nodes and super-peaks differ in length or prefix.
 func VerifyLog(peak, root common.Hash, p LogProof) error {
 	if p.Index >= p.Count {
 		return fmt.Errorf("%w: leaf %d of %d", ErrOutput, p.Index, p.Count)
@@ -128,7 +139,8 @@ func VerifyLog(peak, root common.Hash, p LogProof) error {
 		return fmt.Errorf("%w: %d siblings and %d peaks for leaf %d of %d, want %d and %d", ErrOutput,
 			len(p.Siblings), len(p.Peaks), p.Index, p.Count, height, others)
 	}
-	// Mountains begin at a multiple of their size, so the index tells left from right.
+	// Each tree begins at a multiple of its size, so the index distinguishes
+	// left from right.
 	for i, sibling := range p.Siblings {
 		if p.Index>>i&1 == 0 {
 			root = crypto.Keccak256Hash(root[:], sibling[:])
@@ -142,7 +154,8 @@ func VerifyLog(peak, root common.Hash, p LogProof) error {
 	return nil
 }
 
-// mountain returns the height of the mountain that a leaf is in, and how many mountains are lower. index is below count.
+// mountain returns the height of the tree that contains a leaf, and the number
+// of lower trees. index is less than count.
 func mountain(index, count uint64) (height, below int) {
 	begin := count
 	for rest := count; ; rest &= rest - 1 {

@@ -12,15 +12,17 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// Output is what one service yielded in the accumulation of one block: an entry of state chapter C(16).
+// Output is the hash that one service yielded in the accumulation of one block:
+// an entry of state chapter C(16).
 type Output struct {
-	// Service is the service that yielded.
+	// Service is the service that yielded the hash.
 	Service jamq.ServiceID
-	// Yield is what it yielded: a commitment of its own choosing.
+	// Yield is the hash. The service decides its meaning.
 	Yield common.Hash
 }
 
-// EncodeOutputs returns the encoding of state chapter C(16): the outputs behind their count (GP D.2).
+// EncodeOutputs returns the encoding of state chapter C(16): the number of
+// outputs, then the outputs (GP D.2).
 func EncodeOutputs(outputs []Output) []byte {
 	out := codec.AppendNatural(nil, uint64(len(outputs)))
 	for _, o := range outputs {
@@ -53,8 +55,9 @@ func (o Output) encode() []byte {
 	return append(binary.LittleEndian.AppendUint32(nil, uint32(o.Service)), o.Yield[:]...)
 }
 
-// OutputRoot returns the root of a block's outputs, in the order of C(16): what the block appends to the accumulation-output
-// log (GP 7.6, E.1). It is zero for none, and the hash of a single one.
+// OutputRoot returns the root of a block's outputs in the order of C(16). The
+// block appends it to the accumulation-output log (GP 7.6, E.1). It is zero for
+// no outputs, and the hash of the output if there is one.
 func OutputRoot(outputs []Output) common.Hash {
 	if len(outputs) == 1 {
 		return crypto.Keccak256Hash(outputs[0].encode())
@@ -62,7 +65,8 @@ func OutputRoot(outputs []Output) common.Hash {
 	return common.BytesToHash(balanced(outputs))
 }
 
-// balanced returns the node over some outputs: 32 bytes, except for a single one, which stands for itself.
+// balanced returns the node over some outputs: 32 bytes, or the output itself
+// if there is only one.
 func balanced(outputs []Output) []byte {
 	switch n := len(outputs); n {
 	case 0:
@@ -77,19 +81,23 @@ func balanced(outputs []Output) []byte {
 
 func node(left, right []byte) []byte { return crypto.Keccak256([]byte("node"), left, right) }
 
-// MaxOutputs bounds OutputProof.Count: more services than that cannot yield in one block, for lack of gas.
+// MaxOutputs is the maximum of OutputProof.Count. The gas of a block does not
+// allow more services to yield.
 const MaxOutputs = 1 << 20
 
-// OutputProof shows that one output is among those of a block.
+// OutputProof proves that an output is among those of a block.
 type OutputProof struct {
-	// Index is the output's place, from 0 to Count-1; Count is how many the block has, at most [MaxOutputs].
+	// Index is the position of the output, from 0 to Count-1. Count is the
+	// number of outputs of the block, at most [MaxOutputs].
 	Index int `json:"index"`
 	Count int `json:"count"`
-	// Siblings are the nodes beside the path, from the root down: 32 bytes each, or 36 where it is an output.
+	// Siblings are the sibling nodes on the path, from the root down: 32 bytes
+	// each, or 36 for an output.
 	Siblings []hexutil.Bytes `json:"siblings"`
 }
 
-// ProveOutput returns the proof of one output. The error wraps ErrInput if there is no such index or there are too many.
+// ProveOutput returns the proof for the output at an index. The error wraps
+// ErrInput if there is no such output, or if there are more than [MaxOutputs].
 func ProveOutput(outputs []Output, index int) (OutputProof, error) {
 	if index < 0 || index >= len(outputs) || len(outputs) > MaxOutputs {
 		return OutputProof{}, fmt.Errorf("%w: output %d of %d, want at most %d", ErrInput, index, len(outputs), MaxOutputs)
@@ -108,7 +116,8 @@ func ProveOutput(outputs []Output, index int) (OutputProof, error) {
 	return p, nil
 }
 
-// Root returns the [OutputRoot] of a block of which the proof shows that it has the output. The error wraps ErrOutput.
+// Root returns the [OutputRoot] of the block that contains the output according
+// to the proof. The error wraps ErrOutput.
 func (p *OutputProof) Root(output Output) (common.Hash, error) {
 	if p.Index < 0 || p.Index >= p.Count || p.Count > MaxOutputs {
 		return common.Hash{}, fmt.Errorf("%w: output %d of %d, want at most %d", ErrOutput, p.Index, p.Count, MaxOutputs)
@@ -118,14 +127,15 @@ func (p *OutputProof) Root(output Output) (common.Hash, error) {
 	case err != nil:
 		return common.Hash{}, err
 	case len(rest) > 0:
-		return common.Hash{}, fmt.Errorf("%w: %d siblings too many", ErrOutput, len(rest))
+		return common.Hash{}, fmt.Errorf("%w: %d unused siblings", ErrOutput, len(rest))
 	case p.Count == 1:
 		return crypto.Keccak256Hash(have), nil
 	}
 	return common.Hash(have), nil
 }
 
-// VerifyOutput checks that a block with the given [OutputRoot] has the output. The error wraps ErrOutput.
+// VerifyOutput checks that the block with the given [OutputRoot] has the
+// output. The error wraps ErrOutput.
 func VerifyOutput(root common.Hash, output Output, p OutputProof) error {
 	have, err := p.Root(output)
 	if err == nil && have != root {
@@ -134,8 +144,10 @@ func VerifyOutput(root common.Hash, output Output, p OutputProof) error {
 	return err
 }
 
-// climb returns the node over count outputs of which the one at index is given, and the siblings that it did not use.
-// Each sibling must have the size that its place demands, or an output could pass for an inner node.
+// climb returns the node over count outputs, computed from the output at index
+// and its siblings, and the siblings that remain. Each sibling must have the
+// size that its position requires. Otherwise an output could pass for an inner
+// node.
 func climb(output Output, index, count int, siblings []hexutil.Bytes) (have []byte, rest []hexutil.Bytes, err error) {
 	if count == 1 {
 		return output.encode(), siblings, nil

@@ -55,7 +55,7 @@ func TestOutputProofs(t *testing.T) {
 func TestOutputIsNoNode(t *testing.T) {
 	outputs := []Output{{Service: 1, Yield: common.Hash{1}}, {Service: 2, Yield: common.Hash{2}}, {Service: 3, Yield: common.Hash{3}}}
 	inner := balanced(outputs[:2])
-	text := append(inner, outputs[2].encode()...) // what the root is the hash of
+	text := append(inner, outputs[2].encode()...) // the preimage of the root
 	forged := Output{Service: jamq.ServiceID(binary.LittleEndian.Uint32(text)), Yield: common.Hash(text[4:36])}
 	p := OutputProof{Index: 0, Count: 2, Siblings: []hexutil.Bytes{text[36:]}}
 	require.ErrorIs(t, VerifyOutput(OutputRoot(outputs), forged, p), ErrOutput)
@@ -66,7 +66,7 @@ func TestLogProofs(t *testing.T) {
 	require.Zero(t, log.SuperPeak())
 	var leaves []common.Hash
 	for n := 1; n <= 40; n++ {
-		leaves = append(leaves, common.Hash{byte(n - 1)}) // the first is zero: a block without outputs
+		leaves = append(leaves, common.Hash{byte(n - 1)}) // zero: no outputs
 		log.Append(leaves[n-1])
 		require.Equal(t, log.SuperPeak(), NewLog(log.Peaks()).SuperPeak())
 		for i := range leaves {

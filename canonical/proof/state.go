@@ -7,7 +7,8 @@ import (
 	"golang.org/x/crypto/blake2b"
 )
 
-// StateNode is a node of the JAM state trie, a branch or a leaf (GP D.3 to D.5).
+// StateNode is a node of the JAM state trie: a branch or a leaf (GP D.3 to
+// D.5).
 type StateNode [64]byte
 
 const (
@@ -17,7 +18,8 @@ const (
 	maxEmbedded = 32   // bytes of the longest value that lies in the leaf itself
 )
 
-// leaf returns the node of one entry: a short value itself, of a longer one the hash.
+// leaf returns the node of one entry. It contains a short value itself, and the
+// hash of a longer one.
 func leaf(key StateKey, value []byte) (n StateNode) {
 	copy(n[1:], key[:])
 	if len(value) <= maxEmbedded {
@@ -31,7 +33,8 @@ func leaf(key StateKey, value []byte) (n StateNode) {
 	return n
 }
 
-// branch returns the node of two subtries. The left hash loses its first bit, which marks the node as a branch.
+// branch returns the node of two subtries. The left hash loses its first bit,
+// which marks the node as a branch.
 func branch(left, right common.Hash) (n StateNode) {
 	copy(n[:32], left[:])
 	n[0] &^= leafBit
@@ -41,39 +44,41 @@ func branch(left, right common.Hash) (n StateNode) {
 
 func (n *StateNode) hash() common.Hash { return blake2b.Sum256(n[:]) }
 
-// VerifyState checks that the state with the given root holds the value under the key. nodes lead from the root to the leaf. The error
-// wraps ErrState.
+// VerifyState checks that the state with the given root has the value under the
+// key. nodes lead from the root to the leaf. The error wraps ErrState.
 func VerifyState(root common.Hash, key StateKey, value []byte, nodes []StateNode) error {
 	end, err := walk(root, key, nodes)
 	switch {
 	case err != nil:
 		return err
 	case end == nil || *end != leaf(key, value):
-		return fmt.Errorf("%w: the state does not hold this value of %d bytes under %x", ErrState, len(value), key)
+		return fmt.Errorf("%w: the state does not have this value of %d bytes under %x", ErrState, len(value), key)
 	}
 	return nil
 }
 
-// VerifyStateAbsent checks that the state with the given root has nothing under the key. nodes lead from the root to an empty place or
-// to another key's leaf. The error wraps ErrState.
+// VerifyStateAbsent checks that the state with the given root has no value
+// under the key. nodes lead from the root to an empty subtrie or to the leaf of
+// a different key. The error wraps ErrState.
 func VerifyStateAbsent(root common.Hash, key StateKey, nodes []StateNode) error {
 	end, err := walk(root, key, nodes)
 	switch {
 	case err != nil:
 		return err
 	case end != nil && StateKey(end[1:32]) == key:
-		return fmt.Errorf("%w: the state holds a value under %x", ErrState, key)
+		return fmt.Errorf("%w: the state has a value under %x", ErrState, key)
 	}
 	return nil
 }
 
-// walk follows the nodes along the key's bits. It returns the leaf at the end, or nil where the place is empty.
+// walk follows the nodes along the key's bits. It returns the leaf at the end,
+// or nil if the subtrie is empty.
 func walk(root common.Hash, key StateKey, nodes []StateNode) (*StateNode, error) {
 	want, masked := root, false
 	for depth := range nodes {
 		n := &nodes[depth]
 		have := n.hash()
-		if masked { // a branch does not know this bit of its left child
+		if masked { // the bit that a branch omits
 			have[0] &^= leafBit
 		}
 		switch {
@@ -97,15 +102,16 @@ func walk(root common.Hash, key StateKey, nodes []StateNode) (*StateNode, error)
 	return nil, nil
 }
 
-// CollectState returns the proof of a key's value from nodes that come from a JAM node, in any order and with others among them: the boundary
-// nodes of a state request (JAMNP-S CE 129), where the leaf itself may be missing. The error wraps ErrState where they do not lead from the
-// root to the value.
+// CollectState selects the proof of a key's value from the nodes of a JAM
+// node's answer to a state request (JAMNP-S CE 129). The nodes may be in any
+// order, with unrelated ones among them, and the leaf may be missing. The error
+// wraps ErrState if they do not lead from the root to the value.
 func CollectState(root common.Hash, key StateKey, value []byte, nodes []StateNode) ([]StateNode, error) {
 	byHash := make(map[common.Hash]*StateNode, len(nodes)+1)
 	put := func(n *StateNode) {
 		hash := n.hash()
 		byHash[hash] = n
-		hash[0] &^= leafBit // as a branch knows its left child
+		hash[0] &^= leafBit
 		byHash[hash] = n
 	}
 	end := leaf(key, value)

@@ -67,7 +67,8 @@ func TestStateTrieByHand(t *testing.T) {
 	require.False(t, ok, "a trie never changes")
 }
 
-// The trie against a plain map: whatever the order of writes, the root is that of the contents, and all is proved.
+// The trie against a plain map: whatever the order of writes, the root is that of the contents, and
+// all is proved.
 func TestStateProofs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		entries := randomEntries(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 40).Draw(t, "n"))

@@ -11,11 +11,11 @@ import (
 // StateKey is a key of the JAM state trie, 31 bytes (GP D.1).
 type StateKey [31]byte
 
-// Chapters of the state that a proof may lead to (GP D.2).
+// The chapters of the state that a proof can lead to (GP D.2).
 const (
 	// ChapterSlot is C(11), the slot of the newest block.
 	ChapterSlot = 11
-	// ChapterOutputs is C(16), what services yielded in the newest block.
+	// ChapterOutputs is C(16), the outputs of services in the newest block.
 	ChapterOutputs = 16
 )
 
@@ -28,23 +28,26 @@ func ServiceKey(service jamq.ServiceID) StateKey {
 	return StateKey{255, id[0], 0, id[1], 0, id[2], 0, id[3]}
 }
 
-// The marks keep what a service stores apart from the preimages that it holds. Smaller numbers are lengths of preimages that it asked for.
+// The marks separate the storage of a service from its preimages. Smaller
+// numbers are the lengths of requested preimages.
 const (
 	storageMark  = 1<<32 - 1
 	preimageMark = 1<<32 - 2
 )
 
-// StorageKey returns the key of what a service has stored under a key of its own (GP D.2).
+// StorageKey returns the state key of an entry of a service's storage (GP D.2).
 func StorageKey(service jamq.ServiceID, key []byte) StateKey {
 	return interleave(service, storageMark, key)
 }
 
-// PreimageKey returns the key of a preimage that a service holds, by the preimage's BLAKE2b-256 hash (GP D.2).
+// PreimageKey returns the state key of a preimage of a service, by the
+// preimage's BLAKE2b-256 hash (GP D.2).
 func PreimageKey(service jamq.ServiceID, hash [32]byte) StateKey {
 	return interleave(service, preimageMark, hash[:])
 }
 
-// interleave returns C(service, mark ++ key): the service's four bytes between the first four of the hash (GP D.1).
+// interleave returns C(service, mark ++ key): the four bytes of the service
+// interleaved with the first four of the hash (GP D.1).
 func interleave(service jamq.ServiceID, mark uint32, key []byte) (out StateKey) {
 	hash := blake2b.Sum256(append(binary.LittleEndian.AppendUint32(nil, mark), key...))
 	id := serviceBytes(service)
@@ -60,5 +63,6 @@ func serviceBytes(service jamq.ServiceID) (id [4]byte) {
 	return id
 }
 
-// bit returns the key's bit at a depth, the most significant bit of the first byte first.
+// bit returns the bit of the key at a depth, beginning with the most
+// significant bit of the first byte.
 func (k *StateKey) bit(depth int) int { return int(k[depth/8] >> (7 - depth%8) & 1) }

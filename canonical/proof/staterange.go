@@ -8,15 +8,17 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// StateEntry is a key of a state with its value.
+// StateEntry is an entry of a state: a Key with its Value.
 type StateEntry struct {
 	Key   StateKey
 	Value []byte
 }
 
-// VerifyStateRange checks that the state with the given root holds exactly these entries between two keys, both included: nothing is added, changed or
-// left out. Entries ascend by key. nodes are those on the ways to the two keys, in any order and with others among them: the boundary of a state
-// request (JAMNP-S CE 129). The error wraps ErrState.
+// VerifyStateRange checks that the state with the given root has exactly these
+// entries from first to last, both included: none is added, changed or omitted.
+// Entries are ascending by key. nodes must include the nodes on the paths to
+// the two keys, in any order: the boundary of a state request (JAMNP-S CE 129).
+// The error wraps ErrState.
 func VerifyStateRange(root common.Hash, first, last StateKey, entries []StateEntry, nodes []StateNode) error {
 	for i := range entries {
 		key := entries[i].Key[:]
@@ -31,20 +33,24 @@ func VerifyStateRange(root common.Hash, first, last StateKey, entries []StateEnt
 	return r.verify(root, false, StateKey{}, 0, entries)
 }
 
-// short is a hash as a branch knows its left child: without the first bit.
+// short returns a hash as a branch contains it for its left child: without the
+// first bit.
 func short(hash common.Hash) common.Hash {
 	hash[0] &^= leafBit
 	return hash
 }
 
-// stateRange is what a request was about, and the nodes that came with the answer, by short hash.
+// stateRange has the bounds of a request, and the nodes of the answer by short
+// hash.
 type stateRange struct {
 	first, last StateKey
 	nodes       map[common.Hash]*StateNode
 }
 
-// verify checks the subtrie at a depth, under which all keys begin with so many bits of prefix, whose others are zero. want is its hash, of a left child
-// the short one. Outside the range nothing is claimed; inside, what no node tells of is there whole.
+// verify checks the subtrie at a depth. All its keys begin with depth bits of
+// prefix, whose other bits are zero. want is the hash of the subtrie, or the
+// short hash of a left child. Outside the range nothing is checked. Inside the
+// range a subtrie without a node in the answer must be complete in the entries.
 func (r *stateRange) verify(want common.Hash, left bool, prefix StateKey, depth int, entries []StateEntry) error {
 	if bytes.Compare(prefix.fill(depth), r.first[:]) < 0 || bytes.Compare(prefix[:], r.last[:]) > 0 {
 		return nil
@@ -60,7 +66,9 @@ func (r *stateRange) verify(want common.Hash, left bool, prefix StateKey, depth 
 	case n == nil || known(n.hash()) != want, n[0]&leafBit != 0, depth >= keyBits:
 		return r.verifyWhole(want, known, n, depth, entries)
 	}
-	delete(r.nodes, short(want)) // leaves hold their keys, so no node is in a state twice: a root that says so would lead on for ever
+	// A leaf contains its key, so no node is in a state twice. Without the
+	// delete, a forged root could lead to an endless walk.
+	delete(r.nodes, short(want))
 	right := prefix
 	right[depth/8] |= 1 << (7 - depth%8)
 	middle, _ := slices.BinarySearchFunc(entries, right, func(e StateEntry, key StateKey) int { return bytes.Compare(e.Key[:], key[:]) })
@@ -70,7 +78,8 @@ func (r *stateRange) verify(want common.Hash, left bool, prefix StateKey, depth 
 	return r.verify(common.Hash(n[32:]), false, right, depth+1, entries[middle:])
 }
 
-// verifyWhole checks a subtrie that is not opened further: its entries make its hash, or it is a leaf that is out of the range.
+// verifyWhole checks a subtrie that is not opened further: its entries give its
+// hash, or it is a leaf outside the range.
 func (r *stateRange) verifyWhole(want common.Hash, known func(common.Hash) common.Hash, n *StateNode, depth int, entries []StateEntry) error {
 	if n != nil && n[0]&leafBit != 0 && known(n.hash()) == want && len(entries) == 0 &&
 		(bytes.Compare(n[1:32], r.first[:]) < 0 || bytes.Compare(n[1:32], r.last[:]) > 0) {
@@ -86,7 +95,7 @@ func (r *stateRange) verifyWhole(want common.Hash, known func(common.Hash) commo
 	return nil
 }
 
-// fill returns the greatest key that begins with so many bits of k.
+// fill returns the greatest key that begins with the first depth bits of k.
 func (k StateKey) fill(depth int) []byte {
 	for bit := depth; bit < keyBits; bit++ {
 		k[bit/8] |= 1 << (7 - bit%8)

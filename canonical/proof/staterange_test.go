@@ -10,7 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// between is what an honest node answers: the entries of a range, and the nodes on the ways to its ends.
+// between returns an honest node's answer: the entries of a range, and the nodes
+// on the paths to its ends.
 func between(trie *StateTrie, all []StateEntry, first, last StateKey) ([]StateEntry, []StateNode) {
 	var entries []StateEntry
 	for _, e := range all {
@@ -86,7 +87,8 @@ func FuzzStateRange(f *testing.F) {
 	})
 }
 
-// A root that is not honest may lead to one node again and again, by two ways at each level. That is refused before the ways are counted.
+// A root that is not honest may lead to one node again and again, by two ways at each level. That
+// is refused before the ways are counted.
 func TestStateRangeOfARepeatedNode(t *testing.T) {
 	var nodes []StateNode
 	var below common.Hash

@@ -6,12 +6,15 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// StateTrie is a JAM state: keys with values under a root (GP D). It never changes: [StateTrie.Set] returns another one, which shares all
-// nodes but those on the way to the key. So a host may keep the state after each block. The zero value, and nil, is the empty state.
+// StateTrie is a JAM state: keys with values under a root (GP D). It is
+// immutable: [StateTrie.Set] returns a new trie that shares all nodes except
+// those on the path to the key. A host can therefore keep the state after each
+// block. The zero value, and nil, are the empty state.
 type StateTrie struct{ top *trieNode }
 
-// trieNode is a branch or, where it has an entry, a leaf. An empty place is a nil pointer. It is small, because a host that keeps the state
-// after each block has some tens of them a block.
+// trieNode is a branch or, if it has an entry, a leaf. A nil pointer is an
+// empty subtrie. It is small, because a host that keeps the state after each
+// block adds some tens of them per block.
 type trieNode struct {
 	hash     common.Hash
 	children [2]*trieNode
@@ -34,7 +37,7 @@ func newBranch(children [2]*trieNode) *trieNode {
 	return &trieNode{hash: node.hash(), children: children}
 }
 
-// encoded returns the node as proofs have it.
+// encoded returns the node in the form of proofs.
 func (n *trieNode) encoded() StateNode {
 	if n.entry != nil {
 		return leaf(n.entry.key, n.entry.value)
@@ -49,7 +52,7 @@ func (n *trieNode) root() common.Hash {
 	return n.hash
 }
 
-// Root returns the state root; zero for the empty state.
+// Root returns the state root. It is zero for the empty state.
 func (t *StateTrie) Root() common.Hash { return t.node().root() }
 
 func (t *StateTrie) node() *trieNode {
@@ -59,12 +62,13 @@ func (t *StateTrie) node() *trieNode {
 	return t.top
 }
 
-// Set returns the state in which a key has a value, which may be empty: that is not an absent key. The value is copied.
+// Set returns the state in which the key has the value. An empty value is
+// different from an absent key. The value is copied.
 func (t *StateTrie) Set(key StateKey, value []byte) *StateTrie {
 	return &StateTrie{top: t.node().set(newLeaf(&trieEntry{key, bytes.Clone(value)}), 0)}
 }
 
-// set returns the subtrie at a depth with a leaf put into it.
+// set returns the subtrie at a depth with an added leaf.
 func (n *trieNode) set(l *trieNode, depth int) *trieNode {
 	if n == nil || n.entry != nil && n.entry.key == l.entry.key {
 		return l
@@ -78,7 +82,8 @@ func (n *trieNode) set(l *trieNode, depth int) *trieNode {
 	return newBranch(children)
 }
 
-// Get returns a copy of a key's value, and whether it has one.
+// Get returns a copy of the value of a key, and reports whether the key is
+// present.
 func (t *StateTrie) Get(key StateKey) (value []byte, ok bool) {
 	n := t.node()
 	for depth := 0; n != nil && n.entry == nil; depth++ {
@@ -90,8 +95,8 @@ func (t *StateTrie) Get(key StateKey) (value []byte, ok bool) {
 	return bytes.Clone(n.entry.value), true
 }
 
-// Prove returns the nodes from the root down to the key's leaf; or, for an absent key, to the empty place or the other key's leaf
-// that shows it.
+// Prove returns the nodes from the root to the leaf of the key. For an absent
+// key they end at an empty subtrie or at the leaf of a different key.
 func (t *StateTrie) Prove(key StateKey) []StateNode {
 	var nodes []StateNode
 	n := t.node()

@@ -11,8 +11,9 @@ import (
 	"github.com/ethereum/go-ethereum/trie"
 )
 
-// ProveTransaction returns the trie nodes that lead from a block's transactions root to the transaction at an index. The error wraps
-// ErrTransaction for an index that does not exist.
+// ProveTransaction returns the trie nodes from a block's transactions root to
+// the transaction at an index. The error wraps ErrTransaction if there is no
+// such transaction.
 func ProveTransaction(txs types.Transactions, index int) ([][]byte, error) {
 	if index < 0 || index >= len(txs) {
 		return nil, fmt.Errorf("%w: index %d of %d transactions", ErrTransaction, index, len(txs))
@@ -34,7 +35,7 @@ func ProveTransaction(txs types.Transactions, index int) ([][]byte, error) {
 	return nodes.list, nil
 }
 
-// nodeList keeps the nodes of a proof in their order.
+// nodeList collects the nodes of a proof in their order.
 type nodeList struct{ list [][]byte }
 
 // Put implements ethdb.KeyValueWriter.
@@ -43,10 +44,11 @@ func (n *nodeList) Put(_, value []byte) error {
 	return nil
 }
 
-// Delete implements ethdb.KeyValueWriter; a proof deletes nothing.
+// Delete implements ethdb.KeyValueWriter. A proof deletes nothing.
 func (n *nodeList) Delete([]byte) error { return nil }
 
-// Get implements ethdb.KeyValueReader for a walk from the root down: it takes the next node, which must be the one that is asked for.
+// Get implements ethdb.KeyValueReader for a walk from the root down. It returns
+// the next node, which must have the requested hash.
 func (n *nodeList) Get(hash []byte) ([]byte, error) {
 	if len(n.list) == 0 || !bytes.Equal(crypto.Keccak256(n.list[0]), hash) {
 		return nil, fmt.Errorf("the next node is not %x", hash)
@@ -61,8 +63,9 @@ func (n *nodeList) Has(hash []byte) (bool, error) {
 	return len(n.list) > 0 && bytes.Equal(crypto.Keccak256(n.list[0]), hash), nil
 }
 
-// VerifyTransaction returns the transaction that the nodes, from the root down and no others, prove to stand at an index of the block with the given
-// transactions root. The error wraps ErrTransaction.
+// VerifyTransaction returns the transaction that the nodes prove to be at an
+// index of the block with the given transactions root. nodes lead from the root
+// to the leaf, without unrelated ones. The error wraps ErrTransaction.
 func VerifyTransaction(root common.Hash, index int, nodes [][]byte) (*types.Transaction, error) {
 	if index < 0 {
 		return nil, fmt.Errorf("%w: index %d", ErrTransaction, index)
@@ -75,7 +78,7 @@ func VerifyTransaction(root common.Hash, index int, nodes [][]byte) (*types.Tran
 	case raw == nil:
 		return nil, fmt.Errorf("%w: the block has no transaction %d", ErrTransaction, index)
 	case len(path.list) > 0:
-		return nil, fmt.Errorf("%w: %d nodes too many", ErrTransaction, len(path.list))
+		return nil, fmt.Errorf("%w: %d unused nodes", ErrTransaction, len(path.list))
 	}
 	tx := new(types.Transaction)
 	if err := tx.UnmarshalBinary(raw); err != nil {

@@ -11,26 +11,29 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// MaxValidators bounds a set: JAM's own size is 1023.
+// MaxValidators is the maximum size of a validator set. JAM's own size is 1023.
 const MaxValidators = 1 << 16
 
-// Trust is what a verifier believes before it reads a document. It comes from elsewhere: the operator of a light client, a chain
-// specification, a friend; never from who made the document. As JSON it is the file that examples/verify takes.
+// Trust has the assumptions of a verifier. It comes from the operator of a
+// light client, from a chain specification, or from another trusted party, and
+// never from the author of the document. Its JSON form is the file that
+// examples/verify reads.
 type Trust struct {
-	// Set is the number of the validator set in office.
+	// Set is the number of the current validator set.
 	Set uint64 `json:"set"`
-	// Validators are the set's Ed25519 keys, in the order of the set. The key of
-	// a punished validator is zero. It counts in the size of the set and never
+	// Validators are the Ed25519 keys of the set, in its order. The key of a
+	// punished validator is zero; it counts in the size of the set and never
 	// votes.
 	Validators []ValidatorKey `json:"validators"`
-	// BLS are the set's BLS12-381 keys, in the same order, for documents by way
-	// of the output log. Such documents are refused if BLS is empty.
+	// BLS are the BLS12-381 keys of the set, in the same order, for proofs
+	// through the output log. If BLS is empty, such documents are refused.
 	BLS []BLSKey `json:"bls,omitempty"`
 	// Service is the rollup's service on JAM.
 	Service jamq.ServiceID `json:"service"`
-	// KeyPrefix is where the service keeps its commitments: see [CommitmentKey].
+	// KeyPrefix is the prefix of the storage keys of the service's commitments;
+	// see [CommitmentKey].
 	KeyPrefix hexutil.Bytes `json:"keyPrefix"`
-	// Format is how precommits are signed. Nil is [Draft].
+	// Format defines how precommits are signed. The default, nil, is [Draft].
 	Format Format `json:"-"`
 }
 
@@ -41,17 +44,18 @@ func (t *Trust) format() Format {
 	return t.Format
 }
 
-// Validate checks the size of the set, and that no key is there twice: its owner
-// would have two votes. The key of zeros may repeat, because it has no vote.
+// Validate checks the size of the set, and that no key is repeated, because its
+// owner would have two votes. The key of zeros can be repeated, because it has
+// no vote.
 //
 // Validate accepts keys that must not vote: the chain decides which keys a set
-// has, and one bad key must not make the votes of the others worthless. Such a
-// key is refused if it votes: see [Finality.Verify] and [Beefy.Verify].
+// has, and one bad key must not invalidate the votes of the others. Such a key
+// is refused when it votes; see [Finality.Verify] and [Beefy.Verify].
 //
 // The error wraps ErrTrust, also if t is nil.
 func (t *Trust) Validate() error {
 	if t == nil {
-		return fmt.Errorf("%w: there is none", ErrTrust)
+		return fmt.Errorf("%w: the trust is nil", ErrTrust)
 	}
 	if n := len(t.Validators); n == 0 || n > MaxValidators {
 		return fmt.Errorf("%w: %d validators, want 1 to %d", ErrTrust, n, MaxValidators)
@@ -68,7 +72,7 @@ func (t *Trust) Validate() error {
 	return nil
 }
 
-// repeated returns the indexes of two equal keys that are not zero.
+// repeated returns the indices of two equal keys that are not zero.
 func repeated[K interface {
 	comparable
 	IsZero() bool
@@ -86,7 +90,8 @@ func repeated[K interface {
 	return 0, 0, false
 }
 
-// ParseTrust reads the JSON of a Trust and validates it. Unknown fields and anything after it are refused. The error wraps ErrTrust.
+// ParseTrust decodes the JSON form of a Trust and validates it. It refuses
+// unknown fields and trailing data. The error wraps ErrTrust.
 func ParseTrust(data []byte) (*Trust, error) {
 	t := new(Trust)
 	if err := decodeStrictly(data, t); err != nil {
@@ -98,7 +103,9 @@ func ParseTrust(data []byte) (*Trust, error) {
 	return t, nil
 }
 
-// Fingerprint returns a hash over everything that is trusted, for people to compare by another way.
+// Fingerprint returns a hash over the whole trust, so that people can compare
+// it over another channel. The error wraps ErrTrust if the trust cannot be
+// encoded.
 func (t *Trust) Fingerprint() (common.Hash, error) {
 	raw, err := json.Marshal(t)
 	if err != nil {

@@ -43,7 +43,8 @@ func readVectors[T any](t *testing.T, pattern string) map[string]T {
 	return out
 }
 
-// The trie on two whole states of a real chain: the root, where things lie, and a proof of every key.
+// The trie on two whole states of a real chain: the root, where things lie, and a proof of every
+// key.
 func TestStateVectors(t *testing.T) {
 	type state struct {
 		StateRoot common.Hash `json:"state_root"`
@@ -106,7 +107,8 @@ func TestLogVectors(t *testing.T) {
 	}
 }
 
-// A hundred blocks of a real chain: the outputs in C(16) make the leaf that each adds to the log in C(3), and every leaf is proved.
+// A hundred blocks of a real chain: the outputs in C(16) make the leaf that each adds to the log in
+// C(3), and every leaf is proved.
 func TestTrace(t *testing.T) {
 	type chapters struct{ Chapters map[string]hexutil.Bytes }
 	c, err := codec.New(codec.V072, jamq.Tiny())

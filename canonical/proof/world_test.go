@@ -12,7 +12,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// world is a small JAM chain as far as proofs go: validators who sign, a service that commits, one rollup block.
+// world is a small JAM chain as far as proofs go: validators who sign, a service that commits, one
+// rollup block.
 type world struct {
 	keys    []ed25519.PrivateKey
 	secrets []BLSSecret
@@ -20,7 +21,7 @@ type world struct {
 
 	txs        types.Transactions
 	commitment Commitment
-	others     []Output // what else was yielded in the block
+	others     []Output // other outputs of the block
 	state      *StateTrie
 	leaves     []common.Hash
 	log        Log
