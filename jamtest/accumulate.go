@@ -6,11 +6,13 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// accumulate runs what became available and what waits in the ready queue, as far as prerequisites allow (GP 12.4 to 12.12),
-// and sets the block's Accumulated and ready queue.
+// accumulate accumulates the reports that became available and those in the
+// ready queue, if their prerequisites allow it (GP 12.4 to 12.12). It sets the
+// block's Accumulated and ready queue.
 //
-// The order: packages without prerequisites first; then the queue, the longest waiting first and the newcomers last, in rounds:
-// each round runs all that wait for nothing more, and what they unlock runs in the next.
+// Packages without prerequisites come first. The queue follows, longest waiting
+// first, in rounds: each round takes all packages whose prerequisites are
+// accumulated, and the packages that they unlock follow in the next round.
 func (c *Chain) accumulate(b *block, available []*report) {
 	queue := make([]waiting, 0, len(b.parent.ready)+len(available))
 	for _, w := range b.parent.ready {
@@ -38,8 +40,8 @@ func (c *Chain) accumulate(b *block, available []*report) {
 	})
 }
 
-// rounds returns what of a queue could run at once, in order: each round runs all that wait for nothing more, and what they unlock
-// runs in the next (GP 12.8). The queue stays as it is.
+// rounds returns, in order, the packages of a queue that could be accumulated
+// at once (GP 12.8). It does not change the queue.
 func rounds(queue []waiting) []*Package {
 	rest := make([]waiting, len(queue))
 	for i, w := range queue {
@@ -62,8 +64,9 @@ func rounds(queue []waiting) []*Package {
 	}
 }
 
-// withinGas returns how much of the queue fits into a block beside what runs without waiting, which always does: the limit is never
-// below what all cores may use (GP 12.18 to 12.21).
+// withinGas returns the part of the queue that fits into a block besides the
+// packages that do not wait. Those always fit: the limit is never below the gas
+// of all cores (GP 12.18 to 12.21).
 func (c *Chain) withinGas(free []jamq.PackageHash, queue []*Package) []jamq.PackageHash {
 	spec := &c.cfg.Spec
 	left := max(spec.BlockAccumulateGas, spec.MaxAccumulateGas*uint64(spec.Cores))
@@ -73,7 +76,7 @@ func (c *Chain) withinGas(free []jamq.PackageHash, queue []*Package) []jamq.Pack
 	var out []jamq.PackageHash
 	for _, p := range queue {
 		if p.Gas > left {
-			break // the order is kept: what is behind it waits as well
+			break // later packages wait to keep the order
 		}
 		left -= p.Gas
 		out = append(out, p.Hash)
@@ -81,22 +84,24 @@ func (c *Chain) withinGas(free []jamq.PackageHash, queue []*Package) []jamq.Pack
 	return out
 }
 
-// unmet returns those of a package's prerequisites that were not accumulated in b or the E-1 blocks before it.
-// One that was accumulated earlier counts as unmet for ever: the chain has forgotten it.
+// unmet returns the prerequisites that were not accumulated in b or in the E-1
+// blocks before it. A prerequisite that was accumulated earlier stays unmet,
+// because the chain has forgotten it.
 func (c *Chain) unmet(b *block, needs []jamq.PackageHash) []jamq.PackageHash {
 	return slices.DeleteFunc(slices.Clone(needs), func(need jamq.PackageHash) bool {
 		return b.newest(int(c.cfg.Spec.EpochLength), c.accumulatedIn[need]) != nil
 	})
 }
 
-// overdue tells whether an entry leaves the ready queue in a block of the given slot. The queue has one list per slot of an
-// epoch, so the first block at least E slots later, which reuses or passes its place, drops it (GP 12.41). It runs
-// after accumulation: that block may still take the entry.
+// overdue reports whether an entry leaves the ready queue in a block of the
+// given slot. The queue has one list per slot of an epoch, so the first block
+// at least E slots later drops the entry (GP 12.41). That happens after
+// accumulation, so the same block may still accumulate it.
 func (c *Chain) overdue(w waiting, slot jamq.Slot) bool {
 	return slot >= w.since.Add(c.cfg.Spec.EpochLength)
 }
 
-// meet removes accumulated packages from the prerequisites that are waited for.
+// meet removes accumulated packages from the open prerequisites.
 func meet(queue []waiting, accumulated []jamq.PackageHash) {
 	if len(accumulated) == 0 {
 		return

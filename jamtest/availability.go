@@ -6,7 +6,7 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// dispute lets verdicts clear cores of the block, as its parent left them (GP 10.15).
+// dispute lets verdicts clear cores that the parent left occupied (GP 10.15).
 func (c *Chain) dispute(b *block) {
 	for i, r := range b.cores {
 		if r != nil && (c.chance(c.cfg.VerdictProbability) || c.condemned(jamq.CoreIndex(i)) || c.killed[r.pkg.Hash]) {
@@ -17,8 +17,10 @@ func (c *Chain) dispute(b *block) {
 	}
 }
 
-// freeCores takes from the block's cores what became available, which it returns in the order of cores, and then what is over
-// its time (GP 11.16, 11.17). Availability comes first: it counts in the very block of the time-out, however late that is.
+// freeCores removes from the block's cores the reports that became available,
+// which it returns in the order of cores, and then those whose time is over (GP
+// 11.16, 11.17). Availability comes first: it counts even in the block of the
+// time-out.
 func (c *Chain) freeCores(b *block) (available []*report) {
 	for i, r := range b.cores {
 		switch {

@@ -10,7 +10,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// block is a block with the state after it. It never changes once it is in the chain, so children may share its parts.
+// block is a block with the state after it. It is immutable once it is in the
+// chain, so children may share its parts.
 type block struct {
 	jamq.Block
 	height uint64
@@ -18,11 +19,13 @@ type block struct {
 	cores  []*report
 	ready  []waiting
 
-	// stateRoot and beefyRoot are the posterior roots. state is what they are of, with Config.Commit.
+	// stateRoot and beefyRoot are the posterior roots. state is the state
+	// behind them, with Config.Commit.
 	stateRoot, beefyRoot common.Hash
 	state                *state
 
-	// What jamq.Block does not say: which packages left a core or the ready queue, and how.
+	// These are the packages that left a core or the ready queue, by cause.
+	// jamq.Block does not contain them.
 	available, cleared, timedOut, expired []jamq.PackageHash
 }
 
@@ -34,14 +37,16 @@ type report struct {
 	availableAt jamq.Slot // jamq.MaxSlot: never
 }
 
-// waiting is an available report in the ready queue, with the prerequisites that are not accumulated yet.
+// waiting is an available report in the ready queue, with its open
+// prerequisites.
 type waiting struct {
 	pkg   *Package
 	since jamq.Slot
 	unmet []jamq.PackageHash
 }
 
-// within returns b's ancestor at a height, b itself included, or nil if it is above b or was forgotten.
+// within returns b's ancestor at a height, or b itself. It returns nil if the
+// height is above b or was forgotten.
 func (b *block) within(height uint64) *block {
 	if height > b.height {
 		return nil
@@ -52,13 +57,14 @@ func (b *block) within(height uint64) *block {
 	return b
 }
 
-// has tells whether x is b or one of the n-1 blocks before it.
+// has reports whether x is b or one of the n-1 blocks before it.
 func (b *block) has(x *block, n int) bool {
 	return x.height <= b.height && b.height-x.height < uint64(n) && b.within(x.height) == x
 }
 
-// newest returns that one of some blocks which is b or one of the n-1 blocks before it, or nil. A package is reported and
-// accumulated at most once per chain, so there is no more than one.
+// newest returns the block in of that is b or one of the n-1 blocks before it,
+// or nil. A package is reported and accumulated at most once per chain, so
+// there is at most one.
 func (b *block) newest(n int, of []*block) *block {
 	for _, x := range of {
 		if b.has(x, n) {
@@ -68,7 +74,7 @@ func (b *block) newest(n int, of []*block) *block {
 	return nil
 }
 
-// seal gives a finished block its hash, over everything in it.
+// seal sets the hash of a finished block, over its whole content.
 func (b *block) seal() {
 	data := binary.LittleEndian.AppendUint32(nil, uint32(b.Slot))
 	for _, r := range b.Reported {
@@ -88,12 +94,13 @@ func (b *block) seal() {
 	b.Hash = digest("block", b.Parent[:], data)
 }
 
-// digest is how the simulated chain makes hashes.
+// digest is the hash function of the simulated chain.
 func digest(kind string, data ...[]byte) [32]byte {
 	return blake2b.Sum256(slices.Concat(append([][]byte{[]byte("jamtest " + kind + " ")}, data...)...))
 }
 
-// standIns returns what stands for the posterior roots of a block where no state is simulated.
+// standIns returns placeholders for the posterior roots of a block if no state
+// is simulated.
 func standIns(h jamq.HeaderHash) (stateRoot, beefyRoot common.Hash) {
 	return digest("state", h[:]), digest("beefy", h[:])
 }

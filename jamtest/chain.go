@@ -7,7 +7,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Chain is a simulated JAM chain, from a genesis block with no packages. It is not safe for concurrent use; see [Driver].
+// Chain is a simulated JAM chain. It begins with a genesis block without
+// packages. It is not safe for concurrent use; see [Driver].
 type Chain struct {
 	cfg    Config
 	random *rand.Rand
@@ -23,35 +24,39 @@ type Chain struct {
 	packages map[jamq.PackageHash]*Package
 	offers   []offer
 	seen     map[delivery]bool
-	// reportedIn and accumulatedIn say in which blocks, of any branch, that happened to a package.
+	// reportedIn and accumulatedIn have, for each package, the blocks of any
+	// branch in which it was reported or accumulated.
 	reportedIn, accumulatedIn map[jamq.PackageHash][]*block
 
 	script     running
 	skipLeft   int       // slots of a burst that are still to be skipped
 	stallUntil jamq.Slot // finality stands still before it
-	// finalityStopped is of Faults; killed are the packages that Kill was asked for.
+	// finalityStopped is the field of [Faults].
 	finalityStopped bool
 	killed          map[jamq.PackageHash]bool
 
 	foreign foreign
-	keys    *validators // of the validators, once somebody asked for a proof
+	keys    *validators // nil before the first proof
 }
 
-// Update is what one slot brought.
+// Update is the result of one slot.
 type Update struct {
-	// Slot is the slot.
+	// Slot is the slot that the chain moved to.
 	Slot jamq.Slot
-	// Imported are the new blocks, parents first; none where the slot was skipped, two while a fork is open.
+	// Imported are the new blocks, parents first: none in a skipped slot, two
+	// while a fork is open.
 	Imported []jamq.Block
-	// Best and Finalized are the heads afterwards. Best may be on another branch than before. Finality never moves back, and
-	// the finalized block is on the best chain.
+	// Best and Finalized are the heads after the slot. Best may be on a
+	// different branch than before. The finalized block never moves back and is
+	// on the best chain.
 	Best, Finalized jamq.HeaderHash
-	// Final are the packages whose accumulation became final, in the order of accumulation.
+	// Final are the packages whose accumulation became final, in the order of
+	// accumulation.
 	Final []Accumulation
 }
 
-// New returns a chain that consists of a genesis block, which is final.
-// The error wraps [ErrInvalidConfig].
+// New returns a chain with a final genesis block. The error wraps
+// [ErrInvalidConfig].
 func New(cfg Config) (*Chain, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -75,10 +80,12 @@ func New(cfg Config) (*Chain, error) {
 	return c, nil
 }
 
-// Advance moves to the next slot. In the last slot of all, jamq.MaxSlot, it changes nothing.
+// Advance moves to the next slot. In the last slot, jamq.MaxSlot, it does
+// nothing.
 func (c *Chain) Advance() Update { return c.AdvanceTo(c.slot.Add(1)) }
 
-// AdvanceTo moves to a slot; those between are skipped. A slot that is not later than the current one changes nothing.
+// AdvanceTo moves to a slot and skips the slots in between. It does nothing if
+// the slot is not later than the current one.
 func (c *Chain) AdvanceTo(slot jamq.Slot) Update {
 	u := Update{Slot: c.slot, Best: c.best.Hash, Finalized: c.finalized.Hash}
 	if slot <= c.slot {
@@ -100,8 +107,9 @@ func (c *Chain) AdvanceTo(slot jamq.Slot) Update {
 	return u
 }
 
-// author makes a block of the current slot on a parent, in the order of the Gray Paper's state transition: disputes,
-// availability, guarantees, accumulation (GP 4.5 to 4.20).
+// author makes a block of the current slot on a parent, in the order of the
+// state transition of the Gray Paper: disputes, availability, guarantees,
+// accumulation (GP 4.5 to 4.20).
 func (c *Chain) author(parent *block) *block {
 	b := childOf(parent, c.slot)
 	c.dispute(b)
@@ -121,10 +129,11 @@ func (c *Chain) author(parent *block) *block {
 	return b
 }
 
-// chance is true with a probability. It draws nothing where the answer is certain.
+// chance returns true with probability p. It consumes no random number if p is
+// not positive.
 func (c *Chain) chance(p float64) bool { return p > 0 && c.random.Float64() < p }
 
-// between draws from an inclusive span.
+// between returns a random slot count from an inclusive range.
 func (c *Chain) between(span [2]jamq.Slot) jamq.Slot {
 	if span[0] == span[1] {
 		return span[0]

@@ -204,7 +204,7 @@ func TestUnknownHeads(t *testing.T) {
 	require.Equal(t, "stage 99", jamtest.Stage(99).String())
 }
 
-// Blocks that nobody can look at are forgotten, and the rules still hold afterwards.
+// Blocks that no query can reach are forgotten, and the rules still hold.
 func TestRetention(t *testing.T) {
 	c := newChain(t, func(cfg *jamtest.Config) { cfg.Retention = 0 })
 	old := c.Best().Hash

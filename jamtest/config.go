@@ -7,69 +7,83 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Config says what a simulated chain is like. Begin with [DefaultConfig].
+// Config configures a simulated chain. Start from [DefaultConfig].
 type Config struct {
-	// Spec holds the chain's constants.
+	// Spec has the constants of the chain.
 	Spec jamq.ChainSpec
-	// Seed decides everything that the rules leave open.
+	// Seed decides everything that the rules of JAM leave open.
 	Seed uint64
-	// StartSlot is the slot of the genesis block, below [jamq.MaxSlot]. Who takes it from a clock gets that one where slots are so short that
-	// they have run out since the common era: those below 14 ms did in 2026.
+	// StartSlot is the slot of the genesis block, below [jamq.MaxSlot]. A clock
+	// with very short slots returns MaxSlot: slots below 14 ms have run out
+	// since the common era in 2026.
 	StartSlot jamq.Slot
-	// SkipProbability is the share of slots without a block, from 0 to below 1.
+	// SkipProbability is the share of slots without a block, from 0 to less
+	// than 1.
 	SkipProbability float64
-	// SkipBurst is the least and the greatest number of slots that are then skipped in a row, at least 1.
+	// SkipBurst is the minimum and maximum number of slots that are skipped in
+	// a row, at least 1.
 	SkipBurst [2]int
 	// LossProbability is the share of submissions that reach no guarantor, from 0 to 1.
 	LossProbability float64
-	// DelayProbability is the share of submissions that take Delay slots longer than ReportLatency, from 0 to 1.
+	// DelayProbability is the share of submissions that take Delay slots longer
+	// than ReportLatency, from 0 to 1.
 	DelayProbability float64
-	// Delay is the least and the greatest number of such slots, at least 1.
+	// Delay is the minimum and maximum number of those slots, at least 1.
 	Delay [2]jamq.Slot
-	// LastMomentProbability is the share of submissions whose guarantors sign only for the last block that may report the
-	// package, from 0 to 1.
+	// LastMomentProbability is the share of submissions whose guarantors sign
+	// only for the last block that may report the package, from 0 to 1.
 	LastMomentProbability float64
-	// ForeignLoad is the chance, per block and free core, that a foreign rollup's package takes the core, from 0 to 1. Some of these
-	// packages need each other.
+	// ForeignLoad is the probability, per block and free core, that a package
+	// of another rollup takes the core, from 0 to 1. Some of these packages are
+	// prerequisites of each other.
 	ForeignLoad float64
 	// UnavailableProbability is the share of reports that never become available, from 0 to 1.
 	UnavailableProbability float64
-	// VerdictProbability is the chance, per block and occupied core, that a verdict clears the core, from 0 to 1.
+	// VerdictProbability is the probability, per block and occupied core, that
+	// a verdict clears the core, from 0 to 1.
 	VerdictProbability float64
-	// ReportLatency is the least and the greatest number of slots from a submission to the first block that may report it, at
-	// least 1.
+	// ReportLatency is the minimum and maximum number of slots from a
+	// submission to the first block that may report it, at least 1.
 	ReportLatency [2]jamq.Slot
-	// AvailabilityLatency is the same from a report to its availability, at least 1. A latency above the time-out U lets
-	// reports time out, unless slots are skipped.
+	// AvailabilityLatency is the minimum and maximum number of slots from a
+	// report to its availability, at least 1. With a latency above the time-out
+	// U reports time out, unless slots are skipped.
 	AvailabilityLatency [2]jamq.Slot
-	// FinalityLag is how many blocks the finalized block is behind the best one, at least 1; more while a fork is open.
+	// FinalityLag is the number of blocks that the finalized block is behind
+	// the best one, at least 1. The distance is greater while a fork is open.
 	FinalityLag int
-	// FinalityStallProbability is the chance per block that finality stands still for FinalityStall slots, from 0 to 1.
+	// FinalityStallProbability is the probability, per block, that finality
+	// stops for FinalityStall slots, from 0 to less than 1.
 	FinalityStallProbability float64
-	// FinalityStall is that time, in slots.
+	// FinalityStall is the length of such a stop, in slots.
 	FinalityStall jamq.Slot
-	// ForkProbability is the chance per block that a second branch begins, from 0 to 1.
+	// ForkProbability is the probability, per block, that a second branch
+	// begins, from 0 to 1.
 	ForkProbability float64
-	// MaxForkDepth is how many blocks below the best one a branch may begin, from 0 to FinalityLag; 0 means no forks.
-	// A branch that falls more than FinalityLag behind the other is given up.
+	// MaxForkDepth is the maximum depth below the best block at which a branch
+	// can begin, in blocks, from 0 to FinalityLag. 0 means no forks. A branch
+	// that falls more than FinalityLag behind is abandoned.
 	MaxForkDepth int
-	// Retention is how many finalized blocks are kept for inspection, at least 0. What a rule may still look at is kept
-	// in any case.
+	// Retention is the number of finalized blocks that are kept for inspection,
+	// at least 0. Blocks that the rules need are always kept.
 	Retention int
-	// Script is a list of faults at given slots, besides those by chance: see [ParseScript]. Nil means none.
+	// Script has faults at given slots, in addition to the random ones; see
+	// [ParseScript]. Nil means none.
 	Script *Script
-	// Commit is what the rollups' services do with their packages, so that [Chain.Prove] can prove it: then state roots are those of a
-	// state, with C(11), C(16) and the services' commitments in it, and the output log is one. Nil means that hashes stand for them.
-	// It costs some kilobytes for each block that is kept.
+	// Commit is the behaviour of the rollups' services. If it is set, state
+	// roots are those of a real state with C(11), C(16) and the services'
+	// commitments, so that [Chain.Prove] works. This takes some kilobytes per
+	// block. Nil means that placeholder hashes are used.
 	Commit Commit
-	// Punished are the indexes of validators whose keys JAM has replaced by
-	// zeros, each once. They count in the set and sign nothing: see
+	// Punished are the distinct indices of validators whose keys JAM has
+	// replaced by zeros. They count in the set and sign nothing; see
 	// [Chain.Trust] and [Chain.Prove]. Nil means none.
 	Punished []int
 }
 
-// DefaultConfig returns a chain on which everything goes well: no loss, no skipped slots, no forks; reports in the next slot,
-// available the slot after, final two blocks later; a day of blocks is kept.
+// DefaultConfig returns a chain without faults: no loss, no skipped slots, no
+// forks. Packages are reported in the next slot, available one slot later, and
+// final two blocks later. A day of blocks is kept.
 func DefaultConfig(spec jamq.ChainSpec, seed uint64) Config {
 	return Config{
 		Spec:                spec,
@@ -83,8 +97,8 @@ func DefaultConfig(spec jamq.ChainSpec, seed uint64) Config {
 	}
 }
 
-// Validate names the first field that is out of range, its value and what is allowed. The error wraps
-// [ErrInvalidConfig].
+// Validate returns an error that wraps [ErrInvalidConfig] and names the first
+// field that is out of range, with its value and the allowed range.
 func (c *Config) Validate() error {
 	if err := c.Spec.Validate(); err != nil {
 		return fmt.Errorf("%w: Spec: %w", ErrInvalidConfig, err)

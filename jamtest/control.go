@@ -7,25 +7,31 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Faults are the faults that can be changed while a chain runs. The fields are those of [Config], but for the last.
+// Faults are the faults that can be changed while a chain runs. Except for the
+// last one, the fields are those of [Config].
 type Faults struct {
 	// LossProbability is the share of submissions that reach no guarantor, from 0 to 1.
 	LossProbability float64
-	// SkipProbability is the share of slots without a block, from 0 to below 1.
+	// SkipProbability is the share of slots without a block, from 0 to less
+	// than 1.
 	SkipProbability float64
-	// ReportLatency is the least and the greatest number of slots from a submission to the first block that may report it, at least 1.
+	// ReportLatency is the minimum and maximum number of slots from a
+	// submission to the first block that may report it, at least 1.
 	ReportLatency [2]jamq.Slot
-	// FinalityStopped says that nothing becomes final until it is changed back.
+	// FinalityStopped prevents that further blocks become final until it is
+	// reset.
 	FinalityStopped bool
 }
 
-// Faults returns what holds now.
+// Faults returns the current faults.
 func (c *Chain) Faults() Faults {
 	return Faults{c.cfg.LossProbability, c.cfg.SkipProbability, c.cfg.ReportLatency, c.finalityStopped}
 }
 
-// SetFaults changes faults, for submissions from now on and blocks from the next slot on. A change is an input like a submission: the same
-// configuration and calls, between the same slots, give the same chain. The error wraps [ErrInvalidConfig], and nothing changed.
+// SetFaults changes the faults for later submissions and for blocks from the
+// next slot on. A change is an input, like a submission: the same configuration
+// and calls between the same slots give the same chain. If it returns an error,
+// which wraps [ErrInvalidConfig], nothing changed.
 func (c *Chain) SetFaults(f Faults) error {
 	cfg := c.cfg
 	cfg.LossProbability, cfg.SkipProbability, cfg.ReportLatency = f.LossProbability, f.SkipProbability, f.ReportLatency
@@ -36,8 +42,9 @@ func (c *Chain) SetFaults(f Faults) error {
 	return nil
 }
 
-// Inject adds a script to what is still to come of Config.Script. Its slots are counted from the current one: "at 1 fork 2" strikes in the
-// next slot. A fault for the current slot or an earlier one strikes in the next.
+// Inject adds the faults of a script. Its slots are counted from the current
+// one: "at 1 fork 2" takes effect in the next slot. A fault for the current
+// slot or an earlier one takes effect in the next slot.
 func (c *Chain) Inject(s *Script) {
 	todo := slices.Clone(c.script.todo)
 	now := c.slot.Since(c.cfg.StartSlot)
@@ -49,9 +56,11 @@ func (c *Chain) Inject(s *Script) {
 	c.script.todo = todo
 }
 
-// Kill sees to it that a package is never accumulated: its offers are lost, now and later, and a verdict takes it from the core that it is on, in
-// the next block of each branch. The error wraps [ErrNotKillable], and nothing changed, for a package that nobody submitted, and for one that has
-// become available on the best chain or was lost there before.
+// Kill prevents that a package is ever accumulated. Its submissions are lost,
+// now and later. If it is on a core, a verdict removes it in the next block of
+// each branch. The error wraps [ErrNotKillable], and nothing changes, if the
+// package was never submitted, or if it became available or was lost on the
+// best chain.
 func (c *Chain) Kill(pkg jamq.PackageHash) error {
 	if c.packages[pkg] == nil {
 		return fmt.Errorf("%w: %s was not submitted", ErrNotKillable, pkg)

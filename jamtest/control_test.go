@@ -68,7 +68,8 @@ func TestBadFaultsChangeNothing(t *testing.T) {
 	}
 }
 
-// An injected reorg is as deep as it says, and the branch that lost is given up at once, so that finality goes on.
+// An injected reorg is as deep as it says, and the branch that lost is given up at once, so that
+// finality goes on.
 func TestInjectedReorg(t *testing.T) {
 	for depth := 1; depth <= 4; depth++ {
 		c := scripted(t, "", func(cfg *jamtest.Config) { cfg.FinalityLag = 5 })

@@ -9,7 +9,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Driver runs a chain on the wall clock: one slot per slot. Its methods are safe for concurrent use.
+// Driver runs a chain on the wall clock, one slot of the chain per slot of real
+// time. It is safe for concurrent use.
 type Driver struct {
 	clock   jamq.SlotClock
 	running atomic.Bool
@@ -18,15 +19,19 @@ type Driver struct {
 	chain *Chain
 }
 
-// NewDriver takes over a chain; nobody else may use it any more. A chain that should begin now has the StartSlot of
-// jamq.NewSlotClock(spec).SlotAt(time.Now()); one that begins later waits for its time.
+// NewDriver returns a driver that owns the chain. The caller must not use the
+// chain afterwards. To begin now, the chain needs the StartSlot
+// jamq.NewSlotClock(spec).SlotAt(time.Now()). A chain with a later StartSlot
+// waits for its time.
 func NewDriver(chain *Chain) *Driver {
 	return &Driver{clock: jamq.NewSlotClock(chain.cfg.Spec), chain: chain}
 }
 
-// Run advances the chain at each slot's beginning and hands every update to deliver, in order and under no lock, until ctx
-// ends. It returns ctx's error, or at once [ErrRunning] if another Run goes on. None of the updates is lost: slots that pass
-// while deliver is busy, or the machine asleep, become skipped slots of the chain. deliver may call the driver's methods.
+// Run advances the chain at the start of each slot and passes every update to
+// deliver, in order and without holding a lock, until ctx ends. It returns the
+// error of ctx, or [ErrRunning] at once if another Run is active. No update is
+// lost: slots that pass while deliver is busy, or while the machine sleeps,
+// become skipped slots of the chain. deliver may call the driver's methods.
 func (d *Driver) Run(ctx context.Context, deliver func(Update)) error {
 	if !d.running.CompareAndSwap(false, true) {
 		return ErrRunning
@@ -59,14 +64,14 @@ func (d *Driver) advanceTo(slot jamq.Slot) (u Update, moved bool) {
 	return u, u.Slot != before
 }
 
-// Submit is [Chain.Submit].
+// Submit calls [Chain.Submit].
 func (d *Driver) Submit(p Package, core jamq.CoreIndex, guarantor int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.chain.Submit(p, core, guarantor)
 }
 
-// Anchors is [Chain.Anchors] and [Chain.LookupAnchor], of one moment.
+// Anchors returns [Chain.Anchors] and [Chain.LookupAnchor] of the same moment.
 func (d *Driver) Anchors() (recent []jamq.AnchorBlock, lookup jamq.AnchorBlock) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -80,14 +85,16 @@ func (d *Driver) Heads() (best, finalized jamq.Block) {
 	return d.chain.Best(), d.chain.Finalized()
 }
 
-// Faults is [Chain.Faults].
+// Faults calls [Chain.Faults].
 func (d *Driver) Faults() Faults {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.chain.Faults()
 }
 
-// ChangeFaults changes what f changes, as [Chain.SetFaults] does. f runs under the driver's lock and must not call the driver.
+// ChangeFaults passes the current faults to f and sets the result, as
+// [Chain.SetFaults] does. f runs under the driver's lock and must not call the
+// driver.
 func (d *Driver) ChangeFaults(f func(*Faults)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -96,21 +103,22 @@ func (d *Driver) ChangeFaults(f func(*Faults)) error {
 	return d.chain.SetFaults(faults)
 }
 
-// Inject is [Chain.Inject].
+// Inject calls [Chain.Inject].
 func (d *Driver) Inject(s *Script) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.chain.Inject(s)
 }
 
-// Kill is [Chain.Kill].
+// Kill calls [Chain.Kill].
 func (d *Driver) Kill(pkg jamq.PackageHash) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.chain.Kill(pkg)
 }
 
-// View calls f with the chain, under the driver's lock: f must not keep the chain, change it or call the driver.
+// View calls f with the chain under the driver's lock. f must not keep the
+// chain, change it or call the driver.
 func (d *Driver) View(f func(*Chain)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

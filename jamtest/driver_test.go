@@ -25,8 +25,8 @@ func newDriver(t *testing.T) *jamtest.Driver {
 	return jamtest.NewDriver(c)
 }
 
-// inVirtualTime runs f in a bubble whose clock stands somewhere in the middle of a slot after the common era: the bubble's own
-// time begins before it.
+// inVirtualTime runs f in a bubble whose clock stands somewhere in the middle of a slot after the
+// common era: the bubble's own time begins before it.
 func inVirtualTime(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(jamq.CommonEra().Add(100*6*time.Second + 2*time.Second)))

@@ -24,7 +24,7 @@ func ExampleChain_SetFaults() {
 	if err := chain.SetFaults(faults); err != nil {
 		fmt.Println(err)
 	}
-	reorg, err := jamtest.ParseScript("at 1 fork 3\nat 1 reorg\nat 1 abandon") // from the next slot on
+	reorg, err := jamtest.ParseScript("at 1 fork 3\nat 1 reorg\nat 1 abandon")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -7,17 +7,18 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// ForeignService is the service of all foreign rollups' packages: see Config.ForeignLoad.
+// ForeignService is the service of all packages of other rollups; see
+// Config.ForeignLoad.
 const ForeignService jamq.ServiceID = math.MaxUint32
 
-// foreign is what foreign rollups have done.
+// foreign has the last package of other rollups.
 type foreign struct {
 	count uint64
 	last  *Package // the newest
-	in    *block   // where it was reported
+	in    *block   // the block that reported it
 }
 
-// skips tells whether this slot has no block.
+// skips reports whether this slot has no block.
 func (c *Chain) skips() bool {
 	if c.skipLeft == 0 && c.chance(c.cfg.SkipProbability) {
 		c.skipLeft = c.cfg.SkipBurst[0] + c.random.IntN(c.cfg.SkipBurst[1]-c.cfg.SkipBurst[0]+1)
@@ -29,8 +30,9 @@ func (c *Chain) skips() bool {
 	return false
 }
 
-// fillCores lets foreign rollups take cores that are free. Their packages are valid by construction: anchored to the parent, and in
-// need only of one that a block of this chain reported recently.
+// fillCores lets other rollups take free cores. Their packages are always
+// valid: their anchor is the parent, and a prerequisite, if any, was reported
+// recently on this chain.
 func (c *Chain) fillCores(b *block) {
 	const needing = 0.3 // share of those that wait for another
 	for core := range b.cores {

@@ -7,14 +7,17 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// FeedFaults says how badly a host hears of a chain. The zero value is a perfect feed.
+// FeedFaults are the faults of a [Feed]. The zero value is a perfect feed.
 type FeedFaults struct {
-	// Duplicate is the chance that an update comes twice, Late that it is held back until the next one has come, Batch that it waits to
-	// come together with those after it, Miss that a block is left out of it; each from 0 to 1.
+	// Duplicate is the probability that an update is delivered twice, Late that
+	// it is delivered after the next one, Batch that it is delivered together
+	// with the following ones, and Miss that it lacks a block. Each is from 0
+	// to 1.
 	Duplicate, Late, Batch, Miss float64
 }
 
-// Validate names the first field that is out of range. The error wraps [ErrInvalidConfig].
+// Validate returns an error that wraps [ErrInvalidConfig] and names the first
+// field that is out of range.
 func (f *FeedFaults) Validate() error {
 	for _, p := range []struct {
 		field string
@@ -27,16 +30,19 @@ func (f *FeedFaults) Validate() error {
 	return nil
 }
 
-// Feed stands between a chain and a host and delivers updates badly: twice, late, in batches, or with a block missing. A host finds out
-// about a missing block when the next one names a parent that it does not know; it fetches it by [Chain.Block]. Parents come before
-// children otherwise. Nothing stays away for ever: Flush gives what is held back.
+// Feed stands between a chain and a host and delivers updates badly: twice,
+// late, in batches, or with missing blocks. A host notices a missing block when
+// a later one names an unknown parent, and can fetch it with [Chain.Block].
+// Apart from that, parents come before children. Flush delivers all updates
+// that were held back.
 type Feed struct {
 	faults FeedFaults
 	random *rand.Rand
 	held   []Update
 }
 
-// NewFeed returns a feed whose faults depend on the seed alone. The error wraps [ErrInvalidConfig].
+// NewFeed returns a feed whose faults are decided by the seed. The error wraps
+// [ErrInvalidConfig].
 func NewFeed(faults FeedFaults, seed uint64) (*Feed, error) {
 	if err := faults.Validate(); err != nil {
 		return nil, err
@@ -46,7 +52,8 @@ func NewFeed(faults FeedFaults, seed uint64) (*Feed, error) {
 
 func (f *Feed) chance(p float64) bool { return p > 0 && f.random.Float64() < p }
 
-// Push takes an update of the chain and returns what the host hears now.
+// Push takes an update of the chain and returns the updates that the host
+// receives now.
 func (f *Feed) Push(u Update) []Update {
 	if len(u.Imported) > 0 && f.chance(f.faults.Miss) {
 		i := f.random.IntN(len(u.Imported))
@@ -66,7 +73,7 @@ func (f *Feed) Push(u Update) []Update {
 	return out
 }
 
-// Flush returns what is held back.
+// Flush returns the updates that were held back.
 func (f *Feed) Flush() []Update {
 	out := f.held
 	f.held = nil

@@ -12,18 +12,22 @@ import (
 	"github.com/jamq/jamq/canonical/proof"
 )
 
-// Commit is what a rollup's service does with a package that it accumulates, as far as proofs go: it returns the commitment to the rollup block
-// in it, or false for a package that it takes no notice of. The chain fills in Package. It must depend on the package alone.
+// Commit is the behaviour of a rollup's service that matters for proofs. It
+// returns the commitment to the rollup block in a package, or false if the
+// service ignores the package. The chain sets the field Package. The result
+// must depend on the package only.
 type Commit func(p Package) (c proof.Commitment, ok bool)
 
-// commitmentPrefix is where services keep their commitments: see proof.CommitmentKey.
+// commitmentPrefix is the prefix of the storage keys of commitments; see
+// proof.CommitmentKey.
 const commitmentPrefix = "commitment"
 
-// validatorSet is the number of the one validator set that a simulated chain has.
+// validatorSet is the number of the only validator set of a simulated chain.
 const validatorSet = 0
 
-// state is what proofs are made of: the state after a block, as far as it is simulated, and the output log. It is there with Config.Commit
-// only and shares what is equal with the parent's.
+// state is the simulated part of the state after a block, and the output log.
+// It exists only with Config.Commit and shares equal parts with the parent's
+// state.
 type state struct {
 	trie    *proof.StateTrie
 	outputs []proof.Output
@@ -31,7 +35,7 @@ type state struct {
 	leaves  *leaf
 }
 
-// leaf is an entry of the output log behind those before it.
+// leaf is the last entry of an output log.
 type leaf struct {
 	before *leaf
 	root   common.Hash
@@ -47,7 +51,8 @@ func (l *leaf) all() []common.Hash {
 	return leaves
 }
 
-// settle gives a sealed block its posterior roots: real ones where services commit, else hashes that stand for them.
+// settle sets the posterior roots of a sealed block: real ones if services
+// commit, otherwise placeholders.
 func (c *Chain) settle(b *block) {
 	if c.cfg.Commit == nil {
 		b.stateRoot, b.beefyRoot = standIns(b.Hash)
@@ -72,8 +77,9 @@ func (c *Chain) settle(b *block) {
 	b.state, b.stateRoot, b.beefyRoot = s, s.trie.Root(), s.log.SuperPeak()
 }
 
-// take lets a package's service commit: the first package of a rollup block counts. It yields for each package; a real service that is given
-// several at once yields once.
+// take lets the service of a package commit. The first package of a rollup
+// block counts. The service yields for each package; a real service that
+// receives several packages at once yields once.
 func (s *state) take(p *Package, commit Commit) {
 	if p.Service == ForeignService {
 		return
@@ -103,8 +109,8 @@ type validators struct {
 	trust   proof.Trust
 }
 
-// signers returns the validators' keys, which depend on the seed alone. They are
-// made at the first call: a full set takes about a second.
+// signers returns the keys of the validators, which depend on the seed only. It
+// makes them at the first call; a full set takes about a second.
 func (c *Chain) signers() (*validators, error) {
 	if c.keys != nil {
 		return c.keys, nil
@@ -146,10 +152,9 @@ func (c *Chain) quorum() (*validators, error) {
 	return v, nil
 }
 
-// Trust returns what a user of a rollup's service has to know beforehand to
-// check a proof: the keys of the chain's validators and where the service keeps
-// its commitments. The keys of [Config.Punished] are zero. The caller must not
-// change the keys.
+// Trust returns the trust that a verifier of a service's proofs needs: the keys
+// of the validators and the prefix of the service's commitments. The keys of
+// [Config.Punished] are zero. The caller must not change the keys.
 func (c *Chain) Trust(service jamq.ServiceID) (*proof.Trust, error) {
 	v, err := c.signers()
 	if err != nil {
@@ -160,21 +165,24 @@ func (c *Chain) Trust(service jamq.ServiceID) (*proof.Trust, error) {
 	return &trust, nil
 }
 
-// Route is a way of a proof from the validators to the commitment.
+// Route is the way of a proof from the validators' signatures to the
+// commitment.
 type Route int
 
 const (
-	// ByStorage goes through the state of the finalized block to what the service stored.
+	// ByStorage leads through the state of the finalized block to the service's
+	// storage.
 	ByStorage Route = iota
-	// ByOutputs goes through C(16) of the block that accumulated the package.
+	// ByOutputs leads through C(16) of the block that accumulated the package.
 	ByOutputs
-	// ByLog goes through the output log as it was after the finalized block.
+	// ByLog leads through the output log after the finalized block.
 	ByLog
 )
 
-// Prove returns the document of a rollup block that a service has finally taken, as far as the JAM chain goes: the claim's block and package,
+// Prove returns the JAM part of the document for a rollup block that the
+// service has received on the final chain: the block and package of the claim,
 // and the links up to the commitment. The rollup adds the transaction. Just
-// more than two thirds of the validators sign; those that are punished do not.
+// more than two thirds of the validators sign; punished ones never do.
 //
 // The error wraps [ErrNotFinal], also if too few validators can sign,
 // [ErrNoCommitments], or [ErrUnknownBlock] if the chain has forgotten the block
@@ -246,7 +254,7 @@ func (c *Chain) proveByLog(d *proof.Document, in *block, output proof.Output) (e
 	return nil
 }
 
-// precommit lets just enough validators vote for a final block.
+// precommit returns the votes of just enough validators for a final block.
 func (c *Chain) precommit(b *block) (*proof.Finality, error) {
 	v, err := c.quorum()
 	if err != nil {

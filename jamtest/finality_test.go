@@ -37,7 +37,8 @@ func commit(p jamtest.Package) (proof.Commitment, bool) {
 	}, true
 }
 
-// committed returns a chain with forks, loss and foreign packages on which a rollup's blocks became final.
+// committed returns a chain with forks, loss and foreign packages on which a rollup's blocks became
+// final.
 func committed(t testing.TB, blocks uint64) *jamtest.Chain {
 	cfg := jamtest.DefaultConfig(jamq.Tiny(), 5)
 	cfg.ForkProbability, cfg.MaxForkDepth, cfg.FinalityLag, cfg.SkipProbability, cfg.ForeignLoad = 0.2, 2, 3, 0.1, 0.2
@@ -65,7 +66,8 @@ func committed(t testing.TB, blocks uint64) *jamtest.Chain {
 	return nil
 }
 
-// Every block of a rollup on a chain with everything that happens is proved in every way, and for no other service or block.
+// Every block of a rollup on a chain with everything that happens is proved in every way, and for
+// no other service or block.
 func TestProve(t *testing.T) {
 	chain := committed(t, 8)
 	trust, err := chain.Trust(rollup)
@@ -193,7 +195,7 @@ func TestProveNeedsCommitments(t *testing.T) {
 // A proof is made on the simulated chain and checked with nothing but the trust.
 func ExampleChain_Prove() {
 	cfg := jamtest.DefaultConfig(jamq.Tiny(), 1)
-	cfg.Commit = commit // what the rollup's service stores and yields
+	cfg.Commit = commit
 	chain, err := jamtest.New(cfg)
 	if err != nil {
 		panic(err)

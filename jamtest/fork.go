@@ -2,9 +2,10 @@ package jamtest
 
 import "slices"
 
-// parents returns the heads that get a block in this slot: the best one, or while a fork is open either branch or both. Of two, the
-// best one is first: both branches grow by one, so the first imported block is the best and hosts that name the best head with each
-// import never name one that they have not seen.
+// parents returns the heads that get a block in this slot: the best one or,
+// while a fork is open, one or both branches. The best one comes first. Both
+// branches grow by one block, so the first imported block is the best, and a
+// host that names the best head with each import never names an unknown one.
 func (c *Chain) parents() []*block {
 	if c.side == nil && c.chance(c.cfg.ForkProbability) {
 		c.openFork(1 + c.random.IntN(c.cfg.MaxForkDepth))
@@ -25,7 +26,8 @@ func (c *Chain) parents() []*block {
 	}
 }
 
-// openFork begins a second branch so many blocks below the best one, never below the finalized one.
+// openFork begins a second branch depth blocks below the best one, but never
+// below the finalized one.
 func (c *Chain) openFork(depth int) {
 	from := c.best
 	for ; depth > 0 && from != c.finalized; depth-- {
@@ -36,7 +38,7 @@ func (c *Chain) openFork(depth int) {
 	}
 }
 
-// extend moves the head that is a new block's parent to the block.
+// extend moves the head that is the new block's parent to the block.
 func (c *Chain) extend(b *block) {
 	if b.parent == c.best {
 		c.best = b
@@ -45,7 +47,8 @@ func (c *Chain) extend(b *block) {
 	}
 }
 
-// settleForks makes the longer branch the best one, and gives up a branch that fell too far behind.
+// settleForks makes the longer branch the best one, and abandons a branch that
+// is too far behind.
 func (c *Chain) settleForks() {
 	if c.side == nil {
 		return
@@ -60,7 +63,8 @@ func (c *Chain) settleForks() {
 	}
 }
 
-// finalize moves finality along the best chain, never past a fork that is open, and returns what became final by it.
+// finalize moves finality along the best chain, but never past an open fork,
+// and returns the accumulations that became final.
 func (c *Chain) finalize() []Accumulation {
 	if c.finalityStopped || c.slot < c.stallUntil {
 		return nil
@@ -86,7 +90,7 @@ func (c *Chain) finalize() []Accumulation {
 	return final
 }
 
-// path returns the blocks from a height up to b, ascending, as far as they are kept.
+// path returns the retained blocks from a height up to b, ascending.
 func path(b *block, height uint64) []*block {
 	var blocks []*block
 	for ; b != nil && b.height >= height; b = b.parent {

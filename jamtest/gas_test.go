@@ -8,7 +8,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// The gas of a block defers what waits in the ready queue, in order, and never what has no prerequisites (GP 12.18).
+// The gas of a block defers what waits in the ready queue, in order, and never what has no
+// prerequisites (GP 12.18).
 func TestGasDefersTheReadyQueue(t *testing.T) {
 	c, err := New(DefaultConfig(jamq.Tiny(), 1))
 	require.NoError(t, err)

@@ -7,18 +7,20 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Point is a place on a chain.
+// Point is the position of a block on a chain.
 type Point struct {
-	// Hash is the block's, Slot the time slot in which it was authored.
+	// Hash identifies the block, and Slot is the slot in which it was authored.
 	Hash jamq.HeaderHash
 	Slot jamq.Slot
-	// Height is the number of blocks from genesis to it.
+	// Height is the number of blocks between genesis and the block; 0 for
+	// genesis.
 	Height uint64
 }
 
 func (b *block) point() Point { return Point{Hash: b.Hash, Slot: b.Slot, Height: b.height} }
 
-// copyBlock returns the block for users, who may change the slices. The elements' prerequisites are shared.
+// copyBlock returns a copy whose slices the caller may change. The prerequisites
+// of the elements are shared.
 func (b *block) copyBlock() jamq.Block {
 	out := b.Block
 	out.Reported = slices.Clone(out.Reported)
@@ -28,7 +30,7 @@ func (b *block) copyBlock() jamq.Block {
 	return out
 }
 
-// Config returns the configuration that the chain was made with, and what SetFaults changed of it.
+// Config returns the configuration of the chain, with the changes by SetFaults.
 func (c *Chain) Config() Config { return c.cfg }
 
 // Slot returns the current slot, whether or not it has a block.
@@ -40,11 +42,12 @@ func (c *Chain) Best() jamq.Block { return c.best.copyBlock() }
 // Finalized returns the last finalized block.
 func (c *Chain) Finalized() jamq.Block { return c.finalized.copyBlock() }
 
-// Height returns the number of blocks on the best chain after genesis.
+// Height returns the height of the best block.
 func (c *Chain) Height() uint64 { return c.best.height }
 
-// Anchors returns the recent history of the best chain, oldest first: at most H blocks, of which the last is the best
-// block. Its roots are in there as a node would know them, but no header carries them before its child.
+// Anchors returns the recent history of the best chain, oldest first: at most H
+// blocks, of which the last is the best block. A node knows the roots of the
+// best block, but no header contains them before it has a child.
 func (c *Chain) Anchors() []jamq.AnchorBlock {
 	var out []jamq.AnchorBlock
 	for b := c.best; b != nil && len(out) < c.cfg.Spec.RecentHistory; b = b.parent {
@@ -54,15 +57,17 @@ func (c *Chain) Anchors() []jamq.AnchorBlock {
 	return out
 }
 
-// LookupAnchor returns the finalized block, which serves as a lookup anchor.
+// LookupAnchor returns the finalized block, which can serve as lookup anchor.
 func (c *Chain) LookupAnchor() jamq.AnchorBlock { return anchorBlock(c.finalized) }
 
 func anchorBlock(b *block) jamq.AnchorBlock {
 	return jamq.AnchorBlock{Hash: b.Hash, Slot: b.Slot, StateRoot: b.stateRoot, BeefyRoot: b.beefyRoot}
 }
 
-// Context returns a refine context anchored offset blocks behind the best block, from 1 to H-1, with the finalized block as
-// lookup anchor. Where the chain is shorter, the error wraps [ErrNoAnchor]; so it does for genesis as the only block.
+// Context returns a refine context whose anchor is offset blocks behind the
+// best block, from 1 to H-1, and whose lookup anchor is the finalized block.
+// The error wraps [ErrNoAnchor] if the chain is too short, which it always is
+// for genesis alone.
 func (c *Chain) Context(offset int, prerequisites ...jamq.PackageHash) (jamq.RefineContext, error) {
 	anchors := c.Anchors()
 	if offset < 1 || offset >= len(anchors) {
@@ -79,7 +84,7 @@ func (c *Chain) Context(offset int, prerequisites ...jamq.PackageHash) (jamq.Ref
 	}, nil
 }
 
-// Block returns a block that the chain still holds, of any branch.
+// Block returns a retained block of any branch.
 func (c *Chain) Block(hash jamq.HeaderHash) (jamq.Block, bool) {
 	b, ok := c.blocks[hash]
 	if !ok {
@@ -88,7 +93,7 @@ func (c *Chain) Block(hash jamq.HeaderHash) (jamq.Block, bool) {
 	return b.copyBlock(), true
 }
 
-// Locate returns where a block is that the chain still holds, of any branch.
+// Locate returns the position of a retained block of any branch.
 func (c *Chain) Locate(hash jamq.HeaderHash) (Point, bool) {
 	b, ok := c.blocks[hash]
 	if !ok {
@@ -97,13 +102,14 @@ func (c *Chain) Locate(hash jamq.HeaderHash) (Point, bool) {
 	return b.point(), true
 }
 
-// Contains reports whether the chain that ends in head has a block, head itself included, as far as blocks are kept.
+// Contains reports whether the chain that ends in head contains a block, head
+// included. It knows retained blocks only.
 func (c *Chain) Contains(head, hash jamq.HeaderHash) bool {
 	b, x := c.blocks[head], c.blocks[hash]
 	return b != nil && x != nil && b.within(x.height) == x
 }
 
-// AnchorBlock returns what a node knows of a block that the chain still holds: its slot and its posterior roots.
+// AnchorBlock returns the slot and the posterior roots of a retained block.
 func (c *Chain) AnchorBlock(hash jamq.HeaderHash) (jamq.AnchorBlock, bool) {
 	b, ok := c.blocks[hash]
 	if !ok {
@@ -112,14 +118,14 @@ func (c *Chain) AnchorBlock(hash jamq.HeaderHash) (jamq.AnchorBlock, bool) {
 	return anchorBlock(b), true
 }
 
-// Accumulation is a package that was accumulated.
+// Accumulation is a package that was accumulated: its Package, and the block.
 type Accumulation struct {
 	Package
-	// In is the block in which that happened.
+	// In is the block that accumulated the package.
 	In Point
 }
 
-// appendAccumulated leaves out what foreign rollups got.
+// appendAccumulated leaves out packages of other rollups.
 func (c *Chain) appendAccumulated(to []Accumulation, b *block) []Accumulation {
 	for _, h := range b.Accumulated {
 		if c.packages[h].Service == ForeignService {
@@ -130,8 +136,9 @@ func (c *Chain) appendAccumulated(to []Accumulation, b *block) []Accumulation {
 	return to
 }
 
-// Accumulated returns all submitted packages that were accumulated on the chain that ends in head, in the order of accumulation, from the oldest
-// block that is kept (see Config.Retention). The error wraps [ErrUnknownBlock].
+// Accumulated returns all submitted packages that were accumulated on the chain
+// that ends in head, in the order of accumulation, beginning with the oldest
+// retained block (see Config.Retention). The error wraps [ErrUnknownBlock].
 func (c *Chain) Accumulated(head jamq.HeaderHash) ([]Accumulation, error) {
 	b, ok := c.blocks[head]
 	if !ok {
@@ -144,8 +151,9 @@ func (c *Chain) Accumulated(head jamq.HeaderHash) ([]Accumulation, error) {
 	return out, nil
 }
 
-// Inbox returns what one rollup's service has received on the chain that ends in head: [Chain.Accumulated] of its packages
-// only.
+// Inbox returns the packages that one service has received on the chain that
+// ends in head: [Chain.Accumulated] of that service only. The error wraps
+// [ErrUnknownBlock].
 func (c *Chain) Inbox(service jamq.ServiceID, head jamq.HeaderHash) ([]Accumulation, error) {
 	all, err := c.Accumulated(head)
 	return slices.DeleteFunc(all, func(a Accumulation) bool { return a.Service != service }), err

@@ -8,22 +8,26 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Execution is what a rollup's service does with a package: a rollup block with its transactions.
+// Execution is the content of a package for the rollup's service: a rollup
+// block with its transactions.
 type Execution struct {
-	// Number is the rollup block, PreRoot and PostRoot are its states; the roots matter only to a service that is guarded.
+	// Number is the number of the rollup block, PreRoot and PostRoot its state
+	// roots. The roots matter only to a guarded service.
 	Number            uint64
 	PreRoot, PostRoot string
-	// Txs name its transactions.
+	// Txs are names of the transactions.
 	Txs []string
 }
 
-// Oracle says what really became of a rollup's transactions. It reads the simulated chain and nothing else: no queue can talk it
-// into anything.
+// Oracle counts the executions of a rollup's transactions. It reads the
+// simulated chain only, and no state of a queue.
 type Oracle struct {
 	service jamq.ServiceID
 	decode  func(payload []byte) Execution
-	// Guarded lets the service defend itself: it applies a rollup block only if number and pre-state continue what it has, ignores
-	// older ones and buffers newer ones. A second version of a block is then a no-op. Off by default: a queue must not need it.
+	// Guarded lets the service defend itself: it applies a rollup block only if
+	// number and pre-state continue the last one, ignores older blocks and
+	// buffers newer ones. A second version of a block then has no effect. The
+	// default is false, because a queue must not need this.
 	Guarded bool
 
 	expected map[string]bool
@@ -31,12 +35,13 @@ type Oracle struct {
 	final    []Execution
 }
 
-// NewOracle returns an oracle for one service; decode turns a package's payload into what its service would execute.
+// NewOracle returns an oracle for one service. decode returns what the service
+// executes for the payload of a package.
 func NewOracle(service jamq.ServiceID, decode func(payload []byte) Execution) *Oracle {
 	return &Oracle{service: service, decode: decode, expected: make(map[string]bool)}
 }
 
-// Expect names transactions that must be executed once, in this order among each other.
+// Expect adds transactions that must be executed exactly once, in this order.
 func (o *Oracle) Expect(txs ...string) {
 	for _, tx := range txs {
 		if !o.expected[tx] {
@@ -46,7 +51,8 @@ func (o *Oracle) Expect(txs ...string) {
 	}
 }
 
-// Observe takes what became final. It must see every update of the chain, once, in order.
+// Observe records the final accumulations of an update. It must be called for
+// every update of the chain, once and in order.
 func (o *Oracle) Observe(u Update) {
 	for _, a := range u.Final {
 		if a.Service == o.service {
@@ -55,25 +61,28 @@ func (o *Oracle) Observe(u Update) {
 	}
 }
 
-// Verdict is what an oracle found.
+// Verdict is the result of an oracle.
 type Verdict struct {
-	// Executed is how often each transaction was executed.
+	// Executed is the number of executions of each transaction.
 	Executed map[string]int
-	// Twice were executed more than once, Lost were expected and not executed, Unexpected the other way round; each in order of
+	// Twice were executed more than once, Lost were expected and not executed,
+	// and Unexpected were executed and not expected. Each is in the order of
 	// execution or of expectation.
 	Twice, Lost, Unexpected []string
-	// Disorder are expected transactions that were executed before one that was expected before them.
+	// Disorder are transactions that were executed before one that was expected
+	// earlier.
 	Disorder []string
-	// Blocks are the numbers of the rollup blocks as executed.
+	// Blocks are the numbers of the rollup blocks in the order of execution.
 	Blocks []uint64
 }
 
-// OK reports whether everything was executed once and in order.
+// OK reports whether every expected transaction was executed exactly once and
+// in order, and no other.
 func (v *Verdict) OK() bool {
 	return len(v.Twice)+len(v.Lost)+len(v.Unexpected)+len(v.Disorder) == 0
 }
 
-// String returns one line for people.
+// String returns the verdict in one line.
 func (v *Verdict) String() string {
 	list := func(name string, txs []string) string {
 		if len(txs) == 0 {
@@ -87,11 +96,12 @@ func (v *Verdict) String() string {
 		list("twice", v.Twice) + list("lost", v.Lost) + list("unexpected", v.Unexpected) + list("out of order", v.Disorder)
 }
 
-// Check judges the finalized chain.
+// Check returns the verdict on the finalized chain.
 func (o *Oracle) Check() Verdict { return o.judge(o.final) }
 
-// CheckAt judges the chain that ends in head: what is final and what is not yet. The chain must still hold its blocks since the last
-// update. The error wraps [ErrUnknownBlock].
+// CheckAt returns the verdict on the chain that ends in head, including its
+// blocks that are not final. The chain must still have its blocks since the
+// last update. The error wraps [ErrUnknownBlock].
 func (o *Oracle) CheckAt(c *Chain, head jamq.HeaderHash) (Verdict, error) {
 	inbox, err := c.Inbox(o.service, head)
 	if err != nil {
@@ -143,7 +153,7 @@ func (o *Oracle) judge(inbox []Execution) Verdict {
 	return v
 }
 
-// guarded returns what a service applies that defends itself.
+// guarded returns the executions that a guarded service applies.
 func guarded(inbox []Execution) []Execution {
 	var applied []Execution
 	buffer := make(map[uint64][]Execution)

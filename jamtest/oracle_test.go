@@ -21,7 +21,7 @@ func decodeText(payload []byte) jamtest.Execution {
 	return e
 }
 
-// observed plays payloads, each in a package of its own, to finality.
+// observed plays payloads, each in a separate package, to finality.
 func observed(t *testing.T, oracle *jamtest.Oracle, payloads ...string) (*jamtest.Oracle, *jamtest.Chain) {
 	t.Helper()
 	c := newChain(t, nil)
@@ -76,7 +76,7 @@ func TestGuardedService(t *testing.T) {
 	require.Equal(t, []uint64{1, 2, 3}, v.Blocks)
 }
 
-// Whatever a feed does, a host that fetches missing parents hears of every block.
+// Whatever a feed does, a host that fetches missing parents receives every block.
 func TestFeedLosesNothingForEver(t *testing.T) {
 	feed, err := jamtest.NewFeed(jamtest.FeedFaults{Duplicate: 0.2, Late: 0.2, Batch: 0.2, Miss: 0.2}, 3)
 	require.NoError(t, err)

@@ -8,23 +8,28 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Package is a work package as the simulated chain needs it.
+// Package is a work package on the simulated chain.
 type Package struct {
-	// Hash is the hash of its bytes. The chain takes it on trust, but never two contents under one hash.
+	// Hash is the hash of the encoded package. The chain does not verify it,
+	// but refuses two contents with the same hash.
 	Hash jamq.PackageHash
-	// Context is the refine context in them.
+	// Context is the refine context of the package.
 	Context jamq.RefineContext
-	// Service is the rollup that the package is for.
+	// Service is the rollup of the package.
 	Service jamq.ServiceID
-	// Gas is what its accumulation takes, at most the spec's MaxAccumulateGas. Together with that of others it may defer packages
-	// of the ready queue to a later block (GP 12.18).
+	// Gas is the gas of its accumulation, at most the spec's MaxAccumulateGas.
+	// Together with the gas of other packages it can defer packages of the
+	// ready queue to a later block (GP 12.18).
 	Gas uint64
-	// Payload is what the rollup's service gets when the package is accumulated. The chain does not look at it.
+	// Payload is the data that the service receives when the package is
+	// accumulated. The chain does not interpret it.
 	Payload []byte
 }
 
-// NewPackage returns a package with a hash over all of its contents, for tests that encode no real work packages.
-// The prerequisites are sorted and made distinct. Equal arguments give equal hashes; nothing is shared with them.
+// NewPackage returns a package with a hash over its whole content, for tests
+// that encode no real work packages. It sorts the prerequisites and removes
+// duplicates. Equal arguments give equal hashes. The package shares no memory
+// with the arguments.
 func NewPackage(service jamq.ServiceID, context jamq.RefineContext, payload []byte) Package {
 	p := Package{Context: context, Service: service, Payload: payload}.clone()
 	slices.SortFunc(p.Context.Prerequisites, jamq.PackageHash.Compare)
@@ -45,7 +50,8 @@ func (p Package) clone() Package {
 	return p
 }
 
-// check returns why any guarantor would refuse the package for what is in it.
+// check returns the reason why every guarantor would refuse the package because
+// of its content, or nil.
 func (p *Package) check(spec *jamq.ChainSpec) error {
 	needs := p.Context.Prerequisites
 	switch {
@@ -68,7 +74,7 @@ func (p *Package) check(spec *jamq.ChainSpec) error {
 	return nil
 }
 
-// same tells whether two packages of one hash have the same contents.
+// same reports whether two packages with the same hash have the same content.
 func (p *Package) same(q *Package) bool {
 	a, b := p.Context, q.Context
 	return a.Anchor == b.Anchor && a.StateRoot == b.StateRoot && a.BeefyRoot == b.BeefyRoot &&
@@ -76,31 +82,36 @@ func (p *Package) same(q *Package) bool {
 		slices.Equal(a.Prerequisites, b.Prerequisites) && p.Service == q.Service && p.Gas == q.Gas && slices.Equal(p.Payload, q.Payload)
 }
 
-// delivery is a package at a guarantor; the same one again does nothing.
+// delivery identifies a package at a guarantor. A second delivery has no
+// effect.
 type delivery struct {
 	pkg       jamq.PackageHash
 	core      jamq.CoreIndex
 	guarantor int
 }
 
-// offer is a package in the hands of a guarantor.
+// offer is a package that a guarantor has received.
 type offer struct {
 	pkg  *Package
 	core jamq.CoreIndex
-	// from is the first slot in which it may be reported, last the greatest height at which its anchor allows it.
+	// from is the first slot in which the package may be reported, and last the
+	// greatest height at which its anchor allows that.
 	from jamq.Slot
 	last uint64
-	// lastMoment says that its guarantors wait for that height.
+	// lastMoment makes its guarantors wait for that height.
 	lastMoment bool
 }
 
-// Submit gives a package to a guarantor of a core; guarantor is any number that tells one from another. That it returns nil
-// says that it was sent, not that it arrived. The same package at the same guarantor of a core again does nothing: it has seen
-// the hash.
+// Submit sends a package to a guarantor of a core. guarantor is any number that
+// identifies it. A nil error means that the package was sent, not that it
+// arrived. Sending the same package to the same guarantor of a core again has
+// no effect.
 //
-// The error wraps [ErrRefused] and nothing changed: a core that does not exist, a zero hash, too many prerequisites or
-// unsorted ones, a payload that is too large, or other contents under a hash that was used before. What depends on the
-// chain, such as an anchor that is too old, shows only in that no block ever reports the package; see [Chain.Reportable].
+// If the error wraps [ErrRefused], nothing changed. The reasons are a core that
+// does not exist, a zero hash, too many or unsorted prerequisites, a payload
+// that is too large, or a different content with the same hash. Reasons that
+// depend on the chain, such as an old anchor, cause no error: no block ever
+// reports the package. See [Chain.Reportable].
 func (c *Chain) Submit(p Package, core jamq.CoreIndex, guarantor int) error {
 	spec := &c.cfg.Spec
 	if int(core) >= spec.Cores {
@@ -133,7 +144,8 @@ func (c *Chain) Submit(p Package, core jamq.CoreIndex, guarantor int) error {
 	}
 	lastMoment := c.chance(c.cfg.LastMomentProbability) || c.script.take(actHold)
 	anchor := c.blocks[p.Context.Anchor]
-	if lost || anchor == nil { // an anchor that does not exist yet never will: hashes cannot be foreseen
+	// An anchor that does not exist yet never will: hashes cannot be predicted.
+	if lost || anchor == nil {
 		return nil
 	}
 	c.offers = append(c.offers, offer{pkg: kept, core: core, from: from, last: anchor.height + uint64(spec.RecentHistory), lastMoment: lastMoment})

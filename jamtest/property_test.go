@@ -64,9 +64,9 @@ func (a *auditor) update(t require.TestingT, u jamtest.Update) {
 	a.final = append(a.final, u.Final...)
 }
 
-// life is what the auditor knows of a package on one chain.
+// life is the auditor's record of a package on one chain.
 type life struct {
-	reported, accumulated int // heights, -1 where it has not happened
+	reported, accumulated int // heights, or -1
 	slot                  jamq.Slot
 	available             bool
 }
@@ -79,7 +79,7 @@ func (a *auditor) block(t require.TestingT, last jamq.Block) {
 	cores := make([]jamq.PackageHash, a.spec.Cores)
 	hashes := make([]common.Hash, a.spec.Cores)
 	for height, b := range chain {
-		for core, pkg := range cores { // R4, R7
+		for core, pkg := range cores { // a core is freed by R4 or R7
 			switch {
 			case pkg.IsZero():
 				require.NotContains(t, b.Available, jamq.CoreIndex(core))
@@ -190,7 +190,7 @@ func TestRulesHoldOnEveryBranch(t *testing.T) {
 	require.Positive(t, accumulated)
 }
 
-// requireStatusesAgree compares Status with what the blocks of the best chain say.
+// requireStatusesAgree compares Status with the blocks of the best chain.
 func requireStatusesAgree(t require.TestingT, c *jamtest.Chain, a *auditor) {
 	for height, b := range a.chainTo(a.best) {
 		at := jamtest.Point{Hash: b.Hash, Slot: b.Slot, Height: uint64(height)}
@@ -235,7 +235,8 @@ func TestSameSeedSameHistory(t *testing.T) {
 	require.NotEqual(t, described, other)
 }
 
-// A package may be accumulated on one branch and lost on the other; after a reorg the new branch is what counts.
+// A package may be accumulated on one branch and lost on the other; after a reorg
+// the new branch counts.
 func TestForksHaveTheirOwnState(t *testing.T) {
 	differs, reorgs := false, 0
 	for seed := range uint64(20) {

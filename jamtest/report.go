@@ -8,10 +8,12 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Reportable says whether a block in the given slot on top of the best one could report a package on a core. Nil means yes.
-// Otherwise the error wraps one of ErrAnchorNotRecent, ErrAnchorRoots, ErrLookupAnchor, ErrDuplicate, ErrPrerequisite and
-// ErrCoreEngaged, the first that holds in this order, or [ErrRefused] for a core that does not exist or a slot that is not
-// after the best block's. Verdicts, which cannot be foreseen, are left out.
+// Reportable returns nil if a block in the given slot on top of the best block
+// could report a package on a core. Otherwise the error wraps the first reason
+// in this order: ErrAnchorNotRecent, ErrAnchorRoots, ErrLookupAnchor,
+// ErrDuplicate, ErrPrerequisite, ErrCoreEngaged. It wraps [ErrRefused] for a
+// core that does not exist, or for a slot that is not after the best block's.
+// Verdicts are not considered, because they cannot be foreseen.
 func (c *Chain) Reportable(p Package, core jamq.CoreIndex, slot jamq.Slot) error {
 	if int(core) >= c.cfg.Spec.Cores {
 		return fmt.Errorf("%w: core %d, want below %d", ErrRefused, core, c.cfg.Spec.Cores)
@@ -27,8 +29,9 @@ func (c *Chain) Reportable(p Package, core jamq.CoreIndex, slot jamq.Slot) error
 	return nil
 }
 
-// refusal returns why a block must not report a package. The block has its slot and parent, the cores as they are without the
-// package, and the reports that were put into it already.
+// refusal returns the reason why a block must not report a package, or nil. The
+// block has its slot and parent, its cores without the package, and the reports
+// that it already contains.
 func (c *Chain) refusal(b *block, p *Package, core jamq.CoreIndex) error {
 	spec, context := &c.cfg.Spec, &p.Context
 	anchor := c.blocks[context.Anchor]
@@ -56,8 +59,8 @@ func (c *Chain) refusal(b *block, p *Package, core jamq.CoreIndex) error {
 	return nil
 }
 
-// known tells whether a package is in this block, in recent history, on a core, in the ready queue or accumulated in the last
-// E blocks.
+// known reports whether a package is in this block, in recent history, on a
+// core, in the ready queue, or accumulated in the last E blocks.
 func (c *Chain) known(b *block, h jamq.PackageHash) bool {
 	if b.reports(h) {
 		return true
@@ -72,13 +75,14 @@ func (c *Chain) known(b *block, h jamq.PackageHash) bool {
 		b.parent.newest(int(spec.EpochLength), c.accumulatedIn[h]) != nil
 }
 
-// reports tells whether the block reports a package.
+// reports reports whether the block reports a package.
 func (b *block) reports(h jamq.PackageHash) bool {
 	return slices.ContainsFunc(b.Reported, func(r jamq.Report) bool { return r.Package == h })
 }
 
-// report puts every offer into the block that the rules admit, in the order of submission. It goes on until none is left,
-// because a package may name as prerequisite one that was submitted after it.
+// report puts every offer that the rules admit into the block, in the order of
+// submission. It repeats that until none is left, because a package may have a
+// prerequisite that was submitted later.
 func (c *Chain) report(b *block) {
 	for progress := true; progress; {
 		progress = false

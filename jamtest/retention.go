@@ -6,13 +6,16 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// forget drops what no rule and no inspection can reach, after finality moved.
+// forget removes everything that no rule and no inspection can reach after
+// finality moved.
 func (c *Chain) forget() {
 	// A branch may still grow on the finalized block: its next block is one higher.
 	c.offers = slices.DeleteFunc(c.offers, func(o offer) bool { return o.last <= c.finalized.height })
 
-	// The rules look back L slots for lookup anchors, which are L blocks at most. A package is reported up to H blocks after its
-	// anchor, on a core for about U more and in the ready queue for E; then its hash is remembered for another E.
+	// The rules need lookup anchors of up to L slots ago, which are L blocks at
+	// most. A package is reported up to H blocks after its anchor, stays on a
+	// core for about U slots more and in the ready queue for E. Its hash is
+	// then remembered for another E.
 	spec := &c.cfg.Spec
 	life := spec.RecentHistory + int(spec.AvailabilityTimeout) + 2*int(spec.EpochLength)
 	keep := uint64(max(c.cfg.Retention, life, int(spec.MaxLookupAnchorAge)))

@@ -10,7 +10,8 @@ import (
 	"github.com/jamq/jamq/jamtest"
 )
 
-// R1: the anchor must be one of the last H blocks; a package anchored at height a can be reported up to height a+H.
+// R1: the anchor must be one of the last H blocks; a package anchored at height a can be reported
+// up to height a+H.
 func TestR1AnchorLivesForHBlocks(t *testing.T) {
 	for _, wait := range []int{0, 5, 6, 7, 8} {
 		c := newChain(t, nil)
@@ -103,8 +104,9 @@ func TestR2OnceInABlock(t *testing.T) {
 	require.Len(t, c.Advance().Imported[0].Reported, 1)
 }
 
-// R2: when a package has left recent history, its core, the ready queue and the memory of accumulated packages still keep a package of
-// the same hash out, with whatever context (GP 11.36 to 11.38).
+// R2: when a package has left recent history, its core, the ready queue and the memory of
+// accumulated packages still keep a package of the same hash out, with whatever context (GP 11.36
+// to 11.38).
 func TestR2OutlivesRecentHistory(t *testing.T) {
 	again := func(t *testing.T, c *jamtest.Chain, p jamtest.Package) error {
 		fresh := packageAt(t, c, 1, "fresh")
@@ -159,7 +161,8 @@ func TestR2TwoVersionsAreWelcome(t *testing.T) {
 	requireStage(t, c, b, jamtest.Accumulated)
 }
 
-// R3: a prerequisite counts while its report is among the last H blocks; accumulated but older does not.
+// R3: a prerequisite counts while its report is among the last H blocks; accumulated but older does
+// not.
 func TestR3PrerequisiteMustBeRecent(t *testing.T) {
 	for _, wait := range []int{6, 7} {
 		c := newChain(t, nil)
@@ -232,7 +235,8 @@ func TestR4LateAvailabilityWins(t *testing.T) {
 	requireStage(t, c, p, jamtest.TimedOut)
 }
 
-// R6: what waits for a prerequisite is unlocked by it; chains run in one block, in order.
+// R6: a prerequisite unlocks the packages that wait for it; a chain of them is
+// accumulated in one block, in order.
 func TestR6ReadyQueueUnlocks(t *testing.T) {
 	c := newChain(t, func(cfg *jamtest.Config) {
 		cfg.Spec.Cores = 4
@@ -274,7 +278,8 @@ func TestR6OrderIsByRounds(t *testing.T) {
 	require.Equal(t, []string{"root", "first", "third", "second"}, payloads(all))
 }
 
-// R6: a prerequisite counts as accumulated for E blocks (GP 12.1). A package that becomes available later waits for ever.
+// R6: a prerequisite counts as accumulated for E blocks (GP 12.1). A package that becomes available
+// later waits forever.
 func TestR6MemoryOfAccumulatedPackages(t *testing.T) {
 	for wait := range 6 {
 		c := newChain(t, func(cfg *jamtest.Config) { cfg.Spec.EpochLength = 5 })

@@ -36,7 +36,8 @@ const (
 	numActs
 )
 
-// grammar says how each fault is written and what its number means; least is the least that it may be.
+// grammar has, for each fault, its name and the meaning and minimum of its
+// number.
 var grammar = [numActs]struct {
 	words string
 	least int
@@ -61,20 +62,22 @@ type action struct {
 	n   int
 }
 
-// ParseScript reads a script: lines of the form "at SLOT FAULT NUMBER", slots counted from that of the genesis block. Empty lines
-// and what follows a # are ignored. The faults:
+// ParseScript reads a script: lines of the form "at SLOT FAULT NUMBER", with
+// slots counted from that of the genesis block. Empty lines, and text after a
+// #, are ignored. The faults are:
 //
-//	at 12 skip 3          this and the next two slots have no block
-//	at 20 lose 4          the next four submissions reach nobody
-//	at 21 delay 5         the next submission is reported five slots later than it would be
+//	at 12 skip 3          this slot and the next two have no block
+//	at 20 lose 4          the next four submissions are lost
+//	at 21 delay 5         the next submission is reported five slots later
 //	at 22 hold 1          the next submission is reported in the last possible block
 //	at 30 unavailable 2   the next two reports never become available
-//	at 33 verdict 0       a verdict takes the report from core 0, if it holds one
+//	at 33 verdict 0       a verdict removes the report from core 0, if there is one
 //	at 40 fork 2          a second branch begins two blocks below the best one
-//	at 44 reorg           the second branch grows alone until it is the best: again, and the first one comes back
-//	at 48 abandon         the second branch is given up, once it does not grow alone any more
-//	at 50 stall 12        finality stands still for twelve slots
-//	at 60 fill 5          foreign rollups take every free core for five slots
+//	at 44 reorg           the second branch grows alone until it is the best;
+//	                      a second reorg brings the first branch back
+//	at 48 abandon         the second branch is abandoned, unless it grows alone
+//	at 50 stall 12        finality stops for twelve slots
+//	at 60 fill 5          other rollups take every free core for five slots
 //
 // The error wraps [ErrInvalidScript] and names the line.
 func ParseScript(text string) (*Script, error) {
@@ -133,7 +136,7 @@ func parseAction(words []string) (action, error) {
 	return a, nil
 }
 
-// String returns the script in the form that ParseScript reads.
+// String returns the script in the form that [ParseScript] reads.
 func (s *Script) String() string {
 	var b strings.Builder
 	for _, a := range s.actions {
@@ -146,7 +149,7 @@ func (s *Script) String() string {
 	return b.String()
 }
 
-// running is a script in progress.
+// running is the progress of a script.
 type running struct {
 	todo       []action
 	left       [numActs]int // how often a fault is still to strike
@@ -164,7 +167,7 @@ func newRunning(s *Script) running {
 	return running{todo: s.actions}
 }
 
-// take tells whether a fault strikes now.
+// take reports whether a fault takes effect now.
 func (r *running) take(a act) bool {
 	if r.left[a] == 0 {
 		return false
@@ -173,7 +176,7 @@ func (r *running) take(a act) bool {
 	return true
 }
 
-// delay returns by how much the next submission is delayed.
+// delay returns the delay of the next submission, in slots.
 func (r *running) delay() jamq.Slot {
 	if len(r.delays) == 0 {
 		return 0
@@ -183,7 +186,7 @@ func (r *running) delay() jamq.Slot {
 	return d
 }
 
-// condemned tells whether a verdict strikes a core now.
+// condemned reports whether a verdict clears a core now.
 func (c *Chain) condemned(core jamq.CoreIndex) bool {
 	i := slices.Index(c.script.verdicts, core)
 	if i < 0 {
@@ -193,7 +196,7 @@ func (c *Chain) condemned(core jamq.CoreIndex) bool {
 	return true
 }
 
-// play begins the faults that the script has for this slot or an earlier one.
+// play starts the faults of the script for this slot and earlier ones.
 func (c *Chain) play() {
 	r := &c.script
 	r.verdicts = nil

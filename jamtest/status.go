@@ -7,28 +7,29 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Stage is how far a package has come on one chain.
+// Stage is the progress of a package on one chain.
 type Stage int
 
-// The stages, in the order in which a package can pass them. From OnCore there are two ways to nowhere, from Ready one.
+// The stages are in the order in which a package can pass them. OnCore can end
+// in Cleared or TimedOut, and Ready in Expired.
 const (
-	// Unreported: no block of this chain reports it.
+	// Unreported means that no block of this chain reports the package.
 	Unreported Stage = iota
-	// OnCore: it was reported and is not available yet.
+	// OnCore means that it was reported and is not available yet.
 	OnCore
-	// Cleared: a verdict took it from its core.
+	// Cleared means that a verdict removed it from its core.
 	Cleared
-	// TimedOut: it was not available within U slots.
+	// TimedOut means that it was not available within U slots.
 	TimedOut
-	// Ready: it is available and waits for prerequisites.
+	// Ready means that it is available and waits for prerequisites.
 	Ready
-	// Expired: it waited for prerequisites for E slots.
+	// Expired means that its prerequisites were missing for E slots.
 	Expired
-	// Accumulated: its service has it.
+	// Accumulated means that its service received it.
 	Accumulated
 )
 
-// String returns the stage's name in lower case.
+// String returns the name of the stage in lower case.
 func (s Stage) String() string {
 	names := [...]string{"unreported", "on core", "cleared", "timed out", "ready", "expired", "accumulated"}
 	if s < 0 || int(s) >= len(names) {
@@ -37,19 +38,22 @@ func (s Stage) String() string {
 	return names[s]
 }
 
-// Status is what became of a package on one chain. A zero Point means that it has not happened.
+// Status is the history of a package on one chain. A zero Point means that the
+// step has not happened.
 type Status struct {
-	// Stage is how far the package has come.
+	// Stage is the progress of the package.
 	Stage Stage
-	// Core is the core that it was reported on; meaningless while unreported.
+	// Core is the core of the report. It has no meaning while the package is
+	// unreported.
 	Core jamq.CoreIndex
-	// Reported, Available and Accumulated are the blocks in which that happened.
+	// Reported, Available and Accumulated are the blocks of these steps.
 	Reported, Available, Accumulated Point
 	// Lost is the block in which the package was cleared, timed out or expired.
 	Lost Point
 }
 
-// String returns one line, such as "ready: reported 4/5, available 5/7", with height and slot of each block.
+// String returns the status in one line with height and slot of each block,
+// such as "ready: reported 4/5, available 5/7".
 func (s Status) String() string {
 	out := s.Stage.String()
 	separator := ": "
@@ -65,8 +69,9 @@ func (s Status) String() string {
 	return out
 }
 
-// Status looks a package up on the chain that ends in head, as far as blocks are kept. A package that was never submitted is
-// Unreported. The error wraps [ErrUnknownBlock].
+// Status returns the history of a package on the chain that ends in head,
+// within the retained blocks. A package that was never submitted is Unreported.
+// The error wraps [ErrUnknownBlock].
 func (c *Chain) Status(pkg jamq.PackageHash, head jamq.HeaderHash) (Status, error) {
 	b, ok := c.blocks[head]
 	if !ok {
@@ -83,7 +88,7 @@ func (c *Chain) Status(pkg jamq.PackageHash, head jamq.HeaderHash) (Status, erro
 	return s, nil
 }
 
-// pass takes notice of what a block does to the package.
+// pass records the effect of a block on the package.
 func (s *Status) pass(b *block, pkg jamq.PackageHash) {
 	for _, r := range b.Reported {
 		if r.Package == pkg {
