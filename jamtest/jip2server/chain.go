@@ -14,16 +14,19 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// Journal keeps records in order: submit/journal has one.
+// Journal stores records in order. Package submit/journal has implementations.
+// Append stores a record durably before it returns. Replay calls a function
+// with each record, in order.
 type Journal interface {
 	Append(records ...[]byte) error
 	Replay(f func(record []byte) error) error
 }
 
-// ErrJournal: a journal of another chain, or one that does not lead anywhere.
+// ErrJournal is returned for a journal of a different chain, and for a
+// malformed one.
 var ErrJournal = errors.New("jip2server: journal does not fit")
 
-// The first byte of a record says what moved the chain.
+// The first byte of a record is its kind.
 const (
 	recordGenesis = 'G' // seed and start slot
 	recordSlot    = 'S' // the slot that it went on to
@@ -32,7 +35,7 @@ const (
 	recordScript  = 'I' // text of an injected script
 )
 
-// openJournal begins a journal or replays one.
+// openJournal begins a new journal or replays an existing one.
 func (s *Server) openJournal() error {
 	records := 0
 	if s.cfg.Journal != nil {
@@ -57,7 +60,7 @@ func (s *Server) openJournal() error {
 	return s.write(binary.LittleEndian.AppendUint32(genesis, uint32(s.cfg.Chain.StartSlot)))
 }
 
-// begin makes the chain.
+// begin creates the chain.
 func (s *Server) begin(start jamq.Slot) (err error) {
 	s.cfg.Chain.StartSlot = start
 	s.chain, err = jamtest.New(s.cfg.Chain)
@@ -66,7 +69,7 @@ func (s *Server) begin(start jamq.Slot) (err error) {
 
 func (s *Server) replay(first bool, record []byte) error {
 	if len(record) == 0 || first != (record[0] == recordGenesis) {
-		return fmt.Errorf("%w: a record of %d bytes out of place", ErrJournal, len(record))
+		return fmt.Errorf("%w: unexpected record of %d bytes", ErrJournal, len(record))
 	}
 	kind, data := record[0], record[1:]
 	switch {
@@ -99,7 +102,8 @@ func (s *Server) write(record []byte) error {
 	return s.cfg.Journal.Append(record)
 }
 
-// Step moves the chain by one slot and tells the subscribers. Errors are the journal's.
+// Step moves the chain by one slot and notifies the subscribers. It returns the
+// errors of the journal.
 func (s *Server) Step() (jamtest.Update, error) {
 	s.mu.Lock()
 	next := s.chain.Slot().Add(1)
@@ -125,8 +129,9 @@ func (s *Server) advance(slot jamq.Slot) (u jamtest.Update, moved bool, err erro
 	return u, true, nil
 }
 
-// Run moves the chain by the clock, one slot per slot, until ctx ends, and returns ctx's error or the journal's. Slots that pass while
-// nobody runs it are skipped ones.
+// Run moves the chain by the clock, one slot per slot, until ctx ends or the
+// journal fails. It returns the error of ctx or of the journal. Slots during
+// which Run is not active are skipped.
 func (s *Server) Run(ctx context.Context) error {
 	clock := jamq.NewSlotClock(s.cfg.Chain.Spec)
 	timer := time.NewTimer(0)
@@ -145,14 +150,16 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-// View calls f with the chain, under the server's lock: f must not keep it, change it or call the server.
+// View calls f with the chain, under the server's lock. f must not keep the
+// chain, change it or call the server.
 func (s *Server) View(f func(*jamtest.Chain)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(s.chain)
 }
 
-// take gives a package that came by the RPC to the next guarantor: each time to another one, as a node would that picks by chance.
+// take passes a package from the RPC to the next guarantor. Each submission
+// reaches a different one, as on a node that chooses at random.
 func (s *Server) take(core jamq.CoreIndex, raw []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +173,8 @@ func (s *Server) take(core jamq.CoreIndex, raw []byte) error {
 	return s.submit(raw, core, guarantor)
 }
 
-// submit is what a record of a package does. What a guarantor refuses changes nothing, live or replayed.
+// submit carries out a record of a package. A package that a guarantor refuses
+// changes nothing, live or replayed.
 func (s *Server) submit(raw []byte, core jamq.CoreIndex, guarantor int) error {
 	p, err := s.simulated(raw)
 	if err != nil {
@@ -176,7 +184,8 @@ func (s *Server) submit(raw []byte, core jamq.CoreIndex, guarantor int) error {
 	return s.chain.Submit(p, core, guarantor)
 }
 
-// simulated is a package as the simulated chain needs it: of several items the first is what counts.
+// simulated converts a package for the simulated chain. Only its first work
+// item counts.
 func (s *Server) simulated(raw []byte) (jamtest.Package, error) {
 	p, err := codec.Decode[codec.WorkPackage](s.codec, raw)
 	if err != nil {

@@ -1,32 +1,40 @@
-// Package jip2server puts a simulated JAM chain behind JIP-2, the JSON-RPC of JAM nodes over WebSocket, so that a builder can be tested over a real
-// socket: as a package in a test, or as a process of its own (examples/jamnode).
+// Package jip2server serves a simulated JAM chain over JIP-2, the JSON-RPC of
+// JAM nodes over WebSocket. With it a builder can be tested over a real socket,
+// inside a test or as a separate process (examples/jamnode).
 //
 //	s, err := jip2server.New(jip2server.DefaultConfig(jamtest.DefaultConfig(jamq.Tiny(), 7)))
-//	web := httptest.NewServer(s)          // ws:// on a loopback port
-//	s.Step()                              // one slot; or s.Run(ctx) for slots in real time
-//	s.Cut()                               // all connections break
+//	web := httptest.NewServer(s) // ws:// on a loopback port
+//	s.Step()                     // one slot; or s.Run(ctx) for slots in real time
+//	s.Cut()                      // breaks all connections
 //
-// It is written from the proposal and shares no shapes with the client in submit/jip2, so that the two check each other.
+// The package shares no types with the client in submit/jip2, so that each can
+// check the other.
 //
-// # What it answers
+// # Methods
 //
-// Parameters, best and finalized block, parent, state and BEEFY roots, service values, the submission of packages and bundles, package
-// status, sync state, and the subscriptions to them. What the simulated chain has not (statistics, preimages, segments, reports) is
-// answered as a node does that does not know the method. Config.Missing takes more away, to play an older node.
+// The server has parameters, best and finalized block, parent, state and BEEFY
+// roots, service values, the submission of packages and bundles, package
+// status, sync state, and the subscriptions to them. For the parts that the
+// simulated chain lacks (statistics, preimages, segments, reports) it answers
+// like a node without the method. Config.Missing removes further methods, as on
+// an older node.
 //
 // # The service
 //
-// Every service on the chain behaves like a rollup's that leaves a mark: it stores under a package's hash the slot in which it took the package,
-// under [CountKey] how many it has taken, and each of them, hash and payload, under [EntryKey].
+// Every service stores each package that it receives, as hash and payload,
+// under [EntryKey], their number under [CountKey], and the slot of each under
+// [MarkKey].
 //
 // # Faults
 //
-// The chain's own are in jamtest.Config; [Server.ChangeFaults] and
-// [Server.Inject] change them while it runs. Config.Fault breaks the RPC: answers that never come, come late, are garbage or errors, and sockets that are cut
+// jamtest.Config has the faults of the chain. [Server.ChangeFaults] and
+// [Server.Inject] change them while it runs. Config.Fault breaks the RPC:
+// answers that are late, missing, malformed or errors, and sockets that are cut
 // in the middle of a call.
 //
 // # Restart
 //
-// With a journal, everything that moves the chain is written down before it is done. The same journal and seed give the same chain, so a server that
-// was killed comes back with it; the slots in between were skipped.
+// With a journal, everything that moves the chain is written before it is
+// carried out. The same journal and seed give the same chain, so a server that
+// was killed continues with it. The slots in between are skipped.
 package jip2server

@@ -19,22 +19,26 @@ import (
 // object is a JSON object.
 type object map[string]any
 
-// The names under which the rollup's service keeps what it has taken.
+// The storage keys of the rollup's service.
 var (
 	countKey = []byte("n")
 	entryKey = []byte("i")
 )
 
-// CountKey is the key of the number of packages that a service has taken, 8 bytes little-endian.
+// CountKey returns the key of the number of packages that a service has
+// received, 8 bytes little-endian.
 func CountKey() []byte { return bytes.Clone(countKey) }
 
-// EntryKey is the key of the package that a service has taken as number i, from 0: hash ++ payload.
+// EntryKey returns the key of package number i of a service, from 0. The value
+// is the hash, then the payload.
 func EntryKey(i uint64) []byte { return binary.LittleEndian.AppendUint64(bytes.Clone(entryKey), i) }
 
-// MarkKey is the key that tells whether a service has taken a package: the slot of the block, 4 bytes little-endian, or nothing.
+// MarkKey returns the key under which a service stores that it received a
+// package: the slot of the block, 4 bytes little-endian. Without the package
+// there is no value.
 func MarkKey(pkg jamq.PackageHash) []byte { return pkg[:] }
 
-// args reads positional parameters; the first that is wrong is kept.
+// args reads positional parameters and keeps the first error.
 type args struct {
 	rest []json.RawMessage
 	at   int
@@ -72,7 +76,7 @@ func (a *args) blob() []byte {
 	return raw
 }
 
-// done returns an error answer where a parameter was wrong or one too many.
+// done returns an error if a parameter was wrong or unexpected.
 func (a *args) done() *Error {
 	if a.err == nil && len(a.rest) > 0 {
 		a.err = fmt.Errorf("%d parameters too many", len(a.rest))
@@ -93,7 +97,7 @@ func unavailable(h jamq.HeaderHash) *Error {
 	return &Error{Code: codeUnavailable, Message: "block unavailable", Data: text(h)}
 }
 
-// dispatch carries a call out.
+// dispatch carries out a call.
 func (s *Server) dispatch(p *peer, c *call) (any, *Error) {
 	a := &args{rest: c.Params}
 	if slices.Contains(s.cfg.Missing, c.Method) {
@@ -124,7 +128,7 @@ func (s *Server) dispatch(p *peer, c *call) (any, *Error) {
 	return s.query(c.Method, a)
 }
 
-// query answers what does not change anything.
+// query answers calls that change nothing.
 func (s *Server) query(method string, a *args) (any, *Error) {
 	switch method {
 	case "parameters":
@@ -193,7 +197,8 @@ func (s *Server) parameters() object {
 	}}
 }
 
-// serviceValue is the storage of a rollup's service: see the package's doc.
+// serviceValue returns an entry of the storage of a rollup's service; see the
+// package comment.
 func (s *Server) serviceValue(head jamq.HeaderHash, service jamq.ServiceID, key []byte) (any, *Error) {
 	if _, ok := s.state(head); !ok {
 		return nil, unavailable(head)
@@ -223,7 +228,8 @@ func (s *Server) serviceValue(head jamq.HeaderHash, service jamq.ServiceID, key 
 	return append(bytes.Clone(entry.Hash[:]), entry.Payload...), nil
 }
 
-// status is what a node says of a package with an anchor, on the chain that ends in head.
+// status returns a node's answer about a package with an anchor, on the chain
+// that ends in head.
 func (s *Server) status(head jamq.HeaderHash, pkg jamq.PackageHash, anchor jamq.HeaderHash) (any, *Error) {
 	at, ok := s.state(head)
 	if !ok {
@@ -247,7 +253,7 @@ func (s *Server) status(head jamq.HeaderHash, pkg jamq.PackageHash, anchor jamq.
 	return object{"Ready": reported}, nil
 }
 
-// state returns where a block is whose state the node has.
+// state returns the position of a block if the node has its state.
 func (s *Server) state(head jamq.HeaderHash) (jamtest.Point, bool) {
 	at, ok := s.chain.Locate(head)
 	if keep := s.cfg.KeepStates; keep > 0 && at.Height+uint64(keep) <= s.chain.Height() {
@@ -256,7 +262,8 @@ func (s *Server) state(head jamq.HeaderHash) (jamtest.Point, bool) {
 	return at, ok
 }
 
-// unreported tells in how many blocks a package may still be reported, by its anchor.
+// unreported returns the number of blocks in which a package may still be
+// reported, according to its anchor.
 func (s *Server) unreported(at jamtest.Point, anchor jamq.HeaderHash) object {
 	from, ok := s.chain.Locate(anchor)
 	if !ok || !s.chain.Contains(at.Hash, anchor) {
@@ -293,7 +300,8 @@ func (s *Server) submitPackage(core jamq.CoreIndex, pkg []byte, extrinsics [][]b
 	return nil
 }
 
-// submitBundle takes a bundle: the package, its extrinsics, its imported segments and a proof for each.
+// submitBundle accepts a bundle: the package, its extrinsics, its imported
+// segments and their proofs.
 func (s *Server) submitBundle(core jamq.CoreIndex, bundle []byte) *Error {
 	err := func() error {
 		p, rest, err := codec.DecodePrefix[codec.WorkPackage](s.codec, bundle)
@@ -341,20 +349,22 @@ func (s *Server) submitBundle(core jamq.CoreIndex, bundle []byte) *Error {
 	return nil
 }
 
-// checkExtrinsics holds data against what a package's items say of it; count is how many pieces it came in, or negative.
+// checkExtrinsics compares data with the extrinsics that the package's items
+// declare. count is the number of pieces, or negative if the data is in one
+// piece.
 func checkExtrinsics(p *codec.WorkPackage, data []byte, count int) error {
 	wanted := 0
 	for i := range p.Items {
 		for _, x := range p.Items[i].Extrinsics {
 			wanted++
 			if uint64(len(data)) < uint64(x.Length) || blake2b.Sum256(data[:x.Length]) != x.Hash {
-				return fmt.Errorf("%w: extrinsic %d is not what the package says", jamtest.ErrRefused, wanted-1)
+				return fmt.Errorf("%w: extrinsic %d differs from its hash in the package", jamtest.ErrRefused, wanted-1)
 			}
 			data = data[x.Length:]
 		}
 	}
 	if len(data) > 0 || count >= 0 && count != wanted {
-		return fmt.Errorf("%w: %d extrinsics and %d bytes too many, want %d extrinsics", jamtest.ErrRefused, count, len(data), wanted)
+		return fmt.Errorf("%w: %d extrinsics and %d surplus bytes, want %d extrinsics", jamtest.ErrRefused, count, len(data), wanted)
 	}
 	return nil
 }

@@ -14,36 +14,44 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// Config says what the server is like. Begin with [DefaultConfig].
+// Config configures a [Server]. Start from [DefaultConfig].
 type Config struct {
 	// Chain is the simulated chain.
 	Chain jamtest.Config
-	// Version is how packages are encoded; 0.7.2 by default.
+	// Version is the encoding of packages. The default is 0.7.2.
 	Version codec.Version
 	// Journal, if not nil, lets the chain survive the process.
 	Journal Journal
-	// Missing are methods that this node does not have. UnknownCode is the code of its answer to them; -32601 by default, 0 with some nodes.
+	// Missing are methods that this node does not have. UnknownCode is the code
+	// of its answer to them: -32601 by default, 0 on some nodes.
 	Missing     []string
 	UnknownCode int
-	// KeepStates, if positive, is for how many blocks below the best one the node has states: the status of packages and the values of services.
+	// KeepStates, if positive, is the number of blocks below the best one whose
+	// state the node has, for package statuses and service values. 0 means all.
 	KeepStates int
-	// StuckAtReported makes it one of those that never go on from Reported to Ready.
+	// StuckAtReported lets package statuses never change from Reported to
+	// Ready, as on some nodes.
 	StuckAtReported bool
-	// Observe, if not nil, is told of every slot, under the server's lock: it must not call the server.
+	// Observe, if not nil, is called after every slot under the server's lock.
+	// It must not call the server.
 	Observe func(jamtest.Update)
-	// Fault, if not nil, is asked at each call, from the goroutine of the connection.
+	// Fault, if not nil, is called for each call, on the goroutine of the
+	// connection.
 	Fault func(method string) Fault
-	// MaxMessage bounds a message that comes in, in bytes, positive; 64 MiB by default.
+	// MaxMessage is the maximum size of a received message, in bytes, above 0.
+	// The default is 64 MiB.
 	MaxMessage int64
-	// Logger gets what an operator should know. Nil is silent.
+	// Logger receives messages for operators. Nil is silent.
 	Logger *slog.Logger
 }
 
-// Fault is what goes wrong with one call. The zero value is nothing.
+// Fault is the fault of one call. The zero value is no fault.
 type Fault struct {
-	// Hold, if not nil, keeps the connection's calls waiting until it is closed, or the connection ends.
+	// Hold, if not nil, delays this and later calls of the connection until it
+	// is closed or the connection ends.
 	Hold <-chan struct{}
-	// Cut breaks the connection instead of an answer; with After the call has been carried out by then.
+	// Cut breaks the connection instead of answering. With After the call is
+	// carried out first.
 	Cut, After bool
 	// Raw, if not nil, is sent instead of the answer.
 	Raw []byte
@@ -51,7 +59,7 @@ type Fault struct {
 	Error *Error
 }
 
-// Error is an error object of JSON-RPC.
+// Error is an error object of JSON-RPC, with its fields Code, Message and Data.
 type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"message,omitempty"`
@@ -68,12 +76,14 @@ const (
 	codeParams      = -32602
 )
 
-// DefaultConfig returns a node that has everything and in which nothing goes wrong but what the chain's configuration says.
+// DefaultConfig returns a node with all methods and without faults, except
+// those of the chain's configuration.
 func DefaultConfig(chain jamtest.Config) Config {
 	return Config{Chain: chain, UnknownCode: codeMethod, MaxMessage: 64 << 20}
 }
 
-// Server is a node. It is an http.Handler that speaks WebSocket; its methods are safe for concurrent use.
+// Server is a simulated JAM node. It is an http.Handler for WebSocket
+// connections. It is safe for concurrent use.
 type Server struct {
 	cfg      Config
 	log      *slog.Logger
@@ -82,13 +92,14 @@ type Server struct {
 
 	mu    sync.Mutex
 	chain *jamtest.Chain
-	sent  map[jamq.PackageHash]int // how often each package was submitted
+	sent  map[jamq.PackageHash]int // submissions per package
 	peers map[*peer]struct{}
 	calls map[string]int
 }
 
-// New returns a server whose chain stands still: see [Server.Run] and [Server.Step]. Errors wrap jamtest.ErrInvalidConfig, ErrJournal or are the
-// journal's.
+// New returns a server. Its chain moves only with [Server.Step] or
+// [Server.Run]. The error wraps jamtest.ErrInvalidConfig or ErrJournal, or is
+// the journal's.
 func New(cfg Config) (*Server, error) {
 	if err := cfg.Chain.Validate(); err != nil {
 		return nil, err
@@ -118,7 +129,7 @@ func (s *Server) Cut() {
 	}
 }
 
-// Connections returns how many connections there are, Calls how often a method was called.
+// Connections returns the number of open connections.
 func (s *Server) Connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,10 +143,11 @@ func (s *Server) Calls(method string) int {
 	return s.calls[method]
 }
 
-// maxQueued is how many messages may wait for a slow reader before it is cut off.
+// maxQueued is the maximum number of messages that wait for a slow reader.
+// Above it the connection is cut.
 const maxQueued = 1024
 
-// writeTime bounds the writing of one message.
+// writeTime is the time limit for writing one message.
 const writeTime = 10 * time.Second
 
 // peer is one connection.
@@ -148,7 +160,7 @@ type peer struct {
 
 	// Guarded by the server's lock.
 	subs   map[uint64]*subscription
-	fresh  *subscription // whose answer is not queued yet
+	fresh  *subscription // its answer is not queued yet
 	lastID uint64
 }
 
@@ -180,7 +192,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 }
 
-// write sends what is queued.
+// write sends the queued messages.
 func (p *peer) write() {
 	defer p.close()
 	for {
@@ -195,7 +207,7 @@ func (p *peer) write() {
 	}
 }
 
-// send queues a message. A reader that lets too many wait is cut off.
+// send queues a message. It cuts the connection if too many messages wait.
 func (p *peer) send(v any) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -246,7 +258,7 @@ func (p *peer) read() {
 	}
 }
 
-// handle answers one call and reports whether the connection goes on.
+// handle answers one call and reports whether the connection continues.
 func (p *peer) handle(c *call) bool {
 	s := p.server
 	s.mu.Lock()
@@ -257,7 +269,7 @@ func (p *peer) handle(c *call) bool {
 		f = s.cfg.Fault(c.Method)
 	}
 	if f.Hold != nil {
-		select { // nobody reads meanwhile: that the other side has gone is noticed only afterwards
+		select { // a closed connection is noticed afterwards
 		case <-f.Hold:
 		case <-p.closed:
 			return false

@@ -7,14 +7,15 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// subscription is a value that one peer is told whenever it changes.
+// subscription is a value that one peer receives whenever it changes.
 type subscription struct {
 	method string
 	value  func() (any, *Error)
 	last   []byte
 }
 
-// subscribe files a subscription. Nothing is told before its answer is on the way: see peer.begin.
+// subscribe adds a subscription. No value is sent before the answer; see
+// peer.begin.
 func (s *Server) subscribe(p *peer, method string, a *args) (any, *Error) {
 	value := s.subscribed(method, a)
 	if value == nil {
@@ -30,7 +31,8 @@ func (s *Server) subscribe(p *peer, method string, a *args) (any, *Error) {
 	return id, nil
 }
 
-// subscribed returns what a subscription is to, or nil for a method that does not exist.
+// subscribed returns the function that reads the value of a subscription, or
+// nil for an unknown method.
 func (s *Server) subscribed(method string, a *args) func() (any, *Error) {
 	head := func(finalized bool) jamq.Block {
 		if finalized {
@@ -77,7 +79,7 @@ func (s *Server) unsubscribe(p *peer, method string, a *args) (any, *Error) {
 	return true, nil
 }
 
-// begin tells the first value of a subscription whose answer is queued by now.
+// begin sends the first value of a subscription after its answer was queued.
 func (p *peer) begin() {
 	p.server.mu.Lock()
 	defer p.server.mu.Unlock()
@@ -89,7 +91,8 @@ func (p *peer) begin() {
 	}
 }
 
-// notify tells every subscriber what has changed. It holds the server's lock.
+// notify sends all changed values to their subscribers. The caller holds the
+// server's lock.
 func (s *Server) notify() {
 	for p := range s.peers {
 		ids := make([]uint64, 0, len(p.subs))
@@ -103,7 +106,7 @@ func (s *Server) notify() {
 	}
 }
 
-// tell sends the subscription's value, or why there is none, if that has changed.
+// tell sends the subscription's value, or the error, if it has changed.
 func (p *peer) tell(id uint64, sub *subscription) {
 	if sub == p.fresh {
 		return
