@@ -337,14 +337,14 @@ func TestBlobValidate(t *testing.T) {
 	plain.MaxBlobFee = uint256.NewInt(1)
 	order := common.FromHex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001")
 	for name, q := range map[string]eoa.Request{
-		"want To":            edit(func(q *eoa.Request) { q.To = nil }),
+		"To is nil":          edit(func(q *eoa.Request) { q.To = nil }),
 		"0 blobs":            edit(func(q *eoa.Request) { q.Blobs = nil }),
 		"7 blobs":            edit(func(q *eoa.Request) { q.Blobs = make([][]byte, 7) }),
 		"131071 bytes":       edit(func(q *eoa.Request) { q.Blobs[0] = q.Blobs[0][1:] }),
 		"131073 bytes":       edit(func(q *eoa.Request) { q.Blobs[0] = append(q.Blobs[0], 0) }),
-		"blob 0 has at byte": edit(func(q *eoa.Request) { copy(q.Blobs[0][eoa.BlobSize-32:], order) }),
-		"none but":           edit(func(q *eoa.Request) { q.Kind = eoa.DynamicFee }),
-		"limit of":           plain,
+		"blob 0: the number": edit(func(q *eoa.Request) { copy(q.Blobs[0][eoa.BlobSize-32:], order) }),
+		"1 blobs or":         edit(func(q *eoa.Request) { q.Kind = eoa.DynamicFee }),
+		"price limit":        plain,
 	} {
 		err := q.Validate()
 		require.ErrorIs(t, err, eoa.ErrInvalidRequest)

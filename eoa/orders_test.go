@@ -269,7 +269,7 @@ func TestSignerIsChecked(t *testing.T) {
 	require.NoError(t, err)
 	_, err = e.Step(context.Background())
 	require.NoError(t, err)
-	require.Contains(t, w.get(t, "a").Reason, "no key of")
+	require.Contains(t, w.get(t, "a").Reason, "no key for")
 	require.Zero(t, w.chain.Pooled())
 }
 
@@ -296,7 +296,7 @@ func TestKinds(t *testing.T) {
 func TestRequestValidate(t *testing.T) {
 	for name, q := range map[string]eoa.Request{
 		"key of 0": {}, "begins with": {Key: "eoa/x"}, "UTF-8": {Key: "\xff"}, "kind 9": {Key: "a", Kind: 9}, "gas 1": {Key: "a", Gas: 1},
-		"no access list": {Key: "a", Kind: eoa.Legacy, AccessList: types.AccessList{{}}}, "authorizations": {Key: "a", Kind: eoa.SetCode},
+		"have an access list": {Key: "a", Kind: eoa.Legacy, AccessList: types.AccessList{{}}}, "authorizations": {Key: "a", Kind: eoa.SetCode},
 		"data of": {Key: "a", Data: make([]byte, eoa.MaxDataSize+1)},
 	} {
 		err := q.Validate()
