@@ -25,7 +25,7 @@ func (v *View) Bumps(c *Config, now time.Time) ([]Job, Batch) {
 		market, payable := c.Fees.price(v.look, r)
 		fees, err := c.Fees.Replace(&old.Fees, &market, r.limits())
 		if r.Cancelling && payable && r.refused() && errors.Is(err, ErrFeeCap) {
-			fees, err = market, nil // no node has a transaction to replace
+			fees, err = market, nil // nothing to replace on any node
 		}
 		if err != nil {
 			if !r.Capped || r.Hurry {

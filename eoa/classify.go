@@ -104,7 +104,7 @@ var phrases = []phrase{
 	{"insufficientfunds", ReasonFunds},    // nethermind
 	{"upfront cost exceeds", ReasonFunds}, // besu
 	{"upfront_cost_exceeds_balance", ReasonFunds},
-	{"overshot", ReasonFunds}, // geth: the balance does not cover all that is queued
+	{"overshot", ReasonFunds}, // geth: balance below queued cost
 
 	// Permanently invalid.
 	{"intrinsic gas too low", ReasonInvalid},

@@ -127,7 +127,8 @@ func (v *View) findMined(b *Batch, now time.Time, look *Look, answers *Answers, 
 		// No proof either way: ask again later.
 	case r.GoneAt == 0:
 		r.GoneAt = look.Number
-	case look.Finalized >= r.GoneAt: // a lagging node cannot report this twice
+	case look.Finalized >= r.GoneAt:
+		// A lagging node cannot report this at both heads.
 		r.Reason = fmt.Sprintf("another transaction has nonce %d", r.Nonce)
 		b.move(now, r, Superseded, EventSuperseded)
 	}

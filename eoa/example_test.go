@@ -55,7 +55,7 @@ func Example() {
 	fmt.Println(<-ended)
 	// Output:
 	// final nonce 0 <nil>
-	// eoa: key belongs to another request: "invoice 17" is record 1 with another payload
+	// eoa: key belongs to another request: "invoice 17" is the key of record 1 with another payload
 	// context canceled
 }
 

@@ -25,7 +25,7 @@ type Executor struct {
 	signer  Signer
 	owner   string
 
-	woke chan struct{} // holds a token if work may exist
+	woke chan struct{} // token: there may be work
 
 	signal  sync.Mutex
 	look    bool          // new head to look at
@@ -362,7 +362,7 @@ func (e *Executor) pause(ctx context.Context, wait time.Duration, wakes, forever
 	case <-ctx.Done():
 	case <-timer:
 	case <-woke:
-		e.Wake() // so that the step reads the store
+		e.Wake() // makes the step read the store
 	}
 }
 
@@ -386,7 +386,8 @@ func (e *Executor) Release(ctx context.Context) error {
 		}
 	}
 	if errors.Is(err, ErrWoken) || errors.Is(err, ErrFenced) {
-		err = nil // The lease expires by itself, and Due then lists the account.
+		// The lease expires by itself, and Due then lists the account.
+		err = nil
 	}
 	e.drop()
 	return err

@@ -129,7 +129,7 @@ func (f *Fleet) wake(a Account) error {
 		return nil
 	}
 	if f.ctx == nil || f.ended {
-		return nil // a running fleet finds it in the store
+		return nil // left to a running fleet
 	}
 	return f.start(a)
 }
@@ -156,7 +156,7 @@ func (f *Fleet) work(ctx context.Context, a Account, e *Executor) {
 		err := e.run(ctx, true, f.slots)
 		f.mu.Lock()
 		select {
-		case <-e.woke: // arrived after its last step; must not be lost
+		case <-e.woke: // wake-up after its last step
 			if err == nil && ctx.Err() == nil {
 				f.mu.Unlock()
 				e.Wake()

@@ -54,7 +54,7 @@ func (e *Executor) prepare(ctx context.Context, jobs []Job) error {
 		if err != nil {
 			e.cfg.Log.Warn("eoa: signing failed", "account", e.account.String(), "key", j.Record.Key, "err", err)
 			later = append(later, Refusal{j.Record, err.Error()})
-			break // later nonces cannot be mined before this one
+			break // later nonces depend on this one
 		}
 		signed = append(signed, s)
 	}

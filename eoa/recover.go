@@ -169,7 +169,7 @@ func (v *View) sentOne(b *Batch, c *Config, now time.Time, old *Record, attempt 
 	changed := a.Result != s.Result && !(a.Result == Accepted && s.Result == Unknown) || s.Result == Accepted && untimed
 	if changed {
 		a.Result, a.Why = s.Result, s.Text
-		if untimed { // disagreeing nodes do not delay the bump
+		if untimed { // disagreement must not delay the bump
 			a.SentAt = now
 		}
 	}

@@ -153,7 +153,7 @@ func (r *Request) Digest() [sha256.Size]byte {
 		c.Value = nil
 	}
 	raw, err := json.Marshal(c)
-	if err != nil { // no field of a Request can fail
+	if err != nil { // impossible for these fields
 		panic(err)
 	}
 	return sha256.Sum256(raw)

@@ -17,7 +17,7 @@ func (e *Executor) Step(ctx context.Context) (next time.Time, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.report = Report{Account: e.account}
-	select { // a wake-up from here on is for the next step
+	select { // later wake-ups: for the next step
 	case <-e.woke:
 		e.seen = e.wake + 1
 	default:
@@ -214,7 +214,7 @@ func (e *Executor) replacePending(records []Record) {
 		case r.State == Pending && at >= 0:
 			e.pending[at] = *r
 		case r.State == Pending:
-			e.more = true // pending again: read all from the store
+			e.more = true // pending again: read all
 			e.pending = nil
 		}
 	}
@@ -262,7 +262,7 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 	if !newHead && (!old || len(e.view.Open)+len(e.pending) == 0) {
 		return e.failed == 0 && e.view.look != nil, nil
 	}
-	if e.report.Reads == 0 { // also look for work of other processes
+	if e.report.Reads == 0 { // for work of other processes
 		e.seen = e.wake + 1
 	}
 	ask := e.chain.Look
@@ -284,7 +284,7 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 	}
 	e.lookAt, e.priced, e.failed = now, blobs, 0
 	b := e.view.Confirm(&e.cfg, now, &look, &answers)
-	if e.stage(b); len(b.Add) > 0 { // added requests are read from the store
+	if e.stage(b); len(b.Add) > 0 { // added requests must be read
 		return true, e.flush(ctx)
 	}
 	return true, nil

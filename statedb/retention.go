@@ -33,7 +33,7 @@ func (l link) with(root, parent common.Hash) link {
 // the retention. It also returns the roots to be discarded, marked as leaving.
 // The caller holds both locks.
 func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
-	if s.cfg.Retention == 0 { // all roots stay, and the line must not grow
+	if s.cfg.Retention == 0 { // the line must not grow
 		return []common.Hash{root}, nil
 	}
 	line = append(slices.DeleteFunc(slices.Clone(s.line), func(r common.Hash) bool { return r == root }), root)

@@ -167,7 +167,7 @@ func (c *Chain) look(ctx context.Context, a common.Address, blobFee *hexutil.Big
 func (c *Chain) finality(ctx context.Context, a common.Address, l *eoa.Look, final *header, count uint64) error {
 	if c.o.FinalityDepth == 0 {
 		if final.Number == nil {
-			return nil // nothing is final on a young chain
+			return nil // young chain: nothing is final
 		}
 		l.Finalized, l.Final = uint64(*final.Number), count
 	} else if l.Number >= c.o.FinalityDepth {

@@ -133,7 +133,7 @@ func anyway(context.Context) error { return nil }
 func (r *Runner) still(ctx context.Context, a eoa.Account, wake uint64) error {
 	inbox, err := r.store.Inbox(ctx, a, eoa.Rank{}, 1)
 	if err == nil && inbox.Wake != wake {
-		err = fmt.Errorf("%w: wake version %d, not %d", eoa.ErrWoken, inbox.Wake, wake)
+		err = fmt.Errorf("%w: wake version is %d, want %d", eoa.ErrWoken, inbox.Wake, wake)
 	}
 	return err
 }

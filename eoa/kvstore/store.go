@@ -115,8 +115,8 @@ const (
 	// other processes come between a try and its retry, most calls fail or find
 	// their work done.
 	remembered = 4
-	// rememberedOrders is the number of step names kept for orders, because
-	// carrying out an order twice would be another order.
+	// rememberedOrders is the number of step names kept for orders, because a
+	// repeated order must not be carried out twice.
 	rememberedOrders = 256
 	nameSize         = 12
 )
@@ -142,7 +142,7 @@ func (s *Store) do(ctx context.Context, a eoa.Account, f func(*step) error) erro
 		}
 		if err := f(st); err != nil {
 			if known {
-				return ErrChanged // retry with fresh meta to be sure
+				return ErrChanged // retry with fresh meta
 			}
 			return err
 		}

@@ -73,12 +73,12 @@ func (d *database) Commit(*state.StateUpdate) error { return errUnsupported }
 type adapter struct {
 	mu       sync.Mutex
 	view     *statedb.View
-	accounts map[common.Address]statedb.Account // settled; deleted if it does not exist
+	accounts map[common.Address]statedb.Account // settled; Exists is false if deleted
 	storage  map[common.Address]map[common.Hash]common.Hash
 	code     map[common.Address][]byte
 	asked    map[slotOf]bool         // slots in the log of reads
 	gone     map[common.Address]bool // destroyed in this block, before Cancun
-	err      error                   // first read of a destroyed account's slot
+	err      error                   // first read of destroyed storage
 }
 
 // slotOf is a slot of an account.

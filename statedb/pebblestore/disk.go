@@ -45,7 +45,7 @@ var ErrDisk = pebbledb.ErrDisk
 type Disk struct {
 	db     *pebbledb.DB
 	prefix []byte
-	end    []byte // first key after the prefix, or nil
+	end    []byte // first key after prefix; nil: none
 }
 
 var _ statedb.Disk = (*Disk)(nil)

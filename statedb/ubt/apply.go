@@ -163,7 +163,7 @@ func join(old, left, right, newLeft, newRight ref) (ref, error) {
 			return alone, nil
 		}
 		if alone.hidden() {
-			return ref{}, ErrHidden // the hidden node may be a stem
+			return ref{}, ErrHidden // it may be a stem
 		}
 	}
 	return ref{newInner(newLeft, newRight), unsealed}, nil

@@ -43,7 +43,7 @@ const (
 	opEmpty  = iota
 	opInner  // its two sides follow
 	opOwn    // a stem with a used value
-	opOpened // another stem; its first leaf is opened
+	opOpened // another stem, with opened leaf
 	opBits   = 2
 )
 
