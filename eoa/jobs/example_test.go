@@ -37,11 +37,11 @@ func Example() {
 		return
 	}
 	err = runner.Run(ctx, jobs.Step{Account: account}, func(ctx context.Context, next time.Time, still func(context.Context) error) error {
-		fmt.Println("sent:", chain.Pooled(), "to be looked at again:", !next.IsZero())
+		fmt.Println("sent:", chain.Pooled(), "due again:", !next.IsZero())
 		return still(ctx)
 	})
 	fmt.Println(err)
 	// Output:
-	// sent: 1 to be looked at again: true
+	// sent: 1 due again: true
 	// <nil>
 }

@@ -61,7 +61,8 @@ func (w *world) due(t *testing.T) []eoa.Account {
 	return out
 }
 
-// A request that comes after the last step is seen by the run that refused its wake-up, wherever between the step and the job's end it comes.
+// A request that arrives after the last step is seen by the run that refused
+// its wake-up, at whatever moment it arrives before the job's end.
 func TestRunAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -102,7 +103,7 @@ func TestRunFails(t *testing.T) {
 	require.ErrorIs(t, r.Run(t.Context(), w.step, nil), broken)
 }
 
-// While somebody else has the account, the job comes back later.
+// While another worker holds the account, the job is retried later.
 func TestRunHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -120,7 +121,8 @@ func TestRunHeld(t *testing.T) {
 func TestSlice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.cfg.Linger, w.cfg.Slice = time.Hour, time.Minute // the chain makes no block: there is always something to wait for
+		// The chain makes no block, so the job always waits for one.
+		w.cfg.Linger, w.cfg.Slice = time.Hour, time.Minute
 		w.submit(t, "a")
 		began := time.Now()
 		err := w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, still func(context.Context) error) error {
@@ -138,7 +140,8 @@ func TestSlice(t *testing.T) {
 	})
 }
 
-// engine is the least that an engine must do, with a lock for a database: one job, which can run, or wait for a time, or not be there.
+// engine is a minimal engine with a lock in place of a database. It has one
+// job, which is absent, suspended or running.
 type engine struct {
 	mu      sync.Mutex
 	running bool
@@ -200,7 +203,8 @@ func (e *engine) work(ctx context.Context, run func() error) error {
 	return nil
 }
 
-// Requests come from several places at any moment, each followed by a wake-up, and nothing else ever asks for a job: all of them land, once.
+// Requests arrive from several goroutines at any moment, each followed by a
+// wake-up. No other call starts a job. All requests land once.
 func TestNoLostWakeUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -263,7 +267,7 @@ func TestValidate(t *testing.T) {
 	require.ErrorIs(t, r.Run(t.Context(), jobs.Step{Account: eoa.Account{Address: common.Address{1}}}, nil), eoa.ErrInvalidConfig)
 }
 
-// runs runs the job whenever it is due, for so long.
+// runs runs the job whenever it is due, during the given time.
 func (w *world) runs(t *testing.T, span time.Duration) {
 	for end := time.Now().Add(span); time.Now().Before(end); {
 		err := w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, still func(context.Context) error) error {
@@ -274,7 +278,8 @@ func (w *world) runs(t *testing.T, span time.Duration) {
 	}
 }
 
-// What a node has is given to it again when that is due, and not by each run; what a reorganization took out of its block at once.
+// An accepted transaction is sent again when that is due, not by each run.
+// After a reorganization it is sent at once.
 func TestRunsSendOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -300,7 +305,8 @@ func TestRunsSendOnce(t *testing.T) {
 	})
 }
 
-// What does not move is bumped although no run lasts as long as a stall, and a hole is filled: how long nothing moved is in the store.
+// A transaction that is not mined is bumped although no run lasts as long as a
+// stall, and a hole is filled: the store has the time since the last progress.
 func TestRunsBump(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
