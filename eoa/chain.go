@@ -109,7 +109,7 @@ type Signer interface {
 	Sign(ctx context.Context, a common.Address, tx *types.Transaction) (*types.Transaction, error)
 }
 
-// Clock returns the current time. Tests replace it.
+// Clock is a source of time. Tests replace it.
 type Clock interface {
 	// Now returns the current time.
 	Now() time.Time

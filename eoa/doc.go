@@ -1,7 +1,7 @@
 // Package eoa sends transactions from externally owned accounts. It assigns
 // nonces, signs, sends, watches for inclusion and raises prices. It resumes
-// after a crash at any instruction, without sending a payment twice and without
-// leaving a nonce gap.
+// after a crash at any instruction: no request is executed twice, and no nonce
+// gap remains.
 //
 //	store := memstore.New() // or pebblestore, or redisstore
 //	e, err := eoa.New(eoa.DefaultConfig(), account, store, chain, signer)
@@ -14,13 +14,14 @@
 //
 // # Structure
 //
-// [View] is an account as a value, and every decision is a pure method of it:
-// [View.Recover] (what must be sent again), [View.Confirm] (what an observation
-// of the chain means), [View.Choose], [View.Assign] and [View.Prepared] (new
-// transactions), [View.Bumps] (replacements) and [View.Obey] (cancel, replace,
-// reset). Most of them return a [Batch], an atomic step that a [Store] commits.
-// [Executor] is the thin driver of one account: [Executor.Step] does all work
-// that is due and returns when the next step is due.
+// [View] is an account as a value. Every decision is a method that depends only
+// on the view and its arguments: [View.Recover] (what must be sent again),
+// [View.Confirm] (what an observation of the chain means), [View.Choose],
+// [View.Assign] and [View.Prepared] (new transactions), [View.Bumps]
+// (replacements) and [View.Obey] (cancel, replace, reset). Most of them return
+// a [Batch], an atomic step that a [Store] commits. [Executor] is the thin
+// driver of one account: [Executor.Step] does all work that is due and returns
+// when the next step is due.
 //
 // # Safety rules
 //

@@ -25,7 +25,7 @@ type Fees struct {
 	Blob uint256.Int `json:"blob,omitzero"`
 }
 
-// Limits are the highest prices that may be offered.
+// Limits are the highest prices that may be offered for a transaction.
 type Limits struct {
 	// Fee is the limit per gas, in wei; nil means no limit.
 	Fee *uint256.Int

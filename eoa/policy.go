@@ -27,7 +27,9 @@ type FeePolicy struct {
 	// MaxFee is the highest price per gas that is ever offered, in wei; nil
 	// means no limit. The lower of MaxFee and Request.MaxFee applies.
 	MaxFee *uint256.Int
-	// MaxBlobFee is the same for blob gas.
+	// MaxBlobFee is the highest price per blob gas that is ever offered, in
+	// wei; nil means no limit. The lower of MaxBlobFee and Request.MaxBlobFee
+	// applies.
 	MaxBlobFee *uint256.Int
 }
 
@@ -35,7 +37,8 @@ type FeePolicy struct {
 // percent, without a limit.
 func DefaultFeePolicy() FeePolicy { return FeePolicy{StallTimeout: 5 * time.Minute, BumpPercent: 20} }
 
-// maxBumpPercent catches mistakes of unit.
+// maxBumpPercent is the highest valid BumpPercent. A higher value is probably
+// in the wrong unit.
 const maxBumpPercent = 1000
 
 // Validate returns an error that names the first field out of range, its value

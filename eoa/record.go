@@ -145,7 +145,7 @@ func (r *Record) check() error {
 	return nil
 }
 
-// Head is the state of an account besides its records.
+// Head is the state of an account without its records.
 type Head struct {
 	// Version is the number of commits to the account. Each commit names the
 	// version that it was decided on.

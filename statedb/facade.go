@@ -8,10 +8,10 @@ import (
 
 // Facade is a view with additional methods for hosts whose code expects one
 // object that can both execute and move the canonical root. The methods work on
-// the node's facade, which [Store.Facade] returns. A copy must not move or
-// discard state that others use. On a copy the methods therefore panic, because
-// the call is a bug of the host. With [CloneErrors] they return ErrClone
-// instead and change nothing.
+// the node's facade, which [Store.Facade] returns. A copy is a clone: it must
+// not move or discard state that others use. On a clone the methods panic,
+// because the call is a bug of the host. With [CloneErrors] they return
+// ErrClone instead and change nothing.
 //
 // A Facade belongs to one goroutine at a time. New code should use [View],
 // which does not have these methods, so that the compiler prevents the mistake.
@@ -41,10 +41,10 @@ func (s *Store) Facade(options ...FacadeOption) (*Facade, error) {
 	return f, nil
 }
 
-// Copy returns a clone; see [View.Copy].
+// Copy returns a clone with the same contents; see [View.Copy].
 func (f *Facade) Copy() *Facade { return &Facade{View: f.View.Copy(), clone: true, errors: f.errors} }
 
-// CopyForPhase2 returns a clone; see [View.CopyForPhase2].
+// CopyForPhase2 returns a clone of the active root; see [View.CopyForPhase2].
 func (f *Facade) CopyForPhase2() *Facade {
 	return &Facade{View: f.View.CopyForPhase2(), clone: true, errors: f.errors}
 }

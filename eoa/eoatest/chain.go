@@ -18,31 +18,32 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Faults are the probabilities, from 0 to 1, of faults in calls and blocks.
+// Faults are the probabilities of faults in calls and blocks. Each is from 0 to
+// 1, except ReorgDepth.
 type Faults struct {
-	// DropRequest is that the node never receives the call.
+	// DropRequest is the probability that the node never receives a call.
 	DropRequest float64
-	// DropResponse is that the node carries out the call and its answer is
-	// lost.
+	// DropResponse is the probability that the node carries out a call and its
+	// answer is lost.
 	DropResponse float64
-	// Busy is that the node asks to wait.
+	// Busy is the probability that the node asks the caller to wait.
 	Busy float64
-	// Garbage is that a send is answered with an unrecognized text. The node
-	// may have taken the transaction.
+	// Garbage is the probability that a send is answered with an unrecognized
+	// text. The node may have taken the transaction.
 	Garbage float64
-	// Refuse is that another node answers a send. It refuses the transaction
-	// for lack of funds, even if the first node has it.
+	// Refuse is the probability that another node answers a send. That node
+	// refuses the transaction for lack of funds, even if the first node has it.
 	Refuse float64
-	// Return is that after a reorg every transaction that was ever in the pool
-	// and can still be mined returns to it, and replaces any other one with its
-	// nonce.
+	// Return is the probability that a reorg returns to the pool every
+	// transaction that was ever in it and can still be mined. Each replaces any
+	// other transaction with its nonce.
 	Return float64
-	// Lag is that an answer is up to four blocks old.
+	// Lag is the probability that an answer is outdated, by up to four blocks.
 	Lag float64
-	// LosePool is, per block, that the node forgets its pool.
+	// LosePool is the probability, per block, that the node forgets its pool.
 	LosePool float64
-	// Reorg is, per block, that the last blocks are replaced by empty ones.
-	// Their transactions return to the pool.
+	// Reorg is the probability, per block, that the last blocks are replaced by
+	// empty ones. Their transactions return to the pool.
 	Reorg float64
 	// ReorgDepth is the maximum number of blocks that a reorg removes. The
 	// number of blocks that are not final limits it too.

@@ -16,8 +16,9 @@ import (
 	"github.com/ethereum/go-ethereum/node"
 )
 
-// chain is go-ethereum's simulated chain, with a real pool and EVM and blocks
-// at our command. It is used over HTTP and ends with the program.
+// chain is go-ethereum's simulated chain, with a real pool and EVM. The program
+// decides when it makes a block. It is used over HTTP and ends with the
+// program.
 type chain struct {
 	backend *simulated.Backend
 	url     string

@@ -132,8 +132,8 @@ func (a *adapter) hashes(given BlockHashes, header *types.Header) BlockHashes {
 	}
 }
 
-// ancestors implements the chain interfaces of go-ethereum's estimator, as far
-// as it calls them.
+// ancestors implements the methods of a chain that go-ethereum's estimator
+// calls.
 type ancestors struct {
 	consensus.ChainHeaderReader
 	config *params.ChainConfig

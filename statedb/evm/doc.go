@@ -35,6 +35,6 @@
 // The package implements go-ethereum's state.Database with a reader and a trie
 // that records writes, so that go-ethereum's StateDB, journal and fork rules
 // run unchanged. Balances have at most 128 bits (EIP-7864); Finish refuses
-// larger ones. This package is a module, because go-ethereum changes these
-// interfaces between minor versions.
+// larger ones. This package is a separate module, because go-ethereum changes
+// these interfaces between minor versions.
 package evm

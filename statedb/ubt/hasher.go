@@ -20,8 +20,8 @@ type Hasher struct {
 	Inner func(left, right Hash) Hash
 	// Pairs writes Inner of each two neighbors of in to out, which is half as
 	// long. It is for hash functions that process many independent inputs
-	// faster in one call. nil means that Inner is called for each pair. No pair
-	// has two zeros.
+	// faster in one call. nil means that Inner is called for each pair. A pair
+	// never has two zeros.
 	Pairs func(out, in [][32]byte)
 	// Stem hashes a stem and the root of its 256 values.
 	Stem func(stem [StemSize]byte, values Hash) Hash

@@ -11,7 +11,7 @@
 // The accounts are in a store of package eoa that all processes share, for
 // example package redisstore. PostgreSQL holds only the jobs. If all its tables
 // were lost, the sweep would create the jobs again. River needs Go 1.26, so
-// this package is a module.
+// this package is a separate module.
 //
 // # Why River
 //
@@ -41,10 +41,10 @@
 //
 // # Cost
 //
-// A suspended account has one row, and an idle one has none. Neither has a
+// A suspended account has one row, and an idle one has none. Neither costs a
 // goroutine, a lease or a query. Each process queries PostgreSQL for due jobs
 // every Config.Poll, and the store for due accounts every Config.Sweep,
-// whatever the number of accounts. One of the processes runs River's
+// regardless of the number of accounts. One of the processes runs River's
 // maintenance, a few statements every five seconds. A single process with a
 // hundred idle accounts makes about six transactions per second, and ten while
 // it starts.

@@ -97,9 +97,9 @@ func (e *Engine) Wake(ctx context.Context, a eoa.Account) error {
 	return nil
 }
 
-// transact runs f in a transaction at isolation level Read Committed, whatever
-// the database's default is: each statement must see what was committed before
-// it.
+// transact runs f in a transaction at isolation level Read Committed,
+// regardless of the database's default: each statement must see all earlier
+// commits.
 func (e *Engine) transact(ctx context.Context, f func(pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, e.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, f)
 }
