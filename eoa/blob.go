@@ -225,19 +225,19 @@ func (r *Record) keepBlobs(others [][]byte) {
 	}
 }
 
-// forget drops the blobs of a record that has ended: they will not be sent
+// dropBlobs drops the blobs of a record that has ended: they will not be sent
 // again.
-func (r *Record) forget() {
+func (r *Record) dropBlobs() {
 	if !r.State.Terminal() {
 		return
 	}
 	r.Blobs = nil
 	for k := range r.Attempts {
-		r.Attempts[k].forget()
+		r.Attempts[k].dropBlobs()
 	}
 }
 
-func (a *Attempt) forget() { a.Blobs, a.Proofs = nil, nil }
+func (a *Attempt) dropBlobs() { a.Blobs, a.Proofs = nil, nil }
 
 // pools counts an account's transactions in flight by the node pool that they
 // belong to.

@@ -31,12 +31,12 @@ func (v *View) Bumps(c *Config, now time.Time) ([]Job, Batch) {
 			if !r.Capped || r.Hurry {
 				capped := r.clone()
 				capped.Capped, capped.Hurry, capped.Reason = true, false, err.Error()
-				b.tell(now, EventCapped, &capped)
+				b.addEvent(now, EventCapped, &capped)
 				b.Records = append(b.Records, capped)
 			}
 			continue
 		}
-		j := Job{Record: r.clone(), Nonce: r.Nonce, Gas: r.Gas, Fees: oneprice(r, fees), Noop: r.Noop || r.Cancelling}
+		j := Job{Record: r.clone(), Nonce: r.Nonce, Gas: r.Gas, Fees: singlePrice(r, fees), Noop: r.Noop || r.Cancelling}
 		switch {
 		case j.Noop:
 			j.Gas = v.noopGas(c)

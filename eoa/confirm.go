@@ -66,7 +66,7 @@ func (v *View) Confirm(c *Config, now time.Time, look *Look, answers *Answers) B
 			}
 			delete(v.sent, r.ID) // send the same bytes at once
 		} else if known {
-			deepen(&b, now, c, &at, &r)
+			advanceMined(&b, now, c, &at, &r)
 		}
 		if len(b.Events) > before || r.GoneAt != v.Open[i].GoneAt {
 			b.Records = append(b.Records, r)
@@ -113,7 +113,7 @@ func (v *View) findMined(b *Batch, now time.Time, look *Look, answers *Answers, 
 			r.Tx, r.Height, r.Block, r.Success, r.GasUsed = a.Hash, receipt.Number, receipt.Block, receipt.Success, receipt.GasUsed
 			r.GoneAt, r.Reason = 0, ""
 			if r.State == Prepared { // no node confirmed the send
-				b.tell(now, EventSubmitted, r)
+				b.addEvent(now, EventSubmitted, r)
 			}
 			b.move(now, r, Mined, EventMined)
 			return
@@ -146,9 +146,9 @@ func (a *Answers) seenFrom(look *Look) Look {
 	return at
 }
 
-// deepen follows a mined record to its end. The caller has checked that the
-// record's block is on the chain; a receipt alone does not prove that.
-func deepen(b *Batch, now time.Time, c *Config, look *Look, r *Record) {
+// advanceMined follows a mined record to its end. The caller has checked that
+// the record's block is on the chain; a receipt alone does not prove that.
+func advanceMined(b *Batch, now time.Time, c *Config, look *Look, r *Record) {
 	if r.State == Mined && r.Height <= look.Number && look.Number-r.Height+1 >= c.Confirmations {
 		b.move(now, r, Confirmed, EventConfirmed)
 	}

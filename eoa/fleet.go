@@ -120,7 +120,8 @@ func (f *Fleet) Pick(ctx context.Context, accounts ...Account) (Account, error) 
 	return best, nil
 }
 
-// wake makes the account's executor look at the store, and starts one if there is none.
+// wake makes the account's executor look at the store, and starts one if there
+// is none.
 func (f *Fleet) wake(a Account) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

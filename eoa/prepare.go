@@ -12,7 +12,7 @@ import (
 // keeps gas 0. A job that reverts is refused.
 func (e *Executor) estimate(ctx context.Context, jobs []Job) (out []Job, refused []Refusal, err error) {
 	for _, j := range jobs {
-		if j.Gas == 0 && !j.Noop && !e.leftAlone() {
+		if j.Gas == 0 && !j.Noop && !e.nodeBusy() {
 			if err := e.hold(ctx); err != nil {
 				return nil, nil, err
 			}

@@ -29,7 +29,7 @@ func (v *View) Recover(c *Config, now time.Time, limit int) []Outgoing {
 		return nil
 	}
 	var out []Outgoing
-	for r := range v.line() {
+	for r := range v.sendQueue() {
 		if now.Before(v.sendAt(c, now, r)) {
 			continue
 		}
@@ -43,10 +43,10 @@ func (v *View) Recover(c *Config, now time.Time, limit int) []Outgoing {
 	return out
 }
 
-// line iterates, by nonce, over the records in flight that nodes can take now.
-// It stops at the first record for another pool than the first one's, because
-// nodes keep an account in one pool at a time.
-func (v *View) line() iter.Seq[*Record] {
+// sendQueue iterates, by nonce, over the records in flight that nodes can take
+// now. It stops at the first record for another pool than the first one's,
+// because nodes keep an account in one pool at a time.
+func (v *View) sendQueue() iter.Seq[*Record] {
 	return func(yield func(*Record) bool) {
 		var first *Record
 		for i := range v.Open {
@@ -120,22 +120,22 @@ func (v *View) Sent(c *Config, now time.Time, out []Outgoing, results []Sent) Ba
 			s = results[i]
 		}
 		if s.Reason == ReasonBusy || s.RetryAfter > 0 {
-			v.quiet(c, now, s.RetryAfter)
+			v.setQuietUntil(c, now, s.RetryAfter)
 		}
 		again = again || s.Result == Accepted && r.Attempts[o.Attempt].Result == Accepted
 		v.sentOne(&b, c, now, r, o.Attempt, s)
 	}
-	if again && !v.owes(c, now) {
+	if again && !v.resendDue(c, now) {
 		b.Head.Resent = now
 	}
 	v.release(&b)
 	return b
 }
 
-// owes reports whether an accepted attempt is due to be sent again, or its last
-// send had no definite answer.
-func (v *View) owes(c *Config, now time.Time) bool {
-	for r := range v.line() {
+// resendDue reports whether an accepted attempt is due to be sent again, or its
+// last send had no definite answer.
+func (v *View) resendDue(c *Config, now time.Time) bool {
+	for r := range v.sendQueue() {
 		if r.Attempts[sendable(r)].Result == Accepted && (v.sent[r.ID].tries > 0 || !now.Before(v.sendAt(c, now, r))) {
 			return true
 		}
@@ -143,9 +143,9 @@ func (v *View) owes(c *Config, now time.Time) bool {
 	return false
 }
 
-// quiet stops using the node for wait, at least Config.Retry and at
-// most maxRetry.
-func (v *View) quiet(c *Config, now time.Time, wait time.Duration) {
+// setQuietUntil stops the use of the node for wait, at least Config.Retry and
+// at most maxRetry.
+func (v *View) setQuietUntil(c *Config, now time.Time, wait time.Duration) {
 	v.quietUntil = now.Add(min(max(wait, c.Retry), maxRetry))
 }
 
@@ -177,8 +177,8 @@ func (v *View) sentOne(b *Batch, c *Config, now time.Time, old *Record, attempt 
 	case s.Result == Accepted && r.State == Prepared:
 		b.move(now, &r, Broadcast, EventSubmitted)
 		changed = true
-	case s.Result == Rejected && fresh && unbinds(s.Reason):
-		v.unbind(b, c, now, &r, s)
+	case s.Result == Rejected && fresh && freesNonce(s.Reason):
+		v.freeNonce(b, c, now, &r, s)
 		changed = true
 	case s.Result == Rejected && fresh:
 		v.fresh[old.ID] = true // the rejection still counts next time
@@ -194,16 +194,18 @@ func (v *View) sentOne(b *Batch, c *Config, now time.Time, old *Record, attempt 
 	}
 }
 
-// unbinds reports whether a rejection is about the transaction itself. The
+// freesNonce reports whether a rejection is about the transaction itself. The
 // other reasons depend on the node's pool and may pass.
-func unbinds(r Reason) bool { return r == ReasonFunds || r == ReasonUnderpriced || r == ReasonInvalid }
+func freesNonce(r Reason) bool {
+	return r == ReasonFunds || r == ReasonUnderpriced || r == ReasonInvalid
+}
 
-// unbind takes the nonce from a request whose bytes are on no node.
-func (v *View) unbind(b *Batch, c *Config, now time.Time, r *Record, s Sent) {
+// freeNonce takes the nonce from a request whose bytes are on no node.
+func (v *View) freeNonce(b *Batch, c *Config, now time.Time, r *Record, s Sent) {
 	r.Reason = s.Reason.String() + ": " + s.Text
 	for k := range r.Attempts {
 		r.Attempts[k].Void = true
-		r.Attempts[k].forget()
+		r.Attempts[k].dropBlobs()
 	}
 	if s.Reason == ReasonInvalid {
 		b.move(now, r, Failed, EventFailed)

@@ -221,11 +221,12 @@ func (p *FeePolicy) price(look *Look, r *Record) (Fees, bool) {
 	if f.Cap.Lt(&f.Tip) {
 		f.Tip = f.Cap
 	}
-	return oneprice(r, f), true
+	return singlePrice(r, f), true
 }
 
-// oneprice sets the tip to the cap if the transaction type has only one price.
-func oneprice(r *Record, f Fees) Fees {
+// singlePrice sets the tip to the cap if the transaction type has only one
+// price.
+func singlePrice(r *Record, f Fees) Fees {
 	if r.Kind == Legacy || r.Kind == AccessList {
 		f.Tip = f.Cap
 	}
@@ -301,7 +302,7 @@ func (v *View) afford(c *Config, j *Job, free *uint256.Int) (why string) {
 	fees, ok := c.Fees.price(v.look, &j.Record)
 	if last := j.Record.Newest(); last != nil && last.Void && Classify(last.Why) == ReasonUnderpriced {
 		if raised, err := last.Fees.Bump(&fees, refusedBump, c.Fees.limits(j.Record.limits())); err == nil {
-			fees = oneprice(&j.Record, raised)
+			fees = singlePrice(&j.Record, raised)
 		}
 	}
 	j.Fees = fees
@@ -376,12 +377,12 @@ func (v *View) Prepared(now time.Time, signed []Signed) Batch {
 			b.Head.Recycled = without(b.Head.Recycled, r.Nonce)
 			b.Head.Holes = without(b.Head.Holes, r.Nonce)
 			if r.own() {
-				b.tell(now, EventNoop, &r)
+				b.addEvent(now, EventNoop, &r)
 			}
 		} else {
 			r.Bumps++
 			r.BumpedAt = now
-			b.tell(now, EventBumped, &r)
+			b.addEvent(now, EventBumped, &r)
 		}
 		b.Records = append(b.Records, r)
 	}

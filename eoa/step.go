@@ -49,7 +49,7 @@ func (e *Executor) step(ctx context.Context) (time.Time, error) {
 	if err := e.broadcast(ctx, ready); err != nil {
 		return time.Time{}, err
 	}
-	for ready && !e.leftAlone() {
+	for ready && !e.nodeBusy() {
 		moved, err := e.send(ctx)
 		if err != nil {
 			return time.Time{}, err
@@ -58,7 +58,7 @@ func (e *Executor) step(ctx context.Context) (time.Time, error) {
 			break
 		}
 	}
-	return e.rest(ctx)
+	return e.finish(ctx)
 }
 
 // hold makes sure that the account is leased for a while, and loaded.
@@ -250,7 +250,7 @@ func (e *Executor) count(b Batch) {
 // chain is known well enough to send new transactions.
 func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 	now := e.cfg.Clock.Now()
-	if e.leftAlone() {
+	if e.nodeBusy() {
 		return false, nil
 	}
 	e.signal.Lock()
@@ -271,15 +271,15 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 	}
 	look, err := ask(ctx, e.account.Address)
 	if err != nil {
-		return e.blind(ctx, "chain look failed", err)
+		return e.lookFailed(ctx, "chain look failed", err)
 	}
 	if e.view.Behind(&e.cfg, now, &look) {
-		return e.blind(ctx, "node is behind", fmt.Errorf("head %d, finalized %d", look.Number, look.Finalized))
+		return e.lookFailed(ctx, "node is behind", fmt.Errorf("head %d, finalized %d", look.Number, look.Finalized))
 	}
 	answers := Answers{Number: look.Number}
 	if q := e.view.Questions(&look); len(q.Txs)+len(q.Heights) > 0 {
 		if answers, err = e.chain.Ask(ctx, q); err != nil {
-			return e.blind(ctx, "chain query failed", err)
+			return e.lookFailed(ctx, "chain query failed", err)
 		}
 	}
 	e.lookAt, e.priced, e.failed = now, blobs, 0
@@ -290,9 +290,9 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 	return true, nil
 }
 
-// blind records that the chain could not be read. Nothing new is sent until it
-// can be.
-func (e *Executor) blind(ctx context.Context, what string, err error) (bool, error) {
+// lookFailed records that the chain could not be read. Nothing new is sent
+// until it can be.
+func (e *Executor) lookFailed(ctx context.Context, what string, err error) (bool, error) {
 	e.failed++
 	e.noteHead()
 	e.noteBusy(err)
@@ -304,17 +304,17 @@ func (e *Executor) blind(ctx context.Context, what string, err error) (bool, err
 func (e *Executor) noteBusy(err error) {
 	var busy *BusyError
 	if errors.As(err, &busy) {
-		e.view.quiet(&e.cfg, e.cfg.Clock.Now(), busy.RetryAfter)
+		e.view.setQuietUntil(&e.cfg, e.cfg.Clock.Now(), busy.RetryAfter)
 	}
 }
 
-// leftAlone reports whether the node asked us to wait and the wait is not over.
-func (e *Executor) leftAlone() bool { return e.cfg.Clock.Now().Before(e.view.quietUntil) }
+// nodeBusy reports whether the node asked us to wait and the wait is not over.
+func (e *Executor) nodeBusy() bool { return e.cfg.Clock.Now().Before(e.view.quietUntil) }
 
 // broadcast sends the stored bytes that are due. If the chain is known well
 // enough, it also sends the replacements that are due.
 func (e *Executor) broadcast(ctx context.Context, ready bool) error {
-	if err := e.out(ctx); err != nil || !ready {
+	if err := e.sendDue(ctx); err != nil || !ready {
 		return err
 	}
 	now := e.cfg.Clock.Now()
@@ -337,11 +337,11 @@ func (e *Executor) broadcast(ctx context.Context, ready bool) error {
 	if err := e.prepare(ctx, slices.DeleteFunc(jobs, func(j Job) bool { return j.Gas == 0 })); err != nil {
 		return err
 	}
-	return e.out(ctx)
+	return e.sendDue(ctx)
 }
 
-// out sends the bytes that are due, in batches and in nonce order.
-func (e *Executor) out(ctx context.Context) error {
+// sendDue sends the bytes that are due, in batches and in nonce order.
+func (e *Executor) sendDue(ctx context.Context) error {
 	for {
 		now := e.cfg.Clock.Now()
 		out := e.view.Recover(&e.cfg, now, e.cfg.Batch)
@@ -428,12 +428,12 @@ func (e *Executor) send(ctx context.Context) (moved bool, err error) {
 	if err := e.prepare(ctx, assigned); err != nil {
 		return false, err
 	}
-	return true, e.out(ctx)
+	return true, e.sendDue(ctx)
 }
 
-// rest ends a step. It returns when the next step is due, or releases the
+// finish ends a step. It returns when the next step is due, or releases the
 // account if no work is left.
-func (e *Executor) rest(ctx context.Context) (time.Time, error) {
+func (e *Executor) finish(ctx context.Context) (time.Time, error) {
 	if err := e.flush(ctx); err != nil {
 		return time.Time{}, err
 	}
@@ -470,7 +470,7 @@ func (e *Executor) nextStep(now time.Time) time.Time {
 	if e.failed > 0 {
 		earlier(now.Add(backOff(e.cfg.Retry, e.failed)))
 	}
-	for r := range e.view.line() {
+	for r := range e.view.sendQueue() {
 		earlier(e.view.sendAt(&e.cfg, now, r))
 	}
 	for i := range e.pending {

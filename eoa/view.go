@@ -134,8 +134,8 @@ func (v *View) Changes(b *Batch) bool {
 		b.Head.Since.Before(old.Since) || !b.Head.Resent.Equal(old.Resent) || !slices.Equal(b.Head.Recycled, old.Recycled) || !slices.Equal(b.Head.Holes, old.Holes)
 }
 
-// tell adds an event about r.
-func (b *Batch) tell(now time.Time, kind EventKind, r *Record) {
+// addEvent adds an event about r.
+func (b *Batch) addEvent(now time.Time, kind EventKind, r *Record) {
 	e := Event{Kind: kind, At: now, ID: r.ID, Key: r.Key, Nonce: r.Nonce, Tx: r.Tx, Height: r.Height, Reason: r.Reason}
 	if n := r.Newest(); n != nil && e.Tx == (common.Hash{}) {
 		e.Tx = n.Hash
@@ -150,8 +150,8 @@ func (b *Batch) move(now time.Time, r *Record, to State, kind EventKind) {
 		panic(fmt.Sprintf("eoa: record %d cannot become %v from %v", r.ID, to, r.State))
 	}
 	r.State = to
-	r.forget()
-	b.tell(now, kind, r)
+	r.dropBlobs()
+	b.addEvent(now, kind, r)
 }
 
 // latest returns the account's transaction count that was last acted upon.

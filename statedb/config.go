@@ -30,8 +30,8 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// Metrics receives counts of a store's operations. Levels, such as the number of
-// roots, are methods of the store.
+// Metrics receives counts of a store's operations. Levels, such as the number
+// of roots, are methods of the store.
 type Metrics struct {
 	// Count, if not nil, adds n to a counter; n may be 0. It is called from
 	// several goroutines concurrently, sometimes with a lock held that blocks

@@ -36,9 +36,9 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	err = runner.Run(ctx, jobs.Step{Account: account}, func(ctx context.Context, next time.Time, still func(context.Context) error) error {
+	err = runner.Run(ctx, jobs.Step{Account: account}, func(ctx context.Context, next time.Time, unchanged func(context.Context) error) error {
 		fmt.Println("sent:", chain.Pooled(), "due again:", !next.IsZero())
-		return still(ctx)
+		return unchanged(ctx)
 	})
 	fmt.Println(err)
 	// Output:

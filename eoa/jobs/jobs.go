@@ -19,13 +19,13 @@ type Step struct {
 // Suspend ends a run of a job. The engine runs the job again at next, and at
 // once if it is woken before. If next is zero, only a wake-up runs it again.
 //
-// The engine must call still, which checks that nothing has arrived since the
-// last step. From before that call until the job is suspended, the engine must
-// not refuse a wake-up because of this run. If still returns an error, which
-// wraps [eoa.ErrWoken] if something has arrived, Suspend changes nothing and
-// returns that error, and the run goes on. After any other error the engine
+// The engine must call unchanged, which checks that nothing has arrived since
+// the last step. From before that call until the job is suspended, the engine
+// must not refuse a wake-up because of this run. If unchanged returns an error,
+// which wraps [eoa.ErrWoken] if something has arrived, Suspend changes nothing
+// and returns that error, and the run goes on. After any other error the engine
 // runs the job again.
-type Suspend func(ctx context.Context, next time.Time, still func(context.Context) error) error
+type Suspend func(ctx context.Context, next time.Time, unchanged func(context.Context) error) error
 
 // Config configures a [Runner]. Start with [DefaultConfig].
 type Config struct {
@@ -119,7 +119,7 @@ func (r *Runner) run(ctx context.Context, a eoa.Account, e *eoa.Executor, suspen
 		}
 		wake, err := e.Suspend(ctx, next)
 		if err == nil {
-			err = suspend(ctx, next, func(ctx context.Context) error { return r.still(ctx, a, wake) })
+			err = suspend(ctx, next, func(ctx context.Context) error { return r.unchanged(ctx, a, wake) })
 		}
 		if !errors.Is(err, eoa.ErrWoken) {
 			return err
@@ -130,7 +130,7 @@ func (r *Runner) run(ctx context.Context, a eoa.Account, e *eoa.Executor, suspen
 // anyway is the check of a job that runs again soon in any case.
 func anyway(context.Context) error { return nil }
 
-func (r *Runner) still(ctx context.Context, a eoa.Account, wake uint64) error {
+func (r *Runner) unchanged(ctx context.Context, a eoa.Account, wake uint64) error {
 	inbox, err := r.store.Inbox(ctx, a, eoa.Rank{}, 1)
 	if err == nil && inbox.Wake != wake {
 		err = fmt.Errorf("%w: wake version is %d, want %d", eoa.ErrWoken, inbox.Wake, wake)

@@ -67,15 +67,15 @@ func TestRunAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		asked := 0
-		err := w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, still func(context.Context) error) error {
+		err := w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, unchanged func(context.Context) error) error {
 			if asked++; asked == 1 {
 				require.Zero(t, next, "nothing is open")
 				w.submit(t, "late")
-				err := still(ctx)
+				err := unchanged(ctx)
 				require.ErrorIs(t, err, eoa.ErrWoken)
 				return err
 			}
-			require.NoError(t, still(ctx))
+			require.NoError(t, unchanged(ctx))
 			require.NotZero(t, next, "a transaction is in flight")
 			return nil
 		})
@@ -109,9 +109,9 @@ func TestRunHeld(t *testing.T) {
 		w := newWorld(t)
 		_, err := w.store.Acquire(t.Context(), w.step.Account, "another", time.Now(), time.Minute)
 		require.NoError(t, err)
-		err = w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, still func(context.Context) error) error {
+		err = w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, unchanged func(context.Context) error) error {
 			require.Equal(t, w.cfg.Executor.LeaseFor/4, time.Until(next))
-			return still(ctx)
+			return unchanged(ctx)
 		})
 		require.NoError(t, err)
 	})
@@ -125,9 +125,9 @@ func TestSlice(t *testing.T) {
 		w.cfg.Linger, w.cfg.Slice = time.Hour, time.Minute
 		w.submit(t, "a")
 		began := time.Now()
-		err := w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, still func(context.Context) error) error {
+		err := w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, unchanged func(context.Context) error) error {
 			require.Equal(t, time.Now(), next)
-			return still(ctx)
+			return unchanged(ctx)
 		})
 		require.NoError(t, err)
 		require.InDelta(t, w.cfg.Slice.Seconds(), time.Since(began).Seconds(), w.cfg.Executor.Poll.Seconds())
@@ -165,10 +165,10 @@ func (e *engine) set(at time.Time) {
 	}
 }
 
-func (e *engine) suspend(ctx context.Context, next time.Time, still func(context.Context) error) error {
+func (e *engine) suspend(ctx context.Context, next time.Time, unchanged func(context.Context) error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err := still(ctx); err != nil {
+	if err := unchanged(ctx); err != nil {
 		return err
 	}
 	e.running = false
@@ -270,9 +270,9 @@ func TestValidate(t *testing.T) {
 // runs runs the job whenever it is due, during the given time.
 func (w *world) runs(t *testing.T, span time.Duration) {
 	for end := time.Now().Add(span); time.Now().Before(end); {
-		err := w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, still func(context.Context) error) error {
+		err := w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, unchanged func(context.Context) error) error {
 			time.Sleep(max(time.Until(next), time.Second))
-			return still(ctx)
+			return unchanged(ctx)
 		})
 		require.NoError(t, err)
 	}

@@ -61,7 +61,8 @@ end
 return 1
 `)
 
-// scan returns a page of fields and their values. KEYS: values, order. ARGV: from, to, limit.
+// scan returns a page of fields and their values. KEYS: values, order. ARGV:
+// from, to, limit.
 var scan = redis.NewScript(`
 local fields = redis.call('ZRANGEBYLEX', KEYS[2], ARGV[1], ARGV[2], 'LIMIT', 0, ARGV[3])
 if #fields == 0 then return {} end

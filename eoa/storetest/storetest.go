@@ -252,7 +252,8 @@ func (c *suite) conflict() {
 	}
 	head := c.load(l).Head
 	require.Equal(c, eoa.Head{Version: 1, Next: 5}, head)
-	// An empty step changes nothing, but turns a delayed commit into a conflict.
+	// An empty step changes nothing, but turns a delayed commit into a
+	// conflict.
 	_, err = c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: head})
 	require.NoError(c, err)
 	_, err = c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: head})
@@ -313,7 +314,8 @@ func (c *suite) wake() {
 	require.Greater(c, c.acquire("w").Epoch, l.Epoch)
 }
 
-// isDue reports whether the account is due now, among all accounts of the store.
+// isDue reports whether the account is due now, among all accounts of the
+// store.
 func (c *suite) isDue() bool {
 	accounts, err := c.s.Due(c.ctx, c.now, 1000)
 	require.NoError(c, err)

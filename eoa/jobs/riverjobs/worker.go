@@ -38,14 +38,14 @@ type worker struct {
 // committed, because River would end the job without a check of the wake
 // version.
 func (w *worker) Work(ctx context.Context, job *river.Job[step]) error {
-	return w.runner.Run(ctx, job.Args.Step, func(ctx context.Context, next time.Time, still func(context.Context) error) error {
-		return w.engine.transact(ctx, func(tx pgx.Tx) error { return w.suspend(ctx, tx, job, next, still) })
+	return w.runner.Run(ctx, job.Args.Step, func(ctx context.Context, next time.Time, unchanged func(context.Context) error) error {
+		return w.engine.transact(ctx, func(tx pgx.Tx) error { return w.suspend(ctx, tx, job, next, unchanged) })
 	})
 }
 
 // suspend ends the job and inserts the next one in one transaction. Wakers wait
 // for the transaction from its first statement on.
-func (w *worker) suspend(ctx context.Context, tx pgx.Tx, job *river.Job[step], next time.Time, still func(context.Context) error) error {
+func (w *worker) suspend(ctx context.Context, tx pgx.Tx, job *river.Job[step], next time.Time, unchanged func(context.Context) error) error {
 	ended, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
 	if err != nil {
 		return fmt.Errorf("riverjobs: ending job %d: %w", job.ID, err)
@@ -53,7 +53,7 @@ func (w *worker) suspend(ctx context.Context, tx pgx.Tx, job *river.Job[step], n
 	if ended.State != rivertype.JobStateCompleted || ended.Attempt != job.Attempt {
 		return fmt.Errorf("riverjobs: job %d is %s in attempt %d, no longer running in attempt %d", job.ID, ended.State, ended.Attempt, job.Attempt)
 	}
-	if err := still(ctx); err != nil || next.IsZero() {
+	if err := unchanged(ctx); err != nil || next.IsZero() {
 		return err
 	}
 	opts := &river.InsertOpts{ScheduledAt: next}
