@@ -19,8 +19,8 @@ var (
 	ErrUnknownRequest = errors.New("eoa: unknown request")
 	// ErrHeld is returned if another worker holds the account's lease.
 	ErrHeld = errors.New("eoa: account is held by another worker")
-	// ErrFenced is returned if the lease has ended or another worker holds it
-	// now. Nothing was written.
+	// ErrFenced is returned if the lease was parked or broken, or if another
+	// worker has acquired the account. Nothing was written.
 	ErrFenced = errors.New("eoa: lease lost")
 	// ErrConflict is returned by Commit if the account has changed since the
 	// view was loaded, by an earlier commit of the same worker that was

@@ -188,8 +188,10 @@ const MaxResets = 5
 type Reset struct {
 	// At is when the reset was carried out.
 	At time.Time `json:"at"`
-	// From and To are the next nonce before and after the reset.
-	From, To uint64
+	// From is the next nonce before the reset.
+	From uint64
+	// To is the next nonce after the reset.
+	To uint64
 	// Forced means that requests in flight were given up.
 	Forced bool `json:"forced,omitempty"`
 }

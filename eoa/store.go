@@ -141,8 +141,9 @@ type Store interface {
 	// Acquire leases the account to owner for ttl. It returns ErrHeld while any
 	// other lease is in force, including one of the same owner.
 	Acquire(ctx context.Context, a Account, owner string, now time.Time, ttl time.Duration) (Lease, error)
-	// Renew extends a lease. It returns ErrFenced if another worker has
-	// acquired the account; an expired lease can be renewed until then.
+	// Renew extends a lease. It returns ErrFenced if the lease was parked or
+	// broken, or if another worker has acquired the account. Until then an
+	// expired lease can be renewed.
 	Renew(ctx context.Context, l Lease, now time.Time, ttl time.Duration) (Lease, error)
 	// Park ends a lease and makes the account due at the given time; zero means
 	// never. It returns ErrWoken, and the lease stays in force, if the wake

@@ -37,7 +37,8 @@ var (
 	// reappears if a later block creates the account again. Chains that start
 	// with Cancun have no such accounts.
 	ErrDestroyed = errors.New("evm: an account with storage was destroyed")
-	// ErrFinished is returned by every call after Finish or Prestate.
+	// ErrFinished is returned by Apply, Finish and Prestate after Finish or
+	// Prestate.
 	ErrFinished = errors.New("evm: block is finished")
 )
 
