@@ -29,22 +29,23 @@ type Config struct {
 	// sent together; 1 to MaxBatch. The default is 100.
 	Batch int
 	// Rebroadcast is the interval at which the same bytes are sent again while
-	// they are in no block; above 0, at most 24 h. The default is 30 s.
+	// they are in no block; above 0, at most 24 hours. The default is 30
+	// seconds.
 	Rebroadcast time.Duration
 	// Retry is the wait before the first retry of a failed call; above 0, at
-	// most 1 min. It doubles with each failure, up to 1 min. The default is 1
-	// s.
+	// most one minute. It doubles with each failure, up to one minute. The
+	// default is one second.
 	Retry time.Duration
 	// Poll is how often the chain is read while something is open; at most 24
-	// h. 0 means only after [Executor.NewHead] and at every Rebroadcast. The
-	// default is 3 s.
+	// hours. 0 means only after [Executor.NewHead] and at every Rebroadcast.
+	// The default is 3 seconds.
 	Poll time.Duration
 	// Timeout is the time limit of each call to the chain or the signer; above
-	// 0, at most 1 h. A call that exceeds it has failed with an unknown
-	// outcome. The default is 10 s.
+	// 0, at most one hour. A call that exceeds it has failed with an unknown
+	// outcome. The default is 10 seconds.
 	Timeout time.Duration
 	// LeaseFor is how long the account stays reserved for a worker that does
-	// not renew its lease; 1 s to 24 h. The default is 30 s.
+	// not renew its lease; one second to 24 hours. The default is 30 seconds.
 	LeaseFor time.Duration
 	// GasMargin is added to gas estimates, in percent; 0 to 1000. The default
 	// is 20.

@@ -21,7 +21,7 @@ type FleetConfig struct {
 	Workers int
 	// Interval is how often the store is queried for due accounts, in one call
 	// for all; positive. Requests submitted through this fleet do not wait for
-	// it. The default is 1 s.
+	// it. The default is one second.
 	Interval time.Duration
 	// Page is the maximum number of due accounts fetched at once; at least 1.
 	// The default is 256.

@@ -18,7 +18,7 @@ type FeePolicy struct {
 	// StallTimeout is how long the account's transaction count may stay
 	// unchanged with transactions in flight before they are bumped; positive.
 	// The wait doubles with each bump of a transaction, up to 64 times
-	// StallTimeout. The default is 5 min.
+	// StallTimeout. The default is 5 minutes.
 	StallTimeout time.Duration
 	// BumpPercent is the minimum price increase of a bump, in percent;
 	// MinBumpPercent to 1000. With blobs it is at least MinBlobBumpPercent. The

@@ -34,11 +34,11 @@ type Config struct {
 	Executor eoa.Config
 	// Linger is the longest wait for the next due time that a job spends
 	// running. For longer waits it is suspended. At least 0; the default is 500
-	// ms.
+	// milliseconds.
 	Linger time.Duration
 	// Slice is the longest time that a job runs if it always has work. It is
 	// then suspended and due at once, so that other jobs get its place.
-	// Positive; the default is 10 s.
+	// Positive; the default is 10 seconds.
 	Slice time.Duration
 }
 

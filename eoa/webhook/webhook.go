@@ -40,12 +40,12 @@ type Config struct {
 	// Tries is the number of posts per event and endpoint; 0 means 5.
 	Tries int
 	// FirstWait is the wait after the first failure. It doubles with each
-	// failure. 0 means 1 s.
+	// failure. 0 means one second.
 	FirstWait time.Duration
-	// MaxWait is the longest wait between two posts; 0 means 30 s.
+	// MaxWait is the longest wait between two posts; 0 means 30 seconds.
 	MaxWait time.Duration
 	// Client makes the requests. Redirects are never followed. nil means a
-	// client with a timeout of 10 s.
+	// client with a timeout of 10 seconds.
 	Client *http.Client
 }
 

@@ -28,17 +28,18 @@ type Config struct {
 	// once; 1 to 10,000. Each needs a connection for a moment when its run
 	// ends. The default is 16.
 	Workers int
-	// Poll is how often a process queries PostgreSQL for due jobs; at least 1
-	// ms. Most wake-ups are notified and do not wait for it, but of several
-	// within 100 ms only the first one is. The default is 250 ms.
+	// Poll is how often a process queries PostgreSQL for due jobs; at least one
+	// millisecond. Most wake-ups are notified and do not wait for it, but of
+	// several within 100 milliseconds only the first one is. The default is 250
+	// milliseconds.
 	Poll time.Duration
 	// Sweep is how often a process queries the store for due accounts and wakes
 	// them; positive. It resumes suspended accounts on time, which River alone
 	// would do up to five seconds late, and finds accounts whose wake-up is
-	// missing. The default is 1 s.
+	// missing. The default is one second.
 	Sweep time.Duration
 	// Timeout is the time limit of a run; more than Jobs.Slice. A run that
-	// exceeds it is cancelled and retried. The default is 30 s.
+	// exceeds it is cancelled and retried. The default is 30 seconds.
 	Timeout time.Duration
 }
 

@@ -59,7 +59,7 @@
 // resumes within Config.Sweep plus Config.Poll of its time. If a process is
 // killed, its accounts resume after Config.Timeout, plus five seconds until
 // River may consider the job dead, plus up to thirty until River checks, plus
-// up to six until the job runs: at most 71 s with the default settings. A
+// up to six until the job runs: at most 71 seconds with the default settings. A
 // process that is stopped releases its accounts, and others resume them at
 // once.
 package riverjobs
