@@ -14,8 +14,10 @@ import (
 	"github.com/jamq/jamq/eoa/eoatest"
 )
 
-// Everything at once: a store that loses answers and writes late, a node with all faults, two workers that lose the account to each other and die,
-// users who cancel, replace and reset, another program with the account's key, and dear blocks. What a record says in the end is what the chain says.
+// All faults occur together: a store that loses answers and writes late, a
+// faulty node, two workers that die and lose the account to each other, users
+// who cancel, replace and reset, another program with the account's key, and
+// expensive blocks. The final state of each record must agree with the chain.
 func TestE1NoDoubleSpendAllAtOnce(t *testing.T) {
 	t.Parallel()
 	for seed := firstSeed(); seed < firstSeed()+25; seed++ {

@@ -12,7 +12,9 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// What the executor itself costs, from submit to final, on a store in memory and a chain that takes everything; and how often it asks the store.
+// BenchmarkExecutor measures the executor alone, from submit to final, with a
+// store in memory and a chain that takes everything. It also counts calls to
+// the store.
 func BenchmarkExecutor(b *testing.B) {
 	const batch = 500
 	w := newWorld(b, 1, 0)
@@ -39,7 +41,8 @@ func BenchmarkExecutor(b *testing.B) {
 	b.ReportMetric(float64(trips)*batch/float64(n), "trips/batch")
 }
 
-// An idle account costs nothing between heads, and nothing with a head: nobody asks the store or the chain.
+// An idle account makes no call to the store or the chain, with or without new
+// heads.
 func TestIdleCostsNothing(t *testing.T) {
 	w := newWorld(t, 1, 3)
 	reports := []eoa.Report{}
@@ -90,8 +93,9 @@ func BenchmarkLatency(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
 }
 
-// A batch of requests costs the executor three round trips to the store, however many it has: it reads them, writes their signatures together with what
-// became of those before, and writes what the node said.
+// A batch of any number of requests costs three round trips to the store. The
+// executor reads the requests, writes their signatures together with earlier
+// outcomes, and writes the node's answers.
 func TestThreeRoundTripsPerBatch(t *testing.T) {
 	for _, k := range []int{1, 10, 50} {
 		w := newWorld(t, 1, 0)

@@ -15,44 +15,54 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// What is peculiar to blob transactions (EIP-4844) is in this file, but for their fields and prices. doc.go has the rules.
+// This file has the rules of blob transactions (EIP-4844), except their fields
+// and prices. The package comment explains them.
 
 const (
-	// MaxBlobs is how many blobs a request has at most: what one transaction may carry on Ethereum (EIP-7594).
+	// MaxBlobs is the maximum number of blobs in a request: the limit of one
+	// transaction on Ethereum (EIP-7594).
 	MaxBlobs = 6
-	// BlobSize is the size of a blob in bytes: 4096 numbers of 32 bytes, big-endian, each below the order of the scalar field of BLS12-381.
+	// BlobSize is the size of a blob in bytes. A blob is 4096 big-endian
+	// numbers of 32 bytes, each below the order of the scalar field of
+	// BLS12-381.
 	BlobSize = len(kzg4844.Blob{})
-	// MaxPendingBlobs is how many blobs the requests of an account without a nonce have together: 32 MiB, because a worker may read all of them at once.
+	// MaxPendingBlobs is the maximum number of blobs of an account's requests
+	// without a nonce. They take 32 MiB, which a worker may read at once.
 	MaxPendingBlobs = 256
-	// MinBlobBumpPercent is the least bump that go-ethereum's pool takes for the replacement of a blob transaction.
+	// MinBlobBumpPercent is the minimum price increase that go-ethereum's pool
+	// accepts for the replacement of a blob transaction, in percent.
 	MinBlobBumpPercent = 100
 
-	// gasPerBlob is what a blob takes of blob gas.
+	// gasPerBlob is the blob gas of one blob.
 	gasPerBlob = 1 << 17
-	// maxBlobTxs is how many blob transactions of one account go-ethereum's pool takes.
+	// maxBlobTxs is the number of blob transactions that go-ethereum's pool
+	// keeps per account.
 	maxBlobTxs = 16
 )
 
-// scalarOrder is that of BLS12-381's scalar field (EIP-4844's BLS_MODULUS).
+// scalarOrder is the order of BLS12-381's scalar field (EIP-4844's
+// BLS_MODULUS).
 var scalarOrder = uint256.MustFromHex("0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001").Bytes32()
 
-// BlobChain is a Chain that knows the price of blobs. On others requests of kind Blob wait.
+// BlobChain is a Chain that can return the price of blobs. On other chains
+// requests of kind Blob wait.
 type BlobChain interface {
 	Chain
-	// LookBlobs is Look, and sets Look.BlobFee. A chain that has no blobs leaves it at 0.
+	// LookBlobs is Look, and also sets Look.BlobFee. If the chain has no blobs,
+	// BlobFee stays 0.
 	LookBlobs(ctx context.Context, a common.Address) (Look, error)
 }
 
-// validateBlobs reports blobs that can never be sent.
+// validateBlobs returns an error if the blobs can never be sent.
 func (r *Request) validateBlobs() error {
 	if r.Kind != Blob {
 		if len(r.Blobs) > 0 || r.MaxBlobFee != nil {
-			return fmt.Errorf("%w: %d blobs or a limit of their price with kind %d, want none but for kind Blob", ErrInvalidRequest, len(r.Blobs), r.Kind)
+			return fmt.Errorf("%w: %d blobs or a blob price limit with kind %d, want kind Blob", ErrInvalidRequest, len(r.Blobs), r.Kind)
 		}
 		return nil
 	}
 	if r.To == nil {
-		return fmt.Errorf("%w: a blob transaction creates no contract, want To", ErrInvalidRequest)
+		return fmt.Errorf("%w: a blob transaction cannot create a contract: To is nil", ErrInvalidRequest)
 	}
 	if len(r.Blobs) == 0 || len(r.Blobs) > MaxBlobs {
 		return fmt.Errorf("%w: %d blobs, want 1 to %d", ErrInvalidRequest, len(r.Blobs), MaxBlobs)
@@ -63,14 +73,16 @@ func (r *Request) validateBlobs() error {
 		}
 		for at := 0; at < BlobSize; at += len(scalarOrder) {
 			if bytes.Compare(b[at:at+len(scalarOrder)], scalarOrder[:]) >= 0 {
-				return fmt.Errorf("%w: blob %d has at byte %d a number that is not below %x", ErrInvalidRequest, i, at, scalarOrder)
+				return fmt.Errorf("%w: blob %d: the number at byte %d is not below %x", ErrInvalidRequest, i, at, scalarOrder)
 			}
 		}
 	}
 	return nil
 }
 
-// BlobHashes returns the versioned hashes of the request's blobs, in order; nil for none. The error wraps ErrInvalidRequest.
+// BlobHashes returns the versioned hashes of the request's blobs, in order; nil
+// if it has none. It returns an error that wraps ErrInvalidRequest if the blobs
+// are invalid.
 func (r *Request) BlobHashes() ([]common.Hash, error) {
 	if len(r.Blobs) == 0 {
 		return nil, nil
@@ -81,7 +93,7 @@ func (r *Request) BlobHashes() ([]common.Hash, error) {
 	return blobHashes(r.Blobs)
 }
 
-// committed returns a blob and the commitment to it.
+// committed returns a blob and its commitment.
 func committed(raw []byte) (*kzg4844.Blob, kzg4844.Commitment, error) {
 	if len(raw) != BlobSize {
 		return nil, kzg4844.Commitment{}, fmt.Errorf("%d bytes, want %d", len(raw), BlobSize)
@@ -91,7 +103,7 @@ func committed(raw []byte) (*kzg4844.Blob, kzg4844.Commitment, error) {
 	return blob, commitment, err
 }
 
-// blobHashes are the versioned hashes of blobs.
+// blobHashes returns the versioned hashes of blobs.
 func blobHashes(blobs [][]byte) ([]common.Hash, error) {
 	hashes := make([]common.Hash, len(blobs))
 	for i := range blobs {
@@ -104,10 +116,10 @@ func blobHashes(blobs [][]byte) ([]common.Hash, error) {
 	return hashes, nil
 }
 
-// noopBlobs are those of a blob transaction that does nothing.
+// noopBlobs are the blobs of a blob transaction that does nothing.
 var noopBlobs = [][]byte{make([]byte, BlobSize)}
 
-// blobs are those of a job's transaction.
+// blobs returns the blobs of the job's transaction.
 func (j *Job) blobs() [][]byte {
 	if j.Record.Kind == Blob && j.Noop {
 		return noopBlobs
@@ -115,7 +127,8 @@ func (j *Job) blobs() [][]byte {
 	return j.Record.Blobs
 }
 
-// blobTransaction completes a blob transaction that has all fields but those of the blobs, which stay outside.
+// blobTransaction adds the blob hashes and the blob price to tx. The blobs are
+// not attached.
 func (j *Job) blobTransaction(tx *types.BlobTx) (*types.Transaction, error) {
 	var err error
 	if tx.BlobHashes, err = blobHashes(j.blobs()); err != nil {
@@ -125,7 +138,7 @@ func (j *Job) blobTransaction(tx *types.BlobTx) (*types.Transaction, error) {
 	return types.NewTx(tx), nil
 }
 
-// blobsOf are those that an attempt is sent with.
+// blobsOf returns the blobs that an attempt is sent with.
 func (r *Record) blobsOf(a *Attempt) [][]byte {
 	switch {
 	case r.Kind == Blob && a.Noop:
@@ -136,10 +149,16 @@ func (r *Record) blobsOf(a *Attempt) [][]byte {
 	return r.Blobs
 }
 
-// proofSize is the size of a commitment to a blob, and of a proof (EIP-4844); cellsPerBlob how many a blob has (EIP-7594).
-const proofSize, cellsPerBlob = len(kzg4844.Proof{}), 128
+const (
+	// proofSize is the size of a commitment to a blob, and of a proof
+	// (EIP-4844).
+	proofSize = len(kzg4844.Proof{})
+	// cellsPerBlob is the number of cells of a blob (EIP-7594).
+	cellsPerBlob = 128
+)
 
-// proofsSize is the size of what proves so many blobs.
+// proofsSize returns the size of the commitments and proofs of the given number
+// of blobs.
 func proofsSize(blobs int, cells bool) int {
 	if cells {
 		return blobs * (1 + cellsPerBlob) * proofSize
@@ -147,7 +166,8 @@ func proofsSize(blobs int, cells bool) int {
 	return blobs * 2 * proofSize
 }
 
-// prove returns what proves blobs: all commitments, and then a proof of each blob, or of each of its cells, which takes a hundred times as long.
+// prove returns all commitments to blobs, followed by a proof of each blob, or
+// of each cell, which takes a hundred times as long.
 func prove(blobs [][]byte, cells bool) ([]byte, error) {
 	var commitments, proofs []byte
 	for i := range blobs {
@@ -169,13 +189,14 @@ func prove(blobs [][]byte, cells bool) ([]byte, error) {
 	return append(commitments, proofs...), nil
 }
 
-// wire returns bytes as nodes take them: in one list with the blobs and what proves them.
+// wire returns the bytes as nodes take them: one list with the transaction, the
+// blobs, and their commitments and proofs.
 func (o *Outgoing) wire(cells bool) ([]byte, error) {
 	if len(o.Blobs) == 0 || len(o.Raw) == 0 {
 		return o.Raw, nil
 	}
 	proofs := o.Proofs
-	if len(proofs) != proofsSize(len(o.Blobs), cells) { // it was signed under another setting
+	if len(proofs) != proofsSize(len(o.Blobs), cells) { // Config.CellProofs changed since
 		var err error
 		if proofs, err = prove(o.Blobs, cells); err != nil {
 			return nil, err
@@ -183,7 +204,7 @@ func (o *Outgoing) wire(cells bool) ([]byte, error) {
 	}
 	list := []any{rlp.RawValue(o.Raw[1:])}
 	if cells {
-		list = append(list, uint64(1)) // the version, which the older form does not have
+		list = append(list, uint64(1)) // version, absent in the older form
 	}
 	split := func(all []byte) [][]byte { return slices.Collect(slices.Chunk(all, proofSize)) }
 	commitments := len(o.Blobs) * proofSize
@@ -191,7 +212,8 @@ func (o *Outgoing) wire(cells bool) ([]byte, error) {
 	return append(o.Raw[:1:1], body...), err
 }
 
-// keepBlobs leaves their blobs to attempts whose request gets others: they may be sent again.
+// keepBlobs copies the request's blobs to its attempts before the request gets
+// others, because the attempts may be sent again.
 func (r *Record) keepBlobs(others [][]byte) {
 	if slices.EqualFunc(r.Blobs, others, bytes.Equal) {
 		return
@@ -203,20 +225,22 @@ func (r *Record) keepBlobs(others [][]byte) {
 	}
 }
 
-// forget drops the blobs of a record that is over: they will not be sent again.
-func (r *Record) forget() {
+// dropBlobs drops the blobs of a record that has ended: they will not be sent
+// again.
+func (r *Record) dropBlobs() {
 	if !r.State.Terminal() {
 		return
 	}
 	r.Blobs = nil
 	for k := range r.Attempts {
-		r.Attempts[k].forget()
+		r.Attempts[k].dropBlobs()
 	}
 }
 
-func (a *Attempt) forget() { a.Blobs, a.Proofs = nil, nil }
+func (a *Attempt) dropBlobs() { a.Blobs, a.Proofs = nil, nil }
 
-// pools counts an account's transactions in flight by the pool of nodes that they are in.
+// pools counts an account's transactions in flight by the node pool that they
+// belong to.
 type pools struct{ blobs, others int }
 
 func (v *View) pools() (p pools) {
@@ -236,7 +260,7 @@ func (p *pools) add(k Kind) {
 	}
 }
 
-// takes reports whether nodes take one more of a kind.
+// takes reports whether nodes take one more transaction of kind k.
 func (p *pools) takes(k Kind) bool {
 	if k == Blob {
 		return p.others == 0 && p.blobs < maxBlobTxs
@@ -244,7 +268,8 @@ func (p *pools) takes(k Kind) bool {
 	return p.blobs == 0
 }
 
-// filler is the kind of a noop that fills a nonce: it goes to the pool of what comes next.
+// filler returns the kind of a noop that fills nonce. It is for the pool of the
+// next open record.
 func (v *View) filler(nonce uint64) Kind {
 	at, _ := slices.BinarySearchFunc(v.Open, nonce, func(o Record, n uint64) int { return cmp.Compare(o.Nonce, n) })
 	if at < len(v.Open) && v.Open[at].Kind == Blob {
@@ -253,7 +278,7 @@ func (v *View) filler(nonce uint64) Kind {
 	return DynamicFee
 }
 
-// wantsBlobs reports whether the price of blobs matters.
+// wantsBlobs reports whether the price of blobs is needed.
 func (e *Executor) wantsBlobs() bool {
 	if e.view.pools().blobs > 0 {
 		return true
@@ -266,10 +291,11 @@ func (e *Executor) wantsBlobs() bool {
 	return false
 }
 
-// canReplace reports, wrapping ErrInvalidRequest, a payload that no node takes in the place of a request's.
+// canReplace returns an error that wraps ErrInvalidRequest if no node takes
+// payload as a replacement of r.
 func (r *Request) canReplace(payload *Request) error {
 	if (r.Kind == Blob) != (payload.Kind == Blob) {
-		return fmt.Errorf("%w: kind %d in the place of %d: a blob transaction and another one never replace each other", ErrInvalidRequest, payload.Kind, r.Kind)
+		return fmt.Errorf("%w: kind %d cannot replace kind %d: blob transactions are replaced only by blob transactions", ErrInvalidRequest, payload.Kind, r.Kind)
 	}
 	return nil
 }

@@ -24,7 +24,8 @@ func blobRequest(key string) eoa.Request {
 	return q
 }
 
-// A blob transaction lands with its blobs; its hash does not cover them, and what is over does not keep them.
+// A blob transaction lands with its blobs. Its hash does not cover them, and a
+// finished record drops them.
 func TestBlob(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1, 0)
@@ -58,7 +59,9 @@ func TestBlob(t *testing.T) {
 	require.ErrorIs(t, err, eoa.ErrKeyReused)
 }
 
-// Blob transactions and others on one account, with everything that goes wrong: nodes have them in two pools, of which the account is in one at a time.
+// Blob and other transactions of one account land exactly once under all
+// faults. Nodes keep them in two pools, and an account is in one pool at a
+// time.
 func TestBlobsExactlyOnce(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
@@ -92,7 +95,8 @@ func TestBlobsExactlyOnce(t *testing.T) {
 	}
 }
 
-// What is behind a request of the other sort waits with it, and no more blob transactions are out than nodes take.
+// Requests behind one of the other pool wait with it, and no more blob
+// transactions are in flight than nodes take.
 func TestPoolsTakeTurns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1, 0)
@@ -163,7 +167,8 @@ func TestBlobBump(t *testing.T) {
 	}
 }
 
-// A blob transaction is cancelled by another one, with one blob of zeros, and replaced by its like only.
+// A blob transaction is cancelled by one with one blob of zeros, and replaced
+// only by another blob transaction.
 func TestCancelAndReplaceBlob(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -198,7 +203,8 @@ func TestCancelAndReplaceBlob(t *testing.T) {
 	require.Equal(t, "c", string(txs[2].Data()))
 }
 
-// A request that got other blobs is sent with the old ones where a node does not take the new, and lands with them.
+// If a node refuses the replacement of a request's blobs, the old attempt is
+// sent again with the old blobs, and lands.
 func TestReplacedBlobsAreKept(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1, 0)
@@ -259,7 +265,8 @@ func TestFreedNonceBelowBlobs(t *testing.T) {
 // notBlobs is a chain without blobs.
 type notBlobs struct{ eoa.Chain }
 
-// Where nobody knows the price of blobs they wait, say nothing, and keep nobody waiting.
+// While the price of blobs is unknown, blob requests wait, no event is
+// recorded, and other requests go on.
 func TestNoPriceOfBlobs(t *testing.T) {
 	t.Parallel()
 	for name, chain := range map[string]func(*world) eoa.Chain{
@@ -293,7 +300,8 @@ func (r rewriter) Sign(ctx context.Context, a common.Address, tx *types.Transact
 	return r.given(signed), err
 }
 
-// Only the hashes of the blobs are signed: what else comes back with them does not matter, and other hashes are no signature.
+// Only the hashes of the blobs are signed. The executor ignores other data in
+// the signer's answer, and refuses other hashes.
 func TestBlobSigner(t *testing.T) {
 	t.Parallel()
 	same := func(tx *types.Transaction) *types.Transaction { return tx }
@@ -337,14 +345,14 @@ func TestBlobValidate(t *testing.T) {
 	plain.MaxBlobFee = uint256.NewInt(1)
 	order := common.FromHex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001")
 	for name, q := range map[string]eoa.Request{
-		"want To":            edit(func(q *eoa.Request) { q.To = nil }),
+		"To is nil":          edit(func(q *eoa.Request) { q.To = nil }),
 		"0 blobs":            edit(func(q *eoa.Request) { q.Blobs = nil }),
 		"7 blobs":            edit(func(q *eoa.Request) { q.Blobs = make([][]byte, 7) }),
 		"131071 bytes":       edit(func(q *eoa.Request) { q.Blobs[0] = q.Blobs[0][1:] }),
 		"131073 bytes":       edit(func(q *eoa.Request) { q.Blobs[0] = append(q.Blobs[0], 0) }),
-		"blob 0 has at byte": edit(func(q *eoa.Request) { copy(q.Blobs[0][eoa.BlobSize-32:], order) }),
-		"none but":           edit(func(q *eoa.Request) { q.Kind = eoa.DynamicFee }),
-		"limit of":           plain,
+		"blob 0: the number": edit(func(q *eoa.Request) { copy(q.Blobs[0][eoa.BlobSize-32:], order) }),
+		"1 blobs or":         edit(func(q *eoa.Request) { q.Kind = eoa.DynamicFee }),
+		"price limit":        plain,
 	} {
 		err := q.Validate()
 		require.ErrorIs(t, err, eoa.ErrInvalidRequest)
@@ -357,7 +365,8 @@ func TestBlobValidate(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What is accepted anew, because somebody else's transaction took the nonce, has its blobs.
+// A request that is requeued, because another transaction took its nonce, keeps
+// its blobs.
 func TestRequeuedBlob(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1, 0)
@@ -379,7 +388,7 @@ func TestRequeuedBlob(t *testing.T) {
 	require.Equal(t, q.Blobs[0], txs[1].BlobTxSidecar().Blobs[0][:])
 }
 
-// What was refused, and is nowhere, is sent anew with its blobs.
+// A request that was refused and is on no node is sent again with its blobs.
 func TestRefusedBlob(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1, 0)
@@ -401,8 +410,9 @@ func TestRefusedBlob(t *testing.T) {
 	require.Equal(t, eoa.Final, w.get(t, "a").State)
 }
 
-// A reorganization takes back a foreign transaction, and both sorts of ours above it: the nonce is filled by the sort that comes next, and the other one waits
-// for its turn, so that it does not take the account to its pool.
+// A reorganization removes a foreign transaction and transactions of both pools
+// above it. The nonce is filled by a transaction for the pool of the next one.
+// The other pool waits its turn, so that it does not move the account.
 func TestGapBelowBothSorts(t *testing.T) {
 	t.Parallel()
 	for _, blobFirst := range []bool{false, true} {

@@ -7,8 +7,11 @@ import (
 	"time"
 )
 
-// Bumps returns replacements that are due: of all in flight once the account has stalled, each after its own wait, and of those that the user
-// changed: those whose payload is new may have no gas yet. The batch tells of those whose price would pass the limit: they wait.
+// Bumps returns the replacements that are due: every in-flight transaction
+// whose back-off has passed once the account has stalled, and every request
+// that the user changed. A changed request may have Gas 0; it must be estimated
+// first. The batch records the requests whose next price would exceed a limit;
+// they wait.
 func (v *View) Bumps(c *Config, now time.Time) ([]Job, Batch) {
 	b := v.batch()
 	var jobs []Job
@@ -22,18 +25,18 @@ func (v *View) Bumps(c *Config, now time.Time) ([]Job, Batch) {
 		market, payable := c.Fees.price(v.look, r)
 		fees, err := c.Fees.Replace(&old.Fees, &market, r.limits())
 		if r.Cancelling && payable && r.refused() && errors.Is(err, ErrFeeCap) {
-			fees, err = market, nil // there is nothing in the pool to outbid
+			fees, err = market, nil // nothing to replace on any node
 		}
 		if err != nil {
 			if !r.Capped || r.Hurry {
 				capped := r.clone()
 				capped.Capped, capped.Hurry, capped.Reason = true, false, err.Error()
-				b.tell(now, EventCapped, &capped)
+				b.addEvent(now, EventCapped, &capped)
 				b.Records = append(b.Records, capped)
 			}
 			continue
 		}
-		j := Job{Record: r.clone(), Nonce: r.Nonce, Gas: r.Gas, Fees: oneprice(r, fees), Noop: r.Noop || r.Cancelling}
+		j := Job{Record: r.clone(), Nonce: r.Nonce, Gas: r.Gas, Fees: singlePrice(r, fees), Noop: r.Noop || r.Cancelling}
 		switch {
 		case j.Noop:
 			j.Gas = v.noopGas(c)
@@ -55,7 +58,8 @@ func (v *View) Bumps(c *Config, now time.Time) ([]Job, Batch) {
 	return jobs, b
 }
 
-// bumpDue reports whether a record in flight is to be replaced. One whose newest bytes were not sent yet is not.
+// bumpDue reports whether a record in flight is due to be replaced. A record
+// whose newest bytes were not sent yet is not.
 func (v *View) bumpDue(c *Config, now time.Time, r *Record) bool {
 	switch {
 	case r.waits(now) || v.fresh[r.ID] && !v.wasSent(r):
@@ -67,7 +71,7 @@ func (v *View) bumpDue(c *Config, now time.Time, r *Record) bool {
 	}
 	last := v.Head.Since
 	later := func(at time.Time) {
-		if at.After(last) && !at.After(now) { // an earlier worker's clock may have been ahead
+		if at.After(last) && !at.After(now) { // skip times of a clock ahead
 			last = at
 		}
 	}
@@ -80,10 +84,11 @@ func (v *View) bumpDue(c *Config, now time.Time, r *Record) bool {
 	return v.stalled(c, now) && now.Sub(last) >= c.Fees.Due(r.Bumps)
 }
 
-// wasSent reports whether the newest bytes were given to a node by this worker.
+// wasSent reports whether this worker has sent the newest bytes.
 func (v *View) wasSent(r *Record) bool { return v.sent[r.ID].tx == r.Newest().Hash }
 
-// Obey carries out orders. records are those that the orders name, by key, as they stand.
+// Obey carries out orders. records are the current records that the orders
+// name, by key.
 func (v *View) Obey(now time.Time, orders []Order, records map[string]Record) Batch {
 	b := v.batch()
 	changed := map[string]Record{}
@@ -98,7 +103,7 @@ func (v *View) Obey(now time.Time, orders []Order, records map[string]Record) Ba
 			r = c
 		}
 		if !known || !(r.State == Pending || r.InFlight()) {
-			continue // it is mined or over: what is mined counts
+			continue // mined or ended: too late
 		}
 		r = r.clone()
 		switch {
@@ -115,7 +120,7 @@ func (v *View) Obey(now time.Time, orders []Order, records map[string]Record) Ba
 	return b
 }
 
-// replace takes over a payload, at the place and under the name that the request has.
+// replace gives the request a new payload. Its key, group and priority stay.
 func (r *Record) replace(p *Request) {
 	key, group, priority := r.Key, r.Group, r.Priority
 	r.keepBlobs(p.Blobs)
@@ -125,7 +130,7 @@ func (r *Record) replace(p *Request) {
 	r.Cancelling = false
 }
 
-// inOrder returns records by id, so that the order of a map never shows.
+// inOrder returns the records of m by id, so that map order has no effect.
 func inOrder(m map[string]Record) []Record {
 	var out []Record
 	for _, r := range m {
@@ -135,7 +140,9 @@ func inOrder(m map[string]Record) []Record {
 	return out
 }
 
-// reset sets the next nonce to the least that nothing holds. Forced, what is in flight is given up first: a person says that it will never be mined.
+// reset sets the next nonce to the lowest that is neither used nor held. With
+// force, it first gives up the records in flight, because the user asserts that
+// they will never be mined.
 func (v *View) reset(b *Batch, now time.Time, force bool, changed map[string]Record) {
 	to := v.latest()
 	for i := range v.Open {

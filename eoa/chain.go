@@ -9,82 +9,107 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// Look is what a node says of an account and of its chain at one moment.
+// Look is one node's view of an account and of its chain at one moment.
 type Look struct {
-	// Number is the latest block's, Finalized that of the newest block which no reorg can take back.
-	Number, Finalized uint64
-	// Latest is how many transactions of the account the latest block's chain includes, Final how many the finalized block's.
-	Latest, Final uint64
-	// Preconfirmed counts those too that are promised to be in the next block. It equals Latest where a chain has no such promise.
+	// Number is the height of the latest block.
+	Number uint64
+	// Finalized is the height of the newest block that no reorg can take back.
+	Finalized uint64
+	// Latest is the account's transaction count at the latest block.
+	Latest uint64
+	// Final is the account's transaction count at the finalized block.
+	Final uint64
+	// Preconfirmed is Latest plus the transactions that are promised to be in
+	// the next block. On chains without such promises it equals Latest.
 	Preconfirmed uint64
-	// Pending counts those too that wait in the node's pool without a gap. It is used once, where an account begins.
+	// Pending is Latest plus the transactions in the node's pool that follow
+	// without a gap. It is used only once, for the account's first nonce.
 	Pending uint64
-	// Balance is the account's at the latest block, in wei; nil means not known.
+	// Balance is the account's balance at the latest block, in wei; nil means
+	// unknown.
 	Balance *uint256.Int
-	// BaseFee is the next block's, Tip what is usually paid on top, in wei per gas.
-	BaseFee, Tip uint256.Int
-	// BlobFee is the price of blob gas, in wei; 0 means not known. See [BlobChain].
+	// BaseFee is the base fee of the next block, in wei per gas.
+	BaseFee uint256.Int
+	// Tip is the usual priority fee, in wei per gas.
+	Tip uint256.Int
+	// BlobFee is the price of blob gas, in wei; 0 means unknown. See
+	// [BlobChain].
 	BlobFee uint256.Int
 }
 
-// Questions are put to a node together.
+// Questions is a set of queries to one node.
 type Questions struct {
-	// Txs are asked for receipts, Heights for the hash of the chain's block.
-	Txs     []common.Hash
+	// Txs are the transactions whose receipts are needed.
+	Txs []common.Hash
+	// Heights are the heights whose block hashes are needed.
 	Heights []uint64
 }
 
-// Answers are a node's. What the node did not answer, or answered with an error, is in none of the maps.
+// Answers are one node's answers to [Questions]. A query that the node did not
+// answer, or answered with an error, appears in none of the maps.
 type Answers struct {
-	// Number is the answering node's latest block when it was asked.
+	// Number is the height of the answering node's latest block when it was
+	// asked.
 	Number uint64
-	// Receipts are of transactions in blocks; Missing are those of which the node says that they are in no block.
+	// Receipts are the receipts of the transactions that are in a block.
 	Receipts map[common.Hash]Receipt
-	Missing  map[common.Hash]bool
-	// Blocks are the hashes of the chain's blocks at the heights asked for; a height above the latest block is not in it.
+	// Missing are the transactions that the node reports to be in no block.
+	Missing map[common.Hash]bool
+	// Blocks are the block hashes at the requested heights, without the heights
+	// above the latest block.
 	Blocks map[uint64]common.Hash
 }
 
-// Receipt is what an executor needs of one.
+// Receipt holds the fields of a transaction receipt that an executor needs.
 type Receipt struct {
-	// Number and Block name the block, Success is whether the transaction did not revert.
-	Number  uint64
-	Block   common.Hash
+	// Number is the height of the transaction's block.
+	Number uint64
+	// Block is the hash of the transaction's block.
+	Block common.Hash
+	// Success reports that the transaction did not revert.
 	Success bool
+	// GasUsed is the gas that the transaction used.
 	GasUsed uint64
 }
 
-// Sent is what one send came to.
+// Sent is the result of sending one transaction.
 type Sent struct {
-	// Result and Reason are a verdict of [Classify]. RetryAfter is how long the node asks to wait, 0 for not; a minute at most is.
-	Result     SendResult
-	Reason     Reason
+	// Result is the outcome; see [Classify].
+	Result SendResult
+	// Reason is why the node did not take the transaction.
+	Reason Reason
+	// RetryAfter is how long the node asked us to wait. 0 means it did not ask.
+	// Values above one minute are treated as one minute.
 	RetryAfter time.Duration
-	// Text is what the node said.
+	// Text is the node's error message.
 	Text string
 }
 
-// Chain is what an executor asks of a node. Every method may fail, and a failure of Send says nothing about where the bytes are. An error of the others
-// wraps a BusyError where the node asks to be left alone.
-// Package eoa/ethchain has one for JSON-RPC.
+// Chain is the node that an executor uses. Every method may fail. A failed Send
+// leaves it unknown whether the node has the bytes. An error of the other
+// methods wraps [*BusyError] if the node asked us to wait. Package eoa/ethchain
+// implements Chain for JSON-RPC.
 type Chain interface {
 	// Look returns the account's counts and balance, the heads, and prices.
 	Look(ctx context.Context, a common.Address) (Look, error)
-	// Ask returns what the node knows of transactions and blocks.
+	// Ask returns receipts and block hashes.
 	Ask(ctx context.Context, q Questions) (Answers, error)
-	// Estimate returns the gas that a request takes. The error wraps ErrReverted only where the node ran it and it failed.
+	// Estimate returns the gas limit that r needs. The error wraps ErrReverted
+	// only if the node executed the call and it failed.
 	Estimate(ctx context.Context, from common.Address, r *Request) (uint64, error)
-	// Send gives signed transactions to the node, in order, and returns as many results.
+	// Send gives signed transactions to the node, in order, and returns one
+	// result for each.
 	Send(ctx context.Context, raws [][]byte) []Sent
 }
 
-// Signer signs for accounts. Its result is checked against what was asked.
+// Signer signs transactions. The executor checks that the result is the
+// requested transaction, signed by the account.
 type Signer interface {
-	// Sign returns the transaction signed by the account's key.
+	// Sign returns tx signed with the key of a.
 	Sign(ctx context.Context, a common.Address, tx *types.Transaction) (*types.Transaction, error)
 }
 
-// Clock gives the time, so that tests can.
+// Clock is a source of time. Tests replace it.
 type Clock interface {
 	// Now returns the current time.
 	Now() time.Time

@@ -20,8 +20,8 @@ func faultsOf(seed uint64) eoatest.Faults {
 	return eoatest.Faults{DropRequest: p(0.3), Refuse: p(0.2), Return: p(1), DropResponse: p(0.4), Busy: p(0.2), Garbage: p(0.3), Lag: p(0.3), LosePool: p(0.2), Reorg: p(0.3), ReorgDepth: 6}
 }
 
-// Everything between the executor and the node goes wrong, and executors die and are replaced: no request lands twice, whatever happens, and all
-// have landed at the end.
+// All calls between the executor and the node fail at random, and executors die
+// and are replaced. No request lands twice, and finally all have landed.
 func TestE1NoDoubleSpendChaos(t *testing.T) {
 	t.Parallel()
 	const seeds = 60
@@ -69,8 +69,9 @@ type askew struct {
 
 func (c askew) Now() time.Time { return c.now.Add(c.by) }
 
-// Each step is another worker's, as it is with jobs, whose clock is ahead or behind, and whose node is not to be relied on: all land, once, and soon after the
-// nodes are well.
+// Each step is made by another worker, as with jobs. The workers' clocks
+// differ, and their nodes are unreliable. All requests land once, and soon
+// after the nodes recover.
 func TestE1NoDoubleSpendEachStep(t *testing.T) {
 	t.Parallel()
 	for seed := firstSeed(); seed < firstSeed()+20; seed++ {
@@ -127,7 +128,9 @@ func TestE1NoDoubleSpendTwoExecutors(t *testing.T) {
 	}
 }
 
-// Somebody else uses the account's nonces, before and while the executor does. What they take is superseded with proof, requeued, and lands once.
+// Another program uses the account's nonces, before and while the executor
+// works. The requests that lose their nonces are superseded with proof,
+// requeued, and land once.
 func TestForeignTransactions(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(40) {
@@ -160,7 +163,8 @@ func TestForeignTransactions(t *testing.T) {
 	}
 }
 
-// landed runs until every request, or one that was accepted in its place, is final, and checks that each landed once.
+// landed runs until every request, or the one that replaces it, is final, and
+// checks that each landed once.
 func (w *world) landed(t testing.TB, e *eoa.Executor) {
 	t.Helper()
 	count := func() (n int) {

@@ -9,25 +9,29 @@ import (
 type Reason uint8
 
 const (
-	// ReasonNone: no error, or one that nobody knows.
+	// ReasonNone means no error, or an unrecognized one.
 	ReasonNone Reason = iota
-	// ReasonKnown: the node has it already.
+	// ReasonKnown means that the node already has the transaction.
 	ReasonKnown
-	// ReasonNonceTooLow: the nonce is used, maybe by this very transaction.
+	// ReasonNonceTooLow means that the nonce is used, possibly by this very
+	// transaction.
 	ReasonNonceTooLow
-	// ReasonNonceGap: the node does not keep transactions ahead of a missing nonce.
+	// ReasonNonceGap means that the node does not keep transactions ahead of a
+	// missing nonce.
 	ReasonNonceGap
-	// ReasonReplacement: the node has another one with this nonce, and the price is not enough to replace it.
+	// ReasonReplacement means that the node has another transaction with this
+	// nonce, and the price is too low to replace it.
 	ReasonReplacement
-	// ReasonUnderpriced: the price is below what the node takes now.
+	// ReasonUnderpriced means that the price is below what the node accepts
+	// now.
 	ReasonUnderpriced
-	// ReasonFunds: the account cannot pay for it now.
+	// ReasonFunds means that the account cannot pay for the transaction now.
 	ReasonFunds
-	// ReasonFull: the node has no room now.
+	// ReasonFull means that the node has no room now.
 	ReasonFull
-	// ReasonInvalid: no node will ever take it.
+	// ReasonInvalid means that no node will ever take the transaction.
 	ReasonInvalid
-	// ReasonBusy: the node asks to be left alone for a while.
+	// ReasonBusy means that the node asked us to wait.
 	ReasonBusy
 
 	numReasons
@@ -42,7 +46,8 @@ func (r Reason) String() string {
 	return fmt.Sprintf("Reason(%d)", uint8(r))
 }
 
-// Result returns what a reason says about the bytes. A low nonce says nothing: the transaction itself may be what used it. Nor does a busy node.
+// Result returns the send result that follows from r. ReasonNonceTooLow gives
+// Unknown, because the transaction itself may have used the nonce.
 func (r Reason) Result() SendResult {
 	switch r {
 	case ReasonKnown:
@@ -53,15 +58,16 @@ func (r Reason) Result() SendResult {
 	return Unknown
 }
 
-// phrase is a part of what nodes say, in lower case, and what it means.
+// phrase is a part of a node's message, in lower case, and its meaning.
 type phrase struct {
 	text   string
 	reason Reason
 }
 
-// phrases are looked for in this order: where one is a part of another, the longer one comes first.
+// phrases are searched in this order. If one contains another, the longer one
+// comes first.
 var phrases = []phrase{
-	// It is there.
+	// The node has it.
 	{"already known", ReasonKnown},                 // geth, reth, op, erigon
 	{"known transaction", ReasonKnown},             // older geth, besu
 	{"alreadyknown", ReasonKnown},                  // nethermind
@@ -70,7 +76,7 @@ var phrases = []phrase{
 	{"transaction already exists in mempool", ReasonKnown},
 	{"existing txn with same hash", ReasonKnown}, // erigon
 
-	// Another one is there.
+	// The node has another one with this nonce.
 	{"replacement transaction underpriced", ReasonReplacement}, // geth, reth, op
 	{"replacementnotallowed", ReasonReplacement},               // nethermind
 	{"could not replace existing tx", ReasonReplacement},       // erigon
@@ -79,7 +85,7 @@ var phrases = []phrase{
 	{"transaction_replacement_underpriced", ReasonReplacement},         // besu
 	{"future transaction tries to replace pending", ReasonReplacement}, // geth
 
-	// The nonce.
+	// Wrong nonce.
 	{"nonce too low", ReasonNonceTooLow}, // geth, reth, erigon, arbitrum, op, besu
 	{"nonce is too low", ReasonNonceTooLow},
 	{"oldnonce", ReasonNonceTooLow},      // nethermind
@@ -92,14 +98,15 @@ var phrases = []phrase{
 	{"nonce too far in future", ReasonNonceGap}, // nethermind
 	{"transaction nonce is too distant", ReasonNonceGap},
 
-	// Funds, before prices: "insufficient funds for gas * price + value".
+	// Insufficient funds. Before prices: "insufficient funds for gas *
+	// price + value".
 	{"insufficient funds", ReasonFunds},   // geth, reth, erigon, arbitrum, op
 	{"insufficientfunds", ReasonFunds},    // nethermind
-	{"upfront cost exceeds", ReasonFunds}, // besu: "transaction upfront cost … exceeds account balance"
+	{"upfront cost exceeds", ReasonFunds}, // besu
 	{"upfront_cost_exceeds_balance", ReasonFunds},
-	{"overshot", ReasonFunds}, // geth: the balance does not cover all that is queued
+	{"overshot", ReasonFunds}, // geth: balance below queued cost
 
-	// No node, ever.
+	// Permanently invalid.
 	{"intrinsic gas too low", ReasonInvalid},
 	{"intrinsic gas exceeds gas limit", ReasonInvalid},
 	{"intrinsic_gas_exceeds", ReasonInvalid},
@@ -141,7 +148,7 @@ var phrases = []phrase{
 	{"failed to recover sender", ReasonInvalid},
 	{"transaction invalid", ReasonInvalid},
 
-	// Prices.
+	// Price too low.
 	{"transaction underpriced", ReasonUnderpriced},
 	{"gas price below minimum", ReasonUnderpriced},
 	{"gas price below configured minimum", ReasonUnderpriced}, // besu
@@ -155,7 +162,7 @@ var phrases = []phrase{
 	{"gas price too low", ReasonUnderpriced},
 	{"underpriced", ReasonUnderpriced}, // erigon
 
-	// Room.
+	// No room.
 	{"txpool is full", ReasonFull},
 	{"sub-pool is full", ReasonFull}, // erigon
 	{"limit in txpool is full", ReasonFull},
@@ -169,15 +176,17 @@ var phrases = []phrase{
 	{"address already reserved", ReasonFull},
 	{"authority already reserved", ReasonFull},
 
-	// Later.
+	// Rate limits.
 	{"too many requests", ReasonBusy},
 	{"rate limit", ReasonBusy},
 	{"request limit", ReasonBusy},
 	{"compute units", ReasonBusy},
 }
 
-// Classify returns what the text of a JSON-RPC error to eth_sendRawTransaction means. Use it for errors of that protocol only: the text of an HTTP
-// error, or of a broken connection, says nothing, whatever words are in it. A text that nobody knows is ReasonNone, whose result is Unknown.
+// Classify returns the meaning of a JSON-RPC error message in reply to
+// eth_sendRawTransaction. It must not be used for other errors: the text of an
+// HTTP or connection error does not show whether the node has the transaction.
+// An unrecognized text gives ReasonNone, whose result is Unknown.
 func Classify(text string) Reason {
 	text = strings.ToLower(text)
 	for _, p := range phrases {

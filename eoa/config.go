@@ -6,41 +6,65 @@ import (
 	"time"
 )
 
-// Config sets an executor. Begin with [DefaultConfig].
+// Config configures an [Executor]. Start with [DefaultConfig].
 type Config struct {
-	// Fees says when a transaction that does not move is sent at a higher price.
+	// Fees decides when a transaction that is not mined is replaced at a higher
+	// price.
 	Fees FeePolicy
-	// Confirmations is how many blocks, the transaction's own included, make it Confirmed; at least 1.
+	// Confirmations is the number of blocks, including the transaction's own,
+	// after which a request is Confirmed; 1 to 2^20. The default is 3.
 	Confirmations uint64
-	// MaxInFlight bounds the requests with a nonce that are in no block, where a node is known to have all of them; MaxUnsure does where one
-	// of them is not known to be anywhere. Nodes drop what does not follow without a gap, 64 being go-ethereum's limit. Both from 1.
-	MaxInFlight, MaxUnsure int
-	// Delegated: the account has code by EIP-7702, so nodes take one transaction at a time.
+	// MaxInFlight is the maximum number of requests with a nonce that are in no
+	// block, if a node is known to have all of them; 1 to 2^20. The default is
+	// 100.
+	MaxInFlight int
+	// MaxUnsure replaces MaxInFlight, if it is lower, while any of those
+	// requests is not known to be on a node; 1 to 2^20. The default is 64,
+	// which is also go-ethereum's limit for transactions that follow a gap.
+	MaxUnsure int
+	// Delegated means that the account has code (EIP-7702). Nodes then take one
+	// transaction at a time, so at most one is in flight.
 	Delegated bool
-	// Batch is the most requests in one step, from 1 to MaxBatch.
+	// Batch is the maximum number of requests that are signed, committed and
+	// sent together; 1 to MaxBatch. The default is 100.
 	Batch int
-	// Rebroadcast is after how long the same bytes are sent again while they are in no block, positive.
+	// Rebroadcast is the interval at which the same bytes are sent again while
+	// they are in no block; above 0, at most 24 hours. The default is 30
+	// seconds.
 	Rebroadcast time.Duration
-	// Retry is after how long something that failed without a verdict is tried again, positive. It doubles with each failure, to a minute.
+	// Retry is the wait before the first retry of a failed call; above 0, at
+	// most one minute. It doubles with each failure, up to one minute. The
+	// default is one second.
 	Retry time.Duration
-	// Poll is how often the chain is looked at while something is open; 0 means only on [Executor.NewHead].
+	// Poll is how often the chain is read while something is open; at most 24
+	// hours. 0 means only after [Executor.NewHead] and at every Rebroadcast.
+	// The default is 3 seconds.
 	Poll time.Duration
-	// Timeout is how long a call to the chain or to the signer may take, positive. One that takes longer has failed, and says nothing.
+	// Timeout is the time limit of each call to the chain or the signer; above
+	// 0, at most one hour. A call that exceeds it has failed with an unknown
+	// outcome. The default is 10 seconds.
 	Timeout time.Duration
-	// LeaseFor is how long the account stays ours without a sign of life, at least a second.
+	// LeaseFor is how long the account stays reserved for a worker that does
+	// not renew its lease; one second to 24 hours. The default is 30 seconds.
 	LeaseFor time.Duration
-	// GasMargin is added to estimates, in percent, from 0 to 1000.
+	// GasMargin is added to gas estimates, in percent; 0 to 1000. The default
+	// is 20.
 	GasMargin uint64
-	// CellProofs sends blobs with proofs of their cells (sidecars of version 1, EIP-7594), as networks want it from the Osaka fork on; else with one proof
-	// for each blob (version 0). What was signed before a change is sent in the new form: its hash does not depend on it.
+	// CellProofs sends blobs with cell proofs (sidecar version 1, EIP-7594),
+	// which networks expect from the Osaka fork on. If it is false, each blob
+	// has one proof (version 0). Changing it does not invalidate signed
+	// transactions: they are sent in the new form under the same hash. The
+	// default is true.
 	CellProofs bool
-	// Requeue accepts a request anew, under its key with "~" and its id, when another transaction has taken its nonce for good.
+	// Requeue submits a request again, under its key followed by "~" and its
+	// id, if another transaction has provably taken its nonce.
 	Requeue bool
-	// Observe is told what each step did, from within the step; nil for not. It must not call the executor.
+	// Observe, if not nil, is called with a report at the end of each step,
+	// within the step. It must not call the executor.
 	Observe func(Report)
-	// Log is silent if nil.
+	// Log receives warnings about failures that are retried; nil means silent.
 	Log *slog.Logger
-	// Clock is the machine's if nil.
+	// Clock is the source of time; nil means the system clock.
 	Clock Clock
 }
 
@@ -48,21 +72,28 @@ type Config struct {
 const (
 	// MaxBatch bounds Config.Batch.
 	MaxBatch = 1000
-	// maxHoles: with more nonces than that to fill, nothing new is sent.
+	// maxHoles is the number of nonces to fill above which nothing new is sent.
 	maxHoles = 50
-	// noopGas is what a transfer to an account takes; noopGasDelegated leaves room for code that the account may have.
+	// noopGas is the gas of a transfer to the account itself; noopGasDelegated
+	// leaves room for the account's code.
 	noopGas, noopGasDelegated = 21_000, 100_000
-	// maxGas is what no block holds: an estimate above it is a node's mistake.
+	// maxGas is more than any block holds: a higher estimate is a node's
+	// mistake.
 	maxGas = 1 << 40
-	// maxRetry bounds the doubling of Config.Retry.
+	// maxRetry limits the doubling of Config.Retry.
 	maxRetry = time.Minute
-	// refusedBump is by how many percent a price is raised that a node refused, of a transaction that is nowhere; maxVoid how many such are kept.
+	// refusedBump is the percentage by which the price of an underpriced
+	// transaction is raised that no node has; maxVoid is the number of such
+	// attempts kept per record.
 	refusedBump, maxVoid = 100, 8
-	// leastWindow is how many batches of pending requests are read; where none of these can be sent it is doubled, while there are less than maxWindow.
+	// leastWindow is the number of batches of pending requests that are read at
+	// once. If none of the requests can be sent, the window doubles, up to
+	// maxWindow requests.
 	leastWindow, maxWindow = 8, 1 << 14
 )
 
-// DefaultConfig is for a chain with blocks every few seconds.
+// DefaultConfig returns the defaults, which suit a chain with a block every few
+// seconds.
 func DefaultConfig() Config {
 	return Config{
 		Fees: DefaultFeePolicy(), Confirmations: 3, MaxInFlight: 100, MaxUnsure: 64, Batch: 100,
@@ -70,7 +101,8 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate names the first field that is out of range, its value and what is allowed. The error wraps ErrInvalidConfig.
+// Validate returns an error that names the first field out of range, its value
+// and the allowed range. The error wraps ErrInvalidConfig.
 func (c *Config) Validate() error {
 	if err := c.Fees.Validate(); err != nil {
 		return fmt.Errorf("%w: Fees: %w", ErrInvalidConfig, err)

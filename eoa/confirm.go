@@ -8,7 +8,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Questions returns what must be asked to confirm: the attempts whose nonces are used, or promised to be, and the blocks that records are in.
+// Questions returns the queries that Confirm needs answered: the attempts whose
+// nonces are used or promised to be, and the blocks that records are in.
 func (v *View) Questions(look *Look) Questions {
 	var q Questions
 	for i := range v.Open {
@@ -29,21 +30,24 @@ func (v *View) Questions(look *Look) Questions {
 	return q
 }
 
-// Behind reports whether a look is older than one that was acted upon, by an earlier worker too, so that nothing may be decided on it. A head that stays
-// behind for the time of a stall is the chain's, not the node's: then it is believed.
+// Behind reports whether look is older than one that was acted upon, also by an
+// earlier worker, so that nothing may be decided on it. If the head stays
+// behind for Fees.StallTimeout, the chain itself went back, and Behind returns
+// false.
 func (v *View) Behind(c *Config, now time.Time, look *Look) bool {
-	if look.Number >= v.tall && (v.look == nil || look.Finalized >= v.look.Finalized) {
-		v.lagsSince = time.Time{}
+	if look.Number >= v.height && (v.look == nil || look.Finalized >= v.look.Finalized) {
+		v.laggingSince = time.Time{}
 		return false
 	}
-	if v.lagsSince.IsZero() {
-		v.lagsSince = now
+	if v.laggingSince.IsZero() {
+		v.laggingSince = now
 	}
-	return now.Sub(v.lagsSince) < c.Fees.StallTimeout
+	return now.Sub(v.laggingSince) < c.Fees.StallTimeout
 }
 
-// Confirm decides what a look at the chain and the answers to Questions mean: what is mined, final, reorganized away, or taken by somebody else.
-// The look must not be Behind.
+// Confirm decides what look and the answers to Questions mean: which records
+// are mined, confirmed, final, reorganized away or superseded. look must not be
+// Behind.
 func (v *View) Confirm(c *Config, now time.Time, look *Look, answers *Answers) Batch {
 	b := v.batch()
 	v.begin(&b, now, look)
@@ -60,9 +64,9 @@ func (v *View) Confirm(c *Config, now time.Time, look *Look, answers *Answers) B
 			for k := range r.Attempts {
 				r.Attempts[k].SentAt = time.Time{}
 			}
-			delete(v.sent, r.ID) // at once, and the same bytes
+			delete(v.sent, r.ID) // send the same bytes at once
 		} else if known {
-			deepen(&b, now, c, &at, &r)
+			advanceMined(&b, now, c, &at, &r)
 		}
 		if len(b.Events) > before || r.GoneAt != v.Open[i].GoneAt {
 			b.Records = append(b.Records, r)
@@ -77,7 +81,8 @@ func (v *View) Confirm(c *Config, now time.Time, look *Look, answers *Answers) B
 	return b
 }
 
-// begin takes over counts: what is used is not free, and the next nonce is never one that is used.
+// begin updates the counts: used nonces are not free, and the next nonce is
+// never a used one.
 func (v *View) begin(b *Batch, now time.Time, look *Look) {
 	if !b.Head.Started {
 		b.Head.Started, b.Head.Next = true, max(look.Latest, look.Pending)
@@ -91,10 +96,11 @@ func (v *View) begin(b *Batch, now time.Time, look *Look) {
 		b.Head.Count, b.Head.Since = look.Latest, now
 	}
 	l := *look
-	v.look, v.tall = &l, look.Number
+	v.look, v.height = &l, look.Number
 }
 
-// findMined looks for an attempt that is in a block, or for proof that none ever will be.
+// findMined searches for an attempt that is in a block, or for proof that none
+// ever will be.
 func (v *View) findMined(b *Batch, now time.Time, look *Look, answers *Answers, r *Record) {
 	missing := true
 	for k := range r.Attempts {
@@ -106,8 +112,8 @@ func (v *View) findMined(b *Batch, now time.Time, look *Look, answers *Answers, 
 		if found && receipt.Number <= look.Number {
 			r.Tx, r.Height, r.Block, r.Success, r.GasUsed = a.Hash, receipt.Number, receipt.Block, receipt.Success, receipt.GasUsed
 			r.GoneAt, r.Reason = 0, ""
-			if r.State == Prepared { // no answer ever said so
-				b.tell(now, EventSubmitted, r)
+			if r.State == Prepared { // no node confirmed the send
+				b.addEvent(now, EventSubmitted, r)
 			}
 			b.move(now, r, Mined, EventMined)
 			return
@@ -118,17 +124,19 @@ func (v *View) findMined(b *Batch, now time.Time, look *Look, answers *Answers, 
 	case r.Nonce >= look.Final:
 		r.GoneAt = 0
 	case !missing || answers.Number < look.Number:
-		// No proof either way: ask again.
+		// No proof either way: ask again later.
 	case r.GoneAt == 0:
 		r.GoneAt = look.Number
-	case look.Finalized >= r.GoneAt: // a node that lags by less than that does not say so twice
+	case look.Finalized >= r.GoneAt:
+		// A lagging node cannot report this at both heads.
 		r.Reason = fmt.Sprintf("another transaction has nonce %d", r.Nonce)
 		b.move(now, r, Superseded, EventSuperseded)
 	}
 }
 
-// seenFrom is the look as a node has it that is as far as the answering one. One that is behind may be on a fork that the chain has left: a block is as deep
-// as it is under the head of whoever says that it is there, and what is final is as far below that head as it is below the other.
+// seenFrom returns look as seen by the node that gave the answers. If that node
+// is behind, it may be on an abandoned fork, so depth and finality are measured
+// from its own head.
 func (a *Answers) seenFrom(look *Look) Look {
 	at := *look
 	if a.Number < look.Number {
@@ -138,8 +146,9 @@ func (a *Answers) seenFrom(look *Look) Look {
 	return at
 }
 
-// deepen follows a mined record to its end. The chain's block at its height is its own: a receipt alone does not say that.
-func deepen(b *Batch, now time.Time, c *Config, look *Look, r *Record) {
+// advanceMined follows a mined record to its end. The caller has checked that
+// the record's block is on the chain; a receipt alone does not prove that.
+func advanceMined(b *Batch, now time.Time, c *Config, look *Look, r *Record) {
 	if r.State == Mined && r.Height <= look.Number && look.Number-r.Height+1 >= c.Confirmations {
 		b.move(now, r, Confirmed, EventConfirmed)
 	}
@@ -165,12 +174,14 @@ func deepen(b *Batch, now time.Time, c *Config, look *Look, r *Record) {
 	}
 }
 
-// stalled reports whether the account's count has not moved for the time of a stall.
+// stalled reports whether the transaction count has not changed for
+// Fees.StallTimeout.
 func (v *View) stalled(c *Config, now time.Time) bool {
 	return v.look != nil && now.Sub(v.Head.Since) >= c.Fees.StallTimeout
 }
 
-// markHoles finds nonces that nobody knows a transaction of, once they hold up the account: all of them then, not one after the other.
+// markHoles finds the nonces without a known transaction once they hold up the
+// account. It marks all of them at once.
 func (v *View) markHoles(b *Batch, c *Config, now time.Time, look *Look) {
 	if now.Sub(b.Head.Since) < c.Fees.StallTimeout || look.Latest >= b.Head.Next || v.holds(look.Latest) {
 		return

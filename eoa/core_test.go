@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The allocator never gives a nonce twice, nor one that is not free, and requests of users get no nonce of which nobody knows a transaction.
+// The allocator gives out each nonce once and only free ones. A user's request
+// never gets a nonce in Holes, for which an unknown transaction may exist.
 func TestAllocator(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		free := rapid.SliceOfNDistinct(rapid.Uint64Range(0, 200), 0, 30, rapid.ID).Draw(t, "free")
@@ -73,14 +74,14 @@ func TestClassify(t *testing.T) {
 		"can't replace blob-txn with a non-blob-txn": ReasonReplacement,
 		"fork supporting this transaction type is not activated yet":        ReasonInvalid,
 		"KZGcommitments must match the corresponding blobs and proofs":      ReasonInvalid,
-		"nonce too far in future":                                           ReasonNonceGap, // nethermind, and those below
+		"nonce too far in future":                                           ReasonNonceGap,
 		"pending transaction type conflict":                                 ReasonFull,
 		"PendingTxsOfConflictingType":                                       ReasonFull,
 		"transaction invalid, Wrong proof version in blob network wrapper":  ReasonInvalid,
 		"unexpected eip-4844 sidecar after osaka":                           ReasonInvalid, // reth
 		"Wrong sidecar format: unexpected sidecar version, want: 1, got: 0": ReasonInvalid, // geth
 		"gapped-nonce, nonce too high: tx nonce 7, gapped nonce 5":          ReasonNonceGap,
-		"Gas price below configured minimum gas price":                      ReasonUnderpriced, // besu
+		"Gas price below configured minimum gas price":                      ReasonUnderpriced,
 		"in-flight transaction limit reached for delegated accounts":        ReasonFull,
 		"Too Many Requests":                                                 ReasonBusy,
 		"daily request limit exceeded":                                      ReasonBusy,
@@ -92,7 +93,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// Only what says that the node does not have it is a no. A low nonce is not: the transaction itself may have used it.
+// Only a message that shows that the node lacks the transaction is a rejection.
+// A low nonce is not, because the transaction itself may have used it.
 func TestReasonResults(t *testing.T) {
 	for r := range numReasons {
 		switch r {
@@ -114,7 +116,8 @@ func TestPhrasesAreInOrder(t *testing.T) {
 	}
 }
 
-// What was signed under one setting is sent in the form of the other, with proofs that are made anew.
+// An attempt that was signed under one setting is sent in the form of the
+// other, with new proofs.
 func TestWire(t *testing.T) {
 	t.Parallel()
 	forms := map[bool][]byte{}

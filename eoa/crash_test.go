@@ -61,12 +61,14 @@ var sabotages = []sabotage{
 		w.request = func(key string) eoa.Request {
 			q := request(key)
 			if key == w.keys[len(w.keys)/2] {
-				q.Kind, q.Blobs = eoa.Blob, [][]byte{make([]byte, eoa.BlobSize)} // zeros cost the least to prove
+				// Zeros are the cheapest to prove.
+				q.Kind, q.Blobs = eoa.Blob, [][]byte{make([]byte, eoa.BlobSize)}
 			}
 			return q
 		}
 	}, tick: func(_ testing.TB, w *world, i int) {
-		w.chain.SetPerBlock([]int{10, 0, 10}[min((i+7)/8, 2)]) // full from the first tick to the 8th
+		// Blocks are full from the first tick to the 8th.
+		w.chain.SetPerBlock([]int{10, 0, 10}[min((i+7)/8, 2)])
 	}, happened: eoa.EventBumped},
 }
 
@@ -94,7 +96,8 @@ func live(t testing.TB, l *eoatest.Life, w *world, s *sabotage) {
 	t.Fatalf("not over after 4000 ticks, %d moments", l.Moments)
 }
 
-// crash runs an executor that dies at a moment, and another that takes over. It returns the moments of the first.
+// crash runs an executor that dies at the given moment, and then another one.
+// It returns the number of moments of the first.
 func crash(t *testing.T, s *sabotage, diesAt int) int {
 	const usual = 6
 	w := newWorld(t, 3, cmp.Or(s.requests, usual))
@@ -105,7 +108,7 @@ func crash(t *testing.T, s *sabotage, diesAt int) int {
 	live(t, first, w, s)
 	if diesAt > 0 {
 		if diesAt%2 == 0 {
-			w.now = w.now.Add(w.cfg.LeaseFor) // nobody is there for a while
+			w.now = w.now.Add(w.cfg.LeaseFor) // no worker for a while
 		}
 		live(t, &eoatest.Life{Store: w.store, Chain: w.chain}, w, s)
 	}
@@ -119,7 +122,8 @@ func crash(t *testing.T, s *sabotage, diesAt int) int {
 	return first.Moments
 }
 
-// The process dies before and after any call to its store and to its node; a fresh one finishes. Every request lands exactly once.
+// The process dies before and after any call to its store and its node, and a
+// new one finishes. Every request lands exactly once.
 func TestE3NoLossCrashSweep(t *testing.T) {
 	for i := range sabotages {
 		s := &sabotages[i]
@@ -137,7 +141,8 @@ func TestE3NoLossCrashSweep(t *testing.T) {
 	}
 }
 
-// Somebody breaks the lease, or takes the account over, at any moment: the loser writes nothing more, and every request lands exactly once.
+// Another process breaks the lease or acquires the account at any moment. The
+// loser writes nothing more, and every request lands exactly once.
 func TestE4FencedTheftSweep(t *testing.T) {
 	t.Parallel()
 	for _, thief := range []bool{false, true} {

@@ -15,17 +15,19 @@ import (
 // recordVersion is the first byte of an encoded record.
 const recordVersion = 1
 
-// EncodeRecord returns a record's bytes, for stores: a version, and the fields in their order, in binary.
+// EncodeRecord returns the binary encoding of a record, for stores: a version
+// and the fields in a fixed order.
 func EncodeRecord(r *Record) []byte {
 	c := coder{out: append(make([]byte, 0, 512+len(r.Data)), recordVersion)}
 	c.record(r)
 	return c.out
 }
 
-// DecodeRecord is the inverse of EncodeRecord. The record shares no memory with raw. The error wraps ErrMalformed.
+// DecodeRecord is the inverse of EncodeRecord. The record shares no memory with
+// raw. The error wraps ErrMalformed.
 func DecodeRecord(raw []byte) (Record, error) {
 	if len(raw) == 0 || raw[0] != recordVersion {
-		return Record{}, fmt.Errorf("%w: record that begins with %.4x, want version %d", ErrMalformed, raw, recordVersion)
+		return Record{}, fmt.Errorf("%w: record begins with %.4x, want version %d", ErrMalformed, raw, recordVersion)
 	}
 	var r Record
 	c := coder{in: wire.NewReader(raw[1:])}
@@ -39,7 +41,8 @@ func DecodeRecord(raw []byte) (Record, error) {
 	return r, nil
 }
 
-// coder goes over the fields of a record, to write them, or to read them if there is something to read from: one list for both directions.
+// coder visits the fields of a record. It reads them if in is set, and writes
+// them otherwise, so that one list of fields serves both directions.
 type coder struct {
 	out []byte
 	in  *wire.Reader
@@ -126,7 +129,7 @@ func (c *coder) uint(v *uint64) {
 	}
 }
 
-// number is for integers of other types.
+// number encodes integers of other types.
 func number[T ~uint8 | ~int | ~int32](c *coder, v *T) {
 	if c.in == nil {
 		c.out = wire.AppendInt(c.out, int64(*v))
@@ -178,7 +181,8 @@ func (c *coder) address(v *common.Address) {
 	copy(v[:], b)
 }
 
-// amount is a number of at most 256 bits: its bytes, big-endian, without zeros before.
+// amount encodes a number of at most 256 bits: its bytes, big-endian, without
+// leading zeros.
 func (c *coder) amount(v *uint256.Int) {
 	if c.in == nil {
 		b := v.Bytes32()
@@ -193,7 +197,7 @@ func (c *coder) amount(v *uint256.Int) {
 	v.SetBytes(b)
 }
 
-// time keeps the moment, in UTC.
+// time encodes a moment, in UTC.
 func (c *coder) time(v *time.Time) {
 	if c.in != nil {
 		seconds, nanos := c.in.Int(), c.in.UintBelow(uint64(time.Second), "part of a second")
@@ -214,7 +218,7 @@ func optional[T any](c *coder, v **T, each func(*coder, *T)) {
 	each(c, *v)
 }
 
-// list is nil if it is empty.
+// list encodes a slice. An empty one is decoded as nil.
 func list[S ~[]T, T any](c *coder, v *S, each func(*coder, *T)) {
 	n := uint64(len(*v))
 	if c.uint(&n); c.in == nil {

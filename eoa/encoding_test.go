@@ -49,7 +49,8 @@ func fill(v reflect.Value, n *byte) {
 	}
 }
 
-// full is a record with something in every field: who adds one and forgets to encode it fails here.
+// full returns a record with a value in every field. A new field that is not
+// encoded fails the test.
 func full() Record {
 	var r Record
 	var n byte

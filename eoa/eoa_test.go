@@ -31,7 +31,8 @@ func TestZeroSendResultIsUnknown(t *testing.T) {
 	require.Equal(t, "unknown", r.String())
 }
 
-// go-ethereum takes a replacement with ten per cent more of both prices; a bump gives that or more, and never passes the limit.
+// go-ethereum takes a replacement if both prices are 10 percent higher. A bump
+// raises them by at least that, and never exceeds the limit.
 func TestBumpReplaces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(name string) uint256.Int { return *uint256.NewInt(rapid.Uint64().Draw(t, name)) }

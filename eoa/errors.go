@@ -6,41 +6,51 @@ import (
 )
 
 var (
-	// ErrInvalidRequest: a request that can never be sent.
+	// ErrInvalidRequest is returned for a request that can never be sent.
 	ErrInvalidRequest = errors.New("eoa: invalid request")
-	// ErrKeyReused: the key belongs to a request with another payload.
+	// ErrKeyReused is returned if the key belongs to a request with a different
+	// payload.
 	ErrKeyReused = errors.New("eoa: key belongs to another request")
-	// ErrTooManyBlobs: with the request, more than MaxPendingBlobs blobs would wait for a nonce. Submit it again when some have got theirs.
-	ErrTooManyBlobs = errors.New("eoa: too many blobs wait")
-	// ErrUnknownRequest: no request has this key, id or transaction hash.
+	// ErrTooManyBlobs is returned if more than MaxPendingBlobs blobs would wait
+	// for a nonce. Submit the request again when fewer are waiting.
+	ErrTooManyBlobs = errors.New("eoa: too many pending blobs")
+	// ErrUnknownRequest is returned if no request has the given key, id or
+	// transaction hash.
 	ErrUnknownRequest = errors.New("eoa: unknown request")
-	// ErrHeld: another worker holds the account's lease.
+	// ErrHeld is returned if another worker holds the account's lease.
 	ErrHeld = errors.New("eoa: account is held by another worker")
-	// ErrFenced: the lease has ended, or another worker has taken it over. Nothing was written.
+	// ErrFenced is returned if the lease was parked or broken, or if another
+	// worker has acquired the account. Nothing was written.
 	ErrFenced = errors.New("eoa: lease lost")
-	// ErrConflict: the account has changed since the view was loaded, by a write of ours that was thought to have failed. Nothing was written.
+	// ErrConflict is returned by Commit if the account has changed since the
+	// view was loaded, by an earlier commit of the same worker that was
+	// believed to have failed. Nothing was written.
 	ErrConflict = errors.New("eoa: account has changed since it was loaded")
-	// ErrWoken: requests or orders came since the view was loaded, so the account cannot be parked.
-	ErrWoken = errors.New("eoa: new requests or orders are there")
-	// ErrSigner: a signer gave something else than the transaction it was asked to sign.
+	// ErrWoken is returned by Park and Suspend if requests or orders have
+	// arrived since the worker last read the account. The lease goes on.
+	ErrWoken = errors.New("eoa: account has new requests or orders")
+	// ErrSigner is returned if a signer has no key, or if its result is not the
+	// requested transaction signed by the account.
 	ErrSigner = errors.New("eoa: wrong signature")
-	// ErrMalformed: stored bytes that are no record.
-	ErrMalformed = errors.New("eoa: malformed bytes")
-	// ErrReverted is wrapped by a Chain's Estimate where the call is sure to fail as things are.
-	ErrReverted = errors.New("eoa: execution reverts")
+	// ErrMalformed is returned for stored bytes that are not a valid record.
+	ErrMalformed = errors.New("eoa: malformed record")
+	// ErrReverted is wrapped by the error of [Chain.Estimate] if the node
+	// executed the call and it failed.
+	ErrReverted = errors.New("eoa: execution reverted")
 	// ErrInvalidConfig is wrapped by every error of [Config.Validate].
 	ErrInvalidConfig = errors.New("eoa: invalid config")
 )
 
-// BusyError is wrapped by an error of a Chain whose node asks to be left alone for a while.
+// BusyError is wrapped by an error of a [Chain] if the node asked us to wait.
 type BusyError struct {
-	// RetryAfter is for how long, 0 where the node does not say; a minute at most is.
+	// RetryAfter is how long the node asked us to wait. 0 means that it gave no
+	// time. Values above one minute are treated as one minute.
 	RetryAfter time.Duration
-	// Err is what the node said.
+	// Err is the node's error.
 	Err error
 }
 
-// Error returns what the node said.
+// Error returns the message of Err.
 func (e *BusyError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.

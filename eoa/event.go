@@ -7,29 +7,36 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// EventKind says what happened.
+// EventKind is the kind of an event.
 type EventKind uint8
 
 const (
-	// EventSubmitted: a node has the transaction for the first time.
+	// EventSubmitted means that a node has the transaction for the first time.
 	EventSubmitted EventKind = iota + 1
-	// EventBumped: a transaction with the same nonce and a higher price was signed.
+	// EventBumped means that a replacement was signed.
 	EventBumped
-	// EventCapped: a bump is due, and its price would pass the limit.
+	// EventCapped means that a replacement is due and its price would exceed a
+	// limit.
 	EventCapped
-	// EventMined, EventConfirmed and EventFinal: in a block, as deep as asked for, in a finalized block.
+	// EventMined means that a transaction of the request is in a block.
 	EventMined
+	// EventConfirmed means that the block is as deep as Config.Confirmations
+	// requires.
 	EventConfirmed
+	// EventFinal means that the block is finalized and the transaction
+	// succeeded.
 	EventFinal
-	// EventReorged: the block is no longer part of the chain.
+	// EventReorged means that the block is no longer part of the chain.
 	EventReorged
-	// EventFailed, EventCancelled and EventSuperseded: the states of these names.
+	// EventFailed means that the request is now Failed.
 	EventFailed
+	// EventCancelled means that the request is now Cancelled.
 	EventCancelled
+	// EventSuperseded means that the request is now Superseded.
 	EventSuperseded
-	// EventNoop: a transaction that does nothing fills a nonce.
+	// EventNoop means that a noop fills a nonce.
 	EventNoop
-	// EventReset: a person set the next nonce.
+	// EventReset means that a user set the next nonce.
 	EventReset
 
 	numEvents
@@ -44,20 +51,31 @@ func (k EventKind) String() string {
 	return fmt.Sprintf("EventKind(%d)", uint8(k))
 }
 
-// Event is told through the outbox: at least once, and in order for one account.
+// Event is an entry of an account's outbox. Events are delivered at least once,
+// and in order for one account.
 type Event struct {
-	// Account is whose event it is, and Seq the store's number, ascending by 1 per account: together they name an event. [Deliver] fills in the account.
+	// Account is the event's account. Stores leave it zero; [Deliver] fills it
+	// in.
 	Account Account `json:"account,omitzero"`
-	Seq     uint64  `json:"seq"`
-	// Kind is what happened, At when it was decided.
+	// Seq is the event's number, assigned by the store, consecutive per
+	// account. Account and Seq identify an event.
+	Seq uint64 `json:"seq"`
+	// Kind is the kind of the event.
 	Kind EventKind `json:"kind"`
-	At   time.Time `json:"at"`
-	// ID and Key are the record's; 0 and empty for EventReset.
-	ID  uint64 `json:"id,omitempty"`
+	// At is when it was decided.
+	At time.Time `json:"at"`
+	// ID is the record's id; 0 for EventReset.
+	ID uint64 `json:"id,omitempty"`
+	// Key is the record's key; empty for EventReset.
 	Key string `json:"key,omitempty"`
-	// Nonce, Tx, Height and Reason are the record's at that moment.
-	Nonce  uint64      `json:"nonce"`
-	Tx     common.Hash `json:"tx,omitzero"`
-	Height uint64      `json:"height,omitempty"`
-	Reason string      `json:"reason,omitempty"`
+	// Nonce is the record's nonce at that moment; for EventReset, the new next
+	// nonce.
+	Nonce uint64 `json:"nonce"`
+	// Tx is the mined transaction, or the newest attempt if none is mined.
+	Tx common.Hash `json:"tx,omitzero"`
+	// Height is the height of the block that the record is in; 0 if it is in
+	// none.
+	Height uint64 `json:"height,omitempty"`
+	// Reason is the record's reason at that moment.
+	Reason string `json:"reason,omitempty"`
 }

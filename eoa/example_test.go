@@ -40,7 +40,7 @@ func Example() {
 	}()
 
 	request := eoa.Request{Key: "invoice 17", To: &common.Address{1}, Value: uint256.NewInt(1e9)}
-	for range 2 { // the second time nothing is accepted anew
+	for range 2 { // the second submit changes nothing
 		if _, err := e.Submit(ctx, request); err != nil {
 			fmt.Println(err)
 		}
@@ -55,7 +55,7 @@ func Example() {
 	fmt.Println(<-ended)
 	// Output:
 	// final nonce 0 <nil>
-	// eoa: key belongs to another request: "invoice 17" is record 1 with another payload
+	// eoa: key belongs to another request: "invoice 17" is the key of record 1 with another payload
 	// context canceled
 }
 
@@ -72,7 +72,7 @@ func ExampleClassify() {
 	// upstream timed out           unknown
 }
 
-// Events are told through the outbox, each until it is taken.
+// Events stay in the outbox until they are delivered.
 func ExampleDeliver() {
 	const chainID = 1337
 	key, _ := crypto.ToECDSA(crypto.Keccak256([]byte("a relayer")))

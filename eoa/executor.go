@@ -13,69 +13,109 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Executor sends the requests of one account. All methods are safe for concurrent use; any number of executors may run for one account, on any
-// number of machines that share a store: one of them works.
+// Executor sends the requests of one account. All methods are safe for
+// concurrent use. Any number of executors may run for the same account, on any
+// number of machines that share a store. The one that holds the account's lease
+// works; the others wait.
 type Executor struct {
 	cfg     Config
 	account Account
 	store   Store
-	chain   patience
+	chain   timeouts
 	signer  Signer
 	owner   string
 
-	woke chan struct{} // holds a token when there may be something to do
+	woke chan struct{} // token: there may be work
 
 	signal  sync.Mutex
-	look    bool          // a new head is there
-	busy    bool          // the account is ours: new heads matter
+	look    bool          // new head to look at
+	busy    bool          // lease held: new heads matter
 	changed chan struct{} // closed at the next commit
 
-	mu      sync.Mutex // held by a step
-	lease   Lease      // zero Epoch: none
-	view    *View      // nil: to be loaded
-	staged  *Batch     // of the view, and not written yet; nil: none
-	adrift  bool       // a commit failed, and may yet be carried out
-	wake    uint64     // wake version that pending and orders are of
-	seen    uint64     // wake version that the store told last
-	pending []Record   // best requests without a nonce
-	more    bool       // there are more of them
-	low     int        // how few of them are left when those are read
-	window  int        // how many of them are read
-	lookAt  time.Time  // of the last look that worked
-	priced  bool       // it asked for the price of blobs
-	failed  int        // looks that failed since
-	report  Report
+	mu            sync.Mutex // held during a step
+	lease         Lease      // zero Epoch: none
+	view          *View      // nil: must be loaded
+	staged        *Batch     // applied but not written; nil: none
+	commitUnknown bool       // failed commit may still happen
+	wake          uint64     // wake version of pending and orders
+	seen          uint64     // newest wake version from the store
+	pending       []Record   // first requests without a nonce
+	more          bool       // store may have more pending
+	low           int        // pending count that triggers a read
+	window        int        // number of requests to read
+	lookAt        time.Time  // time of the last successful look
+	priced        bool       // it included the blob price
+	failed        int        // failed looks since then
+	report        Report
 }
 
-// Report is what one step did.
+// Report describes what one step did. The counts are for this step only.
 type Report struct {
-	// Account is whose step it was.
+	// Account is the account of the step.
 	Account Account
-	// Sent and Recovered count transactions given to a node for the first time and again, Accepted those it has; Signed new ones, Bumped
-	// replacements; Mined, Ended and Failed records by what they came to; Commits and Reads round trips to the store.
-	Sent, Recovered, Accepted, Signed, Bumped, Mined, Ended, Failed, Commits, Reads int
-	// ToSubmitted and ToConfirmed are how long each request took from its acceptance until a node had it, and until it was confirmed: for histograms.
-	ToSubmitted, ToConfirmed []time.Duration
+	// Sent is the number of transactions given to a node for the first time.
+	Sent int
+	// Recovered is the number of transactions given to a node again.
+	Recovered int
+	// Accepted is the number of those sends that a node accepted.
+	Accepted int
+	// Signed is the number of new signatures, replacements included.
+	Signed int
+	// Bumped is the number of replacements signed.
+	Bumped int
+	// Mined is the number of records that were found in a block.
+	Mined int
+	// Ended is the number of records that became Final, Cancelled or
+	// Superseded.
+	Ended int
+	// Failed is the number of records that became Failed.
+	Failed int
+	// Commits is the number of write round trips to the store.
+	Commits int
+	// Reads is the number of read round trips to the store.
+	Reads int
+	// ToSubmitted has, for each request that a node took for the first time,
+	// the time since it was queued. It is meant for histograms.
+	ToSubmitted []time.Duration
+	// ToConfirmed has the same for each request that was confirmed.
+	ToConfirmed []time.Duration
 }
 
-// Stats is where an account stands, as its executor last saw it.
+// Stats is the state of an account at its executor's last step.
 type Stats struct {
-	// Pending counts requests without a nonce, as far as they were read. Prepared, Broadcast and Mined count open records; Mined those in blocks that are
-	// not final.
-	Pending, Prepared, Broadcast, Mined int
-	// Next is the next new nonce, Latest the chain's count, Free how many nonces below Next must be filled.
-	Next, Latest uint64
-	Free         int
-	// Balance in wei, as a decimal number; empty if not known. Stalled is for how long the count has not moved although something is in flight.
+	// Pending is the number of requests without a nonce that the executor has
+	// read. The store may have more.
+	Pending int
+	// Prepared is the number of records that are signed and not known to be on
+	// a node.
+	Prepared int
+	// Broadcast is the number of records that a node has and that are in no
+	// block.
+	Broadcast int
+	// Mined is the number of records in blocks that are not final.
+	Mined int
+	// Next is the next new nonce.
+	Next uint64
+	// Latest is the account's transaction count at the latest block.
+	Latest uint64
+	// Free is the number of nonces below Next that must be filled.
+	Free int
+	// Balance is the balance in wei, in decimal; empty if unknown.
 	Balance string
+	// Stalled is how long the transaction count has not changed although
+	// something is in flight; 0 if nothing is in flight.
 	Stalled time.Duration
-	// Failures counts looks at the chain that failed since the last good one. Held: the account is ours.
+	// Failures is the number of failed looks at the chain since the last
+	// successful one.
 	Failures int
-	Held     bool
-	Resets   []Reset
+	// Held means that this executor holds the account's lease.
+	Held bool
+	// Resets are the last resets of the next nonce; see [Head.Resets].
+	Resets []Reset
 }
 
-// New returns an executor that does nothing yet. It is run by [Executor.Run], or step by step by the host. The error wraps ErrInvalidConfig.
+// New returns an executor. It does nothing until the host calls [Executor.Run],
+// or [Executor.Step] repeatedly. The error wraps ErrInvalidConfig.
 func New(cfg Config, a Account, store Store, chain Chain, signer Signer) (*Executor, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -93,8 +133,8 @@ func New(cfg Config, a Account, store Store, chain Chain, signer Signer) (*Execu
 	if _, err := rand.Read(id[:]); err != nil {
 		return nil, err
 	}
-	patient := patience{chain, signer, cfg.Timeout}
-	return &Executor{cfg: cfg, account: a, store: store, chain: patient, signer: patient, owner: hex.EncodeToString(id[:]),
+	limited := timeouts{chain, signer, cfg.Timeout}
+	return &Executor{cfg: cfg, account: a, store: store, chain: limited, signer: limited, owner: hex.EncodeToString(id[:]),
 		woke: make(chan struct{}, 1), changed: make(chan struct{}), look: true}, nil
 }
 
@@ -102,9 +142,10 @@ type machineClock struct{}
 
 func (machineClock) Now() time.Time { return time.Now() }
 
-// Submit accepts requests, all or none: once it returns without an error they are durable. A request may be submitted again with the same key, for
-// example after an error that leaves its fate open. Errors wrap ErrInvalidRequest, ErrKeyReused or ErrTooManyBlobs, or are the
-// store's.
+// Submit accepts requests, all or none. When it returns nil, they are durable.
+// After any error the same requests may be submitted again with the same keys.
+// Errors wrap ErrInvalidRequest, ErrKeyReused or ErrTooManyBlobs, or come from
+// the store.
 func (e *Executor) Submit(ctx context.Context, requests ...Request) ([]Record, error) {
 	for i := range requests {
 		if err := requests[i].Validate(); err != nil {
@@ -118,29 +159,35 @@ func (e *Executor) Submit(ctx context.Context, requests ...Request) ([]Record, e
 	return records, err
 }
 
-// Get returns the record with a key, or ErrUnknownRequest; ByHash the one with a transaction; List those with ids above after, at most limit.
+// Get returns the record with the given key. It returns ErrUnknownRequest if
+// there is none.
 func (e *Executor) Get(ctx context.Context, key string) (Record, error) {
 	return e.store.Get(ctx, e.account, key)
 }
 
-// ByHash returns the record that one of its transactions has the hash of, or ErrUnknownRequest.
+// ByHash returns the record that has a transaction with the given hash. It
+// returns ErrUnknownRequest if there is none.
 func (e *Executor) ByHash(ctx context.Context, tx common.Hash) (Record, error) {
 	return e.store.ByHash(ctx, e.account, tx)
 }
 
-// List returns records with ids above after, ascending, at most limit.
+// List returns the records with ids above after, ascending, at most limit.
 func (e *Executor) List(ctx context.Context, after uint64, limit int) ([]Record, error) {
 	return e.store.List(ctx, e.account, after, limit)
 }
 
-// Cancel orders that a request be withdrawn. One that may be out is replaced by a transaction that does nothing: what is mined counts, so the record
-// says in the end whether it was cancelled.
+// Cancel orders that a request be withdrawn. If its transaction may already be
+// on a node, a noop with the same nonce replaces it. The transaction that is
+// mined decides, so the record's final state shows whether the request was
+// cancelled. Cancel returns when the order is durable.
 func (e *Executor) Cancel(ctx context.Context, key string) error {
 	return e.order(ctx, Order{Kind: OrderCancel, Key: key})
 }
 
-// Replace orders that a request get another payload, or other limits, at the same nonce. Its key, group and priority stay. What is mined counts.
-// A payload with blobs takes the place of one with blobs only, and one without that of one without.
+// Replace orders that a request get another payload and other limits, at the
+// same nonce. Its key, group and priority stay. The transaction that is mined
+// decides. A blob request can only get a payload with blobs, and any other
+// request only one without. Replace returns when the order is durable.
 func (e *Executor) Replace(ctx context.Context, key string, payload Request) error {
 	if err := payload.validatePayload(); err != nil {
 		return err
@@ -155,8 +202,10 @@ func (e *Executor) Replace(ctx context.Context, key string, payload Request) err
 	return e.order(ctx, Order{Kind: OrderReplace, Key: key, Payload: &payload})
 }
 
-// ResetNonce orders that the next nonce be the least that the chain has not used and no record holds. With force, requests in flight are given up
-// first: whoever orders that knows that they can never be mined, or they may be sent twice.
+// ResetNonce orders that the next nonce become the lowest one that neither the
+// chain has used nor a record holds. With force, the requests in flight are
+// given up first. Use force only if they can never be mined; otherwise, a
+// request that is submitted again may be sent twice.
 func (e *Executor) ResetNonce(ctx context.Context, force bool) error {
 	return e.order(ctx, Order{Kind: OrderReset, Force: force})
 }
@@ -174,7 +223,8 @@ func (e *Executor) order(ctx context.Context, o Order) error {
 	return nil
 }
 
-// Wake says that there may be something to do: requests that came to the store through another process, for example.
+// Wake tells the executor that there may be new work, for example requests that
+// another process submitted to the store.
 func (e *Executor) Wake() {
 	select {
 	case e.woke <- struct{}{}:
@@ -182,7 +232,7 @@ func (e *Executor) Wake() {
 	}
 }
 
-// NewHead says that the chain has a new block.
+// NewHead tells the executor that the chain has a new block.
 func (e *Executor) NewHead() {
 	e.signal.Lock()
 	e.look = true
@@ -193,7 +243,11 @@ func (e *Executor) NewHead() {
 	}
 }
 
-// Wait returns the record with a key once it is in a state of the given rank or later: Mined, Confirmed or Final, or over in any way.
+// Wait returns the record with the given key as soon as it has reached state or
+// has ended in any way. state is usually Mined, Confirmed or Final. Other
+// processes may do the work: Wait also reads the store every
+// Config.Rebroadcast. When ctx ends, it returns the record as last read and
+// ctx's error.
 func (e *Executor) Wait(ctx context.Context, key string, state State) (Record, error) {
 	for {
 		e.signal.Lock()
@@ -203,7 +257,7 @@ func (e *Executor) Wait(ctx context.Context, key string, state State) (Record, e
 		if err != nil || r.State >= state {
 			return r, err
 		}
-		again := time.NewTimer(e.cfg.Rebroadcast) // another process may do the work
+		again := time.NewTimer(e.cfg.Rebroadcast) // for work of another process
 		select {
 		case <-changed:
 		case <-again.C:
@@ -215,7 +269,7 @@ func (e *Executor) Wait(ctx context.Context, key string, state State) (Record, e
 	}
 }
 
-// Stats returns where the account stands, as of the last step.
+// Stats returns the state of the account at the last step.
 func (e *Executor) Stats() Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -244,12 +298,14 @@ func (e *Executor) Stats() Stats {
 	return s
 }
 
-// Run works until ctx ends, and then gives the account back. It returns ctx's error. Failures of store, chain and signer are logged and tried
-// again.
+// Run works until ctx ends, and then releases the account. It returns ctx's
+// error. Failures of the store, the chain and the signer are logged and
+// retried.
 func (e *Executor) Run(ctx context.Context) error { return e.run(ctx, false, nil) }
 
-// run works until ctx ends, or, where it is to end when idle, until nothing is left to do or somebody else holds the account. Each step takes a slot,
-// if there are any.
+// run works until ctx ends. If endIdle is set, it also returns when no work is
+// left or another worker holds the account. If slots is not nil, each step
+// occupies a slot.
 func (e *Executor) run(ctx context.Context, endIdle bool, slots chan struct{}) error {
 	failures := 0
 	for ctx.Err() == nil {
@@ -276,7 +332,7 @@ func (e *Executor) run(ctx context.Context, endIdle bool, slots chan struct{}) e
 	return errors.Join(ctx.Err(), e.Release(rest))
 }
 
-// slotted takes a step, in a slot.
+// slotted takes a step while it occupies a slot.
 func (e *Executor) slotted(ctx context.Context, slots chan struct{}) (time.Time, error) {
 	if slots != nil {
 		select {
@@ -289,7 +345,8 @@ func (e *Executor) slotted(ctx context.Context, slots chan struct{}) (time.Time,
 	return e.Step(ctx)
 }
 
-// pause waits for a time, or without end, or until it is woken, which does not hurry what has failed.
+// pause waits for the given time, or without limit if forever is set. If wakes
+// is set, a wake-up ends the pause; after a failure it must not.
 func (e *Executor) pause(ctx context.Context, wait time.Duration, wakes, forever bool) {
 	var timer <-chan time.Time
 	if !forever {
@@ -305,11 +362,12 @@ func (e *Executor) pause(ctx context.Context, wait time.Duration, wakes, forever
 	case <-ctx.Done():
 	case <-timer:
 	case <-woke:
-		e.Wake() // for the step, which reads the store then
+		e.Wake() // makes the step read the store
 	}
 }
 
-// Release gives the account back, due at once if anything is left to do. Another worker may then take it without waiting for the lease to end.
+// Release gives the account's lease back. The account is due at once, so that
+// another worker can take remaining work without waiting for the lease to end.
 func (e *Executor) Release(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -328,15 +386,18 @@ func (e *Executor) Release(ctx context.Context) error {
 		}
 	}
 	if errors.Is(err, ErrWoken) || errors.Is(err, ErrFenced) {
-		err = nil // the lease ends by itself, and Due tells of the account then
+		// The lease expires by itself, and Due then lists the account.
+		err = nil
 	}
 	e.drop()
 	return err
 }
 
-// Suspend gives the account back between two steps, due at a time, zero for never, and returns the wake version that the last step knew: for a
-// host that lets another one take the next step, see package eoa/jobs. It fails with ErrWoken if requests or orders came since; the account stays ours then,
-// and there is a step to take. An account that the last step gave back is left as it is.
+// Suspend releases the account between two steps and schedules the next step at
+// due; zero means none. It returns the wake version that the last step saw.
+// Package eoa/jobs uses it to hand the next step to another worker. If requests
+// or orders have arrived since that step, Suspend keeps the lease and returns
+// ErrWoken. If the last step released the account, Suspend does nothing.
 func (e *Executor) Suspend(ctx context.Context, due time.Time) (wake uint64, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -353,7 +414,7 @@ func (e *Executor) Suspend(ctx context.Context, due time.Time) (wake uint64, err
 	return e.wake, err
 }
 
-// drop forgets the lease.
+// drop forgets the lease and the view.
 func (e *Executor) drop() {
 	e.lease, e.view = Lease{}, nil
 	e.signal.Lock()

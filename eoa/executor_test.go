@@ -22,7 +22,8 @@ func TestExecutorSendsAll(t *testing.T) {
 	require.False(t, e.Stats().Held)
 }
 
-// A report says how long each request took to a node and to its confirmation.
+// A report has the time of each request until a node had it and until it was
+// confirmed.
 func TestReportsTimes(t *testing.T) {
 	w := newWorld(t, 1, 10)
 	var submitted, confirmed []time.Duration
@@ -42,7 +43,8 @@ func TestReportsTimes(t *testing.T) {
 	}
 }
 
-// An account is given back between two steps only if nothing came since the last one, and taken up again by whoever takes the next step.
+// Suspend releases an account only if nothing arrived since the last step. The
+// next step acquires it again.
 func TestSuspend(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t, 1, 2)

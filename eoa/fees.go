@@ -8,25 +8,32 @@ import (
 )
 
 var (
-	// ErrFeeCap: a bump would pass the user's cap.
+	// ErrFeeCap is returned if a replacement would exceed a price limit.
 	ErrFeeCap = errors.New("eoa: fee cap reached")
-	// ErrInvalidFees: fees that no node takes.
+	// ErrInvalidFees is returned for fees that no node accepts.
 	ErrInvalidFees = errors.New("eoa: invalid fees")
 )
 
 // Fees are the prices of a transaction, in wei per gas and per blob gas.
 type Fees struct {
-	// Cap is the greatest price, tip included; Tip goes to the block's author. Tip is at most Cap.
+	// Cap is the highest total price per gas, tip included.
 	Cap uint256.Int `json:"cap"`
+	// Tip is the part of the price that goes to the block's author. It is at
+	// most Cap.
 	Tip uint256.Int `json:"tip"`
-	// Blob is the greatest price of blob gas (EIP-4844); 0 means that there are no blobs.
+	// Blob is the highest price of blob gas (EIP-4844); 0 means no blobs.
 	Blob uint256.Int `json:"blob,omitzero"`
 }
 
-// Limits are the greatest prices that may be offered, in wei per gas and per blob gas; nil means no limit.
-type Limits struct{ Fee, BlobFee *uint256.Int }
+// Limits are the highest prices that may be offered for a transaction.
+type Limits struct {
+	// Fee is the limit per gas, in wei; nil means no limit.
+	Fee *uint256.Int
+	// BlobFee is the limit per blob gas, in wei; nil means no limit.
+	BlobFee *uint256.Int
+}
 
-// lower takes the lower one of each limit.
+// lower returns the lower of each pair of limits.
 func (l Limits) lower(o Limits) Limits {
 	least := func(x, y *uint256.Int) *uint256.Int {
 		if x == nil || y != nil && y.Lt(x) {
@@ -37,7 +44,8 @@ func (l Limits) lower(o Limits) Limits {
 	return Limits{least(l.Fee, o.Fee), least(l.BlobFee, o.BlobFee)}
 }
 
-// Validate reports a tip above the cap, wrapping ErrInvalidFees.
+// Validate returns an error that wraps ErrInvalidFees if the tip is above the
+// cap.
 func (f *Fees) Validate() error {
 	if f.Cap.Lt(&f.Tip) {
 		return fmt.Errorf("%w: tip %v above cap %v", ErrInvalidFees, &f.Tip, &f.Cap)
@@ -45,12 +53,15 @@ func (f *Fees) Validate() error {
 	return nil
 }
 
-// MinBumpPercent is the least bump that go-ethereum's pool takes for a replacement.
+// MinBumpPercent is the minimum price increase that go-ethereum's pool accepts
+// for a replacement, in percent.
 const MinBumpPercent = 10
 
-// Bump returns fees that replace f: each price the greatest of the market's and the old one plus percent, rounded up, by at least 1 wei.
-// percent is at least MinBumpPercent, and MinBlobBumpPercent where there are blobs; below it counts as that. A nil market counts as zero.
-// If any would pass its limit, the error wraps ErrFeeCap and the caller waits.
+// Bump returns fees that can replace f. Each price is the higher of the
+// market's and the old price raised by percent, rounded up, by at least 1 wei.
+// percent is raised to MinBumpPercent if it is lower, or to MinBlobBumpPercent
+// if f has a blob price. A nil market counts as zero. Bump returns an error
+// that wraps ErrFeeCap if a price would exceed its limit.
 func (f *Fees) Bump(market *Fees, percent uint64, limits Limits) (Fees, error) {
 	if market == nil {
 		market = new(Fees)
@@ -78,7 +89,8 @@ func (f *Fees) Bump(market *Fees, percent uint64, limits Limits) (Fees, error) {
 	return out, nil
 }
 
-// raise returns old plus percent, rounded up, and at least old plus 1.
+// raise returns old plus percent, rounded up, and at least old plus 1. It also
+// reports overflow.
 func raise(old *uint256.Int, percent uint64) (*uint256.Int, bool) {
 	const whole = 100
 	more, over := new(uint256.Int).MulDivOverflow(old, uint256.NewInt(percent), uint256.NewInt(whole))

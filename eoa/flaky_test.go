@@ -14,7 +14,8 @@ import (
 	"github.com/jamq/jamq/eoa/eoatest"
 )
 
-// flaky is a store whose answers are lost: it did what was asked, or not, or does it later, when its caller has gone on.
+// flaky is a store that loses answers. It carries out a call, drops it, or
+// carries it out later, when its caller has gone on.
 type flaky struct {
 	eoa.Store
 	rng  *rand.Rand
@@ -66,7 +67,8 @@ func (s *flaky) Commit(ctx context.Context, l eoa.Lease, now time.Time, b eoa.Ba
 	return wake, err
 }
 
-// The store loses requests and answers, and carries out writes long after they were thought to have failed. No request lands twice, and all land.
+// The store loses requests and answers, and carries out writes long after they
+// seemed to have failed. No request lands twice, and all land.
 func TestE1NoDoubleSpendLateWrites(t *testing.T) {
 	t.Parallel()
 	for seed := firstSeed(); seed < firstSeed()+60; seed++ {
@@ -95,7 +97,8 @@ func TestE1NoDoubleSpendLateWrites(t *testing.T) {
 	}
 }
 
-// lateNo is a store that loses the step which takes a nonce back from a request, and carries it out once the request was sent again.
+// lateNo is a store that loses the step which takes a nonce from a request, and
+// carries it out after the request was sent again.
 type lateNo struct {
 	eoa.Store
 	late func()
@@ -109,8 +112,9 @@ func (s *lateNo) Commit(ctx context.Context, l eoa.Lease, now time.Time, b eoa.B
 	return s.Store.Commit(ctx, l, now, b)
 }
 
-// A node said no for certain, and the step that says so is lost. What is sent again after that is no longer provably nowhere: when the lost step
-// arrives after all, it must change nothing.
+// A node definitely rejected a transaction, and the step with the rejection is
+// lost. The bytes are then sent again, so a node may have them. When the lost
+// step arrives late, it must change nothing.
 func TestLateStepChangesNothing(t *testing.T) {
 	w := newWorld(t, 1, 1)
 	w.chain.SetRefuse(func(*types.Transaction) string { return "insufficient funds for gas * price + value" })

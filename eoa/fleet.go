@@ -9,30 +9,36 @@ import (
 	"time"
 )
 
-// Opener returns the node and the signer for an account that has something to do.
+// Opener returns the chain and the signer for an account that has work.
 type Opener func(a Account) (Chain, Signer, error)
 
-// FleetConfig sets a fleet. Begin with [DefaultFleetConfig].
+// FleetConfig configures a [Fleet]. Start with [DefaultFleetConfig].
 type FleetConfig struct {
-	// Executor sets each account's executor.
+	// Executor configures the executor of each account.
 	Executor Config
-	// Workers is how many accounts take a step at once, from 1.
+	// Workers is the maximum number of accounts that take a step at the same
+	// time; at least 1. The default is 16.
 	Workers int
-	// Interval is how often the store is asked which accounts are due, for all of them in one call; positive. Requests submitted through this
-	// fleet do not wait for it.
+	// Interval is how often the store is queried for due accounts, in one call
+	// for all; positive. Requests submitted through this fleet do not wait for
+	// it. The default is one second.
 	Interval time.Duration
-	// Page is how many due accounts are taken at once, from 1.
+	// Page is the maximum number of due accounts fetched at once; at least 1.
+	// The default is 256.
 	Page int
-	// Target is how much an account should have to do before [Fleet.Pick] turns to another one, from 1.
+	// Target is the number of unfinished requests at which [Fleet.Pick] moves
+	// on to another account; at least 1. The default is 10.
 	Target int
 }
 
-// DefaultFleetConfig is for some thousands of accounts.
+// DefaultFleetConfig returns the defaults, which suit some thousands of
+// accounts.
 func DefaultFleetConfig() FleetConfig {
 	return FleetConfig{Executor: DefaultConfig(), Workers: 16, Interval: time.Second, Page: 256, Target: 10}
 }
 
-// Validate names the first field that is out of range. The error wraps ErrInvalidConfig.
+// Validate returns an error that names the fields out of range. The error wraps
+// ErrInvalidConfig.
 func (c *FleetConfig) Validate() error {
 	if c.Workers < 1 || c.Interval <= 0 || c.Page < 1 || c.Target < 1 {
 		return fmt.Errorf("%w: Workers %d, Interval %v, Page %d, Target %d, want all positive", ErrInvalidConfig, c.Workers, c.Interval, c.Page, c.Target)
@@ -40,22 +46,25 @@ func (c *FleetConfig) Validate() error {
 	return c.Executor.Validate()
 }
 
-// Fleet runs the executors of many accounts. Any number of fleets, on any number of machines that share a store, take the accounts from each other's
-// dead. An account without anything to do has no executor, no goroutine and no lease. All methods are safe for concurrent use.
+// Fleet runs the executors of many accounts. Any number of fleets may run, on
+// any number of machines that share a store. If one dies, the others take its
+// accounts over when the leases expire. An account without work has no
+// executor, no goroutine and no lease. All methods are safe for concurrent use.
 type Fleet struct {
 	cfg   FleetConfig
 	store Store
 	open  Opener
-	slots chan struct{} // one token per step that runs
+	slots chan struct{} // one token per running step
 
 	mu      sync.Mutex
 	running map[Account]*Executor
 	all     sync.WaitGroup
-	ctx     context.Context // of Run; nil before
-	ended   bool            // Run waits for the last ones: nobody starts any more
+	ctx     context.Context // context of Run; nil before
+	ended   bool            // Run is ending: start nothing
 }
 
-// NewFleet returns a fleet that does nothing before Run. The error wraps ErrInvalidConfig.
+// NewFleet returns a fleet. It does nothing until [Fleet.Run] is called. The
+// error wraps ErrInvalidConfig.
 func NewFleet(cfg FleetConfig, store Store, open Opener) (*Fleet, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -69,7 +78,9 @@ func NewFleet(cfg FleetConfig, store Store, open Opener) (*Fleet, error) {
 	return &Fleet{cfg: cfg, store: store, open: open, slots: make(chan struct{}, cfg.Workers), running: map[Account]*Executor{}}, nil
 }
 
-// Submit accepts requests of an account as [Executor.Submit] does.
+// Submit accepts requests of an account as [Executor.Submit] does. If the
+// account cannot be opened, Submit returns the records and the error: the
+// requests are accepted and durable.
 func (f *Fleet) Submit(ctx context.Context, a Account, requests ...Request) ([]Record, error) {
 	for i := range requests {
 		if err := requests[i].Validate(); err != nil {
@@ -83,9 +94,11 @@ func (f *Fleet) Submit(ctx context.Context, a Account, requests ...Request) ([]R
 	return records, err
 }
 
-// Pick returns which of some accounts should get the next request: the first that has less to do than FleetConfig.Target, whichever machine works on it, or
-// else the one that has least, so that as few accounts are busy as can be. The caller keeps the choice with the request's key and submits it there again
-// after an error: a key is known only to the account that it was submitted to.
+// Pick returns the account that should get the next request. This is the first
+// one with fewer unfinished requests than FleetConfig.Target, or the one with
+// the fewest if all have more. Few accounts are busy this way. A key is known
+// only to the account that it was submitted to, so the caller must store the
+// choice with the key and use the same account for retries.
 func (f *Fleet) Pick(ctx context.Context, accounts ...Account) (Account, error) {
 	if len(accounts) == 0 {
 		return Account{}, fmt.Errorf("%w: no accounts to pick from", ErrInvalidRequest)
@@ -107,7 +120,8 @@ func (f *Fleet) Pick(ctx context.Context, accounts ...Account) (Account, error) 
 	return best, nil
 }
 
-// wake makes the account's executor look at the store, and starts one if there is none.
+// wake makes the account's executor look at the store, and starts one if there
+// is none.
 func (f *Fleet) wake(a Account) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -116,12 +130,12 @@ func (f *Fleet) wake(a Account) error {
 		return nil
 	}
 	if f.ctx == nil || f.ended {
-		return nil // it is in the store: whoever runs finds it
+		return nil // left to a running fleet
 	}
 	return f.start(a)
 }
 
-// start runs an account until it is idle. f.mu is held.
+// start runs an account until it is idle. The caller holds f.mu.
 func (f *Fleet) start(a Account) error {
 	chain, signer, err := f.open(a)
 	if err != nil {
@@ -143,7 +157,7 @@ func (f *Fleet) work(ctx context.Context, a Account, e *Executor) {
 		err := e.run(ctx, true, f.slots)
 		f.mu.Lock()
 		select {
-		case <-e.woke: // between its last step and now: it must not be lost
+		case <-e.woke: // wake-up after its last step
 			if err == nil && ctx.Err() == nil {
 				f.mu.Unlock()
 				e.Wake()
@@ -157,7 +171,8 @@ func (f *Fleet) work(ctx context.Context, a Account, e *Executor) {
 	}
 }
 
-// NewHead says that a chain has a new block: the accounts with something open look at it.
+// NewHead tells the fleet that a chain has a new block. The executors of that
+// chain then look at it.
 func (f *Fleet) NewHead(chainID uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -168,19 +183,20 @@ func (f *Fleet) NewHead(chainID uint64) {
 	}
 }
 
-// Busy returns how many accounts have something to do here.
+// Busy returns the number of accounts that this fleet is working on.
 func (f *Fleet) Busy() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.running)
 }
 
-// Run works until ctx ends, gives all accounts back, and returns ctx's error. It is called once.
+// Run works until ctx ends, then releases all accounts and returns ctx's error.
+// It must be called only once.
 func (f *Fleet) Run(ctx context.Context) error {
 	f.mu.Lock()
 	if f.ctx != nil {
 		f.mu.Unlock()
-		return errors.New("eoa: the fleet runs already, or has run")
+		return errors.New("eoa: Fleet.Run called twice")
 	}
 	f.ctx = ctx
 	f.mu.Unlock()
@@ -197,7 +213,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 	}
 }
 
-// end waits for all executors to give their accounts back.
+// end waits until all executors have released their accounts.
 func (f *Fleet) end() {
 	f.mu.Lock()
 	f.ended = true
@@ -205,16 +221,16 @@ func (f *Fleet) end() {
 	f.all.Wait()
 }
 
-// takeDue starts executors of accounts that are due.
+// takeDue starts executors for the accounts that are due.
 func (f *Fleet) takeDue(ctx context.Context) {
 	due, err := f.store.Due(ctx, f.cfg.Executor.Clock.Now(), f.cfg.Page)
 	if err != nil {
-		f.warn("due", err)
+		f.warn("fetching due accounts", err)
 		return
 	}
 	for _, a := range due {
 		if err := f.wake(a); err != nil {
-			f.warn(a.String(), err)
+			f.warn("starting "+a.String(), err)
 		}
 	}
 }

@@ -105,7 +105,8 @@ func TestFleet(t *testing.T) {
 	})
 }
 
-// What is refused comes again, in order; what was taken does not.
+// An event that is refused is delivered again, in order. An accepted one is
+// not.
 func TestDeliver(t *testing.T) {
 	w := newWorld(t, 1, 3)
 	e := w.executor(t, w.store, w.chain)
@@ -198,7 +199,8 @@ func TestFleetEnds(t *testing.T) {
 	}
 }
 
-// Requests go to the first account with room up to the target, and to the one with least to do where none has.
+// Pick returns the first account below the target, and the one with the least
+// work if there is none.
 func TestPick(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	w.chain.SetPerBlock(0)
@@ -216,7 +218,7 @@ func TestPick(t *testing.T) {
 	for i := range 3 {
 		require.Equal(t, w.account, pick())
 		w.submit(t, e, request(fmt.Sprint(i)))
-		_, err := e.Step(ctx) // what is in flight counts as what waits
+		_, err := e.Step(ctx) // in-flight requests count too
 		require.NoError(t, err)
 	}
 	require.Equal(t, other, pick())

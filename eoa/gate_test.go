@@ -15,11 +15,11 @@ import (
 	"github.com/jamq/jamq/eoa/eoatest"
 )
 
-// picky is a signer and a node that cannot do what they are asked for some requests.
+// picky is a signer and a node that fail for some requests.
 type picky struct {
 	*eoatest.Chain
 	eoa.Signer
-	signs, estimates bool // what they can do for those whose data begins with "bad"
+	signs, estimates bool // for data that begins with "bad"
 }
 
 var errPicky = errors.New("not this one")
@@ -40,7 +40,8 @@ func (p picky) Estimate(ctx context.Context, a common.Address, r *eoa.Request) (
 	return p.Chain.Estimate(ctx, a, r)
 }
 
-// Requests that cannot be signed, estimated or paid for wait, however many they are, and say why; those behind them go on.
+// Requests that cannot be signed, estimated or paid for wait with a reason,
+// whatever their number. The requests behind them go on.
 func TestWhatCannotBeSentIsNoGate(t *testing.T) {
 	for name, c := range map[string]struct {
 		bad              int
@@ -101,7 +102,7 @@ func TestReplacementThatCannotBeSigned(t *testing.T) {
 	require.Equal(t, eoa.Final, w.get(t, "b").State)
 }
 
-// limits remembers how many pending requests were asked for.
+// limits records the limits of calls to Inbox.
 type limits struct {
 	eoa.Store
 	last, most int

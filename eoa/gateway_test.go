@@ -12,7 +12,8 @@ import (
 	"github.com/jamq/jamq/eoa/eoatest"
 )
 
-// every returns a node that says no to each second send, as a gateway to two nodes of different opinions does.
+// every returns a refusal of every other send with the text second, like a
+// gateway to two nodes with different rules.
 func every(second string) func(*types.Transaction) string {
 	sends := 0
 	return func(*types.Transaction) string {
@@ -23,7 +24,8 @@ func every(second string) func(*types.Transaction) string {
 	}
 }
 
-// Nodes behind a gateway that do not agree whether a price is enough do not put off the bump: it is due once nothing has moved for its time.
+// Nodes behind a gateway that disagree whether a price is enough do not delay
+// the bump.
 func TestFickleNodesAreOutbid(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	w.chain.SetPerBlock(0)
@@ -37,7 +39,8 @@ func TestFickleNodesAreOutbid(t *testing.T) {
 	require.Equal(t, 1, w.get(t, "a").Bumps, "after %v of %v", 60*w.cfg.Poll, w.cfg.Fees.StallTimeout)
 }
 
-// A node that takes nothing of the kind, behind the same gateway as one that took it, cancels nothing.
+// A node behind the same gateway that refuses the transaction as invalid does
+// not cancel the request, because another node took it.
 func TestOneNodesNoCancelsNothing(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	w.cfg.Fees.StallTimeout = 5 * time.Minute
@@ -61,7 +64,8 @@ func TestOneNodesNoCancelsNothing(t *testing.T) {
 	require.Equal(t, eoa.Final, w.get(t, "a").State)
 }
 
-// What a worker wrote whose clock was ahead by an hour does not keep those after it from sending in time, nor from bumping.
+// Times written by a worker whose clock was an hour ahead delay neither the
+// sends nor the bumps of later workers.
 func TestAfterAClockThatWasAhead(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	w.chain.SetPerBlock(0)
@@ -121,7 +125,8 @@ func (c *lossy) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 	return c.Chain.Send(ctx, raws)
 }
 
-// A node lost its pool, and of what is sent again a batch is lost on its way: the next worker sends that again, and does not take it for sent with the others.
+// A node lost its pool, and one batch of the transactions that are sent again
+// is lost. The next worker sends that batch again.
 func TestLostBatchIsSentByTheNextWorker(t *testing.T) {
 	w := newWorld(t, 1, 12) // in batches of 4
 	w.chain.SetPerBlock(0)
@@ -148,7 +153,8 @@ func TestLostBatchIsSentByTheNextWorker(t *testing.T) {
 	require.Equal(t, again, recovered, "nothing is due")
 }
 
-// A gateway shows each second worker a node that stopped long ago. That the account's count seems to go back and forth is no sign that something moves.
+// A gateway directs every other worker to a node that stopped long ago. The
+// account's count seems to go back and forth, which is not progress.
 func TestStoppedNodeDoesNotPutOffTheBump(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	c := &behind{Chain: w.chain}

@@ -20,7 +20,7 @@ import (
 	"github.com/jamq/jamq/eoa/memstore"
 )
 
-// counted is what a store keeps its keys in, and a chain, with a count of what both are asked.
+// counted is a key-value store and a chain that count the calls to them.
 type counted struct {
 	kvstore.KV
 	*eoatest.Chain
@@ -47,7 +47,8 @@ func (c counted) Look(ctx context.Context, a common.Address) (eoa.Look, error) {
 	return c.Chain.Look(ctx, a)
 }
 
-// idlers are accounts that have nothing to do, each with an executor that runs, and a fleet beside them.
+// idlers are idle accounts, each with a running executor, and a fleet beside
+// them.
 type idlers struct {
 	counted
 	executors []*eoa.Executor
@@ -89,7 +90,9 @@ func (i *idlers) head() {
 	i.fleet.NewHead(testChain)
 }
 
-// Ten thousand idle accounts ask neither the store nor the chain, with heads and without. A fleet asks the store once per interval what is due, for all.
+// Ten thousand idle accounts call neither the store nor the chain, with or
+// without new heads. A fleet makes one call to the store per interval, for all
+// accounts.
 func TestIdleAccountsAskNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newIdlers(t, 10_000)

@@ -12,8 +12,9 @@ import (
 	"github.com/jamq/jamq/eoa/eoatest"
 )
 
-// behind is a node as a gateway shows it: what it says of accounts, or of transactions, can come from a node that is some blocks behind, or that has
-// stopped on a fork which the chain has left.
+// behind is a gateway to several nodes. Its answers about accounts or
+// transactions can come from a node that is some blocks behind, or that has
+// stopped on an abandoned fork.
 type behind struct {
 	*eoatest.Chain
 	lag     uint64 // of Look, in blocks; such a node knows of no transactions
@@ -44,7 +45,8 @@ func (w *world) step(t testing.TB, e *eoa.Executor) {
 	w.now = w.now.Add(w.cfg.Poll)
 }
 
-// A receipt, or a block's hash, of a node that stopped on another fork makes nothing final, however far the chain has gone.
+// A receipt or block hash from a node that stopped on another fork makes
+// nothing final, however far the chain has gone.
 func TestStaleForkMakesNothingFinal(t *testing.T) {
 	for name, steps := range map[string]int{"receipt": 0, "block": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +77,8 @@ func TestStaleForkMakesNothingFinal(t *testing.T) {
 	}
 }
 
-// A worker that begins with a node that lags behind what was seen before does not take that for a reorg.
+// A worker that starts with a node that lags behind an earlier worker's does
+// not see a reorg.
 func TestLaggingNodeIsNoReorg(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	c := &behind{Chain: w.chain}
@@ -94,13 +97,14 @@ func TestLaggingNodeIsNoReorg(t *testing.T) {
 	w.now = w.now.Add(time.Second)
 	w.step(t, e)
 	require.False(t, w.told(t, eoa.EventReorged))
-	w.now = w.now.Add(w.cfg.Fees.StallTimeout) // so long that it is the chain's
+	w.now = w.now.Add(w.cfg.Fees.StallTimeout) // long enough to be believed
 	w.step(t, e)
 	require.True(t, w.told(t, eoa.EventReorged))
 }
 
-// A gateway asks a node for receipts that lags by more than what makes a block final, and puts the head of another one to its answers. What it does not know
-// yet is not taken by somebody else.
+// A gateway gets receipts from a node that lags by more than the finality
+// depth, and combines them with the head of another node. A missing receipt
+// from it is not proof that another transaction took the nonce.
 func TestLaggingNodeIsNoProof(t *testing.T) {
 	w := newWorld(t, 1, 1)
 	w.cfg.Confirmations, w.cfg.Requeue = 1, true

@@ -75,7 +75,8 @@ func (l liar) Send(_ context.Context, raws [][]byte) []eoa.Sent {
 	return out
 }
 
-// Whatever a node answers, nothing panics, what is stored can be loaded again, and the next nonce does not run away from the count by more than was sent.
+// For any answers of a node, nothing panics, the store can be loaded again, and
+// the next nonce exceeds the count by no more than the number of sends.
 func TestLiesNeverPanic(t *testing.T) {
 	t.Parallel()
 	for seed := firstSeed(); seed < firstSeed()+60; seed++ {

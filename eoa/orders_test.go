@@ -66,7 +66,8 @@ func TestCancel(t *testing.T) {
 	w.steps(t, e, 2)
 }
 
-// The first transaction is mined although its cancellation was sent: the record says so.
+// The first transaction is mined although its cancellation was sent. The record
+// shows that.
 func TestCancelTooLate(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	e := w.executor(t, w.store, w.chain)
@@ -129,7 +130,8 @@ func TestReset(t *testing.T) {
 	require.Zero(t, w.get(t, "new").Nonce)
 }
 
-// A price limit is a limit: the user is told, and it waits; with a higher limit it goes on.
+// At its price limit a request waits, with an event. With a higher limit it
+// goes on.
 func TestFeeCapHolds(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	w.cfg.Fees.StallTimeout = 2 * time.Second
@@ -211,11 +213,12 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// Nonces that nobody knows a transaction of are filled, all of them, and only once they hold up the account.
+// Nonces without a known transaction are filled all at once, when they hold up
+// the account.
 func TestE2NoGap(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	w.cfg.Fees.StallTimeout = 10 * time.Second
-	for n := range uint64(4) { // another program's: the node has them when the executor begins, and forgets them
+	for n := range uint64(4) { // foreign ones, forgotten by the node later
 		w.chain.Inject(w.foreign(t, n))
 	}
 	e := w.executor(t, w.store, w.chain)
@@ -232,7 +235,7 @@ func TestE2NoGap(t *testing.T) {
 	require.True(t, w.told(t, eoa.EventNoop))
 }
 
-// wrongSigner signs something else, or for somebody else.
+// wrongSigner signs another transaction, or with another key.
 type wrongSigner struct {
 	eoa.Signer
 	change func(*types.Transaction) *types.Transaction
@@ -269,7 +272,7 @@ func TestSignerIsChecked(t *testing.T) {
 	require.NoError(t, err)
 	_, err = e.Step(context.Background())
 	require.NoError(t, err)
-	require.Contains(t, w.get(t, "a").Reason, "no key of")
+	require.Contains(t, w.get(t, "a").Reason, "no key for")
 	require.Zero(t, w.chain.Pooled())
 }
 
@@ -296,7 +299,7 @@ func TestKinds(t *testing.T) {
 func TestRequestValidate(t *testing.T) {
 	for name, q := range map[string]eoa.Request{
 		"key of 0": {}, "begins with": {Key: "eoa/x"}, "UTF-8": {Key: "\xff"}, "kind 9": {Key: "a", Kind: 9}, "gas 1": {Key: "a", Gas: 1},
-		"no access list": {Key: "a", Kind: eoa.Legacy, AccessList: types.AccessList{{}}}, "authorizations": {Key: "a", Kind: eoa.SetCode},
+		"have an access list": {Key: "a", Kind: eoa.Legacy, AccessList: types.AccessList{{}}}, "authorizations": {Key: "a", Kind: eoa.SetCode},
 		"data of": {Key: "a", Data: make([]byte, eoa.MaxDataSize+1)},
 	} {
 		err := q.Validate()
@@ -319,7 +322,7 @@ func TestConfigValidate(t *testing.T) {
 	}
 }
 
-// A limit that the operator raises is heeded by what waited at it.
+// A request at its price limit goes on when the operator raises the limit.
 func TestRaisedLimit(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	w.cfg.Fees.StallTimeout = 2 * time.Second
@@ -345,7 +348,7 @@ func TestRaisedLimit(t *testing.T) {
 	require.Equal(t, 1, capped, "the user is told once")
 }
 
-// A count that stands still while nothing is in flight is no stall: what is sent later has its whole time.
+// Time without transactions in flight does not count towards a stall.
 func TestNoStallWithNothingInFlight(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	w.cfg.Fees.StallTimeout, w.cfg.Rebroadcast = 20*time.Second, 5*time.Second
@@ -373,7 +376,8 @@ func TestNoStallWithNothingInFlight(t *testing.T) {
 	require.Len(t, w.get(t, "b").Attempts, 2)
 }
 
-// No answer ever said that a node has the transaction, and it is mined: it was submitted, before that.
+// A transaction is mined although no send was answered. EventSubmitted comes
+// before EventMined.
 func TestSubmittedIsToldBeforeMined(t *testing.T) {
 	w := newWorld(t, 1, 1)
 	e := w.executor(t, w.store, &losesFirst{Chain: w.chain, lost: 1 << 20})

@@ -2,10 +2,12 @@ package eoa
 
 import "context"
 
-// Deliver gives the events of an account that were not acknowledged to handle, oldest first, at most limit, and acknowledges those that it took. It
-// stops at the first that handle refuses and returns that error. An event may come again after a crash: handle tells it by its Account
-// and Seq.
-// Call it when [Config.Observe] reports something, and once at the start.
+// Deliver passes the unacknowledged events of an account to handle, oldest
+// first, at most limit. It acknowledges the events that handle accepted. If
+// handle returns an error, Deliver stops and returns that error.
+//
+// An event may be delivered again after a crash: Account and Seq identify it.
+// Call Deliver at start-up, and whenever [Config.Observe] reports something.
 func Deliver(ctx context.Context, store Store, a Account, limit int, handle func(context.Context, Event) error) (delivered int, err error) {
 	events, err := store.Events(ctx, a, 0, limit)
 	if err != nil {

@@ -12,27 +12,37 @@ import (
 // ErrInvalidPolicy is wrapped by every error of [FeePolicy.Validate].
 var ErrInvalidPolicy = errors.New("eoa: invalid fee policy")
 
-// FeePolicy says when a transaction that does not move is sent again at a higher price, and at which. Begin with [DefaultFeePolicy].
+// FeePolicy decides when a transaction that is not mined is replaced at a
+// higher price, and at which. Start with [DefaultFeePolicy].
 type FeePolicy struct {
-	// StallTimeout is how long the account's lowest open nonce may stand still with something in flight before it is bumped, positive.
-	// Each further bump waits twice as long as the one before.
+	// StallTimeout is how long the account's transaction count may stay
+	// unchanged with transactions in flight before they are bumped; positive.
+	// The wait doubles with each bump of a transaction, up to 64 times
+	// StallTimeout. The default is 5 minutes.
 	StallTimeout time.Duration
-	// BumpPercent is how much more a bump offers at least, in percent, from [MinBumpPercent] to 1000; with blobs it is at least [MinBlobBumpPercent].
+	// BumpPercent is the minimum price increase of a bump, in percent;
+	// MinBumpPercent to 1000. With blobs it is at least MinBlobBumpPercent. The
+	// default is 20.
 	BumpPercent uint64
-	// MaxFee is the greatest price per gas that a bump may offer, in wei; nil means no limit. The lower one of this and the request's
-	// counts.
+	// MaxFee is the highest price per gas that is ever offered, in wei; nil
+	// means no limit. The lower of MaxFee and Request.MaxFee applies.
 	MaxFee *uint256.Int
-	// MaxBlobFee is the same for the price of blob gas.
+	// MaxBlobFee is the highest price per blob gas that is ever offered, in
+	// wei; nil means no limit. The lower of MaxBlobFee and Request.MaxBlobFee
+	// applies.
 	MaxBlobFee *uint256.Int
 }
 
-// DefaultFeePolicy bumps after five minutes, by 20 percent, without a limit.
+// DefaultFeePolicy returns a policy that bumps after five minutes, by 20
+// percent, without a limit.
 func DefaultFeePolicy() FeePolicy { return FeePolicy{StallTimeout: 5 * time.Minute, BumpPercent: 20} }
 
-// maxBumpPercent is where a bump is more likely a slip of the unit than a wish.
+// maxBumpPercent is the highest valid BumpPercent. A higher value is probably
+// in the wrong unit.
 const maxBumpPercent = 1000
 
-// Validate names the first field that is out of range, its value and what is allowed. The error wraps [ErrInvalidPolicy].
+// Validate returns an error that names the first field out of range, its value
+// and the allowed range. The error wraps ErrInvalidPolicy.
 func (p *FeePolicy) Validate() error {
 	if p.StallTimeout <= 0 {
 		return fmt.Errorf("%w: StallTimeout is %v, want positive", ErrInvalidPolicy, p.StallTimeout)
@@ -43,10 +53,11 @@ func (p *FeePolicy) Validate() error {
 	return nil
 }
 
-// maxBackOff is how often the wait is doubled at most.
+// maxBackOff is the maximum number of doublings of StallTimeout.
 const maxBackOff = 6
 
-// Due returns how long after its last bump, or its first send, a transaction with the given number of bumps so far is bumped.
+// Due returns how long after its last bump, or its first send, a transaction is
+// bumped that was bumped the given number of times.
 func (p *FeePolicy) Due(bumps int) time.Duration {
 	const longest = time.Duration(math.MaxInt64)
 	doublings := min(max(0, bumps), maxBackOff)
@@ -56,12 +67,14 @@ func (p *FeePolicy) Due(bumps int) time.Duration {
 	return p.StallTimeout << doublings
 }
 
-// Replace returns the fees of a replacement: those of [Fees.Bump] under the lower ones of the policy's limits and the request's. The error wraps ErrFeeCap.
+// Replace returns the fees of a replacement, as [Fees.Bump] does, under the
+// lower of the policy's limits and the request's. It returns an error that
+// wraps ErrFeeCap if a price would exceed its limit.
 func (p *FeePolicy) Replace(old, market *Fees, request Limits) (Fees, error) {
 	return old.Bump(market, p.BumpPercent, p.limits(request))
 }
 
-// limits are the lower ones of the policy's and the request's.
+// limits returns the lower of the policy's limits and the request's.
 func (p *FeePolicy) limits(request Limits) Limits {
 	return request.lower(Limits{Fee: p.MaxFee, BlobFee: p.MaxBlobFee})
 }

@@ -32,7 +32,7 @@ func TestPolicyBacksOff(t *testing.T) {
 	require.Positive(t, p.Due(5))
 }
 
-// The lower limit counts; where there is none, nothing limits.
+// The lower limit applies; nil is no limit.
 func TestPolicyLimits(t *testing.T) {
 	old := Fees{Cap: *uint256.NewInt(100), Tip: *uint256.NewInt(10)}
 	for _, c := range []struct {

@@ -8,10 +8,11 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// estimate fills in gas where none is given. A job stays without where it is not known, and is refused where the node ran it and it failed.
+// estimate fills in missing gas limits. A job whose gas cannot be estimated
+// keeps gas 0. A job that reverts is refused.
 func (e *Executor) estimate(ctx context.Context, jobs []Job) (out []Job, refused []Refusal, err error) {
 	for _, j := range jobs {
-		if j.Gas == 0 && !j.Noop && !e.leftAlone() {
+		if j.Gas == 0 && !j.Noop && !e.nodeBusy() {
 			if err := e.hold(ctx); err != nil {
 				return nil, nil, err
 			}
@@ -21,11 +22,11 @@ func (e *Executor) estimate(ctx context.Context, jobs []Job) (out []Job, refused
 				continue
 			}
 			if err == nil && gas > maxGas {
-				err = fmt.Errorf("an estimate of %d gas", gas)
+				err = fmt.Errorf("estimate of %d gas, want at most %d", gas, maxGas)
 			}
 			if err != nil {
-				e.heed(err)
-				e.cfg.Log.Warn("eoa: estimate", "account", e.account.String(), "key", j.Record.Key, "err", err)
+				e.noteBusy(err)
+				e.cfg.Log.Warn("eoa: gas estimate failed", "account", e.account.String(), "key", j.Record.Key, "err", err)
 				gas = 0
 			}
 			j.Gas = gas + gas/100*e.cfg.GasMargin
@@ -35,12 +36,15 @@ func (e *Executor) estimate(ctx context.Context, jobs []Job) (out []Job, refused
 	return out, refused, nil
 }
 
-// prepare signs jobs, up to the first that cannot be, which waits then, and makes them durable.
+// prepare signs jobs and commits the result. It stops at the first job that
+// cannot be signed, and postpones that one.
 func (e *Executor) prepare(ctx context.Context, jobs []Job) error {
 	var signed []Signed
 	var later []Refusal
 	for _, j := range jobs {
-		if err := e.hold(ctx); err != nil { // signers may be slow, and a batch that outlasts the lease would never be sent
+		// Signers may be slow, and a batch that outlasts the lease is never
+		// sent.
+		if err := e.hold(ctx); err != nil {
 			return err
 		}
 		s, err := e.sign(ctx, j)
@@ -48,9 +52,9 @@ func (e *Executor) prepare(ctx context.Context, jobs []Job) error {
 			return ctx.Err()
 		}
 		if err != nil {
-			e.cfg.Log.Warn("eoa: sign", "account", e.account.String(), "key", j.Record.Key, "err", err)
+			e.cfg.Log.Warn("eoa: signing failed", "account", e.account.String(), "key", j.Record.Key, "err", err)
 			later = append(later, Refusal{j.Record, err.Error()})
-			break // a nonce is worth nothing before those below it
+			break // later nonces depend on this one
 		}
 		signed = append(signed, s)
 	}
@@ -67,7 +71,8 @@ func (e *Executor) prepare(ctx context.Context, jobs []Job) error {
 	return e.commit(ctx, e.view.Postpone(&e.cfg, now, later))
 }
 
-// sign asks for a signature and checks that it is of the account, over exactly what was asked.
+// sign requests a signature and checks that the result is the requested
+// transaction, signed by the account.
 func (e *Executor) sign(ctx context.Context, j Job) (Signed, error) {
 	want, err := j.Transaction(e.account)
 	if err != nil {
@@ -78,14 +83,14 @@ func (e *Executor) sign(ctx context.Context, j Job) (Signed, error) {
 		return Signed{}, fmt.Errorf("eoa: signing for %v: %w", e.account, err)
 	}
 	if got == nil {
-		return Signed{}, fmt.Errorf("%w: none", ErrSigner)
+		return Signed{}, fmt.Errorf("%w: signer returned no transaction", ErrSigner)
 	}
 	rules := types.LatestSignerForChainID(e.account.chainID())
 	if got.Type() != want.Type() || rules.Hash(got) != rules.Hash(want) || !got.Protected() {
-		return Signed{}, fmt.Errorf("%w: the transaction is not the one that was asked for", ErrSigner)
+		return Signed{}, fmt.Errorf("%w: the signed transaction is not the requested one", ErrSigner)
 	}
 	if from, err := types.Sender(rules, got); err != nil || from != e.account.Address {
-		return Signed{}, fmt.Errorf("%w: it is of %v, want %v", ErrSigner, from, e.account.Address)
+		return Signed{}, fmt.Errorf("%w: signed by %v, want %v", ErrSigner, from, e.account.Address)
 	}
 	raw, err := got.WithoutBlobTxSidecar().MarshalBinary()
 	if err != nil {

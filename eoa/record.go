@@ -9,61 +9,83 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// Attempt is one signed transaction of a request. All that may be out are kept: any of them may be the one that is mined.
+// Attempt is one signed transaction of a request. A record keeps every attempt
+// that a node may have, because any of them may be mined.
 type Attempt struct {
-	// Hash is the transaction's, Raw its bytes, without blobs.
+	// Hash is the transaction hash.
 	Hash common.Hash `json:"hash"`
-	Raw  []byte      `json:"raw"`
-	// Blobs are those it is sent with, where they are not the request's.
+	// Raw is the encoded transaction, without blobs.
+	Raw []byte `json:"raw"`
+	// Blobs are the attempt's blobs, if they differ from the request's.
 	Blobs [][]byte `json:"blobs,omitempty"`
-	// Proofs are what proves the blobs, as far as they may be sent again: a commitment to each, and then the proofs, of 48 bytes each.
+	// Proofs are the commitments to the blobs, followed by their proofs, of 48
+	// bytes each. They are dropped once the attempt cannot be sent again.
 	Proofs []byte `json:"proofs,omitempty"`
-	// Nonce is the transaction's: the record's, except where Void.
+	// Nonce is the transaction's nonce. It is the record's, unless Void is set.
 	Nonce uint64 `json:"nonce"`
-	// Void: it was provably never out, and its nonce was taken from the request.
+	// Void means that the transaction is provably on no node, and that its
+	// nonce was taken from the request.
 	Void bool `json:"void,omitempty"`
-	// Gas is its limit, Fees are its prices, Cost is the most that it can cost, value included, in wei.
-	Gas  uint64      `json:"gas"`
-	Fees Fees        `json:"fees"`
+	// Gas is the gas limit.
+	Gas uint64 `json:"gas"`
+	// Fees are the offered prices.
+	Fees Fees `json:"fees"`
+	// Cost is the most that the transaction can cost, value included, in wei.
 	Cost uint256.Int `json:"cost"`
-	// Noop: it does nothing, and cancels the request if it is the one that is mined.
+	// Noop means that the transaction does nothing. If it is mined, the request
+	// is cancelled.
 	Noop bool `json:"noop,omitempty"`
-	// Result is what giving it to a node came to, as far as nodes were certain, and Why in words. SentAt is when one first was, zero for never, or not since a reorg.
-	SentAt time.Time  `json:"sentAt,omitzero"`
+	// SentAt is when a node first gave a definite answer; zero if none has, or
+	// none since the last reorg.
+	SentAt time.Time `json:"sentAt,omitzero"`
+	// Result is the last definite answer to a send; Unknown if there was none.
 	Result SendResult `json:"result,omitempty"`
-	Why    string     `json:"why,omitempty"`
+	// Why is the node's message.
+	Why string `json:"why,omitempty"`
 }
 
-// Record is a request with what became of it.
+// Record is a request with its history.
 type Record struct {
 	Request
-	// ID is the store's, in the order of acceptance, from 1.
+	// ID is assigned by the store, from 1, in order of acceptance.
 	ID uint64 `json:"id"`
-	// State is where it stands; QueuedAt when it was accepted.
-	State    State     `json:"state"`
+	// State is the state of the request.
+	State State `json:"state"`
+	// QueuedAt is when the store accepted the request.
 	QueuedAt time.Time `json:"queuedAt"`
-	// Nonce is bound from Prepared on.
+	// Nonce is the request's nonce. It is valid from Prepared on.
 	Nonce uint64 `json:"nonce"`
-	// Attempts are all signed transactions, oldest first; of those that are Void, the last few.
+	// Attempts are the signed transactions, oldest first. Of the void ones only
+	// the last eight are kept.
 	Attempts []Attempt `json:"attempts,omitempty"`
-	// Height, Block and Tx are the block of Mined and later states and the attempt that is in it; Success and GasUsed are from its receipt.
-	Height  uint64      `json:"height,omitempty"`
-	Block   common.Hash `json:"block,omitzero"`
-	Tx      common.Hash `json:"tx,omitzero"`
-	Success bool        `json:"success,omitempty"`
-	GasUsed uint64      `json:"gasUsed,omitempty"`
-	// Bumps counts replacements at a higher price, BumpedAt is when the last was signed. Capped: the next one would pass a limit.
-	Bumps    int       `json:"bumps,omitempty"`
+	// Height is the height of the block of Mined and later states.
+	Height uint64 `json:"height,omitempty"`
+	// Block is the hash of that block.
+	Block common.Hash `json:"block,omitzero"`
+	// Tx is the hash of the attempt that is in that block.
+	Tx common.Hash `json:"tx,omitzero"`
+	// Success is from the receipt: the transaction did not revert.
+	Success bool `json:"success,omitempty"`
+	// GasUsed is from the receipt.
+	GasUsed uint64 `json:"gasUsed,omitempty"`
+	// Bumps is the number of replacements that were signed.
+	Bumps int `json:"bumps,omitempty"`
+	// BumpedAt is when the last replacement was signed.
 	BumpedAt time.Time `json:"bumpedAt,omitzero"`
-	Capped   bool      `json:"capped,omitempty"`
-	// Cancelling: the next attempt does nothing. Hurry: the next attempt is due at once, because the user changed the request.
+	// Capped means that the next replacement would exceed a price limit.
+	Capped bool `json:"capped,omitempty"`
+	// Cancelling means that the next attempt is a noop.
 	Cancelling bool `json:"cancelling,omitempty"`
-	Hurry      bool `json:"hurry,omitempty"`
-	// GoneAt is the head at which the nonce was first seen taken for good by a transaction that is none of the attempts; 0 for never.
+	// Hurry means that the next attempt is due at once, because the user
+	// changed the request or nodes refused it.
+	Hurry bool `json:"hurry,omitempty"`
+	// GoneAt is the head at which the finalized block first had used the nonce
+	// while no attempt was in any block; 0 means never.
 	GoneAt uint64 `json:"goneAt,omitempty"`
-	// NotBefore is until when the request waits for its next signature, after a refusal or where it could not be estimated, paid for or signed.
+	// NotBefore is when the request may next be signed, after a refusal or a
+	// failure to estimate, pay or sign; zero means at once.
 	NotBefore time.Time `json:"notBefore,omitzero"`
-	// Reason says in words why the request failed or waits.
+	// Reason explains why the request failed or waits.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -91,22 +113,25 @@ func (r *Record) InFlight() bool { return r.State == Prepared || r.State == Broa
 // Open reports whether the request has a nonce and may still change.
 func (r *Record) Open() bool { return r.State > Pending && !r.State.Terminal() }
 
-// waits reports whether it is too early for the request's next signature. No wait is that long where the clock of whoever wrote it was ahead.
+// waits reports whether it is too early for the request's next signature. A
+// wait above maxRetry is ignored: it was written by a worker whose clock was
+// ahead.
 func (r *Record) waits(now time.Time) bool {
 	return now.Before(r.NotBefore) && r.NotBefore.Sub(now) <= maxRetry
 }
 
-// own reports whether the executor made the request.
+// own reports whether the executor created the request.
 func (r *Record) own() bool { return len(r.Key) > len(ownKeys) && r.Key[:len(ownKeys)] == ownKeys }
 
-// clone copies what decisions change.
+// clone returns a copy whose attempts can be changed.
 func (r *Record) clone() Record {
 	c := *r
 	c.Attempts = slices.Clone(r.Attempts)
 	return c
 }
 
-// check reports what no store was ever given. The error wraps ErrMalformed.
+// check returns an error that wraps ErrMalformed if no executor can have
+// written the record.
 func (r *Record) check() error {
 	if r.State >= numStates || r.ID == 0 || r.Key == "" {
 		return fmt.Errorf("%w: record %d with state %d and key %q", ErrMalformed, r.ID, r.State, r.Key)
@@ -120,38 +145,53 @@ func (r *Record) check() error {
 	return nil
 }
 
-// Head is what an account's executor keeps besides records.
+// Head is the state of an account without its records.
 type Head struct {
-	// Version counts the commits to the account. A commit names the version that it was decided on.
+	// Version is the number of commits to the account. Each commit names the
+	// version that it was decided on.
 	Version uint64 `json:"version"`
-	// Started: Next was read from the chain once.
+	// Started means that Next was initialized from the chain.
 	Started bool `json:"started,omitempty"`
-	// Next is the next new nonce. Every nonce from Floor to Next belongs to a record, is in Recycled or Holes, or was used by somebody else.
+	// Next is the next new nonce. Every nonce from Floor to Next belongs to a
+	// record, is in Recycled or Holes, or was used by a transaction from
+	// outside.
 	Next uint64 `json:"next"`
-	// Floor: every nonce below it is used in a finalized block.
+	// Floor is the account's transaction count at the finalized block: every
+	// nonce below it is used.
 	Floor uint64 `json:"floor"`
-	// Count is the most transactions that the account was seen to have on the chain while something was in flight, Since when that was first so: for that long
-	// nothing has moved, whoever looked. A node that is behind, or a reorganization, moves nothing.
-	Count uint64    `json:"count,omitempty"`
+	// Count is the highest transaction count seen at the latest block while
+	// something was in flight. A node that is behind or a reorg does not lower
+	// it.
+	Count uint64 `json:"count,omitempty"`
+	// Since is when Count was first seen; nothing has moved since then.
 	Since time.Time `json:"since,omitzero"`
-	// Resent is when what a node had accepted, as far as it was due, was last given to one again: a worker that lives for one step need not do it as well.
+	// Resent is when all accepted transactions that were due had last been sent
+	// again. It is stored because a worker may live for one step only.
 	Resent time.Time `json:"resent,omitzero"`
-	// InFlight is how many records are in flight.
+	// InFlight is the number of records in flight.
 	InFlight int `json:"inFlight,omitempty"`
-	// Recycled are nonces below Next whose transactions were provably never out, ascending.
+	// Recycled are the nonces below Next whose transactions are provably on no
+	// node, ascending.
 	Recycled []uint64 `json:"recycled,omitempty"`
-	// Holes are nonces below Next of which nobody knows a transaction, ascending. Only a noop may fill them: somebody else's may yet come.
+	// Holes are the nonces below Next without a known transaction, ascending.
+	// Only a noop may fill them, because an unknown transaction may still
+	// appear.
 	Holes []uint64 `json:"holes,omitempty"`
-	// Resets are the last resets of Next by order, oldest first, at most MaxResets.
+	// Resets are the last MaxResets resets of Next by order, oldest first.
 	Resets []Reset `json:"resets,omitempty"`
 }
 
-// MaxResets is how many resets are remembered.
+// MaxResets is the number of resets that [Head] keeps.
 const MaxResets = 5
 
-// Reset is a change of the next nonce that a person ordered.
+// Reset is a change of the next nonce that a user ordered.
 type Reset struct {
-	At       time.Time `json:"at"`
-	From, To uint64
-	Forced   bool `json:"forced,omitempty"`
+	// At is when the reset was carried out.
+	At time.Time `json:"at"`
+	// From is the next nonce before the reset.
+	From uint64
+	// To is the next nonce after the reset.
+	To uint64
+	// Forced means that requests in flight were given up.
+	Forced bool `json:"forced,omitempty"`
 }

@@ -6,24 +6,30 @@ import (
 	"time"
 )
 
-// Outgoing are signed bytes to be given to a node.
+// Outgoing is an attempt to be sent to a node.
 type Outgoing struct {
-	// ID is the record's, Attempt the index of its attempt, Raw and Proofs are that one's, Blobs those it is sent with.
-	ID      uint64
+	// ID is the record's id.
+	ID uint64
+	// Attempt is the index of the attempt in the record.
 	Attempt int
-	Raw     []byte
-	Blobs   [][]byte
-	Proofs  []byte
+	// Raw is the encoded transaction, without blobs.
+	Raw []byte
+	// Blobs are the blobs that are sent with it.
+	Blobs [][]byte
+	// Proofs are the commitments and proofs of the blobs; see Attempt.Proofs.
+	Proofs []byte
 }
 
-// Recover returns what must be sent now, in nonce order, at most limit: what was never answered, what had no verdict, and from time to time what was
-// accepted, because nodes forget. The bytes are always those that the store holds.
+// Recover returns the attempts that must be sent now, in nonce order, at most
+// limit: attempts that were never sent, attempts whose last send had an unknown
+// result, and every Config.Rebroadcast the accepted ones, because nodes forget.
+// The bytes are always those that the store holds.
 func (v *View) Recover(c *Config, now time.Time, limit int) []Outgoing {
 	if now.Before(v.quietUntil) {
 		return nil
 	}
 	var out []Outgoing
-	for r := range v.line() {
+	for r := range v.sendQueue() {
 		if now.Before(v.sendAt(c, now, r)) {
 			continue
 		}
@@ -37,8 +43,10 @@ func (v *View) Recover(c *Config, now time.Time, limit int) []Outgoing {
 	return out
 }
 
-// line are the records in flight that nodes can take now, by nonce: all, or those before the first that is for another pool, which would take the account to it.
-func (v *View) line() iter.Seq[*Record] {
+// sendQueue iterates, by nonce, over the records in flight that nodes can take
+// now. It stops at the first record for another pool than the first one's,
+// because nodes keep an account in one pool at a time.
+func (v *View) sendQueue() iter.Seq[*Record] {
 	return func(yield func(*Record) bool) {
 		var first *Record
 		for i := range v.Open {
@@ -56,7 +64,8 @@ func (v *View) line() iter.Seq[*Record] {
 	}
 }
 
-// sendable is the newest attempt that was not rejected, or the newest if all were.
+// sendable returns the index of the newest attempt that was not rejected, or of
+// the newest one if all were rejected.
 func sendable(r *Record) int {
 	for k := len(r.Attempts) - 1; k >= 0; k-- {
 		if r.Attempts[k].Result != Rejected && !r.Attempts[k].Void {
@@ -66,7 +75,8 @@ func sendable(r *Record) int {
 	return len(r.Attempts) - 1
 }
 
-// refused reports whether a node said no to all of the record's bytes: none of them is in its pool.
+// refused reports whether nodes rejected all attempts of the record, so that no
+// node has any of them.
 func (r *Record) refused() bool {
 	for k := range r.Attempts {
 		if r.Attempts[k].Result != Rejected && !r.Attempts[k].Void {
@@ -76,11 +86,12 @@ func (r *Record) refused() bool {
 	return true
 }
 
-// sendAt is when the record's bytes are due.
+// sendAt returns when the record's bytes are due.
 func (v *View) sendAt(c *Config, now time.Time, r *Record) time.Time {
 	last, sent := v.sent[r.ID]
 	a := &r.Attempts[sendable(r)]
-	if !sent || last.tx != a.Hash || last.at.After(now) { // an earlier worker's clock may be ahead
+	// An earlier worker's clock may have been ahead.
+	if !sent || last.tx != a.Hash || last.at.After(now) {
 		return time.Time{}
 	}
 	if last.tries == 0 {
@@ -89,13 +100,14 @@ func (v *View) sendAt(c *Config, now time.Time, r *Record) time.Time {
 	return last.at.Add(backOff(c.Retry, last.tries))
 }
 
-// backOff doubles a wait with each failure after the first, to maxRetry.
+// backOff doubles the wait with each try after the first, up to maxRetry.
 func backOff(first time.Duration, tries int) time.Duration {
 	return min(first<<min(max(tries-1, 0), 16), maxRetry)
 }
 
-// Sent decides what the results of sends mean. Only one thing ever takes a nonce from a request: a certain no to the only bytes it has, from the
-// first node they were given to, heard by the worker that signed them.
+// Sent decides what the results of sends mean. A request loses its nonce only
+// if it has exactly one attempt, the first node it was sent to definitely
+// rejected it, and this worker signed it.
 func (v *View) Sent(c *Config, now time.Time, out []Outgoing, results []Sent) Batch {
 	b, again := v.batch(), false
 	for i, o := range out {
@@ -108,21 +120,22 @@ func (v *View) Sent(c *Config, now time.Time, out []Outgoing, results []Sent) Ba
 			s = results[i]
 		}
 		if s.Reason == ReasonBusy || s.RetryAfter > 0 {
-			v.quiet(c, now, s.RetryAfter)
+			v.setQuietUntil(c, now, s.RetryAfter)
 		}
 		again = again || s.Result == Accepted && r.Attempts[o.Attempt].Result == Accepted
 		v.sentOne(&b, c, now, r, o.Attempt, s)
 	}
-	if again && !v.owes(c, now) {
+	if again && !v.resendDue(c, now) {
 		b.Head.Resent = now
 	}
 	v.release(&b)
 	return b
 }
 
-// owes reports whether something that a node had accepted is due to be given to one again, or was without a verdict.
-func (v *View) owes(c *Config, now time.Time) bool {
-	for r := range v.line() {
+// resendDue reports whether an accepted attempt is due to be sent again, or its
+// last send had no definite answer.
+func (v *View) resendDue(c *Config, now time.Time) bool {
+	for r := range v.sendQueue() {
 		if r.Attempts[sendable(r)].Result == Accepted && (v.sent[r.ID].tries > 0 || !now.Before(v.sendAt(c, now, r))) {
 			return true
 		}
@@ -130,11 +143,13 @@ func (v *View) owes(c *Config, now time.Time) bool {
 	return false
 }
 
-// quiet leaves the node alone for as long as it asks, within bounds.
-func (v *View) quiet(c *Config, now time.Time, wait time.Duration) {
+// setQuietUntil stops the use of the node for wait, at least Config.Retry and
+// at most maxRetry.
+func (v *View) setQuietUntil(c *Config, now time.Time, wait time.Duration) {
 	v.quietUntil = now.Add(min(max(wait, c.Retry), maxRetry))
 }
 
+// sentOne applies the result of one send to its record.
 func (v *View) sentOne(b *Batch, c *Config, now time.Time, old *Record, attempt int, s Sent) {
 	fresh := v.fresh[old.ID] && old.live() == 1 && old.State == Prepared
 	delete(v.fresh, old.ID)
@@ -154,7 +169,7 @@ func (v *View) sentOne(b *Batch, c *Config, now time.Time, old *Record, attempt 
 	changed := a.Result != s.Result && !(a.Result == Accepted && s.Result == Unknown) || s.Result == Accepted && untimed
 	if changed {
 		a.Result, a.Why = s.Result, s.Text
-		if untimed { // nodes that disagree do not put off the bump
+		if untimed { // disagreement must not delay the bump
 			a.SentAt = now
 		}
 	}
@@ -162,14 +177,15 @@ func (v *View) sentOne(b *Batch, c *Config, now time.Time, old *Record, attempt 
 	case s.Result == Accepted && r.State == Prepared:
 		b.move(now, &r, Broadcast, EventSubmitted)
 		changed = true
-	case s.Result == Rejected && fresh && unbinds(s.Reason):
-		v.unbind(b, c, now, &r, s)
+	case s.Result == Rejected && fresh && freesNonce(s.Reason):
+		v.freeNonce(b, c, now, &r, s)
 		changed = true
 	case s.Result == Rejected && fresh:
-		v.fresh[old.ID] = true // a certain no is none the less certain the next time
+		v.fresh[old.ID] = true // the rejection still counts next time
 	case s.Reason == ReasonInvalid && !r.Cancelling && r.refused() && (r.State == Prepared || v.stalled(c, now)):
-		// It may be out none the less, so its nonce stays its own: what no node takes is filled in its place. Where one took it, another's no is believed only
-		// when nothing moves.
+		// A node may have it nevertheless, so the record keeps its nonce, and a
+		// noop fills the nonce. If a node accepted it before, a rejection by
+		// another counts only once the account has stalled.
 		r.Cancelling, r.Hurry = true, true
 		changed = true
 	}
@@ -178,15 +194,18 @@ func (v *View) sentOne(b *Batch, c *Config, now time.Time, old *Record, attempt 
 	}
 }
 
-// unbinds reports whether a refusal is about the transaction itself: with the others it is in its place, and only too early.
-func unbinds(r Reason) bool { return r == ReasonFunds || r == ReasonUnderpriced || r == ReasonInvalid }
+// freesNonce reports whether a rejection is about the transaction itself. The
+// other reasons depend on the node's pool and may pass.
+func freesNonce(r Reason) bool {
+	return r == ReasonFunds || r == ReasonUnderpriced || r == ReasonInvalid
+}
 
-// unbind takes the nonce from a request whose bytes are nowhere.
-func (v *View) unbind(b *Batch, c *Config, now time.Time, r *Record, s Sent) {
+// freeNonce takes the nonce from a request whose bytes are on no node.
+func (v *View) freeNonce(b *Batch, c *Config, now time.Time, r *Record, s Sent) {
 	r.Reason = s.Reason.String() + ": " + s.Text
 	for k := range r.Attempts {
 		r.Attempts[k].Void = true
-		r.Attempts[k].forget()
+		r.Attempts[k].dropBlobs()
 	}
 	if s.Reason == ReasonInvalid {
 		b.move(now, r, Failed, EventFailed)
@@ -198,7 +217,8 @@ func (v *View) unbind(b *Batch, c *Config, now time.Time, r *Record, s Sent) {
 	slices.Sort(b.Head.Recycled)
 }
 
-// release gives back recycled nonces from the top, so that only those below something in use need filling.
+// release returns recycled nonces directly below Next to the range of new
+// nonces. Only recycled nonces below a used one need filling.
 func (v *View) release(b *Batch) {
 	for n := len(b.Head.Recycled); n > 0 && b.Head.Recycled[n-1] == b.Head.Next-1 && b.Head.Next > v.latest(); n-- {
 		b.Head.Recycled = b.Head.Recycled[:n-1]

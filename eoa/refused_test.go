@@ -13,7 +13,8 @@ import (
 	"github.com/jamq/jamq/eoa/eoatest"
 )
 
-// losesFirst is a node whose first answers to sends are lost. What it was sent it has, unless it never came.
+// losesFirst is a node that loses its first answers to sends. It takes the
+// transactions, unless never is set.
 type losesFirst struct {
 	*eoatest.Chain
 	lost  int
@@ -30,8 +31,9 @@ func (c *losesFirst) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 	return make([]eoa.Sent, len(raws))
 }
 
-// A transaction that no node takes does not keep its nonce from those behind it, also where the first answer was lost and it may be out: a transaction that
-// does nothing fills the nonce in its place, and the record says why.
+// A transaction that no node takes does not block the nonces behind it, even if
+// the first answer was lost and a node may have it. A noop takes its nonce, and
+// the record has the reason.
 func TestInvalidIsFilledInItsPlace(t *testing.T) {
 	for name, limit := range map[string]*uint256.Int{"no limit": nil, "at the limit": uint256.NewInt(202)} {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +83,8 @@ func TestRefusedBumpCancelsNothing(t *testing.T) {
 	require.Equal(t, eoa.Final, w.get(t, "a").State)
 }
 
-// A price that a node refuses is raised, to the limit; what was refused does not pile up in the record.
+// A price that a node refuses is raised up to the limit. The record keeps only
+// a few refused attempts.
 func TestRefusedPriceIsRaised(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	w.chain.SetRefuse(func(tx *types.Transaction) string {

@@ -15,83 +15,102 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// Account names a sender: one logical worker each.
+// Account identifies a sender on a chain. At most one worker at a time acts for
+// it.
 type Account struct {
-	// ChainID is the chain, Address the account on it.
-	ChainID uint64         `json:"chainId"`
+	// ChainID is the id of the chain (EIP-155).
+	ChainID uint64 `json:"chainId"`
+	// Address is the account's address.
 	Address common.Address `json:"address"`
 }
 
-// String returns chain and address.
+// String returns the chain id and the address, separated by a colon.
 func (a Account) String() string { return fmt.Sprintf("%d:%s", a.ChainID, a.Address.Hex()) }
 
 func (a Account) chainID() *big.Int { return new(big.Int).SetUint64(a.ChainID) }
 
-// Kind is the form of transaction that a request becomes.
+// Kind is the transaction type that a request is sent as.
 type Kind uint8
 
 const (
 	// DynamicFee is an EIP-1559 transaction, the default.
 	DynamicFee Kind = iota
-	// Legacy has one price, and is bound to its chain by EIP-155.
+	// Legacy is a transaction with one price, replay-protected by EIP-155.
 	Legacy
 	// AccessList is an EIP-2930 transaction, with one price.
 	AccessList
 	// SetCode is an EIP-7702 transaction.
 	SetCode
-	// Blob is an EIP-4844 transaction. See the package's doc for its rules.
+	// Blob is an EIP-4844 transaction. The package comment has its rules.
 	Blob
 
 	numKinds
 )
 
-// Limits of a request. Data of more than 128 KiB is refused by go-ethereum's pool.
+// Limits of a request.
 const (
-	MaxKeySize  = 256
+	// MaxKeySize is the maximum length of a key, in bytes.
+	MaxKeySize = 256
+	// MaxDataSize is the maximum length of the input, in bytes. go-ethereum's
+	// pool refuses larger transactions.
 	MaxDataSize = 128 << 10
 )
 
-// ownKeys begin the keys of requests that the executor makes itself.
+// ownKeys is the prefix of the keys of requests that the executor creates.
 const ownKeys = "eoa/"
 
-// Request is what a user wants sent. Key and payload together are idempotent: the same key with another payload is an error.
+// Request is a transaction to be sent. A request is idempotent by its key: the
+// same key with the same payload is the same request, and with another payload
+// it is an error.
 type Request struct {
-	// Key is the caller's, unique per account: 1 to MaxKeySize bytes of UTF-8 that do not begin with "eoa/".
+	// Key identifies the request. It is chosen by the caller, unique per
+	// account, 1 to MaxKeySize bytes of UTF-8, and must not begin with "eoa/".
 	Key string `json:"key"`
-	// Kind is the form of the transaction.
+	// Kind is the transaction type. The default is DynamicFee.
 	Kind Kind `json:"kind,omitempty"`
-	// To is nil for a contract creation.
+	// To is the recipient; nil creates a contract.
 	To *common.Address `json:"to,omitempty"`
-	// Value is in wei; nil means 0.
+	// Value is the amount, in wei; nil means 0.
 	Value *uint256.Int `json:"value,omitempty"`
 	// Data is the input, at most MaxDataSize bytes.
 	Data []byte `json:"data,omitempty"`
-	// AccessList is for all kinds but Legacy; Authorizations are for SetCode, which needs at least one.
-	AccessList     types.AccessList             `json:"accessList,omitempty"`
+	// AccessList is the access list (EIP-2930). Kind Legacy must have none.
+	AccessList types.AccessList `json:"accessList,omitempty"`
+	// Authorizations are the authorizations of a SetCode transaction, at least
+	// one. Other kinds must have none.
 	Authorizations []types.SetCodeAuthorization `json:"authorizations,omitempty"`
-	// Blobs are for kind Blob, which needs 1 to MaxBlobs of them, each of BlobSize bytes; see there for what is in them. A
-	// record that is over has none any more.
+	// Blobs are the blobs of a Blob transaction: 1 to MaxBlobs, of BlobSize
+	// bytes each. Other kinds must have none. They are dropped from the record
+	// when it has ended.
 	Blobs [][]byte `json:"blobs,omitempty"`
-	// Gas is the gas limit; 0 means that it is estimated.
+	// Gas is the gas limit; 0 means that it is estimated. Values from 1 to
+	// 20,999 are invalid.
 	Gas uint64 `json:"gas,omitempty"`
-	// MaxFee is the greatest price per gas that may ever be paid, in wei; nil means no limit.
+	// MaxFee is the highest price per gas that may ever be paid, in wei; nil
+	// means no limit.
 	MaxFee *uint256.Int `json:"maxFee,omitempty"`
-	// MaxBlobFee is the greatest price per blob gas that may ever be paid, in wei, for kind Blob; nil means no limit.
+	// MaxBlobFee is the highest price per blob gas that may ever be paid, in
+	// wei; nil means no limit. Only for kind Blob.
 	MaxBlobFee *uint256.Int `json:"maxBlobFee,omitempty"`
-	// Priority: the higher, the earlier; equal ones go in order of acceptance.
+	// Priority orders pending requests: higher goes first, and equal priorities
+	// go in order of acceptance.
 	Priority int32 `json:"priority,omitempty"`
-	// Group names a sequence. Its members get their nonces in order of acceptance and should have one priority; a member whose gas must be
-	// estimated waits until all before it are mined. Empty means none.
+	// Group names a sequence of requests; empty means none. Members get their
+	// nonces in order of acceptance, so they should have one priority. A member
+	// whose gas must be estimated waits until all members before it are mined.
 	Group string `json:"group,omitempty"`
-	// Deadline is when a request that has no nonce yet fails; zero means never.
+	// Deadline is when the request fails if it has no nonce yet; zero means
+	// never.
 	Deadline time.Time `json:"deadline,omitzero"`
-	// Metadata is the caller's, and comes back in the record.
+	// Metadata is stored with the request and returned in the record.
 	Metadata []byte `json:"metadata,omitempty"`
-	// Noop asks for a transaction without value and data from the account to itself, whatever the payload says.
+	// Noop sends a transaction without value and data from the account to
+	// itself, and ignores the payload.
 	Noop bool `json:"noop,omitempty"`
 }
 
-// Validate reports what can never be sent. The error wraps ErrInvalidRequest.
+// Validate returns an error that wraps ErrInvalidRequest if the request can
+// never be sent.
 func (r *Request) Validate() error {
 	switch {
 	case r.Key == "" || len(r.Key) > MaxKeySize:
@@ -99,7 +118,7 @@ func (r *Request) Validate() error {
 	case !utf8.ValidString(r.Key) || !utf8.ValidString(r.Group):
 		return fmt.Errorf("%w: key %q or group %q is not UTF-8", ErrInvalidRequest, r.Key, r.Group)
 	case strings.HasPrefix(r.Key, ownKeys):
-		return fmt.Errorf("%w: key %q begins with %q, which is the executor's", ErrInvalidRequest, r.Key, ownKeys)
+		return fmt.Errorf("%w: key %q begins with %q, which is reserved", ErrInvalidRequest, r.Key, ownKeys)
 	}
 	return r.validatePayload()
 }
@@ -114,18 +133,19 @@ func (r *Request) validatePayload() error {
 	case r.Gas > 0 && r.Gas < leastGas:
 		return fmt.Errorf("%w: gas %d, want 0 or at least %d", ErrInvalidRequest, r.Gas, leastGas)
 	case r.Kind == Legacy && len(r.AccessList) > 0:
-		return fmt.Errorf("%w: a legacy transaction has no access list", ErrInvalidRequest)
+		return fmt.Errorf("%w: a legacy transaction cannot have an access list", ErrInvalidRequest)
 	case (r.Kind == SetCode) != (len(r.Authorizations) > 0):
-		return fmt.Errorf("%w: %d authorizations, want some for kind SetCode and none for others", ErrInvalidRequest, len(r.Authorizations))
+		return fmt.Errorf("%w: %d authorizations, want at least 1 for kind SetCode and 0 for other kinds", ErrInvalidRequest, len(r.Authorizations))
 	case r.Kind == SetCode && r.To == nil:
-		return fmt.Errorf("%w: a SetCode transaction creates no contract, want To", ErrInvalidRequest)
+		return fmt.Errorf("%w: a SetCode transaction cannot create a contract: To is nil", ErrInvalidRequest)
 	}
 	return r.validateBlobs()
 }
 
 func (r *Request) limits() Limits { return Limits{Fee: r.MaxFee, BlobFee: r.MaxBlobFee} }
 
-// Digest is equal for requests with equal payload. Stores keep it to tell a repeated request from a key that is used twice.
+// Digest returns a hash of the key and payload. It is equal for equal requests;
+// stores keep it to distinguish a repeated request from a reused key.
 func (r *Request) Digest() [sha256.Size]byte {
 	c := *r
 	c.Deadline = c.Deadline.UTC()
@@ -133,20 +153,21 @@ func (r *Request) Digest() [sha256.Size]byte {
 		c.Value = nil
 	}
 	raw, err := json.Marshal(c)
-	if err != nil { // no field of a Request can fail
+	if err != nil { // impossible for these fields
 		panic(err)
 	}
 	return sha256.Sum256(raw)
 }
 
-// Rank orders pending requests: the least goes first.
+// Rank is the position of a pending request: the lowest rank goes first.
 type Rank struct {
-	// Priority falls as Request.Priority rises; ID is the record's.
+	// Priority is math.MaxInt32 minus Request.Priority.
 	Priority uint32
-	ID       uint64
+	// ID is the record's id.
+	ID uint64
 }
 
-// RankOf returns the rank of a request with an id.
+// RankOf returns the rank of a request with the given record id.
 func RankOf(r *Request, id uint64) Rank {
 	return Rank{Priority: uint32(math.MaxInt32 - int64(r.Priority)), ID: id}
 }

@@ -14,19 +14,21 @@ import (
 
 // Job is a transaction to be signed.
 type Job struct {
-	// Record is the request's, as it stands.
+	// Record is the current record of the request.
 	Record Record
-	// Gas is the limit; 0 means that it must be estimated first.
+	// Gas is the gas limit; 0 means that it must be estimated first.
 	Gas uint64
-	// Nonce and Fees are given by Assign or Bumps.
+	// Nonce is the transaction's nonce, set by Assign or Bumps.
 	Nonce uint64
-	Fees  Fees
-	// Noop: it does nothing.
+	// Fees are the transaction's prices, set by Assign or Bumps.
+	Fees Fees
+	// Noop means that the transaction does nothing.
 	Noop bool
 }
 
-// Transaction returns what is to be signed, without blobs: their hashes are signed. The error wraps ErrInvalidRequest: blobs that [Request.Validate] does not
-// let through.
+// Transaction returns the transaction to be signed. It has the hashes of its
+// blobs but not the blobs. It returns an error that wraps ErrInvalidRequest if
+// the blobs are invalid.
 func (j *Job) Transaction(a Account) (*types.Transaction, error) {
 	to, value, data, kind := j.Record.To, new(uint256.Int), j.Record.Data, j.Record.Kind
 	if j.Record.Value != nil {
@@ -60,7 +62,7 @@ func (j *Job) Transaction(a Account) (*types.Transaction, error) {
 		To: to, Value: value.ToBig(), Data: data, AccessList: accessList}), nil
 }
 
-// cost is the most that the transaction can cost, saturated.
+// cost returns the most that the transaction can cost, in wei, saturated.
 func (j *Job) cost() uint256.Int {
 	sum, over := new(uint256.Int).MulOverflow(&j.Fees.Cap, uint256.NewInt(j.Gas))
 	add := func(x *uint256.Int, overflow bool) {
@@ -79,12 +81,14 @@ func (j *Job) cost() uint256.Int {
 	return *sum
 }
 
-// Choose returns the pending requests that may be sent now, best first, at most as many as there is room for in flight; and a batch that ends
-// those that must not be sent any more. pending are the best requests without a nonce, in order of rank.
+// Choose returns the pending requests that may be sent now, best first. Their
+// number is limited by the room in flight. The batch ends requests whose
+// deadline has passed and noops that are not needed. pending are requests
+// without a nonce, in order of rank.
 func (v *View) Choose(c *Config, now time.Time, pending []Record) ([]Job, Batch) {
 	b := v.batch()
 	room, free, pools := v.room(c), v.free(), v.pools()
-	v.barred = false
+	v.poolBlocked = false
 	ahead, held := v.groupsInFlight(), map[string]bool{}
 	var jobs []Job
 	gaps := slices.Concat(v.Head.Holes, v.Head.Recycled)
@@ -93,7 +97,7 @@ func (v *View) Choose(c *Config, now time.Time, pending []Record) ([]Job, Batch)
 		r := &pending[i]
 		switch {
 		case r.State != Pending:
-			// Not the store's to offer.
+			// The store must not offer it.
 		case !r.Deadline.IsZero() && !now.Before(r.Deadline):
 			gone := r.clone()
 			gone.Reason = "deadline passed"
@@ -122,7 +126,7 @@ func (v *View) Choose(c *Config, now time.Time, pending []Record) ([]Job, Batch)
 			}
 			if r.own() {
 				fills--
-			} else if v.barred = v.barred || !pools.takes(r.Kind); v.barred {
+			} else if v.poolBlocked = v.poolBlocked || !pools.takes(r.Kind); v.poolBlocked {
 				held[r.Group] = true
 				continue
 			}
@@ -134,14 +138,17 @@ func (v *View) Choose(c *Config, now time.Time, pending []Record) ([]Job, Batch)
 	return jobs, b
 }
 
-// Refusal is a request that a node says would fail, and what it says.
+// Refusal is a request that cannot be sent now, and the reason.
 type Refusal struct {
+	// Record is the current record of the request.
 	Record Record
+	// Reason explains why it cannot be sent.
 	Reason string
 }
 
-// Postpone lets requests wait that cannot be estimated, paid for or signed now, so that they do not keep others waiting: for as long as they have waited, from
-// Config.Retry to a minute.
+// Postpone delays requests that cannot be estimated, paid for or signed now, so
+// that they do not hold up others. The delay equals the time since they were
+// queued, but at least Config.Retry and at most one minute.
 func (v *View) Postpone(c *Config, now time.Time, refused []Refusal) Batch {
 	b := v.batch()
 	for _, f := range refused {
@@ -152,7 +159,8 @@ func (v *View) Postpone(c *Config, now time.Time, refused []Refusal) Batch {
 	return b
 }
 
-// Refuse ends requests that would fail. They have no nonce; nothing was signed for them.
+// Refuse fails requests that the node reports to revert. They have no nonce and
+// nothing was signed for them.
 func (v *View) Refuse(now time.Time, refused []Refusal) Batch {
 	b := v.batch()
 	for _, f := range refused {
@@ -171,13 +179,15 @@ func (v *View) noopGas(c *Config) uint64 {
 	return noopGas
 }
 
-// room is how many more requests may be in flight. What fills a nonce below others is never shut out by those.
+// room returns how many more requests may be in flight. A request that fills a
+// nonce below others always has room.
 func (v *View) room(c *Config) int {
 	n, sure := v.inFlight()
 	return max(c.maxInFlight(sure)-n, min(len(v.Head.Holes)+len(v.Head.Recycled), c.Batch))
 }
 
-// groupsInFlight holds, for each group with members in flight, one more than the highest nonce of those.
+// groupsInFlight returns, for each group with members in flight, the highest
+// nonce of those plus one.
 func (v *View) groupsInFlight() map[string]uint64 {
 	ahead := map[string]uint64{}
 	for i := range v.Open {
@@ -188,7 +198,8 @@ func (v *View) groupsInFlight() map[string]uint64 {
 	return ahead
 }
 
-// price returns the fees of a new transaction, or false where a limit is below the base fee, or the price of blobs is needed and not known.
+// price returns the fees of a new transaction. It returns false if a limit is
+// below the base fee, or if the price of blobs is needed and unknown.
 func (p *FeePolicy) price(look *Look, r *Record) (Fees, bool) {
 	f, limits := Fees{Tip: look.Tip}, p.limits(r.limits())
 	f.Cap.Lsh(&look.BaseFee, 1)
@@ -210,18 +221,20 @@ func (p *FeePolicy) price(look *Look, r *Record) (Fees, bool) {
 	if f.Cap.Lt(&f.Tip) {
 		f.Tip = f.Cap
 	}
-	return oneprice(r, f), true
+	return singlePrice(r, f), true
 }
 
-// oneprice makes tip and cap equal where the transaction has one price.
-func oneprice(r *Record, f Fees) Fees {
+// singlePrice sets the tip to the cap if the transaction type has only one
+// price.
+func singlePrice(r *Record, f Fees) Fees {
 	if r.Kind == Legacy || r.Kind == AccessList {
 		f.Tip = f.Cap
 	}
 	return f
 }
 
-// free is what the balance holds besides all that is in flight; nil means not known.
+// free returns the balance less the cost of everything in flight; nil means
+// unknown.
 func (v *View) free() *uint256.Int {
 	if v.look == nil || v.look.Balance == nil {
 		return nil
@@ -235,7 +248,8 @@ func (v *View) free() *uint256.Int {
 	return free
 }
 
-// take subtracts, not below zero, and reports whether it was enough.
+// take subtracts cost from from, not below zero, and reports whether from was
+// enough.
 func take(from, cost *uint256.Int) bool {
 	if from.Lt(cost) {
 		from.Clear()
@@ -245,8 +259,10 @@ func take(from, cost *uint256.Int) bool {
 	return true
 }
 
-// Assign gives nonces and prices: first those that must be filled, then new ones. A job that the balance does not cover, or whose limit is below the
-// base fee, or that has no gas because it could not be estimated, is in later, and later ones of its group are left out; the others go on.
+// Assign assigns nonces and prices to jobs, filling free nonces first. A job is
+// returned in later if the balance does not cover it, its price limit is below
+// the base fee, or its gas is unknown. Later jobs of its group are then left
+// out; all other jobs go on.
 func (v *View) Assign(c *Config, jobs []Job) (out []Job, later []Refusal) {
 	if v.look == nil {
 		return nil, nil
@@ -272,28 +288,30 @@ func (v *View) Assign(c *Config, jobs []Job) (out []Job, later []Refusal) {
 			out = append(out, j)
 		}
 	}
-	// A nonce is worth nothing before those below it: in nonce order the first signature that fails ends the step without a hole.
+	// In nonce order, the first signature that fails ends the step without a
+	// gap.
 	slices.SortStableFunc(out, func(x, y Job) int { return cmp.Compare(x.Nonce, y.Nonce) })
 	return out, later
 }
 
-const noEstimate = "its gas could not be estimated"
+const noEstimate = "gas could not be estimated"
 
-// afford prices a job, and says why it cannot be sent for what is free; nil is without end.
+// afford prices a job. It returns the reason if the job cannot be sent with the
+// free balance; a nil balance is unlimited.
 func (v *View) afford(c *Config, j *Job, free *uint256.Int) (why string) {
 	fees, ok := c.Fees.price(v.look, &j.Record)
 	if last := j.Record.Newest(); last != nil && last.Void && Classify(last.Why) == ReasonUnderpriced {
 		if raised, err := last.Fees.Bump(&fees, refusedBump, c.Fees.limits(j.Record.limits())); err == nil {
-			fees = oneprice(&j.Record, raised)
+			fees = singlePrice(&j.Record, raised)
 		}
 	}
 	j.Fees = fees
 	cost := j.cost()
 	switch {
 	case j.Record.Kind == Blob && v.look.BlobFee.IsZero():
-		return "the price of blobs is not known"
+		return "the price of blobs is unknown"
 	case !ok:
-		return "its price limit is below the base fee"
+		return "the price limit is below the base fee"
 	case j.Gas == 0:
 		return noEstimate
 	case free != nil && free.Lt(&cost):
@@ -302,13 +320,14 @@ func (v *View) afford(c *Config, j *Job, free *uint256.Int) (why string) {
 	return ""
 }
 
-// allocator gives out nonces: no nonce twice, and none that is not free.
+// allocator hands out free nonces, each once.
 type allocator struct {
 	next            uint64
 	recycled, holes []uint64
 }
 
-// take returns the next nonce, at least from. Those in holes are for the executor's own noops, which get no new ones.
+// take returns the next nonce that is at least from. Nonces in holes are only
+// for the executor's own noops, and these never get new nonces.
 func (a *allocator) take(own bool, from uint64) (uint64, bool) {
 	pop := func(free *[]uint64) uint64 {
 		n := (*free)[0]
@@ -327,22 +346,27 @@ func (a *allocator) take(own bool, from uint64) (uint64, bool) {
 	return a.next - 1, true
 }
 
-// Signed is a job's transaction.
+// Signed is a job with its signed transaction.
 type Signed struct {
+	// Job is the job.
 	Job Job
-	Tx  common.Hash
+	// Tx is the transaction hash.
+	Tx common.Hash
+	// Raw is the encoded transaction, without blobs.
 	Raw []byte
-	// Proofs are those of Attempt.
+	// Proofs are the commitments and proofs of the blobs; see Attempt.Proofs.
 	Proofs []byte
 }
 
-// Prepared returns the step that makes signatures durable. It must be committed before any of the bytes leave.
+// Prepared returns the step that makes signatures durable. It must be committed
+// before any of the bytes are sent.
 func (v *View) Prepared(now time.Time, signed []Signed) Batch {
 	b := v.batch()
 	for _, s := range signed {
 		r := s.Job.Record.clone()
 		if void := len(r.Attempts) - r.live(); r.State == Pending && void >= maxVoid {
-			r.Attempts = slices.Delete(r.Attempts, 0, void-maxVoid+1) // all are void
+			// The void attempts come first.
+			r.Attempts = slices.Delete(r.Attempts, 0, void-maxVoid+1)
 		}
 		r.Attempts = append(r.Attempts, Attempt{Hash: s.Tx, Raw: s.Raw, Proofs: s.Proofs, Nonce: s.Job.Nonce, Gas: s.Job.Gas, Fees: s.Job.Fees,
 			Cost: s.Job.cost(), Noop: s.Job.Noop})
@@ -353,19 +377,20 @@ func (v *View) Prepared(now time.Time, signed []Signed) Batch {
 			b.Head.Recycled = without(b.Head.Recycled, r.Nonce)
 			b.Head.Holes = without(b.Head.Holes, r.Nonce)
 			if r.own() {
-				b.tell(now, EventNoop, &r)
+				b.addEvent(now, EventNoop, &r)
 			}
 		} else {
 			r.Bumps++
 			r.BumpedAt = now
-			b.tell(now, EventBumped, &r)
+			b.addEvent(now, EventBumped, &r)
 		}
 		b.Records = append(b.Records, r)
 	}
 	return b
 }
 
-// Fresh notes that the batch of Prepared was committed by this worker just now: until they are sent, new requests' bytes are nowhere.
+// Fresh records that this worker has just committed the batch of Prepared.
+// Until they are sent, the bytes of new requests are on no node.
 func (v *View) Fresh(b *Batch) {
 	for i := range b.Records {
 		if r := &b.Records[i]; r.State == Prepared && r.live() == 1 {
@@ -378,7 +403,8 @@ func without(free []uint64, nonce uint64) []uint64 {
 	return slices.DeleteFunc(free, func(n uint64) bool { return n == nonce })
 }
 
-// Fill returns the step that asks for noops where nonces are free and no pending request will take them.
+// Fill returns a step that adds noops for the free nonces that no pending
+// request takes.
 func (v *View) Fill(pending []Record, assigned []Job) Batch {
 	b := v.batch()
 	want := len(v.Head.Holes) + len(v.Head.Recycled)

@@ -11,13 +11,14 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// KeySigner signs with keys that it holds in memory. Make one with [NewKeySigner]. It is safe for concurrent use.
+// KeySigner is a Signer that holds its keys in memory. Create one with
+// [NewKeySigner]. It is safe for concurrent use.
 type KeySigner struct {
 	rules types.Signer
 	keys  map[common.Address]*ecdsa.PrivateKey
 }
 
-// NewKeySigner returns a signer for one chain.
+// NewKeySigner returns a signer for the chain with the given id.
 func NewKeySigner(chainID uint64, keys ...*ecdsa.PrivateKey) *KeySigner {
 	s := &KeySigner{types.LatestSignerForChainID(new(big.Int).SetUint64(chainID)), map[common.Address]*ecdsa.PrivateKey{}}
 	for _, key := range keys {
@@ -26,11 +27,12 @@ func NewKeySigner(chainID uint64, keys ...*ecdsa.PrivateKey) *KeySigner {
 	return s
 }
 
-// Sign implements Signer. An account without a key is an error that wraps ErrSigner.
+// Sign implements [Signer]. It returns an error that wraps ErrSigner if there
+// is no key for a.
 func (s *KeySigner) Sign(_ context.Context, a common.Address, tx *types.Transaction) (*types.Transaction, error) {
 	key, known := s.keys[a]
 	if !known {
-		return nil, fmt.Errorf("%w: no key of %v", ErrSigner, a)
+		return nil, fmt.Errorf("%w: no key for %v", ErrSigner, a)
 	}
 	return types.SignTx(tx, s.rules, key)
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/jamq/jamq/eoa/eoatest"
 )
 
-// slow is a signer and a node that take their time for each call, in which others look whether the account is free.
+// slow is a signer and a node with slow calls. During each call other workers
+// try to acquire the account.
 type slow struct {
 	*eoatest.Chain
 	eoa.Signer
@@ -31,7 +32,8 @@ func (s slow) Estimate(ctx context.Context, a common.Address, r *eoa.Request) (u
 	return s.Chain.Estimate(ctx, a, r)
 }
 
-// A batch that takes longer to estimate and to sign than a lease lasts is not lost to another worker, who would take as long: neither would ever send.
+// A worker whose batch takes longer than the lease keeps the lease. Otherwise
+// workers would take the account from each other and never send.
 func TestSlowSignerKeepsTheAccount(t *testing.T) {
 	w := newWorld(t, 1, 12)
 	w.cfg.Batch = len(w.keys)
@@ -52,7 +54,8 @@ func TestSlowSignerKeepsTheAccount(t *testing.T) {
 	w.exactlyOnce(t)
 }
 
-// A transaction that somebody else's keeps out of the pool outbids it in the end, although it was never in a pool itself.
+// A foreign transaction in the pool is outbid after a while, although the
+// executor's transaction never entered a pool.
 func TestForeignInThePoolIsOutbid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1, 1)

@@ -2,27 +2,35 @@ package eoa
 
 import "fmt"
 
-// State is where a request stands.
+// State is the state of a request.
 type State uint8
 
 const (
-	// Pending: accepted by the store, no nonce yet.
+	// Pending means that the store has accepted the request and it has no nonce
+	// yet.
 	Pending State = iota
-	// Prepared: signed with its nonce, the bytes in the store; not known to be out.
+	// Prepared means that a transaction is signed and stored, and not known to
+	// be on any node.
 	Prepared
-	// Broadcast: the bytes were given to a node.
+	// Broadcast means that a node has accepted a transaction of the request.
 	Broadcast
-	// Mined: in a block that may still be reorganized away.
+	// Mined means that a transaction is in a block that a reorg may still
+	// remove.
 	Mined
-	// Confirmed: as deep as the settings ask.
+	// Confirmed means that the block is as deep as Config.Confirmations
+	// requires.
 	Confirmed
-	// Final: in a finalized block. No state follows.
+	// Final means that the transaction succeeded in a finalized block. It is a
+	// terminal state.
 	Final
-	// Failed: given up before it was ever broadcast, or mined without success and final. No state follows.
+	// Failed means that the request was given up before a node had it, or that
+	// its transaction reverted in a finalized block. It is a terminal state.
 	Failed
-	// Superseded: another transaction provably took its nonce. No state follows.
+	// Superseded means that another transaction provably took the nonce, or
+	// that a forced reset gave the request up. It is a terminal state.
 	Superseded
-	// Cancelled: withdrawn before it had a nonce, or its nonce filled by a transaction to itself. No state follows.
+	// Cancelled means that the request was withdrawn before it had a nonce, or
+	// that a noop was finalized with its nonce. It is a terminal state.
 	Cancelled
 
 	numStates
@@ -37,10 +45,11 @@ func (s State) String() string {
 	return fmt.Sprintf("State(%d)", uint8(s))
 }
 
-// Terminal reports whether no state follows.
+// Terminal reports whether s never changes again.
 func (s State) Terminal() bool { return s >= Final }
 
-// follows lists, for each state, those that may follow. A reorg takes Mined and Confirmed back to Broadcast.
+// follows lists the possible next states of each state. A reorg returns Mined
+// and Confirmed to Broadcast.
 var follows = [numStates][]State{
 	Pending:   {Prepared, Failed, Cancelled},
 	Prepared:  {Broadcast, Pending, Mined, Failed, Superseded},
@@ -49,8 +58,8 @@ var follows = [numStates][]State{
 	Confirmed: {Final, Broadcast, Failed, Cancelled},
 }
 
-// CanBecome reports whether a request in state s may move to another one. Prepared may go back to Pending only where the bytes were provably
-// never sent.
+// CanBecome reports whether a request may move from s to next. Prepared returns
+// to Pending only if the bytes are provably on no node.
 func (s State) CanBecome(next State) bool {
 	if s >= numStates {
 		return false
@@ -63,16 +72,18 @@ func (s State) CanBecome(next State) bool {
 	return false
 }
 
-// SendResult is what a send came to.
+// SendResult is the outcome of giving signed bytes to a node.
 type SendResult uint8
 
 const (
-	// Unknown: a time-out, an error of the connection or of the server, or a text nobody knows. The bytes may be out. It is the zero value
-	// on purpose: what is not classified is unknown.
+	// Unknown means a time-out, a connection or server error, or an
+	// unrecognized message. The node may have the bytes. It is the zero value,
+	// so that an unclassified outcome is unknown.
 	Unknown SendResult = iota
-	// Accepted: the node has it, also where it had it before.
+	// Accepted means that the node has the transaction, from this send or an
+	// earlier one.
 	Accepted
-	// Rejected: the node does not have it and says why; the bytes are not out through it.
+	// Rejected means that the node definitely does not have the transaction.
 	Rejected
 )
 

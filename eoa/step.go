@@ -8,21 +8,23 @@ import (
 	"time"
 )
 
-// Step does what can be done now, and returns when there is more to do without a wake-up or a new head; zero for never. After an error the
-// next step begins from what the store holds. Errors wrap ErrHeld where somebody else works on the account, or are the store's; a chain or a signer
-// that fails is no error, but a later next.
+// Step does all work that is due now. It returns when the next step is due if
+// nothing wakes the executor earlier; zero means never. After an error the next
+// step starts from the store's state. Errors wrap ErrHeld if another worker
+// holds the account, or come from the store. A failure of the chain or the
+// signer is not an error; it is logged, and next is the time of the retry.
 func (e *Executor) Step(ctx context.Context) (next time.Time, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.report = Report{Account: e.account}
-	select { // whatever wakes us from here on is for the next step
+	select { // later wake-ups: for the next step
 	case <-e.woke:
 		e.seen = e.wake + 1
 	default:
 	}
 	next, err = e.step(ctx)
 	if err != nil {
-		e.view = nil // what was committed is not known: load it
+		e.view = nil // unknown what was committed: load again
 		if errors.Is(err, ErrFenced) {
 			e.drop()
 		}
@@ -47,7 +49,7 @@ func (e *Executor) step(ctx context.Context) (time.Time, error) {
 	if err := e.broadcast(ctx, ready); err != nil {
 		return time.Time{}, err
 	}
-	for ready && !e.leftAlone() {
+	for ready && !e.nodeBusy() {
 		moved, err := e.send(ctx)
 		if err != nil {
 			return time.Time{}, err
@@ -56,10 +58,10 @@ func (e *Executor) step(ctx context.Context) (time.Time, error) {
 			break
 		}
 	}
-	return e.rest(ctx)
+	return e.finish(ctx)
 }
 
-// hold makes sure that the account is ours for a while, and loaded.
+// hold makes sure that the account is leased for a while, and loaded.
 func (e *Executor) hold(ctx context.Context) error {
 	now := e.cfg.Clock.Now()
 	var err error
@@ -90,20 +92,23 @@ func (e *Executor) hold(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if e.adrift { // it was decided on this version at the latest: it must not arrive once we have gone on from here
+	// The failed commit was decided on this version or an earlier one. An empty
+	// commit turns it into a conflict if it arrives later.
+	if e.commitUnknown {
 		e.report.Commits++
 		if _, err := e.store.Commit(ctx, e.lease, now, Batch{Head: loaded.Head}); err != nil {
 			return err
 		}
 		loaded.Head.Version++
-		e.adrift = false
+		e.commitUnknown = false
 	}
 	e.view, e.staged = NewView(e.account, loaded), nil
 	e.pending, e.more, e.window, e.lookAt = nil, true, leastWindow*e.cfg.Batch, time.Time{}
 	return nil
 }
 
-// read fetches what waits, if anything new may be there, and carries out orders.
+// read fetches the inbox if it may contain anything new, and carries out
+// orders.
 func (e *Executor) read(ctx context.Context) error {
 	if e.seen == e.wake && !(e.more && len(e.pending) <= e.low) {
 		return nil
@@ -118,7 +123,7 @@ func (e *Executor) read(ctx context.Context) error {
 	if len(inbox.Orders) == 0 {
 		return nil
 	}
-	if err := e.flush(ctx); err != nil { // orders are about records as they stand
+	if err := e.flush(ctx); err != nil { // orders refer to committed records
 		return err
 	}
 	named := map[string]Record{}
@@ -146,8 +151,10 @@ func (e *Executor) noteHead() {
 	e.signal.Unlock()
 }
 
-// stage takes a step over that is written with the next one, or when this run ends. It is for what the chain did: nothing that follows of it leaves before
-// it is written, and whoever dies before that sees it again.
+// stage applies b to the view and defers the write to the next commit. Use it
+// only for changes observed on the chain: nothing derived from them is sent
+// before they are written, and after a crash the next worker observes them
+// again.
 func (e *Executor) stage(b Batch) {
 	version := e.view.Head.Version
 	if !e.view.Changes(&b) {
@@ -160,7 +167,7 @@ func (e *Executor) stage(b Batch) {
 	e.view.Head.Version = version
 }
 
-// commit takes a step over and writes it, if it changes anything.
+// commit applies b to the view and writes it, if it changes anything.
 func (e *Executor) commit(ctx context.Context, b Batch) error {
 	changes := e.view.Changes(&b)
 	if e.stage(b); !changes {
@@ -169,7 +176,7 @@ func (e *Executor) commit(ctx context.Context, b Batch) error {
 	return e.flush(ctx)
 }
 
-// flush writes what was staged.
+// flush writes the staged batch.
 func (e *Executor) flush(ctx context.Context) error {
 	if e.staged == nil {
 		return nil
@@ -180,7 +187,7 @@ func (e *Executor) flush(ctx context.Context) error {
 	e.report.Commits++
 	wake, err := e.store.Commit(ctx, e.lease, e.cfg.Clock.Now(), b)
 	if err != nil {
-		e.adrift = true
+		e.commitUnknown = true
 		return err
 	}
 	e.view.Head.Version++
@@ -196,7 +203,7 @@ func (e *Executor) flush(ctx context.Context) error {
 	return nil
 }
 
-// replacePending keeps the requests read from the store as the commit left them.
+// replacePending updates the pending requests after a commit.
 func (e *Executor) replacePending(records []Record) {
 	gone := make(map[uint64]bool, len(records))
 	for i := range records {
@@ -207,13 +214,14 @@ func (e *Executor) replacePending(records []Record) {
 		case r.State == Pending && at >= 0:
 			e.pending[at] = *r
 		case r.State == Pending:
-			e.more = true // it is pending again: read them anew
+			e.more = true // pending again: read all
 			e.pending = nil
 		}
 	}
 	e.pending = slices.DeleteFunc(e.pending, func(p Record) bool { return gone[p.ID] })
 }
 
+// count adds a batch to the report.
 func (e *Executor) count(b Batch) {
 	queued := make(map[uint64]time.Time, len(b.Records))
 	for i := range b.Records {
@@ -238,22 +246,23 @@ func (e *Executor) count(b Batch) {
 	}
 }
 
-// observe looks at the chain if that is due and confirms. It reports whether the chain is known well enough to send something new.
+// observe reads the chain if that is due, and confirms. It reports whether the
+// chain is known well enough to send new transactions.
 func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 	now := e.cfg.Clock.Now()
-	if e.leftAlone() {
+	if e.nodeBusy() {
 		return false, nil
 	}
 	e.signal.Lock()
-	told := e.look
+	newHead := e.look
 	e.look = false
 	e.signal.Unlock()
 	blobs := e.wantsBlobs()
 	old := e.lookAt.IsZero() || blobs && !e.priced || e.cfg.Poll > 0 && now.Sub(e.lookAt) >= e.cfg.Poll || now.Sub(e.lookAt) >= e.cfg.Rebroadcast
-	if !told && (!old || len(e.view.Open)+len(e.pending) == 0) {
+	if !newHead && (!old || len(e.view.Open)+len(e.pending) == 0) {
 		return e.failed == 0 && e.view.look != nil, nil
 	}
-	if e.report.Reads == 0 { // what came through other processes is read as often as the chain is
+	if e.report.Reads == 0 { // for work of other processes
 		e.seen = e.wake + 1
 	}
 	ask := e.chain.Look
@@ -262,48 +271,50 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 	}
 	look, err := ask(ctx, e.account.Address)
 	if err != nil {
-		return e.blind(ctx, "look", err)
+		return e.lookFailed(ctx, "chain look failed", err)
 	}
 	if e.view.Behind(&e.cfg, now, &look) {
-		return e.blind(ctx, "node is behind", fmt.Errorf("its head is %d, finalized %d", look.Number, look.Finalized))
+		return e.lookFailed(ctx, "node is behind", fmt.Errorf("head %d, finalized %d", look.Number, look.Finalized))
 	}
 	answers := Answers{Number: look.Number}
 	if q := e.view.Questions(&look); len(q.Txs)+len(q.Heights) > 0 {
 		if answers, err = e.chain.Ask(ctx, q); err != nil {
-			return e.blind(ctx, "ask", err)
+			return e.lookFailed(ctx, "chain query failed", err)
 		}
 	}
 	e.lookAt, e.priced, e.failed = now, blobs, 0
 	b := e.view.Confirm(&e.cfg, now, &look, &answers)
-	if e.stage(b); len(b.Add) > 0 { // they are read from the store
+	if e.stage(b); len(b.Add) > 0 { // added requests must be read
 		return true, e.flush(ctx)
 	}
 	return true, nil
 }
 
-// blind notes that the chain could not be seen: nothing new is sent until it can.
-func (e *Executor) blind(ctx context.Context, what string, err error) (bool, error) {
+// lookFailed records that the chain could not be read. Nothing new is sent
+// until it can be.
+func (e *Executor) lookFailed(ctx context.Context, what string, err error) (bool, error) {
 	e.failed++
 	e.noteHead()
-	e.heed(err)
+	e.noteBusy(err)
 	e.cfg.Log.Warn("eoa: "+what, "account", e.account.String(), "failures", e.failed, "err", err)
 	return false, ctx.Err()
 }
 
-// heed leaves the node alone from now on if that is what an error of it asks for.
-func (e *Executor) heed(err error) {
+// noteBusy stops using the node for a while if err wraps [*BusyError].
+func (e *Executor) noteBusy(err error) {
 	var busy *BusyError
 	if errors.As(err, &busy) {
-		e.view.quiet(&e.cfg, e.cfg.Clock.Now(), busy.RetryAfter)
+		e.view.setQuietUntil(&e.cfg, e.cfg.Clock.Now(), busy.RetryAfter)
 	}
 }
 
-// leftAlone reports whether the node asked to be left alone until later.
-func (e *Executor) leftAlone() bool { return e.cfg.Clock.Now().Before(e.view.quietUntil) }
+// nodeBusy reports whether the node asked us to wait and the wait is not over.
+func (e *Executor) nodeBusy() bool { return e.cfg.Clock.Now().Before(e.view.quietUntil) }
 
-// broadcast sends what is durable and due, and then, where the chain is known well enough, replacements that are.
+// broadcast sends the stored bytes that are due. If the chain is known well
+// enough, it also sends the replacements that are due.
 func (e *Executor) broadcast(ctx context.Context, ready bool) error {
-	if err := e.out(ctx); err != nil || !ready {
+	if err := e.sendDue(ctx); err != nil || !ready {
 		return err
 	}
 	now := e.cfg.Clock.Now()
@@ -326,11 +337,11 @@ func (e *Executor) broadcast(ctx context.Context, ready bool) error {
 	if err := e.prepare(ctx, slices.DeleteFunc(jobs, func(j Job) bool { return j.Gas == 0 })); err != nil {
 		return err
 	}
-	return e.out(ctx)
+	return e.sendDue(ctx)
 }
 
-// out sends what is due in batches, in nonce order.
-func (e *Executor) out(ctx context.Context) error {
+// sendDue sends the bytes that are due, in batches and in nonce order.
+func (e *Executor) sendDue(ctx context.Context) error {
 	for {
 		now := e.cfg.Clock.Now()
 		out := e.view.Recover(&e.cfg, now, e.cfg.Batch)
@@ -354,7 +365,7 @@ func (e *Executor) out(ctx context.Context) error {
 		}
 		results := e.chain.Send(ctx, raws)
 		if len(results) != len(raws) {
-			results = make([]Sent, len(raws)) // a broken adapter knows nothing
+			results = make([]Sent, len(raws)) // broken Chain: all unknown
 		}
 		for _, s := range results {
 			if s.Result == Accepted {
@@ -365,7 +376,9 @@ func (e *Executor) out(ctx context.Context) error {
 			}
 		}
 		b := e.view.Sent(&e.cfg, e.cfg.Clock.Now(), out, results)
-		if e.stage(b); len(b.Records) > 0 { // else it only says when something was sent again: once for all batches is enough
+		// Without records the batch only updates Head.Resent: one write for all
+		// batches is enough.
+		if e.stage(b); len(b.Records) > 0 {
 			if err := e.flush(ctx); err != nil {
 				return err
 			}
@@ -376,7 +389,8 @@ func (e *Executor) out(ctx context.Context) error {
 	}
 }
 
-// send gives nonces to a batch of requests, signs, makes that durable, and broadcasts. It reports whether there may be more to send.
+// send assigns nonces to a batch of requests, signs, commits and broadcasts. It
+// reports whether there may be more to send.
 func (e *Executor) send(ctx context.Context) (moved bool, err error) {
 	if err := e.read(ctx); err != nil {
 		return false, err
@@ -386,8 +400,10 @@ func (e *Executor) send(ctx context.Context) (moved bool, err error) {
 	if err := e.commit(ctx, ended); err != nil {
 		return false, err
 	}
-	if len(jobs) == 0 && e.more && e.window < maxWindow && !e.view.barred && e.view.room(&e.cfg) > 0 {
-		e.window, e.seen = 2*e.window, e.wake+1 // all that was read must wait: what is behind it need not
+	if len(jobs) == 0 && e.more && e.window < maxWindow && !e.view.poolBlocked && e.view.room(&e.cfg) > 0 {
+		// Every request that was read must wait; those behind them may not
+		// have to.
+		e.window, e.seen = 2*e.window, e.wake+1
 		return true, nil
 	}
 	if len(jobs) > 0 {
@@ -412,11 +428,12 @@ func (e *Executor) send(ctx context.Context) (moved bool, err error) {
 	if err := e.prepare(ctx, assigned); err != nil {
 		return false, err
 	}
-	return true, e.out(ctx)
+	return true, e.sendDue(ctx)
 }
 
-// rest ends a step: it returns when the next is due, or gives the account back if nothing is left to do.
-func (e *Executor) rest(ctx context.Context) (time.Time, error) {
+// finish ends a step. It returns when the next step is due, or releases the
+// account if no work is left.
+func (e *Executor) finish(ctx context.Context) (time.Time, error) {
 	if err := e.flush(ctx); err != nil {
 		return time.Time{}, err
 	}
@@ -436,6 +453,7 @@ func (e *Executor) rest(ctx context.Context) (time.Time, error) {
 	return time.Time{}, err
 }
 
+// nextStep returns when the next step is due.
 func (e *Executor) nextStep(now time.Time) time.Time {
 	next := now.Add(min(e.cfg.Rebroadcast, e.cfg.LeaseFor/3))
 	earlier := func(t time.Time) {
@@ -452,7 +470,7 @@ func (e *Executor) nextStep(now time.Time) time.Time {
 	if e.failed > 0 {
 		earlier(now.Add(backOff(e.cfg.Retry, e.failed)))
 	}
-	for r := range e.view.line() {
+	for r := range e.view.sendQueue() {
 		earlier(e.view.sendAt(&e.cfg, now, r))
 	}
 	for i := range e.pending {

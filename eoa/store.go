@@ -7,121 +7,162 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Lease is the right to write an account. Its epoch grows with each new holder and never repeats.
+// Lease is the exclusive right to write an account. Each new holder gets a
+// higher epoch, and an epoch never repeats.
 type Lease struct {
+	// Account is the leased account.
 	Account Account
-	Owner   string
-	Epoch   uint64
-	// Until is when another worker may take it.
+	// Owner is the holder's name, as passed to [Store.Acquire].
+	Owner string
+	// Epoch is the lease's number, from 1; 0 means no lease.
+	Epoch uint64
+	// Until is when another worker may acquire the account.
 	Until time.Time
 }
 
-// OrderKind is what a user wants done with an account's requests.
+// OrderKind is the kind of change that a user orders.
 type OrderKind uint8
 
 const (
-	// OrderCancel withdraws a request. One that may be out already is replaced by a transaction that does nothing; what is mined counts.
+	// OrderCancel withdraws a request. If its transaction may already be on a
+	// node, a noop with the same nonce replaces it, and the one that is mined
+	// decides.
 	OrderCancel OrderKind = iota + 1
-	// OrderReplace gives a request another payload at the same nonce; what is mined counts.
+	// OrderReplace gives a request another payload with the same nonce. The
+	// transaction that is mined decides.
 	OrderReplace
 	// OrderReset sets the next nonce.
 	OrderReset
 )
 
-// Order is carried out by the account's worker.
+// Order is a user's order to an account. The account's worker carries it out.
 type Order struct {
-	// Seq is the store's.
-	Seq  uint64    `json:"seq"`
+	// Seq is the order's number, assigned by the store.
+	Seq uint64 `json:"seq"`
+	// Kind is the kind of order.
 	Kind OrderKind `json:"kind"`
-	// Key names the request of OrderCancel and OrderReplace; Payload is the new one of OrderReplace, whose Key does not matter.
-	Key     string   `json:"key,omitempty"`
+	// Key is the key of the request, for OrderCancel and OrderReplace.
+	Key string `json:"key,omitempty"`
+	// Payload is the new payload, for OrderReplace. Its Key is ignored.
 	Payload *Request `json:"payload,omitempty"`
 	// Force lets OrderReset give up requests in flight.
 	Force bool `json:"force,omitempty"`
 }
 
-// Inbox is what waits for an account's worker.
+// Inbox is the work that waits for an account's worker.
 type Inbox struct {
-	// Wake is the account's wake version: it grows by each Submit that accepts something and by each Order.
+	// Wake is the account's wake version. It increases with each Order and with
+	// each Submit that accepts a request.
 	Wake uint64
-	// Orders wait, oldest first. Pending are the requests without a nonce, best first, as many as asked for, but no more than have MaxInboxBytes together, or
-	// one. More: others may wait behind them.
-	Orders  []Order
+	// Orders are the open orders, oldest first.
+	Orders []Order
+	// Pending are requests without a nonce, in order of rank. There are at most
+	// limit of them, and at most MaxInboxBytes unless the first alone is
+	// larger.
 	Pending []Record
-	More    bool
+	// More reports that there may be further pending requests.
+	More bool
 }
 
-// MaxInboxBytes bounds what a worker reads of requests at once, about: all blobs that may wait, and more. What is behind so much that cannot be sent waits.
+// MaxInboxBytes is the approximate maximum size of the pending requests that an
+// [Inbox] returns. It exceeds the size of MaxPendingBlobs blobs. Requests
+// beyond it wait until those before them are sent.
 const MaxInboxBytes = 40 << 20
 
-// Backlog is how much an account has to do: requests without a nonce, and with one but in no block.
-type Backlog struct{ Pending, InFlight int }
+// Backlog is the amount of work that an account has.
+type Backlog struct {
+	// Pending is the number of requests without a nonce.
+	Pending int
+	// InFlight is the number of requests with a nonce that are in no block.
+	InFlight int
+}
 
-// State of an account as its worker loads it.
+// Loaded is the persisted state of an account, as returned by [Store.Load].
 type Loaded struct {
+	// Head is the account's head.
 	Head Head
 	// Open are the records for which [Record.Open] holds, by nonce.
 	Open []Record
 }
 
-// Batch is one atomic step of an account: all of it or nothing.
+// Batch is one step of an account. A store writes all of it or nothing.
 type Batch struct {
-	// Head is the new head. Its Version is the one that the step was decided on; the store writes that plus one.
+	// Head is the new head. Its Version is the version that the step was
+	// decided on; the store writes Version+1.
 	Head Head
-	// Records replace those with the same ids, which were accepted before. A record's key and priority never change, its state changes as
-	// [State.CanBecome] says, and an attempt is first committed with a zero SentAt.
+	// Records replace the stored records with the same ids. The key and the
+	// priority of a record never change, its state changes as [State.CanBecome]
+	// allows, and a new attempt has a zero SentAt.
 	Records []Record
-	// Events are appended to the outbox; the store numbers them.
+	// Events are appended to the outbox. The store numbers them.
 	Events []Event
-	// Done are the Seqs of orders that were carried out.
+	// Done are the Seqs of the orders that were carried out.
 	Done []uint64
-	// Add are requests of the executor's own, accepted as Submit does it. One whose key is there already is left out.
+	// Add are new requests of the executor, accepted as by Submit. A request
+	// whose key exists is skipped.
 	Add []Request
 }
 
-// Store keeps accounts durably. All methods are safe for concurrent use by any number of processes. A method that returns without an error
-// has written to what survives; one that returns an error may have written all or nothing, except where it names ErrFenced, ErrConflict,
-// ErrWoken, ErrHeld, ErrKeyReused or ErrTooManyBlobs: then nothing. Package eoa/storetest checks all of this for any store.
+// Store persists accounts. All methods are safe for concurrent use by any
+// number of processes. A method that returns nil has made its writes durable.
+// After ErrFenced, ErrConflict, ErrWoken, ErrHeld, ErrKeyReused or
+// ErrTooManyBlobs nothing was written. After any other error either everything
+// or nothing was written. Package eoa/storetest tests a Store for all of this.
 //
-// now is the caller's time; a store that many machines share may use a clock of its own instead.
+// The parameter now is the caller's time. A store that several machines share
+// may use its own clock instead.
 type Store interface {
-	// Submit accepts requests, all or none, and returns their records in the same order. A request whose key is there with an equal payload is
-	// not accepted again: its record is returned as it stands. Another payload fails with ErrKeyReused, and new blobs above MaxPendingBlobs with
-	// ErrTooManyBlobs.
+	// Submit accepts requests, all or none, and returns their records in the
+	// same order. If a key exists with an equal payload, Submit returns the
+	// existing record. It returns ErrKeyReused if the payload differs, and
+	// ErrTooManyBlobs if more than MaxPendingBlobs blobs would wait.
 	Submit(ctx context.Context, a Account, now time.Time, requests ...Request) ([]Record, error)
-	// Order leaves an order for the account's worker.
+	// Order stores an order for the account's worker.
 	Order(ctx context.Context, a Account, now time.Time, o Order) error
-	// Get returns the record with a key, or ErrUnknownRequest.
+	// Get returns the record with the given key. It returns ErrUnknownRequest
+	// if there is none.
 	Get(ctx context.Context, a Account, key string) (Record, error)
-	// ByHash returns the record that one of its attempts has the hash of, or ErrUnknownRequest.
+	// ByHash returns the record that has an attempt with the given hash. It
+	// returns ErrUnknownRequest if there is none.
 	ByHash(ctx context.Context, a Account, tx common.Hash) (Record, error)
-	// List returns records with ids above after, ascending, at most limit.
+	// List returns the records with ids above after, ascending, at most limit.
 	List(ctx context.Context, a Account, after uint64, limit int) ([]Record, error)
 
-	// Backlog returns what an account has to do; pending requests are counted up to limit.
+	// Backlog returns the amount of work that an account has. It counts at most
+	// limit pending requests.
 	Backlog(ctx context.Context, a Account, limit int) (Backlog, error)
 
-	// Events returns events above after that were not acknowledged, ascending, at most limit; Acknowledge drops those up to a Seq.
+	// Events returns the unacknowledged events above after, ascending, at most
+	// limit.
 	Events(ctx context.Context, a Account, after uint64, limit int) ([]Event, error)
+	// Acknowledge drops the events up to and including the Seq through.
 	Acknowledge(ctx context.Context, a Account, through uint64) error
 
-	// Acquire takes the account for ttl. It fails with ErrHeld while somebody else's lease, or another of the same owner's, has not ended.
+	// Acquire leases the account to owner for ttl. It returns ErrHeld while any
+	// other lease is in force, including one of the same owner.
 	Acquire(ctx context.Context, a Account, owner string, now time.Time, ttl time.Duration) (Lease, error)
-	// Renew extends a lease, or fails with ErrFenced. A lease that has ended can be renewed as long as nobody took it.
+	// Renew extends a lease. It returns ErrFenced if the lease was parked or
+	// broken, or if another worker has acquired the account. Until then an
+	// expired lease can be renewed.
 	Renew(ctx context.Context, l Lease, now time.Time, ttl time.Duration) (Lease, error)
-	// Park ends a lease, and makes the account due at a time, zero for never. It fails with ErrWoken, and the lease goes on, if the wake
-	// version is another one.
+	// Park ends a lease and makes the account due at the given time; zero means
+	// never. It returns ErrWoken, and the lease stays in force, if the wake
+	// version is no longer wake.
 	Park(ctx context.Context, l Lease, wake uint64, due time.Time) error
-	// Break ends whatever lease there is: its holder can write nothing from now on.
+	// Break ends the current lease, if any. Its holder can no longer write.
 	Break(ctx context.Context, a Account) error
-	// Due returns accounts that nobody holds and that have been woken, or whose time has come, at most limit.
+	// Due returns accounts without a lease that have new requests or orders, or
+	// whose due time has passed, at most limit.
 	Due(ctx context.Context, now time.Time, limit int) ([]Account, error)
 
-	// Load returns the account's head and open records. It fails with ErrFenced.
+	// Load returns the account's head and open records. It returns ErrFenced if
+	// the lease is lost.
 	Load(ctx context.Context, l Lease) (Loaded, error)
-	// Inbox returns what waits: the pending requests of a rank above after.
+	// Inbox returns the open orders and the pending requests with a rank above
+	// after, at most limit.
 	Inbox(ctx context.Context, a Account, after Rank, limit int) (Inbox, error)
-	// Commit writes a step and returns the wake version. It fails with ErrFenced, or with ErrConflict if the account's version is not that of
-	// the batch's head.
+	// Commit writes a step and returns the wake version. It returns ErrFenced
+	// if the lease is lost, and ErrConflict if the stored version is not that
+	// of b.Head.
 	Commit(ctx context.Context, l Lease, now time.Time, b Batch) (wake uint64, err error)
 }

@@ -9,43 +9,60 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// View is an account as its worker sees it, and the decisions on it: a deterministic state machine that holds no clock and calls nobody. A method
-// that decides returns a [Batch]; the worker commits it and then gives it to [View.Apply]. Make one with [NewView]. Not safe for concurrent use.
+// View is an account as its worker sees it, together with the decisions on it.
+// It is a deterministic state machine without a clock, and it calls nothing. A
+// method that decides returns a [Batch]; the worker commits it and passes it to
+// [View.Apply]. Create a View with [NewView]. A View is not safe for concurrent
+// use.
 //
-// What a view knows besides what was loaded is only what may be forgotten: a new view of the same account decides more carefully, never
-// otherwise. In particular it takes every signed transaction for one that may be out.
+// All state beyond what was loaded may be lost: a new view of the same account
+// decides the same or waits longer. In particular, it assumes that every signed
+// transaction may be on a node.
 type View struct {
+	// Account is the account.
 	Account Account
-	Head    Head
+	// Head is the account's head, including the batches applied.
+	Head Head
 	// Open are the records with a nonce that may still change, by nonce.
 	Open []Record
 
-	// fresh are the records, by id, whose only attempt was signed by this worker and not yet answered otherwise than by a certain no.
+	// fresh holds, by id, the records whose only attempt was signed by this
+	// worker and has so far had no answer other than a definite rejection.
 	fresh map[uint64]bool
-	sent  map[uint64]sending // by record id: the last time that the newest attempt was sent, by an earlier worker too if it was accepted
-	look  *Look              // the last one acted upon, nil for none
-	tall  uint64             // the height of the chain as far as it was acted upon, by an earlier worker too: its records tell
+	// sent holds, by record id, the last send of the newest attempt. A send by
+	// an earlier worker counts if the node accepted it.
+	sent map[uint64]sending
+	// look is the last one that was acted upon; nil for none.
+	look *Look
+	// height is the highest chain height that was acted upon. Records carry it
+	// over from an earlier worker.
+	height uint64
 
-	lagsSince  time.Time // since when the node's head is behind one that was seen before; zero for not
-	quietUntil time.Time // a node asked to be left alone
-	barred     bool      // Choose came to a request that waits until nothing of the other pool is in flight
+	// laggingSince is when the node's head fell behind one seen before; zero if
+	// it has not.
+	laggingSince time.Time
+	quietUntil   time.Time // end of the requested wait
+	// poolBlocked means that Choose reached a request that must wait until
+	// nothing of the other pool is in flight.
+	poolBlocked bool
 }
 
 // sending remembers the last send of a record's attempt.
 type sending struct {
 	tx    common.Hash
 	at    time.Time
-	tries int // without a verdict
+	tries int // sends without a definite answer
 }
 
-// NewView returns the view of a loaded account. Records that are not open are left out.
+// NewView returns the view of a loaded account. It drops records that are not
+// open.
 func NewView(a Account, l Loaded) *View {
 	open := slices.DeleteFunc(slices.Clone(l.Open), func(r Record) bool { return !r.Open() || len(r.Attempts) == 0 })
 	v := &View{Account: a, Head: l.Head, Open: open, fresh: map[uint64]bool{}, sent: map[uint64]sending{}}
 	slices.SortFunc(v.Open, func(x, y Record) int { return cmp.Compare(x.Nonce, y.Nonce) })
 	for i := range v.Open {
 		r := &v.Open[i]
-		v.tall = max(v.tall, r.Height)
+		v.height = max(v.height, r.Height)
 		if a := &r.Attempts[sendable(r)]; a.Result == Accepted && !a.SentAt.IsZero() {
 			at := a.SentAt
 			if l.Head.Resent.After(at) {
@@ -57,7 +74,7 @@ func NewView(a Account, l Loaded) *View {
 	return v
 }
 
-// Apply takes over a batch that the store has committed.
+// Apply updates the view with a batch that the store has committed.
 func (v *View) Apply(b Batch) {
 	v.Head = b.Head
 	v.Head.Version++
@@ -79,12 +96,15 @@ func (v *View) Apply(b Batch) {
 			delete(v.sent, r.ID)
 		}
 	}
-	if len(over) > 0 { // all at once: one by one from the front of thousands is slow
+	if len(over) > 0 {
+		// Delete all at once: removing one by one from the front of
+		// thousands is slow.
 		v.Open = slices.DeleteFunc(v.Open, func(r Record) bool { return over[r.ID] })
 	}
 }
 
-// and returns both steps as one; b was decided first, and may be nil.
+// and returns one batch with the changes of b, which was decided first and may
+// be nil, and of next.
 func (b *Batch) and(next Batch) *Batch {
 	if b == nil {
 		return &next
@@ -99,22 +119,23 @@ func (b *Batch) and(next Batch) *Batch {
 	return &next
 }
 
-// batch begins a step.
+// batch returns an empty batch.
 func (v *View) batch() Batch {
 	h := v.Head
 	h.Recycled, h.Holes, h.Resets = slices.Clone(h.Recycled), slices.Clone(h.Holes), slices.Clone(h.Resets)
 	return Batch{Head: h}
 }
 
-// Changes reports whether the batch says anything that must be written. Floor alone need not be, nor a later Since.
+// Changes reports whether b must be written. A change of Floor alone, or a
+// later Since, need not be.
 func (v *View) Changes(b *Batch) bool {
 	old := &v.Head
 	return len(b.Records)+len(b.Events)+len(b.Done)+len(b.Add) > 0 || b.Head.Next != old.Next || b.Head.Started != old.Started || b.Head.Count != old.Count ||
 		b.Head.Since.Before(old.Since) || !b.Head.Resent.Equal(old.Resent) || !slices.Equal(b.Head.Recycled, old.Recycled) || !slices.Equal(b.Head.Holes, old.Holes)
 }
 
-// tell adds an event about a record.
-func (b *Batch) tell(now time.Time, kind EventKind, r *Record) {
+// addEvent adds an event about r.
+func (b *Batch) addEvent(now time.Time, kind EventKind, r *Record) {
 	e := Event{Kind: kind, At: now, ID: r.ID, Key: r.Key, Nonce: r.Nonce, Tx: r.Tx, Height: r.Height, Reason: r.Reason}
 	if n := r.Newest(); n != nil && e.Tx == (common.Hash{}) {
 		e.Tx = n.Hash
@@ -122,17 +143,18 @@ func (b *Batch) tell(now time.Time, kind EventKind, r *Record) {
 	b.Events = append(b.Events, e)
 }
 
-// move takes a record to another state. A move that the table does not have is a bug of ours: nothing is written then.
+// move changes the state of r. It panics if the state table forbids the change,
+// which is a bug of this package; nothing is written then.
 func (b *Batch) move(now time.Time, r *Record, to State, kind EventKind) {
 	if !r.State.CanBecome(to) {
 		panic(fmt.Sprintf("eoa: record %d cannot become %v from %v", r.ID, to, r.State))
 	}
 	r.State = to
-	r.forget()
-	b.tell(now, kind, r)
+	r.dropBlobs()
+	b.addEvent(now, kind, r)
 }
 
-// latest is the account's count that was last acted upon.
+// latest returns the account's transaction count that was last acted upon.
 func (v *View) latest() uint64 {
 	if v.look == nil {
 		return v.Head.Floor
@@ -140,7 +162,8 @@ func (v *View) latest() uint64 {
 	return v.look.Latest
 }
 
-// inFlight returns how many records are in flight, and whether a node is known to have each of them.
+// inFlight returns the number of records in flight, and whether a node is known
+// to have each of them.
 func (v *View) inFlight() (n int, sure bool) {
 	sure = true
 	for i := range v.Open {
@@ -158,7 +181,7 @@ func (v *View) holds(nonce uint64) bool {
 	return found
 }
 
-// byID returns the open record with an id, or nil.
+// byID returns the open record with the given id, or nil.
 func (v *View) byID(id uint64) *Record {
 	for i := range v.Open {
 		if v.Open[i].ID == id {
@@ -168,7 +191,8 @@ func (v *View) byID(id uint64) *Record {
 	return nil
 }
 
-// Check reports the first broken invariant, for tests.
+// Check returns an error that describes the first broken invariant. It is meant
+// for tests.
 func (v *View) Check() error {
 	for i := range v.Open {
 		r := &v.Open[i]
@@ -186,7 +210,7 @@ func (v *View) Check() error {
 	for _, free := range [][]uint64{v.Head.Recycled, v.Head.Holes} {
 		for i, n := range free {
 			if n >= v.Head.Next || v.holds(n) || i > 0 && free[i-1] >= n {
-				return fmt.Errorf("nonce %d is free, and held or not below %d or not in order", n, v.Head.Next)
+				return fmt.Errorf("free nonce %d is held by a record, not below %d, or out of order", n, v.Head.Next)
 			}
 		}
 	}

@@ -22,7 +22,8 @@ import (
 	"github.com/jamq/jamq/eoa/memstore"
 )
 
-// world is what outlives the executor's process: the chain, the store and time.
+// world is everything that outlives the executor's process: the chain, the
+// store and the time.
 type world struct {
 	chain   *eoatest.Chain
 	store   eoa.Store
@@ -61,7 +62,7 @@ func newWorld(t testing.TB, seed uint64, requests int) *world {
 	return w
 }
 
-// request returns a request that can be told from all others on the chain.
+// request returns a request whose transaction is unique on the chain.
 func request(key string) eoa.Request {
 	return eoa.Request{Key: key, To: &common.Address{7}, Value: uint256.NewInt(1), Data: []byte(key)}
 }
@@ -91,7 +92,8 @@ func (w *world) tick(i int) {
 	}
 }
 
-// done reports whether all requests are over, as the outbox tells: to decode records with blobs takes its time.
+// done reports whether all requests have ended, from the outbox, because
+// decoding records with blobs is slow.
 func (w *world) done(t testing.TB) bool {
 	events, err := w.store.Events(context.Background(), w.account, 0, 100_000)
 	require.NoError(t, err)
@@ -161,7 +163,8 @@ func (w *world) exactlyOnce(t testing.TB) {
 	w.allTold(t)
 }
 
-// allTold checks that the outbox has the end of each request, after its beginning, and numbers without a gap.
+// allTold checks that the outbox has the end of each request after its
+// beginning, and consecutive numbers.
 func (w *world) allTold(t testing.TB) {
 	t.Helper()
 	events, err := w.store.Events(context.Background(), w.account, 0, 100_000)

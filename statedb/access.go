@@ -6,11 +6,11 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// AccessKind says which part of the state a key belongs to.
+// AccessKind is the part of the state that a key belongs to.
 type AccessKind uint8
 
 const (
-	// RawAccess is a key that was given as such.
+	// RawAccess is a key without metadata.
 	RawAccess AccessKind = iota
 	// BasicDataAccess is an account's nonce, balance and code size.
 	BasicDataAccess
@@ -31,21 +31,23 @@ func (k AccessKind) String() string {
 	return fmt.Sprintf("access kind %d", uint8(k))
 }
 
-// Access is a key with what it was derived from, so that a verifier can derive it again.
+// Access is a key with the metadata that it is derived from, so that a verifier
+// can derive it again.
 type Access struct {
-	// Kind says what the key stands for, and which of the fields below are set; the others are zero.
+	// Kind is the part of the state, and determines which of Address, Slot and
+	// Chunk are set. The others are zero.
 	Kind AccessKind
-	// Key is where it stands in the tree.
+	// Key is the position in the tree.
 	Key Key
-	// Address is the account's, for all kinds but RawAccess.
+	// Address is the account's address, for all kinds but RawAccess.
 	Address common.Address
 	// Slot is the storage slot, for StorageAccess.
 	Slot common.Hash
-	// Chunk is the chunk's number, for CodeChunkAccess.
+	// Chunk is the number of the chunk, from 0, for CodeChunkAccess.
 	Chunk uint32
 }
 
-// derive sets the key from what it is derived from; a raw key stays.
+// derive sets the key from the metadata; a raw key stays.
 func (a Access) derive(p *Profile) Access {
 	switch a.Kind {
 	case BasicDataAccess:
@@ -60,7 +62,7 @@ func (a Access) derive(p *Profile) Access {
 	return a
 }
 
-// plain returns the access with the fields that its kind does not have set to zero.
+// plain zeroes the fields that the kind does not have.
 func (a Access) plain() Access {
 	switch a.Kind {
 	case RawAccess:
@@ -75,6 +77,7 @@ func (a Access) plain() Access {
 	return a
 }
 
+// String describes the access for error messages.
 func (a Access) String() string {
 	switch a.Kind {
 	case StorageAccess:
@@ -87,16 +90,18 @@ func (a Access) String() string {
 	return fmt.Sprintf("%s of %s", a.Kind, a.Address)
 }
 
-// Read is an access with the transaction in which its key was read first.
+// Read is a logged read of a key.
 type Read struct {
 	Access
-	// Transaction is what View.SetTransaction last said before.
+	// Transaction is the index set by View.SetTransaction at the first read.
 	Transaction int
 }
 
-// Write is the last write of a key: a deleted one is absent afterwards, and its Value is zero.
+// Write is the last write of a key.
 type Write struct {
 	Access
-	Value   [32]byte
+	// Value is the new value; zero if Deleted.
+	Value [32]byte
+	// Deleted means that the value is removed.
 	Deleted bool
 }

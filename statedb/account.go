@@ -17,27 +17,29 @@ const (
 	maxCodeSize    = 1<<24 - 1
 )
 
-// Account is what an account holds besides storage and code.
+// Account is an account without its storage and code.
 type Account struct {
-	// Exists is false for an account that was never written, or was deleted; then the rest is zero.
+	// Exists is false for an account that was never written or was deleted. All
+	// other fields are zero then.
 	Exists bool
-	// Nonce is the next transaction's.
+	// Nonce is the nonce of the next transaction.
 	Nonce uint64
-	// Balance is in wei, never nil, at most 128 bits.
+	// Balance is in wei, at most 128 bits. View.Account never returns nil; in
+	// SetAccount nil means 0.
 	Balance *uint256.Int
 	// CodeHash is the Keccak-256 hash of the code.
 	CodeHash common.Hash
-	// CodeSize is the length of the code, in bytes, below 2^24.
+	// CodeSize is the length of the code in bytes, below 2^24.
 	CodeSize int
 }
 
-// Account returns an account. Both its values are logged as read.
+// Account returns an account. Both of its header values are logged as read.
 func (v *View) Account(a common.Address) Account {
 	basicAccess, codeAccess := v.header(a)
 	basic, hasBasic := v.read(basicAccess)
 	codeHash, hasCode := v.read(codeAccess)
 	account := Account{Balance: new(uint256.Int)}
-	// A deleted account has zeros in both places, or nothing.
+	// A deleted account has zeros in both places, or no values.
 	if !hasBasic && !hasCode || basic == ([32]byte{}) && codeHash == ([32]byte{}) {
 		return account
 	}
@@ -49,7 +51,8 @@ func (v *View) Account(a common.Address) Account {
 	return account
 }
 
-// header returns the accesses of an account's two values, which are on one stem.
+// header returns the accesses of an account's two header values, which have the
+// same stem.
 func (v *View) header(a common.Address) (basic, codeHash Access) {
 	key := v.profile.BasicDataKey(a)
 	basic = Access{Kind: BasicDataAccess, Key: key, Address: a}
@@ -57,8 +60,9 @@ func (v *View) header(a common.Address) (basic, codeHash Access) {
 	return basic, Access{Kind: CodeHashAccess, Key: key, Address: a}
 }
 
-// SetAccount stages an account's nonce, balance, code hash and code size; Exists is not looked at. Errors wrap ErrBalanceRange or
-// ErrCodeSize and change nothing.
+// SetAccount stages an account's nonce, balance, code hash and code size. It
+// ignores Exists. The error wraps ErrBalanceRange or ErrCodeSize, and then
+// nothing changes.
 func (v *View) SetAccount(a common.Address, account Account) error {
 	var basic [32]byte
 	if account.Balance != nil {
@@ -76,8 +80,9 @@ func (v *View) SetAccount(a common.Address, account Account) error {
 	return nil
 }
 
-// DeleteAccount stages zeros for an account, which is how go-ethereum's binary trie deletes; the profile decides whether they are stored.
-// Its storage stays.
+// DeleteAccount stages zeros for an account's header, as go-ethereum's binary
+// trie does. The profile determines whether zeros are stored. The account's
+// storage stays.
 func (v *View) DeleteAccount(a common.Address) { v.setHeader(a, [32]byte{}, common.Hash{}) }
 
 func (v *View) setHeader(a common.Address, basic [32]byte, codeHash common.Hash) {
@@ -86,7 +91,8 @@ func (v *View) setHeader(a common.Address, basic [32]byte, codeHash common.Hash)
 	v.write(codeAccess, codeHash)
 }
 
-// Storage returns a storage slot; zero for one that was never written. It is logged as read.
+// Storage returns the value of a storage slot, zero if it was never written.
+// The slot is logged as read.
 func (v *View) Storage(a common.Address, slot common.Hash) common.Hash {
 	value, _ := v.read(v.slot(a, slot))
 	return value

@@ -15,12 +15,14 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// benchLeaves is the size of the state that is measured. internal/bench has go-ethereum's trie beside it.
+// benchLeaves is the size of the measured state. internal/bench compares it
+// with go-ethereum's trie.
 const benchLeaves = 1_000_000
 
 var sha = EIP7864().Hasher
 
-// randomWrites are sorted writes of random keys, so many to a stem.
+// randomWrites returns sorted writes of random keys, with perStem keys per
+// stem.
 func randomWrites(seed byte, n, perStem int) []ubt.Write {
 	source := rand.NewChaCha8([32]byte{seed})
 	writes := make([]ubt.Write, n)
@@ -41,7 +43,7 @@ func sortWrites(writes []ubt.Write) {
 	slices.SortFunc(writes, func(a, b ubt.Write) int { return a.Key.Compare(b.Key) })
 }
 
-// some are writes of so many of the keys, with other values.
+// some returns writes of n of the keys, with other values.
 func some(of []ubt.Write, n int, round int) []ubt.Write {
 	r := rand.New(rand.NewPCG(1, uint64(round)))
 	writes := make([]ubt.Write, n)

@@ -5,8 +5,9 @@ import (
 	"math/bits"
 )
 
-// BLAKE3 of at most 64 bytes, which is one block: all that a tree hashes. It is one call of the compression function (BLAKE3
-// specification, section 2).
+// This file has BLAKE3 for inputs of at most 64 bytes, the largest that a tree
+// hashes. Such an input is one block, so a hash is one call of the compression
+// function (BLAKE3 specification, section 2).
 
 const (
 	blake3BlockSize  = 64
@@ -19,7 +20,8 @@ const (
 
 var blake3IV = [8]uint32{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}
 
-// blake3Schedule says which words of the message each round takes: the permutation of the specification, applied again and again.
+// blake3Schedule has the message words of each round: the permutation of the
+// specification, applied repeatedly.
 var blake3Schedule = func() (rounds [blake3Rounds][16]uint8) {
 	permutation := [16]uint8{2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8}
 	for i := range rounds[0] {
@@ -33,7 +35,7 @@ var blake3Schedule = func() (rounds [blake3Rounds][16]uint8) {
 	return rounds
 }()
 
-// blake3Key is what a hash begins with: plain, or keyed.
+// blake3Key is the initial state of a hash, plain or keyed.
 type blake3Key struct {
 	words [8]uint32
 	flags uint32
@@ -41,7 +43,8 @@ type blake3Key struct {
 
 var blake3Plain = blake3Key{words: blake3IV}
 
-// blake3Keyed returns the keyed mode whose key is the plain hash of a name of at most 64 bytes.
+// blake3Keyed returns a keyed mode. The key is the plain hash of name, which
+// has at most 64 bytes.
 func blake3Keyed(name string) blake3Key {
 	return blake3FromKey(blake3Plain.sum([]byte(name)))
 }

@@ -8,11 +8,13 @@ import (
 	"golang.org/x/crypto/sha3"
 )
 
-// emptyCode is the hash of no code.
+// emptyCode is the hash of empty code.
 var emptyCode = keccak(nil)
 
-// Code returns a copy of the code with the given hash as staged or published; nil for the hash of no code and for zero. What is not staged is
-// logged: a witness carries the whole of it, bound by the code hash of an account. Where there is none, View.Err wraps ErrUnknownCode, or
+// Code returns a copy of the code with the given hash, staged or published. It
+// returns nil for the hash of empty code and for the zero hash. Published code
+// is logged as read: a witness contains all of it. If the code is unknown, Code
+// returns nil and sets [View.Err], which wraps ErrUnknownCode or
 // ErrNotInWitness.
 func (v *View) Code(codeHash common.Hash) []byte {
 	if codeHash == emptyCode || codeHash == (common.Hash{}) {
@@ -33,11 +35,15 @@ func (v *View) Code(codeHash common.Hash) []byte {
 	return bytes.Clone(code)
 }
 
-// ReadCodeByChunk makes CodeAt read code as the chunks that it has in the tree (EIP-7864, "Code"), from now on: each is a key that is logged and
-// proved like any other, and the witness carries no code besides. That needs no trust in code hashes, and about twice the room.
+// ReadCodeByChunk makes CodeAt read code in the chunks of the tree (EIP-7864,
+// "Code") from now on. Each chunk is a key that is logged and proved like any
+// other, and the witness contains no other code. Such a witness does not rely
+// on code hashes, and takes about twice the space.
 func (v *View) ReadCodeByChunk() { v.byChunk = true }
 
-// CodeAt is Code of an account's code hash; by chunks, after ReadCodeByChunk, or if a stateless view has those and not the whole.
+// CodeAt returns the code of an account, as Code does. It reads chunks after
+// ReadCodeByChunk, and on a stateless view whose witness has chunks instead of
+// the whole code.
 func (v *View) CodeAt(a common.Address) []byte {
 	account := v.Account(a)
 	h := account.CodeHash
@@ -56,13 +62,13 @@ func (v *View) CodeAt(a common.Address) []byte {
 		return nil
 	}
 	if code = code[:account.CodeSize]; keccak(code) != h {
-		v.fail(fmt.Errorf("%w: the %d bytes of %s in the tree hash to %s, want %s", ErrUnknownCode, len(code), a, keccak(code), h))
+		v.fail(fmt.Errorf("%w: %d bytes of code of %s have the hash %s, want %s", ErrUnknownCode, len(code), a, keccak(code), h))
 		return nil
 	}
 	return code
 }
 
-// chunked says whether code is read by chunks.
+// chunked reports whether to read code in chunks.
 func (v *View) chunked(h common.Hash) bool {
 	if v.store != nil || v.byChunk {
 		return v.byChunk
@@ -71,8 +77,9 @@ func (v *View) chunked(h common.Hash) bool {
 	return !whole
 }
 
-// SetCode stages an account's code as chunks and returns its hash, which belongs into the account together with the size. The error
-// wraps ErrCodeSize and changes nothing.
+// SetCode stages an account's code in chunks and returns its hash. The caller
+// must put the hash and the size into the account. The error wraps ErrCodeSize,
+// and then nothing changes.
 func (v *View) SetCode(a common.Address, code []byte) (common.Hash, error) {
 	if len(code) > maxCodeSize {
 		return common.Hash{}, fmt.Errorf("%w: %s has %d bytes, want at most %d", ErrCodeSize, a, len(code), maxCodeSize)
@@ -101,11 +108,12 @@ const (
 	push32    = 0x7f
 )
 
-// chunks splits code into pieces of 31 bytes, each behind a byte that says how many of its first bytes are data of a PUSH that
-// began before it (EIP-7864, "Code").
+// chunks splits code into pieces of 31 bytes. Each follows a byte that counts
+// its leading bytes that are data of a PUSH in an earlier piece (EIP-7864,
+// "Code").
 func chunks(code []byte) [][32]byte {
 	out := make([][32]byte, (len(code)+chunkSize-1)/chunkSize)
-	next := 0 // where the next instruction begins
+	next := 0 // start of the next instruction
 	for i := range out {
 		start := i * chunkSize
 		end := min(start+chunkSize, len(code))

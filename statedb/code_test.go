@@ -39,7 +39,8 @@ func TestCodeIsACopy(t *testing.T) {
 	require.Equal(t, contract, two.Code(h))
 }
 
-// An account whose code nobody set does not execute as if it had none: neither here, nor on a witness.
+// An account with unknown code does not execute as if it had none, on a store
+// or on a witness.
 func TestUnknownCode(t *testing.T) {
 	v := open(t, NewStore(EIP7864()))
 	require.NoError(t, v.SetAccount(common.Address{1}, Account{CodeHash: common.Hash{7}, CodeSize: 9}))
@@ -129,7 +130,8 @@ func TestCodeNotInWitness(t *testing.T) {
 	}
 }
 
-// BenchmarkSetCode deploys many contracts in one view: the cost of one does not depend on how many there are.
+// BenchmarkSetCode deploys many contracts in one view. The cost of each does
+// not depend on their number.
 func BenchmarkSetCode(b *testing.B) {
 	v := open(b, NewStore(EIP7864()))
 	for i := range b.N {

@@ -2,21 +2,24 @@ package statedb
 
 import "fmt"
 
-// Config says how a store works. The zero value is in memory, under the profile EIP7864, and keeps every root.
+// Config configures a [Store]. The zero value is a store in memory with the
+// profile EIP7864 that keeps every root.
 type Config struct {
-	// Profile fixes hashes and keys; the zero value means EIP7864. A disk that was written under a profile of another name is refused.
+	// Profile determines hashes and keys; the zero value means EIP7864. Open
+	// refuses a disk that was written under a profile with another name.
 	Profile Profile
-	// Retention is how many canonical roots before the canonical one stay. When one falls off the end, it is discarded, and with it
-	// every root that does not descend from the oldest that stays, unless it is pinned. At least 0, which means that all roots stay until
-	// Store.Discard.
+	// Retention is the number of previous canonical roots that are kept; 0
+	// keeps all roots until Store.Discard. When the oldest one is discarded, so
+	// is every unpinned root that does not descend from the oldest one left.
 	Retention int
-	// Disk makes the store durable; nil means that it is in memory alone.
+	// Disk makes the store durable; nil means memory only.
 	Disk Disk
-	// Metrics is told what to count; the zero value counts nothing.
+	// Metrics receives counts; the zero value discards them.
 	Metrics Metrics
 }
 
-// Validate returns an error that wraps ErrConfig and names the first field that is out of range, or nil.
+// Validate returns an error that wraps ErrConfig and names the first field out
+// of range.
 func (c *Config) Validate() error {
 	if _, err := c.Profile.orDefault(); err != nil {
 		return err
@@ -27,24 +30,27 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// Metrics is told what to count, by several goroutines at once and with a lock held that only writers of the store wait for. A nil func
-// counts nothing. What is a level, such as the number of roots, is asked of the store.
+// Metrics receives counts of a store's operations. Levels, such as the number
+// of roots, are methods of the store.
 type Metrics struct {
-	// Count adds n, which may be 0, to a counter.
+	// Count, if not nil, adds n to a counter; n may be 0. It is called from
+	// several goroutines concurrently, sometimes with a lock held that blocks
+	// writers of the store, so it must be fast and must not call the store.
 	Count func(counter Counter, n int)
 }
 
-// Counter names what is counted.
+// Counter is the name of a count.
 type Counter string
 
 const (
-	// CountCommitted counts roots that were published, each once.
+	// CountCommitted counts published roots, each once.
 	CountCommitted Counter = "committed"
 	// CountCanonical counts moves of the canonical root.
 	CountCanonical Counter = "canonical"
-	// CountDiscarded counts roots that were discarded, by retention too.
+	// CountDiscarded counts discarded roots, including those discarded by
+	// retention.
 	CountDiscarded Counter = "discarded"
-	// CountDiskBytes counts bytes of records that were written to the disk.
+	// CountDiskBytes counts the bytes of the records written to the disk.
 	CountDiskBytes Counter = "disk_bytes"
 )
 

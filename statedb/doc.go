@@ -1,51 +1,64 @@
-// Package statedb keeps many isolated views of one rollup's state, and proves what each of them read and wrote.
+// Package statedb keeps many isolated views of a rollup's state, and proves
+// what each of them read and wrote.
 //
-// The state is a Unified Binary Tree (EIP-7864, package ubt). Trees are immutable and share what they have in common, so that a view of any
-// published root costs a pointer, and a builder can execute many blocks on many past states at once.
+// The state is a Unified Binary Tree (EIP-7864, package ubt). Trees are
+// immutable and share their common parts, so opening a view of any published
+// root takes constant time. A builder can execute many blocks on many past
+// states in parallel.
 //
 //	store := statedb.NewStore(statedb.EIP7864())
-//	view, err := store.View(root)            // a view of a published root
+//	view, err := store.View(root)          // a view of a published root
 //	balance := view.Account(addr).Balance
-//	view.SetStorage(addr, slot, value)       // staged in the view, visible to nobody else
-//	witness, err := view.Witness()           // proves what was read and is written
-//	root, err = view.Commit()                // published; the canonical root has not moved
-//	err = store.SetCanonical(root)           // only the store can do that
+//	view.SetStorage(addr, slot, value)     // staged, visible only in this view
+//	witness, err := view.Witness()         // proves all reads and writes
+//	root, err = view.Commit()              // published, but not yet canonical
+//	err = store.SetCanonical(root)         // only the store can do that
 //
-// and at the guarantor, who has no state:
+// A guarantor has no state. It executes on the witness:
 //
 //	witness, err := statedb.ParseWitness(profile, bytes)
 //	view, err := statedb.NewStateless(profile, witness, preRoot)
-//	… execute on view …
+//	// Execute on view.
 //	postRoot, err := view.Root()
-//	err = view.Matches(witness)              // nothing is in it that was not needed
+//	err = view.Matches(witness)            // the witness has nothing superfluous
 //
 // # Isolation
 //
-// A [View] has its own staged writes, its own log of what was read, and its own pin. There are three ways to another view, all in constant time:
-// [View.Copy] takes everything with it, for work that takes long; [View.CopyForPhase2] shares only the state that both read;
-// [Store.View] is a fresh one of any root. No method of a view moves the canonical root: the compiler sees to it. Hosts that know calls
-// such as CommitAsCanonical on the state itself have them in [Facade], which panics where a copy makes them.
+// A [View] has separate staged writes, a separate log of reads, and a separate
+// pin. There are three ways to get another view, all in constant time.
+// [View.Copy] copies everything, for long-running work. [View.CopyForPhase2]
+// shares only the state that both read. [Store.View] opens any root. No method
+// of a view moves the canonical root. For hosts whose code calls methods such
+// as CommitAsCanonical on the state, [Facade] has them; on a copy they panic.
 //
 // # Witnesses
 //
-// A [Witness] lists the keys that were read or written with what they were derived from, carries the code that ran, and has one multiproof over
-// all keys. [Verify] and [NewStateless] derive every key again, so that no slot can pass for an account's balance. An execution has one witness on
-// each root, with one encoding; [View.Matches] refuses all others. Absence is proved as well as presence. Code is the whole of it, or by
-// chunks where [View.ReadCodeByChunk] says so.
+// A [Witness] lists the keys that were read or written together with the
+// address, slot or code chunk that each was derived from. It has the code that
+// was executed and one multiproof for all keys. [Verify] and [NewStateless]
+// derive every key again, so that no storage slot can pass for an account's
+// balance. Each execution on a root has exactly one witness with one encoding,
+// and [View.Matches] refuses all others. Absence is proved as well as presence.
+// Code is included whole, or in chunks after [View.ReadCodeByChunk].
 //
 // # Roots
 //
-// A [Store] keeps published roots until they are discarded: one by one, or by [Config].Retention as the canonical root moves. A pinned root
-// stays. With [Config].Disk a store survives being killed at any moment: what is committed or canonical when the call returns
-// is so when the store is opened again. Code is kept for ever.
+// A [Store] keeps published roots until they are discarded, by [Store.Discard]
+// or by [Config].Retention as the canonical root moves. A pinned root stays.
+// With [Config].Disk a store survives a crash at any moment: every change is
+// durable when the call returns. Code is never deleted.
 //
 // # Concurrency
 //
-// A [Store] is safe for concurrent use, and starts no goroutine that outlives a call. A [View] belongs to one goroutine at a time; any number
-// may work in parallel, because published trees never change. Opening and copying views waits for nothing but a lock that is held for moments.
+// A [Store] is safe for concurrent use, and no goroutine of it outlives a call.
+// A [View] belongs to one goroutine at a time; any number of views may work in
+// parallel, because published trees never change. Opening or copying a view
+// takes a lock only briefly.
 //
 // # Profiles
 //
-// How addresses, storage slots and code become keys and which hash is used is a [Profile]. Under the profile [EIP7864] roots equal those
-// of go-ethereum's binary trie. [BLAKE3] is the same under another hash function; [Tagged] is safer and smaller, and compatible with nothing.
+// A [Profile] determines the hash function and how addresses, storage slots and
+// code become keys. Under [EIP7864] roots equal those of go-ethereum's binary
+// trie. [BLAKE3] differs only in its hash function. [Tagged] is safer and
+// smaller, and compatible with no other implementation.
 package statedb

@@ -11,20 +11,28 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// Disk is an ordered key-value store, such as package statedb/pebblestore. It belongs to one [Store], which calls it from one goroutine at
-// a time.
+// Disk is an ordered key-value store, for example package statedb/pebblestore.
+// A Disk belongs to one [Store], which calls it from one goroutine at a time.
 type Disk interface {
-	// Write makes all the records durable before it returns, or none of them even if the process is killed.
+	// Write makes all records durable before it returns. If it fails or the
+	// process dies, either all or none of them are written.
 	Write(records []Record) error
-	// Read calls f for every record, in the order of keys, and stops at the first error. The slices are valid during the call.
+	// Read calls f for every record in the order of keys, and stops at the
+	// first error. The slices are valid only during the call.
 	Read(f func(key, value []byte) error) error
 }
 
-// Record is a key with its value; nil removes it.
-type Record struct{ Key, Value []byte }
+// Record is a key with its value, as a [Disk] stores it.
+type Record struct {
+	// Key is the key.
+	Key []byte
+	// Value is the value; nil deletes the key.
+	Value []byte
+}
 
-// What is on the disk: the values of the canonical root by stem, and for each other root the write set that leads to it from another one, its
-// base. Each change is one Write, so that a disk always holds a whole state.
+// The disk has the values of the canonical root by stem, and for each other
+// root the write set that leads to it from another root, its base. Each change
+// is one Write, so a disk always has a consistent state.
 //
 //	c ‖ code hash   code
 //	m               version, profile, and the line of canonical roots
@@ -42,7 +50,8 @@ const (
 
 func rootKey(root common.Hash) []byte { return append([]byte{rootRecord}, root[:]...) }
 
-// write hands records to the disk. After a failure nobody knows what it holds, so that nothing more is written.
+// write writes records to the disk. After a failure the contents of the disk
+// are unknown, and nothing more is written.
 func (s *Store) write(records []Record) error {
 	if s.broken != nil {
 		return s.broken
@@ -62,7 +71,7 @@ func (s *Store) write(records []Record) error {
 	return nil
 }
 
-// added returns the records of a root with a new link, and of code.
+// added returns the records of a root with a new link, and of new code.
 func (s *Store) added(p *published, l link, code map[common.Hash][]byte) (records []Record) {
 	for h, c := range code {
 		if _, known := s.codeOf(h); !known {
@@ -76,7 +85,8 @@ func (s *Store) added(p *published, l link, code map[common.Hash][]byte) (record
 	return records
 }
 
-// moved returns the records of a move of the canonical root, of new links and of roots that are gone.
+// moved returns the records of a new canonical root, of new links and of
+// deleted roots.
 func (s *Store) moved(canonical common.Hash, line []common.Hash, links map[common.Hash]link, gone []common.Hash) (records []Record) {
 	for root, l := range links {
 		records = append(records, Record{rootKey(root), s.entry(s.roots[root].tree, l)})
@@ -128,7 +138,8 @@ type entryOf struct {
 
 func decodeEntry(b []byte) (e entryOf, ok bool) {
 	parents, n := binary.Uvarint(b)
-	if n <= 0 || parents == 0 || parents >= uint64(len(b)-n)/32 { // the base comes after them
+	// The base follows the parents.
+	if n <= 0 || parents == 0 || parents >= uint64(len(b)-n)/32 {
 		return e, false
 	}
 	for b = b[n:]; uint64(len(e.parents)) < parents; b = b[32:] {
@@ -148,8 +159,9 @@ func decodeEntry(b []byte) (e entryOf, ok bool) {
 	return e, true
 }
 
-// Open returns a store. With a disk that was used before it holds what it held then, but for pins, which do not outlive the process; each root
-// is computed again and compared. The error wraps ErrConfig, ErrCorrupt or ErrDisk.
+// Open returns a store. If cfg.Disk was used before, the store has the same
+// contents as then, except pins. Open computes each root again and compares it.
+// The error wraps ErrConfig, ErrCorrupt or ErrDisk.
 func Open(cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -173,10 +185,10 @@ func Open(cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// loader makes a store out of records.
+// loader builds a store from records.
 type loader struct {
 	store   *Store
-	tree    ubt.Tree // of the stems
+	tree    ubt.Tree // tree of the stems
 	batch   []ubt.Write
 	entries map[common.Hash]entryOf
 	fresh   bool
@@ -184,7 +196,7 @@ type loader struct {
 	bad     error
 }
 
-// loadBatch is how many values are put into the tree at once.
+// loadBatch is the number of values that are added to the tree at once.
 const loadBatch = 1 << 16
 
 func (l *loader) fail(format string, args ...any) {
@@ -193,7 +205,8 @@ func (l *loader) fail(format string, args ...any) {
 	}
 }
 
-// record takes one record. Errors are kept for finish, so that they are not taken for the disk's.
+// record adds one record. It keeps errors for finish, so that they are not
+// mistaken for errors of the disk.
 func (l *loader) record(key, value []byte) error {
 	if l.bad != nil || len(key) == 0 {
 		return nil
@@ -202,7 +215,7 @@ func (l *loader) record(key, value []byte) error {
 	switch key[0] {
 	case codeRecord:
 		if h := keccak(value); !bytes.Equal(h[:], rest) {
-			l.fail("code under %x hashes to %s", rest, h)
+			l.fail("code record %x has code with the hash %s", rest, h)
 			return nil
 		}
 		l.store.code[common.Hash(rest)] = bytes.Clone(value)
@@ -233,7 +246,7 @@ func (l *loader) record(key, value []byte) error {
 func (l *loader) meta(b []byte) {
 	l.hasMeta = true
 	if len(b) < 2 || b[0] != diskVersion || len(b) < 2+int(b[1]) {
-		l.fail("meta record of version %d, want %d", slices.Concat(b, []byte{0})[0], diskVersion)
+		l.fail("meta record has version %d, want %d", slices.Concat(b, []byte{0})[0], diskVersion)
 		return
 	}
 	nameEnd := 2 + int(b[1])
@@ -243,7 +256,7 @@ func (l *loader) meta(b []byte) {
 		return
 	}
 	if len(line) == 0 || len(line)%common.HashLength != 0 {
-		l.fail("a line of %d bytes", len(line))
+		l.fail("line of %d bytes, want a positive multiple of 32", len(line))
 		return
 	}
 	l.store.line = nil
@@ -271,7 +284,7 @@ func (l *loader) finish() error {
 	case !l.hasMeta && (len(l.entries) > 0 || l.tree.Root() != EmptyRoot):
 		l.fail("no meta record")
 	case l.tree.Root() != s.canonical:
-		l.fail("the stems have the root %s, want %s", l.tree.Root(), s.canonical)
+		l.fail("root of the stems is %s, want %s", l.tree.Root(), s.canonical)
 	}
 	if l.bad != nil {
 		return l.bad
@@ -279,7 +292,7 @@ func (l *loader) finish() error {
 	l.fresh = !l.hasMeta
 	if s.canonical != EmptyRoot {
 		if base := l.entries[s.canonical].base; base != s.canonical {
-			l.fail("the canonical root %s has the base %s, want itself", s.canonical, base)
+			l.fail("base of the canonical root %s is %s, want itself", s.canonical, base)
 		}
 		s.roots[s.canonical] = &published{tree: l.tree, link: l.entries[s.canonical].link}
 	}
@@ -289,24 +302,25 @@ func (l *loader) finish() error {
 	l.checkParents()
 	for _, root := range s.line {
 		if s.roots[root] == nil {
-			l.fail("the line has %s, which is not there", root)
+			l.fail("root %s of the line is missing", root)
 		}
 	}
 	return l.bad
 }
 
-// checkParents fails unless each root descends from the empty one, by first parents, and all parents are there.
+// checkParents fails unless all parents exist and each root descends from the
+// empty root by first parents.
 func (l *loader) checkParents() {
 	descends := map[common.Hash]bool{EmptyRoot: true}
 	for root, p := range l.store.roots {
 		if i := slices.IndexFunc(p.parents, func(r common.Hash) bool { return l.store.roots[r] == nil }); i >= 0 {
-			l.fail("root %s has the parent %s, which is not there", root, p.parents[i])
+			l.fail("parent of root %s is missing: %s", root, p.parents[i])
 			return
 		}
 		var line []common.Hash
 		for r := root; !descends[r]; r = l.store.roots[r].parents[0] {
 			if line = append(line, r); l.store.roots[r] == nil || len(line) > len(l.store.roots) {
-				l.fail("root %s does not descend from the empty one: %s is not there, or before itself", root, r)
+				l.fail("root %s does not descend from the empty root: %s is missing or an ancestor of itself", root, r)
 				return
 			}
 		}
@@ -316,7 +330,7 @@ func (l *loader) checkParents() {
 	}
 }
 
-// derive makes the tree of a root, after those of its bases.
+// derive computes the tree of a root, after those of its bases.
 func (l *loader) derive(root common.Hash) {
 	var chain []common.Hash
 	for l.store.roots[root] == nil {
@@ -332,7 +346,7 @@ func (l *loader) derive(root common.Hash) {
 		e := l.entries[root]
 		tree, err := l.store.roots[e.base].tree.Apply(&l.store.cfg.Profile.Hasher, e.writes)
 		if err != nil || tree.Root() != root {
-			l.fail("root %s: its writes lead to %s: %v", root, tree.Root(), err)
+			l.fail("root %s: the writes lead to %s: %v", root, tree.Root(), err)
 			return
 		}
 		l.store.roots[root] = &published{tree: tree, link: e.link}

@@ -87,7 +87,8 @@ func summarize(t require.TestingT, s *Store) summary {
 	return out
 }
 
-// drawStep draws a change of a store: a block on any root, a move of the canonical root to any, or forgetting one.
+// drawStep draws a change of a store: a block on any root, a move of the
+// canonical root to any, or a discard.
 func drawStep(t *rapid.T, s *Store) func() error {
 	known := slices.SortedFunc(maps.Keys(s.roots), common.Hash.Cmp)
 	root := rapid.SampledFrom(known).Draw(t, "root")
@@ -121,7 +122,8 @@ func drawStep(t *rapid.T, s *Store) func() error {
 	}
 }
 
-// Killed at any write, before it or after it, and opened again: the store is as it was before that call, or as it would have been after it.
+// The process is killed before or after any write. When the store is opened
+// again, it is as before or after that call.
 func TestKilledAtEveryWrite(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SampledFrom(profiles()).Draw(t, "profile")
@@ -158,7 +160,8 @@ func TestKilledAtEveryWrite(t *testing.T) {
 	})
 }
 
-// What a disk gives back is checked: any record changed, gone or put in is found, or does not matter.
+// Open checks the records of the disk. Any changed, missing or added record is
+// detected, or has no effect.
 func TestCorruptDisk(t *testing.T) {
 	disk := newMemoryDisk()
 	s := reopen(t, EIP7864(), disk, 0)
@@ -181,7 +184,7 @@ func TestCorruptDisk(t *testing.T) {
 		for i := range value {
 			check(func(r map[string][]byte) { r[k] = bytes.Clone(value); r[k][i] ^= 1 }, "a bit of "+k[:1])
 		}
-		if k[0] != codeRecord && k[0] != rootRecord { // code and roots that nothing else needs may be missing
+		if k[0] != codeRecord && k[0] != rootRecord { // unused ones may be missing
 			check(func(r map[string][]byte) { delete(r, k) }, "missing "+k[:1])
 		}
 		check(func(r map[string][]byte) { r[k] = value[:len(value)-1] }, "cut "+k[:1])

@@ -11,12 +11,13 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// An attacker chooses a storage slot so that the stem of it, which is in the state in all honesty, reads as an inner node over an account that nobody
-// made. The witness that says so is refused.
+// An attacker chooses a storage slot so that its stem, which is honestly in the
+// state, reads as an inner node over a forged account. The witness that shows
+// the account is refused.
 func TestForgedPresenceThroughEmbedding(t *testing.T) { forgePresence(t, EIP7864()) }
 
 func forgePresence(t *testing.T, p Profile) {
-	h2 := func(l, r common.Hash) common.Hash { return p.Inner(l, r) } // also the hash behind Embed, untruncated
+	h2 := func(l, r common.Hash) common.Hash { return p.Inner(l, r) } // Embed, untruncated
 	attacker := common.Address{0xa7, 1}
 
 	// The honest state before the attack.
@@ -156,8 +157,9 @@ search:
 	require.ErrorIs(t, err, ErrWitness)
 }
 
-// An attacker chooses a slot of his contract so that its stem reads as an inner node over a raw stem, which begins with the data that a stem is the
-// hash of. A witness that lists such a key as read would prove that the slot, which is there, is not.
+// An attacker chooses a slot of its contract so that its stem reads as an inner
+// node over a raw stem that begins with the preimage of a stem. A witness that
+// lists such a key as read would prove the slot absent, although it exists.
 func TestForgedAbsenceThroughRawKey(t *testing.T) {
 	for _, p := range []Profile{EIP7864(), BLAKE3()} {
 		contract := common.Address{0xa7} // ends in a zero byte
@@ -168,7 +170,8 @@ func TestForgedAbsenceThroughRawKey(t *testing.T) {
 		v.SetStorage(contract, slot, common.Hash{1})
 		root := commit(t, v)
 
-		// The only stem of the tree, read as an inner node: on the left the raw stem, on the right the root of the values.
+		// The only stem of the tree, read as an inner node: on the left the raw
+		// stem, on the right the root of the values.
 		target := v.slot(contract, slot)
 		fake, err := ubt.Tree{}.Apply(&p.Hasher, []ubt.Write{{Key: raw.Key, Value: value}})
 		require.NoError(t, err)
@@ -189,8 +192,9 @@ func TestForgedAbsenceThroughRawKey(t *testing.T) {
 	}
 }
 
-// grindSlot returns a slot of a contract, and the value of a raw stem whose values have the slot's tree index as their root, so that the slot's stem
-// is on the left and its hash ends in a zero byte.
+// grindSlot returns a slot of a contract, and the value of a raw stem whose
+// values have the slot's tree index as their root. The slot's stem is then on
+// the left, and its hash ends in a zero byte.
 func grindSlot(t *testing.T, p *Profile, contract common.Address) (value [32]byte, slot common.Hash) {
 	for n := range uint64(1 << 22) {
 		binary.BigEndian.PutUint64(value[:], n)
@@ -212,7 +216,8 @@ func grindSlot(t *testing.T, p *Profile, contract common.Address) (value [32]byt
 	return value, slot
 }
 
-// besideHash returns a proof in which what another one shows is on the left of an inner node, and a hash on the right.
+// besideHash returns a proof that has the node of left on the left of an inner
+// node, and a hash on the right.
 func besideHash(t *testing.T, left *ubt.Proof, right common.Hash) *ubt.Proof {
 	b := left.AppendTo(nil)
 	n := binary.BigEndian.Uint32(b)
@@ -240,7 +245,8 @@ func besideHash(t *testing.T, left *ubt.Proof, right common.Hash) *ubt.Proof {
 	return proof
 }
 
-// A host that uses such keys all the same learns it where the witness is made; that none is there is proved. Tagged hashes need no such rule.
+// A host that uses such keys gets an error when it creates a witness. Their
+// absence can be proved. Tagged hashes need no such rule.
 func TestRawKeysOfTwelveZeros(t *testing.T) {
 	k := Key{11: 0, 12: 1}
 	for _, p := range profiles() {

@@ -12,7 +12,8 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// WitnessVersion is the first byte of an encoded witness. Other versions are refused.
+// WitnessVersion is the first byte of an encoded witness. ParseWitness refuses
+// other versions.
 const WitnessVersion = 1
 
 // Flags of an encoded entry, above its kind.
@@ -22,7 +23,7 @@ const (
 	deletedFlag = 0x20
 )
 
-// metadata returns how many bytes an entry has besides its first.
+// metadata returns the length of an encoded entry without its first byte.
 func (k AccessKind) metadata() int {
 	switch k {
 	case RawAccess:
@@ -35,7 +36,8 @@ func (k AccessKind) metadata() int {
 	return common.AddressLength
 }
 
-// checksumSize is how many bytes of the SHA-256 hash of all before them end an encoded witness. They find damage; a forger computes them too.
+// checksumSize is the length of the checksum: the first bytes of the SHA-256
+// hash of all bytes before it. It detects damage, not forgery.
 const checksumSize = 8
 
 func checksum(b []byte) []byte {
@@ -43,8 +45,10 @@ func checksum(b []byte) []byte {
 	return sum[:checksumSize]
 }
 
-// Size returns the length of the encoding, in bytes: 17; for each entry 1 and 32 (raw), 20 (basic data, code hash), 52 (storage) or 24
-// (code chunk); for each code 4 and its length; and the proof's size, see [ubt.Proof.Size].
+// Size returns the length of the encoding in bytes. It is 17, plus for each
+// entry 33 (raw), 21 (basic data, code hash), 53 (storage) or 25 (code chunk),
+// plus for each code its length and 4, plus the size of the proof; see
+// [ubt.Proof.Size].
 func (w *Witness) Size() int {
 	n := 1 + 4 + 4 + w.Proof.Size() + checksumSize
 	for i := range w.Entries {
@@ -56,15 +60,18 @@ func (w *Witness) Size() int {
 	return n
 }
 
-// Encode returns the canonical encoding of a witness that View.Witness or ParseWitness returned:
+// Encode returns the canonical encoding of a witness that View.Witness or
+// ParseWitness returned:
 //
 //	version 1 byte
-//	entries 4 bytes big-endian, then each: kind and flags 1 byte; a raw key, or the address and the slot or the chunk's number
+//	entries 4 bytes big-endian, then each: kind and flags 1 byte; a raw key, or
+//	        the address and the slot or the chunk's number
 //	code    4 bytes, then each: length 4 bytes, code
 //	proof   as ubt.Proof.AppendTo writes it
 //	check   the first 8 bytes of the SHA-256 hash of all before
 //
-// Keys are not in it: they follow from the metadata. Two witnesses that prove the same have the same encoding.
+// Keys are not encoded: they are derived from the metadata. Two witnesses that
+// prove the same have the same encoding.
 func (w *Witness) Encode() []byte {
 	b := make([]byte, 0, w.Size())
 	b = append(b, WitnessVersion)
@@ -103,11 +110,12 @@ func (e *Entry) append(b []byte) []byte {
 	return b
 }
 
-// ParseWitness decodes a witness of a profile, which must be all of b, and derives its keys. It checks the form; whether the witness proves
-// anything is seen by Verify and NewStateless alone. The error wraps ErrWitness.
+// ParseWitness decodes a witness of a profile and derives its keys. The witness
+// must fill b completely. ParseWitness checks only the form; [Verify] and
+// [NewStateless] check the proof. The error wraps ErrWitness or ErrConfig.
 func ParseWitness(p Profile, b []byte) (*Witness, error) {
 	if len(b) < checksumSize || !bytes.Equal(checksum(b[:len(b)-checksumSize]), b[len(b)-checksumSize:]) {
-		return nil, fmt.Errorf("%w: its checksum is not that of its %d bytes", ErrWitness, len(b))
+		return nil, fmt.Errorf("%w: wrong checksum of %d bytes", ErrWitness, len(b))
 	}
 	r := reader{rest: b[:len(b)-checksumSize]}
 	if version := r.take(1); r.err == nil && version[0] != WitnessVersion {
@@ -141,7 +149,8 @@ func ParseWitness(p Profile, b []byte) (*Witness, error) {
 	return w, nil
 }
 
-// reader takes bytes off; after the first error it gives zeros.
+// reader decodes values from a slice of bytes. After the first error it returns
+// zeros.
 type reader struct {
 	rest []byte
 	err  error
@@ -161,11 +170,11 @@ func (r *reader) take(n int) []byte {
 	return taken
 }
 
-// count takes a number of things that need so many bytes each at least.
+// count reads the number of items that follow, each of at least size bytes.
 func (r *reader) count(size int) int {
 	n := binary.BigEndian.Uint32(r.take(4))
 	if r.err == nil && uint64(n) > uint64(len(r.rest)/size) {
-		r.err = fmt.Errorf("%w: %d pieces of at least %d bytes in %d", ErrWitness, n, size, len(r.rest))
+		r.err = fmt.Errorf("%w: %d items of at least %d bytes in %d bytes", ErrWitness, n, size, len(r.rest))
 	}
 	if r.err != nil {
 		return 0
@@ -178,7 +187,7 @@ func (r *reader) entry(p *Profile) (e Entry) {
 	e.Kind, e.Set, e.Deleted = AccessKind(first&kindMask), first&setFlag != 0, first&deletedFlag != 0
 	if first&^(kindMask|setFlag|deletedFlag) != 0 || e.Kind > CodeChunkAccess {
 		if r.err == nil {
-			r.err = fmt.Errorf("%w: an entry that begins with %#x", ErrWitness, first)
+			r.err = fmt.Errorf("%w: entry begins with %#x", ErrWitness, first)
 		}
 		return e
 	}

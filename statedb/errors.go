@@ -3,34 +3,44 @@ package statedb
 import "errors"
 
 var (
-	// ErrUnknownRoot: no tree with that root is published, or it was discarded.
+	// ErrUnknownRoot is returned if the root was never published, or was
+	// discarded.
 	ErrUnknownRoot = errors.New("statedb: unknown root")
-	// ErrInUse: the root is canonical or pinned.
+	// ErrInUse is returned by Discard if the root is canonical or pinned.
 	ErrInUse = errors.New("statedb: root is in use")
-	// ErrNotPinned: there is no pin to take back.
+	// ErrNotPinned is returned by Unpin if there is no pin to remove.
 	ErrNotPinned = errors.New("statedb: not pinned")
-	// ErrStaged: the view has staged writes, which would be lost.
+	// ErrStaged is returned if the call would lose staged writes.
 	ErrStaged = errors.New("statedb: writes are staged")
-	// ErrClone: a clone cannot do what moves or forgets the node's state.
-	ErrClone = errors.New("statedb: not on a clone")
-	// ErrBalanceRange: a balance needs more than the 128 bits that EIP-7864 gives it.
+	// ErrClone is returned if a clone would move or discard the node's state.
+	ErrClone = errors.New("statedb: not allowed on a clone")
+	// ErrBalanceRange is returned for a balance above the 128 bits of EIP-7864.
 	ErrBalanceRange = errors.New("statedb: balance exceeds 128 bits")
-	// ErrCodeSize: code is longer than the 3 bytes that EIP-7864 gives its size can say.
+	// ErrCodeSize is returned for code whose size does not fit into the 3 bytes
+	// of EIP-7864.
 	ErrCodeSize = errors.New("statedb: code too long")
-	// ErrNotInWitness: a stateless view was asked for what its witness does not show.
+	// ErrNotInWitness is returned if a stateless view needs a value that its
+	// witness does not prove.
 	ErrNotInWitness = errors.New("statedb: not in the witness")
-	// ErrStateless: a stateless view has no store.
+	// ErrStateless is returned if a stateless view, which has no store, would
+	// need one.
 	ErrStateless = errors.New("statedb: the view is stateless")
-	// ErrWitness: a witness is malformed, forged, or of another root, or not of these writes, or it shows raw keys that no witness may show.
-	ErrWitness = errors.New("statedb: bad witness")
-	// ErrUnboundCode: code was read that no account has, as far as code hashes were read.
+	// ErrWitness is returned for a witness that is malformed or forged, belongs
+	// to another root or other writes, or has raw keys that no witness may
+	// have.
+	ErrWitness = errors.New("statedb: invalid witness")
+	// ErrUnboundCode is returned if code was read whose hash is not that of an
+	// account read.
 	ErrUnboundCode = errors.New("statedb: code without an account")
-	// ErrUnknownCode: an account has the hash of code that nobody set.
+	// ErrUnknownCode is returned if an account has a code hash for which no
+	// code was set.
 	ErrUnknownCode = errors.New("statedb: unknown code")
-	// ErrDisk: the disk failed. It is not known what it holds now, so the store takes no more changes until it is opened again.
+	// ErrDisk is returned when the disk has failed. The contents of the disk
+	// are unknown then, so the store refuses changes until it is opened again.
 	ErrDisk = errors.New("statedb: disk failed")
-	// ErrCorrupt: what a disk gives back is not what was written.
+	// ErrCorrupt is returned by Open if the records of the disk are not those
+	// that a store writes.
 	ErrCorrupt = errors.New("statedb: corrupt")
-	// ErrConfig: a Config that does not pass Validate.
-	ErrConfig = errors.New("statedb: bad config")
+	// ErrConfig is returned for a Config or Profile that is invalid.
+	ErrConfig = errors.New("statedb: invalid config")
 )

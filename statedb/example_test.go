@@ -133,7 +133,8 @@ func ExampleView_Pin() {
 	// now: 70
 }
 
-// Hosts that know CommitAsCanonical on the state itself have it on the node's own facade, and not on a copy.
+// Hosts that call CommitAsCanonical on the state can do so on the node's
+// facade, but not on a copy.
 func ExampleFacade() {
 	store := statedb.NewStore(statedb.EIP7864())
 	own, err := store.Facade(statedb.CloneErrors())

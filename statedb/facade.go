@@ -6,12 +6,15 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Facade is a view with the calls that hosts know from trees that are not guarded. They work on the node's own one, which Store.Facade returns; a
-// copy of it must not move or forget what everybody stands on. There they panic, because it is a mistake in the host's code and not a
-// state of the world; with [CloneErrors] they return ErrClone instead and change nothing.
+// Facade is a view with additional methods for hosts whose code expects one
+// object that can both execute and move the canonical root. The methods work on
+// the node's facade, which [Store.Facade] returns. A copy is a clone: it must
+// not move or discard state that others use. On a clone the methods panic,
+// because the call is a bug of the host. With [CloneErrors] they return
+// ErrClone instead and change nothing.
 //
-// Like a view it belongs to one goroutine at a time. Hosts that have the choice use [View], which does not have these methods, so that the
-// compiler is the guard.
+// A Facade belongs to one goroutine at a time. New code should use [View],
+// which does not have these methods, so that the compiler prevents the mistake.
 type Facade struct {
 	*View
 	clone  bool
@@ -21,10 +24,11 @@ type Facade struct {
 // FacadeOption is an option of Store.Facade.
 type FacadeOption func(*Facade)
 
-// CloneErrors makes the guarded calls return ErrClone on a clone, where else they panic.
+// CloneErrors makes the guarded methods return ErrClone on a clone instead of
+// panicking.
 func CloneErrors() FacadeOption { return func(f *Facade) { f.errors = true } }
 
-// Facade returns the node's own facade, on the canonical root.
+// Facade returns a facade of the canonical root. It is not a clone.
 func (s *Store) Facade(options ...FacadeOption) (*Facade, error) {
 	view, err := s.View(s.Canonical())
 	if err != nil {
@@ -37,15 +41,15 @@ func (s *Store) Facade(options ...FacadeOption) (*Facade, error) {
 	return f, nil
 }
 
-// Copy is View.Copy; the copy is a clone.
+// Copy returns a clone with the same contents; see [View.Copy].
 func (f *Facade) Copy() *Facade { return &Facade{View: f.View.Copy(), clone: true, errors: f.errors} }
 
-// CopyForPhase2 is View.CopyForPhase2; the copy is a clone.
+// CopyForPhase2 returns a clone of the active root; see [View.CopyForPhase2].
 func (f *Facade) CopyForPhase2() *Facade {
 	return &Facade{View: f.View.CopyForPhase2(), clone: true, errors: f.errors}
 }
 
-// guard panics on a clone, or returns an error.
+// guard panics or returns an error if f is a clone.
 func (f *Facade) guard(call string) error {
 	if !f.clone {
 		return nil
@@ -57,7 +61,8 @@ func (f *Facade) guard(call string) error {
 	return err
 }
 
-// SetCanonicalRoot is Store.SetCanonical. On a clone it panics or returns ErrClone.
+// SetCanonicalRoot calls [Store.SetCanonical]. On a clone it panics or returns
+// ErrClone.
 func (f *Facade) SetCanonicalRoot(root common.Hash) error {
 	if err := f.guard("SetCanonicalRoot"); err != nil {
 		return err
@@ -65,8 +70,9 @@ func (f *Facade) SetCanonicalRoot(root common.Hash) error {
 	return f.store.SetCanonical(root)
 }
 
-// CommitAsCanonical commits what is staged and makes the new root canonical. If that fails the root is published and the view stands on it
-// all the same. On a clone it panics or returns ErrClone.
+// CommitAsCanonical commits the staged writes and makes the new root canonical.
+// If only the second part fails, the root is published and the view has moved
+// to it. On a clone it panics or returns ErrClone.
 func (f *Facade) CommitAsCanonical() (common.Hash, error) {
 	if err := f.guard("CommitAsCanonical"); err != nil {
 		return common.Hash{}, err
@@ -78,7 +84,7 @@ func (f *Facade) CommitAsCanonical() (common.Hash, error) {
 	return root, f.store.SetCanonical(root)
 }
 
-// DiscardTree is Store.Discard. On a clone it panics or returns ErrClone.
+// DiscardTree calls [Store.Discard]. On a clone it panics or returns ErrClone.
 func (f *Facade) DiscardTree(root common.Hash) error {
 	if err := f.guard("DiscardTree"); err != nil {
 		return err
@@ -86,7 +92,8 @@ func (f *Facade) DiscardTree(root common.Hash) error {
 	return f.store.Discard(root)
 }
 
-// ResetTrie goes back to the canonical root, with nothing staged, nothing read and no pin. On a clone it panics or returns ErrClone.
+// ResetTrie moves the view to the canonical root, with no staged writes, an
+// empty log of reads and no pin. On a clone it panics or returns ErrClone.
 func (f *Facade) ResetTrie() error {
 	if err := f.guard("ResetTrie"); err != nil {
 		return err

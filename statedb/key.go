@@ -6,7 +6,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Places of an account's parts (EIP-7864, "Tree embedding").
+// Positions in an account's header (EIP-7864, "Tree embedding").
 const (
 	basicDataIndex     = 0
 	codeHashIndex      = 1
@@ -30,14 +30,16 @@ func (p *Profile) key(a common.Address, treeIndex [32]byte, sub byte) (k Key) {
 	return k
 }
 
-// StorageKey returns the key of a storage slot. The first 64 slots are in the account's header; the others are at 256^31 + slot.
-// That sum has 33 bytes for slots from 0xff00… on: its top byte must not be lost, or those slots would be parts of the header,
-// and a contract could write its own balance.
+// StorageKey returns the key of a storage slot. The first 64 slots are in the
+// account's header. The others are at 256^31 + slot. For slots from 0xff00… on,
+// that sum has 33 bytes. Its top byte must not be lost; otherwise, those slots
+// would be parts of the header, and a contract could write its balance.
 func (p *Profile) StorageKey(a common.Address, slot common.Hash) Key {
 	if slot == (common.Hash{31: slot[31]}) && slot[31] < headerSlots {
 		return p.headerKey(a, headerStorageIndex+slot[31])
 	}
-	// The tree index is the sum without its last byte: the slot shifted right by a byte, plus 256^30.
+	// The tree index is the sum without its last byte: the slot shifted right
+	// by one byte, plus 256^30.
 	var index [32]byte
 	copy(index[1:], slot[:StemSize])
 	index[1]++
@@ -47,7 +49,7 @@ func (p *Profile) StorageKey(a common.Address, slot common.Hash) Key {
 	return p.key(a, index, slot[31])
 }
 
-// CodeChunkKey returns the key of the n-th chunk of an account's code.
+// CodeChunkKey returns the key of the n-th chunk of an account's code, from 0.
 func (p *Profile) CodeChunkKey(a common.Address, n uint32) Key {
 	var index [32]byte
 	at := uint64(n) + codeIndex

@@ -4,5 +4,5 @@ package statedb
 
 import "github.com/prysmaticlabs/gohashtree"
 
-// sha256Pairs is SHA-256 of many pairs at once, see ubt.Hasher.Pairs.
+// sha256Pairs hashes many pairs at once with SHA-256; see ubt.Hasher.Pairs.
 var sha256Pairs = gohashtree.HashChunks

@@ -2,5 +2,6 @@
 
 package statedb
 
-// sha256Pairs is nil, so that pairs are hashed one by one: gohashtree knows two architectures and does not build on others, such as RISC-V.
+// sha256Pairs is nil, so that pairs are hashed one at a time. gohashtree builds
+// only on amd64 and arm64, not on RISC-V for example.
 var sha256Pairs func(out, in [][32]byte)

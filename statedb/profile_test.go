@@ -32,7 +32,8 @@ func TestBLAKE3(t *testing.T) {
 	}
 }
 
-// SlotWrap: a slot from 0xff00… on must not land in the account's header: 256^31 + slot has 33 bytes.
+// A slot from 0xff00… on must not be in the account's header, although 256^31 +
+// slot has 33 bytes.
 func TestSlotWrapDoesNotAliasTheHeader(t *testing.T) {
 	p := EIP7864()
 	a := common.Address{1}
@@ -58,7 +59,8 @@ func TestSlotWrapDoesNotAliasTheHeader(t *testing.T) {
 	require.True(t, v.Account(a).Balance.IsZero())
 }
 
-// The same state has another root under each profile, and none of its keys in common but under equal embeddings.
+// The same state has a different root under each profile. Its keys are equal
+// only under equal embeddings.
 func TestProfilesDiffer(t *testing.T) {
 	roots, keys := map[common.Hash]string{}, map[Key]string{}
 	for _, p := range profiles() {

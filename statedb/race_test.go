@@ -13,8 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Sixty-four goroutines commit to few states, which several of them reach at once, while the canonical root moves, retention works, and roots are discarded and
-// pinned. Each view sees its own values all along; in the end nothing is pinned, and the disk has what the store has.
+// Sixty-four goroutines commit to a few states, several of them to the same
+// one, while the canonical root moves, retention works, and roots are discarded
+// and pinned. Each view always sees its values. Finally nothing is pinned, and
+// the disk agrees with the store.
 func TestEverythingAtOnce(t *testing.T) {
 	disk := newMemoryDisk()
 	s := reopen(t, EIP7864(), disk, 3)

@@ -7,18 +7,19 @@ import (
 	"github.com/google/btree"
 )
 
-// btreeDegree is google/btree's usual one.
+// btreeDegree is the degree that google/btree suggests.
 const btreeDegree = 32
 
-// sorted is an ordered set that is copied in constant time and without asking for memory. It is made on the first insertion, because most views
-// need none.
+// sorted is an ordered set that is copied in constant time without allocation.
+// Its tree is created on the first insertion, because most views need none.
 type sorted[T any] struct {
-	own  *btree.BTreeG[T] // of this set alone, and what it has; or nil
-	base *shared[T]       // else what it has, in common with copies; or nil
+	own  *btree.BTreeG[T] // writable tree, or nil
+	base *shared[T]       // tree shared with copies, or nil
 }
 
-// shared is a tree that nobody writes to any more. Whoever wants to clones it, one at a time, since Clone changes its receiver; readers do not see that
-// and need no lock.
+// shared is a tree that is no longer written. A set that must write clones it.
+// Clone changes its receiver in a way that readers do not see, so only cloning
+// needs a lock.
 type shared[T any] struct {
 	cloning sync.Mutex
 	tree    *btree.BTreeG[T]
@@ -31,7 +32,7 @@ func (s *sorted[T]) copy() sorted[T] {
 	return *s
 }
 
-// tree is what the set has, for reading; or nil.
+// tree returns the tree for reading, or nil.
 func (s *sorted[T]) tree() *btree.BTreeG[T] {
 	if s.own == nil && s.base != nil {
 		return s.base.tree
@@ -39,7 +40,7 @@ func (s *sorted[T]) tree() *btree.BTreeG[T] {
 	return s.own
 }
 
-// claim gives the set a tree of its own, for writing.
+// claim makes sure that the set has a writable tree.
 func (s *sorted[T]) claim(less func(a, b T) bool) {
 	switch {
 	case s.own != nil:
@@ -78,27 +79,32 @@ func (s *sorted[T]) all(yield func(T) bool) {
 	}
 }
 
-// logged is something that was read, with its place in the order of first reads.
+// logged is an item that was read, with its position in the order of first
+// reads.
 type logged[T any] struct {
 	what T
 	seq  int
-	// named is the place in the order of those that were read as such first, and later as what they stand for; 0 for all others.
+	// named is the position in the order of items whose raw read was followed
+	// by a read with a more specific kind; 0 for all others.
 	named int
 }
 
 func readLess(a, b logged[Read]) bool        { return a.what.Key.Compare(b.what.Key) < 0 }
 func codeLess(a, b logged[common.Hash]) bool { return a.what.Cmp(b.what) < 0 }
 
-// readLog keeps each key, and each code, that was read once.
+// readLog has each key, and each code, that was read.
 type readLog struct {
 	byKey sorted[logged[Read]]
 	code  sorted[logged[common.Hash]]
-	named int // keys that were read as such first, and later as what they stand for
+	// named is the number of keys whose raw read was followed by a read with a
+	// more specific kind.
+	named int
 }
 
 func (r *readLog) copy() readLog { return readLog{r.byKey.copy(), r.code.copy(), r.named} }
 
-// add logs a read of a key. A key that was read as such, and is read now as what it stands for, is logged as that.
+// add logs a read of a key. If the key was only read raw before, its access
+// becomes the more specific one.
 func (r *readLog) add(a Access, transaction int) {
 	entry := logged[Read]{what: Read{a, transaction}, seq: r.byKey.len()}
 	before, known := r.byKey.get(entry)
@@ -133,12 +139,13 @@ func (r *readLog) list() []Read {
 	return out
 }
 
-// ReadMark is a moment in a view's log of reads.
+// ReadMark is a position in a view's log of reads. See [View.Mark].
 type ReadMark struct{ keys, codes, named int }
 
 func (r *readLog) mark() ReadMark { return ReadMark{r.byKey.len(), r.code.len(), r.named} }
 
-// rewind forgets what was first read after a mark, and what keys stand for that were read as such before it.
+// rewind removes the reads after m, and undoes the changes of raw reads to more
+// specific kinds after m.
 func (r *readLog) rewind(m ReadMark) {
 	cut(&r.byKey, m.keys, readLess)
 	cut(&r.code, m.codes, codeLess)
@@ -158,7 +165,7 @@ func (r *readLog) rewind(m ReadMark) {
 	r.named = m.named
 }
 
-// cut leaves the first n.
+// cut keeps the first n reads.
 func cut[T any](s *sorted[logged[T]], n int, less func(a, b logged[T]) bool) {
 	if s.len() <= n {
 		return

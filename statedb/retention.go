@@ -6,19 +6,22 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// link says where a root hangs. Links are followed for retention, by parent, and for the disk, by base.
+// link is the position of a root among the others. Retention follows parents,
+// and the disk follows bases.
 type link struct {
-	// parents are the roots that it was committed on, each once, the first one first; instead of one that is discarded those that that one was
-	// committed on. By the first ones every root descends from the empty one, which has none.
+	// parents are the distinct roots this root was committed on, in order. When
+	// a parent is discarded, it is replaced by its own parents. Following the
+	// first parents leads to the empty root, which has none.
 	parents []common.Hash
-	// base is the root from which the disk's write set leads here. Following bases ends at the canonical root, whose base is itself,
-	// or at the empty one.
+	// base is the root that the write set on the disk starts from. Following
+	// bases leads to the canonical root, which is its own base, or to the empty
+	// root.
 	base common.Hash
 }
 
 func (l link) equal(o link) bool { return l.base == o.base && slices.Equal(l.parents, o.parents) }
 
-// with returns the link of a root with one more parent, if that is none yet.
+// with returns the link with another parent, if it is not there yet.
 func (l link) with(root, parent common.Hash) link {
 	if root != EmptyRoot && parent != root && !slices.Contains(l.parents, parent) {
 		l.parents = append(slices.Clone(l.parents), parent)
@@ -26,10 +29,11 @@ func (l link) with(root, parent common.Hash) link {
 	return l
 }
 
-// retire returns the line of canonical roots once root is canonical, as far as retention keeps it, and marks and returns what is to be
-// discarded. It is called under both locks.
+// retire returns the line of canonical roots for a new canonical root, cut to
+// the retention. It also returns the roots to be discarded, marked as leaving.
+// The caller holds both locks.
 func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
-	if s.cfg.Retention == 0 { // all stay, and a line of them would grow for ever
+	if s.cfg.Retention == 0 { // the line must not grow
 		return []common.Hash{root}, nil
 	}
 	line = append(slices.DeleteFunc(slices.Clone(s.line), func(r common.Hash) bool { return r == root }), root)
@@ -38,7 +42,9 @@ func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
 	}
 	line = line[len(line)-s.cfg.Retention-1:]
 	above := s.ancestors(root)
-	stays := s.descendants(slices.DeleteFunc(slices.Clone(line), func(r common.Hash) bool { return r != line[0] && !above[r] })) // more after a reorganisation
+	// After a reorganization more roots than the oldest one may be off the new
+	// branch.
+	stays := s.descendants(slices.DeleteFunc(slices.Clone(line), func(r common.Hash) bool { return r != line[0] && !above[r] }))
 	for _, r := range line {
 		stays[r] = true
 	}
@@ -52,12 +58,12 @@ func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
 	return line, gone
 }
 
-// ancestors returns a root and all that it descends from.
+// ancestors returns a root and everything that it descends from.
 func (s *Store) ancestors(root common.Hash) map[common.Hash]bool {
 	return reach([]common.Hash{root}, func(r common.Hash) []common.Hash { return s.roots[r].parents })
 }
 
-// descendants returns roots and all that descend from them.
+// descendants returns roots and everything that descends from them.
 func (s *Store) descendants(roots []common.Hash) map[common.Hash]bool {
 	children := make(map[common.Hash][]common.Hash, len(s.roots))
 	for r, p := range s.roots {
@@ -68,7 +74,7 @@ func (s *Store) descendants(roots []common.Hash) map[common.Hash]bool {
 	return reach(roots, func(r common.Hash) []common.Hash { return children[r] })
 }
 
-// reach returns roots and all that can be come to from them.
+// reach returns roots and everything that is reachable from them.
 func reach(roots []common.Hash, next func(common.Hash) []common.Hash) map[common.Hash]bool {
 	found := map[common.Hash]bool{}
 	for todo := slices.Clone(roots); len(todo) > 0; {
@@ -81,8 +87,9 @@ func reach(roots []common.Hash, next func(common.Hash) []common.Hash) map[common
 	return found
 }
 
-// relink returns the links that are different once a root is canonical and others are gone. The empty root has none. Where nothing is gone only two
-// roots are looked at, however many there are.
+// relink returns the links that change when canonical becomes canonical and the
+// roots in gone are deleted. The empty root has no link. If gone is empty,
+// relink inspects only two roots.
 func (s *Store) relink(canonical common.Hash, gone []common.Hash) map[common.Hash]link {
 	left := make(map[common.Hash]bool, len(gone))
 	for _, root := range gone {
@@ -96,7 +103,9 @@ func (s *Store) relink(canonical common.Hash, gone []common.Hash) map[common.Has
 	}
 	links := make(map[common.Hash]link)
 	consider := func(root common.Hash) {
-		if left[root] || root == EmptyRoot { // of all that is gone together each way down would be walked from each place on it
+		// Relinking deleted roots too would walk the same chains
+		// repeatedly.
+		if left[root] || root == EmptyRoot {
 			return
 		}
 		l := link{s.roots[root].parents, base(root)}
@@ -121,7 +130,8 @@ func (s *Store) relink(canonical common.Hash, gone []common.Hash) map[common.Has
 	return links
 }
 
-// surviving returns a root's parents, where instead of those that are gone stand their own.
+// surviving returns a root's parents, with each deleted parent replaced by its
+// own surviving parents.
 func (s *Store) surviving(root common.Hash, left map[common.Hash]bool) (parents []common.Hash) {
 	seen := map[common.Hash]bool{root: true}
 	var climb func(common.Hash)

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Many roots that go at once, as after a store that kept all is opened with a retention, take time for each once, and not for each pair of them.
+// Discarding many roots at once, for example when a store that kept all is
+// opened with a retention, takes linear time.
 func TestManyRootsGoAtOnce(t *testing.T) {
 	const n = 40_000
 	s := NewStore(EIP7864())
@@ -35,7 +36,8 @@ func TestManyRootsGoAtOnce(t *testing.T) {
 	}, links)
 }
 
-// Where all roots stay, what is written per move of the canonical root does not grow with their number, and a retention that is set later takes effect.
+// If all roots stay, the bytes written per move of the canonical root do not
+// grow with their number, and a later retention takes effect.
 func TestAllRootsStay(t *testing.T) {
 	disk := newMemoryDisk()
 	s := reopen(t, EIP7864(), disk, 0)

@@ -14,37 +14,43 @@ import (
 // EmptyRoot is the root of a tree without values.
 var EmptyRoot = ubt.EmptyRoot
 
-// Store holds the published roots of one state and says which is canonical. It is safe for concurrent use.
+// Store holds the published roots of one state, one of which is canonical. It
+// is safe for concurrent use.
 type Store struct {
 	cfg Config
-	bad error // of the profile
+	bad error // error of the profile
 
-	// writing is held by who changes the roots, while the disk works too; mu guards them, and is never held while the disk works.
+	// writing is held while the roots change, including the write to the disk.
+	// mu guards the fields below, and is not held during writes to the disk.
 	writing sync.Mutex
-	broken  error // of the disk; guarded by writing
+	broken  error // first disk error; guarded by writing
 
 	mu        sync.RWMutex
 	roots     map[common.Hash]*published
 	canonical common.Hash
-	line      []common.Hash          // the canonical roots, oldest first, as far as retention keeps them; the last is the canonical one
-	code      map[common.Hash][]byte // by code hash; kept for as long as the store lives
+	// line has the canonical roots that retention keeps, oldest first. The last
+	// one is canonical.
+	line []common.Hash
+	code map[common.Hash][]byte // by code hash; never deleted
 }
 
 // published is a tree that views can be opened on.
 type published struct {
 	tree ubt.Tree
 	link
-	pins    int // by Store.Pin
-	viewers int // views that are pinned to it
-	// leaving says that the disk is about to forget it: nobody gets it any more.
+	pins    int // pins by Store.Pin
+	viewers int // pins by views
+	// leaving means that the root is being deleted from the disk. It is treated
+	// as unknown.
 	leaving bool
 }
 
-// inUse says that the root must not be discarded.
+// inUse reports whether the root is pinned.
 func (p *published) inUse() bool { return p.pins > 0 || p.viewers > 0 }
 
-// NewStore returns a store in memory that keeps every root until Discard. It holds the empty tree, which is canonical. The zero Profile means
-// EIP7864. Of a profile that lacks a func the store gives no view.
+// NewStore returns a store in memory that keeps every root until Discard. It
+// contains the empty tree, which is canonical. The zero Profile means EIP7864.
+// If the profile lacks a function, View returns an error.
 func NewStore(profile Profile) *Store { return newStore(Config{Profile: profile}) }
 
 func newStore(cfg Config) *Store {
@@ -62,8 +68,9 @@ func newStore(cfg Config) *Store {
 // Profile returns the store's profile.
 func (s *Store) Profile() Profile { return s.cfg.Profile }
 
-// View returns a fresh view of a published root, for importing or making a block on it. It takes constant time. The error wraps
-// ErrUnknownRoot, or ErrConfig where NewStore had a profile that lacks a func.
+// View returns a new view of a published root. It takes constant time. The
+// error wraps ErrUnknownRoot, or ErrConfig if NewStore was given a profile that
+// lacks a function.
 func (s *Store) View(root common.Hash) (*View, error) {
 	if s.bad != nil {
 		return nil, s.bad
@@ -85,7 +92,7 @@ func (s *Store) tree(root common.Hash) (ubt.Tree, error) {
 	return p.tree, nil
 }
 
-// known returns a published root, under the lock.
+// known returns a published root. The caller holds mu.
 func (s *Store) known(root common.Hash) (*published, error) {
 	if p, ok := s.roots[root]; ok && !p.leaving {
 		return p, nil
@@ -93,7 +100,7 @@ func (s *Store) known(root common.Hash) (*published, error) {
 	return nil, fmt.Errorf("%w: %s", ErrUnknownRoot, root)
 }
 
-// Has reports whether a root is published.
+// Has reports whether root is published.
 func (s *Store) Has(root common.Hash) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -101,10 +108,13 @@ func (s *Store) Has(root common.Hash) bool {
 	return err == nil
 }
 
-// Parent returns the root that a root was first committed on; if that was discarded, its parent, and so on. Where it was discarded before the
-// commit, it is the root that was canonical then. The empty root is its own parent. The error wraps ErrUnknownRoot.
+// Parent returns the root that root was first committed on. If that root was
+// discarded, Parent returns its closest ancestor that is left. If it was
+// discarded before the commit, Parent returns the root that was canonical at
+// the commit. The empty root is its own parent. The error wraps ErrUnknownRoot.
 //
-// Another root can lead to the same state. A root that was committed on several descends from each of them, as Config.Retention sees it.
+// Blocks in different orders can lead to the same root. A root that was
+// committed on several parents descends from each of them for Config.Retention.
 func (s *Store) Parent(root common.Hash) (common.Hash, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -125,15 +135,16 @@ func (s *Store) Canonical() common.Hash {
 	return s.canonical
 }
 
-// Roots returns how many roots are published.
+// Roots returns the number of published roots.
 func (s *Store) Roots() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return len(s.roots)
 }
 
-// SetCanonical moves the canonical root; nothing else does. Then Config.Retention takes effect. The error wraps ErrUnknownRoot, or ErrDisk, and
-// changes nothing.
+// SetCanonical makes root canonical, and then applies Config.Retention. No
+// other method moves the canonical root. The error wraps ErrUnknownRoot or
+// ErrDisk, and then nothing changes.
 func (s *Store) SetCanonical(root common.Hash) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -151,7 +162,8 @@ func (s *Store) SetCanonical(root common.Hash) error {
 	return nil
 }
 
-// Pin keeps a root from being discarded until Unpin was called as often. Pins do not outlive the process. The error wraps ErrUnknownRoot.
+// Pin prevents root from being discarded until Unpin has been called equally
+// often. Pins are not stored on the disk. The error wraps ErrUnknownRoot.
 func (s *Store) Pin(root common.Hash) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,15 +186,16 @@ func (s *Store) pinned(root common.Hash) (ubt.Tree, error) {
 	return p.tree, nil
 }
 
-// repin pins a root for one more view than the one that has it pinned, so that it is there.
+// repin pins a root once more, for the copy of a view that has it pinned.
 func (s *Store) repin(root common.Hash) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.roots[root].viewers++
 }
 
-// Unpin takes a Pin back, but not a view's. The root stays until Discard, or until retention finds it unpinned. The error wraps ErrUnknownRoot, or
-// ErrNotPinned where there was no pin to take back.
+// Unpin removes one pin that Pin set. The root stays until Discard, or until
+// retention next finds it unpinned. The error wraps ErrUnknownRoot, or
+// ErrNotPinned if Pin has not pinned the root.
 func (s *Store) Unpin(root common.Hash) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,22 +210,23 @@ func (s *Store) Unpin(root common.Hash) error {
 	return nil
 }
 
-// release takes a view's pin back.
+// release removes a view's pin.
 func (s *Store) release(root common.Hash) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.roots[root].viewers--
 }
 
-// Discard forgets a root; views of it that are open already go on as they were. The error wraps ErrUnknownRoot, or ErrInUse for a
-// root that is canonical or pinned, or ErrDisk; it changes nothing. The empty root is never forgotten.
+// Discard deletes a root. Open views of it are not affected. The error wraps
+// ErrUnknownRoot, ErrInUse if the root is canonical or pinned, or ErrDisk, and
+// then nothing changes. Discarding the empty root has no effect.
 func (s *Store) Discard(root common.Hash) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	s.mu.Lock()
 	p, err := s.known(root)
 	if err == nil && (root == s.canonical || p.inUse()) {
-		err = fmt.Errorf("%w: %s: canonical %v, %d pins, and %d of views", ErrInUse, root, root == s.canonical, p.pins, p.viewers)
+		err = fmt.Errorf("%w: %s: canonical %v, %d pins and %d pins of views", ErrInUse, root, root == s.canonical, p.pins, p.viewers)
 	}
 	if err != nil || root == EmptyRoot {
 		s.mu.Unlock()
@@ -224,7 +238,8 @@ func (s *Store) Discard(root common.Hash) error {
 	return s.change(s.canonical, line, []common.Hash{root})
 }
 
-// change moves the canonical root and forgets roots that are marked as leaving: on the disk, and then here.
+// change moves the canonical root and deletes the roots in gone, which are
+// marked as leaving, first on the disk and then in memory.
 func (s *Store) change(canonical common.Hash, line, gone []common.Hash) error {
 	links := s.relink(canonical, gone)
 	if s.cfg.Disk != nil {
@@ -250,13 +265,14 @@ func (s *Store) change(canonical common.Hash, line, gone []common.Hash) error {
 	return nil
 }
 
-// publish adds a tree that was made on parent. One that is there already has one more parent now.
+// publish adds a tree that was derived from parent. If the root exists, it gets
+// another parent.
 func (s *Store) publish(parent common.Hash, tree ubt.Tree, code map[common.Hash][]byte) error {
 	root := tree.Root()
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	fresh := !s.Has(root)
-	if !s.Has(parent) { // it was discarded while the view was open
+	if !s.Has(parent) { // discarded while the view was open
 		parent = s.canonical
 	}
 	p, place := &published{tree: tree}, link{parents: []common.Hash{parent}, base: parent}

@@ -49,7 +49,8 @@ func parentOf(t require.TestingT, s *Store, root common.Hash) common.Hash {
 	return parent
 }
 
-// The line of canonical roots is as long as Retention says; what does not descend from its oldest goes with what falls off.
+// Retention limits the line of canonical roots. Roots that do not descend from
+// its oldest root are discarded with the older ones.
 func TestRetention(t *testing.T) {
 	counts := map[Counter]int{}
 	s, err := Open(Config{Profile: EIP7864(), Retention: 2, Metrics: Metrics{Count: func(c Counter, n int) { counts[c] += n }}})
@@ -81,8 +82,8 @@ func TestRetention(t *testing.T) {
 	require.Equal(t, map[Counter]int{CountCommitted: 8, CountCanonical: 5, CountDiscarded: 5}, counts)
 }
 
-// Blocks in another order can lead to the same root. It stays as long as one of the roots that it was committed on does, whichever came first, and through
-// a restart.
+// Blocks in different orders can lead to the same root. The root stays as long
+// as one of its parents does, whichever came first, and through a restart.
 func TestRetentionOfTwoParents(t *testing.T) {
 	for name, first := range map[string]int{"first on the fork": 0, "first on the branch that wins": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +143,8 @@ func TestStateComesBack(t *testing.T) {
 	require.Empty(t, s.roots[EmptyRoot].parents)
 }
 
-// A root in flight keeps its descent when one between is discarded, and can be committed on though its own parent is gone.
+// A root in flight keeps its ancestors when one between is discarded. Views of
+// it can commit although its parent is gone.
 func TestDiscardBetween(t *testing.T) {
 	s := NewStore(EIP7864())
 	a := child(t, s, EmptyRoot, 1)
@@ -167,7 +169,8 @@ func TestConfigValidate(t *testing.T) {
 	require.NoError(t, new(Config).Validate())
 }
 
-// The zero profile is the default one; half a profile is refused wherever one comes in, and nothing panics.
+// The zero profile is the default. An incomplete profile is refused everywhere,
+// and nothing panics.
 func TestIncompleteProfile(t *testing.T) {
 	v, w := sample(t, EIP7864())
 	post, err := Verify(Profile{}, w, v.ActiveRoot(), v.Writes())
@@ -214,7 +217,8 @@ func TestOpenOnFailingDisk(t *testing.T) {
 	require.Nil(t, s)
 }
 
-// On a clone the calls that move or forget the node's state panic, or return an error by option, and change nothing.
+// On a clone the methods that move or discard the node's state panic or, with
+// the option, return an error, and change nothing.
 func TestFacade(t *testing.T) {
 	s := NewStore(EIP7864())
 	own, err := s.Facade()
@@ -256,7 +260,8 @@ func TestFacade(t *testing.T) {
 	require.Equal(t, 2, s.Roots())
 }
 
-// After a reorganisation, blocks in flight on the canonical root stay, also where the line's oldest is a root of the branch that lost.
+// After a reorganization, blocks in flight on the canonical root stay, even if
+// the line's oldest root is on the abandoned branch.
 func TestRetentionKeepsWhatIsInFlightOnTheCanonicalRoot(t *testing.T) {
 	s, err := Open(Config{Profile: EIP7864(), Retention: 4})
 	require.NoError(t, err)

@@ -9,24 +9,26 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// View is one isolated view of the state: a published root, and writes on top that nobody else sees. It belongs to one goroutine
-// at a time; any number of views may work in parallel. A view that is not needed any more is simply dropped, after Unpin if it is pinned.
+// View is an isolated view of the state: a published root and writes on top of
+// it that no other view sees. A View belongs to one goroutine at a time. Any
+// number of views may work in parallel. A view needs no closing, but a pinned
+// one should be unpinned.
 type View struct {
 	profile *Profile
 	store   *Store // nil for a stateless view
 	codes   codeSource
-	shown   map[Key]*Entry // of the witness, for a stateless view; else nil
+	shown   map[Key]*Entry // entries of a stateless view's witness
 
 	root        common.Hash
 	tree        ubt.Tree
-	home        place // where Unpin goes back to
+	home        place // target of Unpin
 	pinned      bool
 	transaction int
 
 	staged  sorted[Write]
 	newCode sorted[codeBlob] // staged
 	reads   readLog
-	byChunk bool // code is read chunk by chunk
+	byChunk bool // read code in chunks
 	err     error
 }
 
@@ -44,7 +46,7 @@ type codeBlob struct {
 
 func blobLess(a, b codeBlob) bool { return a.hash.Cmp(b.hash) < 0 }
 
-// codeSource is where published code is.
+// codeSource has published code.
 type codeSource interface {
 	// codeOf returns code by its hash, and whether it is known.
 	codeOf(common.Hash) ([]byte, bool)
@@ -56,8 +58,9 @@ func newView(s *Store, root common.Hash, tree ubt.Tree) *View {
 	return &View{profile: &s.cfg.Profile, store: s, codes: s, root: root, tree: tree, home: place{root, tree}}
 }
 
-// Copy returns a full snapshot, for work that takes long: the same root, staged writes and log of reads, and a pin of its own if the view is
-// pinned. From then on neither sees what the other does. It takes constant time.
+// Copy returns a full copy for long-running work: the same root, staged writes
+// and log of reads, and a separate pin if the view is pinned. Later changes of
+// one are not visible in the other. It takes constant time.
 func (v *View) Copy() *View {
 	c := *v
 	c.staged = v.staged.copy()
@@ -69,9 +72,10 @@ func (v *View) Copy() *View {
 	return &c
 }
 
-// CopyForPhase2 returns a view that shares the read-only state and nothing else: it stands on the active root with nothing staged and an
-// empty log of reads, for building a bundle of what was executed before. It has a pin of its own if the view is pinned. It takes constant
-// time.
+// CopyForPhase2 returns a view of the same active root with no staged writes
+// and an empty log of reads, for building a bundle from blocks that were
+// executed before. It has a separate pin if the view is pinned. It takes
+// constant time.
 func (v *View) CopyForPhase2() *View {
 	c := *v
 	c.stand(v.root, v.tree)
@@ -84,29 +88,33 @@ func (v *View) CopyForPhase2() *View {
 // Profile returns the profile of the view's tree.
 func (v *View) Profile() Profile { return *v.profile }
 
-// ActiveRoot returns the published root that the view stands on: that of the last Pin, Unpin or Commit, or the one it was opened on.
+// ActiveRoot returns the published root that the view reads from. It is the
+// root that the view was opened on, or that of the last Pin, Unpin or Commit.
 func (v *View) ActiveRoot() common.Hash { return v.root }
 
-// Err returns the first thing that went wrong in a read, which then gave zero: it wraps ErrNotInWitness, on a stateless view, or ErrUnknownCode. A
-// view with an error gives neither a root nor a witness, until Reset, Pin or Unpin.
+// Err returns the first error of a read; that read returned zero. The error
+// wraps ErrNotInWitness, on a stateless view, or ErrUnknownCode. A view with an
+// error returns it from Root, Witness and Commit, until Reset, Pin or Unpin.
 func (v *View) Err() error { return v.err }
 
-// SetTransaction says which transaction the reads from now on belong to.
+// SetTransaction sets the transaction index that is logged with later reads.
 func (v *View) SetTransaction(index int) { v.transaction = index }
 
-// Get returns the value of a key, as staged or else as in the active root, and whether there is one. The key is logged as read.
+// Get returns the value of a key and whether it exists. Staged writes come
+// first. The key is logged as read.
 func (v *View) Get(k Key) (value [32]byte, ok bool) { return v.read(Access{Kind: RawAccess, Key: k}) }
 
-// Set stages a value. Zero deletes if the profile says so. Unless the profile is tagged, k must not begin with twelve zero bytes, see Verify: Witness
-// gives an error once such a key is there.
+// Set stages a value. Under a profile with ZeroDeletes a zero value deletes.
+// Unless the profile is tagged, k must not begin with twelve zero bytes:
+// Witness returns an error once such a key exists; see [Verify].
 func (v *View) Set(k Key, value [32]byte) { v.write(Access{Kind: RawAccess, Key: k}, value) }
 
-// Delete stages the absence of a value, whatever the profile says of zeros.
+// Delete stages the deletion of a value, under any profile.
 func (v *View) Delete(k Key) {
 	v.stage(Write{Access: Access{Kind: RawAccess, Key: k}, Deleted: true})
 }
 
-// read logs an access and looks the value up.
+// read logs an access and returns its value.
 func (v *View) read(a Access) (value [32]byte, ok bool) {
 	v.reads.add(a, v.transaction)
 	if w, staged := v.staged.get(Write{Access: a}); staged {
@@ -124,7 +132,8 @@ func (v *View) write(a Access, value [32]byte) {
 	v.stage(Write{Access: a, Value: value, Deleted: v.profile.ZeroDeletes && value == [32]byte{}})
 }
 
-// stage keeps a write. A key that was written as what it stands for stays that.
+// stage stages a write. If the key was written before with a more specific
+// kind, the kind stays.
 func (v *View) stage(w Write) {
 	if w.Kind == RawAccess {
 		if before, again := v.staged.get(w); again {
@@ -140,21 +149,25 @@ func (v *View) fail(err error) {
 	}
 }
 
-// Mark returns this moment in the log of reads, for Rewind.
+// Mark returns the current position in the log of reads, for Rewind.
 func (v *View) Mark() ReadMark { return v.reads.mark() }
 
-// Rewind takes out of the log what was first read after a mark of this view, which is of its active root; writes and Err stay. It is for whoever executed something, leaves it out after all,
-// and lets nothing depend on what that has read: a witness proves what is in the log and nothing else.
+// Rewind removes from the log all keys that were first read after m, which must
+// be a mark of this view on its active root. Staged writes and Err stay. Use it
+// to leave out an execution whose reads influence nothing: a witness proves
+// exactly the keys in the log.
 func (v *View) Rewind(m ReadMark) { v.reads.rewind(m) }
 
-// Reads returns what was read since the view was opened, pinned or committed, each key once, in the order of first access.
+// Reads returns the log of reads: each key once, in the order of first access,
+// since the view was opened, pinned, committed or reset.
 func (v *View) Reads() []Read { return v.reads.list() }
 
-// Writes returns what is staged, in the order of keys.
+// Writes returns the staged writes, in the order of keys.
 func (v *View) Writes() []Write {
 	out := make([]Write, 0, v.staged.len())
 	for w := range v.staged.all {
-		if w.Kind == RawAccess { // it may have been read as what it stands for
+		// It may have been read with a more specific kind.
+		if w.Kind == RawAccess {
 			if r, read := v.reads.byKey.get(logged[Read]{what: Read{Access: w.Access}}); read {
 				w.Access = r.what.Access
 			}
@@ -164,8 +177,9 @@ func (v *View) Writes() []Write {
 	return out
 }
 
-// Root returns the root that Commit would publish. It publishes nothing. The error is Err's; or wraps ErrNotInWitness, if a stateless view
-// has a write that its witness does not have.
+// Root returns the root that Commit would publish, without publishing it. It
+// returns the error of Err, if any. On a stateless view the error wraps
+// ErrNotInWitness if a staged write is not in the witness.
 func (v *View) Root() (common.Hash, error) {
 	tree, err := v.applied()
 	return tree.Root(), err
@@ -184,18 +198,20 @@ func (v *View) applied() (ubt.Tree, error) {
 		writes = append(writes, ubt.Write{Key: w.Key, Value: w.Value, Deleted: w.Deleted})
 	}
 	tree, err := v.tree.Apply(&v.profile.Hasher, writes)
-	if errors.Is(err, ubt.ErrHidden) { // a write that the witness has was not staged
+	// The witness has a write that was not staged.
+	if errors.Is(err, ubt.ErrHidden) {
 		err = fmt.Errorf("%w: %w", ErrNotInWitness, err)
 	}
 	return tree, err
 }
 
-// Commit publishes the staged writes as a new root of the store and returns it. The view then stands on that root, with nothing staged, an
-// empty log of reads and no pin. No other view sees a difference and the canonical root does not move. The error is of the store's disk, or
-// wraps ErrStateless; it changes nothing.
+// Commit publishes the staged writes as a new root and returns it. The view
+// then reads from that root, with no staged writes, an empty log of reads and
+// no pin. Other views and the canonical root do not change. The error is that
+// of Err, comes from the disk, or wraps ErrStateless; it changes nothing.
 func (v *View) Commit() (common.Hash, error) {
 	if v.store == nil {
-		return common.Hash{}, fmt.Errorf("%w: it cannot commit", ErrStateless)
+		return common.Hash{}, fmt.Errorf("%w: Commit needs a store", ErrStateless)
 	}
 	tree, err := v.applied()
 	if err != nil {
@@ -214,18 +230,19 @@ func (v *View) Commit() (common.Hash, error) {
 	return v.root, nil
 }
 
-// stand puts the view on a root, with nothing staged and nothing read.
+// stand moves the view to a root, with no staged writes and an empty log.
 func (v *View) stand(root common.Hash, tree ubt.Tree) {
 	v.root, v.tree = root, tree
 	v.staged, v.newCode = sorted[Write]{}, sorted[codeBlob]{}
 	v.reads, v.transaction, v.err = readLog{}, 0, nil
 }
 
-// Reset drops what is staged, the log of reads, and Err.
+// Reset drops the staged writes, the log of reads, and Err.
 func (v *View) Reset() { v.stand(v.root, v.tree) }
 
-// Pin puts the view on another published root, with an empty log of reads, and holds that root in the store until Unpin, Commit or another Pin.
-// The error wraps ErrStaged, ErrUnknownRoot or ErrStateless and changes nothing.
+// Pin moves the view to another published root, with an empty log of reads, and
+// keeps that root in the store until Unpin, Commit or the next Pin. The error
+// wraps ErrStaged, ErrUnknownRoot or ErrStateless, and then nothing changes.
 func (v *View) Pin(root common.Hash) error {
 	if err := v.canMove(); err != nil {
 		return err
@@ -240,13 +257,15 @@ func (v *View) Pin(root common.Hash) error {
 	return nil
 }
 
-// Unpin goes back to where the view stood before the first Pin. The error wraps ErrNotPinned, ErrStaged or ErrStateless and changes nothing.
+// Unpin returns the view to the root that it had before the first Pin. The
+// error wraps ErrNotPinned, ErrStaged or ErrStateless, and then nothing
+// changes.
 func (v *View) Unpin() error {
 	if err := v.canMove(); err != nil {
 		return err
 	}
 	if !v.pinned {
-		return fmt.Errorf("%w: the view on %s", ErrNotPinned, v.root)
+		return fmt.Errorf("%w: view of %s", ErrNotPinned, v.root)
 	}
 	v.unpin()
 	v.stand(v.home.root, v.home.tree)
@@ -256,9 +275,9 @@ func (v *View) Unpin() error {
 func (v *View) canMove() error {
 	switch {
 	case v.store == nil:
-		return fmt.Errorf("%w: it stands on its witness", ErrStateless)
+		return fmt.Errorf("%w: a stateless view cannot move to another root", ErrStateless)
 	case v.staged.len() > 0:
-		return fmt.Errorf("%w: %d on %s, want Commit or Reset first", ErrStaged, v.staged.len(), v.root)
+		return fmt.Errorf("%w: %d writes on %s, want Commit or Reset first", ErrStaged, v.staged.len(), v.root)
 	}
 	return nil
 }
@@ -270,6 +289,7 @@ func (v *View) unpin() {
 	}
 }
 
-// All yields every value of the active root, without what is staged, in the order of keys. It logs nothing. A stateless view yields those that its
-// witness opens.
+// All iterates over all values of the active root in the order of keys, without
+// staged writes. It logs nothing. On a stateless view it yields only the values
+// in the witness.
 func (v *View) All(yield func(Key, [32]byte) bool) { v.tree.All(yield) }

@@ -57,7 +57,7 @@ func TestS1Isolated(t *testing.T) {
 	require.Equal(t, common.Hash{2}, viewOf(t, store, root).Storage(a, slot))
 }
 
-// S2: a published root has the same content for ever.
+// S2: the contents of a published root never change.
 func TestS2Immutable(t *testing.T) {
 	store := NewStore(EIP7864())
 	v := open(t, store)
@@ -100,7 +100,8 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-// The log keeps each key once, in the order of first access, with what it was derived from and the transaction.
+// The log has each key once, in the order of first access, with its metadata
+// and the transaction.
 func TestReadLog(t *testing.T) {
 	v := open(t, NewStore(EIP7864()))
 	a := common.Address{7}
@@ -157,8 +158,8 @@ func TestPins(t *testing.T) {
 	require.NoError(t, store.Discard(roots[0]))
 }
 
-// Sixty-four views at once, for the race detector: each reads, writes, is copied, proves, commits and pins, and ends at the root that it would
-// reach alone.
+// Sixty-four views run in parallel, for the race detector. Each reads, writes,
+// is copied, proves, commits and pins, and ends at the same root as alone.
 func TestParallelViews(t *testing.T) {
 	store := NewStore(EIP7864())
 	base := open(t, store)
@@ -199,7 +200,8 @@ func TestParallelViews(t *testing.T) {
 	}
 }
 
-// Copies of one view share what it has staged and read until one of them, or the view itself, goes on: all at once, for the race detector.
+// Copies of a view share its staged writes and log until one of them or the
+// view changes. All change in parallel, for the race detector.
 func TestParallelCopies(t *testing.T) {
 	v := open(t, NewStore(EIP7864()))
 	step := func(v *View, i int) {
@@ -233,8 +235,8 @@ func TestParallelCopies(t *testing.T) {
 	require.NotEqual(t, want, rootOf(t, v))
 }
 
-// A key that was read or written both as such and as what it stands for is logged as the latter, in whatever order, so that one witness proves
-// it and its writes.
+// A key that was read or written both raw and with a more specific kind is
+// logged with that kind, in either order. One witness proves it and its writes.
 func TestKeysAreLoggedAsWhatTheyStandFor(t *testing.T) {
 	p := EIP7864()
 	a, slot := common.Address{1}, common.Hash{31: 1}
@@ -332,7 +334,7 @@ func TestRewindWhatKeysStandFor(t *testing.T) {
 	require.Equal(t, BasicDataAccess, v.Reads()[0].Kind, "it was that at this mark")
 }
 
-// What was reset has no error of what was read before.
+// Reset clears the error of earlier reads.
 func TestResetForgetsTheError(t *testing.T) {
 	s := NewStore(EIP7864())
 	for name, reset := range map[string]func(*View) error{

@@ -11,25 +11,32 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// Witness proves everything that a view read and wrote: what stood at the root before, and all that is needed to compute the root after.
-// View.Witness makes one, ParseWitness reads one, Verify and NewStateless check one. Nothing in it is trusted before that.
+// Witness proves everything that a view read and wrote: the values at the root
+// before, and all that is needed to compute the root after. [View.Witness]
+// creates one, [ParseWitness] decodes one, and [Verify] and [NewStateless]
+// check one. Its contents must not be trusted before that check.
 type Witness struct {
-	// Entries are the keys that were read or written, each once, in the order of keys.
+	// Entries are the keys that were read or written, each once, in the order
+	// of keys.
 	Entries []Entry
-	// Code is the code that was read, each once, in the order of hashes. Each is bound by the code hash of an account in Entries.
+	// Code is the code that was read, each once, in the order of hashes. The
+	// hash of each is the code hash of an account in Entries.
 	Code [][]byte
 	// Proof is the multiproof over all keys.
 	Proof *ubt.Proof
 }
 
-// Entry is a key with what was done to it: it was written, or removed, or else only read.
+// Entry is a key of a witness with how it was used: set, deleted, or only read.
 type Entry struct {
 	Access
-	// Set says that it was written, Deleted that it was removed: not both.
-	Set, Deleted bool
+	// Set means that a value was written. Deleted is false then.
+	Set bool
+	// Deleted means that the value was removed. Set is false then.
+	Deleted bool
 }
 
-// Entries returns what was read and is staged, in the order of keys: exactly what a witness made now would prove.
+// Entries returns the logged reads and staged writes, in the order of keys:
+// exactly the entries of a witness created now.
 func (v *View) Entries() []Entry {
 	byKey := make(map[Key]Entry, v.reads.byKey.len()+v.staged.len())
 	for r := range v.reads.byKey.all {
@@ -46,15 +53,17 @@ func (v *View) Entries() []Entry {
 	return slices.SortedFunc(maps.Values(byKey), func(a, b Entry) int { return a.Key.Compare(b.Key) })
 }
 
-// Witness returns the proof of everything that was read and is staged, against the active root. It is made before Commit, which moves that
-// root. The error is Err's, or wraps ErrUnboundCode where code was read by a hash that no account read has, ErrStateless, or ErrWitness where
-// raw keys begin with twelve zero bytes, so that Verify would refuse it.
+// Witness returns a proof of all logged reads and staged writes against the
+// active root. Call it before Commit, which moves that root. The error is that
+// of Err, or wraps ErrUnboundCode if code was read whose hash no account read
+// has, ErrStateless, or ErrWitness if raw keys begin with twelve zero bytes,
+// which Verify would refuse.
 func (v *View) Witness() (*Witness, error) {
 	switch {
 	case v.err != nil:
 		return nil, v.err
 	case v.store == nil:
-		return nil, fmt.Errorf("%w: it cannot prove more than its witness does", ErrStateless)
+		return nil, fmt.Errorf("%w: Witness needs a store", ErrStateless)
 	}
 	w := &Witness{Entries: v.Entries()}
 	bound := w.codeHashes(v.tree)
@@ -75,7 +84,7 @@ func (v *View) Witness() (*Witness, error) {
 	return w, nil
 }
 
-// codeHashes returns the code hashes of accounts in the entries.
+// codeHashes returns the code hashes of the accounts in the entries.
 func (w *Witness) codeHashes(tree ubt.Tree) map[common.Hash]bool {
 	hashes := make(map[common.Hash]bool)
 	for i := range w.Entries {
@@ -88,7 +97,7 @@ func (w *Witness) codeHashes(tree ubt.Tree) map[common.Hash]bool {
 	return hashes
 }
 
-// uses are the entries as the proof sees them.
+// uses returns the entries in the form that proofs take.
 func (w *Witness) uses() []ubt.Use {
 	uses := make([]ubt.Use, len(w.Entries))
 	for i := range w.Entries {
@@ -98,15 +107,24 @@ func (w *Witness) uses() []ubt.Use {
 	return uses
 }
 
-// Verify checks a witness against the root before, without any state, and returns the root after the writes. These must be of exactly the keys
-// that the witness says are written, in any order, with their metadata. The error wraps ErrWitness, or ErrConfig for a profile that lacks a func, and
-// then nothing is proved.
+// Verify checks a witness against the root before, without any state, and
+// returns the root after the writes. The writes must be those that the witness
+// lists, in any order, with their metadata. The error wraps ErrWitness, or
+// ErrConfig for a profile that lacks a function; then nothing is proved.
 //
-// What the witness says was read is proved as well, but not that it was read: whoever executes again uses NewStateless.
+// Verify proves the values that were read, but not that the execution read
+// them. A verifier that executes uses [NewStateless].
 //
-// Under a profile whose hashes have no tags, that is any but Tagged, raw keys must not be chosen by others: whoever chooses a stem can make it read as
-// an inner node, and then the root itself has two meanings. Nor may they begin with twelve zero bytes: proofs that show such a stem are refused. And
-// nobody may choose slots of the zero address, whose stems are hashes of data that begins with a zero hash; without code it has none.
+// Under a profile without tags, which is any but [Tagged], there are three
+// restrictions:
+//
+//   - Untrusted parties must not choose raw keys. A party that chooses a stem
+//     can make it read as an inner node, and then the root has two meanings.
+//   - Raw keys must not begin with twelve zero bytes. Proofs that contain such
+//     a stem are refused.
+//   - Untrusted parties must not choose slots of the zero address, whose stems
+//     are hashes of data that begins with a zero hash. Without code it has no
+//     slots.
 func Verify(p Profile, w *Witness, preRoot common.Hash, writes []Write) (postRoot common.Hash, err error) {
 	p, err = p.orDefault()
 	if err != nil {
@@ -127,7 +145,8 @@ func Verify(p Profile, w *Witness, preRoot common.Hash, writes []Write) (postRoo
 	return after.Root(), nil
 }
 
-// open checks everything but the writes, and returns the part of the tree that the witness shows.
+// open checks everything but the writes, and returns the part of the tree that
+// the witness proves.
 func (w *Witness) open(p *Profile, preRoot common.Hash) (ubt.Tree, error) {
 	if w == nil || w.Proof == nil {
 		return ubt.Tree{}, fmt.Errorf("%w: no proof", ErrWitness)
@@ -142,7 +161,7 @@ func (w *Witness) open(p *Profile, preRoot common.Hash) (ubt.Tree, error) {
 		return ubt.Tree{}, fmt.Errorf("%w: %w", ErrWitness, err)
 	}
 	if tree.Root() != preRoot {
-		return ubt.Tree{}, fmt.Errorf("%w: it is of the root %s, want %s", ErrWitness, tree.Root(), preRoot)
+		return ubt.Tree{}, fmt.Errorf("%w: root is %s, want %s", ErrWitness, tree.Root(), preRoot)
 	}
 	if err := w.checkEmbeddings(p, tree); err != nil {
 		return ubt.Tree{}, err
@@ -150,19 +169,23 @@ func (w *Witness) open(p *Profile, preRoot common.Hash) (ubt.Tree, error) {
 	return tree, w.checkCode(tree)
 }
 
-// embeddingZeros is how many zero bytes stand before the address in what a stem is the hash of.
+// embeddingZeros is the number of zero bytes before the address in the preimage
+// of a stem.
 const embeddingZeros = 12
 
-// checkEmbeddings returns an error if the proof shows what a stem is the hash of as if it were a node. Under profiles without tags both are
-// hashes of 64 bytes: somebody who chooses a storage slot chooses half of them, and after 2^16 tries has a stem that reads as an inner node over a
-// subtree of his own, with accounts that nobody ever made. But the other half begins with twelve zero bytes, and as a hash, or as a stem that is one
-// itself, that happens to nobody. Only a raw key can be of such a stem, and it is refused if it is there: it need not be in the state to be proved.
+// checkEmbeddings returns an error if the proof contains the preimage of a stem
+// as if it were a node. Under profiles without tags both are 64 bytes that are
+// hashed. A party that chooses a storage slot chooses half of them. After 2^16
+// tries it has a stem that reads as an inner node over a forged subtree. But
+// the other half begins with twelve zero bytes, and no honest hash or stem
+// does. Only a raw key can have such a stem. It is refused if it exists, even
+// if it is not in the state to be proved.
 func (w *Witness) checkEmbeddings(p *Profile, tree ubt.Tree) error {
 	if p.Tagged {
 		return nil
 	}
 	if hash, opened := w.Proof.ZeroPrefixed(embeddingZeros); hash || opened {
-		return fmt.Errorf("%w: the proof holds a hash that begins with %d zero bytes, as only the data of a stem does", ErrWitness, embeddingZeros)
+		return fmt.Errorf("%w: the proof has a hash that begins with %d zero bytes, like the preimage of a stem", ErrWitness, embeddingZeros)
 	}
 	for i := range w.Entries {
 		e := &w.Entries[i]
@@ -170,26 +193,28 @@ func (w *Witness) checkEmbeddings(p *Profile, tree ubt.Tree) error {
 			continue
 		}
 		if _, there, _ := tree.Get(e.Key); there {
-			return fmt.Errorf("%w: %s begins with %d zero bytes, as only the data of a stem does", ErrWitness, e.Access, embeddingZeros)
+			return fmt.Errorf("%w: %s begins with %d zero bytes, like the preimage of a stem", ErrWitness, e.Access, embeddingZeros)
 		}
 	}
 	return nil
 }
 
-// check returns an error unless the key is the one that the metadata lead to, and the flags go together.
+// check returns an error unless the key is derived from the metadata and the
+// flags are consistent.
 func (e *Entry) check(p *Profile) error {
 	switch {
 	case e.Kind > CodeChunkAccess:
 		return fmt.Errorf("%w: %s", ErrWitness, e.Kind)
 	case e.Access != e.plain().derive(p):
-		return fmt.Errorf("%w: %s does not lead to the key %x", ErrWitness, e.Access, e.Key)
+		return fmt.Errorf("%w: %s does not have the key %x", ErrWitness, e.Access, e.Key)
 	case e.Set && e.Deleted:
 		return fmt.Errorf("%w: %s is both set and deleted", ErrWitness, e.Access)
 	}
 	return nil
 }
 
-// checkCode returns an error unless each code is one of an account's in the entries, sorted and distinct.
+// checkCode returns an error unless each code belongs to an account in the
+// entries and the codes are in ascending order of their hashes.
 func (w *Witness) checkCode(tree ubt.Tree) error {
 	bound := w.codeHashes(tree)
 	var last common.Hash
@@ -197,7 +222,7 @@ func (w *Witness) checkCode(tree ubt.Tree) error {
 		h := keccak(code)
 		switch {
 		case len(code) == 0 || !bound[h]:
-			return fmt.Errorf("%w: code %s is that of no account in it", ErrWitness, h)
+			return fmt.Errorf("%w: code %s belongs to no account in the witness", ErrWitness, h)
 		case i > 0 && last.Cmp(h) >= 0:
 			return fmt.Errorf("%w: code %s after %s, want ascending order", ErrWitness, h, last)
 		}
@@ -206,7 +231,8 @@ func (w *Witness) checkCode(tree ubt.Tree) error {
 	return nil
 }
 
-// changes returns the writes for the tree, which are those of the entries.
+// changes returns the writes for the tree, after checking them against the
+// entries.
 func (w *Witness) changes(p *Profile, writes []Write) ([]ubt.Write, error) {
 	sorted := slices.SortedFunc(slices.Values(writes), func(a, b Write) int { return a.Key.Compare(b.Key) })
 	changes := make([]ubt.Write, 0, len(sorted))
@@ -216,18 +242,18 @@ func (w *Witness) changes(p *Profile, writes []Write) ([]ubt.Write, error) {
 			continue
 		}
 		if len(changes) == len(sorted) {
-			return nil, fmt.Errorf("%w: %s is written, but not in the writes", ErrWitness, e.Access)
+			return nil, fmt.Errorf("%w: no write of %s, want one", ErrWitness, e.Access)
 		}
 		got := &sorted[len(changes)]
 		switch {
 		case got.Access != got.plain().derive(p):
-			return nil, fmt.Errorf("%w: a write of %s does not lead to the key %x", ErrWitness, got.Access, got.Key)
+			return nil, fmt.Errorf("%w: write of %s does not have the key %x", ErrWitness, got.Access, got.Key)
 		case got.Access != e.Access:
-			return nil, fmt.Errorf("%w: a write of %s, want %s", ErrWitness, got.Access, e.Access)
+			return nil, fmt.Errorf("%w: write of %s, want %s", ErrWitness, got.Access, e.Access)
 		case got.Deleted != e.Deleted || got.Deleted && got.Value != [32]byte{}:
-			return nil, fmt.Errorf("%w: the write of %s deletes: %v, want %v, and no value then", ErrWitness, e.Access, got.Deleted, e.Deleted)
+			return nil, fmt.Errorf("%w: write of %s has Deleted %v, want %v, and a zero value if deleted", ErrWitness, e.Access, got.Deleted, e.Deleted)
 		case e.Set && p.ZeroDeletes && got.Value == [32]byte{}:
-			return nil, fmt.Errorf("%w: zero at %s is not deleted, as the profile %s wants", ErrWitness, e.Access, p.Name)
+			return nil, fmt.Errorf("%w: write of zero at %s, want a deletion under profile %s", ErrWitness, e.Access, p.Name)
 		}
 		changes = append(changes, ubt.Write{Key: got.Key, Value: got.Value, Deleted: got.Deleted})
 	}
@@ -237,32 +263,35 @@ func (w *Witness) changes(p *Profile, writes []Write) ([]ubt.Write, error) {
 	return changes, nil
 }
 
-// Matches returns an error that wraps ErrWitness unless the view has read and staged exactly what a witness shows: after executing on
-// NewStateless, that the witness has nothing that the execution does not need.
+// Matches returns an error that wraps ErrWitness unless the view has read and
+// staged exactly what w lists. After an execution on [NewStateless] it proves
+// that the witness has nothing superfluous.
 func (v *View) Matches(w *Witness) error {
 	if w == nil {
-		return fmt.Errorf("%w: there is none", ErrWitness)
+		return fmt.Errorf("%w: witness is nil", ErrWitness)
 	}
 	entries := v.Entries()
 	for i := range min(len(entries), len(w.Entries)) {
 		if got, want := entries[i], w.Entries[i]; got != want {
-			return fmt.Errorf("%w: it has %+v where the view has %+v", ErrWitness, want, got)
+			return fmt.Errorf("%w: witness entry is %+v, want %+v", ErrWitness, want, got)
 		}
 	}
 	if len(entries) != len(w.Entries) || v.reads.code.len() != len(w.Code) {
-		return fmt.Errorf("%w: it has %d keys and %d codes, want %d and %d", ErrWitness, len(w.Entries), len(w.Code), len(entries), v.reads.code.len())
+		return fmt.Errorf("%w: witness has %d keys and %d codes, want %d and %d", ErrWitness, len(w.Entries), len(w.Code), len(entries), v.reads.code.len())
 	}
 	for _, code := range w.Code {
 		if h := keccak(code); !v.reads.hasCode(h) {
-			return fmt.Errorf("%w: it has code %s, which the view has not read", ErrWitness, h)
+			return fmt.Errorf("%w: witness has code %s, which was not read", ErrWitness, h)
 		}
 	}
 	return v.err
 }
 
-// NewStateless checks a witness against a root and returns a view that stands on the witness alone. It executes like any other; of a key or code
-// that is not in the witness it gives zero and an error at View.Err, even where the proof happens to show it. Its Root is the root after the writes; see
-// also View.Matches. The error wraps ErrWitness, or ErrConfig.
+// NewStateless checks a witness against a root and returns a view that needs
+// only the witness. It executes like any other view. Reading a key or code that
+// is not in the witness returns zero and sets [View.Err], even if the proof
+// happens to contain it. Its Root is the root after the writes; see also
+// [View.Matches]. The error wraps ErrWitness or ErrConfig.
 func NewStateless(p Profile, w *Witness, preRoot common.Hash) (*View, error) {
 	p, err := p.orDefault()
 	if err != nil {

@@ -51,7 +51,8 @@ func (w work) run(v *View) {
 	}
 }
 
-// Whatever is executed: the witness is small, encoded in one way, of the right roots, and enough to execute again.
+// For any execution, the witness is small, has one encoding and the right
+// roots, and suffices to execute again.
 func TestWitnessesProve(t *testing.T) {
 	for _, p := range profiles() {
 		t.Run(p.Name, func(t *testing.T) {
@@ -99,7 +100,8 @@ func otherProof(t require.TestingT, p Profile) *ubt.Proof {
 // contract is code of an account in the sample.
 var contract = []byte{0x60, 0x01, 0x60, 0x02, 0x55}
 
-// sample is a state with a block on it: it reads and writes accounts that are there and that are not, runs code, and deletes.
+// sample returns a state and a block on it that reads and writes existing and
+// missing accounts, runs code, and deletes.
 func sample(t require.TestingT, p Profile) (*View, *Witness) {
 	v := open(t, NewStore(p))
 	for i := range byte(20) {
@@ -159,7 +161,7 @@ func forgeries(t *testing.T, p Profile) map[string]func(*Witness) {
 		"key swapped":     func(w *Witness) { w.Entries[0].Key, w.Entries[1].Key = w.Entries[1].Key, w.Entries[0].Key },
 		"slot that wraps into the header": func(w *Witness) {
 			e := find(w, StorageAccess, present)
-			e.Slot, e.Key = common.Hash{0xff}, p.BasicDataKey(e.Address) // what the wrapping rule would lead to
+			e.Slot, e.Key = common.Hash{0xff}, p.BasicDataKey(e.Address) // the slot, wrapped
 		},
 		"metadata that its kind does not have": func(w *Witness) { find(w, BasicDataAccess, common.Address{1, 1}).Slot[0] = 1 },
 		"entries out of order":                 func(w *Witness) { slices.Reverse(w.Entries) },
@@ -183,7 +185,7 @@ func forgeries(t *testing.T, p Profile) map[string]func(*Witness) {
 	}
 }
 
-// Each way of forging a witness is refused, by Verify, by NewStateless, and with the reason that it is no witness.
+// Verify and NewStateless refuse each kind of forged witness with ErrWitness.
 func TestForgedWitnesses(t *testing.T) {
 	for _, p := range profiles() {
 		t.Run(p.Name, func(t *testing.T) {
@@ -247,8 +249,9 @@ func TestDamagedWitnesses(t *testing.T) {
 	refused(append(slices.Clone(encoded), 0), "zero", len(encoded))
 }
 
-// The same without the checksum, which a forger would mend. What is still accepted is another true witness: one of other keys that are absent
-// in the same place, which the execution does not read.
+// The same with a valid checksum, which a forger can compute. An accepted
+// witness is another true one: it has other keys that are absent in the same
+// place and that the execution does not read.
 func TestDamagedWitnessesWithChecksum(t *testing.T) {
 	p := EIP7864()
 	v, good := sample(t, p)
@@ -316,15 +319,17 @@ func TestVerifyBindsTheWrites(t *testing.T) {
 	}
 }
 
-// A stateless view refuses what its witness does not show, and says so until it is thrown away.
+// A stateless view returns an error if its witness lacks a value, and keeps the
+// error until it is dropped.
 func TestStatelessViewFailsOnWhatItLacks(t *testing.T) {
 	p := EIP7864()
 	v, w := sample(t, p)
 	for name, step := range map[string]func(*View){
-		"slot":            func(v *View) { v.Storage(common.Address{7, 1}, common.Hash{31: 1}) },
-		"account":         func(v *View) { v.Account(common.Address{7, 1}) },
-		"raw":             func(v *View) { v.Get(p.BasicDataKey(common.Address{7, 1})) },
-		"shown by chance": func(v *View) { v.Storage(common.Address{0xee}, common.Hash{31: 1}) }, // of an account that is proved to be absent
+		"slot":    func(v *View) { v.Storage(common.Address{7, 1}, common.Hash{31: 1}) },
+		"account": func(v *View) { v.Account(common.Address{7, 1}) },
+		"raw":     func(v *View) { v.Get(p.BasicDataKey(common.Address{7, 1})) },
+		// The account is proved to be absent.
+		"shown by chance": func(v *View) { v.Storage(common.Address{0xee}, common.Hash{31: 1}) },
 		"code":            func(v *View) { v.Code(common.Hash{1}) },
 		"delete where it is set": func(v *View) {
 			v.DeleteAccount(common.Address{1, 1})
@@ -335,7 +340,7 @@ func TestStatelessViewFailsOnWhatItLacks(t *testing.T) {
 		stateless, err := NewStateless(p, w, v.ActiveRoot())
 		require.NoError(t, err)
 		step(stateless)
-		if name != "write" && name != "delete where it is set" { // which are found when they are applied
+		if name != "write" && name != "delete where it is set" { // those fail later, in Root
 			require.ErrorIs(t, stateless.Err(), ErrNotInWitness, name)
 		}
 		_, err = stateless.Root()
@@ -352,7 +357,8 @@ func TestStatelessViewFailsOnWhatItLacks(t *testing.T) {
 	require.ErrorIs(t, stateless.Matches(w), ErrWitness, "it has read nothing")
 }
 
-// A block that touches nothing, one that reads only what is absent, and one on the empty state are proved like others.
+// There are witnesses of a block that touches nothing, of one that reads only
+// absent values, and of one on the empty state.
 func TestWitnessesOfLittle(t *testing.T) {
 	for _, p := range profiles() {
 		full, _ := sample(t, p)
@@ -388,7 +394,8 @@ func TestCodeMustBelongToAnAccount(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Bytes from outside never panic; what is taken is encoded the same again, and what verifies is true.
+// Input from outside never panics. A parsed witness has the same encoding
+// again, and a verified one is true.
 func FuzzParseWitness(f *testing.F) {
 	p := EIP7864()
 	v, w := sample(f, p)
@@ -419,7 +426,8 @@ func FuzzParseWitness(f *testing.F) {
 	})
 }
 
-// There is one witness of one execution: with raw keys in the place of what they stand for it is another's.
+// An execution has one witness. With raw keys in place of specific kinds, it is
+// the witness of another execution.
 func TestKindsAreBound(t *testing.T) {
 	p, a := EIP7864(), common.Address{1}
 	v := open(t, NewStore(p))

@@ -9,14 +9,17 @@ import (
 	"github.com/ethereum/go-ethereum/crypto/kzg4844"
 )
 
-// maxBlobTxs is how many blob transactions of an account the pool takes.
+// maxBlobTxs is the number of blob transactions of an account that the pool
+// keeps.
 const maxBlobTxs = 16
 
 func (c *Chain) paysBlobs(tx *types.Transaction) bool {
 	return tx.Type() != types.BlobTxType || tx.BlobGasFeeCap().Cmp(new(big.Int).SetUint64(c.blobFee)) >= 0
 }
 
-// blobPool says what the rules of the two pools have against a transaction: an account is in one of them, and the one of blobs has no gaps.
+// blobPool returns the message with which the rules of the two pools refuse tx;
+// empty if they accept it. An account is in one pool at a time, and the blob
+// pool has no gaps.
 func (c *Chain) blobPool(from common.Address, tx *types.Transaction) string {
 	blobs := tx.Type() == types.BlobTxType
 	for _, other := range c.pool[from] {
@@ -40,7 +43,8 @@ func (c *Chain) blobPool(from common.Address, tx *types.Transaction) string {
 	return badSidecar(tx)
 }
 
-// badSidecar says what is wrong with the blobs of a transaction.
+// badSidecar returns a message that describes the first fault of the blobs of
+// tx; empty if there is none.
 func badSidecar(tx *types.Transaction) string {
 	s := tx.BlobTxSidecar()
 	if s == nil {

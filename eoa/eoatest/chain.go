@@ -18,24 +18,40 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Faults are the probabilities, from 0 to 1, of what goes wrong with a call.
+// Faults are the probabilities of faults in calls and blocks. Each is from 0 to
+// 1, except ReorgDepth.
 type Faults struct {
-	// DropRequest: the node never hears of it. DropResponse: the node did it, and the answer is lost. Busy: the node asks to be left alone.
-	// Garbage: the node answers with a text that nobody knows, having done it or not.
-	DropRequest, DropResponse, Busy, Garbage float64
-	// Refuse: the call comes to another node, which does not take the transaction, for want of funds, even if the first one has it.
+	// DropRequest is the probability that the node never receives a call.
+	DropRequest float64
+	// DropResponse is the probability that the node carries out a call and its
+	// answer is lost.
+	DropResponse float64
+	// Busy is the probability that the node asks the caller to wait.
+	Busy float64
+	// Garbage is the probability that a send is answered with an unrecognized
+	// text. The node may have taken the transaction.
+	Garbage float64
+	// Refuse is the probability that another node answers a send. That node
+	// refuses the transaction for lack of funds, even if the first node has it.
 	Refuse float64
-	// Return: after a reorg, what other nodes have kept comes back, whatever waits at the same nonce: any transaction that was ever taken.
+	// Return is the probability that a reorg returns to the pool every
+	// transaction that was ever in it and can still be mined. Each replaces any
+	// other transaction with its nonce.
 	Return float64
-	// Lag: the answer is as of a few blocks ago. LosePool: with each block, the node forgets all that waits.
-	Lag, LosePool float64
-	// Reorg: with each block, the last ones are replaced by empty ones; their transactions go back to the pool, or are forgotten with it.
+	// Lag is the probability that an answer is outdated, by up to four blocks.
+	Lag float64
+	// LosePool is the probability, per block, that the node forgets its pool.
+	LosePool float64
+	// Reorg is the probability, per block, that the last blocks are replaced by
+	// empty ones. Their transactions return to the pool.
 	Reorg float64
-	// ReorgDepth is the most blocks that a reorg takes back, at most the chain's distance of finality.
+	// ReorgDepth is the maximum number of blocks that a reorg removes. The
+	// number of blocks that are not final limits it too.
 	ReorgDepth int
 }
 
-// Chain is a simulated chain with one node. It implements eoa.Chain. All methods are safe for concurrent use.
+// Chain is a simulated chain with one node. It implements [eoa.BlobChain]. All
+// methods are safe for concurrent use.
 type Chain struct {
 	mu       sync.Mutex
 	id       *big.Int
@@ -44,23 +60,24 @@ type Chain struct {
 	finality uint64
 	perBlock int
 	blocks   []block
-	where    map[common.Hash]int // the block of each transaction on the chain
+	where    map[common.Hash]int // block of each included transaction
 	pool     map[common.Address]map[uint64]*types.Transaction
 	balances map[common.Address]*uint256.Int
 	baseFee  uint64
 	blobFee  uint64
-	taken    []*types.Transaction // all that were ever taken into the pool
+	taken    []*types.Transaction // every transaction ever in the pool
 	refuse   func(*types.Transaction) string
-	broken   int // blocks made by reorgs, so that hashes differ
+	broken   int // number of reorgs; makes hashes differ
 }
 
 type block struct {
 	hash   common.Hash
 	txs    []*types.Transaction
-	counts map[common.Address]uint64 // of all accounts, after it
+	counts map[common.Address]uint64 // per account, after this block
 }
 
-// New returns a chain with one empty block. A block is final when finality blocks are on top of it.
+// New returns a chain with one empty block. A block is final when finality
+// blocks are on top of it. seed determines the faults.
 func New(chainID uint64, seed uint64, finality uint64) *Chain {
 	c := &Chain{id: new(big.Int).SetUint64(chainID), rng: rand.New(rand.NewPCG(seed, 7)), finality: finality, perBlock: 1 << 20, baseFee: 100, blobFee: 3,
 		where: map[common.Hash]int{}, pool: map[common.Address]map[uint64]*types.Transaction{}, balances: map[common.Address]*uint256.Int{}}
@@ -68,49 +85,54 @@ func New(chainID uint64, seed uint64, finality uint64) *Chain {
 	return c
 }
 
-// SetFaults sets what goes wrong from now on; the zero value ends all faults.
+// SetFaults sets the faults of all later calls. The zero value turns all faults
+// off.
 func (c *Chain) SetFaults(f Faults) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.faults = f
 }
 
-// SetBalance sets what an account can spend; an account that was never set can spend without end. Spending does not change it.
+// SetBalance sets the balance of an account. Spending does not change it. The
+// balance of other accounts is unlimited.
 func (c *Chain) SetBalance(a common.Address, wei *uint256.Int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.balances[a] = wei
 }
 
-// SetBaseFee sets the price below which nothing is included, in wei per gas.
+// SetBaseFee sets the minimum fee cap of included transactions, in wei per gas.
 func (c *Chain) SetBaseFee(wei uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.baseFee = wei
 }
 
-// SetBlobFee sets the price of blob gas below which no blobs are included, in wei; 0 means that nobody knows it.
+// SetBlobFee sets the minimum blob fee cap of included transactions, in wei; 0
+// means that the node does not report the price.
 func (c *Chain) SetBlobFee(wei uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.blobFee = wei
 }
 
-// SetPerBlock sets how many transactions a block holds.
+// SetPerBlock sets the maximum number of transactions in a block.
 func (c *Chain) SetPerBlock(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.perBlock = n
 }
 
-// SetRefuse sets what the node says to a transaction before it looks whether it has it; an empty text takes it. nil takes all.
+// SetRefuse sets a function that returns the node's message for each sent
+// transaction; an empty message takes the transaction. It is called even if the
+// node has the transaction. nil takes all.
 func (c *Chain) SetRefuse(f func(*types.Transaction) string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refuse = f
 }
 
-// LosePool makes the node forget all that waits.
+// LosePool makes the node forget its pool.
 func (c *Chain) LosePool() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,7 +149,8 @@ func (c *Chain) Transactions() (out []*types.Transaction) {
 	return out
 }
 
-// Block returns the transactions of a block of the chain, in order; nil for one that is not there.
+// Block returns the transactions of a block, in order; nil if there is no such
+// block.
 func (c *Chain) Block(number uint64) []*types.Transaction {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +160,7 @@ func (c *Chain) Block(number uint64) []*types.Transaction {
 	return slices.Clone(c.blocks[number].txs)
 }
 
-// Pooled returns how many transactions wait.
+// Pooled returns the number of transactions in the pool.
 func (c *Chain) Pooled() (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,7 +186,8 @@ func (c *Chain) append(txs []*types.Transaction) {
 	c.blocks = append(c.blocks, block{hash, txs, counts})
 }
 
-// Mine makes a block of what waits, after a reorg or a loss of the pool if the faults say so.
+// Mine adds a block with transactions of the pool. A reorg or a loss of the
+// pool may happen before, with the probabilities of the faults.
 func (c *Chain) Mine() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -176,7 +200,8 @@ func (c *Chain) Mine() {
 	c.include()
 }
 
-// Reorg replaces the last blocks, at most as many as are not final, by as many empty ones and one more. Their transactions wait again.
+// Reorg replaces the last depth blocks by depth+1 empty ones. Final blocks are
+// not replaced. The transactions return to the pool.
 func (c *Chain) Reorg(depth int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -226,7 +251,8 @@ func (c *Chain) wait(tx *types.Transaction) {
 	c.pool[from][tx.Nonce()] = tx
 }
 
-// include makes a block of what follows without a gap and pays the base fee.
+// include adds a block with the transactions that follow without a gap and pay
+// the base fee.
 func (c *Chain) include() {
 	var senders []common.Address
 	for a := range c.pool {
@@ -247,10 +273,11 @@ func (c *Chain) include() {
 	c.append(txs)
 }
 
-// count is the account's count after the first n blocks, at least one.
+// count returns the account's transaction count after the first n blocks; n is
+// at least 1.
 func (c *Chain) count(a common.Address, n int) uint64 { return c.blocks[n-1].counts[a] }
 
-// trouble is what goes wrong with a call before and after it was done.
+// trouble holds the faults of one call, before and after it is carried out.
 type trouble struct {
 	before, after error
 	lag           int
@@ -377,7 +404,8 @@ func (c *Chain) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 	return out
 }
 
-// take puts a transaction into the pool, or says as go-ethereum does why not.
+// take adds a transaction to the pool, or returns the message with which
+// go-ethereum refuses it.
 func (c *Chain) take(raw []byte) string {
 	tx := new(types.Transaction)
 	if err := tx.UnmarshalBinary(raw); err != nil {
@@ -413,7 +441,8 @@ func (c *Chain) take(raw []byte) string {
 	return ""
 }
 
-// outbids reports whether all prices are a tenth above those of the old one, or twice as high where there are blobs.
+// outbids reports whether all prices are at least 10 percent above those of
+// old, or twice as high for blob transactions.
 func outbids(old, tx *types.Transaction) bool {
 	if tx.Type() != types.BlobTxType {
 		return dearer(old.GasFeeCap(), tx.GasFeeCap(), 110) && dearer(old.GasTipCap(), tx.GasTipCap(), 110)
@@ -421,13 +450,14 @@ func outbids(old, tx *types.Transaction) bool {
 	return dearer(old.GasFeeCap(), tx.GasFeeCap(), 200) && dearer(old.GasTipCap(), tx.GasTipCap(), 200) && dearer(old.BlobGasFeeCap(), tx.BlobGasFeeCap(), 200)
 }
 
-// dearer reports whether a price is at least so many per cent of the old one.
+// dearer reports whether price is at least percent percent of old.
 func dearer(old, price *big.Int, percent int64) bool {
 	least := new(big.Int).Mul(old, big.NewInt(percent))
 	return least.Cmp(new(big.Int).Mul(price, big.NewInt(100))) <= 0
 }
 
-// Inject puts a transaction straight into the pool, as another program with the account's key would.
+// Inject puts a transaction directly into the pool, as another program with the
+// account's key could.
 func (c *Chain) Inject(tx *types.Transaction) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

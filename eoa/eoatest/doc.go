@@ -1,5 +1,8 @@
-// Package eoatest has a small deterministic chain to test executors on: accounts with counts and balances, a pool that behaves as nodes' pools do,
-// blocks, finality and reorgs, and faults of everything between an executor and a node.
+// Package eoatest provides a small deterministic chain for testing executors.
+// It has accounts with nonces and balances, a pool that follows the rules of
+// real nodes, blocks, finality and reorgs, and it can inject faults into every
+// call between an executor and a node.
 //
-// It knows nothing of the executor's rules: it decodes transactions, keeps them in a pool, and includes them.
+// The chain knows none of the executor's rules: it decodes transactions, keeps
+// them in a pool, and includes them in blocks.
 package eoatest

@@ -12,11 +12,13 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Far is a chain in another process, which serves it with [Handler], by its URL: for tests that kill processes. It implements
-// eoa.BlobChain.
+// Far is the URL of a chain in another process, which serves it with [Handler].
+// It is for tests that kill processes. It implements eoa.BlobChain, except
+// Estimate.
 type Far string
 
-// Handler answers what a Far chain asks. A call is carried out even if its caller is gone.
+// Handler serves c to [Far] chains. A call is carried out even if its caller
+// has gone.
 func Handler(c eoa.Chain) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/look", answering(func(ctx context.Context, a common.Address) (any, error) {
@@ -26,7 +28,7 @@ func Handler(c eoa.Chain) http.Handler {
 	mux.HandleFunc("/blobs", answering(func(ctx context.Context, a common.Address) (any, error) {
 		blobs, knows := c.(eoa.BlobChain)
 		if !knows {
-			return nil, errors.New("eoatest: a chain without blobs")
+			return nil, errors.New("eoatest: the chain has no blobs")
 		}
 		l, err := blobs.LookBlobs(ctx, a)
 		return &l, err
@@ -36,7 +38,7 @@ func Handler(c eoa.Chain) http.Handler {
 	return mux
 }
 
-// answering is a handler that decodes a question and encodes its answer.
+// answering returns a handler that decodes a question and encodes its answer.
 func answering[Q any](answer func(context.Context, Q) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var q Q
@@ -54,7 +56,7 @@ func answering[Q any](answer func(context.Context, Q) (any, error)) http.Handler
 	}
 }
 
-// ask puts a question and takes the answer.
+// ask sends a question and decodes the answer.
 func (f Far) ask(ctx context.Context, path string, question, answer any) error {
 	body, err := json.Marshal(question)
 	if err != nil {
@@ -80,7 +82,8 @@ func (f Far) Look(ctx context.Context, a common.Address) (l eoa.Look, err error)
 	return l, f.ask(ctx, "/look", a, &l)
 }
 
-// LookBlobs implements eoa.BlobChain. It fails where the other process's chain is none.
+// LookBlobs implements eoa.BlobChain. It returns an error if the other
+// process's chain does not implement it.
 func (f Far) LookBlobs(ctx context.Context, a common.Address) (l eoa.Look, err error) {
 	return l, f.ask(ctx, "/blobs", a, &l)
 }
@@ -90,9 +93,10 @@ func (f Far) Ask(ctx context.Context, q eoa.Questions) (a eoa.Answers, err error
 	return a, f.ask(ctx, "/ask", q, &a)
 }
 
-// Estimate implements eoa.Chain. It fails: requests must name their gas.
+// Estimate implements eoa.Chain. It always returns an error: requests must set
+// Gas.
 func (f Far) Estimate(context.Context, common.Address, *eoa.Request) (uint64, error) {
-	return 0, errors.New("eoatest: a far chain does not estimate: name the request's gas")
+	return 0, errors.New("eoatest: Far does not estimate gas: set Request.Gas")
 }
 
 // Send implements eoa.Chain.

@@ -11,7 +11,8 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// A far chain says what the near one says, of blobs too, and one that knows no blobs says so.
+// Far returns the answers of the served chain, including the price of blobs, or
+// an error if the chain has none.
 func TestFar(t *testing.T) {
 	ctx := context.Background()
 	near := New(7, 1, 2)

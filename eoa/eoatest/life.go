@@ -10,27 +10,34 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Life is one life of an executor's process: it stands between the executor and its store, which it implements, and its chain, see [Life.Wire]. It dies at
-// its n-th moment; moments are before and after each call. It is not safe for concurrent use.
+// Life is one run of a simulated process. It implements eoa.Store on top of
+// Store, and [Life.Wire] returns an eoa.Chain on top of Chain. The process can
+// be made to die before or after any call. A Life is not safe for concurrent
+// use.
 type Life struct {
-	// Store and Chain outlive the process.
+	// Store is the store, which outlives the process.
 	Store eoa.Store
+	// Chain is the chain, which outlives the process.
 	Chain eoa.Chain
-	// Moments counts; DiesAt is the moment of death, 0 for never. Then is called at that moment instead, if it is set.
-	Moments, DiesAt int
-	Then            func()
+	// Moments counts the moments passed so far: one before and one after each
+	// call.
+	Moments int
+	// DiesAt is the moment at which the process dies; 0 means never.
+	DiesAt int
+	// Then, if not nil, is called at DiesAt, and the process lives on.
+	Then func()
 }
 
-// ErrDied is what a process that has died answers.
+// ErrDied is returned by every call after the process has died.
 var ErrDied = errors.New("eoatest: the process died")
 
-// Wire returns the chain's side of a life.
+// Wire returns the chain as the process sees it.
 func (l *Life) Wire() eoa.Chain { return wire{l} }
 
 // Dead reports whether the process has died.
 func (l *Life) Dead() bool { return l.Then == nil && l.DiesAt > 0 && l.Moments >= l.DiesAt }
 
-// moment does something that the process can die before and after.
+// moment calls f with a moment before and after it.
 func (l *Life) moment(f func() error) error {
 	if err := l.pass(); err != nil {
 		return err
@@ -147,7 +154,7 @@ func (l *Life) Commit(ctx context.Context, lease eoa.Lease, now time.Time, b eoa
 	return wake, err
 }
 
-// wire is the chain's side of a life.
+// wire is the chain as the process of a Life sees it.
 type wire struct{ *Life }
 
 // Look implements eoa.Chain.

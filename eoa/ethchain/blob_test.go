@@ -27,7 +27,8 @@ func (n *node) BlobBaseFee() (*hexutil.Big, error) {
 	return (*hexutil.Big)(big.NewInt(3)), nil
 }
 
-// blobTransaction is what a signer is asked for, or nil if that has no blobs. The signer never sees them.
+// blobTransaction returns the transaction to be signed, or nil if it has no
+// blob hashes. The signer never gets the blobs.
 func (n *node) blobTransaction(args map[string]any) *types.Transaction {
 	hashes, blobs := args["blobVersionedHashes"].([]any)
 	if !blobs {
@@ -52,14 +53,17 @@ func blobRequest(key string, blobs int) eoa.Request {
 	return q
 }
 
-// Blobs go through HTTP, more than a node reads at once, and through a remote signer that does not see them; their price is asked for while there are any.
+// Blobs are sent over HTTP, more than a node reads at once, with a remote
+// signer that does not get them. Their price is fetched while blob requests
+// exist.
 func TestBlobsThroughHTTP(t *testing.T) {
 	ctx := context.Background()
 	s := newSetup(t, 1)
 	chain, err := New(s.client, Options{})
 	require.NoError(t, err)
 	cfg := eoa.DefaultConfig()
-	cfg.Clock, cfg.CellProofs, cfg.Timeout = s.clock, false, time.Minute // the first commitment loads the trusted setup, which takes its time with -race
+	// The first commitment loads the trusted setup, which is slow with -race.
+	cfg.Clock, cfg.CellProofs, cfg.Timeout = s.clock, false, time.Minute
 	e, err := eoa.New(cfg, s.account, memstore.New(), chain, NewRemoteSigner(s.client, ""))
 	require.NoError(t, err)
 	steps := func(key string) {
@@ -93,7 +97,7 @@ func TestBlobsThroughHTTP(t *testing.T) {
 	}
 }
 
-// A node that knows no price of blobs is a node all the same.
+// A node that does not know the price of blobs is usable.
 func TestNoPriceOfBlobs(t *testing.T) {
 	s := newSetup(t, 1)
 	chain, err := New(s.client, Options{})

@@ -13,34 +13,40 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Client is what is needed of an rpc.Client.
+// Client is the part of [rpc.Client] that a Chain uses.
 type Client interface {
+	// BatchCallContext sends all calls as one batch, as rpc.Client does.
 	BatchCallContext(ctx context.Context, b []rpc.BatchElem) error
 }
 
-// Options sets a Chain.
+// Options configures a [Chain]. The zero value is valid.
 type Options struct {
-	// FinalityDepth: a block is final when so many are on top of it; 0 means that the node's tag "finalized" says it.
+	// FinalityDepth is the number of blocks on top of a block that make it
+	// final; 0 means that the node's tag "finalized" decides.
 	FinalityDepth uint64
-	// Preconfirmed: the node's tag "pending" counts what is promised to be in the next block, as on chains with preconfirmations. On others it counts the
-	// node's pool, and says nothing.
+	// Preconfirmed means that the node's tag "pending" counts transactions that
+	// are promised to be in the next block, as on chains with preconfirmations.
+	// Leave it false on other chains: there the tag counts the pool.
 	Preconfirmed bool
-	// Tip is what is paid on top of the base fee, in wei per gas; nil means that the node is asked.
+	// Tip is the priority fee, in wei per gas; nil means
+	// eth_maxPriorityFeePerGas.
 	Tip *uint256.Int
-	// MaxBatch is how many calls the node takes at once; 0 means 100.
+	// MaxBatch is the maximum number of calls in a batch; 0 means 100.
 	MaxBatch int
 }
 
 const (
 	defaultBatch = 100
-	// blockwise is from how many receipts on it is tried to get them by the block, and probes how often.
+	// blockwise is the number of missing receipts from which on they are
+	// fetched by the block; probes is the maximum number of such attempts.
 	blockwise, probes = 8, 4
 )
 
-// ErrNode: a node's answer that cannot be used.
+// ErrNode is wrapped by errors about an answer that cannot be used.
 var ErrNode = errors.New("ethchain: unusable answer")
 
-// Chain implements eoa.Chain. It is safe for concurrent use.
+// Chain implements [eoa.BlobChain] with JSON-RPC calls. Create one with [New].
+// It is safe for concurrent use.
 type Chain struct {
 	client Client
 	o      Options
@@ -48,10 +54,11 @@ type Chain struct {
 
 var _ eoa.BlobChain = (*Chain)(nil)
 
-// New returns a chain behind a client.
+// New returns a chain that uses client. It returns an error if client is nil or
+// o.MaxBatch is negative.
 func New(client Client, o Options) (*Chain, error) {
 	if client == nil || o.MaxBatch < 0 {
-		return nil, fmt.Errorf("ethchain: client %v, MaxBatch %d, want a client and at least 0", client, o.MaxBatch)
+		return nil, fmt.Errorf("ethchain: client %v and MaxBatch %d, want a client and at least 0", client, o.MaxBatch)
 	}
 	if o.MaxBatch == 0 {
 		o.MaxBatch = defaultBatch
@@ -59,7 +66,7 @@ func New(client Client, o Options) (*Chain, error) {
 	return &Chain{client, o}, nil
 }
 
-// header is what is needed of a block.
+// header has the needed fields of a block.
 type header struct {
 	Number  *hexutil.Uint64 `json:"number"`
 	Hash    *common.Hash    `json:"hash"`
@@ -71,7 +78,7 @@ func call(result any, method string, args ...any) rpc.BatchElem {
 	return rpc.BatchElem{Method: method, Args: args, Result: result}
 }
 
-// do makes calls, all of which must work.
+// do makes calls and returns an error if any of them fails.
 func (c *Chain) do(ctx context.Context, calls ...rpc.BatchElem) error {
 	if err := c.batch(ctx, calls); err != nil {
 		return err
@@ -94,7 +101,8 @@ func (c *Chain) Look(ctx context.Context, a common.Address) (eoa.Look, error) {
 	return c.look(ctx, a, nil)
 }
 
-// LookBlobs implements eoa.BlobChain. The price is asked for in the same batch; a node that does not know it is no error.
+// LookBlobs implements [eoa.BlobChain]. The price of blobs is fetched in the
+// same batch. If the node does not know it, BlobFee is 0.
 func (c *Chain) LookBlobs(ctx context.Context, a common.Address) (eoa.Look, error) {
 	fee := new(hexutil.Big)
 	l, err := c.look(ctx, a, fee)
@@ -104,7 +112,8 @@ func (c *Chain) LookBlobs(ctx context.Context, a common.Address) (eoa.Look, erro
 	return l, err
 }
 
-// look asks for the price of blobs too if there is a place for it.
+// look implements Look. If blobFee is not nil, it also fetches the price of
+// blobs.
 func (c *Chain) look(ctx context.Context, a common.Address, blobFee *hexutil.Big) (eoa.Look, error) {
 	var latest, final header
 	var count, pending, finalCount hexutil.Uint64
@@ -153,11 +162,12 @@ func (c *Chain) look(ctx context.Context, a common.Address, blobFee *hexutil.Big
 	return l, nil
 }
 
-// finality fills in what is final: as the node says, or by depth.
+// finality sets the finalized height and count, from the node's tag or by
+// depth.
 func (c *Chain) finality(ctx context.Context, a common.Address, l *eoa.Look, final *header, count uint64) error {
 	if c.o.FinalityDepth == 0 {
 		if final.Number == nil {
-			return nil // a young chain: nothing is final, so neither is any nonce
+			return nil // young chain: nothing is final
 		}
 		l.Finalized, l.Final = uint64(*final.Number), count
 	} else if l.Number >= c.o.FinalityDepth {
@@ -174,7 +184,7 @@ func (c *Chain) finality(ctx context.Context, a common.Address, l *eoa.Look, fin
 	return nil
 }
 
-// Estimate implements eoa.Chain.
+// Estimate implements [eoa.Chain].
 func (c *Chain) Estimate(ctx context.Context, from common.Address, r *eoa.Request) (uint64, error) {
 	args := map[string]any{"from": from, "input": hexutil.Bytes(r.Data)}
 	if r.To != nil {
@@ -202,7 +212,7 @@ func (c *Chain) Estimate(ctx context.Context, from common.Address, r *eoa.Reques
 		err = fmt.Errorf("%w: %w", eoa.ErrReverted, err)
 	}
 	if err == nil && gas == 0 {
-		err = fmt.Errorf("%w: an estimate of 0 gas", ErrNode)
+		err = fmt.Errorf("%w: estimate of 0 gas", ErrNode)
 	}
 	return uint64(gas), err
 }
@@ -244,7 +254,8 @@ func (c *Chain) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error) {
 	return out, nil
 }
 
-// ask makes calls and asks for the node's head before them, in the same batch: the answers are of one that has at least that.
+// ask makes calls in a batch that starts with the node's head. The answering
+// node has at least that head.
 func (c *Chain) ask(ctx context.Context, out *eoa.Answers, calls []rpc.BatchElem) error {
 	var head hexutil.Uint64
 	batch := append([]rpc.BatchElem{call(&head, "eth_blockNumber")}, calls...)
@@ -259,7 +270,8 @@ func (c *Chain) ask(ctx context.Context, out *eoa.Answers, calls []rpc.BatchElem
 	return nil
 }
 
-// receipt is what is needed of one. Its hash and block are checked: an answer that is not about what was asked is none.
+// receipt has the needed fields of a receipt. Its hash identifies the
+// transaction: an answer about another one is ignored.
 type receipt struct {
 	Tx      *common.Hash    `json:"transactionHash"`
 	Block   *common.Hash    `json:"blockHash"`
@@ -268,19 +280,21 @@ type receipt struct {
 	GasUsed hexutil.Uint64  `json:"gasUsed"`
 }
 
-// note takes over an answer; nil means that there is no receipt.
+// note adds a receipt to the answers; nil means that the transaction is in no
+// block.
 func note(out *eoa.Answers, tx common.Hash, r *receipt) {
 	switch {
 	case r == nil:
 		out.Missing[tx] = true
 	case r.Tx == nil || *r.Tx != tx || r.Block == nil || r.Number == nil || r.Status == nil:
-		// Not about what was asked, or not of a block.
+		// The receipt is for another transaction, or of no block.
 	default:
 		out.Receipts[tx] = eoa.Receipt{Number: uint64(*r.Number), Block: *r.Block, Success: *r.Status == 1, GasUsed: uint64(r.GasUsed)}
 	}
 }
 
-// blockwise asks for the first receipt, and then for all of its block. It returns what is left to ask for.
+// blockwise fetches the first receipt, and then all receipts of its block. It
+// returns the transactions whose receipts are still missing.
 func (c *Chain) blockwise(ctx context.Context, out *eoa.Answers, txs []common.Hash) ([]common.Hash, error) {
 	var first *receipt
 	calls := []rpc.BatchElem{call(&first, "eth_getTransactionReceipt", txs[0])}

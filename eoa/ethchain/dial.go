@@ -13,26 +13,29 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// maxWait bounds a node's wish to be left alone, as the executor does.
+// maxWait is the longest wait that a node can ask for. The executor has the
+// same limit.
 const maxWait = time.Minute
 
-// Dial connects to a node as rpc.DialOptions does, and hears over HTTP for how long the node asks to be left alone (Retry-After). An option that sets
-// another http.Client takes that away, unless its transport is a [Listener].
+// Dial connects to a node as [rpc.DialOptions] does. Over HTTP it also reads
+// for how long the node asks to wait (Retry-After). An option that sets another
+// http.Client disables this, unless its transport is a [Transport].
 func Dial(ctx context.Context, url string, options ...rpc.ClientOption) (*rpc.Client, error) {
-	heard := rpc.WithHTTPClient(&http.Client{Transport: Listener{}})
-	return rpc.DialOptions(ctx, url, append([]rpc.ClientOption{heard}, options...)...)
+	client := rpc.WithHTTPClient(&http.Client{Transport: Transport{}})
+	return rpc.DialOptions(ctx, url, append([]rpc.ClientOption{client}, options...)...)
 }
 
-// Listener is an http.RoundTripper that lets a Chain know of the Retry-After header of answers 429 and 503, which an rpc.HTTPError does not have. It is
-// safe for concurrent use if Base is.
-type Listener struct {
+// Transport is an http.RoundTripper that passes the Retry-After header of
+// responses with status 429 or 503 to the Chain that made the call. An
+// rpc.HTTPError does not contain it. It is safe for concurrent use if Base is.
+type Transport struct {
 	// Base makes the round trips; nil means http.DefaultTransport.
 	Base http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
-func (l Listener) RoundTrip(r *http.Request) (*http.Response, error) {
-	base := l.Base
+func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	base := t.Base
 	if base == nil {
 		base = http.DefaultTransport
 	}
@@ -43,14 +46,15 @@ func (l Listener) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// waitKey is of the place, in a call's context, where its Listener notes for how long to wait.
+// waitKey is the context key of a *time.Duration that receives the wait.
 type waitKey struct{}
 
 func isBusy(status int) bool {
 	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
 }
 
-// retryAfter reads a header that is a number of seconds or a date (RFC 9110, section 10.2.3); 0 means that it is neither, or over.
+// retryAfter parses a header that is a number of seconds or a date (RFC 9110,
+// section 10.2.3). It returns 0 if it is neither, or in the past.
 func retryAfter(text string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(text, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
 		return time.Duration(min(seconds, uint64(maxWait/time.Second))) * time.Second
@@ -62,7 +66,8 @@ func retryAfter(text string, now time.Time) time.Duration {
 	return min(max(at.Sub(now), 0), maxWait)
 }
 
-// batch makes calls. An error of all of them wraps an eoa.BusyError where the node asks to be left alone.
+// batch makes calls. If all of them failed because the node asks to wait, the
+// error wraps an eoa.BusyError.
 func (c *Chain) batch(ctx context.Context, calls []rpc.BatchElem) error {
 	var wait time.Duration
 	err := c.client.BatchCallContext(context.WithValue(ctx, waitKey{}, &wait), calls)

@@ -17,7 +17,8 @@ import (
 	"github.com/jamq/jamq/eoa/memstore"
 )
 
-// A header is a number of seconds or a date; what is neither asks for nothing, and nobody is left alone for more than a minute.
+// The header is a number of seconds or a date. Any other value means no wait,
+// and no wait exceeds one minute.
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Duration{
@@ -60,8 +61,9 @@ func (s *setup) busy(t testing.TB, wait string, options ...rpc.ClientOption) (*b
 	return b, chain
 }
 
-// Each call hears the header of its own answer, of the statuses that have it.
-func TestListener(t *testing.T) {
+// Each call gets the header of its response, for the statuses that have
+// one.
+func TestTransport(t *testing.T) {
 	s := newSetup(t, 1)
 	ctx := context.Background()
 	for status, want := range map[int]eoa.Sent{
@@ -94,7 +96,8 @@ func TestListener(t *testing.T) {
 	require.Zero(t, got.RetryAfter)
 }
 
-// A node that asks for 20 seconds is left alone for 20 seconds, whoever wakes the executor, and then the work goes on.
+// A node that asks for 20 seconds gets no calls for 20 seconds, even if the
+// executor is woken. Then the work goes on.
 func TestNodeIsLeftAlone(t *testing.T) {
 	ctx := context.Background()
 	for name, c := range map[string]struct {

@@ -35,7 +35,7 @@ type node struct {
 	chain    *eoatest.Chain
 	signer   *eoa.KeySigner
 	receipts int
-	prices   int // times that the price of blobs was asked for
+	prices   int // calls for the price of blobs
 	noBlobs  bool
 	hashes   any // of the last estimate's blobs
 }
@@ -190,7 +190,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body, _ := io.ReadAll(r.Body)
-	if how >= 2 { // the node hears of it, and only the answer is spoiled
+	if how >= 2 { // the node gets the call; the answer is spoiled
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		p.node.ServeHTTP(httptest.NewRecorder(), r)
 	}
@@ -289,7 +289,8 @@ func TestThroughHTTP(t *testing.T) {
 	}
 }
 
-// What is between us and the node loses requests, loses answers after the node has taken the transaction, and answers nonsense.
+// A proxy loses requests, loses answers after the node has taken the
+// transaction, and answers nonsense.
 func TestBadProxy(t *testing.T) {
 	for seed := range uint64(5) {
 		s := newSetup(t, seed)
@@ -355,7 +356,8 @@ func FuzzParseSigned(f *testing.F) {
 	})
 }
 
-// parrot answers each call of a batch with one of some texts, in turn, as a client of JSON-RPC does: what cannot be read is that call's error.
+// parrot answers the calls of a batch with the given texts in turn, as a
+// JSON-RPC client does: an unreadable text is that call's error.
 type parrot struct {
 	texts [][]byte
 	next  int
@@ -370,7 +372,8 @@ func (p *parrot) BatchCallContext(_ context.Context, calls []rpc.BatchElem) erro
 	return nil
 }
 
-// Whatever a node answers, there is no panic, and what is taken for an answer keeps its promises.
+// For any answers of a node there is no panic, and accepted answers keep their
+// promises.
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte(`{"number":"0x10","hash":"0x01"}|"0x3"|"0x5"|"0xde0b6b3a7640000"`))
 	f.Add([]byte(`null|[]|{}|[null]|"0x"|"0xffffffffffffffff"|{"number":null}`))

@@ -19,7 +19,8 @@ func (quota) SendRawTransaction(hexutil.Bytes) (common.Hash, error) {
 	return common.Hash{}, fmt.Errorf("daily request count exceeded")
 }
 
-// What a node says is a verdict only if the words are known: after all else the transaction may have been sent, and the executor finds out.
+// A node's message decides the outcome only if it is a known one. After any
+// other failure the transaction may have been sent, and the executor finds out.
 func Example() {
 	server := rpc.NewServer()
 	defer server.Stop()

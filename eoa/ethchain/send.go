@@ -16,7 +16,8 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Send implements eoa.Chain. Only an error object of JSON-RPC is a verdict, and only a text that is known; all else is unknown.
+// Send implements [eoa.Chain]. Only a JSON-RPC error object with a known
+// message counts as a definite answer; every other failure is unknown.
 func (c *Chain) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 	out := make([]eoa.Sent, 0, len(raws))
 	for len(raws) > 0 {
@@ -40,10 +41,11 @@ func (c *Chain) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 	return out
 }
 
-// maxSendSize is how many bytes of transactions are in one batch: as hex they are twice as long, and go-ethereum reads 5 MiB.
+// maxSendSize is the maximum size of the transactions in one batch, in bytes.
+// Their hex encoding is twice as long, and go-ethereum reads at most 5 MiB.
 const maxSendSize = 2 << 20
 
-// fits returns how many of some transactions, at least one, go into a batch.
+// fits returns how many of raws go into one batch, at least one.
 func (c *Chain) fits(raws [][]byte) (n int) {
 	for size := 0; n < min(len(raws), c.o.MaxBatch); n++ {
 		if size += len(raws[n]); n > 0 && size > maxSendSize {
@@ -53,7 +55,8 @@ func (c *Chain) fits(raws [][]byte) (n int) {
 	return n
 }
 
-// transport is what a failure of the connection, or of HTTP, says: nothing about the bytes.
+// transport returns the result of a send whose connection or HTTP request
+// failed: the outcome is unknown.
 func transport(err error) eoa.Sent {
 	s := eoa.Sent{Text: err.Error()}
 	var busy *eoa.BusyError
@@ -63,39 +66,43 @@ func transport(err error) eoa.Sent {
 	return s
 }
 
-// asksForPeace reports whether a node's error asks to be left alone: by the code of EIP-1474, or by HTTP's, as providers do.
-func asksForPeace(err rpc.Error) bool {
+// isRateLimit reports whether a node's error asks to wait, by the code of
+// EIP-1474 or by HTTP status 429, which providers use as a code.
+func isRateLimit(err rpc.Error) bool {
 	const limitExceeded = -32005
 	return err.ErrorCode() == limitExceeded || err.ErrorCode() == http.StatusTooManyRequests
 }
 
-// refused wraps an answer to one call in an eoa.BusyError where the node asks to be left alone.
+// refused wraps the error of one call in an eoa.BusyError if the node asks to
+// wait.
 func refused(err error) error {
 	var verdict rpc.Error
-	if errors.As(err, &verdict) && asksForPeace(verdict) {
+	if errors.As(err, &verdict) && isRateLimit(verdict) {
 		return &eoa.BusyError{Err: err}
 	}
 	return err
 }
 
-// sent is what an answer to one transaction says.
+// sent returns the result of sending one transaction.
 func sent(err error, hash common.Hash, raw []byte) eoa.Sent {
 	var verdict rpc.Error
 	switch {
 	case err == nil && hash == hashOf(raw):
 		return eoa.Sent{Result: eoa.Accepted}
 	case err == nil:
-		return eoa.Sent{Text: "answered with the hash of another transaction: " + hash.Hex()}
+		return eoa.Sent{Text: "unexpected transaction hash: " + hash.Hex()}
 	case !errors.As(err, &verdict):
 		return eoa.Sent{Text: err.Error()}
-	case asksForPeace(verdict):
+	case isRateLimit(verdict):
 		return eoa.Sent{Reason: eoa.ReasonBusy, Text: err.Error()}
 	}
 	reason := eoa.Classify(err.Error())
 	return eoa.Sent{Result: reason.Result(), Reason: reason, Text: err.Error()}
 }
 
-// hashOf is the hash of a transaction's bytes; that of blobs is without them: sent with them, it is a list in a list (EIP-4844).
+// hashOf returns the hash of an encoded transaction. The hash of a blob
+// transaction leaves out its blobs, which follow it in a list around both
+// (EIP-4844).
 func hashOf(raw []byte) common.Hash {
 	if len(raw) > 0 && raw[0] == types.BlobTxType {
 		body, _, _ := rlp.SplitList(raw[1:])
@@ -106,7 +113,8 @@ func hashOf(raw []byte) common.Hash {
 	return crypto.Keccak256Hash(raw)
 }
 
-// reverted reports whether a node ran a call and it failed (code 3), rather than that it could not run it.
+// reverted reports whether a node executed a call and it failed (code 3). It is
+// false if the node could not execute the call.
 func reverted(err error) bool {
 	const executionReverted = 3
 	var verdict rpc.Error

@@ -13,9 +13,11 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// RemoteSigner signs by a JSON-RPC call of the shape of eth_signTransaction. Make one with [NewRemoteSigner]. It is safe for concurrent use.
+// RemoteSigner signs with a JSON-RPC method like eth_signTransaction. Create
+// one with [NewRemoteSigner]. It is safe for concurrent use.
 //
-// It trusts nobody: the executor checks that what comes back is the transaction that was asked for, signed by the account.
+// The remote side need not be trusted with the content: the executor checks
+// that the result is the requested transaction, signed by the account.
 type RemoteSigner struct {
 	client Client
 	method string
@@ -23,7 +25,8 @@ type RemoteSigner struct {
 
 var _ eoa.Signer = (*RemoteSigner)(nil)
 
-// NewRemoteSigner returns a signer behind a client. An empty method means eth_signTransaction; go-ethereum's clef has account_signTransaction.
+// NewRemoteSigner returns a signer that calls method. An empty method means
+// eth_signTransaction; go-ethereum's clef uses account_signTransaction.
 func NewRemoteSigner(client Client, method string) *RemoteSigner {
 	if method == "" {
 		method = "eth_signTransaction"
@@ -31,7 +34,8 @@ func NewRemoteSigner(client Client, method string) *RemoteSigner {
 	return &RemoteSigner{client, method}
 }
 
-// Sign implements eoa.Signer. An answer that is no transaction is an error that wraps eoa.ErrSigner.
+// Sign implements [eoa.Signer]. It returns an error that wraps eoa.ErrSigner if
+// the answer is not a transaction.
 func (s *RemoteSigner) Sign(ctx context.Context, a common.Address, tx *types.Transaction) (*types.Transaction, error) {
 	var answer json.RawMessage
 	calls := []rpc.BatchElem{call(&answer, s.method, arguments(a, tx))}
@@ -44,7 +48,8 @@ func (s *RemoteSigner) Sign(ctx context.Context, a common.Address, tx *types.Tra
 	return parseSigned(answer)
 }
 
-// parseSigned reads both shapes that signers answer with: the bytes, or an object that has them as "raw".
+// parseSigned decodes both forms of answer that signers use: the encoded
+// transaction, or an object that has it as "raw".
 func parseSigned(answer []byte) (*types.Transaction, error) {
 	var raw hexutil.Bytes
 	if err := json.Unmarshal(answer, &raw); err != nil {
@@ -52,7 +57,7 @@ func parseSigned(answer []byte) (*types.Transaction, error) {
 			Raw hexutil.Bytes `json:"raw"`
 		}
 		if err := json.Unmarshal(answer, &object); err != nil {
-			return nil, fmt.Errorf("%w: neither bytes nor an object with raw: %w", eoa.ErrSigner, err)
+			return nil, fmt.Errorf("%w: answer is neither hex bytes nor an object with raw: %w", eoa.ErrSigner, err)
 		}
 		raw = object.Raw
 	}
@@ -63,7 +68,7 @@ func parseSigned(answer []byte) (*types.Transaction, error) {
 	return tx, nil
 }
 
-// arguments are the fields of a transaction as the call has them.
+// arguments returns the fields of a transaction as arguments of the call.
 func arguments(a common.Address, tx *types.Transaction) map[string]any {
 	args := map[string]any{
 		"from": a, "nonce": hexutil.Uint64(tx.Nonce()), "gas": hexutil.Uint64(tx.Gas()), "value": (*hexutil.Big)(tx.Value()),
@@ -86,7 +91,7 @@ func arguments(a common.Address, tx *types.Transaction) map[string]any {
 		if auths := tx.SetCodeAuthorizations(); len(auths) > 0 {
 			args["authorizationList"] = auths
 		}
-		if tx.Type() == types.BlobTxType { // the signature is over the hashes: the blobs stay here
+		if tx.Type() == types.BlobTxType { // signed by hash: blobs stay here
 			args["maxFeePerBlobGas"], args["blobVersionedHashes"] = (*hexutil.Big)(tx.BlobGasFeeCap()), tx.BlobHashes()
 		}
 	}

@@ -36,12 +36,12 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	err = runner.Run(ctx, jobs.Step{Account: account}, func(ctx context.Context, next time.Time, still func(context.Context) error) error {
-		fmt.Println("sent:", chain.Pooled(), "to be looked at again:", !next.IsZero())
-		return still(ctx)
+	err = runner.Run(ctx, jobs.Step{Account: account}, func(ctx context.Context, next time.Time, unchanged func(context.Context) error) error {
+		fmt.Println("sent:", chain.Pooled(), "due again:", !next.IsZero())
+		return unchanged(ctx)
 	})
 	fmt.Println(err)
 	// Output:
-	// sent: 1 to be looked at again: true
+	// sent: 1 due again: true
 	// <nil>
 }

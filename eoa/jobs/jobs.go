@@ -9,38 +9,47 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Step is the payload of a job: take steps for one account. An engine keeps at most one job with the same payload that has not ended.
+// Step is the payload of a job: take steps for one account. An engine keeps at
+// most one unfinished job with the same payload.
 type Step struct {
-	// Account is the sender.
+	// Account is the account to work on.
 	Account eoa.Account `json:"account"`
 }
 
-// Suspend ends a run of a job: the engine runs it again at next, or not at all if next is zero, and in both cases at once when it is woken.
+// Suspend ends a run of a job. The engine runs the job again at next, and at
+// once if it is woken before. If next is zero, only a wake-up runs it again.
 //
-// still tells whether nothing came since the last step; its error wraps [eoa.ErrWoken] if something did. The engine calls it at the one point where that
-// counts: from before that call until the job is suspended, nobody else may be refused a wake-up because of this run. A Suspend whose still fails changes
-// nothing and returns that error, and the run goes on.
-//
-// A Suspend that fails in any other way leaves the job to the engine, which runs it again.
-type Suspend func(ctx context.Context, next time.Time, still func(context.Context) error) error
+// The engine must call unchanged, which checks that nothing has arrived since
+// the last step. From before that call until the job is suspended, the engine
+// must not refuse a wake-up because of this run. If unchanged returns an error,
+// which wraps [eoa.ErrWoken] if something has arrived, Suspend changes nothing
+// and returns that error, and the run goes on. After any other error the engine
+// runs the job again.
+type Suspend func(ctx context.Context, next time.Time, unchanged func(context.Context) error) error
 
-// Config sets a Runner. Begin with [DefaultConfig].
+// Config configures a [Runner]. Start with [DefaultConfig].
 type Config struct {
-	// Executor sets each account's executor. Its Poll should not be 0: a job that does not run hears of no new head.
+	// Executor configures the executor of each account. Its Poll should be
+	// positive, because a suspended job is not notified of new heads.
 	Executor eoa.Config
-	// Linger is how near the next due time must be for the job to wait for it rather than be suspended: what the engine cannot time well, or what is
-	// cheaper than to give the account back and take it again. From 0.
+	// Linger is the longest wait for the next due time that a job spends
+	// running. For longer waits it is suspended. At least 0; the default is 500
+	// milliseconds.
 	Linger time.Duration
-	// Slice is after how long a job that always has something to do is suspended all the same, due at once, so that others get its place; positive.
+	// Slice is the longest time that a job runs if it always has work. It is
+	// then suspended and due at once, so that other jobs get its place.
+	// Positive; the default is 10 seconds.
 	Slice time.Duration
 }
 
-// DefaultConfig is for an engine that times to about a second.
+// DefaultConfig returns the defaults, which suit an engine that is accurate to
+// about a second.
 func DefaultConfig() Config {
 	return Config{Executor: eoa.DefaultConfig(), Linger: 500 * time.Millisecond, Slice: 10 * time.Second}
 }
 
-// Validate names the first field that is out of range. The error wraps eoa.ErrInvalidConfig.
+// Validate returns an error that names the fields out of range. The error wraps
+// eoa.ErrInvalidConfig.
 func (c *Config) Validate() error {
 	if c.Linger < 0 || c.Slice <= 0 {
 		return fmt.Errorf("%w: Linger %v and Slice %v, want Linger from 0 and Slice positive", eoa.ErrInvalidConfig, c.Linger, c.Slice)
@@ -48,7 +57,8 @@ func (c *Config) Validate() error {
 	return c.Executor.Validate()
 }
 
-// Runner takes the steps of accounts in an engine's jobs. It is safe for concurrent use, and keeps nothing from one run to the next.
+// Runner takes the steps of accounts in jobs of an engine. It is safe for
+// concurrent use and keeps no state between runs.
 type Runner struct {
 	cfg   Config
 	store eoa.Store
@@ -66,8 +76,9 @@ func New(cfg Config, store eoa.Store, open eoa.Opener) (*Runner, error) {
 	return &Runner{cfg, store, open}, nil
 }
 
-// Run takes an account's steps until it can be suspended, and suspends the job. It returns nil only if suspend did. After an error the account is given back as far
-// as that is possible, and the job should be run again.
+// Run takes steps of an account until it can be suspended, and suspends the
+// job. It returns nil only if suspend returned nil. After an error Run tries to
+// release the account, and the engine should run the job again.
 func (r *Runner) Run(ctx context.Context, s Step, suspend Suspend) error {
 	chain, signer, err := r.open(s.Account)
 	if err != nil {
@@ -88,7 +99,7 @@ func (r *Runner) Run(ctx context.Context, s Step, suspend Suspend) error {
 func (r *Runner) run(ctx context.Context, a eoa.Account, e *eoa.Executor, suspend Suspend) error {
 	ends := r.now().Add(r.cfg.Slice)
 	for {
-		e.Wake() // what other processes submitted is read in each step
+		e.Wake() // each step also reads the store
 		next, err := e.Step(ctx)
 		if errors.Is(err, eoa.ErrHeld) {
 			return suspend(ctx, r.now().Add(r.cfg.Executor.LeaseFor/4), anyway)
@@ -108,7 +119,7 @@ func (r *Runner) run(ctx context.Context, a eoa.Account, e *eoa.Executor, suspen
 		}
 		wake, err := e.Suspend(ctx, next)
 		if err == nil {
-			err = suspend(ctx, next, func(ctx context.Context) error { return r.still(ctx, a, wake) })
+			err = suspend(ctx, next, func(ctx context.Context) error { return r.unchanged(ctx, a, wake) })
 		}
 		if !errors.Is(err, eoa.ErrWoken) {
 			return err
@@ -116,13 +127,13 @@ func (r *Runner) run(ctx context.Context, a eoa.Account, e *eoa.Executor, suspen
 	}
 }
 
-// anyway is for a job that will run again soon whatever came: there it looks.
+// anyway is the check of a job that runs again soon in any case.
 func anyway(context.Context) error { return nil }
 
-func (r *Runner) still(ctx context.Context, a eoa.Account, wake uint64) error {
+func (r *Runner) unchanged(ctx context.Context, a eoa.Account, wake uint64) error {
 	inbox, err := r.store.Inbox(ctx, a, eoa.Rank{}, 1)
 	if err == nil && inbox.Wake != wake {
-		err = fmt.Errorf("%w: wake version %d, not %d", eoa.ErrWoken, inbox.Wake, wake)
+		err = fmt.Errorf("%w: wake version is %d, want %d", eoa.ErrWoken, inbox.Wake, wake)
 	}
 	return err
 }

@@ -61,20 +61,21 @@ func (w *world) due(t *testing.T) []eoa.Account {
 	return out
 }
 
-// A request that comes after the last step is seen by the run that refused its wake-up, wherever between the step and the job's end it comes.
+// A request that arrives after the last step is seen by the run that refused
+// its wake-up, at whatever moment it arrives before the job's end.
 func TestRunAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		asked := 0
-		err := w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, still func(context.Context) error) error {
+		err := w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, unchanged func(context.Context) error) error {
 			if asked++; asked == 1 {
 				require.Zero(t, next, "nothing is open")
 				w.submit(t, "late")
-				err := still(ctx)
+				err := unchanged(ctx)
 				require.ErrorIs(t, err, eoa.ErrWoken)
 				return err
 			}
-			require.NoError(t, still(ctx))
+			require.NoError(t, unchanged(ctx))
 			require.NotZero(t, next, "a transaction is in flight")
 			return nil
 		})
@@ -102,15 +103,15 @@ func TestRunFails(t *testing.T) {
 	require.ErrorIs(t, r.Run(t.Context(), w.step, nil), broken)
 }
 
-// While somebody else has the account, the job comes back later.
+// While another worker holds the account, the job is retried later.
 func TestRunHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		_, err := w.store.Acquire(t.Context(), w.step.Account, "another", time.Now(), time.Minute)
 		require.NoError(t, err)
-		err = w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, still func(context.Context) error) error {
+		err = w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, unchanged func(context.Context) error) error {
 			require.Equal(t, w.cfg.Executor.LeaseFor/4, time.Until(next))
-			return still(ctx)
+			return unchanged(ctx)
 		})
 		require.NoError(t, err)
 	})
@@ -120,12 +121,13 @@ func TestRunHeld(t *testing.T) {
 func TestSlice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.cfg.Linger, w.cfg.Slice = time.Hour, time.Minute // the chain makes no block: there is always something to wait for
+		// The chain makes no block, so the job always waits for one.
+		w.cfg.Linger, w.cfg.Slice = time.Hour, time.Minute
 		w.submit(t, "a")
 		began := time.Now()
-		err := w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, still func(context.Context) error) error {
+		err := w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, unchanged func(context.Context) error) error {
 			require.Equal(t, time.Now(), next)
-			return still(ctx)
+			return unchanged(ctx)
 		})
 		require.NoError(t, err)
 		require.InDelta(t, w.cfg.Slice.Seconds(), time.Since(began).Seconds(), w.cfg.Executor.Poll.Seconds())
@@ -138,7 +140,8 @@ func TestSlice(t *testing.T) {
 	})
 }
 
-// engine is the least that an engine must do, with a lock for a database: one job, which can run, or wait for a time, or not be there.
+// engine is a minimal engine with a lock in place of a database. It has one
+// job, which is absent, suspended or running.
 type engine struct {
 	mu      sync.Mutex
 	running bool
@@ -162,10 +165,10 @@ func (e *engine) set(at time.Time) {
 	}
 }
 
-func (e *engine) suspend(ctx context.Context, next time.Time, still func(context.Context) error) error {
+func (e *engine) suspend(ctx context.Context, next time.Time, unchanged func(context.Context) error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err := still(ctx); err != nil {
+	if err := unchanged(ctx); err != nil {
 		return err
 	}
 	e.running = false
@@ -200,7 +203,8 @@ func (e *engine) work(ctx context.Context, run func() error) error {
 	return nil
 }
 
-// Requests come from several places at any moment, each followed by a wake-up, and nothing else ever asks for a job: all of them land, once.
+// Requests arrive from several goroutines at any moment, each followed by a
+// wake-up. No other call starts a job. All requests land once.
 func TestNoLostWakeUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -263,18 +267,19 @@ func TestValidate(t *testing.T) {
 	require.ErrorIs(t, r.Run(t.Context(), jobs.Step{Account: eoa.Account{Address: common.Address{1}}}, nil), eoa.ErrInvalidConfig)
 }
 
-// runs runs the job whenever it is due, for so long.
+// runs runs the job whenever it is due, during the given time.
 func (w *world) runs(t *testing.T, span time.Duration) {
 	for end := time.Now().Add(span); time.Now().Before(end); {
-		err := w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, still func(context.Context) error) error {
+		err := w.runner(t).Run(t.Context(), w.step, func(ctx context.Context, next time.Time, unchanged func(context.Context) error) error {
 			time.Sleep(max(time.Until(next), time.Second))
-			return still(ctx)
+			return unchanged(ctx)
 		})
 		require.NoError(t, err)
 	}
 }
 
-// What a node has is given to it again when that is due, and not by each run; what a reorganization took out of its block at once.
+// An accepted transaction is sent again when that is due, not by each run.
+// After a reorganization it is sent at once.
 func TestRunsSendOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -300,7 +305,8 @@ func TestRunsSendOnce(t *testing.T) {
 	})
 }
 
-// What does not move is bumped although no run lasts as long as a stall, and a hole is filled: how long nothing moved is in the store.
+// A transaction that is not mined is bumped although no run lasts as long as a
+// stall, and a hole is filled: the store has the time since the last progress.
 func TestRunsBump(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

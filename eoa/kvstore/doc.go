@@ -1,7 +1,12 @@
-// Package kvstore makes an [eoa.Store] of any ordered key-value store that can write a batch atomically and durably: see [KV].
-// Package eoa/memstore puts it on a map, package eoa/pebblestore on Pebble.
+// Package kvstore implements [eoa.Store] on any ordered key-value store that
+// can write a batch atomically and durably; see [KV]. Package eoa/memstore uses
+// it with a map, package eoa/pebblestore with Pebble, and package
+// eoa/redisstore with Redis.
 //
-// All state of an account stands under its own keys; one of them, its meta, holds what each step checks and changes: lease, versions, numbers. Every step reads
-// meta and writes it. Steps of one account exclude each other by a lock in the process, which is enough for a KV that one process at a time can open. A KV that
-// several processes use is [Shared]: it writes a step only if meta is as the step read it, and the step is tried again if not.
+// Each account has its own keys. One of them, its meta, holds the values that
+// each step checks and changes: the lease, the versions and the counters. Every
+// step reads meta and writes it. A lock in the process orders the steps of an
+// account. This is enough for a KV that only one process can open. A KV that
+// several processes use must implement [Shared]: it writes a step only if meta
+// is unchanged since the step read it. Otherwise the step is tried again.
 package kvstore

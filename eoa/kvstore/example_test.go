@@ -12,7 +12,8 @@ import (
 	"github.com/jamq/jamq/eoa/memstore"
 )
 
-// counted is a key-value store of one's own; here it counts writes, and leaves the rest to a map.
+// counted is a custom key-value store. It counts writes and uses a map for the
+// rest.
 type counted struct {
 	*memstore.KV
 	writes int
@@ -23,7 +24,8 @@ func (c *counted) Write(ctx context.Context, entries []kvstore.Entry) error {
 	return c.KV.Write(ctx, entries)
 }
 
-// Three methods make a store, and every step of an account is one write: all of it survives a crash, or nothing.
+// Three methods make a store. Every step of an account is one atomic, durable
+// write.
 func Example() {
 	kv := &counted{KV: memstore.NewKV()}
 	store := kvstore.New(kv)

@@ -8,43 +8,52 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// kind says what a key leads to. It is the byte after the account; numbers after it are big-endian, so that keys sort as what they stand for.
+// kind is the type of a key. It is the byte after the account. Numbers in keys
+// are big-endian, so that keys sort by them.
 type kind byte
 
 const (
-	// kindMeta leads to the account's meta.
+	// kindMeta is the key of the account's meta.
 	kindMeta kind = iota + 1
-	// kindRecord leads to a record, by id.
+	// kindRecord is the key of a record, by id.
 	kindRecord
-	// kindOpen marks records with a nonce that may still change, by id.
+	// kindOpen is the index of records with a nonce that may still change, by
+	// id.
 	kindOpen
-	// kindPending marks requests without a nonce, by rank, and says how many blobs and bytes they have.
+	// kindPending is the index of requests without a nonce, by rank. The values
+	// have the numbers of blobs and bytes.
 	kindPending
-	// kindKey leads to an id, by the caller's key, and kindHash by an attempt's hash.
+	// kindKey is the index of ids by the caller's key.
 	kindKey
+	// kindHash is the index of ids by an attempt's hash.
 	kindHash
-	// kindDigest leads to the digest of the payload as it was accepted, by id.
+	// kindDigest is the key of the digest of the accepted payload, by id.
 	kindDigest
-	// kindOrder leads to an order and kindEvent to an event, by number.
+	// kindOrder is the key of an order, by number.
 	kindOrder
+	// kindEvent is the key of an event, by number.
 	kindEvent
-	// kindOrdered leads to the names of the last orders.
+	// kindOrdered is the key of the names of the last orders' steps.
 	kindOrdered
 )
 
 const (
 	accountSize = 8 + common.AddressLength
 
-	// accounts and due begin all keys of accounts, and all of the index of what is due.
+	// accounts is the first byte of the keys of accounts, and due that of the
+	// due index.
 	accounts byte = 1
 	due      byte = 2
 )
 
-// DuePrefix begins the keys of the index of what is due, the only ones that are of no account. In a shared store they are hints: an entry that is
-// written must be there before the account's step and after it; one that is deleted may stay.
+// DuePrefix is the first byte of the keys of the due index, the only keys that
+// belong to no account. In a shared store they are hints. An entry that a step
+// adds must be there before the step's other writes and after them; an entry
+// that it deletes may stay.
 const DuePrefix = due
 
-// AccountOf returns the account whose key it is, or false for one of the index.
+// AccountOf returns the account that key belongs to. It returns false for a key
+// of the due index.
 func AccountOf(key []byte) (a eoa.Account, ok bool) {
 	if len(key) < 1+accountSize || key[0] != accounts {
 		return a, false
@@ -54,7 +63,8 @@ func AccountOf(key []byte) (a eoa.Account, ok bool) {
 	return a, true
 }
 
-// Scanned reports whether a key may be asked for by Scan; others are only ever asked for by Get.
+// Scanned reports whether Scan may be called for key. All other keys are only
+// read with Get.
 func Scanned(key []byte) bool {
 	if len(key) <= 1+accountSize || key[0] != accounts {
 		return true
@@ -71,26 +81,27 @@ func appendAccount(key []byte, a eoa.Account) []byte {
 	return append(key, a.Address[:]...)
 }
 
-// prefix returns what all keys of an account and a kind begin with.
+// prefix returns the prefix of all keys of an account and a kind.
 func prefix(a eoa.Account, k kind) []byte {
 	key := append(make([]byte, 0, 1+accountSize+1+32), accounts)
 	return append(appendAccount(key, a), byte(k))
 }
 
-// numbered returns the key of a number of a kind.
+// numbered returns the key of a kind with a number.
 func numbered(a eoa.Account, k kind, number uint64) []byte {
 	return binary.BigEndian.AppendUint64(prefix(a, k), number)
 }
 
-// named returns the key of a name of a kind.
+// named returns the key of a kind with a name.
 func named(a eoa.Account, k kind, name []byte) []byte { return append(prefix(a, k), name...) }
 
-// ranked returns the key of a pending request.
+// ranked returns the key of a pending request in the index.
 func ranked(a eoa.Account, r eoa.Rank) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(prefix(a, kindPending), r.Priority), r.ID)
 }
 
-// dueKey returns the key of an account in the index of what is due, by time in nanoseconds; with no account, where that time begins.
+// dueKey returns the due index key of an account at a time in nanoseconds. With
+// a nil account it returns the lowest key of that time.
 func dueKey(at uint64, a *eoa.Account) []byte {
 	key := binary.BigEndian.AppendUint64([]byte{due}, at)
 	if a != nil {
@@ -110,7 +121,8 @@ func parseDue(key []byte) (a eoa.Account, ok bool) {
 	return a, true
 }
 
-// after returns the least key above all that begin with prefix, which has a byte below 255.
+// after returns the lowest key above all keys that begin with prefix. prefix
+// must have a byte below 255.
 func after(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for i := len(end) - 1; i >= 0; i-- {

@@ -11,10 +11,10 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// fenced checks that the lease is the account's.
+// fenced returns ErrFenced unless l is the account's current lease.
 func (st *step) fenced(l eoa.Lease) error {
 	if st.m.Owner == "" || st.m.Owner != l.Owner || st.m.Epoch != l.Epoch {
-		return fmt.Errorf("%w: %v is at epoch %d of %q, not %d of %q", eoa.ErrFenced, st.a, st.m.Epoch, st.m.Owner, l.Epoch, l.Owner)
+		return fmt.Errorf("%w: %v has epoch %d of %q, want %d of %q", eoa.ErrFenced, st.a, st.m.Epoch, st.m.Owner, l.Epoch, l.Owner)
 	}
 	return nil
 }
@@ -27,7 +27,7 @@ func (s *Store) Acquire(ctx context.Context, a eoa.Account, owner string, now ti
 		}
 		st.m.Epoch++
 		st.m.Owner, st.m.Until = owner, now.Add(ttl)
-		st.dueAt(st.m.Until) // if the owner dies
+		st.dueAt(st.m.Until) // in case the owner dies
 		l = eoa.Lease{Account: a, Owner: owner, Epoch: st.m.Epoch, Until: st.m.Until}
 		return nil
 	})
@@ -55,7 +55,7 @@ func (s *Store) Park(ctx context.Context, l eoa.Lease, wake uint64, due time.Tim
 			return err
 		}
 		if st.m.Wake != wake {
-			return fmt.Errorf("%w: wake version %d, not %d", eoa.ErrWoken, st.m.Wake, wake)
+			return fmt.Errorf("%w: wake version is %d, want %d", eoa.ErrWoken, st.m.Wake, wake)
 		}
 		st.m.Owner = ""
 		st.dueAt(due)
@@ -99,7 +99,8 @@ func (s *Store) Due(ctx context.Context, now time.Time, limit int) (out []eoa.Ac
 	if err != nil || !shared {
 		return listed, err
 	}
-	for _, a := range listed { // the index of a shared store is a hint: the account itself says whether it is so
+	// The index of a shared store is only a hint: check each account.
+	for _, a := range listed {
 		is, err := s.tidy(ctx, a, entries[a])
 		if err != nil {
 			return nil, err
@@ -114,8 +115,9 @@ func (s *Store) Due(ctx context.Context, now time.Time, limit int) (out []eoa.Ac
 	return out, nil
 }
 
-// tidy reports whether one of the account's entries in the index is true, and takes the others out: whoever lost a race for a step has left them. It does so
-// in a step of the account, so that nobody else's step makes one of them true meanwhile.
+// tidy reports whether one of the account's index entries is valid, and deletes
+// the others, which processes that lost a race have left. It does so in a step
+// of the account, so that no other step can make one of them valid meanwhile.
 func (s *Store) tidy(ctx context.Context, a eoa.Account, entries [][]byte) (is bool, err error) {
 	st, err := s.begin(ctx, a, nil)
 	if err != nil {

@@ -57,7 +57,8 @@ func (s *Store) Events(ctx context.Context, a eoa.Account, above uint64, limit i
 	return out, err
 }
 
-// scanJSON appends the values of keys to out, at most limit.
+// scanJSON decodes the values of the keys in [from, to) and appends them to
+// out, at most limit.
 func scanJSON[T any](ctx context.Context, kv KV, from, to []byte, limit int, out *[]T) error {
 	var bad error
 	err := kv.Scan(ctx, from, to, limit, func(key, value []byte) bool {
@@ -119,7 +120,7 @@ func (s *Store) Inbox(ctx context.Context, a eoa.Account, above eoa.Rank, limit 
 		}
 		var ids []uint64
 		mark := prefix(a, kindPending)
-		from := append(ranked(a, above), 0) // the least key after it
+		from := append(ranked(a, above), 0) // lowest key after it
 		room := eoa.MaxInboxBytes
 		if err := s.kv.Scan(ctx, from, after(mark), limit, func(key, value []byte) bool {
 			_, size := waits(value)

@@ -18,32 +18,43 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// KV is an ordered key-value store. It is safe for concurrent use.
+// KV is an ordered key-value store. It must be safe for concurrent use.
 type KV interface {
-	// Get returns copies of the values of keys, nil for those that are not there.
+	// Get returns copies of the values of keys, nil for missing ones.
 	Get(ctx context.Context, keys ...[]byte) ([][]byte, error)
-	// Scan calls f with keys from (included) to (not included) and their values, ascending, until f returns false, at most limit of them, which is positive.
-	// f keeps neither.
+	// Scan calls f with the keys in [from, to) and their values, in ascending
+	// order, until f returns false or limit keys were passed. limit is
+	// positive. f must not keep its arguments.
 	Scan(ctx context.Context, from, to []byte, limit int, f func(key, value []byte) bool) error
-	// Write writes all entries or none, and returns once they survive a crash. A nil value deletes.
+	// Write writes all entries or none, and returns when they are durable. A
+	// nil value deletes the key.
 	Write(ctx context.Context, entries []Entry) error
 }
 
-// Shared is a KV that several processes use at once.
+// Shared is a KV that several processes use at the same time.
 type Shared interface {
 	KV
-	// WriteIf does what Write does if the guard's key has the guard's value, nil for not being there, and else nothing, with ErrChanged. All entries but
-	// those of the index of what is due, see [DuePrefix], are of the guard's account.
+	// WriteIf does what Write does if the value of guard.Key is guard.Value;
+	// nil means that the key is missing. Otherwise it writes nothing and
+	// returns ErrChanged. All entries belong to the guard's account, except
+	// entries of the due index; see [DuePrefix].
 	WriteIf(ctx context.Context, guard Entry, entries []Entry) error
 }
 
-// ErrChanged: the guard has another value.
-var ErrChanged = errors.New("kvstore: changed meanwhile")
+// ErrChanged is returned by WriteIf if the guard has another value.
+var ErrChanged = errors.New("kvstore: account was changed by another process")
 
-// Entry is a key and its new value.
-type Entry struct{ Key, Value []byte }
+// Entry is a key with its value.
+type Entry struct {
+	// Key is the key.
+	Key []byte
+	// Value is the value; nil deletes the key.
+	Value []byte
+}
 
-// Store implements eoa.Store on a KV. Make one with New. One Store at a time uses a KV that is not Shared.
+// Store implements [eoa.Store] on a KV. Create one with [New]. A KV that is not
+// Shared must be used by one Store at a time. All methods are safe for
+// concurrent use.
 type Store struct {
 	kv KV
 
@@ -53,56 +64,66 @@ type Store struct {
 
 var _ eoa.Store = (*Store)(nil)
 
-// New returns the store in a KV.
+// New returns a store on kv.
 func New(kv KV) *Store { return &Store{kv: kv, locks: map[eoa.Account]*lock{}} }
 
-// lock is held by a step of an account.
+// lock is held during a step of an account.
 type lock struct {
 	sync.Mutex
-	// meta of a shared store is as this process wrote it last, nil for not known. If somebody has written since, the step that relies on it changes nothing
-	// and is tried again; then shy steps read first.
+	// meta is the account's meta as this process last wrote it to a shared
+	// store; nil means unknown. If another process has written since, the step
+	// that relies on meta changes nothing and is retried.
 	meta []byte
-	shy  int
+	// readFirst is the number of steps that must read meta first, after such a
+	// conflict.
+	readFirst int
 }
 
-const shyness = 16
+// afterConflict is the value of lock.readFirst after a conflict.
+const afterConflict = 16
 
-// meta is what steps of an account check and change.
+// meta is the part of an account that every step checks and changes.
 type meta struct {
 	Head  eoa.Head  `json:"head"`
 	Wake  uint64    `json:"wake,omitempty"`
-	Epoch uint64    `json:"epoch,omitempty"` // of the last lease
-	Owner string    `json:"owner,omitempty"` // empty: nobody holds it
+	Epoch uint64    `json:"epoch,omitempty"` // epoch of the last lease
+	Owner string    `json:"owner,omitempty"` // empty: no lease
 	Until time.Time `json:"until,omitzero"`
-	Due   uint64    `json:"due,omitempty"` // the entry in the index, 0 for none
-	IDs   uint64    `json:"ids,omitempty"` // the last ones given
+	Due   uint64    `json:"due,omitempty"` // index entry; 0 for none
+	IDs   uint64    `json:"ids,omitempty"` // last record id
 	Seqs  uint64    `json:"seqs,omitempty"`
 	Order uint64    `json:"order,omitempty"`
-	Steps [][]byte  `json:"steps,omitempty"` // names of the last steps of a shared store, oldest first: no two are equal
+	// Steps are the random names of the last steps of a shared store, oldest
+	// first.
+	Steps [][]byte `json:"steps,omitempty"`
 }
 
-// step is one atomic step: what it read of meta, and what it writes.
+// step is one atomic step: the meta that it read, and the entries that it
+// writes.
 type step struct {
 	s    *Store
 	ctx  context.Context
 	a    eoa.Account
 	m    meta
-	name []byte // the same for each try
-	raw  []byte // meta as it was read
+	name []byte // equal for all tries
+	raw  []byte // meta as read
 	out  []Entry
 }
 
 const (
-	// remembered is how many names of steps are kept. Others may have done more between a try and the next: then most calls are refused the second time, or find
-	// that it is done.
+	// remembered is the number of step names that meta keeps. If more steps of
+	// other processes come between a try and its retry, most calls fail or find
+	// their work done.
 	remembered = 4
-	// rememberedOrders is how many names of orders are kept besides, because a second one would be another.
+	// rememberedOrders is the number of step names kept for orders, because a
+	// repeated order must not be carried out twice.
 	rememberedOrders = 256
 	nameSize         = 12
 )
 
-// do runs a step under the account's lock and writes what it wrote, and meta. A step of a shared store has a name: a try whose answer was lost, and which
-// others' steps have followed, is known by it and not done twice.
+// do runs a step under the account's lock and writes its entries and meta. A
+// step of a shared store has a name. If the answer to a try was lost and steps
+// of other processes followed, the retry finds the name and does nothing.
 func (s *Store) do(ctx context.Context, a eoa.Account, f func(*step) error) error {
 	shared, isShared := s.kv.(Shared)
 	name := make([]byte, nameSize)
@@ -121,7 +142,7 @@ func (s *Store) do(ctx context.Context, a eoa.Account, f func(*step) error) erro
 		}
 		if err := f(st); err != nil {
 			if known {
-				return ErrChanged // maybe not, but then it says so again
+				return ErrChanged // retry with fresh meta
 			}
 			return err
 		}
@@ -135,17 +156,18 @@ func (s *Store) do(ctx context.Context, a eoa.Account, f func(*step) error) erro
 			return s.kv.Write(ctx, st.out)
 		}
 		err = shared.WriteIf(ctx, Entry{prefix(a, kindMeta), st.raw}, st.out)
-		if l.shy = max(0, l.shy-1); known && errors.Is(err, ErrChanged) {
-			l.shy = shyness
+		if l.readFirst = max(0, l.readFirst-1); known && errors.Is(err, ErrChanged) {
+			l.readFirst = afterConflict
 		}
-		if err == nil && l.shy == 0 {
+		if err == nil && l.readFirst == 0 {
 			l.meta = st.out[len(st.out)-1].Value
 		}
 		return err
 	})
 }
 
-// read runs a step that writes nothing. What it read was there at one moment.
+// read runs a step that writes nothing. Everything it read was valid at one
+// moment.
 func (s *Store) read(ctx context.Context, a eoa.Account, f func(*step) error) error {
 	return s.locked(ctx, a, func(*lock) error {
 		st, err := s.begin(ctx, a, nil)
@@ -163,13 +185,16 @@ func (s *Store) read(ctx context.Context, a eoa.Account, f func(*step) error) er
 	})
 }
 
-// tries is how often a step is tried that others of a shared store get in the way of; the wait between them grows to patience.
 const (
-	tries    = 200
-	patience = 5 * time.Millisecond
+	// tries is the number of times that a step is tried if other processes
+	// change the account meanwhile.
+	tries = 200
+	// maxWait limits the wait between tries.
+	maxWait = 5 * time.Millisecond
 )
 
-// locked runs f under the account's lock, again if another process was faster.
+// locked runs f under the account's lock, and again if another process changed
+// the account meanwhile.
 func (s *Store) locked(ctx context.Context, a eoa.Account, f func(*lock) error) error {
 	s.mu.Lock()
 	l := s.locks[a]
@@ -188,11 +213,11 @@ func (s *Store) locked(ctx context.Context, a eoa.Account, f func(*lock) error) 
 		if !errors.Is(err, ErrChanged) || try == tries {
 			return err
 		}
-		time.Sleep(mrand.N(min(time.Duration(try)*100*time.Microsecond, patience)))
+		time.Sleep(mrand.N(min(time.Duration(try)*100*time.Microsecond, maxWait)))
 	}
 }
 
-// begin reads an account's meta, if it is not known.
+// begin starts a step. It reads the account's meta if raw is nil.
 func (s *Store) begin(ctx context.Context, a eoa.Account, raw []byte) (_ *step, err error) {
 	if raw == nil {
 		raw, err = s.one(ctx, prefix(a, kindMeta))
@@ -207,7 +232,7 @@ func (s *Store) begin(ctx context.Context, a eoa.Account, raw []byte) (_ *step, 
 	return st, nil
 }
 
-// one returns the value of a key, or nil.
+// one returns the value of a key, or nil if it is missing.
 func (s *Store) one(ctx context.Context, key []byte) ([]byte, error) {
 	values, err := s.kv.Get(ctx, key)
 	if err != nil {
@@ -226,7 +251,7 @@ func (st *step) put(key []byte, value any) error {
 	return err
 }
 
-// dueAt moves the account in the index of what is due; the zero time takes it out.
+// dueAt moves the account in the due index; the zero time removes it.
 func (st *step) dueAt(at time.Time) {
 	if st.m.Due != 0 {
 		st.set(dueKey(st.m.Due, &st.a), nil)
@@ -238,7 +263,8 @@ func (st *step) dueAt(at time.Time) {
 	}
 }
 
-// woken counts a wake-up. The account is due at once if nobody holds it, and else as it was: when the lease ends.
+// woken increments the wake version. If no worker holds the account, it is due
+// at once; otherwise it stays due at the end of the lease.
 func (st *step) woken(now time.Time) {
 	st.m.Wake++
 	if st.m.Owner == "" {
@@ -246,9 +272,10 @@ func (st *step) woken(now time.Time) {
 	}
 }
 
-// write stores a record and those of its marks that the state may have changed, without a look at what was before: states follow each other as
-// [eoa.State.CanBecome] says, so what is Broadcast or later was marked as open, and its attempts were indexed, when they were Prepared. A record's rank never
-// changes.
+// write stores a record and updates its index entries. It does not read the old
+// record: a record that is Broadcast or later was entered in the indexes when
+// it was Prepared, because states follow each other as [eoa.State.CanBecome]
+// allows. The rank of a record never changes.
 func (st *step) write(r *eoa.Record) {
 	raw := eoa.EncodeRecord(r)
 	st.set(numbered(st.a, kindRecord, r.ID), raw)
@@ -257,13 +284,14 @@ func (st *step) write(r *eoa.Record) {
 		st.mark(numbered(st.a, kindOpen, r.ID), r.Open(), []byte{1})
 	}
 	for i := range r.Attempts {
-		if a := &r.Attempts[i]; a.SentAt.IsZero() { // else it was there before
+		// An attempt with SentAt was indexed before.
+		if a := &r.Attempts[i]; a.SentAt.IsZero() {
 			st.set(named(st.a, kindHash, a.Hash[:]), binary.BigEndian.AppendUint64(nil, r.ID))
 		}
 	}
 }
 
-// mark sets a key or takes it away.
+// mark sets a key, or deletes it if there is false.
 func (st *step) mark(key []byte, there bool, value []byte) {
 	if !there {
 		value = nil
@@ -271,7 +299,8 @@ func (st *step) mark(key []byte, there bool, value []byte) {
 	st.set(key, value)
 }
 
-// waiting is the mark of a request without a nonce: how many blobs it has, and the size of its record.
+// waiting encodes the value of a pending request's index entry: its number of
+// blobs and the size of its record.
 func waiting(blobs, size int) []byte { return binary.AppendUvarint([]byte{byte(blobs)}, uint64(size)) }
 
 // waits is the inverse of waiting.
@@ -300,9 +329,10 @@ func (s *Store) Order(ctx context.Context, a eoa.Account, now time.Time, o eoa.O
 	return err
 }
 
-var errDone = errors.New("kvstore: an earlier try was carried out")
+var errDone = errors.New("kvstore: an earlier try has succeeded")
 
-// once remembers the step's name among those of orders, or reports that it is there.
+// once adds the step's name to the names of orders. It returns errDone if the
+// name is there already.
 func (st *step) once() error {
 	key := prefix(st.a, kindOrdered)
 	names, err := st.s.one(st.ctx, key)
@@ -325,7 +355,7 @@ func (s *Store) Commit(ctx context.Context, l eoa.Lease, now time.Time, b eoa.Ba
 			return err
 		}
 		if st.m.Head.Version != b.Head.Version {
-			return fmt.Errorf("%w: version %d, not %d", eoa.ErrConflict, st.m.Head.Version, b.Head.Version)
+			return fmt.Errorf("%w: version is %d, want %d", eoa.ErrConflict, st.m.Head.Version, b.Head.Version)
 		}
 		st.m.Head = b.Head
 		st.m.Head.Version++
@@ -338,7 +368,7 @@ func (s *Store) Commit(ctx context.Context, l eoa.Lease, now time.Time, b eoa.Ba
 	return wake, err
 }
 
-// change writes what a batch says besides the head.
+// change writes all of a batch except its head.
 func (st *step) change(now time.Time, b *eoa.Batch) error {
 	for i := range b.Records {
 		st.write(&b.Records[i])
@@ -360,7 +390,7 @@ func (st *step) change(now time.Time, b *eoa.Batch) error {
 	return err
 }
 
-// records returns the records with ids, in one read.
+// records returns the records with the given ids, in one read.
 func (s *Store) records(ctx context.Context, a eoa.Account, ids []uint64) ([]eoa.Record, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -385,7 +415,7 @@ func (s *Store) records(ctx context.Context, a eoa.Account, ids []uint64) ([]eoa
 	return out, nil
 }
 
-// by returns the record that an index leads to.
+// by returns the record whose id is the value of key.
 func (s *Store) by(ctx context.Context, a eoa.Account, key []byte, what string) (eoa.Record, error) {
 	if err := ctx.Err(); err != nil {
 		return eoa.Record{}, err

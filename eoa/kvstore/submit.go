@@ -27,7 +27,8 @@ func (s *Store) Submit(ctx context.Context, a eoa.Account, now time.Time, reques
 	return out, nil
 }
 
-// accept adds requests that are not there. What is there must be equal, or is left as it is if lenient.
+// accept adds the requests whose keys are new. A request with a known key must
+// have the same payload; if lenient is set, it is ignored instead.
 func (st *step) accept(now time.Time, requests []eoa.Request, lenient bool) (out []eoa.Record, accepted bool, err error) {
 	if len(requests) == 0 {
 		return nil, false, nil
@@ -42,7 +43,7 @@ func (st *step) accept(now time.Time, requests []eoa.Request, lenient bool) (out
 		digest := q.Digest()
 		old, has := there[q.Key]
 		if has && !lenient && !bytes.Equal(old.digest, digest[:]) {
-			return nil, false, fmt.Errorf("%w: %q is record %d with another payload", eoa.ErrKeyReused, q.Key, old.record.ID)
+			return nil, false, fmt.Errorf("%w: %q is the key of record %d with another payload", eoa.ErrKeyReused, q.Key, old.record.ID)
 		}
 		if !has {
 			st.m.IDs++
@@ -62,7 +63,8 @@ func (st *step) accept(now time.Time, requests []eoa.Request, lenient bool) (out
 	return out, accepted, err
 }
 
-// roomFor reports whether so many new blobs may wait with those that do.
+// roomFor returns ErrTooManyBlobs if too many blobs would wait with the given
+// number of new ones.
 func (st *step) roomFor(blobs int) error {
 	mark, waiting := prefix(st.a, kindPending), 0
 	err := st.s.kv.Scan(st.ctx, mark, after(mark), math.MaxInt, func(_, value []byte) bool {
@@ -71,18 +73,19 @@ func (st *step) roomFor(blobs int) error {
 		return true
 	})
 	if err == nil && waiting+blobs > eoa.MaxPendingBlobs {
-		err = fmt.Errorf("%w: %d of %v, and %d new ones, want at most %d", eoa.ErrTooManyBlobs, waiting, st.a, blobs, eoa.MaxPendingBlobs)
+		err = fmt.Errorf("%w: %v has %d pending and %d new blobs, want at most %d", eoa.ErrTooManyBlobs, st.a, waiting, blobs, eoa.MaxPendingBlobs)
 	}
 	return err
 }
 
-// known is a request that was accepted, and the digest of its payload as it was then.
+// known is an accepted request with the digest of its original payload.
 type known struct {
 	record eoa.Record
 	digest []byte
 }
 
-// find returns those of the requests whose keys are there, by key, in two reads.
+// find returns the records of the requests whose keys exist, by key, in two
+// reads.
 func (st *step) find(requests []eoa.Request) (map[string]known, error) {
 	keys := make([][]byte, len(requests))
 	for i := range requests {

@@ -1,2 +1,3 @@
-// Package memstore keeps accounts of package eoa in memory: for tests, and for programs whose requests may die with them.
+// Package memstore keeps accounts of package eoa in memory. It is for tests,
+// and for programs whose requests need not survive a restart.
 package memstore

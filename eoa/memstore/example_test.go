@@ -12,7 +12,8 @@ import (
 	"github.com/jamq/jamq/eoa/memstore"
 )
 
-// A key means one request: sent again it is the same record, and with another payload it is refused.
+// A key identifies a request. Submitting it again returns the same record, and
+// another payload is an error.
 func Example() {
 	ctx, now := context.Background(), time.Unix(1_800_000_000, 0)
 	account := eoa.Account{ChainID: 1337, Address: common.Address{1}}

@@ -13,13 +13,14 @@ import (
 // New returns an empty store. It is safe for concurrent use.
 func New() *kvstore.Store { return kvstore.New(NewKV()) }
 
-// KV is a map in order of its keys. It is safe for concurrent use.
+// KV is an ordered map in memory. It implements [kvstore.KV] and is safe for
+// concurrent use.
 type KV struct {
 	mu   sync.RWMutex
 	tree *btree.BTreeG[kvstore.Entry]
 }
 
-// NewKV returns an empty one.
+// NewKV returns an empty KV.
 func NewKV() *KV {
 	const degree = 32
 	return &KV{tree: btree.NewG(degree, func(x, y kvstore.Entry) bool { return bytes.Compare(x.Key, y.Key) < 0 })}
@@ -37,7 +38,7 @@ func (m *KV) Get(_ context.Context, keys ...[]byte) ([][]byte, error) {
 	return out, nil
 }
 
-// Scan implements kvstore.KV. It sees the keys as they are when it begins.
+// Scan implements kvstore.KV. It works on a snapshot of the map.
 func (m *KV) Scan(_ context.Context, from, to []byte, limit int, f func(key, value []byte) bool) error {
 	m.mu.Lock()
 	tree := m.tree.Clone()

@@ -12,37 +12,43 @@ import (
 	"github.com/jamq/jamq/internal/pebbledb"
 )
 
-// Options says how to use the database.
+// Options configures [Open]. The zero value is valid.
 type Options struct {
-	// DB is a database of the host's, which Close leaves open; nil means one of the store's own in Open's directory.
+	// DB is the host's database, which Close leaves open; nil means that Open
+	// opens one in its directory.
 	DB *pebble.DB
 	// Check, if not nil, is called after each access to DB. If it returns an
-	// error, the access fails with it. It is for a host that keeps failures of
-	// its disk from Pebble. If Check is nil, a disk that fails under DB ends
-	// the process. It is not used for a database of the store's own.
+	// error, the access fails with that error. Set it if the host hides
+	// failures of the disk from Pebble. Without it a failing disk under DB ends
+	// the process. It is ignored if DB is nil.
 	Check func() error
-	// Prefix is before all keys, so that other data can share a database. No other prefix may begin with it.
+	// Prefix is prepended to all keys, so that other data can share a database.
+	// No other prefix in the database may begin with it.
 	Prefix []byte
-	// Pebble configures a database of the store's own; nil means Pebble's
-	// defaults, and its log discarded. If its disk fails, the store returns
-	// errors that wrap ErrDisk.
+	// Pebble configures the database that Open opens; nil means Pebble's
+	// defaults without logging. If its disk fails, the store returns errors
+	// that wrap ErrDisk.
 	Pebble *pebble.Options
 }
 
-// ErrDisk is wrapped by errors after the disk under the database has failed, for
-// example because it was full. The cause is wrapped too. The step that failed is
-// there after the next Open as a whole or not at all. Until then the store also
-// refuses to read: what it has in memory may not be on the disk. Once the disk
-// works again, Close and Open continue with what was accepted.
+// ErrDisk is wrapped by errors after the disk under the database has failed,
+// for example because it is full. The cause is wrapped too. After the next Open
+// the step that failed is there completely or not at all. Until then reads fail
+// as well, because the contents of memory may not be on the disk. When the disk
+// works again, close the store and open it again: it continues with everything
+// that was accepted.
 var ErrDisk = pebbledb.ErrDisk
 
-// Store is an eoa.Store. Its methods are safe for concurrent use, except Close, before which all others must have returned.
+// Store is an [eoa.Store] in a Pebble database. All methods are safe for
+// concurrent use, except Close, which must be called after all others have
+// returned.
 type Store struct {
 	*kvstore.Store
 	db *pebbledb.DB
 }
 
-// Open opens the store in a directory, or in Options.DB, or makes an empty one. Errors are Pebble's.
+// Open opens the store in dir, or in Options.DB if it is set, and creates it if
+// it does not exist. Errors come from Pebble.
 func Open(dir string, options Options) (*Store, error) {
 	db := pebbledb.Borrow(options.DB, options.Check)
 	if options.DB == nil {
@@ -54,11 +60,11 @@ func Open(dir string, options Options) (*Store, error) {
 	return &Store{kvstore.New(&kv{db, bytes.Clone(options.Prefix)}), db}, nil
 }
 
-// Close closes a database of the store's own. The error wraps ErrDisk if its
+// Close closes the database if Open opened it. The error wraps ErrDisk if the
 // disk has failed.
 func (s *Store) Close() error { return s.db.Close() }
 
-// kv implements kvstore.KV below a prefix.
+// kv implements kvstore.KV with a prefix.
 type kv struct {
 	db     *pebbledb.DB
 	prefix []byte

@@ -66,8 +66,9 @@ type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }
 
-// The process dies at any operation on its files, in the middle of sending: what it was told to be durable is there, and after a restart every request
-// lands exactly once.
+// The process dies at any operation on its files while it sends. All accepted
+// requests are in the store, and after a restart every request lands exactly
+// once.
 func TestDiesAtAnyOperation(t *testing.T) {
 	at := int64(1)
 	for diesAt(t, at) {
@@ -117,7 +118,8 @@ func account() eoa.Account {
 	return eoa.Account{ChainID: testChain, Address: crypto.PubkeyToAddress(key.PublicKey)}
 }
 
-// guarded does not let a dead process send: it is killed at the operation, so it does nothing after it.
+// guarded drops sends of a process that was killed at an operation on its
+// files.
 type guarded struct {
 	*eoatest.Chain
 	dead func() bool
@@ -130,7 +132,8 @@ func (g guarded) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 	return g.Chain.Send(ctx, raws)
 }
 
-// work runs an executor until all is final or the process is dead. accepted is how many requests were accepted for certain.
+// work runs an executor until all requests are final or the process is dead.
+// accepted is the number of requests that were definitely accepted.
 func work(t *testing.T, fs vfs.FS, chain *eoatest.Chain, now *clock, dead func() bool) (died bool, accepted int) {
 	s, err := Open("db", Options{Pebble: &pebble.Options{FS: fs, MemTableSize: 16 << 10, Logger: pebbledb.Silent{}}})
 	require.NoError(t, err)
@@ -182,7 +185,8 @@ func BenchmarkCommit(b *testing.B) {
 	})
 }
 
-// One request at a time, and a hundred: what a step costs, synced. It must be far below the block time.
+// BenchmarkSubmitSynced measures synced steps of one request and of a hundred.
+// They must be far below the block time.
 func BenchmarkSubmitSynced(b *testing.B) {
 	s, err := Open(b.TempDir(), Options{})
 	if err != nil {
@@ -218,7 +222,8 @@ func (c sentAt) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 	return c.Chain.Send(ctx, raws)
 }
 
-// One request at a time, from Submit to the call that sends it, on disk and with the executor running by itself.
+// BenchmarkSubmitToBroadcast measures one request at a time, from Submit to the
+// call that sends it, with a store on disk and a running executor.
 func BenchmarkSubmitToBroadcast(b *testing.B) {
 	s, err := Open(b.TempDir(), Options{})
 	require.NoError(b, err)
@@ -254,9 +259,9 @@ func BenchmarkSubmitToBroadcast(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
 }
 
-// The disk is full: a request is refused with the reason, and the store does
-// not read what it may have in memory only. After a restart there is what was
-// accepted.
+// The disk is full. A request is refused with the reason, and the store refuses
+// reads, because memory may be ahead of the disk. After a restart all accepted
+// requests are there.
 func TestDiskIsFull(t *testing.T) {
 	disk := vfs.NewStrictMem()
 	var full atomic.Bool

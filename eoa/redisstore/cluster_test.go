@@ -14,7 +14,8 @@ import (
 	"github.com/jamq/jamq/eoa/storetest"
 )
 
-// cluster starts three masters on loopback ports that share the slots, and returns a client of them all.
+// cluster starts three masters on loopback ports that share the slots, and
+// returns a client for them.
 func cluster(t *testing.T) *redis.ClusterClient {
 	const masters, slots = 3, 16384
 	ctx := context.Background()

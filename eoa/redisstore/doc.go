@@ -1,17 +1,25 @@
-// Package redisstore keeps accounts of package eoa in Redis, for fleets on many machines.
+// Package redisstore keeps accounts of package eoa in Redis, for fleets on many
+// machines.
 //
 //	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 //	s, err := redisstore.New(client, "jamq")
 //	fleet, err := eoa.NewFleet(eoa.DefaultFleetConfig(), s, open)
 //
-// Each step is one script, so one atomic step of the server: it checks that the account is as it was when the step was decided on, and then writes all or
-// nothing. Nothing relies on WATCH or on a connection. All keys of an account carry its name in braces, {chain:address}, so that Redis Cluster keeps them in
-// one slot. The index of what is due is one key beside them, and only a hint.
+// Each step is one script, which the server executes atomically. It checks that
+// the account is unchanged since the step was decided on, and then writes
+// everything or nothing. Nothing relies on WATCH or on a connection. The keys
+// of an account have its name in braces, {chain:address}, so that Redis Cluster
+// keeps them in one slot. The index of due accounts is one key for all
+// accounts, and only a hint.
 //
-// A step is as durable as the server makes it: with appendonly yes and appendfsync always what Submit accepted survives a crash of the server; with less, the
-// last moments may be gone, and a transaction that was broadcast in them is then somebody else's to the executor.
+// A step is as durable as the server makes it. With appendonly yes and
+// appendfsync always, an accepted request survives a crash of the server. With
+// weaker settings a crash may lose the last steps. A transaction that was sent
+// in them then looks like one from another program.
 //
-//	prefix:{chain:address}:values   hash: the account's keys and their values, as package kvstore lays them out
-//	prefix:{chain:address}:order    sorted set: those of the keys that are scanned, by name
-//	prefix:due                      sorted set: times and accounts
+// The layout is:
+//
+//	prefix:{chain:address}:values   hash: keys and values of package kvstore
+//	prefix:{chain:address}:order    sorted set: the keys that are scanned
+//	prefix:due                      sorted set: due times and accounts
 package redisstore

@@ -12,7 +12,8 @@ import (
 	"github.com/jamq/jamq/eoa/redisstore"
 )
 
-// Any process that reaches the server may submit; which one sends is decided by leases. It has no output to compare, because it needs a server.
+// Any process that reaches the server may submit. Leases decide which process
+// sends. The example has no output, because it needs a server.
 func Example() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 	defer func() { _ = client.Close() }()

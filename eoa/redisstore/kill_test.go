@@ -43,7 +43,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// work is a process of a fleet. It submits all requests, as a program does that comes again after a kill, and sends until it is killed.
+// work is the program of a process of a fleet. It submits all requests, as a
+// program does that was restarted after a kill, and sends until it is killed.
 func work(chain eoatest.Far, addr string) error {
 	s, err := New(redis.NewClient(&redis.Options{Addr: addr}), "test")
 	if err != nil {
@@ -74,8 +75,9 @@ func work(chain eoatest.Far, addr string) error {
 	return fleet.Run(context.Background())
 }
 
-// Two processes of a fleet share a Redis. One of them is killed, twenty times, at random moments under load, and another one comes in its place. Every
-// request of every account lands exactly once.
+// Two processes of a fleet share a Redis. Twenty times, one of them is killed
+// at a random moment under load and a new one started. Every request of every
+// account lands exactly once.
 func TestKill(t *testing.T) {
 	client := server(t)
 	chain := eoatest.New(killChain, 1, 4)

@@ -21,8 +21,9 @@ import (
 	"github.com/jamq/jamq/eoa/eoatest"
 )
 
-// network stands between clients and a Redis. It cuts connections before a request went through and after, loses answers, and delivers requests long after
-// their sender has given up: then they overtake each other.
+// network is a proxy between clients and a Redis. It cuts connections before or
+// after a request, loses answers, and delivers requests long after their sender
+// has given up, out of order.
 type network struct {
 	to string
 
@@ -99,7 +100,7 @@ func (n *network) carry(client net.Conn) {
 		case 1:
 			return
 		case 2:
-			_ = client.Close() // the answer finds nobody
+			_ = client.Close() // the answer is lost
 			_, _ = server.Write(request[:size])
 			time.Sleep(50 * time.Millisecond)
 			return
@@ -114,7 +115,8 @@ func (n *network) carry(client net.Conn) {
 	}
 }
 
-// A network that loses and delays what the store asks of Redis, a node that loses answers and refuses for want of funds: every request lands exactly once.
+// A network loses and delays calls to Redis, and a node loses answers and
+// refuses sends for lack of funds. Every request lands exactly once.
 func TestBadNetwork(t *testing.T) {
 	first, _ := strconv.ParseUint(os.Getenv("JAMQ_SEED"), 10, 64)
 	for seed := first; seed < first+1; seed++ {

@@ -13,11 +13,13 @@ import (
 	"github.com/jamq/jamq/eoa/kvstore"
 )
 
-// New returns the store in a Redis, or a Redis Cluster, below a prefix, "jamq" for example. The prefix must not hold a brace, which would move the hash
-// tag. The client stays the caller's.
+// New returns the store in a Redis or a Redis Cluster, below a prefix such as
+// "jamq". It returns an error if client is nil or the prefix is empty or
+// contains a brace, which would move the hash tag. The caller closes the
+// client.
 func New(client redis.UniversalClient, prefix string) (*kvstore.Store, error) {
 	if client == nil || prefix == "" || strings.ContainsAny(prefix, "{}") {
-		return nil, fmt.Errorf("redisstore: client %v and prefix %q, want a client, and a prefix without braces: they would move the hash tag", client, prefix)
+		return nil, fmt.Errorf("redisstore: client %v and prefix %q, want a client and a prefix without braces", client, prefix)
 	}
 	return kvstore.New(&kv{client, prefix}), nil
 }
@@ -38,9 +40,11 @@ func (k *kv) keys(a eoa.Account) (values, order string) {
 
 func (k *kv) due() string { return k.prefix + ":due" }
 
-// writeIf writes if the guard holds. It does not where an earlier try of the same call was carried out: package kvstore knows that by the step's name.
-// KEYS: values, order. ARGV: the guard's field; "+" or "-" for whether it is there; its value; then for each entry a letter, the field and the value:
-// s sets, i sets and indexes, d deletes.
+// writeIf writes entries if the guard holds. If an earlier try of the same call
+// succeeded, the guard fails; package kvstore then recognizes the step by its
+// name. KEYS: values, order. ARGV: the guard's field; "+" if it must exist or
+// "-" if not; its value; then a letter, a field and a value for each entry. The
+// letters are s to set, i to set and index, and d to delete.
 var writeIf = redis.NewScript(`
 local now = redis.call('HGET', KEYS[1], ARGV[1])
 local guarded
@@ -57,21 +61,23 @@ end
 return 1
 `)
 
-// scan returns a page of fields and their values. KEYS: values, order. ARGV: from, to, limit.
+// scan returns a page of fields and their values. KEYS: values, order. ARGV:
+// from, to, limit.
 var scan = redis.NewScript(`
 local fields = redis.call('ZRANGEBYLEX', KEYS[2], ARGV[1], ARGV[2], 'LIMIT', 0, ARGV[3])
 if #fields == 0 then return {} end
 return {fields, redis.call('HMGET', KEYS[1], unpack(fields))}
 `)
 
-// page is how many fields a scan asks for at once: unpack in Lua takes some thousands.
+// page is the number of fields that a scan fetches at once. Lua's unpack is
+// limited to some thousands.
 const page = 1000
 
-// Get implements kvstore.KV. All keys are of one account.
+// Get implements kvstore.KV. All keys must belong to one account.
 func (k *kv) Get(ctx context.Context, keys ...[]byte) ([][]byte, error) {
 	a, ok := kvstore.AccountOf(keys[0])
 	if !ok {
-		return nil, fmt.Errorf("redisstore: key %x is of no account", keys[0])
+		return nil, fmt.Errorf("redisstore: key %x belongs to no account", keys[0])
 	}
 	fields := make([]string, len(keys))
 	for i, key := range keys {
@@ -98,7 +104,7 @@ func (k *kv) Scan(ctx context.Context, from, to []byte, limit int, f func(key, v
 	}
 	a, ok := kvstore.AccountOf(from)
 	if !ok {
-		return fmt.Errorf("redisstore: key %x is of no account", from)
+		return fmt.Errorf("redisstore: key %x belongs to no account", from)
 	}
 	values, order := k.keys(a)
 	for low := "[" + string(from); limit > 0; {
@@ -112,7 +118,7 @@ func (k *kv) Scan(ctx context.Context, from, to []byte, limit int, f func(key, v
 		}
 		fields, found := pair(answer)
 		if !found {
-			return errors.New("redisstore: the server answers a scan with something else")
+			return errors.New("redisstore: malformed answer to a scan")
 		}
 		for i, field := range fields[0] {
 			value, there := fields[1][i].(string)
@@ -130,7 +136,7 @@ func (k *kv) Scan(ctx context.Context, from, to []byte, limit int, f func(key, v
 	return nil
 }
 
-// pair checks the form of an answer to scan: two lists of one length.
+// pair checks that the answer to scan consists of two lists of equal length.
 func pair(answer []any) (lists [2][]any, ok bool) {
 	for i := range lists {
 		if len(answer) != len(lists) {
@@ -143,7 +149,7 @@ func pair(answer []any) (lists [2][]any, ok bool) {
 	return lists, len(lists[0]) == len(lists[1])
 }
 
-// scanDue scans the index of what is due, whose keys have no values.
+// scanDue scans the due index, whose keys have no values.
 func (k *kv) scanDue(ctx context.Context, from, to []byte, limit int, f func(key, value []byte) bool) error {
 	members, err := k.client.ZRangeByLex(ctx, k.due(), &redis.ZRangeBy{Min: "[" + string(from), Max: "(" + string(to), Count: int64(limit)}).Result()
 	if err != nil {
@@ -157,17 +163,19 @@ func (k *kv) scanDue(ctx context.Context, from, to []byte, limit int, f func(key
 	return nil
 }
 
-// Write implements kvstore.KV, for what needs no guard.
+// Write implements kvstore.KV. It always returns an error: a shared store is
+// written with WriteIf.
 func (k *kv) Write(context.Context, []kvstore.Entry) error {
-	return errors.New("redisstore: a shared store is written by WriteIf only")
+	return errors.New("redisstore: Write is not supported, want WriteIf")
 }
 
-// WriteIf implements kvstore.Shared. What becomes due is in the index before the step and after it, so that no crash between the two loses it, nor somebody
-// who tidies up.
+// WriteIf implements kvstore.Shared. New due entries are added before the step
+// and again after it. A crash between the two, or another process that tidies
+// the index, therefore cannot lose them.
 func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore.Entry) error {
 	a, ok := kvstore.AccountOf(guard.Key)
 	if !ok {
-		return fmt.Errorf("redisstore: guard %x is of no account", guard.Key)
+		return fmt.Errorf("redisstore: guard %x belongs to no account", guard.Key)
 	}
 	there := "+"
 	if guard.Value == nil {
@@ -204,7 +212,8 @@ func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore
 	return k.index(ctx, due, gone)
 }
 
-// index adds and removes members of the index of what is due. One that is both stays.
+// index adds and removes entries of the due index. An entry in both lists
+// stays.
 func (k *kv) index(ctx context.Context, due, gone []any) error {
 	if len(due)+len(gone) == 0 {
 		return nil

@@ -22,8 +22,9 @@ import (
 	"github.com/jamq/jamq/eoa/storetest"
 )
 
-// server starts a redis-server of the test's own on a loopback port: the binary that JAMQ_REDIS_SERVER names, or the one in the path. Without one the test
-// says so; with JAMQ_REQUIRE_REDIS set it fails.
+// server starts a redis-server for the test on a loopback port: the binary that
+// JAMQ_REDIS_SERVER names, or the one in the path. Without one the test skips;
+// with JAMQ_REQUIRE_REDIS set it fails.
 func server(t testing.TB, more ...string) *redis.Client {
 	t.Helper()
 	binary := os.Getenv("JAMQ_REDIS_SERVER")
@@ -78,7 +79,8 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// Many processes, as far as the store can tell, write one account at once: nothing is lost and nothing is there twice.
+// Many stores, as if in different processes, write one account at once. No
+// write is lost or duplicated.
 func TestManyWriters(t *testing.T) {
 	client := server(t)
 	a := eoa.Account{ChainID: 1, Address: common.Address{1}}
@@ -111,7 +113,8 @@ func TestManyWriters(t *testing.T) {
 	}
 }
 
-// again is a client that sends each script twice, as one does whose first try had no answer, and lets something happen between.
+// again is a client that sends each script twice, as if the first answer was
+// lost, and calls between in between.
 type again struct{ between func() }
 
 func (again) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -129,7 +132,8 @@ func (a again) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// A try whose answer was lost is not done twice, also where others' steps came between it and the next.
+// A step whose answer was lost is not done twice, even if steps of others came
+// before the retry.
 func TestWriteTwice(t *testing.T) {
 	ctx, now, a := context.Background(), time.Now(), eoa.Account{ChainID: 1, Address: common.Address{1}}
 	for others := range 3 {
@@ -148,7 +152,8 @@ func TestWriteTwice(t *testing.T) {
 		}})
 		s, err := New(twice, "test")
 		require.NoError(t, err)
-		require.NoError(t, other.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderReset})) // the script is known from here on
+		// The server knows the script from here on.
+		require.NoError(t, other.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderReset}))
 		require.NoError(t, s.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderReset, Force: true}))
 		in, err := s.Inbox(ctx, a, eoa.Rank{}, 10)
 		require.NoError(t, err)
@@ -165,7 +170,8 @@ func TestWriteTwice(t *testing.T) {
 	}
 }
 
-// An order whose answer was lost is left once, however much others did between that try and the next: it may have been carried out since.
+// An order whose answer was lost is stored once, whatever others did before the
+// retry, because it may have been carried out meanwhile.
 func TestOrderOnce(t *testing.T) {
 	ctx, now, a := context.Background(), time.Now(), eoa.Account{ChainID: 1, Address: common.Address{1}}
 	client := server(t)
@@ -184,7 +190,8 @@ func TestOrderOnce(t *testing.T) {
 	}})
 	s, err := New(twice, "test")
 	require.NoError(t, err)
-	require.NoError(t, other.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderReset})) // the script is known from here on
+	// The server knows the script from here on.
+	require.NoError(t, other.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderReset}))
 	for i := range 3 {
 		require.NoError(t, s.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderCancel, Key: fmt.Sprint(i)}))
 	}
@@ -200,7 +207,7 @@ func TestOrderOnce(t *testing.T) {
 	require.Len(t, in.Orders, n+1+3)
 }
 
-// A scan fetches no more than it is asked for, and all pages of what is more than one.
+// A scan fetches no more than its limit, and all pages up to it.
 func TestScanFetchesWhatIsAskedFor(t *testing.T) {
 	ctx, now, a := context.Background(), time.Now(), eoa.Account{ChainID: 1, Address: common.Address{1}}
 	client := server(t)
@@ -234,7 +241,8 @@ type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }
 
-// Two executors on one Redis, each losing the account to the other at random: every request lands once.
+// Two executors on one Redis lose the account to each other at random. Every
+// request lands once.
 func TestExecutors(t *testing.T) {
 	client := server(t)
 	key, err := crypto.ToECDSA(common.LeftPadBytes([]byte{5}, 32))
@@ -297,7 +305,8 @@ func BenchmarkCommit(b *testing.B) {
 	})
 }
 
-// Whoever loses a race for a step leaves an entry in the index of what is due. Whoever reads the index takes it out.
+// A process that loses a race for a step leaves an entry in the due index. The
+// next reader of the index deletes it.
 func TestIndexIsTidied(t *testing.T) {
 	client := server(t)
 	ctx, now := context.Background(), time.Unix(1_800_000_000, 0)
@@ -322,8 +331,9 @@ func TestIndexIsTidied(t *testing.T) {
 	require.Equal(t, entries, left)
 }
 
-// All of it, from Submit to final, from one account in batches: what the executor decides, signs and writes. Each transaction is prepared, broadcast, mined
-// and final: four transitions.
+// BenchmarkExecutor measures everything from Submit to final, from one account
+// in batches. Each transaction is prepared, broadcast, mined and final, which
+// are four transitions.
 func BenchmarkExecutor(b *testing.B) {
 	s, err := New(server(b), "bench")
 	require.NoError(b, err)

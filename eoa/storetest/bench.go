@@ -12,8 +12,9 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Benchmark measures what a commit of 50 records costs a store, and beside it what raw costs, which writes the bytes of the same records, by number, in the
-// least that the store's database takes for it. The store is empty.
+// Benchmark measures a commit of 50 records, and raw as a baseline. raw must
+// write the same records' bytes, keyed by index, with the cheapest write of the
+// store's database. The store must be empty.
 func Benchmark(b *testing.B, s eoa.Store, raw func(records [][]byte) error) {
 	const batch = 50
 	ctx, now := context.Background(), time.Now()

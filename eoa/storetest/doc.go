@@ -1,8 +1,9 @@
-// Package storetest checks that a store does what package eoa asks of one. Run it on your own:
+// Package storetest tests that an [eoa.Store] keeps its contract. Run it on
+// your implementation:
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func() eoa.Store { return open(t) })
 //	}
 //
-// Benchmark measures it beside the bare writes of its database.
+// [Benchmark] compares a store with the bare writes of its database.
 package storetest

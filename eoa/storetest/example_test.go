@@ -9,7 +9,8 @@ import (
 	"github.com/jamq/jamq/eoa/storetest"
 )
 
-// A store's own test opens the same data again each time that it is asked. Only a test can run the suite, so this example is compiled and not run.
+// A test of a store opens the same data each time. Only a test can run the
+// suite, so this example is compiled and not run.
 func ExampleRun() {
 	var t *testing.T // of the test
 	kv := memstore.NewKV()

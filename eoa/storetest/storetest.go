@@ -16,7 +16,8 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Run runs the suite. open returns the same store, opened again if that is possible, each time; every case uses an account of its own.
+// Run tests the stores that open returns. open must return the same store each
+// time, reopened if possible. Every case uses a separate account.
 func Run(t *testing.T, open func() eoa.Store) {
 	s := open()
 	for i, c := range []struct {
@@ -93,7 +94,7 @@ func req(key string) eoa.Request {
 	return eoa.Request{Key: key, Value: uint256.NewInt(7), Data: []byte(key)}
 }
 
-// prepared is a record with a nonce and signed bytes.
+// prepared returns a record with a nonce and signed bytes.
 func prepared(r eoa.Record, nonce uint64) eoa.Record {
 	r.State, r.Nonce = eoa.Prepared, nonce
 	r.Attempts = []eoa.Attempt{{Hash: common.Hash{byte(r.ID), byte(nonce), 9}, Raw: []byte{1, 2, 3}, Nonce: nonce, Gas: 21_000}}
@@ -118,7 +119,7 @@ func (c *suite) idempotent() {
 	require.ErrorIs(c, err, eoa.ErrUnknownRequest)
 	l := c.acquire("w")
 	r := prepared(c.get("a"), 0)
-	r.Value = uint256.NewInt(8) // replaced: the payload as it was accepted counts
+	r.Value = uint256.NewInt(8) // replaced; the accepted payload counts
 	_, err = c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: eoa.Head{Next: 1}, Records: []eoa.Record{r}})
 	require.NoError(c, err)
 	require.Equal(c, eoa.Prepared, c.submit(req("a"))[0].State)
@@ -235,7 +236,7 @@ func (c *suite) fenced() {
 		require.Empty(c, events)
 	}
 	c.now = c.now.Add(2 * ttl)
-	now := c.acquire("one") // the same name, another epoch
+	now := c.acquire("one") // same name, another epoch
 	_, err := c.s.Commit(c.ctx, old, c.now, eoa.Batch{Head: eoa.Head{Next: 9}})
 	require.ErrorIs(c, err, eoa.ErrFenced)
 	require.Zero(c, c.load(now).Head.Next)
@@ -251,7 +252,9 @@ func (c *suite) conflict() {
 	}
 	head := c.load(l).Head
 	require.Equal(c, eoa.Head{Version: 1, Next: 5}, head)
-	_, err = c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: head}) // it changes nothing, and is a step: what is late is late from now on
+	// An empty step changes nothing, but turns a delayed commit into a
+	// conflict.
+	_, err = c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: head})
 	require.NoError(c, err)
 	_, err = c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: head})
 	require.ErrorIs(c, err, eoa.ErrConflict)
@@ -302,7 +305,7 @@ func (c *suite) wake() {
 	in := c.inbox()
 	c.submit(req("a"))
 	require.ErrorIs(c, c.s.Park(c.ctx, l, in.Wake, time.Time{}), eoa.ErrWoken)
-	c.load(l) // it goes on
+	c.load(l) // the lease goes on
 	require.NoError(c, c.s.Order(c.ctx, c.a, c.now, eoa.Order{Kind: eoa.OrderCancel, Key: "a"}))
 	require.ErrorIs(c, c.s.Park(c.ctx, l, in.Wake+1, time.Time{}), eoa.ErrWoken)
 	require.NoError(c, c.s.Park(c.ctx, l, c.inbox().Wake, time.Time{}))
@@ -311,7 +314,8 @@ func (c *suite) wake() {
 	require.Greater(c, c.acquire("w").Epoch, l.Epoch)
 }
 
-// isDue reports whether the account is due now, among all accounts of the store.
+// isDue reports whether the account is due now, among all accounts of the
+// store.
 func (c *suite) isDue() bool {
 	accounts, err := c.s.Due(c.ctx, c.now, 1000)
 	require.NoError(c, err)
@@ -389,7 +393,7 @@ func (c *suite) orders() {
 	require.Equal(c, orders[1:], c.inbox().Orders)
 }
 
-// faithful: a record comes back with all that was in it.
+// faithful checks that a record is read back with all its fields.
 func (c *suite) faithful() {
 	q := req("all")
 	q.To, q.MaxFee, q.Gas, q.Group, q.Metadata, q.Deadline = &common.Address{1}, new(uint256.Int).SetAllOne(), 22_000, "g", []byte{0, 255}, c.now.Add(time.Hour)
@@ -422,7 +426,7 @@ func (c *suite) blobs() {
 	const rest = eoa.MaxPendingBlobs % eoa.MaxBlobs
 	before := c.submit(full...)[0]
 	wake := func() uint64 {
-		in, err := c.s.Inbox(c.ctx, c.a, eoa.Rank{}, 1) // not all: they are large
+		in, err := c.s.Inbox(c.ctx, c.a, eoa.Rank{}, 1) // 1: they are large
 		require.NoError(c, err)
 		return in.Wake
 	}

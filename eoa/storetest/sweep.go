@@ -15,7 +15,7 @@ import (
 	"github.com/jamq/jamq/eoa/eoatest"
 )
 
-// sweepClock is set by the sweep.
+// sweepClock is a clock that the sweep sets.
 type sweepClock struct{ now time.Time }
 
 // Now implements eoa.Clock.
@@ -23,8 +23,9 @@ func (c *sweepClock) Now() time.Time { return c.now }
 
 const sweepChain, sweepRequests = 77, 4
 
-// sweep lets an executor on the store die before and after each call to the store and to the chain. A fresh one finishes: each request lands once. Each life
-// has an account and a chain of its own.
+// sweep kills an executor before and after each call to the store and the
+// chain. A fresh executor then finishes, and each request must land once. Each
+// run has a new account and chain.
 func sweep(t *testing.T, open func() eoa.Store) {
 	s := open()
 	moments := 1 << 30

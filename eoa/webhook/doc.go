@@ -1,9 +1,13 @@
-// Package webhook tells HTTP endpoints of the events of package eoa. Give [Sender.Handle] to [eoa.Deliver]:
+// Package webhook posts the events of package eoa to HTTP endpoints. Pass
+// [Sender.Handle] to [eoa.Deliver]:
 //
 //	sender, err := webhook.New(webhook.Config{Endpoints: endpoints, DeadLetter: keep})
 //	_, err = eoa.Deliver(ctx, store, account, 100, sender.Handle)
 //
-// Each event is posted as JSON to each of its endpoints, with the header X-Jamq-Signature: "sha256=" and the HMAC-SHA256 of the body under the endpoint's
-// secret, in hex. Any status from 200 to 299 takes it. All else is tried again, and after the last try it goes to the dead letters. An event may come more
-// than once: its account and seq tell.
+// Each event is posted as JSON to each of its endpoints. The header
+// X-Jamq-Signature is "sha256=" followed by the HMAC-SHA256 of the body under
+// the endpoint's secret, in hex; endpoints check it with [Verify]. Any status
+// from 200 to 299 acknowledges the event. After any other outcome the post is
+// retried, and after the last try the event goes to Config.DeadLetter. An event
+// may be posted more than once: its account and seq identify it.
 package webhook

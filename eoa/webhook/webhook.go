@@ -16,30 +16,36 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Header is where the signature of the body stands.
+// Header is the name of the header that has the signature of the body.
 const Header = "X-Jamq-Signature"
 
-// ErrInvalidConfig is wrapped by the errors of New.
+// ErrInvalidConfig is wrapped by the errors of [New].
 var ErrInvalidConfig = errors.New("webhook: invalid config")
 
-// Endpoint takes events.
+// Endpoint is a receiver of events.
 type Endpoint struct {
-	// URL is posted to.
+	// URL is the address to post to.
 	URL string
-	// Secret signs, at least 16 bytes.
+	// Secret is the key of the signature, at least 16 bytes.
 	Secret []byte
 }
 
-// Config sets a Sender.
+// Config configures a [Sender]. Endpoints and DeadLetter are required.
 type Config struct {
-	// Endpoints returns who is told of an event; none is fine.
+	// Endpoints returns the receivers of an event; it may return none.
 	Endpoints func(eoa.Event) []Endpoint
-	// DeadLetter keeps an event that an endpoint did not take; its error stops the delivery, which then comes again.
+	// DeadLetter stores an event that an endpoint did not acknowledge. If it
+	// returns an error, delivery stops, and the event is delivered again later.
 	DeadLetter func(ctx context.Context, url string, e eoa.Event, reason error) error
-	// Tries is how often, 0 meaning 5; FirstWait is the wait after the first, doubling, 0 meaning a second; MaxWait bounds it, 0 meaning 30 s.
-	Tries              int
-	FirstWait, MaxWait time.Duration
-	// Client posts, and follows no redirects; nil means one with a time-out of 10 seconds.
+	// Tries is the number of posts per event and endpoint; 0 means 5.
+	Tries int
+	// FirstWait is the wait after the first failure. It doubles with each
+	// failure. 0 means one second.
+	FirstWait time.Duration
+	// MaxWait is the longest wait between two posts; 0 means 30 seconds.
+	MaxWait time.Duration
+	// Client makes the requests. Redirects are never followed. nil means a
+	// client with a timeout of 10 seconds.
 	Client *http.Client
 }
 
@@ -51,7 +57,7 @@ const leastSecret = 16
 // New returns a sender. The error wraps ErrInvalidConfig.
 func New(cfg Config) (*Sender, error) {
 	if cfg.Endpoints == nil || cfg.DeadLetter == nil || cfg.Tries < 0 || cfg.FirstWait < 0 || cfg.MaxWait < 0 {
-		return nil, fmt.Errorf("%w: want Endpoints, DeadLetter, and nothing negative", ErrInvalidConfig)
+		return nil, fmt.Errorf("%w: want Endpoints and DeadLetter, and no negative field", ErrInvalidConfig)
 	}
 	if cfg.Tries == 0 {
 		cfg.Tries = 5
@@ -65,13 +71,17 @@ func New(cfg Config) (*Sender, error) {
 	if cfg.Client == nil {
 		cfg.Client = &http.Client{Timeout: 10 * time.Second}
 	}
-	client := *cfg.Client // a redirect would be asked for without the event, and its 200 would count
+	// Following a redirect would drop the event, and status 200 would still
+	// acknowledge it.
+	client := *cfg.Client
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	cfg.Client = &client
 	return &Sender{cfg}, nil
 }
 
-// Handle posts an event to its endpoints, one after the other. It returns ctx's error, or that of DeadLetter; then the event comes again.
+// Handle posts an event to its endpoints, one after the other. It returns ctx's
+// error, or the error of DeadLetter. After an error the event is delivered
+// again.
 func (s *Sender) Handle(ctx context.Context, e eoa.Event) error {
 	body, err := json.Marshal(e)
 	if err != nil {
@@ -94,7 +104,7 @@ func (s *Sender) Handle(ctx context.Context, e eoa.Event) error {
 
 func (s *Sender) deliver(ctx context.Context, endpoint Endpoint, body []byte) (err error) {
 	if len(endpoint.Secret) < leastSecret {
-		return fmt.Errorf("%w: a secret of %d bytes, want at least %d", ErrInvalidConfig, len(endpoint.Secret), leastSecret)
+		return fmt.Errorf("%w: secret of %d bytes, want at least %d", ErrInvalidConfig, len(endpoint.Secret), leastSecret)
 	}
 	wait := s.cfg.FirstWait
 	for try := 1; ; try++ {
@@ -123,23 +133,24 @@ func (s *Sender) post(ctx context.Context, endpoint Endpoint, body []byte) error
 	if err != nil {
 		return err
 	}
-	const enough = 64 << 10 // so that the connection can be used again
+	const enough = 64 << 10 // lets the connection be reused
 	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, enough))
 	_ = answer.Body.Close()
 	if answer.StatusCode < http.StatusOK || answer.StatusCode >= http.StatusMultipleChoices {
-		return fmt.Errorf("webhook: %s answers %s", endpoint.URL, answer.Status)
+		return fmt.Errorf("webhook: %s answered %s", endpoint.URL, answer.Status)
 	}
 	return nil
 }
 
-// Sign returns the value of the header for a body.
+// Sign returns the header value for a body.
 func Sign(secret, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	_, _ = mac.Write(body)
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// Verify reports whether a header's value is that of a body, in constant time. Endpoints use it.
+// Verify reports whether header is the signature of body, in constant time.
+// Endpoints call it.
 func Verify(secret, body []byte, header string) bool {
 	return hmac.Equal([]byte(Sign(secret, body)), []byte(header))
 }

@@ -18,7 +18,8 @@ import (
 
 var secret = []byte("sixteen bytes, and more")
 
-// An endpoint that fails at first is told again; one that never takes it does not keep the others from it.
+// An endpoint that fails at first gets the event again. An endpoint that always
+// fails does not keep the event from the others.
 func TestHandle(t *testing.T) {
 	var calls, took atomic.Int64
 	good := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -38,7 +39,8 @@ func TestHandle(t *testing.T) {
 	}))
 	defer good.Close()
 	pages := http.NewServeMux()
-	pages.Handle("/", http.RedirectHandler("/elsewhere", http.StatusFound)) // to go there would be to ask for a page, without the event
+	// Following the redirect would drop the event.
+	pages.Handle("/", http.RedirectHandler("/elsewhere", http.StatusFound))
 	pages.HandleFunc("/elsewhere", func(http.ResponseWriter, *http.Request) {})
 	bad := httptest.NewServer(pages)
 	defer bad.Close()

@@ -29,13 +29,15 @@ func (c *chain) executor(ctx context.Context, t *testing.T) (*eoa.Executor, *rpc
 	chain := cells{answers, t}
 	cfg := eoa.DefaultConfig()
 	cfg.Poll, cfg.Retry, cfg.Fees.StallTimeout = 20*time.Millisecond, 20*time.Millisecond, 300*time.Millisecond
-	cfg.Timeout = time.Minute // the first commitment loads the trusted setup, which takes its time with -race
+	// The first commitment loads the trusted setup, which is slow with -race.
+	cfg.Timeout = time.Minute
 	e, err := eoa.New(cfg, developerAccount, memstore.New(), chain, eoa.NewKeySigner(developerAccount.ChainID, developer()))
 	require.NoError(t, err)
 	return e, client
 }
 
-// cells is a node to which all blobs come with proofs of their cells, which go-ethereum's types check: its RPC would make them if they were not there.
+// cells is a node that expects all blobs with cell proofs. go-ethereum's types
+// check them, because its RPC would add missing ones.
 type cells struct {
 	*ethchain.Chain
 	t *testing.T
@@ -57,7 +59,8 @@ func (c cells) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 // developerAccount is on the simulated chain, whose id is always the same.
 var developerAccount = eoa.Account{ChainID: 1337, Address: crypto.PubkeyToAddress(developer().PublicKey)}
 
-// Blob transactions and others of one account, on go-ethereum's own pools: they take turns, and each lands once, with its blobs.
+// Blob and other transactions of one account take turns on go-ethereum's pools.
+// Each lands once, and blob transactions land with their blobs.
 func TestBlobs(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()

@@ -16,7 +16,9 @@ import (
 	"github.com/ethereum/go-ethereum/node"
 )
 
-// chain is go-ethereum's simulated chain: a real pool, a real EVM, blocks when we say so. It lives as long as the program, and is asked over HTTP.
+// chain is go-ethereum's simulated chain, with a real pool and EVM. The program
+// decides when it makes a block. It is used over HTTP and ends with the
+// program.
 type chain struct {
 	backend *simulated.Backend
 	url     string
@@ -24,14 +26,15 @@ type chain struct {
 	stopped chan struct{}
 }
 
-// newChain starts a chain at an address, with a block now and then, and rich accounts; port 0 means any that is free.
+// newChain starts a chain with a block at each interval and funded accounts.
+// Port 0 means any free port.
 func newChain(address string, blocks time.Duration, rich ...*ecdsa.PrivateKey) (*chain, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
 	}
 	address = listener.Addr().String()
-	if err := listener.Close(); err != nil { // go-ethereum opens it again
+	if err := listener.Close(); err != nil { // go-ethereum listens again
 		return nil, err
 	}
 	host, port, err := net.SplitHostPort(address)

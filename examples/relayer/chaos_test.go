@@ -30,7 +30,8 @@ import (
 	"github.com/jamq/jamq/eoa/pebblestore"
 )
 
-// weather is a chain whose blocks are made by a test: some are taken back, one to six at once, and now and then the pool forgets all that waits.
+// weather is a chain whose blocks the test makes. Some reorgs remove one to six
+// blocks, and sometimes the pool forgets its transactions.
 type weather struct {
 	*chain
 	mu  sync.Mutex // held while the chain changes
@@ -59,7 +60,8 @@ func (w *weather) head(t *testing.T) uint64 {
 	return n
 }
 
-// reorg takes back the last blocks and makes others, and one more. Their transactions come back to the pool, or are lost with it.
+// reorg replaces the last depth blocks by others, and adds one more. Their
+// transactions return to the pool, or are lost with it.
 func (w *weather) reorg(t *testing.T, head, depth uint64) {
 	parent, err := w.backend.Client().HeaderByNumber(context.Background(), new(big.Int).SetUint64(head-depth))
 	require.NoError(t, err)
@@ -75,7 +77,9 @@ func (w *weather) reorg(t *testing.T, head, depth uint64) {
 	w.reorgs++
 }
 
-// gateway stands between the executor and nodes of which some lag. It loses calls and answers, answers late or not at all, or nonsense, from a seed.
+// gateway is a proxy between the executor and nodes of which some lag. With a
+// given seed, it loses calls and answers, answers late or never, and answers
+// nonsense.
 type gateway struct {
 	w *weather
 
@@ -159,7 +163,8 @@ func (g *gateway) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ask puts a batch to nodes that lag: each call is put as of the node's latest block, and what is above that is not known there.
+// ask sends a batch to nodes that lag. Each call is answered as of the node's
+// latest block, and higher blocks are unknown to it.
 func (g *gateway) ask(body []byte, lag func() uint64) []byte {
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
@@ -224,8 +229,10 @@ func (g *gateway) post(body []byte) []byte {
 	return answer
 }
 
-// On a real chain with reorgs of one to six blocks and a pool that forgets, behind a gateway that loses, spoils, delays and lags, through several lives of
-// the program: every transfer lands exactly once, no nonce is left out, and the outbox tells of all, in order. JAMQ_SEED says at which seed to begin.
+// A real chain has reorgs of one to six blocks and a pool that forgets, behind
+// a gateway that loses, spoils and delays calls. Several lives of the program
+// run on it. Every transfer lands exactly once, no nonce is skipped, and the
+// outbox has every event, in order. JAMQ_SEED sets the first seed.
 func TestChaos(t *testing.T) {
 	first, _ := strconv.ParseUint(os.Getenv("JAMQ_SEED"), 10, 64)
 	for i, n := range []int{1000, 200} {
@@ -300,7 +307,8 @@ func hasty() eoa.Config {
 	return cfg
 }
 
-// Fifty accounts with twenty transfers each, in the same weather, on two fleets, of which one ends in the middle.
+// Fifty accounts with twenty transfers each run in the same conditions on two
+// fleets, one of which ends halfway.
 func TestChaosFleet(t *testing.T) {
 	const accounts, each = 50, 20
 	keys := map[eoa.Account]*ecdsa.PrivateKey{}

@@ -1,10 +1,12 @@
-// Command relayer sends transfers from one account through the executor of package eoa, and shows how they do.
+// Command relayer sends transfers from one account with the executor of package
+// eoa, and prints their progress.
 //
-//	go run ./examples/relayer -n 500                                   # on a chain of its own, which ends with the program
-//	go run ./examples/relayer -serve 127.0.0.1:8545                    # such a chain, for others
-//	go run ./examples/relayer -n 500 -rpc http://127.0.0.1:8545 -datadir /tmp/relayer
+//	go run ./examples/relayer -n 500                # on an embedded chain
+//	go run ./examples/relayer -serve 127.0.0.1:8545 # serve such a chain
+//	go run ./examples/relayer -n 500 -rpc http://127.0.0.1:8545 -datadir relayer
 //
-// With -datadir it may be killed at any moment and started again with the same -n: nothing is sent twice.
+// With -datadir the program may be killed at any moment and started again with
+// the same -n: it sends nothing twice.
 package main
 
 import (
@@ -31,18 +33,19 @@ func main() {
 	os.Exit(command(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// command is the program without the process around it. It returns 1 if not all transfers are over, and 2 if it was called wrongly.
+// command runs the program. It returns 1 if a transfer has not ended, and 2
+// after a usage error.
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("relayer", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	o := relay{out: stdout, key: developer()}
-	flags.IntVar(&o.n, "n", 200, "how many transfers, 1 at least")
-	flags.StringVar(&o.dir, "datadir", "", "where the requests and their transactions are kept; empty means in memory")
-	url := flags.String("rpc", "", "a node; empty means a chain of the program's own")
-	serve := flags.String("serve", "", "serve a chain at this loopback address instead of sending")
-	secret := flags.String("keyfile", "", "a file with the account's key, in hex; empty means the embedded chain's developer")
+	flags.IntVar(&o.n, "n", 200, "number of transfers, at least 1")
+	flags.StringVar(&o.dir, "datadir", "", "directory of the requests and their transactions; empty means in memory")
+	url := flags.String("rpc", "", "URL of a node; empty means an embedded chain")
+	serve := flags.String("serve", "", "address, on loopback, at which to serve a chain instead of sending")
+	secret := flags.String("keyfile", "", "file with the account's key, in hex; empty means the developer account of the embedded chain")
 	blocks := flags.Duration("blocks", 500*time.Millisecond, "time between blocks of the embedded chain")
-	flags.Uint64Var(&o.finality, "finality", 2, "how many blocks make a block final; 0 means that the node says it")
+	flags.Uint64Var(&o.finality, "finality", 2, "number of blocks on top that make a block final; 0 means the node's tag finalized")
 	err := flags.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -50,7 +53,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err == nil && flags.NArg() > 0:
 		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case err == nil && o.n < 1:
-		err = fmt.Errorf("-n is %d, want 1 at least", o.n)
+		err = fmt.Errorf("-n is %d, want at least 1", o.n)
 	case err == nil && *blocks <= 0:
 		err = fmt.Errorf("-blocks is %v, want more than 0", *blocks)
 	}
@@ -68,7 +71,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// developer is the account of the embedded chain. Everybody knows its key.
+// developer returns the key of the embedded chain's account. It is public.
 func developer() *ecdsa.PrivateKey {
 	key, err := crypto.ToECDSA(crypto.Keccak256([]byte("the relayer's developer")))
 	if err != nil {
@@ -77,7 +80,7 @@ func developer() *ecdsa.PrivateKey {
 	return key
 }
 
-// start finds the key and the chain, and runs.
+// start reads the key, connects to the chain, and sends.
 func (r *relay) start(ctx context.Context, url, serve, secret string, blocks time.Duration) error {
 	if secret != "" {
 		raw, err := os.ReadFile(secret)
@@ -114,7 +117,7 @@ func serveChain(ctx context.Context, address string, blocks time.Duration) error
 		return err
 	}
 	defer chain.close()
-	fmt.Println("a chain at", chain.url)
+	fmt.Println("serving a chain at", chain.url)
 	<-ctx.Done()
 	return nil
 }

@@ -22,7 +22,8 @@ import (
 	"github.com/jamq/jamq/eoa/pebblestore"
 )
 
-// relay sends n transfers, numbered by their keys, so that a restart knows which ones it has accepted.
+// relay sends n transfers. Their keys are numbered, so that a restart finds the
+// accepted ones.
 type relay struct {
 	n        int
 	dir      string
@@ -30,10 +31,10 @@ type relay struct {
 	key      *ecdsa.PrivateKey
 	out      io.Writer
 
-	ended atomic.Int64 // transfers that are over
+	ended atomic.Int64 // finished transfers
 }
 
-// run returns when all transfers are over, or ctx ends.
+// run returns when all transfers have ended, or when ctx ends.
 func (r *relay) run(ctx context.Context, client *rpc.Client) error {
 	var id hexutil.Uint64
 	if err := client.CallContext(ctx, &id, "eth_chainId"); err != nil {
@@ -44,7 +45,8 @@ func (r *relay) run(ctx context.Context, client *rpc.Client) error {
 	if err != nil {
 		return err
 	}
-	// The database is open, so no other process has it: a lease in it is of a life that has ended.
+	// The database is open, so no other process uses it: a lease in it is from
+	// an earlier run.
 	if err := store.Break(ctx, account); err != nil {
 		return errors.Join(err, closeStore())
 	}
@@ -62,7 +64,7 @@ func (r *relay) run(ctx context.Context, client *rpc.Client) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = e.Run(running) // it ends with the context only
+		_ = e.Run(running) // ends only with the context
 	}()
 	began := time.Now()
 	if err = r.submit(ctx, e); err == nil {
@@ -82,12 +84,12 @@ func (r *relay) store() (eoa.Store, func() error, error) {
 	}
 	s, err := pebblestore.Open(r.dir, pebblestore.Options{})
 	if err != nil {
-		return nil, nil, fmt.Errorf("-datadir, which one process at a time may have: %w", err)
+		return nil, nil, fmt.Errorf("-datadir, which only one process may use: %w", err)
 	}
 	return s, s.Close, nil
 }
 
-// submit accepts all transfers; those of an earlier life are accepted already.
+// submit submits all transfers. Those of an earlier run are already accepted.
 func (r *relay) submit(ctx context.Context, e *eoa.Executor) error {
 	const atOnce = 500
 	for from := 0; from < r.n; from += atOnce {
@@ -103,7 +105,8 @@ func (r *relay) submit(ctx context.Context, e *eoa.Executor) error {
 	return nil
 }
 
-// watch draws a bar until all are over. Transfers end in order of their nonces, so the last one is waited for, and then counted again.
+// watch draws a progress bar until all transfers have ended. They mostly end in
+// order of their nonces, so it waits for each in turn.
 func (r *relay) watch(ctx context.Context, e *eoa.Executor) error {
 	for i := range r.n {
 		record, err := e.Wait(ctx, fmt.Sprint("transfer ", i), eoa.Final)
@@ -123,7 +126,7 @@ func (r *relay) watch(ctx context.Context, e *eoa.Executor) error {
 	return nil
 }
 
-// table prints what became of all.
+// table prints the number of transfers per state.
 func (r *relay) table(ctx context.Context, store eoa.Store, a eoa.Account, took time.Duration) error {
 	counts := map[eoa.State]int{}
 	bumps := 0

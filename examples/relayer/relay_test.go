@@ -91,7 +91,8 @@ func TestRestart(t *testing.T) {
 	checkOnce(t, c, n)
 }
 
-// checkOnce checks that the chain has n transactions, and that they are all that the account ever sent.
+// checkOnce checks that the chain has n transactions, and no others of the
+// account.
 func checkOnce(t *testing.T, c *chain, n int) {
 	t.Helper()
 	require.Equal(t, n, landed(t, c))
@@ -148,7 +149,8 @@ func TestKill(t *testing.T) {
 	checkOnce(t, c, each*(kills+1))
 }
 
-// spoiler stands in front of the node: it loses requests, loses answers after the node has done what was asked, and answers nonsense, from a seed.
+// spoiler is a proxy in front of the node. With a given seed, it loses
+// requests, loses answers after the node has acted, and answers nonsense.
 type spoiler struct {
 	url string
 
@@ -192,7 +194,8 @@ func (p *spoiler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// What stands between the program and a real node spoils a fourth of all calls. Every transfer lands once.
+// A proxy between the program and a real node spoils a quarter of all calls.
+// Every transfer lands once.
 func TestSpoiledCalls(t *testing.T) {
 	for seed := range uint64(3) {
 		c := newTestChain(t)
@@ -202,7 +205,7 @@ func TestSpoiledCalls(t *testing.T) {
 		var err error
 		const n = 300
 		r := &relay{n: n, finality: 2, key: developer(), out: io.Discard}
-		for try := 0; ; try++ { // the chain's id is asked for once, before the executor begins
+		for try := 0; ; try++ { // the chain id has no retries
 			client, err = rpc.Dial(web.URL)
 			require.NoError(t, err)
 			if err = r.run(context.Background(), client); err == nil {

@@ -13,7 +13,8 @@ type assembler struct {
 	code   []byte
 }
 
-// program draws code that knows some people. It creates contracts whose code is such a program again, so many times.
+// program draws code that uses some addresses. It creates contracts with the
+// code of such a program, nested deep times.
 func program(t *rapid.T, people []common.Address, deep int) []byte {
 	a := &assembler{T: t, people: people}
 	for range rapid.IntRange(2, 9).Draw(t, "steps") {
@@ -42,8 +43,8 @@ func (a *assembler) push(b ...byte) {
 	a.code = append(a.code, b...)
 }
 
-// who pushes an address.
-func (a *assembler) who() {
+// pushAddress pushes an address.
+func (a *assembler) pushAddress() {
 	if i := rapid.IntRange(-3, len(a.people)-1).Draw(a.T, "who"); i >= 0 {
 		a.push(a.people[i][:]...)
 	} else {
@@ -51,7 +52,8 @@ func (a *assembler) who() {
 	}
 }
 
-// slot pushes a slot: one of the header's, one far away, or one that would be the account's balance if it wrapped.
+// slot pushes a slot: one in the header, one far from it, or one that would be
+// the account's balance if it wrapped.
 func (a *assembler) slot() {
 	a.push(rapid.SampledFrom([][]byte{{0}, {1}, {0xff, 0xff}, append([]byte{0xff}, make([]byte, 31)...)}).Draw(a.T, "slot")...)
 }
@@ -70,7 +72,7 @@ func (a *assembler) step(deep int) {
 		a.slot()
 		a.op(vm.SSTORE)
 	case 2:
-		a.who()
+		a.pushAddress()
 		a.op(rapid.SampledFrom([]vm.OpCode{vm.BALANCE, vm.EXTCODESIZE, vm.EXTCODEHASH}).Draw(a.T, "look"))
 		a.slot()
 		a.op(vm.SSTORE)
@@ -96,7 +98,7 @@ func (a *assembler) step(deep int) {
 		a.slot()
 		a.op(vm.SSTORE)
 	case 10:
-		if a.who(); rapid.IntRange(0, 2).Draw(a.T, "last") == 2 {
+		if a.pushAddress(); rapid.IntRange(0, 2).Draw(a.T, "last") == 2 {
 			a.op(vm.SELFDESTRUCT)
 		} else {
 			a.push(32)
@@ -105,7 +107,7 @@ func (a *assembler) step(deep int) {
 	}
 }
 
-// call calls somebody and stores whether that succeeded.
+// call calls an account and stores whether the call succeeded.
 func (a *assembler) call() {
 	kind := rapid.SampledFrom([]vm.OpCode{vm.CALL, vm.CALL, vm.CALLCODE, vm.DELEGATECALL, vm.STATICCALL}).Draw(a.T, "call")
 	a.push(4)
@@ -115,7 +117,7 @@ func (a *assembler) call() {
 	if kind == vm.CALL || kind == vm.CALLCODE {
 		a.small()
 	}
-	a.who()
+	a.pushAddress()
 	if rapid.Bool().Draw(a.T, "all gas") {
 		a.op(vm.GAS)
 	} else {
@@ -137,7 +139,7 @@ func (a *assembler) create(deep int) {
 	}
 	size, start := byte(len(init)), len(a.code)
 	a.push(size)
-	a.push(0, 0) // where it stands, see below
+	a.push(0, 0) // position; see below
 	a.op(vm.PUSH0, vm.CODECOPY)
 	if rapid.Bool().Draw(a.T, "create2") {
 		a.small()

@@ -38,7 +38,8 @@ func both(t require.TestingT, theirs *bintrie.BinaryTrie, ours ubt.Tree, writes 
 	return ours
 }
 
-// drawStem draws a stem: random, or one that shares many bits with others and then goes another way.
+// drawStem draws a stem: a random one, or one that shares many bits with others
+// and then differs.
 func drawStem(t *rapid.T) (k statedb.Key) {
 	if rapid.Bool().Draw(t, "random") {
 		sum := sha256.Sum256([]byte{rapid.Byte().Draw(t, "seed")})
@@ -55,7 +56,8 @@ func drawStem(t *rapid.T) (k statedb.Key) {
 	return k
 }
 
-// Batches of inserts, updates and zero writes over random stems, adversarial ones and full ones: the same root after each.
+// Batches of inserts, updates and zero writes give the same root over random,
+// adversarial and full stems.
 func TestTreeAgainstBintrie(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		theirs, ours := newBintrie(t), ubt.Tree{}

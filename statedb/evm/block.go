@@ -18,24 +18,32 @@ import (
 )
 
 var (
-	// ErrHeader: a header lacks what its rules need.
-	ErrHeader = errors.New("evm: bad header")
-	// ErrFork: a config has a fork active that does not run here: Amsterdam, which counts the gas of a block in another way and wants block access
-	// lists, or go-ethereum's UBT, which prices accesses by the tree (EIP-4762). Which tree holds the state is no part of a config here.
-	ErrFork = errors.New("evm: fork does not run here")
-	// ErrBlob: blob transactions do not run here.
+	// ErrHeader is returned if a header lacks a field that its rules need.
+	ErrHeader = errors.New("evm: invalid header")
+	// ErrFork is returned if the rules of a block are not supported. These are
+	// Amsterdam, which counts the block's gas differently and needs block
+	// access lists, and go-ethereum's UBT flag, which prices accesses by the
+	// tree (EIP-4762). Here the state is in a binary tree without that flag.
+	ErrFork = errors.New("evm: unsupported fork")
+	// ErrBlob is returned for a blob transaction.
 	ErrBlob = errors.New("evm: blob transactions are not supported")
-	// ErrState: the view could not be read or written. The block is unusable.
+	// ErrState is returned if the view could not be read or written. The block
+	// is unusable.
 	ErrState = errors.New("evm: state failed")
-	// ErrDestroyed: before Cancun an account that destroys itself loses its storage, which a tree of hashed keys cannot find (EIP-6780). What is looked
-	// at are the first 64 slots and those that the block reads. An account whose whole storage is elsewhere is destroyed and leaves it behind, to be
-	// seen again if a later block creates it anew: a chain that begins with Cancun has no such accounts.
+	// ErrDestroyed is returned if, before Cancun, an account with storage
+	// destroys itself. It loses its storage then, which a tree of hashed keys
+	// cannot enumerate (EIP-6780). The block detects storage in the first 64
+	// slots and in slots that it reads. Other storage is left behind, and
+	// reappears if a later block creates the account again. Chains that start
+	// with Cancun have no such accounts.
 	ErrDestroyed = errors.New("evm: an account with storage was destroyed")
-	// ErrFinished: the block was finished before.
+	// ErrFinished is returned by Apply, Finish and Prestate after Finish or
+	// Prestate.
 	ErrFinished = errors.New("evm: block is finished")
 )
 
 // Block executes transactions one after another. It belongs to one goroutine.
+// Create one with [NewBlock].
 type Block struct {
 	config    *params.ChainConfig
 	rules     params.Rules
@@ -44,17 +52,20 @@ type Block struct {
 	adapter   *adapter
 	state     *state.StateDB
 	context   vm.BlockContext
-	machine   vm.Config // tests watch it
+	machine   vm.Config // for tests to trace
 	gas       *core.GasPool
 	receipts  types.Receipts
 	logs      uint
-	destroyed []common.Address // by the transaction that is running, before Cancun
+	destroyed []common.Address // by the running transaction, before Cancun
 	broken    error
 }
 
-// NewBlock begins a block on a view, under the rules that the config has for it: a chain of [ChainConfig], Osaka's, or an older one, where a block with a
-// difficulty is one of before the merge. Of the header it reads number, time, coinbase, gas limit, base fee, difficulty, mix digest and
-// parent hash. The view must not be used until Finish. Errors wrap ErrHeader, ErrFork, ErrHistory, or ErrState.
+// NewBlock starts a block on a view, under the rules that config has for the
+// header. It supports chains of [ChainConfig], Osaka, and older forks; a block
+// with a difficulty is a block before the merge. Of the header it uses number,
+// time, coinbase, gas limit, base fee, difficulty, mix digest and parent hash.
+// The caller must not use the view until Finish. Errors wrap ErrHeader,
+// ErrFork, ErrHistory or ErrState.
 func NewBlock(view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes) (*Block, error) {
 	if err := checkHeader(config, header); err != nil {
 		return nil, err
@@ -83,27 +94,29 @@ func NewBlock(view *statedb.View, config *params.ChainConfig, header *types.Head
 	return b, nil
 }
 
-// checkHeader returns an error if the rules of a block need what its header lacks, or do not run here.
+// checkHeader returns an error if the header lacks a field that its rules need,
+// or if the rules are not supported.
 func checkHeader(config *params.ChainConfig, header *types.Header) error {
 	switch {
 	case header.Number == nil || header.Number.Sign() < 0 || !header.Number.IsUint64():
-		return fmt.Errorf("%w: number %v, want one of 64 bits", ErrHeader, header.Number)
+		return fmt.Errorf("%w: number is %v, want 64 bits", ErrHeader, header.Number)
 	case header.BaseFee == nil && config.IsLondon(header.Number):
-		return fmt.Errorf("%w: no base fee, want one from London on (EIP-1559)", ErrHeader)
+		return fmt.Errorf("%w: no base fee, want one since London (EIP-1559)", ErrHeader)
 	case header.BaseFee != nil && (header.BaseFee.Sign() < 0 || header.BaseFee.BitLen() > 256):
-		return fmt.Errorf("%w: base fee %v, want one of 256 bits", ErrHeader, header.BaseFee)
+		return fmt.Errorf("%w: base fee is %v, want 256 bits", ErrHeader, header.BaseFee)
 	}
 	switch rules := config.Rules(header.Number, true, header.Time); {
 	case rules.IsAmsterdam:
-		return fmt.Errorf("%w: Amsterdam at time %d, want Osaka or an older one", ErrFork, header.Time)
+		return fmt.Errorf("%w: Amsterdam at time %d, want Osaka or older", ErrFork, header.Time)
 	case rules.IsUBT:
-		return fmt.Errorf("%w: UBT at time %d, want a config without", ErrFork, header.Time)
+		return fmt.Errorf("%w: UBT at time %d, want a config without it", ErrFork, header.Time)
 	}
 	return nil
 }
 
-// blockContext is what the EVM knows of a block. A difficulty says that it was mined: then there is no random number and the rules are those of
-// before the merge.
+// blockContext returns the block context of the EVM. A positive difficulty
+// means that the block was mined: it has no random number, and the rules before
+// the merge apply.
 func blockContext(header *types.Header) vm.BlockContext {
 	c := vm.BlockContext{
 		CanTransfer: core.CanTransfer,
@@ -115,7 +128,7 @@ func blockContext(header *types.Header) vm.BlockContext {
 		BlobBaseFee: big.NewInt(params.BlobTxMinBlobGasprice),
 		GasLimit:    header.GasLimit,
 	}
-	if header.BaseFee != nil { // London
+	if header.BaseFee != nil { // since London
 		c.BaseFee = new(big.Int).Set(header.BaseFee)
 	}
 	if header.Difficulty != nil && header.Difficulty.Sign() > 0 {
@@ -127,12 +140,16 @@ func blockContext(header *types.Header) vm.BlockContext {
 	return c
 }
 
-// Apply executes a transaction. Its receipt lacks only the block's hash, which is not known before the block is sealed, and before Byzantium the root
-// of its state, in whose place stands that of an empty Merkle Patricia trie.
+// Apply executes a transaction. Its receipt lacks the block's hash, which is
+// unknown until the block is sealed. Before Byzantium its state root is that of
+// an empty Merkle Patricia trie.
 //
-// If the transaction cannot be in the block at this place, the error wraps ErrBlob or one of go-ethereum's (core.ErrNonceTooLow,
-// core.ErrInsufficientFunds, core.ErrGasLimitReached, …), the state is as before, and nothing that it has read is in the witness. A transaction that runs and fails is no
-// error: its receipt says so. After an error that wraps ErrState the block must be thrown away.
+// If the transaction cannot be in the block at this position, the error wraps
+// ErrBlob or one of go-ethereum's errors (core.ErrNonceTooLow,
+// core.ErrInsufficientFunds, core.ErrGasLimitReached, …). The state does not
+// change then, and the witness has none of the transaction's reads. A
+// transaction that runs and fails is not an error: its receipt shows the
+// failure. After an error that wraps ErrState the block must be dropped.
 func (b *Block) Apply(tx *types.Transaction) (*types.Receipt, error) {
 	if b.broken != nil {
 		return nil, b.broken
@@ -168,8 +185,9 @@ func (b *Block) Apply(tx *types.Transaction) (*types.Receipt, error) {
 	return receipt, nil
 }
 
-// forget takes what a refused transaction has read out of the log. The StateDB would not ask for it again, so what it has is settled, and a new one
-// takes over.
+// forget removes the reads of a refused transaction from the log. The StateDB
+// caches them and would not read them again. Therefore the StateDB's changes
+// are settled in the adapter, and a new StateDB replaces it.
 func (b *Block) forget(mark statedb.ReadMark) error {
 	if !b.adapter.rewind(mark) {
 		return nil
@@ -185,7 +203,8 @@ func (b *Block) forget(mark statedb.ReadMark) error {
 	return b.broken
 }
 
-// watched is the machine's configuration. Before Cancun it tells which accounts destroy themselves.
+// watched returns the EVM's configuration. Before Cancun it records the
+// accounts that destroy themselves.
 func (b *Block) watched() vm.Config {
 	b.destroyed = nil
 	if b.rules.IsCancun {
@@ -208,11 +227,11 @@ func (b *Block) watched() vm.Config {
 	return machine
 }
 
-// failed returns what went wrong with the state in a transaction.
+// failed returns the error of the state during a transaction, if any.
 func (b *Block) failed() error {
 	for _, addr := range b.destroyed {
 		if b.state.Exist(addr) {
-			continue // that was reverted
+			continue // reverted
 		}
 		if b.adapter.stored(addr) {
 			return fmt.Errorf("%w: %s", ErrDestroyed, addr)
@@ -222,9 +241,11 @@ func (b *Block) failed() error {
 	return b.adapter.failed(b.state)
 }
 
-// Prestate ends the block where it stands and hands out what its next transaction would run on: for go-ethereum's tracers, which run that
-// transaction themselves. Nothing but reads reaches the view, and every later call of the block fails with ErrFinished.
-// After an error that wraps ErrState there is no state to hand out.
+// Prestate ends the block and returns the state and context that its next
+// transaction would run on. It is for go-ethereum's tracers, which run that
+// transaction themselves. The view gets reads only, and every later call of the
+// block fails with ErrFinished. If the block has failed before, Prestate
+// returns that error.
 func (b *Block) Prestate() (*state.StateDB, vm.BlockContext, error) {
 	if b.broken != nil {
 		return nil, vm.BlockContext{}, b.broken
@@ -236,7 +257,7 @@ func (b *Block) Prestate() (*state.StateDB, vm.BlockContext, error) {
 // Receipts returns the receipts of the transactions applied so far.
 func (b *Block) Receipts() types.Receipts { return b.receipts }
 
-// GasUsed returns the gas that they used.
+// GasUsed returns the total gas used by the transactions applied so far.
 func (b *Block) GasUsed() uint64 {
 	if n := len(b.receipts); n > 0 {
 		return b.receipts[n-1].CumulativeGasUsed
@@ -244,8 +265,9 @@ func (b *Block) GasUsed() uint64 {
 	return 0
 }
 
-// Finish stages everything in the view. It is the block's last call. The error wraps ErrState, where a balance does not fit for
-// example, or ErrFinished; after it the view must be thrown away.
+// Finish stages all changes in the view. It must be the last call. The error
+// wraps ErrState, for example if a balance does not fit, or ErrFinished; the
+// view must be dropped then.
 func (b *Block) Finish() error {
 	if b.broken != nil {
 		return b.broken

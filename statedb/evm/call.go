@@ -18,14 +18,19 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// Call runs a message as if it were in the block of the given header, and leaves no trace in the view but reads. Nonce and kind of
-// the sender are not checked; amounts that are nil are zero, and a gas price of zero is allowed. The result holds gas used, return data, and the error of an
-// execution that failed. Otherwise the error wraps one of go-ethereum's, ErrHeader, ErrFork, ErrState, or ctx's error if that ended first.
+// Call runs a message as if it were in the block of the given header. The view
+// logs its reads, and stages no writes. Call checks neither the sender's nonce
+// nor whether it is a contract. Amounts that are nil are zero, and a gas price
+// of zero is allowed. The result has the gas used, the return data, and the
+// error of a failed execution. If the message cannot run, the error wraps one
+// of go-ethereum's errors, ErrHeader, ErrFork or ErrState, or ctx's error if
+// ctx ended first.
 func Call(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message) (*core.ExecutionResult, error) {
 	return CallTraced(ctx, view, config, header, hashes, msg, nil)
 }
 
-// CallTraced is [Call] with one of go-ethereum's tracers watching. Only its hooks for opcodes, calls, faults and logs are called.
+// CallTraced is [Call] with a tracer of go-ethereum, which may be nil. Only its
+// hooks for opcodes, calls, faults and logs are called.
 func CallTraced(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message, tracer *tracing.Hooks) (*core.ExecutionResult, error) {
 	if err := checkHeader(config, header); err != nil {
 		return nil, err
@@ -55,12 +60,16 @@ func CallTraced(ctx context.Context, view *statedb.View, config *params.ChainCon
 	return result, err
 }
 
-// estimateSlack is how far above the least gas an estimate may be, as a share: geth's value.
+// estimateSlack is the allowed excess of an estimate over the minimum, as a
+// fraction. It is geth's value.
 const estimateSlack = 0.015
 
-// Estimate returns the gas that a message needs to succeed, at most gasCap (0: the header's gas limit), by go-ethereum's estimator. If it
-// fails with any gas, the error says why and the data is what a revert returned. It wraps ErrHeader or ErrFork; ErrState where the view lacks what the message
-// reads; or ctx's error if that ended first.
+// Estimate returns the gas that a message needs to succeed, by go-ethereum's
+// estimator. It is at most gasCap, or the header's gas limit if gasCap is 0. If
+// the message fails with any gas, Estimate returns the reason as error and the
+// data of the revert. Otherwise the error wraps ErrHeader, ErrFork, ErrState if
+// the view lacks a value that the message reads, or ctx's error if ctx ended
+// first.
 func Estimate(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message, gasCap uint64) (gas uint64, revert []byte, err error) {
 	if err := checkHeader(config, header); err != nil {
 		return 0, nil, err
@@ -73,22 +82,23 @@ func Estimate(ctx context.Context, view *statedb.View, config *params.ChainConfi
 	gas, revert, err = gasestimator.Estimate(ctx, complete(msg).SkipNonceCheck().SkipEOACheck(), &gasestimator.Options{
 		Config: config,
 		Chain:  &ancestors{config: config, hashes: reads.hashes(hashes, header)},
-		Header: types.CopyHeader(header), // with a difficulty, which it wants
+		Header: types.CopyHeader(header), // sets the difficulty if nil
 		State:  sdb,
-		// There are no blobs, but the instruction BLOBBASEFEE exists.
+		// There are no blobs, but the BLOBBASEFEE instruction exists.
 		BlobBaseFee: big.NewInt(params.BlobTxMinBlobGasprice),
 		ErrorRatio:  estimateSlack,
 	}, gasCap)
 	if stateErr := reads.failed(sdb); stateErr != nil {
 		return 0, nil, fmt.Errorf("%w: %w", ErrState, stateErr)
 	}
-	if ctx.Err() != nil { // the estimator takes an execution that was stopped for one that succeeded
+	// The estimator takes a cancelled execution for a successful one.
+	if ctx.Err() != nil {
 		return 0, nil, fmt.Errorf("evm: estimate stopped: %w", context.Cause(ctx))
 	}
 	return gas, revert, err
 }
 
-// complete returns the message with zero for the amounts that it lacks.
+// complete returns the message with nil amounts replaced by zero.
 func complete(msg *core.Message) *core.Message {
 	m := *msg
 	for _, amount := range []**uint256.Int{&m.Value, &m.GasPrice, &m.GasFeeCap, &m.GasTipCap} {
@@ -96,19 +106,21 @@ func complete(msg *core.Message) *core.Message {
 			*amount = new(uint256.Int)
 		}
 	}
-	if m.BlobHashes != nil && m.BlobGasFeeCap == nil { // without hashes a price is refused before Cancun
+	// A price without hashes is refused before Cancun.
+	if m.BlobHashes != nil && m.BlobGasFeeCap == nil {
 		m.BlobGasFeeCap = new(uint256.Int)
 	}
 	return &m
 }
 
-// hashes are those of a call. The state has the parent's only after the header's block began, and in its place perhaps an old one.
+// hashes returns the BlockHashes of a call. The state stores the parent's hash
+// only after the header's block began; before, its slot may have an old hash.
 func (a *adapter) hashes(given BlockHashes, header *types.Header) BlockHashes {
 	if given != nil {
 		return given
 	}
 	kept := history(func(addr common.Address, slot common.Hash) common.Hash {
-		value, _ := a.Storage(addr, slot) // an error stays in the view
+		value, _ := a.Storage(addr, slot) // the view keeps the error
 		return value
 	})
 	number, parent := header.Number.Uint64(), header.ParentHash
@@ -120,7 +132,8 @@ func (a *adapter) hashes(given BlockHashes, header *types.Header) BlockHashes {
 	}
 }
 
-// ancestors is what go-ethereum's estimator asks of a chain. The interfaces are wider than what is ever called.
+// ancestors implements the methods of a chain that go-ethereum's estimator
+// calls.
 type ancestors struct {
 	consensus.ChainHeaderReader
 	config *params.ChainConfig
@@ -130,7 +143,8 @@ type ancestors struct {
 func (a *ancestors) Config() *params.ChainConfig { return a.config }
 func (a *ancestors) Engine() consensus.Engine    { return coinbase{} }
 
-// GetHeader gives a header that knows nothing but its number and its parent's hash, which is all that BLOCKHASH follows.
+// GetHeader returns a header with only the number and the parent's hash, which
+// are all that BLOCKHASH uses.
 func (a *ancestors) GetHeader(_ common.Hash, number uint64) *types.Header {
 	if number == 0 {
 		return nil
@@ -138,7 +152,7 @@ func (a *ancestors) GetHeader(_ common.Hash, number uint64) *types.Header {
 	return &types.Header{Number: new(big.Int).SetUint64(number), ParentHash: a.hashes(number - 1)}
 }
 
-// coinbase says that the header's coinbase is its author.
+// coinbase is an engine for which the header's coinbase is the author.
 type coinbase struct{ consensus.Engine }
 
 func (coinbase) Author(header *types.Header) (common.Address, error) { return header.Coinbase, nil }

@@ -6,7 +6,8 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 )
 
-// ChainConfig returns a chain on which all forks up to Prague are active from genesis.
+// ChainConfig returns a chain configuration with all forks up to Prague active
+// from genesis.
 func ChainConfig(chainID *big.Int) *params.ChainConfig {
 	zero, start := new(big.Int), uint64(0)
 	return &params.ChainConfig{
@@ -29,7 +30,8 @@ func ChainConfig(chainID *big.Int) *params.ChainConfig {
 		ShanghaiTime:            &start,
 		CancunTime:              &start,
 		PragueTime:              &start,
-		// There are no blobs; the schedule is there because the price of none is still computed.
+		// There are no blobs, but the EVM computes a blob price for every
+		// block.
 		BlobScheduleConfig: &params.BlobScheduleConfig{Cancun: params.DefaultCancunBlobConfig, Prague: params.DefaultPragueBlobConfig},
 	}
 }

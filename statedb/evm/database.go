@@ -18,13 +18,13 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// errUnsupported is what the parts of go-ethereum's interfaces answer that execution does not use.
+// errUnsupported is returned by methods that execution does not use.
 var errUnsupported = errors.New("evm: not supported on a view")
 
-// database shows a view to go-ethereum's StateDB.
+// database adapts a view to go-ethereum's StateDB.
 type database struct {
 	*adapter
-	// nodes is an empty trie database, because StateDB asks whether it is one.
+	// nodes is an empty trie database. StateDB inspects its type.
 	nodes *triedb.Database
 }
 
@@ -39,7 +39,8 @@ func newAdapter(view *statedb.View) *adapter {
 	}
 }
 
-// open returns a StateDB. Reads go to the view at once; writes are settled when its IntermediateRoot is asked for.
+// open returns a StateDB. Reads go to the view immediately; writes are settled
+// by its IntermediateRoot.
 func (a *adapter) open() (*state.StateDB, error) {
 	db := &database{adapter: a, nodes: triedb.NewDatabase(rawdb.NewMemoryDatabase(), nil)}
 	sdb, err := state.New(types.EmptyRootHash, db)
@@ -49,7 +50,8 @@ func (a *adapter) open() (*state.StateDB, error) {
 	return sdb, nil
 }
 
-// Type says Merkle Patricia trie: under the other type StateDB applies the gas rules of EIP-4762.
+// Type returns TypeMPT: with the other type StateDB would apply the gas rules
+// of EIP-4762.
 func (d *database) Type() state.DatabaseType { return state.TypeMPT }
 
 func (d *database) Reader(common.Hash) (state.Reader, error) { return d.adapter, nil }
@@ -65,17 +67,18 @@ func (d *database) OpenStorageTrie(common.Hash, common.Address, common.Hash, sta
 func (d *database) TrieDB() *triedb.Database        { return d.nodes }
 func (d *database) Commit(*state.StateUpdate) error { return errUnsupported }
 
-// adapter reads from a view, below what the block has settled so far, which goes into the view at the end. StateDB calls it from several goroutines at
-// once, a view belongs to one.
+// adapter reads from a view, after the changes that the block has settled so
+// far. They go into the view at the end. StateDB calls the adapter from several
+// goroutines, but a view belongs to one, so a lock protects it.
 type adapter struct {
 	mu       sync.Mutex
 	view     *statedb.View
-	accounts map[common.Address]statedb.Account // settled; one that does not exist was deleted
+	accounts map[common.Address]statedb.Account // settled; Exists is false if deleted
 	storage  map[common.Address]map[common.Hash]common.Hash
 	code     map[common.Address][]byte
-	asked    map[slotOf]bool         // slots that are in the log of reads
-	gone     map[common.Address]bool // destroyed in the block, before Cancun
-	err      error                   // of a slot that should be gone with its account
+	asked    map[slotOf]bool         // slots in the log of reads
+	gone     map[common.Address]bool // destroyed in this block, before Cancun
+	err      error                   // first read of destroyed storage
 }
 
 // slotOf is a slot of an account.
@@ -84,7 +87,7 @@ type slotOf struct {
 	slot    common.Hash
 }
 
-// begin says which transaction the reads from now on belong to, and marks the log of reads.
+// begin sets the transaction of later reads, and marks the log of reads.
 func (a *adapter) begin(transaction int) statedb.ReadMark {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -92,7 +95,7 @@ func (a *adapter) begin(transaction int) statedb.ReadMark {
 	return a.view.Mark()
 }
 
-// rewind forgets what was first read after a mark, and reports whether that was anything.
+// rewind removes the reads after a mark, and reports whether there were any.
 func (a *adapter) rewind(mark statedb.ReadMark) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -104,8 +107,8 @@ func (a *adapter) rewind(mark statedb.ReadMark) bool {
 	return true
 }
 
-// failed returns what went wrong: a read of what the view does not have, or what the StateDB itself found. An error of a reader does not stop an
-// execution, so this must be asked after each.
+// failed returns the error of the view or the StateDB, if any. A failed read
+// does not stop an execution, so this must be called after each one.
 func (a *adapter) failed(sdb *state.StateDB) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -118,7 +121,8 @@ func (a *adapter) failed(sdb *state.StateDB) error {
 	return sdb.Error()
 }
 
-// stage puts what is settled into the view. A slot that has its old value again was only read.
+// stage stages the settled changes in the view. A slot that has its old value
+// again was only read.
 func (a *adapter) stage() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -144,7 +148,8 @@ func (a *adapter) stage() error {
 	return a.view.Err()
 }
 
-// stored says whether an account had storage before the block, as far as that is found.
+// stored reports whether an account had storage before the block that can be
+// found.
 func (a *adapter) stored(addr common.Address) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -161,8 +166,9 @@ func (a *adapter) stored(addr common.Address) bool {
 	return false
 }
 
-// destroy forgets what the block has settled of an account that destroyed itself afterwards. Its StateDB may see it created again, and then never tells
-// that it was gone in between.
+// destroy drops the settled changes of an account that then destroyed itself.
+// If the account is created again, its StateDB does not report that it was gone
+// in between.
 func (a *adapter) destroy(addr common.Address) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -171,10 +177,10 @@ func (a *adapter) destroy(addr common.Address) {
 	delete(a.code, addr)
 }
 
-// headerSlots are the slots that stand beside the account (EIP-7864).
+// headerSlots is the number of slots in the account's header (EIP-7864).
 const headerSlots = 64
 
-// account returns an account as settled, or else as in the view.
+// account returns an account, settled or from the view.
 func (a *adapter) account(addr common.Address) statedb.Account {
 	if account, settled := a.accounts[addr]; settled {
 		return account
@@ -190,13 +196,13 @@ func (a *adapter) Account(addr common.Address) (*types.StateAccount, error) {
 	if err := a.view.Err(); err != nil || !account.Exists {
 		return nil, err
 	}
-	if account.CodeHash == (common.Hash{}) { // the host set none
+	if account.CodeHash == (common.Hash{}) { // not set by the host
 		account.CodeHash = types.EmptyCodeHash
 	}
 	return &types.StateAccount{
 		Nonce:    account.Nonce,
 		Balance:  account.Balance.Clone(),
-		Root:     types.EmptyRootHash, // storage is not a trie of its own
+		Root:     types.EmptyRootHash, // storage has no separate trie
 		CodeHash: account.CodeHash.Bytes(),
 	}, nil
 }
@@ -211,7 +217,7 @@ func (a *adapter) Storage(addr common.Address, slot common.Hash) (common.Hash, e
 	return a.slot(addr, slot), a.view.Err()
 }
 
-// slot returns a slot as in the view.
+// slot returns a slot from the view.
 func (a *adapter) slot(addr common.Address, slot common.Hash) common.Hash {
 	a.asked[slotOf{addr, slot}] = true
 	value := a.view.Storage(addr, slot)
@@ -221,8 +227,11 @@ func (a *adapter) slot(addr common.Address, slot common.Hash) common.Hash {
 	return value
 }
 
-// machineState is the StateDB that the EVM works on. It logs every slot that is asked for. Of an account that was destroyed in the same block and created
-// again, StateDB knows without a reader that all slots are zero, but a new one, after a refused transaction, does not: the log must not depend on that.
+// machineState is the StateDB that the EVM uses. It logs every slot that the
+// EVM reads. For an account that was destroyed and created again in the same
+// block, StateDB knows that all slots are zero and does not call the reader,
+// but a new StateDB, after a refused transaction, does. The log must not depend
+// on that.
 type machineState struct {
 	*state.StateDB
 	adapter *adapter
@@ -247,7 +256,7 @@ func (a *adapter) ask(addr common.Address, slot common.Hash) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.asked[slotOf{addr, slot}] {
-		a.slot(addr, slot) // an error stays in the view
+		a.slot(addr, slot) // the view keeps the error
 	}
 }
 
@@ -266,14 +275,15 @@ func (a *adapter) Code(addr common.Address, _ common.Hash) []byte {
 	return a.view.CodeAt(addr)
 }
 
-// CodeSize implements state.ContractCodeReader. The size is part of the account, so the code is not read for it.
+// CodeSize implements state.ContractCodeReader. The size is part of the
+// account, so the code is not read.
 func (a *adapter) CodeSize(addr common.Address, _ common.Hash) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.account(addr).CodeSize
 }
 
-// recorder takes the net writes of a StateDB over.
+// recorder is a trie that records the net writes of a StateDB.
 type recorder struct{ *adapter }
 
 func (r *recorder) UpdateAccount(addr common.Address, account *types.StateAccount, codeLen int) error {
@@ -281,7 +291,7 @@ func (r *recorder) UpdateAccount(addr common.Address, account *types.StateAccoun
 	defer r.mu.Unlock()
 	codeHash := common.BytesToHash(account.CodeHash)
 	if codeLen == 0 && codeHash != types.EmptyCodeHash {
-		codeLen = r.account(addr).CodeSize // the code was not loaded, so it did not change
+		codeLen = r.account(addr).CodeSize // not loaded, so not changed
 	}
 	r.accounts[addr] = statedb.Account{Exists: true, Nonce: account.Nonce, Balance: account.Balance, CodeHash: codeHash, CodeSize: codeLen}
 	return nil
@@ -347,7 +357,7 @@ func (r *recorder) GetStorage(addr common.Address, key []byte) ([]byte, error) {
 	return common.TrimLeftZeroes(value[:]), err
 }
 
-// Hash is asked for once per account and once per block; the root is the view's business.
+// Hash returns a constant: the view computes the root.
 func (r *recorder) Hash() common.Hash { return types.EmptyRootHash }
 
 func (r *recorder) GetKey([]byte) []byte                           { return nil }
@@ -357,8 +367,8 @@ func (r *recorder) Commit(bool) (common.Hash, *trienode.NodeSet)   { return type
 func (r *recorder) Witness() map[string][]byte                     { return nil }
 func (r *recorder) NodeIterator([]byte) (trie.NodeIterator, error) { return nil, errUnsupported }
 
-// IsUBT says no, like Type.
+// IsUBT returns false, like Type.
 func (r *recorder) IsUBT() bool { return false }
 
-// Prove is for Merkle Patricia tries.
+// Prove returns an error: it exists for Merkle Patricia tries.
 func (r *recorder) Prove([]byte, ethdb.KeyValueWriter) error { return errUnsupported }

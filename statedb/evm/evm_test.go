@@ -284,7 +284,7 @@ func TestCallAndEstimate(t *testing.T) {
 	require.Equal(t, []byte("why"), data)
 	require.Equal(t, before, rootOf(t, view), "calls leave no trace")
 
-	// JUMPDEST PUSH0 JUMP: for ever, or until the context ends.
+	// JUMPDEST PUSH0 JUMP: an endless loop, until the context ends.
 	_, looped := run(t, store, root, dynamic(0, 0, nil, nil, deployer([]byte{0x5b, 0x5f, 0x56})))
 	endless := message(&count, nil)
 	endless.GasLimit = 1 << 62

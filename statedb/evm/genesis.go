@@ -11,9 +11,11 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// Genesis stages the accounts of a genesis block in a view. Errors wrap those of package statedb; after one only some are staged, so that the view
-// must be thrown away, or Reset. All balances together must fit into one, 128 bits: else a user could collect more than an account can hold, and no block that
-// he does it in could be finished.
+// Genesis stages the accounts of a genesis block in a view. Errors wrap those
+// of package statedb. After an error some accounts may be staged, so the view
+// must be dropped or reset. The sum of all balances must fit into 128 bits.
+// Otherwise a user could collect more than an account can hold, and that block
+// could not be finished.
 func Genesis(view *statedb.View, alloc types.GenesisAlloc) error {
 	supply := new(big.Int)
 	for addr, account := range alloc {
@@ -25,7 +27,7 @@ func Genesis(view *statedb.View, alloc types.GenesisAlloc) error {
 		}
 	}
 	if supply.BitLen() > 128 {
-		return fmt.Errorf("%w: genesis has %v wei in all, want less than 2^128", statedb.ErrBalanceRange, supply)
+		return fmt.Errorf("%w: sum of genesis balances is %v wei, want less than 2^128", statedb.ErrBalanceRange, supply)
 	}
 	return nil
 }

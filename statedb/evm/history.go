@@ -13,23 +13,31 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 )
 
-// ErrHistory: hashes of blocks are to come from a state that does not keep them.
+// ErrHistory is returned if BlockHashes is nil and the state does not store
+// block hashes.
 var ErrHistory = errors.New("evm: no history contract in the state")
 
-// BlockHashes returns the hash of an ancestor block, for the BLOCKHASH instruction; zero for one that does not exist. It is asked for the last
-// 256 only.
+// BlockHashes returns the hash of an ancestor block for the BLOCKHASH
+// instruction; zero if there is no such block. It is called only for the last
+// 256 blocks.
 //
-// Nil means that the state itself has them, in EIP-2935's history contract: NewBlock puts the parent's hash there first, as the system call of that
-// proposal does, and BLOCKHASH reads it (EIP-7709, but for the gas, which stays). That needs Shanghai's rules or later. Then a witness proves the hashes that a block has seen like everything else. What a func answers
-// is in no witness: who executes again must have the same. Call and Estimate change no state, so they take the parent's hash from the header.
+// If it is nil, the hashes come from the state, from EIP-2935's history
+// contract. NewBlock then first stores the parent's hash there, with the system
+// call of that proposal, and BLOCKHASH reads the contract's storage (EIP-7709,
+// except for the gas, which does not change). This needs the rules of Shanghai
+// or later. A witness then proves the hashes that the block has read. The
+// results of a function are in no witness: a verifier must have the same
+// function. [Call] and [Estimate] do not change the state, so they take the
+// parent's hash from the header.
 type BlockHashes func(number uint64) common.Hash
 
-// HistoryContract returns the account that a genesis needs for nil [BlockHashes], and its address (EIP-2935).
+// HistoryContract returns the address and the account that a genesis needs if
+// [BlockHashes] is nil (EIP-2935).
 func HistoryContract() (common.Address, types.Account) {
 	return params.HistoryStorageAddress, types.Account{Nonce: 1, Code: common.CopyBytes(params.HistoryStorageCode), Balance: new(big.Int)}
 }
 
-// history reads hashes of blocks where EIP-2935 keeps them.
+// history returns a BlockHashes that reads EIP-2935's contract.
 func history(storage func(common.Address, common.Hash) common.Hash) BlockHashes {
 	return func(number uint64) common.Hash {
 		var slot common.Hash
@@ -44,7 +52,7 @@ func (b *Block) keepParentHash() error {
 		if err := b.adapter.failed(b.state); err != nil {
 			return fmt.Errorf("%w: %w", ErrState, err)
 		}
-		return fmt.Errorf("%w, want HistoryContract at %s from genesis on, or BlockHashes", ErrHistory, params.HistoryStorageAddress)
+		return fmt.Errorf("%w: want HistoryContract at %s in genesis, or BlockHashes", ErrHistory, params.HistoryStorageAddress)
 	}
 	if b.header.Number.Sign() == 0 {
 		return nil
@@ -56,8 +64,10 @@ func (b *Block) keepParentHash() error {
 	if err := b.adapter.failed(b.state); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
-	if kept != b.header.ParentHash { // the call fails silently: without PUSH0, before Shanghai, or on another contract
-		return fmt.Errorf("%w: %s keeps %s as the parent's hash, want %s: HistoryContract's code, under Shanghai's rules or later, or BlockHashes",
+	// The call fails silently before Shanghai, which lacks PUSH0, and on
+	// another contract.
+	if kept != b.header.ParentHash {
+		return fmt.Errorf("%w: %s has %s as the parent's hash, want %s: use HistoryContract's code and Shanghai or later, or set BlockHashes",
 			ErrHistory, params.HistoryStorageAddress, kept, b.header.ParentHash)
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// lastHash stores the hash of the block so many before in slot 0.
+// lastHash stores the hash of the block back blocks ago in slot 0.
 func lastHash(back byte) []byte { return []byte{0x60, back, 0x43, 0x03, 0x40, 0x5f, 0x55, 0x00} }
 
 // withHistory is a genesis whose state keeps the hashes of blocks.
@@ -35,7 +35,8 @@ func numbered(number int64) *types.Header {
 	return h
 }
 
-// A state with the history contract answers BLOCKHASH by itself: in a block, in a call, in an estimate, and on a witness, which proves the hash.
+// A state with the history contract answers BLOCKHASH alone: in a block, in a
+// call, in an estimate, and on a witness, which proves the hash.
 func TestBlockHashesFromTheState(t *testing.T) {
 	store, root := withHistory(t)
 	view, err := store.View(root)
@@ -88,7 +89,8 @@ func TestNoHistoryContract(t *testing.T) {
 	require.Nil(t, b)
 }
 
-// A state whose contract does not keep what it is told is no source of hashes: the system call fails silently.
+// A contract that does not store the hash is not a source of hashes: the system
+// call fails silently.
 func TestHistoryIsKept(t *testing.T) {
 	store, root := withHistory(t)
 	view, err := store.View(root)
@@ -115,7 +117,8 @@ func TestHistoryIsKept(t *testing.T) {
 // A call in a block that has not begun knows the hash of the one before it.
 func TestCallKnowsItsParent(t *testing.T) {
 	store, root := withHistory(t)
-	code := []byte{0x60, 1, 0x43, 0x03, 0x40, 0x5f, 0x52, 0x60, 0x20, 0x5f, 0xf3} // RETURN(BLOCKHASH(NUMBER - 1))
+	// RETURN(BLOCKHASH(NUMBER - 1))
+	code := []byte{0x60, 1, 0x43, 0x03, 0x40, 0x5f, 0x52, 0x60, 0x20, 0x5f, 0xf3}
 	_, view := run(t, store, root, dynamic(0, 0, nil, nil, deployer(code)))
 	at := crypto.CreateAddress(addr(0), 0)
 	made, err := Call(t.Context(), view, config, numbered(2), nil, &core.Message{From: addr(1), To: &at, GasLimit: 100_000})

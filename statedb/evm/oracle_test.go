@@ -28,8 +28,10 @@ func newBintrie(t require.TestingT) *bintrie.BinaryTrie {
 	return theirs
 }
 
-// Raw writes to stems that share prefixes of any length, against go-ethereum's binary trie. Each four bytes of input are one write:
-// which bit of the stem to set (0 to 247), how many more after it, sub-index, value. An odd second byte commits in between.
+// Raw writes to stems with common prefixes of any length are compared with
+// go-ethereum's binary trie. Each four bytes of input are one write: the bit of
+// the stem to set (0 to 247), the number of bits after it, the sub-index, and
+// the value. An odd second byte commits in between.
 func FuzzTreeAgainstBintrie(f *testing.F) {
 	f.Add([]byte{0, 0, 1, 1, 247, 0, 2, 2, 8, 3, 255, 0})
 	f.Add(bytes.Repeat([]byte{247, 1, 5, 9, 246, 2, 5, 9}, 40))
@@ -64,8 +66,8 @@ var phoenixCode = []byte{0x5f, 0x54, 0x60, 0x01, 0x01, 0x5f, 0x55, 0x33, 0xff}
 
 var phoenix = phoenixOf(phoenixCode)
 
-// phoenixOf deploys code by CREATE2 with salt 0. If it has input it also calls what it deployed, which then is gone again at the
-// end of the transaction.
+// phoenixOf deploys code by CREATE2 with salt 0. With input it also calls the
+// deployed contract, which is then gone at the end of the transaction.
 func phoenixOf(child []byte) []byte {
 	init := deployer(child)
 	code := []byte{
@@ -135,7 +137,8 @@ func (w *twin) begin(t require.TestingT, view *statedb.View) *Block {
 	return b
 }
 
-// apply executes a transaction on both and returns the receipt, which is the same; nil if both refuse it.
+// apply executes a transaction on both and returns the receipt, which must be
+// the same; nil if both refuse it.
 func (w *twin) apply(t require.TestingT, b *Block, tx *types.Transaction) *types.Receipt {
 	machine := vm.NewEVM(blockContext(header()), w.StateDB, config, vm.Config{})
 	w.SetTxContext(tx.Hash(), len(b.Receipts()), 0)
@@ -207,7 +210,8 @@ func TestSameAsGoEthereumsState(t *testing.T) {
 	})
 }
 
-// So do blocks with contracts that come and go at one address, delegations that are set and cleared, and transient storage.
+// Blocks agree too if contracts come and go at one address, delegations are set
+// and cleared, and transient storage is used.
 func TestComingAndGoingAsOnGoEthereumsState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store, root, at := shifters(t, statedb.EIP7864())
@@ -227,7 +231,8 @@ func TestComingAndGoingAsOnGoEthereumsState(t *testing.T) {
 	})
 }
 
-// drawTransaction draws a transfer, a deployment or a call with and without input; some have a wrong nonce or too little gas.
+// drawTransaction draws a transfer, a deployment, or a call with or without
+// input. Some have a wrong nonce or too little gas.
 func drawTransaction(t *rapid.T, from byte, nonce uint64, contracts []common.Address) *types.Transaction {
 	if rapid.IntRange(0, 9).Draw(t, "wrong nonce") == 0 {
 		nonce++

@@ -96,7 +96,8 @@ func (w *world) draw(t *rapid.T, nonce func(common.Address) uint64) *types.Trans
 	gas := rapid.SampledFrom([]uint64{1_000_000, 500_000, 150_000, 60_000, 21_000, 20_000, 1<<24 + 1}).Draw(t, "gas")
 	tip := big.NewInt(rapid.Int64Range(0, 1).Draw(t, "tip"))
 	price := new(big.Int).Add(oneGwei, tip)
-	to := &w.people[len(w.people)-1-rapid.IntRange(0, len(w.people)-1).Draw(t, "to")] // contracts more often
+	// Contracts are more frequent.
+	to := &w.people[len(w.people)-1-rapid.IntRange(0, len(w.people)-1).Draw(t, "to")]
 	data := rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "data")
 	kind := rapid.IntRange(0, 5).Draw(t, "type")
 	if kind == types.SetCodeTxType {
@@ -126,7 +127,8 @@ func (w *world) drawAccessList(t *rapid.T) (list types.AccessList) {
 	return list
 }
 
-// drawSetCode signs a transaction with authorizations of anybody for anybody, himself and precompiles as well, of which some are void.
+// drawSetCode signs a transaction with authorizations of any account for any
+// account, including the sender and precompiles. Some are invalid.
 func (w *world) drawSetCode(t *rapid.T, nonce func(common.Address) uint64, from byte, tx *types.SetCodeTx) *types.Transaction {
 	for range rapid.IntRange(1, 3).Draw(t, "authorizations") {
 		who := rapid.Byte().Draw(t, "authority") % 4
@@ -153,7 +155,8 @@ func (w *world) begin(t require.TestingT, view *statedb.View) *Block {
 	return b
 }
 
-// execute draws a block's transactions and executes them on both states, with the same receipts and errors. It returns those that were not refused, and false if an
+// execute draws a block's transactions and executes them on both states, with
+// the same receipts and errors. It returns the accepted ones, and false if an
 // account that destroyed itself ended the block.
 func (w *world) execute(t *rapid.T, b *Block, theirs *state.StateDB) (in []*types.Transaction, ok bool) {
 	pool, logs := core.NewGasPool(w.header.GasLimit), uint(0)
@@ -202,7 +205,7 @@ func (w *world) theirRoot(t require.TestingT, txs []*types.Transaction) common.H
 		sdb.Finalise(rules)
 	}
 	for _, a := range w.people {
-		sdb.GetCode(a) // what was not loaded gets a code size of zero in their trie
+		sdb.GetCode(a) // unloaded code has size zero there
 	}
 	return sdb.IntermediateRoot(rules)
 }
@@ -213,7 +216,7 @@ func show(t require.TestingT, r *types.Receipt) string {
 	return string(b)
 }
 
-// requireSame compares all that is in the witness, and everybody.
+// requireSame compares everything in the witness, and all accounts.
 func (w *world) requireSame(t require.TestingT, theirs *state.StateDB, view *statedb.View) {
 	known := map[common.Address]bool{}
 	for _, a := range w.people {
@@ -235,8 +238,11 @@ func (w *world) requireSame(t require.TestingT, theirs *state.StateDB, view *sta
 	}
 }
 
-// Random programs under the forks since London, with transactions of all types, leave on a view what they leave on go-ethereum's own state: receipts, errors,
-// accounts and slots, and on its binary trie the root. The witness is enough to execute again what was not refused, with code whole or by chunks, and has nothing else.
+// Random programs run under the forks since London, with transactions of all
+// types. A view and go-ethereum's state agree on receipts, errors, accounts and
+// slots, and the view and go-ethereum's binary trie on the root. The witness
+// suffices to execute the accepted transactions again, with code whole or in
+// chunks, and has nothing else.
 func TestProgramsAsOnGoEthereumsState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)

@@ -36,7 +36,8 @@ func TestIncompleteHeader(t *testing.T) {
 	}
 }
 
-// Forks whose rules this package does not carry out in full are refused, where they are active.
+// Forks with rules that this package does not implement fully are refused when
+// they are active.
 func TestForksThatDoNotRun(t *testing.T) {
 	store, root := genesis(t)
 	view, err := store.View(root)
@@ -62,7 +63,8 @@ func TestForksThatDoNotRun(t *testing.T) {
 	}
 }
 
-// The header is the caller's: what becomes of it later does not change the block.
+// The block copies the header: later changes by the caller do not affect the
+// block.
 func TestHeaderIsCopied(t *testing.T) {
 	store, root := genesis(t)
 	view, err := store.View(root)
@@ -76,7 +78,8 @@ func TestHeaderIsCopied(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A message without amounts is one without value and price; rules from before London have no base fee.
+// A message without amounts has no value and price. Rules before London have no
+// base fee.
 func TestBareMessage(t *testing.T) {
 	store, root := genesis(t)
 	view, err := store.View(root)
@@ -102,7 +105,8 @@ func TestBareMessage(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// An estimate on a witness that lacks what the message reads says so.
+// An estimate returns an error if the witness lacks a value that the message
+// reads.
 func TestEstimateSaysWhatTheWitnessLacks(t *testing.T) {
 	store, root := genesis(t)
 	code := []byte{0x60, 0x07, 0x54, 0x15, 0x60, 0x08, 0x57, 0x00, 0x5b, 0x00} // if SLOAD(7) …
@@ -120,13 +124,14 @@ func TestEstimateSaysWhatTheWitnessLacks(t *testing.T) {
 	require.ErrorIs(t, err, statedb.ErrNotInWitness)
 }
 
-// Before Cancun a contract that destroys itself would leave its storage behind: the block ends, where the storage is found. What the same block
-// stored is not in the view yet.
+// Before Cancun a contract that destroys itself would leave its storage behind.
+// The block ends if the storage is found. Storage of the same block is not in
+// the view yet.
 func TestDestroyedBeforeCancun(t *testing.T) {
 	old := *config
 	old.CancunTime, old.PragueTime, old.BlobScheduleConfig = nil, nil, nil
 	store, root := genesis(t)
-	// no input: SSTORE(0, 5); else SELFDESTRUCT
+	// Without input: SSTORE(0, 5). With input: SELFDESTRUCT.
 	code := []byte{0x36, 0x60, 0x09, 0x57, 0x60, 0x05, 0x5f, 0x55, 0x00, 0x5b, 0x33, 0xff}
 	at := crypto.CreateAddress(addr(0), 0)
 	create, use, end := dynamic(0, 0, nil, nil, deployer(code)), dynamic(0, 1, &at, nil, nil), dynamic(0, 2, &at, nil, []byte{1})

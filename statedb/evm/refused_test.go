@@ -18,7 +18,8 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// shifter destroys itself without input. Else the first 32 bytes are a slot: it reads that, and with more input adds one to it.
+// shifter destroys itself if it has no input. Otherwise the first 32 bytes are
+// a slot, which it reads. With more input it also increments the slot.
 var shifter = []byte{
 	0x36, 0x60, 6, 0x57, 0x33, 0xff, // no input: SELFDESTRUCT(caller)
 	0x5b, 0x5f, 0x35, 0x80, 0x54, // slot, SLOAD(slot)
@@ -46,7 +47,7 @@ func beforeCancun() *params.ChainConfig {
 	return &old
 }
 
-// executed is what a block leaves.
+// executed is the result of a block.
 type executed struct {
 	receipts types.Receipts
 	root     common.Hash
@@ -75,7 +76,8 @@ func executeAll(t require.TestingT, view *statedb.View, rules *params.ChainConfi
 	return e
 }
 
-// requireNoTrace executes transactions with and without those that are refused, and again on the witness.
+// requireNoTrace executes transactions with and without the refused ones, and
+// again on the witness.
 func requireNoTrace(t require.TestingT, store *statedb.Store, root common.Hash, rules *params.ChainConfig, txs []*types.Transaction, prepare ...func(*statedb.View)) *executed {
 	views := [2]*statedb.View{}
 	for i := range views {
@@ -111,7 +113,8 @@ func requireNoTrace(t require.TestingT, store *statedb.Store, root common.Hash, 
 // refused is a transaction that no block here takes.
 func refused(to common.Address) *types.Transaction { return dynamic(2, 1000, &to, nil, nil) }
 
-// A contract that is destroyed and created again in one block reads its empty storage as if nothing had been refused in between.
+// A contract that is destroyed and created again in one block reads its empty
+// storage the same if a transaction was refused in between.
 func TestRefusedWhileDestroyed(t *testing.T) {
 	store, root, at := shifters(t, statedb.EIP7864())
 	slot := common.Hash{9}
@@ -135,7 +138,9 @@ func TestRefusedWhileDestroyed(t *testing.T) {
 	}
 }
 
-// Before Cancun storage that is not found when its account is destroyed is found when it is read again, whether or not something was refused in between.
+// Before Cancun, storage that is not found when its account is destroyed is
+// found when it is read again, with or without a refused transaction in
+// between.
 func TestReadAfterDestroyed(t *testing.T) {
 	store, root, at := shifters(t, statedb.EIP7864())
 	slot := common.Hash{9}
@@ -159,7 +164,8 @@ func TestReadAfterDestroyed(t *testing.T) {
 	}
 }
 
-// Whatever else is in a block: transactions that are refused leave no trace in receipts, root, log, writes and witness.
+// In any block, refused transactions leave no trace in receipts, root, log,
+// writes and witness.
 func TestRefusalsLeaveNoTrace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		profile := statedb.EIP7864()
@@ -198,7 +204,8 @@ func TestRefusalsLeaveNoTrace(t *testing.T) {
 	})
 }
 
-// drawShift draws a transaction of 0 or 1, or one of anybody's that is refused.
+// drawShift draws a transaction of account 0 or 1, or one of any account that
+// is refused.
 func drawShift(t *rapid.T, b *Block, targets []common.Address) *types.Transaction {
 	nonce := func(i byte) uint64 { return b.state.GetNonce(addr(i)) }
 	from := rapid.Byte().Draw(t, "from") % 2

@@ -29,9 +29,10 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// Go-ethereum's module carries transactions of real networks with the state before them and what its tracers say of them.
-// Each is run on a view and on go-ethereum's own state, under the rules of its time: both must agree with each other, and with the
-// recorded trace where that says what the whole transaction did.
+// The module of go-ethereum contains transactions of real networks, with the
+// state before them and the results of its tracers. Each runs on a view and on
+// go-ethereum's state, under the rules of its time. Both must agree with each
+// other, and with the recorded trace if that covers the whole transaction.
 
 // leftOut are the recordings that a view does not run, and why.
 var leftOut = map[string]string{
@@ -56,7 +57,7 @@ type recording struct {
 	Result json.RawMessage `json:"result"`
 }
 
-// trace is what the call tracer recorded of the whole transaction.
+// trace is the record of the call tracer for the whole transaction.
 type trace struct {
 	GasUsed *hexutil.Uint64 `json:"gasUsed"`
 	Output  hexutil.Bytes   `json:"output"`
@@ -114,7 +115,7 @@ func (r *recording) context() vm.BlockContext {
 	return c
 }
 
-// outcome is what a transaction did.
+// outcome is the result of a transaction.
 type outcome struct {
 	GasUsed uint64
 	Output  []byte
@@ -136,7 +137,8 @@ func (r *recording) run(t *testing.T, sdb *state.StateDB) outcome {
 	require.NoError(t, err)
 	require.NoError(t, sdb.Error())
 	o := outcome{GasUsed: result.UsedGas, Output: bytes.Clone(result.ReturnData), Logs: sdb.GetLogs(tx.Hash(), c.BlockNumber.Uint64(), common.Hash{}, c.Time)}
-	if frontier := !r.Genesis.Config.IsHomestead(c.BlockNumber); result.Err != nil && !(frontier && errors.Is(result.Err, vm.ErrCodeStoreOutOfGas)) { // there, that was no failure
+	// Frontier did not count this as a failure.
+	if frontier := !r.Genesis.Config.IsHomestead(c.BlockNumber); result.Err != nil && !(frontier && errors.Is(result.Err, vm.ErrCodeStoreOutOfGas)) {
 		o.Failed = result.Err.Error()
 	}
 	sdb.IntermediateRoot(r.Genesis.Config.Rules(c.BlockNumber, c.Random != nil, c.Time))

@@ -14,7 +14,8 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// execute runs transactions as one block, without committing. Those that cannot be in it are left out.
+// execute runs transactions as one block, without committing. It leaves out
+// those that cannot be in the block.
 func execute(t require.TestingT, view *statedb.View, txs []*types.Transaction) (types.Receipts, common.Hash) {
 	b, err := NewBlock(view, config, header(), noHashes)
 	require.NoError(t, err)
@@ -37,8 +38,10 @@ func accepted(txs []*types.Transaction, receipts types.Receipts) (in []*types.Tr
 	return in
 }
 
-// Random blocks executed again on their witness alone, without the transactions that were refused, have the same receipts and the same root, and the
-// witness has exactly what they need; so has a witness with code by chunks.
+// Random blocks are executed again on their witness alone, without the refused
+// transactions. Receipts and root are the same, and the witness has exactly the
+// values that the execution needs. The same holds for a witness with code in
+// chunks.
 func TestStatelessExecution(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store, root := genesis(t)
@@ -102,7 +105,8 @@ func TestReadsKnowTheirTransaction(t *testing.T) {
 	require.Equal(t, map[common.Address]int{addr(0): 0, to[0]: 0, header().Coinbase: 0, addr(1): 1, to[1]: 1}, first)
 }
 
-// A witness from which an account is missing stops the block: the reader's error is not taken for an empty account.
+// A missing account in the witness stops the block. The reader's error does not
+// pass for an empty account.
 func TestBlockStopsAtWhatTheWitnessLacks(t *testing.T) {
 	store, root := genesis(t)
 	view, err := store.View(root)
@@ -120,7 +124,9 @@ func TestBlockStopsAtWhatTheWitnessLacks(t *testing.T) {
 	require.ErrorIs(t, b.Finish(), ErrState)
 }
 
-// What only a refused transaction has read is in no log; what others read as well belongs to the first of those, although the StateDB had it before.
+// Values that only a refused transaction has read are in no log. Values that
+// others read as well belong to the first of those, although the StateDB had
+// cached them.
 func TestRefusedTransactionLeavesNoReads(t *testing.T) {
 	store, root := genesis(t)
 	_, view := run(t, store, root, dynamic(0, 0, nil, nil, deployer(onlooker)))
@@ -154,7 +160,8 @@ func TestRefusedTransactionLeavesNoReads(t *testing.T) {
 	require.NoError(t, stateless.Matches(w))
 }
 
-// A slot that a block changes and puts back is read and not written, also if a transaction was refused in between.
+// A slot that a block changes and restores is read and not written, even if a
+// transaction is refused in between.
 func TestSlotPutBackIsNotWritten(t *testing.T) {
 	store, root := genesis(t)
 	_, view := run(t, store, root, dynamic(0, 0, nil, nil, deployer(toggle)))
@@ -186,7 +193,8 @@ func TestCodeSizeNeedsNoCode(t *testing.T) {
 	store, root := genesis(t)
 	long := sign(0, &types.DynamicFeeTx{ChainID: config.ChainID, GasTipCap: oneGwei, GasFeeCap: big.NewInt(3e9), Gas: 10_000_000, Data: deployer(make([]byte, 20_000))})
 	at, asker := crypto.CreateAddress(addr(0), 0), crypto.CreateAddress(addr(0), 1)
-	code := append(append([]byte{0x73}, at[:]...), 0x3b, 0x5f, 0x55, 0x00) // SSTORE(0, EXTCODESIZE(at))
+	// SSTORE(0, EXTCODESIZE(at))
+	code := append(append([]byte{0x73}, at[:]...), 0x3b, 0x5f, 0x55, 0x00)
 	_, view := run(t, store, root, long, dynamic(0, 1, nil, nil, deployer(code)))
 	execute(t, view, []*types.Transaction{dynamic(1, 0, &asker, nil, nil)})
 	require.Equal(t, common.BigToHash(big.NewInt(20_000)), view.Storage(asker, common.Hash{}))

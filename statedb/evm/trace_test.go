@@ -40,7 +40,7 @@ func TestCallTraced(t *testing.T) {
 	}, seen)
 }
 
-// What runs for ever is stopped with ctx, and is no result.
+// An endless execution stops with ctx, and has no result.
 func TestStopped(t *testing.T) {
 	store, root := genesis(t)
 	view, err := store.View(root)
@@ -58,7 +58,8 @@ func TestStopped(t *testing.T) {
 	require.ErrorIs(t, err, over)
 }
 
-// The pre-state of a transaction is what those before it left. Nobody can go on with the block, and nothing done to that state reaches the view.
+// The pre-state of a transaction is the state after those before it. The block
+// cannot be continued, and changes of that state do not reach the view.
 func TestPrestate(t *testing.T) {
 	store, root := genesis(t)
 	view, err := store.View(root)

@@ -23,7 +23,8 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// fixture is a transaction of a real network with the state that it found: a file of go-ethereum's tests of its call tracer.
+// fixture is a transaction of a real network with the state before it: a file
+// of go-ethereum's tests of its call tracer.
 type fixture struct {
 	Genesis struct {
 		Alloc  types.GenesisAlloc  `json:"alloc"`
@@ -47,8 +48,9 @@ type fixture struct {
 
 // refusedFixtures are the fixtures that cannot run on a view, with the reason.
 var refusedFixtures = map[string]error{
-	"blob_tx.json":             ErrBlob,                 // a rollup on JAM has no blobs
-	"inner_revert_reason.json": statedb.ErrBalanceRange, // a development network whose accounts have more than 128 bits of wei
+	"blob_tx.json": ErrBlob, // a rollup on JAM has no blobs
+	// A development network whose accounts have more than 128 bits of wei.
+	"inner_revert_reason.json": statedb.ErrBalanceRange,
 }
 
 func (f *fixture) header() *types.Header {
@@ -59,7 +61,7 @@ func (f *fixture) header() *types.Header {
 	return h
 }
 
-// settled is what a transaction came to.
+// settled is the result of a transaction.
 type settled struct {
 	receipt *types.Receipt
 	output  []byte
@@ -86,7 +88,8 @@ func (f *fixture) run(view *statedb.View, tx *types.Transaction) (o settled, err
 	return o, err
 }
 
-// Transactions of real networks use the gas, have the status and return what they did there, on a view and again on its witness alone.
+// Transactions of real networks have the gas, the status and the result that
+// they had there, on a view and on its witness alone.
 func TestRealTransactionsOnTheirWitness(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/ethereum/go-ethereum").Output()
 	require.NoError(t, err)

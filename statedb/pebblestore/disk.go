@@ -11,44 +11,47 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// ErrPrefix: a prefix that no keys can follow, because nothing is after it.
-var ErrPrefix = errors.New("pebblestore: bad prefix")
+// ErrPrefix is returned for a prefix that consists of bytes 0xff only.
+var ErrPrefix = errors.New("pebblestore: invalid prefix")
 
-// Options says how to use the database.
+// Options configures [Open]. The zero value is valid.
 type Options struct {
-	// DB is a database of the host's, which Close leaves open; nil means one of the disk's own in Open's directory.
+	// DB is the host's database, which Close leaves open; nil means that Open
+	// opens one in its directory.
 	DB *pebble.DB
 	// Check, if not nil, is called after each write to DB. If it returns an
-	// error, the write fails with it. It is for a host that keeps failures of
-	// its disk from Pebble. If Check is nil, a disk that fails under DB ends
-	// the process. It is not used for a database of the disk's own.
+	// error, the write fails with that error. Set it if the host hides failures
+	// of the disk from Pebble. Without it a failing disk under DB ends the
+	// process. It is ignored if DB is nil.
 	Check func() error
-	// Prefix is before all keys, so that several stores, and other data, can share a database. No other prefix may begin with it. It has at
-	// least one byte that is not 0xff, or is empty.
+	// Prefix is prepended to all keys, so that several stores and other data
+	// can share a database. It must be empty or have a byte other than 0xff. No
+	// other prefix in the database may begin with it.
 	Prefix []byte
-	// Pebble configures a database of the disk's own; nil means Pebble's
-	// defaults, and its log discarded. If the disk fails under it, writes return
-	// errors that wrap ErrDisk.
+	// Pebble configures the database that Open opens; nil means Pebble's
+	// defaults without logging. If its disk fails, writes return errors that
+	// wrap ErrDisk.
 	Pebble *pebble.Options
 }
 
-// ErrDisk is wrapped by errors after the disk under the database has failed, for
-// example because it was full. The cause is wrapped too. The write that failed
-// is there after the next Open as a whole or not at all. No later write reaches
-// the disk. Once the disk works again, Close and Open continue with what was
-// written before.
+// ErrDisk is wrapped by errors after the disk under the database has failed,
+// for example because it is full. The cause is wrapped too. After the next Open
+// the write that failed is there completely or not at all. Later writes do not
+// reach the disk. When the disk works again, close the database and open it
+// again: it continues with all that was written before.
 var ErrDisk = pebbledb.ErrDisk
 
-// Disk implements statedb.Disk.
+// Disk implements [statedb.Disk] with a Pebble database.
 type Disk struct {
 	db     *pebbledb.DB
 	prefix []byte
-	end    []byte // the first key after the prefix; nil if there is none
+	end    []byte // first key after prefix; nil: none
 }
 
 var _ statedb.Disk = (*Disk)(nil)
 
-// Open opens the disk in a directory, or in Options.DB, or makes an empty one. Errors wrap ErrPrefix, or are Pebble's.
+// Open opens the database in dir, or uses Options.DB if it is set, and creates
+// it if it does not exist. The error wraps ErrPrefix, or comes from Pebble.
 func Open(dir string, options Options) (*Disk, error) {
 	d := &Disk{prefix: slices.Clone(options.Prefix), end: pebbledb.End(options.Prefix)}
 	if len(d.prefix) > 0 && d.end == nil {
@@ -105,6 +108,6 @@ func (d *Disk) Read(f func(key, value []byte) error) (err error) {
 	return nil
 }
 
-// Close closes the disk's own database. The store must not be used afterwards.
-// The error wraps ErrDisk if the disk under it has failed.
+// Close closes the database if Open opened it. The store must not be used
+// afterwards. The error wraps ErrDisk if the disk has failed.
 func (d *Disk) Close() error { return d.db.Close() }

@@ -20,7 +20,8 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// script is a life of a store: blocks on several roots, moves of the canonical root there and back, retention and discarding.
+// script is the life of a store: blocks on several roots, moves of the
+// canonical root forth and back, retention and discards.
 func script(s *statedb.Store, known map[common.Hash]bool) (steps []func() error) {
 	roots := []common.Hash{statedb.EmptyRoot}
 	known[statedb.EmptyRoot] = true
@@ -56,7 +57,7 @@ func script(s *statedb.Store, known map[common.Hash]bool) (steps []func() error)
 	}
 }
 
-// summary is what can be seen of a store.
+// summary is the visible state of a store.
 type summary struct {
 	canonical common.Hash
 	parents   map[common.Hash]common.Hash
@@ -100,7 +101,8 @@ func openStore(t *testing.T, fs vfs.FS) (*statedb.Store, *Disk) {
 	return s, disk
 }
 
-// plan is what the script leaves after each step, and all roots that it ever has.
+// plan returns the states after each step of the script, and all roots that it
+// ever has.
 func plan(t *testing.T) (states []summary, known map[common.Hash]bool) {
 	known = map[common.Hash]bool{}
 	s, disk := openStore(t, vfs.NewMem())
@@ -114,14 +116,16 @@ func plan(t *testing.T) (states []summary, known map[common.Hash]bool) {
 	return states, known
 }
 
-// The process dies at any operation on its files: what a call has returned is there after a restart, and the call that it died in happened whole
-// or not at all.
+// The process dies at any operation on its files. After a restart all completed
+// calls are there, and the interrupted call is there completely or not at all.
 func TestDiesAtAnyOperation(t *testing.T) {
 	states, known := plan(t)
 	for at, died := int64(1), true; died; at++ {
 		mem := vfs.NewStrictMem()
 		var operations atomic.Int64
-		var counting sync.Mutex // Pebble works in the background too: no step is counted while the process dies
+		// Pebble also works in the background. No operation counts while the
+		// process dies.
+		var counting sync.Mutex
 		done, safe := 0, 0
 		dying := errorfs.Wrap(mem, errorfs.InjectorFunc(func(errorfs.Op, string) error {
 			if operations.Add(1) == at {
@@ -235,8 +239,8 @@ func Example() {
 	// nonce: 1
 }
 
-// The disk is full: the write fails with the reason, and so do all later ones.
-// After a restart there is what was written before.
+// The disk is full. The write fails with the reason, and so do all later ones.
+// After a restart all completed writes are there.
 func TestDiskIsFull(t *testing.T) {
 	mem := vfs.NewStrictMem()
 	var full atomic.Bool

@@ -1,9 +1,14 @@
-// Package pebblestore is a disk for package statedb: a Pebble database, of the host's or of its own.
+// Package pebblestore implements the disk of package statedb with a Pebble
+// database, either the host's or a separate one.
 //
 //	disk, err := pebblestore.Open(dir, pebblestore.Options{})
-//	store, err := statedb.Open(statedb.Config{Profile: statedb.EIP7864(), Disk: disk})
+//	store, err := statedb.Open(statedb.Config{
+//		Profile: statedb.EIP7864(),
+//		Disk:    disk,
+//	})
 //
-// The database has the values of the canonical root, and a write set for each other root; what they look like is statedb's business. All
-// records of one change are one batch, which is synced before the call returns: a crash at any moment leaves the state before the change or
-// the one after it. A disk belongs to one store at a time.
+// The database has the values of the canonical root, and a write set for each
+// other root. All records of one change are one batch, which is synced before
+// the call returns. A crash at any moment leaves the state before or after the
+// change. A disk belongs to one store at a time.
 package pebblestore

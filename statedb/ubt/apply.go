@@ -6,17 +6,21 @@ import (
 )
 
 const (
-	// parallelDepth bounds the goroutines of one apply, or of one seal: two for each inner node above it.
+	// parallelDepth limits the goroutines of one apply or seal: at most two for
+	// each inner node above this depth.
 	parallelDepth = 5
-	// parallelWrites is how many writes are worth a goroutine.
+	// parallelWrites is the minimum number of writes for another goroutine.
 	parallelWrites = 16
-	// A batch is what is built first and then sealed together: a share of the writes, so that there is work for several goroutines.
-	batchShare         = 16
+	// batchShare is the inverse of the share of the writes that is built first
+	// and then sealed together, so that several goroutines have work.
+	batchShare = 16
+	// minBatch and maxBatch limit the number of writes of such a batch.
 	minBatch, maxBatch = 2 * parallelWrites, 4096
 )
 
-// applyAll returns the tree under r, which stands at depth, with the writes, which are sorted by key and distinct. It builds and seals in batches
-// of at most so many writes.
+// applyAll returns the tree under r, which is at the given depth, with writes,
+// which are strictly ascending. It builds and seals batches of at most batch
+// writes.
 func applyAll(h *Hasher, r ref, depth int, writes []Write, batch int) (ref, error) {
 	if len(writes) <= batch || oneStem(writes) {
 		warm(r, depth, writes)
@@ -60,8 +64,8 @@ func either(a, b error) error {
 	return b
 }
 
-// apply is applyAll of one batch, without hashing: new nodes are unsealed. Each node that changes is made once; where nothing changes the old
-// one comes back.
+// apply is applyAll of one batch without hashing: new nodes are unsealed. It
+// creates each changed node once, and returns r if nothing changes.
 func apply(h *Hasher, r ref, depth int, writes []Write) (ref, error) {
 	if len(writes) == 0 {
 		return r, nil
@@ -82,7 +86,7 @@ func apply(h *Hasher, r ref, depth int, writes []Write) (ref, error) {
 			}
 		}
 	}
-	// Everything splits by the next bit: the writes and what is here.
+	// The writes and the subtree are split by the next bit.
 	left, right, err := children(r, depth)
 	if err != nil {
 		return ref{}, fmt.Errorf("%w: write at %x", err, writes[0].Key)
@@ -99,12 +103,14 @@ func apply(h *Hasher, r ref, depth int, writes []Write) (ref, error) {
 	return join(r, left, right, newLeft, newRight)
 }
 
-// oneStem reports whether all writes, of which there is at least one, are of the same stem.
+// oneStem reports whether all writes have the same stem. There must be at least
+// one write.
 func oneStem(writes []Write) bool {
 	return string(writes[0].Key.stem()) == string(writes[len(writes)-1].Key.stem())
 }
 
-// split returns how many writes go left at a depth.
+// split returns the number of writes in the left subtree of a node at the given
+// depth.
 func split(writes []Write, depth int) int {
 	from, to := 0, len(writes)
 	for from < to {
@@ -117,7 +123,8 @@ func split(writes []Write, depth int) int {
 	return from
 }
 
-// children returns what stands below a place at a depth, where a stem alone stands below its own. The error is ErrHidden.
+// children returns the children of the place r at the given depth. A stem that
+// has r to itself is one of the children. The error is ErrHidden.
 func children(r ref, depth int) (left, right ref, err error) {
 	switch n := r.node.(type) {
 	case *inner:
@@ -134,7 +141,8 @@ func children(r ref, depth int) (left, right ref, err error) {
 	return left, right, err
 }
 
-// beside returns the children of a place that a stem has to itself, once others come there too.
+// beside returns the children of a place that only one stem occupied, when
+// another stem is added.
 func beside(r ref, name string, depth int) (left, right ref) {
 	if name[depth/8]>>(7-depth%8)&1 == 0 {
 		return r, ref{}
@@ -142,8 +150,10 @@ func beside(r ref, name string, depth int) (left, right ref) {
 	return ref{}, r
 }
 
-// join returns what stands at the place of old, whose children were left and right, and are new now; an inner node is unsealed. One stem alone
-// takes the place of its parent: a stem is as shallow as it can be. The error is ErrHidden.
+// join returns the node at the place of old after its children changed from
+// left and right to newLeft and newRight. A new inner node is unsealed. A
+// single stem replaces its parent, because a stem is at the shallowest possible
+// place. The error is ErrHidden.
 func join(old, left, right, newLeft, newRight ref) (ref, error) {
 	if _, was := old.node.(*inner); was && newLeft == left && newRight == right {
 		return old, nil

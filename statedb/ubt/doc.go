@@ -1,34 +1,44 @@
-// Package ubt is a persistent Unified Binary Tree (EIP-7864): keys of 32 bytes, values of 32 bytes, any number of versions that share what
-// they have in common, and proofs of what one version has and how the next follows from it.
+// Package ubt is a persistent Unified Binary Tree (EIP-7864). Keys and values
+// have 32 bytes. Any number of versions share their common parts. A proof shows
+// values of one version, and how writes change its root.
 //
-//	tree, err := ubt.Tree{}.Apply(hasher, writes)     // the writes sorted by key
+//	tree, err := ubt.Tree{}.Apply(hasher, writes) // writes sorted by key
 //	value, ok, err := tree.Get(key)
-//	next, err := tree.Apply(hasher, more)             // tree is still there, and as it was
+//	next, err := tree.Apply(hasher, more)         // tree is unchanged
 //
-//	proof, err := tree.Prove(hasher, uses)            // of some keys that are read, set or deleted
-//	part, err := ubt.Open(hasher, proof, uses)        // elsewhere, without the tree
-//	part.Root() == tree.Root()                        // then the values that part.Get gives are the tree's,
-//	after, err := part.Apply(hasher, writes)          // and after.Root() is the root after the writes
+// A verifier needs only the proof:
+//
+//	proof, err := tree.Prove(hasher, uses)   // keys read, set or deleted
+//	part, err := ubt.Open(hasher, proof, uses)
+//	// Compare part.Root() with a trusted root. Then part.Get is trusted too.
+//	after, err := part.Apply(hasher, writes) // after.Root() is the next root
 //
 // # The tree
 //
-// The first 31 bytes of a key are its stem; the last one says which of the stem's 256 values it is. A stem stands at the shallowest place that
-// separates it from the others: below an inner node for each bit of the stem until then. There are no nodes for common prefixes. How nodes are hashed
-// is a [Hasher]: a leaf hashes its value, a stem its name and the root of the binary tree over its 256 leaves, an inner node its two
-// children; what is empty hashes to zero, and so does a pair of empty ones. Deleting is canonical: a tree is a function of its values, however they came
-// about.
+// The first 31 bytes of a key are its stem, and the last byte selects one of
+// the stem's 256 values. A stem is at the shallowest place that separates it
+// from the other stems, below one inner node for each bit. Common prefixes have
+// no special nodes. A [Hasher] hashes the nodes. A leaf hashes its value. A
+// stem hashes its name and the root of the binary tree over its 256 leaves. An
+// inner node hashes its two children. An empty place hashes to zero, and so
+// does a pair of empty places. Deletion is canonical: a tree depends only on
+// its values, not on their history.
 //
 // # Sharing
 //
-// Nodes never change, and have their hash before anybody sees them. So a [Tree] is a pointer, a snapshot is a copy of it, readers need no lock, and
-// the garbage collector frees what no tree needs any more. A batch of writes makes each node that changes once; large ones are hashed by several
-// goroutines.
+// Nodes never change, and are hashed before they are published. A [Tree] is
+// therefore a pointer, a snapshot is a copy of it, readers need no lock, and
+// the garbage collector frees nodes that no tree uses. A batch of writes
+// creates each changed node once. Several goroutines hash a large batch.
 //
 // # Proofs
 //
-// A [Proof] has one form for each tree and list of uses. What was opened from it is again a Tree, with holes; so the root after the writes is
-// computed by the same code that the builder ran, and there is no second set of rules. EIP-7864 hashes stems and inner nodes alike. A proof
-// therefore opens a leaf below every node that it enters, so that no node that is there can be taken for another kind, and opens what is left alone
-// by a deletion; prove.go says how. Who can choose stems, or what they are hashes of, can still make one that reads as a node of his own: see
+// A [Proof] has exactly one form for each tree and list of uses. Opening it
+// gives a Tree with hidden parts, so the same code computes the next root for a
+// builder and for a verifier. EIP-7864 hashes stems and inner nodes alike. A
+// proof therefore opens a leaf below every node that it enters, so that no node
+// can be taken for another kind. It also opens a stem that a deletion leaves
+// alone; prove.go has the rules. A party that can choose stems, or their
+// preimages, can still create a stem that reads as a node: see
 // [Proof.ZeroPrefixed].
 package ubt

@@ -7,7 +7,8 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// A tree is proved to somebody who knows its root alone, who then computes the root after a deletion.
+// A verifier that knows only the root checks a proof, and computes the root
+// after a deletion.
 func Example() {
 	pair := func(left, right []byte) ubt.Hash {
 		return sha256.Sum256(append(append([]byte(nil), left...), right...))

@@ -6,13 +6,15 @@ import (
 	"fmt"
 )
 
-// ErrStem: the encoding of a stem is malformed.
+// ErrStem is returned for a malformed encoding of a stem.
 var ErrStem = errors.New("ubt: malformed stem")
 
 const setSize = 32
 
-// ChangedStems yields, in order, the stems that are not the same in old as in t, with their encoded values in t: a set of 256 bits, which says
-// what indices are there, and their values; nil if there is none. Neither tree may be from a proof.
+// ChangedStems iterates, in order, over the stems that differ between old and
+// t, with their encoded values in t. The encoding is a set of 256 bits with the
+// present indices, followed by their values. It is nil if the stem has no
+// values in t. Neither tree may come from a proof.
 func (t Tree) ChangedStems(old Tree) func(yield func(stem, values []byte) bool) {
 	return func(yield func(stem, values []byte) bool) {
 		last := ""
@@ -27,7 +29,7 @@ func (t Tree) ChangedStems(old Tree) func(yield func(stem, values []byte) bool) 
 	}
 }
 
-// encodeStem returns the values of a key's stem.
+// encodeStem returns the encoded values of a key's stem.
 func (t Tree) encodeStem(k *Key) []byte {
 	s := t.stemOf(k)
 	if s == nil {
@@ -58,10 +60,11 @@ func (t Tree) stemOf(k *Key) *stem {
 	}
 }
 
-// DecodeStem returns the writes that make a stem of its encoded values. The error wraps ErrStem.
+// DecodeStem returns the writes that create a stem from its encoded values. The
+// error wraps ErrStem.
 func DecodeStem(name, values []byte) ([]Write, error) {
 	if len(name) != StemSize || len(values) < setSize {
-		return nil, fmt.Errorf("%w: a name of %d bytes and values of %d", ErrStem, len(name), len(values))
+		return nil, fmt.Errorf("%w: name of %d bytes and values of %d bytes", ErrStem, len(name), len(values))
 	}
 	var present set
 	for i := range present {

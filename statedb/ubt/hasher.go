@@ -8,21 +8,26 @@ type Hash = common.Hash
 // EmptyRoot is the root of a tree without values.
 var EmptyRoot = Hash{}
 
-// Hasher says how nodes are hashed. All funcs must be set and pure, and are called by several goroutines at once. They take values, because
-// a pointer passed through a func value would cost a heap allocation per hash. None of them may return zero, which means nothing is there.
+// Hasher has the hash functions of a tree. All functions except Pairs must be
+// set. They must be pure and safe for concurrent use, and must not return zero,
+// which means an empty place. They take values, because a pointer passed
+// through a function value would cost an allocation per hash.
 type Hasher struct {
 	// Leaf hashes a value.
 	Leaf func(value [32]byte) Hash
-	// Inner hashes two children; the hash of an absent one is zero. It is never asked for two absent ones: they give zero.
+	// Inner hashes two children. The hash of an empty child is zero; at most
+	// one is empty.
 	Inner func(left, right Hash) Hash
-	// Pairs is Inner of each two neighbours of in, into out, which has half as many. It is for hash functions that work faster on many
-	// inputs that do not depend on each other; nil means Inner, one by one. Of two zeros it is never asked either.
+	// Pairs writes Inner of each two neighbors of in to out, which is half as
+	// long. It is for hash functions that process many independent inputs
+	// faster in one call. nil means that Inner is called for each pair. A pair
+	// never has two zeros.
 	Pairs func(out, in [][32]byte)
 	// Stem hashes a stem and the root of its 256 values.
 	Stem func(stem [StemSize]byte, values Hash) Hash
 }
 
-// inner is Inner with the rule for two absent children.
+// inner is Inner extended to two empty children.
 func (h *Hasher) inner(left, right Hash) Hash {
 	if left == (Hash{}) && right == (Hash{}) {
 		return Hash{}

@@ -12,29 +12,33 @@ const StemSize = 31
 
 const stemBits = 8 * StemSize
 
-// Key addresses one value: a stem, and a sub-index in the last byte. Its size is fixed here and nowhere else: the tree takes stems as
-// strings of bytes, of which none may be the beginning of another.
+// Key is the position of one value: a stem, and a sub-index in the last byte.
+// Only this type fixes the size of a stem: the tree itself accepts stems of
+// different lengths, if none is a prefix of another.
 type Key [StemSize + 1]byte
 
 func (k *Key) stem() []byte { return k[:StemSize] }
 func (k *Key) sub() byte    { return k[StemSize] }
 
-// Compare orders keys as the tree does.
+// Compare returns the order of two keys in the tree: -1, 0 or 1.
 func (k Key) Compare(other Key) int {
-	// Almost always the first eight bytes decide.
+	// The first eight bytes almost always decide.
 	if a, b := binary.BigEndian.Uint64(k[:]), binary.BigEndian.Uint64(other[:]); a != b {
 		return cmp.Compare(a, b)
 	}
 	return bytes.Compare(k[8:], other[8:])
 }
 
-// bit returns the i-th bit, the most significant first.
+// bit returns the i-th bit of stem, most significant first.
 func bit(stem []byte, i int) byte { return stem[i/8] >> (7 - i%8) & 1 }
 
-// Write is a change of one value: a deleted one is absent afterwards, and its Value is ignored.
+// Write is a change of one value.
 type Write struct {
-	Key     Key
-	Value   [32]byte
+	// Key is the changed key.
+	Key Key
+	// Value is the new value; ignored if Deleted.
+	Value [32]byte
+	// Deleted removes the value.
 	Deleted bool
 }
 
@@ -52,7 +56,7 @@ func (s *set) len() (n int) {
 	return n
 }
 
-// rank returns how many members are below i, which is below 256.
+// rank returns the number of members below i; i is below 256.
 func (s *set) rank(i int) int {
 	n := bits.OnesCount64(s[i/64] & (1<<(i%64) - 1))
 	for _, word := range s[:i/64] {
@@ -61,7 +65,7 @@ func (s *set) rank(i int) int {
 	return n
 }
 
-// all yields the members in order.
+// all iterates over the members in order.
 func (s *set) all(yield func(byte) bool) {
 	for i, word := range s {
 		for ; word != 0; word &= word - 1 {

@@ -89,7 +89,8 @@ func drawKey(t *rapid.T) (k Key) {
 	return k
 }
 
-// drawWrites draws sorted, distinct writes, among them zeros and deletions, of keys that are there too.
+// drawWrites draws sorted, distinct writes, among them zeros and deletions,
+// also of existing keys.
 func drawWrites(t *rapid.T, m model, n int) []Write {
 	known := m.keys()
 	writes := map[Key]Write{}

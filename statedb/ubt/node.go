@@ -1,15 +1,18 @@
 package ubt
 
-// node is what stands at a place of the tree: an *inner, a *stem, or a *partial, which is a stem of which a proof shows some values. Nodes never
-// change, so that readers need no lock.
+// node is a node of the tree: an *inner, a *stem, or a *partial, which is a
+// stem from a proof that shows some of its values. Nodes never change, so
+// readers need no lock.
 type node interface{ isNode() }
 
 func (*inner) isNode()   {}
 func (*stem) isNode()    {}
 func (*partial) isNode() {}
 
-// ref leads to a node. It has the node's hash, which is computed before anybody else sees it; since it is kept here and not in the node, what
-// a write does not touch is not even read. A zero hash is an empty place, and a hash without a node is hidden: a proof does not say what it is.
+// ref is a reference to a node with the node's hash, which is computed before
+// the node is published. The hash is stored here and not in the node, so that a
+// write need not read the nodes that it does not change. A zero hash is an
+// empty place. A hash without a node is hidden: the proof does not show it.
 type ref struct {
 	node node
 	sum  Hash
@@ -18,13 +21,14 @@ type ref struct {
 func (r *ref) empty() bool  { return r.sum == Hash{} }
 func (r *ref) hidden() bool { return r.node == nil && r.sum != Hash{} }
 
-// opaque says that not all that is below is known.
+// opaque reports whether some of the subtree is hidden.
 func (r *ref) opaque() bool {
 	_, isPartial := r.node.(*partial)
 	return isPartial || r.hidden()
 }
 
-// inner has its children's nodes apart from their hashes, so that a way down reads half as much.
+// inner stores its children's nodes and hashes separately, so that walking down
+// reads half as much memory.
 type inner struct {
 	nodes [2]node
 	sums  [2]Hash
@@ -45,7 +49,8 @@ func isStem(n node) bool {
 	return false
 }
 
-// onlyChild returns the one of two subtrees that is there, or an empty one if none is, and whether at most one is.
+// onlyChild returns the only child that is not empty, or an empty ref if both
+// are. is reports whether at most one child is not empty.
 func onlyChild(left, right ref) (alone ref, is bool) {
 	switch {
 	case left.empty():

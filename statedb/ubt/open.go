@@ -2,11 +2,14 @@ package ubt
 
 import "fmt"
 
-// Open returns the part of a tree that a proof shows for the uses, which are sorted by key and distinct. Whoever trusts its root may trust
-// what Get says of these keys, and the root after Apply with writes of exactly the kinds that the uses say. Get of another key, or Apply to it,
-// gives ErrHidden, or what the proof happens to show, which is then true.
+// Open returns the part of a tree that a proof shows for uses, which must be
+// strictly ascending by key. If its root is trusted, so are the results of Get
+// for these keys, and the root after Apply with writes that match the uses. For
+// any other key, Get and Apply either return ErrHidden or use a value that the
+// proof happens to show, which is then correct.
 //
-// The proof is taken only in the form that Prove gives it. The error wraps ErrOrder or ErrProof.
+// Open accepts a proof only in the form that Prove returns. The error wraps
+// ErrOrder or ErrProof.
 func Open(h *Hasher, p *Proof, uses []Use) (Tree, error) {
 	if err := checkUses(uses); err != nil {
 		return Tree{}, err
@@ -22,20 +25,21 @@ func Open(h *Hasher, p *Proof, uses []Use) (Tree, error) {
 	case o.err != nil:
 		return Tree{}, o.err
 	case o.bit != p.bits.count || o.opened != len(p.opened) || o.hashed != len(p.hashes) || o.valued != len(p.values):
-		return Tree{}, fmt.Errorf("%w: more than the tree needs", ErrProof)
+		return Tree{}, fmt.Errorf("%w: proof has more than the tree needs", ErrProof)
 	}
 	root.sum = sealAll(h, root, 0, len(p.values))
 	return Tree{root}, nil
 }
 
-// opener reads a proof; the rules stand at prover. After the first error it reads zeros.
+// opener reads a proof by the rules in the comment of prover. After the first
+// error it reads zeros.
 type opener struct {
 	p                           *Proof
 	bit, opened, hashed, valued int // read so far
 	err                         error
 }
 
-// place is where a node stands: the first depth bits of path.
+// place is the position of a node: the first depth bits of path.
 type place struct {
 	path  Key
 	depth int
@@ -48,7 +52,7 @@ func (at place) right() place {
 	return place{at.path, at.depth + 1}
 }
 
-// leads reports whether the way to a key passes here.
+// leads reports whether the path to k passes the place.
 func (at *place) leads(k *Key) bool {
 	for i := range at.depth {
 		if bit(k[:], i) != bit(at.path[:], i) {
@@ -85,14 +89,15 @@ func take[T any](o *opener, from []T, read *int, what string) (v T) {
 	return from[*read-1]
 }
 
-// sibling reads the hash of what is not looked into; zero if nothing is there.
+// sibling reads the hash of a node that is not entered; zero if the place is
+// empty.
 func (o *opener) sibling() Hash {
 	if o.bits(1) == 0 {
 		return Hash{}
 	}
 	sum := take(o, o.p.hashes, &o.hashed, "hashes")
 	if sum == (Hash{}) {
-		o.fail("a zero hash of what is not empty")
+		o.fail("zero hash of a nonempty node")
 	}
 	return sum
 }
@@ -105,12 +110,12 @@ func (o *opener) node(at place, uses []Use) (r ref, emptied bool) {
 	switch o.bits(opBits) {
 	case opEmpty:
 		if len(uses) == 0 {
-			o.fail("nothing where a leaf must be opened")
+			o.fail("empty node, want an opened leaf")
 		}
 		return ref{}, !anySets(uses)
 	case opInner:
 		if at.depth == stemBits {
-			o.fail("an inner node below the last bit of a stem")
+			o.fail("inner node below the last bit of a stem")
 			return ref{}, false
 		}
 		return o.inner(at, uses)
@@ -142,7 +147,7 @@ func (o *opener) inner(at place, uses []Use) (_ ref, emptied bool) {
 		emptied = leftEmptied && rightEmptied
 	}
 	if alone, is := onlyChild(l, r); is && (alone.empty() || isStem(alone.node)) {
-		o.fail("an inner node at depth %d over one stem or nothing", at.depth)
+		o.fail("inner node at depth %d over at most one stem", at.depth)
 	}
 	return ref{newInner(l, r), unsealed}, emptied
 }
@@ -164,7 +169,7 @@ func (o *opener) oneSide(usedAt, otherAt place, uses []Use) (used, other ref, em
 // own reads a stem that has a value at one of the keys.
 func (o *opener) own(uses []Use) (ref, bool) {
 	if len(uses) == 0 {
-		o.fail("a stem of no key")
+		o.fail("stem without a key")
 		return ref{}, false
 	}
 	group, rest := nextStem(uses)
@@ -174,16 +179,16 @@ func (o *opener) own(uses []Use) (ref, bool) {
 	s := stemOpener{opener: o, partial: partial{name: string(group[0].Key.stem())}}
 	s.read(group)
 	if s.present == (set{}) {
-		o.fail("a stem with nothing at its keys, and no leaf opened")
+		o.fail("stem without values at its keys, want an opened leaf")
 	}
 	return s.done(uses, group)
 }
 
-// foreign reads a stem that has no value at any key, of which the first leaf is opened.
+// foreign reads a stem that has no value at any key. Its first leaf is opened.
 func (o *opener) foreign(at place, uses []Use) (ref, bool) {
 	k := take(o, o.p.opened, &o.opened, "opened leaves")
 	if !at.leads(&k) {
-		o.fail("the opened leaf %x does not belong at depth %d", k, at.depth)
+		o.fail("opened leaf %x does not belong at depth %d", k, at.depth)
 	}
 	var group []Use
 	for rest := uses; len(rest) > 0; {
@@ -195,24 +200,24 @@ func (o *opener) foreign(at place, uses []Use) (ref, bool) {
 	s := stemOpener{opener: o, partial: partial{name: string(k.stem())}, first: k.sub(), isOpened: true}
 	for i := range group {
 		if group[i].Key.sub() == k.sub() {
-			o.fail("the opened leaf %x is one of the keys", k)
+			o.fail("opened leaf %x is one of the keys", k)
 		}
 	}
 	s.known.add(k.sub())
 	s.read(group)
 	if want := (set{}); o.err == nil {
 		if want.add(k.sub()); s.present != want {
-			o.fail("a stem with values at its keys, and another leaf opened")
+			o.fail("opened leaf of a stem that has values at its keys")
 		}
 	}
 	return s.done(uses, group)
 }
 
-// stemOpener reads what a stem has at known indices.
+// stemOpener reads the values of a stem at known indices.
 type stemOpener struct {
 	*opener
 	partial
-	first    byte // known, and there without saying
+	first    byte // known to be present
 	isOpened bool
 }
 
@@ -223,7 +228,7 @@ func (s *stemOpener) read(group []Use) {
 	s.span(allValues)
 }
 
-// span reads a span.
+// span reads the values or the hash of a span.
 func (s *stemOpener) span(at span) {
 	switch {
 	case s.err != nil:
@@ -234,7 +239,7 @@ func (s *stemOpener) span(at span) {
 			return
 		}
 		if s.isOpened && at.first < s.first {
-			s.fail("the opened leaf is not the first of its stem")
+			s.fail("opened leaf is not the first of its stem")
 		}
 		if s.others == nil {
 			s.others = make(map[span]Hash)
@@ -255,7 +260,8 @@ func (s *stemOpener) span(at span) {
 	s.values = append(s.values, value)
 }
 
-// done returns the stem, and whether nothing is left of it, nor anything beside it, after the writes.
+// done returns the stem, and reports whether its place is empty after the
+// writes.
 func (s *stemOpener) done(uses, group []Use) (ref, bool) {
 	if s.err != nil {
 		return ref{}, false

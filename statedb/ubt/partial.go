@@ -2,14 +2,14 @@ package ubt
 
 import "fmt"
 
-// partial is a stem of which a proof shows some values. Its known indices are those that the proof says something of: a value, or that
-// there is none.
+// partial is a stem of which a proof shows some values. Its known indices are
+// those for which the proof shows a value, or that there is none.
 type partial struct {
 	name    string
 	known   set
-	present set // of the known
+	present set // of the known indices
 	values  [][32]byte
-	others  map[span]Hash // of the largest parts without known indices, where they are not empty
+	others  map[span]Hash // largest nonempty spans without known indices
 }
 
 func (p *partial) get(k *Key) (value [32]byte, ok bool, err error) {
@@ -25,8 +25,9 @@ func (p *partial) get(k *Key) (value [32]byte, ok bool, err error) {
 	return p.values[p.present.rank(int(sub))], true, nil
 }
 
-// with returns the stem, whose hash is sum, after the writes, which are sorted, distinct and all its own: itself if nothing changes, an
-// empty place if no value is left.
+// with returns the stem after writes, which are strictly ascending and belong
+// to it. sum is its hash. If nothing changes it returns the stem itself, and if
+// no value is left an empty place.
 func (p *partial) with(sum Hash, writes []Write) (ref, error) {
 	next := &partial{name: p.name, known: p.known, present: p.present, others: p.others}
 	changed := false
@@ -68,7 +69,7 @@ func (p *partial) hash(h *Hasher) Hash {
 	return h.Stem([StemSize]byte([]byte(p.name)), p.fold(h, allValues))
 }
 
-// fold hashes a span.
+// fold returns the hash of a span.
 func (p *partial) fold(h *Hasher, s span) Hash {
 	switch {
 	case !s.anyOf(&p.known):

@@ -8,41 +8,52 @@ import (
 	"slices"
 )
 
-// ErrProof: a proof does not have the only form that the tree and the keys allow, or is damaged.
+// ErrProof is returned for a proof that is damaged, or does not have the form
+// that the tree and the keys require.
 var ErrProof = errors.New("ubt: malformed proof")
 
-// Use says what is done with a key. The form of a proof depends on it.
+// Use is a key with its use. The form of a proof depends on it.
 type Use struct {
+	// Key is the key.
 	Key Key
-	// Sets says that the key is written, Deletes that its value is removed: at most one of them.
-	Sets, Deletes bool
+	// Sets means that a value is written. Deletes is false then.
+	Sets bool
+	// Deletes means that the value is removed. Sets is false then.
+	Deletes bool
 }
 
-// Proof shows what a tree has at some keys, and enough around them to compute the root before and after they are written. There is exactly
-// one for each tree and each sorted list of uses: [Tree.Prove] makes it and [Open] accepts no other.
+// Proof shows the values of a tree at some keys, and enough around them to
+// compute the root before and after the keys are written. There is exactly one
+// proof for each tree and each sorted list of uses: [Tree.Prove] creates it and
+// [Open] accepts no other.
 //
-// It is the depth-first walk over all nodes that lead to the keys, as four streams; see prover for the order.
+// A proof is the depth-first walk over all nodes on the paths to the keys, in
+// four streams. The comment of prover has the order.
 type Proof struct {
-	bits   bitWriter
-	opened []Key      // of leaves that nobody asked for, but which show what kind their stem and all nodes above it are
-	hashes []Hash     // of siblings that are not empty
-	values [][32]byte // of leaves that are there
+	bits bitWriter
+	// opened has leaves that are not among the keys. They show the kind of
+	// their stem and of all nodes above it.
+	opened []Key
+	hashes []Hash     // hashes of nonempty siblings
+	values [][32]byte // values of present leaves
 }
 
-// What a node is, in two bits.
+// The kinds of nodes, in two bits.
 const (
 	opEmpty  = iota
-	opInner  // what is left and right of it follows
-	opOwn    // a stem with a value at one of the keys
-	opOpened // a stem without: a foreign one, or one that has nothing at the keys; its first leaf is opened
+	opInner  // its two sides follow
+	opOwn    // a stem with a used value
+	opOpened // another stem, with opened leaf
 	opBits   = 2
 )
 
-// proofHeader is the four lengths of the streams.
+// proofHeader is the size of the four lengths of the streams.
 const proofHeader = 4 * 4
 
-// ZeroPrefixed reports whether a hash in the proof, or the stem of a leaf that it opens beside the keys, begins with n zero bytes, at most 31. No honest hash
-// does, for n of 8 or more, by any chance that matters: a host whose keys are hashes of data that begins so asks for it. See statedb.Verify.
+// ZeroPrefixed reports whether a hash in the proof begins with n zero bytes,
+// and whether the stem of an opened leaf beside the keys does. n is at most 31.
+// For n of 8 or more, no honest hash does so by chance. It matters to hosts
+// whose keys are hashes of data that begins with zeros; see statedb.Verify.
 func (p *Proof) ZeroPrefixed(n int) (hash, opened bool) {
 	zeros := make([]byte, n)
 	hash = slices.ContainsFunc(p.hashes, func(h Hash) bool { return bytes.Equal(h[:n], zeros) })
@@ -50,11 +61,14 @@ func (p *Proof) ZeroPrefixed(n int) (hash, opened bool) {
 	return hash, opened
 }
 
-// Size returns the length of the encoding, in bytes: 16, and the bits rounded up to bytes, and 32 for each opened leaf, hash and value.
+// Size returns the length of the encoding in bytes: 16, plus b bits rounded up
+// to bytes, plus 32 for each opened leaf, hash and value.
 //
-// With b = 2 per node + 1 per inner node that not both sides of are used + 1 per known value + 1 for each level below a stem at which a
-// part without known values branches off. For k random keys of a tree with N ≫ k stems of one value each this comes to about
-// 32·k·(log₂(N/k) − 0.5) + 32·k + 3/8·k·log₂(N/k) + 1.4·k.
+// The number of bits b is 2 per node, 1 per inner node with an unused side, 1
+// per known value, and 1 for each level below a stem at which a part without
+// known values branches off. For k random keys of a tree with N ≫ k stems of
+// one value each, the size is about 32·k·(log₂(N/k) − 0.5) + 32·k +
+// 3/8·k·log₂(N/k) + 1.4·k bytes.
 func (p *Proof) Size() int {
 	return proofHeader + (p.bits.count+7)/8 + 32*(len(p.opened)+len(p.hashes)+len(p.values))
 }
@@ -78,7 +92,8 @@ func (p *Proof) AppendTo(b []byte) []byte {
 	return b
 }
 
-// ParseProof decodes a proof, which must be all of b. The error wraps ErrProof. Whether it proves anything is seen by [Open] alone.
+// ParseProof decodes a proof, which must fill b completely. It checks only the
+// form; [Open] checks what the proof proves. The error wraps ErrProof.
 func ParseProof(b []byte) (*Proof, error) {
 	if len(b) < proofHeader {
 		return nil, fmt.Errorf("%w: %d bytes, want at least %d", ErrProof, len(b), proofHeader)
@@ -91,7 +106,9 @@ func ParseProof(b []byte) (*Proof, error) {
 	if want := (lengths[0]+7)/8 + 32*(lengths[1]+lengths[2]+lengths[3]); uint64(len(body)) != want {
 		return nil, fmt.Errorf("%w: %d bytes after the header, want %d", ErrProof, len(body), want)
 	}
-	var n [4]int // where an int has 32 bits they fit now too, but for the bits of a proof of 256 MiB
+	// With an int of 32 bits, only the bits of a proof above 256 MiB do not
+	// fit.
+	var n [4]int
 	for i := range n {
 		if n[i] = int(lengths[i]); n[i] < 0 {
 			return nil, fmt.Errorf("%w: %d bits", ErrProof, lengths[i])
@@ -109,7 +126,7 @@ func ParseProof(b []byte) (*Proof, error) {
 	return p, nil
 }
 
-// split32 takes n pieces of 32 bytes off b, which has them.
+// split32 splits n items of 32 bytes off b, which must have them.
 func split32[T ~[32]byte](b []byte, n int) (pieces []T, rest []byte) {
 	pieces = make([]T, n)
 	for i := range pieces {
@@ -118,7 +135,7 @@ func split32[T ~[32]byte](b []byte, n int) (pieces []T, rest []byte) {
 	return pieces, b[32*n:]
 }
 
-// bitWriter is a string of bits, each byte's highest first.
+// bitWriter is a string of bits, most significant first in each byte.
 type bitWriter struct {
 	bytes []byte
 	count int
@@ -142,7 +159,8 @@ func (w *bitWriter) putBool(v bool) {
 	}
 }
 
-// checkUses returns an error unless the uses are sorted and distinct and none both sets and deletes.
+// checkUses returns an error unless the uses are strictly ascending and none
+// both sets and deletes.
 func checkUses(uses []Use) error {
 	for i := range uses {
 		if i > 0 && uses[i-1].Key.Compare(uses[i].Key) >= 0 {
@@ -159,13 +177,14 @@ func anySets(uses []Use) bool {
 	return slices.ContainsFunc(uses, func(u Use) bool { return u.Sets })
 }
 
-// splitUses returns the uses in the left and in the right subtree of a node at a depth, to which all belong.
+// splitUses splits the uses below a node at the given depth into those of its
+// left and right subtrees.
 func splitUses(uses []Use, depth int) (left, right []Use) {
 	at, _ := slices.BinarySearchFunc(uses, 1, func(u Use, _ int) int { return int(bit(u.Key[:], depth)) - 1 })
 	return uses[:at], uses[at:]
 }
 
-// nextStem returns the uses of the first one's stem, and the rest.
+// nextStem returns the uses that have the first one's stem, and the rest.
 func nextStem(uses []Use) (group, rest []Use) {
 	n := 1
 	for n < len(uses) && string(uses[n].Key.stem()) == string(uses[0].Key.stem()) {

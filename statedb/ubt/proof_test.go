@@ -95,7 +95,7 @@ func TestProofsProve(t *testing.T) {
 	})
 }
 
-// What the proof of a tree shows of keys that nobody asked for is true, or an error.
+// For keys without a use, a tree from a proof returns a true value or an error.
 func TestNothingElseIsShown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := model{}
@@ -115,7 +115,8 @@ func TestNothingElseIsShown(t *testing.T) {
 	})
 }
 
-// sample is a small tree with stems of several values and keys that share long prefixes, and uses of all kinds.
+// sample returns a small tree with stems of several values and keys with long
+// common prefixes, and uses of all kinds.
 func sample(t fatal) (model, []Use) {
 	m := model{}
 	for i := range byte(12) {
@@ -133,7 +134,8 @@ func sample(t fatal) (model, []Use) {
 	return m, uses
 }
 
-// Every other form of a true proof is refused: bits flipped, cut off, appended, moved to other keys.
+// Every other form of a true proof is refused: with flipped bits, cut off,
+// extended, or for other keys.
 func TestNoOtherFormIsTaken(t *testing.T) {
 	m, uses := sample(t)
 	tree := treeOf(t, m)
@@ -167,16 +169,18 @@ func TestNoOtherFormIsTaken(t *testing.T) {
 	}
 }
 
-// A tree of one stem: under hashes without tags its stem node is an inner node over "stem ‖ 00" and the root of its values. Taken for that,
-// any value whose way leads into a part of the values that is empty would be proved absent.
+// The tree has one stem. Under hashes without tags its node is also an inner
+// node over "stem ‖ 00" and the root of its values. Read that way, a value in a
+// path towards an empty part of the values would be proved absent.
 func TestStemIsNotAnInnerNode(t *testing.T) {
 	stem := Key{0x80}                // goes right at depth 0, then left
-	stem[0] |= 0x40                  // and right: to indices from 128 on, where there is nothing
+	stem[0] |= 0x40                  // right: empty indices from 128 on
 	m := model{stem: [32]byte{0xaa}} // present
 	tree := treeOf(t, m)
 	var values [256]Hash
 	values[0] = sha.Leaf([32]byte{0xaa})
-	// An inner node, of which the left side is a hash that is the stem's bytes, and the right one an inner node that has nothing at its right.
+	// An inner node: its left hash is the stem's bytes, and its right side is
+	// an inner node with an empty right side.
 	half := fold(sha, values[:128])
 	require.Equal(t, tree.Root(), sha.Inner(Hash(append(slices.Clone(stem[:31]), 0)), sha.Inner(half, Hash{})))
 	forged := &Proof{hashes: []Hash{half, Hash(append(slices.Clone(stem[:31]), 0))}}
@@ -189,7 +193,8 @@ func TestStemIsNotAnInnerNode(t *testing.T) {
 	require.ErrorIs(t, err, ErrProof)
 }
 
-// An inner node whose left hash ends in a zero byte could pass for a stem of which nothing is known.
+// An inner node whose left hash ends in a zero byte could pass for a stem
+// without known values.
 func TestInnerNodeIsNotAForeignStem(t *testing.T) {
 	// Look for a tree of two stems whose left one hashes to …00.
 	for i := uint32(0); ; i++ {
@@ -216,7 +221,7 @@ func TestInnerNodeIsNotAForeignStem(t *testing.T) {
 	}
 }
 
-// randomTree has so many stems of one value each.
+// randomTree returns a tree with n stems of one value each.
 func randomTree(t fatal, n int) (Tree, []Key) {
 	source := rand.NewChaCha8([32]byte{1})
 	writes := make([]Write, n)
@@ -232,7 +237,8 @@ func randomTree(t fatal, n int) (Tree, []Key) {
 	return mustApply(t, Tree{}, writes), keys
 }
 
-// The size is what the formulas at Size say: exactly, and about.
+// The size agrees with the formulas in the comment of Size, exactly and
+// approximately.
 func TestProofSize(t *testing.T) {
 	const n = 1 << 16
 	tree, keys := randomTree(t, n)
@@ -327,7 +333,8 @@ func TestHiddenIsLeftOut(t *testing.T) {
 	require.Empty(t, slices.Collect(part.Diff(tree)))
 }
 
-// Lengths that add up to what is there only where numbers have 32 bits are refused everywhere.
+// Lengths whose sum is right only with 32-bit arithmetic are refused on all
+// platforms.
 func TestLengthsThatWrap(t *testing.T) {
 	for _, lengths := range [][4]uint32{{0, 1<<32 - 1, 1, 0}, {0, 1 << 31, 1 << 31, 0}, {0, 1 << 27, 0, 0}, {1<<32 - 1, 0, 0, 0}, {1<<32 - 7, 0, 0, 0}} {
 		var b []byte

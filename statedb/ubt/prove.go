@@ -2,8 +2,9 @@ package ubt
 
 import "fmt"
 
-// Prove returns the proof for the uses, which are sorted by key and distinct. The error wraps ErrOrder, ErrProof where a key is both set and
-// deleted, or ErrHidden: a tree from a proof proves nothing.
+// Prove returns the proof for uses, which must be strictly ascending by key.
+// The error wraps ErrOrder, ErrProof if a key is both set and deleted, or
+// ErrHidden on a tree from a proof, which can prove nothing.
 func (t Tree) Prove(h *Hasher, uses []Use) (*Proof, error) {
 	if err := checkUses(uses); err != nil {
 		return nil, err
@@ -20,23 +21,33 @@ func (t Tree) Prove(h *Hasher, uses []Use) (*Proof, error) {
 	return &p.Proof, nil
 }
 
-// prover writes a proof. It and opener, which reads one, are two sides of one set of rules:
+// prover writes a proof, and opener reads one. Both follow these rules.
 //
-// A node is two bits. Below an inner node the sides that are used come first, left before right; then of a side that is not, whether it is
-// there, and its hash. That hash does not say what kind of node it is, and hashes without tags would let a stem pass for an inner node, or
-// a node between the values of a stem for one of the tree. So each node that the proof enters, and that is not empty, is shown by a leaf that is there
-// below it: the number of hashes from a node down to a leaf tells what it is, because a leaf hashes 32 bytes and all others 64. Where the
-// keys lead to no such leaf, the first leaf is opened. (This says what a node is, and not that a leaf is no node: a stem that somebody chose so that
-// its 64 bytes read as two hashes needs other means, see ZeroPrefixed.) In particular a side that is not used is entered all the same if the other one is empty
-// before the writes, and also if it is empty after them: then it must be known whether a stem is left alone, which moves up.
+// A node is two bits. Below an inner node the used sides come first, left
+// before right. For an unused side follow a bit, whether it is present, and its
+// hash.
+//
+// A hash does not show the kind of its node. Without tags a stem could pass for
+// an inner node, and a node between the values of a stem for a node of the
+// tree. Therefore every nonempty node that the proof enters has a present leaf
+// below it in the proof. The number of hashes from a node down to a leaf shows
+// its kind, because a leaf hashes 32 bytes and all other nodes hash 64. If no
+// key leads to such a leaf, the first leaf is opened. An attacker may still
+// choose a stem so that its 64 bytes read as two hashes; ZeroPrefixed is for
+// that case.
+//
+// In particular, an unused side is entered if the other side is empty before or
+// after the writes. It must then be known whether a stem is left alone, because
+// such a stem moves up.
 type prover struct {
 	Proof
 	h   *Hasher
 	err error
 }
 
-// node writes the node at a depth with the uses below it, or without any if its first leaf is to be opened. It returns whether nothing is
-// left there after the writes.
+// node writes the node r at the given depth with the uses below it. Without
+// uses its first leaf is opened. It reports whether the place is empty after
+// the writes.
 func (p *prover) node(r ref, depth int, uses []Use) (emptied bool) {
 	if r.empty() {
 		p.bits.put(opEmpty, opBits)
@@ -49,7 +60,7 @@ func (p *prover) node(r ref, depth int, uses []Use) (emptied bool) {
 	case *stem:
 		return p.stem(n, uses)
 	}
-	p.err = fmt.Errorf("%w: a tree from a proof proves nothing", ErrHidden)
+	p.err = fmt.Errorf("%w: a tree from a proof cannot prove", ErrHidden)
 	return false
 }
 
@@ -75,7 +86,7 @@ func (p *prover) inner(n *inner, depth int, uses []Use) (emptied bool) {
 	return leftEmptied && rightEmptied
 }
 
-// oneSide writes the side that all uses are of, and then the other one.
+// oneSide writes the side that has all uses, and then the other side.
 func (p *prover) oneSide(used, other ref, depth int, uses []Use) (emptied bool) {
 	emptied = p.node(used, depth+1, uses)
 	switch {
@@ -91,7 +102,8 @@ func (p *prover) oneSide(used, other ref, depth int, uses []Use) (emptied bool) 
 	return false
 }
 
-// sibling writes the hash of what is not looked into, or that nothing is there.
+// sibling writes the hash of a node that is not entered, or that the place is
+// empty.
 func (p *prover) sibling(sum Hash) {
 	p.bits.putBool(sum != Hash{})
 	if sum != (Hash{}) {
@@ -102,7 +114,7 @@ func (p *prover) sibling(sum Hash) {
 func (p *prover) stem(n *stem, uses []Use) (emptied bool) {
 	sets := anySets(uses)
 	var own []Use
-	before := 0 // stems before the own one
+	before := 0 // stems before the node's
 	for rest := uses; len(rest) > 0; before++ {
 		var group []Use
 		if group, rest = nextStem(rest); n.name() == string(group[0].Key.stem()) {
@@ -130,7 +142,8 @@ func (p *prover) stem(n *stem, uses []Use) (emptied bool) {
 	return !sets && gone == n.present.len()
 }
 
-// ownOp writes that the stem is that of the keys after so many others.
+// ownOp writes that the stem is that of the keys after the given number of
+// other stems.
 func (p *prover) ownOp(n *stem, own []Use, before int, last bool) {
 	if !hasAny(n, own) {
 		return // it is opened instead
@@ -142,7 +155,7 @@ func (p *prover) ownOp(n *stem, own []Use, before int, last bool) {
 	}
 }
 
-// hasAny reports whether the stem has a value at one of the keys, which are its own.
+// hasAny reports whether the stem has a value at one of its keys own.
 func hasAny(n *stem, own []Use) bool {
 	for i := range own {
 		if n.present.has(own[i].Key.sub()) {
@@ -152,7 +165,7 @@ func hasAny(n *stem, own []Use) bool {
 	return false
 }
 
-// first returns the index of the first value.
+// first returns the index of the stem's first value.
 func (s *stem) first() byte {
 	for sub := range s.present.all {
 		return sub
@@ -166,12 +179,13 @@ func (s *stem) firstKey() (k Key) {
 	return k
 }
 
-// valueProver writes what a stem has at known indices, and the hashes of the spans between them.
+// valueProver writes the values of a stem at known indices, and the hashes of
+// the spans between them.
 type valueProver struct {
 	*prover
 	stem     *stem
 	known    set
-	opened   byte // known, and there without saying
+	opened   byte // known to be present
 	isOpened bool
 }
 

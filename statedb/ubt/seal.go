@@ -5,11 +5,13 @@ import (
 	"sync"
 )
 
-// unsealed stands for the hash of a new node until seal computes it: anything but zero, which is an empty place.
+// unsealed stands for the hash of a new node until seal computes it. It is not
+// zero, because zero means an empty place.
 var unsealed = Hash{1}
 
-// seal computes the hashes of the new nodes under r, before anybody else sees them, and returns that of r. It does so a level at a time:
-// hashes that do not depend on each other are worth much less together than one by one, see Hasher.Pairs.
+// seal computes the hashes of the new nodes under r before they are published,
+// and returns the hash of r. It works one level at a time: independent hashes
+// are much cheaper in one batch than one at a time; see Hasher.Pairs.
 func seal(h *Hasher, r ref) Hash {
 	s := sealer{h: h}
 	s.collect(r, 0, &r.sum)
@@ -20,7 +22,8 @@ func seal(h *Hasher, r ref) Hash {
 	return r.sum
 }
 
-// sealAll is seal of a tree with so many values, by several goroutines if it is worth it.
+// sealAll is seal for a tree with the given number of values. It uses several
+// goroutines if the tree is large.
 func sealAll(h *Hasher, r ref, depth, values int) Hash {
 	n, isInner := r.node.(*inner)
 	if !isInner || depth > parallelDepth || values < 2*parallelWrites {
@@ -42,20 +45,20 @@ type sealer struct {
 	out    [][32]byte
 }
 
-// pending is a node with the place where its hash belongs.
+// pending is a node with the place for its hash.
 type pending[T any] struct {
 	node T
 	sum  *Hash
 }
 
-// loose is a stem with few values, all of which are known, and nothing else.
+// loose is a stem with few values and no hidden parts.
 type loose struct {
 	name    string
 	present *set
 	at      func(rank int) [32]byte
 }
 
-// collect finds the new nodes. Those that are not loose it seals at once.
+// collect finds the new nodes. It seals stems that are not loose immediately.
 func (s *sealer) collect(r ref, depth int, sum *Hash) {
 	if r.sum != unsealed {
 		return
@@ -90,7 +93,7 @@ func (s *sealer) level(nodes []pending[*inner]) {
 	}
 }
 
-// pairs hashes each two neighbours of in.
+// pairs hashes each two neighbors of in.
 func (s *sealer) pairs() [][32]byte {
 	n := len(s.in) / 2
 	if cap(s.out) < n {
@@ -107,7 +110,8 @@ func (s *sealer) pairs() [][32]byte {
 	return s.out
 }
 
-// stems seals the loose stems: all leaves first, then each of the eight levels above them for all stems together.
+// stems seals the loose stems: first all leaves, and then each of the eight
+// levels above them for all stems together.
 func (s *sealer) stems() {
 	type place struct {
 		stem int

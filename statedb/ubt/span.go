@@ -1,6 +1,7 @@
 package ubt
 
-// span is a part of the 256 values of a stem, aligned to its own length, a power of two.
+// span is a part of the 256 values of a stem. Its length is a power of two, and
+// its first index a multiple of the length.
 type span struct {
 	first  uint8
 	length uint16

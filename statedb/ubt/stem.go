@@ -4,8 +4,10 @@ import (
 	"strings"
 )
 
-// The 256 values of a stem are hashed in groups of 16. A stem with many values keeps the hashes of its groups, so that a write costs
-// one group instead of 511 hashes; for fewer than cacheGroupsFrom values the 512 bytes are not worth it.
+// The 256 values of a stem are hashed in groups of 16. A stem with at least
+// cacheGroupsFrom values stores the hashes of its groups, so that a write
+// rehashes one group instead of computing 511 hashes. For fewer values the 512
+// bytes are not worth it.
 const (
 	groupCount      = 16
 	groupSize       = 16
@@ -13,10 +15,10 @@ const (
 	valueSize       = 32
 )
 
-// stem holds the values under one stem.
+// stem is a node with the values of one stem.
 type stem struct {
 	present set
-	// packed is the stem's bytes and then the values that are present, in order, in one piece.
+	// packed is the stem's name followed by its present values, in order.
 	packed   string
 	groups   *[groupCount]Hash // or nil
 	nameSize uint8
@@ -31,13 +33,15 @@ func (s *stem) get(i byte) (value [32]byte, ok bool) {
 	return s.at(s.present.rank(int(i))), true
 }
 
-// at returns the value of the given rank.
+// at returns the value with the given rank.
 func (s *stem) at(rank int) (value [32]byte) {
 	copy(value[:], s.packed[int(s.nameSize)+rank*valueSize:])
 	return value
 }
 
-// newStem returns a stem, which may be unsealed, with the writes, which are sorted, distinct and all its own; an empty place if nothing is in it.
+// newStem returns a stem with writes, which are strictly ascending and belong
+// to it. It may be unsealed. If no value is left, newStem returns an empty
+// place.
 func newStem(h *Hasher, writes []Write) ref {
 	s := &stem{nameSize: StemSize}
 	var b strings.Builder
@@ -56,8 +60,9 @@ func newStem(h *Hasher, writes []Write) ref {
 	return s.sealed(h, nil, nil)
 }
 
-// with returns the stem, whose hash is sum, after the writes: itself if nothing changes, an empty place if no value is left. A new one may be
-// unsealed.
+// with returns the stem after writes. sum is its hash. If nothing changes it
+// returns the stem itself, and if no value is left an empty place. A new stem
+// may be unsealed.
 func (s *stem) with(h *Hasher, sum Hash, writes []Write) ref {
 	next := &stem{present: s.present, nameSize: s.nameSize}
 	var dirty [groupCount]bool
@@ -85,7 +90,8 @@ func (s *stem) with(h *Hasher, sum Hash, writes []Write) ref {
 	return next.sealed(h, s.groups, &dirty)
 }
 
-// fill packs the values that are present: that of a write where there is one, else that of old.
+// fill packs the present values. Each comes from a write, or from old if there
+// is no write.
 func (s *stem) fill(old *stem, writes []Write) {
 	var b strings.Builder
 	b.Grow(int(s.nameSize) + s.present.len()*valueSize)
@@ -104,8 +110,9 @@ func (s *stem) fill(old *stem, writes []Write) {
 	s.packed = b.String()
 }
 
-// sealed returns the stem, with its hash if it has so many values that it keeps the hashes of groups; then those that are not dirty are taken
-// from known, if it is there.
+// sealed returns the stem. If the stem has enough values to store the hashes of
+// its groups, it is also sealed; hashes of groups that are not dirty are taken
+// from known, if that is not nil.
 func (s *stem) sealed(h *Hasher, known *[groupCount]Hash, dirty *[groupCount]bool) ref {
 	if s.present.len() < cacheGroupsFrom {
 		return ref{s, unsealed}
@@ -121,7 +128,7 @@ func (s *stem) sealed(h *Hasher, known *[groupCount]Hash, dirty *[groupCount]boo
 	return ref{s, h.Stem([StemSize]byte([]byte(s.name())), s.subtree(h, allValues))}
 }
 
-// subtree hashes the values in a span.
+// subtree returns the hash of a span, using the groups' hashes.
 func (s *stem) subtree(h *Hasher, at span) Hash {
 	if s.groups == nil || at.length < groupSize {
 		return s.values(h, at)
@@ -131,7 +138,7 @@ func (s *stem) subtree(h *Hasher, at span) Hash {
 	return fold(h, groups[:n])
 }
 
-// values hashes the values in a span, one by one.
+// values returns the hash of a span, computed from its values.
 func (s *stem) values(h *Hasher, at span) Hash {
 	switch {
 	case !at.anyOf(&s.present):
@@ -143,7 +150,7 @@ func (s *stem) values(h *Hasher, at span) Hash {
 	return h.inner(s.values(h, left), s.values(h, right))
 }
 
-// fold hashes neighbours, whose count is a power of two, to one, in place.
+// fold hashes a power of two of neighboring hashes to one, in place.
 func fold(h *Hasher, hashes []Hash) Hash {
 	for width := len(hashes) / 2; width > 0; width /= 2 {
 		for i := range width {

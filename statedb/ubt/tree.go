@@ -6,20 +6,24 @@ import (
 )
 
 var (
-	// ErrHidden: the proof that the tree was opened from does not show this part of it.
+	// ErrHidden is returned if the proof that a tree was opened from does not
+	// contain the needed part.
 	ErrHidden = errors.New("ubt: not in the proof")
-	// ErrOrder: writes or keys are not sorted by key, or one of them occurs twice.
+	// ErrOrder is returned if writes or keys are not strictly ascending.
 	ErrOrder = errors.New("ubt: keys not in ascending order")
 )
 
-// Tree is one state of a tree. It never changes: Apply returns another one, which shares with it what they have in common. The zero value
-// is the empty tree. Any number of goroutines may use a Tree at once.
+// Tree is one version of a tree. It never changes: Apply returns another Tree,
+// which shares the common parts. The zero value is the empty tree. A Tree is
+// safe for concurrent use.
 type Tree struct{ root ref }
 
-// Root returns the hash of the tree; EmptyRoot if it is empty.
+// Root returns the hash of the tree, or EmptyRoot if it is empty.
 func (t Tree) Root() Hash { return t.root.sum }
 
-// Get returns the value of a key and whether there is one. The error wraps ErrHidden, which only a tree from a proof can give.
+// Get returns the value of a key and whether it exists. On a tree from a proof
+// the error wraps ErrHidden if the proof does not show the key. On other trees
+// it is nil.
 func (t Tree) Get(k Key) (value [32]byte, ok bool, err error) {
 	n, sum := t.root.node, &t.root.sum
 	for depth := 0; ; depth++ {
@@ -44,8 +48,9 @@ func (t Tree) Get(k Key) (value [32]byte, ok bool, err error) {
 	}
 }
 
-// Apply returns the tree with the writes, which must be sorted by key and distinct. Large batches are hashed by several goroutines, at most
-// 2⁵. The error wraps ErrOrder, or ErrHidden, which only a tree from a proof can give.
+// Apply returns the tree with the writes, which must be strictly ascending by
+// key. Up to 32 goroutines hash a large batch. The error wraps ErrOrder, or
+// ErrHidden on a tree from a proof.
 func (t Tree) Apply(h *Hasher, writes []Write) (Tree, error) {
 	for i := 1; i < len(writes); i++ {
 		if writes[i-1].Key.Compare(writes[i].Key) >= 0 {

@@ -23,7 +23,8 @@ func TestKnownAnswers(t *testing.T) {
 	require.Equal(t, common.HexToHash("0xdfc69c94013a8b3c65395625a719a87534a7cfd38719251ad8c8ea7fe79f065e"), tree.Root())
 }
 
-// After any writes and deletes, in any batches, the root and the values are those of a map, and no earlier tree has changed.
+// After any writes and deletions, in any batches, the root and the values equal
+// those of a map, and no earlier tree has changed.
 func TestAgainstNaive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree, m := Tree{}, model{}
@@ -69,7 +70,8 @@ func checkSame(t fatal, tree Tree, m model) {
 	}
 }
 
-// checkDiff checks that the difference leads from old to tree and says nothing twice or in vain.
+// checkDiff checks that the difference leads from old to tree, without repeated
+// or superfluous writes.
 func checkDiff(t fatal, before Tree, old model, tree Tree) {
 	t.Helper()
 	var writes []Write
@@ -84,7 +86,8 @@ func checkDiff(t fatal, before Tree, old model, tree Tree) {
 	}
 }
 
-// Some stems with many values, which keep the hashes of groups of them, beside others with few; the root is the same.
+// Stems with many values, which store the hashes of groups, are mixed with
+// small ones. The root is the same.
 func TestDenseStems(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree, m := Tree{}, model{}
@@ -106,7 +109,8 @@ func TestDenseStems(t *testing.T) {
 	})
 }
 
-// Enough writes at once to be hashed by several goroutines; and the last values of half the stems deleted at once.
+// A batch is large enough for several goroutines. Another one deletes the last
+// values of half the stems.
 func TestLargeBatch(t *testing.T) {
 	tree, m := Tree{}, model{}
 	writes := map[Key]Write{}

@@ -1,9 +1,10 @@
 package ubt
 
-// All yields every key with its value, in the order of keys. What is hidden in a tree from a proof is left out.
+// All iterates over all keys and values, in the order of keys. It skips the
+// hidden parts of a tree from a proof.
 func (t Tree) All(yield func(Key, [32]byte) bool) { walk(t.root.node, yield) }
 
-// walk reports whether to go on.
+// walk reports whether to continue.
 func walk(n node, yield func(Key, [32]byte) bool) bool {
 	switch n := n.(type) {
 	case *inner:
@@ -30,13 +31,15 @@ func values(name string, present *set, at func(rank int) [32]byte, yield func(Ke
 	return true
 }
 
-// Diff yields the writes, in the order of keys, that make t out of old. What both share is not looked at, so that the cost is that of
-// what differs. It is for whole trees: where either is from a proof, what that hides and the stems that it opens are left out.
+// Diff iterates, in the order of keys, over the writes that turn old into t. It
+// skips common subtrees, so its cost depends on the differences only. If a tree
+// comes from a proof, Diff skips its hidden parts and the stems that the proof
+// opens.
 func (t Tree) Diff(old Tree) func(yield func(Write) bool) {
 	return func(yield func(Write) bool) { diff(old.root, t.root, 0, yield) }
 }
 
-// diff reports whether to go on.
+// diff reports whether to continue.
 func diff(old, now ref, depth int, yield func(Write) bool) bool {
 	if old.sum == now.sum || old.opaque() || now.opaque() {
 		return true
@@ -46,7 +49,7 @@ func diff(old, now ref, depth int, yield func(Write) bool) bool {
 	if (oldStem || old.empty()) && (newStem || now.empty()) {
 		return diffStems(a, b, yield)
 	}
-	oldLeft, oldRight, _ := children(old, depth) // nothing is hidden
+	oldLeft, oldRight, _ := children(old, depth) // no hidden parts here
 	newLeft, newRight, _ := children(now, depth)
 	return diff(oldLeft, newLeft, depth+1, yield) && diff(oldRight, newRight, depth+1, yield)
 }

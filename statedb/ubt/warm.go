@@ -1,11 +1,14 @@
 package ubt
 
-// warmAtOnce is how many ways are walked together: more than memory answers at the same time.
+// warmAtOnce is the number of paths walked together. It is more than memory can
+// serve at the same time.
 const warmAtOnce = 32
 
-// warm brings the nodes that writes lead to into the processor's cache. In a large tree each step down waits for memory, and so would apply, which
-// goes one way after another. Here the steps of several ways do not depend on each other, and the processor waits for them together. It
-// returns something of what it has read.
+// warm loads the nodes on the paths of writes into the processor's cache. In a
+// large tree each step down waits for memory. apply walks one path after
+// another and would wait each time. The steps of several paths are independent,
+// so here the processor waits for them together. warm returns a value that
+// depends on what it has read, so that the reads are not optimized away.
 func warm(r ref, depth int, writes []Write) (touched byte) {
 	for ; len(writes) > warmAtOnce; writes = writes[warmAtOnce:] {
 		touched += walkTogether(r, depth, writes[:warmAtOnce])
@@ -13,7 +16,8 @@ func warm(r ref, depth int, writes []Write) (touched byte) {
 	return touched + walkTogether(r, depth, writes)
 }
 
-// walkTogether goes down from a place to the stems of at most warmAtOnce writes, a level at a time.
+// walkTogether walks from a place to the stems of at most warmAtOnce writes,
+// one level at a time.
 func walkTogether(r ref, depth int, writes []Write) (touched byte) {
 	var at [warmAtOnce]*inner
 	var stems [warmAtOnce]*stem

@@ -15,50 +15,64 @@ import (
 	"github.com/jamq/jamq/eoa/jobs"
 )
 
-// Config sets an Engine. Begin with [DefaultConfig].
+// Config configures an [Engine]. Start with [DefaultConfig].
 type Config struct {
-	// Jobs sets the executors and when they are suspended. Its executor's Log is the engine's too.
+	// Jobs configures the executors and when they are suspended. The engine
+	// also uses Jobs.Executor.Log.
 	Jobs jobs.Config
-	// Schema is the PostgreSQL schema of River's tables. It is for this package alone: River's upkeep throws away jobs that it does not know.
+	// Schema is the PostgreSQL schema of River's tables. Do not share it:
+	// River's maintenance deletes jobs that it does not know. The default is
+	// "jamq".
 	Schema string
-	// Workers is how many accounts a process works on at once, from 1 to 10,000. Each needs a connection for a moment when it ends.
+	// Workers is the maximum number of accounts that a process works on at
+	// once; 1 to 10,000. Each needs a connection for a moment when its run
+	// ends. The default is 16.
 	Workers int
-	// Poll is how often a process asks PostgreSQL for jobs to run, at least a millisecond. Most wake-ups are notified and do not wait for it; of several
-	// within a tenth of a second only the first one is.
+	// Poll is how often a process queries PostgreSQL for due jobs; at least one
+	// millisecond. Most wake-ups are notified and do not wait for it, but of
+	// several within 100 milliseconds only the first one is. The default is 250
+	// milliseconds.
 	Poll time.Duration
-	// Sweep is how often a process asks the store which accounts are due, and wakes them: those that were suspended until now, which River by itself would resume
-	// up to five seconds late, and those that nobody woke. Positive.
+	// Sweep is how often a process queries the store for due accounts and wakes
+	// them; positive. It resumes suspended accounts on time, which River alone
+	// would do up to five seconds late, and finds accounts whose wake-up is
+	// missing. The default is one second.
 	Sweep time.Duration
-	// Timeout is how long a run may take, longer than Jobs.Slice. One that takes longer is cut off, and tried again.
+	// Timeout is the time limit of a run; more than Jobs.Slice. A run that
+	// exceeds it is cancelled and retried. The default is 30 seconds.
 	Timeout time.Duration
 }
 
 // Limits that are not settings.
 const (
-	// queue is River's name for where the jobs are; kind for what they are.
+	// queue is the name of River's queue, and kind that of the job type.
 	queue, kind = "eoa", "eoa_step"
-	// attempts is after how many failures in a row a job is given up, for a look by its operator; the sweep makes a new one.
+	// attempts is the number of consecutive failures after which a job is
+	// discarded. Its row stays for the operator, and the sweep inserts a new
+	// job.
 	attempts = 25
-	// maxRetry bounds the doubling of the executor's Retry between them.
+	// maxRetry limits the doubling of the executor's Retry between failures.
 	maxRetry = time.Minute
-	// dead is by how much a run exceeds its time-out when it is taken for dead.
+	// dead is the time beyond its timeout after which a run counts as dead.
 	dead = 5 * time.Second
-	// kept is for how long the row of a run that ended stays.
+	// kept is how long the row of a finished run is kept.
 	kept = time.Minute
-	// page is how many due accounts a sweep wakes.
+	// page is the maximum number of due accounts that a sweep wakes.
 	page = 1024
-	// cooldown is how soon after one another two looks for jobs may be; River's default.
+	// cooldown is the minimum time between two queries for jobs; River's
+	// default.
 	cooldown = 100 * time.Millisecond
-	// leave is how long a run may go on when its process is asked to stop.
+	// leave is how long a run may continue after its process is asked to stop.
 	leave = time.Second
 )
 
-// DefaultConfig is for some thousands of accounts.
+// DefaultConfig returns the defaults, which suit some thousands of accounts.
 func DefaultConfig() Config {
 	return Config{Jobs: jobs.DefaultConfig(), Schema: "jamq", Workers: 16, Poll: 250 * time.Millisecond, Sweep: time.Second, Timeout: 30 * time.Second}
 }
 
-// Validate names the first field that is out of range. The error wraps eoa.ErrInvalidConfig.
+// Validate returns an error that names the first field out of range. The error
+// wraps eoa.ErrInvalidConfig.
 func (c *Config) Validate() error {
 	const maxWorkers = 10_000
 	switch {
@@ -67,7 +81,7 @@ func (c *Config) Validate() error {
 	case c.Workers < 1 || c.Workers > maxWorkers:
 		return fmt.Errorf("%w: Workers is %d, want 1 to %d", eoa.ErrInvalidConfig, c.Workers, maxWorkers)
 	case c.Poll < time.Millisecond || c.Sweep <= 0:
-		return fmt.Errorf("%w: Poll %v and Sweep %v, want at least a millisecond and positive", eoa.ErrInvalidConfig, c.Poll, c.Sweep)
+		return fmt.Errorf("%w: Poll %v and Sweep %v, want Poll at least 1ms and Sweep positive", eoa.ErrInvalidConfig, c.Poll, c.Sweep)
 	case c.Timeout <= c.Jobs.Slice:
 		return fmt.Errorf("%w: Timeout is %v, want more than Jobs.Slice, %v", eoa.ErrInvalidConfig, c.Timeout, c.Jobs.Slice)
 	}
@@ -81,7 +95,8 @@ func (c *Config) log() *slog.Logger {
 	return slog.New(slog.DiscardHandler)
 }
 
-// Migrate makes the schema and River's tables in it, or brings them up to date. It may be called again, and while engines run.
+// Migrate creates the schema and River's tables in it, or updates them. It may
+// be called repeatedly, and while engines run.
 func Migrate(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	if _, err := pool.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+pgx.Identifier{schema}.Sanitize()); err != nil {
 		return fmt.Errorf("riverjobs: schema %q: %w", schema, err)

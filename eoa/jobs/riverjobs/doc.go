@@ -1,41 +1,65 @@
-// Package riverjobs sends transactions from many accounts as jobs of River, on PostgreSQL: one job per account, which suspends itself while nothing is
-// due, and which every request wakes.
+// Package riverjobs sends transactions from many accounts as jobs of River, on
+// PostgreSQL. There is one job per account. It is suspended while nothing is
+// due, and every request wakes it.
 //
 //	pool, err := pgxpool.New(ctx, "postgres://localhost/jamq")
-//	err = riverjobs.Migrate(ctx, pool, "jamq")            // once per release, by whoever may create tables
+//	err = riverjobs.Migrate(ctx, pool, "jamq") // once per release, may create tables
 //	engine, err := riverjobs.New(riverjobs.DefaultConfig(), pool, store, open)
-//	go engine.Run(ctx)                                    // in each process that works
-//	records, err := engine.Submit(ctx, account, request)  // in any process
+//	go engine.Run(ctx)                                   // in each worker process
+//	records, err := engine.Submit(ctx, account, request) // in any process
 //
-// The accounts themselves are in a store of package eoa that all processes share, package redisstore for example. PostgreSQL holds only the jobs. If it were
-// lost with all its tables, nothing else would be: the jobs come back by themselves. River needs Go 1.26, so this is a module of its own.
+// The accounts are in a store of package eoa that all processes share, for
+// example package redisstore. PostgreSQL holds only the jobs. If all its tables
+// were lost, the sweep would create the jobs again. River needs Go 1.26, so
+// this package is a separate module.
 //
 // # Why River
 //
-// A job must not end, or be suspended, between a request's arrival in the store and the refusal of its wake-up; package jobs says why. River keeps jobs in a
-// database that a worker can use in its own transaction. So a run ends in one: it completes the job's row, which locks it; then it reads the account's wake
-// version; then it inserts the next job, if there is to be one, and commits. A waker's insertion meets the same row in the unique index, and PostgreSQL makes
-// it wait for that transaction. It is refused before the lock was taken, and then its request is seen; or it finds what the transaction left: no job, and
-// inserts one, or a suspended one, and makes it due.
+// A request may arrive while its account's job is ending. Package jobs explains
+// why the job must then not end unnoticed. River keeps jobs in a database that
+// a worker can use in its own transaction, and a run ends in such a
+// transaction. It completes the job's row, which locks it. It then reads the
+// account's wake version, inserts the next job if one is needed, and commits. A
+// waker's insert meets the same row in the unique index, and PostgreSQL makes
+// it wait for the transaction. Either the insert was refused before the lock
+// was taken, and the transaction sees its request. Or the insert finds the
+// state that the transaction left: no job, and it inserts one, or a suspended
+// one, and it makes that one due.
 //
-// River's own ways to end a job, returning nil or [river.JobSnooze], do not have that: they are written later, in batches, and a wake-up that was refused in
-// between is lost. With River 0.51.1, 280 of 300 rounds of two requests a few milliseconds apart ended with one that nobody looked at; ending in a
-// transaction, none. This package returns nil only after its own commit.
+// River's own ways to end a job are to return nil or [river.JobSnooze]. Both
+// are written later, in batches, and a wake-up that is refused in between is
+// lost. With River 0.51.1, 280 of 300 rounds of two requests a few milliseconds
+// apart lost a wake-up that way; with the transaction, none did. This package
+// therefore returns nil only after its own commit.
 //
-// asynq 0.26.0, on Redis, cannot do it: its task ids are unique while a task runs, a refused one leaves no trace, a running one cannot be made to run again,
-// and a task ends in a script of asynq's own after the handler has returned, where nothing more can be looked at. With a last look up to a millisecond before the
-// handler's return, 76 of 1000 rounds lost a wake-up. Its other kind of uniqueness, a lock, also ends with time, when there are two tasks.
+// asynq 0.26.0, on Redis, cannot do this. A task id is unique while the task
+// runs, a refused task leaves no trace, and a running task cannot be made to
+// run again. The task ends in asynq's own script after the handler has
+// returned. With a last check less than a millisecond before the return, 76 of
+// 1000 rounds lost a wake-up. asynq's other kind of uniqueness is a lock that
+// expires, and then there are two tasks.
 //
-// # What it costs
+// # Cost
 //
-// A suspended account has one row, an idle one none; neither has a goroutine, a lease or a query of its own. A process asks PostgreSQL for due jobs once in
-// each Config.Poll and the store for due accounts once in each Config.Sweep, whatever the number of accounts, and one process of all runs River's upkeep, a few
-// statements each five seconds: a single process with a hundred idle accounts was seen to make six transactions a second, and ten while it starts. A run that ends is one transaction of three or four statements, whose row stays for a minute. A wake-up is one transaction of one
-// to three statements, for any number of requests submitted at once.
+// A suspended account has one row, and an idle one has none. Neither costs a
+// goroutine, a lease or a query. Each process queries PostgreSQL for due jobs
+// every Config.Poll, and the store for due accounts every Config.Sweep,
+// regardless of the number of accounts. One of the processes runs River's
+// maintenance, a few statements every five seconds. A single process with a
+// hundred idle accounts makes about six transactions per second, and ten while
+// it starts.
 //
-// # Time
+// The end of a run is one transaction of three or four statements; its row is
+// kept for a minute. A wake-up is one transaction of one to three statements,
+// for any number of requests submitted at once.
 //
-// A woken account begins within Config.Poll, mostly at once. A suspended one is resumed within Config.Sweep and Config.Poll of its time. The account of a process
-// that was killed is taken over after Config.Timeout, five seconds until River may take the job for dead, up to thirty until it looks, and up to six until it runs
-// again: at most 71 s by default. A process that is stopped gives its accounts back, and others go on at once.
+// # Latency
+//
+// A woken account starts within Config.Poll, usually at once. A suspended one
+// resumes within Config.Sweep plus Config.Poll of its time. If a process is
+// killed, its accounts resume after Config.Timeout, plus five seconds until
+// River may consider the job dead, plus up to thirty until River checks, plus
+// up to six until the job runs: at most 71 seconds with the default settings. A
+// process that is stopped releases its accounts, and others resume them at
+// once.
 package riverjobs

@@ -16,8 +16,9 @@ import (
 	"github.com/jamq/jamq/eoa/jobs"
 )
 
-// Engine submits requests, and works on the accounts in River's jobs. All methods are safe for concurrent use; any number of processes may have one on
-// the same database and store.
+// Engine submits requests, and works on the accounts in River's jobs. All
+// methods are safe for concurrent use. Any number of processes may have an
+// engine on the same database and store.
 type Engine struct {
 	cfg    Config
 	pool   *pgxpool.Pool
@@ -25,8 +26,10 @@ type Engine struct {
 	client *river.Client[pgx.Tx]
 }
 
-// New returns an engine that submits, and does not work before Run. The schema must be there, see [Migrate]. The pool stays the caller's. Errors wrap
-// eoa.ErrInvalidConfig, or are River's.
+// New returns an engine. It can submit at once, and works on accounts only
+// while [Engine.Run] runs. The schema must exist; see [Migrate]. The caller
+// closes the pool after Run has returned. Errors wrap eoa.ErrInvalidConfig, or
+// come from River.
 func New(cfg Config, pool *pgxpool.Pool, store eoa.Store, open eoa.Opener) (*Engine, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -52,8 +55,10 @@ func New(cfg Config, pool *pgxpool.Pool, store eoa.Store, open eoa.Opener) (*Eng
 	return e, river.AddWorkerSafely(workers, &worker{engine: e, runner: runner})
 }
 
-// Submit accepts requests of an account as [eoa.Executor.Submit] does, and wakes it. If only the waking failed, the records are returned with the error, and the
-// next sweep wakes it.
+// Submit accepts requests of an account as [eoa.Executor.Submit] does, and
+// wakes the account. If only the wake-up failed, Submit returns the records and
+// the error: the requests are accepted and durable, and the next sweep wakes
+// the account.
 func (e *Engine) Submit(ctx context.Context, a eoa.Account, requests ...eoa.Request) ([]eoa.Record, error) {
 	for i := range requests {
 		if err := requests[i].Validate(); err != nil {
@@ -67,19 +72,24 @@ func (e *Engine) Submit(ctx context.Context, a eoa.Account, requests ...eoa.Requ
 	return records, err
 }
 
-// Wake makes an account's job run now, or once more if it runs. It is for those who have left something in the store by other ways than Submit, orders of an
-// [eoa.Executor] for example, and need not be called if that may wait for the next sweep.
+// Wake makes an account's job run now, or once more if it is running. Call it
+// after a change to the store that did not go through Submit, such as an order
+// of an [eoa.Executor]. Without the call, the next sweep wakes the account.
 func (e *Engine) Wake(ctx context.Context, a eoa.Account) error {
 	err := e.transact(ctx, func(tx pgx.Tx) error {
 		there, err := e.client.InsertTx(ctx, tx, step{jobs.Step{Account: a}}, nil)
 		if err != nil || !there.UniqueSkippedAsDuplicate {
 			return err
 		}
-		switch there.Job.State { // as it is and stays until this transaction ends: the insertion has locked it
+		// The insert has locked the job: its state stays the same until this
+		// transaction ends.
+		switch there.Job.State {
 		case rivertype.JobStateScheduled, rivertype.JobStateAvailable:
 			_, err = e.client.JobRetryTx(ctx, tx, there.Job.ID)
 		}
-		return err // one that runs looks at the wake version before it ends, and one that failed is run again
+		// A running job checks the wake version before it ends, and a failed
+		// one is retried.
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("riverjobs: waking %v: %w", a, err)
@@ -87,12 +97,16 @@ func (e *Engine) Wake(ctx context.Context, a eoa.Account) error {
 	return nil
 }
 
-// transact runs f in a transaction in which a statement sees what was committed before it, whatever the database's default is.
+// transact runs f in a transaction at isolation level Read Committed,
+// regardless of the database's default: each statement must see all earlier
+// commits.
 func (e *Engine) transact(ctx context.Context, f func(pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, e.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, f)
 }
 
-// Run works until ctx ends, and gives all accounts back. It returns ctx's error, or why it could not begin. It is not called twice at once.
+// Run works until ctx ends, and then releases all accounts. It returns ctx's
+// error, or the error that prevented the start. Only one Run may be active at a
+// time.
 func (e *Engine) Run(ctx context.Context) error {
 	if err := e.client.Start(ctx); err != nil {
 		return fmt.Errorf("riverjobs: %w", errors.Join(ctx.Err(), err))
@@ -102,7 +116,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		if err := e.sweep(ctx); err != nil && ctx.Err() == nil {
-			e.cfg.log().Warn("riverjobs: sweep", "err", err)
+			e.cfg.log().Warn("riverjobs: sweep failed", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -112,7 +126,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// sweep wakes accounts that are due by what the store says: those whose waker died between the store and the job, and those whose job was given up.
+// sweep wakes the accounts that the store reports as due: those whose wake-up
+// is missing and those whose job was discarded.
 func (e *Engine) sweep(ctx context.Context) error {
 	due, err := e.store.Due(ctx, e.now(), page)
 	for _, a := range due {

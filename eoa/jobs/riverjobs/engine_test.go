@@ -36,7 +36,8 @@ func keys(n int) (keys []*ecdsa.PrivateKey, accounts []eoa.Account) {
 	return keys, accounts
 }
 
-// quick is a configuration for blocks each few milliseconds. Nobody sweeps: a wake-up that is lost is lost for good.
+// quick returns a configuration for blocks every few milliseconds. There is no
+// sweep, so a lost wake-up is never repaired.
 func quick(schema string) riverjobs.Config {
 	cfg := riverjobs.DefaultConfig()
 	cfg.Schema, cfg.Sweep, cfg.Poll = schema, time.Hour, 20*time.Millisecond
@@ -107,7 +108,7 @@ func request(name string) eoa.Request {
 	return eoa.Request{Key: name, Data: []byte(name), Gas: 50_000}
 }
 
-// land waits until so many requests are on the chain, each exactly once.
+// land waits until n requests are on the chain, each exactly once.
 func (w *world) land(n int) {
 	w.t.Helper()
 	require.Eventually(w.t, func() bool { return len(w.chain.Transactions()) >= n }, 30*time.Second, 5*time.Millisecond)
@@ -153,8 +154,9 @@ func (s slow) Inbox(ctx context.Context, a eoa.Account, after eoa.Rank, limit in
 	return s.Store.Inbox(ctx, a, after, limit)
 }
 
-// A thousand requests, two for each account in each round, meet jobs of two engines in all moments of their lives. A job runs until its account is idle, and nobody
-// sweeps, so each round ends only if no wake-up is lost.
+// A thousand requests, two for each account in each round, meet jobs of two
+// engines at random moments. A job runs until its account is idle. Without a
+// sweep, a round ends only if no wake-up is lost.
 func TestNoLostWakeUp(t *testing.T) {
 	w := newWorld(t, 10)
 	w.store = slow{w.store}
@@ -188,7 +190,7 @@ func TestNoLostWakeUp(t *testing.T) {
 	}
 }
 
-// watched is a store that tells of the look that a run takes before it ends.
+// watched is a store that reports the read that a run makes before it ends.
 type watched struct {
 	eoa.Store
 	before, after func()
@@ -205,8 +207,9 @@ func (s *watched) Inbox(ctx context.Context, a eoa.Account, after eoa.Rank, limi
 	return in, err
 }
 
-// A request comes just before, and just after, a run's last look at the wake version. In the second case its wake-up is neither refused nor too early: it waits
-// until the job has ended.
+// A request arrives just before, or just after, a run's last read of the wake
+// version. In the second case its wake-up waits until the job has ended; it is
+// neither refused nor too early.
 func TestWakeMeetsTheEnd(t *testing.T) {
 	for name, moment := range map[string]func(*watched, func()){
 		"before the look": func(s *watched, f func()) { s.before = f },
@@ -244,12 +247,13 @@ func (w *world) waiting() bool {
 	return err == nil && n > 0
 }
 
-// While its transaction waits for a block that does not come, an account is suspended. A new request goes out at once all the same, and later the account is
-// resumed by itself.
+// While its transaction waits for a block, an account is suspended. A new
+// request is still sent at once, and later the account resumes by itself.
 func TestSuspended(t *testing.T) {
 	w := newWorld(t, 1)
 	x := &w.cfg.Jobs.Executor
-	x.Poll, x.LeaseFor, x.Rebroadcast = time.Minute, time.Minute, time.Minute // so that it is due in 20 s
+	// The account is due in 20 s.
+	x.Poll, x.LeaseFor, x.Rebroadcast = time.Minute, time.Minute, time.Minute
 	x.Clock = nil
 	e, stop := w.running()
 	_, err := e.Submit(t.Context(), w.accounts[0], request("first"))
@@ -279,7 +283,8 @@ func TestSuspended(t *testing.T) {
 	w.idle()
 }
 
-// Accounts are resumed by River's scheduler and by the sweep, and what was left in the store without a wake-up is found.
+// River's scheduler and the sweep resume accounts, and the sweep finds requests
+// without a wake-up.
 func TestSweep(t *testing.T) {
 	w := newWorld(t, 3)
 	w.cfg.Sweep, w.cfg.Jobs.Linger = 50*time.Millisecond, 0 // suspended after each step
@@ -293,7 +298,8 @@ func TestSweep(t *testing.T) {
 	w.idle()
 }
 
-// A job whose attempt is no longer the one that runs ends nothing: it was taken for dead, and another one has begun.
+// A job that was taken for dead and runs again in another attempt cannot end
+// the job.
 func TestTakenForDead(t *testing.T) {
 	w := newWorld(t, 1)
 	var opened atomic.Int32
@@ -313,7 +319,8 @@ func TestTakenForDead(t *testing.T) {
 	require.Equal(t, 1, w.rows("array_length(errors, 1) = 1 AND errors[1]->>'error' LIKE '%no longer running in attempt 1'"))
 }
 
-// A node that cannot be opened makes the job come back, less and less often, and a stopped process leaves its jobs to others.
+// If the chain cannot be opened, the job is retried with growing waits. A
+// stopped process leaves its jobs to others.
 func TestFailing(t *testing.T) {
 	w := newWorld(t, 1)
 	open, fails := w.open, 3

@@ -28,7 +28,8 @@ func (s *counted) Acquire(ctx context.Context, a eoa.Account, owner string, now 
 	return s.Store.Acquire(ctx, a, owner, now, ttl)
 }
 
-// Accounts that were busy once cost nothing: no job, no lease, and not more transactions in PostgreSQL than a process without accounts makes.
+// Idle accounts have no job and no lease, and cause no more transactions in
+// PostgreSQL than a process without accounts.
 func TestIdle(t *testing.T) {
 	const accounts, span = 100, 4 * time.Second
 	w := newWorld(t, accounts)
@@ -37,7 +38,7 @@ func TestIdle(t *testing.T) {
 	w.cfg.Poll, w.cfg.Sweep = riverjobs.DefaultConfig().Poll, riverjobs.DefaultConfig().Sweep
 	w.mine()
 	e, _ := w.running()
-	rate := func() float64 { // what the server counts, it tells about a second late
+	rate := func() float64 { // the server's counts lag by a second
 		before := w.transactions()
 		time.Sleep(span)
 		return float64(w.transactions()-before) / span.Seconds()

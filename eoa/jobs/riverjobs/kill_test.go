@@ -22,7 +22,8 @@ import (
 
 const killAccounts, killRequests, kills = 3, 100, 10 // requests of each account
 
-// work is a process. It submits all requests, as a program does that comes again after a kill, and sends until it is killed.
+// work is the program of a process. It submits all requests, as a program does
+// that was restarted after a kill, and sends until it is killed.
 func work(chain, redisAddr, database, schema string) error {
 	ctx := context.Background()
 	pool, err := pgxpool.New(ctx, database)
@@ -54,8 +55,10 @@ func work(chain, redisAddr, database, schema string) error {
 	return e.Run(ctx)
 }
 
-// Two processes share a PostgreSQL and a Redis. One of them is killed, several times, at random moments under load, and another one comes in its place. Every request
-// of every account lands exactly once, without a sweep: River takes over what the dead have left.
+// Two processes share a PostgreSQL and a Redis. Several times, one of them is
+// killed at a random moment under load and a new one started. Every request of
+// every account lands exactly once without a sweep: River restarts the jobs of
+// dead processes.
 func TestKill(t *testing.T) {
 	w := newWorld(t, killAccounts)
 	addr := redisServer(t)

@@ -4,5 +4,5 @@ package riverjobs_test
 
 import "os/exec"
 
-// unprivileged does nothing where there is no root.
+// unprivileged does nothing on systems without root.
 func unprivileged(*exec.Cmd, string) error { return nil }

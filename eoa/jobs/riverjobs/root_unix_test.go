@@ -11,7 +11,8 @@ import (
 	"syscall"
 )
 
-// unprivileged lets a program run as PostgreSQL's own user where we are root, which it refuses to be, and gives it the folder.
+// unprivileged runs a program as PostgreSQL's user if the test runs as root,
+// which PostgreSQL refuses, and gives that user the folder.
 func unprivileged(cmd *exec.Cmd, dir string) error {
 	if os.Geteuid() != 0 {
 		return nil

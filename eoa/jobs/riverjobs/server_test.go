@@ -41,8 +41,9 @@ var (
 	errMissing   = errors.New("not installed")
 )
 
-// database returns a pool on a PostgreSQL of the tests' own, and a schema there that nobody else has. Without the program the test says that it skips; with
-// JAMQ_REQUIRE_POSTGRES set it fails.
+// database returns a pool on a PostgreSQL of the tests, and a fresh schema
+// there. Without the programs the test skips; with JAMQ_REQUIRE_POSTGRES set it
+// fails.
 func database(t testing.TB) (pool *pgxpool.Pool, schema string) {
 	t.Helper()
 	url, err := postgres()
@@ -58,7 +59,8 @@ func database(t testing.TB) (pool *pgxpool.Pool, schema string) {
 	return pool, schema
 }
 
-// postgres starts a server on a loopback port, with the programs in the folder that JAMQ_POSTGRES_BIN names, or in the path, or where Debian has the newest.
+// postgres starts a server on a loopback port. Its programs are in the folder
+// that JAMQ_POSTGRES_BIN names, in the path, or at Debian's newest version.
 var postgres = sync.OnceValues(func() (url string, err error) {
 	bin := os.Getenv("JAMQ_POSTGRES_BIN")
 	if path, err := exec.LookPath("initdb"); bin == "" && err == nil {

@@ -13,13 +13,14 @@ import (
 	"github.com/jamq/jamq/eoa/jobs"
 )
 
-// step is the payload as River knows it.
+// step is the payload in River's form.
 type step struct{ jobs.Step }
 
 // Kind implements river.JobArgs.
 func (step) Kind() string { return kind }
 
-// InsertOpts implements river.JobArgsWithInsertOpts: one job with the same payload, in all states but those that it ends in.
+// InsertOpts implements river.JobArgsWithInsertOpts. It allows one unfinished
+// job per payload.
 func (step) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{Queue: queue, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
 		rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning, rivertype.JobStateScheduled,
@@ -33,15 +34,18 @@ type worker struct {
 	runner *jobs.Runner
 }
 
-// Work runs an account. It returns nil only when the job's end is committed: River would end it without a look at the wake version.
+// Work runs an account. It returns nil only after the end of the job is
+// committed, because River would end the job without a check of the wake
+// version.
 func (w *worker) Work(ctx context.Context, job *river.Job[step]) error {
-	return w.runner.Run(ctx, job.Args.Step, func(ctx context.Context, next time.Time, still func(context.Context) error) error {
-		return w.engine.transact(ctx, func(tx pgx.Tx) error { return w.suspend(ctx, tx, job, next, still) })
+	return w.runner.Run(ctx, job.Args.Step, func(ctx context.Context, next time.Time, unchanged func(context.Context) error) error {
+		return w.engine.transact(ctx, func(tx pgx.Tx) error { return w.suspend(ctx, tx, job, next, unchanged) })
 	})
 }
 
-// suspend ends the job and leaves the next one in its place, in one transaction. From its first statement on, wakers wait for it.
-func (w *worker) suspend(ctx context.Context, tx pgx.Tx, job *river.Job[step], next time.Time, still func(context.Context) error) error {
+// suspend ends the job and inserts the next one in one transaction. Wakers wait
+// for the transaction from its first statement on.
+func (w *worker) suspend(ctx context.Context, tx pgx.Tx, job *river.Job[step], next time.Time, unchanged func(context.Context) error) error {
 	ended, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
 	if err != nil {
 		return fmt.Errorf("riverjobs: ending job %d: %w", job.ID, err)
@@ -49,12 +53,14 @@ func (w *worker) suspend(ctx context.Context, tx pgx.Tx, job *river.Job[step], n
 	if ended.State != rivertype.JobStateCompleted || ended.Attempt != job.Attempt {
 		return fmt.Errorf("riverjobs: job %d is %s in attempt %d, no longer running in attempt %d", job.ID, ended.State, ended.Attempt, job.Attempt)
 	}
-	if err := still(ctx); err != nil || next.IsZero() {
+	if err := unchanged(ctx); err != nil || next.IsZero() {
 		return err
 	}
 	opts := &river.InsertOpts{ScheduledAt: next}
 	if !next.After(w.engine.now()) {
-		opts = nil // a job with a time, even a past one, would wait for River's scheduler
+		// A job with a time, even a past one, would wait for River's
+		// scheduler.
+		opts = nil
 	}
 	if _, err := w.engine.client.InsertTx(ctx, tx, job.Args, opts); err != nil {
 		return fmt.Errorf("riverjobs: next job after %d: %w", job.ID, err)
