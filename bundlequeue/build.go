@@ -176,6 +176,10 @@ func (q *Queue[B]) checkBuilt(it *item[B], at anchor.Point, onBest bool, ev *Bui
 	if q.versions[ev.Package] != nil {
 		return fmt.Errorf("%w: bundle %d: package %s was built before; its anchor or content must differ", ErrInadmissible, it.number, ev.Package)
 	}
+	if !onBest && !q.blocks.Knows(ev.Context.Anchor) {
+		return fmt.Errorf("%w: %w: bundle %d is anchored at %s, want a block that was imported; the best is %s of slot %d",
+			ErrInadmissible, ErrUnknownAnchor, it.number, ev.Context.Anchor, q.blocks.Best().Hash, q.blocks.Best().Slot)
+	}
 	if r.minAnchor.IsZero() || !onBest || at.Height >= r.minAnchor.Height {
 		return nil
 	}

@@ -93,6 +93,9 @@ func (c *chain) Finalized() anchor.Point { return c.view.Finalized() }
 // Locate implements Blocks.
 func (c *chain) Locate(hash jamq.HeaderHash) (anchor.Point, bool) { return c.view.Locate(hash) }
 
+// Knows implements Blocks.
+func (c *chain) Knows(hash jamq.HeaderHash) bool { return c.view.Knows(hash) }
+
 // CoreFree implements Blocks.
 func (c *chain) CoreFree(core jamq.CoreIndex) bool { return c.view.CoreFree(core) }
 

@@ -47,9 +47,10 @@ func TestOldLookupAnchorWaitsForFinality(t *testing.T) {
 // A package that overtook its evidence is built anew on the next block and not before.
 func TestUselessBuildWaitsForABlock(t *testing.T) {
 	s := newScene(t, nil)
+	other := s.otherFork()
 	s.enqueue(1)
 	for i := range 5 {
-		s.useless(jamq.RefineContext{Anchor: jamq.HeaderHash{0xee}})
+		s.useless(jamq.RefineContext{Anchor: other})
 		if i < 2 {
 			s.step(FinalizedBlock{Hash: s.parent})
 		}
@@ -76,11 +77,11 @@ func TestDelayedReasons(t *testing.T) {
 		"build failed": {nil, func(s *scene) { s.enqueue(1); s.step(BuildFailed{Ticket: s.builds[0].Ticket}) }, "1 builds failed"},
 		"useless build": {nil, func(s *scene) {
 			s.enqueue(1)
-			s.useless(jamq.RefineContext{Anchor: jamq.HeaderHash{0xee}})
+			s.useless(jamq.RefineContext{Anchor: s.otherFork()})
 		}, "no new block, and the last package was dead when it was ready (D1: anchor on another fork)"},
 		"building after useless ones": {nil, func(s *scene) {
 			s.enqueue(1)
-			s.useless(jamq.RefineContext{Anchor: jamq.HeaderHash{0xee}})
+			s.useless(jamq.RefineContext{Anchor: s.otherFork()})
 			s.block(nil)
 		}, "a package is being built; the last 1 were dead when they were ready (D1: anchor on another fork)"},
 		"no core": {func(c *Config) { c.Cores = c.Cores[:1] }, func(s *scene) {

@@ -85,6 +85,9 @@ type Blocks interface {
 	Anchor(least anchor.Point, offset int) (at anchor.Point, real int, ok bool)
 	// Locate returns the block with a hash if it is on the best chain.
 	Locate(hash jamq.HeaderHash) (at anchor.Point, onBest bool)
+	// Knows reports whether the block with a hash is or was part of the chain or of a fork, as far
+	// as the evidence remembers.
+	Knows(hash jamq.HeaderHash) bool
 	// Follow says how a package that leaves after the given number of blocks can follow another
 	// one.
 	Follow(f Fate, blocks int) Following
