@@ -137,6 +137,11 @@ type traced struct {
 // Status implements Fate.
 func (t *traced) Status() chainview.Status { return t.trace.Status() }
 
+// Standing implements Fate.
+func (t *traced) Standing() Standing {
+	return Standing{Reported: t.trace.IsReported(), Accumulated: t.trace.IsAccumulated(), Dead: t.trace.Dead()}
+}
+
 // Settled implements Fate. What is accumulated or dead at the finalized block is so on every chain
 // to come, because all of them contain that block and death is inherited.
 func (t *traced) Settled() Settlement {

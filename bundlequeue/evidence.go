@@ -48,8 +48,11 @@ type Watched struct {
 
 // Fate is what became of one package.
 type Fate interface {
-	// Status returns what became of it on the best chain.
+	// Status returns what became of it on the best chain, and in which blocks.
 	Status() chainview.Status
+	// Standing returns the same without the blocks. It costs less, and the queue asks for it
+	// several times in each step.
+	Standing() Standing
 	// Settled returns what became of it for good.
 	Settled() Settlement
 	// Prerequisites returns the packages that it names. The slice must not be written to.
@@ -58,6 +61,14 @@ type Fate interface {
 	Anchor() (anchor.Point, jamq.Slot)
 	// Sent notes that its bytes are being sent, or that the attempt has ended.
 	Sent(now time.Time)
+}
+
+// Standing is what became of a package on the best chain.
+type Standing struct {
+	// Reported and Accumulated say that a block did so.
+	Reported, Accumulated bool
+	// Dead is why the package can never be accumulated on this chain, or anchor.Alive.
+	Dead anchor.Reason
 }
 
 // Settlement is the final outcome of a package, on the finalized chain and so on every chain to

@@ -25,7 +25,10 @@ type sentence struct {
 	needs   []jamq.PackageHash
 }
 
-func (f *sentence) Status() chainview.Status              { return f.status }
+func (f *sentence) Status() chainview.Status { return f.status }
+func (f *sentence) Standing() Standing {
+	return Standing{Reported: !f.status.Reported.IsZero(), Accumulated: !f.status.Accumulated.IsZero(), Dead: f.status.Dead}
+}
 func (f *sentence) Settled() Settlement                   { return f.settled }
 func (f *sentence) Prerequisites() []jamq.PackageHash     { return f.needs }
 func (f *sentence) Anchor() (a anchor.Point, s jamq.Slot) { return a, s }
