@@ -44,6 +44,35 @@ func TestOldLookupAnchorWaitsForFinality(t *testing.T) {
 	require.False(t, delayed)
 }
 
+// Finality that comes a moment after each block is enough, also if it is so old that no package can
+// be built before it moves: then the next package is another one, on the same best block.
+func TestOldLookupAnchorNeedsNoNewBlock(t *testing.T) {
+	s := newScene(t, nil)
+	var chain []jamq.HeaderHash
+	for range 40 {
+		chain = append(chain, s.block(nil))
+	}
+	age := int(s.q.cfg.Spec.MaxLookupAnchorAge)
+	s.step(FinalizedBlock{Hash: chain[len(chain)-1-age]})
+	s.enqueue(1)
+	slotOf := func(hash jamq.HeaderHash) jamq.Slot {
+		at, known := s.q.blocks.Locate(hash)
+		require.True(t, known)
+		return at.Slot
+	}
+	s.useless(jamq.RefineContext{Anchor: s.builds[0].Anchor.Hash, LookupAnchorSlot: slotOf(chain[len(chain)-1-age])})
+	require.Equal(t, uint64(1), s.q.Stats().Totals.Useless)
+	require.Empty(t, s.builds)
+	final := chain[len(chain)-age]
+	s.step(FinalizedBlock{Hash: final})
+	require.Len(t, s.builds, 1)
+	b := s.builds[0]
+	s.step(Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{9}, Bundle: b.Bundle, Context: jamq.RefineContext{
+		Anchor: b.Anchor.Hash, LookupAnchorSlot: slotOf(final),
+	}})
+	require.Len(t, s.sends, 1)
+}
+
 // A package that overtook its evidence is built anew on the next block and not before.
 func TestUselessBuildWaitsForABlock(t *testing.T) {
 	s := newScene(t, nil)
