@@ -176,6 +176,10 @@ func (q *Queue[B]) checkBuilt(it *item[B], at anchor.Point, onBest bool, ev *Bui
 	if q.versions[ev.Package] != nil {
 		return fmt.Errorf("%w: bundle %d: package %s was built before; its anchor or content must differ", ErrInadmissible, it.number, ev.Package)
 	}
+	if !onBest && !q.blocks.Knows(ev.Context.Anchor) {
+		return fmt.Errorf("%w: %w: bundle %d is anchored at %s, want a block that was imported; the best is %s of slot %d",
+			ErrInadmissible, ErrUnknownAnchor, it.number, ev.Context.Anchor, q.blocks.Best().Hash, q.blocks.Best().Slot)
+	}
 	if r.minAnchor.IsZero() || !onBest || at.Height >= r.minAnchor.Height {
 		return nil
 	}
@@ -186,14 +190,15 @@ func (q *Queue[B]) checkBuilt(it *item[B], at anchor.Point, onBest bool, ev *Bui
 }
 
 // discard drops a package that was dead when it was built. It was never sent, so another one may
-// follow at once. There are two exceptions: on the best block of the request the next package would
-// be the same, so it waits for another one; and if the lookup anchor was too old (D3), it waits
-// until finality has moved since the request, because lookup anchors are final blocks.
+// follow as soon as it can be a different one. If the lookup anchor was too old (D3), finality must
+// have moved since the request, because lookup anchors are final blocks. Otherwise the best block
+// must be another one than at the request.
 func (q *Queue[B]) discard(it *item[B], r *request, pkg jamq.PackageHash, reason anchor.Reason, at anchor.Point) {
 	q.noteUseless(it, reason)
-	it.inTrouble().untilBest = r.best.Hash
 	if reason == anchor.LookupExpired {
 		it.inTrouble().untilFinal = r.final
+	} else {
+		it.inTrouble().untilBest = r.best.Hash
 	}
 	q.emit(Died{Number: it.number, Version: r.version, Package: pkg, Reason: reason, At: at, Unsent: true})
 }

@@ -93,6 +93,9 @@ func (c *chain) Finalized() anchor.Point { return c.view.Finalized() }
 // Locate implements Blocks.
 func (c *chain) Locate(hash jamq.HeaderHash) (anchor.Point, bool) { return c.view.Locate(hash) }
 
+// Knows implements Blocks.
+func (c *chain) Knows(hash jamq.HeaderHash) bool { return c.view.Knows(hash) }
+
 // CoreFree implements Blocks.
 func (c *chain) CoreFree(core jamq.CoreIndex) bool { return c.view.CoreFree(core) }
 
@@ -133,6 +136,11 @@ type traced struct {
 
 // Status implements Fate.
 func (t *traced) Status() chainview.Status { return t.trace.Status() }
+
+// Standing implements Fate.
+func (t *traced) Standing() Standing {
+	return Standing{Reported: t.trace.IsReported(), Accumulated: t.trace.IsAccumulated(), Dead: t.trace.Dead()}
+}
 
 // Settled implements Fate. What is accumulated or dead at the finalized block is so on every chain
 // to come, because all of them contain that block and death is inherited.

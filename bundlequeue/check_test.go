@@ -167,6 +167,14 @@ func (s *scene) run() []jamq.PackageHash {
 	return out
 }
 
+// otherFork imports a block beside the best chain.
+func (s *scene) otherFork() jamq.HeaderHash {
+	s.t.Helper()
+	b := jamq.Block{Hash: jamq.HeaderHash{0xee}, Parent: s.parent, Slot: 1000}
+	s.step(Imported{Block: b, Best: s.parent})
+	return b.Hash
+}
+
 func (s *scene) state(number uint64) State {
 	s.t.Helper()
 	info, ok := s.q.Info(number)

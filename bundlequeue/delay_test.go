@@ -44,12 +44,42 @@ func TestOldLookupAnchorWaitsForFinality(t *testing.T) {
 	require.False(t, delayed)
 }
 
+// Finality that comes a moment after each block is enough, also if it is so old that no package can
+// be built before it moves: then the next package is another one, on the same best block.
+func TestOldLookupAnchorNeedsNoNewBlock(t *testing.T) {
+	s := newScene(t, nil)
+	var chain []jamq.HeaderHash
+	for range 40 {
+		chain = append(chain, s.block(nil))
+	}
+	age := int(s.q.cfg.Spec.MaxLookupAnchorAge)
+	s.step(FinalizedBlock{Hash: chain[len(chain)-1-age]})
+	s.enqueue(1)
+	slotOf := func(hash jamq.HeaderHash) jamq.Slot {
+		at, known := s.q.blocks.Locate(hash)
+		require.True(t, known)
+		return at.Slot
+	}
+	s.useless(jamq.RefineContext{Anchor: s.builds[0].Anchor.Hash, LookupAnchorSlot: slotOf(chain[len(chain)-1-age])})
+	require.Equal(t, uint64(1), s.q.Stats().Totals.Useless)
+	require.Empty(t, s.builds)
+	final := chain[len(chain)-age]
+	s.step(FinalizedBlock{Hash: final})
+	require.Len(t, s.builds, 1)
+	b := s.builds[0]
+	s.step(Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{9}, Bundle: b.Bundle, Context: jamq.RefineContext{
+		Anchor: b.Anchor.Hash, LookupAnchorSlot: slotOf(final),
+	}})
+	require.Len(t, s.sends, 1)
+}
+
 // A package that overtook its evidence is built anew on the next block and not before.
 func TestUselessBuildWaitsForABlock(t *testing.T) {
 	s := newScene(t, nil)
+	other := s.otherFork()
 	s.enqueue(1)
 	for i := range 5 {
-		s.useless(jamq.RefineContext{Anchor: jamq.HeaderHash{0xee}})
+		s.useless(jamq.RefineContext{Anchor: other})
 		if i < 2 {
 			s.step(FinalizedBlock{Hash: s.parent})
 		}
@@ -76,11 +106,11 @@ func TestDelayedReasons(t *testing.T) {
 		"build failed": {nil, func(s *scene) { s.enqueue(1); s.step(BuildFailed{Ticket: s.builds[0].Ticket}) }, "1 builds failed"},
 		"useless build": {nil, func(s *scene) {
 			s.enqueue(1)
-			s.useless(jamq.RefineContext{Anchor: jamq.HeaderHash{0xee}})
+			s.useless(jamq.RefineContext{Anchor: s.otherFork()})
 		}, "no new block, and the last package was dead when it was ready (D1: anchor on another fork)"},
 		"building after useless ones": {nil, func(s *scene) {
 			s.enqueue(1)
-			s.useless(jamq.RefineContext{Anchor: jamq.HeaderHash{0xee}})
+			s.useless(jamq.RefineContext{Anchor: s.otherFork()})
 			s.block(nil)
 		}, "a package is being built; the last 1 were dead when they were ready (D1: anchor on another fork)"},
 		"no core": {func(c *Config) { c.Cores = c.Cores[:1] }, func(s *scene) {

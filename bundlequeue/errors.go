@@ -18,10 +18,15 @@ var (
 	// prerequisite that was asked for, or its hash is taken. The request stays open: answer it
 	// again, or with BuildFailed.
 	ErrInadmissible = errors.New("bundlequeue: inadmissible package")
+	// ErrUnknownAnchor: the anchor of a built package is no block that the queue has imported. It
+	// comes with ErrInadmissible. The host named a wrong block, or one that it has not fed to the
+	// queue yet.
+	ErrUnknownAnchor = errors.New("bundlequeue: unknown anchor")
 	// ErrUnknownEvent: the event is of no known type, belongs to another bundle type than the
 	// queue, or has a value that it cannot have.
 	ErrUnknownEvent = errors.New("bundlequeue: unknown event")
-	// ErrWrongEvidence: a block for a queue that goes by what it is told, or the other way round.
+	// ErrWrongEvidence: the event is a block and the queue has told evidence, or the event is Told
+	// and the queue has chain evidence.
 	ErrWrongEvidence = errors.New("bundlequeue: wrong kind of evidence")
 	// ErrCorrupt: a snapshot or a record cannot be read.
 	ErrCorrupt = errors.New("bundlequeue: corrupt bytes")

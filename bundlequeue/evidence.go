@@ -48,8 +48,11 @@ type Watched struct {
 
 // Fate is what became of one package.
 type Fate interface {
-	// Status returns what became of it on the best chain.
+	// Status returns what became of it on the best chain, and in which blocks.
 	Status() chainview.Status
+	// Standing returns the same without the blocks. It costs less, and the queue asks for it
+	// several times in each step.
+	Standing() Standing
 	// Settled returns what became of it for good.
 	Settled() Settlement
 	// Prerequisites returns the packages that it names. The slice must not be written to.
@@ -58,6 +61,14 @@ type Fate interface {
 	Anchor() (anchor.Point, jamq.Slot)
 	// Sent notes that its bytes are being sent, or that the attempt has ended.
 	Sent(now time.Time)
+}
+
+// Standing is what became of a package on the best chain.
+type Standing struct {
+	// Reported and Accumulated say that a block did so.
+	Reported, Accumulated bool
+	// Dead is why the package can never be accumulated on this chain, or anchor.Alive.
+	Dead anchor.Reason
 }
 
 // Settlement is the final outcome of a package, on the finalized chain and so on every chain to
@@ -85,6 +96,9 @@ type Blocks interface {
 	Anchor(least anchor.Point, offset int) (at anchor.Point, real int, ok bool)
 	// Locate returns the block with a hash if it is on the best chain.
 	Locate(hash jamq.HeaderHash) (at anchor.Point, onBest bool)
+	// Knows reports whether the block with a hash is or was part of the chain or of a fork, as far
+	// as the evidence remembers.
+	Knows(hash jamq.HeaderHash) bool
 	// Follow says how a package that leaves after the given number of blocks can follow another
 	// one.
 	Follow(f Fate, blocks int) Following

@@ -6,7 +6,6 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
-	"github.com/jamq/jamq/anchor/chainview"
 )
 
 // isLoss reports whether the death of a version counts against its bundle: a guarantor took or
@@ -23,24 +22,24 @@ func (q *Queue[B]) isLoss(v *version[B]) bool {
 	if !v.accepted && !v.refused {
 		return false
 	}
-	switch v.fate.Status().Dead {
+	switch v.fate.Standing().Dead {
 	case anchor.Unavailable, anchor.ClockExpired:
 		return true
 	case anchor.AnchorExpired:
-		return !q.needsOne(v, func(s chainview.Status) bool {
-			return s.Dead != anchor.Alive || s.Reported.IsZero() && s.Accumulated.IsZero()
+		return !q.needsOne(v, func(s Standing) bool {
+			return s.Dead != anchor.Alive || !s.Reported && !s.Accumulated
 		})
 	case anchor.NeverReady:
-		return !q.needsOne(v, func(s chainview.Status) bool { return s.Dead != anchor.Alive })
+		return !q.needsOne(v, func(s Standing) bool { return s.Dead != anchor.Alive })
 	}
 	return false
 }
 
 // needsOne reports whether a version names a package of which is holds.
-func (q *Queue[B]) needsOne(v *version[B], is func(chainview.Status) bool) bool {
+func (q *Queue[B]) needsOne(v *version[B], is func(Standing) bool) bool {
 	return slices.ContainsFunc(v.fate.Prerequisites(), func(pkg jamq.PackageHash) bool {
 		p, ok := q.evidence.Fate(pkg)
-		return ok && is(p.Status())
+		return ok && is(p.Standing())
 	})
 }
 

@@ -123,20 +123,20 @@ type version[B any] struct {
 	sentHeight    uint64 // of the best block when it was first sent
 }
 
-func (v *version[B]) dead() bool        { return v.fate.Status().Dead != anchor.Alive }
-func (v *version[B]) reported() bool    { return !v.fate.Status().Reported.IsZero() }
-func (v *version[B]) accumulated() bool { return !v.fate.Status().Accumulated.IsZero() }
+func (v *version[B]) dead() bool        { return v.fate.Standing().Dead != anchor.Alive }
+func (v *version[B]) reported() bool    { return v.fate.Standing().Reported }
+func (v *version[B]) accumulated() bool { return v.fate.Standing().Accumulated }
 
 // winner returns the version that the best chain has accumulated, or else one that it has reported
 // and that is alive, or nil.
 func (it *item[B]) winner() *version[B] {
 	var reported *version[B]
 	for _, v := range it.versions {
-		s := v.fate.Status()
-		if !s.Accumulated.IsZero() {
+		s := v.fate.Standing()
+		if s.Accumulated {
 			return v
 		}
-		if reported == nil && !s.Reported.IsZero() && s.Dead == anchor.Alive {
+		if reported == nil && s.Reported && s.Dead == anchor.Alive {
 			reported = v
 		}
 	}

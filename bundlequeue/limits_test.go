@@ -69,7 +69,8 @@ func TestRekeyNeverReachesFinalNumbers(t *testing.T) {
 }
 
 // Packages that are dead when they are ready delay a bundle and never fail it, whatever the reason.
-// The host hears the reason each time, and is asked again only once something has changed.
+// A Died effect gives the reason each time, and the queue asks again only once something has
+// changed.
 func TestUselessBuildsDelay(t *testing.T) {
 	for name, c := range map[string]struct {
 		context func(Build[string]) jamq.RefineContext
@@ -79,13 +80,15 @@ func TestUselessBuildsDelay(t *testing.T) {
 		"old lookup anchor": {func(b Build[string]) jamq.RefineContext {
 			return jamq.RefineContext{Anchor: b.Anchor.Hash, LookupAnchorSlot: 1, Prerequisites: b.Prerequisites}
 		}, anchor.LookupExpired, "finality does not move"},
-		"unknown anchor": {func(b Build[string]) jamq.RefineContext {
+		"anchor on another fork": {func(b Build[string]) jamq.RefineContext {
 			return jamq.RefineContext{Anchor: jamq.HeaderHash{0xee}, LookupAnchorSlot: 40, Prerequisites: b.Prerequisites}
 		}, anchor.OtherFork, "no new block"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, nil)
-			s.blocks(40)
+			s.blocks(39)
+			s.otherFork()
+			s.block(nil)
 			s.enqueue(1)
 			builds := 0
 			answer := func() {
@@ -122,6 +125,26 @@ func TestUselessBuildsDelay(t *testing.T) {
 			require.Zero(t, s.q.Stats().Totals.Died)
 		})
 	}
+}
+
+// An anchor that no imported block has is a mistake of the host and no reorg. The request stays
+// open, so the host can name another block or import the one that it named.
+func TestUnknownAnchor(t *testing.T) {
+	s := newScene(t, nil)
+	s.blocks(3)
+	s.enqueue(1)
+	b := s.builds[0]
+	built := Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{1}, Context: jamq.RefineContext{Anchor: jamq.HeaderHash{0xee}}}
+	err := s.try(built)
+	require.ErrorIs(t, err, ErrUnknownAnchor)
+	require.ErrorIs(t, err, ErrInadmissible)
+	require.ErrorContains(t, err, fmt.Sprint(built.Context.Anchor))
+	require.ErrorContains(t, err, fmt.Sprint(s.q.Best().Hash))
+	require.True(t, s.q.Expects(b.Ticket))
+	require.Zero(t, s.q.Stats().Totals.Useless)
+	s.step(Imported{Block: jamq.Block{Hash: built.Context.Anchor, Parent: s.parent, Slot: 1000}, Best: s.parent})
+	require.NoError(t, s.try(built), "now it is on another fork")
+	require.Equal(t, uint64(1), s.q.Stats().Totals.Useless)
 }
 
 // One wrong reading of the clock does not stop the queue for as long as it was off.

@@ -25,7 +25,10 @@ type sentence struct {
 	needs   []jamq.PackageHash
 }
 
-func (f *sentence) Status() chainview.Status              { return f.status }
+func (f *sentence) Status() chainview.Status { return f.status }
+func (f *sentence) Standing() Standing {
+	return Standing{Reported: !f.status.Reported.IsZero(), Accumulated: !f.status.Accumulated.IsZero(), Dead: f.status.Dead}
+}
 func (f *sentence) Settled() Settlement                   { return f.settled }
 func (f *sentence) Prerequisites() []jamq.PackageHash     { return f.needs }
 func (f *sentence) Anchor() (a anchor.Point, s jamq.Slot) { return a, s }
@@ -62,6 +65,7 @@ func (c *court) Anchor(_ anchor.Point, offset int) (at anchor.Point, real int, o
 	return at, offset, true
 }
 func (c *court) Locate(jamq.HeaderHash) (p anchor.Point, onBest bool) { return p, true }
+func (c *court) Knows(jamq.HeaderHash) bool                           { return true }
 func (c *court) Follow(Fate, int) Following                           { return Following{Possible: true, Name: true} }
 func (c *court) CoreFree(jamq.CoreIndex) bool                         { return true }
 
@@ -151,6 +155,7 @@ func TestFailsAfterTheLastRetry(t *testing.T) {
 // Builds that fail and packages that are of no use are no losses, whatever their number.
 func TestOnlyLossesEndABundle(t *testing.T) {
 	s := newScene(t, func(c *Config) { c.MaxVersionRetries = 0 })
+	other := s.otherFork()
 	s.enqueue(1)
 	for i := range 20 {
 		for len(s.builds) > 0 {
@@ -161,7 +166,7 @@ func TestOnlyLossesEndABundle(t *testing.T) {
 				continue
 			}
 			s.hashes++
-			s.step(Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{s.hashes, 2}, Context: jamq.RefineContext{Anchor: jamq.HeaderHash{0xee}}})
+			s.step(Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{s.hashes, 2}, Context: jamq.RefineContext{Anchor: other}})
 		}
 		s.now = s.now.Add(time.Minute)
 		s.block(nil)

@@ -1,6 +1,7 @@
 package bundlequeue
 
 import (
+	"cmp"
 	"encoding/binary"
 	"flag"
 	"fmt"
@@ -33,8 +34,8 @@ const modelBundles = 3
 // modelConfig is the configuration of the model's queue. The same bytes are never sent twice,
 // because a second send could add nothing: a package that was sent once may be reported at any
 // time.
-func modelConfig(retries int) Config {
-	cfg := DefaultConfig(worldSpec(3))
+func modelConfig(retries, lookup int) Config {
+	cfg := DefaultConfig(worldSpec(3, lookup))
 	cfg.MaxVersionRetries = retries
 	cfg.MaxSubmitRetries = 0
 	return cfg
@@ -82,8 +83,8 @@ type model struct {
 	failure                       atomic.Pointer[string]
 }
 
-func newModel(retries int, live uint64) *model {
-	m := &model{cfg: modelConfig(retries), live: live, seed: maphash.MakeSeed()}
+func newModel(retries, lookup int, live uint64) *model {
+	m := &model{cfg: modelConfig(retries, lookup), live: live, seed: maphash.MakeSeed()}
 	for i := range m.visited {
 		m.visited[i].m = make(map[uint64]struct{})
 	}
@@ -175,7 +176,7 @@ func (w *world) encode() []byte {
 	}
 	for i := range w.packages {
 		p := &w.packages[i]
-		b = append(b, byte(p.name), byte(p.anchor), byte(p.needs), byte(p.core))
+		b = append(b, byte(p.name), byte(p.anchor), p.look, byte(p.needs), byte(p.core))
 		if p.sent {
 			b = append(b, 0xfe)
 		}
@@ -330,7 +331,7 @@ func (m *model) expand(s *state) []*state {
 		}
 	}
 	if len(moves) == 0 {
-		if n := m.leaves.Add(1); m.live > 0 && uint64(n)%m.live == 0 {
+		if n := m.leaves.Add(1); m.live > 0 && uint64(n)%m.live == 1%m.live { // the first one too
 			m.proved.Add(1)
 			if end, err := m.endsWell(s); err != nil {
 				m.fail(end, err)
@@ -379,45 +380,53 @@ type move struct {
 	make func(m *model, s *state, q *Queue[string]) error
 }
 
-// search is one search of the model: how many losses a bundle survives, and what may go wrong.
+// search is one search of the model: how many losses a bundle survives, what may go wrong, and the
+// greatest age of lookup anchors (L), if rule D3 takes part.
 type search struct {
 	retries int
 	left    budget
+	lookup  int // 0: anyLookup
 }
 
 // searches are those of each size. Each visits every state that its budget allows. The default ones
 // go through three versions of each bundle on a straight chain, through every fork two deep with
-// its reorg, and through the failure of bundles on forks and under stalled finality.
+// its reorg, through the failure of bundles on forks and under stalled finality, and through lookup
+// anchors that are too old (D3) because slots are skipped or finality stalls.
 var searches = map[string][]search{
 	"small": {
-		{2, budget{blocks: 8}},
-		{2, budget{blocks: 3, forks: 1, reorgs: 1, delays: 1, skips: 1}},
-		{0, budget{blocks: 6, stalls: 1, cores: 1, outages: 1}},
+		{retries: 2, left: budget{blocks: 8}},
+		{retries: 2, left: budget{blocks: 3, forks: 1, reorgs: 1, delays: 1, skips: 1}},
+		{retries: 0, left: budget{blocks: 6, stalls: 1, cores: 1, outages: 1}},
+		{retries: 0, left: budget{blocks: 5, stalls: 1, skips: 1}, lookup: 3},
 	},
 	"default": {
-		{2, budget{blocks: 10}},
-		{2, budget{blocks: 4, failures: 1, careless: 1, delays: 1}},
-		{2, budget{blocks: 4, delays: 1, cores: 2}},
-		{0, budget{blocks: 7, stalls: 1, cores: 1, outages: 1}},
-		{0, budget{blocks: 5, forks: 1, reorgs: 1, stalls: 1}},
-		{2, budget{blocks: 6, forks: 1, reorgs: 1}},
-		{2, budget{blocks: 4, forks: 1, reorgs: 1, delays: 1}},
-		{2, budget{blocks: 3, forks: 1, reorgs: 1, delays: 1, skips: 1}},
+		{retries: 2, left: budget{blocks: 10}},
+		{retries: 2, left: budget{blocks: 4, failures: 1, careless: 1, delays: 1}},
+		{retries: 2, left: budget{blocks: 4, delays: 1, cores: 2}},
+		{retries: 0, left: budget{blocks: 7, stalls: 1, cores: 1, outages: 1}},
+		{retries: 0, left: budget{blocks: 5, forks: 1, reorgs: 1, stalls: 1}},
+		{retries: 2, left: budget{blocks: 6, forks: 1, reorgs: 1}},
+		{retries: 2, left: budget{blocks: 4, forks: 1, reorgs: 1, delays: 1}},
+		{retries: 2, left: budget{blocks: 3, forks: 1, reorgs: 1, delays: 1, skips: 1}},
+		{retries: 1, left: budget{blocks: 7, stalls: 1, skips: 1}, lookup: 3},
+		{retries: 0, left: budget{blocks: 4, forks: 1, reorgs: 1, stalls: 1, skips: 1}, lookup: 3},
 	},
 	"full": {
-		{2, budget{blocks: 12}},
-		{2, budget{blocks: 6, skips: 2, failures: 1, delays: 1}},
-		{2, budget{blocks: 6, delays: 1, cores: 2}},
-		{1, budget{blocks: 9, stalls: 2, cores: 1, outages: 2}},
-		{0, budget{blocks: 6, forks: 1, reorgs: 1, stalls: 1}},
-		{2, budget{blocks: 7, forks: 1, reorgs: 1}},
-		{2, budget{blocks: 5, forks: 1, reorgs: 2, delays: 1, skips: 1}},
+		{retries: 2, left: budget{blocks: 12}},
+		{retries: 2, left: budget{blocks: 6, skips: 2, failures: 1, delays: 1}},
+		{retries: 2, left: budget{blocks: 6, delays: 1, cores: 2}},
+		{retries: 1, left: budget{blocks: 9, stalls: 2, cores: 1, outages: 2}},
+		{retries: 0, left: budget{blocks: 6, forks: 1, reorgs: 1, stalls: 1}},
+		{retries: 2, left: budget{blocks: 7, forks: 1, reorgs: 1}},
+		{retries: 2, left: budget{blocks: 5, forks: 1, reorgs: 2, delays: 1, skips: 1}},
+		{retries: 1, left: budget{blocks: 8, stalls: 2, skips: 2}, lookup: 3},
+		{retries: 1, left: budget{blocks: 6, forks: 1, reorgs: 1, stalls: 1, skips: 1}, lookup: 4},
 	},
 }
 
 // parseSearch reads the flag -modelcheck.budget.
 func parseSearch(text string) (search, error) {
-	s := search{retries: 2}
+	s := search{retries: 2, lookup: anyLookup}
 	for _, part := range strings.Split(text, ",") {
 		name, value, _ := strings.Cut(part, "=")
 		n, err := strconv.ParseInt(value, 10, 8)
@@ -429,6 +438,8 @@ func parseSearch(text string) (search, error) {
 		switch {
 		case name == "retries":
 			s.retries = int(n)
+		case name == "lookup":
+			s.lookup = int(n)
 		case i < 0:
 			return search{}, fmt.Errorf("-modelcheck.budget: unknown name %q", name)
 		default:
@@ -469,7 +480,7 @@ func TestModelCheck(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	total, began := int64(0), time.Now()
 	for _, s := range todo {
-		m := newModel(s.retries, proveOneIn)
+		m := newModel(s.retries, cmp.Or(s.lookup, anyLookup), proveOneIn)
 		err := m.run(s.left)
 		total += m.states.Load()
 		t.Logf("%+v: %d distinct states, %d moves, %d ends, of which %d were played on to the last bundle",

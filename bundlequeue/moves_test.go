@@ -71,13 +71,13 @@ func (w *world) answerBuild(ok bool) move {
 
 // built hands the queue a new package.
 func (m *model) built(s *state, q *Queue[string], b Build[string], anchor int8) error {
-	pkg := wpackage{name: int8(b.Bundle[0] - '0'), anchor: anchor, needs: none}
+	pkg := wpackage{name: int8(b.Bundle[0] - '0'), anchor: anchor, look: s.w.lookup(anchor), needs: none}
 	if len(b.Prerequisites) > 0 {
 		pkg.needs = int8(b.Prerequisites[0][0]) - 1
 	}
 	s.w.packages = append(s.w.packages, pkg)
 	built := Built[string]{Ticket: b.Ticket, Package: packageHash(int8(len(s.w.packages) - 1)), Bundle: b.Bundle}
-	built.Context = jamq.RefineContext{Anchor: blockHash(anchor), LookupAnchorSlot: jamq.Slot(s.w.blocks[anchor].slot), Prerequisites: b.Prerequisites}
+	built.Context = jamq.RefineContext{Anchor: blockHash(anchor), LookupAnchorSlot: jamq.Slot(pkg.look), Prerequisites: b.Prerequisites}
 	return m.step(s, q, built)
 }
 
@@ -247,7 +247,7 @@ func (w *world) blocksOn(out []move, parent int8, slots uint8, fork, delayed boo
 		for _, a := range choice[0] {
 			for _, b := range choice[1] {
 				together := []int8{a, b}
-				if a != none && !w.mayReport(a, parent, together) || b != none && !w.mayReport(b, parent, together) {
+				if a != none && !w.mayReport(a, parent, slots, together) || b != none && !w.mayReport(b, parent, slots, together) {
 					continue
 				}
 				out = append(out, w.block(parent, slots, available, [worldCores]int8{a, b}, fork, delayed))
@@ -303,7 +303,7 @@ func (w *world) fair() move {
 		for _, b := range append([]int8{none}, w.onCore(1)...) {
 			n, together := 0, []int8{a, b}
 			for _, k := range together {
-				if k != none && w.mayReport(k, w.best, together) {
+				if k != none && w.mayReport(k, w.best, 1, together) {
 					n++
 				} else if k != none {
 					n = -9

@@ -346,7 +346,7 @@ func TestBuildTimesAreForgotten(t *testing.T) {
 		if builds == 2 {
 			s.blocks(3)
 		}
-		s.useless(jamq.RefineContext{Anchor: jamq.HeaderHash{0xee}})
+		s.useless(jamq.RefineContext{Anchor: s.otherFork()})
 		want := 0
 		if builds >= 2 && builds < 2+buildMemory {
 			want = 3

@@ -55,6 +55,7 @@ type Queue[B any] struct {
 	// Used within a step only.
 	out     []Effect
 	touched []*item[B]
+	dueNow  []*item[B] // of sendDue
 }
 
 // New returns an empty queue that judges by imported JAM blocks, from root on, a final block. The
@@ -224,7 +225,15 @@ func (q *Queue[B]) touch(it *item[B]) {
 	}
 }
 
-func (q *Queue[B]) emit(e Effect) { q.out = append(q.out, e) }
+// usualEffects is how many effects most steps that have any return at most.
+const usualEffects = 6
+
+func (q *Queue[B]) emit(e Effect) {
+	if q.out == nil {
+		q.out = make([]Effect, 0, usualEffects)
+	}
+	q.out = append(q.out, e)
+}
 
 // retire forgets finalized bundles beyond the retention window.
 func (q *Queue[B]) retire() {

@@ -42,69 +42,103 @@ const (
 // as it was.
 func AppendRecord[B any](b []byte, codec Codec[B], now time.Time, ev Event) ([]byte, error) {
 	out := wire.AppendInt(append(b, recordVersion), now.UnixNano())
-	numbers := func(kind byte, ns ...uint64) []byte {
-		out = append(out, kind)
-		for _, n := range ns {
-			out = wire.AppendUint(out, n)
-		}
-		return out
+	if out, ok := appendOrder(out, codec, ev); ok {
+		return out, nil
 	}
+	if out, ok := appendAnswer(out, codec, ev); ok {
+		return out, nil
+	}
+	if out, ok := appendEvidence(out, ev); ok {
+		return out, nil
+	}
+	return b, fmt.Errorf("%w: %T", ErrUnknownEvent, ev)
+}
+
+// appendKind appends a kind of record and the numbers that follow it.
+func appendKind(b []byte, kind byte, numbers ...uint64) []byte {
+	b = append(b, kind)
+	for _, n := range numbers {
+		b = wire.AppendUint(b, n)
+	}
+	return b
+}
+
+// appendOrder appends an event by which the host gives an order, and reports whether ev is one.
+func appendOrder[B any](b []byte, codec Codec[B], ev Event) ([]byte, bool) {
 	switch ev := ev.(type) {
 	case Reserve:
-		numbers(kindReserve, ev.Number)
+		b = appendKind(b, kindReserve, ev.Number)
 	case Enqueue[B]:
-		numbers(kindEnqueue, ev.Number)
-		out = wire.AppendHash(out, ev.Commitment)
-		out = wire.AppendBytes(out, codec.AppendBundle(nil, ev.Bundle))
+		b = appendKind(b, kindEnqueue, ev.Number)
+		b = wire.AppendHash(b, ev.Commitment)
+		b = wire.AppendBytes(b, codec.AppendBundle(nil, ev.Bundle))
 	case Release:
-		numbers(kindRelease, ev.Number)
+		b = appendKind(b, kindRelease, ev.Number)
 	case Rekey:
-		numbers(kindRekey, ev.From, ev.To)
+		b = appendKind(b, kindRekey, ev.From, ev.To)
 	case Resize:
-		numbers(kindResize, uint64(max(ev.Depth, 0)))
-	case Built[B]:
-		numbers(kindBuilt, ev.Ticket)
-		out = wire.AppendHash(out, ev.Package)
-		out = appendContext(out, &ev.Context)
-		out = wire.AppendBytes(out, codec.AppendBundle(nil, ev.Bundle))
-	case BuildFailed:
-		numbers(kindBuildFailed, ev.Ticket)
-	case Sent:
-		numbers(kindSent, ev.Ticket)
-		out = wire.AppendBool(wire.AppendBool(out, ev.OK), ev.Refused)
-	case Imported:
-		numbers(kindImported)
-		out = wire.AppendHash(out, ev.Best)
-		out = appendBlock(out, &ev.Block)
-	case FinalizedBlock:
-		numbers(kindFinalizedBlock)
-		out = wire.AppendHash(out, ev.Hash)
-	case Continue:
-		numbers(kindContinue)
-		out = appendBlock(out, &ev.Root)
-		out = chainview.AppendState(out, &ev.State)
-		out = wire.AppendHashes(out, ev.Accumulated)
+		b = appendKind(b, kindResize, uint64(max(ev.Depth, 0)))
 	case GiveUp:
-		numbers(kindGiveUp, ev.Number)
-		out = wire.AppendBytes(out, []byte(ev.Reason))
+		b = appendKind(b, kindGiveUp, ev.Number)
+		b = wire.AppendBytes(b, []byte(ev.Reason))
 	case Cores:
-		numbers(kindCores, uint64(len(ev.Cores)))
+		b = appendKind(b, kindCores, uint64(len(ev.Cores)))
 		for _, core := range ev.Cores {
-			out = wire.AppendUint(out, uint64(core))
+			b = wire.AppendUint(b, uint64(core))
 		}
-	case Told:
-		numbers(kindTold, uint64(ev.State))
-		out = wire.AppendHash(out, ev.Package)
 	case Retry:
-		numbers(kindRetry, ev.Number)
+		b = appendKind(b, kindRetry, ev.Number)
 	case Tick:
-		numbers(kindTick)
-	case TakenBack:
-		numbers(kindTakenBack, ev.Ticket)
+		b = appendKind(b, kindTick)
 	default:
-		return b, fmt.Errorf("%w: %T", ErrUnknownEvent, ev)
+		return b, false
 	}
-	return out, nil
+	return b, true
+}
+
+// appendAnswer appends an event that answers an effect, and reports whether ev is one.
+func appendAnswer[B any](b []byte, codec Codec[B], ev Event) ([]byte, bool) {
+	switch ev := ev.(type) {
+	case Built[B]:
+		b = appendKind(b, kindBuilt, ev.Ticket)
+		b = wire.AppendHash(b, ev.Package)
+		b = appendContext(b, &ev.Context)
+		b = wire.AppendBytes(b, codec.AppendBundle(nil, ev.Bundle))
+	case BuildFailed:
+		b = appendKind(b, kindBuildFailed, ev.Ticket)
+	case Sent:
+		b = appendKind(b, kindSent, ev.Ticket)
+		b = wire.AppendBool(wire.AppendBool(b, ev.OK), ev.Refused)
+	case TakenBack:
+		b = appendKind(b, kindTakenBack, ev.Ticket)
+	default:
+		return b, false
+	}
+	return b, true
+}
+
+// appendEvidence appends an event that [Evidence] observes, and reports whether ev is one.
+func appendEvidence(b []byte, ev Event) ([]byte, bool) {
+	switch ev := ev.(type) {
+	case Imported:
+		b = appendKind(b, kindImported)
+		b = wire.AppendHash(b, ev.Best)
+		b = appendBlock(b, &ev.Block)
+	case FinalizedBlock:
+		b = appendKind(b, kindFinalizedBlock)
+		b = wire.AppendHash(b, ev.Hash)
+	case Continue:
+		b = appendKind(b, kindContinue)
+		b = appendBlock(b, &ev.Root)
+		b = chainview.AppendState(b, &ev.State)
+		b = wire.AppendHashes(b, ev.Accumulated)
+	case Told:
+		b = appendKind(b, kindTold, uint64(ev.State))
+		b = wire.AppendHash(b, ev.Package)
+	default:
+		return b, false
+	}
+	return b, true
 }
 
 // DecodeRecord reads what AppendRecord wrote. The error wraps ErrCorrupt. Whatever the bytes are,

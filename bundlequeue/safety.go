@@ -55,11 +55,10 @@ func (q *Queue[B]) allDead(it *item[B]) (since anchor.Point, ok bool) {
 		since = *it.deadSince
 	}
 	for _, v := range it.versions {
-		s := v.fate.Status()
-		if s.Dead == anchor.Alive {
+		if !v.dead() {
 			return anchor.Point{}, false
 		}
-		since = later(since, s.DeadSince)
+		since = later(since, v.fate.Status().DeadSince)
 	}
 	return since, true
 }

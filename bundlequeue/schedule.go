@@ -57,7 +57,7 @@ func (q *Queue[B]) schedule() {
 
 // sendDue sends what is due, in order. What may not leave yet stays due.
 func (q *Queue[B]) sendDue() {
-	var now []*item[B]
+	now := q.dueNow[:0]
 	for e := q.due.Min(); e != nil && e.Key() <= int64(q.now); e = q.due.Min() {
 		q.due.Remove(e)
 		now = append(now, e.Value)
@@ -67,6 +67,8 @@ func (q *Queue[B]) sendDue() {
 		q.send(it, it.live())
 		q.plan(it)
 	}
+	clear(now)
+	q.dueNow = now
 }
 
 func byPlace[B any](a, b *item[B]) int { return cmp.Compare(a.place, b.place) }

@@ -49,8 +49,7 @@ func (q *Queue[B]) review(it *item[B]) {
 
 // noteDeath tells the host if a version died. A reorg can bring it back to life.
 func (q *Queue[B]) noteDeath(v *version[B]) {
-	s := v.fate.Status()
-	dead := s.Dead != anchor.Alive
+	dead := v.dead()
 	if dead == v.wasDead {
 		return
 	}
@@ -58,6 +57,7 @@ func (q *Queue[B]) noteDeath(v *version[B]) {
 	v.lost = dead && q.isLoss(v)
 	if dead {
 		q.total.Died++
+		s := v.fate.Status()
 		q.emit(Died{Number: v.item.number, Version: v.number, Package: v.pkg, Reason: s.Dead, At: s.DeadSince, Unsent: !v.sent})
 		q.learnLoss(v)
 		if v.sent {
@@ -73,7 +73,7 @@ func (q *Queue[B]) dropUnsent(it *item[B]) {
 		if v.sent || !v.dead() {
 			return false
 		}
-		q.noteUseless(it, v.fate.Status().Dead)
+		q.noteUseless(it, v.fate.Standing().Dead)
 		q.forget(v)
 		it.notBefore = q.now + instant(q.cfg.BackoffBase)
 		return true
@@ -105,15 +105,18 @@ func (q *Queue[B]) cancelRivals(it *item[B], w *version[B]) {
 
 // learnDelay notes how many blocks passed between the first send of a version and its report.
 func (q *Queue[B]) learnDelay(v *version[B]) {
-	if s := v.fate.Status(); v.sentHeight > 0 && s.Reported.Height > v.sentHeight {
-		q.delays.Observe(int(s.Reported.Height - v.sentHeight))
+	if v.sentHeight == 0 {
+		return
+	}
+	if at := v.fate.Status().Reported.Height; at > v.sentHeight {
+		q.delays.Observe(int(at - v.sentHeight))
 		v.sentHeight = 0 // once
 	}
 }
 
 // learnLoss notes that a version was never reported while it could have been.
 func (q *Queue[B]) learnLoss(v *version[B]) {
-	if v.sentHeight > 0 && v.fate.Status().Dead == anchor.AnchorExpired {
+	if v.sentHeight > 0 && v.fate.Standing().Dead == anchor.AnchorExpired {
 		at, _ := v.fate.Anchor()
 		last := anchor.LastReportable(&q.cfg.Spec, at.Height)
 		q.delays.Lost(int(last - min(last, v.sentHeight)))

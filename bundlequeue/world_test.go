@@ -11,12 +11,15 @@ import (
 // chain of a few blocks as a small value. It shares nothing with package chainview, so the two
 // check each other.
 
+// anyLookup is a greatest age of lookup anchors that no search reaches: rule D3 does nothing.
+const anyLookup = 200
+
 // worldSpec is a chain on which packages live and die within a few blocks.
-func worldSpec(history int) jamq.ChainSpec {
+func worldSpec(history, lookup int) jamq.ChainSpec {
 	s := jamq.Tiny()
 	s.Name = "model"
 	s.RecentHistory, s.EpochLength, s.AvailabilityTimeout = history, 4, 2
-	s.RotationPeriod, s.MaxLookupAnchorAge = 1, 200
+	s.RotationPeriod, s.MaxLookupAnchorAge = 1, jamq.Slot(lookup)
 	return s
 }
 
@@ -46,7 +49,8 @@ type wcore struct {
 type wpackage struct {
 	name   int8 // of the bundle
 	anchor int8
-	needs  int8 // package or none
+	look   uint8 // slot of its lookup anchor
+	needs  int8  // package or none
 	core   int8
 	sent   bool
 }
@@ -150,12 +154,24 @@ func (w *world) descends(head, i int8) bool {
 	return w.onChain(head, func(j int8, _ *wblock) bool { return j == i })
 }
 
-// mayReport tells whether a block on a parent may report a package, as far as the chain decides (R1
-// to R3). A prerequisite in the same block counts as well; with says which those are.
-func (w *world) mayReport(p int8, parent int8, with []int8) bool {
+// lookup returns the slot of the lookup anchor of a package that is built now. Guarantors want a
+// final block, which is an ancestor of every block to come.
+func (w *world) lookup(anchor int8) uint8 {
+	if w.spec.MaxLookupAnchorAge == anyLookup {
+		return w.blocks[anchor].slot
+	}
+	return w.blocks[w.final].slot
+}
+
+// mayReport tells whether a block on a parent, some slots later, may report a package, as far as
+// the chain decides (R1 to R3). A prerequisite in the same block counts as well; with says which
+// those are.
+func (w *world) mayReport(p int8, parent int8, slots uint8, with []int8) bool {
 	pkg, h := &w.packages[p], w.spec.RecentHistory
 	switch {
 	case !pkg.sent, !w.descends(parent, pkg.anchor), w.depthOf(parent, pkg.anchor) >= h, w.reports(parent, p, -1):
+		return false
+	case int(w.blocks[parent].slot)+int(slots)-int(pkg.look) > int(w.spec.MaxLookupAnchorAge):
 		return false
 	}
 	return pkg.needs == none || w.reports(parent, pkg.needs, h) || contains(with, pkg.needs)

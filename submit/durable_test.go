@@ -480,8 +480,12 @@ func (h *spoiling) Build(ctx context.Context, r bundlequeue.Build[string]) (subm
 // A builder whose packages must not be sent is seen to fail.
 func TestInadmissiblePackages(t *testing.T) {
 	seenToFail(t, bundlequeue.ErrInadmissible, func(c *jamq.RefineContext) { c.Prerequisites = make([]jamq.PackageHash, 9) })
-	seenToFail(t, submit.ErrUseless, func(c *jamq.RefineContext) { c.Anchor = jamq.HeaderHash{99} })
+	seenToFail(t, bundlequeue.ErrUnknownAnchor, func(c *jamq.RefineContext) { c.Anchor = jamq.HeaderHash{98} })
+	seenToFail(t, submit.ErrUseless, func(c *jamq.RefineContext) { c.Anchor = otherFork })
 }
+
+// otherFork is a block beside the best chain of seenToFail.
+var otherFork = jamq.HeaderHash{99}
 
 func seenToFail(t *testing.T, want error, spoil func(*jamq.RefineContext)) {
 	t.Helper()
@@ -505,6 +509,7 @@ func seenToFail(t *testing.T, want error, spoil func(*jamq.RefineContext)) {
 		defer r.Stop()
 		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
 		parent := root.Hash
+		require.NoError(t, r.Import(t.Context(), jamq.Block{Hash: otherFork, Parent: parent, Slot: 1}, parent))
 		for slot := jamq.Slot(1); slot <= 30; slot++ {
 			best := jamq.Block{Hash: jamq.HeaderHash{1, byte(slot)}, Parent: parent, Slot: slot}
 			require.NoError(t, r.Import(t.Context(), best, best.Hash))

@@ -55,7 +55,7 @@ func (c *core) checkNew(e *entry) error {
 		return nil
 	}
 	hash := e.hash()
-	if c.all.get(hash) != nil {
+	if c.all.get(hash) != nil || c.aside.txs[hash] != nil {
 		return ErrAlreadyKnown
 	}
 	if wait := c.failed.find(e.prefix, e.at); wait > 0 {

@@ -160,6 +160,9 @@ func (c *core) check() error {
 		return fmt.Errorf("each index holds what belongs to it: have %d ready, %d parked, %d surplus; want %d, %d, %d",
 			c.ready.Len(), c.parked.Len(), c.surplus.Len(), have.ready, have.parked, have.surplus)
 	}
+	if err := c.aside.check(); err != nil {
+		return err
+	}
 	if err := c.checkCaps(); err != nil {
 		return err
 	}

@@ -54,6 +54,7 @@ type core struct {
 	collecting bool
 	displaced  []Displaced
 	departures departures
+	aside      heldAside
 }
 
 // usage counts transactions and the bytes that they take in memory.
@@ -82,6 +83,7 @@ func newCore(cfg *Config) *core {
 		departures:     newDepartures(cfg),
 		bound:          cfg.bound(),
 		displacedBy:    make(map[*entry][]candidate),
+		aside:          heldAside{txs: make(map[common.Hash]*past)},
 	}
 }
 

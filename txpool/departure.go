@@ -35,7 +35,7 @@ func (p *Pool) Departure(hash common.Hash) (Departure, bool) {
 	now := p.cfg.Now()
 	p.lock()
 	defer p.mu.Unlock()
-	if p.core.all.get(hash) != nil || p.held[hash] != nil {
+	if p.core.all.get(hash) != nil || p.core.aside.txs[hash] != nil {
 		return Departure{}, false
 	}
 	for i := len(p.core.events) - 1; i >= 0; i-- { // what was not noted yet

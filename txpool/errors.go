@@ -61,7 +61,8 @@ var (
 
 	// Not now, or not for this sender.
 
-	// ErrAlreadyKnown: the very transaction is in the pool.
+	// ErrAlreadyKnown: the very transaction is in the pool, or the pool holds it
+	// aside.
 	ErrAlreadyKnown = errors.New("already known")
 	// ErrUnderpriced: it pays less than the floor, or no more than the worst of a full pool.
 	ErrUnderpriced = errors.New("transaction underpriced")

@@ -38,7 +38,7 @@ const (
 	leaseReleased
 	nonceFreed
 	pricesMoved
-	heldAside    // a transaction that came back and waits to be admitted
+	wasHeldAside // a transaction that came back and waits to be admitted
 	heldIncluded // one that was held aside is in a block
 	notBack      // a transaction that came back and is not taken
 )
@@ -82,7 +82,7 @@ type Event struct {
 	nonce  uint64 // from which on a sender's are free again
 	known  bool   // to the journal: it tells of what was restored from it
 	fees   prices
-	past   *past     // of heldAside
+	past   *past     // of wasHeldAside
 	leftAt time.Time // of what leaves
 }
 

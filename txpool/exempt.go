@@ -15,9 +15,10 @@ import (
 // its lifetime, or because its nonce is used up, as any other does.
 //
 // Exempt transactions cannot fill the memory. A newcomer is admitted only while
-// all transactions together, exempt ones included, are within the sum of the
-// three caps. So the pool holds at most that sum, and in addition what was
-// drained and committed at one time: the host's queue.
+// all transactions together are within the sum of the three caps. Exempt ones
+// and those that are held aside (held.go) count there. So the pool holds at most
+// that sum, and in addition what was drained and committed at one time: the
+// host's queue.
 
 // maxPassed is how many exempt transactions a newcomer's search for victims
 // passes over before it gives up.
@@ -92,6 +93,14 @@ type space struct {
 	all, total, bound usage
 }
 
+// total returns the usage of the whole pool, with what is held aside.
+func (c *core) total() usage {
+	all := sum(c.uses)
+	all.count += c.aside.used.count
+	all.bytes += c.aside.used.bytes
+	return all
+}
+
 // space measures what a transaction needs in a status, in place of old if that
 // is not nil.
 func (c *core) space(old, e *entry, status status) space {
@@ -106,7 +115,7 @@ func (c *core) space(old, e *entry, status status) space {
 	case old != nil && old.counts() != status:
 		need = usage{1, uint64(e.memory)}
 	}
-	return space{need, c.capped(status), c.limit(status), all, sum(c.uses), c.bound}
+	return space{need, c.capped(status), c.limit(status), all, c.total(), c.bound}
 }
 
 // fits reports whether there is room once so much was freed.

@@ -3,6 +3,7 @@ package txpool
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -14,6 +15,46 @@ import (
 // host cannot read its account, or a check refuses it that did not when it was
 // accepted. It is in the journal, and each Reset and CleanupExpired tries it
 // again, until it is admitted, its nonce is used up, or its lifetime is over.
+// Its sender cannot add it a second time: two copies would leave twice, each for
+// a reason of its own.
+
+// heldAside are the transactions that are held aside, by hash. They count
+// towards the bound of the whole pool, because they take memory as the others
+// do, but towards no other cap.
+type heldAside struct {
+	txs  map[common.Hash]*past
+	used usage
+}
+
+// put adds a transaction. One of the same hash gives way.
+func (h *heldAside) put(o *past) {
+	h.remove(o.tx.Hash())
+	h.txs[o.tx.Hash()] = o
+	h.used.count++
+	h.used.bytes += memoryOf(o.tx)
+}
+
+// remove forgets a transaction.
+func (h *heldAside) remove(hash common.Hash) {
+	if o := h.txs[hash]; o != nil {
+		delete(h.txs, hash)
+		h.used.count--
+		h.used.bytes -= memoryOf(o.tx)
+	}
+}
+
+// check verifies the total.
+func (h *heldAside) check() error {
+	var used usage
+	for _, o := range h.txs {
+		used.count++
+		used.bytes += memoryOf(o.tx)
+	}
+	if used != h.used {
+		return fmt.Errorf("what is held aside is counted: %v, want %v", h.used, used)
+	}
+	return nil
+}
 
 // superseded is the error of a transaction that comes back while another of the
 // sender has its nonce. It wraps ErrReplaced.
@@ -95,14 +136,14 @@ func (p *Pool) aside(c *core, t *candidate, now int64) {
 	if t.entry != nil {
 		o.at, o.private = t.entry.at, t.entry.private
 	}
-	p.held[hash] = o
-	c.emit(Event{Kind: heldAside, Tx: t.tx, past: o}, nil)
+	c.aside.put(o)
+	c.emit(Event{Kind: wasHeldAside, Tx: t.tx, past: o}, nil)
 }
 
 // retryHeld tries to admit what is held aside. It returns how many it dropped.
 func (p *Pool) retryHeld() (dropped int) {
 	p.lock()
-	origin := slices.SortedFunc(maps.Values(p.held), func(a, b *past) int {
+	origin := slices.SortedFunc(maps.Values(p.core.aside.txs), func(a, b *past) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.tx.Nonce(), b.tx.Nonce()))
 	})
 	p.mu.Unlock()
@@ -119,7 +160,7 @@ func (p *Pool) retryHeld() (dropped int) {
 			expired := now-o.at >= int64(p.cfg.Lifetime)
 			switch {
 			case t.err == nil, errors.Is(t.err, ErrAlreadyKnown):
-				delete(p.held, o.tx.Hash())
+				c.aside.remove(o.tx.Hash())
 				continue
 			case !final(t.err) && !expired:
 				o.err = t.err
@@ -127,7 +168,7 @@ func (p *Pool) retryHeld() (dropped int) {
 			case !final(t.err):
 				t.err = ErrExpired
 			}
-			delete(p.held, o.tx.Hash())
+			c.aside.remove(o.tx.Hash())
 			c.emit(t.departs(Dropped), nil)
 			dropped++
 		}

@@ -56,7 +56,7 @@ func (e *Event) records(to [][]byte) [][]byte {
 		return append(to, d.record())
 	case e.Kind == heldIncluded:
 		return append(to, append([]byte{recordLeft}, e.Tx.Hash().Bytes()...))
-	case e.Kind == heldAside:
+	case e.Kind == wasHeldAside:
 		return append(to, e.past.addedRecord())
 	case e.Kind == leaseOpened:
 		return append(to, e.lease.openedRecord())
@@ -352,7 +352,7 @@ func (p *Pool) Dump(j Journal) error {
 	for _, d := range p.core.departures.all(now) {
 		included = append(included, d.record())
 	}
-	for _, o := range p.held {
+	for _, o := range p.core.aside.txs {
 		included = append(included, o.addedRecord())
 	}
 	included = append(included, p.poisoned...)

@@ -30,9 +30,8 @@ type Pool struct {
 	lastID  uint64
 	// generation counts the heads: accounts that were read before the newest one are not good any more.
 	generation uint64
-	held       map[common.Hash]*past // see held.go
-	poisoned   [][]byte              // records that Restore could not read
-	frozen     *view                 // what readers see while a call works in slices; nil if none does
+	poisoned   [][]byte // records that Restore could not read
+	frozen     *view    // what readers see while a call works in slices; nil if none does
 
 	out outbox
 }
@@ -48,7 +47,7 @@ func New(cfg Config, state State) (*Pool, error) {
 	if state == nil {
 		return nil, fmt.Errorf("%w: State must be given", ErrInvalidConfig)
 	}
-	p := &Pool{cfg: cfg.withDefaults(), state: state, signer: types.NewPragueSigner(cfg.ChainID), leases: make(map[uint64]*Lease), held: make(map[common.Hash]*past)}
+	p := &Pool{cfg: cfg.withDefaults(), state: state, signer: types.NewPragueSigner(cfg.ChainID), leases: make(map[uint64]*Lease)}
 	if p.cfg.MaxRecoveries == 0 {
 		p.cfg.MaxRecoveries = runtime.GOMAXPROCS(0)
 	}

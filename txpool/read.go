@@ -14,8 +14,8 @@ import (
 func (p *Pool) Held() []Displaced {
 	p.lock()
 	defer p.mu.Unlock()
-	held := make([]Displaced, 0, len(p.held))
-	for _, o := range p.held {
+	held := make([]Displaced, 0, len(p.core.aside.txs))
+	for _, o := range p.core.aside.txs {
 		held = append(held, Displaced{Tx: o.tx, Err: o.err, Held: true})
 	}
 	slices.SortFunc(held, func(a, b Displaced) int { return a.Tx.Hash().Cmp(b.Tx.Hash()) })
@@ -126,7 +126,7 @@ func (p *Pool) Status(hash common.Hash) Status {
 	defer p.mu.Unlock()
 	e := p.core.all.get(hash)
 	switch {
-	case e == nil && p.held[hash] != nil:
+	case e == nil && p.core.aside.txs[hash] != nil:
 		return StatusHeld
 	case e == nil:
 		return StatusUnknown

@@ -82,7 +82,17 @@ func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	p.admitAll(reverted)
 	displaced = p.setAside(reverted)
 	p.retryHeld()
-	return displaced
+	return p.stillHeld(displaced)
+}
+
+// stillHeld returns displaced without what was held aside and is not any more.
+// That was readmitted, or its drop is reported by itself.
+func (p *Pool) stillHeld(displaced []Displaced) []Displaced {
+	p.lock()
+	defer p.mu.Unlock()
+	return slices.DeleteFunc(displaced, func(d Displaced) bool {
+		return d.Held && p.core.aside.txs[d.Tx.Hash()] == nil
+	})
 }
 
 // endHead closes the gaps that did not fill.
@@ -193,8 +203,8 @@ func (p *Pool) includeOne(c *core, tx *types.Transaction, at int64) {
 		c.commit(e, at) // its nonce is used up whether State shows it yet or not
 		return
 	}
-	if p.held[hash] != nil {
-		delete(p.held, hash)
+	if c.aside.txs[hash] != nil {
+		c.aside.remove(hash)
 		c.emit(Event{Kind: heldIncluded, Tx: tx}, nil)
 	}
 }

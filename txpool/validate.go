@@ -192,12 +192,16 @@ func (c *Config) checkSize(e *entry) error {
 	if n := len(e.tx.Data()); n > maxInitCodeSize && e.tx.To() == nil {
 		return fmt.Errorf("%w: code size %d, limit %d", ErrMaxInitCodeSize, n, maxInitCodeSize)
 	}
-	memory := size + accessTupleMemory*uint64(len(e.tx.AccessList())) + authorizationMemory*uint64(len(e.tx.SetCodeAuthorizations()))
-	e.size, e.memory, e.da = uint32(size), uint32(memory), uint32(size)
+	e.size, e.memory, e.da = uint32(size), uint32(memoryOf(e.tx)), uint32(size)
 	if c.DASize != nil {
 		e.da = uint32(min(c.DASize(e.tx), math.MaxUint32))
 	}
 	return nil
+}
+
+// memoryOf returns about how many bytes of memory a transaction takes.
+func memoryOf(tx *types.Transaction) uint64 {
+	return tx.Size() + accessTupleMemory*uint64(len(tx.AccessList())) + authorizationMemory*uint64(len(tx.SetCodeAuthorizations()))
 }
 
 // checkGas checks the gas limit.

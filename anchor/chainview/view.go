@@ -19,6 +19,12 @@ func (v *View) Holds(hash jamq.HeaderHash) bool {
 	return ok
 }
 
+// Knows reports whether a block is in the tree, or was in it until finality passed it by on another
+// fork. The view remembers the last of those.
+func (v *View) Knows(hash jamq.HeaderHash) bool {
+	return v.Holds(hash) || slices.Contains(v.abandoned, hash)
+}
+
 // AtHeight returns the block of the best chain at a height, and whether the view holds one.
 func (v *View) AtHeight(height uint64) (anchor.Point, bool) {
 	base := v.main[0].Height

@@ -26,6 +26,9 @@ func (blocks) Anchor(_ anchor.Point, offset int) (anchor.Point, int, bool) {
 // Locate implements bundlequeue.Blocks.
 func (blocks) Locate(jamq.HeaderHash) (anchor.Point, bool) { return anchor.Point{}, true }
 
+// Knows implements bundlequeue.Blocks.
+func (blocks) Knows(jamq.HeaderHash) bool { return true }
+
 // Follow implements bundlequeue.Blocks: a package names the one before it until that is
 // accumulated.
 func (blocks) Follow(f bundlequeue.Fate, _ int) bundlequeue.Following {

@@ -1,5 +1,5 @@
-// Package told runs a bundlequeue for a host that sees no JAM blocks. The host tells single events
-// by package hash, and what it does not tell is guessed by the clock.
+// Package told runs a bundlequeue for a host that sees no JAM blocks. The host reports single events
+// by package hash. If it reports none for too long, the clock decides.
 //
 // # What it risks
 //
@@ -18,7 +18,7 @@
 //	news, err := s.Enqueue(now, number, commitment, bundle)
 //	job, ok := s.Dequeue()                                  // build a package of job.Bundle
 //	news, err = s.MarkSubmitted(now, job, hash, context, b) // then send it
-//	news, err = s.OnGuaranteed(now, hash)                   // as the host hears of it
+//	news, err = s.OnGuaranteed(now, hash)                   // once the host sees it guaranteed
 //	news, err = s.OnAccumulated(now, hash)
 //	news, err = s.OnFinalized(now, hash)
 //	news, err = s.CheckTimeouts(now)                        // now and then
@@ -31,6 +31,6 @@
 //   - The packages that name a package that is given up are given up with it.
 //   - A late guarantee wins: the chain is right and the clock was wrong.
 //   - A bundle that has lost its packages is held for Config.FailureHold after its last send before
-//     it is handed back. If a package of it is accumulated even later, the host hears
+//     it is handed back. If a package of it is accumulated even later, the queue returns
 //     bundlequeue.Resurrected.
 package told

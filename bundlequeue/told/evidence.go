@@ -73,7 +73,7 @@ func (e *Evidence) Stats() Stats { return e.stats }
 func (e *Evidence) Observe(now time.Time, ev bundlequeue.Event) ([]bundlequeue.Effect, error) {
 	told, ok := ev.(bundlequeue.Told)
 	if !ok {
-		return nil, fmt.Errorf("%w: %T, want Told: the queue goes by what it is told", bundlequeue.ErrWrongEvidence, ev)
+		return nil, fmt.Errorf("%w: %T, want Told: the queue has told evidence", bundlequeue.ErrWrongEvidence, ev)
 	}
 	if !slices.Contains([]bundlequeue.State{bundlequeue.Guaranteed, bundlequeue.Accumulated, bundlequeue.Finalized, bundlequeue.Queued}, told.State) {
 		return nil, fmt.Errorf("%w: told %v, want guaranteed, accumulated, finalized or queued", bundlequeue.ErrUnknownEvent, told.State)
@@ -337,6 +337,11 @@ func (e *Evidence) Changes(f func(jamq.PackageHash)) {
 
 // Status implements bundlequeue.Fate.
 func (f *fate) Status() chainview.Status { return f.status }
+
+// Standing implements bundlequeue.Fate.
+func (f *fate) Standing() bundlequeue.Standing {
+	return bundlequeue.Standing{Reported: !f.status.Reported.IsZero(), Accumulated: !f.status.Accumulated.IsZero(), Dead: f.status.Dead}
+}
 
 // Settled implements bundlequeue.Fate: whether a package is dead for good is a guess.
 func (f *fate) Settled() bundlequeue.Settlement {

@@ -5,7 +5,9 @@
 //	go run ./examples/refnode -jam ws://127.0.0.1:19800
 //
 // With -datadir the chain survives the process: it continues where it was, and
-// the slots in between were skipped.
+// the slots in between were skipped. The flags of the chain (spec, slot, seed,
+// loss, skip, fork, lag) must be those of before; otherwise jamnode says which
+// one differs and ends. Use -stdin to change faults.
 //
 // With -stdin its faults are changed while it runs, by lines on standard input such as
 //

@@ -38,7 +38,8 @@ func until(t *testing.T, f func(url string), args ...string) int {
 	return <-exit
 }
 
-// The chain goes on, and with a data directory goes on where it was.
+// With a data directory the chain continues where it was, and other flags than
+// before are refused: the same journal would give another chain.
 func TestServesAndRestarts(t *testing.T) {
 	dir := t.TempDir()
 	var before jip2.BlockDescriptor
@@ -68,7 +69,12 @@ func TestServesAndRestarts(t *testing.T) {
 	}
 	require.Zero(t, until(t, func(url string) { before = follow(url) }, "-datadir", dir))
 	require.Zero(t, until(t, func(url string) { follow(url) }, "-datadir", dir))
-	require.Equal(t, exitFailed, run(t.Context(), []string{"-listen", "127.0.0.1:0", "-datadir", dir, "-seed", "2"}, strings.NewReader(""), io.Discard, io.Discard), "another chain's directory")
+	for _, other := range [][]string{{"-seed", "2"}, {"-loss", "0.1"}, {"-skip", "0.1"}, {"-fork", "0.1"}, {"-lag", "4"}, {"-slot", "30ms"}, {"-spec", "full"}} {
+		var out bytes.Buffer
+		args := append([]string{"-listen", "127.0.0.1:0", "-slot", "20ms", "-datadir", dir}, other...)
+		require.Equal(t, exitFailed, run(t.Context(), args, strings.NewReader(""), io.Discard, &out), "the chain was made without %v", other)
+		require.Contains(t, out.String(), "another configuration", "%v", other)
+	}
 }
 
 func TestUsageErrors(t *testing.T) {

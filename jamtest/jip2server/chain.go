@@ -22,13 +22,13 @@ type Journal interface {
 	Replay(f func(record []byte) error) error
 }
 
-// ErrJournal is returned for a journal of a different chain, and for a
-// malformed one.
+// ErrJournal is returned for a journal of a different chain or of a different
+// configuration, and for a malformed one.
 var ErrJournal = errors.New("jip2server: journal does not fit")
 
 // The first byte of a record is its kind.
 const (
-	recordGenesis = 'G' // seed and start slot
+	recordGenesis = 'G' // start slot and configuration: see genesis.go
 	recordSlot    = 'S' // the slot that it went on to
 	recordPackage = 'P' // core, guarantor, encoded package
 	recordFaults  = 'F' // all of jamtest.Faults
@@ -56,8 +56,7 @@ func (s *Server) openJournal() error {
 	if err := s.begin(s.cfg.Chain.StartSlot); err != nil {
 		return err
 	}
-	genesis := binary.LittleEndian.AppendUint64([]byte{recordGenesis}, s.cfg.Chain.Seed)
-	return s.write(binary.LittleEndian.AppendUint32(genesis, uint32(s.cfg.Chain.StartSlot)))
+	return s.write(genesisRecord(&s.cfg.Chain))
 }
 
 // begin creates the chain.
@@ -73,11 +72,8 @@ func (s *Server) replay(first bool, record []byte) error {
 	}
 	kind, data := record[0], record[1:]
 	switch {
-	case kind == recordGenesis && len(data) == 12:
-		if seed := binary.LittleEndian.Uint64(data); seed != s.cfg.Chain.Seed {
-			return fmt.Errorf("%w: seed %d, want %d", ErrJournal, seed, s.cfg.Chain.Seed)
-		}
-		return s.begin(jamq.Slot(binary.LittleEndian.Uint32(data[8:])))
+	case kind == recordGenesis:
+		return s.replayGenesis(data)
 	case kind == recordSlot && len(data) == 4:
 		s.chain.AdvanceTo(jamq.Slot(binary.LittleEndian.Uint32(data)))
 		return nil

@@ -311,6 +311,40 @@ func TestJournal(t *testing.T) {
 	require.ErrorIs(t, err, jip2server.ErrJournal, "another seed")
 }
 
+// A journal is replayed under the configuration under which it was written. Another one would make
+// another chain, so it is refused by the name of the field.
+func TestRestartWithAnotherConfiguration(t *testing.T) {
+	script, err := jamtest.ParseScript("at 9 fork 1")
+	require.NoError(t, err)
+	for want, change := range map[string]func(*jamtest.Config){
+		"":                               func(*jamtest.Config) {},
+		"Seed is 8, want 7":              func(c *jamtest.Config) { c.Seed = 8 },
+		"LossProbability is 0.1, want 0": func(c *jamtest.Config) { c.LossProbability = 0.1 },
+		"FinalityLag is 3, want 2; SkipProbability is 0.2":       func(c *jamtest.Config) { c.SkipProbability, c.FinalityLag = 0.2, 3 },
+		`Script is "at 9 fork 1`:                                 func(c *jamtest.Config) { c.Script = script },
+		"Punished is [3], want null":                             func(c *jamtest.Config) { c.Punished = []int{3} },
+		`"SlotDuration":1000000000`:                              func(c *jamtest.Config) { c.Spec.SlotDuration = time.Second },
+		"ForkProbability is 0.1, want 0; MaxForkDepth is 1, wan": func(c *jamtest.Config) { c.ForkProbability, c.MaxForkDepth = 0.1, 1 },
+	} {
+		memory := new(journal.Memory)
+		open := func(change func(*jamtest.Config)) error {
+			cfg := jip2server.DefaultConfig(jamtest.DefaultConfig(jamq.Tiny(), 7))
+			cfg.Journal = memory
+			change(&cfg.Chain)
+			_, err := jip2server.New(cfg)
+			return err
+		}
+		require.NoError(t, open(func(*jamtest.Config) {}))
+		err := open(func(c *jamtest.Config) { change(c); c.StartSlot, c.Retention = 99, 1000 })
+		if want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorIs(t, err, jip2server.ErrJournal)
+		require.ErrorContains(t, err, want)
+	}
+}
+
 func ExampleNew() {
 	s, err := jip2server.New(jip2server.DefaultConfig(jamtest.DefaultConfig(jamq.Tiny(), 7)))
 	if err != nil {

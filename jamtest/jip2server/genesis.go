@@ -1,0 +1,79 @@
+package jip2server
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/jamtest"
+)
+
+// A record of the genesis is the start slot (4 bytes) and the chain's configuration as JSON. A
+// journal is replayed, so a chain of another configuration would not be the one that the node's
+// clients have seen.
+
+// startLen is the length of the start slot.
+const startLen = 4
+
+// genesisRecord describes a chain that begins.
+func genesisRecord(cfg *jamtest.Config) []byte {
+	record := binary.LittleEndian.AppendUint32([]byte{recordGenesis}, uint32(cfg.StartSlot))
+	return append(record, describe(cfg)...)
+}
+
+// describe returns everything that decides how a chain goes on, but for its start slot and for
+// Commit, which is a func.
+func describe(cfg *jamtest.Config) []byte {
+	plain := *cfg
+	plain.StartSlot, plain.Retention, plain.Commit, plain.Script = 0, 0, nil, nil
+	script := ""
+	if cfg.Script != nil {
+		script = cfg.Script.String()
+	}
+	raw, err := json.Marshal(struct {
+		jamtest.Config
+		Commit *struct{} `json:",omitempty"` // in place of the func
+		Script string
+	}{Config: plain, Script: script})
+	if err != nil {
+		panic(err) // numbers and texts can be encoded
+	}
+	return raw
+}
+
+// replayGenesis makes the chain of a genesis record, if the configuration is that of the record.
+func (s *Server) replayGenesis(data []byte) error {
+	if len(data) < startLen {
+		return fmt.Errorf("%w: a genesis of %d bytes, want at least %d", ErrJournal, len(data), startLen)
+	}
+	if differs := differences(describe(&s.cfg.Chain), data[startLen:]); differs != "" {
+		return fmt.Errorf("%w: the chain was made with another configuration: %s", ErrJournal, differs)
+	}
+	return s.begin(jamq.Slot(binary.LittleEndian.Uint32(data)))
+}
+
+// differences names the fields in which two configurations differ, or is empty.
+func differences(have, want []byte) string {
+	var a, b map[string]json.RawMessage
+	if json.Unmarshal(have, &a) != nil || json.Unmarshal(want, &b) != nil {
+		return "the journal's cannot be read"
+	}
+	names := slices.Collect(maps.Keys(a))
+	for name := range b {
+		if _, both := a[name]; !both {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	var out []string
+	for _, name := range names {
+		if string(a[name]) != string(b[name]) {
+			out = append(out, fmt.Sprintf("%s is %s, want %s", name, a[name], b[name]))
+		}
+	}
+	return strings.Join(out, "; ")
+}

@@ -1,0 +1,138 @@
+package submit
+
+import (
+	"errors"
+	"time"
+
+	"github.com/jamq/jamq/bundlequeue"
+)
+
+// carryOut reports effects, and acts on those that ask for it. A failed bundle is answered once all
+// effects of the step are reported.
+func (r *Runner[B]) carryOut(now time.Time, effects []bundlequeue.Effect) {
+	var failed []bundlequeue.Failed[B]
+	for _, e := range effects {
+		r.effects++
+		r.tell(Observation{Number: r.effects, At: now, Effect: e})
+		if f, ok := e.(bundlequeue.Failed[B]); ok {
+			failed = append(failed, f)
+		}
+		r.act(e)
+	}
+	for _, f := range failed {
+		r.takenBack(f)
+	}
+}
+
+// tell reports an effect to the observer, the log and the metrics.
+func (r *Runner[B]) tell(o Observation) {
+	r.cfg.Metrics.count(CountEffects, effectName[B](o.Effect))
+	if r.cfg.Observe != nil {
+		r.cfg.Observe(o)
+	}
+	switch e := o.Effect.(type) {
+	case bundlequeue.Died:
+		if e.Unsent {
+			r.cfg.Metrics.count(CountUseless, e.Reason.String())
+		}
+		r.log.Info("package dead", "block", e.Number, "version", e.Version, "package", e.Package, "reason", e.Reason, "since", e.At, "sent", !e.Unsent)
+	case bundlequeue.Failed[B]:
+		r.log.Warn("bundle failed", "block", e.Number, "reason", e.Reason)
+	}
+}
+
+// act begins the build or the send that an effect asks for. While the runner is held or paused the
+// request stays open in the queue.
+func (r *Runner[B]) act(e bundlequeue.Effect) {
+	if r.held || r.paused != nil {
+		return
+	}
+	switch e := e.(type) {
+	case bundlequeue.Build[B]:
+		r.start(e.Ticket, func() { r.build(e) })
+	case bundlequeue.Send[B]:
+		r.start(e.Ticket, func() { r.send(e) })
+	}
+}
+
+// start runs the work for a ticket, unless it is under way already.
+func (r *Runner[B]) start(ticket uint64, work func()) {
+	if _, twice := r.working[ticket]; twice {
+		return
+	}
+	r.working[ticket] = struct{}{}
+	r.work.Go(work)
+}
+
+// release ends the hold after a recovery.
+func (r *Runner[B]) release() {
+	if !r.held {
+		return
+	}
+	r.held = false
+	r.mu.Lock()
+	r.health.Held = false
+	r.mu.Unlock()
+	r.actOnOpen()
+}
+
+// pause stops building and sending after a fatal error.
+func (r *Runner[B]) pause(err error) {
+	r.paused = err
+	r.mu.Lock()
+	r.health.Paused = err
+	r.mu.Unlock()
+	r.cfg.Metrics.count(CountPauses, Fatal.String())
+	r.log.Error("runner pauses: it builds and sends nothing until it is resumed", "err", err)
+}
+
+// unpause begins to build and send again.
+func (r *Runner[B]) unpause() {
+	if r.paused == nil {
+		return
+	}
+	r.paused = nil
+	r.mu.Lock()
+	r.health.Paused = nil
+	r.mu.Unlock()
+	r.log.Info("runner goes on")
+	r.actOnOpen()
+}
+
+// actOnOpen begins what the queue waits for and is not under way.
+func (r *Runner[B]) actOnOpen() {
+	for _, e := range r.queue.Open() {
+		if f, ok := e.(bundlequeue.Failed[B]); ok {
+			r.tell(Observation{At: time.Now(), Effect: e, Replayed: true})
+			r.takenBack(f)
+			continue
+		}
+		r.act(e)
+	}
+}
+
+// takenBack answers a failed bundle once the observer has it.
+func (r *Runner[B]) takenBack(failed bundlequeue.Failed[B]) {
+	if err := r.step(bundlequeue.TakenBack{Ticket: failed.Ticket}); err != nil {
+		r.log.Error("failed bundle not taken back", "block", failed.Number, "err", err)
+	}
+}
+
+// report hands the outcome of a build or a send to the loop. A fatal error pauses the runner before
+// the queue can ask for more.
+func (r *Runner[B]) report(ticket uint64, ev bundlequeue.Event, outcome error) {
+	call := func() {
+		delete(r.working, ticket)
+		if outcome != nil && ClassOf(outcome) == Fatal {
+			r.pause(outcome)
+		}
+		err := r.take(ev)
+		if err != nil && !errors.Is(err, bundlequeue.ErrNotExpected) && !errors.Is(err, ErrStopped) {
+			r.log.Error("outcome refused", "err", err)
+		}
+	}
+	select {
+	case r.calls <- call:
+	case <-r.ctx.Done():
+	}
+}

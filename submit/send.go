@@ -1,0 +1,54 @@
+package submit
+
+import (
+	"context"
+	"time"
+
+	"github.com/jamq/jamq/bundlequeue"
+)
+
+// send waits for the window, sends once and reports the outcome.
+func (r *Runner[B]) send(request bundlequeue.Send[B]) {
+	if !r.sleepUntil(r.window().NextOpen(time.Now())) || !r.stillActs(request.Ticket) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, r.cfg.SubmitTimeout)
+	defer cancel()
+	began := r.noteSend()
+	err := r.submitter.Submit(ctx, request)
+	r.noteSent(began, err)
+	if err != nil {
+		r.log.Warn("submit failed", "block", request.Number, "version", request.Version, "attempt", request.Attempt, "class", ClassOf(err), "err", err)
+	}
+	r.report(request.Ticket, bundlequeue.Sent{Ticket: request.Ticket, OK: err == nil, Refused: err != nil && ClassOf(err) == Rebuild}, err)
+}
+
+// sleepUntil waits until t and reports whether the runner still runs.
+func (r *Runner[B]) sleepUntil(t time.Time) bool {
+	timer := time.NewTimer(time.Until(t))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-r.ctx.Done():
+		return false
+	}
+}
+
+// stillActs reports whether the runner has not been paused since it began the work for a ticket. If
+// it has, the work ends here, and the request stays open in the queue.
+func (r *Runner[B]) stillActs(ticket uint64) bool {
+	acts := make(chan bool, 1)
+	call := func() {
+		if r.paused != nil {
+			delete(r.working, ticket)
+		}
+		acts <- r.paused == nil
+	}
+	select {
+	case r.calls <- call:
+		return <-acts
+	case <-r.ctx.Done():
+		return false
+	}
+}
