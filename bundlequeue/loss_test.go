@@ -69,25 +69,53 @@ func (c *court) Knows(jamq.HeaderHash) bool                           { return t
 func (c *court) Follow(Fate, int) Following                           { return Following{Possible: true, Name: true} }
 func (c *court) CoreFree(jamq.CoreIndex) bool                         { return true }
 
-// TestWhatIsALoss gives a bundle that survives no loss one package that dies. It fails if a
-// guarantor took or refused the package and it died by D2, D5, D6 or the clock, and of D2 and D6
-// not together with a package that it names. Otherwise it gets another one.
+// prerequisite is what is known of a package that another one names.
+type prerequisite struct{ dead, reported, accumulated bool }
+
+func (p prerequisite) String() string {
+	return fmt.Sprintf("prerequisite dead %v, reported %v, accumulated %v", p.dead, p.reported, p.accumulated)
+}
+
+// status returns the status of such a package.
+func (p prerequisite) status() (s chainview.Status) {
+	if p.dead {
+		s.Dead = anchor.Unavailable
+	}
+	if p.reported {
+		s.Reported = anchor.Point{Hash: jamq.HeaderHash{1}}
+	}
+	if p.accumulated {
+		s.Accumulated = anchor.Point{Hash: jamq.HeaderHash{2}}
+	}
+	return s
+}
+
+// TestWhatIsALoss gives a bundle that survives no loss one package that dies. The bundle fails if
+// that is a loss, and otherwise gets another package. A death is a loss if a guarantor took or
+// refused the package, and it died
+//
+//   - by D5 or by the clock;
+//   - by D2, and the package that it names is alive and was reported or accumulated;
+//   - by D6, and the package that it names is alive.
 func TestWhatIsALoss(t *testing.T) {
 	answers := map[string]Sent{"taken": {OK: true}, "refused": {Refused: true}, "not reached": {}}
 	reached := map[string]bool{"taken": true, "refused": true}
+	needs := []prerequisite{{}, {reported: true}, {accumulated: true}, {reported: true, accumulated: true}, {dead: true}, {dead: true, reported: true}}
 	for reason := anchor.OtherFork; reason <= anchor.ClockExpired; reason++ {
 		for answer, ev := range answers {
-			for _, with := range []bool{false, true} { // a prerequisite of others that is dead
+			for _, need := range needs {
 				loss := reached[answer]
 				switch reason {
 				case anchor.Unavailable, anchor.ClockExpired:
-				case anchor.AnchorExpired, anchor.NeverReady:
-					loss = loss && !with
+				case anchor.AnchorExpired:
+					loss = loss && !need.dead && (need.reported || need.accumulated)
+				case anchor.NeverReady:
+					loss = loss && !need.dead
 				default:
 					loss = false
 				}
-				t.Run(fmt.Sprintf("%v, %s, dead prerequisite %v", reason, answer, with), func(t *testing.T) {
-					require.Equal(t, loss, failsAfter(t, reason, ev, with))
+				t.Run(fmt.Sprintf("%v, %s, %v", reason, answer, need), func(t *testing.T) {
+					require.Equal(t, loss, failsAfter(t, reason, ev, need.status()))
 				})
 			}
 		}
@@ -95,7 +123,7 @@ func TestWhatIsALoss(t *testing.T) {
 }
 
 // failsAfter reports whether a bundle that survives no loss fails after a death.
-func failsAfter(t *testing.T, reason anchor.Reason, answer Sent, deadPrerequisite bool) bool {
+func failsAfter(t *testing.T, reason anchor.Reason, answer Sent, need chainview.Status) bool {
 	c := &court{fates: make(map[jamq.PackageHash]*sentence)}
 	cfg := DefaultConfig(jamq.Tiny())
 	cfg.MaxVersionRetries = 0
@@ -108,11 +136,7 @@ func failsAfter(t *testing.T, reason anchor.Reason, answer Sent, deadPrerequisit
 		return effects
 	}
 	foreign, pkg := jamq.PackageHash{9}, jamq.PackageHash{1}
-	c.fates[foreign] = &sentence{}
-	c.fates[foreign].status.Reported = anchor.Point{Hash: jamq.HeaderHash{1}}
-	if deadPrerequisite {
-		c.fates[foreign].status.Dead = anchor.Unavailable
-	}
+	c.fates[foreign] = &sentence{status: need}
 	build := step(Enqueue[string]{Number: 1})[1].(Build[string])
 	effects := step(Built[string]{Ticket: build.Ticket, Package: pkg, Context: jamq.RefineContext{Prerequisites: []jamq.PackageHash{foreign}}})
 	answer.Ticket = effects[len(effects)-1].(Send[string]).Ticket

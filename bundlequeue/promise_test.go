@@ -59,14 +59,13 @@ func TestMinAnchorOfASuccessor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, nil)
 			s.enqueue(1)
-			s.enqueue(2)
 			first := s.run()[0]
+			s.block(report(first, 0))
+			s.enqueue(2)
+			s.run() // 2v1 dies one block after its predecessor is accumulated
 			if accumulated {
-				s.block(report(first, 0))
-				s.block(accumulate(first, 0))
-			} else {
-				s.block(nil)
-				s.block(report(first, 0))
+				done := s.block(accumulate(first, 0))
+				require.NotEqual(t, Queued, s.state(2), "2v1 is alive at %s", done)
 			}
 			for s.state(2) == Submitted { // 2v1 is never reported
 				s.block(nil)
@@ -120,10 +119,11 @@ func TestBuiltForAnotherPredecessor(t *testing.T) {
 		s.block(nil)
 		s.enqueue(2)
 		require.Empty(t, s.builds[0].Prerequisites)
-		s.blockOn(fork, s.slot+1, 'b', nil)
-		at := s.parent
-		s.blockOn(at, s.slot+1, 'b', nil)
-		s.blockOn(s.parent, s.slot+1, 'b', nil)
+		// On the other branch the package is still on its core, and alive.
+		at := s.blockOn(fork, 10, 'b', nil)
+		s.blockOn(at, 11, 'b', nil)
+		s.blockOn(s.parent, 12, 'b', nil)
+		require.Equal(t, Guaranteed, s.state(1))
 		s.log = nil
 		s.build(at)
 		require.Contains(t, s.log[0], anchor.Overtaken.String())

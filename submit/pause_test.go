@@ -337,12 +337,15 @@ func TestOldNewsIsIgnored(t *testing.T) {
 // A send that hangs is not begun again when the runner is resumed.
 func TestWorkUnderWayIsNotBegunTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		answered := make(chan struct{})
+		answered, begun := make(chan struct{}), make(chan struct{})
+		var once sync.Once
 		p := &picky{send: func(r bundlequeue.Send[string]) error {
 			if r.Number == 1 {
+				once.Do(func() { close(begun) })
 				<-answered
 				return nil
 			}
+			<-begun // so that the other send is under way
 			return errNoCore
 		}}
 		r, _ := begin(t, p, func(c *submit.Config) { c.Queue.MaxSubmitRetries = 0 })

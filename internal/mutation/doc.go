@@ -11,9 +11,16 @@
 //	-		if r != nil && b.Slot >= r.Since.Add(spec.AvailabilityTimeout) {
 //	+		if r != nil && b.Slot > r.Since.Add(spec.AvailabilityTimeout) {
 //
-// The production code contains no switch for this. [Runner.Run] writes the
-// edited file to a temporary directory and gives it to the compiler with
-// go test -overlay, so the checkout is never changed.
+// The production code contains no switch for this. The edited files are written
+// to a temporary directory and given to the compiler with go test -overlay, so
+// the checkout is never changed.
+//
+// [Runner.CompileAll] compiles the mutations of a package together, because
+// compilation takes most of the time. In its temporary files each mutated
+// function is a switch between the original body and the edited ones, and an
+// environment variable selects one for each run of the compiled test. An edit
+// outside of function bodies, or one that does not compile, is compiled alone
+// by [Runner.Run].
 //
 // A mutation fails the test of this package in each of these cases:
 //
@@ -25,5 +32,5 @@
 //   - the test command exceeds its time limit.
 //
 // go test ./internal/mutation checks the first case only, in milliseconds.
-// go test ./internal/mutation -mutations runs everything.
+// go test ./internal/mutation -mutations runs everything, in a few minutes.
 package mutation

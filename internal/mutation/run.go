@@ -46,28 +46,35 @@ type Runner struct {
 // or [ErrCommand]; or [ErrNotFound] or [ErrAmbiguous] if the mutation does not
 // apply.
 func (r Runner) Run(ctx context.Context, m *Mutation) ([]string, error) {
-	file := filepath.Join(r.Root, filepath.FromSlash(m.File))
-	source, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrNotFound, m.Where, err)
-	}
-	edited, err := m.Apply(string(source))
+	file := r.path(m.File)
+	_, edited, err := r.edit(m)
 	if err != nil {
 		return nil, err
 	}
-	overlay, remove, err := writeOverlay(file, edited)
+	overlay, remove, err := writeOverlay(map[string]string{file: edited})
 	if err != nil {
 		return nil, err
 	}
 	defer remove()
 	seen, err := r.test(ctx, m, "-overlay", overlay, "-count=1", "-failfast", "-vet=off")
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case len(seen.failed) == 0:
-		return nil, fmt.Errorf("%w: %s: %q passes: %s", ErrSurvived, m.Where, m.Name, m.command())
 	}
-	return seen.failed, nil
+	return seen.noticed(m)
+}
+
+// path returns the path of a file or directory of the checkout.
+func (r Runner) path(name string) string { return filepath.Join(r.Root, filepath.FromSlash(name)) }
+
+// edit returns the source of the file of a mutation and the edited source.
+func (r Runner) edit(m *Mutation) (source, edited string, err error) {
+	content, err := os.ReadFile(r.path(m.File))
+	if err != nil {
+		return "", "", fmt.Errorf("%w: %s: %w", ErrNotFound, m.Where, err)
+	}
+	source = string(content)
+	edited, err = m.Apply(source)
+	return source, edited, err
 }
 
 // Baseline runs the test command of a mutation without the mutation. The error
@@ -75,32 +82,29 @@ func (r Runner) Run(ctx context.Context, m *Mutation) ([]string, error) {
 // [ErrTimeout] or [ErrCommand].
 func (r Runner) Baseline(ctx context.Context, m *Mutation) error {
 	seen, err := r.test(ctx, m, "-vet=off")
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case len(seen.failed) > 0:
-		return fmt.Errorf("%w: %s: %s: have failures of %v, want none", ErrBaseline, m.Where, m.command(), seen.failed)
-	case seen.passed == 0:
-		return fmt.Errorf("%w: %s: %s: no test passes, want at least one", ErrBaseline, m.Where, m.command())
 	}
-	return nil
+	return seen.clean(m)
 }
 
-// writeOverlay writes the edited source and the JSON that makes the go command
-// read it in place of the file. remove deletes both.
-func writeOverlay(file, edited string) (overlay string, remove func(), err error) {
+// writeOverlay writes the edited sources, by the paths of their files, to a new
+// directory, and the JSON that makes the go command read them in place of the
+// files. remove deletes the directory.
+func writeOverlay(edited map[string]string) (overlay string, remove func(), err error) {
 	dir, err := os.MkdirTemp("", "mutation")
 	if err != nil {
 		return "", nil, err
 	}
 	remove = func() { _ = os.RemoveAll(dir) }
-	replacement := filepath.Join(dir, filepath.Base(file))
-	overlay = filepath.Join(dir, "overlay.json")
-	content, err := json.Marshal(map[string]map[string]string{"Replace": {file: replacement}})
-	if err == nil {
-		err = errors.Join(os.WriteFile(replacement, []byte(edited), 0o600), os.WriteFile(overlay, content, 0o600))
+	replace := make(map[string]string, len(edited))
+	for file, source := range edited {
+		replace[file] = filepath.Join(dir, fmt.Sprintf("%d_%s", len(replace), filepath.Base(file)))
+		err = errors.Join(err, os.WriteFile(replace[file], []byte(source), 0o600))
 	}
-	if err != nil {
+	overlay = filepath.Join(dir, "overlay.json")
+	content, failure := json.Marshal(map[string]map[string]string{"Replace": replace})
+	if err = errors.Join(err, failure, os.WriteFile(overlay, content, 0o600)); err != nil {
 		remove()
 		return "", nil, err
 	}
@@ -116,23 +120,45 @@ type outcome struct {
 	goOutput  bytes.Buffer // everything else that it printed
 }
 
+// noticed returns the tests that failed because of a mutation. Without one, the
+// error wraps [ErrSurvived].
+func (o *outcome) noticed(m *Mutation) ([]string, error) {
+	if len(o.failed) == 0 {
+		return nil, fmt.Errorf("%w: %s: %q passes: %s", ErrSurvived, m.Where, m.Name, m.command())
+	}
+	return o.failed, nil
+}
+
+// clean returns an error that wraps [ErrBaseline] if a test failed or none
+// passed.
+func (o *outcome) clean(m *Mutation) error {
+	switch {
+	case len(o.failed) > 0:
+		return fmt.Errorf("%w: %s: %s: have failures of %v, want none", ErrBaseline, m.Where, m.command(), o.failed)
+	case o.passed == 0:
+		return fmt.Errorf("%w: %s: %s: no test passes, want at least one", ErrBaseline, m.Where, m.command())
+	}
+	return nil
+}
+
 // test runs the test command of a mutation with additional flags.
 func (r Runner) test(ctx context.Context, m *Mutation, flags ...string) (*outcome, error) {
-	module, err := moduleOf(r.Root, m.Package)
-	if err != nil {
-		return nil, err
-	}
-	within, err := filepath.Rel(module, filepath.Join(r.Root, filepath.FromSlash(m.Package)))
+	module, pkg, err := r.locate(m.Package)
 	if err != nil {
 		return nil, err
 	}
 	// One package at a time: the caller runs several mutations at once.
-	args := slices.Concat([]string{"test", "-json", "-p=1", fmt.Sprintf("-timeout=%v", r.Timeout)}, flags,
-		[]string{"./" + filepath.ToSlash(within)}, m.Args)
+	args := slices.Concat([]string{"test", "-json", "-p=1", fmt.Sprintf("-timeout=%v", r.Timeout)}, flags, []string{pkg}, m.Args)
+	return r.start(ctx, m, module, args)
+}
+
+// start runs the go command for a mutation and reads what it prints as the
+// output of go test -json.
+func (r Runner) start(ctx context.Context, m *Mutation, dir string, args []string, env ...string) (*outcome, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = module
+	cmd.Dir = dir
 	// Test vectors are not part of a checkout. Without them the outcome is the same on every machine.
-	cmd.Env = slices.Concat(os.Environ(), []string{"JAMQ_VECTORS="}, m.Env)
+	cmd.Env = slices.Concat(os.Environ(), []string{"JAMQ_VECTORS="}, m.Env, env)
 	printed, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -151,6 +177,17 @@ func (r Runner) test(ctx context.Context, m *Mutation, flags ...string) (*outcom
 		return nil, fmt.Errorf("%w: %s: %s: %w\n%s", ErrCommand, m.Where, m.command(), err, &seen.goOutput)
 	}
 	return seen, nil
+}
+
+// locate returns the directory of the module of a package, and the package's
+// path for go test within it.
+func (r Runner) locate(pkg string) (module, path string, err error) {
+	module, err = moduleOf(r.Root, pkg)
+	if err != nil {
+		return "", "", err
+	}
+	within, err := filepath.Rel(module, r.path(pkg))
+	return module, "./" + filepath.ToSlash(within), err
 }
 
 // moduleOf returns the directory of the module that contains a package: the

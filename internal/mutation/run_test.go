@@ -57,27 +57,41 @@ func TestRun(t *testing.T) {
 		test, edit string
 		failed     []string
 		err        error
+		shared     bool // by a Binary
 	}{
-		"noticed":             {"sub -run TestMax", "-if a > b {\n+if a < b {\n", []string{"TestMax"}, nil},
-		"survives":            {"sub -run TestMax", "-if a > b {\n+if a >= b {\n", nil, ErrSurvived},
-		"unknown name":        {"sub -run TestMax", "-if a > b {\n+if a > c {\n", nil, ErrBuild},
-		"no syntax":           {"sub -run TestMax", "-if a > b {\n+if a > > b {\n", nil, ErrBuild},
-		"never ends":          {"sub -run TestMax -timeout=1s", "-if a > b {\n+for a > b {}\n+if a > b {\n", nil, ErrTimeout},
-		"panics":              {"sub -run TestMax", "-if a > b {\n+if a > b { panic(a)\n", []string{"TestMax"}, nil},
-		"exits":               {"sub -run TestMax", "-package tiny\n+package tiny; import \"os\"; func init() { os.Exit(1) }\n", nil, ErrCommand},
-		"no such package":     {"other -run TestMax", "-if a > b {\n+if a < b {\n", nil, ErrBuild},
-		"does not apply":      {"sub -run TestMax", "-if a == b {\n+if a < b {\n", nil, ErrNotFound},
-		"applies twice":       {"sub -run TestMax", "-return a\n+return b\n", nil, ErrAmbiguous},
-		"flag of the test":    {"sub -run TestMin -tiny.least 1", "-if a < b {\n+if a < b { a = 0\n", []string{"TestMin"}, nil},
-		"without the flag":    {"sub -run TestMin", "-if a < b {\n+if a < b { a = 0\n", nil, ErrSurvived},
-		"environment":         {"sub -run TestMin\nenv: TINY=1", "-if a < b {\n+if b > a {\n", []string{"TestMin"}, nil},
-		"skipped is no alarm": {"sub -run TestSkipped", "-if a > b {\n+if a < b {\n", nil, ErrSurvived},
+		"noticed":             {"sub -run TestMax", "-if a > b {\n+if a < b {\n", []string{"TestMax"}, nil, true},
+		"survives":            {"sub -run TestMax", "-if a > b {\n+if a >= b {\n", nil, ErrSurvived, true},
+		"unknown name":        {"sub -run TestMax", "-if a > b {\n+if a > c {\n", nil, ErrBuild, false},
+		"no syntax":           {"sub -run TestMax", "-if a > b {\n+if a > > b {\n", nil, ErrBuild, false},
+		"never ends":          {"sub -run TestMax -timeout=1s", "-if a > b {\n+for a > b {}\n+if a > b {\n", nil, ErrTimeout, true},
+		"panics":              {"sub -run TestMax", "-if a > b {\n+if a > b { panic(a)\n", []string{"TestMax"}, nil, true},
+		"exits":               {"sub -run TestMax", "-package tiny\n+package tiny; import \"os\"; func init() { os.Exit(1) }\n", nil, ErrCommand, false},
+		"no such package":     {"other -run TestMax", "-if a > b {\n+if a < b {\n", nil, ErrBuild, false},
+		"does not apply":      {"sub -run TestMax", "-if a == b {\n+if a < b {\n", nil, ErrNotFound, false},
+		"applies twice":       {"sub -run TestMax", "-return a\n+return b\n", nil, ErrAmbiguous, false},
+		"flag of the test":    {"sub -run TestMin -tiny.least 1", "-if a < b {\n+if a < b { a = 0\n", []string{"TestMin"}, nil, true},
+		"without the flag":    {"sub -run TestMin", "-if a < b {\n+if a < b { a = 0\n", nil, ErrSurvived, true},
+		"environment":         {"sub -run TestMin\nenv: TINY=1", "-if a < b {\n+if b > a {\n", []string{"TestMin"}, nil, true},
+		"skipped is no alarm": {"sub -run TestSkipped", "-if a > b {\n+if a < b {\n", nil, ErrSurvived, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := one(t, "mutation: m\nfile: sub/tiny.go\ntest: "+c.test+"\n"+c.edit)
 			failed, err := r.Run(t.Context(), m)
 			require.ErrorIs(t, err, c.err)
 			require.Equal(t, c.failed, failed)
+
+			compiled, err := r.CompileAll(t.Context(), m.Package, []*Mutation{m})
+			require.NoError(t, err)
+			b, shared := compiled[m]
+			require.Equal(t, c.shared, shared)
+			if !shared {
+				return
+			}
+			failed, err = b.Run(t.Context(), m)
+			require.ErrorIs(t, err, c.err)
+			require.Equal(t, c.failed, failed)
+			require.NoError(t, b.Close())
+			require.NoFileExists(t, b.path)
 		})
 	}
 	written, err := os.ReadFile(filepath.Join(r.Root, "sub", "tiny.go"))

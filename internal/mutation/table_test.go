@@ -1,6 +1,8 @@
 package mutation
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"go/parser"
 	"go/token"
@@ -67,38 +69,101 @@ func TestMutationsApply(t *testing.T) {
 }
 
 // TestMutations runs the test command of every mutation. The command must fail
-// with the mutation and pass without it.
+// with the mutation and pass without it. The mutations of a table that test the
+// same package share one compilation.
 func TestMutations(t *testing.T) {
 	if !*runAll {
 		t.Skip("takes minutes: run it with -mutations")
 	}
 	r, ctx := checkout(t), t.Context()
-	var mu sync.Mutex
-	baselines := make(map[string]func() error)
-	baseline := func(m *Mutation) error {
-		mu.Lock()
-		once, ok := baselines[m.command()]
-		if !ok {
-			once = sync.OnceValue(func() error { return r.Baseline(ctx, m) })
-			baselines[m.command()] = once
-		}
-		mu.Unlock()
-		return once()
-	}
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for table, mutations := range tables(t) {
 		t.Run(table, func(t *testing.T) {
+			s := newShared(r)
+			t.Cleanup(func() { require.NoError(t, s.close()) })
 			for _, m := range mutations {
 				t.Run(m.Name, func(t *testing.T) {
+					s.add(&m) // before Parallel, so that all are known when the first goes on
 					t.Parallel()
 					slots <- struct{}{}
 					defer func() { <-slots }()
-					require.NoError(t, baseline(&m))
-					failed, err := r.Run(ctx, &m)
+					run, err := s.runner(ctx, &m)
+					require.NoError(t, err)
+					require.NoError(t, s.baseline(ctx, run, &m))
+					failed, err := run.Run(ctx, &m)
 					require.NoError(t, err)
 					t.Logf("noticed by %s", failed[0])
 				})
 			}
 		})
 	}
+}
+
+// tester runs mutations: a [Runner] or a [Binary].
+type tester interface {
+	Run(context.Context, *Mutation) ([]string, error)
+	Baseline(context.Context, *Mutation) error
+}
+
+// shared is what the mutations of a table have in common: the compiled tests of
+// each package, and the outcome of each test command without a mutation.
+type shared struct {
+	alone     Runner
+	mu        sync.Mutex
+	mutations map[string][]*Mutation
+	binaries  map[string]func() (map[*Mutation]*Binary, error)
+	baselines map[string]func() error
+}
+
+func newShared(r Runner) *shared {
+	return &shared{
+		alone: r, mutations: make(map[string][]*Mutation),
+		binaries: make(map[string]func() (map[*Mutation]*Binary, error)), baselines: make(map[string]func() error),
+	}
+}
+
+// add selects a mutation to be compiled.
+func (s *shared) add(m *Mutation) { s.mutations[m.Package] = append(s.mutations[m.Package], m) }
+
+// runner returns the binary that contains a mutation, or the runner if none does.
+func (s *shared) runner(ctx context.Context, m *Mutation) (tester, error) {
+	s.mu.Lock()
+	compile, ok := s.binaries[m.Package]
+	if !ok {
+		compile = sync.OnceValues(func() (map[*Mutation]*Binary, error) {
+			return s.alone.CompileAll(ctx, m.Package, s.mutations[m.Package])
+		})
+		s.binaries[m.Package] = compile
+	}
+	s.mu.Unlock()
+	binaries, err := compile()
+	if b := binaries[m]; b != nil {
+		return b, err
+	}
+	return s.alone, err
+}
+
+// baseline runs the test command of a mutation without the mutation, once for
+// all mutations that have it.
+func (s *shared) baseline(ctx context.Context, run tester, m *Mutation) error {
+	s.mu.Lock()
+	once, ok := s.baselines[m.command()]
+	if !ok {
+		once = sync.OnceValue(func() error { return run.Baseline(ctx, m) })
+		s.baselines[m.command()] = once
+	}
+	s.mu.Unlock()
+	return once()
+}
+
+// close deletes the binaries.
+func (s *shared) close() error {
+	var err error
+	for _, compiled := range s.binaries {
+		binaries, _ := compiled()
+		for _, b := range binaries {
+			err = errors.Join(err, b.Close())
+		}
+	}
+	return err
 }
