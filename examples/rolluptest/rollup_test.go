@@ -76,7 +76,8 @@ func (w *world) happened(event bundlequeue.Event) {
 	}
 }
 
-// slot is one slot: what the chain brings, and then a block of ours, if there is room and work.
+// slot plays one slot: it imports the blocks of the chain, and then seals a block if
+// there is room and work.
 func (w *world) slot() {
 	update := w.chain.Advance()
 	for _, block := range update.Imported {
