@@ -198,3 +198,35 @@ func TestForeignPrerequisiteBeforeTheView(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, v.AppendSnapshot(nil), restored.AppendSnapshot(nil))
 }
+
+// A package of others that was reported before a short gap may have become
+// available in it. So it is not taken for dead when its availability time-out
+// passes, and a package that names it after the gap stays alive.
+func TestForeignPrerequisiteInAGap(t *testing.T) {
+	foreign, old := jamq.PackageHash{0xf}, jamq.PackageHash{1}
+	v := newView(t)
+	grow(t, v, 'a', header('a', 0), 0, 2)
+	watch(t, v, old, chainview.Package{Anchor: header('a', 1), LookupAnchorSlot: 1, Prerequisites: []jamq.PackageHash{foreign}})
+	grow(t, v, 'a', header('a', 2), 2, 6)
+	b := jamq.Block{Hash: header('a', 7), Parent: header('a', 6), Slot: 7, Reported: []jamq.Report{{Package: foreign}}}
+	require.NoError(t, v.ImportBest(&b, b.Hash))
+	require.NoError(t, v.Finalize(b.Hash))
+
+	// The gap is block 8, which makes the foreign package available and accumulates it, and block 9.
+	root := jamq.Block{Hash: header('z', 9), Slot: 9}
+	state := whole(chainview.State{Recent: []chainview.RecentBlock{
+		{Hash: header('a', 7), Slot: 7, Reported: []chainview.ReportedPackage{{Package: foreign}}},
+		{Hash: header('z', 8), Slot: 8}, {Hash: root.Hash, Slot: 9},
+	}})
+	state.Accumulated[len(state.Accumulated)-2] = []jamq.PackageHash{foreign}
+	require.NoError(t, v.Continue(root, state, nil))
+	require.NotEqual(t, anchor.Alive, status(t, v, old).Dead)
+
+	grow(t, v, 'z', root.Hash, 9, 13) // slot 12 is the availability time-out
+	watch(t, v, pkg, chainview.Package{Anchor: header('z', 12), LookupAnchorSlot: 12, Prerequisites: []jamq.PackageHash{foreign}})
+	require.Equal(t, anchor.Alive, status(t, v, pkg).Dead, "the report of slot 7 is in recent history")
+	spec := jamq.Tiny()
+	restored, err := chainview.Restore(&spec, v.AppendSnapshot(nil))
+	require.NoError(t, err)
+	require.Equal(t, v.AppendSnapshot(nil), restored.AppendSnapshot(nil))
+}
