@@ -113,12 +113,14 @@ func TestContinueRefuses(t *testing.T) {
 		state chainview.State
 		want  error
 	}{
-		"old":               {jamq.Block{Hash: header('z', 4), Slot: 4}, chainview.State{}, chainview.ErrOld},
-		"known":             {jamq.Block{Hash: header('a', 5), Slot: 5}, chainview.State{}, chainview.ErrConflict},
+		"old": {jamq.Block{Hash: header('z', 4), Slot: 4}, chainview.State{}, chainview.ErrOld},
+		"known": {jamq.Block{Hash: header('a', 5), Slot: 5}, whole(chainview.State{Recent: []chainview.RecentBlock{
+			{Hash: header('a', 4), Slot: 4}, {Hash: header('a', 5), Slot: 5},
+		}}), chainview.ErrConflict},
 		"on a core":         {root, with(func(s *chainview.State) { s.Cores = []chainview.CoreReport{{Package: pkg}, {}} }), chainview.ErrUndecided},
 		"ready":             {root, with(func(s *chainview.State) { s.Ready = []chainview.ReadyReport{{Package: pkg}} }), chainview.ErrUndecided},
 		"reportable":        {root, with(func(s *chainview.State) { s.Recent[0].Hash = header('a', 1) }), chainview.ErrUndecided},
-		"contradiction":     {root, with(func(s *chainview.State) { s.Accumulated = [][]jamq.PackageHash{{pkg}} }), chainview.ErrConflict},
+		"contradiction":     {root, with(func(s *chainview.State) { s.Accumulated[0] = []jamq.PackageHash{pkg} }), chainview.ErrConflict},
 		"no recent blocks":  {root, with(func(s *chainview.State) { s.Recent = nil }), chainview.ErrConflict},
 		"one block missing": {root, with(func(s *chainview.State) { s.Recent = s.Recent[1:] }), chainview.ErrConflict},
 		"no cores":          {root, with(func(s *chainview.State) { s.Cores = nil }), chainview.ErrConflict},
@@ -229,4 +231,44 @@ func TestForeignPrerequisiteInAGap(t *testing.T) {
 	restored, err := chainview.Restore(&spec, v.AppendSnapshot(nil))
 	require.NoError(t, err)
 	require.Equal(t, v.AppendSnapshot(nil), restored.AppendSnapshot(nil))
+}
+
+// A report that the view learns of from the state after a gap expires as a
+// prerequisite like any other.
+func TestForeignPrerequisiteReportedInAGap(t *testing.T) {
+	foreign, old := jamq.PackageHash{0xf}, jamq.PackageHash{1}
+	v := newView(t)
+	grow(t, v, 'a', header('a', 0), 0, 2)
+	watch(t, v, old, chainview.Package{Anchor: header('a', 1), LookupAnchorSlot: 1, Prerequisites: []jamq.PackageHash{foreign}})
+	root := jamq.Block{Hash: header('z', 20), Slot: 20}
+	require.NoError(t, v.Continue(root, whole(chainview.State{Recent: []chainview.RecentBlock{
+		{Hash: header('z', 19), Slot: 19, Reported: []chainview.ReportedPackage{{Package: foreign}}}, {Hash: root.Hash, Slot: 20},
+	}}), nil))
+	watch(t, v, pkg, chainview.Package{Anchor: root.Hash, LookupAnchorSlot: 20, Prerequisites: []jamq.PackageHash{foreign}})
+	grow(t, v, 'z', root.Hash, 20, 26)
+	require.Equal(t, anchor.Alive, status(t, v, pkg).Dead, "seven blocks after the report")
+	grow(t, v, 'z', header('z', 26), 26, 27)
+	require.Equal(t, anchor.PrerequisiteGone, status(t, v, pkg).Dead)
+}
+
+// A package of others is read on all forks, and followed as long as a watched
+// package names it.
+func TestForeignPrerequisiteOfTwo(t *testing.T) {
+	foreign, other := jamq.PackageHash{0xf}, jamq.PackageHash{1}
+	v := newView(t)
+	grow(t, v, 'a', header('a', 0), 0, 4)
+	b := jamq.Block{Hash: header('b', 4), Parent: header('a', 3), Slot: 4, Reported: []jamq.Report{{Package: foreign}}}
+	require.NoError(t, v.Import(&b)) // off the best chain
+	for _, p := range []jamq.PackageHash{other, pkg} {
+		watch(t, v, p, chainview.Package{Anchor: header('a', 3), LookupAnchorSlot: 3, Prerequisites: []jamq.PackageHash{foreign}})
+	}
+	require.True(t, status(t, v, foreign).Reported.IsZero())
+	require.NoError(t, v.SetBest(b.Hash))
+	require.Equal(t, b.Hash, status(t, v, foreign).Reported.Hash)
+	v.Forget(other)
+	_, followed := v.Trace(foreign)
+	require.True(t, followed, "the second package names it")
+	v.Forget(pkg)
+	_, followed = v.Trace(foreign)
+	require.False(t, followed)
 }
