@@ -41,7 +41,8 @@ func (b *broken) Append(records ...[]byte) error {
 	return b.Memory.Append(records...)
 }
 
-// A runner does not act on a step that it could not record: it stops and Health.Err holds the cause.
+// A runner does not act on a step that it could not record: it stops and Health.Err holds the
+// cause.
 func TestJournalFailureStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(jamq.CommonEra()))

@@ -12,8 +12,8 @@ import (
 	"github.com/jamq/jamq/submit/journal"
 )
 
-// ExampleOpenRunner keeps a runner's queue in a journal. A bundle that was enqueued in one runner is
-// in the queue of the next one.
+// ExampleOpenRunner keeps a runner's queue in a journal. A bundle that was enqueued in one runner
+// is in the queue of the next one.
 func ExampleOpenRunner() {
 	genesis := jamq.Block{Hash: jamq.HeaderHash{1}}
 	// A real host uses journal.Open or pebblejournal.Open.

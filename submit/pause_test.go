@@ -271,7 +271,8 @@ func TestStepTold(t *testing.T) {
 	})
 }
 
-// A bundle whose package died waits for a block that can be its anchor. The alarm's reason names this cause.
+// A bundle whose package died waits for a block that can be its anchor. The alarm's reason names
+// this cause.
 func TestDelayedForWantOfAnAnchor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, best := begin(t, &picky{}, nil)

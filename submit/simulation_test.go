@@ -27,7 +27,8 @@ type simulated struct {
 	runner *submit.Runner[string]
 
 	buildTime time.Duration
-	// steady means that builds and sends do not fail by themselves. troubled is called in each slot.
+	// steady means that builds and sends do not fail by themselves. troubled is called in each
+	// slot.
 	steady   bool
 	troubled func(ctx context.Context, s *simulated, slot int) error
 	stats    bundlequeue.Stats // at the end
