@@ -42,9 +42,10 @@ func (r *Runner[B]) tell(o Observation) {
 }
 
 // act starts the build or the send that an effect requests. While the runner is
-// held or paused, it does nothing, and the request stays open in the queue.
+// held, paused or stopped, it does nothing, and the request stays open in the
+// queue.
 func (r *Runner[B]) act(e bundlequeue.Effect) {
-	if r.held || r.paused != nil {
+	if r.held || r.paused != nil || r.ctx.Err() != nil {
 		return
 	}
 	switch e := e.(type) {
