@@ -92,6 +92,25 @@ func TestDepartureBeforeItIsWritten(t *testing.T) {
 	require.ErrorIs(t, d.Reason, ErrRemoved)
 }
 
+// A transaction that leaves the pool and is added again by the same batch has no
+// departure: not while it is in the pool, and not when a lease is committed with
+// it.
+func TestDepartureOfATransactionThatIsBack(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) { c.MaxQueued = 2 })
+	displaced := tx(0, 2, 2)
+	add(t, p, tx(0, 1, 2))
+	// The second transaction displaces the first one, because sender 0 has most
+	// behind a gap. The third fills the gap of sender 1 and makes room again.
+	errs := p.AddAll([]*types.Transaction{displaced, tx(1, 1, 2), tx(1, 0, 2), displaced, tx(0, 0, 2)})
+	require.Equal(t, make([]error, 5), errs)
+	require.NoError(t, p.CheckAll())
+	require.Equal(t, StatusPending, p.Status(displaced.Hash()))
+	require.Equal(t, "-", marks(p, []*types.Transaction{displaced}))
+	require.NoError(t, p.Drain(Budget{}).Commit())
+	require.Equal(t, StatusUnknown, p.Status(displaced.Hash()))
+	require.Equal(t, "-", marks(p, []*types.Transaction{displaced}), "it was included")
+}
+
 // A transaction that is removed and then included by a block of another node has
 // no departure.
 func TestDepartureEndsWithInclusion(t *testing.T) {
