@@ -137,19 +137,21 @@ func (c *Client) SubscribeBestBlock(ctx context.Context) (*Subscription[BlockDes
 	return Subscribe[BlockDescriptor](ctx, c, "subscribeBestBlock")
 }
 
-// SubscribeFinalizedBlock follows finality.
+// SubscribeFinalizedBlock follows the newest finalized block.
 func (c *Client) SubscribeFinalizedBlock(ctx context.Context) (*Subscription[BlockDescriptor], error) {
 	return Subscribe[BlockDescriptor](ctx, c, "subscribeFinalizedBlock")
 }
 
-// SubscribeWorkPackageStatus follows a package's status on the best chain, or the finalized one.
-// Nodes cap such subscriptions: close what has served.
+// SubscribeWorkPackageStatus follows the status of a package on the best chain
+// or, if finalized is true, on the finalized chain. Close the subscription when
+// it is no longer needed: nodes limit their number.
 func (c *Client) SubscribeWorkPackageStatus(ctx context.Context, pkg jamq.PackageHash, anchor jamq.HeaderHash, finalized bool) (*Subscription[ChainSubUpdate[WorkPackageStatus]], error) {
 	return Subscribe[ChainSubUpdate[WorkPackageStatus]](ctx, c, "subscribeWorkPackageStatus", Hash(pkg), Hash(anchor), finalized)
 }
 
-// SubscribeServiceValue follows a value in the storage of a service. An
-// update's value is nil if the key has no value.
+// SubscribeServiceValue follows a value in the storage of a service, on the
+// best chain or, if finalized is true, on the finalized chain. An update's
+// value is nil if the key has no value.
 func (c *Client) SubscribeServiceValue(ctx context.Context, service jamq.ServiceID, key []byte, finalized bool) (*Subscription[ChainSubUpdate[*[]byte]], error) {
 	return Subscribe[ChainSubUpdate[*[]byte]](ctx, c, "subscribeServiceValue", service, blob(key), finalized)
 }
