@@ -152,8 +152,8 @@ type Continue struct {
 	Accumulated []jamq.PackageHash
 }
 
-// Told reports what the host has heard of a package, for evidence without blocks: see package told.
-// A package of others is ignored.
+// Told reports a package's state as the host has learned it, for evidence without blocks: see
+// package told. A package of others is ignored.
 type Told struct {
 	// Package is the package.
 	Package jamq.PackageHash

@@ -8,9 +8,9 @@ import (
 	"github.com/jamq/jamq/anchor/chainview"
 )
 
-// Evidence is what a queue believes about the fate of its packages. The queue has chain evidence,
-// which imported blocks give and which makes promise B1 hold. Package told has another one, for
-// hosts that see no blocks.
+// Evidence gives a queue the fate of its packages. New makes a queue with chain evidence, which is
+// derived from imported blocks and makes promise B1 hold. Package told has another implementation,
+// for hosts that see no blocks.
 //
 // An Evidence is deterministic and belongs to one queue.
 type Evidence interface {
@@ -18,7 +18,7 @@ type Evidence interface {
 	// [Told]. The error wraps ErrWrongEvidence for an event of the other kind; a refused event
 	// changes nothing.
 	Observe(now time.Time, ev Event) ([]Effect, error)
-	// Advance lets time pass. Time may go back: then what waits for a later time is brought near.
+	// Advance sets the time. If the time went back, waits that end too late are shortened.
 	Advance(now time.Time)
 	// NextWake returns when Advance does something next; zero means never.
 	NextWake() time.Time
@@ -30,7 +30,7 @@ type Evidence interface {
 	Forget(pkg jamq.PackageHash)
 	// Changes calls f for each watched package whose status changed since the last call.
 	Changes(f func(pkg jamq.PackageHash))
-	// Blocks returns what the evidence knows of the chain.
+	// Blocks returns the chain as far as the evidence knows it.
 	Blocks() Blocks
 	// AppendSnapshot appends everything that the evidence knows.
 	AppendSnapshot(b []byte) []byte
@@ -46,7 +46,7 @@ type Watched struct {
 	Context jamq.RefineContext
 }
 
-// Fate is what became of one package.
+// Fate is the fate of one package.
 type Fate interface {
 	// Status returns what became of it on the best chain, and in which blocks.
 	Status() chainview.Status

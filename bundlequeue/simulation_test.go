@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/anchor/chainview"
@@ -51,9 +53,10 @@ type builder struct {
 	final    *chainview.View  // of the finalized chain, without faults
 	causes   causes
 	contexts map[jamq.PackageHash]jamq.RefineContext
-	again    []string // handed back
-	next     int      // how many names were given out
-	executed int      // names on the finalized chain
+	again    []string   // handed back
+	operator *rand.Rand // of the configuration; nil: none
+	next     int        // how many names were given out
+	executed int        // names on the finalized chain
 }
 
 // newBuilder returns a builder with a mixture of faults.
@@ -185,6 +188,11 @@ func (b *builder) send(e bundlequeue.Send[string]) error {
 // open.
 func (b *builder) restart() error {
 	snapshot := bundlequeue.AppendSnapshot[string](nil, plain{}, b.queue)
+	if r := b.operator; r != nil {
+		b.cfg.MaxQueueDepth, b.cfg.RetentionWindow = 1+r.IntN(20), r.IntN(6)
+		b.cfg.MaxSubmitRetries = r.IntN(5)
+		b.cfg.Cores = [][]jamq.CoreIndex{{0}, {1}, {0, 1}, {1, 0}}[r.IntN(4)]
+	}
 	queue, err := bundlequeue.Restore[string](b.cfg, plain{}, snapshot)
 	if err != nil {
 		return err
@@ -333,6 +341,19 @@ func simulate(seed uint64) error {
 		return err
 	}
 	return b.play(25)
+}
+
+// TestSimulationUnderOtherConfigurations starts the queue again under other limits and other cores
+// than before, as operators do.
+func TestSimulationUnderOtherConfigurations(t *testing.T) {
+	for seed := range min(*simSeeds, 150) {
+		b, err := newBuilder(seed)
+		require.NoError(t, err)
+		b.operator, b.restarts = rand.New(rand.NewPCG(seed, 3)), 0.1
+		if err := b.play(25); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
 }
 
 // What more seeds than the default once found: anchors below MinAnchor after a restart, and what

@@ -41,10 +41,10 @@ func (r *Runner[B]) tell(o Observation) {
 	}
 }
 
-// act begins the build or the send that an effect asks for. While the runner is held or paused the
-// request stays open in the queue.
+// act begins the build or the send that an effect requests. While the runner is
+// held, paused or stopped, the request stays open in the queue.
 func (r *Runner[B]) act(e bundlequeue.Effect) {
-	if r.held || r.paused != nil {
+	if r.held || r.paused != nil || r.ctx.Err() != nil {
 		return
 	}
 	switch e := e.(type) {

@@ -56,9 +56,9 @@ type Observation struct {
 type Config struct {
 	// Queue configures the queue.
 	Queue bundlequeue.Config
-	// Told, if not nil, makes the queue go by what the host tells instead of imported blocks: see
-	// package bundlequeue/told for what that risks. The host then feeds bundlequeue.Told events by
-	// [Runner.Step]. Nil by default.
+	// Told, if not nil, gives the queue told evidence instead of imported blocks: see package
+	// bundlequeue/told for the risk. The host then feeds bundlequeue.Told events by [Runner.Step].
+	// Nil by default.
 	Told *told.Config
 	// Window says when packages are sent.
 	Window Window
@@ -87,7 +87,7 @@ type Config struct {
 	// error stops the runner before it acts. A host checks its pool here. It runs on the runner's
 	// goroutine.
 	Invariants func() error
-	// Metrics is told what to count; the zero value counts nothing.
+	// Metrics gets counts and durations. The zero value counts nothing.
 	Metrics Metrics
 	// Logger gets what an operator should know. Nil is silent.
 	Logger *slog.Logger

@@ -177,8 +177,8 @@ type Recovery struct {
 	// Finalized and Best are the blocks of the JAM chain that the queue knows as such. A feed goes
 	// on after Finalized; what the queue knows already it may be given again.
 	Finalized, Best anchor.Point
-	// Out are the packages that may be out there: a feed that must know its packages is told of
-	// them before it goes on.
+	// Out are the packages that may be out there. The host passes them to a feed that must know its
+	// packages, before the feed continues.
 	Out []Out
 }
 

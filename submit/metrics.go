@@ -6,8 +6,8 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// Metrics is told what to count, under no lock and from several goroutines at once. Nil funcs count
-// nothing. What is a level and no event is in bundlequeue.Stats and [Health].
+// Metrics are the funcs that count and measure. The runner calls them under no lock and from
+// several goroutines at once. Nil funcs count nothing. Levels are in bundlequeue.Stats and [Health].
 type Metrics struct {
 	// Count adds one to a counter. The label is out of a small set: see the counters.
 	Count func(counter Counter, label string)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -99,6 +100,13 @@ func (s *simulated) next(made *int, n int) (string, bool) {
 	*made++
 	s.oracle.Expect(name)
 	return name, true
+}
+
+// putBack makes a bundle the next one again.
+func (s *simulated) putBack(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.again = slices.Insert(s.again, 0, name)
 }
 
 // TestRunnerSimulation drives the queue by the runner, with its goroutines, its window and its
@@ -247,7 +255,13 @@ func (s *simulated) slot(ctx context.Context, t *testing.T, u jamtest.Update, ma
 		if !more {
 			break
 		}
-		if _, err := s.runner.EnqueueNext(ctx, common.Hash{}, name); err != nil {
+		_, err = s.runner.EnqueueNext(ctx, common.Hash{}, name)
+		if errors.Is(err, bundlequeue.ErrQueueFull) {
+			// A package died since CanEnqueue, and its bundle waits again.
+			s.putBack(name)
+			return false
+		}
+		if err != nil {
 			t.Errorf("enqueue: %v", err)
 			return true
 		}

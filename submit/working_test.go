@@ -43,3 +43,22 @@ func TestTicketsEnd(t *testing.T) {
 		}))
 	})
 }
+
+// A runner that has failed begins nothing, even within the loop over the queue's
+// open requests that its failure interrupts.
+func TestFailedRunnerBeginsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		root := jamq.Block{Hash: jamq.HeaderHash{'r'}}
+		r, err := NewRunner[string](DefaultConfig(jamq.Tiny()), root, failing{}, failing{})
+		require.NoError(t, err)
+		require.NoError(t, r.Start(t.Context()))
+		defer r.Stop()
+		require.NoError(t, r.do(t.Context(), func() error {
+			r.fail(errors.New("the journal failed"))
+			r.act(bundlequeue.Build[string]{Number: 1, Ticket: 1})
+			r.act(bundlequeue.Send[string]{Number: 1, Ticket: 2})
+			require.Empty(t, r.working)
+			return nil
+		}))
+	})
+}

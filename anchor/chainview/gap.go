@@ -24,6 +24,10 @@ var ErrUndecided = errors.New("chainview: package is undecided at the new root")
 // its anchor has left recent history. The view keeps the watched packages with these outcomes,
 // which are final, and forgets all blocks from before.
 //
+// A package of others that is followed as a prerequisite is followed from root on. If a block up to
+// root has reported it, it is not taken for dead any more, because the gap may have made it
+// available; its report still expires as a prerequisite.
+//
 // The error wraps one of these, and a refused root changes nothing:
 //   - ErrOld if root is not after the finalized block;
 //   - ErrUndecided if a watched package is neither accumulated nor dead at root;
@@ -54,6 +58,11 @@ func (v *View) Continue(root jamq.Block, s State, accumulated []jamq.PackageHash
 	for _, t := range traces {
 		v.rebase(t)
 		v.decide(t, slices.Contains(accumulated, t.pkg))
+		if t.anchor == nil && !v.fateIsFinal(t) {
+			// The gap may have changed what became of its report.
+			t.partial = t.partial || len(t.sightings) > 0
+			v.recall(t)
+		}
 		v.reconsider(t)
 	}
 	return nil

@@ -113,12 +113,14 @@ func TestContinueRefuses(t *testing.T) {
 		state chainview.State
 		want  error
 	}{
-		"old":               {jamq.Block{Hash: header('z', 4), Slot: 4}, chainview.State{}, chainview.ErrOld},
-		"known":             {jamq.Block{Hash: header('a', 5), Slot: 5}, chainview.State{}, chainview.ErrConflict},
+		"old": {jamq.Block{Hash: header('z', 4), Slot: 4}, chainview.State{}, chainview.ErrOld},
+		"known": {jamq.Block{Hash: header('a', 5), Slot: 5}, whole(chainview.State{Recent: []chainview.RecentBlock{
+			{Hash: header('a', 4), Slot: 4}, {Hash: header('a', 5), Slot: 5},
+		}}), chainview.ErrConflict},
 		"on a core":         {root, with(func(s *chainview.State) { s.Cores = []chainview.CoreReport{{Package: pkg}, {}} }), chainview.ErrUndecided},
 		"ready":             {root, with(func(s *chainview.State) { s.Ready = []chainview.ReadyReport{{Package: pkg}} }), chainview.ErrUndecided},
 		"reportable":        {root, with(func(s *chainview.State) { s.Recent[0].Hash = header('a', 1) }), chainview.ErrUndecided},
-		"contradiction":     {root, with(func(s *chainview.State) { s.Accumulated = [][]jamq.PackageHash{{pkg}} }), chainview.ErrConflict},
+		"contradiction":     {root, with(func(s *chainview.State) { s.Accumulated[0] = []jamq.PackageHash{pkg} }), chainview.ErrConflict},
 		"no recent blocks":  {root, with(func(s *chainview.State) { s.Recent = nil }), chainview.ErrConflict},
 		"one block missing": {root, with(func(s *chainview.State) { s.Recent = s.Recent[1:] }), chainview.ErrConflict},
 		"no cores":          {root, with(func(s *chainview.State) { s.Cores = nil }), chainview.ErrConflict},
@@ -197,4 +199,76 @@ func TestForeignPrerequisiteBeforeTheView(t *testing.T) {
 	restored, err := chainview.Restore(&spec, v.AppendSnapshot(nil))
 	require.NoError(t, err)
 	require.Equal(t, v.AppendSnapshot(nil), restored.AppendSnapshot(nil))
+}
+
+// A package of others that was reported before a short gap may have become
+// available in it. So it is not taken for dead when its availability time-out
+// passes, and a package that names it after the gap stays alive.
+func TestForeignPrerequisiteInAGap(t *testing.T) {
+	foreign, old := jamq.PackageHash{0xf}, jamq.PackageHash{1}
+	v := newView(t)
+	grow(t, v, 'a', header('a', 0), 0, 2)
+	watch(t, v, old, chainview.Package{Anchor: header('a', 1), LookupAnchorSlot: 1, Prerequisites: []jamq.PackageHash{foreign}})
+	grow(t, v, 'a', header('a', 2), 2, 6)
+	b := jamq.Block{Hash: header('a', 7), Parent: header('a', 6), Slot: 7, Reported: []jamq.Report{{Package: foreign}}}
+	require.NoError(t, v.ImportBest(&b, b.Hash))
+	require.NoError(t, v.Finalize(b.Hash))
+
+	// The gap is block 8, which makes the foreign package available and accumulates it, and block 9.
+	root := jamq.Block{Hash: header('z', 9), Slot: 9}
+	state := whole(chainview.State{Recent: []chainview.RecentBlock{
+		{Hash: header('a', 7), Slot: 7, Reported: []chainview.ReportedPackage{{Package: foreign}}},
+		{Hash: header('z', 8), Slot: 8}, {Hash: root.Hash, Slot: 9},
+	}})
+	state.Accumulated[len(state.Accumulated)-2] = []jamq.PackageHash{foreign}
+	require.NoError(t, v.Continue(root, state, nil))
+	require.NotEqual(t, anchor.Alive, status(t, v, old).Dead)
+
+	grow(t, v, 'z', root.Hash, 9, 13) // slot 12 is the availability time-out
+	watch(t, v, pkg, chainview.Package{Anchor: header('z', 12), LookupAnchorSlot: 12, Prerequisites: []jamq.PackageHash{foreign}})
+	require.Equal(t, anchor.Alive, status(t, v, pkg).Dead, "the report of slot 7 is in recent history")
+	spec := jamq.Tiny()
+	restored, err := chainview.Restore(&spec, v.AppendSnapshot(nil))
+	require.NoError(t, err)
+	require.Equal(t, v.AppendSnapshot(nil), restored.AppendSnapshot(nil))
+}
+
+// A report that the view learns of from the state after a gap expires as a
+// prerequisite like any other.
+func TestForeignPrerequisiteReportedInAGap(t *testing.T) {
+	foreign, old := jamq.PackageHash{0xf}, jamq.PackageHash{1}
+	v := newView(t)
+	grow(t, v, 'a', header('a', 0), 0, 2)
+	watch(t, v, old, chainview.Package{Anchor: header('a', 1), LookupAnchorSlot: 1, Prerequisites: []jamq.PackageHash{foreign}})
+	root := jamq.Block{Hash: header('z', 20), Slot: 20}
+	require.NoError(t, v.Continue(root, whole(chainview.State{Recent: []chainview.RecentBlock{
+		{Hash: header('z', 19), Slot: 19, Reported: []chainview.ReportedPackage{{Package: foreign}}}, {Hash: root.Hash, Slot: 20},
+	}}), nil))
+	watch(t, v, pkg, chainview.Package{Anchor: root.Hash, LookupAnchorSlot: 20, Prerequisites: []jamq.PackageHash{foreign}})
+	grow(t, v, 'z', root.Hash, 20, 26)
+	require.Equal(t, anchor.Alive, status(t, v, pkg).Dead, "seven blocks after the report")
+	grow(t, v, 'z', header('z', 26), 26, 27)
+	require.Equal(t, anchor.PrerequisiteGone, status(t, v, pkg).Dead)
+}
+
+// A package of others is read on all forks, and followed as long as a watched
+// package names it.
+func TestForeignPrerequisiteOfTwo(t *testing.T) {
+	foreign, other := jamq.PackageHash{0xf}, jamq.PackageHash{1}
+	v := newView(t)
+	grow(t, v, 'a', header('a', 0), 0, 4)
+	b := jamq.Block{Hash: header('b', 4), Parent: header('a', 3), Slot: 4, Reported: []jamq.Report{{Package: foreign}}}
+	require.NoError(t, v.Import(&b)) // off the best chain
+	for _, p := range []jamq.PackageHash{other, pkg} {
+		watch(t, v, p, chainview.Package{Anchor: header('a', 3), LookupAnchorSlot: 3, Prerequisites: []jamq.PackageHash{foreign}})
+	}
+	require.True(t, status(t, v, foreign).Reported.IsZero())
+	require.NoError(t, v.SetBest(b.Hash))
+	require.Equal(t, b.Hash, status(t, v, foreign).Reported.Hash)
+	v.Forget(other)
+	_, followed := v.Trace(foreign)
+	require.True(t, followed, "the second package names it")
+	v.Forget(pkg)
+	_, followed = v.Trace(foreign)
+	require.False(t, followed)
 }

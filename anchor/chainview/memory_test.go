@@ -83,6 +83,26 @@ func TestReadyQueueRunsFromTheOldestOn(t *testing.T) {
 	require.Equal(t, []jamq.PackageHash{parent, older, newer}, s.Accumulated[len(s.Accumulated)-1])
 }
 
+// A block accumulates the packages that it unlocks, and those that these unlock
+// (GP 12.8).
+func TestReadyQueueUnlocksInRounds(t *testing.T) {
+	spec := jamq.Tiny()
+	first, second, third := jamq.PackageHash{1}, jamq.PackageHash{3}, jamq.PackageHash{2}
+	v, err := chainview.NewAt(&spec, jamq.Block{Hash: header('a', 13), Slot: 13}, chainview.State{
+		Cores: []chainview.CoreReport{{Hash: common.Hash{1}, Package: first, Since: 13}, {}},
+		Ready: []chainview.ReadyReport{
+			{Package: third, Unmet: []jamq.PackageHash{second}, Since: 12},
+			{Package: second, Unmet: []jamq.PackageHash{first}, Since: 12},
+		},
+	})
+	require.NoError(t, err)
+	b := jamq.Block{Hash: header('a', 14), Parent: header('a', 13), Slot: 14, Available: []jamq.CoreIndex{0}}
+	require.NoError(t, v.ImportBest(&b, b.Hash))
+	s := v.State()
+	require.Equal(t, []jamq.PackageHash{first, second, third}, s.Accumulated[len(s.Accumulated)-1])
+	require.Empty(t, s.Ready)
+}
+
 // foreign returns packages in an order that is not sorted.
 func foreign(n int) []jamq.PackageHash {
 	out := make([]jamq.PackageHash, n)

@@ -29,6 +29,12 @@ type play struct {
 	packages        []*candidate                          // every package that there is
 	blocks          int                                   // how many were made
 	told            map[jamq.PackageHash]chainview.Status // at the last comparison
+	ahead           map[jamq.PackageHash]bool             // named by another package before they were made
+	lost            map[jamq.HeaderHash]bool              // not known to be on the chain since a gap
+
+	// oldestNamed and oldestDone are the oldest blocks whose hash and whose accumulated packages
+	// the view knew when it began, and judged is the block with which it began.
+	oldestNamed, oldestDone, judged *refBlock
 	// lazy means that the view is asked rarely, so that several blocks and reorgs
 	// lie between two judgements.
 	lazy bool
@@ -69,13 +75,14 @@ func smallSpec(r *rand.Rand) jamq.ChainSpec {
 func newPlay(t *testing.T, seed uint64) *play {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
-	p := &play{T: t, r: r, spec: smallSpec(r), told: map[jamq.PackageHash]chainview.Status{}, lazy: seed%3 == 0}
+	p := &play{T: t, r: r, spec: smallSpec(r), told: map[jamq.PackageHash]chainview.Status{}, ahead: map[jamq.PackageHash]bool{}, lost: map[jamq.HeaderHash]bool{}, lazy: seed%3 == 0}
 	root := jamq.Block{Hash: p.nextHash(), Slot: jamq.Slot(1 + r.IntN(20))}
 	v, err := chainview.New(&p.spec, root)
 	require.NoError(t, err)
 	p.view, p.ref = v, newReference(&p.spec, root)
 	p.best = p.ref.blocks[root.Hash]
 	p.finalized, p.imported = p.best, []*refBlock{p.best}
+	p.oldestNamed, p.oldestDone, p.judged = p.best, p.best, p.best
 	return p
 }
 
@@ -90,7 +97,8 @@ func (p *play) nextHash() (h jamq.HeaderHash) {
 
 // TestAgainstReference lets a view and the reference live through random
 // histories with forks, reorgs, finality, skipped slots, verdicts, late and
-// missing availability, deferred accumulation, and restarts from snapshots.
+// missing availability, deferred accumulation, prerequisites of other hosts, gaps
+// after which the view continues on a later state, and restarts from snapshots.
 // After each step both must agree on the state (C(3), C(10), C(14), C(15)), on
 // what may be reported (R1 to R5), and on the fate of each watched package with
 // its evidence (D1 to D6).
@@ -114,6 +122,9 @@ func TestAgainstReference(t *testing.T) {
 		for _, n := range []int{total.refused, total.accepted, total.dead, total.done, total.reorgs, total.changes} {
 			require.Greater(t, n, 1000)
 		}
+		for _, n := range []int{total.foreign, total.settled, total.undecided} {
+			require.Greater(t, n, 200)
+		}
 	}
 }
 
@@ -122,12 +133,17 @@ type tally struct {
 	refused, accepted int // reports
 	dead, done        int // verdicts
 	reorgs, changes   int
+	foreign           int // prerequisites of others
+	gaps, undecided   int // continuations that succeeded, and that were refused
+	settled           int // packages whose outcome a continuation decided
 }
 
 func (a *tally) add(b tally) {
 	a.refused, a.accepted = a.refused+b.refused, a.accepted+b.accepted
 	a.dead, a.done = a.dead+b.dead, a.done+b.done
 	a.reorgs, a.changes = a.reorgs+b.reorgs, a.changes+b.changes
+	a.foreign, a.gaps = a.foreign+b.foreign, a.gaps+b.gaps
+	a.undecided, a.settled = a.undecided+b.undecided, a.settled+b.settled
 }
 
 func (p *play) step() {
@@ -141,6 +157,9 @@ func (p *play) step() {
 	}
 	if p.chance(10) {
 		p.forget()
+	}
+	if p.chance(5) {
+		p.gap()
 	}
 	if !p.lazy || p.chance(15) {
 		p.compare()
@@ -167,17 +186,38 @@ func (p *play) addPackages() {
 			c.context.LookupAnchorSlot -= jamq.Slot(p.r.IntN(int(min(3, lookup.Slot))))
 		}
 		for range p.r.IntN(3) * p.r.IntN(2) {
-			p.addNeed(c)
+			if !p.ahead[c.hash] { // a hash depends on the prerequisites, so there are no circles
+				p.addNeed(c)
+			}
 		}
 		p.packages = append(p.packages, c)
-		if p.chance(80) && p.view.Holds(at.Hash) {
-			// The reference knows nothing of prerequisites that are not watched: see
-			// TestForeignPrerequisite.
-			needs := slices.DeleteFunc(c.needs(), func(h jamq.PackageHash) bool { return p.ref.packages[h] == nil })
-			watched := chainview.Package{Anchor: at.Hash, LookupAnchorSlot: c.context.LookupAnchorSlot, Prerequisites: needs}
-			watch(p.T, p.view, c.hash, watched)
-			p.ref.watch(c.hash, watched)
-			p.told[c.hash] = chainview.Status{}
+		if p.chance(80) {
+			p.watch(c)
+		}
+	}
+	newest := p.packages[max(0, len(p.packages)-6):]
+	if len(newest) > 0 && p.chance(10) { // another package may have named it by now
+		p.watch(newest[p.r.IntN(len(newest))])
+	}
+}
+
+// watch lets the view and the reference follow a package that no block has
+// reported.
+func (p *play) watch(c *candidate) {
+	if p.ref.packages[c.hash] != nil || !p.view.Holds(c.context.Anchor) || p.ref.everReported(c.hash) {
+		return
+	}
+	watched := chainview.Package{Anchor: c.context.Anchor, LookupAnchorSlot: c.context.LookupAnchorSlot, Prerequisites: c.needs()}
+	if p.ref.foreign[c.hash] == nil {
+		p.ref.watch(c.hash, watched, p.knows)
+	} else if !p.onlyIfSame(c.hash, func() { p.ref.watch(c.hash, watched, p.knows) }) {
+		return
+	}
+	watch(p.T, p.view, c.hash, watched)
+	p.told[c.hash] = chainview.Status{}
+	for _, need := range watched.Prerequisites {
+		if p.ref.foreign[need] != nil {
+			p.foreign++
 		}
 	}
 }
@@ -189,6 +229,11 @@ func (p *play) addNeed(c *candidate) {
 		return
 	}
 	need := newest[p.r.IntN(len(newest))]
+	if p.chance(10) { // the package that is made next
+		n := len(p.packages) + 1
+		need = &candidate{hash: jamq.PackageHash{0xaa, byte(n >> 8), byte(n)}, root: common.Hash{0xee, byte(n >> 8), byte(n)}}
+		p.ahead[need.hash] = true
+	}
 	switch {
 	case slices.Contains(c.needs(), need.hash):
 	case p.chance(70):
@@ -211,9 +256,30 @@ func (p *play) someBlock() *refBlock {
 
 // heldFrom returns the oldest block that the view must still hold: of the
 // finalized chain it keeps an epoch of blocks and the recent history.
-func (p *play) heldFrom() *refBlock {
-	below := max(uint64(p.spec.EpochLength), uint64(p.spec.RecentHistory))
-	return p.finalized.at(p.finalized.point.Height - min(below, p.finalized.point.Height))
+func (p *play) heldFrom() *refBlock { return p.atLeast(p.oldestNamed) }
+
+// atLeast returns the oldest block that finality has not pruned, or first if that
+// is newer.
+func (p *play) atLeast(first *refBlock) *refBlock {
+	b := p.finalized
+	for range max(int(p.spec.EpochLength), p.spec.RecentHistory) {
+		if b == first {
+			break
+		}
+		b = b.parent
+	}
+	return b
+}
+
+// knows returns what the view knows of a block. It forgets the reports of final
+// blocks that are older than the recent history before the finalized block.
+func (p *play) knows(b *refBlock) knowledge {
+	held := func(oldest *refBlock) bool {
+		return b.descends(p.finalized) || slices.Contains(p.finalized.downTo(oldest), b)
+	}
+	named := held(p.heldFrom())
+	recent := b.point.Height+uint64(p.spec.RecentHistory) >= p.finalized.point.Height
+	return knowledge{reports: named && recent, accumulated: held(p.atLeast(p.oldestDone))}
 }
 
 // open returns the blocks on which a new one may stand.
@@ -233,6 +299,20 @@ func (p *play) addBlock() {
 	if open := p.open(); p.chance(25) {
 		parent = open[p.r.IntN(len(open))]
 	}
+	b := p.makeBlock(parent)
+	if p.chance(80) {
+		require.NoError(p, p.view.ImportBest(&b, b.Hash))
+		n := p.ref.add(b)
+		p.imported = append(p.imported, n)
+		p.setBest(n)
+		return
+	}
+	require.NoError(p, p.view.Import(&b))
+	p.imported = append(p.imported, p.ref.add(b))
+}
+
+// makeBlock makes a block that the rules admit.
+func (p *play) makeBlock(parent *refBlock) jamq.Block {
 	b := jamq.Block{Hash: p.nextHash(), Parent: parent.Hash, Slot: parent.Slot + 1}
 	if p.chance(25) {
 		b.Slot += jamq.Slot(p.r.IntN(int(p.spec.EpochLength) + 2))
@@ -254,15 +334,7 @@ func (p *play) addBlock() {
 	}
 	p.report(parent, &b)
 	p.hideSome(parent, &b)
-	if p.chance(80) {
-		require.NoError(p, p.view.ImportBest(&b, b.Hash))
-		n := p.ref.add(b)
-		p.imported = append(p.imported, n)
-		p.setBest(n)
-		return
-	}
-	require.NoError(p, p.view.Import(&b))
-	p.imported = append(p.imported, p.ref.add(b))
+	return b
 }
 
 // report puts reports into a block that the rules admit, and sees that the view
@@ -351,7 +423,7 @@ func (p *play) finalize() {
 		open := p.open()
 		n = open[p.r.IntN(len(open))]
 	}
-	if n.point.Height < p.heldFrom().point.Height {
+	if n == nil || n.point.Height < p.heldFrom().point.Height {
 		return
 	}
 	err := p.view.Finalize(n.Hash)
@@ -369,37 +441,41 @@ func (p *play) finalize() {
 	}
 }
 
-// forget ends the watch of a package. The view keeps the evidence of deaths that
-// are final, so a package is left alone if the death of another one depends on it.
+// forget ends the watch of a package.
 func (p *play) forget() {
+	for _, c := range p.packages {
+		if kept := p.ref.packages[c.hash]; kept == nil || len(kept.Prerequisites) > 0 && p.chance(50) || !p.chance(30) {
+			continue
+		}
+		if p.onlyIfSame(c.hash, func() { p.ref.forget(c.hash) }) {
+			p.view.Forget(c.hash)
+			delete(p.told, c.hash)
+			return
+		}
+	}
+}
+
+// onlyIfSame lets the reference begin or end to watch a package, and takes it
+// back if that changes the fate of another one, for the view keeps the evidence
+// of deaths that are final. It reports whether the change stays.
+func (p *play) onlyIfSame(pkg jamq.PackageHash, change func()) bool {
 	fates := func() (out []chainview.Status) {
 		for _, b := range p.open() {
 			for _, c := range p.packages {
-				if at := p.ref.packages[c.hash]; at != nil && len(at.needs)+len(at.forgotten) > 0 {
+				if at := p.ref.packages[c.hash]; c.hash != pkg && at != nil && len(at.Prerequisites) > 0 {
 					out = append(out, p.ref.status(b, c.hash))
 				}
 			}
 		}
 		return out
 	}
-	for _, c := range p.packages {
-		if p.ref.packages[c.hash] == nil || !p.chance(30) {
-			continue
-		}
-		kept := p.ref.packages[c.hash]
-		if len(kept.needs)+len(kept.forgotten) > 0 {
-			continue
-		}
-		before := fates()
-		p.ref.forget(c.hash)
-		if !slices.Equal(before, fates()) {
-			p.ref.unforget(c.hash, kept)
-			continue
-		}
-		p.view.Forget(c.hash)
-		delete(p.told, c.hash)
-		return
+	saved, before := p.ref.saveWatched(), fates()
+	change()
+	if slices.Equal(before, fates()) {
+		return true
 	}
+	p.ref.restoreWatched(saved)
+	return false
 }
 
 // restart replaces the view by one that is restored from its snapshot.
@@ -429,7 +505,7 @@ func (p *play) compareTree() {
 			require.Equal(p, p.best.at(h).point, at)
 		}
 	}
-	require.Equal(p, normal(p.ref.state(p.best, oldest)), normal(p.view.State()))
+	require.Equal(p, normal(p.ref.state(p.best, oldest, p.atLeast(p.oldestDone))), normal(p.view.State()))
 	for i, c := range p.best.cores {
 		free, _ := p.ref.free(p.best, &jamq.Block{Slot: p.best.Slot + 1})
 		require.Equal(p, free[i] == nil, p.view.CoreFree(jamq.CoreIndex(i)), "%v", c)
@@ -472,8 +548,8 @@ func (p *play) compareStatus(head *refBlock, pkg jamq.PackageHash, have chainvie
 	want := p.ref.status(head, pkg)
 	if want.Dead != anchor.Alive {
 		p.dead++
-		oldest := p.heldFrom().point.Height
-		if told := p.told[pkg]; told.Dead != anchor.Alive && p.finalized.descends(p.ref.blocks[told.DeadSince.Hash]) && want.DeadSince.Height < oldest {
+		oldest := max(p.heldFrom().point.Height, p.judged.point.Height)
+		if told := p.told[pkg]; told.Dead != anchor.Alive && !p.lost[told.DeadSince.Hash] && p.finalized.descends(p.ref.blocks[told.DeadSince.Hash]) && want.DeadSince.Height < oldest {
 			want.Dead, want.DeadSince = told.Dead, told.DeadSince
 		} else if have.Dead != anchor.Alive && want.DeadSince.Height < oldest {
 			require.LessOrEqual(p, want.DeadSince.Height, have.DeadSince.Height)
@@ -507,7 +583,7 @@ func (p *play) continueFromState() {
 		}
 		require.NoError(p, v.ImportBest(&b, b.Hash))
 		p.best = p.ref.add(b)
-		want := p.ref.state(p.best, p.ref.first())
+		want := p.ref.state(p.best, p.ref.first(), p.ref.first())
 		have := v.State()
 		have.Accumulated = have.Accumulated[len(have.Accumulated)-min(len(have.Accumulated), len(want.Accumulated)):]
 		require.Equal(p, normal(want).Ready, normal(have).Ready)

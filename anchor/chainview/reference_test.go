@@ -20,6 +20,7 @@ type reference struct {
 	spec     jamq.ChainSpec
 	blocks   map[jamq.HeaderHash]*refBlock
 	packages map[jamq.PackageHash]*refPackage // the watched ones
+	foreign  map[jamq.PackageHash]*refForeign // the prerequisites that are not watched
 	// judged remembers what dead returned since the watched packages changed.
 	judged map[judgement]anchor.Reason
 }
@@ -64,13 +65,14 @@ type refFate struct{ reported, available, accumulated *refBlock }
 type refPackage struct {
 	chainview.Package
 	anchor *refBlock
-	needs  []jamq.PackageHash // the prerequisites that were watched before it
-	// forgotten are those of them that count as settled by now.
-	forgotten []jamq.PackageHash
+	needs  []jamq.PackageHash // the prerequisites that do not count as settled
+	// settled is the final outcome that a continuation after a gap gave it, or nil.
+	settled *chainview.Status
+	root    *refBlock // of that continuation
 }
 
 func newReference(spec *jamq.ChainSpec, root jamq.Block) *reference {
-	r := &reference{spec: *spec, blocks: map[jamq.HeaderHash]*refBlock{}, packages: map[jamq.PackageHash]*refPackage{}, judged: map[judgement]anchor.Reason{}}
+	r := &reference{spec: *spec, blocks: map[jamq.HeaderHash]*refBlock{}, packages: map[jamq.PackageHash]*refPackage{}, foreign: map[jamq.PackageHash]*refForeign{}, judged: map[judgement]anchor.Reason{}}
 	r.blocks[root.Hash] = &refBlock{
 		Block: root, point: anchor.Point{Hash: root.Hash, Slot: root.Slot},
 		cores: make([]*refReport, spec.Cores), ready: make([][]refReady, spec.EpochLength), fates: map[jamq.PackageHash]refFate{},
@@ -78,37 +80,52 @@ func newReference(spec *jamq.ChainSpec, root jamq.Block) *reference {
 	return r
 }
 
-// watch follows a package, after its prerequisites.
-func (r *reference) watch(pkg jamq.PackageHash, p chainview.Package) {
-	watched := &refPackage{Package: p, anchor: r.blocks[p.Anchor]}
+// watch follows a package, and those of its prerequisites that are not watched.
+// knows says what the view still knows of the blocks that were imported before.
+func (r *reference) watch(pkg jamq.PackageHash, p chainview.Package, knows func(*refBlock) knowledge) {
 	for _, need := range p.Prerequisites {
-		if r.packages[need] != nil {
-			watched.needs = append(watched.needs, need)
+		if r.packages[need] == nil && r.foreign[need] == nil {
+			r.foreign[need] = r.follow(need, knows)
 		}
 	}
-	r.packages[pkg] = watched
+	delete(r.foreign, pkg)
+	r.packages[pkg] = &refPackage{Package: p, anchor: r.blocks[p.Anchor], needs: slices.Clone(p.Prerequisites)}
 	clear(r.judged)
 }
 
-// forget ends watch. The package counts as settled for those that need it.
+// forget ends watch. The package counts as settled for those that need it. It
+// also ends the watch of foreign packages that no other package needs.
 func (r *reference) forget(pkg jamq.PackageHash) {
 	delete(r.packages, pkg)
+	needed := map[jamq.PackageHash]bool{}
 	for _, p := range r.packages {
-		if i := slices.Index(p.needs, pkg); i >= 0 {
-			p.needs, p.forgotten = slices.Delete(p.needs, i, i+1), append(p.forgotten, pkg)
+		p.needs = slices.DeleteFunc(p.needs, func(need jamq.PackageHash) bool { return need == pkg })
+		for _, need := range p.needs {
+			needed[need] = true
 		}
 	}
+	maps.DeleteFunc(r.foreign, func(f jamq.PackageHash, _ *refForeign) bool { return !needed[f] })
 	clear(r.judged)
 }
 
-// unforget takes forget back.
-func (r *reference) unforget(pkg jamq.PackageHash, kept *refPackage) {
-	r.packages[pkg] = kept
-	for _, p := range r.packages {
-		if i := slices.Index(p.forgotten, pkg); i >= 0 {
-			p.needs, p.forgotten = append(p.needs, pkg), slices.Delete(p.forgotten, i, i+1)
-		}
+// watched is a copy of what forget changes.
+type watched struct {
+	packages map[jamq.PackageHash]*refPackage
+	foreign  map[jamq.PackageHash]*refForeign
+}
+
+func (r *reference) saveWatched() watched {
+	saved := watched{map[jamq.PackageHash]*refPackage{}, maps.Clone(r.foreign)}
+	for pkg, p := range r.packages {
+		c := *p
+		c.needs = slices.Clone(p.needs)
+		saved.packages[pkg] = &c
 	}
+	return saved
+}
+
+func (r *reference) restoreWatched(saved watched) {
+	r.packages, r.foreign = saved.packages, saved.foreign
 	clear(r.judged)
 }
 
@@ -117,6 +134,15 @@ func (b *refBlock) last(n int) []*refBlock {
 	var out []*refBlock
 	for ; b != nil && len(out) < n; b = b.parent {
 		out = append(out, b)
+	}
+	return out
+}
+
+// downTo returns b and the blocks before it, newest first, until an ancestor.
+func (b *refBlock) downTo(ancestor *refBlock) []*refBlock {
+	out := []*refBlock{b}
+	for ; b != ancestor; b = b.parent {
+		out = append(out, b.parent)
 	}
 	return out
 }
@@ -284,9 +310,21 @@ func (r *reference) derive(parent *refBlock, b jamq.Block) []jamq.PackageHash {
 // first returns the oldest block.
 func (r *reference) first() *refBlock {
 	for _, b := range r.blocks {
-		return b.at(0)
+		if b.parent == nil {
+			return b
+		}
 	}
 	return nil
+}
+
+// everReported reports whether a block of any chain has reported a package.
+func (r *reference) everReported(pkg jamq.PackageHash) bool {
+	for _, b := range r.blocks {
+		if slices.ContainsFunc(b.Reported, func(x jamq.Report) bool { return x.Package == pkg }) {
+			return true
+		}
+	}
+	return false
 }
 
 // wait returns the ready queue in the order of packages.
@@ -311,13 +349,17 @@ func (r *reference) dead(b *refBlock, pkg jamq.PackageHash) anchor.Reason {
 }
 
 func (r *reference) judge(b *refBlock, pkg jamq.PackageHash) anchor.Reason {
+	if f := r.foreign[pkg]; f != nil {
+		return r.judgeForeign(b, pkg, f)
+	}
 	p, fate := r.packages[pkg], b.fates[pkg]
+	if p.settled != nil {
+		return p.settled.Dead
+	}
 	onChain := b.descends(p.anchor)
-	onCore := slices.ContainsFunc(b.cores, func(c *refReport) bool { return c != nil && c.Package == pkg })
-	inQueue := slices.ContainsFunc(b.wait(), func(e chainview.ReadyReport) bool { return e.Package == pkg })
 	doomed := slices.ContainsFunc(p.needs, func(need jamq.PackageHash) bool { return r.dead(b, need) != anchor.Alive })
 	late := slices.ContainsFunc(p.needs, func(need jamq.PackageHash) bool {
-		at := b.fates[need].reported
+		at := r.reportOf(b, need)
 		return at != nil && !slices.Contains(b.last(r.spec.RecentHistory), at)
 	})
 	switch {
@@ -333,33 +375,65 @@ func (r *reference) judge(b *refBlock, pkg jamq.PackageHash) anchor.Reason {
 		return anchor.PrerequisiteGone
 	case fate.reported == nil:
 		return anchor.Alive
-	case !onCore && fate.available == nil:
+	case !b.onCore(pkg) && fate.available == nil:
 		return anchor.Unavailable
-	case fate.available != nil && !inQueue || doomed:
+	case fate.available != nil && !b.inQueue(pkg) || doomed:
 		return anchor.NeverReady
 	}
 	return anchor.Alive
 }
 
+// onCore reports whether a core holds the report of a package after b.
+func (b *refBlock) onCore(pkg jamq.PackageHash) bool {
+	return slices.ContainsFunc(b.cores, func(c *refReport) bool { return c != nil && c.Package == pkg })
+}
+
+// inQueue reports whether the ready queue after b contains a package.
+func (b *refBlock) inQueue(pkg jamq.PackageHash) bool {
+	return slices.ContainsFunc(b.wait(), func(e chainview.ReadyReport) bool { return e.Package == pkg })
+}
+
 // status is the verdict on a watched package for the chain that ends in head.
 func (r *reference) status(head *refBlock, pkg jamq.PackageHash) chainview.Status {
-	point := func(b *refBlock) anchor.Point {
-		if b == nil {
-			return anchor.Point{}
-		}
-		return b.point
-	}
 	fate := head.fates[pkg]
-	s := chainview.Status{Reported: point(fate.reported), Available: point(fate.available), Accumulated: point(fate.accumulated)}
-	if r.dead(head, pkg) == anchor.Alive {
+	if p := r.packages[pkg]; p != nil && p.settled != nil {
+		s := *p.settled
+		if fate.reported.after(p.root) { // a package that is doomed by another one can still be reported
+			s.Reported = fate.reported.point
+		}
+		if fate.available.after(p.root) {
+			s.Available = fate.available.point
+		}
 		return s
 	}
+	s := chainview.Status{Reported: fate.reported.place(), Available: fate.available.place(), Accumulated: fate.accumulated.place()}
+	s.Dead, s.DeadSince = r.death(head, pkg)
+	return s
+}
+
+// after reports whether b is a block below x.
+func (b *refBlock) after(x *refBlock) bool { return b != nil && b != x && b.descends(x) }
+
+// place returns the point of a block, or zero for nil.
+func (b *refBlock) place() anchor.Point {
+	if b == nil {
+		return anchor.Point{}
+	}
+	return b.point
+}
+
+// death returns why a package is dead on the chain that ends in head, and the
+// oldest block at which it is.
+func (r *reference) death(head *refBlock, pkg jamq.PackageHash) (reason anchor.Reason, since anchor.Point) {
+	if r.dead(head, pkg) == anchor.Alive {
+		return anchor.Alive, anchor.Point{}
+	}
 	for b := head; b != nil; b = b.parent {
-		if reason := r.dead(b, pkg); reason != anchor.Alive {
-			s.Dead, s.DeadSince = reason, b.point // the oldest one stays
+		if at := r.dead(b, pkg); at != anchor.Alive {
+			reason, since = at, b.point // the oldest one stays
 		}
 	}
-	return s
+	return reason, since
 }
 
 // broken returns the rules R1 to R5 that a report would break in a block on top
@@ -418,21 +492,23 @@ func (r *reference) broken(head, oldest *refBlock, b *jamq.Block, c *chainview.C
 	return out
 }
 
-// state is what [chainview.View.State] must return at head. oldest is the oldest
-// block that the view holds.
-func (r *reference) state(head, oldest *refBlock) chainview.State {
+// state is what [chainview.View.State] must return at head. named is the oldest
+// block whose hash the view knows, and done the oldest one whose accumulated
+// packages it knows.
+func (r *reference) state(head, named, done *refBlock) chainview.State {
 	s := chainview.State{Cores: make([]chainview.CoreReport, len(head.cores)), Ready: head.wait()}
 	for i, c := range head.cores {
 		if c != nil {
 			s.Cores[i] = chainview.CoreReport{Hash: c.Hash, Package: c.Package, SegmentRoot: c.SegmentRoot, Needs: c.Prerequisites, Since: c.since}
 		}
 	}
-	held := func(n int) []*refBlock {
-		out := slices.DeleteFunc(head.last(n), func(b *refBlock) bool { return b.point.Height < oldest.point.Height })
+	held := func(n int, oldest *refBlock) []*refBlock {
+		out := head.downTo(oldest)
+		out = out[:min(n, len(out))]
 		slices.Reverse(out)
 		return out
 	}
-	for _, b := range held(r.spec.RecentHistory) {
+	for _, b := range held(r.spec.RecentHistory, named) {
 		recent := chainview.RecentBlock{Hash: b.Hash, Slot: b.Slot}
 		if b.rootShown && b != head {
 			recent.StateRoot = rootAfter(b.Hash)
@@ -442,7 +518,7 @@ func (r *reference) state(head, oldest *refBlock) chainview.State {
 		}
 		s.Recent = append(s.Recent, recent)
 	}
-	for _, b := range held(int(r.spec.EpochLength)) {
+	for _, b := range held(int(r.spec.EpochLength), done) {
 		s.Accumulated = append(s.Accumulated, b.done)
 	}
 	return s

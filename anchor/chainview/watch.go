@@ -92,8 +92,8 @@ type Trace struct {
 	pkg    jamq.PackageHash
 	number uint64 // in the order of watching, so a prerequisite has a lower one than its dependents
 	anchor *node  // nil for a package of others, which is followed only as a prerequisite
-	// partial says that a block had reported it before it was followed. What became of that report
-	// is not known, so the package is never taken for dead.
+	// partial is true if a block had reported the package before it was followed, or before a gap.
+	// What became of that report is not known, so the package is never taken for dead.
 	partial          bool
 	lookupAnchorSlot jamq.Slot
 	prerequisites    []jamq.PackageHash
@@ -179,21 +179,35 @@ func (v *View) Watch(pkg jamq.PackageHash, p Package) (*Trace, error) {
 	return t, nil
 }
 
-// watchForeign follows a package of others from the blocks that the view holds on.
+// watchForeign begins to follow a package of others.
 func (v *View) watchForeign(pkg jamq.PackageHash) {
 	v.lastWatched++
 	t := &Trace{pkg: pkg, number: v.lastWatched}
+	v.recall(t)
+	v.enter(t)
+}
+
+// recall adds to the trace of a package of others what the blocks held say about
+// it, as far as the view remembers their contents.
+func (v *View) recall(t *Trace) {
+	add := func(k kind, at *node) {
+		t.partial = true
+		if s := (sighting{kind: k, at: at}); !slices.Contains(t.sightings, s) {
+			t.sightings = append(t.sightings, s)
+		}
+	}
 	look := func(n *node) {
 		for i := range n.reported {
-			if n.reported[i].Package == pkg {
-				t.sightings = append(t.sightings, sighting{kind: reported, at: n})
+			if n.reported[i].Package == t.pkg {
+				add(reported, n)
 			}
 		}
-		switch done := n.accumulated.has(pkg); {
+		switch done := n.accumulated.has(t.pkg); {
 		case done && n.Hash.IsZero(): // from before recent history, when the view began
 			t.partial = true
 		case done:
-			t.sightings = append(t.sightings, sighting{kind: becameAvailable, at: n}, sighting{kind: accumulated, at: n})
+			add(becameAvailable, n)
+			add(accumulated, n)
 		}
 	}
 	for _, n := range v.main {
@@ -202,8 +216,6 @@ func (v *View) watchForeign(pkg jamq.PackageHash) {
 	for _, n := range v.side {
 		look(n)
 	}
-	t.partial = t.partial || len(t.sightings) > 0
-	v.enter(t)
 }
 
 // enter makes a trace known and links it with its prerequisites.

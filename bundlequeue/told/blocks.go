@@ -6,7 +6,7 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// blocks is what told evidence knows of the chain: nothing. Every anchor is believed.
+// blocks implements bundlequeue.Blocks for a host that sees none. It accepts every anchor.
 type blocks struct{}
 
 // Blocks implements bundlequeue.Evidence.

@@ -1,5 +1,5 @@
-// Package told runs a bundlequeue for a host that sees no JAM blocks. The host reports single events
-// by package hash. If it reports none for too long, the clock decides.
+// Package told runs a bundlequeue for a host that sees no JAM blocks. The host reports single
+// events by package hash. If it reports none for too long, the clock decides.
 //
 // # What it risks
 //

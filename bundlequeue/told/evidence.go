@@ -13,11 +13,11 @@ import (
 	"github.com/jamq/jamq/internal/minheap"
 )
 
-// Block stands for the block of an event that was told: it is not known.
+// Block stands for the block of an event that the host reported, because the block is not known.
 var Block = anchor.Point{Hash: jamq.HeaderHash{'t', 'o', 'l', 'd'}}
 
-// Evidence is what the host has told of a queue's packages, and what the clock makes of the rest.
-// It implements bundlequeue.Evidence and belongs to one queue.
+// Evidence holds the host's reports about a queue's packages, and gives up packages by the clock. It
+// implements bundlequeue.Evidence and belongs to one queue.
 type Evidence struct {
 	cfg     Config
 	now     time.Time // of the last Advance
@@ -30,7 +30,7 @@ type Evidence struct {
 	stats  Stats
 }
 
-// Stats counts what was told and had no effect.
+// Stats counts reports of the host that had no effect.
 type Stats struct {
 	// DuplicateGuarantees counts guarantees of a package while one of its bundle, or itself, had
 	// one.
@@ -42,7 +42,7 @@ type Stats struct {
 	AccumulatedAfterFailed uint64
 }
 
-// fate is what was told of one package. It implements bundlequeue.Fate.
+// fate holds the host's reports about one package. It implements bundlequeue.Fate.
 type fate struct {
 	owner         *Evidence
 	pkg           jamq.PackageHash
@@ -192,8 +192,8 @@ func (e *Evidence) lost(pkg jamq.PackageHash) bool {
 	return f.status.Dead != anchor.Alive || w != nil && w != f
 }
 
-// tellOfBuried reports the worst that the clock can do: a package of a bundle that was handed back
-// is accumulated after all.
+// tellOfBuried returns Resurrected if a package of a bundle that was handed back is accumulated
+// after all. That is the worst outcome of a guess by the clock.
 func (e *Evidence) tellOfBuried(told bundlequeue.Told) []bundlequeue.Effect {
 	i := slices.Index(e.buried, told.Package)
 	if i < 0 || told.State != bundlequeue.Accumulated && told.State != bundlequeue.Finalized {
@@ -204,7 +204,7 @@ func (e *Evidence) tellOfBuried(told bundlequeue.Told) []bundlequeue.Effect {
 	return []bundlequeue.Effect{bundlequeue.Resurrected{Package: told.Package}}
 }
 
-// Advance implements bundlequeue.Evidence: it gives up what is over its time.
+// Advance implements bundlequeue.Evidence: it gives up the packages whose timers have run out.
 func (e *Evidence) Advance(now time.Time) {
 	if now.Before(e.now) {
 		e.clockWentBack(now)

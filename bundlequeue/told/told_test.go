@@ -19,7 +19,7 @@ type text struct{}
 func (text) AppendBundle(b []byte, bundle string) []byte { return append(b, bundle...) }
 func (text) DecodeBundle(b []byte) (string, error)       { return string(b), nil }
 
-// toldScene is a simple queue that goes by what it is told.
+// toldScene is a simple queue with told evidence.
 type toldScene struct {
 	t   *testing.T
 	s   *told.Simple[string]

@@ -14,7 +14,8 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// batch is our bundle: the queue carries it and never looks into it.
+// batch is the bundle type of this builder. The queue carries it and never
+// reads it.
 type batch struct {
 	txs  types.Transactions
 	work jamtest.Package // once it is built
@@ -32,11 +33,12 @@ func (b batch) String() string {
 	return strings.Join(names, ", ")
 }
 
-// packer makes packages of batches.
+// packer makes packages from batches.
 type packer struct{ driver *jamtest.Driver }
 
-// Build implements submit.Builder. The package is anchored where the queue says, and names the packages that the queue says: that is what makes
-// it safe to build another one later.
+// Build implements submit.Builder. The package must have the anchor and the
+// prerequisites of the request. They make it safe to build another package
+// later.
 func (p packer) Build(_ context.Context, r bundlequeue.Build[batch]) (submit.Package[batch], error) {
 	recent, lookup := p.driver.Anchors()
 	refine, err := anchor.Pick(recent, r.Anchor.Hash, lookup, r.Prerequisites)

@@ -10,17 +10,19 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// service is our rollup's on the JAM chain.
+// service is the rollup's service on the JAM chain.
 const service jamq.ServiceID = 7
 
-// copies is to how many guarantors at once a package goes.
+// copies is the number of guarantors that receive a package at once.
 const copies = 2
 
-// broadcaster gives each package to two guarantors of its core, for the price of some bandwidth. The same bytes may go to any number of them: the chain
-// takes a package once.
+// broadcaster sends each package to two guarantors of its core, which costs
+// some bandwidth. Any number of guarantors may receive the same bytes, because
+// a chain reports a package only once.
 type broadcaster struct{ driver *jamtest.Driver }
 
-// Submit implements submit.Submitter. It fails only if nobody took the package.
+// Submit implements submit.Submitter. It fails only if no guarantor accepted
+// the package.
 func (s broadcaster) Submit(_ context.Context, r bundlequeue.Send[batch]) error {
 	var failed error
 	taken := 0

@@ -1,11 +1,13 @@
-// Custombuilder is a block builder with ideas of its own: blocks in which updates of a price oracle go first, a bundle type of its own, and packages that
-// go to two guarantors at once. It takes from jamq the mempool, the queue and the runner, and replaces three small parts:
+// Custombuilder is a builder with its own block order, its own bundle type, and
+// its own way of sending. Updates of a price oracle come first in a block, and
+// each package goes to two guarantors at once. It uses the mempool, the queue
+// and the runner of jamq and replaces three small parts:
 //
-//	ordering.go    what goes first in a block (txpool.Ordering)
-//	batch.go       what a bundle is, and how it becomes a package (submit.Builder)
-//	broadcast.go   who gets it (submit.Submitter)
+//	ordering.go    the order of a block (txpool.Ordering)
+//	batch.go       the bundle type, and how it becomes a package (submit.Builder)
+//	broadcast.go   the way to guarantors (submit.Submitter)
 //
-// main.go puts them together, on a simulated JAM chain.
+// main.go connects them on a simulated JAM chain.
 //
 //	go run ./examples/custombuilder
 package main
@@ -74,7 +76,7 @@ func run(ctx context.Context, out io.Writer) error {
 			if e.To >= bundlequeue.Submitted {
 				say.Printf("block %d: %s", e.Number, e.To)
 			}
-		case bundlequeue.Failed[batch]: // not executed, and never will be: back into the pool
+		case bundlequeue.Failed[batch]: // its transactions return to the pool
 			for _, d := range pool.Reset(txpool.Head{Reverted: []txpool.Block{{Transactions: e.Bundle.txs}}}) {
 				say.Printf("transaction %s is not pending again: %v", d.Tx.Hash(), d.Err)
 			}
@@ -99,7 +101,7 @@ func run(ctx context.Context, out io.Writer) error {
 	}
 	for number := uint64(1); pool.Stats().Pending > 0; number++ {
 		lease := pool.Drain(txpool.Budget{Count: perBlock})
-		b := batch{txs: lease.Transactions()} // a real builder executes them here, and rejects what fails
+		b := batch{txs: lease.Transactions()} // a real builder executes them here
 		say.Printf("block %d: %s", number, b)
 		if err := runner.Enqueue(ctx, bundlequeue.Enqueue[batch]{Number: number, Bundle: b}); err != nil {
 			return errors.Join(err, lease.Release())
@@ -111,19 +113,20 @@ func run(ctx context.Context, out io.Writer) error {
 	return runner.Drain(ctx)
 }
 
-// follow gives the runner what the chain brings.
+// follow passes the updates of the chain to the runner.
 func follow(ctx context.Context, driver *jamtest.Driver, runner *submit.Runner[batch]) error {
 	return driver.Run(ctx, func(u jamtest.Update) {
 		for _, block := range u.Imported {
 			if runner.Import(ctx, block, u.Best) != nil {
-				return // it has stopped
+				return // the runner has stopped
 			}
 		}
 		_ = runner.Finalize(ctx, u.Finalized)
 	})
 }
 
-// fastChain is a JAM chain with slots of 100 ms, on which a fifth of the submissions get lost.
+// fastChain returns a JAM chain with slots of 100 ms that loses a fifth of the
+// submissions.
 func fastChain() (*jamtest.Chain, error) {
 	spec := jamq.Tiny()
 	spec.SlotDuration = 100 * time.Millisecond
@@ -133,7 +136,8 @@ func fastChain() (*jamtest.Chain, error) {
 	return jamtest.New(cfg)
 }
 
-// traffic is one transaction of each user; every third is an oracle's, and pays the least.
+// traffic adds one transaction of each user. Every third one is an oracle's and
+// pays the least.
 func traffic(pool *txpool.Pool) error {
 	for i := range users {
 		key, err := userKey(i)
@@ -159,7 +163,8 @@ func userKey(i int) (*ecdsa.PrivateKey, error) {
 	return crypto.ToECDSA(crypto.Keccak256(fmt.Appendf(nil, "user %d", i)))
 }
 
-// rich is a state in which everybody has an ether. A real one is a view of the newest executed block: see package statedb.
+// rich is a state in which every account has one ether. A real state is a view
+// at the newest executed block; see package statedb.
 type rich struct{}
 
 // Account implements txpool.State.

@@ -8,8 +8,10 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// oracleFirst puts transactions to one contract before all others, and among equals the greater tip. It decides about places in blocks only: who is
-// evicted from a full pool goes by what is paid, so a lane is no way to crowd others out.
+// oracleFirst puts transactions to one contract before all others, and orders
+// equal ones by tip. It decides the order of blocks only. Eviction from a full
+// pool depends on the price, so the contract's transactions cannot displace
+// others.
 type oracleFirst struct{ contract common.Address }
 
 // Score implements txpool.Ordering.

@@ -10,10 +10,11 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// This file is all that it takes: the node's hashes and slots are jamq's by conversion, its blocks by copying seven fields, and its functions implement
-// three small interfaces. The bundle type of the queue is the node's own.
+// This file is all the glue that the node needs. Hashes and slots are converted,
+// blocks are converted by copying seven fields, and the node's functions
+// implement three small interfaces. The queue's bundle type is the node's type.
 
-// feed implements submit.ChainFeed by the node's subscription.
+// feed implements submit.ChainFeed with the node's subscription.
 type feed struct{ node *host.Node }
 
 // Follow implements submit.ChainFeed.
@@ -22,7 +23,7 @@ func (f feed) Follow(ctx context.Context, to submit.ChainSink) error {
 	defer stop(nil)
 	keep := func(err error) {
 		if err != nil {
-			stop(err) // the queue takes no more: nothing that comes later can be right
+			stop(err) // the queue accepts no more blocks
 		}
 	}
 	err := f.node.Subscribe(ctx,
@@ -35,7 +36,7 @@ func (f feed) Follow(ctx context.Context, to submit.ChainSink) error {
 	return err
 }
 
-// block is an imported block as the queue sees it.
+// block converts an imported block for the queue.
 func block(b host.Block) jamq.Block {
 	out := jamq.Block{
 		Hash:            jamq.HeaderHash(b.ID),
@@ -65,7 +66,8 @@ func packages(hashes []host.Hash) (out []jamq.PackageHash) {
 	return out
 }
 
-// workshop implements submit.Builder and submit.Submitter by the node's own functions.
+// workshop implements submit.Builder and submit.Submitter with the node's
+// functions.
 type workshop struct{ node *host.Node }
 
 // Build implements submit.Builder.
@@ -79,7 +81,7 @@ func (w workshop) Build(_ context.Context, r bundlequeue.Build[host.WorkBundle])
 	if err != nil {
 		return submit.Package[host.WorkBundle]{}, err
 	}
-	b := r.Bundle // a copy: the queue keeps what it was given
+	b := r.Bundle // a copy, because the queue keeps the original
 	b.Context = host.Context{
 		Anchor: host.Hash(refine.Anchor), AnchorStateRoot: host.Hash(refine.StateRoot), AnchorBeefyRoot: host.Hash(refine.BeefyRoot),
 		Lookup: host.Hash(refine.LookupAnchor), LookupSlot: host.Timeslot(refine.LookupAnchorSlot),
@@ -95,7 +97,8 @@ func anchorBlock(r host.Recent) jamq.AnchorBlock {
 	return jamq.AnchorBlock{Hash: jamq.HeaderHash(r.HeaderHash), Slot: jamq.Slot(r.Slot), StateRoot: [32]byte(r.StateRoot), BeefyRoot: [32]byte(r.AccumulationRoot)}
 }
 
-// Submit implements submit.Submitter: each attempt goes to another validator of the core.
+// Submit implements submit.Submitter. Each attempt goes to a different
+// validator of the core.
 func (w workshop) Submit(ctx context.Context, r bundlequeue.Send[host.WorkBundle]) error {
 	return w.node.SendBundle(ctx, uint16(r.Core), r.Attempt, r.Bundle)
 }

@@ -1,4 +1,5 @@
-// Hostnode shows how a JAM node with types of its own takes jamq in: host/ is the node, adapters.go all the glue, and this file starts it.
+// Hostnode shows how a JAM node with its own types embeds jamq. host/ is the
+// node, adapters.go connects it to jamq, and this file starts both.
 //
 //	go run ./examples/hostnode
 package main

@@ -1,21 +1,22 @@
-// Command jamnode serves a simulated JAM chain by JIP-2, as a JAM node does. A
-// builder in another process can work on it:
+// Command jamnode serves a simulated JAM chain over JIP-2, as a JAM node does.
+// A builder in another process can use it:
 //
 //	go run ./examples/jamnode -slot 1s
 //	go run ./examples/refnode -jam ws://127.0.0.1:19800
 //
-// With -datadir the chain survives the process: it continues where it was, and
-// the slots in between were skipped. The flags of the chain (spec, slot, seed,
-// loss, skip, fork, lag) must be those of before; otherwise jamnode says which
-// one differs and ends. Use -stdin to change faults.
+// With -datadir the chain survives the process. It continues at the same block,
+// and the slots in between are skipped. The flags of the chain (spec, slot,
+// seed, loss, skip, fork, lag) must have the values of the first start.
+// Otherwise jamnode reports the first difference and exits.
 //
-// With -stdin its faults are changed while it runs, by lines on standard input such as
+// With -stdin it reads commands from standard input, one per line, that change
+// the faults while the chain runs:
 //
 //	loss 1
 //	finality stop
 //	reorg 2
 //
-// The line "help" lists all of them.
+// The command "help" lists all of them.
 package main
 
 import (
@@ -52,7 +53,7 @@ const (
 	exitUsage
 )
 
-// headerTime bounds how long a client may take to send a request's header.
+// headerTime is the time limit for the header of a request.
 const headerTime = 10 * time.Second
 
 // options are the command's flags.
@@ -69,16 +70,16 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	o := &options{}
 	fs := flag.NewFlagSet("jamnode", flag.ContinueOnError)
 	fs.SetOutput(stderr)
-	fs.StringVar(&o.listen, "listen", "127.0.0.1:19800", "address for JIP-2 over WebSocket")
-	fs.StringVar(&o.dataDir, "datadir", "", "directory for what must survive the process; empty: memory")
-	fs.StringVar(&o.spec, "spec", "tiny", "constants of the chain: tiny or full")
-	fs.DurationVar(&o.slot, "slot", 6*time.Second, "slot duration")
-	fs.Uint64Var(&o.seed, "seed", 1, "seed of everything that the rules leave open")
-	fs.Float64Var(&o.loss, "loss", 0, "share of submissions that are lost, 0 to 1")
-	fs.Float64Var(&o.skip, "skip", 0, "share of slots without a block, 0 to below 1")
-	fs.Float64Var(&o.fork, "fork", 0, "chance per block that a fork begins, 0 to 1")
-	fs.IntVar(&o.lag, "lag", 0, "by how many blocks finality is behind the best block; 0: 3 with -fork, otherwise 2")
-	fs.BoolVar(&o.stdin, "stdin", false, "read commands that change the faults from standard input; the line help lists them")
+	fs.StringVar(&o.listen, "listen", "127.0.0.1:19800", "`address` of JIP-2 over WebSocket")
+	fs.StringVar(&o.dataDir, "datadir", "", "`directory` for the chain, so that it survives a kill; empty: keep it in memory")
+	fs.StringVar(&o.spec, "spec", "tiny", "`constants` of the chain: tiny or full")
+	fs.DurationVar(&o.slot, "slot", 6*time.Second, "length of a slot")
+	fs.Uint64Var(&o.seed, "seed", 1, "`seed` of all random choices")
+	fs.Float64Var(&o.loss, "loss", 0, "`share` of submissions that are lost, 0 to 1")
+	fs.Float64Var(&o.skip, "skip", 0, "`share` of slots without a block, 0 to less than 1")
+	fs.Float64Var(&o.fork, "fork", 0, "`probability` per block that a fork begins, 0 to 1")
+	fs.IntVar(&o.lag, "lag", 0, "`number` of blocks between the final and the best block; 0: 3 with -fork, otherwise 2")
+	fs.BoolVar(&o.stdin, "stdin", false, "read commands from standard input that change the faults; the command help lists them")
 	fs.BoolVar(&o.verbose, "v", false, "log connections that are cut")
 	if err := fs.Parse(args); err != nil {
 		return nil, err
@@ -171,7 +172,7 @@ func serve(ctx context.Context, cfg jip2server.Config, o *options, stdin io.Read
 	fmt.Fprintf(stdout, "jamq JAM node: simulated %s chain, seed %d, slots of %v, at slot %d\nListening on ws://%s (JIP-2)\n",
 		o.spec, o.seed, o.slot, best.Slot, listener.Addr())
 	if o.stdin {
-		go func() { // it ends with the input, or with the process
+		go func() { // ends with the input or the process
 			if err := obey(node, stdin, stdout); err != nil {
 				fmt.Fprintf(stdout, "error: standard input: %v\n", err)
 			}

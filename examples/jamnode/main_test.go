@@ -38,7 +38,7 @@ func until(t *testing.T, f func(url string), args ...string) int {
 	return <-exit
 }
 
-// With a data directory the chain continues where it was, and other flags than
+// With a data directory the chain continues at the same block, and other flags than
 // before are refused: the same journal would give another chain.
 func TestServesAndRestarts(t *testing.T) {
 	dir := t.TempDir()

@@ -1,5 +1,7 @@
-// Minimal is the queue in sixty lines: five bundles on a simulated JAM chain that loses a third of what it is sent. It needs no goroutine and no real
-// time: the queue is a value, what happens is an event, and what is to be done comes back as effects.
+// Minimal shows the bundle queue in sixty lines: five bundles on a simulated
+// JAM chain that loses a third of the submissions. It needs no goroutine and no
+// real time, because the queue is a value: the host passes events in, and
+// carries out the effects that are returned.
 //
 //	go run ./examples/minimal
 package main
@@ -55,7 +57,7 @@ func run(out io.Writer) error {
 	return err
 }
 
-// happened tells the queue, and does what it says.
+// happened passes an event to the queue and carries out the effects.
 func (b *builder) happened(event bundlequeue.Event) error {
 	now := jamq.NewSlotClock(jamq.Tiny()).Start(b.chain.Slot())
 	effects, err := b.queue.Step(now, event)
@@ -64,7 +66,7 @@ func (b *builder) happened(event bundlequeue.Event) error {
 	}
 	for _, effect := range effects {
 		switch e := effect.(type) {
-		case bundlequeue.Build[string]: // a real builder executes the bundle and makes a work package
+		case bundlequeue.Build[string]: // a real builder makes a work package
 			refine, err := anchor.Pick(b.chain.Anchors(), e.Anchor.Hash, b.chain.LookupAnchor(), e.Prerequisites)
 			if err != nil {
 				return err
@@ -75,12 +77,12 @@ func (b *builder) happened(event bundlequeue.Event) error {
 			if err != nil {
 				return err
 			}
-		case bundlequeue.Send[string]: // each attempt to another guarantor; any of them may be lost without a word
+		case bundlequeue.Send[string]: // any attempt may be lost
 			err := b.chain.Submit(b.sent[e.Package], e.Core, e.Attempt)
 			if err := b.happened(bundlequeue.Sent{Ticket: e.Ticket, OK: err == nil}); err != nil {
 				return err
 			}
-		default: // news: a bundle moved on, or a version of it is dead
+		default: // notices: a state changed, a version died
 			fmt.Fprintf(b.out, "slot %2d: %s\n", b.chain.Slot(), effect)
 		}
 	}

@@ -133,7 +133,8 @@ func (b *jsonBlock) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// A block that fails comes back: its transactions wait again, before those that came later, and their notes are unspent.
+// A block that fails comes back: its transactions wait again, before those that came later, and
+// their notes are unspent.
 func TestFailedBlockComesBack(t *testing.T) {
 	n := testNode(t)
 	for i := range byte(2 * perBlock) {

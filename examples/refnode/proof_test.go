@@ -68,7 +68,7 @@ func TestFinalityProof(t *testing.T) {
 		out, err := exec.Command(verify, append(args, "-node", node.url, "-tx", txs[0].Hash().Hex())...).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		require.Contains(t, string(out), "FINAL: transaction "+txs[0].Hash().Hex())
-		require.Equal(t, len(args) == 0, strings.Contains(string(out), "You have it from the node"))
+		require.Equal(t, len(args) == 0, strings.Contains(string(out), "The trust comes from the node"))
 	}
 	require.NoError(t, c.Client().CallContext(t.Context(), &document, "jam_getFinalityProof", common.Hash{1}))
 	require.Nil(t, document, "an unknown transaction")

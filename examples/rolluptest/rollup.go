@@ -1,5 +1,7 @@
-// Package rolluptest shows how to test the logic of a rollup against everything that a JAM chain can do to it: lost packages, skipped slots, forks,
-// reorganizations, blocks that fail and come back. rollup.go is the logic, a toy bank; rollup_test.go is what this example is about.
+// Package rolluptest shows how to test the logic of a rollup against all faults
+// of a JAM chain: lost packages, skipped slots, forks, reorgs, and blocks that
+// fail and come back. rollup.go is the logic, a toy bank. rollup_test.go is the
+// subject of this example.
 //
 //	go test ./examples/rolluptest -v
 package rolluptest
@@ -13,7 +15,7 @@ import (
 	"slices"
 )
 
-// ErrOverdrawn: somebody pays more than there is.
+// ErrOverdrawn is returned if the sender has less than the amount.
 var ErrOverdrawn = errors.New("rolluptest: overdrawn")
 
 // Transfer is a transaction.
@@ -23,7 +25,7 @@ type Transfer struct {
 	Amount   uint64
 }
 
-// Ledger is the state: what everybody has.
+// Ledger is the state: the balance of each account.
 type Ledger map[string]uint64
 
 // Apply executes a transfer. The error wraps ErrOverdrawn and changes nothing.
@@ -36,7 +38,7 @@ func (l Ledger) Apply(t Transfer) error {
 	return nil
 }
 
-// Root is a hash of the state.
+// Root returns a hash of the state.
 func (l Ledger) Root() string {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(l)) {
@@ -45,7 +47,8 @@ func (l Ledger) Root() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Block is a rollup block: what goes into a bundle, and what the rollup's service gets.
+// Block is a rollup block: the content of a bundle, and the payload that the
+// rollup's service receives.
 type Block struct {
 	Number            uint64
 	PreRoot, PostRoot string
@@ -56,14 +59,14 @@ type Block struct {
 type Rollup struct {
 	genesis Ledger
 	blocks  []Block    // from block 1 on
-	waiting []Transfer // in the order in which they came
+	waiting []Transfer // in order of arrival
 	refused []Transfer
 }
 
-// NewRollup begins with a state.
+// NewRollup returns a rollup that begins with a state.
 func NewRollup(genesis Ledger) *Rollup { return &Rollup{genesis: maps.Clone(genesis)} }
 
-// Submit takes a user's transfer.
+// Submit adds a user's transfer.
 func (r *Rollup) Submit(t Transfer) { r.waiting = append(r.waiting, t) }
 
 // State returns the state after all blocks.
@@ -79,7 +82,8 @@ func (r *Rollup) State() Ledger {
 	return state
 }
 
-// Seal executes what waits, at most n transfers, and returns the block; false if there is none.
+// Seal executes at most n waiting transfers and returns the block. It returns
+// false if there are none.
 func (r *Rollup) Seal(n int) (Block, bool) {
 	state := r.State()
 	b := Block{Number: uint64(len(r.blocks)) + 1, PreRoot: state.Root()}
@@ -100,10 +104,11 @@ func (r *Rollup) Seal(n int) (Block, bool) {
 	return b, true
 }
 
-// TakeBack undoes a block whose bundle has failed, and those after it: their transfers are the first to be executed again.
+// TakeBack undoes a block whose bundle has failed, and all later blocks. Their
+// transfers are the first to be executed again.
 func (r *Rollup) TakeBack(b Block) {
 	last := len(r.blocks) - 1
-	for last >= 0 && r.blocks[last].Number >= b.Number { // those after it stand on it; their bundles fail too
+	for last >= 0 && r.blocks[last].Number >= b.Number { // later bundles fail too
 		r.waiting = append(slices.Clone(r.blocks[last].Transfers), r.waiting...)
 		last--
 	}

@@ -15,7 +15,8 @@ import (
 
 const service jamq.ServiceID = 7
 
-// world is the rollup, its queue, and a simulated JAM chain: a few days of it take a second, and a seed names each of them.
+// world is the rollup, its queue, and a simulated JAM chain: a few days of it take a second, and a
+// seed names each of them.
 type world struct {
 	t      *testing.T
 	rollup *Rollup
@@ -35,7 +36,8 @@ func newWorld(t *testing.T, network jamtest.Config, change func(*bundlequeue.Con
 	}
 	queue, err := bundlequeue.New[Block](cfg, chain.Best())
 	require.NoError(t, err)
-	// What the rollup's service would do with a package: the oracle finds out what ran twice, was lost, or ran out of order.
+	// What the rollup's service would do with a package: the oracle finds out what ran twice, was
+	// lost, or ran out of order.
 	oracle := jamtest.NewOracle(service, func(payload []byte) jamtest.Execution {
 		var b Block
 		require.NoError(t, json.Unmarshal(payload, &b))
@@ -74,7 +76,8 @@ func (w *world) happened(event bundlequeue.Event) {
 	}
 }
 
-// slot is one slot: what the chain brings, and then a block of ours, if there is room and work.
+// slot plays one slot: it imports the blocks of the chain, and then seals a block if
+// there is room and work.
 func (w *world) slot() {
 	update := w.chain.Advance()
 	for _, block := range update.Imported {
@@ -90,7 +93,8 @@ func (w *world) slot() {
 	}
 }
 
-// settle submits transfers between alice and bob, one a slot, and goes on until all of them are final.
+// settle submits transfers between alice and bob, one a slot, and goes on until all of them are
+// final.
 func (w *world) settle(transfers int) {
 	for i := 0; i < transfers || w.queue.Pending() > 0 || len(w.rollup.waiting) > 0; i++ {
 		require.Less(w.t, i, 5000, "it does not end: %s", w.chain)
@@ -138,7 +142,8 @@ func TestReorganization(t *testing.T) {
 	newWorld(t, network, nil).settle(30)
 }
 
-// And a block that fails for good, because a burst of losses takes every version of it. Its transfers are executed again, in other blocks, once.
+// And a block that fails for good, because a burst of losses takes every version of it. Its
+// transfers are executed again, in other blocks, once.
 func TestFailedBlockComesBack(t *testing.T) {
 	script, err := jamtest.ParseScript("at 1 lose 40")
 	require.NoError(t, err)

@@ -1,17 +1,21 @@
-// Command verify answers a user's question: is my transaction final, and why should I believe it? It checks a document of package
-// canonical/proof, with no network and no node:
+// Command verify checks a proof that a transaction of a rollup is final. It
+// reads a document of package canonical/proof and needs no network:
 //
 //	go run ./examples/verify -trust trust.json -tx 0x… proof.json
 //
-// or has a node of the rollup make the document first; what it answers is checked in the same way:
+// With -node it requests the document from a node of the rollup and checks the
+// answer in the same way:
 //
 //	go run ./examples/verify -trust trust.json -tx 0x… -node http://127.0.0.1:8545
 //
-// The trust is a file with what you believe beforehand: JAM's validators, the rollup's service. Who means it gets it from somebody else than
-// who made the proof. To try things out, leave -trust away beside -node: then the node is asked for it, and the output says what that is worth.
-// Files may be what curl has printed of jam_getFinalityProof and jam_getTrust.
+// The trust file has the keys of JAM's validators and the rollup's service.
+// Obtain it from a source that you trust, and not from the author of the proof.
+// To try the command, omit -trust with -node: the node then supplies the trust
+// as well, and the output warns about that. The files may be the output of curl
+// for jam_getFinalityProof and jam_getTrust.
 //
-// The exit status is 0 for a proof that holds, 1 for one that does not, 2 for a wrong use.
+// The exit status is 0 if the proof is valid, 1 if it is not, and 2 for wrong
+// usage.
 package main
 
 import (
@@ -40,7 +44,7 @@ const (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-// question is what the command line asks.
+// question has the arguments of the command line.
 type question struct {
 	trust, document, node string
 	tx                    *common.Hash // nil: whatever the document is about
@@ -50,9 +54,9 @@ func parse(args []string, stderr io.Writer) (*question, error) {
 	q := &question{}
 	fs := flag.NewFlagSet("verify", flag.ContinueOnError)
 	fs.SetOutput(stderr)
-	fs.StringVar(&q.trust, "trust", "", "file with the validators and the service that you trust")
-	fs.StringVar(&q.node, "node", "", "RPC of a node of the rollup that makes the proof, instead of a file")
-	fs.Func("tx", "hash of your transaction; without it, the proof is of whatever it says", func(text string) error {
+	fs.StringVar(&q.trust, "trust", "", "`file` with the validators and the service that you trust")
+	fs.StringVar(&q.node, "node", "", "`URL` of a rollup node's RPC that makes the proof, instead of a file")
+	fs.Func("tx", "`hash` of your transaction; empty: check the transaction that the proof names", func(text string) error {
 		q.tx = new(common.Hash)
 		return q.tx.UnmarshalText([]byte(text))
 	})
@@ -62,9 +66,9 @@ func parse(args []string, stderr io.Writer) (*question, error) {
 	q.document = fs.Arg(0)
 	switch {
 	case q.node != "" && (q.tx == nil || fs.NArg() != 0):
-		return nil, errors.New("with -node want -tx HASH and no file")
+		return nil, errors.New("-node needs -tx HASH and no file")
 	case q.node == "" && (q.trust == "" || fs.NArg() != 1):
-		return nil, errors.New("want -trust FILE, and one file with a proof, or - for the standard input")
+		return nil, errors.New("need -trust FILE, and one file with a proof, or - for standard input")
 	}
 	return q, nil
 }
@@ -91,7 +95,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitFinal
 }
 
-// gather gets the trust and the document from files or from a node.
+// gather reads the trust and the document from files or from a node.
 func (q *question) gather(stdin io.Reader) (trust *proof.Trust, document []byte, err error) {
 	var raw []byte
 	if q.trust != "" {
@@ -113,12 +117,12 @@ func (q *question) gather(stdin io.Reader) (trust *proof.Trust, document []byte,
 	return trust, document, err
 }
 
-// patience is how long a node may take to answer.
-const patience = 30 * time.Second
+// timeout is the time limit for a node's answer.
+const timeout = 30 * time.Second
 
-// ask returns what a node answers.
+// ask returns the answer of a node.
 func ask(url, method string, args ...any) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	client, err := rpc.DialContext(ctx, url)
 	if err != nil {
@@ -135,10 +139,11 @@ func ask(url, method string, args ...any) ([]byte, error) {
 	return answer, nil
 }
 
-// errUnknown: a node has nothing to prove.
-var errUnknown = errors.New("the node knows no such transaction in a block")
+// errUnknown is returned if the node has no proof.
+var errUnknown = errors.New("the node has no block with this transaction")
 
-// read returns what is in a file; of the answer of a JSON-RPC call, its result.
+// read returns the content of a file. If it is the answer of a JSON-RPC call,
+// read returns the result.
 func read(name string, stdin io.Reader) ([]byte, error) {
 	in := stdin
 	if name != "-" || stdin == nil {
@@ -170,13 +175,13 @@ func read(name string, stdin io.Reader) ([]byte, error) {
 	return answer.Result, nil
 }
 
-// why says what each kind of link rests on.
+// why explains the basis of each kind of link.
 var why = map[string]string{
 	"finality":    "It could be wrong only if more than a third of these validators broke the rules.",
-	"state":       "A state with anything else there has another root: this is BLAKE2b and nothing to be believed.",
-	"output":      "A log with anything else there has another super-peak: this is Keccak and nothing to be believed.",
-	"commitment":  "JAM ran the service's code to write this. That the code writes what it executed is the rollup's promise: it is public.",
-	"transaction": "A block with another transaction there has another transactions root: this is Ethereum's trie.",
+	"state":       "A state with different data has a different root. This step is a BLAKE2b hash and needs no trust.",
+	"output":      "A log with a different output has a different super-peak. This step is a Keccak hash and needs no trust.",
+	"commitment":  "JAM ran the service's code to store this. That the code stores the block that it executed is a promise of the rollup, and the code is public.",
+	"transaction": "A block with a different transaction has a different transactions root. This step is Ethereum's trie.",
 }
 
 func countZero(keys []proof.ValidatorKey) (n int) {
@@ -188,26 +193,27 @@ func countZero(keys []proof.ValidatorKey) (n int) {
 	return n
 }
 
-// explain checks the document and says why each link holds. The error is that of the first that does not.
+// explain checks the document and prints why each link is valid. It returns the
+// error of the first link that is not.
 func explain(w io.Writer, q *question, trust *proof.Trust, raw []byte) error {
 	fingerprint, err := trust.Fingerprint()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "You trust the %d validators of set %d, and service %d as the rollup's.\n", len(trust.Validators), trust.Set, trust.Service)
+	fmt.Fprintf(w, "You trust the %d validators of set %d, and that service %d is the rollup's.\n", len(trust.Validators), trust.Set, trust.Service)
 	if punished := countZero(trust.Validators); punished != 0 {
 		fmt.Fprintf(w, "   JAM has punished %d of them: they count in the set, and they cannot vote.\n", punished)
 	}
-	fmt.Fprintf(w, "   The fingerprint of that is %s: compare it with what others say.\n", fingerprint)
+	fmt.Fprintf(w, "   The fingerprint of this trust is %s. Compare it over another channel.\n", fingerprint)
 	if q.trust == "" {
-		fmt.Fprintln(w, "   You have it from the node that makes the proof: unless you compare, this shows only that the node does not contradict itself.")
+		fmt.Fprintln(w, "   The trust comes from the node that made the proof. Unless you compare the fingerprint, this shows only that the node does not contradict itself.")
 	}
 	d, err := proof.Parse(raw)
 	if err != nil {
 		return err
 	}
 	if q.tx != nil && *q.tx != d.Claim.Transaction {
-		return fmt.Errorf("%w: it is about %s, and you asked for %s", proof.ErrTransaction, d.Claim.Transaction, *q.tx)
+		return fmt.Errorf("%w: the document is about %s, and -tx is %s", proof.ErrTransaction, d.Claim.Transaction, *q.tx)
 	}
 	result, err := d.Verify(trust)
 	for i, step := range result.Steps {
@@ -215,7 +221,7 @@ func explain(w io.Writer, q *question, trust *proof.Trust, raw []byte) error {
 		fmt.Fprintf(w, "%d. %s.\n   %s\n", i+1, step, why[link])
 	}
 	if err != nil {
-		return fmt.Errorf("link %d does not hold: %w", len(result.Steps)+1, err)
+		return fmt.Errorf("link %d is not valid: %w", len(result.Steps)+1, err)
 	}
 	fmt.Fprintf(w, "\nFINAL: transaction %s, in rollup block %d\n", result.Transaction.Hash(), result.Commitment.Number)
 	return nil

@@ -115,12 +115,12 @@ func TestVerifyRefuses(t *testing.T) {
 		require.Contains(t, out.String(), "NOT PROVED: "+want)
 		require.NotContains(t, out.String(), "FINAL:")
 	}
-	refuse("proof: transaction not proved: it is about", "-trust", file, "-tx", txs[0].Hash().Hex(), write(t, d))
+	refuse("proof: transaction not proved: the document is about", "-trust", file, "-tx", txs[0].Hash().Hex(), write(t, d))
 	refuse("proof: malformed document", "-trust", file, write(t, map[string]int{"version": 9}))
 	d.Claim.Package[0] ^= 1
-	refuse("link 3 does not hold: proof: commitment", "-trust", file, write(t, d))
+	refuse("link 3 is not valid: proof: commitment", "-trust", file, write(t, d))
 	d.Finality.Signatures = d.Finality.Signatures[:4]
-	refuse("link 1 does not hold: proof: not final: 4 of 6 validators signed, want at least 5", "-trust", file, write(t, d))
+	refuse("link 1 is not valid: proof: not final: 4 of 6 validators signed, want at least 5", "-trust", file, write(t, d))
 
 	var out bytes.Buffer
 	for _, args := range [][]string{{}, {"-trust", file}, {"-tx", "0x1", "-trust", file, file}, {"-trust", "nowhere", file}, {"-trust", write(t, 1), file}, {"-trust", file, "nowhere"}, {"-node", "http://127.0.0.1:1"}, {"-node", "http://127.0.0.1:1", "-tx", txs[0].Hash().Hex()}} {

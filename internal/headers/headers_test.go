@@ -9,7 +9,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Whatever is added and made final, the finalized block's line is kept as far back as anchors go, all above it descends from it, and nothing else is kept.
+// Whatever is added and made final, the finalized block's line is kept as far back as anchors go,
+// all above it descends from it, and nothing else is kept.
 func TestTree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const recent = uint64(3)
@@ -48,7 +49,8 @@ func TestTree(t *testing.T) {
 	})
 }
 
-// What the sink holds for the best block stays until it is told of another one; and there is room for so many before the root as can be anchors.
+// What the sink holds for the best block stays until it is told of another one; and there is room
+// for so many before the root as can be anchors.
 func TestRestart(t *testing.T) {
 	tree := New(jamq.HeaderHash{1}, jamq.HeaderHash{9}, 50, 8, 0)
 	require.True(t, tree.Rests())
@@ -67,7 +69,8 @@ func TestRestart(t *testing.T) {
 	require.Equal(t, b.Hash, tree.BestHash())
 }
 
-// Once it is delivered, what the sink held for the best block is that here; and finality, which may have passed it by, ends the matter.
+// Once it is delivered, what the sink held for the best block is that here; and finality, which may
+// have passed it by, ends the matter.
 func TestRestartOnAKnownBest(t *testing.T) {
 	tree := New(jamq.HeaderHash{1}, jamq.HeaderHash{2}, 50, 8, 0)
 	tree.Add(tree.Best().Child(jamq.HeaderHash{3}, 51, 0))

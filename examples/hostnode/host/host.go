@@ -1,5 +1,7 @@
-// Package host stands for a JAM node in Go that exists already, with types and callbacks of its own. It knows nothing of queues. Behind its API is a
-// simulated chain, so that the example runs; a real node has its importer, its state and its network there.
+// Package host stands for an existing JAM node in Go, with its own types and
+// callbacks. It does not know jamq. A simulated chain is behind its API, so
+// that the example runs; a real node has its importer, its state and its
+// network there.
 package host
 
 import (
@@ -10,20 +12,20 @@ import (
 	"github.com/jamq/jamq/jamtest"
 )
 
-// Hash is 32 bytes, of whatever.
+// Hash is any hash of 32 bytes.
 type Hash [32]byte
 
-// Timeslot counts slots.
+// Timeslot is the number of a slot.
 type Timeslot uint32
 
-// Header is what the node stores of a block's header.
+// Header is the part of a block's header that the node stores.
 type Header struct {
 	ParentHash     Hash
 	PriorStateRoot Hash
 	Slot           Timeslot
 }
 
-// Guarantee is a work report on its way to a core.
+// Guarantee is a work report that a block puts on a core.
 type Guarantee struct {
 	ReportHash, WorkPackageHash, SegmentRoot, AnchorHash Hash
 	CoreIndex                                            uint16
@@ -35,7 +37,8 @@ type Block struct {
 	ID         Hash
 	Header     Header
 	Guarantees []Guarantee
-	// BecameAvailable are cores whose report two thirds of the validators have assured, BadReports what the judges condemned.
+	// BecameAvailable are cores whose report two thirds of the validators
+	// assured. BadReports are the reports that verdicts condemned.
 	BecameAvailable []uint16
 	BadReports      []Hash
 }
@@ -46,14 +49,14 @@ type Recent struct {
 	Slot                                    Timeslot
 }
 
-// Context is a work package's.
+// Context is the refine context of a work package.
 type Context struct {
 	Anchor, AnchorStateRoot, AnchorBeefyRoot, Lookup Hash
 	LookupSlot                                       Timeslot
 	Prerequisites                                    []Hash
 }
 
-// WorkBundle is what the node's network code sends to guarantors.
+// WorkBundle is the message that the node sends to guarantors.
 type WorkBundle struct {
 	ServiceID   uint32
 	Context     Context
@@ -61,13 +64,13 @@ type WorkBundle struct {
 	PackageHash Hash // of the encoding
 }
 
-// Node is the node.
+// Node is a JAM node.
 type Node struct {
 	driver *jamtest.Driver
 	slot   time.Duration
 }
 
-// New starts a node whose chain loses some of what it is sent.
+// New starts a node whose chain loses a part of the submissions.
 func New(slot time.Duration) (*Node, error) {
 	spec := jamq.Tiny()
 	spec.SlotDuration = slot
@@ -90,7 +93,8 @@ func (n *Node) FinalizedHead() Block {
 	return blockOf(final)
 }
 
-// Subscribe calls back for each imported block, with the best block after it, and for each final one, until ctx ends.
+// Subscribe calls imported for each imported block, with the best block after
+// it, and final for each final block, until ctx ends.
 func (n *Node) Subscribe(ctx context.Context, imported func(b Block, best Hash), final func(Hash)) error {
 	return n.driver.Run(ctx, func(u jamtest.Update) {
 		for _, b := range u.Imported {
@@ -100,7 +104,8 @@ func (n *Node) Subscribe(ctx context.Context, imported func(b Block, best Hash),
 	})
 }
 
-// History returns the recent history of the best chain, oldest first, and the block for preimage look-ups.
+// History returns the recent history of the best chain, oldest first, and the
+// block for preimage lookups.
 func (n *Node) History() (recent []Recent, lookup Recent) {
 	blocks, final := n.driver.Anchors()
 	for _, b := range blocks {
@@ -109,15 +114,15 @@ func (n *Node) History() (recent []Recent, lookup Recent) {
 	return recent, recentOf(final)
 }
 
-// HashBundle is the hash of a bundle's package.
+// HashBundle returns the hash of the package in a bundle.
 func (n *Node) HashBundle(w WorkBundle) Hash { return Hash(packageOf(w).Hash) }
 
-// SendBundle gives a bundle to a validator that guarantees for a core.
+// SendBundle sends a bundle to a validator that guarantees for a core.
 func (n *Node) SendBundle(_ context.Context, core uint16, validator int, w WorkBundle) error {
 	return n.driver.Submit(packageOf(w), jamq.CoreIndex(core), validator)
 }
 
-// What follows is the simulation behind the node, not the node.
+// The rest of this file is the simulation behind the node.
 
 func blockOf(b jamq.Block) Block {
 	out := Block{ID: Hash(b.Hash), Header: Header{Hash(b.Parent), Hash(b.ParentStateRoot), Timeslot(b.Slot)}}

@@ -1,0 +1,119 @@
+package chainview_test
+
+import (
+	"slices"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/anchor/chainview"
+)
+
+// refForeign is a package that the host does not own. The view follows it
+// because a watched package names it as prerequisite.
+//
+// The view sees everything that later blocks say about it. Of the blocks from
+// before it was followed, and of those in a gap, it sees only what it remembers.
+// If these had reported the package, what became of the report may be hidden
+// from the view, so the package is then never judged.
+type refForeign struct {
+	past map[*refBlock]knowledge // of all blocks from before
+	// unjudged says that one of these blocks had reported or accumulated it.
+	unjudged bool
+	// dead is the final reason of its death before a gap, or Alive.
+	dead anchor.Reason
+}
+
+// knowledge is what a view remembers of a block.
+type knowledge struct {
+	reports     bool // the packages that it reports
+	accumulated bool // the packages that it accumulates
+}
+
+// follow begins to follow a foreign package.
+func (r *reference) follow(pkg jamq.PackageHash, knows func(*refBlock) knowledge) *refForeign {
+	f := &refForeign{past: map[*refBlock]knowledge{}}
+	for _, b := range r.blocks {
+		k := knows(b)
+		f.past[b] = k
+		reports := slices.ContainsFunc(b.Reported, func(x jamq.Report) bool { return x.Package == pkg })
+		if k.reports && reports || k.accumulated && slices.Contains(b.done, pkg) {
+			f.unjudged = true
+		}
+	}
+	return f
+}
+
+// reportOf returns the block of the chain of b that reported a package, as far
+// as the view knows it.
+func (r *reference) reportOf(b *refBlock, pkg jamq.PackageHash) *refBlock {
+	at := b.fates[pkg].reported
+	if f := r.foreign[pkg]; f != nil && at != nil {
+		if k, past := f.past[at]; past && !k.reports {
+			return nil
+		}
+	}
+	if p := r.packages[pkg]; p != nil && p.settled != nil && !at.after(p.root) {
+		at = r.blocks[p.settled.Reported.Hash]
+		if at != nil && !b.descends(at) {
+			return nil
+		}
+	}
+	return at
+}
+
+// judgeForeign applies D5 and D6. The other rules need the context of the
+// package, and its own prerequisites, which are not known.
+func (r *reference) judgeForeign(b *refBlock, pkg jamq.PackageHash, f *refForeign) anchor.Reason {
+	fate := b.fates[pkg]
+	switch {
+	case f.dead != anchor.Alive:
+		return f.dead
+	case f.unjudged || fate.accumulated != nil || r.reportOf(b, pkg) == nil:
+		return anchor.Alive
+	case fate.available == nil && !b.onCore(pkg):
+		return anchor.Unavailable
+	case fate.available != nil && !b.inQueue(pkg):
+		return anchor.NeverReady
+	}
+	return anchor.Alive
+}
+
+// undecided reports whether a watched package may still be accumulated after
+// root, as far as the state after root and the finalized chain before the gap
+// show it.
+func (r *reference) undecided(root, finalized *refBlock, pkg jamq.PackageHash) bool {
+	p := r.packages[pkg]
+	if p.settled != nil || root.fates[pkg].accumulated != nil || r.dead(finalized, pkg) != anchor.Alive {
+		return false
+	}
+	return root.onCore(pkg) || root.inQueue(pkg) || slices.Contains(root.last(r.spec.RecentHistory), p.anchor)
+}
+
+// settle gives a watched package its final outcome after a gap. before is its
+// status on the best chain before the gap. kept returns where the view still
+// knows a block from before, or zero. A fate that was decided in such a block
+// stays. Otherwise root decides it.
+func (r *reference) settle(root *refBlock, pkg jamq.PackageHash, before chainview.Status, kept func(anchor.Point) anchor.Point) {
+	p, fate := r.packages[pkg], root.fates[pkg]
+	s := chainview.Status{
+		Reported: kept(fate.reported.place()), Available: kept(fate.available.place()), Accumulated: kept(before.Accumulated),
+		Dead: before.Dead, DeadSince: kept(before.DeadSince),
+	}
+	p.settled, p.root = &s, root
+	if !s.Accumulated.IsZero() || !s.DeadSince.IsZero() {
+		return
+	}
+	s = chainview.Status{Reported: kept(fate.reported.place())}
+	switch {
+	case fate.accumulated != nil:
+		s.Available, s.Accumulated = root.point, root.point
+		return
+	case kept(p.anchor.point).IsZero(): // whether the chain contains it is not known
+		s.Dead = anchor.OtherFork
+	case !s.Reported.IsZero():
+		s.Dead = anchor.Unavailable
+	default:
+		s.Dead = anchor.AnchorExpired
+	}
+	s.DeadSince = root.point
+}
