@@ -8,29 +8,35 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// State is what the pool must know of the chain: the accounts after the host's newest executed block. Whenever that changes
-// the host calls [Pool.Reset], once State shows it.
+// State is the pool's view of the chain: the accounts after the host's newest
+// executed block. When that block changes, the host calls [Pool.Reset] after
+// State shows the change.
 type State interface {
-	// Account returns an account; the zero Account, and no error, for one that does not exist. The pool calls it from several goroutines at
-	// once, without the lock that Add and the readers take; but other Drains, Resets, Commits, Releases and CleanupExpireds wait until the
-	// one that reads has ended. So it must not wait for a goroutine that calls one of these.
+	// Account returns an account. It returns the zero Account and no error if
+	// the account does not exist. The pool calls it from several goroutines
+	// concurrently, without the lock that Add and the readers use. However, a
+	// call from Drain, Reset, Commit, Release or CleanupExpired blocks the
+	// other calls of these five until it returns. Account must therefore not
+	// wait for a goroutine that calls one of them.
 	Account(address common.Address) (Account, error)
 }
 
-// Account is what decides whether a transaction can run.
+// Account has the data of an account that decides whether its transactions can
+// run.
 type Account struct {
 	// Nonce is the nonce of the account's next transaction.
 	Nonce uint64
-	// Balance is in wei.
+	// Balance is the balance in wei.
 	Balance uint256.Int
-	// Delegated says that the account's code is a delegation (EIP-7702), so that others can spend its balance.
+	// Delegated reports whether the account's code is a delegation (EIP-7702),
+	// so that others can spend its balance.
 	Delegated bool
 }
 
-// StateFunc is a func as a [State].
+// StateFunc makes a function a [State].
 type StateFunc func(common.Address) (Account, error)
 
-// Account calls the func.
+// Account calls f.
 func (f StateFunc) Account(address common.Address) (Account, error) { return f(address) }
 
 // account is a sender with its transactions. It stays in the pool while it has some, or while a committed bundle holds

@@ -9,14 +9,16 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// AddAll adds transactions one after another, as Add would, with their signatures recovered on all processors. It returns an error,
-// or nil, for each.
+// AddAll adds transactions in order, with the same result as one Add after the
+// other (invariant I10). It recovers signatures on all processors. The result
+// has one error or nil per transaction.
 func (p *Pool) AddAll(txs []*types.Transaction) []error {
 	_, errs := p.addAll(len(txs), func(i int) (*types.Transaction, error) { return txs[i], nil })
 	return errs
 }
 
-// AddAllRaw is AddAll for binary encodings. It returns a hash for each, zero where there is an error.
+// AddAllRaw is AddAll for binary encodings (EIP-2718). It also returns one hash
+// per transaction, which is zero if there is an error.
 func (p *Pool) AddAllRaw(raws [][]byte) ([]common.Hash, []error) {
 	batch, errs := p.addAll(len(raws), func(i int) (*types.Transaction, error) { return p.decode(raws[i]) })
 	hashes := make([]common.Hash, len(raws))

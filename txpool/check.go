@@ -12,15 +12,15 @@ import (
 // at.
 const checkShare = 256
 
-// Check verifies some of the pool's invariants: all totals, and the chains of
-// the next few senders. Successive calls go round all senders, so a host can
-// call it after every step. One call looks at some 256 transactions, or one
-// sender's, whatever the size of the pool: less than 0.1 ms. It returns an
-// error that wraps [ErrInvariant] and names the invariant.
+// Check verifies a part of the pool's invariants: all totals, and the chains of
+// the next few senders. Successive calls visit all senders. One call visits
+// about 256 transactions, or one sender's, and takes less than 0.1 ms, so a
+// host can call it after every step. It returns an error that wraps
+// [ErrInvariant] and names the invariant.
 //
 // Check does not wait. While a Drain, a Reset or another call that works in
-// slices is under way, senders are between two states; Check then verifies the
-// totals alone, and the next call goes on with the same senders.
+// slices is running, Check verifies the totals only, and the next call
+// continues with the same senders.
 func (p *Pool) Check() error {
 	settled := p.long.TryLock()
 	if settled {
@@ -34,10 +34,10 @@ func (p *Pool) Check() error {
 	return violation(p.core.checkSome(checkShare))
 }
 
-// CheckAll verifies all of the pool's invariants. It waits for a call that
-// works in slices to end, and holds the pool's lock until it is done: about a
-// microsecond per transaction. It returns an error that wraps [ErrInvariant]
-// and names the invariant.
+// CheckAll verifies all invariants of the pool. It waits for a running call
+// that works in slices, and holds the pool's lock for about a microsecond per
+// transaction. It returns an error that wraps [ErrInvariant] and names the
+// invariant.
 func (p *Pool) CheckAll() error {
 	p.long.Lock()
 	defer p.long.Unlock()

@@ -12,100 +12,145 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// Config holds the pool's rules and limits. Begin with [DefaultConfig]. Prices are in wei per gas, shares in per mille.
+// Config configures a [Pool]. Start from [DefaultConfig]. Prices are in wei per
+// gas. Shares are in per mille.
 type Config struct {
-	// ChainID is the chain that transactions must be signed for, positive.
+	// ChainID is the chain id that transactions must be signed for. It must be
+	// positive.
 	ChainID *big.Int
 
-	// BlockGasLimit is the most gas that one transaction may ask for, at least 21,000.
+	// BlockGasLimit is the maximum gas limit of a transaction, at least 21,000.
+	// The default is 30 million.
 	BlockGasLimit uint64
-	// MaxTxSize is the greatest encoding of a transaction, in bytes, from 1 to 2^28.
+	// MaxTxSize is the maximum size of a transaction's encoding, in bytes, from
+	// 1 to 2^28. The default is 32 KiB.
 	MaxTxSize uint64
-	// MaxAccessList bounds the addresses and keys of an access list, MaxAuthorizations the authorizations (EIP-7702), each at least 1.
+	// MaxAccessList is the maximum number of addresses and keys in an access
+	// list, and MaxAuthorizations that of authorizations (EIP-7702) in a
+	// transaction. Both are at least 1. The defaults are 512 and 16.
 	MaxAccessList, MaxAuthorizations int
-	// AcceptBlobs takes blob transactions (EIP-4844), without their sidecars; AcceptUnprotected those that any chain can replay.
+	// AcceptBlobs admits blob transactions (EIP-4844) without their sidecars.
+	// AcceptUnprotected admits legacy transactions that can be replayed on any
+	// chain. Both are false by default.
 	AcceptBlobs, AcceptUnprotected bool
-	// Precheck is the rollup's own check, before the signature's; nil means none. Its error is the one of Add.
+	// Precheck is an additional check of the rollup, called before the
+	// signature is checked. Add returns its error. Nil means no check.
 	Precheck func(*types.Transaction) error
-	// Sender says who sent a transaction, where that is not told by Ethereum's signature; nil means that it is.
+	// Sender returns the sender of a transaction on rollups whose signatures
+	// are not Ethereum's. Nil means Ethereum's signatures.
 	Sender func(*types.Transaction) (common.Address, error)
-	// ExtraCost is what a transaction can take from its sender beyond gas and value, in wei, such as a fee for data; nil means nothing.
+	// ExtraCost returns the amount that a transaction can cost its sender in
+	// addition to gas and value, in wei, for example a data fee. Nil means 0.
 	ExtraCost func(*types.Transaction) *uint256.Int
-	// DASize is what a transaction takes of Budget.DABytes, in bytes; nil means its encoding.
+	// DASize returns the size of a transaction that counts towards
+	// Budget.DABytes, in bytes. Nil means the size of its encoding.
 	DASize func(*types.Transaction) uint64
-	// MaxRecoveries bounds the signatures that are recovered at once; 0 means one per processor.
+	// MaxRecoveries is the maximum number of concurrent signature recoveries. 0
+	// means one per processor.
 	MaxRecoveries int
 
-	// MaxPending bounds the transactions that can run, those in open leases with them; MaxParked those that do not pay the floor or
-	// the base fee now; MaxQueued those behind nonce gaps; each at least 1. What is held never takes the place of what can run.
+	// MaxPending is the maximum number of transactions that can run, including
+	// those in open leases; MaxParked that of transactions that do not pay the
+	// floor or the base fee; MaxQueued that of transactions behind nonce gaps.
+	// Each is at least 1; the defaults are 1,000. A parked or queued
+	// transaction never displaces a pending one.
 	MaxPending, MaxParked, MaxQueued int
-	// MaxPendingBytes, MaxParkedBytes and MaxQueuedBytes bound their size in memory together, in bytes, each at least MaxTxSize. A
-	// transaction counts with its encoding and with its access list and authorizations as they lie in memory (invariant I15).
+	// MaxPendingBytes, MaxParkedBytes and MaxQueuedBytes bound the memory of
+	// these transactions, in bytes, each at least MaxTxSize. The defaults are
+	// 1,000 times MaxTxSize. The size of a transaction includes its access
+	// list, its authorizations and its cached encoding (invariant I15).
 	MaxPendingBytes, MaxParkedBytes, MaxQueuedBytes uint64
-	// MaxPerSender bounds the transactions of one sender, at least 1. None of
-	// these caps applies to a transaction that comes back: see the package's
+	// MaxPerSender is the maximum number of transactions of one sender,
+	// including leased ones, at least 1. The default is 16. Transactions that
+	// come back are exempt from this cap and from those above: see the package
 	// documentation.
 	MaxPerSender int
-	// MaxNonceDistance is how far beyond the account's nonce a transaction's may be, at least 1.
+	// MaxNonceDistance bounds the nonce of a transaction, which must be below
+	// the account's nonce plus MaxNonceDistance. It is at least 1; the default
+	// is 64.
 	MaxNonceDistance uint64
-	// MaxDelegated bounds the transactions of a sender that is or may become delegated (EIP-7702), at least 1: others can make all of
-	// them worthless at once.
+	// MaxDelegated is the maximum number of transactions of a sender that is or
+	// may become delegated (EIP-7702), at least 1. The default is 1, because
+	// another party can invalidate all of them at once.
 	MaxDelegated int
-	// MinReadyPerSender is how many transactions of each sender can only be displaced by senders that have no more themselves; 0: none.
+	// MinReadyPerSender protects the first pending transactions of each sender,
+	// up to this number: only a newcomer that is among the first of its own
+	// sender can displace them. 0, the default, protects none.
 	MinReadyPerSender int
 
-	// MinGasPrice is where the floor begins and below which it never falls; MaxFloor above which it never rises, at least MinGasPrice.
+	// MinGasPrice is the initial and the lowest floor, and MaxFloor the
+	// highest, at least MinGasPrice. The defaults are 1 gwei and 1,000 gwei.
 	MinGasPrice, MaxFloor uint64
-	// FloorWindow is over how many blocks the median price is taken that the floor follows, at most 1,024; 0: the floor is MinGasPrice. A
-	// block that is at most half full counts as one at MinGasPrice.
+	// FloorWindow is the number of recent blocks whose median price the floor
+	// follows, at most 1,024. A block that is at most half full counts as one
+	// at MinGasPrice. The default is 20; 0 keeps the floor at MinGasPrice.
 	FloorWindow int
-	// Above an occupancy of SurgeThreshold, newcomers pay 1 + SurgeSlope·(occupancy − SurgeThreshold) times the floor. Occupancy is
-	// the greater of the executable transactions' count over SoftPending and of their bytes over SoftPendingBytes.
+	// SurgeThreshold and SurgeSlope make newcomers pay more than the floor if
+	// the pool is nearly full. Above an occupancy of SurgeThreshold they pay 1
+	// + SurgeSlope·(occupancy − SurgeThreshold) times the floor. The occupancy
+	// is the larger of two quotients: the number of pending transactions by
+	// SoftPending, and their size by SoftPendingBytes. Both are at most 10,000
+	// per mille; the defaults are 700 and 2,000.
 	SurgeThreshold, SurgeSlope uint64
-	// SoftPending and SoftPendingBytes are full occupancy; 0 means MaxPending and MaxPendingBytes.
+	// SoftPending and SoftPendingBytes are the number and the size at which the
+	// occupancy is 100 %. 0, the default, means MaxPending and MaxPendingBytes.
 	SoftPending      int
 	SoftPendingBytes uint64
-	// PriceBump is how much more a replacement must pay, of both fee cap and tip, in per mille, at most 10,000.
+	// PriceBump is the minimum increase of both fee cap and tip in a
+	// replacement, in per mille, at most 10,000. The default is 125.
 	PriceBump uint64
-	// MaxReplacements bounds the replacements of one nonce within ReplacementWindow, from 1 to 65,535.
+	// MaxReplacements is the maximum number of replacements of one nonce within
+	// ReplacementWindow, from 1 to 65,535. The defaults are 10 and one minute.
 	MaxReplacements   int
 	ReplacementWindow time.Duration
-	// Ordering is the order among senders; nil means ByTip.
+	// Ordering is the order of transactions from different senders. Nil means
+	// [ByTip].
 	Ordering Ordering
 
-	// Lifetime is how long a transaction may wait before CleanupExpired drops it, positive; one that others of its sender follow in line stays as
-	// long as they do.
+	// Lifetime is the age at which CleanupExpired drops a transaction. It must
+	// be positive; the default is one hour. An expired transaction stays while
+	// later transactions of its sender that depend on it stay.
 	Lifetime time.Duration
-	// LeaseLifetime is how long a lease may stay open before CleanupExpired releases it, positive.
+	// LeaseLifetime is the age at which CleanupExpired releases a lease. It
+	// must be positive; the default is one minute.
 	LeaseLifetime time.Duration
-	// TombstoneTime is how long a replaced transaction is refused, QuarantineTime how long one that failed in building; 0: not at all.
+	// TombstoneTime is how long a replaced transaction is refused, and
+	// QuarantineTime how long one that failed while a block was built. 0 means
+	// not at all. The defaults are ten minutes.
 	TombstoneTime, QuarantineTime time.Duration
 	// DepartureTime is how long Pool.Departure remembers why a transaction left
-	// the pool; 0: not at all.
+	// the pool. 0 means not at all. The default is one day.
 	DepartureTime time.Duration
-	// MaxDepartures is how many departures are remembered, at least 1: the oldest
-	// is forgotten for the newest. One takes up to 500 bytes of memory.
+	// MaxDepartures is the maximum number of remembered departures, at least 1.
+	// The oldest one is forgotten first. Each takes up to 500 bytes of memory.
+	// The default is 65,536.
 	MaxDepartures int
-	// AccountCache is how many accounts of refused transactions are remembered until the next Reset, at least 1.
+	// AccountCache is the number of accounts of refused transactions that are
+	// cached until the next Reset, at least 1. The default is 4,096.
 	AccountCache int
 
-	// Now is the clock; nil means time.Now.
+	// Now returns the current time. Nil means time.Now.
 	Now func() time.Time
-	// Observe is told what happens to transactions, in order and with no lock held; nil means nobody. It may call the pool, but must
-	// not wait for another goroutine that does, and must return soon: what happens meanwhile waits for it in memory. Whoever cannot
-	// promise that uses Pool.Subscribe.
+	// Observe is called with each event, in order and without the pool's lock.
+	// Nil means no observer. Observe may call the pool. It must return soon,
+	// because later events wait in memory, and it must not wait for another
+	// goroutine that calls the pool. Callers that may block should use
+	// [Pool.Subscribe] instead.
 	Observe func(Event)
-	// Metrics is told what to count; the zero value counts nothing.
+	// Metrics receives measurements. The zero value discards them.
 	Metrics Metrics
-	// Journal keeps accepted transactions and leases across a restart, see Pool.Restore; nil means that nothing is kept.
+	// Journal stores accepted transactions and leases, so that Pool.Restore can
+	// recover them after a restart. Nil means that a restart loses them.
 	Journal Journal
-	// Logger is for what the host should look at, such as a poisoned journal; nil is silent.
+	// Logger receives problems that an operator should check, for example a
+	// failing journal or an account that cannot be read. Nil discards them.
 	Logger *slog.Logger
 }
 
-// DefaultConfig returns the defaults: blocks of 30 M gas, 32 KiB a transaction; 1000 pending, parked and queued each, 16 a sender;
-// 1 gwei at least, a floor over 20 blocks, surge from 70 % on; replacement for an eighth more, ten times a minute; an hour to live, a
-// minute for a lease, ten for tombstones and quarantine; a day for what left.
+// DefaultConfig returns the default configuration for a chain: blocks of 30
+// million gas, 1,000 transactions each pending, parked and queued, 16
+// transactions per sender, and a floor of at least 1 gwei. Each field documents
+// its default.
 func DefaultConfig(chainID *big.Int) Config {
 	const (
 		count = 1000
@@ -152,7 +197,9 @@ const (
 	maxShare       = 10_000 // per mille
 )
 
-// Validate names the first field that is out of range, its value and what is allowed. The error wraps [ErrInvalidConfig].
+// Validate returns an error that wraps [ErrInvalidConfig] and names the first
+// field that is out of range, its value and the range. It returns nil if all
+// fields are valid.
 func (c *Config) Validate() error {
 	if c.ChainID == nil || c.ChainID.Sign() <= 0 {
 		return fmt.Errorf("%w: ChainID is %v, want positive", ErrInvalidConfig, c.ChainID)

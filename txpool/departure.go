@@ -10,27 +10,28 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Departure says why and when a transaction left the pool, other than by
-// inclusion.
+// Departure is the reason and the time at which a transaction left the pool
+// other than by inclusion.
 type Departure struct {
 	// Kind is Replaced or Dropped.
 	Kind Kind
-	// Hash is the transaction's.
+	// Hash is the hash of the transaction.
 	Hash common.Hash
-	// By is the hash of the transaction that took its place, for Replaced.
+	// By is the hash of the replacing transaction. It is zero if Kind is
+	// Dropped.
 	By common.Hash
-	// Reason is why it was dropped, for Dropped. It wraps the error of this
-	// package that Event.Reason wrapped; of the host's errors it has the text, at
-	// most 256 bytes.
+	// Reason is why the transaction was dropped. It is nil if Kind is Replaced.
+	// It wraps the same error of this package as Event.Reason. Of an error of
+	// the host it has only the text, at most 256 bytes.
 	Reason error
-	// At is when it left.
+	// At is the time at which the transaction left.
 	At time.Time
 }
 
 // Departure returns why a transaction left the pool, and whether the pool
-// remembers one. It remembers the newest Config.MaxDepartures for
-// Config.DepartureTime, with a journal also across restarts. A transaction that
-// is in the pool, or was included, has no departure.
+// remembers it. The pool remembers the newest Config.MaxDepartures departures
+// for Config.DepartureTime, with a journal also across restarts. A transaction
+// that is in the pool or was included has no departure.
 func (p *Pool) Departure(hash common.Hash) (Departure, bool) {
 	now := p.cfg.Now()
 	p.lock()

@@ -8,37 +8,42 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// Budget bounds a drain. A field that is 0 does not bound.
+// Budget bounds a drain. A field that is 0 is no bound.
 type Budget struct {
-	// Count is the number of transactions.
+	// Count is the maximum number of transactions.
 	Count int
-	// Gas is the sum of their gas limits, Bytes of their encodings, DABytes of their Config.DASize.
+	// Gas bounds the sum of the gas limits, Bytes that of the encodings, and
+	// DABytes that of Config.DASize. Sizes are in bytes.
 	Gas, Bytes, DABytes uint64
-	// PerSender is how many of one sender are taken, with consecutive nonces; 2 is a fair number.
+	// PerSender is the maximum number of transactions of one sender. They have
+	// consecutive nonces. 2 treats senders fairly.
 	PerSender int
-	// BaseFee is the base fee of the block to come, in wei per gas, if it is not the one of the last Reset; nil means that it is.
+	// BaseFee is the base fee of the next block, in wei per gas. Nil means the
+	// one of the last Reset.
 	BaseFee *big.Int
 }
 
-// SkipReason says why a drain passed over a transaction.
+// SkipReason is why a drain passed over a transaction.
 type SkipReason string
 
 const (
-	// SkipGas, SkipBytes and SkipDABytes: it does not fit into what is left of the budget.
+	// SkipGas, SkipBytes and SkipDABytes mean that the transaction does not fit
+	// into the rest of the budget.
 	SkipGas     SkipReason = "gas"
 	SkipBytes   SkipReason = "bytes"
 	SkipDABytes SkipReason = "da bytes"
-	// SkipPerSender: the sender has its share.
+	// SkipPerSender means that Budget.PerSender is reached.
 	SkipPerSender SkipReason = "per sender"
-	// SkipBaseFee: it does not pay Budget.BaseFee.
+	// SkipBaseFee means that the transaction does not pay Budget.BaseFee.
 	SkipBaseFee SkipReason = "base fee"
-	// SkipAncestor: an earlier one of the same sender was skipped.
+	// SkipAncestor means that an earlier transaction of the sender was skipped.
 	SkipAncestor SkipReason = "ancestor"
-	// SkipChanged: when it was to be taken, the account's nonce or balance no longer allowed it.
+	// SkipChanged means that the account's current nonce or balance does not
+	// allow the transaction.
 	SkipChanged SkipReason = "changed"
 )
 
-// Skip is a transaction that a drain passed over.
+// Skip is a transaction Tx that a drain passed over, with the Reason.
 type Skip struct {
 	Tx     *types.Transaction
 	Reason SkipReason
@@ -47,9 +52,12 @@ type Skip struct {
 // maxSkips is how many of the skipped transactions are listed.
 const maxSkips = 4096
 
-// Drain leases the best transactions that fit into a budget, in the order in which they should run: the same pool, state and budget give
-// the same drain. The sender's balance and nonce are read anew for each. The lease may be empty; it must be committed or released all the
-// same. It looks at all that can run until nothing more can fit, without holding the pool's lock meanwhile.
+// Drain leases the best transactions that fit into a budget and returns them in
+// the order in which they should run. Equal pools, states and budgets give
+// equal drains (invariant T3). Drain reads the balance and nonce of each chosen
+// sender from State again. The lease may be empty, but it must be committed or
+// released. Drain visits all pending transactions until no other can fit. It
+// does not hold the pool's lock meanwhile.
 func (p *Pool) Drain(budget Budget) *Lease {
 	defer p.begin()()
 	l := p.openLease()

@@ -6,109 +6,142 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// The errors of the pool. Where geth has the same case the text is geth's, because wallets look for it.
-// What is returned wraps one of these and says what was wrong and what would be right.
+// Errors of the pool. If geth has an error for the same case, the text is
+// geth's, because wallets parse it. Returned errors wrap one of these and add
+// the actual and the required value.
 var (
 	// ErrInvalidConfig is wrapped by every error of Config.Validate.
 	ErrInvalidConfig = errors.New("txpool: invalid config")
 
-	// ErrInvariant is wrapped by the errors of Pool.Check and Pool.CheckAll: the
-	// pool is broken, by a mistake in it or in memory.
+	// ErrInvariant is wrapped by the errors of Pool.Check and Pool.CheckAll. It
+	// means that the pool's data is inconsistent, because of a bug or a memory
+	// fault.
 	ErrInvariant = errors.New("txpool: invariant violated")
 
 	// Wrong in itself. See [Spam].
 
-	// ErrMalformed: the bytes are not the binary encoding of a transaction (EIP-2718).
+	// ErrMalformed is returned if the bytes are not the binary encoding of a
+	// transaction (EIP-2718), and for a nil transaction.
 	ErrMalformed = errors.New("malformed transaction")
-	// ErrInvalidSender: the signature does not give a sender.
+	// ErrInvalidSender is returned if no sender can be recovered from the
+	// signature.
 	ErrInvalidSender = errors.New("invalid sender")
-	// ErrInvalidChainID: signed for another chain. It is go-ethereum's.
+	// ErrInvalidChainID is returned if the transaction is signed for another
+	// chain. It is go-ethereum's error.
 	ErrInvalidChainID = types.ErrInvalidChainId
-	// ErrUnprotected: a legacy transaction that any chain could replay (EIP-155).
+	// ErrUnprotected is returned for a legacy transaction that can be replayed
+	// on any chain (EIP-155), unless Config.AcceptUnprotected is set.
 	ErrUnprotected = errors.New("only replay-protected (EIP-155) transactions allowed over RPC")
-	// ErrTypeNotSupported: a transaction type that the pool does not take. It is go-ethereum's.
+	// ErrTypeNotSupported is returned if the pool does not accept the
+	// transaction type. It is go-ethereum's error.
 	ErrTypeNotSupported = types.ErrTxTypeNotSupported
-	// ErrOversized: the encoding is longer than Config.MaxTxSize.
+	// ErrOversized is returned if the encoding is longer than Config.MaxTxSize.
 	ErrOversized = errors.New("oversized data")
-	// ErrMaxInitCodeSize: the code of a contract creation is too long (EIP-3860).
+	// ErrMaxInitCodeSize is returned if the init code of a contract creation is
+	// too long (EIP-3860).
 	ErrMaxInitCodeSize = errors.New("max initcode size exceeded")
-	// ErrEmptyAuthorizations: a set-code transaction without authorizations (EIP-7702).
+	// ErrEmptyAuthorizations is returned for a set-code transaction without
+	// authorizations (EIP-7702).
 	ErrEmptyAuthorizations = errors.New("set code tx needs at least one authorization tuple")
-	// ErrSetCodeCreate: a set-code transaction that creates a contract (EIP-7702).
+	// ErrSetCodeCreate is returned for a set-code transaction that creates a
+	// contract (EIP-7702).
 	ErrSetCodeCreate = errors.New("set code tx cannot create a contract")
-	// ErrTooManyAuthorizations: more than Config.MaxAuthorizations.
+	// ErrTooManyAuthorizations is returned if a transaction has more than
+	// Config.MaxAuthorizations authorizations.
 	ErrTooManyAuthorizations = errors.New("too many authorizations")
-	// ErrAccessListTooLong: more addresses and keys than Config.MaxAccessList.
+	// ErrAccessListTooLong is returned if an access list has more than
+	// Config.MaxAccessList addresses and keys.
 	ErrAccessListTooLong = errors.New("access list too long")
-	// ErrMissingBlobHashes: a blob transaction without blobs (EIP-4844).
+	// ErrMissingBlobHashes is returned for a blob transaction without blobs
+	// (EIP-4844).
 	ErrMissingBlobHashes = errors.New("blob transaction missing blob hashes")
-	// ErrGasLimit: it asks for more gas than a block has.
+	// ErrGasLimit is returned if the gas limit exceeds Config.BlockGasLimit.
 	ErrGasLimit = errors.New("exceeds block gas limit")
-	// ErrIntrinsicGas: it offers less gas than it costs before its first instruction.
+	// ErrIntrinsicGas is returned if the gas limit is below the cost that
+	// arises before the first instruction.
 	ErrIntrinsicGas = errors.New("intrinsic gas too low")
-	// ErrFloorDataGas: it offers less gas than its data costs at least (EIP-7623).
+	// ErrFloorDataGas is returned if the gas limit is below the minimum cost of
+	// the data (EIP-7623).
 	ErrFloorDataGas = errors.New("insufficient gas for floor data gas cost")
-	// ErrTipAboveFeeCap: the tip cap is above the fee cap (EIP-1559).
+	// ErrTipAboveFeeCap is returned if the tip cap is above the fee cap
+	// (EIP-1559).
 	ErrTipAboveFeeCap = errors.New("max priority fee per gas higher than max fee per gas")
-	// ErrNegativeValue: the value or a fee is below zero.
+	// ErrNegativeValue is returned if the value or a price is negative.
 	ErrNegativeValue = errors.New("negative value")
-	// ErrFeeCapTooHigh: the fee cap does not fit into 256 bits.
+	// ErrFeeCapTooHigh is returned if the fee cap exceeds 256 bits.
 	ErrFeeCapTooHigh = errors.New("max fee per gas higher than 2^256-1")
-	// ErrTipTooHigh: the tip cap does not fit into 256 bits.
+	// ErrTipTooHigh is returned if the tip cap exceeds 256 bits.
 	ErrTipTooHigh = errors.New("max priority fee per gas higher than 2^256-1")
-	// ErrNonceMax: the nonce is 2^64-1, which no transaction may have (EIP-2681).
+	// ErrNonceMax is returned if the nonce is 2^64-1, which EIP-2681 forbids.
 	ErrNonceMax = errors.New("nonce has max value")
 
 	// Not now, or not for this sender.
 
-	// ErrAlreadyKnown: the very transaction is in the pool, or the pool holds it
-	// aside.
+	// ErrAlreadyKnown is returned if the same transaction is in the pool or
+	// held aside.
 	ErrAlreadyKnown = errors.New("already known")
-	// ErrUnderpriced: it pays less than the floor, or no more than the worst of a full pool.
+	// ErrUnderpriced is returned if the transaction pays less than the floor,
+	// or not more than the worst transaction of a full pool.
 	ErrUnderpriced = errors.New("transaction underpriced")
-	// ErrReplaceUnderpriced: it does not pay enough more than the transaction of the same nonce.
+	// ErrReplaceUnderpriced is returned if a replacement does not pay enough
+	// more than the transaction with its nonce, or is of a different kind.
 	ErrReplaceUnderpriced = errors.New("replacement transaction underpriced")
-	// ErrReplaceOversized: it is much longer than the transaction that it would replace.
+	// ErrReplaceOversized is returned if a replacement is much longer than the
+	// transaction with its nonce.
 	ErrReplaceOversized = errors.New("replacement transaction oversized")
-	// ErrReplaceTooOften: the nonce was replaced Config.MaxReplacements times within Config.ReplacementWindow.
+	// ErrReplaceTooOften is returned if the nonce was replaced
+	// Config.MaxReplacements times within Config.ReplacementWindow.
 	ErrReplaceTooOften = errors.New("replacement transaction too soon")
-	// ErrReplaced: the very transaction was replaced a short time ago, see Config.TombstoneTime.
+	// ErrReplaced is returned if the same transaction was replaced recently:
+	// see Config.TombstoneTime.
 	ErrReplaced = errors.New("transaction was replaced")
-	// ErrQuarantined: the very transaction failed in building a short time ago, see Config.QuarantineTime.
+	// ErrQuarantined is returned if the same transaction failed recently while
+	// a block was built: see Config.QuarantineTime.
 	ErrQuarantined = errors.New("transaction failed in building")
-	// ErrInBundle: the transaction of the same nonce is being put into a bundle.
+	// ErrInBundle is returned if the transaction with this nonce is in an open
+	// lease.
 	ErrInBundle = errors.New("transaction is in a bundle")
-	// ErrNonceTooLow: the account is beyond that nonce.
+	// ErrNonceTooLow is returned if the account's nonce is higher.
 	ErrNonceTooLow = errors.New("nonce too low")
-	// ErrNonceTooHigh: the nonce is too far beyond the account's.
+	// ErrNonceTooHigh is returned if the nonce exceeds the account's by
+	// Config.MaxNonceDistance or more.
 	ErrNonceTooHigh = errors.New("nonce too high")
-	// ErrInsufficientFunds: the balance does not cover all of the sender's transactions.
+	// ErrInsufficientFunds is returned if the balance does not cover all
+	// transactions of the sender together.
 	ErrInsufficientFunds = errors.New("insufficient funds for gas * price + value")
-	// ErrSenderLimit: the sender has as many transactions as Config.MaxPerSender allows.
+	// ErrSenderLimit is returned if the sender has Config.MaxPerSender
+	// transactions.
 	ErrSenderLimit = errors.New("account limit exceeded")
-	// ErrDelegatedLimit: the sender is, or is about to be, delegated and has Config.MaxDelegated transactions (EIP-7702).
+	// ErrDelegatedLimit is returned if the sender is delegated or about to be,
+	// and has Config.MaxDelegated transactions (EIP-7702).
 	ErrDelegatedLimit = errors.New("in-flight transaction limit reached for delegated accounts")
-	// ErrAuthorityReserved: it would delegate an account that has more than Config.MaxDelegated transactions here (EIP-7702).
+	// ErrAuthorityReserved is returned if the transaction would delegate an
+	// account that has more than Config.MaxDelegated transactions in the pool
+	// (EIP-7702).
 	ErrAuthorityReserved = errors.New("authority already reserved")
-	// ErrPoolFull: the pool is full of transactions that are no worse.
+	// ErrPoolFull is returned if the pool is full and no worse transaction can
+	// be displaced.
 	ErrPoolFull = errors.New("txpool is full")
-	// ErrState: the host could not say what the account has.
+	// ErrState is returned if the host's State fails to return the account.
 	ErrState = errors.New("account state unavailable")
-	// ErrJournal: the transaction could not be written down, so it was not
-	// stored. What it had displaced is in the pool again.
+	// ErrJournal is returned if the journal fails. The transaction is not
+	// stored, and the transactions that it displaced are in the pool again.
 	ErrJournal = errors.New("txpool: journal failed")
 
 	// Why a transaction left, and of leases.
 
-	// ErrExpired: it waited longer than Config.Lifetime.
+	// ErrExpired is the reason of transactions that were older than
+	// Config.Lifetime.
 	ErrExpired = errors.New("txpool: transaction expired")
-	// ErrRemoved: the host took it out.
+	// ErrRemoved is the reason of transactions that the host removed with
+	// Pool.Remove.
 	ErrRemoved = errors.New("txpool: transaction removed")
-	// ErrNotFound: the transaction is not in the pool.
+	// ErrNotFound is returned if the transaction is not in the pool.
 	ErrNotFound = errors.New("txpool: transaction not found")
-	// ErrLeaseClosed: the lease was committed, released, or expired.
+	// ErrLeaseClosed is returned if the lease was committed or released, or has
+	// expired.
 	ErrLeaseClosed = errors.New("txpool: lease is closed")
-	// ErrNotLeased: the transaction is not in the lease.
+	// ErrNotLeased is returned if the transaction is not in the lease.
 	ErrNotLeased = errors.New("txpool: transaction is not in the lease")
 )
 
@@ -119,8 +152,10 @@ var spam = []error{
 	ErrTipAboveFeeCap, ErrNegativeValue, ErrFeeCapTooHigh, ErrTipTooHigh, ErrNonceMax,
 }
 
-// Spam reports whether an error of Add means that the transaction is wrong in itself, so that whoever sent it deserves a strike
-// of the [Limiter]. The sender that the transaction names deserves none: anybody can write anything (invariant I8).
+// Spam reports whether an error of Add means that the transaction is invalid in
+// itself, whatever the state of the chain. The source that sent it then
+// deserves a strike of the [Limiter]. The sender named in the transaction does
+// not: a stranger can submit any transaction (invariant I8).
 func Spam(err error) bool {
 	for _, s := range spam {
 		if errors.Is(err, s) {

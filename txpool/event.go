@@ -8,27 +8,32 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// Kind says what happened.
+// Kind is the kind of an [Event].
 type Kind uint8
 
 const (
-	// Pending: a transaction was admitted and can run.
+	// Pending means that a transaction was admitted and can run.
 	Pending Kind = iota + 1
-	// Queued: a transaction was admitted, or fell, behind a nonce gap.
+	// Queued means that a transaction was admitted behind a nonce gap, or moved
+	// there.
 	Queued
-	// Parked: a transaction was admitted, or fell, under the floor or the base fee, or stands behind one that did.
+	// Parked means that a transaction was admitted or moved to where it, or one
+	// before it, does not pay the floor or the base fee.
 	Parked
-	// Promoted: a transaction that was queued or parked can run now.
+	// Promoted means that a queued or parked transaction can run now.
 	Promoted
-	// Replaced: another one of the same sender and nonce took its place.
+	// Replaced means that another transaction with the same sender and nonce
+	// took its place.
 	Replaced
-	// Dropped: it left for a reason.
+	// Dropped means that the transaction left the pool for Event.Reason.
 	Dropped
-	// Included: it left in a committed bundle, or in a block.
+	// Included means that the transaction left in a committed bundle or a
+	// block.
 	Included
-	// FloorChanged: the floor moved with a block.
+	// FloorChanged means that the floor changed with a block.
 	FloorChanged
-	// Missed: the subscription was too slow; Event.Missed events are gone.
+	// Missed means that the subscription was too slow and lost Event.Missed
+	// events.
 	Missed
 
 	// What only the journal wants to know.
@@ -52,29 +57,31 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// Event tells what happened. A transaction that was admitted appears with
-// Admitted set once, and leaves by exactly one event of kind Replaced, Dropped
-// or Included (invariant I11). If its block is reverted it is admitted again.
-// One that the pool holds aside (StatusHeld) is admitted, or ends with Dropped.
+// Event is a change in the pool. The first event of an admitted transaction has
+// Admitted set, and exactly one event of kind Replaced, Dropped or Included is
+// its last (invariant I11). If its block is reverted, it is admitted again. If
+// the pool holds it aside (StatusHeld), it is later admitted or dropped.
 type Event struct {
-	// Kind says what happened.
+	// Kind is the kind of change.
 	Kind Kind
-	// Admitted says that this is the first word about the transaction.
+	// Admitted is set in the first event of a transaction.
 	Admitted bool
-	// Private says that the transaction was added by AddPrivate: nobody outside should hear of it.
+	// Private is set if the transaction was added by AddPrivate. It must not be
+	// shown to outsiders.
 	Private bool
-	// Tx is the transaction, Sender who sent it.
+	// Tx is the transaction, and Sender its sender.
 	Tx     *types.Transaction
 	Sender common.Address
-	// Age is how long a transaction that leaves was in the pool.
+	// Age is the time that a leaving transaction spent in the pool.
 	Age time.Duration
-	// By is the hash of the replacing transaction, for Replaced.
+	// By is the hash of the replacing transaction, if Kind is Replaced.
 	By common.Hash
-	// Reason is why it was dropped, for Dropped: one of the package's errors, or the host's.
+	// Reason is why the transaction was dropped, if Kind is Dropped. It wraps
+	// an error of this package or is the host's.
 	Reason error
-	// Floor is the new floor in wei per gas, for FloorChanged.
+	// Floor is the new floor in wei per gas, if Kind is FloorChanged.
 	Floor uint64
-	// Missed is how many events are gone, for Missed.
+	// Missed is the number of lost events, if Kind is Missed.
 	Missed int
 
 	lease  *Lease

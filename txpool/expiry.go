@@ -2,8 +2,10 @@ package txpool
 
 import "github.com/ethereum/go-ethereum/common"
 
-// CleanupExpired releases leases and drops transactions that are over their time, and returns how many transactions it dropped. A host
-// calls it now and then, such as every minute. It works in slices.
+// CleanupExpired releases expired leases, drops expired transactions, and tries
+// to admit transactions that are held aside. It returns the number of dropped
+// transactions. A host calls it regularly, for example once a minute. It works
+// in slices.
 func (p *Pool) CleanupExpired() int {
 	defer p.begin()()
 	now := p.cfg.Now()

@@ -13,10 +13,13 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// Journal keeps records; package submit/journal has one in a file.
+// Journal stores the records of a pool. Package submit/journal has
+// implementations.
 type Journal interface {
-	// Append writes records down, in order. When it returns nil they are safe. After an error they are offered again, before what comes next;
-	// so some may be written twice, which does no harm. It is called by one goroutine at a time.
+	// Append writes records in order. They must be durable when it returns nil.
+	// After an error, the pool offers the same records again, before later
+	// ones. A record may therefore be stored twice, which is harmless. The pool
+	// does not call Append concurrently.
 	Append(records ...[]byte) error
 }
 
@@ -123,41 +126,42 @@ func (l *Lease) openedRecord() []byte {
 
 func journalError(err error) error { return fmt.Errorf("%w: %w", ErrJournal, err) }
 
-// Restored says what Restore found.
+// Restored is the result of Restore.
 type Restored struct {
-	// Transactions and Leases count what is in the pool again.
+	// Transactions and Leases are the numbers of restored transactions and
+	// leases.
 	Transactions, Leases int
 	// Displaced are transactions that are not in the pool again. Those whose
-	// nonce was used up meanwhile have left it; the others are held aside, and
-	// stay in the journal.
+	// nonce was used up have left it. The others are held aside and stay in the
+	// journal.
 	Displaced []Displaced
-	// Poisoned are records that could not be read, which are in no transaction
-	// above, and those of transactions that made a check panic, which are held
-	// aside. They stay in the journal, and Dump copies them.
+	// Poisoned are records that could not be read, and records of transactions
+	// that made a check panic. The latter are held aside. All of them stay in
+	// the journal, and Dump copies them.
 	Poisoned []Poison
 }
 
-// Poison is a record that was put aside.
+// Poison is a journal Record that could not be used, with the reason Err.
 type Poison struct {
 	Record []byte
 	Err    error
 }
 
-// Restore fills an empty pool from its journal, and opens its leases again
-// under their numbers: the host commits those whose bundles were enqueued, and
-// releases the others. Base fee and floor are what they were; quarantine,
-// tombstones and the counts of replacements are forgotten. Observers get an
-// event for each transaction that is there again, as if it had come now.
+// Restore fills an empty pool from its journal and opens its leases again under
+// their numbers. The host then commits the leases whose bundles were enqueued,
+// and releases the others. The base fee and the floor are restored; quarantine,
+// tombstones and the counts of replacements are not. Observers receive an event
+// for each restored transaction.
 //
-// Restore forgets nothing that was acknowledged. It takes transactions back
-// above every cap, also if the caps are smaller than before: what exceeds them
-// is exempt from them. It refuses only what can never run, because its nonce is
-// used up. What cannot be admitted now is held aside: see StatusHeld. All of
-// these are in Restored.
+// Restore loses no acknowledged transaction. It takes back transactions above
+// the caps, even if the caps are lower than before; the excess is exempt. It
+// refuses only transactions whose nonce is used up. Transactions that cannot be
+// admitted now are held aside: see StatusHeld. The result lists both.
 //
-// It is called once, before anything else. replay calls its argument with each
-// record in order, as submit/journal's Replay does; Restore returns its error.
-// A record that cannot be read is put aside and stops nothing.
+// Restore must be called once, before all other calls. replay calls its
+// argument with each record in order, as the method Replay in submit/journal
+// does. Restore returns the error of replay. A record that cannot be read is
+// skipped and listed in Restored.Poisoned.
 func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, error) {
 	var h history
 	if err := replay(h.read); err != nil {
@@ -201,13 +205,15 @@ func poisoned(h *history, batch []candidate, origin []*past) []Poison {
 // beginRestore takes over what does not belong to a transaction.
 func (p *Pool) beginRestore(h *history) {
 	now := p.cfg.Now()
-	left := slices.SortedFunc(maps.Values(h.departed), func(a, b Departure) int { return a.At.Compare(b.At) })
+	left := slices.SortedFunc(maps.Values(h.departed), func(a, b pastDeparture) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.order, b.order))
+	})
 	p.lock()
 	defer p.mu.Unlock()
 	p.core.restoring, p.core.keeping = true, true
 	h.prices.apply(&p.core.fees)
 	for _, d := range left {
-		p.core.departures.put(d, now)
+		p.core.departures.put(d.Departure, now)
 	}
 	for _, poison := range h.poisoned {
 		p.poisoned = append(p.poisoned, poison.Record)
@@ -331,10 +337,10 @@ func (p *Pool) reopen(old []*pastLease) (opened int) {
 	return opened
 }
 
-// Dump writes a journal for what is in the pool, held aside and remembered of
-// departures, so that a host can begin a new file and delete the old. Records
-// that Restore could not read are copied. Nothing else may use the pool
-// meanwhile: call it after Restore.
+// Dump writes a new journal with the content of the pool: transactions, leases,
+// transactions held aside, departures, and records that Restore could not read.
+// The host can then replace the old journal. The pool must not be used during
+// Dump; call it after Restore. The error is that of j.
 func (p *Pool) Dump(j Journal) error {
 	p.lock()
 	entries := make([]*entry, 0, p.core.all.len())

@@ -10,8 +10,10 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// Lease is a set of transactions on their way into a bundle. They stay in the pool until the bundle is safely enqueued, count towards its
-// caps, and are out of reach of replacement, eviction and expiry. It must be committed or released. Its methods are safe for concurrent use.
+// Lease is a set of transactions for a bundle. They stay in the pool and count
+// towards its caps until the bundle is enqueued. They cannot be replaced or
+// evicted and do not expire. A lease must be committed or released. Its methods
+// are safe for concurrent use.
 type Lease struct {
 	pool    *Pool
 	id      uint64
@@ -71,13 +73,15 @@ func hashesOf(txs []*types.Transaction) []common.Hash {
 	return hashes
 }
 
-// ID is the lease's number, which a host may write into its bundle to find the lease after a restart, see Pool.Lease.
+// ID returns the number of the lease. A host can store it with its bundle to
+// find the lease after a restart: see Pool.Lease.
 func (l *Lease) ID() uint64 { return l.id }
 
-// Expires is when CleanupExpired will release the lease.
+// Expires returns the time after which CleanupExpired releases the lease.
 func (l *Lease) Expires() time.Time { return l.expires }
 
-// Transactions returns what the lease holds, in the order in which it should run.
+// Transactions returns the transactions in the lease, in the order in which
+// they should run.
 func (l *Lease) Transactions() []*types.Transaction {
 	const some = 8 * slice // to look at one is little work
 	txs := make([]*types.Transaction, 0, len(l.txs))
@@ -98,18 +102,22 @@ func (l *Lease) Transactions() []*types.Transaction {
 // holds reports whether an entry is still in the lease.
 func (l *Lease) holds(e *entry) bool { return e.lease == l && !e.gone }
 
-// Skipped returns what the drain passed over, in the order in which it was looked at: the first 4,096.
+// Skipped returns the transactions that the drain passed over, in the order in
+// which it visited them, at most 4,096.
 func (l *Lease) Skipped() []Skip { return slices.Clone(l.skipped) }
 
-// Reject drops a transaction of the lease from the pool: it failed while the bundle was built, and is refused for Config.QuarantineTime.
-// Later ones of the same sender cannot run in this bundle then; Return them. Errors wrap ErrLeaseClosed or ErrNotLeased.
+// Reject drops a transaction from the lease and the pool because it failed
+// while the block was built, and refuses it for Config.QuarantineTime. Later
+// transactions of the same sender cannot run in this block; give them back with
+// Return. Errors wrap ErrLeaseClosed or ErrNotLeased.
 func (l *Lease) Reject(hash common.Hash, reason error) error {
 	now := l.pool.cfg.Now().UnixNano()
 	return l.pass(hash, func(c *core, e *entry) { c.reject(e, reason, now) })
 }
 
-// Return gives one transaction of the lease back to the pool, exempt from the
-// caps: it did not fit. Errors wrap ErrLeaseClosed or ErrNotLeased.
+// Return gives one transaction of the lease back to the pool, for example
+// because it did not fit. The transaction is then exempt from the caps. Errors
+// wrap ErrLeaseClosed or ErrNotLeased.
 func (l *Lease) Return(hash common.Hash) error {
 	return l.pass(hash, func(c *core, e *entry) {
 		c.emit(Event{Kind: leaseReturned, lease: l}, e)
@@ -132,18 +140,20 @@ func (l *Lease) pass(hash common.Hash, then func(*core, *entry)) error {
 	})
 }
 
-// Commit removes the lease's transactions from the pool: they are in a bundle that is safely enqueued. The sender's next nonce is after them
-// from now on, whether the host's state shows them already or not. If the bundle fails later, Head.Reverted takes that back. A
-// second Commit, or one after Release, wraps ErrLeaseClosed and changes nothing.
+// Commit removes the lease's transactions from the pool, because they are in an
+// enqueued bundle. The sender's next nonce is then the one after them, even
+// before the host's state shows it. If the bundle fails later, pass its block
+// in Head.Reverted. If the lease is already closed, Commit returns an error
+// that wraps ErrLeaseClosed and changes nothing.
 func (l *Lease) Commit() error {
 	now := l.pool.cfg.Now().UnixNano()
 	return l.close(leaseCommitted, func(c *core, e *entry) { c.commit(e, now) })
 }
 
-// Release gives all of the lease's transactions back, exempt from the caps. If
-// blocks are reverted too, call Reset first: Release drops a transaction whose
-// nonce counts as used up. A second Release, or one after Commit, wraps
-// ErrLeaseClosed and changes nothing.
+// Release gives all transactions of the lease back. They are then exempt from
+// the caps. If blocks are reverted too, call Reset first, because Release drops
+// a transaction whose nonce counts as used. If the lease is already closed,
+// Release returns an error that wraps ErrLeaseClosed and changes nothing.
 func (l *Lease) Release() error {
 	return l.close(leaseReleased, func(c *core, e *entry) { c.giveBack(e) })
 }
@@ -186,14 +196,15 @@ func (l *Lease) closeLocked(kind Kind, each func(*core, *entry)) error {
 	return nil
 }
 
-// Lease returns an open lease by its number, or nil: after a restart a host finds out with it which leases Restore has opened again.
+// Lease returns the open lease with a number, or nil. After a restart a host
+// uses it to find the leases that Restore has opened.
 func (p *Pool) Lease(id uint64) *Lease {
 	p.lock()
 	defer p.mu.Unlock()
 	return p.leases[id]
 }
 
-// Leases returns the open leases, the oldest first.
+// Leases returns the open leases, oldest first.
 func (p *Pool) Leases() []*Lease {
 	p.lock()
 	defer p.mu.Unlock()

@@ -12,21 +12,25 @@ import (
 )
 
 var (
-	// ErrRateLimited: a source, a method or everybody together sent too much. See LimitError.
+	// ErrRateLimited is wrapped by a [LimitError] if a source, a method or all
+	// sources together exceed a rate.
 	ErrRateLimited = errors.New("rate limit exceeded")
-	// ErrBanned: the source is banned for a while. See LimitError.
+	// ErrBanned is wrapped by a [LimitError] if the source is banned.
 	ErrBanned = errors.New("banned")
 )
 
-// LimitError says which limit refused a call. It wraps ErrRateLimited or ErrBanned.
+// LimitError is the error of Limiter.Allow. It wraps ErrRateLimited or
+// ErrBanned.
 type LimitError struct {
-	// Limit names it: "source", "method", "global", or "ban".
+	// Limit is the limit that refused the call: "source", "method", "global" or
+	// "ban".
 	Limit string
-	// RetryAfter is after how long the same call can succeed, if nobody else uses the limit up; negative if it never can.
+	// RetryAfter is the time after which the same call can succeed if no other
+	// call uses the limit. A negative value means that it can never succeed.
 	RetryAfter time.Duration
 }
 
-// Error says what is wrong and when to come back.
+// Error returns the limit and the time to wait.
 func (e *LimitError) Error() string {
 	if e.RetryAfter < 0 {
 		return fmt.Sprintf("%v: more at once than the limit of the %s allows", e.Unwrap(), e.Limit)
@@ -42,36 +46,48 @@ func (e *LimitError) Unwrap() error {
 	return ErrRateLimited
 }
 
-// Rate is what may be sent. A rate that is 0 does not limit.
+// Rate is a limit on transactions and bytes. A rate of 0 means no limit.
 type Rate struct {
-	// Txs is in transactions per second, Bytes in bytes per second.
+	// Txs is in transactions per second, and Bytes in bytes per second.
 	Txs, Bytes float64
-	// TxBurst and ByteBurst are how many can come at once after a pause; 0 means what a second brings, at least 1.
+	// TxBurst and ByteBurst are the numbers allowed at once after a pause. 0
+	// means the amount of one second, at least 1.
 	TxBurst, ByteBurst int
 }
 
-// LimiterConfig is how much a Limiter lets through. Begin with [DefaultLimiterConfig].
+// LimiterConfig configures a [Limiter]. Start from [DefaultLimiterConfig].
 type LimiterConfig struct {
-	// Source is what one source may send, Global what all may send together.
+	// Source limits each source, and Global all sources together. The defaults
+	// are 50 transactions and 256 kB per second with bursts of 200 transactions
+	// and 1,024 kB, and 2,000 transactions and 16 MB per second.
 	Source, Global Rate
-	// Methods is what all may send together by a method, such as "eth_sendRawTransaction". One that is not here has no limit of its own.
+	// Methods limits all calls of a method together, for example
+	// "eth_sendRawTransaction". A method that is not in the map has no limit
+	// besides Source and Global. The default is nil.
 	Methods map[string]Rate
-	// MaxSources is how many sources are remembered, at least 1: the one that was quiet longest is forgotten for a new one, and begins with
-	// full buckets when it comes back. Somebody with very many addresses gains that by them; Global holds for all of them together.
+	// MaxSources is the maximum number of remembered sources, at least 1. The
+	// least recently active source is forgotten first, and starts with full
+	// buckets when it returns. A party with very many addresses can exploit
+	// that; Global still limits it. The default is 65,536.
 	MaxSources int
-	// Strikes is how much weight of Strike leads to a ban, at least 1. Weight is forgotten after a StrikeMemory without strikes.
+	// Strikes is the weight of strikes that leads to a ban, at least 1.
+	// StrikeMemory is the time without strikes after which the weight is
+	// forgotten; it must not be negative. The defaults are 100 and ten minutes.
 	Strikes      int
 	StrikeMemory time.Duration
-	// Ban is how long the first ban lasts; each further one twice as long as the last, up to MaxBan. Positive.
+	// Ban is the length of the first ban, and must be positive. Each further
+	// ban is twice as long as the previous one, up to MaxBan. The defaults are
+	// one minute and one day.
 	Ban, MaxBan time.Duration
-	// MaxBans is how many bans are remembered, at least 1, apart from the sources: only another ban pushes one out.
+	// MaxBans is the maximum number of remembered bans, at least 1. The oldest
+	// one is forgotten first. The default is 16,384.
 	MaxBans int
-	// Now is the clock; nil means time.Now.
+	// Now returns the current time. Nil means time.Now.
 	Now func() time.Time
 }
 
-// DefaultLimiterConfig returns the defaults: 50 transactions and 256 kB per second for a source, 2,000 and 16 MB for all, 100 strikes within ten minutes
-// for a ban of a minute, at most a day; 64 Ki sources and 16 Ki bans remembered.
+// DefaultLimiterConfig returns the default configuration. Each field documents
+// its default.
 func DefaultLimiterConfig() LimiterConfig {
 	const kB = 1000
 	return LimiterConfig{
@@ -86,7 +102,9 @@ func DefaultLimiterConfig() LimiterConfig {
 	}
 }
 
-// Validate names the first field that is out of range, its value and what is allowed. The error wraps [ErrInvalidConfig].
+// Validate returns an error that wraps [ErrInvalidConfig] and names the first
+// field that is out of range, its value and the range. It returns nil if all
+// fields are valid.
 func (c *LimiterConfig) Validate() error {
 	rates := map[string]Rate{"Source": c.Source, "Global": c.Global}
 	for method, r := range c.Methods {
@@ -111,11 +129,14 @@ func (c *LimiterConfig) Validate() error {
 	return nil
 }
 
-// Limiter says who may send how much: for a host to ask before it hands anything to a [Pool], or for any other door. A source is whatever
-// the host can tell apart and an attacker cannot forge, such as an IP address, a peer's key or an API key. It must never be the
-// sender that a transaction names: anybody can send garbage in anybody's name (invariant I8).
+// Limiter decides how much each source may send. A host calls it before it
+// passes a transaction to a [Pool]; it can guard other calls too. A source is
+// any identity that the host can distinguish and an attacker cannot forge, such
+// as an IP address, a peer's key or an API key. It must not be the sender in a
+// transaction, because a stranger can submit invalid transactions in the name
+// of any sender (invariant I8).
 //
-// Every call takes constant time. It is safe for concurrent use.
+// Each call takes constant time. A Limiter is safe for concurrent use.
 type Limiter struct {
 	cfg LimiterConfig
 
@@ -139,7 +160,8 @@ type ban struct {
 	length time.Duration
 }
 
-// NewLimiter returns a limiter that has seen nobody. The error wraps [ErrInvalidConfig].
+// NewLimiter returns a limiter without known sources. The error wraps
+// [ErrInvalidConfig].
 func NewLimiter(cfg LimiterConfig) (*Limiter, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -160,9 +182,11 @@ func NewLimiter(cfg LimiterConfig) (*Limiter, error) {
 	return l, nil
 }
 
-// Allow asks whether a source may send so many transactions of so many bytes together by a method, and counts them if so. The source's own
-// limit is looked at first, then the method's, then that of all, so that a flood from one source uses up nobody else's. A call that is
-// refused counts nowhere. The error is a *LimitError.
+// Allow returns nil and counts the call if the source may send txs transactions
+// of bytes bytes in total by a method. Otherwise it returns a *[LimitError] and
+// counts nothing. It checks the source's limit first, then the method's, then
+// the global one, so that a flood from one source does not use up the limits of
+// others.
 func (l *Limiter) Allow(from, method string, txs, bytes int) error {
 	now := l.cfg.Now()
 	l.mu.Lock()
@@ -196,8 +220,9 @@ func (l *Limiter) source(from string) *source {
 	return s
 }
 
-// Strike counts against a source that sent what [Spam] says no honest one has reason to send, and bans it when that is too much. Weight is
-// at least 1. It reports whether the source is banned now.
+// Strike counts an offence of a source, for example a transaction whose error
+// is [Spam], and bans the source when the weight reaches LimiterConfig.Strikes.
+// A weight below 1 counts as 1. It reports whether the source is banned now.
 func (l *Limiter) Strike(from string, weight int) bool {
 	now := l.cfg.Now()
 	l.mu.Lock()
@@ -227,7 +252,7 @@ func (l *Limiter) Strike(from string, weight int) bool {
 	return true
 }
 
-// Banned returns until when a source is banned, and whether it is.
+// Banned reports whether a source is banned, and until when.
 func (l *Limiter) Banned(from string) (until time.Time, banned bool) {
 	now := l.cfg.Now()
 	l.mu.Lock()
@@ -239,7 +264,7 @@ func (l *Limiter) Banned(from string) (until time.Time, banned bool) {
 	return b.until, true
 }
 
-// Pardon lifts a ban, and forgets that there were any.
+// Pardon lifts a source's ban and forgets its previous bans and strikes.
 func (l *Limiter) Pardon(from string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

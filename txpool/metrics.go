@@ -1,39 +1,44 @@
 package txpool
 
-// Metrics is told what to count, with no lock held and from several goroutines at once. Nil funcs count nothing. What is a level and no
-// event, such as the number of transactions, is in [Stats].
+// Metrics receives measurements. The pool calls the functions without its lock
+// and from several goroutines concurrently. A nil function is not called.
+// Levels, such as the number of transactions, are in [Stats].
 type Metrics struct {
-	// Count adds one to a counter. Reason tells rejections and drops apart, in a few words out of a small set; else it is empty.
+	// Count adds one to a counter. reason distinguishes rejections and drops by
+	// a small set of texts; it is empty for other counters.
 	Count func(counter Counter, reason string)
 	// Observe adds a value to a histogram.
 	Observe func(histogram Histogram, value float64)
 }
 
-// Counter names what is counted.
+// Counter is the name of a counter.
 type Counter string
 
 const (
-	// CountAdmitted counts transactions that Add took, CountRejected, by reason, those that it did not.
+	// CountAdmitted counts transactions that Add accepted, and CountRejected
+	// those that it refused, by reason.
 	CountAdmitted Counter = "admitted"
 	CountRejected Counter = "rejected"
-	// CountDropped counts those that left, by reason, of which "pool full" is eviction; CountReplaced those replaced; CountIncluded
+	// CountDropped counts dropped transactions by reason; "pool full" means
+	// eviction. CountReplaced counts replaced transactions, and CountIncluded
 	// those in a committed bundle or a block.
 	CountDropped  Counter = "dropped"
 	CountReplaced Counter = "replaced"
 	CountIncluded Counter = "included"
-	// CountDrained counts those put into a lease, each time.
+	// CountDrained counts transactions each time they are put into a lease.
 	CountDrained Counter = "drained"
 )
 
-// Histogram names what is measured.
+// Histogram is the name of a histogram.
 type Histogram string
 
 const (
-	// AdmitSeconds is how long Add took, the sender's recovery with it; of a batch, each of its transactions counts alike.
+	// AdmitSeconds is the duration of Add, including the recovery of the
+	// sender. In a batch, each transaction counts as an equal part.
 	AdmitSeconds Histogram = "admit_seconds"
-	// TxBytes is the encoding of an admitted transaction.
+	// TxBytes is the size of the encoding of an admitted transaction.
 	TxBytes Histogram = "tx_bytes"
-	// EvictionAgeSeconds is how old an evicted transaction was.
+	// EvictionAgeSeconds is the age of an evicted transaction.
 	EvictionAgeSeconds Histogram = "eviction_age_seconds"
 )
 

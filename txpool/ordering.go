@@ -10,44 +10,54 @@ import (
 	"github.com/google/btree"
 )
 
-// Ordering decides in which order transactions of different senders are drained; those of one sender always go by nonce. It has no say in
-// who is evicted: that goes by the effective tip alone, so that age never protects (invariant I13).
+// Ordering decides the order in which transactions of different senders are
+// drained. Transactions of one sender are always drained in nonce order.
+// Ordering does not affect eviction, which depends on the effective tip only,
+// so that age never protects a transaction (invariant I13).
 type Ordering interface {
-	// Score is the greater the earlier a transaction goes. Of equal scores the earlier arrival goes first. It is called without a lock
-	// held, for every transaction that can run, at each drain; it must be a function of its argument alone.
+	// Score returns the priority of a transaction. The highest score goes
+	// first; of equal scores, the earlier arrival. It is called for every
+	// pending transaction in each drain, without a lock. It must depend on its
+	// argument only.
 	Score(Candidate) int64
 }
 
-// Candidate is a transaction that can run.
+// Candidate is a pending transaction.
 type Candidate struct {
 	// Tx is the transaction.
 	Tx *types.Transaction
-	// Tip is what it pays above the base fee, in wei per gas, at most 2^64-1.
+	// Tip is the price above the base fee, in wei per gas, at most 2^64-1.
 	Tip uint64
-	// Size is its encoding in bytes.
+	// Size is the size of the encoding, in bytes.
 	Size uint64
-	// Age is how long it has been in the pool.
+	// Age is the time since the transaction was admitted.
 	Age time.Duration
 }
 
-// ByTip is the default: the greater effective tip first, then the earlier arrival. The pool keeps this order all the time, so that a drain
-// costs no more than what it takes. Another order costs each drain the whole pool.
+// ByTip is the default order: the higher effective tip first, then the earlier
+// arrival. The pool maintains this order at all times, so the cost of a drain
+// depends on the drained transactions only. With another order, each drain
+// visits the whole pool.
 type ByTip struct{}
 
-// Score returns the tip.
+// Score returns a score that grows with the tip.
 func (ByTip) Score(c Candidate) int64 { return int64(c.Tip >> 1) }
 
-// ByScore weighs fee, size and age:
+// ByScore combines fee, size and age:
 //
 //	ln(1 + tip/BaseTip)·Fee + Size/kilobytes + Age·√(seconds, at most an hour)
 //
-// in fixed point, so that it is the same on every machine. Know its weaknesses before you use it: with the default weights a transaction of
-// 1 gwei that waited for an hour goes before one of 800 gwei; and whoever splits a transaction into smaller ones gets the size bonus
-// several times.
+// It uses fixed-point arithmetic, so that the result is the same on every
+// machine. Consider its weaknesses before you use it. With the default weights,
+// a transaction of 1 gwei that has waited for an hour goes before one of 800
+// gwei. A sender that splits a transaction into several smaller ones receives
+// the bonus for size several times.
 type ByScore struct {
-	// BaseTip is the tip at which the fee begins to count by its logarithm, in wei per gas; 0 means 1 gwei.
+	// BaseTip is the tip above which the fee counts by its logarithm, in wei
+	// per gas. 0 means 1 gwei.
 	BaseTip uint64
-	// Fee, Size and Age are the weights in per mille; all 0 means 1000, 150 and 100.
+	// Fee, Size and Age are the weights, in per mille. If all are 0, they are
+	// 1,000, 150 and 100.
 	Fee, Size, Age uint32
 }
 

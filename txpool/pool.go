@@ -11,8 +11,10 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// Pool is the mempool. It is safe for concurrent use. It starts no goroutine that outlives a call, but for one that tells events when they come
-// faster than the calls that cause them can tell them; it ends when all are told.
+// Pool is a transaction pool. It is safe for concurrent use. Pool starts at
+// most one background goroutine. It delivers queued events to Config.Observe
+// and to subscriptions when they are produced faster than the calling
+// goroutines can deliver them, and exits when the queue is empty.
 type Pool struct {
 	cfg        Config
 	lenient    Config // for transactions that come back: see Config.lenient
@@ -58,12 +60,14 @@ func New(cfg Config, state State) (*Pool, error) {
 	return p, nil
 }
 
-// Add admits a transaction. A nil error means that it is stored; whatever happens to it then is an event. Errors wrap one of
-// the package's, or are Config.Precheck's, and change nothing.
+// Add admits a transaction. A nil error means that the pool has stored it; its
+// later fate is reported by events. Errors wrap one of this package's errors or
+// are those of Config.Precheck. A refused transaction changes nothing.
 func (p *Pool) Add(tx *types.Transaction) error { return p.add(tx, false) }
 
-// AddPrivate is Add for a transaction that nobody outside should hear of: it is drained like any other and pays like any other, but
-// Pending, Snapshot, Content and ordinary subscriptions do not show it.
+// AddPrivate is Add for a transaction that must stay secret until it is in a
+// block. It is drained and priced like any other, but Pending, Snapshot,
+// Content and ordinary subscriptions do not show it.
 func (p *Pool) AddPrivate(tx *types.Transaction) error { return p.add(tx, true) }
 
 func (p *Pool) add(tx *types.Transaction, private bool) error {
@@ -79,7 +83,8 @@ func (p *Pool) add(tx *types.Transaction, private bool) error {
 	return c.err
 }
 
-// AddRaw is Add for the binary encoding of a transaction (EIP-2718). It returns the transaction's hash if it was admitted.
+// AddRaw is Add for the binary encoding of a transaction (EIP-2718). It returns
+// the transaction's hash if it was admitted.
 func (p *Pool) AddRaw(raw []byte) (common.Hash, error) {
 	began := p.cfg.Now()
 	tx, err := p.decode(raw)
@@ -188,16 +193,19 @@ func (c *core) preview(e *entry, from common.Address) error {
 	return err
 }
 
-// Prepared is a transaction that has passed all checks that need no account, its sender known. See Pool.Prepare.
+// Prepared is a transaction whose sender is known and that has passed all
+// checks that do not need the account: see Pool.Prepare.
 type Prepared struct {
 	entry *entry
 	from  common.Address
 }
 
-// Sender returns who sent the transaction.
+// Sender returns the sender of the transaction.
 func (t *Prepared) Sender() common.Address { return t.from }
 
-// Prepare does the part of Add that needs no lock: for hosts that recover signatures on workers of their own.
+// Prepare does the part of Add that does not need the pool's lock, such as the
+// recovery of the sender. It is for hosts that do so in their own workers.
+// Errors are those of Add.
 func (p *Pool) Prepare(tx *types.Transaction) (Prepared, error) {
 	one := [1]candidate{{tx: tx}}
 	p.examine(one[:], p.cfg.Now())
@@ -208,7 +216,8 @@ func (p *Pool) Prepare(tx *types.Transaction) (Prepared, error) {
 	return Prepared{one[0].entry, one[0].from}, nil
 }
 
-// AddPrepared is the rest of Add. A prepared transaction can be added to the pool that prepared it, once.
+// AddPrepared does the rest of Add. The transaction must have been prepared by
+// the same pool, and can be added once. Errors are those of Add.
 func (p *Pool) AddPrepared(t Prepared) error {
 	if t.entry == nil || t.entry.account != nil {
 		return fmt.Errorf("%w: not prepared, or added before", ErrMalformed)
@@ -271,7 +280,8 @@ func (p *Pool) measure(began time.Time, err error) {
 	p.cfg.Metrics.observe(AdmitSeconds, p.cfg.Now().Sub(began).Seconds())
 }
 
-// Remove drops a transaction. Errors wrap ErrNotFound, or ErrInBundle for one in an open lease.
+// Remove drops a transaction. Errors wrap ErrNotFound, or ErrInBundle if the
+// transaction is in an open lease.
 func (p *Pool) Remove(hash common.Hash) error {
 	return p.change(func(c *core) error {
 		e := c.all.get(hash)
@@ -286,8 +296,9 @@ func (p *Pool) Remove(hash common.Hash) error {
 	})
 }
 
-// Reject drops a transaction that failed in building, out of its lease if it is in one, and refuses it for Config.QuarantineTime (invariant
-// I14). The reason is that of the event. Errors wrap ErrNotFound.
+// Reject drops a transaction that failed while a block was built, even from an
+// open lease, and refuses it for Config.QuarantineTime (invariant I14). reason
+// becomes Event.Reason. The error wraps ErrNotFound.
 func (p *Pool) Reject(hash common.Hash, reason error) error {
 	now := p.cfg.Now().UnixNano()
 	return p.change(func(c *core) error {

@@ -9,8 +9,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// Held returns the transactions that the pool holds aside, with the reason of
-// each: see StatusHeld.
+// Held returns the transactions that the pool holds aside, sorted by hash, with
+// the reason for each: see StatusHeld.
 func (p *Pool) Held() []Displaced {
 	p.lock()
 	defer p.mu.Unlock()
@@ -39,8 +39,9 @@ func (p *Pool) Size() int {
 	return p.core.all.len()
 }
 
-// NextNonce returns the nonce after the sender's transactions that are in line, and whether the pool knows the sender. For one that it
-// does not know, the host's state has the answer.
+// NextNonce returns the nonce after the sender's pending and parked
+// transactions, and whether the pool knows the sender. If it does not, use the
+// nonce in the host's state.
 func (p *Pool) NextNonce(sender common.Address) (uint64, bool) {
 	p.lock()
 	defer p.mu.Unlock()
@@ -51,11 +52,13 @@ func (p *Pool) NextNonce(sender common.Address) (uint64, bool) {
 	return a.next(), true
 }
 
-// Snapshot is the pool's transactions that can run and are in no lease, at one moment. It holds no lock, and is safe for concurrent use.
+// Snapshot is the set of pending transactions at one moment, without leased and
+// private ones. It holds no lock and is safe for concurrent use.
 type Snapshot struct{ view *view }
 
-// Snapshot returns what could be drained now, without private transactions, in constant time. While a Reset, or another call that works
-// in slices, is under way it is what could be drained before it.
+// Snapshot returns the pending transactions that are not in a lease, without
+// private ones. It takes constant time. During a Reset or another call that
+// works in slices, it returns the state before that call.
 func (p *Pool) Snapshot() *Snapshot {
 	now := p.cfg.Now().UnixNano()
 	p.lock()
@@ -66,7 +69,8 @@ func (p *Pool) Snapshot() *Snapshot {
 	return &Snapshot{p.look(now)}
 }
 
-// All yields the transactions in the order in which Drain would give them: best first, and each sender's by nonce.
+// All yields the transactions in the order of Drain: best first, and those of
+// each sender in nonce order.
 func (s *Snapshot) All() iter.Seq[*types.Transaction] {
 	return func(yield func(*types.Transaction) bool) {
 		for e := range s.view.order() {
@@ -77,10 +81,11 @@ func (s *Snapshot) All() iter.Seq[*types.Transaction] {
 	}
 }
 
-// Pending returns all transactions that can run and are in no lease, without private ones, in the order in which Drain would give them.
+// Pending returns the pending transactions that are not in a lease, without
+// private ones, in the order of Drain.
 func (p *Pool) Pending() []*types.Transaction { return slices.Collect(p.Snapshot().All()) }
 
-// PendingLimit is Pending for the first n; 0 means all.
+// PendingLimit returns the first n transactions of Pending. 0 means all.
 func (p *Pool) PendingLimit(n int) []*types.Transaction {
 	if n <= 0 {
 		return p.Pending()
@@ -94,24 +99,27 @@ func (p *Pool) PendingLimit(n int) []*types.Transaction {
 	return txs
 }
 
-// Status says where a transaction is.
+// Status is the position of a transaction in the pool.
 type Status uint8
 
 const (
-	// StatusUnknown: not in the pool. See Pool.Departure.
+	// StatusUnknown means that the transaction is not in the pool: see
+	// Pool.Departure.
 	StatusUnknown Status = iota
-	// StatusPending: it can run.
+	// StatusPending means that the transaction can run.
 	StatusPending
-	// StatusQueued: behind a nonce gap.
+	// StatusQueued means that the transaction is behind a nonce gap.
 	StatusQueued
-	// StatusParked: it, or one before it, does not pay the floor or the base fee.
+	// StatusParked means that the transaction, or one before it, does not pay
+	// the floor or the base fee, or that the balance does not cover it now.
 	StatusParked
-	// StatusLeased: in an open lease.
+	// StatusLeased means that the transaction is in an open lease.
 	StatusLeased
-	// StatusHeld: it was accepted, came back from a failed block or a restart,
-	// and cannot be admitted now: the host cannot read the account, or a check
-	// refuses it that did not before. The pool tries it again with each Reset
-	// and CleanupExpired, and drops it when its lifetime is over.
+	// StatusHeld means that the transaction was accepted, came back from a
+	// failed block or a restart, and cannot be admitted now, because the host
+	// cannot read the account or a check refuses it. The pool tries again in
+	// each Reset and CleanupExpired, and drops the transaction when its
+	// lifetime is over.
 	StatusHeld
 )
 
@@ -120,7 +128,7 @@ func (s Status) String() string {
 	return [...]string{"unknown", "pending", "queued", "parked", "leased", "held"}[min(s, StatusHeld)]
 }
 
-// Status returns where a transaction is.
+// Status returns the status of a transaction.
 func (p *Pool) Status(hash common.Hash) Status {
 	p.lock()
 	defer p.mu.Unlock()
@@ -136,8 +144,9 @@ func (p *Pool) Status(hash common.Hash) Status {
 	return [...]Status{queued: StatusQueued, parked: StatusParked, ready: StatusPending}[e.status]
 }
 
-// ContentFrom returns one sender's transactions, by nonce, without private ones: pending are those that can run or are in leases, queued
-// those that are held, parked ones with them.
+// ContentFrom returns the transactions of a sender in nonce order, without
+// private ones. pending has those that can run or are in leases, and queued the
+// others.
 func (p *Pool) ContentFrom(sender common.Address) (pending, queued []*types.Transaction) {
 	p.lock()
 	defer p.mu.Unlock()
@@ -160,7 +169,8 @@ func (a *account) content() (pending, held []*types.Transaction) {
 	return pending, held
 }
 
-// Content is ContentFrom for all senders. It works in slices: each sender is shown as it was at one moment.
+// Content returns the result of ContentFrom for all senders. It works in
+// slices, so different senders are shown at different moments.
 func (p *Pool) Content() (pending, queued map[common.Address][]*types.Transaction) {
 	pending = make(map[common.Address][]*types.Transaction)
 	queued = make(map[common.Address][]*types.Transaction)
@@ -179,31 +189,41 @@ func (p *Pool) Content() (pending, queued map[common.Address][]*types.Transactio
 	return pending, queued
 }
 
-// Stats is a summary of the pool.
+// Stats is a summary of a pool.
 type Stats struct {
-	// Pending counts the transactions that can run, those in leases with them; Parked and Queued those that are held.
+	// Pending is the number of transactions that can run, including leased
+	// ones; Parked that of transactions that do not pay enough; Queued that of
+	// transactions behind nonce gaps.
 	Pending, Parked, Queued int
-	// PendingBytes, ParkedBytes and QueuedBytes are what they take in memory, about.
+	// PendingBytes, ParkedBytes and QueuedBytes are the approximate memory of
+	// these transactions, in bytes.
 	PendingBytes, ParkedBytes, QueuedBytes uint64
-	// Exempt counts the transactions that came back and that no cap evicts, and
-	// ExemptBytes is what they take in memory, about. They are part of the above.
+	// Exempt is the number of transactions that came back and are exempt from
+	// the caps, and ExemptBytes their approximate memory in bytes. They are
+	// included in the numbers above.
 	Exempt      int
 	ExemptBytes uint64
-	// Leased counts the transactions in leases, Leases open leases, Senders accounts that the pool keeps something for.
+	// Leased is the number of transactions in leases, Leases that of open
+	// leases, and Senders that of accounts for which the pool stores data.
 	Leased, Leases, Senders int
-	// Floor is the least price that runs, BaseFee what it must pay besides, both in wei per gas.
+	// Floor is the lowest price of a pending transaction, and BaseFee the base
+	// fee, both in wei per gas.
 	Floor, BaseFee uint64
-	// Surge is by how much newcomers pay more than the floor, in per mille: 1000 is not at all.
+	// Surge is the factor by which newcomers pay more than the floor, in per
+	// mille. 1000 means no surge.
 	Surge uint64
-	// Watermark is the least price, in wei per gas, that a newcomer of 21,000 gas with the next nonce must pay to be admitted now: the
-	// floor with surge, or more than the worst of a full pool, also if the base fee rises by an eighth; 2^64-1 while a pool is full of leases.
+	// Watermark is the lowest price, in wei per gas, at which a transaction of
+	// 21,000 gas with the sender's next nonce would be admitted now. It is the
+	// floor with surge or the base fee, whichever is higher. In a full pool it
+	// is also more than the worst transaction pays, even after a rise of the
+	// base fee by an eighth. It is 2^64-1 if no transaction can be displaced.
 	Watermark uint64
 }
 
-// Size returns the number of all transactions.
+// Size returns the number of all transactions, leased ones included.
 func (s Stats) Size() int { return s.Pending + s.Parked + s.Queued }
 
-// Stats returns a summary, in constant time.
+// Stats returns a summary in constant time.
 func (p *Pool) Stats() Stats {
 	p.lock()
 	defer p.mu.Unlock()

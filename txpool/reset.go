@@ -9,55 +9,60 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// Head tells how the host's chain of executed blocks moved.
+// Head is a change of the host's chain of executed blocks.
 type Head struct {
-	// Reverted are blocks that are no longer part of the chain, Included those that are new; both oldest first.
+	// Reverted are the blocks that are no longer part of the chain, and
+	// Included the new ones. Both are in chain order, oldest first.
 	Reverted, Included []Block
-	// BaseFee is the base fee of the block to come, in wei per gas; nil means that it is what it was, at first 0.
+	// BaseFee is the base fee of the next block, in wei per gas. Nil means no
+	// change; initially it is 0.
 	BaseFee *big.Int
-	// Touched are all accounts that the change of blocks may have changed, senders included; nil means that it may be any, and makes the
-	// pool read the accounts of all its senders again.
+	// Touched are all accounts that the change may have affected, including
+	// senders. Nil means that any account may have changed; the pool then reads
+	// the accounts of all its senders again.
 	Touched []common.Address
 }
 
-// Block is what the pool must know of a block.
+// Block is the part of a block that the pool uses.
 type Block struct {
-	// BaseFee is the block's own, in wei per gas; nil means 0.
+	// BaseFee is the base fee of this block, in wei per gas. Nil means 0.
 	BaseFee *big.Int
-	// Transactions are those of the block, in order.
+	// Transactions are the transactions of the block, in order.
 	Transactions []*types.Transaction
-	// GasUsed and GasLimit are the block's own. 0 means the sum of the transactions' gas limits, and Config.BlockGasLimit. Of a block that is
-	// at most half full the floor learns that there was room at the least price, whatever the few in it paid: else one transaction a block
-	// could price everybody else out.
+	// GasUsed and GasLimit are those of this block. 0 means the sum of the
+	// transactions' gas limits, and Config.BlockGasLimit. A block that is at
+	// most half full counts as one with the lowest price, because it had room
+	// at any price. Otherwise a single transaction per block could raise the
+	// floor for all users.
 	GasUsed, GasLimit uint64
 }
 
-// Displaced is a transaction that a Reset or Restore removed from the pool, or
-// did not take back.
+// Displaced is a transaction that Reset or Restore removed from the pool or did
+// not take back.
 type Displaced struct {
-	// Tx is the transaction, Err the reason.
+	// Tx is the transaction, and Err the reason.
 	Tx  *types.Transaction
 	Err error
-	// Held says that the pool holds the transaction aside and will try it again:
-	// see StatusHeld.
+	// Held is set if the pool holds the transaction aside and will try to admit
+	// it again: see StatusHeld.
 	Held bool
 }
 
-// Reset follows the host's chain, when Config's State shows the new one
-// already. It removes what is included, reads accounts anew, and moves the
-// floor and the base fee.
+// Reset follows a change of the host's chain. State must show the new chain
+// before the call. Reset removes included transactions, reads accounts again,
+// and updates the floor and the base fee.
 //
-// It takes the transactions of reverted blocks back above every cap, and
-// displaces no other transaction by them (invariant I12). If the balance does
-// not cover one now, it is parked until the balance does. Reset refuses one
-// only if its nonce is used up, or if the sender has put another transaction in
-// its place. It holds aside what cannot be admitted now, because the host
-// cannot read the account or because Precheck refuses it: see StatusHeld.
+// Reset takes back the transactions of reverted blocks above the caps and
+// displaces no other transaction for them (invariant I12). If the balance does
+// not cover one, it is parked until the balance does. Reset refuses one only if
+// its nonce is used up or the sender has put another transaction in its place.
+// It holds aside those that cannot be admitted now, because the host cannot
+// read the account or Config.Precheck refuses them: see StatusHeld.
 //
-// Reset returns each transaction that it refused, holds aside, or dropped, with
-// the reason. What it dropped is also an event. If other calls drop
-// transactions meanwhile, those may be among them. It works in slices; until it
-// is done, Pending and Snapshot show the pool as it was.
+// Reset returns each transaction that it refused, held aside or dropped, with
+// the reason. Dropped ones are also reported by events. Transactions that other
+// calls drop meanwhile may be included. Reset works in slices; until it is
+// done, Pending and Snapshot show the pool as it was before.
 func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	defer p.begin()()
 	p.freeze()

@@ -7,19 +7,21 @@ import (
 	"sync"
 )
 
-// ErrClosed: the subscription was closed.
+// ErrClosed is returned by Subscription.Next after Close.
 var ErrClosed = errors.New("txpool: subscription is closed")
 
-// SubscribeOptions says what a subscription gets. The zero value is good.
+// SubscribeOptions configures a [Subscription]. The zero value is valid.
 type SubscribeOptions struct {
-	// Buffer is how many events wait for a slow reader, at least 1; 0 means 1024.
+	// Buffer is the number of events that can wait for a slow reader. 0 means
+	// 1,024.
 	Buffer int
-	// Private asks for the events of private transactions too.
+	// Private includes the events of private transactions.
 	Private bool
 }
 
-// Subscription is a bounded queue of events. A reader that is too slow loses the oldest ones and is told how many. Close it when done.
-// Its methods are safe for concurrent use.
+// Subscription is a bounded queue of events. If the reader is too slow, the
+// oldest events are lost, and Next returns an event of kind Missed with their
+// number. Close it after use. Its methods are safe for concurrent use.
 type Subscription struct {
 	pool    *Pool
 	private bool
@@ -33,7 +35,7 @@ type Subscription struct {
 	wake   chan struct{} // holds a token when there may be something to read
 }
 
-// Subscribe returns a subscription to all events from now on.
+// Subscribe returns a subscription to all later events.
 func (p *Pool) Subscribe(options SubscribeOptions) *Subscription {
 	const usual = 1024
 	if options.Buffer <= 0 {
@@ -84,7 +86,9 @@ func (s *Subscription) signal() {
 	}
 }
 
-// Next waits for the next event. If some were lost, an event of kind Missed comes first. The error is the context's, or wraps ErrClosed.
+// Next waits for the next event and returns it. If events were lost, it first
+// returns an event of kind Missed. The error is context.Cause(ctx), or wraps
+// ErrClosed.
 func (s *Subscription) Next(ctx context.Context) (Event, error) {
 	for {
 		if e, ok, err := s.poll(); ok || err != nil {
@@ -124,7 +128,8 @@ func (s *Subscription) poll() (e Event, ok bool, err error) {
 	return e, true, nil
 }
 
-// Close ends the subscription. Whoever waits in Next gets ErrClosed. Closing twice is fine.
+// Close closes the subscription. Pending calls of Next return ErrClosed.
+// Further calls have no effect.
 func (s *Subscription) Close() {
 	s.mu.Lock()
 	s.closed = true

@@ -9,83 +9,91 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Block is a whole block (GP 4.2).
+// Block is a whole block: a Header and an Extrinsic (GP 4.2).
 type Block struct {
 	Header    Header
 	Extrinsic Extrinsics
 }
 
-// Extrinsics is everything in a block but its header (GP 4.3).
+// Extrinsics is the extrinsic data of a block: everything except its header (GP
+// 4.3).
 type Extrinsics struct {
-	// Tickets enter the contest for the next epoch's slots.
+	// Tickets compete for the slots of the next epoch.
 	Tickets Tickets
-	// Preimages are data that services asked for.
+	// Preimages are data that services have requested.
 	Preimages Preimages
 	// Guarantees put work reports on cores.
 	Guarantees Guarantees
-	// Assurances say which reports are available.
+	// Assurances show which reports are available.
 	Assurances Assurances
-	// Disputes hold verdicts on reports.
+	// Disputes contain verdicts on reports.
 	Disputes Disputes
 }
 
 // The parts of an extrinsic that are sequences.
 type (
-	// Tickets is E_T.
+	// Tickets is the tickets extrinsic E_T (GP 6.29).
 	Tickets []TicketEnvelope
-	// Preimages is E_P.
+	// Preimages is the preimages extrinsic E_P (GP 12.35).
 	Preimages []Preimage
-	// Guarantees is E_G.
+	// Guarantees is the guarantees extrinsic E_G (GP 11.23).
 	Guarantees []Guarantee
-	// Assurances is E_A.
+	// Assurances is the assurances extrinsic E_A (GP 11.10).
 	Assurances []Assurance
 )
 
-// TicketEnvelope is a ticket with the proof that some validator owns it (GP 6.29).
+// TicketEnvelope is a ticket with an anonymous proof that a validator owns it
+// (GP 6.29).
 type TicketEnvelope struct {
-	// Attempt is the owner's entry, Signature the ring VRF proof.
+	// Attempt is the index of the ticket among its owner's tickets, and
+	// Signature the ring VRF proof.
 	Attempt   uint8
 	Signature [784]byte
 }
 
-// Preimage is data that a service asked for (GP 12.35).
+// Preimage is data that a service has requested (GP 12.35).
 type Preimage struct {
-	// Service asked for Data.
+	// Service is the service that requested Data.
 	Service jamq.ServiceID
 	Data    []byte
 }
 
-// Assurance is one validator's word on which reports it holds its parts of (GP 11.10).
+// Assurance is one validator's statement about the reports whose data it holds
+// (GP 11.10).
 type Assurance struct {
-	// Anchor is the parent block.
+	// Anchor is the hash of the parent block.
 	Anchor jamq.HeaderHash
-	// Bitfield has a bit for each core, the lowest bit of the first byte for core 0.
+	// Bitfield has one bit for each core. Core 0 is the lowest bit of the first
+	// byte.
 	Bitfield []byte
 	// Validator is the index in the validator set.
 	Validator uint16
 	Signature [64]byte
 }
 
-// Disputes is E_D (GP 10.2).
+// Disputes is the disputes extrinsic E_D: Verdicts on reports, and the Culprits
+// and Faults that the verdicts convict (GP 10.2).
 type Disputes struct {
 	Verdicts []Verdict
 	Culprits []Culprit
 	Faults   []Fault
 }
 
-// Verdict is the judgement of two thirds of the validators and one on a report.
+// Verdict is the judgement of more than two thirds of the validators on a
+// report.
 type Verdict struct {
-	// Target is the report's hash.
+	// Target is the hash of the report.
 	Target common.Hash
-	// Epoch is the index of the epoch whose validators judged.
+	// Epoch is the index of the epoch whose validators voted.
 	Epoch uint32
-	// Votes are exactly ⌊2V/3⌋+1.
+	// Votes has exactly ⌊2V/3⌋+1 votes.
 	Votes []Vote
 }
 
-// Vote is one validator's judgement.
+// Vote is the judgement of one validator.
 type Vote struct {
-	// Valid says that the report is right.
+	// Valid is the judgement: true if the validator considers the report
+	// correct.
 	Valid     bool
 	Validator uint16
 	Signature [64]byte
@@ -93,7 +101,7 @@ type Vote struct {
 
 // Culprit is a validator that guaranteed a bad report.
 type Culprit struct {
-	// Target is the report's hash, Key the validator's Ed25519 key.
+	// Target is the hash of the report, and Key the validator's Ed25519 key.
 	Target    common.Hash
 	Key       [32]byte
 	Signature [64]byte
@@ -101,7 +109,8 @@ type Culprit struct {
 
 // Fault is a validator whose judgement a verdict contradicts.
 type Fault struct {
-	// Target is the report's hash, Valid the judgement, Key the validator's Ed25519 key.
+	// Target is the hash of the report, Valid the judgement, and Key the
+	// validator's Ed25519 key.
 	Target    common.Hash
 	Valid     bool
 	Key       [32]byte
@@ -123,7 +132,9 @@ func (x *Block) code(c *coder) {
 	x.Extrinsic.code(c)
 }
 
-func (x *Extrinsics) code(c *coder) { // GP C.16: tickets, preimages, guarantees, assurances, disputes
+// code codes the parts in the order of GP C.16: tickets, preimages, guarantees,
+// assurances, disputes.
+func (x *Extrinsics) code(c *coder) {
 	x.Tickets.code(c)
 	x.Preimages.code(c)
 	x.Guarantees.code(c)
@@ -164,7 +175,7 @@ func (x *Assurance) code(c *coder) {
 		c.bytes(x.Bitfield)
 	}
 	if spare := size*8 - c.codec.cores; c.err == nil && spare > 0 && x.Bitfield[size-1]>>(8-spare) != 0 {
-		c.fail(fmt.Errorf("%w: the bitfield speaks for cores beyond %d", ErrNonCanonical, c.codec.cores))
+		c.fail(fmt.Errorf("%w: the bitfield has bits for cores beyond %d", ErrNonCanonical, c.codec.cores))
 	}
 	u16(c, &x.Validator)
 	c.bytes(x.Signature[:])
@@ -193,7 +204,7 @@ func (x *Disputes) code(c *coder) {
 	})
 }
 
-// guaranteesByHash is E_G with each report replaced by its hash, which is what the extrinsic hash covers.
+// guaranteesByHash is E_G with each report replaced by its hash.
 type guaranteesByHash struct {
 	guarantees Guarantees
 	reports    [][32]byte
@@ -208,8 +219,9 @@ func (x *guaranteesByHash) code(c *coder) {
 	}
 }
 
-// ExtrinsicHash returns the hash that a header carries of its extrinsic (GP 5.4): over the hashes of its five parts, where guarantees
-// count with the hashes of their reports. Errors are those of Encode.
+// ExtrinsicHash returns the commitment to the extrinsic in a header (GP 5.4).
+// It covers the hashes of the five parts. In the guarantees, each report is
+// replaced by its hash. Errors are those of Encode.
 func (c *Codec) ExtrinsicHash(x *Extrinsics) (common.Hash, error) {
 	g := &guaranteesByHash{guarantees: x.Guarantees, reports: make([][32]byte, len(x.Guarantees))}
 	for i := range x.Guarantees {

@@ -10,19 +10,23 @@ import (
 )
 
 var (
-	// ErrTruncated: the input ends too early.
+	// ErrTruncated is returned if the input ends too early.
 	ErrTruncated = errors.New("codec: input truncated")
-	// ErrNonCanonical: the input is not what encoding makes, or a value has an order that no encoding has.
+	// ErrNonCanonical is returned by Decode if the input differs from the
+	// canonical encoding, and by Encode if a value has no encoding, for example
+	// because a set is not in order.
 	ErrNonCanonical = errors.New("codec: not canonical")
-	// ErrTooLarge: a number does not fit where it belongs.
+	// ErrTooLarge is returned if a number exceeds the range of its field.
 	ErrTooLarge = errors.New("codec: too large")
-	// ErrWrongLength: a sequence whose length the chain's constants fix has another one.
+	// ErrWrongLength is returned by Encode if a sequence does not have the
+	// length that the chain's constants prescribe.
 	ErrWrongLength = errors.New("codec: wrong length")
-	// ErrUnknownVersion: a version that is none of the constants.
+	// ErrUnknownVersion is returned by New if the version is not one of the
+	// constants.
 	ErrUnknownVersion = errors.New("codec: unknown version")
 )
 
-// Version is a version of the Gray Paper, as far as its encodings go.
+// Version is a version of the Gray Paper.
 type Version uint8
 
 const (
@@ -32,7 +36,7 @@ const (
 	V080
 )
 
-// String returns the version's number, such as "0.7.2".
+// String returns the version's number, for example "0.7.2".
 func (v Version) String() string {
 	switch v {
 	case V072:
@@ -43,7 +47,8 @@ func (v Version) String() string {
 	return fmt.Sprintf("codec.Version(%d)", uint8(v))
 }
 
-// Codec encodes and decodes for one version and one chain. It never changes: any number of goroutines may use it.
+// Codec encodes and decodes for one version of the Gray Paper and one chain. It
+// is immutable and safe for concurrent use.
 type Codec struct {
 	version                      Version
 	validators, cores, epochLen  int
@@ -51,7 +56,8 @@ type Codec struct {
 	spec                         jamq.ChainSpec
 }
 
-// New returns a codec. Errors wrap ErrUnknownVersion or jamq.ErrInvalidSpec.
+// New returns a codec for a version and a chain. Errors wrap ErrUnknownVersion
+// or jamq.ErrInvalidSpec.
 func New(version Version, spec jamq.ChainSpec) (*Codec, error) {
 	if version > V080 {
 		return nil, fmt.Errorf("%w: %v, want %v or %v", ErrUnknownVersion, version, V072, V080)
@@ -71,13 +77,16 @@ func (c *Codec) Version() Version { return c.version }
 // Spec returns the chain's constants.
 func (c *Codec) Spec() jamq.ChainSpec { return c.spec }
 
-// Value is a type that has an encoding: a pointer to a type of this package. The set is closed.
+// Value is a type that has an encoding. Only pointers to types of this package
+// implement it.
 type Value interface{ code(*coder) }
 
-// Encode returns the encoding of a value. Errors wrap ErrNonCanonical, ErrTooLarge or ErrWrongLength and name the field.
+// Encode returns the encoding of v. Errors wrap ErrNonCanonical, ErrTooLarge or
+// ErrWrongLength and name the field.
 func (c *Codec) Encode(v Value) ([]byte, error) { return c.Append(nil, v) }
 
-// Append appends the encoding of a value to b. It is [Codec.Encode] otherwise; with an error it returns nil.
+// Append appends the encoding of v to b and returns the extended slice. It
+// returns nil and the error if v cannot be encoded. Errors are those of Encode.
 func (c *Codec) Append(b []byte, v Value) ([]byte, error) {
 	w := &coder{codec: c, out: b}
 	v.code(w)
@@ -87,8 +96,9 @@ func (c *Codec) Append(b []byte, v Value) ([]byte, error) {
 	return w.out, nil
 }
 
-// Decode returns the value that raw encodes: all of raw, in the one way in which it can be encoded. Errors wrap ErrTruncated,
-// ErrNonCanonical or ErrTooLarge.
+// Decode returns the value that raw encodes. It accepts only the canonical
+// encoding, without further bytes. Errors wrap ErrTruncated, ErrNonCanonical or
+// ErrTooLarge.
 func Decode[T any, P interface {
 	*T
 	Value
@@ -104,7 +114,8 @@ func Decode[T any, P interface {
 	return v, nil
 }
 
-// DecodePrefix is [Decode] of a value that more bytes may follow, which it returns.
+// DecodePrefix decodes a value from the beginning of raw and returns it with
+// the remaining bytes. Errors are those of Decode.
 func DecodePrefix[T any, P interface {
 	*T
 	Value
@@ -118,7 +129,8 @@ func DecodePrefix[T any, P interface {
 	return v, r.rest, nil
 }
 
-// Hash returns the BLAKE2b-256 hash of a value's encoding. Errors are those of Encode.
+// Hash returns the BLAKE2b-256 hash of the encoding of v. Errors are those of
+// Encode.
 func (c *Codec) Hash(v Value) ([32]byte, error) {
 	raw, err := c.Encode(v)
 	if err != nil {
@@ -127,7 +139,8 @@ func (c *Codec) Hash(v Value) ([32]byte, error) {
 	return blake2b.Sum256(raw), nil
 }
 
-// PackageHash returns the hash by which the chain knows a work package (GP 14.1). Errors are those of Encode.
+// PackageHash returns the hash that identifies a work package on the chain (GP
+// 14.1). Errors are those of Encode.
 func (c *Codec) PackageHash(p *WorkPackage) (jamq.PackageHash, error) {
 	h, err := c.Hash(p)
 	return h, err

@@ -122,7 +122,8 @@ func TestRoundTripAndEveryTruncation(t *testing.T) {
 	}
 }
 
-// The refine context is what the versions differ in; what one of them does not encode it does not read.
+// The versions differ in the refine context: a version neither writes nor reads
+// the fields that only the other one has.
 func TestVersions(t *testing.T) {
 	context := codec.RefineContext{
 		Anchor: jamq.HeaderHash{1}, AnchorSlot: 0x01020304, StateRoot: common.Hash{2}, BeefyRoot: common.Hash{3},

@@ -7,13 +7,15 @@ import (
 	"math/bits"
 )
 
-// coder goes through a value in the order of its encoding, and writes or reads each field: one description of a type serves both. After
-// the first error it does nothing more. While it writes it never changes the value.
+// coder visits the fields of a value in the order of its encoding and either
+// writes or reads each of them, so that one description of a type serves both
+// directions. After the first error it does nothing. While it writes it does
+// not change the value.
 type coder struct {
 	codec *Codec
 	reads bool
 	out   []byte // written so far
-	rest  []byte // still to be read
+	rest  []byte // input not read yet
 	err   error
 }
 
@@ -23,7 +25,8 @@ func (c *coder) fail(err error) {
 	}
 }
 
-// take returns the next n bytes of the input, which the caller must not keep, or nil after an error.
+// take returns the next n bytes of the input, or nil after an error. The caller
+// must not retain them.
 func (c *coder) take(n uint64) []byte {
 	if uint64(len(c.rest)) < n {
 		c.fail(fmt.Errorf("%w: %d bytes left, want %d", ErrTruncated, len(c.rest), n))
@@ -36,7 +39,7 @@ func (c *coder) take(n uint64) []byte {
 	return b
 }
 
-// bytes is a field of fixed size.
+// bytes codes a field of fixed size.
 func (c *coder) bytes(x []byte) {
 	switch {
 	case c.err != nil:
@@ -55,7 +58,8 @@ func hash[H ~[32]byte](c *coder, x *H) {
 	}
 }
 
-// fixed is an unsigned integer of so many bytes, the least significant first (GP C.12).
+// fixed codes an unsigned integer of size bytes, least significant byte first
+// (GP C.12).
 func fixed[N ~uint8 | ~uint16 | ~uint32 | ~uint64](c *coder, size int, x *N) {
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], uint64(*x))
@@ -70,7 +74,7 @@ func u16[N ~uint16](c *coder, x *N) { fixed(c, 2, x) }
 func u32[N ~uint32](c *coder, x *N) { fixed(c, 4, x) }
 func u64[N ~uint64](c *coder, x *N) { fixed(c, 8, x) }
 
-// flag is a byte that is 0 or 1.
+// flag codes a byte that is 0 or 1.
 func (c *coder) flag(x *bool, what string) {
 	var b uint8
 	if *x {
@@ -85,8 +89,9 @@ func (c *coder) flag(x *bool, what string) {
 	}
 }
 
-// AppendNatural appends a natural number below 2^64 in 1 to 9 bytes (GP C.5): the number of leading one bits of the first byte says how many
-// bytes follow it.
+// AppendNatural appends the encoding of x, which takes 1 to 9 bytes (GP C.5),
+// and returns the extended slice. The number of leading one bits of the first
+// byte is the number of bytes that follow it.
 func AppendNatural(b []byte, x uint64) []byte {
 	n := 0 // bytes after the first
 	for n < 8 && x>>(7*(n+1)) != 0 {
@@ -103,8 +108,9 @@ func AppendNatural(b []byte, x uint64) []byte {
 	return b
 }
 
-// DecodeNatural returns the natural that raw begins with and what follows it. Errors wrap ErrTruncated, or ErrNonCanonical where
-// fewer bytes would do.
+// DecodeNatural decodes a natural from the beginning of raw and returns it with
+// the remaining bytes. Errors wrap ErrTruncated, or ErrNonCanonical if fewer
+// bytes would suffice.
 func DecodeNatural(raw []byte) (x uint64, rest []byte, err error) {
 	c := &coder{reads: true, rest: raw}
 	x = c.readNatural()
@@ -135,7 +141,7 @@ func (c *coder) readNatural() uint64 {
 	return x
 }
 
-// natural is a number in as few bytes as it needs.
+// natural codes a number in as few bytes as possible.
 func natural[N ~uint16 | ~uint32 | ~uint64](c *coder, x *N, what string) {
 	if c.err != nil {
 		return
@@ -153,7 +159,7 @@ func natural[N ~uint16 | ~uint32 | ~uint64](c *coder, x *N, what string) {
 	}
 }
 
-// blob is a byte string behind its length. An empty one reads as nil.
+// blob codes a byte string after its length. An empty one is decoded as nil.
 func (c *coder) blob(x *[]byte) {
 	n := uint64(len(*x))
 	natural(c, &n, "length")
@@ -167,8 +173,9 @@ func (c *coder) blob(x *[]byte) {
 	}
 }
 
-// sequence is a number of elements behind their count. least is the size of the shortest element, in bytes: a count that the input
-// cannot hold is refused before anything is made of it. An empty one reads as nil.
+// sequence codes elements after their count. least is the size of the shortest
+// element, in bytes: a count that cannot fit into the input is rejected before
+// memory is allocated. An empty sequence is decoded as nil.
 func sequence[E any](c *coder, x *[]E, least int, code func(*coder, *E)) {
 	n := uint64(len(*x))
 	natural(c, &n, "count")
@@ -181,7 +188,8 @@ func sequence[E any](c *coder, x *[]E, least int, code func(*coder, *E)) {
 	elements(c, x, n, code)
 }
 
-// array is a number of elements that the chain's constants fix.
+// array codes n elements without their count. n comes from the chain's
+// constants.
 func array[E any](c *coder, x *[]E, n int, what string, code func(*coder, *E)) {
 	if c.reads {
 		*x = nil
@@ -191,7 +199,8 @@ func array[E any](c *coder, x *[]E, n int, what string, code func(*coder, *E)) {
 	elements(c, x, uint64(n), code)
 }
 
-// elements goes through n elements. What is read grows with the input: an array of the full chain costs nothing where the input is short.
+// elements codes n elements. While reading, the slice grows with the input, so
+// that a short input never causes a large allocation.
 func elements[E any](c *coder, x *[]E, n uint64, code func(*coder, *E)) {
 	for i := uint64(0); i < n && c.err == nil && i < math.MaxInt32; i++ {
 		if !c.reads {
@@ -208,7 +217,7 @@ func elements[E any](c *coder, x *[]E, n uint64, code func(*coder, *E)) {
 	}
 }
 
-// optional is a flag and, if it is set, a value.
+// optional codes a flag and, if it is set, a value.
 func optional[E any](c *coder, x **E, what string, code func(*coder, *E)) {
 	there := *x != nil
 	c.flag(&there, what)
@@ -223,7 +232,8 @@ func optional[E any](c *coder, x **E, what string, code func(*coder, *E)) {
 	}
 }
 
-// ascending checks that keys ascend and are distinct, as an encoded set or dictionary must be.
+// ascending checks that keys are distinct and in ascending order, as the
+// encoding of a set or dictionary requires.
 func ascending[E any](c *coder, xs []E, what string, compare func(a, b *E) int) {
 	for i := 1; i < len(xs) && c.err == nil; i++ {
 		if compare(&xs[i-1], &xs[i]) >= 0 {

@@ -1,30 +1,39 @@
-// Package codec encodes what a builder exchanges with a JAM network as the Gray Paper does (appendix C): naturals, work packages, work
-// reports, guarantees, headers and whole blocks, and the hashes over them.
-//
-// A [Codec] belongs to a version of the Gray Paper and to a chain's constants, because some sequences have no length of their own: an
-// epoch mark holds as many keys as there are validators, an assurance as many bits as there are cores.
+// Package codec implements the Gray Paper's encoding (appendix C) of the data
+// that a builder exchanges with a JAM network: naturals, work packages, work
+// reports, guarantees, headers and whole blocks. It also computes the hashes
+// over them.
 //
 //	c, err := codec.New(codec.V072, jamq.Tiny())
-//	p := codec.WorkPackage{AuthCodeHost: service, Context: refineContext, Items: []codec.WorkItem{…}}
+//	p := codec.WorkPackage{AuthCodeHost: service, Context: context, Items: items}
 //	raw, err := c.Encode(&p)
-//	hash, err := c.PackageHash(&p)               // the name under which the chain knows the package
+//	hash, err := c.PackageHash(&p)                       // identifies the package on the chain
 //	back, err := codec.Decode[codec.WorkPackage](c, raw)
-//	block, err := codec.Decode[codec.Block](c, fromAPeer)
-//	seen, err := c.Imported(&block)              // the block as bundlequeue wants it
+//	block, err := codec.Decode[codec.Block](c, raw)
+//	imported, err := c.Imported(&block)                  // for bundlequeue
 //
-// # Both directions are one description
+// A [Codec] belongs to one version of the Gray Paper and to the constants of
+// one chain. It needs the constants because some sequences are encoded without
+// a length: an epoch mark has one entry per validator, and an assurance has one
+// bit per core. A Codec is safe for concurrent use.
 //
-// Each type describes its encoding once, and the same description writes and reads (coder.go). Decoding accepts exactly what encoding
-// makes: naturals that are longer than they must be, prerequisites out of order, flags that are neither 0 nor 1 and bytes after the end
-// are refused. So what decodes encodes to the same bytes, and hashes to the same hash.
+// # Canonical encoding
+//
+// Decode accepts exactly the bytes that Encode produces. It rejects naturals
+// that are longer than necessary, prerequisites out of order, flags other than
+// 0 and 1, and bytes after the end. A decoded value therefore encodes to the
+// same bytes and has the same hash. To guarantee this, each type has one
+// description of its encoding, which serves both directions (coder.go).
 //
 // # Hostile input
 //
-// Nothing panics, and no length is believed: memory grows with the bytes that are there, at most by a small constant factor. What is
-// decoded shares no memory with the input. Whether a block is valid is another question, which this package does not ask.
+// No input causes a panic. Memory use is bounded by the length of the input
+// times a small constant, whatever lengths the input claims. A decoded value
+// shares no memory with the input. The package does not check whether a block
+// is valid.
 //
 // # Versions
 //
-// [V072] is Gray Paper 0.7.2. [V080] differs in the refine context, which names the anchor's slot and the lookup anchor's state root as well;
-// with it work packages, reports, guarantees and blocks differ.
+// [V072] is Gray Paper 0.7.2. In [V080] the refine context also has the slot of
+// the anchor and the state root of the lookup anchor. This changes the encoding
+// of work packages, reports, guarantees and blocks.
 package codec

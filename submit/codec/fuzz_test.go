@@ -9,7 +9,8 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// fuzz checks that whatever decodes encodes to the same bytes, and that nothing panics, in both versions.
+// fuzz checks that whatever decodes encodes to the same bytes, and that nothing panics, in both
+// versions.
 func fuzz[T any, P interface {
 	*T
 	codec.Value

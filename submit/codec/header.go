@@ -6,49 +6,57 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Header is a block's header (GP 5.1).
+// Header is the header of a block (GP 5.1).
 type Header struct {
-	// Parent is the block before it, ParentStateRoot the state root after that one.
+	// Parent is the hash of the parent block, and ParentStateRoot the state
+	// root after it.
 	Parent          jamq.HeaderHash
 	ParentStateRoot common.Hash
 	// ExtrinsicHash commits to the extrinsic: see [Codec.ExtrinsicHash].
 	ExtrinsicHash common.Hash
-	// Slot is the time slot in which it was authored.
+	// Slot is the slot of the block.
 	Slot jamq.Slot
-	// Epoch is in the first block of an epoch, Tickets in the first after the contest for tickets is over; else nil.
+	// Epoch is set in the first block of an epoch, and Tickets in the first
+	// block after the ticket contest. They are nil in other blocks.
 	Epoch   *EpochMark
 	Tickets *TicketsMark
-	// Author is the author's index in the validator set.
+	// Author is the index of the block's author in the validator set.
 	Author uint16
-	// Entropy is the author's VRF signature that adds to the chain's entropy, Seal the one over the header.
+	// Entropy is the author's VRF signature for the chain's entropy, and Seal
+	// the author's signature of the header.
 	Entropy, Seal [96]byte
-	// Offenders are the Ed25519 keys of validators that disputes convict in this block.
+	// Offenders are the Ed25519 keys of the validators that disputes convict in
+	// this block.
 	Offenders [][32]byte
 }
 
-// EpochMark tells the next epoch's entropy and validators (GP 6.27).
+// EpochMark announces the entropy and the validators of the next epoch (GP
+// 6.27).
 type EpochMark struct {
-	// Entropy and TicketsEntropy are η₀ and η₁.
+	// Entropy and TicketsEntropy are the entropy values η₀ and η₁.
 	Entropy, TicketsEntropy common.Hash
-	// Validators are the keys of the next validator set, as many as the chain has validators.
+	// Validators are the keys of the next validator set, one entry per
+	// validator.
 	Validators []ValidatorKeys
 }
 
-// ValidatorKeys are a validator's public keys that an epoch mark names.
+// ValidatorKeys are the public keys of a validator in an epoch mark.
 type ValidatorKeys struct {
-	// Bandersnatch seals blocks, Ed25519 signs everything else.
+	// Bandersnatch is the key for sealing blocks, and Ed25519 the key for all
+	// other signatures.
 	Bandersnatch, Ed25519 [32]byte
 }
 
-// TicketsMark are the tickets that will seal the next epoch, one for each slot of it (GP 6.28).
+// TicketsMark announces the tickets that seal the blocks of the next epoch, one
+// for each slot (GP 6.28).
 type TicketsMark struct {
-	// Tickets are in the order of slots.
+	// Tickets are in slot order, one per slot of an epoch.
 	Tickets []TicketBody
 }
 
-// TicketBody is a ticket by which a slot's author is known (GP 6.6).
+// TicketBody is a ticket without its proof (GP 6.6).
 type TicketBody struct {
-	// ID is its identifier, Attempt the entry of its owner.
+	// ID identifies the ticket. Attempt is its index among its owner's tickets.
 	ID      [32]byte
 	Attempt uint8
 }

@@ -6,23 +6,28 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// RecentHistory is the state chapter C(3) (GP 7.1): what refine contexts are checked against.
+// RecentHistory is the part C(3) of the state (GP 7.1), which refine contexts
+// are checked against.
 type RecentHistory struct {
 	// Blocks are the last H blocks, oldest first.
 	Blocks []RecentBlock
-	// Log are the peaks of the accumulation-output log, a Merkle mountain range; nil where there is none of that size.
+	// Log has the peaks of the accumulation-output log, a Merkle mountain
+	// range. An entry is nil if the range has no peak of that size.
 	Log []*common.Hash
 }
 
-// RecentBlock is a block in the recent history.
+// RecentBlock is a block in recent history.
 type RecentBlock struct {
-	// Hash is its header's hash.
+	// Hash is the hash of the block's header.
 	Hash jamq.HeaderHash
-	// BeefyRoot is the super-peak of the accumulation-output log after it.
+	// BeefyRoot is the super-peak of the accumulation-output log after the
+	// block.
 	BeefyRoot common.Hash
-	// StateRoot is the root after it; zero for the newest one, whose root nobody knows before its child.
+	// StateRoot is the state root after the block. It is zero for the newest
+	// block, because only the next header contains its root.
 	StateRoot common.Hash
-	// Reported are the packages that it reports, with the roots of the segments that they export.
+	// Reported are the packages that the block reports, with the roots of the
+	// segments that they export.
 	Reported []SegmentLookup
 }
 

@@ -9,12 +9,15 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// ErrExtrinsicHash: a header does not commit to the extrinsic that came with it.
+// ErrExtrinsicHash is returned if a header does not commit to the extrinsic of
+// its block.
 var ErrExtrinsicHash = errors.New("codec: wrong extrinsic hash")
 
-// Imported returns a block as a builder sees it: which reports it puts on cores, which become available, which a verdict condemns. What it
-// accumulates is left to be derived. The block should be valid; what is checked is that the header commits to the extrinsic, so that nobody
-// can put another one under a header that others vouch for. Errors wrap ErrExtrinsicHash or are those of Encode.
+// Imported returns the effect of a block on reports: those that it puts on
+// cores, those that become available, and those that a verdict clears. The
+// packages that it accumulates must be derived from them. Imported checks only
+// that the header commits to the extrinsic; the caller must know that the
+// header is valid. Errors wrap ErrExtrinsicHash or are those of Encode.
 func (c *Codec) Imported(b *Block) (jamq.Block, error) {
 	commitment, err := c.ExtrinsicHash(&b.Extrinsic)
 	if err != nil {
@@ -47,8 +50,9 @@ func (c *Codec) Imported(b *Block) (jamq.Block, error) {
 	return out, nil
 }
 
-// dependencies returns the packages that must be accumulated before the report's: prerequisites, and those of segment-root lookups
-// (GP 12.5).
+// dependencies returns the packages that must be accumulated before the
+// report's package: its prerequisites and the packages of its segment-root
+// lookups (GP 12.5).
 func (x *WorkReport) dependencies() []jamq.PackageHash {
 	out := append([]jamq.PackageHash(nil), x.Context.Prerequisites...)
 	for _, l := range x.Lookups {
@@ -57,7 +61,8 @@ func (x *WorkReport) dependencies() []jamq.PackageHash {
 	return out
 }
 
-// condemned returns the reports that verdicts clear from their cores: all that not every vote calls valid (GP 10.15).
+// condemned returns the reports that verdicts clear from their cores: those
+// with at least one vote that is not valid (GP 10.15).
 func condemned(verdicts []Verdict) []common.Hash {
 	var out []common.Hash
 	for i := range verdicts {

@@ -27,7 +27,8 @@ func vectors(t *testing.T) string {
 	return filepath.Join(dir, "jam")
 }
 
-// checkVector decodes a vector, holds every field of it against the JSON beside it, and encodes it to the same bytes.
+// checkVector decodes a vector, holds every field of it against the JSON beside it, and encodes it
+// to the same bytes.
 func checkVector[T any, P interface {
 	*T
 	codec.Value
@@ -48,7 +49,8 @@ func checkVector[T any, P interface {
 	}
 }
 
-// TestVectors goes through every file of the public codec vectors; one that it does not know fails it.
+// TestVectors goes through every file of the public codec vectors; one that it does not know fails
+// it.
 func TestVectors(t *testing.T) {
 	dir := filepath.Join(vectors(t), "codec")
 	checks := map[string]func(*testing.T, *codec.Codec, []byte, []byte){
@@ -96,9 +98,11 @@ func TestVectorPackageHash(t *testing.T) {
 	require.Equal(t, "0xef4afe1c68afc76d148d91c3b3627decf0d8f361c6aae1e42e0ca0b5bd7a2033", hash.String())
 }
 
-// TestVectorsTrace encodes 100 consecutive blocks of a real chain from their JSON. The chain itself says that the encoding is right: the header's
-// hash is the one that the recent history holds and that the next header names, and the extrinsic's is in the header. And a view that imports what
-// was decoded accumulates what the chain did.
+// TestVectorsTrace encodes 100 consecutive blocks of a real chain from their
+// JSON. The chain confirms the encoding: the hash of each header appears in
+// recent history and in the next header, and the hash of the extrinsic in its
+// header. A view that imports the decoded blocks accumulates the same packages
+// as the chain.
 func TestVectorsTrace(t *testing.T) {
 	f, err := os.Open(filepath.Join(vectors(t), "trace-storage_light.jsonl"))
 	require.NoError(t, err)
@@ -159,7 +163,8 @@ func newestInHistory(t *testing.T, c *codec.Codec, chapters map[string]hexutil.B
 	return newest.Hash
 }
 
-// newestAccumulated returns what the last block accumulated, from chapter C(15): as many sequences of hashes as an epoch has slots.
+// newestAccumulated returns what the last block accumulated, from chapter C(15): as many sequences
+// of hashes as an epoch has slots.
 func newestAccumulated(t *testing.T, spec *jamq.ChainSpec, chapters map[string]hexutil.Bytes) []jamq.PackageHash {
 	t.Helper()
 	raw := []byte(chapters["C15"])
@@ -176,7 +181,8 @@ func newestAccumulated(t *testing.T, spec *jamq.ChainSpec, chapters map[string]h
 	return newest
 }
 
-// And this reads the JSON of the trace's blocks, which hold no more than headers, guarantees and assurances.
+// And this reads the JSON of the trace's blocks, which hold no more than headers, guarantees and
+// assurances.
 
 type jsonBlock struct {
 	Header struct {
@@ -328,7 +334,8 @@ func (j *jsonGuarantee) read(t *testing.T) codec.Guarantee {
 	return g
 }
 
-// The cores of the whole state, chapter C(10), hold real reports as well: each decodes and encodes to the same bytes.
+// The cores of the whole state, chapter C(10), hold real reports as well: each decodes and encodes
+// to the same bytes.
 func TestVectorsReportsOnCores(t *testing.T) {
 	f, err := os.Open(filepath.Join(vectors(t), "trace-storage_light.jsonl"))
 	require.NoError(t, err)

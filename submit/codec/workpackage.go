@@ -8,17 +8,21 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// RefineContext is a refine context as a value of its own; elsewhere it stands as jamq.RefineContext, to which it converts.
+// RefineContext is the encoded form of a refine context on its own. It converts
+// to and from jamq.RefineContext, which the other types of this package
+// contain.
 type RefineContext jamq.RefineContext
 
 // WorkPackage is a work package (GP 14.2).
 type WorkPackage struct {
-	// AuthCodeHost is the service that holds the authorizer's code, AuthCodeHash the code's hash.
+	// AuthCodeHost is the service that holds the authorizer's code, and
+	// AuthCodeHash the hash of the code.
 	AuthCodeHost jamq.ServiceID
 	AuthCodeHash common.Hash
 	// Context is the refine context.
 	Context jamq.RefineContext
-	// Authorization is the token, AuthorizerConfig the authorizer's configuration.
+	// Authorization is the authorization token, and AuthorizerConfig the
+	// configuration of the authorizer.
 	Authorization, AuthorizerConfig []byte
 	// Items are the work items.
 	Items []WorkItem
@@ -26,32 +30,36 @@ type WorkPackage struct {
 
 // WorkItem is a work item (GP 14.3).
 type WorkItem struct {
-	// Service is the service that refines it, CodeHash the service's code.
+	// Service is the service that refines the item, and CodeHash the hash of
+	// its code.
 	Service  jamq.ServiceID
 	CodeHash common.Hash
-	// RefineGas and AccumulateGas are limits, in gas.
+	// RefineGas and AccumulateGas are the gas limits of refinement and
+	// accumulation.
 	RefineGas, AccumulateGas uint64
-	// ExportCount is how many segments it exports.
+	// ExportCount is the number of segments that the item exports.
 	ExportCount uint16
-	// Payload is the service's input.
+	// Payload is the input of the service.
 	Payload []byte
-	// Imports are the segments that it imports, Extrinsics the data that comes beside the package.
+	// Imports are the imported segments, and Extrinsics the data that
+	// accompanies the package.
 	Imports    []Import
 	Extrinsics []Extrinsic
 }
 
-// Import names a segment.
+// Import identifies a segment to import.
 type Import struct {
-	// Root is a segment root, or the hash of the exporting package if ByPackage.
+	// Root is the root of the segments or, if ByPackage is true, the hash of
+	// the package that exports them.
 	Root      common.Hash
 	ByPackage bool
-	// Index is the segment's, below 2^15.
+	// Index is the index of the segment, below 2^15.
 	Index uint16
 }
 
-// Extrinsic names data that comes beside the package.
+// Extrinsic identifies data that accompanies the package.
 type Extrinsic struct {
-	// Hash is the BLAKE2b-256 hash of the data, Length its length in bytes.
+	// Hash is the BLAKE2b-256 hash of the data, and Length its length in bytes.
 	Hash   common.Hash
 	Length uint32
 }
@@ -64,12 +72,13 @@ const (
 	extrinsicSize = 32 + 4
 )
 
-// byPackageBit marks an import by the exporting package's hash.
+// byPackageBit marks an import by the hash of the exporting package.
 const byPackageBit = 1 << 15
 
 func (x *RefineContext) code(c *coder) { context(c, (*jamq.RefineContext)(x)) }
 
-// context is a refine context (GP C.24). Version 0.8.0 says the slot of the anchor and the state root of the lookup anchor as well.
+// context codes a refine context (GP C.24). Version 0.8.0 also has the slot of
+// the anchor and the state root of the lookup anchor.
 func context(c *coder, x *jamq.RefineContext) {
 	hash(c, &x.Anchor)
 	if c.codec.version >= V080 {

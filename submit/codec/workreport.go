@@ -8,54 +8,62 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// WorkReport is what guarantors say of a package that they refined (GP 11.2).
+// WorkReport is the guarantors' result of refining a package (GP 11.2).
 type WorkReport struct {
-	// Package says which bundle was refined.
+	// Package describes the refined bundle.
 	Package PackageSpec
 	// Context is the package's refine context.
 	Context jamq.RefineContext
-	// Core is the core that it is for.
+	// Core is the core of the report.
 	Core jamq.CoreIndex
-	// Authorizer is the authorizer's hash, AuthGasUsed the gas that it took.
+	// Authorizer is the hash of the authorizer, and AuthGasUsed the gas that it
+	// used.
 	Authorizer  common.Hash
 	AuthGasUsed uint64
-	// Trace is what the authorizer returned.
+	// Trace is the output of the authorizer.
 	Trace []byte
-	// Lookups are the segment roots that it takes packages to have exported, ascending by package.
+	// Lookups are the segment roots of the packages that the report imports
+	// from, in ascending order of the packages.
 	Lookups []SegmentLookup
-	// Digests are the results, one for each work item.
+	// Digests are the results of the work items, in order.
 	Digests []WorkDigest
 }
 
-// PackageSpec describes a bundle as it is made available (GP 11.5).
+// PackageSpec describes a bundle whose data is made available (GP 11.5).
 type PackageSpec struct {
-	// Hash is the package's, Length the bundle's in bytes.
+	// Hash is the hash of the package, and Length the length of the bundle in
+	// bytes.
 	Hash   jamq.PackageHash
 	Length uint32
-	// ErasureRoot and SegmentRoot are the roots of the coded chunks and of the exported segments, SegmentCount their number.
+	// ErasureRoot is the root of the erasure-coded chunks, SegmentRoot the root
+	// of the exported segments, and SegmentCount their number.
 	ErasureRoot, SegmentRoot common.Hash
 	SegmentCount             uint16
 }
 
-// SegmentLookup says which segment root a package has.
+// SegmentLookup maps a package to the root of the segments that it exports.
 type SegmentLookup struct {
-	// Package exported the segments under SegmentRoot.
+	// Package is the package that exports the segments with root SegmentRoot.
 	Package     jamq.PackageHash
 	SegmentRoot common.Hash
 }
 
 // WorkDigest is the result of one work item (GP 11.6).
 type WorkDigest struct {
-	// Service and CodeHash say what refined it, PayloadHash of which payload.
+	// Service is the service that refined the item, CodeHash the hash of its
+	// code, and PayloadHash the hash of the payload.
 	Service     jamq.ServiceID
 	CodeHash    common.Hash
 	PayloadHash common.Hash
-	// AccumulateGas is the gas that its accumulation may take.
+	// AccumulateGas is the gas limit of the accumulation.
 	AccumulateGas uint64
-	// Outcome says how it ended; Output is there only for Done.
+	// Outcome is how the refinement ended. Output is its result and must be
+	// empty unless Outcome is Done.
 	Outcome Outcome
 	Output  []byte
-	// GasUsed, Imports, ExtrinsicCount, ExtrinsicSize (in bytes) and Exports are the load of the refinement.
+	// GasUsed, Imports, ExtrinsicCount, ExtrinsicSize and Exports measure the
+	// work of the refinement: gas, number of imported segments, number of
+	// extrinsics, their total size in bytes, and number of exported segments.
 	GasUsed        uint64
 	Imports        uint16
 	ExtrinsicCount uint16
@@ -66,25 +74,26 @@ type WorkDigest struct {
 // Outcome is how the refinement of a work item ended (GP C.34).
 type Outcome uint8
 
-// The outcomes; the numbers are those of the encoding.
+// The outcomes have the numbers of the encoding.
 const (
-	// Done: it returned an output.
+	// Done means that the refinement returned an output.
 	Done Outcome = iota
-	// OutOfGas: its gas was used up.
+	// OutOfGas means that the refinement used up its gas.
 	OutOfGas
-	// Panicked: the code panicked.
+	// Panicked means that the code panicked.
 	Panicked
-	// BadExports: it exported another number of segments than it had promised.
+	// BadExports means that the number of exported segments differs from
+	// ExportCount.
 	BadExports
-	// Oversize: the outputs together are too long for a report.
+	// Oversize means that the outputs together are too large for a report.
 	Oversize
-	// BadCode: the service's code is not available.
+	// BadCode means that the code of the service is not available.
 	BadCode
-	// BigCode: the service's code is too long.
+	// BigCode means that the code of the service is too large.
 	BigCode
 )
 
-// String returns the outcome in words.
+// String returns the outcome as text, for logs and errors.
 func (o Outcome) String() string {
 	names := [...]string{"done", "out of gas", "panicked", "bad exports", "oversize", "bad code", "big code"}
 	if int(o) >= len(names) {
@@ -93,17 +102,18 @@ func (o Outcome) String() string {
 	return names[o]
 }
 
-// Guarantee is a report with the signatures that put it into a block (GP 11.23).
+// Guarantee is a report with the signatures of its guarantors (GP 11.23).
 type Guarantee struct {
-	// Report is what is guaranteed.
+	// Report is the guaranteed report.
 	Report WorkReport
-	// Slot is when it was signed.
+	// Slot is the slot in which the guarantors signed.
 	Slot jamq.Slot
-	// Signatures are the guarantors'.
+	// Signatures are the signatures of two or three guarantors, in ascending
+	// order of their indices.
 	Signatures []ValidatorSignature
 }
 
-// ValidatorSignature is an Ed25519 signature of a validator.
+// ValidatorSignature is the Ed25519 signature of a validator.
 type ValidatorSignature struct {
 	// Validator is the index in the validator set.
 	Validator uint16

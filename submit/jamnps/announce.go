@@ -15,13 +15,14 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// leaf names a block.
+// leaf identifies a block.
 type leaf struct {
 	hash jamq.HeaderHash
 	slot jamq.Slot
 }
 
-// handshake is the first message of an UP 0 stream, each way: the finalized block and the heads of all forks on it.
+// handshake is the first message of an UP 0 stream in each direction: the
+// finalized block and the heads of all forks after it.
 type handshake struct {
 	final  leaf
 	leaves []leaf
@@ -61,21 +62,21 @@ func decodeHandshake(b []byte) (h handshake, err error) {
 	return h, nil
 }
 
-// Bounds of what a peer may announce.
+// Limits for announcements.
 const (
 	maxLeaves       = 1024
 	maxHandshake    = leafSize + 9 + maxLeaves*leafSize
-	maxAnnouncement = 1 << 20 // a header with an epoch mark of the full chain has 66 kB
+	maxAnnouncement = 1 << 20 // largest header: 66 kB
 )
 
-// heads are what a peer has announced.
+// heads are the blocks that a peer has announced.
 type heads struct {
-	known  bool // the handshake is over
+	known  bool // handshake completed
 	final  leaf
 	leaves map[jamq.HeaderHash]jamq.Slot
 }
 
-// add takes an announced block, which is a leaf now, unlike its parent.
+// add records an announced block, which replaces its parent as a leaf.
 func (h *heads) add(l leaf, parent jamq.HeaderHash, final leaf) {
 	if final.slot >= h.final.slot {
 		h.final = final
@@ -85,7 +86,8 @@ func (h *heads) add(l leaf, parent jamq.HeaderHash, final leaf) {
 	h.trim()
 }
 
-// trim forgets leaves that finality has passed, and the oldest of too many.
+// trim removes leaves older than the finalized block, and the oldest leaves
+// beyond the limit.
 func (h *heads) trim() {
 	maps.DeleteFunc(h.leaves, func(_ jamq.HeaderHash, slot jamq.Slot) bool { return slot < h.final.slot })
 	for len(h.leaves) > maxLeaves {
@@ -94,7 +96,7 @@ func (h *heads) trim() {
 	}
 }
 
-// sorted returns the leaves by slot, the oldest first.
+// sorted returns the leaves in slot order, oldest first.
 func (h *heads) sorted() []leaf {
 	out := make([]leaf, 0, len(h.leaves))
 	for hash, slot := range h.leaves {
@@ -109,8 +111,8 @@ func (h *heads) sorted() []leaf {
 	return out
 }
 
-// keepListening opens an UP 0 stream, and another one whenever there is none, until the connection ends. A peer that gives builders no announcements
-// may still take their packages.
+// keepListening opens an UP 0 stream whenever there is none, until the
+// connection ends. A peer that refuses announcements may still accept packages.
 func (c *Client) keepListening(p *peer, conn *quic.Conn) {
 	for conn.Context().Err() == nil {
 		p.mu.Lock()
@@ -137,8 +139,9 @@ func (c *Client) keepListening(p *peer, conn *quic.Conn) {
 	}
 }
 
-// follow runs an UP 0 stream: both handshakes, then the peer's announcements, to its end. Of two streams the one with the greater id counts; the
-// other is reset. A peer that says something malformed loses the connection.
+// follow runs an UP 0 stream until it ends: both handshakes, then the peer's
+// announcements. If there are two streams, the one with the lower id is reset.
+// A peer that sends a malformed message is disconnected.
 func (c *Client) follow(p *peer, conn *quic.Conn, stream *quic.Stream) {
 	if !p.take(stream) {
 		reset(stream)
@@ -162,7 +165,8 @@ func (c *Client) follow(p *peer, conn *quic.Conn, stream *quic.Stream) {
 	}
 }
 
-// take makes a stream the one that counts, if it is.
+// take makes stream the current UP 0 stream, unless the current one has a
+// higher id.
 func (p *peer) take(stream *quic.Stream) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -219,7 +223,7 @@ func (c *Client) listen(p *peer, stream *quic.Stream) error {
 	}
 }
 
-// wake tells the feed that something was announced.
+// wake notifies the feed of an announcement.
 func (c *Client) wake() {
 	select {
 	case c.announced <- struct{}{}:
@@ -227,7 +231,7 @@ func (c *Client) wake() {
 	}
 }
 
-// forget drops something that a peer has announced and that can never be delivered.
+// forget removes an announced block that can never be delivered.
 func (p *peer) forget(l leaf) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -237,8 +241,9 @@ func (p *peer) forget(l leaf) {
 	}
 }
 
-// announcedBy returns what a peer has announced.
-func (p *peer) announcedBy() (final leaf, leaves []leaf, known bool) {
+// announced returns the blocks that the peer has announced. known is false
+// before the handshake and without a connection.
+func (p *peer) announced() (final leaf, leaves []leaf, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.heads.final, p.heads.sorted(), p.heads.known && p.conn != nil && p.conn.Context().Err() == nil

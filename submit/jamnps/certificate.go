@@ -13,9 +13,11 @@ import (
 	"github.com/jamq/jamq/canonical/proof"
 )
 
-// NewCertificate returns the certificate that a peer presents: its own Ed25519 key, signed by that key, with the key's
-// [AlternativeName] as the only name. Equal arguments give the same certificate. JAMNP-S attaches no meaning to the times; a certificate
-// that TLS libraries take needs some. Errors wrap ErrKey, or ErrCertificate where notAfter is not after notBefore.
+// NewCertificate returns a self-signed certificate for an Ed25519 key with the
+// key's [AlternativeName] as the only name. Equal arguments give equal
+// certificates. JAMNP-S ignores the validity period, but TLS libraries require
+// one. Errors wrap ErrKey, or ErrCertificate if notAfter is not after
+// notBefore.
 func NewCertificate(key ed25519.PrivateKey, notBefore, notAfter time.Time) (tls.Certificate, error) {
 	if len(key) != ed25519.PrivateKeySize {
 		return tls.Certificate{}, fmt.Errorf("%w: private key of %d bytes, want %d", ErrKey, len(key), ed25519.PrivateKeySize)
@@ -44,12 +46,13 @@ func NewCertificate(key ed25519.PrivateKey, notBefore, notAfter time.Time) (tls.
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
-// PeerKey returns the key of the peer that presented certificates in a TLS 1.3 handshake, the form that
-// tls.Config.VerifyPeerCertificate gets. It must be one, signed with Ed25519,
-// for an Ed25519 key, with that key's [AlternativeName] as its only name. The
-// handshake itself proves that the peer holds the key. It proves nothing for a
-// key of small order, which is refused. The signer of the certificate and its
-// times do not matter.
+// PeerKey returns the key of the peer that presented the given certificates in
+// a TLS 1.3 handshake. The arguments are those of
+// tls.Config.VerifyPeerCertificate. There must be exactly one certificate,
+// signed with Ed25519, for an Ed25519 key, with the key's [AlternativeName] as
+// its only name. The handshake itself proves that the peer holds the key. It
+// proves nothing for a key of small order, so PeerKey refuses such a key.
+// PeerKey checks neither the signer of the certificate nor its validity period.
 //
 // The error wraps ErrCertificate.
 func PeerKey(rawCerts [][]byte) (ed25519.PublicKey, error) {
@@ -78,16 +81,20 @@ func PeerKey(rawCerts [][]byte) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// TLSConfig returns a configuration for either side of a connection: TLS 1.3 with the given certificate and protocols, see [ALPN], and the
-// peer's certificate checked by [PeerKey]. accept, if not nil, then decides on the peer's key; its error refuses the peer.
+// TLSConfig returns the configuration for either side of a connection: TLS 1.3
+// with the given certificate and protocols (see [ALPN]). [PeerKey] checks the
+// peer's certificate. If accept is not nil, it is then called with the peer's
+// key, and its error fails the handshake.
 func TLSConfig(certificate tls.Certificate, protocols []string, accept func(ed25519.PublicKey) error) *tls.Config {
 	return &tls.Config{
-		MinVersion:         tls.VersionTLS13,
-		Certificates:       []tls.Certificate{certificate},
-		NextProtos:         protocols,
-		ClientAuth:         tls.RequireAnyClientCert,
-		InsecureSkipVerify: true, // there is no authority: VerifyPeerCertificate checks instead, on every handshake
-		// A resumed session would bring no certificate to check.
+		MinVersion:   tls.VersionTLS13,
+		Certificates: []tls.Certificate{certificate},
+		NextProtos:   protocols,
+		ClientAuth:   tls.RequireAnyClientCert,
+		// There is no certificate authority. VerifyPeerCertificate checks the
+		// certificate in every handshake.
+		InsecureSkipVerify: true,
+		// A resumed session would have no certificate to check.
 		SessionTicketsDisabled: true,
 		VerifyPeerCertificate: func(rawCerts [][]byte, _ [][]*x509.Certificate) error {
 			key, err := PeerKey(rawCerts)

@@ -18,7 +18,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Client talks to the nodes of a network. Its methods are safe for concurrent use.
+// Client sends requests to the nodes of a network and receives their
+// announcements. Its methods are safe for concurrent use.
 type Client struct {
 	cfg         Config
 	log         *slog.Logger
@@ -27,38 +28,39 @@ type Client struct {
 	transport   *quic.Transport
 	ctx         context.Context
 	cancel      context.CancelFunc
-	work        sync.WaitGroup // one goroutine for each connection, and one for each of its UP streams
+	work        sync.WaitGroup // goroutines of connections and UP streams
 	peers       []*peer
-	announced   chan struct{} // of capacity 1: something was announced
+	announced   chan struct{} // capacity 1; signals an announcement
 
 	mu     sync.Mutex
 	closed bool
-	own    func() handshake // what is said of our own heads
+	own    func() handshake // own heads, for peers
 }
 
-// peer is a node with the connection to it, if there is one.
+// peer is a node and the connection to it, if there is one.
 type peer struct {
 	Peer
 	index int
-	turn  chan struct{} // of capacity 1: held while connecting
+	turn  chan struct{} // capacity 1; held while connecting
 
-	mu       sync.Mutex
-	conn     *quic.Conn
-	failedAt time.Time
-	failure  error
-	mute     bool // it did not answer its last request in time
-	heads    heads
-	upID     quic.StreamID
-	up       *quic.Stream
+	mu           sync.Mutex
+	conn         *quic.Conn
+	failedAt     time.Time
+	failure      error
+	unresponsive bool // last request timed out
+	heads        heads
+	upID         quic.StreamID
+	up           *quic.Stream
 }
 
-// The validity that our certificate claims; nobody looks at it.
+// The validity period of the client's certificate, which peers ignore.
 var (
 	certificateFrom  = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
 	certificateUntil = certificateFrom.AddDate(100, 0, 0)
 )
 
-// Open opens the local socket. It connects to nobody yet. Errors wrap ErrInvalidConfig, ErrCertificate, or are the system's.
+// Open opens the local socket. It does not connect to peers. Errors wrap
+// ErrInvalidConfig or ErrCertificate, or are those of the system.
 func Open(cfg Config) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -89,7 +91,8 @@ func Open(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close ends all connections and requests and waits for the client's goroutines. Closing again does nothing.
+// Close closes all connections, fails the pending requests, and waits for the
+// client's goroutines. Further calls have no effect.
 func (c *Client) Close() {
 	c.mu.Lock()
 	was := c.closed
@@ -110,7 +113,9 @@ func (c *Client) Close() {
 	c.work.Wait()
 }
 
-// connect returns a living connection to a peer. Only one goroutine dials at a time; one that could not be reached is left alone for a while.
+// connect returns a working connection to a peer. Only one goroutine dials a
+// peer at a time. After a failure, no new attempt is made for
+// Config.RetryAfter.
 func (c *Client) connect(ctx context.Context, p *peer) (*quic.Conn, error) {
 	select {
 	case p.turn <- struct{}{}:
@@ -132,7 +137,7 @@ func (c *Client) connect(ctx context.Context, p *peer) (*quic.Conn, error) {
 	conn, err := c.dial(ctx, p)
 	p.mu.Lock()
 	p.conn, p.failure, p.failedAt = conn, err, time.Now()
-	if ctx.Err() != nil { // it was the caller who gave up
+	if ctx.Err() != nil { // the caller gave up
 		p.failure = nil
 	}
 	p.mu.Unlock()
@@ -152,8 +157,8 @@ func (c *Client) connect(ctx context.Context, p *peer) (*quic.Conn, error) {
 	return conn, nil
 }
 
-// lose takes a connection that broke for closed.
-func (p *peer) lose(conn *quic.Conn) {
+// drop closes a connection that broke and forgets it.
+func (p *peer) drop(conn *quic.Conn) {
 	_ = conn.CloseWithError(0, "")
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,10 +188,11 @@ func (c *Client) dial(ctx context.Context, p *peer) (*quic.Conn, error) {
 	})
 }
 
-// maxIncoming is how many streams a peer may have open with us: the UP stream, and one that takes its place.
+// maxIncoming is the maximum number of streams that a peer may have open: the
+// UP stream and its replacements.
 const maxIncoming = 4
 
-// serve listens to a connection and takes the streams that the peer opens, until it ends.
+// serve accepts the streams that the peer opens, until the connection ends.
 func (c *Client) serve(p *peer, conn *quic.Conn) {
 	c.work.Go(func() { c.keepListening(p, conn) })
 	for {
@@ -199,7 +205,8 @@ func (c *Client) serve(p *peer, conn *quic.Conn) {
 	}
 }
 
-// accept takes a stream that a peer opened: announcements; a builder serves nothing else.
+// accept serves a stream that a peer opened. It accepts announcements only; a
+// builder serves no other requests.
 func (c *Client) accept(p *peer, conn *quic.Conn, stream *quic.Stream) {
 	var kind [1]byte
 	_ = stream.SetReadDeadline(time.Now().Add(c.cfg.RequestTimeout))
@@ -211,13 +218,14 @@ func (c *Client) accept(p *peer, conn *quic.Conn, stream *quic.Stream) {
 	c.follow(p, conn, stream)
 }
 
-// reset gives a stream up, in both directions.
+// reset aborts both directions of a stream.
 func reset(stream *quic.Stream) {
 	stream.CancelRead(0)
 	stream.CancelWrite(0)
 }
 
-// request opens a stream to a peer, sends messages and the end of our half, and lets read take the answer, after which the peer must end its half.
+// request opens a stream to a peer, sends the messages and closes its half. It
+// then calls read for the answer, after which the peer must close its half.
 func (c *Client) request(ctx context.Context, p *peer, kind StreamKind, messages [][]byte, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
 	defer cancel()
@@ -229,12 +237,13 @@ func (c *Client) request(ctx context.Context, p *peer, kind StreamKind, messages
 	if err != nil {
 		return c.explain(ctx, p, conn, err)
 	}
-	// Whatever ends the context resets the stream; after both ends it does nothing.
+	// The stream is reset when the context ends. This has no effect after both
+	// halves are closed.
 	stop := context.AfterFunc(ctx, func() { reset(stream) })
 	defer stop()
 	err = exchange(stream, kind, messages, read)
 	p.mu.Lock()
-	p.mute = errors.Is(ctx.Err(), context.DeadlineExceeded)
+	p.unresponsive = errors.Is(ctx.Err(), context.DeadlineExceeded)
 	p.mu.Unlock()
 	if err != nil {
 		reset(stream)
@@ -263,22 +272,24 @@ func exchange(stream *quic.Stream, kind StreamKind, messages [][]byte, read func
 	var more [1]byte
 	switch n, err := stream.Read(more[:]); {
 	case n > 0:
-		return fmt.Errorf("%w: more than an answer", ErrMalformed)
+		return fmt.Errorf("%w: data after the answer", ErrMalformed)
 	case !errors.Is(err, io.EOF):
 		return err
 	}
 	return nil
 }
 
-// explain says what an error of a stream means. A connection that broke is forgotten before anybody hears of it: its streams learn of that earlier than
-// its context, and the next attempt must not be sent over it.
+// explain converts an error of a stream. If the connection broke, it is dropped
+// before the caller receives the error, because streams notice the failure
+// before the connection's context does, and the next attempt must use a new
+// connection.
 func (c *Client) explain(ctx context.Context, p *peer, conn *quic.Conn, err error) error {
 	var refused *quic.StreamError
 	switch {
 	case c.ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", ErrClosed, err)
 	case ctx.Err() != nil:
-		return fmt.Errorf("jamnps: %s has not answered: %w", p.Addr, ctx.Err())
+		return fmt.Errorf("jamnps: no answer from %s: %w", p.Addr, ctx.Err())
 	case errors.As(err, &refused) && refused.Remote:
 		return fmt.Errorf("%w: %s, with code %d", ErrRefused, p.Addr, refused.ErrorCode)
 	case errors.Is(err, ErrMalformed), errors.Is(err, ErrTooLarge):
@@ -286,11 +297,11 @@ func (c *Client) explain(ctx context.Context, p *peer, conn *quic.Conn, err erro
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%w: %s ended its answer early", ErrMalformed, p.Addr)
 	}
-	p.lose(conn)
+	p.drop(conn)
 	return fmt.Errorf("%w: %s: %w", ErrDisconnected, p.Addr, err)
 }
 
-// choose returns the peer that an attempt, from 1, goes to.
+// choose returns the peer for an attempt, which counts from 1.
 func (c *Client) choose(core jamq.CoreIndex, attempt int) *peer {
 	if c.cfg.Guarantors != nil {
 		var serving []*peer

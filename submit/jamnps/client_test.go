@@ -20,7 +20,8 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// TestMain fails the tests if a goroutine of a client, a feed or of QUIC is left when all of them have ended.
+// TestMain fails the tests if a goroutine of a client, a feed or of QUIC is left when all of them
+// have ended.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if left := leaked(10 * time.Second); code == 0 && left != "" {
@@ -79,7 +80,8 @@ func encodePackage(t testing.TB, w *world, context jamq.RefineContext, payload s
 	return raw, hash
 }
 
-// What the guarantor reads is what was sent, message by message, and each attempt goes to another one.
+// What the guarantor reads is what was sent, message by message, and each attempt goes to another
+// one.
 func TestSubmitPackage(t *testing.T) {
 	w := newWorld(t)
 	a, b := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
@@ -145,7 +147,8 @@ func TestSubmitBundle(t *testing.T) {
 	require.ErrorIs(t, c.SubmitBundle(t.Context(), b), ErrRefused, "the guarantor counts the segments")
 }
 
-// A refusal, a peer that does not answer, one that is away, one that is somebody else, one of another network.
+// A refusal, a peer that does not answer, one that is away, one that is somebody else, one of
+// another network.
 func TestSubmitFailures(t *testing.T) {
 	w := newWorld(t)
 	g := startGuarantor(t, w, 1)
@@ -203,7 +206,8 @@ func TestCallerGivesUp(t *testing.T) {
 	require.NoError(t, c.SubmitPackage(t.Context(), Submission{Attempt: 1, Package: raw}))
 }
 
-// A connection that is cut while a guarantor reads says so at once, and the next attempt has a new one.
+// A connection that is cut while a guarantor reads says so at once, and the next attempt has a new
+// one.
 func TestCutInASubmission(t *testing.T) {
 	w := newWorld(t)
 	g := startGuarantor(t, w, 1)
@@ -221,7 +225,8 @@ func TestCutInASubmission(t *testing.T) {
 	require.NoError(t, c.SubmitPackage(t.Context(), Submission{Attempt: 1, Package: raw}))
 }
 
-// A node that announces nothing to builders still takes packages; what it says later is heard on the same connection.
+// A node that announces nothing to builders still takes packages; what it says later is heard on
+// the same connection.
 func TestPeerWithoutAnnouncements(t *testing.T) {
 	w := newWorld(t)
 	g := startGuarantor(t, w, 1)
@@ -232,10 +237,10 @@ func TestPeerWithoutAnnouncements(t *testing.T) {
 		require.NoError(t, c.SubmitPackage(t.Context(), Submission{Attempt: 1, Package: raw}))
 	}
 	require.Eventually(t, func() bool { return g.count(0) > 3 }, 10*time.Second, time.Millisecond, "asked again and again")
-	_, _, up := c.peers[0].announcedBy()
+	_, _, up := c.peers[0].announced()
 	require.False(t, up)
 	g.set(func() { g.refuse[0] = false })
-	require.Eventually(t, func() bool { _, _, up := c.peers[0].announcedBy(); return up }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, _, up := c.peers[0].announced(); return up }, 10*time.Second, time.Millisecond)
 	require.Len(t, g.clients(), 1)
 }
 
@@ -255,7 +260,7 @@ func TestMalformedAnnouncements(t *testing.T) {
 			g.set(func() { delete(g.garbage, 0) })
 			require.Eventually(t, func() bool {
 				f.connectAll(t.Context())
-				_, _, up := c.peers[0].announcedBy()
+				_, _, up := c.peers[0].announced()
 				return up
 			}, 10*time.Second, time.Millisecond)
 		})

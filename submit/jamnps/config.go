@@ -14,41 +14,54 @@ import (
 
 // Peer is a node of the network, usually a validator.
 type Peer struct {
-	// Key is the Ed25519 key by which it is known. It must not be the zeros
-	// by which JAM replaces the key of a punished validator, nor another key of
-	// small order: any host could prove that it holds such a key.
+	// Key is the Ed25519 key of the node. It must not be all zeros, with which
+	// JAM replaces the key of a punished validator, nor another key of small
+	// order: any host could prove that it holds such a key.
 	Key ed25519.PublicKey
-	// Addr is its endpoint, host:port: the first 18 bytes of a validator's metadata.
+	// Addr is the endpoint of the node, host:port. It is encoded in the first
+	// 18 bytes of a validator's metadata.
 	Addr string
 }
 
-// Config says who the builder is and whom it talks to. Begin with [DefaultConfig].
+// Config configures a [Client]. Start from [DefaultConfig].
 type Config struct {
-	// Key is the builder's own key. It need not be known to anybody.
+	// Key is the builder's private key. It needs no registration on the chain.
 	Key ed25519.PrivateKey
-	// Genesis is the hash of the genesis header, which tells networks apart.
+	// Genesis is the hash of the genesis header, which identifies the network.
 	Genesis jamq.HeaderHash
-	// Codec is the chain's, with its slot duration: a feed takes no blocks from far in the future.
+	// Codec encodes for the chain. It must not be nil. A feed rejects blocks
+	// whose slot, by the codec's slot duration, is far in the future.
 	Codec *codec.Codec
-	// Peers are the nodes that may be connected to, at least one.
+	// Peers are the nodes that the client may connect to, at least one.
 	Peers []Peer
-	// Guarantors, if not nil, returns which of Peers serve a core now, by index. Otherwise all are tried in turn.
+	// Guarantors returns the indices in Peers of the guarantors that serve a
+	// core now. If it is nil or returns none, the client tries all peers in
+	// turn.
 	Guarantors func(core jamq.CoreIndex) []int
-	// Listen is the local UDP address; ":0" by default.
+	// Listen is the local UDP address. The default is ":0", a free port.
 	Listen string
-	// DialTimeout bounds one attempt to connect, RequestTimeout one request with its answer; 5 s and 10 s, positive.
+	// DialTimeout bounds one attempt to connect, and RequestTimeout one request
+	// including its answer. Both must be positive. The defaults are 5 s and 10
+	// s.
 	DialTimeout, RequestTimeout time.Duration
-	// IdleTimeout is after how long a silent connection is given up, positive; 30 s. It is kept alive meanwhile.
+	// IdleTimeout is the time after which a connection without packets from the
+	// peer is closed. It must be positive; the default is 30 s. The client
+	// sends keep-alives.
 	IdleTimeout time.Duration
-	// RetryAfter is how long a peer that could not be reached is left alone, positive; 2 s.
+	// RetryAfter is the time after a failed attempt to connect during which
+	// further attempts fail at once. It must be positive; the default is 2 s.
 	RetryAfter time.Duration
-	// MaxBlocks bounds the answer to a request for blocks, in bytes, positive; 64 MiB. MaxState that for state; 16 MiB.
+	// MaxBlocks and MaxState bound the answers to requests for blocks and for
+	// state, in bytes. Both must be positive. The defaults are 64 MiB and 16
+	// MiB.
 	MaxBlocks, MaxState uint32
-	// Logger gets what an operator should know. Nil is silent.
+	// Logger receives the end of announcements and failures to follow the
+	// chain. Nil discards them.
 	Logger *slog.Logger
 }
 
-// DefaultConfig returns the defaults for a builder with a key on a network.
+// DefaultConfig returns the default configuration for a builder with the given
+// key on a network.
 func DefaultConfig(key ed25519.PrivateKey, genesis jamq.HeaderHash, c *codec.Codec, peers []Peer) Config {
 	return Config{
 		Key: key, Genesis: genesis, Codec: c, Peers: peers, Listen: ":0", DialTimeout: 5 * time.Second, RequestTimeout: 10 * time.Second,
@@ -56,7 +69,8 @@ func DefaultConfig(key ed25519.PrivateKey, genesis jamq.HeaderHash, c *codec.Cod
 	}
 }
 
-// Validate names the first field that is out of range. The error wraps [ErrInvalidConfig].
+// Validate returns an error that wraps [ErrInvalidConfig] and names the first
+// field that is out of range, or nil.
 func (c *Config) Validate() error {
 	switch {
 	case len(c.Key) != ed25519.PrivateKeySize:

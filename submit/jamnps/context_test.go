@@ -50,7 +50,8 @@ func TestFeedContext(t *testing.T) {
 	}
 }
 
-// What a child on a fork says of the anchor's state does not count, and neither does a peer's word on it without a proof.
+// What a child on a fork says of the anchor's state does not count, and neither does a peer's word
+// on it without a proof.
 func TestFeedContextIsProved(t *testing.T) {
 	w := newWorld(t)
 	liar, honest := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
@@ -87,7 +88,8 @@ func TestFeedContextIsProved(t *testing.T) {
 	require.ErrorIs(t, err, ErrNoState, "it is on a fork")
 }
 
-// Where everything is final at once, the lookup anchor is the newest block whose state root is known: Gray Paper 0.8.0 wants it.
+// Where everything is final at once, the lookup anchor is the newest block whose state root is
+// known: Gray Paper 0.8.0 wants it.
 func TestFeedContextOfAFinalHead(t *testing.T) {
 	w := newWorld(t)
 	g := startGuarantor(t, w, 1)

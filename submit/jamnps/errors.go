@@ -5,22 +5,29 @@ import "errors"
 var (
 	// ErrInvalidConfig is wrapped by every error of a Validate method of this package.
 	ErrInvalidConfig = errors.New("jamnps: invalid config")
-	// ErrKey: a key of the wrong length.
+	// ErrKey is returned for a key of the wrong length.
 	ErrKey = errors.New("jamnps: invalid key")
-	// ErrCertificate: a certificate that no peer may present.
+	// ErrCertificate is returned for a certificate that JAMNP-S does not allow.
 	ErrCertificate = errors.New("jamnps: invalid certificate")
-	// ErrTooLarge: a message is longer than allowed.
+	// ErrTooLarge is returned if a message exceeds its maximum size.
 	ErrTooLarge = errors.New("jamnps: message too large")
-	// ErrMalformed: a peer said something that the protocol does not allow.
+	// ErrMalformed is returned if a peer's message violates the protocol, or if
+	// a bundle's segments or proofs do.
 	ErrMalformed = errors.New("jamnps: malformed")
-	// ErrRefused: the peer reset the stream: it does not want what was sent, or does not have what was asked for.
+	// ErrRefused is returned if the peer resets the stream because it rejects
+	// the message or does not have the requested data.
 	ErrRefused = errors.New("jamnps: refused by the peer")
-	// ErrDisconnected: there is no connection, or it broke before the peer was done. Whether it did what it was asked is not known.
+	// ErrDisconnected is returned if there is no connection, or if it broke
+	// before the peer answered. In the second case it is unknown whether the
+	// peer has carried out the request.
 	ErrDisconnected = errors.New("jamnps: not connected")
-	// ErrClosed: the client was closed.
+	// ErrClosed is returned by all calls after Close.
 	ErrClosed = errors.New("jamnps: client is closed")
-	// ErrHistoryLost: the chain goes on from a block that the feed never saw and cannot fetch, or finality contradicts itself.
+	// ErrHistoryLost is returned if blocks between the feed's chain and an
+	// announced block cannot be fetched, or if finalized blocks contradict each
+	// other.
 	ErrHistoryLost = errors.New("jamnps: history lost")
-	// ErrNoState: the state that was asked for does not hold what was looked for.
+	// ErrNoState is returned if the requested state does not contain the value
+	// that the caller needs.
 	ErrNoState = errors.New("jamnps: not in the state")
 )

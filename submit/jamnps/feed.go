@@ -16,24 +16,32 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// FeedConfig says what a feed follows.
+// FeedConfig configures a [Feed]. Zero fields get their defaults.
 type FeedConfig struct {
-	// Root is the block from which on blocks are delivered: final, and known to the queue. Zero means the finalized block of the first peer that
-	// answers, for a queue that begins now: it alone is believed with that.
+	// Root is the block after which delivery begins. It must be final and known
+	// to the queue. Zero means the finalized block of the first peer that
+	// answers, which suits a new queue; that peer alone is then trusted for it.
 	Root jamq.Block
-	// Best is the best block that the sink knows, where it restarts and knows more than Root: it stays the best until the feed has delivered a chain.
-	// Zero means Root.
+	// Best is the best block that the sink knows, if the sink restarts and
+	// knows blocks after Root. It stays the best block until the feed has
+	// delivered a longer chain. Zero means Root.
 	Best jamq.HeaderHash
-	// FollowPeers is how many of the client's peers are kept connected for their announcements, at least 1; all up to 3 by default.
+	// FollowPeers is the number of the client's peers whose announcements the
+	// feed follows, from 1 to the number of peers. They are the first ones of
+	// Config.Peers. The default is 3, or all peers if there are fewer.
 	FollowPeers int
-	// FinalPeers is how many of them must hold a block for final, from 1 to FollowPeers; more than half of FollowPeers by default. With as many liars
-	// among them a queue can be made to give up what is alive: see the package's doc.
+	// FinalPeers is the number of followed peers that must report a block as
+	// final, from 1 to FollowPeers. The default is more than half of
+	// FollowPeers. If that many lie, a queue can give up packages that are
+	// alive: see the package documentation.
 	FinalPeers int
-	// RecentHistory is the chain's H, at least 3; 8 by default.
+	// RecentHistory is the chain's length of recent history H, in blocks, at
+	// least 3. The default is 8.
 	RecentHistory int
-	// MaxGap is how many blocks are fetched at most to close a gap, at least 1; 16,384 by default, which is what a queue holds.
+	// MaxGap is the maximum number of blocks that the feed fetches to close a
+	// gap, at least 1. The default is 16,384, the capacity of a queue.
 	MaxGap int
-	// Logger gets what an operator should know. Nil is silent.
+	// Logger receives failures to follow the chain. Nil discards them.
 	Logger *slog.Logger
 }
 
@@ -43,7 +51,7 @@ const (
 	defaultMaxGap  = 16_384
 )
 
-// setDefaults fills in what is zero and checks the rest.
+// setDefaults replaces zero fields by their defaults and checks the others.
 func (c *FeedConfig) setDefaults(peers int) error {
 	for _, d := range []struct {
 		have  *int
@@ -67,37 +75,42 @@ func (c *FeedConfig) setDefaults(peers int) error {
 	return nil
 }
 
-// Feed follows a chain by what peers announce, and delivers its blocks. It is a submit.ChainFeed. Its methods are safe for concurrent use.
+// Feed follows a chain through the announcements of peers and delivers its
+// blocks. It implements submit.ChainFeed. Its methods are safe for concurrent
+// use.
 type Feed struct {
 	cfg    FeedConfig
 	client *Client
 	log    *slog.Logger
 	clock  jamq.SlotClock
 
-	// Only of the goroutine that follows. rooted says that nothing more is to be had from before the root; doubts are by peer; short are the heights of heads
-	// that were fetched and not delivered.
-	rooted bool
-	doubts []doubt
-	short  map[jamq.HeaderHash]uint64
+	// These fields belong to Follow's goroutine. rooted means that no more
+	// blocks before the root can be fetched. backoffs has one entry per peer.
+	// short has the heights of heads that were fetched but not delivered.
+	rooted   bool
+	backoffs []backoff
+	short    map[jamq.HeaderHash]uint64
 
 	mu        sync.Mutex
 	tree      *headers.Tree[common.Hash]
 	following bool
 }
 
-// node is a block that was delivered, with the state root before it, as its header says.
+// node is a delivered block with the state root in its header, which is that of
+// its parent.
 type node = headers.Block[common.Hash]
 
 var _ submit.ChainFeed = (*Feed)(nil)
 
-// OpenFeed connects to the first of the client's peers, and takes the finalized block of one of them for root if none is given. It waits for that until
-// ctx ends. Errors wrap ErrInvalidConfig, ErrDisconnected, ErrClosed or ctx's error.
+// OpenFeed connects to the followed peers if FeedConfig.Root is zero, and waits
+// until one of them has announced its finalized block or ctx ends. Errors wrap
+// ErrInvalidConfig, ErrDisconnected, ErrClosed or the error of ctx.
 func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error) {
 	if err := cfg.setDefaults(len(client.peers)); err != nil {
 		return nil, err
 	}
 	f := &Feed{
-		cfg: cfg, client: client, log: cfg.Logger, doubts: make([]doubt, len(client.peers)), short: make(map[jamq.HeaderHash]uint64),
+		cfg: cfg, client: client, log: cfg.Logger, backoffs: make([]backoff, len(client.peers)), short: make(map[jamq.HeaderHash]uint64),
 		clock: jamq.NewSlotClock(client.cfg.Codec.Spec()),
 	}
 	if f.log == nil {
@@ -113,17 +126,17 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	}
 	f.tree = headers.New(root.hash, f.cfg.Best, root.slot, f.cfg.RecentHistory, common.Hash{})
 	client.mu.Lock()
-	client.own = f.handshake // for the connections to come
+	client.own = f.handshake // for later connections
 	client.mu.Unlock()
 	return f, nil
 }
 
-// firstFinal waits for the first peer that says what is final.
+// firstFinal waits for the first peer that announces its finalized block.
 func (f *Feed) firstFinal(ctx context.Context) (leaf, error) {
 	for {
 		failed := f.connectAll(ctx)
 		for _, p := range f.peers() {
-			if final, _, known := p.announcedBy(); known {
+			if final, _, known := p.announced(); known {
 				return final, nil
 			}
 		}
@@ -136,10 +149,10 @@ func (f *Feed) firstFinal(ctx context.Context) (leaf, error) {
 	}
 }
 
-// peers are those whose announcements count.
+// peers returns the followed peers.
 func (f *Feed) peers() []*peer { return f.client.peers[:f.cfg.FollowPeers] }
 
-// handshake tells a peer what we have.
+// handshake returns the feed's own heads for a peer.
 func (f *Feed) handshake() handshake {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -151,10 +164,13 @@ func (f *Feed) handshake() handshake {
 	return h
 }
 
-// Root returns the block from which on blocks are delivered: what submit.NewRunner wants.
+// Root returns the block after which delivery begins. Pass it to
+// submit.NewRunner.
 func (f *Feed) Root() jamq.Block { return f.cfg.Root }
 
-// Heads returns the best and the finalized block among those delivered. Their state roots are known, and not zero, once they have children on the best chain.
+// Heads returns the best and the finalized block among those delivered. The
+// state root of the finalized block is zero until it has a child on the best
+// chain; that of the best block is always zero.
 func (f *Feed) Heads() (best, finalized jamq.AnchorBlock) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -167,10 +183,15 @@ func (f *Feed) Heads() (best, finalized jamq.AnchorBlock) {
 	return jamq.AnchorBlock{Hash: f.tree.Best().Hash, Slot: f.tree.Best().Slot}, finalized
 }
 
-// Context returns a refine context for a package anchored at a block of the best chain that was delivered and has a child on it, with the newest finalized one
-// that has a child as lookup anchor. State roots are those that headers of the best chain carry. The peak of the accumulation-output log stands in no block,
-// so it asks peers for the recent history in the state (CE 129), and takes none that is not proved by such a root. Errors wrap ErrHistoryLost for an anchor that
-// is not known, ErrNoState for one that the recent history before the best block does not hold, or are those of [Client.State].
+// Context returns a refine context for a package with the given anchor, which
+// must have been delivered and must have a child on the best chain. The lookup
+// anchor is the newest finalized block that has such a child. State roots are
+// taken from headers of the best chain. No header contains the super-peak of
+// the accumulation-output log, so Context requests recent history from the
+// state (CE 129) and verifies it against such a root. The error wraps
+// ErrHistoryLost if the anchor is unknown, or ErrNoState if it has no child on
+// the best chain or is not in the recent history before the best block. Other
+// errors are those of [Client.State].
 func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisites []jamq.PackageHash) (jamq.RefineContext, error) {
 	out := jamq.RefineContext{Anchor: anchor, Prerequisites: slices.Clone(prerequisites)}
 	slices.SortFunc(out.Prerequisites, jamq.PackageHash.Compare)
@@ -189,7 +210,7 @@ func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisite
 	f.mu.Unlock()
 	switch {
 	case known == nil:
-		return jamq.RefineContext{}, fmt.Errorf("%w: anchor %s was not delivered, or too long ago", ErrHistoryLost, anchor)
+		return jamq.RefineContext{}, fmt.Errorf("%w: anchor %s was not delivered or is too old", ErrHistoryLost, anchor)
 	case out.StateRoot == (common.Hash{}):
 		return jamq.RefineContext{}, fmt.Errorf("%w: anchor %s has no child on the best chain", ErrNoState, anchor)
 	}
@@ -205,13 +226,16 @@ func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisite
 	return out, nil
 }
 
-// historyChapter is the recent history, C(3), and maxHistory how many bytes of it are asked for: H blocks with a report on each core take less.
+// historyChapter is the index of recent history in the state, C(3). maxHistory
+// is the maximum size of it that is requested, in bytes; H blocks with a report
+// on each core need less.
 const (
 	historyChapter = 3
 	maxHistory     = 1 << 20
 )
 
-// history returns the recent history after a block, proved by the state root.
+// history returns the recent history after a block, verified against the state
+// root.
 func (f *Feed) history(ctx context.Context, block jamq.HeaderHash, root common.Hash) (codec.RecentHistory, error) {
 	key := proof.ChapterKey(historyChapter)
 	return anyPeer(f.client, nil, func(peer int) (codec.RecentHistory, error) {

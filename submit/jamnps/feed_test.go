@@ -64,7 +64,8 @@ func until(t *testing.T, f *Feed, s *viewSink, best, final *worldBlock) {
 	}
 }
 
-// A chain with forks and gaps over a connection that is cut and a node that goes away: the view comes to the same chain.
+// A chain with forks and gaps over a connection that is cut and a node that goes away: the view
+// comes to the same chain.
 func TestFeedFollowsForks(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	w := newWorld(t)
@@ -156,7 +157,7 @@ func TestFeedFromAnOlderRoot(t *testing.T) {
 	require.Equal(t, uint64(146), sink.view.Best().Height)
 	require.Equal(t, 4, g.count(128), "three for the gap, one for what was before the root")
 	short, sink := openFeed(t, c, FeedConfig{Root: f.cfg.Root, MaxGap: 100})
-	require.Eventually(t, func() bool { _, _, up := c.peers[0].announcedBy(); return up }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, _, up := c.peers[0].announced(); return up }, 10*time.Second, time.Millisecond)
 	require.ErrorIs(t, short.catchUp(t.Context(), sink), ErrHistoryLost)
 }
 
@@ -171,7 +172,8 @@ func (s *bestSink) Import(ctx context.Context, b jamq.Block, best jamq.HeaderHas
 	return s.viewSink.Import(ctx, b, best)
 }
 
-// Until a feed that restarts has delivered a chain, the best block stays the one that the sink had; and it knows the anchors before its root.
+// Until a feed that restarts has delivered a chain, the best block stays the one that the sink had;
+// and it knows the anchors before its root.
 func TestRestart(t *testing.T) {
 	w := newWorld(t)
 	g := startGuarantor(t, w, 1)
@@ -272,8 +274,9 @@ func (b *builder) Submit(ctx context.Context, r bundlequeue.Send[parcel]) error 
 	return b.feed.client.SubmitPackage(ctx, Submission{Core: r.Core, Attempt: r.Attempt, Package: r.Bundle.raw})
 }
 
-// TestRunnerOverTheNetwork is a whole builder on a network of three nodes, over UDP and in real time. One of them refuses packages now and then, one goes
-// away and comes back, and connections are cut. Every bundle is accumulated once, and in order: the chain says so.
+// TestRunnerOverTheNetwork is a whole builder on a network of three nodes, over UDP and in real
+// time. One of them refuses packages now and then, one goes away and comes back, and connections
+// are cut. Every bundle is accumulated once, and in order: the chain says so.
 func TestRunnerOverTheNetwork(t *testing.T) {
 	const slot, bundles = 40 * time.Millisecond, 20
 	w := newWorld(t)

@@ -14,11 +14,13 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// errSink marks what the sink refused.
+// errSink marks an error of the sink.
 var errSink = errors.New("jamnps: block not taken")
 
-// Follow implements submit.ChainFeed. Errors other than ctx's wrap ErrHistoryLost, ErrClosed or the sink's error; what peers or connections fail in is
-// tried again. Only one Follow may run at a time.
+// Follow implements submit.ChainFeed. It returns ctx's error, or an error that
+// wraps ErrHistoryLost, ErrClosed or the sink's error. It retries after other
+// failures of peers and connections. Only one Follow may run at a time; a
+// second call returns ErrInvalidConfig.
 func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 	f.mu.Lock()
 	if f.following {
@@ -49,7 +51,7 @@ func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 			return err
 		case err != nil:
 			failed = true
-			f.log.Warn("cannot follow the chain for now", "err", err)
+			f.log.Warn("cannot follow the chain, retrying", "err", err)
 		}
 		if !f.sleep(ctx, failed) {
 			if ctx.Err() != nil {
@@ -60,8 +62,9 @@ func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 	}
 }
 
-// keepConnected connects to a peer, and again when the connection has ended, until ctx does. Nobody waits for it: a peer that is away must not hold up what
-// others announce.
+// keepConnected connects to a peer, and again when the connection has ended,
+// until ctx ends. It runs in the background, so that an unreachable peer does
+// not delay the announcements of the others.
 func (f *Feed) keepConnected(ctx context.Context, p *peer) {
 	again := time.NewTicker(f.client.cfg.RetryAfter)
 	defer again.Stop()
@@ -77,7 +80,8 @@ func (f *Feed) keepConnected(ctx context.Context, p *peer) {
 	}
 }
 
-// connectAll connects to the peers that are followed, and reports whether one of them could not be reached.
+// connectAll connects to the followed peers and reports whether one of them
+// could not be reached.
 func (f *Feed) connectAll(ctx context.Context) (failed bool) {
 	var mu sync.Mutex
 	var connecting sync.WaitGroup
@@ -95,10 +99,12 @@ func (f *Feed) connectAll(ctx context.Context) (failed bool) {
 	return failed
 }
 
-// idle is how long the feed waits at most for an announcement before it looks after its connections.
+// idle is the longest wait for an announcement.
 const idle = 2 * time.Second
 
-// sleep waits for an announcement, or less long where something failed, and reports whether the feed goes on.
+// sleep waits for an announcement, for at most idle, or Config.RetryAfter after
+// a failure if that is shorter. It returns false if ctx or the client has
+// ended.
 func (f *Feed) sleep(ctx context.Context, failed bool) bool {
 	wait := idle
 	if failed {
@@ -117,14 +123,16 @@ func (f *Feed) sleep(ctx context.Context, failed bool) bool {
 	return true
 }
 
-// catchUp delivers all that was announced and not delivered yet. Where something that a peer has announced is not to be had, the rest of it waits, and the
-// longer the more often that happens: a peer that invents blocks, or does not answer, or slowly, must not hold up the others.
+// catchUp delivers all announced blocks that were not delivered yet. If a block
+// announced by a peer cannot be fetched, or takes too long, the peer's other
+// announcements are skipped for a back-off that doubles with each failure. A
+// peer that invents blocks or is slow must not delay the others.
 func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	var failed error
 	for _, p := range f.peers() {
-		final, leaves, known := p.announcedBy()
-		doubt := &f.doubts[p.index]
-		if !known || time.Now().Before(doubt.until) {
+		final, leaves, known := p.announced()
+		backoff := &f.backoffs[p.index]
+		if !known || time.Now().Before(backoff.until) {
 			continue
 		}
 		if !f.rooted {
@@ -137,7 +145,7 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 				break
 			}
 			if took := time.Since(begun); took > f.client.cfg.RequestTimeout {
-				err = fmt.Errorf("jamnps: %s takes %v to show what it has announced", p.Addr, took.Round(time.Millisecond))
+				err = fmt.Errorf("jamnps: %s needed %v to serve the blocks that it announced", p.Addr, took.Round(time.Millisecond))
 				break
 			}
 		}
@@ -145,11 +153,11 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 		case errors.Is(err, errSink), errors.Is(err, ErrHistoryLost), errors.Is(err, ErrClosed):
 			return err
 		case err != nil:
-			doubt.times = min(doubt.times+1, maxDoubt)
-			doubt.until = time.Now().Add(f.client.cfg.RetryAfter << doubt.times)
+			backoff.times = min(backoff.times+1, maxDoublings)
+			backoff.until = time.Now().Add(f.client.cfg.RetryAfter << backoff.times)
 			failed = errors.Join(failed, err)
 		default:
-			doubt.times = 0
+			backoff.times = 0
 		}
 	}
 	if err := f.chooseBest(ctx, to); err != nil {
@@ -161,17 +169,22 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	return failed
 }
 
-// doubt is how often in a row a peer announced what was not to be had, and until when it is not listened to.
-type doubt struct {
+// backoff is the number of consecutive failures with a peer's announcements,
+// and the time until which they are skipped.
+type backoff struct {
 	times int
 	until time.Time
 }
 
-// maxDoubt bounds the wait: 2^5 times Config.RetryAfter, which is a minute by default.
-const maxDoubt = 5
+// maxDoublings bounds the back-off to 2^5 times Config.RetryAfter, about a
+// minute by default.
+const maxDoublings = 5
 
-// deliver imports the way to a block that a peer has announced, parents first. Only what makes a longer chain is delivered, or what enough peers hold for
-// final: forks cost nothing to who invents them, and a queue has room for so many blocks. What is built on a fork later brings it along.
+// deliver imports the blocks up to an announced one, parents first, if they
+// make a chain longer than the best one or if enough peers report them as
+// final. Shorter forks are not delivered: they are free to forge and the
+// queue's tree is bounded. If one is extended beyond the best chain, it is
+// delivered then.
 func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, p *peer, l leaf, final bool) error {
 	if f.tree.Get(l.hash) != nil || l.slot <= f.tree.Finalized().Slot {
 		return nil
@@ -181,7 +194,8 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, p *peer, l leaf
 		return nil
 	}
 	blocks, err := f.fetch(ctx, p, l)
-	if errors.Is(err, ErrHistoryLost) && (!final || f.cfg.FinalPeers > 1) { // one peer alone must not be able to end everything
+	// One peer alone must not be able to stop the feed.
+	if errors.Is(err, ErrHistoryLost) && (!final || f.cfg.FinalPeers > 1) {
 		f.log.Warn("a fork that does not descend from the finalized block is ignored", "head", l.hash)
 		p.forget(l)
 		return nil
@@ -204,14 +218,16 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, p *peer, l leaf
 	return nil
 }
 
-// maxShort is how many heads of shorter forks are remembered, so as not to be fetched again.
+// maxShort is the number of heads of shorter forks that the feed remembers so
+// that it does not fetch them again.
 const maxShort = 4096
 
-// lacksFinal reports whether enough peers hold blocks for final that were not delivered.
+// lacksFinal reports whether enough peers report final blocks that were not
+// delivered.
 func (f *Feed) lacksFinal() bool {
 	lacking := 0
 	for _, p := range f.peers() {
-		if final, _, known := p.announcedBy(); known && f.tree.Get(final.hash) == nil {
+		if final, _, known := p.announced(); known && f.tree.Get(final.hash) == nil {
 			lacking++
 		}
 	}
@@ -219,22 +235,24 @@ func (f *Feed) lacksFinal() bool {
 }
 
 const (
-	// perRequest is how many blocks are asked for at once.
-	perRequest = 64
-	// maxAhead is how many slots a block may be ahead of the host's clock. Without a bound a peer could invent a chain of any length, and take any time to hand
-	// it over.
+	// blocksPerRequest is the number of blocks per request.
+	blocksPerRequest = 64
+	// maxAhead is the maximum number of slots that a block may be ahead of the
+	// host's clock. Without it, a peer could invent a chain of any length and
+	// deliver it slowly.
 	maxAhead = 100
 )
 
-// fetch returns the blocks from the first that was not delivered up to an announced one, oldest first, each of them proved by its hash.
+// fetch returns the blocks after the last delivered one up to an announced
+// head, oldest first. Each has the hash that its child names.
 func (f *Feed) fetch(ctx context.Context, from *peer, head leaf) ([]jamq.Block, error) {
 	var blocks []jamq.Block
 	want := head.hash
 	for f.tree.Get(want) == nil {
 		if n := len(blocks); n >= f.cfg.MaxGap || n > 0 && blocks[n-1].Slot <= f.tree.Oldest().Slot {
-			return nil, fmt.Errorf("%w: %s follows no block that was delivered since slot %d", ErrHistoryLost, head.hash, f.tree.Oldest().Slot)
+			return nil, fmt.Errorf("%w: %s does not follow a block that was delivered since slot %d", ErrHistoryLost, head.hash, f.tree.Oldest().Slot)
 		}
-		more, err := anyPeer(f.client, from, func(peer int) ([]jamq.Block, error) { return f.fetchSome(ctx, peer, want, perRequest) })
+		more, err := anyPeer(f.client, from, func(peer int) ([]jamq.Block, error) { return f.fetchSome(ctx, peer, want, blocksPerRequest) })
 		if err != nil {
 			return nil, err
 		}
@@ -247,13 +265,14 @@ func (f *Feed) fetch(ctx context.Context, from *peer, head leaf) ([]jamq.Block, 
 		}
 	}
 	if !f.tree.Get(want).Descends(f.tree.Finalized()) {
-		return nil, fmt.Errorf("%w: %s is on a fork that finality has passed by", ErrHistoryLost, head.hash)
+		return nil, fmt.Errorf("%w: %s is on a fork that does not contain the finalized block", ErrHistoryLost, head.hash)
 	}
 	slices.Reverse(blocks)
 	return blocks, nil
 }
 
-// fetchSome asks a peer for a block and some before it, and takes none that is not what it was asked for.
+// fetchSome requests a block and some of its ancestors from a peer, and checks
+// each of them. It returns an error if one is not the requested block.
 func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, most uint32) ([]jamq.Block, error) {
 	answer, err := f.client.Blocks(ctx, peer, want, Descending, most)
 	if err != nil {
@@ -270,13 +289,14 @@ func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, mo
 			return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 		}
 		if now := f.clock.SlotAt(time.Now()); b.Slot > now.Add(maxAhead) {
-			return nil, fmt.Errorf("%w: block %s of slot %d, and now it is slot %d", ErrMalformed, b.Hash, b.Slot, now)
+			return nil, fmt.Errorf("%w: block %s has slot %d, but the current slot is %d", ErrMalformed, b.Hash, b.Slot, now)
 		}
-		if err := b.Validate(&spec); err != nil { // the sink would refuse it, and end everything
+		// The sink would refuse an invalid block, and Follow would end.
+		if err := b.Validate(&spec); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 		}
 		if b.Hash != want {
-			return nil, fmt.Errorf("%w: block %s for %s", ErrMalformed, b.Hash, want)
+			return nil, fmt.Errorf("%w: got block %s, want %s", ErrMalformed, b.Hash, want)
 		}
 		if n := len(blocks); n > 0 && b.Slot >= blocks[n-1].Slot {
 			return nil, fmt.Errorf("%w: block %s of slot %d has a child of slot %d", ErrMalformed, b.Hash, b.Slot, blocks[n-1].Slot)
@@ -287,8 +307,10 @@ func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, mo
 	return blocks, nil
 }
 
-// fetchAncestors fetches the blocks before the root that can still be anchors: a queue that has restarted knows them, and may choose one. Peers that do not
-// have them any more, or a chain that begins here, are no error; where nobody answers it is tried again.
+// fetchAncestors fetches the blocks before the root that can still be anchors,
+// because a queue that has restarted may choose one. It is no error if peers no
+// longer have them or the chain begins here. If no peer answers, the next call
+// tries again.
 func (f *Feed) fetchAncestors(ctx context.Context, from *peer) {
 	root := f.tree.Oldest().Hash
 	blocks, err := anyPeer(f.client, from, func(peer int) ([]jamq.Block, error) {
@@ -305,11 +327,11 @@ func (f *Feed) fetchAncestors(ctx context.Context, from *peer) {
 	}
 }
 
-// importOne delivers a block without calling it the best.
+// importOne delivers a block without making it the best one.
 func (f *Feed) importOne(ctx context.Context, to submit.ChainSink, b *jamq.Block) error {
 	parent := f.tree.Get(b.Parent)
 	if b.Slot <= parent.Slot {
-		return fmt.Errorf("%w: block %s of slot %d on one of slot %d", ErrMalformed, b.Hash, b.Slot, parent.Slot)
+		return fmt.Errorf("%w: block %s of slot %d has a parent of slot %d", ErrMalformed, b.Hash, b.Slot, parent.Slot)
 	}
 	if err := to.Import(ctx, *b, f.tree.BestHash()); err != nil {
 		return fmt.Errorf("%w: block %s: %w", errSink, b.Hash, err)
@@ -320,8 +342,9 @@ func (f *Feed) importOne(ctx context.Context, to submit.ChainSink, b *jamq.Block
 	return nil
 }
 
-// chooseBest makes the head of the longest chain on the finalized block the best one; of several as long, the one that is it already, or else the one of
-// the least hash.
+// chooseBest makes the head of the longest chain on the finalized block the
+// best block. If several chains have that length, the current best block stays,
+// and otherwise the lowest hash wins.
 func (f *Feed) chooseBest(ctx context.Context, to submit.ChainSink) error {
 	best := f.tree.Best()
 	for n := range f.tree.All() {
@@ -342,7 +365,8 @@ func (f *Feed) makeBest(ctx context.Context, to submit.ChainSink, n *node) error
 	if n.Parent != nil {
 		block.Parent = n.Parent.Hash
 	}
-	if err := to.Import(ctx, block, n.Hash); err != nil { // known: only the head counts
+	// The sink knows the block, so only the head changes.
+	if err := to.Import(ctx, block, n.Hash); err != nil {
 		return fmt.Errorf("%w: best block %s: %w", errSink, n.Hash, err)
 	}
 	f.mu.Lock()
@@ -351,11 +375,11 @@ func (f *Feed) makeBest(ctx context.Context, to submit.ChainSink, n *node) error
 	return nil
 }
 
-// finalize passes on the highest block that enough peers hold for final.
+// finalize passes on the highest block that enough peers report as final.
 func (f *Feed) finalize(ctx context.Context, to submit.ChainSink) error {
 	var finals []*node
 	for _, p := range f.peers() {
-		if final, _, known := p.announcedBy(); known && f.tree.Get(final.hash) != nil {
+		if final, _, known := p.announced(); known && f.tree.Get(final.hash) != nil {
 			finals = append(finals, f.tree.Get(final.hash))
 		}
 	}

@@ -6,7 +6,9 @@ import (
 	"io"
 )
 
-// WriteMessage writes a message behind its length. The error wraps ErrTooLarge beyond 2^32-1 bytes, or is the writer's.
+// WriteMessage writes the length of a message in 4 bytes, little-endian, and
+// then the message. The error wraps ErrTooLarge if the message is longer than
+// 2^32-1 bytes; other errors are those of w.
 func WriteMessage(w io.Writer, message []byte) error {
 	if uint64(len(message)) > 1<<32-1 {
 		return fmt.Errorf("%w: %d bytes", ErrTooLarge, len(message))
@@ -16,8 +18,10 @@ func WriteMessage(w io.Writer, message []byte) error {
 	return err
 }
 
-// ReadMessage reads a message of at most limit bytes. A stream that ends before a message gives io.EOF, one that ends within it
-// io.ErrUnexpectedEOF. A forged length allocates nothing that was not sent.
+// ReadMessage reads a message of at most limit bytes. It returns io.EOF if the
+// stream ends before the message, io.ErrUnexpectedEOF if it ends within the
+// message, and an error that wraps ErrTooLarge if the message is longer than
+// limit. A forged length does not cause an allocation.
 func ReadMessage(r io.Reader, limit uint32) ([]byte, error) {
 	var header [4]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {

@@ -24,7 +24,8 @@ import (
 	"github.com/jamq/jamq/canonical/proof"
 )
 
-// guarantor is a small node of the network, written from the protocol's description. It shares no code with the client but quic-go.
+// guarantor is a small node of the network, written from the protocol's description. It shares no
+// code with the client but quic-go.
 type guarantor struct {
 	t     *testing.T
 	world *world

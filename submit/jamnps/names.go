@@ -7,14 +7,15 @@ import (
 	"math/big"
 )
 
-// alphabet is that of alternative names.
+// alphabet has the digits of alternative names.
 const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
 
-// nameDigits is how many digits of 5 bits a key of 256 bits takes.
+// nameDigits is the number of 5-bit digits in a key of 256 bits.
 const nameDigits = 52
 
-// AlternativeName returns the name that a peer's certificate carries: "e" and the key as a little-endian number, 5 bits a digit, the least
-// significant first. The error wraps ErrKey.
+// AlternativeName returns the name in a peer's certificate: "e" followed by the
+// key as a little-endian number in digits of 5 bits, least significant digit
+// first. The error wraps ErrKey.
 func AlternativeName(key ed25519.PublicKey) (string, error) {
 	if len(key) != ed25519.PublicKeySize {
 		return "", fmt.Errorf("%w: %d bytes, want %d", ErrKey, len(key), ed25519.PublicKeySize)
@@ -35,7 +36,8 @@ func AlternativeName(key ed25519.PublicKey) (string, error) {
 	return string(name), nil
 }
 
-// ALPN returns the protocol identifier of a chain, for builders or for everybody else.
+// ALPN returns the TLS protocol identifier of a chain. builder selects the
+// identifier for builders instead of the one for validators.
 func ALPN(genesis [32]byte, builder bool) string {
 	const nibbles = 8
 	id := "jamnp-s/0/" + hex.EncodeToString(genesis[:])[:nibbles]
@@ -45,16 +47,23 @@ func ALPN(genesis [32]byte, builder bool) string {
 	return id
 }
 
-// StreamKind is the first byte of a stream.
+// StreamKind is the first byte of a stream. It selects the sub-protocol.
 type StreamKind byte
 
-// The kinds that a builder uses.
+// The stream kinds of JAMNP-S that a builder uses.
 const (
-	BlockAnnouncement     StreamKind = 0
-	BlockRequest          StreamKind = 128
-	StateRequest          StreamKind = 129
+	// BlockAnnouncement is UP 0, the announcement of blocks.
+	BlockAnnouncement StreamKind = 0
+	// BlockRequest is CE 128, a request for blocks.
+	BlockRequest StreamKind = 128
+	// StateRequest is CE 129, a request for state.
+	StateRequest StreamKind = 129
+	// WorkPackageSubmission is CE 133, the submission of a work package.
 	WorkPackageSubmission StreamKind = 133
-	BundleSubmission      StreamKind = 146
-	BundleRequest         StreamKind = 147
-	SegmentRequest        StreamKind = 148
+	// BundleSubmission is CE 146, the submission of a bundle.
+	BundleSubmission StreamKind = 146
+	// BundleRequest is CE 147, a request for a bundle.
+	BundleRequest StreamKind = 147
+	// SegmentRequest is CE 148, a request for segments.
+	SegmentRequest StreamKind = 148
 )

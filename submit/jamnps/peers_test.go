@@ -20,7 +20,7 @@ func TestFeedTakesOnlyProvedBlocks(t *testing.T) {
 	liar, honest := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
 	c := openClient(t, w, nil, liar, honest)
 	f, sink := openFeed(t, c, FeedConfig{})
-	require.Eventually(t, func() bool { _, _, up := c.peers[0].announcedBy(); return up }, 10*time.Second, time.Millisecond, "the liar is asked first")
+	require.Eventually(t, func() bool { _, _, up := c.peers[0].announced(); return up }, 10*time.Second, time.Millisecond, "the liar is asked first")
 	b := w.grow(w.grow(w.best, 1), 1)
 	other := newWorld(t)
 	forged := other.grow(other.genesis, 5)
@@ -46,7 +46,7 @@ func TestSlowPeer(t *testing.T) {
 	hold := make(chan struct{})
 	slow.set(func() { slow.hold[128], slow.hold[129] = hold, hold })
 	defer close(hold)
-	require.Eventually(t, func() bool { _, _, up := c.peers[0].announcedBy(); return up }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, _, up := c.peers[0].announced(); return up }, 10*time.Second, time.Millisecond)
 	var head *worldBlock
 	for range 5 {
 		head = w.grow(w.best, 1)
@@ -58,7 +58,8 @@ func TestSlowPeer(t *testing.T) {
 	require.EqualValues(t, beefyRootOf(head.parent.hash), refine.BeefyRoot)
 }
 
-// A peer that announces blocks that nobody has, and answers nothing, holds up its own announcements alone.
+// A peer that announces blocks that nobody has, and answers nothing, holds up its own announcements
+// alone.
 func TestInventedAnnouncements(t *testing.T) {
 	const timeout = 100 * time.Millisecond
 	w := newWorld(t)
@@ -68,7 +69,7 @@ func TestInventedAnnouncements(t *testing.T) {
 	hold := make(chan struct{})
 	defer close(hold)
 	liar.set(func() { liar.hold[128] = hold })
-	require.Eventually(t, func() bool { _, _, up := c.peers[0].announcedBy(); return up }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, _, up := c.peers[0].announced(); return up }, 10*time.Second, time.Millisecond)
 	p := c.peers[0]
 	p.mu.Lock()
 	for i := range byte(200) {
@@ -94,11 +95,11 @@ func TestSlowlyServedForks(t *testing.T) {
 	f, sink := openFeed(t, c, FeedConfig{})
 	head := w.grow(w.grow(w.best, 1), 1)
 	until(t, f, sink, head, w.genesis)
-	require.Eventually(t, func() bool { _, _, up := c.peers[0].announcedBy(); return up }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, _, up := c.peers[0].announced(); return up }, 10*time.Second, time.Millisecond)
 	for i := range jamq.Slot(200) {
 		invented.invent(invented.genesis, 1+i, codec.Extrinsics{})
 	}
-	require.Eventually(t, func() bool { _, leaves, _ := c.peers[0].announcedBy(); return len(leaves) >= 200 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, leaves, _ := c.peers[0].announced(); return len(leaves) >= 200 }, 10*time.Second, time.Millisecond)
 	one, end := make(chan struct{}), make(chan struct{})
 	liar.set(func() { liar.hold[128] = one })
 	var pacing sync.WaitGroup
@@ -179,7 +180,7 @@ func TestLostForkIsForgotten(t *testing.T) {
 	until(t, f, sink, head, b)
 	lost := w.grow(a, 50)
 	announced := func() bool {
-		_, leaves, _ := c.peers[0].announcedBy()
+		_, leaves, _ := c.peers[0].announced()
 		return slices.ContainsFunc(leaves, func(l leaf) bool { return l.hash == lost.hash })
 	}
 	require.Eventually(t, announced, 10*time.Second, time.Millisecond)
@@ -218,7 +219,7 @@ func TestFinalPeers(t *testing.T) {
 	until(t, f, sink, head, w.genesis)
 	require.Eventually(t, func() bool {
 		for _, p := range c.peers {
-			if _, leaves, up := p.announcedBy(); !up || len(leaves) == 0 || leaves[len(leaves)-1].hash != head.hash {
+			if _, leaves, up := p.announced(); !up || len(leaves) == 0 || leaves[len(leaves)-1].hash != head.hash {
 				return false
 			}
 		}
@@ -241,7 +242,8 @@ func TestFinalPeers(t *testing.T) {
 	require.Equal(t, b.hash, sink.view.Finalized().Hash)
 }
 
-// invent puts a block with contents of a peer's own choice on a parent. It hashes to its name and commits to what is in it; only the seal would tell.
+// invent puts a block with contents of a peer's own choice on a parent. It hashes to its name and
+// commits to what is in it; only the seal would tell.
 func (w *world) invent(parent *worldBlock, slot jamq.Slot, contents codec.Extrinsics) *worldBlock {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -249,19 +251,20 @@ func (w *world) invent(parent *worldBlock, slot jamq.Slot, contents codec.Extrin
 	return w.seal(codec.Block{Header: header, Extrinsic: contents}, &worldBlock{parent: parent, height: parent.height + 1})
 }
 
-// A block that no chain can have, of one peer, is that peer's affair: it does not get to the queue, which would refuse it, and end everything.
+// A block that no chain can have, of one peer, is that peer's affair: it does not get to the queue,
+// which would refuse it, and end everything.
 func TestInvalidBlock(t *testing.T) {
 	w, invented := newWorld(t), newWorld(t)
 	liar, honest := startGuarantor(t, invented, 1), startGuarantor(t, w, 2)
 	c := openClient(t, w, nil, liar, honest)
 	f, sink := openFeed(t, c, FeedConfig{})
-	require.Eventually(t, func() bool { _, _, up := c.peers[0].announcedBy(); return up }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, _, up := c.peers[0].announced(); return up }, 10*time.Second, time.Millisecond)
 	report := func(core jamq.CoreIndex) codec.Guarantee {
 		return codec.Guarantee{Report: codec.WorkReport{Core: core, Package: codec.PackageSpec{Hash: jamq.PackageHash{1, byte(core)}}}}
 	}
 	bad := invented.invent(invented.genesis, 3, codec.Extrinsics{Guarantees: []codec.Guarantee{report(99)}})
 	require.Eventually(t, func() bool {
-		_, leaves, _ := c.peers[0].announcedBy()
+		_, leaves, _ := c.peers[0].announced()
 		return slices.ContainsFunc(leaves, func(l leaf) bool { return l.hash == bad.hash })
 	}, 10*time.Second, time.Millisecond)
 	until(t, f, sink, w.grow(w.grow(w.best, 1), 1), w.genesis)
@@ -272,7 +275,8 @@ func TestInvalidBlock(t *testing.T) {
 	require.ErrorIs(t, err, ErrMalformed)
 }
 
-// Forks without number, of one peer, do not fill the queue: what is not longer than the best chain is not delivered, be it said to be final or not.
+// Forks without number, of one peer, do not fill the queue: what is not longer than the best chain
+// is not delivered, be it said to be final or not.
 func TestInventedForks(t *testing.T) {
 	w, invented := newWorld(t), newWorld(t)
 	liar := startGuarantor(t, invented, 1)
@@ -281,7 +285,7 @@ func TestInventedForks(t *testing.T) {
 	require.Equal(t, 2, f.cfg.FinalPeers, "by default most of those that are followed")
 	head := w.grow(w.grow(w.best, 1), 1)
 	until(t, f, sink, head, w.genesis)
-	require.Eventually(t, func() bool { _, _, up := c.peers[0].announcedBy(); return up }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, _, up := c.peers[0].announced(); return up }, 10*time.Second, time.Millisecond)
 	for i := range jamq.Slot(100) {
 		fork := invented.invent(invented.genesis, 1+i, codec.Extrinsics{})
 		if i%10 == 0 {
@@ -290,7 +294,7 @@ func TestInventedForks(t *testing.T) {
 			invented.mu.Unlock()
 		}
 	}
-	require.Eventually(t, func() bool { _, leaves, _ := c.peers[0].announcedBy(); return len(leaves) > 5 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, leaves, _ := c.peers[0].announced(); return len(leaves) > 5 }, 10*time.Second, time.Millisecond)
 	for range 20 {
 		head = w.grow(head, 1)
 		until(t, f, sink, head, w.genesis)

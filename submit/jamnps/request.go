@@ -16,18 +16,22 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// Direction says which way a request for blocks goes.
+// Direction is the direction of a request for blocks.
 type Direction byte
 
 const (
-	// Ascending asks for children: the blocks after the one that is named, the oldest first, without it.
+	// Ascending requests the descendants of the named block, oldest first,
+	// without the named block.
 	Ascending Direction = iota
-	// Descending asks for ancestors: the one that is named and those before it, the newest first.
+	// Descending requests the named block and its ancestors, newest first.
 	Descending
 )
 
-// Blocks asks a peer, by its index in Config.Peers, for at most so many blocks (CE 128). They are what the peer says: see [codec.Codec.Imported]
-// for what a block proves by itself. Errors wrap ErrRefused, ErrDisconnected, ErrMalformed, ErrTooLarge, ErrClosed or ctx's error.
+// Blocks requests at most the given number of blocks (CE 128) from a peer,
+// which is given by its index in Config.Peers. The blocks are not verified:
+// [codec.Codec.Imported] checks the parts of a block that its header commits
+// to. Errors wrap ErrRefused, ErrDisconnected, ErrMalformed, ErrTooLarge,
+// ErrInvalidConfig (for an unknown peer), ErrClosed or the error of ctx.
 func (c *Client) Blocks(ctx context.Context, peer int, from jamq.HeaderHash, direction Direction, most uint32) ([]codec.Block, error) {
 	ask := append(append([]byte{}, from[:]...), byte(direction))
 	ask = binary.LittleEndian.AppendUint32(ask, most)
@@ -58,16 +62,18 @@ func (c *Client) Blocks(ctx context.Context, peer int, from jamq.HeaderHash, dir
 	return blocks, nil
 }
 
-// State is a part of a block's posterior state.
+// State is a range of the state after a block.
 type State struct {
-	// Boundary are the trie's nodes on the ways to the first and the last key.
+	// Boundary has the trie nodes on the paths to the first and the last key.
 	Boundary []proof.StateNode
-	// Entries are in the order of keys.
+	// Entries are the keys and values in the range, in ascending order of keys.
 	Entries []proof.StateEntry
 }
 
-// Verify checks that the state with the given root has exactly these entries between two keys, both included. The error wraps ErrMalformed. Where the peer has
-// left out entries at the end, because of the size that it was asked for, the last one is the last key that it speaks of.
+// Verify checks that the state with the given root has exactly these entries
+// between two keys, inclusive. If the peer has left out entries at the end
+// because of the requested maximum size, the range ends at the last entry. The
+// error wraps ErrMalformed.
 func (s *State) Verify(root common.Hash, from, to proof.StateKey) error {
 	if err := proof.VerifyStateRange(root, from, to, s.Entries, s.Boundary); err != nil {
 		return fmt.Errorf("%w: %w", ErrMalformed, err)
@@ -75,8 +81,10 @@ func (s *State) Verify(root common.Hash, from, to proof.StateKey) error {
 	return nil
 }
 
-// State asks a peer for the part of the state after a block that lies between two keys, both included, at most so many bytes of it (CE 129).
-// It is what the peer says, until [State.Verify] has held it against a state root. Errors are those of Blocks.
+// State requests the entries of the state after a block between two keys,
+// inclusive (CE 129). most is the maximum size of the answer, in bytes. The
+// answer is not verified until [State.Verify] has succeeded. Errors are those
+// of Blocks.
 func (c *Client) State(ctx context.Context, peer int, block jamq.HeaderHash, from, to proof.StateKey, most uint32) (*State, error) {
 	p, err := c.peer(peer)
 	if err != nil {
@@ -121,7 +129,7 @@ func (s *State) decodeEntries(raw []byte, from, to proof.StateKey) error {
 		}
 		v.Value, raw = append([]byte(nil), rest[:size]...), rest[size:]
 		if string(v.Key[:]) < string(from[:]) || string(v.Key[:]) > string(to[:]) {
-			return fmt.Errorf("%w: key %x was not asked for", ErrMalformed, v.Key)
+			return fmt.Errorf("%w: key %x is outside the requested range", ErrMalformed, v.Key)
 		}
 		if n := len(s.Entries); n > 0 && string(s.Entries[n-1].Key[:]) >= string(v.Key[:]) {
 			return fmt.Errorf("%w: key %x is out of order", ErrMalformed, v.Key)
@@ -131,7 +139,8 @@ func (s *State) decodeEntries(raw []byte, from, to proof.StateKey) error {
 	return nil
 }
 
-// peer returns the peer at an index of Config.Peers. The error wraps ErrInvalidConfig.
+// peer returns the peer with an index of Config.Peers. The error wraps
+// ErrInvalidConfig.
 func (c *Client) peer(index int) (*peer, error) {
 	if index < 0 || index >= len(c.peers) {
 		return nil, fmt.Errorf("%w: peer %d, want below %d", ErrInvalidConfig, index, len(c.peers))
@@ -139,8 +148,10 @@ func (c *Client) peer(index int) (*peer, error) {
 	return c.peers[index], nil
 }
 
-// anyPeer tries a request with each peer in turn until one answers: first the one that should know, if there is one, then those that are connected, at
-// last those among them that did not answer in time before. Others are asked only where nobody is connected, since that can take as long as to connect.
+// anyPeer tries a request with one peer after the other until one answers. The
+// order is: the peer knows, if not nil; connected peers; connected peers that
+// did not answer their last request in time. It tries unconnected peers only if
+// no peer is connected, because connecting can take long.
 func anyPeer[T any](c *Client, knows *peer, ask func(peer int) (T, error)) (T, error) {
 	ranks := make(map[*peer]int, len(c.peers))
 	for _, p := range c.peers {
@@ -165,22 +176,22 @@ func anyPeer[T any](c *Client, knows *peer, ask func(peer int) (T, error)) (T, e
 	return none, failed
 }
 
-// rank orders peers by how soon an answer can be hoped for.
+// rank orders peers by how soon they are expected to answer.
 func (p *peer) rank() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case p.conn == nil || p.conn.Context().Err() != nil:
 		return away
-	case p.mute:
-		return mute
+	case p.unresponsive:
+		return unresponsive
 	}
 	return ready
 }
 
-// How soon an answer can be hoped for, after the peer that should know.
+// The ranks of peers, after the one that should have the data.
 const (
 	ready = iota + 1
-	mute
+	unresponsive
 	away
 )

@@ -11,34 +11,40 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// Limits of what guarantors take, in bytes (JAMNP-S).
+// Limits for the messages to guarantors, in bytes (JAMNP-S).
 const (
 	maxPackage     = 200 << 10
 	segmentSize    = 4104
-	maxBundleParts = 16 << 20 // more than the chain's greatest bundle
+	maxBundleParts = 16 << 20 // exceeds the largest bundle
 )
 
-// Submission is a package on its way.
+// Submission is a package to send.
 type Submission struct {
-	// Core is whose guarantors get it, Attempt counts from 1 and chooses one of them.
+	// Core is the core whose guarantors receive the package. Attempt counts
+	// from 1 and selects one of them.
 	Core    jamq.CoreIndex
 	Attempt int
-	// Package is the encoded package, Extrinsics are the data beside it, in order.
+	// Package is the encoded package, at most 200 KiB, and Extrinsics the data
+	// that accompanies it, in order.
 	Package    []byte
 	Extrinsics [][]byte
 }
 
-// Bundle is a package with all that its refinement needs.
+// Bundle is a package with all data that its refinement needs.
 type Bundle struct {
 	Submission
-	// Roots say which segments root the packages have whose segments are imported by package hash.
+	// Roots maps packages to segment roots, for segments that are imported by
+	// package hash.
 	Roots []codec.SegmentLookup
-	// Segments are the imported segments, 4,104 bytes each, in order, and Proofs the hashes that prove each of them.
+	// Segments are the imported segments, in order, 4,104 bytes each. Proofs
+	// has the hashes that prove each of them.
 	Segments [][]byte
 	Proofs   [][][32]byte
 }
 
-// SubmitPackage gives a package to a guarantor (CE 133). Nil says that it has it. The error has a class: see submit.ClassOf.
+// SubmitPackage sends a package to a guarantor (CE 133). A nil error means that
+// the guarantor has received it. Errors have a class: see submit.ClassOf. The
+// error wraps ErrTooLarge if the package or its extrinsics exceed the limits.
 func (c *Client) SubmitPackage(ctx context.Context, s Submission) error {
 	if len(s.Package) > maxPackage {
 		return submit.WithClass(submit.Rebuild, fmt.Errorf("%w: package of %d bytes, want at most %d", ErrTooLarge, len(s.Package), maxPackage))
@@ -52,8 +58,9 @@ func (c *Client) SubmitPackage(ctx context.Context, s Submission) error {
 	return classify(c.request(ctx, c.choose(s.Core, s.Attempt), WorkPackageSubmission, messages, nil))
 }
 
-// SubmitBundle gives a bundle to a guarantor (CE 146), which then need not look for imported segments. Errors are those of SubmitPackage, and
-// ErrMalformed for a segment of the wrong size or without a proof.
+// SubmitBundle sends a bundle to a guarantor (CE 146), which then does not have
+// to fetch imported segments. Errors are those of SubmitPackage. The error also
+// wraps ErrMalformed if a segment has the wrong size or lacks a proof.
 func (c *Client) SubmitBundle(ctx context.Context, b *Bundle) error {
 	messages, err := b.messages()
 	if err != nil {
@@ -68,7 +75,7 @@ func (b *Bundle) messages() ([][]byte, error) {
 		return nil, fmt.Errorf("%w: package of %d bytes, want at most %d", ErrTooLarge, len(b.Package), maxPackage)
 	}
 	if len(b.Segments) != len(b.Proofs) {
-		return nil, fmt.Errorf("%w: %d segments and %d proofs, want as many", ErrMalformed, len(b.Segments), len(b.Proofs))
+		return nil, fmt.Errorf("%w: %d segments and %d proofs, want equal numbers", ErrMalformed, len(b.Segments), len(b.Proofs))
 	}
 	head := binary.LittleEndian.AppendUint16(nil, uint16(b.Core))
 	head = codec.AppendNatural(head, uint64(len(b.Roots)))
@@ -109,8 +116,9 @@ func join(parts [][]byte) ([]byte, error) {
 	return out, nil
 }
 
-// classify says what a failed submission calls for. All but what is wrong with the client itself asks for another guarantor: also where it is the
-// connection that failed, since that is to one of them.
+// classify adds the class to the error of a submission. Except after Close,
+// another guarantor may accept the package, even if the connection failed,
+// because the connection leads to one guarantor only.
 func classify(err error) error {
 	switch {
 	case err == nil:

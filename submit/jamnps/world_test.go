@@ -17,8 +17,9 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// world is a chain of real encoded blocks that guarantors of these tests share: it reports what was submitted to them, makes it available in the next
-// block, and notes in which order packages were accumulated. Signatures and seals are zero.
+// world is a chain of real encoded blocks that guarantors of these tests share: it reports what was
+// submitted to them, makes it available in the next block, and notes in which order packages were
+// accumulated. Signatures and seals are zero.
 type world struct {
 	mu        sync.Mutex
 	codec     *codec.Codec
@@ -170,7 +171,8 @@ func (w *world) finalize(below int) *worldBlock {
 	return w.finalized
 }
 
-// chapter3 is the recent history after a block, written from the page: var[(header, peak, state root, var[(package, segment root)])] ++ var[optional peak].
+// chapter3 is the recent history after a block, written from the page: var[(header, peak, state
+// root, var[(package, segment root)])] ++ var[optional peak].
 func (w *world) chapter3(n *worldBlock) []byte {
 	var chain []*worldBlock
 	for at := n; at != nil && len(chain) < w.spec.RecentHistory; at = at.parent {
@@ -200,7 +202,8 @@ type parsedPackage struct {
 
 var errParse = errors.New("not a work package")
 
-// parsePackage takes a package apart by its offsets, as the page lists them; it shares nothing with submit/codec.
+// parsePackage takes a package apart by its offsets, as the page lists them; it shares nothing with
+// submit/codec.
 func parsePackage(raw []byte) (p *parsedPackage, err error) {
 	defer func() {
 		if recover() != nil { // out of range

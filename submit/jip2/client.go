@@ -15,7 +15,8 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// Client is a connection to one node that is made again whenever it breaks. Its methods are safe for concurrent use.
+// Client keeps a connection to one node and connects again if it breaks. Its
+// methods are safe for concurrent use.
 type Client struct {
 	cfg    Config
 	log    *slog.Logger
@@ -23,16 +24,16 @@ type Client struct {
 	done   chan struct{}
 
 	mu        sync.Mutex
-	conn      *conn         // nil while there is none
-	connected chan struct{} // closed while there is one
+	conn      *conn         // nil while disconnected
+	connected chan struct{} // closed while connected
 	subs      map[*stream]struct{}
 	closed    bool
 
 	bundles support // whether the node takes bundles
 }
 
-// Open returns a client that connects, and connects again, on a goroutine of its own until Close. It does not wait for the connection: calls do.
-// The error wraps ErrInvalidConfig.
+// Open returns a client and connects in the background, until Close. It does
+// not wait for the connection; calls do. The error wraps ErrInvalidConfig.
 func Open(cfg Config) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -49,13 +50,14 @@ func Open(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close ends the connection, all calls and all subscriptions, and waits for the client's goroutines. Closing again does nothing.
+// Close closes the connection and all subscriptions, fails the pending calls,
+// and waits for the client's goroutines. Further calls of Close have no effect.
 func (c *Client) Close() {
 	c.cancel()
 	<-c.done
 }
 
-// run keeps a connection until ctx ends.
+// run connects and serves connections until ctx ends.
 func (c *Client) run(ctx context.Context) {
 	defer close(c.done)
 	defer c.endSubscriptions()
@@ -74,7 +76,7 @@ func (c *Client) run(ctx context.Context) {
 		}
 		failures++
 		wait := c.backoff(failures)
-		c.log.Warn("not connected to the JAM node", "url", c.cfg.URL, "again in", wait, "err", err)
+		c.log.Warn("not connected to the JAM node", "url", c.cfg.URL, "retry in", wait, "err", err)
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
@@ -84,8 +86,9 @@ func (c *Client) run(ctx context.Context) {
 	}
 }
 
-// backoff returns the wait after so many failures in a row. Half of it is random, so that the builders of a node that was restarted do not all
-// come back at once.
+// backoff returns the wait after a number of consecutive failures. A random
+// part of up to one half is taken off, so that the clients of a node that
+// restarts do not all connect at once.
 func (c *Client) backoff(failures int) time.Duration {
 	wait := c.cfg.BackoffBase
 	for i := 1; i < failures && wait < c.cfg.BackoffMax; i++ {
@@ -106,7 +109,7 @@ func (c *Client) dial(ctx context.Context) (*websocket.Conn, error) {
 	return ws, err
 }
 
-// serve runs one connection to its end.
+// serve runs one connection until it ends.
 func (c *Client) serve(ctx context.Context, ws *websocket.Conn) error {
 	conn := newConn(ws, &c.cfg, c.log)
 	stop := context.AfterFunc(ctx, conn.close) // unblocks the reader
@@ -123,7 +126,8 @@ func (c *Client) serve(ctx context.Context, ws *websocket.Conn) error {
 	return err
 }
 
-// attach makes a connection the client's and returns what is to be taken up on it.
+// attach makes conn the current connection and returns the subscriptions to
+// renew on it.
 func (c *Client) attach(conn *conn) []*stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,15 +137,16 @@ func (c *Client) attach(conn *conn) []*stream {
 	return again
 }
 
-// resubscribe takes subscriptions up on a new connection. One that the node refuses, because of a cap or a block that it does not have, is told so, and must
-// not cost the others the connection.
+// resubscribe renews subscriptions on a new connection. If the node refuses
+// one, because of a limit or a block that it does not have, that subscription
+// receives the error and the connection is kept for the others.
 func (c *Client) resubscribe(conn *conn, again []*stream) {
 	for _, s := range again {
 		ctx, cancel := context.WithTimeout(context.Background(), c.cfg.CallTimeout)
 		err := conn.subscribe(ctx, s)
 		cancel()
 		if err != nil {
-			c.log.Warn("not subscribed again", "method", s.method, "err", err)
+			c.log.Warn("cannot renew a subscription", "method", s.method, "err", err)
 		}
 		if refused := new(Error); errors.As(err, &refused) {
 			s.deliver(nil, err)
@@ -151,7 +156,7 @@ func (c *Client) resubscribe(conn *conn, again []*stream) {
 			conn.close() // the next connection tries again
 			return
 		}
-		if s.hasEnded() { // meanwhile
+		if s.hasEnded() { // closed meanwhile
 			s.end(true)
 		}
 	}
@@ -167,7 +172,7 @@ func (c *Client) detach(conn *conn) {
 	}
 }
 
-// await returns the connection, once there is one.
+// await returns the connection, and waits for it if there is none.
 func (c *Client) await(ctx context.Context) (*conn, error) {
 	for {
 		c.mu.Lock()
@@ -184,14 +189,17 @@ func (c *Client) await(ctx context.Context) (*conn, error) {
 		case <-c.done:
 			return nil, ErrClosed
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: %s is not there: %w", ErrDisconnected, c.cfg.URL, ctx.Err())
+			return nil, fmt.Errorf("%w: no connection to %s: %w", ErrDisconnected, c.cfg.URL, ctx.Err())
 		}
 	}
 }
 
-// Call asks for any method with positional parameters and reads the result into a pointer, or drops it if that is nil. It waits for a
-// connection, and at most Config.CallTimeout in all. Errors wrap a *[Error] (the node's answer), ErrDisconnected, ErrMalformed, ErrTooLarge,
-// ErrClosed or ctx's error. After ErrDisconnected or a time-out the node may have done what it was asked.
+// Call calls a method with positional parameters and decodes the result into
+// the pointer into. If into is nil, the result is dropped. Call waits for a
+// connection. It takes at most Config.CallTimeout in total. Errors wrap
+// *[Error] (the node's answer), ErrDisconnected, ErrMalformed, ErrTooLarge,
+// ErrClosed or the error of ctx. After ErrDisconnected or a time-out it is
+// unknown whether the node has carried out the call.
 func (c *Client) Call(ctx context.Context, into any, method string, params ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
 	defer cancel()

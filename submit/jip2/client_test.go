@@ -131,7 +131,8 @@ func TestSubscriptions(t *testing.T) {
 	best.Close()
 }
 
-// A subscription and calls survive the connection, cut by either side, and the node, killed and started again.
+// A subscription and calls survive the connection, cut by either side, and the node, killed and
+// started again.
 func TestReconnect(t *testing.T) {
 	n := startNode(t, nil)
 	c := n.client(nil)
@@ -238,7 +239,8 @@ func TestDeadlineOfOneCaller(t *testing.T) {
 	require.NoError(t, <-other)
 }
 
-// A connection over which nothing comes any more, not even answers to pings, is given up, and another one made.
+// A connection over which nothing comes any more, not even answers to pings, is given up, and
+// another one made.
 func TestHalfOpenConnection(t *testing.T) {
 	deaf := make(chan struct{})
 	var connections atomic.Int32

@@ -7,25 +7,34 @@ import (
 	"time"
 )
 
-// Config says how a client talks to its node. Begin with [DefaultConfig].
+// Config configures a [Client]. Start from [DefaultConfig].
 type Config struct {
-	// URL is the node's endpoint, ws:// or wss://.
+	// URL is the node's endpoint. Its scheme is ws or wss.
 	URL string
-	// DialTimeout bounds one attempt to connect, CallTimeout one call, with the wait for a connection; 10 s each, positive.
+	// DialTimeout bounds one attempt to connect. CallTimeout bounds one call,
+	// including the wait for a connection. Both must be positive. The default
+	// of each is 10 s.
 	DialTimeout, CallTimeout time.Duration
-	// PingInterval is how often the connection is tried while it is idle, positive; 10 s. It is given up when nothing at all was heard for
-	// three of them.
+	// PingInterval is the time between two pings. It must be positive; the
+	// default is 10 s. A connection on which nothing arrives for three
+	// intervals is closed.
 	PingInterval time.Duration
-	// MaxMessage bounds a message in either direction, in bytes, at least 1 kB; 32 MiB, which holds a bundle of the full chain in base64.
+	// MaxMessage is the maximum size of a message in either direction, in
+	// bytes, at least 1,024. The default is 32 MiB, enough for the base64 of
+	// the largest bundle of the full chain.
 	MaxMessage int64
-	// BackoffBase and BackoffMax bound the wait before connecting again: base, doubled for each failure in a row, at most max, of which a
-	// random half is taken off. 100 ms and 10 s, positive and ascending.
+	// BackoffBase and BackoffMax bound the wait before a new attempt to
+	// connect. The wait starts at BackoffBase, doubles with each consecutive
+	// failure up to BackoffMax, and is then reduced by a random part of at most
+	// one half. BackoffBase must be positive and BackoffMax at least as long.
+	// The defaults are 100 ms and 10 s.
 	BackoffBase, BackoffMax time.Duration
-	// Logger gets what an operator should know. Nil is silent.
+	// Logger receives lost connections, failed subscriptions and malformed
+	// messages. Nil discards them.
 	Logger *slog.Logger
 }
 
-// DefaultConfig returns the defaults for a node.
+// DefaultConfig returns the default configuration for the node at url.
 func DefaultConfig(url string) Config {
 	return Config{
 		URL: url, DialTimeout: 10 * time.Second, CallTimeout: 10 * time.Second, PingInterval: 10 * time.Second, MaxMessage: 32 << 20,
@@ -33,10 +42,11 @@ func DefaultConfig(url string) Config {
 	}
 }
 
-// leastMessage is the least MaxMessage.
-const leastMessage = 1 << 10
+// minMessage is the smallest MaxMessage, in bytes.
+const minMessage = 1 << 10
 
-// Validate names the first field that is out of range. The error wraps [ErrInvalidConfig].
+// Validate returns an error that wraps [ErrInvalidConfig] and names the first
+// field that is out of range, or nil.
 func (c *Config) Validate() error {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Scheme != "ws" && u.Scheme != "wss" || u.Host == "" {
@@ -55,8 +65,8 @@ func (c *Config) Validate() error {
 	switch {
 	case c.BackoffMax < c.BackoffBase:
 		return fmt.Errorf("%w: BackoffMax is %v, want at least BackoffBase %v", ErrInvalidConfig, c.BackoffMax, c.BackoffBase)
-	case c.MaxMessage < leastMessage:
-		return fmt.Errorf("%w: MaxMessage is %d, want at least %d bytes", ErrInvalidConfig, c.MaxMessage, leastMessage)
+	case c.MaxMessage < minMessage:
+		return fmt.Errorf("%w: MaxMessage is %d, want at least %d bytes", ErrInvalidConfig, c.MaxMessage, minMessage)
 	}
 	return nil
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// conn is one connection. read runs on one goroutine; everything else may be called from any.
+// conn is one connection. read runs on one goroutine; the other methods are
+// safe for concurrent use.
 type conn struct {
 	ws      *websocket.Conn
 	log     *slog.Logger
@@ -24,14 +25,16 @@ type conn struct {
 	mu      sync.Mutex
 	lastID  uint64
 	pending map[uint64]*request
-	streams map[string]*stream // by subscription id, as its JSON
+	streams map[string]*stream // by JSON of the id
 	failed  error
 }
 
 // request is a call that waits for its answer.
 type request struct {
 	answer chan answered // of capacity 1
-	// stream is what a subscription's answer belongs to: notifications may follow the answer at once, so it is filed by the reader itself.
+	// stream is set for the call that opens a subscription. The reader
+	// registers it itself, because notifications may follow the answer
+	// immediately.
 	stream *stream
 }
 
@@ -51,7 +54,7 @@ type message struct {
 	Params json.RawMessage `json:"params"`
 }
 
-// notification is the params of a message of a subscription. JIP-2 says that
+// notification has the params of a subscription's message. JIP-2 specifies that
 // Error is a string.
 type notification struct {
 	Subscription json.RawMessage `json:"subscription"`
@@ -65,14 +68,16 @@ func newConn(ws *websocket.Conn, cfg *Config, log *slog.Logger) *conn {
 		pending: make(map[uint64]*request), streams: make(map[string]*stream),
 	}
 	ws.SetReadLimit(cfg.MaxMessage)
-	ws.SetPongHandler(func(string) error { return c.heard() })
+	ws.SetPongHandler(func(string) error { return c.extendDeadline() })
 	return c
 }
 
-// heard puts off the moment at which the silent connection is given up.
-func (c *conn) heard() error { return c.ws.SetReadDeadline(time.Now().Add(3 * c.cfg.PingInterval)) }
+// extendDeadline moves the read deadline to three ping intervals from now.
+func (c *conn) extendDeadline() error {
+	return c.ws.SetReadDeadline(time.Now().Add(3 * c.cfg.PingInterval))
+}
 
-// close ends the connection; what waits learns of it by fail.
+// close closes the connection. Pending calls then end through fail.
 func (c *conn) close() {
 	c.closing.Do(func() {
 		close(c.closed)
@@ -80,7 +85,7 @@ func (c *conn) close() {
 	})
 }
 
-// ping tries the connection until it is closed.
+// ping sends a ping in each interval until the connection is closed.
 func (c *conn) ping() {
 	ticker := time.NewTicker(c.cfg.PingInterval)
 	defer ticker.Stop()
@@ -97,16 +102,17 @@ func (c *conn) ping() {
 	}
 }
 
-// read takes messages until the connection ends or says something that is no JSON-RPC.
+// read receives messages until the connection ends or a message is not
+// JSON-RPC.
 func (c *conn) read() error {
 	defer c.close()
 	for {
-		if err := c.heard(); err != nil {
+		if err := c.extendDeadline(); err != nil {
 			return err
 		}
 		kind, raw, err := c.ws.ReadMessage()
 		if err == nil && kind != websocket.TextMessage {
-			err = fmt.Errorf("%w: a message that is no text", ErrMalformed)
+			err = fmt.Errorf("%w: a message that is not text", ErrMalformed)
 		}
 		if err == nil {
 			err = c.take(raw)
@@ -117,12 +123,12 @@ func (c *conn) read() error {
 	}
 }
 
-// take hands a message to the call or the subscription that it is for. A
-// JSON-RPC message that is for neither is dropped. The error wraps ErrMalformed.
+// take passes a message to its call or subscription. A JSON-RPC message that
+// belongs to neither is dropped. The error wraps ErrMalformed.
 func (c *conn) take(raw []byte) error {
 	var m message
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return fmt.Errorf("%w: %.100q is no JSON-RPC: %w", ErrMalformed, raw, err)
+		return fmt.Errorf("%w: %.100q is not JSON-RPC: %w", ErrMalformed, raw, err)
 	}
 	switch {
 	case present(m.Params):
@@ -133,8 +139,8 @@ func (c *conn) take(raw []byte) error {
 	return nil
 }
 
-// answer hands a result to the call that waits for it. It drops the result of a
-// call that has given up.
+// answer passes a result to the call that waits for it. It drops the result of
+// a call that no longer waits.
 func (c *conn) answer(m *message) {
 	var id uint64
 	if json.Unmarshal(m.ID, &id) != nil {
@@ -159,11 +165,11 @@ func (c *conn) answer(m *message) {
 	r.answer <- answered{result: m.Result}
 }
 
-// notify hands an update to its subscription.
+// notify passes an update to its subscription.
 func (c *conn) notify(m *message) {
 	var n notification
 	if err := json.Unmarshal(m.Params, &n); err != nil {
-		c.log.Warn("ignored a notification of the JAM node", "method", m.Method, "params", excerpt(m.Params), "err", err)
+		c.log.Warn("ignored a malformed notification of the JAM node", "method", m.Method, "params", excerpt(m.Params), "err", err)
 		return
 	}
 	c.mu.Lock()
@@ -173,7 +179,7 @@ func (c *conn) notify(m *message) {
 		return
 	}
 	if err := errorOf(n.Error); err != nil {
-		if s.worth(err.Error()) {
+		if s.shouldLog(err.Error()) {
 			c.log.Warn("the JAM node sent an error for a subscription", "method", s.method, "err", err)
 		}
 		s.deliver(nil, err)
@@ -182,7 +188,7 @@ func (c *conn) notify(m *message) {
 	s.deliver(n.Result, nil)
 }
 
-// fail ends all calls that wait, and those to come.
+// fail ends all pending calls, and all later ones, with ErrDisconnected.
 func (c *conn) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -238,7 +244,8 @@ func (c *conn) call(ctx context.Context, method string, params []any, stream *st
 	}
 }
 
-// write sends one message. A connection on which a write failed is of no use any more; so its deadline is not that of one caller, who shares the connection.
+// write sends one message. A failed write makes the connection unusable for all
+// callers, so the deadline is the configured one and not that of ctx.
 func (c *conn) write(ctx context.Context, raw []byte) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -256,7 +263,7 @@ func (c *conn) write(ctx context.Context, raw []byte) error {
 	return nil
 }
 
-// subscribe takes a stream up on this connection.
+// subscribe opens a subscription on this connection.
 func (c *conn) subscribe(ctx context.Context, s *stream) error {
 	_, err := c.call(ctx, s.method, s.params, s)
 	return err

@@ -1,41 +1,56 @@
-// Package jip2 is a rollup's way to a JAM network through a node's RPC: JIP-2, JSON-RPC 2.0 over WebSocket.
+// Package jip2 connects a rollup to a JAM network through the RPC of a node.
+// The protocol is JIP-2: JSON-RPC 2.0 over WebSocket.
 //
 //	client, err := jip2.Open(jip2.DefaultConfig("ws://127.0.0.1:19800"))
 //	defer client.Close()
 //	feed, err := jip2.OpenFeed(ctx, client, jip2.FeedConfig{Service: service})
 //	runner, err := submit.NewRunner(submit.DefaultConfig(feed.Spec()), feed.Root(), builder, submitter)
 //	err = runner.Start(ctx)
-//	err = feed.Follow(ctx, runner)          // blocks until ctx ends
+//	err = feed.Follow(ctx, runner) // blocks until ctx ends
 //
-// where the builder calls [Feed.Context] for a refine context and the submitter [Feed.Submit].
+// The builder calls [Feed.Context] for a refine context, and the submitter
+// calls [Feed.Submit].
 //
 // # The client
 //
-// [Client] keeps one connection, and makes it again with back-off and jitter when it breaks. Calls wait for a connection and have deadlines;
-// messages are bounded. A [Subscription] outlives connections. It holds the newest value only, because a node, too, leaves updates out.
-// Everything of JIP-2 that has no method here can be asked for by [Client.Call] and [Subscribe].
+// A [Client] keeps one connection to a node. If it breaks, the client connects
+// again with back-off and jitter. Every call waits for a connection and has a
+// deadline, and the size of messages is bounded. A [Subscription] outlives
+// connections. It holds the newest value only. [Client.Call] and [Subscribe]
+// reach the methods of JIP-2 that have no method of their own here.
 //
 // # The feed
 //
-// JIP-2 shows no blocks. But a queue needs of a block only what it does with the rollup's own packages, and that follows from what JIP-2 does show: the
-// status of a package after each block, and the value that the rollup's service has stored. [Feed] walks every chain from head to head by parent(),
-// leaving no block out, asks after each block about each package that may be out, and delivers blocks that speak of these packages alone. The
-// queue then judges by the same rules D1 to D6, and the same safety theorem holds, as if it read whole blocks:
+// JIP-2 does not serve blocks. A queue, however, needs from a block only its
+// effect on the rollup's own packages, and JIP-2 shows that: it returns the
+// status of a package after each block, and the value that the rollup's service
+// has stored. [Feed] walks the chain from head to head with the method
+// "parent", without leaving out a block. After each block it requests the
+// status of each package that may have been sent, and it delivers blocks that
+// contain these packages only. The queue then applies the rules D1 to D6
+// (reasons why a package is dead) as it would to whole blocks:
 //
-//	D1–D4   unreported: no block on the way was shown to report it; heights are counted, not guessed
-//	D5      reported, and the node says Failed
-//	D6      available for an epoch, and the service's value still does not show it
+//	D1–D4   unreported: no block up to here reports it; heights are counted
+//	D5      reported, and the node's status is Failed
+//	D6      available for an epoch, and the service's value does not show it
 //
-// evidence.go is this derivation. Where a node is silent, it is presumed that the package lives: a status that is stuck at Reported beyond the
-// availability time-out counts as available, so that only the service's value decides; a head whose state the node does not have is not delivered.
-// That delays a new version, and never makes one too early. If a node has pruned the states of older blocks, what it says of the next one that it has
-// tells about them.
+// If a node gives no answer, or contradicts itself, the feed presumes that the
+// package is alive. A status that stays Reported beyond the availability
+// time-out counts as available, so that only the service's value decides. A
+// head is not delivered if the node does not have its state. This can delay a
+// new version of a package, but it never allows one too early. If the node has
+// pruned the state of an older block, the feed derives the status there from
+// the next block whose state the node has.
 //
-// The service must leave a mark of every package that it takes: see [Service]. A node without workPackageStatus cannot feed a queue with chain evidence:
-// OpenFeed says so. Bundles are sent where the node takes them, and packages with their extrinsics otherwise.
+// The service must store a mark for every package that it accumulates: see
+// [Service]. OpenFeed returns ErrUnsupported if the node lacks the method
+// workPackageStatus. Feed.Submit sends a bundle if the node accepts bundles,
+// and otherwise the package with its extrinsics.
 //
 // # Errors
 //
-// Submissions return errors with a class (submit.ClassOf): what failed on the way is retryable, what the node itself refuses asks for another
-// guarantor, and a method or core that does not exist is fatal. Many nodes that are validators refuse all submissions; use one that is not.
+// The errors of submissions have a class (submit.ClassOf). A failure between
+// the client and the node is Retryable. A refusal by the node is
+// OtherGuarantor. A missing method or an unknown core is Fatal. Many validators
+// refuse all submissions over RPC; use a node that accepts them.
 package jip2

@@ -7,25 +7,31 @@ import (
 )
 
 var (
-	// ErrMalformed: JSON that JIP-2 does not allow.
+	// ErrMalformed is returned if a message of the node does not follow JIP-2.
 	ErrMalformed = errors.New("jip2: malformed")
-	// ErrUnknownVersion: parameters of a version that is not V1.
+	// ErrUnknownVersion is returned if the node's parameters have no version
+	// V1.
 	ErrUnknownVersion = errors.New("jip2: unknown version")
 	// ErrInvalidConfig is wrapped by every error of a Validate method of this package.
 	ErrInvalidConfig = errors.New("jip2: invalid config")
-	// ErrClosed: the client was closed.
+	// ErrClosed is returned by all calls after Close.
 	ErrClosed = errors.New("jip2: client is closed")
-	// ErrDisconnected: the connection was lost before the answer came. Whether the node did what it was asked is not known.
+	// ErrDisconnected is returned if the connection was lost before the answer
+	// arrived, or if there was no connection before the deadline. In the first
+	// case it is unknown whether the node has carried out the call.
 	ErrDisconnected = errors.New("jip2: connection lost")
-	// ErrUnsupported: the node does not have a method that is needed; the text names it.
+	// ErrUnsupported is returned if the node lacks a required method. The error
+	// names the method.
 	ErrUnsupported = errors.New("jip2: not supported by the node")
-	// ErrTooLarge: a request is longer than Config.MaxMessage.
+	// ErrTooLarge is returned if a request is larger than Config.MaxMessage.
 	ErrTooLarge = errors.New("jip2: message too large")
-	// ErrHistoryLost: the chain goes on from a block that the feed never saw and cannot fetch any more, or finality contradicts itself.
+	// ErrHistoryLost is returned if blocks between the feed's chain and the
+	// node's can no longer be fetched, or if the node's finalized blocks
+	// contradict each other.
 	ErrHistoryLost = errors.New("jip2: history lost")
 )
 
-// Error codes of JIP-2 and, below -32000, of JSON-RPC 2.0.
+// Error codes of JIP-2, and of JSON-RPC 2.0 (negative codes).
 const (
 	CodeOther              = 0
 	CodeBlockUnavailable   = 1 // the data is the block's hash
@@ -35,17 +41,19 @@ const (
 	CodeInvalidParams      = -32602
 )
 
-// Error is what a node answers instead of a result: an error object of JSON-RPC 2.0. Use errors.As to look into it.
+// Error is an error that the node answered instead of a result: the error
+// object of JSON-RPC 2.0.
 type Error struct {
-	// Code is one of the Code constants, or JSON-RPC's own below -32000.
+	// Code is one of the Code constants or another code of JSON-RPC 2.0, from
+	// -32768 to -32000.
 	Code int `json:"code"`
-	// Message is for people; some nodes send none.
+	// Message is a text for people. It may be empty.
 	Message string `json:"message"`
-	// Data depends on Code; nil where there is none.
+	// Data holds details that depend on Code. It may be nil.
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
-// Error returns code and message in a line.
+// Error returns the code and the message in one line.
 func (e *Error) Error() string {
 	if e.Message == "" {
 		return fmt.Sprintf("jip2: node answered error %d without a message", e.Code)
@@ -53,9 +61,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("jip2: node answered error %d: %s", e.Code, e.Message)
 }
 
-// errorOf returns the error in the place where JSON-RPC has one, or nil if there
-// is none. It accepts the object of JSON-RPC, the string of JIP-2, and any other
-// JSON, which becomes the message.
+// errorOf decodes the error field of a message. It returns nil if the field is
+// missing or null. It accepts the object of JSON-RPC, the string of JIP-2, and
+// any other JSON, which becomes the message.
 func errorOf(raw json.RawMessage) *Error {
 	if !present(raw) {
 		return nil
@@ -74,10 +82,11 @@ func errorOf(raw json.RawMessage) *Error {
 // present reports whether a field of a message has a value other than null.
 func present(raw json.RawMessage) bool { return len(raw) != 0 && string(raw) != "null" }
 
-// excerpt returns the beginning of JSON that a node sent, for errors and logs.
+// excerpt returns the first 200 bytes of a node's JSON for errors and logs.
 func excerpt(raw json.RawMessage) string { return fmt.Sprintf("%.200s", raw) }
 
-// Block returns the block that the node says is not available, with CodeBlockUnavailable; otherwise false.
+// Block returns the block that the node reports as unavailable. It returns
+// false if the code is not CodeBlockUnavailable or the data is not a hash.
 func (e *Error) Block() (Hash, bool) {
 	var h Hash
 	var text string

@@ -6,46 +6,56 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// JIP-2 shows no blocks. What it shows is a function of a block and a package: the status, and the value that the package's service has stored.
-// From block to block along one chain these tell what each block did with the package, which is all that a queue needs of blocks. This file is
-// that derivation, for one package; it is pure. Where a node is silent or contradicts itself, it presumes what keeps the package alive longest:
-// that can only delay a new version, never make one too early.
-
-// stage is how far the blocks of one chain have brought a package, as the feed has shown them.
+// stage is how far a package has come on one chain.
+//
+// JIP-2 does not serve blocks. It returns the status of a package after a
+// block, and the value that the package's service has stored. The difference
+// between consecutive blocks shows the effect of each block on the package.
+// This file derives it for one package. If the answers are missing or
+// contradictory, the derivation chooses the interpretation that keeps the
+// package alive longest. That can delay a new version, but never allows one too
+// early.
 type stage uint8
 
 const (
 	unseen    stage = iota
-	onCore          // a block was shown that reports it
-	available       // and one that makes it available
-	lost            // reported, and the node says that it cannot become available
-	taken           // its service has it
+	onCore          // reported
+	available       // report made available
+	lost            // reported, but failed
+	taken           // accumulated by its service
 )
 
-// fate is what has been shown of a package on the chain that ends in one block.
+// fate is the state of a package on the chain that ends in one block.
 type fate struct {
 	stage  stage
 	core   jamq.CoreIndex
 	report common.Hash
-	// since is the slot of the block that was shown to report it, or for available to make it available.
+	// since is the slot of the block that reported the package or, at stage
+	// available, of the block that made it available.
 	since jamq.Slot
 }
 
-// answer is what a node says of a package after a block.
+// answer is the node's information about a package after a block.
 type answer struct {
 	status WorkPackageStatus
-	taken  bool // the service's value says so
-	// takenLater says that the node could not tell, and that a descendant's answer says taken: see earlier.
+	taken  bool // by the service's value
+	// takenLater is set if the node has no answer for this block, but its
+	// answer for a descendant shows that the service has taken the package: see
+	// earlier.
 	takenLater bool
 }
 
-// shown is what a block is shown to do with a package.
+// shown is the effect of a block on a package.
 type shown struct{ reports, makesAvailable, condemns, accumulates bool }
 
-// next returns what a block in the given slot does with a package, whose fate after the parent is f. expires says that no later block can report it.
+// next returns the effect of a block in the given slot on a package whose fate
+// after the parent is f, and the fate after the block. expires means that no
+// later block can report the package.
 //
-// Of what was taken somewhere on the way between two blocks of which the node tells, the latest block is named that can have done it: a later one would leave the
-// package dead in between, and an earlier one might have forks on which it was not taken.
+// If takenLater is set, the block that accumulated the package is unknown. next
+// chooses the latest possible one. A later one would leave the package dead in
+// between. An earlier one may have forks on which the package was not
+// accumulated.
 func (f fate) next(spec *jamq.ChainSpec, slot jamq.Slot, expires bool, a *answer) (fate, shown) {
 	var s shown
 	nowTaken := a.taken || a.takenLater && (f.stage == unseen && expires && a.status.Failed != nil || f.stage == available && slot >= f.since.Add(spec.EpochLength))
@@ -59,9 +69,11 @@ func (f fate) next(spec *jamq.ChainSpec, slot jamq.Slot, expires bool, a *answer
 		switch overdue := slot >= f.since.Add(spec.AvailabilityTimeout); {
 		case a.status.Failed != nil && !a.taken && !a.takenLater:
 			f.stage = lost
-			s.condemns = !overdue // before its time only a verdict clears a core; afterwards time alone does
+			s.condemns = !overdue // only a verdict fails early
 		case a.status.Ready != nil, a.taken, overdue:
-			// Overdue and not said to be lost: some nodes never go on from Reported. It may be available, so it waits for its service.
+			// Some nodes never advance a status from Reported. An overdue
+			// report that is not marked as failed may be available, so the
+			// service's value decides.
 			f.stage, f.since = available, slot
 			s.makesAvailable = true
 		}
@@ -73,7 +85,7 @@ func (f fate) next(spec *jamq.ChainSpec, slot jamq.Slot, expires bool, a *answer
 	return f, s
 }
 
-// report returns what a status says about the report, or nil.
+// report returns the report in a status, or nil if there is none.
 func (s *WorkPackageStatus) report() *Reported {
 	switch {
 	case s.Reported != nil:
@@ -84,7 +96,8 @@ func (s *WorkPackageStatus) report() *Reported {
 	return nil
 }
 
-// settled reports whether nothing that a descendant of the block can do changes the package's fate any more.
+// settled reports whether no descendant of the block can change the package's
+// fate.
 func (f fate) settled(spec *jamq.ChainSpec, slot jamq.Slot) bool {
 	switch f.stage {
 	case taken, lost:
@@ -95,14 +108,17 @@ func (f fate) settled(spec *jamq.ChainSpec, slot jamq.Slot) bool {
 	return false
 }
 
-// earlier returns the answer that a node would have given for an ancestor, as far as its answer for a later block tells. position says
-// where a block stands on the way between them, from the ancestor's on; a block that is not there is older.
+// earlier derives the answer for an ancestor from the answer for a later block.
+// position returns the index of a block on the way from the ancestor to that
+// block, and false for an older block.
 func (a *answer) earlier(ancestor int, position func(jamq.HeaderHash) (int, bool)) answer {
 	after := func(d BlockDescriptor) bool {
 		at, there := position(jamq.HeaderHash(d.HeaderHash))
 		return there && at > ancestor
 	}
-	out := answer{status: a.status, takenLater: a.taken || a.takenLater} // it was not reported by then, or it is lost anyway, or the node has forgotten it
+	// The status is kept if the package was not reported by then, is lost anyway, or was forgotten
+	// by the node.
+	out := answer{status: a.status, takenLater: a.taken || a.takenLater}
 	switch {
 	case a.status.Ready != nil && !after(a.status.Ready.ReadyIn):
 	case a.status.report() != nil && !after(a.status.report().ReportedIn):

@@ -16,7 +16,8 @@ var (
 	failed     = WorkPackageStatus{Failed: new(string)}
 )
 
-// Each row is a chain, told by the answers after its blocks, which are one slot apart from slot 5 on.
+// Each row is a chain, told by the answers after its blocks, which are one slot apart from slot 5
+// on.
 func TestFate(t *testing.T) {
 	spec := jamq.Tiny()
 	yes := true
@@ -64,7 +65,8 @@ func TestFate(t *testing.T) {
 	require.True(t, waiting.settled(&spec, 22), "an epoch later")
 }
 
-// What was taken in blocks of which a node cannot tell is told in the last of them that can have done it: then it is not dead in between.
+// What was taken in blocks of which a node cannot tell is told in the last of them that can have
+// done it: then it is not dead in between.
 func TestTakenLater(t *testing.T) {
 	spec := jamq.Tiny()
 	f := fate{stage: available, since: 10}
@@ -89,7 +91,8 @@ func TestTakenLater(t *testing.T) {
 	require.Equal(t, shown{accumulates: true}, does, "nothing can report it any more")
 }
 
-// What a later block says about earlier ones: blocks 0 to 3 are on the way, of which Hash{5} is number 1 and Hash{7} number 2.
+// What a later block says about earlier ones: blocks 0 to 3 are on the way, of which Hash{5} is
+// number 1 and Hash{7} number 2.
 func TestEarlier(t *testing.T) {
 	position := func(h jamq.HeaderHash) (int, bool) {
 		i, ok := map[jamq.HeaderHash]int{{5}: 1, {7}: 2}[h]
@@ -125,7 +128,8 @@ func TestEarlier(t *testing.T) {
 	}
 }
 
-// A core that is reported on was free before: what a slow status still has there has become available. And no block puts two reports on one core.
+// A core that is reported on was free before: what a slow status still has there has become
+// available. And no block puts two reports on one core.
 func TestOneReportPerCore(t *testing.T) {
 	one, two, three := jamq.PackageHash{1}, jamq.PackageHash{2}, jamq.PackageHash{3}
 	tree := headers.New(jamq.HeaderHash{1}, jamq.HeaderHash{}, 10, 8, fates{one: {stage: onCore, core: 1, since: 9}})

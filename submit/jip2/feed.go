@@ -15,44 +15,58 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// Service says how the rollup's service shows in its storage which packages it has taken. That is the only sign of accumulation that JIP-2
-// gives, so a service must leave one.
+// Service describes how the rollup's service shows in its storage which
+// packages it has accumulated. JIP-2 shows accumulation in no other way, so the
+// service must store a mark.
 type Service struct {
-	// ID is the service.
+	// ID is the service's id.
 	ID jamq.ServiceID
-	// Key returns the storage key that tells of a package. One key for all packages is fine.
+	// Key returns the storage key that holds the mark of a package. It may be
+	// the same key for all packages. It must not be nil.
 	Key func(pkg jamq.PackageHash) []byte
-	// Taken judges the value under that key, nil if there is none: whether the service has taken the package. It must not become false again on
-	// one chain while the package matters, that is for an epoch. An error is one of the value's form: it holds the feed up.
+	// Taken reports whether the service has accumulated the package, given the
+	// value under that key, or nil if there is no value. On one chain, the
+	// result must stay true for an epoch after it became true. If Taken returns
+	// an error, which means that the value is malformed, the feed does not
+	// advance. Taken must not be nil.
 	Taken func(pkg jamq.PackageHash, value []byte) (bool, error)
 }
 
-// FeedConfig says what a feed follows.
+// FeedConfig configures a [Feed].
 type FeedConfig struct {
-	// Service is the rollup's.
+	// Service is the rollup's service.
 	Service Service
-	// Root is the block from which on blocks are delivered: final, and known to the queue. Zero means the node's finalized block, for a queue
-	// that begins now.
+	// Root is the block after which delivery begins. It must be final and known
+	// to the queue. Zero means the node's finalized block, which suits a new
+	// queue.
 	Root jamq.Block
-	// Best is the best block that the sink knows, where it restarts and knows more than Root: it stays the best until the feed has found out what
-	// is now. Zero means Root.
+	// Best is the best block that the sink knows, if the sink restarts and
+	// knows blocks after Root. It stays the best block until the feed has found
+	// the node's. Zero means Root.
 	Best jamq.HeaderHash
-	// SlotDuration, if positive, overrides what the node says.
+	// SlotDuration overrides the slot duration that the node reports. 0 means
+	// the node's value; it must not be negative.
 	SlotDuration time.Duration
-	// MaxGap is how many blocks are fetched at most to close a gap, at least 1; 131,072 by default, which is nine days of slots of 6 s. What of them is not
-	// final must fit into a queue, which holds 16,384.
+	// MaxGap is the maximum number of blocks that the feed fetches to close a
+	// gap. 0 means 131,072, which is nine days of slots of 6 s; it must not be
+	// negative. Those of the blocks that are not final must fit into the queue,
+	// which holds 16,384.
 	MaxGap int
-	// Logger gets what an operator should know. Nil is silent.
+	// Logger receives failures to follow the chain, once when they begin and
+	// again after every 100 repetitions. Nil discards them.
 	Logger *slog.Logger
 }
 
 const (
 	defaultMaxGap = 131_072
-	// defaultFinalEvery is after how many blocks of a long way finality is passed on. A queue holds four times as many that are not final.
+	// defaultFinalEvery is the number of blocks between two reports of finality
+	// while the feed closes a long gap. A queue holds four times as many blocks
+	// that are not final.
 	defaultFinalEvery = 4096
 )
 
-// Validate names the first field that is out of range. The error wraps [ErrInvalidConfig].
+// Validate returns an error that wraps [ErrInvalidConfig] and names the first
+// field that is out of range, or nil.
 func (c *FeedConfig) Validate() error {
 	switch {
 	case c.Service.Key == nil || c.Service.Taken == nil:
@@ -65,17 +79,19 @@ func (c *FeedConfig) Validate() error {
 	return nil
 }
 
-// Feed follows a chain by a node's RPC and delivers it as blocks that speak of the rollup's own packages. It is a submit.ChainFeed, and sends
-// packages, since it must know of each before it leaves. Its methods are safe for concurrent use.
+// Feed follows a chain through a node's RPC and delivers blocks that contain
+// the rollup's own packages only. It implements submit.ChainFeed. It also sends
+// packages, because it must watch each package before it is sent. Its methods
+// are safe for concurrent use.
 type Feed struct {
 	cfg    FeedConfig
 	client *Client
 	log    *slog.Logger
 	spec   jamq.ChainSpec
 
-	finalEvery int // defaultFinalEvery, less in tests
+	finalEvery int // defaultFinalEvery, lower in tests
 
-	learned map[jamq.HeaderHash]learned // only of the goroutine that follows
+	learned map[jamq.HeaderHash]learned // used by Follow's goroutine only
 
 	mu        sync.Mutex
 	watched   map[jamq.PackageHash]watched
@@ -83,13 +99,13 @@ type Feed struct {
 	following bool
 }
 
-// watched is a package that may be out.
+// watched is a package that may have been sent.
 type watched struct {
 	context jamq.RefineContext
-	anchor  *node // nil where it was not delivered, or not yet
+	anchor  *node // nil if not delivered
 }
 
-// node is a block that was delivered, with what was shown of packages up to it.
+// node is a delivered block, with the fates of packages after it.
 type (
 	node  = headers.Block[fates]
 	fates = map[jamq.PackageHash]fate
@@ -97,8 +113,10 @@ type (
 
 var _ submit.ChainFeed = (*Feed)(nil)
 
-// OpenFeed asks the node for the chain's constants, for a root if none is given, and whether it has what a feed needs. Errors wrap
-// ErrInvalidConfig, ErrUnsupported with the name of what is missing, jamq.ErrInvalidSpec, or are those of [Client.Call].
+// OpenFeed fetches the chain's constants and, if FeedConfig.Root is zero, the
+// finalized block, and checks that the node has the methods that a feed needs.
+// Errors wrap ErrInvalidConfig, ErrUnsupported (naming the missing method) or
+// jamq.ErrInvalidSpec, or are those of [Client.Call].
 func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -140,8 +158,9 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	return f, f.fetchAncestors(ctx)
 }
 
-// fetchAncestors fetches the blocks before the root that can still be anchors: a queue that has restarted knows them, and may choose one. A node
-// that does not have them any more, or a chain that begins here, is no error.
+// fetchAncestors fetches the blocks before the root that can still be anchors,
+// because a queue that has restarted may choose one. It is no error if the node
+// no longer has them or the chain begins here.
 func (f *Feed) fetchAncestors(ctx context.Context) error {
 	for {
 		oldest := f.tree.Oldest()
@@ -157,23 +176,25 @@ func (f *Feed) fetchAncestors(ctx context.Context) error {
 	}
 }
 
-// probe asks for the status of a package that nobody knows: what matters is whether the node understands.
+// probe requests the status of an unknown package to find out whether the node
+// has the method.
 func (f *Feed) probe(ctx context.Context, at jamq.HeaderHash) error {
 	_, err := f.client.WorkPackageStatus(ctx, at, jamq.PackageHash{}, at)
 	if unknownMethod(err) {
-		return fmt.Errorf("%w: workPackageStatus, without which nobody can tell whether a package is dead: %w", ErrUnsupported, err)
+		return fmt.Errorf("%w: workPackageStatus, which a feed needs to decide whether a package is dead: %w", ErrUnsupported, err)
 	}
 	var e *Error
 	if errors.As(err, &e) {
-		return nil // it understands, and does not like the question
+		return nil // the node has the method
 	}
 	return err
 }
 
-// Spec returns the chain's constants.
+// Spec returns the constants of the chain.
 func (f *Feed) Spec() jamq.ChainSpec { return f.spec }
 
-// Root returns the block from which on blocks are delivered: what submit.NewRunner wants.
+// Root returns the block after which delivery begins. Pass it to
+// submit.NewRunner.
 func (f *Feed) Root() jamq.Block { return f.cfg.Root }
 
 // Heads returns the best and the finalized block among those delivered.
@@ -183,14 +204,15 @@ func (f *Feed) Heads() (best, finalized BlockDescriptor) {
 	return BlockDescriptor{Hash(f.tree.Best().Hash), f.tree.Best().Slot}, BlockDescriptor{Hash(f.tree.Finalized().Hash), f.tree.Finalized().Slot}
 }
 
-// Context returns a refine context for a package anchored at a block that was delivered, with the finalized block as lookup anchor.
-// The error wraps ErrHistoryLost for a block that is not known, or is one of [Client.Call].
+// Context returns a refine context for a package with the given anchor, which
+// must have been delivered. The lookup anchor is the finalized block. The error
+// wraps ErrHistoryLost if the anchor is unknown, or is one of [Client.Call].
 func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisites []jamq.PackageHash) (jamq.RefineContext, error) {
 	f.mu.Lock()
 	at, lookup := f.tree.Get(anchor), f.tree.Finalized()
 	f.mu.Unlock()
 	if at == nil {
-		return jamq.RefineContext{}, fmt.Errorf("%w: anchor %s was not delivered, or too long ago", ErrHistoryLost, anchor)
+		return jamq.RefineContext{}, fmt.Errorf("%w: anchor %s was not delivered or is too old", ErrHistoryLost, anchor)
 	}
 	out := jamq.RefineContext{
 		Anchor: anchor, AnchorSlot: at.Slot, LookupAnchor: lookup.Hash, LookupAnchorSlot: lookup.Slot,
@@ -212,20 +234,24 @@ func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisite
 	return out, nil
 }
 
-// Submission is a package on its way.
+// Submission is a package to send.
 type Submission struct {
-	// Core is whose guarantors get it, Hash and Context are the package's.
+	// Core is the core whose guarantors receive the package. Hash and Context
+	// are those of the package.
 	Core    jamq.CoreIndex
 	Hash    jamq.PackageHash
 	Context jamq.RefineContext
-	// Package is the encoded package, Extrinsics the data beside it.
+	// Package is the encoded package, and Extrinsics is the data that
+	// accompanies it.
 	Package    []byte
 	Extrinsics [][]byte
-	// Bundle, if not nil, is the whole encoded bundle. It is sent instead where the node can take it.
+	// Bundle is the whole encoded bundle. It is sent instead of Package and
+	// Extrinsics if it is not nil and the node accepts bundles.
 	Bundle []byte
 }
 
-// Submit watches a package and sends it once. Errors have a class: see submit.ClassOf.
+// Submit watches a package and sends it once. Errors have a class: see
+// submit.ClassOf.
 func (f *Feed) Submit(ctx context.Context, s Submission) error {
 	if int(s.Core) >= f.spec.Cores {
 		return submit.WithClass(submit.Fatal, fmt.Errorf("%w: core %d, want below %d", ErrInvalidConfig, s.Core, f.spec.Cores))
@@ -235,13 +261,16 @@ func (f *Feed) Submit(ctx context.Context, s Submission) error {
 		if err := f.client.SubmitWorkPackageBundle(ctx, s.Core, s.Bundle); !errors.Is(err, ErrUnsupported) {
 			return err
 		}
-		f.log.Warn("the node takes no bundles, sending the package alone", "package", s.Hash)
+		f.log.Warn("the node does not accept bundles, sending the package and its extrinsics", "package", s.Hash)
 	}
 	return f.client.SubmitWorkPackage(ctx, s.Core, s.Package, s.Extrinsics)
 }
 
-// Watch tells the feed of a package before its bytes leave, so that every block from then on is asked about it. [Feed.Submit] does it; a host that
-// sends by other ways, or has restarted with packages out, must do it itself, before Follow. The feed lets go of it when its fate is final.
+// Watch adds a package to those whose status the feed requests after each
+// block. It must be called before the package is sent. [Feed.Submit] does so. A
+// host must call it, before Follow, if it sends packages in another way or has
+// restarted while packages were out. The feed removes the package when its fate
+// is final. Watching a package again has no effect.
 func (f *Feed) Watch(pkg jamq.PackageHash, context jamq.RefineContext) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -250,18 +279,22 @@ func (f *Feed) Watch(pkg jamq.PackageHash, context jamq.RefineContext) {
 	}
 }
 
-// Known is what a queue that has restarted knows of one of its packages.
+// Known is the state of a package that a queue remembers after a restart.
 type Known struct {
+	// Package and Context identify the package.
 	Package jamq.PackageHash
 	Context jamq.RefineContext
-	// Core is the core that it was reported on, if it was.
+	// Core is the core on which the package was reported. It has no meaning if
+	// Reported is 0.
 	Core jamq.CoreIndex
-	// Reported, Available and Accumulated are the slots of the blocks in which that happened; 0 where it has not, up to the feed's root.
+	// Reported, Available and Accumulated are the slots of the blocks in which
+	// the package reached that state, up to the feed's root. 0 means not yet.
 	Reported, Available, Accumulated jamq.Slot
 }
 
-// Restore tells a feed that was opened, and does not follow yet, of a package that may be out. What is known of it is not told again. It watches the
-// package: see [Feed.Watch].
+// Restore watches a package that a queue remembers and continues from its known
+// state, which the feed then does not deliver again. It must be called before
+// Follow.
 func (f *Feed) Restore(k Known) {
 	f.Watch(k.Package, k.Context)
 	at := fate{core: k.Core}

@@ -85,7 +85,8 @@ func (f *follower) catchUp() {
 	}
 }
 
-// send makes a package at a block of the best chain, puts it under watch on both sides and gives it to a guarantor.
+// send makes a package at a block of the best chain, puts it under watch on both sides and gives it
+// to a guarantor.
 func (f *follower) send(offset int, core jamq.CoreIndex, payload string, needs ...jamq.PackageHash) jamq.PackageHash {
 	f.t.Helper()
 	best := f.sink.view.Best()
@@ -117,7 +118,8 @@ func (f *follower) status(pkg jamq.PackageHash) chainview.Status {
 	return s
 }
 
-// check holds what the view believes against the chain itself. exact says that the node tells all: then the view must not be behind either.
+// check holds what the view believes against the chain itself. exact says that the node tells all:
+// then the view must not be behind either.
 func (f *follower) check(exact bool) {
 	f.t.Helper()
 	f.chain.View(func(c *jamtest.Chain) {
@@ -150,8 +152,9 @@ func (f *follower) check(exact bool) {
 	})
 }
 
-// TestFeedAgainstTheChain plays chains with everything that goes wrong on them, and connections that break, heads that are missed, states that are
-// pruned, statuses that are stuck. The view that is fed by statuses comes to what the chain is, and never holds for dead what lives.
+// TestFeedAgainstTheChain plays chains with everything that goes wrong on them, and connections
+// that break, heads that are missed, states that are pruned, statuses that are stuck. The view that
+// is fed by statuses comes to what the chain is, and never holds for dead what lives.
 func TestFeedAgainstTheChain(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -206,7 +209,8 @@ func TestFeedAgainstTheChain(t *testing.T) {
 	}
 }
 
-// A node that never says Ready: what is on a core beyond its time waits for the service, instead of being called dead.
+// A node that never says Ready: what is on a core beyond its time waits for the service, instead of
+// being called dead.
 func TestStuckStatusIsNoEvidence(t *testing.T) {
 	f := follow(t, func(cfg *jip2server.Config) {
 		cfg.StuckAtReported = true
@@ -223,7 +227,8 @@ func TestStuckStatusIsNoEvidence(t *testing.T) {
 	require.False(t, f.status(pkg).Accumulated.IsZero())
 }
 
-// A status that cannot be holds the feed up, as all does that the node fails in; it does not end it.
+// A status that cannot be holds the feed up, as all does that the node fails in; it does not end
+// it.
 func TestStatusOnNoCore(t *testing.T) {
 	f := follow(t, nil)
 	f.step(4)
@@ -288,7 +293,8 @@ func TestAnotherChain(t *testing.T) {
 	require.ErrorIs(t, err, ErrHistoryLost)
 }
 
-// A node that came back with another chain, whose first block is younger than ours, is said to have one, and not with every slot.
+// A node that came back with another chain, whose first block is younger than ours, is said to have
+// one, and not with every slot.
 func TestAnotherYoungerChain(t *testing.T) {
 	f := follow(t, nil)
 	f.step(3)
@@ -311,14 +317,14 @@ func TestAnotherYoungerChain(t *testing.T) {
 
 	var why repeated
 	said := 0
-	for range 2 * sayAgain {
-		if why.worth(first) {
+	for range 2 * logEvery {
+		if why.shouldLog(first) {
 			said++
 		}
 	}
 	require.Equal(t, 2, said)
-	require.True(t, why.worth("something else"))
-	require.True(t, why.worth(first))
+	require.True(t, why.shouldLog("something else"))
+	require.True(t, why.shouldLog(first))
 }
 
 // The feed goes on where a queue left off, however long ago, and asks about what that one had out.
@@ -345,8 +351,8 @@ func TestFeedFromAnOlderRoot(t *testing.T) {
 	require.ErrorIs(t, short.catchUp(t.Context(), sink), ErrHistoryLost)
 }
 
-// A package that was accumulated in a gap, of which a node that forgets states cannot tell, is not taken for dead at any block of it, however long the gap:
-// another fork may begin there.
+// A package that was accumulated in a gap, of which a node that forgets states cannot tell, is not
+// taken for dead at any block of it, however long the gap: another fork may begin there.
 func TestAccumulatedInAGap(t *testing.T) {
 	for reported := range 4 {
 		f := follow(t, func(c *jip2server.Config) { c.KeepStates, c.Chain.FinalityLag = 1, 500 })
@@ -370,7 +376,8 @@ func TestAccumulatedInAGap(t *testing.T) {
 	}
 }
 
-// After a gap that is longer than what a queue can hold, the feed goes on all the same: most of it is final.
+// After a gap that is longer than what a queue can hold, the feed goes on all the same: most of it
+// is final.
 func TestGapOfDays(t *testing.T) {
 	f := follow(t, nil)
 	f.step(12)
@@ -417,8 +424,9 @@ func TestLongGapOverShortConnections(t *testing.T) {
 	require.Empty(t, f.feed.learned)
 }
 
-// A feed that restarts is told of a package anchored above its root, and does not forget it when finality moves: it sees its report and its
-// accumulation. Until it has delivered a head, the best block stays the one that the sink had; and it knows the anchors before its root.
+// A feed that restarts is told of a package anchored above its root, and does not forget it when
+// finality moves: it sees its report and its accumulation. Until it has delivered a head, the best
+// block stays the one that the sink had; and it knows the anchors before its root.
 func TestRestart(t *testing.T) {
 	f := follow(t, func(c *jip2server.Config) {
 		c.Chain.FinalityLag, c.Chain.ReportLatency, c.Chain.AvailabilityLatency = 6, [2]jamq.Slot{4, 4}, [2]jamq.Slot{1, 1}

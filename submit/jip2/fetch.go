@@ -11,26 +11,28 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// step is a block that is to be delivered.
+// step is a block that will be delivered.
 type step struct {
 	BlockDescriptor
 	parent  jamq.HeaderHash
-	answers map[jamq.PackageHash]*answer // nil where the node could not tell
+	answers map[jamq.PackageHash]*answer // nil if the node has none
 }
 
-// fetch walks from a block to the first that was delivered and returns the blocks between, oldest first, with what the node says of each. What it has learned
-// when the connection breaks it need not ask for again: a block's parent and state do not change, and a package that is watched later is in none that is
-// there already.
+// fetch walks from head back to the first delivered block. It returns the
+// blocks in between, oldest first, with the node's answers for each. If the
+// connection breaks, a later call continues with the blocks and answers that
+// were already fetched. This is correct because a block's parent and state do
+// not change, and a package that is watched later is in none of these blocks.
 func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) {
 	var steps []step
 	for at := head; f.tree.Get(jamq.HeaderHash(at.HeaderHash)) == nil; {
 		if len(steps) >= f.cfg.MaxGap || at.Slot <= f.tree.Oldest().Slot {
-			return nil, fmt.Errorf("%w: block %s of slot %d is %d blocks below %s and follows none that was delivered since slot %d",
+			return nil, fmt.Errorf("%w: block %s of slot %d, %d blocks before %s, does not follow a block that was delivered since slot %d",
 				f.lostUnless(head), jamq.HeaderHash(at.HeaderHash), at.Slot, len(steps), jamq.HeaderHash(head.HeaderHash), f.tree.Oldest().Slot)
 		}
 		parent, err := f.parent(ctx, at)
 		if e := new(Error); errors.As(err, &e) {
-			return nil, fmt.Errorf("block %s of slot %d leads to none that was delivered, the best of slot %d, and the node does not know its parent; it keeps too little, or has another chain: %w",
+			return nil, fmt.Errorf("block %s of slot %d is not connected to the delivered blocks, whose best is of slot %d, and the node does not have its parent; the node has pruned too much or follows another chain: %w",
 				jamq.HeaderHash(at.HeaderHash), at.Slot, f.tree.Best().Slot, err)
 		}
 		if err != nil {
@@ -41,7 +43,7 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) 
 	}
 	slices.Reverse(steps)
 	if len(steps) > 0 && !f.tree.Get(steps[0].parent).Descends(f.tree.Finalized()) {
-		return nil, fmt.Errorf("%w: block %s is on a fork that finality has passed by", ErrMalformed, jamq.HeaderHash(head.HeaderHash))
+		return nil, fmt.Errorf("%w: block %s is on a fork that does not contain the finalized block", ErrMalformed, jamq.HeaderHash(head.HeaderHash))
 	}
 	packages := f.packages()
 	for i := range steps {
@@ -63,7 +65,8 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) 
 	return steps, nil
 }
 
-// learned is what a node has said of a block that is not delivered yet.
+// learned is the information that was fetched about a block that is not
+// delivered yet.
 type learned struct {
 	parent  BlockDescriptor
 	answers map[jamq.PackageHash]*answer
@@ -85,7 +88,9 @@ func (f *Feed) parent(ctx context.Context, of BlockDescriptor) (BlockDescriptor,
 	return parent, nil
 }
 
-// lostUnless is ErrHistoryLost; a head that finality is about to contradict is only a passing lie.
+// lostUnless returns ErrHistoryLost. If the head is not newer than the
+// finalized block, it returns ErrMalformed instead: the node contradicts
+// itself, which may pass.
 func (f *Feed) lostUnless(head BlockDescriptor) error {
 	if head.Slot <= f.tree.Finalized().Slot {
 		return ErrMalformed
@@ -93,17 +98,20 @@ func (f *Feed) lostUnless(head BlockDescriptor) error {
 	return ErrHistoryLost
 }
 
-// packages returns what is watched now. What is watched later has not left yet, so the blocks that are being fetched cannot speak of it.
+// packages returns a copy of the watched packages. A package that is watched
+// later has not been sent yet, so the blocks that are being fetched cannot
+// contain it.
 func (f *Feed) packages() map[jamq.PackageHash]watched {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.watched)
 }
 
-// maxAsking is how many calls are under way at once.
+// maxAsking is the maximum number of concurrent calls.
 const maxAsking = 8
 
-// ask returns what the node says of every package after a block; nil if it does not have the block's state any more.
+// ask returns the node's answer for each package after a block. It returns nil
+// if the node no longer has the block's state.
 func (f *Feed) ask(ctx context.Context, block jamq.HeaderHash, packages map[jamq.PackageHash]watched) (map[jamq.PackageHash]*answer, error) {
 	answers := make(map[jamq.PackageHash]*answer, len(packages))
 	var mu sync.Mutex
@@ -131,8 +139,9 @@ func (f *Feed) ask(ctx context.Context, block jamq.HeaderHash, packages map[jamq
 	return answers, failed
 }
 
-// askOne asks for one package's status, and unless that says that nobody has reported it, for its service's word. A node may forget what it
-// accumulated and say Failed: the service does not.
+// askOne requests the status of one package. If the package has been reported,
+// it also requests the service's value: a node may forget an accumulated
+// package and answer Failed, but the service does not forget it.
 func (f *Feed) askOne(ctx context.Context, block jamq.HeaderHash, pkg jamq.PackageHash, w watched) (*answer, error) {
 	status, err := f.client.WorkPackageStatus(ctx, block, pkg, w.context.Anchor)
 	if err != nil {
@@ -155,7 +164,9 @@ func (f *Feed) askOne(ctx context.Context, block jamq.HeaderHash, pkg jamq.Packa
 	return a, nil
 }
 
-// infer fills in what the node could not tell of older blocks, from what it says of the next one that it has. Of the last it must know.
+// infer fills in answers that the node could not give for older blocks. It
+// derives each from the next block whose state the node has. The node must have
+// the state of the last block.
 func infer(steps []step, packages map[jamq.PackageHash]watched) error {
 	if len(steps) == 0 || len(packages) == 0 {
 		return nil
@@ -170,7 +181,7 @@ func infer(steps []step, packages map[jamq.PackageHash]watched) error {
 	}
 	last := &steps[len(steps)-1]
 	if last.answers == nil {
-		return fmt.Errorf("%w: the node does not have the state of block %s, which it names as head", ErrMalformed, jamq.HeaderHash(last.HeaderHash))
+		return fmt.Errorf("%w: the node does not have the state of its head %s", ErrMalformed, jamq.HeaderHash(last.HeaderHash))
 	}
 	for i := len(steps) - 2; i >= 0; i-- {
 		if steps[i].answers != nil {

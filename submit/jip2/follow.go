@@ -15,11 +15,13 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// errSink marks what the sink refused.
+// errSink marks an error of the sink.
 var errSink = errors.New("jip2: block not taken")
 
-// Follow implements submit.ChainFeed. Errors other than ctx's wrap ErrHistoryLost, ErrClosed or the sink's error; what the node or the connection
-// fails in is tried again. Only one Follow may run at a time.
+// Follow implements submit.ChainFeed. It returns ctx's error, or an error that
+// wraps ErrHistoryLost, ErrClosed or the sink's error. It retries after other
+// failures of the node or the connection. Only one Follow may run at a time; a
+// second call returns ErrInvalidConfig.
 func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 	f.mu.Lock()
 	if f.following {
@@ -44,8 +46,8 @@ func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 		case errors.Is(err, errSink), errors.Is(err, ErrHistoryLost), errors.Is(err, ErrClosed):
 			return err
 		case err != nil:
-			if why.worth(err.Error()) {
-				f.log.Warn("cannot follow the chain for now", "err", err)
+			if why.shouldLog(err.Error()) {
+				f.log.Warn("cannot follow the chain, retrying", "err", err)
 			}
 		case why.times > 0:
 			f.log.Info("following the chain again")
@@ -57,26 +59,28 @@ func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 	}
 }
 
-// repeated is what was said last, and how often it would have been.
+// repeated counts how often the same text was logged or suppressed.
 type repeated struct {
 	text  string
 	times int
 }
 
-// sayAgain is how often the same must come until it is said again: what lasts comes with every head.
-const sayAgain = 100
+// logEvery is the number of repetitions after which the same text is logged
+// again. A lasting failure repeats with every head.
+const logEvery = 100
 
-// worth reports whether something should be said now.
-func (r *repeated) worth(text string) bool {
+// shouldLog reports whether the text should be logged now.
+func (r *repeated) shouldLog(text string) bool {
 	if text != r.text {
 		*r = repeated{text: text}
 	}
 	r.times++
-	return r.times%sayAgain == 1
+	return r.times%logEvery == 1
 }
 
-// listener wakes the feed when a head moves. It only saves time: heads are asked for at least once a slot in any case, so that a notification
-// that was lost, or a node that sends none, is no gap.
+// listener wakes the feed when a head moves. It only saves time: the feed
+// requests the heads at least once per slot, so a lost notification, or a node
+// that sends none, does no harm.
 type listener struct {
 	best, final *Subscription[BlockDescriptor]
 }
@@ -87,7 +91,7 @@ func (f *Feed) listen(ctx context.Context) *listener {
 	l.best, err = f.client.SubscribeBestBlock(ctx)
 	l.final, errFinal = f.client.SubscribeFinalizedBlock(ctx)
 	if err = errors.Join(err, errFinal); err != nil && ctx.Err() == nil {
-		f.log.Warn("no notifications of new blocks, asking every slot", "err", err)
+		f.log.Warn("cannot subscribe to new blocks, polling once per slot", "err", err)
 	}
 	return &l
 }
@@ -100,7 +104,8 @@ func (l *listener) close() {
 	}
 }
 
-// wait returns when something may have changed, or false when ctx has ended.
+// wait waits until something may have changed, for at most atMost. It returns
+// false if ctx has ended.
 func (l *listener) wait(ctx context.Context, atMost time.Duration) bool {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()
@@ -119,7 +124,8 @@ func (l *listener) wait(ctx context.Context, atMost time.Duration) bool {
 	case _, open = <-best:
 	case _, open = <-final:
 	}
-	if !open { // the client was closed: the next call says so
+	// The client was closed: the next call returns ErrClosed.
+	if !open {
 		select {
 		case <-ctx.Done():
 			return false
@@ -129,7 +135,8 @@ func (l *listener) wait(ctx context.Context, atMost time.Duration) bool {
 	return true
 }
 
-// catchUp delivers all that the node has and the feed has not.
+// catchUp delivers all blocks up to the node's heads that were not delivered
+// yet.
 func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	final, err := f.client.FinalizedBlock(ctx)
 	if err != nil {
@@ -148,8 +155,10 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	return f.finalize(ctx, to, jamq.HeaderHash(final.HeaderHash))
 }
 
-// deliver imports the way to a head, parents first, and makes it the best block. Only with the head itself anything is decided: the queue sees the
-// blocks before it as a branch that is not the best. A long way is the exception: see importAll.
+// deliver imports the blocks up to a head, parents first, and makes the head
+// the best block. The queue decides only at the head itself, because it sees
+// the blocks before it as a branch that is not the best. A long way is an
+// exception: see importAll.
 func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head, final BlockDescriptor) error {
 	if jamq.HeaderHash(head.HeaderHash) == f.tree.Best().Hash && !f.tree.Rests() {
 		return nil
@@ -158,13 +167,14 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head, final Blo
 	if err != nil {
 		return err
 	}
-	if len(steps) == 0 { // back to a block that is known
+	if len(steps) == 0 { // a known block
 		return f.makeBest(ctx, to, f.tree.Get(jamq.HeaderHash(head.HeaderHash)))
 	}
 	return f.importAll(ctx, to, steps, true, final)
 }
 
-// deliverFinal imports the way to a finalized block that is not on what was delivered as best.
+// deliverFinal imports the blocks up to a finalized block that is not among the
+// delivered ones.
 func (f *Feed) deliverFinal(ctx context.Context, to submit.ChainSink, final BlockDescriptor) error {
 	if f.tree.Get(jamq.HeaderHash(final.HeaderHash)) != nil || final.Slot <= f.tree.Finalized().Slot {
 		return nil
@@ -176,10 +186,13 @@ func (f *Feed) deliverFinal(ctx context.Context, to submit.ChainSink, final Bloc
 	return f.importAll(ctx, to, steps, false, final)
 }
 
-// importAll delivers blocks in order; the last becomes the best one if it is wanted. What the sink has taken is remembered, whatever comes after. Where the way is
-// longer than what a queue can hold, those of its blocks that are final already are said to be so in between.
+// importAll delivers blocks in order. If best is true, the last one becomes the
+// best block. Each block that the sink has accepted is recorded at once, even
+// if a later one fails. If there are more blocks than a queue can hold,
+// importAll reports the finality of those that are final in between.
 func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step, best bool, final BlockDescriptor) error {
-	sure := slices.IndexFunc(steps, func(s step) bool { return s.HeaderHash == final.HeaderHash }) // all up to it are; -1 if none is known to be
+	// All blocks up to the index sure are final; -1 means that none is.
+	sure := slices.IndexFunc(steps, func(s step) bool { return s.HeaderHash == final.HeaderHash })
 	for i := range steps {
 		n, block := f.build(&steps[i])
 		head := f.tree.BestHash()
@@ -205,16 +218,18 @@ func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step,
 	return nil
 }
 
-// makeBest goes back, or over, to a block that was delivered before.
+// makeBest makes a block that was delivered before the best one again.
 func (f *Feed) makeBest(ctx context.Context, to submit.ChainSink, n *node) error {
+	// The node's best block is older than its own finalized block.
 	if n.Height < f.tree.Finalized().Height {
-		return nil // the node was slower than its own finality
+		return nil
 	}
 	block := jamq.Block{Hash: n.Hash, Slot: n.Slot, AccumulatedKnown: true}
 	if n.Parent != nil {
 		block.Parent = n.Parent.Hash
 	}
-	if err := to.Import(ctx, block, n.Hash); err != nil { // known: only the head counts
+	// The sink knows the block, so only the head changes.
+	if err := to.Import(ctx, block, n.Hash); err != nil {
 		return fmt.Errorf("%w: best block %s: %w", errSink, n.Hash, err)
 	}
 	f.mu.Lock()
@@ -223,7 +238,8 @@ func (f *Feed) makeBest(ctx context.Context, to submit.ChainSink, n *node) error
 	return nil
 }
 
-// build makes the block that a queue sees, which speaks of the rollup's own packages only.
+// build returns the block for the queue, which contains the rollup's own
+// packages only.
 func (f *Feed) build(s *step) (*node, jamq.Block) {
 	parent := f.tree.Get(s.parent)
 	n := parent.Child(jamq.HeaderHash(s.HeaderHash), s.Slot, make(fates, len(s.answers)))
@@ -233,7 +249,7 @@ func (f *Feed) build(s *step) (*node, jamq.Block) {
 	for _, pkg := range order {
 		before := parent.Note[pkg]
 		at := packages[pkg].anchor
-		if at == nil { // delivered since it was watched, perhaps
+		if at == nil { // may have been delivered since
 			at = f.tree.Get(packages[pkg].context.Anchor)
 		}
 		expires := at != nil && n.Height >= at.Height+uint64(f.spec.RecentHistory)
@@ -259,13 +275,14 @@ func (f *Feed) build(s *step) (*node, jamq.Block) {
 	return n, block
 }
 
-// makeRoom resolves a contradiction: a core that is reported on was free before, so whatever a slow status still says is on it has become
-// available. It also keeps two reports of one block from one core.
+// makeRoom resolves contradictions about cores. A core was free before a new
+// report, so a package that is still on it by a stale status must have become
+// available. Two reports of one block never name the same core.
 func (f *Feed) makeRoom(n *node, block *jamq.Block, order []jamq.PackageHash) {
 	busy := make(map[jamq.CoreIndex]jamq.PackageHash)
 	block.Reported = slices.DeleteFunc(block.Reported, func(r jamq.Report) bool {
 		if _, twice := busy[r.Core]; twice {
-			delete(n.Note, r.Package) // as if not seen yet: the next block shows it
+			delete(n.Note, r.Package) // the next block shows it
 			return true
 		}
 		busy[r.Core] = r.Package
@@ -280,11 +297,12 @@ func (f *Feed) makeRoom(n *node, block *jamq.Block, order []jamq.PackageHash) {
 	}
 }
 
-// finalize passes finality on and lets go of what cannot matter any more.
+// finalize passes finality to the sink and forgets blocks and packages that no
+// longer matter.
 func (f *Feed) finalize(ctx context.Context, to submit.ChainSink, hash jamq.HeaderHash) error {
 	n := f.tree.Get(hash)
 	if n == nil || n.Height <= f.tree.Finalized().Height {
-		return nil // older than all that is kept
+		return nil // older than all kept blocks
 	}
 	if final := f.tree.Finalized(); !n.Descends(final) {
 		return fmt.Errorf("%w: the node finalized %s, which does not descend from the finalized %s", ErrHistoryLost, hash, final.Hash)
@@ -302,7 +320,7 @@ func (f *Feed) finalize(ctx context.Context, to submit.ChainSink, hash jamq.Head
 // settle forgets packages whose fate is final.
 func (f *Feed) settle() {
 	for pkg, w := range f.watched {
-		if w.anchor == nil { // delivered after it was watched, perhaps
+		if w.anchor == nil { // may have been delivered since
 			w.anchor = f.tree.Get(w.context.Anchor)
 			f.watched[pkg] = w
 		}
@@ -313,8 +331,9 @@ func (f *Feed) settle() {
 	}
 }
 
-// expired reports whether no block after the finalized one can report a package: its anchor is too old by then, or, where the anchor is not known, its
-// lookup anchor is.
+// expired reports whether no block after the finalized one can report a
+// package, because its anchor is too old. If the anchor is unknown, the lookup
+// anchor decides.
 func (f *Feed) expired(w *watched) bool {
 	if w.anchor != nil {
 		return f.tree.Finalized().Height >= w.anchor.Height+uint64(f.spec.RecentHistory)
@@ -322,7 +341,8 @@ func (f *Feed) expired(w *watched) bool {
 	return f.tree.Finalized().Slot >= w.context.LookupAnchorSlot.Add(f.spec.MaxLookupAnchorAge)
 }
 
-// ascending returns hashes as an encoded context has them.
+// ascending returns the hashes sorted and without duplicates, as in an encoded
+// context.
 func ascending(hashes []jamq.PackageHash) []jamq.PackageHash {
 	out := slices.Clone(hashes)
 	slices.SortFunc(out, func(a, b jamq.PackageHash) int { return bytes.Compare(a[:], b[:]) })

@@ -11,10 +11,10 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// support is what is known of a node's support for a method.
+// support records whether the node lacks a method.
 type support struct{ missing atomic.Bool }
 
-// Parameters returns the chain's constants.
+// Parameters returns the constants of the node's chain.
 func (c *Client) Parameters(ctx context.Context) (Parameters, error) {
 	raw, err := required[rawJSON](ctx, c, "parameters")
 	if err != nil {
@@ -23,7 +23,7 @@ func (c *Client) Parameters(ctx context.Context) (Parameters, error) {
 	return DecodeParameters(raw)
 }
 
-// rawJSON is a result that is read later.
+// rawJSON is a result that is decoded later.
 type rawJSON []byte
 
 func (r *rawJSON) UnmarshalJSON(raw []byte) error {
@@ -31,7 +31,7 @@ func (r *rawJSON) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// required is a call whose result must not be null.
+// required calls a method whose result must not be null.
 func required[T any](ctx context.Context, c *Client, method string, params ...any) (T, error) {
 	var result *T
 	var none T
@@ -49,27 +49,30 @@ func (c *Client) BestBlock(ctx context.Context) (BlockDescriptor, error) {
 	return required[BlockDescriptor](ctx, c, "bestBlock")
 }
 
-// FinalizedBlock returns the last block that the node holds for final.
+// FinalizedBlock returns the newest block that the node considers final.
 func (c *Client) FinalizedBlock(ctx context.Context) (BlockDescriptor, error) {
 	return required[BlockDescriptor](ctx, c, "finalizedBlock")
 }
 
-// Parent returns the block before another one.
+// Parent returns the parent of a block.
 func (c *Client) Parent(ctx context.Context, block jamq.HeaderHash) (BlockDescriptor, error) {
 	return required[BlockDescriptor](ctx, c, "parent", Hash(block))
 }
 
-// StateRoot returns the state root after a block, BeefyRoot the peak of its accumulation-output log: what a refine context says of its anchor.
+// StateRoot returns the state root after a block, which a refine context
+// contains for its anchor.
 func (c *Client) StateRoot(ctx context.Context, block jamq.HeaderHash) (Hash, error) {
 	return required[Hash](ctx, c, "stateRoot", Hash(block))
 }
 
-// BeefyRoot returns the peak of the accumulation-output log after a block.
+// BeefyRoot returns the super-peak of the accumulation-output log after a
+// block, which a refine context contains for its anchor.
 func (c *Client) BeefyRoot(ctx context.Context, block jamq.HeaderHash) (Hash, error) {
 	return required[Hash](ctx, c, "beefyRoot", Hash(block))
 }
 
-// ServiceValue returns a value of a service's storage after a block, or nil if there is none; an empty value is not nil.
+// ServiceValue returns a value from the storage of a service after a block. It
+// returns nil if there is no value; an empty value is not nil.
 func (c *Client) ServiceValue(ctx context.Context, block jamq.HeaderHash, service jamq.ServiceID, key []byte) ([]byte, error) {
 	var value *[]byte
 	if err := c.Call(ctx, &value, "serviceValue", Hash(block), service, blob(key)); err != nil || value == nil {
@@ -78,7 +81,7 @@ func (c *Client) ServiceValue(ctx context.Context, block jamq.HeaderHash, servic
 	return *value, nil
 }
 
-// blob makes bytes a Blob: without this, nil would be written as null.
+// blob returns an empty slice for nil, which would be encoded as null.
 func blob(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -86,18 +89,20 @@ func blob(b []byte) []byte {
 	return b
 }
 
-// WorkPackageStatus returns the status of a package with the given anchor, after a block.
+// WorkPackageStatus returns the status of a package after a block. anchor is
+// the anchor of the package.
 func (c *Client) WorkPackageStatus(ctx context.Context, block jamq.HeaderHash, pkg jamq.PackageHash, anchor jamq.HeaderHash) (WorkPackageStatus, error) {
 	return required[WorkPackageStatus](ctx, c, "workPackageStatus", Hash(block), Hash(pkg), Hash(anchor))
 }
 
-// SyncState says whether the node is up to date.
+// SyncState returns the progress of the node's synchronization.
 func (c *Client) SyncState(ctx context.Context) (SyncState, error) {
 	return required[SyncState](ctx, c, "syncState")
 }
 
-// SubmitWorkPackage gives a package to the guarantors of a core, with its extrinsics in order. Nil says that one of them has it, not that it
-// will be reported. The error has a class: see submit.ClassOf.
+// SubmitWorkPackage sends a package and its extrinsics, in order, to the
+// guarantors of a core. A nil error means that the node accepted the package,
+// not that it will be reported. Errors have a class: see submit.ClassOf.
 func (c *Client) SubmitWorkPackage(ctx context.Context, core jamq.CoreIndex, pkg []byte, extrinsics [][]byte) error {
 	if extrinsics == nil {
 		extrinsics = [][]byte{}
@@ -105,8 +110,10 @@ func (c *Client) SubmitWorkPackage(ctx context.Context, core jamq.CoreIndex, pkg
 	return classify(c.Call(ctx, nil, "submitWorkPackage", core, blob(pkg), extrinsics))
 }
 
-// SubmitWorkPackageBundle gives a whole bundle to the guarantors of a core. Older nodes cannot take one: then the error wraps ErrUnsupported,
-// and so it does from then on, without asking. Errors have a class.
+// SubmitWorkPackageBundle sends a whole bundle to the guarantors of a core. If
+// the node lacks the method, as older nodes do, the error wraps ErrUnsupported,
+// and later calls return it without contacting the node. Errors have a class:
+// see submit.ClassOf.
 func (c *Client) SubmitWorkPackageBundle(ctx context.Context, core jamq.CoreIndex, bundle []byte) error {
 	const method = "submitWorkPackageBundle"
 	if c.bundles.missing.Load() {
@@ -120,7 +127,7 @@ func (c *Client) SubmitWorkPackageBundle(ctx context.Context, core jamq.CoreInde
 	return classify(err)
 }
 
-// SubmitPreimage gives a node data that a service asked for.
+// SubmitPreimage gives the node data that a service has requested.
 func (c *Client) SubmitPreimage(ctx context.Context, service jamq.ServiceID, data []byte) error {
 	return c.Call(ctx, nil, "submitPreimage", service, blob(data))
 }
@@ -130,23 +137,27 @@ func (c *Client) SubscribeBestBlock(ctx context.Context) (*Subscription[BlockDes
 	return Subscribe[BlockDescriptor](ctx, c, "subscribeBestBlock")
 }
 
-// SubscribeFinalizedBlock follows finality.
+// SubscribeFinalizedBlock follows the newest finalized block.
 func (c *Client) SubscribeFinalizedBlock(ctx context.Context) (*Subscription[BlockDescriptor], error) {
 	return Subscribe[BlockDescriptor](ctx, c, "subscribeFinalizedBlock")
 }
 
-// SubscribeWorkPackageStatus follows a package's status on the best chain, or the finalized one. Nodes cap such subscriptions: close what has
-// served.
+// SubscribeWorkPackageStatus follows the status of a package on the best chain
+// or, if finalized is true, on the finalized chain. Close the subscription when
+// it is no longer needed: nodes limit their number.
 func (c *Client) SubscribeWorkPackageStatus(ctx context.Context, pkg jamq.PackageHash, anchor jamq.HeaderHash, finalized bool) (*Subscription[ChainSubUpdate[WorkPackageStatus]], error) {
 	return Subscribe[ChainSubUpdate[WorkPackageStatus]](ctx, c, "subscribeWorkPackageStatus", Hash(pkg), Hash(anchor), finalized)
 }
 
-// SubscribeServiceValue follows a value of a service's storage; it is nil where there is none.
+// SubscribeServiceValue follows a value in the storage of a service, on the
+// best chain or, if finalized is true, on the finalized chain. An update's
+// value is nil if the key has no value.
 func (c *Client) SubscribeServiceValue(ctx context.Context, service jamq.ServiceID, key []byte, finalized bool) (*Subscription[ChainSubUpdate[*[]byte]], error) {
 	return Subscribe[ChainSubUpdate[*[]byte]](ctx, c, "subscribeServiceValue", service, blob(key), finalized)
 }
 
-// unknownMethod reports whether an answer says that the node does not know the method. Some say it with code 0 and words.
+// unknownMethod reports whether an answer means that the node lacks the method.
+// Some nodes send code 0 and a message instead of CodeMethodNotFound.
 func unknownMethod(err error) bool {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -157,8 +168,10 @@ func unknownMethod(err error) bool {
 		(strings.Contains(text, "not found") || strings.Contains(text, "unknown") || strings.Contains(text, "unsupported") || strings.Contains(text, "not exist"))
 }
 
-// classify says what a failed submission calls for. What is not the node's own answer may have been on its way: it is retried. An answer of code 0 is
-// about this node at this time: a validator that takes none, an epoch too early, a guarantor that refuses.
+// classify adds the class to the error of a submission. An error that is not
+// the node's answer is retryable, since the request may have arrived. Code 0
+// depends on this node and this time, for example a validator that accepts no
+// submissions, so another guarantor may accept the package.
 func classify(err error) error {
 	var e *Error
 	switch {

@@ -94,7 +94,8 @@ func (n *nodeUnderTest) client(change func(*Config)) *Client {
 	return c
 }
 
-// TestMain fails the tests if a goroutine of a client, a feed or a server is left when all of them have ended.
+// TestMain fails the tests if a goroutine of a client, a feed or a server is left when all of them
+// have ended.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if left := leaked(10 * time.Second); code == 0 && left != "" {

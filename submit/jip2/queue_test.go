@@ -19,7 +19,8 @@ import (
 	"github.com/jamq/jamq/jamtest/jip2server"
 )
 
-// queueSink is a driver without a clock: it feeds a queue what the feed delivers, at the chain's own time, and carries effects out at once.
+// queueSink is a driver without a clock: it feeds a queue what the feed delivers, at the chain's
+// own time, and carries effects out at once.
 type queueSink struct {
 	*follower
 	queue  *bundlequeue.Queue[string]
@@ -80,7 +81,8 @@ func (s *queueSink) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
 	return s.step(ctx, bundlequeue.FinalizedBlock{Hash: hash})
 }
 
-// restart opens another feed for the same queue, as a builder does that was killed: it knows what the queue knows, and nothing else.
+// restart opens another feed for the same queue, as a builder does that was killed: it knows what
+// the queue knows, and nothing else.
 func (s *queueSink) restart(ctx context.Context) error {
 	final := s.queue.Finalized()
 	feed, err := OpenFeed(ctx, s.client, FeedConfig{Service: marks, Root: jamq.Block{Hash: final.Hash, Slot: final.Slot}, Best: s.queue.Best().Hash})
@@ -108,8 +110,9 @@ func (s *queueSink) restart(ctx context.Context) error {
 	return nil
 }
 
-// TestQueueOverJIP2 plays whole queues against chains on which everything goes wrong, seen through a node that breaks, forgets old states, or never gets
-// beyond Reported; half of the builders are killed now and then. The oracle reads the chain alone: everything is executed once, and in order.
+// TestQueueOverJIP2 plays whole queues against chains on which everything goes wrong, seen through
+// a node that breaks, forgets old states, or never gets beyond Reported; half of the builders are
+// killed now and then. The oracle reads the chain alone: everything is executed once, and in order.
 // JAMQ_SEED says at which seed to begin.
 func TestQueueOverJIP2(t *testing.T) {
 	first, _ := strconv.ParseUint(os.Getenv("JAMQ_SEED"), 10, 64)

@@ -41,7 +41,8 @@ func (parcels) DecodeBundle(b []byte) (parcel, error) {
 	return parcel{w.Name, w.Raw, w.Context}, err
 }
 
-// durable is a builder's process: a runner with a journal, and a feed that goes on where the queue is.
+// durable is a builder's process: a runner with a journal, and a feed that goes on where the queue
+// is.
 type durable struct {
 	*builder
 	runner *submit.Runner[parcel]
@@ -97,8 +98,9 @@ func startDurable(t *testing.T, p *process, disk *journal.Memory, root jamq.Bloc
 	return d
 }
 
-// A builder ends with packages out, and comes back when the chain is further than all that its queue knows, and many times further than one package lives: all
-// that it had is executed, once and in order.
+// A builder ends with packages out, and comes back when the chain is further than all that its
+// queue knows, and many times further than one package lives: all that it had is executed, once and
+// in order.
 func TestRunnerComesBackLate(t *testing.T) {
 	const slot, bundles = 20 * time.Millisecond, 8
 	p := startProcess(t, slot)

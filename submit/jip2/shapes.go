@@ -10,15 +10,16 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Hash is 32 bytes in base64.
+// Hash is a hash of 32 bytes. Its JSON is base64.
 type Hash [32]byte
 
-// MarshalText writes padded base64.
+// MarshalText encodes h as padded base64.
 func (h Hash) MarshalText() ([]byte, error) {
 	return base64.StdEncoding.AppendEncode(nil, h[:]), nil
 }
 
-// UnmarshalText reads padded base64 of exactly 32 bytes. The error wraps ErrMalformed.
+// UnmarshalText decodes padded base64 of exactly 32 bytes. The error wraps
+// ErrMalformed.
 func (h *Hash) UnmarshalText(text []byte) error {
 	raw, err := base64.StdEncoding.Strict().AppendDecode(nil, text)
 	if err != nil || len(raw) != len(h) {
@@ -28,13 +29,15 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// BlockDescriptor names a block.
+// BlockDescriptor identifies a block by HeaderHash, the hash of its header, and
+// Slot.
 type BlockDescriptor struct {
 	HeaderHash Hash      `json:"header_hash"`
 	Slot       jamq.Slot `json:"slot"`
 }
 
-// UnmarshalJSON reads a descriptor. The error wraps ErrMalformed where a field is missing: a zero would otherwise stand for a block.
+// UnmarshalJSON decodes a descriptor. The error wraps ErrMalformed if a field
+// is missing or malformed.
 func (d *BlockDescriptor) UnmarshalJSON(raw []byte) error {
 	var fields struct {
 		HeaderHash *Hash      `json:"header_hash"`
@@ -50,59 +53,105 @@ func (d *BlockDescriptor) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// ChainSubUpdate is a value and the block after which it holds.
+// ChainSubUpdate is an update of a subscription to chain data. Value holds
+// after the block with the given HeaderHash and Slot.
 type ChainSubUpdate[T any] struct {
 	HeaderHash Hash      `json:"header_hash"`
 	Slot       jamq.Slot `json:"slot"`
 	Value      T         `json:"value"`
 }
 
-// SyncState says whether a node is up to date.
+// SyncState is the progress of a node's synchronization. NumPeers is the number
+// of its peers.
 type SyncState struct {
 	NumPeers uint32 `json:"num_peers"`
 	// Status is "InProgress" or "Completed".
 	Status string `json:"status"`
 }
 
-// Parameters are the constants of a chain, as the method "parameters" returns them. Gas, slots, counts and sizes are in their own units,
-// sizes in bytes; see jamq.ChainSpec for what decides a package's life.
+// Parameters has the constants of a chain as the method "parameters" returns
+// them. The letters in parentheses are those of the Gray Paper, appendix I.4.4.
+// Fields of type jamq.Slot are in slots, sizes in bytes and gas limits in gas.
 type Parameters struct {
-	DepositPerItem        uint64    `json:"deposit_per_item"`
-	DepositPerByte        uint64    `json:"deposit_per_byte"`
-	DepositPerAccount     uint64    `json:"deposit_per_account"`
-	CoreCount             int       `json:"core_count"`
-	MinTurnaroundPeriod   jamq.Slot `json:"min_turnaround_period"`
-	EpochPeriod           jamq.Slot `json:"epoch_period"`
-	MaxAccumulateGas      uint64    `json:"max_accumulate_gas"`
-	MaxIsAuthorizedGas    uint64    `json:"max_is_authorized_gas"`
-	MaxRefineGas          uint64    `json:"max_refine_gas"`
-	BlockGasLimit         uint64    `json:"block_gas_limit"`
-	RecentBlockCount      int       `json:"recent_block_count"`
-	MaxWorkItems          int       `json:"max_work_items"`
-	MaxDependencies       int       `json:"max_dependencies"`
-	MaxTicketsPerBlock    int       `json:"max_tickets_per_block"`
-	MaxLookupAnchorAge    jamq.Slot `json:"max_lookup_anchor_age"`
-	TicketsAttemptsNumber int       `json:"tickets_attempts_number"`
-	AuthWindow            int       `json:"auth_window"`
-	SlotPeriodSec         float64   `json:"slot_period_sec"` // whole seconds; a development chain may be faster
-	AuthQueueLen          int       `json:"auth_queue_len"`
-	RotationPeriod        jamq.Slot `json:"rotation_period"`
-	MaxExtrinsics         int       `json:"max_extrinsics"`
-	AvailabilityTimeout   jamq.Slot `json:"availability_timeout"`
-	ValCount              int       `json:"val_count"`
-	MaxAuthorizerCodeSize int       `json:"max_authorizer_code_size"`
-	MaxInput              int       `json:"max_input"`
-	MaxServiceCodeSize    int       `json:"max_service_code_size"`
-	BasicPieceLen         int       `json:"basic_piece_len"`
-	MaxImports            int       `json:"max_imports"`
-	SegmentPieceCount     int       `json:"segment_piece_count"`
-	MaxReportElectiveData int       `json:"max_report_elective_data"`
-	TransferMemoSize      int       `json:"transfer_memo_size"`
-	MaxExports            int       `json:"max_exports"`
-	EpochTailStart        jamq.Slot `json:"epoch_tail_start"`
+	// DepositPerItem is the balance that a service needs for each item in its
+	// storage (B_I).
+	DepositPerItem uint64 `json:"deposit_per_item"`
+	// DepositPerByte is the balance that it needs for each byte in its storage
+	// (B_L).
+	DepositPerByte uint64 `json:"deposit_per_byte"`
+	// DepositPerAccount is the balance that it needs in any case (B_S).
+	DepositPerAccount uint64 `json:"deposit_per_account"`
+	// CoreCount is the number of cores (C).
+	CoreCount int `json:"core_count"`
+	// MinTurnaroundPeriod is the time after which a preimage that is no longer
+	// requested can be removed (D).
+	MinTurnaroundPeriod jamq.Slot `json:"min_turnaround_period"`
+	// EpochPeriod is the length of an epoch (E).
+	EpochPeriod jamq.Slot `json:"epoch_period"`
+	// MaxAccumulateGas limits the accumulation of one work report (G_A).
+	MaxAccumulateGas uint64 `json:"max_accumulate_gas"`
+	// MaxIsAuthorizedGas limits the authorization of a package (G_I).
+	MaxIsAuthorizedGas uint64 `json:"max_is_authorized_gas"`
+	// MaxRefineGas limits the refinement of a package (G_R).
+	MaxRefineGas uint64 `json:"max_refine_gas"`
+	// BlockGasLimit limits all accumulation in a block (G_T).
+	BlockGasLimit uint64 `json:"block_gas_limit"`
+	// RecentBlockCount is the length of recent history, in blocks (H).
+	RecentBlockCount int `json:"recent_block_count"`
+	// MaxWorkItems is the maximum number of work items of a package (I).
+	MaxWorkItems int `json:"max_work_items"`
+	// MaxDependencies is the maximum number of prerequisites and segment-root
+	// lookups of a package together (J).
+	MaxDependencies int `json:"max_dependencies"`
+	// MaxTicketsPerBlock is the maximum number of tickets in a block (K).
+	MaxTicketsPerBlock int `json:"max_tickets_per_block"`
+	// MaxLookupAnchorAge is the greatest age of a lookup anchor (L).
+	MaxLookupAnchorAge jamq.Slot `json:"max_lookup_anchor_age"`
+	// TicketsAttemptsNumber is the number of tickets that a validator may enter
+	// (N).
+	TicketsAttemptsNumber int `json:"tickets_attempts_number"`
+	// AuthWindow is the number of authorizers in a core's pool (O).
+	AuthWindow int `json:"auth_window"`
+	// SlotPeriodSec is the time between slots, in seconds (P). It is a whole
+	// number on public chains; a development chain may be faster.
+	SlotPeriodSec float64 `json:"slot_period_sec"`
+	// AuthQueueLen is the number of authorizers in a core's queue (Q).
+	AuthQueueLen int `json:"auth_queue_len"`
+	// RotationPeriod is the time after which guarantors change cores (R).
+	RotationPeriod jamq.Slot `json:"rotation_period"`
+	// MaxExtrinsics is the maximum number of extrinsics of a package (T).
+	MaxExtrinsics int `json:"max_extrinsics"`
+	// AvailabilityTimeout is how long a report can occupy its core without
+	// becoming available (U).
+	AvailabilityTimeout jamq.Slot `json:"availability_timeout"`
+	// ValCount is the number of validators (V).
+	ValCount int `json:"val_count"`
+	// MaxAuthorizerCodeSize is the maximum size of an authorizer's code (W_A).
+	MaxAuthorizerCodeSize int `json:"max_authorizer_code_size"`
+	// MaxInput is the maximum size of a work-package bundle (W_B).
+	MaxInput int `json:"max_input"`
+	// MaxServiceCodeSize is the maximum size of a service's code (W_C).
+	MaxServiceCodeSize int `json:"max_service_code_size"`
+	// BasicPieceLen is the size of a basic erasure-coded piece (W_E).
+	BasicPieceLen int `json:"basic_piece_len"`
+	// MaxImports is the maximum number of imported segments of a package (W_M).
+	MaxImports int `json:"max_imports"`
+	// SegmentPieceCount is the number of basic pieces in a segment (W_P).
+	SegmentPieceCount int `json:"segment_piece_count"`
+	// MaxReportElectiveData is the maximum size of the outputs in a report
+	// (W_R).
+	MaxReportElectiveData int `json:"max_report_elective_data"`
+	// TransferMemoSize is the size of a transfer's memo (W_T).
+	TransferMemoSize int `json:"transfer_memo_size"`
+	// MaxExports is the maximum number of exported segments of a package (W_X).
+	MaxExports int `json:"max_exports"`
+	// EpochTailStart is the slot within an epoch after which no ticket is
+	// accepted (Y).
+	EpochTailStart jamq.Slot `json:"epoch_tail_start"`
 }
 
-// DecodeParameters reads the answer of "parameters". Errors wrap ErrMalformed or ErrUnknownVersion.
+// DecodeParameters decodes the answer of the method "parameters". Errors wrap
+// ErrMalformed or ErrUnknownVersion.
 func DecodeParameters(raw []byte) (Parameters, error) {
 	var versions map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &versions); err != nil {
@@ -119,7 +168,8 @@ func DecodeParameters(raw []byte) (Parameters, error) {
 	return p, nil
 }
 
-// Spec returns the chain spec of the parameters. The error wraps jamq.ErrInvalidSpec.
+// Spec returns the chain spec with these constants and the given name. The
+// error wraps jamq.ErrInvalidSpec.
 func (p *Parameters) Spec(name string) (jamq.ChainSpec, error) {
 	s := jamq.ChainSpec{
 		Name: name, Validators: p.ValCount, Cores: p.CoreCount, SlotDuration: time.Duration(math.Round(p.SlotPeriodSec*1000)) * time.Millisecond,
@@ -132,34 +182,40 @@ func (p *Parameters) Spec(name string) (jamq.ChainSpec, error) {
 	return s, s.Validate()
 }
 
-// Reportable says that a package may still be reported, in this many blocks.
+// Reportable is the status of a package that can still be reported, in the next
+// RemainingBlocks blocks.
 type Reportable struct {
 	RemainingBlocks uint32 `json:"remaining_blocks"`
 }
 
-// Reported says that a package is on a core.
+// Reported is the status of a package whose report is on a core: the block that
+// reported it (ReportedIn), the core (Core) and the hash of the report
+// (ReportHash).
 type Reported struct {
 	ReportedIn BlockDescriptor `json:"reported_in"`
 	Core       jamq.CoreIndex  `json:"core"`
 	ReportHash Hash            `json:"report_hash"`
 }
 
-// Ready says that a package's report became available. It does not say that it was accumulated.
+// Ready is the status of a package whose report became available in the block
+// ReadyIn. It does not mean that the package was accumulated.
 type Ready struct {
 	Reported
 	ReadyIn BlockDescriptor `json:"ready_in"`
 }
 
-// WorkPackageStatus is the status of a package at a block: exactly one field is set.
+// WorkPackageStatus is the status of a package after a block. Exactly one of
+// Reportable, Reported, Ready and Failed is set.
 type WorkPackageStatus struct {
 	Reportable *Reportable `json:"Reportable,omitempty"`
 	Reported   *Reported   `json:"Reported,omitempty"`
 	Ready      *Ready      `json:"Ready,omitempty"`
-	// Failed says in words why the package cannot become ready on this fork.
+	// Failed is the node's reason why the package cannot become ready on this
+	// fork.
 	Failed *string `json:"Failed,omitempty"`
 }
 
-// UnmarshalJSON reads a status as [DecodeWorkPackageStatus] does.
+// UnmarshalJSON decodes a status. See [DecodeWorkPackageStatus].
 func (s *WorkPackageStatus) UnmarshalJSON(raw []byte) (err error) {
 	status, err := DecodeWorkPackageStatus(raw)
 	if err == nil {
@@ -168,8 +224,10 @@ func (s *WorkPackageStatus) UnmarshalJSON(raw []byte) (err error) {
 	return err
 }
 
-// DecodeWorkPackageStatus reads a status. The error wraps ErrMalformed unless exactly one case is there, with all of its fields: a field
-// that is missing would otherwise read as a zero hash or no remaining blocks, which is evidence of something.
+// DecodeWorkPackageStatus decodes a status. The error wraps ErrMalformed unless
+// exactly one case is present, with all its fields. A missing field is an error
+// because it would otherwise read as a zero hash or as zero remaining blocks,
+// which count as evidence.
 func DecodeWorkPackageStatus(raw []byte) (WorkPackageStatus, error) {
 	var cases map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &cases); err != nil {
@@ -205,7 +263,8 @@ func DecodeWorkPackageStatus(raw []byte) (WorkPackageStatus, error) {
 	return s, nil
 }
 
-// checkFields reports a field of an object that is missing or null, and the same of block descriptors in it.
+// checkFields returns an error if a field of an object is missing or null, or
+// if a field of a block descriptor in it is.
 func checkFields(object []byte, fields []string) error {
 	if len(fields) == 0 {
 		return nil

@@ -10,7 +10,8 @@ import (
 
 // Update is one notification of a subscription.
 type Update[T any] struct {
-	// Value is what the node says; meaningless with an error.
+	// Value is the value that the node sent. It is the zero value if Err is
+	// set.
 	Value T
 	// Err is set if there is no value. It wraps ErrMalformed, or it is the
 	// *[Error] that the node sent instead. JIP-2 makes such an error a string:
@@ -24,18 +25,21 @@ type Update[T any] struct {
 	Err error
 }
 
-// Subscription gives the newest value of something that changes. It outlives connections. It holds one update only: a reader that is slow
-// misses those between, as it may through the node itself, which leaves updates out and jumps between forks.
+// Subscription receives the newest value of something that changes. It outlives
+// connections. It holds one update only: a slow reader misses the updates in
+// between. The node may also leave out updates, and it may jump between forks.
 type Subscription[T any] struct {
 	updates chan Update[T]
 	stream  *stream
 	client  *Client
 }
 
-// Updates returns the channel of updates. It is closed when the subscription or the client is.
+// Updates returns the channel of updates. The channel is closed when the
+// subscription or the client is closed.
 func (s *Subscription[T]) Updates() <-chan Update[T] { return s.updates }
 
-// Close ends the subscription, and tells the node, without waiting for its answer. Closing again does nothing.
+// Close closes the subscription and unsubscribes from the node without waiting
+// for its answer. Further calls have no effect.
 func (s *Subscription[T]) Close() {
 	s.client.mu.Lock()
 	delete(s.client.subs, s.stream)
@@ -43,21 +47,21 @@ func (s *Subscription[T]) Close() {
 	s.stream.end(true)
 }
 
-// stream is a subscription without its type.
+// stream is a subscription without its type parameter.
 type stream struct {
 	method string
 	params []any
 
-	mu    sync.Mutex
-	ended bool
-	said  repeated // what the log has of the node's errors
-	offer func(raw json.RawMessage, err error)
-	close func()
-	conn  *conn
-	id    json.RawMessage
+	mu     sync.Mutex
+	ended  bool
+	logged repeated // errors of the node
+	offer  func(raw json.RawMessage, err error)
+	close  func()
+	conn   *conn
+	id     json.RawMessage
 }
 
-// attached notes under which id a connection knows the stream.
+// attached records the connection and the subscription's id on it.
 func (s *stream) attached(c *conn, id json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,14 +75,14 @@ func (s *stream) hasEnded() bool {
 	return s.ended
 }
 
-// worth reports whether the log should have an error of the node.
-func (s *stream) worth(text string) bool {
+// shouldLog reports whether an error of the node should be logged.
+func (s *stream) shouldLog(text string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.said.worth(text)
+	return s.logged.shouldLog(text)
 }
 
-// deliver hands an update on, unless the subscription has ended.
+// deliver offers an update to the reader, unless the subscription has ended.
 func (s *stream) deliver(raw json.RawMessage, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +91,7 @@ func (s *stream) deliver(raw json.RawMessage, err error) {
 	}
 }
 
-// end closes the channel and, if wanted, unsubscribes.
+// end closes the channel. If tell is true, it also unsubscribes from the node.
 func (s *stream) end(tell bool) {
 	s.mu.Lock()
 	conn, id := s.conn, s.id
@@ -103,7 +107,8 @@ func (s *stream) end(tell bool) {
 	conn.mu.Lock()
 	delete(conn.streams, string(id))
 	conn.mu.Unlock()
-	// Nobody waits for the answer: if it does not get there the connection is gone, and the subscription with it.
+	// The answer is ignored: if the request is lost, the connection has failed,
+	// and the subscription with it.
 	ctx, cancel := context.WithTimeout(context.Background(), conn.cfg.CallTimeout)
 	defer cancel()
 	raw, err := json.Marshal(map[string]any{
@@ -114,8 +119,11 @@ func (s *stream) end(tell bool) {
 	}
 }
 
-// Subscribe subscribes to any method whose name begins with "subscribe". It waits for the node to take it, and afterwards keeps it up across
-// connections until Close. Errors are those of [Client.Call]; a node may have a cap on subscriptions.
+// Subscribe subscribes with any method whose name begins with "subscribe". It
+// waits until the node has accepted the subscription, and then renews it on
+// each new connection until Close. It returns ErrUnsupported for another method
+// name; other errors are those of [Client.Call]. A node may limit the number of
+// subscriptions.
 func Subscribe[T any](ctx context.Context, c *Client, method string, params ...any) (*Subscription[T], error) {
 	if !strings.HasPrefix(method, "subscribe") {
 		return nil, fmt.Errorf("%w: method %q, want one that begins with subscribe", ErrUnsupported, method)
@@ -131,7 +139,9 @@ func Subscribe[T any](ctx context.Context, c *Client, method string, params ...a
 				u.Err = fmt.Errorf("%s: %w: %w", method, ErrMalformed, err)
 			}
 		}
-		select { // the newest takes the place of one that nobody has read; nobody else writes here meanwhile: see deliver
+		// The newest update replaces an unread one. deliver is the only writer and holds the
+		// stream's lock.
+		select {
 		case <-s.updates:
 		default:
 		}
@@ -153,7 +163,9 @@ func Subscribe[T any](ctx context.Context, c *Client, method string, params ...a
 		return nil, ErrClosed
 	}
 	c.subs[s.stream] = struct{}{}
-	if c.conn != conn { // it broke since: the next connection may have been taken up without this subscription
+	// The connection broke meanwhile. The next one may not have this subscription, so it is closed
+	// too.
+	if c.conn != conn {
 		if c.conn != nil {
 			c.conn.close()
 		}
@@ -161,7 +173,7 @@ func Subscribe[T any](ctx context.Context, c *Client, method string, params ...a
 	return s, nil
 }
 
-// endSubscriptions closes all of them with the client.
+// endSubscriptions closes all subscriptions when the client closes.
 func (c *Client) endSubscriptions() {
 	c.mu.Lock()
 	c.closed = true

@@ -1,18 +1,26 @@
-// Package journal keeps records in order, durably.
+// Package journal stores records in order, durably.
 //
-// A driver writes its decision to a journal before it acts on it, and reads the journal back after a crash.
+// A driver writes each decision to a journal before it acts on it, and reads
+// the journal back after a crash.
 //
 //	j, err := journal.Open("queue.journal")
 //	err = j.Replay(func(record []byte) error { … })
 //	err = j.Append(record) // on disk when it returns
 //
-// Records that are appended together survive a crash together or not at all.
+// Records that are appended in one call survive a crash together or not at all.
 //
-// [File] is an append-only file. What is appended together stands behind its length and CRC-32C checksums. A crash while it is being
-// written leaves a torn tail: Open finds it by length or checksum, cuts the file at the last whole append and says how much it cut. Damage that
-// more appends follow is no torn tail, and no reason to forget those: Open refuses with ErrCorrupt. What it cannot tell from a torn tail is bits of the last
-// append that rotted later: a host that was not killed and finds something cut should ask why.
-// Two processes never have one file: Open refuses the second with ErrInUse, and lets it in when the first has closed the file or was killed.
-// [Memory] keeps records for as long as the process lives. Package pebblejournal has a journal in a Pebble database, and package journaltest
-// checks one of your own.
+// [File] is an append-only file. Each append is one frame with its length and
+// CRC-32C checksums. A crash during an append leaves a torn tail: Open detects
+// it, truncates the file to the last complete frame, and [File.Cut] returns the
+// number of bytes removed. If complete frames follow the damage, it is not a
+// torn tail, and Open returns ErrCorrupt. Open cannot distinguish a torn tail
+// from later damage to the last frame. If Cut is not zero although the process
+// was not killed, find out why.
+//
+// Only one process can have a file open. Open returns ErrInUse to a second one
+// until the first has closed the file or has exited.
+//
+// [Memory] keeps records in memory only. Package pebblejournal stores them in a
+// Pebble database. Package journaltest tests other implementations of
+// [Journal].
 package journal

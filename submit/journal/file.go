@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// File is a journal in a file. One process may have it open at a time.
+// File is a journal in a file. Only one process can have it open. Its methods
+// are safe for concurrent use.
 type File struct {
 	path string
 
@@ -20,9 +21,12 @@ type File struct {
 	failed bool
 }
 
-// Open opens the journal in a file, or makes an empty one. A torn tail is cut off. The error wraps ErrCorrupt where something else is damaged, or ErrInUse
-// where somebody has it open; the file is as it was then. Who else has it open is found out by flock, which Windows, Plan 9 and Solaris do not have: there the host
-// must see to it.
+// Open opens the journal in the file at path, or creates an empty one. It
+// removes a torn tail. The error wraps ErrCorrupt if the file is damaged
+// elsewhere, or ErrInUse if it is already open; in both cases the file is
+// unchanged. The check for ErrInUse uses flock. Windows, Plan 9 and Solaris do
+// not have it; there, the host must make sure that the file is opened only
+// once.
 func Open(path string) (*File, error) {
 	file, err := openLocked(path)
 	if err != nil {
@@ -35,7 +39,8 @@ func Open(path string) (*File, error) {
 	return j, nil
 }
 
-// openLocked opens the file that has a name, and takes it. Between the two a Replace may have put another one in its place.
+// openLocked opens and locks the file at path. It retries if a Replace of
+// another process renamed a new file to path in between.
 func openLocked(path string) (*os.File, error) {
 	for {
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
@@ -52,7 +57,7 @@ func openLocked(path string) (*os.File, error) {
 	}
 }
 
-// take locks a file, and reports whether it still has its name.
+// take locks a file, and reports whether path still names it.
 func take(file *os.File, path string) (same bool, err error) {
 	taken, err := lock(file)
 	if err != nil {
@@ -72,7 +77,8 @@ func take(file *os.File, path string) (same bool, err error) {
 	return err == nil && os.SameFile(have, named), err
 }
 
-// repair cuts a torn tail off, makes the file's name durable, and clears away what a Replace left that did not end.
+// repair removes a torn tail, syncs the file's name, and deletes the file of a
+// Replace that was interrupted.
 func (j *File) repair() error {
 	end, err := j.file.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -86,7 +92,7 @@ func (j *File) repair() error {
 		return err
 	}
 	if damaged {
-		return fmt.Errorf("%w: %s is damaged at byte %d of %d, and goes on behind it", ErrCorrupt, j.path, j.size, end)
+		return fmt.Errorf("%w: %s is damaged at byte %d of %d, and complete frames follow", ErrCorrupt, j.path, j.size, end)
 	}
 	j.cut = end - j.size
 	if err := j.file.Truncate(j.size); err != nil {
@@ -101,7 +107,7 @@ func (j *File) repair() error {
 	return j.syncName()
 }
 
-// syncName makes the file's name durable.
+// syncName syncs the directory, so that the file's name is durable.
 func (j *File) syncName() error {
 	dir, err := os.Open(filepath.Dir(j.path))
 	if err != nil {
@@ -110,14 +116,16 @@ func (j *File) syncName() error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// successor is the name of the file that Replace writes before it takes the journal's.
+// successor returns the name of the file that Replace writes before it renames
+// it.
 func (j *File) successor() string { return j.path + ".new" }
 
-// Cut returns how many bytes of a torn tail Open cut off.
+// Cut returns the number of bytes of a torn tail that Open removed.
 func (j *File) Cut() int64 { return j.cut }
 
-// Append implements Journal. Errors wrap ErrTooLarge, ErrClosed or ErrFailed, or are the file's; after one of those the journal must be
-// opened again.
+// Append implements [Journal]. Errors wrap ErrTooLarge, ErrClosed or ErrFailed,
+// or are those of the file system. After an error of the file system the
+// journal must be opened again.
 func (j *File) Append(records ...[]byte) error {
 	return j.write(records, func() error {
 		buf := frame(j.size, records)
@@ -126,7 +134,8 @@ func (j *File) Append(records ...[]byte) error {
 			err = j.file.Sync()
 		}
 		if err != nil {
-			j.failed = true // also after a failed sync: the kernel may have dropped the pages
+			// After a failed sync the kernel may have dropped the pages.
+			j.failed = true
 			return err
 		}
 		j.size += int64(len(buf))
@@ -134,13 +143,14 @@ func (j *File) Append(records ...[]byte) error {
 	})
 }
 
-// Replace implements Journal, by a new file that takes the place of the old one. Errors are those of Append.
+// Replace implements [Journal]. It writes a new file and renames it over the
+// old one. Errors are those of Append.
 func (j *File) Replace(records ...[]byte) error {
 	return j.write(records, func() error {
 		buf := frame(0, records)
 		file, err := writeWhole(j.successor(), buf)
 		if err != nil {
-			return err // the old file is as it was
+			return err // old file unchanged
 		}
 		if err := os.Rename(j.successor(), j.path); err != nil {
 			return errors.Join(err, file.Close())
@@ -148,14 +158,15 @@ func (j *File) Replace(records ...[]byte) error {
 		old := j.file
 		j.file, j.size = file, int64(len(buf))
 		if err := errors.Join(j.syncName(), old.Close()); err != nil {
-			j.failed = true // which of the two a crash would leave is not known
+			// It is unknown which of the two files a crash would leave.
+			j.failed = true
 			return err
 		}
 		return nil
 	})
 }
 
-// write calls f under the lock, if records may be written.
+// write calls f under the lock, if the records can be written.
 func (j *File) write(records [][]byte, f func() error) error {
 	if err := CheckSize(records); err != nil {
 		return err
@@ -174,13 +185,14 @@ func (j *File) write(records [][]byte, f func() error) error {
 	return nil
 }
 
-// writeWhole makes a file with some bytes, which are on disk when it returns, and locks it.
+// writeWhole creates a file with the given content, syncs it, and locks it.
 func writeWhole(path string, bytes []byte) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	if _, err = lock(file); err == nil { // nobody else has it: who has the journal has its successor
+	// The lock is free: only the process that has locked the journal writes its successor.
+	if _, err = lock(file); err == nil {
 		_, err = file.Write(bytes)
 	}
 	if err == nil {
@@ -192,7 +204,10 @@ func writeWhole(path string, bytes []byte) (*os.File, error) {
 	return file, nil
 }
 
-// Replay implements Journal. A Close or Replace meanwhile ends it with the file's error.
+// Replay implements [Journal]. It returns ErrClosed after Close, the error of
+// f, or an error of the file system. If Close or Replace is called meanwhile,
+// it fails with an error of the file system. The error wraps ErrFailed if not
+// all records can be read back.
 func (j *File) Replay(f func(record []byte) error) error {
 	j.mu.Lock()
 	file, size := j.file, j.size
@@ -207,7 +222,7 @@ func (j *File) Replay(f func(record []byte) error) error {
 	return err
 }
 
-// Close implements Journal.
+// Close implements [Journal].
 func (j *File) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

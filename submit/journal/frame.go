@@ -8,8 +8,10 @@ import (
 	"io"
 )
 
-// A frame is what one append writes: a header, and the records, each behind its length in 4 bytes. The header has the length of what follows it
-// in 8 bytes, a checksum over that and over the frame's place in the file, and a checksum over what follows. All numbers are little-endian.
+// A frame is the data of one append: a header, and the records, each after its
+// length in 4 bytes. The header has the length of the rest of the frame in 8
+// bytes, a checksum of that length and of the frame's offset in the file, and a
+// checksum of the rest. All numbers are little-endian.
 const (
 	sumAt      = 8
 	bodySumAt  = 12
@@ -19,12 +21,14 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// headerSum covers the place, so that neither the zeros that some file systems leave after a crash nor the bytes of a record pass for a header.
+// headerSum returns the checksum of a header. It covers the frame's offset, so
+// that neither the zeros that some file systems leave after a crash nor the
+// bytes of a record look like a header.
 func headerSum(place int64, length []byte) uint32 {
 	return crc32.Update(crc32.Checksum(binary.LittleEndian.AppendUint64(nil, uint64(place)), castagnoli), castagnoli, length)
 }
 
-// frame returns the frame of records at a place.
+// frame returns the frame of records at an offset.
 func frame(place int64, records [][]byte) []byte {
 	b := make([]byte, headerSize)
 	for _, r := range records {
@@ -36,12 +40,13 @@ func frame(place int64, records [][]byte) []byte {
 	return b
 }
 
-// isHeader reports whether bytes are the header of a frame at a place.
+// isHeader reports whether b is the header of a frame at an offset.
 func isHeader(b []byte, place int64) bool {
 	return headerSum(place, b[:sumAt]) == binary.LittleEndian.Uint32(b[sumAt:])
 }
 
-// scan calls f with the records of the whole frames that the file begins with, and returns where they end.
+// scan calls f with the records of the complete frames at the beginning of the
+// file, and returns the offset after them.
 func scan(file io.ReaderAt, end int64, f func(record []byte) error) (whole int64, err error) {
 	for {
 		body, err := readFrame(file, whole, end)
@@ -59,7 +64,8 @@ func scan(file io.ReaderAt, end int64, f func(record []byte) error) (whole int64
 	}
 }
 
-// readFrame returns what follows the header of the frame at a place; nil where none is whole.
+// readFrame returns the body of the frame at an offset, or nil if there is no
+// complete frame.
 func readFrame(file io.ReaderAt, place, end int64) ([]byte, error) {
 	var header [headerSize]byte
 	if end-place < headerSize {
@@ -82,7 +88,7 @@ func readFrame(file io.ReaderAt, place, end int64) ([]byte, error) {
 	return body, nil
 }
 
-// holdsRecords reports whether bytes are records behind their lengths.
+// holdsRecords reports whether body consists of records after their lengths.
 func holdsRecords(body []byte) bool {
 	for len(body) > 0 {
 		if len(body) < lengthSize || uint64(binary.LittleEndian.Uint32(body)) > uint64(len(body)-lengthSize) {
@@ -93,8 +99,9 @@ func holdsRecords(body []byte) bool {
 	return true
 }
 
-// goesOn reports whether a frame begins after the one at a place that is not whole. No frame is begun before the one before it is on disk, so then
-// it is no torn tail.
+// goesOn reports whether another frame begins after an incomplete one. A frame
+// is written only after the previous one is on disk, so in this case the
+// incomplete one is not a torn tail.
 func goesOn(file io.ReaderAt, broken, end int64) (bool, error) {
 	place := broken + 1
 	in := bufio.NewReader(io.NewSectionReader(file, place, end-place))

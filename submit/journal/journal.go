@@ -6,37 +6,48 @@ import (
 )
 
 var (
-	// ErrTooLarge: a record is longer than MaxRecord.
+	// ErrTooLarge is returned if a record is longer than MaxRecord.
 	ErrTooLarge = errors.New("journal: record too large")
-	// ErrClosed: the journal was closed.
+	// ErrClosed is returned by all methods after Close, except by Close itself.
 	ErrClosed = errors.New("journal: closed")
-	// ErrCorrupt: a record is damaged or missing that others follow. They were acknowledged, and may have been acted on: going on without them would
-	// be a guess. Restore the journal as a whole.
+	// ErrCorrupt is returned by Open if a record is damaged or missing and
+	// others follow it. They were acknowledged, and the host may have acted on
+	// them, so the journal cannot be used without them. Restore the whole
+	// journal from a copy.
 	ErrCorrupt = errors.New("journal: corrupt")
-	// ErrInUse: another process, or this one, has the journal open.
+	// ErrInUse is returned by Open if this or another process has the journal
+	// open.
 	ErrInUse = errors.New("journal: in use")
-	// ErrFailed: an earlier write failed, or what was written cannot be read back. Open the journal again.
+	// ErrFailed is returned if an earlier write failed, or if written records
+	// cannot be read back. Close the journal and open it again.
 	ErrFailed = errors.New("journal: failed before")
 )
 
-// MaxRecord bounds a record, in bytes.
+// MaxRecord is the maximum size of a record, in bytes.
 const MaxRecord = 1 << 28
 
-// Journal keeps records in order. Its methods are safe for concurrent use.
+// Journal stores records in order. Its methods are safe for concurrent use.
 type Journal interface {
-	// Append adds records, all or none of which survive a crash before it returns; after it all do. A refused call adds none.
+	// Append adds records. They are durable when it returns. After a crash
+	// during the call, either all or none of them are present. A call that is
+	// refused adds none.
 	Append(records ...[]byte) error
-	// Replace puts records in the place of all that there are: a crash before it returns leaves the old or the new ones, never a mixture. It
-	// is how a journal is kept short: the new ones begin with a snapshot of what the old ones led to.
+	// Replace replaces all records with new ones. After a crash during the
+	// call, either the old or the new records are present, never a mixture. It
+	// keeps a journal short: the new records begin with a snapshot of the state
+	// that the old ones produced.
 	Replace(records ...[]byte) error
-	// Replay calls f with each record in the order of their appending, those that were there when it began. The record is only valid
-	// during the call. An error of f ends it and is returned. f runs under no lock and may append.
+	// Replay calls f with each record, in the order in which they were
+	// appended. It covers the records that were present when it began. A record
+	// is valid only during the call of f. If f returns an error, Replay stops
+	// and returns it. Replay holds no lock while f runs, so f may append.
 	Replay(f func(record []byte) error) error
-	// Close ends the journal. Closing again does nothing.
+	// Close closes the journal. Further calls have no effect.
 	Close() error
 }
 
-// CheckSize refuses records that are too large for any journal: the error wraps ErrTooLarge.
+// CheckSize returns an error that wraps ErrTooLarge if a record is longer than
+// MaxRecord.
 func CheckSize(records [][]byte) error {
 	for _, r := range records {
 		if len(r) > MaxRecord {

@@ -37,7 +37,8 @@ func TestUnfinishedReplace(t *testing.T) {
 	require.Len(t, entries, 1)
 }
 
-// Cut anywhere, the file opens with all whole records, says what it cut, and goes on.
+// If the file is truncated at any byte, it opens with all complete frames, Cut
+// returns the bytes removed, and appends continue.
 func TestTornTail(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
 	j, err := Open(path)
@@ -75,8 +76,9 @@ func made(records ...string) (file []byte) {
 	return file
 }
 
-// A bit that is flipped in the last append ends the journal before it. One that is flipped in an append that others follow is no torn tail: what
-// follows was acknowledged, and nobody forgets it.
+// A flipped bit in the last append ends the journal before it. A flipped bit in
+// an earlier append is not a torn tail: the appends after it were acknowledged,
+// so Open refuses the file.
 func TestFlippedBits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
 	first, whole := made("first"), made("first", "second")
@@ -143,7 +145,7 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// Some file systems leave zeros where a write was under way.
+// Some file systems leave zeros after a write that was interrupted.
 func TestZerosAreNoRecords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
 	require.NoError(t, os.WriteFile(path, append(made("first"), make([]byte, 4096)...), 0o644))

@@ -8,10 +8,11 @@ import (
 	"syscall"
 )
 
-// locks says that this system keeps others from a file.
+// locks reports whether the system can lock files.
 const locks = true
 
-// lock takes a file for as long as it is open, or reports that another one has it. A process that is killed lets go.
+// lock locks a file until it is closed or the process exits. It returns false
+// if another process has locked it.
 func lock(file *os.File) (taken bool, err error) {
 	for {
 		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

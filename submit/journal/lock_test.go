@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A second process on the same file would overwrite what the first was told is safe: it is refused, also after the file was replaced, and may have it
-// once the first has closed it.
+// A second process on the same file would overwrite acknowledged records. Open
+// refuses it, also after the file was replaced, until the first has closed it.
 func TestOnlyOneHasIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
 	first, err := Open(path)

@@ -5,19 +5,20 @@ import (
 	"sync"
 )
 
-// Memory is a journal that lives as long as the process. The zero value is empty and ready.
+// Memory is a journal in memory. The zero value is empty and ready to use. Its
+// methods are safe for concurrent use.
 type Memory struct {
 	mu      sync.Mutex
 	records [][]byte
 	closed  bool
 }
 
-// Append implements Journal. Errors wrap ErrTooLarge or ErrClosed.
+// Append implements [Journal]. Errors wrap ErrTooLarge or ErrClosed.
 func (m *Memory) Append(records ...[]byte) error {
 	return m.write(records, false)
 }
 
-// Replace implements Journal. Errors are those of Append.
+// Replace implements [Journal]. Errors are those of Append.
 func (m *Memory) Replace(records ...[]byte) error { return m.write(records, true) }
 
 func (m *Memory) write(records [][]byte, replace bool) error {
@@ -30,7 +31,7 @@ func (m *Memory) write(records [][]byte, replace bool) error {
 		return ErrClosed
 	}
 	if replace {
-		m.records = nil // who replays goes on with the old ones
+		m.records = nil // a running Replay keeps its slice
 	}
 	for _, r := range records {
 		m.records = append(m.records, bytes.Clone(r))
@@ -38,10 +39,11 @@ func (m *Memory) write(records [][]byte, replace bool) error {
 	return nil
 }
 
-// Replay implements Journal.
+// Replay implements [Journal]. It returns ErrClosed after Close, or the error
+// of f.
 func (m *Memory) Replay(f func(record []byte) error) error {
 	m.mu.Lock()
-	records, closed := m.records, m.closed // records are only ever added
+	records, closed := m.records, m.closed
 	m.mu.Unlock()
 	if closed {
 		return ErrClosed
@@ -54,14 +56,15 @@ func (m *Memory) Replay(f func(record []byte) error) error {
 	return nil
 }
 
-// Reopen opens a closed journal again with what was in it: a restart for tests.
+// Reopen opens a closed journal again with its records, to simulate a restart
+// in tests.
 func (m *Memory) Reopen() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = false
 }
 
-// Close implements Journal.
+// Close implements [Journal]. It always returns nil.
 func (m *Memory) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,4 +1,5 @@
-// Package journaltest checks that a journal does what package journal asks of it: for those who write one of their own.
+// Package journaltest tests implementations of the interface in package
+// journal.
 //
 //	func TestMyJournal(t *testing.T) {
 //		dir := t.TempDir()

@@ -8,7 +8,8 @@ import (
 	"github.com/jamq/jamq/submit/journal/journaltest"
 )
 
-// A journal's own test opens the same data again each time that it is asked. Only a test can run the suite, so this example is compiled and not run.
+// A journal's own test opens the same data at each call. Only a test can run
+// the suite, so this example is compiled and not run.
 func ExampleRun() {
 	var t *testing.T // of the test
 	path := filepath.Join(t.TempDir(), "journal")

@@ -10,7 +10,8 @@ import (
 	"github.com/jamq/jamq/submit/journal"
 )
 
-// Run checks a journal. open opens it, always the same one, which is empty at first; it is called again after Close, if the journal outlives that.
+// Run tests a journal. The first call of open must return an empty journal. Run
+// calls open again after Close; the journal must then have its records.
 func Run(t *testing.T, open func() journal.Journal) {
 	t.Helper()
 	j := open()
@@ -39,7 +40,7 @@ func Run(t *testing.T, open func() journal.Journal) {
 	closed(t, j)
 }
 
-// again closes and opens the journal.
+// again closes the journal and opens it again.
 func again(t *testing.T, j journal.Journal, open func() journal.Journal) journal.Journal {
 	t.Helper()
 	must(t, j.Close())
@@ -47,7 +48,7 @@ func again(t *testing.T, j journal.Journal, open func() journal.Journal) journal
 	return open()
 }
 
-// replays checks what a replay does with its func's error, and with records that come meanwhile.
+// replays tests Replay with a callback that fails and with one that appends.
 func replays(t *testing.T, j journal.Journal) {
 	t.Helper()
 	stop := errors.New("stop")
@@ -62,7 +63,8 @@ func replays(t *testing.T, j journal.Journal) {
 	}
 }
 
-// concurrent checks that appends from many goroutines are whole and in each one's order.
+// concurrent tests that concurrent appends are stored whole, and in order for
+// each writer.
 func concurrent(t *testing.T, j journal.Journal) {
 	t.Helper()
 	const writers, each = 8, 20
@@ -103,7 +105,7 @@ func concurrent(t *testing.T, j journal.Journal) {
 	}
 }
 
-// closed checks that nothing works any more.
+// closed tests that all methods return ErrClosed after Close.
 func closed(t *testing.T, j journal.Journal) {
 	t.Helper()
 	must(t, j.Close())

@@ -10,14 +10,17 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 )
 
-// acknowledged is a file beside the database that says which record comes next after those that were acknowledged. Damage in Pebble's log looks like a torn end
-// to Pebble: it forgets what follows, and says nothing. By this file it shows. Nobody waits for the disk to have it: a process that is killed
-// leaves it as it is, and after a power cut it may only say too little, which is no false alarm.
+// acknowledged is a file beside the database with the number of the next record
+// after the acknowledged ones. Pebble treats damage in its log like a torn end
+// and drops the records after it without an error; the file reveals the loss.
+// Writes to the file are not synced. It survives the death of the process.
+// After a power cut the number may be too low, which causes no false alarm.
 type acknowledged struct{ file vfs.File }
 
 const acknowledgedName = "acknowledged"
 
-// openAcknowledged opens the file in a directory, and returns what it says, or 0.
+// openAcknowledged opens the file in a directory and returns it with its
+// number. The number is 0 if the file is new or damaged.
 func openAcknowledged(fs vfs.FS, dir string) (*acknowledged, uint64, error) {
 	if err := fs.MkdirAll(dir, 0o755); err != nil {
 		return nil, 0, err

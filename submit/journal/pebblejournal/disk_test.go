@@ -111,7 +111,8 @@ func fullFrom(t *testing.T, at int64, powerCut bool) (failed bool) {
 	return failed
 }
 
-// A journal in a database of the host's fails when the host says that the disk has.
+// A journal in a database of the host fails when Options.Check returns an
+// error.
 func TestCheckOfSharedDatabase(t *testing.T) {
 	disk := vfs.NewStrictMem()
 	var full atomic.Bool

@@ -1,14 +1,21 @@
-// Package pebblejournal is a journal (see package journal) in a Pebble database: the choice for a node that has one, or whose journal is
-// written often and in large records.
+// Package pebblejournal stores a journal (see package journal) in a Pebble
+// database. Use it if the host already has such a database, or if the journal
+// is written often and in large records.
 //
 //	j, err := pebblejournal.Open(dir, pebblejournal.Options{})
-//	runner, err := submit.OpenRunner(cfg, root, submit.Durability[Bundle]{Journal: j, Codec: codec}, builder, submitter)
+//	durability := submit.Durability[Bundle]{Journal: j, Codec: codec}
+//	runner, err := submit.OpenRunner(cfg, root, durability, builder, submitter)
 //
-// Pebble finds a torn end of its write-ahead log by itself, and opens without it. Each record carries its number and a checksum of its own
-// besides: Open reads them all, cuts damaged ones off at the end and says how many. It refuses a journal in which whole records follow a damaged or missing
-// one: those were acknowledged, and nothing is ever guessed.
+// Pebble repairs a torn end of its write-ahead log itself. In addition, each
+// record has a number and a checksum. Open reads all records. It removes
+// damaged ones at the end, and [Journal.Cut] returns their number. If intact
+// records follow a damaged or missing one, Open returns journal.ErrCorrupt,
+// because the missing ones were acknowledged.
 //
-// Pebble takes any damage in its log for a torn end, and says nothing. So a file of a few bytes in the journal's directory, "acknowledged", keeps how many records
-// there must be: Open refuses a journal that lost some, through rot or because an older copy was put in its place. Who accepts the loss, and knows what a driver then
-// forgets, removes the file.
+// Pebble treats any damage in its log as a torn end and reports no error. To
+// detect such a loss, the file "acknowledged" in the journal's directory has
+// the number of acknowledged records. Open returns journal.ErrCorrupt if
+// records are missing, because of disk errors or because an older copy of the
+// database was restored. To continue without them, remove that file; the driver
+// then has forgotten what they contained.
 package pebblejournal

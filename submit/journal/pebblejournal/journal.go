@@ -16,58 +16,69 @@ import (
 	"github.com/jamq/jamq/submit/journal"
 )
 
-// Options says how to use the database.
+// Options configures a [Journal]. The zero value is valid.
 type Options struct {
-	// DB is a database of the host's, which Close leaves open; nil means one of the journal's own in Open's directory.
+	// DB is the database to use. Close does not close it. Nil means a new
+	// database in the directory that is passed to Open.
 	DB *pebble.DB
 	// Check, if not nil, is called after each write to DB. If it returns an
-	// error, the write fails with it. It is for a host that keeps failures of
-	// its disk from Pebble. If Check is nil, a disk that fails under DB ends
-	// the process. It is not used for a database of the journal's own.
+	// error, the write fails with that error. It is for a host that hides disk
+	// failures from Pebble. If Check is nil, a disk failure under DB ends the
+	// process. Check is not used if DB is nil.
 	Check func() error
-	// Prefix is before all keys, so that several journals, and other data, can share a database. No other prefix may begin with it.
+	// Prefix precedes all keys, so that several journals and other data can
+	// share a database. No other prefix in the database may begin with it. The
+	// default is empty.
 	Prefix []byte
-	// Pebble configures a database of the journal's own; nil means Pebble's
-	// defaults, and its log discarded. If its disk fails, writes return errors
-	// that wrap ErrDisk.
+	// Pebble configures the database that is opened if DB is nil. Nil means
+	// Pebble's defaults without its log messages. If the disk fails, writes
+	// return errors that wrap ErrDisk.
 	Pebble *pebble.Options
 }
 
-// ErrDisk is wrapped by errors of a journal after the disk under its database has
-// failed, for example because it was full. The cause is wrapped too. The write
-// that failed is there after the next Open as a whole or not at all. No later
-// write reaches the disk. Once the disk works again, Close and Open continue
-// with what was acknowledged.
+// ErrDisk is wrapped by errors after a failure of the disk under the journal's
+// database, for example because the disk was full. The cause is wrapped too.
+// The records of the failed write are either all present or all absent after
+// the next Open. Later writes do not reach the disk. When the disk works again,
+// close and open the journal to continue after the acknowledged records.
 var ErrDisk = pebbledb.ErrDisk
 
-// Journal keeps records in a database. Its methods are safe for concurrent use.
+// Journal is a journal in a Pebble database. Its methods are safe for
+// concurrent use, except that Close must not be called during Replay.
 type Journal struct {
 	prefix  []byte
-	failure atomic.Pointer[error] // of the first write that failed
+	failure atomic.Pointer[error] // first failed write
 
 	mu          sync.Mutex
 	db          *pebbledb.DB // nil after Close
-	first, next uint64       // numbers of the first record and of the one to come
+	first, next uint64       // numbers of first and next record
 	cut         int
-	acked       *acknowledged // nil where there is no directory for it
+	acked       *acknowledged // nil without a directory
 }
 
 var _ journal.Journal = (*Journal)(nil)
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// A value is a checksum of key and rest (4 bytes, little-endian), a byte that is 1 if the next record was appended together with it, and
-// the record.
+// A value is a checksum of key and rest (4 bytes, little-endian), a byte that
+// is 1 if the next record was appended in the same call, and the record.
 const (
 	sumSize    = 4
 	headerSize = sumSize + 1
 	numberSize = 8
 )
 
-// Open opens the journal in a directory, or in Options.DB, or makes an empty one. With Options.DB the directory is the journal's own beside that database, for
-// the number of records that were acknowledged; without one ("") loss at the end goes unnoticed. Errors are Pebble's, or wrap journal.ErrCorrupt: where records
-// follow one that is damaged or missing, where some that were acknowledged are gone, or where keys stand under the prefix that are no records'. Then the journal is
-// left as it is.
+// Open opens the journal in a directory or in Options.DB, or creates an empty
+// one. With Options.DB, the directory holds only the file with the number of
+// acknowledged records; if it is "", a loss of the last records is not
+// detected. Errors are Pebble's or wrap journal.ErrCorrupt, which is returned
+// in these cases:
+//
+//   - Intact records follow a damaged or missing one.
+//   - Acknowledged records are missing or damaged.
+//   - Other keys have the journal's prefix.
+//
+// After ErrCorrupt the journal is unchanged.
 func Open(dir string, options Options) (_ *Journal, err error) {
 	j := &Journal{prefix: options.Prefix}
 	fs := vfs.Default
@@ -92,15 +103,17 @@ func Open(dir string, options Options) (_ *Journal, err error) {
 	return j, nil
 }
 
-// repair finds where the journal begins and ends, and cuts off what is damaged at its end, with what was appended together with that, unless it was
-// acknowledged: all before a number was.
+// repair finds the first and the last record, and removes damaged records at
+// the end together with those appended in the same call. It returns ErrCorrupt
+// instead if one of them was acknowledged. All records below the number
+// acknowledged were.
 func (j *Journal) repair(acknowledged uint64) error {
 	first, next, all, err := j.scan(j.db, nil)
 	if err != nil {
 		return err
 	}
 	if next < acknowledged {
-		return fmt.Errorf("%w: records %d to %d were acknowledged, and are damaged or gone", journal.ErrCorrupt, next, acknowledged-1)
+		return fmt.Errorf("%w: records %d to %d were acknowledged but are damaged or missing", journal.ErrCorrupt, next, acknowledged-1)
 	}
 	if j.first, j.next, j.cut = first, next, all; j.cut == 0 {
 		return nil
@@ -113,8 +126,9 @@ func (j *Journal) repair(acknowledged uint64) error {
 	return errors.Join(err, batch.Close())
 }
 
-// scan calls f with each record that is whole, as are all that were appended with it. It returns the numbers of the first and of the one after the
-// last, and how many more there are.
+// scan calls f with each record if it and all records that were appended with
+// it are intact. It returns the number of the first such record, the number
+// after the last one, and how many other records follow.
 func (j *Journal) scan(db *pebbledb.DB, f func(number uint64, record []byte) error) (first, next uint64, more int, err error) {
 	it, err := db.Pebble().NewIter(&pebble.IterOptions{LowerBound: j.key(0), UpperBound: j.key(math.MaxUint64)})
 	if err != nil {
@@ -130,7 +144,7 @@ func (j *Journal) scan(db *pebbledb.DB, f func(number uint64, record []byte) err
 	expected := uint64(0)
 	for ok := it.First(); ok; ok = it.Next() {
 		if len(it.Key()) != len(j.prefix)+numberSize {
-			return 0, 0, 0, fmt.Errorf("%w: key %x is no record's: the prefix %x is not the journal's alone", journal.ErrCorrupt, it.Key(), j.prefix)
+			return 0, 0, 0, fmt.Errorf("%w: key %x is not a record: other data has the journal's prefix %x", journal.ErrCorrupt, it.Key(), j.prefix)
 		}
 		number, record, together, intact := j.parse(it.Key(), it.Value())
 		if expected == 0 {
@@ -160,7 +174,7 @@ func (j *Journal) scan(db *pebbledb.DB, f func(number uint64, record []byte) err
 	return first, next, more + len(batch), it.Error()
 }
 
-// parse reads a key and its value.
+// parse decodes a key and its value.
 func (j *Journal) parse(key, value []byte) (number uint64, record []byte, together, intact bool) {
 	number = binary.BigEndian.Uint64(key[len(j.prefix):])
 	if len(value) < headerSize || binary.LittleEndian.Uint32(value) != sum(number, value[sumSize:]) || value[sumSize] > 1 {
@@ -179,13 +193,14 @@ func (j *Journal) key(number uint64) []byte {
 	return binary.BigEndian.AppendUint64(append([]byte(nil), j.prefix...), number)
 }
 
-// Cut returns how many records Open cut off because the last ones were damaged, and had not been acknowledged.
+// Cut returns the number of records that Open removed because they were damaged
+// or appended together with a damaged one. None of them had been acknowledged.
 func (j *Journal) Cut() int { return j.cut }
 
 // Append implements journal.Journal. Errors wrap journal.ErrTooLarge,
 // journal.ErrClosed, journal.ErrFailed or ErrDisk, or are Pebble's. After
-// ErrFailed, ErrDisk or an error of Pebble's the journal must be opened again,
-// and it is unknown until then whether the records are in it.
+// ErrFailed, ErrDisk or an error of Pebble the journal must be opened again.
+// Until then it is unknown whether the records are present.
 func (j *Journal) Append(records ...[]byte) error { return j.write(records, false) }
 
 // Replace implements journal.Journal. Errors are those of Append.
@@ -212,8 +227,9 @@ func (j *Journal) write(records [][]byte, replace bool) error {
 	return nil
 }
 
-// Err returns the error of the first write that failed, or nil. No write succeeds
-// after it: the journal must be opened again. Err does not wait for the disk.
+// Err returns the error of the first write that failed, or nil. After such an
+// error no write succeeds, and the journal must be opened again. Err does not
+// access the disk.
 func (j *Journal) Err() error {
 	if err := j.failure.Load(); err != nil {
 		return *err
@@ -222,7 +238,7 @@ func (j *Journal) Err() error {
 }
 
 func (j *Journal) commit(records [][]byte, replace bool) error {
-	if replace && len(records) == 0 { // an empty database begins to count anew
+	if replace && len(records) == 0 { // the next Open restarts at 1
 		if err := j.acked.reset(); err != nil {
 			return err
 		}
@@ -266,7 +282,7 @@ func (j *Journal) fill(batch *pebble.Batch, records [][]byte, replace bool) erro
 	return nil
 }
 
-// Replay implements journal.Journal. Close must not be called meanwhile.
+// Replay implements journal.Journal. Close must not be called during Replay.
 func (j *Journal) Replay(f func(record []byte) error) error {
 	j.mu.Lock()
 	if j.db == nil {
@@ -277,7 +293,7 @@ func (j *Journal) Replay(f func(record []byte) error) error {
 	j.mu.Unlock()
 	_, _, _, err := j.scan(db, func(number uint64, record []byte) error {
 		if number != next || number == end {
-			return nil // appended, or put in the place of what is looked for, since
+			return nil // appended or replaced since
 		}
 		next++
 		return f(record)
@@ -288,8 +304,9 @@ func (j *Journal) Replay(f func(record []byte) error) error {
 	return err
 }
 
-// Close implements journal.Journal. If the disk under a database of the
-// journal's own has failed, the error wraps ErrDisk.
+// Close implements journal.Journal. It closes the database unless it is
+// Options.DB. The error wraps ErrDisk if the disk under that database has
+// failed.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -61,7 +61,8 @@ func contents(t *testing.T, j journal.Journal) (records []string) {
 	return records
 }
 
-// The process dies at any operation on its files: what was acknowledged before is there, what was not is there whole or not at all.
+// The process dies at any file operation. Records acknowledged before are
+// present; the records of the call in progress are all present or all absent.
 func TestDiesAtAnyOperation(t *testing.T) {
 	for at, died := int64(1), true; died; at += 3 {
 		disk := vfs.NewStrictMem()
@@ -70,7 +71,7 @@ func TestDiesAtAnyOperation(t *testing.T) {
 			if operations.Add(1) == at {
 				safe.Store(acknowledged.Load())
 				disk.SetIgnoreSyncs(true)       // nothing reaches the disk from here on
-				most.Store(acknowledged.Load()) // it may be Pebble's own goroutine that dies, while others go on
+				most.Store(acknowledged.Load()) // another goroutine may have died
 			}
 			return nil
 		}))
@@ -108,7 +109,8 @@ func TestDiesAtAnyOperation(t *testing.T) {
 	}
 }
 
-// A bit that flips in Pebble's own log makes Pebble forget all that follows, in silence. The journal notices, wherever the bit is.
+// A flipped bit in Pebble's log makes Pebble drop all later records without an
+// error. The journal detects the loss, wherever the bit is.
 func TestDamagedLog(t *testing.T) {
 	for _, place := range []int{3, 30, 60, 98} { // per cent
 		dir := t.TempDir()
@@ -143,7 +145,7 @@ func TestDamagedLog(t *testing.T) {
 	}
 }
 
-// A file that was not written whole says nothing, and raises no alarm.
+// A file that was not written completely counts as 0 and causes no false alarm.
 func TestAcknowledgedIsTorn(t *testing.T) {
 	dir := t.TempDir()
 	j, err := Open(dir, Options{})
@@ -159,14 +161,15 @@ func TestAcknowledgedIsTorn(t *testing.T) {
 	}
 }
 
-// The power fails right after the journal was emptied, when the number that was acknowledged before had reached the disk: that is no loss.
+// The power fails right after the journal was emptied, while the previous
+// number is on disk. Open must not report a loss.
 func TestPowerFailsAfterEmptying(t *testing.T) {
 	disk := vfs.NewStrictMem()
 	options := Options{Pebble: &pebble.Options{FS: disk, Logger: pebbledb.Silent{}}}
 	j, err := Open("db", options)
 	require.NoError(t, err)
 	require.NoError(t, j.Append([]byte("one")))
-	for _, name := range []string{"db", "db/" + acknowledgedName, ""} { // as the system does now and then
+	for _, name := range []string{"db", "db/" + acknowledgedName, ""} { // as the system does
 		file, err := disk.OpenDir(name)
 		require.NoError(t, err)
 		require.NoError(t, file.Sync())
@@ -238,7 +241,7 @@ func TestDamagedEnd(t *testing.T) {
 	}
 }
 
-// Records that follow a damaged one were acknowledged: nobody forgets them.
+// Records after a damaged one were acknowledged, so Open refuses the journal.
 func TestDamageInTheMiddle(t *testing.T) {
 	for name, damage := range damages {
 		t.Run(name, func(t *testing.T) {
