@@ -6,42 +6,53 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Best returns the offset that minimizes the expected time until a package is reported, for the given distribution of
-// delays, among those from 1 to [Offset]: it makes the anchor fresher than the table does where that pays. ahead and
-// cores are those of Offset. The time from report to accumulation is the same for all offsets, so the choice is also the
-// best for accumulation. Among equals it takes the oldest anchor. If nothing is ever reported in time, or d is not
-// valid, it is Offset itself.
+// Best returns the offset, from 1 to [Offset], that minimizes the expected
+// number of blocks until a package is reported, for the given distribution of
+// delays. It chooses a newer anchor than the table of Offset if that is faster.
+// ahead and cores are those of Offset. The time from report to accumulation is
+// the same for all offsets, so the choice is also optimal for accumulation. If
+// several offsets are equal, Best returns the largest. If d is not valid, or no
+// package is ever reported in time, Best returns the result of Offset.
 //
 // # Derivation
 //
-// All times are in blocks. p(k) is the chance that a package is reported in the k-th block after it was sent, F(v) the
-// sum of p(1) to p(v), S(v) that of 1·p(1) to v·p(v). An anchor o blocks old leaves v = H-o blocks to be reported in
-// (GP 11.33); the v-th of them proves the package dead if it does not report it (D2). A new version must be anchored at
-// that block or later, and the block needs a child first: it is sent one block after the proof. Let R be the expected
-// time of a new version from there; then
+// All times are in blocks. p(k) is the probability that a package is reported
+// in the k-th block after it was sent. F(v) is the sum of p(1) to p(v), and
+// S(v) the sum of 1·p(1) to v·p(v). An anchor that is o blocks old leaves v =
+// H-o blocks for the report (Gray Paper 11.33). If the v-th of these blocks
+// does not report the package, it proves the package dead (rule D2). A new
+// version must be anchored at that block or later. The block needs a child
+// first, so the new version is sent one block after the proof. Let R be the
+// expected time of the new version from then on. Then
 //
 //	T(v) = S(v) + (1-F(v))·(v+1+R)
 //
-// The new version's anchor is the block of proof, with offset 1. It could be sent j blocks later with an anchor up to
-// 1+j blocks old. That never helps: the same anchor ends the same window, so waiting only takes blocks from it; and an
-// anchor fresher than that only moves the whole attempt to later. So every later attempt has H-1 blocks, and
+// The anchor of the new version is the block of the proof, with offset 1. The
+// new version could also be sent j blocks later, with an anchor that is up to
+// 1+j blocks old. This never helps: with the same anchor the window ends at the
+// same block, so waiting only removes blocks from it; with a newer anchor the
+// whole attempt is only delayed. So every later attempt has H-1 blocks, and
 //
 //	R = T(H-1) = (S(H-1) + (1-F(H-1))·H) / F(H-1)
 //
-// Subtracting neighbours, T(v) - T(v-1) = (1-F(v)) - p(v)·R: one more block is worth having exactly if the chance that
-// the report comes in it, times the time that a new version would take, exceeds the chance that the block is one
-// more to wait in vain. Reports that come quickly or never ask for old anchors, slow ones for fresh anchors.
+// The difference of neighbors is T(v) - T(v-1) = (1-F(v)) - p(v)·R. One more
+// block is useful exactly if p(v)·R, the chance of a report in it times the
+// cost of a new version, exceeds 1-F(v), the chance that the package waits for
+// the block in vain. If reports come quickly or never, old anchors are better.
+// If reports come slowly, new anchors are better.
 //
-// With r = ⌊ahead/cores⌋ rounds ahead each delay is r blocks longer, for the first attempt only: by the time of a second
-// the rounds are over. T(v) becomes r + T(v-r): each round ahead asks for an anchor that is one block fresher, as in
-// the table, down to offset 1.
+// If there are r = ⌊ahead/cores⌋ rounds ahead, the delay of the first attempt
+// is r blocks longer. The rounds are over before a second attempt. T(v) becomes
+// r + T(v-r): each round ahead requires an anchor that is one block newer, as
+// in the table, down to offset 1.
 func Best(spec *jamq.ChainSpec, d Distribution, ahead, cores int) int {
 	best, least := Offset(spec, ahead, cores), math.Inf(1)
 	if d.Validate() != nil {
 		return best
 	}
 	for offset := best; offset >= 1; offset-- {
-		// Rounds ahead take as many blocks from the window, and add the same to every expectation.
+		// Each round ahead takes one block from the window, and adds the same
+		// number of blocks to every expectation.
 		if t := Expected(spec, d, offset+rounds(ahead, cores)); t < least {
 			best, least = offset, t
 		}
@@ -49,12 +60,15 @@ func Best(spec *jamq.ChainSpec, d Distribution, ahead, cores int) int {
 	return best
 }
 
-// Expected returns the expected number of blocks from sending a package to a report of it or of one of the new versions
-// that follow, if the first is anchored offset blocks behind the newest and each later one at the proof that the one
-// before is dead: T(H-offset) of the derivation at [Best]. It is infinite if no anchor gives a chance, and NaN if d
-// is not valid. An offset is brought into the range from 1 to H.
+// Expected returns the expected number of blocks from the first send of a
+// package to the report of it or of a later version. The first version is
+// anchored offset blocks behind the newest block. Each later version is
+// anchored at the block that proves the version before it dead. This is
+// T(H-offset) of the derivation at [Best].
 //
-// On a chain that skips a share q of its slots, a block takes 1/(1-q) slots on average.
+// Expected returns +Inf if no anchor gives a chance, and NaN if d is not valid.
+// It limits offset to the range from 1 to H. On a chain that skips a share q of
+// its slots, a block takes 1/(1-q) slots on average.
 func Expected(spec *jamq.ChainSpec, d Distribution, offset int) float64 {
 	if d.Validate() != nil {
 		return math.NaN()

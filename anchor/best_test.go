@@ -51,7 +51,8 @@ func TestBest(t *testing.T) {
 
 func TestExpected(t *testing.T) {
 	spec := jamq.Tiny()
-	half := anchor.Distribution{0.5} // a new version takes 0.5·1 + 0.5·(8 + the same again) = 9 blocks
+	// A new version takes R = 0.5·1 + 0.5·(8 + R) blocks, which is 9.
+	half := anchor.Distribution{0.5}
 	require.InDelta(t, 9, anchor.Expected(&spec, half, 1), 1e-12)
 	require.InDelta(t, 0.5+0.5*(3+9), anchor.Expected(&spec, half, 6), 1e-12)
 	require.InDelta(t, anchor.Expected(&spec, half, 1), anchor.Expected(&spec, half, -7), 1e-12)
@@ -85,7 +86,8 @@ func anyDelays(t *rapid.T) anchor.Distribution {
 	return d
 }
 
-// enumerate adds up the outcomes one by one: reported in block k of attempt n, each with its time and probability.
+// enumerate adds up the outcomes one by one: reported in block k of attempt n, each with its time
+// and probability.
 func enumerate(spec *jamq.ChainSpec, d anchor.Distribution, offset int) float64 {
 	expected, begin, chance := 0.0, 0, 1.0
 	for chance > 1e-15 {
@@ -120,8 +122,9 @@ func TestBestIsTheLeastOfAll(t *testing.T) {
 	})
 }
 
-// A new version is sent at once, with offset 1. Free to wait for j blocks and then to take any offset up to 1+j, the best
-// policy is no better: value iteration over all of them ends at the same expected time.
+// A new version is sent at once, with offset 1. Free to wait for j blocks and then to take any
+// offset up to 1+j, the best policy is no better: value iteration over all of them ends at the same
+// expected time.
 func TestWaitingNeverHelps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec, d := anySpec(t), anyDelays(t)
@@ -166,7 +169,8 @@ func TestBestByTheRuleOfOneMoreBlock(t *testing.T) {
 	})
 }
 
-// A round ahead delays every report by a block and makes the anchor a block fresher, as in the table.
+// A round ahead delays every report by a block and makes the anchor a block fresher, as in the
+// table.
 func TestRoundsAheadMakeTheAnchorFresher(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec, d := anySpec(t), anyDelays(t)
@@ -200,8 +204,9 @@ func TestExpectedIsMonotone(t *testing.T) {
 	})
 }
 
-// simulate sends a package and its new versions on a chain, block by block, until one is reported, and returns how
-// many blocks it took. Nothing of the derivation is in it: death and windows are those of Dead and WindowOf.
+// simulate sends a package and its new versions on a chain, block by block, until one is reported,
+// and returns how many blocks it took. Nothing of the derivation is in it: death and windows are
+// those of Dead and WindowOf.
 func simulate(spec *jamq.ChainSpec, d anchor.Distribution, offset int, random *rand.Rand) int {
 	const start = 1000
 	head := point(start, 0)
@@ -211,7 +216,7 @@ func simulate(spec *jamq.ChainSpec, d anchor.Distribution, offset int, random *r
 			draw -= d[delay-1]
 			delay++
 		}
-		report := sent + uint64(delay) // beyond the distribution: never, which any window ends before
+		report := sent + uint64(delay) // or never
 		facts := anchor.Facts{Head: head, AnchorOnChain: true, AnchorHeight: anchored, LookupAnchorSlot: head.Slot}
 		for anchor.Dead(spec, &facts) == anchor.Alive {
 			facts.Head = point(facts.Head.Height+1, 0)

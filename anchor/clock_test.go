@@ -36,8 +36,9 @@ func TestWallClock(t *testing.T) {
 	require.False(t, clock.Expired(sent, sent.Add(-time.Hour)), "a clock that was set back")
 }
 
-// The percentages were measured on simulated chains. Nine trials, fewer than 8-o blocks: 54 s contain the beginnings of
-// nine slots, and the package lives as long as a block of its window is to come.
+// The percentages were measured on simulated chains. Nine trials, fewer than 8-o blocks: 54 s
+// contain the beginnings of nine slots, and the package lives as long as a block of its window is
+// to come.
 func TestReportableChance(t *testing.T) {
 	tiny := jamq.Tiny()
 	for _, c := range []struct {
@@ -91,7 +92,8 @@ func TestReportableChanceIsMonotone(t *testing.T) {
 	})
 }
 
-// The formula holds on simulated chains whose slots are skipped at random, whatever the phase of the slots.
+// The formula holds on simulated chains whose slots are skipped at random, whatever the phase of
+// the slots.
 func TestReportableChanceBySimulation(t *testing.T) {
 	tiny, random := jamq.Tiny(), rand.New(rand.NewPCG(1, 54))
 	const runs, share, offset, sentAt = 200_000, 0.2, 1, 100

@@ -6,35 +6,45 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Reason says why a package is dead, by the rules D1 to D6 (docs/invariants.md). The zero
-// value means alive.
+// Reason is the rule, D1 to D6, by which a package is dead (see
+// docs/invariants.md). The zero value means that the package is alive.
 type Reason uint8
 
-// The reasons of death. Each is inherited by every descendant of the block at which it holds.
+// The reasons of death. If one holds at a block, it holds at every descendant
+// of that block.
 const (
 	// Alive means that none of the rules applies.
 	Alive Reason = iota
-	// OtherFork (D1): the anchor is not on the chain although the chain is as long (GP 11.33).
+	// OtherFork (D1) means that the anchor is not on the chain, and the chain
+	// has reached the anchor's height (Gray Paper 11.33).
 	OtherFork
-	// AnchorExpired (D2): unreported, and no later block can report it (GP 11.33).
+	// AnchorExpired (D2) means that the package is unreported and no later
+	// block can report it (Gray Paper 11.33).
 	AnchorExpired
-	// LookupExpired (D3): unreported, and its lookup anchor is too old (GP 11.34).
+	// LookupExpired (D3) means that the package is unreported and its lookup
+	// anchor is too old (Gray Paper 11.34).
 	LookupExpired
-	// PrerequisiteGone (D4): unreported, and a prerequisite is dead or its report has left recent history (GP 11.39).
+	// PrerequisiteGone (D4) means that the package is unreported, and a
+	// prerequisite is dead or its report has left recent history (Gray Paper
+	// 11.39).
 	PrerequisiteGone
-	// Unavailable (D5): reported, and removed from its core by the availability time-out or a verdict (GP 11.17, 10.15).
+	// Unavailable (D5) means that the report was removed from its core by the
+	// availability time-out or by a verdict (Gray Paper 11.17, 10.15).
 	Unavailable
-	// NeverReady (D6): reported, and dropped from the ready queue (GP 12.41), or in need of a package that is dead.
+	// NeverReady (D6) means that the report was dropped from the ready queue
+	// (Gray Paper 12.41), or needs a package that is dead.
 	NeverReady
-	// ClockExpired is no rule of the chain and no evidence: a host that sees no blocks gave the
-	// package up by the clock.
+	// ClockExpired is not a rule of the chain and not evidence. A host that
+	// sees no blocks gave up the package by the clock.
 	ClockExpired
-	// Overtaken is no rule of the chain either: the package was built and never sent, because the
-	// chain changed meanwhile, and the package it follows or replaces is another one by now.
+	// Overtaken is not a rule of the chain. The package was built and never
+	// sent, because the chain changed meanwhile: the package must now follow or
+	// replace another one.
 	Overtaken
 )
 
-// String returns the rule and its meaning in a few words, such as "D2: unreported, anchor expired".
+// String returns the rule and its meaning in a few words, such as "D2:
+// unreported, anchor expired".
 func (r Reason) String() string {
 	switch r {
 	case Alive:
@@ -61,18 +71,19 @@ func (r Reason) String() string {
 
 // Point is a block on a chain.
 type Point struct {
-	// Hash identifies the block; zero means "no block".
+	// Hash identifies the block. Zero means "no block".
 	Hash jamq.HeaderHash
-	// Height counts blocks along the chain.
+	// Height counts blocks along the chain: the height of the parent plus 1.
 	Height uint64
 	// Slot is the block's slot.
 	Slot jamq.Slot
 }
 
-// IsZero reports whether p stands for "no block".
+// IsZero reports whether p means "no block".
 func (p Point) IsZero() bool { return p.Hash.IsZero() }
 
-// String returns the height, the slot and the first bytes of the hash.
+// String returns the height, the slot and the first bytes of the hash, or
+// "none".
 func (p Point) String() string {
 	if p.IsZero() {
 		return "none"
@@ -80,11 +91,12 @@ func (p Point) String() string {
 	return fmt.Sprintf("%d/%d:%s", p.Height, p.Slot, p.Hash.Short())
 }
 
-// Facts is all that decides the life of one package on one chain, as seen at the chain's last block.
+// Facts holds all facts that determine whether a package is dead on one chain,
+// as of the last block of that chain.
 type Facts struct {
 	// Head is the last block of the chain.
 	Head Point
-	// AnchorOnChain says whether the chain contains the package's anchor.
+	// AnchorOnChain is true if the chain contains the package's anchor.
 	AnchorOnChain bool
 	// AnchorHeight is the height of the anchor on its own chain.
 	AnchorHeight uint64
@@ -92,26 +104,29 @@ type Facts struct {
 	LookupAnchorSlot jamq.Slot
 	// Reported is the block that put the report on a core, or zero.
 	Reported Point
-	// Removed is the block that took the report from its core unaccumulated: a verdict or the time-out. Or zero.
+	// Removed is the block that removed the report from its core by a verdict
+	// or the availability time-out, or zero.
 	Removed Point
 	// Available is the block in which the report became available, or zero.
 	Available Point
-	// Accumulated is the block in which it was accumulated, or zero.
+	// Accumulated is the block in which the report was accumulated, or zero.
 	Accumulated Point
-	// Prerequisites holds what is known of each package that must come first.
+	// Prerequisites holds the facts about each package that must come first.
 	Prerequisites []Prerequisite
 }
 
-// Prerequisite is what is known of a package that must come before another one, on the same chain.
+// Prerequisite holds the facts about a package that must come before another
+// one, on the same chain.
 type Prerequisite struct {
-	// Dead says that the package can never be accumulated on this chain.
+	// Dead is true if the package can never be accumulated on this chain.
 	Dead bool
-	// Reported is the block that reported it, or zero.
+	// Reported is the block that reported the package, or zero.
 	Reported Point
 }
 
-// Dead says whether a package can never again be accumulated on a chain, and by which rule.
-// If several rules hold it returns the first in the order D1 to D6. A package that was accumulated is never dead.
+// Dead returns the rule by which a package can never be accumulated on the
+// chain of f, or [Alive]. If several rules hold, it returns the first one in
+// the order D1 to D6. An accumulated package is never dead.
 func Dead(spec *jamq.ChainSpec, f *Facts) Reason {
 	switch {
 	case !f.Accumulated.IsZero():
@@ -133,7 +148,8 @@ func Dead(spec *jamq.ChainSpec, f *Facts) Reason {
 	return Alive
 }
 
-// deadUnreported applies D2 to D4.
+// deadUnreported applies the rules D2 to D4, for packages that are not
+// reported.
 func deadUnreported(spec *jamq.ChainSpec, f *Facts) Reason {
 	if f.Head.Height >= LastReportable(spec, f.AnchorHeight) {
 		return AnchorExpired
@@ -149,29 +165,33 @@ func deadUnreported(spec *jamq.ChainSpec, f *Facts) Reason {
 	return Alive
 }
 
-// PrerequisiteExpired reports whether a package reported at the given block has left recent history, so that no block
-// after height head can report a package that names it (GP 11.39). Being accumulated does not help it.
-// A zero block, not reported yet, has not expired.
+// PrerequisiteExpired reports whether a package that was reported at the given
+// block has left recent history, so that no block after height head can report
+// a package that names it (Gray Paper 11.39). This also holds if the package
+// was accumulated. A zero block, which means that the package is not reported
+// yet, has not expired.
 func PrerequisiteExpired(spec *jamq.ChainSpec, reported Point, head uint64) bool {
 	return !reported.IsZero() && head >= LastReportable(spec, reported.Height)
 }
 
-// deadOnCore applies D5.
+// deadOnCore applies rule D5, for reports that are not available.
 func deadOnCore(spec *jamq.ChainSpec, f *Facts) bool {
 	return !f.Removed.IsZero() || f.Head.Slot >= f.Reported.Slot.Add(spec.AvailabilityTimeout)
 }
 
-// Deadline is when a package that is alive dies if no block says another word about it: at the first block of at least
-// this height or at least this slot. The zero values mean never.
+// Deadline is when a live package dies if no block changes its state: at the
+// first block that has at least this height or at least this slot. Zero values
+// mean never.
 type Deadline struct {
-	// Height counts blocks along the chain.
+	// Height is a height on the chain.
 	Height uint64
 	// Slot is a time slot.
 	Slot jamq.Slot
 }
 
-// NextDeath returns the deadline of a package that is alive. It may be early, never late: who asks Dead again at the
-// deadline misses no death that comes from time alone.
+// NextDeath returns the deadline of a live package. It may be too early, but it
+// is never too late: a caller that calls Dead again at the deadline finds every
+// death that is caused by time alone.
 func NextDeath(spec *jamq.ChainSpec, f *Facts) Deadline {
 	var d Deadline
 	sooner := func(height uint64) {

@@ -39,7 +39,8 @@ func TestPriorGivesWay(t *testing.T) {
 	require.Equal(t, 4, anchor.Best(&spec, delays.Estimate(), 0, 1), "after four reports in the fourth block")
 }
 
-// Reports that short windows cut off are not taken for lost: the estimate finds the delays behind them.
+// Reports that short windows cut off are not taken for lost: the estimate finds the delays behind
+// them.
 func TestEstimateSeesBehindShortWindows(t *testing.T) {
 	spec, random := jamq.Tiny(), rand.New(rand.NewPCG(3, 5))
 	truth := anchor.Distribution{0.2, 0.2, 0.2, 0.2, 0.1}
@@ -126,7 +127,8 @@ func TestDelaysAreStored(t *testing.T) {
 	require.ErrorContains(t, loaded.Validate(&spec), "3 and 7 counters, want 7 each")
 }
 
-// Whatever is observed, the estimate is a distribution that leaves something to loss, and Best is in its range.
+// Whatever is observed, the estimate is a distribution that leaves something to loss, and Best is
+// in its range.
 func TestEstimateIsADistribution(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := anySpec(t)

@@ -5,23 +5,28 @@ import (
 	"fmt"
 )
 
-// ErrInvalidDelays is wrapped by the errors of [Distribution.Validate] and [Delays.Validate].
+// ErrInvalidDelays is wrapped by the errors of [Distribution.Validate] and
+// [Delays.Validate].
 var ErrInvalidDelays = errors.New("anchor: invalid delays")
 
-// Distribution says how soon packages are reported: element k-1 is the probability that the report comes in the k-th
-// block after the package was sent. What is missing to 1 is the share that is never reported, however long it
-// could be. [Delays] estimates one.
+// Distribution is the distribution of the delay between sending and reporting.
+// Element k-1 is the probability that the report is in the k-th block after the
+// package was sent. If the sum is below 1, the rest is the probability that the
+// package is never reported, however long its window is. [Delays] estimates a
+// Distribution.
 type Distribution []float64
 
-// rounding is how far a sum of probabilities may exceed 1: many times what adding thousands of them can be off by.
+// rounding is how far the sum of the probabilities may exceed 1. It is much
+// larger than the rounding error of thousands of additions.
 const rounding = 1e-9
 
-// Validate reports a probability below 0, or a sum above 1. The error wraps [ErrInvalidDelays].
-// An empty distribution is valid: nothing is ever reported.
+// Validate returns an error if a probability is below 0 or NaN, or if the sum
+// is above 1. The error wraps [ErrInvalidDelays]. An empty distribution is
+// valid: no package is ever reported.
 func (d Distribution) Validate() error {
 	sum := 0.0
 	for i, p := range d {
-		if !(p >= 0) { // written so that NaN is refused
+		if !(p >= 0) { // also true for NaN
 			return fmt.Errorf("%w: probability of block %d is %v, want 0 to 1", ErrInvalidDelays, i+1, p)
 		}
 		sum += p
@@ -32,7 +37,8 @@ func (d Distribution) Validate() error {
 	return nil
 }
 
-// Within returns the probability that a package is reported in one of the first given number of blocks.
+// Within returns the probability that a package is reported in the first given
+// number of blocks.
 func (d Distribution) Within(blocks int) float64 {
 	reported, _ := d.within(blocks)
 	return reported

@@ -2,22 +2,27 @@ package anchor
 
 import "github.com/jamq/jamq"
 
-// Offset returns how many blocks behind the newest one the anchor of the next package should be:
-// H - 2 - ⌊ahead/cores⌋, at least 1.
+// Offset returns how many blocks behind the newest block the anchor of the next
+// package should be: H - 2 - ⌊ahead/cores⌋, at least 1.
 //
-// The two blocks that remain to a package at the head of the queue are the one after its submission and one more, in
-// case that it misses the first. ahead is the number of bundles that will be sent before this one, cores the number of
-// cores in use; each full round of the cores takes a block, so it makes the anchor a block fresher. A negative ahead
-// counts as 0, fewer than one core as 1. Offset 0 is never valid: the newest block's state root is not public.
+// ahead is the number of bundles that will be sent before this one, and cores
+// the number of cores in use. A package that is sent immediately has two blocks
+// for its report: the one after its submission, and one more if it misses the
+// first. Each full round of the cores takes one block, so it requires an anchor
+// that is one block newer. A negative ahead counts as 0, and fewer than one
+// core as 1. Offset 0 is never valid, because the state root of the newest
+// block is not public.
 //
-// [Best] chooses by observed delays instead, and gives this very table for want of observations.
+// [Best] chooses by observed delays. Without observations it returns the same
+// offset.
 func Offset(spec *jamq.ChainSpec, ahead, cores int) int {
 	return max(1, spec.RecentHistory-2-rounds(ahead, cores))
 }
 
-// rounds is how many blocks pass before the cores come to a bundle.
+// rounds returns how many blocks pass before a bundle gets a core.
 func rounds(ahead, cores int) int { return max(0, ahead) / max(1, cores) }
 
-// Stale reports whether an anchor of the given age, in blocks behind the newest, is too old to build a new
-// package on: more than H - 2. The age is that of the anchor itself, never of the lookup anchor.
+// Stale reports whether an anchor of the given age is too old for a new
+// package: more than H - 2 blocks behind the newest block. The age is that of
+// the anchor, not of the lookup anchor.
 func Stale(spec *jamq.ChainSpec, age int) bool { return age > spec.RecentHistory-2 }

@@ -74,8 +74,8 @@ func TestCheckContext(t *testing.T) {
 		{"eight dependencies", jamq.RefineContext{Prerequisites: needs(6)}, 2, 1, ""},
 		{"nine dependencies", jamq.RefineContext{Prerequisites: needs(6)}, 3, 1, "9 prerequisites and segment-root lookups, want at most 8"},
 		{"nine prerequisites", jamq.RefineContext{Prerequisites: needs(9)}, -5, 1, "want at most 8"},
-		{"twice the same", jamq.RefineContext{Prerequisites: []jamq.PackageHash{{1}, {1}}}, 0, 1, "prerequisite 1 does not ascend"},
-		{"not sorted", jamq.RefineContext{Prerequisites: []jamq.PackageHash{{1}, {3}, {2}}}, 0, 1, "prerequisite 2 does not ascend"},
+		{"twice the same", jamq.RefineContext{Prerequisites: []jamq.PackageHash{{1}, {1}}}, 0, 1, "prerequisite 1 is not greater than the one before it"},
+		{"not sorted", jamq.RefineContext{Prerequisites: []jamq.PackageHash{{1}, {3}, {2}}}, 0, 1, "prerequisite 2 is not greater than the one before it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := anchor.CheckContext(&spec, &c.context, c.lookups, c.slot)

@@ -51,7 +51,8 @@ func TestEarliestDeath(t *testing.T) {
 	require.Equal(t, jamq.MaxSlot, anchor.EarliestDeath(&spec, math.MaxUint64, anchor.Point{Slot: 5}), "slots do not wrap")
 }
 
-// On a chain with random gaps the verdict never comes before the earliest death, and comes just then without gaps.
+// On a chain with random gaps the verdict never comes before the earliest death, and comes just
+// then without gaps.
 func TestEarliestDeathIsALowerBound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := jamq.Tiny()

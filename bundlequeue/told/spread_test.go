@@ -140,7 +140,7 @@ func TestToldSnapshotKeepsEverything(t *testing.T) {
 }
 
 // A time-out that began while the clock was ahead is shortened when the clock goes back. No further
-// send begins it anew.
+// send restarts it.
 func TestClockGoesBackUnderATimeout(t *testing.T) {
 	s := newToldScene(t, func(c *bundlequeue.Config) { c.MaxSubmitRetries = 0 })
 	right := s.now

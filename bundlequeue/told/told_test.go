@@ -161,7 +161,7 @@ func TestToldFailureHolds(t *testing.T) {
 	s.wait(time.Second)
 	require.Equal(t, "failed 1: block 1: 1 packages lost", s.log[1])
 
-	// The clock was wrong after all: the host hears of it.
+	// The clock was wrong: the host receives a Resurrected effect.
 	s.log = nil
 	s.ok(s.s.OnGuaranteed(s.now, pkg))
 	s.ok(s.s.OnAccumulated(s.now, pkg))
@@ -285,7 +285,7 @@ func foreignIsFree(t *testing.T) {
 	}))
 }
 
-// A failed bundle that the host did not answer before a crash is told again after it.
+// A failed bundle that the host did not answer before a crash is returned again after it.
 func TestOpenFailuresAreToldAgain(t *testing.T) {
 	s := newToldScene(t, func(c *bundlequeue.Config) { c.MaxVersionRetries, c.MaxSubmitRetries = 0, 0 })
 	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
