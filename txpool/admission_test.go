@@ -55,7 +55,7 @@ func TestRefusals(t *testing.T) {
 		"more than 256 bits":      {sign(2, &types.DynamicFeeTx{ChainID: chainID, GasTipCap: fee, GasFeeCap: big257, Gas: txGas, To: to}), ErrFeeCapTooHigh, "max fee per gas higher than 2^256-1"},
 		"tip above 256 bits":      {sign(2, &types.DynamicFeeTx{ChainID: chainID, GasTipCap: big257, GasFeeCap: fee, Gas: txGas, To: to}), ErrTipTooHigh, "max priority fee per gas higher than 2^256-1"},
 		"negative value":          {types.NewTx(&types.LegacyTx{GasPrice: fee, Gas: txGas, To: to, Value: big.NewInt(-1), V: big.NewInt(8753), R: big.NewInt(1), S: big.NewInt(1)}), ErrNegativeValue, "negative value: value -1"},
-		"cost overflow":           {sign(2, &types.LegacyTx{GasPrice: fee, Gas: txGas, To: to, Value: new(big.Int).Sub(big257, big.NewInt(1))}), ErrInsufficientFunds, "it can cost more than 2^256-1 wei"},
+		"cost overflow":           {sign(2, &types.LegacyTx{GasPrice: fee, Gas: txGas, To: to, Value: new(big.Int).Sub(big257, big.NewInt(1))}), ErrInsufficientFunds, "the cost exceeds 2^256-1 wei"},
 		"cost just fits":          {sign(2, &types.LegacyTx{GasPrice: fee, Gas: txGas, To: to, Value: new(big.Int).Rsh(big257, 1)}), ErrInsufficientFunds, "have 1000000000000000000 want"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestConfiguredTypes(t *testing.T) {
 	}
 	refuse(t, p, blob(0), ErrMissingBlobHashes)
 	add(t, p, blob(0, common.Hash{1}))
-	refuse(t, p, tx(0, 0, 100), ErrReplaceUnderpriced, "want a blob transaction for a blob transaction")
+	refuse(t, p, tx(0, 0, 100), ErrReplaceUnderpriced, "blob transactions only replace each other")
 	add(t, p, types.MustSignNewTx(keys[1], types.HomesteadSigner{}, &types.LegacyTx{GasPrice: big.NewInt(2 * gwei), Gas: txGas, To: &common.Address{1}}))
 	// The blob's fee belongs to its cost.
 	poor := newWorld()
@@ -198,12 +198,12 @@ func TestReplacementLimitAndTombstone(t *testing.T) {
 	p := newPool(t, w, func(c *Config) { c.MaxReplacements = 2 })
 	first, second := tx(0, 0, 2), tx(0, 0, 4)
 	add(t, p, first, second, tx(0, 0, 8))
-	refuse(t, p, tx(0, 0, 16), ErrReplaceTooOften, "nonce 0 was replaced 2 times, want to wait 1m0s")
+	refuse(t, p, tx(0, 0, 16), ErrReplaceTooOften, "nonce 0 was replaced 2 times, try again in 1m0s")
 	w.advance(time.Minute)
 	add(t, p, tx(0, 0, 16))
 	require.NoError(t, p.Remove(tx(0, 0, 16).Hash()))
 	w.advance(8 * time.Minute)
-	refuse(t, p, first, ErrReplaced, "want to wait 1m0s")
+	refuse(t, p, first, ErrReplaced, "try again in 1m0s")
 	w.advance(time.Minute)
 	add(t, p, first)
 }
@@ -219,7 +219,7 @@ func TestI2Overdraft(t *testing.T) {
 	require.ErrorIs(t, errs[2], ErrInsufficientFunds)
 	require.NoError(t, errs[3])
 	l := p.Drain(Budget{})
-	refuse(t, p, tx(0, 3, 1), ErrInsufficientFunds, "have 210000000000000 want 231000000000000, 210000000000000 of it for its others")
+	refuse(t, p, tx(0, 3, 1), ErrInsufficientFunds, "have 210000000000000 want 231000000000000, including 210000000000000 for other transactions")
 	// What is committed still counts until the host's state shows it.
 	require.NoError(t, l.Commit())
 	refuse(t, p, tx(0, 3, 1), ErrInsufficientFunds)

@@ -24,7 +24,7 @@ func TestI1HeldNeverDisplaces(t *testing.T) {
 		add(t, p, tx(i, 0, 2))
 	}
 	add(t, p, tx(5, 1, 100), tx(4, 1, 100))
-	refuse(t, p, tx(4, 2, 1000), ErrPoolFull, "txpool is full: 2 transactions of", "wait behind nonce gaps, 1 of them of address")
+	refuse(t, p, tx(4, 2, 1000), ErrPoolFull, "txpool is full: 2 transactions of", "are behind nonce gaps, 1 of them from address")
 	add(t, p, tx(6, 1, 100)) // from a sender with no more: the one goes that has waited longest
 	require.Equal(t, "--", statuses(p, 5, 2))
 	require.Equal(t, "-q", statuses(p, 4, 2))
@@ -123,7 +123,7 @@ func TestT2Bounded(t *testing.T) {
 		return sign(20, &types.LegacyTx{GasPrice: big.NewInt(tip * gwei), Gas: 100_000, To: &common.Address{1}, Data: make([]byte, 500)})
 	}
 	refuse(t, p, big(5), ErrPoolFull, "tip 5000000000 wei, want ≥")
-	refuse(t, p, big(9), ErrPoolFull, "brings 234000000000000 wei more at least, want > 420000000000000 in place of 5 others")
+	refuse(t, p, big(9), ErrPoolFull, "adds at least 234000000000000 wei, want > 420000000000000 to displace 5 transactions")
 	add(t, p, big(17))
 	require.LessOrEqual(t, p.Stats().PendingBytes, uint64(1000))
 	require.Equal(t, "-", statuses(p, 0, 1))

@@ -162,7 +162,7 @@ func TestI14Quarantine(t *testing.T) {
 	require.ErrorIs(t, l.Reject(tx(0, 0, 2).Hash(), why), ErrNotLeased)
 	require.NoError(t, l.Release())
 	require.Equal(t, "-q", statuses(p, 0, 2))
-	refuse(t, p, tx(0, 0, 2), ErrQuarantined, "transaction failed in building", "want to wait 10m0s")
+	refuse(t, p, tx(0, 0, 2), ErrQuarantined, "transaction failed in building", "try again in 10m0s")
 	add(t, p, tx(0, 0, 3)) // another one of the same nonce is fine
 	require.Equal(t, "pp", statuses(p, 0, 2))
 	w.advance(10 * time.Minute)

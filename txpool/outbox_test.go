@@ -82,7 +82,7 @@ func TestNoCallIsHeldToTellForOthers(t *testing.T) {
 	<-all
 }
 
-// tellSome leaves to a goroutine what is more than its share.
+// deliverSome leaves to a goroutine what is more than its share.
 func TestTellSomeHandsOver(t *testing.T) {
 	released, done := make(chan struct{}), make(chan struct{})
 	var told atomic.Int64
@@ -106,7 +106,7 @@ func TestTellSomeHandsOver(t *testing.T) {
 			return err
 		}))
 	}
-	p.tellSome(10)
+	p.deliverSome(10)
 	require.EqualValues(t, 10, told.Load())
 	close(released)
 	<-done
