@@ -8,7 +8,8 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// mayBuild reports whether a bundle may have another version, apart from the safety theorem.
+// mayBuild reports whether a new version of a bundle may be requested now. It
+// does not check the safety rule B1: see admissible.
 func (q *Queue[B]) mayBuild(it *item[B]) bool {
 	t := it.troubles()
 	return it.state != Reserved && !q.ended(it) && q.now >= it.notBefore &&
@@ -16,14 +17,14 @@ func (q *Queue[B]) mayBuild(it *item[B]) bool {
 		(t.untilFinal.IsZero() || t.untilFinal != q.blocks.Finalized().Hash)
 }
 
-// build asks for a new version if one is admissible.
+// build requests a new version of a bundle if one is admissible.
 func (q *Queue[B]) build(it *item[B]) {
 	if !q.mayBuild(it) {
 		return
 	}
 	q.prune(it)
 	if len(it.versions) >= q.cfg.maxVersions() {
-		return // finality will settle some
+		return // until finality settles some
 	}
 	admission := q.admissible(it)
 	if !admission.ok {
@@ -53,8 +54,8 @@ func (q *Queue[B]) buildEffect(it *item[B], at, minAnchor anchor.Point, offset i
 	}
 }
 
-// anchorAgain chooses an anchor for a request that is open, on the chain as it is now. Whether the
-// package still fits is judged when it comes.
+// anchorAgain chooses an anchor for an open request on the current best chain.
+// built checks whether the package still fits.
 func (q *Queue[B]) anchorAgain(it *item[B]) (at, least anchor.Point, offset int) {
 	least, _ = q.allDead(it)
 	if r := it.request; !r.minAnchor.IsZero() {
@@ -63,14 +64,17 @@ func (q *Queue[B]) anchorAgain(it *item[B]) (at, least anchor.Point, offset int)
 		}
 	}
 	at, offset, ok := q.blocks.Anchor(least, q.offset(it))
-	if !ok { // no block serves before the next one: the host waits for it, or answers BuildFailed
+	if !ok {
+		// No block is suitable yet. The host waits for the next one, or answers
+		// with BuildFailed.
 		return least, least, 1
 	}
 	return at, least, offset
 }
 
-// offset returns how many blocks behind the newest block the policy wants the anchor of a bundle.
-// The blocks that pass while a package is built count like the rounds of bundles ahead of it.
+// offset returns how many blocks the anchor of a bundle should lie behind the
+// newest block, according to the policy. Blocks that pass during a build count
+// like rounds of bundles ahead of it.
 func (q *Queue[B]) offset(it *item[B]) int {
 	ahead, inUse := 0, q.cores.inUse()
 	for i := range q.cores.list {
@@ -85,12 +89,13 @@ func (q *Queue[B]) offset(it *item[B]) int {
 	return anchor.Offset(&q.cfg.Spec, ahead, inUse)
 }
 
-// buildMemory is how many builds the queue remembers to foresee how long the next one takes.
+// buildMemory is the number of builds that BuildBlocks considers.
 const buildMemory = 8
 
-// BuildBlocks returns how many blocks a build is expected to take: the most that one of the last
-// eight took, at most H. Anchors are made fresher by it, so that a slow builder's packages are not
-// too old when they are ready.
+// BuildBlocks returns the expected duration of a build in blocks: the maximum
+// of the last eight builds, at most H. The queue chooses anchors that are newer
+// by this number, so that the packages of a slow builder are not too old when
+// they are ready.
 func (q *Queue[B]) BuildBlocks() int {
 	blocks := 0
 	for _, b := range q.buildTimes {
@@ -99,11 +104,12 @@ func (q *Queue[B]) BuildBlocks() int {
 	return blocks
 }
 
-// learnBuild notes how many blocks a build took. A build that failed counts only if it took more
-// than was expected: the builder may have failed because the anchor expired meanwhile.
+// learnBuild records the duration of a build in blocks. A failed build counts
+// only if it took longer than expected: the builder may have failed because the
+// anchor expired meanwhile.
 func (q *Queue[B]) learnBuild(r *request, failed bool) {
 	if _, known := q.blocks.Locate(r.best.Hash); !known {
-		return // a reorg or a gap lies between, and heights tell nothing
+		return // heights not comparable
 	}
 	best := q.blocks.Best().Height
 	took := int(min(best-min(best, r.best.Height), uint64(q.cfg.Spec.RecentHistory)))
@@ -116,8 +122,9 @@ func (q *Queue[B]) learnBuild(r *request, failed bool) {
 	q.buildTimes = append(q.buildTimes, took)
 }
 
-// built takes a package, or refuses one that must not be sent. A package that is of no use because
-// the chain moved on is not refused: it is discarded, and a Died effect gives the reason.
+// built processes a package, or refuses one that must not be sent. If the
+// package can no longer be accumulated because the chain moved on, built
+// discards it without an error, and a Died effect gives the reason.
 func (q *Queue[B]) built(now instant, ev Built[B]) error {
 	it := q.builds[ev.Ticket]
 	if it == nil {
@@ -159,7 +166,8 @@ func (q *Queue[B]) built(now instant, ev Built[B]) error {
 	return nil
 }
 
-// checkBuilt returns why a package must not be sent: a mistake of the host.
+// checkBuilt returns an error if the host made a mistake and the package must
+// not be sent.
 func (q *Queue[B]) checkBuilt(it *item[B], at anchor.Point, onBest bool, ev *Built[B]) error {
 	r := it.request
 	for _, need := range r.prerequisites {
@@ -184,15 +192,16 @@ func (q *Queue[B]) checkBuilt(it *item[B], at anchor.Point, onBest bool, ev *Bui
 		return nil
 	}
 	if _, holds := q.blocks.Locate(r.minAnchor.Hash); !holds {
-		return nil // a reorg took the request's evidence away: see fits
+		return nil // removed by a reorg: see fits
 	}
 	return fmt.Errorf("%w: bundle %d is anchored at height %d, want at least %d, where its earlier versions are dead", ErrInadmissible, it.number, at.Height, r.minAnchor.Height)
 }
 
-// discard drops a package that was dead when it was built. It was never sent, so another one may
-// follow as soon as it can be a different one. If the lookup anchor was too old (D3), finality must
-// have moved since the request, because lookup anchors are final blocks. Otherwise the best block
-// must be another one than at the request.
+// discard drops a package that was dead when it was built. The package was
+// never sent, so the next build may start as soon as it can give a different
+// package. If the lookup anchor was too old (D3), the finalized block must have
+// changed since the request, because lookup anchors are final blocks. Otherwise
+// the best block must have changed.
 func (q *Queue[B]) discard(it *item[B], r *request, pkg jamq.PackageHash, reason anchor.Reason, at anchor.Point) {
 	q.noteUseless(it, reason)
 	if reason == anchor.LookupExpired {
@@ -203,7 +212,7 @@ func (q *Queue[B]) discard(it *item[B], r *request, pkg jamq.PackageHash, reason
 	q.emit(Died{Number: it.number, Version: r.version, Package: pkg, Reason: reason, At: at, Unsent: true})
 }
 
-// noteUseless counts a package that died before it left.
+// noteUseless counts a package that died before it was sent.
 func (q *Queue[B]) noteUseless(it *item[B], reason anchor.Reason) {
 	t := it.inTrouble()
 	t.useless++
@@ -211,7 +220,8 @@ func (q *Queue[B]) noteUseless(it *item[B], reason anchor.Reason) {
 	q.total.Useless++
 }
 
-// buildFailed puts the next build off, longer after each failure in a row.
+// buildFailed delays the next build. The delay grows with each consecutive
+// failure.
 func (q *Queue[B]) buildFailed(now instant, ev BuildFailed) error {
 	it := q.builds[ev.Ticket]
 	if it == nil {
@@ -227,7 +237,7 @@ func (q *Queue[B]) buildFailed(now instant, ev BuildFailed) error {
 	return nil
 }
 
-// closeRequest ends an open build request, if there is one.
+// closeRequest ends the open build request, if there is one.
 func (q *Queue[B]) closeRequest(it *item[B]) {
 	if it.request != nil {
 		delete(q.builds, it.request.ticket)
@@ -235,9 +245,9 @@ func (q *Queue[B]) closeRequest(it *item[B]) {
 	}
 }
 
-// prune forgets versions that can never be accumulated and do not count against the bundle, so that
-// memory is bounded however often a bundle is rebuilt. The block of their death is kept: it bounds
-// the anchors of all versions to come.
+// prune forgets versions that can never be accumulated and do not count as
+// lost. This bounds memory, no matter how often a bundle is rebuilt. The latest
+// block of death is kept, because it bounds the anchors of all future versions.
 func (q *Queue[B]) prune(it *item[B]) {
 	it.versions = slices.DeleteFunc(it.versions, func(v *version[B]) bool {
 		if v.lost || !v.settledDead() {

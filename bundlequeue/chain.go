@@ -9,7 +9,8 @@ import (
 	"github.com/jamq/jamq/anchor/chainview"
 )
 
-// chain is the evidence of imported JAM blocks: the rules D1 to D6 of package anchor.
+// chain is the evidence from imported JAM blocks. It applies the rules D1 to D6
+// of package anchor.
 type chain struct {
 	spec *jamq.ChainSpec
 	view *chainview.View
@@ -23,7 +24,7 @@ func newChain(spec jamq.ChainSpec, root jamq.Block) (*chain, error) {
 	return c, err
 }
 
-// restoreChain reads what AppendSnapshot wrote.
+// restoreChain decodes the output of AppendSnapshot.
 func restoreChain(spec jamq.ChainSpec, snapshot []byte) (*chain, error) {
 	c := &chain{spec: &spec}
 	var err error
@@ -44,7 +45,7 @@ func (c *chain) Observe(_ time.Time, ev Event) ([]Effect, error) {
 	return nil, fmt.Errorf("%w: %T, want imported blocks", ErrWrongEvidence, ev)
 }
 
-// Advance implements Evidence: time is no evidence.
+// Advance implements Evidence. It does nothing, because time is not evidence.
 func (c *chain) Advance(time.Time) {}
 
 // NextWake implements Evidence.
@@ -58,7 +59,8 @@ func (c *chain) Watch(p Watched) (Fate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.view.Status(p.Package); err != nil { // judges it
+	// Status judges the package for the first time.
+	if _, err := c.view.Status(p.Package); err != nil {
 		return nil, err
 	}
 	return &traced{trace, c.view}, nil
@@ -99,8 +101,9 @@ func (c *chain) Knows(hash jamq.HeaderHash) bool { return c.view.Knows(hash) }
 // CoreFree implements Blocks.
 func (c *chain) CoreFree(core jamq.CoreIndex) bool { return c.view.CoreFree(core) }
 
-// Anchor implements Blocks. The newest block never serves: its state root is public only once it
-// has a child (rule R1, GP 11.33).
+// Anchor implements Evidence's Blocks. It never returns the newest block,
+// because the state root of a block is public only when the block has a child
+// (rule R1, Gray Paper 11.33).
 func (c *chain) Anchor(least anchor.Point, offset int) (anchor.Point, int, bool) {
 	best := c.view.Best().Height
 	height := best - min(uint64(offset), best)
@@ -114,21 +117,23 @@ func (c *chain) Anchor(least anchor.Point, offset int) (anchor.Point, int, bool)
 	return at, int(best - height), ok
 }
 
-// Follow implements Blocks. A package may leave its predecessor out only if the predecessor is
-// accumulated on the chain of its own anchor. Otherwise it names the predecessor, and that is
-// possible only as long as the predecessor's report is in recent history (rule R3, GP 11.39).
+// Follow implements Blocks. A package may omit its predecessor only if the
+// predecessor is accumulated on the chain of the package's anchor. Otherwise it
+// must name the predecessor, which is possible only while the predecessor's
+// report is in recent history (rule R3, Gray Paper 11.39).
 func (c *chain) Follow(f Fate, blocks int) Following {
 	s := f.Status()
 	best := c.view.Best().Height
 	done := s.Accumulated
-	if !done.IsZero() && (done.Height < best || s.Reported.IsZero()) { // not known to be in recent history
+	// If the report's block is unknown, so is whether recent history has it.
+	if !done.IsZero() && (done.Height < best || s.Reported.IsZero()) {
 		return Following{Possible: true, LeastAnchor: done}
 	}
 	expired := anchor.PrerequisiteExpired(c.spec, s.Reported, best+uint64(blocks))
 	return Following{Possible: !expired, Name: true}
 }
 
-// traced is a package that a view follows.
+// traced is the Fate of a package that a chainview.View follows.
 type traced struct {
 	trace *chainview.Trace
 	view  *chainview.View
@@ -142,8 +147,9 @@ func (t *traced) Standing() Standing {
 	return Standing{Reported: t.trace.IsReported(), Accumulated: t.trace.IsAccumulated(), Dead: t.trace.Dead()}
 }
 
-// Settled implements Fate. What is accumulated or dead at the finalized block is so on every chain
-// to come, because all of them contain that block and death is inherited.
+// Settled implements Fate. A package that is accumulated or dead at the
+// finalized block is so on every future chain, because every future chain
+// contains that block and a dead package stays dead.
 func (t *traced) Settled() Settlement {
 	s, final := t.trace.Status(), t.view.Finalized().Height
 	switch {
@@ -163,5 +169,5 @@ func (t *traced) Anchor() (anchor.Point, jamq.Slot) {
 	return t.trace.Anchor(), t.trace.LookupAnchorSlot()
 }
 
-// Sent implements Fate: sending is no evidence.
+// Sent implements Fate. It does nothing, because a send is not evidence.
 func (t *traced) Sent(time.Time) {}

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// Check returns an error that wraps [ErrInvariant] if the queue is in a state that it can never be
-// in, whatever the host feeds. It reads everything that the queue holds. A driver may call it after
-// each step, before it acts on the effects.
+// Check returns an error that wraps [ErrInvariant] if the state of the queue is
+// one that no sequence of events can produce. Its cost is proportional to the
+// size of the queue. A driver may call it after each step, before it acts on
+// the effects.
 func (q *Queue[B]) Check() error {
 	if err := q.checkPlaces(); err != nil {
 		return err
@@ -37,12 +38,12 @@ func (q *Queue[B]) Check() error {
 	case q.active-q.firstPlace > uint64(q.cfg.RetentionWindow):
 		return fmt.Errorf("%w: B6: %d finalized bundles kept, want at most %d", ErrInvariant, q.active-q.firstPlace, q.cfg.RetentionWindow)
 	case len(q.touched) > 0 || len(q.out) > 0:
-		return fmt.Errorf("%w: %d bundles to review and %d effects left over", ErrInvariant, len(q.touched), len(q.out))
+		return fmt.Errorf("%w: %d bundles to review and %d effects remain after the step", ErrInvariant, len(q.touched), len(q.out))
 	}
 	return nil
 }
 
-// checkPlaces checks the bounds by which all else is found.
+// checkPlaces checks the indices that all lookups depend on.
 func (q *Queue[B]) checkPlaces() error {
 	if q.active < q.firstPlace || q.active > q.end() || q.frontier > q.end() || q.depth < 1 {
 		return fmt.Errorf("%w: places %d and %d, want %d to %d; depth %d, want at least 1", ErrInvariant, q.active, q.frontier, q.firstPlace, q.end(), q.depth)
@@ -55,7 +56,7 @@ func (q *Queue[B]) checkPlaces() error {
 	return nil
 }
 
-// checkCores is promise B4: no two bundles share a core.
+// checkCores checks promise B4: no two bundles share a core.
 func (q *Queue[B]) checkCores() error {
 	free := 0
 	for i := range q.cores.list {
@@ -82,7 +83,7 @@ func (q *Queue[B]) checkCores() error {
 
 func (q *Queue[B]) checkItem(it *item[B], i int) error {
 	if it.place != q.firstPlace+uint64(i) || q.find(it.number) != it {
-		return fmt.Errorf("bundle %d stands at place %d, %d after %d", it.number, it.place, i, q.firstPlace)
+		return fmt.Errorf("bundle %d has place %d, want %d after %d", it.number, it.place, i, q.firstPlace)
 	}
 	if (it.state == Finalized) != (it.place < q.active) {
 		return fmt.Errorf("bundle %d at %d is %v, and all before %d are final", it.number, it.place, it.state, q.active)
@@ -97,7 +98,7 @@ func (q *Queue[B]) checkItem(it *item[B], i int) error {
 		return fmt.Errorf("B4: bundle %d is %v and holds core %d", it.number, it.state, it.core)
 	}
 	if r := it.request; r != nil && (q.builds[r.ticket] != it || it.live() != nil) {
-		return fmt.Errorf("B1: bundle %d has a build %d open beside a package that is alive", it.number, r.ticket)
+		return fmt.Errorf("B1: bundle %d has open build %d and a package that is not dead", it.number, r.ticket)
 	}
 	if err := q.checkTurn(it); err != nil {
 		return err
@@ -107,7 +108,7 @@ func (q *Queue[B]) checkItem(it *item[B], i int) error {
 			return fmt.Errorf("version %dv%d is not known by its hash", it.number, v.number)
 		}
 		if v.sent && i > 0 && !q.items[i-1].everSent() {
-			return fmt.Errorf("B3: bundle %d left before %d", it.number, q.items[i-1].number)
+			return fmt.Errorf("B3: bundle %d was sent before %d", it.number, q.items[i-1].number)
 		}
 		if v.ticket != 0 && q.sends[v.ticket] != v {
 			return fmt.Errorf("version %dv%d: its send %d is not open", it.number, v.number, v.ticket)
@@ -116,7 +117,8 @@ func (q *Queue[B]) checkItem(it *item[B], i int) error {
 	return nil
 }
 
-// checkTurn checks that a bundle is filed under what it waits for.
+// checkTurn checks that a bundle is in the right heap, with the right key: see
+// plan.
 func (q *Queue[B]) checkTurn(it *item[B]) error {
 	if it.waiting != (it.state < Guaranteed && !it.holdsCore) || it.waiting && !it.turn.Queued() {
 		return fmt.Errorf("bundle %d is %v, holds a core: %v, waits for one: %v", it.number, it.state, it.holdsCore, it.waiting)
@@ -132,7 +134,7 @@ func (q *Queue[B]) checkTurn(it *item[B]) error {
 	return nil
 }
 
-// everSent reports whether a package of a bundle has left.
+// everSent reports whether a package of a bundle was ever sent.
 func (it *item[B]) everSent() bool {
 	return it.deadSince != nil || slices.ContainsFunc(it.versions, func(v *version[B]) bool { return v.sent })
 }

@@ -2,15 +2,16 @@ package bundlequeue
 
 import "time"
 
-// jitter is how far a clock may go back and still counts as standing still.
+// jitter is how far the clock may go back before the queue treats it as
+// corrected. Smaller steps back count as no time passed.
 const jitter = instant(time.Second)
 
 func instantOf(t time.Time) instant { return instant(t.UnixNano()) }
 
 func (i instant) time() time.Time { return time.Unix(0, int64(i)).UTC() }
 
-// readClock returns the time of an event. A clock that went back by more than jitter was wrong
-// before; its new reading is believed.
+// readClock returns the time of an event. If the clock went back by more than
+// jitter, it was wrong before, and readClock returns the new reading.
 func (q *Queue[B]) readClock(now time.Time) instant {
 	at := instantOf(now)
 	if at >= q.now-jitter {
@@ -19,8 +20,8 @@ func (q *Queue[B]) readClock(now time.Time) instant {
 	return at
 }
 
-// clockWentBack shortens every wait to the longest that can begin now, so that one wrong reading
-// does not stop the queue for as long as it was off.
+// clockWentBack limits every wait to the longest wait that can begin now, so
+// that one wrong reading does not block the queue.
 func (q *Queue[B]) clockWentBack(now instant) {
 	wait := instant(max(q.cfg.SubmitRetryInterval, q.cfg.BackoffMax+q.cfg.BackoffMax/8))
 	for place := q.active; place < q.end(); place++ {

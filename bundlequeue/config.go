@@ -11,74 +11,86 @@ import (
 // ErrInvalidConfig is wrapped by every error of [Config.Validate].
 var ErrInvalidConfig = errors.New("bundlequeue: invalid config")
 
-// AnchorPolicy chooses how old the anchors of packages are.
+// AnchorPolicy determines how old the anchors of packages are.
 type AnchorPolicy uint8
 
 const (
-	// TableAnchor takes anchor.Offset: old anchors for the bundles that leave first, fresher ones
-	// behind them.
+	// TableAnchor uses anchor.Offset. The bundles that are sent first get old
+	// anchors; the bundles behind them get newer ones.
 	TableAnchor AnchorPolicy = iota
-	// AdaptiveAnchor takes anchor.Best, from the delays between sending and reporting that the
-	// queue has observed.
+	// AdaptiveAnchor uses anchor.Best with the observed delays between sending
+	// and reporting.
 	AdaptiveAnchor
 )
 
-// Config holds the limits of a queue. Begin with [DefaultConfig].
+// Config holds the limits of a queue. Start from [DefaultConfig].
 type Config struct {
 	// Spec holds the constants of the JAM chain.
 	Spec jamq.ChainSpec
-	// Anchors is the anchor policy; TableAnchor by default. With both policies a slow builder gets
-	// fresher anchors: see [Queue.BuildBlocks].
+	// Anchors is the anchor policy. The default is TableAnchor. With both
+	// policies a slow builder gets newer anchors: see [Queue.BuildBlocks].
 	Anchors AnchorPolicy
-	// FirstNumber is the rollup block number of the first bundle, below 2^60; 1 by default, since
-	// block 0 is the genesis.
+	// FirstNumber is the rollup block number of the first bundle. It must be
+	// below 2^60. The default is 1, because block 0 is the genesis.
 	FirstNumber uint64
-	// Cores are the distinct JAM cores that packages are sent to, at least one. Their number is the
-	// greatest number of bundles in Building, Sending and Submitted together: no two of them share
-	// a core. By default the first cores of the chain, at most 3. [Cores] changes the set while the
-	// queue runs; otherwise a restored queue takes it from its new configuration.
+	// Cores lists the JAM cores that packages are sent to. There must be at
+	// least one, without duplicates. No two bundles share a core, so the number
+	// of cores limits the number of bundles in Building, Sending and Submitted
+	// together. The default is the first cores of the chain, at most 3.
+	//
+	// A [Cores] event changes the set of a running queue. A restored queue uses
+	// the set of that event, or the new configuration if there was none.
 	Cores []jamq.CoreIndex
-	// MaxQueueDepth is how many bundles may wait in Queued before Enqueue is refused, 1 to 2^30; 12
-	// by default. [Resize] changes it while the queue runs; otherwise a restored queue takes it
-	// from its new configuration.
+	// MaxQueueDepth is how many bundles may wait in Queued before Enqueue
+	// returns ErrQueueFull, from 1 to 2^30. The default is 12.
+	//
+	// A [Resize] event changes the depth of a running queue. A restored queue
+	// uses the depth of that event, or the new configuration if there was none.
 	MaxQueueDepth int
-	// ReservationTimeout is how long a number may stay reserved without a bundle before it is
-	// released, positive; a minute by default. A number that is never filled would block all
-	// bundles after it.
+	// ReservationTimeout is how long a number may stay reserved without a
+	// bundle before the queue releases it. A number that is never filled would
+	// block all bundles after it. It must be positive. The default is one
+	// minute.
 	ReservationTimeout time.Duration
-	// SubmitRetryInterval is the time between two sends of the same bytes, positive; a slot by
-	// default.
+	// SubmitRetryInterval is the time between two sends of the same bytes. It
+	// must be positive. The default is one slot.
 	SubmitRetryInterval time.Duration
-	// MaxSubmitRetries is how often the same bytes are sent again, at least 0; 8 by default.
+	// MaxSubmitRetries is how often the same bytes are sent again. It must not
+	// be negative. The default is 8.
 	MaxSubmitRetries int
-	// MaxVersionRetries is how many packages of a bundle may be lost, at least 0; 5 by default. The
-	// bundle fails with the next one that is lost. A package is lost if a guarantor took or refused
-	// it and it then died unreported (D2), unavailable (D5) or in the ready queue (D6). Packages
-	// that died for a reason outside of the bundle do not count: see [Queue.Step].
+	// MaxVersionRetries is how many packages of a bundle may be lost. The next
+	// lost package fails the bundle. It must not be negative. The default is 5.
+	//
+	// A package is lost if a guarantor accepted or refused it and it then died
+	// unreported (D2), unavailable (D5) or in the ready queue (D6). Packages
+	// that died for reasons outside the bundle do not count: see [Queue.Step].
 	MaxVersionRetries int
-	// BackoffBase and BackoffMax bound the wait after a failed build or send: BackoffBase, doubled
-	// for each failure in a row, at most BackoffMax. A quarter of a slot and 8 slots by default,
-	// positive.
+	// BackoffBase and BackoffMax limit the wait after a failed build or send.
+	// The first wait is BackoffBase. Each consecutive failure doubles it, up to
+	// BackoffMax. Both must be positive, and BackoffMax must be at least
+	// BackoffBase. The defaults are a quarter of a slot and 8 slots.
 	BackoffBase, BackoffMax time.Duration
-	// RetentionWindow is how many finalized bundles are remembered, without what the host put into
-	// them, at least 0; 100 by default.
+	// RetentionWindow is how many finalized bundles the queue remembers. It
+	// drops the host's data of these bundles. RetentionWindow must not be
+	// negative. The default is 100.
 	RetentionWindow int
 }
 
 const (
-	// most bounds block numbers and counters. It is far from overflow.
+	// most limits block numbers and counters, far below overflow.
 	most = 1 << 60
-	// longest bounds every duration.
+	// longest limits every duration.
 	longest = 1000 * 24 * time.Hour
-	// maxDepth bounds the depth of a queue.
+	// maxDepth limits the depth of a queue.
 	maxDepth = 1 << 30
 )
 
-// defaultMaxCores is how many cores a builder takes by default. A rollup that makes one bundle per
-// slot uses no more, because a core takes a report every other slot at best.
+// defaultMaxCores is the default number of cores. A rollup with one bundle per
+// slot cannot use more, because a core accepts a report every other slot at
+// best.
 const defaultMaxCores = 3
 
-// DefaultConfig returns the defaults for a chain.
+// DefaultConfig returns the default configuration for a chain.
 func DefaultConfig(spec jamq.ChainSpec) Config {
 	cores := make([]jamq.CoreIndex, min(spec.Cores, defaultMaxCores))
 	for i := range cores {
@@ -99,8 +111,8 @@ func DefaultConfig(spec jamq.ChainSpec) Config {
 	}
 }
 
-// Validate names the first field that is out of range, its value and what is allowed. The error
-// wraps [ErrInvalidConfig].
+// Validate returns an error that gives the first field out of range, its value,
+// and its limits. The error wraps [ErrInvalidConfig].
 func (c *Config) Validate() error {
 	if err := c.Spec.Validate(); err != nil {
 		return fmt.Errorf("%w: Spec: %w", ErrInvalidConfig, err)
@@ -134,7 +146,8 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// validateCores reports cores that are missing, twice in the list, or not on the chain.
+// validateCores returns an error if the list is empty, has duplicates, or has
+// cores that the chain does not have.
 func validateCores(spec *jamq.ChainSpec, cores []jamq.CoreIndex) error {
 	if len(cores) == 0 {
 		return errors.New("Cores is empty, want at least one")
@@ -149,15 +162,17 @@ func validateCores(spec *jamq.ChainSpec, cores []jamq.CoreIndex) error {
 	return nil
 }
 
-// unsettledVersions is how many packages of a bundle may be dead, not lost, and not settled by
-// finality. It bounds memory while finality stands still and guarantors cannot be reached.
+// unsettledVersions is how many packages of a bundle may be dead, not lost, and
+// not settled by finality. It bounds memory while finality is stalled and
+// guarantors cannot be reached.
 const unsettledVersions = 8
 
 // maxVersions returns how many packages of one bundle the queue holds at most.
 func (c *Config) maxVersions() int { return c.MaxVersionRetries + 1 + unsettledVersions }
 
-// backoff returns the wait after the given number of failures in a row, from 1. It spreads bundles
-// apart by their number and not by chance, so that the queue stays deterministic.
+// backoff returns the wait after the given number of consecutive failures, from
+// 1. It adds up to an eighth to spread bundles. The addition depends on the
+// bundle's number, not on chance, so that the queue stays deterministic.
 func (c *Config) backoff(failures int, number uint64) instant {
 	wait := c.BackoffBase
 	for i := 1; i < failures && wait < c.BackoffMax; i++ {
@@ -168,8 +183,9 @@ func (c *Config) backoff(failures int, number uint64) instant {
 	return instant(wait + wait/spread*time.Duration(number%spread)/spread)
 }
 
-// DepthFor returns the queue depth for a demand: one bundle for each perBundle transactions that
-// are pending or in bundles already, and four to spare, at most 2^30. See [Resize].
+// DepthFor returns a queue depth that fits the demand: one bundle for each
+// perBundle transactions, pending or in bundles, plus four, and at most 2^30.
+// See [Resize].
 func DepthFor(pending, inBundles, perBundle int) int {
 	const spare = 4
 	demand := min(max(pending, 0), maxDepth) + min(max(inBundles, 0), maxDepth)

@@ -7,24 +7,27 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// cores are the JAM cores of a queue and the bundles that hold them. No two bundles share a core
-// (promise B4).
+// cores holds the JAM cores of a queue and the bundles that use them. No two
+// bundles share a core (promise B4).
 type cores[B any] struct {
 	list []core[B]
-	free int // cores that a bundle can get
-	// changed says that a Cores event set another list than the configuration's.
+	free int // cores available to bundles
+	// changed is true if a Cores event set a list other than the configured
+	// one.
 	changed bool
 }
 
 // core is one JAM core.
 type core[B any] struct {
 	index  jamq.CoreIndex
-	holder *item[B] // nil if no bundle holds it
-	// leaving says that it is not in the set any more, and goes when its holder lets go of it.
+	holder *item[B] // nil: free
+	// leaving is true if the core was removed from the set. It is deleted when
+	// its holder releases it.
 	leaving bool
 }
 
-// set replaces the set. Cores that are held and not in the new set stay until they are freed.
+// set replaces the set. Cores that a bundle holds stay until they are released,
+// even if they are not in the new set.
 func (c *cores[B]) set(indices []jamq.CoreIndex) {
 	before := c.list
 	c.list, c.free = make([]core[B], 0, len(indices)), 0
@@ -46,7 +49,7 @@ func (c *cores[B]) set(indices []jamq.CoreIndex) {
 	}
 }
 
-// inUse returns how many cores packages are sent to.
+// inUse returns the number of cores in the set.
 func (c *cores[B]) inUse() int {
 	n := 0
 	for i := range c.list {
@@ -57,7 +60,7 @@ func (c *cores[B]) inUse() int {
 	return n
 }
 
-// indices returns the set.
+// indices returns the cores in the set.
 func (c *cores[B]) indices() []jamq.CoreIndex {
 	var out []jamq.CoreIndex
 	for i := range c.list {
@@ -68,8 +71,9 @@ func (c *cores[B]) indices() []jamq.CoreIndex {
 	return out
 }
 
-// acquire gives a bundle a core that no other bundle holds, if it has none yet. It prefers a core
-// that the chain will have free for the next block, then the order of the set.
+// acquire gives a bundle a free core, unless it holds one already, and reports
+// whether it holds one now. It prefers cores that can take a report in the next
+// block, then the order of the set.
 func (c *cores[B]) acquire(it *item[B], freeOnChain func(jamq.CoreIndex) bool) bool {
 	if it.holdsCore {
 		return true
@@ -96,7 +100,7 @@ func (c *cores[B]) acquire(it *item[B], freeOnChain func(jamq.CoreIndex) bool) b
 	return true
 }
 
-// release takes a bundle's core away, if it holds one.
+// release takes a bundle's core back, if it holds one.
 func (c *cores[B]) release(it *item[B]) {
 	if !it.holdsCore {
 		return
@@ -111,7 +115,7 @@ func (c *cores[B]) release(it *item[B]) {
 	c.free++
 }
 
-// changeCores carries out a Cores event.
+// changeCores processes a Cores event.
 func (q *Queue[B]) changeCores(ev Cores) error {
 	if err := validateCores(&q.cfg.Spec, ev.Cores); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnknownEvent, err)

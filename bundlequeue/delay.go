@@ -7,23 +7,27 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// Delay describes the first bundle that has no package out there. All bundles after it wait for it.
+// Delay describes the first bundle without a submitted package. All bundles
+// after it wait for it.
 type Delay struct {
-	// Number is its rollup block.
+	// Number is the number of its rollup block.
 	Number uint64
-	// Since is when it began to wait: when it was enqueued, when its last package died, or when the
-	// package of the bundle before it left, whichever was last.
+	// Since is when it began to wait. This is the latest of three times: when
+	// it was enqueued, when its last submitted package died, and when the
+	// package of the bundle before it was first sent.
 	Since time.Time
-	// Reason says in words what it waits for.
+	// Reason describes in words the event that it waits for.
 	Reason string
-	// FailedBuilds and UselessBuilds count the builds since then that the host could not do, and
-	// those whose package was dead on arrival.
+	// FailedBuilds and UselessBuilds count the builds since a package of the
+	// bundle was last sent for the first time: those that failed, and those
+	// whose package was dead before it could be sent.
 	FailedBuilds, UselessBuilds int
 }
 
-// Delayed describes the first bundle that has no package out there, and whether there is one. A
-// bundle waits for a moment in normal operation; a host raises an alarm once it waits for long.
-// Only the host can end a wait that has no end, by [GiveUp].
+// Delayed returns the first bundle without a submitted package, and false if
+// there is none. In normal operation a bundle waits briefly, so a host should
+// raise an alarm only after a long wait. A wait may have no end. Only the host
+// can end it then, with [GiveUp].
 func (q *Queue[B]) Delayed() (Delay, bool) {
 	for place := max(q.active, q.frontier); place < q.end(); place++ {
 		if it := q.at(place); it.state < Guaranteed && !it.left() {
@@ -46,7 +50,8 @@ func (q *Queue[B]) delayOf(it *item[B]) Delay {
 	}
 }
 
-// waitsFor says what a bundle waits for that has no package out there, while all before it have.
+// waitsFor describes the event that the first bundle without a submitted
+// package waits for.
 func (q *Queue[B]) waitsFor(it *item[B]) string {
 	t := it.troubles()
 	admission := q.admissible(it)

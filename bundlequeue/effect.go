@@ -9,120 +9,133 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// Effect is something that the host should do or know: one of [Build], [Send], [Changed], [Died],
-// [Failed] and [Resurrected].
+// Effect is a request to the host, or a notification: one of [Build], [Send],
+// [Changed], [Died], [Failed] and [Resurrected].
 type Effect interface {
 	fmt.Stringer
 	isEffect()
 }
 
-// Build asks for a package. The host answers with [Built] or [BuildFailed].
+// Build requests a package. The host answers with [Built] or [BuildFailed].
 type Build[B any] struct {
-	// Ticket names this request; the answer repeats it. No two requests of a queue share one.
+	// Ticket identifies this request. The answer repeats it. It is unique
+	// within a queue.
 	Ticket uint64
-	// Number is the rollup block, Version counts from 1.
+	// Number is the number of the rollup block. Version counts the packages of
+	// the bundle from 1.
 	Number  uint64
 	Version int
-	// Bundle is what was enqueued. The queue shares it with the host: a builder that changes it
-	// copies it first. It must be executed on the block's own pre-state, not on any head.
+	// Bundle is the bundle as it was enqueued. The queue shares it with the
+	// host, so the host must copy it before changing it. Execute it on the
+	// block's pre-state, not on the current head.
 	Bundle B
-	// Core is where the package will be sent first.
+	// Core is the core that the package will be sent to.
 	Core jamq.CoreIndex
-	// Offset is how many blocks the anchor lies behind the newest block, at least 1.
+	// Offset is how many blocks the anchor lies behind the newest block, at
+	// least 1.
 	Offset int
-	// Anchor is the block that the package should be anchored to. Zero with evidence that knows no
-	// blocks; there the host finds it by Offset.
+	// Anchor is the block that the package should be anchored to. It is zero if
+	// the evidence does not know blocks. The host then finds the block by
+	// Offset.
 	Anchor anchor.Point
-	// MinAnchor is the oldest admissible anchor: the block by which every earlier version is dead.
-	// Zero means any. The host may take any block of the best chain from MinAnchor on that has a
-	// child. An older block is inadmissible. The newest block has no public state root yet, and the
-	// queue may hear of it later than the host.
+	// MinAnchor is the oldest admissible anchor: at this block all earlier
+	// versions are dead. Zero means no limit. The host may choose any block of
+	// the best chain from MinAnchor on that has a child; a block without
+	// children has no public state root yet. The queue may know the newest
+	// blocks later than the host.
 	MinAnchor anchor.Point
-	// Prerequisites must be in the refine context.
+	// Prerequisites are the packages that the refine context must name.
 	Prerequisites []jamq.PackageHash
 }
 
-// Send asks for a package to be given to a guarantor. The host answers with [Sent].
+// Send requests that a package is sent to a guarantor. The host answers with
+// [Sent].
 type Send[B any] struct {
-	// Ticket names this request; the answer repeats it. No two requests of a queue share one.
+	// Ticket identifies this request. The answer repeats it. It is unique
+	// within a queue.
 	Ticket uint64
-	// Number, Version and Package name the package.
+	// Number, Version and Package identify the package.
 	Number  uint64
 	Version int
 	Package jamq.PackageHash
-	// Bundle is what [Built] brought.
+	// Bundle is the Bundle of the [Built] event.
 	Bundle B
-	// Core is the core whose guarantors should get it.
+	// Core is the core whose guarantors should receive the package.
 	Core jamq.CoreIndex
-	// Attempt counts from 1. Take another guarantor for each attempt: one that has seen a package
-	// ignores it.
+	// Attempt counts from 1. Choose another guarantor for each attempt, because
+	// a guarantor ignores a package that it has seen.
 	Attempt int
 }
 
-// Changed says that a bundle moved to another state. A reorg may move it back.
+// Changed reports that a bundle moved to another state. A reorg may move it
+// back.
 type Changed struct {
-	// Number is the rollup block.
+	// Number is the number of the rollup block.
 	Number uint64
-	// Commitment is that of Enqueue. It tells bundles apart whose numbers are used again after a
-	// failure.
+	// Commitment is the one of Enqueue. It distinguishes bundles whose numbers
+	// are used again after a failure.
 	Commitment common.Hash
-	// From and To differ.
+	// From is the old state and To is the new one. They differ.
 	From, To State
-	// Version and Package name the version that decided; 0 and zero if none did.
+	// Version and Package identify the version that determines the state. They
+	// are zero if no version does.
 	Version int
 	Package jamq.PackageHash
 	// Core is the core that the bundle holds or was last sent to.
 	Core jamq.CoreIndex
-	// At is the JAM block that is the evidence for Guaranteed, Accumulated and Finalized; otherwise
-	// zero.
+	// At is the JAM block that proves Guaranteed, Accumulated or Finalized. It
+	// is zero for other states.
 	At anchor.Point
 }
 
-// Died says that a version can never be accumulated on the best chain. It also answers a [Built]
-// whose package can no longer be accumulated; that package is never sent.
+// Died reports that a version can never be accumulated on the best chain. It is
+// also the response to a [Built] event whose package can no longer be
+// accumulated. Such a package is never sent.
 type Died struct {
-	// Number, Version and Package name the version.
+	// Number, Version and Package identify the version.
 	Number  uint64
 	Version int
 	Package jamq.PackageHash
-	// Reason says by which rule.
+	// Reason is the rule that makes it dead.
 	Reason anchor.Reason
-	// At is the block since which the rule holds.
+	// At is the block at which it died.
 	At anchor.Point
-	// Unsent says that the package never left.
+	// Unsent is true if the package was never sent.
 	Unsent bool
 }
 
-// Failed hands a bundle back: no version of it was accumulated on the finalized chain, and none can
-// be. The host does three things:
-//   - it puts the transactions back into its pool;
-//   - it discards the state after execution;
-//   - it does the same for the bundles after it, whose Failed effects follow in order. Their
-//     pre-state is gone, so they must be executed again. Their numbers will be used again.
+// Failed hands a bundle back: no version of it was accumulated on the finalized
+// chain, and none ever can be. The host does three things: - It puts the
+// transactions back into its pool. - It discards the state after execution. -
+// It does the same for the bundles after it, whose Failed effects follow in
+// order. Their pre-state does not exist, so they must be executed again. Their
+// numbers will be used again.
 //
-// A bundle with a lower number may fail in a later step. It belongs before those that came back
-// already.
+// A bundle with a lower number may fail in a later step. It belongs before the
+// bundles that failed earlier.
 //
-// The host answers with [TakenBack] once the transactions are safe. Until then the queue keeps the
-// bundle, so that a crash in between loses nothing (see [Queue.Open]), and counts it among those
-// that wait.
+// The host answers with [TakenBack] when the transactions are safe. Until then
+// the queue keeps the bundle, so that a crash in between loses nothing (see
+// [Queue.Open]), and counts it against its depth.
 type Failed[B any] struct {
-	// Ticket names this effect; the answer repeats it.
+	// Ticket identifies this effect. The answer repeats it.
 	Ticket uint64
 	// Number and Bundle are those of Enqueue.
 	Number uint64
 	Bundle B
-	// Cause is the number of the bundle that failed first: Number itself, or an earlier one.
+	// Cause is the number of the bundle that failed first: Number itself, or a
+	// lower one.
 	Cause uint64
-	// Reason explains the failure in words.
+	// Reason describes the failure in words.
 	Reason string
 }
 
-// Resurrected says, with told evidence only, that a package was accumulated after its bundle had
-// been given up by the clock and handed back. If its transactions went into another bundle, they
-// are executed twice, unless the service ignores what it has seen.
+// Resurrected reports that a package was accumulated after its bundle had been
+// given up by the clock and handed back. Only the evidence of package told
+// causes it. If the transactions are in another bundle by now, they are
+// executed twice, unless the service ignores transactions that it has seen.
 type Resurrected struct {
-	// Package is a package of a bundle that ended as Failed.
+	// Package is a package of a bundle that ended in FailedState.
 	Package jamq.PackageHash
 }
 

@@ -7,171 +7,190 @@ import (
 	"github.com/jamq/jamq/anchor/chainview"
 )
 
-// Event is something that happened outside the queue. The set is closed:
-//
-//   - bundles: [Reserve], [Enqueue], [Release], [Rekey], [GiveUp]; [TakenBack] answers [Failed];
-//   - limits: [Resize], [Cores];
-//   - packages: [Built] and [BuildFailed] answer [Build], [Sent] answers [Send]; [Retry];
-//   - evidence: [Imported], [FinalizedBlock] and [Continue], or [Told];
-//   - time: [Tick].
+// Event is an input of the queue. The set is closed: - bundles: [Reserve],
+// [Enqueue], [Release], [Rekey], [GiveUp]; [TakenBack] answers [Failed]; -
+// limits: [Resize], [Cores]; - packages: [Built] and [BuildFailed] answer
+// [Build], [Sent] answers [Send]; [Retry]; - evidence: [Imported],
+// [FinalizedBlock] and [Continue], or [Told]; - time: [Tick].
 type Event interface{ isEvent() }
 
-// Reserve takes the next number for a block that is still being executed. Enqueue must fill it, or
-// Release give it up; the queue releases it after Config.ReservationTimeout. Until then the bundles
-// after it wait.
+// Reserve takes the next number for a block that is still being executed. The
+// bundles after it wait until an Enqueue event fills the number. A Release
+// event or the expiry of Config.ReservationTimeout ends the reservation.
 type Reserve struct {
 	// Number is the rollup block number: see [Queue.Next].
 	Number uint64
 }
 
-// Enqueue adds an executed bundle. Its number must be reserved, or the next one: see [Queue.Next].
+// Enqueue adds an executed bundle. Its number must be reserved, or be the next
+// one: see [Queue.Next].
 type Enqueue[B any] struct {
 	// Number is the rollup block number.
 	Number uint64
-	// Commitment is a hash over number, pre-state, post-state and transactions. All versions share
-	// it.
+	// Commitment is a hash of number, pre-state, post-state and transactions.
+	// All versions of the bundle share it.
 	Commitment common.Hash
-	// Bundle is what the host builds packages from. The queue never changes it.
+	// Bundle is the data that the host builds packages from. The queue never
+	// changes it.
 	Bundle B
 }
 
-// Release gives a reserved number up. All bundles after it fail, because they were executed on a
-// block that will not exist.
+// Release ends a reservation. All bundles after it fail, because they were
+// executed on a block that will not exist.
 type Release struct {
-	// Number is the rollup block number.
+	// Number is the reserved rollup block number.
 	Number uint64
 }
 
-// Rekey gives a bundle another number, because consensus assigned it one, and shifts all bundles
-// after it by as much.
+// Rekey gives a bundle another number, for example because consensus assigned
+// one. The numbers of all bundles after it change by the same difference.
 type Rekey struct {
-	// From is the number that the bundle has.
+	// From is the current number of the bundle.
 	From uint64
-	// To is the number that it gets: greater than that of the bundle before it, and at most 2^60.
+	// To is the new number. It must be greater than the number of the bundle
+	// before it, and at most 2^60.
 	To uint64
 }
 
-// GiveUp orders the queue to build no more packages for a bundle. Packages that were sent may still
-// be accumulated; if one is, the order has no effect. Once none can be, on any chain to come, the
-// bundle and all after it end as Failed.
+// GiveUp orders the queue to build no more packages for a bundle. Packages that
+// were sent may still be accumulated; if one is, the order has no effect. When
+// no chain can ever accumulate one, the bundle and all bundles after it fail.
 type GiveUp struct {
-	// Number is the rollup block number of a bundle that is neither reserved nor final.
+	// Number is the rollup block number of a bundle that is neither reserved
+	// nor final.
 	Number uint64
-	// Reason explains the order in [Failed]; at most 1024 bytes.
+	// Reason is copied to [Failed]. It has at most 1024 bytes.
 	Reason string
 }
 
-// Resize sets how many bundles may wait in Queued: see [DepthFor]. Bundles that wait already stay.
-// The depth lasts across restarts, until Resize sets it to Config.MaxQueueDepth again.
+// Resize sets how many bundles may wait in Queued: see [DepthFor]. Bundles that
+// are waiting already stay. The depth survives restarts, until a Resize event
+// sets it to Config.MaxQueueDepth again.
 type Resize struct {
-	// Depth is the new limit, 1 to 2^30.
+	// Depth is the new limit, from 1 to 2^30.
 	Depth int
 }
 
-// Cores replaces the set of cores that packages are sent to. A bundle on a core that is not in the
-// new set keeps it until its package is reported or dead. The set lasts across restarts, until an
-// event sets it to Config.Cores again.
+// Cores replaces the set of cores that packages are sent to. A bundle on a core
+// that is not in the new set keeps the core until its package is reported or
+// dead. The set survives restarts, until a Cores event sets it to Config.Cores
+// again.
 type Cores struct {
-	// Cores are distinct cores of the chain, at least one.
+	// Cores lists the new cores of the chain. There must be at least one,
+	// without duplicates.
 	Cores []jamq.CoreIndex
 }
 
-// Built answers [Build] with a package that is ready to be sent. If it is refused with
-// ErrInadmissible, the request is still open and holds a core: answer it again, or with
-// BuildFailed.
+// Built answers [Build] with a package that is ready to be sent. If the queue
+// refuses it with ErrInadmissible, the request stays open and keeps its core:
+// answer it again, or with BuildFailed.
 //
-// A package that can no longer be accumulated is not refused, because the chain moved while it was
-// built: a [Died] effect gives the reason, and the queue asks for another package.
+// A package that can no longer be accumulated is not refused, because the chain
+// changed while it was built. The queue returns a [Died] effect with the
+// reason, and requests another package.
 type Built[B any] struct {
-	// Ticket repeats the Build effect's.
+	// Ticket is the Ticket of the Build effect.
 	Ticket uint64
-	// Package is the hash of the package's bytes. It must differ from that of every earlier
-	// version.
+	// Package is the hash of the package's bytes. It must differ from the
+	// hashes of all earlier versions.
 	Package jamq.PackageHash
-	// Context is the refine context in the bytes. Its prerequisites must contain those of the Build
-	// effect. It may have more, of other services, up to the limit of the chain; the queue then
-	// follows those packages, and the bundle's package dies with them (D4).
+	// Context is the refine context in the bytes. Its prerequisites must
+	// include those of the Build effect. It may have others, of other services,
+	// up to the limit of the chain. The queue then follows those packages, and
+	// the bundle's package dies with them (rule D4).
 	Context jamq.RefineContext
-	// Bundle is what [Send] effects of this version will carry.
+	// Bundle is passed on in the [Send] effects of this version.
 	Bundle B
 }
 
-// BuildFailed answers [Build] if no package could be built. The bundle is as it was, and the queue
-// asks again after a back-off, without limit.
+// BuildFailed answers [Build] if no package could be built. The bundle does not
+// change. The queue requests a package again after a back-off, without limit.
 type BuildFailed struct {
-	// Ticket repeats the Build effect's.
+	// Ticket is the Ticket of the Build effect.
 	Ticket uint64
 }
 
 // Sent answers [Send] with the outcome.
 type Sent struct {
-	// Ticket repeats the Send effect's.
+	// Ticket is the Ticket of the Send effect.
 	Ticket uint64
-	// OK says that a guarantor took the package. Otherwise the outcome is unknown: the package may
-	// have arrived all the same.
+	// OK is true if a guarantor accepted the package. If it is false, the
+	// outcome is unknown: the package may have arrived nevertheless.
 	OK bool
-	// Refused says that no guarantor will take these bytes. The queue does not send them again, and
-	// builds another version once this one is dead. Refused is ignored if OK is set.
+	// Refused is true if no guarantor will accept these bytes. The queue does
+	// not send them again, and builds another version when this one is dead.
+	// Refused is ignored if OK is true.
 	Refused bool
 }
 
-// Imported reports a JAM block that the host imported, and which block is the best one now. Blocks
-// come after their parents. If the block is known already, only Best counts.
+// Imported reports a JAM block that the host imported, and the best block after
+// the import. Parents must come before their children. If the block is known
+// already, only Best counts.
 //
-// The queue derives from reports what a block accumulates, unless the block says it
-// (jamq.Block.AccumulatedKnown). A host that sees the state should say it, because one thing is in
-// no block: block gas can defer a report of the ready queue, and a report that is deferred for an
-// epoch is dropped.
+// The queue derives the accumulated packages of a block from its reports,
+// unless the block lists them (jamq.Block.AccumulatedKnown). A host that sees
+// the state should list them. Blocks do not show one case: block gas can defer
+// a report of the ready queue, and a report that is deferred for an epoch is
+// dropped.
 //
-// The error wraps chainview.ErrOld for a block that finality has overtaken; the host may ignore it.
-// It wraps chainview.ErrMissingParent if the block's parent must be imported first.
+// The error wraps chainview.ErrOld if the block cannot descend from the
+// finalized one; the host may ignore it. It wraps chainview.ErrMissingParent if
+// the parent must be imported first.
 type Imported struct {
 	// Block is the imported block.
 	Block jamq.Block
-	// Best is the head of the best chain after the import. It has been imported itself.
+	// Best is the head of the best chain after the import. It must be imported
+	// already, or be Block.
 	Best jamq.HeaderHash
 }
 
-// FinalizedBlock reports that an imported JAM block is final. The error wraps chainview.ErrOld for
-// an ancestor of a block that was reported before; the host may ignore it.
+// FinalizedBlock reports that an imported JAM block is final. The error wraps
+// chainview.ErrOld if the block is an ancestor of the finalized block; the host
+// may ignore it.
 type FinalizedBlock struct {
-	// Hash is the finalized block.
+	// Hash is the hash of the finalized block.
 	Hash jamq.HeaderHash
 }
 
-// Continue moves the queue to a later final JAM block if the blocks in between cannot be had any
-// more. The host reads from its service's state at Root which of the queue's packages were
-// accumulated. All others must be dead there; if one may still be accumulated, the error wraps
-// chainview.ErrUndecided and a later root decides. See chainview.View.Continue.
+// Continue moves the queue to a later final JAM block if the blocks in between
+// are no longer available. The host reads from the state of its service at Root
+// which packages of the queue were accumulated. All other packages must be dead
+// at Root. If one may still be accumulated, the error wraps
+// chainview.ErrUndecided, and the host must try a later root. See
+// chainview.View.Continue.
 type Continue struct {
 	// Root is the final block.
 	Root jamq.Block
-	// State is the state after Root: recent history, cores, ready queue and accumulated packages.
+	// State is the chain state after Root: recent history, cores, ready queue
+	// and accumulated packages.
 	State chainview.State
-	// Accumulated are the packages of this queue that the chain up to Root has accumulated.
+	// Accumulated lists the packages of this queue that the chain up to Root
+	// has accumulated.
 	Accumulated []jamq.PackageHash
 }
 
-// Told reports a package's state as the host has learned it, for evidence without blocks: see
-// package told. A package of others is ignored.
+// Told reports the state of a package, for queues without blocks: see package
+// told. Packages that the queue does not know are ignored.
 type Told struct {
-	// Package is the package.
+	// Package is the hash of the package.
 	Package jamq.PackageHash
-	// State is Guaranteed, Accumulated or Finalized; or Queued: the host gives the package up.
+	// State is Guaranteed, Accumulated, Finalized, or Queued. Queued means that
+	// the host gives the package up.
 	State State
 }
 
-// Retry makes the next send of the same bytes due at once. It is an opinion, not evidence: nothing
-// is given up by it.
+// Retry makes the next send of the same bytes due immediately. It is not
+// evidence: it never makes the queue give up a package.
 type Retry struct {
 	// Number is the rollup block number.
 	Number uint64
 }
 
-// TakenBack answers [Failed]: the host has the bundle's transactions again, durably if they must
-// survive a crash. Until then the queue keeps the bundle.
+// TakenBack answers [Failed]. It confirms that the host has the transactions of
+// the bundle again, durably if they must survive a crash. Until then the queue
+// keeps the bundle.
 type TakenBack struct {
-	// Ticket repeats the Failed effect's.
+	// Ticket is the Ticket of the Failed effect.
 	Ticket uint64
 }
 

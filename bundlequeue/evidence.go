@@ -8,111 +8,130 @@ import (
 	"github.com/jamq/jamq/anchor/chainview"
 )
 
-// Evidence gives a queue the fate of its packages. New makes a queue with chain evidence, which is
-// derived from imported blocks and makes promise B1 hold. Package told has another implementation,
-// for hosts that see no blocks.
+// Evidence tracks the fate of a queue's packages. [New] creates a queue with
+// evidence from imported blocks, which guarantees promise B1 (no block is
+// accumulated twice). Package told implements Evidence for hosts that see no
+// blocks.
 //
 // An Evidence is deterministic and belongs to one queue.
 type Evidence interface {
-	// Observe takes an event about packages: [Imported], [FinalizedBlock] and [Continue], or
-	// [Told]. The error wraps ErrWrongEvidence for an event of the other kind; a refused event
-	// changes nothing.
+	// Observe processes an event about packages: [Imported], [FinalizedBlock]
+	// and [Continue], or [Told]. It returns ErrWrongEvidence if the
+	// implementation does not use this kind of event. A refused event changes
+	// nothing.
 	Observe(now time.Time, ev Event) ([]Effect, error)
-	// Advance sets the time. If the time went back, waits that end too late are shortened.
+	// Advance sets the time. If the time went back, waits that end too late are
+	// shortened.
 	Advance(now time.Time)
-	// NextWake returns when Advance does something next; zero means never.
+	// NextWake returns the next time at which Advance has an effect. Zero means
+	// never.
 	NextWake() time.Time
-	// Watch begins to follow a package, before its bytes first leave.
+	// Watch begins to follow a package. It is called before the package is
+	// first sent.
 	Watch(p Watched) (Fate, error)
-	// Fate returns the fate of a package that is watched.
+	// Fate returns the fate of a watched package, and false if it is not
+	// watched.
 	Fate(pkg jamq.PackageHash) (Fate, bool)
 	// Forget ends Watch.
 	Forget(pkg jamq.PackageHash)
-	// Changes calls f for each watched package whose status changed since the last call.
+	// Changes calls f for each watched package whose status changed since the
+	// last call.
 	Changes(f func(pkg jamq.PackageHash))
-	// Blocks returns the chain as far as the evidence knows it.
+	// Blocks returns the part of the chain that the evidence knows.
 	Blocks() Blocks
-	// AppendSnapshot appends everything that the evidence knows.
+	// AppendSnapshot appends the whole state of the evidence.
 	AppendSnapshot(b []byte) []byte
 }
 
-// Watched is a package to be followed.
+// Watched is a package to follow.
 type Watched struct {
-	// Package is its hash.
+	// Package is the hash of the package.
 	Package jamq.PackageHash
-	// Bundle tells the bundles of a queue apart: the versions of one bundle share it.
+	// Bundle identifies the bundle within the queue. All versions of a bundle
+	// share it.
 	Bundle uint64
-	// Context is its refine context.
+	// Context is the refine context of the package.
 	Context jamq.RefineContext
 }
 
-// Fate is the fate of one package.
+// Fate describes one package and its outcome.
 type Fate interface {
-	// Status returns what became of it on the best chain, and in which blocks.
+	// Status returns the outcome on the best chain, with the blocks that prove
+	// it.
 	Status() chainview.Status
-	// Standing returns the same without the blocks. It costs less, and the queue asks for it
-	// several times in each step.
+	// Standing returns the same outcome without the blocks. It is cheaper than
+	// Status. The queue calls it several times in each step.
 	Standing() Standing
-	// Settled returns what became of it for good.
+	// Settled returns the outcome on the finalized chain.
 	Settled() Settlement
-	// Prerequisites returns the packages that it names. The slice must not be written to.
+	// Prerequisites returns the packages that this package names. The caller
+	// must not modify the slice.
 	Prerequisites() []jamq.PackageHash
-	// Anchor returns its anchor and the slot of its lookup anchor, as far as they are known.
+	// Anchor returns the package's anchor and the slot of its lookup anchor.
+	// Unknown values are zero.
 	Anchor() (anchor.Point, jamq.Slot)
-	// Sent notes that its bytes are being sent, or that the attempt has ended.
+	// Sent records that a send of the package begins or ends at now.
 	Sent(now time.Time)
 }
 
-// Standing is what became of a package on the best chain.
+// Standing is the outcome of a package on the best chain.
 type Standing struct {
-	// Reported and Accumulated say that a block did so.
+	// Reported and Accumulated are true if a block of the chain reported or
+	// accumulated the package.
 	Reported, Accumulated bool
-	// Dead is why the package can never be accumulated on this chain, or anchor.Alive.
+	// Dead is the reason why the package can never be accumulated on this
+	// chain, or anchor.Alive.
 	Dead anchor.Reason
 }
 
-// Settlement is the final outcome of a package, on the finalized chain and so on every chain to
-// come.
+// Settlement is the final outcome of a package: its outcome on the finalized
+// chain, and therefore on every future chain.
 type Settlement uint8
 
 // The final outcomes of a package.
 const (
-	// Unsettled: finality has not decided it.
+	// Unsettled means that finality has not decided the package.
 	Unsettled Settlement = iota
-	// SettledAccumulated: the finalized chain has accumulated it.
+	// SettledAccumulated means that the finalized chain has accumulated the
+	// package.
 	SettledAccumulated
-	// SettledDead: no chain can accumulate it any more.
+	// SettledDead means that no chain can accumulate the package any more.
 	SettledDead
 )
 
-// Blocks is what an evidence knows of the JAM chain. Evidence without blocks answers with zero
-// points.
+// Blocks is the part of the JAM chain that an Evidence knows. Evidence without
+// blocks returns zero points.
 type Blocks interface {
-	// Best and Finalized return the heads of the best and of the finalized chain.
+	// Best and Finalized return the heads of the best and of the finalized
+	// chain.
 	Best() anchor.Point
 	Finalized() anchor.Point
-	// Anchor returns the block of the best chain that lies offset blocks behind the newest one, or
-	// least if that is newer, and its real offset. It reports false if no block serves yet.
+	// Anchor returns the block of the best chain that lies offset blocks behind
+	// the newest one, or least if least is newer. It also returns the actual
+	// offset. ok is false if no block is suitable yet.
 	Anchor(least anchor.Point, offset int) (at anchor.Point, real int, ok bool)
-	// Locate returns the block with a hash if it is on the best chain.
+	// Locate returns the block with the given hash if it is on the best chain.
 	Locate(hash jamq.HeaderHash) (at anchor.Point, onBest bool)
-	// Knows reports whether the block with a hash is or was part of the chain or of a fork, as far
-	// as the evidence remembers.
+	// Knows reports whether the block with the given hash is part of the chain
+	// or of a fork. Blocks that the evidence has forgotten are unknown.
 	Knows(hash jamq.HeaderHash) bool
-	// Follow says how a package that leaves after the given number of blocks can follow another
-	// one.
+	// Follow returns how a package that is sent after the given number of
+	// blocks can follow the package of f.
 	Follow(f Fate, blocks int) Following
 	// CoreFree reports whether the next block can put a report on a core.
 	CoreFree(core jamq.CoreIndex) bool
 }
 
-// Following says how a new package can follow the live package of the bundle before it.
+// Following describes how a new package can follow the live package of the
+// bundle before it.
 type Following struct {
-	// Possible is false if nothing can follow it at present.
+	// Possible is false if no package can follow it at present.
 	Possible bool
-	// Name says that the new package must name the other one as prerequisite. Otherwise it must
-	// leave it out, and must be anchored at LeastAnchor or later.
+	// Name is true if the new package must name the other one as a
+	// prerequisite. If it is false, the new package must not name it, and must
+	// be anchored at LeastAnchor or later.
 	Name bool
-	// LeastAnchor is the block that has accumulated the other package, if Name is false.
+	// LeastAnchor is the block that accumulated the other package. It is zero
+	// if Name is true.
 	LeastAnchor anchor.Point
 }

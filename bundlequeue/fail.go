@@ -8,16 +8,14 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// isLoss reports whether the death of a version counts against its bundle: a guarantor took or
-// refused the package, and then the chain did not report it in time (D2), did not make it available
-// (D5), or left it in the ready queue until it expired (D6). The other deaths say nothing about the
-// bundle:
-//
-//   - no guarantor was reached;
-//   - a reorg took the anchor (D1);
-//   - finality stalled, and the lookup anchor became too old (D3);
-//   - the package died with one that it names (D4, D6), or could not be reported because that one
-//     was not (D2).
+// isLoss reports whether the death of a version counts against its bundle. It
+// does if a guarantor accepted or refused the package, and the chain then did
+// not report it in time (D2), did not make it available (D5), or left it in the
+// ready queue until it expired (D6). Other deaths do not count, because they
+// have causes outside the bundle: - no guarantor was reached; - a reorg removed
+// the anchor (D1); - finality stalled, and the lookup anchor became too old
+// (D3); - the package died with a package that it names (D4, D6), or could not
+// be reported because that package was not (D2).
 func (q *Queue[B]) isLoss(v *version[B]) bool {
 	if !v.accepted && !v.refused {
 		return false
@@ -35,7 +33,7 @@ func (q *Queue[B]) isLoss(v *version[B]) bool {
 	return false
 }
 
-// needsOne reports whether a version names a package of which is holds.
+// needsOne reports whether a version names a package for which is returns true.
 func (q *Queue[B]) needsOne(v *version[B], is func(Standing) bool) bool {
 	return slices.ContainsFunc(v.fate.Prerequisites(), func(pkg jamq.PackageHash) bool {
 		p, ok := q.evidence.Fate(pkg)
@@ -54,12 +52,14 @@ func (it *item[B]) losses() int {
 	return n
 }
 
-// ended reports whether a bundle gets no more packages: too many were lost, or the host gave it up.
+// ended reports whether a bundle gets no more packages, because too many were
+// lost or the host gave it up.
 func (q *Queue[B]) ended(it *item[B]) bool {
 	return it.troubles().givenUp != "" || it.losses() > q.cfg.MaxVersionRetries
 }
 
-// advance moves the frontier to the first bundle that is not guaranteed, and returns it, or nil.
+// advance moves the frontier to the first bundle that is not guaranteed, and
+// returns that bundle, or nil.
 func (q *Queue[B]) advance() *item[B] {
 	q.frontier = max(q.frontier, q.active)
 	for it := q.at(q.frontier); it != nil; it = q.at(q.frontier) {
@@ -71,9 +71,10 @@ func (q *Queue[B]) advance() *item[B] {
 	return nil
 }
 
-// fail hands back the first bundle that is not guaranteed if it has ended, and all after it, once
-// no chain can carry any of their packages. What is dead on the finalized chain is dead on every
-// chain to come, so the same transactions may then be packed again with any anchor.
+// fail hands back the first bundle that is not guaranteed, and all bundles
+// after it, if it has ended and no chain can accumulate any of their packages.
+// A package that is dead on the finalized chain is dead on every future chain,
+// so the same transactions may be packed again with any anchor.
 func (q *Queue[B]) fail() {
 	first := q.advance()
 	if first == nil || first.state == Reserved || !q.ended(first) || first.live() != nil {
@@ -93,7 +94,8 @@ func (q *Queue[B]) fail() {
 	q.failFrom(first, fmt.Sprintf("block %d: %s", first.number, reason))
 }
 
-// failFrom hands back a bundle and all after it, whose pre-state is gone with it.
+// failFrom hands back a bundle and all bundles after it, because their
+// pre-state does not exist any more.
 func (q *Queue[B]) failFrom(first *item[B], reason string) {
 	failed := q.items[first.place-q.firstPlace:]
 	cause := first.number
@@ -120,10 +122,11 @@ func (q *Queue[B]) failFrom(first *item[B], reason string) {
 	q.items = q.items[:first.place-q.firstPlace]
 }
 
-// maxReason bounds the reason of a GiveUp event, in bytes.
+// maxReason limits the reason of a GiveUp event, in bytes.
 const maxReason = 1024
 
-// giveUp carries out the host's order to build no more packages for a bundle.
+// giveUp processes a GiveUp event: it drops the open request and all packages
+// that were not sent.
 func (q *Queue[B]) giveUp(ev GiveUp) error {
 	it := q.find(ev.Number)
 	if it == nil || it.state == Reserved || it.state == Finalized {
@@ -148,7 +151,7 @@ func (q *Queue[B]) giveUp(ev GiveUp) error {
 	return nil
 }
 
-// takenBack forgets a failed bundle that the host has.
+// takenBack forgets a failed bundle that the host has taken back.
 func (q *Queue[B]) takenBack(ev TakenBack) error {
 	for i := range q.returned {
 		if q.returned[i].Ticket == ev.Ticket {

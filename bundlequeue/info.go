@@ -11,43 +11,46 @@ import (
 
 // Info describes one bundle at one moment.
 type Info struct {
-	// Number is the rollup block.
+	// Number is the number of the rollup block.
 	Number uint64
-	// Commitment is that of Enqueue.
+	// Commitment is the one of Enqueue.
 	Commitment common.Hash
-	// State is its stage on the best chain.
+	// State is the bundle's stage on the best chain.
 	State State
-	// Core is the core that it holds, or held last.
+	// Core is the core that the bundle holds, or last held.
 	Core jamq.CoreIndex
-	// Versions are its packages, oldest first, without those that can never be accumulated and do
-	// not count as lost.
+	// Versions describes the bundle's packages, oldest first. It omits packages
+	// that can never be accumulated and do not count as lost.
 	Versions []VersionInfo
 }
 
 // VersionInfo describes one package of a bundle.
 type VersionInfo struct {
-	// Version counts from 1.
+	// Version counts the packages of the bundle from 1.
 	Version int
-	// Package is its hash.
+	// Package is the hash of the package.
 	Package jamq.PackageHash
-	// Anchor is the block that it is anchored to, LookupAnchorSlot the slot of its lookup anchor;
-	// zero if the evidence knows no blocks.
+	// Anchor is the block that the package is anchored to, and LookupAnchorSlot
+	// the slot of its lookup anchor. Both are zero if the evidence does not
+	// know blocks.
 	Anchor           anchor.Point
 	LookupAnchorSlot jamq.Slot
-	// Prerequisites are the packages that it names.
+	// Prerequisites are the packages that this package names.
 	Prerequisites []jamq.PackageHash
-	// Attempts is how often it was sent.
+	// Attempts is how often the package was sent.
 	Attempts int
-	// Reported, Available and Accumulated are the blocks of the best chain in which that happened,
-	// or zero.
+	// Reported, Available and Accumulated are the blocks of the best chain in
+	// which the package was reported, became available and was accumulated. A
+	// zero point means that this has not happened.
 	Reported, Available, Accumulated anchor.Point
-	// Dead is why it can never accumulate on the best chain, DeadSince since which block.
+	// Dead is the reason why the package can never be accumulated on the best
+	// chain, or anchor.Alive. DeadSince is the block at which it died.
 	Dead      anchor.Reason
 	DeadSince anchor.Point
 }
 
-// Info describes the bundle with the given number, if the queue still holds it. The result shares
-// nothing with the queue.
+// Info describes the bundle with the given number. It returns false if the
+// queue does not hold the bundle. The result shares no memory with the queue.
 func (q *Queue[B]) Info(number uint64) (Info, bool) {
 	it := q.find(number)
 	if it == nil {
@@ -66,7 +69,7 @@ func (q *Queue[B]) Info(number uint64) (Info, bool) {
 	return info, true
 }
 
-// Infos describes all bundles that the queue holds, by number.
+// Infos describes all bundles in the queue, sorted by number.
 func (q *Queue[B]) Infos() []Info {
 	infos := make([]Info, 0, len(q.items))
 	for _, it := range q.items {
@@ -76,29 +79,36 @@ func (q *Queue[B]) Infos() []Info {
 	return infos
 }
 
-// Totals count what happened since the queue was made.
+// Totals counts events since the queue was created. A snapshot keeps the
+// counts.
 type Totals struct {
 	// Enqueued counts bundles.
 	Enqueued uint64
-	// Built counts packages that were taken, Useless those that died before they were ever sent.
+	// Built counts packages that the queue accepted. Useless counts packages
+	// that died before they were sent.
 	Built, Useless uint64
 	// Sends counts Send effects.
 	Sends uint64
-	// Died counts deaths of packages that the queue had taken; a reorg can make one die twice.
+	// Died counts deaths of accepted packages. A reorg can make a package die
+	// twice.
 	Died uint64
-	// BuildsFailed and SendsFailed count builds and sends that the host could not do.
+	// BuildsFailed and SendsFailed count builds and sends that failed.
 	BuildsFailed, SendsFailed uint64
-	// DuplicateGuaranteeRejected counts guarantees of a version while another version of its bundle
-	// had one; DuplicateAccumulateRejected the same for accumulation. With chain evidence the
-	// second stays 0: see promise B1.
+	// DuplicateGuaranteeRejected counts guarantees of a version while another
+	// version of its bundle was guaranteed. DuplicateAccumulateRejected counts
+	// the same for accumulation; with evidence from blocks it stays 0 (promise
+	// B1).
 	DuplicateGuaranteeRejected, DuplicateAccumulateRejected uint64
-	// AccumulatedAfterFailed counts packages that were accumulated after the clock had given their
-	// bundle up: see [Resurrected]. Package told counts them.
+	// AccumulatedAfterFailed counts packages that were accumulated after the
+	// clock had given up their bundle: see [Resurrected]. Only package told
+	// counts them.
 	AccumulatedAfterFailed uint64
-	// NonWinningVersionsCanceled counts versions that were dropped, built or in building, because
-	// another version was reported first.
+	// NonWinningVersionsCanceled counts versions that were dropped, during the
+	// build or after it, because another version was reported first or came
+	// back to life.
 	NonWinningVersionsCanceled uint64
-	// Transitions counts how often a bundle went from one state to another: [from][to].
+	// Transitions counts how often a bundle moved from one state to another, as
+	// Transitions[from][to].
 	Transitions [NumStates][NumStates]uint64
 }
 
@@ -111,23 +121,25 @@ func (t Totals) Entered(to State) uint64 {
 	return n
 }
 
-// Stats is a summary for people and metrics.
+// Stats is a summary of a queue, for operators and metrics.
 type Stats struct {
-	// Base is the number of the oldest bundle held, Next that of the bundle to come.
+	// Base is the number of the oldest bundle in the queue. Next is the number
+	// of the next bundle to be enqueued.
 	Base, Next uint64
-	// Depth is how many may wait in Queued and Reserved.
+	// Depth is how many bundles may wait in Queued and Reserved.
 	Depth int
-	// Cores is how many cores packages are sent to.
+	// Cores is the number of cores that packages are sent to.
 	Cores int
-	// BuildBlocks is how many blocks a build is expected to take: see [Queue.BuildBlocks].
+	// BuildBlocks is the expected duration of a build in blocks: see
+	// [Queue.BuildBlocks].
 	BuildBlocks int
-	// Count is the number of bundles held in each state.
+	// Count is the number of bundles in each state.
 	Count [NumStates]int
-	// Totals count since the queue was made.
+	// Totals counts events since the queue was created.
 	Totals Totals
 }
 
-// Stats returns a summary.
+// Stats returns a summary of the queue.
 func (q *Queue[B]) Stats() Stats {
 	s := Stats{
 		Base: q.next, Next: q.next, Depth: q.depth, Cores: q.cores.inUse(), BuildBlocks: q.BuildBlocks(),
@@ -139,15 +151,17 @@ func (q *Queue[B]) Stats() Stats {
 	return s
 }
 
-// Expects reports whether the queue waits for the answer to a Build or a Send effect with this
-// ticket.
+// Expects reports whether the queue waits for the answer to the Build or Send
+// effect with this ticket.
 func (q *Queue[B]) Expects(ticket uint64) bool {
 	return q.builds[ticket] != nil || q.sends[ticket] != nil
 }
 
-// Holds reports whether the queue holds a package: one that was taken from a [Built] event, and
-// whose bundle is neither retired nor failed.
+// Holds reports whether the queue holds a package: it accepted the package from
+// a [Built] event and has not forgotten it. The queue forgets packages of
+// failed and retired bundles, packages that died before they were sent, and
+// packages that can never be accumulated and do not count as lost.
 func (q *Queue[B]) Holds(pkg jamq.PackageHash) bool { return q.versions[pkg] != nil }
 
-// Pending returns how many bundles are not final.
+// Pending returns how many bundles in the queue are not final.
 func (q *Queue[B]) Pending() int { return int(q.end() - q.active) }

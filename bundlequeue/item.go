@@ -10,10 +10,10 @@ import (
 	"github.com/jamq/jamq/internal/minheap"
 )
 
-// instant is a time as the queue keeps it: nanoseconds since 1970.
+// instant is a time in nanoseconds since 1970.
 type instant int64
 
-// item is one rollup block in the queue.
+// item is one bundle in the queue.
 type item[B any] struct {
 	number     uint64
 	place      uint64 // counts all items ever queued
@@ -21,45 +21,49 @@ type item[B any] struct {
 	bundle     B
 	state      State
 
-	// versions are the packages that may be out, and the one that is to be sent, oldest first.
+	// versions are the packages that were sent and the one to be sent, oldest
+	// first.
 	versions []*version[B]
-	// deadSince is the latest block of death among the versions that were pruned; nil if none was.
+	// deadSince is the latest block of death among the pruned versions, or nil
+	// if there are none.
 	deadSince *anchor.Point
-	// request is the outstanding build, or nil.
+	// request is the open build, or nil.
 	request *request
-	// lastVersion is the highest version number asked for.
+	// lastVersion is the highest version number that was requested.
 	lastVersion int
 
-	core      jamq.CoreIndex // held now, or the last one held
+	core      jamq.CoreIndex // current or last core
 	holdsCore bool
-	touched   bool // on the list of those to review
+	touched   bool // in Queue.touched
 
-	turn    minheap.Entry[int64, *item[B]] // in Queue.due or in Queue.waiting: see Queue.plan
-	waiting bool                           // in the latter
+	turn    minheap.Entry[int64, *item[B]] // in Queue.due or Queue.waiting
+	waiting bool                           // turn is in Queue.waiting
 
-	// notBefore is when the next build may begin; while Reserved, when the reservation ends.
+	// notBefore is when the next build may begin. In Reserved, it is when the
+	// reservation ends.
 	notBefore instant
-	// trouble is what went wrong with the last builds; nil if nothing did, which is the rule.
+	// trouble holds the problems with the last builds. It is nil in most cases.
 	trouble *trouble
 	// queuedAt is when the bundle last began to wait for a package.
 	queuedAt instant
 }
 
-// trouble is what keeps a bundle from having another package, since the last one that left.
+// trouble holds the problems with builds since the last package was sent.
 type trouble struct {
-	// failed counts builds that the host could not do, useless those whose package was dead on
-	// arrival.
+	// failed counts failed builds, and useless counts builds whose package was
+	// dead before it was sent.
 	failed, useless int
-	// reason is why the last useless package was dead.
+	// reason is the reason why the last useless package was dead.
 	reason anchor.Reason
-	// untilBest and untilFinal delay the next build until the best or the finalized block is
-	// another one than this. Zero delays nothing.
+	// untilBest and untilFinal delay the next build until the best or the
+	// finalized block differs from this hash. Zero means no delay.
 	untilBest, untilFinal jamq.HeaderHash
-	// givenUp is the reason of a GiveUp event, or empty. No package is sent after it.
+	// givenUp is the reason of a GiveUp event, or empty. No package is sent
+	// after such an event.
 	givenUp string
 }
 
-// troubles returns what went wrong with the last builds, to be read.
+// troubles returns a copy of the bundle's trouble.
 func (it *item[B]) troubles() trouble {
 	if it.trouble == nil {
 		return trouble{}
@@ -67,7 +71,7 @@ func (it *item[B]) troubles() trouble {
 	return *it.trouble
 }
 
-// inTrouble returns the same, to be changed.
+// inTrouble returns the bundle's trouble for modification.
 func (it *item[B]) inTrouble() *trouble {
 	if it.trouble == nil {
 		it.trouble = new(trouble)
@@ -75,11 +79,12 @@ func (it *item[B]) inTrouble() *trouble {
 	return it.trouble
 }
 
-// hasBundle reports whether the host's bundle is there: from Enqueue on, until the block is final.
+// hasBundle reports whether the item holds the host's bundle: from Enqueue
+// until the block is final.
 func (it *item[B]) hasBundle() bool { return it.state != Reserved && it.state != Finalized }
 
-// dropBundles lets go of what the host put into a bundle that is final. It may be megabytes, and it
-// is never needed again.
+// dropBundles releases the host's data of a final bundle, which may be large
+// and is not needed any more.
 func (it *item[B]) dropBundles() {
 	var none B
 	it.bundle = none
@@ -88,17 +93,17 @@ func (it *item[B]) dropBundles() {
 	}
 }
 
-// request is an outstanding build.
+// request is an open build.
 type request struct {
 	ticket        uint64
 	version       int
 	minAnchor     anchor.Point
 	prerequisites []jamq.PackageHash
-	best          anchor.Point    // the best block when it was asked for
-	final         jamq.HeaderHash // the finalized block then
+	best          anchor.Point    // best block at the request
+	final         jamq.HeaderHash // finalized block at the request
 }
 
-// version is one package of a rollup block.
+// version is one package of a bundle.
 type version[B any] struct {
 	item   *item[B]
 	number int
@@ -106,29 +111,31 @@ type version[B any] struct {
 	bundle B
 	fate   Fate
 
-	// sent says that a Send effect was returned: from then on the bytes may be anywhere.
+	// sent is true once a Send effect was returned. The package may be on the
+	// network from then on.
 	sent bool
-	// accepted says that a guarantor took the package, refused that none will.
+	// accepted is true if a guarantor accepted the package. refused is true if
+	// no guarantor will.
 	accepted, refused bool
-	// wasDead says that the host was told of its death, lost that the death counts against the
-	// bundle.
+	// wasDead is true if the host received a Died effect for the current death.
+	// lost is true if that death counts against the bundle.
 	wasDead, lost bool
 	rivalSeen     bool   // counted as a duplicate guarantee
-	ticket        uint64 // of the outstanding send, or 0
+	ticket        uint64 // of the open send, or 0
 	attempts      int
-	failures      int // sends that failed, in a row
+	failures      int // consecutive failed sends
 	firstSend     instant
 	lastSend      instant
 	nextSend      instant
-	sentHeight    uint64 // of the best block when it was first sent
+	sentHeight    uint64 // best height at the first send
 }
 
 func (v *version[B]) dead() bool        { return v.fate.Standing().Dead != anchor.Alive }
 func (v *version[B]) reported() bool    { return v.fate.Standing().Reported }
 func (v *version[B]) accumulated() bool { return v.fate.Standing().Accumulated }
 
-// winner returns the version that the best chain has accumulated, or else one that it has reported
-// and that is alive, or nil.
+// winner returns the version that the best chain has accumulated. If there is
+// none, it returns a reported version that is not dead, or nil.
 func (it *item[B]) winner() *version[B] {
 	var reported *version[B]
 	for _, v := range it.versions {
@@ -143,9 +150,9 @@ func (it *item[B]) winner() *version[B] {
 	return reported
 }
 
-// live returns the version that may still be accumulated, or nil. On a chain that obeys the rules
-// there is at most one: where the anchor of a version is on the chain, the earlier versions are
-// dead.
+// live returns the version that may still be accumulated, or nil. On a valid
+// chain there is at most one: if the anchor of a version is on the chain, all
+// earlier versions are dead.
 func (it *item[B]) live() *version[B] {
 	if w := it.winner(); w != nil {
 		return w
@@ -158,15 +165,15 @@ func (it *item[B]) live() *version[B] {
 	return nil
 }
 
-// left reports whether the live version of a bundle is out, so that its successor may follow
-// (promise B3: packages leave in order).
+// left reports whether the live version of a bundle was sent. Its successor may
+// be sent then (promise B3: packages are sent in order).
 func (it *item[B]) left() bool {
 	v := it.live()
 	return v != nil && v.sent
 }
 
-// derive returns the state that the evidence on the best chain gives, the version that decides it,
-// and the block that proves it.
+// derive returns the state of the bundle on the best chain, the version that
+// determines it, and the block that proves it.
 func (it *item[B]) derive() (State, *version[B], anchor.Point) {
 	if w := it.winner(); w != nil {
 		s := w.fate.Status()

@@ -6,8 +6,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// CanEnqueue reports whether the queue would take another bundle now: whether fewer bundles than
-// its depth are Queued, Reserved, or failed and not taken back.
+// CanEnqueue reports whether the queue would accept another bundle now. Bundles
+// that are Queued, Reserved, or failed and not taken back count against its
+// depth.
 func (q *Queue[B]) CanEnqueue() bool { return q.waitingBundles() < q.depth }
 
 func (q *Queue[B]) waitingBundles() int {
@@ -20,7 +21,7 @@ func (q *Queue[B]) add(number uint64) (*item[B], error) {
 		return nil, fmt.Errorf("%w: bundle %d, want %d", ErrWrongNumber, number, q.next)
 	}
 	if !q.CanEnqueue() {
-		return nil, fmt.Errorf("%w: %d bundles wait already", ErrQueueFull, q.waitingBundles())
+		return nil, fmt.Errorf("%w: %d bundles are waiting", ErrQueueFull, q.waitingBundles())
 	}
 	it := &item[B]{number: number, place: q.end()}
 	q.append(it)
@@ -69,7 +70,8 @@ func (q *Queue[B]) release(ev Release) error {
 	return nil
 }
 
-// expireReservation releases a reservation that is over its time, if it holds up all others.
+// expireReservation releases an expired reservation if its bundle is the first
+// that is not guaranteed.
 func (q *Queue[B]) expireReservation() {
 	if it := q.advance(); it != nil && it.state == Reserved && q.now >= it.notBefore {
 		q.failFrom(it, fmt.Sprintf("number %d was reserved and never filled", it.number))
@@ -88,11 +90,11 @@ func (q *Queue[B]) rekey(ev Rekey) error {
 	if ev.To < least || ev.To > most {
 		return fmt.Errorf("%w: bundle %d cannot become %d, want %d to %d", ErrWrongNumber, ev.From, ev.To, least, uint64(most))
 	}
-	if last := q.at(q.end()-1).number + ev.To - ev.From; last > most { // wraps as below
+	if last := q.at(q.end()-1).number + ev.To - ev.From; last > most { // may wrap around
 		return fmt.Errorf("%w: bundle %d cannot become %d: the last one would be %d, want at most %d", ErrWrongNumber, ev.From, ev.To, last, uint64(most))
 	}
 	for place := it.place; place < q.end(); place++ {
-		q.at(place).number += ev.To - ev.From // wraps around below zero, and back
+		q.at(place).number += ev.To - ev.From // may wrap around
 	}
 	q.next += ev.To - ev.From
 	return nil
@@ -106,7 +108,8 @@ func (q *Queue[B]) resize(ev Resize) error {
 	return nil
 }
 
-// Commitment returns the commitment of a bundle, if the queue holds it.
+// Commitment returns the commitment of a bundle. It returns false if the queue
+// does not hold the bundle, or if the number is only reserved.
 func (q *Queue[B]) Commitment(number uint64) (common.Hash, bool) {
 	it := q.find(number)
 	if it == nil || it.state == Reserved {

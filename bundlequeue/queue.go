@@ -11,55 +11,64 @@ import (
 	"github.com/jamq/jamq/internal/minheap"
 )
 
-// Queue follows the bundles of one rollup; B is the host's bundle type. It is deterministic: the
-// same events at the same times give the same effects. It is not safe for concurrent use.
+// Queue manages the bundles of one rollup. B is the host's type of bundle.
+// Create a queue with [New], [NewWith], [Restore] or [RestoreWith]. It is
+// deterministic: equal events at equal times give equal effects. It is not safe
+// for concurrent use.
 //
-// A step costs what its event touches, whatever the number of bundles in the queue.
+// The cost of a step depends on the bundles that its event changes, not on the
+// size of the queue.
 type Queue[B any] struct {
 	cfg      Config
 	evidence Evidence
 	blocks   Blocks  // of the evidence
-	now      instant // of the last event
+	now      instant // time of the last event
 
-	// items are the bundles in their order. Those before active are finalized, those before
-	// frontier are at least guaranteed.
+	// items are the bundles in order. Those before active are finalized. Those
+	// before frontier are at least guaranteed.
 	items            []*item[B]
 	firstPlace       uint64 // of items[0]
 	active, frontier uint64 // places
-	next             uint64 // the number of the bundle to come
-	least            uint64 // the number after the last bundle that was retired
+	next             uint64 // number of the next bundle
+	least            uint64 // number after the last retired bundle
 
-	// depth is how many bundles may wait; resized says that Resize set another one than configured.
+	// depth is how many bundles may wait. resized is true if a Resize event set
+	// a depth other than the configured one.
 	depth   int
 	resized bool
 	cores   cores[B]
 
-	versions map[jamq.PackageHash]*version[B] // every version of every bundle held
+	versions map[jamq.PackageHash]*version[B] // all versions by hash
 	builds   map[uint64]*item[B]              // open requests by ticket
 	sends    map[uint64]*version[B]
-	ticket   uint64                        // the last one given out
-	due      minheap.Heap[int64, *item[B]] // bundles with a core, by the time of their next send
-	waiting  minheap.Heap[int64, *item[B]] // bundles that are not guaranteed and hold no core, by place
+	ticket   uint64 // last ticket issued
+	// due holds the bundles with a core, ordered by the time of their next send.
+	due minheap.Heap[int64, *item[B]]
+	// waiting holds the bundles without a core that are not guaranteed, ordered
+	// by place.
+	waiting minheap.Heap[int64, *item[B]]
 
-	returned []Failed[B]    // not taken back yet, in order
+	returned []Failed[B]    // failed and not taken back
 	delays   *anchor.Delays // between sending and reporting
-	// buildTimes are how many blocks the last builds took, newest last: see BuildBlocks.
+	// buildTimes are the durations of the last builds in blocks, newest last:
+	// see BuildBlocks.
 	buildTimes []int
 	counts     [NumStates]int
 	total      Totals
 
-	// blocked is the bundle at which the last step stopped starting others; nil if cores ran out
-	// first.
+	// blocked is the bundle at which the last step stopped starting bundles. It
+	// is nil if all cores were in use first.
 	blocked *item[B]
 
-	// Used within a step only.
+	// The following fields are used within a step only.
 	out     []Effect
 	touched []*item[B]
 	dueNow  []*item[B] // of sendDue
 }
 
-// New returns an empty queue that judges by imported JAM blocks, from root on, a final block. The
-// error wraps [ErrInvalidConfig] or jamq.ErrInvalidBlock.
+// New returns an empty queue whose evidence is imported JAM blocks. root is a
+// final block; the host imports the blocks after it. The error wraps
+// [ErrInvalidConfig] or jamq.ErrInvalidBlock.
 func New[B any](cfg Config, root jamq.Block) (*Queue[B], error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -71,8 +80,9 @@ func New[B any](cfg Config, root jamq.Block) (*Queue[B], error) {
 	return empty[B](cfg, c), nil
 }
 
-// NewWith returns an empty queue that judges by other evidence than imported blocks, which must be
-// new and serve no other queue: see package told. The error wraps [ErrInvalidConfig].
+// NewWith returns an empty queue with evidence other than imported blocks: see
+// package told. evidence must be new, and no other queue may use it. The error
+// wraps [ErrInvalidConfig].
 func NewWith[B any](cfg Config, evidence Evidence) (*Queue[B], error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -97,33 +107,38 @@ func empty[B any](cfg Config, evidence Evidence) *Queue[B] {
 // Next returns the number that the next bundle must have.
 func (q *Queue[B]) Next() uint64 { return q.next }
 
-// Best returns the head of the best JAM chain as the queue knows it; zero if its evidence knows no
-// blocks.
+// Best returns the head of the best JAM chain that the queue knows. It is zero
+// if the evidence does not know blocks.
 func (q *Queue[B]) Best() anchor.Point { return q.blocks.Best() }
 
-// Finalized returns the newest final block of the JAM chain as the queue knows it; zero if its
-// evidence knows no blocks.
+// Finalized returns the last finalized JAM block that the queue knows. It is
+// zero if the evidence does not know blocks.
 func (q *Queue[B]) Finalized() anchor.Point { return q.blocks.Finalized() }
 
-// Step takes one event at time now and returns what to do, in order. Time should not go back. If it
-// does by more than a second, the clock was wrong before, and all waits are shortened.
+// Step processes one event at time now and returns the effects that the host
+// must carry out, in order.
 //
-// Each event is handled in three parts. First it changes the facts. Then the state of every bundle
-// that they touch is derived anew from the best chain; so imports, reorgs and finality need no
-// cases of their own. Then builds and sends are scheduled in the order of rollup blocks, as far as
-// cores are free.
+// Step works in three phases. First, the event changes the known facts. Second,
+// Step derives the state of every affected bundle from the best chain; imports,
+// reorgs and finality all use this derivation. Third, it schedules builds and
+// sends in the order of rollup blocks, while cores are free.
 //
-// A Send effect is the point of no return: from then on its package counts as out. A driver that
-// must survive a crash makes the event durable before it carries out the effects: see
-// [AppendRecord].
+// A Send effect cannot be undone: from then on the package counts as sent. A
+// driver that must survive a crash therefore records the event durably before
+// it carries out the effects: see [AppendRecord].
 //
-// A bundle ends as Failed for one of two causes only: more than Config.MaxVersionRetries of its
-// packages were lost, or the host ordered it by GiveUp or Release. Builds that fail, packages that
-// are dead when they are built, an unreachable network and stalled finality delay a bundle without
-// limit: [Queue.Delayed] is the alarm.
+// A bundle fails for one of two reasons only: more than
+// Config.MaxVersionRetries of its packages were lost, or the host ordered it
+// with GiveUp or Release. Failed builds, packages that are dead when they are
+// built, an unreachable network, and stalled finality delay a bundle without
+// limit. Use [Queue.Delayed] for an alarm.
 //
-// A refused event changes nothing and returns no effects. The error wraps one of this package's
-// errors, or of chainview's for a block that does not fit.
+// The time should not go back. If it goes back by more than a second, the queue
+// treats the earlier readings as wrong and shortens all waits.
+//
+// If Step returns an error, the event has changed nothing, and there are no
+// effects. The error wraps an error of this package, or one of package
+// chainview if a block does not fit.
 func (q *Queue[B]) Step(now time.Time, ev Event) ([]Effect, error) {
 	at := q.readClock(now)
 	if err := q.apply(at, ev); err != nil {
@@ -145,7 +160,7 @@ func (q *Queue[B]) Step(now time.Time, ev Event) ([]Effect, error) {
 	return out, nil
 }
 
-// apply changes the facts by one event, or refuses it.
+// apply changes the facts by one event, or refuses the event.
 func (q *Queue[B]) apply(now instant, ev Event) error {
 	switch ev := ev.(type) {
 	case Reserve:
@@ -190,11 +205,11 @@ func (q *Queue[B]) at(place uint64) *item[B] {
 	return q.items[place-q.firstPlace]
 }
 
-// end returns the place of the item to come.
+// end returns the place of the next item to be added.
 func (q *Queue[B]) end() uint64 { return q.firstPlace + uint64(len(q.items)) }
 
-// find returns the item with a number, or nil. Numbers have no gaps unless Rekey made some, so the
-// first guess is nearly always right.
+// find returns the item with a number, or nil. Numbers have gaps only after a
+// Rekey event, so the first lookup is usually right.
 func (q *Queue[B]) find(number uint64) *item[B] {
 	if len(q.items) == 0 || number < q.items[0].number {
 		return nil
@@ -209,7 +224,8 @@ func (q *Queue[B]) find(number uint64) *item[B] {
 	return q.items[i]
 }
 
-// predecessor returns the bundle before one, or nil if there is none or it was retired as final.
+// predecessor returns the bundle before it. It returns nil if there is none, or
+// if that bundle was final and retired.
 func (q *Queue[B]) predecessor(it *item[B]) *item[B] {
 	if it.place == q.firstPlace {
 		return nil
@@ -217,7 +233,7 @@ func (q *Queue[B]) predecessor(it *item[B]) *item[B] {
 	return q.at(it.place - 1)
 }
 
-// touch puts a bundle on the list of those to review in this step.
+// touch marks a bundle for review in this step.
 func (q *Queue[B]) touch(it *item[B]) {
 	if !it.touched {
 		it.touched = true
@@ -225,7 +241,8 @@ func (q *Queue[B]) touch(it *item[B]) {
 	}
 }
 
-// usualEffects is how many effects most steps that have any return at most.
+// usualEffects is the initial capacity for the effects of a step. Most steps
+// return no more.
 const usualEffects = 6
 
 func (q *Queue[B]) emit(e Effect) {
@@ -250,7 +267,7 @@ func (q *Queue[B]) retire() {
 	}
 }
 
-// forget drops all that the queue knows of a version.
+// forget removes a version from all indices.
 func (q *Queue[B]) forget(v *version[B]) {
 	delete(q.versions, v.pkg)
 	delete(q.sends, v.ticket)

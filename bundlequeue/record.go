@@ -14,7 +14,8 @@ import (
 // recordVersion is the first byte of every record.
 const recordVersion = 2
 
-// The kinds of records number the events. A number is never given another meaning.
+// The numbers of the record kinds are part of the format: a number never
+// changes its meaning.
 const (
 	kindReserve = iota
 	kindEnqueue
@@ -36,10 +37,11 @@ const (
 	numKinds
 )
 
-// AppendRecord appends one step, an event that was taken and its time, for a journal. A driver
-// writes it before it carries out the step's effects; see [Replay]. The journal frames and checks
-// records: they carry no checksum of their own. The error wraps ErrUnknownEvent, and b is returned
-// as it was.
+// AppendRecord appends one step for a journal: an accepted event and its time.
+// A driver writes the record before it carries out the step's effects: see
+// [Replay]. Records contain no checksum; the journal must detect damage. If the
+// event is unknown, AppendRecord returns b unchanged and an error that wraps
+// ErrUnknownEvent.
 func AppendRecord[B any](b []byte, codec Codec[B], now time.Time, ev Event) ([]byte, error) {
 	out := wire.AppendInt(append(b, recordVersion), now.UnixNano())
 	if out, ok := appendOrder(out, codec, ev); ok {
@@ -54,7 +56,7 @@ func AppendRecord[B any](b []byte, codec Codec[B], now time.Time, ev Event) ([]b
 	return b, fmt.Errorf("%w: %T", ErrUnknownEvent, ev)
 }
 
-// appendKind appends a kind of record and the numbers that follow it.
+// appendKind appends the kind of a record and its numbers.
 func appendKind(b []byte, kind byte, numbers ...uint64) []byte {
 	b = append(b, kind)
 	for _, n := range numbers {
@@ -63,7 +65,7 @@ func appendKind(b []byte, kind byte, numbers ...uint64) []byte {
 	return b
 }
 
-// appendOrder appends an event by which the host gives an order, and reports whether ev is one.
+// appendOrder appends an order of the host, and reports whether ev is one.
 func appendOrder[B any](b []byte, codec Codec[B], ev Event) ([]byte, bool) {
 	switch ev := ev.(type) {
 	case Reserve:
@@ -96,7 +98,7 @@ func appendOrder[B any](b []byte, codec Codec[B], ev Event) ([]byte, bool) {
 	return b, true
 }
 
-// appendAnswer appends an event that answers an effect, and reports whether ev is one.
+// appendAnswer appends an answer to an effect, and reports whether ev is one.
 func appendAnswer[B any](b []byte, codec Codec[B], ev Event) ([]byte, bool) {
 	switch ev := ev.(type) {
 	case Built[B]:
@@ -117,7 +119,8 @@ func appendAnswer[B any](b []byte, codec Codec[B], ev Event) ([]byte, bool) {
 	return b, true
 }
 
-// appendEvidence appends an event that [Evidence] observes, and reports whether ev is one.
+// appendEvidence appends an event for [Evidence], and reports whether ev is
+// one.
 func appendEvidence(b []byte, ev Event) ([]byte, bool) {
 	switch ev := ev.(type) {
 	case Imported:
@@ -141,8 +144,8 @@ func appendEvidence(b []byte, ev Event) ([]byte, bool) {
 	return b, true
 }
 
-// DecodeRecord reads what AppendRecord wrote. The error wraps ErrCorrupt. Whatever the bytes are,
-// it never panics.
+// DecodeRecord decodes a record of [AppendRecord]. The error wraps ErrCorrupt.
+// DecodeRecord never panics, even on arbitrary bytes.
 func DecodeRecord[B any](codec Codec[B], record []byte) (time.Time, Event, error) {
 	if len(record) == 0 || record[0] != recordVersion {
 		return time.Time{}, nil, fmt.Errorf("%w: record of %d bytes is not of version %d", ErrCorrupt, len(record), recordVersion)
@@ -203,11 +206,14 @@ func readCoreIndices(r *wire.Reader) []jamq.CoreIndex {
 	return out
 }
 
-// Replay feeds a queue the records of its journal, in order, and drops the effects: either they
-// were carried out, or [Queue.Open] returns them. The queue must be as it was when the first record
-// was written, new or restored. Afterwards it is, byte for byte, the queue that wrote them. The
-// error wraps ErrCorrupt and gives the number of the record; the queue is then as after the record
-// before it.
+// Replay feeds the records of a journal to a queue, in order. It drops the
+// effects: they were either carried out before, or [Queue.Open] returns them.
+// The queue must be in the state that it had when the first record was written,
+// new or restored. After Replay it is equal to the queue that wrote the
+// records, byte for byte.
+//
+// The error wraps ErrCorrupt and contains the index of the record, from 0. The
+// queue is then in the state after the record before it.
 func Replay[B any](q *Queue[B], codec Codec[B], records [][]byte) error {
 	for i, record := range records {
 		now, ev, err := DecodeRecord(codec, record)
@@ -215,16 +221,17 @@ func Replay[B any](q *Queue[B], codec Codec[B], records [][]byte) error {
 			return fmt.Errorf("record %d: %w", i, err)
 		}
 		if _, err := q.Step(now, ev); err != nil {
-			return fmt.Errorf("%w: record %d: the queue refuses what it took before: %w", ErrCorrupt, i, err)
+			return fmt.Errorf("%w: record %d: the queue refuses an event that it accepted before: %w", ErrCorrupt, i, err)
 		}
 	}
 	return nil
 }
 
-// Open returns the Failed, Build and Send effects that are not answered yet: what a driver has to
-// carry out again after a restart. Sending twice is harmless, because the same bytes may be sent
-// any number of times. Whether a failed bundle was taken back before the crash, the host must know
-// by its ticket or its contents.
+// Open returns the Failed, Build and Send effects that are not answered. A
+// driver carries them out again after a restart. A second send is harmless,
+// because the same bytes may be sent any number of times. A failed bundle may
+// have been taken back before the crash already; the host must recognize it by
+// its ticket or its contents.
 func (q *Queue[B]) Open() []Effect {
 	var out []Effect
 	for _, f := range q.returned {

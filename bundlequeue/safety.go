@@ -7,24 +7,28 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// The safety theorem (promise B1): a new version is built only if every earlier version that may be
-// out is dead on the best chain, and it is anchored at the block by which the last of them died, or
-// later. A chain that reports the new version contains its anchor; there the earlier versions are
-// dead, and death is inherited. So no chain accumulates two versions. This file is that rule,
-// before a build and after it.
+// This file is the safety rule (promise B1), before a build and after it.
+//
+// A new version is built only if every earlier version that was sent is dead on
+// the best chain. Its anchor is the block at which the last of them died, or a
+// later one. A chain that reports the new version contains this anchor. On that
+// chain the earlier versions are dead, and a dead package stays dead. So no
+// chain accumulates two versions.
 
-// admission says whether a new version of a bundle may be built, and how.
+// admission is the decision whether a new version of a bundle may be built, and
+// its conditions.
 type admission struct {
 	ok bool
-	// minAnchor is the oldest block that the version may be anchored to; zero means any.
+	// minAnchor is the oldest block that the version may be anchored to. Zero
+	// means no limit.
 	minAnchor anchor.Point
 	// prerequisites are the packages that the version must name.
 	prerequisites []jamq.PackageHash
 }
 
-// admissible returns whether a new version of a bundle may be built. Its predecessor must have a
-// live version, which the new one names, or leaves out if the chain of its anchor has accumulated
-// it (promise B3).
+// admissible decides whether a new version of a bundle may be built. The
+// predecessor must have a live version. The new version names it, unless the
+// chain of its anchor has accumulated it (promise B3).
 func (q *Queue[B]) admissible(it *item[B]) admission {
 	minAnchor, ok := q.allDead(it)
 	if !ok {
@@ -48,8 +52,9 @@ func (q *Queue[B]) admissible(it *item[B]) admission {
 	return admission{ok: true, minAnchor: later(minAnchor, how.LeastAnchor)}
 }
 
-// allDead returns the block by which every version of a bundle is dead on the best chain, zero if
-// it has none, and whether there is such a block.
+// allDead returns the block at which all versions of a bundle are dead on the
+// best chain, or zero if there are no versions. ok is false if a version is not
+// dead.
 func (q *Queue[B]) allDead(it *item[B]) (since anchor.Point, ok bool) {
 	if it.deadSince != nil {
 		since = *it.deadSince
@@ -63,7 +68,8 @@ func (q *Queue[B]) allDead(it *item[B]) (since anchor.Point, ok bool) {
 	return since, true
 }
 
-// later returns the higher of two blocks of one chain; zero is below all.
+// later returns the higher of two blocks of one chain. Zero is lower than all
+// blocks.
 func later(a, b anchor.Point) anchor.Point {
 	if a.IsZero() || b.Height > a.Height {
 		return b
@@ -71,9 +77,10 @@ func later(a, b anchor.Point) anchor.Point {
 	return a
 }
 
-// fits reports whether a package that was built at a block of the best chain may still be sent. The
-// chain can have changed since the request: the evidence of death must hold at the package's anchor
-// as the chain is now, and the package must follow the live version of its predecessor.
+// fits reports whether a package that was built at a block of the best chain
+// may still be sent. The chain may have changed since the request, so the
+// earlier versions must be dead at the package's anchor on the current chain,
+// and the package must follow the live version of its predecessor.
 func (q *Queue[B]) fits(it *item[B], at anchor.Point, r *request) bool {
 	if since, ok := q.allDead(it); !ok || at.Height < since.Height {
 		return false
@@ -93,6 +100,6 @@ func (q *Queue[B]) fits(it *item[B], at anchor.Point, r *request) bool {
 	return !done.IsZero() && done.Height <= at.Height
 }
 
-// settledDead reports whether no chain can ever accumulate a version: it never left, or it is dead
-// on the finalized chain.
+// settledDead reports whether no chain can ever accumulate a version: it was
+// never sent, or it is dead on the finalized chain.
 func (v *version[B]) settledDead() bool { return !v.sent || v.fate.Settled() == SettledDead }

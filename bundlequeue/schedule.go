@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// plan files a bundle under what it waits for: the time of its next send, or its turn to get a
-// core. It must be called whenever one of them may have changed.
+// plan puts a bundle into the heap that it belongs to: due, with the time of
+// its next send, or waiting, if it needs a core. Call it whenever one of these
+// may have changed.
 func (q *Queue[B]) plan(it *item[B]) {
 	if it.waiting {
 		q.waiting.Remove(&it.turn)
@@ -23,10 +24,11 @@ func (q *Queue[B]) plan(it *item[B]) {
 	}
 }
 
-// schedule sends what is due, and starts bundles in the order of rollup blocks as far as cores are
-// free. If a bundle cannot start, none behind it can: each needs the package of the one before it.
-// There is one exception: a bundle whose package is out already, and that lost its report and its
-// core to a reorg, lets others pass.
+// schedule sends due packages, and starts bundles in the order of rollup blocks
+// while cores are free. If a bundle cannot start, none behind it can, because
+// each needs the package of the one before it. There is one exception: a bundle
+// whose package was sent, and that lost its report and its core in a reorg,
+// does not block the others.
 func (q *Queue[B]) schedule() {
 	q.sendDue()
 	var passed []*item[B]
@@ -52,10 +54,12 @@ func (q *Queue[B]) schedule() {
 	for _, it := range passed {
 		q.plan(it)
 	}
-	q.sendDue() // of those that were waiting for a predecessor to leave
+	// A package may have waited for a predecessor that was just sent.
+	q.sendDue()
 }
 
-// sendDue sends what is due, in order. What may not leave yet stays due.
+// sendDue sends due packages in the order of rollup blocks. A package that may
+// not be sent yet stays due.
 func (q *Queue[B]) sendDue() {
 	now := q.dueNow[:0]
 	for e := q.due.Min(); e != nil && e.Key() <= int64(q.now); e = q.due.Min() {
@@ -73,12 +77,14 @@ func (q *Queue[B]) sendDue() {
 
 func byPlace[B any](a, b *item[B]) int { return cmp.Compare(a.place, b.place) }
 
-// maySend reports whether the bytes of a version may be sent, or sent once more, when it is time.
+// maySend reports whether a version may be sent, or sent again, when its time
+// comes.
 func (q *Queue[B]) maySend(v *version[B]) bool {
 	return v.ticket == 0 && !v.refused && v.attempts <= q.cfg.MaxSubmitRetries && v.item.troubles().givenUp == ""
 }
 
-// send hands out the bytes of a version if it is time, and its predecessor is out.
+// send emits a Send effect for a version if its time has come and the package
+// of its predecessor was sent.
 func (q *Queue[B]) send(it *item[B], v *version[B]) {
 	if !q.maySend(v) || q.now < v.nextSend {
 		return
@@ -113,7 +119,7 @@ func (q *Queue[B]) sendEffect(v *version[B]) Send[B] {
 	}
 }
 
-// sent notes the outcome of a Send effect.
+// sent records the outcome of a Send effect.
 func (q *Queue[B]) sent(now instant, ev Sent) error {
 	v := q.sends[ev.Ticket]
 	if v == nil {
@@ -136,7 +142,7 @@ func (q *Queue[B]) sent(now instant, ev Sent) error {
 	return nil
 }
 
-// retry makes the next send of the same bytes due at once.
+// retry makes the next send of the same bytes due immediately.
 func (q *Queue[B]) retry(now instant, ev Retry) error {
 	it := q.find(ev.Number)
 	if it == nil || it.state == Reserved || it.state >= Guaranteed {
@@ -149,8 +155,8 @@ func (q *Queue[B]) retry(now instant, ev Retry) error {
 	return nil
 }
 
-// NextWake returns the earliest time after now at which a Tick would do something, and whether
-// there is one.
+// NextWake returns the earliest time after now at which a Tick would have an
+// effect. It returns false if there is none.
 func (q *Queue[B]) NextWake(now time.Time) (time.Time, bool) {
 	after := max(instantOf(now), q.now)
 	wake := instant(0)
@@ -159,7 +165,9 @@ func (q *Queue[B]) NextWake(now time.Time) (time.Time, bool) {
 			wake = t
 		}
 	}
-	for i := range q.cores.list { // not only the first that is due: it may wait for its predecessor
+	// Consider all cores, because the first due bundle may wait for its
+	// predecessor.
+	for i := range q.cores.list {
 		if it := q.cores.list[i].holder; it != nil && it.turn.Queued() {
 			consider(instant(it.turn.Key()))
 		}
@@ -170,7 +178,7 @@ func (q *Queue[B]) NextWake(now time.Time) (time.Time, bool) {
 	if e := q.waiting.Min(); e != nil {
 		q.considerWaiting(e.Value, consider)
 	}
-	if q.blocked != nil { // those behind it wait for it
+	if q.blocked != nil { // later bundles wait for it
 		q.considerWaiting(q.blocked, consider)
 	}
 	if wake == 0 {
@@ -179,7 +187,8 @@ func (q *Queue[B]) NextWake(now time.Time) (time.Time, bool) {
 	return wake.time(), true
 }
 
-// considerWaiting considers the times at which a bundle without a core may go on.
+// considerWaiting considers the times at which a bundle without a core may
+// continue.
 func (q *Queue[B]) considerWaiting(it *item[B], consider func(instant)) {
 	consider(it.notBefore)
 	if v := it.live(); v != nil && q.maySend(v) {

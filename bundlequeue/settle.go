@@ -7,7 +7,8 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// settle derives anew the state of every bundle that the event touched, in their order.
+// settle derives the state of every bundle that the event touched, in their
+// order.
 func (q *Queue[B]) settle() {
 	q.evidence.Changes(func(pkg jamq.PackageHash) {
 		if v := q.versions[pkg]; v != nil {
@@ -25,7 +26,7 @@ func (q *Queue[B]) settle() {
 	q.touched = q.touched[:0]
 }
 
-// review brings one bundle in line with the evidence about its versions.
+// review updates one bundle to the evidence about its versions.
 func (q *Queue[B]) review(it *item[B]) {
 	for _, v := range it.versions {
 		q.noteDeath(v)
@@ -33,7 +34,8 @@ func (q *Queue[B]) review(it *item[B]) {
 	q.dropUnsent(it)
 	w, live := it.winner(), it.live()
 	if it.request != nil && live != nil {
-		q.closeRequest(it) // a reorg brought an earlier version back to life: no other may be built
+		// After a reorg an earlier version is not dead any more.
+		q.closeRequest(it)
 		q.total.NonWinningVersionsCanceled++
 	}
 	if w != nil {
@@ -47,7 +49,8 @@ func (q *Queue[B]) review(it *item[B]) {
 	q.plan(it)
 }
 
-// noteDeath tells the host if a version died. A reorg can bring it back to life.
+// noteDeath emits a Died effect if a version died. A reorg can make a dead
+// version live again.
 func (q *Queue[B]) noteDeath(v *version[B]) {
 	dead := v.dead()
 	if dead == v.wasDead {
@@ -66,8 +69,9 @@ func (q *Queue[B]) noteDeath(v *version[B]) {
 	}
 }
 
-// dropUnsent forgets versions that died before they ever left. The next one waits a little, because
-// what killed this one, an old lookup anchor for example, may kill the next one at once.
+// dropUnsent forgets versions that died before they were sent. The next build
+// waits for BackoffBase, because the same cause, for example an old lookup
+// anchor, may kill the next version immediately.
 func (q *Queue[B]) dropUnsent(it *item[B]) {
 	it.versions = slices.DeleteFunc(it.versions, func(v *version[B]) bool {
 		if v.sent || !v.dead() {
@@ -80,8 +84,9 @@ func (q *Queue[B]) dropUnsent(it *item[B]) {
 	})
 }
 
-// cancelRivals drops versions that never left once another one is reported (promise B5: the first
-// version that is reported wins), and counts those that are reported besides it.
+// cancelRivals drops versions that were not sent when another one is reported
+// (promise B5: the first reported version wins). It also counts other versions
+// that are reported.
 func (q *Queue[B]) cancelRivals(it *item[B], w *version[B]) {
 	it.versions = slices.DeleteFunc(it.versions, func(v *version[B]) bool {
 		if v == w {
@@ -103,18 +108,20 @@ func (q *Queue[B]) cancelRivals(it *item[B], w *version[B]) {
 	})
 }
 
-// learnDelay notes how many blocks passed between the first send of a version and its report.
+// learnDelay records how many blocks passed between the first send of a version
+// and its report.
 func (q *Queue[B]) learnDelay(v *version[B]) {
 	if v.sentHeight == 0 {
 		return
 	}
 	if at := v.fate.Status().Reported.Height; at > v.sentHeight {
 		q.delays.Observe(int(at - v.sentHeight))
-		v.sentHeight = 0 // once
+		v.sentHeight = 0 // count it once
 	}
 }
 
-// learnLoss notes that a version was never reported while it could have been.
+// learnLoss records that a version was not reported while its anchor was
+// recent.
 func (q *Queue[B]) learnLoss(v *version[B]) {
 	if v.sentHeight > 0 && v.fate.Standing().Dead == anchor.AnchorExpired {
 		at, _ := v.fate.Anchor()
@@ -124,7 +131,7 @@ func (q *Queue[B]) learnLoss(v *version[B]) {
 	}
 }
 
-// update tells the host if the state of a bundle is another one than before.
+// update emits a Changed effect if the state of a bundle has changed.
 func (q *Queue[B]) update(it *item[B]) {
 	to, v, at := it.derive()
 	if to == it.state {
@@ -138,7 +145,7 @@ func (q *Queue[B]) update(it *item[B]) {
 	q.emit(c)
 }
 
-// enter moves a bundle to a state and counts it.
+// enter moves a bundle to a state and updates the counts.
 func (q *Queue[B]) enter(it *item[B], to State) {
 	q.counts[it.state]--
 	q.counts[to]++
@@ -149,7 +156,8 @@ func (q *Queue[B]) enter(it *item[B], to State) {
 	}
 }
 
-// finish makes bundles final in their order, even on a chain that accumulates them in another.
+// finish makes bundles final in their order, even if the chain accumulated them
+// in another order.
 func (q *Queue[B]) finish() {
 	for it := q.at(q.active); it != nil; it = q.at(q.active) {
 		w := it.winner()

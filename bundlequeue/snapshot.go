@@ -14,17 +14,18 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// Codec turns the host's bundles into bytes and back, for snapshots and records. Equal bundles must
-// give equal bytes.
+// Codec encodes the host's bundles, for snapshots and records. Equal bundles
+// must have equal encodings.
 type Codec[B any] interface {
-	// AppendBundle appends the bundle's bytes.
+	// AppendBundle appends the encoding of bundle to b.
 	AppendBundle(b []byte, bundle B) []byte
-	// DecodeBundle reads what AppendBundle wrote. It must not keep b, and must not panic whatever b
-	// is.
+	// DecodeBundle decodes the output of AppendBundle. It must not keep b, and
+	// it must not panic on arbitrary bytes.
 	DecodeBundle(b []byte) (B, error)
 }
 
-// A snapshot is the magic, a version, the body and a CRC-32C of all before it.
+// A snapshot consists of the magic, a version, the body, and a CRC-32C of all
+// preceding bytes.
 const (
 	snapshotMagic   = "jamq/queue"
 	snapshotVersion = 4
@@ -32,8 +33,9 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// AppendSnapshot appends everything that the queue knows, in a form that is the same for equal
-// queues: two queues with equal snapshots answer every event alike. It ends with a checksum.
+// AppendSnapshot appends the whole state of a queue, with a checksum at the
+// end. Equal queues have equal snapshots, and two queues with equal snapshots
+// respond equally to every event.
 func AppendSnapshot[B any](b []byte, codec Codec[B], q *Queue[B]) []byte {
 	start := len(b)
 	b = append(b, snapshotMagic...)
@@ -43,7 +45,7 @@ func AppendSnapshot[B any](b []byte, codec Codec[B], q *Queue[B]) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
 }
 
-// appendBody appends what read reads.
+// appendBody appends the body that read decodes.
 func (q *Queue[B]) appendBody(b []byte, codec Codec[B]) []byte {
 	b = wire.AppendInt(b, int64(q.now))
 	for _, n := range []uint64{q.firstPlace, q.active, q.frontier, q.next, q.least, uint64(q.depth), q.ticket} {
@@ -92,8 +94,8 @@ func (c *cores[B]) append(b []byte) []byte {
 	return b
 }
 
-// fingerprint is what the owner of a snapshot must not change: the chain. Cores, limits and times
-// may change.
+// fingerprint describes the part of the configuration that must not differ
+// between a snapshot and the restored queue: the first number and the chain.
 func (c *Config) fingerprint() string {
 	s := c.Spec
 	return fmt.Sprintf("first number %d, %d cores, E %d, H %d, U %d, L %d",
@@ -186,15 +188,17 @@ func appendVersion[B any](b []byte, codec Codec[B], v *version[B]) []byte {
 	return wire.AppendUint(b, v.sentHeight)
 }
 
-// Restore makes a queue of a snapshot of a queue with chain evidence. cfg must name the same chain
-// as that of the queue that was saved; its cores, limits and times may differ. The error wraps
-// ErrCorrupt or ErrInvalidConfig. Whatever the bytes are, it never panics.
+// Restore returns the queue of a snapshot. The queue must use evidence from
+// imported blocks. cfg must have the same chain and FirstNumber as the saved
+// queue; its cores, limits and times may differ. The error wraps ErrCorrupt or
+// ErrInvalidConfig. Restore never panics, even on arbitrary bytes.
 func Restore[B any](cfg Config, codec Codec[B], snapshot []byte) (*Queue[B], error) {
 	return RestoreWith(cfg, codec, snapshot, func(b []byte) (Evidence, error) { return restoreChain(cfg.Spec, b) })
 }
 
-// RestoreWith is [Restore] for a queue that [NewWith] made: evidence restores its evidence from
-// what its AppendSnapshot wrote. It must not panic whatever the bytes are.
+// RestoreWith is like [Restore], for a queue that was created with [NewWith].
+// The function evidence restores the evidence from the output of its
+// AppendSnapshot. It must not panic on arbitrary bytes.
 func RestoreWith[B any](cfg Config, codec Codec[B], snapshot []byte, evidence func([]byte) (Evidence, error)) (*Queue[B], error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -227,7 +231,8 @@ func RestoreWith[B any](cfg Config, codec Codec[B], snapshot []byte, evidence fu
 	return q, nil
 }
 
-// configure puts a restored queue under its new configuration. What an event changed stays changed.
+// configure applies the new configuration to a restored queue. It keeps values
+// that a Resize or Cores event set.
 func (q *Queue[B]) configure() {
 	q.retire()
 	if !q.resized {
@@ -238,7 +243,7 @@ func (q *Queue[B]) configure() {
 	}
 }
 
-// read reads what appendBody wrote, into a queue that may break its invariants.
+// read decodes the output of appendBody. The queue may violate its invariants.
 func read[B any](cfg Config, r *wire.Reader, codec Codec[B], evidence func([]byte) (Evidence, error)) *Queue[B] {
 	q := &Queue[B]{delays: anchor.NewDelays(&cfg.Spec)}
 	q.now = instant(r.Int())
@@ -278,7 +283,7 @@ func read[B any](cfg Config, r *wire.Reader, codec Codec[B], evidence func([]byt
 	return q
 }
 
-// readBundles reads the bundles, those that failed, and the cores.
+// readBundles decodes the bundles, the failed bundles, and the cores.
 func (q *Queue[B]) readBundles(r *wire.Reader, codec Codec[B]) {
 	for range r.Count(32) {
 		q.readItem(r, codec)

@@ -2,32 +2,38 @@ package bundlequeue
 
 import "fmt"
 
-// State is the stage of a bundle. The queue derives it from evidence and from what is under way.
+// State is the stage of a bundle. The queue derives it from the evidence and
+// the open requests.
 type State uint8
 
 // The states of a bundle, in the order of its life.
 const (
-	// Reserved: its number is taken, and the block is not enqueued yet.
+	// Reserved means that the number is taken and the block is not enqueued
+	// yet.
 	Reserved State = iota
-	// Queued: it waits for a core, for its predecessor, or for an earlier version to be dead.
+	// Queued means that the bundle waits for a core, for its predecessor, or
+	// for the death of an earlier version.
 	Queued
-	// Building: the host builds a package for it.
+	// Building means that the host builds a package.
 	Building
-	// Sending: a package is built, and no send of it has succeeded yet.
+	// Sending means that a package is built and no send of it has succeeded.
 	Sending
-	// Submitted: at least one guarantor took the package, and the best chain has not reported it.
+	// Submitted means that a guarantor accepted the package and the best chain
+	// has not reported it.
 	Submitted
-	// Guaranteed: the best chain has reported a version.
+	// Guaranteed means that the best chain has reported a version.
 	Guaranteed
-	// Accumulated: the best chain has accumulated a version.
+	// Accumulated means that the best chain has accumulated a version.
 	Accumulated
-	// Finalized: the finalized chain has accumulated a version. Final.
+	// Finalized means that the finalized chain has accumulated a version. This
+	// state is final.
 	Finalized
-	// FailedState: it was given up, and its contents handed back. Final.
+	// FailedState means that the bundle failed and was handed back. This state
+	// is final.
 	FailedState
 )
 
-// NumStates is the number of states, for arrays that are indexed by them.
+// NumStates is the number of states, for arrays that are indexed by State.
 const NumStates = int(FailedState) + 1
 
 // String returns the name of the state in lower case.

@@ -7,8 +7,8 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// carryOut reports effects, and acts on those that ask for it. A failed bundle is answered once all
-// effects of the step are reported.
+// carryOut reports the effects of a step, and starts the builds and sends among
+// them. Failed bundles are answered after all effects of the step are reported.
 func (r *Runner[B]) carryOut(now time.Time, effects []bundlequeue.Effect) {
 	var failed []bundlequeue.Failed[B]
 	for _, e := range effects {
@@ -41,8 +41,9 @@ func (r *Runner[B]) tell(o Observation) {
 	}
 }
 
-// act begins the build or the send that an effect requests. While the runner is
-// held, paused or stopped, the request stays open in the queue.
+// act starts the build or the send that an effect requests. While the runner is
+// held, paused or stopped, it does nothing, and the request stays open in the
+// queue.
 func (r *Runner[B]) act(e bundlequeue.Effect) {
 	if r.held || r.paused != nil || r.ctx.Err() != nil {
 		return
@@ -55,7 +56,7 @@ func (r *Runner[B]) act(e bundlequeue.Effect) {
 	}
 }
 
-// start runs the work for a ticket, unless it is under way already.
+// start runs the work for a ticket, unless that work is already running.
 func (r *Runner[B]) start(ticket uint64, work func()) {
 	if _, twice := r.working[ticket]; twice {
 		return
@@ -83,10 +84,10 @@ func (r *Runner[B]) pause(err error) {
 	r.health.Paused = err
 	r.mu.Unlock()
 	r.cfg.Metrics.count(CountPauses, Fatal.String())
-	r.log.Error("runner pauses: it builds and sends nothing until it is resumed", "err", err)
+	r.log.Error("runner paused: it does not build or send until it is resumed", "err", err)
 }
 
-// unpause begins to build and send again.
+// unpause resumes building and sending.
 func (r *Runner[B]) unpause() {
 	if r.paused == nil {
 		return
@@ -95,11 +96,12 @@ func (r *Runner[B]) unpause() {
 	r.mu.Lock()
 	r.health.Paused = nil
 	r.mu.Unlock()
-	r.log.Info("runner goes on")
+	r.log.Info("runner resumed")
 	r.actOnOpen()
 }
 
-// actOnOpen begins what the queue waits for and is not under way.
+// actOnOpen starts every open request of the queue that is not running, and
+// hands back every failed bundle that is not answered.
 func (r *Runner[B]) actOnOpen() {
 	for _, e := range r.queue.Open() {
 		if f, ok := e.(bundlequeue.Failed[B]); ok {
@@ -111,15 +113,15 @@ func (r *Runner[B]) actOnOpen() {
 	}
 }
 
-// takenBack answers a failed bundle once the observer has it.
+// takenBack answers a failed bundle after the observer has received it.
 func (r *Runner[B]) takenBack(failed bundlequeue.Failed[B]) {
 	if err := r.step(bundlequeue.TakenBack{Ticket: failed.Ticket}); err != nil {
-		r.log.Error("failed bundle not taken back", "block", failed.Number, "err", err)
+		r.log.Error("answer for failed bundle refused", "block", failed.Number, "err", err)
 	}
 }
 
-// report hands the outcome of a build or a send to the loop. A fatal error pauses the runner before
-// the queue can ask for more.
+// report passes the outcome of a build or a send to the loop. A fatal error
+// pauses the runner before the queue can request more work.
 func (r *Runner[B]) report(ticket uint64, ev bundlequeue.Event, outcome error) {
 	call := func() {
 		delete(r.working, ticket)
@@ -128,7 +130,7 @@ func (r *Runner[B]) report(ticket uint64, ev bundlequeue.Event, outcome error) {
 		}
 		err := r.take(ev)
 		if err != nil && !errors.Is(err, bundlequeue.ErrNotExpected) && !errors.Is(err, ErrStopped) {
-			r.log.Error("outcome refused", "err", err)
+			r.log.Error("outcome of build or send refused", "err", err)
 		}
 	}
 	select {

@@ -8,7 +8,7 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// build runs one build and reports its outcome.
+// build calls the builder once and reports the outcome.
 func (r *Runner[B]) build(request bundlequeue.Build[B]) {
 	ctx, cancel := context.WithTimeout(r.ctx, r.cfg.BuildTimeout)
 	defer cancel()
@@ -24,7 +24,8 @@ func (r *Runner[B]) build(request bundlequeue.Build[B]) {
 	r.report(request.Ticket, bundlequeue.Built[B]{Ticket: request.Ticket, Package: pkg.Hash, Context: pkg.Context, Bundle: pkg.Bundle}, nil)
 }
 
-// take feeds the queue an outcome, and notes whether a package was of use.
+// take feeds the outcome of a build or a send to the queue. For a build, it
+// also records whether the queue could use the package.
 func (r *Runner[B]) take(ev bundlequeue.Event) error {
 	built, isBuilt := ev.(bundlequeue.Built[B])
 	if !isBuilt {

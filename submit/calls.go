@@ -28,21 +28,25 @@ func (r *Runner[B]) do(ctx context.Context, f func() error) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	// The loop took it, so it will run it: an accepted call is never left without an answer.
+	// The loop has taken the call and always runs it to its end.
 	return <-result
 }
 
-// Step feeds the queue any event, such as bundlequeue.Reserve, Release, Rekey, GiveUp, Resize,
-// Cores, Retry, Told or Continue. The effects go to Config.Observe. Errors are those of the queue,
-// ErrStopped, or ctx's if the runner did not take the event in time; then it had no effect.
+// Step feeds one event to the queue, such as bundlequeue.Reserve, Release,
+// Rekey, GiveUp, Resize, Cores, Retry, Told or Continue. The effects go to
+// Config.Observe.
 //
-// If Step returns ErrJournal, the runner has stopped and it is unknown whether the step was
-// recorded.
+// Step returns the queue's error if the queue refuses the event, ErrStopped if
+// the runner does not run, and ctx's error if the runner did not take the event
+// in time. In these cases the event had no effect.
+//
+// If Step returns ErrJournal, the runner has stopped and it is unknown whether
+// the step was recorded.
 func (r *Runner[B]) Step(ctx context.Context, ev bundlequeue.Event) error {
 	return r.do(ctx, func() error { return r.feed(ev) })
 }
 
-// feed takes an event from the host.
+// feed processes an event from the host.
 func (r *Runner[B]) feed(ev bundlequeue.Event) error {
 	if err := r.step(ev); err != nil {
 		return err
@@ -53,21 +57,26 @@ func (r *Runner[B]) feed(ev bundlequeue.Event) error {
 		if r.recent(r.queue.Best().Slot) {
 			r.release()
 		}
-	case bundlequeue.Cores: // a fatal error may have been about the cores
+	case bundlequeue.Cores:
+		// The fatal error may have been about the cores.
 		r.unpause()
 	}
 	return nil
 }
 
-// Enqueue adds a bundle: see bundlequeue.Enqueue. If it returns ErrJournal, the runner has stopped
-// and it is unknown whether the bundle was recorded. Do not reuse its transactions until
-// [Runner.Recovered] of the next runner shows whether its commitment is in the queue.
+// Enqueue adds a bundle: see bundlequeue.Enqueue. Errors are those of
+// [Runner.Step].
+//
+// If Enqueue returns ErrJournal, the runner has stopped and it is unknown
+// whether the bundle was recorded. Do not reuse its transactions until
+// [Runner.Recovered] of the next runner shows whether its commitment is in the
+// queue.
 func (r *Runner[B]) Enqueue(ctx context.Context, bundle bundlequeue.Enqueue[B]) error {
 	return r.Step(ctx, bundle)
 }
 
-// EnqueueNext adds a bundle with the next number, and returns the number. Errors are those of
-// Enqueue.
+// EnqueueNext adds a bundle with the next free number and returns that number.
+// Errors are those of [Runner.Enqueue].
 func (r *Runner[B]) EnqueueNext(ctx context.Context, commitment common.Hash, bundle B) (number uint64, err error) {
 	err = r.do(ctx, func() error {
 		number = r.queue.Next()
@@ -85,14 +94,16 @@ func (r *Runner[B]) Next(ctx context.Context) (number uint64, err error) {
 	return number, err
 }
 
-// Import feeds one imported JAM block and the head of the best chain after it: see
-// bundlequeue.Imported. A block that finality has overtaken is ignored.
+// Import feeds one imported JAM block and the head of the best chain after it:
+// see bundlequeue.Imported. If the block cannot descend from the finalized
+// block any more, Import ignores it and returns nil.
 func (r *Runner[B]) Import(ctx context.Context, block jamq.Block, best jamq.HeaderHash) error {
 	return ignoreOld(r.Step(ctx, bundlequeue.Imported{Block: block, Best: best}))
 }
 
-// Finalize feeds a finalized JAM block: see bundlequeue.FinalizedBlock. An ancestor of a block that
-// was finalized before is ignored.
+// Finalize feeds a finalized JAM block: see bundlequeue.FinalizedBlock. If the
+// block is an ancestor of the finalized block, Finalize ignores it and returns
+// nil.
 func (r *Runner[B]) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
 	return ignoreOld(r.Step(ctx, bundlequeue.FinalizedBlock{Hash: hash}))
 }
@@ -104,8 +115,9 @@ func ignoreOld(err error) error {
 	return err
 }
 
-// Resume makes a runner act that has recovered and waits for newer blocks (see [OpenRunner]), or
-// that a fatal error has paused (see [Fatal]). Otherwise it does nothing.
+// Resume ends two states in which a runner does not build or send: the wait for
+// newer blocks after a recovery (see [OpenRunner]) and the pause after a fatal
+// error (see [Fatal]). In any other state it does nothing.
 func (r *Runner[B]) Resume(ctx context.Context) error {
 	return r.do(ctx, func() error {
 		r.release()
@@ -114,13 +126,13 @@ func (r *Runner[B]) Resume(ctx context.Context) error {
 	})
 }
 
-// recent reports whether a block of that slot shows the chain as it is now.
+// recent reports whether slot is at most three slots old.
 func (r *Runner[B]) recent(slot jamq.Slot) bool {
 	const slots = 3
 	return slot+slots >= r.cfg.Window.Clock.SlotAt(time.Now())
 }
 
-// CanEnqueue reports whether the queue would take another bundle now.
+// CanEnqueue reports whether the queue would accept another bundle now.
 func (r *Runner[B]) CanEnqueue(ctx context.Context) (can bool, err error) {
 	err = r.do(ctx, func() error {
 		can = r.queue.CanEnqueue()
@@ -129,7 +141,8 @@ func (r *Runner[B]) CanEnqueue(ctx context.Context) (can bool, err error) {
 	return can, err
 }
 
-// Info describes one bundle: see bundlequeue.Queue.Info.
+// Info describes one bundle: see bundlequeue.Queue.Info. found is false if the
+// queue does not hold it.
 func (r *Runner[B]) Info(ctx context.Context, number uint64) (info bundlequeue.Info, found bool, err error) {
 	err = r.do(ctx, func() error {
 		info, found = r.queue.Info(number)
@@ -138,7 +151,7 @@ func (r *Runner[B]) Info(ctx context.Context, number uint64) (info bundlequeue.I
 	return info, found, err
 }
 
-// Infos describes all bundles that the queue holds, by number.
+// Infos describes all bundles in the queue, sorted by number.
 func (r *Runner[B]) Infos(ctx context.Context) (infos []bundlequeue.Info, err error) {
 	err = r.do(ctx, func() error {
 		infos = r.queue.Infos()
@@ -156,14 +169,16 @@ func (r *Runner[B]) Stats(ctx context.Context) (stats bundlequeue.Stats, err err
 	return stats, err
 }
 
-// Drain waits until every bundle is final, or ctx ends. The host goes on feeding blocks meanwhile.
+// Drain waits until every bundle is final. The host must continue to feed
+// blocks meanwhile. Drain returns ctx's error if ctx ends first, and ErrStopped
+// if the runner stops.
 func (r *Runner[B]) Drain(ctx context.Context) error {
 	var idle chan struct{}
 	err := r.do(ctx, func() error {
 		if r.idle == nil {
 			r.idle = make(chan struct{})
 		}
-		idle = r.idle // shared by all callers, so that one that gives up leaves nothing behind
+		idle = r.idle // shared by all callers
 		r.wakeIdle()
 		return nil
 	})
@@ -180,7 +195,7 @@ func (r *Runner[B]) Drain(ctx context.Context) error {
 	}
 }
 
-// wakeIdle wakes the callers of Drain once every bundle is final.
+// wakeIdle wakes the callers of Drain if every bundle is final.
 func (r *Runner[B]) wakeIdle() {
 	if r.idle == nil || r.queue.Pending() > 0 {
 		return

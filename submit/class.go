@@ -5,28 +5,32 @@ import (
 	"fmt"
 )
 
-// Class says what the failure of a submission calls for. A [Submitter] marks its errors by
-// [WithClass]; an error without a mark is [Retryable], which is always safe. No class is evidence
-// that the package did not arrive: whatever the class, it counts as out.
+// Class tells the runner how to handle a failed submission. A [Submitter]
+// attaches a class to an error with [WithClass]. An error without a class is
+// [Retryable], which is always safe. No class is evidence that the package did
+// not arrive: the package may be reported in every case.
 type Class uint8
 
 const (
-	// Retryable: the way to the network failed, for example a connection, a time-out, or a node
-	// that is behind. The runner sends the same bytes again.
+	// Retryable means that the guarantor could not be reached, for example
+	// because of a broken connection, a time-out, or a node that is behind. The
+	// runner sends the same bytes again.
 	Retryable Class = iota
-	// OtherGuarantor: this guarantor refuses the package; another may take it. The runner sends the
-	// same bytes again, with the next Attempt.
+	// OtherGuarantor means that this guarantor refused the package, but another
+	// may accept it. The runner sends the same bytes again, with the next
+	// Attempt.
 	OtherGuarantor
-	// Rebuild: no guarantor will take these bytes. The runner does not send them again, and asks
-	// for another version once this one is dead.
+	// Rebuild means that no guarantor will accept these bytes. The runner does
+	// not send them again. It builds another version when this one is dead.
 	Rebuild
-	// Fatal: the host asks for the impossible, for example a core that does not exist, or a method
-	// that the node does not have. The runner builds and sends nothing more until an operator has
-	// looked: see Health.Paused and [Runner.Resume].
+	// Fatal means that retries cannot help until an operator acts, for example
+	// because the core does not exist or the node does not support the method.
+	// The runner stops building and sending: see Health.Paused and
+	// [Runner.Resume].
 	Fatal
 )
 
-// String returns the class in words.
+// String returns the name of the class, such as "other guarantor".
 func (c Class) String() string {
 	switch c {
 	case Retryable:
@@ -49,7 +53,8 @@ type classified struct {
 
 func (e *classified) Unwrap() error { return e.error }
 
-// WithClass marks an error, which errors.Is and errors.As still find. A nil error stays nil.
+// WithClass attaches a class to err. errors.Is and errors.As still find err. If
+// err is nil, WithClass returns nil.
 func WithClass(class Class, err error) error {
 	if err == nil {
 		return nil
@@ -57,7 +62,8 @@ func WithClass(class Class, err error) error {
 	return &classified{error: err, class: class}
 }
 
-// ClassOf returns the class of an error: the outermost mark, or Retryable.
+// ClassOf returns the class of err. If err has several classes, the outermost
+// counts; if it has none, ClassOf returns [Retryable].
 func ClassOf(err error) Class {
 	var c *classified
 	if errors.As(err, &c) {

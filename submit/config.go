@@ -11,96 +11,116 @@ import (
 	"github.com/jamq/jamq/bundlequeue/told"
 )
 
-// Builder makes packages. Its methods are called from several goroutines at once.
+// Builder makes packages. Its methods are called from several goroutines
+// concurrently.
 type Builder[B any] interface {
-	// Build makes a package as the request says. The ticket is the runner's business. After an
-	// error the queue asks again, after a back-off and without limit; an error of class [Fatal]
-	// pauses the runner. ctx ends with Config.BuildTimeout or the runner.
+	// Build makes a package for request, anchored as request requires. The
+	// Builder can ignore request.Ticket.
+	//
+	// If Build returns an error, the queue requests the build again after a
+	// back-off, without limit. An error of class [Fatal] pauses the runner. ctx
+	// ends after Config.BuildTimeout, or when the runner stops.
 	Build(ctx context.Context, request bundlequeue.Build[B]) (Package[B], error)
 }
 
-// Package is what a [Builder] made.
+// Package is the result of [Builder.Build].
 type Package[B any] struct {
 	// Hash is the hash of the package's bytes.
 	Hash jamq.PackageHash
-	// Context is the refine context in them.
+	// Context is the refine context that the bytes contain.
 	Context jamq.RefineContext
-	// Bundle is what the Submitter will get. It holds the bytes.
+	// Bundle is passed to the Submitter. It holds the package's bytes.
 	Bundle B
 }
 
-// Submitter sends packages. Its methods are called from several goroutines at once.
+// Submitter sends packages. Its methods are called from several goroutines
+// concurrently.
 type Submitter[B any] interface {
-	// Submit gives a package to a guarantor of request.Core; another one for each request.Attempt.
-	// After an error the same bytes are sent again after a back-off, unless its class says
-	// otherwise: see [WithClass]. ctx ends with Config.SubmitTimeout or the runner.
+	// Submit sends a package to a guarantor of request.Core. It should choose
+	// another guarantor for each request.Attempt.
+	//
+	// If Submit returns an error, the runner sends the same bytes again after a
+	// back-off, unless the class of the error requires otherwise: see
+	// [WithClass]. ctx ends after Config.SubmitTimeout, or when the runner
+	// stops.
 	Submit(ctx context.Context, request bundlequeue.Send[B]) error
 }
 
-// Observation is an effect of the queue, reported after the fact.
+// Observation is an effect of the queue. It is reported after the step that
+// caused it.
 type Observation struct {
-	// Number counts the effects of a queue from 1, in order and without a gap, across restarts of a
-	// durable runner. 0: an effect that was reported before a restart and is carried out again
-	// after it.
+	// Number counts the effects of a queue from 1, without gaps, across
+	// restarts of a durable runner. It is 0 for an effect that was reported
+	// before a restart and is carried out again after it.
 	Number uint64
-	// At is when the queue took the event.
-	At time.Time
-	// Effect is the effect.
+	// At is when the queue processed the event.
+	At     time.Time
 	Effect bundlequeue.Effect
-	// Replayed is true if the effect belongs to a step from before a restart. The host may have
-	// seen it already: see Number.
+	// Replayed is true if the step happened before a restart. The host may have
+	// seen the effect already: compare Number.
 	Replayed bool
 }
 
-// Config holds what a runner needs besides the host's interfaces. Begin with [DefaultConfig].
+// Config is the configuration of a runner. Start from [DefaultConfig].
 type Config struct {
 	// Queue configures the queue.
 	Queue bundlequeue.Config
-	// Told, if not nil, gives the queue told evidence instead of imported blocks: see package
-	// bundlequeue/told for the risk. The host then feeds bundlequeue.Told events by [Runner.Step].
-	// Nil by default.
+	// Told makes the queue learn the state of packages from the host instead of
+	// from imported blocks. The host then feeds bundlequeue.Told events with
+	// [Runner.Step]. See package bundlequeue/told for the risk. Nil, the
+	// default, means imported blocks.
 	Told *told.Config
-	// Window says when packages are sent.
+	// Window is the part of each slot in which packages are sent.
 	Window Window
-	// BuildTimeout bounds one call of the builder, positive; H slots by default, because a package
-	// that takes longer has no anchor that is recent enough.
+	// BuildTimeout limits one call of the builder. It must be positive. The
+	// default is H slots: a package that takes longer has no recent anchor when
+	// it is ready.
 	BuildTimeout time.Duration
-	// SubmitTimeout bounds one call of the submitter, positive; a slot by default.
+	// SubmitTimeout limits one call of the submitter. It must be positive. The
+	// default is one slot.
 	SubmitTimeout time.Duration
-	// HoldTimeout is how long a runner that has just recovered waits for newer blocks before it
-	// acts: see [OpenRunner]; positive, five slots by default.
+	// HoldTimeout is the longest time that a runner waits for newer blocks
+	// after a recovery, before it builds and sends: see [OpenRunner]. It must
+	// be positive. The default is five slots.
 	HoldTimeout time.Duration
-	// DelayAlarm is how long the first bundle without a package may wait before Health.Delayed is
-	// set, positive; 20 slots by default. Losses alone can delay a bundle by H slots each.
+	// DelayAlarm is how long the first bundle without a submitted package may
+	// wait before Health.Delayed is true. It must be positive. The default is
+	// 20 slots. Each lost package delays a bundle by about H slots.
 	DelayAlarm time.Duration
-	// Observe receives every effect, in order, after the queue has taken the event and, with a
-	// journal, written it down. It runs on the runner's goroutine: it should be quick, and must not
-	// call the runner and wait. A failed bundle counts as taken back when Observe returns, so a
-	// host that must lose nothing keeps its transactions here. Nil by default: then failed bundles
-	// are only logged, and [OpenRunner] refuses the configuration.
+	// Observe is called with every effect, in order, after the queue has
+	// processed the event and, if there is a journal, recorded it. It runs on
+	// the runner's goroutine: it must return quickly, and it must not wait for
+	// a call of the runner.
+	//
+	// A failed bundle counts as taken back when Observe returns. A host that
+	// must not lose transactions therefore stores them before it returns. If
+	// Observe is nil, the default, failed bundles are only logged, and
+	// [OpenRunner] returns ErrInvalidConfig.
 	Observe func(Observation)
-	// CheckInvariants makes the runner check the queue after each step, and stop with
-	// bundlequeue.ErrInvariant before it acts if the check fails. It costs time in proportion to
-	// the bundles that the queue holds. Off by default.
+	// CheckInvariants makes the runner check the queue after each step. If the
+	// check fails, the runner stops with bundlequeue.ErrInvariant before it
+	// acts on the step. The cost is proportional to the number of bundles in
+	// the queue. The default is false.
 	CheckInvariants bool
-	// Invariants, if not nil, is called after each step together with the check of the queue. An
-	// error stops the runner before it acts. A host checks its pool here. It runs on the runner's
-	// goroutine.
+	// Invariants is an additional check by the host, for example of its
+	// transaction pool. It runs after each step, on the runner's goroutine. If
+	// it returns an error, the runner stops before it acts on the step. Nil,
+	// the default, means no check.
 	Invariants func() error
-	// Metrics gets counts and durations. The zero value counts nothing.
+	// Metrics receives counts and durations. The zero value discards them.
 	Metrics Metrics
-	// Logger gets what an operator should know. Nil is silent.
+	// Logger receives warnings and errors for operators. Nil means no log.
 	Logger *slog.Logger
 }
 
 const (
-	// holdSlots is HoldTimeout by default.
+	// holdSlots is the default of HoldTimeout, in slots.
 	holdSlots = 5
-	// alarmSlots is DelayAlarm by default.
+	// alarmSlots is the default of DelayAlarm, in slots.
 	alarmSlots = 20
 )
 
-// DefaultConfig returns the defaults for a chain.
+// DefaultConfig returns the default configuration for a chain.
 func DefaultConfig(spec jamq.ChainSpec) Config {
 	return Config{
 		Queue:         bundlequeue.DefaultConfig(spec),
@@ -112,8 +132,9 @@ func DefaultConfig(spec jamq.ChainSpec) Config {
 	}
 }
 
-// Validate names the first field that is out of range. The error wraps [ErrInvalidConfig] or the
-// queue's.
+// Validate returns an error that names the first field out of range. The error
+// wraps [ErrInvalidConfig] and, for Queue and Told, the error of their
+// packages.
 func (c *Config) Validate() error {
 	if err := c.Queue.Validate(); err != nil {
 		return fmt.Errorf("%w: Queue: %w", ErrInvalidConfig, err)

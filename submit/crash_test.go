@@ -46,7 +46,7 @@ func (parcels) DecodeBundle(b []byte) (p parcel, err error) {
 	return p, err
 }
 
-// world is what outlives the builder's process: the chain, and the names of all that must be
+// world survives the builder's process: the chain, and the names of all parcels that must be
 // executed.
 type world struct {
 	driver *jamtest.Driver
@@ -101,7 +101,7 @@ func (w *world) verdict() jamtest.Verdict {
 	return w.oracle.Check()
 }
 
-// errDied is what a process that has died answers.
+// errDied is returned by a process that has died.
 var errDied = errors.New("the process died")
 
 // life is one life of a builder's process. It dies at its n-th moment; moments are before and after
@@ -133,7 +133,7 @@ func (l *life) isDead() bool {
 	return l.dead
 }
 
-// Append and Replace implement submit.Journal: on disk is what was written before the process died.
+// Append and Replace implement submit.Journal: records written before the process died are on disk.
 func (l *life) Append(records ...[]byte) error {
 	return l.moment(func() error {
 		time.Sleep(50 * time.Millisecond) // long enough for a send that does not wait for it
@@ -164,7 +164,8 @@ func (l *life) moment(f func() error) error {
 
 // Build implements submit.Builder.
 func (l *life) Build(_ context.Context, r bundlequeue.Build[parcel]) (submit.Package[parcel], error) {
-	time.Sleep(time.Duration(r.Number*7%5) * time.Second) // so that some are ready while the window is open
+	// Different build times make some packages ready while the window is open.
+	time.Sleep(time.Duration(r.Number*7%5) * time.Second)
 	recent, lookup := l.driver.Anchors()
 	c, err := anchor.Pick(recent, r.Anchor.Hash, lookup, r.Prerequisites)
 	if err != nil {
@@ -267,7 +268,7 @@ func crash(t *testing.T, seed uint64, diesAt int) (moments int) {
 		}()
 		moments = (&life{world: w, diesAt: diesAt}).run(ctx, t)
 		if diesAt > 0 {
-			time.Sleep(time.Duration(diesAt%30) * time.Second) // nobody is there for a while
+			time.Sleep(time.Duration(diesAt%30) * time.Second) // no process runs meanwhile
 			(&life{world: w}).run(ctx, t)
 		}
 		if v := w.verdict(); !v.OK() || len(v.Executed) != len(w.names) {

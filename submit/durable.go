@@ -13,70 +13,85 @@ import (
 	"github.com/jamq/jamq/bundlequeue/told"
 )
 
-// ErrJournal is wrapped if a step could not be written down. The runner has then stopped, before it
-// acted on the step: open it again.
+// ErrJournal is wrapped if a step could not be recorded. The runner has then
+// stopped without acting on the step. Open it again with [OpenRunner].
 var ErrJournal = errors.New("submit: journal failed")
 
 // ErrCorrupt is wrapped if a journal holds a record that no runner wrote.
 var ErrCorrupt = errors.New("submit: journal is corrupt")
 
-// Journal keeps a runner's steps; package submit/journal has some.
+// Journal stores the steps of a runner. Package submit/journal has
+// implementations.
 type Journal interface {
-	// Append adds records, all or none of which survive a crash before it returns; after it all do.
+	// Append adds records. If the process crashes during the call, either all
+	// records survive or none. After Append has returned nil, all survive.
 	Append(records ...[]byte) error
-	// Replace puts records in the place of all that there are; a crash leaves the old or the new
-	// ones.
+	// Replace replaces all records of the journal with the given ones. A crash
+	// leaves either all old records or all new ones.
 	Replace(records ...[]byte) error
-	// Replay calls f with each record in order. The record is only valid during the call.
+	// Replay calls f with each record in order. A record is only valid during
+	// its call. If f returns an error, Replay stops and returns it.
 	Replay(f func(record []byte) error) error
 }
 
-// Durability is what a runner needs to survive a crash at any instruction.
+// Durability is the part of a runner's configuration that lets it survive a
+// crash at any instruction.
 type Durability[B any] struct {
-	// Journal gets every step before the runner acts on it. It belongs to the runner alone until
-	// that has stopped; the host closes it.
+	// Journal records every step before the runner acts on it. No other code
+	// may use it until the runner has stopped. The host closes it.
 	Journal Journal
 	// Codec encodes the host's bundles.
 	Codec bundlequeue.Codec[B]
-	// SnapshotEvery is after how many steps a snapshot replaces the steps before it. It bounds the
-	// journal and the time that a restart takes; 0 means 1024.
+	// SnapshotEvery is the number of steps after which a snapshot replaces
+	// them. It limits the size of the journal and the duration of a restart. It
+	// must not be negative. 0 means 1024.
 	SnapshotEvery int
 }
 
 const defaultSnapshotEvery = 1024
 
-// A record begins with a byte that says what it is.
+// The first byte of a record is its kind.
 const (
-	recordConfig   = 'C' // the queue's configuration as JSON: that under which the steps were taken
-	recordPart     = 'P' // a part of a snapshot, and more follow
-	recordSnapshot = 'S' // its last part; together how many effects there were before (8 bytes, big-endian), and the queue's snapshot
-	recordStep     = 'T' // the queue's record of a step
+	// Configuration of the queue as JSON, valid for the records after it.
+	recordConfig = 'C'
+	// Part of a snapshot that more parts follow.
+	recordPart = 'P'
+	// Last part of a snapshot. The joined parts hold the number of effects
+	// before the snapshot (8 bytes, big-endian) and the queue's snapshot.
+	recordSnapshot = 'S'
+	// The queue's record of a step.
+	recordStep = 'T'
 )
 
-// partSize is how much of a snapshot goes into one record: journals bound those.
+// partSize is the size of a part of a snapshot, in bytes. Journals limit the
+// size of a record.
 const partSize = 1 << 20
 
-// OpenRunner returns a runner that keeps its queue in a journal. With an empty journal it begins
-// like [NewRunner]. Otherwise it goes on where the last runner was killed: root is ignored, and
-// [Runner.Recovered] says where the host's feed must go on. cfg.Observe must be given, because
-// nothing else takes failed bundles back.
+// OpenRunner returns a runner that keeps its queue in a journal. If the journal
+// is empty, the runner begins like one from [NewRunner]. Otherwise it continues
+// from the last recorded step: root is ignored, and [Runner.Recovered] returns
+// the block from which the host's feed must continue. cfg.Observe must not be
+// nil, because it is the only way to take failed bundles back.
 //
-// A runner that recovered first learns what happened meanwhile: it takes events but builds and
-// sends nothing until one of these:
-//   - it is given a block that is at most three slots old;
-//   - [Runner.Resume] is called;
-//   - Config.HoldTimeout has passed since Start.
+// After a recovery the runner first learns what happened on the chain. It
+// accepts events, but builds and sends nothing until one of these happens: - it
+// imports a block and the best block is at most three slots old; - the host
+// calls [Runner.Resume]; - Config.HoldTimeout has passed since Start.
 //
-// Then it does what was not answered before the crash. A send may happen a second time, which is
-// harmless. A failed bundle may be handed back a second time; the host knows it by its ticket.
+// It then carries out the requests that were unanswered before the crash. It
+// may send a package a second time, which is harmless. It may hand a failed
+// bundle back a second time; the host recognizes the bundle by its ticket.
 //
-// cfg.Queue may differ from before in everything but the chain: steps are replayed under the
-// configuration under which they were taken.
+// Every field of cfg.Queue except the chain may differ from the last run.
+// Recorded steps are replayed under the configuration that they were recorded
+// under.
 //
-// Errors wrap ErrInvalidConfig, ErrJournal, ErrCorrupt or the queue's.
+// OpenRunner returns ErrInvalidConfig if cfg or d is invalid, ErrJournal if the
+// journal fails, ErrCorrupt if its records are invalid, and otherwise errors of
+// the queue.
 func OpenRunner[B any](cfg Config, root jamq.Block, d Durability[B], builder Builder[B], submitter Submitter[B]) (*Runner[B], error) {
 	if d.Journal == nil || d.Codec == nil || d.SnapshotEvery < 0 {
-		return nil, fmt.Errorf("%w: Durability: Journal and Codec must be given, SnapshotEvery is %d, want at least 0", ErrInvalidConfig, d.SnapshotEvery)
+		return nil, fmt.Errorf("%w: Durability: Journal or Codec is nil, or SnapshotEvery is %d, want at least 0", ErrInvalidConfig, d.SnapshotEvery)
 	}
 	if cfg.Observe == nil {
 		return nil, fmt.Errorf("%w: Observe is nil: failed bundles would be lost", ErrInvalidConfig)
@@ -102,7 +117,8 @@ func OpenRunner[B any](cfg Config, root jamq.Block, d Durability[B], builder Bui
 	return r, r.snapshot()
 }
 
-// queueConfig is what a queue is made of. The journal keeps it beside the steps.
+// queueConfig is the configuration that a queue is created from. The journal
+// stores it before each snapshot.
 type queueConfig struct {
 	Queue bundlequeue.Config
 	Told  *told.Config
@@ -122,7 +138,7 @@ func newQueue[B any](cfg queueConfig, root jamq.Block) (*bundlequeue.Queue[B], e
 	return bundlequeue.NewWith[B](cfg.Queue, evidence)
 }
 
-// restoreQueue makes a queue of a snapshot.
+// restoreQueue returns the queue of a snapshot.
 func restoreQueue[B any](cfg queueConfig, codec bundlequeue.Codec[B], snapshot []byte) (*bundlequeue.Queue[B], error) {
 	if cfg.Told == nil {
 		return bundlequeue.Restore(cfg.Queue, codec, snapshot)
@@ -132,14 +148,15 @@ func restoreQueue[B any](cfg queueConfig, codec bundlequeue.Codec[B], snapshot [
 	})
 }
 
-// replay brings the queue to where the journal ends.
+// replay rebuilds the queue from the journal. The queue stays nil if the
+// journal is empty.
 func (r *Runner[B]) replay() error {
-	before := r.queueConfig() // unless the journal says otherwise
+	before := r.queueConfig() // default without a recordConfig
 	var snapshot []byte
 	records := 0
 	err := r.durable.Journal.Replay(func(record []byte) error {
 		if records++; len(record) == 0 {
-			return fmt.Errorf("%w: an empty record", ErrCorrupt)
+			return fmt.Errorf("%w: empty record", ErrCorrupt)
 		}
 		switch kind, body := record[0], record[1:]; {
 		case kind == recordConfig:
@@ -157,7 +174,7 @@ func (r *Runner[B]) replay() error {
 		case kind == recordStep && r.queue != nil:
 			return r.redo(body)
 		default:
-			return fmt.Errorf("%w: record %q where a snapshot or a step was expected", ErrCorrupt, kind)
+			return fmt.Errorf("%w: record of kind %q, want a snapshot or a step", ErrCorrupt, kind)
 		}
 	})
 	switch {
@@ -168,7 +185,7 @@ func (r *Runner[B]) replay() error {
 	case r.queue != nil:
 		return r.reconfigure(before)
 	case records > 0:
-		return fmt.Errorf("%w: %d records, and no whole snapshot", ErrCorrupt, records)
+		return fmt.Errorf("%w: %d records without a complete snapshot", ErrCorrupt, records)
 	}
 	return nil
 }
@@ -176,7 +193,7 @@ func (r *Runner[B]) replay() error {
 func (r *Runner[B]) restore(cfg queueConfig, snapshot []byte) (err error) {
 	const number = 8
 	if len(snapshot) < number {
-		return fmt.Errorf("%w: a snapshot of %d bytes", ErrCorrupt, len(snapshot))
+		return fmt.Errorf("%w: snapshot of %d bytes, want at least %d", ErrCorrupt, len(snapshot), number)
 	}
 	r.effects, r.replayed, r.steps = binary.BigEndian.Uint64(snapshot), nil, 0
 	if r.queue, err = restoreQueue(cfg, r.durable.Codec, snapshot[number:]); err != nil {
@@ -185,7 +202,7 @@ func (r *Runner[B]) restore(cfg queueConfig, snapshot []byte) (err error) {
 	return nil
 }
 
-// reconfigure puts the queue under the configuration of now.
+// reconfigure changes the queue's configuration from before to the current one.
 func (r *Runner[B]) reconfigure(before queueConfig) (err error) {
 	if bytes.Equal(encodeConfig(before), encodeConfig(r.queueConfig())) {
 		return nil
@@ -197,12 +214,13 @@ func (r *Runner[B]) reconfigure(before queueConfig) (err error) {
 func encodeConfig(cfg queueConfig) []byte {
 	raw, err := json.Marshal(cfg)
 	if err != nil {
-		panic(err) // numbers and texts can be encoded
+		panic(err) // impossible for numbers and strings
 	}
 	return raw
 }
 
-// redo does a step again. Its effects are told again, since nobody knows whether they were.
+// redo repeats a recorded step. Its effects are reported again, because the
+// last run may have crashed before it reported them.
 func (r *Runner[B]) redo(body []byte) error {
 	now, ev, err := bundlequeue.DecodeRecord(r.durable.Codec, body)
 	if err != nil {
@@ -210,7 +228,7 @@ func (r *Runner[B]) redo(body []byte) error {
 	}
 	effects, err := r.queue.Step(now, ev)
 	if err != nil {
-		return fmt.Errorf("%w: step %d after the snapshot: the queue refuses what it took before: %w", ErrCorrupt, r.steps, err)
+		return fmt.Errorf("%w: step %d after the snapshot: the queue refuses an event that it accepted before: %w", ErrCorrupt, r.steps, err)
 	}
 	r.steps++
 	for _, e := range effects {
@@ -220,7 +238,7 @@ func (r *Runner[B]) redo(body []byte) error {
 	return nil
 }
 
-// write writes a step down that the queue has taken.
+// write records a step that the queue has accepted.
 func (r *Runner[B]) write(now time.Time, ev bundlequeue.Event) error {
 	record, err := bundlequeue.AppendRecord([]byte{recordStep}, r.durable.Codec, now, ev)
 	if err == nil {
@@ -233,7 +251,8 @@ func (r *Runner[B]) write(now time.Time, ev bundlequeue.Event) error {
 	return nil
 }
 
-// snapshot makes the journal short. All effects so far have been told.
+// snapshot replaces the records of the journal with a snapshot. The caller has
+// reported all effects so far.
 func (r *Runner[B]) snapshot() error {
 	snapshot := bundlequeue.AppendSnapshot(binary.BigEndian.AppendUint64(nil, r.effects), r.durable.Codec, r.queue)
 	records := [][]byte{append([]byte{recordConfig}, encodeConfig(r.queueConfig())...)}

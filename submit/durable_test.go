@@ -41,7 +41,8 @@ func (b *broken) Append(records ...[]byte) error {
 	return b.Memory.Append(records...)
 }
 
-// What could not be written down is not acted on: the runner stops and says why.
+// A runner does not act on a step that it could not record: it stops and Health.Err holds the
+// cause.
 func TestJournalFailureStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(jamq.CommonEra()))
@@ -70,7 +71,7 @@ func TestJournalFailureStops(t *testing.T) {
 	})
 }
 
-// A runner that recovered does not act before it knows how the chain is now, and says so.
+// A recovered runner does not act before it knows the current chain. Health.Held is true meanwhile.
 func TestRecoveredHolds(t *testing.T) {
 	for name, release := range map[string]func(t *testing.T, r *submit.Runner[string]){
 		"a new block": func(t *testing.T, r *submit.Runner[string]) {
@@ -89,7 +90,8 @@ func TestRecoveredHolds(t *testing.T) {
 	}
 }
 
-// recoveredHolds opens a runner on the journal of another one. A bundle is enqueued before or after.
+// recoveredHolds opens a runner on the journal of another one. A bundle is enqueued before or
+// after.
 func recoveredHolds(t *testing.T, before bool, release func(*testing.T, *submit.Runner[string])) {
 	time.Sleep(time.Until(jamq.CommonEra()))
 	ctx := t.Context()
@@ -137,7 +139,7 @@ func recoveredHolds(t *testing.T, before bool, release func(*testing.T, *submit.
 	require.Equal(t, h.sends()[0].Package, out[0].Package)
 }
 
-// A journal that nobody could have written is refused, not guessed at.
+// OpenRunner refuses a journal that no runner can have written.
 func TestCorruptJournal(t *testing.T) {
 	open := func(records ...[]byte) error {
 		disk := new(journal.Memory)
@@ -223,7 +225,7 @@ func TestConfigurationMayChange(t *testing.T) {
 	})
 }
 
-// bounded is a journal that takes no record of more than so many bytes.
+// bounded is a journal that refuses records of more than most bytes.
 type bounded struct {
 	journal.Memory
 	most int
@@ -264,8 +266,8 @@ func TestSnapshotInParts(t *testing.T) {
 	})
 }
 
-// A failed bundle that was not taken back before a crash is handed back again, also where nothing
-// else is in the queue.
+// A failed bundle that was not taken back before a crash is handed back again, even if the queue is
+// empty otherwise.
 func TestFailedIsHandedBackAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(jamq.CommonEra()))
@@ -309,8 +311,8 @@ func TestFailedIsHandedBackAgain(t *testing.T) {
 	})
 }
 
-// Observations are numbered without a gap over a restart from a snapshot, so that a host knows which of
-// them it has seen.
+// Observations are numbered without a gap over a restart from a snapshot, so that a host knows
+// which of them it has seen.
 func TestNumbersContinueAfterASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(jamq.CommonEra()))
@@ -416,10 +418,11 @@ func TestClockBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &host{}
 		curious := &asking{Handler: slog.DiscardHandler}
-		r, best := start(t, h, func(c *submit.Config) { c.Logger = slog.New(curious) }) // whose block of slot 1 came at the beginning of slot 0
+		// start imports the block of slot 1 at the beginning of slot 0.
+		r, best := start(t, h, func(c *submit.Config) { c.Logger = slog.New(curious) })
 		curious.health = r.Health
 		require.Zero(t, r.Health().Behind, "that is further than a clock is wrong")
-		time.Sleep(10 * time.Second) // the host's clock says that slot 2 begins in two seconds
+		time.Sleep(10 * time.Second) // slot 2 begins in two seconds
 		next := jamq.Block{Hash: jamq.HeaderHash{2}, Parent: best.Hash, Slot: 2}
 		require.NoError(t, r.Import(t.Context(), next, next.Hash))
 		require.Equal(t, 2*time.Second, r.Health().Behind)

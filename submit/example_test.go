@@ -12,11 +12,12 @@ import (
 	"github.com/jamq/jamq/submit/journal"
 )
 
-// ExampleOpenRunner keeps a runner's queue in a journal: what was enqueued before the end of one is
-// there in the next.
+// ExampleOpenRunner keeps a runner's queue in a journal. A bundle that was enqueued in one runner
+// is in the queue of the next one.
 func ExampleOpenRunner() {
 	genesis := jamq.Block{Hash: jamq.HeaderHash{1}}
-	durability := submit.Durability[parcel]{Journal: new(journal.Memory), Codec: parcels{}} // journal.Open or pebblejournal.Open in earnest
+	// A real host uses journal.Open or pebblejournal.Open.
+	durability := submit.Durability[parcel]{Journal: new(journal.Memory), Codec: parcels{}}
 	cfg := submit.DefaultConfig(jamq.Tiny())
 	cfg.Observe = func(o submit.Observation) {
 		if failed, ok := o.Effect.(bundlequeue.Failed[parcel]); ok {

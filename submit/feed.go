@@ -6,21 +6,26 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// ChainFeed shows a JAM chain to a runner: submit/jip2 and submit/jamnps have one each, and a host
-// that imports blocks itself may be its own.
+// ChainFeed delivers a JAM chain to a runner. Packages submit/jip2 and
+// submit/jamnps implement it. A host that imports blocks itself can call the
+// runner directly instead.
 type ChainFeed interface {
-	// Follow delivers blocks and finality to a sink until ctx ends, then it returns ctx's error. It
-	// delivers parents before children, leaves no block of a chain out that it calls best or final,
-	// whatever happens to its connection, and calls the sink from one goroutine at a time. Another
-	// error means that it cannot go on: what is missing is gone, or the sink refused a block.
+	// Follow delivers blocks and finality to a sink until ctx ends. It then
+	// returns ctx's error. It returns another error if it cannot continue: a
+	// missing block is no longer available, or the sink refused a block.
+	//
+	// Follow delivers parents before children. It delivers every block of a
+	// chain that it calls best or final, even if it loses its connection
+	// meanwhile. It calls the sink from one goroutine at a time.
 	Follow(ctx context.Context, to ChainSink) error
 }
 
-// ChainSink takes what a feed delivers. A [Runner] is one.
+// ChainSink receives the blocks of a feed. [Runner] implements it.
 type ChainSink interface {
-	// Import takes a block and the head of the best chain after it, which has been imported, too.
+	// Import receives a block and the head of the best chain after it. The head
+	// has been imported already, or is the block itself.
 	Import(ctx context.Context, block jamq.Block, best jamq.HeaderHash) error
-	// Finalize takes a block that was imported and is final now.
+	// Finalize receives the hash of an imported block that has become final.
 	Finalize(ctx context.Context, hash jamq.HeaderHash) error
 }
 

@@ -9,44 +9,51 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// Health is the condition of a runner. It can be read at any time, also after the runner has
-// stopped.
+// Health is the condition of a runner. See [Runner.Health].
 type Health struct {
 	// Running is true from Start until the runner has stopped.
 	Running bool
-	// Err is why the runner stopped by itself, or nil.
+	// Err is the error that made the runner stop by itself. It is nil if the
+	// runner runs, or if the host stopped it.
 	Err error
-	// Held is true while a runner that recovered waits for newer blocks: see [OpenRunner].
+	// Held is true while the runner waits for newer blocks after a recovery:
+	// see [OpenRunner].
 	Held bool
-	// Paused is the fatal error after which the runner builds and sends nothing, or nil: see
-	// [Fatal].
+	// Paused is the fatal error after which the runner stopped building and
+	// sending, or nil: see [Fatal].
 	Paused error
-	// Waiting describes the first bundle without a package out there; its Since is zero if there
-	// is none.
+	// Waiting describes the first bundle without a submitted package. Its Since
+	// is zero if there is none.
 	Waiting bundlequeue.Delay
-	// Delayed is true if Waiting has lasted for Config.DelayAlarm. The queue never gives such a
-	// bundle up by itself; the host can, by bundlequeue.GiveUp.
+	// Delayed is true if Waiting has lasted for at least Config.DelayAlarm. The
+	// queue never gives up such a bundle by itself. The host can do so with
+	// bundlequeue.GiveUp.
 	Delayed bool
-	// Builds and Sends are under way.
+	// Builds and Sends are the numbers of running calls of the builder and the
+	// submitter.
 	Builds, Sends int
-	// BuildFailures and SendFailures count failures in a row; a success sets them to 0.
+	// BuildFailures and SendFailures count consecutive failures. A success sets
+	// its counter to 0.
 	BuildFailures, SendFailures int
-	// LastError is the error of the last failure.
+	// LastError is the error of the last failed build or send.
 	LastError error
 	// Fatal counts builds and sends that failed with the class [Fatal].
 	Fatal int
-	// Behind estimates how far the host's clock lags the chain's, from blocks that arrived before
-	// their slot began by the host's clock. The submission window is shifted by it. Without new
-	// evidence it halves every eleven blocks.
+	// Behind estimates how far the host's clock lags the chain's, from blocks
+	// that arrived before their slot began by the host's clock. The submission
+	// window is shifted by it. Without new evidence it halves every eleven
+	// blocks.
 	Behind time.Duration
-	// LastImport is when the last JAM block came, LastSlot its slot.
+	// LastImport is when the last JAM block was imported, and LastSlot is the
+	// slot of that block.
 	LastImport time.Time
 	LastSlot   jamq.Slot
-	// LastSend is when a guarantor last took a package.
+	// LastSend is when the Submitter last returned without an error.
 	LastSend time.Time
 }
 
-// Health returns the condition of the runner.
+// Health returns the condition of the runner. It can be called at any time,
+// also after the runner has stopped.
 func (r *Runner[B]) Health() Health {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +62,7 @@ func (r *Runner[B]) Health() Health {
 	return h
 }
 
-// noteWaiting notes the first bundle without a package out there.
+// noteWaiting records the first bundle without a submitted package.
 func (r *Runner[B]) noteWaiting() {
 	delay, waits := r.queue.Delayed()
 	r.mu.Lock()
@@ -71,7 +78,7 @@ func (r *Runner[B]) noteStopped() {
 	r.health.Running = false
 }
 
-// stopped is ErrStopped with the cause.
+// stopped returns ErrStopped, wrapped with the cause if there is one.
 func (r *Runner[B]) stopped() error {
 	if err := r.Health().Err; err != nil {
 		return fmt.Errorf("%w: %w", ErrStopped, err)
@@ -86,7 +93,9 @@ func (r *Runner[B]) noteImport(slot jamq.Slot) {
 	before := r.health.Behind
 	r.health.LastImport, r.health.LastSlot = now, slot
 	switch length := r.cfg.Window.Clock.SlotDuration; {
-	case early >= length || early <= -length: // from so far ahead it says something about its author; so late, about the way that it took
+	case early >= length || early <= -length:
+		// A block this early shows an error of its author. A block this late
+		// was delayed by the network. Neither shows an error of the clock.
 	case early > before:
 		r.health.Behind = early
 	default:
@@ -94,12 +103,13 @@ func (r *Runner[B]) noteImport(slot jamq.Slot) {
 	}
 	rise := r.health.Behind - before
 	r.mu.Unlock()
-	if rise > r.cfg.Window.Clock.SlotDuration/12 { // else it is known
-		r.log.Warn("the clock is behind the chain's", "by", early)
+	if rise > r.cfg.Window.Clock.SlotDuration/12 { // new or larger lag
+		r.log.Warn("clock lags the chain's", "by", early)
 	}
 }
 
-// window is the configured one, moved by what is known of the clock.
+// window returns the configured window, shifted by the estimated lag of the
+// clock.
 func (r *Runner[B]) window() Window {
 	w := r.cfg.Window
 	if behind := r.Health().Behind; behind > 0 {
@@ -122,7 +132,8 @@ func (r *Runner[B]) noteBuilt(began time.Time) {
 	r.cfg.Metrics.observe(BuildSeconds, time.Since(began))
 }
 
-// noteBuildOutcome notes the outcome of a build. A package that the queue cannot use is a failure.
+// noteBuildOutcome records the outcome of a build. A package that the queue
+// cannot use is a failure.
 func (r *Runner[B]) noteBuildOutcome(err error) {
 	r.mu.Lock()
 	r.health.BuildFailures++
@@ -164,41 +175,47 @@ func (r *Runner[B]) noteSent(began time.Time, err error) {
 	r.cfg.Metrics.observe(SendSeconds, time.Since(began))
 }
 
-// Recovery is what a runner found in its journal.
+// Recovery is the state that a runner restored from its journal.
 type Recovery struct {
-	// Found is false where the journal was empty: then the rest is what the runner began with.
+	// Found is false if the journal was empty. The other fields then describe
+	// the new queue.
 	Found bool
-	// Steps is how many steps there were after the last snapshot. Next is the number that the next
-	// bundle must have.
+	// Steps is the number of steps after the last snapshot. Next is the number
+	// that the next bundle must have.
 	Steps int
 	Next  uint64
-	// Bundles describes what the queue holds, by number.
+	// Bundles describes the bundles in the queue, sorted by number.
 	Bundles []bundlequeue.Info
-	// Finalized and Best are the blocks of the JAM chain that the queue knows as such. A feed goes
-	// on after Finalized; what the queue knows already it may be given again.
+	// Finalized and Best are the last finalized block and the best block of the
+	// JAM chain that the queue knows. A feed continues after Finalized. It may
+	// deliver blocks again that the queue knows already.
 	Finalized, Best anchor.Point
-	// Out are the packages that may be out there. The host passes them to a feed that must know its
-	// packages, before the feed continues.
+	// Out lists the packages that may be on the network. The host passes them
+	// to a feed that follows packages, before the feed continues.
 	Out []Out
 }
 
-// Out is a package that may be out there.
+// Out is a package that may be on the network: it was sent, and its bundle is
+// not final.
 type Out struct {
-	// Number and Version name it, Package is its hash.
+	// Number is the number of the bundle, Version the version of its package,
+	// and Package the package's hash.
 	Number  uint64
 	Version int
 	Package jamq.PackageHash
-	// Core is the core that it was sent to last.
+	// Core is the core that the package was last sent to.
 	Core jamq.CoreIndex
-	// Context is its refine context as far as evidence needs it: anchor, lookup anchor's slot, and
-	// prerequisites.
+	// Context holds the parts of its refine context that serve as evidence: the
+	// anchor's hash and slot, the lookup anchor's slot, and the prerequisites.
 	Context jamq.RefineContext
-	// Reported, Available and Accumulated are the blocks of the best chain in which that happened,
-	// or zero.
+	// Reported, Available and Accumulated are the blocks of the best chain in
+	// which the package was reported, became available and was accumulated. A
+	// zero point means that this has not happened.
 	Reported, Available, Accumulated anchor.Point
 }
 
-// Recovered says where a runner stands that was opened and not started yet.
+// Recovered returns the state that the runner restored. Call it after
+// [OpenRunner] and before [Runner.Start].
 func (r *Runner[B]) Recovered() Recovery {
 	found := Recovery{Found: r.recovered, Steps: r.steps, Next: r.queue.Next(), Bundles: r.queue.Infos(), Finalized: r.queue.Finalized(), Best: r.queue.Best()}
 	for _, info := range found.Bundles {

@@ -6,42 +6,49 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// Metrics are the funcs that count and measure. The runner calls them under no lock and from
-// several goroutines at once. Nil funcs count nothing. Levels are in bundlequeue.Stats and [Health].
+// Metrics holds the functions that receive counts and durations. The runner
+// calls them without holding a lock, from several goroutines concurrently. Nil
+// functions are not called. Levels, such as the number of bundles, are in
+// bundlequeue.Stats and [Health].
 type Metrics struct {
-	// Count adds one to a counter. The label is out of a small set: see the counters.
+	// Count adds one to a counter. label has one of the few values that the
+	// counter's comment lists.
 	Count func(counter Counter, label string)
 	// Observe adds a duration, in seconds, to a histogram.
 	Observe func(histogram Histogram, seconds float64)
 }
 
-// Counter names what is counted.
+// Counter is the name of a counter.
 type Counter string
 
 const (
-	// CountBuilds counts builds: "ok" or "failed", as is a package that must not be sent or is of
-	// no use.
+	// CountBuilds counts builds. The label is "ok" or "failed". A package that
+	// must not be sent, or that was dead when it was built, counts as failed.
 	CountBuilds Counter = "builds"
-	// CountSends counts sends: "ok", or the class of the error in words.
+	// CountSends counts sends. The label is "ok" or the name of the error's
+	// [Class].
 	CountSends Counter = "sends"
-	// CountUseless counts packages that were dead before they were sent, by reason.
+	// CountUseless counts packages that died before they were sent. The label
+	// is the reason.
 	CountUseless Counter = "useless"
-	// CountPauses counts pauses after fatal errors: "fatal".
+	// CountPauses counts pauses after fatal errors. The label is "fatal".
 	CountPauses Counter = "pauses"
-	// CountEffects counts effects by kind: "build", "send", "changed", "died", "failed",
-	// "resurrected".
+	// CountEffects counts effects. The label is the kind: "build", "send",
+	// "changed", "died", "failed" or "resurrected".
 	CountEffects Counter = "effects"
 )
 
-// Histogram names what is measured.
+// Histogram is the name of a histogram.
 type Histogram string
 
 const (
-	// BuildSeconds and SendSeconds are how long the host's calls took; StepSeconds how long the
-	// queue took for an event, the journal with it.
+	// BuildSeconds is the duration of a call of [Builder.Build].
 	BuildSeconds Histogram = "build_seconds"
-	SendSeconds  Histogram = "send_seconds"
-	StepSeconds  Histogram = "step_seconds"
+	// SendSeconds is the duration of a call of [Submitter.Submit].
+	SendSeconds Histogram = "send_seconds"
+	// StepSeconds is the duration of a step of the queue, including the write
+	// to the journal.
+	StepSeconds Histogram = "step_seconds"
 )
 
 func (m *Metrics) count(counter Counter, label string) {

@@ -246,7 +246,7 @@ func TestStepTakesEveryEvent(t *testing.T) {
 	})
 }
 
-// A runner with Config.Told goes by what the host tells.
+// A runner with Config.Told uses the states that the host reports.
 func TestStepTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &picky{}
@@ -271,7 +271,8 @@ func TestStepTold(t *testing.T) {
 	})
 }
 
-// A bundle whose package died waits for a block that can be its anchor. The alarm says so.
+// A bundle whose package died waits for a block that can be its anchor. The alarm's reason names
+// this cause.
 func TestDelayedForWantOfAnAnchor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, best := begin(t, &picky{}, nil)
@@ -296,7 +297,7 @@ func TestDelayedForWantOfAnAnchor(t *testing.T) {
 	})
 }
 
-// Many goroutines enqueue at once. Each gets a number of its own.
+// Many goroutines enqueue at once. Each gets a different number.
 func TestEnqueueNextFromManyGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 50

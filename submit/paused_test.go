@@ -46,7 +46,7 @@ func TestPausedRunnerSends(t *testing.T) {
 	})
 }
 
-// A bundle with number 0 waits, and Health says that none does.
+// A waiting bundle with number 0 sets the alarm like any other bundle.
 func TestDelayAlarmOfBundle0(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &host{failBuild: 1 << 30}

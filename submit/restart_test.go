@@ -88,7 +88,7 @@ func TestSnapshotsReplaceSteps(t *testing.T) {
 // A runner answers a failed bundle, so that it does not count as waiting any more.
 func TestFailedBundlesAreAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &picky{build: func(bundlequeue.Build[string]) error { return errors.New("not now") }} // nothing leaves
+		p := &picky{build: func(bundlequeue.Build[string]) error { return errors.New("not now") }}
 		r, _ := begin(t, p, func(c *submit.Config) { c.Queue.MaxQueueDepth = 1 })
 		ctx := t.Context()
 		for range 5 {
@@ -115,7 +115,7 @@ func (j *reckless) Append(records ...[]byte) error {
 	return j.Memory.Append(records...)
 }
 
-// A build begins only when the step that asked for it is written down.
+// A build begins only after the step that requested it is recorded.
 func TestStepsAreWrittenBeforeTheyAreCarriedOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(jamq.CommonEra()))

@@ -13,55 +13,63 @@ import (
 )
 
 var (
-	// ErrStopped is wrapped by calls on a runner that was not started, or was stopped.
+	// ErrStopped is wrapped by calls on a runner that was not started, or has
+	// stopped.
 	ErrStopped = errors.New("submit: runner is not running")
-	// ErrStarted is wrapped by a second Start.
+	// ErrStarted is returned by a second call of [Runner.Start].
 	ErrStarted = errors.New("submit: runner was started before")
-	// ErrUseless is reported in Health.LastError if a built package was discarded, because it was
-	// already dead when the build finished.
+	// ErrUseless is reported in Health.LastError if a built package was
+	// discarded, because it was already dead when the build finished.
 	ErrUseless = errors.New("submit: package was dead when it was built")
 )
 
-// Runner drives one bundlequeue. All methods may be called from any goroutine. The runner calls the
-// host under no lock.
+// Runner drives one bundlequeue.Queue. Create it with [NewRunner] or
+// [OpenRunner]. All methods are safe for concurrent use. The runner calls the
+// host without holding a lock.
 type Runner[B any] struct {
 	cfg       Config
 	builder   Builder[B]
 	submitter Submitter[B]
 	log       *slog.Logger
 
-	calls chan func() // run on the loop's goroutine, one after another
+	calls chan func() // run by the loop, in order
 	done  chan struct{}
 
 	durable   *Durability[B] // nil without a journal
 	recovered bool
 
-	// Owned by the loop's goroutine once it runs.
+	// The loop's goroutine owns the following fields once it runs.
 	queue   *bundlequeue.Queue[B]
 	ctx     context.Context
 	timer   *time.Timer
-	effects uint64 // how many there were
-	steps   int    // in the journal since the last snapshot
-	// held: the runner has recovered, and builds and sends nothing yet.
+	effects uint64 // effects since the queue began
+	steps   int    // steps since the last snapshot
+	// held is true after a recovery, while the runner must not build or send.
 	held bool
-	// paused is a fatal error after which the runner builds and sends nothing, or nil.
+	// paused is the fatal error after which the runner stopped building and
+	// sending, or nil.
 	paused error
-	// working are the tickets of builds and sends under way.
+	// working holds the tickets of running builds and sends.
 	working map[uint64]struct{}
-	// replayed are the effects to report again.
+	// replayed holds the effects of replayed steps, to be reported again.
 	replayed []Observation
-	// idle is closed when every bundle is final; nil if no caller waits for that.
+	// idle is closed when every bundle is final. It is nil if no caller waits
+	// in Drain.
 	idle chan struct{}
 
 	mu      sync.Mutex
 	started bool
 	cancel  context.CancelFunc
 	health  Health
-	work    sync.WaitGroup // builds and sends under way
+	work    sync.WaitGroup // running builds and sends
 }
 
-// NewRunner returns a runner that is not started. root is a final JAM block; the host imports the
-// blocks after it. The runner forgets everything when the process ends: see [OpenRunner].
+// NewRunner returns a runner that is not started. root is a final JAM block;
+// the host imports the blocks after it. The runner keeps its queue in memory
+// only: use [OpenRunner] to survive a restart.
+//
+// NewRunner returns ErrInvalidConfig if cfg is invalid or if builder or
+// submitter is nil.
 func NewRunner[B any](cfg Config, root jamq.Block, builder Builder[B], submitter Submitter[B]) (*Runner[B], error) {
 	r, err := newRunner(cfg, builder, submitter)
 	if err != nil {
@@ -77,7 +85,7 @@ func newRunner[B any](cfg Config, builder Builder[B], submitter Submitter[B]) (*
 		return nil, err
 	}
 	if builder == nil || submitter == nil {
-		return nil, fmt.Errorf("%w: Builder and Submitter must be given", ErrInvalidConfig)
+		return nil, fmt.Errorf("%w: Builder or Submitter is nil", ErrInvalidConfig)
 	}
 	log := cfg.Logger
 	if log == nil {
@@ -89,8 +97,8 @@ func newRunner[B any](cfg Config, builder Builder[B], submitter Submitter[B]) (*
 	}, nil
 }
 
-// Start begins to run until ctx ends or Stop is called. A runner starts once: again, the error
-// wraps ErrStarted.
+// Start runs the runner until ctx ends or [Runner.Stop] is called. It does not
+// block. A runner can be started once: a second call returns ErrStarted.
 func (r *Runner[B]) Start(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,8 +113,9 @@ func (r *Runner[B]) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the runner and waits until its goroutines have ended. It does not wait for bundles: see
-// Drain. Stopping a runner that does not run does nothing.
+// Stop stops the runner and waits until its goroutines have ended. It does not
+// wait for bundles: see [Runner.Drain]. If the runner does not run, Stop does
+// nothing.
 func (r *Runner[B]) Stop() {
 	r.mu.Lock()
 	cancel := r.cancel
@@ -118,7 +127,7 @@ func (r *Runner[B]) Stop() {
 	<-r.done
 }
 
-// loop is the only goroutine that touches the queue.
+// loop is the only goroutine that uses the queue.
 func (r *Runner[B]) loop() {
 	defer close(r.done)
 	defer r.noteStopped()
@@ -143,8 +152,9 @@ func (r *Runner[B]) loop() {
 	}
 }
 
-// tellAgain reports what was replayed. Then a snapshot replaces the journal, so that all steps in
-// it were taken under one configuration.
+// tellAgain reports the effects of replayed steps. After a recovery it then
+// replaces the journal with a snapshot, so that all steps after the snapshot
+// have the same configuration.
 func (r *Runner[B]) tellAgain() {
 	for _, o := range r.replayed {
 		r.tell(o)
@@ -157,8 +167,8 @@ func (r *Runner[B]) tellAgain() {
 	}
 }
 
-// step feeds the queue one event, checks the outcome, writes the step down, and carries out the
-// effects. It runs on the loop's goroutine.
+// step feeds one event to the queue, checks the invariants, records the step,
+// and carries out the effects. It runs on the loop's goroutine.
 func (r *Runner[B]) step(ev bundlequeue.Event) error {
 	now := time.Now()
 	if r.ctx.Err() != nil {
@@ -189,13 +199,13 @@ func (r *Runner[B]) step(ev bundlequeue.Event) error {
 	r.cfg.Metrics.observe(StepSeconds, time.Since(now))
 	if r.durable != nil && r.steps >= r.durable.SnapshotEvery && r.ctx.Err() == nil {
 		if err := r.snapshot(); err != nil {
-			r.fail(err) // the step itself is safe
+			r.fail(err) // the step itself is recorded
 		}
 	}
 	return nil
 }
 
-// check returns what is wrong with the queue or the host's state, if the configuration asks for it.
+// check runs the configured checks of the queue and of the host's state.
 func (r *Runner[B]) check() error {
 	if r.cfg.CheckInvariants {
 		if err := r.queue.Check(); err != nil {
@@ -208,7 +218,7 @@ func (r *Runner[B]) check() error {
 	return nil
 }
 
-// fail stops the runner, because its state is not to be trusted or not written down.
+// fail stops the runner, because its state is invalid or could not be recorded.
 func (r *Runner[B]) fail(err error) {
 	r.log.Error("runner stops", "err", err)
 	r.mu.Lock()

@@ -120,7 +120,7 @@ func TestRunnerCarriesABundleToFinality(t *testing.T) {
 		})
 		ctx := t.Context()
 		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
-		time.Sleep(20 * time.Second) // virtual: past the back-off of a failed build and a failed send
+		time.Sleep(20 * time.Second) // longer than both back-offs
 		synctest.Wait()
 		sends := h.sends()
 		require.NotEmpty(t, sends)

@@ -23,7 +23,7 @@ func (r *Runner[B]) send(request bundlequeue.Send[B]) {
 	r.report(request.Ticket, bundlequeue.Sent{Ticket: request.Ticket, OK: err == nil, Refused: err != nil && ClassOf(err) == Rebuild}, err)
 }
 
-// sleepUntil waits until t and reports whether the runner still runs.
+// sleepUntil waits until t. It returns false if the runner stops first.
 func (r *Runner[B]) sleepUntil(t time.Time) bool {
 	timer := time.NewTimer(time.Until(t))
 	defer timer.Stop()
@@ -35,8 +35,8 @@ func (r *Runner[B]) sleepUntil(t time.Time) bool {
 	}
 }
 
-// stillActs reports whether the runner has not been paused since it began the work for a ticket. If
-// it has, the work ends here, and the request stays open in the queue.
+// stillActs reports whether the runner is not paused. If it is paused, the work
+// for the ticket ends here, and the request stays open in the queue.
 func (r *Runner[B]) stillActs(ticket uint64) bool {
 	acts := make(chan bool, 1)
 	call := func() {

@@ -28,11 +28,12 @@ type simulated struct {
 	runner *submit.Runner[string]
 
 	buildTime time.Duration
-	// steady says that builds and sends do not fail by themselves. troubled is called in each slot.
+	// steady means that builds and sends do not fail by themselves. troubled is called in each
+	// slot.
 	steady   bool
 	troubled func(ctx context.Context, s *simulated, slot int) error
 	stats    bundlequeue.Stats // at the end
-	// unreachable says that no guarantor can be reached, deaf that the JAM node shows no blocks.
+	// unreachable means that no guarantor can be reached, deaf that the JAM node shows no blocks.
 	unreachable, deaf atomic.Bool
 
 	mu       sync.Mutex
@@ -128,7 +129,8 @@ func simulateRunner(t *testing.T, seed uint64) {
 	cfg.ForeignLoad, cfg.LastMomentProbability = float64(seed%3)/5, float64(seed%2)/5
 	cfg.FinalityLag, cfg.MaxForkDepth, cfg.ForkProbability = 4, 3, float64(seed%3)/10
 	if seed%6 == 5 {
-		cfg.FinalityLag = int(cfg.Spec.MaxLookupAnchorAge) / 3 // a slow package is nearly too old when it is ready
+		// A slow package is nearly too old when it is ready.
+		cfg.FinalityLag = int(cfg.Spec.MaxLookupAnchorAge) / 3
 	}
 	s := &simulated{
 		// 12.5 s and more: an anchor from the table expires before the package is ready.

@@ -8,33 +8,39 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// ErrInvalidConfig is wrapped by every error of a Validate method of this package.
+// ErrInvalidConfig is wrapped by every error of a Validate method of this
+// package.
 var ErrInvalidConfig = errors.New("submit: invalid config")
 
-// Window says when within a slot packages are sent: not right after a block, while guarantors are
-// busy with it, and not so late that they cannot refine and sign before the next one.
+// Window is the part of each slot in which packages are sent. It is not right
+// after a block, because guarantors are then busy with that block. It ends
+// early enough for guarantors to refine and sign before the next block.
 type Window struct {
 	// Clock is the chain's slot clock.
 	Clock jamq.SlotClock
-	// Opens is how long before the next slot the window opens, at most a slot; 3 s by default.
+	// Opens is how long before the next slot the window opens. It is greater
+	// than Closes and at most one slot. The default is half a slot, 3 s.
 	Opens time.Duration
-	// Closes is how long before the next slot it closes, at least 0 and less than Opens; 1 s by
-	// default.
+	// Closes is how long before the next slot the window closes. It is at least
+	// 0. The default is a sixth of a slot, 1 s.
 	Closes time.Duration
-	// Skew is how far the host's clock is ahead of the chain's, negative where it is behind, less
-	// than a slot either way; 0 by default. A runner finds out by itself that its clock is behind,
-	// from blocks that come before their slot has begun.
+	// Skew is how far the host's clock is ahead of the chain's. It is negative
+	// if the clock is behind, and less than one slot in both directions. The
+	// default is 0. A runner detects by itself that its clock is behind: see
+	// Health.Behind.
 	Skew time.Duration
 }
 
-// DefaultWindow returns the window for a chain: it opens half a slot and closes a sixth of a slot
-// before the next one, which is 3 s and 1 s for slots of 6 s.
+// DefaultWindow returns the default window for a chain. It opens half a slot
+// and closes a sixth of a slot before the next slot: 3 s and 1 s for slots of 6
+// s.
 func DefaultWindow(spec jamq.ChainSpec) Window {
 	return Window{Clock: jamq.NewSlotClock(spec), Opens: spec.SlotDuration / 2, Closes: spec.SlotDuration / 6}
 }
 
-// Validate reports a window that is empty or longer than a slot. The error wraps
-// [ErrInvalidConfig].
+// Validate returns an error that wraps [ErrInvalidConfig] if the slots are
+// shorter than 1 ms, if the window is empty or longer than a slot, or if Skew
+// is a slot or more.
 func (w Window) Validate() error {
 	if w.Clock.SlotDuration < time.Millisecond {
 		return fmt.Errorf("%w: Window.Clock has slots of %v, want at least 1ms", ErrInvalidConfig, w.Clock.SlotDuration)
@@ -55,8 +61,8 @@ func (w Window) Open(t time.Time) bool {
 	return left <= w.Opens && left > w.Closes
 }
 
-// NextOpen returns t if the window is open at t, else the next moment at which it opens, both by
-// the host's clock.
+// NextOpen returns t if the window is open at t, and otherwise the next time at
+// which it opens. Both are times of the host's clock.
 func (w Window) NextOpen(t time.Time) time.Time {
 	if w.Open(t) {
 		return t
@@ -65,6 +71,6 @@ func (w Window) NextOpen(t time.Time) time.Time {
 	if opens := next.Add(-w.Opens); !opens.Before(t) {
 		return opens
 	}
-	// Already closed for this slot.
+	// The window of this slot has closed.
 	return next.Add(w.Clock.SlotDuration - w.Opens)
 }

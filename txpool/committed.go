@@ -80,6 +80,7 @@ func (c *core) commit(e *entry, now int64) {
 		c.secret.bury(e.prefix, now, c.cfg.Lifetime)
 	}
 	c.emit(Event{Kind: Included}, e)
+	c.departures.forget(e.hash())
 	if i > 0 {
 		c.dropUsed(a)
 		i = 0

@@ -19,7 +19,7 @@ type history struct {
 	open     map[uint64]*pastLease
 	order    uint64
 	poisoned []Poison
-	departed map[common.Hash]Departure
+	departed map[common.Hash]pastDeparture
 
 	leases []*pastLease // open leases by number, after reading
 
@@ -41,6 +41,12 @@ type past struct {
 	err     error // reason for holding aside
 }
 
+// pastDeparture is a departure and its place in the journal.
+type pastDeparture struct {
+	Departure
+	order uint64
+}
+
 // pastLease is a lease that was opened and not closed.
 type pastLease struct {
 	id       uint64
@@ -53,7 +59,7 @@ type pastLease struct {
 func (h *history) read(record []byte) error {
 	if h.added == nil {
 		h.added, h.open = make(map[common.Hash]*past), make(map[uint64]*pastLease)
-		h.departed = make(map[common.Hash]Departure)
+		h.departed = make(map[common.Hash]pastDeparture)
 		h.committing, h.spent = make(map[common.Hash]*past), make(map[common.Address][]spending)
 	}
 	if err := h.parse(record); err != nil {
@@ -82,7 +88,8 @@ func (h *history) parse(record []byte) error {
 			return err
 		}
 		h.leave(d.Hash)
-		h.departed[d.Hash] = d
+		h.order++
+		h.departed[d.Hash] = pastDeparture{d, h.order}
 		return nil
 	case recordPrices:
 		if len(body) != 3*numberSize {

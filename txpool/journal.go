@@ -218,13 +218,15 @@ func poisoned(h *history, batch []candidate, origin []*past) []Poison {
 // beginRestore restores the data that belongs to no transaction.
 func (p *Pool) beginRestore(h *history) {
 	now := p.cfg.Now()
-	left := slices.SortedFunc(maps.Values(h.departed), func(a, b Departure) int { return a.At.Compare(b.At) })
+	left := slices.SortedFunc(maps.Values(h.departed), func(a, b pastDeparture) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.order, b.order))
+	})
 	p.lock()
 	defer p.mu.Unlock()
 	p.core.restoring, p.core.keeping = true, true
 	h.prices.apply(&p.core.fees)
 	for _, d := range left {
-		p.core.departures.put(d, now)
+		p.core.departures.put(d.Departure, now)
 	}
 	for _, poison := range h.poisoned {
 		p.poisoned = append(p.poisoned, poison.Record)

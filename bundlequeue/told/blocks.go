@@ -6,7 +6,8 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// blocks implements bundlequeue.Blocks for a host that sees none. It accepts every anchor.
+// blocks implements bundlequeue.Blocks for a host that sees no blocks. It
+// accepts every anchor.
 type blocks struct{}
 
 // Blocks implements bundlequeue.Evidence.
@@ -18,7 +19,8 @@ func (blocks) Best() anchor.Point { return anchor.Point{} }
 // Finalized implements bundlequeue.Blocks.
 func (blocks) Finalized() anchor.Point { return anchor.Point{} }
 
-// Anchor implements bundlequeue.Blocks: the host finds the block by its offset.
+// Anchor implements bundlequeue.Blocks. It returns no block; the host finds it
+// by its offset.
 func (blocks) Anchor(_ anchor.Point, offset int) (anchor.Point, int, bool) {
 	return anchor.Point{}, offset, true
 }
@@ -29,8 +31,8 @@ func (blocks) Locate(jamq.HeaderHash) (anchor.Point, bool) { return anchor.Point
 // Knows implements bundlequeue.Blocks.
 func (blocks) Knows(jamq.HeaderHash) bool { return true }
 
-// Follow implements bundlequeue.Blocks: a package names the one before it until that is
-// accumulated.
+// Follow implements bundlequeue.Blocks. A package names its predecessor until
+// the predecessor is accumulated.
 func (blocks) Follow(f bundlequeue.Fate, _ int) bundlequeue.Following {
 	return bundlequeue.Following{Possible: true, Name: f.Status().Accumulated.IsZero()}
 }

@@ -12,35 +12,40 @@ import (
 var (
 	// ErrInvalidConfig is wrapped by every error of [Config.Validate].
 	ErrInvalidConfig = errors.New("told: invalid config")
-	// ErrNotNow: a package was taken and must not be sent now; a job to send it comes later.
-	ErrNotNow = errors.New("told: not to be sent now")
+	// ErrNotNow means that the queue accepted a package that must not be sent
+	// yet. A later job requests the send.
+	ErrNotNow = errors.New("told: package must not be sent yet")
 )
 
-// Config holds the time-outs by which packages are given up. Begin with [DefaultConfig].
+// Config holds the time-outs after which packages are given up. Start from
+// [DefaultConfig].
 type Config struct {
-	// GuaranteeTimeout is how long after its last send a package is given up that was not
-	// guaranteed. It is at least the 2R-1 slots in which guarantors may report it, at most 1000
-	// days; 54 s by default on the tiny spec.
+	// GuaranteeTimeout is how long after its last send a package is given up if
+	// it is not guaranteed. It is at least 2R-1 slots, in which guarantors may
+	// report the package (R is the rotation period), and at most 1000 days. The
+	// default is 54 s on the tiny chain: see anchor.DefaultGuaranteeTimeout.
 	GuaranteeTimeout time.Duration
-	// AccumulateTimeout is how long the queue waits for accumulation, positive, at most 1000 days;
-	// 10 slots by default.
+	// AccumulateTimeout is how long the queue waits once for the accumulation
+	// of a guaranteed package. It must be positive and at most 1000 days. The
+	// default is 10 slots.
 	AccumulateTimeout time.Duration
-	// AccumulateTries is how often AccumulateTimeout may pass before the package is given up, at
-	// least 1; 3 by default.
+	// AccumulateTries is how often AccumulateTimeout passes before the package
+	// is given up. It is at least 1. The default is 3.
 	AccumulateTries int
-	// FailureHold is how long after the last send of any of its packages a bundle is held before it
-	// is handed back, because one of them may still be accumulated. It is positive, at most 1000
-	// days; by default twice the slots of H + U + E.
+	// FailureHold is how long after the last send of a bundle's packages the
+	// queue holds the bundle before it hands it back, because one of the
+	// packages may still be accumulated. It must be positive and at most 1000
+	// days. The default is twice H + U + E slots.
 	FailureHold time.Duration
-	// Remember is how many packages of failed bundles are remembered for bundlequeue.Resurrected,
-	// at least 0; 606 by default.
+	// Remember is how many packages of failed bundles are remembered for
+	// bundlequeue.Resurrected. It must not be negative. The default is 606.
 	Remember int
 }
 
-// longest bounds every duration.
+// longest limits every duration.
 const longest = 1000 * 24 * time.Hour
 
-// DefaultConfig returns the defaults for a chain.
+// DefaultConfig returns the default configuration for a chain.
 func DefaultConfig(spec jamq.ChainSpec) Config {
 	slots := func(n jamq.Slot) time.Duration { return time.Duration(n) * spec.SlotDuration }
 	return Config{
@@ -52,8 +57,8 @@ func DefaultConfig(spec jamq.ChainSpec) Config {
 	}
 }
 
-// Validate names the first field that is out of range, its value and what is allowed. The error
-// wraps [ErrInvalidConfig].
+// Validate returns an error that gives the first field out of range, its value,
+// and its limits. The error wraps [ErrInvalidConfig].
 func (c *Config) Validate(spec *jamq.ChainSpec) error {
 	for _, f := range []struct {
 		field           string

@@ -13,36 +13,40 @@ import (
 	"github.com/jamq/jamq/internal/minheap"
 )
 
-// Block stands for the block of an event that the host reported, because the block is not known.
+// Block is the point that bundlequeue.Queue returns for events that the host
+// reported, because their blocks are unknown.
 var Block = anchor.Point{Hash: jamq.HeaderHash{'t', 'o', 'l', 'd'}}
 
-// Evidence holds the host's reports about a queue's packages, and gives up packages by the clock. It
-// implements bundlequeue.Evidence and belongs to one queue.
+// Evidence holds the host's reports about a queue's packages, and gives up
+// packages by the clock. It implements bundlequeue.Evidence and belongs to one
+// queue.
 type Evidence struct {
 	cfg     Config
-	now     time.Time // of the last Advance
+	now     time.Time // time of the last Advance
 	fates   map[jamq.PackageHash]*fate
-	bundles map[uint64][]*fate // the packages of each bundle
+	bundles map[uint64][]*fate // packages by bundle
 	timers  minheap.Heap[int64, *fate]
 	changed []*fate
-	// buried are packages of failed bundles, oldest first: whether they are dead is not certain.
+	// buried are packages of failed bundles, oldest first. They may still be
+	// accumulated.
 	buried []jamq.PackageHash
 	stats  Stats
 }
 
-// Stats counts reports of the host that had no effect.
+// Stats counts reports that came too late or twice.
 type Stats struct {
-	// DuplicateGuarantees counts guarantees of a package while one of its bundle, or itself, had
-	// one.
+	// DuplicateGuarantees counts guarantees of a package when it, or another
+	// package of its bundle, was guaranteed already.
 	DuplicateGuarantees uint64
 	// DuplicateAccumulations counts the same for accumulation.
 	DuplicateAccumulations uint64
-	// AccumulatedAfterFailed counts packages that were accumulated after their bundle was handed
-	// back.
+	// AccumulatedAfterFailed counts packages that were accumulated after their
+	// bundle had been handed back.
 	AccumulatedAfterFailed uint64
 }
 
-// fate holds the host's reports about one package. It implements bundlequeue.Fate.
+// fate holds the host's reports about one package. It implements
+// bundlequeue.Fate.
 type fate struct {
 	owner         *Evidence
 	pkg           jamq.PackageHash
@@ -50,15 +54,15 @@ type fate struct {
 	prerequisites []jamq.PackageHash
 	status        chainview.Status
 	final         bool
-	timeouts      int // without accumulation
+	timeouts      int // expired AccumulateTimeouts
 	sent          bool
 	lastSend      time.Time
 	timer         minheap.Entry[int64, *fate]
 	changed       bool
 }
 
-// NewEvidence returns evidence for a new queue: see bundlequeue.NewWith. The error wraps
-// [ErrInvalidConfig].
+// NewEvidence returns evidence for a new queue: see bundlequeue.NewWith. The
+// error wraps [ErrInvalidConfig].
 func NewEvidence(spec jamq.ChainSpec, cfg Config) (*Evidence, error) {
 	if err := cfg.Validate(&spec); err != nil {
 		return nil, err
@@ -66,21 +70,24 @@ func NewEvidence(spec jamq.ChainSpec, cfg Config) (*Evidence, error) {
 	return &Evidence{cfg: cfg, fates: make(map[jamq.PackageHash]*fate), bundles: make(map[uint64][]*fate)}, nil
 }
 
-// Stats returns the counts since the evidence was made.
+// Stats returns the counts since the evidence was created. A snapshot keeps
+// them.
 func (e *Evidence) Stats() Stats { return e.stats }
 
-// Observe implements bundlequeue.Evidence.
+// Observe implements bundlequeue.Evidence. It accepts bundlequeue.Told only.
+// Reports about unknown packages have no effect, unless the package belongs to
+// a failed bundle.
 func (e *Evidence) Observe(now time.Time, ev bundlequeue.Event) ([]bundlequeue.Effect, error) {
 	told, ok := ev.(bundlequeue.Told)
 	if !ok {
-		return nil, fmt.Errorf("%w: %T, want Told: the queue has told evidence", bundlequeue.ErrWrongEvidence, ev)
+		return nil, fmt.Errorf("%w: %T, want Told", bundlequeue.ErrWrongEvidence, ev)
 	}
 	if !slices.Contains([]bundlequeue.State{bundlequeue.Guaranteed, bundlequeue.Accumulated, bundlequeue.Finalized, bundlequeue.Queued}, told.State) {
-		return nil, fmt.Errorf("%w: told %v, want guaranteed, accumulated, finalized or queued", bundlequeue.ErrUnknownEvent, told.State)
+		return nil, fmt.Errorf("%w: state %v, want guaranteed, accumulated, finalized or queued", bundlequeue.ErrUnknownEvent, told.State)
 	}
 	f := e.fates[told.Package]
 	if f == nil {
-		return e.tellOfBuried(told), nil // another rollup's, or long final
+		return e.tellOfBuried(told), nil // unknown or retired
 	}
 	switch told.State {
 	case bundlequeue.Guaranteed:
@@ -95,8 +102,10 @@ func (e *Evidence) Observe(now time.Time, ev bundlequeue.Event) ([]bundlequeue.E
 	return nil, nil
 }
 
-// guaranteed lets the first guaranteed package of a bundle win. A late one, which was given up,
-// wins as well unless another one was faster: the chain is right and the clock was wrong.
+// guaranteed records that a package was guaranteed. The first guaranteed
+// package of a bundle wins. If the package was given up before, it wins
+// nevertheless, unless another one was faster: the chain is right and the clock
+// was wrong.
 func (e *Evidence) guaranteed(now time.Time, f *fate) {
 	if w := e.winner(f.bundle); w != nil && (w != f || !f.status.Reported.IsZero()) {
 		e.stats.DuplicateGuarantees++
@@ -121,8 +130,8 @@ func (e *Evidence) accumulated(f *fate, final bool) {
 	e.spread(f)
 }
 
-// winner returns the package of a bundle that was accumulated, or else one that is guaranteed and
-// not given up, or nil.
+// winner returns the package of a bundle that was accumulated. If there is
+// none, it returns one that is guaranteed and not given up, or nil.
 func (e *Evidence) winner(bundle uint64) *fate {
 	var reported *fate
 	for _, f := range e.bundles[bundle] {
@@ -136,7 +145,7 @@ func (e *Evidence) winner(bundle uint64) *fate {
 	return reported
 }
 
-// giveUp takes a package for dead, and with it all that name it.
+// giveUp marks a package as dead, and with it all packages that name it.
 func (e *Evidence) giveUp(f *fate) {
 	f.status.Dead = anchor.ClockExpired
 	e.hold(f)
@@ -144,7 +153,8 @@ func (e *Evidence) giveUp(f *fate) {
 	e.spread(f)
 }
 
-// hold sets the timer of a package that was given up to the end of Config.FailureHold.
+// hold sets the timer of a package that was given up to the end of
+// Config.FailureHold.
 func (e *Evidence) hold(f *fate) {
 	e.timers.Remove(&f.timer)
 	if f.sent {
@@ -152,9 +162,10 @@ func (e *Evidence) hold(f *fate) {
 	}
 }
 
-// spread carries death, and coming back to life, from the packages of f's bundle to those that name
-// them: a package that needs another one than the winner can never be accumulated. Bundles name the
-// one before them, so one pass in their order is enough.
+// spread updates the packages that name packages of f's bundle. A package that
+// names another package than the winner can never be accumulated; it is live
+// again if that changes. Bundles name the one before them, so one pass in their
+// order is sufficient.
 func (e *Evidence) spread(f *fate) {
 	for bundle := f.bundle + 1; len(e.bundles[bundle]) > 0; bundle++ {
 		changed := false
@@ -182,7 +193,8 @@ func (e *Evidence) spread(f *fate) {
 	}
 }
 
-// lost reports whether a package of the queue can never be accumulated, as far as is known.
+// lost reports whether a package of the queue is given up, or another package
+// of its bundle has won.
 func (e *Evidence) lost(pkg jamq.PackageHash) bool {
 	f := e.fates[pkg]
 	if f == nil {
@@ -192,8 +204,8 @@ func (e *Evidence) lost(pkg jamq.PackageHash) bool {
 	return f.status.Dead != anchor.Alive || w != nil && w != f
 }
 
-// tellOfBuried returns Resurrected if a package of a bundle that was handed back is accumulated
-// after all. That is the worst outcome of a guess by the clock.
+// tellOfBuried returns a Resurrected effect if a package of a failed bundle is
+// accumulated. This is the worst outcome of a guess by the clock.
 func (e *Evidence) tellOfBuried(told bundlequeue.Told) []bundlequeue.Effect {
 	i := slices.Index(e.buried, told.Package)
 	if i < 0 || told.State != bundlequeue.Accumulated && told.State != bundlequeue.Finalized {
@@ -204,7 +216,8 @@ func (e *Evidence) tellOfBuried(told bundlequeue.Told) []bundlequeue.Effect {
 	return []bundlequeue.Effect{bundlequeue.Resurrected{Package: told.Package}}
 }
 
-// Advance implements bundlequeue.Evidence: it gives up the packages whose timers have run out.
+// Advance implements bundlequeue.Evidence. It gives up the packages whose
+// timers have expired.
 func (e *Evidence) Advance(now time.Time) {
 	if now.Before(e.now) {
 		e.clockWentBack(now)
@@ -219,7 +232,7 @@ func (e *Evidence) Advance(now time.Time) {
 		return cmp.Or(cmp.Compare(a.bundle, b.bundle), a.pkg.Compare(b.pkg))
 	})
 	for _, f := range due {
-		if !f.timer.Queued() { // else it died with a package before it
+		if !f.timer.Queued() { // hold or startTimer may have set it
 			e.expire(f)
 		}
 	}
@@ -233,10 +246,11 @@ func (e *Evidence) NextWake() time.Time {
 	return time.Time{}
 }
 
-// expire is called when the timer of a package has run out.
+// expire processes the expired timer of a package.
 func (e *Evidence) expire(f *fate) {
 	if f.status.Dead != anchor.Alive {
-		if f.Settled() == bundlequeue.Unsettled { // Config.FailureHold is longer than before a restart
+		// After a restart Config.FailureHold may be longer.
+		if f.Settled() == bundlequeue.Unsettled {
 			e.hold(f)
 		}
 		e.noteChange(f)
@@ -252,7 +266,7 @@ func (e *Evidence) expire(f *fate) {
 	e.giveUp(f)
 }
 
-// clockWentBack shortens every timer to the longest that can begin now.
+// clockWentBack limits every timer to the longest wait that can begin now.
 func (e *Evidence) clockWentBack(now time.Time) {
 	longest := now.Add(max(e.cfg.GuaranteeTimeout, e.cfg.AccumulateTimeout, e.cfg.FailureHold)).UnixNano()
 	for _, f := range e.fates {
@@ -265,7 +279,7 @@ func (e *Evidence) clockWentBack(now time.Time) {
 	}
 }
 
-// startTimer begins the wait for a guarantee anew: every send is another chance.
+// startTimer starts the wait for a guarantee. Every send restarts it.
 func (e *Evidence) startTimer(f *fate) {
 	if f.sent && f.status.Reported.IsZero() && f.status.Dead == anchor.Alive {
 		e.timers.Set(&f.timer, f.lastSend.Add(e.cfg.GuaranteeTimeout).UnixNano())
@@ -282,7 +296,7 @@ func (e *Evidence) Watch(p bundlequeue.Watched) (bundlequeue.Fate, error) {
 	return f, nil
 }
 
-// enter makes a package known.
+// enter adds a package to the indices.
 func (e *Evidence) enter(f *fate) {
 	f.timer.Value = f
 	e.fates[f.pkg] = f
@@ -295,8 +309,8 @@ func (e *Evidence) Fate(pkg jamq.PackageHash) (bundlequeue.Fate, bool) {
 	return f, ok
 }
 
-// Forget implements bundlequeue.Evidence. Packages of a bundle that was never accumulated are
-// remembered as buried.
+// Forget implements bundlequeue.Evidence. Packages of a bundle that was never
+// accumulated are remembered as buried.
 func (e *Evidence) Forget(pkg jamq.PackageHash) {
 	f, ok := e.fates[pkg]
 	if !ok {
@@ -343,7 +357,7 @@ func (f *fate) Standing() bundlequeue.Standing {
 	return bundlequeue.Standing{Reported: !f.status.Reported.IsZero(), Accumulated: !f.status.Accumulated.IsZero(), Dead: f.status.Dead}
 }
 
-// Settled implements bundlequeue.Fate: whether a package is dead for good is a guess.
+// Settled implements bundlequeue.Fate. SettledDead is a guess by the clock.
 func (f *fate) Settled() bundlequeue.Settlement {
 	switch {
 	case f.final:
@@ -357,7 +371,8 @@ func (f *fate) Settled() bundlequeue.Settlement {
 // Prerequisites implements bundlequeue.Fate.
 func (f *fate) Prerequisites() []jamq.PackageHash { return f.prerequisites }
 
-// Anchor implements bundlequeue.Fate: it is not known.
+// Anchor implements bundlequeue.Fate. It returns zeros, because the anchor is
+// unknown.
 func (f *fate) Anchor() (anchor.Point, jamq.Slot) { return anchor.Point{}, 0 }
 
 // Sent implements bundlequeue.Fate.

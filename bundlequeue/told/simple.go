@@ -11,23 +11,25 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// Simple is a queue behind the calls that builders know: put a bundle in, take the next one out,
-// say what became of it. It is the same queue with the same rules. Where bundlequeue.Queue.Step
-// returns requests among its effects, Simple keeps them for [Simple.Dequeue] and returns only the
-// news: bundlequeue.Changed, Died, Failed and Resurrected.
+// Simple is a bundlequeue.Queue with methods in place of events: enqueue a
+// bundle, dequeue the next job, report its outcome. The queue and its rules are
+// the same. Simple keeps Build and Send effects for [Simple.Dequeue]. Its
+// methods return the other effects, called news: bundlequeue.Changed, Died,
+// Failed and Resurrected.
 //
-// The host answers each Failed by [Simple.MarkTakenBack]. The On calls need [Evidence]; for a queue
-// with chain evidence feed blocks by [Simple.Step].
+// The host answers each Failed effect with [Simple.MarkTakenBack]. The methods
+// that begin with On need [Evidence]. If the queue has evidence from blocks,
+// feed the blocks with [Simple.Step].
 //
 // A Simple is not safe for concurrent use.
 type Simple[B any] struct {
 	queue *bundlequeue.Queue[B]
-	told  *Evidence            // nil for a queue with other evidence
-	jobs  []bundlequeue.Effect // Build and Send effects not taken yet
+	told  *Evidence            // nil: other evidence
+	jobs  []bundlequeue.Effect // Build and Send effects
 }
 
-// New returns an empty queue with told evidence. The error wraps [ErrInvalidConfig] or
-// bundlequeue.ErrInvalidConfig.
+// New returns an empty queue with new [Evidence]. The error wraps
+// [ErrInvalidConfig] or bundlequeue.ErrInvalidConfig.
 func New[B any](cfg bundlequeue.Config, told Config) (*Simple[B], error) {
 	evidence, err := NewEvidence(cfg.Spec, told)
 	if err != nil {
@@ -40,9 +42,10 @@ func New[B any](cfg bundlequeue.Config, told Config) (*Simple[B], error) {
 	return &Simple[B]{queue: q, told: evidence}, nil
 }
 
-// Restore makes a Simple of a snapshot that [Simple.AppendSnapshot] wrote. The news are the failed
-// bundles that the host has not answered: whether it took them back before the crash, it knows by
-// their tickets or contents. The errors are those of bundlequeue.Restore.
+// Restore returns the queue of a snapshot of [Simple.AppendSnapshot]. The news
+// are the failed bundles that the host has not answered. It may have taken them
+// back before the crash; it recognizes them by their tickets or contents. The
+// errors are those of bundlequeue.Restore.
 func Restore[B any](cfg bundlequeue.Config, told Config, codec bundlequeue.Codec[B], snapshot []byte) (*Simple[B], []bundlequeue.Effect, error) {
 	var evidence *Evidence
 	q, err := bundlequeue.RestoreWith(cfg, codec, snapshot, func(b []byte) (_ bundlequeue.Evidence, err error) {
@@ -57,15 +60,15 @@ func Restore[B any](cfg bundlequeue.Config, told Config, codec bundlequeue.Codec
 	return s, news, nil
 }
 
-// NewSimple wraps a queue of any evidence, which must not be stepped by another caller. It takes up
-// the requests that are open in it, after a restart for example, and returns the failed bundles
-// that the host has not answered.
+// NewSimple wraps a queue with any kind of evidence. No other caller may call
+// the queue's Step. NewSimple keeps the open requests of the queue as jobs, and
+// returns the failed bundles that the host has not answered.
 func NewSimple[B any](q *bundlequeue.Queue[B]) (*Simple[B], []bundlequeue.Effect) {
 	s := &Simple[B]{queue: q}
 	return s, s.keepJobs(q.Open())
 }
 
-// keepJobs puts Build and Send effects aside and returns the others.
+// keepJobs keeps Build and Send effects as jobs and returns the other effects.
 func (s *Simple[B]) keepJobs(effects []bundlequeue.Effect) []bundlequeue.Effect {
 	news := effects[:0]
 	for _, e := range effects {
@@ -79,24 +82,29 @@ func (s *Simple[B]) keepJobs(effects []bundlequeue.Effect) []bundlequeue.Effect 
 	return news
 }
 
-// AppendSnapshot appends everything that the queue knows: see bundlequeue.AppendSnapshot.
+// AppendSnapshot appends the whole state of the queue: see
+// bundlequeue.AppendSnapshot.
 func (s *Simple[B]) AppendSnapshot(b []byte, codec bundlequeue.Codec[B]) []byte {
 	return bundlequeue.AppendSnapshot(b, codec, s.queue)
 }
 
 // Job is a bundle to be submitted.
 type Job[B any] struct {
-	// Number is the rollup block, Version counts its packages from 1, Attempt the sends of a
-	// package. Take another guarantor for each attempt.
+	// Number is the number of the rollup block. Version counts the packages of
+	// the bundle and Attempt counts the sends of a package, both from 1. Choose
+	// another guarantor for each attempt.
 	Number           uint64
 	Version, Attempt int
-	// Core is the core whose guarantors should get it.
+	// Core is the core whose guarantors should receive the package.
 	Core jamq.CoreIndex
-	// Package is the package to send again; zero if one must be built first.
+	// Package is the package to send again. It is zero if a package must be
+	// built first.
 	Package jamq.PackageHash
-	// Bundle holds the bytes of Package, or else what the package is to be built from.
+	// Bundle holds the bytes of Package. If Package is zero, it is the bundle
+	// to build a package from.
 	Bundle B
-	// Offset, Anchor, MinAnchor and Prerequisites say how to build: see bundlequeue.Build.
+	// Offset, Anchor, MinAnchor and Prerequisites are the conditions for the
+	// build: see bundlequeue.Build.
 	Offset            int
 	Anchor, MinAnchor anchor.Point
 	Prerequisites     []jamq.PackageHash
@@ -104,7 +112,7 @@ type Job[B any] struct {
 	ticket uint64
 }
 
-// Step feeds any event. It returns the news.
+// Step feeds an event to the queue and returns the news.
 func (s *Simple[B]) Step(now time.Time, ev bundlequeue.Event) ([]bundlequeue.Effect, error) {
 	effects, err := s.queue.Step(now, ev)
 	return s.keepJobs(effects), err
@@ -126,7 +134,8 @@ func ticketOf[B any](e bundlequeue.Effect) uint64 {
 	return 0
 }
 
-// open drops jobs that have become pointless and returns the first one that has not, or nil.
+// open drops jobs that the queue does not expect any more, and returns the
+// first other job, or nil.
 func (s *Simple[B]) open() bundlequeue.Effect {
 	for len(s.jobs) > 0 {
 		if s.queue.Expects(ticketOf[B](s.jobs[0])) {
@@ -138,12 +147,13 @@ func (s *Simple[B]) open() bundlequeue.Effect {
 	return nil
 }
 
-// CanSubmit reports whether Dequeue has a job.
+// CanSubmit reports whether Dequeue would return a job.
 func (s *Simple[B]) CanSubmit() bool { return s.open() != nil }
 
-// Dequeue returns the next bundle to build and submit, or to submit again, and whether there is
-// one. Each job is returned once, and must be answered by MarkSubmitted or MarkFailed. Events about
-// the bundle in between are neither lost nor undone.
+// Dequeue returns the next job: a bundle to build and submit, or a package to
+// send again. It returns false if there is none. Each job is returned once. The
+// host must answer it with MarkSubmitted or MarkFailed. Events about the bundle
+// between the two calls are not lost.
 func (s *Simple[B]) Dequeue() (Job[B], bool) {
 	e := s.open()
 	if e == nil {
@@ -165,14 +175,16 @@ func (s *Simple[B]) Dequeue() (Job[B], bool) {
 	}, true
 }
 
-// MarkSubmitted says that a job's package is about to leave. Call it before the bytes leave, and
-// send them only if it returns no error:
-//   - bundlequeue.ErrNotExpected: the job became pointless;
-//   - bundlequeue.ErrInadmissible: the package must not be sent;
-//   - [ErrNotNow]: the package was taken, and a job to send it comes later.
+// MarkSubmitted reports that the package of a job is about to be sent. Call it
+// before the send, and send the package only if there is no error: -
+// bundlequeue.ErrNotExpected means that the job is obsolete or the package is
+// dead. - bundlequeue.ErrInadmissible means that the package must not be sent.
+// - [ErrNotNow] means that the queue accepted the package, and a later job
+// requests the send.
 //
-// For a job with a Package the other arguments are not read; otherwise they describe what was
-// built. News can come with an error.
+// If job.Package is not zero, the arguments after job are ignored. Otherwise
+// they describe the package that was built. MarkSubmitted may return news
+// together with an error.
 func (s *Simple[B]) MarkSubmitted(now time.Time, job Job[B], pkg jamq.PackageHash, context jamq.RefineContext, bundle B) ([]bundlequeue.Effect, error) {
 	if !job.Package.IsZero() {
 		return s.Step(now, bundlequeue.Sent{Ticket: job.ticket, OK: true})
@@ -200,7 +212,8 @@ func (s *Simple[B]) MarkSubmitted(now time.Time, job Job[B], pkg jamq.PackageHas
 	return append(news, more...), err
 }
 
-// MarkFailed says that a job could not be built or sent. It comes back after a back-off.
+// MarkFailed reports that a job could not be built or sent. The queue repeats
+// the job after a back-off.
 func (s *Simple[B]) MarkFailed(now time.Time, job Job[B]) ([]bundlequeue.Effect, error) {
 	if job.Package.IsZero() {
 		return s.Step(now, bundlequeue.BuildFailed{Ticket: job.ticket})
@@ -208,30 +221,32 @@ func (s *Simple[B]) MarkFailed(now time.Time, job Job[B]) ([]bundlequeue.Effect,
 	return s.Step(now, bundlequeue.Sent{Ticket: job.ticket})
 }
 
-// MarkTakenBack says that the host has a failed bundle's transactions again: see
-// bundlequeue.TakenBack.
+// MarkTakenBack confirms that the host has the transactions of a failed bundle
+// again: see bundlequeue.TakenBack.
 func (s *Simple[B]) MarkTakenBack(now time.Time, failed bundlequeue.Failed[B]) ([]bundlequeue.Effect, error) {
 	return s.Step(now, bundlequeue.TakenBack{Ticket: failed.Ticket})
 }
 
-// OnGuaranteed says that a package was guaranteed. Packages of others are ignored in constant time,
-// without allocation.
+// OnGuaranteed reports that a package was guaranteed. Unknown packages are
+// ignored, in constant time and without allocation.
 func (s *Simple[B]) OnGuaranteed(now time.Time, pkg jamq.PackageHash) ([]bundlequeue.Effect, error) {
 	return s.tell(now, pkg, bundlequeue.Guaranteed)
 }
 
-// OnAccumulated says that a package was accumulated. Packages of others are ignored.
+// OnAccumulated reports that a package was accumulated. Unknown packages are
+// ignored.
 func (s *Simple[B]) OnAccumulated(now time.Time, pkg jamq.PackageHash) ([]bundlequeue.Effect, error) {
 	return s.tell(now, pkg, bundlequeue.Accumulated)
 }
 
-// OnFinalized says that a package's accumulation is final. Packages of others are ignored.
+// OnFinalized reports that the accumulation of a package is final. Unknown
+// packages are ignored.
 func (s *Simple[B]) OnFinalized(now time.Time, pkg jamq.PackageHash) ([]bundlequeue.Effect, error) {
 	return s.tell(now, pkg, bundlequeue.Finalized)
 }
 
-// OnTimeoutOrFailure gives a package up: another version may follow at once. Packages of others are
-// ignored.
+// OnTimeoutOrFailure gives a package up, so that another version may follow
+// immediately. Unknown packages are ignored.
 func (s *Simple[B]) OnTimeoutOrFailure(now time.Time, pkg jamq.PackageHash) ([]bundlequeue.Effect, error) {
 	return s.tell(now, pkg, bundlequeue.Queued)
 }
@@ -243,17 +258,20 @@ func (s *Simple[B]) tell(now time.Time, pkg jamq.PackageHash, state bundlequeue.
 	return s.Step(now, bundlequeue.Told{Package: pkg, State: state})
 }
 
-// CheckTimeouts lets time pass: retries, back-offs, and what the clock gives up.
+// CheckTimeouts advances the time to now. It triggers retries, back-offs and
+// the time-outs of packages.
 func (s *Simple[B]) CheckTimeouts(now time.Time) ([]bundlequeue.Effect, error) {
 	return s.Step(now, bundlequeue.Tick{})
 }
 
-// Requeue asks to send a bundle's package again at once: see bundlequeue.Retry.
+// Requeue makes the next send of a bundle's package due immediately: see
+// bundlequeue.Retry.
 func (s *Simple[B]) Requeue(now time.Time, number uint64) ([]bundlequeue.Effect, error) {
 	return s.Step(now, bundlequeue.Retry{Number: number})
 }
 
-// Stats returns a summary. With told evidence it includes what the evidence rejected.
+// Stats returns a summary of the queue. With [Evidence] it includes the counts
+// of [Evidence.Stats].
 func (s *Simple[B]) Stats() bundlequeue.Stats {
 	stats := s.queue.Stats()
 	if s.told != nil {
@@ -264,5 +282,5 @@ func (s *Simple[B]) Stats() bundlequeue.Stats {
 	return stats
 }
 
-// Queue returns the queue. It must only be read.
+// Queue returns the queue. The caller must not call its Step.
 func (s *Simple[B]) Queue() *bundlequeue.Queue[B] { return s.queue }

@@ -45,7 +45,8 @@ func (f *fate) append(b []byte) []byte {
 	return b
 }
 
-// appendTime writes the zero time as 0: it has no nanoseconds since 1970.
+// appendTime encodes the zero time as 0, because UnixNano is not defined for
+// it.
 func appendTime(b []byte, t time.Time) []byte {
 	if t.IsZero() {
 		return wire.AppendInt(b, 0)
@@ -61,9 +62,10 @@ func readTime(r *wire.Reader) time.Time {
 	return time.Unix(0, n).UTC()
 }
 
-// RestoreEvidence reads what [Evidence.AppendSnapshot] wrote: see bundlequeue.RestoreWith. The
-// error wraps [ErrInvalidConfig] or bundlequeue.ErrCorrupt. Whatever the bytes are, it never
-// panics.
+// RestoreEvidence decodes the output of [Evidence.AppendSnapshot]: see
+// bundlequeue.RestoreWith. The error wraps [ErrInvalidConfig] or
+// bundlequeue.ErrCorrupt. RestoreEvidence never panics, even on arbitrary
+// bytes.
 func RestoreEvidence(spec jamq.ChainSpec, cfg Config, snapshot []byte) (*Evidence, error) {
 	e, err := NewEvidence(spec, cfg)
 	if err != nil {

@@ -238,7 +238,7 @@ func (s *soakRun) finalized() uint64 {
 	return 0
 }
 
-var thrownAwayLine = regexp.MustCompile(`blocks will be executed anew" first=\d+ count=(\d+)`)
+var thrownAwayLine = regexp.MustCompile(`blocks failed; their transactions are executed again" first=\d+ count=(\d+)`)
 
 // thrownAway returns how many blocks the builder has thrown away, by its log.
 func (s *soakRun) thrownAway() (sum int) {

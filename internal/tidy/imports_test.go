@@ -15,8 +15,7 @@ import (
 const module = "github.com/jamq/jamq"
 
 // mayImport holds, for each package of this repository, the others that it may
-// depend on, directly or not. ARCHITECTURE.md draws the table. A package that
-// is not listed fails the test.
+// depend on, directly or not. A package that is not listed fails the test.
 var mayImport = map[string][]string{
 	"":                             {},
 	"anchor":                       {""},

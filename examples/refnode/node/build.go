@@ -13,17 +13,18 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// Bundle is what the queue carries for a rollup block.
+// Bundle is the content of a rollup block in the queue.
 type Bundle struct {
-	// Block is the executed block, PreRoot the state before it.
+	// Block is the executed block, and PreRoot the state root before it.
 	Block   *Block
 	PreRoot common.Hash
-	// pkg is the work package, once one is built.
+	// pkg is the work package, or nil before it is built.
 	pkg *workPackage
 }
 
-// transition is the payload of a block's work item: what the rollup's service checks and stores. The witness is all of the state that a guarantor needs
-// to execute the block again, and proves both roots.
+// transition is the payload of a block's work item. The rollup's service checks
+// and stores it. The witness has all of the state that a guarantor needs to
+// execute the block again, and proves both roots.
 type transition struct {
 	Number            uint64
 	PreRoot, PostRoot common.Hash
@@ -31,21 +32,22 @@ type transition struct {
 	Witness           []byte
 }
 
-// What the one work item of a package asks for, in gas.
+// The gas of the only work item of a package.
 const (
 	refineGas     = 1_000_000_000
 	accumulateGas = 1_000_000
 )
 
-// packager builds packages and gives them to guarantors, for the runner.
+// packager builds packages and sends them to guarantors, for the runner.
 type packager struct{ *Node }
 
-// Build implements submit.Builder: Phase 2. The block is executed once more on its own pre-state, whatever the canonical root is by now, and
-// packed with its witness only if it comes to the same hash.
+// Build implements submit.Builder. It executes the block again on its own
+// pre-state, whatever the canonical root is, and packs it with its witness only
+// if the result has the same hash.
 func (n packager) Build(ctx context.Context, r bundlequeue.Build[Bundle]) (submit.Package[Bundle], error) {
 	parent := n.ledger.byNumber(r.Number - 1)
 	if parent == nil || parent.Root() != r.Bundle.PreRoot {
-		return submit.Package[Bundle]{}, fmt.Errorf("node: block %d: its parent is gone", r.Number)
+		return submit.Package[Bundle]{}, fmt.Errorf("node: block %d: its parent was undone", r.Number)
 	}
 	_, witness, err := n.replay(parent, r.Bundle.Block.Block)
 	if err != nil {
@@ -80,7 +82,8 @@ func (n packager) Build(ctx context.Context, r bundlequeue.Build[Bundle]) (submi
 // bundleCodec encodes bundles for the queue's journal.
 type bundleCodec struct{ packages *codec.Codec }
 
-// storedBundle is a bundle on disk. The package is its encoding, empty before it is built.
+// storedBundle is a bundle on disk. Its package is encoded, and empty before it
+// is built.
 type storedBundle struct {
 	PreRoot common.Hash
 	Block   *types.Block
@@ -122,7 +125,8 @@ func (c bundleCodec) DecodeBundle(b []byte) (Bundle, error) {
 	return bundle, nil
 }
 
-// Submit implements submit.Submitter: each attempt goes to another guarantor.
+// Submit implements submit.Submitter. Each attempt goes to a different
+// guarantor.
 func (n packager) Submit(ctx context.Context, r bundlequeue.Send[Bundle]) error {
 	return n.jam.submit(ctx, r.Core, r.Attempt, r.Bundle.pkg)
 }

@@ -17,49 +17,56 @@ import (
 // ErrInvalidConfig is wrapped by every error of Config.Validate.
 var ErrInvalidConfig = errors.New("node: invalid config")
 
-// Config says what the node is like. Begin with [DefaultConfig].
+// Config configures a node. Start from [DefaultConfig].
 type Config struct {
-	// Spec holds the JAM chain's constants.
+	// Spec has the constants of the JAM chain.
 	Spec jamq.ChainSpec
-	// ChainID is the rollup's, positive.
+	// ChainID is the chain ID of the rollup, above 0.
 	ChainID *big.Int
-	// JAM configures the embedded chain; its spec and start slot are set by the node.
+	// JAM configures the embedded chain. The node sets its spec and start slot.
 	JAM jamtest.Config
-	// JAMURL, if not empty, is the RPC of a JAM node (JIP-2, ws://): the node works on that chain, and the spec is the chain's.
+	// JAMURL, if not empty, is the URL of a JAM node's RPC (JIP-2, ws://). The
+	// node then works on that chain and uses its spec.
 	JAMURL string
-	// Lab lets users break the embedded chain while it runs: see [Node.Lab]. It is not for a JAM node's chain.
+	// Lab lets users inject faults into the embedded chain; see [Node.Lab]. It
+	// cannot be used with JAMURL.
 	Lab bool
 	// Service is the rollup's service on the JAM chain.
 	Service jamq.ServiceID
-	// DataDir is a directory for what must survive the process; empty for memory only. An embedded JAM chain does not survive it: then what
-	// was not final is executed anew.
+	// DataDir is the directory of the database. If it is empty, the node keeps
+	// everything in memory. An embedded JAM chain does not survive the process;
+	// blocks that were not final are then executed again.
 	DataDir string
-	// MaxTxsPerBundle bounds the transactions of a block, at least 1.
+	// MaxTxsPerBundle is the maximum number of transactions in a block, at
+	// least 1.
 	MaxTxsPerBundle int
-	// RetainStates is for how many finalized blocks the state is kept, at least 1. The genesis' always is.
+	// RetainStates is the number of finalized blocks whose state is kept, at
+	// least 1. The state of the genesis is always kept.
 	RetainStates uint64
-	// MaxPool bounds the transactions in the pool, pending and queued each, and those of one sender.
+	// MaxPool is the maximum number of pending, and of queued, transactions in
+	// the pool. MaxPerSender is that of one sender.
 	MaxPool, MaxPerSender int
-	// Metrics is told what the packages count; the zero value counts nothing.
+	// Metrics are the hooks for metrics. The zero value disables them.
 	Metrics Metrics
-	// Logger gets what an operator should know. Nil is silent.
+	// Logger receives messages for operators. Nil is silent.
 	Logger *slog.Logger
 }
 
-// Metrics are the hooks of the packages that have some.
+// Metrics has the hooks of the packages with metrics.
 type Metrics struct {
 	Pool   txpool.Metrics
 	Runner submit.Metrics
 	States statedb.Metrics
 }
 
-// DefaultChainID is 0x1107, and so is the service.
+// DefaultChainID is 0x1107, and DefaultService is the same number.
 const (
 	DefaultChainID                = 4359
 	DefaultService jamq.ServiceID = DefaultChainID
 )
 
-// DefaultConfig returns a node in memory on a JAM chain on which everything goes well.
+// DefaultConfig returns a node in memory on an embedded JAM chain without
+// faults.
 func DefaultConfig(spec jamq.ChainSpec, slot time.Duration, seed uint64) Config {
 	spec.SlotDuration = slot
 	return Config{
@@ -74,7 +81,8 @@ func DefaultConfig(spec jamq.ChainSpec, slot time.Duration, seed uint64) Config 
 	}
 }
 
-// Validate names the first field that is out of range. The error wraps [ErrInvalidConfig].
+// Validate returns an error that wraps [ErrInvalidConfig] and names the first
+// field that is out of range.
 func (c *Config) Validate() error {
 	switch {
 	case c.ChainID == nil || c.ChainID.Sign() <= 0 || c.ChainID.BitLen() > 64:

@@ -1,14 +1,17 @@
-// Package node composes jamq into a rollup node with an embedded simulated JAM chain.
+// Package node composes jamq into a rollup node, on an embedded simulated JAM
+// chain or on that of a JAM node.
 //
-// The road of a transaction, and the file that holds each stretch:
+// A transaction passes through these files:
 //
-//	produce.go   the pool is drained, go-ethereum's EVM executes on a statedb view, the block is sealed (Phase 1)
-//	build.go     the block is executed again on its own pre-state and packed into a work package; it is sent (Phase 2)
-//	follow.go    JAM blocks go to the runner; what it says moves the heads, the canonical root and the journal
-//	ledger.go    the blocks
-//	heads.go     how the latest block moved, for subscribers
-//	read.go      what the RPC asks
-//	trace.go     what tracers run on
-//	proof.go     the proof that a transaction is final
-//	journal.go   what survives the process
+//	produce.go   drains the pool, executes on a statedb view, seals the block
+//	build.go     executes the block again and packs it; sends the package
+//	follow.go    passes JAM blocks to the runner, and moves the heads, the
+//	             canonical root and the journal by its effects
+//	ledger.go    keeps the blocks
+//	heads.go     records how the latest block moved, for subscribers
+//	read.go      answers the RPC
+//	trace.go     supplies states to tracers
+//	proof.go     proves that a transaction is final
+//	journal.go   stores blocks, queue and pool
+//	reconcile.go recovers from a crash
 package node

@@ -13,7 +13,8 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// sink hands what the JAM chain brings to the runner, in order, and tells the producer.
+// sink passes the updates of the JAM chain to the runner, in order, and wakes
+// the producer.
 type sink struct{ *Node }
 
 // Import implements submit.ChainSink.
@@ -36,17 +37,19 @@ func (n sink) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
 	return nil
 }
 
-// taken notes the payload of a package that the rollup's service has finally taken.
+// taken records the payload of a package that the rollup's service has received
+// on the final chain.
 func (n *Node) taken(payload []byte) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.service.accumulate(payload)
 }
 
-// observe moves the heads by what the queue says. It runs on the runner's goroutine.
+// observe moves the heads by the effects of the queue. It runs on the runner's
+// goroutine.
 func (n *Node) observe(o submit.Observation) {
 	if _, failed := o.Effect.(bundlequeue.Failed[Bundle]); o.Replayed && !failed {
-		return // recoverHeads has seen where all of it led
+		return // recoverHeads has done this
 	}
 	n.show(o)
 	switch e := o.Effect.(type) {
@@ -63,7 +66,7 @@ func (n *Node) observe(o submit.Observation) {
 	}
 }
 
-// moveHeads keeps latest, finalized and the canonical root.
+// moveHeads moves latest, finalized and the canonical root.
 func (n *Node) moveHeads(e bundlequeue.Changed) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -82,18 +85,19 @@ func (n *Node) moveHeads(e bundlequeue.Changed) {
 		_, err = n.tracker.Retract(item)
 	}
 	if err != nil {
-		n.log.Error("heads not moved", "change", e, "err", err)
+		n.log.Error("the heads could not be moved", "change", e, "err", err)
 	}
 	n.logHeads()
 }
 
-// logHeads tells subscribers where the heads are, the caller holding the lock.
+// logHeads records the heads for subscribers. The caller holds the lock.
 func (n *Node) logHeads() {
 	heads := n.tracker.Heads()
 	n.headLog.move(n.ledger, heads.Latest.Number, heads.Finalized.Number)
 }
 
-// finalize notes the blocks that became final, moves the canonical root to the last of them, and lets go of old states.
+// finalize records the blocks that became final, moves the canonical root to
+// the last of them, and discards old states.
 func (n *Node) finalize(first, last uint64) error {
 	for number := first; number <= last; number++ {
 		b := n.ledger.byNumber(number)
@@ -116,8 +120,9 @@ func (n *Node) finalize(first, last uint64) error {
 	return nil
 }
 
-// service is the rollup's service on the finalized JAM chain, as far as a check needs it: which blocks it was given, and whether each
-// continued the one before. It trusts nothing that the queue says.
+// service is the record of the rollup's service on the finalized JAM chain: the
+// blocks that it received, and whether each continued the previous one. It uses
+// no answer of the queue.
 type service struct {
 	first, total uint64
 	last         uint64
@@ -126,11 +131,11 @@ type service struct {
 	gaps         []uint64
 }
 
-// accumulate takes the payload of an accumulated package.
+// accumulate records the payload of an accumulated package.
 func (s *service) accumulate(payload []byte) {
 	var t transition
 	if err := rlp.DecodeBytes(payload, &t); err != nil {
-		return // another service's
+		return // of another service
 	}
 	s.total++
 	switch {

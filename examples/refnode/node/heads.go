@@ -10,22 +10,26 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// ErrMissed: the changes that were asked for are so old that they are forgotten.
-var ErrMissed = errors.New("node: changes are forgotten")
+// ErrMissed is returned if the requested changes are too old.
+var ErrMissed = errors.New("node: changes are no longer available")
 
-// HeadChange is one step of the latest block. JAM can reorganize: what it had accumulated is then not accumulated any more, and latest steps back over
-// the block. Mostly the same block comes again; it may be another one, where the queue gave it up.
+// HeadChange is one step of the latest block. After a JAM reorg latest steps
+// back over blocks that are no longer accumulated. In most cases the same block
+// is accumulated again. It is a different block if the queue gave the first one
+// up.
 type HeadChange struct {
 	Block *Block
-	// Removed says that latest stepped back over the block.
+	// Removed means that latest stepped back over the block.
 	Removed bool
 }
 
-// keptChanges is how many steps are remembered: enough for five minutes, which is how long a filter may sleep, of 400 blocks per second.
+// keptChanges is the number of steps that are kept: five minutes, the lifetime
+// of a filter, at 400 blocks per second.
 const keptChanges = 1 << 17
 
-// headLog remembers how the latest block moved. Readers have cursors and come for more in their own time, so none can hold up the node or another.
-// It is safe for concurrent use; move is the node's alone.
+// headLog records how the latest block moved. Each reader has a cursor and
+// reads at its own pace, so a slow reader delays neither the node nor other
+// readers. It is safe for concurrent use; only the node calls move.
 type headLog struct {
 	mu      sync.Mutex
 	line    []*Block // blocks that are latest or below, from the finalized one on
@@ -38,7 +42,8 @@ func newHeadLog(genesis *Block) *headLog {
 	return &headLog{line: []*Block{genesis}, moved: make(chan struct{})}
 }
 
-// move notes that latest and finalized are at these numbers now, on the blocks of a ledger.
+// move records the new numbers of latest and finalized, with the blocks of a
+// ledger.
 func (l *headLog) move(blocks *ledger, latest, finalized uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,7 +52,7 @@ func (l *headLog) move(blocks *ledger, latest, finalized uint64) {
 	for next := l.top().NumberU64() + 1; next <= latest; next++ {
 		b := blocks.byNumber(next)
 		if b == nil || b.ParentHash() != l.top().Hash() {
-			break // it is being undone, and the next move will say so
+			break // being undone; the next move records it
 		}
 		l.line = append(l.line, b)
 		l.changes = append(l.changes, HeadChange{Block: b})
@@ -71,7 +76,8 @@ func (l *headLog) move(blocks *ledger, latest, finalized uint64) {
 
 func (l *headLog) top() *Block { return l.line[len(l.line)-1] }
 
-// stepBack removes what is above latest or not in the ledger any more, and tells of it with the oldest first, as geth does.
+// stepBack removes blocks above latest and blocks that are no longer in the
+// ledger. It records them oldest first, as geth does.
 func (l *headLog) stepBack(blocks *ledger, latest uint64) {
 	keep := len(l.line)
 	for keep > 1 && (l.line[keep-1].NumberU64() > latest || blocks.byNumber(l.line[keep-1].NumberU64()) != l.line[keep-1]) {
@@ -84,7 +90,7 @@ func (l *headLog) stepBack(blocks *ledger, latest uint64) {
 	l.line = l.line[:keep]
 }
 
-// HeadCursor returns a cursor that stands after the last change so far.
+// HeadCursor returns a cursor behind the last change.
 func (n *Node) HeadCursor() uint64 {
 	l := n.headLog
 	l.mu.Lock()
@@ -92,15 +98,16 @@ func (n *Node) HeadCursor() uint64 {
 	return l.first + uint64(len(l.changes))
 }
 
-// HeadChanges returns the changes after a cursor, at most 1024 of them, the cursor after them, and a channel that is closed once there are more. The error
-// wraps [ErrMissed] where the reader slept for too long.
+// HeadChanges returns at most 1024 changes after a cursor, the cursor behind
+// them, and a channel that is closed when there are more. The error wraps
+// [ErrMissed] if the cursor is too old.
 func (n *Node) HeadChanges(cursor uint64) (changes []HeadChange, next uint64, more <-chan struct{}, err error) {
 	const most = 1024
 	l := n.headLog
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if end := l.first + uint64(len(l.changes)); cursor < l.first || cursor > end {
-		return nil, 0, nil, fmt.Errorf("%w: want those from %d on, and have %d to %d", ErrMissed, cursor, l.first, end)
+		return nil, 0, nil, fmt.Errorf("%w: want changes from %d on, have %d to %d", ErrMissed, cursor, l.first, end)
 	}
 	changes = l.changes[cursor-l.first:]
 	if len(changes) > most {
@@ -111,11 +118,13 @@ func (n *Node) HeadChanges(cursor uint64) (changes []HeadChange, next uint64, mo
 	return append([]HeadChange(nil), changes...), cursor + uint64(len(changes)), l.moved, nil
 }
 
-// PoolEvents subscribes to what happens in the pool. The caller closes the subscription.
+// PoolEvents subscribes to the events of the pool. The caller must close the
+// subscription.
 func (n *Node) PoolEvents(buffer int) *txpool.Subscription {
 	return n.pool.Subscribe(txpool.SubscribeOptions{Buffer: buffer})
 }
 
-// RemovePooled takes a transaction out of the pool, with those of its sender that come after it waiting for another. The error wraps txpool.ErrNotFound, or
-// txpool.ErrInBundle where it is too late.
+// RemovePooled removes a transaction from the pool. Later transactions of its
+// sender stay and wait behind the gap. The error wraps txpool.ErrNotFound, or
+// txpool.ErrInBundle if the transaction is already in a block.
 func (n *Node) RemovePooled(hash common.Hash) error { return n.pool.Remove(hash) }

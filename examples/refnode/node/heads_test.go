@@ -67,7 +67,7 @@ func TestHeadLog(t *testing.T) {
 	move(3, 1, "")
 	move(1, 1, "-2a -3a")
 	move(4, 1, "+2a +3a +4a")
-	blocks.truncate(3) // given up by the queue, and then executed anew
+	blocks.truncate(3)
 	move(2, 1, "-3a -4a")
 	grow("b", 4)
 	move(6, 2, "+3b +4b +5b +6b")
@@ -81,7 +81,8 @@ func TestHeadLog(t *testing.T) {
 	require.ErrorIs(t, err, ErrMissed)
 }
 
-// Old changes are forgotten, a reader that slept is told so, and one that reads in portions gets each change once.
+// Old changes are forgotten. A reader that is too late gets ErrMissed, and one that
+// reads in portions gets each change once.
 func TestHeadLogForgets(t *testing.T) {
 	genesis := testBlock(nil, "")
 	blocks := newLedger(genesis)
@@ -114,7 +115,7 @@ func TestHeadLogForgets(t *testing.T) {
 	require.ErrorIs(t, err, ErrMissed)
 }
 
-// Property: whoever follows the changes stands where latest stands, whatever the chain does.
+// Property: a reader that follows the changes ends at latest, whatever the chain does.
 func TestHeadLogFollows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		genesis := testBlock(nil, "")

@@ -12,21 +12,23 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// ErrNotReady: the node lives, and should not be given transactions now.
+// ErrNotReady is returned if the node works but should receive no transactions
+// now.
 var ErrNotReady = errors.New("node: not ready")
 
-// Levels are what the node has at one moment.
+// Levels are the node's gauges at one moment.
 type Levels struct {
 	Pool     txpool.Stats
 	Queue    bundlequeue.Stats
 	Runner   submit.Health
 	Heads    canonical.Heads
 	JAMSlot  uint64 // of the best JAM block
-	Roots    int    // states that are kept
-	Replaced uint64 // executed blocks that were thrown away
+	Roots    int    // states in memory
+	Replaced uint64 // executed blocks that were undone
 }
 
-// Levels returns what the node has now. The error is the runner's, which has stopped.
+// Levels returns the node's gauges. It returns an error if the runner has
+// stopped.
 func (n *Node) Levels(ctx context.Context) (Levels, error) {
 	queue, err := n.runner.Stats(ctx)
 	n.mu.Lock()
@@ -38,8 +40,8 @@ func (n *Node) Levels(ctx context.Context) (Levels, error) {
 	}, err
 }
 
-// Alive returns an error if the node will do nothing any more: it should be
-// started again. The error wraps ErrDisk or submit.ErrStopped.
+// Alive returns an error if the node has stopped working and must be started
+// again. The error wraps ErrDisk or submit.ErrStopped.
 func (n *Node) Alive() error {
 	if err := n.store.failure(); err != nil {
 		return err
@@ -50,10 +52,12 @@ func (n *Node) Alive() error {
 	return nil
 }
 
-// staleSlots is after how many slots without a JAM block a node does not know where the chain is.
+// staleSlots is the number of slots without a JAM block after which the node is
+// not ready.
 const staleSlots = 8
 
-// Ready returns an error that wraps ErrNotReady, or Alive's, if users should go to another node for now.
+// Ready returns an error if users should use a different node for now. The
+// error wraps ErrNotReady, or is that of Alive.
 func (n *Node) Ready() error {
 	if err := n.Alive(); err != nil {
 		return err
@@ -62,32 +66,33 @@ func (n *Node) Ready() error {
 	stale := staleSlots * n.cfg.Spec.SlotDuration
 	switch since := time.Since(h.LastImport); {
 	case h.Held:
-		return fmt.Errorf("%w: it has restarted, and waits for newer JAM blocks", ErrNotReady)
+		return fmt.Errorf("%w: the node has restarted and waits for newer JAM blocks", ErrNotReady)
 	case h.LastImport.IsZero():
 		return fmt.Errorf("%w: no JAM block yet", ErrNotReady)
 	case since > stale:
 		return fmt.Errorf("%w: no JAM block for %v, want one within %v", ErrNotReady, since.Round(time.Second), stale)
 	case h.Paused != nil:
-		return fmt.Errorf("%w: it sends nothing until an operator resumes it: %w", ErrNotReady, h.Paused)
+		return fmt.Errorf("%w: the node is paused until an operator resumes it: %w", ErrNotReady, h.Paused)
 	case h.Delayed:
 		return fmt.Errorf("%w: block %d has waited since %s: %s", ErrNotReady, h.Waiting.Number, h.Waiting.Since.Format(time.TimeOnly), h.Waiting.Reason)
 	}
-	// A package names a final block as its lookup anchor, and must be reported before that one is too old (D3; GP 11.34).
+	// A package must be reported before its lookup anchor, which is a final
+	// block, is too old (D3; GP 11.34).
 	best, final := n.jam.heads()
 	if age := n.cfg.Spec.MaxLookupAnchorAge; best.slot >= final.slot.Add(age) {
-		return fmt.Errorf("%w: JAM has finalized nothing after slot %d, and is at %d: packages need a final block of the last %d slots", ErrNotReady, final.slot, best.slot, age)
+		return fmt.Errorf("%w: JAM has finalized no block after slot %d and is at slot %d; packages need a final block of the last %d slots", ErrNotReady, final.slot, best.slot, age)
 	}
 	return nil
 }
 
-// Resume lets the node build and send again after a fatal error: see
+// Resume lets the node build and send again after a fatal error; see
 // submit.Fatal. The error wraps submit.ErrStopped.
 func (n *Node) Resume(ctx context.Context) error { return n.runner.Resume(ctx) }
 
 // GiveUp orders the node to build no more packages for a block that is not
 // final. If none of its packages is accumulated, its transactions and those of
-// the blocks after it are executed anew. The error wraps
-// bundlequeue.ErrWrongNumber or submit.ErrStopped.
+// later blocks are executed again. The error wraps bundlequeue.ErrWrongNumber
+// or submit.ErrStopped.
 func (n *Node) GiveUp(ctx context.Context, number uint64, reason string) error {
 	return n.runner.Step(ctx, bundlequeue.GiveUp{Number: number, Reason: reason})
 }

@@ -11,46 +11,50 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// jamChain is the JAM chain as the node sees it: embedded, or behind a JAM node's RPC.
+// jamChain is the JAM chain of a node: embedded, or behind a JAM node's RPC.
 type jamChain interface {
 	submit.ChainFeed
-	// spec holds the chain's constants.
+	// spec returns the constants of the chain.
 	spec() jamq.ChainSpec
 	// heads returns the best and the finalized block.
 	heads() (best, finalized jamBlock)
-	// refine returns the refine context of a package anchored at a block that was delivered.
+	// refine returns the refine context of a package with the given anchor,
+	// which must be a delivered block.
 	refine(ctx context.Context, anchor jamq.HeaderHash, needs []jamq.PackageHash) (jamq.RefineContext, error)
-	// submit gives a package to a guarantor of a core, for each attempt to another.
+	// submit sends a package to a guarantor of a core, to a different one for
+	// each attempt.
 	submit(ctx context.Context, core jamq.CoreIndex, attempt int, p *workPackage) error
-	// prove returns the JAM part of the proof of a final rollup block, trust what its verifier has to know. Errors wrap ErrNoProofs.
+	// prove returns the JAM part of the proof of a final rollup block, and
+	// trust the trust to verify it. Errors wrap ErrNoProofs.
 	prove(ctx context.Context, number uint64) (*proof.Document, error)
 	trust(ctx context.Context) (*proof.Trust, error)
 	close()
 }
 
-// jamBlock names a JAM block.
+// jamBlock identifies a JAM block.
 type jamBlock struct {
 	hash jamq.HeaderHash
 	slot jamq.Slot
 }
 
-// workPackage is an encoded package with what the two kinds of chains want to know of it.
+// workPackage is an encoded package with the data that the two kinds of chains
+// need.
 type workPackage struct {
 	hash         jamq.PackageHash
 	context      jamq.RefineContext
 	raw, payload []byte
 }
 
-// embedded is a simulated chain in the node's own process.
+// embedded is a simulated chain in the node's process.
 type embedded struct {
 	driver  *jamtest.Driver
 	start   jamq.Block
 	consts  jamq.ChainSpec
 	service jamq.ServiceID
-	final   func(payload []byte) // told of each package that is finally accumulated
+	final   func(payload []byte) // called for each final package
 }
 
-// newEmbedded starts the chain's clock at the current slot.
+// newEmbedded starts the chain at the current slot.
 func newEmbedded(cfg jamtest.Config, service jamq.ServiceID, final func(payload []byte)) (*embedded, error) {
 	cfg.StartSlot = jamq.NewSlotClock(cfg.Spec).SlotAt(time.Now())
 	cfg.Commit = commit

@@ -15,31 +15,34 @@ import (
 	"github.com/jamq/jamq/submit/journal/pebblejournal"
 )
 
-// ErrOtherChain: the data directory belongs to a chain with another genesis.
+// ErrOtherChain is returned if the data directory belongs to a chain with a
+// different genesis.
 var ErrOtherChain = errors.New("node: data directory of another chain")
 
-// ErrDisk is wrapped by errors after the disk under the data directory has failed,
-// for example because it was full. The node takes no transactions then and must
-// be started again once the disk works. What it has accepted is kept.
+// ErrDisk is wrapped by errors after the disk of the data directory has failed,
+// for example because it is full. The node then refuses transactions and must
+// be started again once the disk works. Everything that was acknowledged is
+// kept.
 var ErrDisk = pebbledb.ErrDisk
 
-// store is what survives the process: a database with three journals. A block is written down before it goes into the queue, the queue's steps
-// before they are acted on, and a transaction before its sender is answered; what a crash leaves between two of them, reconcile.go puts right. A nil
-// store keeps nothing.
+// store is a database with three journals, for blocks, queue and pool. A block
+// is written before it is enqueued, a step of the queue before its effects are
+// carried out, and a transaction before its sender gets an answer. reconcile.go
+// repairs a crash between two of them. A nil store keeps nothing.
 type store struct {
 	db                  *pebbledb.DB
 	blocks, queue, pool journal.Journal
 	opened              []*pebblejournal.Journal // these three
 }
 
-// openStore opens the data directory, or returns nil if there is none.
+// openStore opens the data directory. It does nothing if there is none.
 func (n *Node) openStore() (err error) {
 	if n.cfg.DataDir == "" {
 		return nil
 	}
 	s := new(store)
 	if s.db, err = pebbledb.Open(filepath.Join(n.cfg.DataDir, "db"), nil); err != nil {
-		return fmt.Errorf("node: data directory, which one process at a time may have: %w", err)
+		return fmt.Errorf("node: open the data directory, which only one process can use: %w", err)
 	}
 	for name, into := range map[string]*journal.Journal{"blocks": &s.blocks, "queue": &s.queue, "pool": &s.pool} {
 		j, err := pebblejournal.Open(filepath.Join(n.cfg.DataDir, name), pebblejournal.Options{DB: s.db.Pebble(), Check: s.db.Err, Prefix: []byte(name + "/")})
@@ -47,7 +50,7 @@ func (n *Node) openStore() (err error) {
 			return errors.Join(err, s.close())
 		}
 		if cut := j.Cut(); cut > 0 {
-			n.log.Error("journal was damaged, and is cut at the last whole record", "journal", name, "records", cut)
+			n.log.Error("the journal was damaged and has been cut after its last whole record", "journal", name, "records", cut)
 		}
 		*into = j
 		s.opened = append(s.opened, j)
@@ -56,8 +59,8 @@ func (n *Node) openStore() (err error) {
 	return nil
 }
 
-// failure returns why nothing can be written any more, or nil. The error wraps
-// ErrDisk if that is because of the disk.
+// failure returns the reason why nothing can be written any more, or nil. It
+// wraps ErrDisk if the disk is the reason.
 func (s *store) failure() error {
 	if s == nil {
 		return nil
@@ -84,12 +87,12 @@ func (s *store) close() error {
 	return errors.Join(err, s.db.Close())
 }
 
-// The first byte of a record of blocks says what follows it.
+// The first byte of a record of blocks is its kind.
 const (
 	recordGenesis   = 'G' // the genesis hash
 	recordBlock     = 'B' // an executed block, RLP
-	recordTruncated = 'X' // the number (8 bytes) from which on blocks were thrown away
-	recordFinal     = 'F' // the number (8 bytes) up to which blocks are final
+	recordTruncated = 'X' // 8 bytes: the first removed block
+	recordFinal     = 'F' // 8 bytes: the last final block
 )
 
 func (s *store) genesis(hash common.Hash) error {
@@ -117,7 +120,7 @@ func (s *store) number(kind byte, n uint64) error {
 	return s.blocks.Append(binary.BigEndian.AppendUint64([]byte{kind}, n))
 }
 
-// history is what the records of blocks say.
+// history is the content of the records of blocks.
 type history struct {
 	genesis common.Hash
 	blocks  []*types.Block // from number 1 on
@@ -137,7 +140,7 @@ func (s *store) history() (*history, error) {
 	return h, err
 }
 
-// errRecord: a record that the node did not write.
+// errRecord is returned for a record that the node did not write.
 var errRecord = errors.New("malformed")
 
 func (h *history) read(record []byte) error {

@@ -26,7 +26,8 @@ func TestDataDirectoryIsForOne(t *testing.T) {
 	require.ErrorContains(t, err, "one process at a time")
 }
 
-// The chain dies with the process, and what was in blocks that are not final goes back to the pool; also where the process dies while it comes back.
+// The chain ends with the process. Transactions in blocks that are not final return
+// to the pool, even if the process dies during the recovery.
 func TestUndoneBlocksAreNotLost(t *testing.T) {
 	cfg := DefaultConfig(jamq.Tiny(), 40*time.Millisecond, 1)
 	cfg.JAM.FinalityLag = 10_000 // nothing becomes final

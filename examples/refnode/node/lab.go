@@ -13,26 +13,29 @@ import (
 	"github.com/jamq/jamq/jamtest"
 )
 
-// ErrRefused is wrapped by the errors of [Lab]: what was asked for is out of range or cannot be done now. Nothing changed.
+// ErrRefused is wrapped by the errors of [Lab]: the value is out of range, or
+// the fault cannot be injected now. Nothing changed.
 var ErrRefused = errors.New("lab")
 
-// The ranges of what can be set.
+// The ranges of the settings.
 const (
-	// maxSkip leaves a block now and then.
+	// maxSkip leaves some blocks.
 	maxSkip = 0.9
-	// maxLatency is more than any package survives, in slots.
+	// maxLatency is longer than any package can be reported, in slots.
 	maxLatency = 12
-	// labFinality is by how many blocks finality lags in a laboratory, so that there is something to reorganize.
+	// labFinality is the distance between the final and the best block in a
+	// laboratory, so that a reorg is possible.
 	labFinality = 6
 )
 
-// Lab breaks the embedded JAM chain on demand, so that people see how the node recovers. Its methods are safe for concurrent use.
+// Lab injects faults into the embedded JAM chain, so that users can watch the
+// node recover. It is safe for concurrent use.
 type Lab struct {
 	node  *Node
 	chain *jamtest.Driver
 }
 
-// Lab returns the laboratory, or nil where Config.Lab is not set.
+// Lab returns the laboratory, or nil if Config.Lab is false.
 func (n *Node) Lab() *Lab {
 	chain, simulated := n.jam.(*embedded)
 	if !n.cfg.Lab || !simulated {
@@ -41,7 +44,7 @@ func (n *Node) Lab() *Lab {
 	return &Lab{n, chain.driver}
 }
 
-// state is what the hub shows.
+// state returns the settings for the views.
 func (l *Lab) state() *live.Lab {
 	f := l.chain.Faults()
 	return &live.Lab{
@@ -66,7 +69,7 @@ func (l *Lab) SetSkip(share float64) error {
 	return l.change(fmt.Sprintf("%.0f%% of slots are skipped", 100*share), func(f *jamtest.Faults) { f.SkipProbability = share })
 }
 
-// SetLatency sets how many slots pass from a submission to its report, 1 to 12.
+// SetLatency sets the number of slots from a submission to its report, 1 to 12.
 func (l *Lab) SetLatency(slots float64) error {
 	if !(slots >= 1 && slots <= maxLatency) || slots != math.Trunc(slots) {
 		return fmt.Errorf("%w: latency is %v, want a whole number of slots, 1 to %d", ErrRefused, slots, maxLatency)
@@ -75,7 +78,7 @@ func (l *Lab) SetLatency(slots float64) error {
 	return l.change(fmt.Sprintf("a report takes %d slots", n), func(f *jamtest.Faults) { f.ReportLatency = [2]jamq.Slot{n, n} })
 }
 
-// StopFinality stops finality, or lets it go on.
+// StopFinality stops finality, or starts it again.
 func (l *Lab) StopFinality(stop bool) error {
 	text := "finality goes on"
 	if stop {
@@ -92,7 +95,8 @@ func (l *Lab) change(text string, f func(*jamtest.Faults)) error {
 	return nil
 }
 
-// Reorg makes a second branch begin so many blocks below the best, and win: 1 to 5. It begins higher where finality is closer.
+// Reorg lets a second branch begin depth blocks below the best block, 1 to 5,
+// and win. It begins higher if finality is closer.
 func (l *Lab) Reorg(depth float64) error {
 	if !(depth >= 1 && depth < labFinality) || depth != math.Trunc(depth) {
 		return fmt.Errorf("%w: depth is %v, want a whole number of blocks, 1 to %d", ErrRefused, depth, labFinality-1)
@@ -106,7 +110,8 @@ func (l *Lab) Reorg(depth float64) error {
 	return nil
 }
 
-// Kill sees to it that the current package of a bundle is never accumulated. A number of 0 names the oldest bundle that has such a package.
+// Kill prevents that the current package of a bundle is ever accumulated. The
+// number 0 stands for the oldest bundle with such a package.
 func (l *Lab) Kill(ctx context.Context, number uint64) error {
 	first, last := number, number
 	if number == 0 {
@@ -127,12 +132,13 @@ func (l *Lab) Kill(ctx context.Context, number uint64) error {
 		}
 	}
 	if number == 0 {
-		return fmt.Errorf("%w: no package is on its way: send a transaction first", ErrRefused)
+		return fmt.Errorf("%w: no package is under way; send a transaction first", ErrRefused)
 	}
-	return fmt.Errorf("%w: block %d has no package that is sent and not available yet", ErrRefused, number)
+	return fmt.Errorf("%w: block %d has no package that was sent and is not available yet", ErrRefused, number)
 }
 
-// alive returns the package of a bundle that is on its way, or nil.
+// alive returns the package of a bundle that can still be reported or become
+// available, or nil.
 func alive(info *bundlequeue.Info) *bundlequeue.VersionInfo {
 	if info.State < bundlequeue.Sending || info.State > bundlequeue.Guaranteed {
 		return nil

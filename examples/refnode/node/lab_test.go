@@ -16,7 +16,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Without finality no package is valid for long, and whoever asks is told so, until there is some again.
+// Without finality packages become invalid, and Ready reports that until finality
+// continues.
 func TestNotReadyWithoutFinality(t *testing.T) {
 	cfg := DefaultConfig(jamq.Tiny(), 20*time.Millisecond, 3)
 	cfg.Lab = true
@@ -41,7 +42,8 @@ func TestNotReadyWithoutFinality(t *testing.T) {
 	require.Eventually(t, ready, 10*time.Second, 5*time.Millisecond)
 }
 
-// Everything that the laboratory can break is broken while transactions flow. Each of them becomes final once, and the hub told of it.
+// Everything that the laboratory can break is broken while transactions flow. Each of them becomes
+// final once, and the hub shows it.
 func TestLaboratoryRecovers(t *testing.T) {
 	cfg := DefaultConfig(jamq.Tiny(), 40*time.Millisecond, 3)
 	cfg.Lab, cfg.MaxTxsPerBundle = true, 2

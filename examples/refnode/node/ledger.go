@@ -12,30 +12,35 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// Block is an executed rollup block. It never changes: its hash is the same from the moment it is sealed to finality.
+// Block is an executed rollup block. It is immutable: its hash is the same from
+// sealing to finality.
 type Block struct {
 	*types.Block
-	// Receipts are those of its transactions, complete with block hash and log indices.
+	// Receipts are the receipts of its transactions, with block hash and log
+	// indices.
 	Receipts types.Receipts
 }
 
-// Progress says where a block stands on JAM.
+// Progress is the position of a block on its way through JAM.
 type Progress struct {
-	// Status is the state's name: see bundlequeue.State; "pooled" for a transaction that is in no block.
+	// Status is the name of a bundlequeue.State, or "pooled" for a transaction
+	// that is in no block.
 	Status string
-	// Version counts the packages made for the block; Package is the latest, or the one that the chain has taken.
+	// Version is the number of packages that were built for the block. Package
+	// is the latest, or the one that the chain accumulated.
 	Version int
 	Package jamq.PackageHash
-	// Core is the core that it was sent to.
+	// Core is the core that the package was sent to.
 	Core jamq.CoreIndex
 	// At is the JAM block that is the evidence for Status, or zero.
 	At anchor.Point
-	// Slots are the JAM slots at which the block entered each state last, by the state's name.
+	// Slots are the JAM slots at which the block last entered each state, by
+	// the name of the state.
 	Slots map[string]jamq.Slot
 }
 
-// ledger holds the executed blocks from genesis to the newest, by number, hash and transaction.
-// It is safe for concurrent use.
+// ledger has the executed blocks from genesis to the newest, by number, hash
+// and transaction. It is safe for concurrent use.
 type ledger struct {
 	mu       sync.RWMutex
 	blocks   []*Block
@@ -56,7 +61,7 @@ func newLedger(genesis *Block) *ledger {
 	return l
 }
 
-// append adds a block on top, at a JAM slot; it must follow the newest one.
+// append adds a block at a JAM slot. It must follow the newest block.
 func (l *ledger) append(b *Block, slot jamq.Slot) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,7 +143,8 @@ func (l *ledger) note(c bundlequeue.Changed, slot jamq.Slot) {
 	if !c.At.IsZero() && c.To != bundlequeue.Finalized {
 		slot = c.At.Slot
 	}
-	// The map is replaced, not changed: readers hold the old one.
+	// The map is replaced instead of changed, because readers may hold the old
+	// one.
 	slots := make(map[string]jamq.Slot, len(p.Slots)+1)
 	for state, s := range p.Slots {
 		slots[state] = s

@@ -8,10 +8,12 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// Live returns the hub that shows what the node does. It publishes while Run goes on.
+// Live returns the hub that shows the node's activity. It publishes while Run
+// is active.
 func (n *Node) Live() *live.Hub { return n.live }
 
-// makeLive makes the hub, once the JAM chain is known and the blocks are recovered.
+// makeLive creates the hub, after the JAM chain is known and the blocks are
+// recovered.
 func (n *Node) makeLive() {
 	jam := fmt.Sprintf("simulated, %s", n.cfg.Spec.Name)
 	if n.cfg.JAMURL != "" {
@@ -22,7 +24,8 @@ func (n *Node) makeLive() {
 	}, n.cfg.Spec, n.finalNumber(), watched{n})
 }
 
-// show tells the hub what the queue says. It runs on the runner's goroutine.
+// show passes an effect of the queue to the hub. It runs on the runner's
+// goroutine.
 func (n *Node) show(o submit.Observation) {
 	txs := func(number uint64) int {
 		count, _ := watched{n}.Txs(number)
@@ -42,10 +45,11 @@ func (n *Node) show(o submit.Observation) {
 	}
 }
 
-// watched is the node as the hub asks it.
+// watched is the node as a source of the hub.
 type watched struct{ *Node }
 
-// Pool implements live.Source. The base fee is the next block's: the pool hears of it with the first block only.
+// Pool implements live.Source. The base fee is that of the next block. The pool
+// learns it with the first block only.
 func (w watched) Pool() live.Pool {
 	s := w.pool.Stats()
 	return live.Pool{Txs: s.Size() - s.Leased, Max: w.cfg.MaxPool, Base: w.nextHeader(w.ledger.head()).BaseFee.Uint64(), Floor: s.Floor, Surge: s.Surge}

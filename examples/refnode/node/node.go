@@ -26,14 +26,15 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// numAccounts is how many development accounts are funded, with genesisEther each.
+// numAccounts is the number of funded development accounts, with genesisEther
+// each.
 const (
 	numAccounts   = 10
 	genesisEther  = 10_000
 	blockGasLimit = 30_000_000
 )
 
-// Node is a rollup node. Its methods are safe for concurrent use.
+// Node is a rollup node. It is safe for concurrent use.
 type Node struct {
 	cfg      Config
 	log      *slog.Logger
@@ -49,13 +50,16 @@ type Node struct {
 	codec    *codec.Codec
 	live     *live.Hub
 
-	// produceNow asks the producer for a look at the pool; slotBegan tells it that a slot began.
+	// produceNow asks the producer to check the pool. slotBegan tells it that a
+	// slot began.
 	produceNow, slotBegan chan struct{}
 
 	moving      sync.RWMutex  // held while failed blocks go from the ledger to the pool
 	replaced    atomic.Uint64 // executed blocks thrown away
 	reconciling bool          // of the producer: the queue may lack blocks that were recovered
-	unwritten   uint64        // of the producer: the disk does not know yet that blocks from this number on are gone; 0: none
+	// unwritten is the first removed block that is not recorded on disk, 0 for
+	// none. It belongs to the producer.
+	unwritten uint64
 
 	mu       sync.Mutex
 	tracker  *canonical.Tracker
@@ -64,7 +68,8 @@ type Node struct {
 	finished chan struct{} // closed when the goroutines of Run have ended
 }
 
-// New returns a node that does not run yet. If Config.DataDir holds an earlier one, it goes on from there.
+// New returns a node, which [Node.Run] starts. If Config.DataDir has the data
+// of an earlier run, the node continues from there.
 func New(cfg Config) (*Node, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -93,7 +98,8 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// recover brings the node to where the data directory says that it was, and reaches the JAM chain.
+// recover restores the state of the data directory and connects to the JAM
+// chain.
 func (n *Node) recover() error {
 	undone, err := n.recoverBlocks()
 	if err != nil {
@@ -135,7 +141,7 @@ func (n *Node) makeGenesis() (err error) {
 		return err
 	}
 	header.Number = new(big.Int)
-	header.Extra = fmt.Appendf(nil, "jamq %v", n.cfg.ChainID) // so that two chains differ from block 0 on
+	header.Extra = fmt.Appendf(nil, "jamq %v", n.cfg.ChainID) // makes genesis hashes differ
 	header.Time = uint64(jamq.CommonEra().Unix())
 	header.BaseFee = big.NewInt(params.GWei)
 	genesis := &Block{Block: types.NewBlock(header, &types.Body{Withdrawals: []*types.Withdrawal{}}, nil, trie.NewStackTrie(nil))}
@@ -158,8 +164,9 @@ func (n *Node) makePool() (err error) {
 	cfg.MaxTxSize = 128 * 1024 // as geth: contracts of full size must fit
 	bytes := max(uint64(n.cfg.MaxPool)*cfg.MaxTxSize/8, cfg.MaxTxSize)
 	cfg.MaxPendingBytes, cfg.MaxParkedBytes, cfg.MaxQueuedBytes = bytes, bytes, bytes
-	// The blocks' base fee is the market here. A floor of the pool's own would be a second one, which no wallet knows: they compute what they pay from the
-	// base fee, wherever that falls to.
+	// The base fee of the blocks is the market. A floor in the pool would be a
+	// second price that no wallet knows, because wallets compute their price
+	// from the base fee.
 	cfg.MinGasPrice, cfg.FloorWindow = 1, 0
 	cfg.Logger, cfg.Metrics, cfg.Observe = n.log, n.cfg.Metrics.Pool, n.poolEvent
 	if n.store != nil {
@@ -169,7 +176,7 @@ func (n *Node) makePool() (err error) {
 	return err
 }
 
-// poolState shows the pool the accounts after the newest executed block.
+// poolState shows the accounts after the newest executed block to the pool.
 type poolState struct{ *Node }
 
 // Account implements txpool.State.
@@ -183,7 +190,7 @@ func (s poolState) Account(addr common.Address) (txpool.Account, error) {
 	return txpool.Account{Nonce: account.Nonce, Balance: *account.Balance, Delegated: delegated}, nil
 }
 
-// makeJAM makes or reaches the JAM chain, and makes the runner that follows it.
+// makeJAM creates the JAM chain or connects to it, and creates the runner.
 func (n *Node) makeJAM() error {
 	if n.cfg.JAMURL == "" {
 		jam := n.cfg.JAM
@@ -218,7 +225,7 @@ func (n *Node) makeJAM() error {
 	return err
 }
 
-// useSpec takes over the constants of the JAM chain.
+// useSpec sets the constants to those of the JAM chain.
 func (n *Node) useSpec() (err error) {
 	n.cfg.Spec = n.jam.spec()
 	n.codec, err = codec.New(codec.V072, n.cfg.Spec)
@@ -234,7 +241,8 @@ func (n *Node) runnerConfig() submit.Config {
 	return cfg
 }
 
-// followRemote makes the runner for a chain that goes on without us: with a data directory, one that goes on too.
+// followRemote creates the runner for a remote chain, which continues without
+// this node. With a data directory the runner is durable too.
 func (n *Node) followRemote(chain *remote) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), connectTime)
 	defer cancel()
@@ -251,7 +259,8 @@ func (n *Node) followRemote(chain *remote) (err error) {
 	}
 	cfg := n.runnerConfig()
 	if cfg.Queue.FirstNumber > 1 {
-		cfg.Queue.FirstNumber = 1 // the queue's snapshot knows better, and a queue that was never begun takes all blocks
+		// A snapshot of the queue overrides this. A new queue takes all blocks.
+		cfg.Queue.FirstNumber = 1
 	}
 	n.runner, err = submit.OpenRunner(cfg, root, submit.Durability[Bundle]{Journal: n.store.queue, Codec: bundleCodec{n.codec}}, packager{n}, packager{n})
 	if err != nil {
@@ -267,8 +276,9 @@ func (n *Node) followRemote(chain *remote) (err error) {
 // Accounts returns the funded accounts.
 func (n *Node) Accounts() []devkeys.Account { return n.accounts }
 
-// Run runs the node until ctx ends; then it ends its goroutines and closes its database. It may be called once. It ends by itself, with an error, where
-// the JAM chain cannot be followed any more.
+// Run runs the node until ctx ends, then ends its goroutines and closes the
+// database. It may be called once. It returns early with an error if the JAM
+// chain can no longer be followed.
 func (n *Node) Run(ctx context.Context) error {
 	defer close(n.finished)
 	defer n.jam.close()
@@ -293,7 +303,8 @@ func (n *Node) Run(ctx context.Context) error {
 	return nil
 }
 
-// Drain waits until nothing is on its way, or ctx ends: no pending transaction in the pool and no bundle that is not final.
+// Drain waits until the pool has no pending transaction and every bundle is
+// final, or until ctx ends.
 func (n *Node) Drain(ctx context.Context) error {
 	for {
 		if pending, _ := n.PoolCounts(); pending == 0 {

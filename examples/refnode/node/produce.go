@@ -21,13 +21,14 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// sequencer gets the tips.
+// sequencer receives the tips.
 var sequencer = common.HexToAddress("0x4a414d5100000000000000000000000000000001")
 
-// poolCleaning is how often expired transactions are looked for.
+// poolCleaning is the interval between searches for expired transactions.
 const poolCleaning = time.Minute
 
-// produce makes blocks of what is in the pool: whenever a full one can be made, and of whatever there is at each slot.
+// produce makes blocks from the pool: whenever a full block is possible, and
+// otherwise at each slot.
 func (n *Node) produce(ctx context.Context) {
 	cleaning := time.NewTicker(poolCleaning)
 	defer cleaning.Stop()
@@ -49,7 +50,7 @@ func (n *Node) produce(ctx context.Context) {
 		for n.pool.Stats().Pending >= least {
 			made, err := n.produceBlock(ctx)
 			if err != nil && ctx.Err() == nil {
-				n.log.Warn("block not made", "err", err)
+				n.log.Warn("no block was produced", "err", err)
 			}
 			if !made {
 				break
@@ -58,7 +59,7 @@ func (n *Node) produce(ctx context.Context) {
 	}
 }
 
-// wake asks a channel of capacity one without waiting.
+// wake sends on a channel of capacity one without waiting.
 func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -66,8 +67,8 @@ func wake(c chan struct{}) {
 	}
 }
 
-// produceBlock executes the best transactions on the newest state, seals the block and enqueues it. It reports whether there is a new
-// block.
+// produceBlock executes the best transactions on the newest state, seals the
+// block and enqueues it. It reports whether there is a new block.
 func (n *Node) produceBlock(ctx context.Context) (bool, error) {
 	if can, err := n.runner.CanEnqueue(ctx); err != nil || !can {
 		return false, err // the transactions wait in the pool
@@ -92,12 +93,13 @@ func (n *Node) produceBlock(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// poolBlock is a block as the pool sees it.
+// poolBlock converts a block for the pool.
 func poolBlock(b *Block) txpool.Block {
 	return txpool.Block{BaseFee: b.BaseFee(), Transactions: b.Transactions(), GasUsed: b.GasUsed(), GasLimit: b.GasLimit()}
 }
 
-// enqueue puts a block on top of the ledger and into the queue, or neither. It is on disk before it goes into the queue.
+// enqueue adds a block to the ledger and to the queue, or to neither. The block
+// is on disk before it is enqueued.
 func (n *Node) enqueue(ctx context.Context, parent, block *Block) error {
 	if err := n.ledger.append(block, n.JAMSlot()); err != nil {
 		return err
@@ -120,13 +122,15 @@ func (n *Node) enqueue(ctx context.Context, parent, block *Block) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, submit.ErrJournal), errors.Is(err, submit.ErrStopped):
-		return err // the node ends, and nobody knows whether the queue has it: the next start finds out
+		// The node ends, and it is unknown whether the queue has the block. The next
+		// start finds out.
+		return err
 	}
 	n.discard(block.NumberU64())
 	return errors.Join(err, n.truncated(block.NumberU64()))
 }
 
-// discard removes the blocks from a number on, with their states.
+// discard removes the blocks from a number on, and their states.
 func (n *Node) discard(number uint64) []*Block {
 	gone := n.ledger.truncate(number)
 	n.replaced.Add(uint64(len(gone)))
@@ -136,19 +140,20 @@ func (n *Node) discard(number uint64) []*Block {
 		return nil
 	}
 	if _, err := n.tracker.Fail(itemOf(gone[0])); err != nil {
-		n.log.Error("heads not moved back", "block", number, "err", err)
+		n.log.Error("the heads could not be moved back", "block", number, "err", err)
 	}
 	n.logHeads()
 	for _, b := range gone {
 		if err := errors.Join(n.states.Unpin(b.Root()), n.states.Discard(b.Root())); err != nil {
-			n.log.Warn("state kept", "block", b.NumberU64(), "err", err)
+			n.log.Warn("a state could not be discarded", "block", b.NumberU64(), "err", err)
 		}
 	}
 	return gone
 }
 
-// takeBack puts blocks and queue together: after a restart it enqueues blocks that the queue does not have, later it undoes those that the queue
-// has given up. It reports whether new blocks can be made.
+// takeBack makes blocks and queue agree. After a restart it enqueues blocks
+// that the queue does not have. Later it undoes blocks that the queue has given
+// up. It reports whether new blocks can be made.
 func (n *Node) takeBack(ctx context.Context) bool {
 	n.mu.Lock()
 	failed := n.failed
@@ -157,7 +162,7 @@ func (n *Node) takeBack(ctx context.Context) bool {
 	if n.reconciling {
 		done, err := n.enqueueRecovered(ctx)
 		if err != nil && ctx.Err() == nil {
-			n.log.Error("recovered blocks not enqueued", "err", err)
+			n.log.Error("recovered blocks could not be enqueued", "err", err)
 		}
 		n.reconciling = !done
 		return done
@@ -167,31 +172,36 @@ func (n *Node) takeBack(ctx context.Context) bool {
 		return true
 	}
 	n.mu.Lock()
-	n.failed = append(failed, n.failed...) // for the next try: their transactions are in no other place
+	// The next attempt needs them: their transactions are in no other place.
+	n.failed = append(failed, n.failed...)
 	n.mu.Unlock()
 	if ctx.Err() == nil {
-		n.log.Error("failed blocks not taken back, and tried again", "err", err)
+		n.log.Error("failed blocks could not be taken back; the node tries again", "err", err)
 	}
 	return false
 }
 
-// takeBackFailed undoes the blocks that the queue has given up: no version of them can be accumulated any more. Their transactions go
-// back to the pool, to be executed anew.
+// takeBackFailed undoes the blocks that the queue has given up, because no
+// version of them can be accumulated any more. Their transactions return to the
+// pool and are executed again.
 func (n *Node) takeBackFailed(ctx context.Context, failed []Bundle) error {
 	if err := n.truncated(n.unwritten); err != nil {
-		return err // no block may be written before
+		return err // before any other write
 	}
 	first, err := n.firstUndone(ctx, failed)
 	if err != nil || first == nil {
 		return err
 	}
 	blocks, transactions := n.returnToPool(first.NumberU64())
-	n.log.Warn("blocks will be executed anew", "first", first.NumberU64(), "count", blocks, "transactions", transactions)
-	return n.truncated(first.NumberU64()) // last: until then a restart finds the blocks, and afterwards their transactions in the pool
+	n.log.Warn("blocks failed; their transactions are executed again", "first", first.NumberU64(), "count", blocks, "transactions", transactions)
+	// This is last: until then a restart finds the blocks, and afterwards their
+	// transactions in the pool.
+	return n.truncated(first.NumberU64())
 }
 
-// returnToPool discards the blocks from a number on and gives their transactions
-// back to the pool. It returns how many blocks and transactions it moved.
+// returnToPool discards the blocks from a number on and returns their
+// transactions to the pool. It returns the number of blocks and of
+// transactions.
 func (n *Node) returnToPool(first uint64) (blocks, transactions int) {
 	n.moving.Lock()
 	defer n.moving.Unlock()
@@ -204,8 +214,8 @@ func (n *Node) returnToPool(first uint64) (blocks, transactions int) {
 	return len(reverted), transactions
 }
 
-// truncated writes down that the blocks from a number on are gone; 0 is none. If
-// that fails, no block may be produced before it has been written.
+// truncated records on disk that the blocks from a number on are gone; 0 means
+// none. If that fails, no block may be produced until it succeeds.
 func (n *Node) truncated(number uint64) error {
 	if number == 0 {
 		return nil
@@ -220,12 +230,13 @@ func (n *Node) truncated(number uint64) error {
 	return nil
 }
 
-// firstUndone returns the first of the failed blocks that is still there and that the queue does not have again, or nil.
+// firstUndone returns the first failed block that is still in the ledger and
+// not in the queue again, or nil.
 func (n *Node) firstUndone(ctx context.Context, failed []Bundle) (*Block, error) {
 	for _, bundle := range failed {
 		b := n.ledger.byNumber(bundle.Block.NumberU64())
 		if b == nil || b.Hash() != bundle.Block.Hash() {
-			continue // it went with an earlier one
+			continue // removed with an earlier one
 		}
 		if _, again, err := n.runner.Info(ctx, b.NumberU64()); err != nil || !again {
 			return b, err
@@ -234,7 +245,8 @@ func (n *Node) firstUndone(ctx context.Context, failed []Bundle) (*Block, error)
 	return nil, nil
 }
 
-// newHeader returns a header with what is the same in every block: there are no uncles, withdrawals, blobs or requests.
+// newHeader returns a header with the fields that are the same in every block:
+// there are no uncles, withdrawals, blobs or requests.
 func newHeader() *types.Header {
 	var none uint64
 	return &types.Header{
@@ -251,8 +263,9 @@ func newHeader() *types.Header {
 	}
 }
 
-// nextHeader returns the header of the block after parent, without what execution decides. Blocks can be faster than seconds, so a block
-// may carry its parent's time; it never goes back.
+// nextHeader returns the header of the block after parent, without the results
+// of execution. Blocks can be faster than one per second, so a block may have
+// its parent's time, but never an earlier one.
 func (n *Node) nextHeader(parent *Block) *types.Header {
 	h := newHeader()
 	h.ParentHash = parent.Hash()
@@ -263,9 +276,9 @@ func (n *Node) nextHeader(parent *Block) *types.Header {
 	return h
 }
 
-// execute runs the lease's transactions and seals the block. A transaction that
-// cannot run leaves the lease: it is dropped with the reason, or it waits for
-// the next block. The block is nil if none could run.
+// execute runs the transactions of the lease and seals the block. A transaction
+// that cannot run leaves the lease: it is dropped with the reason, or it waits
+// for the next block. The block is nil if none could run.
 func (n *Node) execute(parent *Block, header *types.Header, lease *txpool.Lease) (*Block, error) {
 	view, err := n.states.View(parent.Root())
 	if err != nil {
@@ -296,13 +309,16 @@ func (n *Node) execute(parent *Block, header *types.Header, lease *txpool.Lease)
 		return nil, nil
 	}
 	if err := run.Finish(); err != nil {
-		// A balance does not fit, and nobody knows whose transaction did it: the last one goes, so that the next try is another.
+		// A balance does not fit, and the transaction that caused it is
+		// unknown. The last one is rejected, so that the next attempt is a
+		// different one.
 		return nil, errors.Join(err, lease.Reject(txs[len(txs)-1].Hash(), err))
 	}
 	return seal(header, view, txs, run.Receipts(), run.GasUsed())
 }
 
-// seal commits the state, completes the header and gives the receipts the block's hash.
+// seal commits the state, completes the header and sets the block hash in the
+// receipts.
 func seal(header *types.Header, view *statedb.View, txs types.Transactions, receipts types.Receipts, gasUsed uint64) (*Block, error) {
 	root, err := view.Commit()
 	if err != nil {
@@ -323,7 +339,8 @@ func seal(header *types.Header, view *statedb.View, txs types.Transactions, rece
 	return b, nil
 }
 
-// replay executes a sealed block again on its parent's state, checks that it comes to the same hash, and returns the witness of the execution.
+// replay executes a sealed block again on its parent's state, checks that the
+// result has the same hash, and returns the witness of the execution.
 func (n *Node) replay(parent *Block, sealed *types.Block) (*Block, *statedb.Witness, error) {
 	view, err := n.states.View(parent.Root())
 	if err != nil {
@@ -356,7 +373,8 @@ func (n *Node) replay(parent *Block, sealed *types.Block) (*Block, *statedb.Witn
 	return b, witness, nil
 }
 
-// blockHashes answers the BLOCKHASH instruction in a block after parent.
+// blockHashes returns the block hashes for the BLOCKHASH instruction in the
+// block after parent.
 func (n *Node) blockHashes(parent *Block) evm.BlockHashes {
 	return func(number uint64) common.Hash {
 		if b := n.ledger.byNumber(number); b != nil && number <= parent.NumberU64() {

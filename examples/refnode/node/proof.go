@@ -16,14 +16,18 @@ import (
 )
 
 var (
-	// ErrNotFinal: a transaction is known and not final yet.
+	// ErrNotFinal is returned for a transaction that is known and not final
+	// yet.
 	ErrNotFinal = errors.New("node: not final yet")
-	// ErrNoProofs: the JAM chain cannot be asked for what a proof is made of.
+	// ErrNoProofs is returned if the JAM chain does not offer the parts of a
+	// proof.
 	ErrNoProofs = errors.New("node: no finality proofs")
 )
 
-// commit is what the rollup's service stores of a package: nothing, where the payload is not about the block that it holds. The hash of that binds
-// number, state after it and transactions root, of which the last is taken from the transactions themselves.
+// commit returns the commitment that the rollup's service stores for a package,
+// or false if the payload does not match its block. The commitment binds the
+// number, the state after the block and the transactions root, which is derived
+// from the transactions themselves.
 func commit(p jamtest.Package) (proof.Commitment, bool) {
 	var t transition
 	if err := rlp.DecodeBytes(p.Payload, &t); err != nil || t.Block == nil {
@@ -36,8 +40,8 @@ func commit(p jamtest.Package) (proof.Commitment, bool) {
 	return proof.Commitment{Number: t.Number, Hash: t.Block.Hash(), PreRoot: t.PreRoot, PostRoot: t.PostRoot, TransactionsRoot: root}, true
 }
 
-// FinalityProof returns the proof that a transaction is final, or nil for one that is in no block. It is checked before it is handed out. Errors wrap
-// ErrNotFinal or ErrNoProofs.
+// FinalityProof returns a verified proof that a transaction is final, or nil if
+// it is in no block. Errors wrap ErrNotFinal or ErrNoProofs.
 func (n *Node) FinalityProof(ctx context.Context, tx common.Hash) (*proof.Document, error) {
 	b, index, ok := n.Transaction(tx)
 	if !ok {
@@ -60,7 +64,7 @@ func (n *Node) FinalityProof(ctx context.Context, tx common.Hash) (*proof.Docume
 	}
 	result, err := d.Verify(trust)
 	if err == nil && result.Commitment.Hash != b.Hash() {
-		err = fmt.Errorf("the service took %s", result.Commitment.Hash)
+		err = fmt.Errorf("the service received %s", result.Commitment.Hash)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: block %d %s: %w", ErrNoProofs, number, b.Hash(), err)
@@ -68,17 +72,19 @@ func (n *Node) FinalityProof(ctx context.Context, tx common.Hash) (*proof.Docume
 	return d, nil
 }
 
-// Trust returns what a verifier of the node's proofs has to know beforehand. Who takes it from the node that makes the proofs trusts the
-// node: compare its fingerprint with what others say. The error wraps ErrNoProofs.
+// Trust returns the trust that a verifier of the node's proofs needs. A
+// verifier that takes it from the node which makes the proofs trusts that node,
+// and should compare the fingerprint over another channel. The error wraps
+// ErrNoProofs.
 func (n *Node) Trust(ctx context.Context) (*proof.Trust, error) { return n.jam.trust(ctx) }
 
-// head returns the block that a tag names.
+// head returns the head that a tag names.
 func (n *Node) head(tag canonical.Tag) canonical.Head {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	head, err := n.tracker.Resolve(tag)
 	if err != nil {
-		n.log.Error("tag without a block", "tag", tag, "err", err)
+		n.log.Error("a tag has no block", "tag", tag, "err", err)
 	}
 	return head
 }
@@ -97,7 +103,7 @@ func (e *embedded) trust(context.Context) (t *proof.Trust, err error) {
 	return t, err
 }
 
-// errJIP2 says why a remote chain cannot be asked.
+// errJIP2 is the reason why a remote chain offers no proofs.
 var errJIP2 = fmt.Errorf("%w: JIP-2, by which the JAM node is asked, has neither state proofs nor finality votes", ErrNoProofs)
 
 func (r *remote) prove(context.Context, uint64) (*proof.Document, error) { return nil, errJIP2 }

@@ -13,7 +13,8 @@ import (
 	"github.com/jamq/jamq/jamtest"
 )
 
-// The service commits to a block only under its own number, with the state and the transactions that its hash binds.
+// The service commits to a block only under its own number, with the state and the transactions
+// that its hash binds.
 func TestCommitBindsTheBlock(t *testing.T) {
 	header := &types.Header{Number: big.NewInt(7), Root: common.Hash{1}, Difficulty: new(big.Int)}
 	txs := types.Transactions{types.NewTx(&types.LegacyTx{Nonce: 1})}

@@ -23,8 +23,8 @@ import (
 // ChainConfig returns the rollup's chain configuration.
 func (n *Node) ChainConfig() *params.ChainConfig { return n.chain }
 
-// Resolve returns the block that a tag or number names, or nil for one that does not exist. It is the only place where tags get a
-// meaning.
+// Resolve returns the block that a tag or a number names, or nil if there is
+// none. It is the only place that gives tags a meaning.
 func (n *Node) Resolve(number rpc.BlockNumber) *Block {
 	tag := canonical.Latest
 	switch number {
@@ -52,27 +52,29 @@ func (n *Node) Resolve(number rpc.BlockNumber) *Block {
 	return n.ledger.byNumber(head.Number)
 }
 
-// BlockByHash returns a block, or nil.
+// BlockByHash returns the block with a hash, or nil.
 func (n *Node) BlockByHash(hash common.Hash) *Block { return n.ledger.blockByHash(hash) }
 
-// Transaction returns the executed block that holds a transaction, and its place there.
+// Transaction returns the executed block of a transaction, and its index there.
 func (n *Node) Transaction(hash common.Hash) (*Block, int, bool) { return n.ledger.transaction(hash) }
 
-// ReplacedBlocks counts the executed blocks that were thrown away, so that caches by block number know when they are stale.
+// ReplacedBlocks returns the number of executed blocks that were undone. A
+// cache by block number is stale when it changes.
 func (n *Node) ReplacedBlocks() uint64 { return n.replaced.Load() }
 
-// Progress returns where a block stands on JAM.
+// Progress returns the position of a block on its way through JAM.
 func (n *Node) Progress(number uint64) Progress { return n.ledger.progressOf(number) }
 
-// PooledProgress is that of a transaction in no block.
+// PooledProgress returns the progress of a transaction that is in no block.
 func (n *Node) PooledProgress() Progress { return Progress{Status: "pooled"} }
 
-// SendTransaction takes a transaction into the pool. With a data directory it is on disk before it returns. Errors are the pool's.
+// SendTransaction adds a transaction to the pool. With a data directory it is
+// on disk when the call returns. Errors are those of the pool.
 func (n *Node) SendTransaction(tx *types.Transaction) error {
 	if _, _, executed := n.ledger.transaction(tx.Hash()); executed {
 		return txpool.ErrAlreadyKnown
 	}
-	// The pool's journal gives no reason once the node has closed it.
+	// After the node has closed it, the pool's journal gives no reason.
 	if err := n.store.failure(); err != nil {
 		return fmt.Errorf("%w: %w", txpool.ErrJournal, err)
 	}
@@ -84,24 +86,25 @@ func (n *Node) SendTransaction(tx *types.Transaction) error {
 	return nil
 }
 
-// Pooled returns a transaction of the pool.
+// Pooled returns a transaction in the pool.
 func (n *Node) Pooled(hash common.Hash) (*types.Transaction, bool) {
 	tx := n.pool.Get(hash)
 	return tx, tx != nil
 }
 
-// PoolCounts returns how many transactions can run and how many wait behind nonce gaps.
+// PoolCounts returns the number of transactions that can run, and of those
+// behind gaps in the nonces.
 func (n *Node) PoolCounts() (pending, queued int) {
 	s := n.pool.Stats()
 	return s.Pending, s.Queued
 }
 
-// PoolContent returns them by sender.
+// PoolContent returns the same transactions by sender.
 func (n *Node) PoolContent() (pending, queued map[common.Address][]*types.Transaction) {
 	return n.pool.Content()
 }
 
-// NextNonce returns the nonce after everything that the node knows of an account.
+// NextNonce returns the nonce after all known transactions of an account.
 func (n *Node) NextNonce(addr common.Address) (uint64, error) {
 	if nonce, known := n.pool.NextNonce(addr); known {
 		return nonce, nil
@@ -122,20 +125,23 @@ func (n *Node) StateAt(b *Block) (*statedb.View, error) {
 	return view, nil
 }
 
-// Call runs a message on a view of the state after a block, with a tracer that watches it or nil. The view may differ from that state.
+// Call runs a message on a view of the state after a block, with a tracer or
+// nil. The view may contain further changes.
 func (n *Node) Call(ctx context.Context, b *Block, view *statedb.View, msg *core.Message, tracer *tracing.Hooks) (*core.ExecutionResult, error) {
 	return evm.CallTraced(ctx, view, n.chain, b.Header(), n.blockHashes(b), msg, tracer)
 }
 
-// EstimateGas returns the gas that a message needs on a view of the state after a block; if it fails with any gas, the data of the revert.
+// EstimateGas returns the gas that a message needs on a view of the state after
+// a block. If the message fails with any gas, it returns the data of the
+// revert.
 func (n *Node) EstimateGas(ctx context.Context, b *Block, view *statedb.View, msg *core.Message, gasCap uint64) (uint64, []byte, error) {
 	return evm.Estimate(ctx, view, n.chain, b.Header(), n.blockHashes(b), msg, gasCap)
 }
 
-// QueueStats summarizes the queue.
+// QueueStats returns the statistics of the queue.
 func (n *Node) QueueStats(ctx context.Context) (bundlequeue.Stats, error) { return n.runner.Stats(ctx) }
 
-// BundleInfo describes the bundle of a block, while the queue remembers it.
+// BundleInfo describes the bundle of a block while the queue has it.
 func (n *Node) BundleInfo(ctx context.Context, number uint64) (bundlequeue.Info, bool, error) {
 	return n.runner.Info(ctx, number)
 }
@@ -155,17 +161,22 @@ func (n *Node) JAMHeads() (best, finalized jamq.HeaderHash) {
 	return b.hash, f.hash
 }
 
-// ServiceReport is what the rollup's service on the finalized JAM chain was given since the node started.
+// ServiceReport lists the calls that the rollup's service received on the
+// finalized JAM chain since the node started.
 type ServiceReport struct {
-	// Total counts accumulated packages of the rollup; First and Last are the block numbers of the first and the latest.
+	// Total is the number of accumulated packages of the rollup. First and Last
+	// are the block numbers of the first and the latest one.
 	Total, First, Last uint64
-	// Root is the state root after the last.
+	// Root is the state root after the last block.
 	Root common.Hash
-	// Duplicates are block numbers accumulated again, Gaps those that did not continue the one before. Both should be empty.
+	// Duplicates are the numbers of blocks that were accumulated again, and
+	// Gaps those that did not continue the previous block. Both should be
+	// empty.
 	Duplicates, Gaps []uint64
 }
 
-// Service reports what the finalized JAM chain itself accumulated. It is read from the chain, not from the queue.
+// Service returns the accumulations of the finalized JAM chain. It reads the
+// chain, not the queue.
 func (n *Node) Service() ServiceReport {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -14,17 +14,23 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// What a crash can leave, and what becomes of it. Blocks are the truth about what was executed, the queue about what may be out there:
+// A crash can stop between the three journals. The blocks on disk decide which
+// transactions were executed, and the queue decides which packages can be out:
 //
-//	a block that the queue does not have    goes into it: its bundle was never made, or all versions of it are dead
-//	a bundle without its block              cannot be: blocks are written first, and thrown away last
-//	a transaction in a block and the pool   leaves the pool: its nonce is used up
-//	a lease                                 is released: what went into a block is not in the pool any more
+//	a block that the queue lacks       is enqueued; all its versions are dead,
+//	                                   or it never had one
+//	a bundle without its block         cannot exist: blocks are written first
+//	                                   and removed last
+//	a transaction in block and pool    leaves the pool: its nonce is used
+//	a lease                            is released: the transactions of blocks
+//	                                   are not in the pool any more
 //
-// An embedded JAM chain dies with the process. Then what was not final never happened: the queue begins anew, and the transactions of the
-// blocks go back to the pool.
+// An embedded JAM chain ends with the process. Blocks that were not final then
+// never happened: the queue begins again, and their transactions return to the
+// pool.
 
-// recoverBlocks executes the blocks of the data directory. On an embedded chain only final ones count; the others are returned.
+// recoverBlocks executes the blocks of the data directory. On an embedded chain
+// only final blocks count; the others are returned.
 func (n *Node) recoverBlocks() (undone []*types.Block, err error) {
 	if n.store == nil {
 		return nil, nil
@@ -39,7 +45,7 @@ func (n *Node) recoverBlocks() (undone []*types.Block, err error) {
 		return nil, n.store.genesis(genesis)
 	case genesis:
 	default:
-		return nil, fmt.Errorf("%w: its genesis is %s, want %s", ErrOtherChain, h.genesis, genesis)
+		return nil, fmt.Errorf("%w: the genesis is %s, want %s", ErrOtherChain, h.genesis, genesis)
 	}
 	if n.cfg.JAMURL == "" && uint64(len(h.blocks)) > h.final {
 		undone, h.blocks = h.blocks[h.final:], h.blocks[:h.final]
@@ -50,7 +56,7 @@ func (n *Node) recoverBlocks() (undone []*types.Block, err error) {
 		}
 	}
 	if len(h.blocks)+len(undone) > 0 {
-		n.log.Info("recovered", "blocks", len(h.blocks), "final", h.final, "executed anew", len(undone))
+		n.log.Info("recovered", "blocks", len(h.blocks), "final", h.final, "executed again", len(undone))
 	}
 	return undone, nil
 }
@@ -79,10 +85,10 @@ func (n *Node) recoverBlock(sealed *types.Block, final uint64) error {
 	return n.states.SetCanonical(b.Root())
 }
 
-// recoverPool takes the pool's transactions back, and those of blocks that
-// never happened. It forgets none: the pool holds aside what it cannot admit
-// now. Those blocks are thrown away last: until then a restart finds them, and
-// afterwards their transactions in the pool.
+// recoverPool restores the pool's transactions, and those of blocks that were
+// undone by the restart. It forgets none: the pool holds transactions aside
+// that it cannot admit now. The undone blocks are removed last, so that a
+// restart finds either them or their transactions in the pool.
 func (n *Node) recoverPool(undone []*types.Block) error {
 	base := n.nextHeader(n.ledger.head()).BaseFee
 	if n.store == nil {
@@ -105,8 +111,8 @@ func (n *Node) recoverPool(undone []*types.Block) error {
 	displaced := append(restored.Displaced, n.pool.Reset(txpool.Head{Reverted: reverted, BaseFee: base})...)
 	n.logDisplaced(displaced)
 	n.log.Info("recovered", "transactions", n.pool.Size(), "held aside", len(n.pool.Held()), "poisoned", len(restored.Poisoned))
-	// Dump writes all that matters of the journal: also what could not be
-	// admitted, and why transactions left.
+	// Dump writes the essential records of the journal, including transactions
+	// that could not be admitted, and the reasons why transactions left.
 	replacement := new(records)
 	if err := n.pool.Dump(replacement); err != nil {
 		return err
@@ -117,7 +123,7 @@ func (n *Node) recoverPool(undone []*types.Block) error {
 	return n.store.truncated(undone[0].NumberU64())
 }
 
-// records is a journal in memory, to be written at once.
+// records is a journal in memory that is written at once.
 type records [][]byte
 
 // Append implements txpool.Journal.
@@ -126,7 +132,7 @@ func (r *records) Append(more ...[]byte) error {
 	return nil
 }
 
-// recoverHeads puts the blocks where the queue says that they are.
+// recoverHeads moves the blocks to the states of their bundles.
 func (n *Node) recoverHeads(found submit.Recovery) error {
 	if !found.Found {
 		return nil
@@ -136,11 +142,11 @@ func (n *Node) recoverHeads(found submit.Recovery) error {
 		oldest = min(oldest, info.Number)
 		b := n.ledger.byNumber(info.Number)
 		if b == nil || b.Hash() != info.Commitment {
-			return fmt.Errorf("node: the queue has bundle %d of block %s, and the blocks have another: restore the data directory as a whole", info.Number, info.Commitment)
+			return fmt.Errorf("node: bundle %d in the queue is of block %s, but the stored block is a different one; restore the data directory as a whole", info.Number, info.Commitment)
 		}
 	}
 	for number := n.finalNumber() + 1; number < oldest && n.ledger.byNumber(number) != nil; number++ {
-		b := n.ledger.byNumber(number) // final so long ago that the queue has forgotten it
+		b := n.ledger.byNumber(number) // forgotten by the queue
 		n.moveHeads(bundlequeue.Changed{Number: number, Commitment: b.Hash(), To: bundlequeue.Finalized})
 	}
 	for _, info := range found.Bundles {
@@ -163,7 +169,8 @@ func (n *Node) finalNumber() uint64 {
 	return n.tracker.Heads().Finalized.Number
 }
 
-// enqueueRecovered enqueues blocks that the queue does not have, as far as it takes them. It reports whether it has all now.
+// enqueueRecovered enqueues blocks that the queue does not have, while the
+// queue has room. It reports whether all are enqueued.
 func (n *Node) enqueueRecovered(ctx context.Context) (bool, error) {
 	for {
 		stats, err := n.runner.Stats(ctx)

@@ -15,24 +15,26 @@ import (
 	"github.com/jamq/jamq/submit/jip2"
 )
 
-// ErrServiceInUse: the rollup's service on a remote chain has taken packages that this node knows nothing of.
+// ErrServiceInUse is returned if the rollup's service on a remote chain has
+// received packages that this node does not know.
 var ErrServiceInUse = errors.New("node: the service is in use")
 
-// remote is a chain behind a JAM node's RPC. The service there must keep its storage as that of jamtest/jip2server does.
+// remote is a chain behind a JAM node's RPC. The storage of the rollup's
+// service must have the layout of jamtest/jip2server.
 type remote struct {
 	client  *jip2.Client
 	feed    *jip2.Feed
 	service jamq.ServiceID
 	final   func(payload []byte)
 	consts  jamq.ChainSpec
-	read    uint64 // how many of the service's packages were passed on
+	read    uint64 // packages that were passed on
 	log     *slog.Logger
 }
 
-// connectTime bounds the wait for a JAM node at the start.
+// connectTime is the time limit for the connection to a JAM node at the start.
 const connectTime = 30 * time.Second
 
-// newRemote connects to a node. Nothing else works before open.
+// newRemote connects to a node. open must be called before anything else.
 func newRemote(url string, service jamq.ServiceID, log *slog.Logger, final func(payload []byte)) (*remote, error) {
 	cfg := jip2.DefaultConfig(url)
 	cfg.Logger = log
@@ -60,7 +62,8 @@ func (r *remote) finalized(ctx context.Context) (jamq.Block, error) {
 	return jamq.Block{Hash: jamq.HeaderHash(head.HeaderHash), Slot: head.Slot}, err
 }
 
-// open begins to follow: where a queue goes on that was found in the data directory, or anew.
+// open starts to follow the chain, at the best block of a queue that was found
+// in the data directory, or at the newest final block.
 func (r *remote) open(ctx context.Context, found *submit.Recovery) (err error) {
 	cfg := jip2.FeedConfig{
 		Logger: r.log,
@@ -94,7 +97,7 @@ func (r *remote) open(ctx context.Context, found *submit.Recovery) (err error) {
 	return nil
 }
 
-// checkUnused refuses a service that another node has used: its blocks are not ours.
+// checkUnused refuses a service that another node has used.
 func (r *remote) checkUnused(ctx context.Context) error {
 	best, err := r.client.BestBlock(ctx)
 	if err != nil {
@@ -102,12 +105,13 @@ func (r *remote) checkUnused(ctx context.Context) error {
 	}
 	count, err := r.count(ctx, jamq.HeaderHash(best.HeaderHash))
 	if err == nil && count > 0 {
-		err = fmt.Errorf("%w: service %d has taken %d packages already; take another service", ErrServiceInUse, r.service, count)
+		err = fmt.Errorf("%w: service %d has already received %d packages; use a different service", ErrServiceInUse, r.service, count)
 	}
 	return err
 }
 
-// count returns how many packages the service has taken at a block.
+// count returns the number of packages that the service has received at a
+// block.
 func (r *remote) count(ctx context.Context, at jamq.HeaderHash) (uint64, error) {
 	value, err := r.client.ServiceValue(ctx, at, r.service, jip2server.CountKey())
 	if err != nil || value == nil {
@@ -124,16 +128,17 @@ func (r *remote) Follow(ctx context.Context, to submit.ChainSink) error {
 	return r.feed.Follow(ctx, &reader{ChainSink: to, remote: r})
 }
 
-// reader reads what the service has taken whenever finality moves.
+// reader reads the packages that the service received whenever finality moves.
 type reader struct {
 	submit.ChainSink
 	remote *remote
 }
 
-// Finalize implements submit.ChainSink. What cannot be read now is read next time.
+// Finalize implements submit.ChainSink. Packages that cannot be read now are
+// read the next time.
 func (s *reader) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
 	if err := s.remote.readService(ctx, hash); err != nil && ctx.Err() == nil {
-		s.remote.log.Warn("service not read", "err", err)
+		s.remote.log.Warn("the service could not be read", "err", err)
 	}
 	return s.ChainSink.Finalize(ctx, hash)
 }

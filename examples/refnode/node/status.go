@@ -8,24 +8,24 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// TransactionStatus says where a transaction is. One of Block, Pool and
+// TransactionStatus is the position of a transaction. One of Block, Pool and
 // Departure is set, or none if the node does not know the transaction.
 type TransactionStatus struct {
-	// Block is the executed block that holds it, Index its place there, and
-	// Progress where the block stands on JAM.
+	// Block is the executed block of the transaction, Index its index there,
+	// and Progress the progress of the block.
 	Block    *Block
 	Index    int
 	Progress Progress
-	// Pool is where it is in the pool, StatusUnknown if it is not there.
+	// Pool is its status in the pool, or StatusUnknown.
 	Pool txpool.Status
-	// Departure is why it left the pool.
+	// Departure is the reason why it left the pool.
 	Departure *txpool.Departure
 }
 
-// TransactionStatus returns where a transaction is: in a block, in the pool, or
-// dropped or replaced. A transaction that was accepted is always found, until a
-// day after it was dropped or replaced, with a data directory also across
-// restarts.
+// TransactionStatus returns the position of a transaction: in a block, in the
+// pool, or dropped or replaced. A transaction that was acknowledged is found
+// until a day after it was dropped or replaced, with a data directory also
+// across restarts.
 func (n *Node) TransactionStatus(hash common.Hash) TransactionStatus {
 	n.moving.RLock() // blocks that failed are neither here nor there
 	defer n.moving.RUnlock()
@@ -44,7 +44,7 @@ func (n *Node) TransactionStatus(hash common.Hash) TransactionStatus {
 	return TransactionStatus{}
 }
 
-// inBlock is TransactionStatus for one that is in a block, or zero.
+// inBlock returns the status of a transaction in a block, or zero.
 func (n *Node) inBlock(hash common.Hash) (s TransactionStatus) {
 	if b, index, there := n.ledger.transaction(hash); there {
 		s.Block, s.Index, s.Progress = b, index, n.ledger.progressOf(b.NumberU64())
@@ -52,7 +52,8 @@ func (n *Node) inBlock(hash common.Hash) (s TransactionStatus) {
 	return s
 }
 
-// poolEvent logs each transaction that leaves the pool other than by inclusion.
+// poolEvent logs each transaction that leaves the pool otherwise than by
+// inclusion.
 func (n *Node) poolEvent(e txpool.Event) {
 	switch e.Kind {
 	case txpool.Dropped:
@@ -63,13 +64,13 @@ func (n *Node) poolEvent(e txpool.Event) {
 }
 
 // logDisplaced logs the transactions that did not stay in the pool, or did not
-// come back to it.
+// return to it.
 func (n *Node) logDisplaced(displaced []txpool.Displaced) {
 	for _, d := range displaced {
 		if d.Held {
-			n.log.Warn("transaction held aside, and tried again", "tx", d.Tx.Hash(), "reason", d.Err)
+			n.log.Warn("transaction held aside; the pool tries again", "tx", d.Tx.Hash(), "reason", d.Err)
 		} else {
-			n.log.Warn("transaction not in the pool any more", "tx", d.Tx.Hash(), "reason", d.Err)
+			n.log.Warn("transaction left the pool", "tx", d.Tx.Hash(), "reason", d.Err)
 		}
 	}
 }

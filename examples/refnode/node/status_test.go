@@ -73,7 +73,7 @@ func TestStatusOfOneThatCannotBeExecuted(t *testing.T) {
 	require.Equal(t, TransactionStatus{}, n.TransactionStatus(common.Hash{1}))
 }
 
-// What became of transactions is known after restarts, each of which writes the journal anew.
+// The outcome of transactions is known after restarts, which rewrite the journal.
 func TestStatusAcrossRestarts(t *testing.T) {
 	cfg := DefaultConfig(jamq.Tiny(), 40*time.Millisecond, 1)
 	cfg.JAM.FinalityLag = 10_000 // nothing becomes final

@@ -9,8 +9,9 @@ import (
 	"github.com/jamq/jamq/statedb/evm"
 )
 
-// Prestate returns what the transaction at an index of a block ran on, for tracers to run it again. The index of none, that is the number of
-// transactions, gives what is left after the last.
+// Prestate returns the state before the transaction at an index of a block, for
+// tracers. With the number of transactions as index it returns the state after
+// the last one.
 func (n *Node) Prestate(b *Block, index int) (*state.StateDB, vm.BlockContext, error) {
 	if b.NumberU64() == 0 || index < 0 || index > len(b.Transactions()) {
 		return nil, vm.BlockContext{}, fmt.Errorf("node: no transaction %d in block %d of %d", index, b.NumberU64(), len(b.Transactions()))
@@ -35,7 +36,7 @@ func (n *Node) Prestate(b *Block, index int) (*state.StateDB, vm.BlockContext, e
 	return run.Prestate()
 }
 
-// Poststate returns the state after a block, for tracers to run calls on.
+// Poststate returns the state after a block, for traced calls.
 func (n *Node) Poststate(b *Block) (*state.StateDB, error) {
 	view, err := n.StateAt(b)
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	"github.com/jamq/jamq/statedb/evm"
 )
 
-// What JAM accumulates can be executed by somebody who has no state: the payload's witness is enough, and holds nothing that is not needed.
+// A verifier without state can execute an accumulated payload: its witness is
+// sufficient, and contains nothing superfluous.
 func TestPayloadExecutesOnItsWitness(t *testing.T) {
 	n, err := New(DefaultConfig(jamq.Tiny(), 50*time.Millisecond, 1))
 	require.NoError(t, err)

@@ -1,7 +1,9 @@
-// Package ops is what operators ask a node for: metrics for Prometheus, whether it is alive and ready, and profiles.
+// Package ops serves the node's endpoints for operators:
 //
-//	/metrics       all counters and levels of the packages: docs/operations.md says what they mean, grafana.json draws them
-//	/healthz       200 while the node runs; 503 and why, when it must be started again
-//	/readyz        200 while users may send transactions here; 503 and why, when they should go elsewhere for now
-//	/debug/pprof/  Go's profiles, only if asked for: they show what is in memory
+//	/metrics       metrics for Prometheus; docs/operations.md explains them,
+//	               and grafana.json is a dashboard
+//	/healthz       200 while the node works; otherwise 503 with the reason
+//	/readyz        200 while the node is ready for transactions; otherwise
+//	               503 with the reason
+//	/debug/pprof/  Go's profiles, if enabled; they show memory contents
 package ops

@@ -10,8 +10,10 @@ import (
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
-// Handler answers what operators ask, and gives everything else to next. Profiles, which show what is in memory, are for who asks by one of some host names
-// ("*" is any, an IP address always does), so that no web site can bind its own name to the node's address; nil means that nobody sees them.
+// Handler serves the endpoints for operators, and passes all other requests to
+// next. Profiles are served only for requests that address one of the host
+// names in profilesFor, or an IP address, so that no web site can bind its own
+// name to the node's address. "*" allows any name, and nil disables profiles.
 func Handler(n *node.Node, m *Metrics, profilesFor []string, next http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", m.Handler())
@@ -34,7 +36,7 @@ func profiles() http.Handler {
 	return mux
 }
 
-// answer says ok, or what is wrong.
+// answer responds with "ok", or with 503 and the error.
 func answer(check func() error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if err := check(); err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
-// levels asks a node what it has whenever Prometheus asks.
+// levels reads a node's levels whenever Prometheus collects them.
 type levels struct{ node *node.Node }
 
-// patience bounds how long a node may take to answer.
-const patience = time.Second
+// timeout is the time limit for the node's answer.
+const timeout = time.Second
 
 func level(subsystem, name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(prometheus.BuildFQName("jamq", subsystem, name), help, labels, nil)
@@ -22,43 +22,45 @@ func level(subsystem, name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	poolTransactions = level("txpool", "transactions", "Transactions in the pool, by whether they can run.", "state")
-	poolBytes        = level("txpool", "bytes", "Memory that they take, about.", "state")
+	poolBytes        = level("txpool", "bytes", "Approximate memory of the transactions, in bytes.", "state")
 	poolExempt       = level("txpool", "exempt", "Transactions that came back from failed blocks or a restart, above the caps.")
 	poolLeased       = level("txpool", "leased", "Transactions in open leases.")
-	poolSenders      = level("txpool", "senders", "Accounts that the pool keeps something for.")
-	poolFloor        = level("txpool", "floor_wei", "Least price that runs, in wei per gas.")
+	poolSenders      = level("txpool", "senders", "Accounts with state in the pool.")
+	poolFloor        = level("txpool", "floor_wei", "Minimum price of an executable transaction, in wei per gas.")
 	poolBaseFee      = level("txpool", "base_fee_wei", "Base fee of the next block, in wei per gas.")
-	poolSurge        = level("txpool", "surge_ratio", "By how much newcomers pay more than the floor; 1 is not at all.")
-	poolWatermark    = level("txpool", "watermark_wei", "Least price that is admitted now, in wei per gas.")
+	poolSurge        = level("txpool", "surge_ratio", "Factor on the floor for newcomers; 1 is none.")
+	poolWatermark    = level("txpool", "watermark_wei", "Minimum price of admission now, in wei per gas.")
 
-	queueBundles  = level("bundlequeue", "bundles", "Bundles that the queue holds, by state.", "state")
-	queueDepth    = level("bundlequeue", "depth", "How many bundles may wait.")
+	queueBundles  = level("bundlequeue", "bundles", "Bundles in the queue.", "state")
+	queueDepth    = level("bundlequeue", "depth", "Maximum number of bundles that may wait.")
 	queueNext     = level("bundlequeue", "next", "Number of the next bundle.")
-	queueCount    = level("bundlequeue", "events_total", "What happened to bundles and packages since the start.", "event")
-	queueEntered  = level("bundlequeue", "entered_total", "How often a bundle entered a state.", "state")
+	queueCount    = level("bundlequeue", "events_total", "Events of bundles and packages since the start.", "event")
+	queueEntered  = level("bundlequeue", "entered_total", "Bundles that entered a state since the start.", "state")
 	runnerUp      = level("submit", "running", "1 while the runner runs.")
 	runnerHeld    = level("submit", "held", "1 while a recovered runner waits for newer JAM blocks.")
 	runnerPaused  = level("submit", "paused", "1 while a fatal error keeps the runner from building and sending.")
-	runnerWaits   = level("submit", "waiting_seconds", "How long the first block without a package has waited; 0 if none waits.")
-	runnerDelayed = level("submit", "delayed", "1 if that is longer than the alarm; /readyz gives the reason.")
+	runnerWaits   = level("submit", "waiting_seconds", "Time that the first block without a usable package has waited; 0 if none waits.")
+	runnerDelayed = level("submit", "delayed", "1 if waiting_seconds is above the alarm; /readyz has the reason.")
 	runnerBusy    = level("submit", "in_flight", "Builds and sends under way.", "kind")
 	runnerFails   = level("submit", "failures_in_a_row", "Builds and sends that failed since the last success.", "kind")
-	runnerFatal   = level("submit", "fatal_total", "Sends that an operator must look at.")
-	runnerBehind  = level("submit", "clock_behind_seconds", "By how much this machine's clock is behind the chain's.")
-	runnerImport  = level("submit", "last_import_timestamp_seconds", "When the last JAM block came.")
-	runnerSend    = level("submit", "last_send_timestamp_seconds", "When the last package was taken.")
-	heads         = level("canonical", "head", "Rollup block that a tag names.", "tag")
+	runnerFatal   = level("submit", "fatal_total", "Fatal errors, which need an operator.")
+	runnerBehind  = level("submit", "clock_behind_seconds", "Estimated lag of this machine's clock behind the chain's.")
+	runnerImport  = level("submit", "last_import_timestamp_seconds", "Time of the last imported JAM block, in seconds since 1970.")
+	runnerSend    = level("submit", "last_send_timestamp_seconds", "Time of the last accepted package, in seconds since 1970.")
+	heads         = level("canonical", "head", "Number of the rollup block that a tag names.", "tag")
 	jamSlot       = level("jam", "slot", "Slot of the best JAM block.")
-	stateRoots    = level("statedb", "roots", "States that are kept.")
-	blockReplaced = level("node", "blocks_replaced_total", "Executed blocks that were thrown away and executed anew.")
+	stateRoots    = level("statedb", "roots", "States in memory.")
+	blockReplaced = level("node", "blocks_replaced_total", "Executed blocks that failed on JAM and were executed again.")
 )
 
-// Describe implements prometheus.Collector: which metrics there are shows when they are collected.
+// Describe implements prometheus.Collector. It sends nothing, because the set
+// of metrics depends on the node.
 func (l *levels) Describe(chan<- *prometheus.Desc) {}
 
-// Collect implements prometheus.Collector. A node that has stopped shows that it has, and nothing else.
+// Collect implements prometheus.Collector. A node that has stopped reports only
+// that.
 func (l *levels) Collect(to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
@@ -150,7 +152,7 @@ func yes(b bool) float64 {
 	return 0
 }
 
-// seconds is a time as Prometheus has it; 0 for never.
+// seconds returns a time in seconds since 1970, or 0 for the zero time.
 func seconds(t time.Time) float64 {
 	if t.IsZero() {
 		return 0

@@ -13,48 +13,51 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// Metrics counts what the packages say. Make one with New, give its Hooks to the node's configuration, and then Watch the node.
+// Metrics collects the metrics of all packages. Create it with New, put its
+// Hooks into the node's configuration, and call Watch with the node.
 type Metrics struct {
 	registry *prometheus.Registry
 	counters map[string]func(label string) prometheus.Counter
 	times    map[string]prometheus.Histogram
 }
 
-// Buckets: seconds from 50 µs to 26 s, and bytes from 64 to a megabyte.
+// The buckets are seconds from 50 µs to 26 s, and bytes from 64 to a megabyte.
 var (
 	secondBuckets = prometheus.ExponentialBuckets(50e-6, 2, 20)
 	byteBuckets   = prometheus.ExponentialBuckets(64, 2, 15)
 )
 
-// New returns metrics that count nothing yet but the process's own.
+// New returns metrics with the process's own collectors.
 func New() *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), counters: map[string]func(string) prometheus.Counter{}, times: map[string]prometheus.Histogram{}}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	for _, c := range []txpool.Counter{txpool.CountAdmitted, txpool.CountReplaced, txpool.CountIncluded, txpool.CountDrained} {
-		m.counter("txpool", string(c), "")
-	}
-	m.counter("txpool", string(txpool.CountRejected), "reason")
-	m.counter("txpool", string(txpool.CountDropped), "reason")
-	m.histogram("txpool", string(txpool.AdmitSeconds), secondBuckets)
-	m.histogram("txpool", string(txpool.TxBytes), byteBuckets)
-	m.histogram("txpool", string(txpool.EvictionAgeSeconds), secondBuckets)
+	m.counter("txpool", string(txpool.CountAdmitted), "", "Transactions that were admitted.")
+	m.counter("txpool", string(txpool.CountReplaced), "", "Transactions that another one with the same nonce replaced.")
+	m.counter("txpool", string(txpool.CountIncluded), "", "Transactions that left the pool because a block includes them.")
+	m.counter("txpool", string(txpool.CountDrained), "", "Transactions that were drained for a block.")
+	m.counter("txpool", string(txpool.CountRejected), "reason", "Transactions that were refused.")
+	m.counter("txpool", string(txpool.CountDropped), "reason", "Transactions that left the pool without a block.")
+	m.histogram("txpool", string(txpool.AdmitSeconds), secondBuckets, "Time to admit or refuse a transaction, in seconds.")
+	m.histogram("txpool", string(txpool.TxBytes), byteBuckets, "Size of admitted transactions, in bytes.")
+	m.histogram("txpool", string(txpool.EvictionAgeSeconds), secondBuckets, "Time that evicted transactions were in the pool, in seconds.")
 
-	m.counter("submit", string(submit.CountBuilds), "result")
-	m.counter("submit", string(submit.CountSends), "result")
-	m.counter("submit", string(submit.CountUseless), "reason")
-	m.counter("submit", string(submit.CountPauses), "cause")
-	m.counter("submit", string(submit.CountEffects), "kind")
-	for _, h := range []submit.Histogram{submit.BuildSeconds, submit.SendSeconds, submit.StepSeconds} {
-		m.histogram("submit", string(h), secondBuckets)
-	}
-	for _, c := range []statedb.Counter{statedb.CountCommitted, statedb.CountCanonical, statedb.CountDiscarded, statedb.CountDiskBytes} {
-		m.counter("statedb", string(c), "")
-	}
+	m.counter("submit", string(submit.CountBuilds), "result", "Builds of packages.")
+	m.counter("submit", string(submit.CountSends), "result", "Sends of packages.")
+	m.counter("submit", string(submit.CountUseless), "reason", "Packages that were dead before they were sent.")
+	m.counter("submit", string(submit.CountPauses), "cause", "Pauses of the runner after an error.")
+	m.counter("submit", string(submit.CountEffects), "kind", "Effects that the queue returned.")
+	m.histogram("submit", string(submit.BuildSeconds), secondBuckets, "Time to build a package, in seconds.")
+	m.histogram("submit", string(submit.SendSeconds), secondBuckets, "Time to send a package to a guarantor, in seconds.")
+	m.histogram("submit", string(submit.StepSeconds), secondBuckets, "Time of a step of the queue with its journal write, in seconds.")
+	m.counter("statedb", string(statedb.CountCommitted), "", "Roots that were committed.")
+	m.counter("statedb", string(statedb.CountCanonical), "", "Moves of the canonical root.")
+	m.counter("statedb", string(statedb.CountDiscarded), "", "Roots that were discarded.")
+	m.counter("statedb", string(statedb.CountDiskBytes), "", "Bytes that were written to the disk.")
 	return m
 }
 
-func (m *Metrics) counter(subsystem, name, label string) {
-	opts := prometheus.CounterOpts{Namespace: "jamq", Subsystem: subsystem, Name: name + "_total", Help: "See package " + subsystem + ": Counter."}
+func (m *Metrics) counter(subsystem, name, label, help string) {
+	opts := prometheus.CounterOpts{Namespace: "jamq", Subsystem: subsystem, Name: name + "_total", Help: help}
 	if label == "" {
 		c := prometheus.NewCounter(opts)
 		m.registry.MustRegister(c)
@@ -66,15 +69,16 @@ func (m *Metrics) counter(subsystem, name, label string) {
 	m.counters[subsystem+"/"+name] = func(value string) prometheus.Counter { return c.WithLabelValues(value) }
 }
 
-func (m *Metrics) histogram(subsystem, name string, buckets []float64) {
+func (m *Metrics) histogram(subsystem, name string, buckets []float64, help string) {
 	h := prometheus.NewHistogram(prometheus.HistogramOpts{
-		Namespace: "jamq", Subsystem: subsystem, Name: name, Help: "See package " + subsystem + ": Histogram.", Buckets: buckets,
+		Namespace: "jamq", Subsystem: subsystem, Name: name, Help: help, Buckets: buckets,
 	})
 	m.registry.MustRegister(h)
 	m.times[subsystem+"/"+name] = h
 }
 
-// add counts; what a newer package counts and this one does not know is left out.
+// add adds n to a counter. A counter that this version does not know is
+// ignored.
 func (m *Metrics) add(name, label string, n int) {
 	if counter := m.counters[name]; counter != nil {
 		counter(label).Add(float64(n))
@@ -87,7 +91,7 @@ func (m *Metrics) observe(name string, value float64) {
 	}
 }
 
-// Hooks are for the node's configuration.
+// Hooks returns the hooks for the node's configuration.
 func (m *Metrics) Hooks() node.Metrics {
 	return node.Metrics{
 		Pool: txpool.Metrics{
@@ -102,10 +106,10 @@ func (m *Metrics) Hooks() node.Metrics {
 	}
 }
 
-// Watch shows the levels of a node, too.
+// Watch adds the levels of a node.
 func (m *Metrics) Watch(n *node.Node) { m.registry.MustRegister(&levels{node: n}) }
 
-// Handler answers Prometheus.
+// Handler serves the metrics to Prometheus.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }

@@ -23,7 +23,8 @@ import (
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
-// running is a node with metrics, and what operators see of it. The node stops when the returned function is called.
+// running starts a node with metrics and returns it with its server for operators. The node stops
+// when the returned function is called.
 func running(t *testing.T, profilesFor []string) (*node.Node, *httptest.Server, func()) {
 	m := New()
 	cfg := node.DefaultConfig(jamq.Tiny(), 50*time.Millisecond, 1)
@@ -64,7 +65,8 @@ func pay(t *testing.T, n *node.Node, nonce uint64) {
 	require.NoError(t, n.SendTransaction(tx))
 }
 
-// Every metric that the dashboard and docs/operations.md name is there, in a form that Prometheus reads, once a transaction is final.
+// Every metric that the dashboard and docs/operations.md name is there, in a form that Prometheus
+// reads, once a transaction is final.
 func TestMetrics(t *testing.T) {
 	n, server, _ := running(t, nil)
 	pay(t, n, 0)
@@ -108,7 +110,8 @@ func TestDashboardIsJSON(t *testing.T) {
 	require.NotEmpty(t, dashboard.Panels)
 }
 
-// A node is alive from its first moment, ready once it has seen the JAM chain, and neither when it has stopped.
+// A node is alive from its first moment, ready once it has seen the JAM chain, and neither when it
+// has stopped.
 func TestHealth(t *testing.T) {
 	n, server, stop := running(t, nil)
 	require.Eventually(t, func() bool { return n.Ready() == nil }, 10*time.Second, 10*time.Millisecond)

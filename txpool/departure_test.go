@@ -1,0 +1,157 @@
+package txpool
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/stretchr/testify/require"
+)
+
+// marks reports which of some transactions have a departure, as a string of
+// 'd' and '-'.
+func marks(p *Pool, txs []*types.Transaction) string {
+	s := make([]byte, len(txs))
+	for i, tx := range txs {
+		s[i] = '-'
+		if _, known := p.Departure(tx.Hash()); known {
+			s[i] = 'd'
+		}
+	}
+	return string(s)
+}
+
+// The pool remembers exactly MaxDepartures departures. The oldest one is
+// forgotten first, also after a restart and if all of them happened at one time.
+func TestDeparturesAreBounded(t *testing.T) {
+	const most = 8
+	w, m := newWorld(), new(memory)
+	change := func(c *Config) { journaled(m)(c); c.MaxDepartures = most }
+	p := newPool(t, w, change)
+	var left []*types.Transaction
+	leave := func(i int) {
+		tx := tx(i, 0, 2)
+		add(t, p, tx)
+		require.NoError(t, p.Remove(tx.Hash()))
+		left = append(left, tx)
+	}
+	for i := range most {
+		leave(i)
+	}
+	require.Equal(t, "dddddddd", marks(p, left))
+	leave(most)
+	require.Equal(t, "-dddddddd", marks(p, left))
+	for n := range 3 {
+		p = newPool(t, w, change)
+		_, err := p.Restore(m.replay)
+		require.NoError(t, err)
+		leave(most + 1 + n)
+		require.Equal(t, "dddddddd", marks(p, left[n+2:]))
+		require.NotContains(t, marks(p, left[:n+2]), "d")
+	}
+}
+
+// A transaction that left twice is remembered by its newest departure, after
+// the older one is forgotten too.
+func TestDepartureTwice(t *testing.T) {
+	w := newWorld()
+	p := newPool(t, w, func(c *Config) { c.MaxDepartures = 2 })
+	twice := tx(0, 0, 2)
+	for range 2 {
+		add(t, p, twice)
+		require.NoError(t, p.Remove(twice.Hash()))
+		w.advance(time.Second)
+	}
+	add(t, p, tx(1, 0, 2))
+	require.NoError(t, p.Remove(tx(1, 0, 2).Hash()))
+	require.Equal(t, "dd", marks(p, []*types.Transaction{twice, tx(1, 0, 2)}))
+}
+
+// Departures that are too old take no memory after CleanupExpired.
+func TestDeparturesArePruned(t *testing.T) {
+	w := newWorld()
+	p := newPool(t, w, nil)
+	add(t, p, tx(0, 0, 2))
+	require.NoError(t, p.Remove(tx(0, 0, 2).Hash()))
+	w.advance(DefaultConfig(chainID).DepartureTime)
+	p.CleanupExpired()
+	require.Empty(t, p.core.departures.byHash)
+	require.Empty(t, p.core.departures.queue)
+}
+
+// A departure that has happened is known before it is written down.
+func TestDepartureBeforeItIsWritten(t *testing.T) {
+	p := newPool(t, newWorld(), nil)
+	add(t, p, tx(0, 0, 2))
+	p.lock()
+	p.core.dropEntry(p.core.all.get(tx(0, 0, 2).Hash()), Dropped, ErrRemoved)
+	p.mu.Unlock()
+	d, known := p.Departure(tx(0, 0, 2).Hash())
+	require.True(t, known)
+	require.ErrorIs(t, d.Reason, ErrRemoved)
+}
+
+// A transaction that leaves the pool and is added again by the same batch has no
+// departure: not while it is in the pool, and not when a lease is committed with
+// it.
+func TestDepartureOfATransactionThatIsBack(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) { c.MaxQueued = 2 })
+	displaced := tx(0, 2, 2)
+	add(t, p, tx(0, 1, 2))
+	// The second transaction displaces the first one, because sender 0 has most
+	// behind a gap. The third fills the gap of sender 1 and makes room again.
+	errs := p.AddAll([]*types.Transaction{displaced, tx(1, 1, 2), tx(1, 0, 2), displaced, tx(0, 0, 2)})
+	require.Equal(t, make([]error, 5), errs)
+	require.NoError(t, p.CheckAll())
+	require.Equal(t, StatusPending, p.Status(displaced.Hash()))
+	require.Equal(t, "-", marks(p, []*types.Transaction{displaced}))
+	require.NoError(t, p.Drain(Budget{}).Commit())
+	require.Equal(t, StatusUnknown, p.Status(displaced.Hash()))
+	require.Equal(t, "-", marks(p, []*types.Transaction{displaced}), "it was included")
+}
+
+// A transaction that is removed and then included by a block of another node has
+// no departure.
+func TestDepartureEndsWithInclusion(t *testing.T) {
+	w := newWorld()
+	p := newPool(t, w, nil)
+	add(t, p, tx(0, 0, 2))
+	require.NoError(t, p.Remove(tx(0, 0, 2).Hash()))
+	w.nonce(0, 1)
+	p.Reset(Head{Included: []Block{{Transactions: []*types.Transaction{tx(0, 0, 2)}}}})
+	require.Equal(t, "-", marks(p, []*types.Transaction{tx(0, 0, 2)}))
+}
+
+// A transaction that left and is then held aside has no departure.
+func TestDepartureEndsWhenHeld(t *testing.T) {
+	w := newWorld()
+	p := newPool(t, w, nil)
+	add(t, p, tx(0, 0, 2))
+	require.NoError(t, p.Remove(tx(0, 0, 2).Hash()))
+	w.broken[addr(0)] = errNoDisk
+	require.Len(t, p.Reset(Head{Reverted: []Block{{Transactions: []*types.Transaction{tx(0, 0, 2)}}}}), 1)
+	require.Equal(t, StatusHeld, p.Status(tx(0, 0, 2).Hash()))
+	require.Equal(t, "-", marks(p, []*types.Transaction{tx(0, 0, 2)}))
+}
+
+// A transaction that comes back with a nonce that is used up has a departure
+// with this reason, also after a restart.
+func TestDepartureOfWhatCannotComeBack(t *testing.T) {
+	w, m := newWorld(), new(memory)
+	p := newPool(t, w, journaled(m))
+	w.nonce(0, 1)
+	lost := tx(0, 0, 2)
+	displaced := p.Reset(Head{Reverted: []Block{{Transactions: []*types.Transaction{lost}}}})
+	require.Len(t, displaced, 1)
+	for range 2 {
+		d, known := p.Departure(lost.Hash())
+		require.True(t, known)
+		require.Equal(t, Dropped, d.Kind)
+		require.Equal(t, common.Hash{}, d.By)
+		require.ErrorIs(t, d.Reason, ErrNonceTooLow)
+		p = newPool(t, w, journaled(m))
+		_, err := p.Restore(m.replay)
+		require.NoError(t, err)
+	}
+}
