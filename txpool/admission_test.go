@@ -65,7 +65,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Big init code is refused for what it is where the size limit does not come first.
+// Init code that is too long is refused for this reason if the size limit does
+// not apply first.
 func TestInitCodeLimit(t *testing.T) {
 	p := newPool(t, newWorld(), func(c *Config) {
 		c.MaxTxSize = 128 * 1024
@@ -122,7 +123,8 @@ func TestHooks(t *testing.T) {
 	require.Equal(t, []Skip{{named(0, 2), SkipDABytes}}[0].Reason, l.Skipped()[0].Reason)
 }
 
-// TestI8CheapChecksFirst: whatever can be refused without cryptography is, and penalties name no sender.
+// TestI8CheapChecksFirst: whatever can be refused without cryptography is, and penalties name no
+// sender.
 func TestI8CheapChecksFirst(t *testing.T) {
 	recoveries := 0
 	p := newPool(t, newWorld(), func(c *Config) {
@@ -208,7 +210,8 @@ func TestReplacementLimitAndTombstone(t *testing.T) {
 	add(t, p, first)
 }
 
-// TestI2Overdraft: the balance covers everything a sender has here at once: pending, queued, parked, leased, and of the same batch.
+// TestI2Overdraft: the balance covers everything a sender has here at once: pending, queued,
+// parked, leased, and of the same batch.
 func TestI2Overdraft(t *testing.T) {
 	w := newWorld()
 	w.balance(0, 10*txGas*gwei)
@@ -323,7 +326,7 @@ func TestPrepared(t *testing.T) {
 	require.Error(t, p.AddPrepared(prepared))
 	require.Error(t, p.AddPrepared(Prepared{}))
 	require.Equal(t, 1, p.Size())
-	// One that was refused can be tried again, and is looked for again.
+	// A refused transaction can be added again, and is checked again.
 	p = newPool(t, newWorld(), tiny(1, 1))
 	add(t, p, tx(1, 0, 9))
 	prepared, err = p.Prepare(tx(0, 0, 2))
@@ -367,7 +370,8 @@ func TestConfigValidate(t *testing.T) {
 	require.ErrorIs(t, err, ErrInvalidConfig)
 }
 
-// TestI8PriceFirst: what can never pay the least price is refused before its signature is looked at.
+// TestI8PriceFirst: a transaction that can never pay the lowest price is
+// refused before its signature is checked.
 func TestI8PriceFirst(t *testing.T) {
 	p := newPool(t, newWorld(), func(c *Config) {
 		c.Sender = func(*types.Transaction) (common.Address, error) { panic("asked for the sender") }
