@@ -207,7 +207,7 @@ func TestAttackParents(t *testing.T) {
 func TestAttackLocking(t *testing.T) {
 	a := newArena(t, 8, func(c *txpool.Config) { c.FloorWindow = 1 })
 	for i := range 200 {
-		_ = a.pool.Add(a.transfer(attacker+i, 3, 10_000, 0))                       // behind gaps
+		_ = a.pool.Add(a.transfer(attacker+i, 3, 10_000, 0)) // behind gaps
 		_ = a.pool.Add(types.MustSignNewTx(key(attacker+300+i), signer, capped()))
 	}
 	a.newcomer()

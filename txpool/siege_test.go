@@ -285,10 +285,11 @@ func TestSiegeFutureFlood(t *testing.T) {
 	}
 }
 
-// overdraftWays are the ways in which an account with this balance, in gwei,
-// can offer it more than once.
+// overdrawn is the balance of each account in overdraftWays, in gwei.
 const overdrawn = 2000 * gas
 
+// overdraftWays are ways in which an account can offer its balance more than
+// once.
 var overdraftWays = map[string]func(s *siege, who int){
 	"one by one":     func(s *siege, who int) { addAll(s, chain(who, 0, 8, 100, overdrawn-100*gas)...) },
 	"in a batch":     func(s *siege, who int) { s.pool.AddAll(chain(who, 0, 8, 100, overdrawn-100*gas)) },
