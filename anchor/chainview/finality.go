@@ -7,13 +7,14 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Finalize marks an imported block final and prunes what cannot matter any more. If the block is
-// not on the best chain, it becomes the best block. The finalized block itself may be given again.
+// Finalize marks an imported block as final and prunes the tree. If the block
+// is not on the best chain, it becomes the best block. Finalizing the finalized
+// block again has no effect.
 //
-// The error wraps one of these, and a refused block changes nothing:
-//   - ErrOld if the block is an ancestor of the finalized one: finality never moves back;
-//   - ErrUnknownBlock if the block was never imported, or is so old that the view has forgotten it;
-//   - ErrConflict if it does not descend from the finalized block.
+// The error wraps one of these errors; the view is then unchanged: - ErrOld if
+// the block is an ancestor of the finalized block; - ErrUnknownBlock if the
+// block was never imported, or was pruned; - ErrConflict if it does not descend
+// from the finalized block.
 func (v *View) Finalize(hash jamq.HeaderHash) error {
 	n, ok := v.nodes[hash]
 	if !ok {
@@ -38,7 +39,7 @@ func (v *View) Finalize(hash jamq.HeaderHash) error {
 	return nil
 }
 
-// dropForks forgets the branches that do not descend from the finalized block.
+// dropForks removes the branches that do not descend from the finalized block.
 func (v *View) dropForks() {
 	var lost []*node
 	v.side = slices.DeleteFunc(v.side, func(n *node) bool {
@@ -59,12 +60,13 @@ func (v *View) dropForks() {
 	}
 }
 
-// maxAbandoned is how many blocks of other forks are remembered, to tell their late children from
-// the blocks after a gap.
+// maxAbandoned is how many blocks of abandoned forks are remembered. They
+// distinguish late children of these blocks from blocks after a gap.
 const maxAbandoned = 256
 
-// trim lets go of what final blocks need no more: the way to their parents, below the finalized
-// block the state, and those altogether that have left recent history and the memory of an epoch.
+// trim frees data of final blocks: the link to the parent, the state below the
+// finalized block, and all blocks that are older than recent history and older
+// than an epoch.
 func (v *View) trim(previous uint64) {
 	base := v.main[0].Height
 	for h := max(previous, base); h < v.finalized.Height; h++ {
@@ -74,7 +76,7 @@ func (v *View) trim(previous uint64) {
 	v.finalized.parent = nil
 	history := uint64(v.spec.RecentHistory)
 	for h := max(previous, base+history) - history; h+history < v.finalized.Height; h++ {
-		v.main[h-base].reported = nil // older than recent history
+		v.main[h-base].reported = nil // before recent history
 	}
 	memory := uint64(max(int(v.spec.EpochLength), v.spec.RecentHistory))
 	drop := 0

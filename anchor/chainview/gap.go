@@ -10,29 +10,33 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// ErrUndecided is wrapped by [View.Continue] if a watched package may still be accumulated after
-// the new root. A later root decides it.
+// ErrUndecided is wrapped by [View.Continue] if a watched package may still be
+// accumulated after the new root. Try a later root.
 var ErrUndecided = errors.New("chainview: package is undecided at the new root")
 
-// Continue moves the view to a later final block if the blocks in between are lost to the caller. s
-// is the whole state after root: H recent blocks, all cores, the ready queue, and what each of the
-// last E blocks accumulated. A chain younger than that is imported from its beginning. accumulated
-// names all watched packages that the chain up to root has accumulated; the caller reads them from
-// the state of the rollup's service at root.
+// Continue moves the view to a later final block if the blocks in between are
+// not available. s is the complete state after root: H recent blocks, all
+// cores, the ready queue, and the packages that each of the last E blocks
+// accumulated. A chain with fewer blocks must be imported from its beginning.
+// accumulated lists all watched packages that the chain up to root has
+// accumulated; the caller reads them from the state of the rollup's service at
+// root.
 //
-// Every other watched package must be dead at root: neither on a core nor in the ready queue, and
-// its anchor has left recent history. The view keeps the watched packages with these outcomes,
-// which are final, and forgets all blocks from before.
+// Every other watched package must be dead at root: it is neither on a core nor
+// in the ready queue, and its anchor has left recent history. The view keeps
+// the watched packages with these final outcomes, and forgets all earlier
+// blocks.
 //
-// A package of others that is followed as a prerequisite is followed from root on. If a block up to
-// root has reported it, it is not taken for dead any more, because the gap may have made it
-// available; its report still expires as a prerequisite.
+// A prerequisite that is not watched (see [View.Watch]) is followed from root
+// on. If an earlier block reported it, it does not count as dead any more,
+// because it may have become available in the gap. Its report can still expire
+// as a prerequisite.
 //
-// The error wraps one of these, and a refused root changes nothing:
-//   - ErrOld if root is not after the finalized block;
-//   - ErrUndecided if a watched package is neither accumulated nor dead at root;
-//   - ErrConflict if the view holds root already, or for a state that does not fit or is not whole;
-//   - jamq.ErrInvalidBlock.
+// The error wraps one of these errors; the view is then unchanged: - ErrOld if
+// root is not after the finalized block; - ErrUndecided if a watched package is
+// neither accumulated nor dead at root; - ErrConflict if root is already in the
+// tree, or if s is incomplete or does not fit; - jamq.ErrInvalidBlock if root
+// is invalid.
 func (v *View) Continue(root jamq.Block, s State, accumulated []jamq.PackageHash) error {
 	if err := s.validate(&v.spec, root); err != nil {
 		return err
@@ -44,7 +48,7 @@ func (v *View) Continue(root jamq.Block, s State, accumulated []jamq.PackageHash
 		return err
 	}
 	if v.Holds(root.Hash) {
-		return fmt.Errorf("%w: root %s is known, want a block behind a gap; use Finalize", ErrConflict, root.Hash)
+		return fmt.Errorf("%w: root %s is in the tree, want a block after a gap; use Finalize", ErrConflict, root.Hash)
 	}
 	v.judge()
 	traces := slices.SortedFunc(maps.Values(v.watched), byNumber)
@@ -59,7 +63,7 @@ func (v *View) Continue(root jamq.Block, s State, accumulated []jamq.PackageHash
 		v.rebase(t)
 		v.decide(t, slices.Contains(accumulated, t.pkg))
 		if t.anchor == nil && !v.fateIsFinal(t) {
-			// The gap may have changed what became of its report.
+			// The gap may have changed the outcome of its report.
 			t.partial = t.partial || len(t.sightings) > 0
 			v.recall(t)
 		}
@@ -68,13 +72,13 @@ func (v *View) Continue(root jamq.Block, s State, accumulated []jamq.PackageHash
 	return nil
 }
 
-// wholeState refuses a state that leaves something out: what is missing would count as evidence of
-// death.
+// wholeState returns an error if a state is incomplete. Missing parts would
+// count as evidence of death.
 func (v *View) wholeState(s *State) error {
 	have := [3]int{len(s.Recent), len(s.Cores), len(s.Accumulated)}
 	want := [3]int{v.spec.RecentHistory, v.spec.Cores, int(v.spec.EpochLength)}
 	if have != want {
-		return fmt.Errorf("%w: a state of %d recent blocks, %d cores and accumulation of %d blocks, want %d, %d and %d",
+		return fmt.Errorf("%w: state of %d recent blocks, %d cores and accumulation of %d blocks, want %d, %d and %d",
 			ErrConflict, have[0], have[1], have[2], want[0], want[1], want[2])
 	}
 	final := v.finalized
@@ -87,7 +91,8 @@ func (v *View) wholeState(s *State) error {
 
 func byNumber(a, b *Trace) int { return cmp.Compare(a.number, b.number) }
 
-// decidedAt reports whether the chain that ends with the state s has decided the fate of a package.
+// decidedAt returns an error if the chain that ends with the state s has not
+// decided the fate of a package.
 func (v *View) decidedAt(s *State, t *Trace, accumulated bool) error {
 	if accumulated || t.anchor == nil || v.fateIsFinal(t) {
 		return nil
@@ -101,17 +106,18 @@ func (v *View) decidedAt(s *State, t *Trace, accumulated bool) error {
 	case slices.ContainsFunc(s.Recent, func(b RecentBlock) bool { return b.Hash == t.anchor.Hash }):
 		return fmt.Errorf("%w: %s can still be reported", ErrUndecided, t.pkg)
 	case slices.ContainsFunc(s.Accumulated, func(list []jamq.PackageHash) bool { return slices.ContainsFunc(list, is) }):
-		return fmt.Errorf("%w: the state at the root has accumulated %s, and the caller says that it was not", ErrConflict, t.pkg)
+		return fmt.Errorf("%w: the state has accumulated %s, but the caller's list does not contain it", ErrConflict, t.pkg)
 	}
 	return nil
 }
 
-// forgetTree drops all blocks and returns the greatest height among them. It marks those that are
-// not final as lost: whether the chain up to the new root contains them is not known.
+// forgetTree removes all blocks and returns their greatest height. It marks the
+// blocks that are not final as lost, because the chain up to the new root may
+// not contain them.
 //
-// The new blocks get greater heights, so that all comparisons of heights along the chain stay
-// right. The jump is wider than recent history, so every unreported package expires, as it has at
-// root.
+// The new blocks get greater heights, so that all comparisons of heights stay
+// correct. The difference is greater than recent history, so that every
+// unreported package expires, as it has at root.
 func (v *View) forgetTree() (highest uint64) {
 	lose := func(n *node) {
 		n.lost, n.contents = true, nil
@@ -128,7 +134,7 @@ func (v *View) forgetTree() (highest uint64) {
 	return highest
 }
 
-// rebase makes a trace refer to the new blocks where they are blocks that it referred to before.
+// rebase replaces old blocks in a trace by the new blocks with the same hash.
 func (v *View) rebase(t *Trace) {
 	for _, n := range []**node{&t.anchor, &t.verdict.reported, &t.verdict.available, &t.verdict.accumulated, &t.verdict.deadSince} {
 		if *n != nil {
@@ -148,7 +154,8 @@ func (v *View) sameBlock(n *node) *node {
 	return n
 }
 
-// decide gives a trace the outcome that the caller of Continue told, as if root had brought it.
+// decide gives a trace the outcome that the caller of Continue reported, as if
+// the root had caused it.
 func (v *View) decide(t *Trace, accumulatedThere bool) {
 	add := func(k kind) {
 		t.sightings = append(t.sightings, sighting{kind: k, at: v.finalized})
@@ -157,11 +164,11 @@ func (v *View) decide(t *Trace, accumulatedThere bool) {
 	switch {
 	case v.fateIsFinal(t), t.anchor == nil && !accumulatedThere:
 	case accumulatedThere:
-		// In which block it was reported is known only if the view has seen it.
+		// The block that reported it is known only if the view has seen it.
 		t.sightings = slices.DeleteFunc(t.sightings, func(s sighting) bool { return s.kind != reported })
 		add(becameAvailable)
 		add(accumulated)
-	default: // nothing of it is left at root, whether it was reported or not
+	default: // dead at root
 		t.sightings = slices.DeleteFunc(t.sightings, func(s sighting) bool { return s.kind != reported })
 		add(removed)
 	}

@@ -214,7 +214,8 @@ func TestForeignPrerequisiteInAGap(t *testing.T) {
 	require.NoError(t, v.ImportBest(&b, b.Hash))
 	require.NoError(t, v.Finalize(b.Hash))
 
-	// The gap is block 8, which makes the foreign package available and accumulates it, and block 9.
+	// The gap is block 8, which makes the foreign package available and accumulates it, and block
+	// 9.
 	root := jamq.Block{Hash: header('z', 9), Slot: 9}
 	state := whole(chainview.State{Recent: []chainview.RecentBlock{
 		{Hash: header('a', 7), Slot: 7, Reported: []chainview.ReportedPackage{{Package: foreign}}},

@@ -7,19 +7,20 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// packageSet is the packages that one block accumulated, in order, with a quick test for
-// membership.
+// packageSet holds the packages that one block accumulated, in order, with a
+// fast test for membership.
 //
-// One index over all blocks would find a package at once, but on the full chain it has 200,000
-// entries and costs two misses of the cache for each package of each block. Nobody asks for most of
-// them: the question arises only for reports that name prerequisites, and these are mostly found in
-// the newest blocks. So each block sorts its own when it is asked first.
+// One index over all blocks would find a package directly. On the full chain it
+// would have 200,000 entries and cost two cache misses for each package of each
+// block. But a test is only needed for reports that name prerequisites, and
+// these are mostly in the newest blocks. So each block sorts its packages at
+// the first test.
 type packageSet struct {
 	list   []jamq.PackageHash
-	sorted []uint64 // the first eight bytes of each, once somebody has asked
+	sorted []uint64 // first eight bytes of each; lazy
 }
 
-// fewPackages is how many are searched one by one.
+// fewPackages is the greatest length of a list that is searched linearly.
 const fewPackages = 16
 
 func (s *packageSet) has(pkg jamq.PackageHash) bool {
@@ -38,7 +39,8 @@ func (s *packageSet) has(pkg jamq.PackageHash) bool {
 	return slices.Contains(s.list, pkg)
 }
 
-// accumulatedBefore reports whether a package was accumulated in one of the E blocks before n.
+// accumulatedBefore reports whether a package was accumulated in one of the E
+// blocks before n.
 func (v *View) accumulatedBefore(n *node, pkg jamq.PackageHash) bool {
 	left := int(v.spec.EpochLength)
 	p := n.parent

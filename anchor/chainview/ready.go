@@ -7,23 +7,24 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// accumulation is what one block does with the reports that are available.
+// accumulation is the effect of one block on the available reports.
 type accumulation struct {
-	// done are the packages that it accumulates, in order.
+	// done lists the packages that the block accumulates, in order.
 	done []jamq.PackageHash
-	// ready is the ready queue after it.
+	// ready is the ready queue after the block.
 	ready []ReadyReport
 }
 
-// accumulate runs what has become available and what waits in the ready queue, as far as
-// prerequisites allow (GP 12.4 to 12.12), and then edits the queue (GP 12.41). before tells whether
-// a package was accumulated in the E blocks before this one.
+// accumulate processes the reports that have become available and the ready
+// queue, as far as prerequisites allow (Gray Paper 12.4 to 12.12). It then
+// edits the queue (Gray Paper 12.41). before reports whether a package was
+// accumulated in the E blocks before this one.
 //
-// If the block says what was accumulated, that is believed: gas may have deferred some of the
-// queue.
+// If the block lists the accumulated packages, that list is used, because gas
+// may have deferred a part of the queue.
 func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []ReadyReport, available []*CoreReport, before func(jamq.PackageHash) bool) accumulation {
 	var a accumulation
-	var bound []ReadyReport // in need of others
+	var bound []ReadyReport // reports with prerequisites
 	for _, r := range available {
 		if len(r.Needs) == 0 {
 			if a.done == nil {
@@ -36,7 +37,7 @@ func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []ReadyReport, availa
 		bound = append(bound, ReadyReport{Package: r.Package, Unmet: unmet, Since: b.Slot})
 	}
 	if b.AccumulatedKnown {
-		a.done = slices.Clone(b.Accumulated) // the host may use its slice again
+		a.done = slices.Clone(b.Accumulated) // the host may reuse its slice
 	} else if len(queue)+len(bound) > 0 {
 		a.done = append(a.done, rounds(edit(append(inTurn(spec, b.Slot, queue), bound...), a.done))...)
 	}
@@ -52,9 +53,10 @@ func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []ReadyReport, availa
 	return a
 }
 
-// inTurn returns the queue in the order in which a block of the given slot goes through it: by the
-// place in the epoch at which a report became available, beginning with the block's own place, that
-// is with the oldest (GP 12.10).
+// inTurn returns the queue in the order in which a block of the given slot
+// processes it. The order is by the position in the epoch at which a report
+// became available. It begins with the block's own position, which is the
+// oldest (Gray Paper 12.10).
 func inTurn(spec *jamq.ChainSpec, slot jamq.Slot, queue []ReadyReport) []ReadyReport {
 	place := func(s jamq.Slot) jamq.Slot {
 		e := spec.EpochLength
@@ -65,8 +67,9 @@ func inTurn(spec *jamq.ChainSpec, slot jamq.Slot, queue []ReadyReport) []ReadyRe
 	return out
 }
 
-// rounds returns the packages of a queue that accumulate at once: all that need nothing more, then
-// those that these unlock, and so on (GP 12.8).
+// rounds returns the packages of a queue that can be accumulated: first those
+// without unmet prerequisites, then those that only wait for these, and so on
+// (Gray Paper 12.8).
 func rounds(queue []ReadyReport) []jamq.PackageHash {
 	var out []jamq.PackageHash
 	for {
@@ -84,8 +87,9 @@ func rounds(queue []ReadyReport) []jamq.PackageHash {
 	}
 }
 
-// edit takes accumulated packages out of a queue and out of what the others wait for (GP 12.7). It
-// does not write to what it is given: queues share their parts with those of other blocks.
+// edit removes accumulated packages from a queue and from the unmet
+// prerequisites of the others (Gray Paper 12.7). It does not modify its
+// arguments, because the queues of different blocks share memory.
 func edit(queue []ReadyReport, done []jamq.PackageHash) []ReadyReport {
 	if len(done) == 0 {
 		return queue
@@ -104,7 +108,7 @@ func edit(queue []ReadyReport, done []jamq.PackageHash) []ReadyReport {
 	return out
 }
 
-// memberOf returns a test for membership.
+// memberOf returns a function that tests for membership in list.
 func memberOf(list []jamq.PackageHash) func(jamq.PackageHash) bool {
 	const few = 8
 	if len(list) <= few {

@@ -11,65 +11,80 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// Why a block cannot report a package. Each is wrapped by [View.Reportable].
+// The reasons why a block cannot report a package. [View.Reportable] wraps one
+// of them.
 var (
-	// ErrAnchorNotRecent (R1): the anchor is not one of the last H blocks (GP 11.33).
+	// ErrAnchorNotRecent (R1) means that the anchor is not one of the last H
+	// blocks (Gray Paper 11.33).
 	ErrAnchorNotRecent = errors.New("chainview: anchor is not recent")
-	// ErrAnchorStateRoot (R1): the context gives the anchor another state root than the chain (GP
-	// 11.33).
+	// ErrAnchorStateRoot (R1) means that the context and the chain have
+	// different state roots for the anchor (Gray Paper 11.33).
 	ErrAnchorStateRoot = errors.New("chainview: wrong state root of the anchor")
-	// ErrAnchorBeefyRoot (R1): the context gives it another peak of the accumulation-output log (GP
+	// ErrAnchorBeefyRoot (R1) means that the context and the chain have
+	// different peaks of the accumulation-output log for the anchor (Gray Paper
 	// 11.33).
 	ErrAnchorBeefyRoot = errors.New("chainview: wrong accumulation-output log of the anchor")
-	// ErrLookupAnchor (R1): the lookup anchor is too old or not an ancestor (GP 11.34, 11.35).
+	// ErrLookupAnchor (R1) means that the lookup anchor is too old or not an
+	// ancestor (Gray Paper 11.34, 11.35).
 	ErrLookupAnchor = errors.New("chainview: lookup anchor is too old or not an ancestor")
-	// ErrReportedBefore (R2): the package is in recent history, on a core, in the ready queue or
-	// was accumulated within E blocks, or the block reports it twice (GP 11.32, 11.36 to 11.38).
+	// ErrReportedBefore (R2) means that the package is in recent history, on a
+	// core, or in the ready queue, that it was accumulated within E blocks, or
+	// that the block reports it twice (Gray Paper 11.32, 11.36 to 11.38).
 	ErrReportedBefore = errors.New("chainview: package was reported before")
-	// ErrPrerequisite (R3): a prerequisite is reported neither in recent history nor in the same
-	// block (GP 11.39).
+	// ErrPrerequisite (R3) means that a prerequisite is reported neither in
+	// recent history nor in the same block (Gray Paper 11.39).
 	ErrPrerequisite = errors.New("chainview: prerequisite is not in recent history")
-	// ErrSegmentRoot (R3): a segment-root lookup contradicts what the package exported (GP 11.42).
+	// ErrSegmentRoot (R3) means that a segment-root lookup differs from the
+	// segment root that the package exported (Gray Paper 11.42).
 	ErrSegmentRoot = errors.New("chainview: wrong segment root")
-	// ErrTooManyDependencies (R3): more than J prerequisites and lookups together (GP 11.3).
+	// ErrTooManyDependencies (R3) means that there are more than J
+	// prerequisites and lookups together (Gray Paper 11.3).
 	ErrTooManyDependencies = errors.New("chainview: too many dependencies")
-	// ErrCoreEngaged (R4): the core holds a report that neither is available nor has timed out, or
-	// the block puts two on it (GP 11.24, 11.29).
+	// ErrCoreEngaged (R4) means that the core holds a report that is neither
+	// available nor timed out, or that the block puts two reports on it (Gray
+	// Paper 11.24, 11.29).
 	ErrCoreEngaged = errors.New("chainview: core is engaged")
-	// ErrFutureGuarantee and ErrOldGuarantee (R5): the guarantee's slot is not in this rotation or
-	// the last (GP 11.26).
+	// ErrFutureGuarantee (R5) means that the guarantee's slot is after the
+	// block's slot (Gray Paper 11.26).
 	ErrFutureGuarantee = errors.New("chainview: guarantee is from the future")
-	ErrOldGuarantee    = errors.New("chainview: guarantee is from before the last rotation")
+	// ErrOldGuarantee (R5) means that the guarantee's slot is before the
+	// previous rotation (Gray Paper 11.26).
+	ErrOldGuarantee = errors.New("chainview: guarantee is from before the last rotation")
 )
 
-// Candidate is a report that a block may carry.
+// Candidate is a report that a block may contain.
 type Candidate struct {
-	// Package is the reported package.
+	// Package is the hash of the reported package.
 	Package jamq.PackageHash
-	// SegmentRoot is the root of the segments that it exports.
+	// SegmentRoot is the root of the segments that the package exports.
 	SegmentRoot common.Hash
-	// Core is where it is to go.
+	// Core is the core of the report.
 	Core jamq.CoreIndex
 	// Context is the report's refine context.
 	Context jamq.RefineContext
-	// Lookups are the segment roots that it takes other packages to have exported.
+	// Lookups are the segment roots that the report assumes for other packages.
 	Lookups []ReportedPackage
-	// GuaranteeSlot is the slot that its guarantors signed with.
+	// GuaranteeSlot is the slot of the guarantee.
 	GuaranteeSlot jamq.Slot
 }
 
-// Reportable says whether a block in the given slot on top of the best one, which makes the given
-// cores available and condemns no report, may carry exactly these candidates, as far as rules R1 to
-// R5 decide. Credentials, authorizers, gas and services are outside of what blocks show; the
-// anchor's roots are compared only if they are known. A lookup anchor older than all blocks whose
-// slot is known is believed.
+// Reportable reports whether a block in the given slot may contain exactly
+// these candidates, according to the rules R1 to R5. The block is a child of
+// the best block, makes the given cores available, and condemns no report. A
+// nil error means that it may.
 //
-// Nil means reportable. The error wraps the first rule that is broken, in the order of the
-// candidates; ErrConflict for a slot that is not after the best block's; or jamq.ErrInvalidBlock
-// for a core that does not exist. Cores in available that do not exist are ignored.
+// Blocks do not show credentials, authorizers, gas and services, so Reportable
+// does not check them. It compares the anchor's roots only if they are known. A
+// lookup anchor that is older than the oldest known block cannot be checked and
+// is accepted.
+//
+// The error wraps the error of the first violated rule, in the order of the
+// candidates. It wraps ErrConflict if slot is not after the best block's slot,
+// and jamq.ErrInvalidBlock if a candidate's core does not exist. Cores in
+// available that do not exist are ignored.
 func (v *View) Reportable(slot jamq.Slot, available []jamq.CoreIndex, candidates []Candidate) error {
 	if best := v.Best(); slot <= best.Slot {
-		return fmt.Errorf("%w: slot %d after the best block's %d", ErrConflict, slot, best.Slot)
+		return fmt.Errorf("%w: slot %d, want more than the best block's %d", ErrConflict, slot, best.Slot)
 	}
 	cores, _, _ := v.best().cores.transition(&v.spec, &jamq.Block{Slot: slot, Available: v.coresThatExist(available)}, nil)
 	for i := range candidates {
@@ -94,7 +109,8 @@ func (v *View) coresThatExist(cores []jamq.CoreIndex) []jamq.CoreIndex {
 	return slices.DeleteFunc(slices.Clone(cores), func(c jamq.CoreIndex) bool { return int(c) >= v.spec.Cores })
 }
 
-// guaranteeInTime is R5.
+// guaranteeInTime checks rule R5: the guarantee's slot is in this rotation or
+// the previous one.
 func (v *View) guaranteeInTime(slot jamq.Slot, c *Candidate) error {
 	oldest, _ := anchor.GuaranteeSlots(&v.spec, slot)
 	switch {
@@ -106,7 +122,8 @@ func (v *View) guaranteeInTime(slot jamq.Slot, c *Candidate) error {
 	return nil
 }
 
-// coreIsFree is R4: the core is free, and the block puts nothing else on it.
+// coreIsFree checks rule R4: the core is free, and the block puts no other
+// report on it.
 func coreIsFree(cores onCores, c *Candidate, before []Candidate) error {
 	if int(c.Core) >= len(cores) {
 		return fmt.Errorf("%w: core %d of %d", jamq.ErrInvalidBlock, c.Core, len(cores))
@@ -122,7 +139,8 @@ func coreIsFree(cores onCores, c *Candidate, before []Candidate) error {
 	return nil
 }
 
-// anchorIsRecent is the first half of R1.
+// anchorIsRecent checks the first part of rule R1: the anchor is in recent
+// history, with the right roots.
 func (v *View) anchorIsRecent(c *Candidate) error {
 	for _, n := range v.last(v.spec.RecentHistory) {
 		if n.Hash != c.Context.Anchor || n.Hash.IsZero() {
@@ -136,10 +154,11 @@ func (v *View) anchorIsRecent(c *Candidate) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("%w: %s is none of the last %d blocks", ErrAnchorNotRecent, c.Context.Anchor, v.spec.RecentHistory)
+	return fmt.Errorf("%w: %s is not among the last %d blocks", ErrAnchorNotRecent, c.Context.Anchor, v.spec.RecentHistory)
 }
 
-// lookupAnchorServes is the second half of R1.
+// lookupAnchorServes checks the second part of rule R1: the lookup anchor is an
+// ancestor and not too old.
 func (v *View) lookupAnchorServes(slot jamq.Slot, c *Candidate) error {
 	at := c.Context.LookupAnchorSlot
 	if anchor.LookupStale(&v.spec, at, slot) {
@@ -151,7 +170,7 @@ func (v *View) lookupAnchorServes(slot jamq.Slot, c *Candidate) error {
 	for _, n := range v.main {
 		if n.Slot != 0 {
 			if at < n.Slot {
-				return nil // before all that is remembered
+				return nil // older than the oldest known block
 			}
 			break
 		}
@@ -159,7 +178,7 @@ func (v *View) lookupAnchorServes(slot jamq.Slot, c *Candidate) error {
 	return fmt.Errorf("%w: %s of slot %d is not on the chain", ErrLookupAnchor, c.Context.LookupAnchor, at)
 }
 
-// isNew is R2.
+// isNew checks rule R2: the package was not reported before.
 func (v *View) isNew(c *Candidate, before []Candidate) error {
 	for i := range before {
 		if before[i].Package == c.Package {
@@ -188,7 +207,8 @@ func (v *View) isNew(c *Candidate, before []Candidate) error {
 	return nil
 }
 
-// dependenciesReported is R3.
+// dependenciesReported checks rule R3: all dependencies are reported, and not
+// too many.
 func (v *View) dependenciesReported(c *Candidate, together []Candidate) error {
 	if n := len(c.Context.Prerequisites) + len(c.Lookups); n > v.spec.MaxDependencies {
 		return fmt.Errorf("%w: %d, want at most %d", ErrTooManyDependencies, n, v.spec.MaxDependencies)
@@ -207,7 +227,7 @@ func (v *View) dependenciesReported(c *Candidate, together []Candidate) error {
 		}
 	}
 	for _, l := range c.Lookups {
-		// One rule: a package that nobody reported has no segments either.
+		// A package that was not reported has no segments.
 		if root, ok := find(l.Package); !ok || root != l.SegmentRoot {
 			return fmt.Errorf("%w: %s of package %s", ErrSegmentRoot, l.SegmentRoot, l.Package)
 		}
@@ -215,7 +235,8 @@ func (v *View) dependenciesReported(c *Candidate, together []Candidate) error {
 	return nil
 }
 
-// exported looks a package up in recent history.
+// exported returns the segment root of a package in recent history, and false
+// if the package is not there.
 func (v *View) exported(pkg jamq.PackageHash) (common.Hash, bool) {
 	for _, n := range v.last(v.spec.RecentHistory) {
 		for i := range n.reported {

@@ -13,9 +13,10 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// AppendSnapshot appends the whole view in a binary form that is the same for equal views. It holds
-// no version and no checksum: those are for the owner's snapshot, of which it is a part. What
-// [View.Changes] has not told yet must be asked for before.
+// AppendSnapshot appends the whole view. Equal views have equal snapshots. The
+// snapshot contains no version and no checksum; it is part of a larger snapshot
+// that must contain them. Call [View.Changes] first: changes that it has not
+// reported are not saved.
 func (v *View) AppendSnapshot(b []byte) []byte {
 	v.judge()
 	b = wire.AppendUint(b, v.main[0].Height)
@@ -40,7 +41,8 @@ func (v *View) AppendSnapshot(b []byte) []byte {
 	return b
 }
 
-// sideByHeight returns the blocks off the best chain, parents first, otherwise in their order.
+// sideByHeight returns the blocks off the best chain, parents first, otherwise
+// in their order.
 func (v *View) sideByHeight() []*node {
 	out := slices.Clone(v.side)
 	slices.SortStableFunc(out, func(a, b *node) int { return int(a.Height) - int(b.Height) })
@@ -60,11 +62,11 @@ func (v *View) appendNode(b []byte, n *node) []byte {
 	if n.cores == nil {
 		return b // below the finalized block
 	}
-	// Of the cores only what the block itself changed.
 	var before onCores
 	if n.parent != nil {
 		before = n.parent.cores
 	}
+	// Only the cores that the block itself changed are stored.
 	changed := 0
 	differs := func(core int) bool {
 		return before == nil && n.cores[core] != nil || before != nil && before[core] != n.cores[core]
@@ -87,8 +89,8 @@ func (v *View) appendNode(b []byte, n *node) []byte {
 	return appendReady(b, n.ready)
 }
 
-// AppendState appends a state in a binary form that [ReadState] reads. It holds no version and no
-// checksum: those are for the owner's record, of which it is a part.
+// AppendState appends a state in a form that [ReadState] reads. It appends no
+// version and no checksum; they belong to the record that contains the state.
 func AppendState(b []byte, s *State) []byte {
 	b = wire.AppendUint(b, uint64(len(s.Recent)))
 	for i := range s.Recent {
@@ -115,7 +117,8 @@ func AppendState(b []byte, s *State) []byte {
 	return b
 }
 
-// ReadState reads what [AppendState] wrote. Malformed bytes make the reader fail; they never panic.
+// ReadState decodes the output of [AppendState]. If the bytes are malformed,
+// the reader fails; ReadState never panics.
 func ReadState(r *wire.Reader) (s State) {
 	const hash = 32
 	for range r.Count(hash) {
@@ -200,14 +203,15 @@ func appendPoint(b []byte, p anchor.Point) []byte {
 	return wire.AppendUint(b, uint64(p.Slot))
 }
 
-// appendRef writes a reference to a block, which may have been forgotten.
+// appendRef appends a reference to a block, which may have been pruned.
 func appendRef(b []byte, n *node) []byte { return wire.AppendBool(appendPoint(b, n.Point), n.lost) }
 
-// ErrCorrupt is wrapped by Restore for bytes that are no snapshot of a view.
+// ErrCorrupt is wrapped by Restore if the bytes are not a snapshot of a view.
 var ErrCorrupt = errors.New("chainview: corrupt snapshot")
 
-// Restore makes a view of what AppendSnapshot wrote, for the same spec. Whatever the bytes are, it
-// never panics. Errors wrap ErrCorrupt or jamq.ErrInvalidSpec.
+// Restore returns the view of a snapshot of [View.AppendSnapshot]. spec must be
+// the same as before. Errors wrap ErrCorrupt or jamq.ErrInvalidSpec. Restore
+// never panics, even on arbitrary bytes.
 func Restore(spec *jamq.ChainSpec, snapshot []byte) (*View, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
@@ -357,17 +361,18 @@ func (v *View) readTrace(r *wire.Reader, forgotten map[anchor.Point]*node) {
 	}
 	v.register(t)
 	if t.verdict.dead != anchor.Alive {
-		v.agenda.turns.Remove(&t.turn) // its evidence may be older than the blocks held, so it cannot be found again
+		// Do not judge it again: its evidence may have been pruned.
+		v.agenda.turns.Remove(&t.turn)
 	}
 }
 
-// readRef returns the block that is referred to, or the one stand-in for a block that was
-// forgotten.
+// readRef returns the block of a reference. For a pruned block it returns a
+// substitute, the same one for equal references.
 func (v *View) readRef(r *wire.Reader, forgotten map[anchor.Point]*node) *node {
 	p, lost := readPoint(r), r.Bool()
 	if n, ok := v.nodes[p.Hash]; ok {
 		if n.Point != p || lost {
-			r.Fail("block %s is not as referred to", p.Hash)
+			r.Fail("block %s differs from its reference", p.Hash)
 		}
 		return n
 	}

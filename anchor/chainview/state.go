@@ -8,18 +8,21 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// State is what the work packages of a chain have come to after one block: the state chapters C(3),
-// C(10), C(14) and C(15), as far as blocks alone show them.
+// State is the state of work packages after one block: the parts C(3), C(10),
+// C(14) and C(15) of the chain state in the Gray Paper, as far as blocks show
+// them.
 type State struct {
-	// Recent is the recent history (C(3)), oldest first, at most H blocks; the last is the block
-	// itself.
+	// Recent is the recent history (C(3)), oldest first, with at most H blocks.
+	// The last one is the block itself.
 	Recent []RecentBlock
-	// Cores holds each core's report (C(10)), by core; a zero Package means that the core is free.
+	// Cores holds the report on each core (C(10)), by core index. A zero
+	// Package means that the core is free.
 	Cores []CoreReport
-	// Ready is the ready queue (C(14)): available, but in need of packages that are not
-	// accumulated.
+	// Ready is the ready queue (C(14)): available reports that need packages
+	// that are not accumulated.
 	Ready []ReadyReport
-	// Accumulated are the packages accumulated in each of the last E blocks (C(15)), oldest first.
+	// Accumulated holds the packages that each of the last E blocks accumulated
+	// (C(15)), oldest first.
 	Accumulated [][]jamq.PackageHash
 }
 
@@ -27,37 +30,39 @@ type State struct {
 type RecentBlock struct {
 	// Hash identifies the block.
 	Hash jamq.HeaderHash
-	// Slot is its slot; the state of a chain does not tell it, so NewAt takes 0 for unknown.
+	// Slot is the block's slot. The chain state does not contain it, so NewAt
+	// accepts 0 for unknown.
 	Slot jamq.Slot
-	// StateRoot is the root after the block; zero for the newest, because the next header will be
-	// the first to carry it.
+	// StateRoot is the state root after the block. It is zero for the newest
+	// block, because the next header will be the first to contain it.
 	StateRoot common.Hash
-	// BeefyRoot is the peak of the accumulation-output log after the block. No block shows it: it
-	// is known only of blocks that NewAt was given, and zero otherwise.
+	// BeefyRoot is the peak of the accumulation-output log after the block.
+	// Blocks do not contain it. It is known only for blocks that were passed to
+	// NewAt or Continue, and zero for others.
 	BeefyRoot common.Hash
-	// Reported are the packages that it reports.
+	// Reported holds the packages that the block reports.
 	Reported []ReportedPackage
 }
 
-// ReportedPackage is a package in the recent history, with the root of the segments that it
-// exports.
+// ReportedPackage is a package in the recent history.
 type ReportedPackage struct {
-	// Package is its hash.
-	Package jamq.PackageHash
-	// SegmentRoot is the root of the segments that it exports.
-	SegmentRoot common.Hash
-}
-
-// CoreReport is a report that waits on its core to become available.
-type CoreReport struct {
-	// Hash is the work report's hash, Package its package.
-	Hash    common.Hash
+	// Package is the hash of the package.
 	Package jamq.PackageHash
 	// SegmentRoot is the root of the segments that the package exports.
 	SegmentRoot common.Hash
-	// Needs are the packages that must be accumulated before it.
+}
+
+// CoreReport is a report on a core that waits to become available.
+type CoreReport struct {
+	// Hash is the hash of the work report, and Package the hash of its package.
+	Hash common.Hash
+	// Package is the hash of the waiting package.
+	Package jamq.PackageHash
+	// SegmentRoot is the root of the segments that the package exports.
+	SegmentRoot common.Hash
+	// Needs lists the packages that must be accumulated first.
 	Needs []jamq.PackageHash
-	// Since is the slot of the block that reported it.
+	// Since is the slot of the block that reported the package.
 	Since jamq.Slot
 }
 
@@ -65,18 +70,20 @@ type CoreReport struct {
 type ReadyReport struct {
 	// Package is the package that waits.
 	Package jamq.PackageHash
-	// Unmet are the packages that it still waits for.
+	// Unmet lists the packages that it still waits for.
 	Unmet []jamq.PackageHash
-	// Since is the slot of the block in which it became available.
+	// Since is the slot of the block in which the report became available.
 	Since jamq.Slot
 }
 
-// onCores is which report each core holds. Its values are shared between blocks and never written.
+// onCores holds the report on each core, or nil. Blocks share the reports, so
+// they are never modified.
 type onCores []*CoreReport
 
-// transition applies one block's disputes, assurances and guarantees to the cores of its parent, in
-// this order (GP 4.2). It returns the cores after it, the reports that became available, by core,
-// and those that were removed.
+// transition applies one block's disputes, assurances and guarantees to the
+// cores of its parent, in this order (Gray Paper 4.2). It returns the cores
+// after the block, the reports that became available, sorted by core, and the
+// reports that were removed.
 func (c onCores) transition(spec *jamq.ChainSpec, b *jamq.Block, reports []CoreReport) (after onCores, available, removed []*CoreReport) {
 	after = c
 	shared := true
@@ -88,7 +95,8 @@ func (c onCores) transition(spec *jamq.ChainSpec, b *jamq.Block, reports []CoreR
 	}
 	for _, condemned := range b.Condemned {
 		for core, r := range after {
-			if r != nil && r.Hash == condemned && condemned != (common.Hash{}) { // zero: the host shows no verdicts
+			// A zero hash means that the host does not report verdicts.
+			if r != nil && r.Hash == condemned && condemned != (common.Hash{}) {
 				removed = append(removed, r)
 				set(core, nil)
 			}
@@ -112,15 +120,15 @@ func (c onCores) transition(spec *jamq.ChainSpec, b *jamq.Block, reports []CoreR
 	for i := range reports {
 		core := int(b.Reported[i].Core)
 		if r := after[core]; r != nil {
-			removed = append(removed, r) // no valid block does this (GP 11.29)
+			removed = append(removed, r) // invalid block (Gray Paper 11.29)
 		}
 		set(core, &reports[i])
 	}
 	return after, available, removed
 }
 
-// sortedCores returns cores in ascending order, the order in which their reports accumulate (GP
-// 11.16).
+// sortedCores returns cores in ascending order, in which their reports
+// accumulate (Gray Paper 11.16).
 func sortedCores(cores []jamq.CoreIndex) []jamq.CoreIndex {
 	if slices.IsSorted(cores) {
 		return cores

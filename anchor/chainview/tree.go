@@ -11,94 +11,104 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// MaxUnfinalized is how many blocks the tree holds at most beyond the finalized one: over a day
-// without finality at one block every six seconds.
+// MaxUnfinalized is the greatest number of blocks in the tree that are not
+// final. This is more than a day without finality at one block every six
+// seconds.
 const MaxUnfinalized = 16_384
 
 var (
-	// ErrMissingParent is wrapped by Import when the parent is unknown; a [MissingError] names it.
+	// ErrMissingParent is wrapped by Import if the parent is unknown. The error
+	// is a [MissingError].
 	ErrMissingParent = errors.New("chainview: parent not imported")
-	// ErrUnknownBlock is wrapped when a block is named that was never imported or was pruned.
+	// ErrUnknownBlock is wrapped if a block was never imported or was pruned.
 	ErrUnknownBlock = errors.New("chainview: unknown block")
-	// ErrConflict is wrapped when a call contradicts finality or the order of slots.
+	// ErrConflict is wrapped if a call contradicts finality or the order of
+	// slots.
 	ErrConflict = errors.New("chainview: block conflicts with the chain")
-	// ErrOld is wrapped for news that finality has overtaken: a block that is not after the
-	// finalized one, or a finalized block that is an ancestor of a later one. The caller may ignore
-	// it.
+	// ErrOld is wrapped if a block cannot descend from the finalized block, or
+	// is an ancestor of it. The caller may ignore it.
 	ErrOld = errors.New("chainview: older than the finalized block")
-	// ErrFull is wrapped by Import when finality has stalled for [MaxUnfinalized] blocks.
+	// ErrFull is wrapped by Import if finality has stalled for [MaxUnfinalized]
+	// blocks.
 	ErrFull = errors.New("chainview: too many unfinalized blocks")
 )
 
-// MissingError says which block must be imported first. It wraps [ErrMissingParent].
+// MissingError contains the block that must be imported first. It wraps
+// [ErrMissingParent].
 type MissingError struct {
-	// Block is the block that was refused, Missing its parent.
+	// Block is the refused block, and Missing is its parent.
 	Block, Missing jamq.HeaderHash
 }
 
-// Error names both blocks.
+// Error returns a message with both hashes.
 func (e *MissingError) Error() string {
 	return fmt.Sprintf("%v: block %s needs %s imported first", ErrMissingParent, e.Block, e.Missing)
 }
 
-// Unwrap makes errors.Is(err, ErrMissingParent) true.
+// Unwrap returns [ErrMissingParent].
 func (e *MissingError) Unwrap() error { return ErrMissingParent }
 
-// node is a block of the tree. Traces point to it as long as they live, so it is small; its
-// contents go when they can matter no more.
+// node is a block of the tree. Traces refer to nodes for a long time, so nodes
+// are small. Their contents are freed when they are not needed any more.
 type node struct {
 	anchor.Point
 	*contents
-	// lost says that finality has passed the block by on another fork.
+	// lost is true if the block is on an abandoned fork.
 	lost bool
 }
 
-// contents is what a block says and the state after it. What has become of the packages in it is
-// never written again, so its children may share it.
+// contents holds the contents of a block and the state after it. Children share
+// the state, so it is never modified.
 type contents struct {
-	parent    *node       // nil from the finalized block down
-	stateRoot common.Hash // known with the first child
-	beefyRoot common.Hash // known only of blocks before the root of the tree
+	parent    *node       // nil if final
+	stateRoot common.Hash // known from the first child
+	beefyRoot common.Hash // known only from a State
 
 	reported    []CoreReport
 	accumulated packageSet
-	cores       onCores // cores and ready are nil below the finalized block, where nothing can be added
-	ready       []ReadyReport
+	cores       onCores       // nil below the finalized block
+	ready       []ReadyReport // nil below the finalized block
 
-	seen []*Trace // the watched packages that it speaks of
+	seen []*Trace // watched packages in the block
 }
 
-// View is a tree of blocks with a best chain, and the watched packages' traces in it.
-// It is not safe for concurrent use.
+// View is a tree of blocks with a best chain and the traces of watched
+// packages. Create it with [New], [NewAt] or [Restore]. It is not safe for
+// concurrent use.
 type View struct {
 	spec  jamq.ChainSpec
 	nodes map[jamq.HeaderHash]*node
-	// main is the best chain by height, from the oldest block kept to the best.
+	// main is the best chain by height, from the oldest block in the tree to
+	// the best block.
 	main []*node
-	// side are the blocks that are not on it, in the order in which they were imported or left it.
+	// side holds the blocks that are not on the best chain, in the order in
+	// which they were imported or left it.
 	side      []*node
 	finalized *node
-	// from is the height of the root from which on the view knows the chain. Blocks below it are
-	// known by name only, and are no evidence of anything.
+	// from is the height of the root. Only the hash of earlier blocks is known,
+	// so they are not evidence.
 	from uint64
-	// abandoned are the last blocks that finality passed by on another fork, oldest first.
+	// abandoned holds the hashes of the last blocks on abandoned forks, oldest
+	// first.
 	abandoned []jamq.HeaderHash
 
 	watched     map[jamq.PackageHash]*Trace
-	lastWatched uint64 // how many packages were ever watched
+	lastWatched uint64 // number of the newest Trace
 	agenda      agenda
 }
 
-// New returns a view that begins at root, a block that is final and has height 0, with free cores
-// and an empty ready queue. What root itself reports is not read. A node that joins a running chain
-// begins with [NewAt]. Errors wrap jamq.ErrInvalidSpec or jamq.ErrInvalidBlock.
+// New returns a view that begins at root, a final block with height 0, with
+// free cores and an empty ready queue. The reports in root are ignored. A node
+// that joins a running chain begins with [NewAt]. Errors wrap
+// jamq.ErrInvalidSpec or jamq.ErrInvalidBlock.
 func New(spec *jamq.ChainSpec, root jamq.Block) (*View, error) {
 	return NewAt(spec, root, State{})
 }
 
-// NewAt returns a view that begins at root with the given state after it. Its height is the number
-// of blocks that the state remembers before it. Recent may be empty or must end with root. Errors
-// wrap jamq.ErrInvalidSpec, jamq.ErrInvalidBlock, or ErrConflict for a state that does not fit.
+// NewAt returns a view that begins at root with the given state after it. The
+// height of root is the number of earlier blocks in the state. s.Recent must be
+// empty or end with root. Errors wrap jamq.ErrInvalidSpec,
+// jamq.ErrInvalidBlock, or ErrConflict if the state does not fit.
 func NewAt(spec *jamq.ChainSpec, root jamq.Block, s State) (*View, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
@@ -115,7 +125,7 @@ func NewAt(spec *jamq.ChainSpec, root jamq.Block, s State) (*View, error) {
 	return v, nil
 }
 
-// validate reports whether s can be the state after root.
+// validate returns an error if s cannot be the state after root.
 func (s *State) validate(spec *jamq.ChainSpec, root jamq.Block) error {
 	if err := root.Validate(spec); err != nil {
 		return err
@@ -132,8 +142,8 @@ func (s *State) validate(spec *jamq.ChainSpec, root jamq.Block) error {
 	return nil
 }
 
-// lay makes the first blocks of the tree, from a height on: the blocks that the state after root
-// remembers, and root itself as the last.
+// lay creates the first blocks of the tree, beginning at a height: the earlier
+// blocks in the state after root, and root.
 func (v *View) lay(root jamq.Block, s State, height uint64) {
 	count := max(1, len(s.Recent), len(s.Accumulated))
 	for i := range count {
@@ -166,15 +176,15 @@ func (v *View) lay(root jamq.Block, s State, height uint64) {
 	}
 }
 
-// Import adds a block below its parent. A block that is known already changes nothing.
-// It does not become the best block by that: see SetBest.
+// Import adds a block to the tree, as a child of its parent. A known block
+// changes nothing. Import does not change the best block: see [View.SetBest].
 //
-// The error wraps one of these, and a refused block changes nothing:
-//   - ErrOld if the block cannot descend from the finalized one: its slot is not later, or its
-//     parent is older or was passed by on another fork. The blocks after it are old as well;
-//   - ErrMissingParent if the parent is unknown: import it first;
-//   - ErrConflict if its slot is not after its parent's;
-//   - ErrFull, or jamq.ErrInvalidBlock.
+// The error wraps one of these errors; the view is then unchanged: - ErrOld if
+// the block cannot descend from the finalized block: its slot is not later, or
+// its parent is older or on an abandoned fork. Its descendants are old as well.
+// - ErrMissingParent if the parent is unknown and must be imported first. -
+// ErrConflict if its slot is not after its parent's. - ErrFull if there are too
+// many unfinalized blocks. - jamq.ErrInvalidBlock if the block is invalid.
 func (v *View) Import(b *jamq.Block) error {
 	if _, known := v.nodes[b.Hash]; known {
 		return nil
@@ -207,12 +217,12 @@ func (v *View) Import(b *jamq.Block) error {
 	return nil
 }
 
-// unfinalized returns how many blocks are held that are not final.
+// unfinalized returns the number of blocks in the tree that are not final.
 func (v *View) unfinalized() int {
 	return len(v.side) + int(v.Best().Height-v.finalized.Height)
 }
 
-// reportsOf returns what a block's guarantees put on cores.
+// reportsOf returns the reports that a block's guarantees put on cores.
 func reportsOf(b *jamq.Block) []CoreReport {
 	if len(b.Reported) == 0 {
 		return nil
@@ -249,7 +259,7 @@ func (v *View) apply(n *node, b *jamq.Block) {
 	}
 }
 
-// descends reports whether n is below ancestor or the same.
+// descends reports whether n is ancestor or one of its descendants.
 func (v *View) descends(n, ancestor *node) bool {
 	if ancestor.lost || ancestor.Height > n.Height {
 		return false
@@ -263,9 +273,10 @@ func (v *View) descends(n, ancestor *node) bool {
 	return n == ancestor
 }
 
-// SetBest makes an imported block the head of the best chain. It must descend from the finalized
-// block. The error wraps ErrUnknownBlock, ErrOld for an ancestor of the finalized block, or
-// ErrConflict; a refused block changes nothing.
+// SetBest makes an imported block the head of the best chain. It must be the
+// finalized block or descend from it. The error wraps ErrUnknownBlock, ErrOld
+// if the block is an ancestor of the finalized block, or ErrConflict. On an
+// error the view is unchanged.
 func (v *View) SetBest(hash jamq.HeaderHash) error {
 	n, err := v.candidate(hash)
 	if err != nil {
@@ -275,7 +286,7 @@ func (v *View) SetBest(hash jamq.HeaderHash) error {
 	return nil
 }
 
-// candidate returns the block with a hash if it can become the best one.
+// candidate returns the block with a hash if it can become the best block.
 func (v *View) candidate(hash jamq.HeaderHash) (*node, error) {
 	n, ok := v.nodes[hash]
 	if !ok {
@@ -292,7 +303,7 @@ func (v *View) candidate(hash jamq.HeaderHash) (*node, error) {
 
 func (v *View) setBest(n *node) {
 	old := v.best()
-	var branch []*node // from the new head down to the first block that is on the old chain
+	var branch []*node // blocks new on the best chain
 	m := n
 	for ; !v.onMain(m); m = m.parent {
 		branch = append(branch, m)
@@ -306,7 +317,8 @@ func (v *View) setBest(n *node) {
 	case m != old:
 		v.reconsiderAll()
 	case m != n:
-		for _, joined := range branch { // they may have been imported long before
+		// These blocks may have been imported long before.
+		for _, joined := range branch {
 			for _, t := range joined.seen {
 				if v.watched[t.pkg] == t {
 					v.reconsider(t)
@@ -317,7 +329,7 @@ func (v *View) setBest(n *node) {
 	}
 }
 
-// ImportBest is Import and SetBest in one: both happen or neither.
+// ImportBest combines Import and SetBest. On an error the view is unchanged.
 func (v *View) ImportBest(b *jamq.Block, best jamq.HeaderHash) error {
 	if best != b.Hash {
 		if _, err := v.candidate(best); err != nil {
@@ -329,8 +341,8 @@ func (v *View) ImportBest(b *jamq.Block, best jamq.HeaderHash) error {
 	if err := v.Import(b); err != nil {
 		return err
 	}
-	// Import takes only blocks below the finalized one, and of the known ones best was checked
-	// above.
+	// Import accepts only descendants of the finalized block. If best is
+	// another block, it was checked above.
 	v.setBest(v.nodes[best])
 	return nil
 }
@@ -339,7 +351,7 @@ func (v *View) ImportBest(b *jamq.Block, best jamq.HeaderHash) error {
 func (v *View) onMain(n *node) bool {
 	base := v.main[0].Height
 	if n.Height < base {
-		return !n.lost // final, and forgotten but for those who still point to it
+		return !n.lost // final and pruned
 	}
 	i := n.Height - base
 	return i < uint64(len(v.main)) && v.main[i] == n

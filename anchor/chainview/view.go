@@ -19,13 +19,14 @@ func (v *View) Holds(hash jamq.HeaderHash) bool {
 	return ok
 }
 
-// Knows reports whether a block is in the tree, or was in it until finality passed it by on another
-// fork. The view remembers the last of those.
+// Knows reports whether a block is in the tree, or was removed from it with an
+// abandoned fork. The view remembers a limited number of removed blocks.
 func (v *View) Knows(hash jamq.HeaderHash) bool {
 	return v.Holds(hash) || slices.Contains(v.abandoned, hash)
 }
 
-// AtHeight returns the block of the best chain at a height, and whether the view holds one.
+// AtHeight returns the block of the best chain at a height, and false if it is
+// not in the tree.
 func (v *View) AtHeight(height uint64) (anchor.Point, bool) {
 	base := v.main[0].Height
 	if height < base || height-base >= uint64(len(v.main)) || v.main[height-base].Hash.IsZero() {
@@ -34,7 +35,8 @@ func (v *View) AtHeight(height uint64) (anchor.Point, bool) {
 	return v.main[height-base].Point, true
 }
 
-// Locate returns the block with the given hash if it is on the best chain and still held.
+// Locate returns the block with the given hash, and false if it is not in the
+// tree or not on the best chain.
 func (v *View) Locate(hash jamq.HeaderHash) (anchor.Point, bool) {
 	n, ok := v.nodes[hash]
 	if !ok || !v.onMain(n) {
@@ -43,14 +45,15 @@ func (v *View) Locate(hash jamq.HeaderHash) (anchor.Point, bool) {
 	return n.Point, true
 }
 
-// OnBest reports whether a block is on the best chain and still held.
+// OnBest reports whether a block is in the tree and on the best chain.
 func (v *View) OnBest(p anchor.Point) bool {
 	_, ok := v.Locate(p.Hash)
 	return ok
 }
 
-// CoreFree reports whether a core can take a report in the block after the best one even if nothing
-// becomes available in it, assuming that it is authored in the next slot (GP 11.29).
+// CoreFree reports whether a core can take a report in the block after the best
+// one, even if no report becomes available in that block. It assumes that the
+// block is authored in the next slot (Gray Paper 11.29).
 func (v *View) CoreFree(core jamq.CoreIndex) bool {
 	best := v.best()
 	if int(core) >= len(best.cores) {
@@ -60,7 +63,8 @@ func (v *View) CoreFree(core jamq.CoreIndex) bool {
 	return r == nil || best.Slot.Add(1) >= r.Since.Add(v.spec.AvailabilityTimeout)
 }
 
-// State returns the state after the best block. It shares nothing with the view.
+// State returns the state after the best block. It shares no memory with the
+// view.
 func (v *View) State() State {
 	best := v.best()
 	s := State{Cores: make([]CoreReport, len(best.cores)), Ready: slices.Clone(best.ready)}

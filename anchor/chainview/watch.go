@@ -12,41 +12,42 @@ import (
 	"github.com/jamq/jamq/internal/minheap"
 )
 
-// ErrNotWatched is wrapped when a package is asked about that is not watched.
+// ErrNotWatched is wrapped by calls that name a package that is not watched.
 var ErrNotWatched = errors.New("chainview: package not watched")
 
-// Package is what the view must know of a package to judge it.
+// Package holds the data of a package that determine its life.
 type Package struct {
-	// Anchor is the anchor block; the view must hold it.
+	// Anchor is the anchor block. It must be in the tree.
 	Anchor jamq.HeaderHash
 	// LookupAnchorSlot is the slot of the lookup anchor.
 	LookupAnchorSlot jamq.Slot
-	// Prerequisites are the packages that must be accumulated before it. The view follows those
-	// that are not watched as well: see [View.Watch].
+	// Prerequisites are the packages that must be accumulated first. The view
+	// also follows those that are not watched: see [View.Watch].
 	Prerequisites []jamq.PackageHash
 }
 
-// Status is what became of a package on one chain.
+// Status is the outcome of a package on one chain.
 type Status struct {
-	// Reported, Available and Accumulated are the blocks in which that happened; zero where it did
-	// not.
+	// Reported, Available and Accumulated are the blocks in which the package
+	// was reported, became available and was accumulated. A zero point means
+	// that this has not happened.
 	Reported, Available, Accumulated anchor.Point
-	// Dead is why the package can never be accumulated on this chain, as of the
-	// block DeadSince, or anchor.Alive.
+	// Dead is the reason why the package can never be accumulated on this
+	// chain, as of the block DeadSince, or anchor.Alive.
 	Dead anchor.Reason
-	// DeadSince is the evidence: the oldest block held at which Dead holds. A package for the same
-	// rollup block may be anchored there or later.
+	// DeadSince is the oldest block in the tree at which Dead holds. A package
+	// for the same rollup block may be anchored at this block or later.
 	DeadSince anchor.Point
 }
 
-// verdict is a status by blocks of the tree.
+// verdict is a Status that refers to blocks of the tree.
 type verdict struct {
 	reported, available, accumulated, deadSince *node
 	dead                                        anchor.Reason
 }
 
-// upTo returns the verdict as it was at an earlier height of the same chain. What was found on a
-// fork that finality has passed by since does not count.
+// upTo returns the verdict as it was at an earlier height of the same chain. It
+// omits evidence from abandoned forks.
 func (s verdict) upTo(height uint64) verdict {
 	for _, n := range []**node{&s.reported, &s.available, &s.accumulated, &s.deadSince} {
 		if *n != nil && ((*n).Height > height || (*n).lost) {
@@ -63,7 +64,7 @@ func (s verdict) status() Status {
 	return Status{Reported: s.reported.point(), Available: s.available.point(), Accumulated: s.accumulated.point(), Dead: s.dead, DeadSince: s.deadSince.point()}
 }
 
-// point returns where the block is, or zero for nil.
+// point returns the position of the block, or zero if n is nil.
 func (n *node) point() anchor.Point {
 	if n == nil {
 		return anchor.Point{}
@@ -71,48 +72,51 @@ func (n *node) point() anchor.Point {
 	return n.Point
 }
 
-// kind is what a block says about a package.
+// kind is the kind of a sighting.
 type kind uint8
 
 const (
 	reported kind = iota
 	becameAvailable
-	removed // by a verdict or the availability time-out
+	removed // by verdict or time-out
 	accumulated
 )
 
-// sighting is one thing that one block says about one package.
+// sighting is an event of one package in one block.
 type sighting struct {
 	kind kind
 	at   *node
 }
 
-// Trace is a watched package and all that blocks of every fork have said about it.
+// Trace is a watched package with its events in all blocks of the tree.
 type Trace struct {
-	pkg    jamq.PackageHash
-	number uint64 // in the order of watching, so a prerequisite has a lower one than its dependents
-	anchor *node  // nil for a package of others, which is followed only as a prerequisite
-	// partial is true if a block had reported the package before it was followed, or before a gap.
-	// What became of that report is not known, so the package is never taken for dead.
+	pkg jamq.PackageHash
+	// number is the position in the order of Watch. A prerequisite has a lower
+	// number than its dependents.
+	number uint64
+	anchor *node // nil for an unwatched prerequisite
+	// partial is true if a block reported the package before it was followed,
+	// or before a gap. The outcome of that report is unknown, so the package
+	// never counts as dead.
 	partial          bool
 	lookupAnchorSlot jamq.Slot
 	prerequisites    []jamq.PackageHash
-	needs            []*Trace // those of the prerequisites that are watched
+	needs            []*Trace // traces of the prerequisites
 	dependents       []*Trace
 	sightings        []sighting
 
-	verdict verdict // on the best chain, once its turn has come
-	changed bool    // since Changes was called last
+	verdict verdict // on the best chain
+	changed bool    // since the last Changes
 
-	turn           minheap.Entry[uint64, *Trace] // queued if the status may be another by now
-	height, inSlot minheap.Entry[uint64, *Trace] // when it dies if nothing is heard of it
+	turn           minheap.Entry[uint64, *Trace] // queued: to be judged
+	height, inSlot minheap.Entry[uint64, *Trace] // deadlines
 }
 
 // Package returns the hash of the package.
 func (t *Trace) Package() jamq.PackageHash { return t.pkg }
 
-// Status returns what became of the package on the best chain, as of the last call of
-// [View.Changes] or [View.Status].
+// Status returns the outcome of the package on the best chain, as of the last
+// call of [View.Changes] or [View.Status].
 func (t *Trace) Status() Status { return t.verdict.status() }
 
 // Dead returns Status().Dead.
@@ -124,31 +128,34 @@ func (t *Trace) IsReported() bool { return t.verdict.reported != nil }
 // IsAccumulated reports whether the best chain has accumulated the package.
 func (t *Trace) IsAccumulated() bool { return t.verdict.accumulated != nil }
 
-// Anchor returns the block that the package is anchored to; zero for a package of others.
+// Anchor returns the anchor of the package. It is zero if the package is only
+// followed as a prerequisite.
 func (t *Trace) Anchor() anchor.Point { return t.anchor.point() }
 
-// LookupAnchorSlot returns the slot of its lookup anchor.
+// LookupAnchorSlot returns the slot of the package's lookup anchor.
 func (t *Trace) LookupAnchorSlot() jamq.Slot { return t.lookupAnchorSlot }
 
-// Prerequisites returns the packages that must come first. The slice must not be written to.
+// Prerequisites returns the packages that must be accumulated first. The caller
+// must not modify the slice.
 func (t *Trace) Prerequisites() []jamq.PackageHash { return t.prerequisites }
 
-// agenda says which traces to judge anew, and when.
+// agenda schedules the traces that must be judged again.
 type agenda struct {
-	turns          minheap.Heap[uint64, *Trace] // by number
+	turns          minheap.Heap[uint64, *Trace] // ordered by number
 	heights, slots minheap.Heap[uint64, *Trace]
 	changed        []*Trace
 }
 
-// Watch begins to follow a package. Call it before the bytes of the package first leave the host,
-// so that no imported block can have named it, and after its own prerequisites are watched.
-// Watching a package again changes nothing. The error wraps ErrUnknownBlock if the anchor is not
-// held.
+// Watch begins to follow a package. Call it before the package is first sent,
+// so that no imported block can contain it, and after its own prerequisites are
+// watched. Watching a package again changes nothing. The error wraps
+// ErrUnknownBlock if the anchor is not in the tree.
 //
-// A prerequisite that is not watched belongs to others. The view then follows what blocks say about
-// it: once it is reported, it can expire as a prerequisite, and die by D5 and D6. It is taken to be
-// alive while it is unreported, because its anchor is not known, and also if it was reported
-// before.
+// The view also follows prerequisites that are not watched, usually packages of
+// other rollups. Once such a package is reported, it can expire as a
+// prerequisite, and die by the rules D5 and D6. It counts as alive while it is
+// unreported, because its anchor is unknown. It also counts as alive if it was
+// reported before Watch was called.
 func (v *View) Watch(pkg jamq.PackageHash, p Package) (*Trace, error) {
 	known := v.watched[pkg]
 	if known != nil && known.anchor != nil {
@@ -168,7 +175,7 @@ func (v *View) Watch(pkg jamq.PackageHash, p Package) (*Trace, error) {
 		pkg: pkg, number: v.lastWatched, anchor: at, lookupAnchorSlot: p.LookupAnchorSlot,
 		prerequisites: slices.Clone(p.Prerequisites),
 	}
-	if known != nil { // another package named it first
+	if known != nil { // followed as a prerequisite
 		t.number, t.dependents, t.sightings, t.partial = known.number, known.dependents, known.sightings, known.partial
 		for _, d := range t.dependents {
 			d.needs[slices.Index(d.needs, known)] = t
@@ -179,7 +186,7 @@ func (v *View) Watch(pkg jamq.PackageHash, p Package) (*Trace, error) {
 	return t, nil
 }
 
-// watchForeign begins to follow a package of others.
+// watchForeign begins to follow a prerequisite that is not watched.
 func (v *View) watchForeign(pkg jamq.PackageHash) {
 	v.lastWatched++
 	t := &Trace{pkg: pkg, number: v.lastWatched}
@@ -187,8 +194,8 @@ func (v *View) watchForeign(pkg jamq.PackageHash) {
 	v.enter(t)
 }
 
-// recall adds to the trace of a package of others what the blocks held say about
-// it, as far as the view remembers their contents.
+// recall adds to the trace of an unwatched prerequisite its events in the tree,
+// as far as the view still has the contents of the blocks.
 func (v *View) recall(t *Trace) {
 	add := func(k kind, at *node) {
 		t.partial = true
@@ -203,7 +210,8 @@ func (v *View) recall(t *Trace) {
 			}
 		}
 		switch done := n.accumulated.has(t.pkg); {
-		case done && n.Hash.IsZero(): // from before recent history, when the view began
+		case done && n.Hash.IsZero():
+			// Accumulated before recent history, according to a State.
 			t.partial = true
 		case done:
 			add(becameAvailable, n)
@@ -218,16 +226,16 @@ func (v *View) recall(t *Trace) {
 	}
 }
 
-// enter makes a trace known and links it with its prerequisites.
+// enter registers a trace and links it with its prerequisites.
 func (v *View) enter(t *Trace) {
 	v.register(t)
 	v.link(t)
 }
 
-// register makes a trace known.
+// register adds a trace to the index and schedules it.
 func (v *View) register(t *Trace) {
 	t.turn.Value, t.height.Value, t.inSlot.Value = t, t, t
-	for _, s := range t.sightings { // from before it was entered
+	for _, s := range t.sightings { // added by recall or Restore
 		if s.at.contents != nil {
 			s.at.seen = append(s.at.seen, t)
 		}
@@ -236,7 +244,7 @@ func (v *View) register(t *Trace) {
 	v.reconsider(t)
 }
 
-// link links a trace with its prerequisites, which are known.
+// link links a trace with its prerequisites, which are registered.
 func (v *View) link(t *Trace) {
 	for _, need := range t.prerequisites {
 		if p, ok := v.watched[need]; ok {
@@ -246,8 +254,8 @@ func (v *View) link(t *Trace) {
 	}
 }
 
-// Forget ends Watch. A package that was never watched is ignored. For packages that name it, it
-// counts as settled from then on.
+// Forget ends Watch. A package that is not watched is ignored. Packages that
+// name a forgotten package no longer depend on it.
 func (v *View) Forget(pkg jamq.PackageHash) {
 	t, ok := v.watched[pkg]
 	if !ok {
@@ -268,7 +276,7 @@ func (v *View) Forget(pkg jamq.PackageHash) {
 	v.retire(t)
 }
 
-// retire takes a trace off the agenda.
+// retire removes a trace from the agenda.
 func (v *View) retire(t *Trace) {
 	v.agenda.turns.Remove(&t.turn)
 	v.agenda.heights.Remove(&t.height)
@@ -278,20 +286,22 @@ func (v *View) retire(t *Trace) {
 	}
 }
 
-// Trace returns the trace of a package that is watched, and whether it is.
+// Trace returns the trace of a package, and false if the view does not follow
+// the package.
 func (v *View) Trace(pkg jamq.PackageHash) (*Trace, bool) {
 	t, ok := v.watched[pkg]
 	return t, ok
 }
 
-// Status returns what became of a watched package on the best chain. The error wraps ErrNotWatched.
+// Status returns the outcome of a watched package on the best chain. The error
+// wraps ErrNotWatched.
 func (v *View) Status(pkg jamq.PackageHash) (Status, error) {
 	s, err := v.verdictOn(pkg)
 	return s.status(), err
 }
 
-// FinalStatus returns what became of a watched package on the finalized chain. The error wraps
-// ErrNotWatched.
+// FinalStatus returns the outcome of a watched package on the finalized chain.
+// The error wraps ErrNotWatched.
 func (v *View) FinalStatus(pkg jamq.PackageHash) (Status, error) {
 	s, err := v.verdictOn(pkg)
 	return s.upTo(v.finalized.Height).status(), err
@@ -306,8 +316,9 @@ func (v *View) verdictOn(pkg jamq.PackageHash) (verdict, error) {
 	return t.verdict, nil
 }
 
-// Changes calls f for each watched package whose status on the best chain has changed since the
-// last call, mostly in the order of watching. f must not call Watch or Forget.
+// Changes calls f for each watched package whose status on the best chain has
+// changed since the last call. The order is deterministic, but not always that
+// of Watch. f must not call Watch or Forget.
 func (v *View) Changes(f func(*Trace)) {
 	v.judge()
 	changed := v.agenda.changed
@@ -321,8 +332,8 @@ func (v *View) Changes(f func(*Trace)) {
 	clear(changed)
 }
 
-// see records that a block speaks of a package. Packages of other rollups are the normal case and
-// cost one look-up.
+// see records an event of a package in a block. Most packages belong to other
+// rollups and cost one map lookup.
 func (v *View) see(pkg jamq.PackageHash, k kind, at *node) {
 	if t, ok := v.watched[pkg]; ok {
 		t.sightings = append(slices.DeleteFunc(t.sightings, func(s sighting) bool { return s.at.lost }), sighting{kind: k, at: at})
@@ -331,10 +342,11 @@ func (v *View) see(pkg jamq.PackageHash, k kind, at *node) {
 	}
 }
 
-// reconsider gives a trace its turn.
+// reconsider schedules a trace to be judged again.
 func (v *View) reconsider(t *Trace) { v.agenda.turns.Set(&t.turn, t.number) }
 
-// reconsiderDue gives those a turn that may have died of old age at the best block.
+// reconsiderDue schedules the traces whose deadline has passed at the best
+// block.
 func (v *View) reconsiderDue() {
 	best := v.Best()
 	for e := v.agenda.heights.Min(); e != nil && e.Key() <= best.Height; e = v.agenda.heights.Min() {
@@ -347,8 +359,8 @@ func (v *View) reconsiderDue() {
 	}
 }
 
-// reconsiderAll gives everybody a turn of whom the new chain may speak otherwise than the old one.
-// After a reorg this is all whose fate is not final.
+// reconsiderAll schedules every watched package whose status may differ on the
+// new best chain: all packages whose outcome is not final.
 func (v *View) reconsiderAll() {
 	for _, t := range v.watched {
 		newest := uint64(0)
@@ -361,13 +373,14 @@ func (v *View) reconsiderAll() {
 	}
 }
 
-// fateIsFinal reports whether the finalized chain has accumulated a package or can never do so.
+// fateIsFinal reports whether the finalized chain has accumulated a package or
+// can never do so.
 func (v *View) fateIsFinal(t *Trace) bool {
 	s := t.verdict.upTo(v.finalized.Height)
 	return s.accumulated != nil || s.dead != anchor.Alive
 }
 
-// judge takes all turns, prerequisites before what depends on them.
+// judge processes all scheduled traces, prerequisites before their dependents.
 func (v *View) judge() {
 	for e := v.agenda.turns.Min(); e != nil; e = v.agenda.turns.Min() {
 		v.agenda.turns.Remove(e)
@@ -380,7 +393,8 @@ func (v *View) judgeOne(t *Trace) {
 	f := v.facts(t, v.best(), s, removed)
 	var d anchor.Deadline
 	if t.verdict.dead != anchor.Alive && v.fateIsFinal(t) {
-		s.dead, s.deadSince = t.verdict.dead, t.verdict.deadSince // its evidence may be forgotten by now
+		// The evidence may have been pruned.
+		s.dead, s.deadSince = t.verdict.dead, t.verdict.deadSince
 	} else if v.reason(t, &f) != anchor.Alive {
 		s.dead, s.deadSince = v.death(t)
 	} else {
@@ -401,7 +415,7 @@ func (v *View) judgeOne(t *Trace) {
 	}
 }
 
-// schedule sets or clears a deadline.
+// schedule sets a deadline, or clears it if at is 0.
 func schedule(h *minheap.Heap[uint64, *Trace], e *minheap.Entry[uint64, *Trace], at uint64) {
 	if at == 0 {
 		h.Remove(e)
@@ -410,7 +424,7 @@ func schedule(h *minheap.Heap[uint64, *Trace], e *minheap.Entry[uint64, *Trace],
 	}
 }
 
-// reason judges a package by its facts.
+// reason returns the reason of death for the facts of a package.
 func (v *View) reason(t *Trace, f *anchor.Facts) anchor.Reason {
 	if t.partial {
 		return anchor.Alive
@@ -418,9 +432,10 @@ func (v *View) reason(t *Trace, f *anchor.Facts) anchor.Reason {
 	return anchor.Dead(&v.spec, f)
 }
 
-// death returns the oldest block held of the best chain at which the package is
-// dead, and the reason that holds there. At later blocks other reasons may hold
-// as well. Death is inherited, so a binary search finds the block.
+// death returns the oldest block of the best chain in the tree at which the
+// package is dead, and the reason at that block. At later blocks other reasons
+// may hold as well. A dead package stays dead, so a binary search finds the
+// block.
 func (v *View) death(t *Trace) (anchor.Reason, *node) {
 	reasonAt := func(i int) anchor.Reason {
 		s, removed := v.seenUpTo(t, v.main[i].Height)
@@ -433,8 +448,8 @@ func (v *View) death(t *Trace) (anchor.Reason, *node) {
 	return reasonAt(i), v.main[i]
 }
 
-// seenUpTo returns what the best chain up to a height has said about a package; the second result
-// is the block that removed it from its core.
+// seenUpTo returns the events of a package on the best chain up to a height.
+// gone is the block that removed the package from its core, or nil.
 func (v *View) seenUpTo(t *Trace, height uint64) (s verdict, gone *node) {
 	for _, seen := range t.sightings {
 		if seen.at.Height > height || !v.onMain(seen.at) {
@@ -454,8 +469,8 @@ func (v *View) seenUpTo(t *Trace, height uint64) (s verdict, gone *node) {
 	return s, gone
 }
 
-// facts is what decides the life of a package on the best chain up to head. The prerequisites must
-// have been judged.
+// facts returns the facts about a package on the best chain up to head. The
+// prerequisites must be judged before.
 func (v *View) facts(t *Trace, head *node, s verdict, gone *node) anchor.Facts {
 	f := anchor.Facts{
 		Head:        head.Point,
@@ -466,7 +481,8 @@ func (v *View) facts(t *Trace, head *node, s verdict, gone *node) anchor.Facts {
 	}
 	if t.anchor != nil {
 		f.AnchorOnChain, f.AnchorHeight, f.LookupAnchorSlot = v.onMain(t.anchor), t.anchor.Height, t.lookupAnchorSlot
-	} else { // of others: its anchors are not known, so they never expire
+	} else {
+		// The anchor is unknown, so it never expires.
 		f.AnchorOnChain, f.AnchorHeight, f.LookupAnchorSlot = true, math.MaxUint64, jamq.MaxSlot
 	}
 	for _, p := range t.needs {
