@@ -25,6 +25,10 @@ type candidate struct {
 	back  bool // it was acknowledged before: no cap keeps it out
 	early bool // err is what the pool said before its turn; another of the batch may change that
 	err   error
+	// origin is the record that a held or restored transaction comes from. It has
+	// the time of admission and the privacy, also if a check refuses the
+	// transaction before there is an entry. It is nil for all others.
+	origin *past
 }
 
 // inspect makes the checks that need neither account nor cryptography.
