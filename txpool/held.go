@@ -119,7 +119,10 @@ func (p *Pool) setAside(batch []candidate) (displaced []Displaced) {
 // departs returns the event of a candidate that is not admitted.
 func (t *candidate) departs(kind Kind) Event {
 	event := Event{Kind: kind, Tx: t.tx, Sender: t.from, Reason: t.err, entry: &entry{tx: t.tx}}
-	if t.entry != nil {
+	switch {
+	case t.origin != nil:
+		event.entry.at, event.Private = t.origin.at, t.origin.private
+	case t.entry != nil:
 		event.entry.at, event.Private = t.entry.at, t.entry.private
 	}
 	if s := new(superseded); errors.As(t.err, &s) {
@@ -132,7 +135,10 @@ func (t *candidate) departs(kind Kind) Event {
 func (p *Pool) aside(c *core, t *candidate, now int64) {
 	hash := t.tx.Hash()
 	o := &past{tx: t.tx, at: now, private: c.secret.find(hashPrefix(hash), now) > 0, err: t.err}
-	if t.entry != nil {
+	switch {
+	case t.origin != nil:
+		o.at, o.private = min(t.origin.at, now), t.origin.private
+	case t.entry != nil:
 		o.at, o.private = t.entry.at, t.entry.private
 	}
 	c.aside.put(o)
@@ -182,7 +188,7 @@ func (p *Pool) retryHeld() (dropped int) {
 // of the transaction.
 func (p *Pool) examineBack(batch []candidate, origin []*past) {
 	for i := range batch {
-		batch[i].back = true
+		batch[i].back, batch[i].origin = true, origin[i]
 	}
 	p.examineAll(batch, func(i int) (*types.Transaction, error) {
 		return origin[i].tx, p.survives(origin[i].tx)

@@ -282,6 +282,8 @@ func TestRestartWithASmallerBalance(t *testing.T) {
 	p := newPool(t, w, journaled(m))
 	_, err := p.Restore(m.replay)
 	require.NoError(t, err)
+	require.Equal(t, "pk", statuses(p, 0, 2))
+	w.balance(0, unit+1)
 	require.Empty(t, p.Reset(Head{}))
 	require.NoError(t, p.CheckAll())
 	require.Equal(t, "pk", statuses(p, 0, 2))
@@ -362,4 +364,62 @@ func TestReplacementAboveTheBound(t *testing.T) {
 			require.Equal(t, 8, p.Size())
 		})
 	}
+}
+
+// A private transaction that is held aside by a restart stays private, and its
+// lifetime goes on. It does not matter whether its account cannot be read or a
+// check refuses it.
+func TestHeldByARestart(t *testing.T) {
+	for name, trouble := range map[string]func(*world, *refusing){
+		"account": func(w *world, _ *refusing) { w.broken[addr(0)] = errNoDisk },
+		"check":   func(_ *world, r *refusing) { r.next = 1000 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, r, m := newWorld(), new(refusing), new(memory)
+			change := func(c *Config) { journaled(m)(c); r.config(c) }
+			p := newPool(t, w, change)
+			require.NoError(t, p.AddPrivate(tx(0, 0, 2)))
+			trouble(w, r)
+			for range 2 {
+				w.advance(20 * time.Minute)
+				p = newPool(t, w, change)
+				_, err := p.Restore(m.replay)
+				require.NoError(t, err)
+				require.Equal(t, StatusHeld, p.Status(tx(0, 0, 2).Hash()))
+			}
+			r.next = 0
+			clear(w.broken)
+			require.Empty(t, p.Reset(Head{}))
+			require.Equal(t, StatusPending, p.Status(tx(0, 0, 2).Hash()))
+			require.Empty(t, p.Pending())
+			w.advance(20 * time.Minute)
+			require.Equal(t, 1, p.CleanupExpired())
+		})
+	}
+}
+
+// The event of a private transaction that a check refuses after a restart, until
+// its lifetime is over, is private and has its age.
+func TestHeldDropAfterARestartIsPrivate(t *testing.T) {
+	w, r, m := newWorld(), new(refusing), new(memory)
+	var dropped []Event
+	change := func(c *Config) {
+		journaled(m)(c)
+		r.config(c)
+		c.Observe = func(e Event) {
+			if e.Kind == Dropped {
+				dropped = append(dropped, e)
+			}
+		}
+	}
+	require.NoError(t, newPool(t, w, change).AddPrivate(tx(0, 0, 2)))
+	r.next = 1000
+	p := newPool(t, w, change)
+	_, err := p.Restore(m.replay)
+	require.NoError(t, err)
+	w.advance(time.Hour)
+	require.Equal(t, 1, p.CleanupExpired())
+	require.Len(t, dropped, 1)
+	require.True(t, dropped[0].Private)
+	require.Equal(t, time.Hour, dropped[0].Age)
 }

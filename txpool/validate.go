@@ -26,6 +26,10 @@ type candidate struct {
 	back  bool // acknowledged before; exempt from caps
 	early bool // err may become outdated, see addAll
 	err   error
+	// origin is the record that a held or restored transaction comes from. It has
+	// the time of admission and the privacy, also if a check refuses the
+	// transaction before there is an entry. It is nil for all others.
+	origin *past
 }
 
 // inspect makes the checks that need neither the account nor cryptography.
