@@ -39,34 +39,37 @@ type StateFunc func(common.Address) (Account, error)
 // Account calls f.
 func (f StateFunc) Account(address common.Address) (Account, error) { return f(address) }
 
-// account is a sender with its transactions. It stays in the pool while it has some, or while a committed bundle holds
-// transactions of it that the host's state does not show yet.
+// account is a sender with its transactions. It stays in the pool while it has
+// some, or while a committed bundle contains transactions of it that the host's
+// state does not show yet.
 type account struct {
 	address   common.Address
-	slot      int32 // place in core.list
+	slot      int32 // index in core.list
 	delegated bool
-	stale     bool // State failed when the account was to be read again
-	short     bool // the balance does not cover what is in leases or exempt
-	held      bool // some were parked as unfunded when the chain was last arranged
+	stale     bool // last read of State failed
+	short     bool // balance below leased and exempt costs
+	held      bool // some are parked as unfunded
 
-	state uint64 // the nonce in the host's state
-	nonce uint64 // the next one that the pool may give out: state, or after what was committed
-	// spare is the balance without the cost of txs and of what was committed, modulo 2^256 if that is short.
+	state uint64 // nonce in the host's state
+	nonce uint64 // state, or after committed ones
+	// spare is the balance minus the cost of txs and of committed, modulo 2^256
+	// if short is set.
 	spare     uint256.Int
-	committed *committed // what the host's state does not show yet
+	committed *committed // not yet in the host's state
 
-	waits  int32 // how many of txs are behind a gap
-	line   int32 // how many of txs are in line; they come first
-	leased int32 // how many of txs are in leases
-	exempt int32 // how many of txs are exempt from the caps
-	// Neighbours in core.waiting: the one that gives way before this one, and the one that does after it.
+	waits  int32 // number behind a gap
+	line   int32 // number in line; they come first
+	leased int32 // number in leases
+	exempt int32 // number exempt from the caps
+	// waitsAfter and waitsBefore are the neighbours in core.waiting: the
+	// account that gives way before this one, and the one after it.
 	waitsAfter, waitsBefore *account
 
-	txs    []link  // by nonce, no two of the same
-	inline [1]link // where txs begins, since most senders have one
+	txs    []link  // by nonce, without duplicates
+	inline [1]link // backing array for one transaction
 }
 
-// link is an entry of an account, with its nonce at hand.
+// link is an entry of an account together with its nonce.
 type link struct {
 	nonce uint64
 	*entry
@@ -76,15 +79,17 @@ func newAccount(address common.Address, known Account) *account {
 	return &account{address: address, state: known.Nonce, nonce: known.Nonce, spare: known.Balance, delegated: known.Delegated}
 }
 
-// find returns the place of a nonce among the transactions, and whether one is there.
+// find returns the index of a nonce among the transactions, and whether there
+// is a transaction with it.
 func (a *account) find(nonce uint64) (int, bool) {
-	if n := len(a.txs); n == 0 || a.txs[n-1].nonce < nonce { // nonces mostly arrive in order
+	if n := len(a.txs); n == 0 || a.txs[n-1].nonce < nonce { // common case: nonces in order
 		return n, false
 	}
 	return slices.BinarySearchFunc(a.txs, nonce, func(l link, n uint64) int { return cmp.Compare(l.nonce, n) })
 }
 
-// insert puts an entry at its place. The chain must be arranged from there afterwards.
+// insert inserts an entry at an index. The caller must then arrange the chain
+// from there.
 func (a *account) insert(i int, e *entry) {
 	if len(a.txs) == 0 {
 		a.txs = a.inline[:0]
@@ -95,7 +100,8 @@ func (a *account) insert(i int, e *entry) {
 	}
 }
 
-// cut takes the entry at a place out. The chain must be arranged from there afterwards.
+// cut removes the entry at an index. The caller must then arrange the chain
+// from there.
 func (a *account) cut(i int) {
 	a.txs = slices.Delete(a.txs, i, i+1)
 	if i < int(a.line) {
@@ -103,7 +109,7 @@ func (a *account) cut(i int) {
 	}
 }
 
-// next returns the nonce after those in line.
+// next returns the nonce after the transactions in line.
 func (a *account) next() uint64 {
 	if a.line > 0 {
 		return max(a.nonce, a.txs[a.line-1].nonce+1)
@@ -111,25 +117,28 @@ func (a *account) next() uint64 {
 	return a.nonce
 }
 
-// weighs reports whether the balance must still pay for a nonce: the host's state does not show it yet.
-func (a *account) weighs(nonce uint64) bool { return nonce >= a.state }
+// unsettled reports whether nonce has not been applied to the host's state, so
+// that its cost still counts against the balance.
+func (a *account) unsettled(nonce uint64) bool { return nonce >= a.state }
 
-// totalCost returns what all transactions and what was committed cost together at most. Admission sees to it that it does not overflow.
+// totalCost returns the maximum cost of all transactions and of committed ones
+// together. Admission makes sure that it does not overflow.
 func (a *account) totalCost() *uint256.Int {
 	total := a.owed()
 	for _, e := range a.txs {
-		if a.weighs(e.nonce) {
+		if a.unsettled(e.nonce) {
 			total.Add(total, &e.cost)
 		}
 	}
 	return total
 }
 
-// balance returns what the host's state said.
+// balance returns the balance in the host's state.
 func (a *account) balance() *uint256.Int { return new(uint256.Int).Add(&a.spare, a.totalCost()) }
 
-// before returns what a chain is like before a place that is not the first: the nonce that would be in line there, and the place and status of
-// the last one before it. Leased ones pass on what was before them.
+// before returns the state of a chain before index i > 0: the next nonce in
+// line, and the place and status of the last transaction before i. A leased
+// transaction has no place, so the one before it counts.
 func (a *account) before(i int) (next uint64, lead place, lowest status) {
 	next = max(a.nonce, a.txs[i-1].nonce+1)
 	for i--; i >= 0; i-- {

@@ -55,7 +55,7 @@ func TestRefusals(t *testing.T) {
 		"more than 256 bits":      {sign(2, &types.DynamicFeeTx{ChainID: chainID, GasTipCap: fee, GasFeeCap: big257, Gas: txGas, To: to}), ErrFeeCapTooHigh, "max fee per gas higher than 2^256-1"},
 		"tip above 256 bits":      {sign(2, &types.DynamicFeeTx{ChainID: chainID, GasTipCap: big257, GasFeeCap: fee, Gas: txGas, To: to}), ErrTipTooHigh, "max priority fee per gas higher than 2^256-1"},
 		"negative value":          {types.NewTx(&types.LegacyTx{GasPrice: fee, Gas: txGas, To: to, Value: big.NewInt(-1), V: big.NewInt(8753), R: big.NewInt(1), S: big.NewInt(1)}), ErrNegativeValue, "negative value: value -1"},
-		"cost overflow":           {sign(2, &types.LegacyTx{GasPrice: fee, Gas: txGas, To: to, Value: new(big.Int).Sub(big257, big.NewInt(1))}), ErrInsufficientFunds, "it can cost more than 2^256-1 wei"},
+		"cost overflow":           {sign(2, &types.LegacyTx{GasPrice: fee, Gas: txGas, To: to, Value: new(big.Int).Sub(big257, big.NewInt(1))}), ErrInsufficientFunds, "the cost exceeds 2^256-1 wei"},
 		"cost just fits":          {sign(2, &types.LegacyTx{GasPrice: fee, Gas: txGas, To: to, Value: new(big.Int).Rsh(big257, 1)}), ErrInsufficientFunds, "have 1000000000000000000 want"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +65,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Big init code is refused for what it is where the size limit does not come first.
+// Init code that is too long is refused for this reason if the size limit does
+// not apply first.
 func TestInitCodeLimit(t *testing.T) {
 	p := newPool(t, newWorld(), func(c *Config) {
 		c.MaxTxSize = 128 * 1024
@@ -81,7 +82,7 @@ func TestConfiguredTypes(t *testing.T) {
 	}
 	refuse(t, p, blob(0), ErrMissingBlobHashes)
 	add(t, p, blob(0, common.Hash{1}))
-	refuse(t, p, tx(0, 0, 100), ErrReplaceUnderpriced, "want a blob transaction for a blob transaction")
+	refuse(t, p, tx(0, 0, 100), ErrReplaceUnderpriced, "blob transactions only replace each other")
 	add(t, p, types.MustSignNewTx(keys[1], types.HomesteadSigner{}, &types.LegacyTx{GasPrice: big.NewInt(2 * gwei), Gas: txGas, To: &common.Address{1}}))
 	// The blob's fee belongs to its cost.
 	poor := newWorld()
@@ -122,7 +123,8 @@ func TestHooks(t *testing.T) {
 	require.Equal(t, []Skip{{named(0, 2), SkipDABytes}}[0].Reason, l.Skipped()[0].Reason)
 }
 
-// TestI8CheapChecksFirst: whatever can be refused without cryptography is, and penalties name no sender.
+// TestI8CheapChecksFirst: whatever can be refused without cryptography is, and penalties name no
+// sender.
 func TestI8CheapChecksFirst(t *testing.T) {
 	recoveries := 0
 	p := newPool(t, newWorld(), func(c *Config) {
@@ -198,17 +200,18 @@ func TestReplacementLimitAndTombstone(t *testing.T) {
 	p := newPool(t, w, func(c *Config) { c.MaxReplacements = 2 })
 	first, second := tx(0, 0, 2), tx(0, 0, 4)
 	add(t, p, first, second, tx(0, 0, 8))
-	refuse(t, p, tx(0, 0, 16), ErrReplaceTooOften, "nonce 0 was replaced 2 times, want to wait 1m0s")
+	refuse(t, p, tx(0, 0, 16), ErrReplaceTooOften, "nonce 0 was replaced 2 times, try again in 1m0s")
 	w.advance(time.Minute)
 	add(t, p, tx(0, 0, 16))
 	require.NoError(t, p.Remove(tx(0, 0, 16).Hash()))
 	w.advance(8 * time.Minute)
-	refuse(t, p, first, ErrReplaced, "want to wait 1m0s")
+	refuse(t, p, first, ErrReplaced, "try again in 1m0s")
 	w.advance(time.Minute)
 	add(t, p, first)
 }
 
-// TestI2Overdraft: the balance covers everything a sender has here at once: pending, queued, parked, leased, and of the same batch.
+// TestI2Overdraft: the balance covers everything a sender has here at once: pending, queued,
+// parked, leased, and of the same batch.
 func TestI2Overdraft(t *testing.T) {
 	w := newWorld()
 	w.balance(0, 10*txGas*gwei)
@@ -219,7 +222,7 @@ func TestI2Overdraft(t *testing.T) {
 	require.ErrorIs(t, errs[2], ErrInsufficientFunds)
 	require.NoError(t, errs[3])
 	l := p.Drain(Budget{})
-	refuse(t, p, tx(0, 3, 1), ErrInsufficientFunds, "have 210000000000000 want 231000000000000, 210000000000000 of it for its others")
+	refuse(t, p, tx(0, 3, 1), ErrInsufficientFunds, "have 210000000000000 want 231000000000000, including 210000000000000 for other transactions")
 	// What is committed still counts until the host's state shows it.
 	require.NoError(t, l.Commit())
 	refuse(t, p, tx(0, 3, 1), ErrInsufficientFunds)
@@ -323,7 +326,7 @@ func TestPrepared(t *testing.T) {
 	require.Error(t, p.AddPrepared(prepared))
 	require.Error(t, p.AddPrepared(Prepared{}))
 	require.Equal(t, 1, p.Size())
-	// One that was refused can be tried again, and is looked for again.
+	// A refused transaction can be added again, and is checked again.
 	p = newPool(t, newWorld(), tiny(1, 1))
 	add(t, p, tx(1, 0, 9))
 	prepared, err = p.Prepare(tx(0, 0, 2))
@@ -367,7 +370,8 @@ func TestConfigValidate(t *testing.T) {
 	require.ErrorIs(t, err, ErrInvalidConfig)
 }
 
-// TestI8PriceFirst: what can never pay the least price is refused before its signature is looked at.
+// TestI8PriceFirst: a transaction that can never pay the lowest price is
+// refused before its signature is checked.
 func TestI8PriceFirst(t *testing.T) {
 	p := newPool(t, newWorld(), func(c *Config) {
 		c.Sender = func(*types.Transaction) (common.Address, error) { panic("asked for the sender") }

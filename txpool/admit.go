@@ -10,8 +10,9 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// add admits a transaction, or says why not and changes nothing. known is the sender's account, needed only if the pool does not know it;
-// if it is nil then, add asks for it by returning true.
+// add admits a transaction, or returns an error and changes nothing. known is
+// the sender's account; it is needed only if the pool does not know the sender.
+// If it is needed and nil, add returns true.
 func (c *core) add(e *entry, from common.Address, known *Account) (need bool, err error) {
 	if e.exempt {
 		if c.all.get(e.hash()) != nil {
@@ -40,7 +41,7 @@ func (c *core) add(e *entry, from common.Address, known *Account) (need bool, er
 		}
 	}
 	if err := c.admit(a, e); err != nil {
-		e.seq = 0 // see checkNew
+		e.seq = 0 // makes checkNew check again
 		c.remember(a)
 		c.close(a)
 		return false, err
@@ -49,7 +50,8 @@ func (c *core) add(e *entry, from common.Address, known *Account) (need bool, er
 	return false, nil
 }
 
-// checkNew refuses what is here, or was a short time ago. It does not look twice if nothing came since it looked.
+// checkNew refuses a transaction that is in the pool or left it recently. It
+// skips the check if nothing was added since the last one, which e.seq records.
 func (c *core) checkNew(e *entry) error {
 	if e.seq == c.seq && e.seq > 0 {
 		return nil
@@ -59,16 +61,17 @@ func (c *core) checkNew(e *entry) error {
 		return ErrAlreadyKnown
 	}
 	if wait := c.failed.find(e.prefix, e.at); wait > 0 {
-		return fmt.Errorf("%w: %s, want to wait %v", ErrQuarantined, hash, wait)
+		return fmt.Errorf("%w: %s, try again in %v", ErrQuarantined, hash, wait)
 	}
 	if wait := c.replaced.find(e.prefix, e.at); wait > 0 {
-		return fmt.Errorf("%w: %s, want to wait %v", ErrReplaced, hash, wait)
+		return fmt.Errorf("%w: %s, try again in %v", ErrReplaced, hash, wait)
 	}
 	e.seq = c.seq
 	return nil
 }
 
-// admit checks a transaction and stores it. Nothing is changed before all is known to be allowed.
+// admit checks a transaction and stores it. It changes nothing before all
+// checks have passed.
 func (c *core) admit(a *account, e *entry) error {
 	if e.exempt {
 		return c.readmit(a, e)
@@ -101,7 +104,7 @@ func (c *core) admit(a *account, e *entry) error {
 	if old != nil {
 		c.take(a, i)
 		c.inherit(old, e)
-		e.exempt = old.exempt // the nonce came back, whatever the sender puts there
+		e.exempt = old.exempt // the nonce stays exempt
 		c.replaced.bury(old.prefix, e.at, c.cfg.TombstoneTime)
 		c.emit(Event{Kind: Replaced, By: e.hash()}, old)
 	}
@@ -109,8 +112,9 @@ func (c *core) admit(a *account, e *entry) error {
 	return nil
 }
 
-// checkOwn makes the checks that concern nobody but the sender. It returns the transaction's place in the sender's chain, and which one it would
-// replace.
+// checkOwn makes the checks that depend on the sender only. It returns the
+// transaction's index in the sender's chain, and the transaction that it would
+// replace, or nil.
 func (c *core) checkOwn(a *account, e *entry) (i int, old *entry, err error) {
 	e.rank = c.fees.rank(e)
 	if err := c.checkNonce(a, e); err != nil {
@@ -143,12 +147,14 @@ func (c *core) checkNonce(a *account, e *entry) error {
 	return nil
 }
 
-// checkPrice checks that a transaction pays enough: a newcomer the floor with surge, a replacement, which makes the pool no fuller, the floor.
+// checkPrice checks that a transaction pays enough. A newcomer must pay the
+// floor with surge. A replacement must pay the floor only, because it does not
+// make the pool fuller.
 func (c *core) checkPrice(e *entry, replaces bool) error {
 	least := c.fees.floor
 	switch {
 	case c.restoring:
-		return nil // it paid enough when it came
+		return nil // it paid enough then
 	case !replaces:
 		least = c.fees.least()
 	}
@@ -158,25 +164,27 @@ func (c *core) checkPrice(e *entry, replaces bool) error {
 	return nil
 }
 
-// checkReplacement checks whether a transaction may take the place of one with the same nonce (invariant I6).
+// checkReplacement checks whether a transaction may replace one with the same
+// nonce (invariant I6).
 func (c *core) checkReplacement(old, e *entry) error {
 	if old.lease != nil {
 		return fmt.Errorf("%w: %s has nonce %d", ErrInBundle, old.hash(), old.nonce)
 	}
 	if old.blob != e.blob {
-		return fmt.Errorf("%w: type %d, want a blob transaction for a blob transaction, and no other", ErrReplaceUnderpriced, e.tx.Type())
+		return fmt.Errorf("%w: type %d cannot replace type %d: blob transactions only replace each other", ErrReplaceUnderpriced, e.tx.Type(), old.tx.Type())
 	}
 	if err := c.cfg.checkBump(old, e); err != nil {
 		return err
 	}
-	if wait := c.crowding(old, e.at); wait > 0 && int(old.replacements) >= c.cfg.MaxReplacements {
-		return fmt.Errorf("%w: nonce %d was replaced %d times, want to wait %v", ErrReplaceTooOften, e.nonce, old.replacements, wait)
+	if wait := c.replacementWait(old, e.at); wait > 0 && int(old.replacements) >= c.cfg.MaxReplacements {
+		return fmt.Errorf("%w: nonce %d was replaced %d times, try again in %v", ErrReplaceTooOften, e.nonce, old.replacements, wait)
 	}
 	return nil
 }
 
-// crowding returns for how long the replacements of a nonce still count; 0 or less: they do not.
-func (c *core) crowding(e *entry, now int64) time.Duration {
+// replacementWait returns for how long the replacements of a nonce still count.
+// 0 or less means that they do not.
+func (c *core) replacementWait(e *entry, now int64) time.Duration {
 	if e.replacements == 0 {
 		return 0
 	}
@@ -186,17 +194,18 @@ func (c *core) crowding(e *entry, now int64) time.Duration {
 // inherit counts the replacements of a nonce.
 func (c *core) inherit(old, e *entry) {
 	e.replacements, e.since = 1, uint32(e.at/int64(time.Second))
-	if c.crowding(old, e.at) > 0 {
+	if c.replacementWait(old, e.at) > 0 {
 		e.replacements, e.since = min(old.replacements, math.MaxUint16-1)+1, old.since
 	}
 }
 
-// checkFunds checks that the balance covers everything of a sender at once (invariant I2): otherwise one balance could fill the
-// pool many times over.
+// checkFunds checks that the balance covers all transactions of a sender
+// together (invariant I2). Otherwise one balance could fill the pool many times
+// over.
 func (c *core) checkFunds(a *account, old, e *entry) error {
 	spare := a.spare
-	if old != nil && a.weighs(old.nonce) {
-		spare.Add(&spare, &old.cost) // what the balance covered already
+	if old != nil && a.unsettled(old.nonce) {
+		spare.Add(&spare, &old.cost) // already covered
 	}
 	if !a.short && !spare.Lt(&e.cost) {
 		return nil
@@ -208,12 +217,13 @@ func (c *core) checkFunds(a *account, old, e *entry) error {
 	if over {
 		return fmt.Errorf("%w: address %v have %v want more than 2^256-1", ErrInsufficientFunds, a.address, a.balance())
 	}
-	return fmt.Errorf("%w: address %v have %v want %v, %v of it for its others", ErrInsufficientFunds, a.address, a.balance(), total,
+	return fmt.Errorf("%w: address %v have %v want %v, including %v for other transactions", ErrInsufficientFunds, a.address, a.balance(), total,
 		new(uint256.Int).Sub(total, &e.cost))
 }
 
-// checkSenderLimit holds a sender to its own cap. One that could run may take the place of the sender's last one behind a gap: otherwise
-// a sender whose transactions came in the wrong order could never fill the gap.
+// checkSenderLimit enforces the cap of a sender. A transaction that could run
+// may displace the sender's last one behind a gap. Otherwise a sender whose
+// transactions arrived in the wrong order could never fill the gap.
 func (c *core) checkSenderLimit(a *account, i int, old, e *entry) (makeWay bool, err error) {
 	if old != nil || len(a.txs) < c.cfg.MaxPerSender {
 		return false, nil
@@ -224,14 +234,16 @@ func (c *core) checkSenderLimit(a *account, i int, old, e *entry) (makeWay bool,
 	return false, fmt.Errorf("%w: address %v has %d transactions, limit %d", ErrSenderLimit, a.address, len(a.txs), c.cfg.MaxPerSender)
 }
 
-// checkRoom says whether a transaction fits, and which ones must go for it: the ends of other senders' chains that are strictly worse,
-// the worst first (invariants I1, I3, I4, I5).
+// checkRoom returns the transactions that must be evicted to make room for a
+// transaction: the ends of other senders' chains that are strictly worse, worst
+// first (invariants I1, I3, I4, I5). It returns an error if they do not
+// suffice.
 func (c *core) checkRoom(a *account, i int, old, e *entry) ([]*entry, error) {
 	lead, status := c.foresee(a, i, e)
 	return c.makeRoom(a, i, old, e, lead, status)
 }
 
-// makeRoom is checkRoom for a transaction whose place and status are known.
+// makeRoom is checkRoom for a transaction with a known place and status.
 func (c *core) makeRoom(a *account, i int, old, e *entry, lead place, status status) ([]*entry, error) {
 	space := c.space(old, e, status)
 	if space.fits(usage{}) {
@@ -240,11 +252,11 @@ func (c *core) makeRoom(a *account, i int, old, e *entry, lead place, status sta
 	return c.displace(a, i, old, e, lead, status, space)
 }
 
-// displace chooses which transactions must go for one that does not fit.
+// displace chooses the transactions that must go for one that does not fit.
 func (c *core) displace(a *account, i int, old, e *entry, lead place, status status, space space) ([]*entry, error) {
 	room := space.fits
 	gain := e.worth()
-	if old != nil { // whose fees are gone with it
+	if old != nil { // its fees are lost
 		if worth := old.worth(); worth.Lt(gain) {
 			gain.Sub(gain, worth)
 		} else {
@@ -256,12 +268,12 @@ func (c *core) displace(a *account, i int, old, e *entry, lead place, status sta
 		if victims := c.giveWay(a, room); victims != nil {
 			return victims, nil
 		}
-		return nil, fmt.Errorf("%w: %d transactions of %d bytes wait behind nonce gaps, %d of them of address %v", ErrPoolFull, c.uses[queued].count, c.uses[queued].bytes, a.waits, a.address)
+		return nil, fmt.Errorf("%w: %d transactions of %d bytes are behind nonce gaps, %d of them from address %v", ErrPoolFull, c.uses[queued].count, c.uses[queued].bytes, a.waits, a.address)
 	case parked:
 		return c.victims(c.parked, newcomer{a, lead, gain, old != nil}, room)
 	}
-	if lead.rank = min(lead.rank, c.durable(a, i, e)); lead.rank < tipless {
-		return nil, fmt.Errorf("%w: %w: the base fee may rise to %d wei and end all that it is worth", ErrPoolFull, ErrUnderpriced, c.fees.next())
+	if lead.rank = min(lead.rank, c.rankAfterRise(a, i, e)); lead.rank < tipless {
+		return nil, fmt.Errorf("%w: %w: it cannot pay the next base fee, which may be %d wei", ErrPoolFull, ErrUnderpriced, c.fees.next())
 	}
 	if quota := c.cfg.MinReadyPerSender; quota > 0 {
 		victims, err := c.victims(c.surplus, newcomer{a, lead, gain, old != nil}, room)
@@ -272,9 +284,11 @@ func (c *core) displace(a *account, i int, old, e *entry, lead place, status sta
 	return c.victims(c.ready, newcomer{a, lead, gain, old != nil}, room)
 }
 
-// durable returns the least rank that a newcomer and its ancestors will have if the base fee rises as much as it can with the next block (EIP-1559):
-// what just pays the one of now must not displace what will still pay then.
-func (c *core) durable(a *account, i int, e *entry) uint64 {
+// rankAfterRise returns the lowest rank that a newcomer and its ancestors will
+// have if the base fee rises as far as it can in the next block (EIP-1559). A
+// transaction that can pay only the current base fee must not displace one that
+// can pay the next.
+func (c *core) rankAfterRise(a *account, i int, e *entry) uint64 {
 	base := c.fees.next()
 	least := rankAt(base, e)
 	for _, ancestor := range a.txs[:i] {
@@ -285,7 +299,7 @@ func (c *core) durable(a *account, i int, e *entry) uint64 {
 	return least
 }
 
-// readyBefore counts the ready ones among the first of a chain.
+// readyBefore counts the pending transactions among the first i of a chain.
 func (c *core) readyBefore(a *account, i int) int {
 	n := 0
 	for _, e := range a.txs[:i] {
@@ -296,7 +310,7 @@ func (c *core) readyBefore(a *account, i int) int {
 	return n
 }
 
-// foresee returns where a transaction will stand.
+// foresee returns the place and status that a transaction will have.
 func (c *core) foresee(a *account, i int, e *entry) (place, status) {
 	next, lead, lowest := a.nonce, noLead, ready
 	if i > 0 {
@@ -305,27 +319,31 @@ func (c *core) foresee(a *account, i int, e *entry) (place, status) {
 	if lowest == queued || e.nonce != next {
 		return noLead, queued
 	}
-	e.seq = c.seq + 1 // as it will be
+	e.seq = c.seq + 1 // as after admission
 	return c.stands(a, e, lead, lowest)
 }
 
-// newcomer is who looks for victims.
+// newcomer is the transaction that victims makes room for.
 type newcomer struct {
-	account  *account
-	lead     place
-	gain     *uint256.Int // what it brings at least, in wei; of a replacement, more than the old one
+	account *account
+	lead    place
+	// gain is the least value of the newcomer in wei, minus that of the
+	// transaction that it replaces.
+	gain     *uint256.Int
 	replaces bool
 }
 
-// victims chooses from an index who must go for a newcomer. Each is worth less per gas, and if there are several, because the newcomer takes
-// much memory, or if a replacement grew, they bring less together.
+// victims chooses the transactions in an index that must go for a newcomer.
+// Every victim pays less per gas than the newcomer. If more than one must go,
+// or the newcomer is a replacement that grew, the victims' total value must
+// also be below the newcomer's.
 func (c *core) victims(index *btree.BTreeG[ranked], e newcomer, room func(usage) bool) (victims []*entry, err error) {
 	var freed usage
-	var best ranked // of those that would have to go
+	var best ranked // best of the victims
 	enough, passed := false, 0
 	index.Descend(func(r ranked) bool {
 		if r.entry.account == e.account {
-			return true // its own: ancestors, or what would come after it
+			return true // own ancestors or successors
 		}
 		if r.entry.exempt {
 			passed++
@@ -341,7 +359,7 @@ func (c *core) victims(index *btree.BTreeG[ranked], e newcomer, room func(usage)
 	})
 	switch {
 	case best.entry == nil:
-		return nil, fmt.Errorf("%w: %d transactions, none of which may go", ErrPoolFull, index.Len())
+		return nil, fmt.Errorf("%w: none of %d transactions can be displaced", ErrPoolFull, index.Len())
 	case !enough && e.lead.rank < tipless:
 		return nil, fmt.Errorf("%w: %w: maxFeePerGas %d wei, want > %d (base fee %d)", ErrPoolFull, ErrUnderpriced, e.lead.rank, min(best.rank, c.fees.base), c.fees.base)
 	case !enough:
@@ -353,13 +371,14 @@ func (c *core) victims(index *btree.BTreeG[ranked], e newcomer, room func(usage)
 			sum.Add(sum, v.worth())
 		}
 		if !sum.Lt(e.gain) {
-			return nil, fmt.Errorf("%w: %w: brings %v wei more at least, want > %v in place of %d others", ErrPoolFull, ErrUnderpriced, e.gain, sum, len(victims))
+			return nil, fmt.Errorf("%w: %w: adds at least %v wei, want > %v to displace %d transactions", ErrPoolFull, ErrUnderpriced, e.gain, sum, len(victims))
 		}
 	}
 	return victims, nil
 }
 
-// worth is what a builder gets for an entry at least, in wei; or would get, if it does not pay the base fee now.
+// worth returns the least amount that a builder earns with an entry, in wei. If
+// the entry does not pay the base fee now, it is the amount at a base fee of 0.
 func (e *entry) worth() *uint256.Int {
 	price := e.rank
 	if price >= tipless {

@@ -19,14 +19,16 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// The attacks that were published on mempools: DETER (CCS '21), MemPurge (USENIX Security '24), MPFUZZ and saferAd. All have one shape: an
-// attacker with funded accounts gets the victims' transactions out of the pool, or keeps new ones from coming in, for much less than they
-// pay. The oracle here is that: of the victims' fees, what is lost must not be more than 1/λ of what the attacker's own transactions,
-// those that can run when it is over, really pay.
+// The attacks are published attacks on mempools: DETER (CCS '21), MemPurge
+// (USENIX Security '24), MPFUZZ and saferAd. In all of them, an attacker with
+// funded accounts removes the victims' transactions from the pool, or keeps new
+// ones out, for much less than they pay. The oracle: the lost fees of the
+// victims must not exceed 1/λ of the fees that the attacker's own transactions
+// pay, counting those that can run at the end.
 const (
 	gwei   = 1_000_000_000
 	gas    = 21_000
-	lambda = 1 // what takes a victim's place must pay at least as much
+	lambda = 1 // a replacement pays at least this share
 )
 
 var (
@@ -49,13 +51,15 @@ func key(i int) *ecdsa.PrivateKey {
 
 func address(i int) common.Address { return crypto.PubkeyToAddress(key(i).PublicKey) }
 
-// arena is a small pool full of honest transactions. Senders from 0 on are victims, from 1000 on attackers.
+// arena is a small pool full of honest transactions. Senders from 0 on are victims, from 1000 on
+// attackers.
 type arena struct {
 	t     require.TestingT
 	pool  *txpool.Pool
 	state map[common.Address]txpool.Account
 	mu    sync.Mutex
-	// victims are their transactions, by hash, with what they pay in gwei per gas.
+	// victims are the victims' transactions by hash, with their price in gwei
+	// per gas.
 	victims map[common.Hash]int64
 }
 
@@ -107,7 +111,7 @@ func (a *arena) judge() {
 			lost += tip * gas
 		}
 	}
-	for _, tx := range a.pool.Drain(txpool.Budget{}).Transactions() { // what a builder would include now
+	for _, tx := range a.pool.Drain(txpool.Budget{}).Transactions() { // the next block
 		if _, honest := a.victims[tx.Hash()]; !honest {
 			paid += new(big.Int).Div(tx.GasTipCap(), big.NewInt(gwei)).Int64() * int64(tx.Gas())
 		}
@@ -115,7 +119,8 @@ func (a *arena) judge() {
 	require.GreaterOrEqual(a.t, paid, lost*lambda, "the attacker pays %d for fees of %d that are gone", paid, lost)
 }
 
-// newcomer checks that somebody honest who pays a little more than the poorest still comes in.
+// newcomer checks that an honest transaction that pays a little more than the
+// worst one is still admitted.
 func (a *arena) newcomer() {
 	watermark := a.pool.Stats().Watermark
 	require.LessOrEqual(a.t, watermark, uint64(8*gwei), "the door is closed to fair prices")
@@ -155,7 +160,7 @@ func TestAttackOverdraftChains(t *testing.T) {
 				a.fund(attacker+i, balance)
 				txs = append(txs, a.transfer(attacker+i, 0, 20, balance-20*gwei*gas)) // takes all
 				for nonce := uint64(1); nonce < 8; nonce++ {
-					txs = append(txs, a.transfer(attacker+i, nonce, 100, 0)) // nothing left to pay these
+					txs = append(txs, a.transfer(attacker+i, nonce, 100, 0)) // not funded
 				}
 			}
 			send(a.pool, txs)
@@ -169,7 +174,8 @@ func TestAttackOverdraftChains(t *testing.T) {
 	}
 }
 
-// The attacker's rich children displace victims; then their parent goes away, and they are worth nothing.
+// The attacker's rich children displace victims; then their parent goes away, and they are worth
+// nothing.
 func TestAttackParents(t *testing.T) {
 	t.Run("eviction", func(t *testing.T) {
 		a := newArena(t, 8, nil)
@@ -177,7 +183,7 @@ func TestAttackParents(t *testing.T) {
 		for nonce := uint64(1); nonce < 6; nonce++ {
 			_ = a.pool.Add(a.transfer(attacker, nonce, 1000, 0))
 		}
-		for i := range 8 { // richer than the parent: who goes is the end of its chain, never the parent before its children
+		for i := range 8 { // pay more than the parent
 			_ = a.pool.Add(a.transfer(attacker+100+i, 0, 9, 0))
 		}
 		require.Zero(t, a.pool.Stats().Queued)
@@ -201,8 +207,8 @@ func TestAttackParents(t *testing.T) {
 func TestAttackLocking(t *testing.T) {
 	a := newArena(t, 8, func(c *txpool.Config) { c.FloorWindow = 1 })
 	for i := range 200 {
-		_ = a.pool.Add(a.transfer(attacker+i, 3, 10_000, 0))                       // behind gaps
-		_ = a.pool.Add(types.MustSignNewTx(key(attacker+300+i), signer, capped())) // do not pay the base fee
+		_ = a.pool.Add(a.transfer(attacker+i, 3, 10_000, 0)) // behind gaps
+		_ = a.pool.Add(types.MustSignNewTx(key(attacker+300+i), signer, capped()))
 	}
 	a.newcomer()
 	a.pool.Reset(txpool.Head{BaseFee: big.NewInt(gwei), Touched: []common.Address{}})
@@ -241,7 +247,7 @@ func TestAttackReplacementFlood(t *testing.T) {
 	a.judge()
 }
 
-// authorization is what i signed for its nonce.
+// authorization returns account i's signed authorization for a nonce.
 func authorization(i int, nonce uint64) types.SetCodeAuthorization {
 	auth, err := types.SignSetCode(key(i), types.SetCodeAuthorization{ChainID: *uint256.MustFromBig(chainID), Address: common.Address{2}, Nonce: nonce})
 	if err != nil {
@@ -294,7 +300,8 @@ func TestAttackSweep(t *testing.T) {
 	})
 }
 
-// A stranger must not be able to throttle somebody by old, foreign or idle authorizations.
+// A stranger must not be able to restrict an account by old, foreign or idle
+// authorizations.
 func TestAttackDelegationGriefing(t *testing.T) {
 	a := newArena(t, 16, nil)
 	const victim = 600
@@ -333,7 +340,8 @@ func TestAttackPadding(t *testing.T) {
 	a.judge()
 }
 
-// Search: no sequence of an attacker's moves on a pool of 4 to 16 slots gets past the oracle. Leases and resets are the host's.
+// Search: no sequence of an attacker's moves on a pool of 4 to 16 slots gets past the oracle.
+// Leases and resets are the host's.
 func TestAttackSearch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := newArena(t, rapid.IntRange(4, 16).Draw(t, "slots"), nil)

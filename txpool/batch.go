@@ -35,7 +35,7 @@ func (p *Pool) addAll(n int, get func(int) (*types.Transaction, error)) ([]candi
 	batch := make([]candidate, n)
 	line := inOrder{pool: p, batch: batch, examined: make([]atomic.Bool, (n+share-1)/share)}
 	p.examineAll(batch, get, began, line.arrived)
-	line.admit() // what the last to arrive may have found another at
+	line.admit() // shares left by other goroutines
 	errs := make([]error, n)
 	for i := range batch {
 		errs[i] = batch[i].err
@@ -44,13 +44,19 @@ func (p *Pool) addAll(n int, get func(int) (*types.Transaction, error)) ([]candi
 	return batch, errs
 }
 
-// share is how many transactions are examined at a time: few enough that all processors finish together, enough that sharing costs nothing.
+// share is the number of transactions that are examined together. It is small
+// enough that all processors finish at about the same time, and large enough
+// that the distribution costs little.
 const share = 16
 
-// examineAll is examine for many. Signatures are recovered on all processors; where senders are known already, one is faster. Then is told
-// the number of each share that is done, perhaps by several goroutines at once; nil is told nothing.
+// examineAll is examine for a batch. It recovers signatures on all processors.
+// If the senders are already known, it uses one, which is faster. If then is
+// not nil, it is called with the index of each finished share, possibly from
+// several goroutines concurrently.
 func (p *Pool) examineAll(batch []candidate, get func(int) (*types.Transaction, error), now time.Time, then func(int)) {
-	const slow = 3 * time.Microsecond // for one transaction: a recovery takes ten times as long, everything else a tenth
+	// slow is the time per transaction that tells a recovery from other work: a
+	// recovery takes about ten times as long, other work a tenth.
+	const slow = 3 * time.Microsecond
 	var next atomic.Int64
 	work := func() bool {
 		number := int(next.Add(1)) - 1
@@ -73,7 +79,7 @@ func (p *Pool) examineAll(batch []candidate, get func(int) (*types.Transaction, 
 	defer func() {
 		group.Wait()
 		if r := panicked.Load(); r != nil {
-			panic(*r) // where the caller can recover it
+			panic(*r) // on the caller's goroutine
 		}
 	}()
 	alone := true
@@ -95,23 +101,24 @@ func (p *Pool) examineAll(batch []candidate, get func(int) (*types.Transaction, 
 	}
 }
 
-// inOrder admits shares of a batch in order, whatever the order in which they were examined, while others are still being examined.
+// inOrder admits the shares of a batch in order, regardless of the order in
+// which they are examined, while others are still being examined.
 type inOrder struct {
 	pool     *Pool
 	batch    []candidate
-	examined []atomic.Bool // by share
+	examined []atomic.Bool // by index of the share
 
 	mu       sync.Mutex
-	admitted int // shares
+	admitted int // number of shares
 }
 
-// arrived is told that a share was examined.
+// arrived records that a share was examined.
 func (o *inOrder) arrived(number int) {
 	o.examined[number].Store(true)
 	o.admit()
 }
 
-// admit admits what can be, unless another is at it.
+// admit admits all shares that are ready, unless another goroutine is doing so.
 func (o *inOrder) admit() {
 	if !o.mu.TryLock() {
 		return
@@ -120,17 +127,17 @@ func (o *inOrder) admit() {
 	for o.admitted < len(o.examined) && o.examined[o.admitted].Load() {
 		begin := o.admitted * share
 		o.pool.admitAll(o.batch[begin:min(begin+share, len(o.batch))])
-		o.pool.tellSome(tellShare)
+		o.pool.deliverSome(deliverShare)
 		o.admitted++
 	}
 }
 
-// admitAll is admit for many, in slices.
+// admitAll is admit for a batch, in slices.
 func (p *Pool) admitAll(batch []candidate) {
 	var accounts [slice]Account
 	if len(batch) > 0 && batch[0].back {
-		// What comes back is taken whether the journal works or not.
-	} else if err := p.journalWorks(); err != nil {
+		// Transactions that come back are accepted even if the journal fails.
+	} else if err := p.retryJournal(); err != nil {
 		for i := range batch {
 			if batch[i].err == nil {
 				batch[i].err = err
@@ -140,21 +147,21 @@ func (p *Pool) admitAll(batch []candidate) {
 	}
 	for len(batch) > 0 {
 		now := batch[:min(slice, len(batch))]
-		if now[0].early { // it is its turn, and what was in its way is gone
+		if now[0].early { // its turn: examine again
 			now[0].early, now[0].err = false, nil
 			p.examine(now[:1], time.Unix(0, now[0].entry.at))
 		}
 		generation := p.readUnknown(now, accounts[:])
 		p.lock()
 		done := 0
-		if generation == p.generation { // else what was read is not good any more
+		if generation == p.generation { // the accounts are current
 			done = p.core.addAll(now, accounts[:])
 		}
 		told := p.unlock()
 		if told {
 			for i := range now[:done] {
 				if now[i].back {
-					_ = p.writeDown() // an Add finds out
+					_ = p.writeDown() // the next Add returns the error
 					break
 				}
 				now[i].err = p.secure(now[i].entry, now[i].err)
@@ -166,8 +173,8 @@ func (p *Pool) admitAll(batch []candidate) {
 	}
 }
 
-// addAll admits transactions in order until one needs an account that was not read, or its signature checked after all. It returns how many it has
-// dealt with.
+// addAll admits transactions in order until one needs an account that was not
+// read, or must be examined again. It returns how many it has processed.
 func (c *core) addAll(batch []candidate, accounts []Account) int {
 	for i := range batch {
 		t := &batch[i]
@@ -193,7 +200,9 @@ func (c *core) addAll(batch []candidate, accounts []Account) int {
 	return len(batch)
 }
 
-// readUnknown reads the accounts that the pool does not know, each to the place of its candidate, and returns the generation of what it read.
+// readUnknown reads the accounts that the pool does not know into the elements
+// of accounts with the index of their candidates. It returns the generation
+// that they belong to.
 func (p *Pool) readUnknown(batch []candidate, accounts []Account) uint64 {
 	p.lock()
 	generation := p.generation

@@ -12,7 +12,8 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// unsigned are transactions whose sender stands in the data: recovering signatures is not what is measured here.
+// unsigned are transactions whose sender stands in the data: recovering signatures is not what is
+// measured here.
 func unsigned(n int, sender func(i int) uint64, nonce func(i int) uint64, tip func(i int) int64) []*types.Transaction {
 	txs := make([]*types.Transaction, n)
 	for i := range txs {

@@ -8,8 +8,8 @@ import (
 	"github.com/google/btree"
 )
 
-// checkShare is how many senders and transactions, together, one Check looks
-// at.
+// checkShare is the number of senders and transactions together that one Check
+// visits.
 const checkShare = 256
 
 // Check verifies a part of the pool's invariants: all totals, and the chains of
@@ -53,8 +53,8 @@ func violation(err error) error {
 	return fmt.Errorf("%w: %w", ErrInvariant, err)
 }
 
-// checkTotals verifies what can be compared without looking at a transaction.
-// It holds whenever the lock is free.
+// checkTotals verifies the totals without visiting transactions. They hold
+// whenever the lock is free.
 func (c *core) checkTotals() error {
 	count := 0
 	for _, u := range c.uses {
@@ -68,12 +68,12 @@ func (c *core) checkTotals() error {
 	case c.leased < 0 || c.leased > c.uses[ready].count:
 		return fmt.Errorf("leased transactions count as ready: %d leased, want 0 to %d", c.leased, c.uses[ready].count)
 	case c.ready.Len() > c.uses[ready].count || c.parked.Len() > c.uses[parked].count:
-		return fmt.Errorf("an index holds only what counts: ready %d and parked %d, want at most %d and %d",
+		return fmt.Errorf("an index has only counted transactions: ready %d and parked %d, want at most %d and %d",
 			c.ready.Len(), c.parked.Len(), c.uses[ready].count, c.uses[parked].count)
 	case c.exempt[ready].count > c.uses[ready].count || c.exempt[parked].count > c.uses[parked].count || c.exempt[queued].count > c.uses[queued].count:
 		return fmt.Errorf("exempt transactions are part of the pool: %v, want at most %v", c.exempt, c.uses)
 	case c.surplus.Len() > c.ready.Len():
-		return fmt.Errorf("the surplus is a part of what is ready: %d, want at most %d", c.surplus.Len(), c.ready.Len())
+		return fmt.Errorf("the surplus is part of the ready index: %d, want at most %d", c.surplus.Len(), c.ready.Len())
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (c *core) checkSender(slot int, a *account) error {
 	return nil
 }
 
-// census is what a count of all transactions finds.
+// census is the result of counting all transactions.
 type census struct {
 	uses, exempt           [ready + 1]usage
 	leased, count          int
@@ -138,7 +138,7 @@ func (s *census) take(a *account) {
 	}
 }
 
-// check verifies everything.
+// check verifies all invariants.
 func (c *core) check() error {
 	if err := c.checkTotals(); err != nil {
 		return err
@@ -152,12 +152,12 @@ func (c *core) check() error {
 	}
 	switch {
 	case have.uses != c.uses || have.leased != c.leased || have.count != c.all.len():
-		return fmt.Errorf("the totals are those of the transactions: have %v, %d leased, %d in all; want %v, %d, %d",
+		return fmt.Errorf("the totals match the transactions: have %v, %d leased, %d in all; want %v, %d, %d",
 			c.uses, c.leased, c.all.len(), have.uses, have.leased, have.count)
 	case have.exempt != c.exempt:
-		return fmt.Errorf("the exempt totals are those of the transactions: have %v, want %v", c.exempt, have.exempt)
+		return fmt.Errorf("the exempt totals match the transactions: have %v, want %v", c.exempt, have.exempt)
 	case have.ready != c.ready.Len() || have.parked != c.parked.Len() || have.surplus != c.surplus.Len():
-		return fmt.Errorf("each index holds what belongs to it: have %d ready, %d parked, %d surplus; want %d, %d, %d",
+		return fmt.Errorf("each index is complete: have %d ready, %d parked, %d surplus; want %d, %d, %d",
 			c.ready.Len(), c.parked.Len(), c.surplus.Len(), have.ready, have.parked, have.surplus)
 	}
 	if err := c.aside.check(); err != nil {
@@ -172,10 +172,10 @@ func (c *core) check() error {
 	return c.checkAuthorized()
 }
 
-// checkCaps verifies that each status is within its own caps (T2, I1).
+// checkCaps verifies that each status is within its caps (T2, I1).
 func (c *core) checkCaps() error {
-	if c.unsettled {
-		return nil // the next call goes on with evictions
+	if c.moreToSettle {
+		return nil // evictions continue later
 	}
 	for s := queued; s <= ready; s++ {
 		if c.over(s) && !(s == ready && c.ready.Len() == 0) {
@@ -185,7 +185,7 @@ func (c *core) checkCaps() error {
 	return nil
 }
 
-// checkChain verifies one sender.
+// checkChain verifies the chain of one sender.
 func (c *core) checkChain(a *account) error {
 	if len(a.txs) == 0 && a.nonce == a.state {
 		return errors.New("a sender has transactions or committed ones: it has none")
@@ -213,7 +213,7 @@ func (c *core) checkChain(a *account) error {
 			return err
 		}
 		if l.nonce < a.nonce {
-			continue // used up, in a lease
+			continue // used, but leased
 		}
 		if err := c.checkPlace(a, i, &at); err != nil {
 			return err
@@ -222,29 +222,29 @@ func (c *core) checkChain(a *account) error {
 	return nil
 }
 
-// position is where a chain stands before an entry.
+// position is the state of a chain before an entry.
 type position struct {
 	next   uint64
 	lead   place
 	lowest status
-	funded int // place of the first that the balance does not cover
+	funded int // index of first unfunded transaction
 }
 
-// checkEntry verifies what an entry knows of itself.
+// checkEntry verifies the fields of an entry.
 func (c *core) checkEntry(a *account, e *entry) error {
 	switch {
 	case e.account != a || e.gone || e.fresh || c.all.get(e.hash()) != e:
 		return fmt.Errorf("every transaction is found by its hash: nonce %d is not", e.nonce)
 	case e.rank != c.fees.rank(e):
-		return fmt.Errorf("a rank is that of the base fee of now (I4): nonce %d has %d, want %d", e.nonce, e.rank, c.fees.rank(e))
+		return fmt.Errorf("a rank belongs to the current base fee (I4): nonce %d has %d, want %d", e.nonce, e.rank, c.fees.rank(e))
 	case e.nonce < a.nonce && e.lease == nil:
 		return fmt.Errorf("a used nonce is in a lease or gone (T1): nonce %d, next %d", e.nonce, a.nonce)
 	}
 	return nil
 }
 
-// checkPlace verifies status and place of the entry at i, and moves the
-// position behind it.
+// checkPlace verifies status and place of the entry at i, and advances the
+// position.
 func (c *core) checkPlace(a *account, i int, at *position) error {
 	e := a.txs[i].entry
 	want, lead := queued, noLead
@@ -261,9 +261,9 @@ func (c *core) checkPlace(a *account, i int, at *position) error {
 		want, lead, at.next = at.lowest, at.lead, at.next+1
 	}
 	if e.status == parked && want == ready && e.lease == nil {
-		want, at.lowest = parked, parked // it waits for room
-		if !c.unsettled && c.fits(e) && (i == 0 || a.txs[i-1].status != parked) {
-			return fmt.Errorf("nothing waits for room while there is some: nonce %d does", e.nonce)
+		want, at.lowest = parked, parked // waits for room
+		if !c.moreToSettle && c.fits(e) && (i == 0 || a.txs[i-1].status != parked) {
+			return fmt.Errorf("no transaction waits while there is room: nonce %d does", e.nonce)
 		}
 	}
 	if e.status != want || e.lead != lead {
@@ -272,13 +272,13 @@ func (c *core) checkPlace(a *account, i int, at *position) error {
 	if e.lease == nil && lead != noLead {
 		index := map[status]*btree.BTreeG[ranked]{ready: c.ready, parked: c.parked}[want]
 		if got, there := index.Get(ranked{lead, e}); !there || got.entry != e {
-			return fmt.Errorf("each index holds what belongs to it: nonce %d is missing", e.nonce)
+			return fmt.Errorf("each index is complete: nonce %d is missing", e.nonce)
 		}
 	}
 	return nil
 }
 
-// checkCounts verifies what an account counts of its own.
+// checkCounts verifies the counters of an account.
 func (a *account) checkCounts() error {
 	var line, leased, exempt int32
 	for i, e := range a.txs {
@@ -296,7 +296,7 @@ func (a *account) checkCounts() error {
 		}
 	}
 	if line != a.line || leased != a.leased || exempt != a.exempt {
-		return fmt.Errorf("a sender counts its own: %d in line, %d leased, %d exempt; want %d, %d, %d",
+		return fmt.Errorf("the counters of a sender match its transactions: %d in line, %d leased, %d exempt; want %d, %d, %d",
 			a.line, a.leased, a.exempt, line, leased, exempt)
 	}
 	return nil
@@ -322,7 +322,7 @@ func (c *core) checkAuthorized() error {
 		}
 	}
 	if !reflect.DeepEqual(want, c.authorizations) {
-		return fmt.Errorf("authorizations that can apply are known (I7): have %v, want %v", c.authorizations, want)
+		return fmt.Errorf("applicable authorizations are counted (I7): have %v, want %v", c.authorizations, want)
 	}
 	return nil
 }
@@ -338,7 +338,7 @@ func (c *core) checkWaiting() error {
 			}
 		}
 		if waits != a.waits {
-			return fmt.Errorf("a sender counts what waits behind gaps: %v has %d, counted %d", a.address, waits, a.waits)
+			return fmt.Errorf("the queued transactions of a sender are counted: %v has %d, counted %d", a.address, waits, a.waits)
 		}
 		if waits > 0 {
 			senders++

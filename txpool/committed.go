@@ -7,25 +7,29 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// What is in an enqueued bundle has left the pool, and its nonce is used up; but the host's state, which is one or more bundles behind,
-// does not show it yet. Until it does, the account's balance must still pay for it and its authorizations still count. It is kept by nonce,
-// since the state shows it little by little and failed bundles are reverted from the end.
-
-// committed is what an account has committed and the host's state does not show yet; nil is nothing.
+// committed are the transactions of an account that were committed and that the
+// host's state does not show yet. nil means none.
+//
+// A transaction in an enqueued bundle has left the pool, and its nonce is used,
+// but the host's state is one or more bundles behind. Until the state shows the
+// transaction, the account's balance must still pay for it, and its
+// authorizations still count. The transactions are kept by nonce, because the
+// state shows them one after the other and failed bundles are reverted from the
+// end.
 type committed struct {
 	spent  []spending
-	inline [1]spending // where spent begins
-	at     int64       // when last, Unix nanoseconds
+	inline [1]spending // backing array of spent
+	at     int64       // last commit, Unix nanoseconds
 }
 
 // spending is a committed transaction that the host's state does not show yet.
 type spending struct {
 	nonce   uint64
 	cost    uint256.Int
-	carrier *entry // itself, if it has authorizations
+	carrier *entry // set if it has authorizations
 }
 
-// spend notes what was committed.
+// spend records a committed transaction.
 func (a *account) spend(s spending, now int64) {
 	if a.committed == nil {
 		a.committed = new(committed)
@@ -36,7 +40,7 @@ func (a *account) spend(s spending, now int64) {
 	a.spare.Sub(&a.spare, &s.cost)
 }
 
-// all returns what was committed.
+// all returns the committed transactions, oldest first.
 func (c *committed) all() []spending {
 	if c == nil {
 		return nil
@@ -44,7 +48,8 @@ func (c *committed) all() []spending {
 	return c.spent
 }
 
-// owed returns what was committed and must still be paid for.
+// owed returns the cost of the committed transactions that the state does not
+// show.
 func (a *account) owed() *uint256.Int {
 	sum := new(uint256.Int)
 	for _, s := range a.committed.all() {
@@ -61,7 +66,7 @@ func (c *core) commit(e *entry, now int64) {
 	i, _ := a.find(e.nonce)
 	short := a.short
 	c.take(a, i)
-	if a.weighs(e.nonce) {
+	if a.unsettled(e.nonce) {
 		s := spending{nonce: e.nonce, cost: e.cost}
 		if e.rare != nil {
 			s.carrier = e
@@ -84,7 +89,8 @@ func (c *core) commit(e *entry, now int64) {
 	c.close(a)
 }
 
-// uncommit takes back that an account's nonces from one on are used up, but for what the host's state shows.
+// uncommit makes the nonces from the given one on free again, except those that
+// the host's state shows.
 func (c *core) uncommit(a *account, nonce uint64) {
 	nonce = max(nonce, a.state)
 	if nonce >= a.nonce {
@@ -98,12 +104,13 @@ func (c *core) uncommit(a *account, nonce uint64) {
 	c.forgetSpent(a, func(s *spending) bool { return s.nonce >= nonce })
 	a.nonce = nonce
 	a.short = a.short && a.balance().Lt(a.totalCost())
-	a.stale = true // to be read again in any case
+	a.stale = true // read again in any case
 	c.arrange(a, 0, len(a.txs))
 	c.close(a)
 }
 
-// shown forgets what was committed of nonces before one: the host's state shows it.
+// shown forgets the committed transactions below a nonce, because the host's
+// state shows them.
 func (c *core) shown(a *account, nonce uint64) {
 	c.forgetSpent(a, func(s *spending) bool { return s.nonce < nonce })
 }
@@ -124,14 +131,15 @@ func (c *core) forgetSpent(a *account, which func(*spending) bool) {
 	}
 }
 
-// recommit says of an account that has nothing in the pool what was committed before a restart. stale says that known was not read.
+// recommit restores the committed transactions of an account that has no
+// transactions in the pool. stale means that known was not read.
 func (c *core) recommit(address common.Address, known Account, spent []spending, stale bool, now int64) {
 	next := known.Nonce
 	for i := range spent {
 		next = max(next, spent[i].nonce+1)
 	}
 	if next == known.Nonce {
-		return // the host's state shows all of it
+		return // all shown by the state
 	}
 	a := c.open(address, known)
 	a.nonce, a.stale = next, stale

@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const unit = 21_000 * 10 * gwei // what tx(i, n, 10) costs
+const unit = 21_000 * 10 * gwei // cost of tx(i, n, 10)
 
-// A host whose state is always a bundle behind, on a balance that covers little at a time: each committed transaction is owed until the state
-// shows it, and not for longer.
+// A host whose state is always a bundle behind, on a balance that covers little at a time: each
+// committed transaction is owed until the state shows it, and not for longer.
 func TestCommittedIsOwedUntilShown(t *testing.T) {
 	w := newWorld()
 	w.balance(0, 2*unit)
@@ -27,7 +27,8 @@ func TestCommittedIsOwedUntilShown(t *testing.T) {
 	}
 }
 
-// The same where all came at once: none is dropped while the balance shrinks as expected.
+// The same if all transactions arrived together: none is dropped while the
+// balance shrinks as expected.
 func TestCommittedShownOneByOne(t *testing.T) {
 	w := newWorld()
 	w.balance(0, 10*unit)
@@ -75,11 +76,12 @@ func TestI7CommittedAuthorization(t *testing.T) {
 		w.nonce(2, 1)
 		p.Reset(Head{})
 		require.Empty(t, p.core.authorizations)
-		add(t, p, tx(1, 1, 2)) // the state shows an account that is not delegated: the authorization did not apply
+		add(t, p, tx(1, 1, 2)) // the authorization did not apply
 	}
 }
 
-// A restart remembers which nonces are used up by bundles that the state does not show yet, and what they owe; and which of them were reverted.
+// A restart remembers which nonces are used by bundles that the state does not
+// show yet, their cost, and which of them were reverted.
 func TestRestoreCommitted(t *testing.T) {
 	w, m := newWorld(), new(memory)
 	w.balance(0, 6*unit)
@@ -90,7 +92,7 @@ func TestRestoreCommitted(t *testing.T) {
 	}
 	add(t, p, tx(1, 0, 11))
 	for range 5 {
-		require.NoError(t, p.Drain(Budget{Count: 1}).Commit()) // 0 to 3 of the first sender, and the second's
+		require.NoError(t, p.Drain(Budget{Count: 1}).Commit()) // both senders
 	}
 	require.Empty(t, p.Reset(Head{Reverted: []Block{{Transactions: []*types.Transaction{tx(0, 3, 10)}}}}))
 	w.nonce(0, 1)
@@ -105,7 +107,7 @@ func TestRestoreCommitted(t *testing.T) {
 	require.Equal(t, "---ppp", statuses(again, 0, 6))
 	refuse(t, again, tx(0, 2, 20), ErrNonceTooLow)
 	refuse(t, again, tx(0, 6, 10), ErrInsufficientFunds)
-	// A journal that was begun anew knows the same.
+	// A new journal written by Dump has the same content.
 	short := new(memory)
 	require.NoError(t, again.Dump(short))
 	third := newPool(t, w, nil)
@@ -138,7 +140,7 @@ func TestRestoreInTheMiddleOfCommit(t *testing.T) {
 	}
 }
 
-// The state cannot be read at a restart: what was committed still counts.
+// If the state cannot be read at a restart, committed transactions still count.
 func TestRestoreCommittedWithoutState(t *testing.T) {
 	w, m := newWorld(), new(memory)
 	p := newPool(t, w, journaled(m))

@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// 64 goroutines add, drain, reset, read and subscribe at once. Afterwards the invariants hold, and the events account for everything.
+// 64 goroutines add, drain, reset, read and subscribe at once. Afterwards the invariants hold, and
+// the events account for everything.
 func TestConcurrent(t *testing.T) {
 	const goroutines, rounds = 64, 12
 	w := newWorld()
@@ -112,7 +113,8 @@ func worker(p *Pool, g, r int) {
 	}
 }
 
-// A slow reader is told what it missed, and waits for nobody.
+// A slow reader receives the number of events that it missed, and delays no
+// other reader.
 func TestSubscription(t *testing.T) {
 	p := newPool(t, newWorld(), nil)
 	s := p.Subscribe(SubscribeOptions{Buffer: 2})
@@ -182,7 +184,8 @@ func TestMetrics(t *testing.T) {
 	require.Len(t, values[AdmitSeconds], 4)
 }
 
-// TestI11EveryEndIsAnEvent: a nil error means stored, and each way to leave is one event with its reason.
+// TestI11EveryEndIsAnEvent: a nil error means stored, and each way to leave is one event with its
+// reason.
 func TestI11EveryEndIsAnEvent(t *testing.T) {
 	w := newWorld()
 	ends := make(map[common.Hash]string)

@@ -74,8 +74,8 @@ type Config struct {
 	// another party can invalidate all of them at once.
 	MaxDelegated int
 	// MinReadyPerSender protects the first pending transactions of each sender,
-	// up to this number: only a newcomer that is among the first of its own
-	// sender can displace them. 0, the default, protects none.
+	// up to this number: only a newcomer that is among its sender's first ones
+	// can displace them. 0, the default, protects none.
 	MinReadyPerSender int
 
 	// MinGasPrice is the initial and the lowest floor, and MaxFloor the
@@ -194,7 +194,7 @@ func DefaultConfig(chainID *big.Int) Config {
 const (
 	maxTxSize      = 1 << 28
 	maxFloorWindow = 1024
-	maxShare       = 10_000 // per mille
+	maxShare       = 10_000 // in per mille
 )
 
 // Validate returns an error that wraps [ErrInvalidConfig] and names the first

@@ -6,51 +6,58 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// core is the pool as a value, without clock, lock and cryptography: the same calls in the same order have the same results. Each call
-// costs one sender's transactions and the logarithm of the pool (invariant I9).
+// core is the pool as a value, without clock, lock and cryptography. Equal
+// calls in equal order have equal results. The cost of a call grows with the
+// transactions of one sender and the logarithm of the pool (invariant I9).
 type core struct {
 	cfg      *Config
 	accounts table[common.Address, *account]
-	list     []*account // the same, so that sweeps can stop and go on
+	list     []*account // same accounts, for sweeps
 	free     []*account
 	all      table[common.Hash, *entry]
 	cache    accountCache
-	replaced graveyard // a short time ago
-	failed   graveyard // in building; a flood of replacements does not make it forget these
-	secret   graveyard // private ones that were included: when they come back they are private again
-	fees     fees
+	replaced graveyard // recently replaced transactions
+	// failed has transactions that failed while a block was built. It is
+	// separate, so that a flood of replacements cannot push them out.
+	failed graveyard
+	// secret has included private transactions, which are private again if they
+	// come back.
+	secret graveyard
+	fees   fees
 
-	// ready and parked order all transactions in line that are in no lease. surplus is the part of ready that is beyond
-	// Config.MinReadyPerSender.
+	// ready and parked order all transactions in line that are not in a lease.
+	// surplus is the part of ready beyond Config.MinReadyPerSender.
 	ready, parked, surplus *btree.BTreeG[ranked]
 	waiting                waitingRoom
 	authorizations         authorizations
-	// uses counts what lies where. Leased transactions count as ready, wherever they stand.
+	// uses counts transactions by status. Leased transactions count as ready,
+	// whatever their status.
 	uses [ready + 1]usage
-	// exempt is the part of uses that no cap evicts: see exempt.go.
+	// exempt is the part of uses that is exempt from the caps: see exempt.go.
 	exempt [ready + 1]usage
-	bound  usage // see Config.bound
+	bound  usage // limit for newcomers
 	leased int
 
-	touched []*account // whose chains must be arranged before the lock is released
+	touched []*account // accounts to arrange before unlocking
 
-	patient   bool // a Reset is under way that will close gaps
-	keeping   bool // a Reset or Restore that brings transactions back is under way
-	restoring bool // what is admitted was admitted before
+	patient   bool // a running Reset closes gaps
+	keeping   bool // transactions are coming back
+	restoring bool // transactions were admitted before
 
-	// unsettled says that settleRooms has more to do: see settleRooms.
-	unsettled bool
-	checked   int // place in list of the next sender for checkSome
+	// moreToSettle means that settleRooms must be called again.
+	moreToSettle bool
+	checked      int // next index for checkSome
 
 	seq       uint64
-	listening bool    // somebody wants events
-	events    []Event // that happened since they were last taken
-	// admitting is the newcomer that displaces others now, displacedBy what each
-	// newcomer has displaced that is not written down yet. Without a journal both
-	// are empty.
+	listening bool    // events have a receiver
+	events    []Event // not yet taken by writeDown
+	// admitting is the newcomer that displaces others now. displacedBy has the
+	// transactions that each newcomer has displaced until the journal has
+	// recorded it. Both are empty without a journal.
 	admitting   *entry
 	displacedBy map[*entry][]candidate
-	// collecting says that a Reset or Restore wants to know what is dropped.
+	// collecting is set while a Reset or Restore records dropped transactions
+	// in displaced.
 	collecting bool
 	displaced  []Displaced
 	departures departures
@@ -87,26 +94,7 @@ func newCore(cfg *Config) *core {
 	}
 }
 
-// limit returns the caps of a status.
-func (c *core) limit(s status) usage {
-	switch s {
-	case ready:
-		return usage{c.cfg.MaxPending, c.cfg.MaxPendingBytes}
-	case parked:
-		return usage{c.cfg.MaxParked, c.cfg.MaxParkedBytes}
-	default:
-		return usage{c.cfg.MaxQueued, c.cfg.MaxQueuedBytes}
-	}
-}
-
-// over reports whether more lies somewhere than may. Exempt transactions do not
-// count.
-func (c *core) over(s status) bool {
-	u, limit := c.capped(s), c.limit(s)
-	return u.count > limit.count || u.bytes > limit.bytes
-}
-
-// counts returns where an entry counts.
+// counts returns the status that an entry counts towards.
 func (e *entry) counts() status {
 	if e.lease != nil {
 		return ready
@@ -114,10 +102,11 @@ func (e *entry) counts() status {
 	return e.status
 }
 
-// chunk is how many accounts are allocated at once.
+// chunk is the number of accounts that are allocated together.
 const chunk = 64
 
-// open returns the sender's account, a new one with what the host's state says if it has none yet.
+// open returns the sender's account. If there is none, it creates one from
+// known.
 func (c *core) open(address common.Address, known Account) *account {
 	if len(c.free) == 0 {
 		more := make([]account, chunk)
@@ -135,7 +124,7 @@ func (c *core) open(address common.Address, known Account) *account {
 	return a
 }
 
-// close forgets an account that has nothing in the pool.
+// close removes an account without transactions.
 func (c *core) close(a *account) {
 	if len(a.txs) > 0 || a.nonce > a.state || a.slot == closed {
 		return
@@ -150,31 +139,33 @@ func (c *core) close(a *account) {
 	c.free = append(c.free, a)
 }
 
-// closed is the slot of an account that is in none.
+// closed is the slot of a removed account.
 const closed = -1
 
-// remember keeps an account that has nothing in the pool after all.
+// remember caches an account that has no transactions in the pool.
 func (c *core) remember(a *account) {
 	if len(a.txs) == 0 && a.nonce == a.state && !a.stale && !a.short {
 		c.cache.put(a.address, Account{Nonce: a.state, Balance: a.spare, Delegated: a.delegated})
 	}
 }
 
-// arrange puts a sender's transactions where they belong, from one on: all before it are where they belong already. Every change of a chain
-// ends here.
+// arrange updates the status and place of a sender's transactions from index
+// from on; those before it must be up to date. Every change of a chain ends
+// with it.
 func (c *core) arrange(a *account, from, changed int) {
-	if a.short || a.held { // which ones are unfunded depends on the whole chain
+	if a.short || a.held { // funding depends on the whole chain
 		from, changed = 0, len(a.txs)
 	}
-	c.line(a, from, changed)
+	c.arrangeChain(a, from, changed)
 	if a.held && !a.short {
-		c.line(a, 0, len(a.txs))
+		c.arrangeChain(a, 0, len(a.txs))
 	}
 	c.recount(a)
 }
 
-// line is arrange but for the count. It stops where nothing changes any more.
-func (c *core) line(a *account, from, changed int) {
+// arrangeChain is arrange without the count of queued transactions. It stops
+// when the rest does not change.
+func (c *core) arrangeChain(a *account, from, changed int) {
 	next, lead, lowest, surplus := a.nonce, noLead, ready, c.drainable(a, from)
 	if from > 0 {
 		next, lead, lowest = a.before(from)
@@ -186,12 +177,12 @@ func (c *core) line(a *account, from, changed int) {
 		e := a.txs[i].entry
 		status, at := queued, noLead
 		switch {
-		case e.nonce < a.nonce: // used up, but still in a lease
+		case e.nonce < a.nonce: // used, but still leased
 			status = ready
 		case lowest == queued || e.nonce != next:
 			lowest = queued
 		case e.lease != nil:
-			status = ready // and what is before it stays before what is after it
+			status = ready // keeps its predecessors in line
 			next++
 		default:
 			lead, lowest = c.stands(a, e, lead, lowest)
@@ -207,10 +198,12 @@ func (c *core) line(a *account, from, changed int) {
 			a.line = max(a.line, int32(i)+1)
 		}
 		if status == ready && !e.fresh && e.counts() != ready && !c.fits(e) {
-			lowest, status = parked, parked // until there is room, or it wins some: see promote
+			lowest, status = parked, parked // until promote finds room
 		}
 		moved := c.put(e, status, at, surplus >= c.cfg.MinReadyPerSender)
-		if moved && status == ready && !e.fresh && !e.exempt && e.lease == nil && c.checkAuthorities(a.address, e) != nil { // it was not able to run when it was admitted
+		// The authorities were not checked at admission, because the
+		// transaction could not run then.
+		if moved && status == ready && !e.fresh && !e.exempt && e.lease == nil && c.checkAuthorities(a.address, e) != nil {
 			c.take(a, i)
 			c.emit(Event{Kind: Dropped, Reason: ErrAuthorityReserved}, e)
 			lowest = queued
@@ -231,8 +224,8 @@ func (c *core) line(a *account, from, changed int) {
 	}
 }
 
-// drainable counts those before a place that can run and are in no lease, if
-// senders have a quota of them.
+// drainable counts the pending transactions before an index that are not in a
+// lease, if Config.MinReadyPerSender is set.
 func (c *core) drainable(a *account, before int) (n int) {
 	if c.cfg.MinReadyPerSender == 0 {
 		return 0
@@ -245,11 +238,14 @@ func (c *core) drainable(a *account, before int) (n int) {
 	return n
 }
 
-// stands returns place and status of an entry in line, given those of the one before it.
+// stands returns the place and status of an entry in line, given those of its
+// predecessor.
 func (c *core) stands(a *account, e *entry, lead place, lowest status) (place, status) {
 	lead = lead.after(e)
 	if a.delegated && e.nonce-a.nonce >= uint64(c.cfg.MaxDelegated) {
-		lead = place{0, e.seq} // the account became delegated when this was here already: it must wait its turn
+		// The account became delegated after this was admitted: it must wait
+		// for its turn.
+		lead = place{0, e.seq}
 	}
 	if lead.rank < c.fees.leastRank() {
 		lowest = parked
@@ -257,7 +253,8 @@ func (c *core) stands(a *account, e *entry, lead place, lowest status) (place, s
 	return lead, lowest
 }
 
-// put moves an entry to a status and a place, and reports whether that changed anything.
+// put moves an entry to a status and a place, and reports whether anything
+// changed.
 func (c *core) put(e *entry, status status, at place, surplus bool) bool {
 	surplus = surplus && status == ready && c.cfg.MinReadyPerSender > 0 && e.lease == nil
 	if e.status == status && e.lead == at && e.surplus == surplus {
@@ -278,7 +275,7 @@ func (c *core) put(e *entry, status status, at place, surplus bool) bool {
 	return true
 }
 
-// index puts an entry into the index that it belongs to.
+// index adds an entry to its index.
 func (c *core) index(e *entry) {
 	if e.lease != nil {
 		return
@@ -294,7 +291,7 @@ func (c *core) index(e *entry) {
 	}
 }
 
-// unindex is the opposite.
+// unindex removes an entry from its index.
 func (c *core) unindex(e *entry) {
 	if e.lease != nil || e.lead == noLead {
 		return
@@ -310,13 +307,13 @@ func (c *core) unindex(e *entry) {
 	}
 }
 
-// store puts a new entry into its sender's chain.
+// store adds a new entry to its sender's chain.
 func (c *core) store(a *account, i int, e *entry) {
 	c.seq++
 	e.seq, e.account, e.lead, e.fresh = c.seq, a, noLead, true
 	e.rank = c.fees.rank(e)
 	a.insert(i, e)
-	if a.weighs(e.nonce) {
+	if a.unsettled(e.nonce) {
 		a.spare.Sub(&a.spare, &e.cost)
 	}
 	c.all.put(e)
@@ -328,7 +325,8 @@ func (c *core) store(a *account, i int, e *entry) {
 	c.arrange(a, i, i)
 }
 
-// take removes the entry at a place of a chain, without a word. The chain must be arranged from there afterwards.
+// take removes the entry at an index of a chain, without an event. The caller
+// must then arrange the chain from there.
 func (c *core) take(a *account, i int) *entry {
 	e := a.txs[i].entry
 	c.unindex(e)
@@ -343,7 +341,7 @@ func (c *core) take(a *account, i int) *entry {
 	}
 	c.enlist(e, false)
 	a.cut(i)
-	if a.weighs(e.nonce) {
+	if a.unsettled(e.nonce) {
 		a.spare.Add(&a.spare, &e.cost)
 		a.short = a.short && a.balance().Lt(a.totalCost())
 	}
@@ -352,14 +350,15 @@ func (c *core) take(a *account, i int) *entry {
 	return e
 }
 
-// drop removes the entry at a place of a chain for a reason.
+// drop removes the entry at an index of a chain and emits an event with the
+// reason.
 func (c *core) drop(a *account, i int, kind Kind, reason error, by common.Hash) {
 	e := c.take(a, i)
 	c.emit(Event{Kind: kind, Reason: reason, By: by}, e)
 	c.arrange(a, i, i)
 }
 
-// dropEntry is drop for one of whom only the hash was known.
+// dropEntry is drop for an entry whose index is unknown.
 func (c *core) dropEntry(e *entry, kind Kind, reason error) {
 	a := e.account
 	i, _ := a.find(e.nonce)
@@ -367,7 +366,8 @@ func (c *core) dropEntry(e *entry, kind Kind, reason error) {
 	c.close(a)
 }
 
-// lend puts a ready entry into a lease. Its chain must be arranged afterwards: see core.touched.
+// lend puts a ready entry into a lease. Its chain is arranged later: see
+// core.touched.
 func (c *core) lend(e *entry, l *Lease) {
 	c.unindex(e)
 	e.lease, e.lead, e.surplus = l, noLead, false
@@ -377,14 +377,15 @@ func (c *core) lend(e *entry, l *Lease) {
 	c.touch(a)
 }
 
-// touch notes an account whose chain must be arranged, once for all that is done to it: each arranging costs the whole chain.
+// touch marks an account whose chain must be arranged. Several changes then
+// cost one arrangement.
 func (c *core) touch(a *account) {
 	if n := len(c.touched); n == 0 || c.touched[n-1] != a {
 		c.touched = append(c.touched, a)
 	}
 }
 
-// arrangeTouched arranges what was touched.
+// arrangeTouched arranges the chains of all touched accounts.
 func (c *core) arrangeTouched() {
 	for i, a := range c.touched {
 		c.touched[i] = nil
@@ -397,7 +398,8 @@ func (c *core) arrangeTouched() {
 	c.touched = c.touched[:0]
 }
 
-// giveBack takes an entry out of its lease. If its nonce is used up, it leaves. Its chain must be arranged afterwards: see core.touched.
+// giveBack removes an entry from its lease. If its nonce is used, it is
+// dropped. Its chain is arranged later: see core.touched.
 func (c *core) giveBack(e *entry) {
 	was := e.counts()
 	c.uncount(e)
@@ -423,10 +425,11 @@ func (c *core) giveBack(e *entry) {
 	c.touch(a)
 }
 
-// refresh gives an account what the host's state says. What its nonce or balance no longer allow leaves: from the end of the chain, so
-// that no gap opens. What is in a lease stays until that is closed.
+// refresh updates an account from the host's state. Transactions that the new
+// nonce or balance do not allow are dropped, from the end of the chain, so that
+// no gap opens. Leased ones stay until the lease is closed.
 func (c *core) refresh(a *account, known Account) {
-	if len(a.txs) == 0 && known.Nonce >= a.nonce { // there was nothing but what was committed, and it shows
+	if len(a.txs) == 0 && known.Nonce >= a.nonce { // only committed ones, all shown
 		a.state, a.nonce = known.Nonce, known.Nonce
 		c.shown(a, known.Nonce)
 		c.close(a)
@@ -434,7 +437,7 @@ func (c *core) refresh(a *account, known Account) {
 	}
 	a.stale = false
 	a.delegated = known.Delegated
-	if known.Nonce >= a.nonce || a.nonce == a.state { // everything that was committed shows, or nothing was
+	if known.Nonce >= a.nonce || a.nonce == a.state { // all committed ones shown, or none
 		a.nonce = known.Nonce
 	}
 	c.shown(a, known.Nonce)
@@ -445,7 +448,7 @@ func (c *core) refresh(a *account, known Account) {
 	c.close(a)
 }
 
-// dropUsed drops what has a nonce that is used up, unless it is in a lease.
+// dropUsed drops transactions whose nonce is used, except leased ones.
 func (c *core) dropUsed(a *account) {
 	for i := 0; i < len(a.txs) && a.txs[i].nonce < a.nonce; {
 		if a.txs[i].lease != nil {
@@ -457,14 +460,15 @@ func (c *core) dropUsed(a *account) {
 	}
 }
 
-// settle compares a balance with all that it must pay for. From the end of the
-// chain it drops what is not covered. What is exempt, or becomes so because
-// blocks were reverted, stays: line parks it until the balance covers it.
+// settle compares a balance with the cost of all transactions. It drops
+// uncovered ones from the end of the chain. Exempt ones stay, as do those that
+// become exempt because blocks were reverted; arrangeChain parks them until the
+// balance covers them.
 func (c *core) settle(a *account, balance *uint256.Int) {
 	covered := a.totalCost()
 	for i := len(a.txs) - 1; i >= 0 && balance.Lt(covered); i-- {
 		e := a.txs[i].entry
-		if e.lease != nil || !a.weighs(e.nonce) {
+		if e.lease != nil || !a.unsettled(e.nonce) {
 			continue
 		}
 		covered.Sub(covered, &e.cost)
@@ -479,94 +483,4 @@ func (c *core) settle(a *account, balance *uint256.Int) {
 	total := a.totalCost()
 	a.spare.Sub(balance, total)
 	a.short = balance.Lt(total)
-}
-
-// settleRooms evicts the worst until everything is within its caps, and promotes what waits for room. It ends when it has done so much and there may
-// be more.
-func (c *core) settleRooms(most int) (more bool) {
-	c.arrangeTouched()
-	for c.over(ready) && most > 0 {
-		worst := c.worst(c.ready)
-		if worst == nil {
-			break
-		}
-		c.evict(worst)
-		most--
-	}
-	for !c.patient && most > 0 && c.promote() { // what comes back with a Reset keeps its room
-		most--
-	}
-	for c.over(parked) && most > 0 {
-		worst := c.worst(c.parked)
-		if worst == nil {
-			break
-		}
-		c.evict(worst)
-		most--
-	}
-	for !c.patient && c.over(queued) && most > 0 && c.shrinkWaiting() {
-		most--
-	}
-	c.fees.occupy(c.uses[ready])
-	c.unsettled = most == 0
-	return c.unsettled
-}
-
-// fits reports whether there is room for one more that can run.
-func (c *core) fits(e *entry) bool {
-	u, limit := c.capped(ready), c.limit(ready)
-	return e.exempt || u.count < limit.count && u.bytes+uint64(e.memory) <= limit.bytes
-}
-
-// promote brings in line the best of those that could run and wait for room: into free room, or by the rules that newcomers displace others by.
-// Whatever waited for nothing must not displace for nothing. It reports whether it has found one.
-func (c *core) promote() bool {
-	if c.parked.Len() == 0 {
-		return false
-	}
-	const enough = 16 // candidates: one that is long, and finds no room, does not keep others out
-	var candidates [enough]*entry
-	n := 0
-	least := c.fees.leastRank()
-	c.parked.Ascend(func(r ranked) bool {
-		if r.rank < least || n == enough {
-			return false
-		}
-		candidates[n] = r.entry
-		n++
-		return true
-	})
-	for _, e := range candidates[:n] {
-		a := e.account
-		i, _ := a.find(e.nonce)
-		if i > 0 && a.txs[i-1].status == parked {
-			continue // not before the one that it follows
-		}
-		if !c.fits(e) {
-			victims, err := c.makeRoom(a, i, nil, e, e.lead, ready)
-			if err != nil {
-				continue
-			}
-			for _, victim := range victims {
-				c.evict(victim)
-			}
-		}
-		c.arrange(a, i, i)
-		c.close(a)
-		return true
-	}
-	return false
-}
-
-// evict drops an entry that is the last that can run of its sender, with what waits in line behind it: it could never run. Or it is one that
-// waits behind a gap.
-func (c *core) evict(e *entry) {
-	a := e.account
-	first, _ := a.find(e.nonce)
-	for i := max(int(a.line)-1, first); i >= first; i-- {
-		if a.txs[i].lease == nil && !a.txs[i].exempt { // those stay, whatever becomes of what is before them
-			c.drop(a, i, Dropped, ErrPoolFull, common.Hash{})
-		}
-	}
-	c.close(a)
 }

@@ -8,22 +8,27 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// Delegated accounts (EIP-7702, invariant I7). Whoever can spend a sender's balance can make all its transactions worthless at once, for
-// the price of one. So a sender that is delegated, or about to be, has few transactions here. "About to be" means: by an authorization
-// that could apply, inside a transaction that can run. Anything weaker would let strangers throttle an account with old signatures.
-
-// authority is an account whose authorization a transaction carries.
+// authority is an account whose authorization (EIP-7702) a transaction
+// contains.
+//
+// A party that can spend a sender's balance can invalidate all its transactions
+// at once, for the price of one. The pool therefore holds few transactions of a
+// sender that is delegated or about to be (invariant I7). A sender is about to
+// be delegated if a transaction that can run contains an authorization that
+// could apply. A weaker condition would let strangers restrict an account with
+// old signatures.
 type authority struct {
 	address common.Address
-	nonce   uint64 // that the account must have for the authorization to apply
+	nonce   uint64 // nonce of the authorization
 }
 
-// authorizations counts those that may soon apply, by authority and nonce.
+// authorizations counts the authorizations that may soon apply, by authority
+// and nonce.
 type authorizations map[common.Address]map[uint64]int
 
-// rare is what few transactions have.
+// rare has the fields that few transactions need.
 type rare struct {
-	authorities []authority // no two of the same
+	authorities []authority // without duplicates
 	enlisted    bool
 }
 
@@ -42,7 +47,9 @@ func (c *Config) authorities(tx *types.Transaction) []authority {
 	return valid
 }
 
-// enlist makes the authorizations of a transaction count, or not any more. They count while it can run, and then until the host's state shows it.
+// enlist adds the authorizations of a transaction to the count or removes them.
+// They count while the transaction can run, and then until the host's state
+// shows it.
 func (c *core) enlist(e *entry, counts bool) {
 	if e.rare == nil || e.rare.enlisted == counts {
 		return
@@ -76,8 +83,9 @@ func (all authorizations) remove(auth authority) {
 	}
 }
 
-// applicable returns the nonces of authorizations that could apply: now, or after some of the account's own transactions in the pool, were
-// their gaps filled, and one that is about to come.
+// applicable returns the range of nonces at which an authorization could apply:
+// now, or after the account's own transactions in the pool, assuming that their
+// gaps are filled and one more arrives.
 func (a *account) applicable() (first, last uint64) {
 	last = a.nonce
 	if n := len(a.txs); n > 0 {
@@ -86,7 +94,8 @@ func (a *account) applicable() (first, last uint64) {
 	return a.state, addSaturating(last, 1)
 }
 
-// throttled reports whether others can spend the account's balance, or soon will.
+// throttled reports whether another party can spend the account's balance, or
+// soon will.
 func (c *core) throttled(a *account) bool {
 	if a.delegated {
 		return true
@@ -112,7 +121,8 @@ func (c *core) throttled(a *account) bool {
 	return false
 }
 
-// checkDelegated refuses a new nonce of a sender that has all that it may have. Replacements are always possible.
+// checkDelegated refuses a new nonce of a delegated sender that has reached its
+// limit. Replacements are always possible.
 func (c *core) checkDelegated(a *account) error {
 	if len(a.txs) >= c.cfg.MaxDelegated && c.throttled(a) {
 		return fmt.Errorf("%w: address %v has %d, limit %d", ErrDelegatedLimit, a.address, len(a.txs), c.cfg.MaxDelegated)
@@ -120,7 +130,8 @@ func (c *core) checkDelegated(a *account) error {
 	return nil
 }
 
-// checkAuthorities refuses a transaction that would delegate an account with more transactions than that may have then.
+// checkAuthorities refuses a transaction that would delegate an account with
+// more transactions than it may then have.
 func (c *core) checkAuthorities(from common.Address, e *entry) error {
 	if e.rare == nil {
 		return nil
@@ -135,7 +146,7 @@ func (c *core) checkAuthorities(from common.Address, e *entry) error {
 		}
 		own, n := auth.address == from, len(a.txs)
 		if _, there := a.find(e.nonce); own && there {
-			n-- // itself, or what it replaces
+			n-- // itself or its replacement
 		}
 		if n > c.cfg.MaxDelegated || own && n == c.cfg.MaxDelegated {
 			return fmt.Errorf("%w: address %v has %d transactions, limit %d", ErrAuthorityReserved, auth.address, n, c.cfg.MaxDelegated)

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestI7Delegated: who can be swept has few transactions here, and can always replace them.
+// TestI7Delegated: an account whose balance others can spend has few
+// transactions in the pool, and can always replace them.
 func TestI7Delegated(t *testing.T) {
 	w := newWorld()
 	w.set(0, func(a *Account) { a.Delegated = true })
@@ -22,7 +23,8 @@ func TestI7Delegated(t *testing.T) {
 	refuse(t, p, tx(0, 3, 2), ErrDelegatedLimit)
 }
 
-// An authority is throttled by an authorization that could apply, inside a transaction that can run: and by nothing less.
+// An authority is throttled by an authorization that could apply, inside a transaction that can
+// run: and by nothing less.
 func TestI7Authorities(t *testing.T) {
 	old := newWorld()
 	old.nonce(1, 3)
@@ -130,7 +132,8 @@ func TestI7GapIsFilled(t *testing.T) {
 	}
 }
 
-// Many carriers of one authorization cost no more than one each, and the many nonces that one key can sign for no more than the account's own chain.
+// Many carriers of one authorization cost no more than one each, and the many nonces that one key
+// can sign for no more than the account's own chain.
 func TestI7ManyCarriers(t *testing.T) {
 	p := newPool(t, newWorld(), func(c *Config) { tiny(64, 64)(c) })
 	for i := 2; i < 20; i++ {
@@ -147,7 +150,8 @@ func TestI7ManyCarriers(t *testing.T) {
 	require.Empty(t, p.core.authorizations)
 }
 
-// TestI8AuthoritiesLast: nobody has authorizations recovered for a transaction that cannot pay, or whose nonce is wrong.
+// TestI8AuthoritiesLast: the pool recovers no authorizations of a transaction
+// that cannot pay or has a wrong nonce.
 func TestI8AuthoritiesLast(t *testing.T) {
 	w := newWorld()
 	w.balance(0, 1)

@@ -39,7 +39,7 @@ func (p *Pool) Departure(hash common.Hash) (Departure, bool) {
 	if p.core.all.get(hash) != nil || p.core.aside.txs[hash] != nil {
 		return Departure{}, false
 	}
-	for i := len(p.core.events) - 1; i >= 0; i-- { // what was not noted yet
+	for i := len(p.core.events) - 1; i >= 0; i-- { // events not yet recorded
 		if e := &p.core.events[i]; e.leaves() && e.Tx.Hash() == hash {
 			e.leftAt = now
 			return e.departure(), true
@@ -51,7 +51,7 @@ func (p *Pool) Departure(hash common.Hash) (Departure, bool) {
 // leaves reports whether an event is a departure.
 func (e *Event) leaves() bool { return e.Kind == Replaced || e.Kind == Dropped || e.Kind == notBack }
 
-// departure is an event as it is remembered.
+// departure returns the Departure for an event.
 func (e *Event) departure() Departure {
 	d := Departure{Kind: Dropped, Hash: e.Tx.Hash(), At: e.leftAt}
 	if e.By != (common.Hash{}) {
@@ -62,21 +62,21 @@ func (e *Event) departure() Departure {
 	return d
 }
 
-// reason is an error as it is remembered: its text, and the error of this
-// package that it wrapped.
+// reason is a remembered error: its text, and the error of this package that it
+// wrapped.
 type reason struct {
 	text string
-	kind error // or nil
+	kind error // nil if none
 }
 
 func (r *reason) Error() string { return r.text }
 func (r *reason) Unwrap() error { return r.kind }
 
-// maxReason is how long the text of a reason is at most, in bytes.
+// maxReason is the maximum length of a reason's text, in bytes.
 const maxReason = 256
 
-// plain are the reasons that are errors of this package and nothing more. Most
-// are: an eviction builds none.
+// plain has the reasons that are plain errors of this package, which is most of
+// them, so that an eviction allocates none.
 var plain = func() map[error]*reason {
 	all := make(map[error]*reason)
 	for _, l := range labels {
@@ -85,9 +85,9 @@ var plain = func() map[error]*reason {
 	return all
 }()
 
-// remembered returns an error as it is remembered.
+// remembered returns err as a reason.
 func remembered(err error) error {
-	if reflect.TypeOf(err).Comparable() { // a host's error may not be
+	if reflect.TypeOf(err).Comparable() { // required for the lookup
 		if r := plain[err]; r != nil {
 			return r
 		}
@@ -103,8 +103,9 @@ func remembered(err error) error {
 	return r
 }
 
-// record is hash, time, and either 'R' and the other hash, or 'D', the length of
-// the error's label (1 byte), the label, and the error's text.
+// record encodes a departure: the hash, the time, and either 'R' and the other
+// hash, or 'D', the length of the error's label (1 byte), the label and the
+// error's text.
 func (d *Departure) record() []byte {
 	record := append([]byte{recordDeparted}, d.Hash[:]...)
 	record = binary.BigEndian.AppendUint64(record, uint64(d.At.UnixNano()))
@@ -122,7 +123,7 @@ func (d *Departure) record() []byte {
 	return append(append(record, name...), d.Reason.Error()...)
 }
 
-// parseDeparture reads what record has written, without the first byte.
+// parseDeparture decodes a record without its first byte.
 func parseDeparture(body []byte) (d Departure, err error) {
 	const header = common.HashLength + numberSize + 1
 	if len(body) < header {
@@ -146,14 +147,14 @@ func parseDeparture(body []byte) (d Departure, err error) {
 		d.Kind, d.Reason = Dropped, r
 		return d, nil
 	}
-	return d, fmt.Errorf("%w: a departure that begins with %#x and has %d bytes", errRecord, kind, len(rest))
+	return d, fmt.Errorf("%w: a departure of unknown kind %#x and %d bytes", errRecord, kind, len(rest))
 }
 
 // departures remembers the newest departures for a while.
 type departures struct {
 	cfg    *Config
 	byHash map[common.Hash]Departure
-	queue  []departed // oldest first; some may be overtaken by a newer one of the same hash
+	queue  []departed // oldest first, possibly outdated
 }
 
 type departed struct {
@@ -165,7 +166,7 @@ func newDepartures(cfg *Config) departures {
 	return departures{cfg: cfg, byHash: make(map[common.Hash]Departure)}
 }
 
-// note remembers the departures among events that happen now.
+// note records the departures among events that happen now.
 func (d *departures) note(events []Event, clock func() time.Time) {
 	var now time.Time
 	for i := range events {
@@ -181,7 +182,7 @@ func (d *departures) note(events []Event, clock func() time.Time) {
 	}
 }
 
-// put remembers a departure.
+// put adds a departure.
 func (d *departures) put(one Departure, now time.Time) {
 	if d.cfg.DepartureTime <= 0 {
 		return
@@ -191,7 +192,7 @@ func (d *departures) put(one Departure, now time.Time) {
 	d.prune(now)
 }
 
-// prune forgets what is too old or too much.
+// prune removes departures that are too old or too many.
 func (d *departures) prune(now time.Time) {
 	for len(d.queue) > 0 && (len(d.queue) > d.cfg.MaxDepartures || d.over(d.queue[0].at, now)) {
 		oldest := d.queue[0]
@@ -213,14 +214,14 @@ func (d *departures) find(hash common.Hash, now time.Time) (Departure, bool) {
 	return one, true
 }
 
-// forget is for a transaction that is in the pool again.
+// forget removes the departure of a transaction that is in the pool again.
 func (d *departures) forget(hash common.Hash) {
 	if len(d.byHash) > 0 {
 		delete(d.byHash, hash)
 	}
 }
 
-// all returns what is remembered, oldest first.
+// all returns the remembered departures, oldest first.
 func (d *departures) all(now time.Time) []Departure {
 	var all []Departure
 	for _, q := range d.queue {

@@ -27,10 +27,14 @@ type Budget struct {
 type SkipReason string
 
 const (
-	// SkipGas, SkipBytes and SkipDABytes mean that the transaction does not fit
-	// into the rest of the budget.
-	SkipGas     SkipReason = "gas"
-	SkipBytes   SkipReason = "bytes"
+	// SkipGas means that the gas limit does not fit into the rest of the
+	// budget.
+	SkipGas SkipReason = "gas"
+	// SkipBytes means that the encoding does not fit into the rest of the
+	// budget.
+	SkipBytes SkipReason = "bytes"
+	// SkipDABytes means that Config.DASize does not fit into the rest of the
+	// budget.
 	SkipDABytes SkipReason = "da bytes"
 	// SkipPerSender means that Budget.PerSender is reached.
 	SkipPerSender SkipReason = "per sender"
@@ -49,7 +53,7 @@ type Skip struct {
 	Reason SkipReason
 }
 
-// maxSkips is how many of the skipped transactions are listed.
+// maxSkips is the maximum number of skipped transactions in a lease.
 const maxSkips = 4096
 
 // Drain leases the best transactions that fit into a budget and returns them in
@@ -81,7 +85,7 @@ func (p *Pool) Drain(budget Budget) *Lease {
 	return l
 }
 
-// listed returns what was skipped and is not in the lease after all.
+// listed returns the transactions that were skipped in all rounds, each once.
 func (s *selection) listed(l *Lease) []Skip {
 	if len(s.skipped) == 0 {
 		return nil
@@ -90,32 +94,33 @@ func (s *selection) listed(l *Lease) []Skip {
 	for _, e := range l.txs {
 		listed[e.tx] = true
 	}
-	return slices.DeleteFunc(s.skipped, func(skip Skip) bool { // one that several rounds looked at is listed once
+	return slices.DeleteFunc(s.skipped, func(skip Skip) bool { // several rounds may visit one
 		again := listed[skip.Tx]
 		listed[skip.Tx] = true
 		return again
 	})
 }
 
-// selection chooses transactions within a budget, in one or several rounds.
+// selection chooses transactions within a budget, in one or more rounds.
 type selection struct {
 	budget         Budget
 	gas, bytes, da uint64
 	count          int
 	chosen         []*entry
 	skipped        []Skip
-	taken          map[*account]int  // how many of a sender
-	stopped        map[*account]bool // senders of which nothing more can be taken
+	taken          map[*account]int  // number per sender
+	stopped        map[*account]bool // senders that are done
 }
 
-// next prepares another round: what was skipped for an earlier one of its sender may have changed.
+// next prepares another round. Transactions that were skipped because of an
+// earlier one of their sender may fit now.
 func (s *selection) next() {
 	s.chosen = s.chosen[:0]
 	clear(s.taken)
 	clear(s.stopped)
 }
 
-// choose fills what is left of the budget.
+// choose fills the rest of the budget.
 func (s *selection) choose(v *view) {
 	base := v.base
 	if s.budget.BaseFee != nil {
@@ -135,7 +140,7 @@ func (s *selection) choose(v *view) {
 	}
 }
 
-// spent reports whether nothing more can fit.
+// spent reports whether no other transaction can fit.
 func (s *selection) spent() bool {
 	b := &s.budget
 	return b.Count > 0 && s.count >= b.Count || b.Gas > 0 && s.gas+txGas > b.Gas || b.Bytes > 0 && s.bytes >= b.Bytes || b.DABytes > 0 && s.da >= b.DABytes
@@ -178,7 +183,7 @@ func (s *selection) skip(e *entry, reason SkipReason) {
 	}
 }
 
-// untake is for one that was chosen and could not be lent.
+// untake removes an entry that was chosen but could not be lent.
 func (s *selection) untake(e *entry) {
 	s.count--
 	s.gas -= e.tx.Gas()
@@ -187,7 +192,8 @@ func (s *selection) untake(e *entry) {
 	s.skip(e, SkipChanged)
 }
 
-// lend reads the accounts of what was chosen, and puts into the lease what can still run. It reports whether something could not.
+// lend reads the accounts of the chosen entries and puts those that can still
+// run into the lease. It reports whether one could not.
 func (p *Pool) lend(l *Lease, chosen []*entry, s *selection) (changed bool) {
 	known := p.readSenders(chosen)
 	_ = p.step(func(c *core) error {
@@ -210,7 +216,8 @@ func (p *Pool) lend(l *Lease, chosen []*entry, s *selection) (changed bool) {
 	return changed
 }
 
-// lendable reports whether an entry can run right after what its sender has in leases.
+// lendable reports whether an entry can run directly after its sender's leased
+// transactions.
 func (c *core) lendable(e *entry) bool {
 	if e.gone || e.lease != nil || e.status != ready {
 		return false
@@ -223,12 +230,13 @@ func (c *core) lendable(e *entry) bool {
 	return !slices.ContainsFunc(a.txs[:i], func(earlier link) bool { return earlier.lease == nil })
 }
 
-// differs reports whether the host's state says something new.
+// differs reports whether the host's state has changed.
 func (a *account) differs(known Account) bool {
 	return a.stale || a.state != known.Nonce || a.delegated != known.Delegated || !known.Balance.Eq(a.balance())
 }
 
-// readSenders reads the accounts of entries that are in the pool. Those that cannot be read stay as they are.
+// readSenders reads the accounts of entries that are in the pool. An account
+// that cannot be read keeps its last known state.
 func (p *Pool) readSenders(entries []*entry) map[common.Address]Account {
 	p.lock()
 	addresses := make([]common.Address, 0, len(entries))
@@ -246,13 +254,14 @@ func (p *Pool) readSenders(entries []*entry) map[common.Address]Account {
 		if account, err := p.account(address); err == nil {
 			known[address] = account
 		} else {
-			p.cfg.Logger.Warn("txpool: account not read, its last known state is used", "err", err)
+			p.cfg.Logger.Warn("txpool: cannot read an account, using its last known state", "err", err)
 		}
 	}
 	return known
 }
 
-// freeze makes readers see the pool as it is now until thaw, and returns that. The caller holds p.long.
+// freeze makes readers see the current state of the pool until thaw, and
+// returns it. The caller holds p.long.
 func (p *Pool) freeze() *view {
 	now := p.cfg.Now().UnixNano()
 	p.lock()
@@ -267,7 +276,7 @@ func (p *Pool) thaw() {
 	p.frozen = nil
 }
 
-// look returns the pool as it is now. The caller holds p.mu.
+// look returns the current state of the pool. The caller holds p.mu.
 func (p *Pool) look(now int64) *view {
 	return &view{index: p.core.ready.Clone(), ordering: p.cfg.Ordering, base: p.core.fees.base, now: now}
 }

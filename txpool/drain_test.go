@@ -20,7 +20,7 @@ func TestWatermarkWhenAllLeased(t *testing.T) {
 	require.EqualValues(t, uint64(math.MaxUint64), s.pool.Stats().Watermark)
 }
 
-// What a drain drops and what it cannot fit is named once each.
+// Each transaction that a drain drops or cannot fit is listed once.
 func TestSkippedOnce(t *testing.T) {
 	s := newSiege(t, 16, nil)
 	s.honour(transfer(0, 0, 9, 0))

@@ -10,65 +10,73 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// status is where a transaction stands in its sender's chain.
+// status is the position of a transaction in its sender's chain.
 type status uint8
 
 const (
-	// queued: behind a nonce gap.
+	// queued means behind a nonce gap.
 	queued status = iota
-	// parked: in line, but it or one before it does not pay the floor or the base fee.
+	// parked means in line, but this transaction or one before it does not pay
+	// the floor or the base fee, or is not covered by the balance.
 	parked
-	// ready: in line, and it can run.
+	// ready means in line and able to run.
 	ready
 )
 
-// entry is a transaction in the pool. What is above the line never changes after admission, so snapshots may read it without the lock.
+// entry is a transaction in the pool. The fields above the line never change
+// after admission, so snapshots read them without the lock.
 type entry struct {
 	tx      *types.Transaction
-	prefix  uint64 // of the hash: so that leaving does not look at the transaction
+	prefix  uint64 // first bytes of the hash
 	nonce   uint64
-	feeCap  uint64 // wei per gas, as are all prices here, and no more than 2^64-1
+	feeCap  uint64 // wei per gas, saturated
 	tip     uint64
 	seq     uint64      // order of admission
 	at      int64       // time of admission, Unix nanoseconds
-	cost    uint256.Int // gas·feeCap + value, and what the host adds
+	cost    uint256.Int // gas·feeCap + value + Config.ExtraCost
 	size    uint32      // bytes of the encoding
-	memory  uint32      // bytes in memory, about
+	memory  uint32      // approximate bytes in memory
 	da      uint32      // bytes of data availability
-	work    uint32      // the least gas that it takes
+	work    uint32      // minimum gas
 	blob    bool
 	private bool
 
 	// ————
 	account *account
-	lease   *Lease // that holds it, or nil
+	lease   *Lease // nil if not leased
 	rare    *rare
 	rank    uint64 // see fees.rank
-	lead    place  // as in the index that holds the entry
+	lead    place  // place in its index
 	status  status
 	surplus bool // in core.surplus
-	gone    bool // not in the pool any more
-	fresh   bool // nobody was told of it yet
+	gone    bool // no longer in the pool
+	fresh   bool // no event yet
 	exempt  bool // see exempt.go
-	// replacements is how often this nonce was replaced since then, in seconds of Unix time.
+	// replacements is the number of replacements of this nonce since the time
+	// since, in seconds of Unix time.
 	since        uint32
 	replacements uint16
 }
 
-// hash is cached by the transaction.
+// hash returns the transaction's hash, which the transaction caches.
 func (e *entry) hash() common.Hash { return e.tx.Hash() }
 
-// place orders transactions that can run: the greater rank first, then the earlier arrival, then the smaller nonce. The rank is the
-// least of a transaction and its ancestors, and seq that ancestor's: so a sender's transactions follow each other, a rich child does
-// not come before its poor parent, and the last place is always the end of a chain (invariants I3, I4).
+// place orders transactions that can run: the higher rank first, then the
+// earlier arrival, then the lower nonce. The rank is the lowest of a
+// transaction and its ancestors, and seq is that ancestor's. Therefore a
+// sender's transactions are consecutive, a well-paying child does not precede
+// its badly paying parent, and the last place is always the end of a chain
+// (invariants I3, I4).
 //
-// It is also the order in which a builder gets most when it always takes the best next transaction of any sender: whatever follows the
-// poor ancestor and is richer comes right after it.
+// In this order, a builder that always takes the best next transaction of any
+// sender earns most: the transactions after a badly paying ancestor that pay
+// more follow it directly.
 type place struct {
 	rank, seq uint64
 }
 
-// ranked is an entry at its place, in an index. The place is a copy, so that it stays as it is in snapshots.
+// ranked is an entry with its place in an index. The place is a copy, so that
+// it does not change in snapshots.
 type ranked struct {
 	place
 	entry *entry
@@ -85,15 +93,16 @@ func before(a, b ranked) bool {
 	}
 }
 
-// degree is google/btree's usual one.
+// degree is the degree of the B-trees, google/btree's usual value.
 const degree = 32
 
 func newIndex() *btree.BTreeG[ranked] { return btree.NewG(degree, before) }
 
-// noLead is the place before the first of a chain.
+// noLead is the place before the first transaction of a chain.
 var noLead = place{rank: math.MaxUint64}
 
-// after returns the place of an entry whose predecessor in the chain has this one.
+// after returns the place of an entry whose predecessor in the chain has place
+// p.
 func (p place) after(e *entry) place {
 	if e.rank < p.rank {
 		return place{e.rank, e.seq}
@@ -101,7 +110,8 @@ func (p place) after(e *entry) place {
 	return p
 }
 
-// saturate returns a price as 64 bits. 2^64-1 wei is more than 18 ether per gas: what is above need not be told apart.
+// saturate returns a price as 64 bits. 2^64-1 wei is more than 18 ether per
+// gas; higher prices need not be distinguished.
 func saturate(price *uint256.Int) uint64 {
 	if !price.IsUint64() {
 		return math.MaxUint64

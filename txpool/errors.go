@@ -145,7 +145,8 @@ var (
 	ErrNotLeased = errors.New("txpool: transaction is not in the lease")
 )
 
-// spam are the errors that an honest client has no reason to cause, however the chain moved meanwhile.
+// spam are the errors that an honest client never causes, whatever the state of
+// the chain.
 var spam = []error{
 	ErrMalformed, ErrInvalidSender, ErrInvalidChainID, ErrTypeNotSupported, ErrOversized, ErrMaxInitCodeSize, ErrEmptyAuthorizations,
 	ErrSetCodeCreate, ErrTooManyAuthorizations, ErrAccessListTooLong, ErrMissingBlobHashes, ErrIntrinsicGas, ErrFloorDataGas,
@@ -165,7 +166,8 @@ func Spam(err error) bool {
 	return false
 }
 
-// labels name errors in metrics, in the order in which they are looked for: an error that wraps two has the first's.
+// labels are the names of errors in metrics. An error that wraps two of them
+// has the label of the first.
 var labels = []struct {
 	err   error
 	label string

@@ -17,7 +17,7 @@ const (
 	// Queued means that a transaction was admitted behind a nonce gap, or moved
 	// there.
 	Queued
-	// Parked means that a transaction was admitted or moved to where it, or one
+	// Parked means that a transaction was admitted or became parked: it, or one
 	// before it, does not pay the floor or the base fee.
 	Parked
 	// Promoted means that a queued or parked transaction can run now.
@@ -36,16 +36,16 @@ const (
 	// events.
 	Missed
 
-	// What only the journal wants to know.
+	// The kinds below are for the journal only.
 	leaseOpened
 	leaseReturned
 	leaseCommitted
 	leaseReleased
 	nonceFreed
 	pricesMoved
-	wasHeldAside // a transaction that came back and waits to be admitted
-	heldIncluded // one that was held aside is in a block
-	notBack      // a transaction that came back and is not taken
+	wasHeldAside // a returned transaction is held aside
+	heldIncluded // a transaction held aside is included
+	notBack      // a returned transaction is refused
 )
 
 // String returns the kind in lower case.
@@ -85,17 +85,17 @@ type Event struct {
 	Missed int
 
 	lease  *Lease
-	entry  *entry // of which only what never changes may be read
-	nonce  uint64 // from which on a sender's are free again
-	known  bool   // to the journal: it tells of what was restored from it
+	entry  *entry // only immutable fields may be read
+	nonce  uint64 // first nonce that is free again
+	known  bool   // already in the journal
 	fees   prices
-	past   *past     // of wasHeldAside
-	leftAt time.Time // of what leaves
+	past   *past     // for wasHeldAside
+	leftAt time.Time // time of departure, Unix nanoseconds
 }
 
-// emit tells what happened to an entry.
+// emit records an event about an entry.
 func (c *core) emit(event Event, e *entry) {
-	left := event.Kind == Dropped || event.Kind == Replaced || event.Kind == notBack // departures want these
+	left := event.Kind == Dropped || event.Kind == Replaced || event.Kind == notBack
 	if !c.listening && !left {
 		return
 	}
@@ -112,7 +112,7 @@ func (c *core) emit(event Event, e *entry) {
 	c.events = append(c.events, event)
 }
 
-// emitMove tells where an entry stands now.
+// emitMove records an event with the new status of an entry.
 func (c *core) emitMove(e *entry, admitted bool) {
 	if !c.listening {
 		return

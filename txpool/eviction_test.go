@@ -17,14 +17,15 @@ func tiny(pending, queued int) func(*Config) {
 	}
 }
 
-// TestI1HeldNeverDisplaces: what cannot run now takes no place of what can, and what is held has its own caps.
+// TestI1HeldNeverDisplaces: a transaction that cannot run displaces none that
+// can, and such transactions have separate caps.
 func TestI1HeldNeverDisplaces(t *testing.T) {
 	p := newPool(t, newWorld(), tiny(4, 2))
 	for i := range 4 {
 		add(t, p, tx(i, 0, 2))
 	}
 	add(t, p, tx(5, 1, 100), tx(4, 1, 100))
-	refuse(t, p, tx(4, 2, 1000), ErrPoolFull, "txpool is full: 2 transactions of", "wait behind nonce gaps, 1 of them of address")
+	refuse(t, p, tx(4, 2, 1000), ErrPoolFull, "txpool is full: 2 transactions of", "are behind nonce gaps, 1 of them from address")
 	add(t, p, tx(6, 1, 100)) // from a sender with no more: the one goes that has waited longest
 	require.Equal(t, "--", statuses(p, 5, 2))
 	require.Equal(t, "-q", statuses(p, 4, 2))
@@ -36,7 +37,8 @@ func TestI1HeldNeverDisplaces(t *testing.T) {
 	require.Equal(t, 1, p.Stats().Queued)
 }
 
-// TestI3OnlyTailsAreEvicted, TestI4: the worst by the least tip of its chain, from the end, and only for one strictly better.
+// TestI3OnlyTailsAreEvicted: the transaction whose chain has the lowest tip is
+// evicted, from the end, and only for one that is strictly better (I4).
 func TestI3OnlyTailsAreEvicted(t *testing.T) {
 	p := newPool(t, newWorld(), tiny(4, 4))
 	add(t, p, tx(0, 0, 2), tx(0, 1, 50), tx(0, 2, 60), tx(1, 0, 5))
@@ -81,7 +83,8 @@ func TestI13AgeDoesNotProtect(t *testing.T) {
 	require.Equal(t, "-", statuses(p, 0, 1))
 }
 
-// TestI9NoWorkForThePool: what an Add looks at does not grow with the pool: it reads one account at most.
+// TestI9NoWorkForThePool: the work of an Add does not grow with the pool. It
+// reads one account at most.
 func TestI9NoWorkForThePool(t *testing.T) {
 	w := newWorld()
 	p := newPool(t, w, nil)
@@ -123,7 +126,7 @@ func TestT2Bounded(t *testing.T) {
 		return sign(20, &types.LegacyTx{GasPrice: big.NewInt(tip * gwei), Gas: 100_000, To: &common.Address{1}, Data: make([]byte, 500)})
 	}
 	refuse(t, p, big(5), ErrPoolFull, "tip 5000000000 wei, want ≥")
-	refuse(t, p, big(9), ErrPoolFull, "brings 234000000000000 wei more at least, want > 420000000000000 in place of 5 others")
+	refuse(t, p, big(9), ErrPoolFull, "adds at least 234000000000000 wei, want > 420000000000000 to displace 5 transactions")
 	add(t, p, big(17))
 	require.LessOrEqual(t, p.Stats().PendingBytes, uint64(1000))
 	require.Equal(t, "-", statuses(p, 0, 1))
@@ -143,8 +146,8 @@ func TestDemotionOverflows(t *testing.T) {
 func TestFairness(t *testing.T) {
 	p := newPool(t, newWorld(), func(c *Config) { tiny(4, 2)(c); c.MinReadyPerSender = 1 })
 	add(t, p, tx(0, 0, 20), tx(0, 1, 20), tx(0, 2, 20), tx(1, 0, 2))
-	refuse(t, p, tx(0, 3, 50), ErrPoolFull) // a fourth one for the first of somebody else
-	add(t, p, tx(2, 0, 21))                 // a first one: the end of the long chain goes, though it pays more than sender 1
+	refuse(t, p, tx(0, 3, 50), ErrPoolFull) // a fourth one displaces no first one
+	add(t, p, tx(2, 0, 21))                 // a first one displaces a fourth one
 	require.Equal(t, "pp-", statuses(p, 0, 3))
 	require.Equal(t, "p", statuses(p, 1, 1))
 	add(t, p, tx(3, 0, 3)) // a first one that beats only another first one
@@ -152,7 +155,7 @@ func TestFairness(t *testing.T) {
 	require.Equal(t, "pp-", statuses(p, 0, 3))
 }
 
-// The watermark is what a newcomer must pay.
+// The watermark is the price that a newcomer must pay.
 func TestWatermark(t *testing.T) {
 	p := newPool(t, newWorld(), tiny(3, 2))
 	require.EqualValues(t, gwei, p.Stats().Watermark)

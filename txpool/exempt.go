@@ -10,18 +10,18 @@ import (
 
 // A transaction that comes back was acknowledged: its lease was released, its
 // block failed, or the process restarted. It is exempt from the caps of count
-// and bytes. It takes no other transaction's place, and no other transaction
-// takes its place. It leaves by inclusion, by a replacement of its sender, by
-// its lifetime, or because its nonce is used up, as any other does.
+// and bytes. It displaces no other transaction and is not displaced. It leaves
+// like any other: by inclusion, by a replacement of its sender, by its lifetime,
+// or because its nonce is used.
 //
 // Exempt transactions cannot fill the memory. A newcomer is admitted only while
-// all transactions together are within the sum of the three caps. Exempt ones
-// and those that are held aside (held.go) count there. So the pool holds at most
-// that sum, and in addition what was drained and committed at one time: the
-// host's queue.
+// all transactions together, including exempt ones and those held aside
+// (held.go), are within the sum of the three caps. The pool therefore holds at
+// most that sum and, in addition, the transactions that were drained and
+// committed at one time, which are those in the host's queue.
 
-// maxPassed is how many exempt transactions a newcomer's search for victims
-// passes over before it gives up.
+// maxPassed is the number of exempt transactions that a newcomer's search for
+// victims skips before it gives up.
 const maxPassed = 4096
 
 // count adds an entry to the totals.
@@ -32,7 +32,7 @@ func (c *core) count(e *entry) {
 	}
 }
 
-// uncount is the opposite.
+// uncount removes an entry from the totals.
 func (c *core) uncount(e *entry) {
 	c.uses[e.counts()].remove(e)
 	if e.exempt {
@@ -40,8 +40,8 @@ func (c *core) uncount(e *entry) {
 	}
 }
 
-// exemptEntry makes an entry exempt from the caps. Its chain must be arranged
-// afterwards.
+// exemptEntry makes an entry exempt from the caps. The caller must then arrange
+// its chain.
 func (c *core) exemptEntry(e *entry) {
 	if e.exempt {
 		return
@@ -51,7 +51,7 @@ func (c *core) exemptEntry(e *entry) {
 	c.exempt[e.counts()].add(e)
 }
 
-// relax lets the caps apply to an entry again, if it fits.
+// relax makes the caps apply to an entry again, if it fits.
 func (c *core) relax(e *entry) {
 	a, s := e.account, e.counts()
 	own := len(a.txs) - int(a.exempt)
@@ -64,7 +64,7 @@ func (c *core) relax(e *entry) {
 	c.recount(a)
 }
 
-// capped returns what counts towards the caps of a status.
+// capped returns the usage that counts towards the caps of a status.
 func (c *core) capped(s status) usage {
 	u, exempt := c.uses[s], c.exempt[s]
 	return usage{u.count - exempt.count, u.bytes - exempt.bytes}
@@ -80,20 +80,21 @@ func sum(uses [ready + 1]usage) usage {
 	return all
 }
 
-// bound is what newcomers may fill the pool to, exempt transactions included.
+// bound returns the usage up to which newcomers are admitted, exempt
+// transactions included.
 func (c *Config) bound() usage {
 	bytes := addSaturating(c.MaxPendingBytes, addSaturating(c.MaxParkedBytes, c.MaxQueuedBytes))
 	return usage{c.MaxPending + c.MaxParked + c.MaxQueued, min(bytes, math.MaxInt64)}
 }
 
-// space is what a transaction needs and what there is: in its status, and in the
-// pool as a whole.
+// space is the room that a transaction needs and the room that exists, in its
+// status and in the whole pool.
 type space struct {
 	need, have, limit usage
 	all, total, bound usage
 }
 
-// total returns the usage of the whole pool, with what is held aside.
+// total returns the usage of the whole pool, including transactions held aside.
 func (c *core) total() usage {
 	all := sum(c.uses)
 	all.count += c.aside.used.count
@@ -101,14 +102,14 @@ func (c *core) total() usage {
 	return all
 }
 
-// space measures what a transaction needs in a status, in place of old if that
-// is not nil.
+// space returns the space for a transaction in a status. If old is not nil, the
+// transaction replaces it.
 func (c *core) space(old, e *entry, status status) space {
-	all := usage{1, uint64(e.memory)} // what the pool grows by
+	all := usage{1, uint64(e.memory)} // growth of the pool
 	if old != nil {
 		all = usage{0, uint64(e.memory - min(e.memory, old.memory))}
 	}
-	need := all // what the status grows by
+	need := all // growth of the status
 	switch {
 	case old != nil && old.exempt:
 		need = usage{}
@@ -118,13 +119,13 @@ func (c *core) space(old, e *entry, status status) space {
 	return space{need, c.capped(status), c.limit(status), all, c.total(), c.bound}
 }
 
-// fits reports whether there is room once so much was freed.
+// fits reports whether the transaction fits after freed was removed.
 func (s space) fits(freed usage) bool {
 	return fit(s.need, s.have, s.limit, freed) && fit(s.all, s.total, s.bound, freed)
 }
 
-// fit reports whether need can be added to have within a limit, once so much
-// was freed. What needs nothing always fits.
+// fit reports whether need can be added to have within limit after freed was
+// removed. A need of zero always fits.
 func fit(need, have, limit, freed usage) bool {
 	return (need.count == 0 || have.count+need.count <= limit.count+freed.count) &&
 		(need.bytes == 0 || have.bytes+need.bytes <= limit.bytes+freed.bytes)
@@ -141,8 +142,9 @@ func (c *core) worst(index *btree.BTreeG[ranked]) (worst *entry) {
 	return worst
 }
 
-// funded returns the place of the first transaction of a chain that the balance
-// does not cover. Those in leases are paid first, then the others by nonce.
+// funded returns the index of the first transaction of a chain that the balance
+// does not cover. The balance covers leased transactions first, then the others
+// in nonce order.
 func (a *account) funded() int {
 	if !a.short {
 		return len(a.txs)
@@ -151,14 +153,15 @@ func (a *account) funded() int {
 	i := len(a.txs)
 	for i > 0 && balance.Lt(covered) {
 		i--
-		if e := a.txs[i].entry; e.lease == nil && a.weighs(e.nonce) {
+		if e := a.txs[i].entry; e.lease == nil && a.unsettled(e.nonce) {
 			covered.Sub(covered, &e.cost)
 		}
 	}
 	return i
 }
 
-// again returns a copy of an entry that has left, to be admitted once more.
+// again returns a copy of an entry that has left the pool, to be admitted
+// again.
 func (e *entry) again() *entry {
 	return &entry{
 		tx: e.tx, prefix: e.prefix, nonce: e.nonce, feeCap: e.feeCap, tip: e.tip, at: e.at, cost: e.cost, size: e.size, memory: e.memory,
@@ -167,8 +170,8 @@ func (e *entry) again() *entry {
 }
 
 // readmit stores a transaction that comes back, above every cap. It refuses
-// only what can never run: the nonce is used up, or another transaction of the
-// sender has it. The caller has set e.exempt.
+// only transactions that can never run, because the nonce is used or another
+// transaction of the sender has it. The caller has set e.exempt.
 func (c *core) readmit(a *account, e *entry) error {
 	if e.nonce < a.nonce {
 		return fmt.Errorf("%w: address %v, tx: %d state: %d", ErrNonceTooLow, a.address, e.nonce, a.nonce)

@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Bundles fail again and again, and newcomers fill the pool each time. The pool never holds more
-// than the sum of its caps and what was committed at one time, and loses nothing that came back.
+// Bundles fail again and again, and newcomers fill the pool each time. The pool
+// never holds more than the sum of its caps and the transactions that were
+// committed at one time, and loses no transaction that came back.
 func TestExemptMemoryIsBounded(t *testing.T) {
 	const limit, block, depth = 8, 4, 3
 	w := newWorld()
@@ -243,7 +244,7 @@ func TestHeldAside(t *testing.T) {
 	require.Equal(t, StatusUnknown, p.Status(tx(0, 0, 2).Hash()))
 }
 
-// A pool that nobody listens to remembers departures too.
+// A pool without receivers of events remembers departures too.
 func TestDeparturesWithoutAListener(t *testing.T) {
 	p := newPool(t, newWorld(), nil)
 	add(t, p, tx(0, 0, 2))
@@ -253,8 +254,8 @@ func TestDeparturesWithoutAListener(t *testing.T) {
 	require.ErrorIs(t, d.Reason, ErrRemoved)
 }
 
-// Departures have the reason and the time, are remembered for so long and so many, and survive a
-// restart and a new journal.
+// Departures have the reason and the time. The pool remembers a limited number
+// for a limited time, also across a restart and in a new journal.
 func TestDepartures(t *testing.T) {
 	w, m := newWorld(), new(memory)
 	change := func(c *Config) { journaled(m)(c); c.MaxDepartures = 4 }

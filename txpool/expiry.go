@@ -11,7 +11,7 @@ func (p *Pool) CleanupExpired() int {
 	now := p.cfg.Now()
 	for _, l := range p.Leases() {
 		if !now.Before(l.expires) {
-			_ = l.closeLocked(leaseReleased, func(c *core, e *entry) { c.giveBack(e) }) // it cannot be closed meanwhile
+			_ = l.closeLocked(leaseReleased, func(c *core, e *entry) { c.giveBack(e) })
 		}
 	}
 	dropped := p.retryHeld()
@@ -27,11 +27,12 @@ func (p *Pool) CleanupExpired() int {
 	return dropped
 }
 
-// expire drops what is too old of a sender, the last first. What others in line follow stays as long as they do: else they would have displaced others,
-// and could never run.
+// expire drops the expired transactions of a sender, last one first. A
+// transaction stays while later ones in line stay: they have displaced others
+// and could not run without it.
 func (c *core) expire(a *account, now int64) (dropped int) {
 	lifetime := int64(c.cfg.Lifetime)
-	followed := false // by one in line that stays
+	followed := false // a successor in line stays
 	for i := len(a.txs) - 1; i >= 0; i-- {
 		e := a.txs[i].entry
 		if e.lease == nil && now-e.at >= lifetime && !followed {
@@ -43,7 +44,7 @@ func (c *core) expire(a *account, now int64) (dropped int) {
 	}
 	if a.nonce > a.state && len(a.txs) == 0 && (a.committed == nil || now-a.committed.at >= lifetime) {
 		c.emit(Event{Kind: nonceFreed, Sender: a.address, nonce: a.state}, nil)
-		c.uncommit(a, a.state) // the host never showed it
+		c.uncommit(a, a.state) // never shown by the state
 		return dropped
 	}
 	c.close(a)

@@ -7,32 +7,38 @@ import (
 	"slices"
 )
 
-// fees is the fee market: what a transaction must pay now. It moves with blocks and, as for newcomers, with the pool's occupancy.
+// fees is the fee market: the price that a transaction must pay now. It changes
+// with blocks and, for newcomers, with the pool's occupancy.
 type fees struct {
 	cfg *Config
-	// base is the base fee of the block to come; floor the least price that runs.
+	// base is the base fee of the next block, and floor the lowest price of a
+	// pending transaction.
 	base, floor uint64
-	// average follows the median of the blocks in window, the newest last; smoothed exponentially.
+	// average follows the median of the blocks in window, newest last, by
+	// exponential smoothing.
 	average uint64
 	window  []sample
-	// occupancy, in per mille, follows the pool up at once and down with a delay.
+	// occupancy, in per mille, rises at once with the pool and falls with a
+	// delay.
 	occupancy uint64
 }
 
-// sample is a block's median, and what average and floor were before it.
+// sample is the median of a block, with average and floor before it.
 type sample struct{ median, average, floor uint64 }
 
 const (
 	perMille = 1000
-	// smoothing is 1/α of the exponential average, α = 0.2.
+	// smoothing is 1/α of the exponential average; α is 0.2.
 	smoothing = 5
-	// floorStep is 1/12.5 %, by which the floor and the base fee can move with a block at most.
+	// floorStep is the inverse of 12.5 %, the greatest change of the floor and
+	// of the base fee per block.
 	floorStep = 8
-	// hysteresis, in per mille, is by how much the occupancy must fall before the surge follows.
+	// hysteresis is the fall of the occupancy, in per mille, that the surge
+	// ignores.
 	hysteresis = 50
 )
 
-// prices is what a restart must know of the fee market.
+// prices is the part of the fee market that survives a restart.
 type prices struct{ base, floor, average uint64 }
 
 func (f *fees) prices() prices { return prices{f.base, f.floor, f.average} }
@@ -41,27 +47,28 @@ func newFees(cfg *Config) fees {
 	return fees{cfg: cfg, floor: cfg.MinGasPrice, average: cfg.MinGasPrice}
 }
 
-// tipless is the rank of a transaction that pays the base fee and no tip. Greater ones stand for tips, smaller ones for fee caps below the
-// base fee: those that it shuts out last were the best of those that it shuts out.
+// tipless is the rank of a transaction that pays the base fee and no tip.
+// Higher ranks are tips. Lower ranks are fee caps below the base fee, so that
+// the transactions nearest to it rank highest.
 const tipless = 1 << 63
 
-// rank returns what a transaction is worth to a builder.
+// rank returns the value of a transaction to a builder.
 func (f *fees) rank(e *entry) uint64 { return rankAt(f.base, e) }
 
 func rankAt(base uint64, e *entry) uint64 {
 	if e.feeCap < base {
 		return min(e.feeCap, tipless-1)
 	}
-	return tipless + min(e.tip, e.feeCap-base, tipless-2) // less than that of noLead
+	return tipless + min(e.tip, e.feeCap-base, tipless-2) // below noLead's rank
 }
 
-// next is the greatest base fee that the block after the next can have.
+// next returns the highest base fee that the block after the next one can have.
 func (f *fees) next() uint64 { return addSaturating(f.base, f.base/floorStep) }
 
-// tipOf is the effective tip that a rank stands for.
+// tipOf returns the effective tip of a rank.
 func tipOf(rank uint64) uint64 { return max(rank, tipless) - tipless }
 
-// price returns what a transaction pays per gas, given its rank.
+// price returns the price per gas that a transaction pays, given its rank.
 func (f *fees) price(e *entry) uint64 {
 	if e.rank < tipless {
 		return e.feeCap
@@ -69,18 +76,19 @@ func (f *fees) price(e *entry) uint64 {
 	return addSaturating(f.base, tipOf(e.rank))
 }
 
-// leastRank is the rank from which on transactions run.
+// leastRank returns the lowest rank of a transaction that can run.
 func (f *fees) leastRank() uint64 {
 	return tipless + min(f.floor-min(f.floor, f.base), tipless-2)
 }
 
-// surge is by how much newcomers pay more than the floor, in per mille.
+// surge returns the factor between the price for newcomers and the floor, in
+// per mille.
 func (f *fees) surge() uint64 {
 	over := f.occupancy - min(f.occupancy, f.cfg.SurgeThreshold)
 	return perMille + f.cfg.SurgeSlope*over/perMille
 }
 
-// least is the price that a newcomer must pay: the floor, with surge.
+// least returns the price that a newcomer must pay: the floor with surge.
 func (f *fees) least() uint64 {
 	surge := f.surge()
 	if surge == perMille {
@@ -94,7 +102,7 @@ func (f *fees) least() uint64 {
 	return quotient
 }
 
-// occupy tells how full the pool is.
+// occupy updates the occupancy.
 func (f *fees) occupy(u usage) {
 	now := max(permille(uint64(u.count), uint64(f.cfg.SoftPending)), permille(u.bytes, f.cfg.SoftPendingBytes))
 	f.occupancy = min(max(f.occupancy, now), addSaturating(now, hysteresis))
@@ -110,7 +118,7 @@ func permille(part, whole uint64) uint64 {
 	return min(quotient, maxShare)
 }
 
-// block tells the median price of a new block.
+// block adds the median price of a new block.
 func (f *fees) block(median uint64) {
 	if f.cfg.FloorWindow == 0 {
 		return
@@ -130,7 +138,8 @@ func (f *fees) block(median uint64) {
 	f.floor = min(max(f.floor, f.cfg.MinGasPrice), f.cfg.MaxFloor)
 }
 
-// approach is a step of the exponential average. The last per mille goes at once, so that it arrives.
+// approach is one step of the exponential average. It takes the last per mille
+// at once, so that it reaches the target.
 func approach(average, target uint64) uint64 {
 	up, down := target-min(target, average), average-min(target, average)
 	if up+down <= max(target/perMille, smoothing) {
@@ -139,7 +148,7 @@ func approach(average, target uint64) uint64 {
 	return average + up/smoothing - down/smoothing
 }
 
-// unblock takes the newest blocks back: they were reverted.
+// unblock removes the newest n blocks, which were reverted.
 func (f *fees) unblock(n int) {
 	for ; n > 0 && len(f.window) > 0; n-- {
 		last := len(f.window) - 1
@@ -148,10 +157,10 @@ func (f *fees) unblock(n int) {
 	}
 }
 
-// paid returns what a transaction paid per gas in a block.
+// paid returns the price per gas that a transaction paid in a block.
 func paid(feeCap, tip, base uint64) uint64 { return min(feeCap, addSaturating(base, tip)) }
 
-// wei returns a price as 64 bits, as saturate does; nil is 0.
+// wei returns a price as 64 bits, saturated. nil is 0.
 func wei(price *big.Int) uint64 {
 	switch {
 	case price == nil || price.Sign() <= 0:

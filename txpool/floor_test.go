@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// paying is a full block whose transactions paid so many gwei each.
+// paying returns a full block whose transactions paid the given prices in gwei.
 func paying(prices ...int64) Block {
 	b := Block{GasUsed: 30_000_000}
 	for _, price := range prices {
@@ -20,7 +20,8 @@ func paying(prices ...int64) Block {
 	return b
 }
 
-// The floor follows the median price included, smoothed, an eighth per block at most, and only with blocks.
+// The floor follows the median price included, smoothed, an eighth per block at most, and only with
+// blocks.
 func TestFloor(t *testing.T) {
 	var floors []uint64
 	p := newPool(t, newWorld(), func(c *Config) {
@@ -47,7 +48,8 @@ func TestFloor(t *testing.T) {
 	require.EqualValues(t, gwei, p.Stats().Floor, "empty blocks bring it down")
 }
 
-// What a few pay in blocks that are nearly empty prices nobody out: there was room at the least price.
+// The prices in blocks that are nearly empty do not raise the floor, because
+// these blocks had room at any price.
 func TestFloorNeedsFullBlocks(t *testing.T) {
 	p := newPool(t, newWorld(), func(c *Config) { c.FloorWindow = 3 })
 	for range 20 {
@@ -60,7 +62,8 @@ func TestFloorNeedsFullBlocks(t *testing.T) {
 	require.Greater(t, p.Stats().Floor, uint64(5*gwei))
 }
 
-// Property: the floor stays in its range and moves an eighth at most with a block; blocks taken back leave it where it was.
+// Property: the floor stays in its range and changes by at most an eighth per
+// block; reverting blocks restores it.
 func TestFloorIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := DefaultConfig(chainID)
@@ -178,7 +181,8 @@ func TestHugePrices(t *testing.T) {
 	require.NoError(t, p.CheckAll())
 }
 
-// A surge is for newcomers: who is in may always replace at the floor.
+// A surge applies to newcomers only: a transaction in the pool can always be
+// replaced at the floor.
 func TestSurgeSparesReplacements(t *testing.T) {
 	p := newPool(t, newWorld(), func(c *Config) {
 		tiny(10, 10)(c)

@@ -17,13 +17,14 @@ const (
 	accessAddressGas = 2_400  // EIP-2930
 	accessKeyGas     = 1_900  // EIP-2930
 	authorizationGas = 25_000 // EIP-7702
-	tokensPerByte    = 4      // EIP-7623: a byte that is not zero counts as four tokens
+	tokensPerByte    = 4      // EIP-7623, per nonzero byte
 	floorGasPerToken = 10     // EIP-7623
 	wordSize         = 32
 )
 
-// intrinsicGas returns what a transaction costs before its first instruction, and what it costs at least for its data. Sizes
-// are bounded by Config.MaxTxSize, so nothing overflows.
+// intrinsicGas returns the gas cost of a transaction before its first
+// instruction, and the minimum cost of its data. Config.MaxTxSize bounds sizes,
+// so nothing overflows.
 func intrinsicGas(tx *types.Transaction) (intrinsic, floor uint64) {
 	data := tx.Data()
 	zeros := uint64(bytes.Count(data, []byte{0}))

@@ -7,11 +7,13 @@ import (
 	"github.com/ethereum/go-ethereum/common/lru"
 )
 
-// graveyard remembers for a while which transactions should not come back. It is bounded: the oldest is forgotten for the newest. Eight bytes
-// of a hash are enough to know one by: who finds another transaction with the same has only made that one wait.
+// graveyard remembers for a limited time which transactions must not come back.
+// Its size is bounded; the oldest entry is forgotten first. Entries are keyed
+// by the first eight bytes of the hash. A collision only delays the colliding
+// transaction until the entry expires.
 type graveyard struct {
 	until map[uint64]int64 // Unix nanoseconds
-	ring  []uint64         // the same by age, from next on
+	ring  []uint64         // same keys by age, from next
 	next  int
 }
 
@@ -19,7 +21,7 @@ const maxGraves = 16 * 1024
 
 func newGraveyard() graveyard { return graveyard{until: make(map[uint64]int64)} }
 
-// bury remembers a transaction by the prefix of its hash.
+// bury adds a transaction by the prefix of its hash.
 func (g *graveyard) bury(at uint64, now int64, duration time.Duration) {
 	if duration <= 0 {
 		return
@@ -36,7 +38,7 @@ func (g *graveyard) bury(at uint64, now int64, duration time.Duration) {
 	g.until[at] = now + int64(duration)
 }
 
-// find returns for how long a transaction must not come back yet, or 0.
+// find returns for how long a transaction must not come back, or 0.
 func (g *graveyard) find(at uint64, now int64) time.Duration {
 	if len(g.until) == 0 {
 		return 0
@@ -44,7 +46,8 @@ func (g *graveyard) find(at uint64, now int64) time.Duration {
 	return time.Duration(max(g.until[at]-now, 0))
 }
 
-// accountCache holds accounts that have nothing in the pool, so that a flood of refused transactions does not read the host's state each time.
+// accountCache holds accounts without transactions in the pool, so that a flood
+// of refused transactions does not read the host's state each time.
 type accountCache struct {
 	accounts lru.BasicLRU[common.Address, Account]
 }

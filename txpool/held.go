@@ -11,22 +11,21 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// A transaction that comes back and cannot be admitted now is held aside: the
-// host cannot read its account, or a check refuses it that did not when it was
-// accepted. It is in the journal, and each Reset and CleanupExpired tries it
-// again, until it is admitted, its nonce is used up, or its lifetime is over.
-// Its sender cannot add it a second time: two copies would leave twice, each for
-// a reason of its own.
-
-// heldAside are the transactions that are held aside, by hash. They count
-// towards the bound of the whole pool, because they take memory as the others
-// do, but towards no other cap.
+// heldAside holds transactions aside, by hash. They count towards the bound of
+// the whole pool, because they use memory, but towards no other cap.
+//
+// A transaction that comes back is held aside if it cannot be admitted now: the
+// host cannot read its account, or a check now refuses it. It is in the
+// journal, and each Reset and CleanupExpired tries it again, until it is
+// admitted, its nonce is used, or its lifetime is over. Its sender cannot add
+// it a second time; two copies would leave the pool twice, each for a different
+// reason.
 type heldAside struct {
 	txs  map[common.Hash]*past
 	used usage
 }
 
-// put adds a transaction. One of the same hash gives way.
+// put adds a transaction. It replaces one with the same hash.
 func (h *heldAside) put(o *past) {
 	h.remove(o.tx.Hash())
 	h.txs[o.tx.Hash()] = o
@@ -34,7 +33,7 @@ func (h *heldAside) put(o *past) {
 	h.used.bytes += memoryOf(o.tx)
 }
 
-// remove forgets a transaction.
+// remove removes a transaction.
 func (h *heldAside) remove(hash common.Hash) {
 	if o := h.txs[hash]; o != nil {
 		delete(h.txs, hash)
@@ -51,13 +50,13 @@ func (h *heldAside) check() error {
 		used.bytes += memoryOf(o.tx)
 	}
 	if used != h.used {
-		return fmt.Errorf("what is held aside is counted: %v, want %v", h.used, used)
+		return fmt.Errorf("transactions held aside are counted: %v, want %v", h.used, used)
 	}
 	return nil
 }
 
-// superseded is the error of a transaction that comes back while another of the
-// sender has its nonce. It wraps ErrReplaced.
+// superseded is the error of a transaction that comes back while another one of
+// the sender has its nonce. It wraps ErrReplaced.
 type superseded struct{ by common.Hash }
 
 func (s *superseded) Error() string { return ErrReplaced.Error() + " by " + s.by.String() }
@@ -74,14 +73,14 @@ func final(err error) bool {
 	return false
 }
 
-// collect begins to note what is dropped.
+// collect starts to record dropped transactions.
 func (p *Pool) collect() {
 	p.lock()
 	defer p.mu.Unlock()
 	p.core.collecting, p.core.displaced = true, nil
 }
 
-// collected ends that, and returns it.
+// collected stops recording and returns the dropped transactions.
 func (p *Pool) collected() []Displaced {
 	p.lock()
 	defer p.mu.Unlock()
@@ -90,8 +89,8 @@ func (p *Pool) collected() []Displaced {
 	return displaced
 }
 
-// setAside deals with those of a batch that came back and were not admitted: it
-// holds them, or notes their departure. It returns them.
+// setAside handles the transactions of a batch that came back and were not
+// admitted: it holds them aside or records their departure, and returns them.
 func (p *Pool) setAside(batch []candidate) (displaced []Displaced) {
 	now := p.cfg.Now().UnixNano()
 	_ = p.step(func(c *core) error {
@@ -117,10 +116,13 @@ func (p *Pool) setAside(batch []candidate) (displaced []Displaced) {
 	return displaced
 }
 
-// departs is the event of a candidate that is not taken.
+// departs returns the event of a candidate that is not admitted.
 func (t *candidate) departs(kind Kind) Event {
 	event := Event{Kind: kind, Tx: t.tx, Sender: t.from, Reason: t.err, entry: &entry{tx: t.tx}}
-	if t.entry != nil {
+	switch {
+	case t.origin != nil:
+		event.entry.at, event.Private = t.origin.at, t.origin.private
+	case t.entry != nil:
 		event.entry.at, event.Private = t.entry.at, t.entry.private
 	}
 	if s := new(superseded); errors.As(t.err, &s) {
@@ -129,18 +131,22 @@ func (t *candidate) departs(kind Kind) Event {
 	return event
 }
 
-// aside holds a transaction that came back.
+// aside holds a transaction aside that came back.
 func (p *Pool) aside(c *core, t *candidate, now int64) {
 	hash := t.tx.Hash()
 	o := &past{tx: t.tx, at: now, private: c.secret.find(hashPrefix(hash), now) > 0, err: t.err}
-	if t.entry != nil {
+	switch {
+	case t.origin != nil:
+		o.at, o.private = min(t.origin.at, now), t.origin.private
+	case t.entry != nil:
 		o.at, o.private = t.entry.at, t.entry.private
 	}
 	c.aside.put(o)
 	c.emit(Event{Kind: wasHeldAside, Tx: t.tx, past: o}, nil)
 }
 
-// retryHeld tries to admit what is held aside. It returns how many it dropped.
+// retryHeld tries to admit the transactions that are held aside. It returns how
+// many it dropped.
 func (p *Pool) retryHeld() (dropped int) {
 	p.lock()
 	origin := slices.SortedFunc(maps.Values(p.core.aside.txs), func(a, b *past) int {
@@ -178,11 +184,11 @@ func (p *Pool) retryHeld() (dropped int) {
 }
 
 // examineBack is examineAll for transactions that were accepted before. The
-// host's own checks may have changed since, and may panic: that is an error of
-// the transaction alone.
+// host's checks may have changed since and may panic; a panic becomes an error
+// of the transaction.
 func (p *Pool) examineBack(batch []candidate, origin []*past) {
 	for i := range batch {
-		batch[i].back = true
+		batch[i].back, batch[i].origin = true, origin[i]
 	}
 	p.examineAll(batch, func(i int) (*types.Transaction, error) {
 		return origin[i].tx, p.survives(origin[i].tx)

@@ -13,7 +13,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// history is what a journal says.
+// history is the content of a journal.
 type history struct {
 	added    map[common.Hash]*past
 	open     map[uint64]*pastLease
@@ -21,12 +21,12 @@ type history struct {
 	poisoned []Poison
 	departed map[common.Hash]pastDeparture
 
-	leases []*pastLease // open ones by number, once all is read
+	leases []*pastLease // open leases by number, after reading
 
-	lastLease uint64 // the greatest number
+	lastLease uint64 // highest lease number
 	prices    prices
 
-	committing map[common.Hash]*past // in committed leases, but not written down as included
+	committing map[common.Hash]*past // committed, but no inclusion recorded
 	spent      map[common.Address][]spending
 }
 
@@ -38,7 +38,7 @@ type past struct {
 	exempt  bool
 	at      int64
 	order   uint64
-	err     error // why it is held aside
+	err     error // reason for holding aside
 }
 
 // pastDeparture is a departure and its place in the journal.
@@ -55,7 +55,7 @@ type pastLease struct {
 	returned map[common.Hash]bool
 }
 
-// read takes a record. It never fails: what it cannot read it puts aside.
+// read adds a record. A record that cannot be decoded is recorded as poisoned.
 func (h *history) read(record []byte) error {
 	if h.added == nil {
 		h.added, h.open = make(map[common.Hash]*past), make(map[uint64]*pastLease)
@@ -70,7 +70,7 @@ func (h *history) read(record []byte) error {
 
 func (h *history) parse(record []byte) error {
 	if len(record) == 0 {
-		return fmt.Errorf("%w: it is empty", errRecord)
+		return fmt.Errorf("%w: empty", errRecord)
 	}
 	body := record[1:]
 	switch kind := record[0]; kind {
@@ -115,11 +115,12 @@ func (h *history) parse(record []byte) error {
 		}
 		return h.parseLease(kind, binary.BigEndian.Uint64(body), body[numberSize:])
 	default:
-		return fmt.Errorf("%w: it begins with %#x", errRecord, kind)
+		return fmt.Errorf("%w: unknown kind %#x", errRecord, kind)
 	}
 }
 
-// leave forgets a transaction. It may be admitted again, and is in no lease then.
+// leave forgets a transaction. If it is admitted again later, it is in no
+// lease.
 func (h *history) leave(hash common.Hash) {
 	delete(h.added, hash)
 	for _, l := range h.open {
@@ -179,7 +180,8 @@ func parseAuthorities(body []byte) *rare {
 	return r
 }
 
-// spend notes what was committed. Only the newest of a sender matter: the host's state is not that many behind.
+// spend records a committed transaction. It keeps only the newest ones of a
+// sender, because the host's state is never far behind.
 func (h *history) spend(sender common.Address, s spending) {
 	const most = 4096
 	spent := h.spent[sender]
@@ -216,10 +218,10 @@ func (h *history) parseLease(kind byte, id uint64, rest []byte) error {
 		return nil
 	}
 	if len(rest) != 0 {
-		return fmt.Errorf("%w: %d bytes too many", errRecord, len(rest))
+		return fmt.Errorf("%w: %d bytes after the end", errRecord, len(rest))
 	}
 	if l := h.open[id]; l != nil && kind == recordCommitted {
-		for _, hash := range l.hashes { // each has a record of its own, unless the process died before that was written
+		for _, hash := range l.hashes { // missing if the process ended early
 			if !l.returned[hash] {
 				if past := h.added[hash]; past != nil {
 					h.committing[hash] = past
@@ -239,14 +241,15 @@ func (h *history) parseLease(kind byte, id uint64, rest []byte) error {
 	return nil
 }
 
-// exempt notes that a transaction was given back.
+// exempt records that a transaction was given back.
 func (h *history) exempt(hash common.Hash) {
 	if past := h.added[hash]; past != nil {
 		past.exempt = true
 	}
 }
 
-// candidates returns the transactions that are to be admitted again, in the order in which they came, and where each is from.
+// candidates returns the transactions to admit again, in the order of their
+// first admission, with their origins.
 func (h *history) candidates() ([]candidate, []*past) {
 	origin := slices.SortedFunc(maps.Values(h.added), func(a, b *past) int { return cmp.Compare(a.order, b.order) })
 	batch := make([]candidate, len(origin))
@@ -257,10 +260,10 @@ func (h *history) candidates() ([]candidate, []*past) {
 	return batch, origin
 }
 
-// errPanic: a check panicked.
+// errPanic is the error of a transaction whose check panicked.
 var errPanic = errors.New("txpool: a check panicked")
 
-// survives runs the checks that are the host's, and says whether they panic.
+// survives runs the host's checks and returns an error if they panic.
 func (p *Pool) survives(tx *types.Transaction) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -102,14 +102,15 @@ func (h *host) restart() txpool.Restored {
 	return r
 }
 
-// The bundle of a private transaction failed: it is back, and still shown to nobody.
+// If the bundle of a private transaction fails, the transaction is back and
+// still private.
 func TestPrivateStaysPrivate(t *testing.T) {
 	h := newHost(t, nil)
 	tx := transfer(0, 0, 5, 0)
 	require.NoError(t, h.pool.AddPrivate(tx))
 	require.NoError(t, h.pool.Drain(txpool.Budget{}).Commit())
 	block := []txpool.Block{{Transactions: []*types.Transaction{tx}}}
-	h.pool.Reset(txpool.Head{Reverted: block}) // the bundle failed: nobody outside saw it
+	h.pool.Reset(txpool.Head{Reverted: block}) // the bundle failed
 	require.Equal(t, txpool.StatusPending, h.pool.Status(tx.Hash()))
 	require.Empty(t, h.pool.Pending(), "a private transaction is shown")
 }
@@ -128,7 +129,7 @@ func TestNilInBlocks(t *testing.T) {
 	}
 }
 
-// An observer that panics: the events after that one are told all the same, by a goroutine of the pool's, however it comes to run.
+// If an observer panics, a background goroutine delivers the later events.
 func TestPanickingObserver(t *testing.T) {
 	for range 300 {
 		synctest.Test(t, func(t *testing.T) {

@@ -23,29 +23,41 @@ type Journal interface {
 	Append(records ...[]byte) error
 }
 
-// A record begins with a byte that says what it is.
+// The kinds of records. A record begins with its kind, one byte. Numbers are
+// big-endian; lengths in bytes are in parentheses.
 const (
-	recordAdded     = 'A' // flags, time of admission (8 bytes, Unix nanoseconds), the transaction's binary encoding
-	recordLeft      = 'L' // its hash
-	recordDeparted  = 'D' // its hash, when (8 bytes, Unix nanoseconds), and why: see Departure.record
-	recordIncluded  = 'I' // its hash, sender, nonce (8 bytes), cost (32 bytes), and authorities, each with its nonce
-	recordFreed     = 'F' // a sender, the nonce (8 bytes) from which on its included ones were reverted
-	recordPrices    = 'P' // base fee, floor and its average (8 bytes each), in wei per gas
-	recordOpened    = 'O' // a lease's number (8 bytes), its expiry (8 bytes, Unix nanoseconds), its transactions' hashes
-	recordReturned  = 'B' // a lease's number, the hash of a transaction that left it
-	recordCommitted = 'C' // a lease's number
-	recordReleased  = 'R' // a lease's number
+	// added: flags (1), time of admission in Unix nanoseconds (8), binary
+	// encoding of the transaction
+	recordAdded = 'A'
+	recordLeft  = 'L' // left: hash
+	// departed: hash, time in Unix nanoseconds (8), and reason: see
+	// Departure.record
+	recordDeparted = 'D'
+	// included: hash, sender, nonce (8), cost (32), and the authorities with
+	// their nonces
+	recordIncluded = 'I'
+	// nonces freed: sender, first nonce that a revert has freed (8)
+	recordFreed = 'F'
+	// prices: base fee, floor and average (8 each), in wei per gas
+	recordPrices = 'P'
+	// lease opened: number (8), expiry in Unix nanoseconds (8), hashes of the
+	// transactions
+	recordOpened = 'O'
+	// returned from a lease: number (8), hash of the transaction
+	recordReturned  = 'B'
+	recordCommitted = 'C' // lease closed: number (8)
+	recordReleased  = 'R' // lease closed: number (8)
 
 	flagPrivate = 1
-	flagExempt  = 2 // it came back, and no cap evicts it
+	flagExempt  = 2 // exempt from the caps
 
 	numberSize = 8
 )
 
-// errRecord: a record that nobody wrote.
+// errRecord is the error of a record that cannot be decoded.
 var errRecord = errors.New("txpool: not a record of the pool's journal")
 
-// records appends what is to be written of an event.
+// records appends the journal records of an event.
 func (e *Event) records(to [][]byte) [][]byte {
 	switch {
 	case e.known:
@@ -84,7 +96,7 @@ func (e *entry) addedRecord() []byte { return addedRecord(e.tx, e.at, e.private,
 func (o *past) addedRecord() []byte { return addedRecord(o.tx, o.at, o.private, true) }
 
 func addedRecord(tx *types.Transaction, at int64, private, exempt bool) []byte {
-	raw, _ := tx.MarshalBinary() // what was admitted can be encoded
+	raw, _ := tx.MarshalBinary() // an admitted transaction can be encoded
 	var flags byte
 	if private {
 		flags |= flagPrivate
@@ -115,7 +127,8 @@ func includedRecord(hash common.Hash, sender common.Address, s *spending) []byte
 	return record
 }
 
-// openedRecord is written when the lease's transactions are settled; they never become more.
+// openedRecord returns the record of a new lease. It is called when the lease
+// is complete; no transaction is added later.
 func (l *Lease) openedRecord() []byte {
 	record := binary.BigEndian.AppendUint64(number(recordOpened, l.id), uint64(l.expires.UnixNano()))
 	for _, hash := range l.opened {
@@ -181,10 +194,10 @@ func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, 
 	}
 	restored.Leases = p.endRestore(&h, batch, origin)
 	for _, poison := range restored.Poisoned {
-		p.cfg.Logger.Error("txpool: record put aside", "err", poison.Err, "bytes", len(poison.Record))
+		p.cfg.Logger.Error("txpool: journal record skipped", "err", poison.Err, "bytes", len(poison.Record))
 	}
-	defer p.tellAll()
-	if err := p.writeDown(); err != nil { // departures, of the rest it came from there
+	defer p.deliverAll()
+	if err := p.writeDown(); err != nil { // only departures are new
 		return restored, journalError(err)
 	}
 	return restored, nil
@@ -202,7 +215,7 @@ func poisoned(h *history, batch []candidate, origin []*past) []Poison {
 	return all
 }
 
-// beginRestore takes over what does not belong to a transaction.
+// beginRestore restores the data that belongs to no transaction.
 func (p *Pool) beginRestore(h *history) {
 	now := p.cfg.Now()
 	left := slices.SortedFunc(maps.Values(h.departed), func(a, b pastDeparture) int {
@@ -238,8 +251,8 @@ func (p *Pool) endRestore(h *history, batch []candidate, origin []*past) (leases
 	return leases
 }
 
-// unlend writes down what a lease does not hold any more, because it is held
-// aside: else the journal would take it for committed with the lease.
+// unlend records that transactions held aside are no longer in a lease.
+// Otherwise the journal would count them as committed with the lease.
 func (p *Pool) unlend(h *history, l *pastLease) {
 	for _, hash := range l.hashes {
 		o := h.added[hash]
@@ -250,7 +263,8 @@ func (p *Pool) unlend(h *history, l *pastLease) {
 	}
 }
 
-// apply takes over the prices of before, if any were written down, as far as they are in range now.
+// apply restores prices from the journal, if there are any, limited to the
+// configured range.
 func (p *prices) apply(f *fees) {
 	if *p == (prices{}) {
 		return
@@ -260,14 +274,15 @@ func (p *prices) apply(f *fees) {
 	f.average = p.average
 }
 
-// recommit takes over what was committed and the host's state does not show yet.
+// recommit restores committed transactions that the host's state does not show
+// yet.
 func (p *Pool) recommit(h *history) {
 	p.finishCommits(h)
 	now := p.cfg.Now().UnixNano()
 	for address, spent := range h.spent {
 		known, err := p.account(address)
 		if err != nil {
-			p.cfg.Logger.Warn("txpool: account not read, it will be with its next transaction", "err", err)
+			p.cfg.Logger.Warn("txpool: cannot read an account, retrying with its next transaction", "err", err)
 			known.Nonce = slices.MinFunc(spent, func(a, b spending) int { return cmp.Compare(a.nonce, b.nonce) }).nonce
 		}
 		p.lock()
@@ -276,7 +291,8 @@ func (p *Pool) recommit(h *history) {
 	}
 }
 
-// finishCommits is for what a lease held that was being committed when the process died.
+// finishCommits completes the leases that were being committed when the process
+// ended.
 func (p *Pool) finishCommits(h *history) {
 	for _, past := range h.committing {
 		if p.survives(past.tx) != nil {
@@ -284,7 +300,7 @@ func (p *Pool) finishCommits(h *history) {
 		}
 		e, err := p.cfg.inspect(past.tx)
 		if err != nil {
-			continue // the rules are others now
+			continue // the rules have changed
 		}
 		if from, err := p.cfg.authenticate(p.signer, e); err == nil {
 			s := spending{nonce: e.nonce, cost: e.cost}
@@ -298,9 +314,9 @@ func (p *Pool) finishCommits(h *history) {
 }
 
 // reopen opens leases again with those of their transactions that are in the
-// pool, and returns how many. They are in bundles of the host, also if they
-// could not run now. Each sender's are lent by nonce, whatever the order of the
-// leases.
+// pool, and returns the number of leases. The transactions are in bundles of
+// the host, even if they could not run now. It lends those of each sender in
+// nonce order, regardless of the order of the leases.
 func (p *Pool) reopen(old []*pastLease) (opened int) {
 	type loan struct {
 		entry *entry
@@ -320,7 +336,7 @@ func (p *Pool) reopen(old []*pastLease) (opened int) {
 	slices.SortStableFunc(loans, func(a, b loan) int { return cmp.Compare(a.entry.nonce, b.entry.nonce) })
 	for _, l := range loans {
 		if l.entry.lease == nil {
-			p.core.uncount(l.entry) // it may not be ready: a balance fell
+			p.core.uncount(l.entry) // not ready if the balance fell
 			p.core.lend(l.entry, l.lease)
 			p.core.count(l.entry)
 			p.core.enlist(l.entry, true)
@@ -345,7 +361,7 @@ func (p *Pool) Dump(j Journal) error {
 	p.lock()
 	entries := make([]*entry, 0, p.core.all.len())
 	lastID, fees := p.lastID, p.core.fees.prices()
-	var included [][]byte // and what is kept besides
+	var included [][]byte // and poisoned records
 	for _, a := range p.core.list {
 		for _, e := range a.txs {
 			entries = append(entries, e.entry)

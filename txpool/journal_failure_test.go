@@ -30,8 +30,8 @@ func TestAddAllWhileJournalFails(t *testing.T) {
 	require.Equal(t, 4, h.pool.Size())
 }
 
-// A newcomer that cannot be written down displaces nothing: what it replaced or
-// evicted is in the pool again, now and after a restart.
+// A newcomer that the journal cannot record displaces no transaction: those
+// that it replaced or evicted are in the pool again, now and after a restart.
 func TestRefusedByTheJournal(t *testing.T) {
 	for name, newcomer := range map[string]*types.Transaction{"replaces": transfer(0, 0, 9, 0), "evicts": transfer(1, 0, 9, 0)} {
 		t.Run(name, func(t *testing.T) {

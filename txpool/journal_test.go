@@ -40,7 +40,8 @@ func journaled(m *memory) func(*Config) {
 	return func(c *Config) { c.Journal = m }
 }
 
-// A restart finds what was there: transactions, who is private, how old they are, and open leases.
+// A restart restores transactions, whether they are private, their age, and
+// open leases.
 func TestRestore(t *testing.T) {
 	w, m := newWorld(), new(memory)
 	p := newPool(t, w, journaled(m))

@@ -18,13 +18,13 @@ type Lease struct {
 	pool    *Pool
 	id      uint64
 	expires time.Time
-	txs     []*entry // those that are in it still have it as their lease
+	txs     []*entry // members have entry.lease set to it
 	skipped []Skip
 	sealed  bool
-	opened  []common.Hash // what was in it when it was opened, for the journal
+	opened  []common.Hash // initial transactions, for the journal
 }
 
-// openLease returns a lease with nothing in it.
+// openLease returns an empty lease.
 func (p *Pool) openLease() *Lease {
 	l := &Lease{pool: p, expires: p.cfg.Now().Add(p.cfg.LeaseLifetime)}
 	p.lock()
@@ -34,7 +34,8 @@ func (p *Pool) openLease() *Lease {
 	return l
 }
 
-// sealLease completes a lease, so that others can see it; what is in it never becomes more.
+// sealLease completes a lease and makes it visible. No transaction is added
+// later.
 func (p *Pool) sealLease(l *Lease, skipped []Skip) {
 	l.skipped, l.sealed = skipped, true
 	if p.cfg.Journal != nil {
@@ -50,7 +51,8 @@ func (p *Pool) sealLease(l *Lease, skipped []Skip) {
 	}
 }
 
-// abandon gives back what is in a lease that nobody will ever see, because one of the host's funcs panicked.
+// abandon gives the transactions of an incomplete lease back, if a function of
+// the host has panicked.
 func (p *Pool) abandon(l *Lease) {
 	if l.sealed {
 		return
@@ -83,7 +85,7 @@ func (l *Lease) Expires() time.Time { return l.expires }
 // Transactions returns the transactions in the lease, in the order in which
 // they should run.
 func (l *Lease) Transactions() []*types.Transaction {
-	const some = 8 * slice // to look at one is little work
+	const some = 8 * slice // cheap per transaction
 	txs := make([]*types.Transaction, 0, len(l.txs))
 	for rest := l.txs; len(rest) > 0; {
 		now := rest[:min(some, len(rest))]
@@ -125,7 +127,7 @@ func (l *Lease) Return(hash common.Hash) error {
 	})
 }
 
-// pass does something with one transaction of an open lease.
+// pass calls then with one transaction of an open lease.
 func (l *Lease) pass(hash common.Hash, then func(*core, *entry)) error {
 	return l.pool.change(func(c *core) error {
 		if l.pool.leases[l.id] != l {
@@ -158,13 +160,14 @@ func (l *Lease) Release() error {
 	return l.close(leaseReleased, func(c *core, e *entry) { c.giveBack(e) })
 }
 
-// close ends the lease, after doing something with each of its transactions, in slices.
+// close closes the lease after it has called each for each of its transactions,
+// in slices.
 func (l *Lease) close(kind Kind, each func(*core, *entry)) error {
 	defer l.pool.begin()()
 	return l.closeLocked(kind, each)
 }
 
-// closeLocked is close for who holds p.long.
+// closeLocked is close for a caller that holds p.long.
 func (l *Lease) closeLocked(kind Kind, each func(*core, *entry)) error {
 	p := l.pool
 	p.freeze()
@@ -174,7 +177,7 @@ func (l *Lease) closeLocked(kind Kind, each func(*core, *entry)) error {
 			return fmt.Errorf("%w: lease %d", ErrLeaseClosed, l.id)
 		}
 		delete(p.leases, l.id)
-		c.emit(Event{Kind: kind, lease: l}, nil) // first, so that the journal knows the whole before its parts
+		c.emit(Event{Kind: kind, lease: l}, nil) // the journal needs this first
 		return nil
 	})
 	if err != nil {

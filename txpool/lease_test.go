@@ -80,7 +80,7 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// A budget that fits nobody does not cost the whole pool.
+// A budget into which no transaction fits does not cost the whole pool.
 func TestSkipsAreBounded(t *testing.T) {
 	p := bigPool(t, 10_000)
 	fill(t, p, unsigned(5000, func(i int) uint64 { return uint64(i) }, func(int) uint64 { return 0 }, func(int) int64 { return 2 * gwei }))
@@ -89,7 +89,8 @@ func TestSkipsAreBounded(t *testing.T) {
 	require.Len(t, l.Skipped(), maxSkips)
 }
 
-// TestT4NoLoss: what was drained comes back unless it was enqueued, included or invalid.
+// TestT4NoLoss: a drained transaction comes back unless it was enqueued,
+// included or invalid.
 func TestT4NoLoss(t *testing.T) {
 	w := newWorld()
 	p := newPool(t, w, nil)
@@ -114,8 +115,8 @@ func TestT4NoLoss(t *testing.T) {
 	require.NoError(t, p.CheckAll())
 }
 
-// The overlay: bundle B-2 goes on where B-1 ends, while that is only submitted; and nonces that were committed are used up before the
-// host's state shows it.
+// The overlay: bundle B-2 goes on where B-1 ends, while that is only submitted; and nonces that
+// were committed are used up before the host's state shows it.
 func TestOverlay(t *testing.T) {
 	w := newWorld()
 	p := newPool(t, w, nil)
@@ -143,7 +144,8 @@ func TestOverlay(t *testing.T) {
 	require.NoError(t, p.CheckAll())
 }
 
-// TestI14Quarantine: what fails in building leaves, and does not come back at once; what comes after it waits.
+// TestI14Quarantine: a transaction that fails in building leaves and is refused
+// for a while; its successors wait.
 func TestI14Quarantine(t *testing.T) {
 	w := newWorld()
 	var reasons []error
@@ -162,7 +164,7 @@ func TestI14Quarantine(t *testing.T) {
 	require.ErrorIs(t, l.Reject(tx(0, 0, 2).Hash(), why), ErrNotLeased)
 	require.NoError(t, l.Release())
 	require.Equal(t, "-q", statuses(p, 0, 2))
-	refuse(t, p, tx(0, 0, 2), ErrQuarantined, "transaction failed in building", "want to wait 10m0s")
+	refuse(t, p, tx(0, 0, 2), ErrQuarantined, "transaction failed in building", "try again in 10m0s")
 	add(t, p, tx(0, 0, 3)) // another one of the same nonce is fine
 	require.Equal(t, "pp", statuses(p, 0, 2))
 	w.advance(10 * time.Minute)
@@ -188,8 +190,9 @@ func TestLeaseExpires(t *testing.T) {
 	require.ErrorIs(t, l.Commit(), ErrLeaseClosed)
 }
 
-// A drain looks at accounts again: what a stranger swept, or another chain executed, is not put into a bundle, and does not keep
-// others out of it.
+// A drain reads accounts again. A transaction whose balance a stranger has
+// spent, or that another block has executed, is not put into a bundle and does
+// not keep others out.
 func TestDrainRechecks(t *testing.T) {
 	w := newWorld()
 	p := newPool(t, w, nil)
@@ -222,7 +225,8 @@ func TestSnapshot(t *testing.T) {
 	require.Equal(t, hashes([]*types.Transaction{tx(1, 0, 3), tx(0, 0, 2)}), hashes(got))
 }
 
-// What is in a bundle stays in it, whatever becomes of what was before it; and nothing overtakes a smaller nonce.
+// A leased transaction stays in its lease whatever happens to its predecessors,
+// and no transaction overtakes a lower nonce.
 func TestLeaseInTheMiddle(t *testing.T) {
 	p := newPool(t, newWorld(), tiny(4, 4))
 	add(t, p, tx(0, 0, 2), tx(0, 1, 2), tx(0, 2, 100))
@@ -234,14 +238,15 @@ func TestLeaseInTheMiddle(t *testing.T) {
 	l := p.Drain(Budget{Count: 1})
 	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 2)}), hashes(l.Transactions()))
 	require.NoError(t, l.Release())
-	add(t, p, tx(1, 0, 9), tx(2, 0, 9), tx(3, 0, 9)) // richer: the chain goes, but for what is leased or came back
+	add(t, p, tx(1, 0, 9), tx(2, 0, 9), tx(3, 0, 9)) // only unleased, new ones go
 	require.Equal(t, "pl-", statuses(p, 0, 3))
 	require.Len(t, b.Transactions(), 1)
 	require.NoError(t, b.Release())
 	require.NoError(t, p.CheckAll())
 }
 
-// Per-sender shares and what does not fit are passed over, however many there are.
+// A drain skips senders that have reached their share and transactions that do
+// not fit, however many there are.
 func TestDrainLooksAtAll(t *testing.T) {
 	p := newPool(t, newWorld(), byData)
 	for i := range 400 {

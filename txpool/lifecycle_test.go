@@ -21,7 +21,7 @@ type life struct {
 	open   []*txpool.Lease
 	flight [][]*types.Transaction // committed, not executed; oldest first
 	blocks [][]*types.Transaction // executed
-	untold int                    // how many of blocks the pool was not told of
+	untold int                    // blocks not passed to Reset
 	here   map[common.Hash]*types.Transaction
 	log    []string
 }
@@ -37,7 +37,8 @@ func (m *life) fail(t *rapid.T, f string, a ...any) {
 
 func who(tx *types.Transaction) common.Address { a, _ := types.Sender(signer, tx); return a }
 
-// expected returns the next nonce of a sender after what is in blocks, in flight and in leases, which must be without a gap.
+// expected returns the next nonce of a sender after what is in blocks, in flight and in leases,
+// which must be without a gap.
 func (m *life) expected(t *rapid.T, from common.Address, leases []*txpool.Lease) uint64 {
 	a, _ := m.h.Account(from)
 	next := a.Nonce
@@ -268,7 +269,8 @@ func (m *life) execute(t *rapid.T) {
 	}
 }
 
-// failBundles fails the bundles in flight from one on, after the leases that were built on them are released.
+// failBundles fails the bundles in flight from one on, after the leases that were built on them are
+// released.
 func (m *life) failBundles(t *rapid.T) {
 	if len(m.flight) == 0 {
 		t.Skip()
@@ -280,7 +282,8 @@ func (m *life) failBundles(t *rapid.T) {
 	m.reset(t, txpool.Head{Reverted: gone})
 }
 
-// reorg reverts blocks from one on, and all that is in flight, and executes some of the blocks again.
+// reorg reverts blocks from one on, and all that is in flight, and executes some of the blocks
+// again.
 func (m *life) reorg(t *rapid.T) {
 	if len(m.blocks) == 0 || m.untold > 0 {
 		t.Skip()
@@ -307,7 +310,8 @@ func (m *life) cleanup(*rapid.T) {
 	m.h.pool.CleanupExpired()
 }
 
-// restart kills the pool: what it had, and each lease that held something, is there again.
+// restart ends the pool without a shutdown: its transactions, and each lease
+// with transactions, must be present again.
 func (m *life) restart(t *rapid.T) {
 	before := m.open
 	held := make([]string, len(before))

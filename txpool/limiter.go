@@ -112,7 +112,7 @@ func (c *LimiterConfig) Validate() error {
 	}
 	for name, r := range rates {
 		if !(r.Txs >= 0 && r.Bytes >= 0) || r.TxBurst < 0 || r.ByteBurst < 0 {
-			return fmt.Errorf("%w: %s is %+v, want no negative number", ErrInvalidConfig, name, r)
+			return fmt.Errorf("%w: %s is %+v, want no negative values", ErrInvalidConfig, name, r)
 		}
 	}
 	for _, f := range []struct {
@@ -147,14 +147,14 @@ type Limiter struct {
 	global  buckets
 }
 
-// source is what is remembered of one.
+// source is the state of one source.
 type source struct {
 	buckets buckets
 	strikes int
-	last    time.Time // strike
+	last    time.Time // time of the last strike
 }
 
-// ban is until when, and how long it was.
+// ban is the end of a ban and its length.
 type ban struct {
 	until  time.Time
 	length time.Duration
@@ -210,7 +210,7 @@ func (l *Limiter) Allow(from, method string, txs, bytes int) error {
 	return nil
 }
 
-// source returns what is remembered of one, the caller holding the lock.
+// source returns the state of a source. The caller holds the lock.
 func (l *Limiter) source(from string) *source {
 	if s, known := l.sources.Get(from); known {
 		return s
@@ -236,7 +236,7 @@ func (l *Limiter) Strike(from string, weight int) bool {
 		s.strikes = 0
 	}
 	s.last = now
-	s.strikes += min(max(weight, 1), l.cfg.Strikes) // what is enough is enough
+	s.strikes += min(max(weight, 1), l.cfg.Strikes) // avoids an overflow
 	if s.strikes < l.cfg.Strikes {
 		return false
 	}
@@ -272,7 +272,7 @@ func (l *Limiter) Pardon(from string) {
 	l.sources.Remove(from)
 }
 
-// buckets are a rate's two. A nil one does not limit.
+// buckets are the token buckets of a rate. A nil bucket does not limit.
 type buckets struct{ txs, bytes *rate.Limiter }
 
 func newBuckets(r Rate) buckets {
@@ -289,7 +289,8 @@ func newBucket(perSecond float64, burst int) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), burst)
 }
 
-// wait returns how long until so much can be taken: 0 if it can now, negative if never.
+// wait returns the time until the given amounts are available: 0 if they are
+// available now, negative if never.
 func (b buckets) wait(now time.Time, txs, bytes int) time.Duration {
 	first, second := wait(b.txs, now, txs), wait(b.bytes, now, bytes)
 	if first < 0 || second < 0 {
@@ -313,7 +314,7 @@ func wait(bucket *rate.Limiter, now time.Time, n int) time.Duration {
 	return time.Duration(min(math.Ceil(seconds*float64(time.Second)), float64(math.MaxInt64/2)))
 }
 
-// take takes what can be taken.
+// take removes tokens from the buckets.
 func (b buckets) take(now time.Time, txs, bytes int) {
 	if b.txs != nil {
 		b.txs.AllowN(now, txs)

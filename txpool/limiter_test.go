@@ -34,7 +34,8 @@ func limited(t testing.TB, err error, limit string, after time.Duration) {
 	require.Equal(t, limit != "ban", errors.Is(err, ErrRateLimited))
 }
 
-// The source's limit comes first, then the method's, then that of all; a refused call counts nowhere.
+// The source's limit comes first, then the method's, then the global one. A
+// refused call does not count in any of them.
 func TestLimiterOrder(t *testing.T) {
 	l, w := clocked(t, func(c *LimiterConfig) {
 		c.Source = Rate{Txs: 2}
@@ -44,7 +45,7 @@ func TestLimiterOrder(t *testing.T) {
 	for range 2 {
 		require.NoError(t, l.Allow("a", "send", 1, 10))
 	}
-	for range 100 { // a flood from one source uses up nobody else's share
+	for range 100 { // a flood from one source
 		limited(t, l.Allow("a", "send", 1, 10), "source", 500*time.Millisecond)
 	}
 	require.NoError(t, l.Allow("b", "send", 1, 10))
@@ -59,7 +60,8 @@ func TestLimiterOrder(t *testing.T) {
 	limited(t, l.Allow("d", "other", 1, 0), "source", 500*time.Millisecond)
 }
 
-// Strikes ban a source for a while, longer each time, and nobody else: not even one in whose name it sent garbage.
+// Strikes ban a source for a while, longer each time. They do not affect the
+// sender in whose name it sent invalid transactions.
 func TestBanGriefing(t *testing.T) {
 	l, w := clocked(t, func(c *LimiterConfig) { c.Strikes = 3 })
 	p := newPool(t, w, nil)
@@ -123,7 +125,8 @@ func TestLimiterMemory(t *testing.T) {
 	require.LessOrEqual(t, l.bans.Len(), 2)
 }
 
-// Property: never more than the burst and what the time brought, for each source and for all, however the calls come.
+// Property: no source, and not all sources together, can exceed the burst plus
+// the rate times the elapsed time.
 func TestLimiterRates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()

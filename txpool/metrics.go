@@ -15,15 +15,16 @@ type Metrics struct {
 type Counter string
 
 const (
-	// CountAdmitted counts transactions that Add accepted, and CountRejected
-	// those that it refused, by reason.
+	// CountAdmitted counts transactions that Add accepted.
 	CountAdmitted Counter = "admitted"
+	// CountRejected counts transactions that Add refused, by reason.
 	CountRejected Counter = "rejected"
 	// CountDropped counts dropped transactions by reason; "pool full" means
-	// eviction. CountReplaced counts replaced transactions, and CountIncluded
-	// those in a committed bundle or a block.
-	CountDropped  Counter = "dropped"
+	// eviction.
+	CountDropped Counter = "dropped"
+	// CountReplaced counts replaced transactions.
 	CountReplaced Counter = "replaced"
+	// CountIncluded counts transactions in a committed bundle or a block.
 	CountIncluded Counter = "included"
 	// CountDrained counts transactions each time they are put into a lease.
 	CountDrained Counter = "drained"
@@ -33,8 +34,9 @@ const (
 type Histogram string
 
 const (
-	// AdmitSeconds is the duration of Add, including the recovery of the
-	// sender. In a batch, each transaction counts as an equal part.
+	// AdmitSeconds is the duration of an Add that admitted a transaction,
+	// including the recovery of the sender. In a batch, each admitted
+	// transaction counts with the duration of the whole batch.
 	AdmitSeconds Histogram = "admit_seconds"
 	// TxBytes is the size of the encoding of an admitted transaction.
 	TxBytes Histogram = "tx_bytes"
@@ -56,7 +58,7 @@ func (m *Metrics) observe(histogram Histogram, value float64) {
 	}
 }
 
-// event counts what happened.
+// event counts an event.
 func (m *Metrics) event(e *Event) {
 	switch {
 	case e.Admitted:

@@ -49,9 +49,9 @@ func (ByTip) Score(c Candidate) int64 { return int64(c.Tip >> 1) }
 //
 // It uses fixed-point arithmetic, so that the result is the same on every
 // machine. Consider its weaknesses before you use it. With the default weights,
-// a transaction of 1 gwei that has waited for an hour goes before one of 800
-// gwei. A sender that splits a transaction into several smaller ones receives
-// the bonus for size several times.
+// a transaction of 1 gwei that is an hour old goes before one of 800 gwei. A
+// sender that splits a transaction into several smaller ones receives the bonus
+// for size several times.
 type ByScore struct {
 	// BaseTip is the tip above which the fee counts by its logarithm, in wei
 	// per gas. 0 means 1 gwei.
@@ -61,7 +61,7 @@ type ByScore struct {
 	Fee, Size, Age uint32
 }
 
-// Fixed point: numbers are multiples of 2^-fraction.
+// Fixed-point numbers are multiples of 2^-fraction.
 const (
 	fraction = 24
 	ln2      = 11629080 // ln 2 · 2^24
@@ -90,7 +90,8 @@ func lnQuotient(x, y uint64) int64 {
 	return int64((int64(log2(sum)) - int64(log2(y))) * ln2 >> fraction)
 }
 
-// log2 returns the binary logarithm of a positive number in fixed point: the integer part from the length, then bit by bit by squaring.
+// log2 returns the binary logarithm of a positive number in fixed point: the
+// integer part from the bit length, the other bits one at a time by squaring.
 func log2(x uint64) uint64 {
 	exponent := bits.Len64(x) - 1
 	result := uint64(exponent) << fraction
@@ -125,15 +126,17 @@ func isqrt(x uint64) uint64 {
 	return root
 }
 
-// view is an index at one moment, and what is needed to read it. It is read without the lock, so it uses nothing of an entry that changes.
+// view is an index at one moment with the data that is needed to read it. It is
+// read without the lock, so it uses only fields of entries that do not change.
 type view struct {
 	index    *btree.BTreeG[ranked]
 	ordering Ordering
-	base     uint64 // the base fee
+	base     uint64 // base fee, wei per gas
 	now      int64
 }
 
-// order yields the transactions of a view, best first and each sender's by nonce.
+// order yields the transactions of a view, best first, and those of each sender
+// in nonce order.
 func (v *view) order() iter.Seq[*entry] {
 	if _, byTip := v.ordering.(ByTip); byTip {
 		return func(yield func(*entry) bool) {
@@ -143,7 +146,8 @@ func (v *view) order() iter.Seq[*entry] {
 	return v.orderByScore
 }
 
-// orderByScore always takes the best among the senders' next ones.
+// orderByScore yields the best among the senders' next transactions until none
+// is left.
 func (v *view) orderByScore(yield func(*entry) bool) {
 	chains := make(map[*account]*chain)
 	var heads chainHeap
@@ -180,13 +184,13 @@ func (v *view) score(e *entry) int64 {
 	return v.ordering.Score(Candidate{Tx: e.tx, Tip: tip, Size: uint64(e.size), Age: time.Duration(v.now - e.at)})
 }
 
-// chain is what is left of a sender's transactions.
+// chain is the rest of a sender's transactions.
 type chain struct {
 	txs   []*entry
 	score int64
 }
 
-// chainHeap has the best next transaction at its top.
+// chainHeap is a heap of chains with the best next transaction at its top.
 type chainHeap []*chain
 
 func (h chainHeap) Len() int { return len(h) }

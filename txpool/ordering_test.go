@@ -49,8 +49,8 @@ type poorestFirst struct{}
 
 func (poorestFirst) Score(c Candidate) int64 { return -int64(c.Tip) }
 
-// Property: where no two pay the same, the index gives the order that a builder gets who always takes the best next transaction of any
-// sender.
+// Property: if no two transactions pay the same, the index has the order of a
+// builder that always takes the best next transaction of any sender.
 func TestIndexIsGreedy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, err := New(DefaultConfig(chainID), newWorld())

@@ -8,84 +8,90 @@ import (
 	"time"
 )
 
-// outbox carries events from the core to those who want them, in order and without the pool's lock: first to the journal, so that what
-// Add has returned is written down, then to everybody else.
+// outbox passes events from the core to their receivers, in order and without
+// the pool's lock: first to the journal, so that a transaction is durable when
+// Add returns, then to the others.
 type outbox struct {
-	journaling sync.Mutex // held while events are taken and written down
-	unwritten  [][]byte   // records that the journal did not take
+	journaling sync.Mutex // held while events are recorded
+	unwritten  [][]byte   // records that the journal refused
 	failing    atomic.Bool
 
 	mu            sync.Mutex
-	queue         []Event     // written down, not yet told
-	waiting       atomic.Bool // there are some
+	queue         []Event     // recorded, not yet delivered
+	waiting       atomic.Bool // the queue is not empty
 	subscriptions map[*Subscription]struct{}
 
-	telling sync.Mutex
+	delivering sync.Mutex
 }
 
-// listens reports whether somebody wants events.
+// listens reports whether events have a receiver.
 func (p *Pool) listens() bool {
 	p.out.mu.Lock()
 	defer p.out.mu.Unlock()
 	return p.cfg.Observe != nil || p.cfg.Journal != nil || p.cfg.Metrics.enabled() || len(p.out.subscriptions) > 0
 }
 
-// tellShare is how many events a call tells at most besides its own.
-const tellShare = 1024
+// deliverShare is the maximum number of events that a call delivers besides its
+// own.
+const deliverShare = 1024
 
-// tellAll tells what is written down, unless somebody else is at it: then that one does, so that an observer may call the pool. It tells a share,
-// or what there is now if that is more; what comes meanwhile is left to a goroutine, until it finds nothing more.
-func (p *Pool) tellAll() { p.tellSome(max(p.out.len(), tellShare)) }
+// deliverAll delivers the recorded events, unless another goroutine is doing
+// so, which then delivers them; an observer may therefore call the pool. It
+// delivers deliverShare events, or the queued ones if they are more. A
+// background goroutine delivers later ones until the queue is empty.
+func (p *Pool) deliverAll() { p.deliverSome(max(p.out.len(), deliverShare)) }
 
-func (p *Pool) tellSome(most int) {
+func (p *Pool) deliverSome(most int) {
 	for most > 0 && p.out.waiting.Load() {
-		if !p.out.telling.TryLock() {
+		if !p.out.delivering.TryLock() {
 			return
 		}
-		most -= p.tellQueued(most)
+		most -= p.deliverQueued(most)
 	}
 	if p.out.waiting.Load() {
-		go p.tellRest()
+		go p.deliverRest()
 	}
 }
 
-// tellRest is tellAll for a goroutine of its own.
-func (p *Pool) tellRest() {
-	for p.out.waiting.Load() && p.out.telling.TryLock() {
-		p.tellCarefully()
+// deliverRest is deliverAll for the background goroutine.
+func (p *Pool) deliverRest() {
+	for p.out.waiting.Load() && p.out.delivering.TryLock() {
+		p.deliverSafely()
 	}
 }
 
-func (p *Pool) tellCarefully() {
+func (p *Pool) deliverSafely() {
 	defer func() {
-		if r := recover(); r != nil { // there is no caller who could
+		if r := recover(); r != nil { // no caller could recover it
 			p.cfg.Logger.Error("txpool: an observer panicked", "panic", r)
 		}
 	}()
-	p.tellQueued(tellShare)
+	p.deliverQueued(deliverShare)
 }
 
-// tellQueued tells some of what is in the queue, for who has telling, and unlocks that. An event that makes an observer panic is not told again,
-// the others are: by a goroutine, which must find telling unlocked.
-func (p *Pool) tellQueued(most int) (told int) {
+// deliverQueued delivers some events of the queue. The caller holds
+// p.out.delivering; deliverQueued unlocks it. If an observer panics, its event
+// is not delivered again, and a background goroutine delivers the others. It
+// needs the lock, so deliverQueued unlocks it first.
+func (p *Pool) deliverQueued(most int) (delivered int) {
 	events, subscriptions := p.out.take(most)
 	panicked := true
 	defer func() {
-		p.out.putBack(events[told:])
-		p.out.telling.Unlock()
+		p.out.putBack(events[delivered:])
+		p.out.delivering.Unlock()
 		if panicked {
-			go p.tellRest()
+			go p.deliverRest()
 		}
 	}()
-	for told < len(events) {
-		told++
-		p.tell(&events[told-1], subscriptions)
+	for delivered < len(events) {
+		delivered++
+		p.deliver(&events[delivered-1], subscriptions)
 	}
 	panicked = false
-	return told
+	return delivered
 }
 
-// take takes the oldest events out of the queue.
+// take removes the oldest events from the queue.
 func (o *outbox) take(most int) ([]Event, []*Subscription) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -98,7 +104,7 @@ func (o *outbox) take(most int) ([]Event, []*Subscription) {
 	return events, slices.Collect(maps.Keys(o.subscriptions))
 }
 
-// put adds to the queue.
+// put appends to the queue.
 func (o *outbox) put(events []Event) {
 	if len(events) == 0 {
 		return
@@ -115,7 +121,7 @@ func (o *outbox) len() int {
 	return len(o.queue)
 }
 
-// putBack puts what was not told before what came meanwhile.
+// putBack puts undelivered events back at the front of the queue.
 func (o *outbox) putBack(events []Event) {
 	if len(events) == 0 {
 		return
@@ -126,8 +132,9 @@ func (o *outbox) putBack(events []Event) {
 	o.waiting.Store(true)
 }
 
-// writeDown moves events from the core to the journal and the queue. The error is the journal's; what it did not take is offered again with
-// what comes next, in order.
+// writeDown moves events from the core to the journal and the queue. It returns
+// the error of the journal. Records that the journal did not accept are offered
+// again, in order, before the next ones.
 func (p *Pool) writeDown() error {
 	p.out.journaling.Lock()
 	defer p.out.journaling.Unlock()
@@ -136,10 +143,10 @@ func (p *Pool) writeDown() error {
 	p.core.events = nil
 	p.core.departures.note(events, p.cfg.Now)
 	if !p.core.listening {
-		events = nil // they were for the departures alone
+		events = nil // only departures needed them
 	}
 	p.mu.Unlock()
-	defer p.out.put(events) // when they are written down, and even if the journal panics
+	defer p.out.put(events) // even if the journal panics
 	if p.cfg.Journal == nil {
 		return nil
 	}
@@ -151,7 +158,7 @@ func (p *Pool) writeDown() error {
 	}
 	if err := p.cfg.Journal.Append(p.out.unwritten...); err != nil {
 		if !p.out.failing.Swap(true) {
-			p.cfg.Logger.Error("txpool: journal failed, transactions are refused until it works again", "err", err)
+			p.cfg.Logger.Error("txpool: journal failed, refusing transactions until it works again", "err", err)
 		}
 		return err
 	}
@@ -162,22 +169,23 @@ func (p *Pool) writeDown() error {
 	return nil
 }
 
-// journalWorks tries the journal again if it has failed, before anything is changed for an Add that it could not write down.
-func (p *Pool) journalWorks() error {
+// retryJournal tries a journal that has failed again, before an Add that it
+// could not record changes the pool.
+func (p *Pool) retryJournal() error {
 	if !p.out.failing.Load() {
 		return nil
 	}
-	defer p.tellAll()
+	defer p.deliverAll()
 	if err := p.writeDown(); err != nil {
 		return journalError(err)
 	}
 	return nil
 }
 
-// tell hands an event to everybody.
-func (p *Pool) tell(e *Event, subscriptions []*Subscription) {
+// deliver passes an event to all receivers.
+func (p *Pool) deliver(e *Event, subscriptions []*Subscription) {
 	if e.Kind >= leaseOpened {
-		return // for the journal alone
+		return // for the journal only
 	}
 	switch e.Kind {
 	case Replaced, Dropped, Included:
@@ -192,8 +200,8 @@ func (p *Pool) tell(e *Event, subscriptions []*Subscription) {
 	}
 }
 
-// secure writes down that a transaction was added. If that fails it is not
-// stored, and what it displaced comes back.
+// secure records that a transaction was added. If the journal fails, the
+// transaction is removed, and those that it displaced come back.
 func (p *Pool) secure(e *entry, err error) error {
 	failed := p.writeDown()
 	if p.cfg.Journal == nil {

@@ -48,7 +48,8 @@ func TestObserverPanics(t *testing.T) {
 	require.Equal(t, tx(1, 0, 2).Hash(), e.Tx.Hash())
 }
 
-// A call tells a share of what others cause meanwhile, not all of it, and still everything is told, once and in order.
+// A call delivers a limited share of the events that others cause meanwhile.
+// All events are still delivered, once and in order.
 func TestNoCallIsHeldToTellForOthers(t *testing.T) {
 	const each, callers = 3000, 4
 	var last sync.Map // by sender: next nonce
@@ -82,7 +83,7 @@ func TestNoCallIsHeldToTellForOthers(t *testing.T) {
 	<-all
 }
 
-// tellSome leaves to a goroutine what is more than its share.
+// deliverSome leaves to a goroutine what is more than its share.
 func TestTellSomeHandsOver(t *testing.T) {
 	released, done := make(chan struct{}), make(chan struct{})
 	var told atomic.Int64
@@ -90,7 +91,7 @@ func TestTellSomeHandsOver(t *testing.T) {
 		byData(c)
 		c.Observe = func(Event) {
 			if told.Load() == 10 {
-				<-released // whoever tells now is not the caller
+				<-released // the caller does not deliver
 			}
 			if told.Add(1) == 100 {
 				close(done)
@@ -106,13 +107,14 @@ func TestTellSomeHandsOver(t *testing.T) {
 			return err
 		}))
 	}
-	p.tellSome(10)
+	p.deliverSome(10)
 	require.EqualValues(t, 10, told.Load())
 	close(released)
 	<-done
 }
 
-// A journal that failed is tried again with the next Add, which changes nothing while it fails; what it missed is written first.
+// A failed journal is tried again by the next Add, which changes nothing while
+// the journal fails. Missed records are written first.
 func TestJournalRecovers(t *testing.T) {
 	m := new(memory)
 	p := newPool(t, newWorld(), func(c *Config) {

@@ -7,14 +7,17 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// go-ethereum's accessors copy a transaction's amounts: six allocations for each Add, which are most of what a hot one would cost. So they
-// are read where they are. That is the one thing here that depends on how another package names a field that it does not export: if it is not
-// found, the accessors do.
-
-// innerField is where a transaction has its payload.
+// innerField is the field of a transaction with its payload.
+//
+// go-ethereum's accessors copy a transaction's amounts. These are six
+// allocations per Add, most of its cost, so the pool reads the fields in place.
+// This depends on the name of an unexported field of go-ethereum. If the field
+// does not exist, the accessors are used.
 var innerField, hasInner = reflect.TypeFor[types.Transaction]().FieldByName("inner")
 
-// amounts returns a transaction's fee cap, tip and value in wei, which must not be changed. Those with one price have it twice.
+// amounts returns a transaction's fee cap, tip and value in wei, which the
+// caller must not change. For a transaction with a single price, fee cap and
+// tip are that price.
 func amounts(tx *types.Transaction) (feeCap, tip, value *big.Int) {
 	switch tx.Type() {
 	case types.DynamicFeeTxType:
@@ -33,7 +36,8 @@ func amounts(tx *types.Transaction) (feeCap, tip, value *big.Int) {
 	return tx.GasFeeCap(), tx.GasTipCap(), tx.Value()
 }
 
-// chainOf returns the id of the chain that a transaction is signed for, which must not be changed.
+// chainOf returns the chain id of a transaction, which the caller must not
+// change.
 func chainOf(tx *types.Transaction) *big.Int {
 	switch tx.Type() {
 	case types.DynamicFeeTxType:
@@ -48,7 +52,7 @@ func chainOf(tx *types.Transaction) *big.Int {
 	return tx.ChainId()
 }
 
-// payload returns what is inside a transaction, or nil if that is something else.
+// payload returns the payload of a transaction, or nil if it has another type.
 func payload[T any](tx *types.Transaction) *T {
 	if !hasInner || innerField.Type.Kind() != reflect.Interface {
 		return nil

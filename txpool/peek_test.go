@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is read inside a transaction is what the accessors say, of every type; and it is found, or an Add costs six allocations more.
+// The values read inside a transaction equal those of the accessors, for every
+// type. The field must be found, otherwise an Add costs six more allocations.
 func TestAmounts(t *testing.T) {
 	one, two, three := big.NewInt(1), big.NewInt(2), big.NewInt(3)
 	for _, data := range []types.TxData{

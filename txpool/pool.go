@@ -17,28 +17,31 @@ import (
 // goroutines can deliver them, and exits when the queue is empty.
 type Pool struct {
 	cfg        Config
-	lenient    Config // for transactions that come back: see Config.lenient
+	lenient    Config // for transactions that come back
 	state      State
 	signer     types.Signer
-	recoveries chan struct{} // a token for each signature that may be recovered at once
+	recoveries chan struct{} // one token per concurrent recovery
 
-	// long is held by calls that work in slices: drains, commits, releases, resets, sweeps. They go one after another.
+	// long is held by calls that work in slices (drains, commits, releases,
+	// resets and sweeps), so that they exclude one another.
 	long sync.Mutex
 
-	mu      sync.Mutex   // never held for more than a slice
-	waiting atomic.Int32 // who waits for mu
+	mu      sync.Mutex   // held for one slice at most
+	waiting atomic.Int32 // goroutines waiting for mu
 	core    *core
 	leases  map[uint64]*Lease
 	lastID  uint64
-	// generation counts the heads: accounts that were read before the newest one are not good any more.
+	// generation counts the heads. Accounts that were read before the newest
+	// head are outdated.
 	generation uint64
-	poisoned   [][]byte // records that Restore could not read
-	frozen     *view    // what readers see while a call works in slices; nil if none does
+	poisoned   [][]byte // records that Restore cannot read
+	frozen     *view    // readers' view during sliced calls
 
 	out outbox
 }
 
-// slice is how many transactions, or accounts, are worked on before others get the lock.
+// slice is the number of transactions or accounts that are processed before
+// other goroutines can take the lock.
 const slice = 128
 
 // New returns an empty pool. The error wraps [ErrInvalidConfig].
@@ -109,7 +112,8 @@ func (p *Pool) decode(raw []byte) (*types.Transaction, error) {
 	return tx, nil
 }
 
-// examine makes the checks that need no account, the cheap ones first (invariant I8). It skips candidates that have an error already.
+// examine makes the checks that need no account, cheap ones first (invariant
+// I8). It skips candidates that already have an error.
 func (p *Pool) examine(batch []candidate, now time.Time) {
 	for i := range batch {
 		c := &batch[i]
@@ -139,7 +143,7 @@ func (p *Pool) examine(batch []candidate, now time.Time) {
 	}
 	p.mu.Unlock()
 	p.recoveries <- struct{}{}
-	defer func() { <-p.recoveries }() // also if a hook panics
+	defer func() { <-p.recoveries }() // even if a hook panics
 	for i := range batch {
 		if c := &batch[i]; c.err == nil {
 			c.from, c.err = p.cfg.authenticate(p.signer, c.entry)
@@ -155,8 +159,9 @@ func (p *Pool) examine(batch []candidate, now time.Time) {
 	}
 }
 
-// preview makes checks that admission will make again, before more signatures are recovered: those of the authorizations in a transaction, each of
-// which costs as much as its sender's.
+// preview makes checks of the admission early for a transaction with
+// authorizations, because recovering each of their signatures costs as much as
+// recovering the sender.
 func (p *Pool) preview(e *entry, from common.Address) (err error) {
 	p.lock()
 	known := p.core.accounts.get(from) != nil || p.core.cache.has(from)
@@ -176,7 +181,8 @@ func (p *Pool) preview(e *entry, from common.Address) (err error) {
 	return p.core.preview(e, from)
 }
 
-// preview is checkOwn for a sender that the pool knows; it leaves any other to admission.
+// preview is checkOwn for a sender that the pool knows. It accepts other
+// senders, which admission checks.
 func (c *core) preview(e *entry, from common.Address) error {
 	a := c.accounts.get(from)
 	if a == nil {
@@ -229,18 +235,19 @@ func (p *Pool) AddPrepared(t Prepared) error {
 	return err
 }
 
-// admit stores a transaction. It reads the sender's account outside the lock, if the pool does not know it.
+// admit stores a transaction. If the pool does not know the sender, it reads
+// the account outside the lock.
 func (p *Pool) admit(e *entry, from common.Address) error {
 	var account Account
 	var known *Account
 	var read uint64
-	if err := p.journalWorks(); err != nil {
+	if err := p.retryJournal(); err != nil {
 		return err
 	}
 	for {
 		p.lock()
 		if known != nil && read != p.generation {
-			known = nil // the chain moved meanwhile
+			known = nil // the chain has changed
 		}
 		need, err := p.core.add(e, from, known)
 		read = p.generation
@@ -248,7 +255,7 @@ func (p *Pool) admit(e *entry, from common.Address) error {
 		if !need {
 			if told {
 				err = p.secure(e, err)
-				p.tellSome(tellShare)
+				p.deliverSome(deliverShare)
 			}
 			return err
 		}
@@ -259,7 +266,7 @@ func (p *Pool) admit(e *entry, from common.Address) error {
 	}
 }
 
-// account reads the host's state.
+// account reads an account from the host's state.
 func (p *Pool) account(address common.Address) (Account, error) {
 	account, err := p.state.Account(address)
 	if err != nil {
@@ -268,7 +275,7 @@ func (p *Pool) account(address common.Address) (Account, error) {
 	return account, nil
 }
 
-// measure tells the metrics how an Add went.
+// measure reports the result of an Add to the metrics.
 func (p *Pool) measure(began time.Time, err error) {
 	if !p.cfg.Metrics.enabled() {
 		return
@@ -311,21 +318,22 @@ func (p *Pool) Reject(hash common.Hash, reason error) error {
 	})
 }
 
-// reject drops a transaction for good reason.
+// reject drops a transaction and quarantines it.
 func (c *core) reject(e *entry, reason error, now int64) {
-	c.seq++ // see checkNew
+	c.seq++ // invalidates checkNew's result
 	c.failed.bury(e.prefix, now, c.cfg.QuarantineTime)
 	c.dropEntry(e, Dropped, reason)
 }
 
-// change runs f under the lock, puts what it moved within the caps, and delivers the events afterwards.
+// change calls f under the lock, restores the caps, and delivers the events.
 func (p *Pool) change(f func(*core) error) error {
 	err := p.step(f)
-	p.tellAll()
+	p.deliverAll()
 	return err
 }
 
-// step is change for who holds p.long: the events are written down, and told when that is free, so that an observer may call anything.
+// step is change for a caller that holds p.long. It records the events and
+// leaves their delivery to the caller, so that an observer may call any method.
 func (p *Pool) step(f func(*core) error) error {
 	err, more := p.hold(f)
 	for more {
@@ -335,12 +343,13 @@ func (p *Pool) step(f func(*core) error) error {
 	return err
 }
 
-// hold does something under the lock, and some of what must follow. It reports whether there is more of that.
+// hold calls f under the lock and does a part of the work that follows from it.
+// It reports whether more work remains.
 func (p *Pool) hold(f func(*core) error) (err error, more bool) {
 	told := false
 	defer func() {
 		if told {
-			_ = p.writeDown() // an Add finds out
+			_ = p.writeDown() // the next Add returns the error
 		}
 	}()
 	p.lock()
@@ -351,16 +360,18 @@ func (p *Pool) hold(f func(*core) error) (err error, more bool) {
 	return err, more
 }
 
-// begin is for calls that work in slices. The caller calls what it returns at the end.
+// begin starts a call that works in slices. The caller must call end when it is
+// done.
 func (p *Pool) begin() (end func()) {
 	p.long.Lock()
 	return func() {
 		p.long.Unlock()
-		p.tellAll()
+		p.deliverAll()
 	}
 }
 
-// lock takes the pool's lock, and lets be seen that somebody waits for it.
+// lock takes the pool's lock and lets the holder see that a goroutine waits for
+// it.
 func (p *Pool) lock() {
 	if !p.mu.TryLock() {
 		p.waiting.Add(1)
@@ -369,14 +380,15 @@ func (p *Pool) lock() {
 	}
 }
 
-// pause, between two slices, lets whoever waits for the lock have it now, and not when the scheduler thinks of it.
+// pause, called between two slices, lets a goroutine that waits for the lock
+// take it now.
 func (p *Pool) pause() {
 	if p.waiting.Load() > 0 {
 		runtime.Gosched()
 	}
 }
 
-// unlock releases the lock and reports whether there is something to deliver.
+// unlock releases the lock and reports whether there are events to deliver.
 func (p *Pool) unlock() bool {
 	told := len(p.core.events) > 0
 	p.mu.Unlock()

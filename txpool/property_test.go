@@ -76,7 +76,8 @@ func (m *machine) next(i int) uint64 {
 	return m.world.get(addr(i)).Nonce
 }
 
-// add adds a transaction and checks that the answer is true (I11), and that a refused one changed nothing.
+// add adds a transaction and checks that the answer is true (I11), and that a refused one changed
+// nothing.
 func (m *machine) add(t *rapid.T, tx *types.Transaction) {
 	known := m.pool.Get(tx.Hash()) != nil
 	err := m.pool.Add(tx)
@@ -179,7 +180,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			m.world.balance(i, rapid.Uint64Range(0, 40*txGas*gwei).Draw(t, "balance"))
 			m.pool.Reset(Head{Touched: []common.Address{addr(i)}})
 		},
-		"foreign": func(t *rapid.T) { // somebody else's block moves a nonce
+		"foreign": func(t *rapid.T) { // another block moves a nonce
 			i := sender(t)
 			m.world.set(i, func(a *Account) { a.Nonce++; a.Delegated = rapid.Bool().Draw(t, "delegated") })
 			m.pool.Reset(Head{})
@@ -210,7 +211,8 @@ func (m *machine) lease(t *rapid.T) *Lease {
 	return rapid.SampledFrom(m.leases).Draw(t, "lease")
 }
 
-// commit executes a lease's bundle and commits it. The state may show it, the pool may be told, or both later.
+// commit executes a lease's bundle and commits it. The state shows it, and the
+// host calls Reset, now or later.
 func (m *machine) commit(t *rapid.T) {
 	l := m.lease(t)
 	txs := l.Transactions()

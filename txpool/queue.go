@@ -1,20 +1,23 @@
 package txpool
 
-// What waits behind nonce gaps costs its sender nothing and may never run, so it has caps of its own (invariant I1). When they are reached,
-// the sender with the most of it gives way, and of several the one that has had as many for longest: else whoever filled the room first would
-// keep it.
-
-// waitingRoom orders senders by how many transactions they have behind gaps: a list for each number, who has had as many for longest first. So
-// a change costs the same however many there are.
+// waitingRoom orders senders by the number of their transactions behind nonce
+// gaps. There is one list per number, and the sender that has had this number
+// for longest is its first element. The cost of a change therefore does not
+// depend on the number of senders.
+//
+// A transaction behind a gap costs its sender nothing and may never run, so
+// these transactions have separate caps (invariant I1). At a cap, the sender
+// with the most of them gives way, and among several the first in the list.
+// Otherwise the sender that filled the room first would keep it.
 type waitingRoom struct {
 	lists   []waitingList // by number; 0 is unused
-	most    int32         // the greatest number that somebody has
+	most    int32         // highest number of any sender
 	senders int
 }
 
 type waitingList struct{ first, last *account }
 
-// set notes how many transactions of a sender are behind gaps.
+// set records the number of a sender's transactions behind gaps.
 func (r *waitingRoom) set(a *account, waits int32) {
 	if a.waits == waits {
 		return
@@ -38,7 +41,7 @@ func (r *waitingRoom) set(a *account, waits int32) {
 	r.senders++
 }
 
-// remove takes a sender out of its list.
+// remove removes a sender from its list.
 func (r *waitingRoom) remove(a *account) {
 	if a.waits == 0 {
 		return
@@ -61,7 +64,7 @@ func (r *waitingRoom) remove(a *account) {
 	}
 }
 
-// all yields the senders, those that give way first.
+// all yields the senders in the order in which they give way.
 func (r *waitingRoom) all(yield func(*account) bool) {
 	for n := r.most; n > 0; n-- {
 		for a := r.lists[n].first; a != nil; a = a.waitsBefore {
@@ -72,21 +75,22 @@ func (r *waitingRoom) all(yield func(*account) bool) {
 	}
 }
 
-// recount notes how many of a sender's transactions are behind a gap and can
-// give way.
+// recount updates the number of a sender's transactions that are behind a gap
+// and can give way.
 func (c *core) recount(a *account) {
 	waits := int32(len(a.txs)) - a.line
 	if a.leased > 0 || a.exempt > 0 {
 		for _, e := range a.txs[a.line:] {
 			if e.lease != nil || e.exempt {
-				waits-- // it counts as ready, wherever it stands, or gives way to nothing
+				waits-- // leased or exempt: stays
 			}
 		}
 	}
 	c.waiting.set(a, waits)
 }
 
-// lastWaiting returns the n-th last of a sender's transactions behind a gap.
+// lastWaiting returns the n-th last queued transaction of a sender that can
+// give way.
 func (a *account) lastWaiting(n int32) *entry {
 	for i := len(a.txs) - 1; i >= 0; i-- {
 		if e := a.txs[i].entry; e.status == queued && e.lease == nil && !e.exempt {
@@ -99,10 +103,11 @@ func (a *account) lastWaiting(n int32) *entry {
 	return nil
 }
 
-// giveWay chooses who behind gaps must go for a newcomer there: the last ones of senders that have at least as many as its own sender
-// would have then.
+// giveWay chooses the queued transactions that must go for a queued newcomer:
+// the last ones of senders that have at least as many as the newcomer's sender
+// would then have.
 func (c *core) giveWay(a *account, room func(usage) bool) (victims []*entry) {
-	const most = 8 // for one newcomer, which may be large
+	const most = 8 // a newcomer may be large
 	var freed usage
 	for sender := range c.waiting.all {
 		if sender.waits <= a.waits {
@@ -125,7 +130,8 @@ func (c *core) giveWay(a *account, room func(usage) bool) (victims []*entry) {
 	return nil
 }
 
-// shrinkWaiting drops the last transaction of the sender that has most behind a gap.
+// shrinkWaiting drops the last queued transaction of the sender that has most
+// of them.
 func (c *core) shrinkWaiting() bool {
 	for sender := range c.waiting.all {
 		c.dropEntry(sender.lastWaiting(0), Dropped, ErrPoolFull)

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Nobody keeps the room behind gaps for himself: who has most there gives way.
+// No sender can keep the room behind gaps: the sender with most transactions
+// there gives way.
 func TestQueueIsShared(t *testing.T) {
 	p := newPool(t, newWorld(), tiny(16, 16))
 	for n := uint64(1); n <= 16; n++ {
@@ -22,7 +23,8 @@ func TestQueueIsShared(t *testing.T) {
 	refuse(t, p, tx(60, 8, 2), ErrPoolFull)
 }
 
-// What a failure puts behind a gap stays, and somebody's who has more there goes.
+// Transactions that a failure puts behind a gap stay, and those of a sender
+// with more there go.
 func TestDemotionKeepsTheModest(t *testing.T) {
 	p := newPool(t, newWorld(), tiny(16, 16))
 	for n := uint64(1); n <= 16; n++ {

@@ -246,5 +246,6 @@ func (p *Pool) Stats() Stats {
 	return s
 }
 
-// leastTxSize is about the encoding of a plain transfer, in bytes.
+// leastTxSize is the approximate size of the encoding of a plain transfer, in
+// bytes.
 const leastTxSize = 110

@@ -68,7 +68,7 @@ func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	p.freeze()
 	defer p.thaw()
 	p.collect()
-	defer func() { // even if one of the host's funcs panics
+	defer func() { // even if a host's function panics
 		p.endHead()
 		displaced = append(displaced, p.collected()...)
 	}()
@@ -90,8 +90,8 @@ func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	return p.stillHeld(displaced)
 }
 
-// stillHeld returns displaced without what was held aside and is not any more.
-// That was readmitted, or its drop is reported by itself.
+// stillHeld returns displaced without the transactions that are no longer held
+// aside. These were readmitted, or their drop is reported separately.
 func (p *Pool) stillHeld(displaced []Displaced) []Displaced {
 	p.lock()
 	defer p.mu.Unlock()
@@ -100,7 +100,8 @@ func (p *Pool) stillHeld(displaced []Displaced) []Displaced {
 	})
 }
 
-// endHead closes the gaps that did not fill.
+// endHead closes the gaps that remain after reverted transactions have come
+// back.
 func (p *Pool) endHead() {
 	_ = p.step(func(c *core) error {
 		c.patient, c.keeping = false, false
@@ -108,7 +109,7 @@ func (p *Pool) endHead() {
 	})
 }
 
-// withoutNil returns blocks without transactions that are none.
+// withoutNil returns blocks without their nil transactions.
 func withoutNil(blocks []Block) []Block {
 	for i, b := range blocks {
 		if slices.Contains(b.Transactions, nil) {
@@ -119,7 +120,8 @@ func withoutNil(blocks []Block) []Block {
 	return blocks
 }
 
-// difference returns reverted blocks without the transactions that are in other blocks now: those just moved.
+// difference returns the reverted blocks without the transactions that are also
+// in included blocks.
 func difference(reverted, included []Block) []Block {
 	if len(reverted) == 0 || len(included) == 0 {
 		return reverted
@@ -142,7 +144,7 @@ func difference(reverted, included []Block) []Block {
 	return gone
 }
 
-// examineReverted finds out who sent the reverted transactions.
+// examineReverted finds the senders of the reverted transactions.
 func (p *Pool) examineReverted(blocks []Block) (reverted []candidate) {
 	var txs []*types.Transaction
 	for _, b := range blocks {
@@ -164,11 +166,11 @@ func (p *Pool) examineReverted(blocks []Block) (reverted []candidate) {
 	return reverted
 }
 
-// beginHead forgets what was read before.
+// beginHead invalidates accounts that were read before.
 func (p *Pool) beginHead(head *Head) {
 	_ = p.step(func(c *core) error {
 		p.generation++
-		c.patient = true // gaps open where reverted transactions will come back
+		c.patient = true // returning transactions fill the gaps
 		c.keeping = len(head.Reverted) > 0
 		if head.Touched == nil || len(head.Touched) > slice {
 			c.cache.clear()
@@ -205,7 +207,7 @@ func (p *Pool) includeOne(c *core, tx *types.Transaction, at int64) {
 	hash := tx.Hash()
 	c.departures.forget(hash)
 	if e := c.all.get(hash); e != nil {
-		c.commit(e, at) // its nonce is used up whether State shows it yet or not
+		c.commit(e, at) // the nonce is used in any case
 		return
 	}
 	if c.aside.txs[hash] != nil {
@@ -214,7 +216,8 @@ func (p *Pool) includeOne(c *core, tx *types.Transaction, at int64) {
 	}
 }
 
-// revert takes back what was committed: also of transactions that do not come back, since their nonces are free again.
+// revert makes the nonces of reverted transactions free again, even of those
+// that do not come back.
 func (p *Pool) revert(blocks []Block) {
 	for _, b := range blocks {
 		for rest := b.Transactions; len(rest) > 0; {
@@ -224,7 +227,7 @@ func (p *Pool) revert(blocks []Block) {
 			senders := make([]common.Address, len(now))
 			known := make([]bool, len(now))
 			for i, tx := range now {
-				from, err := p.cfg.sender(p.signer, tx) // mostly cached
+				from, err := p.cfg.sender(p.signer, tx) // usually cached
 				senders[i], known[i] = from, err == nil
 			}
 			_ = p.step(func(c *core) error {
@@ -232,7 +235,7 @@ func (p *Pool) revert(blocks []Block) {
 					if !known[i] {
 						continue
 					}
-					c.emit(Event{Kind: nonceFreed, Sender: senders[i], nonce: tx.Nonce()}, nil) // the journal may know a sender that the pool has forgotten
+					c.emit(Event{Kind: nonceFreed, Sender: senders[i], nonce: tx.Nonce()}, nil)
 					if a := c.accounts.get(senders[i]); a != nil {
 						c.uncommit(a, tx.Nonce())
 					}
@@ -243,7 +246,7 @@ func (p *Pool) revert(blocks []Block) {
 	}
 }
 
-// readAgain reads accounts anew, if they have something in the pool.
+// readAgain reads accounts again if the pool stores data for them.
 func (p *Pool) readAgain(addresses []common.Address) {
 	for rest := addresses; len(rest) > 0; {
 		now := rest[:min(slice, len(rest))]
@@ -253,7 +256,8 @@ func (p *Pool) readAgain(addresses []common.Address) {
 	}
 }
 
-// readAllAgain does so with all. It goes from the end of the list, so that none is left out when others leave it meanwhile.
+// readAllAgain reads all accounts again. It starts at the end of the list, so
+// that it visits every account although some are removed meanwhile.
 func (p *Pool) readAllAgain() {
 	p.sweep(func(c *core, from, to int) func() {
 		addresses := make([]common.Address, 0, to-from)
@@ -264,8 +268,10 @@ func (p *Pool) readAllAgain() {
 	})
 }
 
-// sweep visits all accounts in slices, from the end of the list: when one leaves meanwhile, the last one takes its place, and that one
-// was visited. New ones come after. What visit returns is called without the lock; it may be nil.
+// sweep visits all accounts in slices, starting at the end of the list. If an
+// account is removed meanwhile, the last one of the list, which was already
+// visited, takes its position. New accounts are not visited. The function that
+// visit returns is called without the lock; it may be nil.
 func (p *Pool) sweep(visit func(c *core, from, to int) func()) {
 	p.lock()
 	left := len(p.core.list)
@@ -290,7 +296,8 @@ func (p *Pool) sweep(visit func(c *core, from, to int) func()) {
 	}
 }
 
-// refresh reads accounts and applies what they have become. One that cannot be read is read again with the next transaction of its sender.
+// refresh reads accounts and applies their new state. An account that cannot be
+// read is read again with the next transaction of its sender.
 func (p *Pool) refresh(addresses []common.Address) {
 	type reading struct {
 		address common.Address
@@ -309,7 +316,7 @@ func (p *Pool) refresh(addresses []common.Address) {
 	for i := range readings {
 		r := &readings[i]
 		if r.account, r.err = p.account(r.address); r.err != nil {
-			p.cfg.Logger.Warn("txpool: account not read, it will be with its next transaction", "err", r.err)
+			p.cfg.Logger.Warn("txpool: cannot read an account, retrying with its next transaction", "err", r.err)
 		}
 	}
 	_ = p.step(func(c *core) error {
@@ -317,7 +324,7 @@ func (p *Pool) refresh(addresses []common.Address) {
 			r := &readings[i]
 			a := r.in
 			switch {
-			case a.address != r.address: // it left meanwhile, and if it came again it is fresh
+			case a.address != r.address: // removed or replaced meanwhile
 			case r.err != nil:
 				a.stale = true
 			case a.differs(r.account):
@@ -328,7 +335,8 @@ func (p *Pool) refresh(addresses []common.Address) {
 	})
 }
 
-// moveFees applies the blocks' prices and the base fee, and parks and promotes accordingly.
+// moveFees applies the blocks' prices and the base fee, and parks and promotes
+// transactions accordingly.
 func (p *Pool) moveFees(head *Head) {
 	rebased := false
 	medians := make([]uint64, len(head.Included))
@@ -373,10 +381,12 @@ func (p *Pool) moveFees(head *Head) {
 	}
 }
 
-// enough prices give the median of a block: of more transactions, that many are looked at, evenly spread.
+// enough is the maximum number of transactions that the median of a block
+// considers. If a block has more, it considers this many, evenly spaced.
 const enough = 1000
 
-// median returns the median of what the transactions of a block paid per gas, or the least price if it was at most half full.
+// median returns the median price per gas that the transactions of a block
+// paid, or the lowest price if the block was at most half full.
 func (b *Block) median(cfg *Config) uint64 {
 	n := len(b.Transactions)
 	if n == 0 || b.used() <= cmp.Or(b.GasLimit, cfg.BlockGasLimit)/2 {
@@ -393,7 +403,8 @@ func (b *Block) median(cfg *Config) uint64 {
 	return prices[len(prices)/2]
 }
 
-// used returns the gas that the block used, as far as that is known.
+// used returns the gas that the block used, or the sum of the gas limits if
+// that is unknown.
 func (b *Block) used() uint64 {
 	used := b.GasUsed
 	for i := 0; b.GasUsed == 0 && i < len(b.Transactions); i++ {
@@ -402,7 +413,8 @@ func (b *Block) used() uint64 {
 	return used
 }
 
-// rerank values a sender's transactions by the base fee as it is now.
+// rerank updates the ranks of a sender's transactions after a change of the
+// base fee.
 func (c *core) rerank(a *account) {
 	for _, e := range a.txs {
 		e.rank = c.fees.rank(e.entry)
@@ -411,10 +423,10 @@ func (c *core) rerank(a *account) {
 	c.close(a)
 }
 
-// adjust parks some of what does not pay the floor any more. It reports whether there is more. What pays again is promoted with each step: see
-// settleRooms.
+// adjust parks some of the transactions that no longer pay the floor, and
+// reports whether there are more. settleRooms promotes those that pay again.
 func (c *core) adjust() bool {
-	const some = slice / 4 // each may take a whole chain with it
+	const some = slice / 4 // each may move a whole chain
 	least := c.fees.leastRank()
 	for range some {
 		worst, ok := c.ready.Max()

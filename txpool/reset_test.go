@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Included transactions leave, whoever put them into a block; their rivals with the same nonce leave too.
+// Included transactions leave, whether or not the pool drained them. Other
+// transactions with the same nonce leave too.
 func TestResetIncluded(t *testing.T) {
 	w := newWorld()
 	left := make(map[common.Hash]Kind)
@@ -30,7 +31,7 @@ func TestResetIncluded(t *testing.T) {
 	require.NoError(t, p.CheckAll())
 }
 
-// A transaction in a lease that somebody else included leaves the lease.
+// A leased transaction that another block includes leaves the lease.
 func TestResetIncludesLeased(t *testing.T) {
 	w := newWorld()
 	p := newPool(t, w, nil)
@@ -81,7 +82,8 @@ func TestRevertCommitted(t *testing.T) {
 	refuse(t, p, tx(0, 0, 9), ErrNonceTooLow)
 }
 
-// What is included in the same call as it is reverted just moved to another block, whether the state shows it already or not.
+// What is included in the same call as it is reverted just moved to another block, whether the
+// state shows it already or not.
 func TestResetMovesBetweenBlocks(t *testing.T) {
 	for _, shown := range []bool{true, false} {
 		w := newWorld()
@@ -99,7 +101,8 @@ func TestResetMovesBetweenBlocks(t *testing.T) {
 	}
 }
 
-// Readers see the pool as it was until a reset is done, and observers hear of it then: they may call anything.
+// Readers see the pool as it was until a reset is done. Observers are called
+// then, and may call any method.
 func TestResetShowsOneMoment(t *testing.T) {
 	w := newWorld()
 	var p *Pool
@@ -136,7 +139,7 @@ func TestResetShowsOneMoment(t *testing.T) {
 	}
 	require.Empty(t, p.Pending())
 	require.Zero(t, drained)
-	// What comes back is told too.
+	// Events of returning transactions are delivered too.
 	for i := range 20 {
 		w.nonce(i, 0)
 	}

@@ -45,7 +45,8 @@ func TestRestartAfterRevertAndRemoval(t *testing.T) {
 	require.NoError(t, h.pool.Add(transfer(0, 0, 9, 0)), "nonce 0 is free: State says so, and so did Reset before the restart")
 }
 
-// What a base fee parked does not compete with what could run, before the base fee is known again.
+// Transactions that a base fee has parked do not compete with pending ones
+// before the base fee is known again.
 func TestRestartWithParked(t *testing.T) {
 	h := newHost(t, func(c *txpool.Config) { c.MaxPending, c.MaxParked, c.MaxQueued = 4, 4, 4 })
 	h.pool.Reset(txpool.Head{BaseFee: big.NewInt(10 * gwei)})
@@ -61,7 +62,8 @@ func TestRestartWithParked(t *testing.T) {
 	require.Equal(t, 8, h.pool.Size(), "%d restored, %d refused, %d can run", r.Transactions, len(r.Displaced), h.pool.Stats().Pending)
 }
 
-// A restart with less room: what finds none is refused, and counted once.
+// A restart with a lower cap counts each transaction once, as restored or as
+// displaced.
 func TestRestartIntoSmallerPool(t *testing.T) {
 	h := newHost(t, nil)
 	for i := range 8 {
@@ -82,7 +84,7 @@ func TestRestartWithLeasesOutOfOrder(t *testing.T) {
 	one := h.pool.Drain(txpool.Budget{Count: 1})
 	two := h.pool.Drain(txpool.Budget{Count: 1})
 	require.Equal(t, b.Hash(), two.Transactions()[0].Hash())
-	require.NoError(t, one.Release()) // its bundle failed; it is built anew
+	require.NoError(t, one.Release()) // its bundle failed
 	three := h.pool.Drain(txpool.Budget{Count: 1})
 	require.Equal(t, a.Hash(), three.Transactions()[0].Hash())
 	r := h.restart()
@@ -131,7 +133,8 @@ func TestDumpRestore(t *testing.T) {
 	require.Equal(t, before, h.pool.Stats())
 }
 
-// Rejected from a lease, admitted again (QuarantineTime 0, or after a restart), then that lease is committed.
+// Rejected from a lease, admitted again (QuarantineTime 0, or after a restart), then that lease is
+// committed.
 func TestRejectedIsNotCommitted(t *testing.T) {
 	h := newHost(t, func(c *txpool.Config) { c.QuarantineTime = 0 })
 	a, b := transfer(0, 0, 5, 0), transfer(0, 1, 5, 0)
@@ -179,7 +182,8 @@ func TestCommitCutAtEachRecord(t *testing.T) {
 	}
 }
 
-// repeated restores, for each run of the journal's records, a pool from a journal in which that run was offered twice.
+// repeated restores, for each run of the journal's records, a pool from a journal in which that run
+// was offered twice.
 func (h *host) repeated(check func(p *txpool.Pool, from, to int)) {
 	for i := range h.tape.records {
 		for j := i + 1; j <= len(h.tape.records); j++ {
@@ -232,7 +236,8 @@ func TestRecordsOfCommitTwice(t *testing.T) {
 	})
 }
 
-// After a restart observers hear of what is there, and then of its end.
+// After a restart observers receive an event for each restored transaction, and
+// later one for its end.
 func TestEventsAfterRestart(t *testing.T) {
 	h := newHost(t, nil)
 	require.NoError(t, h.pool.Add(transfer(0, 0, 5, 0)))

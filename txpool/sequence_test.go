@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// status returns where sender i's nonces stand, as one letter each: p pending, q queued, k parked, l leased, - none.
+// status returns where sender i's nonces stand, as one letter each: p pending, q queued, k parked,
+// l leased, - none.
 func statuses(p *Pool, i int, nonces int) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -27,7 +28,8 @@ func statuses(p *Pool, i int, nonces int) string {
 	return string(s)
 }
 
-// TestT1NoGap: a sender's ready transactions are consecutive from its account nonce, through promotion and demotion.
+// TestT1NoGap: a sender's ready transactions are consecutive from its account nonce, through
+// promotion and demotion.
 func TestT1NoGap(t *testing.T) {
 	w := newWorld()
 	p := newPool(t, w, nil)
@@ -50,7 +52,8 @@ func TestT1NoGap(t *testing.T) {
 	require.NoError(t, p.CheckAll())
 }
 
-// Caps of a sender: one that could run takes the place of the last one behind a gap, so that a wrong order is no trap.
+// Caps of a sender: one that could run takes the place of the last one behind a gap, so that a
+// wrong order is no trap.
 func TestSenderLimit(t *testing.T) {
 	p := newPool(t, newWorld(), func(c *Config) { c.MaxPerSender = 3 })
 	add(t, p, tx(0, 1, 2), tx(0, 2, 2), tx(0, 3, 2))
@@ -61,7 +64,7 @@ func TestSenderLimit(t *testing.T) {
 	add(t, p, tx(0, 2, 9)) // replacing is always possible
 }
 
-// Transactions do not wait for ever.
+// Transactions expire.
 func TestExpiry(t *testing.T) {
 	w := newWorld()
 	p := newPool(t, w, nil)
@@ -110,7 +113,7 @@ func TestEvents(t *testing.T) {
 	expect("dropped")
 }
 
-// Private transactions run like others, and nobody hears of them.
+// Private transactions run like others and are not shown.
 func TestPrivate(t *testing.T) {
 	p := newPool(t, newWorld(), nil)
 	s, all := p.Subscribe(SubscribeOptions{}), p.Subscribe(SubscribeOptions{Private: true})

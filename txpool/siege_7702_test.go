@@ -15,7 +15,7 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// carrier is a set-code transaction with a cap of its own, in gwei.
+// carrier returns a set-code transaction with the given fee cap in gwei.
 func carrier(i int, nonce uint64, tip, limit int64, auths ...types.SetCodeAuthorization) *types.Transaction {
 	return types.MustSignNewTx(key(i), signer, &types.SetCodeTx{
 		ChainID: uint256.MustFromBig(chainID), Nonce: nonce, GasTipCap: wei(tip), GasFeeCap: wei(limit),
@@ -23,8 +23,10 @@ func carrier(i int, nonce uint64, tip, limit int64, auths ...types.SetCodeAuthor
 	})
 }
 
-// sweep empties all accounts of the attacker that are delegated, as one transaction of somebody else can, and charges for it: a call with
-// a value into cold delegated code, 11,900 gas each (EIP-2929, EIP-7702), at so many gwei.
+// sweep empties all delegated accounts of the attacker, as one transaction of
+// another account can, and charges for it: a call with a value into cold
+// delegated code, 11,900 gas each (EIP-2929, EIP-7702), at the given price in
+// gwei.
 func (s *siege) sweep(price int64) {
 	s.mu.Lock()
 	s.paid += float64(gas * price)
@@ -142,7 +144,8 @@ var sweepWays = map[string]func(s *siege, who, other int){
 	},
 }
 
-// Of an account that others can empty, no more is in line than Config.MaxDelegated, however it got there.
+// Of an account that others can empty, no more is in line than Config.MaxDelegated, however it got
+// there.
 func TestSiegeSweep(t *testing.T) {
 	for name, way := range sweepWays {
 		t.Run(name, func(t *testing.T) {
@@ -159,7 +162,8 @@ func TestSiegeSweep(t *testing.T) {
 	}
 }
 
-// canDelegate says whether what the pool would drain now would delegate an account whose transactions are in line.
+// canDelegate reports whether the transactions that the pool would drain now
+// would delegate an account whose transactions are in line.
 func (s *siege) canDelegate(i int) bool {
 	var bundle []*types.Transaction
 	for _, lease := range s.pool.Leases() {
@@ -177,7 +181,8 @@ func (s *siege) canDelegate(i int) bool {
 	return false
 }
 
-// Many accounts with one transaction each, all emptied at once. What that costs is the call into each: more than half of a transfer.
+// Many accounts with one transaction each, all emptied at once. What that costs is the call into
+// each: more than half of a transfer.
 func TestSiegeSweepOfMany(t *testing.T) {
 	s := besieged(t, 16, nil)
 	for i := range 16 {
@@ -205,7 +210,8 @@ func TestSiegeNonceBump(t *testing.T) {
 	s.judge(1)
 }
 
-// throttled is a victim whose authorization a stranger copied; throttleEnds are how the stranger's carrier stops being able to run.
+// throttled is a victim whose authorization a stranger copied; throttleEnds are how the stranger's
+// carrier stops being able to run.
 const throttled = 600
 
 var throttleEnds = map[string]func(s *siege, tx *types.Transaction){
@@ -238,7 +244,8 @@ var throttleEnds = map[string]func(s *siege, tx *types.Transaction){
 	},
 }
 
-// A stranger's carrier holds a victim back no longer than it can run itself, and never from replacing.
+// A stranger's carrier holds a victim back no longer than it can run itself, and never from
+// replacing.
 func TestSiegeThrottleEnds(t *testing.T) {
 	for name, end := range throttleEnds {
 		t.Run(name, func(t *testing.T) {
@@ -293,16 +300,17 @@ func TestSiegeThrottled(t *testing.T) {
 		for i, auth := range []types.SetCodeAuthorization{elsewhere, spoiled, malleable, authorization(throttled, 4), authorization(throttled, 1<<40)} {
 			require.NoError(t, s.pool.Add(carrier(s.rogue(i, rich), 0, 8, 8, auth)))
 		}
-		require.NoError(t, s.pool.Add(carrier(s.rogue(10, rich), 1, 8, 8, authorization(throttled, 5)))) // behind a gap
+		require.NoError(t, s.pool.Add(carrier(s.rogue(10, rich), 1, 8, 8, authorization(throttled, 5))))
 		s.setBaseFee(2)
-		require.NoError(t, s.pool.Add(carrier(s.rogue(11, rich), 0, 1, 1, authorization(throttled, 5)))) // under the base fee
+		require.NoError(t, s.pool.Add(carrier(s.rogue(11, rich), 0, 1, 1, authorization(throttled, 5))))
 		for nonce := uint64(5); nonce < 9; nonce++ {
 			require.NoError(t, s.pool.Add(transfer(throttled, nonce, 30, 0)))
 		}
 	})
 }
 
-// Carriers that cannot run, in numbers, hold back nobody and displace nobody.
+// Many carriers that cannot run neither restrict nor displace other
+// transactions.
 func TestSiegeIdleCarriers(t *testing.T) {
 	s := newSiege(t, 16, nil)
 	for i := range 8 {

@@ -12,7 +12,8 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// padded is a transfer with so many zero bytes of data, which cost the least gas per byte.
+// padded returns a transfer with the given number of zero bytes of data, which
+// cost the least gas per byte.
 func padded(i int, nonce uint64, price int64, bytes int) *types.Transaction {
 	return types.MustSignNewTx(key(i), signer, &types.LegacyTx{
 		Nonce: nonce, GasPrice: big.NewInt(price * gwei), Gas: gas + 10*uint64(bytes), To: &common.Address{1}, Data: make([]byte, bytes),
@@ -24,7 +25,8 @@ func hungry(i int, nonce uint64, price int64, limit uint64) *types.Transaction {
 	return types.MustSignNewTx(key(i), signer, &types.LegacyTx{Nonce: nonce, GasPrice: big.NewInt(price * gwei), Gas: limit, To: &common.Address{1}})
 }
 
-// Where bytes are what is short, one long transaction takes the places of many short ones: it must pay for all of them.
+// If bytes are scarce, one long transaction takes the places of many short
+// ones: it must pay for all of them.
 func TestSiegeBytes(t *testing.T) {
 	const room = 16 * 1024
 	for name, junk := range map[string]func(i int, price int64) *types.Transaction{
@@ -58,7 +60,8 @@ func listed(i int, nonce uint64, price int64, keys int) *types.Transaction {
 	})
 }
 
-// A replacement may be a quarter longer; ten of them must not grow past the room, nor push out more than they pay.
+// A replacement may be a quarter longer; ten of them must not grow past the room, nor push out more
+// than they pay.
 func TestSiegeGrowingReplacements(t *testing.T) {
 	const room = 16 * 1024
 	s := newSiege(t, 1000, func(c *txpool.Config) { c.MaxTxSize, c.MaxPendingBytes, c.MaxQueuedBytes = 15_000, room, room })
@@ -76,7 +79,8 @@ func TestSiegeGrowingReplacements(t *testing.T) {
 	s.judge(1)
 }
 
-// What asks for a whole block and uses little of it must not keep others out of blocks for more than one block each.
+// What asks for a whole block and uses little of it must not keep others out of blocks for more
+// than one block each.
 func TestSiegeGasLimits(t *testing.T) {
 	const block = 30_000_000
 	t.Run("all of a block", func(t *testing.T) {
@@ -120,13 +124,14 @@ func TestSiegeGasLimits(t *testing.T) {
 		blocks := 0
 		for ; len(s.honest) > 0 && blocks < 20; blocks++ {
 			s.build(txpool.Budget{Gas: block})     // one of the crowd
-			s.build(txpool.Budget{Gas: block / 2}) // and what the block has left, since that one used little
+			s.build(txpool.Budget{Gas: block / 2}) // the rest of the block
 		}
 		require.Zero(t, len(s.honest), "after %d blocks, each with 21,000 gas of the attacker, who paid %.0f gwei in all", blocks, s.paid)
 	})
 }
 
-// A floor that follows what blocks included must not let one small transaction per block shut the door on all others.
+// A floor that follows what blocks included must not let one small transaction per block shut the
+// door on all others.
 func TestSiegeFloorPump(t *testing.T) {
 	s := newSiege(t, 400, func(c *txpool.Config) { c.FloorWindow = 20 })
 	who := s.rogue(0, rich)
@@ -136,7 +141,7 @@ func TestSiegeFloorPump(t *testing.T) {
 	}
 	perBlock := s.paid / 60
 	refused := 0
-	for i := range 200 { // what honest users send within a block that has room for 1,428
+	for i := range 200 { // honest users
 		if s.pool.Add(transfer(i, 0, int64(5+i%3), 0)) != nil {
 			refused++
 		}
@@ -167,7 +172,8 @@ func TestSiegeFloorRatchet(t *testing.T) {
 	require.LessOrEqual(t, last, 2, "blocks and pool are empty, and yet honest users are refused")
 }
 
-// Caps that just pay the base fee: when it rises by an eighth, those are worthless, and whom they displaced is gone.
+// Caps that just pay the base fee: when it rises by an eighth, those are worthless, and whom they
+// displaced is gone.
 func TestSiegeThinCaps(t *testing.T) {
 	for _, price := range []int64{8, 100} {
 		t.Run(fmt.Sprint(price), func(t *testing.T) {
@@ -185,7 +191,8 @@ func TestSiegeThinCaps(t *testing.T) {
 	}
 }
 
-// A quota for everybody's first transactions must not let fresh accounts displace those who pay more, nor lock the pool.
+// A quota for the first transactions of each sender must not let fresh accounts
+// displace transactions that pay more, nor lock the pool.
 func TestSiegeQuota(t *testing.T) {
 	for _, quota := range []int{1, 2, 4} {
 		t.Run(fmt.Sprint("whale", quota), func(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// Long transactions that wait behind a gap, or parked, must not displace many short ones when they come in line.
+// Long transactions that wait behind a gap, or parked, must not displace many short ones when they
+// come in line.
 func TestSiegePromotedBytes(t *testing.T) {
 	const room = 16 * 1024
 	for _, how := range []string{"gap fills", "parent replaced"} {
@@ -36,7 +37,8 @@ func TestSiegePromotedBytes(t *testing.T) {
 	}
 }
 
-// Thin caps that waited must not displace when the gap fills: once the base fee rises by an eighth they are worth nothing.
+// Thin caps that waited must not displace when the gap fills: once the base fee rises by an eighth
+// they are worth nothing.
 func TestSiegePromotedThinCaps(t *testing.T) {
 	const price = 100
 	s := newSiege(t, 8, nil)
@@ -53,7 +55,8 @@ func TestSiegePromotedThinCaps(t *testing.T) {
 	s.judge(1)
 }
 
-// A transaction grew old behind a gap, for nothing. Children of it must not displace others just before it expires.
+// A transaction grew old behind a gap, for nothing. Children of it must not displace others just
+// before it expires.
 func TestSiegeExpiringParent(t *testing.T) {
 	s := newSiege(t, 16, nil)
 	who := s.rogue(0, rich)
@@ -70,7 +73,8 @@ func TestSiegeExpiringParent(t *testing.T) {
 	s.judge(1)
 }
 
-// Under a quota for everybody's first, poor children that come in line must not displace what pays more beyond the quota.
+// Under a quota for the first transactions of each sender, poor children that
+// come in line must not displace transactions beyond the quota that pay more.
 func TestSiegePromotedQuota(t *testing.T) {
 	s := newSiege(t, 8, func(c *txpool.Config) { c.MinReadyPerSender = 2; c.SurgeSlope = 0 })
 	for nonce := range uint64(6) {
@@ -98,7 +102,8 @@ func TestSiegeQuotaByBaseFee(t *testing.T) {
 	s.judge(1)
 }
 
-// Of equal price, who came in line later gives way, however early it came.
+// At equal prices, the transaction that came in line later gives way, even if
+// it was admitted earlier.
 func TestSiegePromotedTies(t *testing.T) {
 	s := newSiege(t, 8, nil)
 	who := s.rogue(0, rich)

@@ -61,7 +61,8 @@ func TestSiegeTurningParents(t *testing.T) {
 	})
 }
 
-// The rooms of what cannot run now cost nothing to fill. Who falls into them for a moment must come back.
+// The rooms of transactions that cannot run cost nothing to fill. A transaction
+// that enters them for a moment must come back.
 func TestSiegeHeldRooms(t *testing.T) {
 	t.Run("parked by a base fee that rises for a block", func(t *testing.T) {
 		s := besieged(t, 8, nil)
@@ -164,5 +165,5 @@ func TestSiegeReplacementFlood(t *testing.T) {
 	s.judge(1)
 	require.LessOrEqual(t, accepted, 8*11)
 	s.chain[address(600)] = txpool.Account{Balance: *wei(2 * rich)}
-	s.admits(600, 1_000_001) // whoever pays more than that comes in
+	s.admits(600, 1_000_001) // a higher price is admitted
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// siege is a small pool on a chain that really runs transactions, so that what an attacker pays is what it is charged and not what its
-// gas limits say. Victims are the accounts from 0 on, attackers those from attacker on.
+// siege is a small pool on a chain that executes transactions, so that an
+// attacker pays the gas that it uses and not its gas limits. Victims are the
+// accounts from 0 on, attackers those from attacker on.
 type siege struct {
 	t    require.TestingT
 	pool *txpool.Pool
@@ -29,7 +30,8 @@ type siege struct {
 	// honest are the victims' transactions that wait, mine are the attackers' addresses.
 	honest map[common.Hash]*types.Transaction
 	mine   map[common.Address]bool
-	// earned and paid are what blocks took from victims and from attackers, in gwei.
+	// earned and paid are the fees that blocks took from victims and from
+	// attackers, in gwei.
 	earned, paid float64
 }
 
@@ -67,7 +69,8 @@ func (s *siege) honour(tx *types.Transaction) {
 	s.honest[tx.Hash()] = tx
 }
 
-// rogue gives the attacker an account of so much gwei and returns its number.
+// rogue gives the attacker an account with a balance in gwei and returns its
+// number.
 func (s *siege) rogue(i int, balance int64) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,13 +86,14 @@ func (s *siege) delegated(i int) {
 	s.chain[address(i)] = account
 }
 
-// build makes a block of what a drain gives, and tells the pool. It returns how many transactions ran.
+// build makes a block of the transactions of a drain and calls Reset. It
+// returns how many transactions ran.
 func (s *siege) build(budget txpool.Budget) int {
 	lease := s.pool.Drain(budget)
 	var block []*types.Transaction
 	for _, tx := range lease.Transactions() {
 		if s.run(tx) != nil {
-			_ = lease.Reject(tx.Hash(), fmt.Errorf("it did not run")) // its successors too, one by one
+			_ = lease.Reject(tx.Hash(), fmt.Errorf("it did not run")) // and its successors
 			continue
 		}
 		block = append(block, tx)
@@ -113,7 +117,7 @@ func (s *siege) head(block []*types.Transaction) {
 	s.pool.Reset(txpool.Head{Included: []txpool.Block{{BaseFee: price, Transactions: block}}, BaseFee: price})
 }
 
-// setBaseFee lets the next block cost so many gwei.
+// setBaseFee sets the base fee of the next block, in gwei.
 func (s *siege) setBaseFee(price int64) {
 	s.baseFee = price
 	s.head(nil)
@@ -136,8 +140,9 @@ func (s *siege) run(tx *types.Transaction) error {
 	return nil
 }
 
-// judge applies the oracle: what the attacker paid, and would pay if all that the pool has now ran, is at least λ times the fees of the
-// victims' transactions that are gone.
+// judge applies the oracle: the fees that the attacker has paid, and would pay
+// if all pending transactions ran, are at least λ times those of the victims'
+// transactions that were lost.
 func (s *siege) judge(lambda float64) {
 	lost, gone := 0.0, 0
 	for hash, tx := range s.honest {
@@ -159,7 +164,8 @@ func (s *siege) judge(lambda float64) {
 	require.GreaterOrEqual(s.t, paid, lambda*lost, "of %d victims' transactions %d are gone, worth %.0f gwei; the attacker pays %.0f", len(s.honest), gone, lost, paid)
 }
 
-// admits checks that an honest newcomer comes in at a fair price, in gwei, and runs in the next block of so much gas.
+// admits checks that an honest newcomer is admitted at a fair price, in gwei,
+// and runs in the next block.
 func (s *siege) admits(i int, price int64) {
 	tx := transfer(i, s.chain.get(address(i)).Nonce, price, 0)
 	require.NoError(s.t, s.pool.Add(tx), "an honest newcomer who pays %d gwei; watermark %d", price, s.pool.Stats().Watermark)
@@ -200,7 +206,8 @@ func (l ledger) copy() ledger {
 	return c
 }
 
-// run runs a transaction as a chain with a base fee in gwei would: it returns the sender and what that paid above the base fee, in gwei.
+// run runs a transaction as a chain with a base fee in gwei does. It returns
+// the sender and the amount that it paid above the base fee, in gwei.
 func (l ledger) run(tx *types.Transaction, baseFee int64) (from common.Address, paid float64, err error) {
 	from, err = types.Sender(signer, tx)
 	if err != nil {
@@ -234,7 +241,8 @@ func (l ledger) run(tx *types.Transaction, baseFee int64) (from common.Address, 
 	return from, fee(tx, baseFee), nil
 }
 
-// used is the gas that a transaction to an account without code really uses: what it costs before its first instruction.
+// used returns the gas that a transaction to an account without code uses,
+// which is its cost before the first instruction.
 func used(tx *types.Transaction) uint64 {
 	zeros, others := uint64(0), uint64(0)
 	for _, b := range tx.Data() {
@@ -248,7 +256,7 @@ func used(tx *types.Transaction) uint64 {
 	return max(all, gas+10*zeros+40*others) // EIP-7623
 }
 
-// fee is what a transaction really pays above a base fee, in gwei.
+// fee returns the amount that a transaction pays above a base fee, in gwei.
 func fee(tx *types.Transaction, baseFee int64) float64 {
 	tip, _ := new(big.Float).SetInt(tx.EffectiveGasTipValue(big.NewInt(baseFee * gwei))).Float64()
 	return tip * float64(used(tx)) / gwei
@@ -268,7 +276,7 @@ func TestSiegeFutureFlood(t *testing.T) {
 			}
 			s.judge(1)
 			s.admits(500, 9)
-			for i := range 16 { // the gaps close, cheaply: what was held must pay its way now
+			for i := range 16 { // the gaps close
 				_ = s.pool.Add(transfer(attacker+i%accounts, 0, 6, 0))
 			}
 			s.judge(1)
@@ -277,9 +285,11 @@ func TestSiegeFutureFlood(t *testing.T) {
 	}
 }
 
-// overdraftWays are how an account of so many gwei offers them more than once.
+// overdrawn is the balance of each account in overdraftWays, in gwei.
 const overdrawn = 2000 * gas
 
+// overdraftWays are ways in which an account can offer its balance more than
+// once.
 var overdraftWays = map[string]func(s *siege, who int){
 	"one by one":     func(s *siege, who int) { addAll(s, chain(who, 0, 8, 100, overdrawn-100*gas)...) },
 	"in a batch":     func(s *siege, who int) { s.pool.AddAll(chain(who, 0, 8, 100, overdrawn-100*gas)) },

@@ -32,7 +32,7 @@ type Subscription struct {
 	count  int
 	missed int
 	closed bool
-	wake   chan struct{} // holds a token when there may be something to read
+	wake   chan struct{} // signals that events may wait
 }
 
 // Subscribe returns a subscription to all later events.
@@ -52,14 +52,14 @@ func (p *Pool) Subscribe(options SubscribeOptions) *Subscription {
 	return s
 }
 
-// listen tells the core whether somebody wants events.
+// listen updates whether the core records events.
 func (p *Pool) listen() {
 	p.lock()
 	defer p.mu.Unlock()
 	p.core.listening = p.listens()
 }
 
-// offer puts an event into the queue, never waiting.
+// offer adds an event to the queue without waiting.
 func (s *Subscription) offer(e Event) {
 	if e.Private && !s.private {
 		return
@@ -108,7 +108,7 @@ func (s *Subscription) poll() (e Event, ok bool, err error) {
 	defer s.mu.Unlock()
 	defer func() {
 		if s.count > 0 || s.closed {
-			s.signal() // for whoever else waits
+			s.signal() // wake another reader
 		}
 	}()
 	switch {

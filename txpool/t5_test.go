@@ -121,7 +121,7 @@ func (h *promise) add(t *rapid.T, tx *types.Transaction) {
 	seen := h.gone[tx.Hash()]
 	if err := h.pool.Add(tx); err != nil {
 		if h.acked[tx.Hash()] != nil {
-			h.gone[tx.Hash()] = seen // what the journal refused is told too, and was not acknowledged
+			h.gone[tx.Hash()] = seen // not acknowledged
 		}
 		return
 	}
@@ -238,7 +238,7 @@ func (h *promise) finalize(t *rapid.T) {
 // restart ends the process and begins another, perhaps with other caps.
 func (h *promise) restart(t *rapid.T) {
 	h.tape.broken = nil
-	if err := h.pool.writeDown(); err != nil { // what a journal refuses is lost with the process
+	if err := h.pool.writeDown(); err != nil { // lost with the process
 		t.Fatal(err)
 	}
 	if rapid.Bool().Draw(t, "other caps") {
@@ -402,8 +402,9 @@ func (h *promise) check(t *rapid.T) {
 }
 
 // T5: an acknowledged transaction leaves the pool only by inclusion, by a
-// replacement of its sender, or by an event that names it and the reason; and
-// what comes back from a failed block is never dropped by count.
+// replacement of its sender, or by an event that names it and the reason. A
+// transaction that comes back from a failed block is never dropped because of a
+// cap.
 func TestT5NothingAcknowledgedDisappears(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newPromise(t)

@@ -6,8 +6,10 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// table finds values by hash or address. It is a map by the key's first eight bytes, a third of the size of one by the whole key, which
-// also makes it faster. The few whose first eight bytes are taken, which nobody gets by chance, are in a map of their own.
+// table finds values by hash or address. It is a map by the first eight bytes
+// of the key, which is a third of the size of a map by the whole key and
+// faster. Values whose first eight bytes are taken, which do not happen by
+// chance, are in a separate map.
 type table[K comparable, V keyed[K]] struct {
 	prefix func(K) uint64
 	first  map[uint64]V
@@ -47,7 +49,7 @@ func (t *table[K, V]) get(key K) V {
 	return t.twins[key]
 }
 
-// put adds a value whose key is not there.
+// put adds a value whose key is absent.
 func (t *table[K, V]) put(v V) {
 	at := v.keyPrefix()
 	if _, taken := t.first[at]; taken {
@@ -57,7 +59,7 @@ func (t *table[K, V]) put(v V) {
 	t.first[at] = v
 }
 
-// remove takes a value out that is there.
+// remove removes a value that is present.
 func (t *table[K, V]) remove(v V) {
 	at := v.keyPrefix()
 	if len(t.twins) > 0 && t.first[at] != v {

@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Property: the table is a map, also where the first eight bytes are the same.
+// Property: the table is a map, even if the first eight bytes of keys are
+// equal.
 func TestTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table := newTable[common.Address, *account](addressPrefix)

@@ -10,24 +10,29 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// Bytes of memory that an encoding of a few bytes can ask for: an access-list entry without keys, and an authorization.
+// The memory, in bytes, that a few encoded bytes can require: an access-list
+// entry without keys, and an authorization.
 const (
 	accessTupleMemory   = 48
 	authorizationMemory = 128
 )
 
-// candidate is a transaction on its way into the pool.
+// candidate is a transaction that is being added to the pool.
 type candidate struct {
 	tx    *types.Transaction
 	entry *entry
 	from  common.Address
-	read  bool // from's account was read from the host's state
-	back  bool // it was acknowledged before: no cap keeps it out
-	early bool // err is what the pool said before its turn; another of the batch may change that
+	read  bool // account of from was read
+	back  bool // acknowledged before; exempt from caps
+	early bool // err may become outdated, see addAll
 	err   error
+	// origin is the record that a held or restored transaction comes from. It has
+	// the time of admission and the privacy, also if a check refuses the
+	// transaction before there is an entry. It is nil for all others.
+	origin *past
 }
 
-// inspect makes the checks that need neither account nor cryptography.
+// inspect makes the checks that need neither the account nor cryptography.
 func (c *Config) inspect(tx *types.Transaction) (*entry, error) {
 	if tx == nil {
 		return nil, fmt.Errorf("%w: nil", ErrMalformed)
@@ -39,7 +44,7 @@ func (c *Config) inspect(tx *types.Transaction) (*entry, error) {
 		return nil, err
 	}
 	e := &entry{tx: tx, nonce: tx.Nonce(), blob: tx.Type() == types.BlobTxType}
-	if err := c.price(e); err != nil { // before the size: what is out of range has no encoding
+	if err := c.price(e); err != nil { // first: unencodable if out of range
 		return nil, err
 	}
 	if e.feeCap < c.MinGasPrice {
@@ -52,7 +57,7 @@ func (c *Config) inspect(tx *types.Transaction) (*entry, error) {
 		return nil, err
 	}
 	if v, r, s := tx.RawSignatureValues(); c.Sender != nil && (v.Sign() < 0 || r.Sign() < 0 || s.Sign() < 0) {
-		return nil, fmt.Errorf("%w: a negative number in the signature", ErrInvalidSender) // it has no encoding
+		return nil, fmt.Errorf("%w: a negative number in the signature", ErrInvalidSender)
 	}
 	if c.Precheck != nil {
 		if err := c.Precheck(tx); err != nil {
@@ -62,7 +67,7 @@ func (c *Config) inspect(tx *types.Transaction) (*entry, error) {
 	return e, nil
 }
 
-// checkType checks the type and what belongs to it.
+// checkType checks the type and the fields that are specific to it.
 func (c *Config) checkType(tx *types.Transaction) error {
 	switch tx.Type() {
 	case types.LegacyTxType:
@@ -103,7 +108,7 @@ func (c *Config) checkType(tx *types.Transaction) error {
 	return nil
 }
 
-// checkChain checks which chain a transaction is for, unless the host's own signatures say that.
+// checkChain checks the chain id, unless Config.Sender is set.
 func (c *Config) checkChain(tx *types.Transaction) error {
 	if c.Sender != nil || !tx.Protected() {
 		return nil
@@ -125,7 +130,7 @@ func amount(into *uint256.Int, from *big.Int, name string, tooHigh error) error 
 	return nil
 }
 
-// price reads the fees of a transaction and what it costs at most.
+// price reads the fees of a transaction and computes its maximum cost.
 func (c *Config) price(e *entry) error {
 	tx := e.tx
 	maxFee, maxTip, value := amounts(tx)
@@ -134,7 +139,7 @@ func (c *Config) price(e *entry) error {
 		return err
 	}
 	switch tx.Type() {
-	case types.LegacyTxType, types.AccessListTxType: // they have one price
+	case types.LegacyTxType, types.AccessListTxType: // single price
 		tip = feeCap
 	default:
 		if err := amount(&tip, maxTip, "maxPriorityFeePerGas", ErrTipTooHigh); err != nil {
@@ -149,12 +154,13 @@ func (c *Config) price(e *entry) error {
 		return err
 	}
 	if !addProduct(&e.cost, tx.Gas(), &feeCap) || !c.addExtras(e) {
-		return fmt.Errorf("%w: it can cost more than 2^256-1 wei: gas %d, maxFeePerGas %v, value %v", ErrInsufficientFunds, tx.Gas(), maxFee, value)
+		return fmt.Errorf("%w: the cost exceeds 2^256-1 wei: gas %d, maxFeePerGas %v, value %v", ErrInsufficientFunds, tx.Gas(), maxFee, value)
 	}
 	return nil
 }
 
-// addExtras adds to the cost what is neither gas nor value. It returns false if that is too much for 256 bits.
+// addExtras adds Config.ExtraCost to the cost. It returns false if the sum
+// exceeds 256 bits.
 func (c *Config) addExtras(e *entry) bool {
 	if e.tx.Type() == types.BlobTxType {
 		blobCap, over := uint256.FromBig(e.tx.BlobGasFeeCap())
@@ -172,7 +178,8 @@ func (c *Config) addExtras(e *entry) bool {
 	return true
 }
 
-// addProduct adds n times a price, and returns false if the sum is too much for 256 bits.
+// addProduct adds n times a price, and returns false if the sum exceeds 256
+// bits.
 func addProduct(sum *uint256.Int, n uint64, price *uint256.Int) bool {
 	var product uint256.Int
 	_, over := product.MulOverflow(product.SetUint64(n), price)
@@ -199,7 +206,7 @@ func (c *Config) checkSize(e *entry) error {
 	return nil
 }
 
-// memoryOf returns about how many bytes of memory a transaction takes.
+// memoryOf returns the approximate memory of a transaction, in bytes.
 func memoryOf(tx *types.Transaction) uint64 {
 	return tx.Size() + accessTupleMemory*uint64(len(tx.AccessList())) + authorizationMemory*uint64(len(tx.SetCodeAuthorizations()))
 }
@@ -224,15 +231,16 @@ func (c *Config) checkGas(e *entry) error {
 	return nil
 }
 
-// sender returns who sent a transaction.
+// sender returns the sender of a transaction.
 func (c *Config) sender(signer types.Signer, tx *types.Transaction) (common.Address, error) {
 	if c.Sender != nil {
 		return c.Sender(tx)
 	}
-	return types.Sender(signer, tx) // looks at the chain id first
+	return types.Sender(signer, tx) // checks the chain id first
 }
 
-// authenticate finds out who sent a transaction. Of all checks it costs most by far.
+// authenticate recovers the sender of a transaction. It is by far the most
+// expensive check.
 func (c *Config) authenticate(signer types.Signer, e *entry) (from common.Address, err error) {
 	if from, err = c.sender(signer, e.tx); err != nil {
 		return from, fmt.Errorf("%w: %w", ErrInvalidSender, err)
@@ -240,8 +248,9 @@ func (c *Config) authenticate(signer types.Signer, e *entry) (from common.Addres
 	return from, nil
 }
 
-// checkBump checks that a transaction pays enough more than the one that it replaces (invariant I6): by the configured share, rounded
-// up, and by at least 1 wei, of both fee cap and tip.
+// checkBump checks that a replacement pays enough more than the old transaction
+// (invariant I6): by the configured share, rounded up, and by at least 1 wei,
+// in both fee cap and tip.
 func (c *Config) checkBump(old, e *entry) error {
 	if !c.bumps(old.feeCap, e.feeCap) {
 		if want, have := c.bumped(old.tx.GasFeeCap()), e.tx.GasFeeCap(); have.Cmp(want) < 0 {
@@ -259,7 +268,8 @@ func (c *Config) checkBump(old, e *entry) error {
 	return nil
 }
 
-// bumps reports whether a price is enough more than an old one, where 64 bits can tell.
+// bumps reports whether a price is enough more than an old one, if 64 bits
+// suffice to decide.
 func (c *Config) bumps(old, price uint64) bool {
 	const safe = math.MaxUint64 / (maxShare + perMille)
 	if old > safe {
@@ -268,7 +278,7 @@ func (c *Config) bumps(old, price uint64) bool {
 	return price >= old+max((old*c.PriceBump+perMille-1)/perMille, 1)
 }
 
-// bumped returns the least price that replaces an old one.
+// bumped returns the lowest price that replaces an old one.
 func (c *Config) bumped(old *big.Int) *big.Int {
 	more := new(big.Int).Mul(old, new(big.Int).SetUint64(c.PriceBump))
 	more.Add(more, big.NewInt(perMille-1)).Div(more, big.NewInt(perMille))

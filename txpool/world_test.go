@@ -120,7 +120,8 @@ func delegate(i int, nonce uint64) types.SetCodeAuthorization {
 	return auth
 }
 
-// newPool returns a pool without floor movement or surge, unless change says otherwise: most tests are about something else.
+// newPool returns a pool without floor movement or surge, unless change says otherwise: most tests
+// are about something else.
 func newPool(t testing.TB, w *world, change func(*Config)) *Pool {
 	t.Helper()
 	cfg := DefaultConfig(chainID)

@@ -362,6 +362,7 @@ func (v *View) reconsiderDue() {
 // reconsiderAll schedules every watched package whose status may differ on the
 // new best chain: all packages whose outcome is not final.
 func (v *View) reconsiderAll() {
+	// The loop may run in any order: judge takes the traces by number.
 	for _, t := range v.watched {
 		newest := uint64(0)
 		for _, s := range t.sightings {

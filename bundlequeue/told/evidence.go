@@ -269,6 +269,7 @@ func (e *Evidence) expire(f *fate) {
 // clockWentBack limits every timer to the longest wait that can begin now.
 func (e *Evidence) clockWentBack(now time.Time) {
 	longest := now.Add(max(e.cfg.GuaranteeTimeout, e.cfg.AccumulateTimeout, e.cfg.FailureHold)).UnixNano()
+	// The loop may run in any order: Advance sorts the fates that are due.
 	for _, f := range e.fates {
 		if f.lastSend.After(now) {
 			f.lastSend = now

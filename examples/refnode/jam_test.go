@@ -79,7 +79,7 @@ func TestDemoOnAJAMNode(t *testing.T) {
 	// Its service is in use now, by blocks that another node cannot know.
 	out = lockedBuffer{}
 	require.Equal(t, exitFailed, run(t.Context(), []string{"-demo", "1", "-jam", jam.url}, &out, &out))
-	require.Contains(t, out.String(), "take another service")
+	require.Contains(t, out.String(), "use a different service")
 	require.Zero(t, run(t.Context(), []string{"-demo", "3", "-jam", jam.url, "-service", "7"}, &out, &out), "%s", &out)
 }
 

@@ -1,6 +1,6 @@
-// Package fulldisk is a file system for tests whose operations fail when the
-// test says so, as those of a full or broken disk do. Unlike Pebble's errorfs it
-// also fails the syncs of data, and a failed write leaves half of its bytes.
+// Package fulldisk is a file system for tests whose operations fail on demand,
+// as on a full or broken disk. Unlike Pebble's errorfs it also fails the syncs
+// of data, and a failed write leaves half of its bytes.
 package fulldisk
 
 import (

@@ -1,5 +1,7 @@
-// Package headers keeps the tree of the blocks that a feed has delivered: all from the finalized one on, and before it as many as can be anchors. It is
-// what the feeds of submit/jip2 and submit/jamnps share. It is not safe for concurrent use.
+// Package headers keeps the tree of the blocks that a feed has delivered: the
+// finalized block and all blocks after it, and the blocks before it that can
+// still be anchors. The feeds of submit/jip2 and submit/jamnps share it. It is
+// not safe for concurrent use.
 package headers
 
 import (
@@ -9,18 +11,19 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Block is a block that was delivered, with what a feed notes about it.
+// Block is a delivered block, identified by Hash, of the given Slot, with the
+// feed's Note.
 type Block[T any] struct {
 	Hash jamq.HeaderHash
 	Slot jamq.Slot
-	// Height counts blocks from some block on.
+	// Height counts blocks, beginning at an arbitrary number.
 	Height uint64
-	// Parent is nil for the oldest that is kept.
+	// Parent is nil for the oldest retained block.
 	Parent *Block[T]
 	Note   T
 }
 
-// Descends reports whether a block is below an ancestor or the same.
+// Descends reports whether b is the ancestor itself or a descendant of it.
 func (b *Block[T]) Descends(ancestor *Block[T]) bool {
 	for b != nil && b.Height > ancestor.Height {
 		b = b.Parent
@@ -28,12 +31,12 @@ func (b *Block[T]) Descends(ancestor *Block[T]) bool {
 	return b == ancestor
 }
 
-// Child returns a block on top of this one, which is in no tree yet.
+// Child returns a new block on top of b that is not in a tree yet.
 func (b *Block[T]) Child(hash jamq.HeaderHash, slot jamq.Slot, note T) *Block[T] {
 	return &Block[T]{Hash: hash, Slot: slot, Height: b.Height + 1, Parent: b, Note: note}
 }
 
-// Tree is the tree. Make one with [New].
+// Tree is the tree of delivered blocks. Create it with [New].
 type Tree[T any] struct {
 	keep            uint64
 	blocks          map[jamq.HeaderHash]*Block[T]
@@ -41,29 +44,34 @@ type Tree[T any] struct {
 	resting         jamq.HeaderHash
 }
 
-// New returns a tree of one final block. recent is how many blocks on top of an anchor may still report what is anchored there. best is what the sink has as its
-// best block where it knows more than the root, or zero: see [Tree.BestHash].
+// New returns a tree of one final block. recent is the number of blocks after
+// an anchor that may report its packages. best is the best block of the sink
+// after a restart if it is beyond the root, or zero; see [Tree.BestHash].
 func New[T any](root, best jamq.HeaderHash, slot jamq.Slot, recent int, note T) *Tree[T] {
 	keep := uint64(recent) + 1
-	b := &Block[T]{Hash: root, Slot: slot, Height: keep, Note: note} // so high that those before it can be put there
+	// The height leaves room for the blocks before the root.
+	b := &Block[T]{Hash: root, Slot: slot, Height: keep, Note: note}
 	return &Tree[T]{keep: keep, blocks: map[jamq.HeaderHash]*Block[T]{root: b}, best: b, finalized: b, resting: best}
 }
 
-// Get returns a block that is kept, or nil.
+// Get returns a retained block, or nil.
 func (t *Tree[T]) Get(hash jamq.HeaderHash) *Block[T] { return t.blocks[hash] }
 
-// Len returns how many blocks are kept.
+// Len returns the number of retained blocks.
 func (t *Tree[T]) Len() int { return len(t.blocks) }
 
-// All goes through the blocks in no order.
+// All returns the retained blocks in any order.
 func (t *Tree[T]) All() iter.Seq[*Block[T]] { return maps.Values(t.blocks) }
 
-// Best and Finalized are the heads among the blocks that were delivered.
-func (t *Tree[T]) Best() *Block[T]      { return t.best }
+// Best returns the best delivered block.
+func (t *Tree[T]) Best() *Block[T] { return t.best }
+
+// Finalized returns the last final delivered block.
 func (t *Tree[T]) Finalized() *Block[T] { return t.finalized }
 
-// BestHash returns what the sink holds for the best block: after a restart, until SetBest, the one that it knows from before. Else a restart would look like a
-// reorg to it.
+// BestHash returns the best block of the sink. After a restart, until SetBest
+// is called, it is the block that the sink knew before. Otherwise a restart
+// would look like a reorg to the sink.
 func (t *Tree[T]) BestHash() jamq.HeaderHash {
 	if t.Rests() {
 		return t.resting
@@ -71,10 +79,10 @@ func (t *Tree[T]) BestHash() jamq.HeaderHash {
 	return t.best.Hash
 }
 
-// Rests reports whether the sink was not told of a best block yet since it restarted.
+// Rests reports whether SetBest has not been called since a restart.
 func (t *Tree[T]) Rests() bool { return !t.resting.IsZero() }
 
-// Oldest returns the oldest block on the finalized chain that is kept.
+// Oldest returns the oldest retained block on the finalized chain.
 func (t *Tree[T]) Oldest() *Block[T] {
 	b := t.finalized
 	for b.Parent != nil {
@@ -83,7 +91,8 @@ func (t *Tree[T]) Oldest() *Block[T] {
 	return b
 }
 
-// Add puts a child of a block that is kept into the tree. What the sink holds for the best block is that here as well, once it is there.
+// Add adds a child of a retained block. If it is the sink's best block, it
+// becomes the best block of the tree.
 func (t *Tree[T]) Add(child *Block[T]) {
 	t.blocks[child.Hash] = child
 	if child.Hash == t.resting {
@@ -91,7 +100,8 @@ func (t *Tree[T]) Add(child *Block[T]) {
 	}
 }
 
-// Precede puts a block before the oldest one, and reports whether there is room: what is older can be no anchor.
+// Precede adds a block before the oldest one. It returns false if there is no
+// room, because an older block cannot be an anchor.
 func (t *Tree[T]) Precede(hash jamq.HeaderHash, slot jamq.Slot, note T) bool {
 	oldest := t.Oldest()
 	if oldest.Height == 0 || oldest.Height+t.keep <= t.finalized.Height {
@@ -105,8 +115,10 @@ func (t *Tree[T]) Precede(hash jamq.HeaderHash, slot jamq.Slot, note T) bool {
 // SetBest makes a block the best one.
 func (t *Tree[T]) SetBest(b *Block[T]) { t.best, t.resting = b, jamq.HeaderHash{} }
 
-// Finalize makes a descendant of the finalized block final. It forgets forks that lost, and final blocks that can be no anchor any more. A best block that the
-// sink knows from before is not relied on any longer: it may be on such a fork.
+// Finalize makes a descendant of the finalized block final. It removes
+// abandoned forks, and final blocks that can no longer be anchors. The best
+// block that the sink knew before a restart is no longer used, because it may
+// be on such a fork.
 func (t *Tree[T]) Finalize(b *Block[T]) {
 	t.finalized, t.resting = b, jamq.HeaderHash{}
 	if !t.best.Descends(b) {

@@ -49,8 +49,8 @@ func TestTree(t *testing.T) {
 	})
 }
 
-// What the sink holds for the best block stays until it is told of another one; and there is room
-// for so many before the root as can be anchors.
+// The sink's best block stays until SetBest, and the tree has room for all blocks
+// before the root that can be anchors.
 func TestRestart(t *testing.T) {
 	tree := New(jamq.HeaderHash{1}, jamq.HeaderHash{9}, 50, 8, 0)
 	require.True(t, tree.Rests())
@@ -69,7 +69,7 @@ func TestRestart(t *testing.T) {
 	require.Equal(t, b.Hash, tree.BestHash())
 }
 
-// Once it is delivered, what the sink held for the best block is that here; and finality, which may
+// Once it is delivered, the sink's best block is the tree's best block; and finality, which may
 // have passed it by, ends the matter.
 func TestRestartOnAKnownBest(t *testing.T) {
 	tree := New(jamq.HeaderHash{1}, jamq.HeaderHash{2}, 50, 8, 0)

@@ -1,14 +1,16 @@
-// Package minheap is a priority queue whose entries can be moved and removed, for deadlines that change.
+// Package minheap is a priority queue whose entries can be moved and removed,
+// for deadlines that change.
 //
-// An [Entry] is embedded in what it stands for, so that nothing is allocated and nothing is searched: finding the earliest
-// costs nothing, everything else the logarithm of the length.
+// An [Entry] is embedded in the value that it stands for, so nothing is
+// allocated or searched. Finding the minimum takes constant time, everything
+// else logarithmic time.
 package minheap
 
 import "cmp"
 
-// Entry is a place in a heap. The zero value is in none.
+// Entry is an element of a heap. The zero value is in no heap.
 type Entry[K cmp.Ordered, V any] struct {
-	// Value is what the entry stands for; set it once.
+	// Value is the value that the entry stands for. It is set once.
 	Value V
 	key   K
 	index int // from 1; 0 means in no heap
@@ -20,8 +22,8 @@ func (e *Entry[K, V]) Queued() bool { return e.index != 0 }
 // Key returns the key of an entry that is in a heap.
 func (e *Entry[K, V]) Key() K { return e.key }
 
-// Heap holds entries by key. The zero value is empty. Which of several equal keys comes first is not defined.
-// It is not safe for concurrent use.
+// Heap has entries ordered by key. The zero value is empty. The order of equal
+// keys is not defined. It is not safe for concurrent use.
 type Heap[K cmp.Ordered, V any] struct {
 	entries []*Entry[K, V]
 }
@@ -29,7 +31,7 @@ type Heap[K cmp.Ordered, V any] struct {
 // Len returns the number of entries.
 func (h *Heap[K, V]) Len() int { return len(h.entries) }
 
-// Min returns the entry with the least key, or nil.
+// Min returns the entry with the smallest key, or nil.
 func (h *Heap[K, V]) Min() *Entry[K, V] {
 	if len(h.entries) == 0 {
 		return nil
@@ -37,7 +39,8 @@ func (h *Heap[K, V]) Min() *Entry[K, V] {
 	return h.entries[0]
 }
 
-// Set puts an entry into the heap, or moves it if it is there. It must not be in another heap.
+// Set adds the entry with a key, or moves it if it is in the heap. It must not
+// be in another heap.
 func (h *Heap[K, V]) Set(e *Entry[K, V], key K) {
 	if e.index == 0 {
 		h.entries = append(h.entries, e)
@@ -47,7 +50,7 @@ func (h *Heap[K, V]) Set(e *Entry[K, V], key K) {
 	h.down(h.up(e.index - 1))
 }
 
-// Remove takes an entry out. One that is not in the heap is ignored.
+// Remove removes the entry, if it is in the heap.
 func (h *Heap[K, V]) Remove(e *Entry[K, V]) {
 	if e.index == 0 {
 		return

@@ -18,7 +18,7 @@ var ErrDisk = errors.New("pebble: the disk failed")
 // the disk has failed.
 //
 // Pebble cannot go on after a failed write: it panics while it holds its locks,
-// or it calls Logger.Fatalf, often on goroutines of its own where no caller can
+// or it calls Logger.Fatalf, often on internal goroutines, so that no caller can
 // recover. A failed flush is tried again without end while writers wait. So
 // from the first operation that fails, guard
 //

@@ -25,8 +25,8 @@ const (
 	batches = 16 // of each writer
 )
 
-// value is what a writer puts under the key of its batch. It is so long that
-// memtables fill up, flush and compact.
+// value is the value that a writer puts under the key of its batch. It is long
+// enough to make memtables fill up, flush and compact.
 func value(writer, batch int) []byte {
 	return bytes.Repeat(fmt.Appendf(nil, "%d/%d;", writer, batch), 60+40*(batch%5))
 }
@@ -125,7 +125,7 @@ func holds(t *testing.T, db *DB, acknowledged [writers]int) {
 // The disk fails at any operation that changes it: for good or once. The
 // process goes on, every writer gets the reason, Close returns, and the next
 // Open has what was acknowledged. At every other operation a power cut follows,
-// so that what was not synced is gone.
+// so that unsynced data is gone.
 func TestDiskFailsAtAnyOperation(t *testing.T) {
 	for _, forGood := range []bool{true, false} {
 		t.Run(fmt.Sprintf("for good %v", forGood), func(t *testing.T) {
@@ -163,7 +163,7 @@ func failsAt(t *testing.T, at int64, forGood, powerCut bool) (failed bool) {
 		} else {
 			require.Empty(t, errs)
 		}
-		holds(t, db, acknowledged) // what was acknowledged can still be read
+		holds(t, db, acknowledged) // still readable
 		in(t, "Close hangs", func() { err = db.Close() })
 	}
 	failed = operations.Load() >= at

@@ -1,10 +1,10 @@
-// Package pebbledb is what the stores on Pebble share. It opens a database so
-// that neither a crash nor a disk that fails loses what was acknowledged.
+// Package pebbledb opens Pebble databases for the stores of this repository so
+// that neither a crash nor a failing disk loses acknowledged data.
 //
 // A [DB] outlives its disk: if an operation on its files fails, for example
-// because the disk is full, the process goes on. All later commits return an
-// error that wraps [ErrDisk], and nothing changes the files any more. Close and
-// Open, once there is space, continue with what was acknowledged.
+// because the disk is full, the process continues. All later commits return an
+// error that wraps [ErrDisk], and the files do not change any more. Close it,
+// free space, and Open continues with the acknowledged data.
 package pebbledb
 
 import (
@@ -98,7 +98,8 @@ func (d *DB) Close() error {
 	return errors.Join(d.Err(), d.pebble.Close())
 }
 
-// missing returns the directories whose entries have to be synced once dir is there: its parent, and on up to the first that exists.
+// missing returns the directories whose entries must be synced after dir is
+// created: its parent, and further ancestors up to the first that existed.
 func missing(fs vfs.FS, dir string) (parents []string) {
 	for {
 		parent := fs.PathDir(dir)

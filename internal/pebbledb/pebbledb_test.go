@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A database in directories that were not there survives a crash, with what was synced to it.
+// A database in new directories survives a crash, with the data that was synced.
 func TestNewDirectoriesAreDurable(t *testing.T) {
 	fs := vfs.NewStrictMem()
 	open := func() *DB {

@@ -18,7 +18,7 @@ var (
 )
 
 // minWords is the number of words, labels aside, that a comment with a label
-// has at least. A label alone says nothing to a reader.
+// has at least. A reader does not know the label by heart.
 const minWords = 4
 
 // Cited finds labels that [Rules] does not define, comments that give a label

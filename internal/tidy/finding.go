@@ -14,7 +14,7 @@ type Finding struct {
 	Line int
 	// Check is the name of the check, such as "width".
 	Check string
-	// Text says in plain words what is wrong and what would be right.
+	// Text describes the problem and the rule in plain words.
 	Text string
 }
 

@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// impure are the packages that a state machine does not import: locks,
-// random numbers, and what the operating system offers.
+// impure are the packages that a state machine does not import: locks, random
+// numbers, and services of the operating system.
 var impure = []string{"sync", "sync/atomic", "math/rand", "math/rand/v2", "crypto/rand", "os", "net", "io/fs", "log", "log/slog"}
 
 // clocks are the functions of package time that read or wait for the clock.
 var clocks = []string{"Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Sleep", "Tick"}
 
 // Pure finds uses of a clock, a lock, a goroutine, a random number or the
-// operating system in the files of one package, and places where the order of
+// operating system in the files of one package, and loops in which the order of
 // a map can reach an output. The files must have been type-checked with info.
 //
 // A loop over a map is accepted if its body only writes to maps, counts,

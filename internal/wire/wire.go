@@ -1,8 +1,10 @@
-// Package wire writes and reads the plain binary form of snapshots and journal records: unsigned integers as varints, byte
-// strings with their length before them, hashes as they are.
+// Package wire writes and reads the binary form of snapshots and journal
+// records: integers as varints, byte strings after their length, hashes as they
+// are.
 //
-// A [Reader] never panics and never allocates more than its input justifies, so it may read bytes that nobody vouches for. Its
-// first error sticks: read everything, then ask Done.
+// A [Reader] never panics and never allocates more than its input justifies, so
+// its input need not be trusted. It keeps its first error: read all values,
+// then call Done.
 package wire
 
 import (
@@ -58,7 +60,8 @@ type Reader struct {
 // NewReader returns a reader of b, which must not change while it is read.
 func NewReader(b []byte) *Reader { return &Reader{rest: b} }
 
-// Fail makes the reader fail as if its bytes were corrupt, for a value that cannot be right.
+// Fail sets the error of the reader as if its bytes were corrupt, for a value
+// that cannot be right.
 func (r *Reader) Fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
@@ -69,7 +72,7 @@ func (r *Reader) Fail(format string, args ...any) {
 // Err returns the first error.
 func (r *Reader) Err() error { return r.err }
 
-// Done returns the first error, or one if bytes are left over.
+// Done returns the first error, or an error if bytes are left.
 func (r *Reader) Done() error {
 	if len(r.rest) > 0 {
 		r.Fail("%d bytes too many", len(r.rest))
@@ -121,7 +124,8 @@ func (r *Reader) Bool() bool {
 	return b[0] == 1
 }
 
-// Bytes reads a length and as many bytes. The result shares memory with the input; it is nil for none.
+// Bytes reads a length and that number of bytes. The result shares memory with
+// the input. It is nil if the length is 0.
 func (r *Reader) Bytes() []byte {
 	n := r.Count(1)
 	if n == 0 {
@@ -130,7 +134,9 @@ func (r *Reader) Bytes() []byte {
 	return r.take(n)
 }
 
-// Count reads how many elements follow, of at least size bytes each, size positive. It is never more than what the rest can hold.
+// Count reads the number of elements that follow, of at least size bytes each;
+// size is above 0. The number is never more than the rest of the input can
+// hold.
 func (r *Reader) Count(size int) int {
 	n := r.Uint()
 	if n > uint64(len(r.rest)/size) {
@@ -157,7 +163,8 @@ func ReadHash[H Hash](r *Reader) H {
 	return H(a)
 }
 
-// ReadHashes reads a count and as many hashes; nil for none.
+// ReadHashes reads a count and that number of hashes. The result is nil if the
+// count is 0.
 func ReadHashes[H Hash](r *Reader) []H {
 	n := r.Count(32)
 	if n == 0 {

@@ -19,14 +19,14 @@ import (
 // startLen is the length of the start slot.
 const startLen = 4
 
-// genesisRecord describes a chain that begins.
+// genesisRecord returns the record of a new chain.
 func genesisRecord(cfg *jamtest.Config) []byte {
 	record := binary.LittleEndian.AppendUint32([]byte{recordGenesis}, uint32(cfg.StartSlot))
 	return append(record, describe(cfg)...)
 }
 
-// describe returns everything that decides how a chain goes on, but for its start slot and for
-// Commit, which is a func.
+// describe returns the configuration that decides how a chain continues. It leaves
+// out the start slot, and Commit, which is a function.
 func describe(cfg *jamtest.Config) []byte {
 	plain := *cfg
 	plain.StartSlot, plain.Retention, plain.Commit, plain.Script = 0, 0, nil, nil

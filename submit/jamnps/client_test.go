@@ -80,8 +80,8 @@ func encodePackage(t testing.TB, w *world, context jamq.RefineContext, payload s
 	return raw, hash
 }
 
-// What the guarantor reads is what was sent, message by message, and each attempt goes to another
-// one.
+// The guarantor receives each message unchanged, and each attempt goes to
+// another guarantor.
 func TestSubmitPackage(t *testing.T) {
 	w := newWorld(t)
 	a, b := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
@@ -147,8 +147,8 @@ func TestSubmitBundle(t *testing.T) {
 	require.ErrorIs(t, c.SubmitBundle(t.Context(), b), ErrRefused, "the guarantor counts the segments")
 }
 
-// A refusal, a peer that does not answer, one that is away, one that is somebody else, one of
-// another network.
+// Failures: a refusal, a peer that does not answer, one that is unreachable,
+// one with another key, and one of another network.
 func TestSubmitFailures(t *testing.T) {
 	w := newWorld(t)
 	g := startGuarantor(t, w, 1)
@@ -192,7 +192,8 @@ func TestSubmitFailures(t *testing.T) {
 	require.Equal(t, submit.Fatal, submit.ClassOf(err))
 }
 
-// A caller who gives up while a connection is made says nothing about the peer: others try at once.
+// If a caller gives up during a connection attempt, the peer does not count as
+// failed: other callers try at once.
 func TestCallerGivesUp(t *testing.T) {
 	w := newWorld(t)
 	g := startGuarantor(t, w, 1)
@@ -206,8 +207,8 @@ func TestCallerGivesUp(t *testing.T) {
 	require.NoError(t, c.SubmitPackage(t.Context(), Submission{Attempt: 1, Package: raw}))
 }
 
-// A connection that is cut while a guarantor reads says so at once, and the next attempt has a new
-// one.
+// If a connection is cut while a guarantor reads, the call fails at once, and
+// the next attempt uses a new connection.
 func TestCutInASubmission(t *testing.T) {
 	w := newWorld(t)
 	g := startGuarantor(t, w, 1)
@@ -225,8 +226,8 @@ func TestCutInASubmission(t *testing.T) {
 	require.NoError(t, c.SubmitPackage(t.Context(), Submission{Attempt: 1, Package: raw}))
 }
 
-// A node that announces nothing to builders still takes packages; what it says later is heard on
-// the same connection.
+// A node that refuses announcements to builders still accepts packages. Later
+// announcements arrive on the same connection.
 func TestPeerWithoutAnnouncements(t *testing.T) {
 	w := newWorld(t)
 	g := startGuarantor(t, w, 1)

@@ -97,7 +97,7 @@ func TestFeedContextOfAFinalHead(t *testing.T) {
 	a := w.grow(w.best, 1)
 	head := w.grow(a, 1)
 	w.finalize(0)
-	g.cut() // a handshake tells of finality
+	g.cut() // the next handshake has finality
 	until(t, f, sink, head, head)
 	refine, err := f.Context(t.Context(), a.hash, nil)
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestFeedContextOfAFinalHead(t *testing.T) {
 	require.Equal(t, a.root(), refine.LookupStateRoot)
 }
 
-// A part of the state is what the root says, or the peer is caught.
+// A part of the state either matches the root or is refused.
 func TestStateRange(t *testing.T) {
 	w := newWorld(t)
 	g := startGuarantor(t, w, 1)

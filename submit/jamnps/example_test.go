@@ -32,7 +32,7 @@ func ExampleWriteMessage() {
 	// hi <nil>
 }
 
-// A client opens its socket and connects to nobody until it has to.
+// Open opens a socket. The client connects to a peer when a request needs it.
 func ExampleOpen() {
 	c, err := codec.New(codec.V072, jamq.Tiny())
 	if err != nil {

@@ -45,7 +45,7 @@ func openFeed(t *testing.T, c *Client, cfg FeedConfig) (*Feed, *viewSink) {
 	return f, &viewSink{view: view}
 }
 
-// until lets the feed work until the sink is where it should be.
+// until runs the feed until the sink has the given heads.
 func until(t *testing.T, f *Feed, s *viewSink, best, final *worldBlock) {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
@@ -85,7 +85,7 @@ func TestFeedFollowsForks(t *testing.T) {
 			}
 			head = w.grow(from, 1+jamq.Slot(random.IntN(2)))
 		}
-		for head.height <= w.best.height && head != w.best { // the longest chain is unique when we look
+		for head.height <= w.best.height && head != w.best { // the longest chain is unique
 			head = w.grow(head, 1)
 		}
 		final := w.finalize(2 + random.IntN(3))
@@ -139,7 +139,8 @@ func TestBlocksBothWays(t *testing.T) {
 	require.ErrorIs(t, err, ErrMalformed, "more than asked for")
 }
 
-// A feed goes on from where a queue left off, and fetches all that it missed, in several requests.
+// A feed continues after the last block of a queue, and fetches all blocks
+// since, in several requests.
 func TestFeedFromAnOlderRoot(t *testing.T) {
 	w := newWorld(t)
 	g := startGuarantor(t, w, 1)
@@ -161,7 +162,7 @@ func TestFeedFromAnOlderRoot(t *testing.T) {
 	require.ErrorIs(t, short.catchUp(t.Context(), sink), ErrHistoryLost)
 }
 
-// bestSink notes what it is told is the best block.
+// bestSink records the best blocks that it receives.
 type bestSink struct {
 	*viewSink
 	bests []jamq.HeaderHash
@@ -274,9 +275,10 @@ func (b *builder) Submit(ctx context.Context, r bundlequeue.Send[parcel]) error 
 	return b.feed.client.SubmitPackage(ctx, Submission{Core: r.Core, Attempt: r.Attempt, Package: r.Bundle.raw})
 }
 
-// TestRunnerOverTheNetwork is a whole builder on a network of three nodes, over UDP and in real
-// time. One of them refuses packages now and then, one goes away and comes back, and connections
-// are cut. Every bundle is accumulated once, and in order: the chain says so.
+// TestRunnerOverTheNetwork runs a whole builder on a network of three nodes,
+// over UDP and in real time. One node refuses packages now and then, one goes
+// away and comes back, and connections are cut. On the chain, every bundle must
+// be accumulated once and in order.
 func TestRunnerOverTheNetwork(t *testing.T) {
 	const slot, bundles = 40 * time.Millisecond, 20
 	w := newWorld(t)

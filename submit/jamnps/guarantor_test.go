@@ -134,7 +134,7 @@ func (g *guarantor) set(f func()) {
 	f()
 }
 
-// submissions returns the messages of what was taken, clients the names of those that connected.
+// submissions returns the messages of the accepted packages.
 func (g *guarantor) submissions() [][][]byte {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -373,7 +373,8 @@ func (g *guarantor) announcements(stream *quic.Stream) {
 	g.mu.Lock()
 	g.ups[stream] = struct{}{}
 	g.mu.Unlock()
-	_, err := stream.Write(framed(hello)) // under the lock, so that no block comes before it or is forgotten
+	// This is under the lock, so that no block is announced before it or lost.
+	_, err := stream.Write(framed(hello))
 	g.world.mu.Unlock()
 	if err == nil {
 		var theirs []byte

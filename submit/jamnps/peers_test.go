@@ -37,7 +37,8 @@ func TestFeedTakesOnlyProvedBlocks(t *testing.T) {
 	require.ErrorIs(t, err, ErrMalformed, "no block at all")
 }
 
-// A peer that does not answer in time holds nobody up: another one is asked.
+// A peer that does not answer in time delays no request: another peer serves
+// it.
 func TestSlowPeer(t *testing.T) {
 	w := newWorld(t)
 	slow, quick := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
@@ -58,8 +59,8 @@ func TestSlowPeer(t *testing.T) {
 	require.EqualValues(t, beefyRootOf(head.parent.hash), refine.BeefyRoot)
 }
 
-// A peer that announces blocks that nobody has, and answers nothing, holds up its own announcements
-// alone.
+// A peer that announces invented blocks and answers no requests delays its own
+// announcements only.
 func TestInventedAnnouncements(t *testing.T) {
 	const timeout = 100 * time.Millisecond
 	w := newWorld(t)
@@ -127,7 +128,7 @@ func TestSlowlyServedForks(t *testing.T) {
 	require.Less(t, time.Since(begun), 10*timeout, "200 answers take 50 time-outs")
 }
 
-// bests tells of each best block.
+// bests receives each best block.
 type bests chan jamq.HeaderHash
 
 func (b bests) Import(_ context.Context, _ jamq.Block, best jamq.HeaderHash) error {
@@ -142,7 +143,7 @@ func TestPeerIsAway(t *testing.T) {
 	w := newWorld(t)
 	away, honest := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
 	away.down()
-	socket, err := net.ListenPacket("udp", away.addr) // hears everything and says nothing
+	socket, err := net.ListenPacket("udp", away.addr) // never answers
 	require.NoError(t, err)
 	defer func() { require.NoError(t, socket.Close()) }()
 	c := openClient(t, w, func(cfg *Config) { cfg.DialTimeout = time.Minute }, away, honest)
@@ -176,7 +177,7 @@ func TestLostForkIsForgotten(t *testing.T) {
 	b := w.grow(a, 1)
 	head := w.grow(w.grow(b, 1), 1)
 	w.finalize(2)
-	g.cut() // a handshake tells of finality
+	g.cut() // the next handshake has finality
 	until(t, f, sink, head, b)
 	lost := w.grow(a, 50)
 	announced := func() bool {
@@ -242,8 +243,8 @@ func TestFinalPeers(t *testing.T) {
 	require.Equal(t, b.hash, sink.view.Finalized().Hash)
 }
 
-// invent puts a block with contents of a peer's own choice on a parent. It hashes to its name and
-// commits to what is in it; only the seal would tell.
+// invent adds a block with the given contents to a parent. Its hash and its
+// extrinsic hash are correct; only the seal is missing.
 func (w *world) invent(parent *worldBlock, slot jamq.Slot, contents codec.Extrinsics) *worldBlock {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -275,8 +276,9 @@ func TestInvalidBlock(t *testing.T) {
 	require.ErrorIs(t, err, ErrMalformed)
 }
 
-// Forks without number, of one peer, do not fill the queue: what is not longer than the best chain
-// is not delivered, be it said to be final or not.
+// Any number of forks of one peer cannot fill the queue: a fork that is not
+// longer than the best chain is not delivered, whether or not the peer reports
+// it as final.
 func TestInventedForks(t *testing.T) {
 	w, invented := newWorld(t), newWorld(t)
 	liar := startGuarantor(t, invented, 1)
@@ -302,7 +304,7 @@ func TestInventedForks(t *testing.T) {
 	require.Less(t, f.tree.Len(), 40)
 	require.Positive(t, liar.count(128), "its forks were looked at")
 	final := w.finalize(3)
-	head = w.grow(head, 1) // an announcement tells of finality
+	head = w.grow(head, 1) // announces finality
 	until(t, f, sink, head, final)
 }
 

@@ -30,7 +30,7 @@ type world struct {
 	finalized *worldBlock
 	offers    []offer
 	seen      map[jamq.PackageHash]bool
-	grown     []func(*worldBlock) // told of each block, under the lock
+	grown     []func(*worldBlock) // called with each block, locked
 }
 
 type worldBlock struct {
@@ -91,7 +91,8 @@ func (w *world) seal(b codec.Block, n *worldBlock) *worldBlock {
 
 func beefyRootOf(h jamq.HeaderHash) [32]byte { return blake2b.Sum256(append([]byte("beefy"), h[:]...)) }
 
-// grow puts a block on a parent, so many slots later; it is the best one if it is the highest.
+// grow adds a block to a parent, the given number of slots later. It becomes
+// the best block if it is the highest.
 func (w *world) grow(parent *worldBlock, slots jamq.Slot) *worldBlock {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,7 +158,7 @@ func (w *world) reportable(n *worldBlock, p *parsedPackage) bool {
 	return recent && p.context.BeefyRoot == beefyRootOf(p.context.Anchor)
 }
 
-// finalize makes the block so many below the best one final.
+// finalize makes the block at the given distance below the best one final.
 func (w *world) finalize(below int) *worldBlock {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -191,7 +192,7 @@ func (w *world) chapter3(n *worldBlock) []byte {
 	return append(out, 2, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32)
 }
 
-// parsedPackage is what a guarantor needs of a package.
+// parsedPackage is the part of a package that a guarantor uses.
 type parsedPackage struct {
 	hash    jamq.PackageHash
 	context jamq.RefineContext

@@ -145,7 +145,7 @@ func TestReconnect(t *testing.T) {
 			n.chain.Cut()
 		} else {
 			n.down()
-			n.step(2) // what is missed meanwhile
+			n.step(2) // missed blocks
 			n.up()
 		}
 		u := n.step(1)
@@ -157,7 +157,8 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
-// A subscription that the node refuses to take up again costs the others nothing, and hears of it.
+// If the node refuses to renew a subscription, this subscription receives the
+// error and the others continue.
 func TestRefusedSubscription(t *testing.T) {
 	n := startNode(t, nil)
 	c := n.client(nil)
@@ -179,7 +180,8 @@ func TestRefusedSubscription(t *testing.T) {
 	update(t, capped)
 }
 
-// A call whose connection breaks in its middle says so, and does not wait for its deadline.
+// If the connection breaks during a call, the call fails at once and does not
+// wait for its deadline.
 func TestCutInACall(t *testing.T) {
 	n := startNode(t, nil)
 	c := n.client(func(cfg *Config) { cfg.CallTimeout = time.Minute })
@@ -217,7 +219,8 @@ func TestSlowAnswers(t *testing.T) {
 	require.Eventually(t, func() bool { _, err := c.BestBlock(t.Context()); return err == nil }, 10*time.Second, time.Millisecond, "late answers are for nobody")
 }
 
-// A caller whose time is up breaks nothing for the others, who have the same connection.
+// A caller that reaches its deadline does not affect other callers on the same
+// connection.
 func TestDeadlineOfOneCaller(t *testing.T) {
 	n := startNode(t, nil)
 	c := n.client(nil)
@@ -307,7 +310,7 @@ func TestMalformedResults(t *testing.T) {
 		n.faults.Lock()
 		n.fault["bestBlock"] = jip2server.Fault{Raw: nil}
 		n.faults.Unlock()
-		n.chain.Cut() // ids begin anew
+		n.chain.Cut() // ids restart
 		require.Eventually(t, func() bool {
 			n.breaks("bestBlock", jip2server.Fault{Raw: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"result":%s}`, result)})
 			_, err := c.BestBlock(t.Context())
@@ -416,7 +419,8 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// Whatever a node sends, nothing panics, and what is no JSON-RPC ends the connection.
+// No message of a node causes a panic, and a message that is not JSON-RPC ends
+// the connection.
 func FuzzMessage(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"result":{"header_hash":"AQIDAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","slot":7}}`, `{"id":1,"error":{"code":0}}`, `{"id":2,"result":5}`,

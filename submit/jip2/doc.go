@@ -4,7 +4,8 @@
 //	client, err := jip2.Open(jip2.DefaultConfig("ws://127.0.0.1:19800"))
 //	defer client.Close()
 //	feed, err := jip2.OpenFeed(ctx, client, jip2.FeedConfig{Service: service})
-//	runner, err := submit.NewRunner(submit.DefaultConfig(feed.Spec()), feed.Root(), builder, submitter)
+//	cfg := submit.DefaultConfig(feed.Spec())
+//	runner, err := submit.NewRunner(cfg, feed.Root(), builder, submitter)
 //	err = runner.Start(ctx)
 //	err = feed.Follow(ctx, runner) // blocks until ctx ends
 //
@@ -17,7 +18,7 @@
 // again with back-off and jitter. Every call waits for a connection and has a
 // deadline, and the size of messages is bounded. A [Subscription] outlives
 // connections. It holds the newest value only. [Client.Call] and [Subscribe]
-// reach the methods of JIP-2 that have no method of their own here.
+// reach the methods of JIP-2 that this package does not wrap.
 //
 // # The feed
 //

@@ -65,8 +65,9 @@ func TestFate(t *testing.T) {
 	require.True(t, waiting.settled(&spec, 22), "an epoch later")
 }
 
-// What was taken in blocks of which a node cannot tell is told in the last of them that can have
-// done it: then it is not dead in between.
+// A package that was accumulated in blocks without answers counts as
+// accumulated in the last of them that is possible, so that it is not dead in
+// between.
 func TestTakenLater(t *testing.T) {
 	spec := jamq.Tiny()
 	f := fate{stage: available, since: 10}
@@ -128,14 +129,14 @@ func TestEarlier(t *testing.T) {
 	}
 }
 
-// A core that is reported on was free before: what a slow status still has there has become
-// available. And no block puts two reports on one core.
+// A core was free before a new report, so a package that is still on it by a
+// stale status has become available. No block puts two reports on one core.
 func TestOneReportPerCore(t *testing.T) {
 	one, two, three := jamq.PackageHash{1}, jamq.PackageHash{2}, jamq.PackageHash{3}
 	tree := headers.New(jamq.HeaderHash{1}, jamq.HeaderHash{}, 10, 8, fates{one: {stage: onCore, core: 1, since: 9}})
 	f := &Feed{spec: jamq.Tiny(), tree: tree, watched: map[jamq.PackageHash]watched{}}
 	s := &step{BlockDescriptor: BlockDescriptor{Hash{2}, 11}, parent: tree.Best().Hash, answers: map[jamq.PackageHash]*answer{
-		one: {status: reported}, two: {status: reported}, three: {status: reported}, // all on core 1
+		one: {status: reported}, two: {status: reported}, three: {status: reported},
 	}}
 	n, block := f.build(s)
 	require.Equal(t, []jamq.CoreIndex{1}, block.Available)

@@ -26,7 +26,8 @@ func (p printer) Finalize(context.Context, jamq.HeaderHash) error {
 	return nil
 }
 
-// The feed delivers every block of the chain, also those that passed while nobody looked.
+// The feed delivers every block of the chain, including those before Follow was
+// called.
 func ExampleOpenFeed() {
 	server, err := jip2server.New(jip2server.DefaultConfig(jamtest.DefaultConfig(jamq.Tiny(), 7)))
 	if err != nil {
@@ -46,7 +47,7 @@ func ExampleOpenFeed() {
 	defer stop()
 	feed, err := jip2.OpenFeed(ctx, client, jip2.FeedConfig{Service: jip2.Service{
 		ID:    9,
-		Key:   jip2server.MarkKey, // where the service would leave its mark of a package
+		Key:   jip2server.MarkKey, // key of the service's mark
 		Taken: func(_ jamq.PackageHash, value []byte) (bool, error) { return value != nil, nil },
 	}})
 	if err != nil {

@@ -118,8 +118,8 @@ func (f *follower) status(pkg jamq.PackageHash) chainview.Status {
 	return s
 }
 
-// check holds what the view believes against the chain itself. exact says that the node tells all:
-// then the view must not be behind either.
+// check compares the view with the chain. exact means that the node answers
+// everything, so that the view must not be behind either.
 func (f *follower) check(exact bool) {
 	f.t.Helper()
 	f.chain.View(func(c *jamtest.Chain) {
@@ -152,9 +152,10 @@ func (f *follower) check(exact bool) {
 	})
 }
 
-// TestFeedAgainstTheChain plays chains with everything that goes wrong on them, and connections
-// that break, heads that are missed, states that are pruned, statuses that are stuck. The view that
-// is fed by statuses comes to what the chain is, and never holds for dead what lives.
+// TestFeedAgainstTheChain runs chains with all faults, and with connections
+// that break, heads that are missed, states that are pruned and statuses that
+// are stuck. The view that the statuses feed must reach the state of the chain,
+// and must never consider a live package dead.
 func TestFeedAgainstTheChain(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -209,8 +210,8 @@ func TestFeedAgainstTheChain(t *testing.T) {
 	}
 }
 
-// A node that never says Ready: what is on a core beyond its time waits for the service, instead of
-// being called dead.
+// A node never answers Ready: a package that stays on its core beyond the
+// time-out waits for the service and is not dead.
 func TestStuckStatusIsNoEvidence(t *testing.T) {
 	f := follow(t, func(cfg *jip2server.Config) {
 		cfg.StuckAtReported = true
@@ -327,7 +328,8 @@ func TestAnotherYoungerChain(t *testing.T) {
 	require.True(t, why.shouldLog(first))
 }
 
-// The feed goes on where a queue left off, however long ago, and asks about what that one had out.
+// The feed continues after the last block of a queue, however old, and watches
+// the packages that the queue had sent.
 func TestFeedFromAnOlderRoot(t *testing.T) {
 	f := follow(t, nil)
 	f.step(6)
@@ -376,8 +378,8 @@ func TestAccumulatedInAGap(t *testing.T) {
 	}
 }
 
-// After a gap that is longer than what a queue can hold, the feed goes on all the same: most of it
-// is final.
+// After a gap longer than the capacity of a queue the feed continues, because
+// most of the gap is final.
 func TestGapOfDays(t *testing.T) {
 	f := follow(t, nil)
 	f.step(12)
@@ -424,9 +426,10 @@ func TestLongGapOverShortConnections(t *testing.T) {
 	require.Empty(t, f.feed.learned)
 }
 
-// A feed that restarts is told of a package anchored above its root, and does not forget it when
-// finality moves: it sees its report and its accumulation. Until it has delivered a head, the best
-// block stays the one that the sink had; and it knows the anchors before its root.
+// A feed that restarts and watches a package with an anchor above its root does
+// not forget the package when finality moves: it delivers its report and its
+// accumulation. Until the feed has delivered a head, the best block stays that
+// of the sink. The feed knows the anchors before its root.
 func TestRestart(t *testing.T) {
 	f := follow(t, func(c *jip2server.Config) {
 		c.Chain.FinalityLag, c.Chain.ReportLatency, c.Chain.AvailabilityLatency = 6, [2]jamq.Slot{4, 4}, [2]jamq.Slot{1, 1}
@@ -454,7 +457,7 @@ func TestRestart(t *testing.T) {
 	require.NotContains(t, f.feed.watched, pkg, "its fate is final")
 }
 
-// bestSink notes what it is told is the best block.
+// bestSink records the best blocks that it receives.
 type bestSink struct {
 	*viewSink
 	bests []jamq.HeaderHash

@@ -41,8 +41,8 @@ func (parcels) DecodeBundle(b []byte) (parcel, error) {
 	return parcel{w.Name, w.Raw, w.Context}, err
 }
 
-// durable is a builder's process: a runner with a journal, and a feed that goes on where the queue
-// is.
+// durable is a builder's process: a runner with a journal, and a feed that
+// continues after the queue's last block.
 type durable struct {
 	*builder
 	runner *submit.Runner[parcel]

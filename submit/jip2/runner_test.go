@@ -171,9 +171,10 @@ func startBuilder(t *testing.T, p *process) (*builder, *submit.Runner[parcel]) {
 	return b, runner
 }
 
-// TestRunnerOverASocket is a whole builder and a whole chain with a socket between them, in real
-// time. The socket is cut again and again, and the chain's process killed and started anew from its
-// journal. Every bundle is executed once, and in order: the chain says so.
+// TestRunnerOverASocket runs a whole builder and a whole chain with a socket
+// between them, in real time. The socket is cut again and again, and the
+// chain's process is killed and restarted from its journal. On the chain, every
+// bundle must be executed once and in order.
 func TestRunnerOverASocket(t *testing.T) {
 	const slot, bundles = 40 * time.Millisecond, 35
 	p := startProcess(t, slot)

@@ -23,7 +23,7 @@ func TestDataDirectoryIsForOne(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, n.store.close()) }()
 	_, err = New(cfg)
-	require.ErrorContains(t, err, "one process at a time")
+	require.ErrorContains(t, err, "only one process")
 }
 
 // The chain ends with the process. Transactions in blocks that are not final return

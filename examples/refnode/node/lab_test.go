@@ -35,7 +35,7 @@ func TestNotReadyWithoutFinality(t *testing.T) {
 	require.NoError(t, n.Lab().StopFinality(true))
 	require.Eventually(t, func() bool {
 		err = n.Ready()
-		return errors.Is(err, ErrNotReady) && strings.Contains(err.Error(), "finalized nothing")
+		return errors.Is(err, ErrNotReady) && strings.Contains(err.Error(), "finalized no block")
 	}, 10*time.Second, 5*time.Millisecond)
 	require.ErrorContains(t, err, "of the last 24 slots")
 	require.NoError(t, n.Lab().StopFinality(false))
