@@ -99,7 +99,8 @@ func TestDrainSeesTheDelegation(t *testing.T) {
 	require.Equal(t, "lkk", statuses(p, 0, 3))
 }
 
-// What is in a lease does not expire, and what follows it stays as long.
+// A leased transaction does not expire, and the sender's later transactions stay as
+// long.
 func TestLeasedDoesNotExpire(t *testing.T) {
 	w := newWorld()
 	p := newPool(t, w, func(c *Config) { c.LeaseLifetime = 10 * time.Hour })
@@ -172,7 +173,7 @@ func TestKeepingEndsWithTheReset(t *testing.T) {
 	require.Equal(t, StatusUnknown, p.Status(tx(0, 1, 10).Hash()))
 }
 
-// Failed blocks take the floor back to what it was before them.
+// Failed blocks reset the floor to its value before them.
 func TestFloorGoesBack(t *testing.T) {
 	p := newPool(t, newWorld(), func(c *Config) { c.FloorWindow, c.BlockGasLimit = 2, txGas })
 	full := blockOf(tx(0, 0, 100))
@@ -182,8 +183,8 @@ func TestFloorGoesBack(t *testing.T) {
 	require.EqualValues(t, gwei, p.Stats().Floor)
 }
 
-// Of transactions that came back, none gives way to what waits behind a gap, and
-// no sender gives way to one that has as many.
+// A transaction that came back never gives way to one behind a gap, and no sender
+// gives way to another with the same number of transactions.
 func TestQueueOfReturned(t *testing.T) {
 	p := newPool(t, newWorld(), func(c *Config) { c.MaxQueued = 3 })
 	add(t, p, tx(0, 1, 2), tx(0, 2, 2), tx(0, 3, 2))
