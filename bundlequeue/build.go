@@ -194,7 +194,7 @@ func (q *Queue[B]) checkBuilt(it *item[B], at anchor.Point, onBest bool, ev *Bui
 	if _, holds := q.blocks.Locate(r.minAnchor.Hash); !holds {
 		return nil // removed by a reorg: see fits
 	}
-	return fmt.Errorf("%w: bundle %d is anchored at height %d, want at least %d, where its earlier versions are dead", ErrInadmissible, it.number, at.Height, r.minAnchor.Height)
+	return fmt.Errorf("%w: bundle %d is anchored at height %d, want at least %d, at which its earlier versions are dead", ErrInadmissible, it.number, at.Height, r.minAnchor.Height)
 }
 
 // discard drops a package that was dead when it was built. The package was
