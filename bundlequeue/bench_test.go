@@ -13,10 +13,10 @@ import (
 	"github.com/jamq/jamq/bundlequeue/told"
 )
 
-// ops are what a builder does to a bundle, in order. A benchmark plays the whole life of batch
-// after batch and times one of them.
+// ops holds the operations of a builder on a bundle, in order. A benchmark runs
+// the whole life of one batch after another and times one of them.
 type ops interface {
-	// timed says whether the operations to come are timed.
+	// timed is true if the next operations are timed.
 	timed(on bool)
 
 	enqueue(n uint64)
@@ -265,7 +265,9 @@ func benchmarkOp(b *testing.B, o ops, op string, held int) {
 	b.ResetTimer()
 	for w.done < b.N {
 		w.run("Enqueue", func(uint64) { o.enqueue(next); next++ })
-		w.run("Submit", func(i uint64) { // a build names the package of the one before it, so these two go in turns
+		// A build names the package of the bundle before it, so these two
+		// alternate.
+		w.run("Submit", func(i uint64) {
 			w.one("Dequeue", o.dequeue)
 			o.markSubmitted(packageOf(oldest + i))
 		})

@@ -127,7 +127,7 @@ func (s *scene) blocks(n int) {
 	}
 }
 
-// answer builds all packages that are asked for.
+// answer builds all requested packages.
 func (s *scene) answer() {
 	s.t.Helper()
 	for len(s.builds) > 0 {

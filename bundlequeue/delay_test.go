@@ -21,8 +21,8 @@ func (s *scene) useless(context jamq.RefineContext) {
 	s.step(Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{2, s.hashes}, Context: context, Bundle: b.Bundle})
 }
 
-// A package with a lookup anchor that is too old (D3) is not built anew until finality moves. Then
-// the bundle goes on.
+// If the lookup anchor of a package is too old (D3), the package is not built
+// again until finality moves. Then the bundle continues.
 func TestOldLookupAnchorWaitsForFinality(t *testing.T) {
 	s := newScene(t, nil)
 	s.blocks(40)
@@ -73,7 +73,8 @@ func TestOldLookupAnchorNeedsNoNewBlock(t *testing.T) {
 	require.Len(t, s.sends, 1)
 }
 
-// A package that overtook its evidence is built anew on the next block and not before.
+// A package whose evidence was reorganized away is built again on the next
+// block and not before.
 func TestUselessBuildWaitsForABlock(t *testing.T) {
 	s := newScene(t, nil)
 	other := s.otherFork()

@@ -22,7 +22,9 @@ func ExampleQueue_Step() {
 		bundlequeue.Enqueue[string]{Number: 1, Bundle: "block 1"},
 		bundlequeue.Built[string]{Ticket: 1, Package: pkg, Context: jamq.RefineContext{
 			Anchor: genesis.Hash, AnchorSlot: genesis.Slot,
-			LookupAnchor: genesis.Hash, LookupAnchorSlot: genesis.Slot, // final; without it the package is dead on arrival (D3)
+			// Without a final lookup anchor the package is dead when it is
+			// built (D3).
+			LookupAnchor: genesis.Hash, LookupAnchorSlot: genesis.Slot,
 		}},
 		bundlequeue.Sent{Ticket: 2, OK: true},
 		bundlequeue.Imported{

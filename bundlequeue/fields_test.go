@@ -13,9 +13,9 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// TestEveryFieldIsSaved gives every field of a bundle, its open request, its trouble and its
-// version a value of its own, and reads them back from a snapshot. A field that is added later must
-// be set here.
+// TestEveryFieldIsSaved gives every field of a bundle, its open request, its
+// trouble and its version a distinct value, and reads the values back from a
+// snapshot. A new field must be set here.
 func TestEveryFieldIsSaved(t *testing.T) {
 	s := newScene(t, nil)
 	s.enqueue(1)

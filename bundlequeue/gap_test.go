@@ -43,7 +43,9 @@ func TestLossCountsForSuccessor(t *testing.T) {
 				b.Available = []jamq.CoreIndex{0}
 				avail = false
 			}
-			if versions[1] == 2 && !one { // the second package of bundle 1 arrives; that of bundle 2 is lost, its first real loss
+			// The second package of bundle 1 arrives. That of bundle 2 is lost,
+			// which is its first loss.
+			if versions[1] == 2 && !one {
 				b.Reported = []jamq.Report{{Package: sent[1], Core: 0}}
 				one, avail = true, true
 				ownLosses++

@@ -120,8 +120,8 @@ func TestRefusedIsIgnoredWithOK(t *testing.T) {
 	require.Len(t, s.sends, 1)
 }
 
-// Continue decides all packages that are out, for good: the one that was accumulated in the gap is
-// final, and the others are dead and built anew at the new root.
+// Continue decides all packages that were sent: the one that was accumulated in
+// the gap is final, and the others are dead and built again at the new root.
 func TestContinueDecidesPackages(t *testing.T) {
 	s := newScene(t, nil)
 	s.enqueue(1)

@@ -134,7 +134,7 @@ func TestContinueWithoutRecentHistory(t *testing.T) {
 	anchorOf := func(out []bundlequeue.Effect) bundlequeue.Build[string] { return builds(out)[0] }
 	b := anchorOf(h.step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"}))
 	h.built(b, h.slot)
-	root := jamq.Block{Hash: handHash('z', 1), Parent: h.last, Slot: h.slot + 1} // the very next block
+	root := jamq.Block{Hash: handHash('z', 1), Parent: h.last, Slot: h.slot + 1}
 	_, err := h.q.Step(h.now, bundlequeue.Continue{Root: root, State: chainview.State{}})
 	require.ErrorIs(t, err, chainview.ErrConflict, "version 1 is anchored at height 4 and can be reported")
 }
@@ -235,7 +235,7 @@ func TestUntilFinalAfterFinalityMoved(t *testing.T) {
 	for range 3 {
 		h.block(nil)
 	}
-	h.step(bundlequeue.FinalizedBlock{Hash: h.last}) // finality catches up while the package is built
+	h.step(bundlequeue.FinalizedBlock{Hash: h.last}) // during the build
 	for _, e := range h.q.Open() {
 		if again, ok := e.(bundlequeue.Build[string]); ok {
 			b = again

@@ -145,7 +145,7 @@ func restartRemembers(t *testing.T) {
 	require.Len(t, back.Open(), 2)
 }
 
-// The queue calls nobody: it could not deadlock if it tried.
+// The queue never calls its host, so the host cannot cause a deadlock.
 func noCallbacks(t *testing.T) {
 	q := reflect.TypeFor[Queue[string]]()
 	for i := range q.NumField() {

@@ -69,7 +69,7 @@ func (c *court) Knows(jamq.HeaderHash) bool                           { return t
 func (c *court) Follow(Fate, int) Following                           { return Following{Possible: true, Name: true} }
 func (c *court) CoreFree(jamq.CoreIndex) bool                         { return true }
 
-// prerequisite is what is known of a package that another one names.
+// prerequisite is the state of a package that another one names.
 type prerequisite struct{ dead, reported, accumulated bool }
 
 func (p prerequisite) String() string {

@@ -48,7 +48,7 @@ type state struct {
 	trace *step  // how it was reached
 }
 
-// step is a move and what came before it.
+// step is a move and the steps before it.
 type step struct {
 	before *step
 	text   func() string
@@ -69,10 +69,11 @@ func (s *step) String() string {
 // model searches all states that the moves reach.
 type model struct {
 	cfg Config
-	// live says of which leaves to prove that they can still end well: one in so many.
+	// live is the distance between the leaves for which the search proves that
+	// they can still end well. 0 means that it proves it for none.
 	live uint64
-	// patience bounds the search, in states; 0 is no bound.
-	patience int64
+	// maxStates bounds the search, in states; 0 is no bound.
+	maxStates int64
 
 	seed    maphash.Seed
 	visited [256]struct {
@@ -99,7 +100,7 @@ func (m *model) run(left budget) error {
 	}
 	m.isNew(start)
 	level := []*state{start}
-	for len(level) > 0 && m.failure.Load() == nil && (m.patience == 0 || m.states.Load() < m.patience) {
+	for len(level) > 0 && m.failure.Load() == nil && (m.maxStates == 0 || m.states.Load() < m.maxStates) {
 		level = m.expandAll(level)
 	}
 	if f := m.failure.Load(); f != nil {
@@ -230,8 +231,8 @@ func (m *model) step(s *state, q *Queue[string], ev Event) error {
 	return nil
 }
 
-// seal ends a move: what was handed back is executed anew, everything is checked, and the queue is
-// put away.
+// seal ends a move: it executes returned bundles again, checks the state, and
+// stores the queue.
 func (m *model) seal(s *state, q *Queue[string]) error {
 	for len(s.w.handedBack) > 0 {
 		name := s.w.handedBack[0]
@@ -341,7 +342,7 @@ func (m *model) expand(s *state) []*state {
 	return out
 }
 
-// move returns the state after a move. On an error the state is what it was found in.
+// move returns the state after a move. On an error the state is unchanged.
 func (m *model) move(s *state, mv move) (*state, error) {
 	next := &state{w: s.w.clone(), trace: &step{s.trace, mv.text}}
 	q, err := m.restore(s)
@@ -380,8 +381,9 @@ type move struct {
 	make func(m *model, s *state, q *Queue[string]) error
 }
 
-// search is one search of the model: how many losses a bundle survives, what may go wrong, and the
-// greatest age of lookup anchors (L), if rule D3 takes part.
+// search is one search of the model: how many losses a bundle survives, which
+// faults may occur, and the greatest age of lookup anchors (L), if rule D3
+// takes part.
 type search struct {
 	retries int
 	left    budget

@@ -81,8 +81,9 @@ func (m *model) built(s *state, q *Queue[string], b Build[string], anchor int8) 
 	return m.step(s, q, built)
 }
 
-// carelessBuild is a builder that takes an older anchor than it was told, or hands in a package
-// that it made before. The queue should refuse it; then the builder gives up this once.
+// carelessBuild is a builder that uses an anchor older than MinAnchor, or
+// returns an earlier package. The queue should refuse it. The builder then
+// answers with BuildFailed.
 func (w *world) carelessBuild(older bool) move {
 	e := w.builds[0]
 	return move{func() string { return fmt.Sprintf("%v: careless, older anchor: %v", e, older) }, func(m *model, s *state, q *Queue[string]) error {

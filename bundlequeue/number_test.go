@@ -27,7 +27,7 @@ func TestNumbers(t *testing.T) {
 	}, s.log)
 	require.Equal(t, uint64(3), s.q.Next())
 
-	// Consensus gave 2 to somebody else.
+	// Consensus assigned number 2 to another builder.
 	s.enqueue(3)
 	s.step(Rekey{From: 2, To: 5})
 	require.ErrorIs(t, s.try(Rekey{From: 2, To: 9}), ErrWrongNumber)
@@ -45,7 +45,7 @@ func TestNumbers(t *testing.T) {
 	require.Equal(t, 7, DepthFor(10, 3, 5))
 }
 
-// A reservation that nobody fills frees the road after its time.
+// A reservation that is never filled expires, and the bundles after it fail.
 func TestReservationExpires(t *testing.T) {
 	s := newScene(t, nil)
 	s.step(Reserve{Number: 1})

@@ -150,7 +150,8 @@ func TestBuiltForAnotherPredecessor(t *testing.T) {
 	})
 }
 
-// parentOf returns the block of the best chain that lies so many blocks behind the newest one.
+// parentOf returns the block of the best chain that lies the given number of
+// blocks behind the newest one.
 func (s *scene) parentOf(blocks int) jamq.HeaderHash {
 	s.t.Helper()
 	at, _, ok := s.q.blocks.Anchor(anchor.Point{}, blocks)
@@ -377,8 +378,8 @@ func TestOpenAsksForAnAnchorThatServes(t *testing.T) {
 	require.Len(t, s.run(), 1)
 }
 
-// A request of a bundle that leaves its predecessor out is asked for again at the block that
-// accumulated the predecessor, or later.
+// If a bundle omits its predecessor, Open repeats its request with the block
+// that accumulated the predecessor, or a later one.
 func TestOpenRequestKeepsItsMinimum(t *testing.T) {
 	s := newScene(t, nil)
 	s.enqueue(1)

@@ -54,7 +54,8 @@ func TestB3Order(t *testing.T) {
 	require.Equal(t, Submitted, s.state(3), "1 is guaranteed, so its core is free for 3")
 }
 
-// A child of an accumulated parent is anchored where the parent is accumulated, and names nothing.
+// A child of an accumulated parent is anchored at the block that accumulated
+// the parent, and names no prerequisite.
 func TestPrerequisiteLeftOutOnlyWhereParentIsAccumulated(t *testing.T) {
 	s := newScene(t, nil)
 	s.enqueue(1)
@@ -71,7 +72,8 @@ func TestPrerequisiteLeftOutOnlyWhereParentIsAccumulated(t *testing.T) {
 	require.Equal(t, done, s.builds[0].Anchor.Hash)
 }
 
-// B1: a new version only where all earlier ones are dead, and anchored there or later.
+// B1: a new version is built only if all earlier ones are dead, and is anchored
+// at the block of the last death or later.
 func TestB1NoDuplicate(t *testing.T) {
 	s := newScene(t, nil)
 	s.enqueue(1)
@@ -346,9 +348,9 @@ func TestConfigValidate(t *testing.T) {
 	}
 }
 
-// The evidence that a build was asked for with may lie on a branch that has lost, where another
-// block proves the same death later. A package anchored between the two could meet its earlier
-// version on a third branch.
+// The evidence for a build request may be on an abandoned branch, and another
+// block of the best chain may prove the same death later. A package that is
+// anchored between the two could meet its earlier version on a third branch.
 func TestBuiltOnEvidenceOfALostFork(t *testing.T) {
 	s := newScene(t, nil)
 	s.enqueue(1)
@@ -362,7 +364,8 @@ func TestBuiltOnEvidenceOfALostFork(t *testing.T) {
 	best := s.parent
 
 	parent := fork
-	for slot := jamq.Slot(20); slot <= 27; slot++ { // v1 is reported in slot 20, and lost on its core in slot 25
+	// v1 is reported in slot 20 and removed from its core in slot 25.
+	for slot := jamq.Slot(20); slot <= 27; slot++ {
 		b := jamq.Block{Hash: jamq.HeaderHash{'b', byte(slot)}, Parent: parent, Slot: slot}
 		if slot == 20 {
 			b.Reported = []jamq.Report{{Package: v1}}

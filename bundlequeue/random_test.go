@@ -151,7 +151,8 @@ func anyEvents(t *rapid.T) {
 	}
 }
 
-// stateAt returns a whole state after a block, of blocks that nobody knows.
+// stateAt returns a complete state after a block, with blocks that the queue
+// does not know.
 func stateAt(root jamq.Block) chainview.State {
 	spec := jamq.Tiny()
 	s := chainview.State{Cores: make([]chainview.CoreReport, spec.Cores), Accumulated: make([][]jamq.PackageHash, spec.EpochLength)}

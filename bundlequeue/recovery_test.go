@@ -17,7 +17,8 @@ import (
 	"github.com/jamq/jamq/jamtest"
 )
 
-// recovery is a builder whose bundles come at a steady pace, and what it measured.
+// recovery is a builder that gets bundles at a constant rate, with its
+// measurements.
 type recovery struct {
 	chain    *jamtest.Chain
 	queue    *bundlequeue.Queue[string]
@@ -196,9 +197,10 @@ func (r *recovery) twice() int {
 	return twice
 }
 
-// TestClockExecutesTwice shows what the wall clock risks with fresh anchors where a fifth of the
-// slots is skipped and a tenth of the guarantors wait for the last moment. Chain evidence on the
-// same chain executes nothing twice.
+// TestClockExecutesTwice shows the risk of the wall clock with new anchors, if
+// a fifth of the slots is skipped and a tenth of the guarantors wait until the
+// last moment. With evidence from blocks on the same chain, nothing is executed
+// twice.
 func TestClockExecutesTwice(t *testing.T) {
 	for i, policy := range policies[:2] {
 		r, err := newRecovery(0.1, 0.2, 0.1, policy.told, policy.change)
@@ -216,7 +218,7 @@ func TestClockExecutesTwice(t *testing.T) {
 	}
 }
 
-// measured is what one policy came to under one rate of loss.
+// measured is the result of one policy at one rate of loss.
 type measured struct {
 	mean, p99 time.Duration
 	bundles   int

@@ -54,7 +54,11 @@ func (q *Queue[B]) schedule() {
 	for _, it := range passed {
 		q.plan(it)
 	}
+<<<<<<< HEAD
 	// A package may have waited until its predecessor was sent, which was just now.
+=======
+	// A package may have waited for its predecessor, which was just sent.
+>>>>>>> c0a3129e08f63c0a45e1a8720e7e20658e8339db
 	q.sendDue()
 }
 

@@ -19,9 +19,10 @@ import (
 
 var update = flag.Bool("update", false, "write what the scripts in testdata now give")
 
-// TestScripts plays the scripts in testdata: stories of what happens to a queue, and under each
-// ---- what it does about it. A script begins with a line that sets it up; blocks of lines are
-// separated by empty ones. -update writes the effects anew; then read the difference.
+// TestScripts runs the scripts in testdata. Each describes events of a queue
+// and, below each ----, the effects. A script begins with a line of settings;
+// blocks of lines are separated by empty lines. The flag -update rewrites the
+// effects; review the difference.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	require.NoError(t, err)
@@ -120,7 +121,7 @@ func nameHash[H ~[32]byte](name string) (h H) {
 	return H(a)
 }
 
-// readable puts names where the hashes of blocks stand.
+// readable replaces the hashes of blocks by names.
 func (s *scriptScene) readable(line string) string {
 	for name := range s.slots {
 		h := nameHash[jamq.HeaderHash](name)

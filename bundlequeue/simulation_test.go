@@ -124,7 +124,9 @@ func (b *builder) step(ev bundlequeue.Event) error {
 // carry carries out effects until there are none.
 func (b *builder) carry() error {
 	var returned []bundlequeue.Failed[string]
-	defer func() { // they come before what waits already, which came after them; one that failed later, of a lower number, before those that had failed
+	// Returned transactions go before waiting ones. A bundle with a lower
+	// number that fails later goes before those that failed earlier.
+	defer func() {
 		slices.SortStableFunc(returned, func(x, y bundlequeue.Failed[string]) int { return cmp.Compare(x.Number, y.Number) })
 		var names []string
 		for i := range returned {
@@ -160,14 +162,15 @@ func (b *builder) build(e bundlequeue.Build[string]) error {
 	if e.Anchor.Height < e.MinAnchor.Height {
 		return errors.New("the anchor that is asked for is too old")
 	}
-	lookup := b.chain.LookupAnchor() // final, as guarantors want it: with stalled finality packages die by D3
+	// With stalled finality, packages die by D3.
+	lookup := b.chain.LookupAnchor()
 	context, err := anchor.Pick(b.chain.Anchors(), e.Anchor.Hash, lookup, e.Prerequisites)
 	if err != nil || b.chance(b.failures) {
 		return b.step(bundlequeue.BuildFailed{Ticket: e.Ticket})
 	}
 	p := jamtest.NewPackage(rollup, context, []byte(e.Bundle))
 	if _, twice := b.contexts[p.Hash]; twice {
-		return b.step(bundlequeue.BuildFailed{Ticket: e.Ticket}) // the same bytes again would be the same package
+		return b.step(bundlequeue.BuildFailed{Ticket: e.Ticket}) // equal bytes are an equal package
 	}
 	b.contexts[p.Hash] = context
 	return b.step(bundlequeue.Built[string]{Ticket: e.Ticket, Package: p.Hash, Context: context, Bundle: e.Bundle})
@@ -181,7 +184,8 @@ func (b *builder) send(e bundlequeue.Send[string]) error {
 	if err := b.chain.Submit(p, e.Core, e.Attempt); err != nil {
 		return err
 	}
-	return b.step(bundlequeue.Sent{Ticket: e.Ticket, OK: !b.chance(2 * b.failures)}) // a failure may have arrived all the same
+	// A failed send may have arrived nevertheless.
+	return b.step(bundlequeue.Sent{Ticket: e.Ticket, OK: !b.chance(2 * b.failures)})
 }
 
 // restart kills the builder and starts it again from a snapshot: it carries out once more what was
@@ -224,7 +228,8 @@ func (b *builder) hear(u jamtest.Update) error {
 	for _, ev := range []bundlequeue.Event{bundlequeue.Imported{Block: best, Best: u.Best}, bundlequeue.FinalizedBlock{Hash: u.Finalized}} {
 		err := b.step(ev)
 		if err != nil && !errors.Is(err, chainview.ErrOld) && !errors.Is(err, chainview.ErrConflict) && !errors.Is(err, chainview.ErrUnknownBlock) && !errors.Is(err, chainview.ErrMissingParent) {
-			return err // news of blocks that the queue has forgotten, or was never told of
+			// The queue does not know the block any more, or never imported it.
+			return err
 		}
 	}
 	return nil
@@ -317,9 +322,11 @@ func (b *builder) slot(target int) error {
 // play plays until n bundles are final, and asks the oracle whether each was executed once, and in
 // its order.
 func (b *builder) play(n int) error {
-	const patience = 400_000 // without retries, on a chain that skips three slots of four, a bundle takes a thousand
+	// Without retries, on a chain that skips three of four slots, a bundle
+	// takes a thousand steps.
+	const maxSlots = 400_000
 	for slots := 0; b.executed < n || b.queue.Pending() > 0 || len(b.again) > 0; slots++ {
-		if slots > patience {
+		if slots > maxSlots {
 			return fmt.Errorf("not all are final after %d slots: %+v", slots, b.queue.Stats())
 		}
 		if err := b.slot(n); err != nil {
@@ -356,8 +363,8 @@ func TestSimulationUnderOtherConfigurations(t *testing.T) {
 	}
 }
 
-// What more seeds than the default once found: anchors below MinAnchor after a restart, and what
-// failed later put behind.
+// Seeds that once found errors: anchors below MinAnchor after a restart, and a
+// bundle that failed later put behind the others.
 func TestSimulationOfOldFindings(t *testing.T) {
 	for _, seed := range []uint64{3869, 6515, 11015, 11100} {
 		if err := simulate(seed); err != nil {
@@ -366,9 +373,10 @@ func TestSimulationOfOldFindings(t *testing.T) {
 	}
 }
 
-// TestSimulation plays thousands of seeds: whatever chain, network and host do, each bundle is
-// executed exactly once, and in order, and fails only after losses. A failing seed is played again
-// by the command that it prints. JAMQ_SIM_HOURS makes it go on for so many hours.
+// TestSimulation runs thousands of seeds. For any behavior of chain, network
+// and host, each bundle is executed exactly once, in order, and fails only
+// after losses. A failing seed prints the command that repeats it.
+// JAMQ_SIM_HOURS sets a duration in hours.
 func TestSimulation(t *testing.T) {
 	seeds := *simSeeds
 	if bundlequeue.RaceEnabled || testing.Short() {

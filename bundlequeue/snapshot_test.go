@@ -67,8 +67,8 @@ func TestSnapshotRestores(t *testing.T) {
 	require.True(t, bytes.Equal(AppendSnapshot[string](nil, text{}, s.q), AppendSnapshot[string](nil, text{}, back)))
 }
 
-// Neither the queue nor its snapshot holds the bytes of a final bundle. A send that was not
-// answered is not asked for again.
+// Neither the queue nor its snapshot holds the bytes of a final bundle. Open
+// does not return an unanswered send of it.
 func TestFinalBundlesAreDropped(t *testing.T) {
 	s := newScene(t, nil)
 	s.enqueue(1)
@@ -146,7 +146,8 @@ func TestRestoreUnderAnotherConfiguration(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3, q.Stats().Depth)
 	require.Equal(t, []jamq.CoreIndex{1}, q.Cores())
-	for _, ev := range []Event{Resize{Depth: 99}, Cores{Cores: []jamq.CoreIndex{0, 1}}} { // as configured
+	// Events with the configured values end the changes.
+	for _, ev := range []Event{Resize{Depth: 99}, Cores{Cores: []jamq.CoreIndex{0, 1}}} {
 		_, err = q.Step(s.now, ev)
 		require.NoError(t, err)
 	}
@@ -157,8 +158,8 @@ func TestRestoreUnderAnotherConfiguration(t *testing.T) {
 	require.Equal(t, []jamq.CoreIndex{0}, q.Cores())
 }
 
-// Whatever the bytes, Restore does not panic, and what it takes keeps its invariants and can be
-// used.
+// Restore does not panic on arbitrary bytes. A queue that it returns keeps its
+// invariants and can be used.
 func FuzzRestore(f *testing.F) {
 	cfg := DefaultConfig(jamq.Tiny())
 	q, _ := New[string](cfg, jamq.Block{Hash: jamq.HeaderHash{'g'}})
@@ -181,7 +182,8 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// Whatever the bytes, DecodeRecord does not panic, and what it reads is written the same way again.
+// DecodeRecord does not panic on arbitrary bytes. A record that it decodes has
+// the same encoding again.
 func FuzzRecord(f *testing.F) {
 	s := busy(&testing.T{})
 	for _, r := range s.records {

@@ -12,9 +12,10 @@ import (
 	"github.com/jamq/jamq/jamtest"
 )
 
-// trouble is what an operator's day brings: a slow builder, guarantors that cannot be reached, a
-// JAM node that shows no blocks, a chain that makes none, and cores that come and go. Each is
-// absent in many seeds, so that every mixture occurs.
+// trouble is a set of faults: a slow builder, guarantors that cannot be
+// reached, a JAM node that shows no blocks, a chain without blocks, and cores
+// that come and go. Each fault is absent in many seeds, so that all
+// combinations occur.
 type trouble struct {
 	random *rand.Rand
 	// builds are the least and the greatest number of slots that a build takes.
@@ -24,7 +25,8 @@ type trouble struct {
 	chance, cores float64
 	// unreachable, deaf and frozen are the slots that are left of each outage.
 	unreachable, deaf, frozen int
-	// gap says that the blocks of the time without news are gone, for nodes that keep few.
+	// gap means that the blocks of an outage are not available later, as from
+	// nodes that keep few.
 	gap  bool
 	skip float64 // of the chain, when it is not frozen
 }

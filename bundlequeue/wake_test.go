@@ -11,8 +11,9 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// TestNextWakeIsEnough compares a queue that is ticked five times a second with a copy that is
-// ticked only when NextWake says so. Both do the same at about the same time.
+// TestNextWakeIsEnough compares a queue that is ticked five times a second with
+// a copy that is ticked only at the times of NextWake. Both do the same at
+// about the same time.
 func TestNextWakeIsEnough(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -45,7 +46,7 @@ func (s *scene) copied() *scene {
 	c := *s
 	c.restart()
 	c.log, c.builds, c.sends, c.records = nil, nil, nil, nil
-	c.step(Tick{}) // as after every restart: what it blocks is not saved
+	c.step(Tick{}) // blocked is not saved
 	c.log = nil
 	return &c
 }

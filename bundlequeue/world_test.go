@@ -163,9 +163,9 @@ func (w *world) lookup(anchor int8) uint8 {
 	return w.blocks[w.final].slot
 }
 
-// mayReport tells whether a block on a parent, some slots later, may report a package, as far as
-// the chain decides (R1 to R3). A prerequisite in the same block counts as well; with says which
-// those are.
+// mayReport reports whether a block that follows a parent by some slots may
+// report a package, according to the chain (R1 to R3). with are other packages
+// of the same block, which count as prerequisites.
 func (w *world) mayReport(p int8, parent int8, slots uint8, with []int8) bool {
 	pkg, h := &w.packages[p], w.spec.RecentHistory
 	switch {
@@ -190,7 +190,7 @@ func (w *world) depthOf(head, i int8) int {
 	return n
 }
 
-// extend adds a block and returns its index and what the host sees of it.
+// extend adds a block and returns its index and the host's view of it.
 func (w *world) extend(parent int8, slots uint8, available [worldCores]bool, reported [worldCores]int8) (int8, jamq.Block) {
 	spec := w.spec
 	p := &w.blocks[parent]

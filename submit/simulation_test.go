@@ -194,7 +194,7 @@ func (s *simulated) play(t *testing.T, cfg jamtest.Config, n int) {
 	require.NoError(t, s.runner.Start(ctx))
 	defer s.runner.Stop()
 
-	const patience = 5000
+	const maxSlots = 5000
 	made, slots, done := 0, 0, make(chan error, 1)
 	go func() {
 		done <- s.driver.Run(ctx, func(u jamtest.Update) {
@@ -205,14 +205,14 @@ func (s *simulated) play(t *testing.T, cfg jamtest.Config, n int) {
 					t.Errorf("trouble: %v", err)
 				}
 			}
-			if s.slot(ctx, t, u, &made, n) || slots > patience {
+			if s.slot(ctx, t, u, &made, n) || slots > maxSlots {
 				s.stats, _ = s.runner.Stats(ctx)
 				cancel()
 			}
 		})
 	}()
 	<-done
-	if v := s.oracle.Check(); !v.OK() || slots > patience {
+	if v := s.oracle.Check(); !v.OK() || slots > maxSlots {
 		t.Fatalf("after %d slots: %v", slots, &v)
 	}
 }

@@ -82,8 +82,8 @@ func TestReportableOnePerCore(t *testing.T) {
 	require.ErrorIs(t, v.Reportable(3, []jamq.CoreIndex{9}, two), jamq.ErrInvalidBlock)
 }
 
-// A verdict names its report by hash; hosts that show none leave the hashes zero, and a zero hash
-// condemns nobody.
+// A verdict names its report by hash. Hosts without verdicts leave the hashes
+// zero, and a zero hash condemns no report.
 func TestVerdict(t *testing.T) {
 	v := newView(t)
 	grow(t, v, 'a', header('a', 0), 0, 2)
@@ -206,8 +206,8 @@ func TestRefusals(t *testing.T) {
 	require.Equal(t, before, v.Best())
 }
 
-// Death on a fork is no evidence once finality has passed that fork by, also where nobody asked
-// between the reorg and finality.
+// Death on a fork is not evidence once finality has abandoned that fork, even
+// if no status was read between the reorg and finality.
 func TestFinalityOfAnotherForkRevives(t *testing.T) {
 	spec := jamq.Tiny()
 	root := jamq.Block{Hash: jamq.HeaderHash{1}, Slot: 1}

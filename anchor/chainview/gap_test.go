@@ -78,8 +78,8 @@ func TestContinueAfterGap(t *testing.T) {
 	}
 }
 
-// A gap shorter than recent history: the new root remembers blocks that the view knows, and what
-// they report of its packages counts.
+// A gap may be shorter than recent history. The new root then remembers blocks
+// that the view knows, and their reports of watched packages count.
 func TestContinueAfterShortGap(t *testing.T) {
 	v := gapScene(t)
 	root := jamq.Block{Hash: header('z', 9), Slot: 9}

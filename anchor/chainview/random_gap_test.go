@@ -107,7 +107,7 @@ func (p *play) settleAt(root *refBlock, seen map[*refBlock]bool) {
 			p.settled++
 			p.ref.settle(root, pkg, told, kept)
 		} else {
-			s := p.ref.status(root, pkg) // with what came after the root before
+			s := p.ref.status(root, pkg) // includes events after the old root
 			s.Reported, s.Available = kept(s.Reported), kept(s.Available)
 			own.settled, own.root = renumbered(s, kept), root
 		}

@@ -29,8 +29,8 @@ type play struct {
 	packages        []*candidate                          // every package that there is
 	blocks          int                                   // how many were made
 	told            map[jamq.PackageHash]chainview.Status // at the last comparison
-	ahead           map[jamq.PackageHash]bool             // named by another package before they were made
-	lost            map[jamq.HeaderHash]bool              // not known to be on the chain since a gap
+	ahead           map[jamq.PackageHash]bool             // named as prerequisite before built
+	lost            map[jamq.HeaderHash]bool              // unknown since a gap
 
 	// oldestNamed and oldestDone are the oldest blocks whose hash and whose accumulated packages
 	// the view knew when it began, and judged is the block with which it began.

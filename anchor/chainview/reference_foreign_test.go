@@ -9,21 +9,20 @@ import (
 )
 
 // refForeign is a package that the host does not own. The view follows it
-// because a watched package names it as prerequisite.
-//
-// The view sees everything that later blocks say about it. Of the blocks from
-// before it was followed, and of those in a gap, it sees only what it remembers.
-// If these had reported the package, what became of the report may be hidden
-// from the view, so the package is then never judged.
+// because a watched package names it as prerequisite. The view sees all its
+// events in later blocks. Of earlier blocks, and of those in a gap, it sees
+// only those that it remembers. If these had reported the package, the outcome
+// of the report may be hidden from the view, so the package is then never
+// judged.
 type refForeign struct {
 	past map[*refBlock]knowledge // of all blocks from before
-	// unjudged says that one of these blocks had reported or accumulated it.
+	// unjudged is true if one of these blocks had reported or accumulated it.
 	unjudged bool
 	// dead is the final reason of its death before a gap, or Alive.
 	dead anchor.Reason
 }
 
-// knowledge is what a view remembers of a block.
+// knowledge is the part of a block that a view remembers.
 type knowledge struct {
 	reports     bool // the packages that it reports
 	accumulated bool // the packages that it accumulates
@@ -90,9 +89,9 @@ func (r *reference) undecided(root, finalized *refBlock, pkg jamq.PackageHash) b
 }
 
 // settle gives a watched package its final outcome after a gap. before is its
-// status on the best chain before the gap. kept returns where the view still
-// knows a block from before, or zero. A fate that was decided in such a block
-// stays. Otherwise root decides it.
+// status on the best chain before the gap. kept returns the position of a block
+// from before that the view still knows, or zero. A fate that was decided in
+// such a block stays. Otherwise root decides it.
 func (r *reference) settle(root *refBlock, pkg jamq.PackageHash, before chainview.Status, kept func(anchor.Point) anchor.Point) {
 	p, fate := r.packages[pkg], root.fates[pkg]
 	s := chainview.Status{

@@ -13,9 +13,9 @@ import (
 )
 
 // reference is a second implementation of the rules, for tests. It follows the
-// formulas of the Gray Paper, keeps every block for ever, shares nothing between
-// blocks and searches lists. It shares no code with the view, and takes the
-// values of package anchor only as types.
+// formulas of the Gray Paper, keeps every block forever, shares no memory
+// between blocks and searches lists. It shares no code with the view, and uses
+// the values of package anchor only as types.
 type reference struct {
 	spec     jamq.ChainSpec
 	blocks   map[jamq.HeaderHash]*refBlock
@@ -36,7 +36,7 @@ type refBlock struct {
 	jamq.Block
 	point  anchor.Point
 	parent *refBlock
-	// rootShown says that a child has shown the state root after this block.
+	// rootShown is true if a child has shown the state root after this block.
 	rootShown bool
 
 	cores []*refReport
@@ -58,7 +58,7 @@ type refReady struct {
 	since jamq.Slot
 }
 
-// refFate is what a chain has done with a package.
+// refFate is the state of a package on a chain.
 type refFate struct{ reported, available, accumulated *refBlock }
 
 // refPackage is a watched package.
@@ -80,8 +80,8 @@ func newReference(spec *jamq.ChainSpec, root jamq.Block) *reference {
 	return r
 }
 
-// watch follows a package, and those of its prerequisites that are not watched.
-// knows says what the view still knows of the blocks that were imported before.
+// watch follows a package, and its prerequisites that are not watched. knows is
+// the view's knowledge of blocks that were imported before.
 func (r *reference) watch(pkg jamq.PackageHash, p chainview.Package, knows func(*refBlock) knowledge) {
 	for _, need := range p.Prerequisites {
 		if r.packages[need] == nil && r.foreign[need] == nil {
@@ -108,7 +108,7 @@ func (r *reference) forget(pkg jamq.PackageHash) {
 	clear(r.judged)
 }
 
-// watched is a copy of what forget changes.
+// watched is a copy of the state that forget changes.
 type watched struct {
 	packages map[jamq.PackageHash]*refPackage
 	foreign  map[jamq.PackageHash]*refForeign
@@ -169,7 +169,7 @@ func (r *reference) accumulatedRecently(b *refBlock) []jamq.PackageHash {
 	return out
 }
 
-// reportedRecently is what the recent history after b holds (GP 7.2).
+// reportedRecently holds the packages in the recent history after b (GP 7.2).
 func (r *reference) reportedRecently(b *refBlock) []jamq.Report {
 	var out []jamq.Report
 	for _, x := range b.last(r.spec.RecentHistory) {
@@ -193,7 +193,8 @@ func (r *reference) add(b jamq.Block) *refBlock {
 }
 
 // free returns the cores after disputes (GP 10.15), assurances (GP 11.16) and
-// the availability time-out (GP 11.17), and what became available, by core.
+// the availability time-out (GP 11.17), and the reports that became available,
+// by core.
 func (r *reference) free(parent *refBlock, b *jamq.Block) (cores []*refReport, available []*refReport) {
 	cores = slices.Clone(parent.cores)
 	for i, c := range cores {
@@ -337,8 +338,8 @@ func (b *refBlock) wait() []chainview.ReadyReport {
 	return out
 }
 
-// dead says whether a package can never be accumulated on a chain, by asking
-// what the next block could do at best: it comes one slot later.
+// dead reports whether a package can never be accumulated on a chain. It tries
+// the best possible next block, which comes one slot later.
 func (r *reference) dead(b *refBlock, pkg jamq.PackageHash) anchor.Reason {
 	reason, known := r.judged[judgement{b, pkg}]
 	if !known {
@@ -398,7 +399,8 @@ func (r *reference) status(head *refBlock, pkg jamq.PackageHash) chainview.Statu
 	fate := head.fates[pkg]
 	if p := r.packages[pkg]; p != nil && p.settled != nil {
 		s := *p.settled
-		if fate.reported.after(p.root) { // a package that is doomed by another one can still be reported
+		// A package that is doomed by another one can still be reported.
+		if fate.reported.after(p.root) {
 			s.Reported = fate.reported.point
 		}
 		if fate.available.after(p.root) {

@@ -31,11 +31,12 @@ func adversarial(t *testing.T, seed uint64) *jamtest.Chain {
 	return c
 }
 
-// TestAgainstSimulatedChain holds the view against the simulated chain, which was written from the
-// same rules and shares no code with it: on every head, for packages that need each other, over
-// forks and back, the two agree on what was reported, became available, was accumulated or was
-// lost; what the view calls dead the chain never accumulates; and what the chain can still report,
-// and needs nothing, the view never calls dead.
+// TestAgainstSimulatedChain compares the view with the simulated chain, which
+// was written from the same rules and shares no code with it. On every head,
+// over forks and for packages that depend on each other, both agree on
+// reported, available, accumulated and removed packages. The chain never
+// accumulates a package that is dead in the view. The view never treats a
+// package without prerequisites as dead while the chain can still report it.
 func TestAgainstSimulatedChain(t *testing.T) {
 	dead, done, reorgs := 0, 0, 0
 	for seed := range uint64(150) {
@@ -56,7 +57,9 @@ func TestAgainstSimulatedChain(t *testing.T) {
 			before := v.Best()
 			u := c.Advance()
 			for _, b := range u.Imported {
-				b.AccumulatedKnown = seed%2 == 0 // believe the chain, or derive: no package of ours takes gas
+				// The view uses the chain's list or derives it. No package here
+				// uses gas.
+				b.AccumulatedKnown = seed%2 == 0
 				require.NoError(t, v.Import(&b))
 			}
 			require.NoError(t, v.SetBest(u.Best))
@@ -110,7 +113,8 @@ func agree(t *testing.T, c *jamtest.Chain, v *chainview.View, p jamtest.Package,
 	}{{"reported", want.Reported, have.Reported}, {"available", want.Available, have.Available}, {"accumulated", want.Accumulated, have.Accumulated}} {
 		require.Equal(t, at.want.Hash, at.have.Hash, at.name)
 	}
-	// A package whose prerequisite is lost may still be reported, and be dead all the same.
+	// A package whose prerequisite is lost may still be reported, although it
+	// is dead.
 	reportable := len(p.Context.Prerequisites) == 0 && c.Reportable(p, 0, c.Best().Slot+1) == nil
 	alive := want.Stage == jamtest.Unreported && reportable || want.Stage == jamtest.Accumulated
 	lost := want.Stage == jamtest.Cleared || want.Stage == jamtest.TimedOut || want.Stage == jamtest.Expired

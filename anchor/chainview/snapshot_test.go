@@ -55,8 +55,8 @@ func TestSnapshotRestoresTheView(t *testing.T) {
 	require.ErrorIs(t, err, jamq.ErrInvalidSpec)
 }
 
-// TestSnapshotLosesNothing saves a view that has something in each field and
-// compares what the two say, and what they say after the same further blocks.
+// TestSnapshotLosesNothing saves a view with a value in each field, and
+// compares the results of both views, then and after the same further blocks.
 func TestSnapshotLosesNothing(t *testing.T) {
 	spec := jamq.Tiny()
 	parent, child, other := jamq.PackageHash{1}, jamq.PackageHash{2}, jamq.PackageHash{3}
@@ -108,7 +108,8 @@ func TestSnapshotLosesNothing(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, Restore does not panic, and what it takes can be used.
+// Restore does not panic on arbitrary bytes, and a view that it returns can be
+// used.
 func FuzzRestore(f *testing.F) {
 	f.Add(saved(f))
 	spec := jamq.Tiny()

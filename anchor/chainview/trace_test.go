@@ -57,10 +57,11 @@ func readTrace(t *testing.T) []traceBlock {
 	return out
 }
 
-// TestVectorsTrace feeds the view nothing but the headers, guarantees and assurances of 100 blocks
-// of a real chain: after each it has the chain's own recent history, cores, ready queue and
-// accumulated packages; each real guarantee is reportable before it is reported, and a package with
-// the same context that nobody reports is dead exactly where D2 and D3 say.
+// TestVectorsTrace feeds the view only the headers, guarantees and assurances
+// of 100 blocks of a real chain. After each block the view has the chain's
+// recent history, cores, ready queue and accumulated packages. Each real
+// guarantee is reportable before it is reported. A package with the same
+// context that is never reported dies exactly when D2 and D3 require it.
 func TestVectorsTrace(t *testing.T) {
 	spec := jamq.Tiny()
 	spec.MaxLookupAnchorAge = 14_400 // as this chain was built
@@ -112,7 +113,7 @@ func TestVectorsTrace(t *testing.T) {
 	require.Positive(t, accumulated)
 }
 
-// ghosts are packages with the contexts of real ones that nobody reports.
+// ghosts are unreported packages with the contexts of real ones.
 type ghosts struct {
 	byAnchor map[jamq.HeaderHash][]*jsonReport
 	alive    map[jamq.PackageHash]ghost
@@ -283,7 +284,7 @@ func (c *chapter) report() chainview.CoreReport {
 			c.take(int(c.natural()))
 		}
 		for range 5 {
-			c.natural() // what refining took
+			c.natural() // gas used by refine
 		}
 	}
 	return r

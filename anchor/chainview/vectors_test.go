@@ -176,7 +176,7 @@ var reportErrors = map[string]error{
 	"bad_beefy_mmr_root":          chainview.ErrAnchorBeefyRoot,
 	"bad_core_index":              jamq.ErrInvalidBlock,
 	"core_engaged":                chainview.ErrCoreEngaged,
-	"out_of_order_guarantee":      chainview.ErrCoreEngaged, // the case puts two reports on one core
+	"out_of_order_guarantee":      chainview.ErrCoreEngaged, // two reports on one core
 	"dependency_missing":          chainview.ErrPrerequisite,
 	"duplicate_package":           chainview.ErrReportedBefore,
 	"future_report_slot":          chainview.ErrFutureGuarantee,
@@ -344,7 +344,8 @@ func TestVectorsHistory(t *testing.T) {
 	}
 }
 
-// requireRecent compares recent histories but for the accumulation log, which no block shows.
+// requireRecent compares recent histories except for the accumulation log,
+// which blocks do not show.
 func requireRecent(t *testing.T, name string, want, have []chainview.RecentBlock) {
 	t.Helper()
 	require.Len(t, have, len(want), name)

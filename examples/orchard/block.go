@@ -17,7 +17,7 @@ type block struct {
 	notes uint64 // in the pool after it
 }
 
-// header is what the hash is over.
+// header returns the bytes that the block's hash covers.
 func (b *block) header() []byte {
 	h := binary.LittleEndian.AppendUint64(nil, b.Height)
 	h = append(h, b.Previous[:]...)
@@ -29,7 +29,8 @@ func (b *block) header() []byte {
 
 func (b *block) hash() bytes32 { return sha256.Sum256(b.header()) }
 
-// merkleRoot is the root of the transactions' ids: pairs are hashed, and a last one without a pair with itself, as Bitcoin does.
+// merkleRoot returns the root of the transactions' ids. As in Bitcoin, pairs
+// are hashed, and a last id without a partner is hashed with itself.
 func (b *block) merkleRoot() bytes32 {
 	var level []bytes32
 	for _, t := range b.Transactions {
@@ -49,7 +50,8 @@ func (b *block) merkleRoot() bytes32 {
 	return level[0]
 }
 
-// encode is the block's bytes, as a package's payload and for getblock with verbosity 0.
+// encode returns the block's bytes. They are the payload of a package and the
+// result of getblock with verbosity 0.
 func (b *block) encode() []byte {
 	out := b.header()
 	out = binary.LittleEndian.AppendUint32(out, uint32(len(b.Transactions)))
@@ -61,10 +63,10 @@ func (b *block) encode() []byte {
 	return out
 }
 
-// headerSize is the length of header.
+// headerSize is the length of a header in bytes.
 const headerSize = 8 + 32 + 32 + 32 + 8
 
-// decodeBlock reads what encode wrote. The error wraps errMalformed.
+// decodeBlock decodes the output of encode. The error wraps errMalformed.
 func decodeBlock(raw []byte) (*block, error) {
 	if len(raw) < headerSize {
 		return nil, fmt.Errorf("%w: a block of %d bytes", errMalformed, len(raw))

@@ -1,12 +1,16 @@
-// Orchard is a rollup without an EVM on the same queue: blocks of shielded actions, as Zcash's Orchard pool has them. Each action spends a note, by its
-// nullifier, and makes one, by a commitment and an encrypted text. Wallets find their own by scanning, through a getblock that is shaped like zcashd's
-// (verbosity 0, 1 and 2) and says in addition in which JAM work package and block a block is, and whether it is final.
+// Orchard is a rollup without an EVM on the same queue. Its blocks contain
+// shielded actions like those of Zcash's Orchard pool. Each action spends a
+// note, by its nullifier, and creates a note, by a commitment and an encrypted
+// text. Wallets find their notes by scanning blocks through getblock, which has
+// the form of zcashd's (verbosity 0, 1 and 2). It also returns the JAM work
+// package and the JAM block of each block, and whether the block is final.
 //
-// What it is not: the proofs and signatures have their real sizes and are not verified, so anybody can make notes out of nothing; value balances are
-// shown and not checked. This shows how another kind of rollup uses the queue. It is no shielded pool.
+// Orchard shows how another kind of rollup uses the queue. It is not a shielded
+// pool: proofs and signatures have their real sizes but are not verified, so
+// anyone can create notes. Value balances are shown but not checked.
 //
-//	go run ./examples/orchard              two wallets pay each other, and watch it become final
-//	go run ./examples/orchard -http 127.0.0.1:8232    and then it serves its RPC until you stop it
+//	go run ./examples/orchard                         # two wallets pay each other
+//	go run ./examples/orchard -http 127.0.0.1:8232    # then serve RPC until stopped
 package main
 
 import (
@@ -83,10 +87,11 @@ func or(a, b string) string {
 	return a
 }
 
-// payments is how often each wallet pays the other.
+// payments is the number of payments that each wallet makes.
 const payments = 5
 
-// demonstrate lets alice make notes for bob, and bob spend them back to her; both follow by scanning alone.
+// demonstrate creates notes for bob, and bob spends them back to alice. Both
+// wallets only scan blocks.
 func demonstrate(ctx context.Context, out io.Writer, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -122,7 +127,7 @@ func demonstrate(ctx context.Context, out io.Writer, url string) error {
 	return nil
 }
 
-// scanUntil lets wallets scan until something is so.
+// scanUntil lets wallets scan until done returns true.
 func scanUntil(ctx context.Context, done func() bool, wallets ...*wallet) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

@@ -17,19 +17,21 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-const service jamq.ServiceID = 133 // the rollup's on the JAM chain
+const service jamq.ServiceID = 133 // id of the rollup's service
 
-// perBlock is how many transactions go into a block.
+// perBlock is the number of transactions in a block.
 const perBlock = 4
 
-// node builds blocks of what wallets send, and follows them through JAM. It is the same queue that carries EVM blocks elsewhere: only the bundle differs.
+// node builds blocks of the transactions that wallets send, and follows the
+// blocks through JAM. It uses the same queue as a rollup of EVM blocks; only
+// the bundle differs.
 type node struct {
 	driver  *jamtest.Driver
 	runner  *submit.Runner[bundle]
-	arrived chan struct{} // something to execute, or room for it
+	arrived chan struct{} // new transaction or free queue
 
 	mu      sync.Mutex
-	waiting []*transaction   // the mempool, in order of arrival
+	waiting []*transaction   // mempool in order of arrival
 	claimed map[bytes32]bool // nullifiers that waiting transactions spend
 	state   pool             // after the last of blocks
 	blocks  []*block         // by height, the genesis first
@@ -38,19 +40,19 @@ type node struct {
 	heads   *canonical.Tracker
 }
 
-// whereabouts is where JAM has a block.
+// whereabouts holds the JAM package and block of a rollup block.
 type whereabouts struct {
 	pkg    jamq.PackageHash
 	header jamq.HeaderHash
 }
 
-// bundle is what the queue carries.
+// bundle is the queue's bundle.
 type bundle struct {
 	block *block
 	work  jamtest.Package // once it is built
 }
 
-// newNode makes a node on a simulated JAM chain.
+// newNode returns a node on a simulated JAM chain.
 func newNode(network jamtest.Config) (*node, error) {
 	chain, err := jamtest.New(network)
 	if err != nil {
@@ -76,7 +78,7 @@ func itemOf(b *block) canonical.Item {
 	return canonical.Item{Number: b.Height, Commitment: common.Hash(b.hash())}
 }
 
-// run works until ctx ends.
+// run runs the node until ctx ends.
 func (n *node) run(ctx context.Context) error {
 	if err := n.runner.Start(ctx); err != nil {
 		return err
@@ -115,7 +117,7 @@ func (n *node) wake() {
 	}
 }
 
-// produce makes blocks as long as there are transactions and the queue has room.
+// produce creates blocks while there are transactions and the queue has room.
 func (n *node) produce(ctx context.Context) error {
 	for {
 		can, err := n.runner.CanEnqueue(ctx)
@@ -130,7 +132,7 @@ func (n *node) produce(ctx context.Context) error {
 		}
 		err = n.runner.Enqueue(ctx, bundlequeue.Enqueue[bundle]{Number: b.Height, Commitment: common.Hash(b.hash()), Bundle: bundle{block: b}})
 		if errors.Is(err, bundlequeue.ErrWrongNumber) {
-			return nil // the block before it has failed meanwhile, and took it along
+			return nil // failed with an earlier block
 		}
 		if err != nil {
 			return err
@@ -138,7 +140,8 @@ func (n *node) produce(ctx context.Context) error {
 	}
 }
 
-// seal executes what waits and makes a block of it; nil if there is nothing. It is called under the lock.
+// seal executes the waiting transactions and returns a block of them, or nil if
+// there are none. The caller holds the lock.
 func (n *node) seal() *block {
 	tip := n.blocks[len(n.blocks)-1]
 	b := &block{Height: tip.Height + 1, Previous: tip.hash(), Time: time.Now().Unix()}
@@ -157,14 +160,15 @@ func (n *node) seal() *block {
 	}
 	b.Root, b.notes = n.state.root, n.state.notes
 	if err := n.heads.ExecutedBatch(headOf(tip), []canonical.Head{headOf(b)}); err != nil {
-		panic(fmt.Sprintf("orchard: %v", err)) // tip is pending: all blocks come from here
+		panic(fmt.Sprintf("orchard: %v", err)) // impossible: the tip is pending
 	}
 	n.blocks = append(n.blocks, b)
 	n.byHash[b.hash()] = b
 	return b
 }
 
-// add takes a wallet's transaction. The error wraps errDoubleSpend.
+// add adds a wallet's transaction to the mempool. The error wraps
+// errDoubleSpend.
 func (n *node) add(t *transaction) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -204,14 +208,16 @@ func (n *node) Submit(_ context.Context, r bundlequeue.Send[bundle]) error {
 	return n.driver.Submit(r.Bundle.work, r.Core, r.Attempt)
 }
 
-// observe moves the heads by what the queue says, and takes failed blocks back.
+// observe moves the heads according to the queue's effects, and takes failed
+// blocks back.
 func (n *node) observe(o submit.Observation) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch e := o.Effect.(type) {
 	case bundlequeue.Changed:
 		item := canonical.Item{Number: e.Number, Commitment: e.Commitment}
-		var err error // a late word about a block that is gone changes nothing
+		// Errors about a block that was taken back are ignored.
+		var err error
 		switch {
 		case e.To == bundlequeue.Finalized:
 			_, _, err = n.heads.Finalized(item)
@@ -228,14 +234,15 @@ func (n *node) observe(o submit.Observation) {
 	}
 }
 
-// takeBack undoes a block and those after it: their transactions are the first to be executed again.
+// takeBack undoes a block and the blocks after it. Their transactions return to
+// the front of the mempool.
 func (n *node) takeBack(failed *block) {
 	if n.byHash[failed.hash()] == nil {
-		return // an earlier one has taken it along
+		return // already taken back
 	}
 	height := failed.Height
 	if _, err := n.heads.Fail(itemOf(failed)); err != nil {
-		panic(fmt.Sprintf("orchard: %v", err)) // the queue never fails what is final
+		panic(fmt.Sprintf("orchard: %v", err)) // impossible: final blocks do not fail
 	}
 	later := n.waiting
 	n.waiting = nil

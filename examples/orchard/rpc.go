@@ -22,7 +22,7 @@ const (
 	codeParse     = -32700
 )
 
-// fault is an error as zcashd shows it.
+// fault is an error in the form of zcashd.
 type fault struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -34,10 +34,12 @@ func faultf(code int, format string, args ...any) error {
 	return &fault{code, fmt.Sprintf(format, args...)}
 }
 
-// maxRequest is the longest request, in bytes: a transaction of all its actions, in hexadecimal.
+// maxRequest is the greatest length of a request in bytes: a transaction with
+// the maximum number of actions, in hexadecimal.
 const maxRequest = 4 << 20
 
-// ServeHTTP answers JSON-RPC as zcashd does: one request, positional parameters, HTTP 500 with an error.
+// ServeHTTP answers JSON-RPC like zcashd: one request with positional
+// parameters, and HTTP 500 for an error.
 func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var request struct {
 		ID     json.RawMessage   `json:"id"`
@@ -90,7 +92,7 @@ func (n *node) call(method string, params []json.RawMessage) (any, error) {
 	return nil, faultf(codeMethod, "Method not found")
 }
 
-// parameter reads a parameter, which must be there.
+// parameter decodes a required parameter.
 func parameter(params []json.RawMessage, i int, into any) error {
 	if i >= len(params) {
 		return faultf(codeRequest, "parameter %d is missing", i+1)
@@ -101,7 +103,8 @@ func parameter(params []json.RawMessage, i int, into any) error {
 	return nil
 }
 
-// hashAt is the hash of the block at a height of the chain that JAM has accumulated.
+// hashAt returns the hash of the block at a height of the chain that JAM has
+// accumulated.
 func (n *node) hashAt(height uint64) (bytes32, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -118,7 +121,8 @@ func (n *node) mempool() []bytes32 {
 	for _, t := range n.waiting {
 		ids = append(ids, t.id())
 	}
-	for _, b := range n.blocks[n.heads.Heads().Latest.Number+1:] { // executed, and not accumulated: to wallets that is the same
+	// To wallets, a block that is executed but not accumulated does not exist.
+	for _, b := range n.blocks[n.heads.Heads().Latest.Number+1:] {
 		for _, t := range b.Transactions {
 			ids = append(ids, t.id())
 		}
@@ -145,7 +149,8 @@ func (n *node) sendRawTransaction(params []json.RawMessage) (any, error) {
 	return t.id(), nil
 }
 
-// getBlock answers getblock: by hash or height, with verbosity 0 (bytes), 1 (ids of transactions) or 2 (transactions).
+// getBlock answers getblock: by hash or height, with verbosity 0 (bytes), 1
+// (ids of transactions) or 2 (transactions).
 func (n *node) getBlock(params []json.RawMessage) (any, error) {
 	var name string
 	if err := parameter(params, 0, &name); err != nil {
@@ -172,7 +177,8 @@ func (n *node) getBlock(params []json.RawMessage) (any, error) {
 	return n.describe(b, verbosity), nil
 }
 
-// find returns a block of the accumulated chain by its hash or height, under the lock.
+// find returns a block of the accumulated chain by its hash or height. The
+// caller holds the lock.
 func (n *node) find(name string) (*block, error) {
 	latest := n.heads.Heads().Latest.Number
 	if raw, err := hex.DecodeString(name); err == nil && len(raw) == len(bytes32{}) {
@@ -188,7 +194,8 @@ func (n *node) find(name string) (*block, error) {
 	return n.blocks[height], nil
 }
 
-// blockView is getblock's answer. The last three fields are ours; those of zcashd that speak of mining are left out, because nobody mines here.
+// blockView is the result of getblock. The last three fields are additions. The
+// fields of zcashd about mining are omitted, because there are no miners.
 type blockView struct {
 	Hash              bytes32  `json:"hash"`
 	Confirmations     uint64   `json:"confirmations"`
@@ -203,9 +210,9 @@ type blockView struct {
 	PreviousBlockHash *bytes32 `json:"previousblockhash,omitempty"`
 	NextBlockHash     *bytes32 `json:"nextblockhash,omitempty"`
 
-	WorkPackageHash jamq.PackageHash `json:"workpackagehash"` // of the package that JAM accumulated
-	HeaderHash      jamq.HeaderHash  `json:"headerhash"`      // of the JAM block that accumulated it
-	Finalized       bool             `json:"finalized"`       // that JAM block is final: no reorg takes this one away
+	WorkPackageHash jamq.PackageHash `json:"workpackagehash"` // accumulated package
+	HeaderHash      jamq.HeaderHash  `json:"headerhash"`      // accumulating JAM block
+	Finalized       bool             `json:"finalized"`       // the JAM block is final
 }
 
 type trees struct {
@@ -214,7 +221,7 @@ type trees struct {
 	} `json:"orchard"`
 }
 
-// describe shows a block, under the lock.
+// describe returns the view of a block. The caller holds the lock.
 func (n *node) describe(b *block, verbosity int) blockView {
 	heads := n.heads.Heads()
 	at := n.where[b.Height]
@@ -241,7 +248,7 @@ func (n *node) describe(b *block, verbosity int) blockView {
 	return v
 }
 
-// transactionView is a transaction as getblock with verbosity 2 shows it.
+// transactionView is a transaction in the result of getblock with verbosity 2.
 type transactionView struct {
 	Hex     string      `json:"hex"`
 	TxID    bytes32     `json:"txid"`
@@ -286,7 +293,7 @@ func viewOf(t *transaction) transactionView {
 	return v
 }
 
-// zec writes zatoshi as ZEC, with all 8 digits.
+// zec formats an amount in zatoshi as ZEC, with all 8 digits.
 func zec(zatoshi int64) json.Number {
 	sign, amount := "", uint64(zatoshi)
 	if zatoshi < 0 {

@@ -9,37 +9,41 @@ import (
 	"math"
 )
 
-// Sizes of an Orchard action and of what comes with a bundle of them, in bytes (ZIP 225).
+// Sizes of an Orchard action and of the parts of a bundle of actions, in bytes
+// (ZIP 225). A proof has proofSize bytes plus proofPerAction for each action.
 const (
 	encCiphertextSize = 580
 	outCiphertextSize = 80
 	signatureSize     = 64
-	proofSize         = 2720 // and
+	proofSize         = 2720
 	proofPerAction    = 2272
 	maxActions        = 1 << 8 // our own limit
 	flagSpends        = 1
 	flagOutputs       = 2
 )
 
-// bytes32 is a field of 32 bytes: zcashd shows most of them in the order of the encoding.
+// bytes32 is a field of 32 bytes. zcashd shows most of them in the order of the
+// encoding.
 type bytes32 [32]byte
 
 func (b bytes32) String() string               { return hex.EncodeToString(b[:]) }
 func (b bytes32) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 
-// action spends one note and makes another, and does not say which or to whom.
+// action spends one note and creates another, without revealing the notes or
+// their owners.
 type action struct {
 	CV            bytes32 // commitment to the net value
-	Nullifier     bytes32 // of the note that is spent: a note has one, so it cannot be spent twice
+	Nullifier     bytes32 // identifies the spent note
 	RK            bytes32 // key that signs
-	CMX           bytes32 // commitment to the note that is made
+	CMX           bytes32 // commitment to the new note
 	EphemeralKey  bytes32
-	EncCiphertext [encCiphertextSize]byte // the note, for who receives it
-	OutCiphertext [outCiphertextSize]byte // the same, for who sent it
+	EncCiphertext [encCiphertextSize]byte // note encrypted to its receiver
+	OutCiphertext [outCiphertextSize]byte // note encrypted to its sender
 	SpendAuthSig  [signatureSize]byte
 }
 
-// transaction is a bundle of actions. What proves that it is a true one is opaque here: see the package comment.
+// transaction is a bundle of actions. Its proof is opaque here: see the package
+// comment.
 type transaction struct {
 	Actions      []action
 	Flags        byte
@@ -54,7 +58,8 @@ var (
 	errDoubleSpend = errors.New("nullifier was seen before")
 )
 
-// encode is the form that is hashed, sent and stored: that of ZIP 225's Orchard part, with 4 bytes for lengths.
+// encode returns the form that is hashed, sent and stored: the Orchard part of
+// ZIP 225, with lengths of 4 bytes.
 func (t *transaction) encode() []byte {
 	b := binary.LittleEndian.AppendUint32(nil, uint32(len(t.Actions)))
 	for i := range t.Actions {
@@ -74,10 +79,12 @@ func (t *transaction) encode() []byte {
 	return append(b, t.BindingSig[:]...)
 }
 
-// id names a transaction. Zcash's own is a tree of BLAKE2b hashes (ZIP 244).
+// id returns the hash that identifies a transaction. In Zcash it is a tree of
+// BLAKE2b hashes (ZIP 244).
 func (t *transaction) id() bytes32 { return sha256.Sum256(t.encode()) }
 
-// cutter takes bytes off; after the end it gives zeros and remembers that.
+// cutter cuts fields off a byte slice. After the end it returns zeros and sets
+// a flag.
 type cutter struct {
 	rest  []byte
 	short bool
@@ -96,7 +103,8 @@ func (c *cutter) count() uint32 {
 	return binary.LittleEndian.Uint32(n[:])
 }
 
-// decodeTransaction reads what encode wrote, all of b, and checks what can be checked without the cryptography. The error wraps errMalformed.
+// decodeTransaction decodes the output of encode, without remaining bytes, and
+// makes all checks that need no cryptography. The error wraps errMalformed.
 func decodeTransaction(b []byte) (*transaction, error) {
 	c := cutter{rest: b}
 	n := c.count()
@@ -136,15 +144,17 @@ func decodeTransaction(b []byte) (*transaction, error) {
 	return t, nil
 }
 
-// pool is the state of the shielded pool: what was spent, and a root over the notes. Zcash's root is that of a Sinsemilla tree, this one of a chain of
-// SHA-256 hashes; a spend would be proved against it.
+// pool is the state of the shielded pool: the spent nullifiers, and a root over
+// the notes. In Zcash the root is that of a Sinsemilla tree, against which
+// spends are proved. Here it is a chain of SHA-256 hashes.
 type pool struct {
 	spent map[bytes32]bool
 	notes uint64
 	root  bytes32
 }
 
-// apply executes a transaction. The error wraps errDoubleSpend and changes nothing.
+// apply executes a transaction. If it returns an error, which wraps
+// errDoubleSpend, the pool is unchanged.
 func (p *pool) apply(t *transaction) error {
 	seen := map[bytes32]bool{}
 	for i := range t.Actions {
@@ -163,7 +173,7 @@ func (p *pool) apply(t *transaction) error {
 	return nil
 }
 
-// forget takes back what a block has spent.
+// forget removes the nullifiers that a block has spent.
 func (p *pool) forget(b *block) {
 	for _, t := range b.Transactions {
 		for i := range t.Actions {

@@ -13,22 +13,24 @@ import (
 	"strings"
 )
 
-// wallet is a light wallet: it has a viewing key and a node's RPC, scans all blocks for notes that are its own and for nullifiers of notes that it had,
-// and follows them to finality. A real one decrypts each note by trial; here the first 32 bytes of the ciphertext are a keyed hash of the commitment.
+// wallet is a light wallet with a viewing key and a node's RPC. It scans all
+// blocks for its notes and for their nullifiers, and follows them to finality.
+// A real wallet decrypts each note by trial. Here the first 32 bytes of the
+// ciphertext are a keyed hash of the commitment.
 type wallet struct {
 	url   string
 	key   []byte
 	notes []*note
-	next  uint64 // height from which to scan on
+	next  uint64 // next height to scan
 }
 
-// note is one that the wallet can spend, or could.
+// note is a note that the wallet owns or has spent.
 type note struct {
 	cmx       bytes32
 	height    uint64
-	headerAt  string // the JAM block that accumulated it
+	headerAt  string // accumulating JAM block
 	spentAt   uint64 // height; 0: not spent
-	finalized bool   // the last thing that happened to it is final
+	finalized bool   // its last change is final
 }
 
 func newWallet(url, name string) *wallet { return &wallet{url: url, key: []byte(name), next: 1} }
@@ -39,7 +41,8 @@ func (w *wallet) tag(cmx bytes32) []byte {
 	return h.Sum(nil)
 }
 
-// nullifier is what a note shows when it is spent: only its owner knows it before.
+// nullifier returns the value that reveals that a note is spent. Before that,
+// only the owner of the note can compute it.
 func (w *wallet) nullifier(cmx bytes32) (nf bytes32) {
 	h := hmac.New(sha256.New, w.key)
 	h.Write([]byte("nullifier"))
@@ -48,7 +51,8 @@ func (w *wallet) nullifier(cmx bytes32) (nf bytes32) {
 	return nf
 }
 
-// pay sends a transaction with one action: it spends a note of the wallet's, or a dummy, and makes one for somebody.
+// pay sends a transaction with one action. It spends a note of the wallet, or a
+// dummy if spend is nil, and creates a note for another wallet.
 func (w *wallet) pay(ctx context.Context, to *wallet, spend *note) (txid string, err error) {
 	a := action{}
 	for _, field := range [][]byte{a.CV[:], a.RK[:], a.CMX[:], a.EphemeralKey[:], a.EncCiphertext[:], a.OutCiphertext[:], a.SpendAuthSig[:], a.Nullifier[:]} {
@@ -62,14 +66,15 @@ func (w *wallet) pay(ctx context.Context, to *wallet, spend *note) (txid string,
 	return txid, w.ask(ctx, &txid, "sendrawtransaction", hex.EncodeToString(t.encode()))
 }
 
-// scan reads the blocks that are new, and what became of older ones.
+// scan reads the new blocks, and updates the state of older ones.
 func (w *wallet) scan(ctx context.Context) error {
 	var tip uint64
 	if err := w.ask(ctx, &tip, "getblockcount"); err != nil {
 		return err
 	}
 	var unsettled uint64 = w.next
-	for _, n := range w.notes { // until a note's last block is final a reorg may take it away
+	// A reorg may remove a note until its last block is final.
+	for _, n := range w.notes {
 		if !n.finalized {
 			unsettled = min(unsettled, n.height)
 		}
@@ -84,7 +89,8 @@ func (w *wallet) scan(ctx context.Context) error {
 	return nil
 }
 
-// forget drops what was seen from a height on: it is scanned again.
+// forget drops all notes and spends from a height on. The wallet scans those
+// blocks again.
 func (w *wallet) forget(height uint64) {
 	var kept []*note
 	for _, n := range w.notes {

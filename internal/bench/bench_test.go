@@ -12,7 +12,8 @@ import (
 // stocked makes the transactions once.
 var stocked = sync.OnceValue(func() *stock { return newStock(full) })
 
-// each measures all contenders. The figures are the workloads' own: what go test measures includes filling the pools.
+// each measures all contenders. It reports the figures of the workloads,
+// because the time that go test measures includes filling the pools.
 func each(b *testing.B, unit string, f func(*stock, contender) float64) {
 	s := stocked()
 	for _, c := range contenders {
@@ -52,7 +53,8 @@ func BenchmarkW7WorstAdd(b *testing.B) {
 }
 func BenchmarkMemory(b *testing.B) { each(b, "B/tx", (*stock).memory) }
 
-// Every workload leaves every contender with what it must hold, and the table has a row of each. Nothing is judged here.
+// Every workload leaves each contender with the right contents, and the table
+// has a row for each workload. The test does not judge the figures.
 func TestQuick(t *testing.T) {
 	s := quick
 	s.senders, s.block, s.million = []int{300}, 100, 500
@@ -64,7 +66,8 @@ func TestQuick(t *testing.T) {
 	require.Len(t, strings.Split(strings.TrimSpace(text), "\n"), 1+8+1+7)
 }
 
-// The trees come to the same roots, and the table of statedb has a row of each workload. Nothing is judged here.
+// The trees have the same roots, and the table of statedb has a row for each
+// workload. The test does not judge the figures.
 func TestQuickStates(t *testing.T) {
 	s := quickStates
 	s.leaves, s.copied, s.gets, s.sends = 3000, 500, 1000, 50

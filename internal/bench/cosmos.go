@@ -11,13 +11,14 @@ import (
 	protov2 "google.golang.org/protobuf/proto"
 )
 
-// cosmos is cosmos-sdk's pool: ordering alone, without checks or eviction.
+// cosmos is the pool of cosmos-sdk. It only orders transactions, without checks
+// or eviction.
 type cosmos struct {
 	*mempool.PriorityNonceMempool[int64]
 	wrapped map[*types.Transaction]*cosmosTx // made before the clock runs
 }
 
-// cosmosTx is a transaction as that pool wants it.
+// cosmosTx is a transaction in the form that the pool of cosmos-sdk requires.
 type cosmosTx struct {
 	signers  []mempool.SignerData
 	priority int64
@@ -26,7 +27,7 @@ type cosmosTx struct {
 func (*cosmosTx) GetMsgs() []sdk.Msg                    { return nil }
 func (*cosmosTx) GetMsgsV2() ([]protov2.Message, error) { return nil, nil }
 
-// extractor reads what is written in the transaction.
+// extractor returns the sender and nonce that the transaction contains.
 type extractor struct{}
 
 func (extractor) GetSigners(tx sdk.Tx) ([]mempool.SignerData, error) {
@@ -48,7 +49,7 @@ func openCosmos(limits) pool {
 	}
 }
 
-// wrap makes transactions as the pool wants them.
+// wrap converts transactions to cosmosTx.
 func (c *cosmos) wrap(txs []*types.Transaction) {
 	for _, tx := range txs {
 		from := sender(tx)

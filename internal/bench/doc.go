@@ -1,11 +1,15 @@
-// Command bench measures packages beside their peers: txpool beside the mempools that builders embed today, which are go-ethereum's
-// legacypool and cosmos-sdk's PriorityNonceMempool; statedb beside go-ethereum's binary trie. All get the same transactions, or the same writes, and
-// trees must come to the same root. Contenders take turns, so that what the machine does besides hits them alike.
+// Command bench compares packages of jamq with similar libraries: txpool with
+// the mempools that builders embed today (go-ethereum's legacypool and
+// cosmos-sdk's PriorityNonceMempool), and statedb with go-ethereum's binary
+// trie. All contenders get the same transactions or writes, and all trees must
+// have the same root. The contenders take turns, so that other load on the
+// machine affects them equally.
 //
-//	GOWORK=off go -C internal/bench run .                  # both tables, ten minutes, 10 GB of memory
-//	GOWORK=off go -C internal/bench run . -only statedb    # one of them
-//	GOWORK=off go -C internal/bench run . -quick           # small and rough, half a minute
+//	GOWORK=off go -C internal/bench run .                # both tables, ten minutes, 10 GB of memory
+//	GOWORK=off go -C internal/bench run . -only statedb  # one table
+//	GOWORK=off go -C internal/bench run . -quick         # small and imprecise, half a minute
 //
-// It is a module of its own, so that who imports jamq does not download its peers, and not part of the workspace, because a peer
-// wants a newer Go.
+// It is a separate module, so that users of jamq do not download the other
+// libraries. It is not in the workspace, because one of them requires a newer
+// version of Go.
 package main

@@ -15,7 +15,8 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// geth is go-ethereum's pool over a chain of two states: before and after a block.
+// geth is go-ethereum's pool on a chain with two states: before and after a
+// block.
 type geth struct {
 	*legacypool.LegacyPool
 	config *params.ChainConfig
@@ -66,7 +67,8 @@ func (g *geth) addAll(txs []*types.Transaction) {
 	}
 }
 
-// best does what geth's miner does: it takes all that is pending, and a heap of the senders' next ones.
+// best selects transactions like geth's miner: it gets all pending transactions
+// and keeps a heap of the next one of each sender.
 func (g *geth) best(n int) int {
 	pending, _ := g.Pending(txpool.PendingFilter{BaseFee: new(uint256.Int)})
 	heads := make(byPrice, 0, len(pending))
@@ -86,7 +88,8 @@ func (g *geth) best(n int) int {
 	return got
 }
 
-// byPrice is a heap of senders' transactions by the tip of the next, then by arrival.
+// byPrice is a heap of senders' transactions, ordered by the tip of the next
+// one, then by arrival.
 type byPrice [][]*txpool.LazyTransaction
 
 func (h byPrice) Len() int { return len(h) }
@@ -105,7 +108,7 @@ func (h *byPrice) Pop() any {
 	return x
 }
 
-// prepare makes the state of after the block.
+// prepare creates the state after the block.
 func (g *geth) prepare(block []*types.Transaction) {
 	g.after = g.state.Load().Copy()
 	for _, tx := range block {
@@ -113,7 +116,7 @@ func (g *geth) prepare(block []*types.Transaction) {
 	}
 }
 
-// commit resets the pool to the head that has the block.
+// commit resets the pool to the head that contains the block.
 func (g *geth) commit([]*types.Transaction) {
 	old := g.head
 	g.head = &types.Header{ParentHash: old.Hash(), Number: big.NewInt(2), GasLimit: gasLimit, BaseFee: new(big.Int), Difficulty: new(big.Int)}

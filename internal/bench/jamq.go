@@ -9,11 +9,14 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// jamq is this project's pool. Its host's state knows the nonces after the last block, and everybody is rich.
+// jamq is this project's pool. The host's state holds the nonces after the last
+// block, and all accounts have a high balance.
 type jamq struct {
 	*txpool.Pool
 	nonces atomic.Pointer[map[common.Address]uint64]
-	// What prepare made: seal makes the state show the block, of which lease holds the transactions and touched the senders.
+	// The following fields are set by prepare. seal applies the block to the
+	// state, lease holds the transactions of the block, and touched their
+	// senders.
 	seal    func()
 	lease   *txpool.Lease
 	touched []common.Address
@@ -52,14 +55,14 @@ func (j *jamq) addAll(txs []*types.Transaction) {
 
 func (j *jamq) best(n int) int { return len(j.PendingLimit(n)) }
 
-// first returns when the first transaction is out.
+// first returns when a snapshot has returned its first transaction.
 func (j *jamq) first() {
 	for range j.Snapshot().All() {
 		return
 	}
 }
 
-// prepare makes the state of after the block.
+// prepare creates the state after the block.
 func (j *jamq) prepare(block []*types.Transaction) {
 	nonces := make(map[common.Address]uint64, len(block))
 	j.touched = make([]common.Address, len(block))
@@ -70,7 +73,8 @@ func (j *jamq) prepare(block []*types.Transaction) {
 	j.seal = func() { j.nonces.Store(&nonces) }
 }
 
-// commit is what a builder does: the bundle, which was drained before, is enqueued; then its block is the head.
+// commit acts like a builder: it enqueues the drained bundle, and then its
+// block becomes the head.
 func (j *jamq) commit(block []*types.Transaction) {
 	must(j.lease.Commit())
 	j.seal()

@@ -41,7 +41,7 @@ func main() {
 	}
 }
 
-// run measures everything, the contenders in turns, and takes medians.
+// run measures all workloads, with the contenders in turns, and takes medians.
 func run(s *stock, progress func(string)) []row {
 	n := s.largest()
 	var rows []row
@@ -86,7 +86,7 @@ func run(s *stock, progress func(string)) []row {
 	return append(rows, ours(s, progress)...)
 }
 
-// ours are the rows of jamq alone.
+// ours returns the rows that only jamq has.
 func ours(s *stock, progress func(string)) []row {
 	progress("jamq alone")
 	var drain, first, usual, million, share []float64
@@ -114,7 +114,7 @@ func ours(s *stock, progress func(string)) []row {
 	}
 }
 
-// medians measures each contender so many times, in turns.
+// medians measures each contender the given number of times, in turns.
 func medians(rounds int, f func(contender) float64) []float64 {
 	values := make([][]float64, len(contenders))
 	for range rounds {

@@ -12,11 +12,12 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// What only jamq is asked for.
+// The following workloads measure jamq only.
 
 func (j *jamq) drainLease(n int) *txpool.Lease { return j.Drain(txpool.Budget{Count: n}) }
 
-// drains returns how long a drain of the best takes, and how long until the first transaction of a snapshot is out, in nanoseconds.
+// drains returns the duration of a drain of the best transactions, and the time
+// until a snapshot returns its first transaction, in nanoseconds.
 func (s *stock) drains() (drain, first float64) {
 	j := s.open(contenders[len(contenders)-1], limits{}, s.resident...).(*jamq)
 	var firsts []float64
@@ -35,7 +36,8 @@ func (s *stock) drains() (drain, first float64) {
 	return drain, first
 }
 
-// allocations returns how many an Add makes, and an AddPrepared.
+// allocations returns the numbers of allocations of an Add and of an
+// AddPrepared.
 func (s *stock) allocations() (add, prepared float64) {
 	j := s.open(contenders[len(contenders)-1], limits{}, s.resident...).(*jamq)
 	n := s.round
@@ -60,8 +62,9 @@ func allocs(n int, f func(int)) float64 {
 	return float64(after.Mallocs-before.Mallocs) / float64(n)
 }
 
-// growth returns the cost of an Add at the usual size and at a million, in nanoseconds. The senders are named in the data: a million
-// signatures would take a minute.
+// growth returns the cost of an Add at the usual size and at a million
+// transactions, in nanoseconds. The data of the transactions name the senders,
+// because a million signatures would take a minute.
 func (s *stock) growth() (usual, million float64) {
 	const rounds = 20
 	open := func(n int) float64 {
@@ -87,7 +90,7 @@ func (s *stock) growth() (usual, million float64) {
 	return open(s.largest()), open(s.million)
 }
 
-// named are transactions that nobody signed.
+// named returns unsigned transactions.
 func named(from, n int) []*types.Transaction {
 	txs := make([]*types.Transaction, n)
 	parallel(n, func(i int) {
@@ -103,7 +106,8 @@ func named(from, n int) []*types.Transaction {
 	return txs
 }
 
-// raw returns transactions per second from their encodings into the pool, and signatures per second that the processors can recover.
+// raw returns transactions per second from their encodings into the pool, and
+// signatures per second that the CPUs can recover.
 func (s *stock) raw() (added, recovered float64) {
 	raws := make([][]byte, s.scale.raw)
 	for i := range raws {

@@ -10,26 +10,28 @@ import (
 
 // pool is a mempool under test.
 type pool interface {
-	// add adds one transaction, addAll several; they panic if one is refused, because then the figures would mean nothing.
+	// add adds one transaction, and addAll several. They panic if the pool
+	// refuses one, because the figures would then be meaningless.
 	add(tx *types.Transaction)
 	addAll(txs []*types.Transaction)
-	// look brings a transaction into the processor's cache.
+	// look loads a transaction into the CPU's cache.
 	look(tx *types.Transaction)
-	// best reads the best n, and returns how many it got.
+	// best reads the best n transactions and returns the number that it got.
 	best(n int) int
-	// commit removes a block, after the chain has executed it.
+	// commit removes the transactions of a block that the chain has executed.
 	commit(block []*types.Transaction)
 	size() int
 	close()
 }
 
-// limits says what a pool must have room for.
+// limits is the capacity that a pool needs.
 type limits struct {
-	// accounts are those that the chain knows.
+	// accounts are the accounts on the chain.
 	accounts []common.Address
-	// transactions is how many fit; perSender how many of one.
+	// transactions is the capacity of the pool, and perSender the limit for one
+	// sender.
 	transactions, perSender int
-	// full says that it is about to be full.
+	// full is true if the workload fills the pool.
 	full bool
 }
 
@@ -37,7 +39,7 @@ type limits struct {
 type contender struct {
 	name string
 	open func(limits) pool
-	// evicts says that a full pool makes room for a better one.
+	// evicts is true if a full pool replaces a transaction by a better one.
 	evicts bool
 }
 
@@ -50,13 +52,13 @@ var contenders = []contender{
 var (
 	chainID = big.NewInt(4359)
 	signer  = types.NewPragueSigner(chainID)
-	// wealth is everybody's balance: 2^100 wei.
+	// wealth is the balance of every account: 2^100 wei.
 	wealth = new(uint256.Int).Lsh(uint256.NewInt(1), 100)
 )
 
 const gasLimit = 36_000_000
 
-// look reads all of a transaction.
+// look reads all fields of a transaction.
 func look(tx *types.Transaction) {
 	tx.Hash()
 	tx.Size()

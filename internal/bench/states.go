@@ -20,7 +20,7 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// stateScale is how big the workloads of statedb are.
+// stateScale is the size of the workloads of statedb.
 type stateScale struct {
 	leaves  int
 	copied  int // of the tree that go-ethereum copies
@@ -38,7 +38,7 @@ var (
 	quickStates = stateScale{20_000, 5000, 100, 2, 10_000, 1000, []int{100, 1000}, 300, 1}
 )
 
-// runStates measures statedb beside go-ethereum's binary trie.
+// runStates compares statedb with go-ethereum's binary trie.
 func runStates(s stateScale, progress func(string)) []row {
 	rows := s.trees(progress)
 	progress("heap")
@@ -53,12 +53,13 @@ func runStates(s stateScale, progress func(string)) []row {
 	return append(rows, aloneRow("EVM transfer on a view, besides the signature", nanoseconds, s.transfers(), 15_000))
 }
 
-// aloneRow is a row of jamq alone.
+// aloneRow returns a row that only jamq has.
 func aloneRow(what string, unit unit, value, most float64) row {
 	return row{what: what, unit: unit, values: []float64{0, 0, value}, most: most}
 }
 
-// trees are the rows of loading, writing and reading, in turns, on trees that must come to the same roots.
+// trees returns the rows of loading, writing and reading. The trees take turns
+// and must have the same roots.
 func (s stateScale) trees(progress func(string)) []row {
 	rows := []row{
 		{what: fmt.Sprintf("load %d leaves, each", s.leaves), unit: nanoseconds, ratio: 5, most: 3000},
@@ -97,13 +98,15 @@ func (s stateScale) trees(progress func(string)) []row {
 	return rows
 }
 
-// treeFigures are what one tree was measured at, in the order of trees' rows, and its last root.
+// treeFigures holds the figures of one tree, in the order of the rows of trees,
+// and its last root.
 type treeFigures struct {
 	Values []float64
 	Root   common.Hash
 }
 
-// alone measures one of growers in a process of its own: what another has left of the memory would slow it down.
+// alone measures one of the growers in a separate process, so that memory of
+// the others does not slow it down.
 func (s stateScale) alone(grower int) (f treeFigures) {
 	if testing.Testing() {
 		return s.tree(growers[grower]())
@@ -139,7 +142,7 @@ func (s stateScale) tree(t tree) treeFigures {
 		}
 		return median(spent)
 	}
-	seed := 0 // others each time: what is there already would cost nothing
+	seed := 0 // new keys for each batch
 	update := func(n int) float64 {
 		return batches(n, func(int) []ubt.Write {
 			seed++
@@ -152,7 +155,7 @@ func (s stateScale) tree(t tree) treeFigures {
 	return treeFigures{append(values, insert, update(10*s.update)), root}
 }
 
-// heaps are the rows of memory.
+// heaps returns the rows of memory use.
 func (s stateScale) heaps() []row {
 	perLeaf := func(grow func() tree, perStem int) float64 {
 		writes := randomWrites(1, s.leaves, perStem)
@@ -183,7 +186,8 @@ func (s stateScale) heaps() []row {
 	return append(rows, aloneRow(fmt.Sprintf("heap per retained block of %d writes", s.update), bytes, block, 2_300*float64(s.update)))
 }
 
-// snapshots are the rows of copies: a deep one of go-ethereum's trie, and one of a view.
+// snapshots returns the rows of copies: a deep copy of go-ethereum's trie, and
+// a copy of a view.
 func (s stateScale) snapshots() []row {
 	theirs := growers[0]().(*gethTree)
 	theirs.apply(randomWrites(1, s.copied, 1))
@@ -217,7 +221,8 @@ func (s stateScale) snapshots() []row {
 	}
 }
 
-// multiproofs are the rows of proofs of keys that are read, and of the same keys written.
+// multiproofs returns the rows of proofs of keys that are read, and of the same
+// keys written.
 func (s stateScale) multiproofs() (rows []row) {
 	wanted := map[int][3]float64{100: {200_000, 400_000, 46_000}, 1000: {2e6, 3.5e6, 345_000}}
 	writes := randomWrites(1, s.leaves, 1)
@@ -259,7 +264,9 @@ func (s stateScale) multiproofs() (rows []row) {
 	return rows
 }
 
-// repeated returns nanoseconds of one call, the median of some. All of them take less time than one collection of the large tree, so that goes before.
+// repeated returns the median duration of a call in nanoseconds. It collects
+// garbage first, because all calls together take less time than one collection
+// of the large tree.
 func (s stateScale) repeated(f func()) float64 {
 	runtime.GC()
 	var values []float64
@@ -271,8 +278,9 @@ func (s stateScale) repeated(f func()) float64 {
 	return median(values)
 }
 
-// transfers returns nanoseconds of one transfer: executed on a view, with its share of Finish and of the keys of the witness. The senders are
-// recovered before.
+// transfers returns the duration of one transfer in nanoseconds. It executes
+// transfers on a view, and includes their shares of Finish and of the keys of
+// the witness. The senders are recovered before.
 func (s stateScale) transfers() float64 {
 	people := newPeople(s.sends)
 	store := statedb.NewStore(statedb.EIP7864())

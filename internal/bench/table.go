@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 )
 
-// unit says how a value is written.
+// unit formats a value.
 type unit func(float64) string
 
 func nanoseconds(v float64) string  { return fmt.Sprintf("%.0f ns", v) }
@@ -15,12 +15,14 @@ func bytes(v float64) string        { return fmt.Sprintf("%.0f B", v) }
 func count(v float64) string        { return fmt.Sprintf("%.2f", v) }
 func percent(v float64) string      { return fmt.Sprintf("%.1f %%", v) }
 
-// row is a workload with a value for each contender, 0 if it cannot do it.
+// row is a workload with a value for each contender. The value is 0 if a
+// contender cannot run it.
 type row struct {
 	what   string
 	unit   unit
 	values []float64
-	// What is asked for: so many times faster than geth, at most, and at least this; 0: nothing.
+	// ratio is the required speed relative to geth, most the greatest and least
+	// the smallest value allowed. 0 means no requirement.
 	ratio, most, least float64
 }
 
@@ -63,7 +65,7 @@ func (r row) cells() []string {
 	return append(cells, ratio, wanted, verdict)
 }
 
-// times writes a ratio, a small one with a digit more.
+// times formats a ratio. Small ratios get one more digit.
 func times(v float64) string {
 	if v < 10 {
 		return fmt.Sprintf("%.1f×", v)
@@ -71,7 +73,7 @@ func times(v float64) string {
 	return fmt.Sprintf("%.0f×", v)
 }
 
-// judge says what is wanted, and whether it is so.
+// judge returns the requirement of a row, and whether the value meets it.
 func (r row) judge(value float64) (wanted, verdict string) {
 	var parts []string
 	ok := true

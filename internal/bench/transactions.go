@@ -15,7 +15,7 @@ import (
 
 const gwei = 1_000_000_000
 
-// people are accounts with keys.
+// people is a set of accounts with keys.
 type people struct {
 	keys      []*ecdsa.PrivateKey
 	addresses []common.Address
@@ -31,14 +31,15 @@ func newPeople(n int) *people {
 	return p
 }
 
-// payment is a transaction to be made.
+// payment describes a transaction.
 type payment struct {
 	from  int
 	nonce uint64
 	tip   int64 // wei per gas
 }
 
-// sign makes transfers, with hash, size and sender cached, as they are when they have come over the wire and were checked.
+// sign returns signed transfers. Their hash, size and sender are cached, as
+// after decoding and checking.
 func (p *people) sign(payments []payment) []*types.Transaction {
 	txs := make([]*types.Transaction, len(payments))
 	parallel(len(payments), func(i int) {
@@ -54,7 +55,8 @@ func (p *people) sign(payments []payment) []*types.Transaction {
 	return txs
 }
 
-// once returns a payment of each of some people, at random prices of 2 to 100 gwei.
+// once returns one payment of each account in a range, at random prices of 2 to
+// 100 gwei.
 func once(from, to int, seed uint64) []payment {
 	r := rand.New(rand.NewPCG(seed, 0))
 	payments := make([]payment, 0, to-from)
@@ -64,7 +66,7 @@ func once(from, to int, seed uint64) []payment {
 	return payments
 }
 
-// shuffled returns many payments of each of some people, in any order.
+// shuffled returns several payments of each account, in random order.
 func shuffled(senders, nonces int, seed uint64) []payment {
 	r := rand.New(rand.NewPCG(seed, 0))
 	var payments []payment
@@ -86,7 +88,7 @@ func dearer(payments []payment, by int64) []payment {
 	return more
 }
 
-// parallel calls f for 0 to n-1 on all processors.
+// parallel calls f for 0 to n-1 on all CPUs.
 func parallel(n int, f func(int)) {
 	var group sync.WaitGroup
 	workers := runtime.GOMAXPROCS(0)

@@ -17,14 +17,15 @@ import (
 
 // tree is a state tree under test.
 type tree interface {
-	// apply writes in any order, and returns the root.
+	// apply applies writes, which may be in any order, and returns the root.
 	apply(writes []ubt.Write) common.Hash
 	get(k statedb.Key) bool
-	// forget lets go of all versions but the newest.
+	// forget drops all versions except the newest.
 	forget()
 }
 
-// growers are the kinds of trees, in the order of contenders; cosmos-sdk has none like them.
+// growers creates the kinds of trees, in the order of contenders. cosmos-sdk
+// has no such tree.
 var growers = []func() tree{
 	func() tree {
 		nodes := triedb.NewDatabase(rawdb.NewMemoryDatabase(), triedb.UBTDefaults)
@@ -36,7 +37,7 @@ var growers = []func() tree{
 	func() tree { return new(jamqTree) },
 }
 
-// gethTree is go-ethereum's binary trie, which changes in place.
+// gethTree is go-ethereum's binary trie, which is modified in place.
 type gethTree struct {
 	trie   *bintrie.BinaryTrie
 	values [][]byte // of one stem; all nil between calls
@@ -60,10 +61,11 @@ func (g *gethTree) get(k statedb.Key) bool {
 	return value != nil
 }
 
-// sha is the hasher that both use.
+// sha is the hasher of both trees.
 var sha = statedb.EIP7864().Hasher
 
-// jamqTree is this project's, which makes a new tree each time. The older ones are kept, as a store does until its retention lets them go.
+// jamqTree is the tree of statedb, which creates a new version for each batch.
+// Old versions are kept, as in a store until its retention drops them.
 type jamqTree struct {
 	ubt.Tree
 	older []ubt.Tree
@@ -87,7 +89,7 @@ func (j *jamqTree) get(k statedb.Key) bool {
 	return ok
 }
 
-// randomWrites are writes of random keys, so many to a stem.
+// randomWrites returns writes of n random keys, perStem for each stem.
 func randomWrites(seed byte, n, perStem int) []ubt.Write {
 	source := rand.NewChaCha8([32]byte{seed})
 	writes := make([]ubt.Write, n)
@@ -103,12 +105,12 @@ func randomWrites(seed byte, n, perStem int) []ubt.Write {
 	return writes
 }
 
-// someOf are writes of so many of the keys, with other values.
+// someOf returns writes of n of the keys, with other values.
 func someOf(of []ubt.Write, n, round int) []ubt.Write {
 	r := rand.New(rand.NewPCG(1, uint64(round)))
 	writes := make([]ubt.Write, n)
 	for i := range writes {
-		// Each n-th part of the keys gives one, so that they are distinct.
+		// One key of each n-th part, so that the keys are distinct.
 		at := i*len(of)/n + r.IntN(len(of)/n)
 		writes[i] = ubt.Write{Key: of[at].Key, Value: [32]byte{byte(round), byte(round >> 8), 1}}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// scale is how big the workloads are.
+// scale is the size of the workloads.
 type scale struct {
 	senders   []int // W1, ascending; the last is that of the other workloads
 	round     int   // single Adds that are timed together
@@ -32,13 +32,13 @@ var (
 	quick = scale{[]int{1000, 2000, 5000}, 100, 200, 50, 20, 1000, 1000, 200, 300, 1000, 2000, 20_000, 1}
 )
 
-// largest is the greatest number of senders.
+// largest returns the greatest number of senders.
 func (s scale) largest() int { return s.senders[len(s.senders)-1] }
 
-// spare is how many people have nothing in the pool yet.
+// spare returns the number of accounts without a transaction in the pool.
 func (s scale) spare() int { return max(4*s.batch, 2*s.round, s.evictions) + 2*s.block }
 
-// stock is what all contenders get.
+// stock holds the transactions that all contenders get.
 type stock struct {
 	scale
 	people   *people
@@ -63,7 +63,7 @@ func newStock(s scale) *stock {
 	}
 }
 
-// open returns a pool that holds some transactions.
+// open returns a pool that holds the given transactions.
 func (s *stock) open(c contender, l limits, txs ...*types.Transaction) pool {
 	l.accounts = s.people.addresses
 	if l.perSender == 0 {
@@ -85,14 +85,15 @@ func (s *stock) open(c contender, l limits, txs ...*types.Transaction) pool {
 	return p
 }
 
-// holds panics if a pool does not have what it must: then the figures would mean nothing.
+// holds panics if a pool does not hold the wanted number of transactions,
+// because the figures would then be meaningless.
 func holds(p pool, want int) {
 	if got := p.size(); got != want {
 		panic(fmt.Sprintf("%T holds %d, want %d", p, got, want))
 	}
 }
 
-// timed returns how long f took, after the garbage of before is gone.
+// timed returns the duration of f. It collects garbage first.
 func timed(f func()) time.Duration {
 	runtime.GC()
 	began := time.Now()
@@ -103,9 +104,11 @@ func timed(f func()) time.Duration {
 // per returns nanoseconds per operation.
 func per(d time.Duration, n int) float64 { return float64(d.Nanoseconds()) / float64(n) }
 
-// arrive adds transactions in batches and returns nanoseconds per transaction. Each batch is looked at before the clock runs: a transaction
-// comes to a pool right after it was decoded and its sender recovered, and is in the processor's cache then. A first part, which
-// is not counted, lets the pool's own memory come there too.
+// arrive adds transactions in batches and returns nanoseconds per transaction.
+// It loads each batch into the CPU's cache before the clock starts, because a
+// transaction reaches a pool directly after it was decoded and its sender
+// recovered. A first part, which is not counted, loads the pool's memory into
+// the cache too.
 func (s *stock) arrive(p pool, txs []*types.Transaction, size, warmup int) float64 {
 	runtime.GC()
 	var spent time.Duration
@@ -128,8 +131,10 @@ func (s *stock) arrive(p pool, txs []*types.Transaction, size, warmup int) float
 	return per(spent, counted)
 }
 
-// arriveSingly is arrive one by one; so many are looked at, and timed, together, that the clock costs nothing. It ends after a second or two:
-// a fast pool gets more of the transactions than a slow one.
+// arriveSingly is like arrive, one transaction at a time. Several Adds are
+// timed together, so that reading the clock does not distort the result. It
+// ends after about a second, so a fast pool gets more of the transactions than
+// a slow one.
 func (s *stock) arriveSingly(p pool, txs []*types.Transaction) (ns float64, added int) {
 	const together, enough = 50, time.Second
 	runtime.GC()
@@ -157,7 +162,7 @@ func (s *stock) arriveSingly(p pool, txs []*types.Transaction) (ns float64, adde
 	return per(spent, counted), added
 }
 
-// one is W1: one Add to a pool with one transaction of each of so many senders.
+// one is W1: one Add to a pool that holds one transaction of each sender.
 func (s *stock) one(c contender, senders int) float64 {
 	p := s.open(c, limits{}, s.resident[:senders]...)
 	defer p.close()
@@ -176,7 +181,7 @@ func (s *stock) batches(c contender) float64 {
 	return ns
 }
 
-// shuffledChains is W2.
+// shuffledChains is W2: chains of transactions in random order.
 func (s *stock) shuffledChains(c contender) float64 {
 	p := s.open(c, limits{perSender: s.nonces})
 	defer p.close()
@@ -185,7 +190,7 @@ func (s *stock) shuffledChains(c contender) float64 {
 	return ns
 }
 
-// replace is W3.
+// replace is W3: replacements.
 func (s *stock) replace(c contender) float64 {
 	p := s.open(c, limits{}, s.resident[:s.replaced]...)
 	defer p.close()
@@ -194,7 +199,7 @@ func (s *stock) replace(c contender) float64 {
 	return ns
 }
 
-// evict is W4: a full pool, each Add evicts.
+// evict is W4: each Add to a full pool evicts a transaction.
 func (s *stock) evict(c contender) float64 {
 	p := s.open(c, limits{transactions: s.full, full: true}, s.resident[:s.full]...)
 	defer p.close()
@@ -203,7 +208,7 @@ func (s *stock) evict(c contender) float64 {
 	return ns
 }
 
-// read is W5: the best for a block.
+// read is W5: reading the best transactions for a block.
 func (s *stock) read(c contender) float64 {
 	p := s.open(c, limits{}, s.resident...)
 	defer p.close()
@@ -215,14 +220,15 @@ func (s *stock) read(c contender) float64 {
 	return float64(d.Nanoseconds())
 }
 
-// bestBlock is the best of the residents.
+// bestBlock returns the best of the resident transactions.
 func (s *stock) bestBlock() []*types.Transaction {
 	sorted := slices.Clone(s.resident)
 	slices.SortFunc(sorted, func(a, b *types.Transaction) int { return -cmp.Compare(a.GasTipCap().Int64(), b.GasTipCap().Int64()) })
 	return sorted[:s.block]
 }
 
-// prepared lets a pool make what the chain has made when a block is committed.
+// prepared lets a pool create the state that the chain has when a block is
+// committed.
 func prepared(p pool, block []*types.Transaction) {
 	switch p := p.(type) {
 	case *geth:
@@ -233,7 +239,8 @@ func prepared(p pool, block []*types.Transaction) {
 	}
 }
 
-// commit is W6, and W7 the worst Add meanwhile, in nanoseconds both.
+// commit is W6, the duration of a commit, and W7, the slowest Add meanwhile,
+// both in nanoseconds.
 func (s *stock) commit(c contender) (total, worst float64) {
 	p := s.open(c, limits{}, s.resident...)
 	block := s.bestBlock()
@@ -255,7 +262,8 @@ func (s *stock) commit(c contender) (total, worst float64) {
 	return total, worst
 }
 
-// addUntil adds one after another until something is done, and returns how long the slowest took.
+// addUntil adds one transaction after another until done is closed, and returns
+// the duration of the slowest Add.
 func (s *stock) addUntil(p pool, done <-chan struct{}) float64 {
 	var worst time.Duration
 	for _, tx := range s.fresh {
@@ -272,7 +280,7 @@ func (s *stock) addUntil(p pool, done <-chan struct{}) float64 {
 	return float64(worst.Nanoseconds())
 }
 
-// memory returns bytes per transaction besides the transactions.
+// memory returns bytes per transaction in addition to the transaction itself.
 func (s *stock) memory(c contender) float64 {
 	empty := s.open(c, limits{})
 	before := heapInUse()

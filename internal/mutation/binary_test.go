@@ -71,7 +71,7 @@ func TestShapes(t *testing.T) {
 }
 `
 
-// edits breaks each function of shapes. The value says whether a binary can
+// edits breaks each function of shapes. The value is true if a binary can
 // contain the edit.
 var edits = map[string]bool{
 	"-func (p *Pair[T]) Swap() { p.a, p.b = p.b, p.a }\n+func (p *Pair[T]) Swap() { p.a = p.b; p.b = p.b }\n" +

@@ -144,7 +144,7 @@ func sorted(versions map[int]string) []int {
 	return out
 }
 
-// call is what the declaration of a function and a call of it consist of.
+// call holds the parts of a function's declaration and of a call of it.
 type call struct {
 	name       string
 	receiver   string // declared, with parentheses, or empty

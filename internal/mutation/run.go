@@ -78,8 +78,8 @@ func (r Runner) edit(m *Mutation) (source, edited string, err error) {
 }
 
 // Baseline runs the test command of a mutation without the mutation. The error
-// wraps [ErrBaseline] if a test fails or none passes, else [ErrBuild],
-// [ErrTimeout] or [ErrCommand].
+// wraps [ErrBaseline] if a test fails or none passes. It may also wrap
+// [ErrBuild], [ErrTimeout] or [ErrCommand].
 func (r Runner) Baseline(ctx context.Context, m *Mutation) error {
 	seen, err := r.test(ctx, m, "-vet=off")
 	if err != nil {
@@ -111,7 +111,7 @@ func writeOverlay(edited map[string]string) (overlay string, remove func(), err 
 	return overlay, remove, nil
 }
 
-// outcome is what a run of go test reports.
+// outcome is the result of a run of go test.
 type outcome struct {
 	passed    int
 	failed    []string
@@ -157,7 +157,8 @@ func (r Runner) test(ctx context.Context, m *Mutation, flags ...string) (*outcom
 func (r Runner) start(ctx context.Context, m *Mutation, dir string, args []string, env ...string) (*outcome, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
-	// Test vectors are not part of a checkout. Without them the outcome is the same on every machine.
+	// Test vectors are not part of a checkout. Without them the outcome is the
+	// same on every machine.
 	cmd.Env = slices.Concat(os.Environ(), []string{"JAMQ_VECTORS="}, m.Env, env)
 	printed, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {

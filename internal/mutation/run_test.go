@@ -34,8 +34,7 @@ func TestMin(t *testing.T) {
 func TestSkipped(t *testing.T) { t.Skip("always") }
 `
 
-// tiny returns a runner in a module of its own, with a package in the
-// directory sub.
+// tiny returns a runner in a new module, with a package in the directory sub.
 func tiny(t *testing.T) Runner {
 	t.Helper()
 	t.Setenv("GOWORK", "off")

@@ -105,8 +105,8 @@ type tester interface {
 	Baseline(context.Context, *Mutation) error
 }
 
-// shared is what the mutations of a table have in common: the compiled tests of
-// each package, and the outcome of each test command without a mutation.
+// shared holds the compiled tests of each package, and the outcome of each test
+// command without a mutation.
 type shared struct {
 	alone     Runner
 	mu        sync.Mutex
