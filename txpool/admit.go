@@ -191,7 +191,7 @@ func (c *core) replacementWait(e *entry, now int64) time.Duration {
 	return c.cfg.ReplacementWindow - time.Duration(now-int64(e.since)*int64(time.Second))
 }
 
-// inherit counts the replacements of a nonce.
+// inherit passes the count of replacements on to the new transaction.
 func (c *core) inherit(old, e *entry) {
 	e.replacements, e.since = 1, uint32(e.at/int64(time.Second))
 	if c.replacementWait(old, e.at) > 0 {

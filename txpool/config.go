@@ -190,7 +190,7 @@ func DefaultConfig(chainID *big.Int) Config {
 	}
 }
 
-// Bounds that keep sums in range.
+// Bounds that prevent overflow.
 const (
 	maxTxSize      = 1 << 28
 	maxFloorWindow = 1024
@@ -255,7 +255,7 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// lenient returns the rules for transactions that were accepted before: limits
+// lenient returns the rules for transactions that were accepted before. Limits
 // that an operator may have lowered since do not apply.
 func (c *Config) lenient() Config {
 	l := *c
@@ -265,7 +265,7 @@ func (c *Config) lenient() Config {
 	return l
 }
 
-// withDefaults fills in what nil and 0 stand for.
+// withDefaults replaces nil and 0 by the defaults.
 func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now

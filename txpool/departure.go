@@ -150,7 +150,7 @@ func parseDeparture(body []byte) (d Departure, err error) {
 	return d, fmt.Errorf("%w: a departure of unknown kind %#x and %d bytes", errRecord, kind, len(rest))
 }
 
-// departures remembers the newest departures for a while.
+// departures holds the newest departures for a limited time.
 type departures struct {
 	cfg    *Config
 	byHash map[common.Hash]Departure

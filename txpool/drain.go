@@ -58,7 +58,7 @@ const maxSkips = 4096
 
 // Drain leases the best transactions that fit into a budget and returns them in
 // the order in which they should run. Equal pools, states and budgets give
-// equal drains (invariant T3). Drain reads the balance and nonce of each chosen
+// equal drains (promise T3). Drain reads the balance and nonce of each chosen
 // sender from State again. The lease may be empty, but it must be committed or
 // released. Drain visits all pending transactions until no other can fit. It
 // does not hold the pool's lock meanwhile.

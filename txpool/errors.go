@@ -18,7 +18,7 @@ var (
 	// fault.
 	ErrInvariant = errors.New("txpool: invariant violated")
 
-	// Wrong in itself. See [Spam].
+	// These errors mean that the transaction is invalid in itself. See [Spam].
 
 	// ErrMalformed is returned if the bytes are not the binary encoding of a
 	// transaction (EIP-2718), and for a nil transaction.
@@ -75,7 +75,7 @@ var (
 	// ErrNonceMax is returned if the nonce is 2^64-1, which EIP-2681 forbids.
 	ErrNonceMax = errors.New("nonce has max value")
 
-	// Not now, or not for this sender.
+	// These errors depend on the state of the pool, the chain or the sender.
 
 	// ErrAlreadyKnown is returned if the same transaction is in the pool or
 	// held aside.
@@ -128,7 +128,7 @@ var (
 	// stored, and the transactions that it displaced are in the pool again.
 	ErrJournal = errors.New("txpool: journal failed")
 
-	// Why a transaction left, and of leases.
+	// These errors are reasons of dropped transactions, or concern leases.
 
 	// ErrExpired is the reason of transactions that were older than
 	// Config.Lifetime.

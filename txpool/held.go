@@ -119,11 +119,8 @@ func (p *Pool) setAside(batch []candidate) (displaced []Displaced) {
 // departs returns the event of a candidate that is not admitted.
 func (t *candidate) departs(kind Kind) Event {
 	event := Event{Kind: kind, Tx: t.tx, Sender: t.from, Reason: t.err, entry: &entry{tx: t.tx}}
-	switch {
-	case t.origin != nil:
+	if t.origin != nil {
 		event.entry.at, event.Private = t.origin.at, t.origin.private
-	case t.entry != nil:
-		event.entry.at, event.Private = t.entry.at, t.entry.private
 	}
 	if s := new(superseded); errors.As(t.err, &s) {
 		event.By = s.by

@@ -379,7 +379,7 @@ func (p *Pool) Dump(j Journal) error {
 	}
 	included = append(included, p.poisoned...)
 	p.mu.Unlock()
-	// The greatest number of a lease, so that it is not used again, and the prices come first.
+	// The highest lease number, so that it is not used again, and the prices come first.
 	if err := j.Append(append([][]byte{number(recordReleased, lastID), fees.record()}, included...)...); err != nil {
 		return journalError(err)
 	}

@@ -38,7 +38,7 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("%v: %s, try again in %v", e.Unwrap(), e.Limit, e.RetryAfter)
 }
 
-// Unwrap returns ErrBanned or ErrRateLimited.
+// Unwrap returns ErrBanned if Limit is "ban", and ErrRateLimited otherwise.
 func (e *LimitError) Unwrap() error {
 	if e.Limit == "ban" {
 		return ErrBanned

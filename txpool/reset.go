@@ -184,7 +184,7 @@ func (p *Pool) beginHead(head *Head) {
 	})
 }
 
-// include removes transactions that are in blocks.
+// include removes the transactions of blocks.
 func (p *Pool) include(blocks []Block) {
 	at := p.cfg.Now().UnixNano()
 	for _, b := range blocks {
@@ -207,7 +207,7 @@ func (p *Pool) includeOne(c *core, tx *types.Transaction, at int64) {
 	hash := tx.Hash()
 	c.departures.forget(hash)
 	if e := c.all.get(hash); e != nil {
-		c.commit(e, at) // the nonce is used in any case
+		c.commit(e, at) // the nonce is used anyway
 		return
 	}
 	if c.aside.txs[hash] != nil {

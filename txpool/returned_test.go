@@ -258,7 +258,7 @@ func TestReturnedIsParkedAboveTheCap(t *testing.T) {
 	require.Equal(t, "k-k", statuses(p, 0, 1)+statuses(p, 1, 1)+statuses(p, 2, 1))
 }
 
-// A balance pays for what is in a lease first: an earlier transaction that comes
+// A balance pays for leased transactions first: an earlier transaction that comes
 // back waits if the rest does not cover it.
 func TestLeasedIsPaidFirst(t *testing.T) {
 	w := newWorld()

@@ -30,7 +30,7 @@ type Extrinsics struct {
 	Disputes Disputes
 }
 
-// The parts of an extrinsic that are sequences.
+// The sequences of an extrinsic.
 type (
 	// Tickets is the tickets extrinsic E_T (GP 6.29).
 	Tickets []TicketEnvelope
@@ -99,7 +99,7 @@ type Vote struct {
 	Signature [64]byte
 }
 
-// Culprit is a validator that guaranteed a bad report.
+// Culprit is a validator that guaranteed an invalid report.
 type Culprit struct {
 	// Target is the hash of the report, and Key the validator's Ed25519 key.
 	Target    common.Hash
@@ -107,7 +107,7 @@ type Culprit struct {
 	Signature [64]byte
 }
 
-// Fault is a validator whose judgement a verdict contradicts.
+// Fault is a validator whose judgement contradicts a verdict.
 type Fault struct {
 	// Target is the hash of the report, Valid the judgement, and Key the
 	// validator's Ed25519 key.

@@ -64,7 +64,7 @@ type Extrinsic struct {
 	Length uint32
 }
 
-// Sizes of the shortest elements of sequences, in bytes.
+// Sizes of the shortest encoded elements, in bytes.
 const (
 	hashSize      = 32
 	leastItem     = 4 + 32 + 8 + 8 + 2 + 3

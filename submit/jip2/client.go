@@ -29,7 +29,7 @@ type Client struct {
 	subs      map[*stream]struct{}
 	closed    bool
 
-	bundles support // whether the node takes bundles
+	bundles support // support for bundles
 }
 
 // Open returns a client and connects in the background, until Close. It does

@@ -31,7 +31,7 @@ type conn struct {
 
 // request is a call that waits for its answer.
 type request struct {
-	answer chan answered // of capacity 1
+	answer chan answered // capacity 1
 	// stream is set for the call that opens a subscription. The reader
 	// registers it itself, because notifications may follow the answer
 	// immediately.
@@ -44,8 +44,8 @@ type answered struct {
 }
 
 // message is any JSON-RPC message of a node. Error and Params are decoded
-// separately, so that an unusual one concerns its receiver only and does not
-// break the connection.
+// separately, so that a malformed one affects its receiver only and not the
+// connection.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Result json.RawMessage `json:"result"`

@@ -33,12 +33,19 @@ var (
 
 // Error codes of JIP-2, and of JSON-RPC 2.0 (negative codes).
 const (
-	CodeOther              = 0
-	CodeBlockUnavailable   = 1 // the data is the block's hash
-	CodeReportUnavailable  = 2
+	// CodeOther is any other error. The message explains it.
+	CodeOther = 0
+	// CodeBlockUnavailable means that the node does not have a block or its
+	// state. Error.Data is the hash of the block: see [Error.Block].
+	CodeBlockUnavailable = 1
+	// CodeReportUnavailable means that the node does not have a work report.
+	CodeReportUnavailable = 2
+	// CodeSegmentUnavailable means that the node does not have a data segment.
 	CodeSegmentUnavailable = 3
-	CodeMethodNotFound     = -32601
-	CodeInvalidParams      = -32602
+	// CodeMethodNotFound means that the node does not have the method.
+	CodeMethodNotFound = -32601
+	// CodeInvalidParams means that the parameters are invalid.
+	CodeInvalidParams = -32602
 )
 
 // Error is an error that the node answered instead of a result: the error

@@ -14,14 +14,15 @@ type Update[T any] struct {
 	// set.
 	Value T
 	// Err is set if there is no value. It wraps ErrMalformed, or it is the
-	// *[Error] that the node sent instead. JIP-2 makes such an error a string:
-	// it is Error.Message then, and Error.Code is CodeOther.
+	// *[Error] that the node sent instead. JIP-2 makes such an error a string,
+	// which becomes Error.Message; Error.Code is then CodeOther.
 	//
-	// An error leaves the connection and other subscriptions as they are. Some
-	// nodes end a subscription with it: a host that needs further updates soon
-	// closes the subscription and subscribes again. An Error also comes if the
-	// node refuses the subscription on a new connection. The client asks again
-	// on each new connection.
+	// An error does not affect the connection or other subscriptions. Some
+	// nodes end the subscription after an error; a host that needs further
+	// updates soon should close the subscription and subscribe again. The node
+	// may also refuse to renew the subscription on a new connection. Its error
+	// is then delivered here, and the client tries again on each new
+	// connection.
 	Err error
 }
 
