@@ -166,10 +166,9 @@ func deadUnreported(spec *jamq.ChainSpec, f *Facts) Reason {
 }
 
 // PrerequisiteExpired reports whether a package that was reported at the given
-// block has left recent history, so that no block after height head can report
-// a package that names it (Gray Paper 11.39). This also holds if the package
-// was accumulated. A zero block, which means that the package is not reported
-// yet, has not expired.
+// block has left recent history. No block after height head can then report a
+// package that names it, even if it was accumulated (Gray Paper 11.39). A zero
+// block means that the package is not reported yet; it has not expired.
 func PrerequisiteExpired(spec *jamq.ChainSpec, reported Point, head uint64) bool {
 	return !reported.IsZero() && head >= LastReportable(spec, reported.Height)
 }

@@ -19,8 +19,8 @@ type Info struct {
 	State State
 	// Core is the core that the bundle holds, or last held.
 	Core jamq.CoreIndex
-	// Versions describes the bundle's packages, oldest first. It omits packages
-	// that can never be accumulated and do not count as lost.
+	// Versions describes the bundle's packages, oldest first. It may omit
+	// packages that can never be accumulated and do not count as lost.
 	Versions []VersionInfo
 }
 

@@ -290,7 +290,8 @@ func TestBuildFailuresDelay(t *testing.T) {
 	require.Equal(t, uint64(1), s.q.Next())
 }
 
-// B6: memory is bounded by depth, cores, retention and retries.
+// B6: memory is bounded by depth, cores, retention and retries, whatever the
+// chain does.
 func TestB6Bounded(t *testing.T) {
 	s := newScene(t, func(c *Config) { c.RetentionWindow, c.MaxQueueDepth = 3, 2 })
 	for n := uint64(1); n <= 30; n++ {

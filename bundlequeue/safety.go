@@ -78,9 +78,10 @@ func later(a, b anchor.Point) anchor.Point {
 }
 
 // fits reports whether a package that was built at a block of the best chain
-// may still be sent. The chain may have changed since the request, so the
-// earlier versions must be dead at the package's anchor on the current chain,
-// and the package must follow the live version of its predecessor.
+// may still be sent. The chain may have changed since the request. So fits
+// checks on the current chain that the earlier versions are dead at the
+// package's anchor, and that the package follows the live version of its
+// predecessor.
 func (q *Queue[B]) fits(it *item[B], at anchor.Point, r *request) bool {
 	if since, ok := q.allDead(it); !ok || at.Height < since.Height {
 		return false

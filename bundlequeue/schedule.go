@@ -54,7 +54,7 @@ func (q *Queue[B]) schedule() {
 	for _, it := range passed {
 		q.plan(it)
 	}
-	// A package may be due because its predecessor was just sent.
+	// A package may be due now because its predecessor was just sent.
 	q.sendDue()
 }
 

@@ -109,7 +109,7 @@ type Config struct {
 	Invariants func() error
 	// Metrics receives counts and durations. The zero value discards them.
 	Metrics Metrics
-	// Logger receives warnings and errors for operators. Nil means no log.
+	// Logger receives messages for operators. Nil means no log.
 	Logger *slog.Logger
 }
 

@@ -21,10 +21,10 @@
 //
 // # Concurrency
 //
-// All methods of a [Runner] are safe for concurrent use. The runner has one
-// goroutine that feeds the queue, and one goroutine for each running build or
-// send, at most one per core of the queue. It reports effects to Config.Observe
-// in order, from its own goroutine, without holding a lock.
+// All methods of a [Runner] except Recovered are safe for concurrent use. The
+// runner has one goroutine that feeds the queue, and one goroutine for each
+// running build or send, at most one per core of the queue. It reports effects
+// to Config.Observe in order, from its own goroutine, without holding a lock.
 //
 // # Failures
 //

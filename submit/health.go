@@ -215,7 +215,8 @@ type Out struct {
 }
 
 // Recovered returns the state that the runner restored. Call it after
-// [OpenRunner] and before [Runner.Start].
+// [OpenRunner] and before [Runner.Start]. It must not be called later, because
+// it reads the queue without synchronization.
 func (r *Runner[B]) Recovered() Recovery {
 	found := Recovery{Found: r.recovered, Steps: r.steps, Next: r.queue.Next(), Bundles: r.queue.Infos(), Finalized: r.queue.Finalized(), Best: r.queue.Best()}
 	for _, info := range found.Bundles {

@@ -24,8 +24,8 @@ var (
 )
 
 // Runner drives one bundlequeue.Queue. Create it with [NewRunner] or
-// [OpenRunner]. All methods are safe for concurrent use. The runner calls the
-// host without holding a lock.
+// [OpenRunner]. All methods except [Runner.Recovered] are safe for concurrent
+// use. The runner calls the host without holding a lock.
 type Runner[B any] struct {
 	cfg       Config
 	builder   Builder[B]

@@ -12,9 +12,9 @@ import (
 // package.
 var ErrInvalidConfig = errors.New("submit: invalid config")
 
-// Window is the part of each slot in which packages are sent. It is not right
-// after a block, because guarantors are then busy with that block. It ends
-// early enough for guarantors to refine and sign before the next block.
+// Window is the part of each slot in which packages are sent. It begins some
+// time after a block, because guarantors are first busy with that block. It
+// ends early enough for guarantors to refine and sign before the next block.
 type Window struct {
 	// Clock is the chain's slot clock.
 	Clock jamq.SlotClock
@@ -38,9 +38,9 @@ func DefaultWindow(spec jamq.ChainSpec) Window {
 	return Window{Clock: jamq.NewSlotClock(spec), Opens: spec.SlotDuration / 2, Closes: spec.SlotDuration / 6}
 }
 
-// Validate returns an error that wraps [ErrInvalidConfig] if the slots are
-// shorter than 1 ms, if the window is empty or longer than a slot, or if Skew
-// is a slot or more.
+// Validate returns an error that wraps [ErrInvalidConfig] in these cases: the
+// slots are shorter than 1 ms; the window is empty or longer than a slot; Skew
+// is one slot or more.
 func (w Window) Validate() error {
 	if w.Clock.SlotDuration < time.Millisecond {
 		return fmt.Errorf("%w: Window.Clock has slots of %v, want at least 1ms", ErrInvalidConfig, w.Clock.SlotDuration)

@@ -16,8 +16,8 @@ type accumulation struct {
 }
 
 // accumulate processes the reports that have become available and the ready
-// queue, as far as prerequisites allow (Gray Paper 12.4 to 12.12). It then
-// edits the queue (Gray Paper 12.41). before reports whether a package was
+// queue, except reports with unmet prerequisites (Gray Paper 12.4 to 12.12). It
+// then edits the queue (Gray Paper 12.41). before reports whether a package was
 // accumulated in the E blocks before this one.
 //
 // If the block lists the accumulated packages, that list is used, because gas

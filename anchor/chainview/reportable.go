@@ -28,8 +28,8 @@ var (
 	// ancestor (Gray Paper 11.34, 11.35).
 	ErrLookupAnchor = errors.New("chainview: lookup anchor is too old or not an ancestor")
 	// ErrReportedBefore (R2) means that the package is in recent history, on a
-	// core, or in the ready queue, that it was accumulated within E blocks, or
-	// that the block reports it twice (Gray Paper 11.32, 11.36 to 11.38).
+	// core, or in the ready queue, or was accumulated within E blocks. It also
+	// means that the block reports it twice (Gray Paper 11.32, 11.36 to 11.38).
 	ErrReportedBefore = errors.New("chainview: package was reported before")
 	// ErrPrerequisite (R3) means that a prerequisite is reported neither in
 	// recent history nor in the same block (Gray Paper 11.39).

@@ -8,9 +8,9 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// State is the state of work packages after one block: the parts C(3), C(10),
-// C(14) and C(15) of the chain state in the Gray Paper, as far as blocks show
-// them.
+// State is the state of work packages after one block. It consists of the parts
+// of the chain state C(3), C(10), C(14) and C(15) in the Gray Paper that blocks
+// show.
 type State struct {
 	// Recent is the recent history (C(3)), oldest first, with at most H blocks.
 	// The last one is the block itself.

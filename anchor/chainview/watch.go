@@ -194,8 +194,8 @@ func (v *View) watchForeign(pkg jamq.PackageHash) {
 	v.enter(t)
 }
 
-// recall adds to the trace of an unwatched prerequisite its events in the tree,
-// as far as the view still has the contents of the blocks.
+// recall adds to the trace of an unwatched prerequisite its events in the
+// blocks of the tree whose contents are not freed.
 func (v *View) recall(t *Trace) {
 	add := func(k kind, at *node) {
 		t.partial = true

@@ -232,7 +232,7 @@ func (e *Evidence) Advance(now time.Time) {
 		return cmp.Or(cmp.Compare(a.bundle, b.bundle), a.pkg.Compare(b.pkg))
 	})
 	for _, f := range due {
-		if !f.timer.Queued() { // hold or startTimer may have set it
+		if !f.timer.Queued() { // set by an earlier expiry
 			e.expire(f)
 		}
 	}

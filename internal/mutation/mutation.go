@@ -31,7 +31,7 @@ type Mutation struct {
 	// Package is the directory of the tested package, relative to the
 	// repository's root, with slashes.
 	Package string
-	// Args are the further arguments of go test, such as -run and a name.
+	// Args are the further arguments of go test, such as -run and a pattern.
 	Args []string
 	// Env are additional environment variables of the command, as NAME=value.
 	Env []string
