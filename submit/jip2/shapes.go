@@ -138,15 +138,15 @@ type Parameters struct {
 	MaxImports int `json:"max_imports"`
 	// SegmentPieceCount is the number of basic pieces in a segment (W_P).
 	SegmentPieceCount int `json:"segment_piece_count"`
-	// MaxReportElectiveData is the maximum size of the outputs in a report
-	// (W_R).
+	// MaxReportElectiveData is the maximum size of the authorizer's trace and the
+	// outputs in a report together (W_R).
 	MaxReportElectiveData int `json:"max_report_elective_data"`
 	// TransferMemoSize is the size of a transfer's memo (W_T).
 	TransferMemoSize int `json:"transfer_memo_size"`
 	// MaxExports is the maximum number of exported segments of a package (W_X).
 	MaxExports int `json:"max_exports"`
-	// EpochTailStart is the slot within an epoch after which no ticket is
-	// accepted (Y).
+	// EpochTailStart is the slot within an epoch, counted from 0, from which on no
+	// ticket is accepted (Y).
 	EpochTailStart jamq.Slot `json:"epoch_tail_start"`
 }
 
