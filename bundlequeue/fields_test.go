@@ -49,7 +49,7 @@ func TestEveryFieldIsSaved(t *testing.T) {
 	require.Equal(t, q.buildTimes, back.buildTimes)
 	require.Equal(t, q.appendBody(nil, text{}), back.appendBody(nil, text{}))
 
-	// What a snapshot does not hold is derived from the rest.
+	// The fields that a snapshot does not hold are derived from the rest.
 	derived := func(it *item[string], v *version[string]) (item[string], version[string]) {
 		i, w := *it, *v
 		i.versions, i.turn, i.touched, i.waiting = nil, minheap.Entry[int64, *item[string]]{}, false, false

@@ -12,7 +12,7 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// What a queue takes it can write down and read again.
+// A queue can write down and read again every event that it accepts.
 func TestLimitsSurviveSnapshotsAndRecords(t *testing.T) {
 	cfg := DefaultConfig(jamq.Tiny())
 	cfg.MaxQueueDepth, cfg.FirstNumber = maxDepth, most-1

@@ -241,7 +241,7 @@ func (m *model) seal(s *state, q *Queue[string]) error {
 			return err
 		}
 	}
-	// What the queue does is judged before what it looks like.
+	// The effects of the queue are judged before its state.
 	if err := s.w.judge(int8(len(s.w.blocks) - 1)); err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func (m *model) seal(s *state, q *Queue[string]) error {
 	if err := q.check(); err != nil {
 		return err
 	}
-	// What only counts would tell states apart that behave alike.
+	// Counters would tell states apart that behave alike.
 	q.total, q.delays = Totals{}, anchor.NewDelays(&m.cfg.Spec)
 	s.queue = squeeze(q.appendBody(make([]byte, 0, 4096), text{}))
 	return nil

@@ -41,8 +41,8 @@ func (m *model) heads() canonical.Heads {
 	}
 }
 
-// find returns the retained block with a commitment, or -1. What a forgotten block was called may
-// be another's name by now.
+// find returns the retained block with a commitment, or -1. The number of a
+// forgotten block may belong to another block by now.
 func (m *model) find(commitment common.Hash, base uint64) int {
 	for i := len(m.facts) - 1; i >= int(base); i-- {
 		if m.facts[i].head.Commitment == commitment {

@@ -40,7 +40,7 @@ func TestAllocator(t *testing.T) {
 	})
 }
 
-// What nodes say, text by text.
+// Each error text of a node has its reason.
 func TestClassify(t *testing.T) {
 	for text, want := range map[string]Reason{
 		"already known":     ReasonKnown,

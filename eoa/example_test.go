@@ -59,7 +59,7 @@ func Example() {
 	// context canceled
 }
 
-// What a node says to a transaction is a verdict only if it is known for certain.
+// A node's answer to a transaction is definite only if its text is known.
 func ExampleClassify() {
 	for _, text := range []string{"already known", "nonce too low: next nonce 9", "insufficient funds for transfer", "upstream timed out"} {
 		reason := eoa.Classify(text)

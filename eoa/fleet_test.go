@@ -169,7 +169,8 @@ func TestSilentNode(t *testing.T) {
 	})
 }
 
-// What is submitted while a fleet ends is in the store, and starts nothing that outlives the fleet.
+// A request that is submitted while a fleet ends is stored. It starts nothing that outlives the
+// fleet.
 func TestFleetEnds(t *testing.T) {
 	for range 50 {
 		w := newWorld(t, 1, 0)

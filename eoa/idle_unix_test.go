@@ -112,7 +112,7 @@ func TestIdleAccountsAskNothing(t *testing.T) {
 	})
 }
 
-// What ten thousand idle accounts and a fleet take of a core between heads.
+// The share of a CPU that ten thousand idle accounts and a fleet take between heads.
 func BenchmarkIdle(b *testing.B) {
 	i := newIdlers(b, 10_000)
 	ctx, cancel := context.WithCancel(context.Background())

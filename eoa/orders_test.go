@@ -156,7 +156,7 @@ func TestFeeCapHolds(t *testing.T) {
 	require.Equal(t, eoa.Final, w.get(t, "a").State)
 }
 
-// What cannot be paid for is passed over; the rest goes on.
+// A request that the account cannot pay is skipped; the others continue.
 func TestUnaffordableIsNoGate(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	w.chain.SetBalance(w.account.Address, uint256.NewInt(1e8))

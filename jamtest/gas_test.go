@@ -26,7 +26,7 @@ func TestGasDefersTheReadyQueue(t *testing.T) {
 	require.Equal(t, []jamq.PackageHash{{2}, {3}, {4}}, c.withinGas(nil, queue))
 	require.Empty(t, c.withinGas([]jamq.PackageHash{{1}, make(5, full).Hash, make(6, full).Hash}, queue))
 
-	// What is deferred stays in the queue, and runs in the next block.
+	// A deferred report stays in the queue, and runs in the next block.
 	parent := c.best
 	child := childOf(parent, 1)
 	parent.ready = []waiting{{pkg: queue[0]}, {pkg: queue[1]}, {pkg: queue[2]}}

@@ -262,7 +262,7 @@ func TestR6ReadyQueueUnlocks(t *testing.T) {
 	}
 }
 
-// R6: rounds. What a round unlocks runs after everything that needed nothing more at its beginning.
+// R6: rounds. A report that a round unlocks runs after all reports that were unlocked before it.
 func TestR6OrderIsByRounds(t *testing.T) {
 	c := newChain(t, func(cfg *jamtest.Config) { cfg.Spec.Cores = 4 })
 	root := packageAt(t, c, 1, "root")

@@ -19,7 +19,7 @@ func deployed(t require.TestingT, p Profile, a common.Address, code []byte) (*St
 	return s, commit(t, v)
 }
 
-// What a view and a witness hand out is not the store's own memory.
+// A view and a witness return copies, not the store's own memory.
 func TestCodeIsACopy(t *testing.T) {
 	a := common.Address{1}
 	s, root := deployed(t, EIP7864(), a, contract)

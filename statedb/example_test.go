@@ -90,7 +90,7 @@ func ExampleView_Witness() {
 	// other keys: true
 }
 
-// Who has the writes already needs not execute: Verify gives the root after them.
+// A host that has the writes already need not execute: Verify returns the root after them.
 func ExampleVerify() {
 	store := statedb.NewStore(statedb.EIP7864())
 	preRoot := fund(store)

@@ -50,7 +50,7 @@ func TestSlotWrapDoesNotAliasTheHeader(t *testing.T) {
 		require.Empty(t, seen[k], "chunk %d", n)
 		seen[k] = fmt.Sprint("chunk ", n)
 	}
-	// What it is for: a contract that writes such a slot leaves its account as it was.
+	// Its purpose: a contract that writes such a slot leaves its account as it was.
 	v := open(t, NewStore(p))
 	require.NoError(t, v.SetAccount(a, Account{Nonce: 5}))
 	v.SetStorage(a, common.Hash{0: 0xff}, common.Hash{31: 0xff})

@@ -286,7 +286,7 @@ func TestRawReadBeforeTheAccount(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What is rewound was never read, and is logged again when it is read again.
+// A read that is rewound leaves the log, and a second read is logged again.
 func TestRewind(t *testing.T) {
 	a, b := common.Address{1}, common.Address{2}
 	s, root := deployed(t, EIP7864(), a, contract)

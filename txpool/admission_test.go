@@ -223,7 +223,7 @@ func TestI2Overdraft(t *testing.T) {
 	require.NoError(t, errs[3])
 	l := p.Drain(Budget{})
 	refuse(t, p, tx(0, 3, 1), ErrInsufficientFunds, "have 210000000000000 want 231000000000000, including 210000000000000 for other transactions")
-	// What is committed still counts until the host's state shows it.
+	// A committed transaction still counts until the host's state shows it.
 	require.NoError(t, l.Commit())
 	refuse(t, p, tx(0, 3, 1), ErrInsufficientFunds)
 	w.set(0, func(a *Account) { a.Nonce, a.Balance = 3, *uint256.NewInt(txGas * gwei) })

@@ -67,7 +67,7 @@ func onChain(i int, nonce, chain uint64) types.SetCodeAuthorization {
 	return auth
 }
 
-// Who has many transactions here cannot be delegated by one of them, or by a stranger's.
+// An account with many transactions cannot be delegated by one of them, or by a stranger's.
 func TestI7AuthorityReserved(t *testing.T) {
 	p := newPool(t, newWorld(), nil)
 	add(t, p, tx(1, 0, 2), tx(1, 1, 2))

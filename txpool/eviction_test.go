@@ -133,7 +133,7 @@ func TestT2Bounded(t *testing.T) {
 	require.Equal(t, "p", statuses(p, 7, 1))
 }
 
-// What a gap pushes out of line is held as far as there is room.
+// Transactions behind a new gap are queued as far as there is room.
 func TestDemotionOverflows(t *testing.T) {
 	p := newPool(t, newWorld(), tiny(10, 2))
 	add(t, p, tx(0, 0, 2), tx(0, 1, 2), tx(0, 2, 2), tx(0, 3, 2), tx(0, 4, 2))

@@ -59,7 +59,7 @@ func ExampleLimiter() {
 	for range 3 {
 		fmt.Println(limiter.Allow("192.0.2.1", "eth_sendRawTransaction", 1, 110))
 	}
-	// What the pool calls spam is held against the source, never against the sender that a
+	// Spam counts against the source of a transaction, never against the sender that the
 	// transaction names.
 	if err := error(txpool.ErrIntrinsicGas); txpool.Spam(err) {
 		fmt.Println("banned:", limiter.Strike("192.0.2.1", 1))

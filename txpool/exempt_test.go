@@ -75,7 +75,8 @@ func TestExemptAfterARestart(t *testing.T) {
 	require.Equal(t, StatusQueued, p.Status(tx(0, 1, 2).Hash()))
 }
 
-// What waits for room does not take the room of transactions whose predecessor comes back.
+// Transactions that wait for room do not take the room of transactions whose
+// predecessor comes back.
 func TestRevertKeepsTheRoom(t *testing.T) {
 	p := newPool(t, newWorld(), func(c *Config) { c.MaxPending = 3 })
 	add(t, p, tx(0, 0, 2), tx(0, 1, 2), tx(0, 2, 2))
@@ -179,7 +180,8 @@ func TestUnfundedByARevert(t *testing.T) {
 	require.Equal(t, hashes([]*types.Transaction{tx(1, 0, 2), tx(1, 1, 2), tx(1, 2, 2)}), hashes(p.Pending()))
 }
 
-// A restart with smaller caps keeps everything. What exceeds them is exempt; the rest is not.
+// A restart with smaller caps keeps everything. Transactions above them are
+// exempt; the others are not.
 func TestRestartWithSmallerCaps(t *testing.T) {
 	w, m := newWorld(), new(memory)
 	p := newPool(t, w, journaled(m))

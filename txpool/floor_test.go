@@ -98,7 +98,7 @@ func TestFloorIsBounded(t *testing.T) {
 	})
 }
 
-// Who falls under the floor is parked, with all behind it, and comes back when the floor does.
+// A transaction below the floor is parked, with all behind it. It returns when the floor falls.
 func TestParking(t *testing.T) {
 	p := newPool(t, newWorld(), func(c *Config) { c.FloorWindow = 1 })
 	add(t, p, tx(0, 0, 1), tx(0, 1, 50), tx(1, 0, 3), tx(1, 1, 1))

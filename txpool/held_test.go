@@ -38,8 +38,8 @@ func hold(t *testing.T, w *world, p *Pool, txs ...*types.Transaction) {
 	require.NoError(t, p.CheckAll())
 }
 
-// What is held aside takes memory, so it counts towards the bound of the pool:
-// newcomers are refused while it fills the pool, and admitted when it is gone.
+// Held transactions take memory, so they count towards the bound of the pool:
+// newcomers are refused while they fill the pool, and admitted when they are gone.
 func TestHeldAsideIsBounded(t *testing.T) {
 	w := newWorld()
 	p := newPool(t, w, func(c *Config) { c.MaxPending, c.MaxParked, c.MaxQueued = 2, 1, 1 })

@@ -57,7 +57,7 @@ func TestRefusedByTheJournal(t *testing.T) {
 	}
 }
 
-// What was refused because the journal fails does not wait for the journal.
+// A transaction that was refused because the journal fails does not wait for the journal.
 func TestMemoryWhileJournalFails(t *testing.T) {
 	h := newHost(t, nil)
 	h.tape.fail = true
@@ -74,7 +74,8 @@ func TestMemoryWhileJournalFails(t *testing.T) {
 	require.Less(t, h.tape.bytes, 2*first, "bytes that wait for the journal, of transactions that were all refused")
 }
 
-// What is in the pool when the batch comes, leaves by the batch, and comes again in it.
+// A transaction is in the pool when the batch arrives, is displaced by the batch,
+// and is in it again.
 func TestBatchAlreadyKnown(t *testing.T) {
 	build := func() *host {
 		h := newHost(t, func(c *txpool.Config) { c.MaxQueued = 2; c.Journal = nil })

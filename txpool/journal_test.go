@@ -132,7 +132,7 @@ func TestRestorePoisoned(t *testing.T) {
 	require.Len(t, restored.Poisoned, 5, "Dump copies what could not be read")
 }
 
-// What cannot be written down is not stored.
+// A transaction that cannot be written to the journal is not stored.
 func TestJournalFails(t *testing.T) {
 	m := new(memory)
 	p := newPool(t, newWorld(), journaled(m))

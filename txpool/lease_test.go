@@ -264,7 +264,7 @@ func TestDrainLooksAtAll(t *testing.T) {
 	require.Len(t, p.Drain(Budget{PerSender: 2}).Transactions(), 900)
 }
 
-// What a round skipped and a later one took is not called skipped.
+// A transaction that one round skipped and a later one took does not count as skipped.
 func TestSkippedIsNotTaken(t *testing.T) {
 	w := newWorld()
 	p := newPool(t, w, nil)

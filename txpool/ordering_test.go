@@ -28,7 +28,7 @@ func TestByScore(t *testing.T) {
 	})
 }
 
-// What its doc warns of.
+// The weaknesses that its documentation names.
 func TestByScoreWeaknesses(t *testing.T) {
 	old := ByScore{}.Score(Candidate{Tip: gwei, Size: 110, Age: time.Hour})
 	rich := ByScore{}.Score(Candidate{Tip: 800 * gwei, Size: 110})

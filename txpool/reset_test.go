@@ -82,7 +82,7 @@ func TestRevertCommitted(t *testing.T) {
 	refuse(t, p, tx(0, 0, 9), ErrNonceTooLow)
 }
 
-// What is included in the same call as it is reverted just moved to another block, whether the
+// A transaction that is reverted and included in one call moved to another block, whether the
 // state shows it already or not.
 func TestResetMovesBetweenBlocks(t *testing.T) {
 	for _, shown := range []bool{true, false} {

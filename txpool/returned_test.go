@@ -326,7 +326,7 @@ func TestBytesToTheLast(t *testing.T) {
 	require.Equal(t, "pp", statuses(p, 0, 1)+statuses(p, 1, 1))
 }
 
-// What is held aside counts with its bytes towards the bound of the pool.
+// A held transaction counts with its bytes towards the bound of the pool.
 func TestHeldTakesBytes(t *testing.T) {
 	w := newWorld()
 	big := padded(0, 0, 900)

@@ -181,7 +181,7 @@ func (s *siege) canDelegate(i int) bool {
 	return false
 }
 
-// Many accounts with one transaction each, all emptied at once. What that costs is the call into
+// Many accounts with one transaction each, all emptied at once. The cost is the call into
 // each: more than half of a transfer.
 func TestSiegeSweepOfMany(t *testing.T) {
 	s := besieged(t, 16, nil)

@@ -79,8 +79,8 @@ func TestSiegeGrowingReplacements(t *testing.T) {
 	s.judge(1)
 }
 
-// What asks for a whole block and uses little of it must not keep others out of blocks for more
-// than one block each.
+// A transaction that requests a whole block and uses little of it must not keep others out of
+// blocks for more than one block each.
 func TestSiegeGasLimits(t *testing.T) {
 	const block = 30_000_000
 	t.Run("all of a block", func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestSiegeQuota(t *testing.T) {
 	}
 }
 
-// What is below the floor is refused before its signature costs anything.
+// A transaction below the floor is refused before its signature is checked.
 func TestSiegeFloorBeforeSignature(t *testing.T) {
 	recovered := 0
 	s := newSiege(t, 16, func(c *txpool.Config) {

@@ -168,8 +168,8 @@ type reportsCase struct {
 	} `json:"output"`
 }
 
-// What decides the vectors' report cases: a rule of ours, or, for those without one, a matter that
-// blocks alone do not show or that has nothing to do with a package's life.
+// reportErrors has the rule that decides each report case of the vectors. A case with nil depends
+// on facts that blocks do not show, or that do not affect the life of a package.
 var reportErrors = map[string]error{
 	"anchor_not_recent":           chainview.ErrAnchorNotRecent,
 	"bad_state_root":              chainview.ErrAnchorStateRoot,

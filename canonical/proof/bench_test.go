@@ -38,7 +38,7 @@ func full(b *testing.B) (*Trust, *Finality, *Beefy) {
 	return trust, f, beefy
 }
 
-// What a light client pays on the full chain: 683 of 1023 signatures.
+// The cost for a light client on the full chain: 683 of 1023 signatures.
 func BenchmarkFinalityFull(b *testing.B) {
 	trust, f, beefy := full(b)
 	b.Run("ed25519", func(b *testing.B) {

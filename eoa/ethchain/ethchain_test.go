@@ -318,7 +318,7 @@ func TestEstimate(t *testing.T) {
 	require.NotErrorIs(t, err, eoa.ErrReverted)
 }
 
-// What an answer to a send says: only an error object with a known text is a no.
+// Of the answers to a send, only an error object with a known text is a rejection.
 func TestSent(t *testing.T) {
 	raw := []byte{1}
 	for _, c := range []struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/jamq/jamq/eoa/pebblestore"
 )
 
-// What a store accepted is there when it is opened again.
+// A store that is opened again has everything that it accepted.
 func Example() {
 	dir, err := os.MkdirTemp("", "store")
 	must(err)

@@ -60,7 +60,7 @@ func TestHandle(t *testing.T) {
 	require.Equal(t, []string{bad.URL, good.URL}, dead)
 }
 
-// What could not be kept as a dead letter, or was interrupted, comes again.
+// An event that could not be kept as a dead letter, or was interrupted, is delivered again.
 func TestHandleComesAgain(t *testing.T) {
 	full := errors.New("full")
 	s, err := New(Config{Tries: 1, Endpoints: func(eoa.Event) []Endpoint { return []Endpoint{{"http://127.0.0.1:0", secret}} },

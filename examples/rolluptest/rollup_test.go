@@ -36,8 +36,8 @@ func newWorld(t *testing.T, network jamtest.Config, change func(*bundlequeue.Con
 	}
 	queue, err := bundlequeue.New[Block](cfg, chain.Best())
 	require.NoError(t, err)
-	// What the rollup's service would do with a package: the oracle finds out what ran twice, was
-	// lost, or ran out of order.
+	// The function does what the rollup's service would do with a package. The oracle finds
+	// transactions that ran twice, were lost, or ran out of order.
 	oracle := jamtest.NewOracle(service, func(payload []byte) jamtest.Execution {
 		var b Block
 		require.NoError(t, json.Unmarshal(payload, &b))

@@ -177,7 +177,7 @@ func TestFailuresThatAreReceipts(t *testing.T) {
 	require.Equal(t, uint64(2), view.Account(addr(1)).Nonce)
 }
 
-// What cannot be in the block changes nothing, and the block goes on.
+// A transaction that cannot be in the block changes nothing, and the block continues.
 func TestRefusedTransactionsChangeNothing(t *testing.T) {
 	store, root := genesis(t)
 	view, err := store.View(root)
@@ -309,7 +309,7 @@ func TestBlockHashInstruction(t *testing.T) {
 	require.Equal(t, common.Hash{8}.Bytes(), result.ReturnData)
 }
 
-// What a contract may ask of its block, the estimator must be able to answer.
+// The estimator must answer every question that a contract may have about its block.
 func TestEstimateAnswersEveryQuestion(t *testing.T) {
 	store, root := genesis(t)
 	for name, code := range map[string][]byte{

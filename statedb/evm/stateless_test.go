@@ -89,7 +89,7 @@ func TestStatelessExecution(t *testing.T) {
 	})
 }
 
-// What a block reads belongs to the transaction that read it first.
+// A read of a block belongs to the transaction that read it first.
 func TestReadsKnowTheirTransaction(t *testing.T) {
 	store, root := genesis(t)
 	view, err := store.View(root)

@@ -308,7 +308,7 @@ func BenchmarkDecodeFullBlock(b *testing.B) {
 	}
 }
 
-// What a follower does with a block: encode and hash it again, count assurances.
+// The work of a follower for a block: encode and hash it again, count assurances.
 func BenchmarkImportedFullBlock(b *testing.B) {
 	c, block := fullBlock(b)
 	b.ReportAllocs()

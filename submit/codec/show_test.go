@@ -8,7 +8,7 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// What follows shows values under the names of the vectors' JSON.
+// This file shows values under the names of the vectors' JSON.
 
 type object = map[string]any
 

@@ -50,8 +50,8 @@ func TestFeedContext(t *testing.T) {
 	}
 }
 
-// What a child on a fork says of the anchor's state does not count, and neither does a peer's word
-// on it without a proof.
+// The anchor's state is proved by a child on the best chain. A child on a fork does not count, nor
+// does an answer of a peer without a proof.
 func TestFeedContextIsProved(t *testing.T) {
 	w := newWorld(t)
 	liar, honest := startGuarantor(t, w, 1), startGuarantor(t, w, 2)

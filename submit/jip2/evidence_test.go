@@ -92,8 +92,8 @@ func TestTakenLater(t *testing.T) {
 	require.Equal(t, shown{accumulates: true}, does, "nothing can report it any more")
 }
 
-// What a later block says about earlier ones: blocks 0 to 3 are on the way, of which Hash{5} is
-// number 1 and Hash{7} number 2.
+// A later block has evidence about earlier ones. Blocks 0 to 3 are on the way; Hash{5} is number 1
+// and Hash{7} number 2.
 func TestEarlier(t *testing.T) {
 	position := func(h jamq.HeaderHash) (int, bool) {
 		i, ok := map[jamq.HeaderHash]int{{5}: 1, {7}: 2}[h]
