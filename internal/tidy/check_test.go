@@ -64,8 +64,9 @@ func TestDocumented(t *testing.T) {
 		"// T is.\ntype T struct {\n\tA int\n}":                 "T.A is exported and has no comment",
 		"// T is.\ntype T interface {\n\tA()\n}":                "T.A is exported and has no comment",
 		"// T is.\ntype T struct {\n\tB int // b\n\n\tA int\n}": "T.A is exported and has no comment",
-		"const C = 1":                                           "C is exported and has no comment",
-		"// T is.\ntype T int\nfunc (t *T) M() {}":              "M is exported and has no comment",
+		"// T is.\ntype T struct {\n\tB int // b\n\tA int\n}":   "T.A is exported and has no comment",
+		"const C = 1": "C is exported and has no comment",
+		"// T is.\ntype T int\nfunc (t *T) M() {}": "M is exported and has no comment",
 	}
 	for code, want := range bad {
 		findings := run(t, Documented, code, "")
@@ -100,6 +101,8 @@ func TestEnglish(t *testing.T) {
 		"The rest is for who reads it.",
 		"Returns an error that what is built causes.",
 		"Whoever cannot promise that waits. It is what the node sent.",
+		"Whoever cannot promise that waits.",
+		"What the node sent is kept.",
 		"The host is told the number.",
 		"It is built anew.",
 		"A peer sends what is to be had.",
@@ -113,6 +116,7 @@ func TestEnglish(t *testing.T) {
 		require.NotEmpty(t, run(t, English, "", text+"\n"), text)
 	}
 	require.NotEmpty(t, run(t, English, "var err = errors.New(\"pkg: nobody is there\")\n", ""))
+	require.NotEmpty(t, run(t, English, "var err = errors.New(\"pkg: no\" +\n\t\"body is there\")\n", ""), "a text in two parts")
 	require.NotEmpty(t, run(t, English, "var opts = Opts{Help: \"Blocks that somebody built.\"}\n", ""))
 	for _, text := range []string{
 		"The caller decides what to do. A host that cannot promise this waits.",
@@ -150,6 +154,12 @@ func TestPure(t *testing.T) {
 		"goroutine": "func f() { go f() }\n",
 		"lock":      "import \"sync\"\n\nvar mu sync.Mutex\n",
 		"random":    "import \"math/rand/v2\"\n\nvar n = rand.Int()\n",
+		"variable":  "import \"time\"\n\nvar now = time.Now\n",
+		"literal":   "var f = func() { go print() }\n",
+		"field":     "type t struct{ c chan int }\n",
+		"below":     "import \"net/http\"\n\nvar n = http.StatusOK\n",
+		"keys":      "import (\n\t\"maps\"\n\t\"slices\"\n)\n\nfunc f(m map[int]int) []int { return slices.Collect(maps.Keys(m)) }\n",
+		"text":      "func f(m map[string]int) (s string) {\n\tfor k := range m {\n\t\ts += k\n\t}\n\treturn s\n}\n",
 		"channel":   "func f() { c := make(chan int); close(c) }\n",
 		"last":      loop("n = v"),
 		"first":     loop("return nil, v"),
@@ -160,6 +170,7 @@ func TestPure(t *testing.T) {
 	}
 	for name, code := range map[string]string{
 		"duration": "import \"time\"\n\nfunc f(now time.Time) bool { return now.After(time.Unix(0, 0).Add(time.Second)) }\n",
+		"keys":     "import (\n\t\"maps\"\n\t\"slices\"\n)\n\nfunc f(m map[int]int) []int { return slices.Sorted(maps.Keys(m)) }\n",
 		"sorted":   loop("out = append(out, k)"),
 		"count":    loop("n += v"),
 		"most":     loop("n = max(n, v)"),

@@ -140,6 +140,9 @@ func (d *documented) members(spec *ast.TypeSpec, doc string) {
 			}
 			continue
 		}
-		last = d.tree.line(field.End())
+		last = -1
+		if field.Doc != nil || field.Comment == nil {
+			last = d.tree.line(field.End())
+		}
 	}
 }

@@ -19,8 +19,8 @@ type phrase struct {
 
 var phrases = []phrase{
 	{
-		pattern: regexp.MustCompile(`(?:^|[.;:,(]\s+|\b(?:of|for|to|by|from|with|and|or|is|are|than|that)\s)(?:who|whoever|what)\s[a-z]+`),
-		except:  regexp.MustCompile(`(?:who|whoever|what)\sto$`),
+		pattern: regexp.MustCompile(`(?:^|[.;:,(]\s+|\b(?:of|for|to|by|from|with|and|or|is|are|than|that)\s)(?:[Ww]ho|[Ww]hoever|[Ww]hat)\s[a-z]+`),
+		except:  regexp.MustCompile(`(?:[Ww]ho|[Ww]hoever|[Ww]hat)\sto$`),
 		rule:    "give the clause a noun as its subject: a caller that, the value that",
 	},
 	{
@@ -128,16 +128,30 @@ var speaking = map[string]bool{
 	"NewDesc": true, // metrics
 }
 
+// constantText returns the text of a string literal or of a sum of them. A part
+// of a sum that is not a literal is left out.
+func constantText(expr ast.Expr) (text string, isText bool) {
+	switch expr := expr.(type) {
+	case *ast.BasicLit:
+		if expr.Kind != token.STRING {
+			return "", false
+		}
+		text, err := strconv.Unquote(expr.Value)
+		return text, err == nil
+	case *ast.BinaryExpr:
+		left, isLeft := constantText(expr.X)
+		right, isRight := constantText(expr.Y)
+		return left + right, expr.Op == token.ADD && (isLeft || isRight)
+	}
+	return "", false
+}
+
 // messages returns the texts of errors, log lines, flags and metrics.
 func (t *Tree) messages(f *File) []passage {
 	var all []passage
 	add := func(expr ast.Expr) {
-		literal, isLiteral := expr.(*ast.BasicLit)
-		if !isLiteral || literal.Kind != token.STRING {
-			return
-		}
-		if text, err := strconv.Unquote(literal.Value); err == nil {
-			all = append(all, passage{path: f.Path, lines: []int{t.line(literal.Pos())}, text: []string{strings.ReplaceAll(text, "\n", " ")}})
+		if text, isText := constantText(expr); isText {
+			all = append(all, passage{path: f.Path, lines: []int{t.line(expr.Pos())}, text: []string{strings.ReplaceAll(text, "\n", " ")}})
 		}
 	}
 	ast.Inspect(f.Syntax, func(node ast.Node) bool {

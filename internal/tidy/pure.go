@@ -10,9 +10,10 @@ import (
 	"strings"
 )
 
-// impure are the packages that a state machine does not import: locks, random
-// numbers, and services of the operating system.
-var impure = []string{"sync", "sync/atomic", "math/rand", "math/rand/v2", "crypto/rand", "os", "net", "io/fs", "log", "log/slog"}
+// impure are the packages that a state machine does not import, with the
+// packages below them: locks, random numbers, and services of the operating
+// system.
+var impure = []string{"sync", "math/rand", "crypto/rand", "hash/maphash", "os", "net", "io/fs", "log"}
 
 // clocks are the functions of package time that read or wait for the clock.
 var clocks = []string{"Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Sleep", "Tick"}
@@ -31,9 +32,7 @@ func Pure(tree *Tree, files []*File, info *types.Info) []Finding {
 		c := purity{tree: tree, file: f, info: info}
 		c.imports()
 		for _, decl := range f.Syntax.Decls {
-			if fn, isFunc := decl.(*ast.FuncDecl); isFunc && fn.Body != nil {
-				c.function(fn)
-			}
+			c.declaration(decl)
 		}
 		all = append(all, c.findings...)
 	}
@@ -53,31 +52,54 @@ func (c *purity) report(pos token.Pos, text string) {
 
 func (c *purity) imports() {
 	for _, spec := range c.file.Syntax.Imports {
-		if path, err := strconv.Unquote(spec.Path.Value); err == nil && slices.Contains(impure, path) {
+		if path, err := strconv.Unquote(spec.Path.Value); err == nil && slices.ContainsFunc(impure, func(p string) bool { return path == p || strings.HasPrefix(path, p+"/") }) {
 			c.report(spec.Pos(), fmt.Sprintf("a pure package does not import %q", path))
 		}
 	}
 }
 
-func (c *purity) function(fn *ast.FuncDecl) {
-	ast.Inspect(fn.Body, func(node ast.Node) bool {
+// declaration checks a function, or the types and variables of a package.
+func (c *purity) declaration(decl ast.Decl) {
+	sorting := map[ast.Expr]bool{} // arguments of a sort
+	ast.Inspect(decl, func(node ast.Node) bool {
 		switch node := node.(type) {
 		case *ast.GoStmt:
 			c.report(node.Pos(), "a pure package starts no goroutine")
 		case *ast.ChanType:
 			c.report(node.Pos(), "a pure package has no channel")
+		case *ast.CallExpr:
+			if c.calls(node, "slices", "Sorted", "SortedFunc") {
+				sorting[node.Args[0]] = true
+			}
+			if c.calls(node, "maps", "Keys", "Values", "All") && !sorting[node] && !c.explained(node) {
+				c.report(node.Pos(), `the order of the map may reach an output; use slices.Sorted, or say above why it may be in "any order"`)
+			}
 		case *ast.SelectorExpr:
 			if use, isFunc := c.info.Uses[node.Sel].(*types.Func); isFunc && use.Pkg() != nil && use.Pkg().Path() == "time" &&
 				use.Signature().Recv() == nil && slices.Contains(clocks, use.Name()) {
 				c.report(node.Pos(), "a pure package takes the time as a parameter; it does not call time."+use.Name())
 			}
 		case *ast.RangeStmt:
-			if c.isMap(node.X) && !c.explained(node) && !(&loop{purity: c, fn: fn, after: node.End()}).orderFree(node.Body) {
+			if c.isMap(node.X) && !c.explained(node) && !(&loop{purity: c, decl: decl, after: node.End()}).orderFree(node.Body) {
 				c.report(node.Pos(), `the order of the map may reach an output; sort, or say above the loop why it may run in "any order"`)
 			}
 		}
 		return true
 	})
+}
+
+// calls reports whether a call is one of a package's functions.
+func (c *purity) calls(call *ast.CallExpr, pkg string, names ...string) bool {
+	fun := call.Fun
+	if index, isIndex := fun.(*ast.IndexExpr); isIndex {
+		fun = index.X
+	}
+	selector, isSelector := fun.(*ast.SelectorExpr)
+	if !isSelector {
+		return false
+	}
+	use, isFunc := c.info.Uses[selector.Sel].(*types.Func)
+	return isFunc && use.Pkg() != nil && use.Pkg().Path() == pkg && slices.Contains(names, use.Name())
 }
 
 func (c *purity) isMap(expr ast.Expr) bool {
@@ -89,9 +111,9 @@ func (c *purity) isMap(expr ast.Expr) bool {
 	return isMap
 }
 
-// explained reports whether the comment above a statement gives the reason.
-func (c *purity) explained(stmt ast.Stmt) bool {
-	line := c.tree.line(stmt.Pos())
+// explained reports whether the comment above a node gives the reason.
+func (c *purity) explained(node ast.Node) bool {
+	line := c.tree.line(node.Pos())
 	for _, group := range c.file.Syntax.Comments {
 		if last := c.tree.line(group.End()); (last == line-1 || last == line) && strings.Contains(group.Text(), "any order") {
 			return true
@@ -100,10 +122,10 @@ func (c *purity) explained(stmt ast.Stmt) bool {
 	return false
 }
 
-// A loop is a loop over a map within a function.
+// A loop is a loop over a map within a declaration.
 type loop struct {
 	*purity
-	fn    *ast.FuncDecl
+	decl  ast.Decl
 	after token.Pos
 }
 
@@ -151,7 +173,9 @@ func (l *loop) erases(expr ast.Expr) bool {
 
 func (l *loop) assigns(s *ast.AssignStmt) bool {
 	if s.Tok != token.ASSIGN {
-		return true // a new variable of this iteration, or a sum
+		// A new variable of this iteration, or a sum of integers. Sums of
+		// strings and of floating-point numbers depend on the order.
+		return s.Tok == token.DEFINE || l.isInteger(s.Lhs[0])
 	}
 	for i, left := range s.Lhs {
 		switch left := left.(type) {
@@ -168,6 +192,15 @@ func (l *loop) assigns(s *ast.AssignStmt) bool {
 		}
 	}
 	return true
+}
+
+func (l *loop) isInteger(expr ast.Expr) bool {
+	t := l.info.TypeOf(expr)
+	if t == nil {
+		return false
+	}
+	basic, isBasic := t.Underlying().(*types.Basic)
+	return isBasic && basic.Info()&types.IsInteger != 0
 }
 
 // accumulates reports whether name = expr comes to the same value in any
@@ -206,7 +239,7 @@ func (l *loop) mentions(expr ast.Expr, name *ast.Ident) bool {
 // sorted reports whether the function sorts a slice after the loop.
 func (l *loop) sorted(name *ast.Ident) bool {
 	found := false
-	ast.Inspect(l.fn.Body, func(node ast.Node) bool {
+	ast.Inspect(l.decl, func(node ast.Node) bool {
 		call, isCall := node.(*ast.CallExpr)
 		if !isCall || call.Pos() < l.after || len(call.Args) == 0 || !l.mentions(call.Args[0], name) {
 			return !found
