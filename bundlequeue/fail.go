@@ -10,13 +10,17 @@ import (
 
 // isLoss reports whether the death of a version counts against its bundle. It
 // does if a guarantor accepted or refused the package, and then one of these
-// happened: - the chain did not report it in time (D2); - the chain did not
-// make it available (D5); - it expired in the ready queue (D6).
+// happened:
+//   - the chain did not report it in time (D2)
+//   - the chain did not make it available (D5)
+//   - it expired in the ready queue (D6)
 //
-// Other deaths have causes outside the bundle and do not count: - no guarantor
-// was reached; - a reorg removed the anchor (D1); - finality stalled, and the
-// lookup anchor became too old (D3); - the package died with a package that it
-// names (D4, D6), or could not be reported because that package was not (D2).
+// Other deaths have causes outside the bundle and do not count:
+//   - no guarantor was reached
+//   - a reorg removed the anchor (D1)
+//   - finality stalled, and the lookup anchor became too old (D3)
+//   - the package died with a package that it names (D4, D6), or could not be
+//     reported because that package was not (D2)
 func (q *Queue[B]) isLoss(v *version[B]) bool {
 	if !v.accepted && !v.refused {
 		return false

@@ -214,11 +214,14 @@ func (d *departures) find(hash common.Hash, now time.Time) (Departure, bool) {
 	return one, true
 }
 
-// forget removes the departure of a transaction that is in the pool again.
-func (d *departures) forget(hash common.Hash) {
-	if len(d.byHash) > 0 {
-		delete(d.byHash, hash)
+// forget removes the departure of a transaction that is in the pool again, or
+// included. It reports whether there was one.
+func (d *departures) forget(hash common.Hash) bool {
+	if _, there := d.byHash[hash]; !there {
+		return false
 	}
+	delete(d.byHash, hash)
+	return true
 }
 
 // all returns the remembered departures, oldest first.

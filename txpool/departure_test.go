@@ -112,14 +112,18 @@ func TestDepartureOfATransactionThatIsBack(t *testing.T) {
 }
 
 // A transaction that is removed and then included by a block of another node has
-// no departure.
+// no departure, also after a restart.
 func TestDepartureEndsWithInclusion(t *testing.T) {
-	w := newWorld()
-	p := newPool(t, w, nil)
+	w, m := newWorld(), new(memory)
+	p := newPool(t, w, journaled(m))
 	add(t, p, tx(0, 0, 2))
 	require.NoError(t, p.Remove(tx(0, 0, 2).Hash()))
 	w.nonce(0, 1)
 	p.Reset(Head{Included: []Block{{Transactions: []*types.Transaction{tx(0, 0, 2)}}}})
+	require.Equal(t, "-", marks(p, []*types.Transaction{tx(0, 0, 2)}))
+	p = newPool(t, w, journaled(m))
+	_, err := p.Restore(m.replay)
+	require.NoError(t, err)
 	require.Equal(t, "-", marks(p, []*types.Transaction{tx(0, 0, 2)}))
 }
 

@@ -43,9 +43,9 @@ const (
 	leaseReleased
 	nonceFreed
 	pricesMoved
-	wasHeldAside // a returned transaction is held aside
-	heldIncluded // a transaction held aside is included
-	notBack      // a returned transaction is refused
+	wasHeldAside    // a returned transaction is held aside
+	includedOutside // a transaction that is held aside or departed is included
+	notBack         // a returned transaction is refused
 )
 
 // String returns the kind in lower case.

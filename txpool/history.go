@@ -81,6 +81,7 @@ func (h *history) parse(record []byte) error {
 			return fmt.Errorf("%w: a hash of %d bytes", errRecord, len(body))
 		}
 		h.leave(common.Hash(body))
+		delete(h.departed, common.Hash(body))
 		return nil
 	case recordDeparted:
 		d, err := parseDeparture(body)

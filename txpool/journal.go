@@ -29,7 +29,7 @@ const (
 	// added: flags (1), time of admission in Unix nanoseconds (8), binary
 	// encoding of the transaction
 	recordAdded = 'A'
-	recordLeft  = 'L' // left: hash
+	recordLeft  = 'L' // left, and no departure: hash
 	// departed: hash, time in Unix nanoseconds (8), and reason: see
 	// Departure.record
 	recordDeparted = 'D'
@@ -69,7 +69,7 @@ func (e *Event) records(to [][]byte) [][]byte {
 	case e.Kind == Replaced || e.Kind == Dropped || e.Kind == notBack:
 		d := e.departure()
 		return append(to, d.record())
-	case e.Kind == heldIncluded:
+	case e.Kind == includedOutside:
 		return append(to, append([]byte{recordLeft}, e.Tx.Hash().Bytes()...))
 	case e.Kind == wasHeldAside:
 		return append(to, e.past.addedRecord())

@@ -205,14 +205,17 @@ func (p *Pool) include(blocks []Block) {
 // includeOne removes a transaction that is in a block.
 func (p *Pool) includeOne(c *core, tx *types.Transaction, at int64) {
 	hash := tx.Hash()
-	c.departures.forget(hash)
+	departed := c.departures.forget(hash)
 	if e := c.all.get(hash); e != nil {
 		c.commit(e, at) // the nonce is used anyway
 		return
 	}
-	if c.aside.txs[hash] != nil {
+	held := c.aside.txs[hash] != nil
+	if held {
 		c.aside.remove(hash)
-		c.emit(Event{Kind: heldIncluded, Tx: tx}, nil)
+	}
+	if held || departed {
+		c.emit(Event{Kind: includedOutside, Tx: tx}, nil)
 	}
 }
 

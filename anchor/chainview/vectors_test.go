@@ -168,8 +168,8 @@ type reportsCase struct {
 	} `json:"output"`
 }
 
-// reportErrors has the rule that decides each report case of the vectors. A case with nil depends on
-// facts that blocks do not show, or that do not affect the life of a package.
+// reportErrors has the rule that decides each report case of the vectors. A case with nil depends
+// on facts that blocks do not show, or that do not affect the life of a package.
 var reportErrors = map[string]error{
 	"anchor_not_recent":           chainview.ErrAnchorNotRecent,
 	"bad_state_root":              chainview.ErrAnchorStateRoot,

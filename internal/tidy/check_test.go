@@ -96,6 +96,16 @@ func TestCited(t *testing.T) {
 		"R1 is tested by TestB2One and TestB2*, run with `go test -run TestB2`.\n"))
 }
 
+func TestLinks(t *testing.T) {
+	require.Equal(t, []string{
+		"page.md:3: links: there is no file pkg/gone.go",
+		"page.md:4: links: docs/invariants.md has no heading #gone",
+		"page.md:5: links: page.md has no heading #two",
+	}, run(t, Links, "", "# One, first\n\n[a](pkg/gone.go),\n[b](docs/invariants.md#gone) and\n[c](#two)\n"))
+	require.Empty(t, run(t, Links, "var x int\n",
+		"# One, first\n\n[a](pkg/code.go) [b](docs/invariants.md#rules) [c](#one-first) [d](https://example.org/x) `[e](f)`\n"))
+}
+
 func TestEnglish(t *testing.T) {
 	for _, text := range []string{
 		"The rest is for who reads it.",

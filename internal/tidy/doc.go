@@ -10,6 +10,7 @@
 //   - size: functions have at most 60 lines, files 500, a doc.go 80
 //   - documented: exported names have a comment that begins with the name
 //   - cited: the rules and tests that a text cites exist
+//   - links: the files and headings that a document links to exist
 //   - english: comments, documents, error texts and help texts are plain
 //   - pure: state machines have no clock, lock, goroutine or random number,
 //     and the order of a map never reaches an output

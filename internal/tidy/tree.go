@@ -16,6 +16,7 @@ type Tree struct {
 	Files []*File
 	// Documents are the Markdown files in the order of their paths.
 	Documents []*Document
+	root      fs.FS
 	fset      *token.FileSet
 }
 
@@ -47,7 +48,7 @@ func (f *File) Dir() string { return path.Dir(f.Path) }
 // directories named testdata and node_modules, hidden ones, and generated Go
 // files.
 func Load(root fs.FS) (*Tree, error) {
-	tree := &Tree{fset: token.NewFileSet()}
+	tree := &Tree{root: root, fset: token.NewFileSet()}
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
