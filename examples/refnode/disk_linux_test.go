@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mountSmall returns a directory on a file system of its own of so many bytes.
-// Without the right to mount, the test skips and says so; with
+// mountSmall returns a directory on a new file system of the given size in
+// bytes. Without the right to mount, the test is skipped with a message; with
 // JAMQ_REQUIRE_MOUNT set it fails.
 func mountSmall(t *testing.T, bytes string) string {
 	t.Helper()
@@ -33,7 +33,7 @@ func mountSmall(t *testing.T, bytes string) string {
 	return dir
 }
 
-// fill takes all space of a file system but so many bytes, and returns the file that holds it.
+// fill leaves only but bytes of a file system free, and returns the file that uses the rest.
 func fill(t *testing.T, dir string, but uint64) string {
 	t.Helper()
 	var stat syscall.Statfs_t
@@ -64,7 +64,7 @@ func untilRefused(t *testing.T, c *ethclient.Client) (accepted []common.Hash) {
 			accepted = append(accepted, tx.Hash())
 		case strings.Contains(err.Error(), noSpace):
 			return accepted
-		default: // so many wait already
+		default: // the pool is full
 			time.Sleep(5 * time.Millisecond)
 		}
 	}
@@ -83,9 +83,9 @@ func ask(t *testing.T, url string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// The disk becomes full under load. The process lives, says why it takes
-// nothing more, and answers. Once there is space, a restart has all that was
-// accepted.
+// The disk becomes full under load. The process keeps running and answering, and
+// refuses transactions with the reason. Once there is space, a restart has all
+// accepted transactions.
 func TestDiskIsFull(t *testing.T) {
 	dir := mountSmall(t, "32m")
 	binary := buildNode(t)
@@ -113,7 +113,7 @@ func TestDiskIsFull(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(b.out.String(), "the node has stopped") }, 20*time.Second, 10*time.Millisecond)
 	refuses()
 	require.NoError(t, os.Remove(ballast))
-	refuses() // space alone does not help: what the disk holds must be read again
+	refuses() // until a restart reads the disk again
 
 	require.NoError(t, b.process.Process.Signal(os.Interrupt))
 	var failed interface{ ExitCode() int }

@@ -69,7 +69,8 @@ func (n *jamNode) kill() {
 	_ = n.process.Wait()
 }
 
-// Two processes, one builder, one chain: the demonstration over JIP-2, with everything checked by the RPC.
+// Two processes, one builder, one chain: the demonstration over JIP-2, with everything checked by
+// the RPC.
 func TestDemoOnAJAMNode(t *testing.T) {
 	jam := startJAMNode(t, "-slot", "80ms", "-loss", "0.2", "-skip", "0.1", "-fork", "0.1")
 	var out lockedBuffer
@@ -83,7 +84,8 @@ func TestDemoOnAJAMNode(t *testing.T) {
 	require.Zero(t, run(t.Context(), []string{"-demo", "3", "-jam", jam.url, "-service", "7"}, &out, &out), "%s", &out)
 }
 
-// The chain's process is killed while transactions are on their way, and comes back. Nothing is lost, and nothing executed twice.
+// The chain's process is killed while transactions are on their way, and comes back. Nothing is
+// lost, and nothing executed twice.
 func TestJAMNodeIsKilled(t *testing.T) {
 	jam := startJAMNode(t, "-slot", "80ms", "-loss", "0.1")
 	node := launch(t, "-jam", jam.url)
@@ -96,7 +98,8 @@ func TestJAMNodeIsKilled(t *testing.T) {
 			nonce++
 		}
 		if kills < 3 {
-			time.Sleep(time.Duration(100+70*kills) * time.Millisecond) // at another moment of a package's life each time
+			// Each kill hits another moment in the life of a package.
+			time.Sleep(time.Duration(100+70*kills) * time.Millisecond)
 			jam.kill()
 			jam.start()
 		}

@@ -140,14 +140,15 @@ func sendAll(ctx context.Context, t *testing.T, url string, n uint64, pace time.
 	return s.last
 }
 
-// result is where a run ended.
+// result is the state at the end of a run.
 type result struct {
 	balance uint64
 	blocks  uint64
 	root    common.Hash
 }
 
-// finish waits until a transaction is final and says where the node is then. What the service has on the finalized chain is the oracle.
+// finish waits until a transaction is final and returns the node's state then. The oracle is the
+// service's state on the finalized chain.
 func (b *builder) finish(last common.Hash) result {
 	b.t.Helper()
 	c := dial(b.t, b.url)
@@ -172,8 +173,9 @@ func (b *builder) finish(last common.Hash) result {
 	return result{balance.Uint64(), final.Number.Uint64(), status.CanonicalRoot}
 }
 
-// TestBuilderIsKilled kills the node at random moments under load. Nothing is lost, nothing is executed twice, and the finalized root is that of
-// a node that was left alone. Each block holds one transaction, so that the same input makes the same blocks.
+// TestBuilderIsKilled kills the node at random moments under load. Nothing is lost, nothing is
+// executed twice, and the finalized root is that of a node that was left alone. Each block holds
+// one transaction, so that the same input makes the same blocks.
 func TestBuilderIsKilled(t *testing.T) {
 	binary := buildNode(t)
 	transactions := 20 * uint64(*kills+1)

@@ -1,11 +1,27 @@
-// Command refnode is jamq's reference node: it takes real Ethereum transactions over JSON-RPC, executes them with go-ethereum's EVM,
-// packs them into work packages for a JAM chain, and follows them to finality. The chain is an embedded simulated one, or that of a JAM node.
+// Command refnode is jamq's reference node. It accepts Ethereum transactions over
+// JSON-RPC, executes them with go-ethereum's EVM, packs them into work packages
+// for a JAM chain, and follows them to finality. The JAM chain is an embedded
+// simulation, or the chain of a JAM node.
 //
-//	go run ./examples/refnode              runs until it is interrupted
-//	go run ./examples/refnode -demo 51     sends itself 51 transactions, checks that all become final, and ends
-//	go run ./examples/refnode -lab         lets its page break the JAM chain, to see how the node recovers
-//	go run ./examples/refnode -tui         shows itself in the terminal
-//	go run ./examples/refnode -jam ws://127.0.0.1:19800     works on the chain of a JAM node, such as examples/jamnode
+// Run it until it is interrupted:
+//
+//	go run ./examples/refnode
+//
+// Send 51 transactions, check that all become final, and exit:
+//
+//	go run ./examples/refnode -demo 51
+//
+// Let visitors of the page inject faults into the JAM chain:
+//
+//	go run ./examples/refnode -lab
+//
+// Show the node in the terminal:
+//
+//	go run ./examples/refnode -tui
+//
+// Use the chain of a JAM node, such as examples/jamnode:
+//
+//	go run ./examples/refnode -jam ws://127.0.0.1:19800
 package main
 
 import (
@@ -35,14 +51,14 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// Exit codes.
+// Exit codes of the command.
 const (
 	exitOK = iota
 	exitFailed
 	exitUsage
 )
 
-// run is the command without the process around it.
+// run runs the command and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -67,14 +83,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 const (
-	// drainTime is how long the node waits at its end for what is on its way, stopTime for its last requests.
+	// drainTime is the maximum time that the node waits at its end for
+	// transactions that are not final. stopTime is the same for its last
+	// requests.
 	drainTime = 3 * time.Second
 	stopTime  = time.Second
-	// headerTime bounds how long a client may take to send a request's header, idleTime how long it may keep a connection that it does not use.
+	// headerTime is the maximum time in which a client must send a request's
+	// header. idleTime is the maximum time that an unused connection stays
+	// open.
 	headerTime, idleTime = 10 * time.Second, 2 * time.Minute
 )
 
-// serve runs the node and its server until ctx ends, or the demonstration has.
+// serve runs the node and its server until ctx ends, or the demonstration or
+// load is complete.
 func serve(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) (err error) {
 	metrics := ops.New()
 	cfg.Metrics = metrics.Hooks()
@@ -140,7 +161,7 @@ func serve(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) (
 // the view ends. Its server answers /healthz with the reason, refuses transactions
 // and can be read.
 func stayForOperator(ctx context.Context, reason error, shown, served <-chan error, stdout io.Writer) {
-	fmt.Fprintf(stdout, "the node has stopped, and must be started again once its disk works: %v\n", reason)
+	fmt.Fprintf(stdout, "the node has stopped because of its disk; repair the disk and restart the node: %v\n", reason)
 	select {
 	case <-ctx.Done():
 	case <-shown:
@@ -148,18 +169,19 @@ func stayForOperator(ctx context.Context, reason error, shown, served <-chan err
 	}
 }
 
-// drain waits for a moment for what is on its way.
+// drain waits for at most drainTime until all transactions are final.
 func drain(ctx context.Context, n *node.Node, stdout io.Writer) {
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
 	if n.Drain(ctx) == nil {
 		fmt.Fprintln(stdout, "drained, stopping")
 	} else {
-		fmt.Fprintln(stdout, "stopping; what is not final yet is kept with -datadir only")
+		fmt.Fprintln(stdout, "stopping; transactions that are not final are kept only with -datadir")
 	}
 }
 
-// greet prints where the node listens and who has money, as users of Anvil and Hardhat expect it.
+// greet prints the node's address and its funded accounts, in the form that
+// users of Anvil and Hardhat know.
 func greet(w io.Writer, url string, o *options, accounts []devkeys.Account) {
 	chain := fmt.Sprintf("embedded JAM chain %s with slots of %v", o.spec, o.slot)
 	if o.jam != "" {

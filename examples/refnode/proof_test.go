@@ -63,7 +63,8 @@ func TestFinalityProof(t *testing.T) {
 		require.NoError(t, err, "%s", out)
 		require.Contains(t, string(out), "FINAL: transaction "+tx.Hash().Hex())
 	}
-	// One command that asks the node itself: with a trust from elsewhere, and with the node's own, which it says.
+	// One command that asks the node itself: with a trust from elsewhere, and with the node's own,
+	// which it says.
 	for _, args := range [][]string{{"-trust", trustFile}, {}} {
 		out, err := exec.Command(verify, append(args, "-node", node.url, "-tx", txs[0].Hash().Hex())...).CombinedOutput()
 		require.NoError(t, err, "%s", out)
@@ -74,7 +75,7 @@ func TestFinalityProof(t *testing.T) {
 	require.Nil(t, document, "an unknown transaction")
 }
 
-// JIP-2 has nothing to make a proof of: the node says so.
+// JIP-2 does not offer the data for a proof, so the node returns an error.
 func TestNoFinalityProofByJIP2(t *testing.T) {
 	jam := startJAMNode(t, "-slot", "80ms")
 	node := launch(t, "-jam", jam.url)

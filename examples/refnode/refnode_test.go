@@ -89,7 +89,7 @@ func launch(t *testing.T, args ...string) *running {
 	return r
 }
 
-// findURL reads the node's address from what it printed, and reports whether it is there.
+// findURL reads the node's address from its output, and reports whether it is there.
 func (r *running) findURL() bool {
 	_, after, _ := strings.Cut(r.out.String(), "Listening on ")
 	url, _, complete := strings.Cut(after, " ")
@@ -154,7 +154,7 @@ func transfer(nonce uint64, to common.Address) types.TxData {
 	return &types.DynamicFeeTx{ChainID: chainID, Nonce: nonce, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(10 * params.GWei), Gas: 21_000, To: &to, Value: big.NewInt(7)}
 }
 
-// A demonstration that is interrupted says so, and not that its time is over.
+// An interrupted demonstration reports the interruption, not a time-out.
 func TestDemoIsInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	var out lockedBuffer
@@ -163,9 +163,9 @@ func TestDemoIsInterrupted(t *testing.T) {
 		exit <- run(ctx, []string{"-http", "127.0.0.1:0", "-slot", "100ms", "-demo", "2", "-loss", "1"}, &out, &out)
 	}()
 	require.Eventually(t, func() bool { return strings.Contains(out.String(), "0/2 final") }, 10*time.Second, 10*time.Millisecond)
-	stop(errors.New("somebody pressed Ctrl-C"))
+	stop(errors.New("interrupted by the user"))
 	require.Equal(t, exitFailed, <-exit)
-	require.Contains(t, out.String(), "0 of 2 transactions are final: somebody pressed Ctrl-C")
+	require.Contains(t, out.String(), "0 of 2 transactions are final: interrupted by the user")
 }
 
 func TestDemo(t *testing.T) {
@@ -195,13 +195,15 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
-// The keys and the tags of a real client's day: deploy, call, logs, history, receipts, and hashes that the client computes itself.
+// The keys and the tags of a real client's day: deploy, call, logs, history, receipts, and hashes
+// that the client computes itself.
 func TestClientLife(t *testing.T) {
 	node := startNode(t)
 	c := dial(t, node.url)
 	ctx := t.Context()
 	me := accounts(t)[0]
-	// The constructor stores 5; the code adds one to slot 0, logs the new value under topic 7 and returns it.
+	// The constructor stores 5; the code adds one to slot 0, logs the new value under topic 7 and
+	// returns it.
 	code := []byte{0x5f, 0x54, 0x60, 1, 1, 0x80, 0x5f, 0x55, 0x5f, 0x52, 0x60, 7, 0x60, 32, 0x5f, 0xa1, 0x60, 32, 0x5f, 0xf3}
 	init := append([]byte{0x60, 5, 0x5f, 0x55, 0x60, byte(len(code)), 0x80, 0x60, 14, 0x5f, 0x39, 0x5f, 0xf3, 0}, code...)
 	gas, err := c.EstimateGas(ctx, ethereum.CallMsg{From: me.Address, Data: init})
@@ -389,7 +391,7 @@ func TestGarbage(t *testing.T) {
 	waitFor(t, c, tx.Hash(), rpc.LatestBlockNumber)
 }
 
-// What was final before a restart is final after it, and what was accepted is not lost.
+// After a restart, final transactions are still final, and accepted ones are not lost.
 func TestRestart(t *testing.T) {
 	dir := t.TempDir()
 	node := startNode(t, "-datadir", dir)
@@ -411,7 +413,8 @@ func TestRestart(t *testing.T) {
 	nonce, err := c.NonceAt(t.Context(), me.Address, nil)
 	require.NoError(t, err)
 	require.Equal(t, uint64(3), nonce)
-	// The embedded JAM chain is another one now: it proves what it took itself, and says so of what it did not.
+	// The restart created a new embedded JAM chain. It proves only its own blocks, and returns an
+	// error for earlier ones.
 	var document *proof.Document
 	require.NoError(t, c.Client().CallContext(t.Context(), &document, "jam_getFinalityProof", filler.Hash()))
 	require.Equal(t, filler.Hash(), document.Claim.Transaction)
@@ -423,7 +426,8 @@ func TestRestart(t *testing.T) {
 	require.Contains(t, out.String(), "data directory of another chain")
 }
 
-// The real process ends at SIGTERM within five seconds and with status 0, with a transaction on its way.
+// The real process ends at SIGTERM within five seconds and with status 0, with a transaction on its
+// way.
 func TestSignal(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "refnode")
 	out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput()

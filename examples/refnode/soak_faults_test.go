@@ -75,8 +75,8 @@ func (s *soakRun) allRetries() int {
 	return int(queue.BackoffMax*time.Duration(queue.MaxSubmitRetries+1)) / int(s.spec.SlotDuration)
 }
 
-// standStill stops the JAM node's process for so long that the builder gives up
-// every send of the packages that it has. Its connections stay open meanwhile.
+// standStill stops the JAM node's process until the builder has given up
+// every send of its current packages. The connections stay open meanwhile.
 func standStill(s *soakRun) {
 	slots := s.allRetries() + s.some(20)
 	s.logf("SIGSTOP for %d slots", slots)
@@ -107,8 +107,7 @@ func loseAll(s *soakRun) {
 	s.jam.command("loss " + usualLoss)
 }
 
-// stopFinality stops finality for so long that no new package can have a lookup
-// anchor.
+// stopFinality stops finality until no new package can have a lookup anchor.
 func stopFinality(s *soakRun) {
 	s.jam.command("finality stop")
 	s.slots(int(s.spec.MaxLookupAnchorAge) + 2 + s.some(12))

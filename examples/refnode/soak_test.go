@@ -48,7 +48,8 @@ type soakRun struct {
 // TestSoak keeps the room of every sender in the pool full, while one trouble
 // after another strikes two real processes, the builder and the JAM node. At
 // the end it reads every block itself: each acknowledged transaction is in
-// exactly one, or another one of the same nonce is, and the node says so.
+// exactly one of them. Otherwise another transaction of the same nonce is, and
+// the node reports the replacement.
 func TestSoak(t *testing.T) {
 	require.Positive(t, *soakSenders)
 	ctx, cancel := context.WithTimeout(t.Context(), *soak+10*time.Minute)
@@ -222,7 +223,7 @@ func (s *soakRun) checkJudge() {
 	require.Len(s.t, again.twice, len(again.head.Transactions()))
 }
 
-// status asks the node where its queue stands, or returns nil.
+// status returns the node's queue status, or nil if it does not answer.
 func (s *soakRun) status() *rpcapi.QueueStatus {
 	var status rpcapi.QueueStatus
 	if s.client.Client().CallContext(s.ctx, &status, "jam_queueStatus") != nil {

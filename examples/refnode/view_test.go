@@ -13,7 +13,7 @@ import (
 	"github.com/jamq/jamq/examples/refnode/live"
 )
 
-// Where stdout is no terminal, -tui writes lines, and the node ends as ever.
+// If stdout is not a terminal, -tui prints lines, and the node stops as usual.
 func TestTerminalViewAsLines(t *testing.T) {
 	n := startNode(t, "-tui")
 	require.Eventually(t, func() bool {

@@ -17,10 +17,11 @@ import (
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
 )
 
-// shown are the states that the table has a column for.
+// shown are the states with a column in the table.
 var shown = []string{"queued", "submitted", "guaranteed", "accumulated", "finalized"}
 
-// table prints the bundles from first to last, with the JAM slots at which each entered a state last, counted from the first of all.
+// table prints the bundles from first to last. For each state it prints the JAM
+// slot in which the bundle last entered it, relative to the earliest slot.
 func (c *client) table(ctx context.Context, first, last uint64) error {
 	bundles, base, err := c.bundles(ctx, first, last)
 	if err != nil {
@@ -50,7 +51,8 @@ func (c *client) table(ctx context.Context, first, last uint64) error {
 	return w.Flush()
 }
 
-// bundles asks for the bundles from first to last, and returns the earliest of their slots.
+// bundles returns the bundles from first to last, and the earliest of their
+// slots.
 func (c *client) bundles(ctx context.Context, first, last uint64) (bundles []*rpcapi.Bundle, base hexutil.Uint64, err error) {
 	for number := first; number <= last; number++ {
 		var b *rpcapi.Bundle
@@ -70,7 +72,7 @@ func (c *client) bundles(ctx context.Context, first, last uint64) (bundles []*rp
 	return bundles, base, nil
 }
 
-// findings is what the checks found.
+// findings is the outcome of the checks.
 type findings struct {
 	finalized, lost, twice int
 	bundles                int
@@ -82,7 +84,7 @@ func (f *findings) problem(format string, args ...any) {
 	f.problems = append(f.problems, fmt.Errorf(format, args...))
 }
 
-// verdict checks everything through the RPC and prints the last line.
+// verdict runs all checks through the RPC and prints the summary.
 func (c *client) verdict(ctx context.Context, p *plan, before uint64) error {
 	f := &findings{}
 	for _, check := range []func(context.Context, *plan, uint64, *findings) error{c.checkInclusion, c.checkEffects, c.checkJAM, c.checkProofs} {
@@ -104,7 +106,8 @@ func (c *client) verdict(ctx context.Context, p *plan, before uint64) error {
 	return nil
 }
 
-// checkInclusion reads every finalized block since the start and counts how often each transaction stands in one.
+// checkInclusion reads every finalized block since the start and counts how
+// often each transaction occurs.
 func (c *client) checkInclusion(ctx context.Context, p *plan, before uint64, f *findings) error {
 	head, err := c.BlockByNumber(ctx, big.NewInt(int64(rpc.FinalizedBlockNumber)))
 	if err != nil {
@@ -122,7 +125,7 @@ func (c *client) checkInclusion(ctx context.Context, p *plan, before uint64, f *
 			return err
 		}
 		if b.ParentHash() != parent.Hash() {
-			f.problem("block %d does not follow block %d by its hash", number, number-1)
+			f.problem("the parent hash of block %d is not the hash of block %d", number, number-1)
 		}
 		parent = b.Header()
 		for _, tx := range b.Transactions() {
@@ -137,7 +140,7 @@ func (c *client) checkInclusion(ctx context.Context, p *plan, before uint64, f *
 		case n > 1:
 			f.finalized++
 			f.twice++
-			f.problem("transaction %s stands in %d blocks", t.tx.Hash(), n)
+			f.problem("transaction %s is in %d blocks", t.tx.Hash(), n)
 		default:
 			if _, _, err := c.TransactionByHash(ctx, t.tx.Hash()); errors.Is(err, ethereum.NotFound) {
 				f.lost++
@@ -148,7 +151,8 @@ func (c *client) checkInclusion(ctx context.Context, p *plan, before uint64, f *
 	return nil
 }
 
-// checkEffects compares the finalized state with what the transactions should have done, once each.
+// checkEffects compares the finalized state with the expected effects of the
+// transactions.
 func (c *client) checkEffects(ctx context.Context, p *plan, _ uint64, f *findings) error {
 	at := big.NewInt(int64(rpc.FinalizedBlockNumber))
 	for _, t := range p.txs {
@@ -187,7 +191,7 @@ func (c *client) checkEffects(ctx context.Context, p *plan, _ uint64, f *finding
 		return err
 	}
 	if uint64(len(logs)) != p.calls {
-		f.problem("the contract left %d logs, want %d", len(logs), p.calls)
+		f.problem("the contract emitted %d logs, want %d", len(logs), p.calls)
 	}
 	for _, t := range p.txs {
 		nonce, err := c.NonceAt(ctx, t.from, at)
@@ -201,7 +205,9 @@ func (c *client) checkEffects(ctx context.Context, p *plan, _ uint64, f *finding
 	return nil
 }
 
-// checkJAM asks what the JAM chain itself accumulated: every block once, each on the state of the one before, up to the canonical root.
+// checkJAM checks the blocks that the JAM chain accumulated. It must have
+// accumulated every block once, each on the state of its predecessor, up to the
+// canonical root.
 func (c *client) checkJAM(ctx context.Context, _ *plan, before uint64, f *findings) error {
 	s, err := c.status(ctx)
 	if err != nil {
@@ -215,10 +221,10 @@ func (c *client) checkJAM(ctx context.Context, _ *plan, before uint64, f *findin
 		f.problem("JAM accumulated blocks %v out of order", s.Service.Gaps)
 	}
 	if uint64(s.Service.Last) < before+uint64(f.bundles) {
-		f.problem("JAM accumulated blocks up to %d, finalized is %d", s.Service.Last, before+uint64(f.bundles))
+		f.problem("JAM accumulated blocks up to %d, want at least %d, the finalized block", s.Service.Last, before+uint64(f.bundles))
 	}
 	if s.CanonicalRoot != f.root {
-		f.problem("canonical root is %s, the finalized block has %s", s.CanonicalRoot, f.root)
+		f.problem("canonical root is %s, want the root of the finalized block, %s", s.CanonicalRoot, f.root)
 	}
 	return nil
 }

@@ -19,11 +19,12 @@ import (
 	"github.com/jamq/jamq/examples/refnode/tui"
 )
 
-// ErrIncomplete: the time is over, or a check failed.
-var ErrIncomplete = errors.New("demo: not everything arrived")
+// ErrIncomplete means that a check failed, or that the transactions did not
+// become final in time.
+var ErrIncomplete = errors.New("demo: incomplete")
 
-// patience is how long the transactions may take.
-const patience = 3 * time.Minute
+// timeout is the maximum duration of a demonstration.
+const timeout = 3 * time.Minute
 
 // client is a connection to the node under test.
 type client struct {
@@ -32,10 +33,11 @@ type client struct {
 	out io.Writer
 }
 
-// Run sends n transactions to the node at url, shows how they move, prints a table of bundles, and returns nil only if all of it was checked
-// through the RPC. The last line says what was found.
+// Run sends n transactions to the node at url, shows their progress and prints
+// a table of bundles. It returns nil only if all checks through the RPC
+// succeeded. The last line is a summary.
 func Run(ctx context.Context, url string, accounts []devkeys.Account, n int, out io.Writer) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%v are over", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%v have passed", timeout))
 	defer cancel()
 	raw, err := rpc.DialContext(ctx, url)
 	if err != nil {
@@ -62,7 +64,7 @@ func Run(ctx context.Context, url string, accounts []devkeys.Account, n int, out
 			return fmt.Errorf("transaction %d of %d refused: %w", i+1, n, err)
 		}
 	}
-	waiting := c.watch(ctx, p)
+	watchErr := c.watch(ctx, p)
 	status, err := c.status(context.WithoutCancel(ctx))
 	if err != nil {
 		return err
@@ -70,7 +72,7 @@ func Run(ctx context.Context, url string, accounts []devkeys.Account, n int, out
 	if err := c.table(context.WithoutCancel(ctx), first+1, uint64(status.Pending)); err != nil {
 		return err
 	}
-	return errors.Join(waiting, c.verdict(context.WithoutCancel(ctx), p, first))
+	return errors.Join(watchErr, c.verdict(context.WithoutCancel(ctx), p, first))
 }
 
 func (c *client) plan(ctx context.Context, accounts []devkeys.Account, chainID *big.Int, n int) (*plan, error) {
@@ -90,10 +92,12 @@ func (c *client) status(ctx context.Context) (*rpcapi.QueueStatus, error) {
 	return &s, c.raw.CallContext(ctx, &s, "jam_queueStatus")
 }
 
-// refresh is how often the progress line is drawn.
+// refresh is the interval at which the progress line is redrawn.
 const refresh = 200 * time.Millisecond
 
-// watch draws a line of progress until every transaction is in a finalized block. Where no person looks it writes lines, and fewer.
+// watch draws a progress line until every transaction is in a finalized block.
+// If the output is not a terminal, it prints a new line each time, and fewer of
+// them.
 func (c *client) watch(ctx context.Context, p *plan) error {
 	begin, end, every := "\r\033[K", "", 1
 	if !tui.IsTerminal(c.out) {
@@ -103,7 +107,7 @@ func (c *client) watch(ctx context.Context, p *plan) error {
 	var base hexutil.Uint64 // the first slot seen
 	ticker := time.NewTicker(refresh)
 	defer ticker.Stop()
-	for looks := 0; ; looks++ {
+	for polls := 0; ; polls++ {
 		final, err := c.finalized(ctx, p)
 		if err != nil {
 			return err
@@ -115,7 +119,7 @@ func (c *client) watch(ctx context.Context, p *plan) error {
 		if base == 0 {
 			base = s.JAMSlot
 		}
-		if looks%every == 0 || final == len(p.txs) {
+		if polls%every == 0 || final == len(p.txs) {
 			fmt.Fprintf(c.out, "%s%s %d/%d final | slot +%d | pending %d latest %d finalized %d | queued %d submitted %d guaranteed %d accumulated %d | %d packages, %d died%s",
 				begin, bar(final, len(p.txs)), final, len(p.txs), s.JAMSlot-base, s.Pending, s.Latest, s.Finalized,
 				s.Bundles["queued"], s.Bundles["submitted"], s.Bundles["guaranteed"], s.Bundles["accumulated"], s.Packages, s.Died, end)
@@ -131,7 +135,7 @@ func (c *client) watch(ctx context.Context, p *plan) error {
 	}
 }
 
-// bar draws done of all in twenty places.
+// bar draws a progress bar of twenty characters.
 func bar(done, all int) string {
 	const places = 20
 	full := places * done / all
@@ -163,7 +167,7 @@ func (c *client) finalized(ctx context.Context, p *plan) (int, error) {
 	return final, nil
 }
 
-// maxBatch keeps batches below the server's limit.
+// maxBatch is the number of calls in a batch, below the server's limit.
 const maxBatch = 500
 
 func (c *client) batch(ctx context.Context, elems []rpc.BatchElem) error {

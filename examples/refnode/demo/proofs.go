@@ -12,7 +12,8 @@ import (
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
 )
 
-// checkProofs asks for the finality proof of each transaction and verifies it. Where the JAM chain cannot be asked, it says so.
+// checkProofs fetches and verifies the finality proof of each transaction. If
+// the JAM chain does not offer proofs, it prints that and succeeds.
 func (c *client) checkProofs(ctx context.Context, p *plan, _ uint64, f *findings) error {
 	var trust *proof.Trust
 	if err := c.raw.CallContext(ctx, &trust, "jam_getTrust"); err != nil {

@@ -24,13 +24,14 @@ var counterCode = []byte{
 
 const counterTopic = 0x07
 
-// counterInit deploys counterCode: it copies what follows its first ten bytes into memory and returns it.
+// counterInit returns the init code of counterCode. It copies the bytes after
+// its first ten into memory and returns them.
 func counterInit() []byte {
 	size := byte(len(counterCode))
 	return append([]byte{0x60, size, 0x80, 0x60, 10, 0x5f, 0x39, 0x5f, 0xf3, 0x00}, counterCode...)
 }
 
-// kind says what a transaction of the demonstration does.
+// kind is the kind of a transaction of the demonstration.
 type kind int
 
 const (
@@ -40,7 +41,7 @@ const (
 	delegate
 )
 
-// planned is a signed transaction and what should become of it.
+// planned is a signed transaction with its expected effect.
 type planned struct {
 	tx   *types.Transaction
 	kind kind
@@ -51,13 +52,14 @@ type planned struct {
 // plan is the traffic of one demonstration.
 type plan struct {
 	txs     []planned
-	counter common.Address // the contract that one deploys and others call
+	counter common.Address // the deployed contract
 	calls   uint64
 	sent    map[common.Address]uint64 // transactions by sender
 }
 
-// traffic signs n transactions of all types from all accounts, beginning with the nonces that each has. The first deploys a contract, a
-// third of the others call it, the rest are transfers; a few delegate their account's code (EIP-7702).
+// traffic signs n transactions of all types from all accounts, starting at the
+// given nonces. The first deploys a contract, a third of the others call it,
+// and the rest are transfers. A few delegate an account's code (EIP-7702).
 func traffic(accounts []devkeys.Account, nonces map[common.Address]uint64, chainID *big.Int, n int) (*plan, error) {
 	signer := types.LatestSignerForChainID(chainID)
 	p := &plan{sent: make(map[common.Address]uint64)}
@@ -88,7 +90,8 @@ func traffic(accounts []devkeys.Account, nonces map[common.Address]uint64, chain
 	return p, nil
 }
 
-// recipient is an address that nothing but this one transfer ever pays to, also where the node is not new.
+// recipient returns an address that receives only this one transfer, even on a
+// node that has run demonstrations before.
 func recipient(from common.Address, nonce uint64) common.Address {
 	return common.BytesToAddress(crypto.Keccak256([]byte("jamq demo recipient"), from[:], new(big.Int).SetUint64(nonce).Bytes()))
 }
@@ -101,7 +104,8 @@ var (
 
 const demoGas = 200_000
 
-// data returns the unsigned transaction, of a type that goes around.
+// data returns the unsigned transaction. Its type depends on i, so that all
+// types occur.
 func (p *plan) data(t planned, i int, nonce uint64, chainID *big.Int, a devkeys.Account) (types.TxData, error) {
 	to, value, input := &t.to, amount, []byte(nil)
 	switch t.kind {
@@ -122,7 +126,9 @@ func (p *plan) data(t planned, i int, nonce uint64, chainID *big.Int, a devkeys.
 	return &types.DynamicFeeTx{ChainID: chainID, Nonce: nonce, GasTipCap: tip, GasFeeCap: feeCap, Gas: demoGas, To: to, Value: value, Data: input}, nil
 }
 
-// delegation makes an account of its own, with a key of this transaction's, run the counter's code, and pays nothing to anybody.
+// delegation returns a transaction that makes a fresh account run the counter's
+// code. The account's key is derived from the sender and nonce. The transaction
+// transfers nothing.
 func delegation(t planned, nonce uint64, chainID *big.Int, a devkeys.Account, code common.Address) (types.TxData, error) {
 	seed := crypto.Keccak256([]byte("jamq demo delegate"), a.Address[:], new(big.Int).SetUint64(nonce).Bytes())
 	key, err := crypto.ToECDSA(seed)

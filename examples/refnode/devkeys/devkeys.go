@@ -22,17 +22,19 @@ const Mnemonic = "test test test test test test test test test test test junk"
 type Account struct {
 	// Address is the account's address.
 	Address common.Address
-	// Key signs for it.
+	// Key is the account's private key.
 	Key *ecdsa.PrivateKey
 }
 
 // hardened marks a BIP-32 index whose child is derived from the private key.
 const hardened = 1 << 31
 
-// errUnusable is the BIP-32 case of a key that is zero or not below the curve's order: one chance in 2^127.
+// errUnusable means that a derived BIP-32 key is zero or not below the order of
+// the curve. The probability is 2^-127.
 var errUnusable = errors.New("devkeys: derived key is out of range")
 
-// Derive returns the first n accounts of a mnemonic without a passphrase, at the paths m/44'/60'/0'/0/i (BIP-44).
+// Derive returns the first n accounts of a mnemonic without a passphrase, at
+// the paths m/44'/60'/0'/0/i (BIP-44).
 func Derive(mnemonic string, n int) ([]Account, error) {
 	seed, err := pbkdf2.Key(sha512.New, mnemonic, []byte("mnemonic"), 2048, 64)
 	if err != nil {

@@ -1,4 +1,6 @@
-// Package devkeys derives the well-known development accounts that users of Anvil and Hardhat expect.
+// Package devkeys derives the well-known development accounts that users of
+// Anvil and Hardhat expect.
 //
-// The keys are public: whoever reads the mnemonic has them. They serve tests and demonstrations only.
+// The keys are public, because the mnemonic is. Use them for tests and
+// demonstrations only.
 package devkeys

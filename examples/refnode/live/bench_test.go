@@ -7,7 +7,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// BenchmarkPublish makes a snapshot of the full chain with a report on each core in each slot: what a node pays four times a second at most.
+// BenchmarkPublish makes a snapshot of the full chain with a report on each core in
+// each slot. A node does this at most four times a second.
 func BenchmarkPublish(b *testing.B) {
 	spec := jamq.Full()
 	m := newModel(Info{}, spec, 0)

@@ -11,7 +11,7 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// bundle is a rollup block on its way.
+// bundle is a rollup block that is not final, or has become final recently.
 type bundle struct {
 	number   uint64
 	txs      int
@@ -19,7 +19,8 @@ type bundle struct {
 	versions []Version
 }
 
-// keptMarks and keptVersions bound what is kept of a version and of a bundle, whatever reorgs do.
+// keptMarks bounds the marks per version, and keptVersions the versions per
+// bundle, for any number of reorgs.
 const (
 	keptMarks    = 16
 	keptVersions = 6
@@ -33,7 +34,9 @@ func (m *model) missing(pending uint64) (numbers []uint64) {
 	return numbers
 }
 
-// bundle returns a bundle, and adds it in a state, as waiting since now, if there is none. txs corrects how many transactions it has; 0 leaves that.
+// bundle returns the bundle with a number. If there is none, it adds one in the
+// given state that waits since now. txs corrects the number of its
+// transactions; 0 leaves it unchanged.
 func (m *model) bundle(now time.Time, number uint64, txs int, state bundlequeue.State) *bundle {
 	b := m.bundles[number]
 	if b == nil {
@@ -49,7 +52,7 @@ func (m *model) bundle(now time.Time, number uint64, txs int, state bundlequeue.
 	return b
 }
 
-// version returns a version of a bundle, which is added if there is none.
+// version returns a version of a bundle and adds it if there is none.
 func (b *bundle) version(number int) *Version {
 	for i := range b.versions {
 		if b.versions[i].Version == number {
@@ -63,7 +66,7 @@ func (b *bundle) version(number int) *Version {
 	return &b.versions[len(b.versions)-1]
 }
 
-// last returns the newest version, or nil.
+// last returns the newest version, or nil if there is none.
 func (b *bundle) last() *Version {
 	if len(b.versions) == 0 {
 		return nil
@@ -71,7 +74,8 @@ func (b *bundle) last() *Version {
 	return &b.versions[len(b.versions)-1]
 }
 
-// waiting returns the version that is to be built: the newest that has no package, or one more.
+// waiting returns the version to build next: the newest if it has no package,
+// and a new one otherwise.
 func (b *bundle) waiting() *Version {
 	last := b.last()
 	switch {
@@ -83,7 +87,8 @@ func (b *bundle) waiting() *Version {
 	return last
 }
 
-// mark says that a version entered a state. Marks are in order: what shows only now that it began earlier, as after a reorg, begins after the one before.
+// mark records that a version entered a state. Marks are in order: a state that
+// began before the previous mark, as after a reorg, gets the slot of that mark.
 func (v *Version) mark(state string, slot jamq.Slot) {
 	if n := len(v.Marks); n > 0 && v.Marks[n-1].State == state {
 		return
@@ -119,7 +124,7 @@ func (m *model) send(now time.Time, number uint64, version int, pkg jamq.Package
 func (m *model) change(now time.Time, e bundlequeue.Changed, txs int) {
 	b := m.bundle(now, e.Number, txs, e.From)
 	if b.state == bundlequeue.Finalized {
-		return // told twice
+		return // repeated event
 	}
 	m.txs[b.state] -= b.txs
 	m.txs[e.To] += b.txs
@@ -145,11 +150,11 @@ func (m *model) change(now time.Time, e bundlequeue.Changed, txs int) {
 	case e.To == bundlequeue.Finalized:
 		m.finish(b)
 	case e.From >= bundlequeue.Guaranteed && e.To < e.From:
-		m.note(now, KindBack, fmt.Sprintf("block %d is not %v any more: %v", e.Number, e.From, e.To))
+		m.note(now, KindBack, fmt.Sprintf("block %d is no longer %v but %v", e.Number, e.From, e.To))
 	}
 }
 
-// finish counts a bundle as final, and forgets the oldest of those.
+// finish counts a bundle as final and removes the oldest final bundles.
 func (m *model) finish(b *bundle) {
 	m.txs[bundlequeue.Finalized] -= b.txs
 	m.final += uint64(b.txs)
@@ -170,16 +175,16 @@ func (m *model) die(now time.Time, number uint64, version int, reason anchor.Rea
 		m.note(now, KindDead, fmt.Sprintf("block %d v%d is dead, %v", number, version, reason))
 	}
 	v.Dead = reason.String()
-	v.mark("dead", m.slot(now)) // when it came out: the evidence may be older
+	v.mark("dead", m.slot(now)) // the evidence may be older
 }
 
-// fail forgets a bundle: its number will be used again.
+// fail removes a bundle whose number will be used again.
 func (m *model) fail(now time.Time, number uint64, reason string) {
-	m.note(now, KindFailed, fmt.Sprintf("block %d is given up, its transactions go back to the pool: %s", number, reason))
+	m.note(now, KindFailed, fmt.Sprintf("block %d was given up; its transactions return to the pool: %s", number, reason))
 	m.remove(number)
 }
 
-// drop forgets the bundles of blocks that were undone.
+// drop removes the bundles of blocks that were undone.
 func (m *model) drop(pending uint64) {
 	for _, number := range slices.Sorted(maps.Keys(m.bundles)) {
 		if number > pending {
@@ -196,7 +201,8 @@ func (m *model) remove(number uint64) {
 	}
 }
 
-// shown returns the bundles to show: what is on its way, oldest first of all, and some that are final.
+// shown returns the bundles to show, newest first. If there are too many, it
+// leaves out the newest.
 func (m *model) shown() Bundles {
 	numbers := slices.Sorted(maps.Keys(m.bundles))
 	more := max(0, len(numbers)-shownBundles)
@@ -214,26 +220,26 @@ func (m *model) shown() Bundles {
 	return Bundles{Rows: rows, More: more}
 }
 
-// name says whose package it is.
+// name is the block number and version of a package.
 type name struct {
 	number  uint64
 	version int
 }
 
-// name says whose a package is.
+// name records the block number and version of a package.
 func (m *model) name(pkg jamq.PackageHash, of name) {
 	if m.packages.add(pkg, of) {
 		m.drawn = nil
 	}
 }
 
-// packages knows the newest packages of the rollup by hash.
+// packages maps the rollup's newest packages to their names.
 type packages struct {
 	named map[jamq.PackageHash]name
 	order []jamq.PackageHash
 }
 
-// add remembers a package, and reports whether it is a new one.
+// add records a package and reports whether it is new.
 func (p *packages) add(pkg jamq.PackageHash, n name) bool {
 	if _, known := p.named[pkg]; known {
 		return false

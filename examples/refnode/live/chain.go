@@ -8,25 +8,27 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// block is a JAM block with its place.
+// block is a JAM block with its lane in the drawing.
 type block struct {
 	jamq.Block
 	lane  int
 	final bool
 }
 
-// chain is the end of the JAM chain, with its branches.
+// chain holds the newest blocks of the JAM chain, including its branches.
 type chain struct {
 	blocks  map[jamq.HeaderHash]*block
 	timeout jamq.Slot // U
 	best    jamq.HeaderHash
 	final   jamq.HeaderHash
 	newest  jamq.Slot
-	// finalSlot is that of final, which finality that stands still may leave behind what is kept.
+	// finalSlot is the slot of final. If finality stands still, final may be
+	// older than all blocks that are kept.
 	finalSlot jamq.Slot
 }
 
-// add takes a block, and returns how many blocks of the best chain so far are not on the best chain any more.
+// add records a block and the new best block. It returns the number of blocks
+// that the best chain lost.
 func (c *chain) add(b jamq.Block, best jamq.HeaderHash) (replaced int) {
 	c.blocks[b.Hash] = &block{Block: b}
 	c.newest = max(c.newest, b.Slot)
@@ -50,7 +52,7 @@ func (c *chain) add(b jamq.Block, best jamq.HeaderHash) (replaced int) {
 		}
 		replaced++
 	}
-	return 0 // they have nothing in common that is kept
+	return 0 // no common ancestor is kept
 }
 
 func (c *chain) finalize(hash jamq.HeaderHash) {
@@ -63,7 +65,7 @@ func (c *chain) finalize(hash jamq.HeaderHash) {
 	}
 }
 
-// path returns the kept blocks from a head downwards.
+// path returns the recorded blocks from head to the oldest ancestor.
 func (c *chain) path(head jamq.HeaderHash) (path []*block) {
 	for b := c.blocks[head]; b != nil; b = c.blocks[b.Parent] {
 		path = append(path, b)
@@ -71,7 +73,7 @@ func (c *chain) path(head jamq.HeaderHash) (path []*block) {
 	return path
 }
 
-// state returns what to show of the chain in a slot.
+// state returns the part of the chain to show in a slot.
 func (c *chain) state(slot jamq.Slot, named map[jamq.PackageHash]name) Chain {
 	s := Chain{Blocks: []Block{}, Slot: slot, First: slot - min(slot, shownSlots-1)}
 	best := c.path(c.best)
@@ -95,7 +97,8 @@ func (c *chain) state(slot jamq.Slot, named map[jamq.PackageHash]name) Chain {
 	return s
 }
 
-// place gives the blocks their lanes: the best chain lane 0, a branch the lowest that is free in its slots.
+// place assigns the lanes. The best chain has lane 0; a branch gets the lowest
+// lane that is free in its slots.
 func (c *chain) place(best []*block) {
 	onBest := make(map[*block]bool, len(best))
 	for _, b := range best {
@@ -122,7 +125,8 @@ func (c *chain) place(best []*block) {
 	}
 }
 
-// cores returns what was on the cores along the best chain, oldest block first.
+// cores returns the reports on the cores along the best chain, oldest block
+// first.
 func (c *chain) cores(best []*block, first jamq.Slot, named map[jamq.PackageHash]name) []Core {
 	onCore := make(map[jamq.CoreIndex][]Report)
 	hashes := make(map[jamq.CoreIndex]jamq.Report)
@@ -146,7 +150,9 @@ func (c *chain) cores(best []*block, first jamq.Slot, named map[jamq.PackageHash
 			}
 		}
 		for _, r := range b.Reported {
-			leave(r.Core, b.Slot, "available") // a feed that does not show availability shows that the core is free again
+			// The new report proves that the core was free, even if the feed does
+			// not contain availability.
+			leave(r.Core, b.Slot, "available")
 			hashes[r.Core] = r
 			n := named[r.Package]
 			onCore[r.Core] = append(onCore[r.Core], Report{From: b.Slot, Number: n.number, Version: n.version})

@@ -1,18 +1,22 @@
-// Package live shows what a node does, now and in the last minute or so: to a browser (package page), to a terminal (package tui).
+// Package live collects the current state of a node, and that of the last
+// minute or so, for a browser (package page) and a terminal (package tui).
 //
-// The node tells a [Hub] what happens: JAM blocks, what the queue says, what its users do to the chain. The hub keeps a bounded picture of it, and asks a
-// [Source] for what is a level and no event: the pool, the heads. At most four times a second, and only when something changed, it publishes a
-// [Snapshot], which never changes afterwards:
+// The node reports events to a [Hub]: JAM blocks, changes in the queue, and
+// faults injected by its users. The hub keeps a bounded model of them. It polls
+// a [Source] for the pool and the heads. At most four times a second, and only
+// if something changed, it publishes an immutable [Snapshot]:
 //
 //	snapshot, changed := hub.Snapshot()
 //	for {
 //		show(snapshot.State)
 //		<-changed                           // or hub.Done()
-//		snapshot, changed = hub.Snapshot()  // the newest, whatever was missed
+//		snapshot, changed = hub.Snapshot()  // the newest one
 //	}
 //
-// Readers come for the newest snapshot in their own time, so a slow one sees fewer of them, holds nothing up and costs no memory. [Snapshot.Changes] is the
-// JSON of those parts of the state that a reader has not seen.
+// Readers fetch the newest snapshot at their own pace. A slow reader skips
+// snapshots, delays nothing and costs no memory. [Snapshot.Changes] returns the
+// JSON of the parts of the state that a reader does not have yet.
 //
-// The picture itself is a value (model.go), with time passed in; the hub is a lock and a clock around it.
+// The model is a value and gets the time as a parameter (model.go). The hub
+// adds a lock and a clock.
 package live

@@ -11,29 +11,33 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// Source is asked for what is a level. Its methods are called from the hub's goroutine, under no lock.
+// Source provides the values that the hub polls. The hub calls its methods from
+// the goroutine of Run and holds no lock.
 type Source interface {
-	// Pool returns how many transactions the pool holds, and its prices.
+	// Pool returns the occupancy and the prices of the pool.
 	Pool() Pool
-	// Heads returns where the rollup's heads are.
+	// Heads returns the heads of the rollup.
 	Heads() Heads
-	// Txs returns how many transactions a rollup block has, or false for one that does not exist.
+	// Txs returns the number of transactions in a rollup block, or false if the
+	// block does not exist.
 	Txs(number uint64) (int, bool)
-	// Lab returns what can be broken, or nil.
+	// Lab returns the settings of fault injection, or nil if there is no lab.
 	Lab() *Lab
 }
 
-// Pool is what the hub wants to know of the pool.
+// Pool describes the transaction pool. Txs is the number of transactions, and
+// Max its maximum.
 type Pool struct {
 	Txs, Max    int
 	Base, Floor uint64 // wei per gas
 	Surge       uint64 // per mille
 }
 
-// period is the least time between two snapshots.
+// period is the minimum time between two snapshots.
 const period = 250 * time.Millisecond
 
-// Hub collects what a node does. Its methods are safe for concurrent use, quick, and never wait for readers.
+// Hub collects the events of a node. Its methods are safe for concurrent use,
+// fast, and never wait for readers.
 type Hub struct {
 	source Source
 	sent   atomic.Uint64
@@ -43,19 +47,20 @@ type Hub struct {
 	mu    sync.Mutex
 	model *model
 
-	published sync.Mutex // guards what follows
+	published sync.Mutex // guards the fields below
 	snapshot  *Snapshot
 	changed   chan struct{} // closed at the next snapshot
 }
 
-// NewHub returns a hub. It publishes nothing new before Run. first is the newest rollup block that is of no interest: what was final at the start.
+// NewHub returns a hub. It publishes no new snapshot before Run. Blocks up to
+// the number first, those that were final at the start, are not shown.
 func NewHub(info Info, spec jamq.ChainSpec, first uint64, source Source) *Hub {
 	h := &Hub{source: source, done: make(chan struct{}), model: newModel(info, spec, first), changed: make(chan struct{})}
 	h.snapshot = newSnapshot(nil, h.model.state(time.Now(), &levels{}))
 	return h
 }
 
-// Run publishes snapshots until ctx ends. It is called once.
+// Run publishes snapshots until ctx ends. It must be called once.
 func (h *Hub) Run(ctx context.Context) {
 	defer h.ending.Do(func() { close(h.done) })
 	ticker := time.NewTicker(period)
@@ -90,7 +95,7 @@ func (h *Hub) publish(now time.Time) {
 	}
 }
 
-// missing returns the numbers of executed blocks that the hub has not heard of.
+// missing returns the numbers of executed blocks that the model does not have.
 func (h *Hub) missing(pending uint64) (numbers []uint64) {
 	h.with(func(m *model) { numbers = m.missing(pending) })
 	return numbers
@@ -102,53 +107,57 @@ func (h *Hub) with(f func(m *model)) {
 	f(h.model)
 }
 
-// Snapshot returns the newest snapshot, and a channel that is closed once there is a newer one.
+// Snapshot returns the newest snapshot, and a channel that is closed when there
+// is a newer one.
 func (h *Hub) Snapshot() (*Snapshot, <-chan struct{}) {
 	h.published.Lock()
 	defer h.published.Unlock()
 	return h.snapshot, h.changed
 }
 
-// Done returns a channel that is closed when Run has ended: there will be no more snapshots.
+// Done returns a channel that is closed when Run has ended. There are no more
+// snapshots after that.
 func (h *Hub) Done() <-chan struct{} { return h.done }
 
-// Sent says that users sent so many transactions that the node took.
+// Sent records that the node accepted txs transactions from users.
 func (h *Hub) Sent(txs int) { h.sent.Add(uint64(txs)) }
 
-// Import says that a JAM block was imported, and which block is the best.
+// Import records that a JAM block was imported, and which block is now the
+// best.
 func (h *Hub) Import(b jamq.Block, best jamq.HeaderHash) {
 	h.with(func(m *model) { m.importBlock(time.Now(), b, best) })
 }
 
-// Finalize says that a JAM block is final.
+// Finalize records that a JAM block is final.
 func (h *Hub) Finalize(hash jamq.HeaderHash) { h.with(func(m *model) { m.finalize(hash) }) }
 
-// Build says that a version of a bundle with so many transactions is being built.
+// Build records that a version of a bundle with txs transactions is being
+// built.
 func (h *Hub) Build(number uint64, version, txs int, core jamq.CoreIndex) {
 	h.with(func(m *model) { m.build(time.Now(), number, version, txs, core) })
 }
 
-// Send says that a version is sent to a core.
+// Send records that a version is sent to a core.
 func (h *Hub) Send(number uint64, version int, pkg jamq.PackageHash, core jamq.CoreIndex) {
 	h.with(func(m *model) { m.send(time.Now(), number, version, pkg, core) })
 }
 
-// Changed says that a bundle with so many transactions moved to another state.
+// Changed records that a bundle with txs transactions entered another state.
 func (h *Hub) Changed(e bundlequeue.Changed, txs int) {
 	h.with(func(m *model) { m.change(time.Now(), e, txs) })
 }
 
-// Died says that a version is dead.
+// Died records that a version is dead.
 func (h *Hub) Died(number uint64, version int, reason anchor.Reason) {
 	h.with(func(m *model) { m.die(time.Now(), number, version, reason) })
 }
 
-// Failed says that a bundle was given up.
+// Failed records that a bundle was given up.
 func (h *Hub) Failed(number uint64, reason string) {
 	h.with(func(m *model) { m.fail(time.Now(), number, reason) })
 }
 
-// Note says that somebody broke or repaired something.
+// Note records that a user injected or removed a fault.
 func (h *Hub) Note(text string) {
 	h.with(func(m *model) { m.note(time.Now(), KindLab, text) })
 }

@@ -90,7 +90,7 @@ func keys(m map[string]json.RawMessage) (all []string) {
 	return all
 }
 
-// However much happens, there are at most four snapshots a second; where nothing happens there are none.
+// There are at most four snapshots a second, and none if nothing changes.
 func TestSnapshotsAreFew(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, h *Hub, _ *levelsOf, _ func()) {
 		time.Sleep(time.Second)

@@ -9,30 +9,31 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// How much is kept and shown.
+// Bounds of the model and of the shown state.
 const (
-	shownBundles = 24  // of them
-	shownFinal   = 8   // bundles that are final
-	shownSlots   = 64  // of the JAM chain
-	shownCores   = 8   // of it
+	shownBundles = 24
+	shownFinal   = 8 // bundles that are final
+	shownSlots   = 64
+	shownCores   = 8
 	keptEvents   = 40  // the newest
 	keptFees     = 240 // samples, at most one per second
 	keptPackages = 4096
-	// rateTime is over how long the rate is taken.
+	// rateTime is the period over which the rate is measured.
 	rateTime = 5 * time.Second
 )
 
-// model is the picture, as a value: time comes in as a parameter. It is not safe for concurrent use.
+// model holds the shown state as a value: the current time is a parameter. It
+// is not safe for concurrent use.
 type model struct {
 	info  Info
 	clock jamq.SlotClock
 	chain chain
-	drawn *Chain // what the chain looks like; nil when it has changed
+	drawn *Chain // cached drawing; nil after a change
 
 	bundles  map[uint64]*bundle
-	newest   uint64 // the highest number that was ever added, or the first
+	newest   uint64 // highest number added so far
 	finals   []uint64
-	txs      [bundlequeue.NumStates]int // on their way, by the bundle's state
+	txs      [bundlequeue.NumStates]int // not final, by the bundle's state
 	final    uint64                     // transactions that became final
 	packages packages
 
@@ -44,13 +45,13 @@ type model struct {
 	rates  []rate
 }
 
-// rate is how many transactions were final at a time.
+// rate is the number of final transactions at one time.
 type rate struct {
 	at    time.Time
 	final uint64
 }
 
-// levels are what the source says.
+// levels are the values read from the source.
 type levels struct {
 	pool  Pool
 	heads Heads
@@ -67,7 +68,8 @@ func newModel(info Info, spec jamq.ChainSpec, first uint64) *model {
 	}
 }
 
-// slot returns the current slot: that of the clock, or of the newest block where the chain does not go by this clock.
+// slot returns the current slot by the clock. If the chain does not follow the
+// clock, it returns the slot of the newest block.
 func (m *model) slot(now time.Time) jamq.Slot {
 	slot := m.clock.SlotAt(now)
 	if newest := m.chain.newest; newest > slot || newest > 0 && slot-newest > shownSlots {
@@ -97,7 +99,7 @@ func (m *model) note(now time.Time, kind, text string) {
 	}
 }
 
-// state returns the picture with what the source says.
+// state returns the state to show, including the values from the source.
 func (m *model) state(now time.Time, l *levels) State {
 	m.moveHeads(now, l.heads)
 	if l.pool.Max > 0 {
@@ -108,7 +110,7 @@ func (m *model) state(now time.Time, l *levels) State {
 		drawn := m.chain.state(slot, m.packages.named)
 		m.drawn = &drawn
 	}
-	events := append([]Event{}, m.events...) // [] in JSON, also where there is none
+	events := append([]Event{}, m.events...) // never null in JSON
 	slices.Reverse(events)
 	on := func(states ...bundlequeue.State) (txs int) {
 		for _, s := range states {
@@ -130,7 +132,8 @@ func (m *model) state(now time.Time, l *levels) State {
 	}
 }
 
-// moveHeads tells of the heads that moved, once for all blocks at once.
+// moveHeads adds one event for each head that moved, however many blocks it
+// moved by.
 func (m *model) moveHeads(now time.Time, heads Heads) {
 	before := m.heads
 	m.heads = heads
@@ -145,14 +148,15 @@ func (m *model) moveHeads(now time.Time, heads Heads) {
 		m.note(now, KindLatest, span(before.Latest+1, heads.Latest)+" accumulated")
 	}
 	if heads.Latest < before.Latest {
-		m.note(now, KindBack, fmt.Sprintf("latest steps back from %d to %d", before.Latest, heads.Latest))
+		m.note(now, KindBack, fmt.Sprintf("latest moves back from %d to %d", before.Latest, heads.Latest))
 	}
 	if heads.Finalized > before.Finalized {
 		m.note(now, KindFinal, span(before.Finalized+1, heads.Finalized)+" final")
 	}
 }
 
-// sample notes the pool's prices if they are different from the last ones, at most once a second.
+// sample records the pool's prices if they differ from the previous sample, at
+// most once a second.
 func (m *model) sample(now time.Time, p *Pool) {
 	const gwei = 1e9
 	f := Fee{At: now.UnixMilli(), Base: float64(p.Base) / gwei, Floor: float64(p.Floor) / gwei, Surge: float64(p.Surge) / 1000}
@@ -172,7 +176,8 @@ func (m *model) sample(now time.Time, p *Pool) {
 	}
 }
 
-// rate returns how many transactions became final per second over rateTime.
+// rate returns the number of transactions that became final per second over
+// rateTime.
 func (m *model) rate(now time.Time) float64 {
 	for len(m.rates) > 1 && now.Sub(m.rates[0].at) > rateTime {
 		m.rates = m.rates[1:]

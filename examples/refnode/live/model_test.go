@@ -106,7 +106,7 @@ func TestVersionsHaveTimeLines(t *testing.T) {
 	w.to(1, 1, bundlequeue.Submitted, bundlequeue.Guaranteed)
 	require.Empty(t, w.state().Bundles.Rows[0].Versions[0].Dead, "on another branch it lives")
 	w.to(1, 1, bundlequeue.Guaranteed, bundlequeue.Submitted)
-	require.Equal(t, "back: block 1 is not guaranteed any more: submitted", texts(w.state())[0])
+	require.Equal(t, "back: block 1 is no longer guaranteed but submitted", texts(w.state())[0])
 }
 
 func TestFailedBundlesGiveTheirNumbersBack(t *testing.T) {

@@ -5,27 +5,31 @@ import (
 	"encoding/json"
 )
 
-// Snapshot is the state at one moment. It never changes.
+// Snapshot is the state at one moment. It is immutable.
 type Snapshot struct {
-	// State is what there is to show. It is shared: nobody may change what it refers to.
+	// State is the state to show. It is shared between readers, which must not
+	// modify anything that it refers to.
 	State State
 	parts [numParts]part
 }
 
-// numParts is how many parts a state has: the fields of State.
+// numParts is the number of parts of a state: the fields of State.
 const numParts = 8
 
-// part is a field of the state in JSON, and the number of the snapshot in which it became so.
+// part is one field of the state in JSON, with a revision that grows with each
+// change.
 type part struct {
 	name     string
 	raw      []byte
 	revision uint64
 }
 
-// Seen remembers which parts a reader has. The zero value has none.
+// Seen records the revisions of the parts that a reader has. The zero value
+// means that it has none.
 type Seen [numParts]uint64
 
-// newSnapshot encodes a state. It returns the snapshot before it if nothing is different.
+// newSnapshot encodes a state. If nothing differs from before, it returns
+// before.
 func newSnapshot(before *Snapshot, state State) *Snapshot {
 	s := &Snapshot{State: state}
 	same := before != nil
@@ -38,7 +42,7 @@ func newSnapshot(before *Snapshot, state State) *Snapshot {
 	} {
 		raw, err := json.Marshal(field.value)
 		if err != nil {
-			panic(err) // plain structs of numbers that are finite, and text
+			panic(err) // impossible: finite numbers and text
 		}
 		s.parts[i] = part{field.name, raw, 1}
 		if before == nil {
@@ -58,7 +62,8 @@ func newSnapshot(before *Snapshot, state State) *Snapshot {
 	return s
 }
 
-// Changes returns a JSON object with those parts of the state that are not in seen, and adds them to it.
+// Changes returns a JSON object with the parts of the state that the reader
+// does not have yet, and records them in seen.
 func (s *Snapshot) Changes(seen *Seen) []byte {
 	out := []byte{'{'}
 	for i, p := range s.parts {

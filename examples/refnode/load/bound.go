@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// Shares above which something is what bounds.
+// Thresholds above which a resource counts as the bottleneck.
 const (
 	busy     = 0.9
 	crowded  = 0.5
 	fellBack = time.Second
 )
 
-// delay is how long a transaction, sent at a time, took to two of the tags.
+// delay is the time that a transaction took from sending to two of the tags.
 type delay struct {
 	sent            time.Time
 	pending, latest time.Duration
 }
 
-// bound says what kept it from being quicker.
+// bound returns the bottleneck in words.
 func (f *findings) bound(cpu float64, w *watcher, r *runner) string {
 	var by []string
 	if cpu > busy*float64(runtime.NumCPU()) {
 		by = append(by, "the processors")
 	}
 	if w.fullShare() > crowded {
-		by = append(by, "JAM: its cores took no more bundles")
+		by = append(by, "JAM: its cores accepted no more bundles")
 	}
 	if f.full > busy {
-		by = append(by, "the gas of a block")
+		by = append(by, "the gas limit of a block")
 	}
 	if len(by) == 0 && r.overran > fellBack {
 		by = append(by, "the sender, which waits for answers")
@@ -42,22 +42,25 @@ func (f *findings) bound(cpu float64, w *watcher, r *runner) string {
 	return strings.Join(by, ", and ")
 }
 
-// behind says what did not keep up with the rate, if anything: then what was sent last took much longer than what was sent first. queueWasFull
-// tells a node that waited for JAM from one that is slow itself.
+// behind returns the part that was slower than the configured rate, if any. Its
+// sign is that the last transactions took much longer than the first.
+// queueWasFull distinguishes a node that JAM delayed from a node that is slow
+// itself.
 func (f *findings) behind(queueWasFull bool) string {
 	first, last := f.drift(func(d delay) time.Duration { return d.latest })
 	if last-first < max(fellBack, first/2) {
-		return "the rate that was asked for"
+		return "the requested rate"
 	}
-	who := "JAM"
+	slow := "JAM"
 	executedFirst, executedLast := f.drift(func(d delay) time.Duration { return d.pending })
 	if !queueWasFull && executedLast-executedFirst > (last-first)/2 {
-		who = "the node's execution"
+		slow = "the node's execution"
 	}
-	return fmt.Sprintf("%s, slower than the rate: what was sent last took %.1fs to latest, what was sent first %.1fs", who, last.Seconds(), first.Seconds())
+	return fmt.Sprintf("%s, slower than the rate: the last transactions took %.1fs to latest, the first ones %.1fs", slow, last.Seconds(), first.Seconds())
 }
 
-// drift returns the median of the quarter that was sent first, and of the one that was sent last.
+// drift returns the median delay of the first quarter of the transactions, and
+// that of the last quarter.
 func (f *findings) drift(of func(delay) time.Duration) (first, last time.Duration) {
 	slices.SortFunc(f.delays, func(a, b delay) int { return a.sent.Compare(b.sent) })
 	quarter := (len(f.delays) + 3) / 4
@@ -79,5 +82,5 @@ func median(delays []delay, of func(delay) time.Duration) time.Duration {
 func (w *watcher) fullShare() float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return float64(w.full) / float64(max(w.looks, 1))
+	return float64(w.full) / float64(max(w.polls, 1))
 }

@@ -1,4 +1,8 @@
-// Package load sends a node as many transactions as it is told, through its RPC, and reports what became of them: rates, how long it took from sending
-// to the tags pending, latest and finalized, what bounded it, and by an oracle that reads only finalized blocks and JAM itself, whether anything
-// ran twice, or was lost: in no final block, and in no other block and not in the pool either.
+// Package load sends transactions to a node at a given rate, through its RPC,
+// and prints a report: the rates, the time from sending to the tags pending,
+// latest and finalized, and the bottleneck.
+//
+// An oracle, which reads only finalized blocks and JAM itself, checks that no
+// transaction was executed twice or lost. A transaction is lost if it is
+// neither in a block nor in the pool.
 package load

@@ -18,29 +18,37 @@ import (
 )
 
 var (
-	// ErrUnsafe: something was lost or ran twice. What the node still has is not lost.
-	ErrUnsafe = errors.New("load: lost, or executed twice")
-	// ErrIncomplete: not all of it became final in time.
-	ErrIncomplete = errors.New("load: not all is final")
+	// ErrUnsafe means that a transaction was lost or executed twice. A
+	// transaction that the node still has is not lost.
+	ErrUnsafe = errors.New("load: transactions were lost or executed twice")
+	// ErrIncomplete means that some transactions did not become final in time.
+	ErrIncomplete = errors.New("load: not all transactions are final")
 	// ErrInvalidConfig is wrapped by every error of Config.Validate.
 	ErrInvalidConfig = errors.New("load: invalid config")
 )
 
-// Config says how much to send.
+// Config defines the load.
 type Config struct {
-	// Rate is in transactions per second, at least 1. They are sent in batches, ten times a second at least.
+	// Rate is the number of transactions per second, 1 to 1000000. They are
+	// sent in batches, at least every 100 ms.
 	Rate int
-	// Duration is for how long, at least a second.
+	// Duration is the time during which transactions are sent, at least 1s.
 	Duration time.Duration
-	// Accounts is how many senders there are, at least 1: the node's funded ones, or as many new ones, which those pay first.
+	// Accounts is the number of senders, 1 to 100000. Up to the number of the
+	// node's funded accounts, these send themselves. Otherwise they first fund
+	// that many new accounts.
 	Accounts int
-	// Mixed sends legacy, access-list, dynamic-fee and set-code transactions, transfers and calls; else all are plain transfers.
+	// Mixed sends all transaction types (legacy, access-list, dynamic-fee and
+	// set-code), both transfers and calls. If it is false, all transactions are
+	// plain transfers.
 	Mixed bool
-	// Patience is how long what was sent may take to become final; 2 minutes by default.
-	Patience time.Duration
+	// Timeout is the maximum time from the end of sending until all
+	// transactions are final. 0 means 2 minutes.
+	Timeout time.Duration
 }
 
-// Validate names the first field that is out of range. The error wraps ErrInvalidConfig.
+// Validate returns an error that names the first field out of range. The error
+// wraps ErrInvalidConfig.
 func (c *Config) Validate() error {
 	switch {
 	case c.Rate < 1 || c.Rate > 1e6:
@@ -53,13 +61,15 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// Run sends the load to the node at url and prints the report, also of what was sent before ctx ended. The error wraps ErrUnsafe, ErrIncomplete, ErrInvalidConfig, or is the connection's.
+// Run sends the load to the node at url and prints a report. If ctx ends, it
+// reports on the transactions sent until then. It returns an error that wraps
+// ErrUnsafe, ErrIncomplete or ErrInvalidConfig, or an error of the connection.
 func Run(ctx context.Context, url string, rich []devkeys.Account, cfg Config, out io.Writer) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	if cfg.Patience == 0 {
-		cfg.Patience = 2 * time.Minute
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 2 * time.Minute
 	}
 	raw, err := rpc.DialContext(ctx, url)
 	if err != nil {
@@ -83,11 +93,12 @@ func Run(ctx context.Context, url string, rich []devkeys.Account, cfg Config, ou
 	began := time.Now()
 	if err := r.send(ctx); err != nil && ctx.Err() == nil {
 		return err
-	} // who interrupts it gets the report of what was sent
+	}
+	// After an interruption the report covers the transactions sent until then.
 	sending := time.Since(began)
 	used := processTime() - usage
 	r.overran = sending - cfg.Duration
-	err = w.settle(ctx, r.accepted(), cfg.Patience)
+	err = w.settle(ctx, r.accepted(), cfg.Timeout)
 	stop()
 	if failed := <-watched; failed != nil && !errors.Is(failed, context.Canceled) {
 		err = errors.Join(err, failed)
@@ -95,7 +106,7 @@ func Run(ctx context.Context, url string, rich []devkeys.Account, cfg Config, ou
 	return errors.Join(err, r.report(context.WithoutCancel(ctx), w, began, sending, used))
 }
 
-// runner sends.
+// runner sends the load and counts the answers.
 type runner struct {
 	cfg     Config
 	raw     *rpc.Client
@@ -107,10 +118,10 @@ type runner struct {
 	signer  types.Signer
 	chainID *big.Int
 
-	sent    map[common.Hash]time.Time // of those that the node took
+	sent    map[common.Hash]time.Time // accepted transactions, by hash
 	refused map[string]int
-	late    time.Duration // by how much sending fell behind at worst
-	overran time.Duration // by how much it was behind at its end
+	late    time.Duration // maximum lag of sending
+	overran time.Duration // lag at the end of sending
 }
 
 func (r *runner) accepted() int { return len(r.sent) }

@@ -17,7 +17,7 @@ import (
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
 )
 
-// serve runs a node on a JAM chain that loses a share of what it is sent.
+// serve runs a node on a JAM chain that loses a share of the submissions.
 func serve(t *testing.T, loss float64) (*node.Node, string) {
 	cfg := node.DefaultConfig(jamq.Tiny(), 50*time.Millisecond, 1)
 	cfg.JAM.LossProbability = loss
@@ -70,7 +70,7 @@ func TestJudge(t *testing.T) {
 	require.Equal(t, []time.Duration{3 * time.Second, 5 * time.Second}, f.finalized)
 }
 
-// A block that was replaced counts by what it became, not by what it was when it was seen first.
+// If a block was replaced, the replacement counts, not the block that was seen first.
 func TestWatcherFollowsReplacements(t *testing.T) {
 	w := newWatcher(nil, nil, 1)
 	now := time.Unix(1_800_000_000, 0)
@@ -99,7 +99,7 @@ func TestWatcherFollowsReplacements(t *testing.T) {
 func TestWaitingIsNotLost(t *testing.T) {
 	n, url := serve(t, 1)
 	var out strings.Builder
-	err := Run(t.Context(), url, n.Accounts(), Config{Rate: 20, Duration: time.Second, Accounts: 10, Patience: time.Second}, &out)
+	err := Run(t.Context(), url, n.Accounts(), Config{Rate: 20, Duration: time.Second, Accounts: 10, Timeout: time.Second}, &out)
 	require.ErrorIs(t, err, ErrIncomplete)
 	require.NotErrorIs(t, err, ErrUnsafe)
 	require.Contains(t, out.String(), "waiting   20 are not final yet")
@@ -115,18 +115,18 @@ func TestWaitingIsNotLost(t *testing.T) {
 }
 
 func TestBound(t *testing.T) {
-	few, many := &watcher{looks: 10}, &watcher{looks: 10, full: 9}
-	require.Equal(t, "the rate that was asked for", (&findings{}).bound(0.1, few, &runner{}))
+	few, many := &watcher{polls: 10}, &watcher{polls: 10, full: 9}
+	require.Equal(t, "the requested rate", (&findings{}).bound(0.1, few, &runner{}))
 	require.Contains(t, (&findings{}).bound(1000, few, &runner{}), "the processors")
 	require.Contains(t, (&findings{}).bound(0.1, many, &runner{}), "JAM")
 	require.Contains(t, (&findings{full: 0.95}).bound(0.1, few, &runner{}), "gas")
 	require.Contains(t, (&findings{}).bound(0.1, few, &runner{overran: time.Minute}), "sender")
-	require.Equal(t, "the rate that was asked for", (&findings{}).bound(0.1, few, &runner{late: time.Minute}), "the sender caught up")
+	require.Equal(t, "the requested rate", (&findings{}).bound(0.1, few, &runner{late: time.Minute}), "the sender caught up")
 }
 
-// A backlog that grows is not the rate's doing, also where nothing was ever full.
+// A growing backlog means that the rate was not the bottleneck, even if no queue was full.
 func TestBehind(t *testing.T) {
-	delays := func(pending, latest time.Duration) *findings { // both grow evenly, by so much in all
+	delays := func(pending, latest time.Duration) *findings { // grow evenly by these totals
 		f := &findings{}
 		for i := range time.Duration(100) {
 			f.delays = append(f.delays, delay{sent: time.Unix(int64(i)*37%100, 0)})
@@ -137,16 +137,16 @@ func TestBehind(t *testing.T) {
 		}
 		return f
 	}
-	const rate = "the rate that was asked for"
+	const rate = "the requested rate"
 	require.Equal(t, rate, (&findings{}).behind(false))
 	require.Equal(t, rate, delays(0, 0).behind(true))
 	require.Equal(t, rate, delays(0, 2*time.Second).behind(true), "it takes longer by chance")
-	require.Equal(t, "JAM, slower than the rate: what was sent last took 11.0s to latest, what was sent first 5.0s", delays(0, 8*time.Second).behind(false))
+	require.Equal(t, "JAM, slower than the rate: the last transactions took 11.0s to latest, the first ones 5.0s", delays(0, 8*time.Second).behind(false))
 	require.Contains(t, delays(8*time.Second, 8*time.Second).behind(true), "JAM")
 	require.Contains(t, delays(8*time.Second, 8*time.Second).behind(false), "the node's execution")
 }
 
-// A load of one transaction lasts as long as it was asked to, so that its rate is what was asked for.
+// A load of one transaction lasts for the whole Duration, so that its rate is the requested one.
 func TestLoadLastsAsLongAsAsked(t *testing.T) {
 	n, url := serve(t, 0)
 	var out strings.Builder
@@ -154,16 +154,16 @@ func TestLoadLastsAsLongAsAsked(t *testing.T) {
 	require.Contains(t, out.String(), "sent      1 in 1.0 s: 1 per second")
 }
 
-// Who interrupts a load gets the report of what was sent until then.
+// An interrupted load reports on the transactions sent until then.
 func TestLoadIsInterrupted(t *testing.T) {
 	n, url := serve(t, 0)
 	ctx, stop := context.WithCancelCause(t.Context())
-	timer := time.AfterFunc(time.Second, func() { stop(errors.New("somebody pressed Ctrl-C")) })
+	timer := time.AfterFunc(time.Second, func() { stop(errors.New("interrupted by the user")) })
 	defer timer.Stop()
 	var out strings.Builder
 	err := Run(ctx, url, n.Accounts(), Config{Rate: 100, Duration: time.Hour, Accounts: 5}, &out)
 	require.ErrorIs(t, err, ErrIncomplete)
-	require.ErrorContains(t, err, "somebody pressed Ctrl-C")
+	require.ErrorContains(t, err, "interrupted by the user")
 	require.Contains(t, out.String(), "oracle    0 lost; 0 executed twice")
 }
 

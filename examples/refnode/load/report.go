@@ -16,19 +16,19 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 )
 
-// findings is what became of the load.
+// findings is the outcome of the load.
 type findings struct {
 	final, twice, failed       int
-	missing                    []common.Hash // sent, and in no final block
-	lost                       int           // of those, the ones that the node does not know any more
-	span                       time.Duration // from the first send to the last block that became final
+	missing                    []common.Hash // sent but not final
+	lost                       int           // missing and unknown to the node
+	span                       time.Duration // first send to last finalization
 	pending, latest, finalized []time.Duration
 	delays                     []delay
-	full                       float64 // how full blocks were, by gas
+	full                       float64 // gas used / gas limit
 	blocks                     int
 }
 
-// report reads the finalized chain and prints what is in it.
+// report reads the finalized chain and prints the findings.
 func (r *runner) report(ctx context.Context, w *watcher, began time.Time, sending, used time.Duration) error {
 	blocks, err := w.final(ctx)
 	if err != nil {
@@ -46,28 +46,29 @@ func (r *runner) report(ctx context.Context, w *watcher, began time.Time, sendin
 		return err
 	}
 	cpu := used.Seconds() / sending.Seconds()
-	fmt.Fprintf(r.out, "\nsent      %d in %.1f s: %.0f per second; %d refused; at worst %.1f s behind\n",
+	fmt.Fprintf(r.out, "\nsent      %d in %.1f s: %.0f per second; %d refused; at most %.1f s behind\n",
 		len(r.sent), sending.Seconds(), perSecond(len(r.sent), sending), total(r.refused), r.late.Seconds())
-	for _, why := range slices.Sorted(maps.Keys(r.refused)) {
-		fmt.Fprintf(r.out, "  refused %d: %s\n", r.refused[why], why)
+	for _, reason := range slices.Sorted(maps.Keys(r.refused)) {
+		fmt.Fprintf(r.out, "  refused %d: %s\n", r.refused[reason], reason)
 	}
 	fmt.Fprintf(r.out, "final     %d in %.1f s: %.0f per second, in %d blocks, %.0f%% of their gas; %d reverted\n",
 		f.final, f.span.Seconds(), perSecond(f.final, f.span), f.blocks, 100*f.full, f.failed)
 	f.histogram(r.out)
-	fmt.Fprintf(r.out, "bounded by %s (%.2f of %d cores, %.0f%% of the time the queue was full, blocks %.0f%% full)\n",
+	fmt.Fprintf(r.out, "bounded by %s (%.2f of %d cores, queue full %.0f%% of the time, blocks %.0f%% full)\n",
 		f.bound(cpu, w, r), cpu, runtime.NumCPU(), 100*w.fullShare(), 100*f.full)
 	if waiting := len(f.missing) - f.lost; waiting > 0 {
-		fmt.Fprintf(r.out, "waiting   %d are not final yet: the node still has them\n", waiting)
+		fmt.Fprintf(r.out, "waiting   %d are not final yet; the node still has them\n", waiting)
 	}
 	fmt.Fprintf(r.out, "oracle    %d lost; %d executed twice; JAM accumulated %d blocks, %d again, %d out of order\n",
 		f.lost, f.twice, status.Service.Accumulated, len(status.Service.Duplicates), len(status.Service.Gaps))
 	if f.lost+f.twice+len(status.Service.Duplicates)+len(status.Service.Gaps) > 0 {
-		return fmt.Errorf("%w: %d lost, %d twice, JAM: %v again, %v out of order", ErrUnsafe, f.lost, f.twice, status.Service.Duplicates, status.Service.Gaps)
+		return fmt.Errorf("%w: %d lost, %d executed twice; blocks that JAM accumulated again: %v, out of order: %v", ErrUnsafe, f.lost, f.twice, status.Service.Duplicates, status.Service.Gaps)
 	}
 	return nil
 }
 
-// judge counts, in finalized blocks alone, how often each transaction was executed, and how long each took.
+// judge counts how often each transaction was executed, in finalized blocks
+// only, and how long each took.
 func (r *runner) judge(blocks []*seen, began time.Time) *findings {
 	f := &findings{}
 	times := make(map[common.Hash]int, len(r.sent))
@@ -116,7 +117,7 @@ func (r *runner) judge(blocks []*seen, began time.Time) *findings {
 	return f
 }
 
-// perSecond is a rate; 0 where no time has passed.
+// perSecond returns a rate; 0 if d is not positive.
 func perSecond(n int, d time.Duration) float64 {
 	if d <= 0 {
 		return 0
@@ -124,7 +125,7 @@ func perSecond(n int, d time.Duration) float64 {
 	return float64(n) / d.Seconds()
 }
 
-// unknown counts transactions that the node has neither in a block nor in its pool.
+// unknown counts the transactions that are neither in a block nor in the pool.
 func (r *runner) unknown(ctx context.Context, txs []common.Hash) (n int, err error) {
 	for part := range slices.Chunk(txs, maxBatch) {
 		batch := make([]rpc.BatchElem, len(part))
@@ -162,7 +163,7 @@ func (r *runner) failures(ctx context.Context, blocks []*seen) (n int, err error
 	return n, nil
 }
 
-// histogram draws how long it took from sending to each tag.
+// histogram prints the distribution of the time from sending to each tag.
 func (f *findings) histogram(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "from sending to\t")
@@ -185,7 +186,7 @@ func (f *findings) histogram(out io.Writer) {
 		}
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t\n", len(row.took)-below, at(row.took, 0.5), at(row.took, 0.99), at(row.took, 1))
 	}
-	_ = w.Flush() // to a writer that the caller looks after
+	_ = w.Flush() // the caller owns out and its errors
 }
 
 // at returns a quantile of sorted durations.
@@ -203,7 +204,8 @@ func total(counts map[string]int) (n int) {
 	return n
 }
 
-// processTime is the processor time that this process has used, node and sender together.
+// processTime returns the processor time that this process has used, for node
+// and sender together.
 func processTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/jamq/jamq/examples/refnode/devkeys"
 )
 
-// sender is an account that sends.
+// sender is an account that sends transactions.
 type sender struct {
 	key     *ecdsa.PrivateKey
 	address common.Address
@@ -27,11 +27,11 @@ type sender struct {
 }
 
 const (
-	// maxBatch is how many transactions go into a request.
+	// maxBatch is the maximum number of transactions in a request.
 	maxBatch = 200
-	// tick is how often a batch goes out at least.
+	// tick is the maximum time between two batches.
 	tick = 100 * time.Millisecond
-	// funding is what a new account gets, in ether.
+	// funding is the amount that a new account receives, in ether.
 	funding = 20
 )
 
@@ -40,10 +40,11 @@ var (
 	feeCap = big.NewInt(1000 * params.GWei)
 )
 
-// counterCode adds one to slot 0.
+// counterCode is a contract that adds one to its slot 0.
 var counterCode = []byte{0x5f, 0x54, 0x60, 0x01, 0x01, 0x5f, 0x55, 0x00}
 
-// prepare finds or makes the senders, and the contract that a mixed load calls, and waits until all of it is final.
+// prepare sets up the senders and, for a mixed load, deploys the contract. It
+// waits until the set-up is executed.
 func (r *runner) prepare(ctx context.Context, rich []devkeys.Account) error {
 	r.sent, r.refused = map[common.Hash]time.Time{}, map[string]int{}
 	chainID, err := r.eth.ChainID(ctx)
@@ -89,7 +90,7 @@ func (r *runner) prepare(ctx context.Context, rich []devkeys.Account) error {
 	return nil
 }
 
-// fund makes new senders, and the transactions that pay them.
+// fund creates new senders, and the transactions that fund them.
 func (r *runner) fund(payers []*sender) (txs []*types.Transaction, err error) {
 	r.senders = nil
 	amount := new(big.Int).Mul(big.NewInt(funding), big.NewInt(params.Ether))
@@ -108,7 +109,8 @@ func (r *runner) fund(payers []*sender) (txs []*types.Transaction, err error) {
 	return txs, nil
 }
 
-// settleSetUp sends the first transactions and waits until they are executed. What the pool has no room for is sent again.
+// settleSetUp sends the set-up transactions and waits until they are executed.
+// It sends refused transactions again.
 func (r *runner) settleSetUp(ctx context.Context, txs []*types.Transaction) error {
 	for len(txs) > 0 {
 		part := txs[:min(maxBatch, len(txs))]
@@ -176,7 +178,7 @@ func (r *runner) sign(s *sender, data types.TxData) (*types.Transaction, error) 
 	return tx, err
 }
 
-// next is the i-th transaction of the load, and who sends it.
+// next returns the i-th transaction of the load and its sender.
 func (r *runner) next(i int) (*types.Transaction, *sender, error) {
 	s := r.senders[i%len(r.senders)]
 	to := &r.senders[(i*7+1)%len(r.senders)].address
@@ -206,7 +208,8 @@ func (r *runner) next(i int) (*types.Transaction, *sender, error) {
 	return tx, s, err
 }
 
-// setCode delegates an account of its own to the counter (EIP-7702).
+// setCode returns a transaction that delegates a new account to the counter
+// (EIP-7702).
 func (r *runner) setCode(i int, to *common.Address) (*types.SetCodeTx, error) {
 	key, err := crypto.ToECDSA(crypto.Keccak256(fmt.Appendf(nil, "jamq load delegate %d %d", time.Now().UnixNano(), i)))
 	if err != nil {
@@ -219,7 +222,8 @@ func (r *runner) setCode(i int, to *common.Address) (*types.SetCodeTx, error) {
 	}, err
 }
 
-// send sends at the configured rate, for the configured time. One that the node refuses is counted, and its sender tries again with the same nonce.
+// send sends transactions at the configured rate for the configured time. If
+// the node refuses one, send counts it, and the sender uses the nonce again.
 func (r *runner) send(ctx context.Context) error {
 	began, total := time.Now(), int(float64(r.cfg.Rate)*r.cfg.Duration.Seconds())
 	for i := 0; i < total; {
@@ -264,7 +268,8 @@ func (r *runner) sendBatch(ctx context.Context, first, n int) error {
 			continue
 		}
 		r.refused[err.Error()]++
-		if senders[i].nonce, err = r.eth.PendingNonceAt(ctx, senders[i].address); err != nil { // those after it may wait behind the gap
+		// The sender's later transactions may wait behind the nonce gap.
+		if senders[i].nonce, err = r.eth.PendingNonceAt(ctx, senders[i].address); err != nil {
 			return err
 		}
 	}

@@ -16,20 +16,21 @@ import (
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
 )
 
-// watcher notes when blocks reach each tag, and which transactions are in them.
+// watcher records the transactions of each block, and the time at which the
+// block reaches each tag.
 type watcher struct {
 	eth   *ethclient.Client
 	raw   *rpc.Client
 	first uint64
 
 	mu     sync.Mutex
-	blocks map[uint64]*seen // by number; replaced where the block is
-	queued int              // the most bundles that waited in the queue at once
-	full   int              // of how many looks
-	looks  int
+	blocks map[uint64]*seen // newest version by number
+	queued int              // maximum length of the queue
+	full   int              // polls with a full queue
+	polls  int              // all polls
 }
 
-// seen is a block with when it reached what.
+// seen is a block with the times at which it reached the tags.
 type seen struct {
 	hash                       common.Hash
 	txs                        []common.Hash
@@ -37,8 +38,8 @@ type seen struct {
 	pending, latest, finalized time.Time
 }
 
-// look is how often the heads are asked for.
-const look = 25 * time.Millisecond
+// pollInterval is the interval between two polls of the heads.
+const pollInterval = 25 * time.Millisecond
 
 func newWatcher(eth *ethclient.Client, raw *rpc.Client, first uint64) *watcher {
 	return &watcher{eth: eth, raw: raw, first: first, blocks: map[uint64]*seen{}}
@@ -49,13 +50,14 @@ func (w *watcher) run(ctx context.Context) error {
 		if err := w.once(ctx); err != nil {
 			return err
 		}
-		if err := sleep(ctx, look); err != nil {
+		if err := sleep(ctx, pollInterval); err != nil {
 			return err
 		}
 	}
 }
 
-// once looks at the heads, and at each block that reached one: it may be another one by now than when it was seen first.
+// once polls the heads and fetches each block that reached one, because the
+// block may have been replaced since it was first seen.
 func (w *watcher) once(ctx context.Context) error {
 	var s rpcapi.QueueStatus
 	if err := w.raw.CallContext(ctx, &s, "jam_queueStatus"); err != nil {
@@ -73,7 +75,7 @@ func (w *watcher) once(ctx context.Context) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.looks++
+	w.polls++
 	waiting := s.Bundles["queued"]
 	w.queued = max(w.queued, waiting)
 	if waiting >= fullQueue {
@@ -82,10 +84,12 @@ func (w *watcher) once(ctx context.Context) error {
 	return nil
 }
 
-// fullQueue is how many waiting bundles are a queue that takes no more: bundlequeue's default depth.
+// fullQueue is the number of waiting bundles at which the queue accepts no
+// more: bundlequeue's default depth.
 const fullQueue = 12
 
-// due forgets blocks that are gone, and names those that are new or have reached a tag.
+// due removes blocks that no longer exist. It returns the numbers of blocks
+// that are new or have reached a tag.
 func (w *watcher) due(s *rpcapi.QueueStatus) (numbers []uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,7 +103,7 @@ func (w *watcher) due(s *rpcapi.QueueStatus) (numbers []uint64) {
 	return numbers
 }
 
-// note keeps a block, and when it reached which tag.
+// note records a block and the tags that it has reached.
 func (w *watcher) note(number uint64, b *seen, s *rpcapi.QueueStatus, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,7 +121,8 @@ func (w *watcher) note(number uint64, b *seen, s *rpcapi.QueueStatus, now time.T
 	}
 }
 
-// fetch asks for a block with the hashes of its transactions; nil where there is none.
+// fetch returns a block with the hashes of its transactions, or nil if there is
+// none.
 func (w *watcher) fetch(ctx context.Context, number uint64) (*seen, error) {
 	var b *struct {
 		Hash         common.Hash
@@ -131,9 +136,9 @@ func (w *watcher) fetch(ctx context.Context, number uint64) (*seen, error) {
 	return &seen{hash: b.Hash, txs: b.Transactions, gasUsed: uint64(b.GasUsed), gasLimit: uint64(b.GasLimit)}, nil
 }
 
-// settle waits until so many transactions are in finalized blocks.
-func (w *watcher) settle(ctx context.Context, want int, patience time.Duration) error {
-	waiting, cancel := context.WithTimeout(ctx, patience)
+// settle waits until want transactions are in finalized blocks.
+func (w *watcher) settle(ctx context.Context, want int, timeout time.Duration) error {
+	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
 		final := 0
@@ -147,17 +152,18 @@ func (w *watcher) settle(ctx context.Context, want int, patience time.Duration) 
 		if final >= want {
 			return nil
 		}
-		if sleep(waiting, look) == nil {
+		if sleep(waiting, pollInterval) == nil {
 			continue
 		}
 		if interrupted := context.Cause(ctx); interrupted != nil {
 			return fmt.Errorf("%w: %d of %d transactions: %w", ErrIncomplete, final, want, interrupted)
 		}
-		return fmt.Errorf("%w: %d of %d transactions after %v", ErrIncomplete, final, want, patience)
+		return fmt.Errorf("%w: %d of %d transactions after %v", ErrIncomplete, final, want, timeout)
 	}
 }
 
-// final returns the finalized blocks as they are now, by asking for each again: what the watcher saw may have been replaced.
+// final returns the current finalized blocks. It fetches each of them again,
+// because the watcher may have seen a block that was replaced later.
 func (w *watcher) final(ctx context.Context) ([]*seen, error) {
 	head, err := w.eth.HeaderByNumber(ctx, big.NewInt(int64(rpc.FinalizedBlockNumber)))
 	if err != nil {
@@ -170,7 +176,7 @@ func (w *watcher) final(ctx context.Context) ([]*seen, error) {
 			return nil, err
 		}
 		if b == nil {
-			return nil, fmt.Errorf("%w: finalized block %d is gone", ErrUnsafe, number)
+			return nil, fmt.Errorf("%w: finalized block %d no longer exists", ErrUnsafe, number)
 		}
 		if before := w.blocks[number]; before != nil && before.hash == b.hash {
 			b = before

@@ -13,7 +13,7 @@ import (
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
-// isLive says that the page shows a node.
+// isLive is a script that reports whether the page shows a node.
 const isLive = `document.getElementById('link')?.textContent.trim() === 'live' && document.querySelectorAll('#flow li').length === 6`
 
 // count is a script for a number of the flow: 0 is Users, 5 is Finalized.
@@ -23,7 +23,8 @@ func count(step string) string {
 
 func lab(cfg *node.Config) { cfg.Lab = true }
 
-// TestPageInChromium uses the page as people do: it looks on while transactions flow, breaks the chain, and lets the node restart.
+// TestPageInChromium uses the page as people do: it looks on while transactions flow, breaks the
+// chain, and lets the node restart.
 func TestPageInChromium(t *testing.T) {
 	b := openBrowser(t)
 	s := serve(t, "127.0.0.1:0", 150*time.Millisecond, lab)
@@ -106,7 +107,8 @@ func breakThings(t *testing.T, b *browser, s *served) {
 	b.wait(`document.querySelectorAll('#timeline .cross').length > 0`, "the dead version is drawn")
 }
 
-// restart stops the node and starts another at the same address: the page says so, and finds it again.
+// restart stops the node and starts another at the same address. The page shows the interruption
+// and reconnects.
 func restart(t *testing.T, b *browser, s *served) {
 	s.stop()
 	b.wait(`document.getElementById('link').textContent.includes('disconnected')`, "the page says that it is disconnected")
@@ -121,7 +123,8 @@ func restart(t *testing.T, b *browser, s *served) {
 	}
 }
 
-// TestScreenshots takes pictures of the page under load and faults. JAMQ_SCREENSHOTS names the directory for them; docs/refnode.png is light.png.
+// TestScreenshots takes pictures of the page under load and faults. JAMQ_SCREENSHOTS names the
+// directory for them; docs/refnode.png is light.png.
 func TestScreenshots(t *testing.T) {
 	dir := os.Getenv("JAMQ_SCREENSHOTS")
 	if dir == "" {
@@ -151,7 +154,7 @@ func TestScreenshots(t *testing.T) {
 	b.scheme("dark")
 	b.screenshot(filepath.Join(dir, "dark.png"), true)
 	b.size(390, 844, 2, true)
-	time.Sleep(time.Second) // for the page to draw itself anew
+	time.Sleep(time.Second) // the page redraws itself
 	b.screenshot(filepath.Join(dir, "phone-dark.png"), true)
 	b.scheme("light")
 	b.screenshot(filepath.Join(dir, "phone-top.png"), false)

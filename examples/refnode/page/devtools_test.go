@@ -27,7 +27,7 @@ type browser struct {
 	mu      sync.Mutex
 	last    int
 	answers map[int]chan answer
-	errors  []string // what the page complained about
+	errors  []string // errors that the page logged
 }
 
 type answer struct {
@@ -40,7 +40,8 @@ type answer struct {
 	} `json:"error"`
 }
 
-// chromium finds the browser, or skips the test and says so. With JAMQ_REQUIRE_CHROMIUM=1 the test fails instead.
+// chromium finds the browser, or skips the test with a message. With JAMQ_REQUIRE_CHROMIUM=1 the
+// test fails instead.
 func chromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -53,7 +54,7 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// openBrowser starts a Chromium of its own for the test, on an empty page.
+// openBrowser starts a separate Chromium for the test, on an empty page.
 func openBrowser(t *testing.T) *browser {
 	t.Helper()
 	dir := t.TempDir()
@@ -62,8 +63,9 @@ func openBrowser(t *testing.T) *browser {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // its own group: the browser and its children
-		_ = cmd.Wait()                                      // it was killed
+		// The process group contains the browser and its children.
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Wait() // it was killed
 		require.Eventually(t, func() bool { return os.RemoveAll(dir) == nil }, 5*time.Second, 50*time.Millisecond)
 	})
 	b := &browser{t: t, answers: make(map[int]chan answer)}

@@ -1,13 +1,23 @@
-// Package page is the node's live page: what package live shows, for browsers. It is one HTML file with its style and script, embedded, that asks nobody
-// else for anything.
+// Package page serves the node's live page, which shows the state of package
+// live in a browser. The page is an embedded HTML file with its style and
+// scripts. It loads nothing from other hosts.
 //
-//	GET  /               the page
-//	GET  /live           server-sent events: a JSON object with the whole state of package live, then those of its parts that changed
-//	POST /lab/NAME       with -lab: {"value": …} sets loss, skip or latency, stops finality (stop), makes a reorg of so many blocks, or kills a package
+//	GET  /            the page
+//	GET  /live        server-sent events; the first is a JSON object with the
+//	                  whole state, the next ones contain the parts that changed
+//	POST /lab/NAME    injects a fault; see below
 //
-// A stream is never behind by more than one snapshot: what a slow reader misses it is not told later. It ends when the node does, and the page comes again by
-// itself.
+// A stream is at most one snapshot behind: a slow reader skips snapshots. The
+// stream ends when the node stops, and the page then reconnects by itself.
 //
-// Whoever may see the page may use the laboratory: it is for one's own machine. Other web sites may not: a request must come from the page's own
-// origin, carry JSON, and name a host that the server answers to.
+// # Fault injection
+//
+// With -lab, a POST request with the body {"value": …} injects a fault. NAME is
+// loss, skip or latency (sets that value), stop (stops or resumes finality),
+// reorg (replaces that many blocks) or kill (makes the package of that block
+// die).
+//
+// Every visitor of the page may use the laboratory, so enable it only on your
+// own machine. Other web sites cannot use it: a request must have the page's
+// origin, contain JSON, and name a host that the server accepts.
 package page

@@ -11,11 +11,12 @@ import (
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
-// maxBody bounds a request to the laboratory, in bytes.
+// maxBody is the maximum size of a request to the laboratory, in bytes.
 const maxBody = 1024
 
-// laboratory serves what breaks the chain. Another site's page cannot use it: browsers say where a request comes from, and send JSON to a stranger only if that one
-// agrees first.
+// laboratory serves the fault injection. Pages of other sites cannot use it:
+// browsers report the origin of a request, and send JSON to another site only
+// if that site permits it.
 func (p *Page) laboratory() http.Handler {
 	mux := http.NewServeMux()
 	for name, act := range map[string]func(l *node.Lab, r *http.Request, value json.RawMessage) error{
@@ -32,14 +33,14 @@ func (p *Page) laboratory() http.Handler {
 	}
 	same := http.NewCrossOriginProtection()
 	same.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "another site's page may not use the laboratory", http.StatusForbidden)
+		http.Error(w, "pages of other sites may not use the laboratory", http.StatusForbidden)
 	}))
 	return same.Handler(mux)
 }
 
 func (p *Page) serveLab(w http.ResponseWriter, r *http.Request, act func(*node.Lab, *http.Request, json.RawMessage) error) {
 	if p.lab == nil {
-		http.Error(w, "there is no laboratory: start the node with -lab, on the embedded chain", http.StatusForbidden)
+		http.Error(w, "the laboratory is disabled: start the node with -lab, on the embedded chain", http.StatusForbidden)
 		return
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
@@ -76,7 +77,7 @@ func readValue(body io.Reader) (json.RawMessage, error) {
 	return request.Value, nil
 }
 
-// with calls f with a value of its type.
+// with decodes raw and calls f with the value.
 func with[T any](raw json.RawMessage, f func(T) error) error {
 	var value T
 	if err := json.Unmarshal(raw, &value); err != nil {

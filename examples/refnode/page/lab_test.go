@@ -70,7 +70,8 @@ func TestLaboratory(t *testing.T) {
 	require.Equal(t, http.StatusMethodNotAllowed, status)
 }
 
-// Other sites' pages cannot use the laboratory: not by a form, not by a script, not by a name of their own for this address.
+// Pages of other sites cannot use the laboratory: not by a form, not by a script, and not by
+// another host name for this address.
 func TestLaboratoryIsForItsOwnPageOnly(t *testing.T) {
 	s := serve(t, "127.0.0.1:0", 50*time.Millisecond, lab)
 	for name, x := range map[string]struct {

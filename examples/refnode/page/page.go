@@ -12,17 +12,18 @@ import (
 //go:embed static
 var static embed.FS
 
-// Page is the handler. Close ends its streams.
+// Page is the HTTP handler of the page. It is safe for concurrent use.
 type Page struct {
 	http.Handler
 	hub     *live.Hub
-	lab     *node.Lab // nil where nothing can be broken
+	lab     *node.Lab // nil without fault injection
 	closed  chan struct{}
 	closing sync.Once
-	streams chan struct{} // a token for each stream
+	streams chan struct{} // holds a value per stream
 }
 
-// New returns the page that shows a hub. lab is what it may break, or nil.
+// New returns a page that shows the node of hub. lab injects faults; nil
+// disables fault injection.
 func New(hub *live.Hub, lab *node.Lab) *Page {
 	p := &Page{hub: hub, lab: lab, closed: make(chan struct{}), streams: make(chan struct{}, maxStreams)}
 	mux := http.NewServeMux()
@@ -34,10 +35,11 @@ func New(hub *live.Hub, lab *node.Lab) *Page {
 	return p
 }
 
-// Close ends all streams, now and later ones.
+// Close ends all streams. Streams that are opened later end at once.
 func (p *Page) Close() { p.closing.Do(func() { close(p.closed) }) }
 
-// policy lets the page load what the node serves and nothing else, and lets nobody put it into a frame.
+// policy lets the page load only resources of the node, and forbids other sites
+// to embed it in a frame.
 const policy = "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 func guard(next http.Handler) http.Handler {

@@ -62,7 +62,7 @@ func serve(t *testing.T, address string, slot time.Duration, change func(*node.C
 	return s
 }
 
-// send sends so many transfers, from all accounts in turn.
+// send sends count transfers, from all accounts in turn.
 func (s *served) send(count int) {
 	s.t.Helper()
 	id := s.node.ChainConfig().ChainID

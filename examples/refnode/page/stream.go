@@ -8,37 +8,39 @@ import (
 )
 
 const (
-	// maxStreams bounds how many browsers look on.
+	// maxStreams is the maximum number of streams at once.
 	maxStreams = 64
-	// writeTime is how long a reader may take for a message.
+	// writeTime is the maximum duration of writing one message.
 	writeTime = 10 * time.Second
-	// silence is after how long a stream says that it still lives.
+	// silence is the time without messages after which a stream sends a sign of
+	// life.
 	silence = 10 * time.Second
 )
 
-// stream sends the state, and what changes of it, as server-sent events.
+// stream sends the state and its changes as server-sent events.
 func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	select {
 	case p.streams <- struct{}{}:
 		defer func() { <-p.streams }()
 	default:
 		w.Header().Set("Retry-After", "5")
-		http.Error(w, "too many browsers look on", http.StatusServiceUnavailable)
+		http.Error(w, "too many streams are open", http.StatusServiceUnavailable)
 		return
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // proxies hold such streams back otherwise
+	h.Set("X-Accel-Buffering", "no") // prevents buffering in proxies
 	out := message{w: w, conn: http.NewResponseController(w)}
-	defer func() { _ = out.conn.SetWriteDeadline(time.Time{}) }() // not every ResponseWriter has deadlines
+	// Only the ResponseWriter of a real connection supports deadlines.
+	defer func() { _ = out.conn.SetWriteDeadline(time.Time{}) }()
 	if out.write([]byte("retry: 1000\n\n")) != nil {
 		return
 	}
 	p.follow(&out, r)
 }
 
-// follow writes the newest snapshot, waits for a newer one, and so on.
+// follow writes the newest snapshot whenever there is a newer one.
 func (p *Page) follow(out *message, r *http.Request) {
 	alive := time.NewTicker(silence)
 	defer alive.Stop()
@@ -68,14 +70,14 @@ func (p *Page) follow(out *message, r *http.Request) {
 	}
 }
 
-// message writes to a reader who may not take for ever.
+// message writes messages to a reader with a deadline.
 type message struct {
 	w    http.ResponseWriter
 	conn *http.ResponseController
 }
 
 func (m *message) write(b []byte) error {
-	_ = m.conn.SetWriteDeadline(time.Now().Add(writeTime)) // not every ResponseWriter has deadlines
+	_ = m.conn.SetWriteDeadline(time.Now().Add(writeTime)) // some ResponseWriters have no deadlines
 	if _, err := m.w.Write(b); err != nil {
 		return err
 	}

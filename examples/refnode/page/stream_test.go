@@ -22,7 +22,7 @@ import (
 	"github.com/jamq/jamq/examples/refnode/page"
 )
 
-// still is a source where nothing happens.
+// still is a source that never changes.
 type still struct{}
 
 func (still) Pool() live.Pool        { return live.Pool{Max: 1} }
@@ -30,7 +30,8 @@ func (still) Heads() live.Heads      { return live.Heads{} }
 func (still) Txs(uint64) (int, bool) { return 0, false }
 func (still) Lab() *live.Lab         { return nil }
 
-// pipes is a listener whose connections hold no byte that nobody reads: a reader that sleeps is noticed at once.
+// pipes is a listener whose connections do not buffer, so that a reader that does not read blocks
+// the writer at once.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -124,7 +125,7 @@ func TestStreamBeginsWithTheStateAndGoesOnWithChanges(t *testing.T) {
 	})
 }
 
-// A reader who sleeps is told the newest state when it comes again, and nothing in between.
+// A slow reader receives the newest state next, and no state in between.
 func TestSlowReaderIsToldTheNewest(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, s *show) {
 		conn, r := s.look()

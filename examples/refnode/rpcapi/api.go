@@ -10,10 +10,10 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// Version is what web3_clientVersion answers.
+// Version is the client name and version that web3_clientVersion returns.
 const Version = "jamq-refnode/v0.1.0"
 
-// api is what all receivers share.
+// api is the part that all receivers share.
 type api struct {
 	node    *node.Node
 	signer  types.Signer
@@ -22,7 +22,7 @@ type api struct {
 	filters *filters
 }
 
-// service is a receiver of a namespace's methods.
+// service is a receiver that implements methods of a namespace.
 type service struct {
 	namespace string
 	receiver  any
@@ -46,7 +46,8 @@ func (a *api) services(limiter *txpool.Limiter) []service {
 	}
 }
 
-// resolve returns the block that a tag, number or hash names, or geth's error for one that does not exist.
+// resolve returns the block with the given tag, number or hash. If there is
+// none, it returns geth's error.
 func (a *api) resolve(at rpc.BlockNumberOrHash) (*node.Block, error) {
 	if hash, ok := at.Hash(); ok {
 		b := a.node.BlockByHash(hash)
@@ -69,7 +70,7 @@ func (a *api) resolve(at rpc.BlockNumberOrHash) (*node.Block, error) {
 	return b, nil
 }
 
-// latestIfNil is the block that a call means when it names none.
+// latestIfNil returns *at, or the tag latest if at is nil.
 func latestIfNil(at *rpc.BlockNumberOrHash) rpc.BlockNumberOrHash {
 	if at != nil {
 		return *at

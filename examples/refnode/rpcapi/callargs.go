@@ -11,7 +11,10 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// CallArgs is the message of eth_call and eth_estimateGas.
+// CallArgs is the message of eth_call, eth_estimateGas and
+// eth_createAccessList. The fields have the names and meanings of geth's
+// transaction arguments. Data and Input are the same field under its old and
+// its new name.
 type CallArgs struct {
 	From                 *common.Address              `json:"from"`
 	To                   *common.Address              `json:"to"`
@@ -29,8 +32,9 @@ type CallArgs struct {
 	AuthorizationList    []types.SetCodeAuthorization `json:"authorizationList"`
 }
 
-// message checks the arguments and fills in what is missing. Gas is at most gasCap, which is also the default; 0 leaves it to the
-// estimator.
+// message checks the arguments and fills in defaults. gasCap is the maximum gas
+// and also the default. If gasCap is 0, the message keeps the gas of the
+// arguments, or 0 if they have none.
 func (c *CallArgs) message(baseFee, chainID *big.Int, gasCap uint64) (*core.Message, error) {
 	switch {
 	case c.GasPrice != nil && (c.MaxFeePerGas != nil || c.MaxPriorityFeePerGas != nil):
@@ -60,7 +64,8 @@ func (c *CallArgs) message(baseFee, chainID *big.Int, gasCap uint64) (*core.Mess
 	return m, c.fees(m, baseFee)
 }
 
-// fees sets the message's prices. Without any the message is free.
+// fees sets the message's gas prices. If the arguments have no price, the price
+// is 0.
 func (c *CallArgs) fees(m *core.Message, baseFee *big.Int) error {
 	if c.GasPrice != nil {
 		m.GasPrice = amount(c.GasPrice)
@@ -91,7 +96,8 @@ func (c *CallArgs) data() []byte {
 	return nil
 }
 
-// amount reads a number of at most 256 bits, which is all that hexutil.Big takes.
+// amount converts v; nil is 0. hexutil.Big accepts at most 256 bits, so that
+// the value fits.
 func amount(v *hexutil.Big) *uint256.Int {
 	if v == nil {
 		return new(uint256.Int)

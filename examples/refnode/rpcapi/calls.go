@@ -20,10 +20,12 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// Calls answers what runs a message on a state and leaves no trace.
+// Calls implements the eth methods that execute a message without changing the
+// state.
 type Calls struct{ *api }
 
-// call is a message with the block and the state that it runs on. It ends with ctx; its end must be called.
+// call is a message with the block and the state that it runs on. ctx bounds
+// its duration. The caller must call end.
 type call struct {
 	ctx     context.Context
 	end     context.CancelFunc
@@ -32,7 +34,8 @@ type call struct {
 	message *core.Message
 }
 
-// prepare finds the block of a call, changes its state as the overrides say, and fills in the message. gasCap is as of CallArgs.message.
+// prepare finds the block of a call, applies the state overrides, and fills in
+// the message. gasCap is passed to CallArgs.message.
 func (a *Calls) prepare(ctx context.Context, method string, args *CallArgs, at *rpc.BlockNumberOrHash, o *stateOverride, gasCap uint64) (*call, error) {
 	if err := a.limits.call(ctx, method, 0); err != nil {
 		return nil, err
@@ -55,7 +58,7 @@ func (a *Calls) prepare(ctx context.Context, method string, args *CallArgs, at *
 	return c, nil
 }
 
-// Call is eth_call.
+// Call implements eth_call.
 func (a *Calls) Call(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, overrides *stateOverride) (hexutil.Bytes, error) {
 	c, err := a.prepare(ctx, "eth_call", &args, at, overrides, a.cfg.GasCap)
 	if err != nil {
@@ -72,7 +75,7 @@ func (a *Calls) Call(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHa
 	return result.Return(), result.Err
 }
 
-// EstimateGas is eth_estimateGas.
+// EstimateGas implements eth_estimateGas.
 func (a *Calls) EstimateGas(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, overrides *stateOverride) (hexutil.Uint64, error) {
 	c, err := a.prepare(ctx, "eth_estimateGas", &args, at, overrides, 0)
 	if err != nil {
@@ -86,22 +89,26 @@ func (a *Calls) EstimateGas(ctx context.Context, args CallArgs, at *rpc.BlockNum
 	return hexutil.Uint64(gas), err
 }
 
-// accessListResult is the answer of eth_createAccessList. Error is why the call fails, if it does with that list.
+// accessListResult is the answer of eth_createAccessList. Error is the reason
+// if the call fails with that list.
 type accessListResult struct {
 	AccessList types.AccessList `json:"accessList"`
 	Error      string           `json:"error,omitempty"`
 	GasUsed    hexutil.Uint64   `json:"gasUsed"`
 }
 
-// CreateAccessList is eth_createAccessList: what a call touches besides its sender, its receiver and the precompiled contracts, and the gas that it
-// uses with that list. The list can change what the call does, so it is run until the list stays the same.
+// CreateAccessList implements eth_createAccessList. It returns the addresses
+// and slots that a call touches, and the gas that the call uses with that list.
+// The sender, the receiver and the precompiled contracts are not listed.
+// Because the list can change the result of the call, the call is repeated
+// until the list stays the same.
 func (a *Calls) CreateAccessList(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, overrides *stateOverride) (*accessListResult, error) {
 	c, err := a.prepare(ctx, "eth_createAccessList", &args, at, overrides, a.cfg.GasCap)
 	if err != nil {
 		return nil, err
 	}
 	defer c.end()
-	known := a.needNoListing(c, &args)
+	known := a.implicitAddresses(c, &args)
 	before := logger.NewAccessListTracer(c.message.AccessList, known)
 	for {
 		list := before.AccessList()
@@ -122,8 +129,8 @@ func (a *Calls) CreateAccessList(ctx context.Context, args CallArgs, at *rpc.Blo
 	}
 }
 
-// needNoListing are the addresses that a message touches anyway.
-func (a *Calls) needNoListing(c *call, args *CallArgs) map[common.Address]struct{} {
+// implicitAddresses returns the addresses that are warm without an access list.
+func (a *Calls) implicitAddresses(c *call, args *CallArgs) map[common.Address]struct{} {
 	m, config := c.message, a.node.ChainConfig()
 	known := map[common.Address]struct{}{m.From: {}}
 	switch {
@@ -145,10 +152,12 @@ func (a *Calls) needNoListing(c *call, args *CallArgs) map[common.Address]struct
 	return known
 }
 
-// stateOverride says what is different in the state that a call runs on, by account.
+// stateOverride holds the overrides of the state that a call runs on, by
+// account.
 type stateOverride map[common.Address]accountOverride
 
-// accountOverride is what is different in an account: fields that are not nil, and single slots of its storage.
+// accountOverride holds the overrides of one account. Nil fields change
+// nothing, and StateDiff changes single storage slots.
 type accountOverride struct {
 	Nonce            *hexutil.Uint64             `json:"nonce"`
 	Code             *hexutil.Bytes              `json:"code"`
@@ -158,7 +167,8 @@ type accountOverride struct {
 	MovePrecompileTo *common.Address             `json:"movePrecompileToAddress"`
 }
 
-// apply changes a view. Slots of an account are spread over the whole tree, so that "state", which would clear all others, is refused.
+// apply applies the overrides to a view. It refuses "state", which would clear
+// all other slots: the slots of an account are spread over the whole tree.
 func (o *stateOverride) apply(view *statedb.View) error {
 	if o == nil {
 		return nil
@@ -174,7 +184,7 @@ func (o *stateOverride) apply(view *statedb.View) error {
 func (o accountOverride) apply(view *statedb.View, addr common.Address) (err error) {
 	switch {
 	case o.State != nil:
-		return errors.New(`"state" is not supported, because the storage of one account cannot be cleared here: use "stateDiff"`)
+		return errors.New(`"state" is not supported, because the node cannot clear the storage of one account: use "stateDiff"`)
 	case o.MovePrecompileTo != nil:
 		return errors.New(`"movePrecompileToAddress" is not supported`)
 	}

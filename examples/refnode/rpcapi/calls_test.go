@@ -15,7 +15,8 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// What eth_getProof says is true: the witness that it names proves the same values against the block's root, to somebody who has nothing but that root.
+// eth_getProof refers to jam_getStateWitness. Its witness proves the same values
+// to a verifier that has only the block's root.
 func TestStateWitness(t *testing.T) {
 	s := serve(t, nil)
 	at := s.counter(0)
@@ -93,7 +94,7 @@ func TestOverrides(t *testing.T) {
 	require.Empty(t, result)
 }
 
-// What runs for ever is stopped, and says why; so is a trace that grows for ever.
+// An endless call is stopped with a time-out error, and so is an endless trace.
 func TestCallTime(t *testing.T) {
 	s := serve(t, func(_ *node.Config, c *Config) { c.CallTime, c.GasCap = 50*time.Millisecond, 1<<40 })
 	c := s.dial(s.server.URL)

@@ -12,25 +12,29 @@ import (
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
-// Chain answers what concerns blocks.
+// Chain implements the eth methods that read blocks.
 type Chain struct{ *api }
 
-// ChainId is eth_chainId.
+// ChainId implements eth_chainId.
 func (a *Chain) ChainId() *hexutil.Big { return (*hexutil.Big)(a.node.ChainConfig().ChainID) }
 
-// BlockNumber is eth_blockNumber: the number of the latest block, the highest without a gap below it that is accumulated
-// on the best JAM chain.
+// BlockNumber implements eth_blockNumber. It returns the number of the latest
+// block: the highest block that, like all its predecessors, is accumulated on
+// the best JAM chain.
 func (a *Chain) BlockNumber() hexutil.Uint64 {
 	return hexutil.Uint64(a.node.Resolve(rpc.LatestBlockNumber).NumberU64())
 }
 
-// Syncing is eth_syncing: the node makes the blocks itself, so it is never behind.
+// Syncing implements eth_syncing. It returns false: the node creates the blocks
+// itself and is never behind.
 func (a *Chain) Syncing() bool { return false }
 
-// Accounts is eth_accounts: the node signs for nobody.
+// Accounts implements eth_accounts. It returns an empty list: the node holds no
+// keys.
 func (a *Chain) Accounts() []common.Address { return []common.Address{} }
 
-// GetBlockByNumber is eth_getBlockByNumber; null for a block that does not exist.
+// GetBlockByNumber implements eth_getBlockByNumber. It returns null for a block
+// that does not exist.
 func (a *Chain) GetBlockByNumber(_ context.Context, number rpc.BlockNumber, full bool) (object, error) {
 	b := a.node.Resolve(number)
 	if b == nil {
@@ -39,7 +43,8 @@ func (a *Chain) GetBlockByNumber(_ context.Context, number rpc.BlockNumber, full
 	return a.block(b, full)
 }
 
-// GetBlockByHash is eth_getBlockByHash; null for a block that does not exist.
+// GetBlockByHash implements eth_getBlockByHash. It returns null for a block
+// that does not exist.
 func (a *Chain) GetBlockByHash(_ context.Context, hash common.Hash, full bool) (object, error) {
 	b := a.node.BlockByHash(hash)
 	if b == nil {
@@ -48,7 +53,9 @@ func (a *Chain) GetBlockByHash(_ context.Context, hash common.Hash, full bool) (
 	return a.block(b, full)
 }
 
-// GetBlockTransactionCountByNumber is eth_getBlockTransactionCountByNumber; null for a block that does not exist.
+// GetBlockTransactionCountByNumber implements
+// eth_getBlockTransactionCountByNumber. It returns null for a block that does
+// not exist.
 func (a *Chain) GetBlockTransactionCountByNumber(_ context.Context, number rpc.BlockNumber) *hexutil.Uint {
 	b := a.node.Resolve(number)
 	if b == nil {
@@ -58,7 +65,8 @@ func (a *Chain) GetBlockTransactionCountByNumber(_ context.Context, number rpc.B
 	return &n
 }
 
-// GetBlockTransactionCountByHash is eth_getBlockTransactionCountByHash; null for a block that does not exist.
+// GetBlockTransactionCountByHash implements eth_getBlockTransactionCountByHash.
+// It returns null for a block that does not exist.
 func (a *Chain) GetBlockTransactionCountByHash(_ context.Context, hash common.Hash) *hexutil.Uint {
 	b := a.node.BlockByHash(hash)
 	if b == nil {
@@ -68,7 +76,8 @@ func (a *Chain) GetBlockTransactionCountByHash(_ context.Context, hash common.Ha
 	return &n
 }
 
-// GetBlockReceipts is eth_getBlockReceipts; null for a block that does not exist.
+// GetBlockReceipts implements eth_getBlockReceipts. It returns null for a block
+// that does not exist.
 func (a *Chain) GetBlockReceipts(ctx context.Context, at rpc.BlockNumberOrHash) ([]object, error) {
 	if err := a.limits.call(ctx, "eth_getBlockReceipts", 0); err != nil {
 		return nil, err
@@ -86,49 +95,54 @@ func (a *Chain) GetBlockReceipts(ctx context.Context, at rpc.BlockNumberOrHash) 
 	return receipts, nil
 }
 
-// GetUncleCountByBlockNumber is eth_getUncleCountByBlockNumber: no block has uncles; null for one that does not exist.
+// GetUncleCountByBlockNumber implements eth_getUncleCountByBlockNumber. It
+// returns 0, because blocks have no uncles, and null for a block that does not
+// exist.
 func (a *Chain) GetUncleCountByBlockNumber(_ context.Context, number rpc.BlockNumber) *hexutil.Uint {
-	return none(a.node.Resolve(number))
+	return noUncles(a.node.Resolve(number))
 }
 
-// GetUncleCountByBlockHash is eth_getUncleCountByBlockHash: no block has uncles; null for one that does not exist.
+// GetUncleCountByBlockHash implements eth_getUncleCountByBlockHash. It returns
+// 0, because blocks have no uncles, and null for a block that does not exist.
 func (a *Chain) GetUncleCountByBlockHash(_ context.Context, hash common.Hash) *hexutil.Uint {
-	return none(a.node.BlockByHash(hash))
+	return noUncles(a.node.BlockByHash(hash))
 }
 
-func none(b *node.Block) *hexutil.Uint {
+func noUncles(b *node.Block) *hexutil.Uint {
 	if b == nil {
 		return nil
 	}
 	return new(hexutil.Uint)
 }
 
-// GetUncleByBlockNumberAndIndex is eth_getUncleByBlockNumberAndIndex: null, no block has uncles.
+// GetUncleByBlockNumberAndIndex implements eth_getUncleByBlockNumberAndIndex.
+// It returns null, because blocks have no uncles.
 func (a *Chain) GetUncleByBlockNumberAndIndex(rpc.BlockNumber, hexutil.Uint) object { return nil }
 
-// GetUncleByBlockHashAndIndex is eth_getUncleByBlockHashAndIndex: null, no block has uncles.
+// GetUncleByBlockHashAndIndex implements eth_getUncleByBlockHashAndIndex. It
+// returns null, because blocks have no uncles.
 func (a *Chain) GetUncleByBlockHashAndIndex(common.Hash, hexutil.Uint) object { return nil }
 
-// Net answers the net namespace.
+// Net implements the net namespace.
 type Net struct{ *api }
 
-// Version is net_version: the chain id in decimal.
+// Version implements net_version. It returns the chain id in decimal.
 func (a *Net) Version() string { return a.node.ChainConfig().ChainID.String() }
 
-// Listening is net_listening.
+// Listening implements net_listening. It always returns true.
 func (*Net) Listening() bool { return true }
 
-// PeerCount is net_peerCount: the node has no peers.
+// PeerCount implements net_peerCount. It returns 0: the node has no peers.
 func (*Net) PeerCount() hexutil.Uint { return 0 }
 
-// Web3 answers the web3 namespace.
+// Web3 implements the web3 namespace.
 type Web3 struct{}
 
-// ClientVersion is web3_clientVersion.
+// ClientVersion implements web3_clientVersion. It returns [Version].
 func (*Web3) ClientVersion() string { return Version }
 
-// Sha3 is web3_sha3: the Keccak-256 hash.
+// Sha3 implements web3_sha3. It returns the Keccak-256 hash of data.
 func (*Web3) Sha3(data hexutil.Bytes) hexutil.Bytes { return crypto.Keccak256(data) }
 
-// quoteNonce is a nonce as txpool_content writes it: decimal.
+// quoteNonce returns a nonce in decimal, as txpool_content writes it.
 func quoteNonce(nonce uint64) string { return strconv.FormatUint(nonce, 10) }

@@ -16,47 +16,69 @@ import (
 // ErrInvalidConfig is wrapped by every error of Config.Validate.
 var ErrInvalidConfig = errors.New("rpcapi: invalid config")
 
-// Namespaces that the node has. Admin is not among those that everybody can be given.
+// namespaces are the namespaces that Config.API may contain. The namespace
+// admin always requires a token.
 var namespaces = []string{"eth", "net", "web3", "txpool", "jam", "debug"}
 
-// Config says who may ask for what, and how much. Begin with [DefaultConfig]. Where geth has the same setting, name, meaning and default are geth's.
+// Config defines which clients may call which methods, and how often. Start
+// from [DefaultConfig]. Settings that geth also has keep geth's name, meaning
+// and default.
 type Config struct {
-	// API are the namespaces that everybody may call, out of eth, net, web3, txpool, jam and debug. Tracing is expensive: where strangers
-	// reach the node, leave debug out. Whoever has a token may call all of them, and admin.
+	// API lists the namespaces that clients without a token may call: eth, net,
+	// web3, txpool, jam and debug. Tracing is expensive, so leave debug out if
+	// untrusted clients reach the node. A client with a token may call all of
+	// these and admin.
 	API []string
-	// CORS are the origins whose scripts may read answers over HTTP; "*" is all, none is none.
+	// CORS lists the origins whose scripts may read answers over HTTP. "*"
+	// allows all origins; an empty list allows none.
 	CORS []string
-	// VHosts are the host names by which the node may be asked over HTTP, so that no foreign name can be bound to its address; "*" is all. An IP
-	// address is always good.
+	// VHosts lists the host names that HTTP requests may address. It prevents
+	// an attacker from binding another name to the node's address (DNS
+	// rebinding). "*" allows all names. IP addresses are always allowed.
 	VHosts []string
-	// Origins are the origins whose scripts may open a WebSocket; "*" is all, none is this machine.
+	// Origins lists the origins whose scripts may open a WebSocket. "*" allows
+	// all origins; an empty list allows only this machine.
 	Origins []string
-	// Secret is the key of the tokens (HS256, as of geth's engine API: "Authorization: Bearer …", issued within the last minute), 32 bytes. Without
-	// one nobody is admin.
+	// Secret is the key of the administrators' tokens, 32 bytes. Tokens are
+	// HS256 as in geth's engine API: the header is "Authorization: Bearer …"
+	// and the token was issued within the last minute. Without a key there are
+	// no administrators.
 	Secret []byte
-	// BatchItems bounds the calls in a batch, BatchBytes the bytes of its answer. BodyBytes bounds a request, over HTTP and WebSocket.
+	// BatchItems is the maximum number of calls in a batch, and BatchBytes the
+	// maximum size of its answer in bytes. BodyBytes is the maximum size of a
+	// request in bytes, over HTTP and WebSocket.
 	BatchItems, BatchBytes, BodyBytes int
-	// RequestTime bounds an HTTP request, from its first byte to the answer's last.
+	// RequestTime is the maximum duration of an HTTP request, from the first
+	// byte of the request to the last byte of the answer.
 	RequestTime time.Duration
-	// GasCap bounds the gas and CallTime the time of eth_call, eth_estimateGas, eth_createAccessList and every trace.
+	// GasCap is the maximum gas, and CallTime the maximum duration, of
+	// eth_call, eth_estimateGas, eth_createAccessList and every trace.
 	GasCap   uint64
 	CallTime time.Duration
-	// MaxLogs bounds the logs of one answer, LogRange the blocks that it looks at, LogTerms the addresses, and the topics at a place, of a query.
+	// MaxLogs is the maximum number of logs in one answer. LogTerms is the
+	// maximum number of addresses in a query, and of topics per position.
+	// LogRange is the maximum number of blocks that a query reads.
 	MaxLogs, LogTerms int
 	LogRange          uint64
-	// FilterTime is after how long a filter is gone that nobody asked about.
+	// FilterTime is the lifetime of a filter after its client last used it.
 	FilterTime time.Duration
-	// MaxSubscriptions bounds filters and subscriptions together, of all clients, of which those for pending transactions count a hundredfold; a source can have
-	// a tenth.
+	// MaxSubscriptions is the maximum number of filters and subscriptions of
+	// all clients together. One for pending transactions counts as a hundred. A
+	// single source may use a tenth of the maximum.
 	MaxSubscriptions int
-	// Limits is how much a source may ask, which is an IPv4 address or the first 64 bits of an IPv6 address: calls that cost more than a
-	// look are its Txs, and all that is sent to the node its Bytes. Somebody with a token is not limited.
+	// Limits bounds each source, which is an IPv4 address or the first 64 bits
+	// of an IPv6 address. Calls that cost more than a lookup count as its Txs,
+	// and all bytes sent to the node as its Bytes. Clients with a token are not
+	// limited.
 	Limits txpool.LimiterConfig
-	// LimitLoopback says that programs on this machine are limited too. A proxy is one: let it limit, or set this.
+	// LimitLoopback applies the limits to programs on this machine too. A
+	// reverse proxy is such a program: either let the proxy limit its clients,
+	// or set this field.
 	LimitLoopback bool
 }
 
-// DefaultConfig returns geth's defaults, and 200 calls and a megabyte per second for a source.
+// DefaultConfig returns geth's defaults, and a limit of 200 calls and one
+// megabyte per second for each source.
 func DefaultConfig() Config {
 	limits := txpool.DefaultLimiterConfig()
 	limits.Source = txpool.Rate{Txs: 200, TxBurst: 200 * burstSeconds, Bytes: 1e6, ByteBurst: 16e6}
@@ -84,11 +106,12 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate names the first field that is out of range. The error wraps [ErrInvalidConfig].
+// Validate returns an error that names the first field out of range. The error
+// wraps [ErrInvalidConfig].
 func (c *Config) Validate() error {
 	for _, name := range c.API {
 		if !slices.Contains(namespaces, name) {
-			return fmt.Errorf("%w: API names %q, want some of %v", ErrInvalidConfig, name, namespaces)
+			return fmt.Errorf("%w: API contains %q, want only names out of %v", ErrInvalidConfig, name, namespaces)
 		}
 	}
 	if len(c.Secret) != 0 && len(c.Secret) != secretSize {
@@ -109,7 +132,7 @@ func (c *Config) Validate() error {
 		}
 	}
 	if c.Limits.Source.ByteBurst != 0 && c.Limits.Source.ByteBurst < c.BodyBytes {
-		return fmt.Errorf("%w: Limits.Source.ByteBurst is %d, want at least the BodyBytes, %d", ErrInvalidConfig, c.Limits.Source.ByteBurst, c.BodyBytes)
+		return fmt.Errorf("%w: Limits.Source.ByteBurst is %d, want at least BodyBytes, %d", ErrInvalidConfig, c.Limits.Source.ByteBurst, c.BodyBytes)
 	}
 	if err := c.Limits.Validate(); err != nil {
 		return fmt.Errorf("%w: Limits: %w", ErrInvalidConfig, err)

@@ -21,9 +21,10 @@ import (
 type both struct {
 	api         *api
 	ours, geths *rpc.Client
-	txs         []*types.Transaction // a deployment, one each of types 0, 1, 2 and 4; that of type 2 fails
-	waiting     *types.Transaction   // behind a gap
-	counter     common.Address
+	// A deployment, and one each of types 0, 1, 2 (which fails) and 4.
+	txs     []*types.Transaction
+	waiting *types.Transaction // behind a gap
+	counter common.Address
 }
 
 func startBoth(t *testing.T) *both {
@@ -43,7 +44,8 @@ func startBoth(t *testing.T) *both {
 		&types.AccessListTx{
 			ChainID: id, GasPrice: price, Gas: 100_000, To: &b.counter, AccessList: types.AccessList{{Address: b.counter, StorageKeys: []common.Hash{{}}}},
 		},
-		&types.DynamicFeeTx{ChainID: id, GasTipCap: big.NewInt(params.GWei), GasFeeCap: price, Gas: 100_000, To: &b.counter, Data: []byte{1, 2, 3}}, // fails
+		// This one fails.
+		&types.DynamicFeeTx{ChainID: id, GasTipCap: big.NewInt(params.GWei), GasFeeCap: price, Gas: 100_000, To: &b.counter, Data: []byte{1, 2, 3}},
 		&types.SetCodeTx{
 			ChainID: uint256.MustFromBig(id), GasTipCap: uint(params.GWei), GasFeeCap: uint(10 * params.GWei), Gas: 200_000, To: b.counter,
 			AuthList: []types.SetCodeAuthorization{authorization},
@@ -75,19 +77,26 @@ func startBoth(t *testing.T) *both {
 	raw, err := b.waiting.MarshalBinary()
 	require.NoError(t, err)
 	require.NoError(t, g.CallContext(t.Context(), new(any), "eth_sendRawTransaction", hexutil.Bytes(raw)))
-	require.NoError(t, s.node.Drain(t.Context())) // until it is final, so that all tags are above the genesis
+	// After Drain all blocks are final, so that all tags are above genesis.
+	require.NoError(t, s.node.Drain(t.Context()))
 	return b
 }
 
-// elsewhere are the methods that geth has not, or answers otherwise: each has a test of its own.
+// elsewhere are the methods that geth does not have or answers differently. Each
+// has its own test.
 var elsewhere = map[string]bool{
-	"admin_nodeInfo": true, "admin_removeTransaction": true, "admin_bannedUntil": true, "admin_pardon": true, // TestTokens, TestRateLimits
+	// TestTokens, TestRateLimits
+	"admin_nodeInfo": true, "admin_removeTransaction": true, "admin_bannedUntil": true, "admin_pardon": true,
 	"admin_resume": true, "admin_giveUp": true, // TestTokens
 	"eth_getProof": true, "jam_getStateWitness": true, // TestStateWitness
-	"eth_sendRawTransactionSync": true,                                                       // TestSendAndWait
-	"eth_newHeads":               true, "eth_logs": true, "eth_newPendingTransactions": true, // TestSubscriptions
-	"jam_getTransactionStatus": true,                                                                            // TestTransactionStatus
-	"jam_queueStatus":          true, "jam_getBundle": true, "jam_getFinalityProof": true, "jam_getTrust": true, // the tests of the command
+	// TestSendAndWait
+	"eth_sendRawTransactionSync": true,
+	// TestSubscriptions
+	"eth_newHeads": true, "eth_logs": true, "eth_newPendingTransactions": true,
+	// TestTransactionStatus
+	"jam_getTransactionStatus": true,
+	// the tests of the command
+	"jam_queueStatus": true, "jam_getBundle": true, "jam_getFinalityProof": true, "jam_getTrust": true,
 }
 
 // methods returns the names of all methods, and of the subscriptions among them.
@@ -102,7 +111,7 @@ func methods(a *api) (names []string) {
 	return names
 }
 
-// conformance is a table of what is asked of both.
+// conformance is a table of the calls that are made to both nodes.
 type conformance struct {
 	*both
 	t                    *testing.T
@@ -111,7 +120,7 @@ type conformance struct {
 	tries                []try
 }
 
-// try is a call. Hashes of blocks differ, so arguments may depend on who is asked.
+// try is a call. Block hashes differ, so arguments may depend on the node.
 type try struct {
 	method string
 	args   func(*rpc.Client) []any
@@ -122,7 +131,8 @@ func (c *conformance) add(method string, equal bool, args func(*rpc.Client) []an
 	c.tries = append(c.tries, try{method, args, equal})
 }
 
-// same says that both answer the same, like that the answers have the same shape. Errors are always the same.
+// same requires equal answers, and like requires answers of the same shape.
+// Errors are always equal.
 func (c *conformance) same(method string, args ...any) {
 	c.add(method, true, func(*rpc.Client) []any { return args })
 }
@@ -255,7 +265,7 @@ func (c *conformance) node() {
 	c.same("eth_feeHistory", "0x1", "latest", []float64{50, 10})
 	c.same("eth_sendRawTransaction", "0x02c0")
 	for _, method := range []string{"hardhat_metadata", "evm_snapshot", "anvil_nodeInfo", "wallet_getCapabilities"} {
-		c.same(method) // development nodes have them, and their users find out by the error who is none
+		c.same(method) // clients recognize development nodes by it
 	}
 	c.same("net_listening")
 	c.same("net_peerCount")
@@ -304,7 +314,9 @@ func errorData(err error) any {
 	return nil
 }
 
-// Every method that geth has too, beside geth itself, on the same transactions: the same shape, and where the chains agree the same value.
+// Every method that geth also has runs against both nodes, on the same
+// transactions. The answers have the same shape, and the same value if the chains
+// agree on it.
 func TestConformance(t *testing.T) {
 	c := &conformance{both: startBoth(t), t: t, stranger: common.Address{0xee}}
 	for who, tx := range map[*common.Address]*types.Transaction{&c.me: c.txs[1], &c.waiter: c.waiting} {

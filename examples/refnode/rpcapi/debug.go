@@ -15,7 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/eth/tracers"
 	"github.com/ethereum/go-ethereum/eth/tracers/logger"
-	_ "github.com/ethereum/go-ethereum/eth/tracers/native" // callTracer, prestateTracer and the other ones written in Go
+	_ "github.com/ethereum/go-ethereum/eth/tracers/native" // registers the tracers written in Go
 	"github.com/ethereum/go-ethereum/ethdb"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
@@ -23,8 +23,10 @@ import (
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
-// Debug answers the debug namespace by go-ethereum's own tracing. Of go-ethereum's methods only those are here that neither read nor write files. Tracers are
-// those written in Go, and the struct logger where none is named; a tracer in JavaScript is refused as not found.
+// Debug implements the debug namespace with go-ethereum's tracers. It has only
+// those methods of go-ethereum's that neither read nor write files. It supports
+// the tracers that are written in Go; without a tracer name it uses the struct
+// logger. A JavaScript tracer is refused as not found.
 type Debug struct {
 	*api
 	traces *tracers.API
@@ -32,8 +34,8 @@ type Debug struct {
 
 func newDebug(a *api) *Debug { return &Debug{a, tracers.NewAPI(traceBackend{a})} }
 
-// trace makes a trace, within the limits on its time and size.
-func (d *Debug) trace(ctx context.Context, config *tracers.TraceConfig, made func(context.Context, *tracers.TraceConfig) (any, error)) (any, error) {
+// trace calls run within the limits on a trace's duration and size.
+func (d *Debug) trace(ctx context.Context, config *tracers.TraceConfig, run func(context.Context, *tracers.TraceConfig) (any, error)) (any, error) {
 	if err := d.limits.call(ctx, "debug", 0); err != nil {
 		return nil, err
 	}
@@ -53,14 +55,17 @@ func (d *Debug) trace(ctx context.Context, config *tracers.TraceConfig, made fun
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.CallTime)
 	defer cancel()
-	return made(ctx, config)
+	return run(ctx, config)
 }
 
-// muxTracer is go-ethereum's tracer that runs the others that its configuration names.
+// muxTracer is the name of go-ethereum's tracer that runs several other
+// tracers, which its configuration lists.
 const muxTracer = "muxTracer"
 
-// checkTracer refuses tracers that are not written in Go. go-ethereum would take their names for JavaScript, and call an interpreter that is not in this program:
-// a nil function, in goroutines of its own, where it ends the process.
+// checkTracer refuses tracers that are not written in Go. go-ethereum would
+// treat such a name as JavaScript and call an interpreter that this program
+// does not contain. That is a nil function in another goroutine, so the call
+// would end the process.
 func checkTracer(name string, config json.RawMessage) error {
 	names := []string{name}
 	if name == muxTracer && len(config) > 0 {
@@ -70,39 +75,41 @@ func checkTracer(name string, config json.RawMessage) error {
 		}
 		names = slices.Sorted(maps.Keys(parts))
 		if slices.Contains(names, muxTracer) {
-			return invalidParams("%s in %s: name the tracers themselves", muxTracer, muxTracer)
+			return invalidParams("%s in %s: list the tracers themselves", muxTracer, muxTracer)
 		}
 	}
 	for _, name := range names {
 		if tracers.DefaultDirectory.IsJS(name) {
-			return invalidParams("tracer %.40q not found: want callTracer, prestateTracer or another one that is written in Go, or none for the opcodes", name)
+			return invalidParams("tracer %.40q not found: want callTracer, prestateTracer or another tracer written in Go, or none for the struct logger", name)
 		}
 	}
 	return nil
 }
 
-// TraceTransaction is debug_traceTransaction, of any executed transaction whose block's pre-state is retained.
+// TraceTransaction implements debug_traceTransaction. It traces any executed
+// transaction whose block's pre-state is retained.
 func (d *Debug) TraceTransaction(ctx context.Context, hash common.Hash, config *tracers.TraceConfig) (any, error) {
 	return d.trace(ctx, config, func(ctx context.Context, config *tracers.TraceConfig) (any, error) {
 		return d.traces.TraceTransaction(ctx, hash, config)
 	})
 }
 
-// TraceBlockByNumber is debug_traceBlockByNumber.
+// TraceBlockByNumber implements debug_traceBlockByNumber.
 func (d *Debug) TraceBlockByNumber(ctx context.Context, number rpc.BlockNumber, config *tracers.TraceConfig) (any, error) {
 	return d.trace(ctx, config, func(ctx context.Context, config *tracers.TraceConfig) (any, error) {
 		return d.traces.TraceBlockByNumber(ctx, number, config)
 	})
 }
 
-// TraceBlockByHash is debug_traceBlockByHash.
+// TraceBlockByHash implements debug_traceBlockByHash.
 func (d *Debug) TraceBlockByHash(ctx context.Context, hash common.Hash, config *tracers.TraceConfig) (any, error) {
 	return d.trace(ctx, config, func(ctx context.Context, config *tracers.TraceConfig) (any, error) {
 		return d.traces.TraceBlockByHash(ctx, hash, config)
 	})
 }
 
-// TraceCall is debug_traceCall: eth_call, traced, with go-ethereum's overrides.
+// TraceCall implements debug_traceCall. It traces a call like eth_call, with
+// go-ethereum's overrides.
 func (d *Debug) TraceCall(ctx context.Context, args json.RawMessage, at *rpc.BlockNumberOrHash, config *tracers.TraceCallConfig) (any, error) {
 	if config == nil {
 		config = &tracers.TraceCallConfig{}
@@ -112,7 +119,8 @@ func (d *Debug) TraceCall(ctx context.Context, args json.RawMessage, at *rpc.Blo
 	})
 }
 
-// traceCall decodes the message into go-ethereum's type for it, which has no name outside of go-ethereum.
+// traceCall decodes the message into go-ethereum's argument type, which other
+// modules cannot name, and calls call with it.
 func traceCall[Args any](
 	ctx context.Context, raw json.RawMessage, at *rpc.BlockNumberOrHash, config *tracers.TraceCallConfig,
 	call func(context.Context, Args, *rpc.BlockNumberOrHash, *tracers.TraceCallConfig) (any, error),
@@ -124,7 +132,7 @@ func traceCall[Args any](
 	return call(ctx, args, at, config)
 }
 
-// traceBackend shows the node to go-ethereum's tracing.
+// traceBackend gives go-ethereum's tracers access to the node.
 type traceBackend struct{ *api }
 
 func (b traceBackend) HeaderByHash(_ context.Context, hash common.Hash) (*types.Header, error) {
@@ -172,18 +180,19 @@ func (b traceBackend) TxIndexDone() bool                { return true }
 func (b traceBackend) RPCGasCap() uint64                { return b.cfg.GasCap }
 func (b traceBackend) ChainConfig() *params.ChainConfig { return b.node.ChainConfig() }
 
-// ChainDb is asked for nothing but what no block of this chain has.
+// ChainDb returns an empty database. The tracers read only data from it that no
+// block of this chain has.
 func (b traceBackend) ChainDb() ethdb.Database { return rawdb.NewMemoryDatabase() }
 
-// Engine says who made a block.
-func (b traceBackend) Engine() consensus.Engine { return maker{} }
+// Engine returns an engine that only returns the author of a block.
+func (b traceBackend) Engine() consensus.Engine { return authorEngine{} }
 
-type maker struct{ consensus.Engine }
+type authorEngine struct{ consensus.Engine }
 
-func (maker) Author(h *types.Header) (common.Address, error) { return h.Coinbase, nil }
+func (authorEngine) Author(h *types.Header) (common.Address, error) { return h.Coinbase, nil }
 
-// errBlockGone: the block was undone between two looks at it.
-var errBlockGone = errors.New("block is not there any more")
+// errBlockGone means that the block was undone between two lookups.
+var errBlockGone = errors.New("the block no longer exists")
 
 func (b traceBackend) StateAtBlock(_ context.Context, block *types.Block, _ *state.StateDB, _, _ bool) (*state.StateDB, tracers.StateReleaseFunc, error) {
 	executed, err := b.executed(block)

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Tracers in JavaScript, and those that nobody has, are refused in words. Over a whole block one of them would end the process.
+// JavaScript tracers and unknown tracers are refused with an error. If one of them
+// traced a whole block, it would end the process.
 func TestUnknownTracers(t *testing.T) {
 	s := serve(t, nil)
 	tx := s.send(0, &common.Address{1}, 1, nil)

@@ -1,41 +1,47 @@
-// Package rpcapi answers Ethereum's JSON-RPC for the reference node, with go-ethereum's server, shapes and error codes, so that ethers, viem,
-// Hardhat and MetaMask work with it as they do with geth.
+// Package rpcapi serves Ethereum's JSON-RPC for the reference node. It uses
+// go-ethereum's server, JSON shapes and error codes, so that ethers, viem,
+// Hardhat and MetaMask work with the node as they do with geth.
 //
 //	handler, stop, err := rpcapi.Handler(node, rpcapi.DefaultConfig())
 //
-// serves it over HTTP and WebSocket on one address, with a page for browsers. Each namespace is a handful of small receivers; go-ethereum's
-// server finds their exported methods by reflection, so eth_getBalance is State.GetBalance.
-//
-//	chain.go, state.go, transactions.go, logs.go, fees.go   what eth reads and sends
-//	calls.go          eth_call, eth_estimateGas, eth_createAccessList, and overrides of the state they run on
-//	filters.go        filters; subscribe.go: eth_subscribe
-//	debug.go          traces, by go-ethereum's own tracers
-//	jam.go, status.go   where blocks and transactions stand; a transaction that was dropped has its reason
-//	proof.go, witness.go   what can be proved
-//	admin.go          what changes the node
-//	server.go         who comes in by which door; limits.go: and how much; secret.go: the key of tokens
+// Handler serves HTTP and WebSocket on one address, and the live page for
+// browsers. Each namespace is a few small receivers. go-ethereum's server finds
+// their exported methods by reflection: eth_getBalance is [State.GetBalance].
 //
 // # Blocks
 //
-// Block tags and numbers mean the same block in every call: all go through Node.Resolve. A block, and a transaction in it, counts as mined when
-// it is latest: accumulated on the best JAM chain, with all blocks before it. pending names the newest executed block, which is sealed and only
-// not accumulated yet.
+// A block tag or number means the same block in every call, because all calls
+// use Node.Resolve. The tag latest names the newest block that, like all its
+// predecessors, is accumulated on the best JAM chain. A block up to latest, and
+// a transaction in it, counts as mined. The tag pending names the newest
+// executed block, which is sealed but may not be accumulated yet.
 //
-// JAM can reorganize, and take back what was latest. Subscribers to logs and filters for logs then get the logs again, with removed set, oldest
-// first, as geth does it; what is latest afterwards comes as new heads and new logs, and mostly it is the very same blocks with the very same
-// hashes. What is finalized is never taken back.
+// A reorganization of JAM can move latest back. Log subscriptions and log
+// filters then deliver the affected logs again with removed set, oldest first,
+// as geth does. When blocks become latest again, they are delivered as new
+// heads and new logs. Usually they are the same blocks with the same hashes.
+// Finalized blocks never change.
 //
-// # What is not there
+// # Differences from geth
 //
-// The node signs for nobody: eth_accounts is empty, and there is no eth_sendTransaction and no eth_sign. eth_getProof is refused, because the
-// state is a unified binary tree (EIP-7864): jam_getStateWitness proves the same values. Overrides of a whole storage ("state"), of precompiled
-// contracts and of the block are refused, and there is no eth_simulateV1. There are no blobs.
+//   - The node holds no keys: eth_accounts is empty, and eth_sendTransaction
+//     and eth_sign do not exist.
+//   - eth_getProof returns an error, because the state is a unified binary tree
+//     (EIP-7864). jam_getStateWitness proves the same values.
+//   - Overrides of an account's whole storage ("state"), of precompiled
+//     contracts and of the block are refused. eth_simulateV1 does not exist.
+//   - There are no blob transactions.
 //
-// # Who may do what
+// # Access and limits
 //
-// Everybody may call the namespaces of Config.API. Who brings a token (HS256, as of geth's engine API) may call all, and admin, without limits.
-// Others are limited by their address, with txpool's limiter: what they send is counted in bytes at the door, and calls that cost more than a
-// look are counted as they come. Over HTTP too many bytes are refused with status 429; a WebSocket is read more slowly; a call too many gets the
-// code -32005, everywhere. Who sends transactions that no honest client sends is banned for a while. Programs on the same machine are not
-// limited unless Config says so.
+// Every client may call the namespaces in [Config].API. A client with a token
+// (HS256, as in geth's engine API) may call all namespaces and admin, without
+// limits. Other clients are limited by their address, with txpool's limiter:
+// all bytes count, and so do calls that cost more than a lookup.
+//
+// A client that exceeds its byte rate gets HTTP status 429; a WebSocket is read
+// more slowly instead. A call above the rate returns error code -32005. A
+// client that sends transactions which no honest client sends is banned for a
+// while. Programs on the same machine are not limited unless
+// [Config].LimitLoopback is set.
 package rpcapi

@@ -49,7 +49,7 @@ func (s *served) ask(method, body string, header map[string]string) (*http.Respo
 	return response, string(raw)
 }
 
-// Who may ask, by origin and by the host's name, is as geth's flags say.
+// Access by origin and by host name follows geth's flags.
 func TestOriginsAndHosts(t *testing.T) {
 	const page = "https://wallet.example"
 	for name, x := range map[string]struct {
@@ -110,7 +110,8 @@ func token(t *testing.T, secret []byte, method jwt.SigningMethod, claims jwt.Map
 	return "Bearer " + text
 }
 
-// Who brings a good token is admin, over both transports; who brings a bad one gets nothing at all; nobody else is admin.
+// A client with a valid token is an administrator, over both transports. A client
+// with an invalid token gets no answer. All other clients are not administrators.
 func TestTokens(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "jwt.hex")
 	made, err := ReadSecret(file)
@@ -172,7 +173,7 @@ func TestTokens(t *testing.T) {
 		require.ErrorContains(t, err, "401")
 	}
 
-	// What admins do.
+	// The methods of administrators.
 	admin := s.dial(s.server.URL, rpc.WithHTTPAuth(gethnode.NewJWTAuth(secret)))
 	s.nonces[3] = 1 // behind a gap, so that it stays
 	waiting := s.send(3, &common.Address{1}, 1, nil)
@@ -236,7 +237,8 @@ func TestSizes(t *testing.T) {
 	require.Equal(t, 200, response.StatusCode)
 }
 
-// A source that asks for too much is told when to come again; one that sends garbage is banned, until an admin pardons it; nobody else is in the way.
+// A source above its rate receives the time to wait. A source that sends garbage
+// is banned until an administrator pardons it. Other sources are not affected.
 func TestRateLimits(t *testing.T) {
 	secret := [32]byte{1}
 	now := time.Unix(1000, 0)
@@ -352,7 +354,8 @@ func TestSlowSocket(t *testing.T) {
 	}()
 }
 
-// What one source is: an IPv4 address, however it is written, or the network that somebody with an IPv6 address has.
+// A source is an IPv4 address in any notation, or the first 64 bits of an IPv6
+// address.
 func TestSources(t *testing.T) {
 	l := &limits{}
 	for remote, want := range map[string]string{

@@ -12,7 +12,7 @@ import (
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
-// The texts are those that clients of geth look for.
+// The texts are geth's, because clients search for them.
 var (
 	errHeaderNotFound        = errors.New("header not found")
 	errHeaderForHashNotFound = errors.New("header for hash not found")
@@ -20,18 +20,20 @@ var (
 	errUnknownBlock          = errors.New("unknown block")
 )
 
-// codeInvalidParams is JSON-RPC's code for a parameter that is well-formed and not allowed.
+// codeInvalidParams is JSON-RPC's code for a parameter that is well-formed but
+// not allowed.
 const codeInvalidParams = -32602
 
 // paramsError is an error with the code for invalid parameters.
 type paramsError struct{ error }
 
-// ErrorCode makes go-ethereum's RPC server answer with the code.
+// ErrorCode implements rpc.Error.
 func (paramsError) ErrorCode() int { return codeInvalidParams }
 
 func invalidParams(format string, args ...any) error { return paramsError{fmt.Errorf(format, args...)} }
 
-// revertError tells that a call reverted, with the data that the contract returned.
+// revertError reports that a call reverted. It holds the data that the contract
+// returned.
 type revertError struct {
 	error
 	data []byte
@@ -40,37 +42,42 @@ type revertError struct {
 // codeReverted is geth's error code for a reverted call.
 const codeReverted = 3
 
-// ErrorCode makes go-ethereum's RPC server answer with the code.
+// ErrorCode implements rpc.Error.
 func (revertError) ErrorCode() int { return codeReverted }
 
-// ErrorData is the contract's return data.
+// ErrorData returns the contract's return data in hex.
 func (e revertError) ErrorData() any { return hexutil.Encode(e.data) }
 
-// Codes of our own errors (EIP-1474).
+// Error codes of this package (EIP-1474).
 const (
-	// CodeNotFinal: the transaction is known and not final yet; ask again. Of jam_getFinalityProof.
+	// CodeNotFinal is the code of jam_getFinalityProof for a transaction that
+	// is known but not final yet. The client should retry later.
 	CodeNotFinal = -32002
-	// CodeNoProofs: the JAM chain that the node works on cannot be asked for what a proof is made of. Of jam_getFinalityProof and jam_getTrust.
+	// CodeNoProofs is the code of jam_getFinalityProof and jam_getTrust if the
+	// JAM chain of the node does not offer the data that proofs need.
 	CodeNoProofs = -32004
-	// CodeUnsupported: there is no such thing here, and the text says what there is instead. Of eth_getProof.
+	// CodeUnsupported is the code of eth_getProof, which the node does not
+	// support. The error text names the alternatives.
 	CodeUnsupported = -32004
-	// CodeLimited: the source asks for too much; the text says when to come again. Over HTTP it may come with status 429.
+	// CodeLimited is the code for a source that exceeds its limits. The error
+	// text includes the time to wait. Over HTTP the status may be 429.
 	CodeLimited = -32005
 )
 
-// codedError is an error with a code of its own.
+// codedError is an error with a JSON-RPC error code.
 type codedError struct {
 	error
 	code int
 }
 
-// ErrorCode makes go-ethereum's RPC server answer with the code.
+// ErrorCode implements rpc.Error.
 func (e codedError) ErrorCode() int { return e.code }
 
-// CodeTimeout is the code of eth_sendRawTransactionSync for a transaction that is sent and has no receipt in time (EIP-7966).
+// CodeTimeout is the code of eth_sendRawTransactionSync for a transaction that
+// was sent but has no receipt in time (EIP-7966).
 const CodeTimeout = 4
 
-// timeoutError tells that a transaction was sent and has no receipt in time.
+// timeoutError reports that a transaction was sent but has no receipt in time.
 type timeoutError struct{ hash common.Hash }
 
 // Error implements error.
@@ -78,13 +85,13 @@ func (e timeoutError) Error() string {
 	return fmt.Sprintf("the transaction was added to the pool but wasn't processed in time: %s", e.hash)
 }
 
-// ErrorCode makes go-ethereum's RPC server answer with the code.
+// ErrorCode implements rpc.Error.
 func (timeoutError) ErrorCode() int { return CodeTimeout }
 
-// ErrorData is the transaction's hash.
+// ErrorData returns the transaction's hash.
 func (e timeoutError) ErrorData() any { return e.hash }
 
-// proofError gives an error of the node its code.
+// proofError adds the JSON-RPC code to an error of the node.
 func proofError(err error) error {
 	switch {
 	case errors.Is(err, node.ErrNotFinal):
@@ -95,7 +102,8 @@ func proofError(err error) error {
 	return err
 }
 
-// reverted wraps the data of a revert, with the reason in words where it holds one.
+// reverted returns the error of a reverted call with the given return data. Its
+// text includes the reason if the data contains one.
 func reverted(data []byte) error {
 	err := vm.ErrExecutionReverted
 	if reason, unpackErr := abi.UnpackRevert(data); unpackErr == nil {

@@ -17,18 +17,19 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 )
 
-// Fees answers what concerns fees, by go-ethereum's own oracle.
+// Fees implements the eth methods about fees, with go-ethereum's price oracle.
 type Fees struct {
 	*api
 	mu     sync.Mutex
 	oracle *gasprice.Oracle
-	// replaced is the node's count of replaced blocks that the oracle was made at: it remembers blocks by number.
+	// replaced is the node's count of replaced blocks when the oracle was made.
+	// The oracle caches blocks by number.
 	replaced uint64
 }
 
 func newFees(a *api) *Fees { return &Fees{api: a} }
 
-// current returns an oracle that remembers no block that was replaced.
+// current returns an oracle whose cache contains no replaced block.
 func (f *Fees) current() *gasprice.Oracle {
 	replaced := f.node.ReplacedBlocks()
 	f.mu.Lock()
@@ -47,13 +48,15 @@ func (f *Fees) current() *gasprice.Oracle {
 	return f.oracle
 }
 
-// MaxPriorityFeePerGas is eth_maxPriorityFeePerGas, in wei.
+// MaxPriorityFeePerGas implements eth_maxPriorityFeePerGas. It returns the
+// suggested tip, in wei per gas.
 func (f *Fees) MaxPriorityFeePerGas(ctx context.Context) (*hexutil.Big, error) {
 	tip, err := f.current().SuggestTipCap(ctx)
 	return (*hexutil.Big)(tip), err
 }
 
-// GasPrice is eth_gasPrice, in wei: the suggested tip and the latest base fee.
+// GasPrice implements eth_gasPrice. It returns the sum of the suggested tip and
+// the base fee of the pending block, in wei per gas.
 func (f *Fees) GasPrice(ctx context.Context) (*hexutil.Big, error) {
 	tip, err := f.current().SuggestTipCap(ctx)
 	if err != nil {
@@ -63,7 +66,8 @@ func (f *Fees) GasPrice(ctx context.Context) (*hexutil.Big, error) {
 	return (*hexutil.Big)(tip.Add(tip, head.BaseFee())), nil
 }
 
-// BlobBaseFee is eth_blobBaseFee, in wei: the least there is, as there are no blobs.
+// BlobBaseFee implements eth_blobBaseFee. It returns the minimum price, in wei
+// per blob gas, because there are no blobs.
 func (f *Fees) BlobBaseFee() *hexutil.Big {
 	return (*hexutil.Big)(big.NewInt(params.BlobTxMinBlobGasprice))
 }
@@ -78,7 +82,7 @@ type feeHistory struct {
 	BlobGasUsedRatio []float64        `json:"blobGasUsedRatio,omitempty"`
 }
 
-// FeeHistory is eth_feeHistory.
+// FeeHistory implements eth_feeHistory.
 func (f *Fees) FeeHistory(ctx context.Context, blocks math.HexOrDecimal64, last rpc.BlockNumber, percentiles []float64) (*feeHistory, error) {
 	if err := f.limits.call(ctx, "eth_feeHistory", 0); err != nil {
 		return nil, err
@@ -105,7 +109,7 @@ func hexBigs(values []*big.Int) []*hexutil.Big {
 	return out
 }
 
-// feeBackend shows the node's blocks to go-ethereum's oracle.
+// feeBackend gives go-ethereum's oracle access to the node's blocks.
 type feeBackend struct{ *api }
 
 func (b feeBackend) HeaderByNumber(_ context.Context, number rpc.BlockNumber) (*types.Header, error) {
@@ -139,7 +143,8 @@ func (b feeBackend) Pending() (*types.Block, types.Receipts, *state.StateDB) {
 
 func (b feeBackend) ChainConfig() *params.ChainConfig { return b.node.ChainConfig() }
 
-// SubscribeChainHeadEvent returns nil: the oracle then keeps what it remembers. Where blocks were replaced there is a new oracle.
+// SubscribeChainHeadEvent returns nil, so the oracle never clears its cache.
+// Fees.current makes a new oracle when blocks have been replaced.
 func (b feeBackend) SubscribeChainHeadEvent(chan<- core.ChainHeadEvent) event.Subscription {
 	return nil
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
-// Wallets offer twice the base fee and a tip. On a chain with room in its blocks the base fee falls, and that stays enough wherever it is.
+// Wallets offer twice the base fee and a tip. On a chain with room in its blocks the base fee
+// falls, and that stays enough wherever it is.
 func TestPricesOfWalletsSufficeAfterTheBaseFeeFell(t *testing.T) {
 	s := serve(t, nil)
 	c, id, tip := s.eth(s.server.URL), s.node.ChainConfig().ChainID, big.NewInt(1)
@@ -32,7 +33,8 @@ func TestPricesOfWalletsSufficeAfterTheBaseFeeFell(t *testing.T) {
 	}
 }
 
-// Before there is a block the pool knows the base fee of the first: what does not pay it waits, and nobody is told that it will run.
+// Before the first block the pool already knows its base fee. A transaction that
+// does not pay it waits and is not announced as executable.
 func TestTheFirstBlockHasABaseFee(t *testing.T) {
 	for name, dir := range map[string]string{"memory": "", "disk": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +45,8 @@ func TestTheFirstBlockHasABaseFee(t *testing.T) {
 			require.NoError(t, s.node.SendTransaction(tx))
 			levels, err := s.node.Levels(t.Context())
 			require.NoError(t, err)
-			require.EqualValues(t, params.GWei/8*7, levels.Pool.BaseFee) // genesis is empty, and asked one gwei
+			// Genesis is empty and its base fee is one gwei.
+			require.EqualValues(t, params.GWei/8*7, levels.Pool.BaseFee)
 			require.Equal(t, 1, levels.Pool.Parked)
 			require.Zero(t, levels.Pool.Pending)
 		})

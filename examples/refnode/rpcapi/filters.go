@@ -17,31 +17,36 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// share is a client's share of what the node can remember for all.
+// share is the part of Config.MaxSubscriptions that one filter or subscription
+// uses.
 type share struct {
-	source string // empty: not limited
+	source string // empty if not limited
 	weight int
 }
 
-// poolEvents is how many events of the pool wait for a filter or a subscription; then the oldest are lost. They take room, so that one weighs as much as
-// poolWeight others.
+// poolEvents is the number of pool events that a filter or subscription
+// buffers; after that the oldest are lost. The buffer takes memory, so one such
+// filter counts as poolWeight others.
 const poolEvents, poolWeight = 4096, 100
 
-// filter is what a client asks about again and again. It holds a place to read on from, and no results: a client that does not come costs
-// nothing but that, and what waits in pool.
+// filter is a filter that a client polls. It holds a position in the node's
+// head changes and no results. An idle filter therefore costs almost no memory,
+// except for the events buffered in pool.
 type filter struct {
 	share
-	mu     sync.Mutex // one answer at a time
+	mu     sync.Mutex // serializes the answers
 	cursor uint64     // in the node's head changes
-	// logs are the criteria of a filter for logs, pool the events of one for transactions; without either it is one for blocks.
+	// logs are the criteria of a filter for logs. pool holds the events of a
+	// filter for transactions. If both are nil, it is a filter for blocks.
 	logs *gethfilters.FilterCriteria
 	pool *txpool.Subscription
 	full bool // whole transactions, not hashes
 
-	asked time.Time // the last time, under the table's lock
+	asked time.Time // last use, guarded by filters.mu
 }
 
-// filters holds the filters of all clients, and counts subscriptions with them. It is safe for concurrent use.
+// filters holds the filters of all clients and counts their subscriptions. It
+// is safe for concurrent use.
 type filters struct {
 	node *node.Node
 	cfg  *Config
@@ -49,7 +54,7 @@ type filters struct {
 
 	mu       sync.Mutex
 	byID     map[rpc.ID]*filter
-	used     int // weight of all
+	used     int // total weight
 	bySource map[string]int
 	swept    time.Time
 }
@@ -58,7 +63,8 @@ func newFilters(n *node.Node, cfg *Config) *filters {
 	return &filters{node: n, cfg: cfg, now: time.Now, byID: make(map[rpc.ID]*filter), bySource: make(map[string]int)}
 }
 
-// take takes a share, if it is there, and release gives it back. What filters have that nobody asked about for too long counts as free.
+// take reserves a share. It returns an error with code CodeLimited if too
+// little is left. Expired filters do not count. release returns the share.
 func (t *filters) take(s share) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,7 +83,8 @@ func (t *filters) take(s share) error {
 	return nil
 }
 
-// sweep drops the filters that nobody asked about for too long, now and then, the caller holding the lock.
+// sweep drops expired filters, at most once a second. The caller must hold
+// t.mu.
 func (t *filters) sweep() {
 	now := t.now()
 	if now.Sub(t.swept) < time.Second {
@@ -91,7 +98,7 @@ func (t *filters) sweep() {
 	}
 }
 
-// sourceShare says that a source can have one part in so many of all.
+// sourceShare limits a source to 1/sourceShare of Config.MaxSubscriptions.
 const sourceShare = 10
 
 func (t *filters) release(s share) {
@@ -110,7 +117,7 @@ func (t *filters) free(s share) {
 	}
 }
 
-// drop removes a filter, the caller holding the lock.
+// drop removes a filter. The caller must hold t.mu.
 func (t *filters) drop(id rpc.ID, f *filter) {
 	if f.pool != nil {
 		f.pool.Close()
@@ -119,7 +126,7 @@ func (t *filters) drop(id rpc.ID, f *filter) {
 	t.free(f.share)
 }
 
-// install takes a filter in whose share is taken.
+// install adds a filter. Its share must already be reserved.
 func (t *filters) install(f *filter) rpc.ID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,14 +136,14 @@ func (t *filters) install(f *filter) rpc.ID {
 	return id
 }
 
-// weight is how much of Config.MaxSubscriptions is used.
+// weight returns the used part of Config.MaxSubscriptions.
 func (t *filters) weight() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.used
 }
 
-// get returns a filter and notes that somebody asked about it.
+// get returns a filter and restarts its lifetime.
 func (t *filters) get(id rpc.ID) (*filter, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,7 +155,7 @@ func (t *filters) get(id rpc.ID) (*filter, error) {
 	return f, nil
 }
 
-// remove drops a filter and reports whether it was there.
+// remove drops a filter and reports whether it existed.
 func (t *filters) remove(id rpc.ID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -160,7 +167,9 @@ func (t *filters) remove(id rpc.ID) bool {
 	return true
 }
 
-// NewFilter is eth_newFilter: the logs of blocks that become latest from now on. A log that a reorganization of JAM takes back comes again with removed set.
+// NewFilter implements eth_newFilter. The filter delivers the logs of blocks
+// that become latest from now on. If a reorganization of JAM moves latest back,
+// it delivers the affected logs again with removed set.
 func (a *Subscriptions) NewFilter(ctx context.Context, criteria gethfilters.FilterCriteria) (rpc.ID, error) {
 	if err := a.checkLive(&criteria); err != nil {
 		return "", err
@@ -168,12 +177,15 @@ func (a *Subscriptions) NewFilter(ctx context.Context, criteria gethfilters.Filt
 	return a.newFilter(ctx, &filter{logs: &criteria}, 1)
 }
 
-// NewBlockFilter is eth_newBlockFilter: the hashes of blocks that become latest from now on.
+// NewBlockFilter implements eth_newBlockFilter. The filter delivers the hashes
+// of blocks that become latest from now on.
 func (a *Subscriptions) NewBlockFilter(ctx context.Context) (rpc.ID, error) {
 	return a.newFilter(ctx, &filter{}, 1)
 }
 
-// NewPendingTransactionFilter is eth_newPendingTransactionFilter: transactions of the pool that can run from now on, by their hashes, or whole.
+// NewPendingTransactionFilter implements eth_newPendingTransactionFilter. The
+// filter delivers pool transactions that become executable from now on: their
+// hashes, or the whole transactions if full is true.
 func (a *Subscriptions) NewPendingTransactionFilter(ctx context.Context, full *bool) (rpc.ID, error) {
 	return a.newFilter(ctx, &filter{full: full != nil && *full}, poolWeight)
 }
@@ -192,10 +204,12 @@ func (a *Subscriptions) newFilter(ctx context.Context, f *filter, weight int) (r
 	return a.filters.install(f), nil
 }
 
-// UninstallFilter is eth_uninstallFilter.
+// UninstallFilter implements eth_uninstallFilter. It reports whether the filter
+// existed.
 func (a *Subscriptions) UninstallFilter(id rpc.ID) bool { return a.filters.remove(id) }
 
-// GetFilterLogs is eth_getFilterLogs: all logs that fit a filter for logs, as eth_getLogs would answer.
+// GetFilterLogs implements eth_getFilterLogs. It returns all logs that match a
+// log filter, as eth_getLogs does.
 func (a *Subscriptions) GetFilterLogs(ctx context.Context, id rpc.ID) ([]*types.Log, error) {
 	f, err := a.filters.get(id)
 	if err != nil {
@@ -207,7 +221,9 @@ func (a *Subscriptions) GetFilterLogs(ctx context.Context, id rpc.ID) ([]*types.
 	return (&Logs{a.api}).GetLogs(ctx, *f.logs)
 }
 
-// GetFilterChanges is eth_getFilterChanges: what is new since the last time, at most Config.MaxLogs and a block; the rest comes the next time.
+// GetFilterChanges implements eth_getFilterChanges. It returns the results
+// since the previous call. A call stops after the block with which it reaches
+// [Config].MaxLogs results; the next call continues there.
 func (a *Subscriptions) GetFilterChanges(ctx context.Context, id rpc.ID) (any, error) {
 	f, err := a.filters.get(id)
 	if err != nil {
@@ -228,7 +244,7 @@ func (a *Subscriptions) GetFilterChanges(ctx context.Context, id rpc.ID) (any, e
 		news, err = a.newBlocks(f)
 	}
 	if errors.Is(err, errFilterNotFound) {
-		a.filters.remove(id) // the client slept for too long
+		a.filters.remove(id) // too many changes were missed
 	}
 	return news, err
 }
@@ -253,12 +269,13 @@ func (a *Subscriptions) newBlocks(f *filter) (any, error) {
 	return hashes, err
 }
 
-// newChanges visits the head changes that are new to a filter, as long as visit says so.
+// newChanges calls visit for each head change that the filter has not seen,
+// until visit returns false.
 func (a *Subscriptions) newChanges(f *filter, visit func(node.HeadChange) bool) error {
 	for {
 		changes, next, _, err := a.node.HeadChanges(f.cursor)
 		if errors.Is(err, node.ErrMissed) {
-			return errFilterNotFound // as if it had expired
+			return errFilterNotFound // as for an expired filter
 		}
 		for _, c := range changes {
 			f.cursor++
@@ -272,10 +289,11 @@ func (a *Subscriptions) newChanges(f *filter, visit func(node.HeadChange) bool) 
 	}
 }
 
-// newTransactions takes what waits in a filter's pool events.
+// newTransactions returns the transactions in the filter's buffered pool
+// events.
 func (a *Subscriptions) newTransactions(f *filter) (any, error) {
 	now, cancel := context.WithCancel(context.Background())
-	cancel() // Next gives what is there and waits for no more
+	cancel() // so that Next never blocks
 	hashes, txs := []common.Hash{}, []object{}
 	for {
 		e, err := f.pool.Next(now)
@@ -299,28 +317,30 @@ func (a *Subscriptions) newTransactions(f *filter) (any, error) {
 	}
 }
 
-// canRun reports whether an event says that a transaction of the pool can run from now on.
+// canRun reports whether an event makes a pool transaction executable.
 func canRun(e *txpool.Event) bool { return e.Kind == txpool.Pending || e.Kind == txpool.Promoted }
 
-// checkLive checks the criteria of logs that are to come. Ranges may only have ends that stand still.
+// checkLive checks the criteria of a subscription or filter for future logs.
+// The ends of a range must be fixed: a number, earliest or latest.
 func (a *api) checkLive(c *gethfilters.FilterCriteria) error {
 	if err := a.checkTerms(c); err != nil {
 		return err
 	}
-	still := func(n *big.Int) bool { return n == nil || n.Sign() >= 0 || n.Int64() == rpc.LatestBlockNumber.Int64() }
+	fixed := func(n *big.Int) bool { return n == nil || n.Sign() >= 0 || n.Int64() == rpc.LatestBlockNumber.Int64() }
 	pending := func(n *big.Int) bool { return n != nil && n.Int64() == rpc.PendingBlockNumber.Int64() }
 	earliest := c.FromBlock != nil && c.FromBlock.Int64() == rpc.EarliestBlockNumber.Int64()
 	switch {
 	case pending(c.FromBlock) || pending(c.ToBlock):
 		return invalidParams("pending logs are not supported")
-	case !still(c.FromBlock) && !earliest, !still(c.ToBlock),
+	case !fixed(c.FromBlock) && !earliest, !fixed(c.ToBlock),
 		c.FromBlock != nil && c.ToBlock != nil && c.ToBlock.Sign() >= 0 && c.FromBlock.Cmp(c.ToBlock) > 0:
 		return invalidParams("invalid block range params")
 	}
 	return nil
 }
 
-// liveLogs returns the logs of a head change that fit, marked if they are taken back.
+// liveLogs returns the logs of a head change that match the criteria, marked as
+// removed if the block is no longer latest.
 func liveLogs(c node.HeadChange, criteria *gethfilters.FilterCriteria) []*types.Log {
 	number := c.Block.Number()
 	switch {
@@ -334,7 +354,7 @@ func liveLogs(c node.HeadChange, criteria *gethfilters.FilterCriteria) []*types.
 		return logs
 	}
 	for i, l := range logs {
-		removed := *l // the block's own is shared
+		removed := *l // l is shared with the block
 		removed.Removed = true
 		logs[i] = &removed
 	}

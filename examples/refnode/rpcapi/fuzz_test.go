@@ -12,7 +12,8 @@ import (
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
-// Whatever a message and overrides say, the call ends, the node lives, and the state of its block is what it was.
+// For any message and any overrides, the call ends, the node keeps running, and the
+// state of the block does not change.
 func FuzzCall(f *testing.F) {
 	f.Add(`{"data":"0x5b5f56","gas":"0x5208"}`, `{}`)
 	f.Add(`{"to":"0x0000000000000000000000000000000000000004","value":"0x1","maxFeePerGas":"0x1","input":"0x01"}`, `null`)

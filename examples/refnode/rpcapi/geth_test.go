@@ -21,7 +21,8 @@ import (
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
-// geth is a geth in this process, on a chain with the rules and the accounts of the node's. It has no peers and listens nowhere; it makes a block when told.
+// geth is a geth in this process, with the chain rules and accounts of the node. It
+// has no peers and opens no port. It creates a block on request.
 type geth struct {
 	*rpc.Client
 	beacon *catalyst.SimulatedBeacon

@@ -12,12 +12,14 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// JAM answers the jam namespace: where rollup blocks stand on JAM.
+// JAM implements the jam namespace: the status of rollup blocks on JAM.
 type JAM struct{ *api }
 
-// QueueStatus is the answer of jam_queueStatus. Numbers are rollup block numbers unless said otherwise.
+// QueueStatus is the answer of jam_queueStatus. Numbers are rollup block
+// numbers unless a field's comment differs.
 type QueueStatus struct {
-	// Pending, Latest and Finalized are the heads that the tags name.
+	// Pending, Latest and Finalized are the numbers of the blocks with these
+	// tags.
 	Pending   hexutil.Uint64 `json:"pending"`
 	Latest    hexutil.Uint64 `json:"latest"`
 	Finalized hexutil.Uint64 `json:"finalized"`
@@ -27,21 +29,26 @@ type QueueStatus struct {
 	Bundles map[string]int `json:"bundles"`
 	// Transitions counts how often a bundle entered each state since the node started.
 	Transitions map[string]uint64 `json:"transitions"`
-	// Packages, Sends and Died count packages built, sends, and packages that died, since the node started.
+	// Packages is the number of packages built since the node started, Sends
+	// the number of submissions, and Died the number of packages that died.
 	Packages uint64 `json:"packages"`
 	Sends    uint64 `json:"sends"`
 	Died     uint64 `json:"died"`
-	// JAMSlot is the slot of the best JAM block, JAMBest and JAMFinalized are heads of the JAM chain.
+	// JAMSlot is the slot of the best JAM block. JAMBest and JAMFinalized are
+	// the hashes of the best and the finalized JAM block.
 	JAMSlot      hexutil.Uint64  `json:"jamSlot"`
 	JAMBest      jamq.HeaderHash `json:"jamBest"`
 	JAMFinalized jamq.HeaderHash `json:"jamFinalized"`
-	// Service is what the finalized JAM chain itself accumulated for the rollup since the node started. It is read from the chain,
-	// not from the queue.
+	// Service describes the packages that the finalized JAM chain accumulated
+	// for the rollup since the node started. It is read from the chain, not
+	// from the queue.
 	Service ServiceReport `json:"service"`
 }
 
-// ServiceReport counts accumulated packages of the rollup. Duplicates are block numbers that were accumulated again, gaps those that did
-// not continue the one before; root is the state root after the last.
+// ServiceReport describes the accumulated packages of the rollup: their number,
+// the first and the last block number, and the state root after the last.
+// Duplicates are the numbers of blocks that were accumulated again, and Gaps
+// the numbers of blocks that did not continue the previous one.
 type ServiceReport struct {
 	Accumulated hexutil.Uint64 `json:"accumulated"`
 	First       hexutil.Uint64 `json:"first"`
@@ -51,7 +58,7 @@ type ServiceReport struct {
 	Gaps        []uint64       `json:"gaps"`
 }
 
-// QueueStatus is jam_queueStatus.
+// QueueStatus implements jam_queueStatus.
 func (a *JAM) QueueStatus(ctx context.Context) (*QueueStatus, error) {
 	stats, err := a.node.QueueStats(ctx)
 	if err != nil {
@@ -85,7 +92,7 @@ func (a *JAM) QueueStatus(ctx context.Context) (*QueueStatus, error) {
 	return s, nil
 }
 
-// Bundle is the answer of jam_getBundle.
+// Bundle is the answer of jam_getBundle: a rollup block and its status on JAM.
 type Bundle struct {
 	Number       hexutil.Uint64            `json:"number"`
 	Hash         common.Hash               `json:"hash"`
@@ -93,16 +100,21 @@ type Bundle struct {
 	Status       string                    `json:"queueStatus"`
 	Core         hexutil.Uint64            `json:"core"`
 	Slots        map[string]hexutil.Uint64 `json:"slots"`
-	// Versions are the packages made for the block, oldest first; empty once the queue has forgotten them.
+	// Versions are the packages built for the block, oldest first. The list is
+	// empty once the queue has discarded them.
 	Versions []BundleVersion `json:"versions"`
-	// Version is the number of the one that counts.
+	// Version is the number of the current version.
 	Version int `json:"version"`
-	// WorkPackageHash and JAMHeaderHash are those of the version that counts and of the JAM block that proves Status.
+	// WorkPackageHash is the package hash of the current version, and
+	// JAMHeaderHash the JAM block that proves Status. They are null if there is
+	// none.
 	WorkPackageHash *jamq.PackageHash `json:"workPackageHash"`
 	JAMHeaderHash   *jamq.HeaderHash  `json:"jamHeaderHash"`
 }
 
-// BundleVersion is one package of a bundle.
+// BundleVersion is one package of a bundle. Attempts counts its submissions.
+// Reported, Available and Accumulated are the JAM blocks of these events, or
+// null. Dead is the reason if the package can never be accumulated.
 type BundleVersion struct {
 	Version         int                `json:"version"`
 	WorkPackageHash jamq.PackageHash   `json:"workPackageHash"`
@@ -115,7 +127,7 @@ type BundleVersion struct {
 	Dead            string             `json:"dead,omitempty"`
 }
 
-// JAMPoint is a JAM block.
+// JAMPoint identifies a JAM block by header hash and slot.
 type JAMPoint struct {
 	HeaderHash jamq.HeaderHash `json:"headerHash"`
 	Slot       hexutil.Uint64  `json:"slot"`
@@ -128,7 +140,9 @@ func jamPoint(p anchor.Point) *JAMPoint {
 	return &JAMPoint{p.Hash, hexutil.Uint64(p.Slot)}
 }
 
-// GetBundle is jam_getBundle: how the rollup block with the given number, or tag, stands on JAM; null for one that does not exist.
+// GetBundle implements jam_getBundle. It returns the status on JAM of the
+// rollup block with the given number or tag, and null for a block that does not
+// exist.
 func (a *JAM) GetBundle(ctx context.Context, number rpc.BlockNumber) (*Bundle, error) {
 	b := a.node.Resolve(number)
 	if b == nil {

@@ -19,14 +19,17 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// limits asks the pool's limiter for each source: at the door for the bytes that it sends, and in the methods that cost more than a look for calls. A nil one
-// lets everything through.
+// limits applies the pool's limiter to each source: to the bytes of every
+// request, and to the calls that cost more than a lookup. A nil *limits allows
+// everything.
 type limits struct {
 	limiter  *txpool.Limiter
-	loopback bool // is limited too
+	loopback bool // limit loopback addresses too
 }
 
-// sourceOf returns who a remote address is, or false for one that is not limited. Somebody with an IPv6 address has 2^64 of them.
+// sourceOf returns the source that a remote address belongs to, or false if the
+// address is not limited. A subscriber with IPv6 controls 2^64 addresses, so
+// the source is the address's first 64 bits.
 func (l *limits) sourceOf(remote string) (string, bool) {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
@@ -47,7 +50,7 @@ func (l *limits) sourceOf(remote string) (string, bool) {
 	return addr.String(), true
 }
 
-// source returns who makes a call; empty for one that is not limited.
+// source returns the source of a call, or an empty string if it is not limited.
 func (l *limits) source(ctx context.Context) string {
 	if l == nil {
 		return ""
@@ -56,7 +59,9 @@ func (l *limits) source(ctx context.Context) string {
 	return source
 }
 
-// call asks for one call of a method with so many bytes of its own limit.
+// call takes one call of method from the source's limit, and size bytes from
+// the method's own limit. It returns an error with code CodeLimited if either
+// is exhausted.
 func (l *limits) call(ctx context.Context, method string, size int) error {
 	source := l.source(ctx)
 	if source == "" {
@@ -68,14 +73,16 @@ func (l *limits) call(ctx context.Context, method string, size int) error {
 	return nil
 }
 
-// strike counts against whoever sent a transaction that no honest client sends.
+// strike counts a strike against the source of a transaction if err shows that
+// no honest client sends it.
 func (l *limits) strike(ctx context.Context, err error) {
 	if source := l.source(ctx); source != "" && txpool.Spam(err) {
 		l.limiter.Strike(source, 1)
 	}
 }
 
-// http refuses requests of sources that send too many bytes. The body is read first, so that its length is known, however it was sent.
+// http refuses requests of sources that exceed their byte rate. It reads the
+// whole body first, because only then is its length certain.
 func (l *limits) http(maxBody int, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		source, limited := l.sourceOf(r.RemoteAddr)
@@ -90,7 +97,7 @@ func (l *limits) http(maxBody int, next http.Handler) http.Handler {
 			http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
 			return
 		case err != nil:
-			http.Error(w, "request body cannot be read", http.StatusBadRequest)
+			http.Error(w, "the request body cannot be read", http.StatusBadRequest)
 			return
 		}
 		if err := l.limiter.Allow(source, "", 0, len(body)); err != nil {
@@ -102,7 +109,8 @@ func (l *limits) http(maxBody int, next http.Handler) http.Handler {
 	})
 }
 
-// refuse answers 429, with what ethers and viem look at: when to come again, and JSON-RPC's code for a limit.
+// refuse answers with status 429, a Retry-After header and a JSON-RPC error
+// with code CodeLimited. ethers and viem read all three.
 func refuse(w http.ResponseWriter, err error) {
 	var limit *txpool.LimitError
 	if errors.As(err, &limit) && limit.RetryAfter > 0 {
@@ -113,7 +121,8 @@ func refuse(w http.ResponseWriter, err error) {
 	_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":`+strconv.Itoa(CodeLimited)+`,"message":`+strconv.Quote(err.Error())+`}}`)
 }
 
-// webSocket makes the node read a source's WebSocket no faster than the source may send: there is nobody to answer 429 to.
+// webSocket makes the node read a source's WebSocket no faster than the source
+// may send. A WebSocket has no status 429 after its handshake.
 func (l *limits) webSocket(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		source, limited := l.sourceOf(r.RemoteAddr)
@@ -128,7 +137,7 @@ func (l *limits) webSocket(next http.Handler) http.Handler {
 	})
 }
 
-// slowSocket is a ResponseWriter whose connection, once taken over, is read slowly.
+// slowSocket is a ResponseWriter whose hijacked connection is read slowly.
 type slowSocket struct {
 	http.ResponseWriter
 	limiter *txpool.Limiter
@@ -144,7 +153,8 @@ func (w slowSocket) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return &slowConn{Conn: conn, limiter: w.limiter, source: w.source, closed: make(chan struct{})}, buffered, nil
 }
 
-// slowConn waits after each read until the source may send as much.
+// slowConn waits after each read until the limiter allows the bytes that were
+// read.
 type slowConn struct {
 	net.Conn
 	limiter *txpool.Limiter
@@ -153,7 +163,8 @@ type slowConn struct {
 	closed  chan struct{}
 }
 
-// Read implements net.Conn. A source that is banned meanwhile gets its connection closed.
+// Read implements net.Conn. It returns an error, which closes the connection,
+// if the source has been banned.
 func (c *slowConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	for err == nil {

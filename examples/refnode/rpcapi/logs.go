@@ -13,13 +13,13 @@ import (
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
-// Logs answers eth_getLogs.
+// Logs implements eth_getLogs.
 type Logs struct{ *api }
 
-// maxTopics is how many topics a log can have.
+// maxTopics is the maximum number of topics of a log.
 const maxTopics = 4
 
-// checkTerms bounds how much a query asks for.
+// checkTerms checks the number of addresses and topics in a query.
 func (a *api) checkTerms(c *gethfilters.FilterCriteria) error {
 	if len(c.Topics) > maxTopics {
 		return invalidParams("exceed max topics")
@@ -34,7 +34,8 @@ func (a *api) checkTerms(c *gethfilters.FilterCriteria) error {
 	return nil
 }
 
-// GetLogs is eth_getLogs. Both ends of the range are latest unless given; a range that ends beyond the newest block ends there.
+// GetLogs implements eth_getLogs. The default for both ends of the range is
+// latest. A range that ends after the newest block ends at that block.
 func (a *Logs) GetLogs(ctx context.Context, criteria gethfilters.FilterCriteria) ([]*types.Log, error) {
 	if err := a.checkTerms(&criteria); err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func (a *Logs) logRange(criteria *gethfilters.FilterCriteria) (from, to int64, e
 	return from, to, nil
 }
 
-// matching appends the logs of a block that fit.
+// matching appends the logs of a block that match the criteria.
 func matching(logs []*types.Log, b *node.Block, criteria *gethfilters.FilterCriteria) []*types.Log {
 	if !mayMatch(b.Bloom(), criteria) {
 		return logs
@@ -114,7 +115,7 @@ func matching(logs []*types.Log, b *node.Block, criteria *gethfilters.FilterCrit
 	return logs
 }
 
-// mayMatch is false if the bloom filter excludes every log that fits.
+// mayMatch returns false if the bloom filter proves that no log matches.
 func mayMatch(bloom types.Bloom, criteria *gethfilters.FilterCriteria) bool {
 	if len(criteria.Addresses) > 0 && !slices.ContainsFunc(criteria.Addresses, func(x common.Address) bool { return types.BloomLookup(bloom, x) }) {
 		return false
@@ -127,7 +128,9 @@ func mayMatch(bloom types.Bloom, criteria *gethfilters.FilterCriteria) bool {
 	return true
 }
 
-// fits applies the rule of eth_getLogs: any of the addresses, and at each position any of the topics; an empty list allows all.
+// fits reports whether a log matches by the rule of eth_getLogs: it has one of
+// the addresses, and at each position one of the topics. An empty list allows
+// all values.
 func fits(l *types.Log, addresses []common.Address, topics [][]common.Hash) bool {
 	if len(addresses) > 0 && !slices.Contains(addresses, l.Address) {
 		return false

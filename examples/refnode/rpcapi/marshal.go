@@ -11,11 +11,13 @@ import (
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
-// object is a JSON object that begins with go-ethereum's own encoding of a type and takes further fields.
+// object is a JSON object: go-ethereum's encoding of a type plus further
+// fields.
 type object map[string]any
 
-// encode returns v's JSON object, so that the shapes of all transaction and header types are go-ethereum's. What v's type or fork does not
-// have is left out: in geth's answers it is not there, and not null.
+// encode returns the JSON object of v, so that all transactions and headers
+// have go-ethereum's shapes. It leaves out fields that are null, as geth leaves
+// out fields that a type or fork does not have.
 func encode(v json.Marshaler) (object, error) {
 	raw, err := v.MarshalJSON()
 	if err != nil {
@@ -34,7 +36,7 @@ func encode(v json.Marshaler) (object, error) {
 	return o, nil
 }
 
-// setProgress adds the fields that say where a block stands on JAM.
+// setProgress adds the fields with a block's status on JAM.
 func (o object) setProgress(p node.Progress) {
 	o["queueStatus"] = p.Status
 	o["workPackageHash"], o["jamHeaderHash"], o["jamSlot"] = nil, nil, nil
@@ -47,7 +49,8 @@ func (o object) setProgress(p node.Progress) {
 	}
 }
 
-// block returns the JSON of a block, with its transactions in full or by hash.
+// block returns the JSON of a block. Its transactions are full objects if full
+// is true, and hashes otherwise.
 func (a *api) block(b *node.Block, full bool) (object, error) {
 	o, err := encode(b.Header())
 	if err != nil {
@@ -83,14 +86,15 @@ func (a *api) minedTransaction(b *node.Block, index int) (object, error) {
 	o["blockTimestamp"] = hexutil.Uint64(b.Time())
 	o["transactionIndex"] = hexutil.Uint64(index)
 	if tx.Type() != types.LegacyTxType && tx.Type() != types.AccessListTxType {
-		// Wallets read gasPrice as what was really paid.
+		// Wallets expect gasPrice to be the price that was paid.
 		o["gasPrice"] = (*hexutil.Big)(b.Receipts[index].EffectiveGasPrice)
 	}
 	o.setProgress(a.node.Progress(b.NumberU64()))
 	return o, nil
 }
 
-// pooledTransaction returns the JSON of a transaction that is in no block that counts as latest.
+// pooledTransaction returns the JSON of a transaction that is not mined: it is
+// in the pool, or in a block that is not latest yet.
 func (a *api) pooledTransaction(tx *types.Transaction, p node.Progress) (object, error) {
 	o, err := a.transaction(tx)
 	if err != nil {
@@ -104,7 +108,8 @@ func (a *api) pooledTransaction(tx *types.Transaction, p node.Progress) (object,
 	return o, nil
 }
 
-// transaction returns the fields that a transaction has wherever it is.
+// transaction returns the fields that mined and pooled transactions have in
+// common.
 func (a *api) transaction(tx *types.Transaction) (object, error) {
 	o, err := encode(tx)
 	if err != nil {

@@ -8,8 +8,11 @@ import (
 	"github.com/jamq/jamq/canonical/proof"
 )
 
-// GetFinalityProof is jam_getFinalityProof: a document that proves that a transaction is final, for examples/verify; null for one that is
-// in no block. While the transaction is not final the error is CodeNotFinal, on a chain that cannot be asked for proofs CodeNoProofs.
+// GetFinalityProof implements jam_getFinalityProof. It returns a document that
+// proves that a transaction is final; examples/verify checks it. The answer is
+// null for a transaction that is in no block. The error code is [CodeNotFinal]
+// while the transaction is not final, and [CodeNoProofs] if the JAM chain does
+// not offer proofs.
 func (a *JAM) GetFinalityProof(ctx context.Context, hash common.Hash) (*proof.Document, error) {
 	if err := a.limits.call(ctx, "jam_getFinalityProof", 0); err != nil {
 		return nil, err
@@ -18,8 +21,9 @@ func (a *JAM) GetFinalityProof(ctx context.Context, hash common.Hash) (*proof.Do
 	return d, proofError(err)
 }
 
-// GetTrust is jam_getTrust: what a verifier has to know beforehand. It is for trying things out: who believes the node about it, believes
-// the node about everything.
+// GetTrust implements jam_getTrust. It returns the data that a verifier must
+// trust in advance. Use it only for experiments: a verifier that takes this
+// data from the node trusts the node for everything.
 func (a *JAM) GetTrust(ctx context.Context) (*proof.Trust, error) {
 	trust, err := a.node.Trust(ctx)
 	return trust, proofError(err)

@@ -10,11 +10,14 @@ import (
 	"strings"
 )
 
-// secretSize is the length of the key of admins' tokens, in bytes.
+// secretSize is the length of the key of the administrators' tokens, in bytes.
 const secretSize = 32
 
-// ReadSecret reads the key of admins' tokens from a file: hex, with or without 0x. Where there is no file it makes a key, and a file that only its owner can
-// read. An empty path is no key.
+// ReadSecret reads the key of the administrators' tokens from a file that holds
+// 32 bytes in hex, with or without 0x. If the file does not exist, ReadSecret
+// generates a key and writes it to a file that only its owner can read. If path
+// is empty, it returns no key. It returns [ErrInvalidConfig] if the file does
+// not hold a key.
 func ReadSecret(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil
@@ -24,11 +27,11 @@ func ReadSecret(path string) ([]byte, error) {
 		return makeSecret(path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("rpcapi: key of tokens: %w", err)
+		return nil, fmt.Errorf("rpcapi: token key: %w", err)
 	}
 	secret, err := hex.DecodeString(strings.TrimPrefix(strings.TrimSpace(string(text)), "0x"))
 	if err != nil || len(secret) != secretSize {
-		return nil, fmt.Errorf("%w: %s holds no key, want %d bytes in hex", ErrInvalidConfig, path, secretSize)
+		return nil, fmt.Errorf("%w: %s does not hold a key, want %d bytes in hex", ErrInvalidConfig, path, secretSize)
 	}
 	return secret, nil
 }
@@ -38,11 +41,11 @@ func makeSecret(path string) ([]byte, error) {
 	_, _ = rand.Read(secret) // never fails
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("rpcapi: key of tokens: %w", err)
+		return nil, fmt.Errorf("rpcapi: token key: %w", err)
 	}
 	_, err = fmt.Fprintf(file, "0x%x\n", secret)
 	if err = errors.Join(err, file.Close()); err != nil {
-		return nil, fmt.Errorf("rpcapi: key of tokens: %w", err)
+		return nil, fmt.Errorf("rpcapi: token key: %w", err)
 	}
 	return secret, nil
 }

@@ -30,7 +30,7 @@ type served struct {
 	filters *filters
 }
 
-// serve runs a node until the test ends. change may change what it is like before.
+// serve runs a node until the test ends. change may adjust its configuration.
 func serve(t *testing.T, change func(*node.Config, *Config)) *served {
 	t.Helper()
 	cfg, api := node.DefaultConfig(jamq.Tiny(), 50*time.Millisecond, 1), DefaultConfig()
@@ -71,7 +71,8 @@ func (s *served) dial(url string, options ...rpc.ClientOption) *rpc.Client {
 
 func (s *served) eth(url string) *ethclient.Client { return ethclient.NewClient(s.dial(url)) }
 
-// sign signs the next transaction of an account: to a contract or a person, or without a receiver to deploy.
+// sign signs the next transaction of an account: to a contract or a person, or without a receiver
+// to deploy.
 func (s *served) sign(account int, to *common.Address, value int64, data []byte) *types.Transaction {
 	s.t.Helper()
 	id := s.node.ChainConfig().ChainID
@@ -105,7 +106,8 @@ func (s *served) mined(tx *types.Transaction) *types.Receipt {
 	return receipt
 }
 
-// counter deploys a contract that adds one to slot 0, logs the new value under topic 7 and returns it; called with data, it reverts with it.
+// counter deploys a contract that adds one to slot 0, logs the new value under topic 7 and returns
+// it; called with data, it reverts with it.
 func (s *served) counter(account int) common.Address {
 	s.t.Helper()
 	code := []byte{
@@ -115,7 +117,8 @@ func (s *served) counter(account int) common.Address {
 		0x5b,                   // JUMPDEST
 		0x36, 0x60, 0x1d, 0x57, // CALLDATASIZE PUSH1 29 JUMPI
 		0x60, 32, 0x5f, 0xf3, // PUSH1 32 PUSH0 RETURN
-		0x5b, 0x36, 0x5f, 0x5f, 0x37, 0x36, 0x5f, 0xfd, // JUMPDEST CALLDATASIZE PUSH0 PUSH0 CALLDATACOPY CALLDATASIZE PUSH0 REVERT
+		// JUMPDEST CALLDATASIZE PUSH0 PUSH0 CALLDATACOPY CALLDATASIZE PUSH0 REVERT
+		0x5b, 0x36, 0x5f, 0x5f, 0x37, 0x36, 0x5f, 0xfd,
 	}
 	init := append([]byte{0x60, byte(len(code)), 0x80, 0x60, 10, 0x5f, 0x39, 0x5f, 0xf3, 0}, code...)
 	s.mined(s.send(account, nil, 0, init))

@@ -17,8 +17,10 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// Handler serves JSON-RPC over HTTP and WebSocket on one address, and the live page to browsers. The returned function ends
-// its WebSocket connections and the page's streams. Errors wrap [ErrInvalidConfig].
+// Handler returns a handler that serves JSON-RPC over HTTP and WebSocket on one
+// address, and the live page for browsers. The returned function closes its
+// WebSocket connections and the page's streams. Handler returns
+// [ErrInvalidConfig] if cfg is not valid.
 func Handler(n *node.Node, cfg Config) (http.Handler, func(), error) {
 	d, err := newDoor(n, &cfg)
 	if err != nil {
@@ -27,17 +29,17 @@ func Handler(n *node.Node, cfg Config) (http.Handler, func(), error) {
 	return d, d.stop, nil
 }
 
-// door sends requests where they belong. There are two servers behind it: one for everybody, and one for who brings a token, with all namespaces and
-// without limits.
+// door routes requests. Behind it are two servers: the public one, and one for
+// clients with a token, which has all namespaces and no limits.
 type door struct {
 	live           *page.Page
-	page           http.Handler // live, for hosts that may be asked
+	page           http.Handler // live, behind the VHosts check
 	public, admins entrance
 	tokens         bool
 	filters        *filters
 }
 
-// entrance is a server over both transports.
+// entrance is one server with its two transports.
 type entrance struct {
 	server          *rpc.Server
 	http, webSocket http.Handler
@@ -51,10 +53,10 @@ func newDoor(n *node.Node, cfg *Config) (*door, error) {
 	if err != nil {
 		return nil, err
 	}
-	everybody := api{node: n, signer: types.LatestSigner(n.ChainConfig()), cfg: cfg, limits: &limits{limiter, cfg.LimitLoopback}, filters: newFilters(n, cfg)}
-	admin := everybody
+	open := api{node: n, signer: types.LatestSigner(n.ChainConfig()), cfg: cfg, limits: &limits{limiter, cfg.LimitLoopback}, filters: newFilters(n, cfg)}
+	admin := open
 	admin.limits = nil
-	public, err := newServer(&everybody, limiter, cfg.API)
+	public, err := newServer(&open, limiter, cfg.API)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +65,7 @@ func newDoor(n *node.Node, cfg *Config) (*door, error) {
 		public.Stop()
 		return nil, err
 	}
-	l := everybody.limits
+	l := open.limits
 	shown := page.New(n.Live(), n.Lab())
 	return &door{
 		live:    shown,
@@ -71,7 +73,7 @@ func newDoor(n *node.Node, cfg *Config) (*door, error) {
 		public:  entrance{public, cfg.http(l.http(cfg.BodyBytes, public), nil), l.webSocket(cfg.webSocket(public, nil))},
 		admins:  entrance{admins, cfg.http(admins, cfg.Secret), cfg.webSocket(admins, cfg.Secret)},
 		tokens:  len(cfg.Secret) > 0,
-		filters: everybody.filters,
+		filters: open.filters,
 	}, nil
 }
 
@@ -79,7 +81,7 @@ func newDoor(n *node.Node, cfg *Config) (*door, error) {
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	to := &d.public
 	if d.tokens && r.Header.Get("Authorization") != "" {
-		to = &d.admins // whoever shows a token must show a good one
+		to = &d.admins // an invalid token is refused
 	}
 	switch {
 	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
@@ -91,14 +93,14 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stop ends all WebSocket connections and streams.
+// stop closes all WebSocket connections and streams.
 func (d *door) stop() {
 	d.live.Close()
 	d.public.server.Stop()
 	d.admins.server.Stop()
 }
 
-// newServer returns a server with some namespaces.
+// newServer returns a server for the namespaces in names.
 func newServer(a *api, limiter *txpool.Limiter, names []string) (*rpc.Server, error) {
 	server := rpc.NewServer()
 	server.SetBatchLimits(a.cfg.BatchItems, a.cfg.BatchBytes)
@@ -116,7 +118,8 @@ func newServer(a *api, limiter *txpool.Limiter, names []string) (*rpc.Server, er
 	return server, nil
 }
 
-// http puts geth's checks of origin, host and token before a server, and bounds the time of a request, from its body's first byte on.
+// http puts geth's checks of origin, host and token before next. It also bounds
+// the duration of a request, counted from the first byte of its body.
 func (c *Config) http(next http.Handler, secret []byte) http.Handler {
 	checked := gethnode.NewHTTPHandlerStack(next, c.CORS, c.VHosts, secret, false)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -124,15 +127,16 @@ func (c *Config) http(next http.Handler, secret []byte) http.Handler {
 		ctx, cancel := context.WithDeadline(r.Context(), end)
 		defer cancel()
 		connection := http.NewResponseController(w)
-		// Not every ResponseWriter has deadlines; that of a real connection has.
+		// Only the ResponseWriter of a real connection supports deadlines.
 		_ = connection.SetReadDeadline(end)
-		_ = connection.SetWriteDeadline(end.Add(time.Second)) // for the answer that says that the time is over
+		_ = connection.SetWriteDeadline(end.Add(time.Second)) // for the time-out's answer
 		checked.ServeHTTP(w, r.WithContext(ctx))
-		_ = connection.SetWriteDeadline(time.Time{}) // the next request of the connection may be for the page
+		// The connection's next request may be for the page, which has no deadline.
+		_ = connection.SetWriteDeadline(time.Time{})
 	})
 }
 
-// webSocket puts geth's checks of origin and token before a server.
+// webSocket puts geth's checks of origin and token before server.
 func (c *Config) webSocket(server *rpc.Server, secret []byte) http.Handler {
 	return gethnode.NewWSHandlerStack(server.WebsocketHandler(c.Origins), secret)
 }

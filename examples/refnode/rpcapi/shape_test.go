@@ -24,7 +24,7 @@ func sameShape(at string, ours, geths any) error {
 				return fmt.Errorf("%s has no %s, and geth has", at, name)
 			}
 			if name == "extraData" {
-				continue // everybody's own
+				continue // differs between nodes
 			}
 			if err := sameShape(at+"."+name, value, g[name]); err != nil {
 				return err
@@ -53,7 +53,8 @@ func sameShape(at string, ours, geths any) error {
 	return nil
 }
 
-// kind says what a value is: a quantity has no leading zeros and any length, data has whole bytes and one length.
+// kind classifies a value: a quantity has no leading zeros and any length; data has
+// whole bytes and a fixed length.
 func kind(v any) string {
 	text, ok := v.(string)
 	switch {

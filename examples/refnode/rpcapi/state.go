@@ -13,7 +13,8 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// State answers what concerns the state after a block, of every block that is retained.
+// State implements the eth methods that read the state after a block. They work
+// for every block whose state is retained.
 type State struct{ *api }
 
 // view returns a view of the state after a block.
@@ -25,7 +26,7 @@ func (a *State) view(at *rpc.BlockNumberOrHash) (*statedb.View, error) {
 	return a.node.StateAt(b)
 }
 
-// GetBalance is eth_getBalance, in wei.
+// GetBalance implements eth_getBalance. The balance is in wei.
 func (a *State) GetBalance(_ context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (*hexutil.Big, error) {
 	view, err := a.view(at)
 	if err != nil {
@@ -34,7 +35,8 @@ func (a *State) GetBalance(_ context.Context, addr common.Address, at *rpc.Block
 	return (*hexutil.Big)(view.Account(addr).Balance.ToBig()), nil
 }
 
-// GetTransactionCount is eth_getTransactionCount. At the tag pending it counts the transactions in the pool that can run.
+// GetTransactionCount implements eth_getTransactionCount. At the tag pending
+// the count includes the executable transactions in the pool.
 func (a *State) GetTransactionCount(_ context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (*hexutil.Uint64, error) {
 	where := latestIfNil(at)
 	if number, ok := where.Number(); ok && number == rpc.PendingBlockNumber {
@@ -49,7 +51,7 @@ func (a *State) GetTransactionCount(_ context.Context, addr common.Address, at *
 	return (*hexutil.Uint64)(&nonce), nil
 }
 
-// GetCode is eth_getCode.
+// GetCode implements eth_getCode.
 func (a *State) GetCode(_ context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (hexutil.Bytes, error) {
 	view, err := a.view(at)
 	if err != nil {
@@ -58,7 +60,8 @@ func (a *State) GetCode(_ context.Context, addr common.Address, at *rpc.BlockNum
 	return view.Code(view.Account(addr).CodeHash), nil
 }
 
-// GetStorageAt is eth_getStorageAt. Like geth it takes a slot with or without leading zeros and 0x.
+// GetStorageAt implements eth_getStorageAt. Like geth it accepts a slot with or
+// without leading zeros and 0x.
 func (a *State) GetStorageAt(_ context.Context, addr common.Address, slot string, at *rpc.BlockNumberOrHash) (hexutil.Bytes, error) {
 	key, err := decodeSlot(slot)
 	if err != nil {
@@ -87,10 +90,12 @@ func decodeSlot(text string) (common.Hash, error) {
 	return common.BytesToHash(raw), nil
 }
 
-// GetProof is eth_getProof. It is refused: its answer is made of Merkle Patricia proofs, and there is no Merkle Patricia trie here.
+// GetProof implements eth_getProof. It always returns an error with code
+// [CodeUnsupported]: the answer would consist of Merkle Patricia proofs, and
+// the state has no Merkle Patricia trie.
 func (a *State) GetProof(common.Address, []string, *rpc.BlockNumberOrHash) (any, error) {
 	return nil, codedError{errNoPatricia, CodeUnsupported}
 }
 
 var errNoPatricia = errors.New("eth_getProof is not supported: the state is a unified binary tree (EIP-7864) and has no Merkle Patricia proofs; " +
-	"jam_getStateWitness proves the same values against the block's state root, and jam_getFinalityProof that a transaction is final")
+	"jam_getStateWitness proves the same values against the block's state root, and jam_getFinalityProof proves that a transaction is final")

@@ -13,35 +13,37 @@ import (
 // not belong to the status are null.
 type TransactionStatus struct {
 	Hash common.Hash `json:"hash"`
-	// Status is one of
+	// Status is one of:
 	//
-	//	pending    in the pool, and can run
+	//	pending    in the pool, executable
 	//	queued     in the pool, behind a nonce gap
-	//	parked     in the pool, and does not pay the base fee now, or its sender cannot
+	//	parked     in the pool; the base fee is too high, or the balance too low
 	//	leased     being put into a block
-	//	held       accepted once, and cannot be taken into the pool again now
-	//	included   in a block; BundleStatus says where that stands on JAM
-	//	replaced   another transaction of its sender took its place
-	//	dropped    it left for Reason, and may be sent again
+	//	held       accepted earlier; currently refused by the pool
+	//	included   in a block; BundleStatus is its status on JAM
+	//	replaced   replaced by another transaction of its sender
+	//	dropped    dropped for Reason; it may be sent again
 	Status string `json:"status"`
-	// BlockNumber, BlockHash and TransactionIndex name the block, for included.
+	// BlockNumber, BlockHash and TransactionIndex locate it, for included.
 	BlockNumber      *hexutil.Uint64 `json:"blockNumber"`
 	BlockHash        *common.Hash    `json:"blockHash"`
 	TransactionIndex *hexutil.Uint64 `json:"transactionIndex"`
 	// BundleStatus is the state of the block's bundle in the queue, for included.
 	BundleStatus *string `json:"bundleStatus"`
-	// ReplacedBy is the hash of the other transaction, for replaced.
+	// ReplacedBy is the hash of the replacing transaction, for replaced.
 	ReplacedBy *common.Hash `json:"replacedBy"`
-	// Reason is why it was dropped, for dropped.
+	// Reason is the reason why the pool dropped the transaction, for dropped.
 	Reason *string `json:"reason"`
-	// Time is when it left the pool, for replaced and dropped.
+	// Time is the time at which the transaction left the pool, for replaced and
+	// dropped.
 	Time *time.Time `json:"time"`
 }
 
-// GetTransactionStatus is jam_getTransactionStatus: where a transaction is that
-// the node has accepted; null for one that it does not know. The node remembers
-// for a day why a transaction left, with a data directory also across restarts.
-// A block can fail; its transactions are pending again then.
+// GetTransactionStatus implements jam_getTransactionStatus. It returns the
+// status of a transaction that the node has accepted, and null for one that it
+// does not know. The node remembers for a day why a transaction left the pool;
+// with a data directory it does so across restarts. If a block fails, its
+// transactions become pending again.
 func (a *JAM) GetTransactionStatus(hash common.Hash) *TransactionStatus {
 	found := a.node.TransactionStatus(hash)
 	s := &TransactionStatus{Hash: hash, Status: found.Pool.String()}

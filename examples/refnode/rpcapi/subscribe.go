@@ -9,12 +9,15 @@ import (
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
-// Subscriptions answers eth_subscribe over WebSocket, and filters over both. What they tell of is the latest block: accumulated on the best JAM chain
-// without a gap. A reorganization of JAM can take it back: the logs then come again, marked as removed, and the blocks that are latest
-// afterwards come as new heads, often the very same.
+// Subscriptions implements eth_subscribe, over WebSocket only, and filters.
+// Both follow the latest block. If a reorganization of JAM moves latest back,
+// log subscriptions deliver the affected logs again, marked as removed. Blocks
+// that become latest afterwards are delivered as new heads; often they are the
+// same blocks.
 type Subscriptions struct{ *api }
 
-// NewHeads is eth_subscribe("newHeads"): the headers of blocks that become latest.
+// NewHeads implements eth_subscribe("newHeads"). It delivers the headers of
+// blocks that become latest.
 func (a *Subscriptions) NewHeads(ctx context.Context) (*rpc.Subscription, error) {
 	return a.follow(ctx, func(c node.HeadChange, notify func(any) error) error {
 		if c.Removed {
@@ -24,7 +27,8 @@ func (a *Subscriptions) NewHeads(ctx context.Context) (*rpc.Subscription, error)
 	})
 }
 
-// Logs is eth_subscribe("logs", criteria).
+// Logs implements eth_subscribe("logs", criteria). It delivers the matching
+// logs of blocks that become latest.
 func (a *Subscriptions) Logs(ctx context.Context, criteria gethfilters.FilterCriteria) (*rpc.Subscription, error) {
 	if err := a.checkLive(&criteria); err != nil {
 		return nil, err
@@ -39,7 +43,8 @@ func (a *Subscriptions) Logs(ctx context.Context, criteria gethfilters.FilterCri
 	})
 }
 
-// begin opens a subscription on the connection that a call came by. Its share is taken until the caller calls the returned function.
+// begin opens a subscription on the connection of the call. The caller must
+// call the returned function to release the subscription's share.
 func (a *Subscriptions) begin(ctx context.Context, weight int) (*rpc.Notifier, *rpc.Subscription, func(), error) {
 	notifier, supported := rpc.NotifierFromContext(ctx)
 	if !supported {
@@ -55,9 +60,11 @@ func (a *Subscriptions) begin(ctx context.Context, weight int) (*rpc.Notifier, *
 	return notifier, notifier.CreateSubscription(), func() { a.filters.release(s) }, nil
 }
 
-// follow tells a subscriber about head changes from now on, until it unsubscribes or its connection ends. A subscriber that is slow holds up
-// nobody; one that is so slow that the node has forgotten what it has not read goes on with what is new.
-func (a *Subscriptions) follow(ctx context.Context, tell func(node.HeadChange, func(any) error) error) (*rpc.Subscription, error) {
+// follow calls send for each head change from now on, until the client
+// unsubscribes or its connection ends. A slow subscriber does not delay the
+// node or other clients. If the node has already discarded changes that the
+// subscriber has not read, it continues with the next new one.
+func (a *Subscriptions) follow(ctx context.Context, send func(node.HeadChange, func(any) error) error) (*rpc.Subscription, error) {
 	notifier, s, end, err := a.begin(ctx, 1)
 	if err != nil {
 		return nil, err
@@ -73,7 +80,7 @@ func (a *Subscriptions) follow(ctx context.Context, tell func(node.HeadChange, f
 				continue
 			}
 			for _, c := range changes {
-				if tell(c, notify) != nil {
+				if send(c, notify) != nil {
 					return // the connection is gone
 				}
 			}
@@ -88,8 +95,10 @@ func (a *Subscriptions) follow(ctx context.Context, tell func(node.HeadChange, f
 	return s, nil
 }
 
-// NewPendingTransactions is eth_subscribe("newPendingTransactions", full): transactions of the pool that can run, by their hashes, or whole.
-// A subscriber that is too slow loses the oldest.
+// NewPendingTransactions implements eth_subscribe("newPendingTransactions",
+// full). It delivers pool transactions that become executable: their hashes, or
+// the whole transactions if full is true. A subscriber that is too slow loses
+// the oldest events.
 func (a *Subscriptions) NewPendingTransactions(ctx context.Context, full *bool) (*rpc.Subscription, error) {
 	notifier, s, end, err := a.begin(ctx, poolWeight)
 	if err != nil {
@@ -111,13 +120,13 @@ func (a *Subscriptions) NewPendingTransactions(ctx context.Context, full *bool) 
 			if !canRun(&e) {
 				continue
 			}
-			var told any = e.Tx.Hash()
+			var message any = e.Tx.Hash()
 			if full != nil && *full {
-				if told, err = a.pooledTransaction(e.Tx, a.node.PooledProgress()); err != nil {
-					continue // its sender was found when it came in, so this cannot be
+				if message, err = a.pooledTransaction(e.Tx, a.node.PooledProgress()); err != nil {
+					continue // impossible: the pool recovered the sender
 				}
 			}
-			if notifier.Notify(s.ID, told) != nil {
+			if notifier.Notify(s.ID, message) != nil {
 				return
 			}
 		}

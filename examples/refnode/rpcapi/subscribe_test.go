@@ -18,7 +18,7 @@ import (
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
-// next returns what comes by a channel, and fails where nothing comes.
+// next returns the next value of a channel, and fails if none arrives.
 func next[T any](t *testing.T, c <-chan T) T {
 	t.Helper()
 	select {
@@ -88,7 +88,7 @@ func TestSubscriptions(t *testing.T) {
 		require.Empty(t, raw, "it was told already")
 	}
 
-	// What is ended tells no more, and what a connection leaves is taken away.
+	// An ended subscription delivers nothing, and a closed connection frees its shares.
 	require.Equal(t, 4+4*poolWeight, s.filters.weight())
 	for _, id := range []string{blockFilter, logFilter, poolFilter, fullFilter} {
 		var done bool
@@ -106,7 +106,7 @@ func TestSubscriptions(t *testing.T) {
 	require.Eventually(t, func() bool { return s.filters.weight() == 1 }, 10*time.Second, 5*time.Millisecond)
 }
 
-// What cannot be subscribed to is refused, and says why.
+// A subscription that is not supported is refused with a reason.
 func TestSubscriptionErrors(t *testing.T) {
 	s := serve(t, func(_ *node.Config, c *Config) { c.MaxSubscriptions, c.LogTerms = 2, 3 })
 	c, socket := s.dial(s.server.URL), s.dial(s.ws())
@@ -148,7 +148,7 @@ func TestSubscriptionErrors(t *testing.T) {
 	}
 }
 
-// A filter that nobody asks about is gone after a while, and one that is asked about stays.
+// A filter expires if its client stops polling it, and stays otherwise.
 func TestFilterExpires(t *testing.T) {
 	s := serve(t, nil)
 	now := time.Unix(1000, 0)
@@ -188,8 +188,9 @@ func TestFilterExpires(t *testing.T) {
 	require.Equal(t, 2, table.weight())
 }
 
-// JAM reorganizes. A subscriber that takes back what is removed has in the end exactly the logs that are final; nothing is told twice, and
-// nothing removed that was not there; a filter tells the same in the same order.
+// JAM reorganizes. A subscriber that discards removed logs ends with exactly the
+// final logs. No log is delivered twice, and none is removed before it was
+// delivered. A filter delivers the same logs in the same order.
 func TestReorganization(t *testing.T) {
 	s := serve(t, func(c *node.Config, _ *Config) {
 		c.JAM.ForkProbability, c.JAM.MaxForkDepth, c.JAM.FinalityLag = 0.5, 6, 6
@@ -238,7 +239,7 @@ func TestReorganization(t *testing.T) {
 			t.Fatalf("the chain did not reorganize below a log: %d logs, %d removals", len(seen), removals)
 		}
 		if s.nonces[1]%50 == 0 {
-			require.NoError(t, s.node.Drain(ctx)) // the pool takes so many of one account
+			require.NoError(t, s.node.Drain(ctx)) // the pool's limit per account
 		}
 	}
 	require.NoError(t, s.node.Drain(ctx))

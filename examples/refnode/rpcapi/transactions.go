@@ -13,10 +13,11 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// Transactions answers what concerns transactions.
+// Transactions implements the eth methods that send and read transactions.
 type Transactions struct{ *api }
 
-// SendRawTransaction is eth_sendRawTransaction: the binary encoding of a signed transaction of type 0, 1, 2 or 4.
+// SendRawTransaction implements eth_sendRawTransaction. raw is the binary
+// encoding of a signed transaction of type 0, 1, 2 or 4.
 func (a *Transactions) SendRawTransaction(ctx context.Context, raw hexutil.Bytes) (common.Hash, error) {
 	if err := a.limits.call(ctx, "eth_sendRawTransaction", len(raw)); err != nil {
 		return common.Hash{}, err
@@ -33,8 +34,10 @@ func (a *Transactions) SendRawTransaction(ctx context.Context, raw hexutil.Bytes
 	return tx.Hash(), nil
 }
 
-// SendRawTransactionSync is eth_sendRawTransactionSync (EIP-7966): it sends a transaction and waits for its receipt, for at most so many
-// milliseconds, and at most half of Config.RequestTime, which is also the default.
+// SendRawTransactionSync implements eth_sendRawTransactionSync (EIP-7966). It
+// sends a transaction and waits for its receipt, for the given number of
+// milliseconds. The maximum and the default are half of [Config].RequestTime.
+// It returns an error with code [CodeTimeout] if there is no receipt by then.
 func (a *Transactions) SendRawTransactionSync(ctx context.Context, raw hexutil.Bytes, milliseconds *hexutil.Uint64) (object, error) {
 	cursor, limit := a.node.HeadCursor(), a.cfg.RequestTime/2
 	if milliseconds != nil && uint64(*milliseconds) < uint64(limit.Milliseconds()) {
@@ -66,8 +69,9 @@ func (a *Transactions) SendRawTransactionSync(ctx context.Context, raw hexutil.B
 	}
 }
 
-// GetTransactionByHash is eth_getTransactionByHash; null for one that is unknown. A transaction counts as mined once its
-// block is latest; before that it is pending, and queueStatus tells more.
+// GetTransactionByHash implements eth_getTransactionByHash. It returns null for
+// an unknown transaction. A transaction counts as mined once its block is
+// latest. Before that it is pending, and the field queueStatus has the details.
 func (a *Transactions) GetTransactionByHash(_ context.Context, hash common.Hash) (object, error) {
 	if b, index, ok := a.node.Transaction(hash); ok {
 		if a.mined(b.NumberU64()) {
@@ -81,7 +85,8 @@ func (a *Transactions) GetTransactionByHash(_ context.Context, hash common.Hash)
 	return nil, nil
 }
 
-// GetTransactionReceipt is eth_getTransactionReceipt; null until the transaction's block is latest.
+// GetTransactionReceipt implements eth_getTransactionReceipt. It returns null
+// until the transaction's block is latest.
 func (a *Transactions) GetTransactionReceipt(_ context.Context, hash common.Hash) (object, error) {
 	b, index, ok := a.node.Transaction(hash)
 	if !ok || !a.mined(b.NumberU64()) {
@@ -90,12 +95,14 @@ func (a *Transactions) GetTransactionReceipt(_ context.Context, hash common.Hash
 	return a.receipt(b, index)
 }
 
-// mined reports whether a block is latest or older.
+// mined reports whether the block with the given number is latest or older.
 func (a *api) mined(number uint64) bool {
 	return number <= a.node.Resolve(rpc.LatestBlockNumber).NumberU64()
 }
 
-// GetTransactionByBlockNumberAndIndex is eth_getTransactionByBlockNumberAndIndex; null for one that does not exist.
+// GetTransactionByBlockNumberAndIndex implements
+// eth_getTransactionByBlockNumberAndIndex. It returns null if there is no such
+// block or transaction.
 func (a *Transactions) GetTransactionByBlockNumberAndIndex(_ context.Context, number rpc.BlockNumber, index hexutil.Uint) (object, error) {
 	b := a.node.Resolve(number)
 	if b == nil || uint64(index) >= uint64(len(b.Transactions())) {
@@ -104,7 +111,9 @@ func (a *Transactions) GetTransactionByBlockNumberAndIndex(_ context.Context, nu
 	return a.minedTransaction(b, int(index))
 }
 
-// GetTransactionByBlockHashAndIndex is eth_getTransactionByBlockHashAndIndex; null for one that does not exist.
+// GetTransactionByBlockHashAndIndex implements
+// eth_getTransactionByBlockHashAndIndex. It returns null if there is no such
+// block or transaction.
 func (a *Transactions) GetTransactionByBlockHashAndIndex(_ context.Context, hash common.Hash, index hexutil.Uint) (object, error) {
 	b := a.node.BlockByHash(hash)
 	if b == nil || uint64(index) >= uint64(len(b.Transactions())) {
@@ -113,7 +122,8 @@ func (a *Transactions) GetTransactionByBlockHashAndIndex(_ context.Context, hash
 	return a.minedTransaction(b, int(index))
 }
 
-// GetRawTransactionByHash is eth_getRawTransactionByHash: the binary encoding; null for one that is unknown.
+// GetRawTransactionByHash implements eth_getRawTransactionByHash. It returns
+// the binary encoding of a transaction, and null for an unknown one.
 func (a *Transactions) GetRawTransactionByHash(_ context.Context, hash common.Hash) (hexutil.Bytes, error) {
 	tx, pooled := a.node.Pooled(hash)
 	if b, index, ok := a.node.Transaction(hash); ok {
@@ -124,16 +134,19 @@ func (a *Transactions) GetRawTransactionByHash(_ context.Context, hash common.Ha
 	return tx.MarshalBinary()
 }
 
-// TxPool answers the txpool namespace. Its "pending" are the transactions in nonce order, its "queued" those behind a gap.
+// TxPool implements the txpool namespace. In its answers "pending" holds the
+// transactions in nonce order, and "queued" those behind a nonce gap.
 type TxPool struct{ *api }
 
-// Status is txpool_status.
+// Status implements txpool_status. It returns the numbers of pending and queued
+// transactions.
 func (a *TxPool) Status() map[string]hexutil.Uint {
 	pending, queued := a.node.PoolCounts()
 	return map[string]hexutil.Uint{"pending": hexutil.Uint(pending), "queued": hexutil.Uint(queued)}
 }
 
-// ContentFrom is txpool_contentFrom: of one sender, by decimal nonce.
+// ContentFrom implements txpool_contentFrom. It returns the transactions of one
+// sender by decimal nonce.
 func (a *TxPool) ContentFrom(sender common.Address) (map[string]map[string]object, error) {
 	all, err := a.Content()
 	if err != nil {
@@ -148,7 +161,8 @@ func (a *TxPool) ContentFrom(sender common.Address) (map[string]map[string]objec
 	return content, nil
 }
 
-// Content is txpool_content: by sender's address and decimal nonce.
+// Content implements txpool_content. It returns all transactions by the
+// sender's address and decimal nonce.
 func (a *TxPool) Content() (map[string]map[string]map[string]object, error) {
 	pending, queued := a.node.PoolContent()
 	content := make(map[string]map[string]map[string]object, 2)
@@ -169,7 +183,8 @@ func (a *TxPool) Content() (map[string]map[string]map[string]object, error) {
 	return content, nil
 }
 
-// Inspect is txpool_inspect: like Content, each transaction in a line for people.
+// Inspect implements txpool_inspect. It is like Content, but describes each
+// transaction in one readable line.
 func (a *TxPool) Inspect() map[string]map[string]map[string]string {
 	pending, queued := a.node.PoolContent()
 	content := make(map[string]map[string]map[string]string, 2)

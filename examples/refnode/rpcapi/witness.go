@@ -10,26 +10,31 @@ import (
 
 // StateWitness is the answer of jam_getStateWitness.
 type StateWitness struct {
-	// BlockNumber, BlockHash and StateRoot are of the block whose state the witness proves.
+	// BlockNumber, BlockHash and StateRoot identify the block whose state the
+	// witness proves.
 	BlockNumber hexutil.Uint64 `json:"blockNumber"`
 	BlockHash   common.Hash    `json:"blockHash"`
 	StateRoot   common.Hash    `json:"stateRoot"`
-	// Balance, Nonce, CodeHash and Storage are what it proves. The code hash of an account that does not exist is zero.
+	// Address is the account. Balance (in wei), Nonce, CodeHash and Storage are
+	// the values that the witness proves. CodeHash is zero for an account that
+	// does not exist.
 	Address  common.Address              `json:"address"`
 	Balance  *hexutil.Big                `json:"balance"`
 	Nonce    hexutil.Uint64              `json:"nonce"`
 	CodeHash common.Hash                 `json:"codeHash"`
 	Storage  map[common.Hash]common.Hash `json:"storage"`
-	// Witness is for statedb.ParseWitness under the profile EIP7864; on a statedb.NewStateless of it and StateRoot the same values can be read,
-	// and no others.
+	// Witness is the encoded witness; decode it with statedb.ParseWitness and
+	// the profile EIP7864. A state opened by statedb.NewStateless with the
+	// witness and StateRoot gives the same values and no others.
 	Witness hexutil.Bytes `json:"witness"`
 }
 
-// maxWitnessSlots bounds the slots of one witness.
+// maxWitnessSlots is the maximum number of slots in one witness.
 const maxWitnessSlots = 1024
 
-// GetStateWitness is jam_getStateWitness: an account and slots of its storage with a proof against the state root of a block. It is what
-// eth_getProof is on chains with Merkle Patricia tries.
+// GetStateWitness implements jam_getStateWitness. It returns an account and
+// slots of its storage with a proof against the state root of a block. It has
+// the role that eth_getProof has on chains with Merkle Patricia tries.
 func (a *JAM) GetStateWitness(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (*StateWitness, error) {
 	if len(slots) > maxWitnessSlots {
 		return nil, invalidParams("%d slots are too many, want at most %d", len(slots), maxWitnessSlots)

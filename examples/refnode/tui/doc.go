@@ -1,5 +1,6 @@
-// Package tui shows a node in a terminal: what package live shows, for people on servers.
+// Package tui shows the state of a node (package live) in a terminal.
 //
-// [Run] takes over a terminal until the user quits, or writes a line now and then where the output is no terminal. What it draws is a pure function of the
-// state and the size of the terminal (render.go).
+// [Run] uses the whole terminal until the user quits. If the output is not a
+// terminal, it prints a line every few seconds. [Render] and [Line] are pure
+// functions of the state and the size of the terminal.
 package tui

@@ -11,7 +11,8 @@ import (
 	"github.com/jamq/jamq/examples/refnode/live"
 )
 
-// The colours, by what they stand for. They are the terminal's own sixteen, so they suit its theme.
+// The styles by meaning. They use the terminal's sixteen colours, which suit
+// its theme.
 var (
 	plain = ansi.Style{}
 	bold  = plain.Bold()
@@ -27,22 +28,25 @@ var (
 	}
 )
 
-// letters stand for the states in time lines, so that they can be told apart without colours.
+// letters are the states in time lines, so that a reader can distinguish them
+// without colours.
 var letters = map[string]string{"queued": "q", "submitted": "s", "guaranteed": "g", "accumulated": "a", "finalized": "F", "dead": "x"}
 
-// quits says how to get out.
+// quits is the hint how to quit.
 const quits = "q quits"
 
-// gutter is how wide the labels left of a time line are.
+// gutter is the width of the labels left of a time line, in columns.
 const gutter = 18
 
-// Least sizes that something can be read in.
+// The minimum size for which Render draws.
 const (
 	leastWidth  = 40
 	leastHeight = 10
 )
 
-// Render draws a state for a terminal of a size, with colours. No line is wider, and there are no more of them.
+// Render draws a state in colour for a terminal of the given size. The result
+// has at most height lines of at most width columns. Sizes below 40 by 10 count
+// as 40 by 10.
 func Render(s *live.State, width, height int, zone *time.Location) string {
 	width, height = max(width, leastWidth), max(height, leastHeight)
 	head := header(s, width)
@@ -50,7 +54,7 @@ func Render(s *live.State, width, height int, zone *time.Location) string {
 	foot := []string{"", legend()}
 	room := height - len(head) - len(foot)
 	events := eventLines(s, zone)
-	// Events get a third of what is left, bundles the rest.
+	// Events get a third of the remaining lines, bundles the rest.
 	forEvents := min(len(events), max(3, room/3))
 	if room < 8 {
 		forEvents = 0
@@ -68,7 +72,8 @@ func Render(s *live.State, width, height int, zone *time.Location) string {
 	return strings.Join(all, "\n")
 }
 
-// header says what node it is, what flows, and where the heads are.
+// header returns the lines that describe the node, the flow of transactions and
+// the heads.
 func header(s *live.State, width int) []string {
 	title := bold.Styled("jamq") + soft.Styled(fmt.Sprintf("  chain id %s · JAM %s · %d cores · slots of %v", s.Node.ChainID, s.Node.JAM, s.Node.Cores, time.Duration(s.Node.SlotMillis)*time.Millisecond))
 	if room := width - ansi.StringWidth(title) - len(quits); room > 0 {
@@ -99,7 +104,8 @@ func header(s *live.State, width int) []string {
 	return []string{title, "", flow, heads, ""}
 }
 
-// price writes one that is given in gwei; one that is a tiny part of a gwei in wei.
+// price formats a price given in gwei. Prices below 0.0001 gwei are shown in
+// wei.
 func price(gwei float64) string {
 	if gwei > 0 && gwei < 1e-4 {
 		return fmt.Sprintf("%.3g wei", 1e9*gwei)
@@ -107,7 +113,7 @@ func price(gwei float64) string {
 	return fmt.Sprintf("%.3g gwei", gwei)
 }
 
-// columns returns how many slots fit, and the first of them.
+// columns returns the number of slots that fit, and the first of them.
 func columns(s *live.State, width int) (count int, first jamq.Slot) {
 	count = min(width-gutter, 64)
 	return count, s.Chain.Slot - min(s.Chain.Slot, jamq.Slot(count-1))
@@ -158,7 +164,7 @@ func chainLines(s *live.State, width int) []string {
 	return append(lines, "")
 }
 
-// coreLine draws when there was a package on a core.
+// coreLine draws the slots in which a core was occupied.
 func coreLine(c live.Core, now, first jamq.Slot, count int) string {
 	row := blank(count, " ")
 	for _, r := range c.Reports {
@@ -188,7 +194,8 @@ func blank(count int, mark string) []string {
 	return row
 }
 
-// bundleLines draws the newest bundles, with a line per version, in at most so many lines.
+// bundleLines draws the newest bundles, one line per version and at most room
+// lines.
 func bundleLines(s *live.State, width, room int) []string {
 	var lines []string
 	if s.Bundles.More > 0 {
@@ -216,7 +223,8 @@ func bundleLines(s *live.State, width, room int) []string {
 	return lines[:min(len(lines), max(room, 0))]
 }
 
-// versionLine draws the life of a version: a letter per slot, that of the last state which it entered there.
+// versionLine draws the history of a version. Each slot has the letter of the
+// last state that the version entered in it.
 func versionLine(v live.Version, now, first jamq.Slot, count int) string {
 	row := blank(count, " ")
 	for i, m := range v.Marks {
@@ -235,7 +243,7 @@ func versionLine(v live.Version, now, first jamq.Slot, count int) string {
 	return strings.TrimRight(strings.Join(row, ""), " ")
 }
 
-// stateName returns the state that stands for one in the legend.
+// stateName returns the state of the legend that a state belongs to.
 func stateName(state string) string {
 	switch state {
 	case "reserved", "building", "sending":
@@ -262,7 +270,7 @@ func legend() string {
 	return strings.Join(parts, " ")
 }
 
-// Line says the most important of a state in one line, without colours.
+// Line returns a one-line summary of a state, without colours.
 func Line(s *live.State) string {
 	f, h := s.Flow, s.Heads
 	return fmt.Sprintf("slot %d | users %d pool %d queue %d cores %d accumulated %d finalized %d (%g/s) | pending %d latest %d finalized %d",

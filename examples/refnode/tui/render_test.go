@@ -22,7 +22,8 @@ func empty() *live.State {
 	return &live.State{Node: live.Info{ChainID: "4359", JAM: "simulated, tiny", SlotMillis: 6000, Cores: 2}, Chain: live.Chain{Slot: 1000}}
 }
 
-// busy is a state with everything in it: a fork, skipped slots, a verdict, a dead version, bundles in all states.
+// busy is a state with everything in it: a fork, skipped slots, a verdict, a dead version, bundles
+// in all states.
 func busy() *live.State {
 	s := empty()
 	s.Flow = live.Flow{Sent: 48, Pool: 3, Queue: 9, Cores: 10, Accumulated: 6, Finalized: 20, Rate: 1.6}

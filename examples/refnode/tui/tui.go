@@ -14,13 +14,15 @@ import (
 	"github.com/jamq/jamq/examples/refnode/live"
 )
 
-// IsTerminal says whether a person reads what is written there.
+// IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(f.Fd())
 }
 
-// Run shows the node until ctx or the node ends, or the user quits with q or Ctrl-C. It returns nil in each of these cases.
+// Run shows the node until ctx or the hub ends, or the user quits with q, Esc
+// or Ctrl-C. It returns nil in each of these cases. If out is not a terminal,
+// Run prints a line every few seconds instead.
 func Run(ctx context.Context, hub *live.Hub, in io.Reader, out io.Writer) error {
 	if !IsTerminal(out) {
 		return lines(ctx, hub, out)
@@ -29,8 +31,9 @@ func Run(ctx context.Context, hub *live.Hub, in io.Reader, out io.Writer) error 
 	defer cancel()
 	m := model{ctx: ctx, hub: hub, width: 80, height: 24}
 	m.snapshot, m.changed = hub.Snapshot()
-	// The model ends the program when ctx does. bubbletea is not told of ctx: it would take its end for a kill, and return while
-	// it still reads from in, which the caller may close then.
+	// The model ends the program when ctx ends. Do not pass ctx to bubbletea: it
+	// would treat the end of ctx as a kill and return while it still reads from in,
+	// which the caller may close then.
 	_, err := tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
 	if err != nil && !errors.Is(err, tea.ErrInterrupted) {
 		return fmt.Errorf("tui: %w", err)
@@ -38,7 +41,7 @@ func Run(ctx context.Context, hub *live.Hub, in io.Reader, out io.Writer) error 
 	return nil
 }
 
-// model is what bubbletea drives.
+// model implements tea.Model.
 type model struct {
 	ctx           context.Context
 	hub           *live.Hub
@@ -47,7 +50,8 @@ type model struct {
 	width, height int
 }
 
-// moved says that there is a newer snapshot, ended that there will be none.
+// moved means that there is a newer snapshot; ended means that there will be
+// none.
 type (
 	moved struct{}
 	ended struct{}
@@ -94,10 +98,10 @@ func (m model) View() tea.View {
 	return v
 }
 
-// lineTime is the least time between two lines.
+// lineTime is the minimum time between two lines.
 const lineTime = 5 * time.Second
 
-// lines writes a line whenever something moved, but not too often.
+// lines prints a line when the state has changed, at most every lineTime.
 func lines(ctx context.Context, hub *live.Hub, out io.Writer) error {
 	last := ""
 	for {
@@ -115,7 +119,7 @@ func lines(ctx context.Context, hub *live.Hub, out io.Writer) error {
 			case <-ctx.Done():
 				return nil
 			}
-			continue // what came meanwhile
+			continue // there may be a newer snapshot
 		}
 		select {
 		case <-changed:

@@ -41,7 +41,7 @@ func hub(t *testing.T, slot time.Duration) (h *live.Hub, end func()) {
 	return h, end
 }
 
-// screen is a pseudo-terminal with what was drawn on it.
+// screen is a pseudo-terminal with its contents.
 type screen struct {
 	mu    sync.Mutex
 	drawn bytes.Buffer
@@ -106,7 +106,7 @@ func press(t *testing.T, keys io.Writer, what string) {
 	require.NoError(t, err)
 }
 
-// Where nobody sees a picture there are lines: at once, and then not too many.
+// If the output is not a terminal, Run prints a line at once, and then one per lineTime at most.
 func TestLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

@@ -1,5 +1,6 @@
-// Package wallets checks the reference node with the libraries that wallets and web pages are made of: ethers and viem from npm deploy and use a token that
-// npm's solc compiled. "npm ci" in this folder brings them.
+// Package wallets checks the reference node with the libraries that wallets and web pages are made
+// of: ethers and viem from npm deploy and use a token that npm's solc compiled. "npm ci" in this
+// folder brings them.
 package wallets
 
 import (
@@ -22,7 +23,8 @@ import (
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
 )
 
-// lookForNode returns the program that runs the scripts. Without it, or without the packages, the test says so; with JAMQ_REQUIRE_NODE set it fails.
+// lookForNode returns the program that runs the scripts. Without it, or without the packages, the
+// test is skipped with a message; with JAMQ_REQUIRE_NODE set it fails.
 func lookForNode(t *testing.T) string {
 	t.Helper()
 	missing := ""
@@ -42,7 +44,8 @@ func lookForNode(t *testing.T) string {
 	return ""
 }
 
-// serve runs a node on an embedded chain that is fast, and returns its URL and the keys of accounts with money.
+// serve runs a node on an embedded chain that is fast, and returns its URL and the keys of accounts
+// with money.
 func serve(t *testing.T) (url, keys string) {
 	t.Helper()
 	n, err := node.New(node.DefaultConfig(jamq.Tiny(), 100*time.Millisecond, 1))
@@ -72,8 +75,8 @@ func serve(t *testing.T) (url, keys string) {
 	return server.URL, strings.Join(all, ",")
 }
 
-// traffic sends a little from the last account for as long as ctx lasts. Without anybody's transactions a rollup makes no blocks, and ethers
-// looks for a receipt only when a block comes that is newer than those that it saw before it began to wait.
+// traffic sends a few transactions from the last account until ctx ends. Without transactions a
+// rollup creates no blocks, and ethers checks for a receipt only when it sees a new block.
 func traffic(ctx context.Context, n *node.Node) {
 	from, signer := n.Accounts()[len(n.Accounts())-1], types.LatestSigner(n.ChainConfig())
 	for nonce := uint64(0); ; nonce++ {
