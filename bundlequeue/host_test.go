@@ -41,6 +41,17 @@ func newHand(t *testing.T, change func(*bundlequeue.Config)) *hand {
 	return &hand{t: t, q: q, now: handTime, last: root.Hash}
 }
 
+// newFinalHand returns a queue after ten blocks, all of them final.
+func newFinalHand(t *testing.T) *hand {
+	t.Helper()
+	h := newHand(t, nil)
+	for range 10 {
+		h.block(nil)
+	}
+	h.step(bundlequeue.FinalizedBlock{Hash: h.last})
+	return h
+}
+
 func (h *hand) step(ev bundlequeue.Event) []bundlequeue.Effect {
 	h.t.Helper()
 	out, err := h.q.Step(h.now, ev)
@@ -104,11 +115,7 @@ func wholeState(fork byte, last jamq.Slot) (root jamq.Block, state chainview.Sta
 // After Continue, a bundle whose predecessor was accumulated long before the root is built with
 // that predecessor as a prerequisite, although its report is not in recent history at the root.
 func TestContinueNamesPackageOutOfHistory(t *testing.T) {
-	h := newHand(t, nil)
-	for range 10 {
-		h.block(nil)
-	}
-	h.step(bundlequeue.FinalizedBlock{Hash: h.last})
+	h := newFinalHand(t)
 	out := h.step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"})
 	p, _ := h.built(builds(out)[0], h.slot)
 	root, state := wholeState('z', 100)
@@ -126,11 +133,7 @@ func TestContinueNamesPackageOutOfHistory(t *testing.T) {
 // A state without recent history makes Continue take a package for dead that the next block can
 // report.
 func TestContinueWithoutRecentHistory(t *testing.T) {
-	h := newHand(t, nil)
-	for range 10 {
-		h.block(nil)
-	}
-	h.step(bundlequeue.FinalizedBlock{Hash: h.last})
+	h := newFinalHand(t)
 	anchorOf := func(out []bundlequeue.Effect) bundlequeue.Build[string] { return builds(out)[0] }
 	b := anchorOf(h.step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"}))
 	h.built(b, h.slot)
@@ -140,11 +143,7 @@ func TestContinueWithoutRecentHistory(t *testing.T) {
 }
 
 func TestContinueShortRecentHistory(t *testing.T) {
-	h := newHand(t, nil)
-	for range 10 {
-		h.block(nil)
-	}
-	h.step(bundlequeue.FinalizedBlock{Hash: h.last})
+	h := newFinalHand(t)
 	b := builds(h.step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"}))[0]
 	h.built(b, h.slot)
 	root := jamq.Block{Hash: handHash('z', 1), Parent: h.last, Slot: h.slot + 1}
@@ -222,11 +221,7 @@ func TestToldFailureHold(t *testing.T) {
 
 // A package that was built on an old lookup anchor waits for one more final block than it needs.
 func TestUntilFinalAfterFinalityMoved(t *testing.T) {
-	h := newHand(t, nil)
-	for range 10 {
-		h.block(nil)
-	}
-	h.step(bundlequeue.FinalizedBlock{Hash: h.last})
+	h := newFinalHand(t)
 	old := h.slot
 	for range 22 { // finality stalls for nearly L = 24 slots
 		h.block(nil)
@@ -267,11 +262,7 @@ func TestLateForkIsNoGap(t *testing.T) {
 
 // Rebuilding after Continue: BuildBlocks.
 func TestBuildBlocksAfterContinue(t *testing.T) {
-	h := newHand(t, nil)
-	for range 10 {
-		h.block(nil)
-	}
-	h.step(bundlequeue.FinalizedBlock{Hash: h.last})
+	h := newFinalHand(t)
 	b := builds(h.step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"}))[0]
 	root, state := wholeState('z', 18)
 	h.slot = 18

@@ -12,62 +12,62 @@ import (
 	"github.com/jamq/jamq/anchor/chainview"
 )
 
-// court is evidence whose verdicts the test gives.
-type court struct {
-	fates   map[jamq.PackageHash]*sentence
+// givenEvidence is evidence that the test sets.
+type givenEvidence struct {
+	fates   map[jamq.PackageHash]*givenFate
 	changed []jamq.PackageHash
 }
 
-// sentence is a Fate that the test sets.
-type sentence struct {
+// givenFate is a Fate that the test sets.
+type givenFate struct {
 	status  chainview.Status
 	settled Settlement
 	needs   []jamq.PackageHash
 }
 
-func (f *sentence) Status() chainview.Status { return f.status }
-func (f *sentence) Standing() Standing {
+func (f *givenFate) Status() chainview.Status { return f.status }
+func (f *givenFate) Standing() Standing {
 	return Standing{Reported: !f.status.Reported.IsZero(), Accumulated: !f.status.Accumulated.IsZero(), Dead: f.status.Dead}
 }
-func (f *sentence) Settled() Settlement                   { return f.settled }
-func (f *sentence) Prerequisites() []jamq.PackageHash     { return f.needs }
-func (f *sentence) Anchor() (a anchor.Point, s jamq.Slot) { return a, s }
-func (f *sentence) Sent(time.Time)                        {}
+func (f *givenFate) Settled() Settlement                   { return f.settled }
+func (f *givenFate) Prerequisites() []jamq.PackageHash     { return f.needs }
+func (f *givenFate) Anchor() (a anchor.Point, s jamq.Slot) { return a, s }
+func (f *givenFate) Sent(time.Time)                        {}
 
-func (c *court) Observe(time.Time, Event) ([]Effect, error) { return nil, ErrWrongEvidence }
-func (c *court) Advance(time.Time)                          {}
-func (c *court) NextWake() (t time.Time)                    { return t }
-func (c *court) Blocks() Blocks                             { return c }
-func (c *court) AppendSnapshot(b []byte) []byte             { return b }
-func (c *court) Forget(pkg jamq.PackageHash)                { delete(c.fates, pkg) }
+func (c *givenEvidence) Observe(time.Time, Event) ([]Effect, error) { return nil, ErrWrongEvidence }
+func (c *givenEvidence) Advance(time.Time)                          {}
+func (c *givenEvidence) NextWake() (t time.Time)                    { return t }
+func (c *givenEvidence) Blocks() Blocks                             { return c }
+func (c *givenEvidence) AppendSnapshot(b []byte) []byte             { return b }
+func (c *givenEvidence) Forget(pkg jamq.PackageHash)                { delete(c.fates, pkg) }
 
-func (c *court) Watch(p Watched) (Fate, error) {
-	f := &sentence{needs: p.Context.Prerequisites}
+func (c *givenEvidence) Watch(p Watched) (Fate, error) {
+	f := &givenFate{needs: p.Context.Prerequisites}
 	c.fates[p.Package] = f
 	return f, nil
 }
 
-func (c *court) Fate(pkg jamq.PackageHash) (Fate, bool) {
+func (c *givenEvidence) Fate(pkg jamq.PackageHash) (Fate, bool) {
 	f, ok := c.fates[pkg]
 	return f, ok
 }
 
-func (c *court) Changes(f func(jamq.PackageHash)) {
+func (c *givenEvidence) Changes(f func(jamq.PackageHash)) {
 	for _, pkg := range c.changed {
 		f(pkg)
 	}
 	c.changed = nil
 }
 
-func (c *court) Best() (p anchor.Point)      { return p }
-func (c *court) Finalized() (p anchor.Point) { return p }
-func (c *court) Anchor(_ anchor.Point, offset int) (at anchor.Point, real int, ok bool) {
+func (c *givenEvidence) Best() (p anchor.Point)      { return p }
+func (c *givenEvidence) Finalized() (p anchor.Point) { return p }
+func (c *givenEvidence) Anchor(_ anchor.Point, offset int) (at anchor.Point, real int, ok bool) {
 	return at, offset, true
 }
-func (c *court) Locate(jamq.HeaderHash) (p anchor.Point, onBest bool) { return p, true }
-func (c *court) Knows(jamq.HeaderHash) bool                           { return true }
-func (c *court) Follow(Fate, int) Following                           { return Following{Possible: true, Name: true} }
-func (c *court) CoreFree(jamq.CoreIndex) bool                         { return true }
+func (c *givenEvidence) Locate(jamq.HeaderHash) (p anchor.Point, onBest bool) { return p, true }
+func (c *givenEvidence) Knows(jamq.HeaderHash) bool                           { return true }
+func (c *givenEvidence) Follow(Fate, int) Following                           { return Following{Possible: true, Name: true} }
+func (c *givenEvidence) CoreFree(jamq.CoreIndex) bool                         { return true }
 
 // prerequisite is the state of a package that another one names.
 type prerequisite struct{ dead, reported, accumulated bool }
@@ -124,7 +124,7 @@ func TestWhatIsALoss(t *testing.T) {
 
 // failsAfter reports whether a bundle that survives no loss fails after a death.
 func failsAfter(t *testing.T, reason anchor.Reason, answer Sent, need chainview.Status) bool {
-	c := &court{fates: make(map[jamq.PackageHash]*sentence)}
+	c := &givenEvidence{fates: make(map[jamq.PackageHash]*givenFate)}
 	cfg := DefaultConfig(jamq.Tiny())
 	cfg.MaxVersionRetries = 0
 	q, err := NewWith[string](cfg, c)
@@ -136,7 +136,7 @@ func failsAfter(t *testing.T, reason anchor.Reason, answer Sent, need chainview.
 		return effects
 	}
 	foreign, pkg := jamq.PackageHash{9}, jamq.PackageHash{1}
-	c.fates[foreign] = &sentence{status: need}
+	c.fates[foreign] = &givenFate{status: need}
 	build := step(Enqueue[string]{Number: 1})[1].(Build[string])
 	effects := step(Built[string]{Ticket: build.Ticket, Package: pkg, Context: jamq.RefineContext{Prerequisites: []jamq.PackageHash{foreign}}})
 	answer.Ticket = effects[len(effects)-1].(Send[string]).Ticket

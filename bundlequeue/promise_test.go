@@ -110,15 +110,7 @@ func TestBuiltForAnotherPredecessor(t *testing.T) {
 		require.Contains(t, s.log[0], anchor.Overtaken.String())
 	})
 	t.Run("left out on a chain that has not accumulated it", func(t *testing.T) {
-		s := newScene(t, nil)
-		s.enqueue(1)
-		first := s.run()[0]
-		s.block(report(first, 0))
-		fork := s.parent
-		s.block(accumulate(first, 0))
-		s.block(nil)
-		s.enqueue(2)
-		require.Empty(t, s.builds[0].Prerequisites)
+		s, _, fork := leftOut(t)
 		// On the other branch the package is still on its core, and alive.
 		at := s.blockOn(fork, 10, 'b', nil)
 		s.blockOn(at, 11, 'b', nil)
@@ -129,15 +121,7 @@ func TestBuiltForAnotherPredecessor(t *testing.T) {
 		require.Contains(t, s.log[0], anchor.Overtaken.String())
 	})
 	t.Run("left out at an anchor before it", func(t *testing.T) {
-		s := newScene(t, nil)
-		s.enqueue(1)
-		first := s.run()[0]
-		s.block(report(first, 0))
-		fork := s.parent
-		s.block(accumulate(first, 0))
-		s.block(nil)
-		s.enqueue(2)
-		require.Empty(t, s.builds[0].Prerequisites)
+		s, first, fork := leftOut(t)
 		// On the other branch the package is accumulated two blocks later.
 		s.blockOn(fork, s.slot+1, 'b', nil)
 		at := s.parent
@@ -150,6 +134,23 @@ func TestBuiltForAnotherPredecessor(t *testing.T) {
 	})
 }
 
+// leftOut returns a scene in which the build of bundle 2 names no prerequisite,
+// because the first package is accumulated on the best chain. The fork begins at
+// the returned block, which reports that package.
+func leftOut(t *testing.T) (s *scene, first jamq.PackageHash, fork jamq.HeaderHash) {
+	t.Helper()
+	s = newScene(t, nil)
+	s.enqueue(1)
+	first = s.run()[0]
+	s.block(report(first, 0))
+	fork = s.parent
+	s.block(accumulate(first, 0))
+	s.block(nil)
+	s.enqueue(2)
+	require.Empty(t, s.builds[0].Prerequisites)
+	return s, first, fork
+}
+
 // parentOf returns the block of the best chain that lies the given number of
 // blocks behind the newest one.
 func (s *scene) parentOf(blocks int) jamq.HeaderHash {
@@ -159,10 +160,11 @@ func (s *scene) parentOf(blocks int) jamq.HeaderHash {
 	return at.Hash
 }
 
-// trial returns a queue whose evidence the test gives, with two packages of bundle 1 that left.
-func trial(t *testing.T) (c *court, q *Queue[string], first, second *sentence) {
+// queueWithGivenEvidence returns a queue whose evidence the test sets, after two
+// packages of bundle 1 were sent.
+func queueWithGivenEvidence(t *testing.T) (c *givenEvidence, q *Queue[string], first, second *givenFate) {
 	t.Helper()
-	c = &court{fates: make(map[jamq.PackageHash]*sentence)}
+	c = &givenEvidence{fates: make(map[jamq.PackageHash]*givenFate)}
 	q, err := NewWith[string](DefaultConfig(jamq.Tiny()), c)
 	require.NoError(t, err)
 	effects, err := q.Step(jamq.CommonEra(), Enqueue[string]{Number: 1})
@@ -187,7 +189,7 @@ func trial(t *testing.T) (c *court, q *Queue[string], first, second *sentence) {
 // accumulated counts in any case. Only evidence that breaks the rules of the chain shows that.
 func TestFirstReportWins(t *testing.T) {
 	point := anchor.Point{Hash: jamq.HeaderHash{1}, Height: 1}
-	c, q, first, second := trial(t)
+	c, q, first, second := queueWithGivenEvidence(t)
 	decides := func(version int, state State) {
 		t.Helper()
 		c.changed = []jamq.PackageHash{{1}, {2}}
@@ -211,7 +213,7 @@ func TestFirstReportWins(t *testing.T) {
 // A bundle never becomes final before the one before it, even if the chain accumulates them in
 // another order.
 func TestFinalInOrder(t *testing.T) {
-	c := &court{fates: make(map[jamq.PackageHash]*sentence)}
+	c := &givenEvidence{fates: make(map[jamq.PackageHash]*givenFate)}
 	q, err := NewWith[string](DefaultConfig(jamq.Tiny()), c)
 	require.NoError(t, err)
 	c.play(t, q, Enqueue[string]{Number: 1})
@@ -236,7 +238,7 @@ func TestFinalInOrder(t *testing.T) {
 
 // play feeds a queue an event, builds what it asks for, and returns the numbers of bundles that
 // fail. The package of a bundle has the bundle's number as its first byte.
-func (c *court) play(t *testing.T, q *Queue[string], ev Event) (failed []uint64) {
+func (c *givenEvidence) play(t *testing.T, q *Queue[string], ev Event) (failed []uint64) {
 	t.Helper()
 	effects, err := q.Step(jamq.CommonEra(), ev)
 	require.NoError(t, err)
@@ -397,7 +399,7 @@ func TestOpenRequestKeepsItsMinimum(t *testing.T) {
 
 // B2: a bundle is not handed back while a package of a bundle after it may be accumulated.
 func TestFailureWaitsForSuccessors(t *testing.T) {
-	c := &court{fates: make(map[jamq.PackageHash]*sentence)}
+	c := &givenEvidence{fates: make(map[jamq.PackageHash]*givenFate)}
 	q, err := NewWith[string](DefaultConfig(jamq.Tiny()), c)
 	require.NoError(t, err)
 	c.play(t, q, Enqueue[string]{Number: 1})

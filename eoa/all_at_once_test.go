@@ -16,7 +16,7 @@ import (
 
 // All faults occur together: a store that loses answers and writes late, a
 // faulty node, two workers that die and lose the account to each other, users
-// who cancel, replace and reset, another program with the account's key, and
+// that cancel, replace and reset, another program with the account's key, and
 // expensive blocks. The final state of each record must agree with the chain.
 func TestE1NoDoubleSpendAllAtOnce(t *testing.T) {
 	t.Parallel()

@@ -15,8 +15,8 @@
 // # Structure
 //
 // [View] is an account as a value. Every decision is a method that depends only
-// on the view and its arguments: [View.Recover] (what must be sent again),
-// [View.Confirm] (what an observation of the chain means), [View.Choose],
+// on the view and its arguments: [View.Recover] (transactions to send again),
+// [View.Confirm] (outcomes observed on the chain), [View.Choose],
 // [View.Assign] and [View.Prepared] (new transactions), [View.Bumps]
 // (replacements) and [View.Obey] (cancel, replace, reset). Most of them return
 // a [Batch], an atomic step that a [Store] commits. [Executor] is the thin

@@ -1,6 +1,9 @@
 package txpool
 
-import "github.com/ethereum/go-ethereum/common"
+import (
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/btree"
+)
 
 // limit returns the caps of a status.
 func (c *core) limit(s status) usage {
@@ -26,31 +29,31 @@ func (c *core) over(s status) bool {
 // and returns whether more may remain.
 func (c *core) settleRooms(most int) (more bool) {
 	c.arrangeTouched()
-	for c.over(ready) && most > 0 {
-		worst := c.worst(c.ready)
-		if worst == nil {
-			break
-		}
-		c.evict(worst)
-		most--
-	}
+	most = c.evictOver(ready, c.ready, most)
 	for !c.patient && most > 0 && c.promote() { // keep room for returning transactions
 		most--
 	}
-	for c.over(parked) && most > 0 {
-		worst := c.worst(c.parked)
-		if worst == nil {
-			break
-		}
-		c.evict(worst)
-		most--
-	}
+	most = c.evictOver(parked, c.parked, most)
 	for !c.patient && c.over(queued) && most > 0 && c.shrinkWaiting() {
 		most--
 	}
 	c.fees.occupy(c.uses[ready])
 	c.moreToSettle = most == 0
 	return c.moreToSettle
+}
+
+// evictOver evicts the worst transactions of an index while their status exceeds
+// its caps, at most the given number of them. It returns the rest of that number.
+func (c *core) evictOver(s status, index *btree.BTreeG[ranked], most int) int {
+	for c.over(s) && most > 0 {
+		worst := c.worst(index)
+		if worst == nil {
+			break
+		}
+		c.evict(worst)
+		most--
+	}
+	return most
 }
 
 // fits reports whether there is room for one more pending transaction.

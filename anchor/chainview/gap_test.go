@@ -90,10 +90,7 @@ func TestContinueAfterShortGap(t *testing.T) {
 	require.Equal(t, anchor.Unavailable, s.Dead)
 	require.Equal(t, anchor.AnchorExpired, status(t, v, jamq.PackageHash{3}).Dead)
 	require.Equal(t, header('a', 4), status(t, v, jamq.PackageHash{1}).Accumulated.Hash)
-	spec := jamq.Tiny()
-	restored, err := chainview.Restore(&spec, v.AppendSnapshot(nil))
-	require.NoError(t, err)
-	require.Equal(t, v.AppendSnapshot(nil), restored.AppendSnapshot(nil))
+	requireRestores(t, v)
 }
 
 func TestContinueRefuses(t *testing.T) {
@@ -196,9 +193,7 @@ func TestForeignPrerequisiteBeforeTheView(t *testing.T) {
 	grow(t, v, 'a', root.Hash, 9, 11)
 	watch(t, v, pkg, chainview.Package{Anchor: root.Hash, LookupAnchorSlot: 9, Prerequisites: []jamq.PackageHash{foreign}})
 	require.Equal(t, anchor.Alive, status(t, v, pkg).Dead)
-	restored, err := chainview.Restore(&spec, v.AppendSnapshot(nil))
-	require.NoError(t, err)
-	require.Equal(t, v.AppendSnapshot(nil), restored.AppendSnapshot(nil))
+	requireRestores(t, v)
 }
 
 // A package of others that was reported before a short gap may have become
@@ -228,10 +223,7 @@ func TestForeignPrerequisiteInAGap(t *testing.T) {
 	grow(t, v, 'z', root.Hash, 9, 13) // slot 12 is the availability time-out
 	watch(t, v, pkg, chainview.Package{Anchor: header('z', 12), LookupAnchorSlot: 12, Prerequisites: []jamq.PackageHash{foreign}})
 	require.Equal(t, anchor.Alive, status(t, v, pkg).Dead, "the report of slot 7 is in recent history")
-	spec := jamq.Tiny()
-	restored, err := chainview.Restore(&spec, v.AppendSnapshot(nil))
-	require.NoError(t, err)
-	require.Equal(t, v.AppendSnapshot(nil), restored.AppendSnapshot(nil))
+	requireRestores(t, v)
 }
 
 // A report that the view learns of from the state after a gap expires as a
@@ -272,4 +264,14 @@ func TestForeignPrerequisiteOfTwo(t *testing.T) {
 	v.Forget(pkg)
 	_, followed = v.Trace(foreign)
 	require.False(t, followed)
+}
+
+// requireRestores checks that a view restored from the snapshot of v has the same
+// snapshot. The view must be of the tiny chain.
+func requireRestores(t *testing.T, v *chainview.View) {
+	t.Helper()
+	spec := jamq.Tiny()
+	restored, err := chainview.Restore(&spec, v.AppendSnapshot(nil))
+	require.NoError(t, err)
+	require.Equal(t, v.AppendSnapshot(nil), restored.AppendSnapshot(nil))
 }
