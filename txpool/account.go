@@ -47,21 +47,27 @@ type account struct {
 	slot      int32 // index in core.list
 	delegated bool
 	stale     bool // last read of State failed
-	short     bool // balance below leased and exempt costs
-	held      bool // some are parked as unfunded
+	unfunded  bool // some are parked as unfunded
+	touched   bool // in core.touched
 
-	state uint64 // nonce in the host's state
-	nonce uint64 // state, or after committed ones
-	// spare is the balance minus the cost of txs and of committed, modulo 2^256
-	// if short is set.
-	spare     uint256.Int
+	state   uint64 // nonce in the host's state
+	nonce   uint64 // state, or after committed ones
+	balance uint256.Int
+	// cost is the maximum cost of all transactions that the host's state does
+	// not show, in txs and in committed.
+	cost      uint256.Int
 	committed *committed // not yet in the host's state
 
-	waits  int32 // number behind a gap
 	line   int32 // number in line; they come first
 	leased int32 // number in leases
+	lent   int32 // number of leased ones before the first that is not
 	exempt int32 // number exempt from the caps
-	// waitsAfter and waitsBefore are the neighbours in core.waiting: the
+	fixed  int32 // number behind a gap that cannot give way
+	waits  int32 // number behind a gap that can
+	// changed is the index up to which transactions have changed, if touched is
+	// set.
+	changed int32
+	// waitsAfter and waitsBefore are the neighbours in core.queue: the
 	// account that gives way before this one, and the one after it.
 	waitsAfter, waitsBefore *account
 
@@ -76,14 +82,18 @@ type link struct {
 }
 
 func newAccount(address common.Address, known Account) *account {
-	return &account{address: address, state: known.Nonce, nonce: known.Nonce, spare: known.Balance, delegated: known.Delegated}
+	return &account{address: address, state: known.Nonce, nonce: known.Nonce, balance: known.Balance, delegated: known.Delegated}
 }
 
 // find returns the index of a nonce among the transactions, and whether there
 // is a transaction with it.
 func (a *account) find(nonce uint64) (int, bool) {
-	if n := len(a.txs); n == 0 || a.txs[n-1].nonce < nonce { // common case: nonces in order
+	n := len(a.txs)
+	if n == 0 || a.txs[n-1].nonce < nonce { // common case: nonces in order
 		return n, false
+	}
+	if first := a.txs[0].nonce; nonce >= first && nonce-first < uint64(n) && a.txs[nonce-first].nonce == nonce {
+		return int(nonce - first), true // no gap before it
 	}
 	return slices.BinarySearchFunc(a.txs, nonce, func(l link, n uint64) int { return cmp.Compare(l.nonce, n) })
 }
@@ -98,15 +108,43 @@ func (a *account) insert(i int, e *entry) {
 	if i < int(a.line) {
 		a.line++
 	}
+	a.lent = min(a.lent, int32(i))
 }
 
 // cut removes the entry at an index. The caller must then arrange the chain
 // from there.
 func (a *account) cut(i int) {
-	a.txs = slices.Delete(a.txs, i, i+1)
+	if i == 0 { // in constant time, for long chains
+		a.txs[0] = link{}
+		a.txs = a.txs[1:]
+	} else {
+		a.txs = slices.Delete(a.txs, i, i+1)
+	}
 	if i < int(a.line) {
 		a.line--
 	}
+	if i < int(a.lent) {
+		a.lent--
+	}
+	a.countLent()
+}
+
+// countLent extends the count of leading leased transactions.
+func (a *account) countLent() {
+	for int(a.lent) < len(a.txs) && a.txs[a.lent].lease != nil {
+		a.lent++
+	}
+}
+
+// head returns the next transaction of the sender that a builder can take, or
+// nil. All transactions before it are in leases.
+func (a *account) head() *entry {
+	if int(a.lent) < len(a.txs) {
+		if e := a.txs[a.lent].entry; e.status == ready {
+			return e
+		}
+	}
+	return nil
 }
 
 // next returns the nonce after the transactions in line.
@@ -121,29 +159,61 @@ func (a *account) next() uint64 {
 // that its cost still counts against the balance.
 func (a *account) unsettled(nonce uint64) bool { return nonce >= a.state }
 
-// totalCost returns the maximum cost of all transactions and of committed ones
-// together. Admission makes sure that it does not overflow.
-func (a *account) totalCost() *uint256.Int {
-	total := a.owed()
-	for _, e := range a.txs {
-		if a.unsettled(e.nonce) {
-			total.Add(total, &e.cost)
-		}
-	}
-	return total
+// short reports whether the balance does not cover the cost of all
+// transactions. It covers those of newcomers; only transactions that came back
+// or that are in leases can exceed it.
+func (a *account) short() bool { return a.balance.Lt(&a.cost) }
+
+// differs reports whether the host's state has changed.
+func (a *account) differs(known Account) bool {
+	return a.stale || a.state != known.Nonce || a.delegated != known.Delegated || !known.Balance.Eq(&a.balance)
 }
 
-// balance returns the balance in the host's state.
-func (a *account) balance() *uint256.Int { return new(uint256.Int).Add(&a.spare, a.totalCost()) }
+// recost counts the cost of all transactions again, because the host's state
+// shows another nonce.
+func (a *account) recost() {
+	a.cost.Clear()
+	for _, s := range a.committed.all() {
+		if a.unsettled(s.nonce) {
+			a.cost.Add(&a.cost, &s.cost)
+		}
+	}
+	for _, e := range a.txs {
+		if a.unsettled(e.nonce) {
+			a.cost.Add(&a.cost, &e.cost)
+		}
+	}
+}
+
+// funded returns the index of the first transaction of a chain that the balance
+// does not cover. The balance covers leased transactions first, then the others
+// in nonce order.
+func (a *account) funded() int {
+	i := len(a.txs)
+	if !a.short() {
+		return i
+	}
+	covered := a.cost
+	for i > 0 && a.balance.Lt(&covered) {
+		i--
+		if e := a.txs[i].entry; e.lease == nil && a.unsettled(e.nonce) {
+			covered.Sub(&covered, &e.cost)
+		}
+	}
+	return i
+}
 
 // before returns the state of a chain before index i > 0: the next nonce in
 // line, and the place and status of the last transaction before i. A leased
 // transaction has no place, so the one before it counts.
 func (a *account) before(i int) (next uint64, lead place, lowest status) {
 	next = max(a.nonce, a.txs[i-1].nonce+1)
+	if i <= int(a.lent) && a.txs[i-1].status != queued {
+		return next, noLead, ready
+	}
 	for i--; i >= 0; i-- {
 		if e := a.txs[i].entry; e.lease == nil || e.status == queued {
-			return next, e.lead, e.status
+			return next, e.behind(), e.status
 		}
 	}
 	return next, noLead, ready

@@ -31,7 +31,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		"nil":                     {nil, ErrMalformed, "malformed transaction"},
 		"nonce too low":           {tx(0, 4, 2), ErrNonceTooLow, "nonce too low: address " + addr(0).Hex() + ", tx: 4 state: 5"},
-		"nonce too high":          {tx(0, 69, 2), ErrNonceTooHigh, "nonce too high: address " + addr(0).Hex() + ", tx: 69 state: 5, want < 69"},
+		"nonce too high":          {tx(0, 70, 2), ErrNonceTooHigh, "nonce too high: address " + addr(0).Hex() + ", tx: 70 state: 5, want ≤ 69"},
 		"nonce max":               {tx(2, math.MaxUint64, 2), ErrNonceMax, "nonce has max value"},
 		"funds":                   {tx(1, 0, 2), ErrInsufficientFunds, "insufficient funds for gas * price + value: address " + addr(1).Hex() + " have 1000 want 42000000000000"},
 		"underpriced":             {tx(2, 0, 0), ErrUnderpriced, "transaction underpriced: maxFeePerGas 0 wei, want ≥ 1000000000"},
@@ -42,7 +42,7 @@ func TestRefusals(t *testing.T) {
 		"access list gas":         {sign(2, &types.AccessListTx{ChainID: chainID, GasPrice: fee, Gas: 25_299, To: to, AccessList: types.AccessList{{StorageKeys: []common.Hash{{}}}}}), ErrIntrinsicGas, "gas 25299, minimum needed 25300"},
 		"authorization gas":       {sign(2, &types.SetCodeTx{ChainID: uint256.NewInt(4359), GasTipCap: uint256.NewInt(2 * gwei), GasFeeCap: uint256.NewInt(2 * gwei), Gas: 45_999, AuthList: []types.SetCodeAuthorization{delegate(3, 0)}}), ErrIntrinsicGas, "gas 45999, minimum needed 46000"},
 		"data floor":              {sign(2, &types.LegacyTx{GasPrice: fee, Gas: 21_000 + 16*uint64(len(text)), To: to, Data: text}), ErrFloorDataGas, "insufficient gas for floor data gas cost"},
-		"gas limit":               {sign(2, &types.LegacyTx{GasPrice: fee, Gas: 30_000_001, To: to}), ErrGasLimit, "exceeds block gas limit: gas 30000001, limit 30000000"},
+		"gas limit":               {sign(2, &types.LegacyTx{GasPrice: fee, Gas: 30_000_001, To: to}), ErrGasLimit, "exceeds block gas limit: gas 30000001, limit 16777216"},
 		"size":                    {sign(2, &types.LegacyTx{GasPrice: fee, Gas: 10_000_000, Data: make([]byte, 32*1024)}), ErrOversized, "oversized data"},
 		"no authorizations":       {sign(2, &types.SetCodeTx{ChainID: uint256.NewInt(4359), GasTipCap: uint256.NewInt(2 * gwei), GasFeeCap: uint256.NewInt(2 * gwei), Gas: 100_000}), ErrEmptyAuthorizations, "set code tx needs at least one authorization"},
 		"too many authorizations": {setCode(2, 0, 2, make([]types.SetCodeAuthorization, 17)...), ErrTooManyAuthorizations, "too many authorizations: 17, limit 16"},
@@ -317,24 +317,15 @@ func TestAddRaw(t *testing.T) {
 	require.Equal(t, []common.Hash{{}, {}, tx(1, 0, 2).Hash()}, got)
 }
 
-func TestPrepared(t *testing.T) {
-	p := newPool(t, newWorld(), nil)
-	prepared, err := p.Prepare(tx(0, 0, 2))
-	require.NoError(t, err)
-	require.Equal(t, addr(0), prepared.Sender())
-	require.NoError(t, p.AddPrepared(prepared))
-	require.Error(t, p.AddPrepared(prepared))
-	require.Error(t, p.AddPrepared(Prepared{}))
-	require.Equal(t, 1, p.Size())
-	// A refused transaction can be added again, and is checked again.
-	p = newPool(t, newWorld(), tiny(1, 1))
+// A refused transaction can be added again, and is checked again.
+func TestRefusedAgain(t *testing.T) {
+	p := newPool(t, newWorld(), tiny(1, 1))
 	add(t, p, tx(1, 0, 9))
-	prepared, err = p.Prepare(tx(0, 0, 2))
-	require.NoError(t, err)
-	require.ErrorIs(t, p.AddPrepared(prepared), ErrPoolFull)
+	refused := tx(0, 0, 2)
+	refuse(t, p, refused, ErrPoolFull)
 	require.NoError(t, p.Remove(tx(1, 0, 9).Hash()))
-	add(t, p, tx(0, 0, 2))
-	require.ErrorIs(t, p.AddPrepared(prepared), ErrAlreadyKnown)
+	add(t, p, refused)
+	refuse(t, p, refused, ErrAlreadyKnown)
 }
 
 func TestConfigValidate(t *testing.T) {
@@ -368,6 +359,10 @@ func TestConfigValidate(t *testing.T) {
 	}
 	_, err := New(good, nil)
 	require.ErrorIs(t, err, ErrInvalidConfig)
+	good.ChainID, good.MaxPending, good.Lifetime = nil, 0, -1
+	for _, field := range []string{"ChainID is <nil>", "MaxPending is 0, want 1 to", "Lifetime is -1ns"} {
+		require.ErrorContains(t, good.Validate(), field, "every violation is named")
+	}
 }
 
 // TestI8PriceFirst: a transaction that can never pay the lowest price is
@@ -393,11 +388,8 @@ func TestRefusalsAreCounted(t *testing.T) {
 	})
 	_, err := p.AddRaw([]byte{9})
 	require.ErrorIs(t, err, ErrMalformed)
-	_, err = p.Prepare(tx(0, 0, 0))
-	require.ErrorIs(t, err, ErrUnderpriced)
-	prepared, err := p.Prepare(tx(0, 0, 2))
-	require.NoError(t, err)
-	require.ErrorIs(t, p.AddPrepared(prepared), ErrInsufficientFunds)
+	require.ErrorIs(t, p.Add(tx(0, 0, 0)), ErrUnderpriced)
+	require.ErrorIs(t, p.AddAll([]*types.Transaction{tx(0, 0, 2)})[0], ErrInsufficientFunds)
 	require.Equal(t, map[string]int{label(ErrMalformed): 1, label(ErrUnderpriced): 1, label(ErrInsufficientFunds): 1}, counted)
 }
 

@@ -1,63 +1,218 @@
 package txpool
 
 import (
+	"errors"
 	"fmt"
-	"math"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/google/btree"
-	"github.com/holiman/uint256"
+	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// add admits a transaction, or returns an error and changes nothing. known is
-// the sender's account; it is needed only if the pool does not know the sender.
-// If it is needed and nil, add returns true.
-func (c *core) add(e *entry, from common.Address, known *Account) (need bool, err error) {
-	if e.exempt {
-		if c.all.get(e.hash()) != nil {
-			return false, ErrAlreadyKnown
-		}
-	} else if err := c.checkNew(e); err != nil {
-		return false, err
-	}
-	a := c.accounts.get(from)
-	if a != nil && a.stale {
-		if known == nil {
-			return true, nil
-		}
-		c.refresh(a, *known)
-		a = c.accounts.get(from)
-	}
-	if a == nil {
-		if known == nil {
-			cached, there := c.cache.get(from)
-			if !there {
-				return true, nil
-			}
-			a = c.open(from, cached)
-		} else {
-			a = c.open(from, *known)
-		}
-	}
-	if err := c.admit(a, e); err != nil {
-		e.seq = 0 // makes checkNew check again
-		c.remember(a)
-		c.close(a)
-		return false, err
-	}
-	c.settleRooms(slice)
-	return false, nil
+// Admission has four rooms, and a transaction goes through them once:
+//
+//	inspect       the transaction alone                    inspect.go
+//	authenticate  its sender, and the host's own check     this file
+//	decide        the sender's chain and the pool          decide.go
+//	apply         the pool changes, and events tell of it  apply.go
+//
+// The first two rooms work without the pool's lock, cheap checks first. The
+// other two work under it.
+
+// candidate is a transaction that is being added to the pool.
+type candidate struct {
+	tx      *types.Transaction
+	private bool
+	back    bool // acknowledged before; exempt from caps
+	// origin is the record that a held or restored transaction comes from. It has
+	// the time of admission and the privacy, also if a check refuses the
+	// transaction before there is an entry. It is nil for all others.
+	origin *past
+
+	entry *entry // after the first room
+	from  common.Address
+	known Account // account of from
+	read  bool    // known was read
+	early bool    // err may become outdated: see admitSlice
+	err   error
+	// replaces is set if the transaction took the place of another one.
+	replaces bool
+	// displaced are the transactions that the newcomer has displaced. They come
+	// back if the journal does not accept it.
+	displaced []*entry
 }
 
-// checkNew refuses a transaction that is in the pool or left it recently. It
-// skips the check if nothing was added since the last one, which e.seq records.
-func (c *core) checkNew(e *entry) error {
-	if e.seq == c.seq && e.seq > 0 {
+// add takes n transactions through all rooms, with the same result as one after
+// the other (invariant I10). It recovers signatures on all processors.
+func (p *Pool) add(batch []candidate, get func(int) (*types.Transaction, error)) {
+	began := p.cfg.Now()
+	if len(batch) == 1 {
+		if get != nil {
+			batch[0].tx, batch[0].err = get(0)
+		}
+		p.examine(batch, p.clock())
+		p.admitAll(batch)
+		p.deliverSome(deliverShare)
+	} else {
+		line := inOrder{pool: p, batch: batch, examined: make([]atomic.Bool, (len(batch)+share-1)/share)}
+		p.examineAll(batch, get, line.arrived)
+		line.admit() // shares left by other goroutines
+	}
+	for i := range batch {
+		p.measure(began, &batch[i])
+	}
+	p.expireSome()
+	p.keepExpiring()
+}
+
+// examine takes candidates through the first two rooms (invariant I8). It skips
+// those that already have an error.
+func (p *Pool) examine(batch []candidate, now int64) {
+	for i := range batch {
+		if t := &batch[i]; t.err == nil {
+			t.err = p.guard(t, now, (*Pool).inspect)
+		}
+	}
+	p.glance(batch)
+	_ = p.recoveries.Acquire(p.background, 1) // cannot fail
+	defer p.recoveries.Release(1)
+	for i := range batch {
+		if t := &batch[i]; t.err == nil {
+			t.err = p.guard(t, now, (*Pool).authenticate)
+		}
+	}
+}
+
+// errPanic is the error of a transaction whose check panicked.
+var errPanic = errors.New("txpool: a check panicked")
+
+// guard calls a room. The host's checks may have changed since a transaction
+// was accepted, and may panic. If it comes back, the panic becomes an error of
+// the transaction.
+func (p *Pool) guard(t *candidate, now int64, room func(*Pool, *candidate, int64) error) (err error) {
+	if t.back {
+		defer func() {
+			if r := recover(); r != nil {
+				err = fmt.Errorf("%w: %v", errPanic, r)
+			}
+		}()
+	}
+	return room(p, t, now)
+}
+
+// inspect is the first room: the checks of the transaction alone.
+func (p *Pool) inspect(t *candidate, now int64) error {
+	rules := &p.cfg
+	if t.back {
+		rules = &p.lenient
+	}
+	e, err := rules.inspect(t.tx)
+	if err != nil {
+		return err
+	}
+	e.prefix, e.at, e.exempt, e.private = hashPrefix(t.tx.Hash()), now, t.back, t.private
+	if t.origin != nil {
+		e.at, e.private = min(t.origin.at, now), t.origin.private
+	}
+	t.entry = e
+	return nil
+}
+
+// glance refuses candidates that the pool knows or that pay too little, before
+// their signatures are recovered.
+func (p *Pool) glance(batch []candidate) {
+	p.lock()
+	defer p.mu.Unlock()
+	for i := range batch {
+		t := &batch[i]
+		if t.err != nil || t.back {
+			continue
+		}
+		if t.err = p.core.checkNew(t.entry); t.err != nil {
+			t.early = true
+			continue
+		}
+		t.entry.rank = p.core.fees.rank(t.entry)
+		t.err = p.core.checkPrice(t.entry, true)
+	}
+}
+
+// authenticate is the second room. It recovers the sender, which is by far the
+// most expensive check of the pool. If the host's own check or authorizations
+// follow, it first asks whether the pool would admit the transaction, so that
+// they cost an attacker as much as an admission.
+func (p *Pool) authenticate(t *candidate, _ int64) (err error) {
+	if t.from, err = p.cfg.sender(p.signer, t.tx); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalidSender, err)
+	}
+	authorizes := t.tx.Type() == types.SetCodeTxType
+	if !authorizes && p.cfg.Precheck == nil {
 		return nil
 	}
+	if !t.back {
+		if err := p.preview(t); err != nil {
+			return err
+		}
+	}
+	if authorizes {
+		t.entry.rare = &rare{authorities: p.cfg.authorities(t.tx)}
+	}
+	if p.cfg.Precheck != nil {
+		return p.cfg.Precheck(t.tx)
+	}
+	return nil
+}
+
+// preview returns the error that decide would return now.
+func (p *Pool) preview(t *candidate) (err error) {
+	p.lock()
+	known := p.core.accounts.get(t.from) != nil || p.core.cache.has(t.from)
+	generation := p.generation
+	p.mu.Unlock()
+	var account Account
+	if !known {
+		if account, err = p.account(t.from); err != nil {
+			return err
+		}
+	}
+	p.lock()
+	defer p.mu.Unlock()
+	if !known && generation == p.generation && p.core.accounts.get(t.from) == nil {
+		p.core.cache.put(t.from, account)
+	}
+	return p.core.preview(t)
+}
+
+// preview is decide for a sender that the pool knows. It accepts other senders,
+// which admission checks.
+func (c *core) preview(t *candidate) error {
+	a := c.accounts.get(t.from)
+	if a == nil {
+		known, there := c.cache.get(t.from)
+		if !there {
+			return nil
+		}
+		a = newAccount(t.from, known)
+	}
+	if a.stale {
+		return nil
+	}
+	_, err := c.decide(a, t.entry)
+	return err
+}
+
+// checkNew refuses a transaction that is in the pool or left it recently.
+func (c *core) checkNew(e *entry) error {
 	hash := e.hash()
-	if c.all.get(hash) != nil || c.aside.txs[hash] != nil {
+	if c.all.get(hash) != nil {
+		return ErrAlreadyKnown
+	}
+	if e.exempt {
+		return nil
+	}
+	if c.aside.txs[hash] != nil {
 		return ErrAlreadyKnown
 	}
 	if wait := c.failed.find(e.prefix, e.at); wait > 0 {
@@ -66,323 +221,271 @@ func (c *core) checkNew(e *entry) error {
 	if wait := c.replaced.find(e.prefix, e.at); wait > 0 {
 		return fmt.Errorf("%w: %s, try again in %v", ErrReplaced, hash, wait)
 	}
-	e.seq = c.seq
 	return nil
 }
 
-// admit checks a transaction and stores it. It changes nothing before all
-// checks have passed.
-func (c *core) admit(a *account, e *entry) error {
-	if e.exempt {
-		return c.readmit(a, e)
+// admitAll takes examined candidates through the last two rooms, in order and
+// in slices.
+func (p *Pool) admitAll(batch []candidate) {
+	if len(batch) == 0 {
+		return
 	}
-	i, old, err := c.checkOwn(a, e)
+	if !batch[0].back { // those that come back are accepted even if the journal fails
+		if err := p.retryJournal(); err != nil {
+			for i := range batch {
+				if batch[i].err == nil {
+					batch[i].err = err
+				}
+			}
+			return
+		}
+	}
+	for len(batch) > 0 {
+		now := batch[:min(slice, len(batch))]
+		if now[0].early { // its turn: examine again
+			now[0].early, now[0].err = false, nil
+			p.examine(now[:1], now[0].entry.at)
+		}
+		generation := p.readUnknown(now)
+		p.lock()
+		done := 0
+		if generation == p.generation { // the accounts are current
+			done = p.core.admitSlice(now)
+		}
+		told := p.unlock()
+		if told {
+			p.secure(now[:done])
+		}
+		if batch = batch[done:]; len(batch) > 0 {
+			p.pause()
+		}
+	}
+}
+
+// readUnknown reads the accounts that the pool does not know. It returns the
+// generation that they belong to.
+func (p *Pool) readUnknown(batch []candidate) uint64 {
+	p.lock()
+	generation := p.generation
+	some := false
+	for i := range batch {
+		t := &batch[i]
+		if t.read = false; t.err == nil {
+			a := p.core.accounts.get(t.from)
+			t.read = a == nil && !p.core.cache.has(t.from) || a != nil && a.stale
+			some = some || t.read
+		}
+	}
+	p.mu.Unlock()
+	for i := range batch {
+		if t := &batch[i]; some && t.read {
+			t.known, t.err = p.account(t.from)
+		}
+	}
+	return generation
+}
+
+// admitSlice admits candidates in order until one needs an account that was not
+// read, or must be examined again: it was refused as known, but is not known
+// any more. It returns how many it has processed.
+func (c *core) admitSlice(batch []candidate) int {
+	for i := range batch {
+		t := &batch[i]
+		if t.early {
+			if t.err = c.checkNew(t.entry); t.err == nil {
+				return i
+			}
+			t.early = false
+		}
+		if t.err == nil && c.admit(t) {
+			return i
+		}
+	}
+	return len(batch)
+}
+
+// admit takes a candidate through the last two rooms. If it needs the sender's
+// account and that was not read, it returns true and changes nothing.
+func (c *core) admit(t *candidate) (need bool) {
+	if t.err = c.checkNew(t.entry); t.err != nil {
+		return false
+	}
+	a := c.accounts.get(t.from)
+	if a != nil && a.stale {
+		if !t.read {
+			return true
+		}
+		c.refresh(a, t.known)
+		a = c.accounts.get(t.from)
+	}
+	if a == nil {
+		known := t.known
+		if !t.read {
+			var cached bool
+			if known, cached = c.cache.get(t.from); !cached {
+				return true
+			}
+		}
+		a = c.open(t.from, known)
+	}
+	plan, err := c.decide(a, t.entry)
 	if err != nil {
-		return err
-	}
-	if err := c.checkAuthorities(a.address, e); err != nil {
-		return err
-	}
-	makeWay, err := c.checkSenderLimit(a, i, old, e)
-	if err != nil {
-		return err
-	}
-	victims, err := c.checkRoom(a, i, old, e)
-	if err != nil {
-		return err
+		t.err = err
+		c.remember(a)
+		c.close(a)
+		return false
 	}
 	if c.cfg.Journal != nil {
-		c.admitting = e
-		defer func() { c.admitting = nil }()
+		t.displaced = c.displacedBy(plan)
 	}
-	for _, victim := range victims {
-		c.evict(victim)
-	}
-	if makeWay {
-		c.drop(a, len(a.txs)-1, Dropped, ErrSenderLimit, common.Hash{})
-	}
-	if old != nil {
-		c.take(a, i)
-		c.inherit(old, e)
-		e.exempt = old.exempt // the nonce stays exempt
-		c.replaced.bury(old.prefix, e.at, c.cfg.TombstoneTime)
-		c.emit(Event{Kind: Replaced, By: e.hash()}, old)
-	}
-	c.store(a, i, e)
-	return nil
+	t.replaces = plan.replaces != nil
+	c.apply(plan)
+	c.settle(slice)
+	return false
 }
 
-// checkOwn makes the checks that depend on the sender only. It returns the
-// transaction's index in the sender's chain, and the transaction that it would
-// replace, or nil.
-func (c *core) checkOwn(a *account, e *entry) (i int, old *entry, err error) {
-	e.rank = c.fees.rank(e)
-	if err := c.checkNonce(a, e); err != nil {
-		return 0, nil, err
-	}
-	i, replaces := a.find(e.nonce)
-	if err := c.checkPrice(e, replaces); err != nil {
-		return 0, nil, err
-	}
-	if replaces {
-		old = a.txs[i].entry
-		err = c.checkReplacement(old, e)
-	} else {
-		err = c.checkDelegated(a)
-	}
-	if err != nil {
-		return 0, nil, err
-	}
-	return i, old, c.checkFunds(a, old, e)
-}
+// share is the number of transactions that are examined together. It is small
+// enough that all processors finish at about the same time, and large enough
+// that the distribution costs little.
+const share = 16
 
-// checkNonce checks the distance to the account's nonce.
-func (c *core) checkNonce(a *account, e *entry) error {
-	if e.nonce < a.nonce {
-		return fmt.Errorf("%w: address %v, tx: %d state: %d", ErrNonceTooLow, a.address, e.nonce, a.nonce)
-	}
-	if e.nonce-a.nonce >= c.cfg.MaxNonceDistance {
-		return fmt.Errorf("%w: address %v, tx: %d state: %d, want < %d", ErrNonceTooHigh, a.address, e.nonce, a.nonce, a.nonce+c.cfg.MaxNonceDistance)
-	}
-	return nil
-}
-
-// checkPrice checks that a transaction pays enough. A newcomer must pay the
-// floor with surge. A replacement must pay the floor only, because it does not
-// make the pool fuller.
-func (c *core) checkPrice(e *entry, replaces bool) error {
-	least := c.fees.floor
-	switch {
-	case c.restoring:
-		return nil // it paid enough then
-	case !replaces:
-		least = c.fees.least()
-	}
-	if price := c.fees.price(e); price < least {
-		return fmt.Errorf("%w: pays %d wei per gas, want ≥ %d (floor %d, base fee %d)", ErrUnderpriced, price, least, c.fees.floor, c.fees.base)
-	}
-	return nil
-}
-
-// checkReplacement checks whether a transaction may replace one with the same
-// nonce (invariant I6).
-func (c *core) checkReplacement(old, e *entry) error {
-	if old.lease != nil {
-		return fmt.Errorf("%w: %s has nonce %d", ErrInBundle, old.hash(), old.nonce)
-	}
-	if old.blob != e.blob {
-		return fmt.Errorf("%w: type %d cannot replace type %d: blob transactions only replace each other", ErrReplaceUnderpriced, e.tx.Type(), old.tx.Type())
-	}
-	if err := c.cfg.checkBump(old, e); err != nil {
-		return err
-	}
-	if wait := c.replacementWait(old, e.at); wait > 0 && int(old.replacements) >= c.cfg.MaxReplacements {
-		return fmt.Errorf("%w: nonce %d was replaced %d times, try again in %v", ErrReplaceTooOften, e.nonce, old.replacements, wait)
-	}
-	return nil
-}
-
-// replacementWait returns for how long the replacements of a nonce still count.
-// 0 or less means that they do not.
-func (c *core) replacementWait(e *entry, now int64) time.Duration {
-	if e.replacements == 0 {
-		return 0
-	}
-	return c.cfg.ReplacementWindow - time.Duration(now-int64(e.since)*int64(time.Second))
-}
-
-// inherit passes the count of replacements on to the new transaction.
-func (c *core) inherit(old, e *entry) {
-	e.replacements, e.since = 1, uint32(e.at/int64(time.Second))
-	if c.replacementWait(old, e.at) > 0 {
-		e.replacements, e.since = min(old.replacements, math.MaxUint16-1)+1, old.since
-	}
-}
-
-// checkFunds checks that the balance covers all transactions of a sender
-// together (invariant I2). Otherwise one balance could fill the pool many times
-// over.
-func (c *core) checkFunds(a *account, old, e *entry) error {
-	spare := a.spare
-	if old != nil && a.unsettled(old.nonce) {
-		spare.Add(&spare, &old.cost) // already covered
-	}
-	if !a.short && !spare.Lt(&e.cost) {
-		return nil
-	}
-	total, over := new(uint256.Int).AddOverflow(a.totalCost(), &e.cost)
-	if old != nil {
-		total.Sub(total, &old.cost)
-	}
-	if over {
-		return fmt.Errorf("%w: address %v have %v want more than 2^256-1", ErrInsufficientFunds, a.address, a.balance())
-	}
-	return fmt.Errorf("%w: address %v have %v want %v, including %v for other transactions", ErrInsufficientFunds, a.address, a.balance(), total,
-		new(uint256.Int).Sub(total, &e.cost))
-}
-
-// checkSenderLimit enforces the cap of a sender. A transaction that could run
-// may displace the sender's last one behind a gap. Otherwise a sender whose
-// transactions arrived in the wrong order could never fill the gap.
-func (c *core) checkSenderLimit(a *account, i int, old, e *entry) (makeWay bool, err error) {
-	if old != nil || len(a.txs) < c.cfg.MaxPerSender {
-		return false, nil
-	}
-	if last := a.txs[len(a.txs)-1]; len(a.txs) == c.cfg.MaxPerSender && e.nonce == a.next() && i < len(a.txs) && last.status == queued && last.lease == nil && !last.exempt {
-		return true, nil
-	}
-	return false, fmt.Errorf("%w: address %v has %d transactions, limit %d", ErrSenderLimit, a.address, len(a.txs), c.cfg.MaxPerSender)
-}
-
-// checkRoom returns the transactions that must be evicted to make room for a
-// transaction: the ends of other senders' chains that are strictly worse, worst
-// first (invariants I1, I3, I4, I5). It returns an error if they do not
-// suffice.
-func (c *core) checkRoom(a *account, i int, old, e *entry) ([]*entry, error) {
-	lead, status := c.foresee(a, i, e)
-	return c.makeRoom(a, i, old, e, lead, status)
-}
-
-// makeRoom is checkRoom for a transaction with a known place and status.
-func (c *core) makeRoom(a *account, i int, old, e *entry, lead place, status status) ([]*entry, error) {
-	space := c.space(old, e, status)
-	if space.fits(usage{}) {
-		return nil, nil
-	}
-	return c.displace(a, i, old, e, lead, status, space)
-}
-
-// displace chooses the transactions that must go for one that does not fit.
-func (c *core) displace(a *account, i int, old, e *entry, lead place, status status, space space) ([]*entry, error) {
-	room := space.fits
-	gain := e.worth()
-	if old != nil { // its fees are lost
-		if worth := old.worth(); worth.Lt(gain) {
-			gain.Sub(gain, worth)
-		} else {
-			gain.Clear()
-		}
-	}
-	switch status {
-	case queued:
-		if victims := c.giveWay(a, room); victims != nil {
-			return victims, nil
-		}
-		return nil, fmt.Errorf("%w: %d transactions of %d bytes are behind nonce gaps, %d of them from address %v", ErrPoolFull, c.uses[queued].count, c.uses[queued].bytes, a.waits, a.address)
-	case parked:
-		return c.victims(c.parked, newcomer{a, lead, gain, old != nil}, room)
-	}
-	if lead.rank = min(lead.rank, c.rankAfterRise(a, i, e)); lead.rank < tipless {
-		return nil, fmt.Errorf("%w: %w: it cannot pay the next base fee, which may be %d wei", ErrPoolFull, ErrUnderpriced, c.fees.next())
-	}
-	if quota := c.cfg.MinReadyPerSender; quota > 0 {
-		victims, err := c.victims(c.surplus, newcomer{a, lead, gain, old != nil}, room)
-		if err == nil || c.readyBefore(a, i) >= quota {
-			return victims, err
-		}
-	}
-	return c.victims(c.ready, newcomer{a, lead, gain, old != nil}, room)
-}
-
-// rankAfterRise returns the lowest rank that a newcomer and its ancestors will
-// have if the base fee rises as far as it can in the next block (EIP-1559). A
-// transaction that can pay only the current base fee must not displace one that
-// can pay the next.
-func (c *core) rankAfterRise(a *account, i int, e *entry) uint64 {
-	base := c.fees.next()
-	least := rankAt(base, e)
-	for _, ancestor := range a.txs[:i] {
-		if ancestor.lease == nil {
-			least = min(least, rankAt(base, ancestor.entry))
-		}
-	}
-	return least
-}
-
-// readyBefore counts the pending transactions among the first i of a chain.
-func (c *core) readyBefore(a *account, i int) int {
-	n := 0
-	for _, e := range a.txs[:i] {
-		if e.status == ready {
-			n++
-		}
-	}
-	return n
-}
-
-// foresee returns the place and status that a transaction will have.
-func (c *core) foresee(a *account, i int, e *entry) (place, status) {
-	next, lead, lowest := a.nonce, noLead, ready
-	if i > 0 {
-		next, lead, lowest = a.before(i)
-	}
-	if lowest == queued || e.nonce != next {
-		return noLead, queued
-	}
-	e.seq = c.seq + 1 // as after admission
-	return c.stands(a, e, lead, lowest)
-}
-
-// newcomer is the transaction that victims makes room for.
-type newcomer struct {
-	account *account
-	lead    place
-	// gain is the least value of the newcomer in wei, minus that of the
-	// transaction that it replaces.
-	gain     *uint256.Int
-	replaces bool
-}
-
-// victims chooses the transactions in an index that must go for a newcomer.
-// Every victim pays less per gas than the newcomer. If more than one must go,
-// or the newcomer is a replacement that grew, the victims' total value must
-// also be below the newcomer's.
-func (c *core) victims(index *btree.BTreeG[ranked], e newcomer, room func(usage) bool) (victims []*entry, err error) {
-	var freed usage
-	var best ranked // best of the victims
-	enough, passed := false, 0
-	index.Descend(func(r ranked) bool {
-		if r.entry.account == e.account {
-			return true // own ancestors or successors
-		}
-		if r.entry.exempt {
-			passed++
-			return passed < maxPassed
-		}
-		if best = r; r.rank >= e.lead.rank {
+// examineAll gets and examines a batch. It recovers signatures on all
+// processors. If the senders are already known, it uses one, which is faster.
+// If then is not nil, it is called with the index of each finished share,
+// possibly from several goroutines concurrently.
+func (p *Pool) examineAll(batch []candidate, get func(int) (*types.Transaction, error), then func(int)) {
+	// slow is the time per transaction that tells a recovery from other work: a
+	// recovery takes about ten times as long, other work a tenth.
+	const slow = 3 * time.Microsecond
+	now := p.clock()
+	var next atomic.Int64
+	work := func() bool {
+		number := int(next.Add(1)) - 1
+		begin := number * share
+		if begin >= len(batch) {
 			return false
 		}
-		freed.add(r.entry)
-		victims = append(victims, r.entry)
-		enough = room(freed)
-		return !enough
-	})
-	switch {
-	case best.entry == nil:
-		return nil, fmt.Errorf("%w: none of %d transactions can be displaced", ErrPoolFull, index.Len())
-	case !enough && e.lead.rank < tipless:
-		return nil, fmt.Errorf("%w: %w: maxFeePerGas %d wei, want > %d (base fee %d)", ErrPoolFull, ErrUnderpriced, e.lead.rank, min(best.rank, c.fees.base), c.fees.base)
-	case !enough:
-		return nil, fmt.Errorf("%w: %w: tip %d wei, want ≥ %d", ErrPoolFull, ErrUnderpriced, tipOf(e.lead.rank), addSaturating(tipOf(best.rank), 1))
-	}
-	if len(victims) > 1 || e.replaces {
-		sum := new(uint256.Int)
-		for _, v := range victims {
-			sum.Add(sum, v.worth())
+		end := min(begin+share, len(batch))
+		for i := begin; get != nil && i < end; i++ {
+			batch[i].tx, batch[i].err = get(i)
 		}
-		if !sum.Lt(e.gain) {
-			return nil, fmt.Errorf("%w: %w: adds at least %v wei, want > %v to displace %d transactions", ErrPoolFull, ErrUnderpriced, e.gain, sum, len(victims))
+		p.examine(batch[begin:end], now)
+		if then != nil {
+			then(number)
+		}
+		return true
+	}
+	var group sync.WaitGroup
+	var panicked atomic.Pointer[any]
+	defer func() {
+		group.Wait()
+		if r := panicked.Load(); r != nil {
+			panic(*r) // on the caller's goroutine
+		}
+	}()
+	alone := true
+	for began := time.Now(); work(); began = time.Now() {
+		if alone && time.Since(began) > share*slow {
+			alone = false
+			for range p.cfg.MaxRecoveries - 1 {
+				group.Go(func() {
+					defer func() {
+						if r := recover(); r != nil {
+							panicked.Store(&r)
+						}
+					}()
+					for work() {
+					}
+				})
+			}
 		}
 	}
-	return victims, nil
 }
 
-// worth returns the least amount that a builder earns with an entry, in wei. If
-// the entry does not pay the base fee now, it is the amount at a base fee of 0.
-func (e *entry) worth() *uint256.Int {
-	price := e.rank
-	if price >= tipless {
-		price = tipOf(price)
+// inOrder admits the shares of a batch in order, regardless of the order in
+// which they are examined, while others are still being examined.
+type inOrder struct {
+	pool     *Pool
+	batch    []candidate
+	examined []atomic.Bool // by index of the share
+
+	mu       sync.Mutex
+	admitted int // number of shares
+}
+
+// arrived records that a share was examined.
+func (o *inOrder) arrived(number int) {
+	o.examined[number].Store(true)
+	o.admit()
+}
+
+// admit admits all shares that are ready, unless another goroutine is doing so.
+func (o *inOrder) admit() {
+	if !o.mu.TryLock() {
+		return
 	}
-	return new(uint256.Int).Mul(uint256.NewInt(price), uint256.NewInt(uint64(e.work)))
+	defer o.mu.Unlock()
+	for o.admitted < len(o.examined) && o.examined[o.admitted].Load() {
+		begin := o.admitted * share
+		o.pool.admitAll(o.batch[begin:min(begin+share, len(o.batch))])
+		o.pool.deliverSome(deliverShare)
+		o.admitted++
+	}
+}
+
+// displacedBy returns the transactions that a newcomer displaces: those that it
+// evicts, with those in line after them, and the one that it replaces.
+func (c *core) displacedBy(p plan) (displaced []*entry) {
+	for _, l := range p.leaves {
+		a := l.account
+		first := c.indexOf(l.entry)
+		last := first
+		if a != p.account {
+			last = max(int(a.line)-1, first)
+		}
+		for _, e := range a.txs[first : last+1] {
+			if e.lease == nil && !e.exempt {
+				displaced = append(displaced, e.entry)
+			}
+		}
+	}
+	if p.replaces != nil {
+		displaced = append(displaced, p.replaces)
+	}
+	return displaced
+}
+
+// secure records admitted transactions in the journal. If it fails, newcomers
+// are removed, and the transactions that they displaced come back.
+func (p *Pool) secure(batch []candidate) {
+	failed := p.writeDown()
+	if p.cfg.Journal == nil || failed == nil || batch[0].back {
+		return // the next Add returns the error
+	}
+	undone := make(map[*entry]bool)
+	var back []candidate
+	_ = p.step(func(c *core) error {
+		for i := len(batch) - 1; i >= 0; i-- {
+			t := &batch[i]
+			if t.err != nil {
+				continue
+			}
+			t.err = journalError(failed)
+			undone[t.entry] = true
+			if !t.entry.gone && t.entry.lease == nil {
+				c.apply(dropping(t.entry, ErrJournal))
+			}
+		}
+		return nil
+	})
+	for i := range batch {
+		for _, e := range batch[i].displaced {
+			if !undone[e] && e.gone {
+				undone[e] = true // once
+				back = append(back, candidate{tx: e.tx, entry: e.again(), from: e.account.address, back: true})
+			}
+		}
+	}
+	p.admitAll(back)
+	p.setAside(back)
 }

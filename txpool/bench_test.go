@@ -83,31 +83,6 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
-func BenchmarkAddPrepared(b *testing.B) {
-	const n = 100_000
-	r := rand.New(rand.NewPCG(1, 2))
-	p := bigPool(b, 2*n)
-	fill(b, p, unsigned(n, func(i int) uint64 { return uint64(i) }, func(int) uint64 { return 0 }, randomTip(r)))
-	more := unsigned(n, func(i int) uint64 { return uint64(n + i) }, func(int) uint64 { return 0 }, randomTip(r))
-	prepared := make([]Prepared, n)
-	b.ReportAllocs()
-	b.ResetTimer()
-	for i := range b.N {
-		if i%n == 0 {
-			b.StopTimer()
-			for j, tx := range more {
-				p.Remove(tx.Hash())
-				prepared[j], _ = p.Prepare(tx)
-			}
-			runtime.GC()
-			b.StartTimer()
-		}
-		if err := p.AddPrepared(prepared[i%n]); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 func zero(int) uint64 { return 0 }
 
 func BenchmarkEvict(b *testing.B) {

@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
-	"github.com/google/btree"
+	"github.com/holiman/uint256"
 )
 
 // checkShare is the number of senders and transactions together that one Check
@@ -113,6 +114,7 @@ type census struct {
 	uses, exempt           [ready + 1]usage
 	leased, count          int
 	ready, parked, surplus int
+	waiting                int
 }
 
 // take counts a sender's transactions.
@@ -132,6 +134,8 @@ func (s *census) take(a *account) {
 			if e.surplus {
 				s.surplus++
 			}
+		case e.waiting:
+			s.waiting++
 		case e.status == parked:
 			s.parked++
 		}
@@ -159,6 +163,16 @@ func (c *core) check() error {
 	case have.ready != c.ready.Len() || have.parked != c.parked.Len() || have.surplus != c.surplus.Len():
 		return fmt.Errorf("each index is complete: have %d ready, %d parked, %d surplus; want %d, %d, %d",
 			c.ready.Len(), c.parked.Len(), c.surplus.Len(), have.ready, have.parked, have.surplus)
+	}
+	waiting := 0
+	for _, class := range c.comers {
+		waiting += class.Len()
+	}
+	if waiting != have.waiting {
+		return fmt.Errorf("each transaction that waits for room is indexed: %d, want %d", waiting, have.waiting)
+	}
+	if err := c.checkComers(); err != nil {
+		return err
 	}
 	if err := c.aside.check(); err != nil {
 		return err
@@ -198,8 +212,22 @@ func (c *core) checkChain(a *account) error {
 			return fmt.Errorf("committed nonces are those that State does not show: nonce %d, want %d to %d", s.nonce, a.state, a.nonce)
 		}
 	}
-	if total := a.totalCost(); !a.short && a.balance().Lt(total) {
-		return fmt.Errorf("the balance covers all transactions of a sender (I2): balance %v, cost %v", a.balance(), total)
+	total := new(uint256.Int)
+	for _, s := range a.committed.all() {
+		total.Add(total, &s.cost)
+	}
+	covered := true // at least one must come back or be in a bundle to exceed the balance
+	for _, l := range a.txs {
+		covered = covered && !l.exempt && l.lease == nil
+		if a.unsettled(l.nonce) {
+			total.Add(total, &l.cost)
+		}
+	}
+	if !total.Eq(&a.cost) {
+		return fmt.Errorf("the cost of a sender's transactions is counted: %v, want %v", &a.cost, total)
+	}
+	if covered && a.committed == nil && a.short() {
+		return fmt.Errorf("the balance covers all transactions of a sender (I2): balance %v, cost %v", &a.balance, &a.cost)
 	}
 	if err := a.checkCounts(); err != nil {
 		return err
@@ -222,14 +250,6 @@ func (c *core) checkChain(a *account) error {
 	return nil
 }
 
-// position is the state of a chain before an entry.
-type position struct {
-	next   uint64
-	lead   place
-	lowest status
-	funded int // index of first unfunded transaction
-}
-
 // checkEntry verifies the fields of an entry.
 func (c *core) checkEntry(a *account, e *entry) error {
 	switch {
@@ -244,7 +264,8 @@ func (c *core) checkEntry(a *account, e *entry) error {
 }
 
 // checkPlace verifies status and place of the entry at i, and advances the
-// position.
+// position. The places of a sender's transactions are outdated while a session
+// takes others of it.
 func (c *core) checkPlace(a *account, i int, at *position) error {
 	e := a.txs[i].entry
 	want, lead := queued, noLead
@@ -254,23 +275,32 @@ func (c *core) checkPlace(a *account, i int, at *position) error {
 	case e.lease != nil:
 		want, at.next = ready, at.next+1
 	default:
-		at.lead, at.lowest = c.stands(a, e, at.lead, at.lowest)
+		at.lead, at.lowest = c.standing(a, e, at.lead, at.lowest)
 		if i >= at.funded {
 			at.lead, at.lowest = place{0, e.seq}, parked
 		}
 		want, lead, at.next = at.lowest, at.lead, at.next+1
 	}
-	if e.status == parked && want == ready && e.lease == nil {
-		want, at.lowest = parked, parked // waits for room
-		if !c.moreToSettle && c.fits(e) && (i == 0 || a.txs[i-1].status != parked) {
-			return fmt.Errorf("no transaction waits while there is room: nonce %d does", e.nonce)
+	if e.waiting {
+		if want != ready {
+			return fmt.Errorf("only transactions that could run wait for room: nonce %d does not", e.nonce)
 		}
+		want, at.lead, at.lowest = parked, place{0, e.seq}, parked
+	}
+	if len(c.sessions) > 0 && a.leased > 0 {
+		lead = e.lead
 	}
 	if e.status != want || e.lead != lead {
 		return fmt.Errorf("a chain runs in the order of its nonces (T1): nonce %d is %d at %v, want %d at %v", e.nonce, e.status, e.lead, want, lead)
 	}
 	if e.lease == nil && lead != noLead {
-		index := map[status]*btree.BTreeG[ranked]{ready: c.ready, parked: c.parked}[want]
+		index := c.parked
+		switch {
+		case want == ready:
+			index = c.ready
+		case e.waiting:
+			index = c.comers[e.class()]
+		}
 		if got, there := index.Get(ranked{lead, e}); !there || got.entry != e {
 			return fmt.Errorf("each index is complete: nonce %d is missing", e.nonce)
 		}
@@ -278,9 +308,23 @@ func (c *core) checkPlace(a *account, i int, at *position) error {
 	return nil
 }
 
+// checkComers verifies that no transaction waits while it could come in.
+func (c *core) checkComers() error {
+	if c.moreToSettle || c.patient {
+		return nil // some come in later
+	}
+	if p, some := c.nextIn(); some {
+		return fmt.Errorf("no transaction waits while it may come in: nonce %d of %v does", p.promotes.nonce, p.account.address)
+	}
+	if r, some := c.parked.Min(); some && r.rank >= c.fees.leastRank() {
+		return fmt.Errorf("no transaction is parked that pays enough: nonce %d of %v is", r.entry.nonce, r.entry.account.address)
+	}
+	return nil
+}
+
 // checkCounts verifies the counters of an account.
 func (a *account) checkCounts() error {
-	var line, leased, exempt int32
+	var line, leased, exempt, lent, fixed int32
 	for i, e := range a.txs {
 		if e.nonce != e.entry.nonce {
 			return fmt.Errorf("a link has the nonce of its entry: %d, want %d", e.nonce, e.entry.nonce)
@@ -290,14 +334,20 @@ func (a *account) checkCounts() error {
 		}
 		if e.lease != nil {
 			leased++
+			if int(lent) == i {
+				lent++
+			}
 		}
 		if e.exempt {
 			exempt++
 		}
+		if e.stays() {
+			fixed++
+		}
 	}
-	if line != a.line || leased != a.leased || exempt != a.exempt {
-		return fmt.Errorf("the counters of a sender match its transactions: %d in line, %d leased, %d exempt; want %d, %d, %d",
-			a.line, a.leased, a.exempt, line, leased, exempt)
+	have, want := []int32{a.line, a.leased, a.exempt, a.lent, a.fixed}, []int32{line, leased, exempt, lent, fixed}
+	if !slices.Equal(have, want) {
+		return fmt.Errorf("the counters of a sender match its transactions: in line, leased, exempt, lent and fixed are %v, want %v", have, want)
 	}
 	return nil
 }
@@ -344,15 +394,15 @@ func (c *core) checkWaiting() error {
 			senders++
 		}
 	}
-	listed, most := 0, c.waiting.most
-	for a := range c.waiting.all {
+	listed, most := 0, c.queue.most
+	for a := range c.queue.all {
 		if listed++; a.waits > most || a.waits == 0 {
 			return fmt.Errorf("the sender with most behind gaps is first: %v has %d after one with %d", a.address, a.waits, most)
 		}
 		most = a.waits
 	}
-	if senders != c.waiting.senders || senders != listed {
-		return fmt.Errorf("every sender with a gap is listed: %d counted, %d listed, want %d", c.waiting.senders, listed, senders)
+	if senders != c.queue.senders || senders != listed {
+		return fmt.Errorf("every sender with a gap is listed: %d counted, %d listed, want %d", c.queue.senders, listed, senders)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func (a *account) spend(s spending, now int64) {
 	}
 	a.committed.spent = append(a.committed.spent, s)
 	a.committed.at = now
-	a.spare.Sub(&a.spare, &s.cost)
+	a.cost.Add(&a.cost, &s.cost)
 }
 
 // all returns the committed transactions, oldest first.
@@ -48,74 +48,8 @@ func (c *committed) all() []spending {
 	return c.spent
 }
 
-// owed returns the cost of the committed transactions that the state does not
-// show.
-func (a *account) owed() *uint256.Int {
-	sum := new(uint256.Int)
-	for _, s := range a.committed.all() {
-		if s.nonce >= a.state {
-			sum.Add(sum, &s.cost)
-		}
-	}
-	return sum
-}
-
-// commit removes an entry that is in an enqueued bundle.
-func (c *core) commit(e *entry, now int64) {
-	a := e.account
-	i, _ := a.find(e.nonce)
-	short := a.short
-	c.take(a, i)
-	if a.unsettled(e.nonce) {
-		s := spending{nonce: e.nonce, cost: e.cost}
-		if e.rare != nil {
-			s.carrier = e
-			c.enlist(e, true)
-		}
-		a.spend(s, now)
-		a.short = short
-	}
-	a.nonce = max(a.nonce, e.nonce+1)
-	if e.private {
-		c.secret.bury(e.prefix, now, c.cfg.Lifetime)
-	}
-	c.emit(Event{Kind: Included}, e)
-	c.departures.forget(e.hash())
-	if i > 0 {
-		c.dropUsed(a)
-		i = 0
-	}
-	c.arrange(a, i, i)
-	c.close(a)
-}
-
-// uncommit makes the nonces from the given one on free again, except those that
-// the host's state shows.
-func (c *core) uncommit(a *account, nonce uint64) {
-	nonce = max(nonce, a.state)
-	if nonce >= a.nonce {
-		return
-	}
-	for _, s := range a.committed.all() {
-		if s.nonce >= nonce {
-			a.spare.Add(&a.spare, &s.cost)
-		}
-	}
-	c.forgetSpent(a, func(s *spending) bool { return s.nonce >= nonce })
-	a.nonce = nonce
-	a.short = a.short && a.balance().Lt(a.totalCost())
-	a.stale = true // read again in any case
-	c.arrange(a, 0, len(a.txs))
-	c.close(a)
-}
-
-// shown forgets the committed transactions below a nonce, because the host's
-// state shows them.
-func (c *core) shown(a *account, nonce uint64) {
-	c.forgetSpent(a, func(s *spending) bool { return s.nonce < nonce })
-}
-
-func (c *core) forgetSpent(a *account, which func(*spending) bool) {
+// forget forgets committed transactions.
+func (a *account) forget(c *core, which func(*spending) bool) {
 	if a.committed == nil {
 		return
 	}
@@ -129,6 +63,54 @@ func (c *core) forgetSpent(a *account, which func(*spending) bool) {
 	if len(a.committed.spent) == 0 {
 		a.committed = nil
 	}
+}
+
+// commit removes transactions of one account that are in an enqueued bundle.
+// Until the host's state shows them, the balance must still pay for them.
+func (c *core) commit(a *account, txs []*entry, now int64) {
+	for _, e := range txs {
+		i := c.indexOf(e)
+		c.take(a, i)
+		if a.unsettled(e.nonce) {
+			s := spending{nonce: e.nonce, cost: e.cost}
+			if e.rare != nil {
+				s.carrier = e
+				c.enlist(e, true)
+			}
+			a.spend(s, now)
+		}
+		a.nonce = max(a.nonce, e.nonce+1)
+		if e.private {
+			c.secret.bury(e.prefix, now, c.cfg.Lifetime)
+		}
+		c.emit(Event{Kind: Included, known: c.recorded}, e)
+		c.departures.forget(e.hash())
+	}
+	p := plan{account: a, together: true}
+	for _, e := range a.txs {
+		if e.nonce >= a.nonce {
+			break
+		}
+		if e.lease == nil {
+			p.leaves = append(p.leaves, leaving{e.entry, Dropped, ErrNonceTooLow})
+		}
+	}
+	c.apply(p)
+}
+
+// uncommit makes the nonces from the given one on free again, except those that
+// the host's state shows.
+func (c *core) uncommit(a *account, nonce uint64) {
+	nonce = max(nonce, a.state)
+	if nonce >= a.nonce {
+		return
+	}
+	a.forget(c, func(s *spending) bool { return s.nonce >= nonce })
+	a.nonce = nonce
+	a.recost()
+	a.stale = true // read again in any case
+	c.arrange(a, 0, len(a.txs))
+	c.close(a)
 }
 
 // recommit restores the committed transactions of an account that has no
@@ -151,5 +133,4 @@ func (c *core) recommit(address common.Address, known Account, spent []spending,
 			}
 		}
 	}
-	a.short = known.Balance.Lt(a.owed())
 }

@@ -109,7 +109,7 @@ func TestRestoreCommitted(t *testing.T) {
 	refuse(t, again, tx(0, 6, 10), ErrInsufficientFunds)
 	// A new journal written by Dump has the same content.
 	short := new(memory)
-	require.NoError(t, again.Dump(short))
+	require.NoError(t, again.Rotate(short))
 	third := newPool(t, w, nil)
 	_, err = third.Restore(short.replay)
 	require.NoError(t, err)

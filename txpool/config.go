@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math"
 	"math/big"
+	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -12,16 +13,32 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// Config configures a [Pool]. Start from [DefaultConfig]. Prices are in wei per
-// gas. Shares are in per mille.
+// Config configures a [Pool]. Start from [DefaultConfig], or from
+// [DefaultConfigEIP1559] for a rollup with a base fee.
+//
+// Prices are in wei per gas and include the base fee, except tips. Shares are
+// in per mille. 0 turns a rule off, and nil a hook, unless the field says which
+// default it means.
 type Config struct {
 	// ChainID is the chain id that transactions must be signed for. It must be
 	// positive.
 	ChainID *big.Int
 
-	// BlockGasLimit is the maximum gas limit of a transaction, at least 21,000.
-	// The default is 30 million.
+	// BlockGasLimit is the gas limit of a block, at least 21,000. The default is
+	// 30 million.
 	BlockGasLimit uint64
+	// MaxTxGas is the maximum gas limit of a transaction. The block's bounds it
+	// too. 0 means no other bound. The default is 2^24 (EIP-7825): a transaction
+	// may start only if its limit fits into a block, so a few large limits would
+	// keep others out.
+	MaxTxGas uint64
+	// MaxInitCodeSize is the maximum size of the init code of a contract
+	// creation, in bytes. 0 means no maximum. The default is 49,152 (EIP-3860).
+	// InitCodeGas charges gas for each word of it (EIP-3860), and FloorDataGas a
+	// minimum for the data of any transaction (EIP-7623). Both are true by
+	// default. A rollup with an earlier fork's rules turns them off.
+	MaxInitCodeSize           int
+	InitCodeGas, FloorDataGas bool
 	// MaxTxSize is the maximum size of a transaction's encoding, in bytes, from
 	// 1 to 2^28. The default is 32 KiB.
 	MaxTxSize uint64
@@ -33,8 +50,11 @@ type Config struct {
 	// AcceptUnprotected admits legacy transactions that can be replayed on any
 	// chain. Both are false by default.
 	AcceptBlobs, AcceptUnprotected bool
-	// Precheck is an additional check of the rollup, called before the
-	// signature is checked. Add returns its error. Nil means no check.
+	// Precheck is an additional check of the rollup. Add returns its error. It
+	// is the last check: the pool calls it only for transactions that it would
+	// admit, so that an expensive check costs an attacker as much as an
+	// admission. It is called without a lock and concurrently. Nil means no
+	// check.
 	Precheck func(*types.Transaction) error
 	// Sender returns the sender of a transaction on rollups whose signatures
 	// are not Ethereum's. Nil means Ethereum's signatures.
@@ -56,16 +76,17 @@ type Config struct {
 	// transaction never displaces a pending one.
 	MaxPending, MaxParked, MaxQueued int
 	// MaxPendingBytes, MaxParkedBytes and MaxQueuedBytes bound the memory of
-	// these transactions, in bytes, each at least MaxTxSize. The defaults are
-	// 1,000 times MaxTxSize. The size of a transaction includes its access
-	// list, its authorizations and its cached encoding (invariant I15).
+	// these transactions, in bytes, each at least MaxTxSize. The
+	// defaults are 1,000 times MaxTxSize. The memory of a transaction is what the
+	// heap needs for it and for the pool's data about it, within a quarter: about
+	// 1.5 kB for a plain transfer (invariant I15).
 	MaxPendingBytes, MaxParkedBytes, MaxQueuedBytes uint64
 	// MaxPerSender is the maximum number of transactions of one sender,
 	// including leased ones, at least 1. The default is 16. Transactions that
 	// come back are exempt from this cap and from those above: see the package
 	// documentation.
 	MaxPerSender int
-	// MaxNonceDistance bounds the nonce of a transaction, which must be below
+	// MaxNonceDistance bounds the nonce of a transaction, which must be at most
 	// the account's nonce plus MaxNonceDistance. It is at least 1; the default
 	// is 64.
 	MaxNonceDistance uint64
@@ -85,6 +106,9 @@ type Config struct {
 	// follows, at most 1,024. A block that is at most half full counts as one
 	// at MinGasPrice. The default is 20; 0 keeps the floor at MinGasPrice.
 	FloorWindow int
+	// FloorWeight is the weight of the newest median in the exponential average
+	// that the floor follows, from 1 to 1,000. The default is 200.
+	FloorWeight uint64
 	// SurgeThreshold and SurgeSlope make newcomers pay more than the floor if
 	// the pool is nearly full. Above an occupancy of SurgeThreshold they pay 1
 	// + SurgeSlope·(occupancy − SurgeThreshold) times the floor. The occupancy
@@ -99,6 +123,9 @@ type Config struct {
 	// PriceBump is the minimum increase of both fee cap and tip in a
 	// replacement, in per mille, at most 10,000. The default is 125.
 	PriceBump uint64
+	// MaxSizeGrowth is the maximum growth of the encoding by a replacement, in
+	// per mille, at most 10,000. 0 means no maximum. The default is 250.
+	MaxSizeGrowth uint64
 	// MaxReplacements is the maximum number of replacements of one nonce within
 	// ReplacementWindow, from 1 to 65,535. The defaults are 10 and one minute.
 	MaxReplacements   int
@@ -107,12 +134,14 @@ type Config struct {
 	// [ByTip].
 	Ordering Ordering
 
-	// Lifetime is the age at which CleanupExpired drops a transaction. It must
-	// be positive; the default is one hour. An expired transaction stays while
-	// later transactions of its sender that depend on it stay.
+	// Lifetime is the age at which the pool drops a transaction. It must be
+	// positive; the default is one hour. An expired transaction stays while
+	// later transactions of its sender that depend on it stay, and up to a
+	// sixteenth of Lifetime longer. The pool looks for expired ones in Add,
+	// Build and Reset, and with a timer if Now is nil.
 	Lifetime time.Duration
-	// LeaseLifetime is the age at which CleanupExpired releases a lease. It
-	// must be positive; the default is one minute.
+	// LeaseLifetime is the time after which the pool releases a lease that was
+	// not renewed. It must be positive; the default is one minute.
 	LeaseLifetime time.Duration
 	// TombstoneTime is how long a replaced transaction is refused, and
 	// QuarantineTime how long one that failed while a block was built. 0 means
@@ -129,7 +158,8 @@ type Config struct {
 	// cached until the next Reset, at least 1. The default is 4,096.
 	AccountCache int
 
-	// Now returns the current time. Nil means time.Now.
+	// Now returns the current time. Nil means time.Now. Ages follow its monotonic
+	// reading if it has one, so setting the machine's clock expires nothing.
 	Now func() time.Time
 	// Observe is called with each event, in order and without the pool's lock.
 	// Nil means no observer. Observe may call the pool. It must return soon,
@@ -160,6 +190,10 @@ func DefaultConfig(chainID *big.Int) Config {
 	return Config{
 		ChainID:           chainID,
 		BlockGasLimit:     30_000_000,
+		MaxTxGas:          1 << 24,
+		MaxInitCodeSize:   49_152,
+		InitCodeGas:       true,
+		FloorDataGas:      true,
 		MaxTxSize:         size,
 		MaxAccessList:     512,
 		MaxAuthorizations: 16,
@@ -175,9 +209,11 @@ func DefaultConfig(chainID *big.Int) Config {
 		MinGasPrice:       gwei,
 		MaxFloor:          1000 * gwei,
 		FloorWindow:       20,
+		FloorWeight:       200,
 		SurgeThreshold:    700,
 		SurgeSlope:        2000,
 		PriceBump:         125,
+		MaxSizeGrowth:     250,
 		MaxReplacements:   10,
 		ReplacementWindow: time.Minute,
 		Lifetime:          time.Hour,
@@ -190,6 +226,16 @@ func DefaultConfig(chainID *big.Int) Config {
 	}
 }
 
+// DefaultConfigEIP1559 returns the default configuration for a chain with a
+// base fee (EIP-1559). The base fee is then the price that follows demand. The
+// pool's floor stays at 1 wei, because two prices would push each other up, and
+// newcomers pay no surge.
+func DefaultConfigEIP1559(chainID *big.Int) Config {
+	c := DefaultConfig(chainID)
+	c.MinGasPrice, c.FloorWindow, c.SurgeSlope = 1, 0, 0
+	return c
+}
+
 // Bounds that prevent overflow.
 const (
 	maxTxSize      = 1 << 28
@@ -197,12 +243,16 @@ const (
 	maxShare       = 10_000 // in per mille
 )
 
-// Validate returns an error that wraps [ErrInvalidConfig] and names the first
-// field that is out of range, its value and the range. It returns nil if all
-// fields are valid.
+// Validate returns nil if all fields are valid. Otherwise it returns an error
+// that wraps [ErrInvalidConfig] and names each field that is out of range, its
+// value and the range.
 func (c *Config) Validate() error {
+	var wrong []string
+	refuse := func(field string, have, want any) {
+		wrong = append(wrong, fmt.Sprintf("%s is %v, want %v", field, have, want))
+	}
 	if c.ChainID == nil || c.ChainID.Sign() <= 0 {
-		return fmt.Errorf("%w: ChainID is %v, want positive", ErrInvalidConfig, c.ChainID)
+		refuse("ChainID", c.ChainID, "positive")
 	}
 	for _, f := range []struct {
 		field          string
@@ -215,18 +265,21 @@ func (c *Config) Validate() error {
 		{"MaxQueuedBytes", c.MaxQueuedBytes, c.MaxTxSize, math.MaxUint64},
 		{"MaxNonceDistance", c.MaxNonceDistance, 1, math.MaxUint64},
 		{"MaxFloor", c.MaxFloor, c.MinGasPrice, math.MaxUint64},
+		{"FloorWeight", c.FloorWeight, 1, perMille},
 		{"SurgeThreshold", c.SurgeThreshold, 0, maxShare},
 		{"SurgeSlope", c.SurgeSlope, 0, maxShare},
 		{"PriceBump", c.PriceBump, 0, maxShare},
+		{"MaxSizeGrowth", c.MaxSizeGrowth, 0, maxShare},
 	} {
 		if f.have < f.min || f.have > f.max {
-			return fmt.Errorf("%w: %s is %d, want %d to %d", ErrInvalidConfig, f.field, f.have, f.min, f.max)
+			refuse(f.field, f.have, fmt.Sprintf("%d to %d", f.min, f.max))
 		}
 	}
 	for _, f := range []struct {
 		field          string
 		have, min, max int
 	}{
+		{"MaxInitCodeSize", c.MaxInitCodeSize, 0, math.MaxInt32},
 		{"MaxAccessList", c.MaxAccessList, 1, math.MaxInt32}, {"MaxAuthorizations", c.MaxAuthorizations, 1, math.MaxInt32},
 		{"MaxRecoveries", c.MaxRecoveries, 0, math.MaxInt32},
 		{"MaxPending", c.MaxPending, 1, math.MaxInt32}, {"MaxParked", c.MaxParked, 1, math.MaxInt32},
@@ -237,7 +290,7 @@ func (c *Config) Validate() error {
 		{"AccountCache", c.AccountCache, 1, math.MaxInt32},
 	} {
 		if f.have < f.min || f.have > f.max {
-			return fmt.Errorf("%w: %s is %d, want %d to %d", ErrInvalidConfig, f.field, f.have, f.min, f.max)
+			refuse(f.field, f.have, fmt.Sprintf("%d to %d", f.min, f.max))
 		}
 	}
 	for _, f := range []struct {
@@ -249,10 +302,13 @@ func (c *Config) Validate() error {
 		{"DepartureTime", c.DepartureTime, 0},
 	} {
 		if f.have < f.min {
-			return fmt.Errorf("%w: %s is %v, want at least %v", ErrInvalidConfig, f.field, f.have, f.min)
+			refuse(f.field, f.have, fmt.Sprintf("at least %v", f.min))
 		}
 	}
-	return nil
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrInvalidConfig, strings.Join(wrong, "; "))
 }
 
 // lenient returns the rules for transactions that were accepted before. Limits

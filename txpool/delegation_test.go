@@ -159,9 +159,10 @@ func TestI8AuthoritiesLast(t *testing.T) {
 	p := newPool(t, w, nil)
 	for _, carrier := range []*types.Transaction{setCode(0, 0, 2, delegate(1, 0)), setCode(2, 4, 2, delegate(1, 0)), setCode(3, 1000, 2, delegate(1, 0))} {
 		one := []candidate{{tx: carrier}}
-		p.examine(one, w.clock())
+		p.examine(one, p.clock())
 		require.Error(t, one[0].err)
 		require.Nil(t, one[0].entry.rare)
-		require.EqualError(t, p.core.admit(newAccount(one[0].from, w.get(one[0].from)), one[0].entry), one[0].err.Error())
+		_, err := p.core.decide(newAccount(one[0].from, w.get(one[0].from)), one[0].entry)
+		require.EqualError(t, err, one[0].err.Error())
 	}
 }

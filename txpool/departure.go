@@ -33,7 +33,7 @@ type Departure struct {
 // for Config.DepartureTime, with a journal also across restarts. A transaction
 // that is in the pool or was included has no departure.
 func (p *Pool) Departure(hash common.Hash) (Departure, bool) {
-	now := p.cfg.Now()
+	now := p.time(p.clock())
 	p.lock()
 	defer p.mu.Unlock()
 	if p.core.all.get(hash) != nil || p.core.aside.txs[hash] != nil {

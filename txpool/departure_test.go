@@ -85,7 +85,7 @@ func TestDepartureBeforeItIsWritten(t *testing.T) {
 	p := newPool(t, newWorld(), nil)
 	add(t, p, tx(0, 0, 2))
 	p.lock()
-	p.core.dropEntry(p.core.all.get(tx(0, 0, 2).Hash()), Dropped, ErrRemoved)
+	p.core.apply(dropping(p.core.all.get(tx(0, 0, 2).Hash()), ErrRemoved))
 	p.mu.Unlock()
 	d, known := p.Departure(tx(0, 0, 2).Hash())
 	require.True(t, known)

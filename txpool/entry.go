@@ -49,6 +49,7 @@ type entry struct {
 	lead    place  // place in its index
 	status  status
 	surplus bool // in core.surplus
+	waiting bool // in core.comers
 	gone    bool // no longer in the pool
 	fresh   bool // no event yet
 	exempt  bool // see exempt.go
@@ -83,14 +84,18 @@ type ranked struct {
 }
 
 func before(a, b ranked) bool {
-	switch {
-	case a.rank != b.rank:
-		return a.rank > b.rank
-	case a.seq != b.seq:
-		return a.seq < b.seq
-	default:
+	if a.place == b.place {
 		return a.entry.nonce < b.entry.nonce
 	}
+	return a.place.before(b.place)
+}
+
+// before reports whether a place precedes another one.
+func (p place) before(other place) bool {
+	if p.rank != other.rank {
+		return p.rank > other.rank
+	}
+	return p.seq < other.seq
 }
 
 // degree is the degree of the B-trees, google/btree's usual value.
@@ -108,6 +113,16 @@ func (p place) after(e *entry) place {
 		return place{e.rank, e.seq}
 	}
 	return p
+}
+
+// behind returns the place from which that of the next transaction in the chain
+// follows. The transactions after one that waits for room are behind all
+// others.
+func (e *entry) behind() place {
+	if e.waiting {
+		return place{0, e.seq}
+	}
+	return e.lead
 }
 
 // saturate returns a price as 64 bits. 2^64-1 wei is more than 18 ether per

@@ -90,7 +90,7 @@ type Event struct {
 	known  bool   // already in the journal
 	fees   prices
 	past   *past     // for wasHeldAside
-	leftAt time.Time // time of departure, Unix nanoseconds
+	leftAt time.Time // time of departure
 }
 
 // emit records an event about an entry.
@@ -102,10 +102,7 @@ func (c *core) emit(event Event, e *entry) {
 	if e != nil {
 		event.Tx, event.Sender, event.Private, event.entry = e.tx, e.account.address, e.private, e
 	}
-	if left && e != nil && c.admitting != nil {
-		c.displacedBy[c.admitting] = append(c.displacedBy[c.admitting], candidate{tx: e.tx, entry: e, from: event.Sender, back: true})
-	}
-	event.known = c.restoring && !left
+	event.known = c.restoring && !left || c.recorded && event.Kind == Included
 	if event.Kind == Dropped && c.collecting {
 		c.displaced = append(c.displaced, Displaced{Tx: event.Tx, Err: event.Reason})
 	}

@@ -230,7 +230,7 @@ func TestHeldAside(t *testing.T) {
 		require.True(t, restored.Displaced[0].Held)
 		require.Equal(t, StatusHeld, p.Status(tx(0, 0, 2).Hash()))
 		fresh := new(memory)
-		require.NoError(t, p.Dump(fresh))
+		require.NoError(t, p.Rotate(fresh))
 		m.records = fresh.records
 	}
 	p := newPool(t, w, refuse)
@@ -292,7 +292,7 @@ func TestDepartures(t *testing.T) {
 		require.NoError(t, err)
 		look(again)
 		fresh := new(memory)
-		require.NoError(t, again.Dump(fresh))
+		require.NoError(t, again.Rotate(fresh))
 		m.records = fresh.records
 		p = again
 	}

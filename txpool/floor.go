@@ -28,8 +28,6 @@ type sample struct{ median, average, floor uint64 }
 
 const (
 	perMille = 1000
-	// smoothing is 1/α of the exponential average; α is 0.2.
-	smoothing = 5
 	// floorStep is the inverse of 12.5 %, the greatest change of the floor and
 	// of the base fee per block.
 	floorStep = 8
@@ -132,20 +130,28 @@ func (f *fees) block(median uint64) {
 	}
 	slices.Sort(sorted)
 	target := sorted[len(sorted)/2]
-	f.average = approach(f.average, target)
+	f.average = approach(f.average, target, f.cfg.FloorWeight)
 	step := max(f.floor/floorStep, 1)
 	f.floor = min(max(f.average, f.floor-min(step, f.floor)), addSaturating(f.floor, step))
 	f.floor = min(max(f.floor, f.cfg.MinGasPrice), f.cfg.MaxFloor)
 }
 
-// approach is one step of the exponential average. It takes the last per mille
-// at once, so that it reaches the target.
-func approach(average, target uint64) uint64 {
+// approach is one step of the exponential average. weight is in per mille. It
+// takes the last per mille at once, so that it reaches the target.
+func approach(average, target, weight uint64) uint64 {
 	up, down := target-min(target, average), average-min(target, average)
-	if up+down <= max(target/perMille, smoothing) {
+	if up+down <= max(target/perMille, (perMille+weight-1)/weight) {
 		return target
 	}
-	return average + up/smoothing - down/smoothing
+	return average + portion(up, weight) - portion(down, weight)
+}
+
+// portion returns a share of an amount. The share is in per mille, at most
+// 1,000.
+func portion(amount, share uint64) uint64 {
+	hi, lo := bits.Mul64(amount, share)
+	quotient, _ := bits.Div64(hi, lo, perMille)
+	return quotient
 }
 
 // unblock removes the newest n blocks, which were reverted.

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/core/types"
 )
 
 // heldAside holds transactions aside, by hash. They count towards the bound of
@@ -92,7 +91,7 @@ func (p *Pool) collected() []Displaced {
 // setAside handles the transactions of a batch that came back and were not
 // admitted: it holds them aside or records their departure, and returns them.
 func (p *Pool) setAside(batch []candidate) (displaced []Displaced) {
-	now := p.cfg.Now().UnixNano()
+	now := p.clock()
 	_ = p.step(func(c *core) error {
 		for i := range batch {
 			t := &batch[i]
@@ -100,8 +99,7 @@ func (p *Pool) setAside(batch []candidate) (displaced []Displaced) {
 			case t.err == nil || t.tx == nil:
 			case errors.Is(t.err, ErrAlreadyKnown):
 				if e := c.all.get(t.tx.Hash()); e != nil {
-					c.exemptEntry(e)
-					c.recount(e.account)
+					c.apply(plan{account: e.account, exempts: []*entry{e}})
 				}
 			case final(t.err):
 				c.emit(t.departs(notBack), nil)
@@ -156,7 +154,7 @@ func (p *Pool) retryHeld() (dropped int) {
 	batch := make([]candidate, len(origin))
 	p.examineBack(batch, origin)
 	p.admitAll(batch)
-	now := p.cfg.Now().UnixNano()
+	now := p.clock()
 	_ = p.step(func(c *core) error {
 		for i := range batch {
 			t, o := &batch[i], origin[i]
@@ -180,20 +178,10 @@ func (p *Pool) retryHeld() (dropped int) {
 	return dropped
 }
 
-// examineBack is examineAll for transactions that were accepted before. The
-// host's checks may have changed since and may panic; a panic becomes an error
-// of the transaction.
+// examineBack is examineAll for transactions that were accepted before.
 func (p *Pool) examineBack(batch []candidate, origin []*past) {
 	for i := range batch {
-		batch[i].back, batch[i].origin = true, origin[i]
+		batch[i] = candidate{tx: origin[i].tx, private: origin[i].private, back: true, origin: origin[i]}
 	}
-	p.examineAll(batch, func(i int) (*types.Transaction, error) {
-		return origin[i].tx, p.survives(origin[i].tx)
-	}, p.cfg.Now(), nil)
-	for i := range batch {
-		if t := &batch[i]; t.entry != nil {
-			t.entry.private = origin[i].private
-			t.entry.at = min(origin[i].at, t.entry.at)
-		}
-	}
+	p.examineAll(batch, nil, nil)
 }

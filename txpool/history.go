@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -215,7 +214,6 @@ func (h *history) parseLease(kind byte, id uint64, rest []byte) error {
 		if l := h.open[id]; l != nil {
 			l.returned[common.Hash(rest)] = true
 		}
-		h.exempt(common.Hash(rest))
 		return nil
 	}
 	if len(rest) != 0 {
@@ -259,25 +257,4 @@ func (h *history) candidates() ([]candidate, []*past) {
 	}
 	h.leases = slices.SortedFunc(maps.Values(h.open), func(a, b *pastLease) int { return cmp.Compare(a.id, b.id) })
 	return batch, origin
-}
-
-// errPanic is the error of a transaction whose check panicked.
-var errPanic = errors.New("txpool: a check panicked")
-
-// survives runs the host's checks and returns an error if they panic.
-func (p *Pool) survives(tx *types.Transaction) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v", errPanic, r)
-		}
-	}()
-	if e, err := p.cfg.inspect(tx); err == nil && p.cfg.Sender != nil {
-		_, _ = p.cfg.authenticate(p.signer, e)
-	}
-	return nil
-}
-
-// sortByArrival sorts entries in the order in which they were admitted.
-func sortByArrival(entries []*entry) {
-	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) })
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -200,6 +199,7 @@ func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, 
 	if err := p.writeDown(); err != nil { // only departures are new
 		return restored, journalError(err)
 	}
+	p.keepExpiring()
 	return restored, nil
 }
 
@@ -217,7 +217,7 @@ func poisoned(h *history, batch []candidate, origin []*past) []Poison {
 
 // beginRestore restores the data that belongs to no transaction.
 func (p *Pool) beginRestore(h *history) {
-	now := p.cfg.Now()
+	now := p.time(p.clock())
 	left := slices.SortedFunc(maps.Values(h.departed), func(a, b pastDeparture) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.order, b.order))
 	})
@@ -278,7 +278,7 @@ func (p *prices) apply(f *fees) {
 // yet.
 func (p *Pool) recommit(h *history) {
 	p.finishCommits(h)
-	now := p.cfg.Now().UnixNano()
+	now := p.clock()
 	for address, spent := range h.spent {
 		known, err := p.account(address)
 		if err != nil {
@@ -295,21 +295,16 @@ func (p *Pool) recommit(h *history) {
 // ended.
 func (p *Pool) finishCommits(h *history) {
 	for _, past := range h.committing {
-		if p.survives(past.tx) != nil {
-			continue
-		}
-		e, err := p.cfg.inspect(past.tx)
-		if err != nil {
+		one := [1]candidate{{tx: past.tx, back: true}}
+		if p.examine(one[:], p.clock()); one[0].entry == nil || one[0].from == (common.Address{}) {
 			continue // the rules have changed
 		}
-		if from, err := p.cfg.authenticate(p.signer, e); err == nil {
-			s := spending{nonce: e.nonce, cost: e.cost}
-			if e.tx.Type() == types.SetCodeTxType {
-				e.rare = &rare{authorities: p.cfg.authorities(e.tx)}
-				s.carrier = e
-			}
-			h.spend(from, s)
+		e := one[0].entry
+		s := spending{nonce: e.nonce, cost: e.cost}
+		if e.rare != nil {
+			s.carrier = e
 		}
+		h.spend(one[0].from, s)
 	}
 }
 
@@ -325,7 +320,7 @@ func (p *Pool) reopen(old []*pastLease) (opened int) {
 	var loans []loan
 	leases := make([]*Lease, len(old))
 	for i, past := range old {
-		leases[i] = &Lease{pool: p, id: past.id, expires: time.Unix(0, past.expires), sealed: true}
+		leases[i] = &Lease{pool: p, id: past.id, expires: p.time(past.expires), sealed: true}
 		for _, hash := range past.hashes {
 			if e := p.core.all.get(hash); e != nil && !past.returned[hash] {
 				loans = append(loans, loan{e, leases[i]})
@@ -342,7 +337,9 @@ func (p *Pool) reopen(old []*pastLease) (opened int) {
 			p.core.enlist(l.entry, true)
 		}
 	}
-	p.core.arrangeTouched()
+	for _, l := range loans {
+		p.core.arrange(l.entry.account, 0, len(l.entry.account.txs))
+	}
 	for _, l := range leases {
 		l.txs = slices.DeleteFunc(l.txs, func(e *entry) bool { return e.lease != l })
 		if len(l.txs) > 0 {
@@ -353,53 +350,126 @@ func (p *Pool) reopen(old []*pastLease) (opened int) {
 	return opened
 }
 
-// Dump writes a new journal with the content of the pool: transactions, leases,
-// transactions held aside, departures, and records that Restore could not read.
-// The host can then replace the old journal. The pool must not be used during
-// Dump; call it after Restore. The error is that of j.
-func (p *Pool) Dump(j Journal) error {
-	p.lock()
-	entries := make([]*entry, 0, p.core.all.len())
-	lastID, fees := p.lastID, p.core.fees.prices()
-	var included [][]byte // and poisoned records
-	for _, a := range p.core.list {
-		for _, e := range a.txs {
-			entries = append(entries, e.entry)
-		}
-		for _, s := range a.committed.all() {
-			included = append(included, includedRecord(common.Hash{}, a.address, &s))
-		}
-	}
-	now := p.cfg.Now()
-	for _, d := range p.core.departures.all(now) {
-		included = append(included, d.record())
-	}
-	for _, o := range p.core.aside.txs {
-		included = append(included, o.addedRecord())
-	}
-	included = append(included, p.poisoned...)
-	p.mu.Unlock()
-	// The highest lease number, so that it is not used again, and the prices come first.
-	if err := j.Append(append([][]byte{number(recordReleased, lastID), fees.record()}, included...)...); err != nil {
+// Rotate writes the content of the pool to a new journal and continues with it.
+// The content is transactions, leases, transactions held aside, departures, and
+// records that Restore could not read. The host can delete the old journal when
+// Rotate has returned nil. The pool can be used meanwhile: the old journal and
+// the new one get all changes. After an error, which is that of next, the pool
+// continues with the old journal. Only one Rotate may run at a time.
+func (p *Pool) Rotate(next Journal) error {
+	p.long.Lock()
+	defer p.long.Unlock()
+	if err := p.rotate(next); err != nil {
+		p.out.journaling.Lock()
+		p.out.next, p.out.rotationErr = nil, nil
+		p.out.journaling.Unlock()
 		return journalError(err)
 	}
-	sortByArrival(entries)
-	for rest := entries; len(rest) > 0; {
-		now := rest[:min(slice, len(rest))]
-		rest = rest[len(now):]
-		records := make([][]byte, len(now))
-		for i, e := range now {
-			records[i] = e.addedRecord()
-		}
-		if err := j.Append(records...); err != nil {
-			return journalError(err)
-		}
+	return nil
+}
+
+func (p *Pool) rotate(next Journal) error {
+	err := p.copyTo(next, func() [][]byte {
+		p.out.next = next
+		return p.generalRecords()
+	})
+	if err != nil {
+		return err
 	}
-	for _, l := range p.Leases() {
-		l.opened = hashesOf(l.Transactions())
-		if err := j.Append(l.openedRecord()); err != nil {
-			return journalError(err)
+	entries, err := p.copySenders(next)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) }) // the order of arrival
+	for now := range slices.Chunk(entries, slice) {
+		err := p.copyTo(next, func() (records [][]byte) {
+			for _, e := range now {
+				if !e.gone {
+					records = append(records, e.addedRecord())
+				}
+			}
+			return records
+		})
+		if err != nil {
+			return err
 		}
+		p.pause()
+	}
+	return p.copyTo(next, func() [][]byte {
+		p.out.journal, p.out.next = next, nil
+		return p.leaseRecords()
+	})
+}
+
+// copySenders writes the committed transactions of all senders to a new journal
+// and returns their other ones.
+func (p *Pool) copySenders(next Journal) (entries []*entry, err error) {
+	p.lock()
+	left := len(p.core.list)
+	p.mu.Unlock()
+	for left > 0 && err == nil { // from the end, as in sweep
+		err = p.copyTo(next, func() (records [][]byte) {
+			from, to := p.core.slice(left)
+			for _, a := range p.core.list[from:to] {
+				for _, s := range a.committed.all() {
+					records = append(records, includedRecord(common.Hash{}, a.address, &s))
+				}
+				for _, e := range a.txs {
+					entries = append(entries, e.entry)
+				}
+			}
+			left = from
+			return records
+		})
+		p.pause()
+	}
+	return entries, err
+}
+
+// copyTo appends records to a new journal. No other records are written between
+// the moment at which get returns them and the end of the append.
+func (p *Pool) copyTo(next Journal, get func() [][]byte) error {
+	p.out.journaling.Lock()
+	defer p.out.journaling.Unlock()
+	p.lock()
+	old := p.out.journal
+	records := get()
+	p.mu.Unlock()
+	if p.out.rotationErr != nil {
+		return p.out.rotationErr
+	}
+	if err := next.Append(records...); err != nil {
+		p.out.journal = old
+		return err
 	}
 	return nil
+}
+
+// generalRecords returns the records of what belongs to no sender: first the
+// highest number of a lease, so that it is not used again.
+func (p *Pool) generalRecords() [][]byte {
+	records := [][]byte{number(recordReleased, p.lastID), p.core.fees.prices().record()}
+	for _, d := range p.core.departures.all(p.cfg.Now()) {
+		records = append(records, d.record())
+	}
+	for _, o := range p.core.aside.txs {
+		records = append(records, o.addedRecord())
+	}
+	return append(records, p.poisoned...)
+}
+
+// leaseRecords returns the records of the open leases.
+func (p *Pool) leaseRecords() (records [][]byte) {
+	for _, l := range p.leases {
+		if l.sealed {
+			l.opened = nil
+			for _, e := range l.txs {
+				if l.holds(e) {
+					l.opened = append(l.opened, e.hash())
+				}
+			}
+			records = append(records, l.openedRecord())
+		}
+	}
+	return records
 }

@@ -19,14 +19,17 @@ type Lease struct {
 	id      uint64
 	expires time.Time
 	txs     []*entry // members have entry.lease set to it
-	skipped []Skip
-	sealed  bool
-	opened  []common.Hash // initial transactions, for the journal
+	session *Session // nil if it takes no more transactions
+	sealed  bool     // the journal has it
+	bundled bool     // Commit was called and failed
+	opened  []common.Hash
+	skipped func() []Skip
 }
 
 // openLease returns an empty lease.
 func (p *Pool) openLease() *Lease {
-	l := &Lease{pool: p, expires: p.cfg.Now().Add(p.cfg.LeaseLifetime)}
+	l := &Lease{pool: p}
+	l.renew()
 	p.lock()
 	defer p.mu.Unlock()
 	p.lastID++
@@ -34,38 +37,8 @@ func (p *Pool) openLease() *Lease {
 	return l
 }
 
-// sealLease completes a lease and makes it visible. No transaction is added
-// later.
-func (p *Pool) sealLease(l *Lease, skipped []Skip) {
-	l.skipped, l.sealed = skipped, true
-	if p.cfg.Journal != nil {
-		l.opened = hashesOf(l.Transactions())
-	}
-	_ = p.step(func(c *core) error {
-		p.leases[l.id] = l
-		c.emit(Event{Kind: leaseOpened, lease: l}, nil)
-		return nil
-	})
-	for range l.txs {
-		p.cfg.Metrics.count(CountDrained, "")
-	}
-}
-
-// abandon gives the transactions of an incomplete lease back, if a function of
-// the host has panicked.
-func (p *Pool) abandon(l *Lease) {
-	if l.sealed {
-		return
-	}
-	_ = p.step(func(c *core) error {
-		for _, e := range l.txs {
-			if l.holds(e) {
-				c.giveBack(e)
-			}
-		}
-		return nil
-	})
-}
+// renew makes the lease live for Config.LeaseLifetime from now on.
+func (l *Lease) renew() { l.expires = l.pool.cfg.Now().Add(l.pool.cfg.LeaseLifetime) }
 
 func hashesOf(txs []*types.Transaction) []common.Hash {
 	hashes := make([]common.Hash, len(txs))
@@ -79,8 +52,26 @@ func hashesOf(txs []*types.Transaction) []common.Hash {
 // find the lease after a restart: see Pool.Lease.
 func (l *Lease) ID() uint64 { return l.id }
 
-// Expires returns the time after which CleanupExpired releases the lease.
-func (l *Lease) Expires() time.Time { return l.expires }
+// Expires returns the time after which the pool releases the lease.
+func (l *Lease) Expires() time.Time {
+	l.pool.lock()
+	defer l.pool.mu.Unlock()
+	return l.expires
+}
+
+// Renew makes the lease live for Config.LeaseLifetime from now on. The error
+// wraps ErrLeaseClosed.
+func (l *Lease) Renew() error {
+	l.pool.lock()
+	defer l.pool.mu.Unlock()
+	if l.pool.leases[l.id] != l {
+		return l.closedError()
+	}
+	l.renew()
+	return nil
+}
+
+func (l *Lease) closedError() error { return fmt.Errorf("%w: lease %d", ErrLeaseClosed, l.id) }
 
 // Transactions returns the transactions in the lease, in the order in which
 // they should run.
@@ -104,26 +95,31 @@ func (l *Lease) Transactions() []*types.Transaction {
 // holds reports whether an entry is still in the lease.
 func (l *Lease) holds(e *entry) bool { return e.lease == l && !e.gone }
 
-// Skipped returns the transactions that the drain passed over, in the order in
-// which it visited them, at most 4,096.
-func (l *Lease) Skipped() []Skip { return slices.Clone(l.skipped) }
+// Skipped returns the transactions that the session or drain passed over, in
+// the order in which it visited them, at most 4,096.
+func (l *Lease) Skipped() []Skip {
+	if l.skipped == nil {
+		return nil
+	}
+	return l.skipped()
+}
 
 // Reject drops a transaction from the lease and the pool because it failed
 // while the block was built, and refuses it for Config.QuarantineTime. Later
 // transactions of the same sender cannot run in this block; give them back with
 // Return. Errors wrap ErrLeaseClosed or ErrNotLeased.
 func (l *Lease) Reject(hash common.Hash, reason error) error {
-	now := l.pool.cfg.Now().UnixNano()
+	now := l.pool.clock()
 	return l.pass(hash, func(c *core, e *entry) { c.reject(e, reason, now) })
 }
 
 // Return gives one transaction of the lease back to the pool, for example
-// because it did not fit. The transaction is then exempt from the caps. Errors
-// wrap ErrLeaseClosed or ErrNotLeased.
+// because it did not fit. The caps apply to it as before. Errors wrap
+// ErrLeaseClosed or ErrNotLeased.
 func (l *Lease) Return(hash common.Hash) error {
 	return l.pass(hash, func(c *core, e *entry) {
 		c.emit(Event{Kind: leaseReturned, lease: l}, e)
-		c.giveBack(e)
+		c.apply(c.decideReturn(e, false))
 	})
 }
 
@@ -131,7 +127,7 @@ func (l *Lease) Return(hash common.Hash) error {
 func (l *Lease) pass(hash common.Hash, then func(*core, *entry)) error {
 	return l.pool.change(func(c *core) error {
 		if l.pool.leases[l.id] != l {
-			return fmt.Errorf("%w: lease %d", ErrLeaseClosed, l.id)
+			return l.closedError()
 		}
 		e := c.all.get(hash)
 		if e == nil || e.lease != l {
@@ -145,11 +141,52 @@ func (l *Lease) pass(hash common.Hash, then func(*core, *entry)) error {
 // Commit removes the lease's transactions from the pool, because they are in an
 // enqueued bundle. The sender's next nonce is then the one after them, even
 // before the host's state shows it. If the bundle fails later, pass its block
-// in Head.Reverted. If the lease is already closed, Commit returns an error
-// that wraps ErrLeaseClosed and changes nothing.
+// in Head.Reverted.
+//
+// The journal gets the whole commit in one Append, before the pool changes.
+// Errors wrap ErrLeaseClosed if the lease is closed, or ErrJournal. They change
+// nothing. After ErrJournal the lease stays open and does not expire any more,
+// because its transactions may be in a bundle: commit it again.
 func (l *Lease) Commit() error {
-	now := l.pool.cfg.Now().UnixNano()
-	return l.close(leaseCommitted, func(c *core, e *entry) { c.commit(e, now) })
+	p := l.pool
+	defer p.begin()()
+	if p.cfg.Journal != nil {
+		if err := p.writeDown(l.commitRecords()...); err != nil {
+			l.bundled = true
+			return journalError(err)
+		}
+	}
+	now := p.clock()
+	return l.closeLocked(leaseCommitted, func(c *core, a *account, txs []*entry) {
+		c.recorded = p.cfg.Journal != nil
+		c.commit(a, txs, now)
+		c.recorded = false
+	})
+}
+
+// commitRecords returns the records of a commit. The first one alone is enough
+// for Restore to complete it.
+func (l *Lease) commitRecords() (records [][]byte) {
+	l.pool.lock()
+	defer l.pool.mu.Unlock()
+	if l.pool.leases[l.id] != l {
+		return nil
+	}
+	if !l.sealed {
+		for _, e := range l.txs {
+			if l.holds(e) {
+				l.opened = append(l.opened, e.hash())
+			}
+		}
+		records = append(records, l.openedRecord())
+	}
+	records = append(records, number(recordCommitted, l.id))
+	for _, e := range l.txs {
+		if l.holds(e) {
+			records = append(records, includedRecord(e.hash(), e.account.address, &spending{e.nonce, e.cost, e}))
+		}
+	}
+	return records
 }
 
 // Release gives all transactions of the lease back. They are then exempt from
@@ -157,46 +194,67 @@ func (l *Lease) Commit() error {
 // a transaction whose nonce counts as used. If the lease is already closed,
 // Release returns an error that wraps ErrLeaseClosed and changes nothing.
 func (l *Lease) Release() error {
-	return l.close(leaseReleased, func(c *core, e *entry) { c.giveBack(e) })
+	return l.close(leaseReleased, giveBack)
 }
 
-// close closes the lease after it has called each for each of its transactions,
-// in slices.
-func (l *Lease) close(kind Kind, each func(*core, *entry)) error {
+// giveBack gives transactions of a bundle that failed back to the pool.
+func giveBack(c *core, _ *account, txs []*entry) {
+	for _, e := range txs {
+		c.apply(c.decideReturn(e, true))
+	}
+}
+
+// close closes the lease and calls each with its transactions, grouped by
+// sender, in slices.
+func (l *Lease) close(kind Kind, each func(*core, *account, []*entry)) error {
 	defer l.pool.begin()()
 	return l.closeLocked(kind, each)
 }
 
 // closeLocked is close for a caller that holds p.long.
-func (l *Lease) closeLocked(kind Kind, each func(*core, *entry)) error {
+func (l *Lease) closeLocked(kind Kind, each func(*core, *account, []*entry)) error {
 	p := l.pool
 	p.freeze()
 	defer p.thaw()
 	err := p.step(func(c *core) error {
 		if p.leases[l.id] != l {
-			return fmt.Errorf("%w: lease %d", ErrLeaseClosed, l.id)
+			return l.closedError()
 		}
 		delete(p.leases, l.id)
-		c.emit(Event{Kind: kind, lease: l}, nil) // the journal needs this first
+		if kind != leaseCommitted { // the journal needs this first
+			c.emit(Event{Kind: kind, lease: l}, nil)
+		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	for rest := l.txs; len(rest) > 0; {
-		now := rest[:min(slice, len(rest))]
-		rest = rest[len(now):]
-		p.pause()
-		_ = p.step(func(c *core) error {
-			for _, e := range now {
-				if l.holds(e) {
-					each(c, e)
+	l.inSlices(each)
+	return nil
+}
+
+// inSlices calls each with the lease's transactions, in order, grouped by
+// sender. It holds the pool's lock for one slice at a time.
+func (l *Lease) inSlices(each func(*core, *account, []*entry)) {
+	group := make([]*entry, 0, slice)
+	for now := range slices.Chunk(l.txs, slice) {
+		l.pool.pause()
+		_ = l.pool.step(func(c *core) error {
+			for i := 0; i < len(now); {
+				group = group[:0]
+				a := now[i].account
+				for ; i < len(now) && now[i].account == a; i++ {
+					if l.holds(now[i]) {
+						group = append(group, now[i])
+					}
+				}
+				if len(group) > 0 {
+					each(c, a, group)
 				}
 			}
 			return nil
 		})
 	}
-	return nil
 }
 
 // Lease returns the open lease with a number, or nil. After a restart a host

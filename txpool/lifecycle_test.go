@@ -321,7 +321,7 @@ func (m *life) restart(t *rapid.T) {
 	m.say("restart")
 	if rapid.Bool().Draw(t, "dump") {
 		fresh := &tape{}
-		if err := m.h.pool.Dump(fresh); err != nil {
+		if err := m.h.pool.Rotate(fresh); err != nil {
 			t.Fatal(err)
 		}
 		m.h.tape, m.h.cfg.Journal = fresh, fresh

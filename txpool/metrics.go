@@ -38,6 +38,8 @@ const (
 	// including the recovery of the sender. In a batch, each admitted
 	// transaction counts with the duration of the whole batch.
 	AdmitSeconds Histogram = "admit_seconds"
+	// ReplaceSeconds is AdmitSeconds of those that replaced another transaction.
+	ReplaceSeconds Histogram = "replace_seconds"
 	// TxBytes is the size of the encoding of an admitted transaction.
 	TxBytes Histogram = "tx_bytes"
 	// EvictionAgeSeconds is the age of an evicted transaction.

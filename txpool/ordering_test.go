@@ -17,11 +17,11 @@ func TestByScore(t *testing.T) {
 		c := Candidate{
 			Tip:  rapid.Uint64().Draw(t, "tip"),
 			Size: rapid.Uint64Range(1, 1<<20).Draw(t, "size"),
-			Age:  time.Duration(rapid.Int64Range(-1, int64(3*time.Hour)).Draw(t, "age")),
 		}
-		age := min(max(c.Age, 0), time.Hour).Truncate(time.Millisecond).Seconds()
+		waited := time.Duration(rapid.Int64Range(-1, int64(3*time.Hour)).Draw(t, "age"))
+		age := min(max(waited, 0), time.Hour).Truncate(time.Millisecond).Seconds()
 		want := math.Log1p(float64(c.Tip)/gwei) + 0.15*1024/float64(c.Size) + 0.10*math.Sqrt(age)
-		got := float64(ByScore{}.Score(c)) / (1 << fraction)
+		got := float64(ByScore{}.Score(c)+ByScore{}.Bonus(waited)) / (1 << fraction)
 		if math.Abs(got-want) > 1e-4 {
 			t.Fatalf("score of %+v is %v, want %v", c, got, want)
 		}
@@ -30,7 +30,7 @@ func TestByScore(t *testing.T) {
 
 // The weaknesses that its documentation names.
 func TestByScoreWeaknesses(t *testing.T) {
-	old := ByScore{}.Score(Candidate{Tip: gwei, Size: 110, Age: time.Hour})
+	old := ByScore{}.Score(Candidate{Tip: gwei, Size: 110}) + ByScore{}.Bonus(time.Hour)
 	rich := ByScore{}.Score(Candidate{Tip: 800 * gwei, Size: 110})
 	require.Greater(t, old, rich)
 	require.Equal(t, ByScore{Fee: 1000, Size: 150, Age: 100, BaseTip: gwei}.Score(Candidate{Tip: 7}), ByScore{}.Score(Candidate{Tip: 7}))
@@ -47,7 +47,8 @@ func TestOwnOrdering(t *testing.T) {
 
 type poorestFirst struct{}
 
-func (poorestFirst) Score(c Candidate) int64 { return -int64(c.Tip) }
+func (poorestFirst) Score(c Candidate) int64   { return -int64(c.Tip) }
+func (poorestFirst) Bonus(time.Duration) int64 { return 0 }
 
 // Property: if no two transactions pay the same, the index has the order of a
 // builder that always takes the best next transaction of any sender.
@@ -71,4 +72,5 @@ func TestIndexIsGreedy(t *testing.T) {
 // tips is ByTip for the slow way.
 type tips struct{}
 
-func (tips) Score(c Candidate) int64 { return ByTip{}.Score(c) }
+func (tips) Score(c Candidate) int64   { return ByTip{}.Score(c) }
+func (tips) Bonus(time.Duration) int64 { return 0 }

@@ -13,8 +13,12 @@ import (
 // Add returns, then to the others.
 type outbox struct {
 	journaling sync.Mutex // held while events are recorded
+	journal    Journal    // Config.Journal, or that of the last Rotate
 	unwritten  [][]byte   // records that the journal refused
 	failing    atomic.Bool
+	// next is the new journal while Rotate runs, and rotationErr its error.
+	next        Journal
+	rotationErr error
 
 	mu            sync.Mutex
 	queue         []Event     // recorded, not yet delivered
@@ -134,29 +138,30 @@ func (o *outbox) putBack(events []Event) {
 
 // writeDown moves events from the core to the journal and the queue. It returns
 // the error of the journal. Records that the journal did not accept are offered
-// again, in order, before the next ones.
-func (p *Pool) writeDown() error {
+// again, in order, before the next ones. More records follow them in the same
+// write, and are not offered again.
+func (p *Pool) writeDown(more ...[]byte) error {
 	p.out.journaling.Lock()
 	defer p.out.journaling.Unlock()
 	p.lock()
 	events := p.core.events
 	p.core.events = nil
-	p.core.departures.note(events, p.cfg.Now)
+	p.core.departures.note(events, func() time.Time { return p.time(p.clock()) })
 	if !p.core.listening {
 		events = nil // only departures needed them
 	}
 	p.mu.Unlock()
 	defer p.out.put(events) // even if the journal panics
-	if p.cfg.Journal == nil {
+	if p.out.journal == nil {
 		return nil
 	}
 	for i := range events {
 		p.out.unwritten = events[i].records(p.out.unwritten)
 	}
-	if len(p.out.unwritten) == 0 {
+	if len(p.out.unwritten)+len(more) == 0 {
 		return nil
 	}
-	if err := p.cfg.Journal.Append(p.out.unwritten...); err != nil {
+	if err := p.out.append(p.out.journal, more); err != nil {
 		if !p.out.failing.Swap(true) {
 			p.cfg.Logger.Error("txpool: journal failed, refusing transactions until it works again", "err", err)
 		}
@@ -165,6 +170,19 @@ func (p *Pool) writeDown() error {
 	p.out.unwritten = nil
 	if p.out.failing.Swap(false) {
 		p.cfg.Logger.Info("txpool: journal works again")
+	}
+	return nil
+}
+
+// append writes all records that are not in the journal yet, and then more. A
+// running rotation gets them too.
+func (o *outbox) append(j Journal, more [][]byte) error {
+	records := slices.Concat(o.unwritten, more)
+	if err := j.Append(records...); err != nil {
+		return err
+	}
+	if o.next != nil && o.rotationErr == nil {
+		o.rotationErr = o.next.Append(records...)
 	}
 	return nil
 }
@@ -189,7 +207,7 @@ func (p *Pool) deliver(e *Event, subscriptions []*Subscription) {
 	}
 	switch e.Kind {
 	case Replaced, Dropped, Included:
-		e.Age = time.Duration(p.cfg.Now().UnixNano() - e.entry.at)
+		e.Age = time.Duration(p.clock() - e.entry.at)
 	}
 	p.cfg.Metrics.event(e)
 	if p.cfg.Observe != nil {
@@ -198,35 +216,4 @@ func (p *Pool) deliver(e *Event, subscriptions []*Subscription) {
 	for _, s := range subscriptions {
 		s.offer(*e)
 	}
-}
-
-// secure records that a transaction was added. If the journal fails, the
-// transaction is removed, and those that it displaced come back.
-func (p *Pool) secure(e *entry, err error) error {
-	failed := p.writeDown()
-	if p.cfg.Journal == nil {
-		return err
-	}
-	var displaced []candidate
-	_ = p.step(func(c *core) error {
-		all := c.displacedBy[e]
-		delete(c.displacedBy, e)
-		if err != nil || failed == nil || e.gone || e.lease != nil {
-			return nil
-		}
-		c.dropEntry(e, Dropped, ErrJournal)
-		displaced = all
-		for i := range displaced {
-			displaced[i].entry = displaced[i].entry.again()
-		}
-		return nil
-	})
-	if len(displaced) > 0 {
-		p.admitAll(displaced)
-		p.setAside(displaced)
-	}
-	if err != nil || failed == nil {
-		return err
-	}
-	return journalError(failed)
 }

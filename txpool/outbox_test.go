@@ -103,8 +103,9 @@ func TestTellSomeHandsOver(t *testing.T) {
 			e, err := p.cfg.inspect(from(i, 0, 30_000, 1))
 			require.NoError(t, err)
 			e.prefix = rand.Uint64()
-			_, err = c.add(e, common.Address{byte(i)}, &Account{Balance: newWorld().get(common.Address{}).Balance})
-			return err
+			one := candidate{tx: e.tx, entry: e, from: common.Address{byte(i)}, known: newWorld().get(common.Address{}), read: true}
+			c.admit(&one)
+			return one.err
 		}))
 	}
 	p.deliverSome(10)
@@ -132,8 +133,11 @@ func TestJournalRecovers(t *testing.T) {
 		require.ErrorIs(t, p.Add(tx(10+i, 0, 10)), errTest)
 	}
 	require.Equal(t, before, p.Stats())
-	require.NoError(t, p.Drain(Budget{Count: 1}).Commit())
+	l := p.Drain(Budget{Count: 1})
+	require.ErrorIs(t, l.Commit(), ErrJournal, "a commit is in the journal first")
+	require.Len(t, l.Transactions(), 1)
 	m.broken = nil
+	require.NoError(t, l.Commit())
 	add(t, p, tx(20, 0, 7))
 	again := newPool(t, newWorld(), nil)
 	restored, err := again.Restore(m.replay)

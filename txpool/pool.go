@@ -1,6 +1,7 @@
 package txpool
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"golang.org/x/sync/semaphore"
 )
 
 // Pool is a transaction pool. It is safe for concurrent use. Pool starts at
@@ -20,7 +22,13 @@ type Pool struct {
 	lenient    Config // for transactions that come back
 	state      State
 	signer     types.Signer
-	recoveries chan struct{} // one token per concurrent recovery
+	recoveries *semaphore.Weighted // limits concurrent recoveries
+	background context.Context
+
+	begun    time.Time // beginning of the pool's clock
+	ownClock bool      // Config.Now is the host's
+	sweptAt  atomic.Int64
+	expiring atomic.Bool // a timer runs
 
 	// long is held by calls that work in slices (drains, commits, releases,
 	// resets and sweeps), so that they exclude one another.
@@ -36,13 +44,14 @@ type Pool struct {
 	generation uint64
 	poisoned   [][]byte // records that Restore cannot read
 	frozen     *view    // readers' view during sliced calls
+	expiry     expiry
 
 	out outbox
 }
 
 // slice is the number of transactions or accounts that are processed before
 // other goroutines can take the lock.
-const slice = 128
+const slice = 64
 
 // New returns an empty pool. The error wraps [ErrInvalidConfig].
 func New(cfg Config, state State) (*Pool, error) {
@@ -52,13 +61,19 @@ func New(cfg Config, state State) (*Pool, error) {
 	if state == nil {
 		return nil, fmt.Errorf("%w: State must be given", ErrInvalidConfig)
 	}
-	p := &Pool{cfg: cfg.withDefaults(), state: state, signer: types.NewPragueSigner(cfg.ChainID), leases: make(map[uint64]*Lease)}
+	p := &Pool{
+		cfg: cfg.withDefaults(), state: state, signer: types.NewPragueSigner(cfg.ChainID), leases: make(map[uint64]*Lease),
+		background: context.Background(), ownClock: cfg.Now != nil,
+	}
 	if p.cfg.MaxRecoveries == 0 {
 		p.cfg.MaxRecoveries = runtime.GOMAXPROCS(0)
 	}
+	p.begun = p.cfg.Now()
+	p.sweptAt.Store(p.clock())
 	p.lenient = p.cfg.lenient()
-	p.recoveries = make(chan struct{}, p.cfg.MaxRecoveries)
+	p.recoveries = semaphore.NewWeighted(int64(p.cfg.MaxRecoveries))
 	p.core = newCore(&p.cfg)
+	p.out.journal = cfg.Journal
 	p.core.listening = p.listens()
 	return p, nil
 }
@@ -66,39 +81,56 @@ func New(cfg Config, state State) (*Pool, error) {
 // Add admits a transaction. A nil error means that the pool has stored it; its
 // later fate is reported by events. Errors wrap one of this package's errors or
 // are those of Config.Precheck. A refused transaction changes nothing.
-func (p *Pool) Add(tx *types.Transaction) error { return p.add(tx, false) }
+func (p *Pool) Add(tx *types.Transaction) error {
+	one := [1]candidate{{tx: tx}}
+	p.add(one[:], nil)
+	return one[0].err
+}
 
 // AddPrivate is Add for a transaction that must stay secret until it is in a
-// block. It is drained and priced like any other, but Pending, Snapshot,
-// Content and ordinary subscriptions do not show it.
-func (p *Pool) AddPrivate(tx *types.Transaction) error { return p.add(tx, true) }
-
-func (p *Pool) add(tx *types.Transaction, private bool) error {
-	began := p.cfg.Now()
-	one := [1]candidate{{tx: tx}}
-	p.examine(one[:], began)
-	c := &one[0]
-	if c.err == nil {
-		c.entry.private = private
-		c.err = p.admit(c.entry, c.from)
-	}
-	p.measure(began, c.err)
-	return c.err
+// block. It is built and priced like any other, but Pending, Snapshot, Content
+// and ordinary subscriptions do not show it.
+func (p *Pool) AddPrivate(tx *types.Transaction) error {
+	one := [1]candidate{{tx: tx, private: true}}
+	p.add(one[:], nil)
+	return one[0].err
 }
 
 // AddRaw is Add for the binary encoding of a transaction (EIP-2718). It returns
 // the transaction's hash if it was admitted.
 func (p *Pool) AddRaw(raw []byte) (common.Hash, error) {
-	began := p.cfg.Now()
-	tx, err := p.decode(raw)
-	if err != nil {
-		p.measure(began, err)
-		return common.Hash{}, err
+	one := [1]candidate{}
+	p.add(one[:], func(int) (*types.Transaction, error) { return p.decode(raw) })
+	if one[0].err != nil {
+		return common.Hash{}, one[0].err
 	}
-	if err := p.add(tx, false); err != nil {
-		return common.Hash{}, err
+	return one[0].entry.hash(), nil
+}
+
+// AddAll adds transactions in order, with the same result as one Add after the
+// other (invariant I10). It recovers signatures on all processors. The result
+// has one error or nil per transaction.
+func (p *Pool) AddAll(txs []*types.Transaction) []error {
+	_, errs := p.addAll(len(txs), func(i int) (*types.Transaction, error) { return txs[i], nil })
+	return errs
+}
+
+// AddAllRaw is AddAll for binary encodings (EIP-2718). It also returns one hash
+// per transaction, which is zero if there is an error.
+func (p *Pool) AddAllRaw(raws [][]byte) ([]common.Hash, []error) {
+	return p.addAll(len(raws), func(i int) (*types.Transaction, error) { return p.decode(raws[i]) })
+}
+
+func (p *Pool) addAll(n int, get func(int) (*types.Transaction, error)) ([]common.Hash, []error) {
+	batch := make([]candidate, n)
+	p.add(batch, get)
+	hashes, errs := make([]common.Hash, n), make([]error, n)
+	for i := range batch {
+		if errs[i] = batch[i].err; errs[i] == nil {
+			hashes[i] = batch[i].entry.hash()
+		}
 	}
-	return tx.Hash(), nil
+	return hashes, errs
 }
 
 func (p *Pool) decode(raw []byte) (*types.Transaction, error) {
@@ -112,160 +144,6 @@ func (p *Pool) decode(raw []byte) (*types.Transaction, error) {
 	return tx, nil
 }
 
-// examine makes the checks that need no account, cheap ones first (invariant
-// I8). It skips candidates that already have an error.
-func (p *Pool) examine(batch []candidate, now time.Time) {
-	for i := range batch {
-		c := &batch[i]
-		if c.err != nil {
-			continue
-		}
-		cfg := &p.cfg
-		if c.back {
-			cfg = &p.lenient
-		}
-		if c.entry, c.err = cfg.inspect(c.tx); c.err == nil {
-			c.entry.exempt = c.back
-			c.entry.at = now.UnixNano()
-			c.entry.prefix = hashPrefix(c.tx.Hash())
-		}
-	}
-	p.lock()
-	for i := range batch {
-		if c := &batch[i]; c.err == nil && !c.back {
-			if c.err = p.core.checkNew(c.entry); c.err != nil {
-				c.early = true
-				continue
-			}
-			c.entry.rank = p.core.fees.rank(c.entry)
-			c.err = p.core.checkPrice(c.entry, true)
-		}
-	}
-	p.mu.Unlock()
-	p.recoveries <- struct{}{}
-	defer func() { <-p.recoveries }() // even if a hook panics
-	for i := range batch {
-		if c := &batch[i]; c.err == nil {
-			c.from, c.err = p.cfg.authenticate(p.signer, c.entry)
-		}
-		if c := &batch[i]; c.err == nil && c.tx.Type() == types.SetCodeTxType {
-			if !c.back {
-				c.err = p.preview(c.entry, c.from)
-			}
-			if c.err == nil {
-				c.entry.rare = &rare{authorities: p.cfg.authorities(c.tx)}
-			}
-		}
-	}
-}
-
-// preview makes checks of the admission early for a transaction with
-// authorizations, because recovering each of their signatures costs as much as
-// recovering the sender.
-func (p *Pool) preview(e *entry, from common.Address) (err error) {
-	p.lock()
-	known := p.core.accounts.get(from) != nil || p.core.cache.has(from)
-	generation := p.generation
-	p.mu.Unlock()
-	var account Account
-	if !known {
-		if account, err = p.account(from); err != nil {
-			return err
-		}
-	}
-	p.lock()
-	defer p.mu.Unlock()
-	if !known && generation == p.generation && p.core.accounts.get(from) == nil {
-		p.core.cache.put(from, account)
-	}
-	return p.core.preview(e, from)
-}
-
-// preview is checkOwn for a sender that the pool knows. It accepts other
-// senders, which admission checks.
-func (c *core) preview(e *entry, from common.Address) error {
-	a := c.accounts.get(from)
-	if a == nil {
-		known, there := c.cache.get(from)
-		if !there {
-			return nil
-		}
-		a = newAccount(from, known)
-	}
-	if a.stale {
-		return nil
-	}
-	_, _, err := c.checkOwn(a, e)
-	return err
-}
-
-// Prepared is a transaction whose sender is known and that has passed all
-// checks that do not need the account: see Pool.Prepare.
-type Prepared struct {
-	entry *entry
-	from  common.Address
-}
-
-// Sender returns the sender of the transaction.
-func (t *Prepared) Sender() common.Address { return t.from }
-
-// Prepare does the part of Add that does not need the pool's lock, such as the
-// recovery of the sender. It is for hosts that do so in their own workers.
-// Errors are those of Add.
-func (p *Pool) Prepare(tx *types.Transaction) (Prepared, error) {
-	one := [1]candidate{{tx: tx}}
-	p.examine(one[:], p.cfg.Now())
-	if err := one[0].err; err != nil {
-		p.cfg.Metrics.count(CountRejected, label(err))
-		return Prepared{}, err
-	}
-	return Prepared{one[0].entry, one[0].from}, nil
-}
-
-// AddPrepared does the rest of Add. The transaction must have been prepared by
-// the same pool, and can be added once. Errors are those of Add.
-func (p *Pool) AddPrepared(t Prepared) error {
-	if t.entry == nil || t.entry.account != nil {
-		return fmt.Errorf("%w: not prepared, or added before", ErrMalformed)
-	}
-	err := p.admit(t.entry, t.from)
-	if err != nil {
-		p.cfg.Metrics.count(CountRejected, label(err))
-	}
-	return err
-}
-
-// admit stores a transaction. If the pool does not know the sender, it reads
-// the account outside the lock.
-func (p *Pool) admit(e *entry, from common.Address) error {
-	var account Account
-	var known *Account
-	var read uint64
-	if err := p.retryJournal(); err != nil {
-		return err
-	}
-	for {
-		p.lock()
-		if known != nil && read != p.generation {
-			known = nil // the chain has changed
-		}
-		need, err := p.core.add(e, from, known)
-		read = p.generation
-		told := p.unlock()
-		if !need {
-			if told {
-				err = p.secure(e, err)
-				p.deliverSome(deliverShare)
-			}
-			return err
-		}
-		if account, err = p.account(from); err != nil {
-			return err
-		}
-		known = &account
-	}
-}
-
 // account reads an account from the host's state.
 func (p *Pool) account(address common.Address) (Account, error) {
 	account, err := p.state.Account(address)
@@ -276,15 +154,20 @@ func (p *Pool) account(address common.Address) (Account, error) {
 }
 
 // measure reports the result of an Add to the metrics.
-func (p *Pool) measure(began time.Time, err error) {
-	if !p.cfg.Metrics.enabled() {
+func (p *Pool) measure(began time.Time, t *candidate) {
+	m := &p.cfg.Metrics
+	if !m.enabled() {
 		return
 	}
-	if err != nil {
-		p.cfg.Metrics.count(CountRejected, label(err))
+	if t.err != nil {
+		m.count(CountRejected, label(t.err))
 		return
 	}
-	p.cfg.Metrics.observe(AdmitSeconds, p.cfg.Now().Sub(began).Seconds())
+	took := p.cfg.Now().Sub(began).Seconds()
+	m.observe(AdmitSeconds, took)
+	if t.replaces {
+		m.observe(ReplaceSeconds, took)
+	}
 }
 
 // Remove drops a transaction. Errors wrap ErrNotFound, or ErrInBundle if the
@@ -298,7 +181,7 @@ func (p *Pool) Remove(hash common.Hash) error {
 		if e.lease != nil {
 			return fmt.Errorf("%w: %s", ErrInBundle, hash)
 		}
-		c.dropEntry(e, Dropped, ErrRemoved)
+		c.apply(dropping(e, ErrRemoved))
 		return nil
 	})
 }
@@ -307,7 +190,7 @@ func (p *Pool) Remove(hash common.Hash) error {
 // open lease, and refuses it for Config.QuarantineTime (invariant I14). reason
 // becomes Event.Reason. The error wraps ErrNotFound.
 func (p *Pool) Reject(hash common.Hash, reason error) error {
-	now := p.cfg.Now().UnixNano()
+	now := p.clock()
 	return p.change(func(c *core) error {
 		e := c.all.get(hash)
 		if e == nil {
@@ -318,11 +201,25 @@ func (p *Pool) Reject(hash common.Hash, reason error) error {
 	})
 }
 
-// reject drops a transaction and quarantines it.
-func (c *core) reject(e *entry, reason error, now int64) {
-	c.seq++ // invalidates checkNew's result
-	c.failed.bury(e.prefix, now, c.cfg.QuarantineTime)
-	c.dropEntry(e, Dropped, reason)
+// freeze makes readers see the current state of the pool until thaw, and
+// returns it. The caller holds p.long.
+func (p *Pool) freeze() *view {
+	now := p.clock()
+	p.lock()
+	defer p.mu.Unlock()
+	p.frozen = p.look(now)
+	return p.frozen
+}
+
+func (p *Pool) thaw() {
+	p.lock()
+	defer p.mu.Unlock()
+	p.frozen = nil
+}
+
+// look returns the current state of the pool. The caller holds p.mu.
+func (p *Pool) look(now int64) *view {
+	return &view{index: p.core.ready.Clone(), ordering: p.cfg.Ordering, base: p.core.fees.base, now: now}
 }
 
 // change calls f under the lock, restores the caps, and delivers the events.
@@ -355,7 +252,7 @@ func (p *Pool) hold(f func(*core) error) (err error, more bool) {
 	p.lock()
 	defer p.mu.Unlock()
 	err = f(p.core)
-	more = p.core.settleRooms(slice)
+	more = p.core.settle(slice)
 	told = len(p.core.events) > 0
 	return err, more
 }

@@ -1,5 +1,7 @@
 package txpool
 
+import "fmt"
+
 // waitingRoom orders senders by the number of their transactions behind nonce
 // gaps. There is one list per number, and the sender that has had this number
 // for longest is its first element. The cost of a change therefore does not
@@ -78,15 +80,7 @@ func (r *waitingRoom) all(yield func(*account) bool) {
 // recount updates the number of a sender's transactions that are behind a gap
 // and can give way.
 func (c *core) recount(a *account) {
-	waits := int32(len(a.txs)) - a.line
-	if a.leased > 0 || a.exempt > 0 {
-		for _, e := range a.txs[a.line:] {
-			if e.lease != nil || e.exempt {
-				waits-- // leased or exempt: stays
-			}
-		}
-	}
-	c.waiting.set(a, waits)
+	c.queue.set(a, int32(len(a.txs))-a.line-a.fixed)
 }
 
 // lastWaiting returns the n-th last queued transaction of a sender that can
@@ -106,35 +100,37 @@ func (a *account) lastWaiting(n int32) *entry {
 // giveWay chooses the queued transactions that must go for a queued newcomer:
 // the last ones of senders that have at least as many as the newcomer's sender
 // would then have.
-func (c *core) giveWay(a *account, room func(usage) bool) (victims []*entry) {
+func (c *core) giveWay(a *account, room func(usage) bool) (leaves []leaving, err error) {
 	const most = 8 // a newcomer may be large
 	var freed usage
-	for sender := range c.waiting.all {
+	for sender := range c.queue.all {
 		if sender.waits <= a.waits {
 			break
 		}
 		if sender == a {
 			continue
 		}
-		for n := int32(0); sender.waits-n > a.waits && len(victims) < most; n++ {
+		for n := int32(0); sender.waits-n > a.waits && len(leaves) < most; n++ {
 			e := sender.lastWaiting(n)
 			freed.add(e)
-			if victims = append(victims, e); room(freed) {
-				return victims
+			leaves = append(leaves, leaving{e, Dropped, ErrPoolFull})
+			if room(freed) {
+				return leaves, nil
 			}
 		}
-		if len(victims) == most {
+		if len(leaves) == most {
 			break
 		}
 	}
-	return nil
+	return nil, fmt.Errorf("%w: %d transactions of %d bytes are behind nonce gaps, %d of them from address %v", ErrPoolFull,
+		c.uses[queued].count, c.uses[queued].bytes, a.waits, a.address)
 }
 
-// shrinkWaiting drops the last queued transaction of the sender that has most
-// of them.
-func (c *core) shrinkWaiting() bool {
-	for sender := range c.waiting.all {
-		c.dropEntry(sender.lastWaiting(0), Dropped, ErrPoolFull)
+// shrinkQueue drops the last queued transaction of the sender that has most of
+// them.
+func (c *core) shrinkQueue() bool {
+	for sender := range c.queue.all {
+		c.apply(dropping(sender.lastWaiting(0), ErrPoolFull))
 		return true
 	}
 	return false

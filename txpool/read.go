@@ -60,7 +60,7 @@ type Snapshot struct{ view *view }
 // private ones. It takes constant time. During a Reset or another call that
 // works in slices, it returns the state before that call.
 func (p *Pool) Snapshot() *Snapshot {
-	now := p.cfg.Now().UnixNano()
+	now := p.clock()
 	p.lock()
 	defer p.mu.Unlock()
 	if p.frozen != nil {
@@ -209,6 +209,9 @@ type Stats struct {
 	// Floor is the lowest price of a pending transaction, and BaseFee the base
 	// fee, both in wei per gas.
 	Floor, BaseFee uint64
+	// AveragePaid is the exponential average of the median prices that recent
+	// blocks paid, which the floor follows, in wei per gas.
+	AveragePaid uint64
 	// Surge is the factor by which newcomers pay more than the floor, in per
 	// mille. 1000 means no surge.
 	Surge uint64
@@ -234,7 +237,7 @@ func (p *Pool) Stats() Stats {
 		Pending: c.uses[ready].count, Parked: c.uses[parked].count, Queued: c.uses[queued].count,
 		PendingBytes: c.uses[ready].bytes, ParkedBytes: c.uses[parked].bytes, QueuedBytes: c.uses[queued].bytes,
 		Leased: c.leased, Leases: len(p.leases), Senders: len(c.list),
-		Floor: c.fees.floor, BaseFee: c.fees.base, Surge: c.fees.surge(), Watermark: max(c.fees.least(), c.fees.base),
+		Floor: c.fees.floor, BaseFee: c.fees.base, AveragePaid: c.fees.average, Surge: c.fees.surge(), Watermark: max(c.fees.least(), c.fees.base),
 	}
 	if !c.space(nil, &entry{memory: leastTxSize}, ready).fits(usage{}) {
 		price := uint64(math.MaxUint64)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/google/btree"
 )
 
 // Head is a change of the host's chain of executed blocks.
@@ -29,9 +30,10 @@ type Block struct {
 	BaseFee *big.Int
 	// Transactions are the transactions of the block, in order.
 	Transactions []*types.Transaction
-	// GasUsed and GasLimit are those of this block. 0 means the sum of the
-	// transactions' gas limits, and Config.BlockGasLimit. A block that is at
-	// most half full counts as one with the lowest price, because it had room
+	// GasUsed and GasLimit are those of this block. A GasUsed of 0 means the
+	// least gas that the transactions can have used, before their first
+	// instruction. A GasLimit of 0 means Config.BlockGasLimit. A block that is
+	// at most half full counts as one with the lowest price, because it had room
 	// at any price. Otherwise a single transaction per block could raise the
 	// floor for all users.
 	GasUsed, GasLimit uint64
@@ -64,6 +66,7 @@ type Displaced struct {
 // calls drop meanwhile may be included. Reset works in slices; until it is
 // done, Pending and Snapshot show the pool as it was before.
 func (p *Pool) Reset(head Head) (displaced []Displaced) {
+	p.expireDue()
 	defer p.begin()()
 	p.freeze()
 	defer p.thaw()
@@ -151,18 +154,13 @@ func (p *Pool) examineReverted(blocks []Block) (reverted []candidate) {
 		txs = append(txs, b.Transactions...)
 	}
 	reverted = make([]candidate, len(txs))
-	for i := range reverted {
-		reverted[i].back = true
-	}
-	now := p.cfg.Now()
-	p.examineAll(reverted, func(i int) (*types.Transaction, error) { return txs[i], nil }, now, nil)
+	now := p.clock()
 	p.lock()
-	defer p.mu.Unlock()
-	for i := range reverted {
-		if c := &reverted[i]; c.entry != nil {
-			c.entry.private = p.core.secret.find(c.entry.prefix, now.UnixNano()) > 0
-		}
+	for i, tx := range txs {
+		reverted[i] = candidate{tx: tx, back: true, private: p.core.secret.find(hashPrefix(tx.Hash()), now) > 0}
 	}
+	p.mu.Unlock()
+	p.examineAll(reverted, nil, nil)
 	return reverted
 }
 
@@ -186,7 +184,7 @@ func (p *Pool) beginHead(head *Head) {
 
 // include removes the transactions of blocks.
 func (p *Pool) include(blocks []Block) {
-	at := p.cfg.Now().UnixNano()
+	at := p.clock()
 	for _, b := range blocks {
 		for rest := b.Transactions; len(rest) > 0; {
 			now := rest[:min(slice, len(rest))]
@@ -207,7 +205,7 @@ func (p *Pool) includeOne(c *core, tx *types.Transaction, at int64) {
 	hash := tx.Hash()
 	departed := c.departures.forget(hash)
 	if e := c.all.get(hash); e != nil {
-		c.commit(e, at) // the nonce is used anyway
+		c.commit(e.account, []*entry{e}, at) // the nonce is used anyway
 		return
 	}
 	held := c.aside.txs[hash] != nil
@@ -282,13 +280,8 @@ func (p *Pool) sweep(visit func(c *core, from, to int) func()) {
 	for left > 0 {
 		var then func()
 		_ = p.step(func(c *core) error {
-			left = min(left, len(c.list))
-			from, work := left, 0
-			for from > 0 && work < slice {
-				from--
-				work += 1 + len(c.list[from].txs)
-			}
-			then = visit(c, from, left)
+			from, to := c.slice(left)
+			then = visit(c, from, to)
 			left = from
 			return nil
 		})
@@ -297,6 +290,18 @@ func (p *Pool) sweep(visit func(c *core, from, to int) func()) {
 		}
 		p.pause()
 	}
+}
+
+// slice returns the range of accounts to visit next, of which the end has not
+// been visited.
+func (c *core) slice(left int) (from, to int) {
+	to = min(left, len(c.list))
+	from = to
+	for work := 0; from > 0 && work < slice; {
+		from--
+		work += 1 + len(c.list[from].txs)
+	}
+	return from, to
 }
 
 // refresh reads accounts and applies their new state. An account that cannot be
@@ -370,7 +375,7 @@ func (p *Pool) moveFees(head *Head) {
 	if rebased {
 		p.sweep(func(c *core, from, to int) func() {
 			for i := to - 1; i >= from; i-- {
-				c.rerank(c.list[i])
+				c.apply(plan{account: c.list[i], reprice: true})
 			}
 			return nil
 		})
@@ -392,51 +397,45 @@ const enough = 1000
 // paid, or the lowest price if the block was at most half full.
 func (b *Block) median(cfg *Config) uint64 {
 	n := len(b.Transactions)
-	if n == 0 || b.used() <= cmp.Or(b.GasLimit, cfg.BlockGasLimit)/2 {
+	if n == 0 || b.used(cfg) <= cmp.Or(b.GasLimit, cfg.BlockGasLimit)/2 {
 		return cfg.MinGasPrice
 	}
 	base := wei(b.BaseFee)
 	prices := make([]uint64, min(n, enough))
 	for i := range prices {
 		tx := b.Transactions[i*n/len(prices)]
-		feeCap, tip, _ := amounts(tx)
-		prices[i] = paid(wei(feeCap), wei(tip), base)
+		prices[i] = paid(wei(tx.GasFeeCap()), wei(tx.GasTipCap()), base)
 	}
 	slices.Sort(prices)
 	return prices[len(prices)/2]
 }
 
-// used returns the gas that the block used, or the sum of the gas limits if
-// that is unknown.
-func (b *Block) used() uint64 {
+// used returns the gas that the block used at least.
+func (b *Block) used(cfg *Config) uint64 {
 	used := b.GasUsed
 	for i := 0; b.GasUsed == 0 && i < len(b.Transactions); i++ {
-		used = addSaturating(used, b.Transactions[i].Gas())
+		intrinsic, floor := cfg.intrinsicGas(b.Transactions[i])
+		used = addSaturating(used, max(intrinsic, floor))
 	}
 	return used
 }
 
-// rerank updates the ranks of a sender's transactions after a change of the
-// base fee.
-func (c *core) rerank(a *account) {
-	for _, e := range a.txs {
-		e.rank = c.fees.rank(e.entry)
-	}
-	c.arrange(a, 0, len(a.txs))
-	c.close(a)
-}
-
 // adjust parks some of the transactions that no longer pay the floor, and
-// reports whether there are more. settleRooms promotes those that pay again.
+// reports whether there are more. settle lets those in that pay again.
 func (c *core) adjust() bool {
 	const some = slice / 4 // each may move a whole chain
 	least := c.fees.leastRank()
+	indexes := append([]*btree.BTreeG[ranked]{c.ready}, c.comers[:]...)
 	for range some {
-		worst, ok := c.ready.Max()
-		if !ok || worst.rank >= least {
+		worst := slices.IndexFunc(indexes, func(index *btree.BTreeG[ranked]) bool {
+			r, there := index.Max()
+			return there && r.rank < least
+		})
+		if worst < 0 {
 			return false
 		}
-		a := worst.entry.account
+		r, _ := indexes[worst].Max()
+		a := r.entry.account
 		c.arrange(a, 0, len(a.txs))
 		c.close(a)
 	}

@@ -102,7 +102,7 @@ func TestLeaseNumbersAfterRestart(t *testing.T) {
 		require.NoError(t, old.Commit())
 		if dump {
 			fresh := &tape{}
-			require.NoError(t, h.pool.Dump(fresh))
+			require.NoError(t, h.pool.Rotate(fresh))
 			h.tape = fresh
 			h.cfg.Journal = fresh
 		}
@@ -127,7 +127,7 @@ func TestDumpRestore(t *testing.T) {
 	require.NoError(t, l2.Return(l2.Transactions()[2].Hash()))
 	before := h.pool.Stats()
 	fresh := &tape{}
-	require.NoError(t, h.pool.Dump(fresh))
+	require.NoError(t, h.pool.Rotate(fresh))
 	h.tape, h.cfg.Journal = fresh, fresh
 	h.restart()
 	require.Equal(t, before, h.pool.Stats())

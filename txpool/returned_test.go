@@ -99,7 +99,7 @@ func TestHeldIsForgottenWhenAdmitted(t *testing.T) {
 	require.Empty(t, p.Held())
 	require.NoError(t, p.CheckAll())
 	dump := new(memory)
-	require.NoError(t, p.Dump(dump))
+	require.NoError(t, p.Rotate(dump))
 	copies := 0
 	for _, record := range dump.records {
 		if record[0] == recordAdded {

@@ -84,7 +84,7 @@ func TestSiegeGrowingReplacements(t *testing.T) {
 func TestSiegeGasLimits(t *testing.T) {
 	const block = 30_000_000
 	t.Run("all of a block", func(t *testing.T) {
-		s := newSiege(t, 16, nil)
+		s := newSiege(t, 16, func(c *txpool.Config) { c.MaxTxGas = 0 })
 		for i := range 8 {
 			s.honour(transfer(i, 0, 5, 0))
 		}
@@ -110,7 +110,7 @@ func TestSiegeGasLimits(t *testing.T) {
 	})
 	t.Run("a little more than what is left", func(t *testing.T) {
 		const crowd = 4200 // more than a drain looks at
-		s := newSiege(t, crowd+100, func(c *txpool.Config) { c.SurgeSlope = 0 })
+		s := newSiege(t, crowd+100, func(c *txpool.Config) { c.SurgeSlope, c.MaxTxGas = 0, 0 })
 		for i := range 20 {
 			s.honour(transfer(i, 0, 5, 0))
 		}

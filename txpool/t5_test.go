@@ -171,7 +171,10 @@ func (h *promise) cameBack(txs []*types.Transaction) {
 // commit puts a lease into a block, which the state shows now or when it is final.
 func (h *promise) commit(t *rapid.T) {
 	l, txs := h.lease(t)
-	if l.Commit() != nil {
+	if err := l.Commit(); err != nil {
+		if errors.Is(err, ErrJournal) { // it is open still
+			h.leases = append(h.leases, l)
+		}
 		return
 	}
 	b := executed{Block{Transactions: txs}, make(map[common.Address]Account)}
@@ -258,10 +261,10 @@ func (h *promise) restart(t *rapid.T) {
 	}
 	if rapid.Bool().Draw(t, "dump") {
 		fresh := new(memory)
-		if err := h.pool.Dump(fresh); err != nil {
+		if err := h.pool.Rotate(fresh); err != nil {
 			t.Fatal(err)
 		}
-		h.tape.records = fresh.records
+		h.tape, h.cfg.Journal = fresh, fresh
 	}
 }
 
@@ -324,7 +327,6 @@ func (h *promise) ofLeases() map[string]func(*rapid.T) {
 			l, txs := h.lease(t)
 			h.leases = append(h.leases, l)
 			if len(txs) > 0 {
-				h.cameBack(txs[len(txs)-1:])
 				_ = l.Return(txs[len(txs)-1].Hash())
 			}
 		},

@@ -43,6 +43,9 @@ var (
 const (
 	users    = 12
 	perBlock = 4
+
+	blockGas    = 30_000_000
+	transferGas = 21_000
 )
 
 func main() {
@@ -100,13 +103,17 @@ func run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	for number := uint64(1); pool.Stats().Pending > 0; number++ {
-		lease := pool.Drain(txpool.Budget{Count: perBlock})
-		b := batch{txs: lease.Transactions()} // a real builder executes them here
+		session := pool.Build(ctx, txpool.Budget{Count: perBlock, Gas: blockGas})
+		var b batch
+		for tx := session.Next(); tx != nil; tx = session.Next() {
+			b.txs = append(b.txs, tx) // a real builder executes it here
+			session.Used(transferGas, tx.Size())
+		}
 		say.Printf("block %d: %s", number, b)
 		if err := runner.Enqueue(ctx, bundlequeue.Enqueue[batch]{Number: number, Bundle: b}); err != nil {
-			return errors.Join(err, lease.Release())
+			return errors.Join(err, session.Release())
 		}
-		if err := lease.Commit(); err != nil {
+		if err := session.Commit(); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -22,3 +23,6 @@ func (o oracleFirst) Score(c txpool.Candidate) int64 {
 	}
 	return score
 }
+
+// Bonus implements txpool.Ordering. Age does not matter.
+func (o oracleFirst) Bonus(time.Duration) int64 { return 0 }

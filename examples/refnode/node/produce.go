@@ -24,22 +24,14 @@ import (
 // sequencer receives the tips.
 var sequencer = common.HexToAddress("0x4a414d5100000000000000000000000000000001")
 
-// poolCleaning is the interval between searches for expired transactions.
-const poolCleaning = time.Minute
-
 // produce makes blocks from the pool: whenever a full block is possible, and
 // otherwise at each slot.
 func (n *Node) produce(ctx context.Context) {
-	cleaning := time.NewTicker(poolCleaning)
-	defer cleaning.Stop()
 	for {
 		least := n.cfg.MaxTxsPerBundle
 		select {
 		case <-ctx.Done():
 			return
-		case <-cleaning.C:
-			n.pool.CleanupExpired()
-			continue
 		case <-n.slotBegan:
 			least = 1
 		case <-n.produceNow:
@@ -75,15 +67,15 @@ func (n *Node) produceBlock(ctx context.Context) (bool, error) {
 	}
 	parent := n.ledger.head()
 	header := n.nextHeader(parent)
-	lease := n.pool.Drain(txpool.Budget{Count: n.cfg.MaxTxsPerBundle, Gas: header.GasLimit, BaseFee: header.BaseFee})
-	block, err := n.execute(parent, header, lease)
+	session := n.pool.Build(ctx, txpool.Budget{Count: n.cfg.MaxTxsPerBundle, Gas: header.GasLimit, BaseFee: header.BaseFee})
+	block, err := n.execute(parent, header, session)
 	if err != nil || block == nil {
-		return false, errors.Join(err, lease.Release())
+		return false, errors.Join(err, session.Release())
 	}
 	if err := n.enqueue(ctx, parent, block); err != nil {
-		return false, errors.Join(err, lease.Release())
+		return false, errors.Join(err, session.Release())
 	}
-	if err := lease.Commit(); err != nil {
+	if err := session.Commit(); err != nil {
 		return true, err
 	}
 	n.logDisplaced(n.pool.Reset(txpool.Head{
@@ -279,7 +271,7 @@ func (n *Node) nextHeader(parent *Block) *types.Header {
 // execute runs the transactions of the lease and seals the block. A transaction
 // that cannot run leaves the lease: it is dropped with the reason, or it waits
 // for the next block. The block is nil if none could run.
-func (n *Node) execute(parent *Block, header *types.Header, lease *txpool.Lease) (*Block, error) {
+func (n *Node) execute(parent *Block, header *types.Header, session *txpool.Session) (*Block, error) {
 	view, err := n.states.View(parent.Root())
 	if err != nil {
 		return nil, err
@@ -289,20 +281,18 @@ func (n *Node) execute(parent *Block, header *types.Header, lease *txpool.Lease)
 		return nil, err
 	}
 	var txs types.Transactions
-	for _, tx := range lease.Transactions() {
-		_, err := run.Apply(tx)
+	for tx := session.Next(); tx != nil; tx = session.Next() {
+		receipt, err := run.Apply(tx)
 		switch {
 		case err == nil:
 			txs = append(txs, tx)
+			session.Used(receipt.GasUsed, tx.Size())
 		case errors.Is(err, evm.ErrState):
 			return nil, err
 		case errors.Is(err, core.ErrGasLimitReached), errors.Is(err, core.ErrNonceTooHigh), errors.Is(err, core.ErrFeeCapTooLow):
-			err = lease.Return(tx.Hash())
+			session.Later()
 		default:
-			err = lease.Reject(tx.Hash(), err)
-		}
-		if err != nil {
-			return nil, err
+			session.Fail(err)
 		}
 	}
 	if len(txs) == 0 {
@@ -312,7 +302,7 @@ func (n *Node) execute(parent *Block, header *types.Header, lease *txpool.Lease)
 		// A balance does not fit, and the transaction that caused it is
 		// unknown. The last one is rejected, so that the next attempt is a
 		// different one.
-		return nil, errors.Join(err, lease.Reject(txs[len(txs)-1].Hash(), err))
+		return nil, errors.Join(err, session.Lease().Reject(txs[len(txs)-1].Hash(), err))
 	}
 	return seal(header, view, txs, run.Receipts(), run.GasUsed())
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/submit/journal"
 	"github.com/jamq/jamq/txpool"
 )
 
@@ -111,24 +112,42 @@ func (n *Node) recoverPool(undone []*types.Block) error {
 	displaced := append(restored.Displaced, n.pool.Reset(txpool.Head{Reverted: reverted, BaseFee: base})...)
 	n.logDisplaced(displaced)
 	n.log.Info("recovered", "transactions", n.pool.Size(), "held aside", len(n.pool.Held()), "poisoned", len(restored.Poisoned))
-	// Dump writes the essential records of the journal, including transactions
-	// that could not be admitted, and the reasons why transactions left.
-	replacement := new(records)
-	if err := n.pool.Dump(replacement); err != nil {
+	// The new content has the essential records of the journal, including
+	// transactions that could not be admitted, and the reasons why transactions
+	// left.
+	rewrite := &rewriting{Journal: n.store.pool}
+	if err := n.pool.Rotate(rewrite); err != nil {
 		return err
 	}
-	if err := n.store.pool.Replace(*replacement...); err != nil || len(undone) == 0 {
+	if err := rewrite.finish(); err != nil || len(undone) == 0 {
 		return err
 	}
 	return n.store.truncated(undone[0].NumberU64())
 }
 
-// records is a journal in memory that is written at once.
-type records [][]byte
+// rewriting is a journal that gets a new content. It collects records until
+// finish replaces the old content by them.
+type rewriting struct {
+	journal.Journal
+	records  [][]byte
+	finished bool
+}
 
 // Append implements txpool.Journal.
-func (r *records) Append(more ...[]byte) error {
-	*r = append(*r, more...)
+func (r *rewriting) Append(more ...[]byte) error {
+	if r.finished {
+		return r.Journal.Append(more...)
+	}
+	r.records = append(r.records, more...)
+	return nil
+}
+
+// finish replaces the content. Nothing else may use the journal meanwhile.
+func (r *rewriting) finish() error {
+	if err := r.Replace(r.records...); err != nil {
+		return err
+	}
+	r.records, r.finished = nil, true
 	return nil
 }
 

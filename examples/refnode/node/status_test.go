@@ -60,9 +60,8 @@ func TestStatusOfOneThatCannotBeExecuted(t *testing.T) {
 	require.NoError(t, n.SendTransaction(first))
 
 	parent := n.ledger.head()
-	lease := n.pool.Drain(txpool.Budget{})
-	require.Equal(t, txpool.StatusLeased, n.TransactionStatus(victim.Hash()).Pool)
-	block, err := n.execute(parent, n.nextHeader(parent), lease)
+	session := n.pool.Build(t.Context(), txpool.Budget{})
+	block, err := n.execute(parent, n.nextHeader(parent), session)
 	require.NoError(t, err)
 	require.Len(t, block.Transactions(), 1)
 	require.Equal(t, first.Hash(), block.Transactions()[0].Hash())

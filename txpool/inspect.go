@@ -1,6 +1,7 @@
 package txpool
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/big"
@@ -16,21 +17,6 @@ const (
 	accessTupleMemory   = 48
 	authorizationMemory = 128
 )
-
-// candidate is a transaction that is being added to the pool.
-type candidate struct {
-	tx    *types.Transaction
-	entry *entry
-	from  common.Address
-	read  bool // account of from was read
-	back  bool // acknowledged before; exempt from caps
-	early bool // err may become outdated, see addAll
-	err   error
-	// origin is the record that a held or restored transaction comes from. It has
-	// the time of admission and the privacy, also if a check refuses the
-	// transaction before there is an entry. It is nil for all others.
-	origin *past
-}
 
 // inspect makes the checks that need neither the account nor cryptography.
 func (c *Config) inspect(tx *types.Transaction) (*entry, error) {
@@ -58,11 +44,6 @@ func (c *Config) inspect(tx *types.Transaction) (*entry, error) {
 	}
 	if v, r, s := tx.RawSignatureValues(); c.Sender != nil && (v.Sign() < 0 || r.Sign() < 0 || s.Sign() < 0) {
 		return nil, fmt.Errorf("%w: a negative number in the signature", ErrInvalidSender)
-	}
-	if c.Precheck != nil {
-		if err := c.Precheck(tx); err != nil {
-			return nil, err
-		}
 	}
 	return e, nil
 }
@@ -113,7 +94,7 @@ func (c *Config) checkChain(tx *types.Transaction) error {
 	if c.Sender != nil || !tx.Protected() {
 		return nil
 	}
-	if have := chainOf(tx); have.Cmp(c.ChainID) != 0 {
+	if have := tx.ChainId(); have.Cmp(c.ChainID) != 0 {
 		return fmt.Errorf("%w: have %v want %v", ErrInvalidChainID, have, c.ChainID)
 	}
 	return nil
@@ -133,7 +114,7 @@ func amount(into *uint256.Int, from *big.Int, name string, tooHigh error) error 
 // price reads the fees of a transaction and computes its maximum cost.
 func (c *Config) price(e *entry) error {
 	tx := e.tx
-	maxFee, maxTip, value := amounts(tx)
+	maxFee, maxTip, value := tx.GasFeeCap(), tx.GasTipCap(), tx.Value()
 	var feeCap, tip uint256.Int
 	if err := amount(&feeCap, maxFee, "maxFeePerGas", ErrFeeCapTooHigh); err != nil {
 		return err
@@ -196,8 +177,8 @@ func (c *Config) checkSize(e *entry) error {
 	if size > c.MaxTxSize {
 		return fmt.Errorf("%w: transaction size %d, limit %d", ErrOversized, size, c.MaxTxSize)
 	}
-	if n := len(e.tx.Data()); n > maxInitCodeSize && e.tx.To() == nil {
-		return fmt.Errorf("%w: code size %d, limit %d", ErrMaxInitCodeSize, n, maxInitCodeSize)
+	if n := len(e.tx.Data()); c.MaxInitCodeSize > 0 && n > c.MaxInitCodeSize && e.tx.To() == nil {
+		return fmt.Errorf("%w: code size %d, limit %d", ErrMaxInitCodeSize, n, c.MaxInitCodeSize)
 	}
 	e.size, e.memory, e.da = uint32(size), uint32(memoryOf(e.tx)), uint32(size)
 	if c.DASize != nil {
@@ -214,13 +195,13 @@ func memoryOf(tx *types.Transaction) uint64 {
 // checkGas checks the gas limit.
 func (c *Config) checkGas(e *entry) error {
 	gas := e.tx.Gas()
-	if gas > c.BlockGasLimit {
-		return fmt.Errorf("%w: gas %d, limit %d", ErrGasLimit, gas, c.BlockGasLimit)
+	if most := c.maxGas(); gas > most {
+		return fmt.Errorf("%w: gas %d, limit %d", ErrGasLimit, gas, most)
 	}
 	if gas < txGas {
 		return fmt.Errorf("%w: gas %d, minimum needed %d", ErrIntrinsicGas, gas, txGas)
 	}
-	intrinsic, floor := intrinsicGas(e.tx)
+	intrinsic, floor := c.intrinsicGas(e.tx)
 	e.work = uint32(min(max(intrinsic, floor), math.MaxUint32))
 	if gas < intrinsic {
 		return fmt.Errorf("%w: gas %d, minimum needed %d", ErrIntrinsicGas, gas, intrinsic)
@@ -239,15 +220,6 @@ func (c *Config) sender(signer types.Signer, tx *types.Transaction) (common.Addr
 	return types.Sender(signer, tx) // checks the chain id first
 }
 
-// authenticate recovers the sender of a transaction. It is by far the most
-// expensive check.
-func (c *Config) authenticate(signer types.Signer, e *entry) (from common.Address, err error) {
-	if from, err = c.sender(signer, e.tx); err != nil {
-		return from, fmt.Errorf("%w: %w", ErrInvalidSender, err)
-	}
-	return from, nil
-}
-
 // checkBump checks that a replacement pays enough more than the old transaction
 // (invariant I6): by the configured share, rounded up, and by at least 1 wei,
 // in both fee cap and tip.
@@ -262,7 +234,7 @@ func (c *Config) checkBump(old, e *entry) error {
 			return fmt.Errorf("%w: maxPriorityFeePerGas %v, want ≥ %v to replace %s", ErrReplaceUnderpriced, have, want, old.hash())
 		}
 	}
-	if limit := old.size + old.size/4; e.size > limit {
+	if limit := uint64(old.size) + uint64(old.size)*c.MaxSizeGrowth/perMille; c.MaxSizeGrowth > 0 && uint64(e.size) > limit {
 		return fmt.Errorf("%w: size %d, want at most %d", ErrReplaceOversized, e.size, limit)
 	}
 	return nil
@@ -286,4 +258,50 @@ func (c *Config) bumped(old *big.Int) *big.Int {
 		more.SetUint64(1)
 	}
 	return more.Add(more, old)
+}
+
+// maxGas returns the greatest gas limit of a transaction.
+func (c *Config) maxGas() uint64 {
+	if c.MaxTxGas == 0 {
+		return c.BlockGasLimit
+	}
+	return min(c.MaxTxGas, c.BlockGasLimit)
+}
+
+// Gas costs of a transaction before its first instruction.
+const (
+	txGas            = 21_000 // EIP-2
+	createGas        = 32_000 // EIP-2
+	zeroByteGas      = 4      // EIP-2028
+	otherByteGas     = 16     // EIP-2028
+	initCodeWordGas  = 2      // EIP-3860
+	accessAddressGas = 2_400  // EIP-2930
+	accessKeyGas     = 1_900  // EIP-2930
+	authorizationGas = 25_000 // EIP-7702
+	tokensPerByte    = 4      // EIP-7623, per nonzero byte
+	floorGasPerToken = 10     // EIP-7623
+	wordSize         = 32
+)
+
+// intrinsicGas returns the gas cost of a transaction before its first
+// instruction, and the minimum cost of its data, by the fork rules of the
+// configuration. Config.MaxTxSize bounds sizes, so nothing overflows.
+func (c *Config) intrinsicGas(tx *types.Transaction) (intrinsic, floor uint64) {
+	data := tx.Data()
+	zeros := uint64(bytes.Count(data, []byte{0}))
+	others := uint64(len(data)) - zeros
+	intrinsic = txGas + zeros*zeroByteGas + others*otherByteGas
+	if tx.To() == nil {
+		intrinsic += createGas
+		if c.InitCodeGas {
+			intrinsic += (uint64(len(data)) + wordSize - 1) / wordSize * initCodeWordGas
+		}
+	}
+	list := tx.AccessList()
+	intrinsic += uint64(len(list))*accessAddressGas + uint64(list.StorageKeys())*accessKeyGas
+	intrinsic += uint64(len(tx.SetCodeAuthorizations())) * authorizationGas
+	if !c.FloorDataGas {
+		return intrinsic, txGas
+	}
+	return intrinsic, txGas + (zeros+others*tokensPerByte)*floorGasPerToken
 }

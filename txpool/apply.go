@@ -1,0 +1,177 @@
+package txpool
+
+import (
+	"math"
+	"time"
+)
+
+// apply is the last room of admission, and the only way in which transactions
+// enter the pool, leave it and move in it. It carries a plan out and emits the
+// events.
+func (c *core) apply(p plan) {
+	a := p.account
+	for _, l := range p.leaves {
+		if l.gone {
+			continue // with one before it
+		}
+		if l.account == a || l.reason != ErrPoolFull {
+			c.take(l.account, c.indexOf(l.entry))
+			c.emit(Event{Kind: l.kind, Reason: l.reason}, l.entry)
+		} else {
+			c.evict(l.entry)
+		}
+	}
+	if p.state != nil {
+		c.move(a, *p.state)
+	}
+	for _, e := range p.returns {
+		c.endLoan(e)
+	}
+	for _, e := range p.exempts {
+		c.exemptEntry(e)
+	}
+	if p.reprice {
+		for _, e := range a.txs {
+			e.rank = c.fees.rank(e.entry)
+		}
+	}
+	from := p.index
+	if p.together {
+		upTo := 0
+		for _, e := range p.returns {
+			upTo = max(upTo, c.indexOf(e)+1)
+		}
+		c.touch(a, upTo)
+		return
+	}
+	if p.enters != nil {
+		c.enter(p)
+	}
+	if p.state != nil || p.reprice || len(p.exempts) > 0 {
+		c.arrange(a, 0, len(a.txs))
+	} else {
+		c.arrange(a, min(from, len(a.txs)), from)
+	}
+	c.close(a)
+}
+
+func (c *core) indexOf(e *entry) int {
+	i, _ := e.account.find(e.nonce)
+	return i
+}
+
+// enter stores a newcomer, in the place of the transaction that it replaces.
+func (c *core) enter(p plan) {
+	a, e := p.account, p.enters
+	if old := p.replaces; old != nil {
+		c.take(a, p.index)
+		c.inherit(old, e)
+		e.exempt = old.exempt // the nonce stays exempt
+		c.replaced.bury(old.prefix, e.at, c.cfg.TombstoneTime)
+		c.emit(Event{Kind: Replaced, By: e.hash()}, old)
+	}
+	c.seq++
+	e.seq, e.account, e.lead, e.fresh = c.seq, a, noLead, true
+	e.rank = c.fees.rank(e)
+	a.insert(p.index, e)
+	if a.unsettled(e.nonce) {
+		a.cost.Add(&a.cost, &e.cost)
+	}
+	c.all.put(e)
+	c.departures.forget(e.hash())
+	c.count(e)
+	if e.exempt {
+		a.exempt++
+	}
+}
+
+// inherit passes the count of replacements on to the new transaction.
+func (c *core) inherit(old, e *entry) {
+	e.replacements, e.since = 1, uint32(e.at/int64(time.Second))
+	if c.replacementWait(old, e.at) > 0 {
+		e.replacements, e.since = min(old.replacements, math.MaxUint16-1)+1, old.since
+	}
+}
+
+// take removes the entry at an index of a chain, without an event. The caller
+// must then arrange the chain from there.
+func (c *core) take(a *account, i int) *entry {
+	e := a.txs[i].entry
+	c.unindex(e)
+	c.uncount(e)
+	if e.lease != nil {
+		c.leased--
+		a.leased--
+		e.lease = nil
+	}
+	if e.exempt {
+		a.exempt--
+	}
+	c.enlist(e, false)
+	a.cut(i)
+	if a.unsettled(e.nonce) {
+		a.cost.Sub(&a.cost, &e.cost)
+	}
+	c.all.remove(e)
+	e.gone = true
+	return e
+}
+
+// evict drops a transaction together with those in line after it, which could
+// not run without it. Leased and exempt ones stay.
+func (c *core) evict(e *entry) {
+	a := e.account
+	first := c.indexOf(e)
+	for i := max(int(a.line)-1, first); i >= first; i-- {
+		if a.txs[i].lease == nil && !a.txs[i].exempt {
+			c.emit(Event{Kind: Dropped, Reason: ErrPoolFull}, c.take(a, i))
+		}
+	}
+	c.arrange(a, min(first, len(a.txs)), first)
+	c.close(a)
+}
+
+// move applies a new state of an account.
+func (c *core) move(a *account, known Account) {
+	a.stale, a.delegated = false, known.Delegated
+	a.nonce = a.nonceAfter(known.Nonce)
+	a.forget(c, func(s *spending) bool { return s.nonce < known.Nonce }) // the state shows them
+	a.state, a.balance = known.Nonce, known.Balance
+	a.recost()
+}
+
+// lend puts a ready entry into a lease. The places of those after it change
+// when the lease takes no more transactions: see core.touch.
+func (c *core) lend(e *entry, l *Lease) {
+	c.unindex(e)
+	e.lease, e.lead, e.surplus, e.waiting = l, noLead, false, false
+	c.leased++
+	e.account.leased++
+	e.account.countLent()
+}
+
+// endLoan removes an entry from its lease. The entry stays in the pool.
+func (c *core) endLoan(e *entry) {
+	was := e.counts()
+	c.uncount(e)
+	e.lease = nil
+	c.count(e)
+	c.leased--
+	a := e.account
+	a.leased--
+	a.lent = min(a.lent, int32(c.indexOf(e)))
+	if e.counts() != was {
+		c.emitMove(e, false)
+		c.enlist(e, false)
+	}
+}
+
+// reject drops a transaction that failed while a block was built, and
+// quarantines it.
+func (c *core) reject(e *entry, reason error, now int64) {
+	c.failed.bury(e.prefix, now, c.cfg.QuarantineTime)
+	c.apply(dropping(e, reason))
+}
+
+// refresh applies the host's state of an account.
+func (c *core) refresh(a *account, known Account) { c.apply(c.decideState(a, known)) }

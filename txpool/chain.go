@@ -1,0 +1,214 @@
+package txpool
+
+// arrange updates the status and place of a sender's transactions from index
+// from on; those before it must be up to date, and those from index changed on
+// have changed. Every change of a chain ends with it.
+func (c *core) arrange(a *account, from, changed int) {
+	if a.short() || a.unfunded { // funding depends on the whole chain
+		from, changed = 0, len(a.txs)
+	}
+	c.arrangeFrom(a, from, changed)
+	if a.unfunded && !a.short() { // one left on the way
+		c.arrangeFrom(a, 0, len(a.txs))
+	}
+	c.recount(a)
+}
+
+// arrangeFrom is arrange without the count of queued transactions. It stops
+// when the rest does not change.
+func (c *core) arrangeFrom(a *account, from, changed int) {
+	at := c.position(a, from)
+	behindGap := at.lowest == queued
+	a.unfunded = at.funded < len(a.txs)
+	surplus := c.drainable(a, from)
+	for i := from; i < len(a.txs); i++ {
+		e := a.txs[i].entry
+		s := c.seat(a, i, &at)
+		if s.status == ready && e.lease == nil {
+			s.surplus = c.cfg.MinReadyPerSender > 0 && surplus >= c.cfg.MinReadyPerSender
+			surplus++
+		}
+		if s.status == queued {
+			a.line = min(a.line, int32(i))
+		} else {
+			a.line = max(a.line, int32(i)+1)
+		}
+		moved := c.put(e, s)
+		if moved && s.status == ready && c.refusesPromotion(a, e) {
+			c.take(a, i)
+			c.emit(Event{Kind: Dropped, Reason: ErrAuthorityReserved}, e)
+			at.lowest, at.funded = queued, a.funded()
+			i--
+			continue
+		}
+		if e.fresh {
+			e.fresh = false
+			c.emitMove(e, true)
+		}
+		if i >= changed && behindGap || i > changed && !moved && e.lease == nil && c.cfg.MinReadyPerSender == 0 {
+			return
+		}
+	}
+}
+
+// seat is the status of a transaction and its place in the indexes.
+type seat struct {
+	status  status
+	lead    place
+	surplus bool
+	waiting bool
+}
+
+// position is the state of a chain before a transaction: the next nonce in
+// line, the place and the lowest status so far, and the index of the first
+// transaction that the balance does not cover.
+type position struct {
+	next   uint64
+	lead   place
+	lowest status
+	funded int
+}
+
+// position returns the state of a chain before index i.
+func (c *core) position(a *account, i int) position {
+	at := position{next: a.nonce, lead: noLead, lowest: ready, funded: a.funded()}
+	if i > 0 {
+		at.next, at.lead, at.lowest = a.before(i)
+	}
+	return at
+}
+
+// seat returns the seat of the transaction at index i and advances the
+// position. It is the only rule for the status of a transaction:
+//
+//   - one whose nonce is used is still in a lease, and counts as ready;
+//   - one behind a gap is queued;
+//   - one in a lease keeps its predecessors in line, whatever it pays;
+//   - one that does not pay enough, or that the balance does not cover, is
+//     parked, and so are those after it;
+//   - one that could run but finds no room is parked and waits, and those after
+//     it are behind all others.
+func (c *core) seat(a *account, i int, at *position) seat {
+	e := a.txs[i].entry
+	if e.nonce < a.nonce {
+		return seat{status: ready, lead: noLead}
+	}
+	if at.lowest == queued || e.nonce != at.next {
+		at.lowest = queued
+		return seat{status: queued, lead: noLead}
+	}
+	at.next++
+	if e.lease != nil {
+		return seat{status: ready, lead: noLead}
+	}
+	could := at.lowest == ready
+	at.lead, at.lowest = c.standing(a, e, at.lead, at.lowest)
+	if i >= at.funded {
+		at.lead, at.lowest = place{0, e.seq}, parked
+	}
+	s := seat{status: at.lowest, lead: at.lead}
+	if could && s.status == ready && !e.fresh && e.counts() != ready && !c.fits(e) {
+		s.status, s.waiting = parked, true
+		at.lead, at.lowest = place{0, e.seq}, parked // as entry.behind
+	}
+	return s
+}
+
+// standing returns the place and status of a transaction in line, given those
+// of its predecessor.
+func (c *core) standing(a *account, e *entry, lead place, lowest status) (place, status) {
+	lead = lead.after(e)
+	if a.delegated && e.nonce-a.nonce >= uint64(c.cfg.MaxDelegated) {
+		// The account became delegated after this was admitted: it must wait
+		// for its turn.
+		lead = place{0, e.seq}
+	}
+	if lead.rank < c.fees.leastRank() {
+		lowest = parked
+	}
+	return lead, lowest
+}
+
+// drainable counts the pending transactions before an index that are not in a
+// lease, if Config.MinReadyPerSender is set.
+func (c *core) drainable(a *account, before int) (n int) {
+	if c.cfg.MinReadyPerSender == 0 {
+		return 0
+	}
+	for _, e := range a.txs[:before] {
+		if e.status == ready && e.lease == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// refusesPromotion reports whether a transaction that can run now contains an
+// authorization that the pool does not accept. It was not checked at admission,
+// because the transaction could not run then.
+func (c *core) refusesPromotion(a *account, e *entry) bool {
+	return !e.fresh && !e.exempt && e.lease == nil && c.checkAuthorities(a.address, e) != nil
+}
+
+// put moves an entry to a seat, and reports whether anything changed.
+func (c *core) put(e *entry, s seat) bool {
+	if e.status == s.status && e.lead == s.lead && e.surplus == s.surplus && e.waiting == s.waiting {
+		return false
+	}
+	c.unindex(e)
+	was := e.counts()
+	c.uncount(e)
+	e.status, e.lead, e.surplus, e.waiting = s.status, s.lead, s.surplus, s.waiting
+	c.count(e)
+	if is := e.counts(); is != was {
+		if !e.fresh {
+			c.emitMove(e, false)
+		}
+		c.enlist(e, is == ready)
+	}
+	c.index(e)
+	return true
+}
+
+// index adds an entry to the indexes of its seat.
+func (c *core) index(e *entry) {
+	if e.lease != nil {
+		return
+	}
+	at := ranked{e.lead, e}
+	switch {
+	case e.status == ready:
+		c.ready.ReplaceOrInsert(at)
+		if e.surplus {
+			c.surplus.ReplaceOrInsert(at)
+		}
+		c.rate(e)
+		for _, s := range c.sessions {
+			s.notice(e)
+		}
+	case e.waiting:
+		c.comers[e.class()].ReplaceOrInsert(at)
+	case e.status == parked:
+		c.parked.ReplaceOrInsert(at)
+	}
+}
+
+// unindex removes an entry from its indexes.
+func (c *core) unindex(e *entry) {
+	if e.lease != nil || e.lead == noLead {
+		return
+	}
+	at := ranked{e.lead, e}
+	switch {
+	case e.status == ready:
+		c.ready.Delete(at)
+		if e.surplus {
+			c.surplus.Delete(at)
+		}
+		c.unrate(e)
+	case e.waiting:
+		c.comers[e.class()].Delete(at)
+	case e.status == parked:
+		c.parked.Delete(at)
+	}
+}

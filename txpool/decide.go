@@ -1,0 +1,427 @@
+package txpool
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/btree"
+	"github.com/holiman/uint256"
+)
+
+// plan is a decision about one account: what enters and where, what it
+// replaces, what must go and why, and what returns. Every change of the pool is
+// a plan. Deciding changes nothing; apply carries the plan out.
+type plan struct {
+	account *account
+	// index is the index in the account's chain from which places may change.
+	index int
+	// enters is a newcomer, stored at index in the place of replaces, if that
+	// is not nil. promotes is a transaction of the chain that waited for room.
+	enters, replaces, promotes *entry
+	// leaves are the transactions that must go, of any account.
+	leaves []leaving
+	// returns are transactions that leave their lease and stay. exempts become
+	// exempt from the caps.
+	returns, exempts []*entry
+	// state is the account's new state, or nil.
+	state *Account
+	// reprice means that the base fee has changed.
+	reprice bool
+	// together means that further plans for the same account follow. The chain
+	// is then arranged once, before the pool's lock is released.
+	together bool
+}
+
+// leaving is a transaction that must go, with the kind and the reason of its
+// event.
+type leaving struct {
+	*entry
+	kind   Kind
+	reason error
+}
+
+// decide is the third room of admission. It returns the plan that admits a
+// transaction, or the error that refuses it, and changes nothing.
+func (c *core) decide(a *account, e *entry) (plan, error) {
+	if e.exempt {
+		return c.decideReturned(a, e)
+	}
+	i, old, err := c.checkOwn(a, e)
+	if err != nil {
+		return plan{}, err
+	}
+	if err := c.checkAuthorities(a.address, e); err != nil {
+		return plan{}, err
+	}
+	last, err := c.checkSenderLimit(a, i, old, e)
+	if err != nil {
+		return plan{}, err
+	}
+	leaves, err := c.makeRoom(a, i, old, e, c.foresee(a, i, e), maxVictims)
+	if err != nil {
+		return plan{}, err
+	}
+	if last != nil {
+		leaves = append(leaves, leaving{last, Dropped, ErrSenderLimit})
+	}
+	return plan{account: a, index: i, enters: e, replaces: old, leaves: leaves}, nil
+}
+
+// decideReturned is decide for a transaction that comes back, above every cap.
+// It refuses only transactions that can never run, because the nonce is used or
+// another transaction of the sender has it.
+func (c *core) decideReturned(a *account, e *entry) (plan, error) {
+	if e.nonce < a.nonce {
+		return plan{}, tooLow(a, e)
+	}
+	i, taken := a.find(e.nonce)
+	if taken {
+		return plan{}, &superseded{a.txs[i].hash()}
+	}
+	total, over := new(uint256.Int).AddOverflow(&a.cost, &e.cost)
+	if over {
+		return plan{}, fmt.Errorf("%w: address %v have %v want more than 2^256-1", ErrInsufficientFunds, a.address, &a.balance)
+	}
+	p := plan{account: a, index: i, enters: e}
+	for j := len(a.txs) - 1; j >= 0 && a.balance.Lt(total); j-- { // the last ones are not covered now
+		if j == i-1 {
+			total.Sub(total, &e.cost)
+		}
+		if l := a.txs[j].entry; l.lease == nil && a.unsettled(l.nonce) && a.balance.Lt(total) {
+			total.Sub(total, &l.cost)
+			p.exempts = append(p.exempts, l)
+		}
+	}
+	return p, nil
+}
+
+// checkOwn makes the checks that depend on the sender only. It returns the
+// transaction's index in the sender's chain, and the transaction that it would
+// replace, or nil.
+func (c *core) checkOwn(a *account, e *entry) (i int, old *entry, err error) {
+	e.rank = c.fees.rank(e)
+	if err := c.checkNonce(a, e); err != nil {
+		return 0, nil, err
+	}
+	i, replaces := a.find(e.nonce)
+	if err := c.checkPrice(e, replaces); err != nil {
+		return 0, nil, err
+	}
+	if replaces {
+		old = a.txs[i].entry
+		err = c.checkReplacement(old, e)
+	} else {
+		err = c.checkDelegated(a)
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	return i, old, c.checkFunds(a, old, e)
+}
+
+// checkNonce checks the distance to the account's nonce.
+func (c *core) checkNonce(a *account, e *entry) error {
+	if e.nonce < a.nonce {
+		return tooLow(a, e)
+	}
+	if e.nonce-a.nonce > c.cfg.MaxNonceDistance {
+		return fmt.Errorf("%w: address %v, tx: %d state: %d, want ≤ %d", ErrNonceTooHigh, a.address, e.nonce, a.nonce, addSaturating(a.nonce, c.cfg.MaxNonceDistance))
+	}
+	return nil
+}
+
+func tooLow(a *account, e *entry) error {
+	return fmt.Errorf("%w: address %v, tx: %d state: %d", ErrNonceTooLow, a.address, e.nonce, a.nonce)
+}
+
+// checkPrice checks that a transaction pays enough. A newcomer must pay the
+// floor with surge. A replacement must pay the floor only, because it does not
+// make the pool fuller.
+func (c *core) checkPrice(e *entry, replaces bool) error {
+	least := c.fees.floor
+	switch {
+	case c.restoring:
+		return nil // it paid enough then
+	case !replaces:
+		least = c.fees.least()
+	}
+	if price := c.fees.price(e); price < least {
+		return fmt.Errorf("%w: pays %d wei per gas, want ≥ %d (floor %d, base fee %d)", ErrUnderpriced, price, least, c.fees.floor, c.fees.base)
+	}
+	return nil
+}
+
+// checkReplacement checks whether a transaction may replace one with the same
+// nonce (invariant I6).
+func (c *core) checkReplacement(old, e *entry) error {
+	if old.lease != nil {
+		return fmt.Errorf("%w: %s has nonce %d", ErrInBundle, old.hash(), old.nonce)
+	}
+	if old.blob != e.blob {
+		return fmt.Errorf("%w: type %d cannot replace type %d: blob transactions only replace each other", ErrReplaceUnderpriced, e.tx.Type(), old.tx.Type())
+	}
+	if err := c.cfg.checkBump(old, e); err != nil {
+		return err
+	}
+	if wait := c.replacementWait(old, e.at); wait > 0 && int(old.replacements) >= c.cfg.MaxReplacements {
+		return fmt.Errorf("%w: nonce %d was replaced %d times, try again in %v", ErrReplaceTooOften, e.nonce, old.replacements, wait)
+	}
+	return nil
+}
+
+// replacementWait returns for how long the replacements of a nonce still count.
+// 0 or less means that they do not.
+func (c *core) replacementWait(e *entry, now int64) time.Duration {
+	if e.replacements == 0 {
+		return 0
+	}
+	return c.cfg.ReplacementWindow - time.Duration(now-int64(e.since)*int64(time.Second))
+}
+
+// checkFunds checks that the balance covers all transactions of a sender
+// together (invariant I2). Otherwise one balance could fill the pool many times
+// over.
+func (c *core) checkFunds(a *account, old, e *entry) error {
+	total, over := new(uint256.Int).AddOverflow(&a.cost, &e.cost)
+	if over {
+		return fmt.Errorf("%w: address %v have %v want more than 2^256-1", ErrInsufficientFunds, a.address, &a.balance)
+	}
+	if old != nil && a.unsettled(old.nonce) {
+		total.Sub(total, &old.cost)
+	}
+	if !a.balance.Lt(total) {
+		return nil
+	}
+	return fmt.Errorf("%w: address %v have %v want %v, including %v for other transactions", ErrInsufficientFunds, a.address, &a.balance, total,
+		new(uint256.Int).Sub(total, &e.cost))
+}
+
+// checkSenderLimit enforces the cap of a sender. A transaction that could run
+// may displace the sender's last one behind a gap, which is then returned.
+// Otherwise a sender whose transactions arrived in the wrong order could never
+// fill the gap.
+func (c *core) checkSenderLimit(a *account, i int, old, e *entry) (last *entry, err error) {
+	n := len(a.txs)
+	if old != nil || n < c.cfg.MaxPerSender {
+		return nil, nil
+	}
+	last = a.txs[n-1].entry
+	if n == c.cfg.MaxPerSender && e.nonce == a.next() && i < n && last.status == queued && last.lease == nil && !last.exempt {
+		return last, nil
+	}
+	return nil, fmt.Errorf("%w: address %v has %d transactions, limit %d", ErrSenderLimit, a.address, n, c.cfg.MaxPerSender)
+}
+
+// foresee returns the seat that a newcomer will have. Whether there is room is
+// not considered.
+func (c *core) foresee(a *account, i int, e *entry) seat {
+	at := position{next: a.nonce, lead: noLead, lowest: ready}
+	if i > 0 {
+		at.next, at.lead, at.lowest = a.before(i)
+	}
+	if at.lowest == queued || e.nonce != at.next {
+		return seat{status: queued, lead: noLead}
+	}
+	e.seq = c.seq + 1 // as after admission
+	lead, status := c.standing(a, e, at.lead, at.lowest)
+	return seat{status: status, lead: lead}
+}
+
+// newcomer is a transaction that needs room.
+type newcomer struct {
+	*entry
+	account *account
+	lead    place
+	// gain is the least value of the newcomer in wei, minus that of the
+	// transaction that it replaces.
+	gain     *uint256.Int
+	replaces bool
+	most     int // greatest number of victims
+}
+
+// maxVictims is the maximum number of transactions that a newcomer displaces.
+const maxVictims = 4096
+
+// makeRoom returns the transactions that must go so that another one has room:
+// the ends of other senders' chains that are strictly worse, worst first
+// (invariants I1, I3, I4, I5). They are at most the given number. It returns an
+// error if they do not suffice.
+func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]leaving, error) {
+	space := c.space(old, e, s.status)
+	if space.fits(usage{}) {
+		return nil, nil
+	}
+	n := newcomer{entry: e, account: a, lead: s.lead, gain: e.worth(), replaces: old != nil, most: most}
+	if old != nil { // its fees are lost
+		if worth := old.worth(); worth.Lt(n.gain) {
+			n.gain.Sub(n.gain, worth)
+		} else {
+			n.gain.Clear()
+		}
+	}
+	switch s.status {
+	case queued:
+		return c.giveWay(a, space.fits)
+	case parked:
+		return c.victims(c.parked, n, space.fits)
+	}
+	if n.lead.rank = min(n.lead.rank, c.rankAfterRise(a, i, e)); n.lead.rank < tipless {
+		return nil, fmt.Errorf("%w: %w: it cannot pay the next base fee, which may be %d wei", ErrPoolFull, ErrUnderpriced, c.fees.next())
+	}
+	if quota := c.cfg.MinReadyPerSender; quota > 0 {
+		leaves, err := c.victims(c.surplus, n, space.fits)
+		if err == nil || a.readyBefore(i) >= quota {
+			return leaves, err
+		}
+	}
+	return c.victims(c.ready, n, space.fits)
+}
+
+// rankAfterRise returns the lowest rank that a newcomer and its ancestors will
+// have if the base fee rises as far as it can in the next block (EIP-1559). A
+// transaction that can pay only the current base fee must not displace one that
+// can pay the next.
+func (c *core) rankAfterRise(a *account, i int, e *entry) uint64 {
+	base := c.fees.next()
+	least := rankAt(base, e)
+	for _, ancestor := range a.txs[min(int(a.lent), i):i] {
+		if ancestor.lease == nil {
+			least = min(least, rankAt(base, ancestor.entry))
+		}
+	}
+	return least
+}
+
+// readyBefore counts the pending transactions among the first i of a chain.
+func (a *account) readyBefore(i int) int {
+	n := 0
+	for _, e := range a.txs[:i] {
+		if e.status == ready {
+			n++
+		}
+	}
+	return n
+}
+
+// victims chooses the transactions in an index that must go for a newcomer.
+// Every victim pays less per gas than the newcomer. If more than one must go,
+// or the newcomer is a replacement that grew, the victims' total value must
+// also be below the newcomer's.
+func (c *core) victims(index *btree.BTreeG[ranked], n newcomer, room func(usage) bool) (leaves []leaving, err error) {
+	var freed usage
+	var best ranked // best of the victims
+	enough, passed := false, 0
+	sum := new(uint256.Int)
+	index.Descend(func(r ranked) bool {
+		if r.entry.account == n.account {
+			return true // own ancestors or successors
+		}
+		if r.entry.exempt {
+			passed++
+			return passed < maxPassed
+		}
+		if best = r; r.rank >= n.lead.rank || len(leaves) == n.most {
+			return false
+		}
+		freed.add(r.entry)
+		sum.Add(sum, r.entry.worth())
+		leaves = append(leaves, leaving{r.entry, Dropped, ErrPoolFull})
+		enough = room(freed)
+		return !enough
+	})
+	switch {
+	case best.entry == nil:
+		return nil, fmt.Errorf("%w: none of %d transactions can be displaced", ErrPoolFull, index.Len())
+	case !enough && n.lead.rank < tipless:
+		return nil, fmt.Errorf("%w: %w: maxFeePerGas %d wei, want > %d (base fee %d)", ErrPoolFull, ErrUnderpriced, n.lead.rank, min(best.rank, c.fees.base), c.fees.base)
+	case !enough:
+		return nil, fmt.Errorf("%w: %w: tip %d wei, want ≥ %d", ErrPoolFull, ErrUnderpriced, tipOf(n.lead.rank), addSaturating(tipOf(best.rank), 1))
+	case (len(leaves) > 1 || n.replaces) && !sum.Lt(n.gain):
+		return nil, fmt.Errorf("%w: %w: adds at least %v wei, want > %v to displace %d transactions", ErrPoolFull, ErrUnderpriced, n.gain, sum, len(leaves))
+	}
+	return leaves, nil
+}
+
+// worth returns the least amount that a builder earns with an entry, in wei. If
+// the entry does not pay the base fee now, it is the amount at a base fee of 0.
+func (e *entry) worth() *uint256.Int {
+	price := e.rank
+	if price >= tipless {
+		price = tipOf(price)
+	}
+	return new(uint256.Int).Mul(uint256.NewInt(price), uint256.NewInt(uint64(e.work)))
+}
+
+// decideState returns the plan for a new state of an account. Transactions that
+// the new nonce or balance do not allow leave, from the end of the chain, so
+// that no gap opens. Leased ones stay until the lease is closed. Exempt ones
+// stay, as do those that become exempt because blocks were reverted; they are
+// parked until the balance covers them.
+func (c *core) decideState(a *account, known Account) plan {
+	p := plan{account: a, state: &known}
+	next := a.nonceAfter(known.Nonce)
+	covered := new(uint256.Int)
+	for _, s := range a.committed.all() {
+		if s.nonce >= known.Nonce {
+			covered.Add(covered, &s.cost)
+		}
+	}
+	used := 0 // transactions that have a used nonce
+	for _, e := range a.txs {
+		switch {
+		case e.nonce < next && e.lease == nil:
+			p.leaves = append(p.leaves, leaving{e.entry, Dropped, ErrNonceTooLow})
+		case e.nonce >= known.Nonce:
+			covered.Add(covered, &e.cost)
+		}
+		if e.nonce < next {
+			used++
+		}
+	}
+	for i := len(a.txs) - 1; i >= used && known.Balance.Lt(covered); i-- {
+		e := a.txs[i].entry
+		switch {
+		case e.lease != nil || e.nonce < known.Nonce:
+			continue
+		case c.keeping && !e.exempt:
+			p.exempts = append(p.exempts, e)
+		case !e.exempt:
+			p.leaves = append(p.leaves, leaving{e, Dropped, ErrInsufficientFunds})
+		}
+		covered.Sub(covered, &e.cost)
+	}
+	return p
+}
+
+// nonceAfter returns the account's next nonce when the host's state shows the
+// given one. Committed transactions that the state does not show count, unless
+// it shows them all.
+func (a *account) nonceAfter(shown uint64) uint64 {
+	if shown >= a.nonce || a.nonce == a.state {
+		return shown
+	}
+	return a.nonce
+}
+
+// decideReturn returns the plan for a transaction that leaves its lease without
+// being in a block. If its nonce is used by now, it leaves the pool.
+func (c *core) decideReturn(e *entry, exempt bool) plan {
+	a := e.account
+	p := plan{account: a, together: true}
+	if e.nonce < a.nonce {
+		p.leaves = []leaving{{e, Dropped, ErrNonceTooLow}}
+		return p
+	}
+	p.returns = []*entry{e}
+	if exempt || a.short() {
+		p.exempts = p.returns
+	}
+	return p
+}
+
+// dropping returns the plan for a transaction that leaves the pool for a
+// reason.
+func dropping(e *entry, reason error) plan {
+	i, _ := e.account.find(e.nonce)
+	return plan{account: e.account, index: i, leaves: []leaving{{e, Dropped, reason}}}
+}

@@ -1,0 +1,204 @@
+package txpool
+
+import (
+	"math"
+
+	"github.com/google/btree"
+)
+
+// usage counts transactions and the bytes that they take in memory.
+type usage struct {
+	count int
+	bytes uint64
+}
+
+func (u *usage) add(e *entry)    { u.count++; u.bytes += uint64(e.memory) }
+func (u *usage) remove(e *entry) { u.count--; u.bytes -= uint64(e.memory) }
+
+// counts returns the status that an entry counts towards.
+func (e *entry) counts() status {
+	if e.lease != nil {
+		return ready
+	}
+	return e.status
+}
+
+// count adds an entry to the totals.
+func (c *core) count(e *entry) {
+	c.uses[e.counts()].add(e)
+	if e.exempt {
+		c.exempt[e.counts()].add(e)
+	}
+	if e.stays() {
+		e.account.fixed++
+	}
+}
+
+// uncount removes an entry from the totals.
+func (c *core) uncount(e *entry) {
+	c.uses[e.counts()].remove(e)
+	if e.exempt {
+		c.exempt[e.counts()].remove(e)
+	}
+	if e.stays() {
+		e.account.fixed--
+	}
+}
+
+// stays reports whether an entry behind a gap cannot give way to others.
+func (e *entry) stays() bool { return e.status == queued && (e.lease != nil || e.exempt) }
+
+// limit returns the caps of a status.
+func (c *core) limit(s status) usage {
+	switch s {
+	case ready:
+		return usage{c.cfg.MaxPending, c.cfg.MaxPendingBytes}
+	case parked:
+		return usage{c.cfg.MaxParked, c.cfg.MaxParkedBytes}
+	default:
+		return usage{c.cfg.MaxQueued, c.cfg.MaxQueuedBytes}
+	}
+}
+
+// capped returns the usage that counts towards the caps of a status.
+func (c *core) capped(s status) usage {
+	u, exempt := c.uses[s], c.exempt[s]
+	return usage{u.count - exempt.count, u.bytes - exempt.bytes}
+}
+
+// over reports whether a status exceeds its caps. Exempt transactions do not
+// count.
+func (c *core) over(s status) bool {
+	u, limit := c.capped(s), c.limit(s)
+	return u.count > limit.count || u.bytes > limit.bytes
+}
+
+// fits reports whether there is room for one more pending transaction.
+func (c *core) fits(e *entry) bool {
+	u, limit := c.capped(ready), c.limit(ready)
+	return e.exempt || u.count < limit.count && u.bytes+uint64(e.memory) <= limit.bytes
+}
+
+// bound returns the usage up to which newcomers are admitted, exempt
+// transactions included.
+func (c *Config) bound() usage {
+	bytes := addSaturating(c.MaxPendingBytes, addSaturating(c.MaxParkedBytes, c.MaxQueuedBytes))
+	return usage{c.MaxPending + c.MaxParked + c.MaxQueued, min(bytes, math.MaxInt64)}
+}
+
+// sum returns the usage of all statuses together.
+func sum(uses [ready + 1]usage) usage {
+	var all usage
+	for _, u := range uses {
+		all.count += u.count
+		all.bytes += u.bytes
+	}
+	return all
+}
+
+// total returns the usage of the whole pool, including transactions held aside.
+func (c *core) total() usage {
+	all := sum(c.uses)
+	all.count += c.aside.used.count
+	all.bytes += c.aside.used.bytes
+	return all
+}
+
+// space is the room that a transaction needs and the room that exists, in its
+// status and in the whole pool.
+type space struct {
+	need, have, limit usage
+	all, total, bound usage
+}
+
+// space returns the space for a transaction in a status. If old is not nil, the
+// transaction replaces it.
+func (c *core) space(old, e *entry, status status) space {
+	all := usage{1, uint64(e.memory)} // growth of the pool
+	need := all                       // growth of the status
+	switch {
+	case e.account != nil: // in the pool already
+		all = usage{}
+	case old != nil:
+		all = usage{0, uint64(e.memory - min(e.memory, old.memory))}
+		if old.exempt {
+			need = usage{}
+		} else if old.counts() == status {
+			need = all
+		}
+	}
+	return space{need, c.capped(status), c.limit(status), all, c.total(), c.bound}
+}
+
+// fits reports whether the transaction fits after freed was removed.
+func (s space) fits(freed usage) bool {
+	return fit(s.need, s.have, s.limit, freed) && fit(s.all, s.total, s.bound, freed)
+}
+
+// fit reports whether need can be added to have within limit after freed was
+// removed. A need of zero always fits.
+func fit(need, have, limit, freed usage) bool {
+	return (need.count == 0 || have.count+need.count <= limit.count+freed.count) &&
+		(need.bytes == 0 || have.bytes+need.bytes <= limit.bytes+freed.bytes)
+}
+
+// settle restores the caps and lets waiting transactions come in. Every change
+// of the pool ends with it. It stops after most steps and reports whether more
+// may remain.
+func (c *core) settle(most int) (more bool) {
+	c.arrangeTouched()
+	most = c.evictOver(ready, most, c.ready)
+	for !c.patient && most > 0 { // keep room for returning transactions
+		if !c.lift() && !c.letIn() {
+			break
+		}
+		most--
+	}
+	most = c.evictOver(parked, most, append([]*btree.BTreeG[ranked]{c.parked}, c.comers[:]...)...)
+	for !c.patient && most > 0 && c.over(queued) && c.shrinkQueue() {
+		most--
+	}
+	c.fees.occupy(c.uses[ready])
+	c.moreToSettle = most == 0
+	return c.moreToSettle
+}
+
+// letIn applies the plan of nextIn. It reports whether a transaction came in.
+func (c *core) letIn() bool {
+	p, some := c.nextIn()
+	if some {
+		c.apply(p)
+	}
+	return some && !p.promotes.waiting
+}
+
+// evictOver evicts the worst transactions of a status while it exceeds its caps,
+// at most the given number of them. It takes them from the first index that has
+// one. It returns the rest of the number.
+func (c *core) evictOver(s status, most int, indexes ...*btree.BTreeG[ranked]) int {
+	for c.over(s) && most > 0 {
+		var worst *entry
+		for _, index := range indexes {
+			if worst = c.worst(index); worst != nil {
+				break
+			}
+		}
+		if worst == nil {
+			break
+		}
+		c.evict(worst)
+		most--
+	}
+	return most
+}
+
+// worst returns the last entry of an index that a cap may evict, or nil.
+func (c *core) worst(index *btree.BTreeG[ranked]) (worst *entry) {
+	index.Descend(func(r ranked) bool {
+		if !r.entry.exempt {
+			worst = r.entry
+		}
+		return worst == nil
+	})
+	return worst
+}

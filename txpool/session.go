@@ -1,0 +1,507 @@
+package txpool
+
+import (
+	"container/heap"
+	"context"
+	"math/big"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+)
+
+// Budget bounds a block. A field that is 0 is no bound.
+type Budget struct {
+	// Count is the maximum number of transactions.
+	Count int
+	// Gas bounds the gas that the transactions use. A transaction may start if
+	// its gas limit fits into the rest. Bytes bounds the bytes that they use,
+	// and DABytes the sum of Config.DASize. A transaction may start if its
+	// encoding fits into the rest of Bytes.
+	Gas, Bytes, DABytes uint64
+	// PerSender is the maximum number of transactions of one sender in a row
+	// while another sender has one that fits. 2 treats senders fairly.
+	PerSender int
+	// BaseFee is the base fee of the block, in wei per gas. Nil means the one of
+	// the last Reset.
+	BaseFee *big.Int
+}
+
+// SkipReason is why a session passed over a transaction.
+type SkipReason string
+
+const (
+	// SkipGas means that the gas limit did not fit into the rest of the budget.
+	SkipGas SkipReason = "gas"
+	// SkipBytes means that the encoding did not fit into the rest of the budget.
+	SkipBytes SkipReason = "bytes"
+	// SkipDABytes means that Config.DASize did not fit into the rest of the
+	// budget.
+	SkipDABytes SkipReason = "da bytes"
+	// SkipBaseFee means that the transaction does not pay Budget.BaseFee.
+	SkipBaseFee SkipReason = "base fee"
+	// SkipAncestor means that an earlier transaction of the sender was skipped,
+	// failed or postponed.
+	SkipAncestor SkipReason = "ancestor"
+	// SkipChanged means that the account's current nonce or balance does not
+	// allow the transaction.
+	SkipChanged SkipReason = "changed"
+	// SkipLater means that the builder postponed the transaction.
+	SkipLater SkipReason = "later"
+)
+
+// Skip is a transaction Tx that a session passed over, with the Reason.
+type Skip struct {
+	Tx     *types.Transaction
+	Reason SkipReason
+}
+
+// maxSkips is the maximum number of skipped transactions in a lease.
+const maxSkips = 4096
+
+// Session gives a builder the transactions of one block, one after the other.
+// Next returns the best transaction that may start, and the builder answers
+// with Used, Fail or Later. The session then continues with what is left of the
+// budget. Newcomers that are better than what is left are taken too.
+//
+// The transactions are in one lease, which grows with the session and does not
+// expire while the session's context lives. A session ends with Commit, Release
+// or Seal. It must not be used by several goroutines concurrently.
+type Session struct {
+	pool   *Pool
+	ctx    context.Context
+	budget Budget
+	base   uint64 // base fee, wei per gas
+	now    int64  // for ages
+	lease  *Lease
+
+	current *entry // returned by Next and not answered
+	count   int
+	gas     uint64 // used; also bytes and da
+	bytes   uint64
+	da      uint64
+	skipped []Skip
+
+	senders map[common.Address]*turn
+	heads   heads
+	walk    walk
+	// last is the sender of the last transaction, and row the number of its
+	// transactions in a row. rested is its next one while others go first.
+	last   common.Address
+	row    int
+	rested *head
+}
+
+// turn is the state of a sender in a session.
+type turn struct {
+	read  bool // account was read
+	aside bool // sender is put aside for this session
+	in    bool // head is in Session.heads, or rested
+}
+
+// Build begins a session. Equal pools and states, and equal answers of the
+// builder, give equal blocks (promise T3). Build reads the balance and nonce of
+// each sender from State again before it takes its first transaction. If ctx is
+// done, Next returns nil, and the lease expires after Config.LeaseLifetime.
+func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
+	p.expireDue()
+	s := &Session{pool: p, ctx: ctx, budget: budget, now: p.clock(), lease: p.openLease(), senders: make(map[common.Address]*turn)}
+	p.lock()
+	defer p.mu.Unlock()
+	s.base = p.core.fees.base
+	if budget.BaseFee != nil {
+		s.base = wei(budget.BaseFee)
+	}
+	s.walk = p.core.newWalk(s)
+	s.lease.session, s.lease.skipped = s, s.Skipped
+	p.leases[s.lease.id] = s.lease
+	p.core.sessions = append(p.core.sessions, s)
+	return s
+}
+
+// Drain leases the best transactions whose gas limits and sizes fit into a
+// budget, and returns them in the order in which they should run. It is a
+// session that ends with Seal and in which each transaction uses all that it
+// may. A builder that executes transactions should use [Pool.Build]: most use
+// less gas than their limit, so Drain leaves blocks partly empty.
+//
+// The lease may be empty, but it must be committed or released.
+func (p *Pool) Drain(budget Budget) *Lease {
+	s := p.Build(context.Background(), budget)
+	defer s.Release() // does nothing after Seal, unless State panics
+	for s.Next() != nil {
+	}
+	lease, _ := s.Seal() // if the journal fails, the next Add returns the error
+	return lease
+}
+
+// Lease returns the session's lease.
+func (s *Session) Lease() *Lease { return s.lease }
+
+// Skipped returns the transactions that the session passed over, in the order in
+// which it visited them, at most 4,096.
+func (s *Session) Skipped() []Skip {
+	s.pool.lock()
+	defer s.pool.mu.Unlock()
+	return slices.Clone(s.skipped)
+}
+
+// Next puts the best transaction that may start into the lease and returns it.
+// It returns nil if none fits, if ctx is done, or after the end of the session.
+// If the builder has not answered for the previous transaction, it counts with
+// its gas limit and the size of its encoding.
+func (s *Session) Next() *types.Transaction {
+	p := s.pool
+	defer p.begin()()
+	for s.ctx.Err() == nil {
+		p.lock()
+		s.answer(s.limit())
+		e, unread, more := s.pick(p.core)
+		p.mu.Unlock()
+		switch {
+		case e == nil && !more:
+			return nil
+		case e == nil:
+			p.pause()
+		case unread:
+			s.read(e)
+		default:
+			p.cfg.Metrics.count(CountDrained, "")
+			return e.tx
+		}
+	}
+	return nil
+}
+
+// read reads the account of an entry's sender again.
+func (s *Session) read(e *entry) {
+	p, address := s.pool, e.account.address
+	p.refresh([]common.Address{address})
+	p.lock()
+	defer p.mu.Unlock()
+	s.senders[address].read = true
+	if e.gone || e.status != ready {
+		s.skip(e, SkipChanged)
+	}
+}
+
+// Used counts what the last transaction of Next has used: gas, and bytes of the
+// budget. It does nothing if there is no unanswered transaction.
+func (s *Session) Used(gas, bytes uint64) {
+	s.pool.lock()
+	defer s.pool.mu.Unlock()
+	s.answer(gas, bytes)
+}
+
+// Fail drops the last transaction of Next from the pool, because it failed, and
+// refuses it for Config.QuarantineTime (invariant I14). reason becomes
+// Event.Reason. The session takes no other transaction of its sender. It does
+// nothing if there is no unanswered transaction.
+func (s *Session) Fail(reason error) {
+	now := s.pool.clock()
+	s.dismiss("", func(c *core, e *entry) { c.reject(e, reason, now) })
+}
+
+// Later leaves the last transaction of Next in the pool, for example because it
+// did not fit. The session takes no other transaction of its sender. It does
+// nothing if there is no unanswered transaction.
+func (s *Session) Later() {
+	s.dismiss(SkipLater, func(c *core, e *entry) { c.apply(c.decideReturn(e, false)) })
+}
+
+// dismiss removes the current transaction from the lease.
+func (s *Session) dismiss(reason SkipReason, then func(*core, *entry)) {
+	defer s.pool.begin()()
+	_ = s.pool.step(func(c *core) error {
+		e := s.current
+		s.current = nil
+		if e == nil || !s.lease.holds(e) {
+			return nil
+		}
+		s.lease.txs = s.lease.txs[:len(s.lease.txs)-1]
+		s.putAside(e, reason)
+		then(c, e)
+		return nil
+	})
+}
+
+// limit returns the gas limit and the size of the current transaction.
+func (s *Session) limit() (gas, bytes uint64) {
+	if s.current == nil {
+		return 0, 0
+	}
+	return s.current.tx.Gas(), uint64(s.current.size)
+}
+
+// answer counts what the current transaction has used.
+func (s *Session) answer(gas, bytes uint64) {
+	e := s.current
+	s.current = nil
+	s.lease.renew()
+	if e == nil || !s.lease.holds(e) {
+		return
+	}
+	s.count++
+	s.gas = addSaturating(s.gas, gas)
+	s.bytes = addSaturating(s.bytes, bytes)
+	s.da = addSaturating(s.da, uint64(e.da))
+}
+
+// Seal ends the session and returns its lease, which the journal then has. A
+// host that makes a bundle durable before it commits the lease seals first, so
+// that it finds the lease after a restart. If the journal fails, the error wraps
+// ErrJournal; the lease is still open, and the journal gets it when it works
+// again.
+func (s *Session) Seal() (*Lease, error) {
+	defer s.pool.begin()()
+	s.end()
+	l := s.lease
+	l.opened = hashesOf(l.Transactions())
+	_ = s.pool.step(func(c *core) error {
+		if s.pool.leases[l.id] == l && !l.sealed {
+			l.sealed = true
+			c.emit(Event{Kind: leaseOpened, lease: l}, nil)
+		}
+		return nil
+	})
+	if s.pool.out.failing.Load() {
+		if err := s.pool.writeDown(); err != nil {
+			return l, journalError(err)
+		}
+	}
+	return l, nil
+}
+
+// Commit ends the session and commits its lease: see Lease.Commit.
+func (s *Session) Commit() error {
+	s.finish()
+	return s.lease.Commit()
+}
+
+// Release ends the session and gives its transactions back, because there is no
+// block. Unlike those of Lease.Release, they were never in a bundle, so they
+// are not exempt from the caps. After Seal, Commit or Release it changes
+// nothing and returns an error that wraps ErrLeaseClosed.
+func (s *Session) Release() error {
+	if s.lease.session != s {
+		return s.lease.closedError()
+	}
+	s.finish()
+	return s.lease.close(leaseReleased, func(c *core, a *account, txs []*entry) {
+		for _, e := range txs {
+			c.apply(c.decideReturn(e, false))
+		}
+	})
+}
+
+func (s *Session) finish() {
+	defer s.pool.begin()()
+	s.end()
+}
+
+// end makes the session take no more transactions. The caller holds p.long.
+func (s *Session) end() {
+	p := s.pool
+	p.lock()
+	s.answer(s.limit())
+	s.lease.session = nil
+	p.core.sessions = slices.DeleteFunc(p.core.sessions, func(other *Session) bool { return other == s })
+	p.mu.Unlock()
+	s.lease.inSlices(func(c *core, a *account, _ []*entry) { c.touch(a, int(a.lent)) })
+}
+
+// pick puts the next transaction into the lease and returns it, or nil if none
+// fits. If the account of its sender was not read in this session, it sets
+// unread and puts nothing into the lease. It visits a bounded number of senders
+// and sets more if there are others.
+func (s *Session) pick(c *core) (e *entry, unread, more bool) {
+	if s.lease.session != s {
+		return nil, false, false
+	}
+	for range slice {
+		if s.spent() {
+			return nil, false, false
+		}
+		if !s.fill(c) {
+			return nil, false, true
+		}
+		if len(s.heads) == 0 {
+			if s.rested == nil {
+				return nil, false, false
+			}
+			heap.Push(&s.heads, s.rested) // no other sender
+			s.rested, s.row = nil, 0
+		}
+		e := s.pop(c)
+		if e == nil {
+			continue
+		}
+		t := s.senders[e.account.address]
+		if reason := s.refuses(e); reason != "" {
+			s.putAside(e, reason)
+			continue
+		}
+		if !t.read {
+			s.push(c, e)
+			return e, true, false
+		}
+		s.take(c, e)
+		return e, false, false
+	}
+	return nil, false, true
+}
+
+// spent reports whether no other transaction can fit.
+func (s *Session) spent() bool {
+	b := &s.budget
+	return b.Count > 0 && s.count >= b.Count || b.Gas > 0 && addSaturating(s.gas, txGas) > b.Gas ||
+		b.Bytes > 0 && s.bytes >= b.Bytes || b.DABytes > 0 && s.da >= b.DABytes
+}
+
+// refuses returns why an entry cannot be taken, or "".
+func (s *Session) refuses(e *entry) SkipReason {
+	b := &s.budget
+	switch {
+	case e.feeCap < s.base:
+		return SkipBaseFee
+	case b.Gas > 0 && e.tx.Gas() > b.Gas-min(s.gas, b.Gas):
+		return SkipGas
+	case b.Bytes > 0 && uint64(e.size) > b.Bytes-min(s.bytes, b.Bytes):
+		return SkipBytes
+	case b.DABytes > 0 && uint64(e.da) > b.DABytes-min(s.da, b.DABytes):
+		return SkipDABytes
+	}
+	return ""
+}
+
+// take puts an entry into the lease.
+func (s *Session) take(c *core, e *entry) {
+	a := e.account
+	c.lend(e, s.lease)
+	s.lease.txs = append(s.lease.txs, e)
+	s.current = e
+	if s.rested != nil && a.address != s.last {
+		heap.Push(&s.heads, s.rested)
+		s.rested = nil
+	}
+	if a.address != s.last {
+		s.last, s.row = a.address, 0
+	}
+	s.row++
+	s.push(c, a.head())
+}
+
+// putAside takes no more transactions of an entry's sender.
+func (s *Session) putAside(e *entry, reason SkipReason) {
+	s.senders[e.account.address].aside = true
+	if reason != "" {
+		s.skip(e, reason)
+	}
+	a := e.account
+	i, _ := a.find(e.nonce)
+	for i++; i < int(a.line) && len(s.skipped) < maxSkips; i++ {
+		if l := a.txs[i].entry; l.status == ready && l.lease == nil {
+			s.skip(l, SkipAncestor)
+		}
+	}
+}
+
+func (s *Session) skip(e *entry, reason SkipReason) {
+	if len(s.skipped) < maxSkips {
+		s.skipped = append(s.skipped, Skip{e.tx, reason})
+	}
+}
+
+// notice considers an entry that became pending during the session. If it is
+// behind the ones that were not visited, it is visited with them.
+func (s *Session) notice(e *entry) {
+	address := e.account.address
+	t := s.senders[address]
+	switch {
+	case t == nil && !s.walk.passed(e):
+		return
+	case t == nil:
+		t = new(turn)
+		s.senders[address] = t
+	case t.aside || t.in:
+		return
+	}
+	t.in = true
+	heap.Push(&s.heads, &head{place: noLead, address: address}) // popped first, to find its place
+}
+
+// visit adds a sender's next transaction to the heads.
+func (s *Session) visit(c *core, a *account) {
+	if s.senders[a.address] == nil {
+		s.senders[a.address] = new(turn)
+		s.push(c, a.head())
+	}
+}
+
+// push adds a sender's next transaction to the heads, or makes it rest if its
+// sender had enough in a row. It does nothing if there is none.
+func (s *Session) push(c *core, e *entry) {
+	if e == nil {
+		return
+	}
+	address := e.account.address
+	h := &head{place: c.keyOf(e, s.now), address: address, entry: e}
+	s.senders[address].in = true
+	if s.budget.PerSender > 0 && address == s.last && s.row >= s.budget.PerSender {
+		s.rested = h
+		return
+	}
+	heap.Push(&s.heads, h)
+}
+
+// pop removes the best head and returns its entry. It returns nil if the sender
+// has another next transaction meanwhile, or none.
+func (s *Session) pop(c *core) *entry {
+	h := heap.Pop(&s.heads).(*head)
+	t := s.senders[h.address]
+	t.in = false
+	a := c.accounts.get(h.address)
+	if a == nil || t.aside {
+		return nil
+	}
+	e := a.head()
+	if e == nil || e == h.entry && c.keyOf(e, s.now) == h.place {
+		return e
+	}
+	s.push(c, e)
+	return nil
+}
+
+// fill visits senders until no other can have a better transaction than the
+// best head. It reports false if it stopped before, after a bounded number.
+func (s *Session) fill(c *core) bool {
+	for range slice {
+		if s.walk.done() || len(s.heads) > 0 && !s.walk.bound().before(s.heads[0].place) {
+			return true
+		}
+		s.walk.visit(func(a *account) { s.visit(c, a) })
+	}
+	return false
+}
+
+// head is a sender's next transaction.
+type head struct {
+	place   // higher scores first, then earlier arrivals
+	address common.Address
+	entry   *entry
+}
+
+// heads is a heap with the best head at its top.
+type heads []*head
+
+func (h heads) Len() int           { return len(h) }
+func (h heads) Less(i, j int) bool { return h[i].before(h[j].place) }
+func (h heads) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *heads) Push(x any)        { *h = append(*h, x.(*head)) }
+func (h *heads) Pop() any {
+	last := len(*h) - 1
+	top := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return top
+}
