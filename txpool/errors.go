@@ -155,8 +155,8 @@ var spam = []error{
 
 // Spam reports whether an error of Add means that the transaction is invalid in
 // itself, whatever the state of the chain. The source that sent it then
-// deserves a strike of the [Limiter]. The sender named in the transaction does
-// not: a stranger can submit any transaction (invariant I8).
+// deserves a strike, for example by package ratelimit. The sender named in the
+// transaction does not: a stranger can submit any transaction (invariant I8).
 func Spam(err error) bool {
 	for _, s := range spam {
 		if errors.Is(err, s) {

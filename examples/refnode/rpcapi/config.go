@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jamq/jamq/txpool"
+	"github.com/jamq/jamq/ratelimit"
 )
 
 // ErrInvalidConfig is wrapped by every error of Config.Validate.
@@ -70,7 +70,7 @@ type Config struct {
 	// of an IPv6 address. Calls that cost more than a lookup count as its Txs,
 	// and all bytes sent to the node as its Bytes. Clients with a token are not
 	// limited.
-	Limits txpool.LimiterConfig
+	Limits ratelimit.Config
 	// LimitLoopback applies the limits to programs on this machine too. A
 	// reverse proxy is such a program: either let the proxy limit its clients,
 	// or set this field.
@@ -80,10 +80,10 @@ type Config struct {
 // DefaultConfig returns geth's defaults, and a limit of 200 calls and one
 // megabyte per second for each source.
 func DefaultConfig() Config {
-	limits := txpool.DefaultLimiterConfig()
-	limits.Source = txpool.Rate{Txs: 200, TxBurst: 200 * burstSeconds, Bytes: 1e6, ByteBurst: 16e6}
-	limits.Global = txpool.Rate{}
-	limits.Methods = map[string]txpool.Rate{
+	limits := ratelimit.DefaultConfig()
+	limits.Source = ratelimit.Rate{Txs: 200, TxBurst: 200 * burstSeconds, Bytes: 1e6, ByteBurst: 16e6}
+	limits.Global = ratelimit.Rate{}
+	limits.Methods = map[string]ratelimit.Rate{
 		"eth_sendRawTransaction": {Txs: 2000, Bytes: 16e6},
 		"debug":                  {Txs: 20},
 	}

@@ -36,7 +36,7 @@
 //
 // Every client may call the namespaces in [Config].API. A client with a token
 // (HS256, as in geth's engine API) may call all namespaces and admin, without
-// limits. Other clients are limited by their address, with txpool's limiter:
+// limits. Other clients are limited by their address, with package ratelimit:
 // all bytes count, and so do calls that cost more than a lookup.
 //
 // A client that exceeds its byte rate gets HTTP status 429; a WebSocket is read

@@ -24,6 +24,7 @@ import (
 
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/ratelimit"
 	"github.com/jamq/jamq/txpool"
 )
 
@@ -245,8 +246,8 @@ func TestRateLimits(t *testing.T) {
 	s := serve(t, func(_ *node.Config, c *Config) {
 		c.LimitLoopback, c.BodyBytes, c.Secret = true, 1000, secret[:]
 		c.Limits.Now = func() time.Time { return now }
-		c.Limits.Source = txpool.Rate{Txs: 1, TxBurst: 4, Bytes: 1000, ByteBurst: 3000}
-		c.Limits.Methods = map[string]txpool.Rate{"debug": {Txs: 2}}
+		c.Limits.Source = ratelimit.Rate{Txs: 1, TxBurst: 4, Bytes: 1000, ByteBurst: 3000}
+		c.Limits.Methods = map[string]ratelimit.Rate{"debug": {Txs: 2}}
 		c.Limits.Strikes = 3
 	})
 	c, admin := s.dial(s.server.URL), s.dial(s.server.URL, rpc.WithHTTPAuth(gethnode.NewJWTAuth(secret)))
@@ -313,7 +314,7 @@ func TestRateLimits(t *testing.T) {
 
 // A low rate has a low burst: else the limit would not be felt for minutes.
 func TestRateFlag(t *testing.T) {
-	for text, want := range map[string]txpool.Rate{"5": {Txs: 5, TxBurst: 25}, "0.1": {Txs: 0.1, TxBurst: 1}, "0": {}} {
+	for text, want := range map[string]ratelimit.Rate{"5": {Txs: 5, TxBurst: 25}, "0.1": {Txs: 0.1, TxBurst: 1}, "0": {}} {
 		c := DefaultConfig()
 		fs := flag.NewFlagSet("", flag.ContinueOnError)
 		c.RegisterFlags(fs)
@@ -339,7 +340,7 @@ func TestRateFlag(t *testing.T) {
 func TestSlowSocket(t *testing.T) {
 	s := serve(t, func(_ *node.Config, c *Config) {
 		c.LimitLoopback, c.BodyBytes = true, 20_000
-		c.Limits.Source = txpool.Rate{Bytes: 40_000, ByteBurst: 20_000}
+		c.Limits.Source = ratelimit.Rate{Bytes: 40_000, ByteBurst: 20_000}
 	})
 	socket := s.dial(s.ws())
 	began := time.Now()

@@ -16,14 +16,15 @@ import (
 
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/jamq/jamq/ratelimit"
 	"github.com/jamq/jamq/txpool"
 )
 
-// limits applies the pool's limiter to each source: to the bytes of every
+// limits applies the limiter to each source: to the bytes of every
 // request, and to the calls that cost more than a lookup. A nil *limits allows
 // everything.
 type limits struct {
-	limiter  *txpool.Limiter
+	limiter  *ratelimit.Limiter
 	loopback bool // limit loopback addresses too
 }
 
@@ -112,7 +113,7 @@ func (l *limits) http(maxBody int, next http.Handler) http.Handler {
 // refuse answers with status 429, a Retry-After header and a JSON-RPC error
 // with code CodeLimited. ethers and viem read all three.
 func refuse(w http.ResponseWriter, err error) {
-	var limit *txpool.LimitError
+	var limit *ratelimit.Error
 	if errors.As(err, &limit) && limit.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(limit.RetryAfter.Seconds()))))
 	}
@@ -140,7 +141,7 @@ func (l *limits) webSocket(next http.Handler) http.Handler {
 // slowSocket is a ResponseWriter whose hijacked connection is read slowly.
 type slowSocket struct {
 	http.ResponseWriter
-	limiter *txpool.Limiter
+	limiter *ratelimit.Limiter
 	source  string
 }
 
@@ -157,7 +158,7 @@ func (w slowSocket) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // read.
 type slowConn struct {
 	net.Conn
-	limiter *txpool.Limiter
+	limiter *ratelimit.Limiter
 	source  string
 	once    sync.Once
 	closed  chan struct{}
@@ -168,11 +169,11 @@ type slowConn struct {
 func (c *slowConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	for err == nil {
-		var limit *txpool.LimitError
+		var limit *ratelimit.Error
 		if !errors.As(c.limiter.Allow(c.source, "", 0, n), &limit) {
 			break
 		}
-		if limit.RetryAfter < 0 || errors.Is(limit, txpool.ErrBanned) {
+		if limit.RetryAfter < 0 || errors.Is(limit, ratelimit.ErrBanned) {
 			return 0, limit
 		}
 		timer := time.NewTimer(limit.RetryAfter)

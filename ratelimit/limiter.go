@@ -1,4 +1,6 @@
-package txpool
+// Package ratelimit limits how much each source may send, and bans sources that
+// send transactions which no honest client sends.
+package ratelimit
 
 import (
 	"errors"
@@ -12,16 +14,18 @@ import (
 )
 
 var (
-	// ErrRateLimited is wrapped by a [LimitError] if a source, a method or all
+	// ErrInvalidConfig is wrapped by every error of Config.Validate.
+	ErrInvalidConfig = errors.New("ratelimit: invalid config")
+	// ErrRateLimited is wrapped by an [Error] if a source, a method or all
 	// sources together exceed a rate.
 	ErrRateLimited = errors.New("rate limit exceeded")
-	// ErrBanned is wrapped by a [LimitError] if the source is banned.
+	// ErrBanned is wrapped by an [Error] if the source is banned.
 	ErrBanned = errors.New("banned")
 )
 
-// LimitError is the error of Limiter.Allow. It wraps ErrRateLimited or
+// Error is the error of Limiter.Allow. It wraps ErrRateLimited or
 // ErrBanned.
-type LimitError struct {
+type Error struct {
 	// Limit is the limit that refused the call: "source", "method", "global" or
 	// "ban".
 	Limit string
@@ -31,7 +35,7 @@ type LimitError struct {
 }
 
 // Error returns the limit and the time to wait.
-func (e *LimitError) Error() string {
+func (e *Error) Error() string {
 	if e.RetryAfter < 0 {
 		return fmt.Sprintf("%v: more at once than the limit of the %s allows", e.Unwrap(), e.Limit)
 	}
@@ -39,7 +43,7 @@ func (e *LimitError) Error() string {
 }
 
 // Unwrap returns ErrBanned if Limit is "ban", and ErrRateLimited otherwise.
-func (e *LimitError) Unwrap() error {
+func (e *Error) Unwrap() error {
 	if e.Limit == "ban" {
 		return ErrBanned
 	}
@@ -55,8 +59,8 @@ type Rate struct {
 	TxBurst, ByteBurst int
 }
 
-// LimiterConfig configures a [Limiter]. Start from [DefaultLimiterConfig].
-type LimiterConfig struct {
+// Config configures a [Limiter]. Start from [DefaultConfig].
+type Config struct {
 	// Source limits each source, and Global all sources together. The defaults
 	// are 50 transactions and 256 kB per second with bursts of 200 transactions
 	// and 1,024 kB, and 2,000 transactions and 16 MB per second.
@@ -86,11 +90,11 @@ type LimiterConfig struct {
 	Now func() time.Time
 }
 
-// DefaultLimiterConfig returns the default configuration. Each field documents
+// DefaultConfig returns the default configuration. Each field documents
 // its default.
-func DefaultLimiterConfig() LimiterConfig {
+func DefaultConfig() Config {
 	const kB = 1000
-	return LimiterConfig{
+	return Config{
 		Source:       Rate{Txs: 50, Bytes: 256 * kB, TxBurst: 200, ByteBurst: 1024 * kB},
 		Global:       Rate{Txs: 2000, Bytes: 16_000 * kB},
 		MaxSources:   64 * 1024,
@@ -105,7 +109,7 @@ func DefaultLimiterConfig() LimiterConfig {
 // Validate returns an error that wraps [ErrInvalidConfig] and names the first
 // field that is out of range, its value and the range. It returns nil if all
 // fields are valid.
-func (c *LimiterConfig) Validate() error {
+func (c *Config) Validate() error {
 	rates := map[string]Rate{"Source": c.Source, "Global": c.Global}
 	for method, r := range c.Methods {
 		rates["Methods["+method+"]"] = r
@@ -130,7 +134,7 @@ func (c *LimiterConfig) Validate() error {
 }
 
 // Limiter decides how much each source may send. A host calls it before it
-// passes a transaction to a [Pool]; it can guard other calls too. A source is
+// passes a transaction to its pool; it can guard other calls too. A source is
 // any identity that the host can distinguish and an attacker cannot forge, such
 // as an IP address, a peer's key or an API key. It must not be the sender in a
 // transaction, because a stranger can submit invalid transactions in the name
@@ -138,7 +142,7 @@ func (c *LimiterConfig) Validate() error {
 //
 // Each call takes constant time. A Limiter is safe for concurrent use.
 type Limiter struct {
-	cfg LimiterConfig
+	cfg Config
 
 	mu      sync.Mutex
 	sources lru.BasicLRU[string, *source]
@@ -160,9 +164,9 @@ type ban struct {
 	length time.Duration
 }
 
-// NewLimiter returns a limiter without known sources. The error wraps
+// New returns a limiter without known sources. The error wraps
 // [ErrInvalidConfig].
-func NewLimiter(cfg LimiterConfig) (*Limiter, error) {
+func New(cfg Config) (*Limiter, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -183,7 +187,7 @@ func NewLimiter(cfg LimiterConfig) (*Limiter, error) {
 }
 
 // Allow returns nil and counts the call if the source may send txs transactions
-// of bytes bytes in total by a method. Otherwise it returns a *[LimitError] and
+// of bytes bytes in total by a method. Otherwise it returns an *[Error] and
 // counts nothing. It checks the source's limit first, then the method's, then
 // the global one, so that a flood from one source does not use up the limits of
 // others.
@@ -192,7 +196,7 @@ func (l *Limiter) Allow(from, method string, txs, bytes int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b, banned := l.bans.Peek(from); banned && now.Before(b.until) {
-		return &LimitError{"ban", b.until.Sub(now)}
+		return &Error{"ban", b.until.Sub(now)}
 	}
 	own := l.source(from).buckets
 	shared, global := l.methods[method], l.global
@@ -201,7 +205,7 @@ func (l *Limiter) Allow(from, method string, txs, bytes int) error {
 		b    buckets
 	}{{"source", own}, {"method", shared}, {"global", global}} {
 		if wait := limit.b.wait(now, txs, bytes); wait != 0 {
-			return &LimitError{limit.name, wait}
+			return &Error{limit.name, wait}
 		}
 	}
 	own.take(now, txs, bytes)
@@ -220,8 +224,8 @@ func (l *Limiter) source(from string) *source {
 	return s
 }
 
-// Strike counts an offence of a source, for example a transaction whose error
-// is [Spam], and bans the source when the weight reaches LimiterConfig.Strikes.
+// Strike counts an offence of a source, for example a transaction that is
+// invalid in itself, and bans the source when the weight reaches Config.Strikes.
 // A weight below 1 counts as 1. It reports whether the source is banned now.
 func (l *Limiter) Strike(from string, weight int) bool {
 	now := l.cfg.Now()

@@ -1,4 +1,4 @@
-package txpool
+package ratelimit
 
 import (
 	"errors"
@@ -11,25 +11,34 @@ import (
 	"pgregory.net/rapid"
 )
 
-// clocked returns a limiter and a clock to set.
-func clocked(t testing.TB, change func(*LimiterConfig)) (*Limiter, *world) {
+// clock is a clock that a test moves.
+type clock struct{ at time.Time }
+
+func newClock() *clock { return &clock{time.Unix(1_800_000_000, 0)} }
+
+func (c *clock) now() time.Time { return c.at }
+
+func (c *clock) advance(d time.Duration) { c.at = c.at.Add(d) }
+
+// clocked returns a limiter and its clock.
+func clocked(t testing.TB, change func(*Config)) (*Limiter, *clock) {
 	t.Helper()
-	w := newWorld()
-	cfg := DefaultLimiterConfig()
-	cfg.Now = w.clock
+	w := newClock()
+	cfg := DefaultConfig()
+	cfg.Now = w.now
 	if change != nil {
 		change(&cfg)
 	}
-	l, err := NewLimiter(cfg)
+	l, err := New(cfg)
 	require.NoError(t, err)
 	return l, w
 }
 
 func limited(t testing.TB, err error, limit string, after time.Duration) {
 	t.Helper()
-	var e *LimitError
+	var e *Error
 	require.ErrorAs(t, err, &e)
-	require.Equal(t, LimitError{limit, after}, *e)
+	require.Equal(t, Error{limit, after}, *e)
 	require.Equal(t, limit == "ban", errors.Is(err, ErrBanned))
 	require.Equal(t, limit != "ban", errors.Is(err, ErrRateLimited))
 }
@@ -37,7 +46,7 @@ func limited(t testing.TB, err error, limit string, after time.Duration) {
 // The source's limit comes first, then the method's, then the global one. A
 // refused call does not count in any of them.
 func TestLimiterOrder(t *testing.T) {
-	l, w := clocked(t, func(c *LimiterConfig) {
+	l, w := clocked(t, func(c *Config) {
 		c.Source = Rate{Txs: 2}
 		c.Methods = map[string]Rate{"send": {Txs: 3}}
 		c.Global = Rate{Txs: 4, Bytes: 1000}
@@ -60,57 +69,41 @@ func TestLimiterOrder(t *testing.T) {
 	limited(t, l.Allow("d", "other", 1, 0), "source", 500*time.Millisecond)
 }
 
-// Strikes ban a source for a while, longer each time. They do not affect the
-// sender in whose name it sent invalid transactions.
-func TestBanGriefing(t *testing.T) {
-	l, w := clocked(t, func(c *LimiterConfig) { c.Strikes = 3 })
-	p := newPool(t, w, nil)
-	send := func(source string, i int, nonce uint64, gas uint64) error {
-		if err := l.Allow(source, "send", 1, 100); err != nil {
-			return err
-		}
-		bad := tx(i, nonce, 2)
-		if gas == 0 {
-			bad = sign(i, signedWithTooLittleGas(nonce))
-		}
-		err := p.Add(bad)
-		if err != nil && Spam(err) {
-			l.Strike(source, 1)
-		}
-		return err
+// Strikes ban a source for a while, longer each time.
+func TestStrikes(t *testing.T) {
+	l, c := clocked(t, func(c *Config) { c.Strikes = 3 })
+	offend := func() { // three times, which is a ban
+		t.Helper()
+		require.False(t, l.Strike("attacker", 1))
+		require.False(t, l.Strike("attacker", 1))
+		require.NoError(t, l.Allow("attacker", "send", 1, 100))
+		require.True(t, l.Strike("attacker", 1))
 	}
-	for n := range uint64(3) {
-		require.ErrorIs(t, send("attacker", 0, n, 0), ErrIntrinsicGas) // in the name of sender 0
-	}
-	limited(t, send("attacker", 1, 0, 1), "ban", time.Minute)
-	require.NoError(t, send("user", 0, 0, 1), "the sender it named is welcome")
-	for range 10 { // being late is no spam
-		require.ErrorIs(t, send("user", 0, 0, 1), ErrAlreadyKnown)
-	}
+	offend()
+	limited(t, l.Allow("attacker", "send", 1, 100), "ban", time.Minute)
+	require.NoError(t, l.Allow("user", "send", 1, 100))
 	_, banned := l.Banned("user")
 	require.False(t, banned)
-	w.advance(time.Minute)
+	c.advance(time.Minute)
 	_, banned = l.Banned("attacker")
 	require.False(t, banned)
-	for n := range uint64(3) {
-		require.ErrorIs(t, send("attacker", 0, n+3, 0), ErrIntrinsicGas)
-	}
-	limited(t, send("attacker", 1, 0, 1), "ban", 2*time.Minute)
+	offend()
+	limited(t, l.Allow("attacker", "send", 1, 100), "ban", 2*time.Minute)
 	for range 20 {
 		until, _ := l.Banned("attacker")
-		w.advance(until.Sub(w.clock()))
+		c.advance(until.Sub(c.now()))
 		require.True(t, l.Strike("attacker", 100))
 	}
 	until, banned := l.Banned("attacker")
 	require.True(t, banned)
-	require.Equal(t, w.clock().Add(24*time.Hour), until)
+	require.Equal(t, c.now().Add(24*time.Hour), until)
 	l.Pardon("attacker")
-	require.NoError(t, send("attacker", 1, 0, 1))
+	require.NoError(t, l.Allow("attacker", "send", 1, 100))
 }
 
 // Strikes are forgotten, and sources are, but no ban for a mere source.
 func TestLimiterMemory(t *testing.T) {
-	l, w := clocked(t, func(c *LimiterConfig) { c.Strikes, c.MaxSources, c.MaxBans = 2, 4, 2 })
+	l, w := clocked(t, func(c *Config) { c.Strikes, c.MaxSources, c.MaxBans = 2, 4, 2 })
 	require.False(t, l.Strike("slow", 1))
 	w.advance(10*time.Minute + 1)
 	require.False(t, l.Strike("slow", 1))
@@ -129,22 +122,22 @@ func TestLimiterMemory(t *testing.T) {
 // the rate times the elapsed time.
 func TestLimiterRates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld()
-		cfg := DefaultLimiterConfig()
-		cfg.Now = w.clock
+		w := newClock()
+		cfg := DefaultConfig()
+		cfg.Now = w.now
 		cfg.Source, cfg.Global = Rate{Txs: 3, TxBurst: 5, Bytes: 100}, Rate{Txs: 7, TxBurst: 9}
-		l, err := NewLimiter(cfg)
+		l, err := New(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		began, passed, all := w.clock(), map[string]int{}, 0
+		began, passed, all := w.now(), map[string]int{}, 0
 		for range 60 {
 			source, n := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "source"), rapid.IntRange(1, 4).Draw(t, "n")
 			if l.Allow(source, "", n, rapid.IntRange(0, 50).Draw(t, "bytes")) == nil {
 				passed[source] += n
 				all += n
 			}
-			seconds := w.clock().Sub(began).Seconds()
+			seconds := w.now().Sub(began).Seconds()
 			if float64(passed[source]) > 5+3*seconds+1e-6 || float64(all) > 9+7*seconds+1e-6 {
 				t.Fatalf("after %v s %d passed from %s, %d from all", seconds, passed[source], source, all)
 			}
@@ -154,7 +147,7 @@ func TestLimiterRates(t *testing.T) {
 }
 
 func TestLimiterConcurrent(t *testing.T) {
-	l, _ := clocked(t, func(c *LimiterConfig) { c.Global = Rate{Txs: 100}; c.Source = Rate{}; c.MaxSources = 8 })
+	l, _ := clocked(t, func(c *Config) { c.Global = Rate{Txs: 100}; c.Source = Rate{}; c.MaxSources = 8 })
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	passed := 0
@@ -175,26 +168,26 @@ func TestLimiterConcurrent(t *testing.T) {
 	require.Equal(t, 100, passed)
 }
 
-func TestLimiterConfig(t *testing.T) {
-	for field, change := range map[string]func(*LimiterConfig){
-		"Source":       func(c *LimiterConfig) { c.Source.Txs = -1 },
-		"Methods[x]":   func(c *LimiterConfig) { c.Methods = map[string]Rate{"x": {TxBurst: -1}} },
-		"MaxSources":   func(c *LimiterConfig) { c.MaxSources = 0 },
-		"Strikes":      func(c *LimiterConfig) { c.Strikes = 0 },
-		"MaxBans":      func(c *LimiterConfig) { c.MaxBans = 0 },
-		"Ban":          func(c *LimiterConfig) { c.Ban = 0 },
-		"StrikeMemory": func(c *LimiterConfig) { c.StrikeMemory = -1 },
+func TestConfig(t *testing.T) {
+	for field, change := range map[string]func(*Config){
+		"Source":       func(c *Config) { c.Source.Txs = -1 },
+		"Methods[x]":   func(c *Config) { c.Methods = map[string]Rate{"x": {TxBurst: -1}} },
+		"MaxSources":   func(c *Config) { c.MaxSources = 0 },
+		"Strikes":      func(c *Config) { c.Strikes = 0 },
+		"MaxBans":      func(c *Config) { c.MaxBans = 0 },
+		"Ban":          func(c *Config) { c.Ban = 0 },
+		"StrikeMemory": func(c *Config) { c.StrikeMemory = -1 },
 	} {
-		c := DefaultLimiterConfig()
+		c := DefaultConfig()
 		change(&c)
-		_, err := NewLimiter(c)
+		_, err := New(c)
 		require.ErrorIs(t, err, ErrInvalidConfig)
 		require.ErrorContains(t, err, field)
 	}
 }
 
 func BenchmarkLimiter(b *testing.B) {
-	l, err := NewLimiter(LimiterConfig{Source: Rate{Txs: 1e9, TxBurst: 1 << 30}, Global: Rate{Txs: 1e9, TxBurst: 1 << 30}, MaxSources: 1000, Strikes: 1, Ban: 1, MaxBan: 1, MaxBans: 1})
+	l, err := New(Config{Source: Rate{Txs: 1e9, TxBurst: 1 << 30}, Global: Rate{Txs: 1e9, TxBurst: 1 << 30}, MaxSources: 1000, Strikes: 1, Ban: 1, MaxBan: 1, MaxBans: 1})
 	if err != nil {
 		b.Fatal(err)
 	}
