@@ -27,10 +27,10 @@ var (
 // ErrBanned.
 type Error struct {
 	// Limit is the limit that refused the call: "source", "method", "global" or
-	// "ban".
+	// "ban". If several limits refused it, it is the one with the longest wait.
 	Limit string
-	// RetryAfter is the time after which the same call can succeed if no other
-	// call uses the limit. A negative value means that it can never succeed.
+	// RetryAfter is the time after which the same call succeeds if no other call
+	// uses the limits. A negative value means that it can never succeed.
 	RetryAfter time.Duration
 }
 
@@ -188,29 +188,22 @@ func New(cfg Config) (*Limiter, error) {
 
 // Allow returns nil and counts the call if the source may send txs transactions
 // of bytes bytes in total by a method. Otherwise it returns an *[Error] and
-// counts nothing. It checks the source's limit first, then the method's, then
-// the global one, so that a flood from one source does not use up the limits of
+// counts nothing, so that a flood from one source does not use up the limits of
 // others.
 func (l *Limiter) Allow(from, method string, txs, bytes int) error {
-	now := l.cfg.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	now := l.cfg.Now() // with the lock held, because buckets must not see the time go back
 	if b, banned := l.bans.Peek(from); banned && now.Before(b.until) {
 		return &Error{"ban", b.until.Sub(now)}
 	}
-	own := l.source(from).buckets
-	shared, global := l.methods[method], l.global
-	for _, limit := range [...]struct {
-		name string
-		b    buckets
-	}{{"source", own}, {"method", shared}, {"global", global}} {
-		if wait := limit.b.wait(now, txs, bytes); wait != 0 {
-			return &Error{limit.name, wait}
-		}
+	limits := [...]limit{{"source", l.source(from).buckets}, {"method", l.methods[method]}, {"global", l.global}}
+	if name, wait := longestWait(limits[:], now, txs, bytes); wait != 0 {
+		return &Error{name, wait}
 	}
-	own.take(now, txs, bytes)
-	shared.take(now, txs, bytes)
-	global.take(now, txs, bytes)
+	for _, limit := range limits {
+		limit.take(now, txs, bytes)
+	}
 	return nil
 }
 
@@ -293,32 +286,61 @@ func newBucket(perSecond float64, burst int) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), burst)
 }
 
-// wait returns the time until the given amounts are available: 0 if they are
-// available now, negative if never.
+// limit is the buckets of a limit with the limit's name.
+type limit struct {
+	name string
+	buckets
+}
+
+// longestWait returns the time until the given amounts are available in all
+// limits, and the limit with this time: 0 if they are available now, and never
+// if they exceed a burst.
+func longestWait(limits []limit, now time.Time, txs, bytes int) (name string, longest time.Duration) {
+	for _, limit := range limits {
+		wait := limit.wait(now, txs, bytes)
+		if wait == never {
+			return limit.name, never
+		}
+		if wait > longest {
+			name, longest = limit.name, wait
+		}
+	}
+	return name, longest
+}
+
+// never is the wait for an amount that exceeds a burst.
+const never = time.Duration(-1)
+
 func (b buckets) wait(now time.Time, txs, bytes int) time.Duration {
 	first, second := wait(b.txs, now, txs), wait(b.bytes, now, bytes)
-	if first < 0 || second < 0 {
-		return -1
+	if first == never || second == never {
+		return never
 	}
 	return max(first, second)
 }
 
+// wait returns the time until a bucket has n tokens, rounded up to a
+// millisecond. The rounding also covers the error of the bucket's floating-point
+// numbers, so that the tokens are there after that time.
 func wait(bucket *rate.Limiter, now time.Time, n int) time.Duration {
 	if bucket == nil {
 		return 0
 	}
 	if n > bucket.Burst() {
-		return -1
+		return never
 	}
 	missing := float64(n) - bucket.TokensAt(now)
 	if missing <= 0 {
 		return 0
 	}
-	seconds := missing / float64(bucket.Limit())
-	return time.Duration(min(math.Ceil(seconds*float64(time.Second)), float64(math.MaxInt64/2)))
+	milliseconds := math.Ceil(missing / float64(bucket.Limit()) * 1000)
+	return time.Duration(min(milliseconds, maxWait.Seconds()*1000)) * time.Millisecond
 }
 
-// take removes tokens from the buckets.
+// maxWait is the longest RetryAfter. A longer one could overflow.
+const maxWait = 100 * 365 * 24 * time.Hour
+
+// take removes tokens from the buckets. They must be available.
 func (b buckets) take(now time.Time, txs, bytes int) {
 	if b.txs != nil {
 		b.txs.AllowN(now, txs)

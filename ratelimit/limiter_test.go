@@ -58,7 +58,7 @@ func TestLimiterOrder(t *testing.T) {
 		limited(t, l.Allow("a", "send", 1, 10), "source", 500*time.Millisecond)
 	}
 	require.NoError(t, l.Allow("b", "send", 1, 10))
-	limited(t, l.Allow("c", "send", 1, 10), "method", 333333334)
+	limited(t, l.Allow("c", "send", 1, 10), "method", 334*time.Millisecond)
 	require.NoError(t, l.Allow("c", "other", 1, 10))
 	limited(t, l.Allow("c", "other", 1, 10), "global", 250*time.Millisecond)
 	require.ErrorContains(t, l.Allow("c", "other", 1, 10), "rate limit exceeded: global, try again in 250ms")
@@ -197,4 +197,34 @@ func BenchmarkLimiter(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// Property: a call that was refused succeeds after RetryAfter if no other call
+// came in between, whatever limits it exceeded.
+func TestRetryAfter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newClock()
+		cfg := DefaultConfig()
+		cfg.Now = c.now
+		draw := func(name string) Rate {
+			return Rate{
+				Txs: rapid.Float64Range(0.01, 3000).Draw(t, name+" txs"), TxBurst: rapid.IntRange(1, 20).Draw(t, name+" burst"),
+				Bytes: rapid.Float64Range(1, 1e6).Draw(t, name+" bytes"), ByteBurst: rapid.IntRange(1000, 1e7).Draw(t, name+" byte burst"),
+			}
+		}
+		cfg.Source, cfg.Global = draw("source"), draw("global")
+		cfg.Methods = map[string]Rate{"send": draw("send")}
+		l, err := New(cfg)
+		require.NoError(t, err)
+		for range 40 {
+			source, txs, bytes := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "source"), rapid.IntRange(0, 20).Draw(t, "n"), rapid.IntRange(0, 2000).Draw(t, "bytes")
+			var limit *Error
+			if !errors.As(l.Allow(source, "send", txs, bytes), &limit) || limit.RetryAfter < 0 {
+				c.advance(time.Duration(rapid.IntRange(0, 1e9).Draw(t, "ns")))
+				continue
+			}
+			c.advance(limit.RetryAfter)
+			require.NoError(t, l.Allow(source, "send", txs, bytes), "%v was refused before", limit)
+		}
+	})
 }
