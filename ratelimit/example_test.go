@@ -10,6 +10,7 @@ import (
 func ExampleLimiter() {
 	cfg := ratelimit.DefaultConfig()
 	cfg.Source = ratelimit.Rate{Txs: 1, TxBurst: 2}
+	cfg.Jitter = 0
 	now := time.Unix(1_800_000_000, 0)
 	cfg.Now = func() time.Time { return now }
 	limiter, err := ratelimit.New(cfg)
@@ -17,7 +18,7 @@ func ExampleLimiter() {
 		panic(err)
 	}
 	for range 3 {
-		fmt.Println(limiter.Allow("192.0.2.1", "eth_sendRawTransaction", 1, 110))
+		fmt.Println(limiter.Allow(ratelimit.Call{Source: "192.0.2.1", Method: "eth_sendRawTransaction", Txs: 1, Bytes: 110}))
 	}
 	// Output:
 	// <nil>

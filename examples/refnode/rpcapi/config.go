@@ -67,9 +67,9 @@ type Config struct {
 	// single source may use a tenth of the maximum.
 	MaxSubscriptions int
 	// Limits bounds each source, which is an IPv4 address or the first 64 bits
-	// of an IPv6 address. Calls that cost more than a lookup count as its Txs,
-	// and all bytes sent to the node as its Bytes. Clients with a token are not
-	// limited.
+	// of an IPv6 address, and each of its connections (HTTP or WebSocket). Calls
+	// that cost more than a lookup count as Txs, and all bytes sent to the node
+	// as Bytes. Clients with a token are not limited.
 	Limits ratelimit.Config
 	// LimitLoopback applies the limits to programs on this machine too. A
 	// reverse proxy is such a program: either let the proxy limit its clients,
@@ -78,10 +78,11 @@ type Config struct {
 }
 
 // DefaultConfig returns geth's defaults, and a limit of 200 calls and one
-// megabyte per second for each source.
+// megabyte per second for each source, and half of it for each connection.
 func DefaultConfig() Config {
 	limits := ratelimit.DefaultConfig()
 	limits.Source = ratelimit.Rate{Txs: 200, TxBurst: 200 * burstSeconds, Bytes: 1e6, ByteBurst: 16e6}
+	limits.Connection = ratelimit.Rate{Txs: 100, TxBurst: 100 * burstSeconds, Bytes: 5e5, ByteBurst: 8e6}
 	limits.Global = ratelimit.Rate{}
 	limits.Methods = map[string]ratelimit.Rate{
 		"eth_sendRawTransaction": {Txs: 2000, Bytes: 16e6},
@@ -131,8 +132,13 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("%w: %s is %v, want more than 0", ErrInvalidConfig, f.field, f.have)
 		}
 	}
-	if c.Limits.Source.ByteBurst != 0 && c.Limits.Source.ByteBurst < c.BodyBytes {
-		return fmt.Errorf("%w: Limits.Source.ByteBurst is %d, want at least BodyBytes, %d", ErrInvalidConfig, c.Limits.Source.ByteBurst, c.BodyBytes)
+	for _, f := range []struct {
+		field string
+		have  int
+	}{{"Source", c.Limits.Source.ByteBurst}, {"Connection", c.Limits.Connection.ByteBurst}} {
+		if f.have != 0 && f.have < c.BodyBytes {
+			return fmt.Errorf("%w: Limits.%s.ByteBurst is %d, want at least BodyBytes, %d", ErrInvalidConfig, f.field, f.have, c.BodyBytes)
+		}
 	}
 	if err := c.Limits.Validate(); err != nil {
 		return fmt.Errorf("%w: Limits: %w", ErrInvalidConfig, err)
@@ -141,7 +147,7 @@ func (c *Config) Validate() error {
 }
 
 // RegisterFlags adds the flags that set the config, with its values as defaults.
-// All names except the last two are geth's.
+// All names are geth's, except those of the limits.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	list := func(p *[]string, name, usage string) {
 		if len(*p) > 0 {
@@ -166,21 +172,30 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.DurationVar(&c.CallTime, "rpc.evmtimeout", c.CallTime, "maximum time of eth_call, eth_estimateGas, eth_createAccessList and traces")
 	fs.IntVar(&c.LogTerms, "rpc.logquerylimit", c.LogTerms, "maximum `number` of addresses, and of topics per position, in a query for logs")
 	fs.Uint64Var(&c.LogRange, "rpc.rangelimit", c.LogRange, "maximum `number` of blocks that a query for logs reads")
-	fs.Func("rpc.ratelimit", fmt.Sprintf("expensive `calls` per second and source, with bursts of %d seconds; 0: no limit (default %g)",
-		burstSeconds, c.Limits.Source.Txs), c.setRate)
-	fs.BoolVar(&c.LimitLoopback, "rpc.ratelimit.loopback", c.LimitLoopback, "apply -rpc.ratelimit to programs on this machine too")
+	c.registerLimits(fs)
+}
+
+// registerLimits adds the flags of Limits. geth has none of them.
+func (c *Config) registerLimits(fs *flag.FlagSet) {
+	rate := func(r *ratelimit.Rate, name, of string) {
+		usage := fmt.Sprintf("expensive `calls` per second and %s, with bursts of %d seconds; 0: no limit (default %g)", of, burstSeconds, r.Txs)
+		fs.Func(name, usage, func(text string) error { return setRate(r, text) })
+	}
+	rate(&c.Limits.Source, "rpc.ratelimit", "source")
+	rate(&c.Limits.Connection, "rpc.ratelimit.connection", "connection")
+	fs.IntVar(&c.Limits.Jitter, "rpc.ratelimit.jitter", c.Limits.Jitter, "maximum random addition to the time that a refused caller is asked to wait, in `permille`, 0 to 1000")
+	fs.BoolVar(&c.LimitLoopback, "rpc.ratelimit.loopback", c.LimitLoopback, "apply the limits to programs on this machine too")
 }
 
 // burstSeconds is the size of a burst, in seconds of the permitted rate.
 const burstSeconds = 5
 
-// setRate sets the rate of a source and its burst. Validate refuses values out of
-// range.
-func (c *Config) setRate(text string) error {
+// setRate sets a rate and its burst. Validate refuses values out of range.
+func setRate(r *ratelimit.Rate, text string) error {
 	rate, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return fmt.Errorf("%q is not a number", text)
 	}
-	c.Limits.Source.Txs, c.Limits.Source.TxBurst = rate, int(max(-1, min(math.Ceil(burstSeconds*rate), 1e9)))
+	r.Txs, r.TxBurst = rate, int(max(-1, min(math.Ceil(burstSeconds*rate), 1e9)))
 	return nil
 }

@@ -245,7 +245,7 @@ func TestRateLimits(t *testing.T) {
 	now := time.Unix(1000, 0)
 	s := serve(t, func(_ *node.Config, c *Config) {
 		c.LimitLoopback, c.BodyBytes, c.Secret = true, 1000, secret[:]
-		c.Limits.Now = func() time.Time { return now }
+		c.Limits.Now, c.Limits.Jitter = func() time.Time { return now }, 0
 		c.Limits.Source = ratelimit.Rate{Txs: 1, TxBurst: 4, Bytes: 1000, ByteBurst: 3000}
 		c.Limits.Methods = map[string]ratelimit.Rate{"debug": {Txs: 2}}
 		c.Limits.Strikes = 3
@@ -312,16 +312,66 @@ func TestRateLimits(t *testing.T) {
 	require.NoError(t, expensive())
 }
 
-// A low rate has a low burst: else the limit would not be felt for minutes.
+// Each connection has its own limits, over HTTP and WebSocket. One that uses up
+// its limit leaves the rest of the source's limit to the others.
+func TestConnectionLimits(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := serve(t, func(_ *node.Config, c *Config) {
+		c.LimitLoopback, c.BodyBytes = true, 1000
+		c.Limits.Now, c.Limits.Jitter = func() time.Time { return now }, 0
+		c.Limits.Source = ratelimit.Rate{Txs: 1, TxBurst: 8, Bytes: 1000, ByteBurst: 5000}
+		c.Limits.Connection = ratelimit.Rate{Txs: 0.5, TxBurst: 2, Bytes: 1000, ByteBurst: 2000}
+	})
+	expensive := func(c *rpc.Client) error { return c.CallContext(t.Context(), new(any), "eth_call", map[string]any{}) }
+	web := func() *rpc.Client { // a client with one connection
+		transport := &http.Transport{MaxConnsPerHost: 1}
+		t.Cleanup(transport.CloseIdleConnections)
+		return s.dial(s.server.URL, rpc.WithHTTPClient(&http.Client{Transport: transport}))
+	}
+	for name, connect := range map[string]func() *rpc.Client{"HTTP": web, "WebSocket": func() *rpc.Client { return s.dial(s.ws()) }} {
+		t.Run(name, func(t *testing.T) {
+			now = now.Add(time.Minute)
+			greedy, modest := connect(), connect()
+			for range 2 {
+				require.NoError(t, expensive(greedy))
+			}
+			for range 5 {
+				err := expensive(greedy)
+				require.ErrorContains(t, err, "rate limit exceeded: connection, try again in 2s")
+				require.Equal(t, CodeLimited, code(err))
+			}
+			require.NoError(t, expensive(modest))
+			now = now.Add(2 * time.Second)
+			require.NoError(t, expensive(greedy))
+		})
+	}
+
+	// Bytes are limited for each connection too.
+	now = now.Add(time.Minute)
+	c := web()
+	var err error
+	for range 3 {
+		err = c.CallContext(t.Context(), new(any), "web3_sha3", hexutil.Bytes(make([]byte, 400)))
+	}
+	require.ErrorContains(t, err, "429")
+	require.ErrorContains(t, err, "rate limit exceeded: connection")
+	require.NoError(t, web().CallContext(t.Context(), new(any), "eth_chainId"))
+}
+
+// A low rate has a low burst: otherwise the limit would have no effect for
+// minutes.
 func TestRateFlag(t *testing.T) {
 	for text, want := range map[string]ratelimit.Rate{"5": {Txs: 5, TxBurst: 25}, "0.1": {Txs: 0.1, TxBurst: 1}, "0": {}} {
 		c := DefaultConfig()
 		fs := flag.NewFlagSet("", flag.ContinueOnError)
 		c.RegisterFlags(fs)
-		require.NoError(t, fs.Parse([]string{"-rpc.ratelimit", text}))
+		require.NoError(t, fs.Parse([]string{"-rpc.ratelimit", text, "-rpc.ratelimit.connection", text, "-rpc.ratelimit.jitter", "7"}))
 		require.NoError(t, c.Validate())
-		require.Equal(t, want.Txs, c.Limits.Source.Txs)
-		require.Equal(t, want.TxBurst, c.Limits.Source.TxBurst)
+		require.Equal(t, 7, c.Limits.Jitter)
+		for _, have := range []ratelimit.Rate{c.Limits.Source, c.Limits.Connection} {
+			require.Equal(t, want.Txs, have.Txs)
+			require.Equal(t, want.TxBurst, have.TxBurst)
+		}
 	}
 	for _, text := range []string{"-1", "NaN", "many"} {
 		c := DefaultConfig()
@@ -389,6 +439,7 @@ func TestConfig(t *testing.T) {
 		"FilterTime":       func(c *Config) { c.FilterTime = 0 },
 		"MaxSubscriptions": func(c *Config) { c.MaxSubscriptions = 0 },
 		"Limits.Source":    func(c *Config) { c.Limits.Source.ByteBurst = 1 },
+		"Limits.Conn":      func(c *Config) { c.Limits.Connection.ByteBurst = 1 },
 		"Strikes":          func(c *Config) { c.Limits.Strikes = 0 },
 	} {
 		c := DefaultConfig()

@@ -20,9 +20,9 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// limits applies the limiter to each source: to the bytes of every
-// request, and to the calls that cost more than a lookup. A nil *limits allows
-// everything.
+// limits applies the limiter to each source and connection: to the bytes of
+// every request, and to the calls that cost more than a lookup. A connection is
+// the remote address with its port. A nil *limits allows everything.
 type limits struct {
 	limiter  *ratelimit.Limiter
 	loopback bool // limit loopback addresses too
@@ -60,15 +60,16 @@ func (l *limits) source(ctx context.Context) string {
 	return source
 }
 
-// call takes one call of method from the source's limit, and size bytes from
-// the method's own limit. It returns an error with code CodeLimited if either
-// is exhausted.
+// call takes one call of method from the limits of the source and of its
+// connection, and size bytes from the method's limit too. It returns an error
+// with code CodeLimited if one is exhausted.
 func (l *limits) call(ctx context.Context, method string, size int) error {
 	source := l.source(ctx)
 	if source == "" {
 		return nil
 	}
-	if err := l.limiter.Allow(source, method, 1, size); err != nil {
+	call := ratelimit.Call{Source: source, Connection: rpc.PeerInfoFromContext(ctx).RemoteAddr, Method: method, Txs: 1, Bytes: size}
+	if err := l.limiter.Allow(call); err != nil {
 		return codedError{err, CodeLimited}
 	}
 	return nil
@@ -101,7 +102,7 @@ func (l *limits) http(maxBody int, next http.Handler) http.Handler {
 			http.Error(w, "the request body cannot be read", http.StatusBadRequest)
 			return
 		}
-		if err := l.limiter.Allow(source, "", 0, len(body)); err != nil {
+		if err := l.limiter.Allow(ratelimit.Call{Source: source, Connection: r.RemoteAddr, Bytes: len(body)}); err != nil {
 			refuse(w, err)
 			return
 		}
@@ -128,11 +129,11 @@ func (l *limits) webSocket(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		source, limited := l.sourceOf(r.RemoteAddr)
 		if _, banned := l.limiter.Banned(source); limited && banned {
-			refuse(w, l.limiter.Allow(source, "", 0, 0))
+			refuse(w, l.limiter.Allow(ratelimit.Call{Source: source}))
 			return
 		}
 		if limited {
-			w = slowSocket{w, l.limiter, source}
+			w = slowSocket{w, l.limiter, ratelimit.Call{Source: source, Connection: r.RemoteAddr}}
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -142,7 +143,7 @@ func (l *limits) webSocket(next http.Handler) http.Handler {
 type slowSocket struct {
 	http.ResponseWriter
 	limiter *ratelimit.Limiter
-	source  string
+	from    ratelimit.Call // source and connection
 }
 
 // Hijack implements http.Hijacker.
@@ -151,7 +152,7 @@ func (w slowSocket) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &slowConn{Conn: conn, limiter: w.limiter, source: w.source, closed: make(chan struct{})}, buffered, nil
+	return &slowConn{Conn: conn, limiter: w.limiter, from: w.from, closed: make(chan struct{})}, buffered, nil
 }
 
 // slowConn waits after each read until the limiter allows the bytes that were
@@ -159,7 +160,7 @@ func (w slowSocket) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 type slowConn struct {
 	net.Conn
 	limiter *ratelimit.Limiter
-	source  string
+	from    ratelimit.Call // source and connection
 	once    sync.Once
 	closed  chan struct{}
 }
@@ -168,9 +169,11 @@ type slowConn struct {
 // if the source has been banned.
 func (c *slowConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
+	read := c.from
+	read.Bytes = n
 	for err == nil {
 		var limit *ratelimit.Error
-		if !errors.As(c.limiter.Allow(c.source, "", 0, n), &limit) {
+		if !errors.As(c.limiter.Allow(read), &limit) {
 			break
 		}
 		if limit.RetryAfter < 0 || errors.Is(limit, ratelimit.ErrBanned) {
@@ -187,8 +190,11 @@ func (c *slowConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements net.Conn.
+// Close implements net.Conn. The limiter forgets the connection.
 func (c *slowConn) Close() error {
-	c.once.Do(func() { close(c.closed) })
+	c.once.Do(func() {
+		close(c.closed)
+		c.limiter.Forget(c.from.Source, c.from.Connection)
+	})
 	return c.Conn.Close()
 }
