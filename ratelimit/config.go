@@ -44,6 +44,8 @@ type Config struct {
 	// same moment from returning at the same moment. It is between 0 and 1000.
 	// 0 adds nothing. The default is 100.
 	Jitter int
+	// Surge paces calls while the host is busy. The default is off.
+	Surge Surge
 	// MaxSources is the maximum number of remembered sources, at least 1. The
 	// least recently active source is forgotten first, and starts with full
 	// buckets when it returns. A party with very many addresses can exploit
@@ -82,6 +84,7 @@ func DefaultConfig() Config {
 		Connection:     Rate{Txs: 25, Bytes: 128 * kB, TxBurst: 100, ByteBurst: 512 * kB},
 		Global:         Rate{Txs: 2000, Bytes: 16_000 * kB},
 		Jitter:         100,
+		Surge:          Surge{Threshold: 800, MaxRefusal: 900, MinRetry: time.Second, MaxRetry: 10 * time.Second},
 		MaxSources:     64 * 1024,
 		MaxConnections: 64 * 1024,
 		Strikes:        100,
@@ -110,6 +113,11 @@ func (c *Config) Validate() error {
 		check(c.Methods[method].valid(), "Methods["+method+"]", c.Methods[method], amounts)
 	}
 	check(within(c.Jitter, 0, 1000), "Jitter", c.Jitter, "0 to 1000 per mille")
+	surge := &c.Surge
+	check(within(surge.Threshold, 0, 1000), "Surge.Threshold", surge.Threshold, "0 to 1000 per mille")
+	check(within(surge.MaxRefusal, 0, 990), "Surge.MaxRefusal", surge.MaxRefusal, "0 to 990 per mille")
+	check(surge.MinRetry > 0, "Surge.MinRetry", surge.MinRetry, "more than 0")
+	check(surge.MaxRetry >= surge.MinRetry, "Surge.MaxRetry", surge.MaxRetry, fmt.Sprintf("at least MinRetry, %v", surge.MinRetry))
 	check(c.MaxSources >= 1, "MaxSources", c.MaxSources, "at least 1")
 	check(c.MaxConnections >= 1, "MaxConnections", c.MaxConnections, "at least 1")
 	check(c.Strikes >= 1, "Strikes", c.Strikes, "at least 1")

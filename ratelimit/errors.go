@@ -14,17 +14,22 @@ var (
 	ErrRateLimited = errors.New("rate limit exceeded")
 	// ErrBanned is wrapped by an [Error] if the source is banned.
 	ErrBanned = errors.New("banned")
+	// ErrSurge is wrapped by an [Error] if the host is busy and Config.Surge
+	// refused the call.
+	ErrSurge = errors.New("node is busy")
 )
 
-// Error is the error of Limiter.Allow. It wraps ErrRateLimited or ErrBanned.
+// Error is the error of Limiter.Allow. It wraps ErrRateLimited, ErrSurge
+// or ErrBanned.
 type Error struct {
 	// Limit is the limit that refused the call: "connection", "source",
-	// "method", "global" or "ban". If several limits refused it, it is the one
-	// with the longest wait.
+	// "method", "global", "surge" or "ban". If several limits refused it, it is
+	// the one with the longest wait.
 	Limit string
 	// RetryAfter is a time after which the same call succeeds if no other call
-	// uses the limits in between. A negative value means that the call can
-	// never succeed, because it exceeds a burst.
+	// uses the limits in between. If a rate refused the call, Surge can refuse
+	// it once more then. A negative value means that the call can never succeed,
+	// because it exceeds a burst.
 	RetryAfter time.Duration
 }
 
@@ -41,6 +46,8 @@ func (e *Error) Unwrap() error {
 	switch e.Limit {
 	case "ban":
 		return ErrBanned
+	case "surge":
+		return ErrSurge
 	}
 	return ErrRateLimited
 }

@@ -26,6 +26,7 @@ type source struct {
 	buckets buckets
 	strikes int
 	last    time.Time // time of the last strike
+	turn    time.Time // end of the wait after a surge
 }
 
 // connection identifies a connection. Connections of two sources may have the
@@ -72,22 +73,28 @@ type Call struct {
 
 // Allow returns nil and counts the call if no limit refuses it. Otherwise it
 // returns an *[Error] and counts nothing, so that a flood from one source does
-// not use up the limits of others.
+// not use up the limits of others. A call that Config.Surge refuses counts for
+// its connection and its source.
 func (l *Limiter) Allow(call Call) error {
+	refusal := l.cfg.Surge.refusal(call) // before the lock, because Pressure is the host's
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.cfg.Now() // with the lock held, because buckets must not see the time go back
 	if b, banned := l.bans.Peek(call.Source); banned && now.Before(b.until) {
 		return &Error{"ban", b.until.Sub(now)}
 	}
+	s := l.source(call.Source)
 	limits := [...]limit{
 		{"connection", l.connection(call)},
-		{"source", l.source(call.Source).buckets},
+		{"source", s.buckets},
 		{"method", l.methods[call.Method]},
 		{"global", l.global},
 	}
 	if name, wait := longestWait(limits[:], now, call.Txs, call.Bytes); wait != 0 {
 		return &Error{name, l.spread(wait)}
+	}
+	if err := l.refuses(s, limits[:2], call, refusal, now); err != nil {
+		return err
 	}
 	for _, limit := range limits {
 		limit.take(now, call.Txs, call.Bytes)

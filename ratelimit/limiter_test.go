@@ -293,18 +293,22 @@ func TestConcurrent(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	for field, change := range map[string]func(*Config){
-		"Source":         func(c *Config) { c.Source.Txs = -1 },
-		"Connection":     func(c *Config) { c.Connection.Bytes = math.NaN() },
-		"Global":         func(c *Config) { c.Global.Txs = math.Inf(1) },
-		"Methods[x]":     func(c *Config) { c.Methods = map[string]Rate{"x": {TxBurst: -1}} },
-		"Jitter":         func(c *Config) { c.Jitter = 1001 },
-		"MaxSources":     func(c *Config) { c.MaxSources = 0 },
-		"MaxConnections": func(c *Config) { c.MaxConnections = 0 },
-		"Strikes":        func(c *Config) { c.Strikes = 0 },
-		"StrikeMemory":   func(c *Config) { c.StrikeMemory = -1 },
-		"Ban":            func(c *Config) { c.Ban = 0 },
-		"MaxBan":         func(c *Config) { c.MaxBan = c.Ban - 1 },
-		"MaxBans":        func(c *Config) { c.MaxBans = 0 },
+		"Source":           func(c *Config) { c.Source.Txs = -1 },
+		"Connection":       func(c *Config) { c.Connection.Bytes = math.NaN() },
+		"Global":           func(c *Config) { c.Global.Txs = math.Inf(1) },
+		"Methods[x]":       func(c *Config) { c.Methods = map[string]Rate{"x": {TxBurst: -1}} },
+		"Jitter":           func(c *Config) { c.Jitter = 1001 },
+		"Surge.Threshold":  func(c *Config) { c.Surge.Threshold = 1001 },
+		"Surge.MaxRefusal": func(c *Config) { c.Surge.MaxRefusal = 991 },
+		"Surge.MinRetry":   func(c *Config) { c.Surge.MinRetry = 0 },
+		"Surge.MaxRetry":   func(c *Config) { c.Surge.MaxRetry = c.Surge.MinRetry - 1 },
+		"MaxSources":       func(c *Config) { c.MaxSources = 0 },
+		"MaxConnections":   func(c *Config) { c.MaxConnections = 0 },
+		"Strikes":          func(c *Config) { c.Strikes = 0 },
+		"StrikeMemory":     func(c *Config) { c.StrikeMemory = -1 },
+		"Ban":              func(c *Config) { c.Ban = 0 },
+		"MaxBan":           func(c *Config) { c.MaxBan = c.Ban - 1 },
+		"MaxBans":          func(c *Config) { c.MaxBans = 0 },
 	} {
 		t.Run(field, func(t *testing.T) {
 			c := DefaultConfig()
