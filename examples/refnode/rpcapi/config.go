@@ -69,13 +69,17 @@ type Config struct {
 	// Limits bounds each source, which is an IPv4 address or the first 64 bits
 	// of an IPv6 address, and each of its connections (HTTP or WebSocket). Calls
 	// that cost more than a lookup count as Txs, and all bytes sent to the node
-	// as Bytes. Clients with a token are not limited.
+	// as Bytes. Clients with a token are not limited. If Surge.Pressure is nil,
+	// it is the pool's occupancy.
 	Limits ratelimit.Config
 	// LimitLoopback applies the limits to programs on this machine too. A
 	// reverse proxy is such a program: either let the proxy limit its clients,
 	// or set this field.
 	LimitLoopback bool
 }
+
+// sendMethod is the method that adds transactions to the pool.
+const sendMethod = "eth_sendRawTransaction"
 
 // DefaultConfig returns geth's defaults, and a limit of 200 calls and one
 // megabyte per second for each source, and half of it for each connection.
@@ -84,9 +88,10 @@ func DefaultConfig() Config {
 	limits.Source = ratelimit.Rate{Txs: 200, TxBurst: 200 * burstSeconds, Bytes: 1e6, ByteBurst: 16e6}
 	limits.Connection = ratelimit.Rate{Txs: 100, TxBurst: 100 * burstSeconds, Bytes: 5e5, ByteBurst: 8e6}
 	limits.Global = ratelimit.Rate{}
+	limits.Surge.Methods = []string{sendMethod}
 	limits.Methods = map[string]ratelimit.Rate{
-		"eth_sendRawTransaction": {Txs: 2000, Bytes: 16e6},
-		"debug":                  {Txs: 20},
+		sendMethod: {Txs: 2000, Bytes: 16e6},
+		"debug":    {Txs: 20},
 	}
 	return Config{
 		API:         slices.Clone(namespaces),
@@ -184,6 +189,11 @@ func (c *Config) registerLimits(fs *flag.FlagSet) {
 	rate(&c.Limits.Source, "rpc.ratelimit", "source")
 	rate(&c.Limits.Connection, "rpc.ratelimit.connection", "connection")
 	fs.IntVar(&c.Limits.Jitter, "rpc.ratelimit.jitter", c.Limits.Jitter, "maximum random addition to the time that a refused caller is asked to wait, in `permille`, 0 to 1000")
+	share := func(permille *int, name, usage string) {
+		fs.Func(name, fmt.Sprintf("%s (default %g)", usage, float64(*permille)/1000), func(text string) error { return setShare(permille, text) })
+	}
+	share(&c.Limits.Surge.Threshold, "rpc.surge", "`share` of the pool's capacity, 0 to 1, above which sends are refused at random, to be tried again after some seconds; 1: never")
+	share(&c.Limits.Surge.MaxRefusal, "rpc.surge.refusal", "`share` of sends, 0 to 0.99, that is refused when the pool is full")
 	fs.BoolVar(&c.LimitLoopback, "rpc.ratelimit.loopback", c.LimitLoopback, "apply the limits to programs on this machine too")
 }
 
@@ -197,5 +207,16 @@ func setRate(r *ratelimit.Rate, text string) error {
 		return fmt.Errorf("%q is not a number", text)
 	}
 	r.Txs, r.TxBurst = rate, int(max(-1, min(math.Ceil(burstSeconds*rate), 1e9)))
+	return nil
+}
+
+// setShare sets a share in per mille from a number between 0 and 1. Validate
+// refuses values out of range.
+func setShare(permille *int, text string) error {
+	share, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(share) {
+		return fmt.Errorf("%q is not a number", text)
+	}
+	*permille = int(math.Round(max(-1, min(share, 1000)) * 1000))
 	return nil
 }

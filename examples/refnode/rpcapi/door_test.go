@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/golang-jwt/jwt/v4"
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/ratelimit"
@@ -358,6 +360,47 @@ func TestConnectionLimits(t *testing.T) {
 	require.NoError(t, web().CallContext(t.Context(), new(any), "eth_chainId"))
 }
 
+// While the pool is nearly full, sends are refused at random. A client that waits
+// is admitted, and other calls are not affected.
+func TestSurge(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := serve(t, func(n *node.Config, c *Config) {
+		*n = node.DefaultConfig(jamq.Tiny(), time.Hour, 1) // no block within the test
+		n.MaxTxsPerBundle, n.MaxPool = 100, 4
+		c.LimitLoopback = true
+		c.Limits.Now, c.Limits.Rand = func() time.Time { return now }, func() float64 { return 0 }
+		c.Limits.Surge.Threshold = 500
+	})
+	for name, url := range map[string]string{"HTTP": s.server.URL, "WebSocket": s.ws()} {
+		t.Run(name, func(t *testing.T) {
+			c := s.dial(url)
+			send := func() error {
+				raw, err := s.sign(0, &common.Address{1}, 0, nil).MarshalBinary()
+				require.NoError(t, err)
+				return c.CallContext(t.Context(), new(any), "eth_sendRawTransaction", hexutil.Bytes(raw))
+			}
+			for s.node.PoolPressure() <= 0.5 {
+				require.NoError(t, send())
+			}
+			require.Equal(t, 0.75, s.node.PoolPressure())
+			err := send()
+			require.ErrorContains(t, err, "node is busy: surge, try again in 1s")
+			require.Equal(t, CodeLimited, code(err))
+			require.NoError(t, c.CallContext(t.Context(), new(any), "eth_call", map[string]any{}))
+			now = now.Add(time.Second)
+			s.nonces[0]--
+			require.NoError(t, send())
+			require.Equal(t, 1.0, s.node.PoolPressure())
+			pending, _ := s.node.PoolContent()
+			for _, tx := range slices.Backward(pending[s.node.Accounts()[0].Address]) {
+				require.NoError(t, s.node.RemovePooled(tx.Hash()))
+			}
+			require.Zero(t, s.node.PoolPressure())
+			s.nonces[0] = 0
+		})
+	}
+}
+
 // A low rate has a low burst: otherwise the limit would have no effect for
 // minutes.
 func TestRateFlag(t *testing.T) {
@@ -365,24 +408,26 @@ func TestRateFlag(t *testing.T) {
 		c := DefaultConfig()
 		fs := flag.NewFlagSet("", flag.ContinueOnError)
 		c.RegisterFlags(fs)
-		require.NoError(t, fs.Parse([]string{"-rpc.ratelimit", text, "-rpc.ratelimit.connection", text, "-rpc.ratelimit.jitter", "7"}))
+		require.NoError(t, fs.Parse([]string{"-rpc.ratelimit", text, "-rpc.ratelimit.connection", text, "-rpc.ratelimit.jitter", "7", "-rpc.surge", "0.25", "-rpc.surge.refusal", "0.5"}))
 		require.NoError(t, c.Validate())
-		require.Equal(t, 7, c.Limits.Jitter)
+		require.Equal(t, []int{7, 250, 500}, []int{c.Limits.Jitter, c.Limits.Surge.Threshold, c.Limits.Surge.MaxRefusal})
 		for _, have := range []ratelimit.Rate{c.Limits.Source, c.Limits.Connection} {
 			require.Equal(t, want.Txs, have.Txs)
 			require.Equal(t, want.TxBurst, have.TxBurst)
 		}
 	}
-	for _, text := range []string{"-1", "NaN", "many"} {
-		c := DefaultConfig()
-		fs := flag.NewFlagSet("", flag.ContinueOnError)
-		fs.SetOutput(io.Discard)
-		c.RegisterFlags(fs)
-		err := fs.Parse([]string{"-rpc.ratelimit", text})
-		if err == nil {
-			err = c.Validate()
+	for _, name := range []string{"-rpc.ratelimit", "-rpc.ratelimit.connection", "-rpc.ratelimit.jitter", "-rpc.surge", "-rpc.surge.refusal"} {
+		for _, text := range []string{"-1", "NaN", "many"} {
+			c := DefaultConfig()
+			fs := flag.NewFlagSet("", flag.ContinueOnError)
+			fs.SetOutput(io.Discard)
+			c.RegisterFlags(fs)
+			err := fs.Parse([]string{name, text})
+			if err == nil {
+				err = c.Validate()
+			}
+			require.Error(t, err, "%s %s", name, text)
 		}
-		require.Error(t, err, text)
 	}
 }
 

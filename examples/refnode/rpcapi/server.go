@@ -49,7 +49,11 @@ func newDoor(n *node.Node, cfg *Config) (*door, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	limiter, err := ratelimit.New(cfg.Limits)
+	rates := cfg.Limits
+	if rates.Surge.Pressure == nil {
+		rates.Surge.Pressure = n.PoolPressure
+	}
+	limiter, err := ratelimit.New(rates)
 	if err != nil {
 		return nil, err
 	}
