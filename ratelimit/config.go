@@ -60,6 +60,9 @@ type Config struct {
 	// forgotten; it must not be negative. The defaults are 100 and ten minutes.
 	Strikes      int
 	StrikeMemory time.Duration
+	// Invalid and Underpriced are the penalties of these offences. By default
+	// each has Weight 1. Underpriced has 20 free ones within ten minutes.
+	Invalid, Underpriced Penalty
 	// Ban is the length of the first ban, and must be positive. Each further
 	// ban is twice as long as the previous one, up to MaxBan. The defaults are
 	// one minute and one day.
@@ -89,6 +92,8 @@ func DefaultConfig() Config {
 		MaxConnections: 64 * 1024,
 		Strikes:        100,
 		StrikeMemory:   10 * time.Minute,
+		Invalid:        Penalty{Weight: 1},
+		Underpriced:    Penalty{Weight: 1, Free: 20, Window: 10 * time.Minute},
 		Ban:            time.Minute,
 		MaxBan:         24 * time.Hour,
 		MaxBans:        16 * 1024,
@@ -122,6 +127,9 @@ func (c *Config) Validate() error {
 	check(c.MaxConnections >= 1, "MaxConnections", c.MaxConnections, "at least 1")
 	check(c.Strikes >= 1, "Strikes", c.Strikes, "at least 1")
 	check(c.StrikeMemory >= 0, "StrikeMemory", c.StrikeMemory, "at least 0")
+	const penalty = "no negative values, and a positive Window if Free is positive"
+	check(c.Invalid.valid(), "Invalid", c.Invalid, penalty)
+	check(c.Underpriced.valid(), "Underpriced", c.Underpriced, penalty)
 	check(c.Ban > 0, "Ban", c.Ban, "more than 0")
 	check(c.MaxBan >= c.Ban, "MaxBan", c.MaxBan, fmt.Sprintf("at least Ban, %v", c.Ban))
 	check(c.MaxBans >= 1, "MaxBans", c.MaxBans, "at least 1")
@@ -132,6 +140,18 @@ func (c *Config) Validate() error {
 }
 
 func within[T cmp.Ordered](have, least, most T) bool { return have >= least && have <= most }
+
+func (p Penalty) valid() bool {
+	return p.Weight >= 0 && p.Free >= 0 && p.Window >= 0 && (p.Free == 0 || p.Window > 0)
+}
+
+// penalty returns the penalty of an offence.
+func (c *Config) penalty(o Offence) Penalty {
+	if o == Underpriced {
+		return c.Underpriced
+	}
+	return c.Invalid
+}
 
 // complete sets the functions that are nil.
 func (c *Config) complete() {

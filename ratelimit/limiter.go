@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common/lru"
+	"golang.org/x/time/rate"
 )
 
 // Limiter decides how much each source may send. Each call takes constant time.
@@ -25,8 +26,9 @@ type Limiter struct {
 type source struct {
 	buckets buckets
 	strikes int
-	last    time.Time // time of the last strike
-	turn    time.Time // end of the wait after a surge
+	last    time.Time               // time of the last strike
+	free    [offences]*rate.Limiter // offences without a strike
+	turn    time.Time               // end of the wait after a surge
 }
 
 // connection identifies a connection. Connections of two sources may have the

@@ -161,7 +161,7 @@ func TestMemory(t *testing.T) {
 			source := fmt.Sprint(rapid.IntRange(0, 20).Draw(t, "source"))
 			switch rapid.IntRange(0, 9).Draw(t, "act") {
 			case 0:
-				l.Strike(source, 1)
+				l.Strike(source, Offence(rapid.IntRange(-1, 2).Draw(t, "offence")))
 			case 1:
 				l.Pardon(source)
 			case 2:
@@ -306,6 +306,8 @@ func TestConfig(t *testing.T) {
 		"MaxConnections":   func(c *Config) { c.MaxConnections = 0 },
 		"Strikes":          func(c *Config) { c.Strikes = 0 },
 		"StrikeMemory":     func(c *Config) { c.StrikeMemory = -1 },
+		"Invalid":          func(c *Config) { c.Invalid.Weight = -1 },
+		"Underpriced":      func(c *Config) { c.Underpriced.Window = 0 },
 		"Ban":              func(c *Config) { c.Ban = 0 },
 		"MaxBan":           func(c *Config) { c.MaxBan = c.Ban - 1 },
 		"MaxBans":          func(c *Config) { c.MaxBans = 0 },

@@ -39,7 +39,7 @@
 // The pool resists attacks by rules I1 to I15 of docs/invariants.md. For
 // example, a transaction that cannot run never displaces one that can (I1), and
 // the balance must cover all transactions of a sender together (I2). Package
-// ratelimit limits the sources of transactions; see [Spam].
+// ratelimit limits sources; see [Spam] and [Underpriced].
 //
 // # Promises
 //

@@ -166,6 +166,15 @@ func Spam(err error) bool {
 	return false
 }
 
+// Underpriced reports whether an error of Add means that the transaction pays
+// less than the floor, or that a replacement does not pay enough more. A client
+// with an old estimate of the fee sends one now and then. A source that repeats
+// it deserves a strike, for example by package ratelimit. A transaction that a
+// full pool refuses is not underpriced in this sense.
+func Underpriced(err error) bool {
+	return (errors.Is(err, ErrUnderpriced) && !errors.Is(err, ErrPoolFull)) || errors.Is(err, ErrReplaceUnderpriced)
+}
+
 // labels are the names of errors in metrics. An error that wraps two of them
 // has the label of the first.
 var labels = []struct {

@@ -194,6 +194,8 @@ func (c *Config) registerLimits(fs *flag.FlagSet) {
 	}
 	share(&c.Limits.Surge.Threshold, "rpc.surge", "`share` of the pool's capacity, 0 to 1, above which sends are refused at random, to be tried again after some seconds; 1: never")
 	share(&c.Limits.Surge.MaxRefusal, "rpc.surge.refusal", "`share` of sends, 0 to 0.99, that is refused when the pool is full")
+	underpriced := &c.Limits.Underpriced
+	fs.IntVar(&underpriced.Free, "rpc.underpriced", underpriced.Free, fmt.Sprintf("`number` of underpriced transactions that a source may send within %g minutes; each further one is a strike, and %d strikes are a ban", underpriced.Window.Minutes(), c.Limits.Strikes))
 	fs.BoolVar(&c.LimitLoopback, "rpc.ratelimit.loopback", c.LimitLoopback, "apply the limits to programs on this machine too")
 }
 

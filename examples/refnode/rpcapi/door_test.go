@@ -401,6 +401,46 @@ func TestSurge(t *testing.T) {
 	}
 }
 
+// A source that sends underpriced replacements again and again is banned. A few
+// are free.
+func TestUnderpriced(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := serve(t, func(_ *node.Config, c *Config) {
+		fs := flag.NewFlagSet("", flag.ContinueOnError)
+		c.RegisterFlags(fs)
+		require.NoError(t, fs.Parse([]string{"-rpc.underpriced", "4", "-rpc.ratelimit.loopback"}))
+		c.Limits.Now = func() time.Time { return now }
+		c.Limits.Strikes = 3
+	})
+	s.nonces[0] = 1 // behind a gap, so that it stays
+	s.send(0, &common.Address{1}, 0, nil)
+	s.nonces[0] = 1
+	raw, err := s.sign(0, &common.Address{2}, 0, nil).MarshalBinary() // at the same price
+	require.NoError(t, err)
+	send := func(c *rpc.Client) error {
+		return c.CallContext(t.Context(), new(any), "eth_sendRawTransaction", hexutil.Bytes(raw))
+	}
+	c := s.dial(s.server.URL)
+	for range 4 + 3 {
+		require.ErrorContains(t, send(c), "replacement transaction underpriced")
+	}
+	require.ErrorContains(t, send(c), "banned: ban, try again in 1m0s")
+
+	// Later the free ones are back, over a WebSocket too.
+	now = now.Add(10 * time.Minute)
+	socket := s.dial(s.ws())
+	for range 4 {
+		require.ErrorContains(t, send(socket), "replacement transaction underpriced")
+	}
+	require.NoError(t, socket.CallContext(t.Context(), new(any), "eth_call", map[string]any{}))
+	for range 3 {
+		require.ErrorContains(t, send(socket), "replacement transaction underpriced")
+	}
+	require.Error(t, send(socket), "the connection of a banned source is closed")
+	_, err = rpc.DialOptions(t.Context(), s.ws())
+	require.ErrorContains(t, err, "429")
+}
+
 // A low rate has a low burst: otherwise the limit would have no effect for
 // minutes.
 func TestRateFlag(t *testing.T) {
@@ -416,7 +456,7 @@ func TestRateFlag(t *testing.T) {
 			require.Equal(t, want.TxBurst, have.TxBurst)
 		}
 	}
-	for _, name := range []string{"-rpc.ratelimit", "-rpc.ratelimit.connection", "-rpc.ratelimit.jitter", "-rpc.surge", "-rpc.surge.refusal"} {
+	for _, name := range []string{"-rpc.ratelimit", "-rpc.ratelimit.connection", "-rpc.ratelimit.jitter", "-rpc.surge", "-rpc.surge.refusal", "-rpc.underpriced"} {
 		for _, text := range []string{"-1", "NaN", "many"} {
 			c := DefaultConfig()
 			fs := flag.NewFlagSet("", flag.ContinueOnError)

@@ -75,11 +75,15 @@ func (l *limits) call(ctx context.Context, method string, size int) error {
 	return nil
 }
 
-// strike counts a strike against the source of a transaction if err shows that
-// no honest client sends it.
+// strike counts an offence of a transaction's source if err shows one.
 func (l *limits) strike(ctx context.Context, err error) {
-	if source := l.source(ctx); source != "" && txpool.Spam(err) {
-		l.limiter.Strike(source, 1)
+	source := l.source(ctx)
+	switch {
+	case source == "":
+	case txpool.Spam(err):
+		l.limiter.Strike(source, ratelimit.Invalid)
+	case txpool.Underpriced(err):
+		l.limiter.Strike(source, ratelimit.Underpriced)
 	}
 }
 
