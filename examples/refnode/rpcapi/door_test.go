@@ -360,6 +360,29 @@ func TestConnectionLimits(t *testing.T) {
 	require.NoError(t, web().CallContext(t.Context(), new(any), "eth_chainId"))
 }
 
+// A WebSocket that is closed is forgotten: another connection from the same
+// address and port has a full limit.
+func TestClosedSocketIsForgotten(t *testing.T) {
+	rates := DefaultConfig().Limits
+	rates.Connection = ratelimit.Rate{Bytes: 1, ByteBurst: 10}
+	limiter, err := ratelimit.New(rates)
+	require.NoError(t, err)
+	from := ratelimit.Call{Source: "192.0.2.7", Connection: "192.0.2.7:80"}
+	client, server := net.Pipe()
+	defer client.Close()
+	socket := &slowConn{Conn: server, limiter: limiter, from: from, closed: make(chan struct{})}
+	go func() { _, _ = client.Write(make([]byte, 10)) }()
+	n, err := socket.Read(make([]byte, 100))
+	require.NoError(t, err)
+	require.Equal(t, 10, n)
+	from.Bytes = 10
+	require.ErrorContains(t, limiter.Allow(from), "connection")
+	require.NoError(t, socket.Close())
+	require.NoError(t, limiter.Allow(from))
+	_ = socket.Close() // again: the limiter forgets it once only
+	require.ErrorContains(t, limiter.Allow(from), "connection")
+}
+
 // While the pool is nearly full, sends are refused at random. A client that waits
 // is admitted, and other calls are not affected.
 func TestSurge(t *testing.T) {
