@@ -38,8 +38,8 @@
 //
 // The pool resists attacks by rules I1 to I15 of docs/invariants.md. For
 // example, a transaction that cannot run never displaces one that can (I1), and
-// the balance must cover all transactions of a sender together (I2). The
-// [Limiter] limits sources that send invalid transactions.
+// the balance must cover all transactions of a sender together (I2). Package
+// ratelimit limits sources; see [Spam] and [Underpriced].
 //
 // # Promises
 //

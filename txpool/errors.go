@@ -155,8 +155,8 @@ var spam = []error{
 
 // Spam reports whether an error of Add means that the transaction is invalid in
 // itself, whatever the state of the chain. The source that sent it then
-// deserves a strike of the [Limiter]. The sender named in the transaction does
-// not: a stranger can submit any transaction (invariant I8).
+// deserves a strike, for example by package ratelimit. The sender named in the
+// transaction does not: a stranger can submit any transaction (invariant I8).
 func Spam(err error) bool {
 	for _, s := range spam {
 		if errors.Is(err, s) {
@@ -164,6 +164,15 @@ func Spam(err error) bool {
 		}
 	}
 	return false
+}
+
+// Underpriced reports whether an error of Add means that the transaction pays
+// less than the floor, or that a replacement does not pay enough more. A client
+// with an old estimate of the fee sends one now and then. A source that repeats
+// it deserves a strike, for example by package ratelimit. A transaction that a
+// full pool refuses is not underpriced in this sense.
+func Underpriced(err error) bool {
+	return (errors.Is(err, ErrUnderpriced) && !errors.Is(err, ErrPoolFull)) || errors.Is(err, ErrReplaceUnderpriced)
 }
 
 // labels are the names of errors in metrics. An error that wraps two of them

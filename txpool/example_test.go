@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/big"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -45,30 +44,6 @@ func ExamplePool() {
 	// nonce 2 <nil>
 	// into the bundle: 1 still waiting: 1
 	// <nil> 1
-}
-
-func ExampleLimiter() {
-	cfg := txpool.DefaultLimiterConfig()
-	cfg.Source = txpool.Rate{Txs: 1, TxBurst: 2}
-	now := time.Unix(1_800_000_000, 0)
-	cfg.Now = func() time.Time { return now }
-	limiter, err := txpool.NewLimiter(cfg)
-	if err != nil {
-		panic(err)
-	}
-	for range 3 {
-		fmt.Println(limiter.Allow("192.0.2.1", "eth_sendRawTransaction", 1, 110))
-	}
-	// Spam counts against the source of a transaction, never against the sender that the
-	// transaction names.
-	if err := error(txpool.ErrIntrinsicGas); txpool.Spam(err) {
-		fmt.Println("banned:", limiter.Strike("192.0.2.1", 1))
-	}
-	// Output:
-	// <nil>
-	// <nil>
-	// rate limit exceeded: source, try again in 1s
-	// banned: false
 }
 
 func ExamplePool_Subscribe() {

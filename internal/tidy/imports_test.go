@@ -23,6 +23,7 @@ var mayImport = map[string][]string{
 	"canonical":                    {""},
 	"canonical/proof":              {"", "submit/codec"}, // the outputs in C(16)
 	"bundlequeue":                  {"", "anchor", "anchor/chainview"},
+	"ratelimit":                    {},
 	"statedb":                      {"statedb/ubt"},
 	"statedb/ubt":                  {},
 	"statedb/pebblestore":          {"statedb", "statedb/ubt"},

@@ -161,8 +161,8 @@ func (n *Node) makePool() (err error) {
 	cfg := txpool.DefaultConfig(n.cfg.ChainID)
 	cfg.BlockGasLimit = blockGasLimit
 	cfg.MaxPending, cfg.MaxParked, cfg.MaxQueued, cfg.MaxPerSender = n.cfg.MaxPool, n.cfg.MaxPool, n.cfg.MaxPool, n.cfg.MaxPerSender
-	cfg.MaxTxSize = 128 * 1024 // as geth: contracts of full size must fit
-	bytes := max(uint64(n.cfg.MaxPool)*cfg.MaxTxSize/8, cfg.MaxTxSize)
+	cfg.MaxTxSize = maxTxSize
+	bytes := n.cfg.poolBytes()
 	cfg.MaxPendingBytes, cfg.MaxParkedBytes, cfg.MaxQueuedBytes = bytes, bytes, bytes
 	// The base fee of the blocks is the market. A floor in the pool would be a
 	// second price that no wallet knows, because wallets compute their price

@@ -99,7 +99,15 @@ func (n *Node) PoolCounts() (pending, queued int) {
 	return s.Pending, s.Queued
 }
 
-// PoolContent returns the same transactions by sender.
+// PoolPressure returns how full the pool is with transactions that can run, by
+// number or by size: 0 if it is empty, 1 if it is full. It can be higher while
+// transactions of failed blocks are back in the pool.
+func (n *Node) PoolPressure() float64 {
+	s := n.pool.Stats()
+	return max(float64(s.Pending)/float64(n.cfg.MaxPool), float64(s.PendingBytes)/float64(n.cfg.poolBytes()))
+}
+
+// PoolContent returns the transactions of PoolCounts by sender.
 func (n *Node) PoolContent() (pending, queued map[common.Address][]*types.Transaction) {
 	return n.pool.Content()
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
 
-	"github.com/jamq/jamq/txpool"
+	"github.com/jamq/jamq/ratelimit"
 )
 
 // Admin implements the admin namespace: calls that change the node. It requires
 // a token.
 type Admin struct {
 	*api
-	limiter *txpool.Limiter
+	limiter *ratelimit.Limiter
 }
 
 // NodeInfo is the answer of admin_nodeInfo.

@@ -7,7 +7,7 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/jamq/jamq/examples/refnode/node"
-	"github.com/jamq/jamq/txpool"
+	"github.com/jamq/jamq/ratelimit"
 )
 
 // Version is the client name and version that web3_clientVersion returns.
@@ -28,7 +28,7 @@ type service struct {
 	receiver  any
 }
 
-func (a *api) services(limiter *txpool.Limiter) []service {
+func (a *api) services(limiter *ratelimit.Limiter) []service {
 	return []service{
 		{"eth", &Chain{a}},
 		{"eth", &State{a}},

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jamq/jamq/txpool"
+	"github.com/jamq/jamq/ratelimit"
 )
 
 // ErrInvalidConfig is wrapped by every error of Config.Validate.
@@ -67,25 +67,31 @@ type Config struct {
 	// single source may use a tenth of the maximum.
 	MaxSubscriptions int
 	// Limits bounds each source, which is an IPv4 address or the first 64 bits
-	// of an IPv6 address. Calls that cost more than a lookup count as its Txs,
-	// and all bytes sent to the node as its Bytes. Clients with a token are not
-	// limited.
-	Limits txpool.LimiterConfig
+	// of an IPv6 address, and each of its connections (HTTP or WebSocket). Calls
+	// that cost more than a lookup count as Txs, and all bytes sent to the node
+	// as Bytes. Clients with a token are not limited. If Surge.Pressure is nil,
+	// it is the pool's occupancy.
+	Limits ratelimit.Config
 	// LimitLoopback applies the limits to programs on this machine too. A
 	// reverse proxy is such a program: either let the proxy limit its clients,
 	// or set this field.
 	LimitLoopback bool
 }
 
+// sendMethod is the method that adds transactions to the pool.
+const sendMethod = "eth_sendRawTransaction"
+
 // DefaultConfig returns geth's defaults, and a limit of 200 calls and one
-// megabyte per second for each source.
+// megabyte per second for each source, and half of it for each connection.
 func DefaultConfig() Config {
-	limits := txpool.DefaultLimiterConfig()
-	limits.Source = txpool.Rate{Txs: 200, TxBurst: 200 * burstSeconds, Bytes: 1e6, ByteBurst: 16e6}
-	limits.Global = txpool.Rate{}
-	limits.Methods = map[string]txpool.Rate{
-		"eth_sendRawTransaction": {Txs: 2000, Bytes: 16e6},
-		"debug":                  {Txs: 20},
+	limits := ratelimit.DefaultConfig()
+	limits.Source = ratelimit.Rate{Txs: 200, TxBurst: 200 * burstSeconds, Bytes: 1e6, ByteBurst: 16e6}
+	limits.Connection = ratelimit.Rate{Txs: 100, TxBurst: 100 * burstSeconds, Bytes: 5e5, ByteBurst: 8e6}
+	limits.Global = ratelimit.Rate{}
+	limits.Surge.Methods = []string{sendMethod}
+	limits.Methods = map[string]ratelimit.Rate{
+		sendMethod: {Txs: 2000, Bytes: 16e6},
+		"debug":    {Txs: 20},
 	}
 	return Config{
 		API:         slices.Clone(namespaces),
@@ -131,8 +137,13 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("%w: %s is %v, want more than 0", ErrInvalidConfig, f.field, f.have)
 		}
 	}
-	if c.Limits.Source.ByteBurst != 0 && c.Limits.Source.ByteBurst < c.BodyBytes {
-		return fmt.Errorf("%w: Limits.Source.ByteBurst is %d, want at least BodyBytes, %d", ErrInvalidConfig, c.Limits.Source.ByteBurst, c.BodyBytes)
+	for _, f := range []struct {
+		field string
+		have  int
+	}{{"Source", c.Limits.Source.ByteBurst}, {"Connection", c.Limits.Connection.ByteBurst}} {
+		if f.have != 0 && f.have < c.BodyBytes {
+			return fmt.Errorf("%w: Limits.%s.ByteBurst is %d, want at least BodyBytes, %d", ErrInvalidConfig, f.field, f.have, c.BodyBytes)
+		}
 	}
 	if err := c.Limits.Validate(); err != nil {
 		return fmt.Errorf("%w: Limits: %w", ErrInvalidConfig, err)
@@ -141,7 +152,7 @@ func (c *Config) Validate() error {
 }
 
 // RegisterFlags adds the flags that set the config, with its values as defaults.
-// All names except the last two are geth's.
+// All names are geth's, except those of the limits.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	list := func(p *[]string, name, usage string) {
 		if len(*p) > 0 {
@@ -166,21 +177,48 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.DurationVar(&c.CallTime, "rpc.evmtimeout", c.CallTime, "maximum time of eth_call, eth_estimateGas, eth_createAccessList and traces")
 	fs.IntVar(&c.LogTerms, "rpc.logquerylimit", c.LogTerms, "maximum `number` of addresses, and of topics per position, in a query for logs")
 	fs.Uint64Var(&c.LogRange, "rpc.rangelimit", c.LogRange, "maximum `number` of blocks that a query for logs reads")
-	fs.Func("rpc.ratelimit", fmt.Sprintf("expensive `calls` per second and source, with bursts of %d seconds; 0: no limit (default %g)",
-		burstSeconds, c.Limits.Source.Txs), c.setRate)
-	fs.BoolVar(&c.LimitLoopback, "rpc.ratelimit.loopback", c.LimitLoopback, "apply -rpc.ratelimit to programs on this machine too")
+	c.registerLimits(fs)
+}
+
+// registerLimits adds the flags of Limits. geth has none of them.
+func (c *Config) registerLimits(fs *flag.FlagSet) {
+	rate := func(r *ratelimit.Rate, name, of string) {
+		usage := fmt.Sprintf("expensive `calls` per second and %s, with bursts of %d seconds; 0: no limit (default %g)", of, burstSeconds, r.Txs)
+		fs.Func(name, usage, func(text string) error { return setRate(r, text) })
+	}
+	rate(&c.Limits.Source, "rpc.ratelimit", "source")
+	rate(&c.Limits.Connection, "rpc.ratelimit.connection", "connection")
+	fs.IntVar(&c.Limits.Jitter, "rpc.ratelimit.jitter", c.Limits.Jitter, "maximum random addition to the time that a refused caller is asked to wait, in `permille`, 0 to 1000")
+	share := func(permille *int, name, usage string) {
+		fs.Func(name, fmt.Sprintf("%s (default %g)", usage, float64(*permille)/1000), func(text string) error { return setShare(permille, text) })
+	}
+	share(&c.Limits.Surge.Threshold, "rpc.surge", "`share` of the pool's capacity, 0 to 1, above which sends are refused at random, to be tried again after some seconds; 1: never")
+	share(&c.Limits.Surge.MaxRefusal, "rpc.surge.refusal", "`share` of sends, 0 to 0.99, that is refused when the pool is full")
+	underpriced := &c.Limits.Underpriced
+	fs.IntVar(&underpriced.Free, "rpc.underpriced", underpriced.Free, fmt.Sprintf("`number` of underpriced transactions that a source may send within %g minutes; each further one is a strike, and %d strikes are a ban", underpriced.Window.Minutes(), c.Limits.Strikes))
+	fs.BoolVar(&c.LimitLoopback, "rpc.ratelimit.loopback", c.LimitLoopback, "apply the limits to programs on this machine too")
 }
 
 // burstSeconds is the size of a burst, in seconds of the permitted rate.
 const burstSeconds = 5
 
-// setRate sets the rate of a source and its burst. Validate refuses values out of
-// range.
-func (c *Config) setRate(text string) error {
+// setRate sets a rate and its burst. Validate refuses values out of range.
+func setRate(r *ratelimit.Rate, text string) error {
 	rate, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return fmt.Errorf("%q is not a number", text)
 	}
-	c.Limits.Source.Txs, c.Limits.Source.TxBurst = rate, int(max(-1, min(math.Ceil(burstSeconds*rate), 1e9)))
+	r.Txs, r.TxBurst = rate, int(max(-1, min(math.Ceil(burstSeconds*rate), 1e9)))
+	return nil
+}
+
+// setShare sets a share in per mille from a number between 0 and 1. Validate
+// refuses values out of range.
+func setShare(permille *int, text string) error {
+	share, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(share) {
+		return fmt.Errorf("%q is not a number", text)
+	}
+	*permille = int(math.Round(max(-1, min(share, 1000)) * 1000))
 	return nil
 }

@@ -36,12 +36,14 @@
 //
 // Every client may call the namespaces in [Config].API. A client with a token
 // (HS256, as in geth's engine API) may call all namespaces and admin, without
-// limits. Other clients are limited by their address, with txpool's limiter:
-// all bytes count, and so do calls that cost more than a lookup.
+// limits. Other clients are limited by package ratelimit, by their address and
+// by their connection: all bytes count, and so do calls that cost more than a
+// lookup.
 //
 // A client that exceeds its byte rate gets HTTP status 429; a WebSocket is read
-// more slowly instead. A call above the rate returns error code -32005. A
-// client that sends transactions which no honest client sends is banned for a
-// while. Programs on the same machine are not limited unless
-// [Config].LimitLoopback is set.
+// more slowly instead. A call above the rate returns error code -32005. While
+// the pool is nearly full, sends are refused with that code at random. A client
+// is banned for a while if it sends transactions that no honest client sends, or
+// underpriced ones again and again. Programs on the same machine are not limited
+// unless [Config].LimitLoopback is set.
 package rpcapi

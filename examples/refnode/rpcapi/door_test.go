@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,8 +23,10 @@ import (
 	"github.com/golang-jwt/jwt/v4"
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/ratelimit"
 	"github.com/jamq/jamq/txpool"
 )
 
@@ -244,9 +247,9 @@ func TestRateLimits(t *testing.T) {
 	now := time.Unix(1000, 0)
 	s := serve(t, func(_ *node.Config, c *Config) {
 		c.LimitLoopback, c.BodyBytes, c.Secret = true, 1000, secret[:]
-		c.Limits.Now = func() time.Time { return now }
-		c.Limits.Source = txpool.Rate{Txs: 1, TxBurst: 4, Bytes: 1000, ByteBurst: 3000}
-		c.Limits.Methods = map[string]txpool.Rate{"debug": {Txs: 2}}
+		c.Limits.Now, c.Limits.Jitter = func() time.Time { return now }, 0
+		c.Limits.Source = ratelimit.Rate{Txs: 1, TxBurst: 4, Bytes: 1000, ByteBurst: 3000}
+		c.Limits.Methods = map[string]ratelimit.Rate{"debug": {Txs: 2}}
 		c.Limits.Strikes = 3
 	})
 	c, admin := s.dial(s.server.URL), s.dial(s.server.URL, rpc.WithHTTPAuth(gethnode.NewJWTAuth(secret)))
@@ -311,27 +314,183 @@ func TestRateLimits(t *testing.T) {
 	require.NoError(t, expensive())
 }
 
-// A low rate has a low burst: else the limit would not be felt for minutes.
-func TestRateFlag(t *testing.T) {
-	for text, want := range map[string]txpool.Rate{"5": {Txs: 5, TxBurst: 25}, "0.1": {Txs: 0.1, TxBurst: 1}, "0": {}} {
-		c := DefaultConfig()
-		fs := flag.NewFlagSet("", flag.ContinueOnError)
-		c.RegisterFlags(fs)
-		require.NoError(t, fs.Parse([]string{"-rpc.ratelimit", text}))
-		require.NoError(t, c.Validate())
-		require.Equal(t, want.Txs, c.Limits.Source.Txs)
-		require.Equal(t, want.TxBurst, c.Limits.Source.TxBurst)
+// Each connection has its own limits, over HTTP and WebSocket. One that uses up
+// its limit leaves the rest of the source's limit to the others.
+func TestConnectionLimits(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := serve(t, func(_ *node.Config, c *Config) {
+		c.LimitLoopback, c.BodyBytes = true, 1000
+		c.Limits.Now, c.Limits.Jitter = func() time.Time { return now }, 0
+		c.Limits.Source = ratelimit.Rate{Txs: 1, TxBurst: 8, Bytes: 1000, ByteBurst: 5000}
+		c.Limits.Connection = ratelimit.Rate{Txs: 0.5, TxBurst: 2, Bytes: 1000, ByteBurst: 2000}
+	})
+	expensive := func(c *rpc.Client) error { return c.CallContext(t.Context(), new(any), "eth_call", map[string]any{}) }
+	web := func() *rpc.Client { // a client with one connection
+		transport := &http.Transport{MaxConnsPerHost: 1}
+		t.Cleanup(transport.CloseIdleConnections)
+		return s.dial(s.server.URL, rpc.WithHTTPClient(&http.Client{Transport: transport}))
 	}
-	for _, text := range []string{"-1", "NaN", "many"} {
+	for name, connect := range map[string]func() *rpc.Client{"HTTP": web, "WebSocket": func() *rpc.Client { return s.dial(s.ws()) }} {
+		t.Run(name, func(t *testing.T) {
+			now = now.Add(time.Minute)
+			greedy, modest := connect(), connect()
+			for range 2 {
+				require.NoError(t, expensive(greedy))
+			}
+			for range 5 {
+				err := expensive(greedy)
+				require.ErrorContains(t, err, "rate limit exceeded: connection, try again in 2s")
+				require.Equal(t, CodeLimited, code(err))
+			}
+			require.NoError(t, expensive(modest))
+			now = now.Add(2 * time.Second)
+			require.NoError(t, expensive(greedy))
+		})
+	}
+
+	// Bytes are limited for each connection too.
+	now = now.Add(time.Minute)
+	c := web()
+	var err error
+	for range 3 {
+		err = c.CallContext(t.Context(), new(any), "web3_sha3", hexutil.Bytes(make([]byte, 400)))
+	}
+	require.ErrorContains(t, err, "429")
+	require.ErrorContains(t, err, "rate limit exceeded: connection")
+	require.NoError(t, web().CallContext(t.Context(), new(any), "eth_chainId"))
+}
+
+// A WebSocket that is closed is forgotten: another connection from the same
+// address and port has a full limit.
+func TestClosedSocketIsForgotten(t *testing.T) {
+	rates := DefaultConfig().Limits
+	rates.Connection = ratelimit.Rate{Bytes: 1, ByteBurst: 10}
+	limiter, err := ratelimit.New(rates)
+	require.NoError(t, err)
+	from := ratelimit.Call{Source: "192.0.2.7", Connection: "192.0.2.7:80"}
+	client, server := net.Pipe()
+	defer client.Close()
+	socket := &slowConn{Conn: server, limiter: limiter, from: from, closed: make(chan struct{})}
+	go func() { _, _ = client.Write(make([]byte, 10)) }()
+	n, err := socket.Read(make([]byte, 100))
+	require.NoError(t, err)
+	require.Equal(t, 10, n)
+	from.Bytes = 10
+	require.ErrorContains(t, limiter.Allow(from), "connection")
+	require.NoError(t, socket.Close())
+	require.NoError(t, limiter.Allow(from))
+	_ = socket.Close() // again: the limiter forgets it once only
+	require.ErrorContains(t, limiter.Allow(from), "connection")
+}
+
+// While the pool is nearly full, sends are refused at random. A client that waits
+// is admitted, and other calls are not affected.
+func TestSurge(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := serve(t, func(n *node.Config, c *Config) {
+		*n = node.DefaultConfig(jamq.Tiny(), time.Hour, 1) // no block within the test
+		n.MaxTxsPerBundle, n.MaxPool = 100, 4
+		c.LimitLoopback = true
+		c.Limits.Now, c.Limits.Rand = func() time.Time { return now }, func() float64 { return 0 }
+		c.Limits.Surge.Threshold = 500
+	})
+	for name, url := range map[string]string{"HTTP": s.server.URL, "WebSocket": s.ws()} {
+		t.Run(name, func(t *testing.T) {
+			c := s.dial(url)
+			send := func() error {
+				raw, err := s.sign(0, &common.Address{1}, 0, nil).MarshalBinary()
+				require.NoError(t, err)
+				return c.CallContext(t.Context(), new(any), "eth_sendRawTransaction", hexutil.Bytes(raw))
+			}
+			for s.node.PoolPressure() <= 0.5 {
+				require.NoError(t, send())
+			}
+			require.Equal(t, 0.75, s.node.PoolPressure())
+			err := send()
+			require.ErrorContains(t, err, "node is busy: surge, try again in 1s")
+			require.Equal(t, CodeLimited, code(err))
+			require.NoError(t, c.CallContext(t.Context(), new(any), "eth_call", map[string]any{}))
+			now = now.Add(time.Second)
+			s.nonces[0]--
+			require.NoError(t, send())
+			require.Equal(t, 1.0, s.node.PoolPressure())
+			pending, _ := s.node.PoolContent()
+			for _, tx := range slices.Backward(pending[s.node.Accounts()[0].Address]) {
+				require.NoError(t, s.node.RemovePooled(tx.Hash()))
+			}
+			require.Zero(t, s.node.PoolPressure())
+			s.nonces[0] = 0
+		})
+	}
+}
+
+// A source that sends underpriced replacements again and again is banned. A few
+// are free.
+func TestUnderpriced(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := serve(t, func(_ *node.Config, c *Config) {
+		fs := flag.NewFlagSet("", flag.ContinueOnError)
+		c.RegisterFlags(fs)
+		require.NoError(t, fs.Parse([]string{"-rpc.underpriced", "4", "-rpc.ratelimit.loopback"}))
+		c.Limits.Now = func() time.Time { return now }
+		c.Limits.Strikes = 3
+	})
+	s.nonces[0] = 1 // behind a gap, so that it stays
+	s.send(0, &common.Address{1}, 0, nil)
+	s.nonces[0] = 1
+	raw, err := s.sign(0, &common.Address{2}, 0, nil).MarshalBinary() // at the same price
+	require.NoError(t, err)
+	send := func(c *rpc.Client) error {
+		return c.CallContext(t.Context(), new(any), "eth_sendRawTransaction", hexutil.Bytes(raw))
+	}
+	c := s.dial(s.server.URL)
+	for range 4 + 3 {
+		require.ErrorContains(t, send(c), "replacement transaction underpriced")
+	}
+	require.ErrorContains(t, send(c), "banned: ban, try again in 1m0s")
+
+	// Later the free ones are back, over a WebSocket too.
+	now = now.Add(10 * time.Minute)
+	socket := s.dial(s.ws())
+	for range 4 {
+		require.ErrorContains(t, send(socket), "replacement transaction underpriced")
+	}
+	require.NoError(t, socket.CallContext(t.Context(), new(any), "eth_call", map[string]any{}))
+	for range 3 {
+		require.ErrorContains(t, send(socket), "replacement transaction underpriced")
+	}
+	require.Error(t, send(socket), "the connection of a banned source is closed")
+	_, err = rpc.DialOptions(t.Context(), s.ws())
+	require.ErrorContains(t, err, "429")
+}
+
+// A low rate has a low burst: otherwise the limit would have no effect for
+// minutes.
+func TestRateFlag(t *testing.T) {
+	for text, want := range map[string]ratelimit.Rate{"5": {Txs: 5, TxBurst: 25}, "0.1": {Txs: 0.1, TxBurst: 1}, "0": {}} {
 		c := DefaultConfig()
 		fs := flag.NewFlagSet("", flag.ContinueOnError)
-		fs.SetOutput(io.Discard)
 		c.RegisterFlags(fs)
-		err := fs.Parse([]string{"-rpc.ratelimit", text})
-		if err == nil {
-			err = c.Validate()
+		require.NoError(t, fs.Parse([]string{"-rpc.ratelimit", text, "-rpc.ratelimit.connection", text, "-rpc.ratelimit.jitter", "7", "-rpc.surge", "0.25", "-rpc.surge.refusal", "0.5"}))
+		require.NoError(t, c.Validate())
+		require.Equal(t, []int{7, 250, 500}, []int{c.Limits.Jitter, c.Limits.Surge.Threshold, c.Limits.Surge.MaxRefusal})
+		for _, have := range []ratelimit.Rate{c.Limits.Source, c.Limits.Connection} {
+			require.Equal(t, want.Txs, have.Txs)
+			require.Equal(t, want.TxBurst, have.TxBurst)
 		}
-		require.Error(t, err, text)
+	}
+	for _, name := range []string{"-rpc.ratelimit", "-rpc.ratelimit.connection", "-rpc.ratelimit.jitter", "-rpc.surge", "-rpc.surge.refusal", "-rpc.underpriced"} {
+		for _, text := range []string{"-1", "NaN", "many"} {
+			c := DefaultConfig()
+			fs := flag.NewFlagSet("", flag.ContinueOnError)
+			fs.SetOutput(io.Discard)
+			c.RegisterFlags(fs)
+			err := fs.Parse([]string{name, text})
+			if err == nil {
+				err = c.Validate()
+			}
+			require.Error(t, err, "%s %s", name, text)
+		}
 	}
 }
 
@@ -339,7 +498,7 @@ func TestRateFlag(t *testing.T) {
 func TestSlowSocket(t *testing.T) {
 	s := serve(t, func(_ *node.Config, c *Config) {
 		c.LimitLoopback, c.BodyBytes = true, 20_000
-		c.Limits.Source = txpool.Rate{Bytes: 40_000, ByteBurst: 20_000}
+		c.Limits.Source = ratelimit.Rate{Bytes: 40_000, ByteBurst: 20_000}
 	})
 	socket := s.dial(s.ws())
 	began := time.Now()
@@ -388,6 +547,7 @@ func TestConfig(t *testing.T) {
 		"FilterTime":       func(c *Config) { c.FilterTime = 0 },
 		"MaxSubscriptions": func(c *Config) { c.MaxSubscriptions = 0 },
 		"Limits.Source":    func(c *Config) { c.Limits.Source.ByteBurst = 1 },
+		"Limits.Conn":      func(c *Config) { c.Limits.Connection.ByteBurst = 1 },
 		"Strikes":          func(c *Config) { c.Limits.Strikes = 0 },
 	} {
 		c := DefaultConfig()

@@ -16,14 +16,15 @@ import (
 
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/jamq/jamq/ratelimit"
 	"github.com/jamq/jamq/txpool"
 )
 
-// limits applies the pool's limiter to each source: to the bytes of every
-// request, and to the calls that cost more than a lookup. A nil *limits allows
-// everything.
+// limits applies the limiter to each source and connection: to the bytes of
+// every request, and to the calls that cost more than a lookup. A connection is
+// the remote address with its port. A nil *limits allows everything.
 type limits struct {
-	limiter  *txpool.Limiter
+	limiter  *ratelimit.Limiter
 	loopback bool // limit loopback addresses too
 }
 
@@ -59,25 +60,30 @@ func (l *limits) source(ctx context.Context) string {
 	return source
 }
 
-// call takes one call of method from the source's limit, and size bytes from
-// the method's own limit. It returns an error with code CodeLimited if either
-// is exhausted.
+// call takes one call of method from the limits of the source and of its
+// connection, and size bytes from the method's limit too. It returns an error
+// with code CodeLimited if one is exhausted.
 func (l *limits) call(ctx context.Context, method string, size int) error {
 	source := l.source(ctx)
 	if source == "" {
 		return nil
 	}
-	if err := l.limiter.Allow(source, method, 1, size); err != nil {
+	call := ratelimit.Call{Source: source, Connection: rpc.PeerInfoFromContext(ctx).RemoteAddr, Method: method, Txs: 1, Bytes: size}
+	if err := l.limiter.Allow(call); err != nil {
 		return codedError{err, CodeLimited}
 	}
 	return nil
 }
 
-// strike counts a strike against the source of a transaction if err shows that
-// no honest client sends it.
+// strike counts an offence of a transaction's source if err shows one.
 func (l *limits) strike(ctx context.Context, err error) {
-	if source := l.source(ctx); source != "" && txpool.Spam(err) {
-		l.limiter.Strike(source, 1)
+	source := l.source(ctx)
+	switch {
+	case source == "":
+	case txpool.Spam(err):
+		l.limiter.Strike(source, ratelimit.Invalid)
+	case txpool.Underpriced(err):
+		l.limiter.Strike(source, ratelimit.Underpriced)
 	}
 }
 
@@ -100,7 +106,7 @@ func (l *limits) http(maxBody int, next http.Handler) http.Handler {
 			http.Error(w, "the request body cannot be read", http.StatusBadRequest)
 			return
 		}
-		if err := l.limiter.Allow(source, "", 0, len(body)); err != nil {
+		if err := l.limiter.Allow(ratelimit.Call{Source: source, Connection: r.RemoteAddr, Bytes: len(body)}); err != nil {
 			refuse(w, err)
 			return
 		}
@@ -112,7 +118,7 @@ func (l *limits) http(maxBody int, next http.Handler) http.Handler {
 // refuse answers with status 429, a Retry-After header and a JSON-RPC error
 // with code CodeLimited. ethers and viem read all three.
 func refuse(w http.ResponseWriter, err error) {
-	var limit *txpool.LimitError
+	var limit *ratelimit.Error
 	if errors.As(err, &limit) && limit.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(limit.RetryAfter.Seconds()))))
 	}
@@ -127,11 +133,11 @@ func (l *limits) webSocket(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		source, limited := l.sourceOf(r.RemoteAddr)
 		if _, banned := l.limiter.Banned(source); limited && banned {
-			refuse(w, l.limiter.Allow(source, "", 0, 0))
+			refuse(w, l.limiter.Allow(ratelimit.Call{Source: source}))
 			return
 		}
 		if limited {
-			w = slowSocket{w, l.limiter, source}
+			w = slowSocket{w, l.limiter, ratelimit.Call{Source: source, Connection: r.RemoteAddr}}
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -140,8 +146,8 @@ func (l *limits) webSocket(next http.Handler) http.Handler {
 // slowSocket is a ResponseWriter whose hijacked connection is read slowly.
 type slowSocket struct {
 	http.ResponseWriter
-	limiter *txpool.Limiter
-	source  string
+	limiter *ratelimit.Limiter
+	from    ratelimit.Call // source and connection
 }
 
 // Hijack implements http.Hijacker.
@@ -150,15 +156,15 @@ func (w slowSocket) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &slowConn{Conn: conn, limiter: w.limiter, source: w.source, closed: make(chan struct{})}, buffered, nil
+	return &slowConn{Conn: conn, limiter: w.limiter, from: w.from, closed: make(chan struct{})}, buffered, nil
 }
 
 // slowConn waits after each read until the limiter allows the bytes that were
 // read.
 type slowConn struct {
 	net.Conn
-	limiter *txpool.Limiter
-	source  string
+	limiter *ratelimit.Limiter
+	from    ratelimit.Call // source and connection
 	once    sync.Once
 	closed  chan struct{}
 }
@@ -167,12 +173,14 @@ type slowConn struct {
 // if the source has been banned.
 func (c *slowConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
+	read := c.from
+	read.Bytes = n
 	for err == nil {
-		var limit *txpool.LimitError
-		if !errors.As(c.limiter.Allow(c.source, "", 0, n), &limit) {
+		var limit *ratelimit.Error
+		if !errors.As(c.limiter.Allow(read), &limit) {
 			break
 		}
-		if limit.RetryAfter < 0 || errors.Is(limit, txpool.ErrBanned) {
+		if limit.RetryAfter < 0 || errors.Is(limit, ratelimit.ErrBanned) {
 			return 0, limit
 		}
 		timer := time.NewTimer(limit.RetryAfter)
@@ -186,8 +194,11 @@ func (c *slowConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements net.Conn.
+// Close implements net.Conn. The limiter forgets the connection.
 func (c *slowConn) Close() error {
-	c.once.Do(func() { close(c.closed) })
+	c.once.Do(func() {
+		close(c.closed)
+		c.limiter.Forget(c.from.Source, c.from.Connection)
+	})
 	return c.Conn.Close()
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/examples/refnode/page"
-	"github.com/jamq/jamq/txpool"
+	"github.com/jamq/jamq/ratelimit"
 )
 
 // Handler returns a handler that serves JSON-RPC over HTTP and WebSocket on one
@@ -49,7 +49,11 @@ func newDoor(n *node.Node, cfg *Config) (*door, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	limiter, err := txpool.NewLimiter(cfg.Limits)
+	rates := cfg.Limits
+	if rates.Surge.Pressure == nil {
+		rates.Surge.Pressure = n.PoolPressure
+	}
+	limiter, err := ratelimit.New(rates)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +105,7 @@ func (d *door) stop() {
 }
 
 // newServer returns a server for the namespaces in names.
-func newServer(a *api, limiter *txpool.Limiter, names []string) (*rpc.Server, error) {
+func newServer(a *api, limiter *ratelimit.Limiter, names []string) (*rpc.Server, error) {
 	server := rpc.NewServer()
 	server.SetBatchLimits(a.cfg.BatchItems, a.cfg.BatchBytes)
 	server.SetHTTPBodyLimit(a.cfg.BodyBytes)

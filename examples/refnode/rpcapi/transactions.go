@@ -19,7 +19,7 @@ type Transactions struct{ *api }
 // SendRawTransaction implements eth_sendRawTransaction. raw is the binary
 // encoding of a signed transaction of type 0, 1, 2 or 4.
 func (a *Transactions) SendRawTransaction(ctx context.Context, raw hexutil.Bytes) (common.Hash, error) {
-	if err := a.limits.call(ctx, "eth_sendRawTransaction", len(raw)); err != nil {
+	if err := a.limits.call(ctx, sendMethod, len(raw)); err != nil {
 		return common.Hash{}, err
 	}
 	tx := new(types.Transaction)

@@ -1,0 +1,90 @@
+package ratelimit
+
+import (
+	"math"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// buckets are the token buckets of a rate. A nil bucket does not limit.
+type buckets struct{ txs, bytes *rate.Limiter }
+
+func newBuckets(r Rate) buckets {
+	return buckets{newBucket(r.Txs, r.TxBurst), newBucket(r.Bytes, r.ByteBurst)}
+}
+
+func newBucket(perSecond float64, burst int) *rate.Limiter {
+	if perSecond == 0 {
+		return nil
+	}
+	if burst == 0 {
+		burst = int(max(min(math.Ceil(perSecond), math.MaxInt32), 1))
+	}
+	return rate.NewLimiter(rate.Limit(perSecond), burst)
+}
+
+// limit is the buckets of a limit with the limit's name.
+type limit struct {
+	name string
+	buckets
+}
+
+// longestWait returns the time until the given amounts are available in all
+// limits, and the limit with this time: 0 if they are available now, and never
+// if they exceed a burst.
+func longestWait(limits []limit, now time.Time, txs, bytes int) (name string, longest time.Duration) {
+	for _, limit := range limits {
+		wait := limit.wait(now, txs, bytes)
+		if wait == never {
+			return limit.name, never
+		}
+		if wait > longest {
+			name, longest = limit.name, wait
+		}
+	}
+	return name, longest
+}
+
+// never is the wait for an amount that exceeds a burst.
+const never = time.Duration(-1)
+
+func (b buckets) wait(now time.Time, txs, bytes int) time.Duration {
+	first, second := wait(b.txs, now, txs), wait(b.bytes, now, bytes)
+	if first == never || second == never {
+		return never
+	}
+	return max(first, second)
+}
+
+// wait returns the time until a bucket has n tokens, rounded up to a
+// millisecond. The rounding also covers the error of the bucket's floating-point
+// numbers, so that the tokens are there after that time. A lack that refills in
+// less than a nanosecond is such an error too, and AllowN accepts it.
+func wait(bucket *rate.Limiter, now time.Time, n int) time.Duration {
+	if bucket == nil {
+		return 0
+	}
+	if n > bucket.Burst() {
+		return never
+	}
+	seconds := (float64(n) - bucket.TokensAt(now)) / float64(bucket.Limit())
+	if seconds*float64(time.Second) < 1 {
+		return 0
+	}
+	milliseconds := math.Ceil(seconds * 1000)
+	return time.Duration(min(milliseconds, maxWait.Seconds()*1000)) * time.Millisecond
+}
+
+// maxWait is the longest wait before jitter. A longer one could overflow.
+const maxWait = 100 * 365 * 24 * time.Hour
+
+// take removes tokens from the buckets. They must be available.
+func (b buckets) take(now time.Time, txs, bytes int) {
+	if b.txs != nil {
+		b.txs.AllowN(now, txs)
+	}
+	if b.bytes != nil {
+		b.bytes.AllowN(now, bytes)
+	}
+}

@@ -1,0 +1,53 @@
+package ratelimit
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+var (
+	// ErrInvalidConfig is wrapped by every error of Config.Validate.
+	ErrInvalidConfig = errors.New("ratelimit: invalid config")
+	// ErrRateLimited is wrapped by an [Error] if a connection, a source, a
+	// method or all sources together exceed a rate.
+	ErrRateLimited = errors.New("rate limit exceeded")
+	// ErrBanned is wrapped by an [Error] if the source is banned.
+	ErrBanned = errors.New("banned")
+	// ErrSurge is wrapped by an [Error] if the host is busy and Config.Surge
+	// refused the call.
+	ErrSurge = errors.New("node is busy")
+)
+
+// Error is the error of Limiter.Allow. It wraps ErrRateLimited, ErrSurge
+// or ErrBanned.
+type Error struct {
+	// Limit is the limit that refused the call: "connection", "source",
+	// "method", "global", "surge" or "ban". If several limits refused it, it is
+	// the one with the longest wait.
+	Limit string
+	// RetryAfter is a time after which the same call succeeds if no other call
+	// uses the limits in between. If a rate refused the call, Surge can refuse
+	// it once more then. A negative value means that the call can never succeed,
+	// because it exceeds a burst.
+	RetryAfter time.Duration
+}
+
+// Error returns the limit and the time to wait.
+func (e *Error) Error() string {
+	if e.RetryAfter < 0 {
+		return fmt.Sprintf("%v: more at once than the limit of the %s allows", e.Unwrap(), e.Limit)
+	}
+	return fmt.Sprintf("%v: %s, try again in %v", e.Unwrap(), e.Limit, e.RetryAfter)
+}
+
+// Unwrap returns the error that belongs to Limit.
+func (e *Error) Unwrap() error {
+	switch e.Limit {
+	case "ban":
+		return ErrBanned
+	case "surge":
+		return ErrSurge
+	}
+	return ErrRateLimited
+}
