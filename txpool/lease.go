@@ -216,6 +216,7 @@ func (l *Lease) closeLocked(kind Kind, each func(*core, *account, []*entry)) err
 	p := l.pool
 	p.freeze()
 	defer p.thaw()
+	l.endSession()
 	err := p.step(func(c *core) error {
 		if p.leases[l.id] != l {
 			return l.closedError()
@@ -231,6 +232,18 @@ func (l *Lease) closeLocked(kind Kind, each func(*core, *account, []*entry)) err
 	}
 	l.inSlices(each)
 	return nil
+}
+
+// endSession makes the lease's session take no more transactions, if there is
+// one. A closed lease must not grow, because nothing would give its
+// transactions back. The caller holds p.long.
+func (l *Lease) endSession() {
+	l.pool.lock()
+	s := l.session
+	l.pool.mu.Unlock()
+	if s != nil {
+		s.end()
+	}
 }
 
 // inSlices calls each with the lease's transactions, in order, grouped by

@@ -66,7 +66,7 @@ const maxSkips = 4096
 //
 // The transactions are in one lease, which grows with the session and does not
 // expire while the session's context lives. A session ends with Commit, Release
-// or Seal. It must not be used by several goroutines concurrently.
+// or Seal, or when its lease is closed. It must not be used by several goroutines concurrently.
 type Session struct {
 	pool   *Pool
 	ctx    context.Context
@@ -283,11 +283,14 @@ func (s *Session) Commit() error {
 // are not exempt from the caps. After Seal, Commit or Release it changes
 // nothing and returns an error that wraps ErrLeaseClosed.
 func (s *Session) Release() error {
-	if s.lease.session != s {
+	defer s.pool.begin()()
+	s.pool.lock()
+	ended := s.lease.session != s
+	s.pool.mu.Unlock()
+	if ended {
 		return s.lease.closedError()
 	}
-	s.finish()
-	return s.lease.close(leaseReleased, func(c *core, a *account, txs []*entry) {
+	return s.lease.closeLocked(leaseReleased, func(c *core, a *account, txs []*entry) {
 		for _, e := range txs {
 			c.apply(c.decideReturn(e, false))
 		}

@@ -1,0 +1,50 @@
+package txpool_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/txpool"
+)
+
+// A lease that the host closes ends its session. Otherwise the session would
+// put more transactions into a lease that nothing closes.
+func TestClosedLeaseEndsSession(t *testing.T) {
+	for name, closeLease := range map[string]func(*txpool.Lease) error{
+		"commit": (*txpool.Lease).Commit, "release": (*txpool.Lease).Release,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t, nil)
+			first, second := transfer(0, 0, 9, 0), transfer(1, 0, 5, 0)
+			require.NoError(t, h.pool.Add(first))
+			require.NoError(t, h.pool.Add(second))
+			s := h.pool.Build(context.Background(), txpool.Budget{})
+			require.Equal(t, first.Hash(), s.Next().Hash())
+			require.NoError(t, closeLease(s.Lease()))
+			require.Nil(t, s.Next())
+			require.Equal(t, txpool.StatusPending, h.pool.Status(second.Hash()))
+			require.Zero(t, h.pool.Stats().Leased)
+			require.NoError(t, h.pool.CheckAll())
+		})
+	}
+}
+
+// A session whose context is done ends when its lease expires, and its sender's
+// other transactions get their places again.
+func TestExpiredLeaseEndsSession(t *testing.T) {
+	h := newHost(t, nil)
+	poor, rich := transfer(0, 0, 2, 0), transfer(0, 1, 20, 0)
+	require.NoError(t, h.pool.Add(poor))
+	require.NoError(t, h.pool.Add(rich))
+	ctx, cancel := context.WithCancel(context.Background())
+	s := h.pool.Build(ctx, txpool.Budget{})
+	require.Equal(t, poor.Hash(), s.Next().Hash())
+	cancel()
+	h.now = h.now.Add(2 * h.cfg.LeaseLifetime)
+	h.pool.CleanupExpired()
+	require.Zero(t, h.pool.Stats().Leases)
+	require.ErrorIs(t, s.Release(), txpool.ErrLeaseClosed, "the session has ended")
+	require.NoError(t, h.pool.CheckAll())
+}
