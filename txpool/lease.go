@@ -173,6 +173,7 @@ func (l *Lease) commitRecords() (records [][]byte) {
 		return nil
 	}
 	if !l.sealed {
+		l.opened = nil // of a commit that the journal refused
 		for _, e := range l.txs {
 			if l.holds(e) {
 				l.opened = append(l.opened, e.hash())
