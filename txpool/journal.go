@@ -431,13 +431,13 @@ func (p *Pool) copySenders(next Journal) (entries []*entry, err error) {
 func (p *Pool) copyTo(next Journal, get func() [][]byte) error {
 	p.out.journaling.Lock()
 	defer p.out.journaling.Unlock()
+	if p.out.rotationErr != nil { // before get, which may change the journal
+		return p.out.rotationErr
+	}
 	p.lock()
 	old := p.out.journal
 	records := get()
 	p.mu.Unlock()
-	if p.out.rotationErr != nil {
-		return p.out.rotationErr
-	}
 	if err := next.Append(records...); err != nil {
 		p.out.journal = old
 		return err
