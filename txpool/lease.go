@@ -114,10 +114,14 @@ func (l *Lease) Reject(hash common.Hash, reason error) error {
 }
 
 // Return gives one transaction of the lease back to the pool, for example
-// because it did not fit. The caps apply to it as before. Errors wrap
+// because it did not fit. The caps apply to it as before. If the lease's session
+// still runs, it takes no other transaction of the sender. Errors wrap
 // ErrLeaseClosed or ErrNotLeased.
 func (l *Lease) Return(hash common.Hash) error {
 	return l.pass(hash, func(c *core, e *entry) {
+		if l.session != nil {
+			l.session.putAside(e, SkipLater)
+		}
 		c.emit(Event{Kind: leaseReturned, lease: l}, e)
 		c.apply(c.decideReturn(e, false))
 	})

@@ -48,3 +48,19 @@ func TestExpiredLeaseEndsSession(t *testing.T) {
 	require.ErrorIs(t, s.Release(), txpool.ErrLeaseClosed, "the session has ended")
 	require.NoError(t, h.pool.CheckAll())
 }
+
+// A transaction that the host returns from the lease of a running session is
+// not taken again: it would be in the block twice.
+func TestReturnedDuringSession(t *testing.T) {
+	h := newHost(t, nil)
+	back, child := transfer(0, 0, 9, 0), transfer(0, 1, 9, 0)
+	require.NoError(t, h.pool.Add(back))
+	require.NoError(t, h.pool.Add(child))
+	s := h.pool.Build(context.Background(), txpool.Budget{})
+	require.Equal(t, back.Hash(), s.Next().Hash())
+	require.NoError(t, s.Lease().Return(back.Hash()))
+	require.Nil(t, s.Next())
+	require.Empty(t, s.Lease().Transactions())
+	require.Equal(t, txpool.SkipLater, s.Skipped()[0].Reason)
+	require.Equal(t, txpool.SkipAncestor, s.Skipped()[1].Reason)
+}
