@@ -33,6 +33,7 @@ func (c *core) apply(p plan) {
 	if p.reprice {
 		for _, e := range a.txs {
 			e.rank = c.fees.rank(e.entry)
+			c.rerate(e.entry)
 		}
 	}
 	from := p.index

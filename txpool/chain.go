@@ -183,9 +183,7 @@ func (c *core) index(e *entry) {
 			c.surplus.ReplaceOrInsert(at)
 		}
 		c.rate(e)
-		for _, s := range c.sessions {
-			s.notice(e)
-		}
+		c.noticed(e)
 	case e.waiting:
 		c.comers[e.class()].ReplaceOrInsert(at)
 	case e.status == parked:

@@ -94,9 +94,9 @@ type Session struct {
 
 // turn is the state of a sender in a session.
 type turn struct {
-	read  bool // account was read
-	aside bool // sender is put aside for this session
-	in    bool // head is in Session.heads, or rested
+	read  bool  // account was read
+	aside bool  // sender is put aside for this session
+	head  *head // in Session.heads, or rested; nil if there is none
 }
 
 // Build begins a session. Equal pools and states, and equal answers of the
@@ -332,8 +332,8 @@ func (s *Session) pick(c *core) (e *entry, unread, more bool) {
 			if s.rested == nil {
 				return nil, false, false
 			}
-			heap.Push(&s.heads, s.rested) // no other sender
-			s.rested, s.row = nil, 0
+			s.resume() // no other sender
+			s.row = 0
 		}
 		e := s.pop(c)
 		if e == nil {
@@ -383,20 +383,30 @@ func (s *Session) take(c *core, e *entry) {
 	c.lend(e, s.lease)
 	s.lease.txs = append(s.lease.txs, e)
 	s.current = e
-	if s.rested != nil && a.address != s.last {
-		heap.Push(&s.heads, s.rested)
-		s.rested = nil
-	}
 	if a.address != s.last {
+		s.resume()
 		s.last, s.row = a.address, 0
 	}
 	s.row++
 	s.push(c, a.head())
 }
 
+// resume lets the sender that rests take part again.
+func (s *Session) resume() {
+	if h := s.rested; h != nil {
+		s.rested = nil
+		h.place = noLead // popped first, to find its place
+		heap.Push(&s.heads, h)
+	}
+}
+
 // putAside takes no more transactions of an entry's sender.
 func (s *Session) putAside(e *entry, reason SkipReason) {
-	s.senders[e.account.address].aside = true
+	t := s.senders[e.account.address]
+	if t.aside {
+		return
+	}
+	t.aside = true
 	if reason != "" {
 		s.skip(e, reason)
 	}
@@ -415,8 +425,16 @@ func (s *Session) skip(e *entry, reason SkipReason) {
 	}
 }
 
-// notice considers an entry that became pending during the session. If it is
-// behind the ones that were not visited, it is visited with them.
+// noticed lets the running sessions notice a pending entry.
+func (c *core) noticed(e *entry) {
+	for _, s := range c.sessions {
+		s.notice(e)
+	}
+}
+
+// notice considers an entry that became pending or changed its place during the
+// session. If it is behind the ones that were not visited, it is visited with
+// them.
 func (s *Session) notice(e *entry) {
 	address := e.account.address
 	t := s.senders[address]
@@ -426,11 +444,17 @@ func (s *Session) notice(e *entry) {
 	case t == nil:
 		t = new(turn)
 		s.senders[address] = t
-	case t.aside || t.in:
+	case t.aside:
+		return
+	case t.head != nil:
+		if t.head.index >= 0 { // it may be better now
+			t.head.place = noLead
+			heap.Fix(&s.heads, t.head.index)
+		}
 		return
 	}
-	t.in = true
-	heap.Push(&s.heads, &head{place: noLead, address: address}) // popped first, to find its place
+	t.head = &head{place: noLead, address: address} // popped first, to find its place
+	heap.Push(&s.heads, t.head)
 }
 
 // visit adds a sender's next transaction to the heads.
@@ -448,8 +472,8 @@ func (s *Session) push(c *core, e *entry) {
 		return
 	}
 	address := e.account.address
-	h := &head{place: c.keyOf(e, s.now), address: address, entry: e}
-	s.senders[address].in = true
+	h := &head{place: c.keyOf(e, s.now), address: address, entry: e, index: -1}
+	s.senders[address].head = h
 	if s.budget.PerSender > 0 && address == s.last && s.row >= s.budget.PerSender {
 		s.rested = h
 		return
@@ -462,7 +486,7 @@ func (s *Session) push(c *core, e *entry) {
 func (s *Session) pop(c *core) *entry {
 	h := heap.Pop(&s.heads).(*head)
 	t := s.senders[h.address]
-	t.in = false
+	t.head = nil
 	a := c.accounts.get(h.address)
 	if a == nil || t.aside {
 		return nil
@@ -492,6 +516,7 @@ type head struct {
 	place   // higher scores first, then earlier arrivals
 	address common.Address
 	entry   *entry
+	index   int // in heads, or -1
 }
 
 // heads is a heap with the best head at its top.
@@ -499,11 +524,18 @@ type heads []*head
 
 func (h heads) Len() int           { return len(h) }
 func (h heads) Less(i, j int) bool { return h[i].before(h[j].place) }
-func (h heads) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *heads) Push(x any)        { *h = append(*h, x.(*head)) }
+func (h heads) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+func (h *heads) Push(x any) {
+	x.(*head).index = len(*h)
+	*h = append(*h, x.(*head))
+}
 func (h *heads) Pop() any {
 	last := len(*h) - 1
 	top := (*h)[last]
+	top.index = -1
 	(*h)[last] = nil
 	*h = (*h)[:last]
 	return top
