@@ -168,8 +168,12 @@ func (c *core) endLoan(e *entry) {
 }
 
 // reject drops a transaction that failed while a block was built, and
-// quarantines it.
+// quarantines it. A running session that has taken it puts its sender aside,
+// because one that takes its nonce now would come too late in the block.
 func (c *core) reject(e *entry, reason error, now int64) {
+	if l := e.lease; l != nil && l.session != nil {
+		l.session.putAside(e, "")
+	}
 	c.failed.bury(e.prefix, now, c.cfg.QuarantineTime)
 	c.apply(dropping(e, reason))
 }

@@ -64,3 +64,29 @@ func TestReturnedDuringSession(t *testing.T) {
 	require.Equal(t, txpool.SkipLater, s.Skipped()[0].Reason)
 	require.Equal(t, txpool.SkipAncestor, s.Skipped()[1].Reason)
 }
+
+// Transactions after one that the host rejected from the lease are invalid, and
+// one that takes its place would come after them.
+func TestRejectedDuringSession(t *testing.T) {
+	for name, reject := range map[string]func(*txpool.Pool, *txpool.Session) error{
+		"lease": func(_ *txpool.Pool, s *txpool.Session) error {
+			return s.Lease().Reject(s.Lease().Transactions()[0].Hash(), context.Canceled)
+		},
+		"pool": func(p *txpool.Pool, s *txpool.Session) error {
+			return p.Reject(s.Lease().Transactions()[0].Hash(), context.Canceled)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t, nil)
+			for _, tx := range chain(0, 0, 3, 9, 0) {
+				require.NoError(t, h.pool.Add(tx))
+			}
+			s := h.pool.Build(context.Background(), txpool.Budget{})
+			require.NotNil(t, s.Next())
+			require.NotNil(t, s.Next())
+			require.NoError(t, reject(h.pool, s))
+			require.NoError(t, h.pool.Add(transfer(0, 0, 20, 0)))
+			require.Nil(t, s.Next(), "nonce 0 after nonce 1")
+		})
+	}
+}
