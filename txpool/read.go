@@ -239,7 +239,7 @@ func (p *Pool) Stats() Stats {
 		Leased: c.leased, Leases: len(p.leases), Senders: len(c.list),
 		Floor: c.fees.floor, BaseFee: c.fees.base, AveragePaid: c.fees.average, Surge: c.fees.surge(), Watermark: max(c.fees.least(), c.fees.base),
 	}
-	if !c.space(nil, &entry{memory: leastTxSize}, ready).fits(usage{}) {
+	if !c.space(nil, &entry{memory: legacyTxMemory}, ready).fits(usage{}) {
 		price := uint64(math.MaxUint64)
 		if worst := c.worst(c.ready); worst != nil {
 			price = addSaturating(c.fees.next(), tipOf(worst.lead.rank)+1)
@@ -248,7 +248,3 @@ func (p *Pool) Stats() Stats {
 	}
 	return s
 }
-
-// leastTxSize is the approximate size of the encoding of a plain transfer, in
-// bytes.
-const leastTxSize = 110
