@@ -407,7 +407,8 @@ func (a *account) nonceAfter(shown uint64) uint64 {
 // being in a block. If its nonce is used by now, it leaves the pool.
 func (c *core) decideReturn(e *entry, exempt bool) plan {
 	a := e.account
-	p := plan{account: a, together: true}
+	i, _ := a.find(e.nonce)
+	p := plan{account: a, index: i, together: true}
 	if e.nonce < a.nonce {
 		p.leaves = []leaving{{e, Dropped, ErrNonceTooLow}}
 		return p

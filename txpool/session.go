@@ -157,6 +157,10 @@ func (s *Session) Next() *types.Transaction {
 		p.lock()
 		s.answer(s.limit())
 		e, unread, more := s.pick(p.core)
+		var address common.Address
+		if e != nil {
+			address = e.account.address
+		}
 		p.mu.Unlock()
 		switch {
 		case e == nil && !more:
@@ -164,7 +168,7 @@ func (s *Session) Next() *types.Transaction {
 		case e == nil:
 			p.pause()
 		case unread:
-			s.read(e)
+			s.read(e, address)
 		default:
 			p.cfg.Metrics.count(CountDrained, "")
 			return e.tx
@@ -174,15 +178,16 @@ func (s *Session) Next() *types.Transaction {
 }
 
 // read reads the account of an entry's sender again.
-func (s *Session) read(e *entry) {
-	p, address := s.pool, e.account.address
-	p.refresh([]common.Address{address})
-	p.lock()
-	defer p.mu.Unlock()
-	s.senders[address].read = true
-	if e.gone || e.status != ready {
-		s.skip(e, SkipChanged)
-	}
+func (s *Session) read(e *entry, address common.Address) {
+	account, err := s.pool.reread(address)
+	_ = s.pool.step(func(c *core) error {
+		s.senders[address].read = true
+		c.observe(e.account, address, account, err)
+		if e.gone || e.status != ready {
+			s.skip(e, SkipChanged)
+		}
+		return nil
+	})
 }
 
 // Used counts what the last transaction of Next has used: gas, and bytes of the
@@ -307,7 +312,7 @@ func (s *Session) end() {
 	s.lease.session = nil
 	p.core.sessions = slices.DeleteFunc(p.core.sessions, func(other *Session) bool { return other == s })
 	p.mu.Unlock()
-	s.lease.inSlices(func(c *core, a *account, _ []*entry) { c.touch(a, int(a.lent)) })
+	s.lease.inSlices(func(c *core, a *account, _ []*entry) { c.touch(a, int(a.lent), int(a.lent)) })
 }
 
 // pick puts the next transaction into the lease and returns it, or nil if none
@@ -445,7 +450,7 @@ func (s *Session) push(c *core, e *entry) {
 		return
 	}
 	address := e.account.address
-	h := &head{place: c.keyOf(e, s.now), address: address, entry: e}
+	h := &head{place: c.keyOf(e, s.now), address: address, account: e.account, entry: e}
 	s.senders[address].in = true
 	if s.budget.PerSender > 0 && address == s.last && s.row >= s.budget.PerSender {
 		s.rested = h
@@ -460,7 +465,10 @@ func (s *Session) pop(c *core) *entry {
 	h := heap.Pop(&s.heads).(*head)
 	t := s.senders[h.address]
 	t.in = false
-	a := c.accounts.get(h.address)
+	a := h.account
+	if a == nil || a.address != h.address { // unknown, or used for another sender meanwhile
+		a = c.accounts.get(h.address)
+	}
 	if a == nil || t.aside {
 		return nil
 	}
@@ -488,6 +496,7 @@ func (s *Session) fill(c *core) bool {
 type head struct {
 	place   // higher scores first, then earlier arrivals
 	address common.Address
+	account *account // nil if unknown
 	entry   *entry
 }
 
