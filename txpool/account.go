@@ -15,7 +15,7 @@ type State interface {
 	// Account returns an account. It returns the zero Account and no error if
 	// the account does not exist. The pool calls it from several goroutines
 	// concurrently, without the lock that Add and the readers use. However, a
-	// call from Drain, Reset, Commit, Release or CleanupExpired blocks the
+	// call from Next, Reset, Commit, Release or CleanupExpired blocks the
 	// other calls of these five until it returns. Account must therefore not
 	// wait for a goroutine that calls one of them.
 	Account(address common.Address) (Account, error)

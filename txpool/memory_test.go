@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The memory that the pool counts is within a quarter of what the heap needs,
-// for transactions of all types and shapes (I15).
+// The memory that the pool counts is within a quarter of that of the heap, for
+// transactions of all types and shapes (I15).
 func TestMemory(t *testing.T) {
 	const n, perSender = 1500, 4
 	price := weiOf(2)

@@ -69,7 +69,7 @@ func (p *Pool) Snapshot() *Snapshot {
 	return &Snapshot{p.look(now)}
 }
 
-// All yields the transactions in the order of Drain: best first, and those of
+// All yields the transactions in the order of a session: best first, and those of
 // each sender in nonce order.
 func (s *Snapshot) All() iter.Seq[*types.Transaction] {
 	return func(yield func(*types.Transaction) bool) {
@@ -82,7 +82,7 @@ func (s *Snapshot) All() iter.Seq[*types.Transaction] {
 }
 
 // Pending returns the pending transactions that are not in a lease, without
-// private ones, in the order of Drain.
+// private ones, in the order of a session.
 func (p *Pool) Pending() []*types.Transaction { return slices.Collect(p.Snapshot().All()) }
 
 // PendingLimit returns the first n transactions of Pending. 0 means all.

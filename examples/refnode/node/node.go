@@ -158,16 +158,15 @@ func headOf(b *Block) canonical.Head {
 }
 
 func (n *Node) makePool() (err error) {
-	cfg := txpool.DefaultConfig(n.cfg.ChainID)
+	// The base fee of the blocks is the market. A floor in the pool would be a
+	// second price that no wallet knows, because wallets compute their price
+	// from the base fee.
+	cfg := txpool.DefaultConfigEIP1559(n.cfg.ChainID)
 	cfg.BlockGasLimit = blockGasLimit
 	cfg.MaxPending, cfg.MaxParked, cfg.MaxQueued, cfg.MaxPerSender = n.cfg.MaxPool, n.cfg.MaxPool, n.cfg.MaxPool, n.cfg.MaxPerSender
 	cfg.MaxTxSize = maxTxSize
 	bytes := n.cfg.poolBytes()
 	cfg.MaxPendingBytes, cfg.MaxParkedBytes, cfg.MaxQueuedBytes = bytes, bytes, bytes
-	// The base fee of the blocks is the market. A floor in the pool would be a
-	// second price that no wallet knows, because wallets compute their price
-	// from the base fee.
-	cfg.MinGasPrice, cfg.FloorWindow = 1, 0
 	cfg.Logger, cfg.Metrics, cfg.Observe = n.log, n.cfg.Metrics.Pool, n.poolEvent
 	if n.store != nil {
 		cfg.Journal = n.store.pool
