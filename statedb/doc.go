@@ -45,8 +45,15 @@
 //
 // A [Store] keeps published roots until they are discarded, by [Store.Discard]
 // or by [Config].Retention as the canonical root moves. A pinned root stays.
+// Versions of a block can lead to the same root. Discard takes back one commit,
+// so a root stays as long as one version of it does. A view of a discarded root
+// can still read. Its Commit returns ErrUnknownRoot.
+//
+// Code is deleted with the last root that has it. Code of canonical roots that
+// were discarded is never deleted.
+//
 // With [Config].Disk a store survives a crash at any moment: every change is
-// durable when the call returns. Code is never deleted.
+// durable when the call returns.
 //
 // # Concurrency
 //

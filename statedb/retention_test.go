@@ -28,7 +28,14 @@ func TestManyRootsGoAtOnce(t *testing.T) {
 	pinned := root(n + 2)
 	s.roots[pinned] = &published{link: link{parents: []common.Hash{root(n / 2)}, base: root(n / 2)}}
 	start := time.Now()
-	links := s.relink(last, gone)
+	left := make(map[common.Hash]bool)
+	for _, root := range gone {
+		left[root] = true
+	}
+	c := s.unchanged()
+	c.canonical, c.flat, c.gone = last, last, gone
+	s.relink(c, left)
+	links := c.links
 	require.Less(t, time.Since(start), 5*time.Second, "a hundredth of that; minutes if it were for each pair")
 	require.Equal(t, map[common.Hash]link{
 		last:   {parents: []common.Hash{EmptyRoot}, base: last},

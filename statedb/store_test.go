@@ -143,8 +143,8 @@ func TestStateComesBack(t *testing.T) {
 	require.Empty(t, s.roots[EmptyRoot].parents)
 }
 
-// A root in flight keeps its ancestors when one between is discarded. Views of
-// it can commit although its parent is gone.
+// A root in flight keeps its ancestors when one between is discarded. A view of
+// a discarded root can read, but not commit.
 func TestDiscardBetween(t *testing.T) {
 	s := NewStore(EIP7864())
 	a := child(t, s, EmptyRoot, 1)
@@ -154,7 +154,49 @@ func TestDiscardBetween(t *testing.T) {
 	require.NoError(t, s.Discard(b))
 	require.Equal(t, a, parentOf(t, s, c))
 	v.Set(Key{9}, [32]byte{9})
-	require.Equal(t, EmptyRoot, parentOf(t, s, commit(t, v)), "the canonical root stands in for one that is gone")
+	_, err := v.Commit()
+	require.ErrorIs(t, err, ErrUnknownRoot)
+	require.Len(t, v.Writes(), 1, "a refused call changes nothing")
+	require.Equal(t, 3, s.Roots())
+	b = child(t, s, a, 2)
+	require.NotEqual(t, b, commit(t, v), "published again")
+}
+
+// A block on a root that retention has dropped is refused. It does not become a
+// child of the canonical root.
+func TestCommitOnRetiredRoot(t *testing.T) {
+	s := reopen(t, EIP7864(), newMemoryDisk(), 1)
+	a := child(t, s, EmptyRoot, 1)
+	late := viewOf(t, s, a)
+	late.Set(Key{7}, [32]byte{7})
+	for i := range byte(3) {
+		a = child(t, s, a, 10+i)
+		require.NoError(t, s.SetCanonical(a))
+	}
+	_, err := late.Commit()
+	require.ErrorIs(t, err, ErrUnknownRoot)
+}
+
+// Two versions of a block lead to the same root. Discarding one of them leaves
+// the root to the other, through a restart too.
+func TestDiscardOneOfTwoVersions(t *testing.T) {
+	disk := newMemoryDisk()
+	s := reopen(t, EIP7864(), disk, 0)
+	a := child(t, s, EmptyRoot, 1)
+	require.Equal(t, a, child(t, s, EmptyRoot, 1))
+	empty := viewOf(t, s, a) // a block without effect is a version as well
+	require.Equal(t, a, commit(t, empty))
+	require.NoError(t, s.Discard(a))
+	s = reopen(t, EIP7864(), disk.restarted(), 0)
+	require.NoError(t, s.Pin(a))
+	require.NoError(t, s.Discard(a), "a pin keeps the last commit only")
+	require.ErrorIs(t, s.Discard(a), ErrInUse)
+	require.NoError(t, s.Unpin(a))
+	require.NoError(t, s.SetCanonical(a))
+	require.ErrorIs(t, s.Discard(a), ErrInUse)
+	require.NoError(t, s.SetCanonical(EmptyRoot))
+	require.NoError(t, s.Discard(a))
+	require.ErrorIs(t, s.Discard(a), ErrUnknownRoot)
 }
 
 func TestConfigValidate(t *testing.T) {

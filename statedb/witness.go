@@ -71,8 +71,8 @@ func (v *View) Witness() (*Witness, error) {
 		if !bound[l.what] {
 			return nil, fmt.Errorf("%w: code %s", ErrUnboundCode, l.what)
 		}
-		code, _ := v.codes.codeOf(l.what)
-		w.Code = append(w.Code, bytes.Clone(code))
+		blob, _ := v.codes.get(codeBlob{hash: l.what})
+		w.Code = append(w.Code, bytes.Clone(blob.code))
 	}
 	var err error
 	if w.Proof, err = v.tree.Prove(&v.profile.Hasher, w.uses()); err != nil {
@@ -301,21 +301,13 @@ func NewStateless(p Profile, w *Witness, preRoot common.Hash) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	code := make(carried, len(w.Code))
-	for _, c := range w.Code {
-		code[keccak(c)] = bytes.Clone(c)
+	at := place{root: preRoot, tree: tree}
+	for _, code := range w.Code {
+		at.codes.put(codeBlob{keccak(code), bytes.Clone(code)}, blobLess)
 	}
 	shown := make(map[Key]*Entry, len(w.Entries))
 	for _, e := range w.Entries {
 		shown[e.Key] = &e
 	}
-	return &View{profile: &p, codes: code, shown: shown, root: preRoot, tree: tree}, nil
-}
-
-// carried is the code in a witness.
-type carried map[common.Hash][]byte
-
-func (c carried) codeOf(h common.Hash) ([]byte, bool) {
-	code, ok := c[h]
-	return code, ok
+	return &View{profile: &p, shown: shown, place: at}, nil
 }
