@@ -70,16 +70,9 @@ func Open(dir string, options Options) (*Disk, error) {
 
 // Write implements statedb.Disk. Errors wrap ErrDisk if the disk has failed.
 func (d *Disk) Write(records []statedb.Record) error {
-	batch := d.db.Pebble().NewBatch()
+	batch := d.db.Pebble().NewBatchWithSize(d.size(records))
 	for _, r := range records {
-		key := slices.Concat(d.prefix, r.Key)
-		var err error
-		if r.Value == nil {
-			err = batch.Delete(key, nil)
-		} else {
-			err = batch.Set(key, r.Value, nil)
-		}
-		if err != nil {
+		if err := d.add(batch, r); err != nil {
 			return errors.Join(fmt.Errorf("pebblestore: %w", err), batch.Close())
 		}
 	}
@@ -87,6 +80,30 @@ func (d *Disk) Write(records []statedb.Record) error {
 		return fmt.Errorf("pebblestore: %w", err)
 	}
 	return nil
+}
+
+// size returns a size in bytes that a batch of records does not exceed.
+func (d *Disk) size(records []statedb.Record) int {
+	const overhead = 32 // header of the batch; kind and lengths of a record
+	size := overhead
+	for _, r := range records {
+		size += overhead + len(d.prefix) + len(r.Key) + len(r.Value)
+	}
+	return size
+}
+
+// add adds a record to a batch, without a copy of its key with the prefix.
+func (d *Disk) add(batch *pebble.Batch, r statedb.Record) error {
+	keySize := len(d.prefix) + len(r.Key)
+	if r.Value == nil {
+		op := batch.DeleteDeferred(keySize)
+		copy(op.Key[copy(op.Key, d.prefix):], r.Key)
+		return op.Finish()
+	}
+	op := batch.SetDeferred(keySize, len(r.Value))
+	copy(op.Key[copy(op.Key, d.prefix):], r.Key)
+	copy(op.Value, r.Value)
+	return op.Finish()
 }
 
 // Read implements statedb.Disk.
