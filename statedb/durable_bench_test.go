@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"runtime"
+	"runtime/metrics"
 	"syscall"
 	"testing"
 	"time"
@@ -100,5 +101,71 @@ func BenchmarkDurable(b *testing.B) {
 		b.ReportMetric(float64(memory.Microseconds())/measured, "memory-µs/block")
 		b.ReportMetric(float64(durable.Microseconds())/measured, "disk-µs/block")
 		b.ReportMetric(float64(durable)/float64(memory), "disk/memory")
+	}
+}
+
+// BenchmarkOpen reports the processor time of opening a store of a million
+// slots in a million stems from Pebble, the memory that it has then, and the
+// peak of the memory while it opens, sampled.
+func BenchmarkOpen(b *testing.B) {
+	db, err := pebble.Open(b.TempDir(), &pebble.Options{Logger: pebbledb.Silent{}})
+	require.NoError(b, err)
+	disk, err := pebblestore.Open("", pebblestore.Options{DB: db})
+	require.NoError(b, err)
+	store, err := statedb.Open(statedb.Config{Disk: disk})
+	require.NoError(b, err)
+	v, err := store.View(statedb.EmptyRoot)
+	require.NoError(b, err)
+	for n := range uint64(durableSlots) {
+		a, slot := slotOf(n << 8)
+		v.SetStorage(a, slot, common.Hash{1})
+	}
+	root, err := v.Commit()
+	require.NoError(b, err)
+	require.NoError(b, store.SetCanonical(root))
+	require.NoError(b, db.Compact([]byte{0}, []byte{0xff}, false))
+	store, v = nil, nil
+	for range b.N {
+		before := inUse()
+		stop, peak := make(chan struct{}), make(chan float64)
+		go func() { peak <- highest(stop) }()
+		began := processor(b)
+		store, err := statedb.Open(statedb.Config{Disk: disk})
+		require.NoError(b, err)
+		took := processor(b) - began
+		close(stop)
+		top := <-peak
+		final := inUse()
+		b.ReportMetric(float64(took.Milliseconds()), "cpu-ms")
+		b.ReportMetric((final-before)/1e6, "final-MB")
+		b.ReportMetric((top-before)/(final-before), "peak/final")
+		runtime.KeepAlive(store)
+	}
+	require.NoError(b, db.Close())
+}
+
+// inUse returns the bytes of the heap in use after a collection.
+func inUse() float64 {
+	runtime.GC()
+	runtime.GC()
+	return heapBytes()
+}
+
+// heapBytes returns the bytes of the heap, garbage included.
+func heapBytes() float64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return float64(sample[0].Value.Uint64())
+}
+
+// highest samples the heap until stop is closed, and returns its highest size.
+func highest(stop chan struct{}) (most float64) {
+	for {
+		most = max(most, heapBytes())
+		select {
+		case <-stop:
+			return most
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
 }

@@ -23,7 +23,7 @@ func Open(cfg Config) (*Store, error) {
 	if cfg.Disk == nil {
 		return s, nil
 	}
-	l := loader{store: s, links: map[common.Hash]link{}, writes: map[common.Hash][]ubt.Write{}}
+	l := loader{store: s, builder: ubt.NewBuilder(&s.cfg.Profile.Hasher), links: map[common.Hash]link{}, writes: map[common.Hash][]ubt.Write{}}
 	if err := cfg.Disk.Read(l.record); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDisk, err)
 	}
@@ -41,17 +41,14 @@ func Open(cfg Config) (*Store, error) {
 // loader builds a store from records.
 type loader struct {
 	store   *Store
+	builder *ubt.Builder
 	tree    ubt.Tree // tree of the values
-	batch   []ubt.Write
 	links   map[common.Hash]link
 	writes  map[common.Hash][]ubt.Write
 	fresh   bool
 	hasMeta bool
 	bad     error
 }
-
-// loadBatch is the number of values that are added to the tree at once.
-const loadBatch = 1 << 16
 
 func (l *loader) fail(format string, args ...any) {
 	if l.bad == nil {
@@ -107,8 +104,8 @@ func (l *loader) value(k Key, value []byte) {
 		l.fail("value of %x has %d bytes, want %d", k, len(value), common.HashLength)
 		return
 	}
-	if l.batch = append(l.batch, ubt.Write{Key: k, Value: [32]byte(value)}); len(l.batch) >= loadBatch {
-		l.flush()
+	if err := l.builder.Add(k, [32]byte(value)); err != nil {
+		l.fail("values: %v", err)
 	}
 }
 
@@ -135,18 +132,13 @@ func (l *loader) meta(b []byte) {
 	}
 }
 
-func (l *loader) flush() {
-	var err error
-	if l.tree, err = l.tree.Apply(&l.store.cfg.Profile.Hasher, l.batch); err != nil {
-		l.fail("stems: %v", err)
-	}
-	l.batch = l.batch[:0]
-}
-
 // finish checks the flat root, derives all others from it, and checks what the
 // records say about them.
 func (l *loader) finish() error {
-	l.flush()
+	var err error
+	if l.tree, err = l.builder.Tree(); err != nil {
+		l.fail("values: %v", err)
+	}
 	s := l.store
 	s.canonical = s.line[len(s.line)-1]
 	l.fresh = !l.hasMeta
