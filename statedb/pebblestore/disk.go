@@ -29,10 +29,16 @@ type Options struct {
 	// other prefix in the database may begin with it.
 	Prefix []byte
 	// Pebble configures the database that Open opens; nil means Pebble's
-	// defaults without logging. If its disk fails, writes return errors that
-	// wrap ErrDisk.
+	// defaults with a MemTableSize of MemTableSize and without logging. If its
+	// disk fails, writes return errors that wrap ErrDisk.
 	Pebble *pebble.Options
 }
+
+// MemTableSize is the recommended size of Pebble's memory table, in bytes. With
+// Pebble's default, 4 MiB, the database rewrites a large state so often that a
+// durable block costs half as much processor time again as one in memory. Up to
+// two tables are in memory.
+const MemTableSize = 32 << 20
 
 // ErrDisk is wrapped by errors after the disk under the database has failed,
 // for example because it is full. The cause is wrapped too. After the next Open
@@ -60,6 +66,9 @@ func Open(dir string, options Options) (*Disk, error) {
 	if options.DB != nil {
 		d.db = pebbledb.Borrow(options.DB, options.Check)
 		return d, nil
+	}
+	if options.Pebble == nil {
+		options.Pebble = &pebble.Options{MemTableSize: MemTableSize, Logger: pebbledb.Silent{}}
 	}
 	var err error
 	if d.db, err = pebbledb.Open(dir, options.Pebble); err != nil {
