@@ -89,7 +89,7 @@ func (s *Store) apply(c *change) error {
 // moves when it is discarded or, under a retention, when it leaves the line,
 // and then to the next root toward the canonical one.
 func (s *Store) nextFlat(canonical common.Hash, line []common.Hash, left map[common.Hash]bool) common.Hash {
-	if s.flat != EmptyRoot && !left[s.flat] && (s.cfg.Retention == 0 || slices.Contains(line, s.flat)) {
+	if s.flat != EmptyRoot && !left[s.flat] && (s.cfg.Retention == KeepAll || slices.Contains(line, s.flat)) {
 		return s.flat
 	}
 	next := canonical

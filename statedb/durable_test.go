@@ -138,7 +138,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SampledFrom(profiles()).Draw(t, "profile")
 		disk := newMemoryDisk()
-		s := reopen(t, p, disk, rapid.IntRange(0, 2).Draw(t, "retention"))
+		s := reopen(t, p, disk, rapid.SampledFrom([]int{KeepAll, 1, 2}).Draw(t, "retention"))
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			before := summarize(t, s)
 			step := drawStep(t, s)
@@ -162,7 +162,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 			}
 			after := summarize(t, s)
 			disk = disk.restarted()
-			s = reopen(t, p, disk, rapid.IntRange(0, 2).Draw(t, "retention from now on"))
+			s = reopen(t, p, disk, rapid.SampledFrom([]int{KeepAll, 1, 2}).Draw(t, "retention from now on"))
 			if now := summarize(t, s); crash != 1 {
 				require.Equal(t, after, now)
 			}
@@ -174,7 +174,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 // detected, or has no effect.
 func TestCorruptDisk(t *testing.T) {
 	disk := newMemoryDisk()
-	s := reopen(t, EIP7864(), disk, 0)
+	s := reopen(t, EIP7864(), disk, KeepAll)
 	a := child(t, s, EmptyRoot, 1)
 	require.NoError(t, s.SetCanonical(a))
 	b := child(t, s, a, 2)
@@ -233,10 +233,10 @@ func FuzzDecodeWrites(f *testing.F) {
 func TestLongProfileName(t *testing.T) {
 	p, disk := EIP7864(), newMemoryDisk()
 	p.Name = strings.Repeat("x", maxProfileName)
-	s := reopen(t, p, disk, 0)
+	s := reopen(t, p, disk, KeepAll)
 	root := child(t, s, EmptyRoot, 1)
 	require.NoError(t, s.SetCanonical(root))
-	require.Equal(t, root, reopen(t, p, disk.restarted(), 0).Canonical())
+	require.Equal(t, root, reopen(t, p, disk.restarted(), KeepAll).Canonical())
 	_, err := Open(Config{Profile: EIP7864(), Disk: disk.restarted()})
 	require.ErrorIs(t, err, ErrConfig)
 }

@@ -53,7 +53,7 @@ func union(a, b []common.Hash) []common.Hash {
 // the retention. It also returns the roots to be discarded, marked as leaving.
 // The caller holds both locks.
 func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
-	if s.cfg.Retention == 0 { // the line must not grow
+	if s.cfg.Retention == KeepAll { // the line must not grow
 		return []common.Hash{root}, nil
 	}
 	line = append(slices.DeleteFunc(slices.Clone(s.line), func(r common.Hash) bool { return r == root }), root)

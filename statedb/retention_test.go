@@ -47,7 +47,7 @@ func TestManyRootsGoAtOnce(t *testing.T) {
 // grow with their number, and a later retention takes effect.
 func TestAllRootsStay(t *testing.T) {
 	disk := newMemoryDisk()
-	s := reopen(t, EIP7864(), disk, 0)
+	s := reopen(t, EIP7864(), disk, KeepAll)
 	size := 0
 	root := EmptyRoot
 	var roots []common.Hash

@@ -49,14 +49,17 @@ type published struct {
 // inUse reports whether the root is pinned.
 func (p *published) inUse() bool { return p.pins > 0 || p.viewers > 0 }
 
-// NewStore returns a store in memory that keeps every root until Discard. It
-// contains the empty tree, which is canonical. The zero Profile means EIP7864.
-// If the profile lacks a function, View returns an error.
+// NewStore returns a store in memory with DefaultRetention. It contains the
+// empty tree, which is canonical. The zero Profile means EIP7864. If the profile
+// lacks a function, View returns an error.
 func NewStore(profile Profile) *Store { return newStore(Config{Profile: profile}) }
 
 func newStore(cfg Config) *Store {
 	profile, err := cfg.Profile.orDefault()
 	cfg.Profile = profile
+	if cfg.Retention == 0 {
+		cfg.Retention = DefaultRetention
+	}
 	return &Store{
 		cfg:   cfg,
 		bad:   err,

@@ -82,6 +82,19 @@ func TestRetention(t *testing.T) {
 	require.Equal(t, map[Counter]int{CountCommitted: 8, CountCanonical: 5, CountDiscarded: 5}, counts)
 }
 
+// A host that configures nothing has a bounded number of roots.
+func TestDefaultRetention(t *testing.T) {
+	s := NewStore(Profile{})
+	root := EmptyRoot
+	for i := range DefaultRetention + 20 {
+		v := viewOf(t, s, root)
+		v.Set(Key{1}, [32]byte{byte(i), byte(i >> 8), 1})
+		root = commit(t, v)
+		require.NoError(t, s.SetCanonical(root))
+	}
+	require.Equal(t, DefaultRetention+2, s.Roots(), "the canonical root, those before it, and the empty root")
+}
+
 // Blocks in different orders can lead to the same root. The root stays as long
 // as one of its parents does, whichever came first, and through a restart.
 func TestRetentionOfTwoParents(t *testing.T) {
@@ -181,13 +194,13 @@ func TestCommitOnRetiredRoot(t *testing.T) {
 // the root to the other, through a restart too.
 func TestDiscardOneOfTwoVersions(t *testing.T) {
 	disk := newMemoryDisk()
-	s := reopen(t, EIP7864(), disk, 0)
+	s := reopen(t, EIP7864(), disk, KeepAll)
 	a := child(t, s, EmptyRoot, 1)
 	require.Equal(t, a, child(t, s, EmptyRoot, 1))
 	empty := viewOf(t, s, a) // a block without effect is a version as well
 	require.Equal(t, a, commit(t, empty))
 	require.NoError(t, s.Discard(a))
-	s = reopen(t, EIP7864(), disk.restarted(), 0)
+	s = reopen(t, EIP7864(), disk.restarted(), KeepAll)
 	require.NoError(t, s.Pin(a))
 	require.NoError(t, s.Discard(a), "a pin keeps the last commit only")
 	require.ErrorIs(t, s.Discard(a), ErrInUse)
@@ -202,7 +215,7 @@ func TestDiscardOneOfTwoVersions(t *testing.T) {
 func TestConfigValidate(t *testing.T) {
 	for name, cfg := range map[string]Config{
 		"half a profile":     {Profile: Profile{Embed: EIP7864().Embed}},
-		"negative retention": {Profile: EIP7864(), Retention: -1},
+		"negative retention": {Profile: EIP7864(), Retention: -2},
 		"long name":          {Profile: func() Profile { p := EIP7864(); p.Name = string(make([]byte, 300)); return p }()},
 	} {
 		_, err := Open(cfg)
