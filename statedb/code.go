@@ -25,6 +25,7 @@ func (v *View) Code(codeHash common.Hash) []byte {
 	}
 	blob, ok := v.codes.get(codeBlob{hash: codeHash})
 	switch {
+	case ok && v.noReads:
 	case ok:
 		v.reads.addCode(codeHash)
 	case v.store == nil:

@@ -41,6 +41,12 @@
 // and [View.Matches] refuses all others. Absence is proved as well as presence.
 // Code is included whole, or in chunks after [View.ReadCodeByChunk].
 //
+// # Undoing a transaction
+//
+// A transaction that fails leaves its reads in the block, and no writes: take
+// [View.Snapshot] before it, and call [View.Revert]. One that is left out of the
+// block leaves neither: also take [View.Mark], and call [View.Rewind].
+//
 // # Roots
 //
 // A [Store] keeps published roots until they are discarded, by [Store.Discard]

@@ -27,6 +27,7 @@ type View struct {
 	staged  sorted[Write]
 	newCode sorted[codeBlob] // staged
 	reads   readLog
+	noReads bool // the log of reads is off
 	byChunk bool // read code in chunks
 	err     error
 }
@@ -94,8 +95,33 @@ func (v *View) ActiveRoot() common.Hash { return v.root }
 // error returns it from Root, Witness and Commit, until Reset, Pin or Unpin.
 func (v *View) Err() error { return v.err }
 
-// SetTransaction sets the transaction index that is logged with later reads.
+// SetTransaction sets the transaction index that is logged with later reads and
+// writes.
 func (v *View) SetTransaction(index int) { v.transaction = index }
+
+// DisableReadLog turns the log of reads off for good, for executions that need
+// no witness, and drops what it has. It saves the time and memory of the log.
+// Witness and Matches return ErrNoReadLog then. Copies have no log either.
+func (v *View) DisableReadLog() { v.reads, v.noReads = readLog{}, true }
+
+// LogsReads reports whether the log of reads is on.
+func (v *View) LogsReads() bool { return !v.noReads }
+
+// Snapshot is a position in a view's staged writes. See [View.Snapshot].
+type Snapshot struct {
+	staged  sorted[Write]
+	newCode sorted[codeBlob]
+}
+
+// Snapshot returns the current staged writes and code, for Revert. It takes
+// constant time.
+func (v *View) Snapshot() Snapshot { return Snapshot{v.staged.copy(), v.newCode.copy()} }
+
+// Revert undoes all writes and code that were staged after s, which must be a
+// snapshot of this view on its active root. The log of reads and Err stay: a
+// failed transaction in a block has read what it has read. A snapshot can be
+// used again.
+func (v *View) Revert(s Snapshot) { v.staged, v.newCode = s.staged, s.newCode }
 
 // Get returns the value of a key and whether it exists. Staged writes come
 // first. The key is logged as read.
@@ -113,7 +139,9 @@ func (v *View) Delete(k Key) {
 
 // read logs an access and returns its value.
 func (v *View) read(a Access) (value [32]byte, ok bool) {
-	v.reads.add(a, v.transaction)
+	if !v.noReads {
+		v.reads.add(a, v.transaction)
+	}
 	if w, staged := v.staged.get(Write{Access: a}); staged {
 		return w.Value, !w.Deleted
 	}
@@ -137,6 +165,7 @@ func (v *View) stage(w Write) {
 			w.Access = before.Access
 		}
 	}
+	w.Transaction = v.transaction
 	v.staged.put(w, writeLess)
 }
 

@@ -56,14 +56,16 @@ func (v *View) Entries() []Entry {
 // Witness returns a proof of all logged reads and staged writes against the
 // active root. Call it before Commit, which moves that root. The error is that
 // of Err, or wraps ErrUnboundCode if code was read whose hash no account read
-// has, ErrStateless, or ErrWitness if raw keys begin with twelve zero bytes,
-// which Verify would refuse.
+// has, ErrStateless, ErrNoReadLog, or ErrWitness if raw keys begin with twelve
+// zero bytes, which Verify would refuse.
 func (v *View) Witness() (*Witness, error) {
 	switch {
 	case v.err != nil:
 		return nil, v.err
 	case v.store == nil:
 		return nil, fmt.Errorf("%w: Witness needs a store", ErrStateless)
+	case v.noReads:
+		return nil, fmt.Errorf("%w: a witness lists the reads", ErrNoReadLog)
 	}
 	w := &Witness{Entries: v.Entries()}
 	bound := w.codeHashes(v.tree)
@@ -265,10 +267,14 @@ func (w *Witness) changes(p *Profile, writes []Write) ([]ubt.Write, error) {
 
 // Matches returns an error that wraps ErrWitness unless the view has read and
 // staged exactly what w lists. After an execution on [NewStateless] it proves
-// that the witness has nothing superfluous.
+// that the witness has nothing superfluous. The error wraps ErrNoReadLog if the
+// log of reads is off.
 func (v *View) Matches(w *Witness) error {
-	if w == nil {
+	switch {
+	case w == nil:
 		return fmt.Errorf("%w: witness is nil", ErrWitness)
+	case v.noReads:
+		return fmt.Errorf("%w: a witness lists the reads", ErrNoReadLog)
 	}
 	entries := v.Entries()
 	for i := range min(len(entries), len(w.Entries)) {

@@ -284,6 +284,7 @@ func (n *Node) execute(parent *Block, header *types.Header, lease *txpool.Lease)
 	if err != nil {
 		return nil, err
 	}
+	view.DisableReadLog() // replay makes the witness
 	run, err := evm.NewBlock(view, n.chain, header, n.blockHashes(parent))
 	if err != nil {
 		return nil, err
