@@ -59,7 +59,8 @@
 // were discarded is never deleted.
 //
 // With [Config].Disk a store survives a crash at any moment: every change is
-// durable when the call returns.
+// durable when the call returns. [Store.Export] and [Store.Import] move the
+// state of one root to another store.
 //
 // # Concurrency
 //
