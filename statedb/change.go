@@ -40,7 +40,7 @@ func (s *Store) move(canonical common.Hash, line, gone []common.Hash) *change {
 	for _, root := range gone {
 		left[root] = true
 	}
-	c.flat = s.nextFlat(canonical, line, left)
+	c.flat = s.nextFlat(c, left)
 	if len(gone) > 0 || c.flat != s.flat {
 		s.relink(c, left)
 	}
@@ -86,17 +86,21 @@ func (s *Store) apply(c *change) error {
 
 // nextFlat returns the root whose values the disk has after a change. It is
 // near the oldest root that is kept, because writes lead forward from it. It
-// moves when it is discarded or, under a retention, when it leaves the line,
-// and then to the next root toward the canonical one.
-func (s *Store) nextFlat(canonical common.Hash, line []common.Hash, left map[common.Hash]bool) common.Hash {
-	if s.flat != EmptyRoot && !left[s.flat] && (s.cfg.Retention == KeepAll || slices.Contains(line, s.flat)) {
-		return s.flat
-	}
-	next := canonical
-	for root := canonical; root != s.flat && root != EmptyRoot; root = s.roots[root].base {
+// moves toward the canonical root if it is discarded, if it leaves the line
+// under a retention, or if the root above it is discarded, which otherwise would
+// lengthen the write set of the next one each time.
+func (s *Store) nextFlat(c *change, left map[common.Hash]bool) common.Hash {
+	stays := s.flat != EmptyRoot && !left[s.flat] && (s.cfg.Retention == KeepAll || slices.Contains(c.line, s.flat))
+	next := c.canonical
+	for root := c.canonical; root != s.flat && root != EmptyRoot; root = s.roots[root].base {
 		if !left[root] {
 			next = root
+		} else if s.roots[root].base == s.flat {
+			stays = false
 		}
+	}
+	if stays {
+		return s.flat
 	}
 	return next
 }

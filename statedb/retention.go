@@ -132,7 +132,7 @@ func (s *Store) relink(c *change, left map[common.Hash]bool) {
 				}
 			}
 		}
-		l.base = s.nextBase(root, c.flat, left)
+		l.base = s.nextBase(root, c, left)
 		if l.equal(p.link) {
 			continue
 		}
@@ -143,16 +143,21 @@ func (s *Store) relink(c *change, left map[common.Hash]bool) {
 	}
 }
 
-// nextBase returns the base of a root after the roots in left are deleted and
-// flat is the flat root.
-func (s *Store) nextBase(root, flat common.Hash, left map[common.Hash]bool) common.Hash {
-	if root == flat || root == s.flat {
-		return flat
+// nextBase returns the base of a root after the roots in left are deleted. A
+// root whose bases are gone down to the flat root is below all that is kept, for
+// example pinned. Its base becomes the canonical root, which stays the longest,
+// so that its write set is seldom written again.
+func (s *Store) nextBase(root common.Hash, c *change, left map[common.Hash]bool) common.Hash {
+	switch root {
+	case c.flat:
+		return c.flat
+	case s.flat:
+		return c.canonical
 	}
 	base := s.roots[root].base
 	for left[base] {
 		if base == s.flat {
-			return flat
+			return c.canonical
 		}
 		base = s.roots[base].base
 	}

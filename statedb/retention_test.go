@@ -1,6 +1,7 @@
 package statedb
 
 import (
+	"bytes"
 	"encoding/binary"
 	"testing"
 	"time"
@@ -69,4 +70,36 @@ func TestAllRootsStay(t *testing.T) {
 	}
 	require.Equal(t, 4, s.Roots(), "the last three and the empty one")
 	require.False(t, s.Has(roots[19]))
+}
+
+// A root that stays below all others, because it is pinned or the host never
+// discards it, is seldom written again. Otherwise each block would write the
+// whole difference to it.
+func TestOldRootIsSeldomWritten(t *testing.T) {
+	const blocks, retention = 60, 10
+	for name, keep := range map[string]int{"pinned": retention, "kept by the host": KeepAll} {
+		t.Run(name, func(t *testing.T) {
+			disk := newMemoryDisk()
+			s := reopen(t, EIP7864(), disk, keep)
+			line := []common.Hash{child(t, s, EmptyRoot, 1)}
+			old := line[0]
+			require.NoError(t, s.SetCanonical(old))
+			require.NoError(t, s.Pin(old))
+			written := 0
+			for i := range byte(blocks) {
+				before := disk.records[string(hashKey(writeRecord, old))]
+				line = append(line, child(t, s, line[len(line)-1], 10+i))
+				require.NoError(t, s.SetCanonical(line[len(line)-1]))
+				if keep == KeepAll && i >= retention {
+					require.NoError(t, s.Discard(line[i-retention+1]))
+				}
+				if !bytes.Equal(before, disk.records[string(hashKey(writeRecord, old))]) {
+					written++
+				}
+			}
+			require.Positive(t, written)
+			require.LessOrEqual(t, written, blocks/retention+1)
+			require.Equal(t, summarize(t, s), summarize(t, reopen(t, EIP7864(), disk.restarted(), keep)))
+		})
+	}
 }
