@@ -29,26 +29,7 @@ func TestAccessListAgainstStates(t *testing.T) {
 		dynamic(0, 6, nil, nil, deployer(shifter)),
 		dynamic(0, 7, &at[0], nil, []byte{1}),
 	}
-	after := func(n int) func(common.Address, common.Hash) [4]any {
-		view, err := store.View(root)
-		require.NoError(t, err)
-		b, err := NewBlock(view, config, header(), noHashes)
-		require.NoError(t, err)
-		applied := 0
-		for _, tx := range txs {
-			if applied == n {
-				break
-			}
-			if _, err := b.Apply(tx); err == nil {
-				applied++
-			}
-		}
-		sdb, _, err := b.Prestate()
-		require.NoError(t, err)
-		return func(a common.Address, s common.Hash) [4]any {
-			return [4]any{sdb.GetState(a, s), *sdb.GetBalance(a), sdb.GetNonce(a), string(sdb.GetCode(a))}
-		}
-	}
+	after := func(n int) stateAfter { return stateAfterN(t, store, root, txs, n) }
 	view, err := store.View(root)
 	require.NoError(t, err)
 	b, err := NewBlock(view, config, header(), noHashes)
@@ -61,30 +42,7 @@ func TestAccessListAgainstStates(t *testing.T) {
 	require.NoError(t, err)
 	changes := 0
 	for n := range b.Receipts() {
-		i := uint32(n + 1)
-		before, now := after(n), after(n+1)
-		for a, access := range list.Accounts {
-			slots := []common.Hash{{}, slot}
-			for _, s := range slots {
-				was, is := before(a, s), now(a, s)
-				value, changed := access.StorageWrites[s][i]
-				require.Equal(t, was[0] != is[0], changed, "slot %s of %s in %d", s, a, i)
-				if changed {
-					require.Equal(t, is[0], value)
-					changes++
-				}
-			}
-			was, is := before(a, slot), now(a, slot)
-			balance, changed := access.BalanceChanges[i]
-			require.Equal(t, was[1] != is[1], changed, "balance of %s in %d", a, i)
-			require.True(t, !changed || is[1] == *balance)
-			nonce, changed := access.NonceChanges[i]
-			require.Equal(t, was[2] != is[2], changed, "nonce of %s in %d", a, i)
-			require.True(t, !changed || is[2] == nonce)
-			code, changed := access.CodeChange[i]
-			require.Equal(t, was[3] != is[3], changed, "code of %s in %d", a, i)
-			require.True(t, !changed || is[3] == string(code))
-		}
+		changes += checkChanges(t, list, uint32(n+1), slot, after(n), after(n+1))
 	}
 	require.Equal(t, 3, changes, "two of the shifter, and one of the tidal contract")
 	first, last := after(0), after(len(b.Receipts()))
@@ -95,18 +53,61 @@ func TestAccessListAgainstStates(t *testing.T) {
 	}
 	require.Contains(t, list.Accounts, header().Coinbase)
 
-	var encoded bytes.Buffer
-	require.NoError(t, list.EncodeRLP(&encoded))
-	var decoded bal.BlockAccessList
-	require.NoError(t, rlp.DecodeBytes(encoded.Bytes(), &decoded))
-	require.Equal(t, list.ToEncodingObj().Hash(), decoded.Hash())
-
 	require.NoError(t, b.Finish())
 	for _, w := range view.Writes() {
 		if w.Kind == statedb.StorageAccess && w.Address == at[3] {
 			require.Equal(t, 3, w.Transaction, "the last one that wrote the slot")
 		}
 	}
+}
+
+// stateAfter returns a slot, and the balance, nonce and code of its account.
+type stateAfter func(common.Address, common.Hash) [4]any
+
+// stateAfterN returns the state after the first n transactions that a block
+// takes.
+func stateAfterN(t *testing.T, store *statedb.Store, root common.Hash, txs []*types.Transaction, n int) stateAfter {
+	view, err := store.View(root)
+	require.NoError(t, err)
+	b, err := NewBlock(view, config, header(), noHashes)
+	require.NoError(t, err)
+	for _, tx := range txs {
+		if len(b.Receipts()) == n {
+			break
+		}
+		_, _ = b.Apply(tx) // refused ones count for nothing
+	}
+	sdb, _, err := b.Prestate()
+	require.NoError(t, err)
+	return func(a common.Address, s common.Hash) [4]any {
+		return [4]any{sdb.GetState(a, s), *sdb.GetBalance(a), sdb.GetNonce(a), string(sdb.GetCode(a))}
+	}
+}
+
+// checkChanges checks that the list has exactly the differences of two states
+// at an index, and returns the number of changed slots.
+func checkChanges(t *testing.T, list *bal.ConstructionBlockAccessList, index uint32, slot common.Hash, before, after stateAfter) (changes int) {
+	for a, access := range list.Accounts {
+		for _, s := range []common.Hash{{}, slot} {
+			value, changed := access.StorageWrites[s][index]
+			require.Equal(t, before(a, s)[0] != after(a, s)[0], changed, "slot %s of %s in %d", s, a, index)
+			if changed {
+				require.Equal(t, after(a, s)[0], value)
+				changes++
+			}
+		}
+		was, is := before(a, slot), after(a, slot)
+		balance, changed := access.BalanceChanges[index]
+		require.Equal(t, was[1] != is[1], changed, "balance of %s in %d", a, index)
+		require.True(t, !changed || is[1] == *balance)
+		nonce, changed := access.NonceChanges[index]
+		require.Equal(t, was[2] != is[2], changed, "nonce of %s in %d", a, index)
+		require.True(t, !changed || is[2] == nonce)
+		code, changed := access.CodeChange[index]
+		require.Equal(t, was[3] != is[3], changed, "code of %s in %d", a, index)
+		require.True(t, !changed || is[3] == string(code))
+	}
+	return changes
 }
 
 // A slot that is only read is listed as read. Without a log of reads there is
@@ -132,5 +133,10 @@ func TestAccessListReads(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, list.Accounts[at[3]].StorageReads, slot)
 		require.Empty(t, list.Accounts[at[3]].StorageWrites)
+		var encoded bytes.Buffer
+		require.NoError(t, list.EncodeRLP(&encoded))
+		var decoded bal.BlockAccessList
+		require.NoError(t, rlp.DecodeBytes(encoded.Bytes(), &decoded))
+		require.Equal(t, list.ToEncodingObj().Hash(), decoded.Hash())
 	}
 }
