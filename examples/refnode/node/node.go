@@ -83,7 +83,9 @@ func New(cfg Config) (*Node, error) {
 		n.log = slog.New(slog.DiscardHandler)
 	}
 	var err error
-	if n.states, err = statedb.Open(statedb.Config{Profile: statedb.EIP7864(), Metrics: cfg.Metrics.States}); err != nil {
+	// finalize discards the states that are older than RetainStates.
+	states := statedb.Config{Profile: statedb.EIP7864(), Retention: statedb.KeepAll, Metrics: cfg.Metrics.States}
+	if n.states, err = statedb.Open(states); err != nil {
 		return nil, err
 	}
 	if err := n.makeGenesis(); err != nil {
