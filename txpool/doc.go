@@ -56,8 +56,9 @@
 // Transactions come back if a lease is released, a block fails or the process
 // restarts. They are then exempt from the caps and displace no others. If the
 // balance does not cover one, it is parked. If one cannot be admitted now, the
-// pool holds it aside and tries again ([StatusHeld]). Newcomers are admitted only while all transactions together
-// are below the sum of the caps, so exempt ones cannot fill the memory.
+// pool holds it aside and tries again ([StatusHeld]). Newcomers are admitted
+// only while all transactions together are below the sum of the caps, so exempt
+// ones cannot fill the memory.
 //
 // With Config.Journal, accepted transactions, leases, departures and commits
 // are durable before Add, Seal and Commit return, and [Pool.Restore] reads
