@@ -69,9 +69,8 @@
 // # Differences from geth
 //
 // Error messages match geth's, because wallets parse them, but most error
-// values are this package's own. errors.Is matches a go-ethereum variable only
-// for errors documented as such (ErrInvalidChainID, ErrTypeNotSupported).
-// Config.Lifetime also applies to pending transactions.
+// values are this package's own; ErrInvalidChainID and ErrTypeNotSupported are
+// go-ethereum's. Config.Lifetime also applies to pending transactions.
 //
 // # Concurrency
 //
