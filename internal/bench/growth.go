@@ -30,13 +30,13 @@ type costs map[string]float64
 
 // growth returns the rows of a pool of s.few and of s.million transactions.
 func (s *stock) growth(progress func(string)) []row {
-	operations := []string{"Add", "evicting Add", "drain", "Reset with Touched"}
+	operations := []string{"Add", "evicting Add", "session", "Reset with Touched"}
 	return s.compare(operations, s.few, s.million, "pool of %d: %s, per transaction", progress, s.growthAt)
 }
 
 // chainGrowth returns the rows of a chain of one sender.
 func (s *stock) chainGrowth(progress func(string)) []row {
-	operations := []string{"Add in order", "Add shuffled", "drain", "commit and Reset"}
+	operations := []string{"Add in order", "Add shuffled", "session", "commit and Reset"}
 	return s.compare(operations, s.short, s.long, "chain of %d: %s, per transaction", progress, s.chainAt)
 }
 
@@ -108,7 +108,7 @@ func (s *stock) growthAt(n int) costs {
 	for cycle := range cycles {
 		next := n + 2*cycle*s.round
 		var lease *txpool.Lease
-		w.time("drain", s.round, func() { lease = j.drainLease(s.round) })
+		w.time("session", s.round, func() { lease = j.build(s.round) })
 		block := lease.Transactions()
 		must(lease.Commit())
 		touched := j.run(block)
@@ -172,10 +172,10 @@ func (s *stock) chainAt(n int) costs {
 		j = openNamed(n, n)
 		w.time("Add shuffled", n, func() { j.addEach(shuffled) })
 		var lease *txpool.Lease
-		w.time("drain", n, func() { lease = j.drainLease(n) })
+		w.time("session", n, func() { lease = j.build(n) })
 		block := lease.Transactions()
 		if len(block) != n {
-			panic(fmt.Sprintf("a drain took %d of %d", len(block), n))
+			panic(fmt.Sprintf("a session took %d of %d", len(block), n))
 		}
 		touched := j.run(block)[:1]
 		w.time("commit and Reset", n, func() {
