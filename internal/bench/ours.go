@@ -15,7 +15,7 @@ import (
 func (s *stock) ours(progress func(string)) []row {
 	progress("jamq alone")
 	var share []float64
-	for range s.rounds {
+	for range 3 * s.rounds { // short, and sensitive to other load
 		added, recovered := s.raw()
 		share = append(share, 100*added/recovered)
 	}
@@ -25,7 +25,7 @@ func (s *stock) ours(progress func(string)) []row {
 	rows = append(rows, s.growth(progress)...)
 	rows = append(rows, s.chainGrowth(progress)...)
 	progress("base fee")
-	return append(rows, s.baseFeeMove())
+	return append(rows, s.baseFeeMove()...)
 }
 
 // alone returns a row that only jamq has.
