@@ -104,4 +104,7 @@ type Write struct {
 	Value [32]byte
 	// Deleted means that the value is removed.
 	Deleted bool
+	// Transaction is the index set by View.SetTransaction at this write. Verify
+	// ignores it.
+	Transaction int
 }

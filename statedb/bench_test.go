@@ -194,18 +194,23 @@ func BenchmarkViews(b *testing.B) {
 	})
 }
 
-// A transfer on a view, with its log of reads.
+// A transfer on a view, with and without its log of reads.
 func BenchmarkTransfer(b *testing.B) {
-	v := open(b, NewStore(EIP7864()))
-	for i := range b.N {
-		for _, a := range []common.Address{{byte(i), byte(i >> 8)}, {1, byte(i), byte(i >> 8)}} {
-			account := v.Account(a)
-			account.Nonce++
-			account.Balance = uint256.NewInt(uint64(i))
-			if err := v.SetAccount(a, account); err != nil {
-				b.Fatal(err)
+	for name, start := range map[string]func(*View){"logged": func(*View) {}, "unlogged": (*View).DisableReadLog} {
+		b.Run(name, func(b *testing.B) {
+			v := open(b, NewStore(EIP7864()))
+			start(v)
+			for i := range b.N {
+				for _, a := range []common.Address{{byte(i), byte(i >> 8)}, {1, byte(i), byte(i >> 8)}} {
+					account := v.Account(a)
+					account.Nonce++
+					account.Balance = uint256.NewInt(uint64(i))
+					if err := v.SetAccount(a, account); err != nil {
+						b.Fatal(err)
+					}
+				}
 			}
-		}
+		})
 	}
 }
 

@@ -23,8 +23,9 @@ func (v *View) Code(codeHash common.Hash) []byte {
 	if staged, ok := v.newCode.get(codeBlob{hash: codeHash}); ok {
 		return bytes.Clone(staged.code)
 	}
-	code, ok := v.codes.codeOf(codeHash)
+	blob, ok := v.codes.get(codeBlob{hash: codeHash})
 	switch {
+	case ok && v.noReads:
 	case ok:
 		v.reads.addCode(codeHash)
 	case v.store == nil:
@@ -32,7 +33,7 @@ func (v *View) Code(codeHash common.Hash) []byte {
 	default:
 		v.fail(fmt.Errorf("%w: %s was never set", ErrUnknownCode, codeHash))
 	}
-	return bytes.Clone(code)
+	return bytes.Clone(blob.code)
 }
 
 // ReadCodeByChunk makes CodeAt read code in the chunks of the tree (EIP-7864,
@@ -73,7 +74,7 @@ func (v *View) chunked(h common.Hash) bool {
 	if v.store != nil || v.byChunk {
 		return v.byChunk
 	}
-	_, whole := v.codes.codeOf(h)
+	_, whole := v.codes.get(codeBlob{hash: h})
 	return !whole
 }
 

@@ -54,14 +54,14 @@ func TestUnknownCode(t *testing.T) {
 // No code has nothing to stage.
 func TestEmptyCode(t *testing.T) {
 	disk := newMemoryDisk()
-	s := reopen(t, EIP7864(), disk, 0)
+	s := reopen(t, EIP7864(), disk, KeepAll)
 	v := open(t, s)
 	h, err := v.SetCode(common.Address{1}, nil)
 	require.NoError(t, err)
 	require.Equal(t, emptyCode, h)
 	v.Set(Key{1}, [32]byte{1})
 	commit(t, v)
-	require.Equal(t, summarize(t, s), summarize(t, reopen(t, EIP7864(), disk.restarted(), 0)))
+	require.Equal(t, summarize(t, s), summarize(t, reopen(t, EIP7864(), disk.restarted(), KeepAll)))
 }
 
 // Code by chunks needs no code beside the proof, and a stateless view finds it without being told.

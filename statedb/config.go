@@ -2,15 +2,25 @@ package statedb
 
 import "fmt"
 
+const (
+	// DefaultRetention is the value of Config.Retention that 0 stands for.
+	DefaultRetention = 128
+	// KeepAll is the value of Config.Retention that keeps every root until
+	// Store.Discard.
+	KeepAll = -1
+)
+
 // Config configures a [Store]. The zero value is a store in memory with the
-// profile EIP7864 that keeps every root.
+// profile EIP7864 and DefaultRetention.
 type Config struct {
 	// Profile determines hashes and keys; the zero value means EIP7864. Open
 	// refuses a disk that was written under a profile with another name.
 	Profile Profile
-	// Retention is the number of previous canonical roots that are kept; 0
-	// keeps all roots until Store.Discard. When the oldest one is discarded, so
-	// is every unpinned root that does not descend from the oldest one left.
+	// Retention is the number of previous canonical roots that are kept, at
+	// least 1; 0 means DefaultRetention, and KeepAll means no limit. When the
+	// oldest one is discarded, so is every unpinned root that does not descend
+	// from the oldest one left. A retained block of 1,000 random writes takes
+	// about 3 MB of memory in a state of a million values.
 	Retention int
 	// Disk makes the store durable; nil means memory only.
 	Disk Disk
@@ -24,8 +34,8 @@ func (c *Config) Validate() error {
 	if _, err := c.Profile.orDefault(); err != nil {
 		return err
 	}
-	if c.Retention < 0 {
-		return fmt.Errorf("%w: Retention is %d, want at least 0", ErrConfig, c.Retention)
+	if c.Retention < KeepAll {
+		return fmt.Errorf("%w: Retention is %d, want at least 0, or KeepAll, which is %d", ErrConfig, c.Retention, KeepAll)
 	}
 	return nil
 }

@@ -41,12 +41,26 @@
 // and [View.Matches] refuses all others. Absence is proved as well as presence.
 // Code is included whole, or in chunks after [View.ReadCodeByChunk].
 //
+// # Undoing a transaction
+//
+// A transaction that fails leaves its reads in the block, and no writes: take
+// [View.Snapshot] before it, and call [View.Revert]. One that is left out of the
+// block leaves neither: also take [View.Mark], and call [View.Rewind].
+//
 // # Roots
 //
 // A [Store] keeps published roots until they are discarded, by [Store.Discard]
 // or by [Config].Retention as the canonical root moves. A pinned root stays.
+// Versions of a block can lead to the same root. Discard takes back one commit,
+// so a root stays as long as one version of it does. A view of a discarded root
+// can still read. Its Commit returns ErrUnknownRoot.
+//
+// Code is deleted with the last root that has it. Code of canonical roots that
+// were discarded is never deleted.
+//
 // With [Config].Disk a store survives a crash at any moment: every change is
-// durable when the call returns. Code is never deleted.
+// durable when the call returns. [Store.Export] and [Store.Import] move the
+// state of one root to another store.
 //
 // # Concurrency
 //

@@ -30,25 +30,32 @@ type Record struct {
 	Value []byte
 }
 
-// The disk has the values of the canonical root by stem, and for each other
-// root the write set that leads to it from another root, its base. Each change
-// is one Write, so a disk always has a consistent state.
+// The disk has the values of one root, the flat root, and for each other root
+// the write set that leads to it from another root, its base. The flat root is
+// near the oldest root, so each value is written once with its block, and once
+// when the flat root passes that block. Each change is one Write, so a disk
+// always has a consistent state.
 //
 //	c ‖ code hash   code
-//	m               version, profile, and the line of canonical roots
-//	r ‖ root        number of parents, as a varint ‖ parents ‖ base ‖ write set
-//	s ‖ stem        the set of indices ‖ their values
+//	k ‖ code hash   nothing: the code is kept for good
+//	m               version, profile, flat root, and the line of canonical roots
+//	r ‖ root        commits ‖ parents ‖ hashes of code ‖ base; lists begin with
+//	                their length, and numbers are varints
+//	v ‖ key         value
+//	w ‖ root        write set from the base; missing if that is the root itself
 const (
-	codeRecord = 'c'
-	metaRecord = 'm'
-	rootRecord = 'r'
-	stemRecord = 's'
+	codeRecord  = 'c'
+	keptRecord  = 'k'
+	metaRecord  = 'm'
+	rootRecord  = 'r'
+	valueRecord = 'v'
+	writeRecord = 'w'
 
-	diskVersion    = 2
+	diskVersion    = 3
 	maxProfileName = 255
 )
 
-func rootKey(root common.Hash) []byte { return append([]byte{rootRecord}, root[:]...) }
+func hashKey(kind byte, h common.Hash) []byte { return append([]byte{kind}, h[:]...) }
 
 // write writes records to the disk. After a failure the contents of the disk
 // are unknown, and nothing more is written.
@@ -71,47 +78,112 @@ func (s *Store) write(records []Record) error {
 	return nil
 }
 
-// added returns the records of a root with a new link, and of new code.
-func (s *Store) added(p *published, l link, code map[common.Hash][]byte) (records []Record) {
-	for h, c := range code {
-		if _, known := s.codeOf(h); !known {
-			records = append(records, Record{append([]byte{codeRecord}, h[:]...), c})
-		}
+// records returns a change as it is written to the disk. Values come last.
+func (s *Store) records(c *change) (records []Record) {
+	add := func(kind byte, h common.Hash, value []byte) {
+		records = append(records, Record{hashKey(kind, h), value})
+	}
+	for _, b := range c.code {
+		add(codeRecord, b.hash, b.code)
+	}
+	for _, h := range c.keep {
+		add(keptRecord, h, []byte{})
+	}
+	for _, h := range c.drop {
+		add(codeRecord, h, nil)
+	}
+	for root, l := range c.links {
+		add(rootRecord, root, l.encode())
+	}
+	if c.fresh != nil {
+		add(writeRecord, c.fresh.tree.Root(), encodeWrites(c.fresh.writes))
+	}
+	for root, writes := range c.writes {
+		add(writeRecord, root, encodeWrites(writes))
+	}
+	for _, root := range c.gone {
+		add(rootRecord, root, nil)
+		add(writeRecord, root, nil)
+	}
+	if c.flat != s.flat {
+		add(writeRecord, c.flat, nil)
+	}
+	if c.flat != s.flat || !slices.Equal(c.line, s.line) {
+		records = append(records, s.meta(c.flat, c.line))
 	}
 	slices.SortFunc(records, func(a, b Record) int { return bytes.Compare(a.Key, b.Key) })
-	if !l.equal(p.link) {
-		records = append(records, Record{rootKey(p.tree.Root()), s.entry(p.tree, l)})
+	if c.flat != s.flat {
+		records = appendValues(records, s.lead(c.flat))
 	}
 	return records
 }
 
-// moved returns the records of a new canonical root, of new links and of
-// deleted roots.
-func (s *Store) moved(canonical common.Hash, line []common.Hash, links map[common.Hash]link, gone []common.Hash) (records []Record) {
-	for root, l := range links {
-		records = append(records, Record{rootKey(root), s.entry(s.roots[root].tree, l)})
+// lead returns the writes that lead from the flat root to another one.
+func (s *Store) lead(to common.Hash) []ubt.Write {
+	if p := s.roots[to]; p.base == s.flat {
+		return p.writes
 	}
-	for _, root := range gone {
-		records = append(records, Record{rootKey(root), nil})
-	}
-	slices.SortFunc(records, func(a, b Record) int { return bytes.Compare(a.Key, b.Key) })
-	for stem, values := range s.roots[canonical].tree.ChangedStems(s.roots[s.canonical].tree) {
-		records = append(records, Record{append([]byte{stemRecord}, stem...), values})
-	}
-	return append(records, s.meta(line))
+	return slices.Collect(s.roots[to].tree.Diff(s.roots[s.flat].tree))
 }
 
-// entry encodes a root with the write set that leads to it from its base.
-func (s *Store) entry(tree ubt.Tree, l link) []byte {
-	b := binary.AppendUvarint(nil, uint64(len(l.parents)))
-	for _, parent := range l.parents {
-		b = append(b, parent[:]...)
+// appendValues appends the records of writes to the values.
+func appendValues(records []Record, writes []ubt.Write) []Record {
+	const size = 1 + StemSize + 1
+	keys := make([]byte, 0, size*len(writes))
+	records = slices.Grow(records, len(writes))
+	for i := range writes {
+		w := &writes[i]
+		keys = append(append(keys, valueRecord), w.Key[:]...)
+		r := Record{Key: keys[len(keys)-size : len(keys) : len(keys)]}
+		if !w.Deleted {
+			r.Value = w.Value[:]
+		}
+		records = append(records, r)
 	}
-	b = append(b, l.base[:]...)
-	if l.base == tree.Root() {
-		return b
+	return records
+}
+
+// encode returns the value of a root record.
+func (l link) encode() []byte {
+	b := binary.AppendUvarint(nil, l.commits)
+	for _, hashes := range [][]common.Hash{l.parents, l.codes} {
+		b = binary.AppendUvarint(b, uint64(len(hashes)))
+		for _, h := range hashes {
+			b = append(b, h[:]...)
+		}
 	}
-	for w := range tree.Diff(s.roots[l.base].tree) {
+	return append(b, l.base[:]...)
+}
+
+// decodeLink decodes the value of a root record.
+func decodeLink(b []byte) (l link, ok bool) {
+	commits, n := binary.Uvarint(b)
+	if n <= 0 || commits == 0 {
+		return l, false
+	}
+	l.commits, b = commits, b[n:]
+	for _, hashes := range []*[]common.Hash{&l.parents, &l.codes} {
+		count, n := binary.Uvarint(b)
+		if n <= 0 || count > uint64(len(b)-n)/common.HashLength {
+			return l, false
+		}
+		for b = b[n:]; count > 0; count-- {
+			*hashes, b = append(*hashes, common.Hash(b[:common.HashLength])), b[common.HashLength:]
+		}
+	}
+	if len(b) != common.HashLength || len(l.parents) == 0 {
+		return l, false
+	}
+	l.base = common.Hash(b)
+	return l, true
+}
+
+// encodeWrites returns the value of a write set: for each write the key, 0 if it
+// deletes, or 1 and the value.
+func encodeWrites(writes []ubt.Write) []byte {
+	b := make([]byte, 0, len(writes)*(len(ubt.Key{})+1+32))
+	for i := range writes {
+		w := &writes[i]
 		if b = append(b, w.Key[:]...); w.Deleted {
 			b = append(b, 0)
 		} else {
@@ -121,234 +193,27 @@ func (s *Store) entry(tree ubt.Tree, l link) []byte {
 	return b
 }
 
-func (s *Store) meta(line []common.Hash) Record {
-	name := s.cfg.Profile.Name
-	b := append([]byte{diskVersion, byte(len(name))}, name...)
-	for _, root := range line {
-		b = append(b, root[:]...)
-	}
-	return Record{[]byte{metaRecord}, b}
-}
-
-// entryOf is a decoded root record.
-type entryOf struct {
-	link
-	writes []ubt.Write
-}
-
-func decodeEntry(b []byte) (e entryOf, ok bool) {
-	parents, n := binary.Uvarint(b)
-	// The base follows the parents.
-	if n <= 0 || parents == 0 || parents >= uint64(len(b)-n)/32 {
-		return e, false
-	}
-	for b = b[n:]; uint64(len(e.parents)) < parents; b = b[32:] {
-		e.parents = append(e.parents, common.Hash(b[:32]))
-	}
-	e.base = common.Hash(b[:32])
-	for b = b[32:]; len(b) > 0; {
+// decodeWrites decodes a write set.
+func decodeWrites(b []byte) (writes []ubt.Write, ok bool) {
+	for len(b) > 0 {
 		if len(b) < 33 || b[32] > 1 || b[32] == 1 && len(b) < 65 {
-			return e, false
+			return nil, false
 		}
 		w := ubt.Write{Key: Key(b[:32]), Deleted: b[32] == 0}
 		if b = b[33:]; !w.Deleted {
 			w.Value, b = [32]byte(b[:32]), b[32:]
 		}
-		e.writes = append(e.writes, w)
+		writes = append(writes, w)
 	}
-	return e, true
+	return writes, true
 }
 
-// Open returns a store. If cfg.Disk was used before, the store has the same
-// contents as then, except pins. Open computes each root again and compares it.
-// The error wraps ErrConfig, ErrCorrupt or ErrDisk.
-func Open(cfg Config) (*Store, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
+func (s *Store) meta(flat common.Hash, line []common.Hash) Record {
+	name := s.cfg.Profile.Name
+	b := append([]byte{diskVersion, byte(len(name))}, name...)
+	b = append(b, flat[:]...)
+	for _, root := range line {
+		b = append(b, root[:]...)
 	}
-	s := newStore(cfg)
-	if cfg.Disk == nil {
-		return s, nil
-	}
-	l := loader{store: s, entries: map[common.Hash]entryOf{}}
-	if err := cfg.Disk.Read(l.record); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDisk, err)
-	}
-	if err := l.finish(); err != nil {
-		return nil, err
-	}
-	if l.fresh {
-		if err := s.write([]Record{s.meta(s.line)}); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
-}
-
-// loader builds a store from records.
-type loader struct {
-	store   *Store
-	tree    ubt.Tree // tree of the stems
-	batch   []ubt.Write
-	entries map[common.Hash]entryOf
-	fresh   bool
-	hasMeta bool
-	bad     error
-}
-
-// loadBatch is the number of values that are added to the tree at once.
-const loadBatch = 1 << 16
-
-func (l *loader) fail(format string, args ...any) {
-	if l.bad == nil {
-		l.bad = fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
-	}
-}
-
-// record adds one record. It keeps errors for finish, so that they are not
-// mistaken for errors of the disk.
-func (l *loader) record(key, value []byte) error {
-	if l.bad != nil || len(key) == 0 {
-		return nil
-	}
-	rest := key[1:]
-	switch key[0] {
-	case codeRecord:
-		if h := keccak(value); !bytes.Equal(h[:], rest) {
-			l.fail("code record %x has code with the hash %s", rest, h)
-			return nil
-		}
-		l.store.code[common.Hash(rest)] = bytes.Clone(value)
-	case metaRecord:
-		l.meta(value)
-	case rootRecord:
-		e, ok := decodeEntry(value)
-		if !ok || len(rest) != common.HashLength {
-			l.fail("root record %x", key)
-			return nil
-		}
-		l.entries[common.Hash(rest)] = e
-	case stemRecord:
-		writes, err := ubt.DecodeStem(rest, value)
-		if err != nil {
-			l.fail("stem record %x: %v", key, err)
-			return nil
-		}
-		if l.batch = append(l.batch, writes...); len(l.batch) >= loadBatch {
-			l.flush()
-		}
-	default:
-		l.fail("record %x", key)
-	}
-	return nil
-}
-
-func (l *loader) meta(b []byte) {
-	l.hasMeta = true
-	if len(b) < 2 || b[0] != diskVersion || len(b) < 2+int(b[1]) {
-		l.fail("meta record has version %d, want %d", slices.Concat(b, []byte{0})[0], diskVersion)
-		return
-	}
-	nameEnd := 2 + int(b[1])
-	name, line := string(b[2:nameEnd]), b[nameEnd:]
-	if want := l.store.cfg.Profile.Name; name != want {
-		l.bad = fmt.Errorf("%w: the disk has the profile %q, want %q", ErrConfig, name, want)
-		return
-	}
-	if len(line) == 0 || len(line)%common.HashLength != 0 {
-		l.fail("line of %d bytes, want a positive multiple of 32", len(line))
-		return
-	}
-	l.store.line = nil
-	for ; len(line) > 0; line = line[common.HashLength:] {
-		l.store.line = append(l.store.line, common.Hash(line[:common.HashLength]))
-	}
-}
-
-func (l *loader) flush() {
-	var err error
-	if l.tree, err = l.tree.Apply(&l.store.cfg.Profile.Hasher, l.batch); err != nil {
-		l.fail("stems: %v", err)
-	}
-	l.batch = l.batch[:0]
-}
-
-// finish checks the canonical root and derives all others from it.
-func (l *loader) finish() error {
-	l.flush()
-	s := l.store
-	s.canonical = s.line[len(s.line)-1]
-	switch {
-	case l.bad != nil:
-		return l.bad
-	case !l.hasMeta && (len(l.entries) > 0 || l.tree.Root() != EmptyRoot):
-		l.fail("no meta record")
-	case l.tree.Root() != s.canonical:
-		l.fail("root of the stems is %s, want %s", l.tree.Root(), s.canonical)
-	}
-	if l.bad != nil {
-		return l.bad
-	}
-	l.fresh = !l.hasMeta
-	if s.canonical != EmptyRoot {
-		if base := l.entries[s.canonical].base; base != s.canonical {
-			l.fail("base of the canonical root %s is %s, want itself", s.canonical, base)
-		}
-		s.roots[s.canonical] = &published{tree: l.tree, link: l.entries[s.canonical].link}
-	}
-	for root := range l.entries {
-		l.derive(root)
-	}
-	l.checkParents()
-	for _, root := range s.line {
-		if s.roots[root] == nil {
-			l.fail("root %s of the line is missing", root)
-		}
-	}
-	return l.bad
-}
-
-// checkParents fails unless all parents exist and each root descends from the
-// empty root by first parents.
-func (l *loader) checkParents() {
-	descends := map[common.Hash]bool{EmptyRoot: true}
-	for root, p := range l.store.roots {
-		if i := slices.IndexFunc(p.parents, func(r common.Hash) bool { return l.store.roots[r] == nil }); i >= 0 {
-			l.fail("parent of root %s is missing: %s", root, p.parents[i])
-			return
-		}
-		var line []common.Hash
-		for r := root; !descends[r]; r = l.store.roots[r].parents[0] {
-			if line = append(line, r); l.store.roots[r] == nil || len(line) > len(l.store.roots) {
-				l.fail("root %s does not descend from the empty root: %s is missing or an ancestor of itself", root, r)
-				return
-			}
-		}
-		for _, r := range line {
-			descends[r] = true
-		}
-	}
-}
-
-// derive computes the tree of a root, after those of its bases.
-func (l *loader) derive(root common.Hash) {
-	var chain []common.Hash
-	for l.store.roots[root] == nil {
-		e, ok := l.entries[root]
-		if !ok || len(chain) > len(l.entries) {
-			l.fail("root %s has no base", root)
-			return
-		}
-		chain = append(chain, root)
-		root = e.base
-	}
-	for _, root := range slices.Backward(chain) {
-		e := l.entries[root]
-		tree, err := l.store.roots[e.base].tree.Apply(&l.store.cfg.Profile.Hasher, e.writes)
-		if err != nil || tree.Root() != root {
-			l.fail("root %s: the writes lead to %s: %v", root, tree.Root(), err)
-			return
-		}
-		l.store.roots[root] = &published{tree: tree, link: e.link}
-	}
+	return Record{[]byte{metaRecord}, b}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/jamq/jamq/statedb/ubt"
 )
 
 var errKilled = errors.New("killed")
@@ -68,18 +70,26 @@ type summary struct {
 	canonical common.Hash
 	line      []common.Hash
 	parents   map[common.Hash][]common.Hash
+	commits   map[common.Hash]uint64
 	contents  map[common.Hash]int // values
-	code      int
+	code      map[common.Hash]int // owners
+	kept      map[common.Hash]bool
 }
 
 func summarize(t require.TestingT, s *Store) summary {
-	out := summary{s.canonical, s.line, map[common.Hash][]common.Hash{}, map[common.Hash]int{}, len(s.code)}
+	out := summary{
+		s.canonical, s.line, map[common.Hash][]common.Hash{}, map[common.Hash]uint64{}, map[common.Hash]int{},
+		map[common.Hash]int{}, maps.Clone(s.code.kept),
+	}
+	for b := range s.code.blobs.all {
+		out.code[b.hash] = s.code.owners[b.hash]
+	}
 	for root, p := range s.roots {
 		if root == EmptyRoot {
 			continue
 		}
 		require.Equal(t, root, p.tree.Root())
-		out.parents[root] = p.parents
+		out.parents[root], out.commits[root] = p.parents, p.commits
 		for range p.tree.All {
 			out.contents[root]++
 		}
@@ -128,7 +138,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SampledFrom(profiles()).Draw(t, "profile")
 		disk := newMemoryDisk()
-		s := reopen(t, p, disk, rapid.IntRange(0, 2).Draw(t, "retention"))
+		s := reopen(t, p, disk, rapid.SampledFrom([]int{KeepAll, 1, 2}).Draw(t, "retention"))
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			before := summarize(t, s)
 			step := drawStep(t, s)
@@ -152,7 +162,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 			}
 			after := summarize(t, s)
 			disk = disk.restarted()
-			s = reopen(t, p, disk, rapid.IntRange(0, 2).Draw(t, "retention from now on"))
+			s = reopen(t, p, disk, rapid.SampledFrom([]int{KeepAll, 1, 2}).Draw(t, "retention from now on"))
 			if now := summarize(t, s); crash != 1 {
 				require.Equal(t, after, now)
 			}
@@ -164,7 +174,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 // detected, or has no effect.
 func TestCorruptDisk(t *testing.T) {
 	disk := newMemoryDisk()
-	s := reopen(t, EIP7864(), disk, 0)
+	s := reopen(t, EIP7864(), disk, KeepAll)
 	a := child(t, s, EmptyRoot, 1)
 	require.NoError(t, s.SetCanonical(a))
 	b := child(t, s, a, 2)
@@ -184,42 +194,56 @@ func TestCorruptDisk(t *testing.T) {
 		for i := range value {
 			check(func(r map[string][]byte) { r[k] = bytes.Clone(value); r[k][i] ^= 1 }, "a bit of "+k[:1])
 		}
-		if k[0] != codeRecord && k[0] != rootRecord { // unused ones may be missing
-			check(func(r map[string][]byte) { delete(r, k) }, "missing "+k[:1])
+		check(func(r map[string][]byte) { delete(r, k) }, "missing "+k[:1])
+		if len(value) > 0 {
+			check(func(r map[string][]byte) { r[k] = value[:len(value)-1] }, "cut "+k[:1])
 		}
-		check(func(r map[string][]byte) { r[k] = value[:len(value)-1] }, "cut "+k[:1])
 	}
-	check(func(r map[string][]byte) { delete(r, string(rootKey(b))) }, "a base is missing")
+	check(func(r map[string][]byte) { delete(r, string(hashKey(rootRecord, b))) }, "a base is missing")
 	check(func(r map[string][]byte) { r["x"] = nil }, "an unknown record")
 	for root, what := range map[common.Hash]string{a: "parents in a circle", b: "its own parent"} {
-		k := string(rootKey(root))
-		check(func(r map[string][]byte) { r[k] = slices.Concat([]byte{1}, b[:], r[k][1+common.HashLength:]) }, what)
+		k := string(hashKey(rootRecord, root))
+		check(func(r map[string][]byte) { r[k] = slices.Concat([]byte{1, 1}, b[:], r[k][2+common.HashLength:]) }, what)
 	}
 	_, err = Open(Config{Profile: Tagged(), Disk: disk.restarted()})
 	require.ErrorIs(t, err, ErrConfig)
 }
 
-func FuzzDecodeEntry(f *testing.F) {
-	f.Add(append([]byte{1}, make([]byte, 64+33+65)...))
-	f.Add(append([]byte{2}, make([]byte, 96)...))
-	f.Fuzz(func(t *testing.T, b []byte) { decodeEntry(b) })
+func FuzzDecodeLink(f *testing.F) {
+	f.Add(link{commits: 1, parents: []common.Hash{{1}}, codes: []common.Hash{{2}, {3}}, base: common.Hash{4}}.encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if l, ok := decodeLink(b); ok {
+			again, ok := decodeLink(l.encode())
+			require.True(t, ok)
+			require.Equal(t, l, again)
+		}
+	})
+}
+
+func FuzzDecodeWrites(f *testing.F) {
+	f.Add(encodeWrites([]ubt.Write{{Key: Key{1}, Value: [32]byte{2}}, {Key: Key{3}, Deleted: true}}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if writes, ok := decodeWrites(b); ok {
+			require.Equal(t, string(b), string(encodeWrites(writes)))
+		}
+	})
 }
 
 // The longest name of a profile that Validate lets pass is found again.
 func TestLongProfileName(t *testing.T) {
 	p, disk := EIP7864(), newMemoryDisk()
 	p.Name = strings.Repeat("x", maxProfileName)
-	s := reopen(t, p, disk, 0)
+	s := reopen(t, p, disk, KeepAll)
 	root := child(t, s, EmptyRoot, 1)
 	require.NoError(t, s.SetCanonical(root))
-	require.Equal(t, root, reopen(t, p, disk.restarted(), 0).Canonical())
+	require.Equal(t, root, reopen(t, p, disk.restarted(), KeepAll).Canonical())
 	_, err := Open(Config{Profile: EIP7864(), Disk: disk.restarted()})
 	require.ErrorIs(t, err, ErrConfig)
 }
 
 func FuzzMetaRecord(f *testing.F) {
 	s := NewStore(EIP7864())
-	f.Add(s.meta(s.line).Value)
+	f.Add(s.meta(s.flat, s.line).Value)
 	f.Add(append([]byte{diskVersion, 254}, make([]byte, 300)...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		disk := newMemoryDisk()

@@ -25,6 +25,11 @@ var (
 	// ErrStateless is returned if a stateless view, which has no store, would
 	// need one.
 	ErrStateless = errors.New("statedb: the view is stateless")
+	// ErrNoReadLog is returned if the view's log of reads is off.
+	ErrNoReadLog = errors.New("statedb: no log of reads")
+	// ErrExport is returned by Import if the data is damaged, or leads to
+	// another root.
+	ErrExport = errors.New("statedb: invalid export")
 	// ErrWitness is returned for a witness that is malformed or forged, belongs
 	// to another root or other writes, or has raw keys that no witness may
 	// have.

@@ -111,6 +111,23 @@ func ExampleVerify() {
 	// true
 }
 
+// A transaction that fails leaves its reads in the block, and none of its
+// writes. One that is left out of the block leaves nothing.
+func ExampleView_Revert() {
+	store := statedb.NewStore(statedb.EIP7864())
+	view, err := store.View(fund(store))
+	must(err)
+	writes, reads := view.Snapshot(), view.Mark()
+	pay(view)
+	view.Revert(writes)
+	fmt.Println("failed:", len(view.Writes()), "writes,", len(view.Reads()), "reads")
+	view.Rewind(reads)
+	fmt.Println("left out:", len(view.Writes()), "writes,", len(view.Reads()), "reads")
+	// Output:
+	// failed: 0 writes, 4 reads
+	// left out: 0 writes, 0 reads
+}
+
 // A view can be put on another root for a while, which stays until it is let go.
 func ExampleView_Pin() {
 	store := statedb.NewStore(statedb.EIP7864())

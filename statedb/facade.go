@@ -98,13 +98,12 @@ func (f *Facade) ResetTrie() error {
 	if err := f.guard("ResetTrie"); err != nil {
 		return err
 	}
-	canonical := f.store.Canonical()
-	tree, err := f.store.tree(canonical)
+	at, err := f.store.place(f.store.Canonical())
 	if err != nil {
 		return err
 	}
 	f.unpin()
-	f.stand(canonical, tree)
-	f.home = place{canonical, tree}
+	f.stand(at)
+	f.home = at
 	return nil
 }

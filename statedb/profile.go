@@ -53,6 +53,7 @@ func EIP7864() Profile {
 				data := pair(whole(stem), values)
 				return sha256.Sum256(data[:])
 			},
+			StemsArePairs: true,
 		},
 		Embed: func(address common.Address, treeIndex [32]byte) [StemSize]byte {
 			data := embedding(address, treeIndex)

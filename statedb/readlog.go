@@ -59,6 +59,11 @@ func (s *sorted[T]) put(item T, less func(a, b T) bool) {
 	s.own.ReplaceOrInsert(item)
 }
 
+func (s *sorted[T]) remove(item T, less func(a, b T) bool) {
+	s.claim(less)
+	s.own.Delete(item)
+}
+
 func (s *sorted[T]) get(item T) (found T, ok bool) {
 	if t := s.tree(); t != nil {
 		return t.Get(item)

@@ -13,27 +13,47 @@ type link struct {
 	// a parent is discarded, it is replaced by its own parents. Following the
 	// first parents leads to the empty root, which has none.
 	parents []common.Hash
+	// commits is the number of commits that led to this root, without those
+	// that Discard took back.
+	commits uint64
+	// codes are the hashes of the code that this root owns, in ascending order:
+	// the code of its commits, and of its discarded ancestors.
+	codes []common.Hash
 	// base is the root that the write set on the disk starts from. Following
-	// bases leads to the canonical root, which is its own base, or to the empty
-	// root.
+	// bases leads to the root whose values are on the disk, which is its own
+	// base, or to the empty root.
 	base common.Hash
 }
 
-func (l link) equal(o link) bool { return l.base == o.base && slices.Equal(l.parents, o.parents) }
+func (l link) equal(o link) bool {
+	return l.commits == o.commits && l.base == o.base && slices.Equal(l.parents, o.parents) && slices.Equal(l.codes, o.codes)
+}
 
-// with returns the link with another parent, if it is not there yet.
-func (l link) with(root, parent common.Hash) link {
-	if root != EmptyRoot && parent != root && !slices.Contains(l.parents, parent) {
+// again returns the link of root after another commit, on parent and with code.
+func (l link) again(root, parent common.Hash, code []common.Hash) link {
+	l.commits++
+	if parent != root && !slices.Contains(l.parents, parent) {
 		l.parents = append(slices.Clone(l.parents), parent)
 	}
+	l.codes = union(l.codes, code)
 	return l
+}
+
+// union returns the members of two ascending lists, each once.
+func union(a, b []common.Hash) []common.Hash {
+	if len(b) == 0 {
+		return a
+	}
+	both := slices.Concat(a, b)
+	slices.SortFunc(both, common.Hash.Cmp)
+	return slices.Compact(both)
 }
 
 // retire returns the line of canonical roots for a new canonical root, cut to
 // the retention. It also returns the roots to be discarded, marked as leaving.
 // The caller holds both locks.
 func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
-	if s.cfg.Retention == 0 { // the line must not grow
+	if s.cfg.Retention == KeepAll { // the line must not grow
 		return []common.Hash{root}, nil
 	}
 	line = append(slices.DeleteFunc(slices.Clone(s.line), func(r common.Hash) bool { return r == root }), root)
@@ -87,52 +107,66 @@ func reach(roots []common.Hash, next func(common.Hash) []common.Hash) map[common
 	return found
 }
 
-// relink returns the links that change when canonical becomes canonical and the
-// roots in gone are deleted. The empty root has no link. If gone is empty,
-// relink inspects only two roots.
-func (s *Store) relink(canonical common.Hash, gone []common.Hash) map[common.Hash]link {
-	left := make(map[common.Hash]bool, len(gone))
-	for _, root := range gone {
-		left[root] = true
-	}
-	base := func(root common.Hash) common.Hash {
-		if root == canonical || root == s.canonical {
-			return canonical
+// relink adds the links to a change that follow from its new flat root and from
+// the deletion of the roots in left, and decides which code is kept for good.
+// The empty root has no link.
+func (s *Store) relink(c *change, left map[common.Hash]bool) {
+	below := s.ancestors(c.canonical)
+	for _, root := range c.gone {
+		if below[root] {
+			c.keep = union(c.keep, s.roots[root].codes)
 		}
-		return s.roots[root].base
 	}
-	links := make(map[common.Hash]link)
-	consider := func(root common.Hash) {
-		// Relinking deleted roots too would walk the same chains
-		// repeatedly.
+	for root, p := range s.roots {
+		// Relinking deleted roots too would walk the same chains repeatedly.
 		if left[root] || root == EmptyRoot {
-			return
+			continue
 		}
-		l := link{s.roots[root].parents, base(root)}
-		for left[l.base] {
-			l.base = base(l.base)
-		}
+		l := p.link
 		if slices.ContainsFunc(l.parents, func(r common.Hash) bool { return left[r] }) {
-			l.parents = s.surviving(root, left)
+			var passed []common.Hash
+			l.parents, passed = s.surviving(root, left)
+			for _, r := range passed {
+				if !below[r] {
+					l.codes = union(l.codes, s.roots[r].codes)
+				}
+			}
 		}
-		if !l.equal(s.roots[root].link) {
-			links[root] = l
+		l.base = s.nextBase(root, c, left)
+		if l.equal(p.link) {
+			continue
+		}
+		c.links[root] = l
+		if l.base != p.base && l.base != root && s.cfg.Disk != nil {
+			c.writes[root] = slices.Collect(p.tree.Diff(s.roots[l.base].tree))
 		}
 	}
-	if len(gone) == 0 {
-		consider(s.canonical)
-		consider(canonical)
-		return links
+}
+
+// nextBase returns the base of a root after the roots in left are deleted. A
+// root whose bases are gone down to the flat root is below all that is kept, for
+// example pinned. Its base becomes the canonical root, which stays the longest,
+// so that its write set is seldom written again.
+func (s *Store) nextBase(root common.Hash, c *change, left map[common.Hash]bool) common.Hash {
+	switch root {
+	case c.flat:
+		return c.flat
+	case s.flat:
+		return c.canonical
 	}
-	for root := range s.roots {
-		consider(root)
+	base := s.roots[root].base
+	for left[base] {
+		if base == s.flat {
+			return c.canonical
+		}
+		base = s.roots[base].base
 	}
-	return links
+	return base
 }
 
 // surviving returns a root's parents, with each deleted parent replaced by its
-// own surviving parents.
-func (s *Store) surviving(root common.Hash, left map[common.Hash]bool) (parents []common.Hash) {
+// own surviving parents. It also returns the deleted roots that it passed.
+func (s *Store) surviving(root common.Hash, left map[common.Hash]bool) (parents, passed []common.Hash) {
 	seen := map[common.Hash]bool{root: true}
 	var climb func(common.Hash)
 	climb = func(r common.Hash) {
@@ -142,6 +176,7 @@ func (s *Store) surviving(root common.Hash, left map[common.Hash]bool) (parents 
 				continue
 			case left[parent]:
 				seen[parent] = true
+				passed = append(passed, parent)
 				climb(parent)
 			default:
 				seen[parent] = true
@@ -150,5 +185,5 @@ func (s *Store) surviving(root common.Hash, left map[common.Hash]bool) (parents 
 		}
 	}
 	climb(root)
-	return parents
+	return parents, passed
 }

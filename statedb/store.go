@@ -2,7 +2,6 @@ package statedb
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
@@ -23,7 +22,8 @@ type Store struct {
 	// writing is held while the roots change, including the write to the disk.
 	// mu guards the fields below, and is not held during writes to the disk.
 	writing sync.Mutex
-	broken  error // first disk error; guarded by writing
+	broken  error       // first disk error; guarded by writing
+	flat    common.Hash // root of the values on the disk; guarded by writing
 
 	mu        sync.RWMutex
 	roots     map[common.Hash]*published
@@ -31,15 +31,16 @@ type Store struct {
 	// line has the canonical roots that retention keeps, oldest first. The last
 	// one is canonical.
 	line []common.Hash
-	code map[common.Hash][]byte // by code hash; never deleted
+	code codes
 }
 
 // published is a tree that views can be opened on.
 type published struct {
 	tree ubt.Tree
 	link
-	pins    int // pins by Store.Pin
-	viewers int // pins by views
+	writes  []ubt.Write // lead from the base to this root; nil without a disk
+	pins    int         // pins by Store.Pin
+	viewers int         // pins by views
 	// leaving means that the root is being deleted from the disk. It is treated
 	// as unknown.
 	leaving bool
@@ -48,20 +49,23 @@ type published struct {
 // inUse reports whether the root is pinned.
 func (p *published) inUse() bool { return p.pins > 0 || p.viewers > 0 }
 
-// NewStore returns a store in memory that keeps every root until Discard. It
-// contains the empty tree, which is canonical. The zero Profile means EIP7864.
-// If the profile lacks a function, View returns an error.
+// NewStore returns a store in memory with DefaultRetention. It contains the
+// empty tree, which is canonical. The zero Profile means EIP7864. If the profile
+// lacks a function, View returns an error.
 func NewStore(profile Profile) *Store { return newStore(Config{Profile: profile}) }
 
 func newStore(cfg Config) *Store {
 	profile, err := cfg.Profile.orDefault()
 	cfg.Profile = profile
+	if cfg.Retention == 0 {
+		cfg.Retention = DefaultRetention
+	}
 	return &Store{
 		cfg:   cfg,
 		bad:   err,
 		roots: map[common.Hash]*published{EmptyRoot: {}},
 		line:  []common.Hash{EmptyRoot},
-		code:  make(map[common.Hash][]byte),
+		code:  newCodes(),
 	}
 }
 
@@ -75,21 +79,22 @@ func (s *Store) View(root common.Hash) (*View, error) {
 	if s.bad != nil {
 		return nil, s.bad
 	}
-	tree, err := s.tree(root)
+	at, err := s.place(root)
 	if err != nil {
 		return nil, err
 	}
-	return newView(s, root, tree), nil
+	return newView(s, at), nil
 }
 
-func (s *Store) tree(root common.Hash) (ubt.Tree, error) {
+// place returns a published root as a view reads it.
+func (s *Store) place(root common.Hash) (place, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	p, err := s.known(root)
 	if err != nil {
-		return ubt.Tree{}, err
+		return place{}, err
 	}
-	return p.tree, nil
+	return place{root, p.tree, s.code.blobs}, nil
 }
 
 // known returns a published root. The caller holds mu.
@@ -109,9 +114,8 @@ func (s *Store) Has(root common.Hash) bool {
 }
 
 // Parent returns the root that root was first committed on. If that root was
-// discarded, Parent returns its closest ancestor that is left. If it was
-// discarded before the commit, Parent returns the root that was canonical at
-// the commit. The empty root is its own parent. The error wraps ErrUnknownRoot.
+// discarded, Parent returns its closest ancestor that is left. The empty root
+// is its own parent. The error wraps ErrUnknownRoot.
 //
 // Blocks in different orders can lead to the same root. A root that was
 // committed on several parents descends from each of them for Config.Retention.
@@ -155,7 +159,7 @@ func (s *Store) SetCanonical(root common.Hash) error {
 	}
 	line, gone := s.retire(root)
 	s.mu.Unlock()
-	if err := s.change(root, line, gone); err != nil {
+	if err := s.apply(s.move(root, line, gone)); err != nil {
 		return err
 	}
 	s.cfg.Metrics.count(CountCanonical, 1)
@@ -174,16 +178,16 @@ func (s *Store) Pin(root common.Hash) error {
 	return err
 }
 
-// pinned pins a root for a view and returns its tree.
-func (s *Store) pinned(root common.Hash) (ubt.Tree, error) {
+// pinned pins a root for a view and returns it as the view reads it.
+func (s *Store) pinned(root common.Hash) (place, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, err := s.known(root)
 	if err != nil {
-		return ubt.Tree{}, err
+		return place{}, err
 	}
 	p.viewers++
-	return p.tree, nil
+	return place{root, p.tree, s.code.blobs}, nil
 }
 
 // repin pins a root once more, for the copy of a view that has it pinned.
@@ -217,89 +221,74 @@ func (s *Store) release(root common.Hash) {
 	s.roots[root].viewers--
 }
 
-// Discard deletes a root. Open views of it are not affected. The error wraps
-// ErrUnknownRoot, ErrInUse if the root is canonical or pinned, or ErrDisk, and
-// then nothing changes. Discarding the empty root has no effect.
+// Discard takes back one commit of a root. Versions of a block can lead to the
+// same root, so a root stays until Discard has been called once per commit that
+// led to it, and is deleted by the last call. Code that only deleted roots had
+// is deleted too. Open views of a deleted root can still read, but not commit.
+//
+// The error wraps ErrUnknownRoot, ErrInUse if the last commit of a canonical or
+// pinned root would go, or ErrDisk, and then nothing changes. Discarding the
+// empty root has no effect.
 func (s *Store) Discard(root common.Hash) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	s.mu.Lock()
 	p, err := s.known(root)
-	if err == nil && (root == s.canonical || p.inUse()) {
+	last := err == nil && p.commits <= 1
+	if last && (root == s.canonical || p.inUse()) {
 		err = fmt.Errorf("%w: %s: canonical %v, %d pins and %d pins of views", ErrInUse, root, root == s.canonical, p.pins, p.viewers)
 	}
 	if err != nil || root == EmptyRoot {
 		s.mu.Unlock()
 		return err
 	}
-	p.leaving = true
-	line := slices.DeleteFunc(slices.Clone(s.line), func(r common.Hash) bool { return r == root })
+	p.leaving = last
+	line := slices.DeleteFunc(slices.Clone(s.line), func(r common.Hash) bool { return last && r == root })
 	s.mu.Unlock()
-	return s.change(s.canonical, line, []common.Hash{root})
+	if !last {
+		l := p.link
+		l.commits--
+		c := s.unchanged()
+		c.links[root] = l
+		return s.apply(c)
+	}
+	return s.apply(s.move(s.canonical, line, []common.Hash{root}))
 }
 
-// change moves the canonical root and deletes the roots in gone, which are
-// marked as leaving, first on the disk and then in memory.
-func (s *Store) change(canonical common.Hash, line, gone []common.Hash) error {
-	links := s.relink(canonical, gone)
-	if s.cfg.Disk != nil {
-		if err := s.write(s.moved(canonical, line, links, gone)); err != nil {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			for _, root := range gone {
-				s.roots[root].leaving = false
-			}
-			return err
-		}
-	}
-	s.mu.Lock()
-	s.canonical, s.line = canonical, line
-	for root, l := range links {
-		s.roots[root].link = l
-	}
-	for _, root := range gone {
-		delete(s.roots, root)
-	}
-	s.mu.Unlock()
-	s.cfg.Metrics.count(CountDiscarded, len(gone))
-	return nil
-}
-
-// publish adds a tree that was derived from parent. If the root exists, it gets
-// another parent.
-func (s *Store) publish(parent common.Hash, tree ubt.Tree, code map[common.Hash][]byte) error {
+// publish adds a tree that the writes and the code of a view on parent led to,
+// and returns it as a view reads it. If the root exists, it gets another commit
+// and perhaps another parent. The error wraps ErrUnknownRoot if parent was
+// discarded, or ErrDisk, and then nothing changes.
+func (s *Store) publish(parent common.Hash, tree ubt.Tree, writes []ubt.Write, code []codeBlob) (place, error) {
 	root := tree.Root()
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	fresh := !s.Has(root)
-	if !s.Has(parent) { // discarded while the view was open
-		parent = s.canonical
+	s.mu.RLock()
+	_, err := s.known(parent)
+	s.mu.RUnlock()
+	if err != nil {
+		return place{}, fmt.Errorf("commit on a discarded root: %w", err)
 	}
-	p, place := &published{tree: tree}, link{parents: []common.Hash{parent}, base: parent}
-	if !fresh {
-		p = s.roots[root]
-		place = p.with(root, parent)
-	}
-	if s.cfg.Disk != nil {
-		if err := s.write(s.added(p, place, code)); err != nil {
-			return err
+	c := s.unchanged()
+	if root != EmptyRoot {
+		p, known := s.roots[root]
+		if !known {
+			p = &published{tree: tree, link: link{base: parent}}
+			if s.cfg.Disk != nil {
+				p.writes = writes
+			}
+			c.fresh = p
 		}
+		c.links[root] = p.again(root, parent, s.code.unkept(code))
+		c.code = s.code.unknown(code)
 	}
-	s.mu.Lock()
-	p.link = place
-	s.roots[root] = p
-	maps.Copy(s.code, code)
-	s.mu.Unlock()
-	if fresh {
+	if err := s.apply(c); err != nil {
+		return place{}, err
+	}
+	if c.fresh != nil {
 		s.cfg.Metrics.count(CountCommitted, 1)
 	}
-	return nil
-}
-
-// codeOf implements codeSource.
-func (s *Store) codeOf(h common.Hash) ([]byte, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	code, ok := s.code[h]
-	return code, ok
+	return place{root, tree, s.code.blobs}, nil
 }

@@ -82,6 +82,19 @@ func TestRetention(t *testing.T) {
 	require.Equal(t, map[Counter]int{CountCommitted: 8, CountCanonical: 5, CountDiscarded: 5}, counts)
 }
 
+// A host that configures nothing has a bounded number of roots.
+func TestDefaultRetention(t *testing.T) {
+	s := NewStore(Profile{})
+	root := EmptyRoot
+	for i := range DefaultRetention + 20 {
+		v := viewOf(t, s, root)
+		v.Set(Key{1}, [32]byte{byte(i), byte(i >> 8), 1})
+		root = commit(t, v)
+		require.NoError(t, s.SetCanonical(root))
+	}
+	require.Equal(t, DefaultRetention+2, s.Roots(), "the canonical root, those before it, and the empty root")
+}
+
 // Blocks in different orders can lead to the same root. The root stays as long
 // as one of its parents does, whichever came first, and through a restart.
 func TestRetentionOfTwoParents(t *testing.T) {
@@ -143,8 +156,8 @@ func TestStateComesBack(t *testing.T) {
 	require.Empty(t, s.roots[EmptyRoot].parents)
 }
 
-// A root in flight keeps its ancestors when one between is discarded. Views of
-// it can commit although its parent is gone.
+// A root in flight keeps its ancestors when one between is discarded. A view of
+// a discarded root can read, but not commit.
 func TestDiscardBetween(t *testing.T) {
 	s := NewStore(EIP7864())
 	a := child(t, s, EmptyRoot, 1)
@@ -154,13 +167,55 @@ func TestDiscardBetween(t *testing.T) {
 	require.NoError(t, s.Discard(b))
 	require.Equal(t, a, parentOf(t, s, c))
 	v.Set(Key{9}, [32]byte{9})
-	require.Equal(t, EmptyRoot, parentOf(t, s, commit(t, v)), "the canonical root stands in for one that is gone")
+	_, err := v.Commit()
+	require.ErrorIs(t, err, ErrUnknownRoot)
+	require.Len(t, v.Writes(), 1, "a refused call changes nothing")
+	require.Equal(t, 3, s.Roots())
+	b = child(t, s, a, 2)
+	require.NotEqual(t, b, commit(t, v), "published again")
+}
+
+// A block on a root that retention has dropped is refused. It does not become a
+// child of the canonical root.
+func TestCommitOnRetiredRoot(t *testing.T) {
+	s := reopen(t, EIP7864(), newMemoryDisk(), 1)
+	a := child(t, s, EmptyRoot, 1)
+	late := viewOf(t, s, a)
+	late.Set(Key{7}, [32]byte{7})
+	for i := range byte(3) {
+		a = child(t, s, a, 10+i)
+		require.NoError(t, s.SetCanonical(a))
+	}
+	_, err := late.Commit()
+	require.ErrorIs(t, err, ErrUnknownRoot)
+}
+
+// Two versions of a block lead to the same root. Discarding one of them leaves
+// the root to the other, through a restart too.
+func TestDiscardOneOfTwoVersions(t *testing.T) {
+	disk := newMemoryDisk()
+	s := reopen(t, EIP7864(), disk, KeepAll)
+	a := child(t, s, EmptyRoot, 1)
+	require.Equal(t, a, child(t, s, EmptyRoot, 1))
+	empty := viewOf(t, s, a) // a block without effect is a version as well
+	require.Equal(t, a, commit(t, empty))
+	require.NoError(t, s.Discard(a))
+	s = reopen(t, EIP7864(), disk.restarted(), KeepAll)
+	require.NoError(t, s.Pin(a))
+	require.NoError(t, s.Discard(a), "a pin keeps the last commit only")
+	require.ErrorIs(t, s.Discard(a), ErrInUse)
+	require.NoError(t, s.Unpin(a))
+	require.NoError(t, s.SetCanonical(a))
+	require.ErrorIs(t, s.Discard(a), ErrInUse)
+	require.NoError(t, s.SetCanonical(EmptyRoot))
+	require.NoError(t, s.Discard(a))
+	require.ErrorIs(t, s.Discard(a), ErrUnknownRoot)
 }
 
 func TestConfigValidate(t *testing.T) {
 	for name, cfg := range map[string]Config{
 		"half a profile":     {Profile: Profile{Embed: EIP7864().Embed}},
-		"negative retention": {Profile: EIP7864(), Retention: -1},
+		"negative retention": {Profile: EIP7864(), Retention: -2},
 		"long name":          {Profile: func() Profile { p := EIP7864(); p.Name = string(make([]byte, 300)); return p }()},
 	} {
 		_, err := Open(cfg)

@@ -3,6 +3,7 @@ package statedb
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -15,12 +16,10 @@ import (
 // one should be unpinned.
 type View struct {
 	profile *Profile
-	store   *Store // nil for a stateless view
-	codes   codeSource
+	store   *Store         // nil for a stateless view
 	shown   map[Key]*Entry // entries of a stateless view's witness
 
-	root        common.Hash
-	tree        ubt.Tree
+	place
 	home        place // target of Unpin
 	pinned      bool
 	transaction int
@@ -28,14 +27,19 @@ type View struct {
 	staged  sorted[Write]
 	newCode sorted[codeBlob] // staged
 	reads   readLog
+	noReads bool // the log of reads is off
 	byChunk bool // read code in chunks
 	err     error
 }
 
-// place is a root with its tree.
+// place is a published root as a view reads it. It stays readable when the root
+// is discarded.
 type place struct {
 	root common.Hash
 	tree ubt.Tree
+	// codes is the code that was published when the view moved here. It is
+	// shared and never written.
+	codes sorted[codeBlob]
 }
 
 // codeBlob is code with its hash.
@@ -46,16 +50,10 @@ type codeBlob struct {
 
 func blobLess(a, b codeBlob) bool { return a.hash.Cmp(b.hash) < 0 }
 
-// codeSource has published code.
-type codeSource interface {
-	// codeOf returns code by its hash, and whether it is known.
-	codeOf(common.Hash) ([]byte, bool)
-}
-
 func writeLess(a, b Write) bool { return a.Key.Compare(b.Key) < 0 }
 
-func newView(s *Store, root common.Hash, tree ubt.Tree) *View {
-	return &View{profile: &s.cfg.Profile, store: s, codes: s, root: root, tree: tree, home: place{root, tree}}
+func newView(s *Store, at place) *View {
+	return &View{profile: &s.cfg.Profile, store: s, place: at, home: at}
 }
 
 // Copy returns a full copy for long-running work: the same root, staged writes
@@ -78,7 +76,7 @@ func (v *View) Copy() *View {
 // constant time.
 func (v *View) CopyForPhase2() *View {
 	c := *v
-	c.stand(v.root, v.tree)
+	c.stand(v.place)
 	if c.pinned {
 		v.store.repin(c.root)
 	}
@@ -97,8 +95,33 @@ func (v *View) ActiveRoot() common.Hash { return v.root }
 // error returns it from Root, Witness and Commit, until Reset, Pin or Unpin.
 func (v *View) Err() error { return v.err }
 
-// SetTransaction sets the transaction index that is logged with later reads.
+// SetTransaction sets the transaction index that is logged with later reads and
+// writes.
 func (v *View) SetTransaction(index int) { v.transaction = index }
+
+// DisableReadLog turns the log of reads off for good, for executions that need
+// no witness, and drops what it has. It saves the time and memory of the log.
+// Witness and Matches return ErrNoReadLog then. Copies have no log either.
+func (v *View) DisableReadLog() { v.reads, v.noReads = readLog{}, true }
+
+// LogsReads reports whether the log of reads is on.
+func (v *View) LogsReads() bool { return !v.noReads }
+
+// Snapshot is a position in a view's staged writes. See [View.Snapshot].
+type Snapshot struct {
+	staged  sorted[Write]
+	newCode sorted[codeBlob]
+}
+
+// Snapshot returns the current staged writes and code, for Revert. It takes
+// constant time.
+func (v *View) Snapshot() Snapshot { return Snapshot{v.staged.copy(), v.newCode.copy()} }
+
+// Revert undoes all writes and code that were staged after s, which must be a
+// snapshot of this view on its active root. The log of reads and Err stay: a
+// failed transaction in a block has read what it has read. A snapshot can be
+// used again.
+func (v *View) Revert(s Snapshot) { v.staged, v.newCode = s.staged, s.newCode }
 
 // Get returns the value of a key and whether it exists. Staged writes come
 // first. The key is logged as read.
@@ -116,7 +139,9 @@ func (v *View) Delete(k Key) {
 
 // read logs an access and returns its value.
 func (v *View) read(a Access) (value [32]byte, ok bool) {
-	v.reads.add(a, v.transaction)
+	if !v.noReads {
+		v.reads.add(a, v.transaction)
+	}
 	if w, staged := v.staged.get(Write{Access: a}); staged {
 		return w.Value, !w.Deleted
 	}
@@ -140,6 +165,7 @@ func (v *View) stage(w Write) {
 			w.Access = before.Access
 		}
 	}
+	w.Transaction = v.transaction
 	v.staged.put(w, writeLess)
 }
 
@@ -181,64 +207,65 @@ func (v *View) Writes() []Write {
 // returns the error of Err, if any. On a stateless view the error wraps
 // ErrNotInWitness if a staged write is not in the witness.
 func (v *View) Root() (common.Hash, error) {
-	tree, err := v.applied()
+	tree, _, err := v.applied()
 	return tree.Root(), err
 }
 
-// applied returns the tree with the staged writes.
-func (v *View) applied() (ubt.Tree, error) {
+// applied returns the tree with the staged writes, and these writes.
+func (v *View) applied() (tree ubt.Tree, writes []ubt.Write, err error) {
 	if v.err != nil {
-		return ubt.Tree{}, v.err
+		return ubt.Tree{}, nil, v.err
 	}
-	writes := make([]ubt.Write, 0, v.staged.len())
+	writes = make([]ubt.Write, 0, v.staged.len())
 	for w := range v.staged.all {
 		if e := v.shown[w.Key]; v.shown != nil && (e == nil || e.Set == w.Deleted || e.Deleted != w.Deleted) {
-			return ubt.Tree{}, fmt.Errorf("%w: write of %s, deleted: %v", ErrNotInWitness, w.Access, w.Deleted)
+			return ubt.Tree{}, nil, fmt.Errorf("%w: write of %s, deleted: %v", ErrNotInWitness, w.Access, w.Deleted)
 		}
 		writes = append(writes, ubt.Write{Key: w.Key, Value: w.Value, Deleted: w.Deleted})
 	}
-	tree, err := v.tree.Apply(&v.profile.Hasher, writes)
+	tree, err = v.tree.Apply(&v.profile.Hasher, writes)
 	// The witness has a write that was not staged.
 	if errors.Is(err, ubt.ErrHidden) {
 		err = fmt.Errorf("%w: %w", ErrNotInWitness, err)
 	}
-	return tree, err
+	return tree, writes, err
 }
 
 // Commit publishes the staged writes as a new root and returns it. The view
 // then reads from that root, with no staged writes, an empty log of reads and
-// no pin. Other views and the canonical root do not change. The error is that
-// of Err, comes from the disk, or wraps ErrStateless; it changes nothing.
+// no pin. Other views and the canonical root do not change. Each call counts as
+// one commit of the root, which [Store.Discard] takes back; use Root to only
+// learn the root.
+//
+// The error is that of Err, comes from the disk, or wraps ErrStateless, or
+// ErrUnknownRoot if the active root was discarded. It changes nothing.
 func (v *View) Commit() (common.Hash, error) {
 	if v.store == nil {
 		return common.Hash{}, fmt.Errorf("%w: Commit needs a store", ErrStateless)
 	}
-	tree, err := v.applied()
+	tree, writes, err := v.applied()
 	if err != nil {
 		return common.Hash{}, err
 	}
-	code := make(map[common.Hash][]byte, v.newCode.len())
-	for c := range v.newCode.all {
-		code[c.hash] = c.code
-	}
-	if err := v.store.publish(v.root, tree, code); err != nil {
+	at, err := v.store.publish(v.root, tree, writes, slices.Collect(v.newCode.all))
+	if err != nil {
 		return common.Hash{}, err
 	}
 	v.unpin()
-	v.stand(tree.Root(), tree)
-	v.home = place{v.root, v.tree}
+	v.stand(at)
+	v.home = at
 	return v.root, nil
 }
 
 // stand moves the view to a root, with no staged writes and an empty log.
-func (v *View) stand(root common.Hash, tree ubt.Tree) {
-	v.root, v.tree = root, tree
+func (v *View) stand(at place) {
+	v.place = at
 	v.staged, v.newCode = sorted[Write]{}, sorted[codeBlob]{}
 	v.reads, v.transaction, v.err = readLog{}, 0, nil
 }
 
 // Reset drops the staged writes, the log of reads, and Err.
-func (v *View) Reset() { v.stand(v.root, v.tree) }
+func (v *View) Reset() { v.stand(v.place) }
 
 // Pin moves the view to another published root, with an empty log of reads, and
 // keeps that root in the store until Unpin, Commit or the next Pin. The error
@@ -247,12 +274,12 @@ func (v *View) Pin(root common.Hash) error {
 	if err := v.canMove(); err != nil {
 		return err
 	}
-	tree, err := v.store.pinned(root)
+	at, err := v.store.pinned(root)
 	if err != nil {
 		return err
 	}
 	v.unpin()
-	v.stand(root, tree)
+	v.stand(at)
 	v.pinned = true
 	return nil
 }
@@ -268,7 +295,7 @@ func (v *View) Unpin() error {
 		return fmt.Errorf("%w: view of %s", ErrNotPinned, v.root)
 	}
 	v.unpin()
-	v.stand(v.home.root, v.home.tree)
+	v.stand(v.home)
 	return nil
 }
 

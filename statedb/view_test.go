@@ -394,3 +394,79 @@ func TestRewoundIsNotLogged(t *testing.T) {
 		require.Equal(t, want.Encode(), got.Encode())
 	})
 }
+
+// Without the log of reads the values and roots are the same, and there is no
+// witness. Copies and later roots have no log either.
+func TestDisableReadLog(t *testing.T) {
+	a := common.Address{1}
+	s, root := deployed(t, EIP7864(), a, contract)
+	v, logged := viewOf(t, s, root), viewOf(t, s, root)
+	v.Account(a)
+	v.DisableReadLog()
+	for range 2 {
+		for _, v := range []*View{v, v.Copy(), v.CopyForPhase2()} {
+			require.Equal(t, logged.CodeAt(a), v.CodeAt(a))
+			require.Equal(t, logged.Storage(a, common.Hash{1}), v.Storage(a, common.Hash{1}))
+			require.Empty(t, v.Reads())
+			_, err := v.Witness()
+			require.ErrorIs(t, err, ErrNoReadLog)
+			require.ErrorIs(t, v.Matches(&Witness{}), ErrNoReadLog)
+		}
+		for _, v := range []*View{v, logged} {
+			v.SetStorage(a, common.Hash{1}, common.Hash{2})
+		}
+		require.Equal(t, commit(t, logged), commit(t, v))
+	}
+}
+
+// Writes have the index of the transaction that wrote last.
+func TestWritesHaveTransactions(t *testing.T) {
+	a := common.Address{1}
+	v := open(t, NewStore(EIP7864()))
+	v.SetStorage(a, common.Hash{1}, common.Hash{1})
+	v.SetTransaction(3)
+	v.SetStorage(a, common.Hash{2}, common.Hash{1})
+	v.Delete(v.profile.StorageKey(a, common.Hash{1}))
+	v.SetTransaction(4)
+	v.SetStorage(a, common.Hash{3}, common.Hash{1})
+	got := map[common.Hash]int{}
+	for _, w := range v.Writes() {
+		got[w.Slot] = w.Transaction
+	}
+	require.Equal(t, map[common.Hash]int{{1}: 3, {2}: 3, {3}: 4}, got)
+}
+
+// Whatever is written and reverted between other work, writes and root are
+// those of the rest, and the reads stay.
+func TestRevertedIsNotWritten(t *testing.T) {
+	s, root := deployed(t, EIP7864(), common.Address{1}, contract)
+	rapid.Check(t, func(t *rapid.T) {
+		v, clean := viewOf(t, s, root), viewOf(t, s, root)
+		for i := range rapid.IntRange(1, 6).Draw(t, "pieces") {
+			v.SetTransaction(i)
+			clean.SetTransaction(i)
+			todo := drawWork(t)
+			before := v.Snapshot()
+			todo.run(v)
+			reads := v.Reads()
+			if rapid.Bool().Draw(t, "kept") {
+				todo.run(clean)
+				continue
+			}
+			if rapid.Bool().Draw(t, "twice") {
+				v.Revert(before)
+				todo.run(v)
+			}
+			v.Revert(before)
+			require.Equal(t, reads, v.Reads())
+		}
+		require.Equal(t, rootOf(t, clean), rootOf(t, v))
+		for i, w := range clean.Writes() {
+			got := v.Writes()[i]
+			require.Equal(t, w.Value, got.Value)
+			require.Equal(t, w.Transaction, got.Transaction)
+		}
+		require.Len(t, v.Writes(), len(clean.Writes()))
+		require.Equal(t, commit(t, clean), commit(t, v))
+	})
+}

@@ -56,14 +56,16 @@ func (v *View) Entries() []Entry {
 // Witness returns a proof of all logged reads and staged writes against the
 // active root. Call it before Commit, which moves that root. The error is that
 // of Err, or wraps ErrUnboundCode if code was read whose hash no account read
-// has, ErrStateless, or ErrWitness if raw keys begin with twelve zero bytes,
-// which Verify would refuse.
+// has, ErrStateless, ErrNoReadLog, or ErrWitness if raw keys begin with twelve
+// zero bytes, which Verify would refuse.
 func (v *View) Witness() (*Witness, error) {
 	switch {
 	case v.err != nil:
 		return nil, v.err
 	case v.store == nil:
 		return nil, fmt.Errorf("%w: Witness needs a store", ErrStateless)
+	case v.noReads:
+		return nil, fmt.Errorf("%w: a witness lists the reads", ErrNoReadLog)
 	}
 	w := &Witness{Entries: v.Entries()}
 	bound := w.codeHashes(v.tree)
@@ -71,8 +73,8 @@ func (v *View) Witness() (*Witness, error) {
 		if !bound[l.what] {
 			return nil, fmt.Errorf("%w: code %s", ErrUnboundCode, l.what)
 		}
-		code, _ := v.codes.codeOf(l.what)
-		w.Code = append(w.Code, bytes.Clone(code))
+		blob, _ := v.codes.get(codeBlob{hash: l.what})
+		w.Code = append(w.Code, bytes.Clone(blob.code))
 	}
 	var err error
 	if w.Proof, err = v.tree.Prove(&v.profile.Hasher, w.uses()); err != nil {
@@ -265,10 +267,14 @@ func (w *Witness) changes(p *Profile, writes []Write) ([]ubt.Write, error) {
 
 // Matches returns an error that wraps ErrWitness unless the view has read and
 // staged exactly what w lists. After an execution on [NewStateless] it proves
-// that the witness has nothing superfluous.
+// that the witness has nothing superfluous. The error wraps ErrNoReadLog if the
+// log of reads is off.
 func (v *View) Matches(w *Witness) error {
-	if w == nil {
+	switch {
+	case w == nil:
 		return fmt.Errorf("%w: witness is nil", ErrWitness)
+	case v.noReads:
+		return fmt.Errorf("%w: a witness lists the reads", ErrNoReadLog)
 	}
 	entries := v.Entries()
 	for i := range min(len(entries), len(w.Entries)) {
@@ -301,21 +307,13 @@ func NewStateless(p Profile, w *Witness, preRoot common.Hash) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	code := make(carried, len(w.Code))
-	for _, c := range w.Code {
-		code[keccak(c)] = bytes.Clone(c)
+	at := place{root: preRoot, tree: tree}
+	for _, code := range w.Code {
+		at.codes.put(codeBlob{keccak(code), bytes.Clone(code)}, blobLess)
 	}
 	shown := make(map[Key]*Entry, len(w.Entries))
 	for _, e := range w.Entries {
 		shown[e.Key] = &e
 	}
-	return &View{profile: &p, codes: code, shown: shown, root: preRoot, tree: tree}, nil
-}
-
-// carried is the code in a witness.
-type carried map[common.Hash][]byte
-
-func (c carried) codeOf(h common.Hash) ([]byte, bool) {
-	code, ok := c[h]
-	return code, ok
+	return &View{profile: &p, shown: shown, place: at}, nil
 }

@@ -15,7 +15,7 @@ type State interface {
 	// Account returns an account. It returns the zero Account and no error if
 	// the account does not exist. The pool calls it from several goroutines
 	// concurrently, without the lock that Add and the readers use. However, a
-	// call from Drain, Reset, Commit, Release or CleanupExpired blocks the
+	// call from Next, Reset, Commit, Release or CleanupExpired blocks the
 	// other calls of these five until it returns. Account must therefore not
 	// wait for a goroutine that calls one of them.
 	Account(address common.Address) (Account, error)
@@ -64,9 +64,9 @@ type account struct {
 	exempt int32 // number exempt from the caps
 	fixed  int32 // number behind a gap that cannot give way
 	waits  int32 // number behind a gap that can
-	// changed is the index up to which transactions have changed, if touched is
+	// from and to are the range of indexes of changed transactions, if touched is
 	// set.
-	changed int32
+	from, to int32
 	// waitsAfter and waitsBefore are the neighbours in core.queue: the
 	// account that gives way before this one, and the one after it.
 	waitsAfter, waitsBefore *account
@@ -108,7 +108,7 @@ func (a *account) insert(i int, e *entry) {
 	if i < int(a.line) {
 		a.line++
 	}
-	a.lent = min(a.lent, int32(i))
+	a.lent, a.from = min(a.lent, int32(i)), min(a.from, int32(i))
 }
 
 // cut removes the entry at an index. The caller must then arrange the chain
@@ -126,6 +126,7 @@ func (a *account) cut(i int) {
 	if i < int(a.lent) {
 		a.lent--
 	}
+	a.from = min(a.from, int32(i))
 	a.countLent()
 }
 

@@ -38,11 +38,7 @@ func (c *core) apply(p plan) {
 	}
 	from := p.index
 	if p.together {
-		upTo := 0
-		for _, e := range p.returns {
-			upTo = max(upTo, c.indexOf(e)+1)
-		}
-		c.touch(a, upTo)
+		c.touch(a, from, from)
 		return
 	}
 	if p.enters != nil {

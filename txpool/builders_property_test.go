@@ -14,9 +14,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// builders is a machine with several sessions at once, and a journal that fails
+// blocks is a machine with several sessions at once, and a journal that fails
 // now and then.
-type builders struct {
+type blocks struct {
 	*machine
 	cfg      Config
 	records  [][]byte
@@ -25,7 +25,7 @@ type builders struct {
 }
 
 // Append is the journal.
-func (m *builders) Append(records ...[]byte) error {
+func (m *blocks) Append(records ...[]byte) error {
 	if m.failing {
 		return errors.New("no disk")
 	}
@@ -45,15 +45,15 @@ type naive struct {
 	row    int
 }
 
-func newBuilders(t *rapid.T) *builders {
-	m := &builders{machine: newMachine(t)}
+func newBlocks(t *rapid.T) *blocks {
+	m := &blocks{machine: newMachine(t)}
 	m.cfg = m.pool.cfg
 	m.cfg.Journal = m
 	m.start(t)
 	return m
 }
 
-func (m *builders) start(t *rapid.T) {
+func (m *blocks) start(t *rapid.T) {
 	p, err := New(m.cfg, m.world)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func (n *naive) best() *entry {
 }
 
 // next compares a session with its model.
-func (m *builders) next(t *rapid.T, n *naive) {
+func (m *blocks) next(t *rapid.T, n *naive) {
 	n.pool.lock()
 	n.answer(n.limit())
 	running := n.lease.session == n.Session && n.ctx.Err() == nil
@@ -125,7 +125,7 @@ func (m *builders) next(t *rapid.T, n *naive) {
 }
 
 // synced reports whether the pool knows the state of all its senders.
-func (m *builders) synced() bool {
+func (m *blocks) synced() bool {
 	for _, a := range m.pool.core.list {
 		if a.differs(m.world.get(a.address)) {
 			return false
@@ -134,7 +134,7 @@ func (m *builders) synced() bool {
 	return true
 }
 
-func (m *builders) session(t *rapid.T) *naive {
+func (m *blocks) session(t *rapid.T) *naive {
 	if len(m.sessions) == 0 {
 		t.Skip("no session")
 	}
@@ -142,7 +142,7 @@ func (m *builders) session(t *rapid.T) *naive {
 }
 
 // restart replaces the pool by one that the journal restores.
-func (m *builders) restart(t *rapid.T) {
+func (m *blocks) restart(t *rapid.T) {
 	m.failing = false
 	if err := m.pool.writeDown(); err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func sameContent(old, restored *Pool) error {
 	return nil
 }
 
-func (m *builders) actions() map[string]func(*rapid.T) {
+func (m *blocks) actions() map[string]func(*rapid.T) {
 	all := m.machine.actions()
 	delete(all, "broken") // sameContent would have to know what was read
 	add := all["normal"]
@@ -250,7 +250,7 @@ func (m *builders) actions() map[string]func(*rapid.T) {
 }
 
 // endings are the actions that end sessions, and what happens to the whole pool.
-func (m *builders) endings() map[string]func(*rapid.T) {
+func (m *blocks) endings() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"seal": func(t *rapid.T) {
 			if l, err := m.session(t).Seal(); err == nil {
@@ -280,7 +280,7 @@ func (m *builders) endings() map[string]func(*rapid.T) {
 		"journal":   func(t *rapid.T) { m.failing = rapid.Bool().Draw(t, "failing") },
 		"restart":   m.restart,
 		"rotate": func(t *rapid.T) {
-			next := new(builders)
+			next := new(blocks)
 			if m.pool.Rotate(next) == nil {
 				m.records = next.records
 				m.pool.out.journal = m
@@ -293,7 +293,7 @@ func (m *builders) endings() map[string]func(*rapid.T) {
 	}
 }
 
-func (m *builders) check(t *rapid.T) {
+func (m *blocks) check(t *rapid.T) {
 	if err := m.pool.CheckAll(); err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +311,7 @@ func (m *builders) check(t *rapid.T) {
 
 // checkSurplus verifies which transactions are beyond the quota of their
 // sender.
-func (m *builders) checkSurplus() error {
+func (m *blocks) checkSurplus() error {
 	c := m.pool.core
 	if c.cfg.MinReadyPerSender == 0 || len(c.sessions) > 0 {
 		return nil
@@ -334,9 +334,9 @@ func (m *builders) checkSurplus() error {
 // Several sessions at once, in any order with everything that else happens:
 // they take the best transactions, as a model that looks at all of them does,
 // and no transaction is lost, also not by a restart.
-func TestBuildersUnderRandomCalls(t *testing.T) {
+func TestBlocksUnderRandomCalls(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := newBuilders(t)
+		m := newBlocks(t)
 		t.Repeat(m.actions())
 	})
 }

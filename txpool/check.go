@@ -19,7 +19,7 @@ const checkShare = 256
 // host can call it after every step. It returns an error that wraps
 // [ErrInvariant] and names the invariant.
 //
-// Check does not wait. While a Drain, a Reset or another call that works in
+// Check does not wait. While a Commit, a Reset or another call that works in
 // slices is running, Check verifies the totals only, and the next call
 // continues with the same senders.
 func (p *Pool) Check() error {

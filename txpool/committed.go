@@ -97,7 +97,7 @@ func (c *core) commit(a *account, txs []*entry, now int64) {
 	}
 	c.apply(p)
 	if a.delegated { // its limit counts from the next nonce
-		c.touch(a, len(a.txs))
+		c.touch(a, 0, len(a.txs))
 	}
 }
 

@@ -1,6 +1,7 @@
 package txpool
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"math"
@@ -17,8 +18,8 @@ import (
 // [DefaultConfigEIP1559] for a rollup with a base fee.
 //
 // Prices are in wei per gas and include the base fee, except tips. Shares are
-// in per mille. 0 turns a rule off, and nil a hook, unless the field says which
-// default it means.
+// in per mille. 0 turns a rule off, and nil a hook. The comment of a field names
+// its default if 0 or nil has another meaning.
 type Config struct {
 	// ChainID is the chain id that transactions must be signed for. It must be
 	// positive.
@@ -77,9 +78,9 @@ type Config struct {
 	MaxPending, MaxParked, MaxQueued int
 	// MaxPendingBytes, MaxParkedBytes and MaxQueuedBytes bound the memory of
 	// these transactions, in bytes, each at least MaxTxSize. The
-	// defaults are 1,000 times MaxTxSize. The memory of a transaction is what the
-	// heap needs for it and for the pool's data about it, within a quarter: about
-	// 1.5 kB for a plain transfer (invariant I15).
+	// defaults are 1,000 times MaxTxSize. The memory of a transaction includes
+	// the pool's data about it and is exact within a quarter. A plain transfer
+	// takes about 1.1 kB (invariant I15).
 	MaxPendingBytes, MaxParkedBytes, MaxQueuedBytes uint64
 	// MaxPerSender is the maximum number of transactions of one sender,
 	// including leased ones, at least 1. The default is 16. Transactions that
@@ -248,16 +249,10 @@ const (
 // value and the range.
 func (c *Config) Validate() error {
 	var wrong []string
-	refuse := func(field string, have, want any) {
-		wrong = append(wrong, fmt.Sprintf("%s is %v, want %v", field, have, want))
-	}
 	if c.ChainID == nil || c.ChainID.Sign() <= 0 {
-		refuse("ChainID", c.ChainID, "positive")
+		wrong = append(wrong, fmt.Sprintf("ChainID is %v, want positive", c.ChainID))
 	}
-	for _, f := range []struct {
-		field          string
-		have, min, max uint64
-	}{
+	for _, f := range []limited[uint64]{
 		{"BlockGasLimit", c.BlockGasLimit, txGas, math.MaxUint64},
 		{"MaxTxSize", c.MaxTxSize, 1, maxTxSize},
 		{"MaxPendingBytes", c.MaxPendingBytes, c.MaxTxSize, math.MaxUint64},
@@ -266,19 +261,12 @@ func (c *Config) Validate() error {
 		{"MaxNonceDistance", c.MaxNonceDistance, 1, math.MaxUint64},
 		{"MaxFloor", c.MaxFloor, c.MinGasPrice, math.MaxUint64},
 		{"FloorWeight", c.FloorWeight, 1, perMille},
-		{"SurgeThreshold", c.SurgeThreshold, 0, maxShare},
-		{"SurgeSlope", c.SurgeSlope, 0, maxShare},
-		{"PriceBump", c.PriceBump, 0, maxShare},
-		{"MaxSizeGrowth", c.MaxSizeGrowth, 0, maxShare},
+		{"SurgeThreshold", c.SurgeThreshold, 0, maxShare}, {"SurgeSlope", c.SurgeSlope, 0, maxShare},
+		{"PriceBump", c.PriceBump, 0, maxShare}, {"MaxSizeGrowth", c.MaxSizeGrowth, 0, maxShare},
 	} {
-		if f.have < f.min || f.have > f.max {
-			refuse(f.field, f.have, fmt.Sprintf("%d to %d", f.min, f.max))
-		}
+		wrong = f.check(wrong)
 	}
-	for _, f := range []struct {
-		field          string
-		have, min, max int
-	}{
+	for _, f := range []limited[int]{
 		{"MaxInitCodeSize", c.MaxInitCodeSize, 0, math.MaxInt32},
 		{"MaxAccessList", c.MaxAccessList, 1, math.MaxInt32}, {"MaxAuthorizations", c.MaxAuthorizations, 1, math.MaxInt32},
 		{"MaxRecoveries", c.MaxRecoveries, 0, math.MaxInt32},
@@ -289,26 +277,33 @@ func (c *Config) Validate() error {
 		{"MaxReplacements", c.MaxReplacements, 1, math.MaxUint16}, {"MaxDepartures", c.MaxDepartures, 1, math.MaxInt32},
 		{"AccountCache", c.AccountCache, 1, math.MaxInt32},
 	} {
-		if f.have < f.min || f.have > f.max {
-			refuse(f.field, f.have, fmt.Sprintf("%d to %d", f.min, f.max))
-		}
+		wrong = f.check(wrong)
 	}
-	for _, f := range []struct {
-		field     string
-		have, min time.Duration
-	}{
-		{"Lifetime", c.Lifetime, 1}, {"LeaseLifetime", c.LeaseLifetime, 1}, {"ReplacementWindow", c.ReplacementWindow, 0},
-		{"TombstoneTime", c.TombstoneTime, 0}, {"QuarantineTime", c.QuarantineTime, 0},
-		{"DepartureTime", c.DepartureTime, 0},
+	for _, f := range []limited[time.Duration]{
+		{"Lifetime", c.Lifetime, 1, math.MaxInt64}, {"LeaseLifetime", c.LeaseLifetime, 1, math.MaxInt64},
+		{"ReplacementWindow", c.ReplacementWindow, 0, math.MaxInt64}, {"TombstoneTime", c.TombstoneTime, 0, math.MaxInt64},
+		{"QuarantineTime", c.QuarantineTime, 0, math.MaxInt64}, {"DepartureTime", c.DepartureTime, 0, math.MaxInt64},
 	} {
-		if f.have < f.min {
-			refuse(f.field, f.have, fmt.Sprintf("at least %v", f.min))
-		}
+		wrong = f.check(wrong)
 	}
 	if len(wrong) == 0 {
 		return nil
 	}
 	return fmt.Errorf("%w: %s", ErrInvalidConfig, strings.Join(wrong, "; "))
+}
+
+// limited is a field with its range.
+type limited[T cmp.Ordered] struct {
+	field          string
+	have, min, max T
+}
+
+// check adds the field to the wrong ones if it is out of range.
+func (f limited[T]) check(wrong []string) []string {
+	if f.have >= f.min && f.have <= f.max {
+		return wrong
+	}
+	return append(wrong, fmt.Sprintf("%s is %v, want %v to %v", f.field, f.have, f.min, f.max))
 }
 
 // lenient returns the rules for transactions that were accepted before. Limits

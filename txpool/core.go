@@ -137,14 +137,15 @@ func (c *core) remember(a *account) {
 	}
 }
 
-// touch marks an account whose chain must be arranged, because transactions up
-// to an index have changed. Several changes then cost one arrangement.
-func (c *core) touch(a *account, upTo int) {
+// touch marks an account whose chain must be arranged, because transactions of
+// a range of indexes have changed. Several changes then cost one arrangement.
+func (c *core) touch(a *account, from, to int) {
 	if !a.touched {
-		a.touched, a.changed = true, 0
+		a.touched, a.from, a.to = true, int32(from), int32(to)
 		c.touched = append(c.touched, a)
+		return
 	}
-	a.changed = max(a.changed, int32(upTo))
+	a.from, a.to = min(a.from, int32(from)), max(a.to, int32(to))
 }
 
 // arrangeTouched arranges the chains of all touched accounts. Transactions that
@@ -156,11 +157,11 @@ func (c *core) arrangeTouched() {
 			continue
 		}
 		a.touched = false
-		from := int(a.lent)
+		from := min(max(int(a.from), int(a.lent)), len(a.txs))
 		if from > 0 && a.txs[from-1].status == queued {
 			from = 0
 		}
-		c.arrange(a, from, max(from, int(a.changed)))
+		c.arrange(a, from, max(from, int(a.to)))
 		c.close(a)
 	}
 	c.touched = c.touched[:0]

@@ -8,15 +8,16 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// plan is a decision about one account: what enters and where, what it
-// replaces, what must go and why, and what returns. Every change of the pool is
-// a plan. Deciding changes nothing; apply carries the plan out.
+// plan is a decision about one account: the transaction that enters and its
+// place, the one that it replaces, those that must go with their reasons, and
+// those that return from a lease. Every change of the pool is a plan. Deciding
+// changes nothing; apply carries the plan out.
 type plan struct {
 	account *account
 	// index is the index in the account's chain from which places may change.
 	index int
 	// enters is a newcomer, stored at index in the place of replaces, if that
-	// is not nil. promotes is a transaction of the chain that waited for room.
+	// is not nil. promotes is a transaction of the chain that had no room before.
 	enters, replaces, promotes *entry
 	// leaves are the transactions that must go, of any account.
 	leaves []leaving
@@ -83,7 +84,7 @@ func (c *core) decideReturned(a *account, e *entry) (plan, error) {
 		return plan{}, fmt.Errorf("%w: address %v have %v want more than 2^256-1", ErrInsufficientFunds, a.address, &a.balance)
 	}
 	p := plan{account: a, index: i, enters: e}
-	for j := len(a.txs) - 1; j >= 0 && a.balance.Lt(total); j-- { // the last ones are not covered now
+	for j := len(a.txs) - 1; j >= 0 && a.balance.Lt(total); j-- { // the last ones are not covered
 		if j == i-1 {
 			total.Sub(total, &e.cost)
 		}
@@ -407,7 +408,8 @@ func (a *account) nonceAfter(shown uint64) uint64 {
 // being in a block. If its nonce is used by now, it leaves the pool.
 func (c *core) decideReturn(e *entry, exempt bool) plan {
 	a := e.account
-	p := plan{account: a, together: true}
+	i, _ := a.find(e.nonce)
+	p := plan{account: a, index: i, together: true}
 	if e.nonce < a.nonce {
 		p.leaves = []leaving{{e, Dropped, ErrNonceTooLow}}
 		return p

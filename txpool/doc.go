@@ -3,11 +3,16 @@
 //
 //	pool, err := txpool.New(txpool.DefaultConfig(chainID), state)
 //	hash, err := pool.AddRaw(raw)           // from eth_sendRawTransaction
-//
-//	lease := pool.Drain(txpool.Budget{Gas: 30_000_000}) // then execute lease.Transactions()
-//	lease.Reject(hash, err)                 // failed: drop it
-//	lease.Return(hash)                      // did not fit: keep it for the next block
-//	err = lease.Commit()                    // the rest is in an enqueued bundle
+//	session := pool.Build(ctx, txpool.Budget{Gas: 30_000_000})
+//	for tx := session.Next(); tx != nil; tx = session.Next() {
+//		gas, err := execute(tx)             // yours
+//		if err != nil {
+//			session.Fail(err)           // or session.Later()
+//			continue
+//		}
+//		session.Used(gas, tx.Size())
+//	}
+//	err = session.Commit()                  // the block is in an enqueued bundle
 //	pool.Reset(txpool.Head{Included: …})    // after the block is visible in State
 //
 // # Status and order
@@ -17,24 +22,25 @@
 // fee, and queued if it is behind a nonce gap. Between senders, the higher
 // effective tip goes first, then the earlier arrival; [Ordering] configures
 // other orders. The lowest tip among a transaction and its ancestors decides
-// its place. Draining reads this order from the front, and eviction from the
+// its place. Building reads this order from the front, and eviction from the
 // back. A [Snapshot] copies it in constant time.
 //
-// # Leases
+// # Sessions and leases
 //
-// Drain marks transactions as being in a bundle. Commit removes them when the
-// bundle is durably enqueued. Release gives them back, and so does the expiry
-// of the lease. The next Drain continues with the nonces after the leased ones,
-// so that several bundles can be built at once. Committed nonces stay used
-// until the host's [State] shows them or [Pool.Reset] reverts them.
+// A [Session] puts each transaction that it hands out into a [Lease]. Commit
+// removes them when the bundle is durably enqueued. Release gives them back,
+// and so does the expiry of the lease. The next session continues with the
+// nonces after the leased ones, so that several bundles can be built at once.
+// Committed nonces stay used until the host's [State] shows them or
+// [Pool.Reset] reverts them.
 //
 // # Fees
 //
 // The floor starts at Config.MinGasPrice and follows the median price of recent
 // blocks that were more than half full, by at most an eighth per block. If the
 // pool is more than 70 % full, newcomers pay more. A rollup with a base fee
-// (EIP-1559) sets Config.FloorWindow to 0 and passes the base fee to
-// [Pool.Reset]; two fee markets would push each other up.
+// (EIP-1559) uses [DefaultConfigEIP1559] and passes the base fee to
+// [Pool.Reset].
 //
 // The pool resists attacks by rules I1 to I15 of docs/invariants.md. For
 // example, a transaction that cannot run never displaces one that can (I1), and
@@ -48,15 +54,14 @@
 // (T5). [Pool.Departure] returns the reason for a day.
 //
 // Transactions come back if a lease is released, a block fails or the process
-// restarts. They are then exempt from the caps, displace no other transaction,
-// and are not displaced. If the balance does not cover one, it is parked. If
-// one cannot be admitted now, the pool holds it aside and tries again
-// ([StatusHeld]). Newcomers are admitted only while all transactions together
-// are below the sum of the caps, so exempt ones cannot fill the memory. Use
-// [Pool.Snapshot], not Drain, to inspect the pool.
+// restarts. They are then exempt from the caps and displace no others. If the
+// balance does not cover one, it is parked. If one cannot be admitted now, the
+// pool holds it aside and tries again ([StatusHeld]). Newcomers are admitted
+// only while all transactions together are below the sum of the caps, so exempt
+// ones cannot fill the memory.
 //
 // With Config.Journal, accepted transactions, leases, departures and commits
-// are durable before Add, Drain and Commit return, and [Pool.Restore] reads
+// are durable before Add, Seal and Commit return, and [Pool.Restore] reads
 // them after a restart. While the journal fails, the pool refuses newcomers. It
 // writes other changes when the journal works again; they are lost if the
 // process ends before.
@@ -64,17 +69,12 @@
 // # Differences from geth
 //
 // Error messages match geth's, because wallets parse them, but most error
-// values are this package's own. errors.Is matches a go-ethereum variable only
-// for errors documented as such (ErrInvalidChainID, ErrTypeNotSupported).
-// Config.Lifetime also applies to pending transactions. If a balance falls,
-// transactions are dropped from the end of the sender's chain.
-// Config.BlockGasLimit should not exceed Budget.Gas.
+// values are this package's own; ErrInvalidChainID and ErrTypeNotSupported are
+// go-ethereum's. Config.Lifetime also applies to pending transactions.
 //
 // # Concurrency
 //
-// A [Pool] is safe for concurrent use. Calls that touch many transactions work
-// in slices of 128, so that they never hold the lock for long; meanwhile
-// readers see the pool as it was before the call. Drain, Reset, Commit, Release
-// and CleanupExpired exclude one another. State must not wait for a goroutine
-// that calls one of them: that would deadlock.
+// A [Pool] is safe for concurrent use. Long calls work in slices, and readers
+// see the pool as it was before. Next, Reset, Commit, Release and CleanupExpired
+// exclude one another. State must not wait for a goroutine that calls one.
 package txpool

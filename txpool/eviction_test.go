@@ -101,34 +101,33 @@ func TestI15SizeAccounting(t *testing.T) {
 	p := newPool(t, newWorld(), nil)
 	plain := tx(0, 0, 2)
 	add(t, p, plain)
-	require.EqualValues(t, plain.Size(), p.Stats().PendingBytes)
+	require.EqualValues(t, memoryOf(plain), p.Stats().PendingBytes)
 	list := make(types.AccessList, 100) // 100 addresses without keys
 	padded := sign(1, &types.AccessListTx{ChainID: chainID, GasPrice: big.NewInt(2 * gwei), Gas: 300_000, To: &common.Address{1}, AccessList: list})
 	add(t, p, padded)
-	require.EqualValues(t, plain.Size()+padded.Size()+100*accessTupleMemory, p.Stats().PendingBytes)
+	require.EqualValues(t, memoryOf(plain)+txMemory+100*accessTupleMemory, p.Stats().PendingBytes)
 	auth := setCode(2, 0, 2, delegate(3, 0))
 	add(t, p, auth)
-	require.EqualValues(t, plain.Size()+padded.Size()+100*accessTupleMemory+auth.Size()+authorizationMemory, p.Stats().PendingBytes)
+	require.EqualValues(t, memoryOf(plain)+txMemory+100*accessTupleMemory+txMemory+delegatingMemory+authorizationMemory+authorityMemory, p.Stats().PendingBytes)
 }
 
 // TestT2Bounded: bytes are bounded like counts, and a big newcomer pays for all that it displaces.
 func TestT2Bounded(t *testing.T) {
 	p := newPool(t, newWorld(), func(c *Config) {
 		tiny(100, 100)(c)
-		c.MaxTxSize, c.MaxPendingBytes = 1000, 1000
+		c.MaxTxSize, c.MaxPendingBytes = 6000, 9000
 	})
 	for i := range 8 {
-		add(t, p, tx(i, 0, int64(2+i)))
+		add(t, p, tx(i, 0, int64(10+i)))
 	}
-	size := tx(0, 0, 2).Size()
-	require.LessOrEqual(t, 8*size, uint64(1000))
+	require.LessOrEqual(t, 8*memoryOf(tx(0, 0, 2)), uint64(9000))
 	big := func(tip int64) *types.Transaction {
-		return sign(20, &types.LegacyTx{GasPrice: big.NewInt(tip * gwei), Gas: 100_000, To: &common.Address{1}, Data: make([]byte, 500)})
+		return sign(20, &types.LegacyTx{GasPrice: big.NewInt(tip * gwei), Gas: 100_000, To: &common.Address{1}, Data: make([]byte, 4000)})
 	}
-	refuse(t, p, big(5), ErrPoolFull, "tip 5000000000 wei, want ≥")
-	refuse(t, p, big(9), ErrPoolFull, "adds at least 234000000000000 wei, want > 420000000000000 to displace 5 transactions")
-	add(t, p, big(17))
-	require.LessOrEqual(t, p.Stats().PendingBytes, uint64(1000))
+	refuse(t, p, big(13), ErrPoolFull, "tip 13000000000 wei, want ≥")
+	refuse(t, p, big(15), ErrPoolFull, "adds at least 915000000000000 wei, want > 1260000000000000 to displace 5 transactions")
+	add(t, p, big(21))
+	require.LessOrEqual(t, p.Stats().PendingBytes, uint64(9000))
 	require.Equal(t, "-", statuses(p, 0, 1))
 	require.Equal(t, "p", statuses(p, 7, 1))
 }

@@ -108,8 +108,8 @@ func (p *Pool) expireDue() {
 
 // keepExpiring starts a timer that calls expireDue while the pool has
 // transactions or leases, if it does not run. It keeps no pool alive that the
-// host has forgotten. A host with a clock of its own, which may stand still, has
-// no timer.
+// host has forgotten. If Config.Now is set, there is no timer, because that clock
+// may stand still.
 func (p *Pool) keepExpiring() {
 	if p.ownClock || !p.expiring.CompareAndSwap(false, true) {
 		return

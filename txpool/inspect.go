@@ -11,13 +11,6 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// The memory, in bytes, that a few encoded bytes can require: an access-list
-// entry without keys, and an authorization.
-const (
-	accessTupleMemory   = 48
-	authorizationMemory = 128
-)
-
 // inspect makes the checks that need neither the account nor cryptography.
 func (c *Config) inspect(tx *types.Transaction) (*entry, error) {
 	if tx == nil {
@@ -187,9 +180,33 @@ func (c *Config) checkSize(e *entry) error {
 	return nil
 }
 
-// memoryOf returns the approximate memory of a transaction, in bytes.
+// The memory in bytes of a transaction with all that the pool stores for it, and
+// of its parts. TestMemory compares them with the heap.
+const (
+	txMemory            = 1090 // with entry, indexes and a share of the account
+	legacyTxMemory      = 980
+	delegatingMemory    = 200 // more if there are authorizations
+	authorizationMemory = 128
+	authorityMemory     = 40
+	accessTupleMemory   = 48
+)
+
+// memoryOf returns the memory of a transaction in bytes, within a quarter. A
+// decoded transaction has lists with unused capacity, which counts.
 func memoryOf(tx *types.Transaction) uint64 {
-	return tx.Size() + accessTupleMemory*uint64(len(tx.AccessList())) + authorizationMemory*uint64(len(tx.SetCodeAuthorizations()))
+	memory := txMemory + cap(tx.Data()) + common.HashLength*cap(tx.BlobHashes())
+	if tx.Type() == types.LegacyTxType {
+		memory = legacyTxMemory + cap(tx.Data())
+	}
+	list := tx.AccessList()
+	memory += accessTupleMemory * cap(list)
+	for _, tuple := range list {
+		memory += common.HashLength * cap(tuple.StorageKeys)
+	}
+	if auths := tx.SetCodeAuthorizations(); len(auths) > 0 {
+		memory += delegatingMemory + authorizationMemory*cap(auths) + authorityMemory*len(auths)
+	}
+	return uint64(memory)
 }
 
 // checkGas checks the gas limit.

@@ -380,7 +380,8 @@ func (p *Pool) rotate(next Journal) error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) }) // the order of arrival
+	byArrival := func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) }
+	slices.SortFunc(entries, byArrival)
 	for now := range slices.Chunk(entries, slice) {
 		err := p.copyTo(next, func() (records [][]byte) {
 			for _, e := range now {
@@ -445,8 +446,8 @@ func (p *Pool) copyTo(next Journal, get func() [][]byte) error {
 	return nil
 }
 
-// generalRecords returns the records of what belongs to no sender: first the
-// highest number of a lease, so that it is not used again.
+// generalRecords returns the records that belong to no sender: first the highest
+// number of a lease, so that it is not used again.
 func (p *Pool) generalRecords() [][]byte {
 	records := [][]byte{number(recordReleased, p.lastID), p.core.fees.prices().record()}
 	for _, d := range p.core.departures.all(p.cfg.Now()) {

@@ -77,8 +77,11 @@ func (l *Lease) closedError() error { return fmt.Errorf("%w: lease %d", ErrLease
 // they should run.
 func (l *Lease) Transactions() []*types.Transaction {
 	const some = 8 * slice // cheap per transaction
-	txs := make([]*types.Transaction, 0, len(l.txs))
-	for rest := l.txs; len(rest) > 0; {
+	l.pool.lock()
+	members := slices.Clone(l.txs)
+	l.pool.mu.Unlock()
+	txs := make([]*types.Transaction, 0, len(members))
+	for rest := members; len(rest) > 0; {
 		now := rest[:min(some, len(rest))]
 		rest = rest[len(now):]
 		l.pool.lock()

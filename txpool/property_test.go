@@ -38,7 +38,7 @@ func newMachine(t *rapid.T) *machine {
 	cfg.MaxNonceDistance = 8
 	cfg.MaxReplacements = 3
 	if rapid.Bool().Draw(t, "small") {
-		cfg.MaxPendingBytes, cfg.MaxParkedBytes, cfg.MaxQueuedBytes, cfg.MaxTxSize = 1200, 700, 700, 600
+		cfg.MaxPendingBytes, cfg.MaxParkedBytes, cfg.MaxQueuedBytes, cfg.MaxTxSize = 12_000, 7000, 7000, 6000
 	}
 	if rapid.Bool().Draw(t, "score") {
 		cfg.Ordering = ByScore{}

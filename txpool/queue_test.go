@@ -45,11 +45,11 @@ func TestDemotionKeepsTheModest(t *testing.T) {
 func TestQueueVictimsAreFew(t *testing.T) {
 	p := newPool(t, newWorld(), func(c *Config) {
 		tiny(64, 64)(c)
-		c.MaxTxSize, c.MaxQueuedBytes = 6000, 6000
+		c.MaxTxSize, c.MaxQueuedBytes = 20_000, 55_000
 	})
 	for i := range 50 {
 		add(t, p, tx(i, 1, 2))
 	}
-	refuse(t, p, padded(60, 1, 5000), ErrPoolFull)
+	refuse(t, p, padded(60, 1, 15_000), ErrPoolFull)
 	add(t, p, padded(60, 1, 500))
 }

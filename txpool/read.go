@@ -69,7 +69,7 @@ func (p *Pool) Snapshot() *Snapshot {
 	return &Snapshot{p.look(now)}
 }
 
-// All yields the transactions in the order of Drain: best first, and those of
+// All yields the transactions in the order of a session: best first, and those of
 // each sender in nonce order.
 func (s *Snapshot) All() iter.Seq[*types.Transaction] {
 	return func(yield func(*types.Transaction) bool) {
@@ -82,7 +82,7 @@ func (s *Snapshot) All() iter.Seq[*types.Transaction] {
 }
 
 // Pending returns the pending transactions that are not in a lease, without
-// private ones, in the order of Drain.
+// private ones, in the order of a session.
 func (p *Pool) Pending() []*types.Transaction { return slices.Collect(p.Snapshot().All()) }
 
 // PendingLimit returns the first n transactions of Pending. 0 means all.
@@ -239,7 +239,7 @@ func (p *Pool) Stats() Stats {
 		Leased: c.leased, Leases: len(p.leases), Senders: len(c.list),
 		Floor: c.fees.floor, BaseFee: c.fees.base, AveragePaid: c.fees.average, Surge: c.fees.surge(), Watermark: max(c.fees.least(), c.fees.base),
 	}
-	if !c.space(nil, &entry{memory: leastTxSize}, ready).fits(usage{}) {
+	if !c.space(nil, &entry{memory: legacyTxMemory}, ready).fits(usage{}) {
 		price := uint64(math.MaxUint64)
 		if worst := c.worst(c.ready); worst != nil {
 			price = addSaturating(c.fees.next(), tipOf(worst.lead.rank)+1)
@@ -248,7 +248,3 @@ func (p *Pool) Stats() Stats {
 	}
 	return s
 }
-
-// leastTxSize is the approximate size of the encoding of a plain transfer, in
-// bytes.
-const leastTxSize = 110

@@ -323,24 +323,35 @@ func (p *Pool) refresh(addresses []common.Address) {
 	p.mu.Unlock()
 	for i := range readings {
 		r := &readings[i]
-		if r.account, r.err = p.account(r.address); r.err != nil {
-			p.cfg.Logger.Warn("txpool: cannot read an account, retrying with its next transaction", "err", r.err)
-		}
+		r.account, r.err = p.reread(r.address)
 	}
 	_ = p.step(func(c *core) error {
-		for i := range readings {
-			r := &readings[i]
-			a := r.in
-			switch {
-			case a.address != r.address: // removed or replaced meanwhile
-			case r.err != nil:
-				a.stale = true
-			case a.differs(r.account):
-				c.refresh(a, r.account)
-			}
+		for _, r := range readings {
+			c.observe(r.in, r.address, r.account, r.err)
 		}
 		return nil
 	})
+}
+
+// reread reads an account and logs a failure.
+func (p *Pool) reread(address common.Address) (Account, error) {
+	account, err := p.account(address)
+	if err != nil {
+		p.cfg.Logger.Warn("txpool: cannot read an account, retrying with its next transaction", "err", err)
+	}
+	return account, err
+}
+
+// observe applies what State returned for an address, if the account is still
+// that of the address.
+func (c *core) observe(a *account, address common.Address, known Account, err error) {
+	switch {
+	case a.address != address: // removed meanwhile
+	case err != nil:
+		a.stale = true
+	case a.differs(known):
+		c.refresh(a, known)
+	}
 }
 
 // moveFees applies the blocks' prices and the base fee, and parks and promotes

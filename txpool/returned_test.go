@@ -331,7 +331,7 @@ func TestHeldTakesBytes(t *testing.T) {
 	w := newWorld()
 	big := padded(0, 0, 900)
 	p := newPool(t, w, func(c *Config) {
-		c.MaxTxSize, c.MaxPendingBytes, c.MaxParkedBytes, c.MaxQueuedBytes = 400, 400, 400, 400
+		c.MaxTxSize, c.MaxPendingBytes, c.MaxParkedBytes, c.MaxQueuedBytes = 1300, 1300, 1300, 1300
 	})
 	w.broken[addr(0)] = errNoDisk
 	require.Len(t, p.Reset(Head{Reverted: []Block{blockOf(big)}}), 1)

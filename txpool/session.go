@@ -3,66 +3,16 @@ package txpool
 import (
 	"container/heap"
 	"context"
-	"math/big"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// Budget bounds a block. A field that is 0 is no bound.
-type Budget struct {
-	// Count is the maximum number of transactions.
-	Count int
-	// Gas bounds the gas that the transactions use. A transaction may start if
-	// its gas limit fits into the rest. Bytes bounds the bytes that they use,
-	// and DABytes the sum of Config.DASize. A transaction may start if its
-	// encoding fits into the rest of Bytes.
-	Gas, Bytes, DABytes uint64
-	// PerSender is the maximum number of transactions of one sender in a row
-	// while another sender has one that fits. 2 treats senders fairly.
-	PerSender int
-	// BaseFee is the base fee of the block, in wei per gas. Nil means the one of
-	// the last Reset.
-	BaseFee *big.Int
-}
-
-// SkipReason is why a session passed over a transaction.
-type SkipReason string
-
-const (
-	// SkipGas means that the gas limit did not fit into the rest of the budget.
-	SkipGas SkipReason = "gas"
-	// SkipBytes means that the encoding did not fit into the rest of the budget.
-	SkipBytes SkipReason = "bytes"
-	// SkipDABytes means that Config.DASize did not fit into the rest of the
-	// budget.
-	SkipDABytes SkipReason = "da bytes"
-	// SkipBaseFee means that the transaction does not pay Budget.BaseFee.
-	SkipBaseFee SkipReason = "base fee"
-	// SkipAncestor means that an earlier transaction of the sender was skipped,
-	// failed or postponed.
-	SkipAncestor SkipReason = "ancestor"
-	// SkipChanged means that the account's current nonce or balance does not
-	// allow the transaction.
-	SkipChanged SkipReason = "changed"
-	// SkipLater means that the builder postponed the transaction.
-	SkipLater SkipReason = "later"
-)
-
-// Skip is a transaction Tx that a session passed over, with the Reason.
-type Skip struct {
-	Tx     *types.Transaction
-	Reason SkipReason
-}
-
-// maxSkips is the maximum number of skipped transactions in a lease.
-const maxSkips = 4096
-
 // Session gives a builder the transactions of one block, one after the other.
 // Next returns the best transaction that may start, and the builder answers
-// with Used, Fail or Later. The session then continues with what is left of the
-// budget. Newcomers that are better than what is left are taken too.
+// with Used, Fail or Later. The session then continues with the rest of the
+// budget. Newcomers that are better than the remaining ones are taken too.
 //
 // The transactions are in one lease, which grows with the session and does not
 // expire while the session's context lives. A session ends with Commit, Release
@@ -157,6 +107,10 @@ func (s *Session) Next() *types.Transaction {
 		p.lock()
 		s.answer(s.limit())
 		e, unread, more := s.pick(p.core)
+		var address common.Address
+		if e != nil {
+			address = e.account.address
+		}
 		p.mu.Unlock()
 		switch {
 		case e == nil && !more:
@@ -164,7 +118,7 @@ func (s *Session) Next() *types.Transaction {
 		case e == nil:
 			p.pause()
 		case unread:
-			s.read(e)
+			s.read(e, address)
 		default:
 			p.cfg.Metrics.count(CountDrained, "")
 			return e.tx
@@ -174,15 +128,16 @@ func (s *Session) Next() *types.Transaction {
 }
 
 // read reads the account of an entry's sender again.
-func (s *Session) read(e *entry) {
-	p, address := s.pool, e.account.address
-	p.refresh([]common.Address{address})
-	p.lock()
-	defer p.mu.Unlock()
-	s.senders[address].read = true
-	if e.gone || e.status != ready {
-		s.skip(e, SkipChanged)
-	}
+func (s *Session) read(e *entry, address common.Address) {
+	account, err := s.pool.reread(address)
+	_ = s.pool.step(func(c *core) error {
+		s.senders[address].read = true
+		c.observe(e.account, address, account, err)
+		if e.gone || e.status != ready {
+			s.skip(e, SkipChanged)
+		}
+		return nil
+	})
 }
 
 // Used counts what the last transaction of Next has used: gas, and bytes of the
@@ -310,7 +265,7 @@ func (s *Session) end() {
 	s.lease.session = nil
 	p.core.sessions = slices.DeleteFunc(p.core.sessions, func(other *Session) bool { return other == s })
 	p.mu.Unlock()
-	s.lease.inSlices(func(c *core, a *account, _ []*entry) { c.touch(a, int(a.lent)) })
+	s.lease.inSlices(func(c *core, a *account, _ []*entry) { c.touch(a, int(a.lent), int(a.lent)) })
 }
 
 // pick puts the next transaction into the lease and returns it, or nil if none
@@ -472,7 +427,7 @@ func (s *Session) push(c *core, e *entry) {
 		return
 	}
 	address := e.account.address
-	h := &head{place: c.keyOf(e, s.now), address: address, entry: e, index: -1}
+	h := &head{place: c.keyOf(e, s.now), address: address, account: e.account, entry: e, index: -1}
 	s.senders[address].head = h
 	if s.budget.PerSender > 0 && address == s.last && s.row >= s.budget.PerSender {
 		s.rested = h
@@ -487,7 +442,10 @@ func (s *Session) pop(c *core) *entry {
 	h := heap.Pop(&s.heads).(*head)
 	t := s.senders[h.address]
 	t.head = nil
-	a := c.accounts.get(h.address)
+	a := h.account
+	if a == nil || a.address != h.address { // unknown, or used for another sender meanwhile
+		a = c.accounts.get(h.address)
+	}
 	if a == nil || t.aside {
 		return nil
 	}
@@ -515,6 +473,7 @@ func (s *Session) fill(c *core) bool {
 type head struct {
 	place   // higher scores first, then earlier arrivals
 	address common.Address
+	account *account // nil if unknown
 	entry   *entry
 	index   int // in heads, or -1
 }

@@ -28,7 +28,7 @@ func hungry(i int, nonce uint64, price int64, limit uint64) *types.Transaction {
 // If bytes are scarce, one long transaction takes the places of many short
 // ones: it must pay for all of them.
 func TestSiegeBytes(t *testing.T) {
-	const room = 16 * 1024
+	const room = 64 * 1024
 	for name, junk := range map[string]func(i int, price int64) *types.Transaction{
 		"data":        func(i int, price int64) *types.Transaction { return padded(i, 0, price, 12_000) },
 		"access list": func(i int, price int64) *types.Transaction { return listed(i, 0, price, 300) },
@@ -39,7 +39,7 @@ func TestSiegeBytes(t *testing.T) {
 		for _, price := range []int64{8, 20} {
 			t.Run(fmt.Sprint(name, price), func(t *testing.T) {
 				s := newSiege(t, 1000, func(c *txpool.Config) { c.MaxTxSize, c.MaxPendingBytes, c.MaxQueuedBytes = 15_000, room, room })
-				for i := 0; s.pool.Stats().PendingBytes+300 < room; i++ {
+				for i := 0; s.pool.Stats().PendingBytes+1500 < room; i++ {
 					s.honour(transfer(i, 0, int64(5+i%3), 0))
 				}
 				for i := range 20 {
@@ -63,9 +63,9 @@ func listed(i int, nonce uint64, price int64, keys int) *types.Transaction {
 // A replacement may be a quarter longer; ten of them must not grow past the room, nor push out more
 // than they pay.
 func TestSiegeGrowingReplacements(t *testing.T) {
-	const room = 16 * 1024
+	const room = 64 * 1024
 	s := newSiege(t, 1000, func(c *txpool.Config) { c.MaxTxSize, c.MaxPendingBytes, c.MaxQueuedBytes = 15_000, room, room })
-	for i := 0; s.pool.Stats().PendingBytes+2000 < room; i++ {
+	for i := 0; s.pool.Stats().PendingBytes+5000 < room; i++ {
 		s.honour(transfer(i, 0, int64(5+i%3), 0))
 	}
 	size, price := 500, int64(8)

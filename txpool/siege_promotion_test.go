@@ -12,13 +12,13 @@ import (
 // Long transactions that wait behind a gap, or parked, must not displace many short ones when they
 // come in line.
 func TestSiegePromotedBytes(t *testing.T) {
-	const room = 16 * 1024
+	const room = 64 * 1024
 	for _, how := range []string{"gap fills", "parent replaced"} {
 		t.Run(how, func(t *testing.T) {
 			s := newSiege(t, 1000, func(c *txpool.Config) {
 				c.MaxTxSize, c.MaxPendingBytes, c.MaxQueuedBytes, c.MaxParkedBytes = 15_000, room, room, room
 			})
-			for i := 0; s.pool.Stats().PendingBytes+300 < room; i++ {
+			for i := 0; s.pool.Stats().PendingBytes+1500 < room; i++ {
 				s.honour(transfer(i, 0, int64(5+i%3), 0))
 			}
 			who := s.rogue(0, rich)

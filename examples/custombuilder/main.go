@@ -104,11 +104,7 @@ func run(ctx context.Context, out io.Writer) error {
 	}
 	for number := uint64(1); pool.Stats().Pending > 0; number++ {
 		session := pool.Build(ctx, txpool.Budget{Count: perBlock, Gas: blockGas})
-		var b batch
-		for tx := session.Next(); tx != nil; tx = session.Next() {
-			b.txs = append(b.txs, tx) // a real builder executes it here
-			session.Used(transferGas, tx.Size())
-		}
+		b := build(session)
 		say.Printf("block %d: %s", number, b)
 		if err := runner.Enqueue(ctx, bundlequeue.Enqueue[batch]{Number: number, Bundle: b}); err != nil {
 			return errors.Join(err, session.Release())
@@ -118,6 +114,16 @@ func run(ctx context.Context, out io.Writer) error {
 		}
 	}
 	return runner.Drain(ctx)
+}
+
+// build takes the transactions of one block. A real builder executes each one
+// and reports the gas that it used.
+func build(session *txpool.Session) (b batch) {
+	for tx := session.Next(); tx != nil; tx = session.Next() {
+		b.txs = append(b.txs, tx)
+		session.Used(transferGas, tx.Size())
+	}
+	return b
 }
 
 // follow passes the updates of the chain to the runner.

@@ -2,6 +2,7 @@
 package embed
 
 import (
+	"context"
 	"fmt"
 	"math/big"
 	"os"
@@ -45,10 +46,14 @@ func Example() {
 
 	fmt.Println("add:", pool.Add(tx))
 
-	lease := pool.Drain(txpool.Budget{Gas: 30_000_000}) // execute these on your state
-	block1 := bundlequeue.Enqueue[types.Transactions]{Number: 1, Bundle: lease.Transactions()}
-	must(queue.Step(time.Now(), block1))
-	fmt.Println("commit:", lease.Commit(), "left in the pool:", pool.Size())
+	var txs types.Transactions
+	session := pool.Build(context.Background(), txpool.Budget{Gas: 30_000_000})
+	for tx := session.Next(); tx != nil; tx = session.Next() {
+		txs = append(txs, tx) // execute it on your state
+		session.Used(21_000, tx.Size())
+	}
+	must(queue.Step(time.Now(), bundlequeue.Enqueue[types.Transactions]{Number: 1, Bundle: txs}))
+	fmt.Println("commit:", session.Commit(), "left in the pool:", pool.Size())
 
 	imported := bundlequeue.Imported{Block: block, Best: block.Hash} // from your JAM node
 	for _, effect := range must(queue.Step(time.Now(), imported)) {

@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/stretchr/testify/require"
 )
 
@@ -57,13 +59,63 @@ func BenchmarkMemory(b *testing.B) { each(b, "B/tx", (*stock).memory) }
 // has a row for each workload. The test does not judge the figures.
 func TestQuick(t *testing.T) {
 	s := quick
-	s.senders, s.block, s.million = []int{300}, 100, 500
+	s.senders, s.block, s.few, s.million, s.short, s.long = []int{300}, 100, 200, 500, 16, 64
 	s.replaced, s.full, s.evictions, s.chains, s.nonces, s.raw = 300, 200, 50, 20, 10, 200
-	text := table{run(newStock(s), func(string) {})}.String()
-	for _, want := range []string{"W1", "W2", "W3", "W4", "W5", "W6", "W7", "memory", "raw bytes"} {
+	text := run(newStock(s), func(string) {}).String()
+	for _, want := range []string{"W1", "W2", "W3", "W4", "W5", "W6", "W7", "memory", "raw bytes", "pool of 500", "chain of 64", "base fee", "busy goroutine"} {
 		require.Contains(t, text, want)
 	}
-	require.Len(t, strings.Split(strings.TrimSpace(text), "\n"), 1+8+1+7)
+	require.Len(t, strings.Split(strings.TrimSpace(text), "\n"), 1+5+4+3+2+4+4+2)
+}
+
+// bare reads the best transactions in the order of a plain search, after
+// arrivals out of order, replacements, evictions and a commit. Otherwise it would
+// bound nothing.
+func TestBare(t *testing.T) {
+	p := newPeople(40)
+	chains := p.sign(shuffled(20, 10, 1))
+	b := openBare(limits{transactions: len(chains)}).(*bare)
+	b.addAll(chains)
+	b.requireBest(t)
+	for _, tx := range p.sign(dearer(shuffled(10, 10, 1), 2)) {
+		if b.senders[sender(tx)] != nil && tx.Nonce() < 5 {
+			b.addAll(p.sign([]payment{{slices.Index(p.addresses, sender(tx)), tx.Nonce(), 500 * gwei}}))
+		}
+	}
+	b.requireBest(t)
+	b.addAll(p.sign(dearer(once(20, 40, 3), 100)))
+	require.Equal(t, len(chains), b.size())
+	b.requireBest(t)
+	var block []*types.Transaction
+	b.bestOf(50, func(tx *bareTx) { block = append(block, tx.tx) })
+	b.prepare(block)
+	b.commit(block)
+	require.Equal(t, len(chains)-50, b.size())
+	b.requireBest(t)
+}
+
+// requireBest checks that bestOf returns all transactions that can run, each
+// the best of the next ones of all senders.
+func (b *bare) requireBest(t *testing.T) {
+	t.Helper()
+	next := make(map[*bareSender]int)
+	count := 0
+	b.bestOf(len(b.all), func(got *bareTx) {
+		count++
+		for _, s := range b.senders {
+			if i := next[s]; i < len(s.txs) && s.txs[i].nonce == s.nonce+uint64(i) {
+				require.LessOrEqual(t, s.txs[i].tip, got.tip)
+			}
+		}
+		require.Same(t, got.sender.txs[next[got.sender]], got)
+		next[got.sender]++
+	})
+	for _, s := range b.senders {
+		i := next[s]
+		count -= i
+		require.False(t, i < len(s.txs) && s.txs[i].nonce == s.nonce+uint64(i), "one that can run was not read")
+	}
+	require.Zero(t, count)
 }
 
 // The trees have the same roots, and the table of statedb has a row for each
@@ -71,7 +123,7 @@ func TestQuick(t *testing.T) {
 func TestQuickStates(t *testing.T) {
 	s := quickStates
 	s.leaves, s.copied, s.gets, s.sends = 3000, 500, 1000, 50
-	text := table{runStates(s, func(string) {})}.String()
+	text := table{growerNames, runStates(s, func(string) {})}.String()
 	for _, want := range []string{"load", "get", "update", "insert", "heap per leaf", "retained", "snapshot", "views", "build", "verify", "size", "transfer"} {
 		require.Contains(t, text, want)
 	}

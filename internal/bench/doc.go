@@ -5,6 +5,11 @@
 // have the same root. The contenders take turns, so that other load on the
 // machine affects them equally.
 //
+// bare is a further pool, which this program contains: the least that can run
+// the workloads. What jamq costs is judged relative to it in the same run, so
+// that the goals do not depend on the machine. A missed goal is marked in the
+// last column.
+//
 //	GOWORK=off go -C internal/bench run .                # both tables, ten minutes, 10 GB of memory
 //	GOWORK=off go -C internal/bench run . -only statedb  # one table
 //	GOWORK=off go -C internal/bench run . -quick         # small and imprecise, half a minute

@@ -1,55 +1,103 @@
 package main
 
 import (
-	"encoding/binary"
-	"math/big"
+	"context"
+	"fmt"
 	"runtime"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/jamq/jamq/txpool"
 )
 
-// The following workloads measure jamq only.
+// ours returns the rows that only jamq has.
+func (s *stock) ours(progress func(string)) []row {
+	progress("jamq alone")
+	var share []float64
+	for range 3 * s.rounds { // short, and sensitive to other load
+		added, recovered := s.raw()
+		share = append(share, 100*added/recovered)
+	}
+	raw := alone("from raw bytes, share of pure recovery", percent, median(share), 0)
+	raw.least = 95
+	rows := []row{alone("allocations per Add", count, s.allocations(), 0), raw}
+	rows = append(rows, s.growth(progress)...)
+	rows = append(rows, s.chainGrowth(progress)...)
+	progress("base fee")
+	return append(rows, s.baseFeeMove()...)
+}
+
+// alone returns a row that only jamq has.
+func alone(what string, unit unit, value, most float64) row {
+	return row{what: what, unit: unit, values: append(make([]float64, len(contenders)-1), value), most: most}
+}
 
 func (j *jamq) drainLease(n int) *txpool.Lease { return j.Drain(txpool.Budget{Count: n}) }
 
-// drains returns the duration of a drain of the best transactions, and the time
-// until a snapshot returns its first transaction, in nanoseconds.
-func (s *stock) drains() (drain, first float64) {
-	j := s.open(contenders[len(contenders)-1], limits{}, s.resident...).(*jamq)
-	var firsts []float64
-	for _, tx := range s.fresh[:s.round] { // each snapshot is of a pool that changed since the last
-		j.add(tx)
-		began := time.Now()
-		j.first()
-		firsts = append(firsts, float64(time.Since(began).Nanoseconds()))
+// build takes the best n transactions in a session. Each uses all of its gas.
+func (j *jamq) build(n int) *txpool.Lease {
+	s := j.Build(context.Background(), txpool.Budget{Count: n})
+	for tx := s.Next(); tx != nil; tx = s.Next() {
+		s.Used(tx.Gas(), tx.Size())
 	}
-	first = median(firsts)
-	var l *txpool.Lease
-	drain = float64(timed(func() { l = j.drainLease(s.best) }).Nanoseconds())
-	if n := len(l.Transactions()); n != s.best {
-		panic(n)
-	}
-	return drain, first
+	l, err := s.Seal()
+	must(err)
+	return l
 }
 
-// allocations returns the numbers of allocations of an Add and of an
-// AddPrepared.
-func (s *stock) allocations() (add, prepared float64) {
-	j := s.open(contenders[len(contenders)-1], limits{}, s.resident...).(*jamq)
-	n := s.round
-	add = allocs(n, func(i int) { j.add(s.fresh[i]) })
-	ready := make([]txpool.Prepared, n)
-	for i := range ready {
-		var err error
-		ready[i], err = j.Prepare(s.fresh[n+i])
-		must(err)
+// openJamq returns a pool of jamq that holds the given transactions.
+func (s *stock) openJamq(l limits, txs ...*types.Transaction) *jamq {
+	return s.open(contender{name: "jamq", open: openJamq}, l, txs...).(*jamq)
+}
+
+// firstOut returns the time until a pool that has changed returns its best
+// transaction, in nanoseconds. jamq returns it from a snapshot.
+func (s *stock) firstOut(c contender) float64 {
+	if c.name != "bare" && c.name != "jamq" {
+		return 0 // W5 has them
 	}
-	prepared = allocs(n, func(i int) { must(j.AddPrepared(ready[i])) })
-	return add, prepared
+	p := s.open(c, limits{}, s.resident...)
+	var times []float64
+	for _, tx := range s.fresh[:s.round] {
+		p.add(tx)
+		began := time.Now()
+		if j, is := p.(*jamq); is {
+			j.first()
+		} else {
+			p.best(1)
+		}
+		times = append(times, float64(time.Since(began).Nanoseconds()))
+	}
+	return median(times)
+}
+
+// session returns the duration of a session of jamq. bare reads the
+// transactions instead.
+func (s *stock) session(c contender) float64 {
+	switch c.name {
+	case "bare":
+		return s.read(c)
+	case "jamq":
+		return s.lease(s.openJamq(limits{}, s.resident...))
+	}
+	return 0
+}
+
+// lease returns the duration of a session that takes the best transactions.
+func (s *stock) lease(j *jamq) float64 {
+	var l *txpool.Lease
+	d := timed(func() { l = j.build(s.best) })
+	if got := len(l.Transactions()); got != s.best {
+		panic(fmt.Sprintf("a session took %d, want %d", got, s.best))
+	}
+	return float64(d.Nanoseconds())
+}
+
+// allocations returns the number of allocations of an Add.
+func (s *stock) allocations() float64 {
+	j := s.openJamq(limits{}, s.resident...)
+	return allocs(s.round, func(i int) { j.add(s.fresh[i]) })
 }
 
 func allocs(n int, f func(int)) float64 {
@@ -62,50 +110,6 @@ func allocs(n int, f func(int)) float64 {
 	return float64(after.Mallocs-before.Mallocs) / float64(n)
 }
 
-// growth returns the cost of an Add at the usual size and at a million
-// transactions, in nanoseconds. The data of the transactions name the senders,
-// because a million signatures would take a minute.
-func (s *stock) growth() (usual, million float64) {
-	const rounds = 20
-	open := func(n int) float64 {
-		cfg := jamqConfig(limits{transactions: 2*n + rounds*s.round, perSender: 16})
-		cfg.Sender = func(tx *types.Transaction) (common.Address, error) { return common.BytesToAddress(tx.Data()), nil }
-		j := newJamq(cfg)
-		j.addAll(named(0, n))
-		var spent time.Duration
-		runtime.GC()
-		for r := range rounds {
-			fresh := named(n+r*s.round, s.round)
-			for _, tx := range fresh {
-				tx.Cost()
-			}
-			began := time.Now()
-			for _, tx := range fresh {
-				j.add(tx)
-			}
-			spent += time.Since(began)
-		}
-		return per(spent, rounds*s.round)
-	}
-	return open(s.largest()), open(s.million)
-}
-
-// named returns unsigned transactions.
-func named(from, n int) []*types.Transaction {
-	txs := make([]*types.Transaction, n)
-	parallel(n, func(i int) {
-		id := uint64(from + i)
-		tip := int64(2*gwei + id*2_654_435_761%(98*gwei))
-		txs[i] = types.NewTx(&types.DynamicFeeTx{
-			ChainID: chainID, GasTipCap: big.NewInt(tip), GasFeeCap: big.NewInt(2 * tip), Gas: 30_000, To: &common.Address{1},
-			Value: big.NewInt(1), Data: binary.BigEndian.AppendUint64(nil, id),
-		})
-		txs[i].Hash()
-		txs[i].Size()
-	})
-	return txs
-}
-
 // raw returns transactions per second from their encodings into the pool, and
 // signatures per second that the CPUs can recover.
 func (s *stock) raw() (added, recovered float64) {
@@ -116,7 +120,7 @@ func (s *stock) raw() (added, recovered float64) {
 		must(err)
 	}
 	raws = raws[:min(len(raws), len(s.resident))]
-	j := s.open(contenders[len(contenders)-1], limits{}).(*jamq)
+	j := s.openJamq(limits{})
 	d := timed(func() {
 		for at := 0; at < len(raws); at += s.batch {
 			_, errs := j.AddAllRaw(raws[at:min(at+s.batch, len(raws))])
@@ -133,4 +137,21 @@ func (s *stock) raw() (added, recovered float64) {
 	}
 	alone := timed(func() { parallel(len(decoded), func(i int) { sender(decoded[i]) }) })
 	return float64(len(raws)) / d.Seconds(), float64(len(raws)) / alone.Seconds()
+}
+
+// sessionByScore returns the duration of a session of jamq by score. cosmos-sdk's
+// pool reads the transactions by priority instead.
+func (s *stock) sessionByScore(c contender) float64 {
+	switch c.name {
+	case "cosmos":
+		return s.read(c)
+	case "jamq":
+		c.open = func(l limits) pool {
+			cfg := jamqConfig(l)
+			cfg.Ordering = txpool.ByScore{}
+			return newJamq(cfg)
+		}
+		return s.lease(s.open(c, limits{}, s.resident...).(*jamq))
+	}
+	return 0
 }

@@ -46,7 +46,16 @@ type contender struct {
 var contenders = []contender{
 	{"geth", openGeth, true},
 	{"cosmos", openCosmos, false},
+	{"bare", openBare, true},
 	{"jamq", openJamq, true},
+}
+
+// columns returns the names of the contenders.
+func columns() (names []string) {
+	for _, c := range contenders {
+		names = append(names, c.name)
+	}
+	return names
 }
 
 var (

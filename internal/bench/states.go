@@ -69,7 +69,7 @@ func (s stateScale) trees(progress func(string)) []row {
 		{what: fmt.Sprintf("insert %d, each", 10*s.update), unit: nanoseconds, ratio: 7, most: 2600},
 		{what: fmt.Sprintf("update %d, each, older roots dropped", 10*s.update), unit: nanoseconds},
 	}
-	samples := make([][][]float64, len(contenders))
+	samples := make([][][]float64, len(growers))
 	for round := range s.rounds {
 		var roots []common.Hash
 		for i, grow := range growers {
@@ -77,7 +77,7 @@ func (s stateScale) trees(progress func(string)) []row {
 				samples[i] = append(samples[i], make([]float64, len(rows)))
 				continue
 			}
-			progress(fmt.Sprintf("%s, round %d", contenders[i].name, round+1))
+			progress(fmt.Sprintf("%s, round %d", growerNames[i], round+1))
 			measured := s.alone(i)
 			samples[i] = append(samples[i], measured.Values)
 			roots = append(roots, measured.Root)
@@ -87,7 +87,7 @@ func (s stateScale) trees(progress func(string)) []row {
 		}
 	}
 	for r := range rows {
-		for i := range contenders {
+		for i := range growers {
 			var values []float64
 			for _, sample := range samples[i] {
 				values = append(values, sample[r])

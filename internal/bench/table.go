@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -15,54 +16,73 @@ func bytes(v float64) string        { return fmt.Sprintf("%.0f B", v) }
 func count(v float64) string        { return fmt.Sprintf("%.2f", v) }
 func percent(v float64) string      { return fmt.Sprintf("%.1f %%", v) }
 
-// row is a workload with a value for each contender. The value is 0 if a
-// contender cannot run it.
+// row is a workload with a value for each column of its table. The value is 0
+// if a contender cannot run it.
 type row struct {
 	what   string
 	unit   unit
 	values []float64
-	// ratio is the required speed relative to geth, most the greatest and least
-	// the smallest value allowed. 0 means no requirement.
-	ratio, most, least float64
+	// ratio is the required speed relative to geth. bare and cosmos are the
+	// greatest values allowed relative to those contenders, most is the greatest
+	// and least the smallest value allowed. 0 means no requirement.
+	ratio, bare, cosmos, most, least float64
 }
 
-type table struct{ rows []row }
+// table is a list of workloads. The columns are the names of the contenders.
+type table struct {
+	columns []string
+	rows    []row
+}
 
 // String draws the table.
 func (t table) String() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	head := []string{"workload"}
-	for _, c := range contenders {
-		head = append(head, c.name)
+	head := append([]string{"workload"}, t.columns...)
+	head = append(head, "geth/jamq")
+	if slices.Contains(t.columns, "bare") {
+		head = append(head, "jamq/bare")
 	}
-	fmt.Fprintln(w, strings.Join(append(head, "geth/jamq", "wanted", ""), "\t")+"\t")
+	fmt.Fprintln(w, strings.Join(append(head, "wanted", ""), "\t")+"\t")
 	for _, r := range t.rows {
-		fmt.Fprintln(w, strings.Join(r.cells(), "\t")+"\t")
+		fmt.Fprintln(w, strings.Join(t.cells(r), "\t")+"\t")
 	}
 	_ = w.Flush() // into memory
 	return b.String()
 }
 
-func (r row) cells() []string {
+func (t table) cells(r row) []string {
 	cells := []string{r.what}
-	for _, v := range r.values {
-		if v == 0 {
+	for _, name := range t.columns {
+		if v := t.value(r, name); v == 0 {
 			cells = append(cells, "–")
 		} else {
 			cells = append(cells, r.unit(v))
 		}
 	}
-	for len(cells) < 1+len(contenders) {
-		cells = append(cells, "–")
+	cells = append(cells, quotient(t.value(r, "geth"), t.value(r, "jamq")))
+	if slices.Contains(t.columns, "bare") {
+		cells = append(cells, quotient(t.value(r, "jamq"), t.value(r, "bare")))
 	}
-	last := r.values[len(r.values)-1]
-	ratio := ""
-	if r.values[0] > 0 {
-		ratio = times(r.values[0] / last)
+	wanted, verdict := t.judge(r)
+	return append(cells, wanted, verdict)
+}
+
+// value returns the value of a contender, or 0 if it was not measured.
+func (t table) value(r row, contender string) float64 {
+	i := slices.Index(t.columns, contender)
+	if i < 0 || i >= len(r.values) {
+		return 0
 	}
-	wanted, verdict := r.judge(last)
-	return append(cells, ratio, wanted, verdict)
+	return r.values[i]
+}
+
+// quotient formats a/b, or returns "" if one of them was not measured.
+func quotient(a, b float64) string {
+	if a == 0 || b == 0 {
+		return ""
+	}
+	return times(a / b)
 }
 
 // times formats a ratio. Small ratios get one more digit.
@@ -73,27 +93,27 @@ func times(v float64) string {
 	return fmt.Sprintf("%.0f×", v)
 }
 
-// judge returns the requirement of a row, and whether the value meets it.
-func (r row) judge(value float64) (wanted, verdict string) {
+// judge returns the goals of a row, and whether jamq reaches all of them.
+func (t table) judge(r row) (wanted, verdict string) {
+	jamq := t.value(r, "jamq")
 	var parts []string
-	ok := true
-	if r.ratio > 0 {
-		parts = append(parts, "≥ "+times(r.ratio))
-		ok = ok && r.values[0]/value >= r.ratio
+	missed := false
+	want := func(goal float64, text string, reached bool) {
+		if goal > 0 {
+			parts = append(parts, text)
+			missed = missed || !reached
+		}
 	}
-	if r.most > 0 {
-		parts = append(parts, "≤ "+r.unit(r.most))
-		ok = ok && value <= r.most
-	}
-	if r.least > 0 {
-		parts = append(parts, "≥ "+r.unit(r.least))
-		ok = ok && value >= r.least
-	}
+	want(r.ratio, "geth/jamq ≥ "+times(r.ratio), t.value(r, "geth") >= r.ratio*jamq)
+	want(r.bare, "jamq/bare ≤ "+times(r.bare), jamq <= r.bare*t.value(r, "bare"))
+	want(r.cosmos, "jamq/cosmos ≤ "+times(r.cosmos), jamq <= r.cosmos*t.value(r, "cosmos"))
+	want(r.most, "≤ "+r.unit(r.most), jamq <= r.most)
+	want(r.least, "≥ "+r.unit(r.least), jamq >= r.least)
 	switch {
 	case len(parts) == 0:
 		return "", ""
-	case ok:
-		return strings.Join(parts, ", "), "ok"
+	case missed:
+		return strings.Join(parts, ", "), "MISSED"
 	}
-	return strings.Join(parts, ", "), "MISSED"
+	return strings.Join(parts, ", "), "ok"
 }

@@ -24,8 +24,11 @@ type tree interface {
 	forget()
 }
 
-// growers creates the kinds of trees, in the order of contenders. cosmos-sdk
-// has no such tree.
+// growerNames are the columns of the table of statedb. cosmos-sdk has no such
+// tree.
+var growerNames = []string{"geth", "cosmos", "jamq"}
+
+// growers creates the kinds of trees, in the order of growerNames.
 var growers = []func() tree{
 	func() tree {
 		nodes := triedb.NewDatabase(rawdb.NewMemoryDatabase(), triedb.UBTDefaults)

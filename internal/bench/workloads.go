@@ -23,13 +23,16 @@ type scale struct {
 	best      int // W5
 	block     int // W6
 	raw       int // signatures to recover
-	million   int
+	few       int // transactions in the smaller pool of growth
+	million   int // those in the greater one
+	short     int // transactions in the shorter chain of one sender
+	long      int // those in the longer one
 	rounds    int
 }
 
 var (
-	full  = scale{[]int{5_000, 20_000, 100_000}, 400, 1000, 1000, 100, 10_000, 10_000, 2000, 1700, 10_000, 20_000, 1_000_000, 3}
-	quick = scale{[]int{1000, 2000, 5000}, 100, 200, 50, 20, 1000, 1000, 200, 300, 1000, 2000, 20_000, 1}
+	full  = scale{[]int{5_000, 20_000, 100_000}, 400, 1000, 1000, 100, 10_000, 10_000, 2000, 1700, 10_000, 20_000, 10_000, 1_000_000, 1024, 16_384, 3}
+	quick = scale{[]int{1000, 2000, 5000}, 100, 200, 50, 20, 1000, 1000, 200, 300, 1000, 2000, 2000, 20_000, 64, 512, 1}
 )
 
 // largest returns the greatest number of senders.
@@ -232,6 +235,8 @@ func (s *stock) bestBlock() []*types.Transaction {
 func prepared(p pool, block []*types.Transaction) {
 	switch p := p.(type) {
 	case *geth:
+		p.prepare(block)
+	case *bare:
 		p.prepare(block)
 	case *jamq:
 		p.prepare(block)

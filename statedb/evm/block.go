@@ -57,6 +57,7 @@ type Block struct {
 	receipts  types.Receipts
 	logs      uint
 	destroyed []common.Address // by the running transaction, before Cancun
+	changes   []accessChange   // in the order of transactions
 	broken    error
 }
 
@@ -161,7 +162,8 @@ func (b *Block) Apply(tx *types.Transaction) (*types.Receipt, error) {
 	if err != nil {
 		return nil, fmt.Errorf("evm: transaction %s: %w", tx.Hash(), err)
 	}
-	machine := vm.NewEVM(b.context, &machineState{b.state, b.adapter}, b.config, b.watched())
+	touched := newTouched()
+	machine := vm.NewEVM(b.context, &machineState{b.state, b.adapter, touched}, b.config, b.watched())
 	defer machine.Release()
 	mark := b.adapter.begin(len(b.receipts))
 	b.state.SetTxContext(tx.Hash(), len(b.receipts), uint32(len(b.receipts)+1))
@@ -182,6 +184,7 @@ func (b *Block) Apply(tx *types.Transaction) (*types.Receipt, error) {
 		b.logs++
 	}
 	b.receipts = append(b.receipts, receipt)
+	b.changes = append(b.changes, touched.changes(uint32(len(b.receipts)), b.state)...)
 	return receipt, nil
 }
 
@@ -276,7 +279,7 @@ func (b *Block) Finish() error {
 	b.state.IntermediateRoot(b.rules)
 	err := b.adapter.failed(b.state)
 	if err == nil {
-		err = b.adapter.stage()
+		err = b.adapter.stage(b.changes)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)

@@ -121,30 +121,35 @@ func (a *adapter) failed(sdb *state.StateDB) error {
 	return sdb.Error()
 }
 
-// stage stages the settled changes in the view. A slot that has its old value
-// again was only read.
-func (a *adapter) stage() error {
+// stage stages the settled changes in the view, each with the last transaction
+// that made it. A slot that has its old value again was only read.
+func (a *adapter) stage(changes []accessChange) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	slots, accounts := lastTransactions(changes)
 	for addr, code := range a.code {
+		a.view.SetTransaction(accounts[addr])
 		if _, err := a.view.SetCode(addr, code); err != nil {
 			return err
 		}
 	}
-	for addr, slots := range a.storage {
-		for slot, value := range slots {
+	for addr, storage := range a.storage {
+		for slot, value := range storage {
 			if a.view.Storage(addr, slot) != value {
+				a.view.SetTransaction(slots[slotOf{addr, slot}])
 				a.view.SetStorage(addr, slot, value)
 			}
 		}
 	}
 	for addr, account := range a.accounts {
+		a.view.SetTransaction(accounts[addr])
 		if !account.Exists {
 			a.view.DeleteAccount(addr)
 		} else if err := a.view.SetAccount(addr, account); err != nil {
 			return err
 		}
 	}
+	a.view.SetTransaction(0)
 	return a.view.Err()
 }
 
@@ -155,6 +160,11 @@ func (a *adapter) stored(addr common.Address) bool {
 	defer a.mu.Unlock()
 	for _, r := range a.view.Reads() {
 		if r.Kind == statedb.StorageAccess && r.Address == addr && a.view.Storage(addr, r.Slot) != (common.Hash{}) {
+			return true
+		}
+	}
+	for at := range a.asked { // the view's log of reads may be off
+		if at.address == addr && a.view.Storage(addr, at.slot) != (common.Hash{}) {
 			return true
 		}
 	}
@@ -227,14 +237,15 @@ func (a *adapter) slot(addr common.Address, slot common.Hash) common.Hash {
 	return value
 }
 
-// machineState is the StateDB that the EVM uses. It logs every slot that the
-// EVM reads. For an account that was destroyed and created again in the same
-// block, StateDB knows that all slots are zero and does not call the reader,
-// but a new StateDB, after a refused transaction, does. The log must not depend
-// on that.
+// machineState is the StateDB that the EVM uses. It notes the values that the
+// EVM changes, and logs every slot that the EVM reads. For an account that was
+// destroyed and created again in the same block, StateDB knows that all slots
+// are zero and does not call the reader, but a new StateDB, after a refused
+// transaction, does. The log must not depend on that.
 type machineState struct {
 	*state.StateDB
 	adapter *adapter
+	touched *touched
 }
 
 // GetState implements vm.StateDB.

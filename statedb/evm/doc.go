@@ -17,7 +17,7 @@
 // error that wraps [ErrState] and statedb.ErrNotInWitness. A refused
 // transaction leaves no trace in the witness. If the state stores block hashes
 // (see [BlockHashes] and [HistoryContract]), the witness proves the results of
-// BLOCKHASH too.
+// BLOCKHASH too. [Block.AccessList] lists the changes of each transaction.
 //
 // # Supported rules
 //

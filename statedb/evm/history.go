@@ -57,9 +57,11 @@ func (b *Block) keepParentHash() error {
 	if b.header.Number.Sign() == 0 {
 		return nil
 	}
-	machine := vm.NewEVM(b.context, b.state, b.config, b.machine)
+	touched := newTouched()
+	machine := vm.NewEVM(b.context, &machineState{b.state, b.adapter, touched}, b.config, b.machine)
 	defer machine.Release()
 	core.ProcessParentBlockHash(b.header.ParentHash, machine, nil)
+	b.changes = touched.changes(0, b.state)
 	kept := history(b.state.GetState)(b.header.Number.Uint64() - 1)
 	if err := b.adapter.failed(b.state); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)

@@ -196,7 +196,7 @@ func TestRealTransactions(t *testing.T) {
 			require.NoError(t, err)
 			theirs := r.theirs(t)
 			want, got := r.run(t, theirs), r.run(t, mine)
-			require.NoError(t, errors.Join(mine.Error(), writes.stage()))
+			require.NoError(t, errors.Join(mine.Error(), writes.stage(nil)))
 			require.Equal(t, want, got)
 			r.compare(t, name, got)
 			r.compareStates(t, theirs, view)

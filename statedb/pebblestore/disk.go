@@ -29,10 +29,16 @@ type Options struct {
 	// other prefix in the database may begin with it.
 	Prefix []byte
 	// Pebble configures the database that Open opens; nil means Pebble's
-	// defaults without logging. If its disk fails, writes return errors that
-	// wrap ErrDisk.
+	// defaults with a MemTableSize of MemTableSize and without logging. If its
+	// disk fails, writes return errors that wrap ErrDisk.
 	Pebble *pebble.Options
 }
+
+// MemTableSize is the recommended size of Pebble's memory table, in bytes. With
+// Pebble's default, 4 MiB, the database rewrites a large state so often that a
+// durable block costs half as much processor time again as one in memory. Up to
+// two tables are in memory.
+const MemTableSize = 32 << 20
 
 // ErrDisk is wrapped by errors after the disk under the database has failed,
 // for example because it is full. The cause is wrapped too. After the next Open
@@ -61,6 +67,9 @@ func Open(dir string, options Options) (*Disk, error) {
 		d.db = pebbledb.Borrow(options.DB, options.Check)
 		return d, nil
 	}
+	if options.Pebble == nil {
+		options.Pebble = &pebble.Options{MemTableSize: MemTableSize, Logger: pebbledb.Silent{}}
+	}
 	var err error
 	if d.db, err = pebbledb.Open(dir, options.Pebble); err != nil {
 		return nil, fmt.Errorf("pebblestore: %w", err)
@@ -70,16 +79,9 @@ func Open(dir string, options Options) (*Disk, error) {
 
 // Write implements statedb.Disk. Errors wrap ErrDisk if the disk has failed.
 func (d *Disk) Write(records []statedb.Record) error {
-	batch := d.db.Pebble().NewBatch()
+	batch := d.db.Pebble().NewBatchWithSize(d.size(records))
 	for _, r := range records {
-		key := slices.Concat(d.prefix, r.Key)
-		var err error
-		if r.Value == nil {
-			err = batch.Delete(key, nil)
-		} else {
-			err = batch.Set(key, r.Value, nil)
-		}
-		if err != nil {
+		if err := d.add(batch, r); err != nil {
 			return errors.Join(fmt.Errorf("pebblestore: %w", err), batch.Close())
 		}
 	}
@@ -87,6 +89,30 @@ func (d *Disk) Write(records []statedb.Record) error {
 		return fmt.Errorf("pebblestore: %w", err)
 	}
 	return nil
+}
+
+// size returns a size in bytes that a batch of records does not exceed.
+func (d *Disk) size(records []statedb.Record) int {
+	const overhead = 32 // header of the batch; kind and lengths of a record
+	size := overhead
+	for _, r := range records {
+		size += overhead + len(d.prefix) + len(r.Key) + len(r.Value)
+	}
+	return size
+}
+
+// add adds a record to a batch, without a copy of its key with the prefix.
+func (d *Disk) add(batch *pebble.Batch, r statedb.Record) error {
+	keySize := len(d.prefix) + len(r.Key)
+	if r.Value == nil {
+		op := batch.DeleteDeferred(keySize)
+		copy(op.Key[copy(op.Key, d.prefix):], r.Key)
+		return op.Finish()
+	}
+	op := batch.SetDeferred(keySize, len(r.Value))
+	copy(op.Key[copy(op.Key, d.prefix):], r.Key)
+	copy(op.Value, r.Value)
+	return op.Finish()
 }
 
 // Read implements statedb.Disk.

@@ -54,6 +54,7 @@ func script(s *statedb.Store, known map[common.Hash]bool) (steps []func() error)
 	return []func() error{
 		block(0, 3), block(1, 4), canonical(1), block(1, 5), block(2, 6), canonical(2), block(4, 2), discard(4),
 		canonical(3), canonical(5), block(5, 7), canonical(6), canonical(5),
+		block(6, 9), block(6, 9), discard(8), discard(8), // two versions with new code
 	}
 }
 
@@ -87,6 +88,12 @@ func summarize(t *testing.T, s *statedb.Store, known map[common.Hash]bool) summa
 		require.NoError(t, err)
 		for range v.All {
 			out.values[root]++
+		}
+		for i := range byte(9) {
+			for n := range byte(10) {
+				v.CodeAt(common.Address{i, n})
+				require.NoError(t, v.Err())
+			}
 		}
 	}
 	require.Len(t, out.parents, s.Roots())

@@ -7,8 +7,8 @@
 //		Disk:    disk,
 //	})
 //
-// The database has the values of the canonical root, and a write set for each
-// other root. All records of one change are one batch, which is synced before
-// the call returns. A crash at any moment leaves the state before or after the
-// change. A disk belongs to one store at a time.
+// The database has the values of one root, and a write set for each other root.
+// All records of one change are one batch, which is synced before the call
+// returns. A crash at any moment leaves the state before or after the change. A
+// disk belongs to one store at a time.
 package pebblestore

@@ -1,8 +1,10 @@
 package ubt
 
 import (
+	"cmp"
 	"fmt"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -36,32 +38,27 @@ func applyAll(h *Hasher, r ref, depth int, writes []Write, batch int) (ref, erro
 	}
 	at := split(writes, depth)
 	var newLeft, newRight ref
-	var leftErr error
-	goLeft := func() { newLeft, leftErr = applyAll(h, left, depth+1, writes[:at], batch) }
-	if depth > parallelDepth || at < parallelWrites || len(writes)-at < parallelWrites {
-		goLeft()
-		newRight, err = applyAll(h, right, depth+1, writes[at:], batch)
-	} else {
-		var done sync.WaitGroup
-		done.Go(goLeft)
-		newRight, err = applyAll(h, right, depth+1, writes[at:], batch)
-		done.Wait()
+	goLeft := func() (err error) {
+		newLeft, err = applyAll(h, left, depth+1, writes[:at], batch)
+		return err
 	}
-	if leftErr != nil || err != nil {
-		return ref{}, either(leftErr, err)
+	var group errgroup.Group
+	if depth > parallelDepth || at < parallelWrites || len(writes)-at < parallelWrites {
+		err = goLeft()
+	} else {
+		group.Go(goLeft)
+	}
+	if err == nil {
+		newRight, err = applyAll(h, right, depth+1, writes[at:], batch)
+	}
+	if err = cmp.Or(group.Wait(), err); err != nil {
+		return ref{}, err
 	}
 	joined, err := join(r, left, right, newLeft, newRight)
 	if joined.sum == unsealed {
 		joined.sum = h.Inner(newLeft.sum, newRight.sum)
 	}
 	return joined, err
-}
-
-func either(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // apply is applyAll of one batch without hashing: new nodes are unsealed. It

@@ -25,6 +25,9 @@ type Hasher struct {
 	Pairs func(out, in [][32]byte)
 	// Stem hashes a stem and the root of its 256 values.
 	Stem func(stem [StemSize]byte, values Hash) Hash
+	// StemsArePairs means that Stem returns the same as Inner of the stem with
+	// a zero byte appended, and values. Stems are hashed with Pairs then.
+	StemsArePairs bool
 }
 
 // inner is Inner extended to two empty children.

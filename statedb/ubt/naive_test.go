@@ -25,6 +25,7 @@ var sha = &Hasher{
 		copy(data[32:], values[:])
 		return sha256.Sum256(data[:])
 	},
+	StemsArePairs: true,
 }
 
 // model is a state as a map.

@@ -1,25 +1,16 @@
 package ubt
 
-import (
-	"slices"
-	"sync"
-)
+import "sync"
 
 // unsealed stands for the hash of a new node until seal computes it. It is not
 // zero, because zero means an empty place.
 var unsealed = Hash{1}
 
 // seal computes the hashes of the new nodes under r before they are published,
-// and returns the hash of r. It works one level at a time: independent hashes
-// are much cheaper in one batch than one at a time; see Hasher.Pairs.
+// and returns the hash of r.
 func seal(h *Hasher, r ref) Hash {
 	s := sealer{h: h}
-	s.collect(r, 0, &r.sum)
-	s.stems()
-	for depth := len(s.levels) - 1; depth >= 0; depth-- {
-		s.level(s.levels[depth])
-	}
-	return r.sum
+	return s.seal(r)
 }
 
 // sealAll is seal for a tree with the given number of values. It uses several
@@ -37,12 +28,17 @@ func sealAll(h *Hasher, r ref, depth, values int) Hash {
 	return h.Inner(n.sums[0], n.sums[1])
 }
 
+// sealer computes hashes one level at a time: independent hashes are much
+// cheaper in one batch than one at a time; see Hasher.Pairs. It can be used
+// again, and then allocates nothing for batches that are not larger.
 type sealer struct {
 	h      *Hasher
 	levels [][]pending[*inner] // by depth
 	loose  []pending[loose]
 	in     [][32]byte
 	out    [][32]byte
+	places []leafPlace
+	sums   [][32]byte
 }
 
 // pending is a node with the place for its hash.
@@ -51,11 +47,51 @@ type pending[T any] struct {
 	sum  *Hash
 }
 
-// loose is a stem with few values and no hidden parts.
+// loose is a stem with few values and no hidden parts. One of the two is nil.
 type loose struct {
-	name    string
-	present *set
-	at      func(rank int) [32]byte
+	stem    *stem
+	partial *partial
+}
+
+func (l loose) name() string {
+	if l.stem != nil {
+		return l.stem.name()
+	}
+	return l.partial.name
+}
+
+func (l loose) present() *set {
+	if l.stem != nil {
+		return &l.stem.present
+	}
+	return &l.partial.present
+}
+
+// at returns the value with the given rank.
+func (l loose) at(rank int) [32]byte {
+	if l.stem != nil {
+		return l.stem.at(rank)
+	}
+	return l.partial.values[rank]
+}
+
+// leafPlace is a position in one of the loose stems.
+type leafPlace struct {
+	stem int
+	at   uint8
+}
+
+func (s *sealer) seal(r ref) Hash {
+	s.loose = s.loose[:0]
+	for i := range s.levels {
+		s.levels[i] = s.levels[i][:0]
+	}
+	s.collect(r, 0, &r.sum)
+	s.stems()
+	for depth := len(s.levels) - 1; depth >= 0; depth-- {
+		s.level(s.levels[depth])
+	}
+	return r.sum
 }
 
 // collect finds the new nodes. It seals stems that are not loose immediately.
@@ -72,13 +108,13 @@ func (s *sealer) collect(r ref, depth int, sum *Hash) {
 		s.collect(n.left(), depth+1, &n.sums[0])
 		s.collect(n.right(), depth+1, &n.sums[1])
 	case *stem:
-		s.loose = append(s.loose, pending[loose]{loose{n.name(), &n.present, n.at}, sum})
+		s.loose = append(s.loose, pending[loose]{loose{stem: n}, sum})
 	case *partial:
 		if len(n.others) > 0 || n.present == (set{}) {
 			*sum = n.hash(s.h)
 			return
 		}
-		s.loose = append(s.loose, pending[loose]{loose{n.name, &n.present, func(rank int) [32]byte { return n.values[rank] }}, sum})
+		s.loose = append(s.loose, pending[loose]{loose{partial: n}, sum})
 	}
 }
 
@@ -113,24 +149,16 @@ func (s *sealer) pairs() [][32]byte {
 // stems seals the loose stems: first all leaves, and then each of the eight
 // levels above them for all stems together.
 func (s *sealer) stems() {
-	type place struct {
-		stem int
-		at   uint8
-	}
-	total := 0
-	for _, p := range s.loose {
-		total += p.node.present.len()
-	}
-	places, sums := make([]place, 0, total), make([][32]byte, 0, total)
-	s.in = slices.Grow(s.in[:0], 2*total)
+	places, sums := s.places[:0], s.sums[:0]
 	for i, p := range s.loose {
 		rank := 0
-		for sub := range p.node.present.all {
-			places = append(places, place{i, sub})
+		for sub := range p.node.present().all {
+			places = append(places, leafPlace{i, sub})
 			sums = append(sums, s.h.Leaf(p.node.at(rank)))
 			rank++
 		}
 	}
+	s.places, s.sums = places, sums
 	for range 8 {
 		s.in = s.in[:0]
 		kept := places[:0]
@@ -139,18 +167,29 @@ func (s *sealer) stems() {
 			switch {
 			case p.at%2 == 1:
 				s.in = append(s.in, [32]byte{}, sums[i])
-			case i+1 < len(places) && places[i+1] == place{p.stem, p.at + 1}:
+			case i+1 < len(places) && places[i+1] == leafPlace{p.stem, p.at + 1}:
 				s.in = append(s.in, sums[i], sums[i+1])
 				i++
 			default:
 				s.in = append(s.in, sums[i], [32]byte{})
 			}
-			kept = append(kept, place{p.stem, p.at / 2})
+			kept = append(kept, leafPlace{p.stem, p.at / 2})
 		}
 		places = kept
 		sums = append(sums[:0], s.pairs()...)
 	}
+	if !s.h.StemsArePairs {
+		for i, p := range s.loose {
+			*p.sum = s.h.Stem([StemSize]byte([]byte(p.node.name())), sums[i])
+		}
+		return
+	}
+	s.in = s.in[:0]
 	for i, p := range s.loose {
-		*p.sum = s.h.Stem([StemSize]byte([]byte(p.node.name)), sums[i])
+		s.in = append(s.in, [32]byte{}, sums[i])
+		copy(s.in[2*i][:], p.node.name())
+	}
+	for i, sum := range s.pairs() {
+		*s.loose[i].sum = sum
 	}
 }

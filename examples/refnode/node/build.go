@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/statedb"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/codec"
 )
@@ -49,7 +50,7 @@ func (n packager) Build(ctx context.Context, r bundlequeue.Build[Bundle]) (submi
 	if parent == nil || parent.Root() != r.Bundle.PreRoot {
 		return submit.Package[Bundle]{}, fmt.Errorf("node: block %d: its parent was undone", r.Number)
 	}
-	_, witness, err := n.replay(parent, r.Bundle.Block.Block)
+	_, witness, err := n.replay(parent, r.Bundle.Block.Block, (*statedb.View).Root)
 	if err != nil {
 		return submit.Package[Bundle]{}, err
 	}

@@ -83,7 +83,9 @@ func New(cfg Config) (*Node, error) {
 		n.log = slog.New(slog.DiscardHandler)
 	}
 	var err error
-	if n.states, err = statedb.Open(statedb.Config{Profile: statedb.EIP7864(), Metrics: cfg.Metrics.States}); err != nil {
+	// finalize discards the states that are older than RetainStates.
+	states := statedb.Config{Profile: statedb.EIP7864(), Retention: statedb.KeepAll, Metrics: cfg.Metrics.States}
+	if n.states, err = statedb.Open(states); err != nil {
 		return nil, err
 	}
 	if err := n.makeGenesis(); err != nil {
@@ -158,16 +160,15 @@ func headOf(b *Block) canonical.Head {
 }
 
 func (n *Node) makePool() (err error) {
-	cfg := txpool.DefaultConfig(n.cfg.ChainID)
+	// The base fee of the blocks is the market. A floor in the pool would be a
+	// second price that no wallet knows, because wallets compute their price
+	// from the base fee.
+	cfg := txpool.DefaultConfigEIP1559(n.cfg.ChainID)
 	cfg.BlockGasLimit = blockGasLimit
 	cfg.MaxPending, cfg.MaxParked, cfg.MaxQueued, cfg.MaxPerSender = n.cfg.MaxPool, n.cfg.MaxPool, n.cfg.MaxPool, n.cfg.MaxPerSender
 	cfg.MaxTxSize = maxTxSize
 	bytes := n.cfg.poolBytes()
 	cfg.MaxPendingBytes, cfg.MaxParkedBytes, cfg.MaxQueuedBytes = bytes, bytes, bytes
-	// The base fee of the blocks is the market. A floor in the pool would be a
-	// second price that no wallet knows, because wallets compute their price
-	// from the base fee.
-	cfg.MinGasPrice, cfg.FloorWindow = 1, 0
 	cfg.Logger, cfg.Metrics, cfg.Observe = n.log, n.cfg.Metrics.Pool, n.poolEvent
 	if n.store != nil {
 		cfg.Journal = n.store.pool

@@ -94,11 +94,11 @@ func poolBlock(b *Block) txpool.Block {
 // is on disk before it is enqueued.
 func (n *Node) enqueue(ctx context.Context, parent, block *Block) error {
 	if err := n.ledger.append(block, n.JAMSlot()); err != nil {
-		return err
+		return errors.Join(err, n.states.Discard(block.Root()))
 	}
 	if err := n.store.block(block.Block); err != nil {
 		n.ledger.truncate(block.NumberU64())
-		return err
+		return errors.Join(err, n.states.Discard(block.Root()))
 	}
 	if err := n.states.Pin(block.Root()); err != nil {
 		n.ledger.truncate(block.NumberU64())
@@ -276,6 +276,7 @@ func (n *Node) execute(parent *Block, header *types.Header, session *txpool.Sess
 	if err != nil {
 		return nil, err
 	}
+	view.DisableReadLog() // replay makes the witness
 	run, err := evm.NewBlock(view, n.chain, header, n.blockHashes(parent))
 	if err != nil {
 		return nil, err
@@ -304,18 +305,17 @@ func (n *Node) execute(parent *Block, header *types.Header, session *txpool.Sess
 		// different one.
 		return nil, errors.Join(err, session.Lease().Reject(txs[len(txs)-1].Hash(), err))
 	}
-	return seal(header, view, txs, run.Receipts(), run.GasUsed())
-}
-
-// seal commits the state, completes the header and sets the block hash in the
-// receipts.
-func seal(header *types.Header, view *statedb.View, txs types.Transactions, receipts types.Receipts, gasUsed uint64) (*Block, error) {
-	root, err := view.Commit()
-	if err != nil {
+	if header.Root, err = view.Commit(); err != nil {
 		return nil, err
 	}
-	header.Root = root
-	header.GasUsed = gasUsed
+	return seal(header, txs, run), nil
+}
+
+// seal completes a header that has the state root, and sets the block hash in
+// the receipts.
+func seal(header *types.Header, txs types.Transactions, run *evm.Block) *Block {
+	header.GasUsed = run.GasUsed()
+	receipts := run.Receipts()
 	b := &Block{
 		Block:    types.NewBlock(header, &types.Body{Transactions: txs, Withdrawals: []*types.Withdrawal{}}, receipts, trie.NewStackTrie(nil)),
 		Receipts: receipts,
@@ -326,12 +326,14 @@ func seal(header *types.Header, view *statedb.View, txs types.Transactions, rece
 			l.BlockHash = b.Hash()
 		}
 	}
-	return b, nil
+	return b
 }
 
 // replay executes a sealed block again on its parent's state, checks that the
-// result has the same hash, and returns the witness of the execution.
-func (n *Node) replay(parent *Block, sealed *types.Block) (*Block, *statedb.Witness, error) {
+// result has the same hash, and returns the witness of the execution. rootOf
+// returns the state root: View.Commit also publishes it, and View.Root does
+// not, for a root that is published already.
+func (n *Node) replay(parent *Block, sealed *types.Block, rootOf func(*statedb.View) (common.Hash, error)) (*Block, *statedb.Witness, error) {
 	view, err := n.states.View(parent.Root())
 	if err != nil {
 		return nil, nil, err
@@ -353,10 +355,10 @@ func (n *Node) replay(parent *Block, sealed *types.Block) (*Block, *statedb.Witn
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := seal(header, view, sealed.Transactions(), run.Receipts(), run.GasUsed())
-	if err != nil {
+	if header.Root, err = rootOf(view); err != nil {
 		return nil, nil, err
 	}
+	b := seal(header, sealed.Transactions(), run)
 	if b.Hash() != sealed.Hash() {
 		return nil, nil, fmt.Errorf("node: block %d executes to %s, want %s", sealed.NumberU64(), b.Hash(), sealed.Hash())
 	}

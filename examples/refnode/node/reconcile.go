@@ -10,6 +10,7 @@ import (
 
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/canonical"
+	"github.com/jamq/jamq/statedb"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/journal"
 	"github.com/jamq/jamq/txpool"
@@ -64,7 +65,7 @@ func (n *Node) recoverBlocks() (undone []*types.Block, err error) {
 
 // recoverBlock executes a block again.
 func (n *Node) recoverBlock(sealed *types.Block, final uint64) error {
-	b, _, err := n.replay(n.ledger.head(), sealed)
+	b, _, err := n.replay(n.ledger.head(), sealed, (*statedb.View).Commit)
 	if err != nil {
 		return err
 	}

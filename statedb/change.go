@@ -1,0 +1,106 @@
+package statedb
+
+import (
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq/statedb/ubt"
+)
+
+// change is one step of a store. It is written to the disk as one batch, and
+// then takes effect in memory.
+type change struct {
+	canonical common.Hash
+	line      []common.Hash
+	flat      common.Hash                 // root of the values on the disk
+	fresh     *published                  // new root, or nil
+	links     map[common.Hash]link        // new links of roots
+	writes    map[common.Hash][]ubt.Write // write sets of roots with a new base
+	gone      []common.Hash               // deleted roots, marked as leaving
+	code      []codeBlob                  // new code
+	keep      []common.Hash               // code that is never deleted from now on
+	drop      []common.Hash               // code that no root owns any more
+}
+
+// unchanged returns a change without effect. The caller holds s.writing.
+func (s *Store) unchanged() *change {
+	return &change{
+		canonical: s.canonical, line: s.line, flat: s.flat,
+		links: make(map[common.Hash]link), writes: make(map[common.Hash][]ubt.Write),
+	}
+}
+
+// move returns the change that moves the canonical root and deletes the roots
+// in gone, which are marked as leaving. The caller holds s.writing.
+func (s *Store) move(canonical common.Hash, line, gone []common.Hash) *change {
+	c := s.unchanged()
+	c.canonical, c.line, c.gone = canonical, line, gone
+	left := make(map[common.Hash]bool, len(gone))
+	for _, root := range gone {
+		left[root] = true
+	}
+	c.flat = s.nextFlat(c, left)
+	if len(gone) > 0 || c.flat != s.flat {
+		s.relink(c, left)
+	}
+	return c
+}
+
+// apply writes a change to the disk and then makes it in memory. If the disk
+// fails, nothing changes. The caller holds s.writing.
+func (s *Store) apply(c *change) error {
+	c.drop = s.code.dropped(c, s.roots)
+	if s.cfg.Disk != nil {
+		if err := s.write(s.records(c)); err != nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for _, root := range c.gone {
+				s.roots[root].leaving = false
+			}
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.code.apply(c, s.roots)
+	if c.fresh != nil {
+		s.roots[c.fresh.tree.Root()] = c.fresh
+	}
+	for root, l := range c.links {
+		p := s.roots[root]
+		if p.link = l; root == c.flat {
+			p.writes = nil
+		}
+	}
+	for root, writes := range c.writes {
+		s.roots[root].writes = writes
+	}
+	for _, root := range c.gone {
+		delete(s.roots, root)
+	}
+	s.canonical, s.line, s.flat = c.canonical, c.line, c.flat
+	s.cfg.Metrics.count(CountDiscarded, len(c.gone))
+	return nil
+}
+
+// nextFlat returns the root whose values the disk has after a change. It is
+// near the oldest root that is kept, because writes lead forward from it. It
+// moves toward the canonical root if it is discarded, if it leaves the line
+// under a retention, or if the root above it is discarded, which otherwise would
+// lengthen the write set of the next one each time.
+func (s *Store) nextFlat(c *change, left map[common.Hash]bool) common.Hash {
+	stays := s.flat != EmptyRoot && !left[s.flat] && (s.cfg.Retention == KeepAll || slices.Contains(c.line, s.flat))
+	next := c.canonical
+	for root := c.canonical; root != s.flat && root != EmptyRoot; root = s.roots[root].base {
+		if !left[root] {
+			next = root
+		} else if s.roots[root].base == s.flat {
+			stays = false
+		}
+	}
+	if stays {
+		return s.flat
+	}
+	return next
+}

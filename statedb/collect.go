@@ -1,0 +1,96 @@
+package statedb
+
+import (
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// codes is the published code. Keys of the tree do not show which of them is
+// the code hash of an account, so code is owned by roots: by the root of the
+// commit that set it and, when that root is discarded, by the roots that were
+// committed on it. Code without an owner is deleted. When a discarded root is
+// an ancestor of the canonical one, its code is kept for good instead, because
+// otherwise the code of the whole history would move up with each block.
+type codes struct {
+	blobs  sorted[codeBlob]    // always shared, so views copy it without a lock
+	owners map[common.Hash]int // number of roots that own a code
+	kept   map[common.Hash]bool
+}
+
+func newCodes() codes {
+	return codes{owners: make(map[common.Hash]int), kept: make(map[common.Hash]bool)}
+}
+
+// unkept returns the hashes of code that is not kept for good, in order.
+func (c *codes) unkept(code []codeBlob) (hashes []common.Hash) {
+	for _, b := range code {
+		if !c.kept[b.hash] {
+			hashes = append(hashes, b.hash)
+		}
+	}
+	return hashes
+}
+
+// unknown returns the code that is not published yet.
+func (c *codes) unknown(code []codeBlob) []codeBlob {
+	return slices.DeleteFunc(slices.Clone(code), func(b codeBlob) bool {
+		_, known := c.blobs.get(b)
+		return known
+	})
+}
+
+// moved calls f for each code of which a change adds or removes an owner.
+func (c *change) moved(roots map[common.Hash]*published, f func(code common.Hash, owners int)) {
+	for root, l := range c.links {
+		for _, h := range l.codes {
+			f(h, 1)
+		}
+		if p := roots[root]; p != nil {
+			for _, h := range p.codes {
+				f(h, -1)
+			}
+		}
+	}
+	for _, root := range c.gone {
+		for _, h := range roots[root].codes {
+			f(h, -1)
+		}
+	}
+}
+
+// dropped returns the code that has no owner after a change, in order.
+func (c *codes) dropped(ch *change, roots map[common.Hash]*published) (drop []common.Hash) {
+	balance := make(map[common.Hash]int)
+	ch.moved(roots, func(h common.Hash, n int) { balance[h] += n })
+	for h, n := range balance {
+		if c.owners[h]+n == 0 && !c.kept[h] && !slices.Contains(ch.keep, h) {
+			drop = append(drop, h)
+		}
+	}
+	slices.SortFunc(drop, common.Hash.Cmp)
+	return drop
+}
+
+// apply makes a change. roots are those before it.
+func (c *codes) apply(ch *change, roots map[common.Hash]*published) {
+	ch.moved(roots, func(h common.Hash, n int) {
+		if c.owners[h] += n; c.owners[h] == 0 {
+			delete(c.owners, h)
+		}
+	})
+	for _, h := range ch.keep {
+		c.kept[h] = true
+	}
+	if len(ch.code)+len(ch.drop) == 0 {
+		return
+	}
+	blobs := c.blobs
+	for _, b := range ch.code {
+		blobs.put(b, blobLess)
+	}
+	for _, h := range ch.drop {
+		blobs.remove(codeBlob{hash: h}, blobLess)
+	}
+	c.blobs = blobs.copy()
+}

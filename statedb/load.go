@@ -1,0 +1,246 @@
+package statedb
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq/statedb/ubt"
+)
+
+// Open returns a store. If cfg.Disk was used before, the store has the same
+// contents as then, except pins. Open computes each root again and compares it.
+// The error wraps ErrConfig, ErrCorrupt or ErrDisk.
+func Open(cfg Config) (*Store, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	s := newStore(cfg)
+	if cfg.Disk == nil {
+		return s, nil
+	}
+	l := loader{store: s, builder: ubt.NewBuilder(&s.cfg.Profile.Hasher), links: map[common.Hash]link{}, writes: map[common.Hash][]ubt.Write{}}
+	if err := cfg.Disk.Read(l.record); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDisk, err)
+	}
+	if err := l.finish(); err != nil {
+		return nil, err
+	}
+	if l.fresh {
+		if err := s.write([]Record{s.meta(s.flat, s.line)}); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// loader builds a store from records.
+type loader struct {
+	store   *Store
+	builder *ubt.Builder
+	tree    ubt.Tree // tree of the values
+	links   map[common.Hash]link
+	writes  map[common.Hash][]ubt.Write
+	fresh   bool
+	hasMeta bool
+	bad     error
+}
+
+func (l *loader) fail(format string, args ...any) {
+	if l.bad == nil {
+		l.bad = fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
+	}
+}
+
+// record adds one record. It keeps errors for finish, so that they are not
+// mistaken for errors of the disk.
+func (l *loader) record(key, value []byte) error {
+	if l.bad != nil || len(key) == 0 {
+		return nil
+	}
+	if key[0] == metaRecord && len(key) == 1 {
+		l.meta(value)
+		return nil
+	}
+	if len(key) != 1+common.HashLength {
+		l.fail("record %x", key)
+		return nil
+	}
+	switch h := common.Hash(key[1:]); key[0] {
+	case codeRecord:
+		if got := keccak(value); got != h {
+			l.fail("code record %s has code with the hash %s", h, got)
+			return nil
+		}
+		l.store.code.blobs.put(codeBlob{h, bytes.Clone(value)}, blobLess)
+	case keptRecord:
+		l.store.code.kept[h] = true
+	case rootRecord:
+		if link, ok := decodeLink(value); ok {
+			l.links[h] = link
+		} else {
+			l.fail("root record %s", h)
+		}
+	case writeRecord:
+		if writes, ok := decodeWrites(value); ok {
+			l.writes[h] = writes
+		} else {
+			l.fail("write set of root %s", h)
+		}
+	case valueRecord:
+		l.value(Key(h), value)
+	default:
+		l.fail("record %x", key)
+	}
+	return nil
+}
+
+func (l *loader) value(k Key, value []byte) {
+	if len(value) != common.HashLength {
+		l.fail("value of %x has %d bytes, want %d", k, len(value), common.HashLength)
+		return
+	}
+	if err := l.builder.Add(k, [32]byte(value)); err != nil {
+		l.fail("values: %v", err)
+	}
+}
+
+func (l *loader) meta(b []byte) {
+	l.hasMeta = true
+	if len(b) < 2 || b[0] != diskVersion || len(b) < 2+int(b[1]) {
+		l.fail("meta record has version %d, want %d", slices.Concat(b, []byte{0})[0], diskVersion)
+		return
+	}
+	nameEnd := 2 + int(b[1])
+	name, line := string(b[2:nameEnd]), b[nameEnd:]
+	if want := l.store.cfg.Profile.Name; name != want {
+		l.bad = fmt.Errorf("%w: the disk has the profile %q, want %q", ErrConfig, name, want)
+		return
+	}
+	if len(line) < 2*common.HashLength || len(line)%common.HashLength != 0 {
+		l.fail("flat root and line have %d bytes, want a multiple of 32, and at least 64", len(line))
+		return
+	}
+	l.store.flat, line = common.Hash(line[:common.HashLength]), line[common.HashLength:]
+	l.store.line = nil
+	for ; len(line) > 0; line = line[common.HashLength:] {
+		l.store.line = append(l.store.line, common.Hash(line[:common.HashLength]))
+	}
+}
+
+// finish checks the flat root, derives all others from it, and checks what the
+// records say about them.
+func (l *loader) finish() error {
+	var err error
+	if l.tree, err = l.builder.Tree(); err != nil {
+		l.fail("values: %v", err)
+	}
+	s := l.store
+	s.canonical = s.line[len(s.line)-1]
+	l.fresh = !l.hasMeta
+	switch {
+	case l.bad != nil:
+		return l.bad
+	case l.fresh && (len(l.links) > 0 || l.tree.Root() != EmptyRoot):
+		l.fail("no meta record")
+	case l.tree.Root() != s.flat:
+		l.fail("root of the values is %s, want %s", l.tree.Root(), s.flat)
+	case s.flat != EmptyRoot && l.links[s.flat].base != s.flat:
+		l.fail("base of the flat root %s is %s, want itself", s.flat, l.links[s.flat].base)
+	}
+	if l.bad != nil {
+		return l.bad
+	}
+	if s.flat != EmptyRoot {
+		s.roots[s.flat] = &published{tree: l.tree, link: l.links[s.flat]}
+	}
+	for root := range l.links {
+		l.derive(root)
+	}
+	for root := range l.writes {
+		if p := s.roots[root]; l.bad == nil && (p == nil || root == s.flat) {
+			l.fail("write set of %s, which is unknown or the flat root", root)
+		}
+	}
+	l.checkParents()
+	l.checkCode()
+	for _, root := range s.line {
+		if s.roots[root] == nil {
+			l.fail("root %s of the line is missing", root)
+		}
+	}
+	return l.bad
+}
+
+// checkCode counts the owners of code, and fails unless each code is owned or
+// kept for good, and all such code is there.
+func (l *loader) checkCode() {
+	c := &l.store.code
+	for _, p := range l.store.roots {
+		for _, h := range p.codes {
+			c.owners[h]++
+		}
+	}
+	c.blobs = c.blobs.copy()
+	for b := range c.blobs.all {
+		if c.owners[b.hash] == 0 && !c.kept[b.hash] {
+			l.fail("code %s belongs to no root", b.hash)
+		}
+	}
+	for _, wanted := range []iter.Seq[common.Hash]{maps.Keys(c.owners), maps.Keys(c.kept)} {
+		for h := range wanted {
+			if _, there := c.blobs.get(codeBlob{hash: h}); !there {
+				l.fail("code %s is missing", h)
+			}
+		}
+	}
+}
+
+// checkParents fails unless all parents exist and each root descends from the
+// empty root by first parents.
+func (l *loader) checkParents() {
+	descends := map[common.Hash]bool{EmptyRoot: true}
+	for root, p := range l.store.roots {
+		if i := slices.IndexFunc(p.parents, func(r common.Hash) bool { return l.store.roots[r] == nil }); i >= 0 {
+			l.fail("parent of root %s is missing: %s", root, p.parents[i])
+			return
+		}
+		var line []common.Hash
+		for r := root; !descends[r]; r = l.store.roots[r].parents[0] {
+			if line = append(line, r); l.store.roots[r] == nil || len(line) > len(l.store.roots) {
+				l.fail("root %s does not descend from the empty root: %s is missing or an ancestor of itself", root, r)
+				return
+			}
+		}
+		for _, r := range line {
+			descends[r] = true
+		}
+	}
+}
+
+// derive computes the tree of a root, after those of its bases.
+func (l *loader) derive(root common.Hash) {
+	var chain []common.Hash
+	for l.store.roots[root] == nil {
+		link, ok := l.links[root]
+		if _, hasWrites := l.writes[root]; !ok || !hasWrites || len(chain) > len(l.links) {
+			l.fail("root %s has no record, write set or base", root)
+			return
+		}
+		chain = append(chain, root)
+		root = link.base
+	}
+	for _, root := range slices.Backward(chain) {
+		link, writes := l.links[root], l.writes[root]
+		tree, err := l.store.roots[link.base].tree.Apply(&l.store.cfg.Profile.Hasher, writes)
+		if err != nil || tree.Root() != root {
+			l.fail("root %s: the writes lead to %s: %v", root, tree.Root(), err)
+			return
+		}
+		l.store.roots[root] = &published{tree: tree, link: link, writes: writes}
+	}
+}

@@ -1,0 +1,55 @@
+package ubt
+
+import "fmt"
+
+// builderBatch is the number of values after which a Builder hashes.
+const builderBatch = 4096
+
+// Builder builds a tree from all its values in the order of keys. Besides the
+// tree it needs memory for one batch only. Create one with [NewBuilder]. It
+// belongs to one goroutine.
+type Builder struct {
+	sealer sealer
+	root   ref
+	batch  []Write
+	last   Key
+	some   bool // last is set
+}
+
+// NewBuilder returns a builder of an empty tree.
+func NewBuilder(h *Hasher) *Builder { return &Builder{sealer: sealer{h: h}} }
+
+// Add adds a value. Keys must be strictly ascending. The error wraps ErrOrder,
+// and then the value is not added.
+func (b *Builder) Add(k Key, value [32]byte) error {
+	if b.some && b.last.Compare(k) >= 0 {
+		return fmt.Errorf("%w: %x after %x", ErrOrder, k, b.last)
+	}
+	// A stem is built once, so a batch ends with a stem.
+	if len(b.batch) >= builderBatch && string(b.last.stem()) != string(k.stem()) {
+		if err := b.flush(); err != nil {
+			return err
+		}
+	}
+	b.batch = append(b.batch, Write{Key: k, Value: value})
+	b.last, b.some = k, true
+	return nil
+}
+
+// Tree returns the tree with the values added so far.
+func (b *Builder) Tree() (Tree, error) {
+	if err := b.flush(); err != nil {
+		return Tree{}, err
+	}
+	return Tree{b.root}, nil
+}
+
+func (b *Builder) flush() error {
+	root, err := apply(b.sealer.h, b.root, 0, b.batch)
+	if err != nil {
+		return err
+	}
+	root.sum = b.sealer.seal(root)
+	b.root, b.batch = root, b.batch[:0]
+	return nil
+}
