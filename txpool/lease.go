@@ -130,9 +130,11 @@ func (l *Lease) Return(hash common.Hash) error {
 	})
 }
 
-// pass calls then with one transaction of an open lease.
+// pass calls then with one transaction of an open lease. It does not run between
+// the record of a commit and the commit, which would then differ.
 func (l *Lease) pass(hash common.Hash, then func(*core, *entry)) error {
-	return l.pool.change(func(c *core) error {
+	defer l.pool.begin()()
+	return l.pool.step(func(c *core) error {
 		if l.pool.leases[l.id] != l {
 			return l.closedError()
 		}
