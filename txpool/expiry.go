@@ -86,7 +86,7 @@ func (p *Pool) expireLeases() {
 		}
 		p.mu.Unlock()
 		if over {
-			_ = l.closeLocked(leaseReleased, giveBack)
+			_ = l.closeLocked(leaseReleased, giveBack(l.sealed))
 		}
 	}
 }

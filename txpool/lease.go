@@ -22,7 +22,6 @@ type Lease struct {
 	session *Session // nil if it takes no more transactions
 	sealed  bool     // the journal has it
 	bundled bool     // Commit was called and failed
-	opened  []common.Hash
 	skipped func() []Skip
 }
 
@@ -182,12 +181,6 @@ func (l *Lease) commitRecords() (records [][]byte) {
 		return nil
 	}
 	if !l.sealed {
-		l.opened = nil // of a commit that the journal refused
-		for _, e := range l.txs {
-			if l.holds(e) {
-				l.opened = append(l.opened, e.hash())
-			}
-		}
 		records = append(records, l.openedRecord())
 	}
 	records = append(records, number(recordCommitted, l.id))
@@ -204,13 +197,16 @@ func (l *Lease) commitRecords() (records [][]byte) {
 // a transaction whose nonce counts as used. If the lease is already closed,
 // Release returns an error that wraps ErrLeaseClosed and changes nothing.
 func (l *Lease) Release() error {
-	return l.close(leaseReleased, giveBack)
+	return l.close(leaseReleased, giveBack(true))
 }
 
-// giveBack gives transactions of a bundle that failed back to the pool.
-func giveBack(c *core, _ *account, txs []*entry) {
-	for _, e := range txs {
-		c.apply(c.decideReturn(e, true))
+// giveBack returns a function that gives transactions back to the pool. If they
+// were in a bundle, they are exempt from the caps.
+func giveBack(bundled bool) func(*core, *account, []*entry) {
+	return func(c *core, _ *account, txs []*entry) {
+		for _, e := range txs {
+			c.apply(c.decideReturn(e, bundled))
+		}
 	}
 }
 

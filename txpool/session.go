@@ -40,6 +40,7 @@ type Session struct {
 	last   common.Address
 	row    int
 	rested *head
+	alone  bool // no other sender has one
 }
 
 // turn is the state of a sender in a session.
@@ -211,11 +212,10 @@ func (s *Session) Seal() (*Lease, error) {
 	defer s.pool.begin()()
 	s.end()
 	l := s.lease
-	l.opened = hashesOf(l.Transactions())
 	_ = s.pool.step(func(c *core) error {
 		if s.pool.leases[l.id] == l && !l.sealed {
 			l.sealed = true
-			c.emit(Event{Kind: leaseOpened, lease: l}, nil)
+			c.emit(Event{Kind: leaseOpened, record: l.openedRecord()}, nil)
 		}
 		return nil
 	})
@@ -245,11 +245,7 @@ func (s *Session) Release() error {
 	if ended {
 		return s.lease.closedError()
 	}
-	return s.lease.closeLocked(leaseReleased, func(c *core, a *account, txs []*entry) {
-		for _, e := range txs {
-			c.apply(c.decideReturn(e, false))
-		}
-	})
+	return s.lease.closeLocked(leaseReleased, giveBack(false))
 }
 
 func (s *Session) finish() {
@@ -287,10 +283,11 @@ func (s *Session) pick(c *core) (e *entry, unread, more bool) {
 			if s.rested == nil {
 				return nil, false, false
 			}
-			s.resume() // no other sender
-			s.row = 0
+			s.alone = true // no other sender
+			s.resume()
 		}
 		e := s.pop(c)
+		s.alone = false
 		if e == nil {
 			continue
 		}
@@ -429,7 +426,7 @@ func (s *Session) push(c *core, e *entry) {
 	address := e.account.address
 	h := &head{place: c.keyOf(e, s.now), address: address, account: e.account, entry: e, index: -1}
 	s.senders[address].head = h
-	if s.budget.PerSender > 0 && address == s.last && s.row >= s.budget.PerSender {
+	if s.budget.PerSender > 0 && address == s.last && s.row >= s.budget.PerSender && !s.alone {
 		s.rested = h
 		return
 	}
