@@ -16,7 +16,8 @@ import (
 // Pool is a transaction pool. It is safe for concurrent use. Pool starts at
 // most one background goroutine. It delivers queued events to Config.Observe
 // and to subscriptions when they are produced faster than the calling
-// goroutines can deliver them, and exits when the queue is empty.
+// goroutines can deliver them, and exits when the queue is empty. A timer also
+// calls the pool while it has transactions or leases: see Config.Lifetime.
 type Pool struct {
 	cfg        Config
 	lenient    Config // for transactions that come back
@@ -30,8 +31,8 @@ type Pool struct {
 	sweptAt  atomic.Int64
 	expiring atomic.Bool // a timer runs
 
-	// long is held by calls that work in slices (drains, commits, releases,
-	// resets and sweeps), so that they exclude one another.
+	// long is held by calls that work in slices, such as Next, Commit, Release,
+	// Reset and CleanupExpired, so that they exclude one another.
 	long sync.Mutex
 
 	mu      sync.Mutex   // held for one slice at most
@@ -258,8 +259,8 @@ func (p *Pool) hold(f func(*core) error) (err error, more bool) {
 	return err, more
 }
 
-// begin starts a call that works in slices. The caller must call end when it is
-// done.
+// begin takes p.long for a call that works in slices. The caller must call end
+// when it is done.
 func (p *Pool) begin() (end func()) {
 	p.long.Lock()
 	return func() {

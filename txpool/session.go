@@ -16,7 +16,8 @@ import (
 //
 // The transactions are in one lease, which grows with the session and does not
 // expire while the session's context lives. A session ends with Commit, Release
-// or Seal, or when its lease is closed. It must not be used by several goroutines concurrently.
+// or Seal, or when its lease is closed. It must not be used by several
+// goroutines concurrently.
 type Session struct {
 	pool   *Pool
 	ctx    context.Context
