@@ -39,14 +39,6 @@ func (p *Pool) openLease() *Lease {
 // renew makes the lease live for Config.LeaseLifetime from now on.
 func (l *Lease) renew() { l.expires = l.pool.cfg.Now().Add(l.pool.cfg.LeaseLifetime) }
 
-func hashesOf(txs []*types.Transaction) []common.Hash {
-	hashes := make([]common.Hash, len(txs))
-	for i, tx := range txs {
-		hashes[i] = tx.Hash()
-	}
-	return hashes
-}
-
 // ID returns the number of the lease. A host can store it with its bundle to
 // find the lease after a restart: see Pool.Lease.
 func (l *Lease) ID() uint64 { return l.id }
