@@ -87,7 +87,7 @@ var plain = func() map[error]*reason {
 
 // remembered returns err as a reason.
 func remembered(err error) error {
-	if reflect.TypeOf(err).Comparable() { // required for the lookup
+	if reflect.ValueOf(err).Comparable() { // required for the lookup
 		if r := plain[err]; r != nil {
 			return r
 		}
@@ -137,8 +137,9 @@ func parseDeparture(body []byte) (d Departure, err error) {
 		d.Kind, d.By = Replaced, common.Hash(rest)
 		return d, nil
 	case kind == 'D' && len(rest) > 0 && len(rest) > int(rest[0]):
-		name, text := string(rest[1:1+rest[0]]), string(rest[1+int(rest[0]):])
-		r := &reason{text: text[:min(len(text), maxReason)]}
+		text := rest[1+int(rest[0]):]
+		name := string(rest[1 : len(rest)-len(text)])
+		r := &reason{text: string(text[:min(len(text), maxReason)])}
 		for _, l := range labels {
 			if l.label == name {
 				r.kind = l.err

@@ -99,9 +99,10 @@ func (l *Lease) Skipped() []Skip {
 }
 
 // Reject drops a transaction from the lease and the pool because it failed
-// while the block was built, and refuses it for Config.QuarantineTime. Later
-// transactions of the same sender cannot run in this block; give them back with
-// Return. Errors wrap ErrLeaseClosed or ErrNotLeased.
+// while the block was built, and refuses it for Config.QuarantineTime. reason
+// becomes Event.Reason; nil means ErrQuarantined. Later transactions of the same
+// sender cannot run in this block; give them back with Return. Errors wrap
+// ErrLeaseClosed or ErrNotLeased.
 func (l *Lease) Reject(hash common.Hash, reason error) error {
 	now := l.pool.clock()
 	return l.pass(hash, func(c *core, e *entry) { c.reject(e, reason, now) })

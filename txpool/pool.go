@@ -189,7 +189,7 @@ func (p *Pool) Remove(hash common.Hash) error {
 
 // Reject drops a transaction that failed while a block was built, even from an
 // open lease, and refuses it for Config.QuarantineTime (invariant I14). reason
-// becomes Event.Reason. The error wraps ErrNotFound.
+// becomes Event.Reason; nil means ErrQuarantined. The error wraps ErrNotFound.
 func (p *Pool) Reject(hash common.Hash, reason error) error {
 	now := p.clock()
 	defer p.begin()() // not between the record of a commit and the commit
