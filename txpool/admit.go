@@ -175,7 +175,7 @@ func (p *Pool) authenticate(t *candidate, _ int64) (err error) {
 // preview returns the error that decide would return now.
 func (p *Pool) preview(t *candidate) (err error) {
 	p.lock()
-	known := p.core.accounts.get(t.from) != nil || p.core.cache.has(t.from)
+	known := p.core.accounts.get(t.from) != nil || p.core.cache.Contains(t.from)
 	generation := p.generation
 	p.mu.Unlock()
 	var account Account
@@ -187,7 +187,7 @@ func (p *Pool) preview(t *candidate) (err error) {
 	p.lock()
 	defer p.mu.Unlock()
 	if !known && generation == p.generation && p.core.accounts.get(t.from) == nil {
-		p.core.cache.put(t.from, account)
+		p.core.cache.Add(t.from, account)
 	}
 	return p.core.preview(t)
 }
@@ -197,7 +197,7 @@ func (p *Pool) preview(t *candidate) (err error) {
 func (c *core) preview(t *candidate) error {
 	a := c.accounts.get(t.from)
 	if a == nil {
-		known, there := c.cache.get(t.from)
+		known, there := c.cache.Get(t.from)
 		if !there {
 			return nil
 		}
@@ -279,7 +279,7 @@ func (p *Pool) readUnknown(batch []candidate) uint64 {
 		t := &batch[i]
 		if t.read = false; t.err == nil {
 			a := p.core.accounts.get(t.from)
-			t.read = a == nil && !p.core.cache.has(t.from) || a != nil && a.stale
+			t.read = a == nil && !p.core.cache.Contains(t.from) || a != nil && a.stale
 			some = some || t.read
 		}
 	}
@@ -329,7 +329,7 @@ func (c *core) admit(t *candidate) (need bool) {
 		known := t.known
 		if !t.read {
 			var cached bool
-			if known, cached = c.cache.get(t.from); !cached {
+			if known, cached = c.cache.Get(t.from); !cached {
 				return true
 			}
 		}

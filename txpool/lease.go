@@ -72,9 +72,7 @@ func (l *Lease) Transactions() []*types.Transaction {
 	members := slices.Clone(l.txs)
 	l.pool.mu.Unlock()
 	txs := make([]*types.Transaction, 0, len(members))
-	for rest := members; len(rest) > 0; {
-		now := rest[:min(some, len(rest))]
-		rest = rest[len(now):]
+	for now := range slices.Chunk(members, some) {
 		l.pool.lock()
 		for _, e := range now {
 			if l.holds(e) {
@@ -190,7 +188,8 @@ func (l *Lease) commitRecords() (records [][]byte) {
 // a transaction whose nonce counts as used. If the lease is already closed,
 // Release returns an error that wraps ErrLeaseClosed and changes nothing.
 func (l *Lease) Release() error {
-	return l.close(leaseReleased, giveBack(true))
+	defer l.pool.begin()()
+	return l.closeLocked(leaseReleased, giveBack(true))
 }
 
 // giveBack returns a function that gives transactions back to the pool. If they
@@ -203,14 +202,8 @@ func giveBack(bundled bool) func(*core, *account, []*entry) {
 	}
 }
 
-// close closes the lease and calls each with its transactions, grouped by
-// sender, in slices.
-func (l *Lease) close(kind Kind, each func(*core, *account, []*entry)) error {
-	defer l.pool.begin()()
-	return l.closeLocked(kind, each)
-}
-
-// closeLocked is close for a caller that holds p.long.
+// closeLocked closes the lease and calls each with its transactions, grouped by
+// sender, in slices. The caller holds p.long.
 func (l *Lease) closeLocked(kind Kind, each func(*core, *account, []*entry)) error {
 	p := l.pool
 	p.freeze()
