@@ -2,7 +2,6 @@ package txpool
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -93,14 +92,7 @@ func remembered(err error) error {
 		}
 	}
 	text := err.Error()
-	r := &reason{text: text[:min(len(text), maxReason)]}
-	for _, l := range labels {
-		if errors.Is(err, l.err) {
-			r.kind = l.err
-			break
-		}
-	}
-	return r
+	return &reason{text[:min(len(text), maxReason)], labelOf(err).err}
 }
 
 // record encodes a departure: the hash, the time, and either 'R' and the other
@@ -112,13 +104,7 @@ func (d *Departure) record() []byte {
 	if d.Kind == Replaced {
 		return append(append(record, 'R'), d.By[:]...)
 	}
-	name := ""
-	for _, l := range labels {
-		if errors.Is(d.Reason, l.err) {
-			name = l.label
-			break
-		}
-	}
+	name := labelOf(d.Reason).label
 	record = append(record, 'D', byte(len(name)))
 	return append(append(record, name...), d.Reason.Error()...)
 }
