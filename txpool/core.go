@@ -56,6 +56,10 @@ type core struct {
 	moreToSettle bool
 	checked      int // next index for checkSome
 
+	// generation counts the heads, from 1. Accounts that were read before the
+	// newest head are outdated.
+	generation uint64
+
 	seq       uint64
 	listening bool    // events have a receiver
 	events    []Event // not yet taken by writeDown
@@ -70,6 +74,7 @@ type core struct {
 func newCore(cfg *Config) *core {
 	c := &core{
 		cfg:            cfg,
+		generation:     1,
 		accounts:       newTable[common.Address, *account](addressPrefix),
 		all:            newTable[common.Hash, *entry](hashPrefix),
 		cache:          lru.NewBasicLRU[common.Address, Account](cfg.AccountCache),

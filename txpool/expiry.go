@@ -9,7 +9,10 @@ import (
 // If Config.Now returns times with a monotonic reading, as time.Now does, it
 // follows that reading from the pool's beginning. Setting the machine's clock
 // then makes nothing older or younger.
-func (p *Pool) clock() int64 { return p.begun.UnixNano() + int64(p.cfg.Now().Sub(p.begun)) }
+func (p *Pool) clock() int64 { return p.at(p.cfg.Now()) }
+
+// at returns the time of the pool's clock at which Config.Now returned t.
+func (p *Pool) at(t time.Time) int64 { return p.begunNano + int64(t.Sub(p.begun)) }
 
 // CleanupExpired releases expired leases, drops expired transactions, and tries
 // to admit transactions that are held aside. It returns the number of dropped
@@ -51,8 +54,7 @@ type expiry struct {
 
 // expireSome does a slice of the work of CleanupExpired if it is due. Add calls
 // it, so that the work is spread.
-func (p *Pool) expireSome() {
-	now := p.clock()
+func (p *Pool) expireSome(now int64) {
 	if now-p.sweptAt.Load() < int64(p.cfg.Lifetime/expiryShare) || !p.long.TryLock() {
 		return
 	}
@@ -116,19 +118,41 @@ func (p *Pool) keepExpiring() {
 	}
 	pool := weak.Make(p)
 	time.AfterFunc(max(min(p.cfg.Lifetime/expiryShare, p.cfg.LeaseLifetime), time.Millisecond), func() {
-		p := pool.Value()
-		if p == nil {
-			return
-		}
-		p.expireDue()
-		p.expiring.Store(false)
-		p.lock()
-		some := p.core.all.len() > 0 || len(p.core.list) > 0 || len(p.leases) > 0 || len(p.core.aside.txs) > 0
-		p.mu.Unlock()
-		if some {
-			p.keepExpiring()
+		if p := pool.Value(); p != nil {
+			p.expireByTimer()
 		}
 	})
+}
+
+// expireByTimer is the function of the timer.
+func (p *Pool) expireByTimer() {
+	p.timing.Lock()
+	defer p.timing.Unlock()
+	if p.closed {
+		return
+	}
+	defer func() {
+		if r := recover(); r != nil { // no caller could recover it
+			p.cfg.Logger.Error("txpool: a function of the host panicked", "panic", r)
+		}
+	}()
+	p.expireDue()
+	p.expiring.Store(false)
+	p.lock()
+	some := p.core.all.len() > 0 || len(p.core.list) > 0 || len(p.leases) > 0 || len(p.core.aside.txs) > 0
+	p.mu.Unlock()
+	if some {
+		p.keepExpiring()
+	}
+}
+
+// Close ends the search for expired transactions by a timer, and waits for a
+// running one. A host calls it before it closes its State or its journal. It
+// must not be called from Config.Observe.
+func (p *Pool) Close() {
+	p.timing.Lock()
+	defer p.timing.Unlock()
+	p.closed = true
 }
 
 // time returns a time of the pool's clock.
