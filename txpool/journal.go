@@ -162,10 +162,10 @@ type Poison struct {
 }
 
 // Restore fills an empty pool from its journal and opens its leases again under
-// their numbers. The host then commits the leases whose bundles were enqueued,
-// and releases the others. The base fee and the floor are restored; quarantine,
-// tombstones and the counts of replacements are not. Observers receive an event
-// for each restored transaction.
+// their numbers, for at least Config.LeaseLifetime. The host then commits the
+// leases whose bundles were enqueued, and releases the others. The base fee and
+// the floor are restored; quarantine, tombstones and the counts of replacements
+// are not. Observers receive an event for each restored transaction.
 //
 // Restore loses no acknowledged transaction. It takes back transactions above
 // the caps, even if the caps are lower than before; the excess is exempt. It
@@ -322,7 +322,11 @@ func (p *Pool) reopen(old []*pastLease) (opened int) {
 	var loans []loan
 	leases := make([]*Lease, len(old))
 	for i, past := range old {
-		leases[i] = &Lease{pool: p, id: past.id, expires: p.time(past.expires), sealed: true}
+		leases[i] = &Lease{pool: p, id: past.id, sealed: true}
+		leases[i].renew() // the host could not while the process was down
+		if expires := p.time(past.expires); expires.After(leases[i].expires) {
+			leases[i].expires = expires
+		}
 		for _, hash := range past.hashes {
 			if e := p.core.all.get(hash); e != nil && !past.returned[hash] {
 				loans = append(loans, loan{e, leases[i]})

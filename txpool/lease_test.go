@@ -301,3 +301,24 @@ func TestDrainSurvivesPanic(t *testing.T) {
 	require.Len(t, p.Pending(), 300)
 	require.Len(t, p.Drain(Budget{}).Transactions(), 300)
 }
+
+// A host that was down for longer than the lifetime of a lease can still commit
+// it: neither Reset nor Build releases it before the host has had that time.
+func TestRestoredLeaseLivesAgain(t *testing.T) {
+	w, m := newWorld(), new(memory)
+	p := newPool(t, w, journaled(m))
+	add(t, p, tx(0, 0, 5))
+	lease := p.Drain(Budget{})
+	require.Len(t, lease.Transactions(), 1)
+
+	w.advance(10 * time.Minute) // the process is down
+	again := newPool(t, w, journaled(m))
+	restored, err := again.Restore(m.replay)
+	require.NoError(t, err)
+	require.Equal(t, 1, restored.Leases)
+	again.Reset(Head{})
+	require.Empty(t, again.Drain(Budget{}).Transactions(), "they are in a bundle")
+	require.NotNil(t, again.Lease(lease.ID()))
+	require.NoError(t, again.Lease(lease.ID()).Commit())
+	require.NoError(t, again.CheckAll())
+}
