@@ -16,8 +16,9 @@ type State interface {
 	// the account does not exist. The pool calls it from several goroutines
 	// concurrently, without the lock that Add and the readers use. However, a
 	// call from Next, Reset, Commit, Release or CleanupExpired blocks the
-	// other calls of these five until it returns. Account must therefore not
-	// wait for a goroutine that calls one of them.
+	// other calls of these five, and those of Reject and Return, until it
+	// returns. Account must therefore not wait for a goroutine that calls one
+	// of them.
 	Account(address common.Address) (Account, error)
 }
 

@@ -41,7 +41,14 @@ type candidate struct {
 	replaces bool
 	// displaced are the transactions that the newcomer has displaced. They come
 	// back if the journal does not accept it.
-	displaced []*entry
+	displaced []displaced
+}
+
+// displaced is a transaction that a newcomer has displaced. Its account may
+// belong to another sender by the time that it comes back.
+type displaced struct {
+	*entry
+	from common.Address
 }
 
 // add takes n transactions through all rooms, with the same result as one after
@@ -435,7 +442,7 @@ func (o *inOrder) admit() {
 
 // displacedBy returns the transactions that a newcomer displaces: those that it
 // evicts, with those in line after them, and the one that it replaces.
-func (c *core) displacedBy(p plan) (displaced []*entry) {
+func (c *core) displacedBy(p plan) (all []displaced) {
 	for _, l := range p.leaves {
 		a := l.account
 		first := c.indexOf(l.entry)
@@ -445,14 +452,14 @@ func (c *core) displacedBy(p plan) (displaced []*entry) {
 		}
 		for _, e := range a.txs[first : last+1] {
 			if e.lease == nil && !e.exempt {
-				displaced = append(displaced, e.entry)
+				all = append(all, displaced{e.entry, a.address})
 			}
 		}
 	}
 	if p.replaces != nil {
-		displaced = append(displaced, p.replaces)
+		all = append(all, displaced{p.replaces, p.account.address})
 	}
-	return displaced
+	return all
 }
 
 // secure records admitted transactions in the journal. If it fails, newcomers
@@ -480,9 +487,9 @@ func (p *Pool) secure(batch []candidate) {
 	})
 	for i := range batch {
 		for _, e := range batch[i].displaced {
-			if !undone[e] && e.gone {
-				undone[e] = true // once
-				back = append(back, candidate{tx: e.tx, entry: e.again(), from: e.account.address, back: true})
+			if !undone[e.entry] && e.gone {
+				undone[e.entry] = true // once
+				back = append(back, candidate{tx: e.tx, entry: e.again(), from: e.from, back: true})
 			}
 		}
 	}

@@ -33,6 +33,7 @@ func (c *core) apply(p plan) {
 	if p.reprice {
 		for _, e := range a.txs {
 			e.rank = c.fees.rank(e.entry)
+			c.rerate(e.entry)
 		}
 	}
 	from := p.index
@@ -148,6 +149,10 @@ func (c *core) lend(e *entry, l *Lease) {
 
 // endLoan removes an entry from its lease. The entry stays in the pool.
 func (c *core) endLoan(e *entry) {
+	if e.lease.bundled { // the journal may have it as committed
+		c.emit(Event{Kind: nonceFreed, Sender: e.account.address, nonce: e.nonce}, nil)
+		c.emit(Event{Kind: wasHeldAside, Tx: e.tx, past: &past{tx: e.tx, at: e.at, private: e.private}}, nil)
+	}
 	was := e.counts()
 	c.uncount(e)
 	e.lease = nil
@@ -163,8 +168,12 @@ func (c *core) endLoan(e *entry) {
 }
 
 // reject drops a transaction that failed while a block was built, and
-// quarantines it.
+// quarantines it. A running session that has taken it puts its sender aside,
+// because one that takes its nonce now would come too late in the block.
 func (c *core) reject(e *entry, reason error, now int64) {
+	if l := e.lease; l != nil && l.session != nil {
+		l.session.putAside(e, "")
+	}
 	c.failed.bury(e.prefix, now, c.cfg.QuarantineTime)
 	c.apply(dropping(e, reason))
 }

@@ -87,7 +87,8 @@ func (c *core) position(a *account, i int) position {
 //   - one that does not pay enough, or that the balance does not cover, is
 //     parked, and so are those after it;
 //   - one that could run but finds no room is parked and waits, and those after
-//     it are behind all others.
+//     it are behind all others. While the base fee changes, all wait that could
+//     run again, so that the best come in first.
 func (c *core) seat(a *account, i int, at *position) seat {
 	e := a.txs[i].entry
 	if e.nonce < a.nonce {
@@ -107,7 +108,7 @@ func (c *core) seat(a *account, i int, at *position) seat {
 		at.lead, at.lowest = place{0, e.seq}, parked
 	}
 	s := seat{status: at.lowest, lead: at.lead}
-	if could && s.status == ready && !e.fresh && e.counts() != ready && !c.fits(e) {
+	if could && s.status == ready && !e.fresh && e.counts() != ready && !e.exempt && (c.repricing || !c.fits(e)) {
 		s.status, s.waiting = parked, true
 		at.lead, at.lowest = place{0, e.seq}, parked // as entry.behind
 	}
@@ -183,9 +184,7 @@ func (c *core) index(e *entry) {
 			c.surplus.ReplaceOrInsert(at)
 		}
 		c.rate(e)
-		for _, s := range c.sessions {
-			s.notice(e)
-		}
+		c.noticed(e)
 	case e.waiting:
 		c.comers[e.class()].ReplaceOrInsert(at)
 	case e.status == parked:

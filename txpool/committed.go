@@ -96,6 +96,9 @@ func (c *core) commit(a *account, txs []*entry, now int64) {
 		}
 	}
 	c.apply(p)
+	if a.delegated { // its limit counts from the next nonce
+		c.touch(a, 0, len(a.txs))
+	}
 }
 
 // uncommit makes the nonces from the given one on free again, except those that

@@ -29,9 +29,10 @@ type Config struct {
 	// 30 million.
 	BlockGasLimit uint64
 	// MaxTxGas is the maximum gas limit of a transaction. The block's bounds it
-	// too. 0 means no other bound. The default is 2^24 (EIP-7825): a transaction
-	// may start only if its limit fits into a block, so a few large limits would
-	// keep others out.
+	// too. 0 means no other bound. The default is 2^24 (EIP-7825). It should be
+	// well below BlockGasLimit: a transaction starts only if its limit fits into
+	// the rest of the block, so one that requests a whole block never starts
+	// behind a better one, and keeps its place in the pool without paying.
 	MaxTxGas uint64
 	// MaxInitCodeSize is the maximum size of the init code of a contract
 	// creation, in bytes. 0 means no maximum. The default is 49,152 (EIP-3860).
@@ -311,7 +312,7 @@ func (f limited[T]) check(wrong []string) []string {
 func (c *Config) lenient() Config {
 	l := *c
 	l.MinGasPrice = 0
-	l.MaxTxSize = maxTxSize
+	l.MaxTxSize, l.MaxTxGas, l.MaxInitCodeSize = maxTxSize, 0, 0
 	l.MaxAccessList, l.MaxAuthorizations = math.MaxInt32, math.MaxInt32
 	return l
 }

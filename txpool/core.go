@@ -44,6 +44,7 @@ type core struct {
 	touched  []*account // accounts to arrange before unlocking
 
 	patient   bool // a running Reset closes gaps
+	repricing bool // the base fee changes in slices
 	keeping   bool // transactions are coming back
 	restoring bool // transactions were admitted before
 	recorded  bool // the journal has the inclusions that follow

@@ -183,7 +183,12 @@ func (c *core) replacementWait(e *entry, now int64) time.Duration {
 // together (invariant I2). Otherwise one balance could fill the pool many times
 // over.
 func (c *core) checkFunds(a *account, old, e *entry) error {
-	total, over := new(uint256.Int).AddOverflow(&a.cost, &e.cost)
+	var sum uint256.Int
+	_, over := sum.AddOverflow(&a.cost, &e.cost)
+	if !over && (old == nil || !a.unsettled(old.nonce)) && !a.balance.Lt(&sum) {
+		return nil
+	}
+	total := sum.Clone()
 	if over {
 		return fmt.Errorf("%w: address %v have %v want more than 2^256-1", ErrInsufficientFunds, a.address, &a.balance)
 	}

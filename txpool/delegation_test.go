@@ -166,3 +166,20 @@ func TestI8AuthoritiesLast(t *testing.T) {
 		require.EqualError(t, err, one[0].err.Error())
 	}
 }
+
+// A commit lets a later transaction of a delegated sender have its turn, even
+// if the places of those before it stay the same.
+func TestDelegatedTurnAfterCommit(t *testing.T) {
+	w := newWorld()
+	p := newPool(t, w, func(c *Config) { c.MaxDelegated = 3 })
+	for nonce := range uint64(4) {
+		add(t, p, tx(0, nonce, 5))
+	}
+	w.set(0, func(a *Account) { a.Delegated = true })
+	p.Reset(Head{Touched: []common.Address{addr(0)}})
+	last := tx(0, 3, 5).Hash()
+	require.Equal(t, StatusParked, p.Status(last))
+	require.NoError(t, p.Drain(Budget{Count: 1}).Commit())
+	require.Equal(t, StatusPending, p.Status(last))
+	require.NoError(t, p.CheckAll())
+}

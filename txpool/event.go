@@ -85,6 +85,7 @@ type Event struct {
 	Missed int
 
 	lease  *Lease
+	record []byte // of leaseOpened
 	entry  *entry // only immutable fields may be read
 	nonce  uint64 // first nonce that is free again
 	known  bool   // already in the journal

@@ -56,6 +56,7 @@ func (p *Pool) expireSome() {
 	if now-p.sweptAt.Load() < int64(p.cfg.Lifetime/expiryShare) || !p.long.TryLock() {
 		return
 	}
+	defer p.deliverSome(deliverShare) // after the next line
 	defer p.long.Unlock()
 	_ = p.step(func(c *core) error {
 		x := &p.expiry
@@ -85,7 +86,7 @@ func (p *Pool) expireLeases() {
 		}
 		p.mu.Unlock()
 		if over {
-			_ = l.closeLocked(leaseReleased, giveBack)
+			_ = l.closeLocked(leaseReleased, giveBack(l.sealed))
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (e *Event) records(to [][]byte) [][]byte {
 	case e.Kind == wasHeldAside:
 		return append(to, e.past.addedRecord())
 	case e.Kind == leaseOpened:
-		return append(to, e.lease.openedRecord())
+		return append(to, e.record)
 	case e.Kind == leaseReturned:
 		return append(to, append(number(recordReturned, e.lease.id), e.Tx.Hash().Bytes()...))
 	case e.Kind == leaseCommitted:
@@ -126,12 +126,14 @@ func includedRecord(hash common.Hash, sender common.Address, s *spending) []byte
 	return record
 }
 
-// openedRecord returns the record of a new lease. It is called when the lease
-// is complete; no transaction is added later.
+// openedRecord returns the record of a lease. The caller holds the pool's lock.
 func (l *Lease) openedRecord() []byte {
 	record := binary.BigEndian.AppendUint64(number(recordOpened, l.id), uint64(l.expires.UnixNano()))
-	for _, hash := range l.opened {
-		record = append(record, hash[:]...)
+	for _, e := range l.txs {
+		if l.holds(e) {
+			hash := e.hash()
+			record = append(record, hash[:]...)
+		}
 	}
 	return record
 }
@@ -359,10 +361,12 @@ func (p *Pool) reopen(old []*pastLease) (opened int) {
 func (p *Pool) Rotate(next Journal) error {
 	p.long.Lock()
 	defer p.long.Unlock()
-	if err := p.rotate(next); err != nil {
+	defer func() { // even if a journal panics
 		p.out.journaling.Lock()
+		defer p.out.journaling.Unlock()
 		p.out.next, p.out.rotationErr = nil, nil
-		p.out.journaling.Unlock()
+	}()
+	if err := p.rotate(next); err != nil {
 		return journalError(err)
 	}
 	return nil
@@ -432,13 +436,13 @@ func (p *Pool) copySenders(next Journal) (entries []*entry, err error) {
 func (p *Pool) copyTo(next Journal, get func() [][]byte) error {
 	p.out.journaling.Lock()
 	defer p.out.journaling.Unlock()
+	if p.out.rotationErr != nil { // before get, which may change the journal
+		return p.out.rotationErr
+	}
 	p.lock()
 	old := p.out.journal
 	records := get()
 	p.mu.Unlock()
-	if p.out.rotationErr != nil {
-		return p.out.rotationErr
-	}
 	if err := next.Append(records...); err != nil {
 		p.out.journal = old
 		return err
@@ -463,12 +467,6 @@ func (p *Pool) generalRecords() [][]byte {
 func (p *Pool) leaseRecords() (records [][]byte) {
 	for _, l := range p.leases {
 		if l.sealed {
-			l.opened = nil
-			for _, e := range l.txs {
-				if l.holds(e) {
-					l.opened = append(l.opened, e.hash())
-				}
-			}
 			records = append(records, l.openedRecord())
 		}
 	}

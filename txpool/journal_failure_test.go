@@ -95,3 +95,18 @@ func TestBatchAlreadyKnown(t *testing.T) {
 		require.Equal(t, err == nil, errs[i] == nil, "transaction %d: alone %v, in a batch %v; in the pool: %v", i, err, errs[i], all.pool.Get(tx.Hash()) != nil)
 	}
 }
+
+// A newcomer that the journal cannot record has evicted the only transaction of
+// a sender. That one comes back as its sender's.
+func TestDisplacedKeepsSender(t *testing.T) {
+	h := newHost(t, func(c *txpool.Config) { c.MaxPending = 1 })
+	old := transfer(0, 0, 5, 0)
+	require.NoError(t, h.pool.Add(old))
+	h.tape.fail = true
+	require.ErrorIs(t, h.pool.Add(transfer(1, 0, 9, 0)), txpool.ErrJournal)
+	pending, _ := h.pool.ContentFrom(address(0))
+	require.Len(t, pending, 1)
+	next, known := h.pool.NextNonce(address(0))
+	require.True(t, known)
+	require.EqualValues(t, 1, next)
+}

@@ -22,7 +22,6 @@ type Lease struct {
 	session *Session // nil if it takes no more transactions
 	sealed  bool     // the journal has it
 	bundled bool     // Commit was called and failed
-	opened  []common.Hash
 	skipped func() []Skip
 }
 
@@ -117,18 +116,24 @@ func (l *Lease) Reject(hash common.Hash, reason error) error {
 }
 
 // Return gives one transaction of the lease back to the pool, for example
-// because it did not fit. The caps apply to it as before. Errors wrap
+// because it did not fit. The caps apply to it as before. If the lease's session
+// still runs, it takes no other transaction of the sender. Errors wrap
 // ErrLeaseClosed or ErrNotLeased.
 func (l *Lease) Return(hash common.Hash) error {
 	return l.pass(hash, func(c *core, e *entry) {
+		if l.session != nil {
+			l.session.putAside(e, SkipLater)
+		}
 		c.emit(Event{Kind: leaseReturned, lease: l}, e)
 		c.apply(c.decideReturn(e, false))
 	})
 }
 
-// pass calls then with one transaction of an open lease.
+// pass calls then with one transaction of an open lease. It does not run between
+// the record of a commit and the commit, which would then differ.
 func (l *Lease) pass(hash common.Hash, then func(*core, *entry)) error {
-	return l.pool.change(func(c *core) error {
+	defer l.pool.begin()()
+	return l.pool.step(func(c *core) error {
 		if l.pool.leases[l.id] != l {
 			return l.closedError()
 		}
@@ -176,11 +181,6 @@ func (l *Lease) commitRecords() (records [][]byte) {
 		return nil
 	}
 	if !l.sealed {
-		for _, e := range l.txs {
-			if l.holds(e) {
-				l.opened = append(l.opened, e.hash())
-			}
-		}
 		records = append(records, l.openedRecord())
 	}
 	records = append(records, number(recordCommitted, l.id))
@@ -197,13 +197,16 @@ func (l *Lease) commitRecords() (records [][]byte) {
 // a transaction whose nonce counts as used. If the lease is already closed,
 // Release returns an error that wraps ErrLeaseClosed and changes nothing.
 func (l *Lease) Release() error {
-	return l.close(leaseReleased, giveBack)
+	return l.close(leaseReleased, giveBack(true))
 }
 
-// giveBack gives transactions of a bundle that failed back to the pool.
-func giveBack(c *core, _ *account, txs []*entry) {
-	for _, e := range txs {
-		c.apply(c.decideReturn(e, true))
+// giveBack returns a function that gives transactions back to the pool. If they
+// were in a bundle, they are exempt from the caps.
+func giveBack(bundled bool) func(*core, *account, []*entry) {
+	return func(c *core, _ *account, txs []*entry) {
+		for _, e := range txs {
+			c.apply(c.decideReturn(e, bundled))
+		}
 	}
 }
 
@@ -219,6 +222,7 @@ func (l *Lease) closeLocked(kind Kind, each func(*core, *account, []*entry)) err
 	p := l.pool
 	p.freeze()
 	defer p.thaw()
+	l.endSession()
 	err := p.step(func(c *core) error {
 		if p.leases[l.id] != l {
 			return l.closedError()
@@ -234,6 +238,18 @@ func (l *Lease) closeLocked(kind Kind, each func(*core, *account, []*entry)) err
 	}
 	l.inSlices(each)
 	return nil
+}
+
+// endSession makes the lease's session take no more transactions, if there is
+// one. A closed lease must not grow, because nothing would give its
+// transactions back. The caller holds p.long.
+func (l *Lease) endSession() {
+	l.pool.lock()
+	s := l.session
+	l.pool.mu.Unlock()
+	if s != nil {
+		s.end()
+	}
 }
 
 // inSlices calls each with the lease's transactions, in order, grouped by

@@ -203,6 +203,18 @@ func (c *core) rate(e *entry) {
 	}
 }
 
+// rerate updates the ratings of a pending entry after a change of the base fee.
+// Its place in core.ready may stay the same, if an ancestor pays less.
+func (c *core) rerate(e *entry) {
+	if r := c.ratings; r != nil {
+		if score, pending := r.scores[e]; pending && score != r.ordering.Score(e.candidate(c.fees.base)) {
+			c.unrate(e)
+			c.rate(e)
+			c.noticed(e)
+		}
+	}
+}
+
 // unrate removes an entry from the ratings.
 func (c *core) unrate(e *entry) {
 	if r := c.ratings; r != nil {

@@ -191,7 +191,8 @@ func (p *Pool) Remove(hash common.Hash) error {
 // becomes Event.Reason. The error wraps ErrNotFound.
 func (p *Pool) Reject(hash common.Hash, reason error) error {
 	now := p.clock()
-	return p.change(func(c *core) error {
+	defer p.begin()() // not between the record of a commit and the commit
+	return p.step(func(c *core) error {
 		e := c.all.get(hash)
 		if e == nil {
 			return fmt.Errorf("%w: %s", ErrNotFound, hash)

@@ -32,7 +32,7 @@ func newMachine(t *rapid.T) *machine {
 	cfg.MaxQueued = rapid.IntRange(1, 8).Draw(t, "queued")
 	cfg.MaxParked = rapid.IntRange(1, 8).Draw(t, "parked")
 	cfg.MaxPerSender = rapid.IntRange(2, 8).Draw(t, "per sender")
-	cfg.MaxDelegated = rapid.IntRange(1, 2).Draw(t, "delegated")
+	cfg.MaxDelegated = rapid.IntRange(1, 4).Draw(t, "delegated")
 	cfg.MinReadyPerSender = rapid.IntRange(0, 2).Draw(t, "quota")
 	cfg.FloorWindow = rapid.IntRange(0, 3).Draw(t, "window")
 	cfg.MaxNonceDistance = 8

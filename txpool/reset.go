@@ -107,7 +107,7 @@ func (p *Pool) stillHeld(displaced []Displaced) []Displaced {
 // back.
 func (p *Pool) endHead() {
 	_ = p.step(func(c *core) error {
-		c.patient, c.keeping = false, false
+		c.patient, c.keeping, c.repricing = false, false, false // even if State panicked
 		return nil
 	})
 }
@@ -374,6 +374,7 @@ func (p *Pool) moveFees(head *Head) {
 			base := wei(head.BaseFee)
 			rebased = base != c.fees.base
 			c.fees.base = base
+			c.repricing = rebased
 		}
 		if c.fees.floor != floor {
 			c.emit(Event{Kind: FloorChanged, Floor: c.fees.floor}, nil)
@@ -394,6 +395,7 @@ func (p *Pool) moveFees(head *Head) {
 	for more := true; more; {
 		_ = p.step(func(c *core) error {
 			more = c.adjust()
+			c.repricing = false
 			return nil
 		})
 		p.pause()

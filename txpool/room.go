@@ -154,7 +154,8 @@ func (c *core) settle(most int) (more bool) {
 		}
 		most--
 	}
-	most = c.evictOver(parked, most, append([]*btree.BTreeG[ranked]{c.parked}, c.comers[:]...)...)
+	most = c.evictOver(parked, most, c.parked)
+	most = c.evictOver(parked, most, c.comers[:]...) // after the others
 	for !c.patient && most > 0 && c.over(queued) && c.shrinkQueue() {
 		most--
 	}

@@ -16,7 +16,7 @@ import (
 //
 // The transactions are in one lease, which grows with the session and does not
 // expire while the session's context lives. A session ends with Commit, Release
-// or Seal. It must not be used by several goroutines concurrently.
+// or Seal, or when its lease is closed. It must not be used by several goroutines concurrently.
 type Session struct {
 	pool   *Pool
 	ctx    context.Context
@@ -40,13 +40,14 @@ type Session struct {
 	last   common.Address
 	row    int
 	rested *head
+	alone  bool // no other sender has one
 }
 
 // turn is the state of a sender in a session.
 type turn struct {
-	read  bool // account was read
-	aside bool // sender is put aside for this session
-	in    bool // head is in Session.heads, or rested
+	read  bool  // account was read
+	aside bool  // sender is put aside for this session
+	head  *head // in Session.heads, or rested; nil if there is none
 }
 
 // Build begins a session. Equal pools and states, and equal answers of the
@@ -211,11 +212,10 @@ func (s *Session) Seal() (*Lease, error) {
 	defer s.pool.begin()()
 	s.end()
 	l := s.lease
-	l.opened = hashesOf(l.Transactions())
 	_ = s.pool.step(func(c *core) error {
 		if s.pool.leases[l.id] == l && !l.sealed {
 			l.sealed = true
-			c.emit(Event{Kind: leaseOpened, lease: l}, nil)
+			c.emit(Event{Kind: leaseOpened, record: l.openedRecord()}, nil)
 		}
 		return nil
 	})
@@ -238,15 +238,14 @@ func (s *Session) Commit() error {
 // are not exempt from the caps. After Seal, Commit or Release it changes
 // nothing and returns an error that wraps ErrLeaseClosed.
 func (s *Session) Release() error {
-	if s.lease.session != s {
+	defer s.pool.begin()()
+	s.pool.lock()
+	ended := s.lease.session != s
+	s.pool.mu.Unlock()
+	if ended {
 		return s.lease.closedError()
 	}
-	s.finish()
-	return s.lease.close(leaseReleased, func(c *core, a *account, txs []*entry) {
-		for _, e := range txs {
-			c.apply(c.decideReturn(e, false))
-		}
-	})
+	return s.lease.closeLocked(leaseReleased, giveBack(false))
 }
 
 func (s *Session) finish() {
@@ -284,10 +283,11 @@ func (s *Session) pick(c *core) (e *entry, unread, more bool) {
 			if s.rested == nil {
 				return nil, false, false
 			}
-			heap.Push(&s.heads, s.rested) // no other sender
-			s.rested, s.row = nil, 0
+			s.alone = true // no other sender
+			s.resume()
 		}
 		e := s.pop(c)
+		s.alone = false
 		if e == nil {
 			continue
 		}
@@ -335,20 +335,30 @@ func (s *Session) take(c *core, e *entry) {
 	c.lend(e, s.lease)
 	s.lease.txs = append(s.lease.txs, e)
 	s.current = e
-	if s.rested != nil && a.address != s.last {
-		heap.Push(&s.heads, s.rested)
-		s.rested = nil
-	}
 	if a.address != s.last {
+		s.resume()
 		s.last, s.row = a.address, 0
 	}
 	s.row++
 	s.push(c, a.head())
 }
 
+// resume lets the sender that rests take part again.
+func (s *Session) resume() {
+	if h := s.rested; h != nil {
+		s.rested = nil
+		h.place = noLead // popped first, to find its place
+		heap.Push(&s.heads, h)
+	}
+}
+
 // putAside takes no more transactions of an entry's sender.
 func (s *Session) putAside(e *entry, reason SkipReason) {
-	s.senders[e.account.address].aside = true
+	t := s.senders[e.account.address]
+	if t.aside {
+		return
+	}
+	t.aside = true
 	if reason != "" {
 		s.skip(e, reason)
 	}
@@ -367,8 +377,16 @@ func (s *Session) skip(e *entry, reason SkipReason) {
 	}
 }
 
-// notice considers an entry that became pending during the session. If it is
-// behind the ones that were not visited, it is visited with them.
+// noticed lets the running sessions notice a pending entry.
+func (c *core) noticed(e *entry) {
+	for _, s := range c.sessions {
+		s.notice(e)
+	}
+}
+
+// notice considers an entry that became pending or changed its place during the
+// session. If it is behind the ones that were not visited, it is visited with
+// them.
 func (s *Session) notice(e *entry) {
 	address := e.account.address
 	t := s.senders[address]
@@ -378,11 +396,17 @@ func (s *Session) notice(e *entry) {
 	case t == nil:
 		t = new(turn)
 		s.senders[address] = t
-	case t.aside || t.in:
+	case t.aside:
+		return
+	case t.head != nil:
+		if t.head.index >= 0 { // it may be better now
+			t.head.place = noLead
+			heap.Fix(&s.heads, t.head.index)
+		}
 		return
 	}
-	t.in = true
-	heap.Push(&s.heads, &head{place: noLead, address: address}) // popped first, to find its place
+	t.head = &head{place: noLead, address: address} // popped first, to find its place
+	heap.Push(&s.heads, t.head)
 }
 
 // visit adds a sender's next transaction to the heads.
@@ -400,9 +424,9 @@ func (s *Session) push(c *core, e *entry) {
 		return
 	}
 	address := e.account.address
-	h := &head{place: c.keyOf(e, s.now), address: address, account: e.account, entry: e}
-	s.senders[address].in = true
-	if s.budget.PerSender > 0 && address == s.last && s.row >= s.budget.PerSender {
+	h := &head{place: c.keyOf(e, s.now), address: address, account: e.account, entry: e, index: -1}
+	s.senders[address].head = h
+	if s.budget.PerSender > 0 && address == s.last && s.row >= s.budget.PerSender && !s.alone {
 		s.rested = h
 		return
 	}
@@ -414,7 +438,7 @@ func (s *Session) push(c *core, e *entry) {
 func (s *Session) pop(c *core) *entry {
 	h := heap.Pop(&s.heads).(*head)
 	t := s.senders[h.address]
-	t.in = false
+	t.head = nil
 	a := h.account
 	if a == nil || a.address != h.address { // unknown, or used for another sender meanwhile
 		a = c.accounts.get(h.address)
@@ -448,6 +472,7 @@ type head struct {
 	address common.Address
 	account *account // nil if unknown
 	entry   *entry
+	index   int // in heads, or -1
 }
 
 // heads is a heap with the best head at its top.
@@ -455,11 +480,18 @@ type heads []*head
 
 func (h heads) Len() int           { return len(h) }
 func (h heads) Less(i, j int) bool { return h[i].before(h[j].place) }
-func (h heads) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *heads) Push(x any)        { *h = append(*h, x.(*head)) }
+func (h heads) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+func (h *heads) Push(x any) {
+	x.(*head).index = len(*h)
+	*h = append(*h, x.(*head))
+}
 func (h *heads) Pop() any {
 	last := len(*h) - 1
 	top := (*h)[last]
+	top.index = -1
 	(*h)[last] = nil
 	*h = (*h)[:last]
 	return top

@@ -245,7 +245,7 @@ func TestSessionsAgainstModel(t *testing.T) {
 			}
 			if newcomers > 0 && (want == nil || rapid.IntRange(0, 3).Draw(t, "newcomer") == 0) {
 				newcomers--
-				w.add(t, false)
+				w.add(t, true)
 			}
 		}
 		for i, s := range w.sessions {

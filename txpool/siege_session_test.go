@@ -289,7 +289,9 @@ func flooded(s *siege, waiting ...*types.Transaction) (low int64) {
 	return 1
 }
 
-const floodedRoom = 48 * 1024
+// floodedRoom is the room of floodedPool. The transactions of flooded leave room
+// for eleven transfers, and not for another large one.
+const floodedRoom = 57 * 1024
 
 func floodedPool(c *txpool.Config) {
 	c.SurgeSlope = 0
