@@ -34,7 +34,7 @@ type candidate struct {
 	entry *entry // after the first room
 	from  common.Address
 	known Account // account of from
-	read  bool    // known was read
+	read  uint64  // generation of known, or 0 if it was not read
 	early bool    // err may become outdated: see admitSlice
 	err   error
 	// replaces is set if the transaction took the place of another one.
@@ -55,11 +55,12 @@ type displaced struct {
 // the other (invariant I10). It recovers signatures on all processors.
 func (p *Pool) add(batch []candidate, get func(int) (*types.Transaction, error)) {
 	began := p.cfg.Now()
+	now := p.at(began)
 	if len(batch) == 1 {
 		if get != nil {
 			batch[0].tx, batch[0].err = get(0)
 		}
-		p.examine(batch, p.clock())
+		p.examine(batch, now)
 		p.admitAll(batch)
 		p.deliverSome(deliverShare)
 	} else {
@@ -70,7 +71,7 @@ func (p *Pool) add(batch []candidate, get func(int) (*types.Transaction, error))
 	for i := range batch {
 		p.measure(began, &batch[i])
 	}
-	p.expireSome()
+	p.expireSome(now)
 	p.keepExpiring()
 }
 
@@ -174,20 +175,14 @@ func (p *Pool) authenticate(t *candidate, _ int64) (err error) {
 
 // preview returns the error that decide would return now.
 func (p *Pool) preview(t *candidate) (err error) {
-	p.lock()
-	known := p.core.accounts.get(t.from) != nil || p.core.cache.has(t.from)
-	generation := p.generation
-	p.mu.Unlock()
-	var account Account
-	if !known {
-		if account, err = p.account(t.from); err != nil {
-			return err
-		}
+	one := [1]candidate{{from: t.from}}
+	if p.readUnknown(one[:]); one[0].err != nil {
+		return one[0].err
 	}
 	p.lock()
 	defer p.mu.Unlock()
-	if !known && generation == p.generation && p.core.accounts.get(t.from) == nil {
-		p.core.cache.put(t.from, account)
+	if one[0].read == p.core.generation && p.core.accounts.get(t.from) == nil {
+		p.core.cache.put(t.from, one[0].known)
 	}
 	return p.core.preview(t)
 }
@@ -253,43 +248,43 @@ func (p *Pool) admitAll(batch []candidate) {
 			now[0].early, now[0].err = false, nil
 			p.examine(now[:1], now[0].entry.at)
 		}
-		generation := p.readUnknown(now)
 		p.lock()
-		done := 0
-		if generation == p.generation { // the accounts are current
-			done = p.core.admitSlice(now)
-		}
-		told := p.unlock()
-		if told {
+		done := p.core.admitSlice(now)
+		if told := p.unlock(); told && done > 0 {
 			p.secure(now[:done])
 		}
-		if batch = batch[done:]; len(batch) > 0 {
-			p.pause()
+		if batch = batch[done:]; len(batch) == 0 {
+			return
+		}
+		if p.pause(); done < len(now) {
+			p.readUnknown(now[done:])
 		}
 	}
 }
 
-// readUnknown reads the accounts that the pool does not know. It returns the
-// generation that they belong to.
-func (p *Pool) readUnknown(batch []candidate) uint64 {
+// readUnknown reads the accounts that the pool does not know.
+func (p *Pool) readUnknown(batch []candidate) {
 	p.lock()
-	generation := p.generation
-	some := false
 	for i := range batch {
 		t := &batch[i]
-		if t.read = false; t.err == nil {
-			a := p.core.accounts.get(t.from)
-			t.read = a == nil && !p.core.cache.has(t.from) || a != nil && a.stale
-			some = some || t.read
+		if t.read = 0; t.err == nil && !t.early && p.core.needs(t.from) {
+			t.read = p.core.generation
 		}
 	}
 	p.mu.Unlock()
 	for i := range batch {
-		if t := &batch[i]; some && t.read {
+		if t := &batch[i]; t.read > 0 {
 			t.known, t.err = p.account(t.from)
 		}
 	}
-	return generation
+}
+
+// needs reports whether the account of a sender must be read.
+func (c *core) needs(sender common.Address) bool {
+	if a := c.accounts.get(sender); a != nil {
+		return a.stale
+	}
+	return !c.cache.has(sender)
 }
 
 // admitSlice admits candidates in order until one needs an account that was not
@@ -318,8 +313,9 @@ func (c *core) admit(t *candidate) (need bool) {
 		return false
 	}
 	a := c.accounts.get(t.from)
+	read := t.read == c.generation // and not before the newest head
 	if a != nil && a.stale {
-		if !t.read {
+		if !read {
 			return true
 		}
 		c.refresh(a, t.known)
@@ -327,7 +323,7 @@ func (c *core) admit(t *candidate) (need bool) {
 	}
 	if a == nil {
 		known := t.known
-		if !t.read {
+		if !read {
 			var cached bool
 			if known, cached = c.cache.get(t.from); !cached {
 				return true

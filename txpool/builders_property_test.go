@@ -249,7 +249,7 @@ func (m *blocks) actions() map[string]func(*rapid.T) {
 	return all
 }
 
-// endings are the actions that end sessions, and what happens to the whole pool.
+// endings are the actions that end sessions or concern the whole pool.
 func (m *blocks) endings() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"seal": func(t *rapid.T) {

@@ -53,6 +53,10 @@ type core struct {
 	moreToSettle bool
 	checked      int // next index for checkSome
 
+	// generation counts the heads, from 1. Accounts that were read before the
+	// newest head are outdated.
+	generation uint64
+
 	seq       uint64
 	listening bool    // events have a receiver
 	events    []Event // not yet taken by writeDown
@@ -67,6 +71,7 @@ type core struct {
 func newCore(cfg *Config) *core {
 	c := &core{
 		cfg:            cfg,
+		generation:     1,
 		accounts:       newTable[common.Address, *account](addressPrefix),
 		all:            newTable[common.Hash, *entry](hashPrefix),
 		cache:          newAccountCache(cfg.AccountCache),

@@ -9,7 +9,10 @@ import (
 // If Config.Now returns times with a monotonic reading, as time.Now does, it
 // follows that reading from the pool's beginning. Setting the machine's clock
 // then makes nothing older or younger.
-func (p *Pool) clock() int64 { return p.begun.UnixNano() + int64(p.cfg.Now().Sub(p.begun)) }
+func (p *Pool) clock() int64 { return p.at(p.cfg.Now()) }
+
+// at returns the time of the pool's clock at which Config.Now returned t.
+func (p *Pool) at(t time.Time) int64 { return p.begunNano + int64(t.Sub(p.begun)) }
 
 // CleanupExpired releases expired leases, drops expired transactions, and tries
 // to admit transactions that are held aside. It returns the number of dropped
@@ -51,8 +54,7 @@ type expiry struct {
 
 // expireSome does a slice of the work of CleanupExpired if it is due. Add calls
 // it, so that the work is spread.
-func (p *Pool) expireSome() {
-	now := p.clock()
+func (p *Pool) expireSome(now int64) {
 	if now-p.sweptAt.Load() < int64(p.cfg.Lifetime/expiryShare) || !p.long.TryLock() {
 		return
 	}

@@ -103,7 +103,7 @@ func TestTellSomeHandsOver(t *testing.T) {
 			e, err := p.cfg.inspect(from(i, 0, 30_000, 1))
 			require.NoError(t, err)
 			e.prefix = rand.Uint64()
-			one := candidate{tx: e.tx, entry: e, from: common.Address{byte(i)}, known: newWorld().get(common.Address{}), read: true}
+			one := candidate{tx: e.tx, entry: e, from: common.Address{byte(i)}, known: newWorld().get(common.Address{}), read: c.generation}
 			c.admit(&one)
 			return one.err
 		}))

@@ -25,26 +25,24 @@ type Pool struct {
 	recoveries *semaphore.Weighted // limits concurrent recoveries
 	background context.Context
 
-	begun    time.Time // beginning of the pool's clock
-	ownClock bool      // Config.Now is the host's
-	sweptAt  atomic.Int64
-	expiring atomic.Bool // a timer runs
+	begun     time.Time // beginning of the pool's clock
+	begunNano int64
+	ownClock  bool // Config.Now is the host's
+	sweptAt   atomic.Int64
+	expiring  atomic.Bool // a timer runs
 
 	// long is held by calls that work in slices (drains, commits, releases,
 	// resets and sweeps), so that they exclude one another.
 	long sync.Mutex
 
-	mu      sync.Mutex   // held for one slice at most
-	waiting atomic.Int32 // goroutines waiting for mu
-	core    *core
-	leases  map[uint64]*Lease
-	lastID  uint64
-	// generation counts the heads. Accounts that were read before the newest
-	// head are outdated.
-	generation uint64
-	poisoned   [][]byte // records that Restore cannot read
-	frozen     *view    // readers' view during sliced calls
-	expiry     expiry
+	mu       sync.Mutex   // held for one slice at most
+	waiting  atomic.Int32 // goroutines waiting for mu
+	core     *core
+	leases   map[uint64]*Lease
+	lastID   uint64
+	poisoned [][]byte // records that Restore cannot read
+	frozen   *view    // readers' view during sliced calls
+	expiry   expiry
 
 	out outbox
 }
@@ -69,6 +67,7 @@ func New(cfg Config, state State) (*Pool, error) {
 		p.cfg.MaxRecoveries = runtime.GOMAXPROCS(0)
 	}
 	p.begun = p.cfg.Now()
+	p.begunNano = p.begun.UnixNano()
 	p.sweptAt.Store(p.clock())
 	p.lenient = p.cfg.lenient()
 	p.recoveries = semaphore.NewWeighted(int64(p.cfg.MaxRecoveries))

@@ -167,7 +167,7 @@ func (p *Pool) examineReverted(blocks []Block) (reverted []candidate) {
 // beginHead invalidates accounts that were read before.
 func (p *Pool) beginHead(head *Head) {
 	_ = p.step(func(c *core) error {
-		p.generation++
+		c.generation++
 		c.patient = true // returning transactions fill the gaps
 		c.keeping = len(head.Reverted) > 0
 		if head.Touched == nil || len(head.Touched) > slice {

@@ -18,8 +18,8 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// bookkeeper is a naive model of a session. It searches all transactions each
-// time that it is asked for the next one.
+// bookkeeper is a naive model of a session. It searches all transactions for
+// each next one.
 type bookkeeper struct {
 	txs      []*types.Transaction // in the pool, in the order of arrival
 	admitted map[*types.Transaction]time.Time

@@ -236,7 +236,7 @@ func counted(t require.TestingT, slots int, change func(*txpool.Config)) (s *sie
 
 // A transaction that fails costs a block one offer, and not one for each of its
 // successors, nor for those that its sender adds meanwhile. The work of a block
-// grows with what it offers, and not with what waits behind failures.
+// grows with the offered transactions, and not with those behind failures.
 func TestSiegeSessionFailures(t *testing.T) {
 	const attackers, blocks, each = 10, 5, 20
 	s, reads := counted(t, 1000, nil)
@@ -300,7 +300,7 @@ func floodedPool(c *txpool.Config) {
 }
 
 // Large transactions that wait for room, however many, do not hide smaller ones
-// for which there is room. What an Add does meanwhile does not grow with them.
+// for which there is room. The work of an Add does not grow with them.
 func TestSiegeSessionWaiting(t *testing.T) {
 	const small = 6
 	work := make(map[int]int)
@@ -338,7 +338,7 @@ func TestSiegeSessionWaiting(t *testing.T) {
 	}
 }
 
-// One sender's waiting transaction with many successors hides nobody.
+// One sender's waiting transaction with many successors hides no other.
 func TestSiegeSessionWaitingChain(t *testing.T) {
 	s, _ := counted(t, 1000, floodedPool)
 	who := s.rogue(0, rich)
@@ -395,7 +395,7 @@ func TestSiegeSessionReturned(t *testing.T) {
 	}
 }
 
-// A running session takes newcomers that are better than what is left. It takes
+// A running session takes newcomers that are better than the rest. It takes
 // worse ones later, in their order.
 func TestSiegeSessionNewcomers(t *testing.T) {
 	s := newSiege(t, 100, roomy)

@@ -6,9 +6,8 @@
 // machine affects them equally.
 //
 // bare is a further pool, which this program contains: the least that can run
-// the workloads. What jamq costs is judged relative to it in the same run, so
-// that the goals do not depend on the machine. A missed goal is marked in the
-// last column.
+// the workloads. The goals for jamq are ratios to it in the same run, so they
+// do not depend on the machine. A missed goal is marked in the last column.
 //
 //	GOWORK=off go -C internal/bench run .                # both tables, ten minutes, 10 GB of memory
 //	GOWORK=off go -C internal/bench run . -only statedb  # one table

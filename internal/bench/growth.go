@@ -189,8 +189,8 @@ func (s *stock) chainAt(n int) costs {
 
 // baseFeeMove returns the rows of a base fee that rises so that half of a large
 // pool no longer pays it: the longest time that an Add or a reader waits
-// meanwhile, and the same beside a goroutine that only computes. The latter is
-// what the machine causes, so it is allowed if it exceeds a millisecond.
+// meanwhile, and the same beside a goroutine that only computes. The machine
+// causes the latter, so it is allowed if it exceeds a millisecond.
 func (s *stock) baseFeeMove() []row {
 	const price = 104 * gwei // fee caps are even from 4 to 200 gwei
 	var worsts, idle []float64
