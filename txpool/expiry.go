@@ -118,19 +118,41 @@ func (p *Pool) keepExpiring() {
 	}
 	pool := weak.Make(p)
 	time.AfterFunc(max(min(p.cfg.Lifetime/expiryShare, p.cfg.LeaseLifetime), time.Millisecond), func() {
-		p := pool.Value()
-		if p == nil {
-			return
-		}
-		p.expireDue()
-		p.expiring.Store(false)
-		p.lock()
-		some := p.core.all.len() > 0 || len(p.core.list) > 0 || len(p.leases) > 0 || len(p.core.aside.txs) > 0
-		p.mu.Unlock()
-		if some {
-			p.keepExpiring()
+		if p := pool.Value(); p != nil {
+			p.expireByTimer()
 		}
 	})
+}
+
+// expireByTimer is the function of the timer.
+func (p *Pool) expireByTimer() {
+	p.timing.Lock()
+	defer p.timing.Unlock()
+	if p.closed {
+		return
+	}
+	defer func() {
+		if r := recover(); r != nil { // no caller could recover it
+			p.cfg.Logger.Error("txpool: a function of the host panicked", "panic", r)
+		}
+	}()
+	p.expireDue()
+	p.expiring.Store(false)
+	p.lock()
+	some := p.core.all.len() > 0 || len(p.core.list) > 0 || len(p.leases) > 0 || len(p.core.aside.txs) > 0
+	p.mu.Unlock()
+	if some {
+		p.keepExpiring()
+	}
+}
+
+// Close ends the search for expired transactions by a timer, and waits for a
+// running one. A host calls it before it closes its State or its journal. It
+// must not be called from Config.Observe.
+func (p *Pool) Close() {
+	p.timing.Lock()
+	defer p.timing.Unlock()
+	p.closed = true
 }
 
 // time returns a time of the pool's clock.

@@ -30,6 +30,8 @@ type Pool struct {
 	ownClock  bool // Config.Now is the host's
 	sweptAt   atomic.Int64
 	expiring  atomic.Bool // a timer runs
+	timing    sync.Mutex  // held while the timer's function runs
+	closed    bool
 
 	// long is held by calls that work in slices (drains, commits, releases,
 	// resets and sweeps), so that they exclude one another.

@@ -295,6 +295,7 @@ func (n *Node) Run(ctx context.Context) error {
 	<-ctx.Done()
 	workers.Wait()
 	n.runner.Stop()
+	n.pool.Close()
 	if err := n.store.close(); err != nil {
 		return fmt.Errorf("node: close database: %w", err)
 	}
