@@ -2,6 +2,7 @@ package txpool
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,6 +52,7 @@ func TestExpiryByTimer(t *testing.T) {
 		p := newPool(t, w, own)
 		add(t, p, tx(0, 0, 2))
 		time.Sleep(30 * time.Minute)
+		m = &memory{records: slices.Clone(m.records)} // the two pools run concurrently
 		again := newPool(t, w, own)
 		_, err := again.Restore(m.replay)
 		require.NoError(t, err)
