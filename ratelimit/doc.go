@@ -21,7 +21,7 @@
 //
 // A call passes up to four limits: that of its connection, its source, its
 // method and all sources together. Each is a token bucket for transactions and
-// one for bytes. A refused call takes nothing from any of them.
+// one for bytes. A call that one of them refuses takes nothing from any.
 //
 // A source is an identity that an attacker cannot forge, such as an IP address
 // or an API key. Many users can share a source (NAT). A limit per connection

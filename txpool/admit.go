@@ -182,7 +182,7 @@ func (p *Pool) preview(t *candidate) (err error) {
 	p.lock()
 	defer p.mu.Unlock()
 	if one[0].read == p.core.generation && p.core.accounts.get(t.from) == nil {
-		p.core.cache.put(t.from, one[0].known)
+		p.core.cache.Add(t.from, one[0].known)
 	}
 	return p.core.preview(t)
 }
@@ -192,7 +192,7 @@ func (p *Pool) preview(t *candidate) (err error) {
 func (c *core) preview(t *candidate) error {
 	a := c.accounts.get(t.from)
 	if a == nil {
-		known, there := c.cache.get(t.from)
+		known, there := c.cache.Get(t.from)
 		if !there {
 			return nil
 		}
@@ -284,7 +284,7 @@ func (c *core) needs(sender common.Address) bool {
 	if a := c.accounts.get(sender); a != nil {
 		return a.stale
 	}
-	return !c.cache.has(sender)
+	return !c.cache.Contains(sender)
 }
 
 // admitSlice admits candidates in order until one needs an account that was not
@@ -325,7 +325,7 @@ func (c *core) admit(t *candidate) (need bool) {
 		known := t.known
 		if !read {
 			var cached bool
-			if known, cached = c.cache.get(t.from); !cached {
+			if known, cached = c.cache.Get(t.from); !cached {
 				return true
 			}
 		}

@@ -171,6 +171,9 @@ func (c *core) endLoan(e *entry) {
 // quarantines it. A running session that has taken it puts its sender aside,
 // because one that takes its nonce now would come too late in the block.
 func (c *core) reject(e *entry, reason error, now int64) {
+	if reason == nil {
+		reason = ErrQuarantined
+	}
 	if l := e.lease; l != nil && l.session != nil {
 		l.session.putAside(e, "")
 	}

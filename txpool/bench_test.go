@@ -138,7 +138,7 @@ func BenchmarkCommit(b *testing.B) {
 		b.StopTimer()
 		nonces = make(map[common.Address]uint64)
 		p.Reset(Head{})
-		p.core.cache.clear()
+		p.core.cache.Purge()
 		p.AddAll(txs)
 		l := p.Drain(Budget{Count: block})
 		done := l.Transactions()

@@ -16,10 +16,13 @@ type Budget struct {
 	// encoding fits into the rest of Bytes.
 	Gas, Bytes, DABytes uint64
 	// PerSender is the maximum number of transactions of one sender in a row
-	// while another sender has one that fits. 2 treats senders fairly.
+	// while another sender has one that fits. The best other sender goes next,
+	// and may give way to the first one after a single transaction.
 	PerSender int
-	// BaseFee is the base fee of the block, in wei per gas. Nil means the one of
-	// the last Reset.
+	// BaseFee is the base fee of the block, in wei per gas. Transactions that
+	// do not pay it are skipped. It does not change the order, and parked
+	// transactions stay parked: see Head.BaseFee. Nil means the one of the last
+	// Reset.
 	BaseFee *big.Int
 }
 

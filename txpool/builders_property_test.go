@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
 	"pgregory.net/rapid"
 )
 
@@ -339,4 +340,12 @@ func TestBlocksUnderRandomCalls(t *testing.T) {
 		m := newBlocks(t)
 		t.Repeat(m.actions())
 	})
+}
+
+func hashesOf(txs []*types.Transaction) []common.Hash {
+	hashes := make([]common.Hash, len(txs))
+	for i, tx := range txs {
+		hashes[i] = tx.Hash()
+	}
+	return hashes
 }

@@ -107,7 +107,7 @@ func TestRestoreCommitted(t *testing.T) {
 	require.Equal(t, "---ppp", statuses(again, 0, 6))
 	refuse(t, again, tx(0, 2, 20), ErrNonceTooLow)
 	refuse(t, again, tx(0, 6, 10), ErrInsufficientFunds)
-	// A new journal written by Dump has the same content.
+	// A new journal written by Rotate has the same content.
 	short := new(memory)
 	require.NoError(t, again.Rotate(short))
 	third := newPool(t, w, nil)

@@ -2,6 +2,7 @@ package txpool
 
 import (
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/lru"
 	"github.com/google/btree"
 )
 
@@ -14,7 +15,9 @@ type core struct {
 	list     []*account // same accounts, for sweeps
 	free     []*account
 	all      table[common.Hash, *entry]
-	cache    accountCache
+	// cache holds accounts without transactions in the pool, so that a flood of
+	// refused transactions does not read the host's state each time.
+	cache    lru.BasicLRU[common.Address, Account]
 	replaced graveyard // recently replaced transactions
 	// failed has transactions that failed while a block was built. It is
 	// separate, so that a flood of replacements cannot push them out.
@@ -74,7 +77,7 @@ func newCore(cfg *Config) *core {
 		generation:     1,
 		accounts:       newTable[common.Address, *account](addressPrefix),
 		all:            newTable[common.Hash, *entry](hashPrefix),
-		cache:          newAccountCache(cfg.AccountCache),
+		cache:          lru.NewBasicLRU[common.Address, Account](cfg.AccountCache),
 		replaced:       newGraveyard(),
 		failed:         newGraveyard(),
 		secret:         newGraveyard(),
@@ -139,7 +142,7 @@ const closed = -1
 // remember caches an account that has no transactions in the pool.
 func (c *core) remember(a *account) {
 	if len(a.txs) == 0 && a.nonce == a.state && !a.stale && !a.short() {
-		c.cache.put(a.address, Account{Nonce: a.state, Balance: a.balance, Delegated: a.delegated})
+		c.cache.Add(a.address, Account{Nonce: a.state, Balance: a.balance, Delegated: a.delegated})
 	}
 }
 

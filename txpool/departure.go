@@ -2,7 +2,6 @@ package txpool
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -87,20 +86,13 @@ var plain = func() map[error]*reason {
 
 // remembered returns err as a reason.
 func remembered(err error) error {
-	if reflect.TypeOf(err).Comparable() { // required for the lookup
+	if reflect.ValueOf(err).Comparable() { // required for the lookup
 		if r := plain[err]; r != nil {
 			return r
 		}
 	}
 	text := err.Error()
-	r := &reason{text: text[:min(len(text), maxReason)]}
-	for _, l := range labels {
-		if errors.Is(err, l.err) {
-			r.kind = l.err
-			break
-		}
-	}
-	return r
+	return &reason{text[:min(len(text), maxReason)], labelOf(err).err}
 }
 
 // record encodes a departure: the hash, the time, and either 'R' and the other
@@ -112,13 +104,7 @@ func (d *Departure) record() []byte {
 	if d.Kind == Replaced {
 		return append(append(record, 'R'), d.By[:]...)
 	}
-	name := ""
-	for _, l := range labels {
-		if errors.Is(d.Reason, l.err) {
-			name = l.label
-			break
-		}
-	}
+	name := labelOf(d.Reason).label
 	record = append(record, 'D', byte(len(name)))
 	return append(append(record, name...), d.Reason.Error()...)
 }
@@ -137,8 +123,9 @@ func parseDeparture(body []byte) (d Departure, err error) {
 		d.Kind, d.By = Replaced, common.Hash(rest)
 		return d, nil
 	case kind == 'D' && len(rest) > 0 && len(rest) > int(rest[0]):
-		name, text := string(rest[1:1+rest[0]]), string(rest[1+int(rest[0]):])
-		r := &reason{text: text[:min(len(text), maxReason)]}
+		text := rest[1+int(rest[0]):]
+		name := string(rest[1 : len(rest)-len(text)])
+		r := &reason{text: string(text[:min(len(text), maxReason)])}
 		for _, l := range labels {
 			if l.label == name {
 				r.kind = l.err

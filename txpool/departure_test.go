@@ -1,6 +1,9 @@
 package txpool
 
 import (
+	"bytes"
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -158,4 +161,52 @@ func TestDepartureOfWhatCannotComeBack(t *testing.T) {
 		_, err := p.Restore(m.replay)
 		require.NoError(t, err)
 	}
+}
+
+// listed is an error of a comparable type with a value that is not comparable.
+type listed struct{ value any }
+
+func (listed) Error() string { return "one of several problems" }
+
+// A builder that gives no reason, or one that is not comparable, gets a
+// departure like any other.
+func TestRejectForAnyReason(t *testing.T) {
+	for name, test := range map[string]struct {
+		reason error
+		want   string
+	}{
+		"none":           {nil, ErrQuarantined.Error()},
+		"not comparable": {listed{[]int{1}}, "one of several problems"},
+	} {
+		for kind, reject := range map[string]func(*Pool, *Session, common.Hash){
+			"session": func(_ *Pool, s *Session, _ common.Hash) { s.Fail(test.reason) },
+			"lease":   func(_ *Pool, s *Session, hash common.Hash) { require.NoError(t, s.Lease().Reject(hash, test.reason)) },
+			"pool":    func(p *Pool, _ *Session, hash common.Hash) { require.NoError(t, p.Reject(hash, test.reason)) },
+		} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				p := newPool(t, newWorld(), nil)
+				add(t, p, tx(0, 0, 5))
+				s := p.Build(t.Context(), Budget{})
+				hash := s.Next().Hash()
+				reject(p, s, hash)
+				d, known := p.Departure(hash)
+				require.True(t, known)
+				require.EqualError(t, d.Reason, test.want)
+				require.NoError(t, p.CheckAll())
+			})
+		}
+	}
+}
+
+// A departure whose label is as long as a byte can tell is read, and one whose
+// label is longer than the record is poisoned.
+func TestDepartureLabelLength(t *testing.T) {
+	head := append([]byte{recordDeparted}, make([]byte, common.HashLength+numberSize)...)
+	long := append(append(slices.Clone(head), 'D', 255), bytes.Repeat([]byte{'x'}, 255+3)...)
+	short := append(slices.Clone(head), 'D', 255, 'x')
+	p := newPool(t, newWorld(), nil)
+	restored, err := p.Restore(func(read func([]byte) error) error { return errors.Join(read(long), read(short)) })
+	require.NoError(t, err)
+	require.Len(t, restored.Poisoned, 1)
+	require.Equal(t, short, restored.Poisoned[0].Record)
 }

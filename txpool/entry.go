@@ -63,15 +63,14 @@ type entry struct {
 func (e *entry) hash() common.Hash { return e.tx.Hash() }
 
 // place orders transactions that can run: the higher rank first, then the
-// earlier arrival, then the lower nonce. The rank is the lowest of a
-// transaction and its ancestors, and seq is that ancestor's. Therefore a
-// sender's transactions are consecutive, a well-paying child does not precede
-// its badly paying parent, and the last place is always the end of a chain
-// (invariants I3, I4).
+// earlier arrival, then the lower nonce. Rank and seq are those of the last one,
+// in this order, of a transaction and its ancestors. Therefore a well-paying
+// child does not precede its badly paying parent, and the last place is always
+// the end of a chain (invariants I3, I4).
 //
-// In this order, a builder that always takes the best next transaction of any
-// sender earns most: the transactions after a badly paying ancestor that pay
-// more follow it directly.
+// This is the order in which a builder takes transactions that always takes the
+// best next transaction of any sender: the transactions that pay more than an
+// ancestor follow it directly.
 type place struct {
 	rank, seq uint64
 }
@@ -109,8 +108,8 @@ var noLead = place{rank: math.MaxUint64}
 // after returns the place of an entry whose predecessor in the chain has place
 // p.
 func (p place) after(e *entry) place {
-	if e.rank < p.rank {
-		return place{e.rank, e.seq}
+	if own := (place{e.rank, e.seq}); p.before(own) {
+		return own
 	}
 	return p
 }

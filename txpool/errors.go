@@ -1,6 +1,7 @@
 package txpool
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/ethereum/go-ethereum/core/types"
@@ -177,10 +178,7 @@ func Underpriced(err error) bool {
 
 // labels are the names of errors in metrics. An error that wraps two of them
 // has the label of the first.
-var labels = []struct {
-	err   error
-	label string
-}{
+var labels = []labelled{
 	{ErrAlreadyKnown, "known"}, {ErrPoolFull, "pool full"}, {ErrUnderpriced, "underpriced"}, {ErrNonceTooLow, "nonce too low"},
 	{ErrNonceTooHigh, "nonce too high"}, {ErrInsufficientFunds, "funds"}, {ErrReplaceUnderpriced, "replacement underpriced"},
 	{ErrReplaceOversized, "replacement oversized"}, {ErrReplaceTooOften, "replacement too often"}, {ErrReplaced, "replaced before"},
@@ -188,15 +186,27 @@ var labels = []struct {
 	{ErrAuthorityReserved, "authority"}, {ErrState, "state"}, {ErrJournal, "journal"}, {ErrExpired, "expired"}, {ErrRemoved, "removed"},
 }
 
-// label returns an error's name in metrics.
-func label(err error) string {
+// labelled is an error with its name in metrics.
+type labelled struct {
+	err   error
+	label string
+}
+
+// labelOf returns the error of this package that an error wraps, with its
+// label, or the zero value.
+func labelOf(err error) labelled {
 	for _, l := range labels {
 		if errors.Is(err, l.err) {
-			return l.label
+			return l
 		}
 	}
-	if Spam(err) {
-		return "invalid"
+	return labelled{}
+}
+
+// label returns an error's name in metrics.
+func label(err error) string {
+	if name := labelOf(err).label; name != "" || !Spam(err) {
+		return cmp.Or(name, "other")
 	}
-	return "other"
+	return "invalid"
 }

@@ -2,6 +2,7 @@ package txpool_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/big"
 
@@ -10,31 +11,35 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/holiman/uint256"
 
+	"github.com/jamq/jamq/submit/journal"
 	"github.com/jamq/jamq/txpool"
 )
 
-// everybodyRich is a chain on which nothing happened yet.
-type everybodyRich struct{}
+// allRich is a chain on which every account has an ether and no transaction.
+type allRich struct{}
 
-func (everybodyRich) Account(common.Address) (txpool.Account, error) {
+func (allRich) Account(common.Address) (txpool.Account, error) {
 	return txpool.Account{Balance: *uint256.NewInt(1e18)}, nil
 }
 
-func ExamplePool() {
-	chainID := big.NewInt(4359)
-	pool, err := txpool.New(txpool.DefaultConfig(chainID), everybodyRich{})
+// transferOf returns a signed transfer of one of the example's users.
+func transferOf(user string, nonce uint64, gwei int64) *types.Transaction {
+	key, err := crypto.ToECDSA(crypto.Keccak256([]byte(user)))
 	if err != nil {
 		panic(err)
 	}
-	key, err := crypto.ToECDSA(crypto.Keccak256([]byte("example")))
+	return types.MustSignNewTx(key, types.LatestSignerForChainID(big.NewInt(4359)), &types.LegacyTx{
+		Nonce: nonce, GasPrice: big.NewInt(gwei * 1e9), Gas: 100_000, To: &common.Address{1},
+	})
+}
+
+func ExamplePool() {
+	pool, err := txpool.New(txpool.DefaultConfig(big.NewInt(4359)), allRich{})
 	if err != nil {
 		panic(err)
 	}
 	for _, nonce := range []uint64{0, 2} {
-		tx := types.MustSignNewTx(key, types.LatestSignerForChainID(chainID), &types.LegacyTx{
-			Nonce: nonce, GasPrice: big.NewInt(2e9), Gas: 21_000, To: &common.Address{1},
-		})
-		fmt.Println("nonce", nonce, pool.Add(tx))
+		fmt.Println("nonce", nonce, pool.Add(transferOf("alice", nonce, 2)))
 	}
 	lease := pool.Drain(txpool.Budget{Gas: 30_000_000})
 	fmt.Println("into the bundle:", len(lease.Transactions()), "still waiting:", pool.Stats().Queued)
@@ -47,20 +52,14 @@ func ExamplePool() {
 }
 
 func ExamplePool_Subscribe() {
-	chainID := big.NewInt(4359)
-	pool, err := txpool.New(txpool.DefaultConfig(chainID), everybodyRich{})
+	pool, err := txpool.New(txpool.DefaultConfig(big.NewInt(4359)), allRich{})
 	if err != nil {
 		panic(err)
 	}
 	events := pool.Subscribe(txpool.SubscribeOptions{Buffer: 16})
 	defer events.Close()
-	key, err := crypto.ToECDSA(crypto.Keccak256([]byte("example")))
-	if err != nil {
-		panic(err)
-	}
-	for _, price := range []int64{2e9, 3e9} {
-		tx := types.MustSignNewTx(key, types.LatestSignerForChainID(chainID), &types.LegacyTx{GasPrice: big.NewInt(price), Gas: 21_000, To: &common.Address{1}})
-		if err := pool.Add(tx); err != nil {
+	for _, gwei := range []int64{2, 3} {
+		if err := pool.Add(transferOf("alice", 0, gwei)); err != nil {
 			panic(err)
 		}
 	}
@@ -75,4 +74,96 @@ func ExamplePool_Subscribe() {
 	// pending 2000000000
 	// replaced 2000000000
 	// pending 3000000000
+}
+
+// A builder executes one transaction after the other and counts the gas that
+// each used. A gas limit only decides whether a transaction may start.
+func ExamplePool_Build() {
+	pool, err := txpool.New(txpool.DefaultConfig(big.NewInt(4359)), allRich{})
+	if err != nil {
+		panic(err)
+	}
+	for i, user := range []string{"alice", "bob", "carol"} {
+		if err := pool.Add(transferOf(user, 0, int64(10-i))); err != nil {
+			panic(err)
+		}
+	}
+	session := pool.Build(context.Background(), txpool.Budget{Gas: 130_000})
+	for tx := session.Next(); tx != nil; tx = session.Next() {
+		session.Used(21_000, tx.Size()) // execute it before
+		fmt.Println("gas price", tx.GasPrice(), "limit", tx.Gas())
+	}
+	for _, skip := range session.Skipped() {
+		fmt.Println("gas price", skip.Tx.GasPrice(), "skipped:", skip.Reason)
+	}
+	fmt.Println(session.Commit(), pool.Size())
+	// Output:
+	// gas price 10000000000 limit 100000
+	// gas price 9000000000 limit 100000
+	// gas price 8000000000 skipped: gas
+	// <nil> 1
+}
+
+// A transaction that fails leaves the pool, and one that is postponed stays.
+// The session takes no later transaction of either sender.
+func ExampleSession() {
+	pool, err := txpool.New(txpool.DefaultConfig(big.NewInt(4359)), allRich{})
+	if err != nil {
+		panic(err)
+	}
+	failing, postponed, good := transferOf("alice", 0, 10), transferOf("bob", 0, 9), transferOf("carol", 0, 8)
+	for _, err := range pool.AddAll([]*types.Transaction{failing, postponed, transferOf("bob", 1, 9), good}) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	session := pool.Build(context.Background(), txpool.Budget{Gas: 30_000_000})
+	for tx := session.Next(); tx != nil; tx = session.Next() {
+		switch tx.Hash() {
+		case failing.Hash():
+			session.Fail(errors.New("the contract forbids it"))
+		case postponed.Hash():
+			session.Later()
+		default:
+			session.Used(21_000, tx.Size())
+		}
+	}
+	fmt.Println("in the block:", len(session.Lease().Transactions()))
+	fmt.Println(session.Commit())
+	fmt.Println(pool.Status(failing.Hash()), pool.Status(postponed.Hash()), pool.Status(good.Hash()), pool.Size())
+	fmt.Println(errors.Is(pool.Add(failing), txpool.ErrQuarantined))
+	// Output:
+	// in the block: 1
+	// <nil>
+	// unknown pending unknown 2
+	// true
+}
+
+// Rotate moves a pool to a new journal without its past. The pool can be used
+// meanwhile. The old journal can be deleted afterwards.
+func ExamplePool_Rotate() {
+	old, next := new(journal.Memory), new(journal.Memory)
+	cfg := txpool.DefaultConfig(big.NewInt(4359))
+	cfg.Journal = old
+	pool, err := txpool.New(cfg, allRich{})
+	if err != nil {
+		panic(err)
+	}
+	for gwei := int64(2); gwei <= 10; gwei += 2 { // replaced four times
+		if err := pool.Add(transferOf("alice", 0, gwei)); err != nil {
+			panic(err)
+		}
+	}
+	fmt.Println(pool.Rotate(next))
+
+	cfg.Journal = next
+	again, err := txpool.New(cfg, allRich{})
+	if err != nil {
+		panic(err)
+	}
+	restored, err := again.Restore(next.Replay)
+	fmt.Println(restored.Transactions, err)
+	// Output:
+	// <nil>
+	// 1 <nil>
 }

@@ -286,7 +286,7 @@ func TestDepartures(t *testing.T) {
 		require.False(t, known, "it is in the pool")
 	}
 	look(p)
-	for range 2 { // from the journal, and from one that Dump wrote
+	for range 2 { // from the journal, and from one that Rotate wrote
 		again := newPool(t, w, change)
 		_, err := again.Restore(m.replay)
 		require.NoError(t, err)

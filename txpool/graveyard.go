@@ -1,11 +1,6 @@
 package txpool
 
-import (
-	"time"
-
-	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/common/lru"
-)
+import "time"
 
 // graveyard remembers for a limited time which transactions must not come back.
 // Its size is bounded; the oldest entry is forgotten first. Entries are keyed
@@ -45,27 +40,3 @@ func (g *graveyard) find(at uint64, now int64) time.Duration {
 	}
 	return time.Duration(max(g.until[at]-now, 0))
 }
-
-// accountCache holds accounts without transactions in the pool, so that a flood
-// of refused transactions does not read the host's state each time.
-type accountCache struct {
-	accounts lru.BasicLRU[common.Address, Account]
-}
-
-func newAccountCache(size int) accountCache {
-	return accountCache{lru.NewBasicLRU[common.Address, Account](size)}
-}
-
-func (c *accountCache) put(address common.Address, account Account) {
-	c.accounts.Add(address, account)
-}
-
-func (c *accountCache) get(address common.Address) (Account, bool) { return c.accounts.Get(address) }
-
-func (c *accountCache) has(address common.Address) bool {
-	return c.accounts.Len() > 0 && c.accounts.Contains(address)
-}
-
-func (c *accountCache) forget(address common.Address) { c.accounts.Remove(address) }
-
-func (c *accountCache) clear() { c.accounts.Purge() }

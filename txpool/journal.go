@@ -151,7 +151,7 @@ type Restored struct {
 	Displaced []Displaced
 	// Poisoned are records that could not be read, and records of transactions
 	// that made a check panic. The latter are held aside. All of them stay in
-	// the journal, and Dump copies them.
+	// the journal, and Rotate copies them.
 	Poisoned []Poison
 }
 

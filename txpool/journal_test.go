@@ -129,7 +129,7 @@ func TestRestorePoisoned(t *testing.T) {
 	restored, err = newPool(t, w, journaled(fresh)).Restore(fresh.replay)
 	require.NoError(t, err)
 	require.Equal(t, 3, restored.Transactions)
-	require.Len(t, restored.Poisoned, 5, "Dump copies what could not be read")
+	require.Len(t, restored.Poisoned, 5, "Rotate copies what could not be read")
 }
 
 // A transaction that cannot be written to the journal is not stored.
@@ -149,7 +149,7 @@ func TestJournalFails(t *testing.T) {
 }
 
 // A host can begin a new journal.
-func TestDump(t *testing.T) {
+func TestRotate(t *testing.T) {
 	w, m, fresh := newWorld(), new(memory), new(memory)
 	p := newPool(t, w, journaled(m))
 	add(t, p, tx(0, 0, 2), tx(0, 1, 2), tx(1, 0, 5), tx(2, 3, 2))

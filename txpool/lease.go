@@ -39,14 +39,6 @@ func (p *Pool) openLease() *Lease {
 // renew makes the lease live for Config.LeaseLifetime from now on.
 func (l *Lease) renew() { l.expires = l.pool.cfg.Now().Add(l.pool.cfg.LeaseLifetime) }
 
-func hashesOf(txs []*types.Transaction) []common.Hash {
-	hashes := make([]common.Hash, len(txs))
-	for i, tx := range txs {
-		hashes[i] = tx.Hash()
-	}
-	return hashes
-}
-
 // ID returns the number of the lease. A host can store it with its bundle to
 // find the lease after a restart: see Pool.Lease.
 func (l *Lease) ID() uint64 { return l.id }
@@ -80,9 +72,7 @@ func (l *Lease) Transactions() []*types.Transaction {
 	members := slices.Clone(l.txs)
 	l.pool.mu.Unlock()
 	txs := make([]*types.Transaction, 0, len(members))
-	for rest := members; len(rest) > 0; {
-		now := rest[:min(some, len(rest))]
-		rest = rest[len(now):]
+	for now := range slices.Chunk(members, some) {
 		l.pool.lock()
 		for _, e := range now {
 			if l.holds(e) {
@@ -107,9 +97,10 @@ func (l *Lease) Skipped() []Skip {
 }
 
 // Reject drops a transaction from the lease and the pool because it failed
-// while the block was built, and refuses it for Config.QuarantineTime. Later
-// transactions of the same sender cannot run in this block; give them back with
-// Return. Errors wrap ErrLeaseClosed or ErrNotLeased.
+// while the block was built, and refuses it for Config.QuarantineTime. reason
+// becomes Event.Reason; nil means ErrQuarantined. Later transactions of the same
+// sender cannot run in this block; give them back with Return. Errors wrap
+// ErrLeaseClosed or ErrNotLeased.
 func (l *Lease) Reject(hash common.Hash, reason error) error {
 	now := l.pool.clock()
 	return l.pass(hash, func(c *core, e *entry) { c.reject(e, reason, now) })
@@ -197,7 +188,8 @@ func (l *Lease) commitRecords() (records [][]byte) {
 // a transaction whose nonce counts as used. If the lease is already closed,
 // Release returns an error that wraps ErrLeaseClosed and changes nothing.
 func (l *Lease) Release() error {
-	return l.close(leaseReleased, giveBack(true))
+	defer l.pool.begin()()
+	return l.closeLocked(leaseReleased, giveBack(true))
 }
 
 // giveBack returns a function that gives transactions back to the pool. If they
@@ -210,14 +202,8 @@ func giveBack(bundled bool) func(*core, *account, []*entry) {
 	}
 }
 
-// close closes the lease and calls each with its transactions, grouped by
-// sender, in slices.
-func (l *Lease) close(kind Kind, each func(*core, *account, []*entry)) error {
-	defer l.pool.begin()()
-	return l.closeLocked(kind, each)
-}
-
-// closeLocked is close for a caller that holds p.long.
+// closeLocked closes the lease and calls each with its transactions, grouped by
+// sender, in slices. The caller holds p.long.
 func (l *Lease) closeLocked(kind Kind, each func(*core, *account, []*entry)) error {
 	p := l.pool
 	p.freeze()

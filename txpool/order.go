@@ -269,23 +269,7 @@ func (w *tipWalk) passed(e *entry) bool {
 }
 
 func (w *tipWalk) visit(f func(*account)) {
-	n, from := 0, w.at
-	each := func(r ranked) bool {
-		if n++; n > stride {
-			return false
-		}
-		w.at = r
-		f(r.entry.account)
-		return true
-	}
-	if from.entry == nil {
-		w.index.Ascend(each)
-	} else {
-		w.index.AscendGreaterOrEqual(from, each)
-	}
-	if w.at == from {
-		w.ended = true
-	}
+	w.ended = visitSome(w.index, &w.at, func(r ranked) { f(r.entry.account) })
 }
 
 // scoreWalk walks two lists at the same time: the one by score and the one by
@@ -310,26 +294,29 @@ func (w *scoreWalk) bound() place {
 }
 
 func (w *scoreWalk) visit(f func(*account)) {
-	w.scored = visitRated(w.ratings.byScore, &w.score, f)
-	w.aged = visitRated(w.ratings.byAge, &w.age, f)
+	account := func(r rated) { f(r.entry.account) }
+	w.scored = visitSome(w.ratings.byScore, &w.score, account)
+	w.aged = visitSome(w.ratings.byAge, &w.age, account)
 }
 
-// visitRated visits the next few entries of a list. It reports whether the list
-// has ended.
-func visitRated(list *btree.BTreeG[rated], at *rated, f func(*account)) bool {
+// visitSome visits the next few elements of an index from at on, which it
+// advances. It reports whether the index has ended. The zero value is the
+// beginning.
+func visitSome[T comparable](index *btree.BTreeG[T], at *T, f func(T)) (ended bool) {
+	var beginning T
 	n, from := 0, *at
-	each := func(r rated) bool {
+	each := func(r T) bool {
 		if n++; n > stride {
 			return false
 		}
 		*at = r
-		f(r.entry.account)
+		f(r)
 		return true
 	}
-	if from.entry == nil {
-		list.Ascend(each)
+	if from == beginning {
+		index.Ascend(each)
 	} else {
-		list.AscendGreaterOrEqual(from, each)
+		index.AscendGreaterOrEqual(from, each)
 	}
 	return *at == from
 }

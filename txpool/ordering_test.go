@@ -74,3 +74,16 @@ type tips struct{}
 
 func (tips) Score(c Candidate) int64   { return ByTip{}.Score(c) }
 func (tips) Bonus(time.Duration) int64 { return 0 }
+
+// Pending and sessions give transactions of equal price in the same order: by
+// their own arrival, not by that of their sender's first transaction.
+func TestPendingIsTheOrderOfASession(t *testing.T) {
+	first, second, third := tx(0, 0, 5), tx(1, 0, 5), tx(0, 1, 5)
+	p := newPool(t, newWorld(), nil)
+	for _, tx := range []*types.Transaction{first, second, third} {
+		require.NoError(t, p.Add(tx))
+	}
+	want := []*types.Transaction{first, second, third}
+	require.Equal(t, want, p.Pending())
+	require.Equal(t, want, p.Drain(Budget{}).Transactions())
+}

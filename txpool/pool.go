@@ -16,7 +16,8 @@ import (
 // Pool is a transaction pool. It is safe for concurrent use. Pool starts at
 // most one background goroutine. It delivers queued events to Config.Observe
 // and to subscriptions when they are produced faster than the calling
-// goroutines can deliver them, and exits when the queue is empty.
+// goroutines can deliver them, and exits when the queue is empty. A timer also
+// calls the pool while it has transactions or leases: see Config.Lifetime.
 type Pool struct {
 	cfg        Config
 	lenient    Config // for transactions that come back
@@ -33,8 +34,8 @@ type Pool struct {
 	timing    sync.Mutex  // held while the timer's function runs
 	closed    bool
 
-	// long is held by calls that work in slices (drains, commits, releases,
-	// resets and sweeps), so that they exclude one another.
+	// long is held by calls that work in slices, such as Next, Commit, Release,
+	// Reset and CleanupExpired, so that they exclude one another.
 	long sync.Mutex
 
 	mu       sync.Mutex   // held for one slice at most
@@ -189,7 +190,7 @@ func (p *Pool) Remove(hash common.Hash) error {
 
 // Reject drops a transaction that failed while a block was built, even from an
 // open lease, and refuses it for Config.QuarantineTime (invariant I14). reason
-// becomes Event.Reason. The error wraps ErrNotFound.
+// becomes Event.Reason; nil means ErrQuarantined. The error wraps ErrNotFound.
 func (p *Pool) Reject(hash common.Hash, reason error) error {
 	now := p.clock()
 	defer p.begin()() // not between the record of a commit and the commit
@@ -259,8 +260,8 @@ func (p *Pool) hold(f func(*core) error) (err error, more bool) {
 	return err, more
 }
 
-// begin starts a call that works in slices. The caller must call end when it is
-// done.
+// begin takes p.long for a call that works in slices. The caller must call end
+// when it is done.
 func (p *Pool) begin() (end func()) {
 	p.long.Lock()
 	return func() {

@@ -171,10 +171,10 @@ func (p *Pool) beginHead(head *Head) {
 		c.patient = true // returning transactions fill the gaps
 		c.keeping = len(head.Reverted) > 0
 		if head.Touched == nil || len(head.Touched) > slice {
-			c.cache.clear()
+			c.cache.Purge()
 		} else {
 			for _, address := range head.Touched {
-				c.cache.forget(address)
+				c.cache.Remove(address)
 			}
 		}
 		c.fees.unblock(len(head.Reverted))
@@ -186,9 +186,7 @@ func (p *Pool) beginHead(head *Head) {
 func (p *Pool) include(blocks []Block) {
 	at := p.clock()
 	for _, b := range blocks {
-		for rest := b.Transactions; len(rest) > 0; {
-			now := rest[:min(slice, len(rest))]
-			rest = rest[len(now):]
+		for now := range slices.Chunk(b.Transactions, slice) {
 			p.pause()
 			_ = p.step(func(c *core) error {
 				for _, tx := range now {
@@ -221,9 +219,7 @@ func (p *Pool) includeOne(c *core, tx *types.Transaction, at int64) {
 // that do not come back.
 func (p *Pool) revert(blocks []Block) {
 	for _, b := range blocks {
-		for rest := b.Transactions; len(rest) > 0; {
-			now := rest[:min(slice, len(rest))]
-			rest = rest[len(now):]
+		for now := range slices.Chunk(b.Transactions, slice) {
 			p.pause()
 			senders := make([]common.Address, len(now))
 			known := make([]bool, len(now))
@@ -249,9 +245,7 @@ func (p *Pool) revert(blocks []Block) {
 
 // readAgain reads accounts again if the pool stores data for them.
 func (p *Pool) readAgain(addresses []common.Address) {
-	for rest := addresses; len(rest) > 0; {
-		now := rest[:min(slice, len(rest))]
-		rest = rest[len(now):]
+	for now := range slices.Chunk(addresses, slice) {
 		p.pause()
 		p.refresh(now)
 	}

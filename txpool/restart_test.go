@@ -113,8 +113,8 @@ func TestLeaseNumbersAfterRestart(t *testing.T) {
 	}
 }
 
-// Dump, then Restore is the same pool.
-func TestDumpRestore(t *testing.T) {
+// Rotate, then Restore gives the same pool.
+func TestRotateRestore(t *testing.T) {
 	h := newHost(t, nil)
 	for i := range 3 {
 		for n := range uint64(3) {

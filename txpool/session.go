@@ -16,7 +16,8 @@ import (
 //
 // The transactions are in one lease, which grows with the session and does not
 // expire while the session's context lives. A session ends with Commit, Release
-// or Seal, or when its lease is closed. It must not be used by several goroutines concurrently.
+// or Seal, or when its lease is closed. It must not be used by several
+// goroutines concurrently.
 type Session struct {
 	pool   *Pool
 	ctx    context.Context
@@ -151,8 +152,9 @@ func (s *Session) Used(gas, bytes uint64) {
 
 // Fail drops the last transaction of Next from the pool, because it failed, and
 // refuses it for Config.QuarantineTime (invariant I14). reason becomes
-// Event.Reason. The session takes no other transaction of its sender. It does
-// nothing if there is no unanswered transaction.
+// Event.Reason; nil means ErrQuarantined. The session takes no other
+// transaction of its sender. It does nothing if there is no unanswered
+// transaction.
 func (s *Session) Fail(reason error) {
 	now := s.pool.clock()
 	s.dismiss("", func(c *core, e *entry) { c.reject(e, reason, now) })
