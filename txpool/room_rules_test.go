@@ -125,7 +125,7 @@ func TestRemovedBeforeALease(t *testing.T) {
 	require.Len(t, l.Transactions(), 1)
 }
 
-// An eviction leaves leased transactions where they are.
+// An eviction does not move leased transactions.
 func TestEvictedBeforeALease(t *testing.T) {
 	p := newPool(t, newWorld(), tiny(2, 2))
 	add(t, p, tx(0, 0, 2), tx(0, 1, 2))
@@ -240,7 +240,7 @@ func TestNextBaseFee(t *testing.T) {
 	add(t, p, capped(2, 0, 1, 19))
 }
 
-// A replacement displaces no later transaction of its own sender.
+// A replacement displaces no later transaction of the same sender.
 func TestReplacementKeepsItsSuccessors(t *testing.T) {
 	first, second := padded(0, 0, 100), padded(0, 1, 100)
 	p := newPool(t, newWorld(), func(c *Config) { c.MaxTxSize, c.MaxPendingBytes = 300, weigh(first, second) })

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// runs takes all transactions of a session, with what each uses at most, and
-// requires them in order.
+// runs takes all transactions of a session, each with its gas limit, and requires
+// them in order.
 func runs(t *testing.T, s *Session, want ...*types.Transaction) {
 	t.Helper()
 	var have []*types.Transaction
