@@ -18,8 +18,9 @@ import (
 //	decide        the sender's chain and the pool          decide.go
 //	apply         the pool changes, and events tell of it  apply.go
 //
-// The first two rooms work without the pool's lock, cheap checks first. The
-// other two work under it.
+// The first two rooms work without the pool's lock, cheap checks first. They
+// take it for two short looks: glance and preview. The other two rooms work
+// under it.
 
 // candidate is a transaction that is being added to the pool.
 type candidate struct {

@@ -6,8 +6,9 @@ import (
 )
 
 // apply is the last room of admission, and the only way in which transactions
-// enter the pool, leave it and move in it. It carries a plan out and emits the
-// events.
+// enter the pool. It carries a plan out and emits the events. Transactions leave
+// here too, except those that are committed (core.commit) and those that
+// arrangeFrom refuses to promote.
 func (c *core) apply(p plan) {
 	a := p.account
 	for _, l := range p.leaves {

@@ -10,8 +10,8 @@ import (
 
 // plan is a decision about one account: the transaction that enters and its
 // place, the one that it replaces, those that must go with their reasons, and
-// those that return from a lease. Every change of the pool is a plan. Deciding
-// changes nothing; apply carries the plan out.
+// those that return from a lease. Deciding changes nothing; apply carries the
+// plan out.
 type plan struct {
 	account *account
 	// index is the index in the account's chain from which places may change.
@@ -42,7 +42,8 @@ type leaving struct {
 }
 
 // decide is the third room of admission. It returns the plan that admits a
-// transaction, or the error that refuses it, and changes nothing.
+// transaction, or the error that refuses it. It changes nothing in the pool; of
+// the transaction itself it sets rank and seq.
 func (c *core) decide(a *account, e *entry) (plan, error) {
 	if e.exempt {
 		return c.decideReturned(a, e)

@@ -2,6 +2,7 @@
 // transactions until they are in an enqueued bundle.
 //
 //	pool, err := txpool.New(txpool.DefaultConfig(chainID), state)
+//	defer pool.Close()
 //	hash, err := pool.AddRaw(raw)           // from eth_sendRawTransaction
 //	session := pool.Build(ctx, txpool.Budget{Gas: 30_000_000})
 //	for tx := session.Next(); tx != nil; tx = session.Next() {

@@ -17,7 +17,8 @@ import (
 // most one background goroutine. It delivers queued events to Config.Observe
 // and to subscriptions when they are produced faster than the calling
 // goroutines can deliver them, and exits when the queue is empty. A timer also
-// calls the pool while it has transactions or leases: see Config.Lifetime.
+// calls the pool while it has transactions or leases, until Close: see
+// Config.Lifetime.
 type Pool struct {
 	cfg        Config
 	lenient    Config // for transactions that come back
