@@ -28,8 +28,8 @@ type candidate struct {
 	private bool
 	back    bool // acknowledged before; exempt from caps
 	// origin is the record that a held or restored transaction comes from. It has
-	// the time of admission and the privacy, also if a check refuses the
-	// transaction before there is an entry. It is nil for all others.
+	// the time of admission, also if a check refuses the transaction before there
+	// is an entry. It is nil for all others.
 	origin *past
 
 	entry *entry // after the first room
@@ -123,7 +123,7 @@ func (p *Pool) inspect(t *candidate, now int64) error {
 	}
 	e.prefix, e.at, e.exempt, e.private = hashPrefix(t.tx.Hash()), now, t.back, t.private
 	if t.origin != nil {
-		e.at, e.private = min(t.origin.at, now), t.origin.private
+		e.at = min(t.origin.at, now)
 	}
 	t.entry = e
 	return nil

@@ -39,9 +39,8 @@
 //
 // The floor starts at Config.MinGasPrice and follows the median price of recent
 // blocks that were more than half full, by at most an eighth per block. If the
-// pool is more than 70 % full, newcomers pay more. A rollup with a base fee
-// (EIP-1559) uses [DefaultConfigEIP1559] and passes the base fee to
-// [Pool.Reset].
+// pool is more than 70 % full, newcomers pay more. A rollup with a base fee uses
+// [DefaultConfigEIP1559] and passes the base fee to [Pool.Reset].
 //
 // The pool resists attacks by rules I1 to I15 of docs/invariants.md. For
 // example, a transaction that cannot run never displaces one that can (I1), and

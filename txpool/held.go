@@ -128,11 +128,10 @@ func (t *candidate) departs(kind Kind) Event {
 
 // aside holds a transaction aside that came back.
 func (p *Pool) aside(c *core, t *candidate, now int64) {
-	hash := t.tx.Hash()
-	o := &past{tx: t.tx, at: now, private: c.secret.find(hashPrefix(hash), now) > 0, err: t.err}
+	o := &past{tx: t.tx, at: now, private: t.private, err: t.err}
 	switch {
 	case t.origin != nil:
-		o.at, o.private = min(t.origin.at, now), t.origin.private
+		o.at = min(t.origin.at, now)
 	case t.entry != nil:
 		o.at, o.private = t.entry.at, t.entry.private
 	}

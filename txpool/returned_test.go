@@ -7,6 +7,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 )
 
@@ -113,9 +114,11 @@ func TestHeldIsForgottenWhenAdmitted(t *testing.T) {
 // back. It does not matter whether its account cannot be read or a check refuses
 // it.
 func TestHeldStaysPrivate(t *testing.T) {
+	extra := new(uint256.Int)
 	for name, trouble := range map[string]func(*world, *refusing){
-		"account": func(w *world, _ *refusing) { w.broken[addr(0)] = errNoDisk },
-		"check":   func(_ *world, r *refusing) { r.next = 1000 },
+		"account":    func(w *world, _ *refusing) { w.broken[addr(0)] = errNoDisk },
+		"check":      func(_ *world, r *refusing) { r.next = 1000 },
+		"inspection": func(*world, *refusing) { extra.SetAllOne() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, r := newWorld(), new(refusing)
@@ -123,6 +126,7 @@ func TestHeldStaysPrivate(t *testing.T) {
 			p := newPool(t, w, func(c *Config) {
 				r.config(c)
 				c.Observe = func(e Event) { events = append(events, e) }
+				c.ExtraCost = func(*types.Transaction) *uint256.Int { return extra }
 			})
 			secret, lost := tx(0, 0, 2), tx(0, 1, 2)
 			require.NoError(t, p.AddPrivate(secret))
@@ -131,6 +135,7 @@ func TestHeldStaysPrivate(t *testing.T) {
 			trouble(w, r)
 			require.Len(t, p.Reset(Head{Reverted: []Block{blockOf(secret, lost)}}), 2)
 			r.next = 0
+			extra.Clear()
 			delete(w.broken, addr(0))
 			p.Reset(Head{})
 			require.Equal(t, StatusPending, p.Status(secret.Hash()))
@@ -233,6 +238,9 @@ func TestHeldReturnsIntoAShortBalance(t *testing.T) {
 	require.Zero(t, p.CleanupExpired())
 	require.NoError(t, p.CheckAll())
 	require.Equal(t, "pk", statuses(p, 0, 2))
+	w.balance(0, unit+1)
+	require.Empty(t, p.Reset(Head{}))
+	require.Equal(t, "pk", statuses(p, 0, 2))
 }
 
 // A private transaction that a newcomer displaced, and that is in the pool again
@@ -331,12 +339,13 @@ func TestHeldTakesBytes(t *testing.T) {
 	w := newWorld()
 	big := padded(0, 0, 900)
 	p := newPool(t, w, func(c *Config) {
-		c.MaxTxSize, c.MaxPendingBytes, c.MaxParkedBytes, c.MaxQueuedBytes = 1300, 1300, 1300, 1300
+		c.MaxTxSize, c.MaxPendingBytes, c.MaxParkedBytes, c.MaxQueuedBytes = 1300, 3000, 1300, 1300
 	})
 	w.broken[addr(0)] = errNoDisk
-	require.Len(t, p.Reset(Head{Reverted: []Block{blockOf(big)}}), 1)
+	require.Len(t, p.Reset(Head{Reverted: []Block{blockOf(big, padded(0, 1, 900))}}), 2)
 	add(t, p, tx(1, 0, 2))
 	refuse(t, p, padded(2, 0, 100), ErrPoolFull)
+	require.Less(t, weigh(tx(1, 0, 2), padded(2, 0, 100)), uint64(3000))
 }
 
 // A pool that is above its bound after a restart with smaller caps takes

@@ -352,7 +352,9 @@ func (h *promise) ofTheWorld() map[string]func(*rapid.T) {
 		"time": func(t *rapid.T) {
 			h.world.advance(time.Duration(rapid.IntRange(0, 40).Draw(t, "minutes")) * time.Minute)
 			for _, l := range h.leases {
-				h.cameBack(l.Transactions())
+				if !l.bundled && !h.world.clock().Before(l.Expires()) {
+					h.cameBack(l.Transactions())
+				}
 			}
 			h.pool.CleanupExpired()
 		},

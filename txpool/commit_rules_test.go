@@ -1,0 +1,229 @@
+package txpool
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/stretchr/testify/require"
+)
+
+// appends is a journal that lists the kinds of the records of each write.
+type appends struct {
+	memory
+	writes []string
+}
+
+func (a *appends) Append(records ...[]byte) error {
+	if err := a.memory.Append(records...); err != nil {
+		return err
+	}
+	kinds := ""
+	for _, r := range records {
+		kinds += string(r[:1])
+	}
+	a.writes = append(a.writes, kinds)
+	return nil
+}
+
+// A commit is one write: the lease if the journal does not have it, the commit,
+// and its inclusions.
+func TestCommitIsOneWrite(t *testing.T) {
+	for sealed, want := range map[bool][]string{false: {"OCII"}, true: {"O", "CII"}} {
+		j := new(appends)
+		p := newPool(t, newWorld(), func(c *Config) { c.Journal = j })
+		add(t, p, tx(0, 0, 9), tx(0, 1, 9))
+		j.writes = nil
+		s := p.Build(context.Background(), Budget{})
+		for s.Next() != nil {
+		}
+		if sealed {
+			_, err := s.Seal()
+			require.NoError(t, err)
+		}
+		require.NoError(t, s.Commit())
+		require.Equal(t, want, j.writes)
+	}
+}
+
+// A lease whose commit the journal refused changes nothing and does not expire,
+// because its transactions may be in a bundle.
+func TestRefusedCommitDoesNotExpire(t *testing.T) {
+	w, m := newWorld(), new(memory)
+	p := newPool(t, w, journaled(m))
+	add(t, p, tx(0, 0, 9))
+	l := p.Drain(Budget{})
+	m.broken = errNoDisk
+	require.ErrorIs(t, l.Commit(), ErrJournal)
+	require.Len(t, l.Transactions(), 1)
+	w.advance(10 * time.Minute)
+	p.CleanupExpired()
+	require.Same(t, l, p.Lease(l.ID()))
+	require.Len(t, l.Transactions(), 1)
+	m.broken = nil
+	require.NoError(t, l.Commit())
+	require.Zero(t, p.Size())
+}
+
+// A transaction that was returned from a lease leaves when the commit of a later
+// one uses its nonce.
+func TestCommitUsesEarlierNonces(t *testing.T) {
+	p := newPool(t, newWorld(), nil)
+	add(t, p, tx(0, 0, 9), tx(0, 1, 9))
+	l := p.Drain(Budget{})
+	require.NoError(t, l.Return(tx(0, 0, 9).Hash()))
+	require.NoError(t, l.Commit())
+	require.Zero(t, p.Size())
+	require.NoError(t, p.CheckAll())
+}
+
+// A reverted transaction costs nothing although its account cannot be read.
+func TestRevertedCostsNothing(t *testing.T) {
+	w := newWorld()
+	p := newPool(t, w, nil)
+	add(t, p, tx(0, 0, 10), tx(0, 1, 10))
+	require.NoError(t, p.Drain(Budget{Count: 1}).Commit())
+	w.broken[addr(0)] = errNoDisk
+	require.Len(t, p.Reset(Head{Reverted: []Block{blockOf(tx(0, 0, 10))}}), 1)
+	require.NoError(t, p.CheckAll())
+}
+
+// restart returns a pool that a journal restored.
+func restart(t *testing.T, w *world, m *memory) *Pool {
+	t.Helper()
+	p := newPool(t, w, journaled(m))
+	_, err := p.Restore(m.replay)
+	require.NoError(t, err)
+	require.NoError(t, p.CheckAll())
+	return p
+}
+
+// Rotate copies all senders, in the order of arrival, and the pool continues
+// with the new journal.
+func TestRotateCopiesAll(t *testing.T) {
+	w, old, next := newWorld(), new(memory), new(memory)
+	p := newPool(t, w, journaled(old))
+	var all []*types.Transaction
+	for i := range 63 {
+		all = append(all, tx(62-i, 0, 5))
+	}
+	add(t, p, all...)
+	require.NoError(t, p.Rotate(next))
+	written := len(old.records)
+	add(t, p, tx(63, 0, 5))
+	require.Len(t, old.records, written)
+	require.Equal(t, hashes(append(all, tx(63, 0, 5))), hashes(restart(t, w, next).Pending()))
+}
+
+// A new journal gets what changes while it is written.
+func TestRotateFollowsChanges(t *testing.T) {
+	next := new(memory)
+	p := newPool(t, newWorld(), journaled(new(memory)))
+	p.out.next = next // as while Rotate runs
+	add(t, p, tx(0, 0, 5))
+	require.Len(t, next.records, 1)
+	next.broken = errNoDisk
+	add(t, p, tx(1, 0, 5))
+	require.ErrorIs(t, p.Rotate(new(memory)), errNoDisk)
+	require.NoError(t, p.Rotate(new(memory)), "the failure does not remain")
+}
+
+// hooked is a journal that calls a function before each write.
+type hooked struct {
+	memory
+	before func(write int)
+	writes int
+}
+
+func (h *hooked) Append(records ...[]byte) error {
+	h.writes++
+	h.before(h.writes)
+	return h.memory.Append(records...)
+}
+
+// A transaction that leaves while Rotate runs, before it is copied, is not in the
+// new journal.
+func TestRotateLeavesOutWhatLeft(t *testing.T) {
+	p := newPool(t, newWorld(), journaled(new(memory)))
+	add(t, p, tx(0, 0, 5), tx(1, 0, 5))
+	removed := make(chan error, 1)
+	next := &hooked{before: func(write int) {
+		if write != 2 { // the senders; then come the transactions
+			return
+		}
+		go func() { removed <- p.Remove(tx(0, 0, 5).Hash()) }()
+		for p.Get(tx(0, 0, 5).Hash()) != nil {
+			runtime.Gosched()
+		}
+	}}
+	require.NoError(t, p.Rotate(next))
+	require.NoError(t, <-removed)
+	copies := 0
+	for _, record := range next.records {
+		if record[0] == recordAdded {
+			copies++
+		}
+	}
+	require.Equal(t, 1, copies)
+}
+
+// A session that still takes transactions is not in a new journal. Its commit is.
+func TestRotateDuringSession(t *testing.T) {
+	w, next := newWorld(), new(memory)
+	p := newPool(t, w, journaled(new(memory)))
+	add(t, p, tx(0, 0, 5))
+	s := p.Build(context.Background(), Budget{})
+	require.NotNil(t, s.Next())
+	require.NoError(t, p.Rotate(next))
+	again := restart(t, w, next)
+	require.Empty(t, again.Leases())
+	require.Equal(t, 1, again.Stats().Pending)
+	next = new(memory)
+	require.NoError(t, p.Rotate(next))
+	require.NoError(t, s.Commit())
+	require.Zero(t, restart(t, w, next).Size())
+}
+
+// failing is a journal that refuses all writes from the n-th on.
+type failing struct {
+	memory
+	left int
+}
+
+func (f *failing) Append(records ...[]byte) error {
+	if f.left--; f.left < 0 {
+		return errors.New("no disk")
+	}
+	return f.memory.Append(records...)
+}
+
+// If the new journal refuses any of its records, the pool continues with the old
+// one, and the next Rotate succeeds.
+func TestRotateFails(t *testing.T) {
+	w, old := newWorld(), new(memory)
+	p := newPool(t, w, journaled(old))
+	add(t, p, tx(0, 0, 5))
+	nonce := uint64(1)
+	for writes := 0; ; writes++ {
+		next := &failing{left: writes}
+		err := p.Rotate(next)
+		if err == nil {
+			next.left = 100
+		}
+		written := len(old.records)
+		add(t, p, tx(0, nonce, 5))
+		nonce++
+		if err == nil {
+			require.Len(t, old.records, written)
+			require.Equal(t, int(nonce), restart(t, w, &next.memory).Size())
+			return
+		}
+		require.ErrorIs(t, err, ErrJournal)
+		require.Len(t, old.records, written+1)
+		require.Nil(t, p.out.next)
+		require.Less(t, writes, 10)
+	}
+}

@@ -1,0 +1,82 @@
+package txpool
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Expired transactions leave with the next Add, Build or Reset.
+func TestExpiryInOtherCalls(t *testing.T) {
+	for name, call := range map[string]func(*Pool){
+		"Add":   func(p *Pool) { _ = p.Add(tx(0, 0, 1)) },
+		"Build": func(p *Pool) { p.Build(context.Background(), Budget{}) },
+		"Reset": func(p *Pool) { p.Reset(Head{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			p := newPool(t, w, nil)
+			add(t, p, tx(0, 0, 2))
+			w.advance(time.Hour)
+			call(p)
+			require.Equal(t, StatusUnknown, p.Status(tx(0, 0, 2).Hash()))
+			require.NoError(t, p.CheckAll())
+		})
+	}
+}
+
+// One Add after the other visits all senders.
+func TestExpiryInSlices(t *testing.T) {
+	w := newWorld()
+	p := newPool(t, w, nil)
+	for i := range 60 {
+		add(t, p, tx(i, 0, 2))
+	}
+	w.advance(time.Hour)
+	for i := range 4 {
+		add(t, p, tx(60+i, 0, 2))
+	}
+	require.Equal(t, 4, p.Size())
+}
+
+// A pool that the host does not call drops expired transactions too, also after a
+// restart. If the clock is the host's, it waits for a call.
+func TestExpiryByTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, m := newWorld(), new(memory)
+		own := func(c *Config) { c.Now, c.Journal = nil, m }
+		p := newPool(t, w, own)
+		add(t, p, tx(0, 0, 2))
+		time.Sleep(30 * time.Minute)
+		m = &memory{records: slices.Clone(m.records)} // the two pools run concurrently
+		again := newPool(t, w, own)
+		_, err := again.Restore(m.replay)
+		require.NoError(t, err)
+		hosts := newPool(t, w, nil)
+		add(t, hosts, tx(0, 0, 2))
+		w.advance(2 * time.Hour)
+		require.Equal(t, 1, again.Size())
+		time.Sleep(40 * time.Minute)
+		require.Zero(t, p.Size())
+		require.Zero(t, again.Size())
+		require.Equal(t, 1, hosts.Size())
+	})
+}
+
+// An expired transaction stays while a later one in line stays. One behind a gap
+// does not keep it.
+func TestExpiryOfParents(t *testing.T) {
+	w := newWorld()
+	p := newPool(t, w, nil)
+	add(t, p, tx(0, 0, 2), tx(1, 0, 2))
+	w.advance(30 * time.Minute)
+	add(t, p, tx(0, 1, 2), tx(1, 2, 2))
+	w.advance(30 * time.Minute)
+	p.CleanupExpired()
+	require.Equal(t, "pp", statuses(p, 0, 2))
+	require.Equal(t, "--q", statuses(p, 1, 3))
+}

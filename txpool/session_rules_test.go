@@ -1,0 +1,220 @@
+package txpool
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/stretchr/testify/require"
+)
+
+// runs takes all transactions of a session, each with its gas limit, and requires
+// them in order.
+func runs(t *testing.T, s *Session, want ...*types.Transaction) {
+	t.Helper()
+	var have []*types.Transaction
+	for tx := s.Next(); tx != nil; tx = s.Next() {
+		have = append(have, tx)
+	}
+	require.Equal(t, hashes(want), hashes(have))
+}
+
+// The number of transactions of a sender in a row begins again after one of
+// another sender.
+func TestSessionRowBeginsAgain(t *testing.T) {
+	p := newPool(t, newWorld(), nil)
+	add(t, p, tx(0, 0, 9), tx(0, 1, 9), tx(0, 2, 9), tx(0, 3, 9), tx(0, 4, 9), tx(1, 0, 5), tx(2, 0, 3))
+	s := p.Build(context.Background(), Budget{PerSender: 2})
+	runs(t, s, tx(0, 0, 9), tx(0, 1, 9), tx(1, 0, 5), tx(0, 2, 9), tx(0, 3, 9), tx(2, 0, 3), tx(0, 4, 9))
+}
+
+// A session takes no transaction of a sender whose earlier one was postponed.
+// The postponed one is not exempt from the caps.
+func TestSessionPutsSenderAside(t *testing.T) {
+	p := newPool(t, newWorld(), nil)
+	add(t, p, tx(0, 0, 9), tx(0, 1, 9), tx(1, 0, 5))
+	s := p.Build(context.Background(), Budget{})
+	require.Equal(t, tx(0, 0, 9).Hash(), s.Next().Hash())
+	s.Later()
+	runs(t, s, tx(1, 0, 5))
+	require.Len(t, s.Skipped(), 2)
+	require.Equal(t, []SkipReason{SkipLater, SkipAncestor}, []SkipReason{s.Skipped()[0].Reason, s.Skipped()[1].Reason})
+	require.Zero(t, p.Stats().Exempt)
+	require.NoError(t, s.Release())
+	require.Zero(t, p.Stats().Exempt, "there was no bundle")
+	require.NoError(t, p.CheckAll())
+}
+
+// A sender's next transaction goes after better ones of senders that the session
+// has not visited yet.
+func TestSessionVisitsBeforeItTakes(t *testing.T) {
+	p := newPool(t, newWorld(), nil)
+	want := []*types.Transaction{tx(0, 0, 20)}
+	for i := range 12 {
+		want = append(want, tx(1+i, 0, 10))
+	}
+	want = append(want, tx(0, 1, 1))
+	add(t, p, want...)
+	runs(t, p.Build(context.Background(), Budget{}), want...)
+}
+
+// A newcomer of a sender that the session knows goes after better ones.
+func TestSessionFindsThePlaceOfNewcomers(t *testing.T) {
+	p := newPool(t, newWorld(), nil)
+	add(t, p, tx(0, 0, 10), tx(1, 0, 8))
+	s := p.Build(context.Background(), Budget{})
+	require.Equal(t, tx(0, 0, 10).Hash(), s.Next().Hash())
+	add(t, p, tx(0, 1, 5), tx(2, 0, 9))
+	runs(t, s, tx(2, 0, 9), tx(1, 0, 8), tx(0, 1, 5))
+}
+
+// A sender that left during a session does not disturb one that came in its
+// place.
+func TestSessionWithAReusedAccount(t *testing.T) {
+	p := newPool(t, newWorld(), nil)
+	var want []*types.Transaction
+	for i := range 20 {
+		add(t, p, tx(i, 0, 10))
+		want = append(want, tx(i, 0, 10))
+	}
+	s := p.Build(context.Background(), Budget{})
+	require.Equal(t, want[0].Hash(), s.Next().Hash())
+	require.NoError(t, p.Remove(want[1].Hash()))
+	add(t, p, tx(30, 0, 1))
+	runs(t, s, append(want[2:], tx(30, 0, 1))...)
+}
+
+// A session does not take a transaction that the state does not allow any more,
+// and lists it.
+func TestSessionReadsAccounts(t *testing.T) {
+	w := newWorld()
+	p := newPool(t, w, nil)
+	add(t, p, tx(0, 0, 9), tx(1, 0, 5))
+	w.nonce(0, 1)
+	s := p.Build(context.Background(), Budget{})
+	runs(t, s, tx(1, 0, 5))
+	require.Len(t, s.Skipped(), 1)
+	require.Equal(t, SkipChanged, s.Skipped()[0].Reason)
+	require.Equal(t, tx(0, 0, 9).Hash(), s.Skipped()[0].Tx.Hash())
+}
+
+// Each answer renews the lease. It does not expire while the session's context
+// lives, and expires when that is done. Next then returns nil.
+func TestSessionLease(t *testing.T) {
+	w := newWorld()
+	p := newPool(t, w, nil)
+	add(t, p, tx(0, 0, 9), tx(1, 0, 5))
+	ctx, cancel := context.WithCancel(t.Context())
+	s := p.Build(ctx, Budget{})
+	require.NotNil(t, s.Next())
+	w.advance(30 * time.Second)
+	s.Used(txGas, 100)
+	require.Equal(t, w.clock().Add(time.Minute), s.Lease().Expires())
+	w.advance(2 * time.Minute)
+	p.CleanupExpired()
+	require.Same(t, s.Lease(), p.Lease(s.Lease().ID()))
+	require.Equal(t, w.clock().Add(time.Minute), s.Lease().Expires())
+	cancel()
+	require.Nil(t, s.Next())
+	w.advance(2 * time.Minute)
+	p.CleanupExpired()
+	require.Nil(t, p.Lease(s.Lease().ID()))
+	require.NoError(t, p.CheckAll())
+}
+
+// A session fills its data availability to the last byte.
+func TestSessionFillsDataAvailability(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) { c.DASize = func(*types.Transaction) uint64 { return 10 } })
+	add(t, p, tx(0, 0, 9), tx(1, 0, 5), tx(2, 0, 3))
+	runs(t, p.Build(context.Background(), Budget{DABytes: 20}), tx(0, 0, 9), tx(1, 0, 5))
+}
+
+// A sender's later transactions have the places of their prices when the session
+// ends.
+func TestPlacesAfterASession(t *testing.T) {
+	p := newPool(t, newWorld(), nil)
+	add(t, p, tx(0, 0, 2), tx(0, 1, 9), tx(1, 0, 5))
+	s := p.Build(context.Background(), Budget{Count: 1})
+	require.NoError(t, p.Remove(tx(1, 0, 5).Hash()))
+	require.Equal(t, tx(0, 0, 2).Hash(), s.Next().Hash())
+	add(t, p, tx(2, 0, 6))
+	lease, err := s.Seal()
+	require.NoError(t, err)
+	require.NoError(t, p.CheckAll())
+	require.Equal(t, hashes([]*types.Transaction{tx(0, 1, 9), tx(2, 0, 6)}), hashes(p.Pending()))
+	require.NoError(t, lease.Commit())
+}
+
+// aging orders by tip in gwei, and by age in minutes.
+type aging struct{}
+
+func (aging) Score(c Candidate) int64          { return int64(c.Tip / gwei) }
+func (aging) Bonus(waited time.Duration) int64 { return int64(waited / time.Minute) }
+
+// The best few by an Ordering are the same whether a session finds them by its
+// two indexes or Pending sorts everything.
+func TestSessionFollowsTheOrdering(t *testing.T) {
+	w := newWorld()
+	p := newPool(t, w, func(c *Config) { c.Ordering, c.Lifetime = aging{}, 24*time.Hour })
+	for i := range 60 {
+		add(t, p, tx(i, 0, int64(1+i*17%41)), tx(i, 1, int64(1+i*29%41)))
+		w.advance(time.Minute)
+	}
+	for i := 0; i < 60; i += 7 {
+		require.NoError(t, p.Remove(tx(i, 1, int64(1+i*29%41)).Hash()))
+	}
+	require.NoError(t, p.CheckAll())
+	all := hashes(p.Pending())
+	for _, count := range []int{1, 5, 30} {
+		l := p.Drain(Budget{Count: count})
+		require.Equal(t, all[:count], hashes(l.Transactions()))
+		require.NoError(t, l.Release())
+	}
+}
+
+// extreme gives the highest score to a high tip.
+type extreme struct{}
+
+func (extreme) Score(c Candidate) int64 {
+	if c.Tip > 5*gwei {
+		return math.MaxInt64
+	}
+	return 0
+}
+func (extreme) Bonus(time.Duration) int64 { return 1 }
+
+// A priority beyond the highest number is the highest number.
+func TestPriorityIsBounded(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) { c.Ordering = extreme{} })
+	add(t, p, tx(0, 0, 2), tx(1, 0, 9))
+	runs(t, p.Build(context.Background(), Budget{}), tx(1, 0, 9), tx(0, 0, 2))
+}
+
+// A transaction that failed is refused, and its sender's next one waits for the
+// nonce.
+func TestSessionFail(t *testing.T) {
+	p := newPool(t, newWorld(), nil)
+	add(t, p, tx(0, 0, 9), tx(0, 1, 9))
+	s := p.Build(context.Background(), Budget{})
+	require.NotNil(t, s.Next())
+	s.Fail(errors.New("reverted"))
+	require.Nil(t, s.Next())
+	require.ErrorIs(t, p.Add(tx(0, 0, 9)), ErrQuarantined)
+	require.NoError(t, s.Release())
+	require.Equal(t, "-q", statuses(p, 0, 2))
+}
+
+// A session counts the gas that a transaction used, and not its limit.
+func TestSessionCountsUsedGas(t *testing.T) {
+	p := newPool(t, newWorld(), nil)
+	large := sign(0, &types.LegacyTx{GasPrice: weiOf(9), Gas: 40_000, To: &common.Address{1}})
+	add(t, p, large, tx(1, 0, 5), tx(2, 0, 3))
+	s := p.Build(context.Background(), Budget{Gas: 2 * txGas})
+	require.Equal(t, large.Hash(), s.Next().Hash())
+	s.Used(txGas, large.Size())
+	runs(t, s, tx(1, 0, 5))
+}
