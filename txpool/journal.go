@@ -458,7 +458,7 @@ func (p *Pool) copyTo(next Journal, get func() [][]byte) error {
 // number of a lease, so that it is not used again.
 func (p *Pool) generalRecords() [][]byte {
 	records := [][]byte{number(recordReleased, p.lastID), p.core.fees.prices().record()}
-	for _, d := range p.core.departures.all(p.cfg.Now()) {
+	for _, d := range p.core.departures.all(p.time(p.clock())) {
 		records = append(records, d.record())
 	}
 	for _, o := range p.core.aside.txs {

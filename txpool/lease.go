@@ -1,6 +1,7 @@
 package txpool
 
 import (
+	"context"
 	"cmp"
 	"fmt"
 	"slices"
@@ -23,6 +24,22 @@ type Lease struct {
 	sealed  bool     // the journal has it
 	bundled bool     // Commit was called and failed
 	skipped func() []Skip
+}
+
+// Drain leases the best transactions whose gas limits and sizes fit into a
+// budget, and returns them in the order in which they should run. It is a
+// session that ends with Seal and in which each transaction uses all that it
+// may. A builder that executes transactions should use [Pool.Build]: most use
+// less gas than their limit, so Drain leaves blocks partly empty.
+//
+// The lease may be empty, but it must be committed or released.
+func (p *Pool) Drain(budget Budget) *Lease {
+	s := p.Build(context.Background(), budget)
+	defer s.Release() // does nothing after Seal, unless State panics
+	for s.Next() != nil {
+	}
+	lease, _ := s.Seal() // if the journal fails, the next Add returns the error
+	return lease
 }
 
 // openLease returns an empty lease.

@@ -56,6 +56,9 @@ type turn struct {
 // each sender from State again before it takes its first transaction. If ctx is
 // done, Next returns nil, and the lease expires after Config.LeaseLifetime.
 func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	p.expireDue()
 	s := &Session{pool: p, ctx: ctx, budget: budget, now: p.clock(), lease: p.openLease(), senders: make(map[common.Address]*turn)}
 	p.lock()
@@ -69,22 +72,6 @@ func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 	p.leases[s.lease.id] = s.lease
 	p.core.sessions = append(p.core.sessions, s)
 	return s
-}
-
-// Drain leases the best transactions whose gas limits and sizes fit into a
-// budget, and returns them in the order in which they should run. It is a
-// session that ends with Seal and in which each transaction uses all that it
-// may. A builder that executes transactions should use [Pool.Build]: most use
-// less gas than their limit, so Drain leaves blocks partly empty.
-//
-// The lease may be empty, but it must be committed or released.
-func (p *Pool) Drain(budget Budget) *Lease {
-	s := p.Build(context.Background(), budget)
-	defer s.Release() // does nothing after Seal, unless State panics
-	for s.Next() != nil {
-	}
-	lease, _ := s.Seal() // if the journal fails, the next Add returns the error
-	return lease
 }
 
 // Lease returns the session's lease.
