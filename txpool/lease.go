@@ -1,8 +1,8 @@
 package txpool
 
 import (
-	"context"
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"time"
