@@ -15,9 +15,10 @@ type Budget struct {
 	// and DABytes the sum of Config.DASize. A transaction may start if its
 	// encoding fits into the rest of Bytes.
 	Gas, Bytes, DABytes uint64
-	// PerSender is the maximum number of transactions of one sender in a row
-	// while another sender has one that fits. The best other sender goes next,
-	// and may give way to the first one after a single transaction.
+	// PerSender lets senders take turns. In each round, a sender has at most
+	// this number of transactions, and the best go first. The next round begins
+	// when no other sender has one that fits. So no sender has more in a row
+	// while another one waits.
 	PerSender int
 	// BaseFee is the base fee of the block, in wei per gas. Transactions that
 	// do not pay it are skipped. It does not change the order, and parked

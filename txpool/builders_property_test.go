@@ -42,8 +42,10 @@ type naive struct {
 	*Session
 	cancel context.CancelFunc
 	aside  map[common.Address]bool
+	taken  map[common.Address]int // in this round
 	last   common.Address
 	row    int
+	lost   bool // a transaction was not compared
 }
 
 func newBlocks(t *rapid.T) *blocks {
@@ -66,27 +68,30 @@ func (m *blocks) start(t *rapid.T) {
 func (n *naive) best() *entry {
 	c := n.pool.core
 	for !n.spent() {
-		var best *entry
-		alone := true
+		var best, rested *entry
+		resting := 0
 		for _, a := range c.list {
 			e := a.head()
 			switch {
 			case e == nil || n.aside[a.address]:
 				continue
-			case a.address == n.last && n.budget.PerSender > 0 && n.row >= n.budget.PerSender:
+			case n.rests(a.address):
+				rested = e
+				resting++
 				continue
 			}
-			alone = false
 			if best == nil || c.keyOf(e, n.now).before(c.keyOf(best, n.now)) {
 				best = e
 			}
 		}
 		if best == nil {
-			if alone && n.row > 0 {
-				n.row = 0
+			clear(n.taken)
+			if resting > 1 {
 				continue
 			}
-			return nil
+			if best = rested; best == nil {
+				return nil
+			}
 		}
 		if n.refuses(best) == "" {
 			return best
@@ -96,13 +101,19 @@ func (n *naive) best() *entry {
 	return nil
 }
 
+func (n *naive) rests(sender common.Address) bool {
+	k := n.budget.PerSender
+	return k > 0 && (n.taken[sender] >= k || sender == n.last && n.row >= k)
+}
+
 // next compares a session with its model.
 func (m *blocks) next(t *rapid.T, n *naive) {
 	n.pool.lock()
 	n.answer(n.limit())
 	running := n.lease.session == n.Session && n.ctx.Err() == nil
 	n.pool.mu.Unlock()
-	compare := len(m.pool.core.sessions) == 1 && m.synced()
+	compare := len(m.pool.core.sessions) == 1 && m.synced() && !n.lost
+	n.lost = !compare
 	var want *entry
 	if running {
 		want = n.best()
@@ -118,7 +129,9 @@ func (m *blocks) next(t *rapid.T, n *naive) {
 	case tx == nil:
 		return
 	}
-	if from := m.pool.core.all.get(tx.Hash()).account.address; from == n.last {
+	from := m.pool.core.all.get(tx.Hash()).account.address
+	n.taken[from]++
+	if from == n.last {
 		n.row++
 	} else {
 		n.last, n.row = from, 1
@@ -226,7 +239,7 @@ func (m *blocks) actions() map[string]func(*rapid.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			b := Budget{Count: rapid.IntRange(0, 6).Draw(t, "count"), PerSender: rapid.IntRange(0, 2).Draw(t, "per sender"),
 				Gas: rapid.SampledFrom([]uint64{0, 100_000, 30_000}).Draw(t, "gas"), Bytes: rapid.SampledFrom([]uint64{0, 400}).Draw(t, "bytes")}
-			m.sessions = append(m.sessions, &naive{Session: m.pool.Build(ctx, b), cancel: cancel, aside: make(map[common.Address]bool)})
+			m.sessions = append(m.sessions, &naive{Session: m.pool.Build(ctx, b), cancel: cancel, aside: make(map[common.Address]bool), taken: make(map[common.Address]int)})
 		},
 		"next":  func(t *rapid.T) { m.next(t, m.session(t)) },
 		"next2": func(t *rapid.T) { m.next(t, m.session(t)) },

@@ -58,7 +58,7 @@ func TestBudgets(t *testing.T) {
 		"gas":        {Budget{Gas: 99_000}, []int{2, 3, 4, 5}, []SkipReason{SkipGas, SkipAncestor}},
 		"bytes":      {Budget{Bytes: txs[0].Size()*3 + 1}, []int{0, 1, 3}, []SkipReason{SkipBytes, SkipBytes, SkipAncestor}},
 		"da":         {Budget{DABytes: txs[0].Size()*2 + 1}, []int{0, 1}, []SkipReason{SkipDABytes, SkipDABytes, SkipAncestor, SkipAncestor}},
-		"per sender": {Budget{PerSender: 1}, []int{0, 2, 1, 3, 4, 5}, nil},
+		"per sender": {Budget{PerSender: 1}, []int{0, 2, 3, 1, 4, 5}, nil},
 		"base fee":   {Budget{BaseFee: big.NewInt(8 * gwei)}, []int{0, 1, 2}, []SkipReason{SkipBaseFee, SkipAncestor, SkipAncestor}},
 	} {
 		t.Run(name, func(t *testing.T) {

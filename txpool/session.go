@@ -37,10 +37,12 @@ type Session struct {
 	heads   heads
 	walk    walk
 	// last is the sender of the last transaction, and row the number of its
-	// transactions in a row. rested is its next one while others go first.
+	// transactions in a row. In each round, a sender has up to Budget.PerSender
+	// transactions. rested has the next ones of those that had them.
 	last   common.Address
 	row    int
-	rested *head
+	round  int
+	rested []*head
 	alone  bool // no other sender has one
 }
 
@@ -49,6 +51,8 @@ type turn struct {
 	read  bool  // account was read
 	aside bool  // sender is put aside for this session
 	head  *head // in Session.heads, or rested; nil if there is none
+	round int   // of the last transaction
+	taken int   // in that round
 }
 
 // Build begins a session. Equal pools and states, and equal answers of the
@@ -268,12 +272,8 @@ func (s *Session) pick(c *core) (e *entry, unread, more bool) {
 		if !s.fill(c) {
 			return nil, false, true
 		}
-		if len(s.heads) == 0 {
-			if s.rested == nil {
-				return nil, false, false
-			}
-			s.alone = true // no other sender
-			s.resume()
+		if len(s.heads) == 0 && !s.nextRound() {
+			return nil, false, false
 		}
 		e := s.pop(c)
 		s.alone = false
@@ -325,20 +325,15 @@ func (s *Session) take(c *core, e *entry) {
 	s.lease.txs = append(s.lease.txs, e)
 	s.current = e
 	if a.address != s.last {
-		s.resume()
 		s.last, s.row = a.address, 0
 	}
 	s.row++
-	s.push(c, a.head())
-}
-
-// resume lets the sender that rests take part again.
-func (s *Session) resume() {
-	if h := s.rested; h != nil {
-		s.rested = nil
-		h.place = noLead // popped first, to find its place
-		heap.Push(&s.heads, h)
+	t := s.senders[a.address]
+	if t.round != s.round {
+		t.round, t.taken = s.round, 0
 	}
+	t.taken++
+	s.push(c, a.head())
 }
 
 // putAside takes no more transactions of an entry's sender.
@@ -406,8 +401,8 @@ func (s *Session) visit(c *core, a *account) {
 	}
 }
 
-// push adds a sender's next transaction to the heads, or makes it rest if its
-// sender had enough in a row. It does nothing if there is none.
+// push adds a sender's next transaction to the heads, or makes it rest. It does
+// nothing if there is none.
 func (s *Session) push(c *core, e *entry) {
 	if e == nil {
 		return
@@ -415,8 +410,8 @@ func (s *Session) push(c *core, e *entry) {
 	address := e.account.address
 	h := &head{place: c.keyOf(e, s.now), address: address, account: e.account, entry: e, index: -1}
 	s.senders[address].head = h
-	if s.budget.PerSender > 0 && address == s.last && s.row >= s.budget.PerSender && !s.alone {
-		s.rested = h
+	if s.rests(address) {
+		s.rested = append(s.rested, h)
 		return
 	}
 	heap.Push(&s.heads, h)

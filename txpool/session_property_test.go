@@ -32,10 +32,11 @@ type bookkeeper struct {
 	count    int
 	taken    []*types.Transaction
 	aside    map[common.Address]bool
-	// last is the sender of the last transaction that was offered and not
-	// dismissed, and row the number of its transactions in a row.
+	// last is the sender of the last transaction, and row the number of its
+	// transactions in a row. turns are those of each sender in this round.
 	last    common.Address
 	row     int
+	turns   map[common.Address]int
 	current *types.Transaction
 }
 
@@ -75,27 +76,32 @@ func (m *bookkeeper) next() *types.Transaction {
 	if m.budget.Count > 0 && m.count >= m.budget.Count || m.gas+gas > m.budget.Gas || m.budget.Bytes > 0 && m.bytes >= m.budget.Bytes {
 		return nil
 	}
-	heads := m.heads()
-	if k := m.budget.PerSender; k > 0 && m.row >= k { // others first
-		slices.SortStableFunc(heads, func(a, b *types.Transaction) int {
-			return cmp.Compare(btoi(*a.To() == m.last), btoi(*b.To() == m.last))
-		})
-	}
-	for _, tx := range heads {
+	for {
+		heads := m.heads()
+		if len(heads) == 0 {
+			return nil
+		}
+		next := slices.IndexFunc(heads, func(tx *types.Transaction) bool { return !m.rests(*tx.To()) })
+		switch {
+		case next < 0 && len(heads) > 1: // another round
+			m.turns = nil
+			continue
+		case next < 0: // no other sender
+			m.turns, next = nil, 0
+		}
+		tx := heads[next]
 		if tx.Gas() <= m.budget.Gas-m.gas && (m.budget.Bytes == 0 || tx.Size() <= m.budget.Bytes-m.bytes) {
 			m.take(tx)
 			return tx
 		}
 		m.aside[*tx.To()] = true
 	}
-	return nil
 }
 
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+// rests reports whether a sender lets others go first.
+func (m *bookkeeper) rests(sender common.Address) bool {
+	k := m.budget.PerSender
+	return k > 0 && (m.turns[sender] >= k || sender == m.last && m.row >= k)
 }
 
 func (m *bookkeeper) take(tx *types.Transaction) {
@@ -103,6 +109,10 @@ func (m *bookkeeper) take(tx *types.Transaction) {
 		m.last, m.row = *tx.To(), 0
 	}
 	m.row++
+	if m.turns == nil {
+		m.turns = make(map[common.Address]int)
+	}
+	m.turns[*tx.To()]++
 	m.current = tx
 	m.taken = append(m.taken, tx)
 }

@@ -23,13 +23,39 @@ func runs(t *testing.T, s *Session, want ...*types.Transaction) {
 	require.Equal(t, hashes(want), hashes(have))
 }
 
-// The number of transactions of a sender in a row begins again after one of
-// another sender.
-func TestSessionRowBeginsAgain(t *testing.T) {
-	p := newPool(t, newWorld(), nil)
-	add(t, p, tx(0, 0, 9), tx(0, 1, 9), tx(0, 2, 9), tx(0, 3, 9), tx(0, 4, 9), tx(1, 0, 5), tx(2, 0, 3))
-	s := p.Build(context.Background(), Budget{PerSender: 2})
-	runs(t, s, tx(0, 0, 9), tx(0, 1, 9), tx(1, 0, 5), tx(0, 2, 9), tx(0, 3, 9), tx(2, 0, 3), tx(0, 4, 9))
+// Senders take turns: in each round, a sender has at most Budget.PerSender
+// transactions. A sender that has the last ones of a round does not have the
+// first ones of the next.
+func TestSessionTurns(t *testing.T) {
+	for name, c := range map[string]struct {
+		k          int
+		txs, order [][3]int // sender, nonce, tip
+	}{
+		"the best sender": {2,
+			[][3]int{{0, 0, 9}, {0, 1, 9}, {0, 2, 9}, {0, 3, 9}, {0, 4, 9}, {1, 0, 5}, {2, 0, 3}},
+			[][3]int{{0, 0, 9}, {0, 1, 9}, {1, 0, 5}, {2, 0, 3}, {0, 2, 9}, {0, 3, 9}, {0, 4, 9}}},
+		"three senders": {2,
+			[][3]int{{0, 0, 9}, {0, 1, 9}, {0, 2, 9}, {1, 0, 5}, {1, 1, 5}, {1, 2, 5}, {2, 0, 3}, {2, 1, 3}, {2, 2, 3}},
+			[][3]int{{0, 0, 9}, {0, 1, 9}, {1, 0, 5}, {1, 1, 5}, {2, 0, 3}, {2, 1, 3}, {0, 2, 9}, {1, 2, 5}, {2, 2, 3}}},
+		"one each": {1,
+			[][3]int{{0, 0, 9}, {0, 1, 9}, {0, 2, 9}, {1, 0, 5}, {1, 1, 5}},
+			[][3]int{{0, 0, 9}, {1, 0, 5}, {0, 1, 9}, {1, 1, 5}, {0, 2, 9}}},
+		"a dear child": {2,
+			[][3]int{{0, 0, 9}, {0, 1, 9}, {0, 2, 9}, {1, 0, 5}, {1, 1, 5}, {1, 2, 50}, {1, 3, 50}},
+			[][3]int{{0, 0, 9}, {0, 1, 9}, {1, 0, 5}, {1, 1, 5}, {0, 2, 9}, {1, 2, 50}, {1, 3, 50}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPool(t, newWorld(), nil)
+			for _, x := range c.txs {
+				add(t, p, tx(x[0], uint64(x[1]), int64(x[2])))
+			}
+			var want []*types.Transaction
+			for _, x := range c.order {
+				want = append(want, tx(x[0], uint64(x[1]), int64(x[2])))
+			}
+			runs(t, p.Build(context.Background(), Budget{PerSender: c.k}), want...)
+		})
+	}
 }
 
 // A session takes no transaction of a sender whose earlier one was postponed.
