@@ -37,10 +37,12 @@ type Session struct {
 	heads   heads
 	walk    walk
 	// last is the sender of the last transaction, and row the number of its
-	// transactions in a row. In each round, a sender has up to Budget.PerSender
-	// transactions. rested has the next ones of those that had them.
+	// transactions in a row. held is its next one while another sender must go
+	// first. In each round, a sender has up to Budget.PerSender transactions.
+	// rested has the next ones of those that had them.
 	last   common.Address
 	row    int
+	held   *head
 	round  int
 	rested []*head
 	alone  bool // no other sender has one
@@ -324,15 +326,7 @@ func (s *Session) take(c *core, e *entry) {
 	c.lend(e, s.lease)
 	s.lease.txs = append(s.lease.txs, e)
 	s.current = e
-	if a.address != s.last {
-		s.last, s.row = a.address, 0
-	}
-	s.row++
-	t := s.senders[a.address]
-	if t.round != s.round {
-		t.round, t.taken = s.round, 0
-	}
-	t.taken++
+	s.countTurn(a.address)
 	s.push(c, a.head())
 }
 
@@ -410,11 +404,7 @@ func (s *Session) push(c *core, e *entry) {
 	address := e.account.address
 	h := &head{place: c.keyOf(e, s.now), address: address, account: e.account, entry: e, index: -1}
 	s.senders[address].head = h
-	if s.rests(address) {
-		s.rested = append(s.rested, h)
-		return
-	}
-	heap.Push(&s.heads, h)
+	s.offer(h)
 }
 
 // pop removes the best head and returns its entry. It returns nil if the sender

@@ -9,30 +9,67 @@ import (
 // With Budget.PerSender, senders take turns in rounds. The best of those that do
 // not rest goes next.
 
-// rests reports whether a sender must let others go first: it had its
-// transactions of this round, or enough in a row.
-func (s *Session) rests(address common.Address) bool {
-	k := s.budget.PerSender
-	if k == 0 || s.alone {
-		return false
-	}
+// hadTurns reports whether a sender had its transactions of this round.
+func (s *Session) hadTurns(address common.Address) bool {
 	t := s.senders[address]
-	return t.round == s.round && t.taken >= k || address == s.last && s.row >= k
+	return s.budget.PerSender > 0 && t.round == s.round && t.taken >= s.budget.PerSender
 }
 
-// nextRound begins another round with the senders that rest, when no other has a
-// transaction. It reports false if there are none.
+// hadRow reports whether a sender had enough transactions in a row.
+func (s *Session) hadRow(address common.Address) bool {
+	return s.budget.PerSender > 0 && address == s.last && s.row >= s.budget.PerSender
+}
+
+// offer adds a sender's next transaction to the heads, or lets the sender rest
+// until the next round, or until another one has had a transaction.
+func (s *Session) offer(h *head) {
+	switch {
+	case s.alone:
+		heap.Push(&s.heads, h)
+	case s.hadTurns(h.address):
+		s.rested = append(s.rested, h)
+	case s.hadRow(h.address):
+		s.held = h
+	default:
+		heap.Push(&s.heads, h)
+	}
+}
+
+// reoffer is offer for a sender that has rested.
+func (s *Session) reoffer(h *head) {
+	h.place = noLead // popped first, to find its place
+	s.offer(h)
+}
+
+// countTurn counts a sender's transaction.
+func (s *Session) countTurn(address common.Address) {
+	if address != s.last {
+		s.last, s.row = address, 0
+		if h := s.held; h != nil {
+			s.held = nil
+			s.reoffer(h)
+		}
+	}
+	s.row++
+	t := s.senders[address]
+	if t.round != s.round {
+		t.round, t.taken = s.round, 0
+	}
+	t.taken++
+}
+
+// nextRound begins another round when no sender has a transaction that does not
+// rest. It reports false if no sender rests.
 func (s *Session) nextRound() bool {
 	rested := s.rested
-	s.rested, s.alone = nil, len(rested) == 1
+	s.rested = nil
 	s.round++
 	for _, h := range rested {
-		if s.rests(h.address) { // it was the last of the round
-			s.rested = append(s.rested, h)
-			continue
-		}
-		h.place = noLead // popped first, to find its place
-		heap.Push(&s.heads, h)
+		s.reoffer(h)
+	}
+	if h := s.held; h != nil && len(s.heads) == 0 { // no other sender
+		s.held, s.alone = nil, true
+		s.reoffer(h)
 	}
 	return len(s.heads) > 0
 }
