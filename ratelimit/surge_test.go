@@ -60,6 +60,23 @@ func TestSurgeShare(t *testing.T) {
 	})
 }
 
+// The refused share grows from 0 at the threshold to MaxRefusal at full
+// pressure.
+func TestSurgeShareTable(t *testing.T) {
+	for _, x := range []struct {
+		pressure, share float64
+	}{{0.5, 0}, {0.8, 0}, {0.82, 0.05}, {0.9, 0.25}, {1, 0.5}, {3, 0.5}} {
+		for _, draw := range []float64{0, max(x.share-0.01, 0), x.share + 0.01} {
+			l, _ := busy(t, x.pressure, func(c *Config) {
+				c.Surge.Threshold, c.Surge.MaxRefusal = 800, 500
+				c.Rand = func() float64 { return draw }
+			})
+			err := l.Allow(send("a"))
+			require.Equal(t, draw < x.share, err != nil, "pressure %v, draw %v: %v", x.pressure, draw, err)
+		}
+	}
+}
+
 // Property: RetryAfter of a refused call is in the configured interval and uses
 // all of it.
 func TestSurgeInterval(t *testing.T) {
