@@ -56,11 +56,8 @@ func blocks(b *testing.B, store *statedb.Store, n int, seed uint64) {
 	}
 }
 
-// filled returns a store with a million slots in a million stems, and some
-// blocks above them.
-func filled(b *testing.B, disk statedb.Disk) *statedb.Store {
-	store, err := statedb.Open(statedb.Config{Retention: 8, Disk: disk})
-	require.NoError(b, err)
+// fill writes a million slots, in a million stems, to an empty store.
+func fill(b *testing.B, store *statedb.Store) {
 	v, err := store.View(statedb.EmptyRoot)
 	require.NoError(b, err)
 	for n := range uint64(durableSlots) {
@@ -70,6 +67,14 @@ func filled(b *testing.B, disk statedb.Disk) *statedb.Store {
 	root, err := v.Commit()
 	require.NoError(b, err)
 	require.NoError(b, store.SetCanonical(root))
+}
+
+// filled returns a store with a million slots in a million stems, and some
+// blocks above them.
+func filled(b *testing.B, disk statedb.Disk) *statedb.Store {
+	store, err := statedb.Open(statedb.Config{Retention: 8, Disk: disk})
+	require.NoError(b, err)
+	fill(b, store)
 	blocks(b, store, 20, 7)
 	return store
 }
@@ -118,17 +123,9 @@ func BenchmarkOpen(b *testing.B) {
 	require.NoError(b, err)
 	store, err := statedb.Open(statedb.Config{Disk: disk})
 	require.NoError(b, err)
-	v, err := store.View(statedb.EmptyRoot)
-	require.NoError(b, err)
-	for n := range uint64(durableSlots) {
-		a, slot := slotOf(n << 8)
-		v.SetStorage(a, slot, common.Hash{1})
-	}
-	root, err := v.Commit()
-	require.NoError(b, err)
-	require.NoError(b, store.SetCanonical(root))
+	fill(b, store)
 	require.NoError(b, db.Compact([]byte{0}, []byte{0xff}, false))
-	store, v = nil, nil
+	store = nil
 	for range b.N {
 		before := inUse()
 		stop, peak := make(chan struct{}), make(chan float64)

@@ -132,8 +132,8 @@ func (l *loader) meta(b []byte) {
 	}
 }
 
-// finish checks the flat root, derives all others from it, and checks what the
-// records say about them.
+// finish checks the flat root, derives all others from it, and checks the
+// records against them.
 func (l *loader) finish() error {
 	var err error
 	if l.tree, err = l.builder.Tree(); err != nil {

@@ -100,7 +100,7 @@ func (v *View) Err() error { return v.err }
 func (v *View) SetTransaction(index int) { v.transaction = index }
 
 // DisableReadLog turns the log of reads off for good, for executions that need
-// no witness, and drops what it has. It saves the time and memory of the log.
+// no witness, and drops its content. It saves the time and memory of the log.
 // Witness and Matches return ErrNoReadLog then. Copies have no log either.
 func (v *View) DisableReadLog() { v.reads, v.noReads = readLog{}, true }
 
@@ -119,8 +119,8 @@ func (v *View) Snapshot() Snapshot { return Snapshot{v.staged.copy(), v.newCode.
 
 // Revert undoes all writes and code that were staged after s, which must be a
 // snapshot of this view on its active root. The log of reads and Err stay: a
-// failed transaction in a block has read what it has read. A snapshot can be
-// used again.
+// failed transaction in a block has made its reads. A snapshot can be used
+// again.
 func (v *View) Revert(s Snapshot) { v.staged, v.newCode = s.staged, s.newCode }
 
 // Get returns the value of a key and whether it exists. Staged writes come

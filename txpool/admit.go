@@ -1,6 +1,7 @@
 package txpool
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -85,7 +86,7 @@ func (p *Pool) examine(batch []candidate, now int64) {
 		}
 	}
 	p.glance(batch)
-	_ = p.recoveries.Acquire(p.background, 1) // cannot fail
+	_ = p.recoveries.Acquire(context.Background(), 1) // cannot fail
 	defer p.recoveries.Release(1)
 	for i := range batch {
 		if t := &batch[i]; t.err == nil {

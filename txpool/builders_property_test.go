@@ -226,7 +226,7 @@ func sameContent(old, restored *Pool) error {
 
 func (m *blocks) actions() map[string]func(*rapid.T) {
 	all := m.machine.actions()
-	delete(all, "broken") // sameContent would have to know what was read
+	delete(all, "broken") // sameContent does not know the failed reads
 	add := all["normal"]
 	maps.Copy(all, map[string]func(*rapid.T){
 		"": func(t *rapid.T) { m.check(t) },

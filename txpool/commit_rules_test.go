@@ -118,7 +118,7 @@ func TestRotateCopiesAll(t *testing.T) {
 	require.Equal(t, hashes(append(all, tx(63, 0, 5))), hashes(restart(t, w, next).Pending()))
 }
 
-// A new journal gets what changes while it is written.
+// A new journal gets the changes that happen while it is written.
 func TestRotateFollowsChanges(t *testing.T) {
 	next := new(memory)
 	p := newPool(t, newWorld(), journaled(new(memory)))

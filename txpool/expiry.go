@@ -12,7 +12,7 @@ import (
 func (p *Pool) clock() int64 { return p.at(p.cfg.Now()) }
 
 // at returns the time of the pool's clock at which Config.Now returned t.
-func (p *Pool) at(t time.Time) int64 { return p.begunNano + int64(t.Sub(p.begun)) }
+func (p *Pool) at(t time.Time) int64 { return p.begun.UnixNano() + int64(t.Sub(p.begun)) }
 
 // CleanupExpired releases expired leases, drops expired transactions, and tries
 // to admit transactions that are held aside. It returns the number of dropped
@@ -136,8 +136,8 @@ func (p *Pool) expireByTimer() {
 			p.cfg.Logger.Error("txpool: a function of the host panicked", "panic", r)
 		}
 	}()
+	p.expiring.Store(false) // also if the host panics
 	p.expireDue()
-	p.expiring.Store(false)
 	p.lock()
 	some := p.core.all.len() > 0 || len(p.core.list) > 0 || len(p.leases) > 0 || len(p.core.aside.txs) > 0
 	p.mu.Unlock()

@@ -361,7 +361,8 @@ func (p *Pool) reopen(old []*pastLease) (opened int) {
 // records that Restore could not read. The host can delete the old journal when
 // Rotate has returned nil. The pool can be used meanwhile: the old journal and
 // the new one get all changes. After an error, which is that of next, the pool
-// continues with the old journal. Only one Rotate may run at a time.
+// continues with the old journal. Concurrent calls wait. If Config.Journal is nil,
+// Rotate only writes a copy.
 func (p *Pool) Rotate(next Journal) error {
 	p.long.Lock()
 	defer p.long.Unlock()
@@ -405,7 +406,9 @@ func (p *Pool) rotate(next Journal) error {
 		p.pause()
 	}
 	return p.copyTo(next, func() [][]byte {
-		p.out.journal, p.out.next = next, nil
+		if p.out.next = nil; p.cfg.Journal != nil {
+			p.out.journal = next
+		}
 		return p.leaseRecords()
 	})
 }

@@ -180,8 +180,9 @@ func (l *Lease) Commit() error {
 	})
 }
 
-// commitRecords returns the records of a commit. The first one alone is enough
-// for Restore to complete it.
+// commitRecords returns the records of a commit: first that of the lease, if the
+// journal does not have it, then that of the commit, which alone is enough for
+// Restore to complete it, and then those of the transactions.
 func (l *Lease) commitRecords() (records [][]byte) {
 	l.pool.lock()
 	defer l.pool.mu.Unlock()

@@ -1,7 +1,6 @@
 package txpool
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"sync"
@@ -25,15 +24,13 @@ type Pool struct {
 	state      State
 	signer     types.Signer
 	recoveries *semaphore.Weighted // limits concurrent recoveries
-	background context.Context
 
-	begun     time.Time // beginning of the pool's clock
-	begunNano int64
-	ownClock  bool // Config.Now is the host's
-	sweptAt   atomic.Int64
-	expiring  atomic.Bool // a timer runs
-	timing    sync.Mutex  // held while the timer's function runs
-	closed    bool
+	begun    time.Time // beginning of the pool's clock
+	ownClock bool      // Config.Now is the host's
+	sweptAt  atomic.Int64
+	expiring atomic.Bool // a timer runs
+	timing   sync.Mutex  // held while the timer's function runs
+	closed   bool
 
 	// long is held by calls that work in slices, such as Next, Commit, Release,
 	// Reset and CleanupExpired, so that they exclude one another.
@@ -65,13 +62,12 @@ func New(cfg Config, state State) (*Pool, error) {
 	}
 	p := &Pool{
 		cfg: cfg.withDefaults(), state: state, signer: types.NewPragueSigner(cfg.ChainID), leases: make(map[uint64]*Lease),
-		background: context.Background(), ownClock: cfg.Now != nil,
+		ownClock: cfg.Now != nil,
 	}
 	if p.cfg.MaxRecoveries == 0 {
 		p.cfg.MaxRecoveries = runtime.GOMAXPROCS(0)
 	}
 	p.begun = p.cfg.Now()
-	p.begunNano = p.begun.UnixNano()
 	p.sweptAt.Store(p.clock())
 	p.lenient = p.cfg.lenient()
 	p.recoveries = semaphore.NewWeighted(int64(p.cfg.MaxRecoveries))

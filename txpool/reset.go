@@ -336,7 +336,7 @@ func (p *Pool) reread(address common.Address) (Account, error) {
 	return account, err
 }
 
-// observe applies what State returned for an address, if the account is still
+// observe applies the answer of State for an address, if the account is still
 // that of the address.
 func (c *core) observe(a *account, address common.Address, known Account, err error) {
 	switch {

@@ -340,7 +340,8 @@ func TestFloorWeight(t *testing.T) {
 	}
 }
 
-// A restart takes back what is larger than the configuration now allows.
+// A restart takes back transactions that are larger than the configuration now
+// allows.
 func TestRestartWithSmallerTransactions(t *testing.T) {
 	for name, smaller := range map[string]func(*Config){
 		"size":      func(c *Config) { c.MaxTxSize = 300 },

@@ -52,7 +52,7 @@ type Session struct {
 type turn struct {
 	read  bool  // account was read
 	aside bool  // sender is put aside for this session
-	head  *head // in Session.heads, or rested; nil if there is none
+	head  *head // in heads, rested or held; nil if there is none
 	round int   // of the last transaction
 	taken int   // in that round
 }
@@ -135,8 +135,8 @@ func (s *Session) read(e *entry, address common.Address) {
 	})
 }
 
-// Used counts what the last transaction of Next has used: gas, and bytes of the
-// budget. It does nothing if there is no unanswered transaction.
+// Used counts the gas, and the bytes of the budget, that the last transaction of
+// Next has used. It does nothing if there is no unanswered transaction.
 func (s *Session) Used(gas, bytes uint64) {
 	s.pool.lock()
 	defer s.pool.mu.Unlock()
@@ -184,7 +184,7 @@ func (s *Session) limit() (gas, bytes uint64) {
 	return s.current.tx.Gas(), uint64(s.current.size)
 }
 
-// answer counts what the current transaction has used.
+// answer counts the use of the current transaction.
 func (s *Session) answer(gas, bytes uint64) {
 	e := s.current
 	s.current = nil
@@ -363,8 +363,7 @@ func (c *core) noticed(e *entry) {
 }
 
 // notice considers an entry that became pending or changed its place during the
-// session. If it is behind the ones that were not visited, it is visited with
-// them.
+// session. If the walk has not passed its place, the walk visits it later.
 func (s *Session) notice(e *entry) {
 	address := e.account.address
 	t := s.senders[address]

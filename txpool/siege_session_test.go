@@ -89,8 +89,8 @@ func TestSiegeSessionHog(t *testing.T) {
 }
 
 // Transactions that request much gas fill the pool and evict honest ones. Within
-// as many blocks as there are of them, they pay what they displaced, and honest
-// newcomers are in the next block.
+// as many blocks as there are of them, they pay at least the displaced fees, and
+// honest newcomers are in the next block.
 func TestSiegeSessionHogs(t *testing.T) {
 	const slots, block = 50, 30_000_000
 	for _, c := range []struct {

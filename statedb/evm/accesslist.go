@@ -18,7 +18,7 @@ import (
 // transaction, with an index: 0 is the start of the block, and i+1 is the i-th
 // transaction from 0. The result can be encoded in RLP. Refused transactions
 // leave nothing in it. The rules are those of the block's fork, so the list has
-// what that fork touches. Before Cancun it lacks the slots that an account loses
+// the accesses of that fork. Before Cancun it lacks the slots that an account loses
 // when it is destroyed. The error wraps statedb.ErrNoReadLog if the view logs no
 // reads.
 func (b *Block) AccessList() (*bal.ConstructionBlockAccessList, error) {
