@@ -11,7 +11,10 @@ import (
 type EventKind uint8
 
 const (
-	// EventSubmitted means that a node has the transaction for the first time.
+	// EventSubmitted means that a node has the transaction for the first time,
+	// as far as the executor knows: a node accepted a send, or a block has it.
+	// A request has at most one such event, before its first EventMined. If the
+	// answers to the first sends were lost, EventBumped may come earlier.
 	EventSubmitted EventKind = iota + 1
 	// EventBumped means that a replacement was signed.
 	EventBumped

@@ -388,3 +388,28 @@ func TestSubmittedIsToldBeforeMined(t *testing.T) {
 	require.Equal(t, eoa.EventSubmitted, events[0].Kind)
 	require.Equal(t, eoa.EventMined, events[1].Kind)
 }
+
+// The answer to the first send is lost, and a replacement is signed before a node
+// confirms anything. EventBumped comes first, because the executor only learns
+// later that a node has the transaction.
+func TestBumpedMayBeToldBeforeSubmitted(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	w.cfg.Fees.StallTimeout, w.cfg.Rebroadcast = 20*time.Second, 5*time.Second
+	c := &losesFirst{Chain: w.chain, lost: 1 << 20}
+	e := w.executor(t, w.store, c)
+	require.NoError(t, w.submitAll(e))
+	w.chain.SetPerBlock(0)
+	for len(w.get(t, w.keys[0]).Attempts) < 2 {
+		w.step(t, e)
+	}
+	c.lost = 0
+	w.chain.SetPerBlock(1 << 20)
+	w.finish(t, e)
+	var kinds []eoa.EventKind
+	events, err := w.store.Events(context.Background(), w.account, 0, 10)
+	require.NoError(t, err)
+	for i := range events {
+		kinds = append(kinds, events[i].Kind)
+	}
+	require.Equal(t, []eoa.EventKind{eoa.EventBumped, eoa.EventSubmitted, eoa.EventMined, eoa.EventConfirmed, eoa.EventFinal}, kinds)
+}

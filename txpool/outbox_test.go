@@ -3,7 +3,6 @@ package txpool
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -102,7 +101,7 @@ func TestTellSomeHandsOver(t *testing.T) {
 		require.NoError(t, p.step(func(c *core) error {
 			e, err := p.cfg.inspect(from(i, 0, 30_000, 1))
 			require.NoError(t, err)
-			e.prefix = rand.Uint64()
+			e.prefix = uint64(i)
 			one := candidate{tx: e.tx, entry: e, from: common.Address{byte(i)}, known: newWorld().get(common.Address{}), read: c.generation}
 			c.admit(&one)
 			return one.err

@@ -12,7 +12,6 @@ import (
 
 	"github.com/cockroachdb/pebble"
 	"github.com/cockroachdb/pebble/vfs"
-	"github.com/cockroachdb/pebble/vfs/errorfs"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/stretchr/testify/require"
@@ -22,6 +21,7 @@ import (
 	"github.com/jamq/jamq/eoa/storetest"
 	"github.com/jamq/jamq/internal/fulldisk"
 	"github.com/jamq/jamq/internal/pebbledb"
+	"github.com/jamq/jamq/internal/powercut"
 )
 
 func TestConformance(t *testing.T) {
@@ -66,51 +66,42 @@ type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }
 
-// The process dies at any operation on its files while it sends. All accepted
-// requests are in the store, and after a restart every request lands exactly
-// once.
+// The process dies at any operation on its files, which is to say at any sync,
+// while it sends. All accepted requests are in the store, and after a restart
+// every request lands exactly once.
 func TestDiesAtAnyOperation(t *testing.T) {
-	at := int64(1)
+	at := 1
 	for diesAt(t, at) {
 		at++
 	}
-	require.Greater(t, at, int64(30))
-	t.Logf("%d operations to die at", at-1)
+	t.Log(at-1, "syncs")
+	require.Greater(t, at, 30)
 }
 
 const testChain, requests = 99, 6
 
-func diesAt(t *testing.T, at int64) (died bool) {
-	disk := vfs.NewStrictMem()
-	var operations atomic.Int64
-	dying := errorfs.Wrap(disk, errorfs.InjectorFunc(func(errorfs.Op, string) error {
-		if operations.Add(1) == at {
-			disk.SetIgnoreSyncs(true) // nothing reaches the disk from here on
-		}
-		return nil
-	}))
+func diesAt(t *testing.T, at int) (failed bool) {
+	power := powercut.New(at)
 	chain, now := eoatest.New(testChain, 1, 3), &clock{time.Unix(1_800_000_000, 0)}
-	died, accepted := work(t, dying, chain, now, func() bool { return operations.Load() >= at })
-	disk.ResetToSyncedState()
-	disk.SetIgnoreSyncs(false)
+	work(t, power, chain, now)
+	accepted, failed := power.Restart()
 	now.now = now.now.Add(time.Hour)
-	s, err := Open("db", Options{Pebble: &pebble.Options{FS: disk, Logger: pebbledb.Silent{}}})
-	require.NoError(t, err, "died at operation %d", at)
-	for i := range accepted {
+	s, err := Open("db", Options{Pebble: power.Options()})
+	require.NoError(t, err, "the power failed at sync %d", at)
+	for i := range min(accepted, requests) {
 		_, err := s.Get(context.Background(), account(), fmt.Sprint(i))
-		require.NoError(t, err, "request %d was accepted; died at operation %d", i, at)
+		require.NoError(t, err, "request %d was accepted; the power failed at sync %d", i, at)
 	}
 	require.NoError(t, s.Close())
-	again, _ := work(t, disk, chain, now, func() bool { return false })
-	require.False(t, again)
+	work(t, power, chain, now)
 	landed := map[string]int{}
 	for _, tx := range chain.Transactions() {
 		landed[string(tx.Data())]++
 	}
 	for i := range requests {
-		require.Equal(t, 1, landed[fmt.Sprint(i)], "request %d; died at operation %d", i, at)
+		require.Equal(t, 1, landed[fmt.Sprint(i)], "request %d; the power failed at sync %d", i, at)
 	}
-	return died
+	return failed
 }
 
 func account() eoa.Account {
@@ -118,55 +109,51 @@ func account() eoa.Account {
 	return eoa.Account{ChainID: testChain, Address: crypto.PubkeyToAddress(key.PublicKey)}
 }
 
-// guarded drops sends of a process that was killed at an operation on its
-// files.
-type guarded struct {
+// mortal is a chain that hears nothing from a process without power.
+type mortal struct {
 	*eoatest.Chain
-	dead func() bool
+	power *powercut.Disk
 }
 
-func (g guarded) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
-	if g.dead() {
+func (m mortal) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
+	if m.power.Failed() {
 		return make([]eoa.Sent, len(raws))
 	}
-	return g.Chain.Send(ctx, raws)
+	return m.Chain.Send(ctx, raws)
 }
 
-// work runs an executor until all requests are final or the process is dead.
-// accepted is the number of requests that were definitely accepted.
-func work(t *testing.T, fs vfs.FS, chain *eoatest.Chain, now *clock, dead func() bool) (died bool, accepted int) {
-	s, err := Open("db", Options{Pebble: &pebble.Options{FS: fs, MemTableSize: 16 << 10, Logger: pebbledb.Silent{}}})
+// work runs an executor until all requests are final or the power has failed. It
+// acknowledges each request, in order.
+func work(t *testing.T, power *powercut.Disk, chain *eoatest.Chain, now *clock) {
+	s, err := Open("db", Options{Pebble: power.Options()})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	key, err := crypto.ToECDSA(common.LeftPadBytes([]byte{5}, 32))
 	require.NoError(t, err)
 	cfg := eoa.DefaultConfig()
 	cfg.Clock, cfg.Batch = now, 3
-	e, err := eoa.New(cfg, account(), s, guarded{chain, dead}, eoa.NewKeySigner(testChain, key))
+	e, err := eoa.New(cfg, account(), s, mortal{chain, power}, eoa.NewKeySigner(testChain, key))
 	require.NoError(t, err)
 	ctx := context.Background()
 	for i := range requests {
 		_, err := e.Submit(ctx, eoa.Request{Key: fmt.Sprint(i), Data: []byte(fmt.Sprint(i)), Gas: 50_000})
 		require.NoError(t, err)
-		if dead() {
-			return true, accepted
-		}
-		accepted++
+		power.Acknowledge()
 	}
 	for range 300 {
-		_, err := e.Step(ctx)
-		if dead() {
-			return true, accepted
+		if power.Failed() {
+			return
 		}
-		require.True(t, err == nil || errors.Is(err, eoa.ErrHeld), "%v", err)
+		_, err := e.Step(ctx)
+		require.True(t, power.Failed() || err == nil || errors.Is(err, eoa.ErrHeld), "%v", err)
+		require.NoError(t, s.db.Pebble().Flush())
 		chain.Mine()
 		now.now = now.now.Add(4 * time.Second)
 		if r, err := e.Get(ctx, fmt.Sprint(requests-1)); err == nil && r.State == eoa.Final {
-			return false, accepted
+			return
 		}
 	}
 	t.Fatal("not over")
-	return false, accepted
 }
 
 // The store's step beside a bare batch of the same bytes, both synced.

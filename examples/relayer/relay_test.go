@@ -226,8 +226,7 @@ func TestFleet(t *testing.T) {
 	keys := map[eoa.Account]*ecdsa.PrivateKey{}
 	var rich []*ecdsa.PrivateKey
 	for range accounts {
-		key, err := crypto.GenerateKey()
-		require.NoError(t, err)
+		key := testKey(t, len(rich))
 		keys[eoa.Account{ChainID: 1337, Address: crypto.PubkeyToAddress(key.PublicKey)}] = key
 		rich = append(rich, key)
 	}
@@ -249,12 +248,13 @@ func TestFleet(t *testing.T) {
 		fleets = append(fleets, f)
 		all.Go(func() { _ = f.Run(ctx) })
 	}
-	for a := range keys {
+	for i, key := range rich {
+		a := eoa.Account{ChainID: 1337, Address: crypto.PubkeyToAddress(key.PublicKey)}
 		var requests []eoa.Request
-		for i := range each {
-			requests = append(requests, eoa.Request{Key: fmt.Sprint(i), To: &a.Address, Gas: 21_000})
+		for k := range each {
+			requests = append(requests, eoa.Request{Key: fmt.Sprint(k), To: &a.Address, Gas: 21_000})
 		}
-		_, err := fleets[rand.IntN(2)].Submit(ctx, a, requests...)
+		_, err := fleets[i%2].Submit(ctx, a, requests...)
 		require.NoError(t, err)
 	}
 	// Both are idle before they have seen the requests, too.

@@ -55,6 +55,7 @@ var mayImport = map[string][]string{
 	"internal/minheap":  {},
 	"internal/mutation": {},
 	"internal/pebbledb": {},
+	"internal/powercut": {},
 	"internal/tidy":     {},
 	"internal/wire":     {},
 

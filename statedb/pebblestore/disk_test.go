@@ -3,20 +3,19 @@ package pebblestore
 import (
 	"fmt"
 	"maps"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"github.com/cockroachdb/pebble"
 	"github.com/cockroachdb/pebble/vfs"
-	"github.com/cockroachdb/pebble/vfs/errorfs"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/internal/fulldisk"
 	"github.com/jamq/jamq/internal/pebbledb"
+	"github.com/jamq/jamq/internal/powercut"
 	"github.com/jamq/jamq/statedb"
 )
 
@@ -100,8 +99,8 @@ func summarize(t *testing.T, s *statedb.Store, known map[common.Hash]bool) summa
 	return out
 }
 
-func openStore(t *testing.T, fs vfs.FS) (*statedb.Store, *Disk) {
-	disk, err := Open("db", Options{Pebble: &pebble.Options{FS: fs, MemTableSize: 4096, Logger: pebbledb.Silent{}}})
+func openStore(t *testing.T, options *pebble.Options) (*statedb.Store, *Disk) {
+	disk, err := Open("db", Options{Pebble: options})
 	require.NoError(t, err)
 	s, err := statedb.Open(statedb.Config{Profile: statedb.EIP7864(), Retention: 3, Disk: disk})
 	require.NoError(t, err)
@@ -112,7 +111,7 @@ func openStore(t *testing.T, fs vfs.FS) (*statedb.Store, *Disk) {
 // ever has.
 func plan(t *testing.T) (states []summary, known map[common.Hash]bool) {
 	known = map[common.Hash]bool{}
-	s, disk := openStore(t, vfs.NewMem())
+	s, disk := openStore(t, &pebble.Options{FS: vfs.NewMem(), Logger: pebbledb.Silent{}})
 	steps := script(s, known)
 	states = append(states, summarize(t, s, known))
 	for _, step := range steps {
@@ -123,44 +122,29 @@ func plan(t *testing.T) (states []summary, known map[common.Hash]bool) {
 	return states, known
 }
 
-// The process dies at any operation on its files. After a restart all completed
-// calls are there, and the interrupted call is there completely or not at all.
+// The process dies at any operation on its files, which is to say at any sync.
+// After a restart all completed calls are there, and the interrupted call is
+// there completely or not at all.
 func TestDiesAtAnyOperation(t *testing.T) {
 	states, known := plan(t)
-	for at, died := int64(1), true; died; at++ {
-		mem := vfs.NewStrictMem()
-		var operations atomic.Int64
-		// Pebble also works in the background. No operation counts while the
-		// process dies.
-		var counting sync.Mutex
-		done, safe := 0, 0
-		dying := errorfs.Wrap(mem, errorfs.InjectorFunc(func(errorfs.Op, string) error {
-			if operations.Add(1) == at {
-				counting.Lock()
-				mem.SetIgnoreSyncs(true) // nothing reaches the disk from here on
-				safe = done
-				counting.Unlock()
-			}
-			return nil
-		}))
-		s, disk := openStore(t, dying)
-		for _, step := range script(s, map[common.Hash]bool{}) {
+	at, failed := 1, true
+	for ; failed; at++ {
+		power := powercut.New(at)
+		s, disk := openStore(t, power.Options())
+		for i, step := range script(s, map[common.Hash]bool{}) {
 			require.NoError(t, step())
-			counting.Lock()
-			done++
-			counting.Unlock()
-		}
-		if died = operations.Load() >= at; !died {
-			safe = done
+			power.Acknowledge()
+			if i%4 == 3 {
+				require.NoError(t, disk.db.Pebble().Flush())
+			}
 		}
 		require.NoError(t, disk.Close())
-		mem.ResetToSyncedState()
-		mem.SetIgnoreSyncs(false)
-		s, disk = openStore(t, mem)
+		var safe int
+		safe, failed = power.Restart()
+		s, disk = openStore(t, power.Options())
 		got := summarize(t, s, known)
-		last := safe
-		require.True(t, same(got, states[last]) || last+1 < len(states) && same(got, states[last+1]),
-			"died at operation %d, after %d steps: %s\nwant\n%s", at, last, got, states[last])
+		require.True(t, same(got, states[safe]) || safe+1 < len(states) && same(got, states[safe+1]),
+			"the power failed at sync %d, after %d steps: %s\nwant\n%s", at, safe, got, states[safe])
 		v, err := s.View(s.Canonical())
 		require.NoError(t, err)
 		v.Set(statedb.Key{0xff}, [32]byte{1})
@@ -168,6 +152,8 @@ func TestDiesAtAnyOperation(t *testing.T) {
 		require.NoError(t, err, "it goes on")
 		require.NoError(t, disk.Close())
 	}
+	t.Log(at-2, "syncs")
+	require.Greater(t, at, len(states), "each step syncs")
 }
 
 func same(a, b summary) bool {

@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble"
 	"github.com/cockroachdb/pebble/vfs"
-	"github.com/cockroachdb/pebble/vfs/errorfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/internal/pebbledb"
+	"github.com/jamq/jamq/internal/powercut"
 	"github.com/jamq/jamq/submit/journal"
 	"github.com/jamq/jamq/submit/journal/journaltest"
 )
@@ -61,21 +60,14 @@ func contents(t *testing.T, j journal.Journal) (records []string) {
 	return records
 }
 
-// The process dies at any file operation. Records acknowledged before are
-// present; the records of the call in progress are all present or all absent.
+// The process dies at any operation on its files, which is to say at any sync.
+// Records acknowledged before are present; the
+// records of the call in progress are all present or all absent.
 func TestDiesAtAnyOperation(t *testing.T) {
-	for at, died := int64(1), true; died; at += 3 {
-		disk := vfs.NewStrictMem()
-		var operations, acknowledged, safe, most atomic.Int64
-		dying := errorfs.Wrap(disk, errorfs.InjectorFunc(func(errorfs.Op, string) error {
-			if operations.Add(1) == at {
-				safe.Store(acknowledged.Load())
-				disk.SetIgnoreSyncs(true)       // nothing reaches the disk from here on
-				most.Store(acknowledged.Load()) // another goroutine may have died
-			}
-			return nil
-		}))
-		j, err := Open("db", Options{Pebble: &pebble.Options{FS: dying, MemTableSize: 4096, Logger: pebbledb.Silent{}}})
+	at, failed := 1, true
+	for ; failed; at++ {
+		power := powercut.New(at)
+		j, err := Open("db", Options{Pebble: power.Options()})
 		require.NoError(t, err)
 		for i := range 12 {
 			if i == 8 {
@@ -83,17 +75,16 @@ func TestDiesAtAnyOperation(t *testing.T) {
 			} else {
 				require.NoError(t, j.Append(fmt.Appendf(nil, "%d a", i), make([]byte, 500), fmt.Appendf(nil, "%d b", i)))
 			}
-			acknowledged.Store(int64(i + 1))
-		}
-		if died = operations.Load() >= at; !died {
-			safe.Store(acknowledged.Load())
-			most.Store(acknowledged.Load())
+			power.Acknowledge()
+			if i%5 == 4 {
+				require.NoError(t, j.db.Pebble().Flush())
+			}
 		}
 		require.NoError(t, j.Close())
-		disk.ResetToSyncedState()
-		disk.SetIgnoreSyncs(false)
-		j, err = Open("db", Options{Pebble: &pebble.Options{FS: disk, Logger: pebbledb.Silent{}}})
-		require.NoError(t, err, "died at operation %d", at)
+		var safe int
+		safe, failed = power.Restart()
+		j, err = Open("db", Options{Pebble: power.Options()})
+		require.NoError(t, err, "the power failed at sync %d", at)
 		require.Zero(t, j.Cut())
 		got := contents(t, j)
 		steps := len(got) / 3
@@ -102,11 +93,13 @@ func TestDiesAtAnyOperation(t *testing.T) {
 			got = got[1:]
 		}
 		require.Zero(t, len(got)%3, "whole or not at all")
-		require.GreaterOrEqual(t, steps, int(safe.Load()), "died at operation %d", at)
-		require.LessOrEqual(t, steps, int(most.Load())+1)
+		require.GreaterOrEqual(t, steps, safe, "the power failed at sync %d", at)
+		require.LessOrEqual(t, steps, safe+1)
 		require.NoError(t, j.Append([]byte("goes on")))
 		require.NoError(t, j.Close())
 	}
+	t.Log(at-2, "syncs")
+	require.Greater(t, at, 12, "each step syncs")
 }
 
 // A flipped bit in Pebble's log makes Pebble drop all later records without an

@@ -1,0 +1,91 @@
+// Package powercut is a disk in memory for tests of stores. Its power fails at a
+// sync that the test chooses. A test that runs its program once for each sync of
+// the program has tried all crashes that differ, because only a sync changes
+// what survives a crash.
+//
+// The count of syncs must be the same in each run. Pebble also syncs in the
+// background, when it compacts and when it flushes a full memory table. So
+// [Disk.Options] turns compactions off and leaves the memory table large, and
+// the test flushes by itself, between two calls of its program.
+package powercut
+
+import (
+	"math"
+	"sync"
+
+	"github.com/cockroachdb/pebble"
+	"github.com/cockroachdb/pebble/vfs"
+
+	"github.com/jamq/jamq/internal/fulldisk"
+	"github.com/jamq/jamq/internal/pebbledb"
+)
+
+// Disk is a file system in memory. It counts the calls whose effects must survive
+// the power failure. Its methods are safe for concurrent use, except Restart.
+type Disk struct {
+	memory *vfs.MemFS
+	at     int // number of the sync at which the power fails
+
+	mu           sync.Mutex
+	syncs        int
+	acknowledged int
+	safe         int // calls acknowledged before the power failed
+}
+
+// New returns an empty disk whose power fails at a sync, counted from 1. Nothing
+// that is synced then or later survives; no operation returns an error.
+func New(at int) *Disk { return &Disk{memory: vfs.NewStrictMem(), at: at} }
+
+// Options returns options of a Pebble database on this disk. With them, Pebble
+// syncs only while the test calls it.
+func (d *Disk) Options() *pebble.Options {
+	fs := fulldisk.Wrap(d.memory, func(op, _ string) error {
+		if op == "sync" {
+			d.sync()
+		}
+		return nil
+	})
+	return &pebble.Options{FS: fs, DisableAutomaticCompactions: true, Logger: pebbledb.Silent{}}
+}
+
+// sync is called before each sync of a file or directory.
+func (d *Disk) sync() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.syncs++; d.syncs == d.at {
+		d.memory.SetIgnoreSyncs(true)
+		d.safe = d.acknowledged
+	}
+}
+
+// Acknowledge tells the disk that a call of the test's program has returned, so
+// that its effects must survive if the power fails later.
+func (d *Disk) Acknowledge() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.acknowledged++
+}
+
+// Failed reports whether the power has failed.
+func (d *Disk) Failed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.syncs >= d.at
+}
+
+// Restart gives the power back. The database must be closed. The disk then holds
+// the data that was synced before the power failed, or before Restart if it did
+// not fail. The power does not fail again.
+//
+// safe is the number of calls acknowledged before the power failed, or of all
+// acknowledged calls if it did not fail.
+func (d *Disk) Restart() (safe int, failed bool) {
+	failed = d.Failed()
+	if !failed {
+		d.safe = d.acknowledged
+	}
+	d.memory.ResetToSyncedState()
+	d.memory.SetIgnoreSyncs(false)
+	d.at = math.MaxInt
+	return d.safe, failed
+}
