@@ -88,7 +88,7 @@ func diesAt(t *testing.T, at int) (failed bool) {
 	now.now = now.now.Add(time.Hour)
 	s, err := Open("db", Options{Pebble: power.Options()})
 	require.NoError(t, err, "the power failed at sync %d", at)
-	for i := range min(accepted, requests) {
+	for i := range accepted {
 		_, err := s.Get(context.Background(), account(), fmt.Sprint(i))
 		require.NoError(t, err, "request %d was accepted; the power failed at sync %d", i, at)
 	}
@@ -109,17 +109,17 @@ func account() eoa.Account {
 	return eoa.Account{ChainID: testChain, Address: crypto.PubkeyToAddress(key.PublicKey)}
 }
 
-// mortal is a chain that hears nothing from a process without power.
-type mortal struct {
+// powered is a chain that drops the sends of a process whose power has failed.
+type powered struct {
 	*eoatest.Chain
 	power *powercut.Disk
 }
 
-func (m mortal) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
-	if m.power.Failed() {
+func (p powered) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
+	if p.power.Failed() {
 		return make([]eoa.Sent, len(raws))
 	}
-	return m.Chain.Send(ctx, raws)
+	return p.Chain.Send(ctx, raws)
 }
 
 // work runs an executor until all requests are final or the power has failed. It
@@ -132,7 +132,7 @@ func work(t *testing.T, power *powercut.Disk, chain *eoatest.Chain, now *clock) 
 	require.NoError(t, err)
 	cfg := eoa.DefaultConfig()
 	cfg.Clock, cfg.Batch = now, 3
-	e, err := eoa.New(cfg, account(), s, mortal{chain, power}, eoa.NewKeySigner(testChain, key))
+	e, err := eoa.New(cfg, account(), s, powered{chain, power}, eoa.NewKeySigner(testChain, key))
 	require.NoError(t, err)
 	ctx := context.Background()
 	for i := range requests {

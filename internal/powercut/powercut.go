@@ -1,12 +1,12 @@
 // Package powercut is a disk in memory for tests of stores. Its power fails at a
-// sync that the test chooses. A test that runs its program once for each sync of
-// the program has tried all crashes that differ, because only a sync changes
-// what survives a crash.
+// sync that the test chooses, and then all data that was not synced is lost. On
+// such a disk two crashes between the same two syncs leave the same files. So a
+// test that runs its program once for each sync has tried all crashes.
 //
 // The count of syncs must be the same in each run. Pebble also syncs in the
 // background, when it compacts and when it flushes a full memory table. So
 // [Disk.Options] turns compactions off and leaves the memory table large, and
-// the test flushes by itself, between two calls of its program.
+// the test calls Flush between two calls of its program.
 package powercut
 
 import (
@@ -21,12 +21,12 @@ import (
 )
 
 // Disk is a file system in memory. It counts the calls whose effects must survive
-// the power failure. Its methods are safe for concurrent use, except Restart.
+// the power failure. Its methods are safe for concurrent use.
 type Disk struct {
 	memory *vfs.MemFS
-	at     int // number of the sync at which the power fails
 
 	mu           sync.Mutex
+	at           int // number of the sync at which the power fails
 	syncs        int
 	acknowledged int
 	safe         int // calls acknowledged before the power failed
@@ -80,8 +80,9 @@ func (d *Disk) Failed() bool {
 // safe is the number of calls acknowledged before the power failed, or of all
 // acknowledged calls if it did not fail.
 func (d *Disk) Restart() (safe int, failed bool) {
-	failed = d.Failed()
-	if !failed {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if failed = d.syncs >= d.at; !failed {
 		d.safe = d.acknowledged
 	}
 	d.memory.ResetToSyncedState()

@@ -61,8 +61,8 @@ func contents(t *testing.T, j journal.Journal) (records []string) {
 }
 
 // The process dies at any operation on its files, which is to say at any sync.
-// Records acknowledged before are present; the
-// records of the call in progress are all present or all absent.
+// Records acknowledged before are present; the records of the call in progress
+// are all present or all absent.
 func TestDiesAtAnyOperation(t *testing.T) {
 	at, failed := 1, true
 	for ; failed; at++ {
