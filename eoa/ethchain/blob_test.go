@@ -114,7 +114,7 @@ func TestNoPriceOfBlobs(t *testing.T) {
 
 // A transaction's hash does not cover its blobs, whichever form they are sent in.
 func TestHashOfBlobs(t *testing.T) {
-	key, err := crypto.GenerateKey()
+	key, err := crypto.ToECDSA(crypto.Keccak256([]byte(t.Name())))
 	require.NoError(t, err)
 	j := eoa.Job{Record: eoa.Record{Request: blobRequest("a", 1)}, Gas: 21_000}
 	want, err := j.Transaction(eoa.Account{ChainID: testChain})

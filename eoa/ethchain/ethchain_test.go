@@ -219,7 +219,7 @@ type setup struct {
 }
 
 func newSetup(t testing.TB, seed uint64) *setup {
-	key, err := crypto.GenerateKey()
+	key, err := crypto.ToECDSA(crypto.Keccak256([]byte(t.Name())))
 	require.NoError(t, err)
 	s := &setup{account: eoa.Account{ChainID: testChain, Address: crypto.PubkeyToAddress(key.PublicKey)}, clock: &clock{time.Unix(1_800_000_000, 0)}}
 	s.node = &node{chain: eoatest.New(testChain, seed, 3), signer: eoa.NewKeySigner(testChain, key)}

@@ -2,7 +2,7 @@ package tidy
 
 import (
 	"go/ast"
-	"go/importer"
+	"go/token"
 	"go/types"
 	"strings"
 	"testing"
@@ -139,13 +139,13 @@ func TestEnglish(t *testing.T) {
 	require.Empty(t, run(t, English, "//\tfor who := range anybody {\nvar x int\n", "    who is told\n"), "code")
 }
 
-// pureOf type-checks code that needs only the standard library.
-func pureOf(t *testing.T, code string) []string {
+// pureOf type-checks code with the imports that std has, and checks it.
+func pureOf(t *testing.T, std types.Importer, code string) []string {
 	t.Helper()
 	tree, err := Load(fstest.MapFS{"code.go": {Data: []byte("package pkg\n\n" + code)}})
 	require.NoError(t, err)
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}}
-	config := types.Config{Importer: importer.ForCompiler(tree.fset, "source", nil)}
+	config := types.Config{Importer: std}
 	_, err = config.Check("pkg", tree.fset, []*ast.File{tree.Files[0].Syntax}, info)
 	require.NoError(t, err)
 	var all []string
@@ -156,6 +156,7 @@ func pureOf(t *testing.T, code string) []string {
 }
 
 func TestPure(t *testing.T) {
+	std := compiled(t, token.NewFileSet(), "maps", "math/rand/v2", "net/http", "slices", "sync", "time")
 	loop := func(body string) string {
 		return "import \"slices\"\n\nfunc f(m map[int]int) (out []int, n int) {\n\tfor k, v := range m {\n\t\t_, _ = k, v\n" + body + "\n\t}\n\tslices.Sort(out)\n\treturn out, n\n}\n"
 	}
@@ -176,7 +177,7 @@ func TestPure(t *testing.T) {
 		"call":      loop("println(k)"),
 		"unsorted":  strings.Replace(loop("out = append(out, k)"), "slices.Sort(out)", "_ = slices.Sort[[]int]", 1),
 	} {
-		require.Len(t, pureOf(t, code), 1, name)
+		require.Len(t, pureOf(t, std, code), 1, name)
 	}
 	for name, code := range map[string]string{
 		"duration": "import \"time\"\n\nfunc f(now time.Time) bool { return now.After(time.Unix(0, 0).Add(time.Second)) }\n",
@@ -189,7 +190,7 @@ func TestPure(t *testing.T) {
 		"reason":   strings.Replace(loop("n = v"), "\tfor k", "\t// The loop may run in any order: all values are equal.\n\tfor k", 1),
 		"slice":    "func f(s []int) (n int) {\n\tfor _, v := range s {\n\t\tn = v\n\t}\n\treturn n\n}\n",
 	} {
-		require.Empty(t, pureOf(t, code), name)
+		require.Empty(t, pureOf(t, std, code), name)
 	}
 }
 

@@ -3,9 +3,12 @@ package tidy
 import (
 	"go/ast"
 	"go/importer"
+	"go/token"
 	"go/types"
 	"io"
 	"os"
+	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,34 +21,41 @@ var pure = []string{".", "anchor", "anchor/chainview", "bundlequeue", "bundleque
 // pureFindings type-checks the pure packages and checks them.
 func pureFindings(t *testing.T, tree *Tree) []Finding {
 	t.Helper()
-	args := []string{"-export", "-deps", "-f", "{{if .Export}}{{.ImportPath}}={{.Export}}{{end}}"}
+	var paths []string
 	for _, dir := range pure {
-		args = append(args, "./"+dir)
+		paths = append(paths, "./"+dir)
 	}
-	exports := map[string]string{}
-	for _, line := range goList(t, root, args...) {
-		name, file, found := strings.Cut(line, "=")
-		if found {
-			exports[name] = file
-		}
-	}
-	config := types.Config{Importer: importer.ForCompiler(tree.fset, "gc", func(path string) (io.ReadCloser, error) {
-		return os.Open(exports[path])
-	})}
+	config := types.Config{Importer: compiled(t, tree.fset, paths...)}
 	var all []Finding
-	for _, dir := range pure {
-		all = append(all, checkPure(t, tree, dir, config)...)
+	args := []string{"-f", "{{.ImportPath}} {{join .GoFiles \" \"}}"}
+	for _, line := range goList(t, root, append(args, paths...)...) {
+		fields := strings.Fields(line)
+		all = append(all, checkPure(t, tree, path.Join(".", inHouse(fields[0])), fields[1:], config)...)
 	}
 	return all
 }
 
-func checkPure(t *testing.T, tree *Tree, dir string, config types.Config) []Finding {
+// compiled imports packages, and those that they import, as the compiler left them.
+func compiled(t *testing.T, fset *token.FileSet, paths ...string) types.Importer {
 	t.Helper()
-	names := goList(t, root, "-f", "{{join .GoFiles \" \"}}", "./"+dir)
+	exports := map[string]string{}
+	args := []string{"-export", "-deps", "-f", "{{if .Export}}{{.ImportPath}}={{.Export}}{{end}}"}
+	for _, line := range goList(t, root, append(args, paths...)...) {
+		if name, file, found := strings.Cut(line, "="); found {
+			exports[name] = file
+		}
+	}
+	return importer.ForCompiler(fset, "gc", func(name string) (io.ReadCloser, error) {
+		return os.Open(exports[name])
+	})
+}
+
+func checkPure(t *testing.T, tree *Tree, dir string, names []string, config types.Config) []Finding {
+	t.Helper()
 	var files []*File
 	var syntax []*ast.File
 	for _, f := range tree.Files {
-		if f.Dir() == dir && !f.Test() && strings.Contains(" "+names[0]+" ", " "+f.Path[strings.LastIndex(f.Path, "/")+1:]+" ") {
+		if f.Dir() == dir && !f.Test() && slices.Contains(names, path.Base(f.Path)) {
 			files, syntax = append(files, f), append(syntax, f.Syntax)
 		}
 	}
