@@ -104,6 +104,18 @@ func (q *Queue[B]) BuildBlocks() int {
 	return blocks
 }
 
+// noteReorgs marks the open requests whose least anchor is not on the best chain
+// any more.
+func (q *Queue[B]) noteReorgs() {
+	// The loop may run in any order: each request is changed by itself.
+	for _, it := range q.builds {
+		if r := it.request; !r.reorged && !r.minAnchor.IsZero() {
+			_, onBest := q.blocks.Locate(r.minAnchor.Hash)
+			r.reorged = !onBest
+		}
+	}
+}
+
 // learnBuild records the duration of a build in blocks. A failed build counts
 // only if it took longer than expected: the builder may have failed because the
 // anchor expired meanwhile.
@@ -184,15 +196,13 @@ func (q *Queue[B]) checkBuilt(it *item[B], at anchor.Point, onBest bool, ev *Bui
 	if q.versions[ev.Package] != nil {
 		return fmt.Errorf("%w: bundle %d: package %s was built before; its anchor or content must differ", ErrInadmissible, it.number, ev.Package)
 	}
-	if !onBest && !q.blocks.Knows(ev.Context.Anchor) {
+	// While finality does not move, the evidence forgets no block.
+	if !onBest && r.final == q.blocks.Finalized().Hash && !q.blocks.Knows(ev.Context.Anchor) {
 		return fmt.Errorf("%w: %w: bundle %d is anchored at %s, want a block that was imported; the best is %s of slot %d",
 			ErrInadmissible, ErrUnknownAnchor, it.number, ev.Context.Anchor, q.blocks.Best().Hash, q.blocks.Best().Slot)
 	}
-	if r.minAnchor.IsZero() || !onBest || at.Height >= r.minAnchor.Height {
-		return nil
-	}
-	if _, holds := q.blocks.Locate(r.minAnchor.Hash); !holds {
-		return nil // removed by a reorg: see fits
+	if r.minAnchor.IsZero() || !onBest || r.reorged || at.Height >= r.minAnchor.Height {
+		return nil // see fits
 	}
 	return fmt.Errorf("%w: bundle %d is anchored at height %d, want at least %d, at which its earlier versions are dead", ErrInadmissible, it.number, at.Height, r.minAnchor.Height)
 }

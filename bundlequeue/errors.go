@@ -21,7 +21,9 @@ var (
 	ErrInadmissible = errors.New("bundlequeue: inadmissible package")
 	// ErrUnknownAnchor means that the queue has not imported the anchor of a
 	// built package. It is wrapped together with ErrInadmissible. The host used
-	// a wrong block, or one that it has not fed to the queue yet.
+	// a wrong block, or one that it has not fed to the queue yet. If finality
+	// has moved since the request, the queue may have forgotten the block. It
+	// then discards the package without an error: see [Built].
 	ErrUnknownAnchor = errors.New("bundlequeue: unknown anchor")
 	// ErrUnknownEvent means that the event has an unknown type, the bundle type
 	// of another queue, or an invalid value.

@@ -33,7 +33,7 @@ func TestEveryFieldIsSaved(t *testing.T) {
 		failed: 6, useless: 7, reason: anchor.LookupExpired,
 		untilBest: jamq.HeaderHash{8}, untilFinal: jamq.HeaderHash{9}, givenUp: "a reason",
 	}
-	it.request = &request{ticket: 10, version: 11, minAnchor: point(12), prerequisites: []jamq.PackageHash{{13}}, best: point(14), final: jamq.HeaderHash{15}}
+	it.request = &request{ticket: 10, version: 11, minAnchor: point(12), reorged: true, prerequisites: []jamq.PackageHash{{13}}, best: point(14), final: jamq.HeaderHash{15}}
 	q.builds[10] = it
 	v.sent, v.accepted, v.refused, v.wasDead, v.lost, v.rivalSeen = true, true, true, true, true, true
 	v.number, v.attempts, v.failures = 15, 16, 17

@@ -95,9 +95,12 @@ func (it *item[B]) dropBundles() {
 
 // request is an open build.
 type request struct {
-	ticket        uint64
-	version       int
-	minAnchor     anchor.Point
+	ticket    uint64
+	version   int
+	minAnchor anchor.Point
+	// reorged is true if a reorg has removed minAnchor from the best chain since
+	// the request. Open may then have returned the request with an older anchor.
+	reorged       bool
 	prerequisites []jamq.PackageHash
 	best          anchor.Point    // best block at the request
 	final         jamq.HeaderHash // finalized block at the request

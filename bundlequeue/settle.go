@@ -24,6 +24,7 @@ func (q *Queue[B]) settle() {
 	}
 	clear(q.touched)
 	q.touched = q.touched[:0]
+	q.noteReorgs()
 }
 
 // review updates one bundle to the evidence about its versions.

@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	simSeeds = flag.Uint64("sim.seeds", 500, "how many seeds TestSimulation runs")
+	simSeeds = flag.Uint64("sim.seeds", 150, "how many seeds TestSimulation runs")
 	simSeed  = flag.Uint64("sim.seed", 0, "the first seed of TestSimulation")
 )
 
@@ -40,6 +40,7 @@ type builder struct {
 	oracle *jamtest.Oracle
 	cfg    bundlequeue.Config
 	queue  *bundlequeue.Queue[string]
+	twin   *twin
 	clock  jamq.SlotClock
 	now    time.Time
 
@@ -48,9 +49,8 @@ type builder struct {
 	failures float64              // the chance that a build fails; twice that for sends
 	work     []bundlequeue.Effect // to be carried out now
 	slow     []slowBuild          // builds that take longer
-	ready    []bundlequeue.Build[string]
-	news     []jamtest.Update // not heard yet
-	final    *chainview.View  // of the finalized chain, without faults
+	news     []jamtest.Update     // not heard yet
+	final    *chainview.View      // of the finalized chain, without faults
 	causes   causes
 	contexts map[jamq.PackageHash]jamq.RefineContext
 	again    []string   // handed back
@@ -100,6 +100,9 @@ func (b *builder) begin(cfg jamtest.Config, faults jamtest.FeedFaults) (err erro
 	if b.queue, err = bundlequeue.New[string](b.cfg, b.chain.Best()); err != nil {
 		return err
 	}
+	if b.twin, err = newTwin(b.seed, b.cfg, b.chain.Best()); err != nil {
+		return err
+	}
 	b.clock = jamq.NewSlotClock(cfg.Spec)
 	b.now = b.clock.Start(b.chain.Slot())
 	b.causes = newCauses(b.cfg.MaxVersionRetries)
@@ -112,6 +115,9 @@ func (b *builder) chance(p float64) bool { return b.random.Float64() < p }
 func (b *builder) step(ev bundlequeue.Event) error {
 	effects, err := b.queue.Step(b.now, ev)
 	b.work = append(b.work, effects...)
+	if err := b.twin.follow(b.now, ev, b.queue, effects, err); err != nil {
+		return err
+	}
 	if err != nil {
 		return err
 	}
@@ -140,11 +146,16 @@ func (b *builder) carry() error {
 		var err error
 		switch e := e.(type) {
 		case bundlequeue.Build[string]:
+			build, failed := b.begun(e)
+			if failed != nil {
+				return fmt.Errorf("%v: %w", e, failed)
+			}
 			if slots := b.trouble.buildTime(); slots > 0 {
-				b.slow = append(b.slow, slowBuild{e, b.chain.Slot().Add(slots)})
+				build.ready = b.chain.Slot().Add(slots)
+				b.slow = append(b.slow, build)
 				continue
 			}
-			err = b.build(e)
+			err = b.build(build)
 		case bundlequeue.Send[string]:
 			err = b.send(e)
 		case bundlequeue.Failed[string]:
@@ -158,22 +169,28 @@ func (b *builder) carry() error {
 	return nil
 }
 
-func (b *builder) build(e bundlequeue.Build[string]) error {
+// begun returns a build with the refine context for which it was asked.
+func (b *builder) begun(e bundlequeue.Build[string]) (slowBuild, error) {
 	if e.Anchor.Height < e.MinAnchor.Height {
-		return errors.New("the anchor that is asked for is too old")
+		return slowBuild{}, errors.New("the anchor that is asked for is too old")
 	}
 	// With stalled finality, packages die by D3.
-	lookup := b.chain.LookupAnchor()
-	context, err := anchor.Pick(b.chain.Anchors(), e.Anchor.Hash, lookup, e.Prerequisites)
-	if err != nil || b.chance(b.failures) {
+	context, err := anchor.Pick(b.chain.Anchors(), e.Anchor.Hash, b.chain.LookupAnchor(), e.Prerequisites)
+	return slowBuild{Build: e, context: context, fails: err != nil}, nil
+}
+
+// build answers as it was asked, however late that is. The queue never calls
+// that a mistake of the host.
+func (b *builder) build(e slowBuild) error {
+	if e.fails || b.chance(b.failures) {
 		return b.step(bundlequeue.BuildFailed{Ticket: e.Ticket})
 	}
-	p := jamtest.NewPackage(rollup, context, []byte(e.Bundle))
+	p := jamtest.NewPackage(rollup, e.context, []byte(e.Build.Bundle))
 	if _, twice := b.contexts[p.Hash]; twice {
 		return b.step(bundlequeue.BuildFailed{Ticket: e.Ticket}) // equal bytes are an equal package
 	}
-	b.contexts[p.Hash] = context
-	return b.step(bundlequeue.Built[string]{Ticket: e.Ticket, Package: p.Hash, Context: context, Bundle: e.Bundle})
+	b.contexts[p.Hash] = e.context
+	return b.step(bundlequeue.Built[string]{Ticket: e.Ticket, Package: p.Hash, Context: e.context, Bundle: e.Build.Bundle})
 }
 
 func (b *builder) send(e bundlequeue.Send[string]) error {
@@ -201,7 +218,12 @@ func (b *builder) restart() error {
 	if err != nil {
 		return err
 	}
-	b.queue, b.slow, b.ready, b.work = queue, nil, nil, queue.Open()
+	b.queue, b.slow, b.work = queue, nil, queue.Open()
+	if b.operator != nil {
+		if err := b.twin.restart(b.cfg); err != nil {
+			return err
+		}
+	}
 	return b.carry()
 }
 
@@ -278,16 +300,15 @@ func (b *builder) slot(target int) error {
 	if err := b.makeTrouble(); err != nil {
 		return err
 	}
+	var ready []slowBuild
 	b.slow = slices.DeleteFunc(b.slow, func(s slowBuild) bool {
-		ready := b.chain.Slot() >= s.ready
-		if ready {
-			b.ready = append(b.ready, s.Build)
+		if b.chain.Slot() < s.ready {
+			return false
 		}
-		return ready
+		ready = append(ready, s)
+		return true
 	})
-	for len(b.ready) > 0 {
-		e := b.ready[0]
-		b.ready = b.ready[1:]
+	for _, e := range ready {
 		if err := b.build(e); err != nil && !errors.Is(err, bundlequeue.ErrNotExpected) {
 			return fmt.Errorf("%v: %w", e, err)
 		}
@@ -353,7 +374,7 @@ func simulate(seed uint64) error {
 // TestSimulationUnderOtherConfigurations starts the queue again under other limits and other cores
 // than before, as operators do.
 func TestSimulationUnderOtherConfigurations(t *testing.T) {
-	for seed := range min(*simSeeds, 150) {
+	for seed := range min(*simSeeds, 60) {
 		b, err := newBuilder(seed)
 		require.NoError(t, err)
 		b.operator, b.restarts = rand.New(rand.NewPCG(seed, 3)), 0.1
@@ -363,10 +384,12 @@ func TestSimulationUnderOtherConfigurations(t *testing.T) {
 	}
 }
 
-// Seeds that once found errors: anchors below MinAnchor after a restart, and a
-// bundle that failed later put behind the others.
+// Seeds that once found errors: anchors below MinAnchor after a restart, a
+// bundle that failed later put behind the others, a refused answer to a request
+// for an anchor that was forgotten meanwhile, a restored queue that wrote
+// abandoned blocks in another order, and a snapshot that could not be opened.
 func TestSimulationOfOldFindings(t *testing.T) {
-	for _, seed := range []uint64{3869, 6515, 11015, 11100} {
+	for _, seed := range []uint64{3869, 6515, 11015, 11100, 3, 20, 166, 780} {
 		if err := simulate(seed); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}

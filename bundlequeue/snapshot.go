@@ -28,7 +28,7 @@ type Codec[B any] interface {
 // preceding bytes.
 const (
 	snapshotMagic   = "jamq/queue"
-	snapshotVersion = 4
+	snapshotVersion = 5
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -159,7 +159,7 @@ func appendItem[B any](b []byte, codec Codec[B], it *item[B]) []byte {
 	if r := it.request; r != nil {
 		b = wire.AppendUint(b, r.ticket)
 		b = wire.AppendUint(b, uint64(r.version))
-		b = appendPoint(b, r.minAnchor)
+		b = wire.AppendBool(appendPoint(b, r.minAnchor), r.reorged)
 		b = wire.AppendHash(appendPoint(b, r.best), r.final)
 		b = wire.AppendHashes(b, r.prerequisites)
 	}
@@ -358,7 +358,7 @@ func (q *Queue[B]) readItem(r *wire.Reader, codec Codec[B]) {
 	if r.Bool() {
 		it.request = &request{
 			ticket: r.Uint(), version: int(r.UintBelow(most, "version")),
-			minAnchor: readPoint(r), best: readPoint(r), final: wire.ReadHash[jamq.HeaderHash](r), prerequisites: wire.ReadHashes[jamq.PackageHash](r),
+			minAnchor: readPoint(r), reorged: r.Bool(), best: readPoint(r), final: wire.ReadHash[jamq.HeaderHash](r), prerequisites: wire.ReadHashes[jamq.PackageHash](r),
 		}
 		if _, twice := q.builds[it.request.ticket]; twice {
 			r.Fail("two builds have ticket %d", it.request.ticket)

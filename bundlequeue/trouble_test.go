@@ -29,12 +29,16 @@ type trouble struct {
 	// nodes that keep few.
 	gap  bool
 	skip float64 // of the chain, when it is not frozen
+	// hangs decides which builds hang; nil: none.
+	hangs *rand.Rand
 }
 
 // slowBuild is a build that is ready at a slot.
 type slowBuild struct {
 	bundlequeue.Build[string]
-	ready jamq.Slot
+	context jamq.RefineContext
+	fails   bool
+	ready   jamq.Slot
 }
 
 func newTrouble(seed uint64) *trouble {
@@ -53,10 +57,18 @@ func newTrouble(seed uint64) *trouble {
 	if t.random.IntN(3) == 0 {
 		t.cores = 0.05
 	}
+	if seed%3 == 0 {
+		t.hangs = rand.New(rand.NewPCG(seed, 5))
+	}
 	return t
 }
 
+// buildTime returns how many slots a build takes. Some builds hang until the
+// queue has forgotten their anchor.
 func (t *trouble) buildTime() jamq.Slot {
+	if t.hangs != nil && t.hangs.IntN(30) == 0 {
+		return jamq.Slot(t.hangs.IntN(80))
+	}
 	return t.builds[0] + jamq.Slot(t.random.IntN(int(t.builds[1]-t.builds[0])+1))
 }
 

@@ -88,7 +88,8 @@ const partSize = 1 << 20
 //
 // OpenRunner returns ErrInvalidConfig if cfg or d is invalid, ErrJournal if the
 // journal fails, ErrCorrupt if its records are invalid, and otherwise errors of
-// the queue.
+// the queue. After an error the journal is unchanged. The error names the step
+// that failed; docs/operations.md lists the ways out.
 func OpenRunner[B any](cfg Config, root jamq.Block, d Durability[B], builder Builder[B], submitter Submitter[B]) (*Runner[B], error) {
 	if d.Journal == nil || d.Codec == nil || d.SnapshotEvery < 0 {
 		return nil, fmt.Errorf("%w: Durability: Journal or Codec is nil, or SnapshotEvery is %d, want at least 0", ErrInvalidConfig, d.SnapshotEvery)
@@ -208,7 +209,10 @@ func (r *Runner[B]) reconfigure(before queueConfig) (err error) {
 		return nil
 	}
 	r.queue, err = restoreQueue(r.queueConfig(), r.durable.Codec, bundlequeue.AppendSnapshot(nil, r.durable.Codec, r.queue))
-	return err
+	if err != nil {
+		return fmt.Errorf("the recorded queue under the new configuration: %w", err)
+	}
+	return nil
 }
 
 func encodeConfig(cfg queueConfig) []byte {
@@ -252,9 +256,14 @@ func (r *Runner[B]) write(now time.Time, ev bundlequeue.Event) error {
 }
 
 // snapshot replaces the records of the journal with a snapshot. The caller has
-// reported all effects so far.
+// reported all effects so far. A snapshot that cannot be opened again replaces
+// nothing: the records still lead to the present state.
 func (r *Runner[B]) snapshot() error {
-	snapshot := bundlequeue.AppendSnapshot(binary.BigEndian.AppendUint64(nil, r.effects), r.durable.Codec, r.queue)
+	snapshot := bundlequeue.AppendSnapshot(nil, r.durable.Codec, r.queue)
+	if _, err := restoreQueue(r.queueConfig(), r.durable.Codec, snapshot); err != nil {
+		return fmt.Errorf("%w: its records stay, because a snapshot of the queue cannot be opened again: %w", ErrJournal, err)
+	}
+	snapshot = append(binary.BigEndian.AppendUint64(nil, r.effects), snapshot...)
 	records := [][]byte{append([]byte{recordConfig}, encodeConfig(r.queueConfig())...)}
 	for ; len(snapshot) > partSize; snapshot = snapshot[partSize:] {
 		records = append(records, append([]byte{recordPart}, snapshot[:partSize]...))

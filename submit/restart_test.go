@@ -85,6 +85,44 @@ func TestSnapshotsReplaceSteps(t *testing.T) {
 	})
 }
 
+// oneWay is a codec that cannot decode, as a codec with a mistake may be.
+type oneWay struct{ asWords }
+
+func (oneWay) DecodeBundle([]byte) (string, error) { return "", errors.New("cannot decode") }
+
+// A snapshot that cannot be opened again does not replace the steps. The runner stops, and the
+// journal leads to the same queue when the mistake is repaired.
+func TestSnapshotIsOpenedFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(jamq.CommonEra()))
+		ctx, disk := t.Context(), new(journal.Memory)
+		cfg := submit.DefaultConfig(jamq.Tiny())
+		cfg.Observe = func(submit.Observation) {}
+		open := func(codec bundlequeue.Codec[string], h *host) *submit.Runner[string] {
+			d := submit.Durability[string]{Journal: disk, Codec: codec, SnapshotEvery: 3}
+			r, err := submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, d, h, h)
+			require.NoError(t, err)
+			require.NoError(t, r.Start(ctx))
+			return r
+		}
+		r := open(oneWay{}, &host{failBuild: 1000})
+		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
+		for range 3 {
+			_ = r.Step(ctx, bundlequeue.Tick{}) // fails after the third step in all
+			synctest.Wait()
+		}
+		require.ErrorIs(t, r.Health().Err, submit.ErrJournal)
+		require.ErrorIs(t, r.Health().Err, bundlequeue.ErrCorrupt)
+		r.Stop()
+		r = open(asWords{}, &host{failBuild: 1000})
+		info, known, err := r.Info(ctx, 1)
+		require.NoError(t, err)
+		require.True(t, known)
+		require.Equal(t, bundlequeue.Queued, info.State)
+		r.Stop()
+	})
+}
+
 // A runner answers a failed bundle, so that it does not count as waiting any more.
 func TestFailedBundlesAreAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

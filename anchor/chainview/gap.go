@@ -51,7 +51,7 @@ func (v *View) Continue(root jamq.Block, s State, accumulated []jamq.PackageHash
 		return fmt.Errorf("%w: root %s is in the tree, want a block after a gap; use Finalize", ErrConflict, root.Hash)
 	}
 	v.judge()
-	traces := slices.SortedFunc(maps.Values(v.watched), byNumber)
+	traces := slices.SortedFunc(maps.Values(v.traces), byNumber)
 	for _, t := range traces {
 		if err := v.decidedAt(&s, t, slices.Contains(accumulated, t.pkg)); err != nil {
 			return err
@@ -61,8 +61,16 @@ func (v *View) Continue(root jamq.Block, s State, accumulated []jamq.PackageHash
 	v.lay(root, s, height+uint64(v.spec.RecentHistory)+1)
 	for _, t := range traces {
 		v.rebase(t)
+		if t.forgotten && !v.fateIsFinal(t) {
+			// Its outcome in the gap is not known, like that of other prerequisites.
+			v.unlink(t)
+			t.anchor, t.forgotten = nil, false
+		}
+		if v.traces[t.pkg] != t {
+			continue // no package needs it any more
+		}
 		v.decide(t, slices.Contains(accumulated, t.pkg))
-		if t.anchor == nil && !v.fateIsFinal(t) {
+		if !t.watched() && !v.fateIsFinal(t) {
 			// The gap may have changed the outcome of its report.
 			t.partial = t.partial || len(t.sightings) > 0
 			v.recall(t)
@@ -94,7 +102,7 @@ func byNumber(a, b *Trace) int { return cmp.Compare(a.number, b.number) }
 // decidedAt returns an error if the chain that ends with the state s has not
 // decided the fate of a package.
 func (v *View) decidedAt(s *State, t *Trace, accumulated bool) error {
-	if accumulated || t.anchor == nil || v.fateIsFinal(t) {
+	if accumulated || !t.watched() || v.fateIsFinal(t) {
 		return nil
 	}
 	is := func(pkg jamq.PackageHash) bool { return pkg == t.pkg }
@@ -162,7 +170,7 @@ func (v *View) decide(t *Trace, accumulatedThere bool) {
 		v.finalized.seen = append(v.finalized.seen, t)
 	}
 	switch {
-	case v.fateIsFinal(t), t.anchor == nil && !accumulatedThere:
+	case v.fateIsFinal(t), !t.watched() && !accumulatedThere:
 	case accumulatedThere:
 		// The block that reported it is known only if the view has seen it.
 		t.sightings = slices.DeleteFunc(t.sightings, func(s sighting) bool { return s.kind != reported })

@@ -12,6 +12,11 @@ import (
 // the state after its last block. If a package is undecided there, the branch
 // grows and the view tries again. In the end the missing blocks may be found.
 func (p *play) gap() {
+	for _, own := range p.ref.packages {
+		if own.forgotten {
+			return // see TestContinueForgotten
+		}
+	}
 	p.compare() // so that the outcomes from before the gap are those of the best chain
 	from := p.best
 	if open := p.open(); p.chance(30) {

@@ -122,7 +122,7 @@ func TestAgainstReference(t *testing.T) {
 		for _, n := range []int{total.refused, total.accepted, total.dead, total.done, total.reorgs, total.changes} {
 			require.Greater(t, n, 1000)
 		}
-		for _, n := range []int{total.foreign, total.settled, total.undecided} {
+		for _, n := range []int{total.foreign, total.needed, total.settled, total.undecided} {
 			require.Greater(t, n, 200)
 		}
 	}
@@ -134,6 +134,7 @@ type tally struct {
 	dead, done        int // verdicts
 	reorgs, changes   int
 	foreign           int // prerequisites of others
+	needed            int // packages that were forgotten while another one needed them
 	gaps, undecided   int // continuations that succeeded, and that were refused
 	settled           int // packages whose outcome a continuation decided
 }
@@ -142,7 +143,7 @@ func (a *tally) add(b tally) {
 	a.refused, a.accepted = a.refused+b.refused, a.accepted+b.accepted
 	a.dead, a.done = a.dead+b.dead, a.done+b.done
 	a.reorgs, a.changes = a.reorgs+b.reorgs, a.changes+b.changes
-	a.foreign, a.gaps = a.foreign+b.foreign, a.gaps+b.gaps
+	a.foreign, a.needed, a.gaps = a.foreign+b.foreign, a.needed+b.needed, a.gaps+b.gaps
 	a.undecided, a.settled = a.undecided+b.undecided, a.settled+b.settled
 }
 
@@ -158,7 +159,7 @@ func (p *play) step() {
 	if p.chance(10) {
 		p.forget()
 	}
-	if p.chance(5) {
+	if p.chance(8) {
 		p.gap()
 	}
 	if !p.lazy || p.chance(15) {
@@ -443,21 +444,24 @@ func (p *play) finalize() {
 
 // forget ends the watch of a package.
 func (p *play) forget() {
+	p.compare() // the view drops only evidence of verdicts that it has reached
 	for _, c := range p.packages {
-		if kept := p.ref.packages[c.hash]; kept == nil || len(kept.Prerequisites) > 0 && p.chance(50) || !p.chance(30) {
+		if kept := p.ref.packages[c.hash]; kept == nil || kept.forgotten || len(kept.Prerequisites) > 0 && p.chance(50) || !p.chance(30) {
 			continue
 		}
-		if p.onlyIfSame(c.hash, func() { p.ref.forget(c.hash) }) {
-			p.view.Forget(c.hash)
-			delete(p.told, c.hash)
-			return
+		p.ref.forget(c.hash, p.best, p.finalized)
+		p.view.Forget(c.hash)
+		delete(p.told, c.hash)
+		if p.ref.packages[c.hash] != nil {
+			p.needed++
 		}
+		return
 	}
 }
 
-// onlyIfSame lets the reference begin or end to watch a package, and takes it
-// back if that changes the fate of another one, for the view keeps the evidence
-// of deaths that are final. It reports whether the change stays.
+// onlyIfSame lets the reference begin to watch a package, and takes it back if
+// that changes the fate of another one, because the view keeps the evidence of
+// deaths that are final. It reports whether the change stays.
 func (p *play) onlyIfSame(pkg jamq.PackageHash, change func()) bool {
 	fates := func() (out []chainview.Status) {
 		for _, b := range p.open() {
@@ -522,7 +526,10 @@ func (p *play) compare() {
 		require.NotEqual(p, p.told[t.Package()], t.Status(), "nothing has changed")
 	})
 	p.changes += len(changed)
-	for pkg := range p.ref.packages {
+	for pkg, own := range p.ref.packages {
+		if own.forgotten {
+			continue
+		}
 		have, err := p.view.Status(pkg)
 		require.NoError(p, err)
 		p.compareStatus(p.best, pkg, have)

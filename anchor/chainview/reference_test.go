@@ -19,7 +19,7 @@ import (
 type reference struct {
 	spec     jamq.ChainSpec
 	blocks   map[jamq.HeaderHash]*refBlock
-	packages map[jamq.PackageHash]*refPackage // the watched ones
+	packages map[jamq.PackageHash]*refPackage // those that are or were watched
 	foreign  map[jamq.PackageHash]*refForeign // the prerequisites that are not watched
 	// judged remembers what dead returned since the watched packages changed.
 	judged map[judgement]anchor.Reason
@@ -65,7 +65,9 @@ type refFate struct{ reported, available, accumulated *refBlock }
 type refPackage struct {
 	chainview.Package
 	anchor *refBlock
-	needs  []jamq.PackageHash // the prerequisites that do not count as settled
+	needs  []jamq.PackageHash
+	// forgotten is true if the package is only followed because another one needs it.
+	forgotten bool
 	// settled is the final outcome that a continuation after a gap gave it, or nil.
 	settled *chainview.Status
 	root    *refBlock // of that continuation
@@ -93,19 +95,40 @@ func (r *reference) watch(pkg jamq.PackageHash, p chainview.Package, knows func(
 	clear(r.judged)
 }
 
-// forget ends watch. The package counts as settled for those that need it. It
-// also ends the watch of foreign packages that no other package needs.
-func (r *reference) forget(pkg jamq.PackageHash) {
-	delete(r.packages, pkg)
-	needed := map[jamq.PackageHash]bool{}
-	for _, p := range r.packages {
-		p.needs = slices.DeleteFunc(p.needs, func(need jamq.PackageHash) bool { return need == pkg })
-		for _, need := range p.needs {
-			needed[need] = true
-		}
-	}
-	maps.DeleteFunc(r.foreign, func(f jamq.PackageHash, _ *refForeign) bool { return !needed[f] })
+// forget ends watch. The package is followed as long as another one needs it.
+// best and finalized are the heads of the view.
+func (r *reference) forget(pkg jamq.PackageHash, best, finalized *refBlock) {
+	r.packages[pkg].forgotten = true
+	r.tidy(pkg, best, finalized)
 	clear(r.judged)
+}
+
+// tidy drops a package that nothing needs, and the needs of one whose fate is
+// final.
+func (r *reference) tidy(pkg jamq.PackageHash, best, finalized *refBlock) {
+	needed := false
+	for _, other := range r.packages {
+		needed = needed || slices.Contains(other.needs, pkg)
+	}
+	p := r.packages[pkg]
+	switch {
+	case p == nil && !needed:
+		delete(r.foreign, pkg)
+		return
+	case p == nil || !p.forgotten:
+		return
+	}
+	needs, s := p.needs, r.status(best, pkg)
+	final := func(at anchor.Point) bool { return !at.IsZero() && at.Height <= finalized.point.Height }
+	switch {
+	case !needed:
+		delete(r.packages, pkg)
+	case p.settled == nil && (final(s.Accumulated) || final(s.DeadSince)):
+		p.needs, p.settled, p.root = nil, &s, finalized
+	}
+	for _, need := range needs {
+		r.tidy(need, best, finalized)
+	}
 }
 
 // watched is a copy of the state that forget changes.
@@ -355,6 +378,9 @@ func (r *reference) judge(b *refBlock, pkg jamq.PackageHash) anchor.Reason {
 	}
 	p, fate := r.packages[pkg], b.fates[pkg]
 	if p.settled != nil {
+		if since := r.blocks[p.settled.DeadSince.Hash]; p.forgotten && since != nil && !b.descends(since) {
+			return anchor.Alive
+		}
 		return p.settled.Dead
 	}
 	onChain := b.descends(p.anchor)

@@ -26,27 +26,19 @@ func (v *View) AppendSnapshot(b []byte) []byte {
 		b = v.appendNode(b, n)
 	}
 	b = wire.AppendUint(b, uint64(len(v.side)))
-	for _, n := range v.sideByHeight() {
+	for _, n := range v.side {
 		b = wire.AppendHash(b, n.parent.Hash)
 		b = v.appendNode(b, n)
 	}
 	b = wire.AppendUint(b, v.from)
 	b = wire.AppendHashes(b, v.abandoned)
 	b = wire.AppendUint(b, v.lastWatched)
-	traces := slices.SortedFunc(maps.Values(v.watched), byNumber)
+	traces := slices.SortedFunc(maps.Values(v.traces), byNumber)
 	b = wire.AppendUint(b, uint64(len(traces)))
 	for _, t := range traces {
 		b = appendTrace(b, t)
 	}
 	return b
-}
-
-// sideByHeight returns the blocks off the best chain, parents first, otherwise
-// in their order.
-func (v *View) sideByHeight() []*node {
-	out := slices.Clone(v.side)
-	slices.SortStableFunc(out, func(a, b *node) int { return int(a.Height) - int(b.Height) })
-	return out
 }
 
 func (v *View) appendNode(b []byte, n *node) []byte {
@@ -177,6 +169,7 @@ func appendTrace(b []byte, t *Trace) []byte {
 	b = wire.AppendUint(b, t.number)
 	b = wire.AppendHash(b, t.pkg)
 	b = wire.AppendBool(b, t.partial)
+	b = wire.AppendBool(b, t.forgotten)
 	b = wire.AppendBool(b, t.anchor != nil)
 	if t.anchor != nil {
 		b = appendRef(b, t.anchor)
@@ -225,7 +218,7 @@ func Restore(spec *jamq.ChainSpec, snapshot []byte) (*View, error) {
 }
 
 func read(spec *jamq.ChainSpec, r *wire.Reader) *View {
-	v := &View{spec: *spec, nodes: make(map[jamq.HeaderHash]*node), watched: make(map[jamq.PackageHash]*Trace)}
+	v := &View{spec: *spec, nodes: make(map[jamq.HeaderHash]*node), traces: make(map[jamq.PackageHash]*Trace)}
 	v.readTree(r)
 	if r.Err() != nil {
 		return nil
@@ -235,14 +228,14 @@ func read(spec *jamq.ChainSpec, r *wire.Reader) *View {
 	}
 	v.abandoned = wire.ReadHashes[jamq.HeaderHash](r)
 	v.lastWatched = r.Uint()
-	forgotten := make(map[anchor.Point]*node)
+	pruned := make(map[anchor.Point]*node)
 	for range r.Count(32) {
-		v.readTrace(r, forgotten)
+		v.readTrace(r, pruned)
 	}
 	if r.Err() != nil {
 		return nil
 	}
-	for _, t := range slices.SortedFunc(maps.Values(v.watched), byNumber) {
+	for _, t := range slices.SortedFunc(maps.Values(v.traces), byNumber) {
 		v.link(t)
 	}
 	v.judge()
@@ -332,28 +325,28 @@ func readReport(r *wire.Reader) CoreReport {
 	}
 }
 
-func (v *View) readTrace(r *wire.Reader, forgotten map[anchor.Point]*node) {
+func (v *View) readTrace(r *wire.Reader, pruned map[anchor.Point]*node) {
 	t := &Trace{number: r.Uint(), pkg: wire.ReadHash[jamq.PackageHash](r)}
-	t.partial = r.Bool()
+	t.partial, t.forgotten = r.Bool(), r.Bool()
 	if r.Bool() {
-		t.anchor = v.readRef(r, forgotten)
+		t.anchor = v.readRef(r, pruned)
 	}
 	t.lookupAnchorSlot = readSlot(r)
 	t.prerequisites = wire.ReadHashes[jamq.PackageHash](r)
 	for range r.Count(32) {
 		k := kind(r.UintBelow(uint64(accumulated)+1, "kind of sighting"))
-		t.sightings = append(t.sightings, sighting{kind: k, at: v.readRef(r, forgotten)})
+		t.sightings = append(t.sightings, sighting{kind: k, at: v.readRef(r, pruned)})
 	}
 	for _, n := range []**node{&t.verdict.reported, &t.verdict.available, &t.verdict.accumulated, &t.verdict.deadSince} {
 		if r.Bool() {
-			*n = v.readRef(r, forgotten)
+			*n = v.readRef(r, pruned)
 		}
 	}
 	t.verdict.dead = anchor.Reason(r.UintBelow(uint64(anchor.NeverReady)+1, "reason"))
 	if (t.verdict.dead != anchor.Alive) != (t.verdict.deadSince != nil) {
 		r.Fail("package %s is dead without evidence", t.pkg)
 	}
-	if _, twice := v.watched[t.pkg]; twice || t.number > v.lastWatched {
+	if _, twice := v.traces[t.pkg]; twice || t.number > v.lastWatched {
 		r.Fail("package %s does not fit", t.pkg)
 	}
 	if r.Err() != nil {
@@ -368,7 +361,7 @@ func (v *View) readTrace(r *wire.Reader, forgotten map[anchor.Point]*node) {
 
 // readRef returns the block of a reference. For a pruned block it returns a
 // substitute, the same one for equal references.
-func (v *View) readRef(r *wire.Reader, forgotten map[anchor.Point]*node) *node {
+func (v *View) readRef(r *wire.Reader, pruned map[anchor.Point]*node) *node {
 	p, lost := readPoint(r), r.Bool()
 	if n, ok := v.nodes[p.Hash]; ok {
 		if n.Point != p || lost {
@@ -376,11 +369,11 @@ func (v *View) readRef(r *wire.Reader, forgotten map[anchor.Point]*node) *node {
 		}
 		return n
 	}
-	if n, ok := forgotten[p]; ok && n.lost == lost {
+	if n, ok := pruned[p]; ok && n.lost == lost {
 		return n
 	}
 	n := &node{Point: p, lost: lost}
-	forgotten[p] = n
+	pruned[p] = n
 	return n
 }
 

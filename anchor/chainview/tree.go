@@ -1,6 +1,8 @@
 package chainview
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -81,8 +83,8 @@ type View struct {
 	// main is the best chain by height, from the oldest block in the tree to
 	// the best block.
 	main []*node
-	// side holds the blocks that are not on the best chain, in the order in
-	// which they were imported or left it.
+	// side holds the blocks that are not on the best chain, in the order of
+	// byHeight. So equal trees have equal snapshots, however they came about.
 	side      []*node
 	finalized *node
 	// from is the height of the root. Only the hash of earlier blocks is known,
@@ -92,7 +94,7 @@ type View struct {
 	// first.
 	abandoned []jamq.HeaderHash
 
-	watched     map[jamq.PackageHash]*Trace
+	traces      map[jamq.PackageHash]*Trace
 	lastWatched uint64 // number of the newest Trace
 	agenda      agenda
 }
@@ -117,9 +119,9 @@ func NewAt(spec *jamq.ChainSpec, root jamq.Block, s State) (*View, error) {
 		return nil, err
 	}
 	v := &View{
-		spec:    *spec,
-		nodes:   make(map[jamq.HeaderHash]*node),
-		watched: make(map[jamq.PackageHash]*Trace),
+		spec:   *spec,
+		nodes:  make(map[jamq.HeaderHash]*node),
+		traces: make(map[jamq.PackageHash]*Trace),
 	}
 	v.lay(root, s, 0)
 	return v, nil
@@ -213,8 +215,14 @@ func (v *View) Import(b *jamq.Block) error {
 	}
 	v.apply(n, b)
 	v.nodes[n.Hash] = n
-	v.side = append(v.side, n)
+	i, _ := slices.BinarySearchFunc(v.side, n, byHeight)
+	v.side = slices.Insert(v.side, i, n)
 	return nil
+}
+
+// byHeight orders blocks by height, and those of one height by hash.
+func byHeight(a, b *node) int {
+	return cmp.Or(cmp.Compare(a.Height, b.Height), bytes.Compare(a.Hash[:], b.Hash[:]))
 }
 
 // unfinalized returns the number of blocks in the tree that are not final.
@@ -242,7 +250,7 @@ func (v *View) apply(n *node, b *jamq.Block) {
 		return v.accumulatedBefore(n, pkg)
 	})
 	n.cores, n.ready, n.accumulated.list = cores, a.ready, a.done
-	if len(v.watched) == 0 {
+	if len(v.traces) == 0 {
 		return
 	}
 	for _, r := range removedReports {
@@ -313,6 +321,7 @@ func (v *View) setBest(n *node) {
 	left := slices.Clone(v.main[keep:])
 	v.main = append(v.main[:keep], branch...)
 	v.side = append(slices.DeleteFunc(v.side, v.onMain), left...)
+	slices.SortFunc(v.side, byHeight)
 	switch {
 	case m != old:
 		v.reconsiderAll()
@@ -320,7 +329,7 @@ func (v *View) setBest(n *node) {
 		// These blocks may have been imported long before.
 		for _, joined := range branch {
 			for _, t := range joined.seen {
-				if v.watched[t.pkg] == t {
+				if v.traces[t.pkg] == t {
 					v.reconsider(t)
 				}
 			}

@@ -94,7 +94,9 @@ type Trace struct {
 	// number is the position in the order of Watch. A prerequisite has a lower
 	// number than its dependents.
 	number uint64
-	anchor *node // nil for an unwatched prerequisite
+	anchor *node // nil for a prerequisite that was never watched
+	// forgotten is true after Forget, while a watched package needs this one.
+	forgotten bool
 	// partial is true if a block reported the package before it was followed,
 	// or before a gap. The outcome of that report is unknown, so the package
 	// never counts as dead.
@@ -111,6 +113,10 @@ type Trace struct {
 	turn           minheap.Entry[uint64, *Trace] // queued: to be judged
 	height, inSlot minheap.Entry[uint64, *Trace] // deadlines
 }
+
+// watched reports whether the host watches the package. The view follows the
+// others only because a watched package needs them.
+func (t *Trace) watched() bool { return t.anchor != nil && !t.forgotten }
 
 // Package returns the hash of the package.
 func (t *Trace) Package() jamq.PackageHash { return t.pkg }
@@ -157,8 +163,9 @@ type agenda struct {
 // unreported, because its anchor is unknown. It also counts as alive if it was
 // reported before Watch was called.
 func (v *View) Watch(pkg jamq.PackageHash, p Package) (*Trace, error) {
-	known := v.watched[pkg]
+	known := v.traces[pkg]
 	if known != nil && known.anchor != nil {
+		known.forgotten = false
 		return known, nil
 	}
 	at, ok := v.nodes[p.Anchor]
@@ -166,7 +173,7 @@ func (v *View) Watch(pkg jamq.PackageHash, p Package) (*Trace, error) {
 		return nil, fmt.Errorf("%w: anchor %s of package %s", ErrUnknownBlock, p.Anchor, pkg)
 	}
 	for _, need := range p.Prerequisites {
-		if _, known := v.watched[need]; !known {
+		if _, known := v.traces[need]; !known {
 			v.watchForeign(need)
 		}
 	}
@@ -240,56 +247,24 @@ func (v *View) register(t *Trace) {
 			s.at.seen = append(s.at.seen, t)
 		}
 	}
-	v.watched[t.pkg] = t
+	v.traces[t.pkg] = t
 	v.reconsider(t)
 }
 
 // link links a trace with its prerequisites, which are registered.
 func (v *View) link(t *Trace) {
 	for _, need := range t.prerequisites {
-		if p, ok := v.watched[need]; ok {
+		if p, ok := v.traces[need]; ok {
 			t.needs = append(t.needs, p)
 			p.dependents = append(p.dependents, t)
 		}
 	}
 }
 
-// Forget ends Watch. A package that is not watched is ignored. Packages that
-// name a forgotten package no longer depend on it.
-func (v *View) Forget(pkg jamq.PackageHash) {
-	t, ok := v.watched[pkg]
-	if !ok {
-		return
-	}
-	delete(v.watched, pkg)
-	is := func(other *Trace) bool { return other == t }
-	for _, p := range t.needs {
-		p.dependents = slices.DeleteFunc(p.dependents, is)
-		if p.anchor == nil && len(p.dependents) == 0 {
-			v.Forget(p.pkg)
-		}
-	}
-	for _, d := range t.dependents {
-		d.needs = slices.DeleteFunc(d.needs, is)
-		v.reconsider(d)
-	}
-	v.retire(t)
-}
-
-// retire removes a trace from the agenda.
-func (v *View) retire(t *Trace) {
-	v.agenda.turns.Remove(&t.turn)
-	v.agenda.heights.Remove(&t.height)
-	v.agenda.slots.Remove(&t.inSlot)
-	if t.changed {
-		v.agenda.changed = slices.DeleteFunc(v.agenda.changed, func(other *Trace) bool { return other == t })
-	}
-}
-
 // Trace returns the trace of a package, and false if the view does not follow
 // the package.
 func (v *View) Trace(pkg jamq.PackageHash) (*Trace, bool) {
-	t, ok := v.watched[pkg]
+	t, ok := v.traces[pkg]
 	return t, ok
 }
 
@@ -308,8 +283,8 @@ func (v *View) FinalStatus(pkg jamq.PackageHash) (Status, error) {
 }
 
 func (v *View) verdictOn(pkg jamq.PackageHash) (verdict, error) {
-	t, ok := v.watched[pkg]
-	if !ok {
+	t, ok := v.traces[pkg]
+	if !ok || t.forgotten {
 		return verdict{}, fmt.Errorf("%w: %s", ErrNotWatched, pkg)
 	}
 	v.judge()
@@ -325,7 +300,7 @@ func (v *View) Changes(f func(*Trace)) {
 	v.agenda.changed = v.agenda.changed[:0]
 	for _, t := range changed {
 		t.changed = false
-		if t.anchor != nil {
+		if t.watched() {
 			f(t)
 		}
 	}
@@ -335,7 +310,7 @@ func (v *View) Changes(f func(*Trace)) {
 // see records an event of a package in a block. Most packages belong to other
 // rollups and cost one map lookup.
 func (v *View) see(pkg jamq.PackageHash, k kind, at *node) {
-	if t, ok := v.watched[pkg]; ok {
+	if t, ok := v.traces[pkg]; ok {
 		t.sightings = append(slices.DeleteFunc(t.sightings, func(s sighting) bool { return s.at.lost }), sighting{kind: k, at: at})
 		at.seen = append(at.seen, t)
 		v.reconsider(t)
@@ -363,7 +338,7 @@ func (v *View) reconsiderDue() {
 // new best chain: all packages whose outcome is not final.
 func (v *View) reconsiderAll() {
 	// The loop may run in any order: judge takes the traces by number.
-	for _, t := range v.watched {
+	for _, t := range v.traces {
 		newest := uint64(0)
 		for _, s := range t.sightings {
 			newest = max(newest, s.at.Height)

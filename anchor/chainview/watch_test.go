@@ -38,16 +38,19 @@ func TestForget(t *testing.T) {
 	require.Equal(t, anchor.AnchorExpired, status(t, v, pkg).Dead)
 	require.Equal(t, anchor.PrerequisiteGone, status(t, v, child).Dead)
 
+	v.Changes(func(*chainview.Trace) {})
 	v.Forget(jamq.PackageHash{1}) // never watched
 	v.Forget(pkg)
-	_, watched := v.Trace(pkg)
-	require.False(t, watched)
+	require.Equal(t, anchor.PrerequisiteGone, status(t, v, child).Dead, "the death of the forgotten package is evidence")
+	v.Changes(func(trace *chainview.Trace) { t.Errorf("package %s has changed", trace.Package()) })
+	_, followed := v.Trace(pkg)
+	require.True(t, followed, "a watched package names it")
+	v.Forget(child)
+	_, followed = v.Trace(pkg)
+	require.False(t, followed)
 	_, err := v.Status(pkg)
 	require.ErrorIs(t, err, chainview.ErrNotWatched)
-	require.Equal(t, anchor.Alive, status(t, v, child).Dead, "the forgotten prerequisite counts as settled")
-	var changed []jamq.PackageHash
-	v.Changes(func(t *chainview.Trace) { changed = append(changed, t.Package()) })
-	require.Equal(t, []jamq.PackageHash{child}, changed)
+	watch(t, v, child, chainview.Package{Anchor: header('a', 9), LookupAnchorSlot: 9})
 
 	// Neither its deadlines nor changes that were not reported yet survive it.
 	byHeight, bySlot, unreported := jamq.PackageHash{2}, jamq.PackageHash{3}, jamq.PackageHash{4}

@@ -1,0 +1,96 @@
+package bundlequeue
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+)
+
+// asked answers a build as it was asked, and requires that the queue discards
+// the package without an error.
+func (s *scene) asked(b Build[string], reason anchor.Reason) {
+	s.t.Helper()
+	effects, err := s.q.Step(s.now, Built[string]{
+		Ticket: b.Ticket, Package: jamq.PackageHash{99}, Context: jamq.RefineContext{Anchor: b.Anchor.Hash, Prerequisites: b.Prerequisites},
+	})
+	require.NoError(s.t, err)
+	require.NoError(s.t, s.q.Check())
+	died := effects[0].(Died)
+	require.Equal(s.t, reason, died.Reason)
+	require.True(s.t, died.Unsent)
+	require.False(s.t, s.q.Expects(b.Ticket))
+}
+
+// An answer that names the anchor for which it was asked is never a mistake of
+// the host, even if the queue has forgotten that block meanwhile.
+func TestAnswerAsAskedWithForgottenAnchor(t *testing.T) {
+	t.Run("an abandoned fork", func(t *testing.T) {
+		s := newScene(t, nil)
+		s.enqueue(1)
+		b := s.builds[0]
+		before := s.parent
+		fork := jamq.HeaderHash{'a', 1}
+		for slot := range jamq.Slot(300) { // more than the queue remembers of abandoned forks
+			s.blockOn(before, 100+slot, 'x', nil)
+			before = s.parent
+		}
+		s.blockOn(fork, 1000, 'b', nil)
+		s.step(FinalizedBlock{Hash: s.parent})
+		require.False(t, s.q.blocks.Knows(b.Anchor.Hash))
+		s.asked(b, anchor.OtherFork)
+	})
+	t.Run("a gap", func(t *testing.T) {
+		s := newScene(t, nil)
+		s.enqueue(1)
+		b := s.builds[0]
+		root := jamq.Block{Hash: jamq.HeaderHash{'z'}, Slot: 1000}
+		s.step(Continue{Root: root, State: stateAt(root)})
+		require.False(t, s.q.blocks.Knows(b.Anchor.Hash))
+		s.asked(b, anchor.OtherFork)
+	})
+}
+
+// A reorg removes the block that accumulated the bundle before. After a restart
+// the queue requests an older anchor. The host answers when the chain is back.
+func TestAnswerAsAskedOnTheOtherFork(t *testing.T) {
+	s := newScene(t, nil)
+	s.enqueue(1)
+	first := s.run()[0]
+	fork := s.parent
+	s.block(report(first, 0))
+	s.block(accumulate(first, 0))
+	back := s.block(nil)
+	s.enqueue(2)
+	before := s.builds[0]
+	require.Empty(t, before.Prerequisites)
+	s.blockOn(fork, 12, 'b', nil)
+	s.killed()
+	var again Build[string]
+	for _, b := range s.builds {
+		if b.Ticket == before.Ticket {
+			again = b
+		}
+	}
+	require.Less(t, again.Anchor.Height, before.MinAnchor.Height)
+	s.step(Imported{Block: jamq.Block{Hash: back}, Best: back})
+	s.asked(again, anchor.Overtaken)
+}
+
+// killed restores the queue from its snapshot and asks for all that is open.
+func (s *scene) killed() {
+	s.t.Helper()
+	q, err := Restore[string](s.q.cfg, text{}, AppendSnapshot(nil, text{}, s.q))
+	require.NoError(s.t, err)
+	s.q, s.builds, s.sends = q, nil, nil
+	for _, e := range q.Open() {
+		switch e := e.(type) {
+		case Build[string]:
+			s.builds = append(s.builds, e)
+		case Send[string]:
+			s.sends = append(s.sends, e)
+		}
+	}
+}
