@@ -58,141 +58,56 @@ func (r Reason) Result() SendResult {
 	return Unknown
 }
 
-// phrase is a part of a node's message, in lower case, and its meaning.
-type phrase struct {
-	text   string
-	reason Reason
-}
-
-// phrases are searched in this order. If one contains another, the longer one
-// comes first.
-var phrases = []phrase{
-	// The node has it.
-	{"already known", ReasonKnown},                 // geth, reth, op, erigon
-	{"known transaction", ReasonKnown},             // older geth, besu
-	{"alreadyknown", ReasonKnown},                  // nethermind
-	{"already imported", ReasonKnown},              // parity's heirs
-	{"already exists in the mempool", ReasonKnown}, // sequencers
-	{"transaction already exists in mempool", ReasonKnown},
-	{"existing txn with same hash", ReasonKnown}, // erigon
-
-	// The node has another one with this nonce.
-	{"replacement transaction underpriced", ReasonReplacement}, // geth, reth, op
-	{"replacementnotallowed", ReasonReplacement},               // nethermind
-	{"could not replace existing tx", ReasonReplacement},       // erigon
-	{"can't replace blob-txn", ReasonReplacement},              // erigon
-	{"replacement transaction gas price not sufficient", ReasonReplacement},
-	{"transaction_replacement_underpriced", ReasonReplacement},         // besu
-	{"future transaction tries to replace pending", ReasonReplacement}, // geth
-
-	// Wrong nonce.
-	{"nonce too low", ReasonNonceTooLow}, // geth, reth, erigon, arbitrum, op, besu
-	{"nonce is too low", ReasonNonceTooLow},
-	{"oldnonce", ReasonNonceTooLow},      // nethermind
-	{"nonce_too_low", ReasonNonceTooLow}, // besu
-	{"nonce too high", ReasonNonceGap},   // arbitrum
-	{"noncegap", ReasonNonceGap},         // nethermind
-	{"nonce gap", ReasonNonceGap},
-	{"gapped-nonce", ReasonNonceGap},            // geth, delegated accounts
-	{"nonce_too_far_in_future", ReasonNonceGap}, // besu
-	{"nonce too far in future", ReasonNonceGap}, // nethermind
-	{"transaction nonce is too distant", ReasonNonceGap},
-
-	// Insufficient funds. Before prices: "insufficient funds for gas *
-	// price + value".
-	{"insufficient funds", ReasonFunds},   // geth, reth, erigon, arbitrum, op
-	{"insufficientfunds", ReasonFunds},    // nethermind
-	{"upfront cost exceeds", ReasonFunds}, // besu
-	{"upfront_cost_exceeds_balance", ReasonFunds},
-	{"overshot", ReasonFunds}, // geth: balance below queued cost
-
-	// Permanently invalid.
-	{"intrinsic gas too low", ReasonInvalid},
-	{"intrinsic gas exceeds gas limit", ReasonInvalid},
-	{"intrinsic_gas_exceeds", ReasonInvalid},
-	{"gas for floor data", ReasonInvalid},
-	{"exceeds block gas limit", ReasonInvalid},
-	{"exceeds_block_gas_limit", ReasonInvalid},
-	{"gaslimitexceeded", ReasonInvalid},
-	{"transaction gas limit too high", ReasonInvalid},
-	{"oversized data", ReasonInvalid},
-	{"max initcode size exceeded", ReasonInvalid},
-	{"max priority fee per gas higher than max fee per gas", ReasonInvalid},
-	{"transaction type not supported", ReasonInvalid},
-	{"invalid sender", ReasonInvalid},
-	{"invalid chain id", ReasonInvalid},
-	{"sender not an eoa", ReasonInvalid},
-	{"only replay-protected", ReasonInvalid},
-	{"blobs in transaction", ReasonInvalid}, // geth: too many
-	{"blob limit exceeded", ReasonInvalid},
-	{"sidecar in blob transaction", ReasonInvalid},
-	{"wrong sidecar format", ReasonInvalid},
-	{"kzg verification error", ReasonInvalid},
-	{"exceeds the configured cap", ReasonInvalid}, // geth: fee cap of the node
-	{"sidecar after osaka", ReasonInvalid},        // reth: version 0
-	{"sidecar before osaka", ReasonInvalid},
-	{"sidecar unsupported post-osaka", ReasonInvalid}, // geth
-	{"intrinsicgas", ReasonInvalid},                   // erigon, and those below
-	{"gasuintoverflow", ReasonInvalid},
-	{"rlptoolong", ReasonInvalid},
-	{"initcode too large", ReasonInvalid},
-	{"gas limit is too high", ReasonInvalid},
-	{"transaction type is not activated", ReasonInvalid},
-	{"max number of blobs exceeded", ReasonInvalid},
-	{"kzgcommitment", ReasonInvalid},
-	{"blob_versioned_hashes, blobs", ReasonInvalid},
-	{"gas limit reached", ReasonInvalid}, // nethermind, and those below
-	{"unsupported transaction type", ReasonInvalid},
-	{"transaction too large", ReasonInvalid},
-	{"transaction cost overflow", ReasonInvalid},
-	{"failed to recover sender", ReasonInvalid},
-	{"transaction invalid", ReasonInvalid},
-
-	// Price too low.
-	{"transaction underpriced", ReasonUnderpriced},
-	{"gas price below minimum", ReasonUnderpriced},
-	{"gas price below configured minimum", ReasonUnderpriced}, // besu
-	{"max fee per gas less than block base fee", ReasonUnderpriced},
-	{"fee cap less than block base fee", ReasonUnderpriced},
-	{"less than block base fee", ReasonUnderpriced},
-	{"less than block blob gas fee", ReasonUnderpriced},
-	{"feetoolow", ReasonUnderpriced},   // nethermind
-	{"fee too low", ReasonUnderpriced}, // erigon
-	{"gas_price_too_low", ReasonUnderpriced},
-	{"gas price too low", ReasonUnderpriced},
-	{"underpriced", ReasonUnderpriced}, // erigon
-
-	// No room.
-	{"txpool is full", ReasonFull},
-	{"sub-pool is full", ReasonFull}, // erigon
-	{"limit in txpool is full", ReasonFull},
-	{"spammer", ReasonFull},
-	{"pending transaction type conflict", ReasonFull}, // nethermind, and those below
-	{"pendingtxsofconflictingtype", ReasonFull},
-	{"delegation authority has pending", ReasonFull},
-	{"out of capacity", ReasonFull},
-	{"account limit exceeded", ReasonFull},
-	{"in-flight transaction limit reached", ReasonFull}, // geth, delegated accounts
-	{"address already reserved", ReasonFull},
-	{"authority already reserved", ReasonFull},
-
-	// Rate limits.
-	{"too many requests", ReasonBusy},
-	{"rate limit", ReasonBusy},
-	{"request limit", ReasonBusy},
-	{"compute units", ReasonBusy},
-}
-
 // Classify returns the meaning of a JSON-RPC error message in reply to
 // eth_sendRawTransaction. It must not be used for other errors: the text of an
 // HTTP or connection error does not show whether the node has the transaction.
-// An unrecognized text gives ReasonNone, whose result is Unknown.
+//
+// A message is recognized if it begins with the text of a node, in whole words.
+// Gateways may put words and a colon before it. A message that means that the
+// node has the transaction must also end there, or go on with a punctuation
+// mark. A text that is not recognized, or that has two meanings, gives
+// ReasonNone, whose result is Unknown.
 func Classify(text string) Reason {
-	text = strings.ToLower(text)
-	for _, p := range phrases {
-		if strings.Contains(text, p.text) {
-			return p.reason
+	found := ReasonNone
+	for _, rest := range parts(strings.ToLower(text)) {
+		for _, node := range nodes {
+			for _, m := range node.messages {
+				switch {
+				case !m.begins(rest):
+				case found != ReasonNone && found != m.reason:
+					return ReasonNone
+				default:
+					found = m.reason
+				}
+			}
 		}
 	}
-	return ReasonNone
+	return found
 }
+
+// parts returns a text from its beginning, and from the word after each colon.
+func parts(text string) []string {
+	var all []string
+	for more := true; more; {
+		all = append(all, strings.TrimLeft(text, ` '"`))
+		_, text, more = strings.Cut(text, ":")
+	}
+	return all
+}
+
+// begins reports whether a text begins with the message, in whole words.
+func (m message) begins(text string) bool {
+	for i, part := range strings.Split(m.text, "*") {
+		at := strings.Index(text, part)
+		if at < 0 || i == 0 && at > 0 {
+			return false
+		}
+		text = text[at+len(part):]
+	}
+	if m.reason == ReasonKnown {
+		return strings.Trim(text, ` '"`) == "" || strings.ContainsRune(":.,(", rune(text[0]))
+	}
+	return text == "" || !strings.ContainsRune("_-", rune(text[0])) && !isLetterOrDigit(text[0])
+}
+
+func isLetterOrDigit(b byte) bool { return 'a' <= b && b <= 'z' || '0' <= b && b <= '9' }

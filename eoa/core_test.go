@@ -2,6 +2,7 @@ package eoa
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -109,10 +110,55 @@ func TestReasonResults(t *testing.T) {
 	require.Equal(t, Unknown, Reason(99).Result())
 }
 
-// A longer phrase that is found after a shorter one it contains would never be found.
-func TestPhrasesAreInOrder(t *testing.T) {
-	for _, p := range phrases {
-		require.Equal(t, p.reason, Classify(p.text), "%q", p.text)
+// Each message has its own meaning alone, behind the words of a gateway, and
+// before details. Inside of other words and texts it has none.
+func TestClassifyMessages(t *testing.T) {
+	for _, node := range nodes {
+		for _, m := range node.messages {
+			text := strings.ReplaceAll(m.text, "*", "0x12")
+			for _, same := range []string{text, strings.ToUpper(text), "rpc error: " + text, "[0xab12]: " + text + ": 5 of 7", text + ", details", `error: "` + text + `"`} {
+				require.Equal(t, m.reason, Classify(same), "%s: %q", node.name, same)
+			}
+			if strings.HasPrefix(m.text, "*") {
+				continue
+			}
+			for _, other := range []string{"un" + text, "not " + text, "block " + text, text + "er", text + "_x"} {
+				require.NotEqual(t, Accepted, Classify(other).Result(), "%s: %q", node.name, other)
+				if m.reason != ReasonKnown && !messageOf(other) {
+					require.Equal(t, ReasonNone, Classify(other), "%s: %q", node.name, other)
+				}
+			}
+		}
+	}
+}
+
+// messageOf reports whether a text is itself the beginning of a known message.
+func messageOf(text string) bool {
+	for _, node := range nodes {
+		for _, m := range node.messages {
+			if m.begins(text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Texts of other errors that contain words of a known message.
+func TestClassifyIsNoSearch(t *testing.T) {
+	for _, text := range []string{
+		"unknown transaction type: 48.",
+		"unknown transaction",
+		"block already known",
+		"already known to be invalid",
+		"transaction is not already known",
+		"the header is already imported by another peer",
+		"invalid sender: already known", // two meanings
+		"nonce too low: replacement transaction underpriced",
+		"exceeded the limit; account is underpriced",
+	} {
+		require.Equal(t, ReasonNone, Classify(text), "%q", text)
+		require.Equal(t, Unknown, Classify(text).Result(), "%q", text)
 	}
 }
 
