@@ -40,7 +40,7 @@ func (v *View) Bumps(c *Config, now time.Time) ([]Job, Batch) {
 		switch {
 		case j.Noop:
 			j.Gas = v.noopGas(c)
-		case j.Gas == 0 && !r.Hurry:
+		case j.Gas == 0 && !r.Hurry && Classify(old.Why) != ReasonGasLimit:
 			j.Gas = old.Gas
 		}
 		cost := j.cost()

@@ -13,6 +13,8 @@ import (
 type Look struct {
 	// Number is the height of the latest block.
 	Number uint64
+	// GasLimit is the gas limit of the latest block; 0 means unknown.
+	GasLimit uint64
 	// Finalized is the height of the newest block that no reorg can take back.
 	Finalized uint64
 	// Latest is the account's transaction count at the latest block.

@@ -33,13 +33,16 @@ const (
 	ReasonInvalid
 	// ReasonBusy means that the node asked us to wait.
 	ReasonBusy
+	// ReasonGasLimit means that the gas limit is above that of a block, or of a
+	// transaction on this chain (EIP-7825). A lower one may be accepted.
+	ReasonGasLimit
 
 	numReasons
 )
 
 // String returns the name in lower case.
 func (r Reason) String() string {
-	names := [numReasons]string{"", "already known", "nonce too low", "nonce gap", "replacement underpriced", "underpriced", "insufficient funds", "pool full", "invalid", "busy"}
+	names := [numReasons]string{"", "already known", "nonce too low", "nonce gap", "replacement underpriced", "underpriced", "insufficient funds", "pool full", "invalid", "busy", "gas limit too high"}
 	if r < numReasons {
 		return names[r]
 	}
@@ -52,7 +55,7 @@ func (r Reason) Result() SendResult {
 	switch r {
 	case ReasonKnown:
 		return Accepted
-	case ReasonNonceGap, ReasonReplacement, ReasonUnderpriced, ReasonFunds, ReasonFull, ReasonInvalid:
+	case ReasonNonceGap, ReasonReplacement, ReasonUnderpriced, ReasonFunds, ReasonFull, ReasonInvalid, ReasonGasLimit:
 		return Rejected
 	}
 	return Unknown

@@ -47,8 +47,10 @@ type Config struct {
 	// LeaseFor is how long the account stays reserved for a worker that does
 	// not renew its lease; one second to 24 hours. The default is 30 seconds.
 	LeaseFor time.Duration
-	// GasMargin is added to gas estimates, in percent; 0 to 1000. The default
-	// is 20.
+	// GasMargin is added to gas estimates, in percent; 0 to 1000. If an
+	// estimate fits into a block and into a transaction (EIP-7825), the sum
+	// does as well. A sum that a node refuses is replaced by the estimate. The
+	// default is 20.
 	GasMargin uint64
 	// CellProofs sends blobs with cell proofs (sidecar version 1, EIP-7594),
 	// which networks expect from the Osaka fork on. If it is false, each blob

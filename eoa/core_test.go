@@ -64,7 +64,7 @@ func TestClassify(t *testing.T) {
 		"Upfront cost exceeds account balance":                             ReasonFunds,
 		"InsufficientFunds, Balance is zero":                               ReasonFunds,
 		"intrinsic gas too low: gas 20000, minimum needed 21000":           ReasonInvalid,
-		"exceeds block gas limit":                                          ReasonInvalid,
+		"exceeds block gas limit":                                          ReasonGasLimit,
 		"oversized data: transaction size 200000, limit 131072":            ReasonInvalid,
 		"txpool is full":                             ReasonFull,
 		"fee too low":                                ReasonUnderpriced, // erigon, and those below

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/params"
 )
 
 // estimate fills in missing gas limits. A job whose gas cannot be estimated
@@ -29,11 +30,40 @@ func (e *Executor) estimate(ctx context.Context, jobs []Job) (out []Job, refused
 				e.cfg.Log.Warn("eoa: gas estimate failed", "account", e.account.String(), "key", j.Record.Key, "err", err)
 				gas = 0
 			}
-			j.Gas = gas + gas/100*e.cfg.GasMargin
+			j.Gas = e.view.gasLimit(&e.cfg, &j.Record, gas)
 		}
 		out = append(out, j)
 	}
 	return out, refused, nil
+}
+
+// gasLimit returns the gas limit of a transaction that needs an estimated amount
+// of gas: more by the margin, but not more than a block or a transaction may
+// have if the estimate itself is below that. If a node has refused the limit of
+// an earlier attempt, it is the estimate.
+func (v *View) gasLimit(c *Config, r *Record, estimate uint64) uint64 {
+	if r.overGasLimit() > 0 {
+		return estimate
+	}
+	limit := estimate + estimate/100*c.GasMargin
+	for _, most := range []uint64{params.MaxTxGas, v.look.GasLimit} {
+		if estimate <= most {
+			limit = min(limit, most)
+		}
+	}
+	return limit
+}
+
+// overGasLimit returns how many attempts a node has refused because of their gas
+// limit.
+func (r *Record) overGasLimit() int {
+	n := 0
+	for i := range r.Attempts {
+		if Classify(r.Attempts[i].Why) == ReasonGasLimit {
+			n++
+		}
+	}
+	return n
 }
 
 // prepare signs jobs and commits the result. It stops at the first job that

@@ -182,7 +182,7 @@ func (v *View) sentOne(b *Batch, c *Config, now time.Time, old *Record, attempt 
 		changed = true
 	case s.Result == Rejected && fresh:
 		v.fresh[old.ID] = true // the rejection still counts next time
-	case s.Reason == ReasonInvalid && !r.Cancelling && r.refused() && (r.State == Prepared || v.stalled(c, now)):
+	case r.endedBy(s.Reason) && !r.Cancelling && r.refused() && (r.State == Prepared || v.stalled(c, now)):
 		// A node may have it nevertheless, so the record keeps its nonce, and a
 		// noop fills the nonce. If a node accepted it before, a rejection by
 		// another counts only once the account has stalled.
@@ -197,7 +197,13 @@ func (v *View) sentOne(b *Batch, c *Config, now time.Time, old *Record, attempt 
 // freesNonce reports whether a rejection is about the transaction itself. The
 // other reasons depend on the node's pool and may pass.
 func freesNonce(r Reason) bool {
-	return r == ReasonFunds || r == ReasonUnderpriced || r == ReasonInvalid
+	return r == ReasonFunds || r == ReasonUnderpriced || r == ReasonInvalid || r == ReasonGasLimit
+}
+
+// endedBy reports whether a refusal is permanent. A gas limit with a margin is
+// tried once more without it.
+func (r *Record) endedBy(reason Reason) bool {
+	return reason == ReasonInvalid || reason == ReasonGasLimit && (r.Gas > 0 || r.overGasLimit() > 1)
 }
 
 // freeNonce takes the nonce from a request whose bytes are on no node.
@@ -207,7 +213,7 @@ func (v *View) freeNonce(b *Batch, c *Config, now time.Time, r *Record, s Sent) 
 		r.Attempts[k].Void = true
 		r.Attempts[k].dropBlobs()
 	}
-	if s.Reason == ReasonInvalid {
+	if r.endedBy(s.Reason) {
 		b.move(now, r, Failed, EventFailed)
 	} else {
 		r.State = Pending

@@ -105,6 +105,7 @@ func TestNoPriceOfBlobs(t *testing.T) {
 	l, err := chain.LookBlobs(context.Background(), s.account.Address)
 	require.NoError(t, err)
 	require.Equal(t, *uint256.NewInt(3), l.BlobFee)
+	require.EqualValues(t, 30_000_000, l.GasLimit)
 	s.node.noBlobs = true
 	l, err = chain.LookBlobs(context.Background(), s.account.Address)
 	require.NoError(t, err)

@@ -68,9 +68,10 @@ func New(client Client, o Options) (*Chain, error) {
 
 // header has the needed fields of a block.
 type header struct {
-	Number  *hexutil.Uint64 `json:"number"`
-	Hash    *common.Hash    `json:"hash"`
-	BaseFee *hexutil.Big    `json:"baseFeePerGas"`
+	Number   *hexutil.Uint64 `json:"number"`
+	Hash     *common.Hash    `json:"hash"`
+	GasLimit hexutil.Uint64  `json:"gasLimit"`
+	BaseFee  *hexutil.Big    `json:"baseFeePerGas"`
 }
 
 // call returns an element of a batch.
@@ -140,7 +141,7 @@ func (c *Chain) look(ctx context.Context, a common.Address, blobFee *hexutil.Big
 	if latest.Number == nil {
 		return eoa.Look{}, fmt.Errorf("%w: no latest block", ErrNode)
 	}
-	l := eoa.Look{Number: uint64(*latest.Number), Latest: uint64(count), Preconfirmed: uint64(count), Pending: uint64(pending)}
+	l := eoa.Look{Number: uint64(*latest.Number), GasLimit: uint64(latest.GasLimit), Latest: uint64(count), Preconfirmed: uint64(count), Pending: uint64(pending)}
 	if err := c.finality(ctx, a, &l, &final, uint64(finalCount)); err != nil {
 		return eoa.Look{}, err
 	}

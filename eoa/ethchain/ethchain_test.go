@@ -76,7 +76,7 @@ func (n *node) GetBlockByNumber(tag rpc.BlockNumber, _ bool) map[string]any {
 		return nil
 	}
 	fee := n.look(common.Address{}).BaseFee
-	return map[string]any{"number": hexutil.Uint64(height), "hash": hash, "baseFeePerGas": (*hexutil.Big)(fee.ToBig())}
+	return map[string]any{"number": hexutil.Uint64(height), "hash": hash, "gasLimit": hexutil.Uint64(30_000_000), "baseFeePerGas": (*hexutil.Big)(fee.ToBig())}
 }
 
 func (n *node) GetTransactionCount(a common.Address, tag rpc.BlockNumber) hexutil.Uint64 {
