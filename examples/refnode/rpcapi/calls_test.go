@@ -142,10 +142,25 @@ func TestSendAndWait(t *testing.T) {
 	require.ErrorContains(t, err, "already known")
 	s.nonces[0]++ // a gap
 	late := s.sign(0, &common.Address{1}, 1, nil)
-	_, err = send(late, "0x1")
+	_, err = send(late, 1)
 	require.Equal(t, CodeTimeout, code(err))
 	require.ErrorContains(t, err, "wasn't processed in time")
 	require.Equal(t, late.Hash().Hex(), err.(rpc.DataError).ErrorData())
 	_, pooled := s.node.Pooled(late.Hash())
 	require.True(t, pooled, "it was sent all the same")
+	s.nonces[0]++
+	_, err = send(s.sign(0, &common.Address{1}, 1, nil), "0x1")
+	require.Equal(t, CodeTimeout, code(err), "the form of the drafts")
+	for _, wrong := range []any{-1, 1.5, "soon", true, "-0x1"} {
+		_, err = send(s.sign(1, &common.Address{1}, 1, nil), wrong)
+		require.Equal(t, -32602, code(err), "%v", wrong)
+		require.NotContains(t, err.Error(), "wasn't processed in time")
+	}
+	// 0 means the default: as long as a request may take.
+	for _, none := range []any{0, "0x0", nil} {
+		tx := s.sign(2, &common.Address{1}, 1, nil)
+		receipt, err := send(tx, none)
+		require.NoError(t, err, "%v", none)
+		require.Equal(t, tx.Hash(), receipt.TxHash)
+	}
 }

@@ -89,8 +89,6 @@ var elsewhere = map[string]bool{
 	"admin_nodeInfo": true, "admin_removeTransaction": true, "admin_bannedUntil": true, "admin_pardon": true,
 	"admin_resume": true, "admin_giveUp": true, // TestTokens
 	"eth_getProof": true, "jam_getStateWitness": true, // TestStateWitness
-	// TestSendAndWait
-	"eth_sendRawTransactionSync": true,
 	// TestSubscriptions
 	"eth_newHeads": true, "eth_logs": true, "eth_newPendingTransactions": true,
 	// TestTransactionStatus
@@ -243,6 +241,15 @@ func (c *conformance) logs() {
 	c.same("eth_getLogs", map[string]any{"fromBlock": "0x5", "toBlock": "0x1"})
 	c.same("eth_getLogs", map[string]any{"fromBlock": "0x1", "blockHash": common.Hash{8}})
 	c.same("eth_getLogs", map[string]any{"topics": make([]any, 5)})
+	for _, ends := range [][2]any{{"0x0", "0x70"}, {"0x70", "latest"}, {"0x70", nil}, {"latest", "0x0"}, {"pending", nil}, {nil, "pending"}} {
+		c.same("eth_getLogs", map[string]any{"fromBlock": ends[0], "toBlock": ends[1]})
+	}
+	for _, ends := range [][2]any{{"latest", "0x3"}, {"latest", "earliest"}, {"0x3", "0x1"}, {"0x3", "earliest"}, {"pending", nil}, {nil, "pending"}, {"safe", "latest"}, {"0x1", "finalized"}} {
+		c.same("eth_newFilter", map[string]any{"fromBlock": ends[0], "toBlock": ends[1]})
+	}
+	for _, ends := range [][2]any{{"earliest", "latest"}, {"0x1", "0x70"}, {"0x70", "latest"}, {"earliest", "earliest"}, {"earliest", "0x3"}} {
+		c.like("eth_newFilter", map[string]any{"fromBlock": ends[0], "toBlock": ends[1]})
+	}
 	c.like("eth_newFilter", map[string]any{})
 	c.like("eth_newBlockFilter")
 	c.like("eth_newPendingTransactionFilter")
@@ -264,6 +271,12 @@ func (c *conformance) node() {
 	c.same("eth_feeHistory", "0x1", "0xffff", []float64{})
 	c.same("eth_feeHistory", "0x1", "latest", []float64{50, 10})
 	c.same("eth_sendRawTransaction", "0x02c0")
+	c.same("eth_sendRawTransactionSync", "0x02c0", 500)
+	c.same("eth_sendRawTransactionSync", "0x02c0", 0)
+	c.same("eth_sendRawTransactionSync", "0x02c0")
+	raw, err := c.waiting.MarshalBinary()
+	require.NoError(c.t, err)
+	c.same("eth_sendRawTransactionSync", hexutil.Bytes(raw), 500)
 	for _, method := range []string{"hardhat_metadata", "evm_snapshot", "anvil_nodeInfo", "wallet_getCapabilities"} {
 		c.same(method) // clients recognize development nodes by it
 	}

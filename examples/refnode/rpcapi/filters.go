@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"sync"
 	"time"
@@ -321,20 +322,29 @@ func (a *Subscriptions) newTransactions(f *filter) (any, error) {
 func canRun(e *txpool.Event) bool { return e.Kind == txpool.Pending || e.Kind == txpool.Promoted }
 
 // checkLive checks the criteria of a subscription or filter for future logs.
-// The ends of a range must be fixed: a number, earliest or latest.
+// Each end of a range must be a number, earliest or latest. After latest there
+// can be no number.
 func (a *api) checkLive(c *gethfilters.FilterCriteria) error {
 	if err := a.checkTerms(c); err != nil {
 		return err
 	}
-	fixed := func(n *big.Int) bool { return n == nil || n.Sign() >= 0 || n.Int64() == rpc.LatestBlockNumber.Int64() }
-	pending := func(n *big.Int) bool { return n != nil && n.Int64() == rpc.PendingBlockNumber.Int64() }
-	earliest := c.FromBlock != nil && c.FromBlock.Int64() == rpc.EarliestBlockNumber.Int64()
-	switch {
-	case pending(c.FromBlock) || pending(c.ToBlock):
-		return invalidParams("pending logs are not supported")
-	case !fixed(c.FromBlock) && !earliest, !fixed(c.ToBlock),
-		c.FromBlock != nil && c.ToBlock != nil && c.ToBlock.Sign() >= 0 && c.FromBlock.Cmp(c.ToBlock) > 0:
-		return invalidParams("invalid block range params")
+	if isPending(c.FromBlock) || isPending(c.ToBlock) {
+		return errPendingLogs
+	}
+	const latest = math.MaxInt64
+	number := func(n *big.Int) (int64, bool) {
+		switch {
+		case n == nil || n.Int64() == rpc.LatestBlockNumber.Int64():
+			return latest, true
+		case n.Int64() == rpc.EarliestBlockNumber.Int64():
+			return 0, true
+		}
+		return n.Int64(), n.Sign() >= 0
+	}
+	from, okFrom := number(c.FromBlock)
+	to, okTo := number(c.ToBlock)
+	if !okFrom || !okTo || from > to {
+		return errLogRange
 	}
 	return nil
 }

@@ -35,7 +35,8 @@ func (a *api) checkTerms(c *gethfilters.FilterCriteria) error {
 }
 
 // GetLogs implements eth_getLogs. The default for both ends of the range is
-// latest. A range that ends after the newest block ends at that block.
+// latest. A range that goes beyond latest is an error: an answer without the
+// missing blocks would look complete.
 func (a *Logs) GetLogs(ctx context.Context, criteria gethfilters.FilterCriteria) ([]*types.Log, error) {
 	if err := a.checkTerms(&criteria); err != nil {
 		return nil, err
@@ -70,8 +71,20 @@ func (a *Logs) GetLogs(ctx context.Context, criteria gethfilters.FilterCriteria)
 	return logs, nil
 }
 
+var (
+	errPendingLogs = invalidParams("pending logs are not supported")
+	errLogRange    = invalidParams("invalid block range params")
+)
+
+// isPending reports whether one end of a range is the tag pending.
+func isPending(n *big.Int) bool { return n != nil && n.Int64() == rpc.PendingBlockNumber.Int64() }
+
 // logRange returns the first and the last block number of a query.
 func (a *Logs) logRange(criteria *gethfilters.FilterCriteria) (from, to int64, err error) {
+	latest := a.node.Resolve(rpc.LatestBlockNumber).Number().Int64()
+	if isPending(criteria.FromBlock) || isPending(criteria.ToBlock) {
+		return 0, 0, errPendingLogs
+	}
 	number := func(n *big.Int) (int64, bool) {
 		if n == nil {
 			n = big.NewInt(rpc.LatestBlockNumber.Int64())
@@ -90,11 +103,12 @@ func (a *Logs) logRange(criteria *gethfilters.FilterCriteria) (from, to int64, e
 	if !okFrom || !okTo {
 		return 0, 0, errHeaderNotFound
 	}
-	if from > to {
-		return 0, 0, invalidParams("invalid block range params")
-	}
-	to = min(to, a.node.Resolve(rpc.PendingBlockNumber).Number().Int64())
-	if to-from >= 0 && uint64(to-from) >= a.cfg.LogRange {
+	switch {
+	case from > to:
+		return 0, 0, errLogRange
+	case to > latest:
+		return 0, 0, invalidParams("block range extends beyond current head block")
+	case uint64(to-from) >= a.cfg.LogRange:
 		return 0, 0, invalidParams("block range of %d blocks is too large, want at most %d", to-from+1, a.cfg.LogRange)
 	}
 	return from, to, nil

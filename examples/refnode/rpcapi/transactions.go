@@ -7,6 +7,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/common/math"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 
@@ -36,11 +37,13 @@ func (a *Transactions) SendRawTransaction(ctx context.Context, raw hexutil.Bytes
 
 // SendRawTransactionSync implements eth_sendRawTransactionSync (EIP-7966). It
 // sends a transaction and waits for its receipt, for the given number of
-// milliseconds. The maximum and the default are half of [Config].RequestTime.
-// It returns an error with code [CodeTimeout] if there is no receipt by then.
-func (a *Transactions) SendRawTransactionSync(ctx context.Context, raw hexutil.Bytes, milliseconds *hexutil.Uint64) (object, error) {
+// milliseconds. This is a JSON number, as the EIP says; drafts of it had a hex
+// string, which is accepted as well. The maximum is half of
+// [Config].RequestTime, and 0 means the maximum. It returns an error with code
+// [CodeTimeout] if there is no receipt by then.
+func (a *Transactions) SendRawTransactionSync(ctx context.Context, raw hexutil.Bytes, milliseconds *math.HexOrDecimal64) (object, error) {
 	cursor, limit := a.node.HeadCursor(), a.cfg.RequestTime/2
-	if milliseconds != nil && uint64(*milliseconds) < uint64(limit.Milliseconds()) {
+	if milliseconds != nil && *milliseconds > 0 && uint64(*milliseconds) < uint64(limit.Milliseconds()) {
 		limit = time.Duration(*milliseconds) * time.Millisecond
 	}
 	hash, err := a.SendRawTransaction(ctx, raw)
