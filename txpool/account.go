@@ -157,6 +157,9 @@ func (a *account) next() uint64 {
 	return a.nonce
 }
 
+// inFlight returns how many transactions are in line.
+func (a *account) inFlight() int { return int(a.next() - a.nonce) }
+
 // unsettled reports whether nonce has not been applied to the host's state, so
 // that its cost still counts against the balance.
 func (a *account) unsettled(nonce uint64) bool { return nonce >= a.state }

@@ -2,6 +2,7 @@ package txpool
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/btree"
@@ -63,7 +64,10 @@ func (c *core) decide(a *account, e *entry) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	if last != nil {
+	if old == nil {
+		leaves = append(leaves, c.beyondTurn(a, e)...)
+	}
+	if last != nil && !slices.ContainsFunc(leaves, func(l leaving) bool { return l.entry == last }) {
 		leaves = append(leaves, leaving{last, Dropped, ErrSenderLimit})
 	}
 	return plan{account: a, index: i, enters: e, replaces: old, leaves: leaves}, nil
@@ -113,7 +117,7 @@ func (c *core) checkOwn(a *account, e *entry) (i int, old *entry, err error) {
 		old = a.txs[i].entry
 		err = c.checkReplacement(old, e)
 	} else {
-		err = c.checkDelegated(a)
+		err = c.checkDelegated(a, e)
 	}
 	if err != nil {
 		return 0, nil, err

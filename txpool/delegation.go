@@ -121,17 +121,51 @@ func (c *core) throttled(a *account) bool {
 	return false
 }
 
-// checkDelegated refuses a new nonce of a delegated sender that has reached its
-// limit. Replacements are always possible.
-func (c *core) checkDelegated(a *account) error {
-	if len(a.txs) >= c.cfg.MaxDelegated && c.throttled(a) {
-		return fmt.Errorf("%w: address %v has %d, limit %d", ErrDelegatedLimit, a.address, len(a.txs), c.cfg.MaxDelegated)
+// checkDelegated refuses a new nonce of a delegated sender if it is not the next
+// one, or if the sender has reached its limit. Only transactions that can run
+// count (invariant I1). Replacements are always possible.
+func (c *core) checkDelegated(a *account, e *entry) error {
+	if !c.throttled(a) {
+		return nil
+	}
+	if have := a.inFlight(); have >= c.cfg.MaxDelegated {
+		return fmt.Errorf("%w: address %v has %d, limit %d", ErrDelegatedLimit, a.address, have, c.cfg.MaxDelegated)
+	}
+	if e.nonce != a.next() {
+		return fmt.Errorf("%w: address %v, tx: %d next: %d", ErrDelegatedGap, a.address, e.nonce, a.next())
 	}
 	return nil
 }
 
+// beyondTurn returns the transactions behind a gap of a delegated sender that
+// its limit does not admit. They came before the sender was delegated. They must
+// go when one comes that can run, because it could close their gap.
+func (c *core) beyondTurn(a *account, e *entry) (all []leaving) {
+	if !c.throttled(a) && !a.delegatedBy(e) {
+		return nil
+	}
+	for _, l := range a.txs[a.line:] {
+		if l.nonce-a.nonce >= uint64(c.cfg.MaxDelegated) && l.lease == nil && !l.exempt {
+			all = append(all, leaving{l.entry, Dropped, ErrDelegatedGap})
+		}
+	}
+	return all
+}
+
+// delegatedBy reports whether a transaction contains an authorization of the
+// account that could apply.
+func (a *account) delegatedBy(e *entry) bool {
+	if e.rare == nil {
+		return false
+	}
+	first, last := a.applicable()
+	return slices.ContainsFunc(e.rare.authorities, func(auth authority) bool {
+		return auth.address == a.address && first <= auth.nonce && auth.nonce <= last
+	})
+}
+
 // checkAuthorities refuses a transaction that would delegate an account with
-// more transactions than it may then have.
+// more transactions in line than it may then have.
 func (c *core) checkAuthorities(from common.Address, e *entry) error {
 	if e.rare == nil {
 		return nil
@@ -144,8 +178,8 @@ func (c *core) checkAuthorities(from common.Address, e *entry) error {
 		if first, last := a.applicable(); auth.nonce < first || auth.nonce > last {
 			continue
 		}
-		own, n := auth.address == from, len(a.txs)
-		if _, there := a.find(e.nonce); own && there {
+		own, n := auth.address == from, a.inFlight()
+		if own && a.nonce <= e.nonce && e.nonce < a.next() {
 			n-- // itself or its replacement
 		}
 		if n > c.cfg.MaxDelegated || own && n == c.cfg.MaxDelegated {

@@ -126,8 +126,13 @@ func TestI7GapIsFilled(t *testing.T) {
 		if carrierFirst {
 			require.Equal(t, 1, admitted)
 		} else {
-			refuse(t, p, carrier, ErrAuthorityReserved)
+			add(t, p, carrier)
 		}
+		require.NoError(t, p.CheckAll())
+		add(t, p, tx(1, 0, 20))
+		pending, queued := p.ContentFrom(addr(1))
+		require.Len(t, pending, 1)
+		require.Empty(t, queued, "they could close up")
 		require.NoError(t, p.CheckAll())
 	}
 }
@@ -182,4 +187,61 @@ func TestDelegatedTurnAfterCommit(t *testing.T) {
 	require.NoError(t, p.Drain(Budget{Count: 1}).Commit())
 	require.Equal(t, StatusPending, p.Status(last))
 	require.NoError(t, p.CheckAll())
+}
+
+// A transaction behind a gap does not take the place of the next one of a
+// delegated sender, as geth sees it too: it refuses the gapped one, or drops it
+// if it came before the delegation.
+func TestI1DelegatedGap(t *testing.T) {
+	gapped := []*types.Transaction{tx(1, 4, 2), tx(1, 5, 2)}
+	third := func() *world {
+		w := newWorld()
+		w.nonce(1, 3)
+		return w
+	}
+	delegated := func(w *world) { w.set(1, func(a *Account) { a.Delegated = true }) }
+	for name, become := range map[string]func(w *world, p *Pool){
+		"by the state": func(w *world, p *Pool) {
+			delegated(w)
+			p.Reset(Head{Included: []Block{{}}, Touched: []common.Address{addr(1)}})
+		},
+		"by another sender":    func(_ *world, p *Pool) { add(t, p, setCode(0, 0, 2, delegate(1, 3))) },
+		"by the next, its own": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := third()
+			p := newPool(t, w, nil)
+			add(t, p, gapped...)
+			next := tx(1, 3, 2)
+			if become == nil {
+				next = setCode(1, 3, 2, delegate(1, 4))
+			} else {
+				become(w, p)
+			}
+			add(t, p, next)
+			require.Equal(t, "p", statuses(p, 1, 4)[3:])
+			require.NoError(t, p.CheckAll())
+			refuse(t, p, tx(1, 4, 9), ErrDelegatedLimit)
+			for _, old := range gapped {
+				require.Nil(t, p.Get(old.Hash()))
+			}
+		})
+	}
+	t.Run("refused", func(t *testing.T) {
+		w := third()
+		delegated(w)
+		p := newPool(t, w, nil)
+		refuse(t, p, gapped[1], ErrDelegatedGap, "gapped-nonce tx from delegated accounts: address "+addr(1).Hex()+", tx: 5 next: 3")
+		add(t, p, tx(1, 3, 2))
+		refuse(t, p, gapped[1], ErrDelegatedLimit)
+	})
+	t.Run("within the limit", func(t *testing.T) {
+		w := third()
+		delegated(w)
+		p := newPool(t, w, func(c *Config) { c.MaxDelegated = 3 })
+		refuse(t, p, gapped[0], ErrDelegatedGap)
+		add(t, p, tx(1, 3, 2))
+		add(t, p, gapped...)
+		refuse(t, p, tx(1, 6, 2), ErrDelegatedLimit)
+	})
 }

@@ -114,8 +114,11 @@ var (
 	// transactions.
 	ErrSenderLimit = errors.New("account limit exceeded")
 	// ErrDelegatedLimit is returned if the sender is delegated or about to be,
-	// and has Config.MaxDelegated transactions (EIP-7702).
+	// and Config.MaxDelegated of its transactions can run (EIP-7702).
 	ErrDelegatedLimit = errors.New("in-flight transaction limit reached for delegated accounts")
+	// ErrDelegatedGap is returned if the sender is delegated or about to be, and
+	// the nonce is not its next one.
+	ErrDelegatedGap = errors.New("gapped-nonce tx from delegated accounts")
 	// ErrAuthorityReserved is returned if the transaction would delegate an
 	// account that has more than Config.MaxDelegated transactions in the pool
 	// (EIP-7702).
@@ -182,7 +185,7 @@ var labels = []labelled{
 	{ErrAlreadyKnown, "known"}, {ErrPoolFull, "pool full"}, {ErrUnderpriced, "underpriced"}, {ErrNonceTooLow, "nonce too low"},
 	{ErrNonceTooHigh, "nonce too high"}, {ErrInsufficientFunds, "funds"}, {ErrReplaceUnderpriced, "replacement underpriced"},
 	{ErrReplaceOversized, "replacement oversized"}, {ErrReplaceTooOften, "replacement too often"}, {ErrReplaced, "replaced before"},
-	{ErrQuarantined, "quarantined"}, {ErrInBundle, "in bundle"}, {ErrSenderLimit, "sender limit"}, {ErrDelegatedLimit, "delegated"},
+	{ErrQuarantined, "quarantined"}, {ErrInBundle, "in bundle"}, {ErrSenderLimit, "sender limit"}, {ErrDelegatedLimit, "delegated"}, {ErrDelegatedGap, "delegated gap"},
 	{ErrAuthorityReserved, "authority"}, {ErrState, "state"}, {ErrJournal, "journal"}, {ErrExpired, "expired"}, {ErrRemoved, "removed"},
 }
 

@@ -87,6 +87,29 @@ func (m *machine) add(t *rapid.T, tx *types.Transaction) {
 	if known != errors.Is(err, ErrAlreadyKnown) {
 		t.Fatalf("Add of a known transaction (%v) said %v", known, err)
 	}
+	m.placeTaken(t, tx, err)
+}
+
+// placeTaken checks that in the limits of a sender no transaction behind a gap
+// takes the place of the next one, which can run (I1).
+func (m *machine) placeTaken(t *rapid.T, tx *types.Transaction, err error) {
+	from, _ := types.Sender(signer, tx)
+	a, cfg := m.pool.core.accounts.get(from), m.pool.core.cfg
+	if a == nil || tx.Nonce() != a.next() {
+		return
+	}
+	leased := 0
+	for _, l := range a.txs {
+		if l.lease != nil || l.exempt {
+			leased++
+		}
+	}
+	switch in := a.inFlight(); {
+	case errors.Is(err, ErrDelegatedGap):
+		t.Fatalf("I1: the next one is refused: %v", err)
+	case errors.Is(err, ErrDelegatedLimit) && in < cfg.MaxDelegated, errors.Is(err, ErrSenderLimit) && in+leased < cfg.MaxPerSender:
+		t.Fatalf("I1: refused with %d in line: %v", in, err)
+	}
 }
 
 func price(t *rapid.T) int64 { return rapid.Int64Range(1, 20).Draw(t, "gwei") }
