@@ -30,6 +30,9 @@ var (
 	// ErrState is returned if the view could not be read or written. The block
 	// is unusable.
 	ErrState = errors.New("evm: state failed")
+	// ErrOverride is wrapped by Call and Estimate if the overrides contradict
+	// each other, or move a contract that is not precompiled.
+	ErrOverride = errors.New("evm: invalid override")
 	// ErrDestroyed is returned if, before Cancun, an account with storage
 	// destroys itself. It loses its storage then, which a tree of hashed keys
 	// cannot enumerate (EIP-6780). The block detects storage in the first 64

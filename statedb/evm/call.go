@@ -26,12 +26,13 @@ import (
 // of go-ethereum's errors, ErrHeader, ErrFork or ErrState, or ctx's error if
 // ctx ended first.
 func Call(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message) (*core.ExecutionResult, error) {
-	return CallTraced(ctx, view, config, header, hashes, msg, nil)
+	return CallWith(ctx, view, config, header, hashes, msg, Overrides{}, nil)
 }
 
-// CallTraced is [Call] with a tracer of go-ethereum, which may be nil. Only its
-// hooks for opcodes, calls, faults and logs are called.
-func CallTraced(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message, tracer *tracing.Hooks) (*core.ExecutionResult, error) {
+// CallWith is [Call] with overrides, and with a tracer of go-ethereum, which may
+// be nil. Only the tracer's hooks for opcodes, calls, faults and logs are
+// called. The error may also wrap ErrOverride.
+func CallWith(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message, changes Overrides, tracer *tracing.Hooks) (*core.ExecutionResult, error) {
 	if err := checkHeader(config, header); err != nil {
 		return nil, err
 	}
@@ -41,13 +42,19 @@ func CallTraced(ctx context.Context, view *statedb.View, config *params.ChainCon
 		return nil, err
 	}
 	msg = complete(msg)
-	block := blockContext(header)
+	block := blockContext(changes.Block.header(header))
+	block.BlobBaseFee = changes.Block.blobBaseFee()
 	block.GetHash = vm.GetHashFunc(reads.hashes(hashes, header))
+	contracts := vm.ActivePrecompiledContracts(config.Rules(block.BlockNumber, block.Random != nil, block.Time))
+	if err := changes.apply(sdb, contracts); err != nil {
+		return nil, err
+	}
 	if msg.GasPrice.IsZero() && block.BaseFee != nil {
 		block.BaseFee.SetInt64(0)
 	}
 	machine := vm.NewEVM(block, sdb, config, vm.Config{NoBaseFee: true, Tracer: tracer})
 	defer machine.Release()
+	machine.SetPrecompiles(contracts)
 	stop := context.AfterFunc(ctx, machine.Cancel)
 	defer stop()
 	result, err := core.ApplyMessage(machine, msg.SkipNonceCheck().SkipEOACheck().SkipGasLimitCapCheck(), core.NewGasPool(msg.GasLimit))
@@ -71,6 +78,12 @@ const estimateSlack = 0.015
 // the view lacks a value that the message reads, or ctx's error if ctx ended
 // first.
 func Estimate(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message, gasCap uint64) (gas uint64, revert []byte, err error) {
+	return EstimateWith(ctx, view, config, header, hashes, msg, gasCap, Overrides{})
+}
+
+// EstimateWith is [Estimate] with overrides. As in geth, the estimator does not
+// move precompiled contracts. The error may also wrap ErrOverride.
+func EstimateWith(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message, gasCap uint64, changes Overrides) (gas uint64, revert []byte, err error) {
 	if err := checkHeader(config, header); err != nil {
 		return 0, nil, err
 	}
@@ -79,14 +92,15 @@ func Estimate(ctx context.Context, view *statedb.View, config *params.ChainConfi
 	if err != nil {
 		return 0, nil, err
 	}
+	changed := changes.Block.header(header) // sets the difficulty if nil
+	contracts := vm.ActivePrecompiledContracts(config.Rules(changed.Number, true, changed.Time))
+	if err := changes.apply(sdb, contracts); err != nil {
+		return 0, nil, err
+	}
 	gas, revert, err = gasestimator.Estimate(ctx, complete(msg).SkipNonceCheck().SkipEOACheck(), &gasestimator.Options{
 		Config: config,
 		Chain:  &ancestors{config: config, hashes: reads.hashes(hashes, header)},
-		Header: types.CopyHeader(header), // sets the difficulty if nil
-		State:  sdb,
-		// There are no blobs, but the BLOBBASEFEE instruction exists.
-		BlobBaseFee: big.NewInt(params.BlobTxMinBlobGasprice),
-		ErrorRatio:  estimateSlack,
+		Header: changed, State: sdb, BlobBaseFee: changes.Block.blobBaseFee(), ErrorRatio: estimateSlack,
 	}, gasCap)
 	if stateErr := reads.failed(sdb); stateErr != nil {
 		return 0, nil, fmt.Errorf("%w: %w", ErrState, stateErr)

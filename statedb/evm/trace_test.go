@@ -28,7 +28,7 @@ func TestCallTraced(t *testing.T) {
 	hooks := &tracing.Hooks{OnOpcode: func(_ uint64, op byte, _, _ uint64, _ tracing.OpContext, _ []byte, _ int, _ error) {
 		seen = append(seen, vm.OpCode(op))
 	}}
-	traced, err := CallTraced(t.Context(), view, config, header(), noHashes, msg(), hooks)
+	traced, err := CallWith(t.Context(), view, config, header(), noHashes, msg(), Overrides{}, hooks)
 	require.NoError(t, err)
 	plain, err := Call(t.Context(), view, config, header(), noHashes, msg())
 	require.NoError(t, err)

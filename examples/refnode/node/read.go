@@ -135,15 +135,15 @@ func (n *Node) StateAt(b *Block) (*statedb.View, error) {
 
 // Call runs a message on a view of the state after a block, with a tracer or
 // nil. The view may contain further changes.
-func (n *Node) Call(ctx context.Context, b *Block, view *statedb.View, msg *core.Message, tracer *tracing.Hooks) (*core.ExecutionResult, error) {
-	return evm.CallTraced(ctx, view, n.chain, b.Header(), n.blockHashes(b), msg, tracer)
+func (n *Node) Call(ctx context.Context, b *Block, view *statedb.View, msg *core.Message, o evm.Overrides, tracer *tracing.Hooks) (*core.ExecutionResult, error) {
+	return evm.CallWith(ctx, view, n.chain, b.Header(), n.blockHashes(b), msg, o, tracer)
 }
 
 // EstimateGas returns the gas that a message needs on a view of the state after
 // a block. If the message fails with any gas, it returns the data of the
 // revert.
-func (n *Node) EstimateGas(ctx context.Context, b *Block, view *statedb.View, msg *core.Message, gasCap uint64) (uint64, []byte, error) {
-	return evm.Estimate(ctx, view, n.chain, b.Header(), n.blockHashes(b), msg, gasCap)
+func (n *Node) EstimateGas(ctx context.Context, b *Block, view *statedb.View, msg *core.Message, o evm.Overrides, gasCap uint64) (uint64, []byte, error) {
+	return evm.EstimateWith(ctx, view, n.chain, b.Header(), n.blockHashes(b), msg, gasCap, o)
 }
 
 // QueueStats returns the statistics of the queue.

@@ -1,7 +1,8 @@
 package rpcapi
 
 import (
-	"bytes"
+	"errors"
+	"fmt"
 	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -14,7 +15,7 @@ import (
 // CallArgs is the message of eth_call, eth_estimateGas and
 // eth_createAccessList. The fields have the names and meanings of geth's
 // transaction arguments. Data and Input are the same field under its old and
-// its new name.
+// its new name; Input wins.
 type CallArgs struct {
 	From                 *common.Address              `json:"from"`
 	To                   *common.Address              `json:"to"`
@@ -38,11 +39,9 @@ type CallArgs struct {
 func (c *CallArgs) message(baseFee, chainID *big.Int, gasCap uint64) (*core.Message, error) {
 	switch {
 	case c.GasPrice != nil && (c.MaxFeePerGas != nil || c.MaxPriorityFeePerGas != nil):
-		return nil, invalidParams("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified")
-	case c.Data != nil && c.Input != nil && !bytes.Equal(*c.Data, *c.Input):
-		return nil, invalidParams(`both "data" and "input" are set and not equal. Please use "input" to pass transaction call data`)
+		return nil, errors.New("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified")
 	case c.ChainID != nil && c.ChainID.ToInt().Cmp(chainID) != 0:
-		return nil, invalidParams("chainId does not match node's (have=%v, want=%v)", c.ChainID.ToInt(), chainID)
+		return nil, fmt.Errorf("chainId does not match node's (have=%v, want=%v)", c.ChainID.ToInt(), chainID)
 	case len(c.BlobHashes) > 0:
 		return nil, invalidParams("blob transactions are not supported")
 	}
@@ -61,21 +60,19 @@ func (c *CallArgs) message(baseFee, chainID *big.Int, gasCap uint64) (*core.Mess
 	if c.AccessList != nil {
 		m.AccessList = *c.AccessList
 	}
-	return m, c.fees(m, baseFee)
+	c.fees(m, baseFee)
+	return m, nil
 }
 
 // fees sets the message's gas prices. If the arguments have no price, the price
 // is 0.
-func (c *CallArgs) fees(m *core.Message, baseFee *big.Int) error {
+func (c *CallArgs) fees(m *core.Message, baseFee *big.Int) {
 	if c.GasPrice != nil {
 		m.GasPrice = amount(c.GasPrice)
 		m.GasFeeCap, m.GasTipCap = m.GasPrice, m.GasPrice
-		return nil
+		return
 	}
 	m.GasFeeCap, m.GasTipCap, m.GasPrice = amount(c.MaxFeePerGas), amount(c.MaxPriorityFeePerGas), new(uint256.Int)
-	if c.MaxFeePerGas == nil && c.MaxPriorityFeePerGas != nil {
-		return invalidParams("maxFeePerGas (0) < maxPriorityFeePerGas (%v)", m.GasTipCap)
-	}
 	if !m.GasFeeCap.IsZero() {
 		price, overflow := new(uint256.Int).AddOverflow(m.GasTipCap, uint256.MustFromBig(baseFee))
 		if overflow || m.GasFeeCap.Lt(price) {
@@ -83,7 +80,6 @@ func (c *CallArgs) fees(m *core.Message, baseFee *big.Int) error {
 		}
 		m.GasPrice = price
 	}
-	return nil
 }
 
 func (c *CallArgs) data() []byte {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/statedb"
+	"github.com/jamq/jamq/statedb/evm"
 )
 
 // Calls implements the eth methods that execute a message without changing the
@@ -31,12 +30,13 @@ type call struct {
 	end     context.CancelFunc
 	block   *node.Block
 	view    *statedb.View
+	changes evm.Overrides
 	message *core.Message
 }
 
-// prepare finds the block of a call, applies the state overrides, and fills in
-// the message. gasCap is passed to CallArgs.message.
-func (a *Calls) prepare(ctx context.Context, method string, args *CallArgs, at *rpc.BlockNumberOrHash, o *stateOverride, gasCap uint64) (*call, error) {
+// prepare finds the block of a call, decodes the overrides, and fills in the
+// message. gasCap is passed to CallArgs.message.
+func (a *Calls) prepare(ctx context.Context, method string, args *CallArgs, at *rpc.BlockNumberOrHash, state *StateOverride, block *BlockOverrides, gasCap uint64) (*call, error) {
 	if err := a.limits.call(ctx, method, 0); err != nil {
 		return nil, err
 	}
@@ -48,26 +48,36 @@ func (a *Calls) prepare(ctx context.Context, method string, args *CallArgs, at *
 	if c.view, err = a.node.StateAt(b); err != nil {
 		return nil, err
 	}
-	if err := o.apply(c.view); err != nil {
+	if c.changes.Block, err = block.changes(); err != nil {
 		return nil, err
 	}
-	if c.message, err = args.message(b.BaseFee(), a.node.ChainConfig().ChainID, gasCap); err != nil {
+	c.changes.Accounts = state.changes()
+	baseFee := b.BaseFee()
+	if changed := c.changes.Block.BaseFee; changed != nil {
+		baseFee = changed
+	}
+	if c.message, err = args.message(baseFee, a.node.ChainConfig().ChainID, gasCap); err != nil {
 		return nil, err
 	}
 	c.ctx, c.end = context.WithTimeoutCause(ctx, a.cfg.CallTime, fmt.Errorf("execution aborted (timeout = %v)", a.cfg.CallTime))
 	return c, nil
 }
 
-// Call implements eth_call.
-func (a *Calls) Call(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, overrides *stateOverride) (hexutil.Bytes, error) {
-	c, err := a.prepare(ctx, "eth_call", &args, at, overrides, a.cfg.GasCap)
+// Call implements eth_call. The overrides of the state and of the block are
+// geth's.
+func (a *Calls) Call(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, state *StateOverride, block *BlockOverrides) (hexutil.Bytes, error) {
+	c, err := a.prepare(ctx, "eth_call", &args, at, state, block, a.cfg.GasCap)
 	if err != nil {
 		return nil, err
 	}
 	defer c.end()
-	result, err := a.node.Call(c.ctx, c.block, c.view, c.message, nil)
-	if err != nil {
-		return nil, err
+	result, err := a.node.Call(c.ctx, c.block, c.view, c.message, c.changes, nil)
+	switch {
+	case err == nil:
+	case c.ctx.Err() == nil && !errors.Is(err, evm.ErrState) && !errors.Is(err, evm.ErrOverride):
+		return nil, fmt.Errorf("err: %w (supplied gas %d)", err, c.message.GasLimit)
+	default:
+		return nil, withoutOverride(err)
 	}
 	if errors.Is(result.Err, vm.ErrExecutionReverted) {
 		return nil, reverted(result.Revert())
@@ -76,17 +86,17 @@ func (a *Calls) Call(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHa
 }
 
 // EstimateGas implements eth_estimateGas.
-func (a *Calls) EstimateGas(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, overrides *stateOverride) (hexutil.Uint64, error) {
-	c, err := a.prepare(ctx, "eth_estimateGas", &args, at, overrides, 0)
+func (a *Calls) EstimateGas(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, state *StateOverride, block *BlockOverrides) (hexutil.Uint64, error) {
+	c, err := a.prepare(ctx, "eth_estimateGas", &args, at, state, block, 0)
 	if err != nil {
 		return 0, err
 	}
 	defer c.end()
-	gas, revert, err := a.node.EstimateGas(c.ctx, c.block, c.view, c.message, a.cfg.GasCap)
+	gas, revert, err := a.node.EstimateGas(c.ctx, c.block, c.view, c.message, c.changes, a.cfg.GasCap)
 	if errors.Is(err, vm.ErrExecutionReverted) {
 		return 0, reverted(revert)
 	}
-	return hexutil.Uint64(gas), err
+	return hexutil.Uint64(gas), withoutOverride(err)
 }
 
 // accessListResult is the answer of eth_createAccessList. Error is the reason
@@ -102,8 +112,8 @@ type accessListResult struct {
 // The sender, the receiver and the precompiled contracts are not listed.
 // Because the list can change the result of the call, the call is repeated
 // until the list stays the same.
-func (a *Calls) CreateAccessList(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, overrides *stateOverride) (*accessListResult, error) {
-	c, err := a.prepare(ctx, "eth_createAccessList", &args, at, overrides, a.cfg.GasCap)
+func (a *Calls) CreateAccessList(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, state *StateOverride) (*accessListResult, error) {
+	c, err := a.prepare(ctx, "eth_createAccessList", &args, at, state, nil, a.cfg.GasCap)
 	if err != nil {
 		return nil, err
 	}
@@ -114,9 +124,9 @@ func (a *Calls) CreateAccessList(ctx context.Context, args CallArgs, at *rpc.Blo
 		list := before.AccessList()
 		c.message.AccessList = list
 		watch := logger.NewAccessListTracer(list, known)
-		result, err := a.node.Call(c.ctx, c.block, c.view, c.message, watch.Hooks())
+		result, err := a.node.Call(c.ctx, c.block, c.view, c.message, c.changes, watch.Hooks())
 		if err != nil {
-			return nil, err
+			return nil, withoutOverride(err)
 		}
 		if watch.Equal(before) {
 			answer := &accessListResult{AccessList: list, GasUsed: hexutil.Uint64(result.UsedGas)}
@@ -150,64 +160,4 @@ func (a *Calls) implicitAddresses(c *call, args *CallArgs) map[common.Address]st
 		}
 	}
 	return known
-}
-
-// stateOverride holds the overrides of the state that a call runs on, by
-// account.
-type stateOverride map[common.Address]accountOverride
-
-// accountOverride holds the overrides of one account. Nil fields change
-// nothing, and StateDiff changes single storage slots.
-type accountOverride struct {
-	Nonce            *hexutil.Uint64             `json:"nonce"`
-	Code             *hexutil.Bytes              `json:"code"`
-	Balance          *hexutil.Big                `json:"balance"`
-	State            map[common.Hash]common.Hash `json:"state"`
-	StateDiff        map[common.Hash]common.Hash `json:"stateDiff"`
-	MovePrecompileTo *common.Address             `json:"movePrecompileToAddress"`
-}
-
-// apply applies the overrides to a view. It refuses "state", which would clear
-// all other slots: the slots of an account are spread over the whole tree.
-func (o *stateOverride) apply(view *statedb.View) error {
-	if o == nil {
-		return nil
-	}
-	for _, addr := range slices.SortedFunc(maps.Keys(*o), common.Address.Cmp) {
-		if err := (*o)[addr].apply(view, addr); err != nil {
-			return invalidParams("override of %s: %v", addr, err)
-		}
-	}
-	return nil
-}
-
-func (o accountOverride) apply(view *statedb.View, addr common.Address) (err error) {
-	switch {
-	case o.State != nil:
-		return errors.New(`"state" is not supported, because the node cannot clear the storage of one account: use "stateDiff"`)
-	case o.MovePrecompileTo != nil:
-		return errors.New(`"movePrecompileToAddress" is not supported`)
-	}
-	account := view.Account(addr)
-	if !account.Exists {
-		account.CodeHash = types.EmptyCodeHash
-	}
-	if o.Nonce != nil {
-		account.Nonce = uint64(*o.Nonce)
-	}
-	if o.Balance != nil {
-		account.Balance = amount(o.Balance)
-	}
-	if o.Code != nil {
-		account.CodeHash, account.CodeSize = types.EmptyCodeHash, len(*o.Code)
-		if len(*o.Code) > 0 {
-			if account.CodeHash, err = view.SetCode(addr, *o.Code); err != nil {
-				return err
-			}
-		}
-	}
-	for slot, value := range o.StateDiff {
-		view.SetStorage(addr, slot, value)
-	}
-	return view.SetAccount(addr, account)
 }

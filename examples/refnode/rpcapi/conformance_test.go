@@ -226,10 +226,59 @@ func (c *conformance) calls() {
 	c.same("eth_estimateGas", map[string]any{"to": c.stranger}, "latest", rich)
 	counted := map[string]any{"stateDiff": map[string]any{common.Hash{}.Hex(): common.Hash{31: 0x29}.Hex()}}
 	c.same("eth_call", c.call, "latest", map[string]any{c.counter.Hex(): counted})
+	c.overrides()
 	c.same("debug_traceCall", c.call, "latest", map[string]any{"tracer": "callTracer"})
 	c.same("debug_traceCall", c.failing, "latest", map[string]any{"tracer": "callTracer"})
 	c.same("debug_traceCall", c.call, "pending", map[string]any{})
 	c.same("debug_traceCall", c.call, "latest", map[string]any{"stateOverrides": rich})
+}
+
+// overrides are of the state and of the block.
+func (c *conformance) overrides() {
+	most := "0xffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
+	slot, slots := common.Hash{}.Hex(), map[string]any{common.Hash{}.Hex(): common.Hash{31: 0x30}.Hex()}
+	balance, identity := "0x475f5260205ff3", common.Address{19: 4} // a precompiled contract
+	for _, account := range []map[string]any{
+		{"code": balance, "balance": most}, {"code": balance, "balance": "0x100000000000000000000000000000000"}, {"code": "0x"},
+		{"state": slots}, {"state": map[string]any{}}, {"stateDiff": slots}, {"stateDiff": map[string]any{}}, {"state": slots, "stateDiff": slots},
+		{"nonce": "0xffffffffffffffff"}, {"movePrecompileToAddress": c.stranger}, {"unknown": 1}, {"balance": "0x1" + most[2:]}, {"nonce": -1},
+	} {
+		c.same("eth_call", c.call, "latest", map[string]any{c.counter.Hex(): account})
+		c.same("eth_estimateGas", c.call, "latest", map[string]any{c.counter.Hex(): account})
+	}
+	c.same("eth_createAccessList", c.call, "latest", map[string]any{c.counter.Hex(): map[string]any{"state": slots}})
+	c.same("eth_getStorageAt", c.counter, slot, "latest")
+	rich := map[string]any{c.me.Hex(): map[string]any{"balance": most}}
+	c.same("eth_call", map[string]any{"from": c.me, "to": c.stranger, "value": most}, "latest", rich)
+	c.same("eth_estimateGas", map[string]any{"from": c.me, "to": c.stranger, "value": "0x1"}, "latest", rich)
+	copied := map[string]any{"to": c.stranger, "data": "0x0102"}
+	moved := map[string]any{identity.Hex(): map[string]any{"movePrecompileToAddress": c.stranger}}
+	c.same("eth_call", copied, "latest", moved)
+	c.same("eth_call", map[string]any{"to": identity, "data": "0x0102"}, "latest", moved)
+	c.same("eth_call", copied, "latest", map[string]any{identity.Hex(): moved[identity.Hex()], c.stranger.Hex(): map[string]any{}})
+	// A program that returns one field of the block.
+	for field, block := range map[string]map[string]any{
+		"41": {"feeRecipient": c.stranger}, "42": {"time": "0x7fffffff"}, "43": {"number": "0x1234567"}, "44": {"prevRandao": common.Hash{7}},
+		"45": {"gasLimit": "0x123456"}, "48": {"baseFeePerGas": "0x5"}, "4a": {"blobBaseFee": "0x9"}, "46": {"difficulty": "0x1"},
+		"5f": {"withdrawals": []any{}}, "5f5f": {"beaconRoot": common.Hash{1}},
+	} {
+		program := map[string]any{"data": "0x" + field + "5f5260205ff3"}
+		c.same("eth_call", program, "latest", nil, block)
+		c.same("eth_estimateGas", program, "latest", nil, block)
+		program["gasPrice"], program["from"] = "0x77359400", c.me
+		c.same("eth_call", program, "latest", map[string]any{}, block)
+	}
+	// Arguments that contradict each other.
+	for _, fields := range []map[string]any{
+		{"gasPrice": "0x1", "maxFeePerGas": "0x1"}, {"chainId": "0x1"}, {"data": "0x01", "input": "0x5f5ff3"}, {"maxPriorityFeePerGas": "0x1"},
+		{"maxFeePerGas": "0x1", "maxPriorityFeePerGas": "0x2"}, {"maxFeePerGas": "0x1"}, {"value": "0x1", "from": c.stranger}, {"gas": "0x1"},
+	} {
+		if fields["from"] == nil {
+			fields["from"] = c.me
+		}
+		c.same("eth_call", fields)
+		c.same("eth_estimateGas", fields)
+	}
 }
 
 func (c *conformance) logs() {

@@ -28,8 +28,7 @@
 //     and eth_sign do not exist.
 //   - eth_getProof returns an error, because the state is a unified binary tree
 //     (EIP-7864). jam_getStateWitness proves the same values.
-//   - Overrides of an account's whole storage ("state"), of precompiled
-//     contracts and of the block are refused. eth_simulateV1 does not exist.
+//   - eth_simulateV1 does not exist.
 //   - There are no blob transactions.
 //
 // # Access and limits

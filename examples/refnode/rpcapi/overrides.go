@@ -1,0 +1,87 @@
+package rpcapi
+
+import (
+	"errors"
+	"math/big"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/jamq/jamq/statedb/evm"
+)
+
+// StateOverride holds the overrides of the state that a call runs on, by
+// account. The types have geth's names, because errors of decoding contain them.
+type StateOverride map[common.Address]OverrideAccount
+
+// OverrideAccount holds the overrides of one account. Nil fields change nothing.
+type OverrideAccount struct {
+	Nonce            *hexutil.Uint64             `json:"nonce"`
+	Code             *hexutil.Bytes              `json:"code"`
+	Balance          *hexutil.Big                `json:"balance"`
+	State            map[common.Hash]common.Hash `json:"state"`
+	StateDiff        map[common.Hash]common.Hash `json:"stateDiff"`
+	MovePrecompileTo *common.Address             `json:"movePrecompileToAddress"`
+}
+
+// changes returns the overrides in the form of package evm.
+func (o *StateOverride) changes() map[common.Address]evm.AccountOverride {
+	if o == nil {
+		return nil
+	}
+	all := make(map[common.Address]evm.AccountOverride)
+	for addr, account := range *o {
+		c := evm.AccountOverride{
+			Nonce: (*uint64)(account.Nonce), State: account.State, StateDiff: account.StateDiff, MovePrecompileTo: account.MovePrecompileTo,
+		}
+		if account.Code != nil {
+			c.Code = append([]byte{}, *account.Code...)
+		}
+		if account.Balance != nil {
+			c.Balance = amount(account.Balance)
+		}
+		all[addr] = c
+	}
+	return all
+}
+
+// BlockOverrides holds the overrides of the block that a call runs in. Nil
+// fields change nothing.
+type BlockOverrides struct {
+	Number        *hexutil.Big       `json:"number"`
+	Difficulty    *hexutil.Big       `json:"difficulty"` // ignored: the chain has none
+	Time          *hexutil.Uint64    `json:"time"`
+	GasLimit      *hexutil.Uint64    `json:"gasLimit"`
+	FeeRecipient  *common.Address    `json:"feeRecipient"`
+	PrevRandao    *common.Hash       `json:"prevRandao"`
+	BaseFeePerGas *hexutil.Big       `json:"baseFeePerGas"`
+	BlobBaseFee   *hexutil.Big       `json:"blobBaseFee"`
+	BeaconRoot    *common.Hash       `json:"beaconRoot"`
+	Withdrawals   *types.Withdrawals `json:"withdrawals"`
+}
+
+// changes returns the overrides in the form of package evm.
+func (o *BlockOverrides) changes() (evm.BlockOverride, error) {
+	switch {
+	case o == nil:
+		return evm.BlockOverride{}, nil
+	case o.BeaconRoot != nil:
+		return evm.BlockOverride{}, errors.New(`block override "beaconRoot" is not supported for this RPC method`)
+	case o.Withdrawals != nil:
+		return evm.BlockOverride{}, errors.New(`block override "withdrawals" is not supported for this RPC method`)
+	}
+	return evm.BlockOverride{
+		Number: (*big.Int)(o.Number), BaseFee: (*big.Int)(o.BaseFeePerGas), BlobBaseFee: (*big.Int)(o.BlobBaseFee),
+		Time: (*uint64)(o.Time), GasLimit: (*uint64)(o.GasLimit), Coinbase: o.FeeRecipient, Random: o.PrevRandao,
+	}, nil
+}
+
+// withoutOverride returns an error of overrides with geth's text.
+func withoutOverride(err error) error {
+	if !errors.Is(err, evm.ErrOverride) {
+		return err
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), evm.ErrOverride.Error()+": "))
+}
