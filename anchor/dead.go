@@ -198,9 +198,9 @@ func NextDeath(spec *jamq.ChainSpec, f *Facts) Deadline {
 			d.Height = height
 		}
 	}
-	switch {
+	switch { // as in Dead
 	case !f.Accumulated.IsZero():
-	case !f.Available.IsZero():
+	case !f.Reported.IsZero() && !f.Available.IsZero():
 		d.Slot = f.Available.Slot.Add(spec.EpochLength)
 	case !f.Reported.IsZero():
 		d.Slot = f.Reported.Slot.Add(spec.AvailabilityTimeout)

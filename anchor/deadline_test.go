@@ -40,6 +40,9 @@ func TestNextDeath(t *testing.T) {
 		"D6: a report leaves the ready queue": {
 			func(f *anchor.Facts) { f.Reported, f.Available = at(29, 59), at(30, 60) }, anchor.Deadline{Slot: 72},
 		},
+		"D2 and D3: available by a report from before the facts": {
+			func(f *anchor.Facts) { f.Available = at(30, 60) }, anchor.Deadline{Height: last, Slot: 74},
+		},
 		"an accumulated package has no deadline": {
 			func(f *anchor.Facts) { f.Reported, f.Available, f.Accumulated = at(29, 59), at(30, 60), at(30, 60) },
 			anchor.Deadline{},

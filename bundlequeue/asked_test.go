@@ -2,6 +2,7 @@ package bundlequeue
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -93,4 +94,50 @@ func (s *scene) killed() {
 			s.sends = append(s.sends, e)
 		}
 	}
+}
+
+// After a reorg to the root there is no block for an anchor. Open then returns
+// the best block, and an answer with it is no mistake.
+func TestOpenWithoutAnchor(t *testing.T) {
+	s := newScene(t, nil)
+	root := jamq.HeaderHash{'g'}
+	s.enqueue(1)
+	s.step(Imported{Block: jamq.Block{Hash: root}, Best: root})
+	s.killed()
+	require.Equal(t, root, s.builds[0].Anchor.Hash)
+	require.NoError(t, s.try(Built[string]{Ticket: s.builds[0].Ticket, Package: jamq.PackageHash{99}, Context: jamq.RefineContext{Anchor: root}}))
+}
+
+// A package was reported before its build ended, and becomes available after it.
+// Its deadline is that of an unreported package, so the snapshot stays true.
+func TestReportedBeforeBuilt(t *testing.T) {
+	s := newScene(t, nil)
+	early := jamq.PackageHash{42}
+	s.block(report(early, 0))
+	s.enqueue(1)
+	b := s.builds[0]
+	s.step(Built[string]{Ticket: b.Ticket, Package: early, Context: jamq.RefineContext{Anchor: b.Anchor.Hash, LookupAnchorSlot: s.slot}})
+	s.block(func(b *jamq.Block) { b.Available, b.AccumulatedKnown = []jamq.CoreIndex{0}, true })
+	for range 12 {
+		s.block(nil)
+		s.killed()
+	}
+}
+
+// A restored queue wakes at the same time: it knows the bundle at which the last
+// step stopped.
+func TestWakeAfterRestart(t *testing.T) {
+	s := newScene(t, func(c *Config) { c.SubmitRetryInterval = time.Minute })
+	s.enqueue(1)
+	pkg := s.run()[0]
+	fork := s.parent
+	s.block(report(pkg, 0))
+	s.blockOn(fork, s.slot+1, 'b', nil)
+	s.enqueue(2)
+	s.step(BuildFailed{Ticket: s.builds[0].Ticket})
+	before, ok := s.q.NextWake(s.now)
+	require.True(t, ok)
+	s.killed()
+	after, _ := s.q.NextWake(s.now)
+	require.Equal(t, before, after)
 }

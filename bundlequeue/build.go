@@ -67,7 +67,7 @@ func (q *Queue[B]) anchorAgain(it *item[B]) (at, least anchor.Point, offset int)
 	if !ok {
 		// No block is suitable yet. The host waits for the next one, or answers
 		// with BuildFailed.
-		return least, least, 1
+		return later(least, q.blocks.Best()), least, 1
 	}
 	return at, least, offset
 }

@@ -32,7 +32,8 @@ type Evidence interface {
 	// Fate returns the fate of a watched package, and false if it is not
 	// watched.
 	Fate(pkg jamq.PackageHash) (Fate, bool)
-	// Forget ends Watch.
+	// Forget ends Watch. The package remains evidence about watched ones: one
+	// that is dead because it names this package does not live again.
 	Forget(pkg jamq.PackageHash)
 	// Changes calls f for each watched package whose status changed since the
 	// last call.

@@ -28,7 +28,7 @@ type Codec[B any] interface {
 // preceding bytes.
 const (
 	snapshotMagic   = "jamq/queue"
-	snapshotVersion = 5
+	snapshotVersion = 6
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -75,7 +75,11 @@ func (q *Queue[B]) appendBody(b []byte, codec Codec[B]) []byte {
 		b = wire.AppendBytes(b, []byte(f.Reason))
 		b = wire.AppendBytes(b, codec.AppendBundle(nil, f.Bundle))
 	}
-	return q.cores.append(b)
+	blocked := uint64(0)
+	if q.blocked != nil {
+		blocked = q.blocked.place + 1
+	}
+	return wire.AppendUint(q.cores.append(b), blocked)
 }
 
 func (c *cores[B]) append(b []byte) []byte {
@@ -190,8 +194,9 @@ func appendVersion[B any](b []byte, codec Codec[B], v *version[B]) []byte {
 
 // Restore returns the queue of a snapshot. The queue must use evidence from
 // imported blocks. cfg must have the same chain and FirstNumber as the saved
-// queue; its cores, limits and times may differ. The error wraps ErrCorrupt or
-// ErrInvalidConfig. Restore never panics, even on arbitrary bytes.
+// queue; its cores, limits and times may differ. A host that changes them calls
+// Step with a Tick before it relies on [Queue.NextWake]. The error wraps
+// ErrCorrupt or ErrInvalidConfig. Restore never panics, even on arbitrary bytes.
 func Restore[B any](cfg Config, codec Codec[B], snapshot []byte) (*Queue[B], error) {
 	return RestoreWith(cfg, codec, snapshot, func(b []byte) (Evidence, error) { return restoreChain(cfg.Spec, b) })
 }
@@ -297,8 +302,12 @@ func (q *Queue[B]) readBundles(r *wire.Reader, codec Codec[B]) {
 		})
 	}
 	q.readCores(r)
+	blocked := r.Uint()
 	if r.Err() != nil {
 		return
+	}
+	if blocked > 0 {
+		q.blocked = q.at(blocked - 1)
 	}
 	for _, it := range q.items {
 		q.plan(it)

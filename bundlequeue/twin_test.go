@@ -42,6 +42,10 @@ func (w *twin) follow(now time.Time, ev bundlequeue.Event, other *bundlequeue.Qu
 	if len(mine)+len(effects) > 0 && !reflect.DeepEqual(mine, effects) {
 		return fmt.Errorf("%T: a replayed queue returns %v, want %v", ev, mine, effects)
 	}
+	wake, waits := w.queue.NextWake(now)
+	if at, ok := other.NextWake(now); at != wake || ok != waits {
+		return fmt.Errorf("%T: a replayed queue wakes at %v, %v, want %v, %v", ev, wake, waits, at, ok)
+	}
 	if w.random.IntN(50) > 0 {
 		return nil
 	}

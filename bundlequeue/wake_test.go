@@ -46,7 +46,7 @@ func (s *scene) copied() *scene {
 	c := *s
 	c.restart()
 	c.log, c.builds, c.sends, c.records = nil, nil, nil, nil
-	c.step(Tick{}) // blocked is not saved
+	c.step(Tick{}) // the time has moved since the last event
 	c.log = nil
 	return &c
 }

@@ -88,8 +88,8 @@ const partSize = 1 << 20
 //
 // OpenRunner returns ErrInvalidConfig if cfg or d is invalid, ErrJournal if the
 // journal fails, ErrCorrupt if its records are invalid, and otherwise errors of
-// the queue. After an error the journal is unchanged. The error names the step
-// that failed; docs/operations.md lists the ways out.
+// the queue. After an error the journal is unchanged. If a recorded step is
+// refused, the error names it; docs/operations.md lists the ways out.
 func OpenRunner[B any](cfg Config, root jamq.Block, d Durability[B], builder Builder[B], submitter Submitter[B]) (*Runner[B], error) {
 	if d.Journal == nil || d.Codec == nil || d.SnapshotEvery < 0 {
 		return nil, fmt.Errorf("%w: Durability: Journal or Codec is nil, or SnapshotEvery is %d, want at least 0", ErrInvalidConfig, d.SnapshotEvery)

@@ -34,5 +34,5 @@
 // Finality prunes the tree. The view drops abandoned forks and keeps one epoch
 // of the finalized chain, because accumulated packages are relevant for one
 // epoch. Without finality the tree grows to [MaxUnfinalized] blocks. Import then
-// returns ErrFull.
+// returns ErrFull. A forgotten package stays as long as a watched one needs it.
 package chainview

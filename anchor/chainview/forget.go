@@ -6,10 +6,11 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Forget ends Watch. A package that is not watched is ignored. The view follows
-// a forgotten package as long as a watched one names it, because its death is
-// evidence about the other. It then behaves like a prerequisite that was never
-// watched.
+// Forget ends Watch. A package that is not watched is ignored.
+//
+// The view follows a forgotten package as long as a watched one needs it, also
+// by way of other packages, because its death is evidence about them. Trace
+// returns it until then, Status and Changes do not.
 func (v *View) Forget(pkg jamq.PackageHash) {
 	t, ok := v.traces[pkg]
 	if !ok || !t.watched() {
@@ -19,33 +20,44 @@ func (v *View) Forget(pkg jamq.PackageHash) {
 	v.free(t)
 }
 
-// free removes a trace that is not watched and that no other trace needs. From
-// one that is needed and whose fate is final it removes the prerequisites,
-// because a final verdict stands without them.
-func (v *View) free(t *Trace) {
-	switch {
-	case t.watched():
-	case len(t.dependents) == 0:
-		delete(v.traces, t.pkg)
-		v.retire(t)
-		v.unlink(t)
-	case v.fateIsFinal(t):
-		v.unlink(t)
-	default:
-		for _, p := range t.needs {
-			v.free(p)
+// free removes those of the given traces that are neither watched nor needed.
+// From one that is needed and whose fate is final it removes the prerequisites,
+// because a final verdict stands without them. It does the same with the
+// prerequisites.
+func (v *View) free(work ...*Trace) {
+	seen := make(map[*Trace]bool) // with their present dependents
+	for len(work) > 0 {
+		t := work[len(work)-1]
+		work = work[:len(work)-1]
+		switch {
+		case t.watched() || seen[t] || v.traces[t.pkg] != t:
+			continue
+		case len(t.dependents) == 0:
+			delete(v.traces, t.pkg)
+			v.retire(t)
+		case !v.fateIsFinal(t):
+			seen[t] = true
+			work = append(work, t.needs...)
+			continue
 		}
+		needs := t.needs
+		t.needs, t.prerequisites = nil, nil
+		for _, p := range needs {
+			p.dependents = slices.DeleteFunc(p.dependents, func(other *Trace) bool { return other == t })
+			delete(seen, p)
+		}
+		work = append(work, needs...)
 	}
 }
 
-// unlink removes the prerequisites of a trace that is not watched.
-func (v *View) unlink(t *Trace) {
+// disown makes a forgotten package one that was never watched.
+func (v *View) disown(t *Trace) {
 	needs := t.needs
-	t.needs, t.prerequisites = nil, nil
+	t.anchor, t.forgotten, t.needs, t.prerequisites = nil, false, nil, nil
 	for _, p := range needs {
 		p.dependents = slices.DeleteFunc(p.dependents, func(other *Trace) bool { return other == t })
-		v.free(p)
 	}
+	v.free(needs...)
 }
 
 // retire removes a trace from the agenda.

@@ -147,3 +147,63 @@ func TestOrderOfForksIsNoState(t *testing.T) {
 	}
 	require.Equal(t, a.AppendSnapshot(nil), b.AppendSnapshot(nil), "the abandoned blocks too")
 }
+
+// Packages that name many others, or each other in a circle, are forgotten in
+// little time. Real hashes make no circle, but the view takes any.
+func TestForgetManyPaths(t *testing.T) {
+	v := newView(t)
+	grow(t, v, 'a', header('a', 0), 0, 3)
+	p := func(i int) jamq.PackageHash { return jamq.PackageHash{1, byte(i)} }
+	const packages = 120
+	for i := range packages {
+		var needs []jamq.PackageHash
+		for k := max(0, i-3); k < i; k++ {
+			needs = append(needs, p(k))
+		}
+		watch(t, v, p(i), chainview.Package{Anchor: header('a', 2), LookupAnchorSlot: 3, Prerequisites: needs})
+	}
+	watch(t, v, pkg, chainview.Package{Anchor: header('a', 2), LookupAnchorSlot: 3, Prerequisites: []jamq.PackageHash{{2}}})
+	watch(t, v, jamq.PackageHash{2}, chainview.Package{Anchor: header('a', 2), LookupAnchorSlot: 3, Prerequisites: []jamq.PackageHash{pkg}})
+	for i := range packages {
+		v.Forget(p(i))
+	}
+	v.Forget(pkg)
+	v.Forget(jamq.PackageHash{2})
+	for i := range packages {
+		_, followed := v.Trace(p(i))
+		require.False(t, followed)
+	}
+}
+
+// A forgotten package whose outcome is final has lost its prerequisites. It gets
+// them again when it is watched again.
+func TestWatchForgotten(t *testing.T) {
+	v := newView(t)
+	need, child := jamq.PackageHash{2}, jamq.PackageHash{0xbb}
+	grow(t, v, 'a', header('a', 0), 0, 2)
+	package1 := chainview.Package{Anchor: header('a', 1), Prerequisites: []jamq.PackageHash{need}}
+	watch(t, v, pkg, package1)
+	watch(t, v, child, chainview.Package{Anchor: header('a', 1), Prerequisites: []jamq.PackageHash{pkg}})
+	grow(t, v, 'a', header('a', 2), 2, 12)
+	require.NoError(t, v.Finalize(header('a', 11)))
+	before := status(t, v, pkg)
+	v.Forget(pkg)
+	require.Empty(t, trace(t, v, pkg).Prerequisites())
+	again, err := v.Watch(pkg, package1)
+	require.NoError(t, err)
+	require.Equal(t, package1.Prerequisites, again.Prerequisites())
+	require.Equal(t, before, status(t, v, pkg))
+	requireRestores(t, v)
+}
+
+// The hash of a block on an abandoned fork never becomes the hash of another
+// block.
+func TestAbandonedHashIsOld(t *testing.T) {
+	v := newView(t)
+	grow(t, v, 'a', header('a', 0), 0, 3)
+	fork := jamq.Block{Hash: header('f', 2), Parent: header('a', 1), Slot: 2}
+	require.NoError(t, v.Import(&fork))
+	require.NoError(t, v.Finalize(header('a', 3)))
+	fork.Parent, fork.Slot = header('a', 3), 9
+	require.ErrorIs(t, v.Import(&fork), chainview.ErrOld)
+}

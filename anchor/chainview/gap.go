@@ -28,9 +28,9 @@ var ErrUndecided = errors.New("chainview: package is undecided at the new root")
 // blocks.
 //
 // A prerequisite that is not watched (see [View.Watch]) is followed from root
-// on. If an earlier block reported it, it does not count as dead any more,
-// because it may have become available in the gap. Its report can still expire
-// as a prerequisite.
+// on, and so is a forgotten package whose outcome was not final. If an earlier
+// block reported it, it does not count as dead any more, because it may have
+// become available in the gap. Its report can still expire as a prerequisite.
 //
 // The error wraps one of these errors; the view is then unchanged: - ErrOld if
 // root is not after the finalized block; - ErrUndecided if a watched package is
@@ -63,8 +63,7 @@ func (v *View) Continue(root jamq.Block, s State, accumulated []jamq.PackageHash
 		v.rebase(t)
 		if t.forgotten && !v.fateIsFinal(t) {
 			// Its outcome in the gap is not known, like that of other prerequisites.
-			v.unlink(t)
-			t.anchor, t.forgotten = nil, false
+			v.disown(t)
 		}
 		if v.traces[t.pkg] != t {
 			continue // no package needs it any more

@@ -93,6 +93,17 @@ func TestContinueAfterShortGap(t *testing.T) {
 	requireRestores(t, v)
 }
 
+// A state in which one block is twice in recent history is none.
+func TestContinueRefusesTwice(t *testing.T) {
+	v := gapScene(t)
+	before := v.AppendSnapshot(nil)
+	root := jamq.Block{Hash: header('z', 90), Slot: 90}
+	state := whole(chainview.State{Recent: []chainview.RecentBlock{{Hash: root.Hash, Slot: 90}}})
+	state.Recent[1] = state.Recent[0]
+	require.ErrorIs(t, v.Continue(root, state, nil), chainview.ErrConflict)
+	require.Equal(t, before, v.AppendSnapshot(nil))
+}
+
 func TestContinueRefuses(t *testing.T) {
 	v := gapScene(t)
 	before := v.AppendSnapshot(nil)

@@ -141,6 +141,14 @@ func (s *State) validate(spec *jamq.ChainSpec, root jamq.Block) error {
 	case n > 0 && s.Recent[n-1].Hash != root.Hash:
 		return fmt.Errorf("%w: recent history ends with %s, want %s", ErrConflict, s.Recent[n-1].Hash, root.Hash)
 	}
+	seen := make(map[jamq.HeaderHash]bool)
+	for i := range s.Recent {
+		h := s.Recent[i].Hash
+		if seen[h] && !h.IsZero() {
+			return fmt.Errorf("%w: recent history has block %s twice", ErrConflict, h)
+		}
+		seen[h] = true
+	}
 	return nil
 }
 
@@ -183,7 +191,8 @@ func (v *View) lay(root jamq.Block, s State, height uint64) {
 //
 // The error wraps one of these errors; the view is then unchanged: - ErrOld if
 // the block cannot descend from the finalized block: its slot is not later, or
-// its parent is older or on an abandoned fork. Its descendants are old as well.
+// it or its parent is older or on an abandoned fork. Its descendants are old as
+// well.
 // - ErrMissingParent if the parent is unknown and must be imported first. -
 // ErrConflict if its slot is not after its parent's. - ErrFull if there are too
 // many unfinalized blocks. - jamq.ErrInvalidBlock if the block is invalid.
@@ -198,7 +207,8 @@ func (v *View) Import(b *jamq.Block) error {
 	switch {
 	case ok && b.Slot <= parent.Slot:
 		return fmt.Errorf("%w: %s has slot %d, want more than its parent's %d", ErrConflict, b.Hash, b.Slot, parent.Slot)
-	case ok && parent.Height < v.finalized.Height, !ok && (b.Slot <= v.finalized.Slot || slices.Contains(v.abandoned, b.Parent)):
+	case ok && parent.Height < v.finalized.Height, slices.Contains(v.abandoned, b.Hash),
+		!ok && (b.Slot <= v.finalized.Slot || slices.Contains(v.abandoned, b.Parent)):
 		return fmt.Errorf("%w: block %s of slot %d, finalized is %s of slot %d", ErrOld, b.Hash, b.Slot, v.finalized.Hash, v.finalized.Slot)
 	case !ok:
 		return &MissingError{Block: b.Hash, Missing: b.Parent}

@@ -134,15 +134,16 @@ func (t *Trace) IsReported() bool { return t.verdict.reported != nil }
 // IsAccumulated reports whether the best chain has accumulated the package.
 func (t *Trace) IsAccumulated() bool { return t.verdict.accumulated != nil }
 
-// Anchor returns the anchor of the package. It is zero if the package is only
-// followed as a prerequisite.
+// Anchor returns the anchor of the package. It is zero if the package was never
+// watched and is only followed as a prerequisite.
 func (t *Trace) Anchor() anchor.Point { return t.anchor.point() }
 
 // LookupAnchorSlot returns the slot of the package's lookup anchor.
 func (t *Trace) LookupAnchorSlot() jamq.Slot { return t.lookupAnchorSlot }
 
-// Prerequisites returns the packages that must be accumulated first. The caller
-// must not modify the slice.
+// Prerequisites returns the packages that must be accumulated first, or nothing
+// if the package was forgotten and its outcome is final. The caller must not
+// modify the slice.
 func (t *Trace) Prerequisites() []jamq.PackageHash { return t.prerequisites }
 
 // agenda schedules the traces that must be judged again.
@@ -154,8 +155,9 @@ type agenda struct {
 
 // Watch begins to follow a package. Call it before the package is first sent,
 // so that no imported block can contain it, and after its own prerequisites are
-// watched. Watching a package again changes nothing. The error wraps
-// ErrUnknownBlock if the anchor is not in the tree.
+// watched. Watching a package again changes nothing. A forgotten package that the
+// view still follows is watched again with its old anchor and its outcome. The
+// error wraps ErrUnknownBlock if the anchor is not in the tree.
 //
 // The view also follows prerequisites that are not watched, usually packages of
 // other rollups. Once such a package is reported, it can expire as a
@@ -165,18 +167,16 @@ type agenda struct {
 func (v *View) Watch(pkg jamq.PackageHash, p Package) (*Trace, error) {
 	known := v.traces[pkg]
 	if known != nil && known.anchor != nil {
-		known.forgotten = false
+		if known.forgotten {
+			v.watchAgain(known, p.Prerequisites)
+		}
 		return known, nil
 	}
 	at, ok := v.nodes[p.Anchor]
 	if !ok {
 		return nil, fmt.Errorf("%w: anchor %s of package %s", ErrUnknownBlock, p.Anchor, pkg)
 	}
-	for _, need := range p.Prerequisites {
-		if _, known := v.traces[need]; !known {
-			v.watchForeign(need)
-		}
-	}
+	v.follow(p.Prerequisites)
 	v.lastWatched++
 	t := &Trace{
 		pkg: pkg, number: v.lastWatched, anchor: at, lookupAnchorSlot: p.LookupAnchorSlot,
@@ -191,6 +191,26 @@ func (v *View) Watch(pkg jamq.PackageHash, p Package) (*Trace, error) {
 	}
 	v.enter(t)
 	return t, nil
+}
+
+// watchAgain ends Forget. The view may have dropped the prerequisites.
+func (v *View) watchAgain(t *Trace, prerequisites []jamq.PackageHash) {
+	t.forgotten = false
+	if len(t.prerequisites) > 0 {
+		return
+	}
+	v.follow(prerequisites)
+	t.prerequisites = slices.Clone(prerequisites)
+	v.link(t)
+}
+
+// follow begins to follow those packages that are not followed.
+func (v *View) follow(packages []jamq.PackageHash) {
+	for _, pkg := range packages {
+		if _, known := v.traces[pkg]; !known {
+			v.watchForeign(pkg)
+		}
+	}
 }
 
 // watchForeign begins to follow a prerequisite that is not watched.

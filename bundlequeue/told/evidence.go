@@ -54,11 +54,14 @@ type fate struct {
 	prerequisites []jamq.PackageHash
 	status        chainview.Status
 	final         bool
-	timeouts      int // expired AccumulateTimeouts
-	sent          bool
-	lastSend      time.Time
-	timer         minheap.Entry[int64, *fate]
-	changed       bool
+	// orphaned is true if the package names one that was given up and then
+	// forgotten.
+	orphaned bool
+	timeouts int // expired AccumulateTimeouts
+	sent     bool
+	lastSend time.Time
+	timer    minheap.Entry[int64, *fate]
+	changed  bool
 }
 
 // NewEvidence returns evidence for a new queue: see bundlequeue.NewWith. The
@@ -173,7 +176,7 @@ func (e *Evidence) spread(f *fate) {
 			if !d.status.Accumulated.IsZero() {
 				continue
 			}
-			lost := slices.ContainsFunc(d.prerequisites, e.lost)
+			lost := d.orphaned || slices.ContainsFunc(d.prerequisites, e.lost)
 			switch {
 			case lost && d.status.Dead == anchor.Alive:
 				d.status.Dead = anchor.PrerequisiteGone
@@ -317,6 +320,9 @@ func (e *Evidence) Forget(pkg jamq.PackageHash) {
 	if !ok {
 		return
 	}
+	if e.lost(pkg) {
+		e.orphan(f)
+	}
 	done := slices.ContainsFunc(e.bundles[f.bundle], func(f *fate) bool { return !f.status.Accumulated.IsZero() })
 	delete(e.fates, pkg)
 	e.bundles[f.bundle] = slices.DeleteFunc(e.bundles[f.bundle], func(other *fate) bool { return other == f })
@@ -331,6 +337,15 @@ func (e *Evidence) Forget(pkg jamq.PackageHash) {
 	e.buried = append(e.buried, pkg)
 	if over := len(e.buried) - e.cfg.Remember; over > 0 {
 		e.buried = slices.Delete(e.buried, 0, over)
+	}
+}
+
+// orphan marks the packages that name a package.
+func (e *Evidence) orphan(f *fate) {
+	for bundle := f.bundle + 1; len(e.bundles[bundle]) > 0; bundle++ {
+		for _, d := range e.bundles[bundle] {
+			d.orphaned = d.orphaned || slices.Contains(d.prerequisites, f.pkg)
+		}
 	}
 }
 

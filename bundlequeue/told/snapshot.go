@@ -33,7 +33,7 @@ func (f *fate) append(b []byte) []byte {
 	b = wire.AppendHash(b, f.pkg)
 	b = wire.AppendUint(b, f.bundle)
 	b = wire.AppendHashes(b, f.prerequisites)
-	for _, t := range []bool{!f.status.Reported.IsZero(), !f.status.Accumulated.IsZero(), f.final, f.sent, f.timer.Queued()} {
+	for _, t := range []bool{!f.status.Reported.IsZero(), !f.status.Accumulated.IsZero(), f.final, f.orphaned, f.sent, f.timer.Queued()} {
 		b = wire.AppendBool(b, t)
 	}
 	b = wire.AppendUint(b, uint64(f.status.Dead))
@@ -93,7 +93,7 @@ func (e *Evidence) readFate(r *wire.Reader) {
 			*p = Block
 		}
 	}
-	f.final, f.sent = r.Bool(), r.Bool()
+	f.final, f.orphaned, f.sent = r.Bool(), r.Bool(), r.Bool()
 	queued := r.Bool()
 	f.status.Dead = anchor.Reason(r.UintBelow(uint64(anchor.ClockExpired)+1, "reason"))
 	f.timeouts = int(r.UintBelow(1<<31, "time-outs"))

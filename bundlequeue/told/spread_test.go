@@ -152,3 +152,57 @@ func TestClockGoesBackUnderATimeout(t *testing.T) {
 	s.wait(10 * time.Minute)
 	require.Equal(t, uint64(1), s.s.Stats().Totals.Died)
 }
+
+// A package names one that was given up. The queue forgets that one, and another
+// package of its bundle wins. The package that names it stays dead.
+func TestForgottenPackageRevivesNothing(t *testing.T) {
+	cfg := bundlequeue.DefaultConfig(jamq.Tiny())
+	e, err := told.NewEvidence(cfg.Spec, told.DefaultConfig(cfg.Spec))
+	require.NoError(t, err)
+	q, err := bundlequeue.NewWith[string](cfg, e)
+	require.NoError(t, err)
+	begin := jamq.CommonEra()
+	var builds []bundlequeue.Build[string]
+	sends := map[jamq.PackageHash]uint64{}
+	step := func(at int, ev bundlequeue.Event) {
+		t.Helper()
+		out, err := q.Step(begin.Add(time.Duration(at)*time.Second), ev)
+		require.NoError(t, err)
+		require.NoError(t, q.Check())
+		for _, e := range out {
+			t.Logf("%3d s: %v", at, e)
+			switch e := e.(type) {
+			case bundlequeue.Build[string]:
+				builds = append(builds, e)
+			case bundlequeue.Send[string]:
+				sends[e.Package] = e.Ticket
+			}
+		}
+	}
+	built := func(at int, pkg byte) {
+		t.Helper()
+		b := builds[0]
+		builds = builds[1:]
+		step(at, bundlequeue.Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{pkg}, Context: jamq.RefineContext{Prerequisites: b.Prerequisites}})
+	}
+	dead := func() anchor.Reason {
+		info, _ := q.Info(2)
+		return info.Versions[0].Dead
+	}
+	step(0, bundlequeue.Enqueue[string]{Number: 1})
+	step(0, bundlequeue.Enqueue[string]{Number: 2})
+	built(0, 0x11)  // 1v1, whose send is never answered
+	built(30, 0x21) // 2v1 names it
+	step(60, bundlequeue.Tick{})
+	require.Equal(t, anchor.PrerequisiteGone, dead())
+	// This answer is late, for example after a restart.
+	step(302, bundlequeue.Sent{Ticket: sends[jamq.PackageHash{0x21}], OK: true})
+	step(303, bundlequeue.BuildFailed{Ticket: builds[0].Ticket}) // 1v2
+	builds = builds[1:]
+	step(310, bundlequeue.Tick{}) // 1v3 is requested, and 1v1 pruned
+	built(311, 0x13)
+	require.Equal(t, anchor.PrerequisiteGone, dead())
+	step(312, bundlequeue.Told{Package: jamq.PackageHash{0x13}, State: bundlequeue.Guaranteed})
+	t.Log("open requests of bundle 2:", builds)
+	require.Equal(t, anchor.PrerequisiteGone, dead(), "it names 1v1, which the queue gave up")
+}
