@@ -330,9 +330,11 @@ func TestChaosFleet(t *testing.T) {
 	const accounts, each = 50, 20
 	keys := map[eoa.Account]*ecdsa.PrivateKey{}
 	var rich []*ecdsa.PrivateKey
+	var order []eoa.Account
 	for range accounts {
 		key := testKey(t, len(rich))
-		keys[eoa.Account{ChainID: 1337, Address: crypto.PubkeyToAddress(key.PublicKey)}] = key
+		order = append(order, eoa.Account{ChainID: 1337, Address: crypto.PubkeyToAddress(key.PublicKey)})
+		keys[order[len(order)-1]] = key
 		rich = append(rich, key)
 	}
 	w, g, url := newWeather(t, 7, rich...)
@@ -354,7 +356,7 @@ func TestChaosFleet(t *testing.T) {
 		all.Go(func() { _ = f.Run(life) })
 	}
 	n := 0
-	for a := range keys {
+	for _, a := range order {
 		var requests []eoa.Request
 		for i := range each {
 			requests = append(requests, eoa.Request{Key: fmt.Sprint(i), To: receiver(n), Value: uint256.NewInt(1), Gas: 21_000})
@@ -364,7 +366,7 @@ func TestChaosFleet(t *testing.T) {
 		require.NoError(t, err)
 	}
 	done := func() bool {
-		for a := range keys {
+		for _, a := range order {
 			if !over(t, store, a, each) {
 				return false
 			}

@@ -37,7 +37,8 @@ type Disk struct {
 func New(at int) *Disk { return &Disk{memory: vfs.NewStrictMem(), at: at} }
 
 // Options returns options of a Pebble database on this disk. With them, Pebble
-// syncs only while the test calls it.
+// syncs only while the test calls it. Without compactions the tables pile up, and
+// no number of them stops the writes.
 func (d *Disk) Options() *pebble.Options {
 	fs := fulldisk.Wrap(d.memory, func(op, _ string) error {
 		if op == "sync" {
@@ -45,7 +46,9 @@ func (d *Disk) Options() *pebble.Options {
 		}
 		return nil
 	})
-	return &pebble.Options{FS: fs, DisableAutomaticCompactions: true, Logger: pebbledb.Silent{}}
+	return &pebble.Options{
+		FS: fs, DisableAutomaticCompactions: true, L0StopWritesThreshold: math.MaxInt32, Logger: pebbledb.Silent{},
+	}
 }
 
 // sync is called before each sync of a file or directory.
