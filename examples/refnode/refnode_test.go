@@ -349,7 +349,7 @@ func TestBadInput(t *testing.T) {
 		"range backwards":    {request("eth_getLogs", `[{"fromBlock":"0x5","toBlock":"0x1"}]`), -32602, "invalid block range params"},
 		"storage key":        {request("eth_getStorageAt", `["0x0000000000000000000000000000000000000001","0xzz","latest"]`), -32602, "invalid hex in storage key"},
 		"revert":             {request("eth_call", `[{"data":"0x5f5ffd"}]`), 3, "execution reverted"},
-		"both prices":        {request("eth_call", `[{"gasPrice":"0x1","maxFeePerGas":"0x1"}]`), -32602, "both gasPrice and"},
+		"both prices":        {request("eth_call", `[{"gasPrice":"0x1","maxFeePerGas":"0x1"}]`), -32000, "both gasPrice and"},
 		"endless call":       {request("eth_call", `[{"data":"0x5b5f56","gas":"0xf4240"}]`), -32000, "out of gas"},
 		"unknown method":     {request("eth_mine", `[]`), -32601, "does not exist"},
 		"not JSON":           {`{"jsonrpc`, -32700, ""},
