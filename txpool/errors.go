@@ -58,6 +58,9 @@ var (
 	ErrMissingBlobHashes = errors.New("blob transaction missing blob hashes")
 	// ErrGasLimit is returned if the gas limit exceeds Config.BlockGasLimit.
 	ErrGasLimit = errors.New("exceeds block gas limit")
+	// ErrTxGasLimit is returned if the gas limit exceeds Config.MaxTxGas, but
+	// not that of a block.
+	ErrTxGasLimit = errors.New("transaction gas limit too high")
 	// ErrIntrinsicGas is returned if the gas limit is below the cost that
 	// arises before the first instruction.
 	ErrIntrinsicGas = errors.New("intrinsic gas too low")

@@ -212,8 +212,11 @@ func memoryOf(tx *types.Transaction) uint64 {
 // checkGas checks the gas limit.
 func (c *Config) checkGas(e *entry) error {
 	gas := e.tx.Gas()
-	if most := c.maxGas(); gas > most {
-		return fmt.Errorf("%w: gas %d, limit %d", ErrGasLimit, gas, most)
+	if gas > c.BlockGasLimit {
+		return fmt.Errorf("%w: gas %d, limit %d", ErrGasLimit, gas, c.BlockGasLimit)
+	}
+	if most := c.GreatestGas(); gas > most {
+		return fmt.Errorf("%w (cap: %d, tx: %d)", ErrTxGasLimit, most, gas)
 	}
 	if gas < txGas {
 		return fmt.Errorf("%w: gas %d, minimum needed %d", ErrIntrinsicGas, gas, txGas)
@@ -277,8 +280,9 @@ func (c *Config) bumped(old *big.Int) *big.Int {
 	return more.Add(more, old)
 }
 
-// maxGas returns the greatest gas limit of a transaction.
-func (c *Config) maxGas() uint64 {
+// GreatestGas returns the greatest gas limit of a transaction that the pool
+// admits.
+func (c *Config) GreatestGas() uint64 {
 	if c.MaxTxGas == 0 {
 		return c.BlockGasLimit
 	}

@@ -270,7 +270,11 @@ func TestMaxTxGas(t *testing.T) {
 	}
 	for most, limit := range map[uint64]uint64{0: 50_000, 30_000: 30_000, 60_000: 50_000} {
 		p := newPool(t, newWorld(), func(c *Config) { c.BlockGasLimit, c.MaxTxGas = 50_000, most })
-		refuse(t, p, gas(0, limit+1), ErrGasLimit)
+		want := ErrTxGasLimit
+		if limit == 50_000 {
+			want = ErrGasLimit
+		}
+		refuse(t, p, gas(0, limit+1), want)
 		add(t, p, gas(0, limit))
 	}
 }

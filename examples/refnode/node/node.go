@@ -44,11 +44,13 @@ type Node struct {
 	ledger   *ledger
 	headLog  *headLog
 	pool     *txpool.Pool
-	jam      jamChain
-	runner   *submit.Runner[Bundle]
-	store    *store // nil without a data directory
-	codec    *codec.Codec
-	live     *live.Hub
+	// greatestGas is the greatest gas limit of a transaction in the pool.
+	greatestGas uint64
+	jam         jamChain
+	runner      *submit.Runner[Bundle]
+	store       *store // nil without a data directory
+	codec       *codec.Codec
+	live        *live.Hub
 
 	// produceNow asks the producer to check the pool. slotBegan tells it that a
 	// slot began.
@@ -173,6 +175,7 @@ func (n *Node) makePool() (err error) {
 	if n.store != nil {
 		cfg.Journal = n.store.pool
 	}
+	n.greatestGas = cfg.GreatestGas()
 	n.pool, err = txpool.New(cfg, poolState{n})
 	return err
 }

@@ -140,10 +140,10 @@ func (n *Node) Call(ctx context.Context, b *Block, view *statedb.View, msg *core
 }
 
 // EstimateGas returns the gas that a message needs on a view of the state after
-// a block. If the message fails with any gas, it returns the data of the
-// revert.
+// a block. It is at most gasCap, and at most the gas that a transaction may
+// have. If the message fails with any gas, it returns the data of the revert.
 func (n *Node) EstimateGas(ctx context.Context, b *Block, view *statedb.View, msg *core.Message, o evm.Overrides, gasCap uint64) (uint64, []byte, error) {
-	return evm.EstimateWith(ctx, view, n.chain, b.Header(), n.blockHashes(b), msg, gasCap, o)
+	return evm.EstimateWith(ctx, view, n.chain, b.Header(), n.blockHashes(b), msg, min(gasCap, n.greatestGas), o)
 }
 
 // QueueStats returns the statistics of the queue.

@@ -1,6 +1,7 @@
 package rpcapi
 
 import (
+	"math/big"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/ethclient/gethclient"
+	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/stretchr/testify/require"
 
@@ -110,6 +112,23 @@ func TestCallTime(t *testing.T) {
 	require.NoError(t, c.CallContext(t.Context(), &trace, "debug_traceCall", endless, "latest", map[string]any{"limit": 1 << 40}))
 	require.NotEmpty(t, trace.StructLogs)
 	require.Less(t, len(trace.StructLogs), 10_000)
+}
+
+// The estimator knows the limit of the pool: a transaction that needs more gas
+// could not be sent.
+func TestEstimateKnowsThePool(t *testing.T) {
+	s := serve(t, nil)
+	c := s.dial(s.server.URL)
+	// PUSH3 0x100000, JUMPDEST, subtract 1 until it is 0
+	long := hexutil.MustDecode("0x621000005b600190038060045700")
+	var gas hexutil.Uint64
+	err := c.CallContext(t.Context(), &gas, "eth_estimateGas", map[string]any{"from": s.node.Accounts()[0].Address, "data": hexutil.Bytes(long)})
+	require.ErrorContains(t, err, "gas required exceeds allowance (16777216)")
+	signer := types.LatestSigner(s.node.ChainConfig())
+	for gas, want := range map[uint64]string{1<<24 + 1: "transaction gas limit too high (cap: 16777216, tx: 16777217)", 31_000_000: "exceeds block gas limit: gas 31000000, limit 30000000"} {
+		tx := types.MustSignNewTx(s.node.Accounts()[0].Key, signer, &types.LegacyTx{GasPrice: big.NewInt(params.GWei), Gas: gas, Data: long})
+		require.ErrorContains(t, s.node.SendTransaction(tx), want)
+	}
 }
 
 // A transaction is sent and its receipt comes back, or word that it takes longer (EIP-7966).
