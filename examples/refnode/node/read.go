@@ -143,7 +143,14 @@ func (n *Node) Call(ctx context.Context, b *Block, view *statedb.View, msg *core
 // a block. It is at most gasCap, and at most the gas that a transaction may
 // have. If the message fails with any gas, it returns the data of the revert.
 func (n *Node) EstimateGas(ctx context.Context, b *Block, view *statedb.View, msg *core.Message, o evm.Overrides, gasCap uint64) (uint64, []byte, error) {
-	return evm.EstimateWith(ctx, view, n.chain, b.Header(), n.blockHashes(b), msg, min(gasCap, n.greatestGas), o)
+	estimate := func(gasCap uint64) (uint64, []byte, error) {
+		return evm.EstimateWith(ctx, view, n.chain, b.Header(), n.blockHashes(b), msg, gasCap, o)
+	}
+	gas, revert, err := estimate(gasCap)
+	if err == nil && gas > n.greatestGas {
+		return estimate(n.greatestGas) // which is less generous, or fails
+	}
+	return gas, revert, err
 }
 
 // QueueStats returns the statistics of the queue.
