@@ -119,8 +119,8 @@ func TestCallTime(t *testing.T) {
 func TestEstimateKnowsThePool(t *testing.T) {
 	s := serve(t, nil)
 	c := s.dial(s.server.URL)
-	// PUSH3 0x100000, JUMPDEST, subtract 1 until it is 0
-	long := hexutil.MustDecode("0x621000005b600190038060045700")
+	// One MSTORE that pays 20 million gas for memory.
+	long := hexutil.MustDecode("0x5f623100005200")
 	var gas hexutil.Uint64
 	err := c.CallContext(t.Context(), &gas, "eth_estimateGas", map[string]any{"from": s.node.Accounts()[0].Address, "data": hexutil.Bytes(long)})
 	require.ErrorContains(t, err, "gas required exceeds allowance (16777216)")
