@@ -98,8 +98,8 @@ type request struct {
 	ticket    uint64
 	version   int
 	minAnchor anchor.Point
-	// reorged is true if a reorg has removed minAnchor from the best chain since
-	// the request. Open may then have returned the request with an older anchor.
+	// reorged is true if minAnchor has left the best chain since the request, or
+	// was pruned. Open may then have returned the request with an older anchor.
 	reorged       bool
 	prerequisites []jamq.PackageHash
 	best          anchor.Point    // best block at the request

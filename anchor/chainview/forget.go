@@ -9,8 +9,8 @@ import (
 // Forget ends Watch. A package that is not watched is ignored.
 //
 // The view follows a forgotten package as long as a watched one needs it, also
-// by way of other packages, because its death is evidence about them. Trace
-// returns it until then, Status and Changes do not.
+// by way of other packages, because its death is evidence about them. During
+// that time Trace returns it, and Status and Changes do not.
 func (v *View) Forget(pkg jamq.PackageHash) {
 	t, ok := v.traces[pkg]
 	if !ok || !t.watched() {

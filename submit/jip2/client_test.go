@@ -218,7 +218,7 @@ func TestSlowAnswers(t *testing.T) {
 	n.breaks("bestBlock", jip2server.Fault{})
 	close(hold)
 	_, err = c.BestBlock(t.Context())
-	require.NoError(t, err, "late answers are for nobody")
+	require.NoError(t, err, "a late answer belongs to no other call")
 }
 
 // soon asks for the best block, and does not wait long.
