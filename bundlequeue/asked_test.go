@@ -96,16 +96,21 @@ func (s *scene) killed() {
 	}
 }
 
-// After a reorg to the root there is no block for an anchor. Open then returns
-// the best block, and an answer with it is no mistake.
+// After a reorg to a fork on which the earlier version died in the newest block,
+// no block can be the anchor yet. Open then returns the best block, and an
+// answer with it is no mistake.
 func TestOpenWithoutAnchor(t *testing.T) {
 	s := newScene(t, nil)
-	root := jamq.HeaderHash{'g'}
 	s.enqueue(1)
-	s.step(Imported{Block: jamq.Block{Hash: root}, Best: root})
+	beside := s.builds[0].Anchor.Height
+	s.run()
+	for len(s.builds) == 0 {
+		s.block(nil)
+	}
+	head := s.blockOn(jamq.HeaderHash{'a', byte(beside - 1)}, s.slot+1, 'b', nil)
 	s.killed()
-	require.Equal(t, root, s.builds[0].Anchor.Hash)
-	require.NoError(t, s.try(Built[string]{Ticket: s.builds[0].Ticket, Package: jamq.PackageHash{99}, Context: jamq.RefineContext{Anchor: root}}))
+	require.Equal(t, head, s.builds[0].Anchor.Hash)
+	require.NoError(t, s.try(Built[string]{Ticket: s.builds[0].Ticket, Package: jamq.PackageHash{99}, Context: jamq.RefineContext{Anchor: head}}))
 }
 
 // A package was reported before its build ended, and becomes available after it.

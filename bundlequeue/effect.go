@@ -120,9 +120,11 @@ type Died struct {
 type Failed[B any] struct {
 	// Ticket identifies this effect. The answer repeats it.
 	Ticket uint64
-	// Number and Bundle are those of Enqueue.
-	Number uint64
-	Bundle B
+	// Number, Commitment and Bundle are those of Enqueue. After a Rekey event,
+	// Number is the present one.
+	Number     uint64
+	Commitment common.Hash
+	Bundle     B
 	// Cause is the number of the bundle that failed first: Number itself, or a
 	// lower one.
 	Cause uint64

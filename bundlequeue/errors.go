@@ -12,6 +12,13 @@ var (
 	// the next number, or that the queue holds no bundle with the number in a
 	// suitable state.
 	ErrWrongNumber = errors.New("bundlequeue: wrong number")
+	// ErrWrongParent means that a bundle was executed on another block than the
+	// one before it. Usually that block has failed meanwhile: take the Failed
+	// effects, and execute the transactions again on [Queue.Head].
+	ErrWrongParent = errors.New("bundlequeue: wrong parent")
+	// ErrCommitmentUsed means that another bundle has the commitment of an
+	// enqueued one, or had it before it failed.
+	ErrCommitmentUsed = errors.New("bundlequeue: commitment was used before")
 	// ErrNotExpected means that the event's ticket is not open: it was answered
 	// before, or the request was canceled. Drivers may ignore it.
 	ErrNotExpected = errors.New("bundlequeue: not expected")

@@ -27,9 +27,19 @@ type Reserve struct {
 type Enqueue[B any] struct {
 	// Number is the rollup block number.
 	Number uint64
-	// Commitment is a hash of number, pre-state, post-state and transactions.
-	// All versions of the bundle share it.
+	// Commitment identifies this execution of the block. All versions of the
+	// bundle share it, and no other bundle may ever have it. Two executions of
+	// the same transactions on the same state differ too, for example by a
+	// serial number in the header. Otherwise the host could not distinguish the
+	// effects of a failed bundle from those of its successor. The queue refuses
+	// a commitment that it has seen. Zero means none.
 	Commitment common.Hash
+	// Parent is the commitment of the bundle on which this one was executed. For
+	// the first bundle it is a hash of the host's choice, such as that of the
+	// genesis block. If an earlier bundle fails while this one is executed,
+	// Parent differs from [Queue.Head], and the queue refuses the bundle: its
+	// pre-state does not exist. Zero disables this check.
+	Parent common.Hash
 	// Bundle is the data that the host builds packages from. The queue never
 	// changes it.
 	Bundle B

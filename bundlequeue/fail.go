@@ -110,6 +110,7 @@ func (q *Queue[B]) failFrom(first *item[B], reason string) {
 		}
 		q.closeRequest(it)
 		q.cores.release(it)
+		q.spend(it)
 		from := it.state
 		q.enter(it, FailedState)
 		q.plan(it)
@@ -117,7 +118,7 @@ func (q *Queue[B]) failFrom(first *item[B], reason string) {
 		q.emit(Changed{Number: it.number, Commitment: it.commitment, From: from, To: FailedState, Core: it.core})
 		if from != Reserved {
 			q.ticket++
-			f := Failed[B]{Ticket: q.ticket, Number: it.number, Bundle: it.bundle, Cause: cause, Reason: reason}
+			f := Failed[B]{Ticket: q.ticket, Number: it.number, Commitment: it.commitment, Bundle: it.bundle, Cause: cause, Reason: reason}
 			q.returned = append(q.returned, f)
 			q.emit(f)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
@@ -27,7 +28,7 @@ func TestEveryFieldIsSaved(t *testing.T) {
 		return anchor.Point{Hash: jamq.HeaderHash{byte(height)}, Height: height, Slot: jamq.Slot(height + 100)}
 	}
 	since := point(1)
-	it.commitment[0] = 2
+	it.commitment[0], it.awaited = 2, &common.Hash{22}
 	it.deadSince, it.lastVersion, it.notBefore, it.queuedAt = &since, 3, 4, 5
 	it.trouble = &trouble{
 		failed: 6, useless: 7, reason: anchor.LookupExpired,
@@ -39,6 +40,7 @@ func TestEveryFieldIsSaved(t *testing.T) {
 	v.number, v.attempts, v.failures = 15, 16, 17
 	v.firstSend, v.lastSend, v.nextSend, v.sentHeight = 18, 19, 20, 21
 	q.buildTimes = []int{1, 2, 3}
+	q.base, q.spent = common.Hash{23}, []spent{{common.Hash{24}, 25}}
 
 	r := wire.NewReader(q.appendBody(nil, text{}))
 	back := read(q.cfg, r, text{}, func(b []byte) (Evidence, error) { return restoreChain(q.cfg.Spec, b) })
@@ -47,6 +49,9 @@ func TestEveryFieldIsSaved(t *testing.T) {
 	require.Same(t, again, back.builds[10])
 	require.Same(t, w, back.sends[v.ticket])
 	require.Equal(t, q.buildTimes, back.buildTimes)
+	require.Equal(t, q.base, back.base)
+	require.Equal(t, q.spent, back.spent)
+	require.Equal(t, map[common.Hash]struct{}{{2}: {}, {23}: {}, {24}: {}}, back.commitments)
 	require.Equal(t, q.appendBody(nil, text{}), back.appendBody(nil, text{}))
 
 	// The fields that a snapshot does not hold are derived from the rest.

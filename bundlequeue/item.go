@@ -18,6 +18,7 @@ type item[B any] struct {
 	number     uint64
 	place      uint64 // counts all items ever queued
 	commitment common.Hash
+	awaited    *common.Hash // in Reserved: the Parent of the bundle after it, or nil
 	bundle     B
 	state      State
 

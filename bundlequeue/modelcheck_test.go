@@ -202,11 +202,19 @@ func (m *model) start(left budget) (*state, error) {
 		}
 	}
 	for i := range modelBundles {
-		if err := m.step(s, q, Enqueue[string]{Number: q.Next(), Commitment: common.Hash{byte(i)}, Bundle: string(rune('0' + i))}); err != nil {
+		if err := m.step(s, q, executed(q, i)); err != nil {
 			return nil, err
 		}
 	}
 	return s, m.seal(s, q)
+}
+
+// executed is a bundle that was executed on the last one. Its commitment begins
+// with its name. Each failure of a bundle has a new ticket, so none repeats.
+func executed(q *Queue[string], name int) Enqueue[string] {
+	return Enqueue[string]{
+		Number: q.Next(), Commitment: common.Hash{byte(name), 1, byte(q.ticket), byte(q.ticket >> 8)}, Parent: q.Head(), Bundle: string(rune('0' + name)),
+	}
 }
 
 // step feeds the queue an event and takes its effects to the world.
@@ -239,7 +247,7 @@ func (m *model) seal(s *state, q *Queue[string]) error {
 	for len(s.w.handedBack) > 0 {
 		name := s.w.handedBack[0]
 		s.w.handedBack = s.w.handedBack[1:]
-		if err := m.step(s, q, Enqueue[string]{Number: q.Next(), Commitment: common.Hash{byte(name)}, Bundle: string(rune('0' + name))}); err != nil {
+		if err := m.step(s, q, executed(q, int(name))); err != nil {
 			return err
 		}
 	}

@@ -15,19 +15,24 @@ func (q *Queue[B]) waitingBundles() int {
 	return q.counts[Queued] + q.counts[Reserved] + len(q.returned)
 }
 
-// add appends a bundle with the next number.
-func (q *Queue[B]) add(number uint64) (*item[B], error) {
+// mayAdd checks whether a bundle with this number can be appended.
+func (q *Queue[B]) mayAdd(number uint64) error {
 	if number != q.next || number >= 2*most-1 {
-		return nil, fmt.Errorf("%w: bundle %d, want %d", ErrWrongNumber, number, q.next)
+		return fmt.Errorf("%w: bundle %d, want %d", ErrWrongNumber, number, q.next)
 	}
 	if !q.CanEnqueue() {
-		return nil, fmt.Errorf("%w: %d bundles are waiting", ErrQueueFull, q.waitingBundles())
+		return fmt.Errorf("%w: %d bundles are waiting", ErrQueueFull, q.waitingBundles())
 	}
-	it := &item[B]{number: number, place: q.end()}
+	return nil
+}
+
+// add appends a bundle with the next number.
+func (q *Queue[B]) add() *item[B] {
+	it := &item[B]{number: q.next, place: q.end()}
 	q.append(it)
 	q.next++
 	q.plan(it)
-	return it, nil
+	return it
 }
 
 func (q *Queue[B]) append(it *item[B]) {
@@ -37,24 +42,30 @@ func (q *Queue[B]) append(it *item[B]) {
 }
 
 func (q *Queue[B]) reserve(now instant, ev Reserve) error {
-	it, err := q.add(ev.Number)
-	if err == nil {
-		it.notBefore = now + instant(q.cfg.ReservationTimeout)
+	if err := q.mayAdd(ev.Number); err != nil {
+		return err
 	}
-	return err
+	q.add().notBefore = now + instant(q.cfg.ReservationTimeout)
+	return nil
 }
 
 func (q *Queue[B]) enqueue(now instant, ev Enqueue[B]) error {
-	it := q.find(ev.Number)
+	it, place := q.find(ev.Number), q.end()
 	if it == nil {
-		var err error
-		if it, err = q.add(ev.Number); err != nil {
+		if err := q.mayAdd(ev.Number); err != nil {
 			return err
 		}
-	} else if it.state != Reserved {
+	} else if place = it.place; it.state != Reserved {
 		return fmt.Errorf("%w: bundle %d is %v, want %d or a reserved number", ErrWrongNumber, ev.Number, it.state, q.next)
 	}
-	it.commitment, it.bundle, it.notBefore = ev.Commitment, ev.Bundle, 0
+	if err := q.checkCommitments(place, &ev); err != nil {
+		return err
+	}
+	if it == nil {
+		it = q.add()
+	}
+	q.commit(it, &ev)
+	it.bundle, it.notBefore = ev.Bundle, 0
 	q.enter(it, Queued)
 	it.queuedAt = now
 	q.total.Enqueued++

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/internal/minheap"
@@ -42,6 +44,10 @@ type Queue[B any] struct {
 	builds   map[uint64]*item[B]              // open requests by ticket
 	sends    map[uint64]*version[B]
 	ticket   uint64 // last ticket issued
+
+	base        common.Hash              // commitment of the bundle before items[0], or zero
+	spent       []spent                  // of failed bundles, oldest first
+	commitments map[common.Hash]struct{} // of base, items and spent, without zero
 	// due holds the bundles with a core, ordered by the time of their next send.
 	due minheap.Heap[int64, *item[B]]
 	// waiting holds the bundles without a core that are not guaranteed, ordered
@@ -95,10 +101,11 @@ func empty[B any](cfg Config, evidence Evidence) *Queue[B] {
 	q := &Queue[B]{
 		cfg: cfg, evidence: evidence, blocks: evidence.Blocks(),
 		next: cfg.FirstNumber, least: cfg.FirstNumber, depth: cfg.MaxQueueDepth,
-		versions: make(map[jamq.PackageHash]*version[B]),
-		builds:   make(map[uint64]*item[B]),
-		sends:    make(map[uint64]*version[B]),
-		delays:   anchor.NewDelays(&cfg.Spec),
+		versions:    make(map[jamq.PackageHash]*version[B]),
+		builds:      make(map[uint64]*item[B]),
+		sends:       make(map[uint64]*version[B]),
+		commitments: make(map[common.Hash]struct{}),
+		delays:      anchor.NewDelays(&cfg.Spec),
 	}
 	q.cores.set(cfg.Cores)
 	return q
@@ -114,6 +121,10 @@ func (q *Queue[B]) Best() anchor.Point { return q.blocks.Best() }
 // Finalized returns the last finalized JAM block that the queue knows. It is
 // zero if the evidence does not know blocks.
 func (q *Queue[B]) Finalized() anchor.Point { return q.blocks.Finalized() }
+
+// Knows reports whether the queue imported the JAM block with this hash, as far
+// as it remembers.
+func (q *Queue[B]) Knows(hash jamq.HeaderHash) bool { return q.blocks.Knows(hash) }
 
 // Step processes one event at time now and returns the effects that the host
 // must carry out, in order.
@@ -261,6 +272,7 @@ func (q *Queue[B]) retire() {
 		}
 		q.counts[it.state]--
 		q.least = it.number + 1
+		q.setBase(it.commitment)
 		q.items[0] = nil
 		q.items = q.items[1:]
 		q.firstPlace++

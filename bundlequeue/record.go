@@ -12,7 +12,7 @@ import (
 )
 
 // recordVersion is the first byte of every record.
-const recordVersion = 2
+const recordVersion = 3
 
 // The numbers of the record kinds are part of the format: a number never
 // changes its meaning.
@@ -72,7 +72,7 @@ func appendOrder[B any](b []byte, codec Codec[B], ev Event) ([]byte, bool) {
 		b = appendKind(b, kindReserve, ev.Number)
 	case Enqueue[B]:
 		b = appendKind(b, kindEnqueue, ev.Number)
-		b = wire.AppendHash(b, ev.Commitment)
+		b = wire.AppendHash(wire.AppendHash(b, ev.Commitment), ev.Parent)
 		b = wire.AppendBytes(b, codec.AppendBundle(nil, ev.Bundle))
 	case Release:
 		b = appendKind(b, kindRelease, ev.Number)
@@ -164,7 +164,7 @@ func readEvent[B any](r *wire.Reader, codec Codec[B]) Event {
 	case kindReserve:
 		return Reserve{Number: r.Uint()}
 	case kindEnqueue:
-		return Enqueue[B]{Number: r.Uint(), Commitment: wire.ReadHash[common.Hash](r), Bundle: readBundle(r, codec)}
+		return Enqueue[B]{Number: r.Uint(), Commitment: wire.ReadHash[common.Hash](r), Parent: wire.ReadHash[common.Hash](r), Bundle: readBundle(r, codec)}
 	case kindRelease:
 		return Release{Number: r.Uint()}
 	case kindRekey:

@@ -175,5 +175,6 @@ func (q *Queue[B]) finish() {
 		it.dropBundles()
 		q.emit(c)
 		q.active++
+		q.forgetSpent()
 	}
 }

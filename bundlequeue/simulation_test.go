@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/big"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
@@ -56,6 +58,7 @@ type builder struct {
 	again    []string   // handed back
 	operator *rand.Rand // of the configuration; nil: none
 	next     int        // how many names were given out
+	serial   int64      // of the last commitment
 	executed int        // names on the finalized chain
 }
 
@@ -293,7 +296,11 @@ func (b *builder) slot(target int) error {
 			b.next++
 			b.oracle.Expect(name)
 		}
-		if err := b.step(bundlequeue.Enqueue[string]{Number: b.queue.Next(), Bundle: name}); err != nil {
+		b.serial++
+		ev := bundlequeue.Enqueue[string]{
+			Number: b.queue.Next(), Commitment: common.BigToHash(big.NewInt(b.serial)), Parent: b.queue.Head(), Bundle: name,
+		}
+		if err := b.step(ev); err != nil {
 			return err
 		}
 	}

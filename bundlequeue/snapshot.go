@@ -28,7 +28,7 @@ type Codec[B any] interface {
 // preceding bytes.
 const (
 	snapshotMagic   = "jamq/queue"
-	snapshotVersion = 6
+	snapshotVersion = 7
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -63,6 +63,10 @@ func (q *Queue[B]) appendBody(b []byte, codec Codec[B]) []byte {
 	}
 	b = appendTotals(b, &q.total)
 	b = wire.AppendBytes(b, q.evidence.AppendSnapshot(nil))
+	b = wire.AppendUint(wire.AppendHash(b, q.base), uint64(len(q.spent)))
+	for _, s := range q.spent {
+		b = wire.AppendUint(wire.AppendHash(b, s.commitment), s.place)
+	}
 	b = wire.AppendUint(b, uint64(len(q.items)))
 	for _, it := range q.items {
 		b = appendItem(b, codec, it)
@@ -70,7 +74,7 @@ func (q *Queue[B]) appendBody(b []byte, codec Codec[B]) []byte {
 	b = wire.AppendUint(b, uint64(len(q.returned)))
 	for _, f := range q.returned {
 		b = wire.AppendUint(b, f.Ticket)
-		b = wire.AppendUint(b, f.Number)
+		b = wire.AppendHash(wire.AppendUint(b, f.Number), f.Commitment)
 		b = wire.AppendUint(b, f.Cause)
 		b = wire.AppendBytes(b, []byte(f.Reason))
 		b = wire.AppendBytes(b, codec.AppendBundle(nil, f.Bundle))
@@ -139,6 +143,10 @@ func appendTotals(b []byte, t *Totals) []byte {
 func appendItem[B any](b []byte, codec Codec[B], it *item[B]) []byte {
 	b = wire.AppendUint(b, it.number)
 	b = wire.AppendHash(b, it.commitment)
+	b = wire.AppendBool(b, it.awaited != nil)
+	if it.awaited != nil {
+		b = wire.AppendHash(b, *it.awaited)
+	}
 	b = append(b, byte(it.state))
 	if it.hasBundle() {
 		b = wire.AppendBytes(b, codec.AppendBundle(nil, it.bundle))
@@ -283,13 +291,19 @@ func read[B any](cfg Config, r *wire.Reader, codec Codec[B], evidence func([]byt
 	}
 	fresh := empty[B](cfg, known)
 	q.cfg, q.evidence, q.blocks = fresh.cfg, fresh.evidence, fresh.blocks
-	q.versions, q.builds, q.sends = fresh.versions, fresh.builds, fresh.sends
+	q.versions, q.builds, q.sends, q.commitments = fresh.versions, fresh.builds, fresh.sends, fresh.commitments
 	q.readBundles(r, codec)
 	return q
 }
 
-// readBundles decodes the bundles, the failed bundles, and the cores.
+// readBundles decodes the commitments, the bundles, the failed bundles, and the cores.
 func (q *Queue[B]) readBundles(r *wire.Reader, codec Codec[B]) {
+	q.setBase(wire.ReadHash[common.Hash](r))
+	for range r.Count(33) {
+		s := spent{wire.ReadHash[common.Hash](r), r.UintBelow(2*most, "place")}
+		q.spent = append(q.spent, s)
+		q.useOnce(r, s.commitment)
+	}
 	for range r.Count(32) {
 		q.readItem(r, codec)
 		if r.Err() != nil {
@@ -298,7 +312,7 @@ func (q *Queue[B]) readBundles(r *wire.Reader, codec Codec[B]) {
 	}
 	for range r.Count(5) {
 		q.returned = append(q.returned, Failed[B]{
-			Ticket: r.Uint(), Number: r.Uint(), Cause: r.Uint(), Reason: string(r.Bytes()), Bundle: readBundle(r, codec),
+			Ticket: r.Uint(), Number: r.Uint(), Commitment: wire.ReadHash[common.Hash](r), Cause: r.Uint(), Reason: string(r.Bytes()), Bundle: readBundle(r, codec),
 		})
 	}
 	q.readCores(r)
@@ -345,6 +359,10 @@ func (q *Queue[B]) readCores(r *wire.Reader) {
 
 func (q *Queue[B]) readItem(r *wire.Reader, codec Codec[B]) {
 	it := &item[B]{place: q.end(), number: r.UintBelow(2*most, "number"), commitment: wire.ReadHash[common.Hash](r)}
+	if r.Bool() {
+		awaited := wire.ReadHash[common.Hash](r)
+		it.awaited = &awaited
+	}
 	it.state = State(r.UintBelow(uint64(FailedState), "state"))
 	if it.hasBundle() {
 		it.bundle = readBundle(r, codec)
@@ -377,6 +395,7 @@ func (q *Queue[B]) readItem(r *wire.Reader, codec Codec[B]) {
 	for range r.Count(32) {
 		q.readVersion(r, codec, it)
 	}
+	q.useOnce(r, it.commitment)
 	q.append(it)
 }
 

@@ -100,15 +100,9 @@ func (r *Runner[B]) unpause() {
 	r.actOnOpen()
 }
 
-// actOnOpen starts every open request of the queue that is not running, and
-// hands back every failed bundle that is not answered.
+// actOnOpen starts every open request of the queue that is not running.
 func (r *Runner[B]) actOnOpen() {
 	for _, e := range r.queue.Open() {
-		if f, ok := e.(bundlequeue.Failed[B]); ok {
-			r.tell(Observation{At: time.Now(), Effect: e, Replayed: true})
-			r.takenBack(f)
-			continue
-		}
 		r.act(e)
 	}
 }

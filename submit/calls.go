@@ -3,6 +3,7 @@ package submit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -48,6 +49,12 @@ func (r *Runner[B]) Step(ctx context.Context, ev bundlequeue.Event) error {
 
 // feed processes an event from the host.
 func (r *Runner[B]) feed(ev bundlequeue.Event) error {
+	if imported, ok := ev.(bundlequeue.Imported); ok && r.repeating {
+		if r.repeating = r.queue.Knows(imported.Block.Hash); r.repeating {
+			imported.Best = r.queue.Best().Hash
+			ev = imported
+		}
+	}
 	if err := r.step(ev); err != nil {
 		return err
 	}
@@ -76,11 +83,21 @@ func (r *Runner[B]) Enqueue(ctx context.Context, bundle bundlequeue.Enqueue[B]) 
 }
 
 // EnqueueNext adds a bundle with the next free number and returns that number.
-// Errors are those of [Runner.Enqueue].
-func (r *Runner[B]) EnqueueNext(ctx context.Context, commitment common.Hash, bundle B) (number uint64, err error) {
+// parent is the commitment of the bundle on which it was executed, and
+// commitment is its own: see bundlequeue.Enqueue. Neither may be zero.
+//
+// If an earlier bundle failed while this one was executed, parent is not the
+// last bundle any more, and EnqueueNext returns bundlequeue.ErrWrongParent. The
+// number would fit, but the pre-state does not exist. The host then takes the
+// failed bundles back and executes the transactions again. Other errors are
+// those of [Runner.Enqueue].
+func (r *Runner[B]) EnqueueNext(ctx context.Context, parent, commitment common.Hash, bundle B) (number uint64, err error) {
+	if none := (common.Hash{}); parent == none || commitment == none {
+		return 0, fmt.Errorf("%w: parent %s and commitment %s, want both not zero", bundlequeue.ErrWrongParent, parent, commitment)
+	}
 	err = r.do(ctx, func() error {
 		number = r.queue.Next()
-		return r.feed(bundlequeue.Enqueue[B]{Number: number, Commitment: commitment, Bundle: bundle})
+		return r.feed(bundlequeue.Enqueue[B]{Number: number, Commitment: commitment, Parent: parent, Bundle: bundle})
 	})
 	return number, err
 }
@@ -97,6 +114,10 @@ func (r *Runner[B]) Next(ctx context.Context) (number uint64, err error) {
 // Import feeds one imported JAM block and the head of the best chain after it:
 // see bundlequeue.Imported. If the block cannot descend from the finalized
 // block any more, Import ignores it and returns nil.
+//
+// A feed may repeat blocks after a restart, each as the best one. The best block
+// therefore stays until the feed delivers a block that the recovered queue did
+// not know.
 func (r *Runner[B]) Import(ctx context.Context, block jamq.Block, best jamq.HeaderHash) error {
 	return ignoreOld(r.Step(ctx, bundlequeue.Imported{Block: block, Best: best}))
 }

@@ -50,8 +50,8 @@ type Submitter[B any] interface {
 // caused it.
 type Observation struct {
 	// Number counts the effects of a queue from 1, without gaps, across
-	// restarts of a durable runner. It is 0 for an effect that was reported
-	// before a restart and is carried out again after it.
+	// restarts of a durable runner. It is 0 for a failed bundle that was
+	// reported before a restart, but not taken back.
 	Number uint64
 	// At is when the queue processed the event.
 	At     time.Time

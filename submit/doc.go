@@ -7,7 +7,7 @@
 //
 //	r, err := submit.NewRunner(cfg, genesis, builder, submitter)
 //	err = r.Start(ctx)
-//	number, err := r.EnqueueNext(ctx, commitment, bundle)
+//	number, err := r.EnqueueNext(ctx, parent, commitment, bundle)
 //	err = r.Import(ctx, block, best)  // each JAM block, in order
 //	err = r.Finalize(ctx, hash)       // each finalized JAM block
 //	err = r.Drain(ctx)                // wait until every bundle is final
@@ -47,7 +47,18 @@
 // A runner from [OpenRunner] writes every step to a journal before it acts on
 // it. From time to time it replaces the steps with a snapshot. It can be killed
 // at any instruction: the next runner replays the journal, waits for newer
-// blocks, and carries out the open requests. The host gives each bundle a
-// commitment. After a restart it finds with [Runner.Recovered] which bundles
-// are in the queue.
+// blocks, and carries out the open requests.
+//
+// The host needs four rules to execute nothing twice. The example "Host" follows
+// them, and a test kills it at hundreds of moments:
+//   - Each execution of a block has another commitment, with a serial number in
+//     it, and EnqueueNext names the commitment of the block that it
+//     was executed on.
+//   - A block is stored before it is enqueued. The transactions of a failed
+//     bundle are stored before Config.Observe returns.
+//   - A failed bundle whose commitment is not among the host's blocks was taken
+//     back before.
+//   - After a restart, the bundles of [Runner.Recovered] decide which stored
+//     blocks are in the queue. Older ones are final, and the transactions of
+//     newer ones go back into the pool.
 package submit

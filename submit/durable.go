@@ -79,8 +79,13 @@ const partSize = 1 << 20
 // calls [Runner.Resume]; - Config.HoldTimeout has passed since Start.
 //
 // It then carries out the requests that were unanswered before the crash. It
-// may send a package a second time, which is harmless. It may hand a failed
-// bundle back a second time; the host recognizes the bundle by its ticket.
+// may send a package a second time, which is harmless.
+//
+// The runner first reports the effects of the last recorded step again, because
+// the crash may have come before Config.Observe saw them, and then the failed
+// bundles that were not taken back. Effects of earlier steps are not reported
+// again. The host recognizes what it saw by Observation.Number, and a failed
+// bundle by its ticket or its commitment.
 //
 // Every field of cfg.Queue except the chain may differ from the last run.
 // Recorded steps are replayed under the configuration that they were recorded
@@ -109,7 +114,7 @@ func OpenRunner[B any](cfg Config, root jamq.Block, d Durability[B], builder Bui
 		return nil, err
 	}
 	if r.queue != nil {
-		r.recovered, r.held, r.health.Held = true, true, true
+		r.recovered, r.repeating, r.held, r.health.Held = true, true, true, true
 		return r, nil
 	}
 	if r.queue, err = newQueue[B](r.queueConfig(), root); err != nil {
@@ -223,8 +228,9 @@ func encodeConfig(cfg queueConfig) []byte {
 	return raw
 }
 
-// redo repeats a recorded step. Its effects are reported again, because the
-// last run may have crashed before it reported them.
+// redo repeats a recorded step. The effects of the last one are reported again,
+// because the last run may have crashed before it reported them. It had
+// reported those of a step before it recorded the next one.
 func (r *Runner[B]) redo(body []byte) error {
 	now, ev, err := bundlequeue.DecodeRecord(r.durable.Codec, body)
 	if err != nil {
@@ -235,6 +241,7 @@ func (r *Runner[B]) redo(body []byte) error {
 		return fmt.Errorf("%w: step %d after the snapshot: the queue refuses an event that it accepted before: %w", ErrCorrupt, r.steps, err)
 	}
 	r.steps++
+	r.replayed = nil
 	for _, e := range effects {
 		r.effects++
 		r.replayed = append(r.replayed, Observation{Number: r.effects, At: now, Effect: e, Replayed: true})

@@ -195,7 +195,7 @@ func TestConfigurationMayChange(t *testing.T) {
 		for want := uint64(1); want <= 5; want++ {
 			next, err := r.Next(ctx)
 			require.NoError(t, err)
-			number, err := r.EnqueueNext(ctx, common.Hash{}, "bundle")
+			number, err := r.EnqueueNext(ctx, common.Hash{byte(want)}, common.Hash{byte(want + 1)}, "bundle")
 			require.NoError(t, err)
 			require.Equal(t, []uint64{want, want}, []uint64{next, number})
 		}
@@ -339,7 +339,7 @@ func TestNumbersContinueAfterASnapshot(t *testing.T) {
 			require.NoError(t, r.Import(ctx, block, block.Hash))
 			synctest.Wait() // the runner still observes the import
 			before := last
-			_, err = r.EnqueueNext(ctx, common.Hash{}, "bundle")
+			_, err = r.EnqueueNext(ctx, common.Hash{byte(number)}, common.Hash{byte(number + 1)}, "bundle")
 			require.NoError(t, err)
 			synctest.Wait()
 			if number == 1 {

@@ -17,11 +17,11 @@ import (
 func ExampleOpenRunner() {
 	genesis := jamq.Block{Hash: jamq.HeaderHash{1}}
 	// A real host uses journal.Open or pebblejournal.Open.
-	durability := submit.Durability[parcel]{Journal: new(journal.Memory), Codec: parcels{}}
+	durability := submit.Durability[words]{Journal: new(journal.Memory), Codec: wordsCodec{}}
 	cfg := submit.DefaultConfig(jamq.Tiny())
 	cfg.Observe = func(o submit.Observation) {
-		if failed, ok := o.Effect.(bundlequeue.Failed[parcel]); ok {
-			fmt.Println("back into the pool:", failed.Bundle.Name)
+		if failed, ok := o.Effect.(bundlequeue.Failed[words]); ok {
+			fmt.Println("back into the pool:", failed.Bundle.Words)
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -35,7 +35,7 @@ func ExampleOpenRunner() {
 		if err := runner.Start(ctx); err != nil {
 			panic(err)
 		}
-		err = runner.Enqueue(ctx, bundlequeue.Enqueue[parcel]{Number: number, Bundle: parcel{Name: "a block"}})
+		err = runner.Enqueue(ctx, bundlequeue.Enqueue[words]{Number: number, Bundle: words{Words: []string{"a transaction"}}})
 		infos, _ := runner.Infos(ctx)
 		fmt.Println("bundles:", len(infos), err)
 		runner.Stop()
@@ -50,11 +50,11 @@ func ExampleOpenRunner() {
 // idle is a Builder and a Submitter that does nothing.
 type idle struct{}
 
-func (idle) Build(context.Context, bundlequeue.Build[parcel]) (submit.Package[parcel], error) {
-	return submit.Package[parcel]{}, errors.New("not now")
+func (idle) Build(context.Context, bundlequeue.Build[words]) (submit.Package[words], error) {
+	return submit.Package[words]{}, errors.New("not now")
 }
 
-func (idle) Submit(context.Context, bundlequeue.Send[parcel]) error { return errors.New("not now") }
+func (idle) Submit(context.Context, bundlequeue.Send[words]) error { return errors.New("not now") }
 
 // ExampleNewRunner starts a runner and hands it a bundle; host is a Builder and a Submitter.
 func ExampleNewRunner() {

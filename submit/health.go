@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
@@ -188,8 +190,11 @@ type Recovery struct {
 	Bundles []bundlequeue.Info
 	// Finalized and Best are the last finalized block and the best block of the
 	// JAM chain that the queue knows. A feed continues after Finalized. It may
-	// deliver blocks again that the queue knows already.
+	// deliver blocks again that the queue knows already: see [Runner.Import].
 	Finalized, Best anchor.Point
+	// Head is the commitment of the last bundle in the queue, on which the host
+	// executes the next one. See bundlequeue.Queue.Head.
+	Head common.Hash
 	// Out lists the packages that may be on the network. The host passes them
 	// to a feed that follows packages, before the feed continues.
 	Out []Out
@@ -218,7 +223,7 @@ type Out struct {
 // [OpenRunner] and before [Runner.Start]. It must not be called later, because
 // it reads the queue without synchronization.
 func (r *Runner[B]) Recovered() Recovery {
-	found := Recovery{Found: r.recovered, Steps: r.steps, Next: r.queue.Next(), Bundles: r.queue.Infos(), Finalized: r.queue.Finalized(), Best: r.queue.Best()}
+	found := Recovery{Found: r.recovered, Steps: r.steps, Next: r.queue.Next(), Head: r.queue.Head(), Bundles: r.queue.Infos(), Finalized: r.queue.Finalized(), Best: r.queue.Best()}
 	for _, info := range found.Bundles {
 		for _, v := range info.Versions {
 			if v.Attempts > 0 && info.State != bundlequeue.Finalized {

@@ -225,7 +225,7 @@ func TestStepTakesEveryEvent(t *testing.T) {
 		require.NoError(t, r.Step(ctx, bundlequeue.Cores{Cores: []jamq.CoreIndex{1}}))
 		require.NoError(t, r.Step(ctx, bundlequeue.Release{Number: 1}))
 		require.Equal(t, []uint64{5}, failed)
-		number, err := r.EnqueueNext(ctx, common.Hash{}, "one")
+		number, err := r.EnqueueNext(ctx, common.Hash{1}, common.Hash{2}, "one")
 		require.NoError(t, err)
 		require.Equal(t, uint64(1), number)
 		time.Sleep(8 * time.Second)
@@ -297,27 +297,37 @@ func TestDelayedForWantOfAnAnchor(t *testing.T) {
 	})
 }
 
-// Many goroutines enqueue at once. Each gets a different number.
+// Many goroutines execute a block on the same head at once. The first one gets a number. The
+// blocks of the others have no pre-state any more.
 func TestEnqueueNextFromManyGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 50
 		r, _ := begin(t, &picky{}, func(c *submit.Config) { c.Queue.MaxQueueDepth = many })
-		numbers := make(chan uint64, many)
+		_, err := r.EnqueueNext(t.Context(), common.Hash{1}, common.Hash{2}, "first")
+		require.NoError(t, err)
+		results := make(chan error, many)
 		for i := range many {
 			go func() {
-				number, err := r.EnqueueNext(t.Context(), common.Hash{byte(i)}, "bundle")
-				if err != nil {
-					t.Error(err)
+				number, err := r.EnqueueNext(t.Context(), common.Hash{2}, common.Hash{3, byte(i)}, "bundle")
+				if err == nil && number != 2 {
+					t.Errorf("number %d", number)
 				}
-				numbers <- number
+				results <- err
 			}()
 		}
-		seen := make(map[uint64]bool)
+		accepted := 0
 		for range many {
-			seen[<-numbers] = true
+			if err := <-results; err == nil {
+				accepted++
+			} else {
+				require.ErrorIs(t, err, bundlequeue.ErrWrongParent)
+			}
 		}
-		require.Len(t, seen, many)
-		require.True(t, seen[1] && seen[many])
+		require.Equal(t, 1, accepted)
+		for _, hashes := range [][2]common.Hash{{{}, {9}}, {{9}, {}}} {
+			_, err = r.EnqueueNext(t.Context(), hashes[0], hashes[1], "bundle")
+			require.ErrorIs(t, err, bundlequeue.ErrWrongParent)
+		}
 	})
 }
 

@@ -51,8 +51,10 @@ type Runner[B any] struct {
 	paused error
 	// working holds the tickets of running builds and sends.
 	working map[uint64]struct{}
-	// replayed holds the effects of replayed steps, to be reported again.
+	// replayed holds the effects of the last recorded step, to be reported again.
 	replayed []Observation
+	// repeating is true after a recovery, while the feed may repeat blocks.
+	repeating bool
 	// idle is closed when every bundle is final. It is nil if no caller waits
 	// in Drain.
 	idle chan struct{}
@@ -152,18 +154,37 @@ func (r *Runner[B]) loop() {
 	}
 }
 
-// tellAgain reports the effects of replayed steps. After a recovery it then
-// replaces the journal with a snapshot, so that all steps after the snapshot
-// have the same configuration.
+// tellAgain begins a runner after a recovery. It reports the effects of the
+// last recorded step, and the failed bundles that are not answered. It replaces
+// the journal with a snapshot, so that all steps after the snapshot have the
+// same configuration. Then it answers the failed bundles.
 func (r *Runner[B]) tellAgain() {
+	if !r.recovered {
+		return
+	}
+	told := make(map[uint64]bool) // tickets of failed bundles
 	for _, o := range r.replayed {
 		r.tell(o)
+		if f, ok := o.Effect.(bundlequeue.Failed[B]); ok {
+			told[f.Ticket] = true
+		}
 	}
 	r.replayed = nil
-	if r.recovered {
-		if err := r.snapshot(); err != nil {
-			r.fail(err)
+	var failed []bundlequeue.Failed[B]
+	for _, e := range r.queue.Open() {
+		if f, ok := e.(bundlequeue.Failed[B]); ok {
+			failed = append(failed, f)
+			if !told[f.Ticket] {
+				r.tell(Observation{At: time.Now(), Effect: f, Replayed: true})
+			}
 		}
+	}
+	if err := r.snapshot(); err != nil {
+		r.fail(err)
+		return
+	}
+	for _, f := range failed {
+		r.takenBack(f)
 	}
 }
 

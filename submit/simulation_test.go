@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/big"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -39,8 +40,10 @@ type simulated struct {
 	mu       sync.Mutex
 	news     []jamtest.Update // not delivered yet
 	contexts map[jamq.PackageHash]jamq.RefineContext
-	again    []string
+	again    []string // in order
 	calls    int
+	head     common.Hash // commitment of the last block
+	parents  map[common.Hash]common.Hash
 }
 
 func (s *simulated) Build(_ context.Context, r bundlequeue.Build[string]) (submit.Package[string], error) {
@@ -81,6 +84,10 @@ func (s *simulated) observe(o submit.Observation) {
 	if f, ok := o.Effect.(bundlequeue.Failed[string]); ok {
 		s.mu.Lock()
 		s.again = append(s.again, f.Bundle)
+		if f.Number == f.Cause {
+			s.head = s.parents[f.Commitment]
+		}
+		slices.Sort(s.again)
 		s.mu.Unlock()
 	}
 }
@@ -97,17 +104,30 @@ func (s *simulated) next(made *int, n int) (string, bool) {
 	if *made == n {
 		return "", false
 	}
-	name := fmt.Sprint("bundle ", *made)
+	name := fmt.Sprintf("bundle %03d", *made)
 	*made++
 	s.oracle.Expect(name)
 	return name, true
 }
 
-// putBack makes a bundle the next one again.
-func (s *simulated) putBack(name string) {
+// enqueue executes a bundle on the head. If it cannot be enqueued, it waits again.
+func (s *simulated) enqueue(ctx context.Context, name string) error {
+	s.mu.Lock()
+	parent, commitment := s.head, common.BigToHash(big.NewInt(int64(len(s.parents)+1)))
+	s.parents[commitment], s.head = parent, commitment
+	s.mu.Unlock()
+	_, err := s.runner.EnqueueNext(ctx, parent, commitment, name)
+	if err == nil {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.again = slices.Insert(s.again, 0, name)
+	if s.head == commitment {
+		s.head = parent
+	}
+	s.again = append(s.again, name)
+	slices.Sort(s.again)
+	return err
 }
 
 // TestRunnerSimulation drives the queue by the runner, with its goroutines, its window and its
@@ -184,6 +204,7 @@ func (s *simulated) play(t *testing.T, cfg jamtest.Config, n int) {
 	require.NoError(t, err)
 	root := chain.Best()
 	s.driver, s.contexts = jamtest.NewDriver(chain), make(map[jamq.PackageHash]jamq.RefineContext)
+	s.head, s.parents = common.Hash{'g'}, make(map[common.Hash]common.Hash)
 	s.oracle = jamtest.NewOracle(1, func(b []byte) jamtest.Execution { return jamtest.Execution{Txs: []string{string(b)}} })
 	runnerConfig := submit.DefaultConfig(cfg.Spec)
 	runnerConfig.Observe, runnerConfig.CheckInvariants = s.observe, true
@@ -257,10 +278,10 @@ func (s *simulated) slot(ctx context.Context, t *testing.T, u jamtest.Update, ma
 		if !more {
 			break
 		}
-		_, err = s.runner.EnqueueNext(ctx, common.Hash{}, name)
-		if errors.Is(err, bundlequeue.ErrQueueFull) {
-			// A package died since CanEnqueue, and its bundle waits again.
-			s.putBack(name)
+		err = s.enqueue(ctx, name)
+		if errors.Is(err, bundlequeue.ErrQueueFull) || errors.Is(err, bundlequeue.ErrWrongParent) {
+			// A package died since CanEnqueue, and its bundle waits again, or
+			// bundles failed.
 			return false
 		}
 		if err != nil {

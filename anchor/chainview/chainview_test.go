@@ -242,3 +242,28 @@ func TestFinalityOfAnotherForkRevives(t *testing.T) {
 	require.Equal(t, b3.Hash, s.Reported.Hash)
 	require.Equal(t, anchor.Alive, s.Dead)
 }
+
+// A known block never makes an ancestor of the best block the best one, and can
+// make another fork the best chain.
+func TestImportBestNeverGoesBack(t *testing.T) {
+	spec := jamq.Tiny()
+	block := func(hash, parent byte, slot jamq.Slot) *jamq.Block {
+		return &jamq.Block{Hash: jamq.HeaderHash{hash}, Parent: jamq.HeaderHash{parent}, Slot: slot}
+	}
+	v, err := chainview.New(&spec, jamq.Block{Hash: jamq.HeaderHash{'r'}})
+	require.NoError(t, err)
+	main := []*jamq.Block{block('a', 'r', 1), block('b', 'a', 2), block('c', 'b', 3)}
+	for range 2 {
+		for _, b := range main {
+			require.NoError(t, v.ImportBest(b, b.Hash))
+		}
+		require.NoError(t, v.ImportBest(main[2], jamq.HeaderHash{'r'}))
+		require.Equal(t, jamq.HeaderHash{'c'}, v.Best().Hash)
+	}
+	fork := block('d', 'a', 2)
+	require.NoError(t, v.ImportBest(fork, jamq.HeaderHash{'b'}), "a new block may come with an older best one")
+	require.Equal(t, jamq.HeaderHash{'b'}, v.Best().Hash)
+	require.NoError(t, v.ImportBest(fork, fork.Hash))
+	require.Equal(t, fork.Hash, v.Best().Hash)
+	require.ErrorIs(t, v.ImportBest(fork, jamq.HeaderHash{'x'}), chainview.ErrUnknownBlock)
+}

@@ -349,13 +349,20 @@ func (v *View) setBest(n *node) {
 }
 
 // ImportBest combines Import and SetBest. On an error the view is unchanged.
+//
+// A block that is known already never moves the best block back to one of its
+// ancestors, because a feed that begins again may call each old block the best
+// one. It can make another fork the best chain.
 func (v *View) ImportBest(b *jamq.Block, best jamq.HeaderHash) error {
-	if best != b.Hash {
-		if _, err := v.candidate(best); err != nil {
+	_, known := v.nodes[b.Hash]
+	if known || best != b.Hash {
+		head, err := v.candidate(best)
+		if err != nil {
 			return err
 		}
-	} else if _, known := v.nodes[best]; known {
-		return v.SetBest(best)
+		if known && v.onMain(head) {
+			return nil
+		}
 	}
 	if err := v.Import(b); err != nil {
 		return err

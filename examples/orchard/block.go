@@ -11,6 +11,7 @@ type block struct {
 	Height       uint64
 	Previous     bytes32
 	Time         int64
+	Serial       uint64  // differs in each execution, as a queue's commitment must
 	Root         bytes32 // of the notes, after it
 	Transactions []*transaction
 
@@ -24,6 +25,7 @@ func (b *block) header() []byte {
 	merkle := b.merkleRoot()
 	h = append(h, merkle[:]...)
 	h = append(h, b.Root[:]...)
+	h = binary.LittleEndian.AppendUint64(h, b.Serial)
 	return binary.LittleEndian.AppendUint64(h, uint64(b.Time))
 }
 
@@ -64,14 +66,17 @@ func (b *block) encode() []byte {
 }
 
 // headerSize is the length of a header in bytes.
-const headerSize = 8 + 32 + 32 + 32 + 8
+const headerSize = 8 + 32 + 32 + 32 + 8 + 8
 
 // decodeBlock decodes the output of encode. The error wraps errMalformed.
 func decodeBlock(raw []byte) (*block, error) {
 	if len(raw) < headerSize {
 		return nil, fmt.Errorf("%w: a block of %d bytes", errMalformed, len(raw))
 	}
-	b := &block{Height: binary.LittleEndian.Uint64(raw), Time: int64(binary.LittleEndian.Uint64(raw[headerSize-8:]))}
+	b := &block{
+		Height: binary.LittleEndian.Uint64(raw), Serial: binary.LittleEndian.Uint64(raw[headerSize-16:]),
+		Time: int64(binary.LittleEndian.Uint64(raw[headerSize-8:])),
+	}
 	copy(b.Previous[:], raw[8:])
 	copy(b.Root[:], raw[8+64:])
 	c := cutter{rest: raw[headerSize:]}

@@ -35,6 +35,7 @@ type node struct {
 	claimed map[bytes32]bool // nullifiers that waiting transactions spend
 	state   pool             // after the last of blocks
 	blocks  []*block         // by height, the genesis first
+	serial  uint64           // of the last block
 	byHash  map[bytes32]*block
 	where   map[uint64]whereabouts
 	heads   *canonical.Tracker
@@ -130,8 +131,8 @@ func (n *node) produce(ctx context.Context) error {
 		if b == nil {
 			return nil
 		}
-		err = n.runner.Enqueue(ctx, bundlequeue.Enqueue[bundle]{Number: b.Height, Commitment: common.Hash(b.hash()), Bundle: bundle{block: b}})
-		if errors.Is(err, bundlequeue.ErrWrongNumber) {
+		_, err = n.runner.EnqueueNext(ctx, common.Hash(b.Previous), common.Hash(b.hash()), bundle{block: b})
+		if errors.Is(err, bundlequeue.ErrWrongParent) {
 			return nil // failed with an earlier block
 		}
 		if err != nil {
@@ -144,7 +145,8 @@ func (n *node) produce(ctx context.Context) error {
 // there are none. The caller holds the lock.
 func (n *node) seal() *block {
 	tip := n.blocks[len(n.blocks)-1]
-	b := &block{Height: tip.Height + 1, Previous: tip.hash(), Time: time.Now().Unix()}
+	n.serial++
+	b := &block{Height: tip.Height + 1, Previous: tip.hash(), Time: time.Now().Unix(), Serial: n.serial}
 	for len(n.waiting) > 0 && len(b.Transactions) < perBlock {
 		t := n.waiting[0]
 		n.waiting = n.waiting[1:]

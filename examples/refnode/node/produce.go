@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/big"
@@ -159,7 +160,7 @@ func (n *Node) takeBack(ctx context.Context) bool {
 		n.reconciling = !done
 		return done
 	}
-	err := n.takeBackFailed(ctx, failed)
+	err := n.takeBackFailed(failed)
 	if err == nil {
 		return true
 	}
@@ -176,13 +177,13 @@ func (n *Node) takeBack(ctx context.Context) bool {
 // takeBackFailed undoes the blocks that the queue has given up, because no
 // version of them can be accumulated any more. Their transactions return to the
 // pool and are executed again.
-func (n *Node) takeBackFailed(ctx context.Context, failed []Bundle) error {
+func (n *Node) takeBackFailed(failed []Bundle) error {
 	if err := n.truncated(n.unwritten); err != nil {
 		return err // before any other write
 	}
-	first, err := n.firstUndone(ctx, failed)
-	if err != nil || first == nil {
-		return err
+	first := n.firstUndone(failed)
+	if first == nil {
+		return nil
 	}
 	blocks, transactions := n.returnToPool(first.NumberU64())
 	n.log.Warn("blocks failed; their transactions are executed again", "first", first.NumberU64(), "count", blocks, "transactions", transactions)
@@ -222,19 +223,15 @@ func (n *Node) truncated(number uint64) error {
 	return nil
 }
 
-// firstUndone returns the first failed block that is still in the ledger and
-// not in the queue again, or nil.
-func (n *Node) firstUndone(ctx context.Context, failed []Bundle) (*Block, error) {
+// firstUndone returns the first failed block that is still in the ledger, or
+// nil.
+func (n *Node) firstUndone(failed []Bundle) *Block {
 	for _, bundle := range failed {
-		b := n.ledger.byNumber(bundle.Block.NumberU64())
-		if b == nil || b.Hash() != bundle.Block.Hash() {
-			continue // removed with an earlier one
-		}
-		if _, again, err := n.runner.Info(ctx, b.NumberU64()); err != nil || !again {
-			return b, err
+		if b := n.ledger.byNumber(bundle.Block.NumberU64()); b != nil && b.Hash() == bundle.Block.Hash() {
+			return b // the others are removed with it, or were with an earlier one
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // newHeader returns a header with the fields that are the same in every block:
@@ -242,11 +239,13 @@ func (n *Node) firstUndone(ctx context.Context, failed []Bundle) (*Block, error)
 func newHeader() *types.Header {
 	var none uint64
 	return &types.Header{
-		UncleHash:        types.EmptyUncleHash,
-		Coinbase:         sequencer,
-		Difficulty:       new(big.Int),
-		GasLimit:         blockGasLimit,
-		Extra:            []byte("jamq"),
+		UncleHash:  types.EmptyUncleHash,
+		Coinbase:   sequencer,
+		Difficulty: new(big.Int),
+		GasLimit:   blockGasLimit,
+		// The time makes the hash differ in each execution, as a queue's
+		// commitment must.
+		Extra:            binary.BigEndian.AppendUint64([]byte("jamq"), uint64(time.Now().UnixNano())),
 		WithdrawalsHash:  &types.EmptyWithdrawalsHash,
 		BlobGasUsed:      &none,
 		ExcessBlobGas:    &none,

@@ -19,8 +19,8 @@ import (
 // A crash can stop between the three journals. The blocks on disk decide which
 // transactions were executed, and the queue decides which packages can be out:
 //
-//	a block that the queue lacks       is enqueued; all its versions are dead,
-//	                                   or it never had one
+//	a block that the queue lacks       is enqueued if it never was; if it failed,
+//	                                   its transactions return to the pool
 //	a bundle without its block         cannot exist: blocks are written first
 //	                                   and removed last
 //	a transaction in block and pool    leaves the pool: its nonce is used
@@ -205,6 +205,11 @@ func (n *Node) enqueueRecovered(ctx context.Context) (bool, error) {
 		if errors.Is(err, bundlequeue.ErrQueueFull) {
 			return false, nil
 		}
+		if errors.Is(err, bundlequeue.ErrCommitmentUsed) {
+			// It failed before the restart, and its transactions are in no other
+			// place.
+			err = n.takeBackFailed([]Bundle{{Block: block}})
+		}
 		if err != nil {
 			return false, err
 		}
@@ -216,5 +221,7 @@ func itemOf(b *Block) canonical.Item {
 }
 
 func bundleOf(parent, block *Block) bundlequeue.Enqueue[Bundle] {
-	return bundlequeue.Enqueue[Bundle]{Number: block.NumberU64(), Commitment: block.Hash(), Bundle: Bundle{Block: block, PreRoot: parent.Root()}}
+	return bundlequeue.Enqueue[Bundle]{
+		Number: block.NumberU64(), Commitment: block.Hash(), Parent: parent.Hash(), Bundle: Bundle{Block: block, PreRoot: parent.Root()},
+	}
 }
