@@ -45,6 +45,20 @@ type Questions struct {
 	Txs []common.Hash
 	// Heights are the heights whose block hashes are needed.
 	Heights []uint64
+	// Account is the account whose Nonces are looked up.
+	Account common.Address
+	// Nonces are used nonces of which it must be known whether a transaction
+	// has them.
+	Nonces []UsedNonce
+}
+
+// UsedNonce is a nonce that an account has used on the finalized chain.
+type UsedNonce struct {
+	// Nonce is the nonce.
+	Nonce uint64
+	// After is a finalized height at which the nonce was not used; 0 means that
+	// none is known. UpTo is a finalized height at which it was used.
+	After, UpTo uint64
 }
 
 // Answers are one node's answers to [Questions]. A query that the node did not
@@ -60,6 +74,11 @@ type Answers struct {
 	// Blocks are the block hashes at the requested heights, without the heights
 	// above the latest block.
 	Blocks map[uint64]common.Hash
+	// Users are the account's transactions with the requested nonces. The zero
+	// hash means that no transaction has the nonce, because an authorization of
+	// the account (EIP-7702) or a contract creation by its code (EIP-161) used
+	// it.
+	Users map[uint64]common.Hash
 }
 
 // Receipt holds the fields of a transaction receipt that an executor needs.

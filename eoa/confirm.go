@@ -9,15 +9,19 @@ import (
 )
 
 // Questions returns the queries that Confirm needs answered: the attempts whose
-// nonces are used or promised to be, and the blocks that records are in.
+// nonces are used or promised to be, the blocks that records are in, and the
+// nonces that something else than the attempts has used.
 func (v *View) Questions(look *Look) Questions {
-	var q Questions
+	q := Questions{Account: v.Account.Address}
 	for i := range v.Open {
 		r := &v.Open[i]
 		switch {
 		case !r.InFlight():
 			q.Heights = append(q.Heights, r.Height)
 		case r.Nonce < max(look.Latest, look.Preconfirmed):
+			if r.GoneAt > 0 && r.Nonce < look.Final && look.Finalized >= r.GoneAt {
+				q.Nonces = append(q.Nonces, UsedNonce{Nonce: r.Nonce, After: r.Unused, UpTo: r.Used})
+			}
 			for k := range r.Attempts {
 				if !r.Attempts[k].Void {
 					q.Txs = append(q.Txs, r.Attempts[k].Hash)
@@ -46,16 +50,20 @@ func (v *View) Behind(c *Config, now time.Time, look *Look) bool {
 }
 
 // Confirm decides what look and the answers to Questions mean: which records
-// are mined, confirmed, final, reorganized away or superseded. look must not be
-// Behind.
+// are mined, confirmed, final, reorganized away or superseded, and which need
+// another nonce. look must not be Behind.
 func (v *View) Confirm(c *Config, now time.Time, look *Look, answers *Answers) Batch {
 	b := v.batch()
+	before := v.look
 	v.begin(&b, now, look)
 	at := answers.seenFrom(look)
 	for i := range v.Open {
 		r := v.Open[i].clone()
-		before := len(b.Events)
+		events := len(b.Events)
 		if r.InFlight() {
+			if before != nil && before.Final <= r.Nonce {
+				r.Unused = max(r.Unused, before.Finalized)
+			}
 			v.findMined(&b, now, look, answers, &r)
 		} else if block, known := answers.Blocks[r.Height]; known && block != r.Block || r.Height > look.Number {
 			r.Reason = fmt.Sprintf("block %d is now %v", r.Height, block)
@@ -68,7 +76,7 @@ func (v *View) Confirm(c *Config, now time.Time, look *Look, answers *Answers) B
 		} else if known {
 			advanceMined(&b, now, c, &at, &r)
 		}
-		if len(b.Events) > before || r.GoneAt != v.Open[i].GoneAt {
+		if len(b.Events) > events || r.GoneAt != v.Open[i].GoneAt {
 			b.Records = append(b.Records, r)
 			if c.Requeue && r.State == Superseded && !r.own() {
 				again := v.Open[i].Request
@@ -111,7 +119,7 @@ func (v *View) findMined(b *Batch, now time.Time, look *Look, answers *Answers, 
 		receipt, found := answers.Receipts[a.Hash]
 		if found && receipt.Number <= look.Number {
 			r.Tx, r.Height, r.Block, r.Success, r.GasUsed = a.Hash, receipt.Number, receipt.Block, receipt.Success, receipt.GasUsed
-			r.GoneAt, r.Reason = 0, ""
+			r.GoneAt, r.Used, r.Reason = 0, 0, ""
 			if r.State == Prepared { // no node confirmed the send
 				b.addEvent(now, EventSubmitted, r)
 			}
@@ -122,15 +130,40 @@ func (v *View) findMined(b *Batch, now time.Time, look *Look, answers *Answers, 
 	}
 	switch {
 	case r.Nonce >= look.Final:
-		r.GoneAt = 0
+		r.GoneAt, r.Used = 0, 0
 	case !missing || answers.Number < look.Number:
 		// No proof either way: ask again later.
 	case r.GoneAt == 0:
-		r.GoneAt = look.Number
+		r.GoneAt, r.Used = look.Number, look.Finalized
 	case look.Finalized >= r.GoneAt:
 		// A lagging node cannot report this at both heads.
-		r.Reason = fmt.Sprintf("another transaction has nonce %d", r.Nonce)
+		if user, known := answers.Users[r.Nonce]; known {
+			b.lose(now, r, user)
+		}
+	}
+}
+
+// lose takes the nonce from a request because something else has used it: user,
+// or no transaction if user is zero. The request then gets another nonce. If it
+// belongs to a group, it does not, because members behind it may be in blocks.
+func (b *Batch) lose(now time.Time, r *Record, user common.Hash) {
+	if user != (common.Hash{}) {
+		if !slices.ContainsFunc(r.Attempts, func(a Attempt) bool { return a.Hash == user }) {
+			r.Reason = fmt.Sprintf("transaction %v has nonce %d", user, r.Nonce)
+			b.move(now, r, Superseded, EventSuperseded)
+		}
+		return
+	}
+	r.Reason = fmt.Sprintf("nonce %d was used without a transaction", r.Nonce)
+	switch {
+	case r.Cancelling:
+		b.move(now, r, Cancelled, EventCancelled)
+	case r.Group != "":
 		b.move(now, r, Superseded, EventSuperseded)
+	default:
+		r.voidAttempts()
+		r.GoneAt, r.Unused, r.Used, r.Hurry, r.Capped = 0, 0, 0, false, false
+		b.move(now, r, Pending, EventRequeued)
 	}
 }
 

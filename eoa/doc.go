@@ -44,8 +44,8 @@
 // only bytes that the store holds; its successor sends the same ones.
 //
 // A request is superseded only with proof: its nonce is used in the finalized
-// block, and a node that is not behind reported all its attempts missing at two
-// heads, the first of which is final by the second.
+// block, and a node names the other transaction. If an authorization (EIP-7702)
+// or a contract creation used the nonce, the request gets another one.
 //
 // # Blobs
 //

@@ -13,7 +13,7 @@ import (
 )
 
 // recordVersion is the first byte of an encoded record.
-const recordVersion = 1
+const recordVersion = 2
 
 // EncodeRecord returns the binary encoding of a record, for stores: a version
 // and the fields in a fixed order.
@@ -26,11 +26,11 @@ func EncodeRecord(r *Record) []byte {
 // DecodeRecord is the inverse of EncodeRecord. The record shares no memory with
 // raw. The error wraps ErrMalformed.
 func DecodeRecord(raw []byte) (Record, error) {
-	if len(raw) == 0 || raw[0] != recordVersion {
-		return Record{}, fmt.Errorf("%w: record begins with %.4x, want version %d", ErrMalformed, raw, recordVersion)
+	if len(raw) == 0 || raw[0] == 0 || raw[0] > recordVersion {
+		return Record{}, fmt.Errorf("%w: record begins with %.4x, want version 1 to %d", ErrMalformed, raw, recordVersion)
 	}
 	var r Record
-	c := coder{in: wire.NewReader(raw[1:])}
+	c := coder{in: wire.NewReader(raw[1:]), old: raw[0] == 1}
 	c.record(&r)
 	if err := c.in.Done(); err != nil {
 		return Record{}, fmt.Errorf("%w: record: %w", ErrMalformed, err)
@@ -46,6 +46,7 @@ func DecodeRecord(raw []byte) (Record, error) {
 type coder struct {
 	out []byte
 	in  *wire.Reader
+	old bool // version 1, without Unused and Used
 }
 
 func (c *coder) record(r *Record) {
@@ -66,6 +67,10 @@ func (c *coder) record(r *Record) {
 	c.bool(&r.Cancelling)
 	c.bool(&r.Hurry)
 	c.uint(&r.GoneAt)
+	if !c.old {
+		c.uint(&r.Unused)
+		c.uint(&r.Used)
+	}
 	c.time(&r.NotBefore)
 	c.string(&r.Reason)
 }

@@ -21,7 +21,8 @@ func TestTransitions(t *testing.T) {
 		require.NotEmpty(t, follows[s], "%v is a dead end", s)
 	}
 	require.True(t, Mined.CanBecome(Broadcast), "a reorg")
-	require.False(t, Broadcast.CanBecome(Pending), "a nonce that may be out is never unbound")
+	require.True(t, Broadcast.CanBecome(Pending), "something else than a transaction used the nonce")
+	require.False(t, Mined.CanBecome(Pending))
 	require.False(t, State(99).CanBecome(Pending))
 	require.Equal(t, "State(99)", State(99).String())
 }

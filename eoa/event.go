@@ -13,7 +13,7 @@ type EventKind uint8
 const (
 	// EventSubmitted means that a node has the transaction for the first time,
 	// as far as the executor knows: a node accepted a send, or a block has it.
-	// A request has at most one such event, before its first EventMined. If the
+	// A request has at most one such event per nonce, before its EventMined. If the
 	// answers to the first sends were lost, EventBumped may come earlier.
 	EventSubmitted EventKind = iota + 1
 	// EventBumped means that a replacement was signed.
@@ -41,13 +41,17 @@ const (
 	EventNoop
 	// EventReset means that a user set the next nonce.
 	EventReset
+	// EventRequeued means that the request's nonce was used without a
+	// transaction, and that the request will get another one. EventSubmitted
+	// follows once more.
+	EventRequeued
 
 	numEvents
 )
 
 // String returns the name in lower case.
 func (k EventKind) String() string {
-	names := [numEvents]string{"", "submitted", "bumped", "capped", "mined", "confirmed", "final", "reorged", "failed", "cancelled", "superseded", "noop", "reset"}
+	names := [numEvents]string{"", "submitted", "bumped", "capped", "mined", "confirmed", "final", "reorged", "failed", "cancelled", "superseded", "noop", "reset", "requeued"}
 	if k > 0 && k < numEvents {
 		return names[k]
 	}

@@ -23,8 +23,9 @@ type Attempt struct {
 	Proofs []byte `json:"proofs,omitempty"`
 	// Nonce is the transaction's nonce. It is the record's, unless Void is set.
 	Nonce uint64 `json:"nonce"`
-	// Void means that the transaction is provably on no node, and that its
-	// nonce was taken from the request.
+	// Void means that the transaction can provably never be mined: it is on no
+	// node, or something else has used its nonce. The request has lost the
+	// nonce.
 	Void bool `json:"void,omitempty"`
 	// Gas is the gas limit.
 	Gas uint64 `json:"gas"`
@@ -82,6 +83,11 @@ type Record struct {
 	// GoneAt is the head at which the finalized block first had used the nonce
 	// while no attempt was in any block; 0 means never.
 	GoneAt uint64 `json:"goneAt,omitempty"`
+	// Unused is a finalized height at which the nonce was not used. It is known
+	// from Prepared on; 0 means unknown.
+	Unused uint64 `json:"unused,omitempty"`
+	// Used is a finalized height at which the nonce was used; 0 if GoneAt is.
+	Used uint64 `json:"used,omitempty"`
 	// NotBefore is when the request may next be signed, after a refusal or a
 	// failure to estimate, pay or sign; zero means at once.
 	NotBefore time.Time `json:"notBefore,omitzero"`

@@ -209,18 +209,27 @@ func (r *Record) endedBy(reason Reason) bool {
 // freeNonce takes the nonce from a request whose bytes are on no node.
 func (v *View) freeNonce(b *Batch, c *Config, now time.Time, r *Record, s Sent) {
 	r.Reason = s.Reason.String() + ": " + s.Text
-	for k := range r.Attempts {
-		r.Attempts[k].Void = true
-		r.Attempts[k].dropBlobs()
-	}
+	r.voidAttempts()
 	if r.endedBy(s.Reason) {
 		b.move(now, r, Failed, EventFailed)
 	} else {
 		r.State = Pending
 		r.NotBefore = now.Add(backOff(c.Retry, len(r.Attempts)))
 	}
+	// The account's authorizations in it use no nonces either.
+	for n := b.Head.Next; n > r.Nonce+1 && n > v.latest() && n-1 <= r.Nonce+r.usesMore(v.Account, r.Nonce) && !v.holds(n-1); n-- {
+		b.Head.Next = n - 1
+	}
 	b.Head.Recycled = append(b.Head.Recycled, r.Nonce)
 	slices.Sort(b.Head.Recycled)
+}
+
+// voidAttempts marks all attempts as transactions that can never be mined.
+func (r *Record) voidAttempts() {
+	for k := range r.Attempts {
+		r.Attempts[k].Void = true
+		r.Attempts[k].dropBlobs()
+	}
 }
 
 // release returns recycled nonces directly below Next to the range of new

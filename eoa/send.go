@@ -285,6 +285,7 @@ func (v *View) Assign(c *Config, jobs []Job) (out []Job, later []Refusal) {
 		}
 		var ok bool
 		if j.Nonce, ok = next.take(j.Record.own(), ahead[group]); ok {
+			next.next = max(next.next, j.Nonce+1+j.usesMore(v.Account))
 			out = append(out, j)
 		}
 	}
@@ -292,6 +293,33 @@ func (v *View) Assign(c *Config, jobs []Job) (out []Job, later []Refusal) {
 	// gap.
 	slices.SortStableFunc(out, func(x, y Job) int { return cmp.Compare(x.Nonce, y.Nonce) })
 	return out, later
+}
+
+// usesMore returns how many nonces the job's transaction uses beside its own.
+func (j *Job) usesMore(a Account) uint64 {
+	if j.Noop {
+		return 0
+	}
+	return j.Record.usesMore(a, j.Nonce)
+}
+
+// usesMore returns how many nonces of its sender a SetCode transaction uses
+// beside its own, nonce. The sender's nonce rises before the authorizations are
+// processed, and each valid one raises its authority's nonce (EIP-7702).
+func (r *Request) usesMore(a Account, nonce uint64) (n uint64) {
+	if r.Kind != SetCode {
+		return 0
+	}
+	for i := range r.Authorizations {
+		auth := &r.Authorizations[i]
+		if auth.Nonce != nonce+1+n || !auth.ChainID.IsZero() && auth.ChainID.CmpUint64(a.ChainID) != 0 {
+			continue
+		}
+		if authority, err := auth.Authority(); err == nil && authority == a.Address {
+			n++
+		}
+	}
+	return n
 }
 
 const noEstimate = "gas could not be estimated"
@@ -373,7 +401,10 @@ func (v *View) Prepared(now time.Time, signed []Signed) Batch {
 		r.Nonce, r.Hurry, r.Reason, r.NotBefore = s.Job.Nonce, false, "", time.Time{}
 		if r.State == Pending {
 			r.State = Prepared
-			b.Head.Next = max(b.Head.Next, r.Nonce+1)
+			b.Head.Next = max(b.Head.Next, r.Nonce+1+s.Job.usesMore(v.Account))
+			if r.Unused = 0; v.look != nil && v.look.Final <= r.Nonce {
+				r.Unused = v.look.Finalized
+			}
 			b.Head.Recycled = without(b.Head.Recycled, r.Nonce)
 			b.Head.Holes = without(b.Head.Holes, r.Nonce)
 			if r.own() {

@@ -29,8 +29,9 @@ const (
 	// Superseded means that another transaction provably took the nonce, or
 	// that a forced reset gave the request up. It is a terminal state.
 	Superseded
-	// Cancelled means that the request was withdrawn before it had a nonce, or
-	// that a noop was finalized with its nonce. It is a terminal state.
+	// Cancelled means that the request was withdrawn before it had a nonce, that
+	// a noop was finalized with its nonce, or that it was withdrawn and its
+	// nonce was used without a transaction. It is a terminal state.
 	Cancelled
 
 	numStates
@@ -52,14 +53,15 @@ func (s State) Terminal() bool { return s >= Final }
 // and Confirmed to Broadcast.
 var follows = [numStates][]State{
 	Pending:   {Prepared, Failed, Cancelled},
-	Prepared:  {Broadcast, Pending, Mined, Failed, Superseded},
-	Broadcast: {Mined, Superseded},
+	Prepared:  {Broadcast, Pending, Mined, Failed, Superseded, Cancelled},
+	Broadcast: {Mined, Pending, Superseded, Cancelled},
 	Mined:     {Confirmed, Broadcast, Failed, Cancelled, Final},
 	Confirmed: {Final, Broadcast, Failed, Cancelled},
 }
 
 // CanBecome reports whether a request may move from s to next. Prepared returns
-// to Pending only if the bytes are provably on no node.
+// to Pending only if the bytes are provably on no node. Prepared and Broadcast
+// also do if their nonce was used without a transaction.
 func (s State) CanBecome(next State) bool {
 	if s >= numStates {
 		return false

@@ -284,7 +284,8 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 	}
 	e.lookAt, e.priced, e.failed = now, blobs, 0
 	b := e.view.Confirm(&e.cfg, now, &look, &answers)
-	if e.stage(b); len(b.Add) > 0 { // added requests must be read
+	again := slices.ContainsFunc(b.Records, func(r Record) bool { return r.State == Pending })
+	if e.stage(b); len(b.Add) > 0 || again { // these requests must be read
 		return true, e.flush(ctx)
 	}
 	return true, nil

@@ -2,6 +2,7 @@ package eoa_test
 
 import (
 	"context"
+	"crypto/ecdsa"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ type world struct {
 	store   eoa.Store
 	now     time.Time
 	account eoa.Account
+	secret  *ecdsa.PrivateKey
 	signer  *eoa.KeySigner
 	cfg     eoa.Config
 	keys    []string // of all requests that must land exactly once
@@ -52,7 +54,7 @@ func newWorld(t testing.TB, seed uint64, requests int) *world {
 	key, err := crypto.ToECDSA(secret[:])
 	require.NoError(t, err)
 	w := &world{chain: eoatest.New(testChain, seed, 7), store: memstore.New(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-		account: eoa.Account{ChainID: testChain, Address: crypto.PubkeyToAddress(key.PublicKey)}, signer: eoa.NewKeySigner(testChain, key), request: request}
+		account: eoa.Account{ChainID: testChain, Address: crypto.PubkeyToAddress(key.PublicKey)}, secret: key, signer: eoa.NewKeySigner(testChain, key), request: request}
 	w.cfg = eoa.DefaultConfig()
 	w.cfg.CellProofs = false // which go-ethereum 1.15 does not know, nor eoatest
 	w.cfg.Clock, w.cfg.Poll, w.cfg.Fees.StallTimeout, w.cfg.Batch, w.cfg.Confirmations = w, 2*time.Second, time.Minute, 4, 2

@@ -67,7 +67,8 @@ type Chain struct {
 	blobFee  uint64
 	taken    []*types.Transaction // every transaction ever in the pool
 	refuse   func(*types.Transaction) string
-	broken   int // number of reorgs; makes hashes differ
+	uses     map[common.Address]uint64 // nonces that the next block uses without a transaction
+	broken   int                       // number of reorgs; makes hashes differ
 }
 
 type block struct {
@@ -80,8 +81,8 @@ type block struct {
 // blocks are on top of it. seed determines the faults.
 func New(chainID uint64, seed uint64, finality uint64) *Chain {
 	c := &Chain{id: new(big.Int).SetUint64(chainID), rng: rand.New(rand.NewPCG(seed, 7)), finality: finality, perBlock: 1 << 20, baseFee: 100, blobFee: 3,
-		where: map[common.Hash]int{}, pool: map[common.Address]map[uint64]*types.Transaction{}, balances: map[common.Address]*uint256.Int{}}
-	c.append(nil)
+		uses: map[common.Address]uint64{}, where: map[common.Hash]int{}, pool: map[common.Address]map[uint64]*types.Transaction{}, balances: map[common.Address]*uint256.Int{}}
+	c.append(nil, nil)
 	return c
 }
 
@@ -170,17 +171,14 @@ func (c *Chain) Pooled() (n int) {
 	return n
 }
 
-func (c *Chain) append(txs []*types.Transaction) {
+// append adds a block. counts are those after it; nil means those after the
+// last one.
+func (c *Chain) append(txs []*types.Transaction, counts map[common.Address]uint64) {
 	hash := crypto.Keccak256Hash(fmt.Appendf(nil, "%d %d", len(c.blocks), c.broken))
-	counts := map[common.Address]uint64{}
-	if n := len(c.blocks); n > 0 {
-		counts = c.blocks[n-1].counts
-	}
-	if len(txs) > 0 {
-		counts = maps.Clone(counts)
+	if counts == nil && len(c.blocks) > 0 {
+		counts = c.blocks[len(c.blocks)-1].counts
 	}
 	for _, tx := range txs {
-		counts[c.sender(tx)]++
 		c.where[tx.Hash()] = len(c.blocks)
 	}
 	c.blocks = append(c.blocks, block{hash, txs, counts})
@@ -223,7 +221,7 @@ func (c *Chain) reorg(depth int) {
 		}
 	}
 	for range depth + 1 {
-		c.append(nil)
+		c.append(nil, nil)
 	}
 	if c.rng.Float64() >= c.faults.Return {
 		return
@@ -260,17 +258,28 @@ func (c *Chain) include() {
 	}
 	slices.SortFunc(senders, func(x, y common.Address) int { return x.Cmp(y) })
 	var txs []*types.Transaction
+	counts := maps.Clone(c.blocks[len(c.blocks)-1].counts)
+	if counts == nil {
+		counts = map[common.Address]uint64{}
+	}
+	for a, n := range c.uses {
+		counts[a] += n
+	}
+	clear(c.uses)
 	for _, a := range senders {
-		for n := c.count(a, len(c.blocks)); len(txs) < c.perBlock; n++ {
-			tx := c.pool[a][n]
+		for len(txs) < c.perBlock {
+			tx := c.pool[a][counts[a]]
 			if tx == nil || tx.GasFeeCap().Cmp(new(big.Int).SetUint64(c.baseFee)) < 0 || !c.paysBlobs(tx) {
 				break
 			}
-			delete(c.pool[a], n)
+			c.use(counts, tx)
 			txs = append(txs, tx)
 		}
 	}
-	c.append(txs)
+	c.append(txs, counts)
+	for a, pooled := range c.pool {
+		maps.DeleteFunc(pooled, func(n uint64, _ *types.Transaction) bool { return n < counts[a] })
+	}
 }
 
 // count returns the account's transaction count after the first n blocks; n is
@@ -347,7 +356,8 @@ func (c *Chain) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error) {
 		return eoa.Answers{}, err
 	}
 	n := max(1, len(c.blocks)-t.lag)
-	out := eoa.Answers{Number: uint64(n - 1), Receipts: map[common.Hash]eoa.Receipt{}, Missing: map[common.Hash]bool{}, Blocks: map[uint64]common.Hash{}}
+	out := eoa.Answers{Number: uint64(n - 1), Receipts: map[common.Hash]eoa.Receipt{}, Missing: map[common.Hash]bool{}, Blocks: map[uint64]common.Hash{},
+		Users: map[uint64]common.Hash{}}
 	for _, h := range q.Txs {
 		if i, found := c.where[h]; found && i < n {
 			out.Receipts[h] = eoa.Receipt{Number: uint64(i), Block: c.blocks[i].hash, Success: true, GasUsed: 21_000}
@@ -358,6 +368,11 @@ func (c *Chain) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error) {
 	for _, height := range q.Heights {
 		if height < uint64(n) {
 			out.Blocks[height] = c.blocks[height].hash
+		}
+	}
+	for _, used := range q.Nonces {
+		if used.UpTo < uint64(n) && c.count(q.Account, int(used.UpTo)+1) > used.Nonce {
+			out.Users[used.Nonce] = c.user(q.Account, used.Nonce)
 		}
 	}
 	return out, nil

@@ -220,7 +220,10 @@ func (c *Chain) Estimate(ctx context.Context, from common.Address, r *eoa.Reques
 
 // Ask implements eoa.Chain.
 func (c *Chain) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error) {
-	out := eoa.Answers{Number: ^uint64(0), Receipts: map[common.Hash]eoa.Receipt{}, Missing: map[common.Hash]bool{}, Blocks: map[uint64]common.Hash{}}
+	out := eoa.Answers{
+		Number: ^uint64(0), Receipts: map[common.Hash]eoa.Receipt{}, Missing: map[common.Hash]bool{}, Blocks: map[uint64]common.Hash{},
+		Users: map[uint64]common.Hash{},
+	}
 	left := q.Txs
 	for probe := 0; probe < probes && len(left) >= blockwise; probe++ {
 		var err error
@@ -251,6 +254,9 @@ func (c *Chain) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error) {
 		if b := blocks[i]; calls[len(left)+i].Error == nil && b != nil && b.Hash != nil && b.Number != nil && uint64(*b.Number) == height {
 			out.Blocks[height] = *b.Hash
 		}
+	}
+	if err := c.users(ctx, &out, q.Account, q.Nonces); err != nil {
+		return eoa.Answers{}, err
 	}
 	return out, nil
 }

@@ -37,7 +37,10 @@ type node struct {
 	receipts int
 	prices   int // calls for the price of blobs
 	noBlobs  bool
-	hashes   any // of the last estimate's blobs
+	counts   int    // calls for counts
+	states   uint64 // height of the oldest state
+	bodies   uint64 // height of the oldest block with transactions
+	hashes   any    // of the last estimate's blobs
 }
 
 func (n *node) look(a common.Address) eoa.Look {
@@ -69,33 +72,48 @@ func (n *node) height(tag rpc.BlockNumber) uint64 {
 
 func (n *node) BlockNumber() hexutil.Uint64 { return hexutil.Uint64(n.height(rpc.LatestBlockNumber)) }
 
-func (n *node) GetBlockByNumber(tag rpc.BlockNumber, _ bool) map[string]any {
+func (n *node) GetBlockByNumber(tag rpc.BlockNumber, full bool) map[string]any {
 	height := n.height(tag)
 	hash, known := n.ask(eoa.Questions{Heights: []uint64{height}}).Blocks[height]
 	if !known {
 		return nil
 	}
 	fee := n.look(common.Address{}).BaseFee
+	if full {
+		return n.body(height)
+	}
 	return map[string]any{"number": hexutil.Uint64(height), "hash": hash, "gasLimit": hexutil.Uint64(30_000_000), "baseFeePerGas": (*hexutil.Big)(fee.ToBig())}
 }
 
-func (n *node) GetTransactionCount(a common.Address, tag rpc.BlockNumber) hexutil.Uint64 {
+// body returns a block with its transactions.
+func (n *node) body(height uint64) map[string]any {
+	if height < n.bodies {
+		return nil
+	}
+	txs := []map[string]any{}
+	for _, tx := range n.chain.Block(height) {
+		from, err := types.Sender(types.LatestSignerForChainID(big.NewInt(testChain)), tx)
+		if err != nil {
+			panic(err)
+		}
+		txs = append(txs, map[string]any{"hash": tx.Hash(), "from": from, "nonce": hexutil.Uint64(tx.Nonce())})
+	}
+	return map[string]any{"number": hexutil.Uint64(height), "transactions": txs}
+}
+
+func (n *node) GetTransactionCount(a common.Address, tag rpc.BlockNumber) (hexutil.Uint64, error) {
+	n.counts++
 	l := n.look(a)
 	switch tag {
 	case rpc.PendingBlockNumber:
-		return hexutil.Uint64(l.Pending)
+		return hexutil.Uint64(l.Pending), nil
 	case rpc.LatestBlockNumber:
-		return hexutil.Uint64(l.Latest)
+		return hexutil.Uint64(l.Latest), nil
 	}
-	count := uint64(0)
-	for i := range n.height(tag) + 1 {
-		for _, tx := range n.chain.Block(i) {
-			if from, err := types.Sender(types.LatestSignerForChainID(big.NewInt(testChain)), tx); err == nil && from == a {
-				count++
-			}
-		}
+	if n.height(tag) < n.states {
+		return 0, coded{-32000, "missing trie node"}
 	}
-	return hexutil.Uint64(count)
+	return hexutil.Uint64(n.chain.Count(a, n.height(tag))), nil
 }
 
 func (n *node) GetBalance(common.Address, rpc.BlockNumber) *hexutil.Big {

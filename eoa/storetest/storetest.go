@@ -406,7 +406,7 @@ func (c *suite) faithful() {
 	a.Raw = slices.Repeat([]byte{0, 1, 255, 128}, 1000)
 	a.Fees = eoa.Fees{Cap: *new(uint256.Int).SetAllOne(), Tip: *uint256.NewInt(3)}
 	a.Cost, a.SentAt, a.Result, a.Why = *uint256.NewInt(1), c.now, eoa.Rejected, "why"
-	r.Bumps, r.BumpedAt, r.Reason, r.GoneAt, r.Height, r.Block, r.Tx, r.GasUsed = 2, c.now, "reason", math.MaxUint64, 1<<63, common.Hash{1}, common.Hash{2}, 4
+	r.Bumps, r.BumpedAt, r.Reason, r.GoneAt, r.Unused, r.Used, r.Height, r.Block, r.Tx, r.GasUsed = 2, c.now, "reason", math.MaxUint64, 5, 6, 1<<63, common.Hash{1}, common.Hash{2}, 4
 	_, err := c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: eoa.Head{Next: 6}, Records: []eoa.Record{r}})
 	require.NoError(c, err)
 	require.Equal(c, r, c.get(q.Key))
