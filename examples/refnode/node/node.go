@@ -44,13 +44,12 @@ type Node struct {
 	ledger   *ledger
 	headLog  *headLog
 	pool     *txpool.Pool
-	// greatestGas is the greatest gas limit of a transaction in the pool.
-	greatestGas uint64
-	jam         jamChain
-	runner      *submit.Runner[Bundle]
-	store       *store // nil without a data directory
-	codec       *codec.Codec
-	live        *live.Hub
+	limits   Limits
+	jam      jamChain
+	runner   *submit.Runner[Bundle]
+	store    *store // nil without a data directory
+	codec    *codec.Codec
+	live     *live.Hub
 
 	// produceNow asks the producer to check the pool. slotBegan tells it that a
 	// slot began.
@@ -175,7 +174,7 @@ func (n *Node) makePool() (err error) {
 	if n.store != nil {
 		cfg.Journal = n.store.pool
 	}
-	n.greatestGas = cfg.GreatestGas()
+	n.limits = limitsOf(&cfg)
 	n.pool, err = txpool.New(cfg, poolState{n})
 	return err
 }

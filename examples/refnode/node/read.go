@@ -147,8 +147,8 @@ func (n *Node) EstimateGas(ctx context.Context, b *Block, view *statedb.View, ms
 		return evm.EstimateWith(ctx, view, n.chain, b.Header(), n.blockHashes(b), msg, gasCap, o)
 	}
 	gas, revert, err := estimate(gasCap)
-	if err == nil && gas > n.greatestGas {
-		return estimate(n.greatestGas) // which is less generous, or fails
+	if most := uint64(n.limits.TxGas); err == nil && gas > most {
+		return estimate(most) // which is less generous, or fails
 	}
 	return gas, revert, err
 }

@@ -29,14 +29,15 @@ type service struct {
 }
 
 func (a *api) services(limiter *ratelimit.Limiter) []service {
+	fees := newFees(a)
 	return []service{
 		{"eth", &Chain{a}},
 		{"eth", &State{a}},
-		{"eth", &Calls{a}},
+		{"eth", &Calls{a, fees}},
 		{"eth", &Transactions{a}},
 		{"eth", &Logs{a}},
 		{"eth", &Subscriptions{a}},
-		{"eth", newFees(a)},
+		{"eth", fees},
 		{"net", &Net{a}},
 		{"web3", &Web3{}},
 		{"txpool", &TxPool{a}},

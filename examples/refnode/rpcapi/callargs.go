@@ -13,9 +13,9 @@ import (
 )
 
 // CallArgs is the message of eth_call, eth_estimateGas and
-// eth_createAccessList. The fields have the names and meanings of geth's
-// transaction arguments. Data and Input are the same field under its old and
-// its new name; Input wins.
+// eth_createAccessList, and the transaction of eth_fillTransaction. The fields
+// have the names and meanings of geth's transaction arguments. Data and Input
+// are the same field under its old and its new name; Input wins.
 type CallArgs struct {
 	From                 *common.Address              `json:"from"`
 	To                   *common.Address              `json:"to"`
@@ -29,7 +29,9 @@ type CallArgs struct {
 	Input                *hexutil.Bytes               `json:"input"`
 	AccessList           *types.AccessList            `json:"accessList"`
 	ChainID              *hexutil.Big                 `json:"chainId"`
+	BlobFeeCap           *hexutil.Big                 `json:"maxFeePerBlobGas"`
 	BlobHashes           []common.Hash                `json:"blobVersionedHashes"`
+	Blobs                []hexutil.Bytes              `json:"blobs"`
 	AuthorizationList    []types.SetCodeAuthorization `json:"authorizationList"`
 }
 
@@ -38,18 +40,21 @@ type CallArgs struct {
 // arguments, or 0 if they have none.
 func (c *CallArgs) message(baseFee, chainID *big.Int, gasCap uint64) (*core.Message, error) {
 	switch {
-	case c.GasPrice != nil && (c.MaxFeePerGas != nil || c.MaxPriorityFeePerGas != nil):
-		return nil, errors.New("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified")
-	case c.ChainID != nil && c.ChainID.ToInt().Cmp(chainID) != 0:
-		return nil, fmt.Errorf("chainId does not match node's (have=%v, want=%v)", c.ChainID.ToInt(), chainID)
-	case len(c.BlobHashes) > 0:
-		return nil, invalidParams("blob transactions are not supported")
+	case c.twoPrices():
+		return nil, errTwoPrices
+	case c.To == nil && c.BlobHashes != nil:
+		return nil, core.ErrBlobTxCreate
+	case c.To == nil && c.AuthorizationList != nil:
+		return nil, core.ErrSetCodeTxCreate
+	}
+	if err := c.checkChain(chainID); err != nil {
+		return nil, err
+	}
+	if c.BlobHashes != nil {
+		return nil, errNoBlobs
 	}
 	m := &core.Message{
-		To: c.To, GasLimit: gasCap, Value: amount(c.Value), Data: c.data(), SetCodeAuthorizations: c.AuthorizationList,
-	}
-	if c.From != nil {
-		m.From = *c.From
+		From: c.from(), To: c.To, GasLimit: gasCap, Value: amount(c.Value), Data: c.data(), SetCodeAuthorizations: c.AuthorizationList,
 	}
 	if c.Nonce != nil {
 		m.Nonce = uint64(*c.Nonce)
@@ -64,6 +69,32 @@ func (c *CallArgs) message(baseFee, chainID *big.Int, gasCap uint64) (*core.Mess
 	return m, nil
 }
 
+var (
+	errTwoPrices = errors.New("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified")
+	errNoBlobs   = invalidParams("blob transactions are not supported")
+)
+
+// twoPrices reports whether the arguments have prices of both kinds.
+func (c *CallArgs) twoPrices() bool {
+	return c.GasPrice != nil && (c.MaxFeePerGas != nil || c.MaxPriorityFeePerGas != nil)
+}
+
+// checkChain refuses the chain ID of another chain.
+func (c *CallArgs) checkChain(chainID *big.Int) error {
+	if c.ChainID != nil && c.ChainID.ToInt().Cmp(chainID) != 0 {
+		return fmt.Errorf("chainId does not match node's (have=%v, want=%v)", c.ChainID.ToInt(), chainID)
+	}
+	return nil
+}
+
+// checkBlobPrice refuses a price of blobs without blobs.
+func (c *CallArgs) checkBlobPrice() error {
+	if c.BlobFeeCap != nil && len(c.BlobHashes) == 0 {
+		return errors.New("maxFeePerBlobGas specified without blobVersionedHashes")
+	}
+	return nil
+}
+
 // fees sets the message's gas prices. If the arguments have no price, the price
 // is 0.
 func (c *CallArgs) fees(m *core.Message, baseFee *big.Int) {
@@ -73,7 +104,7 @@ func (c *CallArgs) fees(m *core.Message, baseFee *big.Int) {
 		return
 	}
 	m.GasFeeCap, m.GasTipCap, m.GasPrice = amount(c.MaxFeePerGas), amount(c.MaxPriorityFeePerGas), new(uint256.Int)
-	if !m.GasFeeCap.IsZero() {
+	if !m.GasFeeCap.IsZero() || !m.GasTipCap.IsZero() {
 		price, overflow := new(uint256.Int).AddOverflow(m.GasTipCap, uint256.MustFromBig(baseFee))
 		if overflow || m.GasFeeCap.Lt(price) {
 			price = m.GasFeeCap

@@ -21,7 +21,10 @@ import (
 
 // Calls implements the eth methods that execute a message without changing the
 // state.
-type Calls struct{ *api }
+type Calls struct {
+	*api
+	fees *Fees
+}
 
 // call is a message with the block and the state that it runs on. ctx bounds
 // its duration. The caller must call end.
@@ -37,6 +40,9 @@ type call struct {
 // prepare finds the block of a call, decodes the overrides, and fills in the
 // message. gasCap is passed to CallArgs.message.
 func (a *Calls) prepare(ctx context.Context, method string, args *CallArgs, at *rpc.BlockNumberOrHash, state *StateOverride, block *BlockOverrides, gasCap uint64) (*call, error) {
+	if err := args.checkBlobPrice(); err != nil {
+		return nil, err
+	}
 	if err := a.limits.call(ctx, method, 0); err != nil {
 		return nil, err
 	}
@@ -111,14 +117,24 @@ type accessListResult struct {
 // and slots that a call touches, and the gas that the call uses with that list.
 // The sender, the receiver and the precompiled contracts are not listed.
 // Because the list can change the result of the call, the call is repeated
-// until the list stays the same.
+// until the list stays the same. If the arguments have a price, the missing
+// prices are those of eth_fillTransaction.
 func (a *Calls) CreateAccessList(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, state *StateOverride) (*accessListResult, error) {
+	if args.GasPrice != nil || args.MaxFeePerGas != nil || args.MaxPriorityFeePerGas != nil {
+		if err := a.fees.fill(ctx, &args); err != nil {
+			return nil, err
+		}
+	}
 	c, err := a.prepare(ctx, "eth_createAccessList", &args, at, state, nil, a.cfg.GasCap)
 	if err != nil {
 		return nil, err
 	}
 	defer c.end()
-	known := a.implicitAddresses(c, &args)
+	if args.Nonce == nil {
+		nonce := hexutil.Uint64(c.nonce())
+		args.Nonce = &nonce
+	}
+	known := a.implicitAddresses(c, uint64(*args.Nonce))
 	before := logger.NewAccessListTracer(c.message.AccessList, known)
 	for {
 		list := before.AccessList()
@@ -126,7 +142,7 @@ func (a *Calls) CreateAccessList(ctx context.Context, args CallArgs, at *rpc.Blo
 		watch := logger.NewAccessListTracer(list, known)
 		result, err := a.node.Call(c.ctx, c.block, c.view, c.message, c.changes, watch.Hooks())
 		if err != nil {
-			return nil, withoutOverride(err)
+			return nil, a.notApplied(c, args, list, err)
 		}
 		if watch.Equal(before) {
 			answer := &accessListResult{AccessList: list, GasUsed: hexutil.Uint64(result.UsedGas)}
@@ -139,17 +155,33 @@ func (a *Calls) CreateAccessList(ctx context.Context, args CallArgs, at *rpc.Blo
 	}
 }
 
+// nonce returns the nonce of the sender, with the overrides.
+func (c *call) nonce() uint64 {
+	if account := c.changes.Accounts[c.message.From]; account.Nonce != nil {
+		return *account.Nonce
+	}
+	return c.view.Account(c.message.From).Nonce
+}
+
+// notApplied returns geth's error of a call that cannot be a transaction with
+// the given access list. It names the hash that the transaction would have.
+func (a *Calls) notApplied(c *call, args CallArgs, list types.AccessList, err error) error {
+	if c.ctx.Err() != nil || errors.Is(err, evm.ErrState) || errors.Is(err, evm.ErrOverride) {
+		return withoutOverride(err)
+	}
+	args.AccessList, args.Gas = &list, (*hexutil.Uint64)(&c.message.GasLimit)
+	tx := types.NewTx(args.transaction(a.node.ChainConfig().ChainID))
+	return fmt.Errorf("failed to apply transaction: %v err: %w", tx.Hash(), err)
+}
+
 // implicitAddresses returns the addresses that are warm without an access list.
-func (a *Calls) implicitAddresses(c *call, args *CallArgs) map[common.Address]struct{} {
+func (a *Calls) implicitAddresses(c *call, nonce uint64) map[common.Address]struct{} {
 	m, config := c.message, a.node.ChainConfig()
 	known := map[common.Address]struct{}{m.From: {}}
-	switch {
-	case m.To != nil:
+	if m.To != nil {
 		known[*m.To] = struct{}{}
-	case args.Nonce != nil:
-		known[crypto.CreateAddress(m.From, m.Nonce)] = struct{}{}
-	default:
-		known[crypto.CreateAddress(m.From, c.view.Account(m.From).Nonce)] = struct{}{}
+	} else {
+		known[crypto.CreateAddress(m.From, nonce)] = struct{}{}
 	}
 	for _, contract := range vm.ActivePrecompiles(config.Rules(c.block.Number(), true, c.block.Time())) {
 		known[contract] = struct{}{}

@@ -33,6 +33,29 @@ func (a *Chain) Syncing() bool { return false }
 // keys.
 func (a *Chain) Accounts() []common.Address { return []common.Address{} }
 
+// GetHeaderByNumber implements eth_getHeaderByNumber. It returns null for a
+// block that does not exist, and for the tag pending, as geth does.
+func (a *Chain) GetHeaderByNumber(_ context.Context, number rpc.BlockNumber) (object, error) {
+	if number == rpc.PendingBlockNumber {
+		return nil, nil
+	}
+	b := a.node.Resolve(number)
+	if b == nil {
+		return nil, nil
+	}
+	return a.header(b)
+}
+
+// GetHeaderByHash implements eth_getHeaderByHash. It returns null for a block
+// that does not exist.
+func (a *Chain) GetHeaderByHash(_ context.Context, hash common.Hash) (object, error) {
+	b := a.node.BlockByHash(hash)
+	if b == nil {
+		return nil, nil
+	}
+	return a.header(b)
+}
+
 // GetBlockByNumber implements eth_getBlockByNumber. It returns null for a block
 // that does not exist.
 func (a *Chain) GetBlockByNumber(_ context.Context, number rpc.BlockNumber, full bool) (object, error) {

@@ -110,13 +110,23 @@ func (d *Debug) TraceBlockByHash(ctx context.Context, hash common.Hash, config *
 
 // TraceCall implements debug_traceCall. It traces a call like eth_call, with
 // go-ethereum's overrides.
-func (d *Debug) TraceCall(ctx context.Context, args json.RawMessage, at *rpc.BlockNumberOrHash, config *tracers.TraceCallConfig) (any, error) {
+func (d *Debug) TraceCall(ctx context.Context, args traceArgs, at *rpc.BlockNumberOrHash, config *tracers.TraceCallConfig) (any, error) {
 	if config == nil {
 		config = &tracers.TraceCallConfig{}
 	}
 	return d.trace(ctx, &config.TraceConfig, func(ctx context.Context, _ *tracers.TraceConfig) (any, error) {
-		return traceCall(ctx, args, at, config, d.traces.TraceCall)
+		return traceCall(ctx, args.raw, at, config, d.traces.TraceCall)
 	})
+}
+
+// traceArgs is the message of debug_traceCall. It is decoded twice: at once, so
+// that a client reads what is wrong with it, and by traceCall.
+type traceArgs struct{ raw json.RawMessage }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *traceArgs) UnmarshalJSON(raw []byte) error {
+	a.raw = slices.Clone(raw)
+	return json.Unmarshal(raw, new(CallArgs))
 }
 
 // traceCall decodes the message into go-ethereum's argument type, which other
@@ -142,30 +152,32 @@ func (b traceBackend) HeaderByHash(_ context.Context, hash common.Hash) (*types.
 	return nil, errHeaderForHashNotFound
 }
 
-func (b traceBackend) HeaderByNumber(ctx context.Context, number rpc.BlockNumber) (*types.Header, error) {
-	block, err := b.BlockByNumber(ctx, number)
-	if err != nil {
-		return nil, err
+func (b traceBackend) HeaderByNumber(_ context.Context, number rpc.BlockNumber) (*types.Header, error) {
+	if block := b.node.Resolve(number); block != nil {
+		return block.Header(), nil
 	}
-	return block.Header(), nil
+	return nil, errHeaderNotFound
 }
 
 func (b traceBackend) CurrentHeader() *types.Header {
 	return b.node.Resolve(rpc.LatestBlockNumber).Header()
 }
 
+// BlockByHash returns nil for an unknown block. The tracers say that it was not
+// found.
 func (b traceBackend) BlockByHash(_ context.Context, hash common.Hash) (*types.Block, error) {
 	if block := b.node.BlockByHash(hash); block != nil {
 		return block.Block, nil
 	}
-	return nil, errHeaderForHashNotFound
+	return nil, nil
 }
 
+// BlockByNumber returns nil for an unknown block, as BlockByHash.
 func (b traceBackend) BlockByNumber(_ context.Context, number rpc.BlockNumber) (*types.Block, error) {
 	if block := b.node.Resolve(number); block != nil {
 		return block.Block, nil
 	}
-	return nil, errHeaderNotFound
+	return nil, nil
 }
 
 func (b traceBackend) GetCanonicalTransaction(hash common.Hash) (bool, *types.Transaction, common.Hash, uint64, uint64) {

@@ -24,12 +24,9 @@
 //
 // # Differences from geth
 //
-//   - The node holds no keys: eth_accounts is empty, and eth_sendTransaction
-//     and eth_sign do not exist.
-//   - eth_getProof returns an error, because the state is a unified binary tree
-//     (EIP-7864). jam_getStateWitness proves the same values.
-//   - eth_simulateV1 does not exist.
-//   - There are no blob transactions.
+// Tests send the same calls to this node and to geth after the same
+// transactions, and compare all values. They write the differences and their
+// reasons into docs/refnode.md.
 //
 // # Access and limits
 //

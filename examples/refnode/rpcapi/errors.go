@@ -24,6 +24,9 @@ var (
 // not allowed.
 const codeInvalidParams = -32602
 
+// codeTooMany is geth's code for a request whose answer would be too long.
+const codeTooMany = -38026
+
 // paramsError is an error with the code for invalid parameters.
 type paramsError struct{ error }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/common/math"
+	"github.com/ethereum/go-ethereum/consensus/misc/eip1559"
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -64,6 +65,12 @@ func (f *Fees) GasPrice(ctx context.Context) (*hexutil.Big, error) {
 	}
 	head := f.node.Resolve(rpc.PendingBlockNumber)
 	return (*hexutil.Big)(tip.Add(tip, head.BaseFee())), nil
+}
+
+// BaseFee implements eth_baseFee. It returns the base fee of the block after
+// the pending one, in wei per gas.
+func (f *Fees) BaseFee() *hexutil.Big {
+	return (*hexutil.Big)(eip1559.CalcBaseFee(f.node.ChainConfig(), f.node.Resolve(rpc.PendingBlockNumber).Header()))
 }
 
 // BlobBaseFee implements eth_blobBaseFee. It returns the minimum price, in wei

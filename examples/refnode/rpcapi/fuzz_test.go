@@ -26,7 +26,8 @@ func FuzzCall(f *testing.F) {
 	}
 	cfg := DefaultConfig()
 	cfg.GasCap, cfg.CallTime = 100_000, time.Second
-	calls := &Calls{&api{node: n, cfg: &cfg}}
+	a := &api{node: n, cfg: &cfg}
+	calls := &Calls{a, newFees(a)}
 	earliest := rpc.BlockNumberOrHashWithNumber(rpc.EarliestBlockNumber)
 	f.Fuzz(func(t *testing.T, message, overrides, block string) {
 		var args CallArgs
@@ -39,6 +40,7 @@ func FuzzCall(f *testing.F) {
 		_, _ = calls.Call(ctx, args, &earliest, o, b)
 		_, _ = calls.EstimateGas(ctx, args, &earliest, o, b)
 		_, _ = calls.CreateAccessList(ctx, args, &earliest, o)
+		_, _ = calls.FillTransaction(ctx, args)
 		view, err := n.StateAt(n.Resolve(rpc.EarliestBlockNumber))
 		if err != nil {
 			t.Fatal(err)

@@ -26,6 +26,7 @@ import (
 type geth struct {
 	*rpc.Client
 	beacon *catalyst.SimulatedBeacon
+	apis   []rpc.API // without those of its process
 }
 
 func startGeth(t *testing.T, n *node.Node) *geth {
@@ -45,8 +46,8 @@ func startGeth(t *testing.T, n *node.Node) *geth {
 	backend, err := eth.New(stack, &cfg)
 	require.NoError(t, err)
 	system := gethfilters.NewFilterSystem(backend.APIBackend, gethfilters.Config{})
-	stack.RegisterAPIs([]rpc.API{{Namespace: "eth", Service: gethfilters.NewFilterAPI(system)}})
-	stack.RegisterAPIs(tracers.APIs(backend.APIBackend))
+	more := append(tracers.APIs(backend.APIBackend), rpc.API{Namespace: "eth", Service: gethfilters.NewFilterAPI(system)})
+	stack.RegisterAPIs(more)
 	require.NoError(t, stack.Start())
 	beacon, err := catalyst.NewSimulatedBeacon(0, common.Address{}, backend)
 	require.NoError(t, err)
@@ -54,5 +55,5 @@ func startGeth(t *testing.T, n *node.Node) *geth {
 	require.NoError(t, beacon.Fork(backend.BlockChain().GetCanonicalHash(0)))
 	client := stack.Attach()
 	t.Cleanup(client.Close)
-	return &geth{client, beacon}
+	return &geth{client, beacon, append(backend.APIs(), more...)}
 }

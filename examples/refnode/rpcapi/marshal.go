@@ -49,10 +49,20 @@ func (o object) setProgress(p node.Progress) {
 	}
 }
 
+// header returns the JSON of a block's header.
+func (a *api) header(b *node.Block) (object, error) {
+	o, err := encode(b.Header())
+	if err != nil {
+		return nil, err
+	}
+	o.setProgress(a.node.Progress(b.NumberU64()))
+	return o, nil
+}
+
 // block returns the JSON of a block. Its transactions are full objects if full
 // is true, and hashes otherwise.
 func (a *api) block(b *node.Block, full bool) (object, error) {
-	o, err := encode(b.Header())
+	o, err := a.header(b)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +80,6 @@ func (a *api) block(b *node.Block, full bool) (object, error) {
 		}
 	}
 	o["transactions"] = txs
-	o.setProgress(a.node.Progress(b.NumberU64()))
 	return o, nil
 }
 

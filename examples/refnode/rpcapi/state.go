@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -73,6 +74,39 @@ func (a *State) GetStorageAt(_ context.Context, addr common.Address, slot string
 	}
 	value := view.Storage(addr, key)
 	return value[:], nil
+}
+
+// maxStorageValues is the maximum number of slots of one eth_getStorageValues.
+const maxStorageValues = 1024
+
+// GetStorageValues implements eth_getStorageValues. It returns the values of
+// slots of several accounts, in the order of the slots.
+func (a *State) GetStorageValues(ctx context.Context, slots map[common.Address][]common.Hash, at *rpc.BlockNumberOrHash) (map[common.Address][]common.Hash, error) {
+	count := 0
+	for _, of := range slots {
+		count += len(of)
+	}
+	switch {
+	case count > maxStorageValues:
+		return nil, codedError{fmt.Errorf("too many slots (max %d)", maxStorageValues), codeTooMany}
+	case count == 0:
+		return nil, invalidParams("empty request")
+	}
+	if err := a.limits.call(ctx, "eth_getStorageValues", 0); err != nil {
+		return nil, err
+	}
+	view, err := a.view(at)
+	if err != nil {
+		return nil, err
+	}
+	values := make(map[common.Address][]common.Hash, len(slots))
+	for addr, of := range slots {
+		values[addr] = make([]common.Hash, len(of))
+		for i, slot := range of {
+			values[addr][i] = view.Storage(addr, slot)
+		}
+	}
+	return values, nil
 }
 
 func decodeSlot(text string) (common.Hash, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/txpool"
 )
 
@@ -136,6 +137,32 @@ func (a *Transactions) GetRawTransactionByHash(_ context.Context, hash common.Ha
 	}
 	return tx.MarshalBinary()
 }
+
+// GetRawTransactionByBlockNumberAndIndex implements
+// eth_getRawTransactionByBlockNumberAndIndex. It returns the binary encoding of
+// a transaction, and no bytes if there is no such block or transaction.
+func (a *Transactions) GetRawTransactionByBlockNumberAndIndex(_ context.Context, number rpc.BlockNumber, index hexutil.Uint) (hexutil.Bytes, error) {
+	return rawTransaction(a.node.Resolve(number), index)
+}
+
+// GetRawTransactionByBlockHashAndIndex implements
+// eth_getRawTransactionByBlockHashAndIndex. It returns the binary encoding of a
+// transaction, and no bytes if there is no such block or transaction.
+func (a *Transactions) GetRawTransactionByBlockHashAndIndex(_ context.Context, hash common.Hash, index hexutil.Uint) (hexutil.Bytes, error) {
+	return rawTransaction(a.node.BlockByHash(hash), index)
+}
+
+func rawTransaction(b *node.Block, index hexutil.Uint) (hexutil.Bytes, error) {
+	if b == nil || uint64(index) >= uint64(len(b.Transactions())) {
+		return nil, nil
+	}
+	return b.Transactions()[index].MarshalBinary()
+}
+
+// PendingTransactions implements eth_pendingTransactions, which lists the
+// pooled transactions of the node's own accounts. It returns an empty list: the
+// node holds no keys.
+func (a *Transactions) PendingTransactions() []object { return []object{} }
 
 // TxPool implements the txpool namespace. In its answers "pending" holds the
 // transactions in nonce order, and "queued" those behind a nonce gap.

@@ -1,0 +1,50 @@
+package node
+
+import (
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"github.com/jamq/jamq/txpool"
+)
+
+// Limits are the bounds on a transaction that the node accepts. They are also
+// the answer of jam_getLimits. An error of SendTransaction names the limit that
+// was exceeded and its value.
+type Limits struct {
+	// TxGas is the maximum gas limit of a transaction (EIP-7825). BlockGas is
+	// the gas limit of a block.
+	TxGas    hexutil.Uint64 `json:"txGas"`
+	BlockGas hexutil.Uint64 `json:"blockGas"`
+	// TxBytes is the maximum size of the binary encoding of a transaction, and
+	// InitCodeBytes that of the init code of a creation (EIP-3860).
+	TxBytes       hexutil.Uint64 `json:"txBytes"`
+	InitCodeBytes hexutil.Uint64 `json:"initCodeBytes"`
+	// AccessList is the maximum number of addresses and keys in an access list,
+	// and Authorizations that of authorizations in a transaction (EIP-7702).
+	AccessList     hexutil.Uint64 `json:"accessList"`
+	Authorizations hexutil.Uint64 `json:"authorizations"`
+	// NonceDistance is the maximum difference between the nonce of a transaction
+	// and that of its sender.
+	NonceDistance hexutil.Uint64 `json:"nonceDistance"`
+	// PerSender is the maximum number of pooled transactions of one sender, and
+	// PerDelegated that of a sender whose account is delegated (EIP-7702).
+	PerSender    hexutil.Uint64 `json:"perSender"`
+	PerDelegated hexutil.Uint64 `json:"perDelegated"`
+	// Pending is the maximum number of pooled transactions that can run, and
+	// Queued that of transactions behind a gap in the nonces.
+	Pending hexutil.Uint64 `json:"pending"`
+	Queued  hexutil.Uint64 `json:"queued"`
+}
+
+func limitsOf(pool *txpool.Config) Limits {
+	return Limits{
+		TxGas: hexutil.Uint64(pool.GreatestGas()), BlockGas: hexutil.Uint64(pool.BlockGasLimit),
+		TxBytes: hexutil.Uint64(pool.MaxTxSize), InitCodeBytes: hexutil.Uint64(pool.MaxInitCodeSize),
+		AccessList: hexutil.Uint64(pool.MaxAccessList), Authorizations: hexutil.Uint64(pool.MaxAuthorizations),
+		NonceDistance: hexutil.Uint64(pool.MaxNonceDistance),
+		PerSender:     hexutil.Uint64(pool.MaxPerSender), PerDelegated: hexutil.Uint64(pool.MaxDelegated),
+		Pending: hexutil.Uint64(pool.MaxPending), Queued: hexutil.Uint64(pool.MaxQueued),
+	}
+}
+
+// Limits returns the bounds on a transaction.
+func (n *Node) Limits() Limits { return n.limits }
