@@ -70,7 +70,13 @@ func (n *Node) PooledProgress() Progress { return Progress{Status: "pooled"} }
 
 // SendTransaction adds a transaction to the pool. With a data directory it is
 // on disk when the call returns. Errors are those of the pool.
+//
+// While failed blocks return to the pool, SendTransaction waits. The pool would
+// see the state before these blocks but not their transactions, and take the
+// sender's next transaction for one behind a gap, which a full queue drops.
 func (n *Node) SendTransaction(tx *types.Transaction) error {
+	n.moving.RLock()
+	defer n.moving.RUnlock()
 	if _, _, executed := n.ledger.transaction(tx.Hash()); executed {
 		return txpool.ErrAlreadyKnown
 	}
@@ -86,8 +92,11 @@ func (n *Node) SendTransaction(tx *types.Transaction) error {
 	return nil
 }
 
-// Pooled returns a transaction in the pool.
+// Pooled returns a transaction in the pool. It waits while failed blocks return
+// to the pool.
 func (n *Node) Pooled(hash common.Hash) (*types.Transaction, bool) {
+	n.moving.RLock()
+	defer n.moving.RUnlock()
 	tx := n.pool.Get(hash)
 	return tx, tx != nil
 }
@@ -112,8 +121,11 @@ func (n *Node) PoolContent() (pending, queued map[common.Address][]*types.Transa
 	return n.pool.Content()
 }
 
-// NextNonce returns the nonce after all known transactions of an account.
+// NextNonce returns the nonce after all known transactions of an account. It
+// waits while failed blocks return to the pool.
 func (n *Node) NextNonce(addr common.Address) (uint64, error) {
+	n.moving.RLock()
+	defer n.moving.RUnlock()
 	if nonce, known := n.pool.NextNonce(addr); known {
 		return nonce, nil
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math/big"
+	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -70,6 +72,53 @@ func TestStatusOfOneThatCannotBeExecuted(t *testing.T) {
 	require.ErrorContains(t, d.Reason, "nonce too low")
 	require.WithinDuration(t, time.Now(), d.At, time.Minute)
 	require.Equal(t, TransactionStatus{}, n.TransactionStatus(common.Hash{1}))
+}
+
+// While failed blocks return to the pool, the node takes no transaction and
+// answers no question about nonces: the account is as before these blocks, and
+// their transactions are in no place. Once a sender's next transaction, which
+// seemed to be behind a gap, was dropped from a full queue.
+func TestNothingIsTakenWhileBlocksReturn(t *testing.T) {
+	n, err := New(DefaultConfig(jamq.Tiny(), time.Second, 1))
+	require.NoError(t, err)
+	first, second := pay(t, n, 0, 0, 1), pay(t, n, 0, 1, 1)
+	require.NoError(t, n.SendTransaction(first))
+	parent := n.ledger.head()
+	session := n.pool.Build(t.Context(), txpool.Budget{})
+	block, err := n.execute(parent, n.nextHeader(parent), session)
+	require.NoError(t, err)
+	require.NoError(t, n.ledger.append(block, 1))
+	require.NoError(t, session.Commit())
+	n.pool.Reset(txpool.Head{Included: []txpool.Block{poolBlock(block)}, BaseFee: n.nextHeader(block).BaseFee})
+
+	n.moving.Lock()
+	n.ledger.truncate(block.NumberU64())
+	var answered sync.WaitGroup
+	var sent error
+	var nonce uint64
+	var pooled bool
+	began := make(chan struct{}, 3)
+	for _, ask := range []func(){
+		func() { sent = n.SendTransaction(second) },
+		func() { nonce, _ = n.NextNonce(n.Accounts()[0].Address) },
+		func() { _, pooled = n.Pooled(first.Hash()) },
+	} {
+		answered.Go(func() { began <- struct{}{}; ask() })
+	}
+	for range cap(began) {
+		<-began
+	}
+	for range 1000 {
+		runtime.Gosched() // without the lock, the calls would end now
+	}
+	require.Zero(t, n.pool.Size())
+	n.pool.Reset(txpool.Head{Reverted: []txpool.Block{poolBlock(block)}, BaseFee: n.nextHeader(parent).BaseFee})
+	n.moving.Unlock()
+	answered.Wait()
+	require.NoError(t, sent)
+	require.NotZero(t, nonce)
+	require.True(t, pooled)
+	require.Equal(t, txpool.StatusPending, n.TransactionStatus(second.Hash()).Pool)
 }
 
 // The outcome of transactions is known after restarts, which rewrite the journal.
