@@ -35,7 +35,7 @@ import (
 //
 //	R = T(H-1) = (S(H-1) + (1-F(H-1))·H) / F(H-1)
 //
-// The difference of neighbors is T(v) - T(v-1) = (1-F(v)) - p(v)·R. One more
+// The difference of neighbors is T(v) − T(v−1) = (1−F(v)) − p(v)·R. One more
 // block is useful exactly if p(v)·R, the chance of a report in it times the
 // cost of a new version, exceeds 1-F(v), the chance that the package waits for
 // the block in vain. If reports come quickly or never, old anchors are better.

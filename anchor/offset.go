@@ -3,7 +3,7 @@ package anchor
 import "github.com/jamq/jamq"
 
 // Offset returns how many blocks behind the newest block the anchor of the next
-// package should be: H - 2 - ⌊ahead/cores⌋, at least 1.
+// package should be: H − 2 − ⌊ahead/cores⌋, at least 1.
 //
 // ahead is the number of bundles that will be sent before this one, and cores
 // the number of cores in use. A package that is sent immediately has two blocks
@@ -23,6 +23,6 @@ func Offset(spec *jamq.ChainSpec, ahead, cores int) int {
 func rounds(ahead, cores int) int { return max(0, ahead) / max(1, cores) }
 
 // Stale reports whether an anchor of the given age is too old for a new
-// package: more than H - 2 blocks behind the newest block. The age is that of
+// package: more than H − 2 blocks behind the newest block. The age is that of
 // the anchor, not of the lookup anchor.
 func Stale(spec *jamq.ChainSpec, age int) bool { return age > spec.RecentHistory-2 }

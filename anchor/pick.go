@@ -66,10 +66,13 @@ func contextAt(b *jamq.AnchorBlock, lookup jamq.AnchorBlock, prerequisites []jam
 }
 
 // CheckContext returns an error if a context cannot be reported because of the
-// chain's constants: - The prerequisites are not sorted, or have duplicates. -
-// There are more than J prerequisites and segment-root lookups together (Gray
-// Paper 11.3). - The lookup anchor is too old for a block of the given slot
-// (Gray Paper 11.34).
+// chain's constants:
+//
+//   - The prerequisites are not sorted, or have duplicates.
+//   - There are more than J prerequisites and segment-root lookups together
+//     (Gray Paper 11.3).
+//   - The lookup anchor is too old for a block of the given slot (Gray Paper
+//     11.34).
 //
 // slot is the earliest slot in which the package could be reported, usually the
 // one after the newest block's. CheckContext does not check the age of the

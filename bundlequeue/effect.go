@@ -105,11 +105,13 @@ type Died struct {
 }
 
 // Failed hands a bundle back: no version of it was accumulated on the finalized
-// chain, and none ever can be. The host does three things: - It puts the
-// transactions back into its pool. - It discards the state after execution. -
-// It does the same for the bundles after it, whose Failed effects follow in
-// order. Their pre-state does not exist, so they must be executed again. Their
-// numbers will be used again.
+// chain, and none ever can be. The host does three things:
+//
+//   - It puts the transactions back into its pool.
+//   - It discards the state after execution.
+//   - It does the same for the bundles after it, whose Failed effects follow in
+//     order. Their pre-state does not exist, so they must be executed again.
+//     Their numbers will be used again.
 //
 // A bundle with a lower number may fail in a later step. It belongs before the
 // bundles that failed earlier.

@@ -7,11 +7,15 @@ import (
 	"github.com/jamq/jamq/anchor/chainview"
 )
 
-// Event is an input of the queue. The set is closed: - bundles: [Reserve],
-// [Enqueue], [Release], [Rekey], [GiveUp]; [TakenBack] answers [Failed]; -
-// limits: [Resize], [Cores]; - packages: [Built] and [BuildFailed] answer
-// [Build], [Sent] answers [Send]; [Retry]; - evidence: [Imported],
-// [FinalizedBlock] and [Continue], or [Told]; - time: [Tick].
+// Event is an input of the queue. The set is closed:
+//
+//   - bundles: [Reserve], [Enqueue], [Release], [Rekey] and [GiveUp];
+//     [TakenBack] answers [Failed]
+//   - limits: [Resize] and [Cores]
+//   - packages: [Built] and [BuildFailed] answer [Build], [Sent] answers
+//     [Send]; [Retry]
+//   - evidence: [Imported], [FinalizedBlock] and [Continue], or [Told]
+//   - time: [Tick]
 type Event interface{ isEvent() }
 
 // Reserve takes the next number for a block that is still being executed. The

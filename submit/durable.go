@@ -74,9 +74,11 @@ const partSize = 1 << 20
 // nil, because it is the only way to take failed bundles back.
 //
 // After a recovery the runner first learns what happened on the chain. It
-// accepts events, but builds and sends nothing until one of these happens: - it
-// imports a block and the best block is at most three slots old; - the host
-// calls [Runner.Resume]; - Config.HoldTimeout has passed since Start.
+// accepts events, but builds and sends nothing until one of these happens:
+//
+//   - It imports a block, and the best block is at most three slots old.
+//   - The host calls [Runner.Resume].
+//   - Config.HoldTimeout has passed since Start.
 //
 // It then carries out the requests that were unanswered before the crash. It
 // may send a package a second time, which is harmless.

@@ -240,7 +240,7 @@ func TestBalanceDrift(t *testing.T) {
 	w.balance(0, 5*txGas*gwei)
 	p.Reset(Head{})
 	require.NoError(t, p.CheckAll())
-	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 2), tx(0, 1, 2)}), hashes(p.Pending()))
+	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 2), tx(0, 1, 2)}), hashes(p.Candidates()))
 }
 
 // TestI10Batch: a batch does exactly what its singles would.
@@ -260,7 +260,7 @@ func TestI10Batch(t *testing.T) {
 		}
 	}
 	require.Equal(t, one.Stats(), all.Stats())
-	require.Equal(t, hashes(one.Pending()), hashes(all.Pending()))
+	require.Equal(t, hashes(one.Candidates()), hashes(all.Candidates()))
 }
 
 // If the state cannot be read, the transaction is refused, and nothing is guessed.

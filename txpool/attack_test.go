@@ -333,7 +333,7 @@ func TestAttackPadding(t *testing.T) {
 	s := a.pool.Stats()
 	require.LessOrEqual(t, s.PendingBytes, uint64(room))
 	held := uint64(0)
-	for _, tx := range a.pool.Pending() {
+	for _, tx := range a.pool.Candidates() {
 		held += tx.Size() + 40*uint64(len(tx.AccessList())) + 100*uint64(len(tx.SetCodeAuthorizations()))
 	}
 	require.LessOrEqual(t, held, uint64(room))

@@ -114,7 +114,7 @@ func BenchmarkReplace(b *testing.B) {
 	first := unsigned(n, func(i int) uint64 { return uint64(i) }, zero, randomTip(r))
 	for range b.N {
 		b.StopTimer()
-		for _, tx := range p.Pending() {
+		for _, tx := range p.Candidates() {
 			_ = p.Remove(tx.Hash())
 		}
 		p.core.replaced, p.core.failed = newGraveyard(), newGraveyard()

@@ -276,7 +276,7 @@ func (m *blocks) endings() map[string]func(*rapid.T) {
 			_ = n.Commit()
 			m.leases = append(m.leases, n.Lease())
 		},
-		"release session": func(t *rapid.T) { _ = m.session(t).Release() },
+		"cancel session": func(t *rapid.T) { _ = m.session(t).Cancel() },
 		"return": func(t *rapid.T) {
 			l := m.lease(t)
 			if txs := l.Transactions(); len(txs) > 0 {

@@ -115,7 +115,7 @@ func TestRotateCopiesAll(t *testing.T) {
 	written := len(old.records)
 	add(t, p, tx(63, 0, 5))
 	require.Len(t, old.records, written)
-	require.Equal(t, hashes(append(all, tx(63, 0, 5))), hashes(restart(t, w, next).Pending()))
+	require.Equal(t, hashes(append(all, tx(63, 0, 5))), hashes(restart(t, w, next).Candidates()))
 }
 
 // A new journal gets the changes that happen while it is written.

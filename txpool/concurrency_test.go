@@ -97,14 +97,16 @@ func worker(p *Pool, g, r int) {
 			_ = l.Release()
 		}
 	case 5:
-		p.Reset(Head{BaseFee: big.NewInt(int64(r%3) * gwei), Included: []Block{{Transactions: p.PendingLimit(2)}}})
+		some := p.Candidates()
+		some = some[:min(2, len(some))]
+		p.Reset(Head{BaseFee: big.NewInt(int64(r%3) * gwei), Included: []Block{{Transactions: some}}})
 	case 6:
 		for range p.Snapshot().All() {
 			p.Stats()
 			break
 		}
 		p.Content()
-		p.PendingLimit(3)
+		p.Candidates()
 	case 7:
 		s := p.Subscribe(SubscribeOptions{})
 		p.CleanupExpired()

@@ -107,8 +107,8 @@ var (
 	ErrInBundle = errors.New("transaction is in a bundle")
 	// ErrNonceTooLow is returned if the account's nonce is higher.
 	ErrNonceTooLow = errors.New("nonce too low")
-	// ErrNonceTooHigh is returned if the nonce exceeds the account's by
-	// Config.MaxNonceDistance or more.
+	// ErrNonceTooHigh is returned if the nonce exceeds the account's by more
+	// than Config.MaxNonceDistance.
 	ErrNonceTooHigh = errors.New("nonce too high")
 	// ErrInsufficientFunds is returned if the balance does not cover all
 	// transactions of the sender together.

@@ -78,7 +78,7 @@ func TestI13AgeDoesNotProtect(t *testing.T) {
 	add(t, p, tx(0, 0, 1))
 	w.advance(59 * time.Minute)
 	add(t, p, tx(1, 0, 700))
-	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 1), tx(1, 0, 700)}), hashes(p.Pending()), "age counts for order")
+	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 1), tx(1, 0, 700)}), hashes(p.Candidates()), "age counts for order")
 	add(t, p, tx(2, 0, 2))
 	require.Equal(t, "-", statuses(p, 0, 1))
 }

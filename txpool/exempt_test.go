@@ -177,7 +177,7 @@ func TestUnfundedByARevert(t *testing.T) {
 	w.balance(1, 1e18)
 	require.Empty(t, p.Reset(Head{Included: []Block{first}}))
 	require.NoError(t, p.CheckAll())
-	require.Equal(t, hashes([]*types.Transaction{tx(1, 0, 2), tx(1, 1, 2), tx(1, 2, 2)}), hashes(p.Pending()))
+	require.Equal(t, hashes([]*types.Transaction{tx(1, 0, 2), tx(1, 1, 2), tx(1, 2, 2)}), hashes(p.Candidates()))
 }
 
 // A restart with smaller caps keeps everything. Transactions above them are

@@ -122,7 +122,7 @@ func TestBaseFee(t *testing.T) {
 	order := func(txs ...*types.Transaction) {
 		t.Helper()
 		require.NoError(t, p.CheckAll())
-		require.Equal(t, hashes(txs), hashes(p.Pending()))
+		require.Equal(t, hashes(txs), hashes(p.Candidates()))
 	}
 	order(capped(2, 0, 9, 9), capped(0, 0, 5, 10), capped(1, 0, 4, 30))
 	p.Reset(Head{BaseFee: big.NewInt(8 * gwei), Touched: []common.Address{}})
@@ -175,7 +175,7 @@ func TestHugePrices(t *testing.T) {
 		return sign(i, &types.LegacyTx{GasPrice: price, Gas: txGas, To: &common.Address{1}})
 	}
 	add(t, p, legacy(0, huge), legacy(1, new(big.Int).SetUint64(math.MaxUint64)), tx(2, 0, 3))
-	require.Equal(t, hashes([]*types.Transaction{legacy(0, huge), legacy(1, new(big.Int).SetUint64(math.MaxUint64)), tx(2, 0, 3)}), hashes(p.Pending()))
+	require.Equal(t, hashes([]*types.Transaction{legacy(0, huge), legacy(1, new(big.Int).SetUint64(math.MaxUint64)), tx(2, 0, 3)}), hashes(p.Candidates()))
 	refuse(t, p, legacy(0, new(big.Int).Add(huge, big.NewInt(1))), ErrReplaceUnderpriced)
 	p.Reset(Head{BaseFee: huge, Touched: []common.Address{}})
 	require.NoError(t, p.CheckAll())

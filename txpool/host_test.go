@@ -112,7 +112,7 @@ func TestPrivateStaysPrivate(t *testing.T) {
 	block := []txpool.Block{{Transactions: []*types.Transaction{tx}}}
 	h.pool.Reset(txpool.Head{Reverted: block}) // the bundle failed
 	require.Equal(t, txpool.StatusPending, h.pool.Status(tx.Hash()))
-	require.Empty(t, h.pool.Pending(), "a private transaction is shown")
+	require.Empty(t, h.pool.Candidates(), "a private transaction is shown")
 }
 
 // A block that holds nil is the host's mistake: it costs nothing but that transaction.

@@ -62,7 +62,7 @@ func TestRestore(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, again.CheckAll())
 	require.Equal(t, Restored{Transactions: 6, Leases: 1}, restored)
-	require.Equal(t, hashes(p.Pending()), hashes(again.Pending()))
+	require.Equal(t, hashes(p.Candidates()), hashes(again.Candidates()))
 	l := again.Lease(open.ID())
 	require.NotNil(t, l)
 	require.Equal(t, hashes(open.Transactions()), hashes(l.Transactions()))

@@ -35,7 +35,7 @@ type Lease struct {
 // The lease may be empty, but it must be committed or released.
 func (p *Pool) Drain(budget Budget) *Lease {
 	s := p.Build(context.Background(), budget)
-	defer s.Release() // does nothing after Seal, unless State panics
+	defer s.Cancel() // does nothing after Seal, unless State panics
 	for s.Next() != nil {
 	}
 	lease, _ := s.Seal() // if the journal fails, the next Add returns the error

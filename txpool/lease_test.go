@@ -38,8 +38,7 @@ func TestOrder(t *testing.T) {
 	p := newPool(t, newWorld(), nil)
 	add(t, p, tx(0, 0, 2), tx(0, 1, 9), tx(1, 0, 5), tx(2, 0, 5), tx(3, 0, 2), tx(1, 1, 1))
 	want := hashes([]*types.Transaction{tx(1, 0, 5), tx(2, 0, 5), tx(0, 0, 2), tx(0, 1, 9), tx(3, 0, 2), tx(1, 1, 1)})
-	require.Equal(t, want, hashes(p.Pending()))
-	require.Equal(t, want[:3], hashes(p.PendingLimit(3)))
+	require.Equal(t, want, hashes(p.Candidates()))
 	require.Equal(t, want, hashes(p.Drain(Budget{}).Transactions()))
 }
 
@@ -234,7 +233,7 @@ func TestLeaseInTheMiddle(t *testing.T) {
 	require.NoError(t, a.Release())
 	require.Equal(t, "plp", statuses(p, 0, 3))
 	require.NoError(t, p.CheckAll())
-	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 2), tx(0, 2, 100)}), hashes(p.Pending()))
+	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 2), tx(0, 2, 100)}), hashes(p.Candidates()))
 	l := p.Drain(Budget{Count: 1})
 	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 2)}), hashes(l.Transactions()))
 	require.NoError(t, l.Release())
@@ -298,7 +297,7 @@ func TestDrainSurvivesPanic(t *testing.T) {
 	boom = false
 	require.NoError(t, p.CheckAll())
 	require.Zero(t, p.Stats().Leased)
-	require.Len(t, p.Pending(), 300)
+	require.Len(t, p.Candidates(), 300)
 	require.Len(t, p.Drain(Budget{}).Transactions(), 300)
 }
 

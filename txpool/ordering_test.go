@@ -41,7 +41,7 @@ func TestOwnOrdering(t *testing.T) {
 	p := newPool(t, newWorld(), func(c *Config) { c.Ordering = poorestFirst{} })
 	add(t, p, tx(0, 0, 9), tx(0, 1, 1), tx(1, 0, 5), tx(2, 0, 5), tx(3, 0, 2))
 	want := hashes([]*types.Transaction{tx(3, 0, 2), tx(1, 0, 5), tx(2, 0, 5), tx(0, 0, 9), tx(0, 1, 1)})
-	require.Equal(t, want, hashes(p.Pending()))
+	require.Equal(t, want, hashes(p.Candidates()))
 	require.Equal(t, want[:3], hashes(p.Drain(Budget{Count: 3}).Transactions()))
 }
 
@@ -61,9 +61,9 @@ func TestIndexIsGreedy(t *testing.T) {
 		for _, tip := range rapid.Permutation([]int64{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}).Draw(t, "tips") {
 			_ = p.Add(tx(sender(t), rapid.Uint64Range(0, 3).Draw(t, "nonce"), tip))
 		}
-		byIndex := hashes(p.Pending())
+		byIndex := hashes(p.Candidates())
 		p.cfg.Ordering = tips{}
-		if greedy := hashes(p.Pending()); !slices.Equal(byIndex, greedy) {
+		if greedy := hashes(p.Candidates()); !slices.Equal(byIndex, greedy) {
 			t.Fatalf("the index gives %v, want %v", byIndex, greedy)
 		}
 	})
@@ -84,6 +84,6 @@ func TestPendingIsTheOrderOfASession(t *testing.T) {
 		require.NoError(t, p.Add(tx))
 	}
 	want := []*types.Transaction{first, second, third}
-	require.Equal(t, want, p.Pending())
+	require.Equal(t, want, p.Candidates())
 	require.Equal(t, want, p.Drain(Budget{}).Transactions())
 }

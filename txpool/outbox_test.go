@@ -143,7 +143,7 @@ func TestJournalRecovers(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, restored.Poisoned)
 	require.Equal(t, p.Size(), again.Size())
-	for _, tx := range p.Pending() {
+	for _, tx := range p.Candidates() {
 		require.NotNil(t, again.Get(tx.Hash()))
 	}
 }

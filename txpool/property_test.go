@@ -194,7 +194,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			}
 		},
 		"remove": func(t *rapid.T) {
-			if txs := m.pool.Pending(); len(txs) > 0 {
+			if txs := m.pool.Candidates(); len(txs) > 0 {
 				_ = m.pool.Remove(rapid.SampledFrom(txs).Draw(t, "tx").Hash())
 			}
 		},
@@ -295,7 +295,7 @@ func (m *machine) check(t *rapid.T) {
 			t.Fatalf("I11: by its events %s is in the pool: %v", hash, in)
 		}
 	}
-	if got, want := len(m.pool.Pending()), m.pool.core.ready.Len(); got != want {
+	if got, want := len(m.pool.Candidates()), m.pool.core.ready.Len(); got != want {
 		t.Fatalf("Pending has %d, want %d", got, want)
 	}
 }

@@ -81,23 +81,10 @@ func (s *Snapshot) All() iter.Seq[*types.Transaction] {
 	}
 }
 
-// Pending returns the pending transactions that are not in a lease, without
-// private ones, in the order of a session.
-func (p *Pool) Pending() []*types.Transaction { return slices.Collect(p.Snapshot().All()) }
-
-// PendingLimit returns the first n transactions of Pending. 0 means all.
-func (p *Pool) PendingLimit(n int) []*types.Transaction {
-	if n <= 0 {
-		return p.Pending()
-	}
-	txs := make([]*types.Transaction, 0, min(n, p.Size()))
-	for tx := range p.Snapshot().All() {
-		if txs = append(txs, tx); len(txs) == n {
-			break
-		}
-	}
-	return txs
-}
+// Candidates returns the transactions that a session could take now, best first:
+// the pending ones that are neither in a lease nor private. Use [Pool.Snapshot]
+// to read only the first ones.
+func (p *Pool) Candidates() []*types.Transaction { return slices.Collect(p.Snapshot().All()) }
 
 // Status is the position of a transaction in the pool.
 type Status uint8

@@ -119,7 +119,7 @@ func TestResetShowsOneMoment(t *testing.T) {
 	resetting := false
 	p, err := New(cfg, StateFunc(func(a common.Address) (Account, error) {
 		if resetting {
-			during = append(during, len(p.Pending()))
+			during = append(during, len(p.Candidates()))
 		}
 		return w.Account(a)
 	}))
@@ -137,14 +137,14 @@ func TestResetShowsOneMoment(t *testing.T) {
 	for _, n := range during {
 		require.Equal(t, 20, n)
 	}
-	require.Empty(t, p.Pending())
+	require.Empty(t, p.Candidates())
 	require.Zero(t, drained)
 	// Events of returning transactions are delivered too.
 	for i := range 20 {
 		w.nonce(i, 0)
 	}
 	require.Empty(t, p.Reset(Head{Reverted: []Block{block}}))
-	require.Len(t, p.Pending(), 20)
+	require.Len(t, p.Candidates(), 20)
 }
 
 // The nonces of a reverted block are free again, also if its transactions do not come back. If the

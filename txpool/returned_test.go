@@ -139,7 +139,7 @@ func TestHeldStaysPrivate(t *testing.T) {
 			delete(w.broken, addr(0))
 			p.Reset(Head{})
 			require.Equal(t, StatusPending, p.Status(secret.Hash()))
-			require.Empty(t, p.Pending())
+			require.Empty(t, p.Candidates())
 			for _, e := range events {
 				require.True(t, e.Private || e.Tx == nil, "%v", e.Kind)
 			}
@@ -223,7 +223,7 @@ func TestHeldAreTriedInOrder(t *testing.T) {
 	}
 	clear(w.broken)
 	require.Empty(t, p.Reset(Head{}))
-	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 2), tx(1, 0, 2), tx(2, 0, 2), tx(3, 0, 2)}), hashes(p.Pending()))
+	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 2), tx(1, 0, 2), tx(2, 0, 2), tx(3, 0, 2)}), hashes(p.Candidates()))
 }
 
 // A transaction that comes back from being held takes the balance that a later
@@ -252,7 +252,7 @@ func TestDisplacedStaysPrivate(t *testing.T) {
 	m.broken = errNoDisk
 	require.ErrorIs(t, p.Add(tx(1, 0, 9)), ErrJournal)
 	require.Equal(t, StatusPending, p.Status(tx(0, 0, 2).Hash()))
-	require.Empty(t, p.Pending())
+	require.Empty(t, p.Candidates())
 }
 
 // If a base fee parks more than may be parked, the worst that a cap may evict
@@ -400,7 +400,7 @@ func TestHeldByARestart(t *testing.T) {
 			clear(w.broken)
 			require.Empty(t, p.Reset(Head{}))
 			require.Equal(t, StatusPending, p.Status(tx(0, 0, 2).Hash()))
-			require.Empty(t, p.Pending())
+			require.Empty(t, p.Candidates())
 			w.advance(20 * time.Minute)
 			require.Equal(t, 1, p.CleanupExpired())
 		})

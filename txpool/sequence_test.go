@@ -9,7 +9,7 @@ import (
 )
 
 // status returns where sender i's nonces stand, as one letter each: p pending, q queued, k parked,
-// l leased, - none.
+// l leased, a dash for none.
 func statuses(p *Pool, i int, nonces int) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -122,7 +122,7 @@ func TestPrivate(t *testing.T) {
 	require.NoError(t, p.AddPrivate(tx(0, 0, 9)))
 	require.ErrorIs(t, p.AddPrivate(tx(2, 0, 0)), ErrUnderpriced)
 	add(t, p, tx(1, 0, 2))
-	require.Equal(t, hashes([]*types.Transaction{tx(1, 0, 2)}), hashes(p.Pending()))
+	require.Equal(t, hashes([]*types.Transaction{tx(1, 0, 2)}), hashes(p.Candidates()))
 	pending, _ := p.Content()
 	require.Len(t, pending, 1)
 	e, err := s.Next(t.Context())
@@ -152,7 +152,7 @@ func TestReading(t *testing.T) {
 	require.Len(t, held, 1)
 	s := p.Stats()
 	require.Equal(t, []int{2, 0, 1, 1, 1, 2, 3}, []int{s.Pending, s.Parked, s.Queued, s.Leased, s.Leases, s.Senders, s.Size()})
-	require.Empty(t, p.PendingLimit(1)[1:])
+	require.Empty(t, p.Candidates()[1:])
 	require.NoError(t, l.Release())
 	_, known := p.NextNonce(addr(5))
 	require.False(t, known)

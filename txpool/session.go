@@ -15,7 +15,7 @@ import (
 // budget. Newcomers that are better than the remaining ones are taken too.
 //
 // The transactions are in one lease, which grows with the session and does not
-// expire while the session's context lives. A session ends with Commit, Release
+// expire while the session's context lives. A session ends with Commit, Cancel
 // or Seal, or when its lease is closed. It must not be used by several
 // goroutines concurrently.
 type Session struct {
@@ -228,11 +228,11 @@ func (s *Session) Commit() error {
 	return s.lease.Commit()
 }
 
-// Release ends the session and gives its transactions back, because there is no
+// Cancel ends the session and gives its transactions back, because there is no
 // block. Unlike those of Lease.Release, they were never in a bundle, so they
-// are not exempt from the caps. After Seal, Commit or Release it changes
+// are not exempt from the caps. After Seal, Commit or Cancel it changes
 // nothing and returns an error that wraps ErrLeaseClosed.
-func (s *Session) Release() error {
+func (s *Session) Cancel() error {
 	defer s.pool.begin()()
 	s.pool.lock()
 	ended := s.lease.session != s

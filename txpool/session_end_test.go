@@ -45,7 +45,7 @@ func TestExpiredLeaseEndsSession(t *testing.T) {
 	h.now = h.now.Add(2 * h.cfg.LeaseLifetime)
 	h.pool.CleanupExpired()
 	require.Zero(t, h.pool.Stats().Leases)
-	require.ErrorIs(t, s.Release(), txpool.ErrLeaseClosed, "the session has ended")
+	require.ErrorIs(t, s.Cancel(), txpool.ErrLeaseClosed, "the session has ended")
 	require.NoError(t, h.pool.CheckAll())
 }
 

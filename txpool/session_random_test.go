@@ -45,7 +45,7 @@ func (b *builders) actions() map[string]func(*rapid.T) {
 		s := b.session(t)
 		switch rapid.IntRange(0, 3).Draw(t, "end") {
 		case 0:
-			_ = s.Release()
+			_ = s.Cancel()
 		case 1:
 			_ = s.Commit()
 		case 2:

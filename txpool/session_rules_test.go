@@ -82,7 +82,7 @@ func TestSessionPutsSenderAside(t *testing.T) {
 	require.Len(t, s.Skipped(), 2)
 	require.Equal(t, []SkipReason{SkipLater, SkipAncestor}, []SkipReason{s.Skipped()[0].Reason, s.Skipped()[1].Reason})
 	require.Zero(t, p.Stats().Exempt)
-	require.NoError(t, s.Release())
+	require.NoError(t, s.Cancel())
 	require.Zero(t, p.Stats().Exempt, "there was no bundle")
 	require.NoError(t, p.CheckAll())
 }
@@ -183,7 +183,7 @@ func TestPlacesAfterASession(t *testing.T) {
 	lease, err := s.Seal()
 	require.NoError(t, err)
 	require.NoError(t, p.CheckAll())
-	require.Equal(t, hashes([]*types.Transaction{tx(0, 1, 9), tx(2, 0, 6)}), hashes(p.Pending()))
+	require.Equal(t, hashes([]*types.Transaction{tx(0, 1, 9), tx(2, 0, 6)}), hashes(p.Candidates()))
 	require.NoError(t, lease.Commit())
 }
 
@@ -206,7 +206,7 @@ func TestSessionFollowsTheOrdering(t *testing.T) {
 		require.NoError(t, p.Remove(tx(i, 1, int64(1+i*29%41)).Hash()))
 	}
 	require.NoError(t, p.CheckAll())
-	all := hashes(p.Pending())
+	all := hashes(p.Candidates())
 	for _, count := range []int{1, 5, 30} {
 		l := p.Drain(Budget{Count: count})
 		require.Equal(t, all[:count], hashes(l.Transactions()))
@@ -242,7 +242,7 @@ func TestSessionFail(t *testing.T) {
 	s.Fail(errors.New("reverted"))
 	require.Nil(t, s.Next())
 	require.ErrorIs(t, p.Add(tx(0, 0, 9)), ErrQuarantined)
-	require.NoError(t, s.Release())
+	require.NoError(t, s.Cancel())
 	require.Equal(t, "-q", statuses(p, 0, 2))
 }
 

@@ -169,7 +169,7 @@ func (s *siege) canDelegate(i int) bool {
 	for _, lease := range s.pool.Leases() {
 		bundle = append(bundle, lease.Transactions()...)
 	}
-	bundle = append(bundle, s.pool.Pending()...)
+	bundle = append(bundle, s.pool.Candidates()...)
 	for _, tx := range bundle {
 		for _, auth := range tx.SetCodeAuthorizations() {
 			authority, err := auth.Authority()

@@ -209,7 +209,7 @@ func (s *siege) displaceAll(slots int) {
 		s.honour(transfer(i, 0, 100, 0))
 	}
 	require.Equal(s.t, slots, s.pool.Stats().Pending)
-	for _, tx := range s.pool.Pending() {
+	for _, tx := range s.pool.Candidates() {
 		require.Contains(s.t, s.honest, tx.Hash(), "a postponed transaction of %d gwei stays", tx.GasPrice().Int64()/gwei)
 	}
 }
@@ -387,7 +387,7 @@ func TestSiegeSessionReturned(t *testing.T) {
 			require.NotEqual(t, txpool.StatusPending, s.pool.Status(large.Hash()), "there is no room for it")
 			require.NotEqual(t, txpool.StatusPending, s.pool.Status(small.Hash()), "it cannot run before the large one")
 			require.NoError(t, s.pool.CheckAll())
-			require.NoError(t, b.Release())
+			require.NoError(t, b.Cancel())
 			require.NoError(t, lease.Release())
 			s.setBaseFee(1)
 			require.NoError(t, s.pool.CheckAll())

@@ -156,7 +156,7 @@ func (s *siege) judge(lambda float64) {
 		all = append(all, lease.Transactions()...)
 	}
 	dry, paid := s.chain.copy(), s.paid
-	for _, tx := range append(all, s.pool.Pending()...) {
+	for _, tx := range append(all, s.pool.Candidates()...) {
 		if from, fee, err := dry.run(tx, s.baseFee); err == nil && s.mine[from] {
 			paid += fee
 		}

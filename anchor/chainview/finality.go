@@ -11,10 +11,11 @@ import (
 // is not on the best chain, it becomes the best block. Finalizing the finalized
 // block again has no effect.
 //
-// The error wraps one of these errors; the view is then unchanged: - ErrOld if
-// the block is an ancestor of the finalized block; - ErrUnknownBlock if the
-// block was never imported, or was pruned; - ErrConflict if it does not descend
-// from the finalized block.
+// The error wraps one of these errors; the view is then unchanged:
+//
+//   - [ErrOld] if the block is an ancestor of the finalized block
+//   - [ErrUnknownBlock] if the block was never imported, or was pruned
+//   - [ErrConflict] if it does not descend from the finalized block
 func (v *View) Finalize(hash jamq.HeaderHash) error {
 	n, ok := v.nodes[hash]
 	if !ok {

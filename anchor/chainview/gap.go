@@ -32,11 +32,14 @@ var ErrUndecided = errors.New("chainview: package is undecided at the new root")
 // block reported it, it does not count as dead any more, because it may have
 // become available in the gap. Its report can still expire as a prerequisite.
 //
-// The error wraps one of these errors; the view is then unchanged: - ErrOld if
-// root is not after the finalized block; - ErrUndecided if a watched package is
-// neither accumulated nor dead at root; - ErrConflict if root is already in the
-// tree, or if s is incomplete or does not fit; - jamq.ErrInvalidBlock if root
-// is invalid.
+// The error wraps one of these errors; the view is then unchanged:
+//
+//   - [ErrOld] if root is not after the finalized block
+//   - [ErrUndecided] if a watched package is neither accumulated nor dead at
+//     root
+//   - [ErrConflict] if root is already in the tree, or if s is incomplete or
+//     does not fit
+//   - [jamq.ErrInvalidBlock] if root is invalid
 func (v *View) Continue(root jamq.Block, s State, accumulated []jamq.PackageHash) error {
 	if err := s.validate(&v.spec, root); err != nil {
 		return err

@@ -189,13 +189,15 @@ func (v *View) lay(root jamq.Block, s State, height uint64) {
 // Import adds a block to the tree, as a child of its parent. A known block
 // changes nothing. Import does not change the best block: see [View.SetBest].
 //
-// The error wraps one of these errors; the view is then unchanged: - ErrOld if
-// the block cannot descend from the finalized block: its slot is not later, or
-// it or its parent is older or on an abandoned fork. Its descendants are old as
-// well.
-// - ErrMissingParent if the parent is unknown and must be imported first. -
-// ErrConflict if its slot is not after its parent's. - ErrFull if there are too
-// many unfinalized blocks. - jamq.ErrInvalidBlock if the block is invalid.
+// The error wraps one of these errors; the view is then unchanged:
+//
+//   - [ErrOld] if the block cannot descend from the finalized block: its slot
+//     is not later, or it or its parent is older or on an abandoned fork. Its
+//     descendants are old as well.
+//   - [ErrMissingParent] if the parent is unknown and must be imported first
+//   - [ErrConflict] if its slot is not after its parent's
+//   - [ErrFull] if there are too many unfinalized blocks
+//   - [jamq.ErrInvalidBlock] if the block is invalid
 func (v *View) Import(b *jamq.Block) error {
 	if _, known := v.nodes[b.Hash]; known {
 		return nil

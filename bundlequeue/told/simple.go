@@ -176,11 +176,13 @@ func (s *Simple[B]) Dequeue() (Job[B], bool) {
 }
 
 // MarkSubmitted reports that the package of a job is about to be sent. Call it
-// before the send, and send the package only if there is no error: -
-// bundlequeue.ErrNotExpected means that the job is obsolete or the package is
-// dead. - bundlequeue.ErrInadmissible means that the package must not be sent.
-// - [ErrNotNow] means that the queue accepted the package, and a later job
-// requests the send.
+// before the send, and send the package only if there is no error:
+//
+//   - [bundlequeue.ErrNotExpected] means that the job is obsolete or the package
+//     is dead.
+//   - [bundlequeue.ErrInadmissible] means that the package must not be sent.
+//   - [ErrNotNow] means that the queue accepted the package, and a later job
+//     requests the send.
 //
 // If job.Package is not zero, the arguments after job are ignored. Otherwise
 // they describe the package that was built. MarkSubmitted may return news

@@ -107,7 +107,7 @@ func run(ctx context.Context, out io.Writer) error {
 		b := build(session)
 		say.Printf("block %d: %s", number, b)
 		if err := runner.Enqueue(ctx, bundlequeue.Enqueue[batch]{Number: number, Bundle: b}); err != nil {
-			return errors.Join(err, session.Release())
+			return errors.Join(err, session.Cancel())
 		}
 		if err := session.Commit(); err != nil {
 			return err

@@ -53,7 +53,14 @@ func (j *jamq) addAll(txs []*types.Transaction) {
 	}
 }
 
-func (j *jamq) best(n int) int { return len(j.PendingLimit(n)) }
+func (j *jamq) best(n int) (count int) {
+	for range j.Snapshot().All() {
+		if count++; count == n {
+			break
+		}
+	}
+	return count
+}
 
 // first returns when a snapshot has returned its first transaction.
 func (j *jamq) first() {

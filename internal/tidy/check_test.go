@@ -47,6 +47,15 @@ func TestWidth(t *testing.T) {
 	require.Empty(t, run(t, Width, "// Output:\n// "+wide+"\n", ""), "the output of an example")
 }
 
+func TestLists(t *testing.T) {
+	require.Equal(t, []string{
+		"pkg/code.go:3: lists: a dash in running text; write a list with one indented item per line",
+		"pkg/code.go:4: lists: a dash in running text; write a list with one indented item per line",
+		"pkg/code.go:5: lists: a dash in running text; write a list with one indented item per line",
+	}, run(t, Lists, "// One of these: - a\n// second; -\n// - a third\nvar x int\n", ""))
+	require.Empty(t, run(t, Lists, "// One of these:\n//\n//   - a well-known item\n//   - 1 − 2\n//\n//\tx := a - b\nvar x = 1 - 2\n", ""))
+}
+
 func TestSize(t *testing.T) {
 	function := func(lines int) string { return "func f() {\n" + strings.Repeat("\n", lines-2) + "}\n" }
 	require.Equal(t, []string{"pkg/code.go:3: size: f has 61 lines; at most 60 are allowed"}, run(t, Size, function(61), ""))

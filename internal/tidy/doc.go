@@ -7,6 +7,7 @@
 // its rule. The checks are:
 //
 //   - width: comments and documents are at most 100 columns wide
+//   - lists: a list of a comment is a list, not running text
 //   - size: functions have at most 60 lines, files 500, a doc.go 80
 //   - documented: exported names have a comment that begins with the name
 //   - cited: the rules and tests that a text cites exist

@@ -56,7 +56,7 @@ func (t *Tree) brokenLink(from *Document, link string) string {
 }
 
 // hasHeading reports whether a heading has the given anchor: its text in lower
-// case without punctuation, with - for each space.
+// case without punctuation, with a hyphen for each space.
 func (d *Document) hasHeading(anchor string) bool {
 	for _, line := range d.Lines {
 		text := strings.TrimLeft(line, "#")

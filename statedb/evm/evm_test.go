@@ -297,7 +297,7 @@ func TestCallAndEstimate(t *testing.T) {
 
 func TestBlockHashInstruction(t *testing.T) {
 	store, root := genesis(t)
-	// BLOCKHASH(NUMBER - 1), returned
+	// BLOCKHASH(NUMBER−1), returned
 	code := []byte{0x60, 0x01, 0x43, 0x03, 0x40, 0x5f, 0x52, 0x60, 0x20, 0x5f, 0xf3}
 	_, view := run(t, store, root, dynamic(0, 0, nil, nil, deployer(code)))
 	at := crypto.CreateAddress(addr(0), 0)

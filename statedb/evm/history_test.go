@@ -117,7 +117,7 @@ func TestHistoryIsKept(t *testing.T) {
 // A call in a block that has not begun knows the hash of the one before it.
 func TestCallKnowsItsParent(t *testing.T) {
 	store, root := withHistory(t)
-	// RETURN(BLOCKHASH(NUMBER - 1))
+	// RETURN(BLOCKHASH(NUMBER−1))
 	code := []byte{0x60, 1, 0x43, 0x03, 0x40, 0x5f, 0x52, 0x60, 0x20, 0x5f, 0xf3}
 	_, view := run(t, store, root, dynamic(0, 0, nil, nil, deployer(code)))
 	at := crypto.CreateAddress(addr(0), 0)

@@ -71,10 +71,10 @@ func (n *Node) produceBlock(ctx context.Context) (bool, error) {
 	session := n.pool.Build(ctx, txpool.Budget{Count: n.cfg.MaxTxsPerBundle, Gas: header.GasLimit, BaseFee: header.BaseFee})
 	block, err := n.execute(parent, header, session)
 	if err != nil || block == nil {
-		return false, errors.Join(err, session.Release())
+		return false, errors.Join(err, session.Cancel())
 	}
 	if err := n.enqueue(ctx, parent, block); err != nil {
-		return false, errors.Join(err, session.Release())
+		return false, errors.Join(err, session.Cancel())
 	}
 	if err := session.Commit(); err != nil {
 		return true, err
