@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ func TestSpecValidateNamesTheField(t *testing.T) {
 		"Validators is":      func(s *jamq.ChainSpec) { s.Validators = 1<<16 + 1 },
 		"RecentHistory is":   func(s *jamq.ChainSpec) { s.RecentHistory = 1 << 17 },
 		"EpochLength":        func(s *jamq.ChainSpec) { s.EpochLength = jamq.MaxSlot },
-		"SegmentSize":        func(s *jamq.ChainSpec) { s.SegmentSize = 1 << 32 },
+		"SegmentSize":        func(s *jamq.ChainSpec) { s.SegmentSize = math.MaxInt },
 		"SlotDuration is":    func(s *jamq.ChainSpec) { s.SlotDuration = 1000 * time.Hour },
 	} {
 		spec := jamq.Tiny()

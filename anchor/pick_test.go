@@ -1,6 +1,7 @@
 package anchor_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -33,7 +34,7 @@ func TestPickOffset(t *testing.T) {
 		require.Equal(t, common.Hash{byte(8 - offset), 2}, c.BeefyRoot)
 		require.Equal(t, lookup.Hash, c.LookupAnchor)
 	}
-	for _, offset := range []int{-1, 0, 8, 1 << 62} {
+	for _, offset := range []int{-1, 0, 8, math.MaxInt} {
 		_, err := anchor.PickOffset(recent, offset, lookup, nil)
 		require.ErrorIs(t, err, anchor.ErrNoAnchor, "offset %d", offset)
 	}

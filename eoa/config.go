@@ -81,7 +81,7 @@ const (
 	noopGas, noopGasDelegated = 21_000, 100_000
 	// maxGas is more than any block holds: a higher estimate is a node's
 	// mistake.
-	maxGas = 1 << 40
+	maxGas uint64 = 1 << 40
 	// maxRetry limits the doubling of Config.Retry.
 	maxRetry = time.Minute
 	// refusedBump is the percentage by which the price of an underpriced

@@ -328,7 +328,7 @@ func TestConfig(t *testing.T) {
 // BenchmarkAllow compares Allow with the buckets that it uses: a bare
 // rate.Limiter, and eight of them.
 func BenchmarkAllow(b *testing.B) {
-	high := Rate{Txs: 1e9, TxBurst: 1 << 30, Bytes: 1e12, ByteBurst: 1 << 40}
+	high := Rate{Txs: 1e9, TxBurst: 1 << 30, Bytes: 1e12, ByteBurst: 1 << 30}
 	buckets := make([]*rate.Limiter, 8)
 	for i := range buckets {
 		buckets[i] = rate.NewLimiter(1e9, 1<<30)

@@ -3,6 +3,7 @@ package submit_test
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -88,7 +89,7 @@ func start(t *testing.T, h *host, change func(*submit.Config)) (*submit.Runner[s
 // made.
 func TestRunnerOnStrangeChains(t *testing.T) {
 	for _, change := range []func(*jamq.ChainSpec){
-		func(s *jamq.ChainSpec) { s.RecentHistory = 1 << 50 },
+		func(s *jamq.ChainSpec) { s.RecentHistory = math.MaxInt },
 		func(s *jamq.ChainSpec) { s.RecentHistory, s.Cores, s.Validators = 1<<16, 1<<16, 1<<16 },
 		func(s *jamq.ChainSpec) { s.EpochLength, s.AvailabilityTimeout = jamq.MaxSlot, jamq.MaxSlot },
 		func(s *jamq.ChainSpec) { s.EpochLength, s.SlotDuration = 1<<24, 24*time.Hour },

@@ -159,11 +159,11 @@ func TestWatermark(t *testing.T) {
 	p := newPool(t, newWorld(), tiny(3, 2))
 	require.EqualValues(t, gwei, p.Stats().Watermark)
 	add(t, p, tx(0, 0, 5), tx(1, 0, 6), tx(2, 0, 7))
-	require.EqualValues(t, 5*gwei+1, p.Stats().Watermark)
+	require.Equal(t, uint64(5*gwei+1), p.Stats().Watermark)
 	refuse(t, p, tx(3, 0, 5), ErrUnderpriced)
 	paying := sign(3, &types.LegacyTx{GasPrice: big.NewInt(5*gwei + 1), Gas: txGas, To: &common.Address{1}})
 	add(t, p, paying)
-	require.EqualValues(t, 5*gwei+2, p.Stats().Watermark)
+	require.Equal(t, uint64(5*gwei+2), p.Stats().Watermark)
 }
 
 // TestI4Parked: under a base fee that shuts all out, those stay that it shuts out last.

@@ -2,6 +2,7 @@ package proof
 
 import (
 	"encoding/binary"
+	"math"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -46,7 +47,7 @@ func TestOutputProofs(t *testing.T) {
 		_, err := ProveOutput(outputs, n)
 		require.ErrorIs(t, err, ErrInput)
 	}
-	for _, p := range []OutputProof{{}, {Index: -1, Count: 1}, {Count: 1 << 62}, {Count: 2, Siblings: []hexutil.Bytes{nil}}} {
+	for _, p := range []OutputProof{{}, {Index: -1, Count: 1}, {Count: math.MaxInt}, {Count: 2, Siblings: []hexutil.Bytes{nil}}} {
 		require.ErrorIs(t, VerifyOutput(common.Hash{}, Output{}, p), ErrOutput)
 	}
 }

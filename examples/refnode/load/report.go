@@ -7,7 +7,6 @@ import (
 	"maps"
 	"runtime"
 	"slices"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -202,14 +201,4 @@ func total(counts map[string]int) (n int) {
 		n += c
 	}
 	return n
-}
-
-// processTime returns the processor time that this process has used, for node
-// and sender together.
-func processTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package page_test
 
 import (
@@ -20,8 +22,6 @@ const isLive = `document.getElementById('link')?.textContent.trim() === 'live' &
 func count(step string) string {
 	return `Number(document.querySelectorAll('#flow b')[` + step + `].textContent.replace(/,/g, ''))`
 }
-
-func lab(cfg *node.Config) { cfg.Lab = true }
 
 // TestPageInChromium uses the page as people do: it looks on while transactions flow, breaks the
 // chain, and lets the node restart.

@@ -33,6 +33,9 @@ func (s *served) ask(method, path, body string, header map[string]string) (statu
 	return response.StatusCode, strings.TrimSpace(string(raw))
 }
 
+// lab turns the laboratory on.
+func lab(cfg *node.Config) { cfg.Lab = true }
+
 func TestLaboratory(t *testing.T) {
 	s := serve(t, "127.0.0.1:0", 50*time.Millisecond, lab)
 	for path, cases := range map[string][]struct {

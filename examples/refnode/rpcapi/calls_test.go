@@ -1,6 +1,7 @@
 package rpcapi
 
 import (
+	"math"
 	"math/big"
 	"testing"
 	"time"
@@ -109,7 +110,7 @@ func TestCallTime(t *testing.T) {
 		StructLogs []any `json:"structLogs"`
 	}
 	endless["gas"] = "0xf4240"
-	require.NoError(t, c.CallContext(t.Context(), &trace, "debug_traceCall", endless, "latest", map[string]any{"limit": 1 << 40}))
+	require.NoError(t, c.CallContext(t.Context(), &trace, "debug_traceCall", endless, "latest", map[string]any{"limit": math.MaxInt}))
 	require.NotEmpty(t, trace.StructLogs)
 	require.Less(t, len(trace.StructLogs), 10_000)
 }
