@@ -85,7 +85,10 @@ func (c *conformance) states() {
 	c.same("eth_getBalance", c.stranger, map[string]any{"blockNumber": "0x2"})
 	c.same("eth_getBalance", c.stranger, map[string]any{"blockNumber": "0x2", "blockHash": common.Hash{}})
 	c.same("eth_getBalance", c.stranger, map[string]any{"blockHash": common.Hash{9}})
-	c.same("eth_getStorageAt", c.counter, "0xzz", "latest")
+	for _, slot := range []string{"", "0x", "0", "00", "0X1", "0xzz", "0x1" + common.Hash{}.Hex()[2:], "0xz1" + common.Hash{}.Hex()[2:]} {
+		c.same("eth_getStorageAt", c.counter, slot, "latest")
+		c.same("eth_getStorageAt", c.counter, slot, "0xffff")
+	}
 	slots := map[string]any{c.counter.Hex(): []common.Hash{{}, {31: 1}}, c.stranger.Hex(): []common.Hash{{}}}
 	for _, at := range []any{"latest", "0x3", "0xffff", nil} {
 		c.same("eth_getStorageValues", slots, at)
@@ -116,7 +119,6 @@ func (c *conformance) calls() {
 
 // overrides are of the state and of the block.
 func (c *conformance) overrides() {
-	most := "0xffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
 	slot, slots := common.Hash{}.Hex(), map[string]any{common.Hash{}.Hex(): common.Hash{31: 0x30}.Hex()}
 	balance, identity := "0x475f5260205ff3", common.Address{19: 4} // a precompiled contract
 	for _, account := range []map[string]any{
@@ -174,10 +176,10 @@ func (c *conformance) logs() {
 	c.same("eth_getLogs", map[string]any{"fromBlock": "0x5", "toBlock": "0x1"})
 	c.same("eth_getLogs", map[string]any{"fromBlock": "0x1", "blockHash": common.Hash{8}})
 	c.same("eth_getLogs", map[string]any{"topics": make([]any, 5)})
-	for _, ends := range [][2]any{{"0x0", "0x70"}, {"0x70", "latest"}, {"0x70", nil}, {"latest", "0x0"}, {"pending", nil}, {nil, "pending"}} {
+	for _, ends := range [][2]any{{"0x0", "0x70"}, {"0x70", "latest"}, {"0x70", nil}, {nil, "0x70"}, {"latest", "0x70"}, {"latest", "0x5"}, {"0x5", "0x5"}, {"0x5", "0x6"}, {"safe", "0x70"}, {"latest", "0x0"}, {"pending", nil}, {nil, "pending"}} {
 		c.same("eth_getLogs", map[string]any{"fromBlock": ends[0], "toBlock": ends[1]})
 	}
-	for _, ends := range [][2]any{{"latest", "0x3"}, {"latest", "earliest"}, {"0x3", "0x1"}, {"0x3", "earliest"}, {"pending", nil}, {nil, "pending"}, {"safe", "latest"}, {"0x1", "finalized"}} {
+	for _, ends := range [][2]any{{"latest", "0x3"}, {"latest", "earliest"}, {"0x3", "0x1"}, {"0x3", "earliest"}, {"pending", nil}, {nil, "pending"}, {"safe", "latest"}, {"0x1", "finalized"}, {nil, "0x7fffffffffffffff"}} {
 		c.same("eth_newFilter", map[string]any{"fromBlock": ends[0], "toBlock": ends[1]})
 	}
 	for _, ends := range [][2]any{{"earliest", "latest"}, {"0x1", "0x70"}, {"0x70", "latest"}, {"earliest", "earliest"}, {"earliest", "0x3"}} {
@@ -272,6 +274,10 @@ func (c *conformance) differences() {
 	burning := map[string]any{"from": c.me, "data": "0x5f5b60010180620aae6011600157"}
 	c.differs("An estimate above the gas that a transaction may have is an error, because the transaction would be refused.", "eth_estimateGas", burning)
 	c.differs("The time-out may also be a hex string, as in drafts of EIP-7966.", "eth_sendRawTransactionSync", "0x02c0", "0x1f4")
+	raw, err := c.txs[1].MarshalBinary()
+	require.NoError(c.t, err)
+	c.differs("A transaction in a block is `already known`, even if the block counts as mined. In geth its nonce is then too low.",
+		"eth_sendRawTransaction", hexutil.Bytes(raw))
 	c.differs("The blocks of the rollup call no system contracts.", "eth_config")
 	c.differs("The node's name and namespaces.", "web3_clientVersion")
 	c.differs("The node's name and namespaces.", "rpc_modules")

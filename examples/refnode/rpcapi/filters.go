@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/big"
 	"sync"
 	"time"
@@ -331,22 +330,30 @@ func (a *api) checkLive(c *gethfilters.FilterCriteria) error {
 	if isPending(c.FromBlock) || isPending(c.ToBlock) {
 		return errPendingLogs
 	}
-	const latest = math.MaxInt64
-	number := func(n *big.Int) (int64, bool) {
-		switch {
-		case n == nil || n.Int64() == rpc.LatestBlockNumber.Int64():
-			return latest, true
-		case n.Int64() == rpc.EarliestBlockNumber.Int64():
-			return 0, true
-		}
-		return n.Int64(), n.Sign() >= 0
+	fromLatest, toLatest := isLatest(c.FromBlock), isLatest(c.ToBlock)
+	from, okFrom := fixed(c.FromBlock)
+	to, okTo := fixed(c.ToBlock)
+	switch {
+	case fromLatest && toLatest, okFrom && toLatest, okFrom && okTo && from <= to:
+		return nil
 	}
-	from, okFrom := number(c.FromBlock)
-	to, okTo := number(c.ToBlock)
-	if !okFrom || !okTo || from > to {
-		return errLogRange
+	return errLogRange
+}
+
+// isLatest reports whether one end of a range is the tag latest, which is the
+// default.
+func isLatest(n *big.Int) bool { return n == nil || n.Int64() == rpc.LatestBlockNumber.Int64() }
+
+// fixed returns the number of a block that does not depend on the head, or
+// false.
+func fixed(n *big.Int) (int64, bool) {
+	switch {
+	case n == nil:
+		return 0, false
+	case n.Int64() == rpc.EarliestBlockNumber.Int64():
+		return 0, true
 	}
-	return nil
+	return n.Int64(), n.Sign() >= 0
 }
 
 // liveLogs returns the logs of a head change that match the criteria, marked as

@@ -104,7 +104,7 @@ func (a *Logs) logRange(criteria *gethfilters.FilterCriteria) (from, to int64, e
 		return 0, 0, errHeaderNotFound
 	}
 	switch {
-	case from > to:
+	case from > to, isLatest(criteria.FromBlock) && !isLatest(criteria.ToBlock): // as geth
 		return 0, 0, errLogRange
 	case to > latest:
 		return 0, 0, invalidParams("block range extends beyond current head block")

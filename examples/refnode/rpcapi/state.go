@@ -64,11 +64,11 @@ func (a *State) GetCode(_ context.Context, addr common.Address, at *rpc.BlockNum
 // GetStorageAt implements eth_getStorageAt. Like geth it accepts a slot with or
 // without leading zeros and 0x.
 func (a *State) GetStorageAt(_ context.Context, addr common.Address, slot string, at *rpc.BlockNumberOrHash) (hexutil.Bytes, error) {
-	key, err := decodeSlot(slot)
+	view, err := a.view(at)
 	if err != nil {
 		return nil, err
 	}
-	view, err := a.view(at)
+	key, err := decodeSlot(slot)
 	if err != nil {
 		return nil, err
 	}
@@ -114,12 +114,12 @@ func decodeSlot(text string) (common.Hash, error) {
 	if len(digits)%2 == 1 {
 		digits = "0" + digits
 	}
+	if len(digits) > 2*common.HashLength {
+		return common.Hash{}, invalidParams("storage key too long (want at most 32 bytes): %q", text)
+	}
 	raw, err := hex.DecodeString(digits)
 	if err != nil {
 		return common.Hash{}, invalidParams("invalid hex in storage key: %q", text)
-	}
-	if len(raw) > common.HashLength {
-		return common.Hash{}, invalidParams("unable to decode storage key: hex string too long, want at most 32 bytes")
 	}
 	return common.BytesToHash(raw), nil
 }

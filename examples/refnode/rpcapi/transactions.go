@@ -2,6 +2,7 @@ package rpcapi
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -42,10 +43,10 @@ func (a *Transactions) SendRawTransaction(ctx context.Context, raw hexutil.Bytes
 // string, which is accepted as well. The maximum is half of
 // [Config].RequestTime, and 0 means the maximum. It returns an error with code
 // [CodeTimeout] if there is no receipt by then.
-func (a *Transactions) SendRawTransactionSync(ctx context.Context, raw hexutil.Bytes, milliseconds *math.HexOrDecimal64) (object, error) {
+func (a *Transactions) SendRawTransactionSync(ctx context.Context, raw hexutil.Bytes, timeout *milliseconds) (object, error) {
 	cursor, limit := a.node.HeadCursor(), a.cfg.RequestTime/2
-	if milliseconds != nil && *milliseconds > 0 && uint64(*milliseconds) < uint64(limit.Milliseconds()) {
-		limit = time.Duration(*milliseconds) * time.Millisecond
+	if timeout != nil && *timeout > 0 && uint64(*timeout) < uint64(limit.Milliseconds()) {
+		limit = time.Duration(*timeout) * time.Millisecond
 	}
 	hash, err := a.SendRawTransaction(ctx, raw)
 	if err != nil {
@@ -71,6 +72,17 @@ func (a *Transactions) SendRawTransactionSync(ctx context.Context, raw hexutil.B
 			return nil, timeoutError{hash}
 		}
 	}
+}
+
+// milliseconds is a JSON number, or a string with a hex number.
+type milliseconds uint64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *milliseconds) UnmarshalJSON(raw []byte) error {
+	if len(raw) > 0 && raw[0] == '"' {
+		return json.Unmarshal(raw, (*math.HexOrDecimal64)(m))
+	}
+	return json.Unmarshal(raw, (*uint64)(m))
 }
 
 // GetTransactionByHash implements eth_getTransactionByHash. It returns null for
