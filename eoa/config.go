@@ -82,6 +82,8 @@ const (
 	// maxGas is more than any block holds: a higher estimate is a node's
 	// mistake.
 	maxGas uint64 = 1 << 40
+	// maxTxGas is the most gas that a transaction may have (EIP-7825).
+	maxTxGas = 1 << 24
 	// maxRetry limits the doubling of Config.Retry.
 	maxRetry = time.Minute
 	// refusedBump is the percentage by which the price of an underpriced

@@ -3,7 +3,7 @@
 // after a crash at any instruction: no request is executed twice, and no nonce
 // gap remains.
 //
-//	store := memstore.New() // or pebblestore, or redisstore
+//	store := memstore.New() // or pebbleeoa, or redisstore
 //	e, err := eoa.New(eoa.DefaultConfig(), account, store, chain, signer)
 //	go e.Run(ctx)
 //	_, err = e.Submit(ctx, eoa.Request{Key: "invoice 17", To: &to, Value: wei})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/params"
 )
 
 // estimate fills in missing gas limits. A job whose gas cannot be estimated
@@ -46,7 +45,7 @@ func (v *View) gasLimit(c *Config, r *Record, estimate uint64) uint64 {
 		return estimate
 	}
 	limit := estimate + estimate/100*c.GasMargin
-	for _, most := range []uint64{params.MaxTxGas, v.look.GasLimit} {
+	for _, most := range []uint64{maxTxGas, v.look.GasLimit} {
 		if estimate <= most {
 			limit = min(limit, most)
 		}

@@ -6,19 +6,20 @@ require (
 	charm.land/bubbletea/v2 v2.0.6
 	github.com/charmbracelet/x/ansi v0.11.7
 	github.com/charmbracelet/x/term v0.2.2
-	github.com/cockroachdb/pebble v1.1.5
 	github.com/creack/pty v1.1.24
 	github.com/ethereum/go-ethereum v1.17.10
 	github.com/golang-jwt/jwt/v4 v4.5.2
 	github.com/gorilla/websocket v1.4.2
 	github.com/holiman/uint256 v1.3.2
-	github.com/jamq/jamq v0.0.0
-	github.com/jamq/jamq/statedb/evm v0.0.0
+	github.com/jamq/jamq v0.1.0
+	github.com/jamq/jamq/statedb/evm v0.1.0
 	github.com/prometheus/client_golang v1.23.2
 	github.com/prometheus/common v0.66.1
 	github.com/stretchr/testify v1.12.1
 	pgregory.net/rapid v1.3.0
 )
+
+require github.com/cockroachdb/pebble v1.1.5 // indirect
 
 require (
 	github.com/DataDog/zstd v1.5.7 // indirect
@@ -72,6 +73,7 @@ require (
 	github.com/holiman/bloomfilter/v2 v2.0.3 // indirect
 	github.com/huin/goupnp v1.3.0 // indirect
 	github.com/jackpal/go-nat-pmp v1.0.2 // indirect
+	github.com/jamq/jamq/pebble v0.1.0
 	github.com/klauspost/compress v1.18.0 // indirect
 	github.com/klauspost/cpuid/v2 v2.3.0 // indirect
 	github.com/kr/pretty v0.3.1 // indirect
@@ -122,9 +124,4 @@ require (
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 	gopkg.in/yaml.v2 v2.4.0 // indirect
-)
-
-replace (
-	github.com/jamq/jamq => ../
-	github.com/jamq/jamq/statedb/evm => ../statedb/evm
 )

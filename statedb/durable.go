@@ -11,7 +11,7 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// Disk is an ordered key-value store, for example package statedb/pebblestore.
+// Disk is an ordered key-value store, for example package pebble/pebblestate.
 // A Disk belongs to one [Store], which calls it from one goroutine at a time.
 type Disk interface {
 	// Write makes all records durable before it returns. If it fails or the

@@ -1,6 +1,6 @@
 // Package kvstore implements [eoa.Store] on any ordered key-value store that
 // can write a batch atomically and durably; see [KV]. Package eoa/memstore uses
-// it with a map, package eoa/pebblestore with Pebble, and package
+// it with a map, package pebble/pebbleeoa with Pebble, and package
 // eoa/redisstore with Redis.
 //
 // Each account has its own keys. One of them, its meta, holds the values that

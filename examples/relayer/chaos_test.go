@@ -27,7 +27,7 @@ import (
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/ethchain"
 	"github.com/jamq/jamq/eoa/memstore"
-	"github.com/jamq/jamq/eoa/pebblestore"
+	"github.com/jamq/jamq/pebble/pebbleeoa"
 )
 
 // weather is a chain whose blocks the test makes. Some reorgs remove one to six
@@ -280,7 +280,7 @@ func chaos(t *testing.T, seed uint64, n int) {
 	const lives = 5
 	for life := range lives {
 		last := life == lives-1
-		store, err := pebblestore.Open(dir, pebblestore.Options{})
+		store, err := pebbleeoa.Open(dir, pebbleeoa.Options{})
 		require.NoError(t, err)
 		require.NoError(t, store.Break(context.Background(), account))
 		client, err := rpc.Dial(url)

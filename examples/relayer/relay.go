@@ -19,7 +19,7 @@ import (
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/ethchain"
 	"github.com/jamq/jamq/eoa/memstore"
-	"github.com/jamq/jamq/eoa/pebblestore"
+	"github.com/jamq/jamq/pebble/pebbleeoa"
 )
 
 // relay sends n transfers. Their keys are numbered, so that a restart finds the
@@ -82,7 +82,7 @@ func (r *relay) store() (eoa.Store, func() error, error) {
 	if r.dir == "" {
 		return memstore.New(), func() error { return nil }, nil
 	}
-	s, err := pebblestore.Open(r.dir, pebblestore.Options{})
+	s, err := pebbleeoa.Open(r.dir, pebbleeoa.Options{})
 	if err != nil {
 		return nil, nil, fmt.Errorf("-datadir, which only one process may use: %w", err)
 	}

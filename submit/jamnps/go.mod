@@ -2,11 +2,9 @@ module github.com/jamq/jamq/submit/jamnps
 
 go 1.25.0
 
-replace github.com/jamq/jamq => ../..
-
 require (
 	github.com/ethereum/go-ethereum v1.15.11
-	github.com/jamq/jamq v0.0.0
+	github.com/jamq/jamq v0.1.0
 	github.com/quic-go/quic-go v0.59.1
 	github.com/stretchr/testify v1.11.1
 	golang.org/x/crypto v0.41.0

@@ -2,13 +2,11 @@ module github.com/jamq/jamq/eoa/jobs/riverjobs
 
 go 1.26.0
 
-replace github.com/jamq/jamq => ../../..
-
 require (
 	github.com/ethereum/go-ethereum v1.15.11
 	github.com/holiman/uint256 v1.3.2
 	github.com/jackc/pgx/v5 v5.12.0
-	github.com/jamq/jamq v0.0.0
+	github.com/jamq/jamq v0.1.0
 	github.com/redis/go-redis/v9 v9.17.0
 	github.com/riverqueue/river v0.51.1
 	github.com/riverqueue/river/riverdriver/riverpgxv5 v0.51.1
@@ -36,6 +34,7 @@ require (
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
+	github.com/jamq/jamq/eoa/redisstore v0.1.0
 	github.com/mmcloughlin/addchain v0.4.0 // indirect
 	github.com/riverqueue/river/riverdriver v0.51.1 // indirect
 	github.com/riverqueue/river/rivershared v0.51.1 // indirect

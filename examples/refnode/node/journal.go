@@ -10,9 +10,9 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
 
-	"github.com/jamq/jamq/internal/pebbledb"
+	"github.com/jamq/jamq/pebble/pebbledb"
+	"github.com/jamq/jamq/pebble/pebblejournal"
 	"github.com/jamq/jamq/submit/journal"
-	"github.com/jamq/jamq/submit/journal/pebblejournal"
 )
 
 // ErrOtherChain is returned if the data directory belongs to a chain with a

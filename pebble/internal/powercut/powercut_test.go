@@ -6,7 +6,7 @@ import (
 	"github.com/cockroachdb/pebble"
 	"github.com/stretchr/testify/require"
 
-	"github.com/jamq/jamq/internal/pebbledb"
+	"github.com/jamq/jamq/pebble/pebbledb"
 )
 
 // writes is more than Pebble takes without a compaction.

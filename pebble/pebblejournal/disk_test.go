@@ -10,8 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 	"github.com/stretchr/testify/require"
 
-	"github.com/jamq/jamq/internal/fulldisk"
-	"github.com/jamq/jamq/internal/pebbledb"
+	"github.com/jamq/jamq/pebble/internal/fulldisk"
+	"github.com/jamq/jamq/pebble/pebbledb"
 	"github.com/jamq/jamq/submit/journal"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 	"github.com/stretchr/testify/require"
 
-	"github.com/jamq/jamq/internal/pebbledb"
-	"github.com/jamq/jamq/internal/powercut"
+	"github.com/jamq/jamq/pebble/internal/powercut"
+	"github.com/jamq/jamq/pebble/pebbledb"
 	"github.com/jamq/jamq/submit/journal"
 	"github.com/jamq/jamq/submit/journal/journaltest"
 )

@@ -1,4 +1,4 @@
-package pebblestore
+package pebbleeoa
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble"
 
 	"github.com/jamq/jamq/eoa/kvstore"
-	"github.com/jamq/jamq/internal/pebbledb"
+	"github.com/jamq/jamq/pebble/pebbledb"
 )
 
 // Options configures [Open]. The zero value is valid.
@@ -54,7 +54,7 @@ func Open(dir string, options Options) (*Store, error) {
 	if options.DB == nil {
 		var err error
 		if db, err = pebbledb.Open(dir, options.Pebble); err != nil {
-			return nil, fmt.Errorf("pebblestore: %w", err)
+			return nil, fmt.Errorf("pebbleeoa: %w", err)
 		}
 	}
 	return &Store{kvstore.New(&kv{db, bytes.Clone(options.Prefix)}), db}, nil
@@ -85,11 +85,11 @@ func (k *kv) Get(_ context.Context, keys ...[]byte) ([][]byte, error) {
 			err = closer.Close()
 		}
 		if err != nil {
-			return nil, fmt.Errorf("pebblestore: %w", err)
+			return nil, fmt.Errorf("pebbleeoa: %w", err)
 		}
 	}
 	if err := k.db.Err(); err != nil {
-		return nil, fmt.Errorf("pebblestore: %w", err)
+		return nil, fmt.Errorf("pebbleeoa: %w", err)
 	}
 	return out, nil
 }
@@ -98,7 +98,7 @@ func (k *kv) Get(_ context.Context, keys ...[]byte) ([][]byte, error) {
 func (k *kv) Scan(_ context.Context, from, to []byte, limit int, f func(key, value []byte) bool) (err error) {
 	it, err := k.db.Pebble().NewIter(&pebble.IterOptions{LowerBound: k.key(from), UpperBound: k.key(to)})
 	if err != nil {
-		return fmt.Errorf("pebblestore: %w", err)
+		return fmt.Errorf("pebbleeoa: %w", err)
 	}
 	defer func() { err = errors.Join(err, it.Close(), k.db.Err()) }()
 	for ok := it.First(); ok && limit > 0; ok = it.Next() {
@@ -125,7 +125,7 @@ func (k *kv) Write(_ context.Context, entries []kvstore.Entry) error {
 		err = k.db.Commit(batch)
 	}
 	if err = errors.Join(err, batch.Close()); err != nil {
-		return fmt.Errorf("pebblestore: %w", err)
+		return fmt.Errorf("pebbleeoa: %w", err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package pebblestore
+package pebbleeoa
 
 import (
 	"context"
@@ -19,9 +19,9 @@ import (
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
 	"github.com/jamq/jamq/eoa/storetest"
-	"github.com/jamq/jamq/internal/fulldisk"
-	"github.com/jamq/jamq/internal/pebbledb"
-	"github.com/jamq/jamq/internal/powercut"
+	"github.com/jamq/jamq/pebble/internal/fulldisk"
+	"github.com/jamq/jamq/pebble/internal/powercut"
+	"github.com/jamq/jamq/pebble/pebbledb"
 )
 
 func TestConformance(t *testing.T) {

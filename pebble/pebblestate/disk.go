@@ -1,4 +1,4 @@
-package pebblestore
+package pebblestate
 
 import (
 	"errors"
@@ -7,12 +7,12 @@ import (
 
 	"github.com/cockroachdb/pebble"
 
-	"github.com/jamq/jamq/internal/pebbledb"
+	"github.com/jamq/jamq/pebble/pebbledb"
 	"github.com/jamq/jamq/statedb"
 )
 
 // ErrPrefix is returned for a prefix that consists of bytes 0xff only.
-var ErrPrefix = errors.New("pebblestore: invalid prefix")
+var ErrPrefix = errors.New("pebblestate: invalid prefix")
 
 // Options configures [Open]. The zero value is valid.
 type Options struct {
@@ -72,7 +72,7 @@ func Open(dir string, options Options) (*Disk, error) {
 	}
 	var err error
 	if d.db, err = pebbledb.Open(dir, options.Pebble); err != nil {
-		return nil, fmt.Errorf("pebblestore: %w", err)
+		return nil, fmt.Errorf("pebblestate: %w", err)
 	}
 	return d, nil
 }
@@ -82,11 +82,11 @@ func (d *Disk) Write(records []statedb.Record) error {
 	batch := d.db.Pebble().NewBatchWithSize(d.size(records))
 	for _, r := range records {
 		if err := d.add(batch, r); err != nil {
-			return errors.Join(fmt.Errorf("pebblestore: %w", err), batch.Close())
+			return errors.Join(fmt.Errorf("pebblestate: %w", err), batch.Close())
 		}
 	}
 	if err := errors.Join(d.db.Commit(batch), batch.Close()); err != nil {
-		return fmt.Errorf("pebblestore: %w", err)
+		return fmt.Errorf("pebblestate: %w", err)
 	}
 	return nil
 }
@@ -119,13 +119,13 @@ func (d *Disk) add(batch *pebble.Batch, r statedb.Record) error {
 func (d *Disk) Read(f func(key, value []byte) error) (err error) {
 	it, err := d.db.Pebble().NewIter(&pebble.IterOptions{LowerBound: d.prefix, UpperBound: d.end})
 	if err != nil {
-		return fmt.Errorf("pebblestore: %w", err)
+		return fmt.Errorf("pebblestate: %w", err)
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 	for ok := it.First(); ok; ok = it.Next() {
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return fmt.Errorf("pebblestore: %w", err)
+			return fmt.Errorf("pebblestate: %w", err)
 		}
 		if err := f(it.Key()[len(d.prefix):], value); err != nil {
 			return err

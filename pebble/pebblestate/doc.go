@@ -1,7 +1,7 @@
-// Package pebblestore implements the disk of package statedb with a Pebble
+// Package pebblestate implements the disk of package statedb with a Pebble
 // database, either the host's or a separate one.
 //
-//	disk, err := pebblestore.Open(dir, pebblestore.Options{})
+//	disk, err := pebblestate.Open(dir, pebblestate.Options{})
 //	store, err := statedb.Open(statedb.Config{
 //		Profile: statedb.EIP7864(),
 //		Disk:    disk,
@@ -11,4 +11,4 @@
 // All records of one change are one batch, which is synced before the call
 // returns. A crash at any moment leaves the state before or after the change. A
 // disk belongs to one store at a time.
-package pebblestore
+package pebblestate

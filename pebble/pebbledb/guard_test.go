@@ -17,7 +17,7 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 	"github.com/stretchr/testify/require"
 
-	"github.com/jamq/jamq/internal/fulldisk"
+	"github.com/jamq/jamq/pebble/internal/fulldisk"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/jamq/jamq/submit/journal/pebblejournal"
+	"github.com/jamq/jamq/pebble/pebblejournal"
 )
 
 // A journal is kept short by a snapshot that takes the place of all that led to it.

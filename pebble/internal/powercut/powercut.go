@@ -16,8 +16,8 @@ import (
 	"github.com/cockroachdb/pebble"
 	"github.com/cockroachdb/pebble/vfs"
 
-	"github.com/jamq/jamq/internal/fulldisk"
-	"github.com/jamq/jamq/internal/pebbledb"
+	"github.com/jamq/jamq/pebble/internal/fulldisk"
+	"github.com/jamq/jamq/pebble/pebbledb"
 )
 
 // Disk is a file system in memory. It counts the calls whose effects must survive

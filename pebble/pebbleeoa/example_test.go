@@ -1,4 +1,4 @@
-package pebblestore_test
+package pebbleeoa_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq/eoa"
-	"github.com/jamq/jamq/eoa/pebblestore"
+	"github.com/jamq/jamq/pebble/pebbleeoa"
 )
 
 // A store that is opened again has everything that it accepted.
@@ -20,13 +20,13 @@ func Example() {
 	account := eoa.Account{ChainID: 1337, Address: common.Address{1}}
 	ctx := context.Background()
 
-	store, err := pebblestore.Open(dir, pebblestore.Options{})
+	store, err := pebbleeoa.Open(dir, pebbleeoa.Options{})
 	must(err)
 	_, err = store.Submit(ctx, account, time.Now(), eoa.Request{Key: "invoice 17", To: &common.Address{2}, Gas: 21_000})
 	must(err)
 	must(store.Close())
 
-	store, err = pebblestore.Open(dir, pebblestore.Options{})
+	store, err = pebbleeoa.Open(dir, pebbleeoa.Options{})
 	must(err)
 	record, err := store.Get(ctx, account, "invoice 17")
 	must(err)

@@ -1,6 +1,6 @@
 //go:build unix
 
-package statedb_test
+package pebblestate_test
 
 import (
 	"encoding/binary"
@@ -15,9 +15,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 
-	"github.com/jamq/jamq/internal/pebbledb"
+	"github.com/jamq/jamq/pebble/pebbledb"
+	"github.com/jamq/jamq/pebble/pebblestate"
 	"github.com/jamq/jamq/statedb"
-	"github.com/jamq/jamq/statedb/pebblestore"
 )
 
 // processor returns the processor time that this process has used.
@@ -93,10 +93,10 @@ func BenchmarkDurable(b *testing.B) {
 		store = nil
 
 		db, err := pebble.Open(b.TempDir(), &pebble.Options{
-			MemTableSize: pebblestore.MemTableSize, Logger: pebbledb.Silent{},
+			MemTableSize: pebblestate.MemTableSize, Logger: pebbledb.Silent{},
 		})
 		require.NoError(b, err)
-		disk, err := pebblestore.Open("", pebblestore.Options{DB: db})
+		disk, err := pebblestate.Open("", pebblestate.Options{DB: db})
 		require.NoError(b, err)
 		store = filled(b, disk)
 		// The work for the first values is not that of a block.
@@ -119,7 +119,7 @@ func BenchmarkDurable(b *testing.B) {
 func BenchmarkOpen(b *testing.B) {
 	db, err := pebble.Open(b.TempDir(), &pebble.Options{Logger: pebbledb.Silent{}})
 	require.NoError(b, err)
-	disk, err := pebblestore.Open("", pebblestore.Options{DB: db})
+	disk, err := pebblestate.Open("", pebblestate.Options{DB: db})
 	require.NoError(b, err)
 	store, err := statedb.Open(statedb.Config{Disk: disk})
 	require.NoError(b, err)

@@ -1,4 +1,4 @@
-package pebblestore
+package pebblestate
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 
-	"github.com/jamq/jamq/internal/fulldisk"
-	"github.com/jamq/jamq/internal/pebbledb"
-	"github.com/jamq/jamq/internal/powercut"
+	"github.com/jamq/jamq/pebble/internal/fulldisk"
+	"github.com/jamq/jamq/pebble/internal/powercut"
+	"github.com/jamq/jamq/pebble/pebbledb"
 	"github.com/jamq/jamq/statedb"
 )
 
