@@ -3,6 +3,7 @@
 //
 //	go -C tools run ./release tidy              update all go.mod and go.sum files
 //	go -C tools run ./release version v0.1.0    let the modules require this version of each other
+//	go -C tools run ./release dependencies      write docs/dependencies.md
 //	go -C tools run ./release rehearse          publish HEAD to a directory, and import it from there
 package main
 
@@ -38,8 +39,16 @@ func command(args []string) error {
 			}
 		}
 		return nil
+	case len(args) == 1 && args[0] == "dependencies":
+		return published(top, func(c *consumer, source string) error {
+			page, err := c.dependencies(source)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(top, dependenciesPage), []byte(page), 0o644)
+		})
 	case len(args) == 1 && args[0] == "rehearse":
 		return rehearse(top)
 	}
-	return errors.New("want one of: tidy, version VERSION, rehearse")
+	return errors.New("want one of: tidy, version VERSION, dependencies, rehearse")
 }

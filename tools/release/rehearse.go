@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +23,15 @@ const rehearsed = "v0.1.0-rehearsal"
 // rehearse publishes the modules of HEAD as a module proxy does, in a temporary
 // directory, and imports them from there: each one by itself, a program with
 // go install, and a consumer that uses several packages together.
-func rehearse(top string) (err error) {
+func rehearse(top string) error {
+	return published(top, func(c *consumer, source string) error {
+		return errors.Join(c.imports(source), c.checkDependencies(source), c.count(modulePath("txpool")))
+	})
+}
+
+// published publishes the modules of HEAD, and calls use with a consumer and the
+// clone that was published.
+func published(top string, use func(c *consumer, source string) error) (err error) {
 	scratch, err := os.MkdirTemp("", "release")
 	if err != nil {
 		return err
@@ -40,25 +49,27 @@ func rehearse(top string) (err error) {
 			return fmt.Errorf("publish %s: %w", directory, err)
 		}
 	}
-	c := consumer{scratch: scratch, env: importing(proxy, filepath.Join(scratch, "cache"))}
+	return use(&consumer{scratch: scratch, env: importing(proxy, filepath.Join(scratch, "cache"))}, source)
+}
+
+// imports imports each module, the reference node, and programs that use several
+// packages.
+func (c *consumer) imports(source string) error {
 	for _, directory := range directories {
 		if err := c.get(modulePath(directory)); err != nil {
 			return err
 		}
 	}
-	bin := filepath.Join(scratch, "bin")
+	bin := filepath.Join(c.scratch, "bin")
 	program := modulePath("examples/refnode")
-	if err := run(scratch, append(c.env, "GOBIN="+bin), "go", "install", program+"@"+rehearsed); err != nil {
+	if err := run(c.scratch, append(slices.Clone(c.env), "GOBIN="+bin), "go", "install", program+"@"+rehearsed); err != nil {
 		return err
 	}
-	if err := run(scratch, nil, filepath.Join(bin, "refnode"), "-demo", "5"); err != nil {
+	if err := run(c.scratch, nil, filepath.Join(bin, "refnode"), "-demo", "5"); err != nil {
 		return err
 	}
 	// The second program is that of the README.
-	if err := c.use(filepath.Join(source, "tools", "release", "testdata", "consumer"), filepath.Join(source, "examples", "embed")); err != nil {
-		return err
-	}
-	return c.count(modulePath("txpool"))
+	return c.use(filepath.Join(source, "tools", "release", "testdata", "consumer"), filepath.Join(source, "examples", "embed"))
 }
 
 // publish writes a module to a directory with the layout of a module proxy.
