@@ -11,8 +11,8 @@ require (
 	github.com/cosmos/cosmos-sdk v0.55.0
 	github.com/ethereum/go-ethereum v1.17.10
 	github.com/holiman/uint256 v1.3.2
-	github.com/jamq/jamq v0.0.0
-	github.com/jamq/jamq/statedb/evm v0.0.0-00010101000000-000000000000
+	github.com/jamq/jamq v0.1.0
+	github.com/jamq/jamq/statedb/evm v0.1.0
 	github.com/stretchr/testify v1.12.1
 	google.golang.org/protobuf v1.36.12
 )
@@ -129,7 +129,6 @@ require (
 	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
-	golang.org/x/time v0.15.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260819154853-08b0e4226688 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260819154853-08b0e4226688 // indirect
 	google.golang.org/grpc v1.83.1 // indirect
