@@ -1,10 +1,5 @@
 // Command release prepares and rehearses a release of the modules of this
-// repository. Run it in the top directory:
-//
-//	go -C tools run ./release tidy              update all go.mod and go.sum files
-//	go -C tools run ./release version v0.1.0    let the modules require this version of each other
-//	go -C tools run ./release dependencies      write docs/dependencies.md
-//	go -C tools run ./release rehearse          publish HEAD to a directory, and import it from there
+// repository. The script .ci/release runs it and lists its commands.
 package main
 
 import (
@@ -47,8 +42,10 @@ func command(args []string) error {
 			}
 			return os.WriteFile(filepath.Join(top, dependenciesPage), []byte(page), 0o644)
 		})
+	case len(args) == 1 && args[0] == "api":
+		return checkAPI(top)
 	case len(args) == 1 && args[0] == "rehearse":
 		return rehearse(top)
 	}
-	return errors.New("want one of: tidy, version VERSION, dependencies, rehearse")
+	return errors.New("want one of: tidy, version VERSION, dependencies, api, rehearse")
 }
