@@ -101,7 +101,7 @@ func (c *Client) backoff(failures int) time.Duration {
 func (c *Client) dial(ctx context.Context) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.DialTimeout)
 	defer cancel()
-	dialer := websocket.Dialer{HandshakeTimeout: c.cfg.DialTimeout}
+	dialer := websocket.Dialer{HandshakeTimeout: c.cfg.DialTimeout, NetDialContext: c.cfg.Dial}
 	ws, response, err := dialer.DialContext(ctx, c.cfg.URL, nil)
 	if err != nil && response != nil {
 		return nil, fmt.Errorf("%w: the node answered %s", err, response.Status)

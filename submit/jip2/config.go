@@ -1,8 +1,10 @@
 package jip2
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"time"
 )
@@ -11,6 +13,10 @@ import (
 type Config struct {
 	// URL is the node's endpoint. Its scheme is ws or wss.
 	URL string
+	// Dial makes the connection that carries the WebSocket, for a node behind a
+	// Unix socket or a tunnel. It receives "tcp" and the host and port of URL,
+	// and is called on one goroutine. Nil dials TCP.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// DialTimeout bounds one attempt to connect. CallTimeout bounds one call,
 	// including the wait for a connection. Both must be positive. The default
 	// of each is 10 s.

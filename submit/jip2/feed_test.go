@@ -159,53 +159,55 @@ func (f *follower) check(exact bool) {
 func TestFeedAgainstTheChain(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			random := rand.New(rand.NewPCG(seed, 2))
-			stuck, keep := seed%4 == 3, []int{0, 3, 1, 0}[seed%4]
-			f := follow(t, func(cfg *jip2server.Config) {
-				c := &cfg.Chain
-				c.Seed = seed
-				c.LossProbability, c.SkipProbability, c.UnavailableProbability, c.VerdictProbability = 0.2, 0.1, 0.1, 0.02
-				c.LastMomentProbability, c.ForeignLoad = 0.2, 0.3
-				c.AvailabilityLatency = [2]jamq.Slot{1, 4}
-				c.FinalityLag, c.MaxForkDepth, c.ForkProbability = 4, 3, 0.15
-				cfg.KeepStates, cfg.StuckAtReported = keep, stuck
-			})
-			f.step(4)
-			f.catchUp()
-			var last jamq.PackageHash
-			for i := range 100 {
-				if offset := 1 + random.IntN(6); f.sink.view.Best().Height > uint64(offset) && random.IntN(2) == 0 {
-					var needs []jamq.PackageHash
-					if !last.IsZero() && random.IntN(3) == 0 {
-						needs = append(needs, last)
+			bubble(t, func(t *testing.T) {
+				random := rand.New(rand.NewPCG(seed, 2))
+				stuck, keep := seed%4 == 3, []int{0, 3, 1, 0}[seed%4]
+				f := follow(t, func(cfg *jip2server.Config) {
+					c := &cfg.Chain
+					c.Seed = seed
+					c.LossProbability, c.SkipProbability, c.UnavailableProbability, c.VerdictProbability = 0.2, 0.1, 0.1, 0.02
+					c.LastMomentProbability, c.ForeignLoad = 0.2, 0.3
+					c.AvailabilityLatency = [2]jamq.Slot{1, 4}
+					c.FinalityLag, c.MaxForkDepth, c.ForkProbability = 4, 3, 0.15
+					cfg.KeepStates, cfg.StuckAtReported = keep, stuck
+				})
+				f.step(4)
+				f.catchUp()
+				var last jamq.PackageHash
+				for i := range 100 {
+					if offset := 1 + random.IntN(6); f.sink.view.Best().Height > uint64(offset) && random.IntN(2) == 0 {
+						var needs []jamq.PackageHash
+						if !last.IsZero() && random.IntN(3) == 0 {
+							needs = append(needs, last)
+						}
+						last = f.send(offset, jamq.CoreIndex(random.IntN(2)), fmt.Sprint("bundle ", i), needs...)
 					}
-					last = f.send(offset, jamq.CoreIndex(random.IntN(2)), fmt.Sprint("bundle ", i), needs...)
+					f.step(1 + random.IntN(3)*random.IntN(4)) // now and then a gap
+					if random.IntN(5) == 0 {
+						f.chain.Cut()
+					}
+					f.catchUp()
+					f.check(!stuck && keep == 0)
 				}
-				f.step(1 + random.IntN(3)*random.IntN(4)) // now and then a gap
-				if random.IntN(5) == 0 {
-					f.chain.Cut()
+				for range 100 { // an open fork can hold finality up
+					f.step(10)
+					f.catchUp()
+					f.check(false)
+					if len(f.feed.watched) == 0 {
+						break
+					}
 				}
-				f.catchUp()
-				f.check(!stuck && keep == 0)
-			}
-			for range 100 { // an open fork can hold finality up
-				f.step(10)
-				f.catchUp()
-				f.check(false)
-				if len(f.feed.watched) == 0 {
-					break
+				accumulated := 0
+				for pkg := range f.sent {
+					if !f.status(pkg).Accumulated.IsZero() {
+						accumulated++
+					}
 				}
-			}
-			accumulated := 0
-			for pkg := range f.sent {
-				if !f.status(pkg).Accumulated.IsZero() {
-					accumulated++
-				}
-			}
-			require.Greater(t, accumulated, 3)
-			require.Greater(t, len(f.dead), 3)
-			require.Zero(t, len(f.feed.watched), "all is final")
-			require.LessOrEqual(t, f.feed.tree.Len(), 4*f.feed.spec.RecentHistory, "old blocks are forgotten")
+				require.Greater(t, accumulated, 3)
+				require.Greater(t, len(f.dead), 3)
+				require.Zero(t, len(f.feed.watched), "all is final")
+				require.LessOrEqual(t, f.feed.tree.Len(), 4*f.feed.spec.RecentHistory, "old blocks are forgotten")
+			})
 		})
 	}
 }
@@ -213,217 +215,234 @@ func TestFeedAgainstTheChain(t *testing.T) {
 // A node never answers Ready: a package that stays on its core beyond the
 // time-out waits for the service and is not dead.
 func TestStuckStatusIsNoEvidence(t *testing.T) {
-	f := follow(t, func(cfg *jip2server.Config) {
-		cfg.StuckAtReported = true
-		cfg.Chain.AvailabilityLatency = [2]jamq.Slot{4, 4}
-	})
-	f.step(4)
-	f.catchUp()
-	pkg := f.send(1, 0, "slow")
-	for range 5 {
-		f.step(1)
+	bubble(t, func(t *testing.T) {
+		f := follow(t, func(cfg *jip2server.Config) {
+			cfg.StuckAtReported = true
+			cfg.Chain.AvailabilityLatency = [2]jamq.Slot{4, 4}
+		})
+		f.step(4)
 		f.catchUp()
-		require.Equal(t, anchor.Alive, f.status(pkg).Dead)
-	}
-	require.False(t, f.status(pkg).Accumulated.IsZero())
+		pkg := f.send(1, 0, "slow")
+		for range 5 {
+			f.step(1)
+			f.catchUp()
+			require.Equal(t, anchor.Alive, f.status(pkg).Dead)
+		}
+		require.False(t, f.status(pkg).Accumulated.IsZero())
+	})
 }
 
 // A status that cannot be holds the feed up, as all does that the node fails in; it does not end
 // it.
 func TestStatusOnNoCore(t *testing.T) {
-	f := follow(t, nil)
-	f.step(4)
-	f.catchUp()
-	pkg := f.send(1, 1, "on the second core")
-	f.feed.spec.Cores = 1
-	f.step(1)
-	err := f.feed.catchUp(t.Context(), f.sink)
-	require.ErrorIs(t, err, ErrMalformed)
-	require.NotErrorIs(t, err, errSink)
-	f.feed.spec.Cores = 2
-	f.step(3)
-	f.catchUp()
-	require.False(t, f.status(pkg).Accumulated.IsZero())
+	bubble(t, func(t *testing.T) {
+		f := follow(t, nil)
+		f.step(4)
+		f.catchUp()
+		pkg := f.send(1, 1, "on the second core")
+		f.feed.spec.Cores = 1
+		f.step(1)
+		err := f.feed.catchUp(t.Context(), f.sink)
+		require.ErrorIs(t, err, ErrMalformed)
+		require.NotErrorIs(t, err, errSink)
+		f.feed.spec.Cores = 2
+		f.step(3)
+		f.catchUp()
+		require.False(t, f.status(pkg).Accumulated.IsZero())
+	})
 }
 
 func TestFeedErrors(t *testing.T) {
-	n := startNode(t, func(cfg *jip2server.Config) { cfg.Missing = []string{"workPackageStatus"} })
-	_, err := OpenFeed(t.Context(), n.client(nil), FeedConfig{Service: marks})
-	require.ErrorIs(t, err, ErrUnsupported)
-	require.ErrorContains(t, err, "workPackageStatus")
+	bubble(t, func(t *testing.T) {
+		n := startNode(t, func(cfg *jip2server.Config) { cfg.Missing = []string{"workPackageStatus"} })
+		_, err := OpenFeed(t.Context(), n.client(nil), FeedConfig{Service: marks})
+		require.ErrorIs(t, err, ErrUnsupported)
+		require.ErrorContains(t, err, "workPackageStatus")
 
-	n = startNode(t, func(cfg *jip2server.Config) { cfg.Missing, cfg.UnknownCode = []string{"workPackageStatus"}, 0 })
-	_, err = OpenFeed(t.Context(), n.client(nil), FeedConfig{Service: marks})
-	require.ErrorIs(t, err, ErrUnsupported, "some say it with code 0")
+		n = startNode(t, func(cfg *jip2server.Config) { cfg.Missing, cfg.UnknownCode = []string{"workPackageStatus"}, 0 })
+		_, err = OpenFeed(t.Context(), n.client(nil), FeedConfig{Service: marks})
+		require.ErrorIs(t, err, ErrUnsupported, "some say it with code 0")
 
-	f := follow(t, nil)
-	f.step(3)
-	refused := errors.New("full")
-	f.sink.refuse = refused
-	require.ErrorIs(t, f.feed.Follow(t.Context(), f.sink), refused)
-	f.sink.refuse = nil
-	f.catchUp()
-	_, err = f.feed.Context(t.Context(), jamq.HeaderHash{1}, nil)
-	require.ErrorIs(t, err, ErrHistoryLost)
-	require.Error(t, f.feed.Submit(t.Context(), Submission{Core: 2}))
-	require.Zero(t, len(f.feed.watched), "what is refused changes nothing")
-	f.client.Close()
-	require.ErrorIs(t, f.feed.Follow(t.Context(), f.sink), ErrClosed)
+		f := follow(t, nil)
+		f.step(3)
+		refused := errors.New("full")
+		f.sink.refuse = refused
+		require.ErrorIs(t, f.feed.Follow(t.Context(), f.sink), refused)
+		f.sink.refuse = nil
+		f.catchUp()
+		_, err = f.feed.Context(t.Context(), jamq.HeaderHash{1}, nil)
+		require.ErrorIs(t, err, ErrHistoryLost)
+		require.Error(t, f.feed.Submit(t.Context(), Submission{Core: 2}))
+		require.Zero(t, len(f.feed.watched), "what is refused changes nothing")
+		f.client.Close()
+		require.ErrorIs(t, f.feed.Follow(t.Context(), f.sink), ErrClosed)
+	})
 }
 
 // A node that comes back with another chain is not followed.
 func TestAnotherChain(t *testing.T) {
-	f := follow(t, nil)
-	f.step(30)
-	f.catchUp()
-	other := jip2server.DefaultConfig(jamtest.DefaultConfig(jamq.Tiny(), 8))
-	f.down()
-	var err error
-	f.chain, err = jip2server.New(other)
-	require.NoError(t, err)
-	f.step(20)
-	f.up()
-	for range 2 { // at first it is behind, which may be a node that is slow
-		err = f.feed.catchUp(t.Context(), f.sink)
-		if errors.Is(err, ErrDisconnected) {
-			err = f.feed.catchUp(t.Context(), f.sink)
+	bubble(t, func(t *testing.T) {
+		f := follow(t, nil)
+		f.step(30)
+		f.catchUp()
+		other := jip2server.DefaultConfig(jamtest.DefaultConfig(jamq.Tiny(), 8))
+		f.down()
+		var err error
+		f.chain, err = jip2server.New(other)
+		require.NoError(t, err)
+		f.step(20)
+		f.up()
+		for range 2 { // at first it is behind, which may be a node that is slow
+			for err = ErrDisconnected; errors.Is(err, ErrDisconnected); {
+				err = f.feed.catchUp(t.Context(), f.sink)
+			}
+			require.Error(t, err)
+			f.step(40)
 		}
-		require.Error(t, err)
-		f.step(40)
-	}
-	require.ErrorIs(t, err, ErrHistoryLost)
+		require.ErrorIs(t, err, ErrHistoryLost)
+	})
 }
 
 // A node that came back with another chain, whose first block is younger than ours, is said to have
 // one, and not with every slot.
 func TestAnotherYoungerChain(t *testing.T) {
-	f := follow(t, nil)
-	f.step(3)
-	f.catchUp()
-	cfg := jamtest.DefaultConfig(jamq.Tiny(), 8)
-	cfg.StartSlot = 1000
-	f.down()
-	var err error
-	f.chain, err = jip2server.New(jip2server.DefaultConfig(cfg))
-	require.NoError(t, err)
-	f.step(2)
-	f.up()
-	for err = ErrDisconnected; errors.Is(err, ErrDisconnected); {
-		err = f.feed.catchUp(t.Context(), f.sink)
-	}
-	require.ErrorContains(t, err, "another chain")
-	first := err.Error()
-	f.step(5)
-	require.EqualError(t, f.feed.catchUp(t.Context(), f.sink), first, "the same words, so that they are said once")
-
-	var why repeated
-	said := 0
-	for range 2 * logEvery {
-		if why.shouldLog(first) {
-			said++
+	bubble(t, func(t *testing.T) {
+		f := follow(t, nil)
+		f.step(3)
+		f.catchUp()
+		cfg := jamtest.DefaultConfig(jamq.Tiny(), 8)
+		cfg.StartSlot = 1000
+		f.down()
+		var err error
+		f.chain, err = jip2server.New(jip2server.DefaultConfig(cfg))
+		require.NoError(t, err)
+		f.step(2)
+		f.up()
+		for err = ErrDisconnected; errors.Is(err, ErrDisconnected); {
+			err = f.feed.catchUp(t.Context(), f.sink)
 		}
-	}
-	require.Equal(t, 2, said)
-	require.True(t, why.shouldLog("something else"))
-	require.True(t, why.shouldLog(first))
+		require.ErrorContains(t, err, "another chain")
+		first := err.Error()
+		f.step(5)
+		require.EqualError(t, f.feed.catchUp(t.Context(), f.sink), first, "the same words, so that they are said once")
+
+		var why repeated
+		said := 0
+		for range 2 * logEvery {
+			if why.shouldLog(first) {
+				said++
+			}
+		}
+		require.Equal(t, 2, said)
+		require.True(t, why.shouldLog("something else"))
+		require.True(t, why.shouldLog(first))
+	})
 }
 
 // The feed continues after the last block of a queue, however old, and watches
 // the packages that the queue had sent.
 func TestFeedFromAnOlderRoot(t *testing.T) {
-	f := follow(t, nil)
-	f.step(6)
-	f.catchUp()
-	root := f.feed.Root()
-	pkg := f.send(1, 0, "sent before the restart")
-	f.step(30)
-	again, err := OpenFeed(t.Context(), f.client, FeedConfig{Service: marks, Root: root, MaxGap: 100})
-	require.NoError(t, err)
-	again.Watch(pkg, f.sent[pkg])
-	spec := again.Spec()
-	view, err := chainview.New(&spec, root)
-	require.NoError(t, err)
-	sink := &viewSink{view: view}
-	require.NoError(t, again.catchUp(t.Context(), sink))
-	require.Equal(t, uint64(36), view.Best().Height)
-	require.Equal(t, 36, sink.imports)
-	require.Zero(t, len(again.watched))
-	short, err := OpenFeed(t.Context(), f.client, FeedConfig{Service: marks, Root: root, MaxGap: 10})
-	require.NoError(t, err)
-	require.ErrorIs(t, short.catchUp(t.Context(), sink), ErrHistoryLost)
+	bubble(t, func(t *testing.T) {
+		f := follow(t, nil)
+		f.step(6)
+		f.catchUp()
+		root := f.feed.Root()
+		pkg := f.send(1, 0, "sent before the restart")
+		f.step(30)
+		again, err := OpenFeed(t.Context(), f.client, FeedConfig{Service: marks, Root: root, MaxGap: 100})
+		require.NoError(t, err)
+		again.Watch(pkg, f.sent[pkg])
+		spec := again.Spec()
+		view, err := chainview.New(&spec, root)
+		require.NoError(t, err)
+		sink := &viewSink{view: view}
+		require.NoError(t, again.catchUp(t.Context(), sink))
+		require.Equal(t, uint64(36), view.Best().Height)
+		require.Equal(t, 36, sink.imports)
+		require.Zero(t, len(again.watched))
+		short, err := OpenFeed(t.Context(), f.client, FeedConfig{Service: marks, Root: root, MaxGap: 10})
+		require.NoError(t, err)
+		require.ErrorIs(t, short.catchUp(t.Context(), sink), ErrHistoryLost)
+	})
 }
 
 // A package that was accumulated in a gap, of which a node that forgets states cannot tell, is not
 // taken for dead at any block of it, however long the gap: another fork may begin there.
 func TestAccumulatedInAGap(t *testing.T) {
-	for reported := range 4 {
-		f := follow(t, func(c *jip2server.Config) { c.KeepStates, c.Chain.FinalityLag = 1, 500 })
-		f.step(12)
-		f.catchUp()
-		pkg := f.send(1, 0, "before the gap")
-		for range reported {
-			f.step(1)
+	bubble(t, func(t *testing.T) {
+		for reported := range 4 {
+			f := follow(t, func(c *jip2server.Config) { c.KeepStates, c.Chain.FinalityLag = 1, 500 })
+			f.step(12)
 			f.catchUp()
+			pkg := f.send(1, 0, "before the gap")
+			for range reported {
+				f.step(1)
+				f.catchUp()
+			}
+			from := f.sink.view.Best().Height
+			f.step(60) // five epochs
+			f.catchUp()
+			require.False(t, f.status(pkg).Accumulated.IsZero())
+			for height := f.sink.view.Best().Height; height >= from; height-- {
+				at, ok := f.sink.view.AtHeight(height)
+				require.True(t, ok)
+				require.NoError(t, f.sink.view.SetBest(at.Hash))
+				require.Equal(t, anchor.Alive, f.status(pkg).Dead, "%d blocks before the gap, at height %d", reported, height)
+			}
 		}
-		from := f.sink.view.Best().Height
-		f.step(60) // five epochs
-		f.catchUp()
-		require.False(t, f.status(pkg).Accumulated.IsZero())
-		for height := f.sink.view.Best().Height; height >= from; height-- {
-			at, ok := f.sink.view.AtHeight(height)
-			require.True(t, ok)
-			require.NoError(t, f.sink.view.SetBest(at.Hash))
-			require.Equal(t, anchor.Alive, f.status(pkg).Dead, "%d blocks before the gap, at height %d", reported, height)
-		}
-	}
+	})
 }
 
 // After a gap longer than the capacity of a queue the feed continues, because
 // most of the gap is final.
 func TestGapOfDays(t *testing.T) {
-	f := follow(t, nil)
-	f.step(12)
-	f.catchUp()
-	root := f.feed.Root()
-	pkg := f.send(1, 0, "sent before the days")
-	best := f.sink.view.Best()
-	f.step(700)
-	f.sink.room, f.sink.imports = 200, 0
-	again, err := OpenFeed(t.Context(), f.client, FeedConfig{Service: marks, Root: root, Best: best.Hash})
-	require.NoError(t, err)
-	again.finalEvery = 100
-	again.Watch(pkg, f.sent[pkg])
-	require.NoError(t, again.catchUp(t.Context(), f.sink))
-	f.chain.View(func(c *jamtest.Chain) {
-		require.Equal(t, c.Best().Hash, f.sink.view.Best().Hash)
-		require.Equal(t, c.Finalized().Hash, f.sink.view.Finalized().Hash)
+	bubble(t, func(t *testing.T) {
+		f := follow(t, nil)
+		f.step(12)
+		f.catchUp()
+		root := f.feed.Root()
+		pkg := f.send(1, 0, "sent before the days")
+		best := f.sink.view.Best()
+		f.step(700)
+		f.sink.room, f.sink.imports = 200, 0
+		again, err := OpenFeed(t.Context(), f.client, FeedConfig{Service: marks, Root: root, Best: best.Hash})
+		require.NoError(t, err)
+		again.finalEvery = 100
+		again.Watch(pkg, f.sent[pkg])
+		require.NoError(t, again.catchUp(t.Context(), f.sink))
+		f.chain.View(func(c *jamtest.Chain) {
+			require.Equal(t, c.Best().Hash, f.sink.view.Best().Hash)
+			require.Equal(t, c.Finalized().Hash, f.sink.view.Finalized().Hash)
+		})
+		require.False(t, f.status(pkg).Accumulated.IsZero(), "it was sent, and is not lost")
 	})
-	require.False(t, f.status(pkg).Accumulated.IsZero(), "it was sent, and is not lost")
 }
 
 // A long gap is closed over connections that never last long enough for all of it.
 func TestLongGapOverShortConnections(t *testing.T) {
-	calls := 0
-	f := follow(t, func(c *jip2server.Config) {
-		c.Fault = func(string) jip2server.Fault {
-			calls++
-			return jip2server.Fault{Cut: calls%40 == 0}
+	bubble(t, func(t *testing.T) {
+		calls := 0
+		f := follow(t, func(c *jip2server.Config) {
+			c.Fault = func(string) jip2server.Fault {
+				calls++
+				return jip2server.Fault{Cut: calls%40 == 0}
+			}
+		})
+		f.step(6)
+		f.catchUp()
+		pkg := f.send(1, 0, "before the gap")
+		f.step(100)
+		for range 20 {
+			if err := f.feed.catchUp(t.Context(), f.sink); err == nil {
+				break
+			} else {
+				require.ErrorIs(t, err, ErrDisconnected)
+			}
 		}
+		require.Equal(t, uint64(106), f.sink.view.Best().Height)
+		require.False(t, f.status(pkg).Accumulated.IsZero())
+		require.Empty(t, f.feed.learned)
 	})
-	f.step(6)
-	f.catchUp()
-	pkg := f.send(1, 0, "before the gap")
-	f.step(100)
-	for range 20 {
-		if err := f.feed.catchUp(t.Context(), f.sink); err == nil {
-			break
-		} else {
-			require.ErrorIs(t, err, ErrDisconnected)
-		}
-	}
-	require.Equal(t, uint64(106), f.sink.view.Best().Height)
-	require.False(t, f.status(pkg).Accumulated.IsZero())
-	require.Empty(t, f.feed.learned)
 }
 
 // A feed that restarts and watches a package with an anchor above its root does
@@ -431,30 +450,32 @@ func TestLongGapOverShortConnections(t *testing.T) {
 // accumulation. Until the feed has delivered a head, the best block stays that
 // of the sink. The feed knows the anchors before its root.
 func TestRestart(t *testing.T) {
-	f := follow(t, func(c *jip2server.Config) {
-		c.Chain.FinalityLag, c.Chain.ReportLatency, c.Chain.AvailabilityLatency = 6, [2]jamq.Slot{4, 4}, [2]jamq.Slot{1, 1}
+	bubble(t, func(t *testing.T) {
+		f := follow(t, func(c *jip2server.Config) {
+			c.Chain.FinalityLag, c.Chain.ReportLatency, c.Chain.AvailabilityLatency = 6, [2]jamq.Slot{4, 4}, [2]jamq.Slot{1, 1}
+		})
+		f.step(20)
+		f.catchUp()
+		pkg := f.send(3, 0, "one")
+		best, final := f.sink.view.Best(), f.sink.view.Finalized()
+		context := f.sent[pkg]
+		feed, err := OpenFeed(t.Context(), f.client, FeedConfig{Service: marks, Root: jamq.Block{Hash: final.Hash, Slot: final.Slot}, Best: best.Hash})
+		require.NoError(t, err)
+		before, ok := f.sink.view.AtHeight(final.Height - 3)
+		require.True(t, ok)
+		_, err = feed.Context(t.Context(), before.Hash, nil)
+		require.NoError(t, err)
+		feed.Restore(Known{Package: pkg, Context: context})
+		f.feed = feed
+		sink := &bestSink{viewSink: f.sink}
+		for range 25 {
+			f.step(1)
+			require.NoError(t, f.feed.catchUp(t.Context(), sink))
+		}
+		require.NotContains(t, sink.bests, final.Hash, "no step back to the root")
+		require.False(t, f.status(pkg).Accumulated.IsZero())
+		require.NotContains(t, f.feed.watched, pkg, "its fate is final")
 	})
-	f.step(20)
-	f.catchUp()
-	pkg := f.send(3, 0, "one")
-	best, final := f.sink.view.Best(), f.sink.view.Finalized()
-	context := f.sent[pkg]
-	feed, err := OpenFeed(t.Context(), f.client, FeedConfig{Service: marks, Root: jamq.Block{Hash: final.Hash, Slot: final.Slot}, Best: best.Hash})
-	require.NoError(t, err)
-	before, ok := f.sink.view.AtHeight(final.Height - 3)
-	require.True(t, ok)
-	_, err = feed.Context(t.Context(), before.Hash, nil)
-	require.NoError(t, err)
-	feed.Restore(Known{Package: pkg, Context: context})
-	f.feed = feed
-	sink := &bestSink{viewSink: f.sink}
-	for range 25 {
-		f.step(1)
-		require.NoError(t, f.feed.catchUp(t.Context(), sink))
-	}
-	require.NotContains(t, sink.bests, final.Hash, "no step back to the root")
-	require.False(t, f.status(pkg).Accumulated.IsZero())
-	require.NotContains(t, f.feed.watched, pkg, "its fate is final")
 }
 
 // bestSink records the best blocks that it receives.

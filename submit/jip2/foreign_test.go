@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,7 +18,7 @@ import (
 // foreignNode is a node that shares no code with the simulated one: a WebSocket
 // that answers two subscriptions and sends the texts that a test gives it.
 type foreignNode struct {
-	url         string
+	wire        wire
 	connections atomic.Int32
 	send        chan string
 }
@@ -34,7 +32,7 @@ const (
 func startForeignNode(t *testing.T) *foreignNode {
 	t.Helper()
 	n := &foreignNode{send: make(chan string)}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ws, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
 		if err != nil {
 			return
@@ -42,9 +40,10 @@ func startForeignNode(t *testing.T) *foreignNode {
 		defer ws.Close()
 		n.connections.Add(1)
 		n.talk(ws)
-	}))
-	t.Cleanup(server.Close)
-	n.url = "ws" + strings.TrimPrefix(server.URL, "http")
+	})}
+	listener := n.wire.listen()
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
 	return n
 }
 
@@ -117,7 +116,7 @@ func nextUpdate[T any](t *testing.T, s *Subscription[T]) Update[T] {
 	case u, open := <-s.Updates():
 		require.True(t, open)
 		return u
-	case <-time.After(10 * time.Second):
+	case <-time.After(24 * time.Hour):
 		t.Fatal("no update")
 		panic("unreachable")
 	}
@@ -125,55 +124,58 @@ func nextUpdate[T any](t *testing.T, s *Subscription[T]) Update[T] {
 
 // The error of a notification is a string. It concerns one subscription, and the connection stays.
 func TestErrorOfSubscription(t *testing.T) {
-	n := startForeignNode(t)
-	var log lockedBuffer
-	cfg := DefaultConfig(n.url)
-	cfg.BackoffBase, cfg.BackoffMax = time.Millisecond, 20*time.Millisecond
-	cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	c, err := Open(cfg)
-	require.NoError(t, err)
-	defer c.Close()
-	best, err := c.SubscribeBestBlock(t.Context())
-	require.NoError(t, err)
-	final, err := c.SubscribeFinalizedBlock(t.Context())
-	require.NoError(t, err)
+	bubble(t, func(t *testing.T) {
+		n := startForeignNode(t)
+		var log lockedBuffer
+		cfg := DefaultConfig("ws://node.test")
+		cfg.Dial = n.wire.dial
+		cfg.BackoffBase, cfg.BackoffMax = time.Millisecond, 20*time.Millisecond
+		cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		c, err := Open(cfg)
+		require.NoError(t, err)
+		defer c.Close()
+		best, err := c.SubscribeBestBlock(t.Context())
+		require.NoError(t, err)
+		final, err := c.SubscribeFinalizedBlock(t.Context())
+		require.NoError(t, err)
 
-	for i, x := range []struct{ sent, message string }{
-		{`"block is not available"`, "block is not available"},
-		{`{"code":1,"message":"an object","data":"x"}`, "an object"},
-		{`{"code":"1","message":"a code that is text"}`, `{"code":"1","message":"a code that is text"}`},
-		{`17`, `17`},
-		{`["a","list"]`, `["a","list"]`},
-		{`false`, `false`},
-		{`""`, ``},
-	} {
-		n.notify(bestID, `"error":`+x.sent)
-		u := nextUpdate(t, best)
+		for i, x := range []struct{ sent, message string }{
+			{`"block is not available"`, "block is not available"},
+			{`{"code":1,"message":"an object","data":"x"}`, "an object"},
+			{`{"code":"1","message":"a code that is text"}`, `{"code":"1","message":"a code that is text"}`},
+			{`17`, `17`},
+			{`["a","list"]`, `["a","list"]`},
+			{`false`, `false`},
+			{`""`, ``},
+		} {
+			n.notify(bestID, `"error":`+x.sent)
+			u := nextUpdate(t, best)
+			var refused *Error
+			require.ErrorAs(t, u.Err, &refused, x.sent)
+			require.Equal(t, x.message, refused.Message)
+			n.notify(bestID, descriptor(i))
+			u = nextUpdate(t, best)
+			require.NoError(t, u.Err, "the subscription goes on after %s", x.sent)
+			require.EqualValues(t, i, u.Value.Slot)
+			n.notify(finalID, `"error":null,`+descriptor(i))
+			u = nextUpdate(t, final)
+			require.NoError(t, u.Err, "the other subscription sees nothing of %s", x.sent)
+			require.EqualValues(t, i, u.Value.Slot)
+		}
+		for _, params := range []string{`["a","list"]`, `"text"`, `4`, `{"subscription":{"id":1},"error":"nobody's"}`, `{"subscription":99}`} {
+			n.send <- fmt.Sprintf(`{"jsonrpc":"2.0","method":"subscribeBestBlock","params":%s}`, params)
+		}
+		n.notify(bestID, descriptor(77))
+		require.EqualValues(t, 77, nextUpdate(t, best).Value.Slot)
+		_, err = c.BestBlock(t.Context())
 		var refused *Error
-		require.ErrorAs(t, u.Err, &refused, x.sent)
-		require.Equal(t, x.message, refused.Message)
-		n.notify(bestID, descriptor(i))
-		u = nextUpdate(t, best)
-		require.NoError(t, u.Err, "the subscription goes on after %s", x.sent)
-		require.EqualValues(t, i, u.Value.Slot)
-		n.notify(finalID, `"error":null,`+descriptor(i))
-		u = nextUpdate(t, final)
-		require.NoError(t, u.Err, "the other subscription sees nothing of %s", x.sent)
-		require.EqualValues(t, i, u.Value.Slot)
-	}
-	for _, params := range []string{`["a","list"]`, `"text"`, `4`, `{"subscription":{"id":1},"error":"nobody's"}`, `{"subscription":99}`} {
-		n.send <- fmt.Sprintf(`{"jsonrpc":"2.0","method":"subscribeBestBlock","params":%s}`, params)
-	}
-	n.notify(bestID, descriptor(77))
-	require.EqualValues(t, 77, nextUpdate(t, best).Value.Slot)
-	_, err = c.BestBlock(t.Context())
-	var refused *Error
-	require.ErrorAs(t, err, &refused, "an answer whose error is a string")
-	require.Equal(t, "no block yet", refused.Message)
+		require.ErrorAs(t, err, &refused, "an answer whose error is a string")
+		require.Equal(t, "no block yet", refused.Message)
 
-	require.EqualValues(t, 1, n.connections.Load())
-	require.Contains(t, log.String(), "block is not available")
-	require.NotContains(t, log.String(), "not connected")
+		require.EqualValues(t, 1, n.connections.Load())
+		require.Contains(t, log.String(), "block is not available")
+		require.NotContains(t, log.String(), "not connected")
+	})
 }
 
 // lockedBuffer is a log that a test reads while the client writes.

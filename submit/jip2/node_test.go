@@ -1,17 +1,13 @@
 package jip2
 
 import (
-	"fmt"
-	"net"
 	"net/http"
-	"os"
-	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/jamtest"
@@ -19,11 +15,11 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// nodeUnderTest is a simulated node on a loopback port that it keeps across restarts.
+// nodeUnderTest is a simulated node at an address that it keeps across restarts.
 type nodeUnderTest struct {
 	t      *testing.T
 	chain  *jip2server.Server
-	addr   string
+	wire   wire
 	server *http.Server
 	faults sync.Mutex
 	fault  map[string]jip2server.Fault
@@ -31,7 +27,7 @@ type nodeUnderTest struct {
 
 func startNode(t *testing.T, change func(*jip2server.Config)) *nodeUnderTest {
 	t.Helper()
-	n := &nodeUnderTest{t: t, addr: "127.0.0.1:0", fault: map[string]jip2server.Fault{}}
+	n := &nodeUnderTest{t: t, fault: map[string]jip2server.Fault{}}
 	cfg := jip2server.DefaultConfig(jamtest.DefaultConfig(jamq.Tiny(), 7))
 	cfg.Fault = func(method string) jip2server.Fault {
 		n.faults.Lock()
@@ -51,14 +47,12 @@ func startNode(t *testing.T, change func(*jip2server.Config)) *nodeUnderTest {
 
 func (n *nodeUnderTest) up() {
 	n.t.Helper()
-	listener, err := net.Listen("tcp", n.addr)
-	require.NoError(n.t, err)
-	n.addr = listener.Addr().String()
+	listener := n.wire.listen()
 	n.server = &http.Server{Handler: n.chain, ReadHeaderTimeout: time.Minute}
 	go func(s *http.Server) { _ = s.Serve(listener) }(n.server)
 }
 
-// down is the end of the process: the port is closed and all connections break.
+// down is the end of the process: nobody listens, and all connections break.
 func (n *nodeUnderTest) down() {
 	_ = n.server.Close()
 	n.chain.Cut()
@@ -83,7 +77,8 @@ func (n *nodeUnderTest) step(count int) (u jamtest.Update) {
 
 func (n *nodeUnderTest) client(change func(*Config)) *Client {
 	n.t.Helper()
-	cfg := DefaultConfig("ws://" + n.addr)
+	cfg := DefaultConfig("ws://node.test")
+	cfg.Dial = n.wire.dial
 	cfg.BackoffBase, cfg.BackoffMax = time.Millisecond, 20*time.Millisecond
 	if change != nil {
 		change(&cfg)
@@ -94,33 +89,8 @@ func (n *nodeUnderTest) client(change func(*Config)) *Client {
 	return c
 }
 
-// TestMain fails the tests if a goroutine of a client, a feed or a server is left when all of them
-// have ended.
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if left := leaked(10 * time.Second); code == 0 && left != "" {
-		fmt.Fprintln(os.Stderr, "goroutines left:\n"+left)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// leaked returns the stacks of such goroutines that do not end in time.
-func leaked(within time.Duration) (left string) {
-	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		buf := make([]byte, 1<<20)
-		left = ""
-		for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-			if strings.Contains(g, "submit/jip2.(*") || strings.Contains(g, "jip2server.(*") {
-				left += g + "\n\n"
-			}
-		}
-		if left == "" {
-			return ""
-		}
-	}
-	return left
-}
+// TestMain fails the tests if a goroutine is left when all of them have ended.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // encode returns a package of the rollup's service 9, anchored at an offset behind the best block.
 func encode(t *testing.T, context jamq.RefineContext, payload string) ([]byte, jamq.PackageHash) {
@@ -153,7 +123,7 @@ func update[T any](t *testing.T, s *Subscription[T]) T {
 		require.True(t, ok, "closed")
 		require.NoError(t, u.Err)
 		return u.Value
-	case <-time.After(10 * time.Second):
+	case <-time.After(24 * time.Hour):
 		t.Fatal("no update")
 		panic("unreachable")
 	}

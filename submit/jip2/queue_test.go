@@ -117,7 +117,7 @@ func (s *queueSink) restart(ctx context.Context) error {
 func TestQueueOverJIP2(t *testing.T) {
 	first, _ := strconv.ParseUint(os.Getenv("JAMQ_SEED"), 10, 64)
 	for seed := first; seed < first+16; seed++ {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { playQueue(t, seed) })
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { bubble(t, func(t *testing.T) { playQueue(t, seed) }) })
 	}
 }
 

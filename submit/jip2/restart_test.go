@@ -102,39 +102,41 @@ func startDurable(t *testing.T, p *process, disk *journal.Memory, root jamq.Bloc
 // queue knows, and many times further than one package lives: all that it had is executed, once and
 // in order.
 func TestRunnerComesBackLate(t *testing.T) {
-	const slot, bundles = 20 * time.Millisecond, 8
-	p := startProcess(t, slot)
-	var disk journal.Memory
-	final, err := p.client(nil).FinalizedBlock(t.Context())
-	require.NoError(t, err)
-	d := startDurable(t, p, &disk, jamq.Block{Hash: jamq.HeaderHash(final.HeaderHash), Slot: final.Slot})
-	var waiting []parcel
-	for i := range bundles {
-		name := fmt.Sprint("bundle ", i)
-		p.oracle.Expect(name)
-		waiting = append(waiting, parcel{name: name})
-	}
-	out := func() bool {
-		waiting = d.enqueue(t.Context(), d.runner, waiting)
-		infos, err := d.runner.Infos(t.Context())
+	bubble(t, func(t *testing.T) {
+		const bundles = 8
+		p := startProcess(t)
+		var disk journal.Memory
+		final, err := p.client(nil).FinalizedBlock(t.Context())
 		require.NoError(t, err)
-		sent := 0
-		for _, i := range infos {
-			if i.State == bundlequeue.Submitted || i.State == bundlequeue.Guaranteed {
-				sent++
-			}
+		d := startDurable(t, p, &disk, jamq.Block{Hash: jamq.HeaderHash(final.HeaderHash), Slot: final.Slot})
+		var waiting []parcel
+		for i := range bundles {
+			name := fmt.Sprint("bundle ", i)
+			p.oracle.Expect(name)
+			waiting = append(waiting, parcel{name: name})
 		}
-		return len(waiting) == 0 && sent > 0
-	}
-	require.Eventually(t, out, 20*time.Second, time.Millisecond)
-	d.end()
-	time.Sleep(120 * slot) // this test is about real time
-	d = startDurable(t, p, &disk, jamq.Block{})
-	require.Eventually(t, func() bool {
-		waiting = d.enqueue(t.Context(), d.runner, waiting)
-		return len(p.verdict().Lost) == 0
-	}, time.Minute, 10*time.Millisecond)
-	v := p.verdict()
-	require.True(t, v.OK(), "%v", &v)
-	require.Len(t, v.Executed, bundles)
+		out := func() bool {
+			waiting = d.enqueue(t.Context(), d.runner, waiting)
+			infos, err := d.runner.Infos(t.Context())
+			require.NoError(t, err)
+			sent := 0
+			for _, i := range infos {
+				if i.State == bundlequeue.Submitted || i.State == bundlequeue.Guaranteed {
+					sent++
+				}
+			}
+			return len(waiting) == 0 && sent > 0
+		}
+		await(t, out)
+		d.end()
+		time.Sleep(120 * jamq.Tiny().SlotDuration)
+		d = startDurable(t, p, &disk, jamq.Block{})
+		await(t, func() bool {
+			waiting = d.enqueue(t.Context(), d.runner, waiting)
+			return len(p.verdict().Lost) == 0
+		})
+		v := p.verdict()
+		require.True(t, v.OK(), "%v", &v)
+		require.Len(t, v.Executed, bundles)
+	})
 }
