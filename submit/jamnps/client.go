@@ -24,7 +24,7 @@ type Client struct {
 	cfg         Config
 	log         *slog.Logger
 	certificate tls.Certificate
-	socket      *net.UDPConn
+	socket      net.PacketConn
 	transport   *quic.Transport
 	ctx         context.Context
 	cancel      context.CancelFunc
@@ -65,10 +65,6 @@ func Open(cfg Config) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	certificate, err := NewCertificate(cfg.Key, certificateFrom, certificateUntil)
-	if err != nil {
-		return nil, err
-	}
 	local, err := net.ResolveUDPAddr("udp", cfg.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("%w: Listen: %w", ErrInvalidConfig, err)
@@ -76,6 +72,19 @@ func Open(cfg Config) (*Client, error) {
 	socket, err := net.ListenUDP("udp", local)
 	if err != nil {
 		return nil, fmt.Errorf("jamnps: %w", err)
+	}
+	c, err := openOn(socket, cfg)
+	if err != nil {
+		_ = socket.Close()
+	}
+	return c, err
+}
+
+// openOn returns a client that sends packets over a socket, and closes it at the end.
+func openOn(socket net.PacketConn, cfg Config) (*Client, error) {
+	certificate, err := NewCertificate(cfg.Key, certificateFrom, certificateUntil)
+	if err != nil {
+		return nil, err
 	}
 	c := &Client{
 		cfg: cfg, log: cfg.Logger, certificate: certificate, socket: socket, transport: &quic.Transport{Conn: socket}, announced: make(chan struct{}, 1),

@@ -14,108 +14,116 @@ import (
 
 // Contexts carry the anchor's roots, of which the peak is read from the state.
 func TestFeedContext(t *testing.T) {
-	w := newWorld(t)
-	g := startGuarantor(t, w, 1)
-	c := openClient(t, w, nil, g)
-	f, sink := openFeed(t, c, FeedConfig{})
-	var chain []*worldBlock
-	for range 12 {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		g := startGuarantor(t, w, 1)
+		c := openClient(t, w, nil, g)
+		f, sink := openFeed(t, c, FeedConfig{})
+		var chain []*worldBlock
+		for range 12 {
+			chain = append(chain, w.grow(w.best, 1))
+		}
+		final := w.finalize(4)
 		chain = append(chain, w.grow(w.best, 1))
-	}
-	final := w.finalize(4)
-	chain = append(chain, w.grow(w.best, 1))
-	until(t, f, sink, chain[12], final)
-	refine, err := f.Context(t.Context(), chain[9].hash, []jamq.PackageHash{{2}, {1}, {2}})
-	require.NoError(t, err)
-	require.Equal(t, jamq.RefineContext{
-		Anchor: chain[9].hash, AnchorSlot: chain[9].header.Slot, StateRoot: chain[9].root(), BeefyRoot: beefyRootOf(chain[9].hash),
-		LookupAnchor: final.hash, LookupAnchorSlot: final.header.Slot, LookupStateRoot: final.root(), Prerequisites: []jamq.PackageHash{{1}, {2}},
-	}, refine)
-	_, err = f.Context(t.Context(), chain[12].hash, nil)
-	require.ErrorIs(t, err, ErrNoState, "the newest has no root yet")
-	_, err = f.Context(t.Context(), chain[3].hash, nil)
-	require.ErrorIs(t, err, ErrNoState, "out of recent history")
-	_, err = f.Context(t.Context(), jamq.HeaderHash{1}, nil)
-	require.ErrorIs(t, err, ErrHistoryLost)
-	g.set(func() { g.refuse[129] = true })
-	_, err = f.Context(t.Context(), chain[9].hash, nil)
-	require.ErrorIs(t, err, ErrRefused)
-	for name, garbage := range map[string][]byte{
-		"nothing": {}, "half": framed(make([]byte, 128)), "boundary": append(framed(make([]byte, 63)), framed(nil)...), "huge": {0, 0, 0, 0xff},
-		"short key": append(framed(nil), framed(make([]byte, 30))...), "other key": append(framed(nil), framed(make([]byte, 32))...),
-	} {
-		g.set(func() { g.refuse[129], g.garbage[129] = false, garbage })
+		until(t, f, sink, chain[12], final)
+		refine, err := f.Context(t.Context(), chain[9].hash, []jamq.PackageHash{{2}, {1}, {2}})
+		require.NoError(t, err)
+		require.Equal(t, jamq.RefineContext{
+			Anchor: chain[9].hash, AnchorSlot: chain[9].header.Slot, StateRoot: chain[9].root(), BeefyRoot: beefyRootOf(chain[9].hash),
+			LookupAnchor: final.hash, LookupAnchorSlot: final.header.Slot, LookupStateRoot: final.root(), Prerequisites: []jamq.PackageHash{{1}, {2}},
+		}, refine)
+		_, err = f.Context(t.Context(), chain[12].hash, nil)
+		require.ErrorIs(t, err, ErrNoState, "the newest has no root yet")
+		_, err = f.Context(t.Context(), chain[3].hash, nil)
+		require.ErrorIs(t, err, ErrNoState, "out of recent history")
+		_, err = f.Context(t.Context(), jamq.HeaderHash{1}, nil)
+		require.ErrorIs(t, err, ErrHistoryLost)
+		g.set(func() { g.refuse[129] = true })
 		_, err = f.Context(t.Context(), chain[9].hash, nil)
-		require.True(t, errors.Is(err, ErrMalformed) || errors.Is(err, ErrTooLarge), "%s: %v", name, err)
-	}
+		require.ErrorIs(t, err, ErrRefused)
+		for name, garbage := range map[string][]byte{
+			"nothing": {}, "half": framed(make([]byte, 128)), "boundary": append(framed(make([]byte, 63)), framed(nil)...), "huge": {0, 0, 0, 0xff},
+			"short key": append(framed(nil), framed(make([]byte, 30))...), "other key": append(framed(nil), framed(make([]byte, 32))...),
+		} {
+			g.set(func() { g.refuse[129], g.garbage[129] = false, garbage })
+			_, err = f.Context(t.Context(), chain[9].hash, nil)
+			require.True(t, errors.Is(err, ErrMalformed) || errors.Is(err, ErrTooLarge), "%s: %v", name, err)
+		}
+	})
 }
 
 // The anchor's state is proved by a child on the best chain. A child on a fork does not count, nor
 // does an answer of a peer without a proof.
 func TestFeedContextIsProved(t *testing.T) {
-	w := newWorld(t)
-	liar, honest := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
-	c := openClient(t, w, nil, liar, honest)
-	f, sink := openFeed(t, c, FeedConfig{})
-	var chain []*worldBlock
-	for range 4 {
-		chain = append(chain, w.grow(w.best, 1))
-	}
-	anchor := chain[3]
-	w.mu.Lock()
-	forged := w.seal(codec.Block{Header: codec.Header{Parent: anchor.hash, ParentStateRoot: common.Hash{1}, Slot: anchor.header.Slot + 1}}, &worldBlock{parent: anchor, height: 5})
-	w.mu.Unlock()
-	until(t, f, sink, forged, w.genesis)
-	head := w.grow(w.grow(anchor, 2), 1)
-	until(t, f, sink, head, w.genesis)
-	liar.set(func() {
-		liar.lie = func(value []byte) []byte {
-			value = append([]byte(nil), value...)
-			value[40] ^= 1
-			return value
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		liar, honest := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
+		c := openClient(t, w, nil, liar, honest)
+		f, sink := openFeed(t, c, FeedConfig{})
+		var chain []*worldBlock
+		for range 4 {
+			chain = append(chain, w.grow(w.best, 1))
 		}
+		anchor := chain[3]
+		w.mu.Lock()
+		forged := w.seal(codec.Block{Header: codec.Header{Parent: anchor.hash, ParentStateRoot: common.Hash{1}, Slot: anchor.header.Slot + 1}}, &worldBlock{parent: anchor, height: 5})
+		w.mu.Unlock()
+		until(t, f, sink, forged, w.genesis)
+		head := w.grow(w.grow(anchor, 2), 1)
+		until(t, f, sink, head, w.genesis)
+		liar.set(func() {
+			liar.lie = func(value []byte) []byte {
+				value = append([]byte(nil), value...)
+				value[40] ^= 1
+				return value
+			}
+		})
+		refine, err := f.Context(t.Context(), anchor.hash, nil)
+		require.NoError(t, err)
+		require.Equal(t, anchor.root(), refine.StateRoot)
+		require.EqualValues(t, beefyRootOf(anchor.hash), refine.BeefyRoot)
+		require.Positive(t, liar.count(129), "it was asked first")
+		honest.set(func() { honest.refuse[129] = true })
+		_, err = f.Context(t.Context(), anchor.hash, nil)
+		require.ErrorIs(t, err, ErrMalformed)
+		require.ErrorIs(t, err, proof.ErrState)
+		_, err = f.Context(t.Context(), forged.hash, nil)
+		require.ErrorIs(t, err, ErrNoState, "it is on a fork")
 	})
-	refine, err := f.Context(t.Context(), anchor.hash, nil)
-	require.NoError(t, err)
-	require.Equal(t, anchor.root(), refine.StateRoot)
-	require.EqualValues(t, beefyRootOf(anchor.hash), refine.BeefyRoot)
-	require.Positive(t, liar.count(129), "it was asked first")
-	honest.set(func() { honest.refuse[129] = true })
-	_, err = f.Context(t.Context(), anchor.hash, nil)
-	require.ErrorIs(t, err, ErrMalformed)
-	require.ErrorIs(t, err, proof.ErrState)
-	_, err = f.Context(t.Context(), forged.hash, nil)
-	require.ErrorIs(t, err, ErrNoState, "it is on a fork")
 }
 
 // Where everything is final at once, the lookup anchor is the newest block whose state root is
 // known: Gray Paper 0.8.0 wants it.
 func TestFeedContextOfAFinalHead(t *testing.T) {
-	w := newWorld(t)
-	g := startGuarantor(t, w, 1)
-	f, sink := openFeed(t, openClient(t, w, nil, g), FeedConfig{})
-	a := w.grow(w.best, 1)
-	head := w.grow(a, 1)
-	w.finalize(0)
-	g.cut() // the next handshake has finality
-	until(t, f, sink, head, head)
-	refine, err := f.Context(t.Context(), a.hash, nil)
-	require.NoError(t, err)
-	require.Equal(t, a.hash, refine.LookupAnchor)
-	require.Equal(t, a.root(), refine.LookupStateRoot)
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		g := startGuarantor(t, w, 1)
+		f, sink := openFeed(t, openClient(t, w, nil, g), FeedConfig{})
+		a := w.grow(w.best, 1)
+		head := w.grow(a, 1)
+		w.finalize(0)
+		g.cut() // the next handshake has finality
+		until(t, f, sink, head, head)
+		refine, err := f.Context(t.Context(), a.hash, nil)
+		require.NoError(t, err)
+		require.Equal(t, a.hash, refine.LookupAnchor)
+		require.Equal(t, a.root(), refine.LookupStateRoot)
+	})
 }
 
 // A part of the state either matches the root or is refused.
 func TestStateRange(t *testing.T) {
-	w := newWorld(t)
-	g := startGuarantor(t, w, 1)
-	c := openClient(t, w, nil, g)
-	b := w.grow(w.best, 1)
-	from, to := proof.ChapterKey(3), proof.ChapterKey(3)
-	state, err := c.State(t.Context(), 0, b.hash, from, to, 1<<20)
-	require.NoError(t, err)
-	require.NoError(t, state.Verify(b.root(), from, to))
-	require.ErrorIs(t, state.Verify(w.genesis.root(), from, to), ErrMalformed)
-	state.Entries = nil
-	require.ErrorIs(t, state.Verify(b.root(), from, to), ErrMalformed, "left out")
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		g := startGuarantor(t, w, 1)
+		c := openClient(t, w, nil, g)
+		b := w.grow(w.best, 1)
+		from, to := proof.ChapterKey(3), proof.ChapterKey(3)
+		state, err := c.State(t.Context(), 0, b.hash, from, to, 1<<20)
+		require.NoError(t, err)
+		require.NoError(t, state.Verify(b.root(), from, to))
+		require.ErrorIs(t, state.Verify(w.genesis.root(), from, to), ErrMalformed)
+		state.Entries = nil
+		require.ErrorIs(t, state.Verify(b.root(), from, to), ErrMalformed, "left out")
+	})
 }

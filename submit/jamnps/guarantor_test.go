@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/big"
 	"net"
 	"slices"
@@ -34,10 +35,10 @@ type guarantor struct {
 
 	mu        sync.Mutex
 	transport *quic.Transport
-	socket    *net.UDPConn
+	socket    net.PacketConn
 	conns     map[*quic.Conn]struct{}
-	ups       map[*quic.Stream]struct{}
-	names     []string // of the clients
+	ups       map[*quic.Stream]chan []byte // what is to be sent
+	names     []string                     // of the clients
 	kinds     map[byte]int
 	refuse    map[byte]bool
 	hold      map[byte]chan struct{}
@@ -64,7 +65,7 @@ func dnsName(key ed25519.PublicKey) string {
 func startGuarantor(t *testing.T, w *world, name byte) *guarantor {
 	t.Helper()
 	g := &guarantor{
-		t: t, world: w, key: privateKey(name), addr: "127.0.0.1:0",
+		t: t, world: w, key: privateKey(name),
 		kinds: map[byte]int{}, refuse: map[byte]bool{}, hold: map[byte]chan struct{}{}, garbage: map[byte][]byte{},
 	}
 	g.up()
@@ -80,9 +81,7 @@ func (g *guarantor) peer() Peer { return Peer{Key: g.key.Public().(ed25519.Publi
 // up opens the port.
 func (g *guarantor) up() {
 	g.t.Helper()
-	addr, err := net.ResolveUDPAddr("udp", g.addr)
-	require.NoError(g.t, err)
-	socket, err := net.ListenUDP("udp", addr)
+	socket, err := g.world.listen(g.addr)
 	require.NoError(g.t, err)
 	g.addr = socket.LocalAddr().String()
 	template := &x509.Certificate{SerialNumber: big.NewInt(7), DNSNames: []string{dnsName(g.key.Public().(ed25519.PublicKey))}, NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<33, 0)}
@@ -93,10 +92,10 @@ func (g *guarantor) up() {
 		MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAnyClientCert,
 		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: g.key}},
 		NextProtos:   []string{fmt.Sprintf("jamnp-s/0/%x/builder", g.world.genesis.hash[:4])},
-	}, &quic.Config{MaxIdleTimeout: 5 * time.Second})
+	}, &quic.Config{MaxIdleTimeout: time.Hour})
 	require.NoError(g.t, err)
 	g.mu.Lock()
-	g.transport, g.socket, g.conns, g.ups = transport, socket, map[*quic.Conn]struct{}{}, map[*quic.Stream]struct{}{}
+	g.transport, g.socket, g.conns, g.ups = transport, socket, map[*quic.Conn]struct{}{}, map[*quic.Stream]chan []byte{}
 	g.mu.Unlock()
 	g.running.Go(func() {
 		for {
@@ -113,17 +112,19 @@ func (g *guarantor) up() {
 func (g *guarantor) down() {
 	g.cut()
 	g.mu.Lock()
-	_ = g.transport.Close()
-	_ = g.socket.Close()
+	transport, socket := g.transport, g.socket
 	g.mu.Unlock()
+	_ = transport.Close()
+	_ = socket.Close()
 	g.running.Wait()
 }
 
 // cut breaks all connections.
 func (g *guarantor) cut() {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	for conn := range g.conns {
+	conns := slices.Collect(maps.Keys(g.conns))
+	g.mu.Unlock()
+	for _, conn := range conns {
 		_ = conn.CloseWithError(1, "cut")
 	}
 }
@@ -367,25 +368,24 @@ func (g *guarantor) announcements(stream *quic.Stream) {
 	place := func(b *worldBlock) []byte {
 		return binary.LittleEndian.AppendUint32(append([]byte{}, b.hash[:]...), uint32(b.header.Slot))
 	}
+	// The hello is queued under the lock, so that no block is announced before it or lost.
+	queue := make(chan []byte, 1<<10)
 	g.world.mu.Lock()
 	hello := append(place(g.world.finalized), 1)
-	hello = append(hello, place(g.world.best)...)
-	g.mu.Lock()
-	g.ups[stream] = struct{}{}
-	g.mu.Unlock()
-	// This is under the lock, so that no block is announced before it or lost.
-	_, err := stream.Write(framed(hello))
+	queue <- framed(append(hello, place(g.world.best)...))
+	g.set(func() { g.ups[stream] = queue })
 	g.world.mu.Unlock()
-	if err == nil {
-		var theirs []byte
-		if theirs, err = frame(stream); err == nil && (len(theirs) < 37 || len(theirs) != 37+36*int(theirs[36])) {
-			err = errRefuse
+	g.running.Go(func() {
+		for message := range queue {
+			_, _ = stream.Write(message)
 		}
-	}
-	if err == nil {
+	})
+	theirs, err := frame(stream)
+	if err == nil && len(theirs) >= 37 && len(theirs) == 37+36*int(theirs[36]) {
 		_, _ = frame(stream) // a builder announces nothing
 	}
 	g.set(func() { delete(g.ups, stream) })
+	close(queue)
 	refuse(stream)
 }
 
@@ -398,10 +398,7 @@ func (g *guarantor) announce(b, final *worldBlock) {
 	message := append(append(header, final.hash[:]...), binary.LittleEndian.AppendUint32(nil, uint32(final.header.Slot))...)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for stream := range g.ups {
-		_ = stream.SetWriteDeadline(time.Now().Add(time.Second))
-		if _, err := stream.Write(framed(message)); err != nil {
-			delete(g.ups, stream)
-		}
+	for _, queue := range g.ups {
+		queue <- framed(message)
 	}
 }

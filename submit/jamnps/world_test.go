@@ -1,9 +1,11 @@
 package jamnps
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"sync"
 	"testing"
@@ -31,6 +33,7 @@ type world struct {
 	offers    []offer
 	seen      map[jamq.PackageHash]bool
 	grown     []func(*worldBlock) // called with each block, locked
+	lan       *lan                // nil: the loopback interface
 }
 
 type worldBlock struct {
@@ -59,10 +62,26 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	c, err := codec.New(codec.V072, jamq.Tiny())
 	require.NoError(t, err)
-	w := &world{codec: c, spec: jamq.Tiny(), blocks: map[jamq.HeaderHash]*worldBlock{}, seen: map[jamq.PackageHash]bool{}}
+	w := &world{codec: c, spec: jamq.Tiny(), blocks: map[jamq.HeaderHash]*worldBlock{}, seen: map[jamq.PackageHash]bool{}, lan: &lan{}}
 	w.genesis = w.seal(codec.Block{}, &worldBlock{ran: map[jamq.PackageHash]bool{}, report: map[jamq.PackageHash]int{}})
 	w.best, w.finalized = w.genesis, w.genesis
 	return w
+}
+
+// twoWorlds returns two worlds whose guarantors are on the same network.
+func twoWorlds(t testing.TB) (a, b *world) {
+	t.Helper()
+	a, b = newWorld(t), newWorld(t)
+	b.lan = a.lan
+	return a, b
+}
+
+// listen opens a socket at an address, or at any one if addr is "".
+func (w *world) listen(addr string) (net.PacketConn, error) {
+	if w.lan != nil {
+		return w.lan.listen(addr)
+	}
+	return net.ListenPacket("udp", cmp.Or(addr, "127.0.0.1:0"))
 }
 
 // seal makes a block of its contents.
