@@ -4,16 +4,16 @@ import (
 	"bytes"
 	"encoding/binary"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 )
 
 // Discarding many roots at once, for example when a store that kept all is
-// opened with a retention, takes linear time.
+// opened with a retention, takes linear time: a fraction of a second. Time for each
+// pair of roots would be hours, and the test binary does not have them.
 func TestManyRootsGoAtOnce(t *testing.T) {
-	const n = 40_000
+	const n = 400_000
 	s := NewStore(EIP7864())
 	root := func(i uint32) (h common.Hash) {
 		binary.BigEndian.PutUint32(h[:], i)
@@ -28,7 +28,6 @@ func TestManyRootsGoAtOnce(t *testing.T) {
 	s.roots[last] = &published{link: link{parents: []common.Hash{root(n)}, base: root(n)}}
 	pinned := root(n + 2)
 	s.roots[pinned] = &published{link: link{parents: []common.Hash{root(n / 2)}, base: root(n / 2)}}
-	start := time.Now()
 	left := make(map[common.Hash]bool)
 	for _, root := range gone {
 		left[root] = true
@@ -37,7 +36,6 @@ func TestManyRootsGoAtOnce(t *testing.T) {
 	c.canonical, c.flat, c.gone = last, last, gone
 	s.relink(c, left)
 	links := c.links
-	require.Less(t, time.Since(start), 5*time.Second, "a hundredth of that; minutes if it were for each pair")
 	require.Equal(t, map[common.Hash]link{
 		last:   {parents: []common.Hash{EmptyRoot}, base: last},
 		pinned: {parents: []common.Hash{EmptyRoot}, base: EmptyRoot},

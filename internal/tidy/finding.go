@@ -27,7 +27,7 @@ func (f Finding) String() string {
 // findings in the order of files and lines.
 func All(tree *Tree) []Finding {
 	var all []Finding
-	for _, check := range []func(*Tree) []Finding{Width, Lists, Size, Documented, Cited, Links, English} {
+	for _, check := range []func(*Tree) []Finding{Width, Lists, Size, Documented, Cited, Links, English, Waiting} {
 		all = append(all, check(tree)...)
 	}
 	slices.SortStableFunc(all, func(a, b Finding) int {

@@ -50,6 +50,7 @@ var mayImport = map[string][]string{
 	"internal/minheap":  {},
 	"internal/mutation": {},
 	"internal/tidy":     {},
+	"internal/wait":     {},
 	"internal/wire":     {},
 
 	// Nested modules.

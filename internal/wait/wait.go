@@ -4,7 +4,7 @@
 // Such a state comes when the machine gets to it, so that every duration that a test
 // could name is wrong somewhere. The only limit here is therefore the deadline of the
 // test binary (-test.timeout): a test that is right passes on any machine, and a test
-// that hangs still names what it waited for. A test in a bubble of testing/synctest
+// that hangs still names the state that did not come. A test in a bubble of testing/synctest
 // does not need this package; it sleeps.
 package wait
 
@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Between two looks passes step. What is looked at can be another process, which
-// needs the processor to get any further.
+// step is the time between two looks. The other process needs the processor to get any
+// further.
 const step = 2 * time.Millisecond
 
 // Until returns when ready is true. It asks on the goroutine of the caller, so that

@@ -40,8 +40,8 @@ func (e *expired) Fatalf(format string, args ...any) {
 	panic(failure{})
 }
 
-// TestDeadline: when the binary has no time left, the test fails and names what it
-// waited for, as it is at the end.
+// TestDeadline: when the binary has no time left, the test fails and names the state that
+// did not come, as it is at the end.
 func TestDeadline(t *testing.T) {
 	state := "none"
 	for name, call := range map[string]func(e *expired){

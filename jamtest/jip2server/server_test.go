@@ -54,7 +54,6 @@ func connect(t *testing.T, url string) *socket {
 
 func (s *socket) next() map[string]any {
 	s.t.Helper()
-	require.NoError(s.t, s.ws.SetReadDeadline(time.Now().Add(10*time.Second)))
 	var m map[string]any
 	require.NoError(s.t, s.ws.ReadJSON(&m))
 	return m

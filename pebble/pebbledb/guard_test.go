@@ -17,6 +17,7 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq/internal/wait"
 	"github.com/jamq/jamq/pebble/internal/fulldisk"
 )
 
@@ -81,8 +82,7 @@ func commit(db *DB, writer, batch int) error {
 	return errors.Join(err, db.Commit(b), b.Close())
 }
 
-// in fails the test if something does not return. The time is a bound for a
-// machine under load, and no measurement.
+// in fails the test with its name if something does not return.
 func in(t *testing.T, what string, do func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -90,11 +90,7 @@ func in(t *testing.T, what string, do func()) {
 		defer close(done)
 		do()
 	}()
-	select {
-	case <-done:
-	case <-time.After(time.Minute):
-		t.Fatal(what)
-	}
+	wait.Receive(t, done, "%s", what)
 }
 
 // holds checks that a database has what was acknowledged, and batches as a whole or not at all.

@@ -35,8 +35,8 @@ func await(t *testing.T, ready func() bool, what ...any) {
 // latency is the time that a packet takes in a lan.
 const latency = 500 * time.Microsecond
 
-// lan is a network of packet sockets in memory. It loses only what nobody listens for
-// and what a socket's buffer has no room for.
+// lan is a network of packet sockets in memory. It loses a packet only if no socket has
+// its address, or if the buffer of the socket is full.
 type lan struct {
 	mu      sync.Mutex
 	sockets map[string]*socket

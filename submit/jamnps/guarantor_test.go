@@ -37,7 +37,7 @@ type guarantor struct {
 	transport *quic.Transport
 	socket    net.PacketConn
 	conns     map[*quic.Conn]struct{}
-	ups       map[*quic.Stream]chan []byte // what is to be sent
+	ups       map[*quic.Stream]chan []byte // messages to send
 	names     []string                     // of the clients
 	kinds     map[byte]int
 	refuse    map[byte]bool

@@ -32,6 +32,20 @@ func await(t *testing.T, ready func() bool, what ...any) {
 	}
 }
 
+// update returns the next update of a subscription.
+func update[T any](t *testing.T, s *Subscription[T]) T {
+	t.Helper()
+	select {
+	case u, ok := <-s.Updates():
+		require.True(t, ok, "closed")
+		require.NoError(t, u.Err)
+		return u.Value
+	case <-time.After(24 * time.Hour):
+		t.Fatal("no update")
+		panic("unreachable")
+	}
+}
+
 // wire is a network in memory with one address, which a server can leave and take again.
 type wire struct {
 	mu     sync.Mutex

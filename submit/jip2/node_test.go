@@ -52,7 +52,7 @@ func (n *nodeUnderTest) up() {
 	go func(s *http.Server) { _ = s.Serve(listener) }(n.server)
 }
 
-// down is the end of the process: nobody listens, and all connections break.
+// down is the end of the process: it listens no more, and all connections break.
 func (n *nodeUnderTest) down() {
 	_ = n.server.Close()
 	n.chain.Cut()
@@ -113,20 +113,6 @@ func (n *nodeUnderTest) context(offset int) (context jamq.RefineContext) {
 		require.NoError(n.t, err)
 	})
 	return context
-}
-
-// update returns the next update of a subscription.
-func update[T any](t *testing.T, s *Subscription[T]) T {
-	t.Helper()
-	select {
-	case u, ok := <-s.Updates():
-		require.True(t, ok, "closed")
-		require.NoError(t, u.Err)
-		return u.Value
-	case <-time.After(24 * time.Hour):
-		t.Fatal("no update")
-		panic("unreachable")
-	}
 }
 
 // until reads updates until one satisfies.
