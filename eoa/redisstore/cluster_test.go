@@ -3,6 +3,8 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +14,25 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/storetest"
+	"github.com/jamq/jamq/internal/wait"
 )
+
+// clusterNode starts a node of a cluster, which needs two ports: one for clients, and the
+// bus 10,000 above. A node that finds one of them in use ends, and another pair is tried.
+func clusterNode(t *testing.T) (node *redis.Client, port string) {
+	t.Helper()
+	const lowest, ports = 20_000, 30_000
+	var err error
+	for range 100 {
+		port = strconv.Itoa(lowest + rand.IntN(ports))
+		node, err = launch(t, "--bind", "127.0.0.1", "--port", port, "--cluster-enabled", "yes")
+		if err == nil {
+			return node, port
+		}
+	}
+	t.Fatal(err)
+	return nil, ""
+}
 
 // cluster starts three masters on loopback ports that share the slots, and
 // returns a client for them.
@@ -20,25 +40,24 @@ func cluster(t *testing.T) *redis.ClusterClient {
 	const masters, slots = 3, 16384
 	ctx := context.Background()
 	var nodes []*redis.Client
-	var addrs []string
+	var addrs, ports []string
 	for i := range masters {
-		n := server(t, "--cluster-enabled", "yes")
+		n, port := clusterNode(t)
 		from, to := slots*i/masters, slots*(i+1)/masters-1
 		require.NoError(t, n.ClusterAddSlotsRange(ctx, from, to).Err())
 		require.NoError(t, n.Do(ctx, "cluster", "set-config-epoch", i+1).Err())
-		nodes, addrs = append(nodes, n), append(addrs, n.Options().Addr)
+		nodes, ports, addrs = append(nodes, n), append(ports, port), append(addrs, "127.0.0.1:"+port)
 	}
-	for _, addr := range addrs[1:] {
-		host, port, _ := strings.Cut(addr, ":")
-		require.NoError(t, nodes[0].ClusterMeet(ctx, host, port).Err())
+	for _, port := range ports[1:] {
+		require.NoError(t, nodes[0].ClusterMeet(ctx, "127.0.0.1", port).Err())
 	}
 	for _, n := range nodes {
-		require.Eventually(t, func() bool {
+		wait.Until(t, func() bool {
 			info, err := n.ClusterInfo(ctx).Result()
 			return err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprint("cluster_known_nodes:", masters))
-		}, 20*time.Second, 20*time.Millisecond)
+		}, "a cluster of %d", masters)
 	}
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs})
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, ReadTimeout: 10 * time.Minute, WriteTimeout: 10 * time.Minute})
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }

@@ -8,17 +8,16 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
+	"github.com/jamq/jamq/internal/wait"
 )
 
 const killChain, killAccounts, killRequests = 97, 3, 150 // requests of each account
@@ -45,8 +44,8 @@ func TestMain(m *testing.M) {
 
 // work is the program of a process of a fleet. It submits all requests, as a
 // program does that was restarted after a kill, and sends until it is killed.
-func work(chain eoatest.Far, addr string) error {
-	s, err := New(redis.NewClient(&redis.Options{Addr: addr}), "test")
+func work(chain eoatest.Far, path string) error {
+	s, err := New(dial(path), "test")
 	if err != nil {
 		return err
 	}
@@ -75,26 +74,16 @@ func work(chain eoatest.Far, addr string) error {
 	return fleet.Run(context.Background())
 }
 
-// Two processes of a fleet share a Redis. Twenty times, one of them is killed
-// at a random moment under load and a new one started. Every request of every
-// account lands exactly once.
+// Two processes of a fleet share a Redis. Twenty times, one of them is killed under load
+// and a new one started. Every request of every account lands exactly once.
 func TestKill(t *testing.T) {
+	const kills, all = 20, killAccounts * killRequests
 	client := server(t)
 	chain := eoatest.New(killChain, 1, 4)
-	chain.SetPerBlock(2) // so that there is work until the last kill
+	chain.SetPerBlock(2)
 	chain.SetFaults(eoatest.Faults{DropResponse: 0.1, DropRequest: 0.05, Reorg: 0.05, ReorgDepth: 3, LosePool: 0.02})
 	web := httptest.NewServer(eoatest.Handler(chain))
 	t.Cleanup(web.Close)
-	ctx, stop := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	all.Go(func() {
-		for ctx.Err() == nil {
-			chain.Mine()
-			time.Sleep(20 * time.Millisecond)
-		}
-	})
-	defer all.Wait()
-	defer stop()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	start := func() *exec.Cmd {
@@ -112,39 +101,51 @@ func TestKill(t *testing.T) {
 	}()
 	s, err := New(client, "test")
 	require.NoError(t, err)
-	final := func() (n int) {
-		for _, key := range killKeys() {
-			records, err := s.List(ctx, eoa.Account{ChainID: killChain, Address: crypto.PubkeyToAddress(key.PublicKey)}, 0, 10_000)
-			require.NoError(t, err)
-			for i := range records {
-				if records[i].State == eoa.Final && !records[i].Noop {
-					n++
-				}
-			}
-		}
-		return n
+	// Only this goroutine makes blocks, so that work is left at each kill, however fast
+	// the workers are.
+	finals := 0
+	reach := func(want int) {
+		wait.Until(t, func() bool {
+			chain.Mine()
+			finals = finalRecords(t, s)
+			return finals >= want
+		}, "%d final requests", want)
 	}
-	rng := rand.New(rand.NewPCG(1, 1))
-	for range 20 {
-		time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
-		k := rng.IntN(2)
+	random := rand.New(rand.NewPCG(1, 1))
+	for kill := range kills {
+		reach((kill+1)*all/2/kills + random.IntN(5))
+		require.Less(t, finals, all, "the kill meets work")
+		k := random.IntN(len(workers))
 		require.NoError(t, workers[k].Process.Kill())
 		_ = workers[k].Wait()
 		workers[k] = start()
 	}
-	t.Logf("%d of %d are final after the last kill", final(), killAccounts*killRequests)
-	require.Less(t, final(), killAccounts*killRequests*9/10, "the last kills killed nobody at work")
 	chain.SetFaults(eoatest.Faults{})
 	chain.SetPerBlock(50)
-	require.Eventually(t, func() bool { return final() == killAccounts*killRequests }, 60*time.Second, 100*time.Millisecond)
+	reach(all)
 	landed := map[string]int{}
 	for _, tx := range chain.Transactions() {
 		if len(tx.Data()) > 0 {
 			landed[string(tx.Data())]++
 		}
 	}
-	require.Len(t, landed, killAccounts*killRequests)
+	require.Len(t, landed, all)
 	for key, n := range landed {
 		require.Equal(t, 1, n, key)
 	}
+}
+
+// finalRecords counts the requests that are final, of all accounts.
+func finalRecords(t *testing.T, s eoa.Store) (n int) {
+	t.Helper()
+	for _, key := range killKeys() {
+		records, err := s.List(t.Context(), eoa.Account{ChainID: killChain, Address: crypto.PubkeyToAddress(key.PublicKey)}, 0, 10_000)
+		require.NoError(t, err)
+		for i := range records {
+			if records[i].State == eoa.Final && !records[i].Noop {
+				n++
+			}
+		}
+	}
+	return n
 }

@@ -1,12 +1,15 @@
 package redisstore
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -21,21 +24,30 @@ import (
 	"github.com/jamq/jamq/eoa/eoatest"
 )
 
-// network is a proxy between clients and a Redis. It cuts connections before or
-// after a request, loses answers, and delivers requests long after their sender
-// has given up, out of order.
+// network is a proxy between clients and a Redis. It cuts connections before or after a
+// request, and delivers requests long after their sender has given up, out of order.
 type network struct {
 	to string
 
-	mu   sync.Mutex
-	rng  *rand.Rand
-	bad  float64
-	open []net.Conn
+	mu      sync.Mutex
+	rng     *rand.Rand
+	bad     float64
+	carried int // requests so far
+	late    []lateRequest
+	open    []net.Conn
+}
+
+// lateRequest is delivered when the network has carried a number of requests.
+type lateRequest struct {
+	after   int
+	request []byte
+	server  net.Conn
 }
 
 func newNetwork(t *testing.T, to string, seed uint64) (n *network, addr string) {
 	n = &network{to: to, rng: rand.New(rand.NewPCG(seed, 0))}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addr = filepath.Join(directory(t), "proxy")
+	l, err := net.Listen("unix", addr)
 	require.NoError(t, err)
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -56,7 +68,7 @@ func newNetwork(t *testing.T, to string, seed uint64) (n *network, addr string) 
 		n.mu.Unlock()
 		all.Wait()
 	})
-	return n, l.Addr().String()
+	return n, addr
 }
 
 func (n *network) set(bad float64) {
@@ -65,18 +77,41 @@ func (n *network) set(bad float64) {
 	n.bad = bad
 }
 
-// draw returns what happens to a request: 0 for nothing, 1 cut before, 2 cut after, 3 late.
-func (n *network) draw() (what int, wait time.Duration) {
+// The fates of a request.
+const (
+	carried = iota
+	cutBefore
+	cutAfter
+	delayed
+)
+
+// draw returns the fate of a request, and delivers those that were late until now.
+func (n *network) draw() (fate int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.carried++
+	n.late = slices.DeleteFunc(n.late, func(l lateRequest) bool {
+		if n.carried < l.after {
+			return false
+		}
+		_, _ = l.server.Write(l.request)
+		return true
+	})
 	if n.rng.Float64() >= n.bad {
-		return 0, 0
+		return carried
 	}
-	return 1 + n.rng.IntN(3), time.Duration(n.rng.IntN(300)) * time.Millisecond
+	return 1 + n.rng.IntN(3)
+}
+
+// delay keeps a request for later.
+func (n *network) delay(request []byte, server net.Conn) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.late = append(n.late, lateRequest{n.carried + 1 + n.rng.IntN(30), bytes.Clone(request), server})
 }
 
 func (n *network) carry(client net.Conn) {
-	server, err := net.Dial("tcp", n.to)
+	server, err := net.Dial("unix", n.to)
 	if err != nil {
 		_ = client.Close()
 		return
@@ -84,29 +119,33 @@ func (n *network) carry(client net.Conn) {
 	n.mu.Lock()
 	n.open = append(n.open, client, server)
 	n.mu.Unlock()
+	answered := make(chan struct{})
 	go func() {
+		defer close(answered)
 		_, _ = io.Copy(client, server)
 		_ = client.Close()
 	}()
-	defer func() { _ = server.Close() }()
 	defer func() { _ = client.Close() }()
 	request := make([]byte, 1<<20)
 	for {
 		size, err := client.Read(request)
 		if err != nil {
+			_ = server.Close()
 			return
 		}
-		switch what, wait := n.draw(); what {
-		case 1:
+		switch n.draw() {
+		case cutBefore:
+			_ = server.Close()
 			return
-		case 2:
+		case cutAfter:
 			_ = client.Close() // the answer is lost
 			_, _ = server.Write(request[:size])
-			time.Sleep(50 * time.Millisecond)
+			<-answered
+			_ = server.Close()
 			return
-		case 3:
-			time.Sleep(wait)
-			fallthrough
+		case delayed:
+			n.delay(request[:size], server)
+			return
 		default:
 			if _, err := server.Write(request[:size]); err != nil {
 				return
@@ -122,8 +161,10 @@ func TestBadNetwork(t *testing.T) {
 	for seed := first; seed < first+1; seed++ {
 		direct := server(t)
 		wires, addr := newNetwork(t, direct.Options().Addr, seed)
-		client := redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: 60 * time.Millisecond, WriteTimeout: 60 * time.Millisecond, MaxRetries: 1,
-			MinRetryBackoff: time.Millisecond, MaxRetryBackoff: 2 * time.Millisecond, DialerRetries: 1})
+		options := *dial(addr).Options()
+		options.MaxRetries, options.MinRetryBackoff, options.MaxRetryBackoff = 1, time.Millisecond, 2*time.Millisecond
+		options.DialerRetries = 1
+		client := redis.NewClient(&options)
 		t.Cleanup(func() { _ = client.Close() })
 		key, err := crypto.ToECDSA(common.LeftPadBytes([]byte{5}, 32))
 		require.NoError(t, err)
@@ -151,7 +192,7 @@ func TestBadNetwork(t *testing.T) {
 			}
 			return final == requests
 		}
-		wires.set(0.08)
+		wires.set(0.2)
 		for i := 0; !over(); i++ {
 			require.Less(t, i, 1000)
 			if i == 120 {

@@ -1,11 +1,12 @@
 package redisstore
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,12 +21,30 @@ import (
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
 	"github.com/jamq/jamq/eoa/storetest"
+	"github.com/jamq/jamq/internal/wait"
 )
 
-// server starts a redis-server for the test on a loopback port: the binary that
-// JAMQ_REDIS_SERVER names, or the one in the path. Without one the test skips;
-// with JAMQ_REQUIRE_REDIS set it fails.
-func server(t testing.TB, more ...string) *redis.Client {
+// server starts a redis-server for the test, behind a Unix socket.
+func server(t testing.TB) *redis.Client {
+	t.Helper()
+	client, err := launch(t, "--port", "0")
+	require.NoError(t, err)
+	return client
+}
+
+// dial returns a client for the Redis behind a Unix socket. Its time-outs are minutes.
+func dial(path string) *redis.Client {
+	return redis.NewClient(&redis.Options{
+		Network: "unix", Addr: path, DialTimeout: 10 * time.Minute, ReadTimeout: 10 * time.Minute, WriteTimeout: 10 * time.Minute,
+		PoolTimeout: 10 * time.Minute,
+	})
+}
+
+// launch starts a redis-server with more arguments: the binary that JAMQ_REDIS_SERVER
+// names, or the one in the path. Without one the test skips; with JAMQ_REQUIRE_REDIS
+// set it fails. The client reaches it over its Unix socket, and thus never another
+// server. The error is its output if it ends, for example because a port is in use.
+func launch(t testing.TB, more ...string) (*redis.Client, error) {
 	t.Helper()
 	binary := os.Getenv("JAMQ_REDIS_SERVER")
 	if binary == "" {
@@ -37,25 +56,44 @@ func server(t testing.TB, more ...string) *redis.Client {
 		}
 		t.Skip("no redis-server in the path: nothing of this package's store is tested")
 	}
-	const most = 55_000 // a cluster's nodes talk to each other 10,000 above
-	number := 0
-	for number == 0 || number > most {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		number = l.Addr().(*net.TCPAddr).Port
-		require.NoError(t, l.Close())
-	}
-	port := strconv.Itoa(number)
-	cmd := exec.Command(binary, append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir()}, more...)...)
+	dir := directory(t)
+	path := filepath.Join(dir, "redis")
+	var out bytes.Buffer
+	cmd := exec.Command(binary, append([]string{"--unixsocket", path, "--save", "", "--appendonly", "no", "--dir", dir}, more...)...)
+	cmd.Stdout, cmd.Stderr = &out, &out
 	require.NoError(t, cmd.Start())
-	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait()
+	}()
+	client := dial(path)
 	t.Cleanup(func() {
 		_ = client.Close()
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		<-ended
 	})
-	require.Eventually(t, func() bool { return client.Ping(context.Background()).Err() == nil }, 10*time.Second, 10*time.Millisecond)
-	return client
+	var failed error
+	wait.Until(t, func() bool {
+		select {
+		case <-ended:
+			failed = fmt.Errorf("redis-server ended: %s", &out)
+			return true
+		default:
+			return client.Ping(wait.Context(t)).Err() == nil
+		}
+	}, "an answer of Redis")
+	return client, failed
+}
+
+// directory returns an empty directory. Its path is short, as that of a Unix socket
+// has to be.
+func directory(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "redis")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }
 
 func TestConformance(t *testing.T) {
