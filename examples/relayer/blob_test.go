@@ -17,6 +17,7 @@ import (
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/ethchain"
 	"github.com/jamq/jamq/eoa/memstore"
+	"github.com/jamq/jamq/internal/wait"
 )
 
 // executor returns one for the developer's account, whose bumps are soon, and its connection.
@@ -61,8 +62,7 @@ var developerAccount = eoa.Account{ChainID: 1337, Address: crypto.PubkeyToAddres
 // Blob and other transactions of one account take turns on go-ethereum's pools.
 // Each lands once, and blob transactions land with their blobs.
 func TestBlobs(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-	defer cancel()
+	ctx := wait.Context(t)
 	c := newTestChain(t)
 	e, client := c.executor(ctx, t)
 	defer client.Close()
@@ -101,38 +101,33 @@ func TestBlobs(t *testing.T) {
 
 // go-ethereum's pool takes a bump of a blob transaction, and the transaction that cancels it.
 func TestBlobReplacement(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-	defer cancel()
+	ctx := wait.Context(t)
 	c, err := newChain("127.0.0.1:0", time.Hour, developer())
 	require.NoError(t, err)
 	defer c.close()
 	e, client := c.executor(ctx, t)
 	defer client.Close()
-	wait := func(what string, met func(eoa.Record) bool) eoa.Record {
-		for ctx.Err() == nil {
-			next, err := e.Step(ctx)
+	step := func(what string, met func(eoa.Record) bool) (r eoa.Record) {
+		wait.Until(t, func() bool {
+			_, err := e.Step(ctx)
 			require.NoError(t, err)
-			r, err := e.Get(ctx, "a")
+			r, err = e.Get(ctx, "a")
 			require.NoError(t, err)
-			if met(r) {
-				return r
-			}
-			time.Sleep(time.Until(next)) // it says itself when there is more to do
-		}
-		t.Fatal(what)
-		return eoa.Record{}
+			return met(r)
+		}, "%s", what)
+		return r
 	}
 	newest := func(attempts int) func(eoa.Record) bool {
 		return func(r eoa.Record) bool { return len(r.Attempts) == attempts && r.Newest().Result == eoa.Accepted }
 	}
 	_, err = e.Submit(ctx, eoa.Request{Key: "a", Kind: eoa.Blob, To: &common.Address{7}, Blobs: [][]byte{make([]byte, eoa.BlobSize)}})
 	require.NoError(t, err)
-	r := wait("bumped", newest(2))
+	r := step("bumped", newest(2))
 	require.False(t, r.Attempts[1].Noop)
 	require.NoError(t, e.Cancel(ctx, "a"))
-	r = wait("cancelled", func(r eoa.Record) bool { return r.Newest().Noop && r.Newest().Result == eoa.Accepted })
+	r = step("cancelled", func(r eoa.Record) bool { return r.Newest().Noop && r.Newest().Result == eoa.Accepted })
 	c.backend.Commit()
 	c.backend.Commit()
 	c.backend.Commit()
-	require.Equal(t, eoa.Cancelled, wait("over", func(r eoa.Record) bool { return r.State.Terminal() }).State)
+	require.Equal(t, eoa.Cancelled, step("over", func(r eoa.Record) bool { return r.State.Terminal() }).State)
 }

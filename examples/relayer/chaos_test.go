@@ -27,6 +27,7 @@ import (
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/ethchain"
 	"github.com/jamq/jamq/eoa/memstore"
+	"github.com/jamq/jamq/internal/wait"
 	"github.com/jamq/jamq/pebble/pebbleeoa"
 )
 
@@ -104,6 +105,7 @@ type gateway struct {
 	bad   float64
 	split bool // the calls of one batch go to several nodes
 	hits  map[string]int
+	hangs int // calls that hang
 }
 
 func (g *gateway) set(bad float64) {
@@ -134,6 +136,32 @@ func (g *gateway) draw() (fault string, lag func() uint64) {
 	return fault, far
 }
 
+func (g *gateway) hang(more int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.hangs += more
+}
+
+// pace waits until the executors have made some more calls, so that they get further
+// with each block, on any machine. Idle executors make none, and a call that hangs waits
+// for blocks itself.
+func (g *gateway) pace(t *testing.T, calls int, idle func() bool) {
+	t.Helper()
+	count := func() (n int, hangs bool) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		for _, hits := range g.hits {
+			n += hits
+		}
+		return n, g.hangs > 0
+	}
+	begun, _ := count()
+	wait.Until(t, func() bool {
+		n, hangs := count()
+		return hangs || n >= begun+calls || idle()
+	}, "calls of the executors")
+}
+
 // message is one call or answer of JSON-RPC.
 type message struct {
 	Version string            `json:"jsonrpc"`
@@ -162,7 +190,9 @@ func (g *gateway) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	}
 	switch fault {
 	case "hang":
+		g.hang(1)
 		g.w.wait(r.Context(), 10)
+		g.hang(-1)
 		panic(http.ErrAbortHandler)
 	case "response":
 		panic(http.ErrAbortHandler)
@@ -302,7 +332,7 @@ func chaos(t *testing.T, seed uint64, n int) {
 				g.set(0)
 			}
 			w.block(t, last && i >= 60)
-			time.Sleep(10 * time.Millisecond)
+			g.pace(t, 2, func() bool { return over(t, store, account, n*(life+1)/lives) })
 		}
 		stop()
 		all.Wait()
@@ -380,7 +410,7 @@ func TestChaosFleet(t *testing.T) {
 		case 150:
 			g.set(0)
 		}
-		time.Sleep(20 * time.Millisecond)
+		g.pace(t, 20, done)
 	}
 	end()
 	t.Logf("%d reorgs, %d pools lost, %v", w.reorgs, w.losses, g.hits)

@@ -145,6 +145,7 @@ func playQueue(t *testing.T, seed uint64) {
 	}
 	oracle.Expect(waiting...)
 	for tick := 0; ; tick++ {
+		time.Sleep(f.feed.spec.SlotDuration) // the client notices meanwhile that a connection broke
 		f.step(1 + random.IntN(2)*random.IntN(4))
 		if random.IntN(12) == 0 {
 			f.chain.Cut()
