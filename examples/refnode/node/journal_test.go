@@ -29,35 +29,37 @@ func TestDataDirectoryIsForOne(t *testing.T) {
 // The chain ends with the process. Transactions in blocks that are not final return
 // to the pool, even if the process dies during the recovery.
 func TestUndoneBlocksAreNotLost(t *testing.T) {
-	cfg := DefaultConfig(jamq.Tiny(), 40*time.Millisecond, 1)
-	cfg.JAM.FinalityLag = 10_000 // nothing becomes final
-	cfg.DataDir = t.TempDir()
-	n, err := New(cfg)
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- n.Run(ctx) }()
-	me := n.Accounts()[0]
-	tx, err := types.SignNewTx(me.Key, types.LatestSignerForChainID(cfg.ChainID), &types.DynamicFeeTx{
-		ChainID: cfg.ChainID, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(10 * params.GWei), Gas: 21_000, To: &common.Address{1}, Value: big.NewInt(1),
+	bubble(t, func(t *testing.T) {
+		cfg := DefaultConfig(jamq.Tiny(), jamq.Tiny().SlotDuration, 1)
+		cfg.JAM.FinalityLag = 10_000 // nothing becomes final
+		cfg.DataDir = t.TempDir()
+		n, err := New(cfg)
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- n.Run(ctx) }()
+		me := n.Accounts()[0]
+		tx, err := types.SignNewTx(me.Key, types.LatestSignerForChainID(cfg.ChainID), &types.DynamicFeeTx{
+			ChainID: cfg.ChainID, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(10 * params.GWei), Gas: 21_000, To: &common.Address{1}, Value: big.NewInt(1),
+		})
+		require.NoError(t, err)
+		require.NoError(t, n.SendTransaction(tx))
+		await(t, func() bool { return n.Resolve(rpc.LatestBlockNumber).NumberU64() == 1 }, "the state")
+		cancel()
+		<-ended
+
+		bad := cfg
+		bad.MaxPool = -1
+		_, err = New(bad) // dies after it has read the blocks
+		require.Error(t, err)
+
+		n, err = New(cfg)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, n.store.close()) }()
+		_, pooled := n.Pooled(tx.Hash())
+		require.True(t, pooled)
+		h, err := n.store.history()
+		require.NoError(t, err)
+		require.Empty(t, h.blocks)
 	})
-	require.NoError(t, err)
-	require.NoError(t, n.SendTransaction(tx))
-	require.Eventually(t, func() bool { return n.Resolve(rpc.LatestBlockNumber).NumberU64() == 1 }, 10*time.Second, time.Millisecond)
-	cancel()
-	<-ended
-
-	bad := cfg
-	bad.MaxPool = -1
-	_, err = New(bad) // dies after it has read the blocks
-	require.Error(t, err)
-
-	n, err = New(cfg)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, n.store.close()) }()
-	_, pooled := n.Pooled(tx.Hash())
-	require.True(t, pooled)
-	h, err := n.store.history()
-	require.NoError(t, err)
-	require.Empty(t, h.blocks)
 }

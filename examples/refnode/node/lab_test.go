@@ -6,7 +6,6 @@ import (
 	"math/big"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -19,101 +18,105 @@ import (
 // Without finality packages become invalid, and Ready reports that until finality
 // continues.
 func TestNotReadyWithoutFinality(t *testing.T) {
-	cfg := DefaultConfig(jamq.Tiny(), 20*time.Millisecond, 3)
-	cfg.Lab = true
-	n, err := New(cfg)
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- n.Run(ctx) }()
-	defer func() {
-		cancel()
-		require.NoError(t, <-ended)
-	}()
-	ready := func() bool { return n.Ready() == nil }
-	require.Eventually(t, ready, 10*time.Second, 5*time.Millisecond)
-	require.NoError(t, n.Lab().StopFinality(true))
-	require.Eventually(t, func() bool {
-		err = n.Ready()
-		return errors.Is(err, ErrNotReady) && strings.Contains(err.Error(), "finalized no block")
-	}, 10*time.Second, 5*time.Millisecond)
-	require.ErrorContains(t, err, "of the last 24 slots")
-	require.NoError(t, n.Lab().StopFinality(false))
-	require.Eventually(t, ready, 10*time.Second, 5*time.Millisecond)
+	bubble(t, func(t *testing.T) {
+		cfg := DefaultConfig(jamq.Tiny(), jamq.Tiny().SlotDuration, 3)
+		cfg.Lab = true
+		n, err := New(cfg)
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- n.Run(ctx) }()
+		defer func() {
+			cancel()
+			require.NoError(t, <-ended)
+		}()
+		ready := func() bool { return n.Ready() == nil }
+		await(t, ready, "the state")
+		require.NoError(t, n.Lab().StopFinality(true))
+		await(t, func() bool {
+			err = n.Ready()
+			return errors.Is(err, ErrNotReady) && strings.Contains(err.Error(), "finalized no block")
+		}, "the state")
+		require.ErrorContains(t, err, "of the last 24 slots")
+		require.NoError(t, n.Lab().StopFinality(false))
+		await(t, ready, "the state")
+	})
 }
 
 // Everything that the laboratory can break is broken while transactions flow. Each of them becomes
 // final once, and the hub shows it.
 func TestLaboratoryRecovers(t *testing.T) {
-	cfg := DefaultConfig(jamq.Tiny(), 40*time.Millisecond, 3)
-	cfg.Lab, cfg.MaxTxsPerBundle = true, 2
-	n, err := New(cfg)
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- n.Run(ctx) }()
-	defer func() {
-		cancel()
-		require.NoError(t, <-ended)
-	}()
+	bubble(t, func(t *testing.T) {
+		cfg := DefaultConfig(jamq.Tiny(), jamq.Tiny().SlotDuration, 3)
+		cfg.Lab, cfg.MaxTxsPerBundle = true, 2
+		n, err := New(cfg)
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- n.Run(ctx) }()
+		defer func() {
+			cancel()
+			require.NoError(t, <-ended)
+		}()
 
-	lab := n.Lab()
-	require.NotNil(t, lab)
-	sent := uint64(0)
-	send := func(count int) {
-		for range count {
-			tx := types.MustSignNewTx(n.Accounts()[0].Key, types.LatestSignerForChainID(cfg.ChainID), &types.DynamicFeeTx{
-				ChainID: cfg.ChainID, Nonce: sent, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(10 * params.GWei), Gas: 21_000, To: &common.Address{7}, Value: big.NewInt(1),
-			})
-			require.NoError(t, n.SendTransaction(tx))
-			sent++
-		}
-	}
-	told := func(kind string) bool {
-		snapshot, _ := n.Live().Snapshot()
-		for _, e := range snapshot.State.Events {
-			if e.Kind == kind {
-				return true
+		lab := n.Lab()
+		require.NotNil(t, lab)
+		sent := uint64(0)
+		send := func(count int) {
+			for range count {
+				tx := types.MustSignNewTx(n.Accounts()[0].Key, types.LatestSignerForChainID(cfg.ChainID), &types.DynamicFeeTx{
+					ChainID: cfg.ChainID, Nonce: sent, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(10 * params.GWei), Gas: 21_000, To: &common.Address{7}, Value: big.NewInt(1),
+				})
+				require.NoError(t, n.SendTransaction(tx))
+				sent++
 			}
 		}
-		return false
-	}
-	soon := func(what string, f func() bool) {
-		t.Helper()
-		require.Eventually(t, f, 20*time.Second, 5*time.Millisecond, what)
-	}
+		told := func(kind string) bool {
+			snapshot, _ := n.Live().Snapshot()
+			for _, e := range snapshot.State.Events {
+				if e.Kind == kind {
+					return true
+				}
+			}
+			return false
+		}
+		soon := func(what string, f func() bool) {
+			t.Helper()
+			await(t, f, what)
+		}
 
-	require.NoError(t, lab.SetLatency(5))
-	send(4)
-	soon("a package can be killed", func() bool { return lab.Kill(ctx, 0) == nil })
-	soon("it dies", func() bool { return told("dead") })
-	require.NoError(t, lab.SetLatency(1))
-	require.NoError(t, lab.SetLoss(0.3))
-	require.NoError(t, lab.SetSkip(0.2))
-	send(6)
-	soon("there are blocks to reorganize", func() bool { return n.ledger.head().NumberU64() >= 4 })
-	require.NoError(t, lab.StopFinality(true))
-	for depth := 1; depth <= 5; depth++ {
-		require.NoError(t, lab.Reorg(float64(depth)))
-		send(3)
-		best, _ := n.JAMHeads()
-		soon("the chain moves", func() bool { now, _ := n.JAMHeads(); return now != best })
-	}
-	soon("a reorganization is told", func() bool { return told("back") })
-	require.NoError(t, lab.StopFinality(false))
-	require.NoError(t, lab.SetLoss(0))
-	require.NoError(t, lab.SetSkip(0))
-	soon("all are final", func() bool {
+		require.NoError(t, lab.SetLatency(5))
+		send(4)
+		soon("a package can be killed", func() bool { return lab.Kill(ctx, 0) == nil })
+		soon("it dies", func() bool { return told("dead") })
+		require.NoError(t, lab.SetLatency(1))
+		require.NoError(t, lab.SetLoss(0.3))
+		require.NoError(t, lab.SetSkip(0.2))
+		send(6)
+		soon("there are blocks to reorganize", func() bool { return n.ledger.head().NumberU64() >= 4 })
+		require.NoError(t, lab.StopFinality(true))
+		for depth := 1; depth <= 5; depth++ {
+			require.NoError(t, lab.Reorg(float64(depth)))
+			send(3)
+			best, _ := n.JAMHeads()
+			soon("the chain moves", func() bool { now, _ := n.JAMHeads(); return now != best })
+		}
+		soon("a reorganization is told", func() bool { return told("back") })
+		require.NoError(t, lab.StopFinality(false))
+		require.NoError(t, lab.SetLoss(0))
+		require.NoError(t, lab.SetSkip(0))
+		soon("all are final", func() bool {
+			snapshot, _ := n.Live().Snapshot()
+			return snapshot.State.Flow.Finalized == sent
+		})
 		snapshot, _ := n.Live().Snapshot()
-		return snapshot.State.Flow.Finalized == sent
+		require.Equal(t, sent, snapshot.State.Flow.Sent)
+		require.Zero(t, snapshot.State.Flow.Queue+snapshot.State.Flow.Cores+snapshot.State.Flow.Accumulated)
+		report := n.Service()
+		require.Empty(t, report.Duplicates)
+		require.Empty(t, report.Gaps)
+		view, err := n.StateAt(n.ledger.head())
+		require.NoError(t, err)
+		require.Equal(t, sent, view.Account(common.Address{7}).Balance.Uint64())
 	})
-	snapshot, _ := n.Live().Snapshot()
-	require.Equal(t, sent, snapshot.State.Flow.Sent)
-	require.Zero(t, snapshot.State.Flow.Queue+snapshot.State.Flow.Cores+snapshot.State.Flow.Accumulated)
-	report := n.Service()
-	require.Empty(t, report.Duplicates)
-	require.Empty(t, report.Gaps)
-	view, err := n.StateAt(n.ledger.head())
-	require.NoError(t, err)
-	require.Equal(t, sent, view.Account(common.Address{7}).Balance.Uint64())
 }

@@ -123,35 +123,37 @@ func TestNothingIsTakenWhileBlocksReturn(t *testing.T) {
 
 // The outcome of transactions is known after restarts, which rewrite the journal.
 func TestStatusAcrossRestarts(t *testing.T) {
-	cfg := DefaultConfig(jamq.Tiny(), 40*time.Millisecond, 1)
-	cfg.JAM.FinalityLag = 10_000 // nothing becomes final
-	cfg.DataDir = t.TempDir()
-	n, err := New(cfg)
-	require.NoError(t, err)
-	replaced, removed, included := pay(t, n, 0, 1, 1), pay(t, n, 1, 1, 1), pay(t, n, 2, 0, 1)
-	replacement, waiting := pay(t, n, 0, 1, 20), pay(t, n, 3, 1, 1)
-	for _, tx := range []*types.Transaction{replaced, removed, included, replacement, waiting} {
-		require.NoError(t, n.SendTransaction(tx))
-	}
-	require.NoError(t, n.RemovePooled(removed.Hash()))
-	stop := run(t, n)
-	require.Eventually(t, func() bool { return n.TransactionStatus(included.Hash()).Block != nil }, 10*time.Second, time.Millisecond)
-	at := n.TransactionStatus(removed.Hash()).Departure.At
-	stop()
-	for range 2 {
-		n, err = New(cfg)
+	bubble(t, func(t *testing.T) {
+		cfg := DefaultConfig(jamq.Tiny(), jamq.Tiny().SlotDuration, 1)
+		cfg.JAM.FinalityLag = 10_000 // nothing becomes final
+		cfg.DataDir = t.TempDir()
+		n, err := New(cfg)
 		require.NoError(t, err)
-		d := n.TransactionStatus(replaced.Hash()).Departure
-		require.NotNil(t, d)
-		require.Equal(t, replacement.Hash(), d.By)
-		d = n.TransactionStatus(removed.Hash()).Departure
-		require.NotNil(t, d)
-		require.ErrorIs(t, d.Reason, txpool.ErrRemoved)
-		require.True(t, at.Equal(d.At))
-		require.Equal(t, txpool.StatusPending, n.TransactionStatus(included.Hash()).Pool, "its block never happened")
-		require.Equal(t, txpool.StatusQueued, n.TransactionStatus(waiting.Hash()).Pool)
-		require.NoError(t, n.store.close())
-	}
+		replaced, removed, included := pay(t, n, 0, 1, 1), pay(t, n, 1, 1, 1), pay(t, n, 2, 0, 1)
+		replacement, waiting := pay(t, n, 0, 1, 20), pay(t, n, 3, 1, 1)
+		for _, tx := range []*types.Transaction{replaced, removed, included, replacement, waiting} {
+			require.NoError(t, n.SendTransaction(tx))
+		}
+		require.NoError(t, n.RemovePooled(removed.Hash()))
+		stop := run(t, n)
+		await(t, func() bool { return n.TransactionStatus(included.Hash()).Block != nil }, "the state")
+		at := n.TransactionStatus(removed.Hash()).Departure.At
+		stop()
+		for range 2 {
+			n, err = New(cfg)
+			require.NoError(t, err)
+			d := n.TransactionStatus(replaced.Hash()).Departure
+			require.NotNil(t, d)
+			require.Equal(t, replacement.Hash(), d.By)
+			d = n.TransactionStatus(removed.Hash()).Departure
+			require.NotNil(t, d)
+			require.ErrorIs(t, d.Reason, txpool.ErrRemoved)
+			require.True(t, at.Equal(d.At))
+			require.Equal(t, txpool.StatusPending, n.TransactionStatus(included.Hash()).Pool, "its block never happened")
+			require.Equal(t, txpool.StatusQueued, n.TransactionStatus(waiting.Hash()).Pool)
+			require.NoError(t, n.store.close())
+		}
+	})
 }
 
 // senders keep as many transactions in the pool as it takes of each.
@@ -186,14 +188,14 @@ func (s *senders) allFinal() {
 	s.t.Helper()
 	n := s.node
 	final := func() uint64 { return n.Resolve(rpc.FinalizedBlockNumber).NumberU64() }
-	require.Eventually(s.t, func() bool {
+	await(s.t, func() bool {
 		for _, tx := range s.acked {
 			if at := n.TransactionStatus(tx.Hash()); at.Block == nil || at.Block.NumberU64() > final() {
 				return false
 			}
 		}
 		return true
-	}, 120*time.Second, 50*time.Millisecond)
+	}, "the state")
 	found := make(map[common.Hash]int)
 	for number := uint64(1); number <= final(); number++ {
 		for _, tx := range n.Resolve(rpc.BlockNumber(number)).Transactions() {
@@ -211,60 +213,64 @@ func (s *senders) allFinal() {
 // acknowledged transaction is in exactly one block that the test reads itself.
 // Before, most of those in failed blocks were gone.
 func TestT5LossThenRepair(t *testing.T) {
-	cfg := DefaultConfig(jamq.Tiny(), 20*time.Millisecond, 3)
-	cfg.Lab, cfg.MaxTxsPerBundle, cfg.MaxPool = true, 16, 500
-	n, err := New(cfg)
-	require.NoError(t, err)
-	stop := run(t, n)
-	defer stop()
-	require.NoError(t, n.Lab().SetLoss(1))
-	s := &senders{t: t, node: n}
-	start := n.JAMSlot()
-	const most = 400 // slots; when bundles fail is a matter of the queue's configuration
-	require.Eventually(t, func() bool {
-		s.fill()
-		return n.ReplacedBlocks() > 20 || n.JAMSlot() > start+most
-	}, 60*time.Second, 5*time.Millisecond)
-	t.Logf("%d transactions acknowledged, %d blocks thrown away, pool %+v", len(s.acked), n.ReplacedBlocks(), n.pool.Stats())
-	require.NoError(t, n.Lab().SetLoss(0))
-	require.NoError(t, n.pool.CheckAll())
-	s.allFinal()
-	require.Empty(t, n.Service().Duplicates)
-	require.Empty(t, n.Service().Gaps)
+	bubble(t, func(t *testing.T) {
+		cfg := DefaultConfig(jamq.Tiny(), jamq.Tiny().SlotDuration, 3)
+		cfg.Lab, cfg.MaxTxsPerBundle, cfg.MaxPool = true, 16, 500
+		n, err := New(cfg)
+		require.NoError(t, err)
+		stop := run(t, n)
+		defer stop()
+		require.NoError(t, n.Lab().SetLoss(1))
+		s := &senders{t: t, node: n}
+		start := n.JAMSlot()
+		const most = 400 // slots; when bundles fail is a matter of the queue's configuration
+		await(t, func() bool {
+			s.fill()
+			return n.ReplacedBlocks() > 20 || n.JAMSlot() > start+most
+		}, "the state")
+		t.Logf("%d transactions acknowledged, %d blocks thrown away, pool %+v", len(s.acked), n.ReplacedBlocks(), n.pool.Stats())
+		require.NoError(t, n.Lab().SetLoss(0))
+		require.NoError(t, n.pool.CheckAll())
+		s.allFinal()
+		require.Empty(t, n.Service().Duplicates)
+		require.Empty(t, n.Service().Gaps)
+	})
 }
 
 // T5 with restarts: blocks fail, the node restarts twice with smaller caps
 // while all submissions are lost, and the chain is repaired. Each acknowledged
 // transaction is in exactly one block.
 func TestT5RestartsWithSmallerCaps(t *testing.T) {
-	cfg := DefaultConfig(jamq.Tiny(), 20*time.Millisecond, 3)
-	cfg.Lab, cfg.MaxTxsPerBundle, cfg.MaxPool, cfg.DataDir = true, 16, 300, t.TempDir()
-	s := &senders{t: t}
-	for _, caps := range [][2]int{{300, 64}, {100, 16}, {20, 2}} {
-		cfg.MaxPool, cfg.MaxPerSender = caps[0], caps[1]
-		n, err := New(cfg)
-		require.NoError(t, err)
-		require.NoError(t, n.pool.CheckAll())
-		s.node = n
-		for _, tx := range s.acked {
-			require.NotEqual(t, TransactionStatus{}, n.TransactionStatus(tx.Hash()), "%s", tx.Hash())
-		}
-		require.NoError(t, n.Lab().SetLoss(1))
-		stop := run(t, n)
-		replaced := n.ReplacedBlocks()
-		require.Eventually(t, func() bool { return n.JAMSlot() > 0 }, 10*time.Second, time.Millisecond)
-		start := n.JAMSlot()
-		require.Eventually(t, func() bool {
-			s.fill()
-			return n.ReplacedBlocks() > replaced || n.JAMSlot() > start+200
-		}, 60*time.Second, 5*time.Millisecond)
-		t.Logf("caps %v: %d acknowledged, %d blocks thrown away, pool %+v", caps, len(s.acked), n.ReplacedBlocks(), n.pool.Stats())
-		if caps[0] > 20 {
+	bubble(t, func(t *testing.T) {
+		cfg := DefaultConfig(jamq.Tiny(), jamq.Tiny().SlotDuration, 3)
+		cfg.Lab, cfg.MaxTxsPerBundle, cfg.MaxPool, cfg.DataDir = true, 16, 300, t.TempDir()
+		s := &senders{t: t}
+		for _, caps := range [][2]int{{300, 64}, {100, 16}, {20, 2}} {
+			cfg.MaxPool, cfg.MaxPerSender = caps[0], caps[1]
+			n, err := New(cfg)
+			require.NoError(t, err)
+			require.NoError(t, n.pool.CheckAll())
+			s.node = n
+			for _, tx := range s.acked {
+				require.NotEqual(t, TransactionStatus{}, n.TransactionStatus(tx.Hash()), "%s", tx.Hash())
+			}
+			require.NoError(t, n.Lab().SetLoss(1))
+			stop := run(t, n)
+			replaced := n.ReplacedBlocks()
+			await(t, func() bool { return n.JAMSlot() > 0 }, "the state")
+			start := n.JAMSlot()
+			await(t, func() bool {
+				s.fill()
+				return n.ReplacedBlocks() > replaced || n.JAMSlot() > start+200
+			}, "the state")
+			t.Logf("caps %v: %d acknowledged, %d blocks thrown away, pool %+v", caps, len(s.acked), n.ReplacedBlocks(), n.pool.Stats())
+			if caps[0] > 20 {
+				stop()
+				continue
+			}
+			require.NoError(t, n.Lab().SetLoss(0))
+			s.allFinal()
 			stop()
-			continue
 		}
-		require.NoError(t, n.Lab().SetLoss(0))
-		s.allFinal()
-		stop()
-	}
+	})
 }
