@@ -1,17 +1,16 @@
 package main
 
 import (
-	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/internal/wait"
 )
 
 func TestNodesBundlesBecomeFinal(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := wait.Context(t)
 	var out strings.Builder
 	require.NoError(t, run(ctx, &out))
 	require.Equal(t, 6, strings.Count(out.String(), "accumulated → finalized"), out.String())

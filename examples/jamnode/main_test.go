@@ -7,10 +7,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq/internal/wait"
 	"github.com/jamq/jamq/submit/jip2"
 )
 
@@ -50,12 +50,7 @@ func TestServesAndRestarts(t *testing.T) {
 		best, err := client.SubscribeBestBlock(t.Context())
 		require.NoError(t, err)
 		for range 5 {
-			select {
-			case u := <-best.Updates():
-				newest = u.Value
-			case <-time.After(10 * time.Second):
-				t.Fatal("the chain stands still")
-			}
+			newest = wait.Receive(t, best.Updates(), "the next block").Value
 		}
 		if before.Slot > 0 {
 			at := newest

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
@@ -14,13 +13,13 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/internal/wait"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/submit"
 )
 
 func TestNotesBecomeFinal(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := wait.Context(t)
 	var out strings.Builder
 	require.NoError(t, run(ctx, &out, "", 100*time.Millisecond))
 	require.Contains(t, out.String(), "10 notes made, 5 spent, all of it final")

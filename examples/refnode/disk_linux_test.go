@@ -10,13 +10,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/ethclient"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/internal/wait"
 )
 
 // mountSmall returns a directory on a new file system of the given size in
@@ -53,23 +54,18 @@ var noSpace = syscall.ENOSPC.Error()
 func untilRefused(t *testing.T, c *ethclient.Client) (accepted []common.Hash) {
 	t.Helper()
 	from, to := accounts(t)[6], common.Address{0xd1}
-	for len(accepted) < 5000 {
-		require.NoError(t, t.Context().Err())
+	wait.Until(t, func() bool {
+		require.Less(t, len(accepted), 5000, "the disk is not full after 40 MB")
 		tx := types.MustSignNewTx(from.Key, types.LatestSignerForChainID(chainID), &types.LegacyTx{
 			Nonce: uint64(len(accepted)), To: &to, GasPrice: big.NewInt(20 * params.GWei), Gas: 200_000, Data: make([]byte, 8<<10),
 		})
 		err := c.SendTransaction(t.Context(), tx)
-		switch {
-		case err == nil:
+		if err == nil {
 			accepted = append(accepted, tx.Hash())
-		case strings.Contains(err.Error(), noSpace):
-			return accepted
-		default: // the pool is full
-			time.Sleep(5 * time.Millisecond)
 		}
-	}
-	t.Fatal("the disk is not full after 40 MB")
-	return nil
+		return err != nil && strings.Contains(err.Error(), noSpace) // other errors: the pool is full
+	}, "the disk is full")
+	return accepted
 }
 
 // ask returns the status and the text of a page.
@@ -110,7 +106,7 @@ func TestDiskIsFull(t *testing.T) {
 		require.NoError(t, err, "it can be read")
 	}
 	refuses()
-	require.Eventually(t, func() bool { return strings.Contains(b.out.String(), "the node has stopped") }, 20*time.Second, 10*time.Millisecond)
+	wait.Until(t, func() bool { return strings.Contains(b.out.String(), "the node has stopped") }, "the node stops: %s", &b.out)
 	refuses()
 	require.NoError(t, os.Remove(ballast))
 	refuses() // until a restart reads the disk again

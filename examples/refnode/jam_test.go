@@ -3,25 +3,28 @@ package main
 import (
 	"fmt"
 	"io"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/examples/refnode/rpcapi"
+	"github.com/jamq/jamq/internal/wait"
 )
 
-// jamNode is examples/jamnode as a process. It keeps its port and its data
+// jamNode is examples/jamnode as a process. It keeps its address and its data
 // directory when it is started again.
 type jamNode struct {
 	t       *testing.T
 	binary  string
 	args    []string
 	url     string
+	front   *front
 	process *exec.Cmd
 	stdin   io.WriteCloser
 	out     *lockedBuffer // of the process that was started last
@@ -29,15 +32,11 @@ type jamNode struct {
 
 func startJAMNode(t *testing.T, args ...string) *jamNode {
 	t.Helper()
-	n := &jamNode{t: t, binary: filepath.Join(t.TempDir(), "jamnode")}
+	n := &jamNode{t: t, binary: filepath.Join(t.TempDir(), "jamnode"), front: newFront(t)}
 	out, err := exec.Command("go", "build", "-o", n.binary, "../jamnode").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr := listener.Addr().String()
-	require.NoError(t, listener.Close())
-	n.url = "ws://" + addr
-	n.args = append([]string{"-listen", addr, "-datadir", t.TempDir()}, args...)
+	n.url = "ws://" + n.front.addr()
+	n.args = append([]string{"-listen", "127.0.0.1:0", "-datadir", t.TempDir()}, args...)
 	n.start()
 	t.Cleanup(n.kill)
 	return n
@@ -51,7 +50,12 @@ func (n *jamNode) start() {
 	n.stdin, err = n.process.StdinPipe()
 	require.NoError(n.t, err)
 	require.NoError(n.t, n.process.Start())
-	require.Eventually(n.t, func() bool { return strings.Contains(n.out.String(), "Listening on "+n.url) }, startTime, 5*time.Millisecond, "%s", n.out)
+	wait.Until(n.t, func() bool {
+		_, after, _ := strings.Cut(n.out.String(), "Listening on ws://")
+		addr, _, complete := strings.Cut(after, " ")
+		n.front.leadTo(addr)
+		return complete
+	}, "the JAM node listens: %s", n.out)
 }
 
 // command changes the faults of a node that was started with -stdin.
@@ -60,7 +64,7 @@ func (n *jamNode) command(line string) {
 	before := n.out.Len()
 	_, err := io.WriteString(n.stdin, line+"\n")
 	require.NoError(n.t, err)
-	require.Eventually(n.t, func() bool { return strings.Contains(n.out.after(before), "ok: "+line+"\n") }, startTime, time.Millisecond, "%s: %s", line, n.out)
+	wait.Until(n.t, func() bool { return strings.Contains(n.out.after(before), "ok: "+line+"\n") }, "%s: %s", line, n.out)
 }
 
 // kill ends the process as a crash does.
@@ -92,14 +96,20 @@ func TestJAMNodeIsKilled(t *testing.T) {
 	c := dial(t, node.url)
 	me := accounts(t)[5]
 	nonce := uint64(0)
-	for kills := range 4 {
+	entered := func(state bundlequeue.State) uint64 {
+		var status rpcapi.QueueStatus
+		require.NoError(t, c.Client().CallContext(t.Context(), &status, "jam_queueStatus"))
+		return status.Transitions[state.String()]
+	}
+	// Each kill meets a package in another state.
+	for _, state := range []bundlequeue.State{bundlequeue.Submitted, bundlequeue.Guaranteed, bundlequeue.Accumulated, 0} {
+		before := entered(state)
 		for range 6 {
 			send(t, c, me, transfer(nonce, common.Address{0xf5}))
 			nonce++
 		}
-		if kills < 3 {
-			// Each kill hits another moment in the life of a package.
-			time.Sleep(time.Duration(100+70*kills) * time.Millisecond)
+		if state != 0 {
+			wait.Until(t, func() bool { return entered(state) > before }, "a package becomes %v", state)
 			jam.kill()
 			jam.start()
 		}

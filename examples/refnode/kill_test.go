@@ -5,13 +5,12 @@ import (
 	"flag"
 	"math/big"
 	"math/rand/v2"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -20,43 +19,47 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/examples/refnode/devkeys"
+	"github.com/jamq/jamq/internal/wait"
 )
 
 // stream is an account that sends one transaction after another.
 type stream struct {
+	t       *testing.T
 	account devkeys.Account
 	to      common.Address
-	sent    uint64
+	sent    atomic.Uint64
 	last    common.Hash
 }
 
 // send sends one transaction until the node has it, and reports whether the node
 // has it when ctx ends. It keeps at most 24 transactions outside of blocks.
 func (s *stream) send(ctx context.Context, c *ethclient.Client) bool {
-	tx := types.MustSignNewTx(s.account.Key, types.LatestSignerForChainID(chainID), transfer(s.sent, s.to))
-	for ctx.Err() == nil {
+	tx := types.MustSignNewTx(s.account.Key, types.LatestSignerForChainID(chainID), transfer(s.sent.Load(), s.to))
+	done := false
+	wait.Until(s.t, func() bool {
 		at, err := c.NonceAt(ctx, s.account.Address, big.NewInt(int64(rpc.LatestBlockNumber)))
-		if err == nil && s.sent <= at+24 {
+		if err == nil && s.sent.Load() <= at+24 {
 			err := c.SendTransaction(ctx, tx)
 			if err == nil || strings.Contains(err.Error(), "already known") || strings.Contains(err.Error(), "nonce too low") {
-				s.sent, s.last = s.sent+1, tx.Hash()
-				return true
+				s.last, done = tx.Hash(), true
+				s.sent.Add(1)
 			}
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	return false
+		return done || ctx.Err() != nil
+	}, "the node takes transaction %d", s.sent.Load())
+	return done
 }
 
-var kills = flag.Int("kills", 5, "how often TestBuilderIsKilled kills the node")
+var kills = flag.Int("kills", 2, "how often TestBuilderIsKilled kills the node")
 
-// builder is this command as a process. It keeps its port and its data directory
+// builder is this command as a process. It keeps its address and its data directory
 // when it is started again.
 type builder struct {
 	t       *testing.T
 	binary  string
 	args    []string
 	url     string
+	front   *front
 	process *exec.Cmd
 	out     lockedBuffer
 	// launched is the length of out when the process was launched last.
@@ -73,11 +76,8 @@ func buildNode(t *testing.T) string {
 
 func startBuilder(t *testing.T, binary string, args ...string) *builder {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr := listener.Addr().String()
-	require.NoError(t, listener.Close())
-	b := &builder{t: t, binary: binary, url: "http://" + addr, args: append([]string{"-http", addr, "-datadir", t.TempDir()}, args...)}
+	f := newFront(t)
+	b := &builder{t: t, binary: binary, front: f, url: "http://" + f.addr(), args: append([]string{"-http", "127.0.0.1:0", "-datadir", t.TempDir()}, args...)}
 	b.start()
 	t.Cleanup(func() {
 		b.kill()
@@ -93,10 +93,6 @@ func tail(text string) string {
 	const most = 64 << 10
 	return text[max(0, len(text)-most):]
 }
-
-// startTime bounds how long a process may take until it listens. After many
-// blocks a node executes all of them first.
-const startTime = 2 * time.Minute
 
 // start starts the process and waits until it listens.
 func (b *builder) start() {
@@ -117,9 +113,12 @@ func (b *builder) launch() {
 // awaitListening waits until the process that was launched last listens.
 func (b *builder) awaitListening() {
 	b.t.Helper()
-	require.Eventually(b.t, func() bool {
-		return strings.Contains(b.out.after(b.launched), "Listening on")
-	}, startTime, 5*time.Millisecond, "%s", &b.out)
+	wait.Until(b.t, func() bool {
+		_, after, _ := strings.Cut(b.out.after(b.launched), "Listening on http://")
+		addr, _, complete := strings.Cut(after, " ")
+		b.front.leadTo(addr)
+		return complete
+	}, "the node listens: %s", &b.out)
 }
 
 // kill ends the process as a crash does.
@@ -128,16 +127,10 @@ func (b *builder) kill() {
 	_ = b.process.Wait()
 }
 
-// sendAll sends transfers one after another and returns the last.
-func sendAll(ctx context.Context, t *testing.T, url string, n uint64, pace time.Duration) common.Hash {
-	c, err := ethclient.DialContext(ctx, url)
-	require.NoError(t, err)
-	defer c.Close()
-	s := &stream{account: accounts(t)[4], to: common.Address{0xf6}}
-	for s.sent < n && s.send(ctx, c) {
-		time.Sleep(pace)
+// sendAll sends n transfers one after another.
+func (s *stream) sendAll(ctx context.Context, c *ethclient.Client, n uint64) {
+	for s.sent.Load() < n && s.send(ctx, c) {
 	}
-	return s.last
 }
 
 // result is the state at the end of a run.
@@ -173,32 +166,37 @@ func (b *builder) finish(last common.Hash) result {
 	return result{balance.Uint64(), final.Number.Uint64(), status.CanonicalRoot}
 }
 
-// TestBuilderIsKilled kills the node at random moments under load. Nothing is lost, nothing is
+// TestBuilderIsKilled kills the node at random points under load. Nothing is lost, nothing is
 // executed twice, and the finalized root is that of a node that was left alone. Each block holds
 // one transaction, so that the same input makes the same blocks.
 func TestBuilderIsKilled(t *testing.T) {
 	binary := buildNode(t)
 	transactions := 20 * uint64(*kills+1)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(60+8**kills)*time.Second)
-	defer cancel()
+	ctx := wait.Context(t)
+	sender := func(url string) (*stream, *ethclient.Client) {
+		return &stream{t: t, account: accounts(t)[4], to: common.Address{0xf6}}, dial(t, url)
+	}
 
 	calm := startJAMNode(t, "-slot", "60ms")
 	alone := startBuilder(t, binary, "-jam", calm.url, "-bundle", "1")
-	want := alone.finish(sendAll(ctx, t, alone.url, transactions, 0))
+	s, c := sender(alone.url)
+	s.sendAll(ctx, c, transactions)
+	want := alone.finish(s.last)
 
 	jam := startJAMNode(t, "-slot", "60ms", "-loss", "0.1", "-skip", "0.1", "-fork", "0.1", "-seed", "9")
 	b := startBuilder(t, binary, "-jam", jam.url, "-bundle", "1")
 	var sending sync.WaitGroup
-	var last common.Hash
-	sending.Go(func() { last = sendAll(ctx, t, b.url, transactions, 25*time.Millisecond) })
+	s, c = sender(b.url)
+	sending.Go(func() { s.sendAll(ctx, c, transactions) })
 	random := rand.New(rand.NewPCG(1, uint64(*kills)))
-	for range *kills {
-		time.Sleep(time.Duration(random.IntN(600)) * time.Millisecond)
+	for kill := range uint64(*kills) {
+		some := 20*kill + random.Uint64N(20)
+		wait.Until(t, func() bool { return s.sent.Load() > some }, "the node has %d transactions", some)
 		b.kill()
 		b.start()
 	}
 	sending.Wait()
-	got := b.finish(last)
+	got := b.finish(s.last)
 	require.EqualValues(t, 7*transactions, got.balance)
 	require.Equal(t, want, got)
 }

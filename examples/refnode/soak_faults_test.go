@@ -11,6 +11,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/internal/wait"
 )
 
 // The faults that the chain has all the time.
@@ -150,11 +151,8 @@ func (s *soakRun) some(n int) int { return s.random.IntN(n) }
 
 // slots lets the time of some slots pass.
 func (s *soakRun) slots(n int) {
-	select {
-	case <-time.After(time.Duration(n) * s.spec.SlotDuration):
-	case <-s.ctx.Done():
-		s.t.Fatal("the time of the test is over")
-	}
+	wait.Pace(s.ctx, time.Duration(n)*s.spec.SlotDuration)
+	require.NoError(s.t, s.ctx.Err(), "the time of the test is over")
 }
 
 // soakSpec is the chain that jamnode simulates by default, with short slots.

@@ -19,6 +19,7 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/jamq/jamq/examples/refnode/devkeys"
+	"github.com/jamq/jamq/internal/wait"
 	"github.com/jamq/jamq/txpool"
 )
 
@@ -147,7 +148,7 @@ func (s *soakSender) sign(to common.Address, value *big.Int, tip int64) *types.T
 }
 
 // answerTime bounds the wait for the answer to one send.
-const answerTime = 10 * time.Second
+const answerTime = 10 * time.Minute
 
 // send sends a transaction once and notes the answer. An answer that the node
 // knows the transaction is no error.
@@ -171,10 +172,7 @@ func (s *soakSender) send(ctx context.Context, tx *types.Transaction) error {
 
 // wait paces the sender while its room is full or the node is down.
 func (s *soakSender) wait(ctx context.Context) {
-	select {
-	case <-time.After(s.pause):
-	case <-ctx.Done():
-	}
+	wait.Pace(ctx, s.pause)
 }
 
 // isAnswer reports whether an error is the node's answer.

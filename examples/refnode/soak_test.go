@@ -24,6 +24,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/examples/refnode/devkeys"
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
+	"github.com/jamq/jamq/internal/wait"
 )
 
 var (
@@ -145,14 +146,7 @@ func (s *soakRun) fund(senders []*soakSender) {
 // null.
 func (s *soakRun) sampleStatus(ctx context.Context) {
 	random := rand.New(rand.NewPCG(*soakSeed, 0))
-	every := time.NewTicker(s.spec.SlotDuration / 2)
-	defer every.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-every.C:
-		}
+	for ; ctx.Err() == nil; wait.Pace(ctx, s.spec.SlotDuration/2) {
 		hash, some := s.book.sample(random)
 		if !some {
 			continue
@@ -192,15 +186,15 @@ func (s *soakRun) settle() {
 	s.jam.command("loss 0")
 	s.jam.command("skip 0")
 	s.logf("the load has stopped; waiting until everything is final")
-	shown := time.Now()
+	const every = 500
+	looks := 0
 	s.await("everything is final", func() bool {
 		var pool struct{ Pending, Queued string }
 		status := s.status()
 		if status == nil || s.client.Client().CallContext(s.ctx, &pool, "txpool_status") != nil {
 			return false
 		}
-		if time.Since(shown) > 5*time.Second {
-			shown = time.Now()
+		if looks++; looks%every == 0 {
 			s.logf("pool %+v, block %d, finalized %d, bundles %v", pool, status.Pending, status.Finalized, status.Bundles)
 		}
 		return pool.Pending == "0x0" && status.Pending == status.Finalized && status.Service.Last == status.Finalized
@@ -253,13 +247,10 @@ func (s *soakRun) thrownAway() (sum int) {
 	return sum
 }
 
-// recoveryTime bounds the wait for each condition.
-const recoveryTime = 3 * time.Minute
-
 // await waits until a condition holds.
 func (s *soakRun) await(condition string, holds func() bool) {
 	s.t.Helper()
-	require.Eventually(s.t, holds, recoveryTime, s.spec.SlotDuration/2, "%s", condition)
+	wait.Until(s.t, holds, "%s", condition)
 }
 
 func (s *soakRun) logf(format string, args ...any) {

@@ -6,19 +6,19 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/examples/refnode/live"
+	"github.com/jamq/jamq/internal/wait"
 )
 
 // If stdout is not a terminal, -tui prints lines, and the node stops as usual.
 func TestTerminalViewAsLines(t *testing.T) {
 	n := startNode(t, "-tui")
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		return strings.Contains(n.out.String(), "users 0 pool 0 queue 0 cores 0 accumulated 0 finalized 0")
-	}, 10*time.Second, 10*time.Millisecond, "%s", n.out)
+	}, "the view as lines: %s", n.out)
 	require.Zero(t, n.end(t))
 	require.Contains(t, n.out.String(), "drained, stopping")
 }

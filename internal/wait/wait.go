@@ -72,3 +72,24 @@ func end(t testing.TB) (time.Time, bool) {
 	reserve := min(30*time.Second, time.Until(deadline)/10)
 	return deadline.Add(-reserve), true
 }
+
+// Pace lets d pass, or less if ctx ends. It is for a program that makes a load at a given
+// rate, and never for a state: the state may come later.
+func Pace(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// AtLeast fails the test if act takes less than d. Such a bound holds on any machine.
+func AtLeast(t testing.TB, d time.Duration, act func(), format string, args ...any) {
+	t.Helper()
+	began := time.Now()
+	act()
+	if took := time.Since(began); took < d {
+		t.Fatalf("took %v, want at least %v: "+format, append([]any{took, d}, args...)...)
+	}
+}

@@ -1,6 +1,7 @@
 package wait
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -70,3 +71,18 @@ func TestContext(t *testing.T) {
 type lazy struct{ text *string }
 
 func (l *lazy) String() string { return *l.text }
+
+// TestPace: it ends with its context.
+func TestPace(t *testing.T) {
+	Pace(t.Context(), time.Nanosecond)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	Pace(ended, 24*time.Hour)
+}
+
+func TestAtLeast(t *testing.T) {
+	AtLeast(t, time.Nanosecond, func() { Pace(t.Context(), time.Microsecond) }, "a pause")
+	e := &expired{TB: t}
+	require.PanicsWithValue(t, failure{}, func() { AtLeast(e, time.Hour, func() {}, "a %s", "pause") })
+	require.Contains(t, e.failed, "want at least 1h0m0s: a pause")
+}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/internal/wait"
 )
 
 // running starts a node with metrics and returns it with its server for operators. The node stops
@@ -70,10 +71,10 @@ func pay(t *testing.T, n *node.Node, nonce uint64) {
 func TestMetrics(t *testing.T) {
 	n, server, _ := running(t, nil)
 	pay(t, n, 0)
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		now, err := n.Levels(t.Context())
 		return err == nil && now.Heads.Finalized.Number == 1
-	}, 30*time.Second, 10*time.Millisecond)
+	}, "the transaction is final")
 	status, text := get(t, server.URL+"/metrics")
 	require.Equal(t, http.StatusOK, status)
 	parser := expfmt.NewTextParser(model.UTF8Validation)
@@ -114,19 +115,21 @@ func TestDashboardIsJSON(t *testing.T) {
 // has stopped.
 func TestHealth(t *testing.T) {
 	n, server, stop := running(t, nil)
-	require.Eventually(t, func() bool { return n.Ready() == nil }, 10*time.Second, 10*time.Millisecond)
-	for _, path := range []string{"/healthz", "/readyz"} {
-		status, text := get(t, server.URL+path)
-		require.Equal(t, http.StatusOK, status)
-		require.Equal(t, "ok\n", text)
-	}
+	// A node that is not given the processor for some slots is not ready for a moment.
+	wait.Until(t, func() bool {
+		status, text := get(t, server.URL+"/readyz")
+		return status == http.StatusOK && text == "ok\n"
+	}, "the node is ready: %v", n.Ready())
+	status, text := get(t, server.URL+"/healthz")
+	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, "ok\n", text)
 	stop()
 	for _, path := range []string{"/healthz", "/readyz"} {
 		status, text := get(t, server.URL+path)
 		require.Equal(t, http.StatusServiceUnavailable, status)
 		require.Contains(t, text, "not running")
 	}
-	status, text := get(t, server.URL+"/metrics")
+	status, text = get(t, server.URL+"/metrics")
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, text, "jamq_submit_running 0")
 }

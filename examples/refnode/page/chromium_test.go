@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/internal/wait"
 )
 
 // isLive is a script that reports whether the page shows a node.
@@ -71,11 +72,11 @@ func breakThings(t *testing.T, b *browser, s *served) {
 	move("loss", "35")
 	move("skip", "20")
 	move("latency", "2")
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		snapshot, _ := s.node.Live().Snapshot()
 		l := snapshot.State.Lab
 		return l.Loss == 0.35 && l.Skip == 0.2 && l.Latency == 2
-	}, 10*time.Second, 10*time.Millisecond)
+	}, "the controls are set")
 	eval[any](b, `document.getElementById('stop').click()`)
 	b.wait(`document.getElementById('stop').getAttribute('aria-pressed') === 'true'`, "finality is shown to stand still")
 	eval[any](b, `document.getElementById('repair').click()`)
@@ -86,19 +87,24 @@ func breakThings(t *testing.T, b *browser, s *served) {
 	b.wait(`document.querySelectorAll('#timeline .block.off').length > 0`, "the branch that lost is drawn")
 
 	move("latency", "4") // time to kill one
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		snapshot, _ := s.node.Live().Snapshot()
 		return snapshot.State.Lab.Latency == 4
-	}, 10*time.Second, 10*time.Millisecond)
+	}, "the latency is set")
 	require.Empty(t, b.complaints())
 	s.send(1)
 	sent := 13
-	for end := time.Now().Add(30 * time.Second); !eval[bool](b, `document.getElementById('events').innerText.includes('is made to fail')`); sent++ {
-		require.True(t, time.Now().Before(end), "a package is killed")
+	wait.Until(t, func() bool {
+		if eval[bool](b, `document.getElementById('events').innerText.includes('is made to fail')`) {
+			return true
+		}
 		s.send(1)
+		sent++
+		slot := s.node.JAMSlot()
+		wait.Until(t, func() bool { return s.node.JAMSlot() > slot }, "a slot")
 		eval[any](b, `document.getElementById('kill').click()`)
-		time.Sleep(200 * time.Millisecond) // between looks at another process
-	}
+		return false
+	}, "a package is killed")
 	for _, complaint := range b.complaints() {
 		require.Contains(t, complaint, "/lab/kill", "nothing but that there was no package to kill")
 	}
@@ -142,19 +148,19 @@ func TestScreenshots(t *testing.T) {
 	b.screenshot(filepath.Join(dir, "empty.png"), true)
 	stop := s.traffic(400*time.Millisecond, func(tick int) int { return 2 + tick%7 })
 	b.wait(count("5")+" > 30", "it flows")
-	time.Sleep(6 * time.Second) // for a picture that is full
+	wait.Pace(t.Context(), 6*time.Second) // for a picture that is full
 	require.NoError(t, s.node.Lab().Reorg(3))
 	b.wait(`document.getElementById('events').innerText.includes('JAM reorganized')`, "it is reorganized")
-	require.Eventually(t, func() bool { return s.node.Lab().Kill(t.Context(), 0) == nil }, 10*time.Second, 20*time.Millisecond)
+	wait.Until(t, func() bool { return s.node.Lab().Kill(t.Context(), 0) == nil }, "a package to kill")
 	b.wait(`document.getElementById('events').innerText.includes('is dead')`, "it dies")
 	b.wait(`document.querySelectorAll('#timeline .cross').length > 0`, "it is drawn")
-	time.Sleep(3 * time.Second) // for a picture of the recovery
+	wait.Pace(t.Context(), 3*time.Second) // for a picture of the recovery
 	b.wait(count("3")+" > 4 && "+count("4")+" > 4", "it recovers")
 	b.screenshot(filepath.Join(dir, "light.png"), true)
 	b.scheme("dark")
 	b.screenshot(filepath.Join(dir, "dark.png"), true)
 	b.size(390, 844, 2, true)
-	time.Sleep(time.Second) // the page redraws itself
+	wait.Pace(t.Context(), time.Second) // the page redraws itself
 	b.screenshot(filepath.Join(dir, "phone-dark.png"), true)
 	b.scheme("light")
 	b.screenshot(filepath.Join(dir, "phone-top.png"), false)
@@ -163,12 +169,12 @@ func TestScreenshots(t *testing.T) {
 	tap := eval[[]float64](b, `(() => { const r = document.querySelector('#timeline .cross, #timeline .accumulated').getBoundingClientRect(); return [r.x + 2, r.y + 2] })()`)
 	b.call("Input.dispatchMouseEvent", map[string]any{"type": "mousePressed", "button": "left", "clickCount": 1, "x": tap[0], "y": tap[1]})
 	b.call("Input.dispatchMouseEvent", map[string]any{"type": "mouseReleased", "button": "left", "clickCount": 1, "x": tap[0], "y": tap[1]})
-	time.Sleep(100 * time.Millisecond)
+	wait.Pace(t.Context(), 100*time.Millisecond)
 	b.screenshot(filepath.Join(dir, "phone-hint.png"), false)
 	b.size(1180, 900, 1, false)
 	stop()
 	s.stop()
 	b.wait(`document.getElementById('link').textContent.includes('disconnected')`, "it says that it is disconnected")
-	time.Sleep(time.Second) // for the fading
+	wait.Pace(t.Context(), time.Second) // for the fading
 	b.screenshot(filepath.Join(dir, "disconnected.png"), false)
 }

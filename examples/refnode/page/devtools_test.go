@@ -3,7 +3,6 @@
 package page_test
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -15,10 +14,11 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/internal/wait"
 )
 
 // browser is a page in a headless Chromium, driven over its DevTools protocol.
@@ -68,15 +68,15 @@ func openBrowser(t *testing.T) *browser {
 		// The process group contains the browser and its children.
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait() // it was killed
-		require.Eventually(t, func() bool { return os.RemoveAll(dir) == nil }, 5*time.Second, 50*time.Millisecond)
+		wait.Until(t, func() bool { return os.RemoveAll(dir) == nil }, "the browser's files are removed")
 	})
 	b := &browser{t: t, answers: make(map[int]chan answer)}
 	var port string
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		raw, err := os.ReadFile(filepath.Join(dir, "DevToolsActivePort"))
 		port, _, _ = strings.Cut(string(raw), "\n")
 		return err == nil && port != ""
-	}, 30*time.Second, 20*time.Millisecond, "Chromium does not start")
+	}, "Chromium starts")
 	b.attach("http://127.0.0.1:" + port)
 	return b
 }
@@ -88,14 +88,14 @@ func (b *browser) attach(url string) {
 		Type string `json:"type"`
 		URL  string `json:"webSocketDebuggerUrl"`
 	}
-	require.Eventually(b.t, func() bool {
+	wait.Until(b.t, func() bool {
 		response, err := http.Get(url + "/json/list")
 		if err != nil {
 			return false
 		}
 		defer response.Body.Close()
 		return json.NewDecoder(response.Body).Decode(&tabs) == nil && len(tabs) > 0
-	}, 10*time.Second, 20*time.Millisecond)
+	}, "Chromium has a tab")
 	i := slices.IndexFunc(tabs, func(tab struct {
 		Type string `json:"type"`
 		URL  string `json:"webSocketDebuggerUrl"`
@@ -162,16 +162,9 @@ func (b *browser) call(method string, params map[string]any) json.RawMessage {
 	err := b.conn.WriteJSON(map[string]any{"id": id, "method": method, "params": params})
 	b.mu.Unlock()
 	require.NoError(b.t, err)
-	ctx, cancel := context.WithTimeout(b.t.Context(), 30*time.Second)
-	defer cancel()
-	select {
-	case a := <-done:
-		require.Nil(b.t, a.Error, "%s: %+v", method, a.Error)
-		return a.Result
-	case <-ctx.Done():
-		require.FailNow(b.t, "no answer", method)
-		return nil
-	}
+	a := wait.Receive(b.t, done, "Chromium answers %s", method)
+	require.Nil(b.t, a.Error, "%s: %+v", method, a.Error)
+	return a.Result
 }
 
 // eval runs a script in the page and decodes its value into a T.
@@ -193,13 +186,11 @@ func eval[T any](b *browser, script string) (value T) {
 // wait waits until a script is true.
 func (b *browser) wait(condition, why string) {
 	b.t.Helper()
-	end := time.Now().Add(30 * time.Second)
-	for !eval[bool](b, condition) {
-		if time.Now().After(end) {
-			require.FailNow(b.t, why, "%s\n%s", condition, eval[string](b, "document.body.innerText"))
-		}
-		time.Sleep(50 * time.Millisecond) // between looks at another process
-	}
+	shown := ""
+	wait.Until(b.t, func() bool {
+		shown = eval[string](b, "document.body.innerText")
+		return eval[bool](b, condition)
+	}, "%s: %s\n%s", why, condition, (*text)(&shown))
 }
 
 func (b *browser) open(url string) { b.call("Page.navigate", map[string]any{"url": url}) }
@@ -224,3 +215,8 @@ func (b *browser) screenshot(path string, whole bool) {
 	require.NoError(b.t, os.WriteFile(path, raw, 0o644))
 	b.t.Logf("%s: %d bytes", path, len(raw))
 }
+
+// text is formatted as it is when a wait fails.
+type text string
+
+func (s *text) String() string { return string(*s) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/internal/wait"
 )
 
 // ask sends a request to the laboratory, or elsewhere.
@@ -64,11 +65,11 @@ func TestLaboratory(t *testing.T) {
 			require.Contains(t, text, x.text, "%s %s", path, x.body)
 		}
 	}
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		snapshot, _ := s.node.Live().Snapshot()
 		l := snapshot.State.Lab
 		return l != nil && l.Loss == 0.5 && l.Skip == 0.2 && l.Latency == 3 && l.FinalityStopped
-	}, 10*time.Second, 10*time.Millisecond, "what was taken holds, what was refused changed nothing")
+	}, "what was taken holds, what was refused changed nothing")
 	status, _ := s.ask(http.MethodGet, "/lab/loss", "", nil)
 	require.Equal(t, http.StatusMethodNotAllowed, status)
 }

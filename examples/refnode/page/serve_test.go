@@ -16,6 +16,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
+	"github.com/jamq/jamq/internal/wait"
 )
 
 // served is a node with the whole server before it, on a real port.
@@ -88,15 +89,9 @@ func (s *served) traffic(every time.Duration, count func(tick int) int) (stop fu
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		ticker := time.NewTicker(every)
-		defer ticker.Stop()
-		for tick := 0; ; tick++ {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				s.send(count(tick))
-			}
+		for tick := 0; ctx.Err() == nil; tick++ {
+			wait.Pace(ctx, every)
+			s.send(count(tick))
 		}
 	}()
 	stop = func() {

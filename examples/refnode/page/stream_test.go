@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -214,28 +213,4 @@ func TestStreamsAreBounded(t *testing.T) {
 		conn, _ := s.look() // there is room again
 		conn.Close()
 	})
-}
-
-// A real node with readers leaves no goroutine behind.
-func TestNothingIsLeftBehind(t *testing.T) {
-	http.DefaultClient.CloseIdleConnections()
-	before := runtime.NumGoroutine()
-	s := serve(t, "127.0.0.1:0", 50*time.Millisecond, nil)
-	client := &http.Client{Transport: &http.Transport{}}
-	var bodies []io.ReadCloser
-	for range 5 {
-		response, err := client.Get(s.url + "/live")
-		require.NoError(t, err)
-		bodies = append(bodies, response.Body)
-		require.Len(t, next(t, bufio.NewReader(response.Body)), 8)
-	}
-	s.send(3)
-	s.stop()
-	for _, body := range bodies {
-		_, err := io.Copy(io.Discard, body)
-		require.True(t, err == nil || errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "reset"), "%v", err)
-		body.Close()
-	}
-	client.CloseIdleConnections()
-	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before }, 10*time.Second, 10*time.Millisecond)
 }

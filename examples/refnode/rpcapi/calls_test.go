@@ -95,13 +95,11 @@ func TestCallTime(t *testing.T) {
 		"eth_call": "execution aborted (timeout = 50ms)", "eth_createAccessList": "execution aborted (timeout = 50ms)",
 		"debug_traceCall": "execution timeout",
 	} {
-		began := time.Now()
 		args := []any{endless, "latest"}
 		if method == "debug_traceCall" {
 			args = append(args, map[string]any{"tracer": "callTracer", "timeout": "1h"})
 		}
 		require.ErrorContains(t, c.CallContext(t.Context(), new(any), method, args...), want)
-		require.Less(t, time.Since(began), 10*time.Second, method)
 	}
 	// One that makes much of little time is cut.
 	s = serve(t, func(_ *node.Config, c *Config) { c.BatchBytes = 10_000 })

@@ -18,6 +18,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/internal/wait"
 )
 
 // served is a node on an embedded chain that is fast, behind the real handler.
@@ -51,10 +52,10 @@ func serve(t *testing.T, change func(*node.Config, *Config)) *served {
 		cancel()
 		require.NoError(t, <-ended)
 	})
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		_, err := n.QueueStats(t.Context())
 		return err == nil
-	}, 10*time.Second, time.Millisecond, "the node does not start")
+	}, "the node starts")
 	return s
 }
 
@@ -98,11 +99,11 @@ func (s *served) mined(tx *types.Transaction) *types.Receipt {
 	s.t.Helper()
 	c := s.eth(s.server.URL)
 	var receipt *types.Receipt
-	require.Eventually(s.t, func() (found bool) {
+	wait.Until(s.t, func() (found bool) {
 		var err error
 		receipt, err = c.TransactionReceipt(s.t.Context(), tx.Hash())
 		return err == nil
-	}, 20*time.Second, 10*time.Millisecond)
+	}, "the transactions are in blocks")
 	return receipt
 }
 

@@ -3,7 +3,6 @@ package rpcapi
 import (
 	"context"
 	"net/http"
-	"runtime"
 	"testing"
 	"time"
 
@@ -14,20 +13,16 @@ import (
 	"github.com/ethereum/go-ethereum/ethclient/gethclient"
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/internal/wait"
 )
 
 // next returns the next value of a channel, and fails if none arrives.
 func next[T any](t *testing.T, c <-chan T) T {
 	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-time.After(20 * time.Second):
-		t.Fatal("nothing comes")
-		panic("unreachable")
-	}
+	return wait.Receive(t, c, "the next value")
 }
 
 // The three subscriptions of a WebSocket, and the same by filters over HTTP.
@@ -99,11 +94,11 @@ func TestSubscriptions(t *testing.T) {
 		require.ErrorContains(t, c.Client().CallContext(t.Context(), new(any), "eth_getFilterChanges", id), "filter not found")
 	}
 	logsSub.Unsubscribe()
-	require.Eventually(t, func() bool { return s.filters.weight() == 1+2*poolWeight }, 10*time.Second, 5*time.Millisecond)
+	wait.Until(t, func() bool { return s.filters.weight() == 1+2*poolWeight }, "the share is free")
 	s.mined(s.send(1, &at, 0, nil))
 	require.Empty(t, logs)
 	socket.Close()
-	require.Eventually(t, func() bool { return s.filters.weight() == 1 }, 10*time.Second, 5*time.Millisecond)
+	wait.Until(t, func() bool { return s.filters.weight() == 1 }, "all shares are free")
 }
 
 // A subscription that is not supported is refused with a reason.
@@ -225,19 +220,21 @@ func TestReorganization(t *testing.T) {
 			polled = append(polled, news.([]*types.Log)...)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-	defer cancel()
+	ctx := wait.Context(t)
 	seen := []types.Log{}
 	for removals < 3 {
 		s.send(1, &at, 0, nil)
-		select {
-		case l := <-told:
-			seen = append(seen, l)
-			take(l)
-		case <-time.After(30 * time.Millisecond):
-		case <-ctx.Done():
-			t.Fatalf("the chain did not reorganize below a log: %d logs, %d removals", len(seen), removals)
-		}
+		slot := s.node.JAMSlot()
+		wait.Until(t, func() bool {
+			select {
+			case l := <-told:
+				seen = append(seen, l)
+				take(l)
+				return true
+			default:
+				return s.node.JAMSlot() > slot // without a log
+			}
+		}, "a slot; %d logs, %d removals", len(seen), removals)
 		if s.nonces[1]%50 == 0 {
 			require.NoError(t, s.node.Drain(ctx)) // the pool's limit per account
 		}
@@ -282,7 +279,7 @@ func (a *Logs) finalLogs(ctx context.Context, criteria gethfilters.FilterCriteri
 // Nothing of the node, its connections and its subscriptions is left when it has stopped.
 func TestGoroutinesEnd(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
-	before := runtime.NumGoroutine()
+	before := goleak.IgnoreCurrent()
 	t.Run("a node with subscribers", func(t *testing.T) {
 		s := serve(t, nil)
 		for _, name := range []string{"newHeads", "newPendingTransactions"} {
@@ -292,8 +289,8 @@ func TestGoroutinesEnd(t *testing.T) {
 		require.NoError(t, s.dial(s.server.URL).CallContext(t.Context(), new(any), "eth_newPendingTransactionFilter"))
 		s.mined(s.send(0, &common.Address{1}, 1, nil))
 	})
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		http.DefaultClient.CloseIdleConnections()
-		return runtime.NumGoroutine() <= before+1 // with the one that asks
-	}, 10*time.Second, 10*time.Millisecond, "there were %d goroutines before", before)
+		return goleak.Find(before) == nil
+	}, "no goroutine is left")
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/creack/pty"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/examples/refnode/live"
+	"github.com/jamq/jamq/internal/wait"
 )
 
 // source is a node that does nothing.
@@ -60,10 +60,14 @@ func (s *screen) follow(from io.Reader) {
 	}
 }
 
-func (s *screen) shows(text string) bool {
+func (s *screen) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return strings.Contains(s.drawn.String(), text)
+	return s.drawn.String()
+}
+
+func (s *screen) shows(text string) bool {
+	return strings.Contains(s.String(), text)
 }
 
 // TestInATerminal runs the view in a pseudo-terminal, as people do.
@@ -89,12 +93,12 @@ func TestInATerminal(t *testing.T) {
 			go func() { defer close(followed); s.follow(terminal) }()
 			ended := make(chan error, 1)
 			go func() { ended <- Run(ctx, h, tty, tty) }()
-			require.Eventually(t, func() bool { return s.shows("a chain for tests") && s.shows("No rollup block is on its way") }, 10*time.Second, 5*time.Millisecond)
+			wait.Until(t, func() bool { return s.shows("a chain for tests") && s.shows("No rollup block is on its way") }, "the view: %s", s)
 			h.Note("something happened")
-			require.Eventually(t, func() bool { return s.shows("something happened") }, 10*time.Second, 5*time.Millisecond)
+			wait.Until(t, func() bool { return s.shows("something happened") }, "the event: %s", s)
 			quit(t, terminal, cancel, endNode)
 			require.NoError(t, <-ended)
-			require.Eventually(t, func() bool { return s.shows("\x1b[?1049l") }, 10*time.Second, 5*time.Millisecond, "the terminal is given back")
+			wait.Until(t, func() bool { return s.shows("\x1b[?1049l") }, "the terminal is given back: %s", s)
 			require.NoError(t, tty.Close())
 			<-followed
 		})
@@ -104,21 +108,4 @@ func TestInATerminal(t *testing.T) {
 func press(t *testing.T, keys io.Writer, what string) {
 	_, err := io.WriteString(keys, what)
 	require.NoError(t, err)
-}
-
-// If the output is not a terminal, Run prints a line at once, and then one per lineTime at most.
-func TestLines(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		time.Sleep(time.Until(jamq.CommonEra().Add(time.Hour))) // virtual time begins before it
-		h, end := hub(t, time.Second)
-		done := make(chan error, 1)
-		go func() { done <- Run(t.Context(), h, nil, &out) }()
-		time.Sleep(time.Minute + time.Second)
-		end()
-		require.NoError(t, <-done)
-		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-		require.InDelta(t, 13, len(lines), 1, "every five seconds")
-		require.Contains(t, lines[0], "slot 3600 | users 0")
-	})
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
+	"github.com/jamq/jamq/internal/wait"
 )
 
 // lookForNode returns the program that runs the scripts. Without it, or without the packages, the
@@ -87,10 +88,8 @@ func traffic(ctx context.Context, n *node.Node) {
 		if err := n.SendTransaction(tx); err != nil {
 			return // the scripts would say what is wrong
 		}
-		select {
-		case <-ctx.Done():
+		if wait.Pace(ctx, 300*time.Millisecond); ctx.Err() != nil {
 			return
-		case <-time.After(300 * time.Millisecond):
 		}
 	}
 }
@@ -104,9 +103,7 @@ func TestWallets(t *testing.T) {
 	url, keys := serve(t)
 	for _, script := range []string{"ethers.js", "viem.js"} {
 		t.Run(script, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-			defer cancel()
-			cmd := exec.CommandContext(ctx, program, script)
+			cmd := exec.CommandContext(wait.Context(t), program, script)
 			cmd.Env = append(os.Environ(), "JAMQ_HTTP="+url, "JAMQ_WS=ws"+strings.TrimPrefix(url, "http"), "JAMQ_KEYS="+keys)
 			out, err := cmd.CombinedOutput()
 			require.NoError(t, err, "%s", out)
