@@ -63,7 +63,8 @@ func untilRefused(t *testing.T, c *ethclient.Client) (accepted []common.Hash) {
 		if err == nil {
 			accepted = append(accepted, tx.Hash())
 		}
-		return err != nil && strings.Contains(err.Error(), noSpace) // other errors: the pool is full
+		// Another error is that of a full pool.
+		return err != nil && strings.Contains(err.Error(), noSpace)
 	}, "the disk is full")
 	return accepted
 }
@@ -83,10 +84,10 @@ func ask(t *testing.T, url string) (int, string) {
 // refuses transactions with the reason. Once there is space, a restart has all
 // accepted transactions.
 func TestDiskIsFull(t *testing.T) {
+	t.Parallel()
 	dir := mountSmall(t, "32m")
-	binary := buildNode(t)
 	jam := startJAMNode(t, "-slot", "60ms")
-	b := startBuilder(t, binary, "-jam", jam.url, "-datadir", filepath.Join(dir, "data"))
+	b := startBuilder(t, "-jam", jam.url, "-datadir", filepath.Join(dir, "data"))
 	c := dial(t, b.url)
 	ballast := fill(t, dir, 2<<20)
 	accepted := untilRefused(t, c)

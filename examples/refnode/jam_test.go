@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -32,9 +31,10 @@ type jamNode struct {
 
 func startJAMNode(t *testing.T, args ...string) *jamNode {
 	t.Helper()
-	n := &jamNode{t: t, binary: filepath.Join(t.TempDir(), "jamnode"), front: newFront(t)}
-	out, err := exec.Command("go", "build", "-o", n.binary, "../jamnode").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	n := &jamNode{t: t, front: newFront(t)}
+	var err error
+	n.binary, err = buildJAMNode()
+	require.NoError(t, err)
 	n.url = "ws://" + n.front.addr()
 	n.args = append([]string{"-listen", "127.0.0.1:0", "-datadir", t.TempDir()}, args...)
 	n.start()
@@ -76,6 +76,7 @@ func (n *jamNode) kill() {
 // Two processes, one builder, one chain: the demonstration over JIP-2, with everything checked by
 // the RPC.
 func TestDemoOnAJAMNode(t *testing.T) {
+	t.Parallel()
 	jam := startJAMNode(t, "-slot", "80ms", "-loss", "0.2", "-skip", "0.1", "-fork", "0.1")
 	var out lockedBuffer
 	require.Zero(t, run(t.Context(), []string{"-demo", "31", "-jam", jam.url}, &out, &out), "%s", &out)
@@ -91,6 +92,7 @@ func TestDemoOnAJAMNode(t *testing.T) {
 // The chain's process is killed while transactions are on their way, and comes back. Nothing is
 // lost, and nothing executed twice.
 func TestJAMNodeIsKilled(t *testing.T) {
+	t.Parallel()
 	jam := startJAMNode(t, "-slot", "80ms", "-loss", "0.1")
 	node := launch(t, "-jam", jam.url)
 	c := dial(t, node.url)
@@ -129,6 +131,7 @@ func TestJAMNodeIsKilled(t *testing.T) {
 }
 
 func TestJAMUsage(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{
 		{"-jam", "http://127.0.0.1:1"}, {"-jam", "ws://127.0.0.1:1", "-slot", "1s"}, {"-jam", "ws://127.0.0.1:1", "-datadir", t.TempDir()}, {"-service", fmt.Sprint(uint64(1) << 40)},
 	} {

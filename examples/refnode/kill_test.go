@@ -6,7 +6,6 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -56,7 +55,6 @@ var kills = flag.Int("kills", 2, "how often TestBuilderIsKilled kills the node")
 // when it is started again.
 type builder struct {
 	t       *testing.T
-	binary  string
 	args    []string
 	url     string
 	front   *front
@@ -66,18 +64,10 @@ type builder struct {
 	launched int
 }
 
-func buildNode(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "refnode")
-	out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return binary
-}
-
-func startBuilder(t *testing.T, binary string, args ...string) *builder {
+func startBuilder(t *testing.T, args ...string) *builder {
 	t.Helper()
 	f := newFront(t)
-	b := &builder{t: t, binary: binary, front: f, url: "http://" + f.addr(), args: append([]string{"-http", "127.0.0.1:0", "-datadir", t.TempDir()}, args...)}
+	b := &builder{t: t, front: f, url: "http://" + f.addr(), args: append([]string{"-http", "127.0.0.1:0", "-datadir", t.TempDir()}, args...)}
 	b.start()
 	t.Cleanup(func() {
 		b.kill()
@@ -105,7 +95,7 @@ func (b *builder) start() {
 func (b *builder) launch() {
 	b.t.Helper()
 	b.launched = b.out.Len()
-	b.process = exec.Command(b.binary, b.args...)
+	b.process = refnode(b.t, b.args...)
 	b.process.Stdout, b.process.Stderr = &b.out, &b.out
 	require.NoError(b.t, b.process.Start())
 }
@@ -170,7 +160,7 @@ func (b *builder) finish(last common.Hash) result {
 // executed twice, and the finalized root is that of a node that was left alone. Each block holds
 // one transaction, so that the same input makes the same blocks.
 func TestBuilderIsKilled(t *testing.T) {
-	binary := buildNode(t)
+	t.Parallel()
 	transactions := 20 * uint64(*kills+1)
 	ctx := wait.Context(t)
 	sender := func(url string) (*stream, *ethclient.Client) {
@@ -178,13 +168,13 @@ func TestBuilderIsKilled(t *testing.T) {
 	}
 
 	calm := startJAMNode(t, "-slot", "60ms")
-	alone := startBuilder(t, binary, "-jam", calm.url, "-bundle", "1")
+	alone := startBuilder(t, "-jam", calm.url, "-bundle", "1")
 	s, c := sender(alone.url)
 	s.sendAll(ctx, c, transactions)
 	want := alone.finish(s.last)
 
 	jam := startJAMNode(t, "-slot", "60ms", "-loss", "0.1", "-skip", "0.1", "-fork", "0.1", "-seed", "9")
-	b := startBuilder(t, binary, "-jam", jam.url, "-bundle", "1")
+	b := startBuilder(t, "-jam", jam.url, "-bundle", "1")
 	var sending sync.WaitGroup
 	s, c = sender(b.url)
 	sending.Go(func() { s.sendAll(ctx, c, transactions) })

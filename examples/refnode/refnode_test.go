@@ -9,8 +9,6 @@ import (
 	"io"
 	"math/big"
 	"net/http"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -164,6 +162,7 @@ func TestDemoIsInterrupted(t *testing.T) {
 }
 
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	for name, args := range map[string][]string{
 		"straight": {"-demo", "51", "-slot", "100ms"},
 		"hostile":  {"-demo", "51", "-slot", "60ms", "-loss", "0.3", "-skip", "0.2", "-seed", "7"},
@@ -423,11 +422,9 @@ func TestRestart(t *testing.T) {
 
 // The real process ends at SIGTERM, with status 0, although a transaction is on its way.
 func TestSignal(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "refnode")
-	out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	t.Parallel()
 	var output lockedBuffer
-	process := exec.Command(binary, "-http", "127.0.0.1:0")
+	process := refnode(t, "-http", "127.0.0.1:0", "-slot", "500ms")
 	process.Stdout, process.Stderr = &output, &output
 	require.NoError(t, process.Start())
 	node := &running{out: &output}

@@ -31,7 +31,7 @@ var (
 	soak        = flag.Duration("soak", 0, "for how long TestSoak makes trouble, in whole rounds; 0: one round")
 	soakSeed    = flag.Uint64("soak.seed", 1, "seed of the order of troubles in TestSoak")
 	soakSenders = flag.Int("soak.senders", 10, "how many accounts send in TestSoak, at least 1")
-	soakOnly    = flag.String("soak.only", "", "regular expression of the troubles that TestSoak makes; empty: all")
+	soakOnly    = flag.String("soak.only", "both are killed|reorganizations|until blocks fail", "regular expression of the troubles that TestSoak makes; empty: all")
 )
 
 // soakRun is a run of TestSoak. Its methods belong to the test's goroutine.
@@ -54,6 +54,7 @@ type soakRun struct {
 // exactly one of them. Otherwise another transaction of the same nonce is, and
 // the node reports the replacement.
 func TestSoak(t *testing.T) {
+	t.Parallel()
 	require.Positive(t, *soakSenders)
 	ctx, cancel := context.WithTimeout(t.Context(), *soak+10*time.Minute)
 	defer cancel()
@@ -92,7 +93,7 @@ func newSoakRun(ctx context.Context, t *testing.T) *soakRun {
 	}
 	s.jam = startJAMNode(t, "-slot", s.spec.SlotDuration.String(), "-seed", fmt.Sprint(*soakSeed), "-loss", usualLoss, "-skip", usualSkip,
 		"-fork", "0.02", "-lag", fmt.Sprint(soakLag), "-stdin")
-	s.builder = startBuilder(t, buildNode(t), "-jam", s.jam.url, "-bundle", "16")
+	s.builder = startBuilder(t, "-jam", s.jam.url, "-bundle", "16")
 	transport := &http.Transport{MaxIdleConnsPerHost: *soakSenders + 4}
 	t.Cleanup(transport.CloseIdleConnections)
 	client, err := rpc.DialOptions(ctx, s.builder.url, rpc.WithHTTPClient(&http.Client{Transport: transport}))

@@ -34,20 +34,24 @@ func Until(t testing.TB, ready func() bool, format string, args ...any) {
 }
 
 // Receive returns the next value of from, or the zero value if from is closed. It fails
-// as Until does.
+// as Until does, and like Until it waits in a cleanup as well.
 func Receive[T any](t testing.TB, from <-chan T, format string, args ...any) T {
 	t.Helper()
+	var over <-chan time.Time
+	if limit, limited := end(t); limited {
+		over = time.After(time.Until(limit))
+	}
 	select {
 	case value := <-from:
 		return value
-	case <-Context(t).Done():
+	case <-over:
 		t.Fatalf("waited until the test binary has no time left for: "+format, args...)
 		panic("unreachable")
 	}
 }
 
-// Context returns a context that ends with the test, and that expires when Until would
-// give up. It is for a call that waits by itself.
+// Context returns a context that ends with the test, before its cleanup, and that expires
+// when Until would give up. It is for a call that waits by itself.
 func Context(t testing.TB) context.Context {
 	limit, limited := end(t)
 	if !limited {

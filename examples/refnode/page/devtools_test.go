@@ -188,7 +188,7 @@ func (b *browser) wait(condition, why string) {
 	b.t.Helper()
 	shown := ""
 	wait.Until(b.t, func() bool {
-		shown = eval[string](b, "document.body.innerText")
+		shown = eval[string](b, "document.body ? document.body.innerText : ''")
 		return eval[bool](b, condition)
 	}, "%s: %s\n%s", why, condition, (*text)(&shown))
 }
