@@ -29,6 +29,7 @@ var reasons = map[string]string{
 	"golang.org/x/time":                                  "The token bucket of the rate limiter. About 100 lines would replace it.",
 	"github.com/stretchr/testify":                        "Assertions: in tests, and in the suites that check the stores of others.",
 	"pgregory.net/rapid":                                 "Property tests. No importer compiles it.",
+	"go.uber.org/goleak":                                 "Finds goroutines that a test leaves. No importer compiles it.",
 	"github.com/cockroachdb/pebble":                      "The database. It is the only purpose of its module.",
 	"github.com/redis/go-redis/v9":                       "The client of Redis. It is the only purpose of its module.",
 	"github.com/quic-go/quic-go":                         "QUIC, the transport of JAMNP-S. It is the purpose of its module.",
