@@ -24,7 +24,7 @@ import (
 )
 
 var (
-	modelSize   = flag.String("modelcheck", "default", "size of TestModelCheck: small, default or full")
+	modelSize   = flag.String("modelcheck", "small", "size of TestModelCheck: small, medium or full")
 	modelBudget = flag.String("modelcheck.budget", "", "the only search of TestModelCheck, as in blocks=6,forks=1,retries=0")
 )
 
@@ -427,7 +427,7 @@ var searches = map[string][]search{
 		{retries: 0, left: budget{blocks: 6, stalls: 1, cores: 1, outages: 1}},
 		{retries: 0, left: budget{blocks: 5, stalls: 1, skips: 1}, lookup: 3},
 	},
-	"default": {
+	"medium": {
 		{retries: 2, left: budget{blocks: 10}},
 		{retries: 2, left: budget{blocks: 4, failures: 1, careless: 1, delays: 1}},
 		{retries: 2, left: budget{blocks: 4, delays: 1, cores: 2}},
@@ -482,8 +482,8 @@ func parseSearch(text string) (search, error) {
 // cores, for three bundles on at most two cores. It checks promises B1 to B6 in each state.
 //
 // It plays on from a sample of the ends of a search, to check that every bundle can still become
-// final. An end that can proves it of every state before it. -modelcheck=small plays on from every
-// end.
+// final. An end that can proves it of every state before it. The small size is for each run of the
+// tests; the others are for the deep stage.
 func TestModelCheck(t *testing.T) {
 	size := *modelSize
 	if RaceEnabled || testing.Short() {
@@ -498,11 +498,11 @@ func TestModelCheck(t *testing.T) {
 		todo = []search{s}
 	}
 	if len(todo) == 0 {
-		t.Fatalf("-modelcheck is %q, want small, default or full", size)
+		t.Fatalf("-modelcheck is %q, want small, medium or full", size)
 	}
 	sample := uint64(400) // all ends would take an hour
-	if *modelSize == "small" {
-		sample = 1
+	if size == "small" {
+		sample = 20
 	}
 	// States are short-lived. With the default a third of the time would go into collecting them.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))

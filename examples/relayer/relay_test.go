@@ -201,9 +201,15 @@ func (p *spoiler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // A proxy between the program and a real node spoils a quarter of all calls.
-// Every transfer lands once.
+// Every transfer lands once. JAMQ_SEED sets the first of three seeds; without it there is
+// one.
 func TestSpoiledCalls(t *testing.T) {
-	for seed := range uint64(3) {
+	first, err := strconv.ParseUint(os.Getenv("JAMQ_SEED"), 10, 64)
+	seeds := uint64(3)
+	if err != nil {
+		seeds = 1
+	}
+	for seed := first; seed < first+seeds; seed++ {
 		c := newTestChain(t)
 		p := &spoiler{url: c.url, rng: rand.New(rand.NewPCG(seed, 0)), bad: 0.25}
 		web := httptest.NewServer(p)

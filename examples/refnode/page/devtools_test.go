@@ -143,13 +143,16 @@ func (b *browser) read() {
 	}
 }
 
-// complaints returns what the page complained about since the last time.
-func (b *browser) complaints() []string {
+// complaints returns what the page complained about since the last time, without the
+// texts that contain one of the expected words.
+func (b *browser) complaints(expected ...string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	all := b.errors
 	b.errors = nil
-	return all
+	return slices.DeleteFunc(all, func(text string) bool {
+		return slices.ContainsFunc(expected, func(word string) bool { return strings.Contains(text, word) })
+	})
 }
 
 func (b *browser) call(method string, params map[string]any) json.RawMessage {
