@@ -28,41 +28,37 @@ func (s *counted) Acquire(ctx context.Context, a eoa.Account, owner string, now 
 	return s.Store.Acquire(ctx, a, owner, now, ttl)
 }
 
-// Idle accounts have no job and no lease, and cause no more transactions in
-// PostgreSQL than a process without accounts.
+// Idle accounts have no job and no lease, and cause no more queries in PostgreSQL than a
+// process without accounts. The time is counted in sweeps, which ask the store.
 func TestIdle(t *testing.T) {
-	const accounts, span = 100, 4 * time.Second
+	const accounts, sweeps = 100, 4
 	w := newWorld(t, accounts)
 	store := &counted{Store: w.store}
 	w.store = store
-	w.cfg.Poll, w.cfg.Sweep = riverjobs.DefaultConfig().Poll, riverjobs.DefaultConfig().Sweep
+	w.cfg.Poll, w.cfg.Sweep = riverjobs.DefaultConfig().Poll, 500*time.Millisecond
 	w.mine()
 	e, _ := w.running()
-	rate := func() float64 { // the server's counts lag by a second
-		before := w.transactions()
-		time.Sleep(span)
-		return float64(w.transactions()-before) / span.Seconds()
+	sweep := func() {
+		until := store.due.Load() + sweeps
+		w.until(func() bool { return store.due.Load() >= until }, "some sweeps")
 	}
-	time.Sleep(span / 2)
-	empty := rate()
+	measured := func() int64 {
+		before := w.queries.Load()
+		sweep()
+		return w.queries.Load() - before
+	}
+	sweep()
+	empty := measured()
 	for _, a := range w.accounts {
 		_, err := e.Submit(t.Context(), a, request(a.Address.Hex()))
 		require.NoError(t, err)
 	}
 	w.land(accounts)
 	w.idle()
-	time.Sleep(span / 2)
-	due, leases := store.due.Load(), store.leases.Load()
-	idle := rate()
-	due, leases = store.due.Load()-due, store.leases.Load()-leases
-	t.Logf("transactions in PostgreSQL each second: %.1f without accounts, %.1f with %d idle ones; Due was asked %d times in %v", empty, idle, accounts, due, span)
-	require.Zero(t, leases, "nobody looked at an idle account")
-	require.LessOrEqual(t, due, int64(span/w.cfg.Sweep)+1)
-	require.Less(t, idle, empty+5, "one transaction a second for a twentieth of the accounts")
-}
-
-// transactions is how many the server has counted.
-func (w *world) transactions() (n int64) {
-	require.NoError(w.t, w.pool.QueryRow(context.Background(), "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()").Scan(&n))
-	return n
+	sweep()
+	leases := store.leases.Load()
+	idle := measured()
+	t.Logf("queries in %d sweeps: %d without accounts, %d with %d idle ones", sweeps, empty, idle, accounts)
+	require.Equal(t, leases, store.leases.Load(), "no process looked at an idle account")
+	require.Less(t, idle, empty+accounts, "less than one query for each account")
 }

@@ -4,22 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/eoa/jobs/riverjobs"
+	"github.com/jamq/jamq/internal/wait"
 )
 
 // TestMain ends the servers, and lets the test binary be a worker that TestKill kills.
@@ -41,17 +41,30 @@ var (
 	errMissing   = errors.New("not installed")
 )
 
+// queries counts the queries of a pool.
+type queries struct{ atomic.Int64 }
+
+func (q *queries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	q.Add(1)
+	return ctx
+}
+
+func (q *queries) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
 // database returns a pool on a PostgreSQL of the tests, and a fresh schema
 // there. Without the programs the test skips; with JAMQ_REQUIRE_POSTGRES set it
 // fails.
-func database(t testing.TB) (pool *pgxpool.Pool, schema string) {
+func database(t testing.TB, count *queries) (pool *pgxpool.Pool, schema string) {
 	t.Helper()
 	url, err := postgres()
 	if errors.Is(err, errMissing) && os.Getenv("JAMQ_REQUIRE_POSTGRES") == "" {
 		t.Skip("no PostgreSQL here: nothing of this package is tested")
 	}
 	require.NoError(t, err, "PostgreSQL")
-	pool, err = pgxpool.New(context.Background(), url)
+	cfg, err := pgxpool.ParseConfig(url)
+	require.NoError(t, err)
+	cfg.ConnConfig.Tracer = count
+	pool, err = pgxpool.NewWithConfig(context.Background(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
 	schema = fmt.Sprint("jamq_", schemas.Add(1))
@@ -59,7 +72,7 @@ func database(t testing.TB) (pool *pgxpool.Pool, schema string) {
 	return pool, schema
 }
 
-// postgres starts a server on a loopback port. Its programs are in the folder
+// postgres starts a server behind a Unix socket. Its programs are in the folder
 // that JAMQ_POSTGRES_BIN names, in the path, or at Debian's newest version.
 var postgres = sync.OnceValues(func() (url string, err error) {
 	bin := os.Getenv("JAMQ_POSTGRES_BIN")
@@ -88,47 +101,31 @@ var postgres = sync.OnceValues(func() (url string, err error) {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	port, err := freePort()
-	if err != nil {
-		return "", err
+	// pg_ctl waits until the server answers, and until it has ended.
+	control := func(args ...string) error {
+		cmd, err := program("pg_ctl", append([]string{"-D", filepath.Join(dir, "data"), "-w", "-t", "3600"}, args...)...)
+		if err != nil {
+			return err
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("pg_ctl: %w\n%s", err, out)
+		}
+		return nil
 	}
-	server, err := program("postgres", "-D", filepath.Join(dir, "data"), "-h", "127.0.0.1", "-p", port, "-k", "", "-F", "-c", "max_connections=300")
-	if err == nil {
-		err = server.Start()
-	}
-	if err != nil {
+	options := "-h '' -k " + dir + " -F -c max_connections=300"
+	if err := control("-l", filepath.Join(dir, "log"), "-o", options, "start"); err != nil {
 		return "", err
 	}
 	stopPostgres = func() {
-		_ = server.Process.Signal(os.Interrupt) // ends the sessions, and then the server
-		_ = server.Wait()
+		_ = control("-m", "fast", "stop")
 		_ = os.RemoveAll(dir)
 	}
-	url = "postgres://jamq@127.0.0.1:" + port + "/postgres?pool_max_conns=20"
-	pool, err := pgxpool.New(context.Background(), url)
-	if err != nil {
-		return "", err
-	}
-	defer pool.Close()
-	for range 1000 {
-		if err = pool.Ping(context.Background()); err == nil {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return url, err
+	return "postgres://jamq@/postgres?pool_max_conns=20&host=" + dir, nil
 })
 
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), l.Close()
-}
-
 // redisServer starts a redis-server of the test's own: the store that processes share.
-func redisServer(t *testing.T) (addr string) {
+// It returns the path of its Unix socket.
+func redisServer(t *testing.T) (path string) {
 	binary, err := exec.LookPath("redis-server")
 	if err != nil {
 		if os.Getenv("JAMQ_REQUIRE_REDIS") != "" {
@@ -136,16 +133,22 @@ func redisServer(t *testing.T) (addr string) {
 		}
 		t.Skip("no redis-server in the path: no process is killed")
 	}
-	port, err := freePort()
+	dir, err := os.MkdirTemp("", "redis") // a socket's path has to be short
 	require.NoError(t, err)
-	cmd := exec.Command(binary, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir())
+	path = filepath.Join(dir, "redis")
+	cmd := exec.Command(binary, "--port", "0", "--unixsocket", path, "--save", "", "--appendonly", "no", "--dir", dir)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
+		_ = os.RemoveAll(dir)
 	})
-	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port})
+	client := dialRedis(path)
 	defer func() { _ = client.Close() }()
-	require.Eventually(t, func() bool { return client.Ping(context.Background()).Err() == nil }, 10*time.Second, 10*time.Millisecond)
-	return "127.0.0.1:" + port
+	wait.Until(t, func() bool { return client.Ping(context.Background()).Err() == nil }, "an answer of Redis")
+	return path
+}
+
+func dialRedis(path string) *redis.Client {
+	return redis.NewClient(&redis.Options{Network: "unix", Addr: path, ReadTimeout: 10 * time.Minute, WriteTimeout: 10 * time.Minute})
 }
