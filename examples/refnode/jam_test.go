@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/examples/refnode/internal/front"
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
 	"github.com/jamq/jamq/internal/wait"
 )
@@ -23,7 +24,7 @@ type jamNode struct {
 	binary  string
 	args    []string
 	url     string
-	front   *front
+	front   *front.Front
 	process *exec.Cmd
 	stdin   io.WriteCloser
 	out     *lockedBuffer // of the process that was started last
@@ -31,11 +32,11 @@ type jamNode struct {
 
 func startJAMNode(t *testing.T, args ...string) *jamNode {
 	t.Helper()
-	n := &jamNode{t: t, front: newFront(t)}
+	n := &jamNode{t: t, front: front.New(t)}
 	var err error
 	n.binary, err = buildJAMNode()
 	require.NoError(t, err)
-	n.url = "ws://" + n.front.addr()
+	n.url = "ws://" + n.front.Addr()
 	n.args = append([]string{"-listen", "127.0.0.1:0", "-datadir", t.TempDir()}, args...)
 	n.start()
 	t.Cleanup(n.kill)
@@ -53,7 +54,7 @@ func (n *jamNode) start() {
 	wait.Until(n.t, func() bool {
 		_, after, _ := strings.Cut(n.out.String(), "Listening on ws://")
 		addr, _, complete := strings.Cut(after, " ")
-		n.front.leadTo(addr)
+		n.front.LeadTo(addr)
 		return complete
 	}, "the JAM node listens: %s", n.out)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/examples/refnode/devkeys"
+	"github.com/jamq/jamq/examples/refnode/internal/front"
 	"github.com/jamq/jamq/internal/wait"
 )
 
@@ -57,7 +58,7 @@ type builder struct {
 	t       *testing.T
 	args    []string
 	url     string
-	front   *front
+	front   *front.Front
 	process *exec.Cmd
 	out     lockedBuffer
 	// launched is the length of out when the process was launched last.
@@ -66,8 +67,8 @@ type builder struct {
 
 func startBuilder(t *testing.T, args ...string) *builder {
 	t.Helper()
-	f := newFront(t)
-	b := &builder{t: t, front: f, url: "http://" + f.addr(), args: append([]string{"-http", "127.0.0.1:0", "-datadir", t.TempDir()}, args...)}
+	f := front.New(t)
+	b := &builder{t: t, front: f, url: "http://" + f.Addr(), args: append([]string{"-http", "127.0.0.1:0", "-datadir", t.TempDir()}, args...)}
 	b.start()
 	t.Cleanup(func() {
 		b.kill()
@@ -106,7 +107,7 @@ func (b *builder) awaitListening() {
 	wait.Until(b.t, func() bool {
 		_, after, _ := strings.Cut(b.out.after(b.launched), "Listening on http://")
 		addr, _, complete := strings.Cut(after, " ")
-		b.front.leadTo(addr)
+		b.front.LeadTo(addr)
 		return complete
 	}, "the node listens: %s", &b.out)
 }

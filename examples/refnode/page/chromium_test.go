@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq/examples/refnode/internal/front"
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/internal/wait"
 )
@@ -30,7 +31,9 @@ func TestPageInChromium(t *testing.T) {
 	b := openBrowser(t)
 	s := serve(t, "127.0.0.1:0", 150*time.Millisecond, lab)
 	b.size(1280, 900, 1, false)
-	b.open(s.url)
+	address := front.New(t)
+	address.LeadTo(strings.TrimPrefix(s.url, "http://"))
+	b.open("http://" + address.Addr())
 	b.wait(isLive, "the page does not come to life")
 	b.wait(`!document.getElementById('empty').hidden`, "an empty node says what to do")
 
@@ -59,7 +62,7 @@ func TestPageInChromium(t *testing.T) {
 		b.size(1280, 900, 1, false)
 	})
 	require.Empty(t, b.complaints(noPackage))
-	restart(t, b, s)
+	restart(t, b, s, address)
 }
 
 // noPackage is in the complaint that there was no package to kill, which can come after
@@ -117,10 +120,11 @@ func breakThings(t *testing.T, b *browser, s *served) {
 
 // restart stops the node and starts another at the same address. The page shows the interruption
 // and reconnects.
-func restart(t *testing.T, b *browser, s *served) {
+func restart(t *testing.T, b *browser, s *served, address *front.Front) {
 	s.stop()
 	b.wait(`document.getElementById('link').textContent.includes('disconnected')`, "the page says that it is disconnected")
-	again := serve(t, strings.TrimPrefix(s.url, "http://"), 150*time.Millisecond, nil)
+	again := serve(t, "127.0.0.1:0", 150*time.Millisecond, nil)
+	address.LeadTo(strings.TrimPrefix(again.url, "http://"))
 	b.wait(isLive, "the page comes back")
 	b.wait(count("5")+" === 0", "the new node has done nothing yet")
 	b.wait(`document.getElementById('lab').hidden`, "it has no laboratory")

@@ -1,4 +1,5 @@
-package main
+// Package front is for tests that end a server and start it again.
+package front
 
 import (
 	"io"
@@ -9,20 +10,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// front is an address that stays while the process behind it is killed and started
-// again. Each process chooses its own port, so that no other program can have it.
-type front struct {
+// Front is an address that stays while the server behind it ends and starts again. Each
+// server chooses its own port, so that no other program can have it. Its methods are safe
+// for concurrent use.
+type Front struct {
 	listener net.Listener
 
 	mu     sync.Mutex
 	behind string // address of the process
 }
 
-func newFront(t *testing.T) *front {
+// New returns an address on the loopback interface. Until LeadTo is called, it closes each
+// connection at once. It ends with the test.
+func New(t testing.TB) *Front {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	f := &front{listener: listener}
+	f := &Front{listener: listener}
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -40,17 +44,18 @@ func newFront(t *testing.T) *front {
 	return f
 }
 
-func (f *front) addr() string { return f.listener.Addr().String() }
+// Addr returns the address, as host:port.
+func (f *Front) Addr() string { return f.listener.Addr().String() }
 
-// leadTo sets the address of the process behind.
-func (f *front) leadTo(addr string) {
+// LeadTo sets the address of the server behind.
+func (f *Front) LeadTo(addr string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.behind = addr
 }
 
 // carry copies in both directions until one side ends.
-func (f *front) carry(client net.Conn) {
+func (f *Front) carry(client net.Conn) {
 	defer client.Close()
 	f.mu.Lock()
 	behind := f.behind
