@@ -24,7 +24,7 @@ import (
 )
 
 var (
-	simSeeds = flag.Uint64("sim.seeds", 150, "how many seeds TestSimulation runs")
+	simSeeds = flag.Uint64("sim.seeds", 60, "how many seeds TestSimulation runs")
 	simSeed  = flag.Uint64("sim.seed", 0, "the first seed of TestSimulation")
 )
 
@@ -381,7 +381,7 @@ func simulate(seed uint64) error {
 // TestSimulationUnderOtherConfigurations starts the queue again under other limits and other cores
 // than before, as operators do.
 func TestSimulationUnderOtherConfigurations(t *testing.T) {
-	for seed := range min(*simSeeds, 60) {
+	for seed := range min(*simSeeds/3, 60) {
 		b, err := newBuilder(seed)
 		require.NoError(t, err)
 		b.operator, b.restarts = rand.New(rand.NewPCG(seed, 3)), 0.1

@@ -19,6 +19,7 @@ import (
 
 // A user asks the node for a proof and the command whether it holds: node, document, verify.
 func TestFinalityProof(t *testing.T) {
+	t.Parallel()
 	node := startNode(t, "-skip", "0.1")
 	c := dial(t, node.url)
 	me := accounts(t)[3]
@@ -77,6 +78,7 @@ func TestFinalityProof(t *testing.T) {
 
 // JIP-2 does not offer the data for a proof, so the node returns an error.
 func TestNoFinalityProofByJIP2(t *testing.T) {
+	t.Parallel()
 	jam := startJAMNode(t, "-slot", "80ms")
 	node := launch(t, "-jam", jam.url)
 	c := dial(t, node.url)

@@ -192,6 +192,7 @@ func TestUsageErrors(t *testing.T) {
 // The keys and the tags of a real client's day: deploy, call, logs, history, receipts, and hashes
 // that the client computes itself.
 func TestClientLife(t *testing.T) {
+	t.Parallel()
 	node := startNode(t)
 	c := dial(t, node.url)
 	ctx := t.Context()
@@ -261,6 +262,7 @@ func TestClientLife(t *testing.T) {
 
 // The same calls over WebSocket on the same port, and a page for a browser.
 func TestWebSocketAndPage(t *testing.T) {
+	t.Parallel()
 	node := startNode(t)
 	c := dial(t, strings.Replace(node.url, "http", "ws", 1))
 	id, err := c.ChainID(t.Context())
@@ -294,6 +296,7 @@ func call(t *testing.T, url, body string) (code int, text string) {
 
 // Bad input gets the error that users of geth know, and the node goes on.
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	node := startNode(t)
 	c := dial(t, node.url)
 	me := accounts(t)[1]
@@ -361,6 +364,7 @@ func TestBadInput(t *testing.T) {
 
 // Ten thousand requests of garbage, and the node still answers.
 func TestGarbage(t *testing.T) {
+	t.Parallel()
 	node := startNode(t)
 	rpcClient, err := rpc.DialContext(t.Context(), node.url)
 	require.NoError(t, err)
@@ -387,6 +391,7 @@ func TestGarbage(t *testing.T) {
 
 // After a restart, final transactions are still final, and accepted ones are not lost.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	node := startNode(t, "-datadir", dir)
 	c := dial(t, node.url)

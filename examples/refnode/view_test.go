@@ -15,6 +15,7 @@ import (
 
 // If stdout is not a terminal, -tui prints lines, and the node stops as usual.
 func TestTerminalViewAsLines(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, "-tui")
 	wait.Until(t, func() bool {
 		return strings.Contains(n.out.String(), "users 0 pool 0 queue 0 cores 0 accumulated 0 finalized 0")
@@ -40,6 +41,7 @@ func TestViewFlags(t *testing.T) {
 
 // On a JAM node's chain the page shows what the feed does.
 func TestPageOnAJAMNode(t *testing.T) {
+	t.Parallel()
 	jam := startJAMNode(t, "-slot", "100ms")
 	n := launch(t, "-jam", jam.url)
 	send(t, dial(t, n.url), accounts(t)[0], transfer(0, accounts(t)[1].Address))
