@@ -54,7 +54,9 @@ func (n *jamNode) start() {
 	wait.Until(n.t, func() bool {
 		_, after, _ := strings.Cut(n.out.String(), "Listening on ws://")
 		addr, _, complete := strings.Cut(after, " ")
-		n.front.LeadTo(addr)
+		if complete {
+			n.front.LeadTo(addr)
+		}
 		return complete
 	}, "the JAM node listens: %s", n.out)
 }
@@ -70,6 +72,7 @@ func (n *jamNode) command(line string) {
 
 // kill ends the process as a crash does.
 func (n *jamNode) kill() {
+	n.front.LeadTo("")
 	_ = n.process.Process.Kill()
 	_ = n.process.Wait()
 }
@@ -104,19 +107,21 @@ func TestJAMNodeIsKilled(t *testing.T) {
 		require.NoError(t, c.Client().CallContext(t.Context(), &status, "jam_queueStatus"))
 		return status.Transitions[state.String()]
 	}
-	// Each kill meets a package in another state.
-	for _, state := range []bundlequeue.State{bundlequeue.Submitted, bundlequeue.Guaranteed, bundlequeue.Accumulated, 0} {
-		before := entered(state)
+	sendSix := func() {
 		for range 6 {
 			send(t, c, me, transfer(nonce, common.Address{0xf5}))
 			nonce++
 		}
-		if state != 0 {
-			wait.Until(t, func() bool { return entered(state) > before }, "a package becomes %v", state)
-			jam.kill()
-			jam.start()
-		}
 	}
+	// Each kill meets a package in another state.
+	for _, state := range []bundlequeue.State{bundlequeue.Submitted, bundlequeue.Guaranteed, bundlequeue.Accumulated} {
+		before := entered(state)
+		sendSix()
+		wait.Until(t, func() bool { return entered(state) > before }, "a package becomes %v", state)
+		jam.kill()
+		jam.start()
+	}
+	sendSix()
 	last := send(t, c, me, transfer(nonce, common.Address{0xf5}))
 	waitFor(t, c, last.Hash(), rpc.FinalizedBlockNumber)
 	balance, err := c.BalanceAt(t.Context(), common.Address{0xf5}, nil)

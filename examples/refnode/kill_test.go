@@ -107,13 +107,16 @@ func (b *builder) awaitListening() {
 	wait.Until(b.t, func() bool {
 		_, after, _ := strings.Cut(b.out.after(b.launched), "Listening on http://")
 		addr, _, complete := strings.Cut(after, " ")
-		b.front.LeadTo(addr)
+		if complete {
+			b.front.LeadTo(addr)
+		}
 		return complete
 	}, "the node listens: %s", &b.out)
 }
 
 // kill ends the process as a crash does.
 func (b *builder) kill() {
+	b.front.LeadTo("")
 	_ = b.process.Process.Kill()
 	_ = b.process.Wait()
 }

@@ -107,14 +107,14 @@ func TestBlobReplacement(t *testing.T) {
 	defer c.close()
 	e, client := c.executor(ctx, t)
 	defer client.Close()
-	step := func(what string, met func(eoa.Record) bool) (r eoa.Record) {
+	step := func(state string, met func(eoa.Record) bool) (r eoa.Record) {
 		wait.Until(t, func() bool {
 			_, err := e.Step(ctx)
 			require.NoError(t, err)
 			r, err = e.Get(ctx, "a")
 			require.NoError(t, err)
 			return met(r)
-		}, "%s", what)
+		}, "%s", state)
 		return r
 	}
 	newest := func(attempts int) func(eoa.Record) bool {

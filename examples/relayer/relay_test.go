@@ -131,7 +131,7 @@ func TestKill(t *testing.T) {
 	defer c.close()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	const kills, each = 10, 150
+	const kills, each = 20, 150
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(1, 1))
 	for life := 0; life <= kills; life++ {
@@ -201,13 +201,13 @@ func (p *spoiler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // A proxy between the program and a real node spoils a quarter of all calls.
-// Every transfer lands once. JAMQ_SEED sets the first of three seeds; without it there is
-// one.
+// Every transfer lands once. JAMQ_SEED sets the first of three seeds, with 300 transfers
+// each; without it there is one seed with 100.
 func TestSpoiledCalls(t *testing.T) {
 	first, err := strconv.ParseUint(os.Getenv("JAMQ_SEED"), 10, 64)
-	seeds := uint64(3)
+	seeds, n := uint64(3), 300
 	if err != nil {
-		seeds = 1
+		seeds, n = 1, 100
 	}
 	for seed := first; seed < first+seeds; seed++ {
 		c := newTestChain(t)
@@ -215,7 +215,6 @@ func TestSpoiledCalls(t *testing.T) {
 		web := httptest.NewServer(p)
 		var client *rpc.Client
 		var err error
-		const n = 100
 		r := &relay{n: n, finality: 2, key: developer(), out: io.Discard}
 		for try := 0; ; try++ { // the chain id has no retries
 			client, err = rpc.Dial(web.URL)

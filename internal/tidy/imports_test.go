@@ -51,6 +51,7 @@ var mayImport = map[string][]string{
 	"internal/mutation": {},
 	"internal/tidy":     {},
 	"internal/wait":     {},
+	"internal/bubble":   {""},
 	"internal/wire":     {},
 
 	// Nested modules.

@@ -3,7 +3,6 @@ package tidy
 import (
 	"go/ast"
 	"go/token"
-	"path"
 	"slices"
 	"strings"
 )
@@ -17,7 +16,7 @@ var waits = []struct {
 }{
 	{"time", []string{"Sleep", "After", "Tick", "NewTimer", "NewTicker"},
 		"a test sleeps only in a bubble of testing/synctest; elsewhere it waits for a state with internal/wait"},
-	{"runtime", []string{"NumGoroutine"}, "a leak is found by go.uber.org/goleak, not by a count"},
+	{"runtime", []string{"NumGoroutine"}, "go.uber.org/goleak finds a leak; a count does not"},
 }
 
 // eventually are the functions of testify that give a state a fixed time to come.
@@ -33,9 +32,8 @@ var comparisons = []string{
 // Waiting finds tests that depend on the speed of the machine. A test file is one of
 // these:
 //
-//   - a file on virtual time, which imports testing/synctest or calls bubble, the helper
-//     of its package that begins a bubble. It may sleep and measure. It does not use
-//     internal/wait, whose limit is real.
+//   - a file on virtual time, which imports testing/synctest or internal/bubble. It may
+//     sleep and measure. It does not use internal/wait, whose limit is real.
 //   - a file of benchmarks, with a name that ends in bench_test.go. It may measure.
 //   - any other file. It does not sleep, has no limit in seconds, compares no elapsed
 //     time, and counts no goroutines.
@@ -53,23 +51,10 @@ func Waiting(tree *Tree) []Finding {
 }
 
 // virtual reports whether the tests of a file run in bubbles.
-func virtual(f *File) (found bool) {
-	if imports(f, "testing/synctest") {
-		return true
-	}
-	ast.Inspect(f.Syntax, func(node ast.Node) bool {
-		if call, ok := node.(*ast.CallExpr); ok {
-			name, ok := call.Fun.(*ast.Ident)
-			found = found || ok && name.Name == "bubble"
-		}
-		return !found
-	})
-	return found
-}
-
-func imports(f *File, name string) bool {
+func virtual(f *File) bool {
 	return slices.ContainsFunc(f.Syntax.Imports, func(spec *ast.ImportSpec) bool {
-		return strings.Trim(spec.Path.Value, `"`) == name
+		name := strings.Trim(spec.Path.Value, `"`)
+		return name == "testing/synctest" || strings.HasSuffix(name, "internal/bubble")
 	})
 }
 
@@ -87,7 +72,7 @@ func (w *waiting) report(pos token.Pos, text string) {
 func (w *waiting) node(node ast.Node) bool {
 	switch node := node.(type) {
 	case *ast.ImportSpec:
-		if w.virtual && path.Base(strings.Trim(node.Path.Value, `"`)) == "wait" {
+		if w.virtual && strings.HasSuffix(strings.Trim(node.Path.Value, `"`), "internal/wait") {
 			w.report(node.Pos(), "a file on virtual time does not use internal/wait; split it")
 		}
 	case *ast.SelectorExpr:
@@ -122,7 +107,7 @@ func (w *waiting) compared(operands []ast.Expr) {
 		ast.Inspect(operand, func(node ast.Node) bool {
 			call, ok := node.(*ast.CallExpr)
 			if ok && !w.virtual && isOneOf(call.Fun, "time", []string{"Since"}) {
-				w.report(call.Pos(), "a test asserts nothing about elapsed time; count what happened")
+				w.report(call.Pos(), "a test asserts nothing about elapsed time; count the results")
 			}
 			return true
 		})

@@ -36,7 +36,7 @@ func TestX(t *testing.T) {
 	require.Empty(t, found("pkg/x_bench_test.go", body), "a benchmark")
 	const synctest = "import \"testing/synctest\"\n"
 	require.Equal(t, []int{7}, found("pkg/x_test.go", synctest+body), "Eventually starts a goroutine")
-	require.Equal(t, []int{6}, found("pkg/x_test.go", body+"\nfunc TestY(t *testing.T) { bubble(t, nil) }\n"))
+	require.Equal(t, []int{7}, found("pkg/x_test.go", "import \"x/internal/bubble\"\n"+body))
 	const both = "import (\n\t\"testing/synctest\"\n\n\t\"x/internal/wait\"\n)\n"
 	require.Equal(t, []int{5}, found("pkg/x_test.go", both), "two kinds of time in one file")
 }

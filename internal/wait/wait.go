@@ -4,8 +4,8 @@
 // Such a state comes when the machine gets to it, so that every duration that a test
 // could name is wrong somewhere. The only limit here is therefore the deadline of the
 // test binary (-test.timeout): a test that is right passes on any machine, and a test
-// that hangs still names the state that did not come. A test in a bubble of testing/synctest
-// does not need this package; it sleeps.
+// that hangs still names the state that did not come. A test on virtual time does not
+// need this package; see internal/bubble.
 package wait
 
 import (
@@ -77,8 +77,8 @@ func end(t testing.TB) (time.Time, bool) {
 	return deadline.Add(-reserve), true
 }
 
-// Pace lets d pass, or less if ctx ends. It is for a program that makes a load at a given
-// rate, and never for a state: the state may come later.
+// Pace lets d pass, or less if ctx ends. It is for a test that makes load at a given rate,
+// or that plays a slow peer. It is never for a state: the state may come later.
 func Pace(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

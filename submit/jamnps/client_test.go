@@ -15,6 +15,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/codec"
 )
@@ -65,7 +66,7 @@ func encodePackage(t testing.TB, w *world, context jamq.RefineContext, payload s
 // The guarantor receives each message unchanged, and each attempt goes to
 // another guarantor.
 func TestSubmitPackage(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		a, b := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
 		c := openClient(t, w, nil, a, b)
@@ -97,7 +98,7 @@ func TestSubmitPackage(t *testing.T) {
 }
 
 func TestSubmitBundle(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		g := startGuarantor(t, w, 1)
 		c := openClient(t, w, nil, g)
@@ -136,7 +137,7 @@ func TestSubmitBundle(t *testing.T) {
 // Failures: a refusal, a peer that does not answer, one that is unreachable,
 // one with another key, and one of another network.
 func TestSubmitFailures(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		g := startGuarantor(t, w, 1)
 		c := openClient(t, w, func(cfg *Config) { cfg.RequestTimeout = 100 * time.Millisecond }, g)
@@ -165,7 +166,7 @@ func TestSubmitFailures(t *testing.T) {
 		g.down()
 		require.Error(t, c.SubmitPackage(t.Context(), s))
 		g.up()
-		await(t, func() bool { return c.SubmitPackage(t.Context(), s) == nil }, "it comes back")
+		bubble.Await(t, time.Millisecond, func() bool { return c.SubmitPackage(t.Context(), s) == nil }, "it comes back")
 
 		stranger := openClient(t, w, func(cfg *Config) { cfg.Peers[0].Key = privateKey(5).Public().(ed25519.PublicKey) }, g)
 		err = stranger.SubmitPackage(t.Context(), s)
@@ -183,7 +184,7 @@ func TestSubmitFailures(t *testing.T) {
 // If a caller gives up during a connection attempt, the peer does not count as
 // failed: other callers try at once.
 func TestCallerGivesUp(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		g := startGuarantor(t, w, 1)
 		c := openClient(t, w, func(cfg *Config) { cfg.RetryAfter = time.Minute }, g)
@@ -200,7 +201,7 @@ func TestCallerGivesUp(t *testing.T) {
 // If a connection is cut while a guarantor reads, the call fails at once, and
 // the next attempt uses a new connection.
 func TestCutInASubmission(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		g := startGuarantor(t, w, 1)
 		c := openClient(t, w, func(cfg *Config) { cfg.RequestTimeout = time.Minute }, g)
@@ -209,7 +210,7 @@ func TestCutInASubmission(t *testing.T) {
 		raw, _ := encodePackage(t, w, jamq.RefineContext{}, strings.Repeat("x", 150_000), 0)
 		result := make(chan error)
 		go func() { result <- c.SubmitPackage(context.Background(), Submission{Attempt: 1, Package: raw}) }()
-		await(t, func() bool { return g.count(133) == 1 })
+		bubble.Await(t, time.Millisecond, func() bool { return g.count(133) == 1 }, "the guarantor reads the package")
 		g.cut()
 		require.ErrorIs(t, <-result, ErrDisconnected)
 		close(hold)
@@ -221,7 +222,7 @@ func TestCutInASubmission(t *testing.T) {
 // A node that refuses announcements to builders still accepts packages. Later
 // announcements arrive on the same connection.
 func TestPeerWithoutAnnouncements(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		g := startGuarantor(t, w, 1)
 		g.set(func() { g.refuse[0] = true })
@@ -230,11 +231,11 @@ func TestPeerWithoutAnnouncements(t *testing.T) {
 		for range 20 {
 			require.NoError(t, c.SubmitPackage(t.Context(), Submission{Attempt: 1, Package: raw}))
 		}
-		await(t, func() bool { return g.count(0) > 3 }, "asked again and again")
+		bubble.Await(t, time.Millisecond, func() bool { return g.count(0) > 3 }, "asked again and again")
 		_, _, up := c.peers[0].announced()
 		require.False(t, up)
 		g.set(func() { g.refuse[0] = false })
-		await(t, func() bool { _, _, up := c.peers[0].announced(); return up })
+		bubble.Await(t, time.Millisecond, func() bool { _, _, up := c.peers[0].announced(); return up }, "the peer has announced its heads")
 		require.Len(t, g.clients(), 1)
 	})
 }
@@ -246,19 +247,19 @@ func TestMalformedAnnouncements(t *testing.T) {
 		"huge": {0xff, 0xff, 0xff, 0x7f}, "no header": append(framed(append(make([]byte, 36), 0)), framed([]byte("block"))...),
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			bubble.Run(t, func(t *testing.T) {
 				w := newWorld(t)
 				g := startGuarantor(t, w, 1)
 				g.set(func() { g.garbage[0] = garbage })
 				c := openClient(t, w, nil, g)
 				f := &Feed{cfg: FeedConfig{FollowPeers: 1}, client: c, log: c.log}
-				await(t, func() bool { f.connectAll(t.Context()); return len(g.clients()) > 1 })
+				bubble.Await(t, time.Millisecond, func() bool { f.connectAll(t.Context()); return len(g.clients()) > 1 }, "another connection")
 				g.set(func() { delete(g.garbage, 0) })
-				await(t, func() bool {
+				bubble.Await(t, time.Millisecond, func() bool {
 					f.connectAll(t.Context())
 					_, _, up := c.peers[0].announced()
 					return up
-				})
+				}, "the peer has announced its heads")
 			})
 		})
 	}
@@ -298,7 +299,7 @@ func FuzzDecodeState(f *testing.F) {
 }
 
 func TestGuarantorsOfACore(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		peers := []*guarantor{startGuarantor(t, w, 1), startGuarantor(t, w, 2), startGuarantor(t, w, 3)}
 		c := openClient(t, w, func(cfg *Config) {
@@ -309,7 +310,7 @@ func TestGuarantorsOfACore(t *testing.T) {
 			chosen = append(chosen, c.choose(0, attempt+1).index)
 		}
 		require.Equal(t, []int{2, 0, 2, 0}, chosen)
-		require.Equal(t, 1, c.choose(1, 1).index, "nobody known: all in turn")
+		require.Equal(t, 1, c.choose(1, 1).index, "no guarantor known: all in turn")
 		require.Equal(t, 2, c.choose(0, -5).index)
 		require.Equal(t, 0, c.choose(0, 2).index)
 		for _, attempt := range []int{math.MinInt, math.MaxInt} {
@@ -319,7 +320,7 @@ func TestGuarantorsOfACore(t *testing.T) {
 }
 
 func TestConfigValidate(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		for field, change := range map[string]func(*Config){
 			"Peers[0].Key: proof: key without a vote": func(c *Config) { c.Peers[0].Key = make([]byte, ed25519.PublicKeySize) },

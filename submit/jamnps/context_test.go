@@ -9,12 +9,13 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/submit/codec"
 )
 
 // Contexts carry the anchor's roots, of which the peak is read from the state.
 func TestFeedContext(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		g := startGuarantor(t, w, 1)
 		c := openClient(t, w, nil, g)
@@ -55,7 +56,7 @@ func TestFeedContext(t *testing.T) {
 // The anchor's state is proved by a child on the best chain. A child on a fork does not count, nor
 // does an answer of a peer without a proof.
 func TestFeedContextIsProved(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		liar, honest := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
 		c := openClient(t, w, nil, liar, honest)
@@ -95,7 +96,7 @@ func TestFeedContextIsProved(t *testing.T) {
 // Where everything is final at once, the lookup anchor is the newest block whose state root is
 // known: Gray Paper 0.8.0 wants it.
 func TestFeedContextOfAFinalHead(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		g := startGuarantor(t, w, 1)
 		f, sink := openFeed(t, openClient(t, w, nil, g), FeedConfig{})
@@ -113,7 +114,7 @@ func TestFeedContextOfAFinalHead(t *testing.T) {
 
 // A part of the state either matches the root or is refused.
 func TestStateRange(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		g := startGuarantor(t, w, 1)
 		c := openClient(t, w, nil, g)

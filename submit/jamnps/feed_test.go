@@ -12,6 +12,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/internal/bubble"
 )
 
 // viewSink takes blocks as a queue does.
@@ -63,7 +64,7 @@ func until(t *testing.T, f *Feed, s *viewSink, best, final *worldBlock) {
 // A chain with forks and gaps over a connection that is cut and a node that goes away: the view
 // comes to the same chain.
 func TestFeedFollowsForks(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		random := rand.New(rand.NewPCG(7, 7))
 		w := newWorld(t)
 		g := startGuarantor(t, w, 1)
@@ -107,7 +108,7 @@ func TestFeedFollowsForks(t *testing.T) {
 }
 
 func TestBlocksBothWays(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		g := startGuarantor(t, w, 1)
 		c := openClient(t, w, nil, g)
@@ -127,10 +128,10 @@ func TestBlocksBothWays(t *testing.T) {
 		}
 		_, err = c.Blocks(t.Context(), 0, jamq.HeaderHash{1}, Descending, 3)
 		require.ErrorIs(t, err, ErrRefused)
-		for _, nobody := range []int{-1, 1} {
-			_, err = c.Blocks(t.Context(), nobody, chain[5].hash, Descending, 3)
+		for _, unknown := range []int{-1, 1} {
+			_, err = c.Blocks(t.Context(), unknown, chain[5].hash, Descending, 3)
 			require.ErrorIs(t, err, ErrInvalidConfig)
-			_, err = c.State(t.Context(), nobody, chain[5].hash, proof.StateKey{}, proof.StateKey{}, 100)
+			_, err = c.State(t.Context(), unknown, chain[5].hash, proof.StateKey{}, proof.StateKey{}, 100)
 			require.ErrorIs(t, err, ErrInvalidConfig)
 		}
 		g.set(func() { g.garbage[128] = framed(append(append([]byte{}, chain[1].raw...), chain[0].raw...)) })
@@ -142,7 +143,7 @@ func TestBlocksBothWays(t *testing.T) {
 // A feed continues after the last block of a queue, and fetches all blocks
 // since, in several requests.
 func TestFeedFromAnOlderRoot(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		g := startGuarantor(t, w, 1)
 		c := openClient(t, w, nil, g)
@@ -159,7 +160,7 @@ func TestFeedFromAnOlderRoot(t *testing.T) {
 		require.Equal(t, uint64(146), sink.view.Best().Height)
 		require.Equal(t, 4, g.count(128), "three for the gap, one for what was before the root")
 		short, sink := openFeed(t, c, FeedConfig{Root: f.cfg.Root, MaxGap: 100})
-		await(t, func() bool { _, _, up := c.peers[0].announced(); return up })
+		bubble.Await(t, time.Millisecond, func() bool { _, _, up := c.peers[0].announced(); return up }, "the peer has announced its heads")
 		require.ErrorIs(t, short.catchUp(t.Context(), sink), ErrHistoryLost)
 	})
 }
@@ -178,7 +179,7 @@ func (s *bestSink) Import(ctx context.Context, b jamq.Block, best jamq.HeaderHas
 // Until a feed that restarts has delivered a chain, the best block stays the one that the sink had;
 // and it knows the anchors before its root.
 func TestRestart(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		g := startGuarantor(t, w, 1)
 		c := openClient(t, w, nil, g)
@@ -193,10 +194,10 @@ func TestRestart(t *testing.T) {
 		require.NoError(t, err)
 		head := w.grow(w.best, 1)
 		told := &bestSink{viewSink: sink}
-		await(t, func() bool {
+		bubble.Await(t, time.Millisecond, func() bool {
 			require.NoError(t, again.catchUp(t.Context(), told))
 			return sink.view.Best().Hash == head.hash
-		})
+		}, "the head is the best block")
 		require.NotContains(t, told.bests, final.hash, "no step back to the root")
 		before := final.parent.parent
 		refine, err := again.Context(t.Context(), before.hash, nil)
@@ -209,7 +210,7 @@ func TestRestart(t *testing.T) {
 }
 
 func TestFollowEnds(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		g := startGuarantor(t, w, 1)
 		c := openClient(t, w, nil, g)

@@ -10,17 +10,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/submit/codec"
 )
 
 // A peer that lies about blocks is not believed; another one is asked.
 func TestFeedTakesOnlyProvedBlocks(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		liar, honest := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
 		c := openClient(t, w, nil, liar, honest)
 		f, sink := openFeed(t, c, FeedConfig{})
-		await(t, func() bool { _, _, up := c.peers[0].announced(); return up }, "the liar is asked first")
+		bubble.Await(t, time.Millisecond, func() bool { _, _, up := c.peers[0].announced(); return up }, "the liar is asked first")
 		b := w.grow(w.grow(w.best, 1), 1)
 		other := newWorld(t)
 		forged := other.grow(other.genesis, 5)
@@ -41,7 +42,7 @@ func TestFeedTakesOnlyProvedBlocks(t *testing.T) {
 // A peer that does not answer in time delays no request: another peer serves
 // it.
 func TestSlowPeer(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		slow, quick := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
 		c := openClient(t, w, func(cfg *Config) { cfg.RequestTimeout = 50 * time.Millisecond }, slow, quick)
@@ -49,7 +50,7 @@ func TestSlowPeer(t *testing.T) {
 		hold := make(chan struct{})
 		slow.set(func() { slow.hold[128], slow.hold[129] = hold, hold })
 		defer close(hold)
-		await(t, func() bool { _, _, up := c.peers[0].announced(); return up })
+		bubble.Await(t, time.Millisecond, func() bool { _, _, up := c.peers[0].announced(); return up }, "the peer has announced its heads")
 		var head *worldBlock
 		for range 5 {
 			head = w.grow(w.best, 1)
@@ -65,7 +66,7 @@ func TestSlowPeer(t *testing.T) {
 // A peer that announces invented blocks and answers no requests delays its own
 // announcements only.
 func TestInventedAnnouncements(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		const timeout = 100 * time.Millisecond
 		w := newWorld(t)
 		liar, honest := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
@@ -74,7 +75,7 @@ func TestInventedAnnouncements(t *testing.T) {
 		hold := make(chan struct{})
 		defer close(hold)
 		liar.set(func() { liar.hold[128] = hold })
-		await(t, func() bool { _, _, up := c.peers[0].announced(); return up })
+		bubble.Await(t, time.Millisecond, func() bool { _, _, up := c.peers[0].announced(); return up }, "the peer has announced its heads")
 		p := c.peers[0]
 		p.mu.Lock()
 		for i := range byte(200) {
@@ -94,7 +95,7 @@ func TestInventedAnnouncements(t *testing.T) {
 
 // Nor does one that takes its time for each of many forks, and always answers.
 func TestSlowlyServedForks(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		const timeout = 200 * time.Millisecond
 		w, invented := twoWorlds(t)
 		liar := startGuarantor(t, invented, 1)
@@ -102,11 +103,11 @@ func TestSlowlyServedForks(t *testing.T) {
 		f, sink := openFeed(t, c, FeedConfig{})
 		head := w.grow(w.grow(w.best, 1), 1)
 		until(t, f, sink, head, w.genesis)
-		await(t, func() bool { _, _, up := c.peers[0].announced(); return up })
+		bubble.Await(t, time.Millisecond, func() bool { _, _, up := c.peers[0].announced(); return up }, "the peer has announced its heads")
 		for i := range jamq.Slot(200) {
 			invented.invent(invented.genesis, 1+i, codec.Extrinsics{})
 		}
-		await(t, func() bool { _, leaves, _ := c.peers[0].announced(); return len(leaves) >= 200 })
+		bubble.Await(t, time.Millisecond, func() bool { _, leaves, _ := c.peers[0].announced(); return len(leaves) >= 200 }, "the peer has announced all forks")
 		one, end := make(chan struct{}), make(chan struct{})
 		liar.set(func() { liar.hold[128] = one })
 		var pacing sync.WaitGroup
@@ -149,7 +150,7 @@ func (bests) Finalize(context.Context, jamq.HeaderHash) error { return nil }
 
 // A peer that is away does not hold up what the others announce, however long it takes to find out.
 func TestPeerIsAway(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		away, honest := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
 		away.down()
@@ -180,7 +181,7 @@ func TestPeerIsAway(t *testing.T) {
 
 // A fork that finality has passed by is fetched once, and not again and again.
 func TestLostForkIsForgotten(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		g := startGuarantor(t, w, 1)
 		c := openClient(t, w, nil, g)
@@ -196,7 +197,7 @@ func TestLostForkIsForgotten(t *testing.T) {
 			_, leaves, _ := c.peers[0].announced()
 			return slices.ContainsFunc(leaves, func(l leaf) bool { return l.hash == lost.hash })
 		}
-		await(t, announced)
+		bubble.Await(t, time.Millisecond, announced, "the peer has announced the fork")
 		before := g.count(128)
 		for range 5 {
 			require.NoError(t, f.catchUp(t.Context(), sink))
@@ -208,7 +209,7 @@ func TestLostForkIsForgotten(t *testing.T) {
 
 // A block from the future is not taken, nor what is built on it.
 func TestBlocksFromTheFuture(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		g := startGuarantor(t, w, 1)
 		f, sink := openFeed(t, openClient(t, w, nil, g), FeedConfig{})
@@ -225,7 +226,7 @@ func TestBlocksFromTheFuture(t *testing.T) {
 
 // Two of three must agree on finality.
 func TestFinalPeers(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		all := []*guarantor{startGuarantor(t, w, 1), startGuarantor(t, w, 2), startGuarantor(t, w, 3)}
 		c := openClient(t, w, nil, all...)
@@ -234,7 +235,7 @@ func TestFinalPeers(t *testing.T) {
 		b := w.grow(a, 1)
 		head := w.grow(b, 1)
 		until(t, f, sink, head, w.genesis)
-		await(t, func() bool {
+		bubble.Await(t, time.Millisecond, func() bool {
 			for _, p := range c.peers {
 				if _, leaves, up := p.announced(); !up || len(leaves) == 0 || leaves[len(leaves)-1].hash != head.hash {
 					return false
@@ -272,20 +273,20 @@ func (w *world) invent(parent *worldBlock, slot jamq.Slot, contents codec.Extrin
 // A block that no chain can have, of one peer, is that peer's affair: it does not get to the queue,
 // which would refuse it, and end everything.
 func TestInvalidBlock(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w, invented := twoWorlds(t)
 		liar, honest := startGuarantor(t, invented, 1), startGuarantor(t, w, 2)
 		c := openClient(t, w, nil, liar, honest)
 		f, sink := openFeed(t, c, FeedConfig{})
-		await(t, func() bool { _, _, up := c.peers[0].announced(); return up })
+		bubble.Await(t, time.Millisecond, func() bool { _, _, up := c.peers[0].announced(); return up }, "the peer has announced its heads")
 		report := func(core jamq.CoreIndex) codec.Guarantee {
 			return codec.Guarantee{Report: codec.WorkReport{Core: core, Package: codec.PackageSpec{Hash: jamq.PackageHash{1, byte(core)}}}}
 		}
 		bad := invented.invent(invented.genesis, 3, codec.Extrinsics{Guarantees: []codec.Guarantee{report(99)}})
-		await(t, func() bool {
+		bubble.Await(t, time.Millisecond, func() bool {
 			_, leaves, _ := c.peers[0].announced()
 			return slices.ContainsFunc(leaves, func(l leaf) bool { return l.hash == bad.hash })
-		})
+		}, "the peer has announced the invalid block")
 		until(t, f, sink, w.grow(w.grow(w.best, 1), 1), w.genesis)
 		_, err := f.fetchSome(t.Context(), 0, bad.hash, 1)
 		require.ErrorIs(t, err, ErrMalformed)
@@ -299,7 +300,7 @@ func TestInvalidBlock(t *testing.T) {
 // longer than the best chain is not delivered, whether or not the peer reports
 // it as final.
 func TestInventedForks(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w, invented := twoWorlds(t)
 		liar := startGuarantor(t, invented, 1)
 		c := openClient(t, w, nil, liar, startGuarantor(t, w, 2), startGuarantor(t, w, 3))
@@ -307,7 +308,7 @@ func TestInventedForks(t *testing.T) {
 		require.Equal(t, 2, f.cfg.FinalPeers, "by default most of those that are followed")
 		head := w.grow(w.grow(w.best, 1), 1)
 		until(t, f, sink, head, w.genesis)
-		await(t, func() bool { _, _, up := c.peers[0].announced(); return up })
+		bubble.Await(t, time.Millisecond, func() bool { _, _, up := c.peers[0].announced(); return up }, "the peer has announced its heads")
 		for i := range jamq.Slot(100) {
 			fork := invented.invent(invented.genesis, 1+i, codec.Extrinsics{})
 			if i%10 == 0 {
@@ -316,7 +317,7 @@ func TestInventedForks(t *testing.T) {
 				invented.mu.Unlock()
 			}
 		}
-		await(t, func() bool { _, leaves, _ := c.peers[0].announced(); return len(leaves) > 5 })
+		bubble.Await(t, time.Millisecond, func() bool { _, leaves, _ := c.peers[0].announced(); return len(leaves) > 5 }, "the peer has announced forks")
 		for range 20 {
 			head = w.grow(head, 1)
 			until(t, f, sink, head, w.genesis)
@@ -331,7 +332,7 @@ func TestInventedForks(t *testing.T) {
 
 // A shorter fork is delivered once enough peers hold it for final.
 func TestShorterForkIsFinal(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		c := openClient(t, w, nil, startGuarantor(t, w, 1), startGuarantor(t, w, 2), startGuarantor(t, w, 3))
 		f, sink := openFeed(t, c, FeedConfig{})

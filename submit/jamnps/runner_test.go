@@ -11,6 +11,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/submit"
 )
 
@@ -73,7 +74,7 @@ func (b *builder) enqueue(ctx context.Context, runner *submit.Runner[parcel], wa
 // refuses packages now and then, one goes away and comes back, and connections are
 // cut. On the chain, every bundle must be accumulated once and in order.
 func TestRunnerOverTheNetwork(t *testing.T) {
-	bubble(t, playNetwork)
+	bubble.Run(t, playNetwork)
 }
 
 func playNetwork(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/submit/codec"
 )
 
@@ -33,7 +34,7 @@ type world struct {
 	offers    []offer
 	seen      map[jamq.PackageHash]bool
 	grown     []func(*worldBlock) // called with each block, locked
-	lan       *lan                // nil: the loopback interface
+	lan       *bubble.LAN         // nil: the loopback interface
 }
 
 type worldBlock struct {
@@ -62,7 +63,7 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	c, err := codec.New(codec.V072, jamq.Tiny())
 	require.NoError(t, err)
-	w := &world{codec: c, spec: jamq.Tiny(), blocks: map[jamq.HeaderHash]*worldBlock{}, seen: map[jamq.PackageHash]bool{}, lan: &lan{}}
+	w := &world{codec: c, spec: jamq.Tiny(), blocks: map[jamq.HeaderHash]*worldBlock{}, seen: map[jamq.PackageHash]bool{}, lan: &bubble.LAN{}}
 	w.genesis = w.seal(codec.Block{}, &worldBlock{ran: map[jamq.PackageHash]bool{}, report: map[jamq.PackageHash]int{}})
 	w.best, w.finalized = w.genesis, w.genesis
 	return w
@@ -79,7 +80,7 @@ func twoWorlds(t testing.TB) (a, b *world) {
 // listen opens a socket at an address, or at any one if addr is "".
 func (w *world) listen(addr string) (net.PacketConn, error) {
 	if w.lan != nil {
-		return w.lan.listen(addr)
+		return w.lan.Listen(addr)
 	}
 	return net.ListenPacket("udp", cmp.Or(addr, "127.0.0.1:0"))
 }

@@ -17,12 +17,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/jamtest/jip2server"
 	"github.com/jamq/jamq/submit"
 )
 
 func TestMethods(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		n := startNode(t, nil)
 		c := n.client(nil)
 		ctx := t.Context()
@@ -87,7 +88,7 @@ func TestMethods(t *testing.T) {
 }
 
 func TestSubscriptions(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		n := startNode(t, nil)
 		c := n.client(nil)
 		ctx := t.Context()
@@ -121,7 +122,7 @@ func TestSubscriptions(t *testing.T) {
 		for open {
 			_, open = <-status.Updates()
 		}
-		await(t, func() bool { return n.chain.Calls("unsubscribeWorkPackageStatus") == 1 })
+		bubble.Await(t, time.Millisecond, func() bool { return n.chain.Calls("unsubscribeWorkPackageStatus") == 1 }, "the node is told")
 		_, err = Subscribe[int](ctx, c, "bestBlock")
 		require.ErrorIs(t, err, ErrUnsupported)
 		_, err = Subscribe[int](ctx, c, "subscribeNonsense")
@@ -136,7 +137,7 @@ func TestSubscriptions(t *testing.T) {
 // A subscription and calls survive the connection, cut by either side, and the node, killed and
 // started again.
 func TestReconnect(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		n := startNode(t, nil)
 		c := n.client(nil)
 		n.step(3)
@@ -164,7 +165,7 @@ func TestReconnect(t *testing.T) {
 // If the node refuses to renew a subscription, this subscription receives the
 // error and the others continue.
 func TestRefusedSubscription(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		n := startNode(t, nil)
 		c := n.client(nil)
 		best, err := c.SubscribeBestBlock(t.Context())
@@ -189,7 +190,7 @@ func TestRefusedSubscription(t *testing.T) {
 // If the connection breaks during a call, the call fails at once and does not
 // wait for its deadline.
 func TestCutInACall(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		n := startNode(t, nil)
 		c := n.client(func(cfg *Config) { cfg.CallTimeout = time.Minute })
 		n.breaks("bestBlock", jip2server.Fault{Cut: true})
@@ -210,7 +211,7 @@ func TestCutInACall(t *testing.T) {
 }
 
 func TestSlowAnswers(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		n := startNode(t, nil)
 		c := n.client(nil)
 		_, err := c.BestBlock(t.Context())
@@ -242,7 +243,7 @@ func soon(c *Client) error {
 // A caller that reaches its deadline does not affect other callers on the same
 // connection.
 func TestDeadlineOfOneCaller(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		n := startNode(t, nil)
 		c := n.client(nil)
 		_, err := c.BestBlock(t.Context())
@@ -254,7 +255,7 @@ func TestDeadlineOfOneCaller(t *testing.T) {
 			_, err := c.BestBlock(t.Context())
 			other <- err
 		}()
-		await(t, func() bool { return n.chain.Calls("bestBlock") == 2 })
+		bubble.Await(t, time.Millisecond, func() bool { return n.chain.Calls("bestBlock") == 2 }, "the call is under way")
 		over, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 		defer cancel()
 		_, err = c.FinalizedBlock(over)
@@ -267,7 +268,7 @@ func TestDeadlineOfOneCaller(t *testing.T) {
 // A connection over which nothing comes any more, not even answers to pings, is given up, and
 // another one made.
 func TestHalfOpenConnection(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		deaf := make(chan struct{})
 		var connections atomic.Int32
 		upgrader := websocket.Upgrader{}
@@ -280,13 +281,13 @@ func TestHalfOpenConnection(t *testing.T) {
 			<-deaf // reads nothing, so no ping is answered
 			_ = ws.Close()
 		})}
-		var wire wire
-		listener := wire.listen()
+		var wire bubble.Wire
+		listener := wire.Listen()
 		go func() { _ = node.Serve(listener) }()
 		defer func() { _ = node.Close() }()
 		defer close(deaf)
 		cfg := DefaultConfig("ws://node.test")
-		cfg.Dial = wire.dial
+		cfg.Dial = wire.Dial
 		cfg.BackoffBase, cfg.BackoffMax = time.Millisecond, 20*time.Millisecond
 		c, err := Open(cfg)
 		require.NoError(t, err)
@@ -297,7 +298,7 @@ func TestHalfOpenConnection(t *testing.T) {
 			lost <- err
 		}()
 		require.ErrorIs(t, <-lost, ErrDisconnected)
-		await(t, func() bool { return connections.Load() > 2 })
+		bubble.Await(t, time.Millisecond, func() bool { return connections.Load() > 2 }, "more connections")
 	})
 }
 
@@ -306,7 +307,7 @@ func TestGarbage(t *testing.T) {
 		"no JSON": "hello", "an array": "[]", "a number": "7", "binary": "\xff\xfe", "half": `{"jsonrpc":"2.0","id":1,`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			bubble.Run(t, func(t *testing.T) {
 				n := startNode(t, nil)
 				c := n.client(nil)
 				n.breaks("bestBlock", jip2server.Fault{Raw: []byte(raw)})
@@ -322,7 +323,7 @@ func TestGarbage(t *testing.T) {
 		"a subscription that is not": `{"jsonrpc":"2.0","method":"subscribeBestBlock","params":{"subscription":7,"result":1}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			bubble.Run(t, func(t *testing.T) {
 				n := startNode(t, nil)
 				c := n.client(nil)
 				_, err := c.BestBlock(t.Context())
@@ -337,7 +338,7 @@ func TestGarbage(t *testing.T) {
 
 // Results that are JSON, but not what JIP-2 says, are malformed.
 func TestMalformedResults(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		n := startNode(t, nil)
 		c := n.client(nil)
 		for _, result := range []string{"null", "7", "{}", `{"header_hash":"AA==","slot":1}`, `{"slot":1}`, `[]`, `""`} {
@@ -345,7 +346,7 @@ func TestMalformedResults(t *testing.T) {
 			n.fault["bestBlock"] = jip2server.Fault{Raw: nil}
 			n.faults.Unlock()
 			n.chain.Cut() // ids restart
-			await(t, func() bool {
+			bubble.Await(t, time.Millisecond, func() bool {
 				n.breaks("bestBlock", jip2server.Fault{Raw: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"result":%s}`, result)})
 				_, err := c.BestBlock(t.Context())
 				return errors.Is(err, ErrMalformed)
@@ -355,7 +356,7 @@ func TestMalformedResults(t *testing.T) {
 }
 
 func TestMessageLimits(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		n := startNode(t, nil)
 		c := n.client(func(cfg *Config) { cfg.MaxMessage = 4 << 10 })
 		err := c.SubmitWorkPackage(t.Context(), 0, make([]byte, 4<<10), nil)
@@ -370,7 +371,7 @@ func TestMessageLimits(t *testing.T) {
 }
 
 func TestClasses(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		n := startNode(t, func(cfg *jip2server.Config) { cfg.Missing = []string{"submitWorkPackageBundle"} })
 		c := n.client(nil)
 		ctx := t.Context()
@@ -393,7 +394,7 @@ func TestClasses(t *testing.T) {
 }
 
 func TestCloseEndsEverything(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		n := startNode(t, nil)
 		c := n.client(nil)
 		hold := make(chan struct{})
@@ -404,7 +405,7 @@ func TestCloseEndsEverything(t *testing.T) {
 			_, err := c.BestBlock(context.Background())
 			result <- err
 		}()
-		await(t, func() bool { return n.chain.Calls("bestBlock") == 1 })
+		bubble.Await(t, time.Millisecond, func() bool { return n.chain.Calls("bestBlock") == 1 }, "the call is under way")
 		c.Close()
 		c.Close()
 		require.Error(t, <-result)
@@ -417,7 +418,7 @@ func TestCloseEndsEverything(t *testing.T) {
 }
 
 func TestNobodyThere(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		n := startNode(t, nil)
 		n.down()
 		c := n.client(func(cfg *Config) { cfg.CallTimeout = 30 * time.Millisecond })

@@ -15,7 +15,9 @@ type Config struct {
 	URL string
 	// Dial makes the connection that carries the WebSocket, for a node behind a
 	// Unix socket or a tunnel. It receives "tcp" and the host and port of URL,
-	// and is called on one goroutine. Nil dials TCP.
+	// and a context that ends after DialTimeout. TLS runs over the connection
+	// if the scheme is wss. After an error the client waits and tries again.
+	// Only one call runs at a time. Nil dials TCP.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// DialTimeout bounds one attempt to connect. CallTimeout bounds one call,
 	// including the wait for a connection. Both must be positive. The default

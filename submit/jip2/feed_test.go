@@ -12,6 +12,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/anchor/chainview"
+	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
 )
@@ -159,7 +160,7 @@ func (f *follower) check(exact bool) {
 func TestFeedAgainstTheChain(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			bubble.Run(t, func(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, 2))
 				stuck, keep := seed%4 == 3, []int{0, 3, 1, 0}[seed%4]
 				f := follow(t, func(cfg *jip2server.Config) {
@@ -215,7 +216,7 @@ func TestFeedAgainstTheChain(t *testing.T) {
 // A node never answers Ready: a package that stays on its core beyond the
 // time-out waits for the service and is not dead.
 func TestStuckStatusIsNoEvidence(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		f := follow(t, func(cfg *jip2server.Config) {
 			cfg.StuckAtReported = true
 			cfg.Chain.AvailabilityLatency = [2]jamq.Slot{4, 4}
@@ -235,7 +236,7 @@ func TestStuckStatusIsNoEvidence(t *testing.T) {
 // A status that cannot be holds the feed up, as all does that the node fails in; it does not end
 // it.
 func TestStatusOnNoCore(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		f := follow(t, nil)
 		f.step(4)
 		f.catchUp()
@@ -253,7 +254,7 @@ func TestStatusOnNoCore(t *testing.T) {
 }
 
 func TestFeedErrors(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		n := startNode(t, func(cfg *jip2server.Config) { cfg.Missing = []string{"workPackageStatus"} })
 		_, err := OpenFeed(t.Context(), n.client(nil), FeedConfig{Service: marks})
 		require.ErrorIs(t, err, ErrUnsupported)
@@ -281,7 +282,7 @@ func TestFeedErrors(t *testing.T) {
 
 // A node that comes back with another chain is not followed.
 func TestAnotherChain(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		f := follow(t, nil)
 		f.step(30)
 		f.catchUp()
@@ -306,7 +307,7 @@ func TestAnotherChain(t *testing.T) {
 // A node that came back with another chain, whose first block is younger than ours, is said to have
 // one, and not with every slot.
 func TestAnotherYoungerChain(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		f := follow(t, nil)
 		f.step(3)
 		f.catchUp()
@@ -342,7 +343,7 @@ func TestAnotherYoungerChain(t *testing.T) {
 // The feed continues after the last block of a queue, however old, and watches
 // the packages that the queue had sent.
 func TestFeedFromAnOlderRoot(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		f := follow(t, nil)
 		f.step(6)
 		f.catchUp()
@@ -369,7 +370,7 @@ func TestFeedFromAnOlderRoot(t *testing.T) {
 // A package that was accumulated in a gap, of which a node that forgets states cannot tell, is not
 // taken for dead at any block of it, however long the gap: another fork may begin there.
 func TestAccumulatedInAGap(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		for reported := range 4 {
 			f := follow(t, func(c *jip2server.Config) { c.KeepStates, c.Chain.FinalityLag = 1, 500 })
 			f.step(12)
@@ -396,7 +397,7 @@ func TestAccumulatedInAGap(t *testing.T) {
 // After a gap longer than the capacity of a queue the feed continues, because
 // most of the gap is final.
 func TestGapOfDays(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		f := follow(t, nil)
 		f.step(12)
 		f.catchUp()
@@ -420,7 +421,7 @@ func TestGapOfDays(t *testing.T) {
 
 // A long gap is closed over connections that never last long enough for all of it.
 func TestLongGapOverShortConnections(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		calls := 0
 		f := follow(t, func(c *jip2server.Config) {
 			c.Fault = func(string) jip2server.Fault {
@@ -450,7 +451,7 @@ func TestLongGapOverShortConnections(t *testing.T) {
 // accumulation. Until the feed has delivered a head, the best block stays that
 // of the sink. The feed knows the anchors before its root.
 func TestRestart(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		f := follow(t, func(c *jip2server.Config) {
 			c.Chain.FinalityLag, c.Chain.ReportLatency, c.Chain.AvailabilityLatency = 6, [2]jamq.Slot{4, 4}, [2]jamq.Slot{1, 1}
 		})

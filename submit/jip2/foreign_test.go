@@ -13,12 +13,14 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/internal/bubble"
 )
 
 // foreignNode is a node that shares no code with the simulated one: a WebSocket
 // that answers two subscriptions and sends the texts that a test gives it.
 type foreignNode struct {
-	wire        wire
+	wire        bubble.Wire
 	connections atomic.Int32
 	send        chan string
 }
@@ -41,7 +43,7 @@ func startForeignNode(t *testing.T) *foreignNode {
 		n.connections.Add(1)
 		n.talk(ws)
 	})}
-	listener := n.wire.listen()
+	listener := n.wire.Listen()
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
 	return n
@@ -109,6 +111,20 @@ func descriptor(slot int) string {
 	return fmt.Sprintf(`"result":{"header_hash":"AQIDAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","slot":%d}`, slot)
 }
 
+// update returns the next update of a subscription.
+func update[T any](t *testing.T, s *Subscription[T]) T {
+	t.Helper()
+	select {
+	case u, ok := <-s.Updates():
+		require.True(t, ok, "closed")
+		require.NoError(t, u.Err)
+		return u.Value
+	case <-time.After(24 * time.Hour):
+		t.Fatal("no update")
+		panic("unreachable")
+	}
+}
+
 // nextUpdate returns the next update of a subscription, with its error.
 func nextUpdate[T any](t *testing.T, s *Subscription[T]) Update[T] {
 	t.Helper()
@@ -124,11 +140,11 @@ func nextUpdate[T any](t *testing.T, s *Subscription[T]) Update[T] {
 
 // The error of a notification is a string. It concerns one subscription, and the connection stays.
 func TestErrorOfSubscription(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		n := startForeignNode(t)
 		var log lockedBuffer
 		cfg := DefaultConfig("ws://node.test")
-		cfg.Dial = n.wire.dial
+		cfg.Dial = n.wire.Dial
 		cfg.BackoffBase, cfg.BackoffMax = time.Millisecond, 20*time.Millisecond
 		cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		c, err := Open(cfg)

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
 	"github.com/jamq/jamq/submit/codec"
@@ -19,7 +20,7 @@ import (
 type nodeUnderTest struct {
 	t      *testing.T
 	chain  *jip2server.Server
-	wire   wire
+	wire   bubble.Wire
 	server *http.Server
 	faults sync.Mutex
 	fault  map[string]jip2server.Fault
@@ -47,7 +48,7 @@ func startNode(t *testing.T, change func(*jip2server.Config)) *nodeUnderTest {
 
 func (n *nodeUnderTest) up() {
 	n.t.Helper()
-	listener := n.wire.listen()
+	listener := n.wire.Listen()
 	n.server = &http.Server{Handler: n.chain, ReadHeaderTimeout: time.Minute}
 	go func(s *http.Server) { _ = s.Serve(listener) }(n.server)
 }
@@ -78,7 +79,7 @@ func (n *nodeUnderTest) step(count int) (u jamtest.Update) {
 func (n *nodeUnderTest) client(change func(*Config)) *Client {
 	n.t.Helper()
 	cfg := DefaultConfig("ws://node.test")
-	cfg.Dial = n.wire.dial
+	cfg.Dial = n.wire.Dial
 	cfg.BackoffBase, cfg.BackoffMax = time.Millisecond, 20*time.Millisecond
 	if change != nil {
 		change(&cfg)

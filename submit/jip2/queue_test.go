@@ -15,6 +15,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
 )
@@ -117,7 +118,7 @@ func (s *queueSink) restart(ctx context.Context) error {
 func TestQueueOverJIP2(t *testing.T) {
 	first, _ := strconv.ParseUint(os.Getenv("JAMQ_SEED"), 10, 64)
 	for seed := first; seed < first+16; seed++ {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { bubble(t, func(t *testing.T) { playQueue(t, seed) }) })
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { bubble.Run(t, func(t *testing.T) { playQueue(t, seed) }) })
 	}
 }
 

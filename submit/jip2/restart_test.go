@@ -13,6 +13,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/codec"
 	"github.com/jamq/jamq/submit/journal"
@@ -102,7 +103,7 @@ func startDurable(t *testing.T, p *process, disk *journal.Memory, root jamq.Bloc
 // queue knows, and many times further than one package lives: all that it had is executed, once and
 // in order.
 func TestRunnerComesBackLate(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		const bundles = 8
 		p := startProcess(t)
 		var disk journal.Memory
@@ -127,14 +128,14 @@ func TestRunnerComesBackLate(t *testing.T) {
 			}
 			return len(waiting) == 0 && sent > 0
 		}
-		await(t, out)
+		bubble.Await(t, time.Millisecond, out, "a package is out")
 		d.end()
 		time.Sleep(120 * jamq.Tiny().SlotDuration)
 		d = startDurable(t, p, &disk, jamq.Block{})
-		await(t, func() bool {
+		bubble.Await(t, time.Millisecond, func() bool {
 			waiting = d.enqueue(t.Context(), d.runner, waiting)
 			return len(p.verdict().Lost) == 0
-		})
+		}, "all bundles are executed")
 		v := p.verdict()
 		require.True(t, v.OK(), "%v", &v)
 		require.Len(t, v.Executed, bundles)

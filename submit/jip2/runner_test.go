@@ -13,6 +13,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
 	"github.com/jamq/jamq/submit"
@@ -173,7 +174,7 @@ func startBuilder(t *testing.T, p *process) (*builder, *submit.Runner[parcel]) {
 // killed and restarted from its journal. On the chain, every bundle must be executed
 // once and in order.
 func TestRunnerOverConnections(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		const bundles, patience = 35, 5000
 		p := startProcess(t)
 		b, runner := startBuilder(t, p)

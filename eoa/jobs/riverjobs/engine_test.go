@@ -79,14 +79,14 @@ func newWorld(t *testing.T, accounts int) *world {
 func (w *world) mine() { w.mining = true }
 
 // until waits until a condition holds.
-func (w *world) until(holds func() bool, what string) {
+func (w *world) until(holds func() bool, state string) {
 	w.t.Helper()
 	wait.Until(w.t, func() bool {
 		if w.mining {
 			w.chain.Mine()
 		}
 		return holds()
-	}, "%s", what)
+	}, "%s", state)
 }
 
 // engine returns one that submits.

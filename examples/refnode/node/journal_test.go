@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/bubble"
 )
 
 // A second node on a data directory is refused, and told why.
@@ -29,7 +30,7 @@ func TestDataDirectoryIsForOne(t *testing.T) {
 // The chain ends with the process. Transactions in blocks that are not final return
 // to the pool, even if the process dies during the recovery.
 func TestUndoneBlocksAreNotLost(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		cfg := DefaultConfig(jamq.Tiny(), jamq.Tiny().SlotDuration, 1)
 		cfg.JAM.FinalityLag = 10_000 // nothing becomes final
 		cfg.DataDir = t.TempDir()
@@ -44,7 +45,7 @@ func TestUndoneBlocksAreNotLost(t *testing.T) {
 		})
 		require.NoError(t, err)
 		require.NoError(t, n.SendTransaction(tx))
-		await(t, func() bool { return n.Resolve(rpc.LatestBlockNumber).NumberU64() == 1 }, "the state")
+		bubble.Await(t, look, func() bool { return n.Resolve(rpc.LatestBlockNumber).NumberU64() == 1 }, "the transaction is in a block")
 		cancel()
 		<-ended
 

@@ -13,12 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/bubble"
 )
 
 // Without finality packages become invalid, and Ready reports that until finality
 // continues.
 func TestNotReadyWithoutFinality(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		cfg := DefaultConfig(jamq.Tiny(), jamq.Tiny().SlotDuration, 3)
 		cfg.Lab = true
 		n, err := New(cfg)
@@ -31,22 +32,22 @@ func TestNotReadyWithoutFinality(t *testing.T) {
 			require.NoError(t, <-ended)
 		}()
 		ready := func() bool { return n.Ready() == nil }
-		await(t, ready, "the state")
+		bubble.Await(t, look, ready, "the node is ready")
 		require.NoError(t, n.Lab().StopFinality(true))
-		await(t, func() bool {
+		bubble.Await(t, look, func() bool {
 			err = n.Ready()
 			return errors.Is(err, ErrNotReady) && strings.Contains(err.Error(), "finalized no block")
-		}, "the state")
+		}, "the node is not ready without finality")
 		require.ErrorContains(t, err, "of the last 24 slots")
 		require.NoError(t, n.Lab().StopFinality(false))
-		await(t, ready, "the state")
+		bubble.Await(t, look, ready, "the node is ready again")
 	})
 }
 
 // Everything that the laboratory can break is broken while transactions flow. Each of them becomes
 // final once, and the hub shows it.
 func TestLaboratoryRecovers(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		cfg := DefaultConfig(jamq.Tiny(), jamq.Tiny().SlotDuration, 3)
 		cfg.Lab, cfg.MaxTxsPerBundle = true, 2
 		n, err := New(cfg)
@@ -80,9 +81,9 @@ func TestLaboratoryRecovers(t *testing.T) {
 			}
 			return false
 		}
-		soon := func(what string, f func() bool) {
+		soon := func(state string, f func() bool) {
 			t.Helper()
-			await(t, f, what)
+			bubble.Await(t, look, f, state)
 		}
 
 		require.NoError(t, lab.SetLatency(5))

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/txpool"
 )
 
@@ -123,7 +124,7 @@ func TestNothingIsTakenWhileBlocksReturn(t *testing.T) {
 
 // The outcome of transactions is known after restarts, which rewrite the journal.
 func TestStatusAcrossRestarts(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		cfg := DefaultConfig(jamq.Tiny(), jamq.Tiny().SlotDuration, 1)
 		cfg.JAM.FinalityLag = 10_000 // nothing becomes final
 		cfg.DataDir = t.TempDir()
@@ -136,7 +137,7 @@ func TestStatusAcrossRestarts(t *testing.T) {
 		}
 		require.NoError(t, n.RemovePooled(removed.Hash()))
 		stop := run(t, n)
-		await(t, func() bool { return n.TransactionStatus(included.Hash()).Block != nil }, "the state")
+		bubble.Await(t, look, func() bool { return n.TransactionStatus(included.Hash()).Block != nil }, "the transaction is in a block")
 		at := n.TransactionStatus(removed.Hash()).Departure.At
 		stop()
 		for range 2 {
@@ -155,6 +156,9 @@ func TestStatusAcrossRestarts(t *testing.T) {
 		}
 	})
 }
+
+// look is the virtual time between two looks at a node.
+const look = 6 * time.Second / 8
 
 // senders keep as many transactions in the pool as it takes of each.
 type senders struct {
@@ -188,14 +192,14 @@ func (s *senders) allFinal() {
 	s.t.Helper()
 	n := s.node
 	final := func() uint64 { return n.Resolve(rpc.FinalizedBlockNumber).NumberU64() }
-	await(s.t, func() bool {
+	bubble.Await(s.t, look, func() bool {
 		for _, tx := range s.acked {
 			if at := n.TransactionStatus(tx.Hash()); at.Block == nil || at.Block.NumberU64() > final() {
 				return false
 			}
 		}
 		return true
-	}, "the state")
+	}, "each transaction is final")
 	found := make(map[common.Hash]int)
 	for number := uint64(1); number <= final(); number++ {
 		for _, tx := range n.Resolve(rpc.BlockNumber(number)).Transactions() {
@@ -213,7 +217,7 @@ func (s *senders) allFinal() {
 // acknowledged transaction is in exactly one block that the test reads itself.
 // Before, most of those in failed blocks were gone.
 func TestT5LossThenRepair(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		cfg := DefaultConfig(jamq.Tiny(), jamq.Tiny().SlotDuration, 3)
 		cfg.Lab, cfg.MaxTxsPerBundle, cfg.MaxPool = true, 16, 500
 		n, err := New(cfg)
@@ -224,10 +228,10 @@ func TestT5LossThenRepair(t *testing.T) {
 		s := &senders{t: t, node: n}
 		start := n.JAMSlot()
 		const most = 400 // slots; when bundles fail is a matter of the queue's configuration
-		await(t, func() bool {
+		bubble.Await(t, look, func() bool {
 			s.fill()
 			return n.ReplacedBlocks() > 20 || n.JAMSlot() > start+most
-		}, "the state")
+		}, "blocks are thrown away")
 		t.Logf("%d transactions acknowledged, %d blocks thrown away, pool %+v", len(s.acked), n.ReplacedBlocks(), n.pool.Stats())
 		require.NoError(t, n.Lab().SetLoss(0))
 		require.NoError(t, n.pool.CheckAll())
@@ -241,7 +245,7 @@ func TestT5LossThenRepair(t *testing.T) {
 // while all submissions are lost, and the chain is repaired. Each acknowledged
 // transaction is in exactly one block.
 func TestT5RestartsWithSmallerCaps(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		cfg := DefaultConfig(jamq.Tiny(), jamq.Tiny().SlotDuration, 3)
 		cfg.Lab, cfg.MaxTxsPerBundle, cfg.MaxPool, cfg.DataDir = true, 16, 300, t.TempDir()
 		s := &senders{t: t}
@@ -257,12 +261,12 @@ func TestT5RestartsWithSmallerCaps(t *testing.T) {
 			require.NoError(t, n.Lab().SetLoss(1))
 			stop := run(t, n)
 			replaced := n.ReplacedBlocks()
-			await(t, func() bool { return n.JAMSlot() > 0 }, "the state")
+			bubble.Await(t, look, func() bool { return n.JAMSlot() > 0 }, "the first slot")
 			start := n.JAMSlot()
-			await(t, func() bool {
+			bubble.Await(t, look, func() bool {
 				s.fill()
 				return n.ReplacedBlocks() > replaced || n.JAMSlot() > start+200
-			}, "the state")
+			}, "blocks are thrown away")
 			t.Logf("caps %v: %d acknowledged, %d blocks thrown away, pool %+v", caps, len(s.acked), n.ReplacedBlocks(), n.pool.Stats())
 			if caps[0] > 20 {
 				stop()

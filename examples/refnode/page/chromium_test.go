@@ -121,6 +121,7 @@ func breakThings(t *testing.T, b *browser, s *served) {
 // restart stops the node and starts another at the same address. The page shows the interruption
 // and reconnects.
 func restart(t *testing.T, b *browser, s *served, address *front.Front) {
+	address.LeadTo("")
 	s.stop()
 	b.wait(`document.getElementById('link').textContent.includes('disconnected')`, "the page says that it is disconnected")
 	again := serve(t, "127.0.0.1:0", 150*time.Millisecond, nil)

@@ -143,8 +143,8 @@ func (b *browser) read() {
 	}
 }
 
-// complaints returns what the page complained about since the last time, without the
-// texts that contain one of the expected words.
+// complaints returns the page's complaints since the last call, without those that
+// contain one of the expected words.
 func (b *browser) complaints(expected ...string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

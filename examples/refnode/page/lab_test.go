@@ -69,7 +69,7 @@ func TestLaboratory(t *testing.T) {
 		snapshot, _ := s.node.Live().Snapshot()
 		l := snapshot.State.Lab
 		return l != nil && l.Loss == 0.5 && l.Skip == 0.2 && l.Latency == 3 && l.FinalityStopped
-	}, "what was taken holds, what was refused changed nothing")
+	}, "the accepted values hold, and the refused ones changed nothing")
 	status, _ := s.ask(http.MethodGet, "/lab/loss", "", nil)
 	require.Equal(t, http.StatusMethodNotAllowed, status)
 }

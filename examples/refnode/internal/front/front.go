@@ -17,11 +17,11 @@ type Front struct {
 	listener net.Listener
 
 	mu     sync.Mutex
-	behind string // address of the process
+	behind string
 }
 
-// New returns an address on the loopback interface. Until LeadTo is called, it closes each
-// connection at once. It ends with the test.
+// New returns an address on the loopback interface. It leads to no server yet, and ends
+// with the test.
 func New(t testing.TB) *Front {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -47,7 +47,9 @@ func New(t testing.TB) *Front {
 // Addr returns the address, as host:port.
 func (f *Front) Addr() string { return f.listener.Addr().String() }
 
-// LeadTo sets the address of the server behind.
+// LeadTo sets the address of the server behind, as host:port. If addr is "", as after the
+// end of a server, each connection is closed at once: its port may belong to another
+// program by now.
 func (f *Front) LeadTo(addr string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,6 +62,9 @@ func (f *Front) carry(client net.Conn) {
 	f.mu.Lock()
 	behind := f.behind
 	f.mu.Unlock()
+	if behind == "" {
+		return
+	}
 	server, err := net.Dial("tcp", behind)
 	if err != nil {
 		return

@@ -1,51 +1,28 @@
-package jamnps
+package bubble
 
 import (
 	"fmt"
 	"net"
 	"os"
 	"sync"
-	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/stretchr/testify/require"
-
-	"github.com/jamq/jamq"
 )
 
-// bubble runs a test on virtual time, some slots after the beginning of JAM's Common
-// Era. QUIC runs in it as well, over a lan.
-func bubble(t *testing.T, test func(t *testing.T)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(time.Until(jamq.CommonEra().Add(24 * time.Hour)))
-		test(t)
-	})
-}
-
-// await sleeps, in the bubble of a test, until ready is true.
-func await(t *testing.T, ready func() bool, what ...any) {
-	t.Helper()
-	for began := time.Now(); !ready(); time.Sleep(time.Millisecond) {
-		require.Less(t, time.Since(began), time.Hour, what...)
-	}
-}
-
-// latency is the time that a packet takes in a lan.
+// latency is the time that a packet takes in a [LAN].
 const latency = 500 * time.Microsecond
 
-// lan is a network of packet sockets in memory. It loses a packet only if no socket has
-// its address, or if the buffer of the socket is full.
-type lan struct {
+// LAN is a network of packet sockets in memory. It loses a packet only if no socket has
+// its address, or if the buffer of the socket is full. Its zero value has no sockets. Its
+// methods are safe for concurrent use.
+type LAN struct {
 	mu      sync.Mutex
 	sockets map[string]*socket
 	last    int // port
 }
 
-// socket is one end of a lan.
+// socket is a net.PacketConn of a [LAN].
 type socket struct {
-	lan    *lan
+	lan    *LAN
 	addr   *net.UDPAddr
 	in     chan packet
 	closed chan struct{}
@@ -61,8 +38,9 @@ type packet struct {
 	due  time.Time
 }
 
-// listen opens a socket: at an address that was open before, or at a new one if addr is "".
-func (l *lan) listen(addr string) (*socket, error) {
+// Listen opens a socket at an address, host:port, or at a new one if addr is "". The error
+// is os.ErrExist if another socket has the address.
+func (l *LAN) Listen(addr string) (net.PacketConn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if addr == "" {
