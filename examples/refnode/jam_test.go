@@ -136,13 +136,20 @@ func TestJAMNodeIsKilled(t *testing.T) {
 	require.Zero(t, node.end(t))
 }
 
+// TestJAMUsage: what cannot be used beside a JAM node is refused, with the reason.
 func TestJAMUsage(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{
-		{"-jam", "http://127.0.0.1:1"}, {"-jam", "ws://127.0.0.1:1", "-slot", "1s"}, {"-jam", "ws://127.0.0.1:1", "-datadir", t.TempDir()}, {"-service", fmt.Sprint(uint64(1) << 40)},
+	for _, tt := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"-jam", "http://127.0.0.1:1"}, exitFailed, "ws"},
+		{[]string{"-jam", "ws://127.0.0.1:1", "-slot", "1s"}, exitUsage, "-slot configures the embedded chain"},
+		{[]string{"-service", fmt.Sprint(uint64(1) << 40)}, exitUsage, "-service is 1099511627776"},
 	} {
 		var out lockedBuffer
-		require.NotZero(t, run(t.Context(), args, &out, &out), "%v", args)
-		require.NotEmpty(t, out.String())
+		require.Equal(t, tt.code, run(t.Context(), tt.args, &out, &out), "%v", tt.args)
+		require.Contains(t, out.String(), tt.want)
 	}
 }
