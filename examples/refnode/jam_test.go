@@ -136,7 +136,7 @@ func TestJAMNodeIsKilled(t *testing.T) {
 	require.Zero(t, node.end(t))
 }
 
-// TestJAMUsage: what cannot be used beside a JAM node is refused, with the reason.
+// TestJAMUsage: values that do not fit a JAM node are refused, with the reason.
 func TestJAMUsage(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
