@@ -470,6 +470,11 @@ func (p *Pool) secure(batch []candidate) {
 	undone := make(map[*entry]bool)
 	var back []candidate
 	_ = p.step(func(c *core) error {
+		for i := range batch { // first, because the journal may have the newcomers, and end here
+			for _, e := range batch[i].displaced {
+				c.emit(Event{Kind: wasHeldAside, Tx: e.tx, past: &past{tx: e.tx, at: e.at, private: e.private}}, nil)
+			}
+		}
 		for i := len(batch) - 1; i >= 0; i-- {
 			t := &batch[i]
 			if t.err != nil {

@@ -150,10 +150,6 @@ func (c *core) lend(e *entry, l *Lease) {
 
 // endLoan removes an entry from its lease. The entry stays in the pool.
 func (c *core) endLoan(e *entry) {
-	if e.lease.bundled { // the journal may have it as committed
-		c.emit(Event{Kind: nonceFreed, Sender: e.account.address, nonce: e.nonce}, nil)
-		c.emit(Event{Kind: wasHeldAside, Tx: e.tx, past: &past{tx: e.tx, at: e.at, private: e.private}}, nil)
-	}
 	was := e.counts()
 	c.uncount(e)
 	e.lease = nil

@@ -51,7 +51,7 @@ func TestTornRepeatedCommit(t *testing.T) {
 	h.tape.fail = false
 	before := len(h.tape.records)
 	require.NoError(t, s.Commit())
-	h.tape.records = h.tape.records[:before+1] // the lease was opened
+	h.tape.records = h.tape.records[:before+1] // the commit was begun
 	h.restart()
 	require.Len(t, h.pool.Leases(), 1)
 	require.Len(t, h.pool.Leases()[0].Transactions(), 1)

@@ -29,10 +29,10 @@ func (a *appends) Append(records ...[]byte) error {
 	return nil
 }
 
-// A commit is one write: the lease if the journal does not have it, the commit,
-// and its inclusions.
-func TestCommitIsOneWrite(t *testing.T) {
-	for sealed, want := range map[bool][]string{false: {"OCII"}, true: {"O", "CII"}} {
+// A commit is one record before the pool changes, and another one when it is
+// complete.
+func TestRecordsOfCommit(t *testing.T) {
+	for sealed, want := range map[bool][]string{false: {"M", "C"}, true: {"O", "M", "C"}} {
 		j := new(appends)
 		p := newPool(t, newWorld(), func(c *Config) { c.Journal = j })
 		add(t, p, tx(0, 0, 9), tx(0, 1, 9))

@@ -122,21 +122,25 @@ func TestRestoreCommitted(t *testing.T) {
 	require.Equal(t, "---ppp", statuses(third, 0, 6))
 }
 
-// The process died while a lease was being committed: all of it counts as committed.
+// The process died while a lease was being committed: the lease is open again.
 func TestRestoreInTheMiddleOfCommit(t *testing.T) {
 	w, m := newWorld(), new(memory)
 	p := newPool(t, w, journaled(m))
 	add(t, p, tx(0, 0, 10), tx(0, 1, 10), tx(0, 2, 10))
 	require.NoError(t, p.Drain(Budget{Count: 2}).Commit())
-	for cut := len(m.records); m.records[cut-1][0] != recordOpened; cut-- {
-		if m.records[cut-1][0] == recordIncluded || m.records[cut-1][0] == recordCommitted {
-			died := &memory{records: m.records[:cut]}
-			again := newPool(t, w, nil)
-			_, err := again.Restore(died.replay)
-			require.NoError(t, err)
-			require.Equal(t, "--p", statuses(again, 0, 3), "after %d records", cut)
-			refuse(t, again, tx(0, 1, 20), ErrNonceTooLow)
+	n := len(m.records)
+	require.Equal(t, []byte{recordOpened, recordCommitting, recordCommitted}, []byte{m.records[n-3][0], m.records[n-2][0], m.records[n-1][0]})
+	for cut, want := range map[int]string{n - 2: "llp", n - 1: "llp", n: "--p"} {
+		died := &memory{records: m.records[:cut]}
+		again := newPool(t, w, nil)
+		_, err := again.Restore(died.replay)
+		require.NoError(t, err)
+		require.Equal(t, want, statuses(again, 0, 3), "after %d records", cut)
+		for _, l := range again.Leases() {
+			require.NoError(t, l.Commit())
 		}
+		require.Equal(t, "--p", statuses(again, 0, 3), "after %d records", cut)
+		refuse(t, again, tx(0, 1, 20), ErrNonceTooLow)
 	}
 }
 

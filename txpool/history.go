@@ -25,8 +25,7 @@ type history struct {
 	lastLease uint64 // highest lease number
 	prices    prices
 
-	committing map[common.Hash]*past // committed, but no inclusion recorded
-	spent      map[common.Address][]spending
+	spent map[common.Address][]spending // committed
 }
 
 // past is a transaction that was admitted and has not left.
@@ -51,7 +50,16 @@ type pastLease struct {
 	id       uint64
 	expires  int64
 	hashes   []common.Hash
-	returned map[common.Hash]bool
+	returned map[common.Hash]bool // no longer in the lease
+	// inclusions are the transactions of a commit that has begun.
+	inclusions []inclusion
+}
+
+// inclusion is a transaction in a block.
+type inclusion struct {
+	hash   common.Hash
+	sender common.Address
+	spending
 }
 
 // read adds a record. A record that cannot be decoded is recorded as poisoned.
@@ -59,7 +67,7 @@ func (h *history) read(record []byte) error {
 	if h.added == nil {
 		h.added, h.open = make(map[common.Hash]*past), make(map[uint64]*pastLease)
 		h.departed = make(map[common.Hash]pastDeparture)
-		h.committing, h.spent = make(map[common.Hash]*past), make(map[common.Address][]spending)
+		h.spent = make(map[common.Address][]spending)
 	}
 	if err := h.parse(record); err != nil {
 		h.poisoned = append(h.poisoned, Poison{bytes.Clone(record), err})
@@ -98,7 +106,12 @@ func (h *history) parse(record []byte) error {
 		h.prices = prices{binary.BigEndian.Uint64(body), binary.BigEndian.Uint64(body[numberSize:]), binary.BigEndian.Uint64(body[2*numberSize:])}
 		return nil
 	case recordIncluded:
-		return h.parseIncluded(body)
+		included, err := parseInclusion(body)
+		if err != nil {
+			return err
+		}
+		h.include(included)
+		return nil
 	case recordFreed:
 		if len(body) != common.AddressLength+numberSize {
 			return fmt.Errorf("%w: a sender and a nonce of %d bytes", errRecord, len(body))
@@ -109,7 +122,7 @@ func (h *history) parse(record []byte) error {
 			delete(h.spent, sender)
 		}
 		return nil
-	case recordOpened, recordReturned, recordCommitted, recordReleased:
+	case recordOpened, recordReturned, recordCommitting, recordCommitted, recordReleased:
 		if len(body) < numberSize {
 			return fmt.Errorf("%w: a lease's number of %d bytes", errRecord, len(body))
 		}
@@ -149,26 +162,30 @@ func (h *history) parseAdded(record []byte) error {
 	return nil
 }
 
-func (h *history) parseIncluded(body []byte) error {
+// include records that a transaction is in a block.
+func (h *history) include(i inclusion) {
+	h.leave(i.hash)
+	delete(h.departed, i.hash)
+	h.spend(i.sender, i.spending)
+}
+
+// parseInclusion decodes the record of an inclusion without its first byte.
+func parseInclusion(body []byte) (i inclusion, err error) {
 	const (
 		size      = common.HashLength + common.AddressLength + numberSize + 32
 		authority = common.AddressLength + numberSize
 	)
 	if len(body) < size || (len(body)-size)%authority != 0 {
-		return fmt.Errorf("%w: %d bytes of an included transaction", errRecord, len(body))
+		return i, fmt.Errorf("%w: %d bytes of an included transaction", errRecord, len(body))
 	}
-	hash, rest := common.Hash(body[:common.HashLength]), body[common.HashLength:]
-	delete(h.added, hash)
-	delete(h.departed, hash)
-	delete(h.committing, hash)
-	sender, rest := common.Address(rest[:common.AddressLength]), rest[common.AddressLength:]
-	s := spending{nonce: binary.BigEndian.Uint64(rest)}
-	s.cost.SetBytes32(rest[numberSize:])
-	if authorities := rest[numberSize+32:]; len(authorities) > 0 {
-		s.carrier = &entry{rare: parseAuthorities(authorities)}
+	i.hash, body = common.Hash(body[:common.HashLength]), body[common.HashLength:]
+	i.sender, body = common.Address(body[:common.AddressLength]), body[common.AddressLength:]
+	i.nonce = binary.BigEndian.Uint64(body)
+	i.cost.SetBytes32(body[numberSize:])
+	if authorities := body[numberSize+32:]; len(authorities) > 0 {
+		i.carrier = &entry{rare: parseAuthorities(authorities)}
 	}
-	h.spend(sender, s)
-	return nil
+	return i, nil
 }
 
 func parseAuthorities(body []byte) *rare {
@@ -196,6 +213,7 @@ func (h *history) spend(sender common.Address, s spending) {
 
 func (h *history) parseLease(kind byte, id uint64, rest []byte) error {
 	h.lastLease = max(h.lastLease, id)
+	l := h.open[id]
 	switch kind {
 	case recordOpened:
 		if len(rest) < numberSize || (len(rest)-numberSize)%common.HashLength != 0 {
@@ -211,33 +229,62 @@ func (h *history) parseLease(kind byte, id uint64, rest []byte) error {
 		if len(rest) != common.HashLength {
 			return fmt.Errorf("%w: a hash of %d bytes", errRecord, len(rest))
 		}
-		if l := h.open[id]; l != nil {
+		if l != nil {
 			l.returned[common.Hash(rest)] = true
 		}
 		return nil
+	case recordCommitting:
+		l, err := parseCommitting(id, rest)
+		if err == nil {
+			h.open[id] = l
+		}
+		return err
 	}
 	if len(rest) != 0 {
 		return fmt.Errorf("%w: %d bytes after the end", errRecord, len(rest))
 	}
-	if l := h.open[id]; l != nil && kind == recordCommitted {
-		for _, hash := range l.hashes { // missing if the process ended early
-			if !l.returned[hash] {
-				if past := h.added[hash]; past != nil {
-					h.committing[hash] = past
-				}
-				delete(h.added, hash)
-			}
-		}
-	}
-	if l := h.open[id]; l != nil && kind == recordReleased {
-		for _, hash := range l.hashes {
-			if !l.returned[hash] {
-				h.exempt(hash)
-			}
-		}
+	if l == nil {
+		return nil
 	}
 	delete(h.open, id)
+	if kind == recordCommitted {
+		h.commit(l)
+		return nil
+	}
+	for _, hash := range l.hashes {
+		if !l.returned[hash] {
+			h.exempt(hash)
+		}
+	}
 	return nil
+}
+
+// parseCommitting decodes the record of a commit that has begun, without its
+// first byte and number.
+func parseCommitting(id uint64, rest []byte) (*pastLease, error) {
+	l := &pastLease{id: id, returned: make(map[common.Hash]bool)}
+	for len(rest) > 0 {
+		if len(rest) < lengthSize || uint64(len(rest)-lengthSize) < uint64(binary.BigEndian.Uint32(rest)) {
+			return nil, fmt.Errorf("%w: a commit that ends early", errRecord)
+		}
+		size := lengthSize + int(binary.BigEndian.Uint32(rest))
+		included, err := parseInclusion(rest[lengthSize:size])
+		if err != nil {
+			return nil, err
+		}
+		l.inclusions, l.hashes = append(l.inclusions, included), append(l.hashes, included.hash)
+		rest = rest[size:]
+	}
+	return l, nil
+}
+
+// commit records that the commit of a lease is complete.
+func (h *history) commit(l *pastLease) {
+	for _, i := range l.inclusions {
+		if !l.returned[i.hash] {
+			h.include(i)
+		}
+	}
 }
 
 // exempt records that a transaction was given back.

@@ -20,6 +20,7 @@ type tape struct {
 	mu      sync.Mutex
 	records [][]byte
 	fail    bool
+	keep    int // maximum number of records of a failing write that it keeps
 	calls   int
 	bytes   int
 }
@@ -32,11 +33,15 @@ func (m *tape) Append(records ...[]byte) error {
 	for _, r := range records {
 		m.bytes += len(r)
 	}
-	if m.fail {
-		return errors.New("no disk")
+	failing := m.fail
+	if failing {
+		records = records[:min(m.keep, len(records))]
 	}
 	for _, r := range records {
 		m.records = append(m.records, bytes.Clone(r))
+	}
+	if failing {
+		return errors.New("no disk")
 	}
 	return nil
 }

@@ -16,6 +16,8 @@ import (
 // implementations.
 type Journal interface {
 	// Append writes records in order. They must be durable when it returns nil.
+	// If it returns an error, or the process ends before it returns, it may have
+	// kept any prefix of the records, or all of them, but no part of a record.
 	// After an error, the pool offers the same records again, before later
 	// ones. A record may therefore be stored twice, which is harmless. The pool
 	// does not call Append concurrently.
@@ -43,14 +45,18 @@ const (
 	// transactions
 	recordOpened = 'O'
 	// returned from a lease: number (8), hash of the transaction
-	recordReturned  = 'B'
-	recordCommitted = 'C' // lease closed: number (8)
-	recordReleased  = 'R' // lease closed: number (8)
+	recordReturned = 'B'
+	// commit of a lease begun: number (8), and for each of its transactions the
+	// length (4) and the body of the record of its inclusion
+	recordCommitting = 'M'
+	recordCommitted  = 'C' // commit complete, lease closed: number (8)
+	recordReleased   = 'R' // lease closed: number (8)
 
 	flagPrivate = 1
 	flagExempt  = 2 // exempt from the caps
 
 	numberSize = 8
+	lengthSize = 4
 )
 
 // errRecord is the error of a record that cannot be decoded.
@@ -133,6 +139,19 @@ func (l *Lease) openedRecord() []byte {
 		if l.holds(e) {
 			hash := e.hash()
 			record = append(record, hash[:]...)
+		}
+	}
+	return record
+}
+
+// committingRecord returns the record of a commit that begins. It is one record,
+// so that no part of it can be missing.
+func (l *Lease) committingRecord() []byte {
+	record := number(recordCommitting, l.id)
+	for _, e := range l.txs {
+		if l.holds(e) {
+			body := includedRecord(e.hash(), e.account.address, &spending{e.nonce, e.cost, e})[1:]
+			record = append(binary.BigEndian.AppendUint32(record, uint32(len(body))), body...)
 		}
 	}
 	return record
@@ -279,7 +298,6 @@ func (p *prices) apply(f *fees) {
 // recommit restores committed transactions that the host's state does not show
 // yet.
 func (p *Pool) recommit(h *history) {
-	p.finishCommits(h)
 	now := p.clock()
 	for address, spent := range h.spent {
 		known, err := p.account(address)
@@ -290,23 +308,6 @@ func (p *Pool) recommit(h *history) {
 		p.lock()
 		p.core.recommit(address, known, spent, err != nil, now)
 		p.mu.Unlock()
-	}
-}
-
-// finishCommits completes the leases that were being committed when the process
-// ended.
-func (p *Pool) finishCommits(h *history) {
-	for _, past := range h.committing {
-		one := [1]candidate{{tx: past.tx, back: true}}
-		if p.examine(one[:], p.clock()); one[0].entry == nil || one[0].from == (common.Address{}) {
-			continue // the rules have changed
-		}
-		e := one[0].entry
-		s := spending{nonce: e.nonce, cost: e.cost}
-		if e.rare != nil {
-			s.carrier = e
-		}
-		h.spend(one[0].from, s)
 	}
 }
 
@@ -473,7 +474,10 @@ func (p *Pool) generalRecords() [][]byte {
 // leaseRecords returns the records of the open leases.
 func (p *Pool) leaseRecords() (records [][]byte) {
 	for _, l := range p.leases {
-		if l.sealed {
+		switch {
+		case l.bundled:
+			records = append(records, l.committingRecord())
+		case l.sealed:
 			records = append(records, l.openedRecord())
 		}
 	}

@@ -22,7 +22,7 @@ type Lease struct {
 	txs     []*entry // members have entry.lease set to it
 	session *Session // nil if it takes no more transactions
 	sealed  bool     // the journal has it
-	bundled bool     // Commit was called and failed
+	bundled bool     // the journal refused its commit, and may have it
 	skipped func() []Skip
 }
 
@@ -159,16 +159,19 @@ func (l *Lease) pass(hash common.Hash, then func(*core, *entry)) error {
 // before the host's state shows it. If the bundle fails later, pass its block
 // in Head.Reverted.
 //
-// The journal gets the whole commit in one Append, before the pool changes.
+// The journal gets the commit in one record before the pool changes, and
+// another record when it is complete. Restore opens the lease again if the
+// process ends in between.
+//
 // Errors wrap ErrLeaseClosed if the lease is closed, or ErrJournal. They change
 // nothing. After ErrJournal the lease stays open and does not expire any more,
-// because its transactions may be in a bundle: commit it again.
+// because its transactions may be in a bundle. The host commits it again, or
+// releases it if there is no bundle.
 func (l *Lease) Commit() error {
 	p := l.pool
 	defer p.begin()()
 	if p.cfg.Journal != nil {
-		if err := p.writeDown(l.commitRecords()...); err != nil {
-			l.bundled = true
+		if err := p.writeDown(l.beginCommit()...); err != nil {
 			return journalError(err)
 		}
 	}
@@ -180,25 +183,16 @@ func (l *Lease) Commit() error {
 	})
 }
 
-// commitRecords returns the records of a commit: first that of the lease, if the
-// journal does not have it, then that of the commit, which alone is enough for
-// Restore to complete it, and then those of the transactions.
-func (l *Lease) commitRecords() (records [][]byte) {
+// beginCommit returns the record of the commit of an open lease. From now on the
+// journal may have it.
+func (l *Lease) beginCommit() (records [][]byte) {
 	l.pool.lock()
 	defer l.pool.mu.Unlock()
 	if l.pool.leases[l.id] != l {
 		return nil
 	}
-	if !l.sealed {
-		records = append(records, l.openedRecord())
-	}
-	records = append(records, number(recordCommitted, l.id))
-	for _, e := range l.txs {
-		if l.holds(e) {
-			records = append(records, includedRecord(e.hash(), e.account.address, &spending{e.nonce, e.cost, e}))
-		}
-	}
-	return records
+	l.bundled = true
+	return [][]byte{l.committingRecord()}
 }
 
 // Release gives all transactions of the lease back. They are then exempt from
@@ -232,9 +226,7 @@ func (l *Lease) closeLocked(kind Kind, each func(*core, *account, []*entry)) err
 			return l.closedError()
 		}
 		delete(p.leases, l.id)
-		if kind != leaseCommitted { // the journal needs this first
-			c.emit(Event{Kind: kind, lease: l}, nil)
-		}
+		c.emit(Event{Kind: kind, lease: l}, nil)
 		return nil
 	})
 	if err != nil {

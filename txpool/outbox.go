@@ -193,6 +193,15 @@ func (p *Pool) retryJournal() error {
 	if !p.out.failing.Load() {
 		return nil
 	}
+	return p.Flush()
+}
+
+// Flush offers the journal what it has refused so far. If it returns nil, the
+// journal has all changes of the calls that have returned. Otherwise the error
+// wraps ErrJournal, and the changes since the failure are lost if the process
+// ends now. Calls without an error as a result, such as Reset, do not report
+// that: a host flushes before it forgets a failed block.
+func (p *Pool) Flush() error {
 	defer p.deliverAll()
 	if err := p.writeDown(); err != nil {
 		return journalError(err)
