@@ -46,13 +46,6 @@ type candidate struct {
 	displaced []displaced
 }
 
-// displaced is a transaction that a newcomer has displaced. Its account may
-// belong to another sender by the time that it comes back.
-type displaced struct {
-	*entry
-	from common.Address
-}
-
 // add takes n transactions through all rooms, with the same result as one after
 // the other (invariant I10). It recovers signatures on all processors.
 func (p *Pool) add(batch []candidate, get func(int) (*types.Transaction, error)) {
@@ -436,66 +429,4 @@ func (o *inOrder) admit() {
 		o.pool.deliverSome(deliverShare)
 		o.admitted++
 	}
-}
-
-// displacedBy returns the transactions that a newcomer displaces: those that it
-// evicts, with those in line after them, and the one that it replaces.
-func (c *core) displacedBy(p plan) (all []displaced) {
-	for _, l := range p.leaves {
-		a := l.account
-		first := c.indexOf(l.entry)
-		last := first
-		if a != p.account {
-			last = max(int(a.line)-1, first)
-		}
-		for _, e := range a.txs[first : last+1] {
-			if e.lease == nil && !e.exempt {
-				all = append(all, displaced{e.entry, a.address})
-			}
-		}
-	}
-	if p.replaces != nil {
-		all = append(all, displaced{p.replaces, p.account.address})
-	}
-	return all
-}
-
-// secure records admitted transactions in the journal. If it fails, newcomers
-// are removed, and the transactions that they displaced come back.
-func (p *Pool) secure(batch []candidate) {
-	failed := p.writeDown()
-	if p.cfg.Journal == nil || failed == nil || batch[0].back {
-		return // the next Add returns the error
-	}
-	undone := make(map[*entry]bool)
-	var back []candidate
-	_ = p.step(func(c *core) error {
-		for i := range batch { // first, because the journal may have the newcomers, and end here
-			for _, e := range batch[i].displaced {
-				c.emit(Event{Kind: wasHeldAside, Tx: e.tx, past: &past{tx: e.tx, at: e.at, private: e.private}}, nil)
-			}
-		}
-		for i := len(batch) - 1; i >= 0; i-- {
-			t := &batch[i]
-			if t.err != nil {
-				continue
-			}
-			t.err = journalError(failed)
-			undone[t.entry] = true
-			if !t.entry.gone && t.entry.lease == nil {
-				c.apply(dropping(t.entry, ErrJournal))
-			}
-		}
-		return nil
-	})
-	for i := range batch {
-		for _, e := range batch[i].displaced {
-			if !undone[e.entry] && e.gone {
-				undone[e.entry] = true // once
-				back = append(back, candidate{tx: e.tx, entry: e.again(), from: e.from, back: true})
-			}
-		}
-	}
-	p.admitAll(back)
-	p.setAside(back)
 }

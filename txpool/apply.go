@@ -98,7 +98,6 @@ func (c *core) take(a *account, i int) *entry {
 	c.unindex(e)
 	c.uncount(e)
 	if e.lease != nil {
-		c.leased--
 		a.leased--
 		e.lease = nil
 	}
@@ -142,8 +141,9 @@ func (c *core) move(a *account, known Account) {
 // when the lease takes no more transactions: see core.touch.
 func (c *core) lend(e *entry, l *Lease) {
 	c.unindex(e)
+	c.uncount(e)
 	e.lease, e.lead, e.surplus, e.waiting = l, noLead, false, false
-	c.leased++
+	c.count(e)
 	e.account.leased++
 	e.account.countLent()
 }
@@ -154,7 +154,6 @@ func (c *core) endLoan(e *entry) {
 	c.uncount(e)
 	e.lease = nil
 	c.count(e)
-	c.leased--
 	a := e.account
 	a.leased--
 	a.lent = min(a.lent, int32(c.indexOf(e)))

@@ -43,6 +43,9 @@ const (
 	// SkipAncestor means that an earlier transaction of the sender was skipped,
 	// failed or postponed.
 	SkipAncestor SkipReason = "ancestor"
+	// SkipOrder means that the sender has an earlier transaction in a session
+	// that began later, or a later one in a session that began earlier.
+	SkipOrder SkipReason = "order"
 	// SkipChanged means that the account's current nonce or balance does not
 	// allow the transaction.
 	SkipChanged SkipReason = "changed"

@@ -66,12 +66,10 @@ func (c *core) checkTotals() error {
 		return fmt.Errorf("every sender is listed once: %d listed, want %d", len(c.list), c.accounts.len())
 	case count != c.all.len():
 		return fmt.Errorf("every transaction counts once: %d counted, want %d", count, c.all.len())
-	case c.leased < 0 || c.leased > c.uses[ready].count:
-		return fmt.Errorf("leased transactions count as ready: %d leased, want 0 to %d", c.leased, c.uses[ready].count)
 	case c.ready.Len() > c.uses[ready].count || c.parked.Len() > c.uses[parked].count:
 		return fmt.Errorf("an index has only counted transactions: ready %d and parked %d, want at most %d and %d",
 			c.ready.Len(), c.parked.Len(), c.uses[ready].count, c.uses[parked].count)
-	case c.exempt[ready].count > c.uses[ready].count || c.exempt[parked].count > c.uses[parked].count || c.exempt[queued].count > c.uses[queued].count:
+	case slices.ContainsFunc([]status{queued, parked, ready, out}, func(s status) bool { return c.exempt[s].count > c.uses[s].count }):
 		return fmt.Errorf("exempt transactions are part of the pool: %v, want at most %v", c.exempt, c.uses)
 	case c.surplus.Len() > c.ready.Len():
 		return fmt.Errorf("the surplus is part of the ready index: %d, want at most %d", c.surplus.Len(), c.ready.Len())
@@ -111,8 +109,8 @@ func (c *core) checkSender(slot int, a *account) error {
 
 // census is the result of counting all transactions.
 type census struct {
-	uses, exempt           [ready + 1]usage
-	leased, count          int
+	uses, exempt           [rooms]usage
+	count                  int
 	ready, parked, surplus int
 	waiting                int
 }
@@ -122,13 +120,12 @@ func (s *census) take(a *account) {
 	for _, l := range a.txs {
 		e := l.entry
 		s.count++
-		s.uses[e.counts()].add(e)
+		s.uses[e.room()].add(e)
 		if e.exempt {
-			s.exempt[e.counts()].add(e)
+			s.exempt[e.room()].add(e)
 		}
 		switch {
 		case e.lease != nil:
-			s.leased++
 		case e.status == ready:
 			s.ready++
 			if e.surplus {
@@ -155,9 +152,8 @@ func (c *core) check() error {
 		have.take(a)
 	}
 	switch {
-	case have.uses != c.uses || have.leased != c.leased || have.count != c.all.len():
-		return fmt.Errorf("the totals match the transactions: have %v, %d leased, %d in all; want %v, %d, %d",
-			c.uses, c.leased, c.all.len(), have.uses, have.leased, have.count)
+	case have.uses != c.uses || have.count != c.all.len():
+		return fmt.Errorf("the totals match the transactions: have %v, %d in all; want %v, %d", c.uses, c.all.len(), have.uses, have.count)
 	case have.exempt != c.exempt:
 		return fmt.Errorf("the exempt totals match the transactions: have %v, want %v", c.exempt, have.exempt)
 	case have.ready != c.ready.Len() || have.parked != c.parked.Len() || have.surplus != c.surplus.Len():
@@ -328,6 +324,7 @@ func (c *core) checkComers() error {
 // checkCounts verifies the counters of an account.
 func (a *account) checkCounts() error {
 	var line, leased, exempt, lent, fixed int32
+	last := uint64(0) // number of the last lease
 	for i, e := range a.txs {
 		if e.nonce != e.entry.nonce {
 			return fmt.Errorf("a link has the nonce of its entry: %d, want %d", e.nonce, e.entry.nonce)
@@ -336,6 +333,10 @@ func (a *account) checkCounts() error {
 			line++
 		}
 		if e.lease != nil {
+			if e.lease.id < last {
+				return fmt.Errorf("a sender's later nonce is in the same or a later session: nonce %d is in lease %d, one before it in %d", e.nonce, e.lease.id, last)
+			}
+			last = e.lease.id
 			leased++
 			if int(lent) == i {
 				lent++

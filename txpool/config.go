@@ -71,11 +71,12 @@ type Config struct {
 	// means one per processor.
 	MaxRecoveries int
 
-	// MaxPending is the maximum number of transactions that can run, including
-	// those in open leases; MaxParked that of transactions that do not pay the
-	// floor or the base fee; MaxQueued that of transactions behind nonce gaps.
-	// Each is at least 1; the defaults are 1,000. A parked or queued
-	// transaction never displaces a pending one.
+	// MaxPending is the maximum number of transactions that can run; MaxParked
+	// that of transactions that do not pay the floor or the base fee; MaxQueued
+	// that of transactions behind nonce gaps. Each is at least 1; the defaults
+	// are 1,000. A parked or queued transaction never displaces a pending one.
+	// Transactions in open leases do not count: the host chooses them, and
+	// newcomers find room while a block is built.
 	MaxPending, MaxParked, MaxQueued int
 	// MaxPendingBytes, MaxParkedBytes and MaxQueuedBytes bound the memory of
 	// these transactions, in bytes, each at least MaxTxSize. The

@@ -35,13 +35,11 @@ type core struct {
 	queue                  waitingRoom
 	authorizations         authorizations
 	ratings                *ratings // nil if Config.Ordering is ByTip
-	// uses counts transactions by status. Leased transactions count as ready,
-	// whatever their status.
-	uses [ready + 1]usage
+	// uses counts transactions by the room that they take.
+	uses [rooms]usage
 	// exempt is the part of uses that is exempt from the caps: see exempt.go.
-	exempt [ready + 1]usage
+	exempt [rooms]usage
 	bound  usage // limit for newcomers
-	leased int
 
 	sessions []*Session // those that still take transactions
 	touched  []*account // accounts to arrange before unlocking

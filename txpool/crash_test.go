@@ -96,8 +96,8 @@ func mint() (all [crashSenders][crashNonces][3]coin, of map[common.Hash]coin) {
 type bundle []*types.Transaction
 
 // crasher is a host that does random things to a pool until its process ends, and
-// then continues with what is durable: the journal, its bundles, and what users
-// know of their transactions.
+// then continues with the parts that are durable: the journal, its bundles, and
+// the answers that users have received.
 type crasher struct {
 	random  *rand.Rand
 	journal *torn
@@ -255,7 +255,7 @@ func (h *crasher) build() error {
 		}
 	}
 	if h.random.IntN(2) == 0 {
-		_, _ = s.Seal() // if the journal fails, the session has ended all the same
+		_, _ = s.Seal() // the session has ended even if the journal fails
 	}
 	return nil
 }
@@ -312,7 +312,7 @@ func (h *crasher) settle(l *txpool.Lease) error {
 	return err
 }
 
-// ignoreClosed returns err, unless it says that there is nothing to do.
+// ignoreClosed returns err, unless it is ErrLeaseClosed.
 func ignoreClosed(err error) error {
 	if errors.Is(err, txpool.ErrLeaseClosed) {
 		return nil

@@ -1,7 +1,6 @@
 package txpool_test
 
 import (
-	"math"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -10,14 +9,20 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// All room is leased: no price makes room.
-func TestWatermarkWhenAllLeased(t *testing.T) {
+// While a block takes everything that is pending, newcomers find room.
+func TestRoomWhenAllLeased(t *testing.T) {
 	s := newSiege(t, 4, func(c *txpool.Config) { c.SurgeSlope = 0 })
 	for i := range 4 {
 		s.honour(transfer(i, 0, 5, 0))
 	}
-	s.pool.Drain(txpool.Budget{})
-	require.EqualValues(t, uint64(math.MaxUint64), s.pool.Stats().Watermark)
+	lease := s.pool.Drain(txpool.Budget{})
+	require.Len(t, lease.Transactions(), 4)
+	require.EqualValues(t, gwei, s.pool.Stats().Watermark)
+	for i := range 4 {
+		s.honour(transfer(4+i, 0, 2, 0))
+	}
+	require.NoError(t, lease.Release())
+	require.Equal(t, 8, s.pool.Stats().Pending, "none is dropped by count")
 }
 
 // Each transaction that a drain drops or cannot fit is listed once.

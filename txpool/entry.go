@@ -21,6 +21,10 @@ const (
 	parked
 	// ready means in line and able to run.
 	ready
+	// out means in a lease. Entries are counted by it; none has it as its status.
+	out
+	// rooms is the number of values by which entries are counted.
+	rooms
 )
 
 // entry is a transaction in the pool. The fields above the line never change

@@ -148,6 +148,9 @@ var (
 	// ErrLeaseClosed is returned if the lease was committed or released, or has
 	// expired.
 	ErrLeaseClosed = errors.New("txpool: lease is closed")
+	// ErrSessionEnded is returned by Session.Cancel if the session has ended and
+	// its lease is still open.
+	ErrSessionEnded = errors.New("txpool: session has ended")
 	// ErrNotLeased is returned if the transaction is not in the lease.
 	ErrNotLeased = errors.New("txpool: transaction is not in the lease")
 )

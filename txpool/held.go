@@ -128,7 +128,7 @@ func (t *candidate) departs(kind Kind) Event {
 
 // aside holds a transaction aside that came back.
 func (p *Pool) aside(c *core, t *candidate, now int64) {
-	o := &past{tx: t.tx, at: now, private: t.private, err: t.err}
+	o := &past{tx: t.tx, at: now, private: t.private, exempt: true, err: t.err}
 	switch {
 	case t.origin != nil:
 		o.at = min(t.origin.at, now)

@@ -248,7 +248,9 @@ func (h *history) parseLease(kind byte, id uint64, rest []byte) error {
 	}
 	delete(h.open, id)
 	if kind == recordCommitted {
-		h.commit(l)
+		for _, i := range l.inclusions {
+			h.include(i)
+		}
 		return nil
 	}
 	for _, hash := range l.hashes {
@@ -276,15 +278,6 @@ func parseCommitting(id uint64, rest []byte) (*pastLease, error) {
 		rest = rest[size:]
 	}
 	return l, nil
-}
-
-// commit records that the commit of a lease is complete.
-func (h *history) commit(l *pastLease) {
-	for _, i := range l.inclusions {
-		if !l.returned[i.hash] {
-			h.include(i)
-		}
-	}
 }
 
 // exempt records that a transaction was given back.

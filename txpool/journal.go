@@ -98,7 +98,7 @@ func number(kind byte, n uint64) []byte { return binary.BigEndian.AppendUint64([
 
 func (e *entry) addedRecord() []byte { return addedRecord(e.tx, e.at, e.private, e.exempt) }
 
-func (o *past) addedRecord() []byte { return addedRecord(o.tx, o.at, o.private, true) }
+func (o *past) addedRecord() []byte { return addedRecord(o.tx, o.at, o.private, o.exempt) }
 
 func addedRecord(tx *types.Transaction, at int64, private, exempt bool) []byte {
 	raw, _ := tx.MarshalBinary() // an admitted transaction can be encoded
@@ -135,11 +135,9 @@ func includedRecord(hash common.Hash, sender common.Address, s *spending) []byte
 // openedRecord returns the record of a lease. The caller holds the pool's lock.
 func (l *Lease) openedRecord() []byte {
 	record := binary.BigEndian.AppendUint64(number(recordOpened, l.id), uint64(l.expires.UnixNano()))
-	for _, e := range l.txs {
-		if l.holds(e) {
-			hash := e.hash()
-			record = append(record, hash[:]...)
-		}
+	for e := range l.members {
+		hash := e.hash()
+		record = append(record, hash[:]...)
 	}
 	return record
 }
@@ -148,11 +146,9 @@ func (l *Lease) openedRecord() []byte {
 // so that no part of it can be missing.
 func (l *Lease) committingRecord() []byte {
 	record := number(recordCommitting, l.id)
-	for _, e := range l.txs {
-		if l.holds(e) {
-			body := includedRecord(e.hash(), e.account.address, &spending{e.nonce, e.cost, e})[1:]
-			record = append(binary.BigEndian.AppendUint32(record, uint32(len(body))), body...)
-		}
+	for e := range l.members {
+		body := includedRecord(e.hash(), e.account.address, &spending{e.nonce, e.cost, e})[1:]
+		record = append(binary.BigEndian.AppendUint32(record, uint32(len(body))), body...)
 	}
 	return record
 }
@@ -338,10 +334,8 @@ func (p *Pool) reopen(old []*pastLease) (opened int) {
 	slices.SortStableFunc(loans, func(a, b loan) int { return cmp.Compare(a.entry.nonce, b.entry.nonce) })
 	for _, l := range loans {
 		if l.entry.lease == nil {
-			p.core.uncount(l.entry) // not ready if the balance fell
 			p.core.lend(l.entry, l.lease)
-			p.core.count(l.entry)
-			p.core.enlist(l.entry, true)
+			p.core.enlist(l.entry, true) // it was not ready if the balance fell
 		}
 	}
 	for _, l := range loans {

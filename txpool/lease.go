@@ -104,6 +104,15 @@ func (l *Lease) Transactions() []*types.Transaction {
 // holds reports whether an entry is still in the lease.
 func (l *Lease) holds(e *entry) bool { return e.lease == l && !e.gone }
 
+// members yields the entries in the lease. The caller holds the pool's lock.
+func (l *Lease) members(yield func(*entry) bool) {
+	for _, e := range l.txs {
+		if l.holds(e) && !yield(e) {
+			return
+		}
+	}
+}
+
 // Skipped returns the transactions that the session or drain passed over, in
 // the order in which it visited them, at most 4,096.
 func (l *Lease) Skipped() []Skip {
@@ -205,11 +214,12 @@ func (l *Lease) Release() error {
 }
 
 // giveBack returns a function that gives transactions back to the pool. If they
-// were in a bundle, they are exempt from the caps.
+// were in a bundle, or newcomers have taken their room, they are exempt from the
+// caps.
 func giveBack(bundled bool) func(*core, *account, []*entry) {
 	return func(c *core, _ *account, txs []*entry) {
 		for _, e := range txs {
-			c.apply(c.decideReturn(e, bundled))
+			c.apply(c.decideReturn(e, bundled || !c.fits(e)))
 		}
 	}
 }

@@ -232,11 +232,11 @@ func (c *core) keyOf(e *entry, now int64) place {
 	return place{priority(c.ratings.scores[e], c.ratings.ordering.Bonus(time.Duration(now-e.at))), e.seq}
 }
 
-// walk visits the senders of the pending transactions, in an order in which the
-// best come first.
+// walk visits the pending transactions, in an order in which the best come
+// first.
 type walk interface {
-	// visit calls the function with the senders of the next few transactions.
-	visit(func(*account))
+	// visit calls the function with the next few transactions.
+	visit(func(*entry))
 	// bound returns a place that no sender precedes that was not visited.
 	bound() place
 	// passed reports whether the walk is past the place of an entry.
@@ -268,8 +268,8 @@ func (w *tipWalk) passed(e *entry) bool {
 	return w.ended || w.at.entry != nil && before(ranked{e.lead, e}, w.at)
 }
 
-func (w *tipWalk) visit(f func(*account)) {
-	w.ended = visitSome(w.index, &w.at, func(r ranked) { f(r.entry.account) })
+func (w *tipWalk) visit(f func(*entry)) {
+	w.ended = visitSome(w.index, &w.at, func(r ranked) { f(r.entry) })
 }
 
 // scoreWalk walks two lists at the same time: the one by score and the one by
@@ -293,10 +293,10 @@ func (w *scoreWalk) bound() place {
 	return place{priority(w.score.key, w.ratings.ordering.Bonus(time.Duration(w.now-w.age.key))), 0}
 }
 
-func (w *scoreWalk) visit(f func(*account)) {
-	account := func(r rated) { f(r.entry.account) }
-	w.scored = visitSome(w.ratings.byScore, &w.score, account)
-	w.aged = visitSome(w.ratings.byAge, &w.age, account)
+func (w *scoreWalk) visit(f func(*entry)) {
+	each := func(r rated) { f(r.entry) }
+	w.scored = visitSome(w.ratings.byScore, &w.score, each)
+	w.aged = visitSome(w.ratings.byAge, &w.age, each)
 }
 
 // visitSome visits the next few elements of an index from at on, which it
@@ -306,6 +306,9 @@ func visitSome[T comparable](index *btree.BTreeG[T], at *T, f func(T)) (ended bo
 	var beginning T
 	n, from := 0, *at
 	each := func(r T) bool {
+		if r == from { // visited before
+			return true
+		}
 		if n++; n > stride {
 			return false
 		}

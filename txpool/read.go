@@ -218,12 +218,12 @@ func (p *Pool) Stats() Stats {
 	p.lock()
 	defer p.mu.Unlock()
 	c := p.core
-	exempt := sum(c.exempt)
+	exempt, pending := sum(c.exempt[:]), sum(c.uses[ready:])
 	s := Stats{
 		Exempt: exempt.count, ExemptBytes: exempt.bytes,
-		Pending: c.uses[ready].count, Parked: c.uses[parked].count, Queued: c.uses[queued].count,
-		PendingBytes: c.uses[ready].bytes, ParkedBytes: c.uses[parked].bytes, QueuedBytes: c.uses[queued].bytes,
-		Leased: c.leased, Leases: len(p.leases), Senders: len(c.list),
+		Pending: pending.count, Parked: c.uses[parked].count, Queued: c.uses[queued].count,
+		PendingBytes: pending.bytes, ParkedBytes: c.uses[parked].bytes, QueuedBytes: c.uses[queued].bytes,
+		Leased: c.uses[out].count, Leases: len(p.leases), Senders: len(c.list),
 		Floor: c.fees.floor, BaseFee: c.fees.base, AveragePaid: c.fees.average, Surge: c.fees.surge(), Watermark: max(c.fees.least(), c.fees.base),
 	}
 	if !c.space(nil, &entry{memory: legacyTxMemory}, ready).fits(usage{}) {

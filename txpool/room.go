@@ -15,7 +15,8 @@ type usage struct {
 func (u *usage) add(e *entry)    { u.count++; u.bytes += uint64(e.memory) }
 func (u *usage) remove(e *entry) { u.count--; u.bytes -= uint64(e.memory) }
 
-// counts returns the status that an entry counts towards.
+// counts returns the status by which an entry counts for others: a leased one
+// could run.
 func (e *entry) counts() status {
 	if e.lease != nil {
 		return ready
@@ -23,11 +24,22 @@ func (e *entry) counts() status {
 	return e.status
 }
 
+// room returns the room that an entry takes: that of its status, or out. No cap
+// limits the transactions in leases, because the host chooses them, and they
+// leave with their bundle. Otherwise newcomers could find no room, at any price,
+// while a block is built.
+func (e *entry) room() status {
+	if e.lease != nil {
+		return out
+	}
+	return e.status
+}
+
 // count adds an entry to the totals.
 func (c *core) count(e *entry) {
-	c.uses[e.counts()].add(e)
+	c.uses[e.room()].add(e)
 	if e.exempt {
-		c.exempt[e.counts()].add(e)
+		c.exempt[e.room()].add(e)
 	}
 	if e.stays() {
 		e.account.fixed++
@@ -36,9 +48,9 @@ func (c *core) count(e *entry) {
 
 // uncount removes an entry from the totals.
 func (c *core) uncount(e *entry) {
-	c.uses[e.counts()].remove(e)
+	c.uses[e.room()].remove(e)
 	if e.exempt {
-		c.exempt[e.counts()].remove(e)
+		c.exempt[e.room()].remove(e)
 	}
 	if e.stays() {
 		e.account.fixed--
@@ -55,8 +67,10 @@ func (c *core) limit(s status) usage {
 		return usage{c.cfg.MaxPending, c.cfg.MaxPendingBytes}
 	case parked:
 		return usage{c.cfg.MaxParked, c.cfg.MaxParkedBytes}
-	default:
+	case queued:
 		return usage{c.cfg.MaxQueued, c.cfg.MaxQueuedBytes}
+	default:
+		return usage{math.MaxInt32, math.MaxInt64}
 	}
 }
 
@@ -86,8 +100,8 @@ func (c *Config) bound() usage {
 	return usage{c.MaxPending + c.MaxParked + c.MaxQueued, min(bytes, math.MaxInt64)}
 }
 
-// sum returns the usage of all statuses together.
-func sum(uses [ready + 1]usage) usage {
+// sum returns the usage of several rooms together.
+func sum(uses []usage) usage {
 	var all usage
 	for _, u := range uses {
 		all.count += u.count
@@ -96,9 +110,10 @@ func sum(uses [ready + 1]usage) usage {
 	return all
 }
 
-// total returns the usage of the whole pool, including transactions held aside.
+// total returns the usage of the pool without leases, but with the transactions
+// held aside.
 func (c *core) total() usage {
-	all := sum(c.uses)
+	all := sum(c.uses[:out])
 	all.count += c.aside.used.count
 	all.bytes += c.aside.used.bytes
 	return all
@@ -123,7 +138,7 @@ func (c *core) space(old, e *entry, status status) space {
 		all = usage{0, uint64(e.memory - min(e.memory, old.memory))}
 		if old.exempt {
 			need = usage{}
-		} else if old.counts() == status {
+		} else if old.room() == status {
 			need = all
 		}
 	}

@@ -131,8 +131,8 @@ func TestEvictedBeforeALease(t *testing.T) {
 	add(t, p, tx(0, 0, 2), tx(0, 1, 2))
 	l := p.Drain(Budget{})
 	require.NoError(t, l.Return(tx(0, 0, 2).Hash()))
-	add(t, p, tx(1, 0, 9))
-	require.Equal(t, "-lp", statuses(p, 0, 2)+statuses(p, 1, 1))
+	add(t, p, tx(1, 0, 9), tx(2, 0, 9))
+	require.Equal(t, "-lpp", statuses(p, 0, 2)+statuses(p, 1, 1)+statuses(p, 2, 1))
 	require.Len(t, l.Transactions(), 1)
 }
 

@@ -1,8 +1,8 @@
 package txpool
 
 import (
-	"container/heap"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -33,6 +33,12 @@ type Session struct {
 	da      uint64
 	skipped []Skip
 
+	// over is set when the session takes no more transactions, although its lease
+	// may be open. misses counts the senders since the last transaction of which
+	// none fits.
+	over   bool
+	misses int
+
 	senders map[common.Address]*turn
 	heads   heads
 	walk    walk
@@ -48,19 +54,24 @@ type Session struct {
 	alone  bool // no other sender has one
 }
 
-// turn is the state of a sender in a session.
-type turn struct {
-	read  bool  // account was read
-	aside bool  // sender is put aside for this session
-	head  *head // in heads, rested or held; nil if there is none
-	round int   // of the last transaction
-	taken int   // in that round
-}
+// maxSessions is the maximum number of sessions that take transactions at a
+// time. Each newcomer is offered to all of them.
+const maxSessions = 64
+
+// maxMisses is the maximum number of senders that a session passes over since
+// its last transaction before it considers the block full.
+const maxMisses = 8192
 
 // Build begins a session. Equal pools and states, and equal answers of the
 // builder, give equal blocks (promise T3). Build reads the balance and nonce of
 // each sender from State again before it takes its first transaction. If ctx is
 // done, Next returns nil, and the lease expires after Config.LeaseLifetime.
+//
+// Several sessions can be open, for blocks that follow one another in the order
+// in which the sessions began: of two transactions of a sender, the session that
+// began earlier never takes the later one. At most 64 sessions take
+// transactions. When another one begins, Next of the oldest one returns nil from
+// then on.
 func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 	if ctx == nil {
 		ctx = context.Background()
@@ -76,6 +87,9 @@ func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 	s.walk = p.core.newWalk(s)
 	s.lease.session, s.lease.skipped = s, s.Skipped
 	p.leases[s.lease.id] = s.lease
+	if len(p.core.sessions) == maxSessions {
+		p.core.sessions[0].stop(p.core)
+	}
 	p.core.sessions = append(p.core.sessions, s)
 	return s
 }
@@ -93,20 +107,24 @@ func (s *Session) Skipped() []Skip {
 
 // Next puts the best transaction that may start into the lease and returns it.
 // It returns nil if none fits, if ctx is done, or after the end of the session.
-// If the builder has not answered for the previous transaction, it counts with
-// its gas limit and the size of its encoding.
+// It also returns nil after 8,192 senders in a row whose transactions do not
+// fit, so that the end of a block costs the same in any pool. If the builder has
+// not answered for the previous transaction, it counts with its gas limit and
+// the size of its encoding.
 func (s *Session) Next() *types.Transaction {
 	p := s.pool
 	defer p.begin()()
 	for s.ctx.Err() == nil {
-		p.lock()
-		s.answer(s.limit())
-		e, unread, more := s.pick(p.core)
+		var e *entry
+		var unread, more bool
 		var address common.Address
-		if e != nil {
-			address = e.account.address
-		}
-		p.mu.Unlock()
+		_ = p.step(func(c *core) error {
+			s.answer(s.limit())
+			if e, unread, more = s.pick(c); e != nil {
+				address = e.account.address
+			}
+			return nil
+		})
 		switch {
 		case e == nil && !more:
 			return nil
@@ -119,14 +137,36 @@ func (s *Session) Next() *types.Transaction {
 			return e.tx
 		}
 	}
+	_ = p.step(func(c *core) error {
+		s.answer(s.limit())
+		s.stop(c)
+		return nil
+	})
 	return nil
+}
+
+// stop makes the session take no more transactions, and forgets what it needed
+// for that. The transactions after those that it took get their places.
+func (s *Session) stop(c *core) {
+	if s.over {
+		return
+	}
+	for e := range s.lease.members {
+		a := e.account
+		c.touch(a, int(a.lent), int(a.lent))
+	}
+	s.over = true
+	s.senders, s.heads, s.rested, s.held = make(map[common.Address]*turn), nil, nil, nil
+	c.sessions = slices.DeleteFunc(c.sessions, func(other *Session) bool { return other == s })
 }
 
 // read reads the account of an entry's sender again.
 func (s *Session) read(e *entry, address common.Address) {
 	account, err := s.pool.reread(address)
 	_ = s.pool.step(func(c *core) error {
-		s.senders[address].read = true
+		if t := s.senders[address]; t != nil {
+			t.read = true
+		}
 		c.observe(e.account, address, account, err)
 		if e.gone || e.status != ready {
 			s.skip(e, SkipChanged)
@@ -230,17 +270,24 @@ func (s *Session) Commit() error {
 
 // Cancel ends the session and gives its transactions back, because there is no
 // block. Unlike those of Lease.Release, they were never in a bundle, so they
-// are not exempt from the caps. After Seal, Commit or Cancel it changes
-// nothing and returns an error that wraps ErrLeaseClosed.
+// are exempt from the caps only if newcomers have taken their room.
+//
+// After the end of the session Cancel changes nothing, so a host can defer it.
+// The error wraps ErrSessionEnded if the lease is still open, as after Seal or
+// after a Commit that failed, and ErrLeaseClosed otherwise.
 func (s *Session) Cancel() error {
-	defer s.pool.begin()()
-	s.pool.lock()
-	ended := s.lease.session != s
-	s.pool.mu.Unlock()
-	if ended {
-		return s.lease.closedError()
+	p, l := s.pool, s.lease
+	defer p.begin()()
+	p.lock()
+	ended, open := l.session != s, p.leases[l.id] == l
+	p.mu.Unlock()
+	switch {
+	case ended && open:
+		return fmt.Errorf("%w: lease %d is open: commit or release it", ErrSessionEnded, l.id)
+	case ended:
+		return l.closedError()
 	}
-	return s.lease.closeLocked(leaseReleased, giveBack(false))
+	return l.closeLocked(leaseReleased, giveBack(false))
 }
 
 func (s *Session) finish() {
@@ -250,13 +297,12 @@ func (s *Session) finish() {
 
 // end makes the session take no more transactions. The caller holds p.long.
 func (s *Session) end() {
-	p := s.pool
-	p.lock()
-	s.answer(s.limit())
-	s.lease.session = nil
-	p.core.sessions = slices.DeleteFunc(p.core.sessions, func(other *Session) bool { return other == s })
-	p.mu.Unlock()
-	s.lease.inSlices(func(c *core, a *account, _ []*entry) { c.touch(a, int(a.lent), int(a.lent)) })
+	_ = s.pool.step(func(c *core) error {
+		s.answer(s.limit())
+		s.lease.session = nil
+		s.stop(c)
+		return nil
+	})
 }
 
 // pick puts the next transaction into the lease and returns it, or nil if none
@@ -264,11 +310,12 @@ func (s *Session) end() {
 // unread and puts nothing into the lease. It visits a bounded number of senders
 // and sets more if there are others.
 func (s *Session) pick(c *core) (e *entry, unread, more bool) {
-	if s.lease.session != s {
-		return nil, false, false
-	}
 	for range slice {
+		if s.over {
+			return nil, false, false
+		}
 		if s.spent() {
+			s.stop(c)
 			return nil, false, false
 		}
 		if !s.fill(c) {
@@ -285,6 +332,8 @@ func (s *Session) pick(c *core) (e *entry, unread, more bool) {
 		t := s.senders[e.account.address]
 		if reason := s.refuses(e); reason != "" {
 			s.putAside(e, reason)
+			t.unfit = true
+			s.misses++
 			continue
 		}
 		if !t.read {
@@ -316,8 +365,28 @@ func (s *Session) refuses(e *entry) SkipReason {
 		return SkipBytes
 	case b.DABytes > 0 && uint64(e.da) > b.DABytes-min(s.da, b.DABytes):
 		return SkipDABytes
+	case !s.inOrder(e.account):
+		return SkipOrder
 	}
 	return ""
+}
+
+// inOrder reports whether the session may take the sender's next transaction:
+// those before it must be in earlier sessions, and those after it in later ones.
+// Otherwise neither block could run before the other.
+func (s *Session) inOrder(a *account) bool {
+	id, next := s.lease.id, int(a.lent)
+	if next > 0 && a.txs[next-1].lease.id > id {
+		return false
+	}
+	if int(a.leased) > next {
+		for _, later := range a.txs[next:] {
+			if later.lease != nil {
+				return later.lease.id >= id
+			}
+		}
+	}
+	return true
 }
 
 // take puts an entry into the lease.
@@ -326,6 +395,7 @@ func (s *Session) take(c *core, e *entry) {
 	c.lend(e, s.lease)
 	s.lease.txs = append(s.lease.txs, e)
 	s.current = e
+	s.misses = 0
 	s.countTurn(a.address)
 	s.push(c, a.head())
 }
@@ -333,10 +403,21 @@ func (s *Session) take(c *core, e *entry) {
 // putAside takes no more transactions of an entry's sender.
 func (s *Session) putAside(e *entry, reason SkipReason) {
 	t := s.senders[e.account.address]
+	if t == nil {
+		t = new(turn)
+		s.senders[e.account.address] = t
+	}
+	t.unfit = false
 	if t.aside {
 		return
 	}
 	t.aside = true
+	s.passOver(e, reason)
+}
+
+// passOver records that the session passes over a transaction and those of its
+// sender after it.
+func (s *Session) passOver(e *entry, reason SkipReason) {
 	if reason != "" {
 		s.skip(e, reason)
 	}
@@ -353,119 +434,4 @@ func (s *Session) skip(e *entry, reason SkipReason) {
 	if len(s.skipped) < maxSkips {
 		s.skipped = append(s.skipped, Skip{e.tx, reason})
 	}
-}
-
-// noticed lets the running sessions notice a pending entry.
-func (c *core) noticed(e *entry) {
-	for _, s := range c.sessions {
-		s.notice(e)
-	}
-}
-
-// notice considers an entry that became pending or changed its place during the
-// session. If the walk has not passed its place, the walk visits it later.
-func (s *Session) notice(e *entry) {
-	address := e.account.address
-	t := s.senders[address]
-	switch {
-	case t == nil && !s.walk.passed(e):
-		return
-	case t == nil:
-		t = new(turn)
-		s.senders[address] = t
-	case t.aside:
-		return
-	case t.head != nil:
-		if t.head.index >= 0 { // it may be better now
-			t.head.place = noLead
-			heap.Fix(&s.heads, t.head.index)
-		}
-		return
-	}
-	t.head = &head{place: noLead, address: address} // popped first, to find its place
-	heap.Push(&s.heads, t.head)
-}
-
-// visit adds a sender's next transaction to the heads.
-func (s *Session) visit(c *core, a *account) {
-	if s.senders[a.address] == nil {
-		s.senders[a.address] = new(turn)
-		s.push(c, a.head())
-	}
-}
-
-// push adds a sender's next transaction to the heads, or makes it rest. It does
-// nothing if there is none.
-func (s *Session) push(c *core, e *entry) {
-	if e == nil {
-		return
-	}
-	address := e.account.address
-	h := &head{place: c.keyOf(e, s.now), address: address, account: e.account, entry: e, index: -1}
-	s.senders[address].head = h
-	s.offer(h)
-}
-
-// pop removes the best head and returns its entry. It returns nil if the sender
-// has another next transaction meanwhile, or none.
-func (s *Session) pop(c *core) *entry {
-	h := heap.Pop(&s.heads).(*head)
-	t := s.senders[h.address]
-	t.head = nil
-	a := h.account
-	if a == nil || a.address != h.address { // unknown, or used for another sender meanwhile
-		a = c.accounts.get(h.address)
-	}
-	if a == nil || t.aside {
-		return nil
-	}
-	e := a.head()
-	if e == nil || e == h.entry && c.keyOf(e, s.now) == h.place {
-		return e
-	}
-	s.push(c, e)
-	return nil
-}
-
-// fill visits senders until no other can have a better transaction than the
-// best head. It reports false if it stopped before, after a bounded number.
-func (s *Session) fill(c *core) bool {
-	for range slice {
-		if s.walk.done() || len(s.heads) > 0 && !s.walk.bound().before(s.heads[0].place) {
-			return true
-		}
-		s.walk.visit(func(a *account) { s.visit(c, a) })
-	}
-	return false
-}
-
-// head is a sender's next transaction.
-type head struct {
-	place   // higher scores first, then earlier arrivals
-	address common.Address
-	account *account // nil if unknown
-	entry   *entry
-	index   int // in heads, or -1
-}
-
-// heads is a heap with the best head at its top.
-type heads []*head
-
-func (h heads) Len() int           { return len(h) }
-func (h heads) Less(i, j int) bool { return h[i].before(h[j].place) }
-func (h heads) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-func (h *heads) Push(x any) {
-	x.(*head).index = len(*h)
-	*h = append(*h, x.(*head))
-}
-func (h *heads) Pop() any {
-	last := len(*h) - 1
-	top := (*h)[last]
-	top.index = -1
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return top
 }

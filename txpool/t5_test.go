@@ -127,6 +127,7 @@ func (h *promise) add(t *rapid.T, tx *types.Transaction) {
 	}
 	h.acked[tx.Hash()] = tx
 	h.here(tx.Hash())
+	delete(h.back, tx.Hash()) // a newcomer again
 }
 
 func (h *promise) committed(hash common.Hash) bool {

@@ -1,0 +1,149 @@
+package txpool
+
+import (
+	"container/heap"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// turn is the state of a sender in a session.
+type turn struct {
+	read  bool  // account was read
+	aside bool  // sender is put aside for this session
+	unfit bool  // put aside only because its next transaction did not fit
+	head  *head // in heads, rested or held; nil if there is none
+	round int   // of the last transaction
+	taken int   // in that round
+}
+
+// noticed lets the running sessions notice a pending entry.
+func (c *core) noticed(e *entry) {
+	for _, s := range c.sessions {
+		s.notice(e)
+	}
+}
+
+// notice considers an entry that became pending or changed its place during the
+// session. If the walk has not passed its place, the walk visits it later. A
+// sender of which no transaction fits costs no memory.
+func (s *Session) notice(e *entry) {
+	address := e.account.address
+	t := s.senders[address]
+	switch {
+	case t == nil && s.misses < maxMisses && !s.walk.passed(e):
+		return
+	case t == nil || t.unfit:
+		next := e.account.head()
+		if next == nil || s.refuses(next) != "" {
+			return
+		}
+		if t == nil {
+			t = new(turn)
+			s.senders[address] = t
+		}
+		t.aside, t.unfit = false, false
+	case t.aside:
+		return
+	case t.head != nil:
+		if t.head.index >= 0 { // it may be better now
+			t.head.place = noLead
+			heap.Fix(&s.heads, t.head.index)
+		}
+		return
+	}
+	t.head = &head{place: noLead, address: address} // popped first, to find its place
+	heap.Push(&s.heads, t.head)
+}
+
+// visit adds a sender's next transaction to the heads, if it fits. Of those that
+// do not fit, it remembers nothing: what is left of the budget only shrinks, and
+// notice looks at those that change.
+func (s *Session) visit(c *core, e *entry) {
+	a := e.account
+	if a.head() != e || s.senders[a.address] != nil {
+		return
+	}
+	if reason := s.refuses(e); reason != "" {
+		s.misses++
+		s.passOver(e, reason)
+		return
+	}
+	s.senders[a.address] = new(turn)
+	s.push(c, e)
+}
+
+// push adds a sender's next transaction to the heads, or makes it rest. It does
+// nothing if there is none.
+func (s *Session) push(c *core, e *entry) {
+	if e == nil {
+		return
+	}
+	address := e.account.address
+	h := &head{place: c.keyOf(e, s.now), address: address, account: e.account, entry: e, index: -1}
+	s.senders[address].head = h
+	s.offer(h)
+}
+
+// pop removes the best head and returns its entry. It returns nil if the sender
+// has another next transaction meanwhile, or none.
+func (s *Session) pop(c *core) *entry {
+	h := heap.Pop(&s.heads).(*head)
+	t := s.senders[h.address]
+	t.head = nil
+	a := h.account
+	if a == nil || a.address != h.address { // unknown, or used for another sender meanwhile
+		a = c.accounts.get(h.address)
+	}
+	if a == nil || t.aside {
+		return nil
+	}
+	e := a.head()
+	if e == nil || e == h.entry && c.keyOf(e, s.now) == h.place {
+		return e
+	}
+	s.push(c, e)
+	return nil
+}
+
+// fill visits senders until no other can have a better transaction than the
+// best head. It reports false if it stopped before, after a bounded number.
+func (s *Session) fill(c *core) bool {
+	for range slice {
+		if s.misses >= maxMisses || s.walk.done() || len(s.heads) > 0 && !s.walk.bound().before(s.heads[0].place) {
+			return true
+		}
+		s.walk.visit(func(e *entry) { s.visit(c, e) })
+	}
+	return false
+}
+
+// head is a sender's next transaction.
+type head struct {
+	place   // higher scores first, then earlier arrivals
+	address common.Address
+	account *account // nil if unknown
+	entry   *entry
+	index   int // in heads, or -1
+}
+
+// heads is a heap with the best head at its top.
+type heads []*head
+
+func (h heads) Len() int           { return len(h) }
+func (h heads) Less(i, j int) bool { return h[i].before(h[j].place) }
+func (h heads) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+func (h *heads) Push(x any) {
+	x.(*head).index = len(*h)
+	*h = append(*h, x.(*head))
+}
+func (h *heads) Pop() any {
+	last := len(*h) - 1
+	top := (*h)[last]
+	top.index = -1
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return top
+}
