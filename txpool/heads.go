@@ -56,8 +56,8 @@ func (s *Session) notice(e *entry) {
 }
 
 // visit adds a sender's next transaction to the heads, if it fits. Of those that
-// do not fit, it remembers nothing: what is left of the budget only shrinks, and
-// notice looks at those that change.
+// do not fit, it remembers nothing: the rest of the budget only shrinks, and notice
+// considers those that change.
 func (s *Session) visit(c *core, e *entry) {
 	a := e.account
 	if a.head() != e || s.senders[a.address] != nil {
