@@ -64,7 +64,7 @@ func (c *core) enter(p plan) {
 	if old := p.replaces; old != nil {
 		c.take(a, p.index)
 		c.inherit(old, e)
-		e.exempt = old.exempt // the nonce stays exempt
+		e.exempt, e.ran = old.exempt, old.ran // the nonce keeps its room
 		c.replaced.bury(old.prefix, e.at, c.cfg.TombstoneTime)
 		c.emit(Event{Kind: Replaced, By: e.hash()}, old)
 	}
@@ -115,12 +115,12 @@ func (c *core) take(a *account, i int) *entry {
 }
 
 // evict drops a transaction together with those in line after it, which could
-// not run without it. Leased and exempt ones stay.
+// not run without it. Leased ones stay, and those that keep their room.
 func (c *core) evict(e *entry) {
 	a := e.account
 	first := c.indexOf(e)
 	for i := max(int(a.line)-1, first); i >= first; i-- {
-		if a.txs[i].lease == nil && !a.txs[i].exempt {
+		if l := a.txs[i].entry; l == e || l.lease == nil && !l.keeps() {
 			c.emit(Event{Kind: Dropped, Reason: ErrPoolFull}, c.take(a, i))
 		}
 	}

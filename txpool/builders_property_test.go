@@ -42,7 +42,8 @@ type naive struct {
 	*Session
 	cancel context.CancelFunc
 	aside  map[common.Address]bool
-	taken  map[common.Address]int // in this round
+	unfit  map[common.Address]bool // did not fit when it had its turn
+	taken  map[common.Address]int  // in this round
 	last   common.Address
 	row    int
 	lost   bool // a transaction was not compared
@@ -73,7 +74,7 @@ func (n *naive) best() *entry {
 		for _, a := range c.list {
 			e := a.head()
 			switch {
-			case e == nil || n.aside[a.address]:
+			case e == nil || n.aside[a.address] || n.unfit[a.address] && n.refuses(e) != "":
 				continue
 			case n.rests(a.address):
 				rested = e
@@ -94,9 +95,10 @@ func (n *naive) best() *entry {
 			}
 		}
 		if n.refuses(best) == "" {
+			delete(n.unfit, best.account.address)
 			return best
 		}
-		n.aside[best.account.address] = true
+		n.unfit[best.account.address] = true
 	}
 	return nil
 }
@@ -239,7 +241,7 @@ func (m *blocks) actions() map[string]func(*rapid.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			b := Budget{Count: rapid.IntRange(0, 6).Draw(t, "count"), PerSender: rapid.IntRange(0, 2).Draw(t, "per sender"),
 				Gas: rapid.SampledFrom([]uint64{0, 100_000, 30_000}).Draw(t, "gas"), Bytes: rapid.SampledFrom([]uint64{0, 400}).Draw(t, "bytes")}
-			m.sessions = append(m.sessions, &naive{Session: m.pool.Build(ctx, b), cancel: cancel, aside: make(map[common.Address]bool), taken: make(map[common.Address]int)})
+			m.sessions = append(m.sessions, &naive{Session: m.pool.Build(ctx, b), cancel: cancel, aside: make(map[common.Address]bool), unfit: make(map[common.Address]bool), taken: make(map[common.Address]int)})
 		},
 		"next":  func(t *rapid.T) { m.next(t, m.session(t)) },
 		"next2": func(t *rapid.T) { m.next(t, m.session(t)) },

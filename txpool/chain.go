@@ -160,6 +160,7 @@ func (c *core) put(e *entry, s seat) bool {
 	was := e.counts()
 	c.uncount(e)
 	e.status, e.lead, e.surplus, e.waiting = s.status, s.lead, s.surplus, s.waiting
+	e.ran = e.ran || s.status == ready
 	c.count(e)
 	if is := e.counts(); is != was {
 		if !e.fresh {

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/google/btree"
 	"github.com/holiman/uint256"
 )
 
@@ -69,8 +70,8 @@ func (c *core) checkTotals() error {
 	case c.ready.Len() > c.uses[ready].count || c.parked.Len() > c.uses[parked].count:
 		return fmt.Errorf("an index has only counted transactions: ready %d and parked %d, want at most %d and %d",
 			c.ready.Len(), c.parked.Len(), c.uses[ready].count, c.uses[parked].count)
-	case slices.ContainsFunc([]status{queued, parked, ready, out}, func(s status) bool { return c.exempt[s].count > c.uses[s].count }):
-		return fmt.Errorf("exempt transactions are part of the pool: %v, want at most %v", c.exempt, c.uses)
+	case slices.ContainsFunc([]status{queued, parked, ready, out}, func(s status) bool { return c.kept[s].count > c.uses[s].count }):
+		return fmt.Errorf("transactions that keep their room are part of the pool: %v, want at most %v", c.kept, c.uses)
 	case c.surplus.Len() > c.ready.Len():
 		return fmt.Errorf("the surplus is part of the ready index: %d, want at most %d", c.surplus.Len(), c.ready.Len())
 	}
@@ -109,7 +110,8 @@ func (c *core) checkSender(slot int, a *account) error {
 
 // census is the result of counting all transactions.
 type census struct {
-	uses, exempt           [rooms]usage
+	uses, kept             [rooms]usage
+	exempt                 usage
 	count                  int
 	ready, parked, surplus int
 	waiting                int
@@ -121,8 +123,11 @@ func (s *census) take(a *account) {
 		e := l.entry
 		s.count++
 		s.uses[e.room()].add(e)
+		if e.keeps() {
+			s.kept[e.room()].add(e)
+		}
 		if e.exempt {
-			s.exempt[e.room()].add(e)
+			s.exempt.add(e)
 		}
 		switch {
 		case e.lease != nil:
@@ -154,8 +159,8 @@ func (c *core) check() error {
 	switch {
 	case have.uses != c.uses || have.count != c.all.len():
 		return fmt.Errorf("the totals match the transactions: have %v, %d in all; want %v, %d", c.uses, c.all.len(), have.uses, have.count)
-	case have.exempt != c.exempt:
-		return fmt.Errorf("the exempt totals match the transactions: have %v, want %v", c.exempt, have.exempt)
+	case have.kept != c.kept || have.exempt != c.exempt:
+		return fmt.Errorf("the totals of transactions that keep their room match them: have %v, exempt %v, want %v, %v", c.kept, c.exempt, have.kept, have.exempt)
 	case have.ready != c.ready.Len() || have.parked != c.parked.Len() || have.surplus != c.surplus.Len():
 		return fmt.Errorf("each index is complete: have %d ready, %d parked, %d surplus; want %d, %d, %d",
 			c.ready.Len(), c.parked.Len(), c.surplus.Len(), have.ready, have.parked, have.surplus)
@@ -191,11 +196,22 @@ func (c *core) checkCaps() error {
 		return nil // evictions continue later
 	}
 	for s := queued; s <= ready; s++ {
-		if c.over(s) && !(s == ready && c.ready.Len() == 0) {
+		if c.over(s) && c.yields(s) {
 			return fmt.Errorf("the pool is within its caps (T2): status %d has %v that are not exempt, limit %v", s, c.capped(s), c.limit(s))
 		}
 	}
 	return nil
+}
+
+// yields reports whether a status has a transaction that a cap may evict.
+func (c *core) yields(s status) bool {
+	switch s {
+	case queued:
+		return c.queue.senders > 0
+	case ready:
+		return c.worst(c.ready) != nil
+	}
+	return c.worst(c.parked) != nil || slices.ContainsFunc(c.comers[:], func(class *btree.BTreeG[ranked]) bool { return c.worst(class) != nil })
 }
 
 // checkChain verifies the chain of one sender.
@@ -387,7 +403,7 @@ func (c *core) checkWaiting() error {
 	for _, a := range c.list {
 		var waits int32
 		for _, e := range a.txs {
-			if e.counts() == queued && !e.exempt {
+			if e.counts() == queued && !e.stays() {
 				waits++
 			}
 		}

@@ -74,7 +74,8 @@ type Config struct {
 	// MaxPending is the maximum number of transactions that can run; MaxParked
 	// that of transactions that do not pay the floor or the base fee; MaxQueued
 	// that of transactions behind nonce gaps. Each is at least 1; the defaults
-	// are 1,000. A parked or queued transaction never displaces a pending one.
+	// are 1,000. A parked or queued transaction never displaces a pending one, and
+	// those that were pending before do not count as parked or queued.
 	// Transactions in open leases do not count: the host chooses them, and
 	// newcomers find room while a block is built.
 	MaxPending, MaxParked, MaxQueued int

@@ -37,8 +37,10 @@ type core struct {
 	ratings                *ratings // nil if Config.Ordering is ByTip
 	// uses counts transactions by the room that they take.
 	uses [rooms]usage
-	// exempt is the part of uses that is exempt from the caps: see exempt.go.
-	exempt [rooms]usage
+	// kept is the part of uses to which the caps do not apply: see entry.keeps.
+	// exempt is the part of it that came back: see exempt.go.
+	kept   [rooms]usage
+	exempt usage
 	bound  usage // limit for newcomers
 
 	sessions []*Session // those that still take transactions

@@ -56,7 +56,7 @@ func (c *core) decide(a *account, e *entry) (plan, error) {
 	if err := c.checkAuthorities(a.address, e); err != nil {
 		return plan{}, err
 	}
-	last, err := c.checkSenderLimit(a, i, old, e)
+	last, err := c.checkSenderLimit(a, old, e)
 	if err != nil {
 		return plan{}, err
 	}
@@ -208,17 +208,18 @@ func (c *core) checkFunds(a *account, old, e *entry) error {
 }
 
 // checkSenderLimit enforces the cap of a sender. A transaction that could run
-// may displace the sender's last one behind a gap, which is then returned.
-// Otherwise a sender whose transactions arrived in the wrong order could never
-// fill the gap.
-func (c *core) checkSenderLimit(a *account, i int, old, e *entry) (last *entry, err error) {
+// may displace the sender's last one behind a gap that is in no lease and did not
+// come back, which is then returned. Otherwise a sender whose transactions
+// arrived in the wrong order could never fill the gap.
+func (c *core) checkSenderLimit(a *account, old, e *entry) (last *entry, err error) {
 	n := len(a.txs)
 	if old != nil || n < c.cfg.MaxPerSender {
 		return nil, nil
 	}
-	last = a.txs[n-1].entry
-	if n == c.cfg.MaxPerSender && e.nonce == a.next() && i < n && last.status == queued && last.lease == nil && !last.exempt {
-		return last, nil
+	for i := n - 1; i >= int(a.line) && n == c.cfg.MaxPerSender && e.nonce == a.next(); i-- {
+		if last := a.txs[i].entry; last.lease == nil && !last.exempt {
+			return last, nil
+		}
 	}
 	return nil, fmt.Errorf("%w: address %v has %d transactions, limit %d", ErrSenderLimit, a.address, n, c.cfg.MaxPerSender)
 }
@@ -276,6 +277,11 @@ func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]l
 	case parked:
 		return c.victims(c.parked, n, space.fits)
 	}
+	if fit(space.need, space.have, space.limit, usage{}) {
+		if leaves := c.idle(n, space); leaves != nil {
+			return leaves, nil
+		}
+	}
 	if n.lead.rank = min(n.lead.rank, c.rankAfterRise(a, i, e)); n.lead.rank < tipless {
 		return nil, fmt.Errorf("%w: %w: it cannot pay the next base fee, which may be %d wei", ErrPoolFull, ErrUnderpriced, c.fees.next())
 	}
@@ -286,6 +292,32 @@ func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]l
 		}
 	}
 	return c.victims(c.ready, n, space.fits)
+}
+
+// idle returns transactions that cannot run and make room in the whole pool for
+// a newcomer that can, or nil if they do not suffice: first the worst parked
+// ones, then those of the senders with most behind gaps.
+func (c *core) idle(n newcomer, s space) (leaves []leaving) {
+	var freed usage
+	leave := func(e *entry) (more bool) {
+		if e.account == n.account || e.exempt || e.lease != nil {
+			return true
+		}
+		freed.add(e)
+		leaves = append(leaves, leaving{e, Dropped, ErrPoolFull})
+		return len(leaves) < n.most && !s.fits(freed)
+	}
+	c.parked.Descend(func(r ranked) bool { return s.fits(freed) || leave(r.entry) })
+	for i, visited := len(c.list)-1, 0; i >= 0 && visited < maxPassed && !s.fits(freed) && len(leaves) < n.most; i, visited = i-1, visited+1 {
+		a := c.list[i]
+		for j := len(a.txs) - 1; j >= int(a.line) && leave(a.txs[j].entry); j-- {
+			continue
+		}
+	}
+	if !s.fits(freed) {
+		return nil
+	}
+	return leaves
 }
 
 // rankAfterRise returns the lowest rank that a newcomer and its ancestors will
@@ -315,7 +347,8 @@ func (a *account) readyBefore(i int) int {
 }
 
 // victims chooses the transactions in an index that must go for a newcomer.
-// Every victim pays less per gas than the newcomer. If more than one must go,
+// Every victim pays less per gas than the newcomer; among parked ones, its tip is
+// not higher either, because the base fee earns nothing. If more than one must go,
 // or the newcomer is a replacement that grew, the victims' total value must
 // also be below the newcomer's.
 func (c *core) victims(index *btree.BTreeG[ranked], n newcomer, room func(usage) bool) (leaves []leaving, err error) {
@@ -327,7 +360,7 @@ func (c *core) victims(index *btree.BTreeG[ranked], n newcomer, room func(usage)
 		if r.entry.account == n.account {
 			return true // own ancestors or successors
 		}
-		if r.entry.exempt {
+		if r.entry.keeps() || index == c.parked && r.entry.tip > n.tip {
 			passed++
 			return passed < maxPassed
 		}

@@ -9,16 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A transaction that fills a gap takes the place of the sender's last one only
-// if that one may go: it waits behind a gap, is in no lease and did not come
-// back.
+// A transaction that fills a gap takes the place of the sender's last one that
+// may go: it waits behind a gap, is in no lease and did not come back.
 func TestSenderLimitMakesWay(t *testing.T) {
 	p := newPool(t, newWorld(), func(c *Config) { c.MaxPerSender = 3 })
 	add(t, p, tx(0, 0, 2), tx(0, 2, 2), tx(0, 4, 2))
 	refuse(t, p, tx(0, 3, 9), ErrSenderLimit) // it would wait too
 	require.Empty(t, p.Reset(Head{Reverted: []Block{blockOf(tx(0, 4, 2))}}))
-	refuse(t, p, tx(0, 1, 9), ErrSenderLimit) // the last one came back
-	require.Equal(t, "p-q-q", statuses(p, 0, 5))
+	add(t, p, tx(0, 1, 9)) // the last one came back
+	require.Equal(t, "pp--q", statuses(p, 0, 5))
+	refuse(t, p, tx(0, 2, 9), ErrSenderLimit)
 
 	add(t, p, tx(1, 0, 2), tx(1, 2, 2), tx(1, 4, 2))
 	add(t, p, tx(1, 1, 9))

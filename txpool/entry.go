@@ -57,6 +57,7 @@ type entry struct {
 	gone    bool // no longer in the pool
 	fresh   bool // no event yet
 	exempt  bool // see exempt.go
+	ran     bool // could run at some time since its admission
 	// replacements is the number of replacements of this nonce since the time
 	// since, in seconds of Unix time.
 	since        uint32

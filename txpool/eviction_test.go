@@ -26,8 +26,8 @@ func TestI1HeldNeverDisplaces(t *testing.T) {
 	}
 	add(t, p, tx(5, 1, 100), tx(4, 1, 100))
 	refuse(t, p, tx(4, 2, 1000), ErrPoolFull, "txpool is full: 2 transactions of", "are behind nonce gaps, 1 of them from address")
-	add(t, p, tx(6, 1, 100)) // from a sender with no more: the one goes that has waited longest
-	require.Equal(t, "--", statuses(p, 5, 2))
+	refuse(t, p, tx(6, 1, 1000), ErrPoolFull) // it would displace others for nothing
+	require.Equal(t, "-q", statuses(p, 5, 2))
 	require.Equal(t, "-q", statuses(p, 4, 2))
 	require.Equal(t, 4, p.Stats().Pending)
 	// Filling the gap makes two run: they take places as any other would.
@@ -132,13 +132,17 @@ func TestT2Bounded(t *testing.T) {
 	require.Equal(t, "p", statuses(p, 7, 1))
 }
 
-// Transactions behind a new gap are queued as far as there is room.
+// Transactions behind a new gap keep their room. Newcomers have theirs.
 func TestDemotionOverflows(t *testing.T) {
 	p := newPool(t, newWorld(), tiny(10, 2))
 	add(t, p, tx(0, 0, 2), tx(0, 1, 2), tx(0, 2, 2), tx(0, 3, 2), tx(0, 4, 2))
 	require.NoError(t, p.Remove(tx(0, 0, 2).Hash()))
-	require.Equal(t, "-qq--", statuses(p, 0, 5))
+	require.Equal(t, "-qqqq", statuses(p, 0, 5))
 	require.NoError(t, p.CheckAll())
+	add(t, p, tx(1, 1, 2), tx(2, 1, 2))
+	refuse(t, p, tx(3, 1, 100), ErrPoolFull)
+	add(t, p, tx(0, 0, 2))
+	require.Equal(t, "ppppp", statuses(p, 0, 5))
 }
 
 // MinReadyPerSender: a sender's first ones only go for those who have no more themselves.

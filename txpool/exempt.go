@@ -8,9 +8,9 @@ package txpool
 //
 // Exempt transactions cannot fill the memory. A newcomer is admitted only while
 // all transactions together, including exempt ones and those held aside
-// (held.go), are within the sum of the three caps. The pool therefore holds at
-// most that sum and, in addition, the transactions that were drained and
-// committed at one time, which are those in the host's queue.
+// (held.go), but not those in leases, are within the sum of the three caps. The
+// pool therefore holds at most that sum and, in addition, the transactions that
+// were drained and committed at one time, which are those in the host's queue.
 //
 // A transaction that a session postponed, or that the host returned from a
 // lease, was never in a block. It is not exempt.

@@ -136,15 +136,22 @@ func TestBaseFee(t *testing.T) {
 	require.Zero(t, p.Stats().Parked)
 }
 
-// Parked ones have their own cap; the worst leave first.
+// Parked ones have their own cap. Those that a base fee has parked keep their room;
+// of those that never paid it, the worst leave first.
 func TestParkedCap(t *testing.T) {
 	p := newPool(t, newWorld(), func(c *Config) { tiny(10, 2)(c); c.FloorWindow = 1; c.MinGasPrice = gwei })
 	for i := range 4 {
 		add(t, p, sign(i, &types.LegacyTx{GasPrice: big.NewInt(gwei + int64(i)), Gas: txGas, To: &common.Address{1}}))
 	}
 	p.Reset(Head{Included: []Block{paying(50)}})
-	require.Equal(t, 2, p.Stats().Parked)
-	require.Equal(t, []string{"-", "-", "k", "k"}, []string{statuses(p, 0, 1), statuses(p, 1, 1), statuses(p, 2, 1), statuses(p, 3, 1)})
+	require.Equal(t, 4, p.Stats().Parked)
+	require.NoError(t, p.CheckAll())
+
+	p = newPool(t, newWorld(), tiny(10, 2))
+	p.Reset(Head{BaseFee: weiOf(8)})
+	add(t, p, capped(0, 0, 2, 3), capped(1, 0, 3, 3), capped(2, 0, 3, 4))
+	require.Equal(t, []string{"k", "-", "k"}, []string{statuses(p, 0, 1), statuses(p, 1, 1), statuses(p, 2, 1)})
+	refuse(t, p, capped(3, 0, 1, 7), ErrPoolFull) // it pays others' base fee, and the builder less
 }
 
 // A fuller pool asks more of newcomers: 1 + 2·(occupancy − 0.7), and it takes a while to forget.

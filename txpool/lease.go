@@ -26,11 +26,12 @@ type Lease struct {
 	skipped func() []Skip
 }
 
-// Drain leases the best transactions whose gas limits and sizes fit into a
-// budget, and returns them in the order in which they should run. It is a
-// session that ends with Seal and in which each transaction uses all that it
-// may. A builder that executes transactions should use [Pool.Build]: most use
-// less gas than their limit, so Drain leaves blocks partly empty.
+// Drain is a session in which each transaction uses its gas limit and the size of
+// its encoding, and that ends with Seal. It leases the best transactions that fit
+// into a budget by these limits, in the order in which they should run. Most
+// transactions use less gas than their limit, and some ask for much more than
+// they use, so Drain leaves blocks partly empty. A builder that executes
+// transactions uses [Pool.Build].
 //
 // The lease may be empty, but it must be committed or released.
 func (p *Pool) Drain(budget Budget) *Lease {

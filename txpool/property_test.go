@@ -91,7 +91,8 @@ func (m *machine) add(t *rapid.T, tx *types.Transaction) {
 }
 
 // placeTaken checks that in the limits of a sender no transaction behind a gap
-// takes the place of the next one, which can run (I1).
+// takes the place of the next one, which can run (I1). A sender above its limit,
+// because transactions came back, makes no way.
 func (m *machine) placeTaken(t *rapid.T, tx *types.Transaction, err error) {
 	from, _ := types.Sender(signer, tx)
 	a, cfg := m.pool.core.accounts.get(from), m.pool.core.cfg
@@ -107,7 +108,7 @@ func (m *machine) placeTaken(t *rapid.T, tx *types.Transaction, err error) {
 	switch in := a.inFlight(); {
 	case errors.Is(err, ErrDelegatedGap):
 		t.Fatalf("I1: the next one is refused: %v", err)
-	case errors.Is(err, ErrDelegatedLimit) && in < cfg.MaxDelegated, errors.Is(err, ErrSenderLimit) && in+leased < cfg.MaxPerSender:
+	case errors.Is(err, ErrDelegatedLimit) && in < cfg.MaxDelegated, errors.Is(err, ErrSenderLimit) && in+leased < cfg.MaxPerSender && len(a.txs) <= cfg.MaxPerSender:
 		t.Fatalf("I1: refused with %d in line: %v", in, err)
 	}
 }

@@ -8,9 +8,10 @@ import "fmt"
 // depend on the number of senders.
 //
 // A transaction behind a gap costs its sender nothing and may never run, so
-// these transactions have separate caps (invariant I1). At a cap, the sender
-// with the most of them gives way, and among several the first in the list.
-// Otherwise the sender that filled the room first would keep it.
+// these transactions have separate caps (invariant I1). At a cap, a newcomer is
+// refused, because it would displace others for nothing. Only a sender that has
+// more than its share of the room gives way. Otherwise a sender that filled the
+// room first would keep it.
 type waitingRoom struct {
 	lists   []waitingList // by number; 0 is unused
 	most    int32         // highest number of any sender
@@ -87,7 +88,7 @@ func (c *core) recount(a *account) {
 // give way.
 func (a *account) lastWaiting(n int32) *entry {
 	for i := len(a.txs) - 1; i >= 0; i-- {
-		if e := a.txs[i].entry; e.status == queued && e.lease == nil && !e.exempt {
+		if e := a.txs[i].entry; e.status == queued && !e.stays() {
 			if n == 0 {
 				return e
 			}
@@ -97,20 +98,25 @@ func (a *account) lastWaiting(n int32) *entry {
 	return nil
 }
 
+// queueShares is the number of equal shares of the room behind gaps. A sender
+// that has more than one share gives way.
+const queueShares = 16
+
 // giveWay chooses the queued transactions that must go for a queued newcomer:
-// the last ones of senders that have at least as many as the newcomer's sender
-// would then have.
+// the last ones of senders that have more than their share, and would still have
+// at least as many as the newcomer's sender.
 func (c *core) giveWay(a *account, room func(usage) bool) (leaves []leaving, err error) {
 	const most = 8 // a newcomer may be large
 	var freed usage
+	fair := max(a.waits+1, int32(c.cfg.MaxQueued/queueShares))
 	for sender := range c.queue.all {
-		if sender.waits <= a.waits {
+		if sender.waits <= fair {
 			break
 		}
 		if sender == a {
 			continue
 		}
-		for n := int32(0); sender.waits-n > a.waits && len(leaves) < most; n++ {
+		for n := int32(0); sender.waits-n > fair && len(leaves) < most; n++ {
 			e := sender.lastWaiting(n)
 			freed.add(e)
 			leaves = append(leaves, leaving{e, Dropped, ErrPoolFull})

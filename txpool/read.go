@@ -218,9 +218,9 @@ func (p *Pool) Stats() Stats {
 	p.lock()
 	defer p.mu.Unlock()
 	c := p.core
-	exempt, pending := sum(c.exempt[:]), sum(c.uses[ready:])
+	pending := sum(c.uses[ready:])
 	s := Stats{
-		Exempt: exempt.count, ExemptBytes: exempt.bytes,
+		Exempt: c.exempt.count, ExemptBytes: c.exempt.bytes,
 		Pending: pending.count, Parked: c.uses[parked].count, Queued: c.uses[queued].count,
 		PendingBytes: pending.bytes, ParkedBytes: c.uses[parked].bytes, QueuedBytes: c.uses[queued].bytes,
 		Leased: c.uses[out].count, Leases: len(p.leases), Senders: len(c.list),

@@ -255,15 +255,14 @@ func TestDisplacedStaysPrivate(t *testing.T) {
 	require.Empty(t, p.Candidates())
 }
 
-// If a base fee parks more than may be parked, the worst that a cap may evict
-// goes, not one that came back.
-func TestReturnedIsParkedAboveTheCap(t *testing.T) {
+// If a base fee parks more than may be parked, none goes: they could run before.
+func TestParkedAboveTheCap(t *testing.T) {
 	p := newPool(t, newWorld(), tiny(4, 1))
 	returned(t, p, tx(0, 0, 2))
 	add(t, p, tx(1, 0, 3), tx(2, 0, 4))
 	p.Reset(Head{BaseFee: weiOf(8)})
 	require.NoError(t, p.CheckAll())
-	require.Equal(t, "k-k", statuses(p, 0, 1)+statuses(p, 1, 1)+statuses(p, 2, 1))
+	require.Equal(t, "kkk", statuses(p, 0, 1)+statuses(p, 1, 1)+statuses(p, 2, 1))
 }
 
 // A balance pays for leased transactions first: an earlier transaction that comes

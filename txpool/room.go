@@ -38,8 +38,11 @@ func (e *entry) room() status {
 // count adds an entry to the totals.
 func (c *core) count(e *entry) {
 	c.uses[e.room()].add(e)
+	if e.keeps() {
+		c.kept[e.room()].add(e)
+	}
 	if e.exempt {
-		c.exempt[e.room()].add(e)
+		c.exempt.add(e)
 	}
 	if e.stays() {
 		e.account.fixed++
@@ -49,16 +52,24 @@ func (c *core) count(e *entry) {
 // uncount removes an entry from the totals.
 func (c *core) uncount(e *entry) {
 	c.uses[e.room()].remove(e)
+	if e.keeps() {
+		c.kept[e.room()].remove(e)
+	}
 	if e.exempt {
-		c.exempt[e.room()].remove(e)
+		c.exempt.remove(e)
 	}
 	if e.stays() {
 		e.account.fixed--
 	}
 }
 
+// keeps reports whether an entry keeps its room, whatever the caps: it came back,
+// or it could run before, and no longer can because of others. A newcomer that
+// costs its sender nothing could otherwise push it out (promise T5).
+func (e *entry) keeps() bool { return e.exempt || e.ran && e.status != ready }
+
 // stays reports whether an entry behind a gap cannot give way to others.
-func (e *entry) stays() bool { return e.status == queued && (e.lease != nil || e.exempt) }
+func (e *entry) stays() bool { return e.status == queued && (e.lease != nil || e.keeps()) }
 
 // limit returns the caps of a status.
 func (c *core) limit(s status) usage {
@@ -76,12 +87,11 @@ func (c *core) limit(s status) usage {
 
 // capped returns the usage that counts towards the caps of a status.
 func (c *core) capped(s status) usage {
-	u, exempt := c.uses[s], c.exempt[s]
-	return usage{u.count - exempt.count, u.bytes - exempt.bytes}
+	u, kept := c.uses[s], c.kept[s]
+	return usage{u.count - kept.count, u.bytes - kept.bytes}
 }
 
-// over reports whether a status exceeds its caps. Exempt transactions do not
-// count.
+// over reports whether a status exceeds its caps.
 func (c *core) over(s status) bool {
 	u, limit := c.capped(s), c.limit(s)
 	return u.count > limit.count || u.bytes > limit.bytes
@@ -136,7 +146,7 @@ func (c *core) space(old, e *entry, status status) space {
 		all = usage{}
 	case old != nil:
 		all = usage{0, uint64(e.memory - min(e.memory, old.memory))}
-		if old.exempt {
+		if old.exempt || old.ran && status != ready { // and so the new one keeps its room
 			need = usage{}
 		} else if old.room() == status {
 			need = all
@@ -211,7 +221,7 @@ func (c *core) evictOver(s status, most int, indexes ...*btree.BTreeG[ranked]) i
 // worst returns the last entry of an index that a cap may evict, or nil.
 func (c *core) worst(index *btree.BTreeG[ranked]) (worst *entry) {
 	index.Descend(func(r ranked) bool {
-		if !r.entry.exempt {
+		if !r.entry.keeps() {
 			worst = r.entry
 		}
 		return worst == nil

@@ -24,7 +24,7 @@ func (c *core) displacedBy(p plan) (all []displaced) {
 			last = max(int(a.line)-1, first)
 		}
 		for _, e := range a.txs[first : last+1] {
-			if e.lease == nil && !e.exempt {
+			if e.entry == l.entry || e.lease == nil && !e.keeps() {
 				all = append(all, displaced{e.entry, a.address})
 			}
 		}

@@ -32,6 +32,7 @@ type bookkeeper struct {
 	count    int
 	taken    []*types.Transaction
 	aside    map[common.Address]bool
+	unfit    map[common.Address]bool // did not fit when it had its turn
 	// last is the sender of the last transaction, and row the number of its
 	// transactions in a row. turns are those of each sender in this round.
 	last    common.Address
@@ -51,7 +52,8 @@ func (m *bookkeeper) heads() (heads []*types.Transaction) {
 		next[*tx.To()]++
 	}
 	for _, tx := range m.txs {
-		if from := *tx.To(); tx.Nonce() == next[from] && !m.aside[from] && tx.GasFeeCapIntCmp(m.baseFee) >= 0 {
+		from := *tx.To()
+		if tx.Nonce() == next[from] && !m.aside[from] && (!m.unfit[from] || m.fits(tx)) && tx.GasFeeCapIntCmp(m.baseFee) >= 0 {
 			heads = append(heads, tx)
 		}
 	}
@@ -66,9 +68,14 @@ func (m *bookkeeper) priority(tx *types.Transaction) int64 {
 	return m.ordering.Score(c) + m.ordering.Bonus(m.began.Sub(m.admitted[tx]))
 }
 
+// fits reports whether a transaction may start.
+func (m *bookkeeper) fits(tx *types.Transaction) bool {
+	return tx.Gas() <= m.budget.Gas-m.gas && (m.budget.Bytes == 0 || tx.Size() <= m.budget.Bytes-m.bytes)
+}
+
 // next returns the transaction that a session must return. A sender whose next
-// transaction has its turn and does not fit is put aside, even if it replaces
-// the transaction later.
+// transaction has its turn and does not fit is put aside, until it replaces the
+// transaction by one that fits.
 func (m *bookkeeper) next() *types.Transaction {
 	if m.current != nil {
 		m.used(m.current.Gas(), m.current.Size())
@@ -90,11 +97,12 @@ func (m *bookkeeper) next() *types.Transaction {
 			m.turns, next = nil, 0
 		}
 		tx := heads[next]
-		if tx.Gas() <= m.budget.Gas-m.gas && (m.budget.Bytes == 0 || tx.Size() <= m.budget.Bytes-m.bytes) {
+		if m.fits(tx) {
+			delete(m.unfit, *tx.To())
 			m.take(tx)
 			return tx
 		}
-		m.aside[*tx.To()] = true
+		m.unfit[*tx.To()] = true
 	}
 }
 
@@ -151,6 +159,7 @@ func newTwins(t *rapid.T) *twins {
 		ordering: rapid.SampledFrom([]txpool.Ordering{txpool.ByTip{}, txpool.ByScore{}}).Draw(t, "ordering"),
 		baseFee:  big.NewInt(rapid.Int64Range(0, 3).Draw(t, "base fee") * gwei),
 		aside:    make(map[common.Address]bool),
+		unfit:    make(map[common.Address]bool),
 	}}
 	cfg := txpool.DefaultConfig(chainID)
 	cfg.Sender, cfg.Ordering = senderOf, w.model.ordering
