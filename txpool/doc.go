@@ -57,9 +57,8 @@
 // restarts. They are then exempt from the caps and displace no others. If the
 // balance does not cover one, it is parked. If one cannot be admitted now, the
 // pool holds it aside and tries again ([StatusHeld]). Newcomers are admitted
-// only while all transactions together are below the sum of the caps. A pending
-// transaction that moves behind a gap or is parked keeps its room too: it makes
-// way only for newcomers that can run.
+// only while all transactions together are below the sum of the caps. Pending
+// ones that move behind a gap or are parked make way only for those that can run.
 //
 // With Config.Journal, accepted transactions, leases, departures and commits
 // are durable before Add, Seal and Commit return, and [Pool.Restore] reads
