@@ -253,7 +253,7 @@ func (c *core) newWalk(s *Session) walk {
 }
 
 // stride is the number of transactions that a walk visits together.
-const stride = 8
+const stride = readers
 
 // tipWalk walks core.ready.
 type tipWalk struct {

@@ -303,12 +303,6 @@ func (c *core) slice(left int) (from, to int) {
 // refresh reads accounts and applies their new state. An account that cannot be
 // read is read again with the next transaction of its sender.
 func (p *Pool) refresh(addresses []common.Address) {
-	type reading struct {
-		address common.Address
-		in      *account
-		account Account
-		err     error
-	}
 	readings := make([]reading, 0, len(addresses))
 	p.lock()
 	for _, address := range addresses {
@@ -317,25 +311,13 @@ func (p *Pool) refresh(addresses []common.Address) {
 		}
 	}
 	p.mu.Unlock()
-	for i := range readings {
-		r := &readings[i]
-		r.account, r.err = p.reread(r.address)
-	}
+	p.readAll(readings)
 	_ = p.step(func(c *core) error {
 		for _, r := range readings {
 			c.observe(r.in, r.address, r.account, r.err)
 		}
 		return nil
 	})
-}
-
-// reread reads an account and logs a failure.
-func (p *Pool) reread(address common.Address) (Account, error) {
-	account, err := p.account(address)
-	if err != nil {
-		p.cfg.Logger.Warn("txpool: cannot read an account, retrying with its next transaction", "err", err)
-	}
-	return account, err
 }
 
 // observe applies the answer of State for an address, if the account is still

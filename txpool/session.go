@@ -117,12 +117,9 @@ func (s *Session) Next() *types.Transaction {
 	for s.ctx.Err() == nil {
 		var e *entry
 		var unread, more bool
-		var address common.Address
 		_ = p.step(func(c *core) error {
 			s.answer(s.limit())
-			if e, unread, more = s.pick(c); e != nil {
-				address = e.account.address
-			}
+			e, unread, more = s.pick(c)
 			return nil
 		})
 		switch {
@@ -131,7 +128,7 @@ func (s *Session) Next() *types.Transaction {
 		case e == nil:
 			p.pause()
 		case unread:
-			s.read(e, address)
+			s.read(e)
 		default:
 			p.cfg.Metrics.count(CountDrained, "")
 			return e.tx
@@ -160,16 +157,34 @@ func (s *Session) stop(c *core) {
 	c.sessions = slices.DeleteFunc(c.sessions, func(other *Session) bool { return other == s })
 }
 
-// read reads the account of an entry's sender again.
-func (s *Session) read(e *entry, address common.Address) {
-	account, err := s.pool.reread(address)
-	_ = s.pool.step(func(c *core) error {
-		if t := s.senders[address]; t != nil {
-			t.read = true
+// read reads the account of an entry's sender again, and those of other senders
+// that may come next.
+func (s *Session) read(e *entry) {
+	var next []*entry
+	var readings []reading
+	read := func(e *entry) {
+		if !e.gone {
+			next, readings = append(next, e), append(readings, reading{address: e.account.address, in: e.account})
 		}
-		c.observe(e.account, address, account, err)
-		if e.gone || e.status != ready {
-			s.skip(e, SkipChanged)
+	}
+	s.pool.lock()
+	read(e)
+	for _, h := range s.heads {
+		if len(next) < readers && h.entry != nil && h.entry != e && !s.senders[h.address].read {
+			read(h.entry)
+		}
+	}
+	s.pool.mu.Unlock()
+	s.pool.readAll(readings)
+	_ = s.pool.step(func(c *core) error {
+		for i, r := range readings {
+			if t := s.senders[r.address]; t != nil {
+				t.read = true
+			}
+			c.observe(r.in, r.address, r.account, r.err)
+			if e := next[i]; e.gone || e.status != ready {
+				s.skip(e, SkipChanged)
+			}
 		}
 		return nil
 	})
