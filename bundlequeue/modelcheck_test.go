@@ -486,9 +486,6 @@ func parseSearch(text string) (search, error) {
 // tests; the others are for the deep stage.
 func TestModelCheck(t *testing.T) {
 	size := *modelSize
-	if RaceEnabled || testing.Short() {
-		size = "small"
-	}
 	todo := searches[size]
 	if *modelBudget != "" {
 		s, err := parseSearch(*modelBudget)

@@ -20,6 +20,7 @@ import (
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/internal/repeat"
 	"github.com/jamq/jamq/jamtest"
 )
 
@@ -381,7 +382,7 @@ func simulate(seed uint64) error {
 // TestSimulationUnderOtherConfigurations starts the queue again under other limits and other cores
 // than before, as operators do.
 func TestSimulationUnderOtherConfigurations(t *testing.T) {
-	for seed := range min(*simSeeds/3, 60) {
+	for seed := range uint64(repeat.Times(int(min(*simSeeds/3, 60)))) {
 		b, err := newBuilder(seed)
 		require.NoError(t, err)
 		b.operator, b.restarts = rand.New(rand.NewPCG(seed, 3)), 0.1
@@ -396,7 +397,8 @@ func TestSimulationUnderOtherConfigurations(t *testing.T) {
 // for an anchor that was forgotten meanwhile, a restored queue that wrote
 // abandoned blocks in another order, and a snapshot that could not be opened.
 func TestSimulationOfOldFindings(t *testing.T) {
-	for _, seed := range []uint64{3869, 6515, 11015, 11100, 3, 20, 166, 780} {
+	seeds := []uint64{3869, 6515, 11015, 11100, 3, 20, 166, 780}
+	for _, seed := range seeds[:repeat.Times(len(seeds))] {
 		if err := simulate(seed); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}
@@ -408,10 +410,7 @@ func TestSimulationOfOldFindings(t *testing.T) {
 // after losses. A failing seed prints the command that repeats it.
 // JAMQ_SIM_HOURS sets a duration in hours.
 func TestSimulation(t *testing.T) {
-	seeds := *simSeeds
-	if bundlequeue.RaceEnabled || testing.Short() {
-		seeds = min(seeds, 200)
-	}
+	seeds := uint64(repeat.Times(int(*simSeeds)))
 	until := time.Now()
 	if text := os.Getenv("JAMQ_SIM_HOURS"); text != "" {
 		hours, err := strconv.ParseFloat(text, 64)

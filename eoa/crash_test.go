@@ -13,6 +13,7 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
+	"github.com/jamq/jamq/internal/repeat"
 )
 
 // sabotage sets up what makes a run go through the executor's rarer paths.
@@ -131,7 +132,7 @@ func TestE3NoLossCrashSweep(t *testing.T) {
 			t.Parallel()
 			moments := crash(t, s, 0)
 			require.Greater(t, moments, 40)
-			for at := 1; at <= moments; at++ {
+			for at := 1; at <= moments; at += repeat.Step() {
 				if crash(t, s, at); t.Failed() {
 					t.Fatalf("died at %d of %d", at, moments)
 				}
@@ -149,7 +150,7 @@ func TestE4FencedTheftSweep(t *testing.T) {
 		t.Run(fmt.Sprintf("taken over %t", thief), func(t *testing.T) {
 			s := &sabotages[1]
 			moments := crash(t, s, 0)
-			for at := 1; at <= moments; at++ {
+			for at := 1; at <= moments; at += repeat.Step() {
 				w := newWorld(t, 3, 6)
 				other := w.executor(t, w.store, w.chain)
 				first := &eoatest.Life{Store: w.store, Chain: w.chain, DiesAt: at}

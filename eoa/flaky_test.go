@@ -12,6 +12,7 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
+	"github.com/jamq/jamq/internal/repeat"
 )
 
 // flaky is a store that loses answers. It carries out a call, drops it, or
@@ -71,7 +72,7 @@ func (s *flaky) Commit(ctx context.Context, l eoa.Lease, now time.Time, b eoa.Ba
 // seemed to have failed. No request lands twice, and all land.
 func TestE1NoDoubleSpendLateWrites(t *testing.T) {
 	t.Parallel()
-	for seed := firstSeed(); seed < firstSeed()+60; seed++ {
+	for seed := firstSeed(); seed < firstSeed()+uint64(repeat.Times(60)); seed++ {
 		w := newWorld(t, seed, 15)
 		w.cfg.LeaseFor = 4 * time.Second
 		w.chain.SetPerBlock(4)

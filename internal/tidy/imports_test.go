@@ -49,6 +49,7 @@ var mayImport = map[string][]string{
 	"internal/headers":  {""},
 	"internal/minheap":  {},
 	"internal/mutation": {},
+	"internal/repeat":   {},
 	"internal/tidy":     {},
 	"internal/wait":     {},
 	"internal/bubble":   {""},

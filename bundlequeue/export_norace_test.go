@@ -1,6 +1,0 @@
-//go:build !race
-
-package bundlequeue
-
-// RaceEnabled makes the searches smaller under the race detector, which is ten times slower.
-const RaceEnabled = false

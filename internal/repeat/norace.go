@@ -1,0 +1,5 @@
+//go:build !race
+
+package repeat
+
+const race = false
