@@ -296,7 +296,8 @@ func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]l
 
 // idle returns transactions that cannot run and make room in the whole pool for
 // a newcomer that can, or nil if they do not suffice: first the worst parked
-// ones, then those of the senders with most behind gaps.
+// ones, then the last ones behind gaps of the newest senders. It visits a bounded
+// number of senders, so that an Add costs the same in any pool (invariant I9).
 func (c *core) idle(n newcomer, s space) (leaves []leaving) {
 	var freed usage
 	leave := func(e *entry) (more bool) {

@@ -22,7 +22,7 @@ type Lease struct {
 	txs     []*entry // members have entry.lease set to it
 	session *Session // nil if it takes no more transactions
 	sealed  bool     // the journal has it
-	bundled bool     // the journal refused its commit, and may have it
+	bundled bool     // Commit was called, so the journal may have its record
 	skipped func() []Skip
 }
 
@@ -170,8 +170,10 @@ func (l *Lease) pass(hash common.Hash, then func(*core, *entry)) error {
 // in Head.Reverted.
 //
 // The journal gets the commit in one record before the pool changes, and
-// another record when it is complete. Restore opens the lease again if the
-// process ends in between.
+// another record when the commit is complete. If the process ends before the
+// journal has both, Restore opens the lease again, and the host decides by its
+// own queue. If the journal accepts the first record and refuses the second,
+// Commit returns nil, and the pool offers the second one again.
 //
 // Errors wrap ErrLeaseClosed if the lease is closed, or ErrJournal. They change
 // nothing. After ErrJournal the lease stays open and does not expire any more,

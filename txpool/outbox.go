@@ -196,11 +196,12 @@ func (p *Pool) retryJournal() error {
 	return p.Flush()
 }
 
-// Flush offers the journal what it has refused so far. If it returns nil, the
-// journal has all changes of the calls that have returned. Otherwise the error
-// wraps ErrJournal, and the changes since the failure are lost if the process
-// ends now. Calls without an error as a result, such as Reset, do not report
-// that: a host flushes before it forgets a failed block.
+// Flush lets a host know that the journal has all changes of the calls that have
+// returned. It offers the journal the records that the journal has refused so
+// far. Calls without an error as a result, such as Reset, do not report a refusal,
+// so a host flushes before it forgets a failed block. If Flush returns an error,
+// which wraps ErrJournal, the changes since the refusal are lost if the process
+// ends now.
 func (p *Pool) Flush() error {
 	defer p.deliverAll()
 	if err := p.writeDown(); err != nil {

@@ -16,8 +16,8 @@ type reading struct {
 	err     error
 }
 
-// readers is the number of accounts that are read at a time if State is slow, as
-// one that asks another process.
+// readers is the maximum number of accounts that the pool reads at a time if State
+// is slow, for example because it asks another process.
 const readers = 16
 
 // readAll reads accounts and logs failures. If the first one takes long, it reads
@@ -41,7 +41,7 @@ func (p *Pool) readOne(r *reading) {
 }
 
 // readConcurrently reads accounts on several goroutines. If State panics on one of
-// them, readConcurrently panics on the caller's.
+// these goroutines, readConcurrently panics with the same value on the caller's.
 func (p *Pool) readConcurrently(readings []reading) {
 	var next atomic.Int64
 	var panicked atomic.Pointer[any]

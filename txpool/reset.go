@@ -59,9 +59,10 @@ type Displaced struct {
 // not cover one, it is parked until the balance does. Reset refuses one only if
 // its nonce is used up or the sender has put another transaction in its place.
 // It holds aside those that cannot be admitted now, because the host cannot
-// read the account or Config.Precheck refuses them: see StatusHeld. A host that
-// has a journal calls [Pool.Flush] before it forgets reverted blocks. After a
-// restart it passes those again that it has not forgotten, which is harmless.
+// read the account or Config.Precheck refuses them: see StatusHeld. A host with
+// a journal calls [Pool.Flush] before it forgets reverted blocks. After a restart
+// it passes the reverted blocks that it has not forgotten again, which is
+// harmless.
 //
 // Reset returns each transaction that it refused, held aside or dropped, with
 // the reason. Dropped ones are also reported by events. Transactions that other

@@ -63,9 +63,9 @@ func (c *core) uncount(e *entry) {
 	}
 }
 
-// keeps reports whether an entry keeps its room, whatever the caps: it came back,
-// or it could run before, and no longer can because of others. A newcomer that
-// costs its sender nothing could otherwise push it out (promise T5).
+// keeps reports whether the caps do not apply to an entry, because the entry came
+// back from a failed block, or because it could run before and can no longer.
+// Otherwise newcomers that never pay could push it out (promise T5).
 func (e *entry) keeps() bool { return e.exempt || e.ran && e.status != ready }
 
 // stays reports whether an entry behind a gap cannot give way to others.

@@ -34,8 +34,8 @@ type Session struct {
 	skipped []Skip
 
 	// over is set when the session takes no more transactions, although its lease
-	// may be open. misses counts the senders since the last transaction of which
-	// none fits.
+	// may be open. misses counts the senders that the session has passed over
+	// since its last transaction, because their next one does not fit.
 	over   bool
 	misses int
 
@@ -68,10 +68,11 @@ const maxMisses = 8192
 // done, Next returns nil, and the lease expires after Config.LeaseLifetime.
 //
 // Several sessions can be open, for blocks that follow one another in the order
-// in which the sessions began: of two transactions of a sender, the session that
-// began earlier never takes the later one. At most 64 sessions take
-// transactions. When another one begins, Next of the oldest one returns nil from
-// then on.
+// in which the sessions began. While one session has a nonce of a sender, a
+// session that began earlier takes only lower nonces of that sender, and one that
+// began later takes only higher ones, because each block must be able to run
+// after the blocks before it. At most 64 sessions take transactions. If another
+// session begins, Next of the oldest one returns nil from then on.
 func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 	if ctx == nil {
 		ctx = context.Background()

@@ -6,7 +6,7 @@
 // same races. The gate and the deep stage run all repetitions without it.
 package repeat
 
-// share is the part of the repetitions that remains under the race detector.
+// share means that one of this many repetitions remains under the race detector.
 const share = 8
 
 // Times returns n, or an eighth of it under the race detector, at least 1.
