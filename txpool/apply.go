@@ -11,6 +11,7 @@ import (
 // arrangeFrom refuses to promote.
 func (c *core) apply(p plan) {
 	a := p.account
+	c.entering = p.enters != nil
 	for _, l := range p.leaves {
 		if l.gone {
 			continue // with one before it

@@ -46,6 +46,7 @@ type core struct {
 	sessions []*Session // those that still take transactions
 	touched  []*account // accounts to arrange before unlocking
 
+	entering  bool // a newcomer enters, and has no event yet
 	patient   bool // a running Reset closes gaps
 	repricing bool // the base fee changes in slices
 	keeping   bool // transactions are coming back

@@ -230,6 +230,9 @@ func (h *crasher) add() {
 	if h.enqueued([]*types.Transaction{c.Transaction}) {
 		return
 	}
+	if h.pool.Status(c.Hash()) == txpool.StatusUnknown {
+		delete(h.acked, c.Hash()) // it left before, and the new answer counts
+	}
 	if h.pool.Add(c.Transaction) == nil {
 		h.acked[c.Hash()] = true
 		delete(h.fine, c.Hash())
@@ -396,19 +399,32 @@ func (h *crasher) check() error {
 	}
 	for hash := range h.acked {
 		c := coinOf[hash]
-		if h.pool.Status(hash) != txpool.StatusUnknown || h.enqueued([]*types.Transaction{c.Transaction}) || h.fine[hash] {
+		if h.accounted(hash) {
 			continue
 		}
-		d, gone := h.pool.Departure(hash)
-		by, refused := h.pool.Departure(d.By)
-		refused = refused && errors.Is(by.Reason, txpool.ErrJournal)
-		if gone && (d.Kind == txpool.Replaced && !refused || c.Nonce() < h.chain[c.from]) {
+		if _, gone := h.pool.Departure(hash); gone && c.Nonce() < h.chain[c.from] {
 			delete(h.acked, hash) // another transaction has its nonce
 			continue
 		}
+		d, _ := h.pool.Departure(hash)
 		return fmt.Errorf("sender %d, nonce %d is lost; the pool says: %v %v", c.from, c.Nonce(), d.Kind, d.Reason)
 	}
 	return nil
+}
+
+// accounted reports whether a transaction is in the pool, in a bundle, or left for
+// a reason that is true, or whether this holds for the one that replaced it.
+func (h *crasher) accounted(hash common.Hash) bool {
+	for {
+		if h.pool.Status(hash) != txpool.StatusUnknown || h.enqueued([]*types.Transaction{coinOf[hash].Transaction}) || h.fine[hash] {
+			return true
+		}
+		d, gone := h.pool.Departure(hash)
+		if !gone || d.Kind != txpool.Replaced {
+			return false
+		}
+		hash = d.By
+	}
 }
 
 // crashRun plays a seed.

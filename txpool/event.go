@@ -92,6 +92,8 @@ type Event struct {
 	fees   prices
 	past   *past     // for wasHeldAside
 	leftAt time.Time // time of departure
+	// displaced is set if the transaction leaves for a newcomer, whose event follows.
+	displaced bool
 }
 
 // emit records an event about an entry.
@@ -103,6 +105,7 @@ func (c *core) emit(event Event, e *entry) {
 	if e != nil {
 		event.Tx, event.Sender, event.Private, event.entry = e.tx, e.account.address, e.private, e
 	}
+	event.displaced = c.entering && left
 	event.known = c.restoring && !left || c.recorded && event.Kind == Included
 	if event.Kind == Dropped && c.collecting {
 		c.displaced = append(c.displaced, Displaced{Tx: event.Tx, Err: event.Reason})
@@ -125,4 +128,5 @@ func (c *core) emitMove(e *entry, admitted bool) {
 		}
 	}
 	c.emit(Event{Kind: kind, Admitted: admitted}, e)
+	c.entering = c.entering && !admitted
 }

@@ -62,6 +62,25 @@ const (
 // errRecord is the error of a record that cannot be decoded.
 var errRecord = errors.New("txpool: not a record of the pool's journal")
 
+// records appends the journal records of events. The record of an admission comes
+// before those of the transactions that the newcomer displaces. Otherwise a
+// journal that keeps a prefix could have lost both. If it has both, the newcomer
+// was not acknowledged, and Restore takes the older one with its nonce.
+func records(to [][]byte, events []Event) [][]byte {
+	var late [][]byte
+	for i := range events {
+		e := &events[i]
+		if e.displaced {
+			late = e.records(late)
+			continue
+		}
+		if to = e.records(to); e.Admitted {
+			to, late = append(to, late...), nil
+		}
+	}
+	return append(to, late...)
+}
+
 // records appends the journal records of an event.
 func (e *Event) records(to [][]byte) [][]byte {
 	switch {

@@ -155,9 +155,7 @@ func (p *Pool) writeDown(more ...[]byte) error {
 	if p.out.journal == nil {
 		return nil
 	}
-	for i := range events {
-		p.out.unwritten = events[i].records(p.out.unwritten)
-	}
+	p.out.unwritten = records(p.out.unwritten, events)
 	if len(p.out.unwritten)+len(more) == 0 {
 		return nil
 	}
