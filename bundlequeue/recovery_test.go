@@ -251,6 +251,7 @@ func measure(t *testing.T, loss, skip float64, i int) measured {
 // shows the table. With chain evidence nothing is ever executed twice. The clock is slower, and if
 // slots are skipped it is not even safe.
 func TestRecoveryTime(t *testing.T) {
+	t.Parallel()
 	fmt.Printf("%-20s %6s %8s %10s %10s %12s %8s %8s\n", "policy", "loss", "skipped", "mean", "p99", "beyond floor", "bundles", "twice")
 	for _, skip := range []float64{0, 0.2} {
 		var floor [3]time.Duration

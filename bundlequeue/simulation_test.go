@@ -397,6 +397,7 @@ func TestSimulationUnderOtherConfigurations(t *testing.T) {
 // for an anchor that was forgotten meanwhile, a restored queue that wrote
 // abandoned blocks in another order, and a snapshot that could not be opened.
 func TestSimulationOfOldFindings(t *testing.T) {
+	t.Parallel()
 	seeds := []uint64{3869, 6515, 11015, 11100, 3, 20, 166, 780}
 	for _, seed := range seeds[:repeat.Times(len(seeds))] {
 		if err := simulate(seed); err != nil {
@@ -410,6 +411,7 @@ func TestSimulationOfOldFindings(t *testing.T) {
 // after losses. A failing seed prints the command that repeats it.
 // JAMQ_SIM_HOURS sets a duration in hours.
 func TestSimulation(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(repeat.Times(int(*simSeeds)))
 	until := time.Now()
 	if text := os.Getenv("JAMQ_SIM_HOURS"); text != "" {

@@ -172,14 +172,15 @@ func TestSilentNode(t *testing.T) {
 // A request that is submitted while a fleet ends is stored. It starts nothing that outlives the
 // fleet.
 func TestFleetEnds(t *testing.T) {
-	for range 50 {
+	for end := range int64(50) { // the number of submissions before the end
 		w := newWorld(t, 1, 0)
 		w.cfg.Clock = nil
-		var open atomic.Int64
+		var open, submitted atomic.Int64
 		cfg := eoa.DefaultFleetConfig()
 		f, err := eoa.NewFleet(cfg, w.store, func(eoa.Account) (eoa.Chain, eoa.Signer, error) { open.Add(1); return w.chain, w.signer, nil })
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
 		var all sync.WaitGroup
 		for i := range 4 {
 			all.Go(func() {
@@ -187,10 +188,12 @@ func TestFleetEnds(t *testing.T) {
 					if _, err := f.Submit(context.Background(), w.account, eoa.Request{Key: fmt.Sprint(i, "/", k)}); err != nil {
 						t.Error(err)
 					}
+					if submitted.Add(1) == end+1 {
+						cancel()
+					}
 				}
 			})
 		}
-		time.AfterFunc(time.Millisecond, cancel)
 		require.ErrorIs(t, f.Run(ctx), context.Canceled)
 		before := open.Load()
 		all.Wait()

@@ -81,7 +81,7 @@ func (n *jamNode) kill() {
 // the RPC.
 func TestDemoOnAJAMNode(t *testing.T) {
 	t.Parallel()
-	jam := startJAMNode(t, "-slot", "80ms", "-loss", "0.2", "-skip", "0.1", "-fork", "0.1")
+	jam := startJAMNode(t, "-slot", "60ms", "-loss", "0.2", "-skip", "0.1", "-fork", "0.1")
 	var out lockedBuffer
 	require.Zero(t, run(t.Context(), []string{"-demo", "31", "-jam", jam.url}, &out, &out), "%s", &out)
 	require.Regexp(t, `31/31 transactions finalized in \d+ bundles; 0 lost; 0 executed twice; canonical root 0x[0-9a-f]{64}\n$`, out.String())

@@ -173,15 +173,14 @@ func TestBuilderIsKilled(t *testing.T) {
 
 	calm := startJAMNode(t, "-slot", "60ms")
 	alone := startBuilder(t, "-jam", calm.url, "-bundle", "1")
-	s, c := sender(alone.url)
-	s.sendAll(ctx, c, transactions)
-	want := alone.finish(s.last)
+	steady, c := sender(alone.url)
+	var sending sync.WaitGroup
+	sending.Go(func() { steady.sendAll(ctx, c, transactions) })
 
 	jam := startJAMNode(t, "-slot", "60ms", "-loss", "0.1", "-skip", "0.1", "-fork", "0.1", "-seed", "9")
 	b := startBuilder(t, "-jam", jam.url, "-bundle", "1")
-	var sending sync.WaitGroup
-	s, c = sender(b.url)
-	sending.Go(func() { s.sendAll(ctx, c, transactions) })
+	s, d := sender(b.url)
+	sending.Go(func() { s.sendAll(ctx, d, transactions) })
 	random := rand.New(rand.NewPCG(1, uint64(*kills)))
 	for kill := range uint64(*kills) {
 		some := 20*kill + random.Uint64N(20)
@@ -190,7 +189,7 @@ func TestBuilderIsKilled(t *testing.T) {
 		b.start()
 	}
 	sending.Wait()
-	got := b.finish(s.last)
+	want, got := alone.finish(steady.last), b.finish(s.last)
 	require.EqualValues(t, 7*transactions, got.balance)
 	require.Equal(t, want, got)
 }

@@ -72,7 +72,7 @@ type running struct {
 // startNode starts a node on an embedded chain that is fast.
 func startNode(t *testing.T, args ...string) *running {
 	t.Helper()
-	return launch(t, append([]string{"-slot", "100ms"}, args...)...)
+	return launch(t, append([]string{"-slot", "60ms"}, args...)...)
 }
 
 func launch(t *testing.T, args ...string) *running {
@@ -164,9 +164,9 @@ func TestDemoIsInterrupted(t *testing.T) {
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
-		"straight": {"-demo", "51", "-slot", "100ms"},
+		"straight": {"-demo", "51", "-slot", "60ms"},
 		"hostile":  {"-demo", "51", "-slot", "60ms", "-loss", "0.3", "-skip", "0.2", "-seed", "7"},
-		"full":     {"-demo", "12", "-slot", "100ms", "-spec", "full"},
+		"full":     {"-demo", "12", "-slot", "60ms", "-spec", "full"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out lockedBuffer

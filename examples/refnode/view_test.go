@@ -42,7 +42,7 @@ func TestViewFlags(t *testing.T) {
 // On a JAM node's chain the page shows what the feed does.
 func TestPageOnAJAMNode(t *testing.T) {
 	t.Parallel()
-	jam := startJAMNode(t, "-slot", "100ms")
+	jam := startJAMNode(t, "-slot", "60ms")
 	n := launch(t, "-jam", jam.url)
 	send(t, dial(t, n.url), accounts(t)[0], transfer(0, accounts(t)[1].Address))
 	response, err := http.Get(n.url + "/live")

@@ -62,6 +62,7 @@ var developerAccount = eoa.Account{ChainID: 1337, Address: crypto.PubkeyToAddres
 // Blob and other transactions of one account take turns on go-ethereum's pools.
 // Each lands once, and blob transactions land with their blobs.
 func TestBlobs(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	c := newTestChain(t)
 	e, client := c.executor(ctx, t)

@@ -281,8 +281,9 @@ func (g *gateway) post(body []byte) []byte {
 // run on it. Every transfer lands exactly once, no nonce is skipped, and the
 // outbox has every event, in order. JAMQ_SEED sets the first seed.
 func TestChaos(t *testing.T) {
+	t.Parallel()
 	first, _ := strconv.ParseUint(os.Getenv("JAMQ_SEED"), 10, 64)
-	for i, n := range []int{1000, 200} {
+	for i, n := range []int{600, 150} {
 		seed := first + uint64(i)
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { chaos(t, seed, n) })
 	}
@@ -357,6 +358,7 @@ func hasty() eoa.Config {
 // Fifty accounts with twenty transfers each run in the same conditions on two
 // fleets, one of which ends halfway.
 func TestChaosFleet(t *testing.T) {
+	t.Parallel()
 	const accounts, each = 50, 20
 	keys := map[eoa.Account]*ecdsa.PrivateKey{}
 	var rich []*ecdsa.PrivateKey

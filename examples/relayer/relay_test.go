@@ -126,12 +126,13 @@ func TestMain(m *testing.M) {
 
 // The program is killed again and again under load, and finishes in its last life.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	c, err := newChain("127.0.0.1:0", time.Hour, developer())
 	require.NoError(t, err)
 	defer c.close()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	const kills, each = 20, 150
+	const kills, each = 12, 150
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(1, 1))
 	for life := 0; life <= kills; life++ {
@@ -250,7 +251,7 @@ func TestFleet(t *testing.T) {
 	ctx, stop := context.WithCancel(wait.Context(t))
 	defer stop()
 	cfg := eoa.DefaultFleetConfig()
-	cfg.Executor.Poll, cfg.Interval, cfg.Workers = 50*time.Millisecond, 50*time.Millisecond, 4
+	cfg.Executor.Poll, cfg.Executor.Retry, cfg.Interval, cfg.Workers = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond, 4
 	var fleets []*eoa.Fleet
 	var all sync.WaitGroup
 	for range 2 {

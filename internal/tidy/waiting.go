@@ -2,6 +2,7 @@ package tidy
 
 import (
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ var waits = []struct {
 	names []string
 	text  string
 }{
-	{"time", []string{"Sleep", "After", "Tick", "NewTimer", "NewTicker"},
+	{"time", []string{"Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"},
 		"a test sleeps only in a bubble of testing/synctest; elsewhere it waits for a state with internal/wait"},
 	{"runtime", []string{"NumGoroutine"}, "go.uber.org/goleak finds a leak; a count does not"},
 }
@@ -24,44 +25,60 @@ var eventually = []string{
 	"Eventually", "Eventuallyf", "EventuallyWithT", "EventuallyWithTf", "Never", "Neverf",
 }
 
-// comparisons are the functions of testify that compare two durations.
+// comparisons are the functions of testify that compare two durations or times.
 var comparisons = []string{
-	"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "InDelta", "WithinDuration",
+	"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "InDelta", "WithinDuration", "WithinRange",
 }
 
-// Waiting finds tests that depend on the speed of the machine. A test file is one of
-// these:
+// Waiting finds tests that depend on the speed of the machine. A test does not sleep, has
+// no limit in seconds, compares no elapsed time, counts no goroutines, and gives no other
+// program a port that it has found to be free. These rules are for real time, and not for
+// the following:
 //
-//   - a file on virtual time, which imports testing/synctest or internal/bubble. It may
-//     sleep and measure. It does not use internal/wait, whose limit is real.
-//   - a file of benchmarks, with a name that ends in bench_test.go. It may measure.
-//   - any other file. It does not sleep, has no limit in seconds, compares no elapsed
-//     time, and counts no goroutines.
+//   - function literals, except those of subtests, and helpers in a file that imports
+//     testing/synctest or internal/bubble: they run in bubbles. Such a file does not use
+//     internal/wait, whose limit is real.
+//   - a benchmark, and the helpers in a file with a name that ends in bench_test.go.
+//
+// A file that imports testing is a helper of tests, also without the name of a test file.
+// internal/wait and internal/bubble are the two ways to wait.
 func Waiting(tree *Tree) []Finding {
 	var all []Finding
 	for _, f := range tree.Files {
-		if !f.Test() || strings.HasSuffix(f.Path, "bench_test.go") {
+		if !f.Test() && !imports(f, "testing") || isWay(f.Path) {
 			continue
 		}
-		w := waiting{tree: tree, file: f, virtual: virtual(f)}
-		ast.Inspect(f.Syntax, w.node)
+		w := waiting{tree: tree, file: f, bubbles: imports(f, "testing/synctest", "internal/bubble")}
+		w.checkImports()
+		for _, decl := range f.Syntax.Decls {
+			w.declaration(decl)
+		}
 		all = append(all, w.findings...)
 	}
 	return all
 }
 
-// virtual reports whether the tests of a file run in bubbles.
-func virtual(f *File) bool {
+// isWay reports whether a file is of a package that all others use to wait.
+func isWay(path string) bool {
+	return strings.Contains(path, "internal/wait/") || strings.Contains(path, "internal/bubble/")
+}
+
+// imports reports whether a file imports a package with one of the names or endings.
+func imports(f *File, names ...string) bool {
 	return slices.ContainsFunc(f.Syntax.Imports, func(spec *ast.ImportSpec) bool {
-		name := strings.Trim(spec.Path.Value, `"`)
-		return name == "testing/synctest" || strings.HasSuffix(name, "internal/bubble")
+		path := strings.Trim(spec.Path.Value, `"`)
+		return slices.ContainsFunc(names, func(name string) bool {
+			return path == name || strings.HasSuffix(path, "/"+name)
+		})
 	})
 }
 
+// waiting checks a file.
 type waiting struct {
 	tree     *Tree
 	file     *File
-	virtual  bool
+	bubbles  bool            // the file has bubbles
+	elapsed  map[string]bool // variables of the declaration that have elapsed time
 	findings []Finding
 }
 
@@ -69,49 +86,198 @@ func (w *waiting) report(pos token.Pos, text string) {
 	w.findings = append(w.findings, Finding{Path: w.file.Path, Line: w.tree.line(pos), Check: "waiting", Text: text})
 }
 
-func (w *waiting) node(node ast.Node) bool {
-	switch node := node.(type) {
-	case *ast.ImportSpec:
-		if w.virtual && strings.HasSuffix(strings.Trim(node.Path.Value, `"`), "internal/wait") {
-			w.report(node.Pos(), "a file on virtual time does not use internal/wait; split it")
-		}
-	case *ast.SelectorExpr:
-		w.selector(node)
-	case *ast.CallExpr:
-		if isOneOf(node.Fun, "require", comparisons) || isOneOf(node.Fun, "assert", comparisons) {
-			w.compared(node.Args)
-		}
-	case *ast.BinaryExpr:
-		switch node.Op {
-		case token.LSS, token.LEQ, token.GTR, token.GEQ:
-			w.compared([]ast.Expr{node.X, node.Y})
+func (w *waiting) checkImports() {
+	for _, spec := range w.file.Syntax.Imports {
+		if w.bubbles && strings.HasSuffix(strings.Trim(spec.Path.Value, `"`), "internal/wait") {
+			w.report(spec.Pos(), "a file on virtual time does not use internal/wait; split it")
 		}
 	}
-	return true
 }
 
-func (w *waiting) selector(node *ast.SelectorExpr) {
+// declaration checks a function, or something else that is declared.
+func (w *waiting) declaration(decl ast.Decl) {
+	f, ok := decl.(*ast.FuncDecl)
+	isTest := ok && (strings.HasPrefix(f.Name.Name, "Test") || strings.HasPrefix(f.Name.Name, "Fuzz"))
+	isBenchmark := ok && strings.HasPrefix(f.Name.Name, "Benchmark")
+	if isBenchmark || !isTest && strings.HasSuffix(w.file.Path, "bench_test.go") {
+		return
+	}
+	w.elapsed = make(map[string]bool)
+	if ok && f.Body != nil {
+		w.checkPorts(f.Body)
+	}
+	w.walk(decl, w.bubbles && !isTest)
+}
+
+// walk checks a part of a declaration.
+func (w *waiting) walk(root ast.Node, virtual bool) {
+	ast.Inspect(root, func(node ast.Node) bool {
+		switch node := node.(type) {
+		case *ast.AssignStmt:
+			w.assigned(node)
+		case *ast.SelectorExpr:
+			w.selector(node, virtual)
+		case *ast.BinaryExpr:
+			switch node.Op {
+			case token.LSS, token.LEQ, token.GTR, token.GEQ:
+				w.compared([]ast.Expr{node.X, node.Y}, virtual)
+			}
+		case *ast.CallExpr:
+			return w.call(node, virtual)
+		case *ast.FuncLit:
+			if w.bubbles && !virtual {
+				w.walk(node.Body, true)
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// call checks a call. It reports whether the arguments remain to be checked.
+func (w *waiting) call(call *ast.CallExpr, virtual bool) bool {
+	if isOneOf(call.Fun, "require", comparisons) || isOneOf(call.Fun, "assert", comparisons) {
+		w.compared(call.Args, virtual)
+	}
+	if !virtual && isOneOf(call.Fun, "context", []string{"WithTimeout"}) && len(call.Args) == 2 && isShort(call.Args[1]) {
+		w.report(call.Pos(), "a slow machine exceeds the limit of this context; use internal/wait.Context")
+	}
+	if !isSubtest(call) {
+		return true
+	}
+	for _, arg := range call.Args {
+		if f, ok := arg.(*ast.FuncLit); ok {
+			w.walk(f.Body, virtual)
+		} else {
+			w.walk(arg, virtual)
+		}
+	}
+	return false
+}
+
+// isSubtest reports whether a call is t.Run or the like.
+func isSubtest(call *ast.CallExpr) bool {
+	of, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || of.Sel.Name != "Run" && of.Sel.Name != "Fuzz" {
+		return false
+	}
+	on, ok := of.X.(*ast.Ident)
+	return ok && len(on.Name) == 1
+}
+
+func (w *waiting) selector(node *ast.SelectorExpr, virtual bool) {
 	if isOneOf(node, "require", eventually) || isOneOf(node, "assert", eventually) {
 		w.report(node.Pos(), node.Sel.Name+" has a limit that a slow machine exceeds; use internal/wait")
 	}
 	for _, rule := range waits {
-		if !w.virtual && isOneOf(node, rule.pkg, rule.names) {
+		if !virtual && isOneOf(node, rule.pkg, rule.names) {
 			w.report(node.Pos(), rule.text)
 		}
 	}
 }
 
+// assigned notes the variables that get elapsed time.
+func (w *waiting) assigned(node *ast.AssignStmt) {
+	for i, value := range node.Rhs {
+		if len(node.Lhs) != len(node.Rhs) {
+			return
+		}
+		if name, ok := node.Lhs[i].(*ast.Ident); ok && measures(value) {
+			w.elapsed[name.Name] = true
+		}
+	}
+}
+
+// measures reports whether an expression is elapsed real time.
+func measures(expr ast.Expr) bool {
+	call, ok := expr.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	if isOneOf(call.Fun, "time", []string{"Since"}) {
+		return true
+	}
+	of, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || of.Sel.Name != "Sub" {
+		return false
+	}
+	now, ok := of.X.(*ast.CallExpr)
+	return ok && isNow(now)
+}
+
+func isNow(call *ast.CallExpr) bool { return isOneOf(call.Fun, "time", []string{"Now"}) }
+
 // compared reports elapsed real time among the operands of a comparison.
-func (w *waiting) compared(operands []ast.Expr) {
+func (w *waiting) compared(operands []ast.Expr, virtual bool) {
 	for _, operand := range operands {
 		ast.Inspect(operand, func(node ast.Node) bool {
-			call, ok := node.(*ast.CallExpr)
-			if ok && !w.virtual && isOneOf(call.Fun, "time", []string{"Since"}) {
-				w.report(call.Pos(), "a test asserts nothing about elapsed time; count the results")
+			expr, ok := node.(ast.Expr)
+			if !ok || virtual {
+				return true
+			}
+			name, isName := expr.(*ast.Ident)
+			call, isCall := expr.(*ast.CallExpr)
+			if measures(expr) || isName && w.elapsed[name.Name] || isCall && isNow(call) {
+				w.report(expr.Pos(), "a test asserts nothing about elapsed time; count the results")
+				return false
 			}
 			return true
 		})
 	}
+}
+
+// isShort reports whether an expression is a constant duration of less than a minute.
+func isShort(expr ast.Expr) bool {
+	d := seconds(expr)
+	return d.Kind() != constant.Unknown && constant.Compare(d, token.LSS, constant.MakeInt64(60))
+}
+
+// seconds returns the value of a constant duration, or an unknown one.
+func seconds(expr ast.Expr) constant.Value {
+	switch expr := expr.(type) {
+	case *ast.BasicLit:
+		return constant.ToFloat(constant.MakeFromLiteral(expr.Value, expr.Kind, 0))
+	case *ast.BinaryExpr:
+		x, y := seconds(expr.X), seconds(expr.Y)
+		if expr.Op != token.MUL || x.Kind() == constant.Unknown || y.Kind() == constant.Unknown {
+			return constant.MakeUnknown()
+		}
+		return constant.BinaryOp(x, token.MUL, y)
+	case *ast.SelectorExpr:
+		for unit, value := range map[string]string{
+			"Nanosecond": "1e-9", "Microsecond": "1e-6", "Millisecond": "1e-3", "Second": "1.0", "Minute": "60.0", "Hour": "3600.0",
+		} {
+			if isOneOf(expr, "time", []string{unit}) {
+				return constant.MakeFromLiteral(value, token.FLOAT, 0)
+			}
+		}
+	}
+	return constant.MakeUnknown()
+}
+
+// checkPorts reports a listener that is closed in the function that has read its address.
+// Another program can take the port before the one that is meant to listen there.
+func (w *waiting) checkPorts(body *ast.BlockStmt) {
+	listeners, read := make(map[string]bool), make(map[string]bool)
+	ast.Inspect(body, func(node ast.Node) bool {
+		switch node := node.(type) {
+		case *ast.AssignStmt:
+			call, ok := node.Rhs[0].(*ast.CallExpr)
+			if name, named := node.Lhs[0].(*ast.Ident); ok && named && isOneOf(call.Fun, "net", []string{"Listen", "ListenTCP", "ListenPacket", "ListenUDP"}) {
+				listeners[name.Name] = true
+			}
+		case *ast.DeferStmt:
+			return false
+		case *ast.SelectorExpr:
+			if name, ok := node.X.(*ast.Ident); ok && (node.Sel.Name == "Addr" || node.Sel.Name == "LocalAddr") && listeners[name.Name] {
+				read[name.Name] = true
+			}
+			if name, ok := node.X.(*ast.Ident); ok && node.Sel.Name == "Close" && read[name.Name] {
+				w.report(node.Pos(), "another program can take the port; let the one that needs it choose it")
+			}
+		}
+		return true
+	})
 }
 
 // isOneOf reports whether an expression is one of the names of a package.

@@ -43,7 +43,7 @@ func quick(schema string) riverjobs.Config {
 	cfg := riverjobs.DefaultConfig()
 	cfg.Schema, cfg.Sweep, cfg.Poll = schema, time.Hour, 20*time.Millisecond
 	e := &cfg.Jobs.Executor
-	e.Poll, e.Retry, e.Rebroadcast, e.LeaseFor, e.Confirmations = 20*time.Millisecond, 20*time.Millisecond, 300*time.Millisecond, time.Second, 1
+	e.Poll, e.Retry, e.Rebroadcast, e.LeaseFor, e.Confirmations = 20*time.Millisecond, 20*time.Millisecond, 300*time.Millisecond, time.Minute, 1
 	e.Batch, e.MaxInFlight, e.MaxUnsure = 10, 20, 20
 	cfg.Jobs.Linger, cfg.Jobs.Slice, cfg.Timeout = 100*time.Millisecond, 500*time.Millisecond, 10*time.Minute
 	return cfg

@@ -35,7 +35,8 @@ func work(chain, redisPath, database, schema string) error {
 	}
 	secrets, accounts := keys(killAccounts)
 	cfg := quick(schema)
-	cfg.Timeout = time.Second // after which River restarts the jobs of dead processes
+	// After a second, River restarts the jobs of dead processes, whose leases then end.
+	cfg.Timeout, cfg.Jobs.Executor.LeaseFor = time.Second, time.Second
 	e, err := riverjobs.New(cfg, pool, store, func(eoa.Account) (eoa.Chain, eoa.Signer, error) {
 		return eoatest.Far(chain), eoa.NewKeySigner(chainID, secrets...), nil
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
+	"github.com/jamq/jamq/internal/wait"
 )
 
 // serve runs a node on a JAM chain that loses a share of the submissions.
@@ -158,10 +159,15 @@ func TestLoadLastsAsLongAsAsked(t *testing.T) {
 func TestLoadIsInterrupted(t *testing.T) {
 	n, url := serve(t, 0)
 	ctx, stop := context.WithCancelCause(t.Context())
-	timer := time.AfterFunc(time.Second, func() { stop(errors.New("interrupted by the user")) })
-	defer timer.Stop()
 	var out strings.Builder
-	err := Run(ctx, url, n.Accounts(), Config{Rate: 100, Duration: time.Hour, Accounts: 5}, &out)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, url, n.Accounts(), Config{Rate: 100, Duration: time.Hour, Accounts: 5}, &out)
+	}()
+	before := n.HeadCursor()
+	wait.Until(t, func() bool { return n.HeadCursor() > before+3 }, "a few blocks")
+	stop(errors.New("interrupted by the user"))
+	err := wait.Receive(t, ended, "the end of the load")
 	require.ErrorIs(t, err, ErrIncomplete)
 	require.ErrorContains(t, err, "interrupted by the user")
 	require.Contains(t, out.String(), "oracle    0 lost; 0 executed twice")

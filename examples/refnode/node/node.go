@@ -67,6 +67,7 @@ type Node struct {
 	failed   []Bundle // handed back by the queue, for the producer to take
 	service  service
 	finished chan struct{} // closed when the goroutines of Run have ended
+	started  chan struct{} // closed when the runner runs
 }
 
 // New returns a node, which [Node.Run] starts. If Config.DataDir has the data
@@ -78,7 +79,7 @@ func New(cfg Config) (*Node, error) {
 	n := &Node{
 		cfg: cfg, log: cfg.Logger, chain: evm.ChainConfig(cfg.ChainID),
 		reconciling: true, produceNow: make(chan struct{}, 1), slotBegan: make(chan struct{}, 1),
-		finished: make(chan struct{}),
+		finished: make(chan struct{}), started: make(chan struct{}),
 	}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
@@ -290,6 +291,7 @@ func (n *Node) Run(ctx context.Context) error {
 	if err := n.runner.Start(ctx); err != nil {
 		return err
 	}
+	close(n.started)
 	var workers sync.WaitGroup
 	workers.Go(func() { cancel(n.jam.Follow(ctx, sink{n})) })
 	workers.Go(func() { n.produce(ctx) })
@@ -307,9 +309,15 @@ func (n *Node) Run(ctx context.Context) error {
 	return nil
 }
 
-// Drain waits until the pool has no pending transaction and every bundle is
-// final, or until ctx ends.
+// Drain waits until the node runs, the pool has no pending transaction and every
+// bundle is final, or until ctx ends.
 func (n *Node) Drain(ctx context.Context) error {
+	select {
+	case <-n.started:
+	case <-n.finished:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	for {
 		if pending, _ := n.PoolCounts(); pending == 0 {
 			if err := n.runner.Drain(ctx); err != nil {

@@ -64,6 +64,7 @@ func TestStatusOfOneThatCannotBeExecuted(t *testing.T) {
 
 	parent := n.ledger.head()
 	session := n.pool.Build(t.Context(), txpool.Budget{})
+	before := time.Now()
 	block, err := n.execute(parent, n.nextHeader(parent), session)
 	require.NoError(t, err)
 	require.Len(t, block.Transactions(), 1)
@@ -71,7 +72,8 @@ func TestStatusOfOneThatCannotBeExecuted(t *testing.T) {
 	d := n.TransactionStatus(victim.Hash()).Departure
 	require.NotNil(t, d)
 	require.ErrorContains(t, d.Reason, "nonce too low")
-	require.WithinDuration(t, time.Now(), d.At, time.Minute)
+	require.False(t, d.At.Before(before), "%v is before %v", d.At, before)
+	require.False(t, d.At.After(time.Now()))
 	require.Equal(t, TransactionStatus{}, n.TransactionStatus(common.Hash{1}))
 }
 
@@ -277,4 +279,20 @@ func TestT5RestartsWithSmallerCaps(t *testing.T) {
 			stop()
 		}
 	})
+}
+
+// A node that is stopped before it runs is drained when it has started.
+func TestDrainBeforeRun(t *testing.T) {
+	n, err := New(DefaultConfig(jamq.Tiny(), time.Second, 1))
+	require.NoError(t, err)
+	drained := make(chan error, 1)
+	go func() { drained <- n.Drain(t.Context()) }()
+	defer run(t, n)()
+	require.NoError(t, <-drained)
+
+	n, err = New(DefaultConfig(jamq.Tiny(), time.Second, 1))
+	require.NoError(t, err)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.ErrorIs(t, n.Drain(ended), context.Canceled)
 }

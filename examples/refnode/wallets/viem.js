@@ -6,7 +6,7 @@ import {
 } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { compile } from "./compile.js";
-import { chainId, http, keys, step, until, within, ws } from "./setting.js";
+import { arrival, chainId, http, keys, step, until, ws } from "./setting.js";
 
 const chain = defineChain({
   id: Number(chainId), name: "jamq", nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 },
@@ -18,7 +18,7 @@ const socket = createPublicClient({ chain, transport: webSocket(ws, { reconnect:
 const account = privateKeyToAccount(keys[1]);
 const wallet = createWalletClient({ account, chain, transport: batching, pollingInterval: 50 });
 const other = privateKeyToAccount(generatePrivateKey());
-const mined = (hash) => within(client.waitForTransactionReceipt({ hash }), "receipt");
+const mined = (hash) => arrival("receipt", client.waitForTransactionReceipt({ hash }));
 
 // What a wallet shows first.
 const [id, balance, nonce, fees, gas] = await Promise.all([
