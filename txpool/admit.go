@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -37,7 +36,7 @@ type candidate struct {
 	from  common.Address
 	known Account // account of from
 	read  uint64  // generation of known, or 0 if it was not read
-	early bool    // err may become outdated: see admitSlice
+	early bool    // err may become outdated: see admitSome
 	err   error
 	// replaces is set if the transaction took the place of another one.
 	replaces bool
@@ -46,27 +45,33 @@ type candidate struct {
 	displaced []displaced
 }
 
+// together is the number of transactions of a batch that are examined and then
+// admitted together.
+const together = 256
+
 // add takes n transactions through all rooms, with the same result as one after
 // the other (invariant I10). It recovers signatures on all processors.
 func (p *Pool) add(batch []candidate, get func(int) (*types.Transaction, error)) {
 	began := p.cfg.Now()
-	now := p.at(began)
-	if len(batch) == 1 {
-		if get != nil {
-			batch[0].tx, batch[0].err = get(0)
+	p.expireInAdd(p.at(began))
+	for i := 0; i < len(batch); i += together {
+		some := batch[i:min(i+together, len(batch))]
+		for k := range some {
+			if get != nil {
+				some[k].tx, some[k].err = get(i + k)
+			}
 		}
-		p.examine(batch, now)
-		p.admitAll(batch)
+		if len(some) == 1 {
+			p.examine(some, p.at(began))
+		} else {
+			p.examineAll(some)
+		}
+		p.admitAll(some)
 		p.deliverSome(deliverShare)
-	} else {
-		line := inOrder{pool: p, batch: batch, examined: make([]atomic.Bool, (len(batch)+share-1)/share)}
-		p.examineAll(batch, get, line.arrived)
-		line.admit() // shares left by other goroutines
 	}
 	for i := range batch {
 		p.measure(began, &batch[i])
 	}
-	p.expireSome(now)
 	p.keepExpiring()
 }
 
@@ -126,7 +131,7 @@ func (p *Pool) inspect(t *candidate, now int64) error {
 // glance refuses candidates that the pool knows or that pay too little, before
 // their signatures are recovered.
 func (p *Pool) glance(batch []candidate) {
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range batch {
 		t := &batch[i]
@@ -174,7 +179,7 @@ func (p *Pool) preview(t *candidate) (err error) {
 	if p.readUnknown(one[:]); one[0].err != nil {
 		return one[0].err
 	}
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	if one[0].read == p.core.generation && p.core.accounts.get(t.from) == nil {
 		p.core.cache.Add(t.from, one[0].known)
@@ -221,8 +226,7 @@ func (c *core) checkNew(e *entry) error {
 	return nil
 }
 
-// admitAll takes examined candidates through the last two rooms, in order and
-// in slices.
+// admitAll takes examined candidates through the last two rooms, in order.
 func (p *Pool) admitAll(batch []candidate) {
 	if len(batch) == 0 {
 		return
@@ -238,28 +242,26 @@ func (p *Pool) admitAll(batch []candidate) {
 		}
 	}
 	for len(batch) > 0 {
-		now := batch[:min(slice, len(batch))]
-		if now[0].early { // its turn: examine again
-			now[0].early, now[0].err = false, nil
-			p.examine(now[:1], now[0].entry.at)
+		if batch[0].early { // its turn: examine again
+			batch[0].early, batch[0].err = false, nil
+			p.examine(batch[:1], batch[0].entry.at)
 		}
-		p.lock()
-		done := p.core.admitSlice(now)
-		if told := p.unlock(); told && done > 0 {
-			p.secure(now[:done])
+		p.mu.Lock()
+		done := p.core.admitSome(batch)
+		told := len(p.core.events) > 0
+		p.mu.Unlock()
+		if told && done > 0 {
+			p.secure(batch[:done])
 		}
-		if batch = batch[done:]; len(batch) == 0 {
-			return
-		}
-		if p.pause(); done < len(now) {
-			p.readUnknown(now[done:])
+		if batch = batch[done:]; len(batch) > 0 {
+			p.readUnknown(batch[:min(together, len(batch))])
 		}
 	}
 }
 
 // readUnknown reads the accounts that the pool does not know.
 func (p *Pool) readUnknown(batch []candidate) {
-	p.lock()
+	p.mu.Lock()
 	for i := range batch {
 		t := &batch[i]
 		if t.read = 0; t.err == nil && !t.early && p.core.needs(t.from) {
@@ -282,10 +284,10 @@ func (c *core) needs(sender common.Address) bool {
 	return !c.cache.Contains(sender)
 }
 
-// admitSlice admits candidates in order until one needs an account that was not
+// admitSome admits candidates in order until one needs an account that was not
 // read, or must be examined again: it was refused as known, but is not known
 // any more. It returns how many it has processed.
-func (c *core) admitSlice(batch []candidate) int {
+func (c *core) admitSome(batch []candidate) int {
 	for i := range batch {
 		t := &batch[i]
 		if t.early {
@@ -338,7 +340,7 @@ func (c *core) admit(t *candidate) (need bool) {
 	}
 	t.replaces = plan.replaces != nil
 	c.apply(plan)
-	c.settle(slice)
+	c.settle()
 	return false
 }
 
@@ -347,86 +349,19 @@ func (c *core) admit(t *candidate) (need bool) {
 // that the distribution costs little.
 const share = 16
 
-// examineAll gets and examines a batch. It recovers signatures on all
-// processors. If the senders are already known, it uses one, which is faster.
-// If then is not nil, it is called with the index of each finished share,
-// possibly from several goroutines concurrently.
-func (p *Pool) examineAll(batch []candidate, get func(int) (*types.Transaction, error), then func(int)) {
+// examineAll examines a batch. It recovers signatures on all processors. If the
+// senders are already known, it uses one, which is faster.
+func (p *Pool) examineAll(batch []candidate) {
 	// slow is the time per transaction that tells a recovery from other work: a
 	// recovery takes about ten times as long, other work a tenth.
 	const slow = 3 * time.Microsecond
-	now := p.clock()
-	var next atomic.Int64
-	work := func() bool {
-		number := int(next.Add(1)) - 1
-		begin := number * share
-		if begin >= len(batch) {
-			return false
+	now, began := p.clock(), time.Now()
+	shares := slices.Collect(slices.Chunk(batch, share))
+	for i := range shares {
+		if i == 1 && time.Since(began) > share*slow {
+			concurrently(p.cfg.MaxRecoveries, len(shares)-1, func(i int) { p.examine(shares[i+1], now) })
+			return
 		}
-		end := min(begin+share, len(batch))
-		for i := begin; get != nil && i < end; i++ {
-			batch[i].tx, batch[i].err = get(i)
-		}
-		p.examine(batch[begin:end], now)
-		if then != nil {
-			then(number)
-		}
-		return true
-	}
-	var group sync.WaitGroup
-	var panicked atomic.Pointer[any]
-	defer func() {
-		group.Wait()
-		if r := panicked.Load(); r != nil {
-			panic(*r) // on the caller's goroutine
-		}
-	}()
-	alone := true
-	for began := time.Now(); work(); began = time.Now() {
-		if alone && time.Since(began) > share*slow {
-			alone = false
-			for range p.cfg.MaxRecoveries - 1 {
-				group.Go(func() {
-					defer func() {
-						if r := recover(); r != nil {
-							panicked.Store(&r)
-						}
-					}()
-					for work() {
-					}
-				})
-			}
-		}
-	}
-}
-
-// inOrder admits the shares of a batch in order, regardless of the order in
-// which they are examined, while others are still being examined.
-type inOrder struct {
-	pool     *Pool
-	batch    []candidate
-	examined []atomic.Bool // by index of the share
-
-	mu       sync.Mutex
-	admitted int // number of shares
-}
-
-// arrived records that a share was examined.
-func (o *inOrder) arrived(number int) {
-	o.examined[number].Store(true)
-	o.admit()
-}
-
-// admit admits all shares that are ready, unless another goroutine is doing so.
-func (o *inOrder) admit() {
-	if !o.mu.TryLock() {
-		return
-	}
-	defer o.mu.Unlock()
-	for o.admitted < len(o.examined) && o.examined[o.admitted].Load() {
-		begin := o.admitted * share
-		o.pool.admitAll(o.batch[begin:min(begin+share, len(o.batch))])
-		o.pool.deliverSome(deliverShare)
-		o.admitted++
+		p.examine(shares[i], now)
 	}
 }

@@ -110,7 +110,7 @@ func (n *naive) rests(sender common.Address) bool {
 
 // next compares a session with its model.
 func (m *blocks) next(t *rapid.T, n *naive) {
-	n.pool.lock()
+	n.pool.mu.Lock()
 	n.answer(n.limit())
 	running := n.lease.session == n.Session && n.ctx.Err() == nil
 	n.pool.mu.Unlock()

@@ -24,11 +24,11 @@ const checkShare = 256
 // slices is running, Check verifies the totals only, and the next call
 // continues with the same senders.
 func (p *Pool) Check() error {
-	settled := p.long.TryLock()
+	settled := p.turn.TryLock()
 	if settled {
-		defer p.long.Unlock()
+		defer p.turn.Unlock()
 	}
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.core.checkTotals(); err != nil || !settled {
 		return violation(err)
@@ -41,9 +41,9 @@ func (p *Pool) Check() error {
 // transaction. It returns an error that wraps [ErrInvariant] and names the
 // invariant.
 func (p *Pool) CheckAll() error {
-	p.long.Lock()
-	defer p.long.Unlock()
-	p.lock()
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	return violation(p.core.check())
 }
@@ -192,9 +192,6 @@ func (c *core) check() error {
 
 // checkCaps verifies that each status is within its caps (T2, I1).
 func (c *core) checkCaps() error {
-	if c.moreToSettle {
-		return nil // evictions continue later
-	}
 	for s := queued; s <= ready; s++ {
 		if c.over(s) && c.yields(s) {
 			return fmt.Errorf("the pool is within its caps (T2): status %d has %v that are not exempt, limit %v", s, c.capped(s), c.limit(s))
@@ -325,7 +322,7 @@ func (c *core) checkPlace(a *account, i int, at *position) error {
 
 // checkComers verifies that no transaction waits while it could come in.
 func (c *core) checkComers() error {
-	if c.moreToSettle || c.patient {
+	if c.patient {
 		return nil // some come in later
 	}
 	if p, some := c.nextIn(); some {

@@ -53,9 +53,7 @@ type core struct {
 	restoring bool // transactions were admitted before
 	recorded  bool // the journal has the inclusions that follow
 
-	// moreToSettle means that settle must be called again.
-	moreToSettle bool
-	checked      int // next index for checkSome
+	checked int // next index for checkSome
 
 	// generation counts the heads, from 1. Accounts that were read before the
 	// newest head are outdated.

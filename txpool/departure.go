@@ -33,7 +33,7 @@ type Departure struct {
 // that is in the pool or was included has no departure.
 func (p *Pool) Departure(hash common.Hash) (Departure, bool) {
 	now := p.time(p.clock())
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.core.all.get(hash) != nil || p.core.aside.txs[hash] != nil {
 		return Departure{}, false

@@ -87,7 +87,7 @@ func TestDeparturesArePruned(t *testing.T) {
 func TestDepartureBeforeItIsWritten(t *testing.T) {
 	p := newPool(t, newWorld(), nil)
 	add(t, p, tx(0, 0, 2))
-	p.lock()
+	p.mu.Lock()
 	p.core.apply(dropping(p.core.all.get(tx(0, 0, 2).Hash()), ErrRemoved))
 	p.mu.Unlock()
 	d, known := p.Departure(tx(0, 0, 2).Hash())

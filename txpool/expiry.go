@@ -16,71 +16,50 @@ func (p *Pool) at(t time.Time) int64 { return p.begun.UnixNano() + int64(t.Sub(p
 
 // CleanupExpired releases expired leases, drops expired transactions, and tries
 // to admit transactions that are held aside. It returns the number of dropped
-// transactions. It works in slices. The pool calls it by itself: see
-// Config.Lifetime.
+// transactions. The pool calls it by itself: see Config.Lifetime.
 func (p *Pool) CleanupExpired() int {
 	defer p.begin()()
 	return p.expireAll(p.clock())
 }
 
-// expireAll is CleanupExpired for a caller that holds p.long.
+// expireAll is CleanupExpired for a caller that holds p.turn.
 func (p *Pool) expireAll(now int64) int {
 	p.expireLeases()
-	dropped := p.retryHeld()
-	p.sweep(func(c *core, from, to int) func() {
-		dropped += c.expireSlice(from, to, now)
+	return p.retryHeld() + p.dropExpired(now)
+}
+
+// dropExpired drops the expired transactions of all senders. The caller holds
+// p.turn.
+func (p *Pool) dropExpired(now int64) (dropped int) {
+	_ = p.step(func(c *core) error {
+		for i := len(c.list) - 1; i >= 0; i-- { // the last one takes the place of a removed one
+			dropped += c.expire(c.list[i], now)
+		}
+		c.departures.prune(p.time(now))
 		return nil
 	})
 	p.sweptAt.Store(now)
-	p.lock()
-	defer p.mu.Unlock()
-	p.expiry = expiry{}
-	p.core.departures.prune(p.time(now))
 	return dropped
 }
 
-func (c *core) expireSlice(from, to int, now int64) (dropped int) {
-	for i := to - 1; i >= from; i-- {
-		dropped += c.expire(c.list[i], now)
-	}
-	return dropped
-}
+// due reports whether expired transactions may be in the pool.
+func (p *Pool) due(now int64) bool { return now-p.sweptAt.Load() >= int64(p.cfg.Lifetime/expiryShare) }
 
-// expiry is the state of the expiry that needs no call of the host.
-type expiry struct {
-	running bool // a sweep has begun
-	left    int  // senders that it has not visited
-}
-
-// expireSome does a slice of the work of CleanupExpired if it is due. Add calls
-// it, so that the work is spread.
-func (p *Pool) expireSome(now int64) {
-	if now-p.sweptAt.Load() < int64(p.cfg.Lifetime/expiryShare) || !p.long.TryLock() {
-		return
+// expireInAdd drops expired transactions if it is due. It waits for no other call
+// and calls no function of the host.
+func (p *Pool) expireInAdd(now int64) {
+	if p.due(now) && p.turn.TryLock() {
+		defer p.turn.Unlock()
+		p.dropExpired(now)
 	}
-	defer p.deliverSome(deliverShare) // after the next line
-	defer p.long.Unlock()
-	_ = p.step(func(c *core) error {
-		x := &p.expiry
-		if !x.running {
-			x.running, x.left = true, len(c.list)
-		}
-		from, to := c.slice(x.left)
-		c.expireSlice(from, to, now)
-		if x.left = from; from == 0 {
-			p.expiry = expiry{}
-			p.sweptAt.Store(now)
-		}
-		return nil
-	})
 }
 
 // expireLeases releases leases whose time is over, except those of running
-// sessions. The caller holds p.long.
+// sessions. The caller holds p.turn.
 func (p *Pool) expireLeases() {
 	now := p.cfg.Now()
 	for _, l := range p.Leases() {
-		p.lock()
+		p.mu.Lock()
 		over := !now.Before(l.expires)
 		if over && (l.bundled || l.session != nil && l.session.ctx.Err() == nil) {
 			l.renew()
@@ -100,7 +79,7 @@ const expiryShare = 16
 // expireDue does the work of CleanupExpired if it is due. Build and Reset call
 // it, so that it needs no timer while the host builds blocks.
 func (p *Pool) expireDue() {
-	if p.clock()-p.sweptAt.Load() >= int64(p.cfg.Lifetime/expiryShare) {
+	if p.due(p.clock()) {
 		p.CleanupExpired()
 		return
 	}
@@ -138,7 +117,7 @@ func (p *Pool) expireByTimer() {
 	}()
 	p.expiring.Store(false) // also if the host panics
 	p.expireDue()
-	p.lock()
+	p.mu.Lock()
 	some := p.core.all.len() > 0 || len(p.core.list) > 0 || len(p.leases) > 0 || len(p.core.aside.txs) > 0
 	p.mu.Unlock()
 	if some {

@@ -29,20 +29,6 @@ func TestExpiryInOtherCalls(t *testing.T) {
 	}
 }
 
-// One Add after the other visits all senders.
-func TestExpiryInSlices(t *testing.T) {
-	w := newWorld()
-	p := newPool(t, w, nil)
-	for i := range 60 {
-		add(t, p, tx(i, 0, 2))
-	}
-	w.advance(time.Hour)
-	for i := range 4 {
-		add(t, p, tx(60+i, 0, 2))
-	}
-	require.Equal(t, 4, p.Size())
-}
-
 // A pool that the host does not call drops expired transactions too, also after a
 // restart. If the clock is the host's, it waits for a call.
 func TestExpiryByTimer(t *testing.T) {

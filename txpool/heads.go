@@ -106,15 +106,11 @@ func (s *Session) pop(c *core) *entry {
 }
 
 // fill visits senders until no other can have a better transaction than the
-// best head. It reports false if it stopped before, after a bounded number.
-func (s *Session) fill(c *core) bool {
-	for range slice {
-		if s.misses >= maxMisses || s.walk.done() || len(s.heads) > 0 && !s.walk.bound().before(s.heads[0].place) {
-			return true
-		}
+// best head.
+func (s *Session) fill(c *core) {
+	for s.misses < maxMisses && !s.walk.done() && (len(s.heads) == 0 || s.walk.bound().before(s.heads[0].place)) {
 		s.walk.visit(func(e *entry) { s.visit(c, e) })
 	}
-	return false
 }
 
 // head is a sender's next transaction.

@@ -74,14 +74,14 @@ func final(err error) bool {
 
 // collect starts to record dropped transactions.
 func (p *Pool) collect() {
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.core.collecting, p.core.displaced = true, nil
 }
 
 // collected stops recording and returns the dropped transactions.
 func (p *Pool) collected() []Displaced {
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	displaced := p.core.displaced
 	p.core.collecting, p.core.displaced = false, nil
@@ -142,7 +142,7 @@ func (p *Pool) aside(c *core, t *candidate, now int64) {
 // retryHeld tries to admit the transactions that are held aside. It returns how
 // many it dropped.
 func (p *Pool) retryHeld() (dropped int) {
-	p.lock()
+	p.mu.Lock()
 	origin := slices.SortedFunc(maps.Values(p.core.aside.txs), func(a, b *past) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.tx.Nonce(), b.tx.Nonce()))
 	})
@@ -182,5 +182,5 @@ func (p *Pool) examineBack(batch []candidate, origin []*past) {
 	for i := range batch {
 		batch[i] = candidate{tx: origin[i].tx, private: origin[i].private, back: true, origin: origin[i]}
 	}
-	p.examineAll(batch, nil, nil)
+	p.examineAll(batch)
 }

@@ -257,7 +257,7 @@ func (p *Pool) beginRestore(h *history) {
 	left := slices.SortedFunc(maps.Values(h.departed), func(a, b pastDeparture) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.order, b.order))
 	})
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.core.restoring, p.core.keeping = true, true
 	h.prices.apply(&p.core.fees)
@@ -271,7 +271,7 @@ func (p *Pool) beginRestore(h *history) {
 
 // endRestore opens the leases again and returns how many.
 func (p *Pool) endRestore(h *history, batch []candidate, origin []*past) (leases int) {
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lastID = max(p.lastID, h.lastLease)
 	leases = p.reopen(h.leases)
@@ -320,7 +320,7 @@ func (p *Pool) recommit(h *history) {
 			p.cfg.Logger.Warn("txpool: cannot read an account, retrying with its next transaction", "err", err)
 			known.Nonce = slices.MinFunc(spent, func(a, b spending) int { return cmp.Compare(a.nonce, b.nonce) }).nonce
 		}
-		p.lock()
+		p.mu.Lock()
 		p.core.recommit(address, known, spent, err != nil, now)
 		p.mu.Unlock()
 	}
@@ -373,102 +373,73 @@ func (p *Pool) reopen(old []*pastLease) (opened int) {
 // Rotate writes the content of the pool to a new journal and continues with it.
 // The content is transactions, leases, transactions held aside, departures, and
 // records that Restore could not read. The host can delete the old journal when
-// Rotate has returned nil. The pool can be used meanwhile: the old journal and
-// the new one get all changes. After an error, which is that of next, the pool
-// continues with the old journal. Concurrent calls wait. If Config.Journal is nil,
-// Rotate only writes a copy.
+// Rotate has returned nil. The pool can be used meanwhile: the old journal gets
+// all changes, and the new one gets them at the end. After an error, which is that
+// of next, the pool continues with the old journal. Concurrent calls wait. If
+// Config.Journal is nil, Rotate only writes a copy.
 func (p *Pool) Rotate(next Journal) error {
-	p.long.Lock()
-	defer p.long.Unlock()
-	defer func() { // even if a journal panics
-		p.out.journaling.Lock()
-		defer p.out.journaling.Unlock()
-		p.out.next, p.out.rotationErr = nil, nil
-	}()
-	if err := p.rotate(next); err != nil {
-		return journalError(err)
-	}
-	return nil
-}
-
-func (p *Pool) rotate(next Journal) error {
-	err := p.copyTo(next, func() [][]byte {
-		p.out.next = next
-		return p.generalRecords()
-	})
-	if err != nil {
-		return err
-	}
-	entries, err := p.copySenders(next)
-	if err != nil {
-		return err
-	}
-	byArrival := func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) }
-	slices.SortFunc(entries, byArrival)
-	for now := range slices.Chunk(entries, slice) {
-		err := p.copyTo(next, func() (records [][]byte) {
-			for _, e := range now {
-				if !e.gone {
-					records = append(records, e.addedRecord())
-				}
-			}
-			return records
-		})
-		if err != nil {
-			return err
+	p.out.rotation.Lock()
+	defer p.out.rotation.Unlock()
+	defer p.out.stopRotation() // even if a journal panics
+	content := p.content()
+	for some := range slices.Chunk(content, together) {
+		records := make([][]byte, len(some))
+		for i, record := range some {
+			records[i] = record()
 		}
-		p.pause()
-	}
-	return p.copyTo(next, func() [][]byte {
-		if p.out.next = nil; p.cfg.Journal != nil {
-			p.out.journal = next
+		if err := next.Append(records...); err != nil {
+			return journalError(err)
 		}
-		return p.leaseRecords()
-	})
-}
-
-// copySenders writes the committed transactions of all senders to a new journal
-// and returns their other ones.
-func (p *Pool) copySenders(next Journal) (entries []*entry, err error) {
-	p.lock()
-	left := len(p.core.list)
-	p.mu.Unlock()
-	for left > 0 && err == nil { // from the end, as in sweep
-		err = p.copyTo(next, func() (records [][]byte) {
-			from, to := p.core.slice(left)
-			for _, a := range p.core.list[from:to] {
-				for _, s := range a.committed.all() {
-					records = append(records, includedRecord(common.Hash{}, a.address, &s))
-				}
-				for _, e := range a.txs {
-					entries = append(entries, e.entry)
-				}
-			}
-			left = from
-			return records
-		})
-		p.pause()
 	}
-	return entries, err
-}
-
-// copyTo appends records to a new journal. No other records are written between
-// the moment at which get returns them and the end of the append.
-func (p *Pool) copyTo(next Journal, get func() [][]byte) error {
 	p.out.journaling.Lock()
 	defer p.out.journaling.Unlock()
-	if p.out.rotationErr != nil { // before get, which may change the journal
-		return p.out.rotationErr
+	if len(p.out.since) > 0 {
+		if err := next.Append(p.out.since...); err != nil {
+			return journalError(err)
+		}
 	}
-	p.lock()
-	old := p.out.journal
-	records := get()
-	p.mu.Unlock()
-	if err := next.Append(records...); err != nil {
-		p.out.journal = old
-		return err
+	if p.cfg.Journal != nil {
+		p.out.journal = next
 	}
 	return nil
+}
+
+func (o *outbox) stopRotation() {
+	o.journaling.Lock()
+	defer o.journaling.Unlock()
+	o.rotating, o.since = false, nil
+}
+
+// content returns functions that encode the content of the pool at this moment.
+// The journal's records since then follow in outbox.since.
+func (p *Pool) content() (content []func() []byte) {
+	p.out.journaling.Lock()
+	defer p.out.journaling.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.out.rotating = true
+	add := func(records ...[]byte) {
+		for _, r := range records {
+			content = append(content, func() []byte { return r })
+		}
+	}
+	add(p.generalRecords()...)
+	var entries []*entry
+	for _, a := range p.core.list {
+		for _, s := range a.committed.all() {
+			add(includedRecord(common.Hash{}, a.address, &s))
+		}
+		for _, e := range a.txs {
+			entries = append(entries, e.entry)
+		}
+	}
+	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) })
+	for _, e := range entries {
+		o := past{tx: e.tx, at: e.at, private: e.private, exempt: e.exempt}
+		content = append(content, o.addedRecord)
+	}
+	add(p.leaseRecords()...)
+	return content
 }
 
 // generalRecords returns the records that belong to no sender: first the highest

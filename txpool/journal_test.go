@@ -218,3 +218,8 @@ func FuzzAddRaw(f *testing.F) {
 		}
 	})
 }
+
+// journalFunc makes a function a Journal.
+type journalFunc func(records ...[]byte) error
+
+func (f journalFunc) Append(records ...[]byte) error { return f(records...) }

@@ -47,7 +47,7 @@ func (p *Pool) Drain(budget Budget) *Lease {
 func (p *Pool) openLease() *Lease {
 	l := &Lease{pool: p}
 	l.renew()
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lastID++
 	l.id = p.lastID
@@ -63,7 +63,7 @@ func (l *Lease) ID() uint64 { return l.id }
 
 // Expires returns the time after which the pool releases the lease.
 func (l *Lease) Expires() time.Time {
-	l.pool.lock()
+	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
 	return l.expires
 }
@@ -71,7 +71,7 @@ func (l *Lease) Expires() time.Time {
 // Renew makes the lease live for Config.LeaseLifetime from now on. The error
 // wraps ErrLeaseClosed.
 func (l *Lease) Renew() error {
-	l.pool.lock()
+	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
 	if l.pool.leases[l.id] != l {
 		return l.closedError()
@@ -85,19 +85,11 @@ func (l *Lease) closedError() error { return fmt.Errorf("%w: lease %d", ErrLease
 // Transactions returns the transactions in the lease, in the order in which
 // they should run.
 func (l *Lease) Transactions() []*types.Transaction {
-	const some = 8 * slice // cheap per transaction
-	l.pool.lock()
-	members := slices.Clone(l.txs)
-	l.pool.mu.Unlock()
-	txs := make([]*types.Transaction, 0, len(members))
-	for now := range slices.Chunk(members, some) {
-		l.pool.lock()
-		for _, e := range now {
-			if l.holds(e) {
-				txs = append(txs, e.tx)
-			}
-		}
-		l.pool.mu.Unlock()
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	txs := make([]*types.Transaction, 0, len(l.txs))
+	for e := range l.members {
+		txs = append(txs, e.tx)
 	}
 	return txs
 }
@@ -198,7 +190,7 @@ func (l *Lease) Commit() error {
 // beginCommit returns the record of the commit of an open lease. From now on the
 // journal may have it.
 func (l *Lease) beginCommit() (records [][]byte) {
-	l.pool.lock()
+	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
 	if l.pool.leases[l.id] != l {
 		return nil
@@ -228,32 +220,26 @@ func giveBack(bundled bool) func(*core, *account, []*entry) {
 }
 
 // closeLocked closes the lease and calls each with its transactions, grouped by
-// sender, in slices. The caller holds p.long.
+// sender. The caller holds p.turn.
 func (l *Lease) closeLocked(kind Kind, each func(*core, *account, []*entry)) error {
 	p := l.pool
-	p.freeze()
-	defer p.thaw()
 	l.endSession()
-	err := p.step(func(c *core) error {
+	return p.step(func(c *core) error {
 		if p.leases[l.id] != l {
 			return l.closedError()
 		}
 		delete(p.leases, l.id)
 		c.emit(Event{Kind: kind, lease: l}, nil)
+		l.bySender(func(a *account, txs []*entry) { each(c, a, txs) })
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	l.inSlices(each)
-	return nil
 }
 
 // endSession makes the lease's session take no more transactions, if there is
 // one. A closed lease must not grow, because nothing would give its
-// transactions back. The caller holds p.long.
+// transactions back. The caller holds p.turn.
 func (l *Lease) endSession() {
-	l.pool.lock()
+	l.pool.mu.Lock()
 	s := l.session
 	l.pool.mu.Unlock()
 	if s != nil {
@@ -261,41 +247,35 @@ func (l *Lease) endSession() {
 	}
 }
 
-// inSlices calls each with the lease's transactions, in order, grouped by
-// sender. It holds the pool's lock for one slice at a time.
-func (l *Lease) inSlices(each func(*core, *account, []*entry)) {
-	group := make([]*entry, 0, slice)
-	for now := range slices.Chunk(l.txs, slice) {
-		l.pool.pause()
-		_ = l.pool.step(func(c *core) error {
-			for i := 0; i < len(now); {
-				group = group[:0]
-				a := now[i].account
-				for ; i < len(now) && now[i].account == a; i++ {
-					if l.holds(now[i]) {
-						group = append(group, now[i])
-					}
-				}
-				if len(group) > 0 {
-					each(c, a, group)
-				}
+// bySender calls each with the lease's transactions, in order, those of one
+// sender that follow one another together.
+func (l *Lease) bySender(each func(*account, []*entry)) {
+	var group []*entry
+	for i := 0; i < len(l.txs); {
+		group = group[:0]
+		a := l.txs[i].account
+		for ; i < len(l.txs) && l.txs[i].account == a; i++ {
+			if l.holds(l.txs[i]) {
+				group = append(group, l.txs[i])
 			}
-			return nil
-		})
+		}
+		if len(group) > 0 {
+			each(a, group)
+		}
 	}
 }
 
 // Lease returns the open lease with a number, or nil. After a restart a host
 // uses it to find the leases that Restore has opened.
 func (p *Pool) Lease(id uint64) *Lease {
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.leases[id]
 }
 
 // Leases returns the open leases, oldest first.
 func (p *Pool) Leases() []*Lease {
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	leases := make([]*Lease, 0, len(p.leases))
 	for _, l := range p.leases {

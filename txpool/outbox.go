@@ -16,9 +16,11 @@ type outbox struct {
 	journal    Journal    // Config.Journal, or that of the last Rotate
 	unwritten  [][]byte   // records that the journal refused
 	failing    atomic.Bool
-	// next is the new journal while Rotate runs, and rotationErr its error.
-	next        Journal
-	rotationErr error
+	// rotating is set while Rotate runs, which holds rotation. since has the records
+	// that the journal has got meanwhile.
+	rotation sync.Mutex
+	rotating bool
+	since    [][]byte
 
 	mu            sync.Mutex
 	queue         []Event     // recorded, not yet delivered
@@ -143,7 +145,7 @@ func (o *outbox) putBack(events []Event) {
 func (p *Pool) writeDown(more ...[]byte) error {
 	p.out.journaling.Lock()
 	defer p.out.journaling.Unlock()
-	p.lock()
+	p.mu.Lock()
 	events := p.core.events
 	p.core.events = nil
 	p.core.departures.note(events, func() time.Time { return p.time(p.clock()) })
@@ -172,15 +174,14 @@ func (p *Pool) writeDown(more ...[]byte) error {
 	return nil
 }
 
-// append writes all records that are not in the journal yet, and then more. A
-// running rotation gets them too.
+// append writes all records that are not in the journal yet, and then more.
 func (o *outbox) append(j Journal, more [][]byte) error {
 	records := slices.Concat(o.unwritten, more)
 	if err := j.Append(records...); err != nil {
 		return err
 	}
-	if o.next != nil && o.rotationErr == nil {
-		o.rotationErr = o.next.Append(records...)
+	if o.rotating {
+		o.since = append(o.since, records...)
 	}
 	return nil
 }

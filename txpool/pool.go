@@ -32,25 +32,18 @@ type Pool struct {
 	timing   sync.Mutex  // held while the timer's function runs
 	closed   bool
 
-	// long is held by calls that work in slices, such as Next, Commit, Release,
-	// Reset and CleanupExpired, so that they exclude one another.
-	long sync.Mutex
+	// turn is held by calls that change the pool in several steps, such as Next,
+	// Commit, Release, Reset and CleanupExpired, so that they exclude one another.
+	turn sync.Mutex
 
-	mu       sync.Mutex   // held for one slice at most
-	waiting  atomic.Int32 // goroutines waiting for mu
+	mu       sync.Mutex // of all that follows
 	core     *core
 	leases   map[uint64]*Lease
 	lastID   uint64
 	poisoned [][]byte // records that Restore cannot read
-	frozen   *view    // readers' view during sliced calls
-	expiry   expiry
 
 	out outbox
 }
-
-// slice is the number of transactions or accounts that are processed before
-// other goroutines can take the lock.
-const slice = 64
 
 // New returns an empty pool. The error wraps [ErrInvalidConfig].
 func New(cfg Config, state State) (*Pool, error) {
@@ -201,22 +194,6 @@ func (p *Pool) Reject(hash common.Hash, reason error) error {
 	})
 }
 
-// freeze makes readers see the current state of the pool until thaw, and
-// returns it. The caller holds p.long.
-func (p *Pool) freeze() *view {
-	now := p.clock()
-	p.lock()
-	defer p.mu.Unlock()
-	p.frozen = p.look(now)
-	return p.frozen
-}
-
-func (p *Pool) thaw() {
-	p.lock()
-	defer p.mu.Unlock()
-	p.frozen = nil
-}
-
 // look returns the current state of the pool. The caller holds p.mu.
 func (p *Pool) look(now int64) *view {
 	return &view{index: p.core.ready.Clone(), ordering: p.cfg.Ordering, base: p.core.fees.base, now: now}
@@ -229,65 +206,28 @@ func (p *Pool) change(f func(*core) error) error {
 	return err
 }
 
-// step is change for a caller that holds p.long. It records the events and
-// leaves their delivery to the caller, so that an observer may call any method.
+// step is change for a caller that delivers the events later, so that an observer
+// may call any method.
 func (p *Pool) step(f func(*core) error) error {
-	err, more := p.hold(f)
-	for more {
-		p.pause()
-		_, more = p.hold(func(*core) error { return nil })
-	}
-	return err
-}
-
-// hold calls f under the lock and does a part of the work that follows from it.
-// It reports whether more work remains.
-func (p *Pool) hold(f func(*core) error) (err error, more bool) {
 	told := false
 	defer func() {
 		if told {
 			_ = p.writeDown() // the next Add returns the error
 		}
 	}()
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
-	err = f(p.core)
-	more = p.core.settle(slice)
+	err := f(p.core)
+	p.core.settle()
 	told = len(p.core.events) > 0
-	return err, more
+	return err
 }
 
-// begin takes p.long for a call that works in slices. The caller must call end
-// when it is done.
+// begin takes p.turn. The caller must call end when it is done.
 func (p *Pool) begin() (end func()) {
-	p.long.Lock()
+	p.turn.Lock()
 	return func() {
-		p.long.Unlock()
+		p.turn.Unlock()
 		p.deliverAll()
 	}
-}
-
-// lock takes the pool's lock and lets the holder see that a goroutine waits for
-// it.
-func (p *Pool) lock() {
-	if !p.mu.TryLock() {
-		p.waiting.Add(1)
-		p.mu.Lock()
-		p.waiting.Add(-1)
-	}
-}
-
-// pause, called between two slices, lets a goroutine that waits for the lock
-// take it now.
-func (p *Pool) pause() {
-	if p.waiting.Load() > 0 {
-		runtime.Gosched()
-	}
-}
-
-// unlock releases the lock and reports whether there are events to deliver.
-func (p *Pool) unlock() bool {
-	told := len(p.core.events) > 0
-	p.mu.Unlock()
-	return told
 }

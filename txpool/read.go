@@ -12,7 +12,7 @@ import (
 // Held returns the transactions that the pool holds aside, sorted by hash, with
 // the reason for each: see StatusHeld.
 func (p *Pool) Held() []Displaced {
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	held := make([]Displaced, 0, len(p.core.aside.txs))
 	for _, o := range p.core.aside.txs {
@@ -24,7 +24,7 @@ func (p *Pool) Held() []Displaced {
 
 // Get returns a transaction of the pool, or nil.
 func (p *Pool) Get(hash common.Hash) *types.Transaction {
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	if e := p.core.all.get(hash); e != nil {
 		return e.tx
@@ -34,7 +34,7 @@ func (p *Pool) Get(hash common.Hash) *types.Transaction {
 
 // Size returns the number of transactions in the pool.
 func (p *Pool) Size() int {
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.core.all.len()
 }
@@ -43,7 +43,7 @@ func (p *Pool) Size() int {
 // transactions, and whether the pool knows the sender. If it does not, use the
 // nonce in the host's state.
 func (p *Pool) NextNonce(sender common.Address) (uint64, bool) {
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := p.core.accounts.get(sender)
 	if a == nil {
@@ -57,15 +57,11 @@ func (p *Pool) NextNonce(sender common.Address) (uint64, bool) {
 type Snapshot struct{ view *view }
 
 // Snapshot returns the pending transactions that are not in a lease, without
-// private ones. It takes constant time. During a Reset or another call that
-// works in slices, it returns the state before that call.
+// private ones. It takes constant time.
 func (p *Pool) Snapshot() *Snapshot {
 	now := p.clock()
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.frozen != nil {
-		return &Snapshot{p.frozen}
-	}
 	return &Snapshot{p.look(now)}
 }
 
@@ -117,7 +113,7 @@ func (s Status) String() string {
 
 // Status returns the status of a transaction.
 func (p *Pool) Status(hash common.Hash) Status {
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	e := p.core.all.get(hash)
 	switch {
@@ -135,7 +131,7 @@ func (p *Pool) Status(hash common.Hash) Status {
 // private ones. pending has those that can run or are in leases, and queued the
 // others.
 func (p *Pool) ContentFrom(sender common.Address) (pending, queued []*types.Transaction) {
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	if a := p.core.accounts.get(sender); a != nil {
 		return a.content()
@@ -156,23 +152,21 @@ func (a *account) content() (pending, held []*types.Transaction) {
 	return pending, held
 }
 
-// Content returns the result of ContentFrom for all senders. It works in
-// slices, so different senders are shown at different moments.
+// Content returns the result of ContentFrom for all senders.
 func (p *Pool) Content() (pending, queued map[common.Address][]*types.Transaction) {
 	pending = make(map[common.Address][]*types.Transaction)
 	queued = make(map[common.Address][]*types.Transaction)
-	p.sweep(func(c *core, from, to int) func() {
-		for _, a := range c.list[from:to] {
-			runs, held := a.content()
-			if len(runs) > 0 {
-				pending[a.address] = runs
-			}
-			if len(held) > 0 {
-				queued[a.address] = held
-			}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, a := range p.core.list {
+		runs, others := a.content()
+		if len(runs) > 0 {
+			pending[a.address] = runs
 		}
-		return nil
-	})
+		if len(others) > 0 {
+			queued[a.address] = others
+		}
+	}
 	return pending, queued
 }
 
@@ -215,7 +209,7 @@ func (s Stats) Size() int { return s.Pending + s.Parked + s.Queued }
 
 // Stats returns a summary in constant time.
 func (p *Pool) Stats() Stats {
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := p.core
 	pending := sum(c.uses[ready:])

@@ -27,7 +27,7 @@ func (p *Pool) readAll(readings []reading) {
 	began := time.Now()
 	for i := range readings {
 		if i == 1 && time.Since(began) > slow {
-			p.readConcurrently(readings[1:])
+			concurrently(readers, len(readings)-1, func(i int) { p.readOne(&readings[i+1]) })
 			return
 		}
 		p.readOne(&readings[i])
@@ -40,21 +40,21 @@ func (p *Pool) readOne(r *reading) {
 	}
 }
 
-// readConcurrently reads accounts on several goroutines. If State panics on one of
-// these goroutines, readConcurrently panics with the same value on the caller's.
-func (p *Pool) readConcurrently(readings []reading) {
+// concurrently calls f with 0 to n-1, on at most the given number of goroutines.
+// If f panics, concurrently panics with the same value on the caller's goroutine.
+func concurrently(most, n int, f func(int)) {
 	var next atomic.Int64
 	var panicked atomic.Pointer[any]
 	var group sync.WaitGroup
-	for range min(readers, len(readings)) {
+	for range min(most, n) {
 		group.Go(func() {
 			defer func() {
 				if r := recover(); r != nil {
 					panicked.Store(&r)
 				}
 			}()
-			for i := next.Add(1) - 1; int(i) < len(readings); i = next.Add(1) - 1 {
-				p.readOne(&readings[i])
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
 			}
 		})
 	}

@@ -66,13 +66,10 @@ type Displaced struct {
 //
 // Reset returns each transaction that it refused, held aside or dropped, with
 // the reason. Dropped ones are also reported by events. Transactions that other
-// calls drop meanwhile may be included. Reset works in slices; until it is
-// done, Pending and Snapshot show the pool as it was before.
+// calls drop meanwhile may be included.
 func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	p.expireDue()
 	defer p.begin()()
-	p.freeze()
-	defer p.thaw()
 	p.collect()
 	defer func() { // even if a host's function panics
 		p.endHead()
@@ -84,11 +81,10 @@ func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	p.beginHead(&head)
 	p.revert(gone)
 	p.include(head.Included)
-	if head.Touched != nil {
-		p.readAgain(head.Touched)
-	} else {
-		p.readAllAgain()
+	if head.Touched == nil {
+		head.Touched = p.senders()
 	}
+	p.refresh(head.Touched)
 	p.moveFees(&head)
 	p.admitAll(reverted)
 	displaced = p.setAside(reverted)
@@ -99,7 +95,7 @@ func (p *Pool) Reset(head Head) (displaced []Displaced) {
 // stillHeld returns displaced without the transactions that are no longer held
 // aside. These were readmitted, or their drop is reported separately.
 func (p *Pool) stillHeld(displaced []Displaced) []Displaced {
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.DeleteFunc(displaced, func(d Displaced) bool {
 		return d.Held && p.core.aside.txs[d.Tx.Hash()] == nil
@@ -158,12 +154,12 @@ func (p *Pool) examineReverted(blocks []Block) (reverted []candidate) {
 	}
 	reverted = make([]candidate, len(txs))
 	now := p.clock()
-	p.lock()
+	p.mu.Lock()
 	for i, tx := range txs {
 		reverted[i] = candidate{tx: tx, back: true, private: p.core.secret.find(hashPrefix(tx.Hash()), now) > 0}
 	}
 	p.mu.Unlock()
-	p.examineAll(reverted, nil, nil)
+	p.examineAll(reverted)
 	return reverted
 }
 
@@ -173,7 +169,7 @@ func (p *Pool) beginHead(head *Head) {
 		c.generation++
 		c.patient = true // returning transactions fill the gaps
 		c.keeping = len(head.Reverted) > 0
-		if head.Touched == nil || len(head.Touched) > slice {
+		if head.Touched == nil {
 			c.cache.Purge()
 		} else {
 			for _, address := range head.Touched {
@@ -188,17 +184,14 @@ func (p *Pool) beginHead(head *Head) {
 // include removes the transactions of blocks.
 func (p *Pool) include(blocks []Block) {
 	at := p.clock()
-	for _, b := range blocks {
-		for now := range slices.Chunk(b.Transactions, slice) {
-			p.pause()
-			_ = p.step(func(c *core) error {
-				for _, tx := range now {
-					p.includeOne(c, tx, at)
-				}
-				return nil
-			})
+	_ = p.step(func(c *core) error {
+		for _, b := range blocks {
+			for _, tx := range b.Transactions {
+				p.includeOne(c, tx, at)
+			}
 		}
-	}
+		return nil
+	})
 }
 
 // includeOne removes a transaction that is in a block.
@@ -221,91 +214,45 @@ func (p *Pool) includeOne(c *core, tx *types.Transaction, at int64) {
 // revert makes the nonces of reverted transactions free again, even of those
 // that do not come back.
 func (p *Pool) revert(blocks []Block) {
+	type freed struct {
+		sender common.Address
+		nonce  uint64
+	}
+	var all []freed
 	for _, b := range blocks {
-		for now := range slices.Chunk(b.Transactions, slice) {
-			p.pause()
-			senders := make([]common.Address, len(now))
-			known := make([]bool, len(now))
-			for i, tx := range now {
-				from, err := p.cfg.sender(p.signer, tx) // usually cached
-				senders[i], known[i] = from, err == nil
+		for _, tx := range b.Transactions {
+			if from, err := p.cfg.sender(p.signer, tx); err == nil { // usually cached
+				all = append(all, freed{from, tx.Nonce()})
 			}
-			_ = p.step(func(c *core) error {
-				for i, tx := range now {
-					if !known[i] {
-						continue
-					}
-					c.emit(Event{Kind: nonceFreed, Sender: senders[i], nonce: tx.Nonce()}, nil)
-					if a := c.accounts.get(senders[i]); a != nil {
-						c.uncommit(a, tx.Nonce())
-					}
-				}
-				return nil
-			})
 		}
 	}
-}
-
-// readAgain reads accounts again if the pool stores data for them.
-func (p *Pool) readAgain(addresses []common.Address) {
-	for now := range slices.Chunk(addresses, slice) {
-		p.pause()
-		p.refresh(now)
-	}
-}
-
-// readAllAgain reads all accounts again. It starts at the end of the list, so
-// that it visits every account although some are removed meanwhile.
-func (p *Pool) readAllAgain() {
-	p.sweep(func(c *core, from, to int) func() {
-		addresses := make([]common.Address, 0, to-from)
-		for _, a := range c.list[from:to] {
-			addresses = append(addresses, a.address)
+	_ = p.step(func(c *core) error {
+		for _, f := range all {
+			c.emit(Event{Kind: nonceFreed, Sender: f.sender, nonce: f.nonce}, nil)
+			if a := c.accounts.get(f.sender); a != nil {
+				c.uncommit(a, f.nonce)
+			}
 		}
-		return func() { p.refresh(addresses) }
+		return nil
 	})
 }
 
-// sweep visits all accounts in slices, starting at the end of the list. If an
-// account is removed meanwhile, the last one of the list, which was already
-// visited, takes its position. New accounts are not visited. The function that
-// visit returns is called without the lock; it may be nil.
-func (p *Pool) sweep(visit func(c *core, from, to int) func()) {
-	p.lock()
-	left := len(p.core.list)
-	p.mu.Unlock()
-	for left > 0 {
-		var then func()
-		_ = p.step(func(c *core) error {
-			from, to := c.slice(left)
-			then = visit(c, from, to)
-			left = from
-			return nil
-		})
-		if then != nil {
-			then()
-		}
-		p.pause()
+// senders returns the accounts of all senders.
+func (p *Pool) senders() []common.Address {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := make([]common.Address, len(p.core.list))
+	for i, a := range p.core.list {
+		all[i] = a.address
 	}
-}
-
-// slice returns the range of accounts to visit next, of which the end has not
-// been visited.
-func (c *core) slice(left int) (from, to int) {
-	to = min(left, len(c.list))
-	from = to
-	for work := 0; from > 0 && work < slice; {
-		from--
-		work += 1 + len(c.list[from].txs)
-	}
-	return from, to
+	return all
 }
 
 // refresh reads accounts and applies their new state. An account that cannot be
 // read is read again with the next transaction of its sender.
 func (p *Pool) refresh(addresses []common.Address) {
 	readings := make([]reading, 0, len(addresses))
-	p.lock()
+	p.mu.Lock()
 	for _, address := range addresses {
 		if a := p.core.accounts.get(address); a != nil {
 			readings = append(readings, reading{address: address, in: a})
@@ -336,7 +283,6 @@ func (c *core) observe(a *account, address common.Address, known Account, err er
 // moveFees applies the blocks' prices and the base fee, and parks and promotes
 // transactions accordingly.
 func (p *Pool) moveFees(head *Head) {
-	rebased := false
 	medians := make([]uint64, len(head.Included))
 	if p.cfg.FloorWindow > 0 {
 		for i, b := range head.Included {
@@ -349,11 +295,11 @@ func (p *Pool) moveFees(head *Head) {
 		for _, median := range medians {
 			c.fees.block(median)
 		}
+		rebased := false
 		if head.BaseFee != nil {
 			base := wei(head.BaseFee)
 			rebased = base != c.fees.base
 			c.fees.base = base
-			c.repricing = rebased
 		}
 		if c.fees.floor != floor {
 			c.emit(Event{Kind: FloorChanged, Floor: c.fees.floor}, nil)
@@ -361,24 +307,16 @@ func (p *Pool) moveFees(head *Head) {
 		if now := c.fees.prices(); now != before {
 			c.emit(Event{Kind: pricesMoved, fees: now}, nil)
 		}
-		return nil
-	})
-	if rebased {
-		p.sweep(func(c *core, from, to int) func() {
-			for i := to - 1; i >= from; i-- {
+		if rebased {
+			c.repricing = true
+			for i := len(c.list) - 1; i >= 0; i-- { // the last one takes the place of a removed one
 				c.apply(plan{account: c.list[i], reprice: true})
 			}
-			return nil
-		})
-	}
-	for more := true; more; {
-		_ = p.step(func(c *core) error {
-			more = c.adjust()
-			c.repricing = false
-			return nil
-		})
-		p.pause()
-	}
+		}
+		c.adjust()
+		c.repricing = false
+		return nil
+	})
 }
 
 // enough is the maximum number of transactions that the median of a block
@@ -412,24 +350,15 @@ func (b *Block) used(cfg *Config) uint64 {
 	return used
 }
 
-// adjust parks some of the transactions that no longer pay the floor, and
-// reports whether there are more. settle lets those in that pay again.
-func (c *core) adjust() bool {
-	const some = slice / 4 // each may move a whole chain
+// adjust parks the transactions that no longer pay the floor. settle lets those in
+// that pay again.
+func (c *core) adjust() {
 	least := c.fees.leastRank()
-	indexes := append([]*btree.BTreeG[ranked]{c.ready}, c.comers[:]...)
-	for range some {
-		worst := slices.IndexFunc(indexes, func(index *btree.BTreeG[ranked]) bool {
-			r, there := index.Max()
-			return there && r.rank < least
-		})
-		if worst < 0 {
-			return false
+	for _, index := range append([]*btree.BTreeG[ranked]{c.ready}, c.comers[:]...) {
+		for worst, some := index.Max(); some && worst.rank < least; worst, some = index.Max() {
+			a := worst.entry.account
+			c.arrange(a, 0, len(a.txs))
+			c.close(a)
 		}
-		r, _ := indexes[worst].Max()
-		a := r.entry.account
-		c.arrange(a, 0, len(a.txs))
-		c.close(a)
 	}
-	return true
 }

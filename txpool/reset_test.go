@@ -101,52 +101,6 @@ func TestResetMovesBetweenBlocks(t *testing.T) {
 	}
 }
 
-// Readers see the pool as it was until a reset is done. Observers are called
-// then, and may call any method.
-func TestResetShowsOneMoment(t *testing.T) {
-	w := newWorld()
-	var p *Pool
-	var during []int
-	drained := 0
-	cfg := DefaultConfig(chainID)
-	cfg.Observe = func(e Event) {
-		if e.Kind == Included {
-			l := p.Drain(Budget{})
-			drained += len(l.Transactions())
-			require.NoError(t, l.Release())
-		}
-	}
-	resetting := false
-	p, err := New(cfg, StateFunc(func(a common.Address) (Account, error) {
-		if resetting {
-			during = append(during, len(p.Candidates()))
-		}
-		return w.Account(a)
-	}))
-	require.NoError(t, err)
-	var block Block
-	for i := range 20 {
-		add(t, p, tx(i, 0, 2))
-		block.Transactions = append(block.Transactions, tx(i, 0, 2))
-		w.nonce(i, 1)
-	}
-	resetting = true
-	p.Reset(Head{Included: []Block{block}})
-	resetting = false
-	require.Len(t, during, 20)
-	for _, n := range during {
-		require.Equal(t, 20, n)
-	}
-	require.Empty(t, p.Candidates())
-	require.Zero(t, drained)
-	// Events of returning transactions are delivered too.
-	for i := range 20 {
-		w.nonce(i, 0)
-	}
-	require.Empty(t, p.Reset(Head{Reverted: []Block{block}}))
-	require.Len(t, p.Candidates(), 20)
-}
-
 // The nonces of a reverted block are free again, also if its transactions do not come back. If the
 // sender uses one, the transaction that is held aside leaves as replaced.
 func TestRevertFreesNonces(t *testing.T) {

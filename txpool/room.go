@@ -168,25 +168,19 @@ func fit(need, have, limit, freed usage) bool {
 }
 
 // settle restores the caps and lets waiting transactions come in. Every change
-// of the pool ends with it. It stops after most steps and reports whether more
-// may remain.
-func (c *core) settle(most int) (more bool) {
+// of the pool ends with it.
+func (c *core) settle() {
 	c.arrangeTouched()
-	most = c.evictOver(ready, most, c.ready)
-	for !c.patient && most > 0 { // keep room for returning transactions
-		if !c.lift() && !c.letIn() {
-			break
-		}
-		most--
+	c.evictOver(ready, c.ready)
+	for !c.patient && (c.lift() || c.letIn()) { // keep room for returning transactions
+		continue
 	}
-	most = c.evictOver(parked, most, c.parked)
-	most = c.evictOver(parked, most, c.comers[:]...) // after the others
-	for !c.patient && most > 0 && c.over(queued) && c.shrinkQueue() {
-		most--
+	c.evictOver(parked, c.parked)
+	c.evictOver(parked, c.comers[:]...) // after the others
+	for !c.patient && c.over(queued) && c.shrinkQueue() {
+		continue
 	}
 	c.fees.occupy(c.uses[ready])
-	c.moreToSettle = most == 0
-	return c.moreToSettle
 }
 
 // letIn applies the plan of nextIn. It reports whether a transaction came in.
@@ -198,11 +192,10 @@ func (c *core) letIn() bool {
 	return some && !p.promotes.waiting
 }
 
-// evictOver evicts the worst transactions of a status while it exceeds its caps,
-// at most the given number of them. It takes them from the first index that has
-// one. It returns the rest of the number.
-func (c *core) evictOver(s status, most int, indexes ...*btree.BTreeG[ranked]) int {
-	for c.over(s) && most > 0 {
+// evictOver evicts the worst transactions of a status while it exceeds its caps.
+// It takes them from the first index that has one.
+func (c *core) evictOver(s status, indexes ...*btree.BTreeG[ranked]) {
+	for c.over(s) {
 		var worst *entry
 		for _, index := range indexes {
 			if worst = c.worst(index); worst != nil {
@@ -210,12 +203,10 @@ func (c *core) evictOver(s status, most int, indexes ...*btree.BTreeG[ranked]) i
 			}
 		}
 		if worst == nil {
-			break
+			return
 		}
 		c.evict(worst)
-		most--
 	}
-	return most
 }
 
 // worst returns the last entry of an index that a cap may evict, or nil.

@@ -79,7 +79,7 @@ func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 	}
 	p.expireDue()
 	s := &Session{pool: p, ctx: ctx, budget: budget, now: p.clock(), lease: p.openLease(), senders: make(map[common.Address]*turn)}
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.base = p.core.fees.base
 	if budget.BaseFee != nil {
@@ -101,7 +101,7 @@ func (s *Session) Lease() *Lease { return s.lease }
 // Skipped returns the transactions that the session passed over, in the order in
 // which it visited them, at most 4,096.
 func (s *Session) Skipped() []Skip {
-	s.pool.lock()
+	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
 	return slices.Clone(s.skipped)
 }
@@ -117,17 +117,15 @@ func (s *Session) Next() *types.Transaction {
 	defer p.begin()()
 	for s.ctx.Err() == nil {
 		var e *entry
-		var unread, more bool
+		var unread bool
 		_ = p.step(func(c *core) error {
 			s.answer(s.limit())
-			e, unread, more = s.pick(c)
+			e, unread = s.pick(c)
 			return nil
 		})
 		switch {
-		case e == nil && !more:
-			return nil
 		case e == nil:
-			p.pause()
+			return nil
 		case unread:
 			s.read(e)
 		default:
@@ -168,7 +166,7 @@ func (s *Session) read(e *entry) {
 			next, readings = append(next, e), append(readings, reading{address: e.account.address, in: e.account})
 		}
 	}
-	s.pool.lock()
+	s.pool.mu.Lock()
 	read(e)
 	for _, h := range s.heads {
 		if len(next) < readers && h.entry != nil && h.entry != e && !s.senders[h.address].read {
@@ -194,7 +192,7 @@ func (s *Session) read(e *entry) {
 // Used counts the gas, and the bytes of the budget, that the last transaction of
 // Next has used. It does nothing if there is no unanswered transaction.
 func (s *Session) Used(gas, bytes uint64) {
-	s.pool.lock()
+	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
 	s.answer(gas, bytes)
 }
@@ -294,7 +292,7 @@ func (s *Session) Commit() error {
 func (s *Session) Cancel() error {
 	p, l := s.pool, s.lease
 	defer p.begin()()
-	p.lock()
+	p.mu.Lock()
 	ended, open := l.session != s, p.leases[l.id] == l
 	p.mu.Unlock()
 	switch {
@@ -311,7 +309,7 @@ func (s *Session) finish() {
 	s.end()
 }
 
-// end makes the session take no more transactions. The caller holds p.long.
+// end makes the session take no more transactions. The caller holds p.turn.
 func (s *Session) end() {
 	_ = s.pool.step(func(c *core) error {
 		s.answer(s.limit())
@@ -323,22 +321,16 @@ func (s *Session) end() {
 
 // pick puts the next transaction into the lease and returns it, or nil if none
 // fits. If the account of its sender was not read in this session, it sets
-// unread and puts nothing into the lease. It visits a bounded number of senders
-// and sets more if there are others.
-func (s *Session) pick(c *core) (e *entry, unread, more bool) {
-	for range slice {
-		if s.over {
-			return nil, false, false
-		}
+// unread and puts nothing into the lease.
+func (s *Session) pick(c *core) (e *entry, unread bool) {
+	for !s.over {
 		if s.spent() {
 			s.stop(c)
-			return nil, false, false
+			break
 		}
-		if !s.fill(c) {
-			return nil, false, true
-		}
+		s.fill(c)
 		if len(s.heads) == 0 && !s.nextRound() {
-			return nil, false, false
+			break
 		}
 		e := s.pop(c)
 		s.alone = false
@@ -354,12 +346,12 @@ func (s *Session) pick(c *core) (e *entry, unread, more bool) {
 		}
 		if !t.read {
 			s.push(c, e)
-			return e, true, false
+			return e, true
 		}
 		s.take(c, e)
-		return e, false, false
+		return e, false
 	}
-	return nil, false, true
+	return nil, false
 }
 
 // spent reports whether no other transaction can fit.

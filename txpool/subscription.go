@@ -54,7 +54,7 @@ func (p *Pool) Subscribe(options SubscribeOptions) *Subscription {
 
 // listen updates whether the core records events.
 func (p *Pool) listen() {
-	p.lock()
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.core.listening = p.listens()
 }
