@@ -35,7 +35,9 @@ func (c *core) apply(p plan) {
 	if p.reprice {
 		for _, e := range a.txs {
 			e.rank = c.fees.rank(e.entry)
-			c.rerate(e.entry)
+			if e.status == ready && !c.cfg.byTip() {
+				c.noticed(e.entry) // its priority may have changed
+			}
 		}
 	}
 	from := p.index

@@ -184,7 +184,6 @@ func (c *core) index(e *entry) {
 		if e.surplus {
 			c.surplus.ReplaceOrInsert(at)
 		}
-		c.rate(e)
 		c.noticed(e)
 	case e.waiting:
 		c.comers[e.class()].ReplaceOrInsert(at)
@@ -205,7 +204,6 @@ func (c *core) unindex(e *entry) {
 		if e.surplus {
 			c.surplus.Delete(at)
 		}
-		c.unrate(e)
 	case e.waiting:
 		c.comers[e.class()].Delete(at)
 	case e.status == parked:

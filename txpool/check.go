@@ -165,9 +165,6 @@ func (c *core) check() error {
 		return fmt.Errorf("each index is complete: have %d ready, %d parked, %d surplus; want %d, %d, %d",
 			c.ready.Len(), c.parked.Len(), c.surplus.Len(), have.ready, have.parked, have.surplus)
 	}
-	if r := c.ratings; r != nil && (r.byScore.Len() != have.ready || r.byAge.Len() != have.ready || len(r.scores) != have.ready) {
-		return fmt.Errorf("each index of an Ordering is complete: have %d by score and %d by age, want %d", r.byScore.Len(), r.byAge.Len(), have.ready)
-	}
 	waiting := 0
 	for _, class := range c.comers {
 		waiting += class.Len()

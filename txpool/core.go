@@ -34,7 +34,6 @@ type core struct {
 	comers                 [classes]*btree.BTreeG[ranked]
 	queue                  waitingRoom
 	authorizations         authorizations
-	ratings                *ratings // nil if Config.Ordering is ByTip
 	// uses counts transactions by the room that they take.
 	uses [rooms]usage
 	// kept is the part of uses to which the caps do not apply: see entry.keeps.
@@ -91,9 +90,6 @@ func newCore(cfg *Config) *core {
 	}
 	for i := range c.comers {
 		c.comers[i] = newIndex()
-	}
-	if _, byTip := cfg.Ordering.(ByTip); !byTip {
-		c.ratings = newRatings(cfg.Ordering)
 	}
 	return c
 }

@@ -108,7 +108,7 @@ func (s *Session) pop(c *core) *entry {
 // fill visits senders until no other can have a better transaction than the
 // best head.
 func (s *Session) fill(c *core) {
-	for s.misses < maxMisses && !s.walk.done() && (len(s.heads) == 0 || s.walk.bound().before(s.heads[0].place)) {
+	for s.misses < maxMisses && !s.walk.ended && (len(s.heads) == 0 || s.walk.at.place.before(s.heads[0].place)) {
 		s.walk.visit(func(e *entry) { s.visit(c, e) })
 	}
 }

@@ -2,7 +2,6 @@ package txpool
 
 import (
 	"container/heap"
-	"iter"
 	"math"
 	"math/bits"
 	"time"
@@ -17,12 +16,12 @@ import (
 // never protects a transaction (invariant I13).
 //
 // The priority of a transaction is the sum of Score and Bonus. The highest goes
-// first; of equal ones, the earlier arrival. The pool keeps transactions sorted
-// by each of the two, so a builder that takes the best few visits few.
+// first; of equal ones, the earlier arrival. With ByTip, the pool keeps
+// transactions sorted, so a builder that takes the best few visits few. With
+// another Ordering, each session sorts the senders when it begins.
 type Ordering interface {
-	// Score returns the part of the priority that does not depend on time. It is
-	// called when the transaction becomes pending and when the base fee changes,
-	// with the pool's lock. It must depend on its argument only.
+	// Score returns the part of the priority that does not depend on time. Sessions
+	// call it with the pool's lock. It must depend on its argument only.
 	Score(Candidate) int64
 	// Bonus returns the part that grows with the time since the transaction was
 	// admitted. It must not fall with age. It is the same for all transactions
@@ -154,174 +153,82 @@ func priority(score, bonus int64) uint64 {
 	return uint64(sum) ^ 1<<63
 }
 
-// ratings index the pending transactions for an Ordering: by score and by age.
-// It is nil for ByTip, whose order is that of core.ready.
-type ratings struct {
-	ordering       Ordering
-	scores         map[*entry]int64
-	byScore, byAge *btree.BTreeG[rated]
-}
-
-// rated is an entry with its key in an index: the score, or the time of
-// admission, and then the arrival.
-type rated struct {
-	key   int64
-	entry *entry
-}
-
-func newRatings(ordering Ordering) *ratings {
-	return &ratings{
-		ordering: ordering,
-		scores:   make(map[*entry]int64),
-		byScore: btree.NewG(degree, func(a, b rated) bool {
-			if a.key != b.key {
-				return a.key > b.key
-			}
-			return a.entry.seq < b.entry.seq
-		}),
-		byAge: btree.NewG(degree, func(a, b rated) bool {
-			if a.key != b.key {
-				return a.key < b.key
-			}
-			return a.entry.seq < b.entry.seq
-		}),
-	}
-}
-
 // candidate returns the argument of Ordering.Score.
 func (e *entry) candidate(base uint64) Candidate {
 	return Candidate{Tx: e.tx, Tip: min(e.tip, e.feeCap-min(e.feeCap, base)), Size: uint64(e.size)}
 }
 
-// rate adds a pending entry to the ratings.
-func (c *core) rate(e *entry) {
-	if r := c.ratings; r != nil {
-		score := r.ordering.Score(e.candidate(c.fees.base))
-		r.scores[e] = score
-		r.byScore.ReplaceOrInsert(rated{score, e})
-		r.byAge.ReplaceOrInsert(rated{e.at, e})
-	}
-}
-
-// rerate updates the ratings of a pending entry after a change of the base fee.
-// Its place in core.ready may stay the same, if an ancestor pays less.
-func (c *core) rerate(e *entry) {
-	if r := c.ratings; r != nil {
-		if score, pending := r.scores[e]; pending && score != r.ordering.Score(e.candidate(c.fees.base)) {
-			c.unrate(e)
-			c.rate(e)
-			c.noticed(e)
-		}
-	}
-}
-
-// unrate removes an entry from the ratings.
-func (c *core) unrate(e *entry) {
-	if r := c.ratings; r != nil {
-		r.byScore.Delete(rated{r.scores[e], e})
-		r.byAge.Delete(rated{e.at, e})
-		delete(r.scores, e)
-	}
+// byTip reports whether the order is that of core.ready.
+func (c *Config) byTip() bool {
+	_, is := c.Ordering.(ByTip)
+	return is
 }
 
 // keyOf returns the place of a pending entry among the heads of a session.
 func (c *core) keyOf(e *entry, now int64) place {
-	if c.ratings == nil {
+	if c.cfg.byTip() {
 		return place{e.rank, e.seq}
 	}
-	return place{priority(c.ratings.scores[e], c.ratings.ordering.Bonus(time.Duration(now-e.at))), e.seq}
+	return scored(c.cfg.Ordering, e, c.fees.base, now)
 }
 
-// walk visits the pending transactions, in an order in which the best come
-// first.
-type walk interface {
-	// visit calls the function with the next few transactions.
-	visit(func(*entry))
-	// bound returns a place that no sender precedes that was not visited.
-	bound() place
-	// passed reports whether the walk is past the place of an entry.
-	passed(*entry) bool
-	// done reports whether everything was visited.
-	done() bool
+// scored returns the place of an entry by its priority.
+func scored(o Ordering, e *entry, base uint64, now int64) place {
+	return place{priority(o.Score(e.candidate(base)), o.Bonus(time.Duration(now-e.at))), e.seq}
 }
 
-func (c *core) newWalk(s *Session) walk {
-	if c.ratings == nil {
-		return &tipWalk{index: c.ready}
+// walk visits the pending transactions from the best one on, while the session
+// needs more. With an Ordering other than ByTip, the session begins with the next
+// transactions of all senders, and there is nothing left to visit.
+type walk struct {
+	index *btree.BTreeG[ranked]
+	at    ranked // last visited; no sender that was not visited precedes it
+	ended bool
+}
+
+// begin lets a session visit the pending transactions.
+func (s *Session) begin(c *core) {
+	s.walk = walk{index: c.ready}
+	if c.cfg.byTip() {
+		return
 	}
-	return &scoreWalk{ratings: c.ratings, now: s.now}
+	s.walk.ended = true
+	for _, a := range c.list {
+		if e := a.head(); e != nil {
+			s.visit(c, e)
+		}
+	}
+	s.misses = 0
+}
+
+// passed reports whether the walk is past the place of an entry.
+func (w *walk) passed(e *entry) bool {
+	return w.ended || w.at.entry != nil && before(ranked{e.lead, e}, w.at)
 }
 
 // stride is the number of transactions that a walk visits together.
 const stride = readers
 
-// tipWalk walks core.ready.
-type tipWalk struct {
-	index *btree.BTreeG[ranked]
-	at    ranked // last visited
-	ended bool
-}
-
-func (w *tipWalk) done() bool   { return w.ended }
-func (w *tipWalk) bound() place { return w.at.place }
-func (w *tipWalk) passed(e *entry) bool {
-	return w.ended || w.at.entry != nil && before(ranked{e.lead, e}, w.at)
-}
-
-func (w *tipWalk) visit(f func(*entry)) {
-	w.ended = visitSome(w.index, &w.at, func(r ranked) { f(r.entry) })
-}
-
-// scoreWalk walks two lists at the same time: the one by score and the one by
-// age. No transaction that it has not visited has a better score than the last
-// one of the first list, or a better bonus than the last one of the second. This
-// is the threshold algorithm of database systems.
-type scoreWalk struct {
-	ratings      *ratings
-	now          int64
-	score, age   rated // last visited
-	scored, aged bool  // end of the list
-}
-
-func (w *scoreWalk) done() bool         { return w.scored || w.aged }
-func (w *scoreWalk) passed(*entry) bool { return true }
-
-func (w *scoreWalk) bound() place {
-	if w.score.entry == nil {
-		return noLead
-	}
-	return place{priority(w.score.key, w.ratings.ordering.Bonus(time.Duration(w.now-w.age.key))), 0}
-}
-
-func (w *scoreWalk) visit(f func(*entry)) {
-	each := func(r rated) { f(r.entry) }
-	w.scored = visitSome(w.ratings.byScore, &w.score, each)
-	w.aged = visitSome(w.ratings.byAge, &w.age, each)
-}
-
-// visitSome visits the next few elements of an index from at on, which it
-// advances. It reports whether the index has ended. The zero value is the
-// beginning.
-func visitSome[T comparable](index *btree.BTreeG[T], at *T, f func(T)) (ended bool) {
-	var beginning T
-	n, from := 0, *at
-	each := func(r T) bool {
+// visit calls f with the next few transactions.
+func (w *walk) visit(f func(*entry)) {
+	n, from := 0, w.at
+	each := func(r ranked) bool {
 		if r == from { // visited before
 			return true
 		}
 		if n++; n > stride {
 			return false
 		}
-		*at = r
-		f(r)
+		w.at = r
+		f(r.entry)
 		return true
 	}
-	if from == beginning {
-		index.Ascend(each)
+	if from.entry == nil {
+		w.index.Ascend(each)
 	} else {
-		index.AscendGreaterOrEqual(from, each)
+		w.index.AscendGreaterOrEqual(from, each)
 	}
-	return *at == from
+	w.ended = w.at == from
 }
 
 // view is an index at one moment with the data that is needed to read it. It is
@@ -335,18 +242,11 @@ type view struct {
 
 // order yields the transactions of a view, best first, and those of each sender
 // in nonce order.
-func (v *view) order() iter.Seq[*entry] {
+func (v *view) order(yield func(*entry) bool) {
 	if _, byTip := v.ordering.(ByTip); byTip {
-		return func(yield func(*entry) bool) {
-			v.index.Ascend(func(r ranked) bool { return yield(r.entry) })
-		}
+		v.index.Ascend(func(r ranked) bool { return yield(r.entry) })
+		return
 	}
-	return v.orderByScore
-}
-
-// orderByScore yields the best among the senders' next transactions until none
-// is left.
-func (v *view) orderByScore(yield func(*entry) bool) {
 	rest := make(map[*account][]*entry)
 	v.index.Ascend(func(r ranked) bool {
 		rest[r.entry.account] = append(rest[r.entry.account], r.entry)
@@ -355,10 +255,8 @@ func (v *view) orderByScore(yield func(*entry) bool) {
 	var next heads
 	push := func(a *account) {
 		if txs := rest[a]; len(txs) > 0 {
-			e := txs[0]
 			rest[a] = txs[1:]
-			score := v.ordering.Score(e.candidate(v.base))
-			heap.Push(&next, &head{place: place{priority(score, v.ordering.Bonus(time.Duration(v.now-e.at))), e.seq}, entry: e})
+			heap.Push(&next, &head{place: scored(v.ordering, txs[0], v.base, v.now), entry: txs[0]})
 		}
 	}
 	for a := range rest {

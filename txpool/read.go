@@ -69,7 +69,7 @@ func (p *Pool) Snapshot() *Snapshot {
 // each sender in nonce order.
 func (s *Snapshot) All() iter.Seq[*types.Transaction] {
 	return func(yield func(*types.Transaction) bool) {
-		for e := range s.view.order() {
+		for e := range s.view.order {
 			if !e.private && !yield(e.tx) {
 				return
 			}

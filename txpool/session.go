@@ -85,7 +85,7 @@ func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 	if budget.BaseFee != nil {
 		s.base = wei(budget.BaseFee)
 	}
-	s.walk = p.core.newWalk(s)
+	s.begin(p.core)
 	s.lease.session, s.lease.skipped = s, s.Skipped
 	p.leases[s.lease.id] = s.lease
 	if len(p.core.sessions) == maxSessions {
@@ -341,7 +341,9 @@ func (s *Session) pick(c *core) (e *entry, unread bool) {
 		if reason := s.refuses(e); reason != "" {
 			s.putAside(e, reason)
 			t.unfit = true
-			s.misses++
+			if s.misses++; s.misses > maxMisses {
+				break
+			}
 			continue
 		}
 		if !t.read {
