@@ -23,7 +23,6 @@ func TestRefusals(t *testing.T) {
 	to := &common.Address{1}
 	big257 := new(big.Int).Lsh(big.NewInt(1), 256)
 	text := []byte(strings.Repeat("long text ", 300))
-	keys2 := types.AccessList{{StorageKeys: make([]common.Hash, 600)}}
 	for name, c := range map[string]struct {
 		tx   *types.Transaction
 		want error
@@ -47,7 +46,6 @@ func TestRefusals(t *testing.T) {
 		"size":                    {sign(2, &types.LegacyTx{GasPrice: fee, Gas: 10_000_000, Data: make([]byte, 32*1024)}), ErrOversized, "oversized data"},
 		"no authorizations":       {sign(2, &types.SetCodeTx{ChainID: uint256.NewInt(4359), GasTipCap: uint256.NewInt(2 * gwei), GasFeeCap: uint256.NewInt(2 * gwei), Gas: 100_000}), ErrEmptyAuthorizations, "set code tx needs at least one authorization"},
 		"too many authorizations": {setCode(2, 0, 2, make([]types.SetCodeAuthorization, 17)...), ErrTooManyAuthorizations, "too many authorizations: 17, limit 16"},
-		"long access list":        {sign(2, &types.AccessListTx{ChainID: chainID, GasPrice: fee, Gas: 10_000_000, To: to, AccessList: keys2}), ErrAccessListTooLong, "access list too long: 601 addresses and keys, limit 512"},
 		"other chain":             {types.MustSignNewTx(keys[2], types.NewPragueSigner(big.NewInt(1)), &types.DynamicFeeTx{ChainID: big.NewInt(1), GasTipCap: fee, GasFeeCap: fee, Gas: txGas, To: to}), ErrInvalidChainID, "invalid chain id for signer: have 1 want 4359"},
 		"other chain, legacy":     {types.MustSignNewTx(keys[2], types.NewPragueSigner(big.NewInt(1)), &types.LegacyTx{GasPrice: fee, Gas: txGas, To: to}), ErrInvalidChainID, "have 1 want 4359"},
 		"unprotected":             {types.MustSignNewTx(keys[2], types.HomesteadSigner{}, &types.LegacyTx{GasPrice: fee, Gas: txGas, To: to}), ErrUnprotected, "only replay-protected (EIP-155) transactions allowed over RPC"},
@@ -198,13 +196,18 @@ func TestI6Replacement(t *testing.T) {
 // A nonce can be replaced so often within a while; the replaced one does not come back.
 func TestReplacementLimitAndTombstone(t *testing.T) {
 	w := newWorld()
-	p := newPool(t, w, func(c *Config) { c.MaxReplacements = 2 })
-	first, second := tx(0, 0, 2), tx(0, 0, 4)
-	add(t, p, first, second, tx(0, 0, 8))
-	refuse(t, p, tx(0, 0, 16), ErrReplaceTooOften, "nonce 0 was replaced 2 times, try again in 1m0s")
+	p := newPool(t, w, nil)
+	first, next := tx(0, 0, 20), tx(0, 0, 999)
+	add(t, p, first)
+	price := int64(20)
+	for range maxReplacements {
+		price += price/8 + 1
+		add(t, p, tx(0, 0, price))
+	}
+	refuse(t, p, next, ErrReplaceTooOften, "nonce 0 was replaced 10 times, try again in 1m0s")
 	w.advance(time.Minute)
-	add(t, p, tx(0, 0, 16))
-	require.NoError(t, p.Remove(tx(0, 0, 16).Hash()))
+	add(t, p, next)
+	require.NoError(t, p.Remove(next.Hash()))
 	w.advance(8 * time.Minute)
 	refuse(t, p, first, ErrReplaced, "try again in 1m0s")
 	w.advance(time.Minute)
@@ -333,22 +336,21 @@ func TestConfigValidate(t *testing.T) {
 	good := DefaultConfig(chainID)
 	require.NoError(t, good.Validate())
 	for field, change := range map[string]func(*Config){
-		"ChainID":           func(c *Config) { c.ChainID = nil },
-		"BlockGasLimit":     func(c *Config) { c.BlockGasLimit = 20_999 },
-		"MaxTxSize":         func(c *Config) { c.MaxTxSize = 0 },
-		"MaxPending ":       func(c *Config) { c.MaxPending = 0 },
-		"MaxParked ":        func(c *Config) { c.MaxParked = 0 },
-		"MaxQueued ":        func(c *Config) { c.MaxQueued = -1 },
-		"MaxPendingBytes":   func(c *Config) { c.MaxPendingBytes = 1 },
-		"MaxPerSender":      func(c *Config) { c.MaxPerSender = 0 },
-		"MaxNonceDistance":  func(c *Config) { c.MaxNonceDistance = 0 },
-		"MaxFloor":          func(c *Config) { c.MaxFloor = 1 },
-		"PriceBump":         func(c *Config) { c.PriceBump = 10_001 },
-		"Lifetime":          func(c *Config) { c.Lifetime = 0 },
-		"LeaseLifetime":     func(c *Config) { c.LeaseLifetime = 0 },
-		"TombstoneTime":     func(c *Config) { c.TombstoneTime = -1 },
-		"FloorWindow":       func(c *Config) { c.FloorWindow = 2000 },
-		"MaxAuthorizations": func(c *Config) { c.MaxAuthorizations = 0 },
+		"ChainID":        func(c *Config) { c.ChainID = nil },
+		"BlockGasLimit":  func(c *Config) { c.BlockGasLimit = 20_999 },
+		"MaxTxSize":      func(c *Config) { c.MaxTxSize = 0 },
+		"MaxPending ":    func(c *Config) { c.MaxPending = 0 },
+		"MaxParked ":     func(c *Config) { c.MaxParked = 0 },
+		"MaxQueued ":     func(c *Config) { c.MaxQueued = -1 },
+		"MaxBytes":       func(c *Config) { c.MaxBytes = 1 },
+		"MaxPerSender":   func(c *Config) { c.MaxPerSender = 0 },
+		"MaxDelegated":   func(c *Config) { c.MaxDelegated = 0 },
+		"Fork":           func(c *Config) { c.Fork = London + 1 },
+		"PriceBump":      func(c *Config) { c.PriceBump = 10_001 },
+		"Lifetime":       func(c *Config) { c.Lifetime = 0 },
+		"LeaseLifetime":  func(c *Config) { c.LeaseLifetime = 0 },
+		"QuarantineTime": func(c *Config) { c.QuarantineTime = -1 },
+		"FloorWindow":    func(c *Config) { c.FloorWindow = 2000 },
 	} {
 		c := DefaultConfig(chainID)
 		change(&c)

@@ -359,7 +359,7 @@ func (p *Pool) examineAll(batch []candidate) {
 	shares := slices.Collect(slices.Chunk(batch, share))
 	for i := range shares {
 		if i == 1 && time.Since(began) > share*slow {
-			concurrently(p.cfg.MaxRecoveries, len(shares)-1, func(i int) { p.examine(shares[i+1], now) })
+			concurrently(p.recoverers, len(shares)-1, func(i int) { p.examine(shares[i+1], now) })
 			return
 		}
 		p.examine(shares[i], now)

@@ -68,7 +68,7 @@ func (c *core) enter(p plan) {
 		c.take(a, p.index)
 		c.inherit(old, e)
 		e.exempt, e.ran = old.exempt, old.ran // the nonce keeps its room
-		c.replaced.bury(old.prefix, e.at, c.cfg.TombstoneTime)
+		c.replaced.bury(old.prefix, e.at, c.cfg.QuarantineTime)
 		c.emit(Event{Kind: Replaced, By: e.hash()}, old)
 	}
 	c.seq++
@@ -145,7 +145,7 @@ func (c *core) move(a *account, known Account) {
 func (c *core) lend(e *entry, l *Lease) {
 	c.unindex(e)
 	c.uncount(e)
-	e.lease, e.lead, e.surplus, e.waiting = l, noLead, false, false
+	e.lease, e.lead, e.waiting = l, noLead, false
 	c.count(e)
 	e.account.leased++
 	e.account.countLent()

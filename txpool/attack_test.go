@@ -322,7 +322,7 @@ func TestAttackDelegationGriefing(t *testing.T) {
 // Bytes that the pool would hold without counting them.
 func TestAttackPadding(t *testing.T) {
 	const room = 20_000
-	a := newArena(t, 16, func(c *txpool.Config) { c.MaxTxSize, c.MaxPendingBytes, c.MaxQueuedBytes = 8000, room, room })
+	a := newArena(t, 16, func(c *txpool.Config) { c.MaxTxSize, c.MaxBytes = 8000, room })
 	for i := range 50 {
 		list := make(types.AccessList, 200)
 		_ = a.pool.Add(types.MustSignNewTx(key(attacker+i), signer, &types.AccessListTx{

@@ -28,8 +28,8 @@ func unsigned(n int, sender func(i int) uint64, nonce func(i int) uint64, tip fu
 
 func bigPool(b testing.TB, size int) *Pool {
 	cfg := DefaultConfig(chainID)
-	cfg.MaxPending, cfg.MaxQueued, cfg.MaxPerSender, cfg.MaxNonceDistance = 2*size, 2*size, 128, 128
-	cfg.MaxPendingBytes, cfg.MaxQueuedBytes = 1<<40, 1<<40
+	cfg.MaxPending, cfg.MaxQueued, cfg.MaxPerSender = 2*size, 2*size, 128
+	cfg.MaxBytes = 1 << 40
 	cfg.Sender = func(tx *types.Transaction) (common.Address, error) {
 		var a common.Address
 		copy(a[:], tx.Data())

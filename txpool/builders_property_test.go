@@ -320,31 +320,6 @@ func (m *blocks) check(t *rapid.T) {
 	if have := m.pool.Stats().Leased; have != leased {
 		t.Fatalf("%d transactions are leased, %d are in open leases", have, leased)
 	}
-	if err := m.checkSurplus(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// checkSurplus verifies which transactions are beyond the quota of their
-// sender.
-func (m *blocks) checkSurplus() error {
-	c := m.pool.core
-	if c.cfg.MinReadyPerSender == 0 || len(c.sessions) > 0 {
-		return nil
-	}
-	for _, a := range c.list {
-		n := 0
-		for _, e := range a.txs {
-			if e.status != ready || e.lease != nil {
-				continue
-			}
-			if want := n >= c.cfg.MinReadyPerSender; e.surplus != want {
-				return fmt.Errorf("nonce %d of %v is surplus: %v, want %v", e.nonce, a.address, e.surplus, want)
-			}
-			n++
-		}
-	}
-	return nil
 }
 
 // Several sessions at once, in any order with everything that else happens:

@@ -20,14 +20,9 @@ func (c *core) arrangeFrom(a *account, from, changed int) {
 	at := c.position(a, from)
 	behindGap := at.lowest == queued
 	a.unfunded = at.funded < len(a.txs)
-	surplus := c.drainable(a, from)
 	for i := from; i < len(a.txs); i++ {
 		e := a.txs[i].entry
 		s := c.seat(a, i, &at)
-		if s.status == ready && e.lease == nil {
-			s.surplus = c.cfg.MinReadyPerSender > 0 && surplus >= c.cfg.MinReadyPerSender
-			surplus++
-		}
 		if s.status == queued {
 			a.line = min(a.line, int32(i))
 		} else {
@@ -45,7 +40,7 @@ func (c *core) arrangeFrom(a *account, from, changed int) {
 			e.fresh = false
 			c.emitMove(e, true)
 		}
-		if i >= changed && behindGap || i > changed && !moved && e.lease == nil && c.cfg.MinReadyPerSender == 0 {
+		if i >= changed && behindGap || i > changed && !moved && e.lease == nil {
 			return
 		}
 	}
@@ -55,7 +50,6 @@ func (c *core) arrangeFrom(a *account, from, changed int) {
 type seat struct {
 	status  status
 	lead    place
-	surplus bool
 	waiting bool
 }
 
@@ -130,20 +124,6 @@ func (c *core) standing(a *account, e *entry, lead place, lowest status) (place,
 	return lead, lowest
 }
 
-// drainable counts the pending transactions before an index that are not in a
-// lease, if Config.MinReadyPerSender is set.
-func (c *core) drainable(a *account, before int) (n int) {
-	if c.cfg.MinReadyPerSender == 0 {
-		return 0
-	}
-	for _, e := range a.txs[:before] {
-		if e.status == ready && e.lease == nil {
-			n++
-		}
-	}
-	return n
-}
-
 // refusesPromotion reports whether a transaction that can run now contains an
 // authorization that the pool does not accept. It was not checked at admission,
 // because the transaction could not run then.
@@ -153,13 +133,13 @@ func (c *core) refusesPromotion(a *account, e *entry) bool {
 
 // put moves an entry to a seat, and reports whether anything changed.
 func (c *core) put(e *entry, s seat) bool {
-	if e.status == s.status && e.lead == s.lead && e.surplus == s.surplus && e.waiting == s.waiting {
+	if e.status == s.status && e.lead == s.lead && e.waiting == s.waiting {
 		return false
 	}
 	c.unindex(e)
 	was := e.counts()
 	c.uncount(e)
-	e.status, e.lead, e.surplus, e.waiting = s.status, s.lead, s.surplus, s.waiting
+	e.status, e.lead, e.waiting = s.status, s.lead, s.waiting
 	e.ran = e.ran || s.status == ready
 	c.count(e)
 	if is := e.counts(); is != was {
@@ -181,9 +161,6 @@ func (c *core) index(e *entry) {
 	switch {
 	case e.status == ready:
 		c.ready.ReplaceOrInsert(at)
-		if e.surplus {
-			c.surplus.ReplaceOrInsert(at)
-		}
 		c.noticed(e)
 	case e.waiting:
 		c.comers[e.class()].ReplaceOrInsert(at)
@@ -201,9 +178,6 @@ func (c *core) unindex(e *entry) {
 	switch {
 	case e.status == ready:
 		c.ready.Delete(at)
-		if e.surplus {
-			c.surplus.Delete(at)
-		}
 	case e.waiting:
 		c.comers[e.class()].Delete(at)
 	case e.status == parked:

@@ -20,9 +20,9 @@ const checkShare = 256
 // host can call it after every step. It returns an error that wraps
 // [ErrInvariant] and names the invariant.
 //
-// Check does not wait. While a Commit, a Reset or another call that works in
-// slices is running, Check verifies the totals only, and the next call
-// continues with the same senders.
+// Check does not wait. While a Reset or another call with several steps is
+// running, Check verifies the totals only, and the next call continues with the
+// same senders.
 func (p *Pool) Check() error {
 	settled := p.turn.TryLock()
 	if settled {
@@ -37,7 +37,7 @@ func (p *Pool) Check() error {
 }
 
 // CheckAll verifies all invariants of the pool. It waits for a running call
-// that works in slices, and holds the pool's lock for about a microsecond per
+// with several steps, and holds the pool's lock for about a microsecond per
 // transaction. It returns an error that wraps [ErrInvariant] and names the
 // invariant.
 func (p *Pool) CheckAll() error {
@@ -72,8 +72,6 @@ func (c *core) checkTotals() error {
 			c.ready.Len(), c.parked.Len(), c.uses[ready].count, c.uses[parked].count)
 	case slices.ContainsFunc([]status{queued, parked, ready, out}, func(s status) bool { return c.kept[s].count > c.uses[s].count }):
 		return fmt.Errorf("transactions that keep their room are part of the pool: %v, want at most %v", c.kept, c.uses)
-	case c.surplus.Len() > c.ready.Len():
-		return fmt.Errorf("the surplus is part of the ready index: %d, want at most %d", c.surplus.Len(), c.ready.Len())
 	}
 	return nil
 }
@@ -110,11 +108,11 @@ func (c *core) checkSender(slot int, a *account) error {
 
 // census is the result of counting all transactions.
 type census struct {
-	uses, kept             [rooms]usage
-	exempt                 usage
-	count                  int
-	ready, parked, surplus int
-	waiting                int
+	uses, kept    [rooms]usage
+	exempt        usage
+	count         int
+	ready, parked int
+	waiting       int
 }
 
 // take counts a sender's transactions.
@@ -133,9 +131,6 @@ func (s *census) take(a *account) {
 		case e.lease != nil:
 		case e.status == ready:
 			s.ready++
-			if e.surplus {
-				s.surplus++
-			}
 		case e.waiting:
 			s.waiting++
 		case e.status == parked:
@@ -161,9 +156,8 @@ func (c *core) check() error {
 		return fmt.Errorf("the totals match the transactions: have %v, %d in all; want %v, %d", c.uses, c.all.len(), have.uses, have.count)
 	case have.kept != c.kept || have.exempt != c.exempt:
 		return fmt.Errorf("the totals of transactions that keep their room match them: have %v, exempt %v, want %v, %v", c.kept, c.exempt, have.kept, have.exempt)
-	case have.ready != c.ready.Len() || have.parked != c.parked.Len() || have.surplus != c.surplus.Len():
-		return fmt.Errorf("each index is complete: have %d ready, %d parked, %d surplus; want %d, %d, %d",
-			c.ready.Len(), c.parked.Len(), c.surplus.Len(), have.ready, have.parked, have.surplus)
+	case have.ready != c.ready.Len() || have.parked != c.parked.Len():
+		return fmt.Errorf("each index is complete: have %d ready and %d parked, want %d and %d", c.ready.Len(), c.parked.Len(), have.ready, have.parked)
 	}
 	waiting := 0
 	for _, class := range c.comers {

@@ -73,7 +73,7 @@ func TestCheckDuringDrain(t *testing.T) {
 }
 
 func BenchmarkCheck(b *testing.B) {
-	p := newPool(b, newWorld(), func(c *Config) { c.MaxPending, c.MaxPerSender, c.MaxNonceDistance = 20_000, 400, 400 })
+	p := newPool(b, newWorld(), func(c *Config) { c.MaxPending, c.MaxPerSender = 20_000, 400 })
 	for i := range 64 {
 		for n := range uint64(312) {
 			require.NoError(b, p.Add(tx(i, n, 2)))

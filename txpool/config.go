@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"math/big"
+	"math/bits"
 	"strings"
 	"time"
 
@@ -25,6 +26,8 @@ type Config struct {
 	// positive.
 	ChainID *big.Int
 
+	// The rules for a transaction alone.
+
 	// BlockGasLimit is the gas limit of a block, at least 21,000. The default is
 	// 30 million.
 	BlockGasLimit uint64
@@ -34,20 +37,11 @@ type Config struct {
 	// the rest of the block, so one that requests a whole block never starts
 	// behind a better one, and keeps its place in the pool without paying.
 	MaxTxGas uint64
-	// MaxInitCodeSize is the maximum size of the init code of a contract
-	// creation, in bytes. 0 means no maximum. The default is 49,152 (EIP-3860).
-	// InitCodeGas charges gas for each word of it (EIP-3860), and FloorDataGas a
-	// minimum for the data of any transaction (EIP-7623). Both are true by
-	// default. A rollup with an earlier fork's rules turns them off.
-	MaxInitCodeSize           int
-	InitCodeGas, FloorDataGas bool
 	// MaxTxSize is the maximum size of a transaction's encoding, in bytes, from
 	// 1 to 2^28. The default is 32 KiB.
 	MaxTxSize uint64
-	// MaxAccessList is the maximum number of addresses and keys in an access
-	// list, and MaxAuthorizations that of authorizations (EIP-7702) in a
-	// transaction. Both are at least 1. The defaults are 512 and 16.
-	MaxAccessList, MaxAuthorizations int
+	// Fork has the gas rules of the rollup. The default is Prague.
+	Fork Fork
 	// AcceptBlobs admits blob transactions (EIP-4844) without their sidecars.
 	// AcceptUnprotected admits legacy transactions that can be replayed on any
 	// chain. Both are false by default.
@@ -67,9 +61,8 @@ type Config struct {
 	// DASize returns the size of a transaction that counts towards
 	// Budget.DABytes, in bytes. Nil means the size of its encoding.
 	DASize func(*types.Transaction) uint64
-	// MaxRecoveries is the maximum number of concurrent signature recoveries. 0
-	// means one per processor.
-	MaxRecoveries int
+
+	// The caps, which bound what strangers can put into the pool.
 
 	// MaxPending is the maximum number of transactions that can run; MaxParked
 	// that of transactions that do not pay the floor or the base fee; MaxQueued
@@ -79,61 +72,40 @@ type Config struct {
 	// Transactions in open leases do not count: the host chooses them, and
 	// newcomers find room while a block is built.
 	MaxPending, MaxParked, MaxQueued int
-	// MaxPendingBytes, MaxParkedBytes and MaxQueuedBytes bound the memory of
-	// these transactions, in bytes, each at least MaxTxSize. The
-	// defaults are 1,000 times MaxTxSize. The memory of a transaction includes
-	// the pool's data about it and is exact within a quarter. A plain transfer
-	// takes about 1.1 kB (invariant I15).
-	MaxPendingBytes, MaxParkedBytes, MaxQueuedBytes uint64
+	// MaxBytes bounds the memory of each of these three kinds of transactions, in
+	// bytes, at least MaxTxSize. The default is 1,000 times 32 KiB. The memory of a
+	// transaction includes the pool's data about it and is exact within a quarter.
+	// A plain transfer takes about 1.1 kB (invariant I15).
+	MaxBytes uint64
 	// MaxPerSender is the maximum number of transactions of one sender,
 	// including leased ones, at least 1. The default is 16. Transactions that
 	// come back are exempt from this cap and from those above: see the package
-	// documentation.
+	// documentation. A nonce may be at most four times MaxPerSender above the
+	// account's.
 	MaxPerSender int
-	// MaxNonceDistance bounds the nonce of a transaction, which must be at most
-	// the account's nonce plus MaxNonceDistance. It is at least 1; the default
-	// is 64.
-	MaxNonceDistance uint64
 	// MaxDelegated is the maximum number of transactions of a sender that is or
 	// may become delegated (EIP-7702), at least 1. The default is 1, because
 	// another party can invalidate all of them at once.
 	MaxDelegated int
-	// MinReadyPerSender protects the first pending transactions of each sender,
-	// up to this number: only a newcomer that is among its sender's first ones
-	// can displace them. 0, the default, protects none.
-	MinReadyPerSender int
 
-	// MinGasPrice is the initial and the lowest floor, and MaxFloor the
-	// highest, at least MinGasPrice. The defaults are 1 gwei and 1,000 gwei.
-	MinGasPrice, MaxFloor uint64
+	// The fees, in wei per gas.
+
+	// MinGasPrice is the initial and the lowest floor. The default is 1 gwei. The
+	// highest floor is 1,000 gwei, or 1,000 times MinGasPrice if that is more.
+	MinGasPrice uint64
 	// FloorWindow is the number of recent blocks whose median price the floor
 	// follows, at most 1,024. A block that is at most half full counts as one
 	// at MinGasPrice. The default is 20; 0 keeps the floor at MinGasPrice.
 	FloorWindow int
-	// FloorWeight is the weight of the newest median in the exponential average
-	// that the floor follows, from 1 to 1,000. The default is 200.
-	FloorWeight uint64
-	// SurgeThreshold and SurgeSlope make newcomers pay more than the floor if
-	// the pool is nearly full. Above an occupancy of SurgeThreshold they pay 1
-	// + SurgeSlope·(occupancy − SurgeThreshold) times the floor. The occupancy
-	// is the larger of two quotients: the number of pending transactions by
-	// SoftPending, and their size by SoftPendingBytes. Both are at most 10,000
-	// per mille; the defaults are 700 and 2,000.
-	SurgeThreshold, SurgeSlope uint64
-	// SoftPending and SoftPendingBytes are the number and the size at which the
-	// occupancy is 100 %. 0, the default, means MaxPending and MaxPendingBytes.
-	SoftPending      int
-	SoftPendingBytes uint64
+	// SurgeSlope makes newcomers pay more than the floor if the pool is nearly
+	// full. Above an occupancy of 70 % they pay 1 + SurgeSlope·(occupancy − 70 %)
+	// times the floor. The occupancy is that of MaxPending or of MaxBytes,
+	// whichever is larger. SurgeSlope is in per mille, at most 10,000. The default
+	// is 2,000.
+	SurgeSlope uint64
 	// PriceBump is the minimum increase of both fee cap and tip in a
 	// replacement, in per mille, at most 10,000. The default is 125.
 	PriceBump uint64
-	// MaxSizeGrowth is the maximum growth of the encoding by a replacement, in
-	// per mille, at most 10,000. 0 means no maximum. The default is 250.
-	MaxSizeGrowth uint64
-	// MaxReplacements is the maximum number of replacements of one nonce within
-	// ReplacementWindow, from 1 to 65,535. The defaults are 10 and one minute.
-	MaxReplacements   int
-	ReplacementWindow time.Duration
 	// Ordering is the order of transactions from different senders. Nil means
 	// [ByTip].
 	Ordering Ordering
@@ -147,20 +119,12 @@ type Config struct {
 	// LeaseLifetime is the time after which the pool releases a lease that was
 	// not renewed. It must be positive; the default is one minute.
 	LeaseLifetime time.Duration
-	// TombstoneTime is how long a replaced transaction is refused, and
-	// QuarantineTime how long one that failed while a block was built. 0 means
-	// not at all. The defaults are ten minutes.
-	TombstoneTime, QuarantineTime time.Duration
-	// DepartureTime is how long Pool.Departure remembers why a transaction left
-	// the pool. 0 means not at all. The default is one day.
-	DepartureTime time.Duration
-	// MaxDepartures is the maximum number of remembered departures, at least 1.
-	// The oldest one is forgotten first. Each takes up to 500 bytes of memory.
-	// The default is 65,536.
-	MaxDepartures int
-	// AccountCache is the number of accounts of refused transactions that are
-	// cached until the next Reset, at least 1. The default is 4,096.
-	AccountCache int
+	// QuarantineTime is how long a transaction is refused that failed while a block
+	// was built, or that was replaced. 0 means not at all. The default is ten
+	// minutes.
+	QuarantineTime time.Duration
+
+	// The host.
 
 	// Now returns the current time. Nil means time.Now. Ages follow its monotonic
 	// reading if it has one, so setting the machine's clock expires nothing.
@@ -179,7 +143,23 @@ type Config struct {
 	// Logger receives problems that an operator should check, for example a
 	// failing journal or an account that cannot be read. Nil discards them.
 	Logger *slog.Logger
+
+	accepted bool // the rules are for transactions that were accepted before
 }
+
+// Fork is an Ethereum fork from which a rollup takes its gas rules.
+type Fork uint8
+
+const (
+	// Prague has all gas rules that this package knows, also those of Shanghai. The
+	// data of a transaction costs a minimum (EIP-7623).
+	Prague Fork = iota
+	// Shanghai has no such minimum. Init code costs gas for each word and has at
+	// most 49,152 bytes (EIP-3860).
+	Shanghai
+	// London has no such rules for init code.
+	London
+)
 
 // DefaultConfig returns the default configuration for a chain: blocks of 30
 // million gas, 1,000 transactions each pending, parked and queued, 16
@@ -189,44 +169,25 @@ func DefaultConfig(chainID *big.Int) Config {
 	const (
 		count = 1000
 		size  = 32 * 1024
-		gwei  = 1_000_000_000
 	)
 	return Config{
-		ChainID:           chainID,
-		BlockGasLimit:     30_000_000,
-		MaxTxGas:          1 << 24,
-		MaxInitCodeSize:   49_152,
-		InitCodeGas:       true,
-		FloorDataGas:      true,
-		MaxTxSize:         size,
-		MaxAccessList:     512,
-		MaxAuthorizations: 16,
-		MaxPending:        count,
-		MaxParked:         count,
-		MaxQueued:         count,
-		MaxPendingBytes:   count * size,
-		MaxParkedBytes:    count * size,
-		MaxQueuedBytes:    count * size,
-		MaxPerSender:      16,
-		MaxNonceDistance:  64,
-		MaxDelegated:      1,
-		MinGasPrice:       gwei,
-		MaxFloor:          1000 * gwei,
-		FloorWindow:       20,
-		FloorWeight:       200,
-		SurgeThreshold:    700,
-		SurgeSlope:        2000,
-		PriceBump:         125,
-		MaxSizeGrowth:     250,
-		MaxReplacements:   10,
-		ReplacementWindow: time.Minute,
-		Lifetime:          time.Hour,
-		LeaseLifetime:     time.Minute,
-		TombstoneTime:     10 * time.Minute,
-		QuarantineTime:    10 * time.Minute,
-		DepartureTime:     24 * time.Hour,
-		MaxDepartures:     64 * 1024,
-		AccountCache:      4096,
+		ChainID:        chainID,
+		BlockGasLimit:  30_000_000,
+		MaxTxGas:       1 << 24,
+		MaxTxSize:      size,
+		MaxPending:     count,
+		MaxParked:      count,
+		MaxQueued:      count,
+		MaxBytes:       count * size,
+		MaxPerSender:   16,
+		MaxDelegated:   1,
+		MinGasPrice:    gwei,
+		FloorWindow:    20,
+		SurgeSlope:     2000,
+		PriceBump:      125,
+		Lifetime:       time.Hour,
+		LeaseLifetime:  time.Minute,
+		QuarantineTime: 10 * time.Minute,
 	}
 }
 
@@ -247,6 +208,52 @@ const (
 	maxShare       = 10_000 // in per mille
 )
 
+// Values that no host has a reason to change.
+const (
+	// MaxAuthorizations is the maximum number of authorizations (EIP-7702) in a
+	// transaction. The pool recovers a signature for each.
+	MaxAuthorizations = 16
+	// distancePerSender is the distance between an account's nonce and the highest
+	// one in the pool, in multiples of Config.MaxPerSender. It is more than 1, so
+	// that a sender may continue above transactions that it sent elsewhere.
+	distancePerSender = 4
+	// highestFloor is the highest floor in gwei and as a multiple of
+	// Config.MinGasPrice.
+	highestFloor = 1000
+	// floorWeight is the weight of the newest median in the exponential average that
+	// the floor follows, in per mille: five blocks show most of a change.
+	floorWeight = 200
+	// surgeThreshold is the occupancy in per mille from which newcomers pay more.
+	surgeThreshold = 700
+	// maxSizeGrowth is the maximum growth of the encoding by a replacement, in per
+	// mille. maxReplacements is the maximum number of replacements of one nonce within
+	// replacementWindow. They bound what one fee makes the network carry.
+	maxSizeGrowth     = 250
+	maxReplacements   = 10
+	replacementWindow = time.Minute
+	// departureTime is how long Pool.Departure remembers why a transaction left the
+	// pool, and maxDepartures for how many. Each takes up to 500 bytes of memory.
+	departureTime = 24 * time.Hour
+	maxDepartures = 64 * 1024
+	// accountCache is the number of accounts of refused transactions that are cached
+	// until the next Reset.
+	accountCache = 4096
+)
+
+// MaxNonceDistance returns by how much a nonce may exceed the account's.
+func (c *Config) MaxNonceDistance() uint64 { return distancePerSender * uint64(c.MaxPerSender) }
+
+// maxFloor returns the highest floor in wei per gas.
+func (c *Config) maxFloor() uint64 {
+	hi, lo := bits.Mul64(max(c.MinGasPrice, gwei), highestFloor)
+	if hi > 0 {
+		return math.MaxUint64
+	}
+	return lo
+}
+
+const gwei = 1_000_000_000
+
 // Validate returns nil if all fields are valid. Otherwise it returns an error
 // that wraps [ErrInvalidConfig] and names each field that is out of range, its
 // value and the range.
@@ -258,34 +265,22 @@ func (c *Config) Validate() error {
 	for _, f := range []limited[uint64]{
 		{"BlockGasLimit", c.BlockGasLimit, txGas, math.MaxUint64},
 		{"MaxTxSize", c.MaxTxSize, 1, maxTxSize},
-		{"MaxPendingBytes", c.MaxPendingBytes, c.MaxTxSize, math.MaxUint64},
-		{"MaxParkedBytes", c.MaxParkedBytes, c.MaxTxSize, math.MaxUint64},
-		{"MaxQueuedBytes", c.MaxQueuedBytes, c.MaxTxSize, math.MaxUint64},
-		{"MaxNonceDistance", c.MaxNonceDistance, 1, math.MaxUint64},
-		{"MaxFloor", c.MaxFloor, c.MinGasPrice, math.MaxUint64},
-		{"FloorWeight", c.FloorWeight, 1, perMille},
-		{"SurgeThreshold", c.SurgeThreshold, 0, maxShare}, {"SurgeSlope", c.SurgeSlope, 0, maxShare},
-		{"PriceBump", c.PriceBump, 0, maxShare}, {"MaxSizeGrowth", c.MaxSizeGrowth, 0, maxShare},
+		{"MaxBytes", c.MaxBytes, c.MaxTxSize, math.MaxUint64},
+		{"Fork", uint64(c.Fork), uint64(Prague), uint64(London)},
+		{"SurgeSlope", c.SurgeSlope, 0, maxShare}, {"PriceBump", c.PriceBump, 0, maxShare},
 	} {
 		wrong = f.check(wrong)
 	}
 	for _, f := range []limited[int]{
-		{"MaxInitCodeSize", c.MaxInitCodeSize, 0, math.MaxInt32},
-		{"MaxAccessList", c.MaxAccessList, 1, math.MaxInt32}, {"MaxAuthorizations", c.MaxAuthorizations, 1, math.MaxInt32},
-		{"MaxRecoveries", c.MaxRecoveries, 0, math.MaxInt32},
 		{"MaxPending", c.MaxPending, 1, math.MaxInt32}, {"MaxParked", c.MaxParked, 1, math.MaxInt32},
 		{"MaxQueued", c.MaxQueued, 1, math.MaxInt32}, {"MaxPerSender", c.MaxPerSender, 1, math.MaxInt32},
-		{"MaxDelegated", c.MaxDelegated, 1, math.MaxInt32}, {"MinReadyPerSender", c.MinReadyPerSender, 0, math.MaxInt32},
-		{"FloorWindow", c.FloorWindow, 0, maxFloorWindow}, {"SoftPending", c.SoftPending, 0, math.MaxInt32},
-		{"MaxReplacements", c.MaxReplacements, 1, math.MaxUint16}, {"MaxDepartures", c.MaxDepartures, 1, math.MaxInt32},
-		{"AccountCache", c.AccountCache, 1, math.MaxInt32},
+		{"MaxDelegated", c.MaxDelegated, 1, math.MaxInt32}, {"FloorWindow", c.FloorWindow, 0, maxFloorWindow},
 	} {
 		wrong = f.check(wrong)
 	}
 	for _, f := range []limited[time.Duration]{
 		{"Lifetime", c.Lifetime, 1, math.MaxInt64}, {"LeaseLifetime", c.LeaseLifetime, 1, math.MaxInt64},
-		{"ReplacementWindow", c.ReplacementWindow, 0, math.MaxInt64}, {"TombstoneTime", c.TombstoneTime, 0, math.MaxInt64},
-		{"QuarantineTime", c.QuarantineTime, 0, math.MaxInt64}, {"DepartureTime", c.DepartureTime, 0, math.MaxInt64},
+		{"QuarantineTime", c.QuarantineTime, 0, math.MaxInt64},
 	} {
 		wrong = f.check(wrong)
 	}
@@ -313,9 +308,8 @@ func (f limited[T]) check(wrong []string) []string {
 // that an operator may have lowered since do not apply.
 func (c *Config) lenient() Config {
 	l := *c
-	l.MinGasPrice = 0
-	l.MaxTxSize, l.MaxTxGas, l.MaxInitCodeSize = maxTxSize, 0, 0
-	l.MaxAccessList, l.MaxAuthorizations = math.MaxInt32, math.MaxInt32
+	l.MinGasPrice, l.MaxTxSize, l.MaxTxGas = 0, maxTxSize, 0
+	l.accepted = true
 	return l
 }
 
@@ -329,12 +323,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Ordering == nil {
 		c.Ordering = ByTip{}
-	}
-	if c.SoftPending == 0 {
-		c.SoftPending = c.MaxPending
-	}
-	if c.SoftPendingBytes == 0 {
-		c.SoftPendingBytes = c.MaxPendingBytes
 	}
 	return c
 }

@@ -28,12 +28,11 @@ type core struct {
 	fees   fees
 
 	// ready and parked order the transactions in line that are not in a lease.
-	// surplus is the part of ready beyond Config.MinReadyPerSender. comers has
-	// the parked ones that only wait for room, by size: see promote.go.
-	ready, parked, surplus *btree.BTreeG[ranked]
-	comers                 [classes]*btree.BTreeG[ranked]
-	queue                  waitingRoom
-	authorizations         authorizations
+	// comers has the parked ones that only wait for room, by size: see promote.go.
+	ready, parked  *btree.BTreeG[ranked]
+	comers         [classes]*btree.BTreeG[ranked]
+	queue          waitingRoom
+	authorizations authorizations
 	// uses counts transactions by the room that they take.
 	uses [rooms]usage
 	// kept is the part of uses to which the caps do not apply: see entry.keeps.
@@ -47,7 +46,7 @@ type core struct {
 
 	entering  bool // a newcomer enters, and has no event yet
 	patient   bool // a running Reset closes gaps
-	repricing bool // the base fee changes in slices
+	repricing bool // the base fee changes
 	keeping   bool // transactions are coming back
 	restoring bool // transactions were admitted before
 	recorded  bool // the journal has the inclusions that follow
@@ -75,16 +74,15 @@ func newCore(cfg *Config) *core {
 		generation:     1,
 		accounts:       newTable[common.Address, *account](addressPrefix),
 		all:            newTable[common.Hash, *entry](hashPrefix),
-		cache:          lru.NewBasicLRU[common.Address, Account](cfg.AccountCache),
+		cache:          lru.NewBasicLRU[common.Address, Account](accountCache),
 		replaced:       newGraveyard(),
 		failed:         newGraveyard(),
 		secret:         newGraveyard(),
 		fees:           newFees(cfg),
 		ready:          newIndex(),
 		parked:         newIndex(),
-		surplus:        newIndex(),
 		authorizations: make(authorizations),
-		departures:     newDepartures(cfg),
+		departures:     newDepartures(),
 		bound:          cfg.bound(),
 		aside:          heldAside{txs: make(map[common.Hash]*past)},
 	}

@@ -126,7 +126,7 @@ func (h *crasher) Account(a common.Address) (txpool.Account, error) {
 func (h *crasher) config() txpool.Config {
 	cfg := txpool.DefaultConfig(chainID)
 	cfg.Journal, cfg.FloorWindow, cfg.SurgeSlope = h.journal, 0, 0
-	cfg.QuarantineTime, cfg.TombstoneTime = 0, 0
+	cfg.QuarantineTime = 0
 	cfg.Now = func() time.Time { return h.now }
 	cfg.Sender = func(tx *types.Transaction) (common.Address, error) { return address(coinOf[tx.Hash()].from), nil }
 	cfg.Precheck = nil

@@ -130,8 +130,8 @@ func (c *core) checkNonce(a *account, e *entry) error {
 	if e.nonce < a.nonce {
 		return tooLow(a, e)
 	}
-	if e.nonce-a.nonce > c.cfg.MaxNonceDistance {
-		return fmt.Errorf("%w: address %v, tx: %d state: %d, want ≤ %d", ErrNonceTooHigh, a.address, e.nonce, a.nonce, addSaturating(a.nonce, c.cfg.MaxNonceDistance))
+	if e.nonce-a.nonce > c.cfg.MaxNonceDistance() {
+		return fmt.Errorf("%w: address %v, tx: %d state: %d, want ≤ %d", ErrNonceTooHigh, a.address, e.nonce, a.nonce, addSaturating(a.nonce, c.cfg.MaxNonceDistance()))
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func (c *core) checkReplacement(old, e *entry) error {
 	if err := c.cfg.checkBump(old, e); err != nil {
 		return err
 	}
-	if wait := c.replacementWait(old, e.at); wait > 0 && int(old.replacements) >= c.cfg.MaxReplacements {
+	if wait := c.replacementWait(old, e.at); wait > 0 && int(old.replacements) >= maxReplacements {
 		return fmt.Errorf("%w: nonce %d was replaced %d times, try again in %v", ErrReplaceTooOften, e.nonce, old.replacements, wait)
 	}
 	return nil
@@ -181,7 +181,7 @@ func (c *core) replacementWait(e *entry, now int64) time.Duration {
 	if e.replacements == 0 {
 		return 0
 	}
-	return c.cfg.ReplacementWindow - time.Duration(now-int64(e.since)*int64(time.Second))
+	return replacementWindow - time.Duration(now-int64(e.since)*int64(time.Second))
 }
 
 // checkFunds checks that the balance covers all transactions of a sender
@@ -285,12 +285,6 @@ func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]l
 	if n.lead.rank = min(n.lead.rank, c.rankAfterRise(a, i, e)); n.lead.rank < tipless {
 		return nil, fmt.Errorf("%w: %w: it cannot pay the next base fee, which may be %d wei", ErrPoolFull, ErrUnderpriced, c.fees.next())
 	}
-	if quota := c.cfg.MinReadyPerSender; quota > 0 {
-		leaves, err := c.victims(c.surplus, n, space.fits)
-		if err == nil || a.readyBefore(i) >= quota {
-			return leaves, err
-		}
-	}
 	return c.victims(c.ready, n, space.fits)
 }
 
@@ -334,17 +328,6 @@ func (c *core) rankAfterRise(a *account, i int, e *entry) uint64 {
 		}
 	}
 	return least
-}
-
-// readyBefore counts the pending transactions among the first i of a chain.
-func (a *account) readyBefore(i int) int {
-	n := 0
-	for _, e := range a.txs[:i] {
-		if e.status == ready {
-			n++
-		}
-	}
-	return n
 }
 
 // victims chooses the transactions in an index that must go for a newcomer.

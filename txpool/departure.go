@@ -28,8 +28,8 @@ type Departure struct {
 }
 
 // Departure returns why a transaction left the pool, and whether the pool
-// remembers it. The pool remembers the newest Config.MaxDepartures departures
-// for Config.DepartureTime, with a journal also across restarts. A transaction
+// remembers it. The pool remembers the newest 65,536 departures
+// for a day, with a journal also across restarts. A transaction
 // that is in the pool or was included has no departure.
 func (p *Pool) Departure(hash common.Hash) (Departure, bool) {
 	now := p.time(p.clock())
@@ -139,7 +139,7 @@ func parseDeparture(body []byte) (d Departure, err error) {
 
 // departures holds the newest departures for a limited time.
 type departures struct {
-	cfg    *Config
+	most   int
 	byHash map[common.Hash]Departure
 	queue  []departed // oldest first, possibly outdated
 }
@@ -149,8 +149,8 @@ type departed struct {
 	at   time.Time
 }
 
-func newDepartures(cfg *Config) departures {
-	return departures{cfg: cfg, byHash: make(map[common.Hash]Departure)}
+func newDepartures() departures {
+	return departures{most: maxDepartures, byHash: make(map[common.Hash]Departure)}
 }
 
 // note records the departures among events that happen now.
@@ -171,9 +171,6 @@ func (d *departures) note(events []Event, clock func() time.Time) {
 
 // put adds a departure.
 func (d *departures) put(one Departure, now time.Time) {
-	if d.cfg.DepartureTime <= 0 {
-		return
-	}
 	d.byHash[one.Hash] = one
 	d.queue = append(d.queue, departed{one.Hash, one.At})
 	d.prune(now)
@@ -181,7 +178,7 @@ func (d *departures) put(one Departure, now time.Time) {
 
 // prune removes departures that are too old or too many.
 func (d *departures) prune(now time.Time) {
-	for len(d.queue) > 0 && (len(d.queue) > d.cfg.MaxDepartures || d.over(d.queue[0].at, now)) {
+	for len(d.queue) > 0 && (len(d.queue) > d.most || d.over(d.queue[0].at, now)) {
 		oldest := d.queue[0]
 		d.queue = d.queue[1:]
 		if d.byHash[oldest.hash].At.Equal(oldest.at) {
@@ -190,7 +187,7 @@ func (d *departures) prune(now time.Time) {
 	}
 }
 
-func (d *departures) over(at, now time.Time) bool { return now.Sub(at) >= d.cfg.DepartureTime }
+func (d *departures) over(at, now time.Time) bool { return now.Sub(at) >= departureTime }
 
 // find returns the departure of a transaction.
 func (d *departures) find(hash common.Hash, now time.Time) (Departure, bool) {

@@ -25,13 +25,13 @@ func marks(p *Pool, txs []*types.Transaction) string {
 	return string(s)
 }
 
-// The pool remembers exactly MaxDepartures departures. The oldest one is
+// The pool remembers a number of departures. The oldest one is
 // forgotten first, also after a restart and if all of them happened at one time.
 func TestDeparturesAreBounded(t *testing.T) {
 	const most = 8
 	w, m := newWorld(), new(memory)
-	change := func(c *Config) { journaled(m)(c); c.MaxDepartures = most }
-	p := newPool(t, w, change)
+	p := newPool(t, w, journaled(m))
+	p.core.departures.most = most
 	var left []*types.Transaction
 	leave := func(i int) {
 		tx := tx(i, 0, 2)
@@ -46,7 +46,8 @@ func TestDeparturesAreBounded(t *testing.T) {
 	leave(most)
 	require.Equal(t, "-dddddddd", marks(p, left))
 	for n := range 3 {
-		p = newPool(t, w, change)
+		p = newPool(t, w, journaled(m))
+		p.core.departures.most = most
 		_, err := p.Restore(m.replay)
 		require.NoError(t, err)
 		leave(most + 1 + n)
@@ -59,7 +60,8 @@ func TestDeparturesAreBounded(t *testing.T) {
 // the older one is forgotten too.
 func TestDepartureTwice(t *testing.T) {
 	w := newWorld()
-	p := newPool(t, w, func(c *Config) { c.MaxDepartures = 2 })
+	p := newPool(t, w, nil)
+	p.core.departures.most = 2
 	twice := tx(0, 0, 2)
 	for range 2 {
 		add(t, p, twice)
@@ -77,7 +79,7 @@ func TestDeparturesArePruned(t *testing.T) {
 	p := newPool(t, w, nil)
 	add(t, p, tx(0, 0, 2))
 	require.NoError(t, p.Remove(tx(0, 0, 2).Hash()))
-	w.advance(DefaultConfig(chainID).DepartureTime)
+	w.advance(departureTime)
 	p.CleanupExpired()
 	require.Empty(t, p.core.departures.byHash)
 	require.Empty(t, p.core.departures.queue)

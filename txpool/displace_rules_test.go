@@ -23,7 +23,7 @@ func TestNewcomerIsWorthMoreThanBoth(t *testing.T) {
 	const small, large = 10, 1000
 	price := 65_000 * work(large) // about 2 gwei
 	first, second := priced(0, price, small), priced(1, price, small)
-	p := newPool(t, newWorld(), func(c *Config) { c.MaxTxSize, c.MaxPendingBytes = 1200, weigh(first, second) })
+	p := newPool(t, newWorld(), func(c *Config) { c.MaxTxSize, c.MaxBytes = 1200, weigh(first, second) })
 	add(t, p, first, second)
 	same := 2 * price * work(small) / work(large)
 	require.Equal(t, 2*price*work(small), same*work(large))
@@ -37,7 +37,7 @@ func TestNewcomerIsWorthMoreThanBoth(t *testing.T) {
 func TestGrownReplacementAddsMore(t *testing.T) {
 	const small, grown = 100, 120
 	first, second := priced(0, 2*gwei, small), priced(1, 2*gwei, small)
-	p := newPool(t, newWorld(), func(c *Config) { c.MaxTxSize, c.MaxPendingBytes = 300, weigh(first, second) })
+	p := newPool(t, newWorld(), func(c *Config) { c.MaxTxSize, c.MaxBytes = 300, weigh(first, second) })
 	add(t, p, first, second)
 	sum := 2 * 2 * gwei * work(small) // of the replaced one and the victim
 	enough := sum/work(grown) + 1
@@ -46,52 +46,16 @@ func TestGrownReplacementAddsMore(t *testing.T) {
 	require.Equal(t, "p-", statuses(p, 0, 1)+statuses(p, 1, 1))
 }
 
-// The quota protects as many first transactions of each sender as it says, also
-// after the first one left.
-func TestQuotaProtectsTheFirst(t *testing.T) {
-	w := newWorld()
-	p := newPool(t, w, func(c *Config) { tiny(3, 3)(c); c.MinReadyPerSender = 1 })
-	add(t, p, tx(0, 0, 2), tx(0, 1, 2), tx(1, 0, 9))
-	refuse(t, p, tx(1, 1, 2), ErrPoolFull)
-	add(t, p, tx(1, 1, 5))
-	require.Equal(t, "p-pp", statuses(p, 0, 2)+statuses(p, 1, 2))
-	refuse(t, p, tx(1, 2, 5), ErrPoolFull)
-	require.NoError(t, p.Drain(Budget{Count: 1}).Commit())
-	require.NoError(t, p.CheckAll())
-	w.nonce(1, 1)
-	require.Empty(t, p.Reset(Head{}))
-	add(t, p, tx(2, 0, 7))
-	require.Equal(t, "p-pp", statuses(p, 0, 1)+statuses(p, 1, 2)+statuses(p, 2, 1))
-	add(t, p, tx(3, 0, 7)) // the first ones of others can displace it
-	require.Equal(t, "-", statuses(p, 0, 1))
-}
-
 // A large transaction that finds no room does not keep a smaller one waiting.
 func TestSmallerWaitingComesIn(t *testing.T) {
 	rich := tx(0, 0, 99)
 	p := newPool(t, newWorld(), func(c *Config) {
 		c.MaxTxSize = 5000
-		c.MaxPendingBytes = 5000 + 2*weigh(tx(1, 0, 2))
+		c.MaxBytes = 5000 + 2*weigh(tx(1, 0, 2))
 	})
 	p.Reset(Head{BaseFee: weiOf(30)})
 	add(t, p, rich, heavy(1, 0, 80, 99, 3000), capped(2, 0, 5, 20), heavy(3, 0, 9, 20, 4000))
 	require.Empty(t, p.Reset(Head{BaseFee: weiOf(1)}))
 	require.NoError(t, p.CheckAll())
 	require.Equal(t, "ppk", statuses(p, 1, 1)+statuses(p, 2, 1)+statuses(p, 3, 1))
-}
-
-// The quota protects the next transactions of a sender when its first one is
-// included.
-func TestQuotaMovesOn(t *testing.T) {
-	p := newPool(t, newWorld(), func(c *Config) { tiny(8, 3)(c); c.MinReadyPerSender = 3 })
-	for n := range uint64(5) {
-		add(t, p, tx(0, n, 2))
-	}
-	for n := range uint64(3) {
-		add(t, p, tx(1, n, 9))
-	}
-	require.Empty(t, p.Reset(Head{Included: []Block{blockOf(tx(0, 0, 2))}}))
-	add(t, p, tx(1, 3, 9), tx(1, 4, 9))
-	require.Equal(t, "-ppp-", statuses(p, 0, 5))
-	refuse(t, p, tx(1, 5, 9), ErrPoolFull)
 }

@@ -74,7 +74,7 @@
 //
 // # Concurrency
 //
-// A [Pool] is safe for concurrent use. Long calls work in slices, and readers
-// see the pool as it was before. Next, Reset, Commit, Release and CleanupExpired
-// exclude one another. State must not wait for a goroutine that calls one.
+// A [Pool] is safe for concurrent use. Next, Reset, Commit, Release and
+// CleanupExpired exclude one another. State must not wait for a goroutine that
+// calls one.
 package txpool

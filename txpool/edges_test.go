@@ -44,13 +44,21 @@ func TestSenderAboveItsLimitMakesNoWay(t *testing.T) {
 // prolong it.
 func TestReplacementWindowBeginsOnce(t *testing.T) {
 	w := newWorld()
-	p := newPool(t, w, func(c *Config) { c.MaxReplacements = 2 })
-	add(t, p, tx(0, 0, 2), tx(0, 0, 3))
+	p := newPool(t, w, nil)
+	price := int64(20)
+	replace := func() {
+		price += price/8 + 1
+		add(t, p, tx(0, 0, price))
+	}
+	add(t, p, tx(0, 0, price))
+	replace()
 	w.advance(40 * time.Second)
-	add(t, p, tx(0, 0, 4))
-	refuse(t, p, tx(0, 0, 5), ErrReplaceTooOften)
+	for range maxReplacements - 1 {
+		replace()
+	}
+	refuse(t, p, tx(0, 0, 999), ErrReplaceTooOften)
 	w.advance(20 * time.Second)
-	add(t, p, tx(0, 0, 5))
+	replace()
 }
 
 // A balance that was committed once is free again when the bundle fails, and a
@@ -124,13 +132,13 @@ func TestReleasedIsExemptAfterARestart(t *testing.T) {
 
 // A floor from the journal is moved into the range of the new configuration.
 func TestRestoredFloorIsInRange(t *testing.T) {
-	for _, floor := range []uint64{1, 1000 * gwei} {
+	for _, floor := range []uint64{1, 9000 * gwei} {
 		w, m := newWorld(), new(memory)
 		m.records = [][]byte{prices{base: 1, floor: floor, average: floor}.record()}
-		p := newPool(t, w, func(c *Config) { journaled(m)(c); c.MinGasPrice, c.MaxFloor = 2*gwei, 5*gwei })
+		p := newPool(t, w, func(c *Config) { journaled(m)(c); c.MinGasPrice = 2 * gwei })
 		_, err := p.Restore(m.replay)
 		require.NoError(t, err)
-		require.Equal(t, min(max(floor, 2*gwei), 5*gwei), p.Stats().Floor)
+		require.Equal(t, min(max(floor, 2*gwei), 2000*gwei), p.Stats().Floor)
 	}
 }
 

@@ -52,7 +52,6 @@ type entry struct {
 	rank    uint64 // see fees.rank
 	lead    place  // place in its index
 	status  status
-	surplus bool // in core.surplus
 	waiting bool // in core.comers
 	gone    bool // no longer in the pool
 	fresh   bool // no event yet

@@ -48,11 +48,8 @@ var (
 	// contract (EIP-7702).
 	ErrSetCodeCreate = errors.New("set code tx cannot create a contract")
 	// ErrTooManyAuthorizations is returned if a transaction has more than
-	// Config.MaxAuthorizations authorizations.
+	// MaxAuthorizations authorizations.
 	ErrTooManyAuthorizations = errors.New("too many authorizations")
-	// ErrAccessListTooLong is returned if an access list has more than
-	// Config.MaxAccessList addresses and keys.
-	ErrAccessListTooLong = errors.New("access list too long")
 	// ErrMissingBlobHashes is returned for a blob transaction without blobs
 	// (EIP-4844).
 	ErrMissingBlobHashes = errors.New("blob transaction missing blob hashes")
@@ -94,10 +91,10 @@ var (
 	// transaction with its nonce.
 	ErrReplaceOversized = errors.New("replacement transaction oversized")
 	// ErrReplaceTooOften is returned if the nonce was replaced
-	// Config.MaxReplacements times within Config.ReplacementWindow.
+	// ten times within a minute.
 	ErrReplaceTooOften = errors.New("replacement transaction too soon")
 	// ErrReplaced is returned if the same transaction was replaced recently:
-	// see Config.TombstoneTime.
+	// see Config.QuarantineTime.
 	ErrReplaced = errors.New("transaction was replaced")
 	// ErrQuarantined is returned if the same transaction failed recently while
 	// a block was built: see Config.QuarantineTime.
@@ -108,7 +105,7 @@ var (
 	// ErrNonceTooLow is returned if the account's nonce is higher.
 	ErrNonceTooLow = errors.New("nonce too low")
 	// ErrNonceTooHigh is returned if the nonce exceeds the account's by more
-	// than Config.MaxNonceDistance.
+	// than Config.MaxNonceDistance returns.
 	ErrNonceTooHigh = errors.New("nonce too high")
 	// ErrInsufficientFunds is returned if the balance does not cover all
 	// transactions of the sender together.
@@ -159,7 +156,7 @@ var (
 // the chain.
 var spam = []error{
 	ErrMalformed, ErrInvalidSender, ErrInvalidChainID, ErrTypeNotSupported, ErrOversized, ErrMaxInitCodeSize, ErrEmptyAuthorizations,
-	ErrSetCodeCreate, ErrTooManyAuthorizations, ErrAccessListTooLong, ErrMissingBlobHashes, ErrIntrinsicGas, ErrFloorDataGas,
+	ErrSetCodeCreate, ErrTooManyAuthorizations, ErrMissingBlobHashes, ErrIntrinsicGas, ErrFloorDataGas,
 	ErrTipAboveFeeCap, ErrNegativeValue, ErrFeeCapTooHigh, ErrTipTooHigh, ErrNonceMax,
 }
 

@@ -115,7 +115,7 @@ func TestI15SizeAccounting(t *testing.T) {
 func TestT2Bounded(t *testing.T) {
 	p := newPool(t, newWorld(), func(c *Config) {
 		tiny(100, 100)(c)
-		c.MaxTxSize, c.MaxPendingBytes = 6000, 9000
+		c.MaxTxSize, c.MaxBytes = 6000, 9000
 	})
 	for i := range 8 {
 		add(t, p, tx(i, 0, int64(10+i)))
@@ -143,19 +143,6 @@ func TestDemotionOverflows(t *testing.T) {
 	refuse(t, p, tx(3, 1, 100), ErrPoolFull)
 	add(t, p, tx(0, 0, 2))
 	require.Equal(t, "ppppp", statuses(p, 0, 5))
-}
-
-// MinReadyPerSender: a sender's first ones only go for those who have no more themselves.
-func TestFairness(t *testing.T) {
-	p := newPool(t, newWorld(), func(c *Config) { tiny(4, 2)(c); c.MinReadyPerSender = 1 })
-	add(t, p, tx(0, 0, 20), tx(0, 1, 20), tx(0, 2, 20), tx(1, 0, 2))
-	refuse(t, p, tx(0, 3, 50), ErrPoolFull) // a fourth one displaces no first one
-	add(t, p, tx(2, 0, 21))                 // a first one displaces a fourth one
-	require.Equal(t, "pp-", statuses(p, 0, 3))
-	require.Equal(t, "p", statuses(p, 1, 1))
-	add(t, p, tx(3, 0, 3)) // a first one that beats only another first one
-	require.Equal(t, "-", statuses(p, 1, 1))
-	require.Equal(t, "pp-", statuses(p, 0, 3))
 }
 
 // The watermark is the price that a newcomer must pay.
@@ -186,24 +173,6 @@ func TestI4Parked(t *testing.T) {
 	require.NoError(t, p.CheckAll())
 	p.Reset(Head{BaseFee: big.NewInt(3 * gwei)})
 	for i := range 8 {
-		require.Equal(t, "p", statuses(p, i, 1))
-	}
-}
-
-// A sender's quota holds against one who fills a gap before many of his own.
-func TestQuotaAgainstFilledGaps(t *testing.T) {
-	p := newPool(t, newWorld(), func(c *Config) {
-		tiny(16, 16)(c)
-		c.MinReadyPerSender = 1
-	})
-	for i := range 15 {
-		add(t, p, tx(i, 0, 5))
-	}
-	for n := uint64(1); n < 16; n++ {
-		add(t, p, tx(60, n, 10))
-	}
-	add(t, p, tx(60, 0, 10))
-	for i := range 15 {
 		require.Equal(t, "p", statuses(p, i, 1))
 	}
 }

@@ -18,7 +18,7 @@ func TestExemptMemoryIsBounded(t *testing.T) {
 	const limit, block, depth = 8, 4, 3
 	w := newWorld()
 	p := newPool(t, w, func(c *Config) {
-		c.MaxPending, c.MaxParked, c.MaxQueued, c.MaxPerSender, c.MaxNonceDistance = limit, limit, limit, 1000, 10_000
+		c.MaxPending, c.MaxParked, c.MaxQueued, c.MaxPerSender = limit, limit, limit, 1000
 	})
 	next, price := 0, int64(2)
 	fill := func() { // each pays more than all before it, and is drained first
@@ -194,7 +194,7 @@ func TestRestartWithSmallerCaps(t *testing.T) {
 	add(t, p, all...)
 	again := newPool(t, w, func(c *Config) {
 		journaled(m)(c)
-		c.MaxPending, c.MaxQueued, c.MaxPerSender, c.MaxNonceDistance, c.MinGasPrice = 5, 5, 1, 4, 3*gwei
+		c.MaxPending, c.MaxQueued, c.MaxPerSender, c.MinGasPrice = 5, 5, 1, 3*gwei
 	})
 	restored, err := again.Restore(m.replay)
 	require.NoError(t, err)
@@ -260,8 +260,7 @@ func TestDeparturesWithoutAListener(t *testing.T) {
 // for a limited time, also across a restart and in a new journal.
 func TestDepartures(t *testing.T) {
 	w, m := newWorld(), new(memory)
-	change := func(c *Config) { journaled(m)(c); c.MaxDepartures = 4 }
-	p := newPool(t, w, change)
+	p := newPool(t, w, journaled(m))
 	replaced, removed, rejected := tx(0, 0, 2), tx(1, 0, 2), tx(2, 0, 2)
 	add(t, p, replaced, removed, rejected, tx(0, 0, 3))
 	require.NoError(t, p.Remove(removed.Hash()))
@@ -287,7 +286,7 @@ func TestDepartures(t *testing.T) {
 	}
 	look(p)
 	for range 2 { // from the journal, and from one that Rotate wrote
-		again := newPool(t, w, change)
+		again := newPool(t, w, journaled(m))
 		_, err := again.Restore(m.replay)
 		require.NoError(t, err)
 		look(again)
@@ -299,6 +298,7 @@ func TestDepartures(t *testing.T) {
 	add(t, p, removed)
 	_, known := p.Departure(removed.Hash())
 	require.False(t, known, "it is in the pool again")
+	p.core.departures.most = 4
 	add(t, p, tx(3, 0, 2), tx(3, 0, 3), tx(3, 0, 4), tx(3, 0, 5))
 	_, known = p.Departure(replaced.Hash())
 	require.False(t, known, "four are newer")

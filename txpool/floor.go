@@ -82,7 +82,7 @@ func (f *fees) leastRank() uint64 {
 // surge returns the factor between the price for newcomers and the floor, in
 // per mille.
 func (f *fees) surge() uint64 {
-	over := f.occupancy - min(f.occupancy, f.cfg.SurgeThreshold)
+	over := f.occupancy - min(f.occupancy, surgeThreshold)
 	return perMille + f.cfg.SurgeSlope*over/perMille
 }
 
@@ -102,7 +102,7 @@ func (f *fees) least() uint64 {
 
 // occupy updates the occupancy.
 func (f *fees) occupy(u usage) {
-	now := max(permille(uint64(u.count), uint64(f.cfg.SoftPending)), permille(u.bytes, f.cfg.SoftPendingBytes))
+	now := max(permille(uint64(u.count), uint64(f.cfg.MaxPending)), permille(u.bytes, f.cfg.MaxBytes))
 	f.occupancy = min(max(f.occupancy, now), addSaturating(now, hysteresis))
 }
 
@@ -130,10 +130,10 @@ func (f *fees) block(median uint64) {
 	}
 	slices.Sort(sorted)
 	target := sorted[len(sorted)/2]
-	f.average = approach(f.average, target, f.cfg.FloorWeight)
+	f.average = approach(f.average, target, floorWeight)
 	step := max(f.floor/floorStep, 1)
 	f.floor = min(max(f.average, f.floor-min(step, f.floor)), addSaturating(f.floor, step))
-	f.floor = min(max(f.floor, f.cfg.MinGasPrice), f.cfg.MaxFloor)
+	f.floor = min(max(f.floor, f.cfg.MinGasPrice), f.cfg.maxFloor())
 }
 
 // approach is one step of the exponential average. weight is in per mille. It

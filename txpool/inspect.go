@@ -65,16 +65,11 @@ func (c *Config) checkType(tx *types.Transaction) error {
 			return ErrSetCodeCreate
 		case n == 0:
 			return ErrEmptyAuthorizations
-		case n > c.MaxAuthorizations:
-			return fmt.Errorf("%w: %d, limit %d", ErrTooManyAuthorizations, n, c.MaxAuthorizations)
+		case n > MaxAuthorizations && !c.accepted:
+			return fmt.Errorf("%w: %d, limit %d", ErrTooManyAuthorizations, n, MaxAuthorizations)
 		}
 	default:
 		return fmt.Errorf("%w: type %d, want 0, 1, 2 or 4", ErrTypeNotSupported, tx.Type())
-	}
-	if list := tx.AccessList(); len(list) > 0 {
-		if n := len(list) + list.StorageKeys(); n > c.MaxAccessList {
-			return fmt.Errorf("%w: %d addresses and keys, limit %d", ErrAccessListTooLong, n, c.MaxAccessList)
-		}
 	}
 	if tx.Nonce() == math.MaxUint64 {
 		return fmt.Errorf("%w: %d", ErrNonceMax, tx.Nonce())
@@ -170,8 +165,8 @@ func (c *Config) checkSize(e *entry) error {
 	if size > c.MaxTxSize {
 		return fmt.Errorf("%w: transaction size %d, limit %d", ErrOversized, size, c.MaxTxSize)
 	}
-	if n := len(e.tx.Data()); c.MaxInitCodeSize > 0 && n > c.MaxInitCodeSize && e.tx.To() == nil {
-		return fmt.Errorf("%w: code size %d, limit %d", ErrMaxInitCodeSize, n, c.MaxInitCodeSize)
+	if n := len(e.tx.Data()); n > MaxInitCodeSize && e.tx.To() == nil && c.Fork <= Shanghai && !c.accepted {
+		return fmt.Errorf("%w: code size %d, limit %d", ErrMaxInitCodeSize, n, MaxInitCodeSize)
 	}
 	e.size, e.memory, e.da = uint32(size), uint32(memoryOf(e.tx)), uint32(size)
 	if c.DASize != nil {
@@ -254,7 +249,7 @@ func (c *Config) checkBump(old, e *entry) error {
 			return fmt.Errorf("%w: maxPriorityFeePerGas %v, want ≥ %v to replace %s", ErrReplaceUnderpriced, have, want, old.hash())
 		}
 	}
-	if limit := uint64(old.size) + uint64(old.size)*c.MaxSizeGrowth/perMille; c.MaxSizeGrowth > 0 && uint64(e.size) > limit {
+	if limit := uint64(old.size) + uint64(old.size)*maxSizeGrowth/perMille; uint64(e.size) > limit {
 		return fmt.Errorf("%w: size %d, want at most %d", ErrReplaceOversized, e.size, limit)
 	}
 	return nil
@@ -304,6 +299,10 @@ const (
 	wordSize         = 32
 )
 
+// MaxInitCodeSize is the maximum size of the init code of a contract creation, in
+// bytes (EIP-3860), from the fork Shanghai on.
+const MaxInitCodeSize = 49_152
+
 // intrinsicGas returns the gas cost of a transaction before its first
 // instruction, and the minimum cost of its data, by the fork rules of the
 // configuration. Config.MaxTxSize bounds sizes, so nothing overflows.
@@ -314,14 +313,14 @@ func (c *Config) intrinsicGas(tx *types.Transaction) (intrinsic, floor uint64) {
 	intrinsic = txGas + zeros*zeroByteGas + others*otherByteGas
 	if tx.To() == nil {
 		intrinsic += createGas
-		if c.InitCodeGas {
+		if c.Fork <= Shanghai {
 			intrinsic += (uint64(len(data)) + wordSize - 1) / wordSize * initCodeWordGas
 		}
 	}
 	list := tx.AccessList()
 	intrinsic += uint64(len(list))*accessAddressGas + uint64(list.StorageKeys())*accessKeyGas
 	intrinsic += uint64(len(tx.SetCodeAuthorizations())) * authorizationGas
-	if !c.FloorDataGas {
+	if c.Fork > Prague {
 		return intrinsic, txGas
 	}
 	return intrinsic, txGas + (zeros+others*tokensPerByte)*floorGasPerToken

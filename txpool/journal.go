@@ -306,7 +306,7 @@ func (p *prices) apply(f *fees) {
 		return
 	}
 	f.base = p.base
-	f.floor = min(max(p.floor, f.cfg.MinGasPrice), f.cfg.MaxFloor)
+	f.floor = min(max(p.floor, f.cfg.MinGasPrice), f.cfg.maxFloor())
 	f.average = p.average
 }
 

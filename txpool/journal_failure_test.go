@@ -35,7 +35,7 @@ func TestAddAllWhileJournalFails(t *testing.T) {
 func TestRefusedByTheJournal(t *testing.T) {
 	for name, newcomer := range map[string]*types.Transaction{"replaces": transfer(0, 0, 9, 0), "evicts": transfer(1, 0, 9, 0)} {
 		t.Run(name, func(t *testing.T) {
-			h := newHost(t, func(c *txpool.Config) { c.MaxPending, c.TombstoneTime = 2, time.Hour })
+			h := newHost(t, func(c *txpool.Config) { c.MaxPending, c.QuarantineTime = 2, time.Hour })
 			old := []*types.Transaction{transfer(0, 0, 5, 0), transfer(0, 1, 5, 0)}
 			for _, tx := range old {
 				require.NoError(t, h.pool.Add(tx))

@@ -153,11 +153,10 @@ func newLife(t *rapid.T, tb testing.TB) *life {
 	m := &life{here: map[common.Hash]*types.Transaction{}}
 	m.h = newHost(tb, func(c *txpool.Config) {
 		c.MaxPerSender = 64
-		c.TombstoneTime = 0
+		c.QuarantineTime = 0
 		c.Observe = m.observe
 		c.LeaseLifetime = time.Hour * 1000
 		c.Lifetime = time.Hour * 1000
-		c.MinReadyPerSender = rapid.IntRange(0, 2).Draw(t, "quota")
 	})
 	for i := range 4 {
 		m.h.chain[address(i)] = txpool.Account{Balance: *wei(30 * 10 * gas)}

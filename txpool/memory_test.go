@@ -57,7 +57,7 @@ func TestMemory(t *testing.T) {
 			}
 			before := heapInUse()
 			p := newPool(t, newWorld(), func(c *Config) {
-				c.MaxPending, c.MaxPendingBytes, c.MaxDelegated, c.AcceptBlobs = n, 1<<40, perSender, true
+				c.MaxPending, c.MaxBytes, c.MaxDelegated, c.AcceptBlobs = n, 1<<40, perSender, true
 			})
 			_, errs := p.AddAllRaw(raws)
 			for _, err := range errs {

@@ -18,7 +18,7 @@ var errTest = errors.New("the test says so")
 func byData(c *Config) {
 	c.Sender = func(tx *types.Transaction) (common.Address, error) { return common.BytesToAddress(tx.Data()), nil }
 	c.MaxPending, c.MaxQueued, c.MaxParked = 1_000_000, 1_000_000, 1_000_000
-	c.MaxPendingBytes, c.MaxQueuedBytes, c.MaxParkedBytes = 1<<32, 1<<32, 1<<32
+	c.MaxBytes = 1 << 32
 }
 
 // from makes an unsigned transaction of sender i for a pool that is configured byData.
@@ -56,7 +56,7 @@ func TestNoCallIsHeldToTellForOthers(t *testing.T) {
 	all := make(chan struct{})
 	p := newPool(t, newWorld(), func(c *Config) {
 		byData(c)
-		c.MaxPerSender, c.MaxNonceDistance = each, each
+		c.MaxPerSender = each
 		c.Observe = func(e Event) {
 			next, _ := last.LoadOrStore(e.Sender, uint64(0))
 			if e.Tx.Nonce() != next {

@@ -23,7 +23,8 @@ type Pool struct {
 	lenient    Config // for transactions that come back
 	state      State
 	signer     types.Signer
-	recoveries *semaphore.Weighted // limits concurrent recoveries
+	recoverers int                 // number of concurrent recoveries
+	recoveries *semaphore.Weighted // limits them
 
 	begun    time.Time // beginning of the pool's clock
 	ownClock bool      // Config.Now is the host's
@@ -55,15 +56,12 @@ func New(cfg Config, state State) (*Pool, error) {
 	}
 	p := &Pool{
 		cfg: cfg.withDefaults(), state: state, signer: types.NewPragueSigner(cfg.ChainID), leases: make(map[uint64]*Lease),
-		ownClock: cfg.Now != nil,
-	}
-	if p.cfg.MaxRecoveries == 0 {
-		p.cfg.MaxRecoveries = runtime.GOMAXPROCS(0)
+		ownClock: cfg.Now != nil, recoverers: runtime.GOMAXPROCS(0),
 	}
 	p.begun = p.cfg.Now()
 	p.sweptAt.Store(p.clock())
 	p.lenient = p.cfg.lenient()
-	p.recoveries = semaphore.NewWeighted(int64(p.cfg.MaxRecoveries))
+	p.recoveries = semaphore.NewWeighted(int64(p.recoverers))
 	p.core = newCore(&p.cfg)
 	p.out.journal = cfg.Journal
 	p.core.listening = p.listens()

@@ -33,12 +33,9 @@ func newMachine(t *rapid.T) *machine {
 	cfg.MaxParked = rapid.IntRange(1, 8).Draw(t, "parked")
 	cfg.MaxPerSender = rapid.IntRange(2, 8).Draw(t, "per sender")
 	cfg.MaxDelegated = rapid.IntRange(1, 4).Draw(t, "delegated")
-	cfg.MinReadyPerSender = rapid.IntRange(0, 2).Draw(t, "quota")
 	cfg.FloorWindow = rapid.IntRange(0, 3).Draw(t, "window")
-	cfg.MaxNonceDistance = 8
-	cfg.MaxReplacements = 3
 	if rapid.Bool().Draw(t, "small") {
-		cfg.MaxPendingBytes, cfg.MaxParkedBytes, cfg.MaxQueuedBytes, cfg.MaxTxSize = 12_000, 7000, 7000, 6000
+		cfg.MaxBytes, cfg.MaxTxSize = 9000, 6000
 	}
 	if rapid.Bool().Draw(t, "score") {
 		cfg.Ordering = ByScore{}

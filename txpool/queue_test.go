@@ -46,7 +46,7 @@ func TestDemotionKeepsTheModest(t *testing.T) {
 func TestQueueVictimsAreFew(t *testing.T) {
 	p := newPool(t, newWorld(), func(c *Config) {
 		tiny(64, 64)(c)
-		c.MaxTxSize, c.MaxQueuedBytes, c.MaxPerSender = 20_000, 55_000, 64
+		c.MaxTxSize, c.MaxBytes, c.MaxPerSender = 20_000, 55_000, 64
 	})
 	for n := range uint64(50) {
 		add(t, p, tx(60, n+1, 2))

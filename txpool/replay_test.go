@@ -150,10 +150,12 @@ func (b *realBlock) fill(t *testing.T, seed uint64) *txpool.Pool {
 	cfg := txpool.DefaultConfig(b.chainID)
 	cfg.AcceptBlobs, cfg.AcceptUnprotected = true, true
 	cfg.BlockGasLimit, cfg.MaxTxGas = b.gasLimit, b.gasLimit
-	cfg.FloorDataGas = strings.HasPrefix(b.name, "electra")
-	cfg.MaxTxSize, cfg.MaxAccessList = 128*1024, 1<<16
-	cfg.MaxPendingBytes, cfg.MaxQueuedBytes, cfg.MaxParkedBytes = 1<<30, 1<<30, 1<<30
-	cfg.MaxPerSender, cfg.MaxNonceDistance = len(b.txs), uint64(len(b.txs))
+	if !strings.HasPrefix(b.name, "electra") {
+		cfg.Fork = txpool.Shanghai
+	}
+	cfg.MaxTxSize = 128 * 1024
+	cfg.MaxBytes = 1 << 30
+	cfg.MaxPerSender = len(b.txs)
 	cfg.MinGasPrice, cfg.SurgeSlope = 0, 0
 	p, err := txpool.New(cfg, txpool.StateFunc(func(who common.Address) (txpool.Account, error) {
 		return txpool.Account{Nonce: nonces[who], Balance: *new(uint256.Int).Lsh(uint256.NewInt(1), 120)}, nil

@@ -37,7 +37,7 @@ func weigh(txs ...*types.Transaction) (bytes uint64) {
 
 // narrow limits the bytes of the transactions that can run.
 func narrow(bytes uint64) func(*Config) {
-	return func(c *Config) { c.MaxTxSize, c.MaxPendingBytes = 150, bytes }
+	return func(c *Config) { c.MaxTxSize, c.MaxBytes = 150, bytes }
 }
 
 // A newcomer is refused if every transaction that it could displace is better.
@@ -55,7 +55,7 @@ func TestReturnedIsNoVictim(t *testing.T) {
 // have all of it.
 func TestReturnedTakesNoBytesOfTheCap(t *testing.T) {
 	newcomers := []*types.Transaction{padded(1, 0, 500), padded(2, 0, 500)}
-	p := newPool(t, newWorld(), func(c *Config) { c.MaxTxSize, c.MaxPendingBytes = 1000, weigh(newcomers...) })
+	p := newPool(t, newWorld(), func(c *Config) { c.MaxTxSize, c.MaxBytes = 1000, weigh(newcomers...) })
 	returned(t, p, padded(0, 0, 500))
 	add(t, p, newcomers...)
 	require.Equal(t, 3, p.Stats().Pending)
@@ -336,12 +336,10 @@ func TestBytesToTheLast(t *testing.T) {
 // A held transaction counts with its bytes towards the bound of the pool.
 func TestHeldTakesBytes(t *testing.T) {
 	w := newWorld()
-	big := padded(0, 0, 900)
-	p := newPool(t, w, func(c *Config) {
-		c.MaxTxSize, c.MaxPendingBytes, c.MaxParkedBytes, c.MaxQueuedBytes = 1300, 3000, 1300, 1300
-	})
+	p := newPool(t, w, func(c *Config) { c.MaxTxSize, c.MaxBytes = 1300, 3000 })
 	w.broken[addr(0)] = errNoDisk
-	require.Len(t, p.Reset(Head{Reverted: []Block{blockOf(big, padded(0, 1, 900))}}), 2)
+	big := []*types.Transaction{padded(0, 0, 900), padded(0, 1, 900), padded(0, 2, 900), padded(0, 3, 900)}
+	require.Len(t, p.Reset(Head{Reverted: []Block{blockOf(big...)}}), len(big))
 	add(t, p, tx(1, 0, 2))
 	refuse(t, p, padded(2, 0, 100), ErrPoolFull)
 	require.Less(t, weigh(tx(1, 0, 2), padded(2, 0, 100)), uint64(3000))
@@ -353,7 +351,7 @@ func TestReplacementAboveTheBound(t *testing.T) {
 	for name, smaller := range map[string]func(*Config){
 		"count": tiny(1, 1),
 		"bytes": func(c *Config) {
-			c.MaxTxSize, c.MaxPendingBytes, c.MaxParkedBytes, c.MaxQueuedBytes = 150, 150, 150, 150
+			c.MaxTxSize, c.MaxBytes = 150, 150
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

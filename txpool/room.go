@@ -75,11 +75,11 @@ func (e *entry) stays() bool { return e.status == queued && (e.lease != nil || e
 func (c *core) limit(s status) usage {
 	switch s {
 	case ready:
-		return usage{c.cfg.MaxPending, c.cfg.MaxPendingBytes}
+		return usage{c.cfg.MaxPending, c.cfg.MaxBytes}
 	case parked:
-		return usage{c.cfg.MaxParked, c.cfg.MaxParkedBytes}
+		return usage{c.cfg.MaxParked, c.cfg.MaxBytes}
 	case queued:
-		return usage{c.cfg.MaxQueued, c.cfg.MaxQueuedBytes}
+		return usage{c.cfg.MaxQueued, c.cfg.MaxBytes}
 	default:
 		return usage{math.MaxInt32, math.MaxInt64}
 	}
@@ -106,7 +106,7 @@ func (c *core) fits(e *entry) bool {
 // bound returns the usage up to which newcomers are admitted, exempt
 // transactions included.
 func (c *Config) bound() usage {
-	bytes := addSaturating(c.MaxPendingBytes, addSaturating(c.MaxParkedBytes, c.MaxQueuedBytes))
+	bytes := addSaturating(c.MaxBytes, addSaturating(c.MaxBytes, c.MaxBytes))
 	return usage{c.MaxPending + c.MaxParked + c.MaxQueued, min(bytes, math.MaxInt64)}
 }
 

@@ -243,7 +243,7 @@ func TestNextBaseFee(t *testing.T) {
 // A replacement displaces no later transaction of the same sender.
 func TestReplacementKeepsItsSuccessors(t *testing.T) {
 	first, second := padded(0, 0, 100), padded(0, 1, 100)
-	p := newPool(t, newWorld(), func(c *Config) { c.MaxTxSize, c.MaxPendingBytes = 300, weigh(first, second) })
+	p := newPool(t, newWorld(), func(c *Config) { c.MaxTxSize, c.MaxBytes = 300, weigh(first, second) })
 	add(t, p, first, second)
 	grown := sign(0, &types.LegacyTx{GasPrice: weiOf(9), Gas: 40_000, To: &common.Address{1}, Data: make([]byte, 120)})
 	refuse(t, p, grown, ErrPoolFull, "none of 2 transactions can be displaced")
@@ -288,22 +288,27 @@ func TestForkRules(t *testing.T) {
 	add(t, p, creation(0, code, intrinsic+words))
 	refuse(t, p, sign(1, &types.LegacyTx{GasPrice: weiOf(2), Gas: txGas + 10*100 - 1, To: &common.Address{1}, Data: make([]byte, 100)}), ErrFloorDataGas)
 
-	p = newPool(t, newWorld(), func(c *Config) { c.InitCodeGas, c.FloorDataGas = false, false })
+	p = newPool(t, newWorld(), func(c *Config) { c.Fork = London })
 	refuse(t, p, creation(0, code, intrinsic-1), ErrIntrinsicGas)
 	add(t, p, creation(0, code, intrinsic))
 	add(t, p, sign(1, &types.LegacyTx{GasPrice: weiOf(2), Gas: txGas + zeroByteGas*100, To: &common.Address{1}, Data: make([]byte, 100)}))
 }
 
-// MaxInitCodeSize bounds creations only, and 0 bounds none.
+// MaxInitCodeSize bounds creations only, and none before Shanghai.
 func TestMaxInitCodeSize(t *testing.T) {
-	p := newPool(t, newWorld(), func(c *Config) { c.MaxInitCodeSize = 10 })
-	refuse(t, p, creation(0, make([]byte, 11), 100_000), ErrMaxInitCodeSize)
-	add(t, p, creation(0, make([]byte, 10), 100_000), padded(1, 0, 11))
-	p = newPool(t, newWorld(), func(c *Config) { c.MaxInitCodeSize = 0 })
-	add(t, p, creation(0, make([]byte, 1000), 200_000))
+	const enough = 1_000_000
+	for _, fork := range []Fork{Prague, Shanghai} {
+		p := newPool(t, newWorld(), func(c *Config) { c.Fork, c.MaxTxSize = fork, 1<<20 })
+		refuse(t, p, creation(0, make([]byte, MaxInitCodeSize+1), enough), ErrMaxInitCodeSize)
+		add(t, p, creation(0, make([]byte, MaxInitCodeSize), enough))
+		call := &types.LegacyTx{GasPrice: weiOf(2), Gas: enough, To: &common.Address{1}, Data: make([]byte, MaxInitCodeSize+1)}
+		add(t, p, sign(1, call))
+	}
+	p := newPool(t, newWorld(), func(c *Config) { c.Fork, c.MaxTxSize = London, 1<<20 })
+	add(t, p, creation(0, make([]byte, MaxInitCodeSize+1), enough))
 }
 
-// A replacement may grow by MaxSizeGrowth, and by any size if that is 0.
+// A replacement may grow by a quarter.
 func TestMaxSizeGrowth(t *testing.T) {
 	sized := func(price int64, zeros int) *types.Transaction {
 		return sign(0, &types.LegacyTx{GasPrice: weiOf(price), Gas: 100_000, To: &common.Address{1}, Data: make([]byte, zeros)})
@@ -318,8 +323,6 @@ func TestMaxSizeGrowth(t *testing.T) {
 	add(t, p, old)
 	refuse(t, p, sized(3, largest+1), ErrReplaceOversized)
 	add(t, p, sized(3, largest))
-	p = newPool(t, newWorld(), func(c *Config) { c.MaxSizeGrowth = 0 })
-	add(t, p, old, sized(3, 1000))
 }
 
 // A replacement pays at least 1 wei more, also without a bump.
@@ -330,27 +333,12 @@ func TestReplacementPaysMore(t *testing.T) {
 	refuse(t, p, same, ErrReplaceUnderpriced)
 }
 
-// The floor follows the median with FloorWeight.
-func TestFloorWeight(t *testing.T) {
-	for weight, want := range map[uint64]uint64{1: 1_099_000_000, 1000: 1_125_000_000} {
-		p := newPool(t, newWorld(), func(c *Config) { c.FloorWindow, c.FloorWeight, c.BlockGasLimit = 1, weight, txGas })
-		p.Reset(Head{Included: []Block{blockOf(tx(0, 0, 100))}})
-		require.Equal(t, want, p.Stats().Floor)
-	}
-	for _, wrong := range []uint64{0, 1001} {
-		cfg := DefaultConfig(chainID)
-		cfg.FloorWeight = wrong
-		require.ErrorContains(t, cfg.Validate(), "FloorWeight is")
-	}
-}
-
 // A restart takes back transactions that are larger than the configuration now
 // allows.
 func TestRestartWithSmallerTransactions(t *testing.T) {
 	for name, smaller := range map[string]func(*Config){
-		"size":      func(c *Config) { c.MaxTxSize = 300 },
-		"gas":       func(c *Config) { c.MaxTxGas = 30_000 },
-		"init code": func(c *Config) { c.MaxInitCodeSize = 100 },
+		"size": func(c *Config) { c.MaxTxSize = 300 },
+		"gas":  func(c *Config) { c.MaxTxGas = 30_000 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, m := newWorld(), new(memory)

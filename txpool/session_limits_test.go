@@ -15,7 +15,7 @@ import (
 func crowd(t *testing.T, n int, gas uint64) *Pool {
 	t.Helper()
 	p := newPool(t, newWorld(), func(c *Config) {
-		c.MaxPending, c.MaxPendingBytes = n, 1<<40
+		c.MaxPending, c.MaxBytes = n, 1<<40
 		c.Sender = func(tx *types.Transaction) (common.Address, error) { return common.BigToAddress(tx.Value()), nil }
 	})
 	for i := range n {

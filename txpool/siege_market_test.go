@@ -38,7 +38,7 @@ func TestSiegeBytes(t *testing.T) {
 	} {
 		for _, price := range []int64{8, 20} {
 			t.Run(fmt.Sprint(name, price), func(t *testing.T) {
-				s := newSiege(t, 1000, func(c *txpool.Config) { c.MaxTxSize, c.MaxPendingBytes, c.MaxQueuedBytes = 15_000, room, room })
+				s := newSiege(t, 1000, func(c *txpool.Config) { c.MaxTxSize, c.MaxBytes = 15_000, room })
 				for i := 0; s.pool.Stats().PendingBytes+1500 < room; i++ {
 					s.honour(transfer(i, 0, int64(5+i%3), 0))
 				}
@@ -64,7 +64,7 @@ func listed(i int, nonce uint64, price int64, keys int) *types.Transaction {
 // than they pay.
 func TestSiegeGrowingReplacements(t *testing.T) {
 	const room = 64 * 1024
-	s := newSiege(t, 1000, func(c *txpool.Config) { c.MaxTxSize, c.MaxPendingBytes, c.MaxQueuedBytes = 15_000, room, room })
+	s := newSiege(t, 1000, func(c *txpool.Config) { c.MaxTxSize, c.MaxBytes = 15_000, room })
 	for i := 0; s.pool.Stats().PendingBytes+5000 < room; i++ {
 		s.honour(transfer(i, 0, int64(5+i%3), 0))
 	}
@@ -186,35 +186,6 @@ func TestSiegeThinCaps(t *testing.T) {
 				addAll(s, dynamic(s.rogue(i, rich), 0, 6, price+6))
 			}
 			s.setBaseFee(price * 9 / 8)
-			s.judge(1)
-		})
-	}
-}
-
-// A quota for the first transactions of each sender must not let fresh accounts
-// displace transactions that pay more, nor lock the pool.
-func TestSiegeQuota(t *testing.T) {
-	for _, quota := range []int{1, 2, 4} {
-		t.Run(fmt.Sprint("whale", quota), func(t *testing.T) {
-			s := newSiege(t, 8, func(c *txpool.Config) { c.MinReadyPerSender = quota })
-			for nonce := range uint64(8) {
-				s.honour(transfer(0, nonce, 100, 0))
-			}
-			for i := range 20 {
-				addAll(s, chain(s.rogue(i, rich), 0, quota, 5, 0)...)
-			}
-			s.judge(1)
-		})
-		t.Run(fmt.Sprint("crowd", quota), func(t *testing.T) {
-			s := newSiege(t, 8, func(c *txpool.Config) { c.MinReadyPerSender = quota })
-			for i := range 8 {
-				addAll(s, chain(s.rogue(i, rich), 0, quota, 2, 0)...)
-			}
-			s.admits(500, 50)
-			s.admits(501, 50)
-			for i := range 8 {
-				addAll(s, transfer(attacker+i, 0, 3, 0))
-			}
 			s.judge(1)
 		})
 	}

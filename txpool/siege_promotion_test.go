@@ -16,7 +16,7 @@ func TestSiegePromotedBytes(t *testing.T) {
 	for _, how := range []string{"gap fills", "parent replaced"} {
 		t.Run(how, func(t *testing.T) {
 			s := newSiege(t, 1000, func(c *txpool.Config) {
-				c.MaxTxSize, c.MaxPendingBytes, c.MaxQueuedBytes, c.MaxParkedBytes = 15_000, room, room, room
+				c.MaxTxSize, c.MaxBytes = 15_000, room
 			})
 			for i := 0; s.pool.Stats().PendingBytes+1500 < room; i++ {
 				s.honour(transfer(i, 0, int64(5+i%3), 0))
@@ -70,35 +70,6 @@ func TestSiegeExpiringParent(t *testing.T) {
 	require.Equal(t, 16, s.inLine(who))
 	s.now = s.now.Add(10 * time.Second)
 	s.pool.CleanupExpired()
-	s.judge(1)
-}
-
-// Under a quota for the first transactions of each sender, poor children that
-// come in line must not displace transactions beyond the quota that pay more.
-func TestSiegePromotedQuota(t *testing.T) {
-	s := newSiege(t, 8, func(c *txpool.Config) { c.MinReadyPerSender = 2; c.SurgeSlope = 0 })
-	for nonce := range uint64(6) {
-		s.honour(transfer(0, nonce, 100, 0))
-	}
-	s.honour(transfer(1, 0, 2, 0))
-	s.honour(transfer(2, 0, 2, 0))
-	who := s.rogue(0, rich)
-	addAll(s, transfer(who, 1, 1, 0))
-	addAll(s, transfer(who, 0, 3, 0))
-	s.judge(1)
-}
-
-// The same for many poor ones that a falling base fee brings back.
-func TestSiegeQuotaByBaseFee(t *testing.T) {
-	s := newSiege(t, 8, func(c *txpool.Config) { c.MinReadyPerSender = 1; c.SurgeSlope = 0 })
-	s.setBaseFee(2)
-	for i := range 7 {
-		addAll(s, dynamic(s.rogue(i, rich), 0, 1, 1))
-	}
-	for nonce := range uint64(8) {
-		s.honour(transfer(0, nonce, 100, 0))
-	}
-	s.setBaseFee(1)
 	s.judge(1)
 }
 

@@ -52,7 +52,7 @@ func (s *siege) headOf(block txpool.Block) {
 // roomy removes the limits that a test is not about.
 func roomy(c *txpool.Config) {
 	c.SurgeSlope = 0
-	c.MaxPendingBytes, c.MaxQueuedBytes, c.MaxParkedBytes = 1<<30, 1<<30, 1<<30
+	c.MaxBytes = 1 << 30
 }
 
 // One transaction per block that requests all of the block's gas and uses 21,000
@@ -279,7 +279,7 @@ func TestSiegeSessionFailures(t *testing.T) {
 func flooded(s *siege, waiting ...*types.Transaction) (low int64) {
 	s.setBaseFee(50)
 	before := s.pool.Stats().Parked
-	for i := range 3 {
+	for i := range floodedBig {
 		s.honour(padded(300+i, 0, 1000, 14_000))
 	}
 	for _, tx := range waiting {
@@ -291,12 +291,14 @@ func flooded(s *siege, waiting ...*types.Transaction) (low int64) {
 
 // floodedRoom is the room of floodedPool. The transactions of flooded leave room
 // for eleven transfers, and not for another large one.
-const floodedRoom = 57 * 1024
+const (
+	floodedBig  = 230
+	floodedRoom = floodedBig*14_980 + 13*1024
+)
 
 func floodedPool(c *txpool.Config) {
 	c.SurgeSlope = 0
-	c.MaxTxSize, c.MaxPendingBytes = 15_000, floodedRoom
-	c.MaxQueuedBytes, c.MaxParkedBytes = 1<<30, 1<<30
+	c.MaxTxSize, c.MaxBytes = 15_000, floodedRoom
 }
 
 // Large transactions that wait for room, however many, do not hide smaller ones

@@ -14,8 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const gwei = 1_000_000_000
-
 // world is the pool's host: a chain of accounts, and a clock.
 type world struct {
 	mu       sync.Mutex

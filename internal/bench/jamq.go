@@ -26,8 +26,7 @@ func jamqConfig(l limits) txpool.Config {
 	cfg := txpool.DefaultConfig(chainID)
 	cfg.BlockGasLimit = gasLimit
 	cfg.MaxPending, cfg.MaxQueued, cfg.MaxParked = l.transactions, l.transactions, l.transactions
-	cfg.MaxPendingBytes, cfg.MaxQueuedBytes, cfg.MaxParkedBytes = 1<<40, 1<<40, 1<<40
-	cfg.MaxPerSender, cfg.MaxNonceDistance = l.perSender, uint64(l.perSender)
+	cfg.MaxBytes, cfg.MaxPerSender = 1<<40, l.perSender
 	cfg.SurgeSlope = 0 // no peer has one
 	return cfg
 }

@@ -18,9 +18,8 @@ type Limits struct {
 	// InitCodeBytes that of the init code of a creation (EIP-3860).
 	TxBytes       hexutil.Uint64 `json:"txBytes"`
 	InitCodeBytes hexutil.Uint64 `json:"initCodeBytes"`
-	// AccessList is the maximum number of addresses and keys in an access list,
-	// and Authorizations that of authorizations in a transaction (EIP-7702).
-	AccessList     hexutil.Uint64 `json:"accessList"`
+	// Authorizations is the maximum number of authorizations in a transaction
+	// (EIP-7702).
 	Authorizations hexutil.Uint64 `json:"authorizations"`
 	// NonceDistance is the maximum difference between the nonce of a transaction
 	// and that of its sender.
@@ -38,10 +37,10 @@ type Limits struct {
 func limitsOf(pool *txpool.Config) Limits {
 	return Limits{
 		TxGas: hexutil.Uint64(pool.GreatestGas()), BlockGas: hexutil.Uint64(pool.BlockGasLimit),
-		TxBytes: hexutil.Uint64(pool.MaxTxSize), InitCodeBytes: hexutil.Uint64(pool.MaxInitCodeSize),
-		AccessList: hexutil.Uint64(pool.MaxAccessList), Authorizations: hexutil.Uint64(pool.MaxAuthorizations),
-		NonceDistance: hexutil.Uint64(pool.MaxNonceDistance),
-		PerSender:     hexutil.Uint64(pool.MaxPerSender), PerDelegated: hexutil.Uint64(pool.MaxDelegated),
+		TxBytes: hexutil.Uint64(pool.MaxTxSize), InitCodeBytes: txpool.MaxInitCodeSize,
+		Authorizations: txpool.MaxAuthorizations,
+		NonceDistance:  hexutil.Uint64(pool.MaxNonceDistance()),
+		PerSender:      hexutil.Uint64(pool.MaxPerSender), PerDelegated: hexutil.Uint64(pool.MaxDelegated),
 		Pending: hexutil.Uint64(pool.MaxPending), Queued: hexutil.Uint64(pool.MaxQueued),
 	}
 }

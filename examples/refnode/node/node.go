@@ -169,8 +169,7 @@ func (n *Node) makePool() (err error) {
 	cfg.BlockGasLimit = blockGasLimit
 	cfg.MaxPending, cfg.MaxParked, cfg.MaxQueued, cfg.MaxPerSender = n.cfg.MaxPool, n.cfg.MaxPool, n.cfg.MaxPool, n.cfg.MaxPerSender
 	cfg.MaxTxSize = maxTxSize
-	bytes := n.cfg.poolBytes()
-	cfg.MaxPendingBytes, cfg.MaxParkedBytes, cfg.MaxQueuedBytes = bytes, bytes, bytes
+	cfg.MaxBytes = n.cfg.poolBytes()
 	cfg.Logger, cfg.Metrics, cfg.Observe = n.log, n.cfg.Metrics.Pool, n.poolEvent
 	if n.store != nil {
 		cfg.Journal = n.store.pool

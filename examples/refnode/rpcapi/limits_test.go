@@ -22,7 +22,6 @@ func (c *conformance) limits(t *testing.T) string {
 	var l node.Limits
 	require.NoError(t, c.ours.CallContext(t.Context(), &l, "jam_getLimits"))
 	id, signer := c.api.node.ChainConfig().ChainID, types.LatestSigner(c.api.node.ChainConfig())
-	keys := types.AccessList{{Address: c.stranger, StorageKeys: make([]common.Hash, int(l.AccessList))}}
 	list := ""
 	for i, x := range []struct {
 		what  string
@@ -30,7 +29,6 @@ func (c *conformance) limits(t *testing.T) string {
 		tx    types.TxData
 	}{
 		{"gas of a transaction", l.TxGas, &types.DynamicFeeTx{Gas: uint64(l.TxGas) + 1, To: &c.stranger}},
-		{"addresses and keys in an access list", l.AccessList, &types.DynamicFeeTx{Gas: uint64(l.TxGas), To: &c.stranger, AccessList: keys}},
 		{"nonce above the account's", l.NonceDistance, &types.DynamicFeeTx{Nonce: uint64(l.NonceDistance) + 1, Gas: params.TxGas, To: &c.stranger}},
 		{"authorizations in a transaction", l.Authorizations, c.authorizing(t, int(l.Authorizations)+1)},
 		{"gas of a block", l.BlockGas, &types.DynamicFeeTx{Gas: uint64(l.BlockGas) + 1, To: &c.stranger}},
