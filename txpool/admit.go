@@ -246,9 +246,9 @@ func (p *Pool) admitAll(batch []candidate) {
 			batch[0].early, batch[0].err = false, nil
 			p.examine(batch[:1], batch[0].entry.at)
 		}
-		p.mu.Lock()
+		p.enter()
 		done := p.core.admitSome(batch)
-		told := len(p.core.events) > 0
+		told := len(p.core.changes) > 0
 		p.mu.Unlock()
 		if told && done > 0 {
 			p.secure(batch[:done])

@@ -83,7 +83,7 @@ func (c *core) commit(a *account, txs []*entry, now int64) {
 		if e.private {
 			c.secret.bury(e.prefix, now, c.cfg.Lifetime)
 		}
-		c.emit(Event{Kind: Included, known: c.recorded}, e)
+		c.emit(Event{Kind: Included}, e)
 		c.departures.forget(e.hash())
 	}
 	p := plan{account: a, together: true}

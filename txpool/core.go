@@ -58,8 +58,9 @@ type core struct {
 	generation uint64
 
 	seq       uint64
-	listening bool    // events have a receiver
-	events    []Event // not yet taken by writeDown
+	now       int64    // time of the call that holds the lock, Unix nanoseconds
+	listening bool     // events have a receiver
+	changes   []change // not yet taken by writeDown
 	// collecting is set while a Reset or Restore records dropped transactions
 	// in displaced.
 	collecting bool

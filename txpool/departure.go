@@ -38,21 +38,12 @@ func (p *Pool) Departure(hash common.Hash) (Departure, bool) {
 	if p.core.all.get(hash) != nil || p.core.aside.txs[hash] != nil {
 		return Departure{}, false
 	}
-	for i := len(p.core.events) - 1; i >= 0; i-- { // events not yet recorded
-		if e := &p.core.events[i]; e.leaves() && e.Tx.Hash() == hash {
-			e.leftAt = now
-			return e.departure(), true
-		}
-	}
 	return p.core.departures.find(hash, now)
 }
 
-// leaves reports whether an event is a departure.
-func (e *Event) leaves() bool { return e.Kind == Replaced || e.Kind == Dropped || e.Kind == notBack }
-
 // departure returns the Departure for an event.
-func (e *Event) departure() Departure {
-	d := Departure{Kind: Dropped, Hash: e.Tx.Hash(), At: e.leftAt}
+func (e *Event) departure(now int64) Departure {
+	d := Departure{Kind: Dropped, Hash: e.Tx.Hash(), At: time.Unix(0, now)}
 	if e.By != (common.Hash{}) {
 		d.Kind, d.By = Replaced, e.By
 		return d
@@ -153,27 +144,11 @@ func newDepartures() departures {
 	return departures{most: maxDepartures, byHash: make(map[common.Hash]Departure)}
 }
 
-// note records the departures among events that happen now.
-func (d *departures) note(events []Event, clock func() time.Time) {
-	var now time.Time
-	for i := range events {
-		e := &events[i]
-		if !e.leaves() {
-			continue
-		}
-		if now.IsZero() {
-			now = clock()
-		}
-		e.leftAt = now
-		d.put(e.departure(), now)
-	}
-}
-
 // put adds a departure.
-func (d *departures) put(one Departure, now time.Time) {
+func (d *departures) put(one Departure) {
 	d.byHash[one.Hash] = one
 	d.queue = append(d.queue, departed{one.Hash, one.At})
-	d.prune(now)
+	d.prune(one.At)
 }
 
 // prune removes departures that are too old or too many.

@@ -35,17 +35,6 @@ const (
 	// Missed means that the subscription was too slow and lost Event.Missed
 	// events.
 	Missed
-
-	// The kinds below are for the journal only.
-	leaseOpened
-	leaseReturned
-	leaseCommitted
-	leaseReleased
-	nonceFreed
-	pricesMoved
-	wasHeldAside    // a returned transaction is held aside
-	includedOutside // a transaction that is held aside or departed is included
-	notBack         // a returned transaction is refused
 )
 
 // String returns the kind in lower case.
@@ -83,34 +72,62 @@ type Event struct {
 	Floor uint64
 	// Missed is the number of lost events, if Kind is Missed.
 	Missed int
+}
 
-	lease  *Lease
-	record []byte // of leaseOpened
-	entry  *entry // only immutable fields may be read
-	nonce  uint64 // first nonce that is free again
-	known  bool   // already in the journal
-	fees   prices
-	past   *past     // for wasHeldAside
-	leftAt time.Time // time of departure
+// change is an event, and its record for the journal. One of them may be missing.
+type change struct {
+	event  Event // its Kind is 0 if there is none
+	record []byte
 	// displaced is set if the transaction leaves for a newcomer, whose event follows.
 	displaced bool
 }
 
 // emit records an event about an entry.
 func (c *core) emit(event Event, e *entry) {
-	left := event.Kind == Dropped || event.Kind == Replaced || event.Kind == notBack
-	if !c.listening && !left {
-		return
-	}
 	if e != nil {
-		event.Tx, event.Sender, event.Private, event.entry = e.tx, e.account.address, e.private, e
+		event.Tx, event.Sender, event.Private = e.tx, e.account.address, e.private
 	}
-	event.displaced = c.entering && left
-	event.known = c.restoring && !left || c.recorded && event.Kind == Included
+	var record []byte
+	left := event.Kind == Dropped || event.Kind == Replaced
+	switch {
+	case left:
+		if e != nil {
+			event.Age = time.Duration(c.now - e.at)
+		}
+		record = c.depart(event.departure(c.now))
+	case event.Kind == Included:
+		event.Age = time.Duration(c.now - e.at)
+		if c.journaling() && !c.recorded {
+			record = includedRecord(e.hash(), e.account.address, &spending{e.nonce, e.cost, e})
+		}
+	case event.Admitted && c.journaling() && !c.restoring:
+		record = e.addedRecord()
+	}
 	if event.Kind == Dropped && c.collecting {
 		c.displaced = append(c.displaced, Displaced{Tx: event.Tx, Err: event.Reason})
 	}
-	c.events = append(c.events, event)
+	if c.listening {
+		c.changes = append(c.changes, change{event, record, left && c.entering})
+	}
+}
+
+// note adds a record for the journal that belongs to no event.
+func (c *core) note(record []byte) {
+	if c.journaling() {
+		c.changes = append(c.changes, change{record: record})
+	}
+}
+
+func (c *core) journaling() bool { return c.cfg.Journal != nil }
+
+// depart remembers a departure and returns its record for the journal, if there is
+// one.
+func (c *core) depart(d Departure) []byte {
+	c.departures.put(d)
+	if !c.journaling() {
+		return nil
+	}
+	return d.record()
 }
 
 // emitMove records an event with the new status of an entry.

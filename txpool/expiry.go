@@ -67,7 +67,7 @@ func (p *Pool) expireLeases() {
 		}
 		p.mu.Unlock()
 		if over {
-			_ = l.closeLocked(leaseReleased, giveBack(l.sealed))
+			_ = l.closeLocked(recordReleased, giveBack(l.sealed))
 		}
 	}
 }
@@ -159,7 +159,7 @@ func (c *core) expire(a *account, now int64) (dropped int) {
 		c.apply(p)
 	}
 	if a.nonce > a.state && len(a.txs) == 0 && (a.committed == nil || now-a.committed.at >= lifetime) {
-		c.emit(Event{Kind: nonceFreed, Sender: a.address, nonce: a.state}, nil)
+		c.note(freedRecord(a.address, a.state))
 		c.uncommit(a, a.state) // never shown by the state
 	}
 	c.close(a)

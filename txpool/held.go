@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 )
@@ -102,7 +103,8 @@ func (p *Pool) setAside(batch []candidate) (displaced []Displaced) {
 					c.apply(plan{account: e.account, exempts: []*entry{e}})
 				}
 			case final(t.err):
-				c.emit(t.departs(notBack), nil)
+				departs := t.departs()
+				c.note(c.depart(departs.departure(c.now)))
 				displaced = append(displaced, Displaced{Tx: t.tx, Err: t.err})
 			default:
 				p.aside(c, t, now)
@@ -115,10 +117,10 @@ func (p *Pool) setAside(batch []candidate) (displaced []Displaced) {
 }
 
 // departs returns the event of a candidate that is not admitted.
-func (t *candidate) departs(kind Kind) Event {
-	event := Event{Kind: kind, Tx: t.tx, Sender: t.from, Reason: t.err, entry: &entry{tx: t.tx}}
+func (t *candidate) departs() Event {
+	event := Event{Kind: Dropped, Tx: t.tx, Sender: t.from, Reason: t.err}
 	if t.origin != nil {
-		event.entry.at, event.Private = t.origin.at, t.origin.private
+		event.Private = t.origin.private
 	}
 	if s := new(superseded); errors.As(t.err, &s) {
 		event.By = s.by
@@ -136,7 +138,7 @@ func (p *Pool) aside(c *core, t *candidate, now int64) {
 		o.at, o.private = t.entry.at, t.entry.private
 	}
 	c.aside.put(o)
-	c.emit(Event{Kind: wasHeldAside, Tx: t.tx, past: o}, nil)
+	c.note(o.addedRecord())
 }
 
 // retryHeld tries to admit the transactions that are held aside. It returns how
@@ -169,7 +171,9 @@ func (p *Pool) retryHeld() (dropped int) {
 				t.err = ErrExpired
 			}
 			c.aside.remove(o.tx.Hash())
-			c.emit(t.departs(Dropped), nil)
+			event := t.departs()
+			event.Age = time.Duration(now - o.at)
+			c.emit(event, nil)
 			dropped++
 		}
 		return nil

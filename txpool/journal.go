@@ -62,58 +62,36 @@ const (
 // errRecord is the error of a record that cannot be decoded.
 var errRecord = errors.New("txpool: not a record of the pool's journal")
 
-// records appends the journal records of events. The record of an admission comes
-// before those of the transactions that the newcomer displaces. Otherwise a
-// journal that keeps a prefix could have lost both. If it has both, the newcomer
-// was not acknowledged, and Restore takes the older one with its nonce.
-func records(to [][]byte, events []Event) [][]byte {
+// records appends the records of changes. The record of an admission comes before
+// those of the transactions that the newcomer displaces. Otherwise a journal that
+// keeps a prefix could have lost both. If it has both, the newcomer was not
+// acknowledged, and Restore takes the older one with its nonce.
+func records(to [][]byte, changes []change) [][]byte {
 	var late [][]byte
-	for i := range events {
-		e := &events[i]
-		if e.displaced {
-			late = e.records(late)
-			continue
+	for i := range changes {
+		switch c := &changes[i]; {
+		case c.record == nil:
+		case c.displaced:
+			late = append(late, c.record)
+		default:
+			to = append(to, c.record)
 		}
-		if to = e.records(to); e.Admitted {
+		if changes[i].event.Admitted {
 			to, late = append(to, late...), nil
 		}
 	}
 	return append(to, late...)
 }
 
-// records appends the journal records of an event.
-func (e *Event) records(to [][]byte) [][]byte {
-	switch {
-	case e.known:
-		return to
-	case e.Admitted:
-		return append(to, e.entry.addedRecord())
-	case e.Kind == Included:
-		return append(to, includedRecord(e.Tx.Hash(), e.Sender, &spending{e.entry.nonce, e.entry.cost, e.entry}))
-	case e.Kind == Replaced || e.Kind == Dropped || e.Kind == notBack:
-		d := e.departure()
-		return append(to, d.record())
-	case e.Kind == includedOutside:
-		return append(to, append([]byte{recordLeft}, e.Tx.Hash().Bytes()...))
-	case e.Kind == wasHeldAside:
-		return append(to, e.past.addedRecord())
-	case e.Kind == leaseOpened:
-		return append(to, e.record)
-	case e.Kind == leaseReturned:
-		return append(to, append(number(recordReturned, e.lease.id), e.Tx.Hash().Bytes()...))
-	case e.Kind == leaseCommitted:
-		return append(to, number(recordCommitted, e.lease.id))
-	case e.Kind == leaseReleased:
-		return append(to, number(recordReleased, e.lease.id))
-	case e.Kind == pricesMoved:
-		return append(to, e.fees.record())
-	case e.Kind == nonceFreed:
-		return append(to, binary.BigEndian.AppendUint64(append([]byte{recordFreed}, e.Sender[:]...), e.nonce))
-	}
-	return to
+func number(kind byte, n uint64) []byte { return binary.BigEndian.AppendUint64([]byte{kind}, n) }
+
+func returnedRecord(lease uint64, hash common.Hash) []byte {
+	return append(number(recordReturned, lease), hash[:]...)
 }
 
-func number(kind byte, n uint64) []byte { return binary.BigEndian.AppendUint64([]byte{kind}, n) }
+func freedRecord(sender common.Address, nonce uint64) []byte {
+	return binary.BigEndian.AppendUint64(append([]byte{recordFreed}, sender[:]...), nonce)
+}
 
 func (e *entry) addedRecord() []byte { return addedRecord(e.tx, e.at, e.private, e.exempt) }
 
@@ -262,8 +240,9 @@ func (p *Pool) beginRestore(h *history) {
 	p.core.restoring, p.core.keeping = true, true
 	h.prices.apply(&p.core.fees)
 	for _, d := range left {
-		p.core.departures.put(d.Departure, now)
+		p.core.departures.put(d.Departure)
 	}
+	p.core.departures.prune(now)
 	for _, poison := range h.poisoned {
 		p.poisoned = append(p.poisoned, poison.Record)
 	}
@@ -271,7 +250,7 @@ func (p *Pool) beginRestore(h *history) {
 
 // endRestore opens the leases again and returns how many.
 func (p *Pool) endRestore(h *history, batch []candidate, origin []*past) (leases int) {
-	p.mu.Lock()
+	p.enter()
 	defer p.mu.Unlock()
 	p.lastID = max(p.lastID, h.lastLease)
 	leases = p.reopen(h.leases)
@@ -295,7 +274,7 @@ func (p *Pool) unlend(h *history, l *pastLease) {
 		if e := p.core.all.get(hash); o == nil || l.returned[hash] || e != nil && e.lease != nil && e.lease.id == l.id {
 			continue
 		}
-		p.core.emit(Event{Kind: leaseReturned, Tx: o.tx, lease: &Lease{id: l.id}}, nil)
+		p.core.note(returnedRecord(l.id, hash))
 	}
 }
 

@@ -134,7 +134,7 @@ func (l *Lease) Return(hash common.Hash) error {
 		if l.session != nil {
 			l.session.putAside(e, SkipLater)
 		}
-		c.emit(Event{Kind: leaseReturned, lease: l}, e)
+		c.note(returnedRecord(l.id, e.hash()))
 		c.apply(c.decideReturn(e, false))
 	})
 }
@@ -180,7 +180,7 @@ func (l *Lease) Commit() error {
 		}
 	}
 	now := p.clock()
-	return l.closeLocked(leaseCommitted, func(c *core, a *account, txs []*entry) {
+	return l.closeLocked(recordCommitted, func(c *core, a *account, txs []*entry) {
 		c.recorded = p.cfg.Journal != nil
 		c.commit(a, txs, now)
 		c.recorded = false
@@ -205,7 +205,7 @@ func (l *Lease) beginCommit() (records [][]byte) {
 // Release returns an error that wraps ErrLeaseClosed and changes nothing.
 func (l *Lease) Release() error {
 	defer l.pool.begin()()
-	return l.closeLocked(leaseReleased, giveBack(true))
+	return l.closeLocked(recordReleased, giveBack(true))
 }
 
 // giveBack returns a function that gives transactions back to the pool. If they
@@ -219,9 +219,9 @@ func giveBack(bundled bool) func(*core, *account, []*entry) {
 	}
 }
 
-// closeLocked closes the lease and calls each with its transactions, grouped by
-// sender. The caller holds p.turn.
-func (l *Lease) closeLocked(kind Kind, each func(*core, *account, []*entry)) error {
+// closeLocked closes the lease, with a record of the given kind, and calls each with
+// its transactions, grouped by sender. The caller holds p.turn.
+func (l *Lease) closeLocked(record byte, each func(*core, *account, []*entry)) error {
 	p := l.pool
 	l.endSession()
 	return p.step(func(c *core) error {
@@ -229,7 +229,7 @@ func (l *Lease) closeLocked(kind Kind, each func(*core, *account, []*entry)) err
 			return l.closedError()
 		}
 		delete(p.leases, l.id)
-		c.emit(Event{Kind: kind, lease: l}, nil)
+		c.note(number(record, l.id))
 		l.bySender(func(a *account, txs []*entry) { each(c, a, txs) })
 		return nil
 	})

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // outbox passes events from the core to their receivers, in order and without
@@ -110,15 +109,19 @@ func (o *outbox) take(most int) ([]Event, []*Subscription) {
 	return events, slices.Collect(maps.Keys(o.subscriptions))
 }
 
-// put appends to the queue.
-func (o *outbox) put(events []Event) {
-	if len(events) == 0 {
+// put appends the events of changes to the queue.
+func (o *outbox) put(changes []change) {
+	if len(changes) == 0 {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.queue = append(o.queue, events...)
-	o.waiting.Store(true)
+	for i := range changes {
+		if e := &changes[i].event; e.Kind != 0 {
+			o.queue = append(o.queue, *e)
+		}
+	}
+	o.waiting.Store(len(o.queue) > 0)
 }
 
 func (o *outbox) len() int {
@@ -146,18 +149,14 @@ func (p *Pool) writeDown(more ...[]byte) error {
 	p.out.journaling.Lock()
 	defer p.out.journaling.Unlock()
 	p.mu.Lock()
-	events := p.core.events
-	p.core.events = nil
-	p.core.departures.note(events, func() time.Time { return p.time(p.clock()) })
-	if !p.core.listening {
-		events = nil // only departures needed them
-	}
+	changes := p.core.changes
+	p.core.changes = nil
 	p.mu.Unlock()
-	defer p.out.put(events) // even if the journal panics
+	defer p.out.put(changes) // even if the journal panics
 	if p.out.journal == nil {
 		return nil
 	}
-	p.out.unwritten = records(p.out.unwritten, events)
+	p.out.unwritten = records(p.out.unwritten, changes)
 	if len(p.out.unwritten)+len(more) == 0 {
 		return nil
 	}
@@ -211,13 +210,6 @@ func (p *Pool) Flush() error {
 
 // deliver passes an event to all receivers.
 func (p *Pool) deliver(e *Event, subscriptions []*Subscription) {
-	if e.Kind >= leaseOpened {
-		return // for the journal only
-	}
-	switch e.Kind {
-	case Replaced, Dropped, Included:
-		e.Age = time.Duration(p.clock() - e.entry.at)
-	}
 	p.cfg.Metrics.event(e)
 	if p.cfg.Observe != nil {
 		p.cfg.Observe(*e)

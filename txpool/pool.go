@@ -213,12 +213,19 @@ func (p *Pool) step(f func(*core) error) error {
 			_ = p.writeDown() // the next Add returns the error
 		}
 	}()
-	p.mu.Lock()
+	p.enter()
 	defer p.mu.Unlock()
 	err := f(p.core)
 	p.core.settle()
-	told = len(p.core.events) > 0
+	told = len(p.core.changes) > 0
 	return err
+}
+
+// enter takes the lock for a call that changes the core.
+func (p *Pool) enter() {
+	now := p.clock()
+	p.mu.Lock()
+	p.core.now = now
 }
 
 // begin takes p.turn. The caller must call end when it is done.

@@ -207,7 +207,7 @@ func (p *Pool) includeOne(c *core, tx *types.Transaction, at int64) {
 		c.aside.remove(hash)
 	}
 	if held || departed {
-		c.emit(Event{Kind: includedOutside, Tx: tx}, nil)
+		c.note(append([]byte{recordLeft}, hash[:]...))
 	}
 }
 
@@ -228,7 +228,7 @@ func (p *Pool) revert(blocks []Block) {
 	}
 	_ = p.step(func(c *core) error {
 		for _, f := range all {
-			c.emit(Event{Kind: nonceFreed, Sender: f.sender, nonce: f.nonce}, nil)
+			c.note(freedRecord(f.sender, f.nonce))
 			if a := c.accounts.get(f.sender); a != nil {
 				c.uncommit(a, f.nonce)
 			}
@@ -305,7 +305,7 @@ func (p *Pool) moveFees(head *Head) {
 			c.emit(Event{Kind: FloorChanged, Floor: c.fees.floor}, nil)
 		}
 		if now := c.fees.prices(); now != before {
-			c.emit(Event{Kind: pricesMoved, fees: now}, nil)
+			c.note(now.record())
 		}
 		if rebased {
 			c.repricing = true

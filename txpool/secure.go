@@ -94,5 +94,7 @@ func (p *Pool) secure(batch []candidate) {
 // recordAgain writes the record of an admission again, because the journal may
 // have a record after which the transaction is gone.
 func (c *core) recordAgain(e *entry) {
-	c.emit(Event{Kind: wasHeldAside, Tx: e.tx, past: &past{tx: e.tx, at: e.at, private: e.private, exempt: e.exempt}}, nil)
+	if c.journaling() {
+		c.note(e.addedRecord())
+	}
 }

@@ -264,7 +264,7 @@ func (s *Session) Seal() (*Lease, error) {
 	_ = s.pool.step(func(c *core) error {
 		if s.pool.leases[l.id] == l && !l.sealed {
 			l.sealed = true
-			c.emit(Event{Kind: leaseOpened, record: l.openedRecord()}, nil)
+			c.note(l.openedRecord())
 		}
 		return nil
 	})
@@ -301,7 +301,7 @@ func (s *Session) Cancel() error {
 	case ended:
 		return l.closedError()
 	}
-	return l.closeLocked(leaseReleased, giveBack(false))
+	return l.closeLocked(recordReleased, giveBack(false))
 }
 
 func (s *Session) finish() {
