@@ -72,8 +72,7 @@ type account struct {
 	// account that gives way before this one, and the one after it.
 	waitsAfter, waitsBefore *account
 
-	txs    []link  // by nonce, without duplicates
-	inline [1]link // backing array for one transaction
+	txs []link // by nonce, without duplicates
 }
 
 // link is an entry of an account together with its nonce.
@@ -102,9 +101,6 @@ func (a *account) find(nonce uint64) (int, bool) {
 // insert inserts an entry at an index. The caller must then arrange the chain
 // from there.
 func (a *account) insert(i int, e *entry) {
-	if len(a.txs) == 0 {
-		a.txs = a.inline[:0]
-	}
 	a.txs = slices.Insert(a.txs, i, link{e.nonce, e})
 	if i < int(a.line) {
 		a.line++

@@ -402,7 +402,7 @@ func TestQuarantineOutlastsReplacements(t *testing.T) {
 	add(t, p, tx(0, 0, 2))
 	require.NoError(t, p.Reject(tx(0, 0, 2).Hash(), errTest))
 	for i := range maxGraves + 1 {
-		p.core.replaced.bury(uint64(i), p.cfg.Now().UnixNano(), time.Hour)
+		p.core.replaced.bury(common.Hash{byte(i), byte(i >> 8)}, p.cfg.Now().UnixNano(), time.Hour)
 	}
 	refuse(t, p, tx(0, 0, 2), ErrQuarantined)
 }

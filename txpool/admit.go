@@ -120,7 +120,7 @@ func (p *Pool) inspect(t *candidate, now int64) error {
 	if err != nil {
 		return err
 	}
-	e.prefix, e.at, e.exempt, e.private = hashPrefix(t.tx.Hash()), now, t.back, t.private
+	e.at, e.exempt, e.private = now, t.back, t.private
 	if t.origin != nil {
 		e.at = min(t.origin.at, now)
 	}
@@ -181,7 +181,7 @@ func (p *Pool) preview(t *candidate) (err error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if one[0].read == p.core.generation && p.core.accounts.get(t.from) == nil {
+	if one[0].read == p.core.generation && p.core.accounts[t.from] == nil {
 		p.core.cache.Add(t.from, one[0].known)
 	}
 	return p.core.preview(t)
@@ -190,7 +190,7 @@ func (p *Pool) preview(t *candidate) (err error) {
 // preview is decide for a sender that the pool knows. It accepts other senders,
 // which admission checks.
 func (c *core) preview(t *candidate) error {
-	a := c.accounts.get(t.from)
+	a := c.accounts[t.from]
 	if a == nil {
 		known, there := c.cache.Get(t.from)
 		if !there {
@@ -208,7 +208,7 @@ func (c *core) preview(t *candidate) error {
 // checkNew refuses a transaction that is in the pool or left it recently.
 func (c *core) checkNew(e *entry) error {
 	hash := e.hash()
-	if c.all.get(hash) != nil {
+	if c.all[hash] != nil {
 		return ErrAlreadyKnown
 	}
 	if e.exempt {
@@ -217,10 +217,10 @@ func (c *core) checkNew(e *entry) error {
 	if c.aside.txs[hash] != nil {
 		return ErrAlreadyKnown
 	}
-	if wait := c.failed.find(e.prefix, e.at); wait > 0 {
+	if wait := c.failed.find(e.hash(), e.at); wait > 0 {
 		return fmt.Errorf("%w: %s, try again in %v", ErrQuarantined, hash, wait)
 	}
-	if wait := c.replaced.find(e.prefix, e.at); wait > 0 {
+	if wait := c.replaced.find(e.hash(), e.at); wait > 0 {
 		return fmt.Errorf("%w: %s, try again in %v", ErrReplaced, hash, wait)
 	}
 	return nil
@@ -278,7 +278,7 @@ func (p *Pool) readUnknown(batch []candidate) {
 
 // needs reports whether the account of a sender must be read.
 func (c *core) needs(sender common.Address) bool {
-	if a := c.accounts.get(sender); a != nil {
+	if a := c.accounts[sender]; a != nil {
 		return a.stale
 	}
 	return !c.cache.Contains(sender)
@@ -309,14 +309,14 @@ func (c *core) admit(t *candidate) (need bool) {
 	if t.err = c.checkNew(t.entry); t.err != nil {
 		return false
 	}
-	a := c.accounts.get(t.from)
+	a := c.accounts[t.from]
 	read := t.read == c.generation // and not before the newest head
 	if a != nil && a.stale {
 		if !read {
 			return true
 		}
 		c.refresh(a, t.known)
-		a = c.accounts.get(t.from)
+		a = c.accounts[t.from]
 	}
 	if a == nil {
 		known := t.known

@@ -68,7 +68,7 @@ func (c *core) enter(p plan) {
 		c.take(a, p.index)
 		c.inherit(old, e)
 		e.exempt, e.ran = old.exempt, old.ran // the nonce keeps its room
-		c.replaced.bury(old.prefix, e.at, c.cfg.QuarantineTime)
+		c.replaced.bury(old.hash(), e.at, c.cfg.QuarantineTime)
 		c.emit(Event{Kind: Replaced, By: e.hash()}, old)
 	}
 	c.seq++
@@ -78,7 +78,7 @@ func (c *core) enter(p plan) {
 	if a.unsettled(e.nonce) {
 		a.cost.Add(&a.cost, &e.cost)
 	}
-	c.all.put(e)
+	c.all[e.hash()] = e
 	c.departures.forget(e.hash())
 	c.count(e)
 	if e.exempt {
@@ -112,7 +112,7 @@ func (c *core) take(a *account, i int) *entry {
 	if a.unsettled(e.nonce) {
 		a.cost.Sub(&a.cost, &e.cost)
 	}
-	c.all.remove(e)
+	delete(c.all, e.hash())
 	e.gone = true
 	return e
 }
@@ -176,7 +176,7 @@ func (c *core) reject(e *entry, reason error, now int64) {
 	if l := e.lease; l != nil && l.session != nil {
 		l.session.putAside(e, "")
 	}
-	c.failed.bury(e.prefix, now, c.cfg.QuarantineTime)
+	c.failed.bury(e.hash(), now, c.cfg.QuarantineTime)
 	c.apply(dropping(e, reason))
 }
 

@@ -131,7 +131,7 @@ func (m *blocks) next(t *rapid.T, n *naive) {
 	case tx == nil:
 		return
 	}
-	from := m.pool.core.all.get(tx.Hash()).account.address
+	from := m.pool.core.all[tx.Hash()].account.address
 	n.taken[from]++
 	if from == n.last {
 		n.row++
@@ -185,7 +185,7 @@ func (m *blocks) restart(t *rapid.T) {
 // sameContent compares a pool with the one that was restored from its journal.
 func sameContent(old, restored *Pool) error {
 	for _, a := range old.core.list {
-		b := restored.core.accounts.get(a.address)
+		b := restored.core.accounts[a.address]
 		if a.nonce > a.state && (b == nil || b.nonce != a.nonce) && !a.stale {
 			return fmt.Errorf("the restart lost the committed nonces of %v: next %d, shown %d", a.address, a.nonce, a.state)
 		}
@@ -284,7 +284,7 @@ func (m *blocks) endings() map[string]func(*rapid.T) {
 			if txs := l.Transactions(); len(txs) > 0 {
 				tx := rapid.SampledFrom(txs).Draw(t, "tx")
 				for _, n := range m.sessions {
-					if e := m.pool.core.all.get(tx.Hash()); n.lease == l && e != nil {
+					if e := m.pool.core.all[tx.Hash()]; n.lease == l && e != nil {
 						n.aside[e.account.address] = true
 					}
 				}

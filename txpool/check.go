@@ -63,10 +63,10 @@ func (c *core) checkTotals() error {
 		count += u.count
 	}
 	switch {
-	case len(c.list) != c.accounts.len():
-		return fmt.Errorf("every sender is listed once: %d listed, want %d", len(c.list), c.accounts.len())
-	case count != c.all.len():
-		return fmt.Errorf("every transaction counts once: %d counted, want %d", count, c.all.len())
+	case len(c.list) != len(c.accounts):
+		return fmt.Errorf("every sender is listed once: %d listed, want %d", len(c.list), len(c.accounts))
+	case count != len(c.all):
+		return fmt.Errorf("every transaction counts once: %d counted, want %d", count, len(c.all))
 	case c.ready.Len() > c.uses[ready].count || c.parked.Len() > c.uses[parked].count:
 		return fmt.Errorf("an index has only counted transactions: ready %d and parked %d, want at most %d and %d",
 			c.ready.Len(), c.parked.Len(), c.uses[ready].count, c.uses[parked].count)
@@ -97,7 +97,7 @@ func (c *core) checkSome(share int) error {
 
 // checkSender verifies one sender and its chain.
 func (c *core) checkSender(slot int, a *account) error {
-	if int(a.slot) != slot || c.accounts.get(a.address) != a {
+	if int(a.slot) != slot || c.accounts[a.address] != a {
 		return fmt.Errorf("every sender is listed once: %v is at slot %d, want %d", a.address, a.slot, slot)
 	}
 	if err := c.checkChain(a); err != nil {
@@ -152,8 +152,8 @@ func (c *core) check() error {
 		have.take(a)
 	}
 	switch {
-	case have.uses != c.uses || have.count != c.all.len():
-		return fmt.Errorf("the totals match the transactions: have %v, %d in all; want %v, %d", c.uses, c.all.len(), have.uses, have.count)
+	case have.uses != c.uses || have.count != len(c.all):
+		return fmt.Errorf("the totals match the transactions: have %v, %d in all; want %v, %d", c.uses, len(c.all), have.uses, have.count)
 	case have.kept != c.kept || have.exempt != c.exempt:
 		return fmt.Errorf("the totals of transactions that keep their room match them: have %v, exempt %v, want %v, %v", c.kept, c.exempt, have.kept, have.exempt)
 	case have.ready != c.ready.Len() || have.parked != c.parked.Len():
@@ -256,7 +256,7 @@ func (c *core) checkChain(a *account) error {
 // checkEntry verifies the fields of an entry.
 func (c *core) checkEntry(a *account, e *entry) error {
 	switch {
-	case e.account != a || e.gone || e.fresh || c.all.get(e.hash()) != e:
+	case e.account != a || e.gone || e.fresh || c.all[e.hash()] != e:
 		return fmt.Errorf("every transaction is found by its hash: nonce %d is not", e.nonce)
 	case e.rank != c.fees.rank(e):
 		return fmt.Errorf("a rank belongs to the current base fee (I4): nonce %d has %d, want %d", e.nonce, e.rank, c.fees.rank(e))

@@ -17,12 +17,12 @@ func TestCheckFindsDamage(t *testing.T) {
 		"place":    func(_ *core, a *account) { a.txs[3].lead.seq++ },
 		"status":   func(_ *core, a *account) { a.txs[3].status = parked },
 		"index":    func(c *core, a *account) { c.ready.Delete(ranked{a.txs[2].lead, a.txs[2].entry}) },
-		"hash":     func(c *core, a *account) { c.all.remove(a.txs[1].entry) },
+		"hash":     func(c *core, a *account) { delete(c.all, a.txs[1].hash()) },
 		"balance":  func(_ *core, a *account) { a.balance.Clear() },
 		"line":     func(_ *core, a *account) { a.line-- },
 		"total":    func(c *core, _ *account) { c.uses[ready].count++ },
 		"leased":   func(c *core, _ *account) { c.uses[out].count-- },
-		"sender":   func(c *core, a *account) { c.accounts.remove(a) },
+		"sender":   func(c *core, a *account) { delete(c.accounts, a.address) },
 		"cost":     func(_ *core, a *account) { a.cost.AddUint64(&a.cost, 1) },
 		"lent":     func(_ *core, a *account) { a.lent++ },
 		"slot":     func(_ *core, a *account) { a.slot++ },
@@ -41,7 +41,7 @@ func TestCheckFindsDamage(t *testing.T) {
 			for range 2 * rounds {
 				require.NoError(t, p.Check())
 			}
-			damage(p.core, p.core.accounts.get(addr(40)))
+			damage(p.core, p.core.accounts[addr(40)])
 			require.ErrorIs(t, p.CheckAll(), ErrInvariant)
 			var err error
 			for range 2 * rounds {

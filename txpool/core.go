@@ -11,10 +11,9 @@ import (
 // transactions of one sender and the logarithm of the pool (invariant I9).
 type core struct {
 	cfg      *Config
-	accounts table[common.Address, *account]
+	accounts map[common.Address]*account
 	list     []*account // same accounts, for sweeps
-	free     []*account
-	all      table[common.Hash, *entry]
+	all      map[common.Hash]*entry
 	// cache holds accounts without transactions in the pool, so that a flood of
 	// refused transactions does not read the host's state each time.
 	cache    lru.BasicLRU[common.Address, Account]
@@ -73,8 +72,8 @@ func newCore(cfg *Config) *core {
 	c := &core{
 		cfg:            cfg,
 		generation:     1,
-		accounts:       newTable[common.Address, *account](addressPrefix),
-		all:            newTable[common.Hash, *entry](hashPrefix),
+		accounts:       make(map[common.Address]*account),
+		all:            make(map[common.Hash]*entry),
 		cache:          lru.NewBasicLRU[common.Address, Account](accountCache),
 		replaced:       newGraveyard(),
 		failed:         newGraveyard(),
@@ -93,25 +92,13 @@ func newCore(cfg *Config) *core {
 	return c
 }
 
-// chunk is the number of accounts that are allocated together.
-const chunk = 64
-
 // open returns the sender's account. If there is none, it creates one from
 // known.
 func (c *core) open(address common.Address, known Account) *account {
-	if len(c.free) == 0 {
-		more := make([]account, chunk)
-		for i := range more {
-			c.free = append(c.free, &more[i])
-		}
-	}
-	last := len(c.free) - 1
-	a := c.free[last]
-	c.free = c.free[:last]
-	*a = *newAccount(address, known)
+	a := newAccount(address, known)
 	a.slot = int32(len(c.list))
 	c.list = append(c.list, a)
-	c.accounts.put(a)
+	c.accounts[address] = a
 	return a
 }
 
@@ -120,14 +107,13 @@ func (c *core) close(a *account) {
 	if len(a.txs) > 0 || a.nonce > a.state || a.slot == closed {
 		return
 	}
-	c.accounts.remove(a)
+	delete(c.accounts, a.address)
 	last := len(c.list) - 1
 	c.list[a.slot] = c.list[last]
 	c.list[a.slot].slot = a.slot
 	c.list[last] = nil
 	c.list = c.list[:last]
-	*a = account{slot: closed}
-	c.free = append(c.free, a)
+	a.slot = closed
 }
 
 // closed is the slot of a removed account.

@@ -171,7 +171,7 @@ func (c *core) checkAuthorities(from common.Address, e *entry) error {
 		return nil
 	}
 	for _, auth := range e.rare.authorities {
-		a := c.accounts.get(auth.address)
+		a := c.accounts[auth.address]
 		if a == nil {
 			continue
 		}

@@ -35,7 +35,7 @@ func (p *Pool) Departure(hash common.Hash) (Departure, bool) {
 	now := p.time(p.clock())
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.core.all.get(hash) != nil || p.core.aside.txs[hash] != nil {
+	if p.core.all[hash] != nil || p.core.aside.txs[hash] != nil {
 		return Departure{}, false
 	}
 	return p.core.departures.find(hash, now)

@@ -90,7 +90,7 @@ func TestDepartureBeforeItIsWritten(t *testing.T) {
 	p := newPool(t, newWorld(), nil)
 	add(t, p, tx(0, 0, 2))
 	p.mu.Lock()
-	p.core.apply(dropping(p.core.all.get(tx(0, 0, 2).Hash()), ErrRemoved))
+	p.core.apply(dropping(p.core.all[tx(0, 0, 2).Hash()], ErrRemoved))
 	p.mu.Unlock()
 	d, known := p.Departure(tx(0, 0, 2).Hash())
 	require.True(t, known)

@@ -70,7 +70,7 @@ func TestBalanceThatJustCovers(t *testing.T) {
 	add(t, p, tx(0, 0, 10), tx(0, 1, 10))
 	w.balance(0, 2*unit)
 	p.Reset(Head{})
-	require.False(t, p.core.accounts.get(addr(0)).short())
+	require.False(t, p.core.accounts[addr(0)].short())
 	l := p.Drain(Budget{})
 	block := blockOf(l.Transactions()...)
 	require.NoError(t, l.Commit())

@@ -31,7 +31,6 @@ const (
 // after admission, so snapshots read them without the lock.
 type entry struct {
 	tx      *types.Transaction
-	prefix  uint64 // first bytes of the hash
 	nonce   uint64
 	feeCap  uint64 // wei per gas, saturated
 	tip     uint64

@@ -118,7 +118,7 @@ func (p *Pool) expireByTimer() {
 	p.expiring.Store(false) // also if the host panics
 	p.expireDue()
 	p.mu.Lock()
-	some := p.core.all.len() > 0 || len(p.core.list) > 0 || len(p.leases) > 0 || len(p.core.aside.txs) > 0
+	some := len(p.core.all) > 0 || len(p.core.list) > 0 || len(p.leases) > 0 || len(p.core.aside.txs) > 0
 	p.mu.Unlock()
 	if some {
 		p.keepExpiring()

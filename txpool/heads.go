@@ -91,8 +91,8 @@ func (s *Session) pop(c *core) *entry {
 	t := s.senders[h.address]
 	t.head = nil
 	a := h.account
-	if a == nil || a.address != h.address { // unknown, or used for another sender meanwhile
-		a = c.accounts.get(h.address)
+	if a == nil || a.slot == closed { // unknown, or removed meanwhile
+		a = c.accounts[h.address]
 	}
 	if a == nil || t.aside {
 		return nil

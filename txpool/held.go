@@ -99,7 +99,7 @@ func (p *Pool) setAside(batch []candidate) (displaced []Displaced) {
 			switch {
 			case t.err == nil || t.tx == nil:
 			case errors.Is(t.err, ErrAlreadyKnown):
-				if e := c.all.get(t.tx.Hash()); e != nil {
+				if e := c.all[t.tx.Hash()]; e != nil {
 					c.apply(plan{account: e.account, exempts: []*entry{e}})
 				}
 			case final(t.err):

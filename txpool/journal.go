@@ -271,7 +271,7 @@ func (p *Pool) endRestore(h *history, batch []candidate, origin []*past) (leases
 func (p *Pool) unlend(h *history, l *pastLease) {
 	for _, hash := range l.hashes {
 		o := h.added[hash]
-		if e := p.core.all.get(hash); o == nil || l.returned[hash] || e != nil && e.lease != nil && e.lease.id == l.id {
+		if e := p.core.all[hash]; o == nil || l.returned[hash] || e != nil && e.lease != nil && e.lease.id == l.id {
 			continue
 		}
 		p.core.note(returnedRecord(l.id, hash))
@@ -323,7 +323,7 @@ func (p *Pool) reopen(old []*pastLease) (opened int) {
 			leases[i].expires = expires
 		}
 		for _, hash := range past.hashes {
-			if e := p.core.all.get(hash); e != nil && !past.returned[hash] {
+			if e := p.core.all[hash]; e != nil && !past.returned[hash] {
 				loans = append(loans, loan{e, leases[i]})
 				leases[i].txs = append(leases[i].txs, e)
 			}

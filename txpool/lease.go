@@ -147,7 +147,7 @@ func (l *Lease) pass(hash common.Hash, then func(*core, *entry)) error {
 		if l.pool.leases[l.id] != l {
 			return l.closedError()
 		}
-		e := c.all.get(hash)
+		e := c.all[hash]
 		if e == nil || e.lease != l {
 			return fmt.Errorf("%w: %s, lease %d", ErrNotLeased, hash, l.id)
 		}

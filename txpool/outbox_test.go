@@ -101,7 +101,6 @@ func TestTellSomeHandsOver(t *testing.T) {
 		require.NoError(t, p.step(func(c *core) error {
 			e, err := p.cfg.inspect(from(i, 0, 30_000, 1))
 			require.NoError(t, err)
-			e.prefix = uint64(i)
 			one := candidate{tx: e.tx, entry: e, from: common.Address{byte(i)}, known: newWorld().get(common.Address{}), read: c.generation}
 			c.admit(&one)
 			return one.err

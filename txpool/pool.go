@@ -164,7 +164,7 @@ func (p *Pool) measure(began time.Time, t *candidate) {
 // transaction is in an open lease.
 func (p *Pool) Remove(hash common.Hash) error {
 	return p.change(func(c *core) error {
-		e := c.all.get(hash)
+		e := c.all[hash]
 		if e == nil {
 			return fmt.Errorf("%w: %s", ErrNotFound, hash)
 		}
@@ -183,7 +183,7 @@ func (p *Pool) Reject(hash common.Hash, reason error) error {
 	now := p.clock()
 	defer p.begin()() // not between the record of a commit and the commit
 	return p.step(func(c *core) error {
-		e := c.all.get(hash)
+		e := c.all[hash]
 		if e == nil {
 			return fmt.Errorf("%w: %s", ErrNotFound, hash)
 		}

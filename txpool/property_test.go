@@ -92,7 +92,7 @@ func (m *machine) add(t *rapid.T, tx *types.Transaction) {
 // because transactions came back, makes no way.
 func (m *machine) placeTaken(t *rapid.T, tx *types.Transaction, err error) {
 	from, _ := types.Sender(signer, tx)
-	a, cfg := m.pool.core.accounts.get(from), m.pool.core.cfg
+	a, cfg := m.pool.core.accounts[from], m.pool.core.cfg
 	if a == nil || tx.Nonce() != a.next() {
 		return
 	}

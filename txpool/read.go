@@ -26,7 +26,7 @@ func (p *Pool) Held() []Displaced {
 func (p *Pool) Get(hash common.Hash) *types.Transaction {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if e := p.core.all.get(hash); e != nil {
+	if e := p.core.all[hash]; e != nil {
 		return e.tx
 	}
 	return nil
@@ -36,7 +36,7 @@ func (p *Pool) Get(hash common.Hash) *types.Transaction {
 func (p *Pool) Size() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.core.all.len()
+	return len(p.core.all)
 }
 
 // NextNonce returns the nonce after the sender's pending and parked
@@ -45,7 +45,7 @@ func (p *Pool) Size() int {
 func (p *Pool) NextNonce(sender common.Address) (uint64, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	a := p.core.accounts.get(sender)
+	a := p.core.accounts[sender]
 	if a == nil {
 		return 0, false
 	}
@@ -115,7 +115,7 @@ func (s Status) String() string {
 func (p *Pool) Status(hash common.Hash) Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	e := p.core.all.get(hash)
+	e := p.core.all[hash]
 	switch {
 	case e == nil && p.core.aside.txs[hash] != nil:
 		return StatusHeld
@@ -133,7 +133,7 @@ func (p *Pool) Status(hash common.Hash) Status {
 func (p *Pool) ContentFrom(sender common.Address) (pending, queued []*types.Transaction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if a := p.core.accounts.get(sender); a != nil {
+	if a := p.core.accounts[sender]; a != nil {
 		return a.content()
 	}
 	return nil, nil

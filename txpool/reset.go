@@ -156,7 +156,7 @@ func (p *Pool) examineReverted(blocks []Block) (reverted []candidate) {
 	now := p.clock()
 	p.mu.Lock()
 	for i, tx := range txs {
-		reverted[i] = candidate{tx: tx, back: true, private: p.core.secret.find(hashPrefix(tx.Hash()), now) > 0}
+		reverted[i] = candidate{tx: tx, back: true, private: p.core.secret.find(tx.Hash(), now) > 0}
 	}
 	p.mu.Unlock()
 	p.examineAll(reverted)
@@ -198,7 +198,7 @@ func (p *Pool) include(blocks []Block) {
 func (p *Pool) includeOne(c *core, tx *types.Transaction, at int64) {
 	hash := tx.Hash()
 	departed := c.departures.forget(hash)
-	if e := c.all.get(hash); e != nil {
+	if e := c.all[hash]; e != nil {
 		c.commit(e.account, []*entry{e}, at) // the nonce is used anyway
 		return
 	}
@@ -229,7 +229,7 @@ func (p *Pool) revert(blocks []Block) {
 	_ = p.step(func(c *core) error {
 		for _, f := range all {
 			c.note(freedRecord(f.sender, f.nonce))
-			if a := c.accounts.get(f.sender); a != nil {
+			if a := c.accounts[f.sender]; a != nil {
 				c.uncommit(a, f.nonce)
 			}
 		}
@@ -254,7 +254,7 @@ func (p *Pool) refresh(addresses []common.Address) {
 	readings := make([]reading, 0, len(addresses))
 	p.mu.Lock()
 	for _, address := range addresses {
-		if a := p.core.accounts.get(address); a != nil {
+		if a := p.core.accounts[address]; a != nil {
 			readings = append(readings, reading{address: address, in: a})
 		}
 	}
@@ -262,21 +262,20 @@ func (p *Pool) refresh(addresses []common.Address) {
 	p.readAll(readings)
 	_ = p.step(func(c *core) error {
 		for _, r := range readings {
-			c.observe(r.in, r.address, r.account, r.err)
+			c.observe(&r)
 		}
 		return nil
 	})
 }
 
-// observe applies the answer of State for an address, if the account is still
-// that of the address.
-func (c *core) observe(a *account, address common.Address, known Account, err error) {
-	switch {
-	case a.address != address: // removed meanwhile
-	case err != nil:
+// observe applies the answer of State for an account that is still in the pool.
+func (c *core) observe(r *reading) {
+	switch a := r.in; {
+	case a.slot == closed: // removed meanwhile
+	case r.err != nil:
 		a.stale = true
-	case a.differs(known):
-		c.refresh(a, known)
+	case a.differs(r.account):
+		c.refresh(a, r.account)
 	}
 }
 

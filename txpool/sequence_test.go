@@ -17,7 +17,7 @@ func statuses(p *Pool, i int, nonces int) string {
 	for n := range s {
 		s[n] = '-'
 	}
-	if a := p.core.accounts.get(addr(i)); a != nil {
+	if a := p.core.accounts[addr(i)]; a != nil {
 		for _, e := range a.txs {
 			s[e.nonce] = "qkp"[e.status]
 			if e.lease != nil {

@@ -180,7 +180,7 @@ func (s *Session) read(e *entry) {
 			if t := s.senders[r.address]; t != nil {
 				t.read = true
 			}
-			c.observe(r.in, r.address, r.account, r.err)
+			c.observe(&r)
 			if e := next[i]; e.gone || e.status != ready {
 				s.skip(e, SkipChanged)
 			}

@@ -88,7 +88,7 @@ func (b *builders) checkOffer(t *rapid.T, s *Session, tx *types.Transaction) {
 	if status := b.pool.Status(tx.Hash()); status != StatusLeased {
 		t.Fatalf("%s is offered and %v", tx.Hash(), status)
 	}
-	e := b.pool.core.all.get(tx.Hash())
+	e := b.pool.core.all[tx.Hash()]
 	next := e.account.nonce
 	for _, l := range e.account.txs {
 		if l.nonce < e.account.nonce {
