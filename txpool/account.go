@@ -68,9 +68,7 @@ type account struct {
 	// from and to are the range of indexes of changed transactions, if touched is
 	// set.
 	from, to int32
-	// waitsAfter and waitsBefore are the neighbours in core.queue: the
-	// account that gives way before this one, and the one after it.
-	waitsAfter, waitsBefore *account
+	since    uint64 // place among those with equal waits: see gaps
 
 	txs []link // by nonce, without duplicates
 }

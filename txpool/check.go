@@ -195,7 +195,7 @@ func (c *core) checkCaps() error {
 func (c *core) yields(s status) bool {
 	switch s {
 	case queued:
-		return c.queue.senders > 0
+		return c.queue.index.Len() > 0
 	case ready:
 		return c.worst(c.ready) != nil
 	}
@@ -398,19 +398,15 @@ func (c *core) checkWaiting() error {
 		if waits != a.waits {
 			return fmt.Errorf("the queued transactions of a sender are counted: %v has %d, counted %d", a.address, waits, a.waits)
 		}
+		if _, listed := c.queue.index.Get(gapped{waits, a.since, a}); listed != (waits > 0) {
+			return fmt.Errorf("every sender with a gap is listed: %v with %d is not", a.address, waits)
+		}
 		if waits > 0 {
 			senders++
 		}
 	}
-	listed, most := 0, c.queue.most
-	for a := range c.queue.all {
-		if listed++; a.waits > most || a.waits == 0 {
-			return fmt.Errorf("the sender with most behind gaps is first: %v has %d after one with %d", a.address, a.waits, most)
-		}
-		most = a.waits
-	}
-	if senders != c.queue.senders || senders != listed {
-		return fmt.Errorf("every sender with a gap is listed: %d counted, %d listed, want %d", c.queue.senders, listed, senders)
+	if senders != c.queue.index.Len() {
+		return fmt.Errorf("every sender with a gap is listed: %d, want %d", c.queue.index.Len(), senders)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ type core struct {
 	// comers has the parked ones that only wait for room, by size: see promote.go.
 	ready, parked  *btree.BTreeG[ranked]
 	comers         [classes]*btree.BTreeG[ranked]
-	queue          waitingRoom
+	queue          gaps
 	authorizations authorizations
 	// uses counts transactions by the room that they take.
 	uses [rooms]usage
@@ -83,6 +83,7 @@ func newCore(cfg *Config) *core {
 		parked:         newIndex(),
 		authorizations: make(authorizations),
 		departures:     newDepartures(),
+		queue:          newGaps(),
 		bound:          cfg.bound(),
 		aside:          heldAside{txs: make(map[common.Hash]*past)},
 	}

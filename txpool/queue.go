@@ -1,81 +1,58 @@
 package txpool
 
-import "fmt"
+import (
+	"fmt"
 
-// waitingRoom orders senders by the number of their transactions behind nonce
-// gaps. There is one list per number, and the sender that has had this number
-// for longest is its first element. The cost of a change therefore does not
-// depend on the number of senders.
+	"github.com/google/btree"
+)
+
+// gaps orders senders by the number of their transactions behind nonce gaps: the
+// one with most of them first, and among equals the one that has had this number
+// for longest.
 //
 // A transaction behind a gap costs its sender nothing and may never run, so
 // these transactions have separate caps (invariant I1). At a cap, a newcomer is
 // refused, because it would displace others for nothing. Only a sender that has
 // more than its share of the room gives way. Otherwise a sender that filled the
 // room first would keep it.
-type waitingRoom struct {
-	lists   []waitingList // by number; 0 is unused
-	most    int32         // highest number of any sender
-	senders int
+type gaps struct {
+	index *btree.BTreeG[gapped]
+	moves uint64
 }
 
-type waitingList struct{ first, last *account }
+// gapped is a sender with the number of its transactions behind gaps.
+type gapped struct {
+	waits int32
+	since uint64
+	*account
+}
+
+func newGaps() gaps {
+	return gaps{index: btree.NewG(degree, func(a, b gapped) bool {
+		if a.waits != b.waits {
+			return a.waits > b.waits
+		}
+		return a.since < b.since
+	})}
+}
 
 // set records the number of a sender's transactions behind gaps.
-func (r *waitingRoom) set(a *account, waits int32) {
+func (g *gaps) set(a *account, waits int32) {
 	if a.waits == waits {
 		return
 	}
-	r.remove(a)
-	if a.waits = waits; waits == 0 {
-		return
+	if a.waits > 0 {
+		g.index.Delete(gapped{a.waits, a.since, a})
 	}
-	for int(waits) >= len(r.lists) {
-		r.lists = append(r.lists, waitingList{})
-	}
-	l := &r.lists[waits]
-	a.waitsAfter = l.last
-	if l.last != nil {
-		l.last.waitsBefore = a
-	} else {
-		l.first = a
-	}
-	l.last = a
-	r.most = max(r.most, waits)
-	r.senders++
-}
-
-// remove removes a sender from its list.
-func (r *waitingRoom) remove(a *account) {
-	if a.waits == 0 {
-		return
-	}
-	l := &r.lists[a.waits]
-	if a.waitsAfter != nil {
-		a.waitsAfter.waitsBefore = a.waitsBefore
-	} else {
-		l.first = a.waitsBefore
-	}
-	if a.waitsBefore != nil {
-		a.waitsBefore.waitsAfter = a.waitsAfter
-	} else {
-		l.last = a.waitsAfter
-	}
-	a.waitsAfter, a.waitsBefore = nil, nil
-	r.senders--
-	for r.most > 0 && r.lists[r.most].first == nil {
-		r.most--
+	g.moves++
+	if a.waits, a.since = waits, g.moves; waits > 0 {
+		g.index.ReplaceOrInsert(gapped{waits, a.since, a})
 	}
 }
 
 // all yields the senders in the order in which they give way.
-func (r *waitingRoom) all(yield func(*account) bool) {
-	for n := r.most; n > 0; n-- {
-		for a := r.lists[n].first; a != nil; a = a.waitsBefore {
-			if !yield(a) {
-				return
-			}
-		}
-	}
+func (g *gaps) all(yield func(*account) bool) {
+	g.index.Ascend(func(s gapped) bool { return yield(s.account) })
 }
 
 // recount updates the number of a sender's transactions that are behind a gap
