@@ -64,11 +64,11 @@ type account struct {
 	lent   int32 // number of leased ones before the first that is not
 	exempt int32 // number exempt from the caps
 	fixed  int32 // number behind a gap that cannot give way
-	waits  int32 // number behind a gap that can
+	gapped int32 // number behind a gap that can
 	// from and to are the range of indexes of changed transactions, if touched is
 	// set.
 	from, to int32
-	since    uint64 // place among those with equal waits: see gaps
+	since    uint64 // place among those with an equal number: see gaps
 
 	txs []link // by nonce, without duplicates
 }

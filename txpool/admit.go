@@ -11,15 +11,15 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// Admission has four rooms, and a transaction goes through them once:
+// Admission has four stages, and a transaction goes through them once:
 //
 //	inspect       the transaction alone                    inspect.go
 //	authenticate  its sender, and the host's own check     this file
 //	decide        the sender's chain and the pool          decide.go
 //	apply         the pool changes, and events tell of it  apply.go
 //
-// The first two rooms work without the pool's lock, cheap checks first. They
-// take it for two short looks: glance and preview. The other two rooms work
+// The first two stages work without the pool's lock, cheap checks first. They
+// take it for two short looks: glance and preview. The other two stages work
 // under it.
 
 // candidate is a transaction that is being added to the pool.
@@ -32,7 +32,7 @@ type candidate struct {
 	// is an entry. It is nil for all others.
 	origin *past
 
-	entry *entry // after the first room
+	entry *entry // after the first stage
 	from  common.Address
 	known Account // account of from
 	read  uint64  // generation of known, or 0 if it was not read
@@ -49,7 +49,7 @@ type candidate struct {
 // admitted together.
 const together = 256
 
-// add takes n transactions through all rooms, with the same result as one after
+// add takes n transactions through all stages, with the same result as one after
 // the other (invariant I10). It recovers signatures on all processors.
 func (p *Pool) add(batch []candidate, get func(int) (*types.Transaction, error)) {
 	began := p.cfg.Now()
@@ -75,7 +75,7 @@ func (p *Pool) add(batch []candidate, get func(int) (*types.Transaction, error))
 	p.keepExpiring()
 }
 
-// examine takes candidates through the first two rooms (invariant I8). It skips
+// examine takes candidates through the first two stages (invariant I8). It skips
 // those that already have an error.
 func (p *Pool) examine(batch []candidate, now int64) {
 	for i := range batch {
@@ -96,10 +96,10 @@ func (p *Pool) examine(batch []candidate, now int64) {
 // errPanic is the error of a transaction whose check panicked.
 var errPanic = errors.New("txpool: a check panicked")
 
-// guard calls a room. The host's checks may have changed since a transaction
+// guard calls a stage. The host's checks may have changed since a transaction
 // was accepted, and may panic. If it comes back, the panic becomes an error of
 // the transaction.
-func (p *Pool) guard(t *candidate, now int64, room func(*Pool, *candidate, int64) error) (err error) {
+func (p *Pool) guard(t *candidate, now int64, stage func(*Pool, *candidate, int64) error) (err error) {
 	if t.back {
 		defer func() {
 			if r := recover(); r != nil {
@@ -107,10 +107,10 @@ func (p *Pool) guard(t *candidate, now int64, room func(*Pool, *candidate, int64
 			}
 		}()
 	}
-	return room(p, t, now)
+	return stage(p, t, now)
 }
 
-// inspect is the first room: the checks of the transaction alone.
+// inspect is the first stage: the checks of the transaction alone.
 func (p *Pool) inspect(t *candidate, now int64) error {
 	rules := &p.cfg
 	if t.back {
@@ -147,7 +147,7 @@ func (p *Pool) glance(batch []candidate) {
 	}
 }
 
-// authenticate is the second room. It recovers the sender, which is by far the
+// authenticate is the second stage. It recovers the sender, which is by far the
 // most expensive check of the pool. If the host's own check or authorizations
 // follow, it first asks whether the pool would admit the transaction, so that
 // they cost an attacker as much as an admission.
@@ -226,7 +226,7 @@ func (c *core) checkNew(e *entry) error {
 	return nil
 }
 
-// admitAll takes examined candidates through the last two rooms, in order.
+// admitAll takes examined candidates through the last two stages, in order.
 func (p *Pool) admitAll(batch []candidate) {
 	if len(batch) == 0 {
 		return
@@ -303,7 +303,7 @@ func (c *core) admitSome(batch []candidate) int {
 	return len(batch)
 }
 
-// admit takes a candidate through the last two rooms. If it needs the sender's
+// admit takes a candidate through the last two stages. If it needs the sender's
 // account and that was not read, it returns true and changes nothing.
 func (c *core) admit(t *candidate) (need bool) {
 	if t.err = c.checkNew(t.entry); t.err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// apply is the last room of admission, and the only way in which transactions
+// apply is the last stage of admission, and the only way in which transactions
 // enter the pool. It carries a plan out and emits the events. Transactions leave
 // here too, except those that are committed (core.commit) and those that
 // arrangeFrom refuses to promote.
@@ -145,7 +145,7 @@ func (c *core) move(a *account, known Account) {
 func (c *core) lend(e *entry, l *Lease) {
 	c.unindex(e)
 	c.uncount(e)
-	e.lease, e.lead, e.waiting = l, noLead, false
+	e.lease, e.lead, e.roomless = l, noLead, false
 	c.count(e)
 	e.account.leased++
 	e.account.countLent()

@@ -48,9 +48,9 @@ func (c *core) arrangeFrom(a *account, from, changed int) {
 
 // seat is the status of a transaction and its place in the indexes.
 type seat struct {
-	status  status
-	lead    place
-	waiting bool
+	status   status
+	lead     place
+	roomless bool
 }
 
 // position is the state of a chain before a transaction: the next nonce in
@@ -103,7 +103,7 @@ func (c *core) seat(a *account, i int, at *position) seat {
 	}
 	s := seat{status: at.lowest, lead: at.lead}
 	if could && s.status == ready && !e.fresh && e.counts() != ready && !e.exempt && (c.repricing || !c.fits(e)) {
-		s.status, s.waiting = parked, true
+		s.status, s.roomless = parked, true
 		at.lead, at.lowest = place{0, e.seq}, parked // as entry.behind
 	}
 	return s
@@ -133,13 +133,13 @@ func (c *core) refusesPromotion(a *account, e *entry) bool {
 
 // put moves an entry to a seat, and reports whether anything changed.
 func (c *core) put(e *entry, s seat) bool {
-	if e.status == s.status && e.lead == s.lead && e.waiting == s.waiting {
+	if e.status == s.status && e.lead == s.lead && e.roomless == s.roomless {
 		return false
 	}
 	c.unindex(e)
 	was := e.counts()
 	c.uncount(e)
-	e.status, e.lead, e.waiting = s.status, s.lead, s.waiting
+	e.status, e.lead, e.roomless = s.status, s.lead, s.roomless
 	e.ran = e.ran || s.status == ready
 	c.count(e)
 	if is := e.counts(); is != was {
@@ -162,8 +162,8 @@ func (c *core) index(e *entry) {
 	case e.status == ready:
 		c.ready.ReplaceOrInsert(at)
 		c.noticed(e)
-	case e.waiting:
-		c.comers[e.class()].ReplaceOrInsert(at)
+	case e.roomless:
+		c.roomless[e.class()].ReplaceOrInsert(at)
 	case e.status == parked:
 		c.parked.ReplaceOrInsert(at)
 	}
@@ -178,8 +178,8 @@ func (c *core) unindex(e *entry) {
 	switch {
 	case e.status == ready:
 		c.ready.Delete(at)
-	case e.waiting:
-		c.comers[e.class()].Delete(at)
+	case e.roomless:
+		c.roomless[e.class()].Delete(at)
 	case e.status == parked:
 		c.parked.Delete(at)
 	}

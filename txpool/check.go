@@ -70,7 +70,7 @@ func (c *core) checkTotals() error {
 	case c.ready.Len() > c.uses[ready].count || c.parked.Len() > c.uses[parked].count:
 		return fmt.Errorf("an index has only counted transactions: ready %d and parked %d, want at most %d and %d",
 			c.ready.Len(), c.parked.Len(), c.uses[ready].count, c.uses[parked].count)
-	case slices.ContainsFunc([]status{queued, parked, ready, out}, func(s status) bool { return c.kept[s].count > c.uses[s].count }):
+	case slices.ContainsFunc([]status{queued, parked, ready, leasedOut}, func(s status) bool { return c.kept[s].count > c.uses[s].count }):
 		return fmt.Errorf("transactions that keep their room are part of the pool: %v, want at most %v", c.kept, c.uses)
 	}
 	return nil
@@ -108,11 +108,11 @@ func (c *core) checkSender(slot int, a *account) error {
 
 // census is the result of counting all transactions.
 type census struct {
-	uses, kept    [rooms]usage
+	uses, kept    [groups]usage
 	exempt        usage
 	count         int
 	ready, parked int
-	waiting       int
+	roomless      int
 }
 
 // take counts a sender's transactions.
@@ -120,9 +120,9 @@ func (s *census) take(a *account) {
 	for _, l := range a.txs {
 		e := l.entry
 		s.count++
-		s.uses[e.room()].add(e)
+		s.uses[e.group()].add(e)
 		if e.keeps() {
-			s.kept[e.room()].add(e)
+			s.kept[e.group()].add(e)
 		}
 		if e.exempt {
 			s.exempt.add(e)
@@ -131,8 +131,8 @@ func (s *census) take(a *account) {
 		case e.lease != nil:
 		case e.status == ready:
 			s.ready++
-		case e.waiting:
-			s.waiting++
+		case e.roomless:
+			s.roomless++
 		case e.status == parked:
 			s.parked++
 		}
@@ -159,14 +159,14 @@ func (c *core) check() error {
 	case have.ready != c.ready.Len() || have.parked != c.parked.Len():
 		return fmt.Errorf("each index is complete: have %d ready and %d parked, want %d and %d", c.ready.Len(), c.parked.Len(), have.ready, have.parked)
 	}
-	waiting := 0
-	for _, class := range c.comers {
-		waiting += class.Len()
+	roomless := 0
+	for _, class := range c.roomless {
+		roomless += class.Len()
 	}
-	if waiting != have.waiting {
-		return fmt.Errorf("each transaction that waits for room is indexed: %d, want %d", waiting, have.waiting)
+	if roomless != have.roomless {
+		return fmt.Errorf("each transaction that waits for room is indexed: %d, want %d", roomless, have.roomless)
 	}
-	if err := c.checkComers(); err != nil {
+	if err := c.checkRoomless(); err != nil {
 		return err
 	}
 	if err := c.aside.check(); err != nil {
@@ -175,7 +175,7 @@ func (c *core) check() error {
 	if err := c.checkCaps(); err != nil {
 		return err
 	}
-	if err := c.checkWaiting(); err != nil {
+	if err := c.checkGaps(); err != nil {
 		return err
 	}
 	return c.checkAuthorized()
@@ -199,7 +199,7 @@ func (c *core) yields(s status) bool {
 	case ready:
 		return c.worst(c.ready) != nil
 	}
-	return c.worst(c.parked) != nil || slices.ContainsFunc(c.comers[:], func(class *btree.BTreeG[ranked]) bool { return c.worst(class) != nil })
+	return c.worst(c.parked) != nil || slices.ContainsFunc(c.roomless[:], func(class *btree.BTreeG[ranked]) bool { return c.worst(class) != nil })
 }
 
 // checkChain verifies the chain of one sender.
@@ -284,7 +284,7 @@ func (c *core) checkPlace(a *account, i int, at *position) error {
 		}
 		want, lead, at.next = at.lowest, at.lead, at.next+1
 	}
-	if e.waiting {
+	if e.roomless {
 		if want != ready {
 			return fmt.Errorf("only transactions that could run wait for room: nonce %d does not", e.nonce)
 		}
@@ -301,8 +301,8 @@ func (c *core) checkPlace(a *account, i int, at *position) error {
 		switch {
 		case want == ready:
 			index = c.ready
-		case e.waiting:
-			index = c.comers[e.class()]
+		case e.roomless:
+			index = c.roomless[e.class()]
 		}
 		if got, there := index.Get(ranked{lead, e}); !there || got.entry != e {
 			return fmt.Errorf("each index is complete: nonce %d is missing", e.nonce)
@@ -311,8 +311,8 @@ func (c *core) checkPlace(a *account, i int, at *position) error {
 	return nil
 }
 
-// checkComers verifies that no transaction waits while it could come in.
-func (c *core) checkComers() error {
+// checkRoomless verifies that no transaction waits while it could come in.
+func (c *core) checkRoomless() error {
 	if c.patient {
 		return nil // some come in later
 	}
@@ -385,23 +385,23 @@ func (c *core) checkAuthorized() error {
 	return nil
 }
 
-// checkWaiting verifies the list of senders with transactions behind gaps.
-func (c *core) checkWaiting() error {
+// checkGaps verifies the list of senders with transactions behind gaps.
+func (c *core) checkGaps() error {
 	senders := 0
 	for _, a := range c.list {
-		var waits int32
+		var count int32
 		for _, e := range a.txs {
 			if e.counts() == queued && !e.stays() {
-				waits++
+				count++
 			}
 		}
-		if waits != a.waits {
-			return fmt.Errorf("the queued transactions of a sender are counted: %v has %d, counted %d", a.address, waits, a.waits)
+		if count != a.gapped {
+			return fmt.Errorf("the queued transactions of a sender are counted: %v has %d, counted %d", a.address, count, a.gapped)
 		}
-		if _, listed := c.queue.index.Get(gapped{waits, a.since, a}); listed != (waits > 0) {
-			return fmt.Errorf("every sender with a gap is listed: %v with %d is not", a.address, waits)
+		if _, listed := c.queue.index.Get(gappedSender{count, a.since, a}); listed != (count > 0) {
+			return fmt.Errorf("every sender with a gap is listed: %v with %d is not", a.address, count)
 		}
-		if waits > 0 {
+		if count > 0 {
 			senders++
 		}
 	}

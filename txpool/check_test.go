@@ -21,7 +21,7 @@ func TestCheckFindsDamage(t *testing.T) {
 		"balance":  func(_ *core, a *account) { a.balance.Clear() },
 		"line":     func(_ *core, a *account) { a.line-- },
 		"total":    func(c *core, _ *account) { c.uses[ready].count++ },
-		"leased":   func(c *core, _ *account) { c.uses[out].count-- },
+		"leased":   func(c *core, _ *account) { c.uses[leasedOut].count-- },
 		"sender":   func(c *core, a *account) { delete(c.accounts, a.address) },
 		"cost":     func(_ *core, a *account) { a.cost.AddUint64(&a.cost, 1) },
 		"lent":     func(_ *core, a *account) { a.lent++ },

@@ -21,22 +21,22 @@ type core struct {
 	// failed has transactions that failed while a block was built. It is
 	// separate, so that a flood of replacements cannot push them out.
 	failed graveyard
-	// secret has included private transactions, which are private again if they
+	// privately has included private transactions, which are private again if they
 	// come back.
-	secret graveyard
-	fees   fees
+	privately graveyard
+	fees      fees
 
 	// ready and parked order the transactions in line that are not in a lease.
-	// comers has the parked ones that only wait for room, by size: see promote.go.
+	// roomless has the parked ones that only wait for room, by size: see roomless.go.
 	ready, parked  *btree.BTreeG[ranked]
-	comers         [classes]*btree.BTreeG[ranked]
+	roomless       [classes]*btree.BTreeG[ranked]
 	queue          gaps
 	authorizations authorizations
-	// uses counts transactions by the room that they take.
-	uses [rooms]usage
+	// uses counts transactions by group.
+	uses [groups]usage
 	// kept is the part of uses to which the caps do not apply: see entry.keeps.
 	// exempt is the part of it that came back: see exempt.go.
-	kept   [rooms]usage
+	kept   [groups]usage
 	exempt usage
 	bound  usage // limit for newcomers
 
@@ -77,7 +77,7 @@ func newCore(cfg *Config) *core {
 		cache:          lru.NewBasicLRU[common.Address, Account](accountCache),
 		replaced:       newGraveyard(),
 		failed:         newGraveyard(),
-		secret:         newGraveyard(),
+		privately:      newGraveyard(),
 		fees:           newFees(cfg),
 		ready:          newIndex(),
 		parked:         newIndex(),
@@ -87,8 +87,8 @@ func newCore(cfg *Config) *core {
 		bound:          cfg.bound(),
 		aside:          heldAside{txs: make(map[common.Hash]*past)},
 	}
-	for i := range c.comers {
-		c.comers[i] = newIndex()
+	for i := range c.roomless {
+		c.roomless[i] = newIndex()
 	}
 	return c
 }

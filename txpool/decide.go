@@ -42,7 +42,7 @@ type leaving struct {
 	reason error
 }
 
-// decide is the third room of admission. It returns the plan that admits a
+// decide is the third stage of admission. It returns the plan that admits a
 // transaction, or the error that refuses it. It changes nothing in the pool; of
 // the transaction itself it sets rank and seq.
 func (c *core) decide(a *account, e *entry) (plan, error) {

@@ -21,10 +21,10 @@ const (
 	parked
 	// ready means in line and able to run.
 	ready
-	// out means in a lease. Entries are counted by it; none has it as its status.
-	out
-	// rooms is the number of values by which entries are counted.
-	rooms
+	// leasedOut means in a lease. Entries are counted by it; none has it as its status.
+	leasedOut
+	// groups is the number of values by which entries are counted.
+	groups
 )
 
 // entry is a transaction in the pool. The fields above the line never change
@@ -45,17 +45,17 @@ type entry struct {
 	private bool
 
 	// ————
-	account *account
-	lease   *Lease // nil if not leased
-	rare    *rare
-	rank    uint64 // see fees.rank
-	lead    place  // place in its index
-	status  status
-	waiting bool // in core.comers
-	gone    bool // no longer in the pool
-	fresh   bool // no event yet
-	exempt  bool // see exempt.go
-	ran     bool // could run at some time since its admission
+	account  *account
+	lease    *Lease // nil if not leased
+	rare     *rare
+	rank     uint64 // see fees.rank
+	lead     place  // place in its index
+	status   status
+	roomless bool // could run if there were room; in core.roomless
+	gone     bool // no longer in the pool
+	fresh    bool // no event yet
+	exempt   bool // see exempt.go
+	ran      bool // could run at some time since its admission
 	// replacements is the number of replacements of this nonce since the time
 	// since, in seconds of Unix time.
 	since        uint32
@@ -121,7 +121,7 @@ func (p place) after(e *entry) place {
 // follows. The transactions after one that waits for room are behind all
 // others.
 func (e *entry) behind() place {
-	if e.waiting {
+	if e.roomless {
 		return place{0, e.seq}
 	}
 	return e.lead

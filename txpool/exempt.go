@@ -33,7 +33,7 @@ func (c *core) exemptEntry(e *entry) {
 
 // relax makes the caps apply to an entry again, if it fits.
 func (c *core) relax(e *entry) {
-	a, s := e.account, e.room()
+	a, s := e.account, e.group()
 	own := len(a.txs) - int(a.exempt)
 	if a.short() || own >= c.cfg.MaxPerSender || !fit(usage{1, uint64(e.memory)}, c.capped(s), c.limit(s), usage{}) {
 		return

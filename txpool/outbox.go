@@ -23,7 +23,7 @@ type outbox struct {
 
 	mu            sync.Mutex
 	queue         []Event     // recorded, not yet delivered
-	waiting       atomic.Bool // the queue is not empty
+	undelivered   atomic.Bool // the queue is not empty
 	subscriptions map[*Subscription]struct{}
 
 	delivering sync.Mutex
@@ -47,20 +47,20 @@ const deliverShare = 1024
 func (p *Pool) deliverAll() { p.deliverSome(max(p.out.len(), deliverShare)) }
 
 func (p *Pool) deliverSome(most int) {
-	for most > 0 && p.out.waiting.Load() {
+	for most > 0 && p.out.undelivered.Load() {
 		if !p.out.delivering.TryLock() {
 			return
 		}
 		most -= p.deliverQueued(most)
 	}
-	if p.out.waiting.Load() {
+	if p.out.undelivered.Load() {
 		go p.deliverRest()
 	}
 }
 
 // deliverRest is deliverAll for the background goroutine.
 func (p *Pool) deliverRest() {
-	for p.out.waiting.Load() && p.out.delivering.TryLock() {
+	for p.out.undelivered.Load() && p.out.delivering.TryLock() {
 		p.deliverSafely()
 	}
 }
@@ -105,7 +105,7 @@ func (o *outbox) take(most int) ([]Event, []*Subscription) {
 	if o.queue = o.queue[n:]; len(o.queue) == 0 {
 		o.queue = nil
 	}
-	o.waiting.Store(len(o.queue) > 0)
+	o.undelivered.Store(len(o.queue) > 0)
 	return events, slices.Collect(maps.Keys(o.subscriptions))
 }
 
@@ -121,7 +121,7 @@ func (o *outbox) put(changes []change) {
 			o.queue = append(o.queue, *e)
 		}
 	}
-	o.waiting.Store(len(o.queue) > 0)
+	o.undelivered.Store(len(o.queue) > 0)
 }
 
 func (o *outbox) len() int {
@@ -138,7 +138,7 @@ func (o *outbox) putBack(events []Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.queue = append(events, o.queue...)
-	o.waiting.Store(true)
+	o.undelivered.Store(true)
 }
 
 // writeDown moves events from the core to the journal and the queue. It returns

@@ -217,7 +217,7 @@ func (p *Pool) Stats() Stats {
 		Exempt: c.exempt.count, ExemptBytes: c.exempt.bytes,
 		Pending: pending.count, Parked: c.uses[parked].count, Queued: c.uses[queued].count,
 		PendingBytes: pending.bytes, ParkedBytes: c.uses[parked].bytes, QueuedBytes: c.uses[queued].bytes,
-		Leased: c.uses[out].count, Leases: len(p.leases), Senders: len(c.list),
+		Leased: c.uses[leasedOut].count, Leases: len(p.leases), Senders: len(c.list),
 		Floor: c.fees.floor, BaseFee: c.fees.base, AveragePaid: c.fees.average, Surge: c.fees.surge(), Watermark: max(c.fees.least(), c.fees.base),
 	}
 	if !c.space(nil, &entry{memory: legacyTxMemory}, ready).fits(usage{}) {

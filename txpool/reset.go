@@ -156,7 +156,7 @@ func (p *Pool) examineReverted(blocks []Block) (reverted []candidate) {
 	now := p.clock()
 	p.mu.Lock()
 	for i, tx := range txs {
-		reverted[i] = candidate{tx: tx, back: true, private: p.core.secret.find(tx.Hash(), now) > 0}
+		reverted[i] = candidate{tx: tx, back: true, private: p.core.privately.find(tx.Hash(), now) > 0}
 	}
 	p.mu.Unlock()
 	p.examineAll(reverted)
@@ -353,7 +353,7 @@ func (b *Block) used(cfg *Config) uint64 {
 // that pay again.
 func (c *core) adjust() {
 	least := c.fees.leastRank()
-	for _, index := range append([]*btree.BTreeG[ranked]{c.ready}, c.comers[:]...) {
+	for _, index := range append([]*btree.BTreeG[ranked]{c.ready}, c.roomless[:]...) {
 		for worst, some := index.Max(); some && worst.rank < least; worst, some = index.Max() {
 			a := worst.entry.account
 			c.arrange(a, 0, len(a.txs))

@@ -43,15 +43,15 @@ type Session struct {
 	heads   heads
 	walk    walk
 	// last is the sender of the last transaction, and row the number of its
-	// transactions in a row. held is its next one while another sender must go
+	// transactions in a row. resting is its next one while another sender must go
 	// first. In each round, a sender has up to Budget.PerSender transactions.
 	// rested has the next ones of those that had them.
-	last   common.Address
-	row    int
-	held   *head
-	round  int
-	rested []*head
-	alone  bool // no other sender has one
+	last    common.Address
+	row     int
+	resting *head
+	round   int
+	rested  []*head
+	alone   bool // no other sender has one
 }
 
 // maxSessions is the maximum number of sessions that take transactions at a
@@ -152,7 +152,7 @@ func (s *Session) stop(c *core) {
 		c.touch(a, int(a.lent), int(a.lent))
 	}
 	s.over = true
-	s.senders, s.heads, s.rested, s.held = make(map[common.Address]*turn), nil, nil, nil
+	s.senders, s.heads, s.rested, s.resting = make(map[common.Address]*turn), nil, nil, nil
 	c.sessions = slices.DeleteFunc(c.sessions, func(other *Session) bool { return other == s })
 }
 

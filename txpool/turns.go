@@ -29,7 +29,7 @@ func (s *Session) offer(h *head) {
 	case s.hadTurns(h.address):
 		s.rested = append(s.rested, h)
 	case s.hadRow(h.address):
-		s.held = h
+		s.resting = h
 	default:
 		heap.Push(&s.heads, h)
 	}
@@ -45,8 +45,8 @@ func (s *Session) reoffer(h *head) {
 func (s *Session) countTurn(address common.Address) {
 	if address != s.last {
 		s.last, s.row = address, 0
-		if h := s.held; h != nil {
-			s.held = nil
+		if h := s.resting; h != nil {
+			s.resting = nil
 			s.reoffer(h)
 		}
 	}
@@ -67,8 +67,8 @@ func (s *Session) nextRound() bool {
 	for _, h := range rested {
 		s.reoffer(h)
 	}
-	if h := s.held; h != nil && len(s.heads) == 0 { // no other sender
-		s.held, s.alone = nil, true
+	if h := s.resting; h != nil && len(s.heads) == 0 { // no other sender
+		s.resting, s.alone = nil, true
 		s.reoffer(h)
 	}
 	return len(s.heads) > 0

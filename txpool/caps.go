@@ -24,22 +24,22 @@ func (e *entry) counts() status {
 	return e.status
 }
 
-// room returns the room that an entry takes: that of its status, or out. No cap
+// group returns the group in which an entry counts: its status, or leasedOut. No cap
 // limits the transactions in leases, because the host chooses them, and they
 // leave with their bundle. Otherwise newcomers could find no room, at any price,
 // while a block is built.
-func (e *entry) room() status {
+func (e *entry) group() status {
 	if e.lease != nil {
-		return out
+		return leasedOut
 	}
 	return e.status
 }
 
 // count adds an entry to the totals.
 func (c *core) count(e *entry) {
-	c.uses[e.room()].add(e)
+	c.uses[e.group()].add(e)
 	if e.keeps() {
-		c.kept[e.room()].add(e)
+		c.kept[e.group()].add(e)
 	}
 	if e.exempt {
 		c.exempt.add(e)
@@ -51,9 +51,9 @@ func (c *core) count(e *entry) {
 
 // uncount removes an entry from the totals.
 func (c *core) uncount(e *entry) {
-	c.uses[e.room()].remove(e)
+	c.uses[e.group()].remove(e)
 	if e.keeps() {
-		c.kept[e.room()].remove(e)
+		c.kept[e.group()].remove(e)
 	}
 	if e.exempt {
 		c.exempt.remove(e)
@@ -110,7 +110,7 @@ func (c *Config) bound() usage {
 	return usage{c.MaxPending + c.MaxParked + c.MaxQueued, min(bytes, math.MaxInt64)}
 }
 
-// sum returns the usage of several rooms together.
+// sum returns the usage of several groups together.
 func sum(uses []usage) usage {
 	var all usage
 	for _, u := range uses {
@@ -123,7 +123,7 @@ func sum(uses []usage) usage {
 // total returns the usage of the pool without leases, but with the transactions
 // held aside.
 func (c *core) total() usage {
-	all := sum(c.uses[:out])
+	all := sum(c.uses[:leasedOut])
 	all.count += c.aside.used.count
 	all.bytes += c.aside.used.bytes
 	return all
@@ -148,7 +148,7 @@ func (c *core) space(old, e *entry, status status) space {
 		all = usage{0, uint64(e.memory - min(e.memory, old.memory))}
 		if old.exempt || old.ran && status != ready { // and so the new one keeps its room
 			need = usage{}
-		} else if old.room() == status {
+		} else if old.group() == status {
 			need = all
 		}
 	}
@@ -176,7 +176,7 @@ func (c *core) settle() {
 		continue
 	}
 	c.evictOver(parked, c.parked)
-	c.evictOver(parked, c.comers[:]...) // after the others
+	c.evictOver(parked, c.roomless[:]...) // after the others
 	for !c.patient && c.over(queued) && c.shrinkQueue() {
 		continue
 	}
@@ -189,7 +189,7 @@ func (c *core) letIn() bool {
 	if some {
 		c.apply(p)
 	}
-	return some && !p.promotes.waiting
+	return some && !p.promotes.roomless
 }
 
 // evictOver evicts the worst transactions of a status while it exceeds its caps.

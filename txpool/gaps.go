@@ -16,43 +16,43 @@ import (
 // more than its share of the room gives way. Otherwise a sender that filled the
 // room first would keep it.
 type gaps struct {
-	index *btree.BTreeG[gapped]
+	index *btree.BTreeG[gappedSender]
 	moves uint64
 }
 
-// gapped is a sender with the number of its transactions behind gaps.
-type gapped struct {
-	waits int32
+// gappedSender is a sender with its place in gaps.
+type gappedSender struct {
+	count int32 // transactions behind gaps
 	since uint64
 	*account
 }
 
 func newGaps() gaps {
-	return gaps{index: btree.NewG(degree, func(a, b gapped) bool {
-		if a.waits != b.waits {
-			return a.waits > b.waits
+	return gaps{index: btree.NewG(degree, func(a, b gappedSender) bool {
+		if a.count != b.count {
+			return a.count > b.count
 		}
 		return a.since < b.since
 	})}
 }
 
 // set records the number of a sender's transactions behind gaps.
-func (g *gaps) set(a *account, waits int32) {
-	if a.waits == waits {
+func (g *gaps) set(a *account, count int32) {
+	if a.gapped == count {
 		return
 	}
-	if a.waits > 0 {
-		g.index.Delete(gapped{a.waits, a.since, a})
+	if a.gapped > 0 {
+		g.index.Delete(gappedSender{a.gapped, a.since, a})
 	}
 	g.moves++
-	if a.waits, a.since = waits, g.moves; waits > 0 {
-		g.index.ReplaceOrInsert(gapped{waits, a.since, a})
+	if a.gapped, a.since = count, g.moves; count > 0 {
+		g.index.ReplaceOrInsert(gappedSender{count, a.since, a})
 	}
 }
 
 // all yields the senders in the order in which they give way.
 func (g *gaps) all(yield func(*account) bool) {
-	g.index.Ascend(func(s gapped) bool { return yield(s.account) })
+	g.index.Ascend(func(s gappedSender) bool { return yield(s.account) })
 }
 
 // recount updates the number of a sender's transactions that are behind a gap
@@ -61,9 +61,9 @@ func (c *core) recount(a *account) {
 	c.queue.set(a, int32(len(a.txs))-a.line-a.fixed)
 }
 
-// lastWaiting returns the n-th last queued transaction of a sender that can
+// lastGapped returns the n-th last queued transaction of a sender that can
 // give way.
-func (a *account) lastWaiting(n int32) *entry {
+func (a *account) lastGapped(n int32) *entry {
 	for i := len(a.txs) - 1; i >= 0; i-- {
 		if e := a.txs[i].entry; e.status == queued && !e.stays() {
 			if n == 0 {
@@ -85,16 +85,16 @@ const queueShares = 16
 func (c *core) giveWay(a *account, room func(usage) bool) (leaves []leaving, err error) {
 	const most = 8 // a newcomer may be large
 	var freed usage
-	fair := max(a.waits+1, int32(c.cfg.MaxQueued/queueShares))
+	fair := max(a.gapped+1, int32(c.cfg.MaxQueued/queueShares))
 	for sender := range c.queue.all {
-		if sender.waits <= fair {
+		if sender.gapped <= fair {
 			break
 		}
 		if sender == a {
 			continue
 		}
-		for n := int32(0); sender.waits-n > fair && len(leaves) < most; n++ {
-			e := sender.lastWaiting(n)
+		for n := int32(0); sender.gapped-n > fair && len(leaves) < most; n++ {
+			e := sender.lastGapped(n)
 			freed.add(e)
 			leaves = append(leaves, leaving{e, Dropped, ErrPoolFull})
 			if room(freed) {
@@ -106,14 +106,14 @@ func (c *core) giveWay(a *account, room func(usage) bool) (leaves []leaving, err
 		}
 	}
 	return nil, fmt.Errorf("%w: %d transactions of %d bytes are behind nonce gaps, %d of them from address %v", ErrPoolFull,
-		c.uses[queued].count, c.uses[queued].bytes, a.waits, a.address)
+		c.uses[queued].count, c.uses[queued].bytes, a.gapped, a.address)
 }
 
 // shrinkQueue drops the last queued transaction of the sender that has most of
 // them.
 func (c *core) shrinkQueue() bool {
 	for sender := range c.queue.all {
-		c.apply(dropping(sender.lastWaiting(0), ErrPoolFull))
+		c.apply(dropping(sender.lastGapped(0), ErrPoolFull))
 		return true
 	}
 	return false

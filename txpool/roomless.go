@@ -33,7 +33,7 @@ func (e *entry) class() int {
 func (c *core) nextIn() (plan, bool) {
 	var best, displacing *entry
 	least := c.fees.leastRank()
-	for _, class := range c.comers {
+	for _, class := range c.roomless {
 		r, there := class.Min()
 		if !there || r.rank < least {
 			continue
