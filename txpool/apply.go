@@ -32,14 +32,6 @@ func (c *core) apply(p plan) {
 	for _, e := range p.exempts {
 		c.exemptEntry(e)
 	}
-	if p.reprice {
-		for _, e := range a.txs {
-			e.rank = c.fees.rank(e.entry)
-			if e.status == ready && !c.cfg.byTip() {
-				c.noticed(e.entry) // its priority may have changed
-			}
-		}
-	}
 	from := p.index
 	if p.together {
 		c.touch(a, from, from)
@@ -48,7 +40,7 @@ func (c *core) apply(p plan) {
 	if p.enters != nil {
 		c.enter(p)
 	}
-	if p.state != nil || p.reprice || len(p.exempts) > 0 {
+	if p.state != nil || len(p.exempts) > 0 {
 		c.arrange(a, 0, len(a.txs))
 	} else {
 		c.arrange(a, min(from, len(a.txs)), from)

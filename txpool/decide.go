@@ -27,8 +27,6 @@ type plan struct {
 	returns, exempts []*entry
 	// state is the account's new state, or nil.
 	state *Account
-	// reprice means that the base fee has changed.
-	reprice bool
 	// together means that further plans for the same account follow. The chain
 	// is then arranged once, before the pool's lock is released.
 	together bool

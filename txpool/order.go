@@ -178,32 +178,31 @@ func scored(o Ordering, e *entry, base uint64, now int64) place {
 }
 
 // walk visits the pending transactions from the best one on, while the session
-// needs more. With an Ordering other than ByTip, the session begins with the next
-// transactions of all senders, and there is nothing left to visit.
+// needs more.
 type walk struct {
-	index *btree.BTreeG[ranked]
-	at    ranked // last visited; no sender that was not visited precedes it
+	index *btree.BTreeG[ranked] // for ByTip
+	rest  ranking               // for other orders: the next transactions of the senders
+	at    ranked                // last visited; no sender that was not visited precedes it
 	ended bool
 }
 
-// begin lets a session visit the pending transactions.
-func (s *Session) begin(c *core) {
-	s.walk = walk{index: c.ready}
+func (c *core) newWalk(now int64) walk {
 	if c.cfg.byTip() {
-		return
+		return walk{index: c.ready}
 	}
-	s.walk.ended = true
+	rest := make(ranking, 0, len(c.list))
 	for _, a := range c.list {
 		if e := a.head(); e != nil {
-			s.visit(c, e)
+			rest = append(rest, ranked{c.keyOf(e, now), e})
 		}
 	}
-	s.misses = 0
+	heap.Init(&rest)
+	return walk{rest: rest}
 }
 
-// passed reports whether the walk is past the place of an entry.
+// passed reports whether the walk will not visit an entry that has changed.
 func (w *walk) passed(e *entry) bool {
-	return w.ended || w.at.entry != nil && before(ranked{e.lead, e}, w.at)
+	return w.ended || w.index == nil || w.at.entry != nil && before(ranked{e.lead, e}, w.at)
 }
 
 // stride is the number of transactions that a walk visits together.
@@ -211,6 +210,14 @@ const stride = readers
 
 // visit calls f with the next few transactions.
 func (w *walk) visit(f func(*entry)) {
+	if w.index == nil {
+		for range min(stride, len(w.rest)) {
+			w.at = heap.Pop(&w.rest).(ranked)
+			f(w.at.entry)
+		}
+		w.ended = len(w.rest) == 0
+		return
+	}
 	n, from := 0, w.at
 	each := func(r ranked) bool {
 		if r == from { // visited before
@@ -229,6 +236,20 @@ func (w *walk) visit(f func(*entry)) {
 		w.index.AscendGreaterOrEqual(from, each)
 	}
 	w.ended = w.at == from
+}
+
+// ranking is a heap with the best entry at its top.
+type ranking []ranked
+
+func (r ranking) Len() int           { return len(r) }
+func (r ranking) Less(i, j int) bool { return r[i].place.before(r[j].place) }
+func (r ranking) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
+func (r *ranking) Push(x any)        { *r = append(*r, x.(ranked)) }
+func (r *ranking) Pop() any {
+	last := len(*r) - 1
+	top := (*r)[last]
+	*r = (*r)[:last]
+	return top
 }
 
 // view is an index at one moment with the data that is needed to read it. It is
@@ -252,18 +273,18 @@ func (v *view) order(yield func(*entry) bool) {
 		rest[r.entry.account] = append(rest[r.entry.account], r.entry)
 		return true
 	})
-	var next heads
+	var next ranking
 	push := func(a *account) {
 		if txs := rest[a]; len(txs) > 0 {
 			rest[a] = txs[1:]
-			heap.Push(&next, &head{place: scored(v.ordering, txs[0], v.base, v.now), entry: txs[0]})
+			heap.Push(&next, ranked{scored(v.ordering, txs[0], v.base, v.now), txs[0]})
 		}
 	}
 	for a := range rest {
 		push(a)
 	}
 	for len(next) > 0 {
-		e := heap.Pop(&next).(*head).entry
+		e := heap.Pop(&next).(ranked).entry
 		if !yield(e) {
 			return
 		}

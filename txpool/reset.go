@@ -84,7 +84,9 @@ func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	if head.Touched == nil {
 		head.Touched = p.senders()
 	}
-	p.refresh(head.Touched)
+	for some := range slices.Chunk(head.Touched, together) {
+		p.refresh(some)
+	}
 	p.moveFees(&head)
 	p.admitAll(reverted)
 	displaced = p.setAside(reverted)
@@ -309,7 +311,7 @@ func (p *Pool) moveFees(head *Head) {
 		if rebased {
 			c.repricing = true
 			for i := len(c.list) - 1; i >= 0; i-- { // the last one takes the place of a removed one
-				c.apply(plan{account: c.list[i], reprice: true})
+				c.reprice(c.list[i])
 			}
 		}
 		c.adjust()
@@ -347,6 +349,26 @@ func (b *Block) used(cfg *Config) uint64 {
 		used = addSaturating(used, max(intrinsic, floor))
 	}
 	return used
+}
+
+// reprice applies a new base fee to the transactions of a sender. Most of them pay
+// the same tip as before.
+func (c *core) reprice(a *account) {
+	moved := false
+	for _, e := range a.txs {
+		rank := c.fees.rank(e.entry)
+		if rank == e.rank {
+			continue
+		}
+		moved = true
+		if e.rank = rank; e.status == ready && !c.cfg.byTip() {
+			c.noticed(e.entry)
+		}
+	}
+	if moved {
+		c.arrange(a, 0, len(a.txs))
+		c.close(a)
+	}
 }
 
 // adjust parks the transactions that no longer pay the floor. settle lets those in

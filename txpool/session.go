@@ -85,7 +85,7 @@ func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 	if budget.BaseFee != nil {
 		s.base = wei(budget.BaseFee)
 	}
-	s.begin(p.core)
+	s.walk = p.core.newWalk(s.now)
 	s.lease.session, s.lease.skipped = s, s.Skipped
 	p.leases[s.lease.id] = s.lease
 	if len(p.core.sessions) == maxSessions {
@@ -153,6 +153,7 @@ func (s *Session) stop(c *core) {
 	}
 	s.over = true
 	s.senders, s.heads, s.rested, s.resting = make(map[common.Address]*turn), nil, nil, nil
+	s.walk = walk{ended: true}
 	c.sessions = slices.DeleteFunc(c.sessions, func(other *Session) bool { return other == s })
 }
 
