@@ -12,6 +12,7 @@ func (c *core) arrange(a *account, from, changed int) {
 		c.arrangeFrom(a, 0, len(a.txs))
 	}
 	c.recount(a)
+	c.noticeHead(a)
 }
 
 // arrangeFrom is arrange without the count of queued transactions. It stops

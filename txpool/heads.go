@@ -23,6 +23,18 @@ func (c *core) noticed(e *entry) {
 	}
 }
 
+// noticeHead lets the running sessions notice the next transaction of a sender.
+// With ByTip it cannot precede the one before it, after which the sessions find
+// it.
+func (c *core) noticeHead(a *account) {
+	if c.cfg.byTip() || len(c.sessions) == 0 {
+		return
+	}
+	if e := a.head(); e != nil {
+		c.noticed(e)
+	}
+}
+
 // notice considers an entry that became pending or changed its place during the
 // session. If the walk has not passed its place, the walk visits it later. A
 // sender of which no transaction fits costs no memory.
@@ -108,7 +120,7 @@ func (s *Session) pop(c *core) *entry {
 // fill visits senders until no other can have a better transaction than the
 // best head.
 func (s *Session) fill(c *core) {
-	for s.misses < maxMisses && !s.walk.ended && (len(s.heads) == 0 || s.walk.at.place.before(s.heads[0].place)) {
+	for s.misses < maxMisses && !s.walk.ended && (len(s.heads) == 0 || s.walk.precedes(s.heads[0].place)) {
 		s.walk.visit(func(e *entry) { s.visit(c, e) })
 	}
 }

@@ -205,6 +205,10 @@ func (w *walk) passed(e *entry) bool {
 	return w.ended || w.index == nil || w.at.entry != nil && before(ranked{e.lead, e}, w.at)
 }
 
+// precedes reports whether a sender that was not visited can have a better
+// transaction than one at a place.
+func (w *walk) precedes(p place) bool { return w.at.entry == nil || w.at.place.before(p) }
+
 // stride is the number of transactions that a walk visits together.
 const stride = readers
 
