@@ -20,7 +20,7 @@ const checkShare = 256
 // host can call it after every step. It returns an error that wraps
 // [ErrInvariant] and names the invariant.
 //
-// Check does not wait. While a Reset or another call with several steps is
+// Check waits for no call with several steps. While a Reset or another call with several steps is
 // running, Check verifies the totals only, and the next call continues with the
 // same senders.
 func (p *Pool) Check() error {

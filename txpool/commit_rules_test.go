@@ -217,3 +217,27 @@ func TestRotateFails(t *testing.T) {
 		require.Less(t, writes, 10)
 	}
 }
+
+// Rotate copies a pool that has a newcomer, which the old journal then refuses. The
+// new journal has the transaction that came back for it.
+func TestRotateDuringARefusedAdd(t *testing.T) {
+	w, old := newWorld(), new(memory)
+	p := newPool(t, w, journaled(old))
+	add(t, p, tx(0, 0, 5))
+	batch := []candidate{{tx: tx(0, 0, 9)}}
+	p.examine(batch, p.clock())
+	p.enter()
+	require.Equal(t, 1, p.core.admitSome(batch)) // as in Add, before it writes
+	p.mu.Unlock()
+	next := &hooked{before: func(write int) {
+		if write == 1 {
+			old.broken = errNoDisk
+			p.secure(batch)
+		}
+	}}
+	require.NoError(t, p.Rotate(next))
+	require.ErrorIs(t, batch[0].err, ErrJournal)
+	require.Equal(t, StatusPending, p.Status(tx(0, 0, 5).Hash()))
+	require.Equal(t, StatusPending, restart(t, w, &next.memory).Status(tx(0, 0, 5).Hash()))
+	add(t, p, tx(1, 0, 5)) // the old journal's failure is over
+}

@@ -92,11 +92,11 @@ func (c *core) emit(event Event, e *entry) {
 	switch {
 	case left:
 		if e != nil {
-			event.Age = time.Duration(c.now - e.at)
+			event.Age = c.age(e)
 		}
 		record = c.depart(event.departure(c.now))
 	case event.Kind == Included:
-		event.Age = time.Duration(c.now - e.at)
+		event.Age = c.age(e)
 		if c.journaling() && !c.recorded {
 			record = includedRecord(e.hash(), e.account.address, &spending{e.nonce, e.cost, e})
 		}
@@ -110,6 +110,9 @@ func (c *core) emit(event Event, e *entry) {
 		c.changes = append(c.changes, change{event, record, left && c.entering})
 	}
 }
+
+// age returns the time since the admission of an entry.
+func (c *core) age(e *entry) time.Duration { return time.Duration(max(c.now-e.at, 0)) }
 
 // note adds a record for the journal that belongs to no event.
 func (c *core) note(record []byte) {

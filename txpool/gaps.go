@@ -112,9 +112,9 @@ func (c *core) giveWay(a *account, room func(usage) bool) (leaves []leaving, err
 // shrinkQueue drops the last queued transaction of the sender that has most of
 // them.
 func (c *core) shrinkQueue() bool {
-	for sender := range c.queue.all {
+	sender, some := c.queue.index.Min()
+	if some {
 		c.apply(dropping(sender.lastGapped(0), ErrPoolFull))
-		return true
 	}
-	return false
+	return some
 }

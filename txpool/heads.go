@@ -18,19 +18,18 @@ type turn struct {
 
 // noticed lets the running sessions notice a pending entry.
 func (c *core) noticed(e *entry) {
+	if c.repricing && !c.cfg.byTip() {
+		return // the sessions sort all of them again
+	}
 	for _, s := range c.sessions {
 		s.notice(e)
 	}
 }
 
-// noticeHead lets the running sessions notice the next transaction of a sender.
-// With ByTip it cannot precede the one before it, after which the sessions find
-// it.
+// noticeHead lets the running sessions notice the next transaction of a sender,
+// which another one may have preceded until now.
 func (c *core) noticeHead(a *account) {
-	if c.cfg.byTip() || len(c.sessions) == 0 {
-		return
-	}
-	if e := a.head(); e != nil {
+	if e := a.head(); e != nil && len(c.sessions) > 0 {
 		c.noticed(e)
 	}
 }
@@ -94,6 +93,15 @@ func (s *Session) push(c *core, e *entry) {
 	h := &head{place: c.keyOf(e, s.now), address: address, account: e.account, entry: e, index: -1}
 	s.senders[address].head = h
 	s.offer(h)
+}
+
+// sortAgain follows a change of the priorities of all transactions.
+func (s *Session) sortAgain(c *core) {
+	s.outdated, s.walk = false, c.newWalk(s.now)
+	for _, h := range s.heads {
+		h.place = noLead // popped first, to find its place
+	}
+	heap.Init(&s.heads)
 }
 
 // pop removes the best head and returns its entry. It returns nil if the sender

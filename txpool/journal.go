@@ -353,9 +353,10 @@ func (p *Pool) reopen(old []*pastLease) (opened int) {
 // The content is transactions, leases, transactions held aside, departures, and
 // records that Restore could not read. The host can delete the old journal when
 // Rotate has returned nil. The pool can be used meanwhile: the old journal gets
-// all changes, and the new one gets them at the end. After an error, which is that
-// of next, the pool continues with the old journal. Concurrent calls wait. If
-// Config.Journal is nil, Rotate only writes a copy.
+// all changes, and the new one gets them at the end, also those that the old one
+// has refused. After an error, which is that of next, the pool continues with the
+// old journal. Concurrent calls wait. If Config.Journal is nil, Rotate only writes
+// a copy.
 func (p *Pool) Rotate(next Journal) error {
 	p.out.rotation.Lock()
 	defer p.out.rotation.Unlock()
@@ -372,13 +373,14 @@ func (p *Pool) Rotate(next Journal) error {
 	}
 	p.out.journaling.Lock()
 	defer p.out.journaling.Unlock()
-	if len(p.out.since) > 0 {
-		if err := next.Append(p.out.since...); err != nil {
+	if later := slices.Concat(p.out.since, p.out.unwritten); len(later) > 0 {
+		if err := next.Append(later...); err != nil {
 			return journalError(err)
 		}
 	}
 	if p.cfg.Journal != nil {
-		p.out.journal = next
+		p.out.journal, p.out.unwritten = next, nil
+		p.out.failing.Store(false)
 	}
 	return nil
 }
@@ -390,7 +392,9 @@ func (o *outbox) stopRotation() {
 }
 
 // content returns functions that encode the content of the pool at this moment.
-// The journal's records since then follow in outbox.since.
+// The records of later changes are those in outbox.since, which the journal has,
+// and then those in outbox.unwritten. The records of earlier changes can be among
+// them, which is harmless.
 func (p *Pool) content() (content []func() []byte) {
 	p.out.journaling.Lock()
 	defer p.out.journaling.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// Lease is a set of transactions for a bundle. They stay in the pool and count
-// towards its caps until the bundle is enqueued. They cannot be replaced or
+// Lease is a set of transactions for a bundle. They stay in the pool, outside of its
+// caps except that of their sender, until the bundle is enqueued. They cannot be replaced or
 // evicted and do not expire. A lease must be committed or released. Its methods
 // are safe for concurrent use.
 type Lease struct {

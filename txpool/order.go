@@ -20,8 +20,9 @@ import (
 // transactions sorted, so a builder that takes the best few visits few. With
 // another Ordering, each session sorts the senders when it begins.
 type Ordering interface {
-	// Score returns the part of the priority that does not depend on time. Sessions
-	// call it with the pool's lock. It must depend on its argument only.
+	// Score returns the part of the priority that does not depend on time. It must
+	// depend on its argument only. Sessions call it with the pool's lock, and the
+	// readers of a Snapshot without it and concurrently.
 	Score(Candidate) int64
 	// Bonus returns the part that grows with the time since the transaction was
 	// admitted. It must not fall with age. It is the same for all transactions

@@ -225,7 +225,7 @@ func (p *Pool) step(f func(*core) error) error {
 func (p *Pool) enter() {
 	now := p.clock()
 	p.mu.Lock()
-	p.core.now = now
+	p.core.now = max(p.core.now, now) // another call may have waited less
 }
 
 // begin takes p.turn. The caller must call end when it is done.

@@ -207,7 +207,8 @@ type Stats struct {
 // Size returns the number of all transactions, leased ones included.
 func (s Stats) Size() int { return s.Pending + s.Parked + s.Queued }
 
-// Stats returns a summary in constant time.
+// Stats returns a summary. It visits no transactions, except exempt ones in a full
+// pool.
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()

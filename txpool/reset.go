@@ -313,6 +313,12 @@ func (p *Pool) moveFees(head *Head) {
 			for i := len(c.list) - 1; i >= 0; i-- { // the last one takes the place of a removed one
 				c.reprice(c.list[i])
 			}
+			for c.lift() { // these wait too, so that the best come in first
+				continue
+			}
+			for _, s := range c.sessions {
+				s.outdated = !c.cfg.byTip()
+			}
 		}
 		c.adjust()
 		c.repricing = false
@@ -360,10 +366,7 @@ func (c *core) reprice(a *account) {
 		if rank == e.rank {
 			continue
 		}
-		moved = true
-		if e.rank = rank; e.status == ready && !c.cfg.byTip() {
-			c.noticed(e.entry)
-		}
+		e.rank, moved = rank, true
 	}
 	if moved {
 		c.arrange(a, 0, len(a.txs))

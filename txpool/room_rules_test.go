@@ -350,3 +350,17 @@ func TestRestartWithSmallerTransactions(t *testing.T) {
 		})
 	}
 }
+
+// A new base fee lets the best come in first: those whose tip has changed, and those
+// that pay the floor again.
+func TestBaseFeeLetsTheBestIn(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) { c.MinGasPrice, c.MaxPending = 10*gwei, 2 })
+	p.Reset(Head{BaseFee: weiOf(8)})
+	worse, better := capped(0, 0, 2, 100), capped(1, 0, 4, 11)
+	add(t, p, worse, better)
+	p.Reset(Head{BaseFee: weiOf(5)})
+	require.Equal(t, "kk", statuses(p, 0, 1)+statuses(p, 1, 1))
+	add(t, p, capped(2, 0, 20, 100))
+	p.Reset(Head{BaseFee: weiOf(8)})
+	require.Equal(t, "kp", statuses(p, 0, 1)+statuses(p, 1, 1))
+}

@@ -38,6 +38,8 @@ type Session struct {
 	// since its last transaction, because their next one does not fit.
 	over   bool
 	misses int
+	// outdated is set if the priorities of all transactions have changed.
+	outdated bool
 
 	senders map[common.Address]*turn
 	heads   heads
@@ -325,6 +327,9 @@ func (s *Session) end() {
 // unread and puts nothing into the lease.
 func (s *Session) pick(c *core) (e *entry, unread bool) {
 	for !s.over {
+		if s.outdated {
+			s.sortAgain(c)
+		}
 		if s.spent() {
 			s.stop(c)
 			break
@@ -408,7 +413,13 @@ func (s *Session) take(c *core, e *entry) {
 	s.current = e
 	s.misses = 0
 	s.countTurn(a.address)
-	s.push(c, a.head())
+	next := a.head()
+	s.push(c, next)
+	for _, other := range c.sessions {
+		if next != nil && other != s {
+			other.notice(next)
+		}
+	}
 }
 
 // putAside takes no more transactions of an entry's sender.

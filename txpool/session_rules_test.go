@@ -256,3 +256,43 @@ func TestSessionCountsUsedGas(t *testing.T) {
 	s.Used(txGas, large.Size())
 	runs(t, s, tx(1, 0, 5))
 }
+
+// If one session takes a sender's first transaction, one that began later takes
+// the next one, in any order.
+func TestLaterSessionTakesTheNext(t *testing.T) {
+	for _, order := range []Ordering{ByTip{}, ByScore{}} {
+		p := newPool(t, newWorld(), func(c *Config) { c.Ordering = order })
+		add(t, p, tx(0, 0, 5), tx(0, 1, 5), tx(0, 2, 5))
+		first, second := p.Build(context.Background(), Budget{}), p.Build(context.Background(), Budget{})
+		require.Equal(t, tx(0, 0, 5).Hash(), first.Next().Hash())
+		require.Equal(t, tx(0, 1, 5).Hash(), second.Next().Hash())
+	}
+}
+
+// A session passed over a sender's large transaction. When another session has
+// taken that one, it takes the next one, which fits.
+func TestSessionTakesWhatFollowsALargeOne(t *testing.T) {
+	for _, order := range []Ordering{ByTip{}, ByScore{}} {
+		p := newPool(t, newWorld(), func(c *Config) { c.Ordering = order })
+		large := sign(0, &types.LegacyTx{GasPrice: weiOf(5), Gas: 1_000_000, To: &common.Address{1}})
+		add(t, p, large, tx(0, 1, 5), tx(1, 0, 4))
+		first, second := p.Build(context.Background(), Budget{}), p.Build(context.Background(), Budget{Gas: 100_000})
+		require.Equal(t, tx(1, 0, 4).Hash(), second.Next().Hash())
+		second.Used(txGas, 0)
+		require.Equal(t, large.Hash(), first.Next().Hash())
+		require.Equal(t, tx(0, 1, 5).Hash(), second.Next().Hash())
+	}
+}
+
+// A session by score follows a new base fee.
+func TestSessionFollowsTheBaseFee(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) { c.Ordering = ByScore{Fee: 1000} })
+	p.Reset(Head{BaseFee: weiOf(18)})
+	better := capped(1, 0, 19, 20) // pays 2 now
+	add(t, p, capped(0, 0, 9, 100), better, capped(2, 0, 5, 100))
+	s := p.Build(context.Background(), Budget{})
+	require.Equal(t, capped(0, 0, 9, 100).Hash(), s.Next().Hash())
+	p.Reset(Head{BaseFee: weiOf(1)})
+	require.Equal(t, better.Hash(), s.Next().Hash())
+	require.Equal(t, capped(2, 0, 5, 100).Hash(), s.Next().Hash())
+}
