@@ -283,7 +283,7 @@ func (g *gateway) post(body []byte) []byte {
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	first, _ := strconv.ParseUint(os.Getenv("JAMQ_SEED"), 10, 64)
-	for i, n := range []int{600, 150} {
+	for i, n := range []int{repetitions(400, 1000), repetitions(100, 200)} {
 		seed := first + uint64(i)
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { chaos(t, seed, n) })
 	}

@@ -124,6 +124,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// repetitions returns the first number, or the second one in the deep stage, which
+// gives the tests another seed.
+func repetitions(gate, deep int) int {
+	if os.Getenv("JAMQ_SEED") != "" {
+		return deep
+	}
+	return gate
+}
+
 // The program is killed again and again under load, and finishes in its last life.
 func TestKill(t *testing.T) {
 	t.Parallel()
@@ -132,7 +141,8 @@ func TestKill(t *testing.T) {
 	defer c.close()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	const kills, each = 12, 150
+	const each = 150
+	kills := repetitions(8, 20)
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(1, 1))
 	for life := 0; life <= kills; life++ {
