@@ -56,15 +56,18 @@ func (p *Pool) add(batch []candidate, get func(int) (*types.Transaction, error))
 	p.expireInAdd(p.at(began))
 	for i := 0; i < len(batch); i += together {
 		some := batch[i:min(i+together, len(batch))]
-		for k := range some {
-			if get != nil {
-				some[k].tx, some[k].err = get(i + k)
+		prepare := func(share []candidate, from int) {
+			for k := range share {
+				if get != nil {
+					share[k].tx, share[k].err = get(i + from + k)
+				}
 			}
 		}
 		if len(some) == 1 {
+			prepare(some, 0)
 			p.examine(some, p.at(began))
 		} else {
-			p.examineAll(some)
+			p.examineAll(some, prepare)
 		}
 		p.admitAll(some)
 		p.deliverSome(deliverShare)
@@ -349,19 +352,26 @@ func (c *core) admit(t *candidate) (need bool) {
 // that the distribution costs little.
 const share = 16
 
-// examineAll examines a batch. It recovers signatures on all processors. If the
-// senders are already known, it uses one, which is faster.
-func (p *Pool) examineAll(batch []candidate) {
+// examineAll examines a batch in shares. It recovers signatures on all processors.
+// If the senders are already known, it uses one, which is faster. If prepare is not
+// nil, it is called first with each share and its index in the batch.
+func (p *Pool) examineAll(batch []candidate, prepare func([]candidate, int)) {
 	// slow is the time per transaction that tells a recovery from other work: a
 	// recovery takes about ten times as long, other work a tenth.
 	const slow = 3 * time.Microsecond
 	now, began := p.clock(), time.Now()
 	shares := slices.Collect(slices.Chunk(batch, share))
-	for i := range shares {
-		if i == 1 && time.Since(began) > share*slow {
-			concurrently(p.recoverers, len(shares)-1, func(i int) { p.examine(shares[i+1], now) })
-			return
+	work := func(i int) {
+		if prepare != nil {
+			prepare(shares[i], i*share)
 		}
 		p.examine(shares[i], now)
+	}
+	for i := range shares {
+		if i == 1 && time.Since(began) > share*slow {
+			concurrently(p.recoverers, len(shares)-1, func(i int) { work(i + 1) })
+			return
+		}
+		work(i)
 	}
 }

@@ -186,5 +186,5 @@ func (p *Pool) examineBack(batch []candidate, origin []*past) {
 	for i := range batch {
 		batch[i] = candidate{tx: origin[i].tx, private: origin[i].private, back: true, origin: origin[i]}
 	}
-	p.examineAll(batch)
+	p.examineAll(batch, nil)
 }

@@ -161,7 +161,7 @@ func (p *Pool) examineReverted(blocks []Block) (reverted []candidate) {
 		reverted[i] = candidate{tx: tx, back: true, private: p.core.privately.find(tx.Hash(), now) > 0}
 	}
 	p.mu.Unlock()
-	p.examineAll(reverted)
+	p.examineAll(reverted, nil)
 	return reverted
 }
 
