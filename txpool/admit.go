@@ -45,17 +45,17 @@ type candidate struct {
 	displaced []displaced
 }
 
-// together is the number of transactions of a batch that are examined and then
-// admitted together.
-const together = 256
+// batchSize is the number of transactions or accounts that the pool handles at a
+// time if a caller passes many, so that memory and the time with the lock stay small.
+const batchSize = 256
 
 // add takes n transactions through all stages, with the same result as one after
 // the other (invariant I10). It recovers signatures on all processors.
 func (p *Pool) add(batch []candidate, get func(int) (*types.Transaction, error)) {
 	began := p.cfg.Now()
 	p.expireInAdd(p.at(began))
-	for i := 0; i < len(batch); i += together {
-		some := batch[i:min(i+together, len(batch))]
+	for i := 0; i < len(batch); i += batchSize {
+		some := batch[i:min(i+batchSize, len(batch))]
 		prepare := func(share []candidate, from int) {
 			for k := range share {
 				if get != nil {
@@ -257,7 +257,7 @@ func (p *Pool) admitAll(batch []candidate) {
 			p.secure(batch[:done])
 		}
 		if batch = batch[done:]; len(batch) > 0 {
-			p.readUnknown(batch[:min(together, len(batch))])
+			p.readUnknown(batch[:min(batchSize, len(batch))])
 		}
 	}
 }

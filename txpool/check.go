@@ -20,9 +20,9 @@ const checkShare = 256
 // host can call it after every step. It returns an error that wraps
 // [ErrInvariant] and names the invariant.
 //
-// Check waits for no call with several steps. While a Reset or another call with several steps is
-// running, Check verifies the totals only, and the next call continues with the
-// same senders.
+// Check does not wait for a Reset or another call with several steps. While such
+// a call is running, Check verifies the totals only, and the next call of Check
+// continues with the same senders.
 func (p *Pool) Check() error {
 	settled := p.turn.TryLock()
 	if settled {

@@ -40,7 +40,8 @@ type Config struct {
 	// MaxTxSize is the maximum size of a transaction's encoding, in bytes, from
 	// 1 to 2^28. The default is 32 KiB.
 	MaxTxSize uint64
-	// Fork has the gas rules of the rollup. The default is Prague.
+	// Fork is the Ethereum fork whose gas rules the rollup has. The default is
+	// Prague.
 	Fork Fork
 	// AcceptBlobs admits blob transactions (EIP-4844) without their sidecars.
 	// AcceptUnprotected admits legacy transactions that can be replayed on any
@@ -144,7 +145,7 @@ type Config struct {
 	// failing journal or an account that cannot be read. Nil discards them.
 	Logger *slog.Logger
 
-	accepted bool // the rules are for transactions that were accepted before
+	accepted bool // the rules are for transactions that the pool accepted before
 }
 
 // Fork is an Ethereum fork from which a rollup takes its gas rules.
@@ -213,9 +214,10 @@ const (
 	// MaxAuthorizations is the maximum number of authorizations (EIP-7702) in a
 	// transaction. The pool recovers a signature for each.
 	MaxAuthorizations = 16
-	// distancePerSender is the distance between an account's nonce and the highest
-	// one in the pool, in multiples of Config.MaxPerSender. It is more than 1, so
-	// that a sender may continue above transactions that it sent elsewhere.
+	// distancePerSender is the largest distance between the nonce of an account and
+	// the nonce of a transaction in the pool, in multiples of Config.MaxPerSender. It
+	// is more than 1, so that a sender that has sent transactions to another node can
+	// continue here.
 	distancePerSender = 4
 	// highestFloor is the highest floor in gwei and as a multiple of
 	// Config.MinGasPrice.
@@ -223,7 +225,7 @@ const (
 	// floorWeight is the weight of the newest median in the exponential average that
 	// the floor follows, in per mille: five blocks show most of a change.
 	floorWeight = 200
-	// surgeThreshold is the occupancy in per mille from which newcomers pay more.
+	// surgeThreshold is the occupancy above which newcomers pay more, in per mille.
 	surgeThreshold = 700
 	// maxSizeGrowth is the maximum growth of the encoding by a replacement, in per
 	// mille. maxReplacements is the maximum number of replacements of one nonce within
@@ -240,7 +242,9 @@ const (
 	accountCache = 4096
 )
 
-// MaxNonceDistance returns by how much a nonce may exceed the account's.
+// MaxNonceDistance returns by how much the nonce of a transaction may exceed that of
+// its sender's account: four times MaxPerSender. Add returns ErrNonceTooHigh above
+// it.
 func (c *Config) MaxNonceDistance() uint64 { return distancePerSender * uint64(c.MaxPerSender) }
 
 // maxFloor returns the highest floor in wei per gas.

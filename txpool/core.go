@@ -43,9 +43,9 @@ type core struct {
 	sessions []*Session // those that still take transactions
 	touched  []*account // accounts to arrange before unlocking
 
-	entering  bool // a newcomer enters, and has no event yet
+	entering  bool // a newcomer enters the pool, and its event has not been emitted
 	patient   bool // a running Reset closes gaps
-	repricing bool // the base fee changes
+	repricing bool // the ranks follow a new base fee
 	keeping   bool // transactions are coming back
 	restoring bool // transactions were admitted before
 	recorded  bool // the journal has the inclusions that follow

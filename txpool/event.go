@@ -74,11 +74,13 @@ type Event struct {
 	Missed int
 }
 
-// change is an event, and its record for the journal. One of them may be missing.
+// change carries one change of the pool to those outside of the core: an event to
+// the observers, a record to the journal, or both.
 type change struct {
-	event  Event // its Kind is 0 if there is none
-	record []byte
-	// displaced is set if the transaction leaves for a newcomer, whose event follows.
+	event  Event  // of Kind 0 if observers get none
+	record []byte // nil if the journal gets none
+	// displaced is set if the transaction leaves because of a newcomer, whose event
+	// follows.
 	displaced bool
 }
 
@@ -114,7 +116,7 @@ func (c *core) emit(event Event, e *entry) {
 // age returns the time since the admission of an entry.
 func (c *core) age(e *entry) time.Duration { return time.Duration(max(c.now-e.at, 0)) }
 
-// note adds a record for the journal that belongs to no event.
+// note hands over a record for the journal of a change that observers do not see.
 func (c *core) note(record []byte) {
 	if c.journaling() {
 		c.changes = append(c.changes, change{record: record})

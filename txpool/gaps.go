@@ -17,7 +17,7 @@ import (
 // room first would keep it.
 type gaps struct {
 	index *btree.BTreeG[gappedSender]
-	moves uint64
+	moves uint64 // number of calls of set, which orders senders with equal counts
 }
 
 // gappedSender is a sender with its place in gaps.

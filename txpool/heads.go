@@ -19,15 +19,16 @@ type turn struct {
 // noticed lets the running sessions notice a pending entry.
 func (c *core) noticed(e *entry) {
 	if c.repricing && !c.cfg.byTip() {
-		return // the sessions sort all of them again
+		return // each session sorts all transactions again: see Session.sortAgain
 	}
 	for _, s := range c.sessions {
 		s.notice(e)
 	}
 }
 
-// noticeHead lets the running sessions notice the next transaction of a sender,
-// which another one may have preceded until now.
+// noticeHead lets the running sessions notice the next transaction of a sender
+// after a change of its chain, because until now another transaction may have
+// been the next one.
 func (c *core) noticeHead(a *account) {
 	if e := a.head(); e != nil && len(c.sessions) > 0 {
 		c.noticed(e)
@@ -95,7 +96,8 @@ func (s *Session) push(c *core, e *entry) {
 	s.offer(h)
 }
 
-// sortAgain follows a change of the priorities of all transactions.
+// sortAgain sorts the senders again after the base fee has changed the priorities
+// of many transactions. This is cheaper than to notice each of them.
 func (s *Session) sortAgain(c *core) {
 	s.outdated, s.walk = false, c.newWalk(s.now)
 	for _, h := range s.heads {

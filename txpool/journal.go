@@ -62,10 +62,12 @@ const (
 // errRecord is the error of a record that cannot be decoded.
 var errRecord = errors.New("txpool: not a record of the pool's journal")
 
-// records appends the records of changes. The record of an admission comes before
-// those of the transactions that the newcomer displaces. Otherwise a journal that
-// keeps a prefix could have lost both. If it has both, the newcomer was not
-// acknowledged, and Restore takes the older one with its nonce.
+// records appends the records of changes in the order in which the journal must
+// get them. The record of an admission comes before those of the transactions that
+// the newcomer displaces, because a crash may keep any prefix, and a prefix with
+// only the departures would lose transactions for nothing. If a prefix has the
+// admission only, Restore finds two transactions with one nonce and takes the
+// older one: the newcomer was not acknowledged.
 func records(to [][]byte, changes []change) [][]byte {
 	var late [][]byte
 	for i := range changes {
@@ -362,7 +364,7 @@ func (p *Pool) Rotate(next Journal) error {
 	defer p.out.rotation.Unlock()
 	defer p.out.stopRotation() // even if a journal panics
 	content := p.content()
-	for some := range slices.Chunk(content, together) {
+	for some := range slices.Chunk(content, batchSize) {
 		records := make([][]byte, len(some))
 		for i, record := range some {
 			records[i] = record()
@@ -391,10 +393,11 @@ func (o *outbox) stopRotation() {
 	o.rotating, o.since = false, nil
 }
 
-// content returns functions that encode the content of the pool at this moment.
-// The records of later changes are those in outbox.since, which the journal has,
-// and then those in outbox.unwritten. The records of earlier changes can be among
-// them, which is harmless.
+// content returns the content of the pool at this moment, as functions that encode
+// one record each, so that Rotate encodes them without the pool's lock. The records
+// of later changes are in outbox.since, if the old journal has accepted them, and
+// otherwise in outbox.unwritten. Some records of earlier changes can be among them
+// too, which is harmless, because a record may be stored twice.
 func (p *Pool) content() (content []func() []byte) {
 	p.out.journaling.Lock()
 	defer p.out.journaling.Unlock()

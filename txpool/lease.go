@@ -11,10 +11,11 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// Lease is a set of transactions for a bundle. They stay in the pool, outside of its
-// caps except that of their sender, until the bundle is enqueued. They cannot be replaced or
-// evicted and do not expire. A lease must be committed or released. Its methods
-// are safe for concurrent use.
+// Lease is the set of transactions that a builder has taken for a bundle. They
+// stay in the pool until the bundle is enqueued, and count only towards
+// Config.MaxPerSender. They cannot be replaced or evicted and do not expire. The
+// host must commit or release each lease. The methods of a Lease are safe for
+// concurrent use.
 type Lease struct {
 	pool    *Pool
 	id      uint64

@@ -187,6 +187,8 @@ type walk struct {
 	ended bool
 }
 
+// newWalk returns a walk from the best transaction on. With an order other than
+// ByTip it visits each sender, in time proportional to their number.
 func (c *core) newWalk(now int64) walk {
 	if c.cfg.byTip() {
 		return walk{index: c.ready}

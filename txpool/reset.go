@@ -84,7 +84,7 @@ func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	if head.Touched == nil {
 		head.Touched = p.senders()
 	}
-	for some := range slices.Chunk(head.Touched, together) {
+	for some := range slices.Chunk(head.Touched, batchSize) {
 		p.refresh(some)
 	}
 	p.moveFees(&head)

@@ -446,7 +446,7 @@ func TestT5FailedBlocksOfASenderAtItsLimit(t *testing.T) {
 		require.Equal(t, StatusPending, p.Status(hash))
 	}
 	require.Equal(t, depth*limit, p.Stats().Exempt)
-	require.Error(t, p.Add(tx(0, nonce, 2)), "newcomers have no exemption")
+	require.ErrorIs(t, p.Add(tx(0, nonce, 2)), ErrNonceTooHigh, "newcomers have no exemption")
 	got := p.Drain(Budget{}).Transactions()
 	require.Equal(t, acked, hashes(got), "in order, without a gap")
 }

@@ -18,7 +18,7 @@ export async function until(what, ask) {
   while (!(await ask())) await new Promise((wake) => setTimeout(wake, 50));
 }
 
-// arrival is until for a promise.
+// arrival returns a promise, and logs what the script waits for until the promise is settled.
 export function arrival(what, promise) {
   console.log(`waiting: ${what}`);
   return promise;
