@@ -14,6 +14,7 @@ import (
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/bundlequeue/told"
+	"github.com/jamq/jamq/internal/repeat"
 	"github.com/jamq/jamq/jamtest"
 )
 
@@ -228,7 +229,8 @@ type measured struct {
 // measure plays a chain on which a bundle comes every pace slots.
 func measure(t *testing.T, loss, skip float64, i int) measured {
 	t.Helper()
-	const slots, pace = 40_000, 40
+	const pace = 40
+	slots := repeat.Times(16_000, 40_000)
 	r, err := newRecovery(loss, skip, 0, policies[i].told, policies[i].change)
 	require.NoError(t, err)
 	for slot := range slots {

@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	simSeeds = flag.Uint64("sim.seeds", 60, "how many seeds TestSimulation runs")
+	simSeeds = flag.Uint64("sim.seeds", 0, "how many seeds TestSimulation runs; 0: 30, or 60 in the deep stage")
 	simSeed  = flag.Uint64("sim.seed", 0, "the first seed of TestSimulation")
 )
 
@@ -382,7 +382,7 @@ func simulate(seed uint64) error {
 // TestSimulationUnderOtherConfigurations starts the queue again under other limits and other cores
 // than before, as operators do.
 func TestSimulationUnderOtherConfigurations(t *testing.T) {
-	for seed := range uint64(repeat.Times(int(min(*simSeeds/3, 60)))) {
+	for seed := range uint64(repeat.Times(10, 60)) {
 		b, err := newBuilder(seed)
 		require.NoError(t, err)
 		b.operator, b.restarts = rand.New(rand.NewPCG(seed, 3)), 0.1
@@ -399,7 +399,7 @@ func TestSimulationUnderOtherConfigurations(t *testing.T) {
 func TestSimulationOfOldFindings(t *testing.T) {
 	t.Parallel()
 	seeds := []uint64{3869, 6515, 11015, 11100, 3, 20, 166, 780}
-	for _, seed := range seeds[:repeat.Times(len(seeds))] {
+	for _, seed := range seeds[:repeat.Times(len(seeds)/2, len(seeds))] {
 		if err := simulate(seed); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}
@@ -412,7 +412,10 @@ func TestSimulationOfOldFindings(t *testing.T) {
 // JAMQ_SIM_HOURS sets a duration in hours.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
-	seeds := uint64(repeat.Times(int(*simSeeds)))
+	seeds := *simSeeds
+	if seeds == 0 {
+		seeds = uint64(repeat.Times(30, 60))
+	}
 	until := time.Now()
 	if text := os.Getenv("JAMQ_SIM_HOURS"); text != "" {
 		hours, err := strconv.ParseFloat(text, 64)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
+	"github.com/jamq/jamq/internal/repeat"
 )
 
 // blobRequest returns a request whose only blob begins with its key.
@@ -67,7 +68,7 @@ func TestBlobsExactlyOnce(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, firstSeed()+seed, 12)
+			w := newWorld(t, repeat.First()+seed, 12)
 			w.cfg.Fees.StallTimeout = 10 * time.Second
 			w.chain.SetFaults(eoatest.Faults{DropRequest: 0.1, DropResponse: 0.1, Busy: 0.05, Garbage: 0.1, Refuse: 0.1, Lag: 0.1, LosePool: 0.1, Reorg: 0.1, ReorgDepth: 4})
 			for i, key := range w.keys {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
+	"github.com/jamq/jamq/internal/repeat"
 )
 
 // authorize returns an authorization that is signed by the world's account.
@@ -242,7 +243,7 @@ func TestNonceUsedOfCancelledAndOfGroup(t *testing.T) {
 // time, every request is executed exactly once.
 func TestNoncesUsedAtAnyTime(t *testing.T) {
 	requeued := 0
-	for seed := firstSeed(); seed < firstSeed()+30; seed++ {
+	for seed := repeat.First(); seed < repeat.First()+30; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := newWorld(t, seed, 12)
 			random := rand.New(rand.NewPCG(seed, 5))

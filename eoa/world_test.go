@@ -6,8 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -38,12 +36,6 @@ type world struct {
 }
 
 const testChain = 4359
-
-// firstSeed is where tests with many seeds begin: JAMQ_SEED, or 0.
-func firstSeed() uint64 {
-	seed, _ := strconv.ParseUint(os.Getenv("JAMQ_SEED"), 10, 64)
-	return seed
-}
 
 // Now implements eoa.Clock.
 func (w *world) Now() time.Time { return w.now }

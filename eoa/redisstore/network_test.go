@@ -7,10 +7,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -22,6 +20,7 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
+	"github.com/jamq/jamq/internal/repeat"
 )
 
 // network is a proxy between clients and a Redis. It cuts connections before or after a
@@ -157,7 +156,7 @@ func (n *network) carry(client net.Conn) {
 // A network loses and delays calls to Redis, and a node loses answers and
 // refuses sends for lack of funds. Every request lands exactly once.
 func TestBadNetwork(t *testing.T) {
-	first, _ := strconv.ParseUint(os.Getenv("JAMQ_SEED"), 10, 64)
+	first := repeat.First()
 	for seed := first; seed < first+1; seed++ {
 		direct := server(t)
 		wires, addr := newNetwork(t, direct.Options().Addr, seed)

@@ -21,7 +21,6 @@ import (
 // directory when it is started again.
 type jamNode struct {
 	t       *testing.T
-	binary  string
 	args    []string
 	url     string
 	front   *front.Front
@@ -33,9 +32,6 @@ type jamNode struct {
 func startJAMNode(t *testing.T, args ...string) *jamNode {
 	t.Helper()
 	n := &jamNode{t: t, front: front.New(t)}
-	var err error
-	n.binary, err = buildJAMNode()
-	require.NoError(t, err)
 	n.url = "ws://" + n.front.Addr()
 	n.args = append([]string{"-listen", "127.0.0.1:0", "-datadir", t.TempDir()}, args...)
 	n.start()
@@ -45,7 +41,7 @@ func startJAMNode(t *testing.T, args ...string) *jamNode {
 
 func (n *jamNode) start() {
 	n.t.Helper()
-	n.process, n.out = exec.Command(n.binary, n.args...), new(lockedBuffer)
+	n.process, n.out = program(n.t, "jamnode", n.args...), new(lockedBuffer)
 	n.process.Stdout, n.process.Stderr = n.out, n.out
 	var err error
 	n.stdin, err = n.process.StdinPipe()

@@ -96,7 +96,7 @@ func (b *builder) start() {
 func (b *builder) launch() {
 	b.t.Helper()
 	b.launched = b.out.Len()
-	b.process = refnode(b.t, b.args...)
+	b.process = program(b.t, "refnode", b.args...)
 	b.process.Stdout, b.process.Stderr = &b.out, &b.out
 	require.NoError(b.t, b.process.Start())
 }
@@ -165,7 +165,8 @@ func (b *builder) finish(last common.Hash) result {
 // one transaction, so that the same input makes the same blocks.
 func TestBuilderIsKilled(t *testing.T) {
 	t.Parallel()
-	transactions := 20 * uint64(*kills+1)
+	const perLife = 12
+	transactions := perLife * uint64(*kills+1)
 	ctx := wait.Context(t)
 	sender := func(url string) (*stream, *ethclient.Client) {
 		return &stream{t: t, account: accounts(t)[4], to: common.Address{0xf6}}, dial(t, url)
@@ -183,7 +184,7 @@ func TestBuilderIsKilled(t *testing.T) {
 	sending.Go(func() { s.sendAll(ctx, d, transactions) })
 	random := rand.New(rand.NewPCG(1, uint64(*kills)))
 	for kill := range uint64(*kills) {
-		some := 20*kill + random.Uint64N(20)
+		some := perLife*kill + random.Uint64N(perLife)
 		wait.Until(t, func() bool { return s.sent.Load() > some }, "the node has %d transactions", some)
 		b.kill()
 		b.start()

@@ -1,54 +1,41 @@
 package main
 
 import (
-	"fmt"
+	"context"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	jamnode "github.com/jamq/jamq/examples/jamnode/command"
+	verify "github.com/jamq/jamq/examples/verify/command"
 )
 
-// asRefnode is the variable that makes the test binary the program.
-const asRefnode = "REFNODE_TEST_MAIN"
+// asProgram is the variable that makes the test binary one of the programs.
+const asProgram = "REFNODE_TEST_PROGRAM"
 
-// TestMain lets the test binary be the program that tests start and kill.
+// TestMain lets the test binary be a program that tests start and kill. So a test
+// builds nothing, and runs the code that it was built with.
 func TestMain(m *testing.M) {
-	if os.Getenv(asRefnode) != "" {
+	switch os.Getenv(asProgram) {
+	case "refnode":
 		main()
-		os.Exit(0)
+	case "jamnode":
+		os.Exit(jamnode.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	case "verify":
+		os.Exit(verify.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	default:
+		os.Exit(m.Run())
 	}
-	code := m.Run()
-	if programs != "" {
-		_ = os.RemoveAll(programs)
-	}
-	os.Exit(code)
 }
 
-// refnode returns this program as a process that was not started yet.
-func refnode(t *testing.T, args ...string) *exec.Cmd {
+// program returns one of the programs as a process that was not started yet.
+func program(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	cmd := exec.Command(self, args...)
-	cmd.Env = append(os.Environ(), asRefnode+"=1")
+	cmd.Env = append(os.Environ(), asProgram+"="+name)
 	return cmd
 }
-
-// programs is the directory for the programs that tests build. TestMain removes it.
-var programs string
-
-// buildJAMNode builds examples/jamnode once for all tests.
-var buildJAMNode = sync.OnceValues(func() (binary string, err error) {
-	if programs, err = os.MkdirTemp("", "jamq-refnode-"); err != nil {
-		return "", err
-	}
-	binary = filepath.Join(programs, "jamnode")
-	out, err := exec.Command("go", "build", "-o", binary, "../jamnode").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return binary, nil
-})

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -37,9 +36,6 @@ func TestFinalityProof(t *testing.T) {
 	require.NoError(t, c.Client().CallContext(t.Context(), &trust, "jam_getTrust"))
 	require.Len(t, trust.Validators, 6)
 
-	verify := filepath.Join(t.TempDir(), "verify")
-	out, err := exec.Command("go", "build", "-o", verify, "../verify").CombinedOutput()
-	require.NoError(t, err, "%s", out)
 	save := func(v any) string {
 		raw, err := json.Marshal(v)
 		require.NoError(t, err)
@@ -60,14 +56,14 @@ func TestFinalityProof(t *testing.T) {
 		require.Equal(t, receipt.BlockHash, result.Commitment.Hash)
 		require.Equal(t, receipt.TransactionIndex, uint(document.Transaction.Index))
 
-		out, err := exec.Command(verify, "-trust", trustFile, "-tx", tx.Hash().Hex(), save(raw)).CombinedOutput()
+		out, err := program(t, "verify", "-trust", trustFile, "-tx", tx.Hash().Hex(), save(raw)).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		require.Contains(t, string(out), "FINAL: transaction "+tx.Hash().Hex())
 	}
 	// One command that asks the node itself: with a trust from elsewhere, and with the node's own,
 	// which it says.
 	for _, args := range [][]string{{"-trust", trustFile}, {}} {
-		out, err := exec.Command(verify, append(args, "-node", node.url, "-tx", txs[0].Hash().Hex())...).CombinedOutput()
+		out, err := program(t, "verify", append(args, "-node", node.url, "-tx", txs[0].Hash().Hex())...).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		require.Contains(t, string(out), "FINAL: transaction "+txs[0].Hash().Hex())
 		require.Equal(t, len(args) == 0, strings.Contains(string(out), "The trust comes from the node"))

@@ -22,6 +22,7 @@ import (
 	"github.com/ethereum/go-ethereum/ethclient"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/canonical/proof"
@@ -161,24 +162,24 @@ func TestDemoIsInterrupted(t *testing.T) {
 	require.Contains(t, out.String(), "0 of 2 transactions are final: interrupted by the user")
 }
 
+// Each demonstration mostly waits for slots, so that all of them run at once.
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	for name, args := range map[string][]string{
-		"straight": {"-demo", "51", "-slot", "60ms"},
-		"hostile":  {"-demo", "51", "-slot", "60ms", "-loss", "0.3", "-skip", "0.2", "-seed", "7"},
-		"full":     {"-demo", "12", "-slot", "60ms", "-spec", "full"},
+	var running sync.WaitGroup
+	for _, args := range [][]string{
+		{"-demo", "51", "-slot", "60ms"},
+		{"-demo", "51", "-slot", "60ms", "-loss", "0.3", "-skip", "0.2", "-seed", "7"},
+		{"-demo", "12", "-slot", "60ms", "-spec", "full"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		running.Go(func() {
 			var out lockedBuffer
-			code := run(t.Context(), args, &out, &out)
-			require.Zero(t, code, "%s", &out)
-			require.NotContains(t, out.String(), "\r", "no terminal: lines")
-			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-			last := lines[len(lines)-1]
-			require.Regexp(t, fmt.Sprintf(`^finality proofs: %[1]s/%[1]s transactions proved`, args[1]), lines[len(lines)-2])
-			require.Regexp(t, fmt.Sprintf(`^%[1]s/%[1]s transactions finalized in \d+ bundles; 0 lost; 0 executed twice; canonical root 0x[0-9a-f]{64}$`, args[1]), last)
+			assert.Zero(t, run(t.Context(), args, &out, &out), "%v: %s", args, &out)
+			assert.NotContains(t, out.String(), "\r", "no terminal: lines")
+			assert.Regexp(t, fmt.Sprintf(`\nfinality proofs: %[1]s/%[1]s transactions proved.*\n`+
+				`%[1]s/%[1]s transactions finalized in \d+ bundles; 0 lost; 0 executed twice; canonical root 0x[0-9a-f]{64}\n$`, args[1]), out.String())
 		})
 	}
+	running.Wait()
 }
 
 func TestUsageErrors(t *testing.T) {
@@ -429,7 +430,7 @@ func TestRestart(t *testing.T) {
 func TestSignal(t *testing.T) {
 	t.Parallel()
 	var output lockedBuffer
-	process := refnode(t, "-http", "127.0.0.1:0", "-slot", "500ms")
+	process := program(t, "refnode", "-http", "127.0.0.1:0", "-slot", "200ms")
 	process.Stdout, process.Stderr = &output, &output
 	require.NoError(t, process.Start())
 	node := &running{out: &output}

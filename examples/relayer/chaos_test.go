@@ -12,7 +12,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strconv"
 	"sync"
 	"testing"
@@ -27,6 +26,7 @@ import (
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/ethchain"
 	"github.com/jamq/jamq/eoa/memstore"
+	"github.com/jamq/jamq/internal/repeat"
 	"github.com/jamq/jamq/internal/wait"
 	"github.com/jamq/jamq/pebble/pebbleeoa"
 )
@@ -279,11 +279,11 @@ func (g *gateway) post(body []byte) []byte {
 // A real chain has reorgs of one to six blocks and a pool that forgets, behind
 // a gateway that loses, spoils and delays calls. Several lives of the program
 // run on it. Every transfer lands exactly once, no nonce is skipped, and the
-// outbox has every event, in order. JAMQ_SEED sets the first seed.
+// outbox has every event, in order.
 func TestChaos(t *testing.T) {
 	t.Parallel()
-	first, _ := strconv.ParseUint(os.Getenv("JAMQ_SEED"), 10, 64)
-	for i, n := range []int{repetitions(400, 1000), repetitions(100, 200)} {
+	first := repeat.First()
+	for i, n := range []int{repeat.Times(400, 1000), repeat.Times(100, 200)} {
 		seed := first + uint64(i)
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { chaos(t, seed, n) })
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/ethchain"
 	"github.com/jamq/jamq/eoa/memstore"
+	"github.com/jamq/jamq/internal/repeat"
 	"github.com/jamq/jamq/internal/wait"
 )
 
@@ -124,15 +125,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// repetitions returns the first number, or the second one in the deep stage, which
-// gives the tests another seed.
-func repetitions(gate, deep int) int {
-	if os.Getenv("JAMQ_SEED") != "" {
-		return deep
-	}
-	return gate
-}
-
 // The program is killed again and again under load, and finishes in its last life.
 func TestKill(t *testing.T) {
 	t.Parallel()
@@ -142,7 +134,7 @@ func TestKill(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	const each = 150
-	kills := repetitions(8, 20)
+	kills := repeat.Times(8, 20)
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(1, 1))
 	for life := 0; life <= kills; life++ {
@@ -212,15 +204,10 @@ func (p *spoiler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // A proxy between the program and a real node spoils a quarter of all calls.
-// Every transfer lands once. JAMQ_SEED sets the first of three seeds, with 300 transfers
-// each; without it there is one seed with 100.
+// Every transfer lands once.
 func TestSpoiledCalls(t *testing.T) {
-	first, err := strconv.ParseUint(os.Getenv("JAMQ_SEED"), 10, 64)
-	seeds, n := uint64(3), 300
-	if err != nil {
-		seeds, n = 1, 100
-	}
-	for seed := first; seed < first+seeds; seed++ {
+	n := repeat.Times(100, 300)
+	for seed := repeat.First(); seed < repeat.First()+uint64(repeat.Times(1, 3)); seed++ {
 		c := newTestChain(t)
 		p := &spoiler{url: c.url, rng: rand.New(rand.NewPCG(seed, 0)), bad: 0.25}
 		web := httptest.NewServer(p)

@@ -1,27 +1,50 @@
 // Package repeat decides how often a test repeats a proof.
 //
-// A test that plays seeds, or that fails at each moment in turn, does so often
-// enough for its rule. Under the race detector, which makes it about ten times
-// slower, each further repetition visits the same code: a few of them find the
-// same races. The gate and the deep stage run all repetitions without it.
+// A test that plays seeds, or that fails at each moment in turn, repeats it:
+//
+//   - in the deep stage, which sets JAMQ_SEED, as often as a rule needs to be trusted;
+//   - in the gate, which must be quick, often enough to find what breaks the rule often;
+//   - under the race detector, which makes a test about ten times slower, a few times,
+//     because further repetitions visit the same code and find the same races.
 package repeat
 
-// share means that one of this many repetitions remains under the race detector.
-const share = 8
+import (
+	"os"
+	"strconv"
+)
 
-// Times returns n, or an eighth of it under the race detector, at least 1.
-func Times(n int) int {
-	if race {
-		return max(n/share, 1)
-	}
-	return n
+// seed is the variable that the deep stage sets.
+const seed = "JAMQ_SEED"
+
+// First returns the first seed of a test that counts seeds: JAMQ_SEED, or 0.
+func First() uint64 {
+	first, _ := strconv.ParseUint(os.Getenv(seed), 10, 64)
+	return first
 }
 
-// Step returns the step of a loop that sweeps over moments: 1, or 8 under the race
-// detector.
-func Step() int {
-	if race {
-		return share
+// Times returns how often a proof is repeated: gate times, deep times in the deep
+// stage, or an eighth of gate under the race detector, at least once.
+func Times(gate, deep int) int {
+	const share = 8
+	switch {
+	case race:
+		return max(gate/share, 1)
+	case os.Getenv(seed) != "":
+		return deep
 	}
-	return 1
+	return gate
+}
+
+// Step returns the step of a loop that sweeps over moments: 3, 1 in the deep stage,
+// or 9 under the race detector. It is odd, because some tests do another thing at
+// every second moment.
+func Step() int {
+	const gate = 3
+	switch {
+	case race:
+		return gate * gate
+	case os.Getenv(seed) != "":
+		return 1
+	}
+	return gate
 }

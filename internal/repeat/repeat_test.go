@@ -6,9 +6,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTimes: all repetitions, or an eighth of them under the race detector, but
-// never none.
+// TestTimes: the deep stage repeats most often, the race detector least, and none never.
 func TestTimes(t *testing.T) {
-	require.Equal(t, 1, Times(1))
-	require.Equal(t, 64, Times(64)*Step())
+	t.Setenv(seed, "")
+	require.Zero(t, First())
+	gate, step := Times(16, 100), Step()
+	require.Positive(t, Times(1, 1))
+	t.Setenv(seed, "7")
+	require.EqualValues(t, 7, First())
+	if race {
+		require.Equal(t, []int{2, 2, 9, 9}, []int{gate, Times(16, 100), step, Step()})
+	} else {
+		require.Equal(t, []int{16, 100, 3, 1}, []int{gate, Times(16, 100), step, Step()})
+	}
 }

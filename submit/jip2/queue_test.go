@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/internal/bubble"
+	"github.com/jamq/jamq/internal/repeat"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
 )
@@ -114,9 +113,8 @@ func (s *queueSink) restart(ctx context.Context) error {
 // TestQueueOverJIP2 plays whole queues against chains on which everything goes wrong, seen through
 // a node that breaks, forgets old states, or never gets beyond Reported; half of the builders are
 // killed now and then. The oracle reads the chain alone: everything is executed once, and in order.
-// JAMQ_SEED says at which seed to begin.
 func TestQueueOverJIP2(t *testing.T) {
-	first, _ := strconv.ParseUint(os.Getenv("JAMQ_SEED"), 10, 64)
+	first := repeat.First()
 	for seed := first; seed < first+16; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { bubble.Run(t, func(t *testing.T) { playQueue(t, seed) }) })
 	}

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"bytes"
@@ -64,7 +64,7 @@ func TestVerify(t *testing.T) {
 	file := write(t, trust)
 	for route, d := range documents {
 		var out bytes.Buffer
-		require.Equal(t, exitFinal, run([]string{"-trust", file, "-tx", txs[1].Hash().Hex(), write(t, d)}, nil, &out, &out), "%s", &out)
+		require.Equal(t, exitFinal, Run([]string{"-trust", file, "-tx", txs[1].Hash().Hex(), write(t, d)}, nil, &out, &out), "%s", &out)
 		text := out.String()
 		require.Contains(t, text, "FINAL: transaction "+txs[1].Hash().Hex()+", in rollup block 1\n")
 		require.Equal(t, 4, strings.Count(text, ".\n   ")-1, "four links with a reason each: %s", text)
@@ -80,13 +80,13 @@ func TestVerifyPunished(t *testing.T) {
 	documents, trust := prove(t, 2)
 	for _, d := range documents {
 		var out bytes.Buffer
-		require.Equal(t, exitFinal, run([]string{"-trust", write(t, trust), write(t, d)}, nil, &out, &out), "%s", &out)
+		require.Equal(t, exitFinal, Run([]string{"-trust", write(t, trust), write(t, d)}, nil, &out, &out), "%s", &out)
 		require.Contains(t, out.String(), "JAM has punished 1 of them")
 	}
 	d := documents[jamtest.ByStorage]
 	d.Finality.Signatures[2].Validator = 2
 	var out bytes.Buffer
-	require.Equal(t, exitNotProved, run([]string{"-trust", write(t, trust), write(t, d)}, nil, &out, &out), "%s", &out)
+	require.Equal(t, exitNotProved, Run([]string{"-trust", write(t, trust), write(t, d)}, nil, &out, &out), "%s", &out)
 	require.Contains(t, out.String(), "validator 2: proof: key without a vote")
 }
 
@@ -97,9 +97,9 @@ func TestVerifyAnswers(t *testing.T) {
 	raw, err := json.Marshal(answer(documents[jamtest.ByStorage]))
 	require.NoError(t, err)
 	var out bytes.Buffer
-	require.Equal(t, exitFinal, run([]string{"-trust", write(t, answer(trust)), "-"}, bytes.NewReader(raw), &out, &out), "%s", &out)
+	require.Equal(t, exitFinal, Run([]string{"-trust", write(t, answer(trust)), "-"}, bytes.NewReader(raw), &out, &out), "%s", &out)
 	for _, bad := range []map[string]any{answer(nil), {"jsonrpc": "2.0", "id": 1, "error": map[string]any{"code": 1, "message": "not final yet"}}} {
-		require.Equal(t, exitUsage, run([]string{"-trust", write(t, trust), write(t, bad)}, nil, &out, &out))
+		require.Equal(t, exitUsage, Run([]string{"-trust", write(t, trust), write(t, bad)}, nil, &out, &out))
 	}
 	require.Contains(t, out.String(), "not final yet")
 }
@@ -111,7 +111,7 @@ func TestVerifyRefuses(t *testing.T) {
 	refuse := func(want string, args ...string) {
 		t.Helper()
 		var out bytes.Buffer
-		require.Equal(t, exitNotProved, run(args, nil, &out, &out), "%s", &out)
+		require.Equal(t, exitNotProved, Run(args, nil, &out, &out), "%s", &out)
 		require.Contains(t, out.String(), "NOT PROVED: "+want)
 		require.NotContains(t, out.String(), "FINAL:")
 	}
@@ -124,6 +124,6 @@ func TestVerifyRefuses(t *testing.T) {
 
 	var out bytes.Buffer
 	for _, args := range [][]string{{}, {"-trust", file}, {"-tx", "0x1", "-trust", file, file}, {"-trust", "nowhere", file}, {"-trust", write(t, 1), file}, {"-trust", file, "nowhere"}, {"-node", "http://127.0.0.1:1"}, {"-node", "http://127.0.0.1:1", "-tx", txs[0].Hash().Hex()}} {
-		require.Equal(t, exitUsage, run(args, nil, &out, &out), "%v", args)
+		require.Equal(t, exitUsage, Run(args, nil, &out, &out), "%v", args)
 	}
 }

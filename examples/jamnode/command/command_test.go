@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ func until(t *testing.T, f func(url string), args ...string) int {
 	reading, writing := io.Pipe()
 	exit := make(chan int, 1)
 	go func() {
-		exit <- run(ctx, append([]string{"-listen", "127.0.0.1:0", "-slot", "20ms"}, args...), strings.NewReader(""), writing, writing)
+		exit <- Run(ctx, append([]string{"-listen", "127.0.0.1:0", "-slot", "20ms"}, args...), strings.NewReader(""), writing, writing)
 		_ = writing.Close()
 	}()
 	var out bytes.Buffer
@@ -67,7 +67,7 @@ func TestServesAndRestarts(t *testing.T) {
 	for _, other := range [][]string{{"-seed", "2"}, {"-loss", "0.1"}, {"-skip", "0.1"}, {"-fork", "0.1"}, {"-lag", "4"}, {"-slot", "30ms"}, {"-spec", "full"}} {
 		var out bytes.Buffer
 		args := append([]string{"-listen", "127.0.0.1:0", "-slot", "20ms", "-datadir", dir}, other...)
-		require.Equal(t, exitFailed, run(t.Context(), args, strings.NewReader(""), io.Discard, &out), "the chain was made without %v", other)
+		require.Equal(t, exitFailed, Run(t.Context(), args, strings.NewReader(""), io.Discard, &out), "the chain was made without %v", other)
 		require.Contains(t, out.String(), "another configuration", "%v", other)
 	}
 }
@@ -75,7 +75,7 @@ func TestServesAndRestarts(t *testing.T) {
 func TestUsageErrors(t *testing.T) {
 	for _, args := range [][]string{{"-spec", "huge"}, {"-slot", "0s"}, {"-skip", "1"}, {"-loss", "2"}, {"-fork", "-1"}, {"-lag", "-1"}, {"extra"}, {"-nonsense"}} {
 		var out bytes.Buffer
-		require.Equal(t, exitUsage, run(t.Context(), args, strings.NewReader(""), &out, &out), "%v", args)
+		require.Equal(t, exitUsage, Run(t.Context(), args, strings.NewReader(""), &out, &out), "%v", args)
 		require.NotEmpty(t, out.String())
 	}
 }
