@@ -230,7 +230,7 @@ type measured struct {
 func measure(t *testing.T, loss, skip float64, i int) measured {
 	t.Helper()
 	const pace = 40
-	slots := repeat.Times(16_000, 40_000)
+	slots := repeat.Times(10_000, 40_000)
 	r, err := newRecovery(loss, skip, 0, policies[i].told, policies[i].change)
 	require.NoError(t, err)
 	for slot := range slots {

@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	simSeeds = flag.Uint64("sim.seeds", 0, "how many seeds TestSimulation runs; 0: 30, or 60 in the deep stage")
+	simSeeds = flag.Uint64("sim.seeds", 0, "how many seeds TestSimulation runs; 0: 20, or 60 in the deep stage")
 	simSeed  = flag.Uint64("sim.seed", 0, "the first seed of TestSimulation")
 )
 
@@ -414,7 +414,7 @@ func TestSimulation(t *testing.T) {
 	t.Parallel()
 	seeds := *simSeeds
 	if seeds == 0 {
-		seeds = uint64(repeat.Times(30, 60))
+		seeds = uint64(repeat.Times(20, 60))
 	}
 	until := time.Now()
 	if text := os.Getenv("JAMQ_SIM_HOURS"); text != "" {

@@ -50,7 +50,7 @@ func (s *stream) send(ctx context.Context, c *ethclient.Client) bool {
 	return done
 }
 
-var kills = flag.Int("kills", 2, "how often TestBuilderIsKilled kills the node")
+var kills = flag.Int("kills", 1, "how often TestBuilderIsKilled kills the node")
 
 // builder is this command as a process. It keeps its address and its data directory
 // when it is started again.

@@ -167,8 +167,8 @@ func TestDemo(t *testing.T) {
 	t.Parallel()
 	var running sync.WaitGroup
 	for _, args := range [][]string{
-		{"-demo", "51", "-slot", "60ms"},
-		{"-demo", "51", "-slot", "60ms", "-loss", "0.3", "-skip", "0.2", "-seed", "7"},
+		{"-demo", "31", "-slot", "60ms"},
+		{"-demo", "31", "-slot", "60ms", "-loss", "0.3", "-skip", "0.2", "-seed", "7"},
 		{"-demo", "12", "-slot", "60ms", "-spec", "full"},
 	} {
 		running.Go(func() {
