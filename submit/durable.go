@@ -2,6 +2,7 @@ package submit
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -43,9 +44,16 @@ type Durability[B any] struct {
 	// Codec encodes the host's bundles.
 	Codec bundlequeue.Codec[B]
 	// SnapshotEvery is the number of steps after which a snapshot replaces
-	// them. It limits the size of the journal and the duration of a restart. It
-	// must not be negative. 0 means 1024.
+	// them. It limits the size of the journal and the duration of a restart. 0
+	// means 1024. A negative number means never: the host then replaces the
+	// records itself, with those of [Runner.Snapshot].
 	SnapshotEvery int
+	// Follow is called with each recorded step, in order, before the runner acts
+	// on it. [OpenRunner] calls it for the steps that it replays, so that a host
+	// can derive its state from the steps, in the same way before and after a
+	// crash. Later calls come from the runner's goroutine, and must return
+	// quickly. Nil, the default, means no call.
+	Follow func(bundlequeue.Event, []bundlequeue.Effect)
 }
 
 const defaultSnapshotEvery = 1024
@@ -98,8 +106,8 @@ const partSize = 1 << 20
 // the queue. After an error the journal is unchanged. If a recorded step is
 // refused, the error names it; docs/operations.md lists the ways out.
 func OpenRunner[B any](cfg Config, root jamq.Block, d Durability[B], builder Builder[B], submitter Submitter[B]) (*Runner[B], error) {
-	if d.Journal == nil || d.Codec == nil || d.SnapshotEvery < 0 {
-		return nil, fmt.Errorf("%w: Durability: Journal or Codec is nil, or SnapshotEvery is %d, want at least 0", ErrInvalidConfig, d.SnapshotEvery)
+	if d.Journal == nil || d.Codec == nil {
+		return nil, fmt.Errorf("%w: Durability: Journal or Codec is nil", ErrInvalidConfig)
 	}
 	if cfg.Observe == nil {
 		return nil, fmt.Errorf("%w: Observe is nil: failed bundles would be lost", ErrInvalidConfig)
@@ -177,8 +185,9 @@ func (r *Runner[B]) replay() error {
 			snapshot = append(snapshot, body...)
 			return nil
 		case kind == recordSnapshot:
-			snapshot = append(snapshot, body...)
-			return r.restore(before, snapshot)
+			whole := append(snapshot, body...)
+			snapshot = nil // another one may follow
+			return r.restore(before, whole)
 		case kind == recordStep && r.queue != nil:
 			return r.redo(body)
 		default:
@@ -243,6 +252,7 @@ func (r *Runner[B]) redo(body []byte) error {
 		return fmt.Errorf("%w: step %d after the snapshot: the queue refuses an event that it accepted before: %w", ErrCorrupt, r.steps, err)
 	}
 	r.steps++
+	r.durable.follow(ev, effects)
 	r.replayed = nil
 	for _, e := range effects {
 		r.effects++
@@ -264,23 +274,55 @@ func (r *Runner[B]) write(now time.Time, ev bundlequeue.Event) error {
 	return nil
 }
 
+func (d *Durability[B]) follow(ev bundlequeue.Event, effects []bundlequeue.Effect) {
+	if d.Follow != nil {
+		d.Follow(ev, effects)
+	}
+}
+
 // snapshot replaces the records of the journal with a snapshot. The caller has
 // reported all effects so far. A snapshot that cannot be opened again replaces
 // nothing: the records still lead to the present state.
 func (r *Runner[B]) snapshot() error {
+	records, err := r.snapshotRecords()
+	if err != nil {
+		return err
+	}
+	if err := r.durable.Journal.Replace(records...); err != nil {
+		return fmt.Errorf("%w: %w", ErrJournal, err)
+	}
+	r.steps = 0
+	return nil
+}
+
+// snapshotRecords returns the records that have the present state.
+func (r *Runner[B]) snapshotRecords() ([][]byte, error) {
 	snapshot := bundlequeue.AppendSnapshot(nil, r.durable.Codec, r.queue)
 	if _, err := restoreQueue(r.queueConfig(), r.durable.Codec, snapshot); err != nil {
-		return fmt.Errorf("%w: its records stay, because a snapshot of the queue cannot be opened again: %w", ErrJournal, err)
+		return nil, fmt.Errorf("%w: its records stay, because a snapshot of the queue cannot be opened again: %w", ErrJournal, err)
 	}
 	snapshot = append(binary.BigEndian.AppendUint64(nil, r.effects), snapshot...)
 	records := [][]byte{append([]byte{recordConfig}, encodeConfig(r.queueConfig())...)}
 	for ; len(snapshot) > partSize; snapshot = snapshot[partSize:] {
 		records = append(records, append([]byte{recordPart}, snapshot[:partSize]...))
 	}
-	records = append(records, append([]byte{recordSnapshot}, snapshot...))
-	if err := r.durable.Journal.Replace(records...); err != nil {
-		return fmt.Errorf("%w: %w", ErrJournal, err)
+	return append(records, append([]byte{recordSnapshot}, snapshot...)), nil
+}
+
+// Snapshot calls f with records that have the present state, between two steps.
+// The host may then replace all records of the journal before the first later one
+// with them. f runs on the runner's goroutine. Snapshot returns f's error,
+// ErrJournal if a snapshot cannot be made, and ErrStopped if the runner does not
+// run. It returns ErrInvalidConfig for a runner without a journal.
+func (r *Runner[B]) Snapshot(ctx context.Context, f func(records [][]byte) error) error {
+	if r.durable == nil {
+		return fmt.Errorf("%w: the runner has no journal", ErrInvalidConfig)
 	}
-	r.steps = 0
-	return nil
+	return r.do(ctx, func() error {
+		records, err := r.snapshotRecords()
+		if err != nil {
+			return err
+		}
+		return f(records)
+	})
 }

@@ -208,6 +208,7 @@ func (r *Runner[B]) step(ev bundlequeue.Event) error {
 			r.fail(err)
 			return err
 		}
+		r.durable.follow(ev, effects)
 	}
 	r.carryOut(now, effects)
 	if wake, ok := r.queue.NextWake(now); ok {
@@ -218,7 +219,7 @@ func (r *Runner[B]) step(ev bundlequeue.Event) error {
 	r.wakeIdle()
 	r.noteWaiting()
 	r.cfg.Metrics.observe(StepSeconds, time.Since(now))
-	if r.durable != nil && r.steps >= r.durable.SnapshotEvery && r.ctx.Err() == nil {
+	if r.durable != nil && r.durable.SnapshotEvery > 0 && r.steps >= r.durable.SnapshotEvery && r.ctx.Err() == nil {
 		if err := r.snapshot(); err != nil {
 			r.fail(err) // the step itself is recorded
 		}

@@ -1,0 +1,188 @@
+package builder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical"
+	"github.com/jamq/jamq/submit"
+)
+
+var (
+	// ErrLog is wrapped if the log has failed. The builder has then stopped. It is
+	// unknown whether the record is in the log: open the log again.
+	ErrLog = errors.New("builder: the log has failed")
+	// ErrDiverged is wrapped if a rollup has a different root than a block says. It is
+	// not deterministic, or Undo does not restore the state before. The builder stops,
+	// because nobody can know which root is right.
+	ErrDiverged = errors.New("builder: the rollup has another root")
+	// ErrOtherRollup is wrapped by the error of a log whose genesis is not that of the
+	// rollup.
+	ErrOtherRollup = errors.New("builder: the log of another rollup")
+	// ErrInvalidConfig is wrapped by the error of a configuration that cannot be used.
+	ErrInvalidConfig = errors.New("builder: invalid configuration")
+	// ErrPanic is wrapped by the error of a call of the host that panicked.
+	ErrPanic = errors.New("builder: the host panicked")
+)
+
+// Config is the configuration of a builder. Start from [DefaultConfig].
+type Config[B any] struct {
+	// Runner configures the queue, the window of submission and the time limits. Its
+	// Observe sees all effects of the queue; it must return quickly. Observe and
+	// Queue.FirstNumber may be left out.
+	Runner submit.Config
+	// Codec encodes the bodies of blocks. Nil means [JSON].
+	Codec Codec[B]
+	// CheckpointEvery is the number of records after which a checkpoint replaces
+	// them, if the rollup is a [Checkpointer]. It limits the size of the log and the
+	// duration of a restart. It must be positive. The default is 4096.
+	CheckpointEvery int
+	// Retry is how long the builder waits before it repeats a call of the rollup that
+	// has failed. It must be positive. The default is a second.
+	Retry time.Duration
+	// Logger receives messages for operators. Nil means none.
+	Logger *slog.Logger
+}
+
+// DefaultConfig returns the default configuration for a JAM chain.
+func DefaultConfig[B any](spec jamq.ChainSpec) Config[B] {
+	const every = 4096
+	return Config[B]{Runner: submit.DefaultConfig(spec), Codec: JSON[B]{}, CheckpointEvery: every, Retry: time.Second}
+}
+
+// Validate returns an error that names the first field out of range. It wraps
+// [ErrInvalidConfig].
+func (c *Config[B]) Validate() error {
+	switch err := c.Runner.Validate(); {
+	case err != nil:
+		return fmt.Errorf("%w: Runner: %w", ErrInvalidConfig, err)
+	case c.CheckpointEvery <= 0:
+		return fmt.Errorf("%w: CheckpointEvery is %d, want positive", ErrInvalidConfig, c.CheckpointEvery)
+	case c.Retry <= 0:
+		return fmt.Errorf("%w: Retry is %v, want positive", ErrInvalidConfig, c.Retry)
+	}
+	return nil
+}
+
+// Builder runs a rollup's builder. Create one with [Open]. All methods are safe for
+// concurrent use.
+type Builder[B any] struct {
+	cfg     Config[B]
+	rollup  Rollup[B]
+	network Network
+	log     *slog.Logger
+	records records
+	stored  stored[B]
+	chain   chain[B]
+	runner  *submit.Runner[bundle[B]]
+	found   submit.Recovery
+
+	// admitting has a weight of one for each operation that is on its way from the log
+	// to the rollup. A checkpoint takes the whole, so that it cannot fall in between.
+	admitting *semaphore.Weighted
+	woken     chan struct{} // holds a token if the worker has something to look at
+
+	mu        sync.Mutex
+	interrupt context.CancelFunc // of a running Propose
+}
+
+// Open returns a builder that continues where its log ends; an empty log begins a
+// rollup. The rollup must be at its genesis. Open calls it with all that happened
+// since, in the order of the log. Nothing else may use the log meanwhile. The host
+// closes the log after Run has returned.
+//
+// Errors wrap ErrInvalidConfig, ErrVersion, ErrCorrupt, ErrOtherRollup, ErrDiverged,
+// ErrLog, or are those of the rollup and of the network.
+func Open[B any](ctx context.Context, cfg Config[B], log Log, rollup Rollup[B], network Network) (*Builder[B], error) {
+	if log == nil || rollup == nil || network == nil {
+		return nil, fmt.Errorf("%w: log, rollup or network is nil", ErrInvalidConfig)
+	}
+	if cfg.Codec == nil {
+		cfg.Codec = JSON[B]{}
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	b := &Builder[B]{
+		cfg: cfg, rollup: rollup, network: network, log: cfg.Logger, records: newRecords(log),
+		stored: stored[B]{cfg.Codec}, woken: make(chan struct{}, 1), admitting: semaphore.NewWeighted(everyone), interrupt: func() {},
+	}
+	if b.log == nil {
+		b.log = slog.New(slog.DiscardHandler)
+	}
+	b.chain.log = b.log
+	if err := b.recover(ctx); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Run runs the builder until ctx ends, and returns its error. It returns another
+// error if the log, the rollup or the network cannot go on. Run may be called once.
+func (b *Builder[B]) Run(ctx context.Context) error {
+	if err := b.runner.Start(ctx); err != nil {
+		return err
+	}
+	defer b.runner.Stop()
+	group, running := errgroup.WithContext(ctx)
+	group.Go(func() error { return b.network.Follow(running, b.found, b) })
+	group.Go(func() error { return b.work(running) })
+	if err := group.Wait(); ctx.Err() == nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// Heads returns the heads of the rollup. Hash and Commitment are those of the
+// builder, which are unique for each execution of a block.
+func (b *Builder[B]) Heads() canonical.Heads {
+	b.chain.mu.Lock()
+	defer b.chain.mu.Unlock()
+	return b.chain.tracker.Heads()
+}
+
+// Await waits until the heads are as wanted, or ctx ends.
+func (b *Builder[B]) Await(ctx context.Context, wanted func(canonical.Heads) bool) error {
+	for {
+		b.chain.mu.Lock()
+		heads, moved := b.chain.tracker.Heads(), b.chain.moved
+		b.chain.mu.Unlock()
+		if wanted(heads) {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Health returns the state of the runner: see submit.Runner.Health.
+func (b *Builder[B]) Health() submit.Health { return b.runner.Health() }
+
+// wake makes the worker look for work.
+func (b *Builder[B]) wake() {
+	select {
+	case b.woken <- struct{}{}:
+	default:
+	}
+}
+
+// guard calls the host. A panic becomes an error.
+func guard(call func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", ErrPanic, p)
+		}
+	}()
+	return call()
+}

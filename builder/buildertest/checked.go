@@ -1,0 +1,189 @@
+package buildertest
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq/builder"
+)
+
+// checked is a rollup whose calls can fail, be slow, and be the last ones of the
+// process. It checks the rules that a rollup must follow.
+type checked[B any] struct {
+	life  *life[B]
+	inner builder.Rollup[B]
+	busy  atomic.Int32 // calls that must not overlap
+}
+
+// wrap returns the rollup with those optional methods that the inner one has.
+func (l *life[B]) wrap(c *checked[B]) builder.Rollup[B] {
+	_, points := c.inner.(builder.Checkpointer)
+	_, finals := c.inner.(builder.Finalizer[B])
+	switch {
+	case points && finals:
+		return struct {
+			*checked[B]
+			pointing[B]
+			finishing[B]
+		}{c, pointing[B]{c}, finishing[B]{c}}
+	case points:
+		return struct {
+			*checked[B]
+			pointing[B]
+		}{c, pointing[B]{c}}
+	case finals:
+		return struct {
+			*checked[B]
+			finishing[B]
+		}{c, finishing[B]{c}}
+	}
+	return c
+}
+
+// call makes a call of the rollup that the process may die before and after. By
+// chance it takes long, fails, or panics.
+func (c *checked[B]) call(what string, mayFail bool, f func() error) error {
+	return c.life.moment(func() error {
+		if mayFail {
+			switch c.life.roll(20) {
+			case 0:
+				c.life.diary.note("%s fails", what)
+				return errHost
+			case 1:
+				c.life.diary.note("%s panics", what)
+				panic("by chance")
+			case 2, 3, 4:
+				time.Sleep(time.Duration(c.life.roll(20_000)) * time.Millisecond)
+			}
+		}
+		if c.life.isDead() {
+			return errDied
+		}
+		err := f()
+		if err != nil {
+			c.life.diary.note("%s: %v", what, err)
+		} else {
+			c.life.diary.note("%s", what)
+		}
+		return err
+	})
+}
+
+// alone makes sure that no other call that must be alone runs.
+func (c *checked[B]) alone(f func() error) error {
+	if c.busy.Add(1) > 1 {
+		c.life.fail(fmt.Errorf("buildertest: two calls of the rollup at a time"))
+	}
+	defer c.busy.Add(-1)
+	return f()
+}
+
+// Admit implements builder.Rollup.
+func (c *checked[B]) Admit(ctx context.Context, op []byte) error {
+	return c.call(fmt.Sprintf("admit %q", op), false, func() error { return c.inner.Admit(ctx, op) })
+}
+
+// Propose implements builder.Rollup.
+func (c *checked[B]) Propose(ctx context.Context, number uint64) (body B, root common.Hash, err error) {
+	err = c.alone(func() error {
+		return c.call(fmt.Sprintf("propose block %d", number), true, func() (err error) {
+			before := c.inner.Root()
+			body, root, err = c.inner.Propose(ctx, number)
+			if after := c.inner.Root(); after != before {
+				c.life.fail(fmt.Errorf("Propose changes the root from %s to %s", before, after))
+			}
+			return err
+		})
+	})
+	return body, root, err
+}
+
+// Apply implements builder.Rollup. It applies the block, undoes it, and applies it
+// again.
+func (c *checked[B]) Apply(ctx context.Context, b builder.Block[B]) error {
+	return c.alone(func() error {
+		return c.call(fmt.Sprintf("apply block %d", b.Number), c.mayFail(), func() error {
+			if err := c.step(ctx, b, c.inner.Apply, "Apply", b.Root); err != nil {
+				return err
+			}
+			if err := c.step(ctx, b, c.inner.Undo, "Undo", b.PreRoot); err != nil {
+				return err
+			}
+			return c.step(ctx, b, c.inner.Apply, "Apply after Undo", b.Root)
+		})
+	})
+}
+
+// step calls Apply or Undo, and checks the root.
+func (c *checked[B]) step(ctx context.Context, b builder.Block[B], f func(context.Context, builder.Block[B]) error, name string, want common.Hash) error {
+	if err := f(ctx, b); err != nil {
+		c.life.fail(fmt.Errorf("%s of block %d: %w", name, b.Number, err))
+		return err
+	}
+	if have := c.inner.Root(); have != want {
+		c.life.fail(fmt.Errorf("%s of block %d: the root is %s, want %s", name, b.Number, have, want))
+	}
+	return nil
+}
+
+// Undo implements builder.Rollup.
+func (c *checked[B]) Undo(ctx context.Context, b builder.Block[B]) error {
+	return c.alone(func() error {
+		return c.call(fmt.Sprintf("undo block %d", b.Number), c.mayFail(), func() error {
+			return c.step(ctx, b, c.inner.Undo, "Undo", b.PreRoot)
+		})
+	})
+}
+
+// mayFail reports whether calls may fail by chance: not while the builder recovers,
+// which would end the process.
+func (c *checked[B]) mayFail() bool { return c.life.running() }
+
+// Root implements builder.Rollup.
+func (c *checked[B]) Root() common.Hash { return c.inner.Root() }
+
+// Payload implements builder.Rollup.
+func (c *checked[B]) Payload(ctx context.Context, b builder.Block[B]) (raw []byte, err error) {
+	err = c.call(fmt.Sprintf("payload of block %d", b.Number), true, func() error {
+		inner, err := c.inner.Payload(ctx, b)
+		p := payload{number: b.Number, pre: b.PreRoot, post: b.Root, inner: inner}
+		raw = p.encode()
+		return err
+	})
+	return raw, err
+}
+
+// pointing is a rollup that is a builder.Checkpointer.
+type pointing[B any] struct{ c *checked[B] }
+
+// Checkpoint implements builder.Checkpointer.
+func (p pointing[B]) Checkpoint(ctx context.Context) (records [][]byte, err error) {
+	err = p.c.alone(func() error {
+		return p.c.call("checkpoint", true, func() (err error) {
+			records, err = p.c.inner.(builder.Checkpointer).Checkpoint(ctx)
+			return err
+		})
+	})
+	return records, err
+}
+
+// Restore implements builder.Checkpointer.
+func (p pointing[B]) Restore(ctx context.Context, records [][]byte) error {
+	return p.c.call("restore", false, func() error { return p.c.inner.(builder.Checkpointer).Restore(ctx, records) })
+}
+
+// finishing is a rollup that is a builder.Finalizer.
+type finishing[B any] struct{ c *checked[B] }
+
+// Final implements builder.Finalizer.
+func (f finishing[B]) Final(ctx context.Context, b builder.Block[B]) error {
+	return f.c.alone(func() error {
+		return f.c.call(fmt.Sprintf("block %d is final", b.Number), f.c.mayFail(), func() error {
+			return f.c.inner.(builder.Finalizer[B]).Final(ctx, b)
+		})
+	})
+}

@@ -1,0 +1,28 @@
+// Package buildertest tests a rollup that runs on package builder. It plays the
+// rollup's whole life against a simulated JAM chain, in virtual time, from seeds:
+// lost packages, skipped slots, forks, blocks that fail, a process that is killed
+// before or after any write or call, and calls that are slow, fail or panic.
+//
+//	func TestRollup(t *testing.T) {
+//		buildertest.Run(t, buildertest.Case[Block]{
+//			New:       func() builder.Rollup[Block] { return New() },
+//			Operation: func(i int) []byte { return fmt.Appendf(nil, "transfer %d", i) },
+//			Executed:  func(payload []byte) [][]byte { … },
+//		})
+//	}
+//
+// It checks for the user:
+//
+//   - Each accepted operation is executed exactly once on the final JAM chain, or
+//     dropped by the rollup. None is executed twice.
+//   - The blocks on the final chain continue one another, by number and by root.
+//   - Execution is deterministic: each block is applied twice, with the same root.
+//   - Undo restores the state before the block.
+//   - The builder comes to an end: no operation waits for ever.
+//
+// A run that fails prints the command that repeats it, and a log of what happened.
+// BUILDERTEST_SEEDS is the number of seeds, 20 by default, and BUILDERTEST_SEED the
+// only one.
+//
+// A [Network] is also of use outside of tests, as a simulated JAM for a program.
+package buildertest

@@ -1,0 +1,176 @@
+package buildertest
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/builder"
+)
+
+var (
+	// errDied is returned by everything that a dead process does.
+	errDied = errors.New("the process has died")
+	// errHost is returned by calls of the host that fail by chance.
+	errHost = errors.New("a call of the host fails")
+)
+
+// life is one life of the builder's process. It has moments before and after each
+// write of the log, each call of the rollup and each send, and dies at one of them.
+// What it does later has no effect.
+type life[B any] struct {
+	*world[B]
+	stop context.CancelFunc
+
+	mu      sync.Mutex
+	random  *rand.Rand
+	moments int
+	diesAt  int // 0: never
+	dead    bool
+	opened  bool
+}
+
+func newLife[B any](w *world[B], diesAt int) *life[B] {
+	return &life[B]{world: w, diesAt: diesAt, random: rand.New(rand.NewPCG(w.seed, w.random.Uint64()))}
+}
+
+// run opens the builder and lets users submit operations until the process dies or
+// the world is settled.
+func (l *life[B]) run(ctx context.Context) error {
+	ctx, l.stop = context.WithCancel(ctx)
+	defer l.stop()
+	rollup := &checked[B]{life: l, inner: l.rules.New()}
+	b, err := builder.Open(ctx, l.cfg, l, l.wrap(rollup), &mortal[B]{l.network, l})
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.opened = true
+	l.mu.Unlock()
+	l.diary.note("the builder is open, at block %d", b.Heads().Pending.Number)
+	ran := make(chan error, 1)
+	go func() { ran <- b.Run(ctx) }()
+	users := make(chan struct{})
+	go func() {
+		defer close(users)
+		l.submitAll(ctx, b)
+	}()
+	err = l.watch(ctx, rollup, ran)
+	l.stop()
+	<-users
+	return err
+}
+
+// watch waits until the builder stops, or the world is settled.
+func (l *life[B]) watch(ctx context.Context, rollup *checked[B], ran chan error) error {
+	for {
+		select {
+		case err := <-ran:
+			return err
+		case <-l.settled:
+			l.stop()
+			<-ran
+			return nil
+		case <-time.After(time.Minute):
+			l.look(rollup.inner)
+		}
+	}
+}
+
+// submitAll submits the operations that are left, at random times.
+func (l *life[B]) submitAll(ctx context.Context, b *builder.Builder[B]) {
+	for ctx.Err() == nil {
+		time.Sleep(time.Duration(l.roll(20)) * time.Second)
+		if ctx.Err() != nil {
+			return
+		}
+		op, some := l.take()
+		if !some {
+			return
+		}
+		err := b.Submit(ctx, op)
+		l.diary.note("submit %q: %v", op, err)
+		if err == nil && !l.isDead() {
+			l.answered(op)
+		}
+	}
+}
+
+// roll returns a random number below n.
+func (l *life[B]) roll(n int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.random.IntN(n)
+}
+
+// lives passes a moment and reports whether the process still lives.
+func (l *life[B]) lives() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.moments++; l.moments == l.diesAt {
+		l.dead = true
+		l.stop()
+	}
+	return !l.dead
+}
+
+func (l *life[B]) isDead() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.dead
+}
+
+// running reports whether the builder has recovered.
+func (l *life[B]) running() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.opened
+}
+
+// moment does something that the process can die before and after.
+func (l *life[B]) moment(f func() error) error {
+	if !l.lives() {
+		return errDied
+	}
+	err := f()
+	if !l.lives() {
+		return errDied
+	}
+	return err
+}
+
+// Append implements builder.Log. What was written before the process died is on disk.
+func (l *life[B]) Append(records ...[]byte) error {
+	return l.moment(func() error {
+		time.Sleep(50 * time.Millisecond) // long enough for an act that does not wait for it
+		if l.isDead() {
+			return errDied
+		}
+		return l.log.Append(records...)
+	})
+}
+
+// Replace implements builder.Log.
+func (l *life[B]) Replace(records ...[]byte) error {
+	return l.moment(func() error {
+		l.diary.note("a checkpoint of %d records", len(records))
+		return l.log.Replace(records...)
+	})
+}
+
+// Replay implements builder.Log.
+func (l *life[B]) Replay(f func([]byte) error) error { return l.log.Replay(f) }
+
+// mortal is the network as the process sees it.
+type mortal[B any] struct {
+	*Network
+	life *life[B]
+}
+
+// Send implements builder.Network.
+func (n *mortal[B]) Send(ctx context.Context, pkg builder.Package, core jamq.CoreIndex, attempt int) error {
+	return n.life.moment(func() error { return n.Network.Send(ctx, pkg, core, attempt) })
+}

@@ -1,0 +1,124 @@
+package buildertest
+
+import (
+	"context"
+	"sync"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/submit"
+)
+
+// Network is a simulated JAM chain as a builder.Network. It outlives builders: each
+// one gets all blocks from the beginning, as from a node that has kept them. Run
+// drives the chain. All methods are safe for concurrent use.
+type Network struct {
+	service jamq.ServiceID
+	driver  *jamtest.Driver
+	root    jamq.Block
+
+	mu      sync.Mutex
+	history []jamtest.Update
+	moved   chan struct{} // closed when history grows
+}
+
+var _ builder.Network = (*Network)(nil)
+
+// NewNetwork returns a network for a rollup with the given service. The caller must
+// not use the chain afterwards.
+func NewNetwork(chain *jamtest.Chain, service jamq.ServiceID) *Network {
+	return &Network{service: service, root: chain.Best(), driver: jamtest.NewDriver(chain), moved: make(chan struct{})}
+}
+
+// Driver returns the driver of the chain, for example to change its faults.
+func (n *Network) Driver() *jamtest.Driver { return n.driver }
+
+// Run advances the chain, a slot of the chain per slot of time, until ctx ends. It
+// passes each update to see, if it is not nil.
+func (n *Network) Run(ctx context.Context, see func(jamtest.Update)) error {
+	return n.driver.Run(ctx, func(u jamtest.Update) {
+		if see != nil {
+			see(u)
+		}
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.history = append(n.history, u)
+		close(n.moved)
+		n.moved = make(chan struct{})
+	})
+}
+
+// Root implements builder.Network. It is the block with which the chain begins.
+func (n *Network) Root(context.Context) (jamq.Block, error) { return n.root, nil }
+
+// Pack implements builder.Network.
+func (n *Network) Pack(_ context.Context, at builder.Anchor, payload []byte) (builder.Package, error) {
+	recent, lookup := n.driver.Anchors()
+	refine, err := anchor.Pick(recent, at.Hash, lookup, at.Prerequisites)
+	if err != nil {
+		return builder.Package{}, err
+	}
+	return builder.Package{Hash: jamtest.NewPackage(n.service, refine, payload).Hash, Context: refine, Data: payload}, nil
+}
+
+// Send implements builder.Network.
+func (n *Network) Send(_ context.Context, pkg builder.Package, core jamq.CoreIndex, attempt int) error {
+	return n.driver.Submit(jamtest.NewPackage(n.service, pkg.Context, pkg.Data), core, attempt)
+}
+
+// Follow implements builder.Network. It delivers what follows the last final block
+// that the builder knows.
+func (n *Network) Follow(ctx context.Context, recovered submit.Recovery, to submit.ChainSink) error {
+	f := follower{to: to, since: recovered.Finalized.Hash}
+	if f.since == n.root.Hash {
+		f.since = jamq.HeaderHash{}
+	}
+	f.final = f.since
+	for fed := 0; ; {
+		n.mu.Lock()
+		news, moved := n.history[fed:], n.moved
+		n.mu.Unlock()
+		for _, u := range news {
+			if err := f.deliver(ctx, u); err != nil {
+				return err
+			}
+		}
+		fed += len(news)
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// follower passes on updates from a block on.
+type follower struct {
+	to submit.ChainSink
+	// since is the block after which blocks are passed on, and final the one after
+	// which finality is. They are zero when the block was seen.
+	since, final jamq.HeaderHash
+}
+
+func (f *follower) deliver(ctx context.Context, u jamtest.Update) error {
+	for _, block := range u.Imported {
+		if f.since != (jamq.HeaderHash{}) {
+			if block.Hash == f.since {
+				f.since = jamq.HeaderHash{}
+			}
+			continue
+		}
+		if err := f.to.Import(ctx, block, u.Best); err != nil {
+			return err
+		}
+	}
+	if f.final != (jamq.HeaderHash{}) {
+		if u.Finalized == f.final {
+			f.final = jamq.HeaderHash{}
+		}
+		return nil
+	}
+	return f.to.Finalize(ctx, u.Finalized)
+}

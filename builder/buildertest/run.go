@@ -1,0 +1,96 @@
+package buildertest
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/internal/bubble"
+)
+
+// Case is a rollup under test.
+type Case[B any] struct {
+	// New returns the rollup at its genesis. Each life of the process has another one,
+	// which must share nothing with the others.
+	New func() builder.Rollup[B]
+	// Operation returns the operation with a number from 0. No two may be equal.
+	Operation func(i int) []byte
+	// Executed returns the operations that the rollup's service executes for a
+	// payload, in order.
+	Executed func(payload []byte) [][]byte
+	// Dropped returns the operations that a rollup has dropped because they cannot
+	// run. Nil means that it drops none.
+	Dropped func(rollup builder.Rollup[B]) [][]byte
+	// Codec is that of builder.Config.
+	Codec builder.Codec[B]
+	// Operations is the number of operations in a run. 0 means 30.
+	Operations int
+}
+
+const (
+	usualOperations = 30
+	usualSeeds      = 20
+)
+
+// Run tests a rollup: see the package.
+func Run[B any](t *testing.T, c Case[B]) {
+	t.Helper()
+	if c.Operations == 0 {
+		c.Operations = usualOperations
+	}
+	first, n := uint64(0), number("BUILDERTEST_SEEDS", usualSeeds)
+	if os.Getenv("BUILDERTEST_SEED") != "" {
+		first, n = number("BUILDERTEST_SEED", 0), 1
+	}
+	for seed := first; seed < first+n; seed++ {
+		problem, log := play(t, c, seed)
+		if problem == nil {
+			continue
+		}
+		t.Errorf("%v\n\nrepeat with: BUILDERTEST_SEED=%d go test -run '^%s$'\n\n%s", problem, seed, t.Name(), log)
+		return
+	}
+}
+
+// Find returns the first seed below most whose run fails, with what is wrong. It is
+// for tests that expect a fault to be found.
+func Find[B any](t *testing.T, c Case[B], most uint64) (seed uint64, problem error) {
+	t.Helper()
+	if c.Operations == 0 {
+		c.Operations = usualOperations
+	}
+	for seed := range most {
+		if problem, _ := play(t, c, seed); problem != nil {
+			return seed, problem
+		}
+	}
+	return most, nil
+}
+
+func number(variable string, usual uint64) uint64 {
+	text := os.Getenv(variable)
+	if text == "" {
+		return usual
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		panic(fmt.Sprintf("%s is %q, want a number", variable, text))
+	}
+	return n
+}
+
+// play plays one seed in virtual time.
+func play[B any](t *testing.T, c Case[B], seed uint64) (problem error, log string) {
+	t.Helper()
+	bubble.Run(t, func(t *testing.T) {
+		w, err := newWorld(c, seed)
+		if err != nil {
+			problem = err
+			return
+		}
+		problem, log = w.play(t.Context(), w.plan()), w.diary.String()
+	})
+	return problem, log
+}

@@ -1,0 +1,249 @@
+package buildertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/internal/wire"
+	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/submit/journal"
+)
+
+const service jamq.ServiceID = 7
+
+// world is what outlives a builder's process: the chain, the log, the users, and the
+// judge, who trusts nothing but the chain.
+type world[B any] struct {
+	rules   Case[B]
+	seed    uint64
+	random  *rand.Rand // of the goroutine that plays
+	network *Network
+	log     journal.Memory
+	cfg     builder.Config[B]
+	diary   *diary
+
+	mu       sync.Mutex
+	accepted map[string]bool // operations; false: the answer was lost
+	next     int             // operation
+	executed map[string]int  // on the final chain
+	last     link            // of the final chain
+	problem  error           // the first one
+	settled  chan struct{}   // closed when there is one, or everything is executed
+}
+
+// link is the end of the rollup's chain on the final JAM chain.
+type link struct {
+	number uint64
+	root   common.Hash
+}
+
+func newWorld[B any](c Case[B], seed uint64) (*world[B], error) {
+	cfg := jamtest.DefaultConfig(jamq.Tiny(), seed)
+	cfg.StartSlot = jamq.NewSlotClock(cfg.Spec).SlotAt(time.Now())
+	cfg.SkipProbability, cfg.LossProbability, cfg.UnavailableProbability = float64(seed%3)/10, float64(seed%4)/10, float64(seed%2)/20
+	cfg.FinalityLag, cfg.MaxForkDepth, cfg.ForkProbability = 3, 2, float64(seed%2)/10
+	chain, err := jamtest.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	w := &world[B]{
+		rules: c, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), network: NewNetwork(chain, service), diary: newDiary(cfg.Spec),
+		accepted: make(map[string]bool), executed: make(map[string]int), settled: make(chan struct{}),
+	}
+	w.cfg = builder.DefaultConfig[B](cfg.Spec)
+	w.cfg.Codec, w.cfg.CheckpointEvery = c.Codec, 40
+	w.cfg.Runner.CheckInvariants = true
+	if seed%2 == 1 { // blocks fail
+		w.cfg.Runner.Queue.MaxVersionRetries = 0
+	}
+	w.last.root = c.New().Root()
+	return w, nil
+}
+
+// plan returns the moments at which the lives of the process end.
+func (w *world[B]) plan() []int {
+	var deaths []int
+	for range w.random.IntN(4) {
+		deaths = append(deaths, 1+w.random.IntN(400))
+	}
+	return deaths
+}
+
+// patience is how long everything may take.
+const patience = 10 * time.Hour
+
+// play plays lives that end at the given moments, and a last one that goes on until
+// everything is executed. It returns what is wrong, or nil.
+func (w *world[B]) play(ctx context.Context, deaths []int) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	driving := make(chan struct{})
+	go func() {
+		defer close(driving)
+		_ = w.network.Run(ctx, w.judge)
+	}()
+	defer func() { cancel(); <-driving }()
+	for _, moment := range append(slices.Clone(deaths), 0) {
+		l := newLife(w, moment)
+		if err := l.run(ctx); err != nil && !l.isDead() && ctx.Err() == nil {
+			w.fail(fmt.Errorf("the builder stopped: %w", err))
+		}
+		if w.isSettled() || ctx.Err() != nil {
+			break
+		}
+		w.diary.note("the process has died at moment %d", moment)
+		time.Sleep(time.Duration(w.random.IntN(60)) * time.Second)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.problem == nil && ctx.Err() != nil {
+		w.problem = fmt.Errorf("after %v, these operations are not executed: %q", patience, w.missing())
+	}
+	return w.problem
+}
+
+// fail records a problem.
+func (w *world[B]) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.problem == nil {
+		w.problem = err
+		w.settleLocked()
+	}
+}
+
+func (w *world[B]) settleLocked() {
+	select {
+	case <-w.settled:
+	default:
+		close(w.settled)
+	}
+}
+
+func (w *world[B]) isSettled() bool {
+	select {
+	case <-w.settled:
+		return true
+	default:
+		return false
+	}
+}
+
+// missing returns the accepted operations that are not executed. The caller holds
+// w.mu.
+func (w *world[B]) missing() (all []string) {
+	for op, sure := range w.accepted {
+		if sure && w.executed[op] == 0 {
+			all = append(all, op)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// judge follows the final JAM chain.
+func (w *world[B]) judge(u jamtest.Update) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, a := range u.Final {
+		if a.Service == service && w.problem == nil {
+			if w.problem = w.accumulate(a.Payload); w.problem != nil {
+				w.settleLocked()
+			}
+		}
+	}
+}
+
+// accumulate does what the rollup's service does with a payload.
+func (w *world[B]) accumulate(raw []byte) error {
+	p, err := parsePayload(raw)
+	if err != nil {
+		return err
+	}
+	w.diary.note("block %d is final", p.number)
+	if p.number != w.last.number+1 || p.pre != w.last.root {
+		return fmt.Errorf("block %d on %s does not continue block %d with %s", p.number, p.pre, w.last.number, w.last.root)
+	}
+	w.last = link{p.number, p.post}
+	for _, op := range w.rules.Executed(p.inner) {
+		name := string(op)
+		if _, known := w.accepted[name]; !known {
+			return fmt.Errorf("block %d executes %q, which nobody has submitted", p.number, name)
+		}
+		if w.executed[name]++; w.executed[name] > 1 {
+			return fmt.Errorf("block %d executes %q a second time", p.number, name)
+		}
+	}
+	return nil
+}
+
+// take returns the next operation, which is then under way.
+func (w *world[B]) take() (op []byte, some bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.next == w.rules.Operations {
+		return nil, false
+	}
+	op = w.rules.Operation(w.next)
+	w.next++
+	w.accepted[string(op)] = false
+	return op, true
+}
+
+// answered records that an operation was accepted.
+func (w *world[B]) answered(op []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.accepted[string(op)] = true
+}
+
+// look checks whether everything is executed, except what a rollup has dropped.
+func (w *world[B]) look(rollup builder.Rollup[B]) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.next < w.rules.Operations {
+		return
+	}
+	missing := w.missing()
+	if w.rules.Dropped != nil && len(missing) > 0 {
+		for _, op := range w.rules.Dropped(rollup) {
+			missing = slices.DeleteFunc(missing, func(name string) bool { return name == string(op) })
+		}
+	}
+	if len(missing) == 0 {
+		w.settleLocked()
+	}
+}
+
+// payload is what the wrapped rollup gives to the service: the rollup's payload, and
+// what the judge must know.
+type payload struct {
+	number    uint64
+	pre, post common.Hash
+	inner     []byte
+}
+
+func (p *payload) encode() []byte {
+	return wire.AppendBytes(wire.AppendHash(wire.AppendHash(wire.AppendUint(nil, p.number), p.pre), p.post), p.inner)
+}
+
+var errPayload = errors.New("buildertest: a payload that Rollup.Payload did not make")
+
+func parsePayload(raw []byte) (p payload, err error) {
+	r := wire.NewReader(raw)
+	p.number, p.pre, p.post = r.Uint(), wire.ReadHash[common.Hash](r), wire.ReadHash[common.Hash](r)
+	p.inner = r.Bytes()
+	if err := r.Done(); err != nil {
+		return p, fmt.Errorf("%w: %w", errPayload, err)
+	}
+	return p, nil
+}

@@ -1,0 +1,81 @@
+package builder
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// checkpointIfDue replaces the log by a checkpoint if it has grown enough. The
+// worker calls it when the rollup has followed the whole log. Operations and steps
+// go on meanwhile: the records that they append are put after the checkpoint.
+func (b *Builder[B]) checkpointIfDue(ctx context.Context) error {
+	c, ok := b.rollup.(Checkpointer)
+	if !ok || b.records.since() < b.cfg.CheckpointEvery {
+		return nil
+	}
+	var all [][]byte
+	defer func() { _ = b.records.end(nil) }() // after an error the records stay
+	begin, queue, tasks, err := b.beginCheckpoint(ctx)
+	if err != nil {
+		return err
+	}
+	for range tasks { // those of the checkpoint, and no later ones
+		t, _ := b.chain.next()
+		if err := b.carry(ctx, t); err != nil {
+			return err
+		}
+		b.chain.done()
+	}
+	var state [][]byte
+	if err := guard(func() (err error) { state, err = c.Checkpoint(ctx); return err }); err != nil {
+		return err
+	}
+	begin.records = len(state)
+	all = append(all, append([]byte{recordCheckpoint}, b.stored.appendCheckpoint(nil, begin)...))
+	all = append(append(all, framed(recordState, state)...), queue...)
+	b.log.Debug("builder: checkpoint", "block", begin.final.Number+uint64(len(begin.blocks)), "records", len(all))
+	return b.records.end(all)
+}
+
+// beginCheckpoint takes the chain and the queue of one moment, at which no operation
+// is between the log and the rollup. It returns the number of tasks of that moment.
+func (b *Builder[B]) beginCheckpoint(ctx context.Context) (begin *checkpoint[B], queue [][]byte, tasks int, err error) {
+	if err := b.admitting.Acquire(ctx, everyone); err != nil {
+		return nil, nil, 0, err
+	}
+	defer b.admitting.Release(everyone)
+	err = b.runner.Snapshot(ctx, func(records [][]byte) error {
+		b.chain.mu.Lock()
+		begin, tasks = b.chain.checkpoint(), len(b.chain.todo)
+		b.chain.mu.Unlock()
+		queue = framed(recordQueue, records)
+		b.records.begin()
+		return nil
+	})
+	return begin, queue, tasks, err
+}
+
+// checkpoint returns the present chain. The caller holds c.mu, or no one else has
+// the chain.
+func (c *chain[B]) checkpoint() *checkpoint[B] {
+	return &checkpoint[B]{serial: c.serial, final: c.final, blocks: slices.Clone(c.blocks)}
+}
+
+// restore sets the chain to a checkpoint, and returns the root of its newest block.
+func (c *chain[B]) restore(from *checkpoint[B]) (root common.Hash) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begin(from.final, from.serial)
+	for _, b := range from.blocks {
+		to := b.stage
+		b.stage = executed
+		c.blocks = append(c.blocks, b)
+		c.report(c.tracker.Executed(b.head()))
+		if to != executed {
+			c.raise(len(c.blocks)-1, to)
+		}
+	}
+	return c.head().Root
+}

@@ -1,0 +1,41 @@
+// Package builder runs the builder of a JAM rollup on one log. The host supplies
+// what only the host can know: how its state executes a block ([Rollup]), and the
+// way to a JAM network ([Network]). The rest is done here: the order of writes,
+// the queue of bundles, failed blocks, heads, and recovery after a crash.
+//
+//	b, err := builder.Open(ctx, builder.DefaultConfig[Block](spec), log, rollup, network)
+//	go b.Run(ctx)
+//	err = b.Submit(ctx, operation) // nil: it is durable, and the user may be told
+//	heads := b.Heads()             // pending, latest, finalized
+//
+// # The model
+//
+// A builder is a state machine over one log. Each fact that must survive is a
+// record: an operation that was accepted, a block that was executed, a step of the
+// queue. Three rules follow. The file road.go shows them from top to bottom.
+//
+//   - Append, then act. A fact is durable before anybody can see a consequence of
+//     it: before Submit returns, and before a package leaves.
+//   - One transition is one append. A block and its place in the queue are one
+//     record. A crash cuts the log at its end and nowhere else.
+//   - State is a fold. [Open] gives the records to the same code that followed them
+//     before the crash. It calls the rollup as Run did, in the same order.
+//
+// # What is promised
+//
+// If the process is killed at any instruction, no accepted operation is lost, and
+// none is executed twice. A call of the host that fails or panics is repeated
+// later, and one that hangs holds up nothing but its own kind of work. A rollup
+// that gives another result when it executes a block again is stopped with
+// ErrDiverged, before a package with the wrong result can leave.
+//
+// Package builder/buildertest tests a rollup against these promises.
+//
+// # Concurrency
+//
+// All methods of a [Builder] are safe for concurrent use. Propose, Apply, Undo,
+// Root and the optional methods of a rollup are called by one goroutine at a time.
+// Admit and Payload are called concurrently with them. No lock of this package is
+// held while the host's code runs, except that Checkpoint waits for running calls
+// of Submit.
+package builder

@@ -1,0 +1,169 @@
+package builder
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/submit"
+)
+
+// ErrIdle is returned by [Rollup.Propose] if no operation waits.
+var ErrIdle = errors.New("builder: nothing to execute")
+
+// Block is a rollup block.
+type Block[B any] struct {
+	// Number counts the blocks of the rollup from 1.
+	Number uint64
+	// PreRoot and Root are the roots of the state before and after the block.
+	PreRoot, Root common.Hash
+	// Body is the host's part: the operations in their order, and whatever else a
+	// second execution needs to have the same result.
+	Body B
+
+	serial     uint64      // of the execution; no two blocks of a log have the same
+	commitment common.Hash // in the queue
+	stage      stage
+}
+
+// stage is how far JAM has come with a block, for checkpoints.
+type stage uint8
+
+const (
+	executed stage = iota
+	accumulated
+	finalized // and a block before it is not
+	stages
+)
+
+// Rollup is the state of a rollup and the operations that wait. The builder calls
+// Apply and Undo in the order of its log, also when it recovers: a rollup begins
+// with its genesis, or with the state that Restore sets, and is then led to the
+// present state. A rollup that keeps its state on disk must begin there too, or
+// implement [Checkpointer].
+type Rollup[B any] interface {
+	// Admit adds an operation to those that wait. It is in the log already, so that
+	// Admit must not refuse it because of the present state: an operation that
+	// cannot run is dropped by Propose. An error means that op is no operation. It
+	// is returned by Submit, and the operation has no effect.
+	Admit(ctx context.Context, op []byte) error
+	// Propose executes the next block on the newest state, and returns it with the
+	// root after it. It changes nothing: the proposal may be discarded. It returns
+	// ErrIdle if there is nothing to execute. ctx ends early if an earlier block has
+	// failed meanwhile, because the proposal is then worthless.
+	Propose(ctx context.Context, number uint64) (body B, root common.Hash, err error)
+	// Apply makes a block the newest one: it executes the block on the newest state,
+	// and its operations wait no longer. The block is in the log already. After an
+	// error nothing is changed, and the builder calls Apply again.
+	Apply(ctx context.Context, block Block[B]) error
+	// Undo removes the newest block, because it can never be accumulated: it restores
+	// the state before the block. Its operations wait again, before all others. After
+	// an error nothing is changed, and the builder calls Undo again.
+	Undo(ctx context.Context, block Block[B]) error
+	// Root returns the root of the newest state.
+	Root() common.Hash
+	// Payload returns what the rollup's service receives for a block. It depends on
+	// the block only. It is called concurrently, also for blocks that are not applied
+	// yet.
+	Payload(ctx context.Context, block Block[B]) ([]byte, error)
+}
+
+// Checkpointer is an optional part of a [Rollup]. With it the log keeps only what
+// happened since the last checkpoint. Without it the log is never shortened.
+type Checkpointer interface {
+	// Checkpoint returns records that have the newest state and the operations that
+	// wait. All operations whose Submit has returned, and all applied blocks, must be
+	// in them.
+	Checkpoint(ctx context.Context) ([][]byte, error)
+	// Restore sets the state and the waiting operations to those of the records. It
+	// is called once, before any other method. Operations that are in the records may
+	// be admitted again, and must then be recognized.
+	Restore(ctx context.Context, records [][]byte) error
+}
+
+// Finalizer is an optional part of a [Rollup].
+type Finalizer[B any] interface {
+	// Final is called for each block that is final on JAM, in order. It will not be
+	// undone. After a restart it may be called again for the newest final blocks.
+	// After an error it is called again.
+	Final(ctx context.Context, block Block[B]) error
+}
+
+// Network is the way to JAM. All methods are called concurrently.
+type Network interface {
+	// Root returns a final JAM block, for a builder with an empty log. Follow
+	// delivers the blocks after it.
+	Root(ctx context.Context) (jamq.Block, error)
+	// Pack makes the work package for a payload. If it returns an error, it is called
+	// again after a back-off.
+	Pack(ctx context.Context, at Anchor, payload []byte) (Package, error)
+	// Send sends a package to a guarantor of a core, to another one for each attempt,
+	// counted from 1. The class of an error is that of submit.WithClass.
+	Send(ctx context.Context, pkg Package, core jamq.CoreIndex, attempt int) error
+	// Follow delivers JAM blocks and finality until ctx ends: see submit.ChainFeed. It
+	// continues after the last final block that the builder has recovered. A host that
+	// calls [Builder.Import] and [Builder.Finalize] itself only waits for ctx.
+	Follow(ctx context.Context, recovered submit.Recovery, to submit.ChainSink) error
+}
+
+// Anchor says where a package must be anchored: see bundlequeue.Build, from which
+// the fields are taken.
+type Anchor struct {
+	// Number is the number of the rollup block. Version counts its packages from 1.
+	Number  uint64
+	Version int
+	// Core is the core to which the package will be sent.
+	Core jamq.CoreIndex
+	// Hash is the JAM block at which the package must be anchored, and Offset its
+	// distance from the newest block.
+	Hash   jamq.HeaderHash
+	Offset int
+	// Prerequisites are the packages that the refine context must name.
+	Prerequisites []jamq.PackageHash
+}
+
+// Package is a work package that can be sent.
+type Package struct {
+	// Hash is the hash of the package, and Context its refine context.
+	Hash    jamq.PackageHash
+	Context jamq.RefineContext
+	// Data is all that Network.Send needs. It is kept in the log, because a package
+	// may be sent again after a restart.
+	Data []byte
+}
+
+// Codec encodes the bodies of blocks for the log.
+type Codec[B any] interface {
+	// Encode returns the encoding of a body. The builder discards a proposal that
+	// cannot be encoded.
+	Encode(body B) ([]byte, error)
+	// Decode returns the body that was encoded. raw is valid only during the call.
+	Decode(raw []byte) (B, error)
+}
+
+// JSON is the default codec.
+type JSON[B any] struct{}
+
+// Encode implements [Codec].
+func (JSON[B]) Encode(body B) ([]byte, error) { return json.Marshal(body) }
+
+// Decode implements [Codec].
+func (JSON[B]) Decode(raw []byte) (body B, err error) {
+	err = json.Unmarshal(raw, &body)
+	return body, err
+}
+
+// Log stores the records of a builder, in order. Package submit/journal has one in
+// memory and one in a file, and pebble/pebblejournal one on Pebble, which is the
+// usual choice. builder/logtest tests others. An append is atomic and durable: see
+// submit.Journal.
+type Log = submit.Journal
+
+// anchorOf converts the request of the queue.
+func anchorOf[B any](r *bundlequeue.Build[bundle[B]]) Anchor {
+	return Anchor{Number: r.Number, Version: r.Version, Core: r.Core, Hash: r.Anchor.Hash, Offset: r.Offset, Prerequisites: r.Prerequisites}
+}

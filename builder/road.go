@@ -1,0 +1,211 @@
+package builder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/submit"
+)
+
+// This file has the order of writes, from a user's operation to JAM and back. Each
+// step appends to the log first and acts afterwards. A reader finds here:
+//
+//	when is an operation safe?       when Submit has returned nil
+//	when may the RPC answer?         then, and not before
+//	when may a package leave?        when the step of the queue that sends it is in
+//	                                 the log (send)
+//	when is an operation executed    never: a block and its operations are one record,
+//	twice?                           and come back only when the queue has recorded
+//	                                 that no version can be accumulated (follow)
+
+// Submit accepts an operation. The host has checked it before. It returns when the
+// operation is durable and waits: from then on it is executed once, or dropped by
+// Propose. The error is that of Admit, or wraps ErrLog; the operation may then be
+// executed after a restart.
+func (b *Builder[B]) Submit(ctx context.Context, op []byte) error {
+	if err := b.admitting.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer b.admitting.Release(1)
+	if err := b.records.append(append([]byte{recordOperation}, op...)); err != nil {
+		return err
+	}
+	if err := guard(func() error { return b.rollup.Admit(ctx, op) }); err != nil {
+		return err
+	}
+	b.wake()
+	return nil
+}
+
+// produce lets the rollup propose a block and puts it into the queue. The step of
+// the queue has the block, so that the block, its operations and its place are one
+// record. produce reports whether there is a new block.
+func (b *Builder[B]) produce(ctx context.Context) (made bool, err error) {
+	if can, err := b.runner.CanEnqueue(ctx); err != nil || !can {
+		return false, err
+	}
+	parent, serial, caughtUp := b.chain.parent()
+	if !caughtUp {
+		return true, nil // follow first
+	}
+	block := Block[B]{Number: parent.Number + 1, PreRoot: parent.Root, serial: serial}
+	block.Body, block.Root, err = b.propose(ctx, block.Number)
+	if err != nil {
+		return false, err
+	}
+	body, err := b.cfg.Codec.Encode(block.Body)
+	if err != nil {
+		return false, fmt.Errorf("builder: encode block %d: %w", block.Number, err)
+	}
+	block.commit(parent.commitment, body)
+	err = b.runner.Enqueue(ctx, bundlequeue.Enqueue[bundle[B]]{
+		Number: block.Number, Commitment: block.commitment, Parent: parent.commitment, Bundle: bundle[B]{block: block},
+	})
+	if errors.Is(err, bundlequeue.ErrWrongParent) || errors.Is(err, bundlequeue.ErrWrongNumber) {
+		return false, nil // an earlier block has failed meanwhile
+	}
+	return err == nil, err
+}
+
+// follow is called with each step of the queue when the step is in the log, and
+// before the queue's requests are carried out. It is called in the same way when the
+// log is read again.
+func (b *Builder[B]) follow(ev bundlequeue.Event, effects []bundlequeue.Effect) {
+	if undone := b.chain.follow(ev, effects); undone {
+		b.mu.Lock()
+		b.interrupt() // what is proposed now has no pre-state any more
+		b.mu.Unlock()
+	}
+	b.wake()
+}
+
+// carry lets the rollup follow the log by one task, and checks the root.
+func (b *Builder[B]) carry(ctx context.Context, t task[B]) error {
+	var root common.Hash
+	err := guard(func() error {
+		var err error
+		switch t.kind {
+		case apply:
+			root, err = t.block.Root, b.rollup.Apply(ctx, t.block)
+		case undo:
+			root, err = t.block.PreRoot, b.rollup.Undo(ctx, t.block)
+		case finish:
+			if f, ok := b.rollup.(Finalizer[B]); ok {
+				err = f.Final(ctx, t.block)
+			}
+		}
+		return err
+	})
+	if err != nil || t.kind == finish {
+		return err
+	}
+	return b.checkRoot(root, t)
+}
+
+// checkRoot compares the newest root of the rollup with that of a block.
+func (b *Builder[B]) checkRoot(want common.Hash, t task[B]) error {
+	var have common.Hash
+	if err := guard(func() error { have = b.rollup.Root(); return nil }); err != nil {
+		return err
+	}
+	if have != want {
+		verb := [...]string{apply: "applied", undo: "undone"}[t.kind]
+		return fmt.Errorf("%w: block %d was %s: have %s, want %s", ErrDiverged, t.block.Number, verb, have, want)
+	}
+	return nil
+}
+
+// work is the only caller of the rollup, except for Admit and Payload. It follows
+// the log first, and produces blocks when it has caught up.
+func (b *Builder[B]) work(ctx context.Context) error {
+	retry := time.NewTimer(0)
+	defer retry.Stop()
+	for {
+		more, err := b.workOnce(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, ErrDiverged), errors.Is(err, ErrLog), errors.Is(err, submit.ErrJournal), errors.Is(err, submit.ErrStopped):
+			return err
+		case err != nil && !errors.Is(err, ErrIdle):
+			b.log.Error("builder: a call of the rollup failed; it is repeated", "err", err)
+			retry.Reset(b.cfg.Retry)
+		case more:
+			continue
+		}
+		select {
+		case <-b.woken:
+		case <-retry.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// workOnce does the next thing, and reports whether there may be another one.
+func (b *Builder[B]) workOnce(ctx context.Context) (more bool, err error) {
+	if t, some := b.chain.next(); some {
+		if err := b.carry(ctx, t); err != nil {
+			return false, err
+		}
+		b.chain.done()
+		return true, nil
+	}
+	if err := b.checkpointIfDue(ctx); err != nil {
+		return false, err
+	}
+	return b.produce(ctx)
+}
+
+// propose calls Propose. The call ends early if a block fails meanwhile.
+func (b *Builder[B]) propose(ctx context.Context, number uint64) (body B, root common.Hash, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	b.mu.Lock()
+	b.interrupt = cancel
+	b.mu.Unlock()
+	err = guard(func() (err error) {
+		body, root, err = b.rollup.Propose(ctx, number)
+		return err
+	})
+	return body, root, err
+}
+
+// Import passes on a JAM block: see submit.ChainSink. The step is in the log before
+// its consequences are carried out.
+func (b *Builder[B]) Import(ctx context.Context, block jamq.Block, best jamq.HeaderHash) error {
+	defer b.wake() // a slot has begun
+	return b.runner.Import(ctx, block, best)
+}
+
+// Finalize passes on a final JAM block: see submit.ChainSink.
+func (b *Builder[B]) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
+	return b.runner.Finalize(ctx, hash)
+}
+
+// sender builds and sends packages when the queue asks for it. The request is in the
+// log by then.
+type sender[B any] struct{ *Builder[B] }
+
+// Build implements submit.Builder.
+func (s sender[B]) Build(ctx context.Context, r bundlequeue.Build[bundle[B]]) (built submit.Package[bundle[B]], err error) {
+	var pkg Package
+	err = guard(func() error {
+		payload, err := s.rollup.Payload(ctx, r.Bundle.block)
+		if err == nil {
+			pkg, err = s.network.Pack(ctx, anchorOf(&r), payload)
+		}
+		return err
+	})
+	return submit.Package[bundle[B]]{Hash: pkg.Hash, Context: pkg.Context, Bundle: bundle[B]{r.Bundle.block, &pkg}}, err
+}
+
+// Submit implements submit.Submitter.
+func (s sender[B]) Submit(ctx context.Context, r bundlequeue.Send[bundle[B]]) error {
+	return guard(func() error { return s.network.Send(ctx, *r.Bundle.pkg, r.Core, r.Attempt) })
+}

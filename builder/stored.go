@@ -1,0 +1,157 @@
+package builder
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/wire"
+)
+
+// bundle is a block in the queue, with the package that was built last.
+type bundle[B any] struct {
+	block Block[B]
+	pkg   *Package // nil before the first one is built
+}
+
+// stored encodes blocks and bundles for the log. It implements
+// bundlequeue.Codec.
+type stored[B any] struct{ codec Codec[B] }
+
+// AppendBundle implements bundlequeue.Codec.
+func (s stored[B]) AppendBundle(to []byte, b bundle[B]) []byte {
+	to = s.appendBlock(to, &b.block)
+	to = wire.AppendBool(to, b.pkg != nil)
+	if b.pkg == nil {
+		return to
+	}
+	to = wire.AppendHash(to, b.pkg.Hash)
+	c := &b.pkg.Context
+	to = wire.AppendHash(to, c.Anchor)
+	to = wire.AppendHash(to, c.StateRoot)
+	to = wire.AppendHash(to, c.BeefyRoot)
+	to = wire.AppendHash(to, c.LookupAnchor)
+	to = wire.AppendUint(to, uint64(c.LookupAnchorSlot))
+	to = wire.AppendUint(to, uint64(c.AnchorSlot))
+	to = wire.AppendHash(to, c.LookupStateRoot)
+	to = wire.AppendHashes(to, c.Prerequisites)
+	return wire.AppendBytes(to, b.pkg.Data)
+}
+
+// DecodeBundle implements bundlequeue.Codec.
+func (s stored[B]) DecodeBundle(raw []byte) (b bundle[B], err error) {
+	r := wire.NewReader(raw)
+	if b.block, err = s.readBlock(r); err != nil {
+		return b, err
+	}
+	if r.Bool() {
+		p := &Package{Hash: wire.ReadHash[jamq.PackageHash](r)}
+		c := &p.Context
+		c.Anchor = wire.ReadHash[jamq.HeaderHash](r)
+		c.StateRoot = wire.ReadHash[common.Hash](r)
+		c.BeefyRoot = wire.ReadHash[common.Hash](r)
+		c.LookupAnchor = wire.ReadHash[jamq.HeaderHash](r)
+		c.LookupAnchorSlot = jamq.Slot(r.Uint())
+		c.AnchorSlot = jamq.Slot(r.Uint())
+		c.LookupStateRoot = wire.ReadHash[common.Hash](r)
+		c.Prerequisites = wire.ReadHashes[jamq.PackageHash](r)
+		p.Data = bytes.Clone(r.Bytes())
+		b.pkg = p
+	}
+	return b, r.Done()
+}
+
+// appendBlock appends a block. Propose has encoded its body once, so that it can be
+// encoded.
+func (s stored[B]) appendBlock(to []byte, b *Block[B]) []byte {
+	body, err := s.codec.Encode(b.Body)
+	if err != nil {
+		panic(fmt.Sprintf("builder: block %d was encoded before, and now: %v", b.Number, err))
+	}
+	to = appendRoots(to, b)
+	return wire.AppendBytes(to, body)
+}
+
+func appendRoots[B any](to []byte, b *Block[B]) []byte {
+	to = wire.AppendUint(to, b.Number)
+	to = wire.AppendUint(to, b.serial)
+	to = wire.AppendHash(to, b.PreRoot)
+	to = wire.AppendHash(to, b.Root)
+	return wire.AppendHash(to, b.commitment)
+}
+
+func readRoots[B any](r *wire.Reader) Block[B] {
+	return Block[B]{
+		Number: r.Uint(), serial: r.Uint(),
+		PreRoot: wire.ReadHash[common.Hash](r), Root: wire.ReadHash[common.Hash](r), commitment: wire.ReadHash[common.Hash](r),
+	}
+}
+
+func (s stored[B]) readBlock(r *wire.Reader) (Block[B], error) {
+	b := readRoots[B](r)
+	raw := r.Bytes()
+	if r.Err() != nil {
+		return b, r.Err()
+	}
+	var err error
+	if b.Body, err = s.codec.Decode(raw); err != nil {
+		err = fmt.Errorf("builder: the body of block %d: %w", b.Number, err)
+	}
+	return b, err
+}
+
+// version is the version of the format of the log.
+const version = 1
+
+// ErrVersion is wrapped by the error of a log that another version of this package
+// has written. It names both versions. Use the version of jamq that wrote the log to
+// drain the builder, and begin with an empty log.
+var ErrVersion = errors.New("builder: the log has another version")
+
+// ErrCorrupt is wrapped by the error of a log with a record that no builder wrote.
+var ErrCorrupt = errors.New("builder: the log is corrupt")
+
+// checkpoint is the first record of a log: the chain, and how many records of the
+// rollup follow.
+type checkpoint[B any] struct {
+	serial  uint64
+	records int
+	final   Block[B]
+	blocks  []Block[B]
+}
+
+func (s stored[B]) appendCheckpoint(to []byte, c *checkpoint[B]) []byte {
+	to = wire.AppendUint(to, version)
+	to = wire.AppendUint(to, c.serial)
+	to = wire.AppendUint(to, uint64(c.records))
+	to = appendRoots(to, &c.final)
+	to = wire.AppendUint(to, uint64(len(c.blocks)))
+	for i := range c.blocks {
+		to = s.appendBlock(to, &c.blocks[i])
+		to = wire.AppendUint(to, uint64(c.blocks[i].stage))
+	}
+	return to
+}
+
+func (s stored[B]) readCheckpoint(raw []byte) (*checkpoint[B], error) {
+	r := wire.NewReader(raw)
+	if v := r.Uint(); r.Err() == nil && v != version {
+		return nil, fmt.Errorf("%w: have %d, want %d", ErrVersion, v, version)
+	}
+	c := &checkpoint[B]{serial: r.Uint(), records: int(r.UintBelow(1<<31, "records")), final: readRoots[B](r)}
+	for range r.Count(1) {
+		b, err := s.readBlock(r)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+		}
+		b.stage = stage(r.UintBelow(uint64(stages), "stage"))
+		c.blocks = append(c.blocks, b)
+	}
+	if err := r.Done(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return c, nil
+}
