@@ -49,7 +49,7 @@ func (l *life[B]) wrap(c *checked[B]) builder.Rollup[B] {
 func (c *checked[B]) call(what string, mayFail bool, f func() error) error {
 	return c.life.moment(func() error {
 		if mayFail {
-			switch c.life.roll(20) {
+			switch c.life.roll(what, 20) {
 			case 0:
 				c.life.diary.note("%s fails", what)
 				return errHost
@@ -57,7 +57,7 @@ func (c *checked[B]) call(what string, mayFail bool, f func() error) error {
 				c.life.diary.note("%s panics", what)
 				panic("by chance")
 			case 2, 3, 4:
-				time.Sleep(time.Duration(c.life.roll(20_000)) * time.Millisecond)
+				time.Sleep(time.Duration(c.life.roll(what, 20_000)) * time.Millisecond)
 			}
 		}
 		if c.life.isDead() {

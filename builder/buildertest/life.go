@@ -3,6 +3,7 @@ package buildertest
 import (
 	"context"
 	"errors"
+	"hash/fnv"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -25,8 +26,10 @@ type life[B any] struct {
 	*world[B]
 	stop context.CancelFunc
 
+	luck uint64 // of this life
+
 	mu      sync.Mutex
-	random  *rand.Rand
+	times   map[string]uint64
 	moments int
 	diesAt  int // 0: never
 	dead    bool
@@ -34,7 +37,7 @@ type life[B any] struct {
 }
 
 func newLife[B any](w *world[B], diesAt int) *life[B] {
-	return &life[B]{world: w, diesAt: diesAt, random: rand.New(rand.NewPCG(w.seed, w.random.Uint64()))}
+	return &life[B]{world: w, diesAt: diesAt, luck: w.random.Uint64(), times: make(map[string]uint64)}
 }
 
 // run opens the builder and lets users submit operations until the process dies or
@@ -83,7 +86,7 @@ func (l *life[B]) watch(ctx context.Context, rollup *checked[B], ran chan error)
 // submitAll submits the operations that are left, at random times.
 func (l *life[B]) submitAll(ctx context.Context, b *builder.Builder[B]) {
 	for ctx.Err() == nil {
-		time.Sleep(time.Duration(l.roll(20)) * time.Second)
+		time.Sleep(time.Duration(l.roll("submit", 20)) * time.Second)
 		if ctx.Err() != nil {
 			return
 		}
@@ -99,11 +102,16 @@ func (l *life[B]) submitAll(ctx context.Context, b *builder.Builder[B]) {
 	}
 }
 
-// roll returns a random number below n.
-func (l *life[B]) roll(n int) int {
+// roll returns a random number below n for the next time that something happens. It
+// depends on the seed, on what happens and on how often it did, and not on what other
+// goroutines do meanwhile.
+func (l *life[B]) roll(what string, n int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.random.IntN(n)
+	l.times[what]++
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(what))
+	return rand.New(rand.NewPCG(l.luck^h.Sum64(), l.times[what])).IntN(n)
 }
 
 // lives passes a moment and reports whether the process still lives.
@@ -115,6 +123,13 @@ func (l *life[B]) lives() bool {
 		l.stop()
 	}
 	return !l.dead
+}
+
+// passed returns the number of moments.
+func (l *life[B]) passed() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.moments
 }
 
 func (l *life[B]) isDead() bool {

@@ -54,6 +54,27 @@ func Run[B any](t *testing.T, c Case[B]) {
 	}
 }
 
+// Sweep kills the process at one moment of a run after another: before and after each
+// write of the log, each call of the rollup and each send. Each moment is a run for
+// itself, in which a second process goes on. step is the distance of two moments, 1 for
+// all of them. Sweep returns the number of moments.
+func Sweep[B any](t *testing.T, c Case[B], seed uint64, step int) (moments int) {
+	t.Helper()
+	if c.Operations == 0 {
+		c.Operations = usualOperations
+	}
+	moments, problem, log := playLives(t, c, seed, func(*world[B]) []int { return nil })
+	for at := 1; at <= moments && problem == nil; at += step {
+		if _, problem, log = playLives(t, c, seed, func(*world[B]) []int { return []int{at} }); problem != nil {
+			problem = fmt.Errorf("killed at moment %d of %d: %w", at, moments, problem)
+		}
+	}
+	if problem != nil {
+		t.Errorf("seed %d, %v\n\n%s", seed, problem, log)
+	}
+	return moments
+}
+
 // Find returns the first seed below most whose run fails, with what is wrong. It is
 // for tests that expect a fault to be found.
 func Find[B any](t *testing.T, c Case[B], most uint64) (seed uint64, problem error) {
@@ -84,13 +105,20 @@ func number(variable string, usual uint64) uint64 {
 // play plays one seed in virtual time.
 func play[B any](t *testing.T, c Case[B], seed uint64) (problem error, log string) {
 	t.Helper()
-	bubble.Run(t, func(t *testing.T) {
-		w, err := newWorld(c, seed)
-		if err != nil {
-			problem = err
-			return
-		}
-		problem, log = w.play(t.Context(), w.plan()), w.diary.String()
-	})
+	_, problem, log = playLives(t, c, seed, (*world[B]).plan)
 	return problem, log
+}
+
+// playLives is play for lives that end at the given moments. It returns the number of
+// moments of the last life.
+func playLives[B any](t *testing.T, c Case[B], seed uint64, deaths func(*world[B]) []int) (moments int, problem error, log string) {
+	t.Helper()
+	bubble.Run(t, func(t *testing.T) {
+		var w *world[B]
+		if w, problem = newWorld(c, seed); problem == nil {
+			moments, problem = w.play(t.Context(), deaths(w))
+			log = w.diary.String()
+		}
+	})
+	return moments, problem, log
 }

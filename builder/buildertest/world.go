@@ -82,8 +82,8 @@ func (w *world[B]) plan() []int {
 const patience = 10 * time.Hour
 
 // play plays lives that end at the given moments, and a last one that goes on until
-// everything is executed. It returns what is wrong, or nil.
-func (w *world[B]) play(ctx context.Context, deaths []int) error {
+// everything is executed. It returns the moments of the last one, and what is wrong.
+func (w *world[B]) play(ctx context.Context, deaths []int) (moments int, problem error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	driving := make(chan struct{})
@@ -94,7 +94,8 @@ func (w *world[B]) play(ctx context.Context, deaths []int) error {
 	defer func() { cancel(); <-driving }()
 	for _, moment := range append(slices.Clone(deaths), 0) {
 		l := newLife(w, moment)
-		if err := l.run(ctx); err != nil && !l.isDead() && ctx.Err() == nil {
+		err := l.run(ctx)
+		if moments = l.passed(); err != nil && !l.isDead() && ctx.Err() == nil {
 			w.fail(fmt.Errorf("the builder stopped: %w", err))
 		}
 		if w.isSettled() || ctx.Err() != nil {
@@ -108,7 +109,7 @@ func (w *world[B]) play(ctx context.Context, deaths []int) error {
 	if w.problem == nil && ctx.Err() != nil {
 		w.problem = fmt.Errorf("after %v, these operations are not executed: %q", patience, w.missing())
 	}
-	return w.problem
+	return moments, w.problem
 }
 
 // fail records a problem.

@@ -1,0 +1,211 @@
+package builder_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/builder/buildertest"
+	"github.com/jamq/jamq/builder/internal/words"
+	"github.com/jamq/jamq/canonical"
+	"github.com/jamq/jamq/internal/bubble"
+	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/submit/journal"
+)
+
+// machine is a simulated JAM chain and a log, which outlive builders.
+type machine struct {
+	t       *testing.T
+	network *buildertest.Network
+	log     journal.Memory
+	cfg     builder.Config[words.Body]
+}
+
+// newMachine starts a chain in a bubble. It ends with the test.
+func newMachine(t *testing.T) *machine {
+	cfg := jamtest.DefaultConfig(jamq.Tiny(), 1)
+	cfg.StartSlot = jamq.NewSlotClock(cfg.Spec).SlotAt(time.Now())
+	chain, err := jamtest.New(cfg)
+	require.NoError(t, err)
+	m := &machine{t: t, network: buildertest.NewNetwork(chain, 7), cfg: builder.DefaultConfig[words.Body](cfg.Spec)}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = m.network.Run(ctx, nil)
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	return m
+}
+
+func (m *machine) open(rollup builder.Rollup[words.Body]) (*builder.Builder[words.Body], error) {
+	return builder.Open(m.t.Context(), m.cfg, &m.log, rollup, m.network)
+}
+
+// run runs a builder until the function returns.
+func (m *machine) run(rollup builder.Rollup[words.Body], f func(context.Context, *builder.Builder[words.Body])) {
+	m.t.Helper()
+	b, err := m.open(rollup)
+	require.NoError(m.t, err)
+	ctx, cancel := context.WithCancel(m.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- b.Run(ctx) }()
+	f(ctx, b)
+	cancel()
+	require.ErrorIs(m.t, <-ended, context.Canceled)
+}
+
+func final(number uint64) func(canonical.Heads) bool {
+	return func(h canonical.Heads) bool { return h.Finalized.Number >= number }
+}
+
+// submit submits words, and waits until a block is final.
+func submit(ctx context.Context, t *testing.T, b *builder.Builder[words.Body], number uint64, some ...string) {
+	t.Helper()
+	for _, word := range some {
+		require.NoError(t, b.Submit(ctx, []byte(word)))
+	}
+	require.NoError(t, b.Await(ctx, final(number)))
+}
+
+// TestBuilder: operations become final, and a second builder on the same log continues.
+func TestBuilder(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m, rollup := newMachine(t), new(words.Rollup)
+		m.run(rollup, func(ctx context.Context, b *builder.Builder[words.Body]) {
+			submit(ctx, t, b, 1, "one")
+			require.Error(t, b.Submit(ctx, nil), "an empty word")
+			heads := b.Heads()
+			require.Equal(t, rollup.Root(), heads.Finalized.Root)
+			require.Equal(t, heads.Pending, heads.Finalized)
+		})
+		again := new(words.Rollup)
+		m.run(again, func(ctx context.Context, b *builder.Builder[words.Body]) {
+			require.Equal(t, []string{"one"}, again.State())
+			require.EqualValues(t, 1, b.Heads().Finalized.Number)
+			submit(ctx, t, b, 2, "two")
+			require.Equal(t, []string{"one", "two"}, again.State())
+		})
+	})
+}
+
+// TestCheckpoint: the log stays short, a builder continues from it, and blocks become final in
+// order.
+func TestCheckpoint(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		m.cfg.CheckpointEvery = 50
+		var want []string
+		for life := range uint64(5) {
+			rollup := new(words.Saving)
+			m.run(rollup, func(ctx context.Context, b *builder.Builder[words.Body]) {
+				require.Equal(t, want, rollup.State())
+				for i := range uint64(5) {
+					word := fmt.Sprint(life, i)
+					submit(ctx, t, b, 5*life+i+1, word)
+					want = append(want, word)
+				}
+				require.True(t, slices.IsSorted(rollup.Finals()), "%v", rollup.Finals())
+			})
+		}
+		records := 0
+		require.NoError(t, m.log.Replay(func([]byte) error { records++; return nil }))
+		require.Less(t, records, 200, "of more than a thousand")
+	})
+}
+
+// TestOtherLog: a log of another rollup, of another version, or with another content is refused.
+func TestOtherLog(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		m.run(new(words.Rollup), func(ctx context.Context, b *builder.Builder[words.Body]) { submit(ctx, t, b, 1, "one") })
+		_, err := m.open(&words.Rollup{Hash: func([]string) common.Hash { return common.Hash{9} }})
+		require.ErrorIs(t, err, builder.ErrOtherRollup)
+		// Its genesis is the same, and its blocks have another result.
+		_, err = m.open(&words.Rollup{Hash: func(state []string) common.Hash {
+			if len(state) == 0 {
+				return new(words.Rollup).Root()
+			}
+			return common.Hash{9}
+		}})
+		require.ErrorIs(t, err, builder.ErrDiverged)
+
+		require.NoError(t, m.log.Replace([]byte{'C', 2}))
+		_, err = m.open(new(words.Rollup))
+		require.ErrorIs(t, err, builder.ErrVersion)
+		require.NoError(t, m.log.Replace([]byte("nonsense")))
+		_, err = m.open(new(words.Rollup))
+		require.ErrorIs(t, err, builder.ErrCorrupt)
+	})
+}
+
+// TestHostCallsCostThemselves: while Propose hangs, blocks become final; while Payload hangs for a
+// block, the next ones are proposed. A call that ends lets everything go on (promise K8).
+func TestHostCallsCostThemselves(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		hang, hung := make(chan struct{}), make(chan struct{}, 1)
+		proposals := 0
+		rollup := &words.Rollup{BeforePropose: func(context.Context) error {
+			if proposals++; proposals == 4 {
+				hung <- struct{}{}
+				<-hang
+			}
+			return nil
+		}}
+		m.run(rollup, func(ctx context.Context, b *builder.Builder[words.Body]) {
+			submit(ctx, t, b, 0, "one")
+			<-hung
+			require.NoError(t, b.Submit(ctx, []byte("two")), "while a proposal hangs")
+			require.NoError(t, b.Await(ctx, final(1)), "while a proposal hangs")
+			close(hang)
+			require.NoError(t, b.Await(ctx, final(2)))
+		})
+
+		m = newMachine(t)
+		hang = make(chan struct{})
+		payloads := 0
+		rollup = &words.Rollup{BeforePayload: func(context.Context) error {
+			if payloads++; payloads == 1 {
+				<-hang // and ignores its context
+			}
+			return nil
+		}}
+		m.run(rollup, func(ctx context.Context, b *builder.Builder[words.Body]) {
+			submit(ctx, t, b, 0, "one")
+			pending := func(number uint64) func(canonical.Heads) bool {
+				return func(h canonical.Heads) bool { return h.Pending.Number >= number }
+			}
+			require.NoError(t, b.Await(ctx, pending(1)))
+			submit(ctx, t, b, 0, "two")
+			require.NoError(t, b.Await(ctx, pending(2)), "while a payload hangs")
+			close(hang)
+			require.NoError(t, b.Await(ctx, final(2)))
+		})
+	})
+}
+
+// TestConfig: a configuration that cannot be used is refused.
+func TestConfig(t *testing.T) {
+	good := builder.DefaultConfig[words.Body](jamq.Tiny())
+	require.NoError(t, good.Validate())
+	for name, change := range map[string]func(*builder.Config[words.Body]){
+		"CheckpointEvery": func(c *builder.Config[words.Body]) { c.CheckpointEvery = 0 },
+		"Retry":           func(c *builder.Config[words.Body]) { c.Retry = 0 },
+		"Runner":          func(c *builder.Config[words.Body]) { c.Runner.HoldTimeout = 0 },
+	} {
+		cfg := good
+		change(&cfg)
+		require.ErrorIs(t, cfg.Validate(), builder.ErrInvalidConfig)
+		require.ErrorContains(t, cfg.Validate(), name)
+	}
+	_, err := builder.Open(t.Context(), good, nil, builder.Rollup[words.Body](new(words.Rollup)), nil)
+	require.ErrorIs(t, err, builder.ErrInvalidConfig)
+}

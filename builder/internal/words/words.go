@@ -1,0 +1,167 @@
+// Package words has the rollup of the tests of builder and buildertest. Its operations
+// are words, and its state is the list of those that were executed.
+package words
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq/builder"
+)
+
+// Body is the body of a block.
+type Body []string
+
+// Rollup implements builder.Rollup. The functions, if they are set, replace a part of
+// it.
+type Rollup struct {
+	// Hash returns the root of a state.
+	Hash func(state []string) common.Hash
+	// Propose is called before each proposal, and Payload before each payload.
+	BeforePropose, BeforePayload func(context.Context) error
+	// Keeps is the number of words of a block that Undo forgets to remove, and Forgets
+	// that it forgets to let them wait again.
+	Keeps   int
+	Forgets bool
+
+	mu             sync.Mutex // Admit is called concurrently with the others
+	state, waiting []string
+	final          []uint64
+}
+
+// Admit implements builder.Rollup.
+func (r *Rollup) Admit(_ context.Context, op []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(op) == 0 {
+		return fmt.Errorf("an empty word")
+	}
+	if word := string(op); !slices.Contains(r.waiting, word) && !slices.Contains(r.state, word) {
+		r.waiting = append(r.waiting, word)
+	}
+	return nil
+}
+
+// Propose implements builder.Rollup. A block has up to three words.
+func (r *Rollup) Propose(ctx context.Context, _ uint64) (Body, common.Hash, error) {
+	const most = 3
+	if r.BeforePropose != nil {
+		if err := r.BeforePropose(ctx); err != nil {
+			return nil, common.Hash{}, err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.waiting) == 0 {
+		return nil, common.Hash{}, builder.ErrIdle
+	}
+	body := Body(slices.Clone(r.waiting[:min(most, len(r.waiting))]))
+	return body, r.root(append(slices.Clone(r.state), body...)), nil
+}
+
+// Apply implements builder.Rollup.
+func (r *Rollup) Apply(_ context.Context, b builder.Block[Body]) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state = append(r.state, b.Body...)
+	r.waiting = slices.DeleteFunc(r.waiting, func(word string) bool { return slices.Contains(b.Body, word) })
+	return nil
+}
+
+// Undo implements builder.Rollup.
+func (r *Rollup) Undo(_ context.Context, b builder.Block[Body]) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state = r.state[:len(r.state)-max(len(b.Body)-r.Keeps, 0)]
+	if !r.Forgets {
+		r.waiting = append(slices.Clone([]string(b.Body)), r.waiting...)
+	}
+	return nil
+}
+
+// Root implements builder.Rollup.
+func (r *Rollup) Root() common.Hash {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.root(r.state)
+}
+
+func (r *Rollup) root(state []string) common.Hash {
+	if r.Hash != nil {
+		return r.Hash(state)
+	}
+	return sha256.Sum256(fmt.Appendf(nil, "%q", state))
+}
+
+// Payload implements builder.Rollup.
+func (r *Rollup) Payload(ctx context.Context, b builder.Block[Body]) ([]byte, error) {
+	if r.BeforePayload != nil {
+		if err := r.BeforePayload(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(b.Body)
+}
+
+// Executed returns the words of a payload.
+func Executed(payload []byte) (ops [][]byte) {
+	var body Body
+	if err := json.Unmarshal(payload, &body); err != nil {
+		panic(err) // Payload made it
+	}
+	for _, word := range body {
+		ops = append(ops, []byte(word))
+	}
+	return ops
+}
+
+// State returns the words that were executed.
+func (r *Rollup) State() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.state)
+}
+
+// Saving is a rollup that is a builder.Checkpointer and a builder.Finalizer.
+type Saving struct{ Rollup }
+
+// Checkpoint implements builder.Checkpointer.
+func (s *Saving) Checkpoint(context.Context) ([][]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	raw, err := json.Marshal([2][]string{s.state, s.waiting})
+	return [][]byte{raw}, err
+}
+
+// Restore implements builder.Checkpointer.
+func (s *Saving) Restore(_ context.Context, records [][]byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var both [2][]string
+	if err := json.Unmarshal(records[0], &both); err != nil {
+		return err
+	}
+	s.state, s.waiting = both[0], both[1]
+	return nil
+}
+
+// Final implements builder.Finalizer.
+func (s *Saving) Final(_ context.Context, b builder.Block[Body]) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.final = append(s.final, b.Number)
+	return nil
+}
+
+// Finals returns the numbers of the blocks that are final.
+func (s *Saving) Finals() []uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.final)
+}

@@ -1,0 +1,58 @@
+package builder
+
+import (
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+)
+
+// sample returns a bundle and a checkpoint with all fields set.
+func sample() (bundle[string], *checkpoint[string]) {
+	block := Block[string]{Number: 3, PreRoot: common.Hash{1}, Root: common.Hash{2}, Body: "body", serial: 9, commitment: common.Hash{3}}
+	refine := jamq.RefineContext{
+		Anchor: jamq.HeaderHash{1}, StateRoot: common.Hash{2}, BeefyRoot: common.Hash{3}, LookupAnchor: jamq.HeaderHash{4}, LookupAnchorSlot: 5,
+		AnchorSlot: 6, LookupStateRoot: common.Hash{7}, Prerequisites: []jamq.PackageHash{{8}},
+	}
+	late := block
+	late.stage = finalized
+	final := block
+	final.Body = ""
+	return bundle[string]{block, &Package{Hash: jamq.PackageHash{9}, Context: refine, Data: []byte("data")}},
+		&checkpoint[string]{serial: 11, records: 2, final: final, blocks: []Block[string]{block, late}}
+}
+
+// TestStored: what is encoded is decoded again.
+func TestStored(t *testing.T) {
+	s := stored[string]{JSON[string]{}}
+	full, point := sample()
+	for _, want := range []bundle[string]{full, {block: full.block}} {
+		have, err := s.DecodeBundle(s.AppendBundle(nil, want))
+		require.NoError(t, err)
+		require.Equal(t, want, have)
+	}
+	have, err := s.readCheckpoint(s.appendCheckpoint(nil, point))
+	require.NoError(t, err)
+	require.Equal(t, point, have)
+}
+
+// FuzzStored: nonsense is refused, and what is accepted is encoded in the same way again.
+func FuzzStored(f *testing.F) {
+	s := stored[string]{JSON[string]{}}
+	full, point := sample()
+	f.Add(s.AppendBundle(nil, full), s.appendCheckpoint(nil, point))
+	f.Fuzz(func(t *testing.T, raw, begin []byte) {
+		if b, err := s.DecodeBundle(raw); err == nil {
+			again, err := s.DecodeBundle(s.AppendBundle(nil, b))
+			require.NoError(t, err)
+			require.Equal(t, b, again)
+		}
+		if c, err := s.readCheckpoint(begin); err == nil {
+			again, err := s.readCheckpoint(s.appendCheckpoint(nil, c))
+			require.NoError(t, err)
+			require.Equal(t, c, again)
+		}
+	})
+}
