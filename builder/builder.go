@@ -22,7 +22,7 @@ var (
 	ErrLog = errors.New("builder: the log has failed")
 	// ErrDiverged is wrapped if a rollup has a different root than a block says. It is
 	// not deterministic, or Undo does not restore the state before. The builder stops,
-	// because nobody can know which root is right.
+	// because it cannot know the right one.
 	ErrDiverged = errors.New("builder: the rollup has another root")
 	// ErrOtherRollup is wrapped by the error of a log whose genesis is not that of the
 	// rollup.
@@ -94,7 +94,7 @@ type Builder[B any] struct {
 	interrupt context.CancelFunc // of a running Propose
 }
 
-// Open returns a builder that continues where its log ends; an empty log begins a
+// Open returns a builder that continues at the end of its log; an empty log begins a
 // rollup. The rollup must be at its genesis. Open calls it with all that happened
 // since, in the order of the log. Nothing else may use the log meanwhile. The host
 // closes the log after Run has returned.

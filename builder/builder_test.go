@@ -147,7 +147,7 @@ func TestOtherLog(t *testing.T) {
 }
 
 // TestHostCallsCostThemselves: while Propose hangs, blocks become final; while Payload hangs for a
-// block, the next ones are proposed. A call that ends lets everything go on (promise K8).
+// block, the next ones are proposed. A call that ends lets everything go on.
 func TestHostCallsCostThemselves(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		m := newMachine(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/jamq/jamq/canonical"
 )
 
-// chain is the fold of the log: the blocks that are not final, the heads, and what
-// the rollup must still do to follow them. The same records always lead to the same
+// chain is the fold of the log: the blocks that are not final, the heads, and the calls
+// that the rollup still needs to follow them. The same records always lead to the same
 // chain.
 type chain[B any] struct {
 	log *slog.Logger

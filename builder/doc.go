@@ -14,10 +14,10 @@
 // record: an operation that was accepted, a block that was executed, a step of the
 // queue. Three rules follow. The file road.go shows them from top to bottom.
 //
-//   - Append, then act. A fact is durable before anybody can see a consequence of
-//     it: before Submit returns, and before a package leaves.
+//   - Append, then act. A fact is durable before a user or the network can see a
+//     consequence of it: before Submit returns, and before a package leaves.
 //   - One transition is one append. A block and its place in the queue are one
-//     record. A crash cuts the log at its end and nowhere else.
+//     record. A crash cuts the log only at its end.
 //   - State is a fold. [Open] gives the records to the same code that followed them
 //     before the crash. It calls the rollup as Run did, in the same order.
 //

@@ -110,8 +110,8 @@ type Network interface {
 	Follow(ctx context.Context, recovered submit.Recovery, to submit.ChainSink) error
 }
 
-// Anchor says where a package must be anchored: see bundlequeue.Build, from which
-// the fields are taken.
+// Anchor is the place of a package: its core, and the block at which it must be
+// anchored. The fields are those of bundlequeue.Build.
 type Anchor struct {
 	// Number is the number of the rollup block. Version counts its packages from 1.
 	Number  uint64

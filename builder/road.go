@@ -79,7 +79,7 @@ func (b *Builder[B]) produce(ctx context.Context) (made bool, err error) {
 func (b *Builder[B]) follow(ev bundlequeue.Event, effects []bundlequeue.Effect) {
 	if undone := b.chain.follow(ev, effects); undone {
 		b.mu.Lock()
-		b.interrupt() // what is proposed now has no pre-state any more
+		b.interrupt() // the proposal has no pre-state any more
 		b.mu.Unlock()
 	}
 	b.wake()

@@ -24,7 +24,7 @@ func sample() (bundle[string], *checkpoint[string]) {
 		&checkpoint[string]{serial: 11, records: 2, final: final, blocks: []Block[string]{block, late}}
 }
 
-// TestStored: what is encoded is decoded again.
+// TestStored: decoding is the inverse of encoding.
 func TestStored(t *testing.T) {
 	s := stored[string]{JSON[string]{}}
 	full, point := sample()
@@ -38,7 +38,8 @@ func TestStored(t *testing.T) {
 	require.Equal(t, point, have)
 }
 
-// FuzzStored: nonsense is refused, and what is accepted is encoded in the same way again.
+// FuzzStored: nonsense is refused, and an accepted input has the same content when it is encoded
+// and decoded again.
 func FuzzStored(f *testing.F) {
 	s := stored[string]{JSON[string]{}}
 	full, point := sample()

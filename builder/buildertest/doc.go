@@ -18,9 +18,9 @@
 //   - The blocks on the final chain continue one another, by number and by root.
 //   - Execution is deterministic: each block is applied twice, with the same root.
 //   - Undo restores the state before the block.
-//   - The builder comes to an end: no operation waits for ever.
+//   - The builder comes to an end: no operation waits forever.
 //
-// A run that fails prints the command that repeats it, and a log of what happened.
+// A run that fails prints the command that repeats it, and a log of all calls.
 // BUILDERTEST_SEEDS is the number of seeds, 20 by default, and BUILDERTEST_SEED the
 // only one.
 //

@@ -21,7 +21,7 @@ var (
 
 // life is one life of the builder's process. It has moments before and after each
 // write of the log, each call of the rollup and each send, and dies at one of them.
-// What it does later has no effect.
+// Later calls have no effect.
 type life[B any] struct {
 	*world[B]
 	stop context.CancelFunc
@@ -157,7 +157,7 @@ func (l *life[B]) moment(f func() error) error {
 	return err
 }
 
-// Append implements builder.Log. What was written before the process died is on disk.
+// Append implements builder.Log. Records that were written before the process died are on disk.
 func (l *life[B]) Append(records ...[]byte) error {
 	return l.moment(func() error {
 		time.Sleep(50 * time.Millisecond) // long enough for an act that does not wait for it

@@ -75,7 +75,7 @@ func Sweep[B any](t *testing.T, c Case[B], seed uint64, step int) (moments int) 
 	return moments
 }
 
-// Find returns the first seed below most whose run fails, with what is wrong. It is
+// Find returns the first seed below most whose run fails, with the problem. It is
 // for tests that expect a fault to be found.
 func Find[B any](t *testing.T, c Case[B], most uint64) (seed uint64, problem error) {
 	t.Helper()

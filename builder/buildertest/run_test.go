@@ -37,12 +37,12 @@ func TestRun(t *testing.T) {
 
 // TestDiesAtAnyMoment: the process dies before and after any write of the log, any call
 // of the rollup and any send, also while blocks fail. Nothing is lost, and nothing is
-// executed twice (promise K1).
+// executed twice.
 func TestDiesAtAnyMoment(t *testing.T) {
 	for name, rollup := range rollups {
 		t.Run(name, func(t *testing.T) {
 			for seed := repeat.First() + 1; seed <= repeat.First()+uint64(repeat.Times(1, 4)); seed++ {
-				moments := buildertest.Sweep(t, rules(rollup), seed, 7*repeat.Step())
+				moments := buildertest.Sweep(t, rules(rollup), seed, 5*repeat.Step())
 				require.Greater(t, moments, 100)
 				t.Logf("seed %d: %d moments to die at", seed, moments)
 			}

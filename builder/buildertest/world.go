@@ -20,8 +20,8 @@ import (
 
 const service jamq.ServiceID = 7
 
-// world is what outlives a builder's process: the chain, the log, the users, and the
-// judge, who trusts nothing but the chain.
+// world outlives a builder's process: the chain, the log, the users, and the judge,
+// which reads the chain only.
 type world[B any] struct {
 	rules   Case[B]
 	seed    uint64
@@ -82,7 +82,7 @@ func (w *world[B]) plan() []int {
 const patience = 10 * time.Hour
 
 // play plays lives that end at the given moments, and a last one that goes on until
-// everything is executed. It returns the moments of the last one, and what is wrong.
+// everything is executed. It returns the moments of the last one, and the problem.
 func (w *world[B]) play(ctx context.Context, deaths []int) (moments int, problem error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -178,7 +178,7 @@ func (w *world[B]) accumulate(raw []byte) error {
 	for _, op := range w.rules.Executed(p.inner) {
 		name := string(op)
 		if _, known := w.accepted[name]; !known {
-			return fmt.Errorf("block %d executes %q, which nobody has submitted", p.number, name)
+			return fmt.Errorf("block %d executes %q, which no user has submitted", p.number, name)
 		}
 		if w.executed[name]++; w.executed[name] > 1 {
 			return fmt.Errorf("block %d executes %q a second time", p.number, name)
@@ -225,8 +225,8 @@ func (w *world[B]) look(rollup builder.Rollup[B]) {
 	}
 }
 
-// payload is what the wrapped rollup gives to the service: the rollup's payload, and
-// what the judge must know.
+// payload is the payload of the wrapped rollup: that of the rollup, with the number and
+// the roots for the judge.
 type payload struct {
 	number    uint64
 	pre, post common.Hash

@@ -25,7 +25,7 @@ func clusterNode(t *testing.T) (node *redis.Client, port string) {
 	var err error
 	for range 100 {
 		port = strconv.Itoa(lowest + rand.IntN(ports))
-		node, err = launch(t, "--bind", "127.0.0.1", "--port", port, "--cluster-enabled", "yes")
+		node, err = launch(t, "--bind", "127.0.0.1", "--port", port, "--cluster-enabled", "yes", "--cluster-node-timeout", "600000")
 		if err == nil {
 			return node, port
 		}
@@ -57,7 +57,7 @@ func cluster(t *testing.T) *redis.ClusterClient {
 			return err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprint("cluster_known_nodes:", masters))
 		}, "a cluster of %d", masters)
 	}
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, ReadTimeout: 10 * time.Minute, WriteTimeout: 10 * time.Minute})
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, DialTimeout: 10 * time.Minute, ReadTimeout: 10 * time.Minute, WriteTimeout: 10 * time.Minute})
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }

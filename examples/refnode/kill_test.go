@@ -19,6 +19,7 @@ import (
 
 	"github.com/jamq/jamq/examples/refnode/devkeys"
 	"github.com/jamq/jamq/examples/refnode/internal/front"
+	"github.com/jamq/jamq/examples/refnode/rpcapi"
 	"github.com/jamq/jamq/internal/wait"
 )
 
@@ -127,6 +128,13 @@ func (s *stream) sendAll(ctx context.Context, c *ethclient.Client, n uint64) {
 	}
 }
 
+// finalBlock returns the number of a node's final block, or 0 if it does not answer.
+func finalBlock(ctx context.Context, c *ethclient.Client) uint64 {
+	var status rpcapi.QueueStatus
+	_ = c.Client().CallContext(ctx, &status, "jam_queueStatus")
+	return uint64(status.Finalized)
+}
+
 // result is the state at the end of a run.
 type result struct {
 	balance uint64
@@ -186,6 +194,9 @@ func TestBuilderIsKilled(t *testing.T) {
 	for kill := range uint64(*kills) {
 		some := perLife*kill + random.Uint64N(perLife)
 		wait.Until(t, func() bool { return s.sent.Load() > some }, "the node has %d transactions", some)
+		if kill == 0 { // the restart finds blocks that are final, and others
+			wait.Until(t, func() bool { return finalBlock(ctx, d) > 0 }, "a block is final")
+		}
 		b.kill()
 		b.start()
 	}

@@ -21,7 +21,7 @@ func TestTerminalViewAsLines(t *testing.T) {
 		return strings.Contains(n.out.String(), "users 0 pool 0 queue 0 cores 0 accumulated 0 finalized 0")
 	}, "the view as lines: %s", n.out)
 	require.Zero(t, n.end(t))
-	require.Contains(t, n.out.String(), "drained, stopping")
+	require.Contains(t, n.out.String(), "stopping")
 }
 
 func TestViewFlags(t *testing.T) {

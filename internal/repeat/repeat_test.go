@@ -15,8 +15,8 @@ func TestTimes(t *testing.T) {
 	t.Setenv(seed, "7")
 	require.EqualValues(t, 7, First())
 	if race {
-		require.Equal(t, []int{2, 2, 9, 9}, []int{gate, Times(16, 100), step, Step()})
+		require.Equal(t, []int{2, 2, 11, 11}, []int{gate, Times(16, 100), step, Step()})
 	} else {
-		require.Equal(t, []int{16, 100, 3, 1}, []int{gate, Times(16, 100), step, Step()})
+		require.Equal(t, []int{16, 100, 5, 1}, []int{gate, Times(16, 100), step, Step()})
 	}
 }

@@ -27,7 +27,8 @@ var eventually = []string{
 
 // comparisons are the functions of testify that compare two durations or times.
 var comparisons = []string{
-	"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "InDelta", "WithinDuration", "WithinRange",
+	"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "InDelta", "InEpsilon", "WithinDuration", "WithinRange",
+	"Lessf", "LessOrEqualf", "Greaterf", "GreaterOrEqualf", "InDeltaf", "InEpsilonf", "WithinDurationf", "WithinRangef",
 }
 
 // Waiting finds tests that depend on the speed of the machine. A test does not sleep, has
@@ -35,9 +36,9 @@ var comparisons = []string{
 // program a port that it has found to be free. These rules are for real time, and not for
 // the following:
 //
-//   - function literals, except those of subtests, and helpers in a file that imports
-//     testing/synctest or internal/bubble: they run in bubbles. Such a file does not use
-//     internal/wait, whose limit is real.
+//   - function literals, except those of subtests and goroutines, and helpers in a file
+//     that imports testing/synctest or internal/bubble: they run in bubbles. Such a file
+//     does not use internal/wait, whose limit is real.
 //   - a benchmark, and the helpers in a file with a name that ends in bench_test.go.
 //
 // A file that imports testing is a helper of tests, also without the name of a test file.
@@ -79,6 +80,7 @@ type waiting struct {
 	file     *File
 	bubbles  bool            // the file has bubbles
 	elapsed  map[string]bool // variables of the declaration that have elapsed time
+	moments  map[string]bool // variables of the declaration that are time.Now()
 	findings []Finding
 }
 
@@ -102,7 +104,7 @@ func (w *waiting) declaration(decl ast.Decl) {
 	if isBenchmark || !isTest && strings.HasSuffix(w.file.Path, "bench_test.go") {
 		return
 	}
-	w.elapsed = make(map[string]bool)
+	w.elapsed, w.moments = make(map[string]bool), make(map[string]bool)
 	if ok && f.Body != nil {
 		w.checkPorts(f.Body)
 	}
@@ -114,7 +116,13 @@ func (w *waiting) walk(root ast.Node, virtual bool) {
 	ast.Inspect(root, func(node ast.Node) bool {
 		switch node := node.(type) {
 		case *ast.AssignStmt:
-			w.assigned(node)
+			w.assigned(node.Lhs, node.Rhs)
+		case *ast.ValueSpec:
+			names := make([]ast.Expr, len(node.Names))
+			for i, name := range node.Names {
+				names[i] = name
+			}
+			w.assigned(names, node.Values)
 		case *ast.SelectorExpr:
 			w.selector(node, virtual)
 		case *ast.BinaryExpr:
@@ -124,6 +132,11 @@ func (w *waiting) walk(root ast.Node, virtual bool) {
 			}
 		case *ast.CallExpr:
 			return w.call(node, virtual)
+		case *ast.GoStmt:
+			if f, ok := node.Call.Fun.(*ast.FuncLit); ok {
+				w.walk(f.Body, virtual) // it has the time of its caller
+				return false
+			}
 		case *ast.FuncLit:
 			if w.bubbles && !virtual {
 				w.walk(node.Body, true)
@@ -139,10 +152,8 @@ func (w *waiting) call(call *ast.CallExpr, virtual bool) bool {
 	if isOneOf(call.Fun, "require", comparisons) || isOneOf(call.Fun, "assert", comparisons) {
 		w.compared(call.Args, virtual)
 	}
-	if !virtual && isOneOf(call.Fun, "context", []string{"WithTimeout"}) && len(call.Args) == 2 && isShort(call.Args[1]) {
-		w.report(call.Pos(), "a slow machine exceeds the limit of this context; use internal/wait.Context")
-	}
-	if !isSubtest(call) {
+	w.checkLimit(call, virtual)
+	if !keepsTime(call) {
 		return true
 	}
 	for _, arg := range call.Args {
@@ -155,14 +166,39 @@ func (w *waiting) call(call *ast.CallExpr, virtual bool) bool {
 	return false
 }
 
-// isSubtest reports whether a call is t.Run or the like.
-func isSubtest(call *ast.CallExpr) bool {
+// checkLimit reports a context that a slow machine exceeds, and a loop that gives a
+// state a fixed time to come.
+func (w *waiting) checkLimit(call *ast.CallExpr, virtual bool) {
 	of, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || of.Sel.Name != "Run" && of.Sel.Name != "Fuzz" {
+	if virtual || !ok {
+		return
+	}
+	switch {
+	case isOneOf(of, "context", []string{"WithTimeout"}) && len(call.Args) >= 2 && isShort(call.Args[1]),
+		isOneOf(of, "context", []string{"WithDeadline"}):
+		w.report(call.Pos(), "a slow machine exceeds the limit of this context; use internal/wait.Context")
+	case of.Sel.Name == "After":
+		if now, ok := of.X.(*ast.CallExpr); ok && isNow(now) {
+			w.report(call.Pos(), "a slow machine exceeds this limit; use internal/wait")
+		}
+	}
+}
+
+// keepsTime reports whether the functions that a call gets run in the caller's time:
+// those of t.Run and the like, and those of a group of goroutines or of t.Cleanup.
+func keepsTime(call *ast.CallExpr) bool {
+	of, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
 		return false
 	}
-	on, ok := of.X.(*ast.Ident)
-	return ok && len(on.Name) == 1
+	switch of.Sel.Name {
+	case "Go", "Cleanup":
+		return true
+	case "Run", "Fuzz":
+		on, ok := of.X.(*ast.Ident)
+		return ok && len(on.Name) == 1
+	}
+	return false
 }
 
 func (w *waiting) selector(node *ast.SelectorExpr, virtual bool) {
@@ -176,20 +212,41 @@ func (w *waiting) selector(node *ast.SelectorExpr, virtual bool) {
 	}
 }
 
-// assigned notes the variables that get elapsed time.
-func (w *waiting) assigned(node *ast.AssignStmt) {
-	for i, value := range node.Rhs {
-		if len(node.Lhs) != len(node.Rhs) {
-			return
+// assigned notes the variables that get elapsed time, or the present one.
+func (w *waiting) assigned(to, values []ast.Expr) {
+	if len(to) != len(values) {
+		return
+	}
+	for i, value := range values {
+		name, ok := to[i].(*ast.Ident)
+		if !ok {
+			continue
 		}
-		if name, ok := node.Lhs[i].(*ast.Ident); ok && measures(value) {
+		if call, ok := value.(*ast.CallExpr); ok && isNow(call) {
+			w.moments[name.Name] = true
+		}
+		if w.measuresIn(value) {
 			w.elapsed[name.Name] = true
 		}
 	}
 }
 
+// measuresIn reports whether a part of an expression is elapsed real time, for example
+// of time.Since(began).Seconds().
+func (w *waiting) measuresIn(expr ast.Expr) (found bool) {
+	if _, ok := expr.(*ast.FuncLit); ok {
+		return false
+	}
+	ast.Inspect(expr, func(node ast.Node) bool {
+		part, ok := node.(ast.Expr)
+		found = found || ok && w.measures(part)
+		return !found
+	})
+	return found
+}
+
 // measures reports whether an expression is elapsed real time.
-func measures(expr ast.Expr) bool {
+func (w *waiting) measures(expr ast.Expr) bool {
 	call, ok := expr.(*ast.CallExpr)
 	if !ok {
 		return false
@@ -200,6 +257,9 @@ func measures(expr ast.Expr) bool {
 	of, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || of.Sel.Name != "Sub" {
 		return false
+	}
+	if name, ok := of.X.(*ast.Ident); ok {
+		return w.moments[name.Name]
 	}
 	now, ok := of.X.(*ast.CallExpr)
 	return ok && isNow(now)
@@ -217,7 +277,7 @@ func (w *waiting) compared(operands []ast.Expr, virtual bool) {
 			}
 			name, isName := expr.(*ast.Ident)
 			call, isCall := expr.(*ast.CallExpr)
-			if measures(expr) || isName && w.elapsed[name.Name] || isCall && isNow(call) {
+			if w.measures(expr) || isName && w.elapsed[name.Name] || isCall && isNow(call) {
 				w.report(expr.Pos(), "a test asserts nothing about elapsed time; count the results")
 				return false
 			}
@@ -258,7 +318,7 @@ func seconds(expr ast.Expr) constant.Value {
 // checkPorts reports a listener that is closed in the function that has read its address.
 // Another program can take the port before the one that is meant to listen there.
 func (w *waiting) checkPorts(body *ast.BlockStmt) {
-	listeners, read := make(map[string]bool), make(map[string]bool)
+	listeners, read, deferred := make(map[string]bool), make(map[string]bool), make(map[string]bool)
 	ast.Inspect(body, func(node ast.Node) bool {
 		switch node := node.(type) {
 		case *ast.AssignStmt:
@@ -267,7 +327,18 @@ func (w *waiting) checkPorts(body *ast.BlockStmt) {
 				listeners[name.Name] = true
 			}
 		case *ast.DeferStmt:
+			if of, ok := node.Call.Fun.(*ast.SelectorExpr); ok && of.Sel.Name == "Close" {
+				if name, ok := of.X.(*ast.Ident); ok {
+					deferred[name.Name] = true
+				}
+			}
 			return false
+		case *ast.ReturnStmt: // the address outlives the listener
+			for name := range deferred {
+				if listeners[name] && slices.ContainsFunc(node.Results, func(r ast.Expr) bool { return reads(r, name) }) {
+					w.report(node.Pos(), "another program can take the port; let the one that needs it choose it")
+				}
+			}
 		case *ast.SelectorExpr:
 			if name, ok := node.X.(*ast.Ident); ok && (node.Sel.Name == "Addr" || node.Sel.Name == "LocalAddr") && listeners[name.Name] {
 				read[name.Name] = true
@@ -278,6 +349,18 @@ func (w *waiting) checkPorts(body *ast.BlockStmt) {
 		}
 		return true
 	})
+}
+
+// reads reports whether an expression has the address of a listener.
+func reads(expr ast.Expr, listener string) (found bool) {
+	ast.Inspect(expr, func(node ast.Node) bool {
+		if of, ok := node.(*ast.SelectorExpr); ok && (of.Sel.Name == "Addr" || of.Sel.Name == "LocalAddr") {
+			name, ok := of.X.(*ast.Ident)
+			found = found || ok && name.Name == listener
+		}
+		return !found
+	})
+	return found
 }
 
 // isOneOf reports whether an expression is one of the names of a package.

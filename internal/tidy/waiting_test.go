@@ -35,6 +35,35 @@ func TestX(t *testing.T) {
 
 func wait() { time.Sleep(time.Second) }
 `
+	const more = `
+func TestX(t *testing.T) {
+	took := time.Since(began).Seconds()
+	require.Lessf(t, took, 5.0, "")
+	end := time.Now()
+	require.Less(t, end.Sub(began), time.Second)
+	var slow = time.Since(began)
+	require.InEpsilon(t, slow, 1, 1)
+	for !time.Now().After(limit) {
+	}
+	_, _ = context.WithDeadline(ctx, limit)
+	go func() { time.Sleep(time.Second) }()
+	group.Go(func() { time.Sleep(time.Second) })
+	t.Cleanup(func() { time.Sleep(time.Second) })
+}
+
+func port() int {
+	l, _ := net.Listen("tcp", "127.0.0.1:0")
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func served() {
+	l, _ := net.Listen("tcp", "127.0.0.1:0")
+	defer l.Close()
+	serve(l)
+	dial(l.Addr())
+}
+`
 	found := func(name, code string) (lines []int) {
 		tree, err := Load(fstest.MapFS{name: {Data: []byte("package pkg\n" + code)}})
 		require.NoError(t, err)
@@ -47,6 +76,8 @@ func wait() { time.Sleep(time.Second) }
 	}
 	real := []int{4, 5, 6, 7, 8, 9, 13, 14, 15, 16, 20}
 	require.Equal(t, append(real, 23), found("pkg/x_test.go", body))
+	require.Equal(t, []int{5, 7, 9, 10, 12, 13, 14, 15, 21}, found("pkg/x_test.go", more))
+	require.Equal(t, []int{5, 7, 9, 10, 12, 13, 14, 15, 21}, found("pkg/x_test.go", "import \"testing/synctest\"; "+more), "goroutines outside of the bubbles")
 	require.Empty(t, found("pkg/x.go", body), "no test")
 	require.NotEmpty(t, found("pkg/x.go", "import \"testing\"\n"+body), "a helper of tests")
 	require.Empty(t, found("internal/wait/x.go", "import \"testing\"\n"+body))

@@ -150,5 +150,5 @@ func redisServer(t *testing.T) (path string) {
 }
 
 func dialRedis(path string) *redis.Client {
-	return redis.NewClient(&redis.Options{Network: "unix", Addr: path, ReadTimeout: 10 * time.Minute, WriteTimeout: 10 * time.Minute})
+	return redis.NewClient(&redis.Options{Network: "unix", Addr: path, DialTimeout: 10 * time.Minute, ReadTimeout: 10 * time.Minute, WriteTimeout: 10 * time.Minute})
 }

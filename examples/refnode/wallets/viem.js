@@ -14,7 +14,7 @@ const chain = defineChain({
 });
 const batching = overHTTP(http, { batch: true });
 const client = createPublicClient({ chain, transport: batching, pollingInterval: 50, cacheTime: 0 });
-const socket = createPublicClient({ chain, transport: webSocket(ws, { reconnect: false }) });
+const socket = createPublicClient({ chain, transport: webSocket(ws, { reconnect: false, timeout: 600_000 }) });
 const account = privateKeyToAccount(keys[1]);
 const wallet = createWalletClient({ account, chain, transport: batching, pollingInterval: 50 });
 const other = privateKeyToAccount(generatePrivateKey());

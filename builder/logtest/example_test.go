@@ -1,11 +1,11 @@
-package journaltest_test
+package logtest_test
 
 import (
 	"path/filepath"
 	"testing"
 
+	"github.com/jamq/jamq/builder/logtest"
 	"github.com/jamq/jamq/submit/journal"
-	"github.com/jamq/jamq/submit/journal/journaltest"
 )
 
 // A journal's own test opens the same data at each call. Only a test can run
@@ -13,7 +13,7 @@ import (
 func ExampleRun() {
 	var t *testing.T // of the test
 	path := filepath.Join(t.TempDir(), "journal")
-	journaltest.Run(t, func() journal.Journal {
+	logtest.Run(t, func() journal.Journal {
 		j, err := journal.Open(path)
 		if err != nil {
 			t.Fatal(err)

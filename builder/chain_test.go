@@ -1,0 +1,88 @@
+package builder
+
+import (
+	"log/slog"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/bundlequeue"
+)
+
+// enqueued adds a block to a chain, as a step of the queue does.
+func enqueued(c *chain[string], root byte) Block[string] {
+	parent, serial, _ := c.parent()
+	b := Block[string]{Number: parent.Number + 1, PreRoot: parent.Root, Root: common.Hash{root}, Body: "body", serial: serial}
+	b.commit(parent.commitment, []byte(b.Body))
+	c.follow(bundlequeue.Enqueue[bundle[string]]{Bundle: bundle[string]{block: b}}, nil)
+	return b
+}
+
+func changed(b Block[string], from, to bundlequeue.State) []bundlequeue.Effect {
+	return []bundlequeue.Effect{bundlequeue.Changed{Number: b.Number, Commitment: b.commitment, From: from, To: to}}
+}
+
+// tasks takes all tasks of a chain.
+func tasks(c *chain[string]) (all []task[string]) {
+	for t, some := c.next(); some; t, some = c.next() {
+		all = append(all, task[string]{t.kind, Block[string]{Number: t.block.Number}})
+		c.done()
+	}
+	return all
+}
+
+func numbered(kind taskKind, numbers ...uint64) (all []task[string]) {
+	for _, n := range numbers {
+		all = append(all, task[string]{kind, Block[string]{Number: n}})
+	}
+	return all
+}
+
+// TestCheckpointOfAChain: a chain that is restored from its checkpoint has the same heads, also
+// behind a gap, and goes on in the same way.
+func TestCheckpointOfAChain(t *testing.T) {
+	c := &chain[string]{log: slog.New(slog.DiscardHandler)}
+	c.begin(genesis[string](common.Hash{1}), 0)
+	one, two, three, four := enqueued(c, 2), enqueued(c, 3), enqueued(c, 4), enqueued(c, 5)
+	for _, b := range []Block[string]{one, three} {
+		c.follow(nil, changed(b, bundlequeue.Guaranteed, bundlequeue.Accumulated))
+		c.follow(nil, changed(b, bundlequeue.Accumulated, bundlequeue.Finalized))
+	}
+	c.follow(nil, changed(two, bundlequeue.Guaranteed, bundlequeue.Accumulated))
+	heads := c.tracker.Heads()
+	require.Equal(t, []uint64{1, 3, 4}, []uint64{heads.Finalized.Number, heads.Latest.Number, heads.Pending.Number})
+	require.Equal(t, append(numbered(apply, 1, 2, 3, 4), numbered(finish, 1)...), tasks(c))
+
+	again := &chain[string]{log: c.log}
+	require.Equal(t, four.Root, again.restore(c.checkpoint()))
+	have := again.tracker.Heads()
+	heads.Earliest = have.Earliest
+	require.Equal(t, heads, have)
+	for _, c := range []*chain[string]{c, again} {
+		_, serial, _ := c.parent()
+		require.EqualValues(t, 5, serial)
+		c.follow(nil, changed(two, bundlequeue.Accumulated, bundlequeue.Finalized))
+		require.EqualValues(t, 3, c.tracker.Heads().Finalized.Number, "the gap is closed")
+		require.Equal(t, numbered(finish, 2, 3), tasks(c))
+	}
+}
+
+// TestFailedBlocks: a failed block is undone with all later ones, newest first. What the queue says
+// about them later changes nothing.
+func TestFailedBlocks(t *testing.T) {
+	c := &chain[string]{log: slog.New(slog.DiscardHandler)}
+	c.begin(genesis[string](common.Hash{1}), 0)
+	one, two := enqueued(c, 2), enqueued(c, 3)
+	tasks(c)
+	failed := func(b Block[string]) bundlequeue.Effect {
+		return bundlequeue.Failed[bundle[string]]{Number: b.Number, Commitment: b.commitment}
+	}
+	require.True(t, c.follow(nil, []bundlequeue.Effect{failed(one), failed(two)}))
+	require.Equal(t, numbered(undo, 2, 1), tasks(c))
+	again := enqueued(c, 2)
+	require.NotEqual(t, one.commitment, again.commitment, "an execution for itself")
+	require.False(t, c.follow(nil, append(changed(one, bundlequeue.Guaranteed, bundlequeue.Accumulated), failed(one))))
+	require.EqualValues(t, 1, c.tracker.Heads().Pending.Number)
+	require.Zero(t, c.tracker.Heads().Latest.Number)
+}
