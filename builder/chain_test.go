@@ -68,8 +68,8 @@ func TestCheckpointOfAChain(t *testing.T) {
 	}
 }
 
-// TestFailedBlocks: a failed block is undone with all later ones, newest first. Later effects of the
-// queue about them change nothing.
+// TestFailedBlocks: a failed block is undone with all later ones, newest first. Later effects of
+// the queue about them change nothing.
 func TestFailedBlocks(t *testing.T) {
 	c := &chain[string]{log: slog.New(slog.DiscardHandler)}
 	c.begin(genesis[string](common.Hash{1}), 0)
