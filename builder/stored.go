@@ -107,9 +107,8 @@ func (s stored[B]) readBlock(r *wire.Reader) (Block[B], error) {
 const version = 1
 
 // ErrVersion is wrapped by the error of a log that another version of this package
-// has written. It names both versions. Use the version of jamq that wrote the log to
-// drain the builder, and begin with an empty log.
-var ErrVersion = errors.New("builder: the log has another version")
+// has written. docs/embedding.md describes the upgrade.
+var ErrVersion = errors.New("builder: the log has another version; drain the builder with the program that wrote it, and begin with an empty log")
 
 // ErrCorrupt is wrapped by the error of a log with a record that no builder wrote.
 var ErrCorrupt = errors.New("builder: the log is corrupt")

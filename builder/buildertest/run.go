@@ -45,7 +45,7 @@ func Run[B any](t *testing.T, c Case[B]) {
 		first, n = number("BUILDERTEST_SEED", 0), 1
 	}
 	for seed := first; seed < first+n; seed++ {
-		problem, log := play(t, c, seed)
+		log, problem := play(t, c, seed)
 		if problem == nil {
 			continue
 		}
@@ -63,9 +63,9 @@ func Sweep[B any](t *testing.T, c Case[B], seed uint64, step int) (moments int) 
 	if c.Operations == 0 {
 		c.Operations = usualOperations
 	}
-	moments, problem, log := playLives(t, c, seed, func(*world[B]) []int { return nil })
+	moments, log, problem := playLives(t, c, seed, func(*world[B]) []int { return nil })
 	for at := 1; at <= moments && problem == nil; at += step {
-		if _, problem, log = playLives(t, c, seed, func(*world[B]) []int { return []int{at} }); problem != nil {
+		if _, log, problem = playLives(t, c, seed, func(*world[B]) []int { return []int{at} }); problem != nil {
 			problem = fmt.Errorf("killed at moment %d of %d: %w", at, moments, problem)
 		}
 	}
@@ -83,7 +83,7 @@ func Find[B any](t *testing.T, c Case[B], most uint64) (seed uint64, problem err
 		c.Operations = usualOperations
 	}
 	for seed := range most {
-		if problem, _ := play(t, c, seed); problem != nil {
+		if _, problem := play(t, c, seed); problem != nil {
 			return seed, problem
 		}
 	}
@@ -103,15 +103,15 @@ func number(variable string, usual uint64) uint64 {
 }
 
 // play plays one seed in virtual time.
-func play[B any](t *testing.T, c Case[B], seed uint64) (problem error, log string) {
+func play[B any](t *testing.T, c Case[B], seed uint64) (log string, problem error) {
 	t.Helper()
-	_, problem, log = playLives(t, c, seed, (*world[B]).plan)
-	return problem, log
+	_, log, problem = playLives(t, c, seed, (*world[B]).plan)
+	return log, problem
 }
 
 // playLives is play for lives that end at the given moments. It returns the number of
 // moments of the last life.
-func playLives[B any](t *testing.T, c Case[B], seed uint64, deaths func(*world[B]) []int) (moments int, problem error, log string) {
+func playLives[B any](t *testing.T, c Case[B], seed uint64, deaths func(*world[B]) []int) (moments int, log string, problem error) {
 	t.Helper()
 	bubble.Run(t, func(t *testing.T) {
 		var w *world[B]
@@ -120,5 +120,5 @@ func playLives[B any](t *testing.T, c Case[B], seed uint64, deaths func(*world[B
 			log = w.diary.String()
 		}
 	})
-	return moments, problem, log
+	return moments, log, problem
 }

@@ -1,31 +1,82 @@
-// Package embed holds the program of the README: a pool and a queue in 25 lines.
+// Package embed holds the program of the README: a rollup, from nothing to a final
+// operation.
 package embed
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
-	"math/big"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/crypto"
-	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/txpool"
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/builder/buildertest"
+	"github.com/jamq/jamq/canonical"
+	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/submit/journal"
 )
 
-type state struct{}
-
-func (state) Account(common.Address) (txpool.Account, error) {
-	return txpool.Account{Balance: *uint256.NewInt(1e18)}, nil
+// book is a rollup: users write lines into a book.
+type book struct {
+	mu             sync.Mutex // Admit is called concurrently with the others
+	lines, waiting []string
 }
+
+func (b *book) Admit(_ context.Context, op []byte) error { // the line is in the log
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waiting = append(b.waiting, string(op))
+	return nil
+}
+
+func (b *book) Propose(context.Context, uint64) (block []string, root common.Hash, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.waiting) == 0 {
+		return nil, root, builder.ErrIdle
+	}
+	block = slices.Clone(b.waiting)
+	return block, hash(slices.Concat(b.lines, block)), nil
+}
+
+func (b *book) Apply(_ context.Context, block builder.Block[[]string]) error { // so is the block
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lines = append(b.lines, block.Body...)
+	b.waiting = slices.DeleteFunc(b.waiting, func(line string) bool {
+		return slices.Contains(block.Body, line)
+	})
+	return nil
+}
+
+func (b *book) Undo(_ context.Context, block builder.Block[[]string]) error { // it has failed
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lines = b.lines[:len(b.lines)-len(block.Body)]
+	b.waiting = slices.Concat(block.Body, b.waiting)
+	return nil
+}
+
+func (b *book) Root() common.Hash {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return hash(b.lines)
+}
+
+func (b *book) Payload(_ context.Context, block builder.Block[[]string]) ([]byte, error) {
+	return json.Marshal(block.Body) // for the rollup's service
+}
+
+func hash(lines []string) common.Hash { return sha256.Sum256(fmt.Appendf(nil, "%q", lines)) }
 
 func must[T any](v T, err error) T {
 	if err != nil {
@@ -34,40 +85,31 @@ func must[T any](v T, err error) T {
 	return v
 }
 
+// end of the rollup
+
 func Example() {
-	key := must(crypto.ToECDSA(crypto.Keccak256([]byte("a user"))))
-	tx := types.MustSignNewTx(key, types.LatestSignerForChainID(big.NewInt(4359)), &types.LegacyTx{GasPrice: big.NewInt(2e9), Gas: 21_000, To: &common.Address{1}})
-	genesis := jamq.Block{Hash: jamq.HeaderHash{1}}
-	block := jamq.Block{Hash: jamq.HeaderHash{2}, Parent: genesis.Hash, Slot: 1}
+	spec := jamq.Tiny()
+	spec.SlotDuration = 50 * time.Millisecond
+	cfg := jamtest.DefaultConfig(spec, 1)
+	cfg.StartSlot = jamq.NewSlotClock(spec).SlotAt(time.Now())
+	chain := must(jamtest.New(cfg))
 
-	chainID := big.NewInt(4359)
-	pool := must(txpool.New(txpool.DefaultConfig(chainID), state{}))
-	queue := must(bundlequeue.New[types.Transactions](bundlequeue.DefaultConfig(jamq.Tiny()), genesis))
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	network := buildertest.NewNetwork(chain, 7) // a simulated JAM; 7 is the rollup's service
+	go network.Run(ctx, nil)
+	log := new(journal.Memory) // or Pebble, to survive the process
 
-	fmt.Println("add:", pool.Add(tx))
-
-	var txs types.Transactions
-	session := pool.Build(context.Background(), txpool.Budget{Gas: 30_000_000})
-	for tx := session.Next(); tx != nil; tx = session.Next() {
-		txs = append(txs, tx) // execute it on your state
-		session.Used(21_000, tx.Size())
-	}
-	must(queue.Step(time.Now(), bundlequeue.Enqueue[types.Transactions]{Number: 1, Bundle: txs}))
-	fmt.Println("commit:", session.Commit(), "left in the pool:", pool.Size())
-
-	imported := bundlequeue.Imported{Block: block, Best: block.Hash} // from your JAM node
-	for _, effect := range must(queue.Step(time.Now(), imported)) {
-		if build, ok := effect.(bundlequeue.Build[types.Transactions]); ok {
-			fmt.Printf("build block %d, version %d, core %d\n", build.Number, build.Version, build.Core)
-		}
-	}
+	b := must(builder.Open(ctx, builder.DefaultConfig[[]string](spec), log, &book{}, network))
+	go b.Run(ctx)
+	fmt.Println("accepted:", b.Submit(ctx, []byte("hello")))
+	fmt.Println("final:", b.Await(ctx, func(h canonical.Heads) bool { return h.Finalized.Number == 1 }))
 	// Output:
-	// add: <nil>
-	// commit: <nil> left in the pool: 0
-	// build block 1, version 1, core 0
+	// accepted: <nil>
+	// final: <nil>
 }
 
-// TestReadme compares the program in the README with this file.
+// TestReadme compares the programs in the README with this file.
 func TestReadme(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
@@ -75,7 +117,10 @@ func TestReadme(t *testing.T) {
 	require.NoError(t, err)
 	_, program, found := strings.Cut(string(readme), "```go\n")
 	require.True(t, found)
-	program, _, found = strings.Cut(program, "// add:")
+	program, _, found = strings.Cut(program, "```")
 	require.True(t, found)
-	require.Contains(t, strings.ReplaceAll(string(file), "\n\t", "\n"), strings.TrimSpace(program))
+	rollup, main, found := strings.Cut(program, "// main\n")
+	require.True(t, found)
+	require.Contains(t, string(file), strings.TrimSpace(rollup))
+	require.Contains(t, strings.ReplaceAll(string(file), "\n\t", "\n"), strings.TrimSpace(main))
 }

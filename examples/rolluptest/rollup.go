@@ -1,24 +1,29 @@
-// Package rolluptest shows how to test the logic of a rollup against all faults
-// of a JAM chain: lost packages, skipped slots, forks, reorgs, and blocks that
-// fail and come back. rollup.go is the logic, a toy bank. rollup_test.go is the
-// subject of this example.
+// Package rolluptest shows how to test the logic of a rollup against all faults of a
+// JAM chain, and against a builder that is killed. rollup.go is the logic, a toy bank.
+// rollup_test.go is the subject of this example.
 //
 //	go test ./examples/rolluptest -v
 package rolluptest
 
 import (
+	"context"
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq/builder"
 )
 
 // ErrOverdrawn is returned if the sender has less than the amount.
 var ErrOverdrawn = errors.New("rolluptest: overdrawn")
 
-// Transfer is a transaction.
+// Transfer is an operation.
 type Transfer struct {
 	ID       string
 	From, To string
@@ -39,78 +44,94 @@ func (l Ledger) Apply(t Transfer) error {
 }
 
 // Root returns a hash of the state.
-func (l Ledger) Root() string {
+func (l Ledger) Root() common.Hash {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(l)) {
 		fmt.Fprintf(h, "%q %d\n", name, l[name])
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return common.Hash(h.Sum(nil))
 }
 
-// Block is a rollup block: the content of a bundle, and the payload that the
-// rollup's service receives.
-type Block struct {
-	Number            uint64
-	PreRoot, PostRoot string
-	Transfers         []Transfer
+// Block is the body of a rollup block: the transfers, in their order.
+type Block []Transfer
+
+// Bank is the rollup. It implements builder.Rollup.
+type Bank struct {
+	mu      sync.Mutex // Admit is called concurrently with the others
+	states  []Ledger   // after each block, the genesis first
+	waiting []Transfer
 }
 
-// Rollup executes transfers in blocks, ahead of the JAM chain.
-type Rollup struct {
-	genesis Ledger
-	blocks  []Block    // from block 1 on
-	waiting []Transfer // in order of arrival
-	refused []Transfer
+// NewBank returns a rollup that begins with a state.
+func NewBank(genesis Ledger) *Bank { return &Bank{states: []Ledger{maps.Clone(genesis)}} }
+
+// State returns the newest state.
+func (b *Bank) State() Ledger {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.newest())
 }
 
-// NewRollup returns a rollup that begins with a state.
-func NewRollup(genesis Ledger) *Rollup { return &Rollup{genesis: maps.Clone(genesis)} }
+func (b *Bank) newest() Ledger { return b.states[len(b.states)-1] }
 
-// Submit adds a user's transfer.
-func (r *Rollup) Submit(t Transfer) { r.waiting = append(r.waiting, t) }
+// Admit implements builder.Rollup.
+func (b *Bank) Admit(_ context.Context, op []byte) error {
+	var t Transfer
+	if err := json.Unmarshal(op, &t); err != nil {
+		return fmt.Errorf("rolluptest: a transfer: %w", err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waiting = append(b.waiting, t)
+	return nil
+}
 
-// State returns the state after all blocks.
-func (r *Rollup) State() Ledger {
-	state := maps.Clone(r.genesis)
-	for _, b := range r.blocks {
-		for _, t := range b.Transfers {
-			if err := state.Apply(t); err != nil {
-				panic(err) // it was executed before
-			}
+// Propose implements builder.Rollup. A block has up to three transfers. Those that
+// cannot run wait: a block that comes back may make them possible.
+func (b *Bank) Propose(context.Context, uint64) (Block, common.Hash, error) {
+	const most = 3
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	state, block := maps.Clone(b.newest()), Block{}
+	for _, t := range b.waiting {
+		if len(block) < most && state.Apply(t) == nil {
+			block = append(block, t)
 		}
 	}
-	return state
+	if len(block) == 0 {
+		return nil, common.Hash{}, builder.ErrIdle
+	}
+	return block, state.Root(), nil
 }
 
-// Seal executes at most n waiting transfers and returns the block. It returns
-// false if there are none.
-func (r *Rollup) Seal(n int) (Block, bool) {
-	state := r.State()
-	b := Block{Number: uint64(len(r.blocks)) + 1, PreRoot: state.Root()}
-	for len(r.waiting) > 0 && len(b.Transfers) < n {
-		t := r.waiting[0]
-		r.waiting = r.waiting[1:]
-		if state.Apply(t) != nil {
-			r.refused = append(r.refused, t)
-			continue
+// Apply implements builder.Rollup.
+func (b *Bank) Apply(_ context.Context, block builder.Block[Block]) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	state := maps.Clone(b.newest())
+	for _, t := range block.Body {
+		if err := state.Apply(t); err != nil {
+			return err
 		}
-		b.Transfers = append(b.Transfers, t)
 	}
-	if len(b.Transfers) == 0 {
-		return Block{}, false
-	}
-	b.PostRoot = state.Root()
-	r.blocks = append(r.blocks, b)
-	return b, true
+	b.states = append(b.states, state)
+	b.waiting = slices.DeleteFunc(b.waiting, func(t Transfer) bool { return slices.Contains(block.Body, t) })
+	return nil
 }
 
-// TakeBack undoes a block whose bundle has failed, and all later blocks. Their
-// transfers are the first to be executed again.
-func (r *Rollup) TakeBack(b Block) {
-	last := len(r.blocks) - 1
-	for last >= 0 && r.blocks[last].Number >= b.Number { // later bundles fail too
-		r.waiting = append(slices.Clone(r.blocks[last].Transfers), r.waiting...)
-		last--
-	}
-	r.blocks = r.blocks[:last+1]
+// Undo implements builder.Rollup.
+func (b *Bank) Undo(_ context.Context, block builder.Block[Block]) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.states = b.states[:len(b.states)-1]
+	b.waiting = append(slices.Clone(block.Body), b.waiting...)
+	return nil
+}
+
+// Root implements builder.Rollup.
+func (b *Bank) Root() common.Hash { return b.State().Root() }
+
+// Payload implements builder.Rollup.
+func (b *Bank) Payload(_ context.Context, block builder.Block[Block]) ([]byte, error) {
+	return json.Marshal(block.Body)
 }

@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	"builder":          {"", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told", "canonical", "submit"},
 	"builder/buildertest": {"", "anchor", "anchor/chainview", "builder", "bundlequeue", "bundlequeue/told", "canonical", "canonical/proof", "jamtest",
 		"submit", "submit/codec", "submit/journal"},
+	"builder/jip2net":        {"", "anchor", "anchor/chainview", "builder", "bundlequeue", "bundlequeue/told", "canonical", "submit", "submit/codec", "submit/jip2"},
 	"builder/internal/words": {"", "anchor", "anchor/chainview", "builder", "bundlequeue", "bundlequeue/told", "canonical", "submit"},
 	"builder/logtest":        {"submit/journal"},
 	"bundlequeue/told":       {"", "anchor", "anchor/chainview", "bundlequeue"},

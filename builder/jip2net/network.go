@@ -1,0 +1,178 @@
+// Package jip2net is a builder.Network over the RPC of a JAM node (JIP-2).
+//
+//	network, err := jip2net.Open(ctx, jip2net.Config{
+//		Node:    jip2.DefaultConfig("ws://127.0.0.1:19800"),
+//		Service: service, // how it marks the packages that it has accumulated
+//		Version: codec.V072,
+//		Package: jip2net.OneItem(id, codeHash, refineGas, accumulateGas),
+//	})
+//	defer network.Close()
+//	cfg := builder.DefaultConfig[Block](network.Spec())
+//
+// All methods are safe for concurrent use.
+package jip2net
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/submit/codec"
+	"github.com/jamq/jamq/submit/jip2"
+)
+
+// ErrInvalidConfig is wrapped by the error of a configuration that cannot be used.
+var ErrInvalidConfig = errors.New("jip2net: invalid configuration")
+
+// ErrNotFollowing is returned by Pack and Send before the builder runs.
+var ErrNotFollowing = errors.New("jip2net: the chain is not followed yet")
+
+// Config is the configuration of a network.
+type Config struct {
+	// Node is the connection to the JAM node.
+	Node jip2.Config
+	// Service is the rollup's service, with the mark that it stores for each package.
+	Service jip2.Service
+	// Version is the encoding of packages.
+	Version codec.Version
+	// Package returns the package for a payload. Its refine context is set afterwards.
+	Package func(payload []byte) codec.WorkPackage
+}
+
+// OneItem returns a Config.Package for packages with one item. The service authorizes
+// itself: it holds the authorizer's code too. Gas limits are those of one item.
+func OneItem(service jamq.ServiceID, code, authorizer common.Hash, refineGas, accumulateGas uint64) func([]byte) codec.WorkPackage {
+	return func(payload []byte) codec.WorkPackage {
+		return codec.WorkPackage{
+			AuthCodeHost: service, AuthCodeHash: authorizer,
+			Items: []codec.WorkItem{{Service: service, CodeHash: code, RefineGas: refineGas, AccumulateGas: accumulateGas, Payload: payload}},
+		}
+	}
+}
+
+// Network is a builder.Network.
+type Network struct {
+	cfg    Config
+	client *jip2.Client
+	spec   jamq.ChainSpec
+	codec  *codec.Codec
+
+	mu   sync.Mutex
+	feed *jip2.Feed // nil before Follow
+}
+
+var _ builder.Network = (*Network)(nil)
+
+// Open connects to a node and reads the constants of its chain. Errors wrap
+// ErrInvalidConfig, or are those of package jip2.
+func Open(ctx context.Context, cfg Config) (*Network, error) {
+	if cfg.Package == nil || cfg.Service.Key == nil || cfg.Service.Taken == nil {
+		return nil, fmt.Errorf("%w: Package, Service.Key and Service.Taken must be given", ErrInvalidConfig)
+	}
+	client, err := jip2.Open(cfg.Node)
+	if err != nil {
+		return nil, err
+	}
+	n := &Network{cfg: cfg, client: client}
+	parameters, err := client.Parameters(ctx)
+	if err == nil {
+		n.spec, err = parameters.Spec("jip2")
+	}
+	if err == nil {
+		n.codec, err = codec.New(cfg.Version, n.spec)
+	}
+	if err != nil {
+		client.Close()
+		return nil, err
+	}
+	return n, nil
+}
+
+// Spec returns the constants of the chain.
+func (n *Network) Spec() jamq.ChainSpec { return n.spec }
+
+// Close closes the connection. The builder must have stopped.
+func (n *Network) Close() { n.client.Close() }
+
+// Root implements builder.Network. It is the newest final block.
+func (n *Network) Root(ctx context.Context) (jamq.Block, error) {
+	head, err := n.client.FinalizedBlock(ctx)
+	return jamq.Block{Hash: jamq.HeaderHash(head.HeaderHash), Slot: head.Slot}, err
+}
+
+// Pack implements builder.Network.
+func (n *Network) Pack(ctx context.Context, at builder.Anchor, payload []byte) (builder.Package, error) {
+	feed, err := n.following()
+	if err != nil {
+		return builder.Package{}, err
+	}
+	work := n.cfg.Package(payload)
+	if work.Context, err = feed.Context(ctx, at.Hash, at.Prerequisites); err != nil {
+		return builder.Package{}, err
+	}
+	raw, err := n.codec.Encode(&work)
+	if err != nil {
+		return builder.Package{}, err
+	}
+	hash, err := n.codec.PackageHash(&work)
+	return builder.Package{Hash: hash, Context: work.Context, Data: raw}, err
+}
+
+// Send implements builder.Network. The JAM node chooses the guarantor.
+func (n *Network) Send(ctx context.Context, pkg builder.Package, core jamq.CoreIndex, _ int) error {
+	feed, err := n.following()
+	if err != nil {
+		return err
+	}
+	return feed.Submit(ctx, jip2.Submission{Core: core, Hash: pkg.Hash, Context: pkg.Context, Package: pkg.Data})
+}
+
+func (n *Network) following() (*jip2.Feed, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.feed == nil {
+		return nil, ErrNotFollowing
+	}
+	return n.feed, nil
+}
+
+// Follow implements builder.Network. After a restart it follows the packages that may
+// be on the network, from the last final block that the builder knows.
+func (n *Network) Follow(ctx context.Context, found submit.Recovery, to submit.ChainSink) error {
+	feed, err := jip2.OpenFeed(ctx, n.client, jip2.FeedConfig{
+		Logger: n.cfg.Node.Logger, Service: n.cfg.Service,
+		Root: jamq.Block{Hash: found.Finalized.Hash, Slot: found.Finalized.Slot}, Best: found.Best.Hash,
+	})
+	if err != nil {
+		return err
+	}
+	for _, out := range found.Out {
+		feed.Restore(known(out, found.Finalized))
+	}
+	n.mu.Lock()
+	n.feed = feed
+	n.mu.Unlock()
+	return feed.Follow(ctx, to)
+}
+
+// known converts a package that may be on the network for the feed: its state up to the
+// final block. The feed delivers the later states again.
+func known(out submit.Out, final anchor.Point) jip2.Known {
+	upTo := func(at anchor.Point) jamq.Slot {
+		if at.IsZero() || at.Height > final.Height {
+			return 0
+		}
+		return at.Slot
+	}
+	return jip2.Known{
+		Package: out.Package, Context: out.Context, Core: out.Core,
+		Reported: upTo(out.Reported), Available: upTo(out.Available), Accumulated: upTo(out.Accumulated),
+	}
+}

@@ -1,0 +1,140 @@
+package jip2net_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/builder/internal/words"
+	"github.com/jamq/jamq/builder/jip2net"
+	"github.com/jamq/jamq/canonical"
+	"github.com/jamq/jamq/internal/bubble"
+	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/jamtest/jip2server"
+	"github.com/jamq/jamq/submit/codec"
+	"github.com/jamq/jamq/submit/jip2"
+	"github.com/jamq/jamq/submit/journal"
+)
+
+const service jamq.ServiceID = 9
+
+// node is a simulated JAM node with connections in memory.
+type node struct {
+	wire   bubble.Wire
+	server *jip2server.Server
+
+	mu     sync.Mutex
+	oracle *jamtest.Oracle
+}
+
+// startNode starts a node whose chain runs by the clock until the test ends.
+func startNode(t *testing.T) *node {
+	t.Helper()
+	n := &node{oracle: jamtest.NewOracle(service, func(payload []byte) (e jamtest.Execution) {
+		if err := json.Unmarshal(payload, &e.Txs); err != nil {
+			panic(err) // words.Rollup made it
+		}
+		return e
+	})}
+	chain := jamtest.DefaultConfig(jamq.Tiny(), 7)
+	chain.StartSlot = jamq.NewSlotClock(chain.Spec).SlotAt(time.Now())
+	chain.LossProbability, chain.SkipProbability = 0.2, 0.1
+	chain.FinalityLag, chain.MaxForkDepth, chain.ForkProbability = 3, 2, 0.1
+	cfg := jip2server.DefaultConfig(chain)
+	cfg.Observe = func(u jamtest.Update) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.oracle.Observe(u)
+	}
+	var err error
+	n.server, err = jip2server.New(cfg)
+	require.NoError(t, err)
+	server := &http.Server{Handler: n.server, ReadHeaderTimeout: time.Minute}
+	listener := n.wire.Listen()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = server.Serve(listener) })
+	running.Go(func() { _ = n.server.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		_ = server.Close()
+		n.server.Cut()
+		running.Wait()
+	})
+	return n
+}
+
+func (n *node) config() jip2net.Config {
+	cfg := jip2.DefaultConfig("ws://node.test")
+	cfg.Dial = n.wire.Dial
+	return jip2net.Config{
+		Node: cfg, Version: codec.V072, Package: jip2net.OneItem(service, common.Hash{}, common.Hash{}, 1_000_000_000, 1_000_000),
+		Service: jip2.Service{
+			ID: service, Key: jip2server.MarkKey,
+			Taken: func(_ jamq.PackageHash, value []byte) (bool, error) { return value != nil, nil },
+		},
+	}
+}
+
+// TestNetwork: a builder whose only way to JAM is the RPC of a node executes everything once and in
+// order, also after restarts with packages on their way.
+func TestNetwork(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		n, log := startNode(t), new(journal.Memory)
+		const lives, each = 4, 10
+		for life := range lives {
+			network, err := jip2net.Open(t.Context(), n.config())
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(t.Context())
+			b, err := builder.Open(ctx, builder.DefaultConfig[words.Body](network.Spec()), log, builder.Rollup[words.Body](new(words.Rollup)), network)
+			require.NoError(t, err)
+			ran := make(chan error, 1)
+			go func() { ran <- b.Run(ctx) }()
+			for i := range each {
+				word := fmt.Sprint(life, i)
+				n.mu.Lock()
+				n.oracle.Expect(word)
+				n.mu.Unlock()
+				require.NoError(t, b.Submit(ctx, []byte(word)))
+				time.Sleep(10 * time.Second)
+			}
+			if life == lives-1 {
+				require.NoError(t, b.Await(ctx, func(h canonical.Heads) bool { return h.Finalized == h.Pending }))
+			}
+			cancel()
+			require.ErrorIs(t, <-ran, context.Canceled)
+			network.Close()
+		}
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		verdict := n.oracle.Check()
+		require.True(t, verdict.OK(), "%s", &verdict)
+	})
+}
+
+// TestConfig: a configuration that cannot be used is refused, and a package is made only when the
+// chain is followed.
+func TestConfig(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		n := startNode(t)
+		cfg := n.config()
+		cfg.Package = nil
+		_, err := jip2net.Open(t.Context(), cfg)
+		require.ErrorIs(t, err, jip2net.ErrInvalidConfig)
+		network, err := jip2net.Open(t.Context(), n.config())
+		require.NoError(t, err)
+		defer network.Close()
+		_, err = network.Pack(t.Context(), builder.Anchor{}, nil)
+		require.ErrorIs(t, err, jip2net.ErrNotFollowing)
+		require.ErrorIs(t, network.Send(t.Context(), builder.Package{}, 0, 1), jip2net.ErrNotFollowing)
+	})
+}
