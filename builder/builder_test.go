@@ -13,9 +13,9 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/builder/buildertest"
-	"github.com/jamq/jamq/builder/internal/words"
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/internal/bubble"
+	"github.com/jamq/jamq/internal/words"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/submit/journal"
 )

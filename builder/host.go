@@ -49,7 +49,8 @@ type Rollup[B any] interface {
 	// Admit adds an operation to those that wait. It is in the log already, so that
 	// Admit must not refuse it because of the present state: an operation that
 	// cannot run is dropped by Propose. An error means that op is no operation. It
-	// is returned by Submit, and the operation has no effect.
+	// is returned by Submit, and the operation has no effect. After a restart, the
+	// operations of concurrent calls of Submit may be admitted in another order.
 	Admit(ctx context.Context, op []byte) error
 	// Propose executes the next block on the newest state, and returns it with the
 	// root after it. It changes nothing: the proposal may be discarded. It returns

@@ -82,8 +82,12 @@ func (c *checked[B]) alone(f func() error) error {
 	return f()
 }
 
-// Admit implements builder.Rollup.
+// Admit implements builder.Rollup. By chance it is late, so that operations are admitted
+// in another order than that of the log.
 func (c *checked[B]) Admit(ctx context.Context, op []byte) error {
+	if c.life.running() && c.life.roll("late", 3) == 0 {
+		time.Sleep(time.Duration(c.life.roll("late", 3000)) * time.Millisecond)
+	}
 	return c.call(fmt.Sprintf("admit %q", op), false, func() error { return c.inner.Admit(ctx, op) })
 }
 

@@ -56,14 +56,14 @@ func (l *life[B]) run(ctx context.Context) error {
 	l.diary.note("the builder is open, at block %d", b.Heads().Pending.Number)
 	ran := make(chan error, 1)
 	go func() { ran <- b.Run(ctx) }()
-	users := make(chan struct{})
-	go func() {
-		defer close(users)
-		l.submitAll(ctx, b)
-	}()
+	const several = 3
+	var users sync.WaitGroup
+	for range several { // so that some operations are submitted concurrently
+		users.Go(func() { l.submitAll(ctx, b) })
+	}
 	err = l.watch(ctx, rollup, ran)
 	l.stop()
-	<-users
+	users.Wait()
 	return err
 }
 
@@ -86,7 +86,9 @@ func (l *life[B]) watch(ctx context.Context, rollup *checked[B], ran chan error)
 // submitAll submits the operations that are left, at random times.
 func (l *life[B]) submitAll(ctx context.Context, b *builder.Builder[B]) {
 	for ctx.Err() == nil {
-		time.Sleep(time.Duration(l.roll("submit", 20)) * time.Second)
+		if wait := l.roll("submit", 80) - 40; wait > 0 { // half of them at once
+			time.Sleep(time.Duration(wait) * time.Second)
+		}
 		if ctx.Err() != nil {
 			return
 		}

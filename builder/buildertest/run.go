@@ -31,7 +31,7 @@ type Case[B any] struct {
 
 const (
 	usualOperations = 30
-	usualSeeds      = 20
+	usualSeeds      = 50
 )
 
 // Run tests a rollup: see the package.

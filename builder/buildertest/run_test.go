@@ -10,8 +10,8 @@ import (
 
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/builder/buildertest"
-	"github.com/jamq/jamq/builder/internal/words"
 	"github.com/jamq/jamq/internal/repeat"
+	"github.com/jamq/jamq/internal/words"
 )
 
 func rules(rollup func() builder.Rollup[words.Body]) buildertest.Case[words.Body] {
@@ -64,6 +64,7 @@ func TestFaultsAreFound(t *testing.T) {
 		},
 		"wrong undo":                   func(r *words.Rollup) { r.Keeps = 1 },
 		"forgets what was handed back": func(r *words.Rollup) { r.Forgets = true },
+		"relies on the order of Admit": func(r *words.Rollup) { r.Counts = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			faulty := func() builder.Rollup[words.Body] {

@@ -14,10 +14,10 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
-	"github.com/jamq/jamq/builder/internal/words"
 	"github.com/jamq/jamq/builder/jip2net"
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/internal/bubble"
+	"github.com/jamq/jamq/internal/words"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
 	"github.com/jamq/jamq/submit/codec"

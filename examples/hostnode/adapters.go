@@ -2,23 +2,28 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
-	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/examples/hostnode/host"
 	"github.com/jamq/jamq/submit"
 )
 
 // This file is all the glue that the node needs. Hashes and slots are converted,
-// blocks are converted by copying seven fields, and the node's functions
-// implement three small interfaces. The queue's bundle type is the node's type.
+// blocks are converted by copying seven fields, and the node's functions implement
+// builder.Network.
 
-// feed implements submit.ChainFeed with the node's subscription.
-type feed struct{ node *host.Node }
+// network is the way to JAM: the node itself.
+type network struct{ node *host.Node }
 
-// Follow implements submit.ChainFeed.
-func (f feed) Follow(ctx context.Context, to submit.ChainSink) error {
+// Root implements builder.Network.
+func (n network) Root(context.Context) (jamq.Block, error) { return block(n.node.FinalizedHead()), nil }
+
+// Follow implements builder.Network with the node's subscription. A node that keeps
+// its blocks would begin after recovered.Finalized.
+func (n network) Follow(ctx context.Context, _ submit.Recovery, to submit.ChainSink) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	keep := func(err error) {
@@ -26,7 +31,7 @@ func (f feed) Follow(ctx context.Context, to submit.ChainSink) error {
 			stop(err) // the queue accepts no more blocks
 		}
 	}
-	err := f.node.Subscribe(ctx,
+	err := n.node.Subscribe(ctx,
 		func(b host.Block, best host.Hash) { keep(to.Import(ctx, block(b), jamq.HeaderHash(best))) },
 		func(final host.Hash) { keep(to.Finalize(ctx, jamq.HeaderHash(final))) },
 	)
@@ -66,39 +71,39 @@ func packages(hashes []host.Hash) (out []jamq.PackageHash) {
 	return out
 }
 
-// workshop implements submit.Builder and submit.Submitter with the node's
-// functions.
-type workshop struct{ node *host.Node }
-
-// Build implements submit.Builder.
-func (w workshop) Build(_ context.Context, r bundlequeue.Build[host.WorkBundle]) (submit.Package[host.WorkBundle], error) {
-	history, lookup := w.node.History()
+// Pack implements builder.Network. The data of a package is the node's own type.
+func (n network) Pack(_ context.Context, at builder.Anchor, payload []byte) (builder.Package, error) {
+	history, lookup := n.node.History()
 	var recent []jamq.AnchorBlock
 	for _, b := range history {
 		recent = append(recent, anchorBlock(b))
 	}
-	refine, err := anchor.Pick(recent, r.Anchor.Hash, anchorBlock(lookup), r.Prerequisites)
+	refine, err := anchor.Pick(recent, at.Hash, anchorBlock(lookup), at.Prerequisites)
 	if err != nil {
-		return submit.Package[host.WorkBundle]{}, err
+		return builder.Package{}, err
 	}
-	b := r.Bundle // a copy, because the queue keeps the original
-	b.Context = host.Context{
+	w := host.WorkBundle{ServiceID: service, Payload: payload, Context: host.Context{
 		Anchor: host.Hash(refine.Anchor), AnchorStateRoot: host.Hash(refine.StateRoot), AnchorBeefyRoot: host.Hash(refine.BeefyRoot),
 		Lookup: host.Hash(refine.LookupAnchor), LookupSlot: host.Timeslot(refine.LookupAnchorSlot),
-	}
+	}}
 	for _, p := range refine.Prerequisites {
-		b.Context.Prerequisites = append(b.Context.Prerequisites, host.Hash(p))
+		w.Context.Prerequisites = append(w.Context.Prerequisites, host.Hash(p))
 	}
-	b.PackageHash = w.node.HashBundle(b)
-	return submit.Package[host.WorkBundle]{Hash: jamq.PackageHash(b.PackageHash), Context: refine, Bundle: b}, nil
+	w.PackageHash = n.node.HashBundle(w)
+	data, err := json.Marshal(w)
+	return builder.Package{Hash: jamq.PackageHash(w.PackageHash), Context: refine, Data: data}, err
 }
 
 func anchorBlock(r host.Recent) jamq.AnchorBlock {
 	return jamq.AnchorBlock{Hash: jamq.HeaderHash(r.HeaderHash), Slot: jamq.Slot(r.Slot), StateRoot: [32]byte(r.StateRoot), BeefyRoot: [32]byte(r.AccumulationRoot)}
 }
 
-// Submit implements submit.Submitter. Each attempt goes to a different
-// validator of the core.
-func (w workshop) Submit(ctx context.Context, r bundlequeue.Send[host.WorkBundle]) error {
-	return w.node.SendBundle(ctx, uint16(r.Core), r.Attempt, r.Bundle)
+// Send implements builder.Network. Each attempt goes to a different validator of the
+// core.
+func (n network) Send(ctx context.Context, pkg builder.Package, core jamq.CoreIndex, attempt int) error {
+	var w host.WorkBundle
+	if err := json.Unmarshal(pkg.Data, &w); err != nil {
+		return err
+	}
+	return n.node.SendBundle(ctx, uint16(core), attempt, w)
 }

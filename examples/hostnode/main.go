@@ -1,5 +1,6 @@
-// Hostnode shows how a JAM node with its own types embeds jamq. host/ is the
-// node, adapters.go connects it to jamq, and this file starts both.
+// Hostnode shows how a JAM node with its own types embeds jamq. host/ is the node,
+// which imports blocks itself, adapters.go connects it to jamq, rollup.go is a rollup,
+// and this file starts all of them.
 //
 //	go run ./examples/hostnode
 package main
@@ -13,9 +14,11 @@ import (
 	"time"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/examples/hostnode/host"
 	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/submit/journal"
 )
 
 func main() {
@@ -27,6 +30,9 @@ func main() {
 	}
 }
 
+// service is the id of the rollup's service.
+const service = 7
+
 func run(ctx context.Context, out io.Writer) error {
 	node, err := host.New(100 * time.Millisecond)
 	if err != nil {
@@ -34,27 +40,23 @@ func run(ctx context.Context, out io.Writer) error {
 	}
 	spec := jamq.Tiny() // the constants of the node's chain
 	spec.SlotDuration = node.SlotDuration()
-	cfg := submit.DefaultConfig(spec)
+	cfg := builder.DefaultConfig[string](spec)
 	say := log.New(out, "", 0)
-	cfg.Observe = func(o submit.Observation) { say.Print(o.Effect) }
-	runner, err := submit.NewRunner(cfg, block(node.FinalizedHead()), workshop{node}, workshop{node})
+	cfg.Runner.Observe = func(o submit.Observation) { say.Print(o.Effect) }
+	b, err := builder.Open(ctx, cfg, new(journal.Memory), builder.Rollup[string](new(counter)), network{node})
 	if err != nil {
 		return err
 	}
-	if err := runner.Start(ctx); err != nil {
-		return err
-	}
-	defer runner.Stop()
-	following, stop := context.WithCancel(ctx)
-	followed := make(chan error, 1)
-	go func() { followed <- (feed{node}).Follow(following, runner) }()
-	defer func() { stop(); <-followed }()
+	running, stop := context.WithCancel(ctx)
+	ran := make(chan error, 1)
+	go func() { ran <- b.Run(running) }()
+	defer func() { stop(); <-ran }()
 
-	for number := uint64(1); number <= 6; number++ {
-		bundle := host.WorkBundle{ServiceID: 7, Payload: fmt.Appendf(nil, "rollup block %d", number)}
-		if err := runner.Enqueue(ctx, bundlequeue.Enqueue[host.WorkBundle]{Number: number, Bundle: bundle}); err != nil {
+	const blocks = 6
+	for i := range blocks {
+		if err := b.Submit(ctx, fmt.Appendf(nil, "operation %d", i+1)); err != nil {
 			return err
 		}
 	}
-	return runner.Drain(ctx)
+	return b.Await(ctx, func(h canonical.Heads) bool { return h.Finalized.Number == blocks })
 }

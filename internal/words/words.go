@@ -29,6 +29,8 @@ type Rollup struct {
 	// that it forgets to let them wait again.
 	Keeps   int
 	Forgets bool
+	// Counts makes Apply remove the first words that wait, whatever they are.
+	Counts bool
 
 	mu             sync.Mutex // Admit is called concurrently with the others
 	state, waiting []string
@@ -70,6 +72,10 @@ func (r *Rollup) Apply(_ context.Context, b builder.Block[Body]) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state = append(r.state, b.Body...)
+	if r.Counts {
+		r.waiting = slices.Clone(r.waiting[min(len(b.Body), len(r.waiting)):])
+		return nil
+	}
 	r.waiting = slices.DeleteFunc(r.waiting, func(word string) bool { return slices.Contains(b.Body, word) })
 	return nil
 }
