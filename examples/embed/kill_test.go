@@ -86,7 +86,7 @@ func runBuilder(dir, url string, in io.Reader, out io.Writer) error {
 	return b.Run(ctx)
 }
 
-// users count what was accepted, and what the final JAM chain executed.
+// users count the operations that were accepted and those that the final chain executed.
 type users struct {
 	mu       sync.Mutex
 	accepted map[string]bool
@@ -184,7 +184,7 @@ func TestKill(t *testing.T) {
 		})
 		before, _, _ := u.count()
 		some := 1 + random.IntN(40)
-		for i := range some + 10 { // more than are waited for, so that some are on their way
+		for i := range some + 10 { // more than the test awaits, so that some are on their way
 			_, err := fmt.Fprintf(in, "%d-%d\n", life, i)
 			require.NoError(t, err)
 		}
