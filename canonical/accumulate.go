@@ -3,9 +3,10 @@ package canonical
 import "fmt"
 
 // Retract records that a reorg removed the item's block from the best JAM
-// chain. Latest and safe move below it. Pending stays, because the block can be
-// accumulated again. The exception is a block that was learned from JAM only:
-// it and all later blocks are removed, and the plan lists them. The error wraps
+// chain. It does nothing for a block that was never accumulated. Latest and
+// safe move below it. Pending stays, because the block can be accumulated
+// again. The exception is a block that was learned from JAM only: it and all
+// later blocks are removed, and the plan lists them. The error wraps
 // ErrUnknownBlock, ErrConflict or ErrFinal.
 func (t *Tracker) Retract(it Item) (Plan, error) {
 	e, err := t.find(it)
@@ -34,9 +35,9 @@ func (t *Tracker) Justified(it Item) (safe Head, moved bool, err error) {
 	return t.settle(it, justified)
 }
 
-// Finalized records that the finalized JAM chain has accumulated an item. It
-// returns the finalized head and reports whether the head moved; it never moves
-// back. The error wraps ErrUnknownBlock or ErrConflict.
+// Finalized records that the finalized JAM chain has accumulated an item, which
+// implies Accumulate. It returns the finalized head and reports whether the head
+// moved; it never moves back. The error wraps ErrUnknownBlock or ErrConflict.
 func (t *Tracker) Finalized(it Item) (finalized Head, moved bool, err error) {
 	if finalized, moved, err = t.settle(it, final); err == nil {
 		t.prune()

@@ -39,7 +39,8 @@
 // returns a text for the operator. An item that contradicts the executed block
 // of its number is refused with ErrConflict. This holds for every call: a late
 // call about a block that failed never counts for the block that has its number
-// now.
+// now. While the number is unused, it counts as a block that was not executed
+// here. The host therefore ignores later calls about blocks that it gave up.
 //
 // # Chaining and falling back
 //

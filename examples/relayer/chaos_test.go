@@ -313,7 +313,6 @@ func chaos(t *testing.T, seed uint64, n int) {
 		last := life == lives-1
 		store, err := pebbleeoa.Open(dir, pebbleeoa.Options{})
 		require.NoError(t, err)
-		require.NoError(t, store.Break(context.Background(), account))
 		client, err := rpc.Dial(url)
 		require.NoError(t, err)
 		nodes, err := ethchain.New(client, ethchain.Options{FinalityDepth: 7, MaxBatch: 40})

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"time"
 
 	"github.com/cockroachdb/pebble"
 
@@ -49,6 +51,10 @@ type Store struct {
 
 // Open opens the store in dir, or in Options.DB if it is set, and creates it if
 // it does not exist. Errors come from Pebble.
+//
+// Only one process can have the database open. A lease that Open finds is
+// therefore that of a process that has died, and Open ends it, so that no
+// executor waits for it. A store must not be opened twice in one process.
 func Open(dir string, options Options) (*Store, error) {
 	db := pebbledb.Borrow(options.DB, options.Check)
 	if options.DB == nil {
@@ -57,7 +63,22 @@ func Open(dir string, options Options) (*Store, error) {
 			return nil, fmt.Errorf("pebbleeoa: %w", err)
 		}
 	}
-	return &Store{kvstore.New(&kv{db, bytes.Clone(options.Prefix)}), db}, nil
+	s := &Store{kvstore.New(&kv{db, bytes.Clone(options.Prefix)}), db}
+	if err := s.breakLeases(context.Background()); err != nil {
+		return nil, errors.Join(fmt.Errorf("pebbleeoa: %w", err), s.Close())
+	}
+	return s, nil
+}
+
+// breakLeases ends all leases. An account with a lease is due at the end of it.
+func (s *Store) breakLeases(ctx context.Context) error {
+	all, err := s.Due(ctx, time.Unix(0, math.MaxInt64), math.MaxInt)
+	for _, a := range all {
+		if err == nil {
+			err = s.Break(ctx, a)
+		}
+	}
+	return err
 }
 
 // Close closes the database if Open opened it. The error wraps ErrDisk if the

@@ -39,6 +39,28 @@ func TestConformance(t *testing.T) {
 	})
 }
 
+// A process that died had a lease. The next one does not wait for its end.
+func TestLeaseOfADeadProcess(t *testing.T) {
+	dir, now, ctx := t.TempDir(), time.Unix(1_800_000_000, 0), context.Background()
+	accounts := []eoa.Account{{ChainID: 1, Address: common.Address{1}}, {ChainID: 2, Address: common.Address{2}}}
+	dead, err := Open(dir, Options{})
+	require.NoError(t, err)
+	for _, a := range accounts {
+		_, err = dead.Acquire(ctx, a, "dead", now, time.Hour)
+		require.NoError(t, err)
+		_, err = dead.Acquire(ctx, a, "other", now, time.Hour)
+		require.ErrorIs(t, err, eoa.ErrHeld)
+	}
+	require.NoError(t, dead.Close())
+	s, err := Open(dir, Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	for _, a := range accounts {
+		_, err = s.Acquire(ctx, a, "next", now, time.Hour)
+		require.NoError(t, err)
+	}
+}
+
 // Other data, and other stores, share a database.
 func TestSharedDatabase(t *testing.T) {
 	db, err := pebble.Open("", &pebble.Options{FS: vfs.NewMem()})
