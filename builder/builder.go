@@ -36,8 +36,8 @@ var (
 // Config is the configuration of a builder. Start from [DefaultConfig].
 type Config[B any] struct {
 	// Runner configures the queue, the window of submission and the time limits. Its
-	// Observe sees all effects of the queue; it must return quickly. Observe and
-	// Queue.FirstNumber may be left out.
+	// Observe sees all effects of the queue; it must return quickly, and may be nil.
+	// Queue.FirstNumber is ignored: the first block has number 1.
 	Runner submit.Config
 	// Codec encodes the bodies of blocks. Nil means [JSON].
 	Codec Codec[B]
@@ -89,6 +89,7 @@ type Builder[B any] struct {
 	// to the rollup. A checkpoint takes the whole, so that it cannot fall in between.
 	admitting *semaphore.Weighted
 	woken     chan struct{} // holds a token if the worker has something to look at
+	postponed int           // records by which the next checkpoint is late; of the worker
 
 	mu        sync.Mutex
 	interrupt context.CancelFunc // of a running Propose

@@ -2,6 +2,7 @@ package builder_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -118,6 +119,39 @@ func TestCheckpoint(t *testing.T) {
 		records := 0
 		require.NoError(t, m.log.Replay(func([]byte) error { records++; return nil }))
 		require.Less(t, records, 200, "of more than a thousand")
+	})
+}
+
+// TestNoCheckpoint: a rollup that cannot make a checkpoint for a while costs a longer log, and
+// nothing else.
+func TestNoCheckpoint(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m, tries, fails := newMachine(t), 0, true
+		m.cfg.CheckpointEvery = 20
+		rollup := &words.Saving{BeforeCheckpoint: func() error {
+			if tries++; fails {
+				return errors.New("the disk is busy")
+			}
+			return nil
+		}}
+		records := func() (n int) {
+			require.NoError(t, m.log.Replay(func([]byte) error { n++; return nil }))
+			return n
+		}
+		m.run(rollup, func(ctx context.Context, b *builder.Builder[words.Body]) {
+			for i := range uint64(10) {
+				submit(ctx, t, b, i+1, fmt.Sprint(i))
+			}
+			require.Greater(t, tries, 2)
+			require.Less(t, tries, 60, "not at each record")
+			long := records()
+			require.Greater(t, long, 100)
+			fails = false
+			for i := uint64(10); i < 20; i++ {
+				submit(ctx, t, b, i+1, fmt.Sprint(i))
+			}
+			require.Less(t, records(), long)
+		})
 	})
 }
 

@@ -2,6 +2,8 @@ package builder
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -12,9 +14,10 @@ import (
 // go on meanwhile: the records that they append are put after the checkpoint.
 func (b *Builder[B]) checkpointIfDue(ctx context.Context) error {
 	c, ok := b.rollup.(Checkpointer)
-	if !ok || b.records.since() < b.cfg.CheckpointEvery {
+	if !ok || b.records.since() < b.cfg.CheckpointEvery+b.postponed {
 		return nil
 	}
+	b.postponed += b.cfg.CheckpointEvery // until it succeeds
 	var all [][]byte
 	defer func() { _ = b.records.end(nil) }() // after an error the records stay
 	begin, queue, tasks, err := b.beginCheckpoint(ctx)
@@ -30,14 +33,19 @@ func (b *Builder[B]) checkpointIfDue(ctx context.Context) error {
 	}
 	var state [][]byte
 	if err := guard(func() (err error) { state, err = c.Checkpoint(ctx); return err }); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errPostponed, err)
 	}
 	begin.records = len(state)
 	all = append(all, append([]byte{recordCheckpoint}, b.stored.appendCheckpoint(nil, begin)...))
 	all = append(append(all, framed(recordState, state)...), queue...)
 	b.log.Debug("builder: checkpoint", "block", begin.final.Number+uint64(len(begin.blocks)), "records", len(all))
+	b.postponed = 0
 	return b.records.end(all)
 }
+
+// errPostponed is wrapped if the rollup cannot make a checkpoint now. The builder goes
+// on without it, and tries again when the log has grown as much once more.
+var errPostponed = errors.New("builder: the checkpoint is postponed")
 
 // beginCheckpoint takes the chain and the queue of one moment, at which no operation
 // is between the log and the rollup. It returns the number of tasks of that moment.

@@ -36,6 +36,7 @@ func (b *Builder[B]) recover(ctx context.Context) error {
 		b.chain.begin(genesis[B](b.rollup.Root()), 0)
 	}
 	cfg := b.cfg.Runner
+	cfg.Queue.FirstNumber = 1
 	if cfg.Observe == nil {
 		cfg.Observe = func(submit.Observation) {}
 	}
@@ -77,7 +78,6 @@ func (l *queueLog[B]) Replay(step func(record []byte) error) error {
 			return fmt.Errorf("%w: an empty record", ErrCorrupt)
 		}
 		kind, body := record[0], record[1:]
-		l.Builder.records.size++
 		switch {
 		case kind == recordCheckpoint && begin == nil:
 			var err error
@@ -95,6 +95,7 @@ func (l *queueLog[B]) Replay(step func(record []byte) error) error {
 				return err
 			}
 		}
+		l.Builder.records.size++
 		switch kind {
 		case recordOperation:
 			l.admitAgain(body)

@@ -36,6 +36,7 @@ func (b *Builder[B]) Submit(ctx context.Context, op []byte) error {
 	if err := b.records.append(append([]byte{recordOperation}, op...)); err != nil {
 		return err
 	}
+	ctx = context.WithoutCancel(ctx) // the operation is accepted, although the user has gone
 	if err := guard(func() error { return b.rollup.Admit(ctx, op) }); err != nil {
 		return err
 	}
@@ -156,7 +157,9 @@ func (b *Builder[B]) workOnce(ctx context.Context) (more bool, err error) {
 		b.chain.done()
 		return true, nil
 	}
-	if err := b.checkpointIfDue(ctx); err != nil {
+	if err := b.checkpointIfDue(ctx); errors.Is(err, errPostponed) {
+		b.log.Error("builder: no checkpoint was made; the log grows", "err", err)
+	} else if err != nil {
 		return false, err
 	}
 	return b.produce(ctx)

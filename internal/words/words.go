@@ -135,10 +135,19 @@ func (r *Rollup) State() []string {
 }
 
 // Saving is a rollup that is a builder.Checkpointer and a builder.Finalizer.
-type Saving struct{ Rollup }
+type Saving struct {
+	Rollup
+	// BeforeCheckpoint is called before each checkpoint, if it is set.
+	BeforeCheckpoint func() error
+}
 
 // Checkpoint implements builder.Checkpointer.
 func (s *Saving) Checkpoint(context.Context) ([][]byte, error) {
+	if s.BeforeCheckpoint != nil {
+		if err := s.BeforeCheckpoint(); err != nil {
+			return nil, err
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	raw, err := json.Marshal([2][]string{s.state, s.waiting})
