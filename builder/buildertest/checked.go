@@ -91,11 +91,15 @@ func (c *checked[B]) Admit(ctx context.Context, op []byte) error {
 	return c.call(fmt.Sprintf("admit %q", op), false, func() error { return c.inner.Admit(ctx, op) })
 }
 
-// Propose implements builder.Rollup.
+// Propose implements builder.Rollup. It discards a first proposal, because a rollup that takes its
+// operations out loses them.
 func (c *checked[B]) Propose(ctx context.Context, number uint64) (body B, root common.Hash, err error) {
 	err = c.alone(func() error {
 		return c.call(fmt.Sprintf("propose block %d", number), true, func() (err error) {
 			before := c.inner.Root()
+			if _, _, err := c.inner.Propose(ctx, number); err != nil {
+				return err
+			}
 			body, root, err = c.inner.Propose(ctx, number)
 			if after := c.inner.Root(); after != before {
 				c.life.fail(fmt.Errorf("Propose changes the root from %s to %s", before, after))

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/builder/buildertest"
 	"github.com/jamq/jamq/submit"
 )
 
@@ -19,22 +19,19 @@ const copies = 2
 // broadcaster sends each package to two guarantors of its core, which costs
 // some bandwidth. Any number of guarantors may receive the same bytes, because
 // a chain reports a package only once.
-type broadcaster struct{ driver *jamtest.Driver }
+type broadcaster struct{ *buildertest.Network }
 
-// Submit implements submit.Submitter. It fails only if no guarantor accepted
-// the package.
-func (s broadcaster) Submit(_ context.Context, r bundlequeue.Send[batch]) error {
-	var failed error
-	taken := 0
+// Send implements builder.Network. It fails only if no guarantor accepted the
+// package.
+func (n broadcaster) Send(ctx context.Context, pkg builder.Package, core jamq.CoreIndex, attempt int) error {
+	var failed []error
 	for i := range copies {
-		if err := s.driver.Submit(r.Bundle.work, r.Core, copies*r.Attempt+i); err != nil {
-			failed = errors.Join(failed, err)
-			continue
+		if err := n.Network.Send(ctx, pkg, core, copies*attempt+i); err != nil {
+			failed = append(failed, err)
 		}
-		taken++
 	}
-	if taken > 0 {
+	if len(failed) < copies {
 		return nil
 	}
-	return submit.WithClass(submit.OtherGuarantor, failed)
+	return submit.WithClass(submit.OtherGuarantor, errors.Join(failed...))
 }

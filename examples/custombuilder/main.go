@@ -1,11 +1,11 @@
-// Custombuilder is a builder with its own block order, its own bundle type, and
+// Custombuilder is a builder with its own block order, its own kind of block, and
 // its own way of sending. Updates of a price oracle come first in a block, and
-// each package goes to two guarantors at once. It uses the mempool, the queue
-// and the runner of jamq and replaces three small parts:
+// each package goes to two guarantors at once. It uses the mempool and the builder
+// of jamq and writes three small parts:
 //
 //	ordering.go    the order of a block (txpool.Ordering)
-//	batch.go       the bundle type, and how it becomes a package (submit.Builder)
-//	broadcast.go   the way to guarantors (submit.Submitter)
+//	rollup.go      the blocks, and how they are executed (builder.Rollup)
+//	broadcast.go   the way to guarantors (builder.Network)
 //
 // main.go connects them on a simulated JAM chain.
 //
@@ -14,8 +14,6 @@ package main
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -26,13 +24,16 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
-	"github.com/holiman/uint256"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/builder/buildertest"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/submit"
-	"github.com/jamq/jamq/txpool"
+	"github.com/jamq/jamq/submit/journal"
 )
 
 var (
@@ -63,79 +64,36 @@ func run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	genesis, spec := chain.Best(), chain.Config().Spec
-	driver := jamtest.NewDriver(chain)
-
-	cfg := txpool.DefaultConfig(chainID)
-	cfg.Ordering = oracleFirst{oracle}
-	pool, err := txpool.New(cfg, rich{})
+	r, err := newRollup(say)
 	if err != nil {
 		return err
 	}
-	settings := submit.DefaultConfig(spec)
-	settings.Observe = func(o submit.Observation) {
-		switch e := o.Effect.(type) {
-		case bundlequeue.Changed:
-			if e.To >= bundlequeue.Submitted {
-				say.Printf("block %d: %s", e.Number, e.To)
-			}
-		case bundlequeue.Failed[batch]: // its transactions return to the pool
-			for _, d := range pool.Reset(txpool.Head{Reverted: []txpool.Block{{Transactions: e.Bundle.txs}}}) {
-				say.Printf("transaction %s is not pending again: %v", d.Tx.Hash(), d.Err)
-			}
+	defer r.pool.Close()
+	cfg := builder.DefaultConfig[batch](chain.Config().Spec)
+	cfg.Runner.Observe = func(o submit.Observation) {
+		if e, ok := o.Effect.(bundlequeue.Changed); ok && e.To >= bundlequeue.Submitted {
+			say.Printf("block %d: %s", e.Number, e.To)
 		}
 	}
-	runner, err := submit.NewRunner(settings, genesis, packer{driver}, broadcaster{driver})
+	network := broadcaster{buildertest.NewNetwork(chain, service)}
+	b, err := builder.Open(ctx, cfg, new(journal.Memory), r, network)
 	if err != nil {
 		return err
 	}
-	if err := runner.Start(ctx); err != nil {
+	// All transactions wait when the builder starts, so that its blocks are full.
+	if err := traffic(ctx, b); err != nil {
 		return err
 	}
-	defer runner.Stop()
-
-	following, stop := context.WithCancel(ctx)
-	followed := make(chan error, 1)
-	go func() { followed <- follow(following, driver, runner) }()
-	defer func() { stop(); <-followed }()
-
-	if err := traffic(pool); err != nil {
-		return err
+	ctx, stop := context.WithCancel(ctx)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return network.Run(ctx, nil) })
+	group.Go(func() error { return b.Run(ctx) })
+	awaited := b.Await(ctx, func(h canonical.Heads) bool { return h.Finalized.Number == users/perBlock })
+	stop()
+	if err := group.Wait(); awaited != nil {
+		return err // it is the reason why ctx ended
 	}
-	for number := uint64(1); pool.Stats().Pending > 0; number++ {
-		session := pool.Build(ctx, txpool.Budget{Count: perBlock, Gas: blockGas})
-		b := build(session)
-		say.Printf("block %d: %s", number, b)
-		if err := runner.Enqueue(ctx, bundlequeue.Enqueue[batch]{Number: number, Bundle: b}); err != nil {
-			return errors.Join(err, session.Cancel())
-		}
-		if err := session.Commit(); err != nil {
-			return err
-		}
-	}
-	return runner.Drain(ctx)
-}
-
-// build takes the transactions of one block. A real builder executes each one
-// and reports the gas that it used.
-func build(session *txpool.Session) (b batch) {
-	for tx := session.Next(); tx != nil; tx = session.Next() {
-		b.txs = append(b.txs, tx)
-		session.Used(transferGas, tx.Size())
-	}
-	return b
-}
-
-// follow passes the updates of the chain to the runner.
-func follow(ctx context.Context, driver *jamtest.Driver, runner *submit.Runner[batch]) error {
-	return driver.Run(ctx, func(u jamtest.Update) {
-		for _, block := range u.Imported {
-			if runner.Import(ctx, block, u.Best) != nil {
-				return // the runner has stopped
-			}
-		}
-		_ = runner.Finalize(ctx, u.Finalized)
-	})
+	return nil
 }
 
 // fastChain returns a JAM chain with slots of 100 ms that loses a fifth of the
@@ -149,38 +107,34 @@ func fastChain() (*jamtest.Chain, error) {
 	return jamtest.New(cfg)
 }
 
-// traffic adds one transaction of each user. Every third one is an oracle's and
-// pays the least.
-func traffic(pool *txpool.Pool) error {
+// traffic submits one transaction of each user.
+func traffic(ctx context.Context, b *builder.Builder[batch]) error {
 	for i := range users {
-		key, err := userKey(i)
+		op, err := transaction(i)
 		if err != nil {
 			return err
 		}
-		to, tip := common.Address{1}, int64(2+i)
-		if i%3 == 0 {
-			to, tip = oracle, 1
-		}
-		tx, err := types.SignNewTx(key, types.LatestSignerForChainID(chainID), &types.LegacyTx{GasPrice: big.NewInt(tip * 1e9), Gas: 21_000, To: &to})
-		if err != nil {
-			return err
-		}
-		if err := pool.Add(tx); err != nil {
+		if err := b.Submit(ctx, op); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func userKey(i int) (*ecdsa.PrivateKey, error) {
-	return crypto.ToECDSA(crypto.Keccak256(fmt.Appendf(nil, "user %d", i)))
-}
-
-// rich is a state in which every account has one ether. A real state is a view
-// at the newest executed block; see package statedb.
-type rich struct{}
-
-// Account implements txpool.State.
-func (rich) Account(common.Address) (txpool.Account, error) {
-	return txpool.Account{Balance: *uint256.NewInt(1e18)}, nil
+// transaction returns the transaction of a user. Every third one is an oracle's and
+// pays the least.
+func transaction(user int) ([]byte, error) {
+	key, err := crypto.ToECDSA(crypto.Keccak256(fmt.Appendf(nil, "user %d", user)))
+	if err != nil {
+		return nil, err
+	}
+	to, tip := common.Address{1}, int64(2+user)
+	if user%3 == 0 {
+		to, tip = oracle, 1
+	}
+	tx, err := types.SignNewTx(key, types.LatestSignerForChainID(chainID), &types.LegacyTx{GasPrice: big.NewInt(tip * 1e9), Gas: transferGas, To: &to})
+	if err != nil {
+		return nil, err
+	}
+	return tx.MarshalBinary()
 }

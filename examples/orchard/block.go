@@ -11,11 +11,9 @@ type block struct {
 	Height       uint64
 	Previous     bytes32
 	Time         int64
-	Serial       uint64  // differs in each execution, as a queue's commitment must
-	Root         bytes32 // of the notes, after it
+	Notes        uint64  // in the pool after the block
+	Root         bytes32 // of the notes, after the block
 	Transactions []*transaction
-
-	notes uint64 // in the pool after it
 }
 
 // header returns the bytes that the block's hash covers.
@@ -25,7 +23,7 @@ func (b *block) header() []byte {
 	merkle := b.merkleRoot()
 	h = append(h, merkle[:]...)
 	h = append(h, b.Root[:]...)
-	h = binary.LittleEndian.AppendUint64(h, b.Serial)
+	h = binary.LittleEndian.AppendUint64(h, b.Notes)
 	return binary.LittleEndian.AppendUint64(h, uint64(b.Time))
 }
 
@@ -52,8 +50,8 @@ func (b *block) merkleRoot() bytes32 {
 	return level[0]
 }
 
-// encode returns the block's bytes. They are the payload of a package and the
-// result of getblock with verbosity 0.
+// encode returns the block's bytes. They are the payload of a package, the body
+// of the builder's block, and the result of getblock with verbosity 0.
 func (b *block) encode() []byte {
 	out := b.header()
 	out = binary.LittleEndian.AppendUint32(out, uint32(len(b.Transactions)))
@@ -74,7 +72,7 @@ func decodeBlock(raw []byte) (*block, error) {
 		return nil, fmt.Errorf("%w: a block of %d bytes", errMalformed, len(raw))
 	}
 	b := &block{
-		Height: binary.LittleEndian.Uint64(raw), Serial: binary.LittleEndian.Uint64(raw[headerSize-16:]),
+		Height: binary.LittleEndian.Uint64(raw), Notes: binary.LittleEndian.Uint64(raw[headerSize-16:]),
 		Time: int64(binary.LittleEndian.Uint64(raw[headerSize-8:])),
 	}
 	copy(b.Previous[:], raw[8:])
@@ -97,3 +95,14 @@ func decodeBlock(raw []byte) (*block, error) {
 	}
 	return b, nil
 }
+
+// codec encodes the bodies of the builder's blocks for the log, because the
+// default codec does not know how to read a block of zcashd's fields. It
+// implements builder.Codec.
+type codec struct{}
+
+// Encode implements builder.Codec.
+func (codec) Encode(b *block) ([]byte, error) { return b.encode(), nil }
+
+// Decode implements builder.Codec.
+func (codec) Decode(raw []byte) (*block, error) { return decodeBlock(raw) }

@@ -1,13 +1,14 @@
-// Orchard is a rollup without an EVM on the same queue. Its blocks contain
+// Orchard is a rollup without an EVM on package builder. Its blocks contain
 // shielded actions like those of Zcash's Orchard pool. Each action spends a
 // note, by its nullifier, and creates a note, by a commitment and an encrypted
 // text. Wallets find their notes by scanning blocks through getblock, which has
 // the form of zcashd's (verbosity 0, 1 and 2). It also returns the JAM work
 // package and the JAM block of each block, and whether the block is final.
 //
-// Orchard shows how another kind of rollup uses the queue. It is not a shielded
-// pool: proofs and signatures have their real sizes but are not verified, so
-// anyone can create notes. Value balances are shown but not checked.
+// Orchard shows what a rollup of another kind writes itself: rollup.go has its
+// state, and node.go connects it to the builder and to wallets. It is not a
+// shielded pool: proofs and signatures have their real sizes but are not verified,
+// so anyone can create notes. Value balances are shown but not checked.
 //
 //	go run ./examples/orchard                         # two wallets pay each other
 //	go run ./examples/orchard -http 127.0.0.1:8232    # then serve RPC until stopped
@@ -51,7 +52,7 @@ func run(ctx context.Context, out io.Writer, address string, slot time.Duration)
 	network := jamtest.DefaultConfig(spec, 1)
 	network.LossProbability, network.SkipProbability = 0.2, 0.1
 	network.StartSlot = jamq.NewSlotClock(spec).SlotAt(time.Now())
-	n, err := newNode(network)
+	n, err := newNode(ctx, network)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -51,7 +52,7 @@ func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		err = faultf(codeParse, "Parse error: %v", err)
 	} else {
-		result, err = n.call(request.Method, request.Params)
+		result, err = n.call(r.Context(), request.Method, request.Params)
 	}
 	reply := map[string]any{"id": request.ID, "result": result, "error": nil}
 	w.Header().Set("Content-Type", "application/json")
@@ -67,9 +68,9 @@ func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // call answers one request.
-func (n *node) call(method string, params []json.RawMessage) (any, error) {
+func (n *node) call(ctx context.Context, method string, params []json.RawMessage) (any, error) {
 	n.mu.Lock()
-	tip := n.heads.Heads().Latest.Number
+	tip, _ := n.heads()
 	n.mu.Unlock()
 	switch method {
 	case "getblockcount":
@@ -87,7 +88,7 @@ func (n *node) call(method string, params []json.RawMessage) (any, error) {
 	case "getblock":
 		return n.getBlock(params)
 	case "sendrawtransaction":
-		return n.sendRawTransaction(params)
+		return n.sendRawTransaction(ctx, params)
 	}
 	return nil, faultf(codeMethod, "Method not found")
 }
@@ -108,7 +109,7 @@ func parameter(params []json.RawMessage, i int, into any) error {
 func (n *node) hashAt(height uint64) (bytes32, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if height > n.heads.Heads().Latest.Number {
+	if latest, _ := n.heads(); height > latest {
 		return bytes32{}, faultf(codeParameter, "Block height out of range")
 	}
 	return n.blocks[height].hash(), nil
@@ -122,7 +123,8 @@ func (n *node) mempool() []bytes32 {
 		ids = append(ids, t.id())
 	}
 	// To wallets, a block that is executed but not accumulated does not exist.
-	for _, b := range n.blocks[n.heads.Heads().Latest.Number+1:] {
+	latest, _ := n.heads()
+	for _, b := range n.blocks[latest+1:] {
 		for _, t := range b.Transactions {
 			ids = append(ids, t.id())
 		}
@@ -130,7 +132,7 @@ func (n *node) mempool() []bytes32 {
 	return ids
 }
 
-func (n *node) sendRawTransaction(params []json.RawMessage) (any, error) {
+func (n *node) sendRawTransaction(ctx context.Context, params []json.RawMessage) (any, error) {
 	var text string
 	if err := parameter(params, 0, &text); err != nil {
 		return nil, err
@@ -143,10 +145,11 @@ func (n *node) sendRawTransaction(params []json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, faultf(codeDecode, "TX decode failed: %v", err)
 	}
-	if err := n.add(t); err != nil {
+	err = n.add(ctx, t)
+	if errors.Is(err, errDoubleSpend) {
 		return nil, faultf(codeRejected, "bad-txns-orchard-double-spend: %v", err)
 	}
-	return t.id(), nil
+	return t.id(), err
 }
 
 // getBlock answers getblock: by hash or height, with verbosity 0 (bytes), 1
@@ -167,20 +170,20 @@ func (n *node) getBlock(params []json.RawMessage) (any, error) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	b, err := n.find(name)
+	latest, final := n.heads()
+	b, err := n.find(name, latest)
 	if err != nil {
 		return nil, err
 	}
 	if verbosity == 0 {
 		return hex.EncodeToString(b.encode()), nil
 	}
-	return n.describe(b, verbosity), nil
+	return n.describe(b, verbosity, latest, final), nil
 }
 
-// find returns a block of the accumulated chain by its hash or height. The
-// caller holds the lock.
-func (n *node) find(name string) (*block, error) {
-	latest := n.heads.Heads().Latest.Number
+// find returns a block of the accumulated chain, which ends at the height latest,
+// by its hash or height. The caller holds the lock.
+func (n *node) find(name string, latest uint64) (*block, error) {
 	if raw, err := hex.DecodeString(name); err == nil && len(raw) == len(bytes32{}) {
 		if b := n.byHash[bytes32(raw)]; b != nil && b.Height <= latest {
 			return b, nil
@@ -221,20 +224,20 @@ type trees struct {
 	} `json:"orchard"`
 }
 
-// describe returns the view of a block. The caller holds the lock.
-func (n *node) describe(b *block, verbosity int) blockView {
-	heads := n.heads.Heads()
+// describe returns the view of a block for the heads of the same request. The
+// caller holds the lock.
+func (n *node) describe(b *block, verbosity int, latest, final uint64) blockView {
 	at := n.where[b.Height]
 	v := blockView{
-		Hash: b.hash(), Confirmations: heads.Latest.Number - b.Height + 1, Size: len(b.encode()), Height: b.Height, Version: 5,
+		Hash: b.hash(), Confirmations: latest - b.Height + 1, Size: len(b.encode()), Height: b.Height, Version: 5,
 		MerkleRoot: b.merkleRoot(), FinalOrchardRoot: b.Root, Tx: []any{}, Time: b.Time,
-		WorkPackageHash: at.pkg, HeaderHash: at.header, Finalized: b.Height <= heads.Finalized.Number,
+		WorkPackageHash: at.pkg, HeaderHash: at.header, Finalized: b.Height <= final,
 	}
-	v.Trees.Orchard.Size = b.notes
+	v.Trees.Orchard.Size = b.Notes
 	if b.Height > 0 {
 		v.PreviousBlockHash = &b.Previous
 	}
-	if b.Height < heads.Latest.Number {
+	if b.Height < latest {
 		next := n.blocks[b.Height+1].hash()
 		v.NextBlockHash = &next
 	}

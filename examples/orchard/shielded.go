@@ -153,9 +153,9 @@ type pool struct {
 	root  bytes32
 }
 
-// apply executes a transaction. If it returns an error, which wraps
-// errDoubleSpend, the pool is unchanged.
-func (p *pool) apply(t *transaction) error {
+// check returns an error, which wraps errDoubleSpend, if a transaction cannot be
+// executed.
+func (p *pool) check(t *transaction) error {
 	seen := map[bytes32]bool{}
 	for i := range t.Actions {
 		nf := t.Actions[i].Nullifier
@@ -163,6 +163,15 @@ func (p *pool) apply(t *transaction) error {
 			return fmt.Errorf("%w: %s", errDoubleSpend, nf)
 		}
 		seen[nf] = true
+	}
+	return nil
+}
+
+// apply executes a transaction. If it returns the error of check, the pool is
+// unchanged.
+func (p *pool) apply(t *transaction) error {
+	if err := p.check(t); err != nil {
+		return err
 	}
 	for i := range t.Actions {
 		a := &t.Actions[i]
@@ -173,11 +182,13 @@ func (p *pool) apply(t *transaction) error {
 	return nil
 }
 
-// forget removes the nullifiers that a block has spent.
-func (p *pool) forget(b *block) {
-	for _, t := range b.Transactions {
+// revert undoes the newest transactions. The pool is then as it was after the
+// block to.
+func (p *pool) revert(newest []*transaction, to *block) {
+	for _, t := range newest {
 		for i := range t.Actions {
 			delete(p.spent, t.Actions[i].Nullifier)
 		}
 	}
+	p.root, p.notes = to.Root, to.Notes
 }

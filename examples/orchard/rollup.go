@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/builder"
+)
+
+// perBlock is the number of transactions in a block.
+const perBlock = 4
+
+// rollup makes, executes and undoes blocks of transactions for the builder. It
+// implements builder.Rollup.
+type rollup struct {
+	mu      sync.Mutex
+	waiting []*transaction   // mempool in order of arrival
+	claimed map[bytes32]bool // nullifiers of all accepted transactions
+	state   pool             // after the last of blocks
+	blocks  []*block         // by height, the genesis first
+	byHash  map[bytes32]*block
+}
+
+var _ builder.Rollup[*block] = (*rollup)(nil)
+
+// newRollup returns a rollup at its genesis, which is the same for all of them.
+func newRollup() *rollup {
+	genesis := &block{Time: jamq.CommonEra().Unix()}
+	return &rollup{
+		claimed: map[bytes32]bool{}, state: pool{spent: map[bytes32]bool{}},
+		blocks: []*block{genesis}, byHash: map[bytes32]*block{genesis.hash(): genesis},
+	}
+}
+
+// check returns an error, which wraps errDoubleSpend, if a transaction spends a note
+// that an accepted transaction spends.
+func (r *rollup) check(t *transaction) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range t.Actions {
+		if nf := t.Actions[i].Nullifier; r.claimed[nf] {
+			return fmt.Errorf("%w: %s", errDoubleSpend, nf)
+		}
+	}
+	return r.state.check(t)
+}
+
+// Admit implements builder.Rollup.
+func (r *rollup) Admit(_ context.Context, op []byte) error {
+	t, err := decodeTransaction(op)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range t.Actions {
+		r.claimed[t.Actions[i].Nullifier] = true
+	}
+	r.waiting = append(r.waiting, t)
+	return nil
+}
+
+// Propose implements builder.Rollup. It executes the block on the state and undoes
+// it under the same lock, because a copy of all nullifiers would cost more.
+func (r *rollup) Propose(_ context.Context, number uint64) (*block, common.Hash, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.drop()
+	tip := r.tip()
+	b := &block{Height: number, Previous: tip.hash(), Time: time.Now().Unix()}
+	for _, t := range r.waiting {
+		if len(b.Transactions) < perBlock && r.state.apply(t) == nil {
+			b.Transactions = append(b.Transactions, t)
+		}
+	}
+	b.Root, b.Notes = r.state.root, r.state.notes
+	r.state.revert(b.Transactions, tip)
+	if len(b.Transactions) == 0 {
+		return nil, common.Hash{}, builder.ErrIdle
+	}
+	return b, common.Hash(b.Root), nil
+}
+
+// Apply implements builder.Rollup.
+func (r *rollup) Apply(_ context.Context, next builder.Block[*block]) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b := next.Body
+	for i, t := range b.Transactions {
+		if err := r.state.apply(t); err != nil {
+			r.state.revert(b.Transactions[:i], r.tip())
+			return err
+		}
+	}
+	r.blocks = append(r.blocks, b)
+	r.byHash[b.hash()] = b
+	r.drop()
+	return nil
+}
+
+// Undo implements builder.Rollup.
+func (r *rollup) Undo(_ context.Context, newest builder.Block[*block]) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b := newest.Body
+	r.blocks = r.blocks[:len(r.blocks)-1]
+	delete(r.byHash, b.hash())
+	r.state.revert(b.Transactions, r.tip())
+	r.waiting = append(slices.Clone(b.Transactions), r.waiting...)
+	return nil
+}
+
+// Root implements builder.Rollup.
+func (r *rollup) Root() common.Hash {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return common.Hash(r.state.root)
+}
+
+// Payload implements builder.Rollup.
+func (r *rollup) Payload(_ context.Context, b builder.Block[*block]) ([]byte, error) {
+	return b.Body.encode(), nil
+}
+
+// tip returns the newest block. The caller holds the lock.
+func (r *rollup) tip() *block { return r.blocks[len(r.blocks)-1] }
+
+// drop removes the waiting transactions that spend a spent note: those that have
+// just been executed, and their rivals. A rival cannot run later either, because
+// transactions of a failed block wait before all others. The caller holds the lock.
+func (r *rollup) drop() {
+	r.waiting = slices.DeleteFunc(r.waiting, func(t *transaction) bool { return r.state.check(t) != nil })
+}
