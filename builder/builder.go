@@ -91,8 +91,12 @@ type Builder[B any] struct {
 	woken     chan struct{} // holds a token if the worker has something to look at
 	postponed int           // records by which the next checkpoint is late; of the worker
 
-	mu        sync.Mutex
-	interrupt context.CancelFunc // of a running Propose
+	stopped chan struct{} // closed when Run has returned cause
+	cause   error
+
+	mu          sync.Mutex
+	interrupt   context.CancelFunc // of a running Propose
+	interrupted bool               // its pre-state is gone
 }
 
 // Open returns a builder that continues at the end of its log; an empty log begins a
@@ -114,7 +118,7 @@ func Open[B any](ctx context.Context, cfg Config[B], log Log, rollup Rollup[B], 
 	}
 	b := &Builder[B]{
 		cfg: cfg, rollup: rollup, network: network, log: cfg.Logger, records: newRecords(log),
-		stored: stored[B]{cfg.Codec}, woken: make(chan struct{}, 1), admitting: semaphore.NewWeighted(everyone), interrupt: func() {},
+		stored: stored[B]{cfg.Codec}, woken: make(chan struct{}, 1), admitting: semaphore.NewWeighted(everyone), interrupt: func() {}, stopped: make(chan struct{}),
 	}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
@@ -133,6 +137,12 @@ func (b *Builder[B]) Run(ctx context.Context) error {
 		return err
 	}
 	defer b.runner.Stop()
+	defer close(b.stopped)
+	b.cause = b.runUntil(ctx)
+	return b.cause
+}
+
+func (b *Builder[B]) runUntil(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return b.network.Follow(running, b.found, b) })
 	group.Go(func() error { return b.work(running) })
@@ -142,19 +152,21 @@ func (b *Builder[B]) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Heads returns the heads of the rollup. Hash and Commitment are those of the
-// builder, which are unique for each execution of a block.
+// Heads returns the heads of the rollup. The rollup has applied all blocks up to
+// Pending. Hash and Commitment are those of the builder, which are unique for each
+// execution of a block.
 func (b *Builder[B]) Heads() canonical.Heads {
 	b.chain.mu.Lock()
 	defer b.chain.mu.Unlock()
-	return b.chain.tracker.Heads()
+	return b.chain.heads()
 }
 
-// Await waits until the heads are as wanted, or ctx ends.
+// Await waits until the heads are as wanted. It returns the error of ctx, or that of
+// Run if the builder stops before.
 func (b *Builder[B]) Await(ctx context.Context, wanted func(canonical.Heads) bool) error {
 	for {
 		b.chain.mu.Lock()
-		heads, moved := b.chain.tracker.Heads(), b.chain.moved
+		heads, moved := b.chain.heads(), b.chain.moved
 		b.chain.mu.Unlock()
 		if wanted(heads) {
 			return nil
@@ -163,8 +175,28 @@ func (b *Builder[B]) Await(ctx context.Context, wanted func(canonical.Heads) boo
 		case <-moved:
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-b.stopped:
+			return b.cause
 		}
 	}
+}
+
+// Block returns a block of which Final was not called yet, with its progress, and
+// whether there is one of this number.
+func (b *Builder[B]) Block(number uint64) (Block[B], bool) {
+	b.chain.mu.Lock()
+	defer b.chain.mu.Unlock()
+	for _, t := range b.chain.todo {
+		if t.kind == finish && t.block.Number == number {
+			return t.block, true
+		}
+	}
+	for _, block := range b.chain.blocks {
+		if block.Number == number {
+			return block, true
+		}
+	}
+	return Block[B]{}, false
 }
 
 // Health returns the state of the runner: see submit.Runner.Health.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
-	"github.com/jamq/jamq/builder/buildertest"
+	"github.com/jamq/jamq/builder/simnet"
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/internal/words"
@@ -24,7 +24,7 @@ import (
 // machine is a simulated JAM chain and a log, which outlive builders.
 type machine struct {
 	t       *testing.T
-	network *buildertest.Network
+	network *simnet.Network
 	log     journal.Memory
 	cfg     builder.Config[words.Body]
 }
@@ -35,7 +35,7 @@ func newMachine(t *testing.T) *machine {
 	cfg.StartSlot = jamq.NewSlotClock(cfg.Spec).SlotAt(time.Now())
 	chain, err := jamtest.New(cfg)
 	require.NoError(t, err)
-	m := &machine{t: t, network: buildertest.NewNetwork(chain, 7), cfg: builder.DefaultConfig[words.Body](cfg.Spec)}
+	m := &machine{t: t, network: simnet.New(chain, 7), cfg: builder.DefaultConfig[words.Body](cfg.Spec)}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {

@@ -24,7 +24,8 @@ type chain[B any] struct {
 	blocks  []Block[B] // those after it, oldest first
 	serial  uint64     // of the last execution
 	tracker *canonical.Tracker
-	todo    []task[B] // in order
+	todo    []task[B]      // in order
+	applied canonical.Head // the newest block that the rollup has applied
 	moved   chan struct{}
 }
 
@@ -32,6 +33,7 @@ type chain[B any] struct {
 type task[B any] struct {
 	kind  taskKind
 	block Block[B]
+	after canonical.Head // the newest block of the rollup after apply or undo
 }
 
 type taskKind int
@@ -44,7 +46,7 @@ const (
 
 // begin sets the chain to its genesis, or to a checkpoint without blocks.
 func (c *chain[B]) begin(final Block[B], serial uint64) {
-	c.final, c.serial, c.blocks = final, serial, nil
+	c.final, c.serial, c.blocks, c.applied = final, serial, nil, final.head()
 	c.tracker = canonical.New(final.head(), 0)
 	c.moved = make(chan struct{})
 }
@@ -82,7 +84,7 @@ func (c *chain[B]) head() *Block[B] {
 func (c *chain[B]) follow(ev bundlequeue.Event, effects []bundlequeue.Effect) (undone bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before := c.tracker.Heads()
+	before := c.heads()
 	if e, ok := ev.(bundlequeue.Enqueue[bundle[B]]); ok {
 		c.extend(e.Bundle.block)
 	}
@@ -94,18 +96,35 @@ func (c *chain[B]) follow(ev bundlequeue.Event, effects []bundlequeue.Effect) (u
 			c.move(e)
 		}
 	}
-	if c.tracker.Heads() != before {
+	c.tell(before)
+	return undone
+}
+
+// tell wakes those that wait for other heads than before.
+func (c *chain[B]) tell(before canonical.Heads) {
+	if c.heads() != before {
 		close(c.moved)
 		c.moved = make(chan struct{})
 	}
-	return undone
+}
+
+// heads returns the heads, none of them above the newest block that the rollup has
+// applied: a block that a head names is in the state of the rollup.
+func (c *chain[B]) heads() canonical.Heads {
+	h := c.tracker.Heads()
+	for _, head := range []*canonical.Head{&h.Pending, &h.Latest, &h.Safe, &h.Finalized} {
+		if head.Number > c.applied.Number {
+			*head = c.applied
+		}
+	}
+	return h
 }
 
 // extend adds an executed block.
 func (c *chain[B]) extend(b Block[B]) {
 	c.serial = b.serial
 	c.blocks = append(c.blocks, b)
-	c.todo = append(c.todo, task[B]{apply, b})
+	c.todo = append(c.todo, task[B]{apply, b, b.head()})
 	c.report(c.tracker.Executed(b.head()))
 }
 
@@ -117,8 +136,12 @@ func (c *chain[B]) cut(commitment common.Hash) bool {
 	if first < 0 {
 		return false
 	}
-	for _, b := range slices.Backward(c.blocks[first:]) {
-		c.todo = append(c.todo, task[B]{undo, b})
+	for i, b := range slices.Backward(c.blocks[first:]) {
+		before := &c.final
+		if first+i > 0 {
+			before = &c.blocks[first+i-1]
+		}
+		c.todo = append(c.todo, task[B]{undo, b, before.head()})
 	}
 	_, err := c.tracker.Fail(c.blocks[first].item())
 	c.report(err)
@@ -132,31 +155,25 @@ func (c *chain[B]) move(e bundlequeue.Changed) {
 	if i < 0 {
 		return // it was removed with an earlier one
 	}
-	switch {
-	case e.To == bundlequeue.Finalized:
-		c.raise(i, finalized)
-	case e.To == bundlequeue.Accumulated:
-		c.raise(i, accumulated)
-	case e.From == bundlequeue.Accumulated && e.To != bundlequeue.FailedState:
-		c.blocks[i].stage = executed
-		_, err := c.tracker.Retract(c.blocks[i].item())
-		c.report(err)
-	}
+	c.progress(i, Progress{State: e.To, Version: e.Version, Package: e.Package, Core: e.Core, At: e.At})
 }
 
-// raise records that JAM has come further with a block.
-func (c *chain[B]) raise(i int, to stage) {
+// progress moves the heads by the progress of a block.
+func (c *chain[B]) progress(i int, to Progress) {
 	b := &c.blocks[i]
-	b.stage = to
+	was := b.Progress.State
+	b.Progress = to
 	var err error
-	switch to {
-	case accumulated:
-		_, err = c.tracker.Accumulate(b.item())
-	case finalized:
+	switch {
+	case to.State == bundlequeue.Finalized:
 		_, _, err = c.tracker.Finalized(b.item())
+		c.settle()
+	case to.State == bundlequeue.Accumulated:
+		_, err = c.tracker.Accumulate(b.item())
+	case was == bundlequeue.Accumulated && to.State != bundlequeue.FailedState:
+		_, err = c.tracker.Retract(b.item())
 	}
 	c.report(err)
-	c.settle()
 }
 
 // settle forgets the blocks that have become final.
@@ -164,7 +181,7 @@ func (c *chain[B]) settle() {
 	last := c.tracker.Heads().Finalized.Number
 	for len(c.blocks) > 0 && c.blocks[0].Number <= last {
 		b := c.blocks[0]
-		c.todo = append(c.todo, task[B]{finish, b})
+		c.todo = append(c.todo, task[B]{kind: finish, block: b})
 		c.final, c.blocks = b, c.blocks[1:]
 	}
 	var none B
@@ -188,11 +205,16 @@ func (c *chain[B]) next() (t task[B], some bool) {
 	return c.todo[0], true
 }
 
-// done removes the first task.
+// done removes the first task, which the rollup has carried out.
 func (c *chain[B]) done() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	before := c.heads()
+	if t := c.todo[0]; t.kind != finish {
+		c.applied = t.after
+	}
 	c.todo = c.todo[1:]
+	c.tell(before)
 }
 
 // parent returns the newest block, on which the next one is executed, and the serial

@@ -26,7 +26,7 @@ func changed(b Block[string], from, to bundlequeue.State) []bundlequeue.Effect {
 // tasks takes all tasks of a chain.
 func tasks(c *chain[string]) (all []task[string]) {
 	for t, some := c.next(); some; t, some = c.next() {
-		all = append(all, task[string]{t.kind, Block[string]{Number: t.block.Number}})
+		all = append(all, task[string]{kind: t.kind, block: Block[string]{Number: t.block.Number}})
 		c.done()
 	}
 	return all
@@ -34,7 +34,7 @@ func tasks(c *chain[string]) (all []task[string]) {
 
 func numbered(kind taskKind, numbers ...uint64) (all []task[string]) {
 	for _, n := range numbers {
-		all = append(all, task[string]{kind, Block[string]{Number: n}})
+		all = append(all, task[string]{kind: kind, block: Block[string]{Number: n}})
 	}
 	return all
 }
@@ -50,20 +50,21 @@ func TestCheckpointOfAChain(t *testing.T) {
 		c.follow(nil, changed(b, bundlequeue.Accumulated, bundlequeue.Finalized))
 	}
 	c.follow(nil, changed(two, bundlequeue.Guaranteed, bundlequeue.Accumulated))
-	heads := c.tracker.Heads()
-	require.Equal(t, []uint64{1, 3, 4}, []uint64{heads.Finalized.Number, heads.Latest.Number, heads.Pending.Number})
+	require.Zero(t, c.heads().Pending.Number, "the rollup has applied nothing")
 	require.Equal(t, append(numbered(apply, 1, 2, 3, 4), numbered(finish, 1)...), tasks(c))
+	heads := c.heads()
+	require.Equal(t, []uint64{1, 3, 4}, []uint64{heads.Finalized.Number, heads.Latest.Number, heads.Pending.Number})
 
 	again := &chain[string]{log: c.log}
 	require.Equal(t, four.Root, again.restore(c.checkpoint()))
-	have := again.tracker.Heads()
+	have := again.heads()
 	heads.Earliest = have.Earliest
 	require.Equal(t, heads, have)
 	for _, c := range []*chain[string]{c, again} {
 		_, serial, _ := c.parent()
 		require.EqualValues(t, 5, serial)
 		c.follow(nil, changed(two, bundlequeue.Accumulated, bundlequeue.Finalized))
-		require.EqualValues(t, 3, c.tracker.Heads().Finalized.Number, "the gap is closed")
+		require.EqualValues(t, 3, c.heads().Finalized.Number, "the gap is closed")
 		require.Equal(t, numbered(finish, 2, 3), tasks(c))
 	}
 }
@@ -80,9 +81,11 @@ func TestFailedBlocks(t *testing.T) {
 	}
 	require.True(t, c.follow(nil, []bundlequeue.Effect{failed(one), failed(two)}))
 	require.Equal(t, numbered(undo, 2, 1), tasks(c))
+	require.Zero(t, c.heads().Pending.Number)
 	again := enqueued(c, 2)
+	tasks(c)
 	require.NotEqual(t, one.commitment, again.commitment, "an execution for itself")
 	require.False(t, c.follow(nil, append(changed(one, bundlequeue.Guaranteed, bundlequeue.Accumulated), failed(one))))
-	require.EqualValues(t, 1, c.tracker.Heads().Pending.Number)
-	require.Zero(t, c.tracker.Heads().Latest.Number)
+	require.EqualValues(t, 1, c.heads().Pending.Number)
+	require.Zero(t, c.heads().Latest.Number)
 }

@@ -77,13 +77,12 @@ func (c *chain[B]) restore(from *checkpoint[B]) (root common.Hash) {
 	defer c.mu.Unlock()
 	c.begin(from.final, from.serial)
 	for _, b := range from.blocks {
-		to := b.stage
-		b.stage = executed
+		to := b.Progress
+		b.Progress = Progress{}
 		c.blocks = append(c.blocks, b)
 		c.report(c.tracker.Executed(b.head()))
-		if to != executed {
-			c.raise(len(c.blocks)-1, to)
-		}
+		c.progress(len(c.blocks)-1, to)
+		c.applied = b.head()
 	}
 	return c.head().Root
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/submit"
 )
@@ -22,23 +23,31 @@ type Block[B any] struct {
 	// PreRoot and Root are the roots of the state before and after the block.
 	PreRoot, Root common.Hash
 	// Body is the host's part: the operations in their order, and whatever else a
-	// second execution needs to have the same result.
+	// second execution needs to have the same result. The builder shares it with the
+	// rollup and never changes it; neither does the rollup.
 	Body B
+	// Progress is the way of the block through JAM so far. It is set in Final and in
+	// the result of Builder.Block.
+	Progress Progress
 
 	serial     uint64      // of the execution; no two blocks of a log have the same
 	commitment common.Hash // in the queue
-	stage      stage
 }
 
-// stage is how far JAM has come with a block, for checkpoints.
-type stage uint8
-
-const (
-	executed stage = iota
-	accumulated
-	finalized // and a block before it is not
-	stages
-)
+// Progress is the way of a block through JAM.
+type Progress struct {
+	// State is the state of its bundle. A block is final only when those before it are.
+	State bundlequeue.State
+	// Version and Package identify the package that determines the state. They are zero
+	// if none does.
+	Version int
+	Package jamq.PackageHash
+	// Core is the core that the package was sent to.
+	Core jamq.CoreIndex
+	// At is the JAM block that proves Guaranteed, Accumulated or Finalized. It is zero
+	// for other states.
+	At anchor.Point
+}
 
 // Rollup is the state of a rollup and the operations that wait. The builder calls
 // Apply and Undo in the order of its log, also when it recovers: a rollup begins
@@ -50,12 +59,14 @@ type Rollup[B any] interface {
 	// Admit must not refuse it because of the present state: an operation that
 	// cannot run is dropped by Propose. An error means that op is no operation. It
 	// is returned by Submit, and the operation has no effect. After a restart, the
-	// operations of concurrent calls of Submit may be admitted in another order.
+	// operations of concurrent calls of Submit may be admitted in another order. A check
+	// against the present state belongs into a Checker.
 	Admit(ctx context.Context, op []byte) error
 	// Propose executes the next block on the newest state, and returns it with the
-	// root after it. It changes nothing: the proposal may be discarded. It returns
-	// ErrIdle if there is nothing to execute. ctx ends early if an earlier block has
-	// failed meanwhile, because the proposal is then worthless.
+	// root after it. The proposal may be discarded, so that Propose changes neither the
+	// state nor the operations that can run; it may forget those that can never run. It
+	// returns ErrIdle if there is nothing to execute. ctx ends early if an earlier block
+	// has failed meanwhile, because the proposal is then worthless.
 	Propose(ctx context.Context, number uint64) (body B, root common.Hash, err error)
 	// Apply makes a block the newest one: it executes the block on the newest state,
 	// and its operations wait no longer. The block is in the log already. After an
@@ -67,10 +78,19 @@ type Rollup[B any] interface {
 	Undo(ctx context.Context, block Block[B]) error
 	// Root returns the root of the newest state.
 	Root() common.Hash
-	// Payload returns what the rollup's service receives for a block. It depends on
-	// the block only. It is called concurrently, also for blocks that are not applied
-	// yet.
+	// Payload returns the input of the rollup's service for a block. It depends on the
+	// block only, and must not change it. It is called concurrently with all others, also
+	// for blocks that are not applied yet.
 	Payload(ctx context.Context, block Block[B]) ([]byte, error)
+}
+
+// Checker is an optional part of a [Rollup].
+type Checker interface {
+	// Check returns an error if an operation must not be accepted now, for example
+	// because the sender cannot pay. Submit calls it before the operation is in the log,
+	// concurrently with everything else, and returns the error. The log has no trace of
+	// the operation then, so that a restart cannot accept it.
+	Check(ctx context.Context, op []byte) error
 }
 
 // Checkpointer is an optional part of a [Rollup]. With it the log keeps only what

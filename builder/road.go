@@ -24,11 +24,16 @@ import (
 //	twice?                           and come back only when the queue has recorded
 //	                                 that no version can be accumulated (follow)
 
-// Submit accepts an operation. The host has checked it before. It returns when the
-// operation is durable and waits: from then on it is executed once, or dropped by
-// Propose. The error is that of Admit, or wraps ErrLog; the operation may then be
+// Submit accepts an operation, also before Run. It returns when the operation is
+// durable and waits: from then on it is executed once, or dropped by Propose. The error
+// is that of Check or Admit, or wraps ErrLog; in the last case the operation may be
 // executed after a restart.
 func (b *Builder[B]) Submit(ctx context.Context, op []byte) error {
+	if c, ok := b.rollup.(Checker); ok {
+		if err := guard(func() error { return c.Check(ctx, op) }); err != nil {
+			return err
+		}
+	}
 	if err := b.admitting.Acquire(ctx, 1); err != nil {
 		return err
 	}
@@ -57,7 +62,10 @@ func (b *Builder[B]) produce(ctx context.Context) (made bool, err error) {
 	}
 	block := Block[B]{Number: parent.Number + 1, PreRoot: parent.Root, serial: serial}
 	block.Body, block.Root, err = b.propose(ctx, block.Number)
-	if err != nil {
+	switch interrupted := b.wasInterrupted(); {
+	case interrupted:
+		return true, nil // follow first
+	case err != nil:
 		return false, err
 	}
 	body, err := b.cfg.Codec.Encode(block.Body)
@@ -80,7 +88,8 @@ func (b *Builder[B]) produce(ctx context.Context) (made bool, err error) {
 func (b *Builder[B]) follow(ev bundlequeue.Event, effects []bundlequeue.Effect) {
 	if undone := b.chain.follow(ev, effects); undone {
 		b.mu.Lock()
-		b.interrupt() // the proposal has no pre-state any more
+		b.interrupted = true // the proposal has no pre-state any more
+		b.interrupt()
 		b.mu.Unlock()
 	}
 	b.wake()
@@ -170,13 +179,20 @@ func (b *Builder[B]) propose(ctx context.Context, number uint64) (body B, root c
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	b.mu.Lock()
-	b.interrupt = cancel
+	b.interrupt, b.interrupted = cancel, false
 	b.mu.Unlock()
 	err = guard(func() (err error) {
 		body, root, err = b.rollup.Propose(ctx, number)
 		return err
 	})
 	return body, root, err
+}
+
+// wasInterrupted reports whether a block has failed during the last proposal.
+func (b *Builder[B]) wasInterrupted() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.interrupted
 }
 
 // Import passes on a JAM block: see submit.ChainSink. The step is in the log before

@@ -8,6 +8,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/internal/wire"
 )
 
@@ -130,9 +132,27 @@ func (s stored[B]) appendCheckpoint(to []byte, c *checkpoint[B]) []byte {
 	to = wire.AppendUint(to, uint64(len(c.blocks)))
 	for i := range c.blocks {
 		to = s.appendBlock(to, &c.blocks[i])
-		to = wire.AppendUint(to, uint64(c.blocks[i].stage))
+		to = appendProgress(to, &c.blocks[i].Progress)
 	}
 	return to
+}
+
+func appendProgress(to []byte, p *Progress) []byte {
+	to = wire.AppendUint(to, uint64(p.State))
+	to = wire.AppendUint(to, uint64(p.Version))
+	to = wire.AppendHash(to, p.Package)
+	to = wire.AppendUint(to, uint64(p.Core))
+	to = wire.AppendHash(to, p.At.Hash)
+	to = wire.AppendUint(to, uint64(p.At.Slot))
+	return wire.AppendUint(to, p.At.Height)
+}
+
+func readProgress(r *wire.Reader) Progress {
+	return Progress{
+		State: bundlequeue.State(r.UintBelow(1<<8, "state")), Version: int(r.UintBelow(1<<31, "version")),
+		Package: wire.ReadHash[jamq.PackageHash](r), Core: jamq.CoreIndex(r.UintBelow(1<<16, "core")),
+		At: anchor.Point{Hash: wire.ReadHash[jamq.HeaderHash](r), Slot: jamq.Slot(r.UintBelow(1<<32, "slot")), Height: r.Uint()},
+	}
 }
 
 func (s stored[B]) readCheckpoint(raw []byte) (*checkpoint[B], error) {
@@ -146,7 +166,7 @@ func (s stored[B]) readCheckpoint(raw []byte) (*checkpoint[B], error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 		}
-		b.stage = stage(r.UintBelow(uint64(stages), "stage"))
+		b.Progress = readProgress(r)
 		c.blocks = append(c.blocks, b)
 	}
 	if err := r.Done(); err != nil {

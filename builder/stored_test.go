@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/bundlequeue"
 )
 
 // sample returns a bundle and a checkpoint with all fields set.
@@ -17,7 +19,7 @@ func sample() (bundle[string], *checkpoint[string]) {
 		AnchorSlot: 6, LookupStateRoot: common.Hash{7}, Prerequisites: []jamq.PackageHash{{8}},
 	}
 	late := block
-	late.stage = finalized
+	late.Progress = Progress{State: bundlequeue.Finalized, Version: 2, Package: jamq.PackageHash{4}, Core: 5, At: anchor.Point{Hash: jamq.HeaderHash{6}, Slot: 7, Height: 8}}
 	final := block
 	final.Body = ""
 	return bundle[string]{block, &Package{Hash: jamq.PackageHash{9}, Context: refine, Data: []byte("data")}},

@@ -88,7 +88,7 @@ func (c *checked[B]) Admit(ctx context.Context, op []byte) error {
 	if c.life.running() && c.life.roll("late", 3) == 0 {
 		time.Sleep(time.Duration(c.life.roll("late", 3000)) * time.Millisecond)
 	}
-	return c.call(fmt.Sprintf("admit %q", op), false, func() error { return c.inner.Admit(ctx, op) })
+	return c.call(fmt.Sprintf("admit %s", short(op)), false, func() error { return c.inner.Admit(ctx, op) })
 }
 
 // Propose implements builder.Rollup. It discards a first proposal, because a rollup that takes its
@@ -101,6 +101,9 @@ func (c *checked[B]) Propose(ctx context.Context, number uint64) (body B, root c
 				return err
 			}
 			body, root, err = c.inner.Propose(ctx, number)
+			if err == nil {
+				c.checkCodec(body)
+			}
 			if after := c.inner.Root(); after != before {
 				c.life.fail(fmt.Errorf("Propose changes the root from %s to %s", before, after))
 			}
@@ -108,6 +111,22 @@ func (c *checked[B]) Propose(ctx context.Context, number uint64) (body B, root c
 		})
 	})
 	return body, root, err
+}
+
+// checkCodec checks that a body can be decoded, which is otherwise noticed only after a
+// restart.
+func (c *checked[B]) checkCodec(body B) {
+	codec := c.life.cfg.Codec
+	if codec == nil {
+		codec = builder.JSON[B]{}
+	}
+	raw, err := codec.Encode(body)
+	if err == nil {
+		_, err = codec.Decode(raw)
+	}
+	if err != nil {
+		c.life.fail(fmt.Errorf("the codec of bodies: %w", err))
+	}
 }
 
 // Apply implements builder.Rollup. It applies the block, undoes it, and applies it

@@ -30,6 +30,15 @@ func (d *diary) note(format string, args ...any) {
 	d.lines = append(d.lines, fmt.Sprintf("slot %4d  ", d.clock.SlotAt(time.Now())-d.first)+fmt.Sprintf(format, args...))
 }
 
+// short returns an operation for the diary.
+func short(op []byte) string {
+	const most = 40
+	if len(op) > most {
+		return fmt.Sprintf("%q… of %d bytes", op[:most], len(op))
+	}
+	return fmt.Sprintf("%q", op)
+}
+
 // String returns the last lines.
 func (d *diary) String() string {
 	const most = 300

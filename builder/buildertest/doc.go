@@ -23,6 +23,4 @@
 // A run that fails prints the command that repeats it, and a log of all calls.
 // BUILDERTEST_SEEDS is the number of seeds, 50 by default, and BUILDERTEST_SEED the
 // only one.
-//
-// A [Network] is also of use outside of tests, as a simulated JAM for a program.
 package buildertest

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"hash/fnv"
+	"io"
 	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/builder/simnet"
 )
 
 var (
@@ -46,6 +48,9 @@ func (l *life[B]) run(ctx context.Context) error {
 	ctx, l.stop = context.WithCancel(ctx)
 	defer l.stop()
 	rollup := &checked[B]{life: l, inner: l.rules.New()}
+	if c, ok := rollup.inner.(io.Closer); ok {
+		defer func() { _ = c.Close() }()
+	}
 	b, err := builder.Open(ctx, l.cfg, l, l.wrap(rollup), &mortal[B]{l.network, l})
 	if err != nil {
 		return err
@@ -97,7 +102,7 @@ func (l *life[B]) submitAll(ctx context.Context, b *builder.Builder[B]) {
 			return
 		}
 		err := b.Submit(ctx, op)
-		l.diary.note("submit %q: %v", op, err)
+		l.diary.note("submit %s: %v", short(op), err)
 		if err == nil && !l.isDead() {
 			l.answered(op)
 		}
@@ -183,7 +188,7 @@ func (l *life[B]) Replay(f func([]byte) error) error { return l.log.Replay(f) }
 
 // mortal is the network as the process sees it.
 type mortal[B any] struct {
-	*Network
+	*simnet.Network
 	life *life[B]
 }
 

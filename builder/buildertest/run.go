@@ -13,7 +13,8 @@ import (
 // Case is a rollup under test.
 type Case[B any] struct {
 	// New returns the rollup at its genesis. Each life of the process has another one,
-	// which must share nothing with the others.
+	// which must share nothing with the others. If it is an io.Closer, it is closed at the
+	// end of the life.
 	New func() builder.Rollup[B]
 	// Operation returns the operation with a number from 0. No two may be equal.
 	Operation func(i int) []byte

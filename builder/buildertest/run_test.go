@@ -64,6 +64,7 @@ func TestFaultsAreFound(t *testing.T) {
 		},
 		"wrong undo":                   func(r *words.Rollup) { r.Keeps = 1 },
 		"forgets what was handed back": func(r *words.Rollup) { r.Forgets = true },
+		"takes out what it proposes":   func(r *words.Rollup) { r.Takes = true },
 		"relies on the order of Admit": func(r *words.Rollup) { r.Counts = true },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/builder/simnet"
 	"github.com/jamq/jamq/internal/wire"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/submit/journal"
@@ -26,7 +27,7 @@ type world[B any] struct {
 	rules   Case[B]
 	seed    uint64
 	random  *rand.Rand // of the goroutine that plays
-	network *Network
+	network *simnet.Network
 	log     journal.Memory
 	cfg     builder.Config[B]
 	diary   *diary
@@ -56,7 +57,7 @@ func newWorld[B any](c Case[B], seed uint64) (*world[B], error) {
 		return nil, err
 	}
 	w := &world[B]{
-		rules: c, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), network: NewNetwork(chain, service), diary: newDiary(cfg.Spec),
+		rules: c, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), network: simnet.New(chain, service), diary: newDiary(cfg.Spec),
 		accepted: make(map[string]bool), executed: make(map[string]int), settled: make(chan struct{}),
 	}
 	w.cfg = builder.DefaultConfig[B](cfg.Spec)

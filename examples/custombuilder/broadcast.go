@@ -6,7 +6,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
-	"github.com/jamq/jamq/builder/buildertest"
+	"github.com/jamq/jamq/builder/simnet"
 	"github.com/jamq/jamq/submit"
 )
 
@@ -19,7 +19,7 @@ const copies = 2
 // broadcaster sends each package to two guarantors of its core, which costs
 // some bandwidth. Any number of guarantors may receive the same bytes, because
 // a chain reports a package only once.
-type broadcaster struct{ *buildertest.Network }
+type broadcaster struct{ *simnet.Network }
 
 // Send implements builder.Network. It fails only if no guarantor accepted the
 // package.

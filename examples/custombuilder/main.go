@@ -26,9 +26,8 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
-	"github.com/jamq/jamq/builder/buildertest"
+	"github.com/jamq/jamq/builder/simnet"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/jamtest"
@@ -60,7 +59,7 @@ func main() {
 
 func run(ctx context.Context, out io.Writer) error {
 	say := log.New(out, "", 0)
-	chain, err := fastChain()
+	net, err := simnet.Tiny(100*time.Millisecond, service, func(c *jamtest.Config) { c.LossProbability = 0.2 })
 	if err != nil {
 		return err
 	}
@@ -69,13 +68,13 @@ func run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer r.pool.Close()
-	cfg := builder.DefaultConfig[batch](chain.Config().Spec)
+	cfg := builder.DefaultConfig[batch](net.Spec())
 	cfg.Runner.Observe = func(o submit.Observation) {
 		if e, ok := o.Effect.(bundlequeue.Changed); ok && e.To >= bundlequeue.Submitted {
 			say.Printf("block %d: %s", e.Number, e.To)
 		}
 	}
-	network := broadcaster{buildertest.NewNetwork(chain, service)}
+	network := broadcaster{net}
 	b, err := builder.Open(ctx, cfg, new(journal.Memory), r, network)
 	if err != nil {
 		return err
@@ -94,17 +93,6 @@ func run(ctx context.Context, out io.Writer) error {
 		return err // it is the reason why ctx ended
 	}
 	return nil
-}
-
-// fastChain returns a JAM chain with slots of 100 ms that loses a fifth of the
-// submissions.
-func fastChain() (*jamtest.Chain, error) {
-	spec := jamq.Tiny()
-	spec.SlotDuration = 100 * time.Millisecond
-	cfg := jamtest.DefaultConfig(spec, 1)
-	cfg.LossProbability = 0.2
-	cfg.StartSlot = jamq.NewSlotClock(spec).SlotAt(time.Now())
-	return jamtest.New(cfg)
 }
 
 // traffic submits one transaction of each user.

@@ -17,11 +17,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 
-	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
-	"github.com/jamq/jamq/builder/buildertest"
+	"github.com/jamq/jamq/builder/simnet"
 	"github.com/jamq/jamq/canonical"
-	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/submit/journal"
 )
 
@@ -88,19 +86,13 @@ func must[T any](v T, err error) T {
 // end of the rollup
 
 func Example() {
-	spec := jamq.Tiny()
-	spec.SlotDuration = 50 * time.Millisecond
-	cfg := jamtest.DefaultConfig(spec, 1)
-	cfg.StartSlot = jamq.NewSlotClock(spec).SlotAt(time.Now())
-	chain := must(jamtest.New(cfg))
-
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	network := buildertest.NewNetwork(chain, 7) // a simulated JAM; 7 is the rollup's service
+	network := must(simnet.Tiny(50*time.Millisecond, 7, nil)) // a simulated JAM; 7 is the service
 	go network.Run(ctx, nil)
 	log := new(journal.Memory) // or Pebble, to survive the process
 
-	b := must(builder.Open(ctx, builder.DefaultConfig[[]string](spec), log, &book{}, network))
+	b := must(builder.Open(ctx, builder.DefaultConfig[[]string](network.Spec()), log, &book{}, network))
 	go b.Run(ctx)
 	fmt.Println("accepted:", b.Submit(ctx, []byte("hello")))
 	fmt.Println("final:", b.Await(ctx, func(h canonical.Heads) bool { return h.Finalized.Number == 1 }))

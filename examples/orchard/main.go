@@ -26,7 +26,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/builder/simnet"
 	"github.com/jamq/jamq/jamtest"
 )
 
@@ -47,11 +47,10 @@ func main() {
 }
 
 func run(ctx context.Context, out io.Writer, address string, slot time.Duration) error {
-	spec := jamq.Tiny()
-	spec.SlotDuration = slot
-	network := jamtest.DefaultConfig(spec, 1)
-	network.LossProbability, network.SkipProbability = 0.2, 0.1
-	network.StartSlot = jamq.NewSlotClock(spec).SlotAt(time.Now())
+	network, err := simnet.Tiny(slot, service, func(c *jamtest.Config) { c.LossProbability, c.SkipProbability = 0.2, 0.1 })
+	if err != nil {
+		return err
+	}
 	n, err := newNode(ctx, network)
 	if err != nil {
 		return err

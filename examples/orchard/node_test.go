@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/builder/simnet"
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/jamtest"
@@ -21,8 +21,8 @@ import (
 
 // testNode returns a node whose chain and builder do not run yet.
 func testNode(t *testing.T) *node {
-	network := jamtest.DefaultConfig(jamq.Tiny(), 1)
-	network.StartSlot = jamq.NewSlotClock(network.Spec).SlotAt(time.Now())
+	network, err := simnet.Tiny(jamq.Tiny().SlotDuration, service, nil)
+	require.NoError(t, err)
 	n, err := newNode(t.Context(), network)
 	require.NoError(t, err)
 	return n

@@ -25,6 +25,7 @@ type rollup struct {
 	state   pool             // after the last of blocks
 	blocks  []*block         // by height, the genesis first
 	byHash  map[bytes32]*block
+	final   map[uint64]builder.Progress // of the final blocks, by height
 }
 
 var _ builder.Rollup[*block] = (*rollup)(nil)
@@ -35,6 +36,7 @@ func newRollup() *rollup {
 	return &rollup{
 		claimed: map[bytes32]bool{}, state: pool{spent: map[bytes32]bool{}},
 		blocks: []*block{genesis}, byHash: map[bytes32]*block{genesis.hash(): genesis},
+		final: map[uint64]builder.Progress{},
 	}
 }
 
@@ -113,6 +115,14 @@ func (r *rollup) Undo(_ context.Context, newest builder.Block[*block]) error {
 	delete(r.byHash, b.hash())
 	r.state.revert(b.Transactions, r.tip())
 	r.waiting = append(slices.Clone(b.Transactions), r.waiting...)
+	return nil
+}
+
+// Final implements builder.Finalizer.
+func (r *rollup) Final(_ context.Context, b builder.Block[*block]) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.final[b.Number] = b.Progress
 	return nil
 }
 

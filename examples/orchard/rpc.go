@@ -227,11 +227,11 @@ type trees struct {
 // describe returns the view of a block for the heads of the same request. The
 // caller holds the lock.
 func (n *node) describe(b *block, verbosity int, latest, final uint64) blockView {
-	at := n.where[b.Height]
+	at := n.progress(b.Height)
 	v := blockView{
 		Hash: b.hash(), Confirmations: latest - b.Height + 1, Size: len(b.encode()), Height: b.Height, Version: 5,
 		MerkleRoot: b.merkleRoot(), FinalOrchardRoot: b.Root, Tx: []any{}, Time: b.Time,
-		WorkPackageHash: at.pkg, HeaderHash: at.header, Finalized: b.Height <= final,
+		WorkPackageHash: at.Package, HeaderHash: at.At.Hash, Finalized: b.Height <= final,
 	}
 	v.Trees.Orchard.Size = b.Notes
 	if b.Height > 0 {

@@ -29,6 +29,8 @@ type Rollup struct {
 	// that it forgets to let them wait again.
 	Keeps   int
 	Forgets bool
+	// Takes makes Propose take the words of the block out.
+	Takes bool
 	// Counts makes Apply remove the first words that wait, whatever they are.
 	Counts bool
 
@@ -64,6 +66,9 @@ func (r *Rollup) Propose(ctx context.Context, _ uint64) (Body, common.Hash, erro
 		return nil, common.Hash{}, builder.ErrIdle
 	}
 	body := Body(slices.Clone(r.waiting[:min(most, len(r.waiting))]))
+	if r.Takes {
+		r.waiting = slices.Clone(r.waiting[len(body):])
+	}
 	return body, r.root(append(slices.Clone(r.state), body...)), nil
 }
 

@@ -1,8 +1,14 @@
-package buildertest
+// Package simnet is a simulated JAM chain as a builder.Network, for programs and tests.
+//
+//	network, err := simnet.Tiny(100*time.Millisecond, service, nil)
+//	go network.Run(ctx, nil)
+//	b, err := builder.Open(ctx, builder.DefaultConfig[Block](network.Spec()), log, rollup, network)
+package simnet
 
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
@@ -16,6 +22,7 @@ import (
 // drives the chain. All methods are safe for concurrent use.
 type Network struct {
 	service jamq.ServiceID
+	spec    jamq.ChainSpec
 	driver  *jamtest.Driver
 	root    jamq.Block
 
@@ -26,11 +33,33 @@ type Network struct {
 
 var _ builder.Network = (*Network)(nil)
 
-// NewNetwork returns a network for a rollup with the given service. The caller must
-// not use the chain afterwards.
-func NewNetwork(chain *jamtest.Chain, service jamq.ServiceID) *Network {
-	return &Network{service: service, root: chain.Best(), driver: jamtest.NewDriver(chain), moved: make(chan struct{})}
+// New returns a network for a rollup with the given service. The caller must not use
+// the chain afterwards.
+func New(chain *jamtest.Chain, service jamq.ServiceID) *Network {
+	return &Network{
+		service: service, spec: chain.Config().Spec, root: chain.Best(), driver: jamtest.NewDriver(chain), moved: make(chan struct{}),
+	}
 }
+
+// Tiny returns a network with the constants of the tiny chain, slots of the given
+// length, and the present slot. change, if it is not nil, sets the faults.
+func Tiny(slot time.Duration, service jamq.ServiceID, change func(*jamtest.Config)) (*Network, error) {
+	spec := jamq.Tiny()
+	spec.SlotDuration = slot
+	cfg := jamtest.DefaultConfig(spec, 1)
+	cfg.StartSlot = jamq.NewSlotClock(spec).SlotAt(time.Now())
+	if change != nil {
+		change(&cfg)
+	}
+	chain, err := jamtest.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return New(chain, service), nil
+}
+
+// Spec returns the constants of the chain.
+func (n *Network) Spec() jamq.ChainSpec { return n.spec }
 
 // Driver returns the driver of the chain, for example to change its faults.
 func (n *Network) Driver() *jamtest.Driver { return n.driver }
