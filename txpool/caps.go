@@ -192,16 +192,11 @@ func (c *core) letIn() bool {
 	return some && !p.promotes.roomless
 }
 
-// evictOver evicts the worst transactions of a status while it exceeds its caps.
-// It takes them from the first index that has one.
+// evictOver evicts the worst transactions of a status, in any of the indexes,
+// while it exceeds its caps.
 func (c *core) evictOver(s status, indexes ...*btree.BTreeG[ranked]) {
 	for c.over(s) {
-		var worst *entry
-		for _, index := range indexes {
-			if worst = c.worst(index); worst != nil {
-				break
-			}
-		}
+		worst := c.worst(indexes...)
 		if worst == nil {
 			return
 		}
@@ -209,13 +204,19 @@ func (c *core) evictOver(s status, indexes ...*btree.BTreeG[ranked]) {
 	}
 }
 
-// worst returns the last entry of an index that a cap may evict, or nil.
-func (c *core) worst(index *btree.BTreeG[ranked]) (worst *entry) {
-	index.Descend(func(r ranked) bool {
-		if !r.entry.keeps() {
-			worst = r.entry
-		}
-		return worst == nil
-	})
-	return worst
+// worst returns the last entry of several indexes that a cap may evict, or nil.
+func (c *core) worst(indexes ...*btree.BTreeG[ranked]) *entry {
+	var worst ranked
+	for _, index := range indexes {
+		index.Descend(func(r ranked) bool {
+			if r.entry.keeps() {
+				return true
+			}
+			if worst.entry == nil || before(worst, r) {
+				worst = r
+			}
+			return false
+		})
+	}
+	return worst.entry
 }

@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/google/btree"
 	"github.com/holiman/uint256"
 )
 
@@ -199,7 +198,7 @@ func (c *core) yields(s status) bool {
 	case ready:
 		return c.worst(c.ready) != nil
 	}
-	return c.worst(c.parked) != nil || slices.ContainsFunc(c.roomless[:], func(class *btree.BTreeG[ranked]) bool { return c.worst(class) != nil })
+	return c.worst(c.parked) != nil || c.worst(c.roomless[:]...) != nil
 }
 
 // checkChain verifies the chain of one sender.

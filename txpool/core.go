@@ -115,6 +115,9 @@ func (c *core) close(a *account) {
 	c.list[last] = nil
 	c.list = c.list[:last]
 	a.slot = closed
+	for _, s := range c.sessions {
+		s.forget(a.address)
+	}
 }
 
 // closed is the slot of a removed account.

@@ -288,20 +288,25 @@ func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]l
 
 // idle returns transactions that cannot run and make room in the whole pool for
 // a newcomer that can, or nil if they do not suffice: first the worst parked
-// ones, then the last ones behind gaps of the newest senders. It visits a bounded
-// number of senders, so that an Add costs the same in any pool (invariant I9).
+// ones, then the last ones behind gaps of the newest senders. It passes over a
+// bounded number of transactions that stay and of senders, so that an Add costs the
+// same in any pool (invariant I9).
 func (c *core) idle(n newcomer, s space) (leaves []leaving) {
 	var freed usage
-	leave := func(e *entry) (more bool) {
+	passed := 0
+	more := func() bool { return passed < maxPassed && len(leaves) < n.most && !s.fits(freed) }
+	leave := func(e *entry) bool {
 		if e.account == n.account || e.exempt || e.lease != nil {
-			return true
+			passed++
+		} else {
+			freed.add(e)
+			leaves = append(leaves, leaving{e, Dropped, ErrPoolFull})
 		}
-		freed.add(e)
-		leaves = append(leaves, leaving{e, Dropped, ErrPoolFull})
-		return len(leaves) < n.most && !s.fits(freed)
+		return more()
 	}
-	c.parked.Descend(func(r ranked) bool { return s.fits(freed) || leave(r.entry) })
-	for i, visited := len(c.list)-1, 0; i >= 0 && visited < maxPassed && !s.fits(freed) && len(leaves) < n.most; i, visited = i-1, visited+1 {
+	c.parked.Descend(func(r ranked) bool { return leave(r.entry) })
+	for i := len(c.list) - 1; i >= 0 && more(); i-- {
+		passed++
 		a := c.list[i]
 		for j := len(a.txs) - 1; j >= int(a.line) && leave(a.txs[j].entry); j-- {
 			continue

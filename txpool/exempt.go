@@ -15,8 +15,8 @@ package txpool
 // A transaction that a session postponed, or that the host returned from a
 // lease, was never in a block. It is not exempt.
 
-// maxPassed is the number of exempt transactions that a newcomer's search for
-// victims skips before it gives up.
+// maxPassed is the number of transactions that cannot be displaced, for example
+// exempt ones, that a newcomer's search for victims skips before it gives up.
 const maxPassed = 4096
 
 // exemptEntry makes an entry exempt from the caps. The caller must then arrange

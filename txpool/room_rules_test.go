@@ -53,6 +53,32 @@ func TestWaitingIsCapped(t *testing.T) {
 	require.Equal(t, "-pk", statuses(p, 1, 1)+statuses(p, 2, 2))
 }
 
+// If more transactions wait for room than may be parked, the worst one goes,
+// whatever its size.
+func TestWorstWaitingGoes(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) { tiny(1, 1)(c); c.MaxParked = 2 })
+	p.Reset(Head{BaseFee: weiOf(30)})
+	add(t, p, tx(0, 0, 50), capped(1, 0, 6, 20), heavy(3, 0, 5, 20, 3000))
+	require.Empty(t, p.Reset(Head{BaseFee: weiOf(1)}))
+	require.Equal(t, "kk", statuses(p, 1, 1)+statuses(p, 3, 1))
+	add(t, p, tx(2, 1, 7), tx(2, 0, 99))
+	require.Equal(t, "pk", statuses(p, 2, 2))
+	require.Equal(t, "k-", statuses(p, 1, 1)+statuses(p, 3, 1))
+}
+
+// A large waiting transaction that may displace no others keeps no smaller one
+// waiting that may.
+func TestSmallerWaitingDisplaces(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) { tiny(4, 5)(c); c.MaxTxSize, c.MaxBytes = 6000, 6000 })
+	p.Reset(Head{BaseFee: weiOf(30)})
+	add(t, p, tx(0, 0, 50), tx(1, 0, 51), tx(2, 0, 52), capped(3, 0, 2, 60))
+	add(t, p, heavy(4, 0, 9, 20, 3000), capped(5, 0, 8, 20))
+	p.Reset(Head{BaseFee: weiOf(1)})
+	require.NoError(t, p.CheckAll())
+	require.Equal(t, "ppp-", statuses(p, 0, 1)+statuses(p, 1, 1)+statuses(p, 2, 1)+statuses(p, 3, 1))
+	require.Equal(t, "kp", statuses(p, 4, 1)+statuses(p, 5, 1))
+}
+
 // A transaction that came back needs no room to run again.
 func TestReturnedRunsAboveTheCap(t *testing.T) {
 	p := newPool(t, newWorld(), tiny(1, 2))
