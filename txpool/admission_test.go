@@ -242,7 +242,7 @@ func TestBalanceDrift(t *testing.T) {
 	add(t, p, tx(0, 0, 2), tx(0, 1, 2), tx(0, 2, 2))
 	w.balance(0, 5*txGas*gwei)
 	p.Reset(Head{})
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 2), tx(0, 1, 2)}), hashes(p.Candidates()))
 }
 

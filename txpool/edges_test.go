@@ -214,6 +214,6 @@ func TestReturnedAuthorizationRuns(t *testing.T) {
 	require.Equal(t, "k", statuses(p, 2, 1))
 	add(t, p, capped(1, 0, 2, 40), capped(1, 1, 2, 40))
 	require.Empty(t, p.Reset(Head{BaseFee: weiOf(1)}))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, "p", statuses(p, 2, 1))
 }

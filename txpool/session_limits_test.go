@@ -48,7 +48,7 @@ func TestNextGivesUp(t *testing.T) {
 	require.NoError(t, p.Add(fits))
 	require.Equal(t, fits.Hash(), s.Next().Hash())
 	require.NoError(t, s.Commit())
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // Two sessions never have nonces of two senders in opposite orders. Otherwise
@@ -63,10 +63,10 @@ func TestSessionsTieNoKnot(t *testing.T) {
 	require.Equal(t, tx(0, 1, 6).Hash(), a.Next().Hash())
 	add(t, p, tx(1, 2, 5), tx(0, 2, 4))
 	require.Equal(t, tx(0, 2, 4).Hash(), a.Next().Hash(), "nonce 1 of the other sender is in a later session")
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.NoError(t, a.Commit())
 	require.NoError(t, b.Cancel())
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, "---", statuses(p, 0, 3))
 	require.Equal(t, "ppp", statuses(p, 1, 3))
 }
@@ -102,7 +102,7 @@ func TestForgottenSessions(t *testing.T) {
 	require.NotNil(t, all[3].Next())
 	require.NoError(t, all[2].Cancel())
 	require.NoError(t, full.Commit())
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // A sender that was passed over because its transaction did not fit is considered
