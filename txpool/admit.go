@@ -168,7 +168,7 @@ func (p *Pool) authenticate(t *candidate, _ int64) (err error) {
 		}
 	}
 	if authorizes {
-		t.entry.rare = &rare{authorities: p.cfg.authorities(t.tx)}
+		t.entry.authorities = p.cfg.authorities(t.tx)
 	}
 	if p.cfg.Precheck != nil {
 		return p.cfg.Precheck(t.tx)

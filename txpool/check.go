@@ -97,7 +97,9 @@ func (c *core) checkSender(a *account, all *totals) error {
 			return fmt.Errorf("committed nonces are those that State does not show: nonce %d, want %d to %d", s.nonce, a.state, a.nonce)
 		}
 		total.Add(total, &s.cost)
-		all.authorizations.enlist(s.carrier)
+		for _, auth := range s.authorities {
+			all.authorizations.add(auth)
+		}
 	}
 	var n counters
 	// Only transactions that came back or are in a bundle can exceed the balance.
@@ -169,16 +171,9 @@ func (t *totals) add(e *entry) {
 	case e.status == parked:
 		t.parked++
 	}
-	if e.counts() == ready {
-		t.authorizations.enlist(e)
-	}
-}
-
-// enlist adds the authorizations of an entry, which may be nil.
-func (all authorizations) enlist(e *entry) {
-	if e != nil && e.rare != nil {
-		for _, auth := range e.rare.authorities {
-			all.add(auth)
+	for _, auth := range e.authorities {
+		if e.counts() == ready {
+			t.authorizations.add(auth)
 		}
 	}
 }

@@ -24,13 +24,14 @@ type committed struct {
 
 // spending is a committed transaction that the host's state does not show yet.
 type spending struct {
-	nonce   uint64
-	cost    uint256.Int
-	carrier *entry // set if it has authorizations
+	nonce       uint64
+	cost        uint256.Int
+	authorities []authority
 }
 
-// spend records a committed transaction.
-func (a *account) spend(s spending, now int64) {
+// spend records a committed transaction. Its authorizations count until the host's
+// state shows it.
+func (c *core) spend(a *account, s spending, now int64) {
 	if a.committed == nil {
 		a.committed = new(committed)
 		a.committed.spent = a.committed.inline[:0]
@@ -38,6 +39,9 @@ func (a *account) spend(s spending, now int64) {
 	a.committed.spent = append(a.committed.spent, s)
 	a.committed.at = now
 	a.cost.Add(&a.cost, &s.cost)
+	for _, auth := range s.authorities {
+		c.authorizations.add(auth)
+	}
 }
 
 // all returns the committed transactions, oldest first.
@@ -55,8 +59,8 @@ func (a *account) forget(c *core, which func(*spending) bool) {
 	}
 	a.committed.spent = slices.DeleteFunc(a.committed.spent, func(s spending) bool {
 		gone := which(&s)
-		if gone && s.carrier != nil {
-			c.enlist(s.carrier, false)
+		for i := 0; gone && i < len(s.authorities); i++ {
+			c.authorizations.remove(s.authorities[i])
 		}
 		return gone
 	})
@@ -72,12 +76,7 @@ func (c *core) commit(a *account, txs []*entry, now int64) {
 		i := c.indexOf(e)
 		c.take(a, i)
 		if a.unsettled(e.nonce) {
-			s := spending{nonce: e.nonce, cost: e.cost}
-			if e.rare != nil {
-				s.carrier = e
-				c.enlist(e, true)
-			}
-			a.spend(s, now)
+			c.spend(a, spending{e.nonce, e.cost, e.authorities}, now)
 		}
 		a.nonce = max(a.nonce, e.nonce+1)
 		if e.private {
@@ -130,10 +129,7 @@ func (c *core) recommit(address common.Address, known Account, spent []spending,
 	a.nonce, a.stale = next, stale
 	for _, s := range spent {
 		if s.nonce >= a.state {
-			a.spend(s, now)
-			if s.carrier != nil {
-				c.enlist(s.carrier, true)
-			}
+			c.spend(a, s, now)
 		}
 	}
 }

@@ -166,7 +166,7 @@ func TestI8AuthoritiesLast(t *testing.T) {
 		one := []candidate{{tx: carrier}}
 		p.examine(one, p.clock())
 		require.Error(t, one[0].err)
-		require.Nil(t, one[0].entry.rare)
+		require.Nil(t, one[0].entry.authorities)
 		_, err := p.core.decide(newAccount(one[0].from, w.get(one[0].from)), one[0].entry)
 		require.EqualError(t, err, one[0].err.Error())
 	}

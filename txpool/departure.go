@@ -1,8 +1,6 @@
 package txpool
 
 import (
-	"encoding/binary"
-	"fmt"
 	"reflect"
 	"time"
 
@@ -86,46 +84,15 @@ func remembered(err error) error {
 	return &reason{text[:min(len(text), maxReason)], labelOf(err).err}
 }
 
-// record encodes a departure: the hash, the time, and either 'R' and the other
-// hash, or 'D', the length of the error's label (1 byte), the label and the
-// error's text.
-func (d *Departure) record() []byte {
-	record := append([]byte{recordDeparted}, d.Hash[:]...)
-	record = binary.BigEndian.AppendUint64(record, uint64(d.At.UnixNano()))
-	if d.Kind == Replaced {
-		return append(append(record, 'R'), d.By[:]...)
-	}
-	name := labelOf(d.Reason).label
-	record = append(record, 'D', byte(len(name)))
-	return append(append(record, name...), d.Reason.Error()...)
-}
-
-// parseDeparture decodes a record without its first byte.
-func parseDeparture(body []byte) (d Departure, err error) {
-	const header = common.HashLength + numberSize + 1
-	if len(body) < header {
-		return d, fmt.Errorf("%w: a departure of %d bytes", errRecord, len(body))
-	}
-	d.Hash = common.Hash(body[:common.HashLength])
-	d.At = time.Unix(0, int64(binary.BigEndian.Uint64(body[common.HashLength:])))
-	kind, rest := body[header-1], body[header:]
-	switch {
-	case kind == 'R' && len(rest) == common.HashLength:
-		d.Kind, d.By = Replaced, common.Hash(rest)
-		return d, nil
-	case kind == 'D' && len(rest) > 0 && len(rest) > int(rest[0]):
-		text := rest[1+int(rest[0]):]
-		name := string(rest[1 : len(rest)-len(text)])
-		r := &reason{text: string(text[:min(len(text), maxReason)])}
-		for _, l := range labels {
-			if l.label == name {
-				r.kind = l.err
-			}
+// recalled returns the reason with the label and the text of a record.
+func recalled(name, text string) error {
+	r := &reason{text: text}
+	for _, l := range labels {
+		if l.label == name {
+			r.kind = l.err
 		}
-		d.Kind, d.Reason = Dropped, r
-		return d, nil
 	}
-	return d, fmt.Errorf("%w: a departure of unknown kind %#x and %d bytes", errRecord, kind, len(rest))
+	return r
 }
 
 // departures holds the newest departures for a limited time.

@@ -203,7 +203,7 @@ func TestRejectForAnyReason(t *testing.T) {
 // A departure whose label is as long as a byte can tell is read, and one whose
 // label is longer than the record is poisoned.
 func TestDepartureLabelLength(t *testing.T) {
-	head := append([]byte{recordDeparted}, make([]byte, common.HashLength+numberSize)...)
+	head := append([]byte{recordDeparted}, make([]byte, common.HashLength+8)...)
 	long := append(append(slices.Clone(head), 'D', 255), bytes.Repeat([]byte{'x'}, 255+3)...)
 	short := append(slices.Clone(head), 'D', 255, 'x')
 	p := newPool(t, newWorld(), nil)

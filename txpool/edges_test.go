@@ -134,7 +134,7 @@ func TestReleasedIsExemptAfterARestart(t *testing.T) {
 func TestRestoredFloorIsInRange(t *testing.T) {
 	for _, floor := range []uint64{1, 9000 * gwei} {
 		w, m := newWorld(), new(memory)
-		m.records = [][]byte{prices{base: 1, floor: floor, average: floor}.record()}
+		m.records = [][]byte{encode(recordPrices, &prices{base: 1, floor: floor, average: floor})}
 		p := newPool(t, w, func(c *Config) { journaled(m)(c); c.MinGasPrice = 2 * gwei })
 		_, err := p.Restore(m.replay)
 		require.NoError(t, err)

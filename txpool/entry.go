@@ -43,11 +43,12 @@ type entry struct {
 	work    uint32      // minimum gas
 	blob    bool
 	private bool
+	// authorities are those of its authorizations.
+	authorities []authority
 
 	// ————
 	account  *account
 	lease    *Lease // nil if not leased
-	rare     *rare
 	rank     uint64 // see fees.rank
 	lead     place  // place in its index
 	status   status
@@ -56,6 +57,7 @@ type entry struct {
 	fresh    bool // no event yet
 	exempt   bool // see exempt.go
 	ran      bool // could run at some time since its admission
+	enlisted bool // authorities are in core.authorizations
 	// replacements is the number of replacements of this nonce since the time
 	// since, in seconds of Unix time.
 	since        uint32

@@ -100,7 +100,8 @@ func (c *core) emit(event Event, e *entry) {
 	case event.Kind == Included:
 		event.Age = c.age(e)
 		if c.journaling() && !c.recorded {
-			record = includedRecord(e.hash(), e.account.address, &spending{e.nonce, e.cost, e})
+			included := e.inclusion()
+			record = encode(recordIncluded, &included)
 		}
 	case event.Admitted && c.journaling() && !c.restoring:
 		record = e.addedRecord()
@@ -132,7 +133,7 @@ func (c *core) depart(d Departure) []byte {
 	if !c.journaling() {
 		return nil
 	}
-	return d.record()
+	return encode(recordDeparted, &d)
 }
 
 // emitMove records an event with the new status of an entry.

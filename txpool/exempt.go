@@ -50,6 +50,6 @@ func (c *core) relax(e *entry) {
 func (e *entry) again() *entry {
 	return &entry{
 		tx: e.tx, nonce: e.nonce, feeCap: e.feeCap, tip: e.tip, at: e.at, cost: e.cost, size: e.size, memory: e.memory,
-		da: e.da, work: e.work, blob: e.blob, private: e.private, rare: e.rare, exempt: true,
+		da: e.da, work: e.work, blob: e.blob, private: e.private, authorities: e.authorities, exempt: true,
 	}
 }

@@ -159,7 +159,7 @@ func (c *core) expire(a *account, now int64) (dropped int) {
 		c.apply(p)
 	}
 	if a.nonce > a.state && len(a.txs) == 0 && (a.committed == nil || now-a.committed.at >= lifetime) {
-		c.note(freedRecord(a.address, a.state))
+		c.note(encode(recordFreed, &a.address, &a.state))
 		c.uncommit(a, a.state) // never shown by the state
 	}
 	c.close(a)

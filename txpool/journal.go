@@ -2,7 +2,6 @@ package txpool
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,44 +22,6 @@ type Journal interface {
 	// does not call Append concurrently.
 	Append(records ...[]byte) error
 }
-
-// The kinds of records. A record begins with its kind, one byte. Numbers are
-// big-endian; lengths in bytes are in parentheses.
-const (
-	// added: flags (1), time of admission in Unix nanoseconds (8), binary
-	// encoding of the transaction
-	recordAdded = 'A'
-	recordLeft  = 'L' // left, and no departure: hash
-	// departed: hash, time in Unix nanoseconds (8), and reason: see
-	// Departure.record
-	recordDeparted = 'D'
-	// included: hash, sender, nonce (8), cost (32), and the authorities with
-	// their nonces
-	recordIncluded = 'I'
-	// nonces freed: sender, first nonce that a revert has freed (8)
-	recordFreed = 'F'
-	// prices: base fee, floor and average (8 each), in wei per gas
-	recordPrices = 'P'
-	// lease opened: number (8), expiry in Unix nanoseconds (8), hashes of the
-	// transactions
-	recordOpened = 'O'
-	// returned from a lease: number (8), hash of the transaction
-	recordReturned = 'B'
-	// commit of a lease begun: number (8), and for each of its transactions the
-	// length (4) and the body of the record of its inclusion
-	recordCommitting = 'M'
-	recordCommitted  = 'C' // commit complete, lease closed: number (8)
-	recordReleased   = 'R' // lease closed: number (8)
-
-	flagPrivate = 1
-	flagExempt  = 2 // exempt from the caps
-
-	numberSize = 8
-	lengthSize = 4
-)
-
-// errRecord is the error of a record that cannot be decoded.
-var errRecord = errors.New("txpool: not a record of the pool's journal")
 
 // records appends the records of changes in the order in which the journal must
 // get them. The record of an admission comes before those of the transactions that
@@ -85,71 +46,38 @@ func records(to [][]byte, changes []change) [][]byte {
 	return append(to, late...)
 }
 
-func number(kind byte, n uint64) []byte { return binary.BigEndian.AppendUint64([]byte{kind}, n) }
-
-func returnedRecord(lease uint64, hash common.Hash) []byte {
-	return append(number(recordReturned, lease), hash[:]...)
-}
-
-func freedRecord(sender common.Address, nonce uint64) []byte {
-	return binary.BigEndian.AppendUint64(append([]byte{recordFreed}, sender[:]...), nonce)
+// addedRecord returns the record of an admission.
+func addedRecord(tx *types.Transaction, at int64, private, exempt bool) []byte {
+	return encode(recordAdded, &flags{private, exempt}, &at, tx)
 }
 
 func (e *entry) addedRecord() []byte { return addedRecord(e.tx, e.at, e.private, e.exempt) }
 
 func (o *past) addedRecord() []byte { return addedRecord(o.tx, o.at, o.private, o.exempt) }
 
-func addedRecord(tx *types.Transaction, at int64, private, exempt bool) []byte {
-	raw, _ := tx.MarshalBinary() // an admitted transaction can be encoded
-	var flags byte
-	if private {
-		flags |= flagPrivate
-	}
-	if exempt {
-		flags |= flagExempt
-	}
-	record := binary.BigEndian.AppendUint64([]byte{recordAdded, flags}, uint64(at))
-	return append(record, raw...)
-}
-
-func (p prices) record() []byte {
-	record := binary.BigEndian.AppendUint64([]byte{recordPrices}, p.base)
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(record, p.floor), p.average)
-}
-
-func includedRecord(hash common.Hash, sender common.Address, s *spending) []byte {
-	record := append([]byte{recordIncluded}, hash[:]...)
-	record = append(record, sender[:]...)
-	record = binary.BigEndian.AppendUint64(record, s.nonce)
-	cost := s.cost.Bytes32()
-	record = append(record, cost[:]...)
-	if s.carrier != nil && s.carrier.rare != nil {
-		for _, auth := range s.carrier.rare.authorities {
-			record = binary.BigEndian.AppendUint64(append(record, auth.address[:]...), auth.nonce)
-		}
-	}
-	return record
+// inclusion returns what the journal gets of an entry in a block.
+func (e *entry) inclusion() inclusion {
+	return inclusion{e.hash(), e.account.address, spending{e.nonce, e.cost, e.authorities}}
 }
 
 // openedRecord returns the record of a lease. The caller holds the pool's lock.
 func (l *Lease) openedRecord() []byte {
-	record := binary.BigEndian.AppendUint64(number(recordOpened, l.id), uint64(l.expires.UnixNano()))
+	expires := l.expires.UnixNano()
+	var hashes []common.Hash
 	for e := range l.members {
-		hash := e.hash()
-		record = append(record, hash[:]...)
+		hashes = append(hashes, e.hash())
 	}
-	return record
+	return encode(recordOpened, &l.id, &expires, &hashes)
 }
 
 // committingRecord returns the record of a commit that begins. It is one record,
 // so that no part of it can be missing.
 func (l *Lease) committingRecord() []byte {
-	record := number(recordCommitting, l.id)
+	var all []inclusion
 	for e := range l.members {
-		body := includedRecord(e.hash(), e.account.address, &spending{e.nonce, e.cost, e})[1:]
-		record = append(binary.BigEndian.AppendUint32(record, uint32(len(body))), body...)
+		all = append(all, e.inclusion())
 	}
-	return record
+	return encode(recordCommitting, &l.id, &all)
 }
 
 func journalError(err error) error { return fmt.Errorf("%w: %w", ErrJournal, err) }
@@ -276,7 +204,7 @@ func (p *Pool) unlend(h *history, l *pastLease) {
 		if e := p.core.all[hash]; o == nil || l.returned[hash] || e != nil && e.lease != nil && e.lease.id == l.id {
 			continue
 		}
-		p.core.note(returnedRecord(l.id, hash))
+		p.core.note(encode(recordReturned, &l.id, &hash))
 	}
 }
 
@@ -413,7 +341,7 @@ func (p *Pool) content() (content []func() []byte) {
 	var entries []*entry
 	for _, a := range p.core.list {
 		for _, s := range a.committed.all() {
-			add(includedRecord(common.Hash{}, a.address, &s))
+			add(encode(recordIncluded, &inclusion{sender: a.address, spending: s}))
 		}
 		for _, e := range a.txs {
 			entries = append(entries, e.entry)
@@ -431,9 +359,10 @@ func (p *Pool) content() (content []func() []byte) {
 // generalRecords returns the records that belong to no sender: first the highest
 // number of a lease, so that it is not used again.
 func (p *Pool) generalRecords() [][]byte {
-	records := [][]byte{number(recordReleased, p.lastID), p.core.fees.prices().record()}
+	prices := p.core.fees.prices()
+	records := [][]byte{encode(recordReleased, &p.lastID), encode(recordPrices, &prices)}
 	for _, d := range p.core.departures.all(p.time(p.clock())) {
-		records = append(records, d.record())
+		records = append(records, encode(recordDeparted, &d))
 	}
 	for _, o := range p.core.aside.txs {
 		records = append(records, o.addedRecord())

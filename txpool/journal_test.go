@@ -96,7 +96,7 @@ func TestRestorePoisoned(t *testing.T) {
 	w, m := newWorld(), new(memory)
 	p := newPool(t, w, journaled(m))
 	add(t, p, tx(0, 0, 2), tx(1, 0, 3), tx(2, 0, 4))
-	m.records = append(m.records, []byte{}, []byte("what is this"), []byte{recordAdded, 0, 1}, []byte{recordLeft, 1}, number(recordCommitted, 9), []byte{recordOpened, 1})
+	m.records = append(m.records, []byte{}, []byte("what is this"), []byte{recordAdded, 0, 1}, []byte{recordLeft, 1}, []byte{recordCommitted, 0, 0, 0, 0, 0, 0, 0, 9}, []byte{recordOpened, 1})
 	panics := func(c *Config) {
 		journaled(m)(c)
 		c.Precheck = func(tx *types.Transaction) error {

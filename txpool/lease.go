@@ -135,7 +135,8 @@ func (l *Lease) Return(hash common.Hash) error {
 		if l.session != nil {
 			l.session.putAside(e, SkipLater)
 		}
-		c.note(returnedRecord(l.id, e.hash()))
+		hash := e.hash()
+		c.note(encode(recordReturned, &l.id, &hash))
 		c.apply(c.decideReturn(e, false))
 	})
 }
@@ -230,7 +231,7 @@ func (l *Lease) closeLocked(record byte, each func(*core, *account, []*entry)) e
 			return l.closedError()
 		}
 		delete(p.leases, l.id)
-		c.note(number(record, l.id))
+		c.note(encode(record, &l.id))
 		l.bySender(func(a *account, txs []*entry) { each(c, a, txs) })
 		return nil
 	})

@@ -209,7 +209,7 @@ func (p *Pool) includeOne(c *core, tx *types.Transaction, at int64) {
 		c.aside.remove(hash)
 	}
 	if held || departed {
-		c.note(append([]byte{recordLeft}, hash[:]...))
+		c.note(encode(recordLeft, &hash))
 	}
 }
 
@@ -230,7 +230,7 @@ func (p *Pool) revert(blocks []Block) {
 	}
 	_ = p.step(func(c *core) error {
 		for _, f := range all {
-			c.note(freedRecord(f.sender, f.nonce))
+			c.note(encode(recordFreed, &f.sender, &f.nonce))
 			if a := c.accounts[f.sender]; a != nil {
 				c.uncommit(a, f.nonce)
 			}
@@ -306,7 +306,7 @@ func (p *Pool) moveFees(head *Head) {
 			c.emit(Event{Kind: FloorChanged, Floor: c.fees.floor}, nil)
 		}
 		if now := c.fees.prices(); now != before {
-			c.note(now.record())
+			c.note(encode(recordPrices, &now))
 		}
 		if rebased {
 			c.repricing = true

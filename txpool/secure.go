@@ -58,8 +58,10 @@ func (p *Pool) secure(batch []candidate) {
 		}
 	}
 	_ = p.step(func(c *core) error {
-		for _, e := range all { // first, because the journal may have the newcomers, and end here
-			c.recordAgain(e.entry)
+		// The journal may have a record after which they are gone. It gets their
+		// admission first, because it may end here with the newcomers.
+		for _, e := range all {
+			c.note(e.addedRecord())
 		}
 		for i := len(batch) - 1; i >= 0; i-- {
 			t := &batch[i]
@@ -84,17 +86,9 @@ func (p *Pool) secure(batch []candidate) {
 		for i := range back { // the caps apply to them as before
 			if e := back[i].entry; back[i].err == nil && !e.gone && !all[i].exempt {
 				c.relax(e)
-				c.recordAgain(e)
+				c.note(e.addedRecord())
 			}
 		}
 		return nil
 	})
-}
-
-// recordAgain writes the record of an admission again, because the journal may
-// have a record after which the transaction is gone.
-func (c *core) recordAgain(e *entry) {
-	if c.journaling() {
-		c.note(e.addedRecord())
-	}
 }
