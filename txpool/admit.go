@@ -220,10 +220,10 @@ func (c *core) checkNew(e *entry) error {
 	if c.aside.txs[hash] != nil {
 		return ErrAlreadyKnown
 	}
-	if wait := c.failed.find(e.hash(), e.at); wait > 0 {
+	if _, wait := c.failed.find(hash, e.at); wait > 0 {
 		return fmt.Errorf("%w: %s, try again in %v", ErrQuarantined, hash, wait)
 	}
-	if wait := c.replaced.find(e.hash(), e.at); wait > 0 {
+	if _, wait := c.replaced.find(hash, e.at); wait > 0 {
 		return fmt.Errorf("%w: %s, try again in %v", ErrReplaced, hash, wait)
 	}
 	return nil

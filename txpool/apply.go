@@ -60,7 +60,7 @@ func (c *core) enter(p plan) {
 		c.take(a, p.index)
 		c.inherit(old, e)
 		e.exempt, e.ran = old.exempt, old.ran // the nonce keeps its room
-		c.replaced.bury(old.hash(), e.at, c.cfg.QuarantineTime)
+		c.replaced.put(old.hash(), struct{}{}, e.at)
 		c.emit(Event{Kind: Replaced, By: e.hash()}, old)
 	}
 	c.seq++
@@ -168,7 +168,7 @@ func (c *core) reject(e *entry, reason error, now int64) {
 	if l := e.lease; l != nil && l.session != nil {
 		l.session.putAside(e, "")
 	}
-	c.failed.bury(e.hash(), now, c.cfg.QuarantineTime)
+	c.failed.put(e.hash(), struct{}{}, now)
 	c.apply(dropping(e, reason))
 }
 

@@ -80,7 +80,7 @@ func (c *core) commit(a *account, txs []*entry, now int64) {
 		}
 		a.nonce = max(a.nonce, e.nonce+1)
 		if e.private {
-			c.privately.bury(e.hash(), now, c.cfg.Lifetime)
+			c.privately.put(e.hash(), struct{}{}, now)
 		}
 		c.emit(Event{Kind: Included}, e)
 		c.departures.forget(e.hash())

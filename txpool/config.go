@@ -237,6 +237,10 @@ const (
 	// pool, and maxDepartures for how many. Each takes up to 500 bytes of memory.
 	departureTime = 24 * time.Hour
 	maxDepartures = 64 * 1024
+	// maxQuarantined is the number of transactions of which the pool remembers that
+	// they failed while a block was built, and of those that were replaced, and of
+	// private ones in blocks.
+	maxQuarantined = 16 * 1024
 	// accountCache is the number of accounts of refused transactions that are cached
 	// until the next Reset.
 	accountCache = 4096

@@ -16,15 +16,13 @@ type core struct {
 	all      map[common.Hash]*entry
 	// cache holds accounts without transactions in the pool, so that a flood of
 	// refused transactions does not read the host's state each time.
-	cache    lru.BasicLRU[common.Address, Account]
-	replaced graveyard // recently replaced transactions
-	// failed has transactions that failed while a block was built. It is
-	// separate, so that a flood of replacements cannot push them out.
-	failed graveyard
-	// privately has included private transactions, which are private again if they
-	// come back.
-	privately graveyard
-	fees      fees
+	cache lru.BasicLRU[common.Address, Account]
+	// departures has the transactions that left, with the reasons, replaced those that
+	// a newcomer replaced, failed those that failed while a block was built, and
+	// privately included private ones, which are private again if they come back.
+	departures                  recent[Departure]
+	replaced, failed, privately recent[struct{}]
+	fees                        fees
 
 	// ready and parked order the transactions in line that are not in a lease.
 	// roomless has the parked ones that only wait for room, by size: see roomless.go.
@@ -64,7 +62,6 @@ type core struct {
 	// in displaced.
 	collecting bool
 	displaced  []Displaced
-	departures departures
 	aside      heldAside
 }
 
@@ -75,14 +72,14 @@ func newCore(cfg *Config) *core {
 		accounts:       make(map[common.Address]*account),
 		all:            make(map[common.Hash]*entry),
 		cache:          lru.NewBasicLRU[common.Address, Account](accountCache),
-		replaced:       newGraveyard(),
-		failed:         newGraveyard(),
-		privately:      newGraveyard(),
+		departures:     newRecent[Departure](maxDepartures, departureTime),
+		replaced:       newRecent[struct{}](maxQuarantined, cfg.QuarantineTime),
+		failed:         newRecent[struct{}](maxQuarantined, cfg.QuarantineTime),
+		privately:      newRecent[struct{}](maxQuarantined, cfg.Lifetime),
 		fees:           newFees(cfg),
 		ready:          newIndex(),
 		parked:         newIndex(),
 		authorizations: make(authorizations),
-		departures:     newDepartures(),
 		queue:          newGaps(),
 		bound:          cfg.bound(),
 		aside:          heldAside{txs: make(map[common.Hash]*past)},

@@ -30,13 +30,14 @@ type Departure struct {
 // with a journal also across restarts. A transaction
 // that is in the pool or was included has no departure.
 func (p *Pool) Departure(hash common.Hash) (Departure, bool) {
-	now := p.time(p.clock())
+	now := p.clock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.core.all[hash] != nil || p.core.aside.txs[hash] != nil {
 		return Departure{}, false
 	}
-	return p.core.departures.find(hash, now)
+	d, left := p.core.departures.find(hash, now)
+	return d, left > 0
 }
 
 // departure returns the Departure for an event.
@@ -93,70 +94,4 @@ func recalled(name, text string) error {
 		}
 	}
 	return r
-}
-
-// departures holds the newest departures for a limited time.
-type departures struct {
-	most   int
-	byHash map[common.Hash]Departure
-	queue  []departed // oldest first, possibly outdated
-}
-
-type departed struct {
-	hash common.Hash
-	at   time.Time
-}
-
-func newDepartures() departures {
-	return departures{most: maxDepartures, byHash: make(map[common.Hash]Departure)}
-}
-
-// put adds a departure.
-func (d *departures) put(one Departure) {
-	d.byHash[one.Hash] = one
-	d.queue = append(d.queue, departed{one.Hash, one.At})
-	d.prune(one.At)
-}
-
-// prune removes departures that are too old or too many.
-func (d *departures) prune(now time.Time) {
-	for len(d.queue) > 0 && (len(d.queue) > d.most || d.over(d.queue[0].at, now)) {
-		oldest := d.queue[0]
-		d.queue = d.queue[1:]
-		if d.byHash[oldest.hash].At.Equal(oldest.at) {
-			delete(d.byHash, oldest.hash)
-		}
-	}
-}
-
-func (d *departures) over(at, now time.Time) bool { return now.Sub(at) >= departureTime }
-
-// find returns the departure of a transaction.
-func (d *departures) find(hash common.Hash, now time.Time) (Departure, bool) {
-	one, there := d.byHash[hash]
-	if !there || d.over(one.At, now) {
-		return Departure{}, false
-	}
-	return one, true
-}
-
-// forget removes the departure of a transaction that is in the pool again, or
-// included. It reports whether there was one.
-func (d *departures) forget(hash common.Hash) bool {
-	if _, there := d.byHash[hash]; !there {
-		return false
-	}
-	delete(d.byHash, hash)
-	return true
-}
-
-// all returns the remembered departures, oldest first.
-func (d *departures) all(now time.Time) []Departure {
-	var all []Departure
-	for _, q := range d.queue {
-		if one, there := d.byHash[q.hash]; there && one.At.Equal(q.at) && !d.over(q.at, now) {
-			all = append(all, one)
-		}
-	}
-	return all
 }

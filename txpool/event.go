@@ -129,7 +129,7 @@ func (c *core) journaling() bool { return c.cfg.Journal != nil }
 // depart remembers a departure and returns its record for the journal, if there is
 // one.
 func (c *core) depart(d Departure) []byte {
-	c.departures.put(d)
+	c.departures.put(d.Hash, d, d.At.UnixNano())
 	if !c.journaling() {
 		return nil
 	}

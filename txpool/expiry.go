@@ -35,7 +35,7 @@ func (p *Pool) dropExpired(now int64) (dropped int) {
 		for i := len(c.list) - 1; i >= 0; i-- { // the last one takes the place of a removed one
 			dropped += c.expire(c.list[i], now)
 		}
-		c.departures.prune(p.time(now))
+		c.departures.prune(now)
 		return nil
 	})
 	p.sweptAt.Store(now)

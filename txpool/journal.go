@@ -161,7 +161,7 @@ func poisoned(h *history, batch []candidate, origin []*past) []Poison {
 
 // beginRestore restores the data that belongs to no transaction.
 func (p *Pool) beginRestore(h *history) {
-	now := p.time(p.clock())
+	now := p.clock()
 	left := slices.SortedFunc(maps.Values(h.departed), func(a, b pastDeparture) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.order, b.order))
 	})
@@ -170,7 +170,7 @@ func (p *Pool) beginRestore(h *history) {
 	p.core.restoring, p.core.keeping = true, true
 	h.prices.apply(&p.core.fees)
 	for _, d := range left {
-		p.core.departures.put(d.Departure)
+		p.core.departures.put(d.Hash, d.Departure, d.At.UnixNano())
 	}
 	p.core.departures.prune(now)
 	for _, poison := range h.poisoned {
@@ -361,7 +361,7 @@ func (p *Pool) content() (content []func() []byte) {
 func (p *Pool) generalRecords() [][]byte {
 	prices := p.core.fees.prices()
 	records := [][]byte{encode(recordReleased, &p.lastID), encode(recordPrices, &prices)}
-	for _, d := range p.core.departures.all(p.time(p.clock())) {
+	for _, d := range p.core.departures.all(p.clock()) {
 		records = append(records, encode(recordDeparted, &d))
 	}
 	for _, o := range p.core.aside.txs {

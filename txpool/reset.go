@@ -158,7 +158,8 @@ func (p *Pool) examineReverted(blocks []Block) (reverted []candidate) {
 	now := p.clock()
 	p.mu.Lock()
 	for i, tx := range txs {
-		reverted[i] = candidate{tx: tx, back: true, private: p.core.privately.find(tx.Hash(), now) > 0}
+		_, private := p.core.privately.find(tx.Hash(), now)
+		reverted[i] = candidate{tx: tx, back: true, private: private > 0}
 	}
 	p.mu.Unlock()
 	p.examineAll(reverted, nil)
