@@ -69,22 +69,20 @@ func (a *account) forget(c *core, which func(*spending) bool) {
 	}
 }
 
-// commit removes transactions of one account that are in an enqueued bundle.
-// Until the host's state shows them, the balance must still pay for them.
-func (c *core) commit(a *account, txs []*entry, now int64) {
-	for _, e := range txs {
-		i := c.indexOf(e)
-		c.take(a, i)
-		if a.unsettled(e.nonce) {
-			c.spend(a, spending{e.nonce, e.cost, e.authorities}, now)
-		}
-		a.nonce = max(a.nonce, e.nonce+1)
-		if e.private {
-			c.privately.put(e.hash(), struct{}{}, now)
-		}
-		c.emit(Event{Kind: Included}, e)
-		c.departures.forget(e.hash())
+// commit removes a transaction that is in an enqueued bundle or a block. Until the
+// host's state shows it, the balance must still pay for it.
+func (c *core) commit(e *entry, now int64) {
+	a := e.account
+	c.take(a, c.indexOf(e))
+	if a.unsettled(e.nonce) {
+		c.spend(a, spending{e.nonce, e.cost, e.authorities}, now)
 	}
+	a.nonce = max(a.nonce, e.nonce+1)
+	if e.private {
+		c.privately.put(e.hash(), struct{}{}, now)
+	}
+	c.emit(Event{Kind: Included}, e)
+	c.departures.forget(e.hash())
 	p := plan{account: a, together: true}
 	for _, e := range a.txs {
 		if e.nonce >= a.nonce {

@@ -55,14 +55,11 @@ type core struct {
 	generation uint64
 
 	seq       uint64
-	now       int64    // time of the call that holds the lock, Unix nanoseconds
-	listening bool     // events have a receiver
-	changes   []change // not yet taken by writeDown
-	// collecting is set while a Reset or Restore records dropped transactions
-	// in displaced.
-	collecting bool
-	displaced  []Displaced
-	aside      heldAside
+	now       int64       // time of the call that holds the lock, Unix nanoseconds
+	listening bool        // events have a receiver
+	changes   []change    // not yet taken by writeDown
+	displaced []Displaced // dropped, recorded while a Reset runs
+	aside     heldAside
 }
 
 func newCore(cfg *Config) *core {

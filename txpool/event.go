@@ -106,7 +106,7 @@ func (c *core) emit(event Event, e *entry) {
 	case event.Admitted && c.journaling() && !c.restoring:
 		record = e.addedRecord()
 	}
-	if event.Kind == Dropped && c.collecting {
+	if event.Kind == Dropped && c.displaced != nil {
 		c.displaced = append(c.displaced, Displaced{Tx: event.Tx, Err: event.Reason})
 	}
 	if c.listening {

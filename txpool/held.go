@@ -73,22 +73,6 @@ func final(err error) bool {
 	return false
 }
 
-// collect starts to record dropped transactions.
-func (p *Pool) collect() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.core.collecting, p.core.displaced = true, nil
-}
-
-// collected stops recording and returns the dropped transactions.
-func (p *Pool) collected() []Displaced {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	displaced := p.core.displaced
-	p.core.collecting, p.core.displaced = false, nil
-	return displaced
-}
-
 // setAside handles the transactions of a batch that came back and were not
 // admitted: it holds them aside or records their departure, and returns them.
 func (p *Pool) setAside(batch []candidate) (displaced []Displaced) {

@@ -176,15 +176,16 @@ func (l *Lease) pass(hash common.Hash, then func(*core, *entry)) error {
 func (l *Lease) Commit() error {
 	p := l.pool
 	defer p.begin()()
+	l.endSession()
 	if p.cfg.Journal != nil {
 		if err := p.writeDown(l.beginCommit()...); err != nil {
 			return journalError(err)
 		}
 	}
 	now := p.clock()
-	return l.closeLocked(recordCommitted, func(c *core, a *account, txs []*entry) {
+	return l.closeLocked(recordCommitted, func(c *core, e *entry) {
 		c.recorded = p.cfg.Journal != nil
-		c.commit(a, txs, now)
+		c.commit(e, now)
 		c.recorded = false
 	})
 }
@@ -213,17 +214,13 @@ func (l *Lease) Release() error {
 // giveBack returns a function that gives transactions back to the pool. If they
 // were in a bundle, or newcomers have taken their room, they are exempt from the
 // caps.
-func giveBack(bundled bool) func(*core, *account, []*entry) {
-	return func(c *core, _ *account, txs []*entry) {
-		for _, e := range txs {
-			c.apply(c.decideReturn(e, bundled || !c.fits(e)))
-		}
-	}
+func giveBack(bundled bool) func(*core, *entry) {
+	return func(c *core, e *entry) { c.apply(c.decideReturn(e, bundled || !c.fits(e))) }
 }
 
 // closeLocked closes the lease, with a record of the given kind, and calls each with
-// its transactions, grouped by sender. The caller holds p.turn.
-func (l *Lease) closeLocked(record byte, each func(*core, *account, []*entry)) error {
+// its transactions, in order. The caller holds p.turn.
+func (l *Lease) closeLocked(record byte, each func(*core, *entry)) error {
 	p := l.pool
 	l.endSession()
 	return p.step(func(c *core) error {
@@ -232,7 +229,9 @@ func (l *Lease) closeLocked(record byte, each func(*core, *account, []*entry)) e
 		}
 		delete(p.leases, l.id)
 		c.note(encode(record, &l.id))
-		l.bySender(func(a *account, txs []*entry) { each(c, a, txs) })
+		for e := range l.members {
+			each(c, e)
+		}
 		return nil
 	})
 }
@@ -241,30 +240,14 @@ func (l *Lease) closeLocked(record byte, each func(*core, *account, []*entry)) e
 // one. A closed lease must not grow, because nothing would give its
 // transactions back. The caller holds p.turn.
 func (l *Lease) endSession() {
-	l.pool.mu.Lock()
-	s := l.session
-	l.pool.mu.Unlock()
-	if s != nil {
-		s.end()
-	}
-}
-
-// bySender calls each with the lease's transactions, in order, those of one
-// sender that follow one another together.
-func (l *Lease) bySender(each func(*account, []*entry)) {
-	var group []*entry
-	for i := 0; i < len(l.txs); {
-		group = group[:0]
-		a := l.txs[i].account
-		for ; i < len(l.txs) && l.txs[i].account == a; i++ {
-			if l.holds(l.txs[i]) {
-				group = append(group, l.txs[i])
-			}
+	_ = l.pool.step(func(c *core) error {
+		if s := l.session; s != nil {
+			s.answer(s.limit())
+			l.session = nil
+			s.stop(c)
 		}
-		if len(group) > 0 {
-			each(a, group)
-		}
-	}
+		return nil
+	})
 }
 
 // Lease returns the open lease with a number, or nil. After a restart a host

@@ -124,22 +124,11 @@ func log2(x uint64) uint64 {
 	return result
 }
 
-// sqrtSeconds returns the square root of an age in seconds, in fixed point.
+// sqrtSeconds returns the square root of an age in seconds, in fixed point. Unlike
+// logarithms, math.Sqrt has the same result on every machine.
 func sqrtSeconds(age time.Duration) int64 {
-	age = min(max(age, 0), oldest)
-	milli := uint64(age / time.Millisecond)                // up to 2^22
-	return int64(isqrt(milli<<40/1000)) << (fraction - 20) // √(s·2^40) = √s·2^20
-}
-
-// isqrt returns the integer square root.
-func isqrt(x uint64) uint64 {
-	var root uint64
-	for bit := uint64(1) << 31; bit > 0; bit >>= 1 {
-		if try := root | bit; try*try <= x {
-			root = try
-		}
-	}
-	return root
+	milli := min(max(age, 0), oldest) / time.Millisecond
+	return int64(math.Sqrt(float64(milli)/1000) * (1 << fraction))
 }
 
 // priority returns a score with its bonus as an unsigned number of the same

@@ -70,13 +70,9 @@ type Displaced struct {
 func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	p.expireDue()
 	defer p.begin()()
-	p.collect()
-	defer func() { // even if a host's function panics
-		p.endHead()
-		displaced = append(displaced, p.collected()...)
-	}()
-	head.Reverted, head.Included = withoutNil(head.Reverted), withoutNil(head.Included)
-	gone := difference(head.Reverted, head.Included)
+	defer func() { displaced = append(displaced, p.endHead()...) }() // even after a panic
+	head.Included = without(head.Included, nil)
+	gone := without(head.Reverted, head.Included)
 	reverted := p.examineReverted(gone)
 	p.beginHead(&head)
 	p.revert(gone)
@@ -105,47 +101,34 @@ func (p *Pool) stillHeld(displaced []Displaced) []Displaced {
 }
 
 // endHead closes the gaps that remain after reverted transactions have come
-// back.
-func (p *Pool) endHead() {
+// back. It returns the transactions that were dropped since beginHead.
+func (p *Pool) endHead() (displaced []Displaced) {
 	_ = p.step(func(c *core) error {
 		c.patient, c.keeping, c.repricing = false, false, false // even if State panicked
 		return nil
 	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	displaced, p.core.displaced = p.core.displaced, nil
+	return displaced
 }
 
-// withoutNil returns blocks without their nil transactions.
-func withoutNil(blocks []Block) []Block {
-	for i, b := range blocks {
-		if slices.Contains(b.Transactions, nil) {
-			blocks = slices.Clone(blocks)
-			blocks[i].Transactions = slices.DeleteFunc(slices.Clone(b.Transactions), func(tx *types.Transaction) bool { return tx == nil })
-		}
-	}
-	return blocks
-}
-
-// difference returns the reverted blocks without the transactions that are also
-// in included blocks.
-func difference(reverted, included []Block) []Block {
-	if len(reverted) == 0 || len(included) == 0 {
-		return reverted
-	}
+// without returns blocks without nil transactions and without those that are also
+// in other blocks.
+func without(blocks, others []Block) []Block {
 	moved := make(map[common.Hash]bool)
-	for _, b := range included {
+	for _, b := range others {
 		for _, tx := range b.Transactions {
 			moved[tx.Hash()] = true
 		}
 	}
-	gone := make([]Block, len(reverted))
-	for i, b := range reverted {
-		gone[i].BaseFee = b.BaseFee
-		for _, tx := range b.Transactions {
-			if !moved[tx.Hash()] {
-				gone[i].Transactions = append(gone[i].Transactions, tx)
-			}
-		}
+	blocks = slices.Clone(blocks)
+	for i := range blocks {
+		blocks[i].Transactions = slices.DeleteFunc(slices.Clone(blocks[i].Transactions), func(tx *types.Transaction) bool {
+			return tx == nil || len(moved) > 0 && moved[tx.Hash()]
+		})
 	}
-	return gone
+	return blocks
 }
 
 // examineReverted finds the senders of the reverted transactions.
@@ -171,7 +154,7 @@ func (p *Pool) beginHead(head *Head) {
 	_ = p.step(func(c *core) error {
 		c.generation++
 		c.patient = true // returning transactions fill the gaps
-		c.keeping = len(head.Reverted) > 0
+		c.keeping, c.displaced = len(head.Reverted) > 0, []Displaced{}
 		if head.Touched == nil {
 			c.cache.Purge()
 		} else {
@@ -202,7 +185,7 @@ func (p *Pool) includeOne(c *core, tx *types.Transaction, at int64) {
 	hash := tx.Hash()
 	departed := c.departures.forget(hash)
 	if e := c.all[hash]; e != nil {
-		c.commit(e.account, []*entry{e}, at) // the nonce is used anyway
+		c.commit(e, at) // the nonce is used anyway
 		return
 	}
 	held := c.aside.txs[hash] != nil

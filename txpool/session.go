@@ -262,8 +262,8 @@ func (s *Session) answer(gas, bytes uint64) {
 // again.
 func (s *Session) Seal() (*Lease, error) {
 	defer s.pool.begin()()
-	s.end()
 	l := s.lease
+	l.endSession()
 	_ = s.pool.step(func(c *core) error {
 		if s.pool.leases[l.id] == l && !l.sealed {
 			l.sealed = true
@@ -280,10 +280,7 @@ func (s *Session) Seal() (*Lease, error) {
 }
 
 // Commit ends the session and commits its lease: see Lease.Commit.
-func (s *Session) Commit() error {
-	s.finish()
-	return s.lease.Commit()
-}
+func (s *Session) Commit() error { return s.lease.Commit() }
 
 // Cancel ends the session and gives its transactions back, because there is no
 // block. Unlike those of Lease.Release, they were never in a bundle, so they
@@ -305,21 +302,6 @@ func (s *Session) Cancel() error {
 		return l.closedError()
 	}
 	return l.closeLocked(recordReleased, giveBack(false))
-}
-
-func (s *Session) finish() {
-	defer s.pool.begin()()
-	s.end()
-}
-
-// end makes the session take no more transactions. The caller holds p.turn.
-func (s *Session) end() {
-	_ = s.pool.step(func(c *core) error {
-		s.answer(s.limit())
-		s.lease.session = nil
-		s.stop(c)
-		return nil
-	})
 }
 
 // pick puts the next transaction into the lease and returns it, or nil if none
