@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"math"
 	"math/big"
-	"math/bits"
 	"strings"
 	"time"
 
@@ -252,13 +251,7 @@ const (
 func (c *Config) MaxNonceDistance() uint64 { return distancePerSender * uint64(c.MaxPerSender) }
 
 // maxFloor returns the highest floor in wei per gas.
-func (c *Config) maxFloor() uint64 {
-	hi, lo := bits.Mul64(max(c.MinGasPrice, gwei), highestFloor)
-	if hi > 0 {
-		return math.MaxUint64
-	}
-	return lo
-}
+func (c *Config) maxFloor() uint64 { return scale(max(c.MinGasPrice, gwei), highestFloor, 1) }
 
 const gwei = 1_000_000_000
 

@@ -48,8 +48,6 @@ type core struct {
 	restoring bool // transactions were admitted before
 	recorded  bool // the journal has the inclusions that follow
 
-	checked int // next index for checkSome
-
 	// generation counts the heads, from 1. Accounts that were read before the
 	// newest head are outdated.
 	generation uint64

@@ -225,10 +225,7 @@ func (c *core) checkSenderLimit(a *account, old, e *entry) (last *entry, err err
 // foresee returns the seat that a newcomer will have. Whether there is room is
 // not considered.
 func (c *core) foresee(a *account, i int, e *entry) seat {
-	at := position{next: a.nonce, lead: noLead, lowest: ready}
-	if i > 0 {
-		at.next, at.lead, at.lowest = a.before(i)
-	}
+	at := c.position(a, i)
 	if at.lowest == queued || e.nonce != at.next {
 		return seat{status: queued, lead: noLead}
 	}

@@ -94,6 +94,17 @@ func before(a, b ranked) bool {
 	return a.place.before(b.place)
 }
 
+// compare is before for sorting.
+func compare(a, b ranked) int {
+	switch {
+	case before(a, b):
+		return -1
+	case before(b, a):
+		return 1
+	}
+	return 0
+}
+
 // before reports whether a place precedes another one.
 func (p place) before(other place) bool {
 	if p.rank != other.rank {

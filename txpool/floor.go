@@ -87,16 +87,15 @@ func (f *fees) surge() uint64 {
 }
 
 // least returns the price that a newcomer must pay: the floor with surge.
-func (f *fees) least() uint64 {
-	surge := f.surge()
-	if surge == perMille {
-		return f.floor
-	}
-	hi, lo := bits.Mul64(f.floor, surge)
-	if hi >= perMille {
+func (f *fees) least() uint64 { return scale(f.floor, f.surge(), perMille) }
+
+// scale returns n·share/whole, or 2^64-1 if that is more.
+func scale(n, share, whole uint64) uint64 {
+	hi, lo := bits.Mul64(n, share)
+	if hi >= whole {
 		return math.MaxUint64
 	}
-	quotient, _ := bits.Div64(hi, lo, perMille)
+	quotient, _ := bits.Div64(hi, lo, whole)
 	return quotient
 }
 
@@ -107,14 +106,7 @@ func (f *fees) occupy(u usage) {
 }
 
 // permille returns part/whole in per mille, at most ten times the whole.
-func permille(part, whole uint64) uint64 {
-	hi, lo := bits.Mul64(part, perMille)
-	if hi >= whole {
-		return maxShare
-	}
-	quotient, _ := bits.Div64(hi, lo, whole)
-	return min(quotient, maxShare)
-}
+func permille(part, whole uint64) uint64 { return min(scale(part, perMille, whole), maxShare) }
 
 // block adds the median price of a new block.
 func (f *fees) block(median uint64) {
@@ -143,15 +135,7 @@ func approach(average, target, weight uint64) uint64 {
 	if up+down <= max(target/perMille, (perMille+weight-1)/weight) {
 		return target
 	}
-	return average + portion(up, weight) - portion(down, weight)
-}
-
-// portion returns a share of an amount. The share is in per mille, at most
-// 1,000.
-func portion(amount, share uint64) uint64 {
-	hi, lo := bits.Mul64(amount, share)
-	quotient, _ := bits.Div64(hi, lo, perMille)
-	return quotient
+	return average + scale(up, weight, perMille) - scale(down, weight, perMille)
 }
 
 // unblock removes the newest n blocks, which were reverted.

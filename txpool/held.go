@@ -3,7 +3,6 @@ package txpool
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -40,19 +39,6 @@ func (h *heldAside) remove(hash common.Hash) {
 		h.used.count--
 		h.used.bytes -= memoryOf(o.tx)
 	}
-}
-
-// check verifies the total.
-func (h *heldAside) check() error {
-	var used usage
-	for _, o := range h.txs {
-		used.count++
-		used.bytes += memoryOf(o.tx)
-	}
-	if used != h.used {
-		return fmt.Errorf("transactions held aside are counted: %v, want %v", h.used, used)
-	}
-	return nil
 }
 
 // superseded is the error of a transaction that comes back while another one of
@@ -136,8 +122,7 @@ func (p *Pool) retryHeld() (dropped int) {
 	if len(origin) == 0 {
 		return 0
 	}
-	batch := make([]candidate, len(origin))
-	p.examineBack(batch, origin)
+	batch := p.examineBack(origin)
 	p.admitAll(batch)
 	now := p.clock()
 	_ = p.step(func(c *core) error {
@@ -166,9 +151,11 @@ func (p *Pool) retryHeld() (dropped int) {
 }
 
 // examineBack is examineAll for transactions that were accepted before.
-func (p *Pool) examineBack(batch []candidate, origin []*past) {
-	for i := range batch {
-		batch[i] = candidate{tx: origin[i].tx, private: origin[i].private, back: true, origin: origin[i]}
+func (p *Pool) examineBack(origin []*past) []candidate {
+	batch := make([]candidate, len(origin))
+	for i, o := range origin {
+		batch[i] = candidate{tx: o.tx, private: o.private, back: true, origin: o}
 	}
 	p.examineAll(batch, nil)
+	return batch
 }

@@ -19,8 +19,6 @@ type history struct {
 	poisoned []Poison
 	departed map[common.Hash]pastDeparture
 
-	leases []*pastLease // open leases by number, after reading
-
 	lastLease uint64 // highest lease number
 	prices    prices
 
@@ -214,14 +212,13 @@ func (h *history) closeLease(l *pastLease, committed bool) {
 	}
 }
 
-// candidates returns the transactions to admit again, in the order of their
-// first admission, with their origins.
-func (h *history) candidates() ([]candidate, []*past) {
-	origin := slices.SortedFunc(maps.Values(h.added), func(a, b *past) int { return cmp.Compare(a.order, b.order) })
-	batch := make([]candidate, len(origin))
-	for i, o := range origin {
-		batch[i].tx = o.tx
-	}
-	h.leases = slices.SortedFunc(maps.Values(h.open), func(a, b *pastLease) int { return cmp.Compare(a.id, b.id) })
-	return batch, origin
+// origins returns the transactions to admit again, in the order of their first
+// admission.
+func (h *history) origins() []*past {
+	return slices.SortedFunc(maps.Values(h.added), func(a, b *past) int { return cmp.Compare(a.order, b.order) })
+}
+
+// leases returns the open leases, oldest first.
+func (h *history) leases() []*pastLease {
+	return slices.SortedFunc(maps.Values(h.open), func(a, b *pastLease) int { return cmp.Compare(a.id, b.id) })
 }

@@ -123,9 +123,8 @@ func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, 
 	if err := replay(h.read); err != nil {
 		return Restored{}, err
 	}
-	batch, origin := h.candidates()
-	p.examineBack(batch, origin)
-	restored := Restored{Poisoned: poisoned(&h, batch, origin)}
+	batch := p.examineBack(h.origins())
+	restored := Restored{Poisoned: poisoned(&h, batch)}
 	p.beginRestore(&h)
 	p.recommit(&h)
 	p.admitAll(batch)
@@ -135,7 +134,7 @@ func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, 
 			restored.Transactions++
 		}
 	}
-	restored.Leases = p.endRestore(&h, batch, origin)
+	restored.Leases = p.endRestore(&h, batch)
 	for _, poison := range restored.Poisoned {
 		p.cfg.Logger.Error("txpool: journal record skipped", "err", poison.Err, "bytes", len(poison.Record))
 	}
@@ -149,11 +148,11 @@ func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, 
 
 // poisoned returns the records that could not be read, and those of
 // transactions that made a check panic.
-func poisoned(h *history, batch []candidate, origin []*past) []Poison {
+func poisoned(h *history, batch []candidate) []Poison {
 	all := h.poisoned
 	for i := range batch {
-		if errors.Is(batch[i].err, errPanic) {
-			all = append(all, Poison{origin[i].record, batch[i].err})
+		if t := &batch[i]; errors.Is(t.err, errPanic) {
+			all = append(all, Poison{t.origin.record, t.err})
 		}
 	}
 	return all
@@ -179,21 +178,22 @@ func (p *Pool) beginRestore(h *history) {
 }
 
 // endRestore opens the leases again and returns how many.
-func (p *Pool) endRestore(h *history, batch []candidate, origin []*past) (leases int) {
+func (p *Pool) endRestore(h *history, batch []candidate) (opened int) {
 	p.enter()
 	defer p.mu.Unlock()
 	p.lastID = max(p.lastID, h.lastLease)
-	leases = p.reopen(h.leases)
+	leases := h.leases()
+	opened = p.reopen(leases)
 	for i := range batch {
-		if e := batch[i].entry; batch[i].err == nil && !e.gone && !origin[i].exempt {
-			p.core.relax(e)
+		if t := &batch[i]; t.err == nil && !t.entry.gone && !t.origin.exempt {
+			p.core.relax(t.entry)
 		}
 	}
 	p.core.restoring, p.core.keeping = false, false
-	for _, l := range h.leases {
+	for _, l := range leases {
 		p.unlend(h, l)
 	}
-	return leases
+	return opened
 }
 
 // unlend records that transactions held aside are no longer in a lease.

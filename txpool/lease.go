@@ -24,7 +24,7 @@ type Lease struct {
 	session *Session // nil if it takes no more transactions
 	sealed  bool     // the journal has it
 	bundled bool     // Commit was called, so the journal may have its record
-	skipped func() []Skip
+	skipped []Skip
 }
 
 // Drain is a session in which each transaction uses its gas limit and the size of
@@ -110,10 +110,9 @@ func (l *Lease) members(yield func(*entry) bool) {
 // Skipped returns the transactions that the session or drain passed over, in
 // the order in which it visited them, at most 4,096.
 func (l *Lease) Skipped() []Skip {
-	if l.skipped == nil {
-		return nil
-	}
-	return l.skipped()
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	return slices.Clone(l.skipped)
 }
 
 // Reject drops a transaction from the lease and the pool because it failed

@@ -192,11 +192,6 @@ func (p *Pool) Reject(hash common.Hash, reason error) error {
 	})
 }
 
-// look returns the current state of the pool. The caller holds p.mu.
-func (p *Pool) look(now int64) *view {
-	return &view{index: p.core.ready.Clone(), ordering: p.cfg.Ordering, base: p.core.fees.base, now: now}
-}
-
 // change calls f under the lock, restores the caps, and delivers the events.
 func (p *Pool) change(f func(*core) error) error {
 	err := p.step(f)

@@ -41,12 +41,7 @@ func (c *core) nextIn() (plan, bool) {
 			waiting = append(waiting, r)
 		}
 	}
-	slices.SortFunc(waiting, func(a, b ranked) int {
-		if before(a, b) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(waiting, compare)
 	for _, r := range waiting {
 		if c.fits(r.entry) {
 			return promotion(r.entry, nil), true

@@ -31,7 +31,6 @@ type Session struct {
 	gas     uint64 // used; also bytes and da
 	bytes   uint64
 	da      uint64
-	skipped []Skip
 
 	// over is set when the session takes no more transactions, although its lease
 	// may be open. misses counts the senders that the session has passed over
@@ -88,7 +87,7 @@ func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 		s.base = wei(budget.BaseFee)
 	}
 	s.walk = p.core.newWalk(s.now)
-	s.lease.session, s.lease.skipped = s, s.Skipped
+	s.lease.session = s
 	p.leases[s.lease.id] = s.lease
 	if len(p.core.sessions) == maxSessions {
 		p.core.sessions[0].stop(p.core)
@@ -102,11 +101,7 @@ func (s *Session) Lease() *Lease { return s.lease }
 
 // Skipped returns the transactions that the session passed over, in the order in
 // which it visited them, at most 4,096.
-func (s *Session) Skipped() []Skip {
-	s.pool.mu.Lock()
-	defer s.pool.mu.Unlock()
-	return slices.Clone(s.skipped)
-}
+func (s *Session) Skipped() []Skip { return s.lease.Skipped() }
 
 // Next puts the best transaction that may start into the lease and returns it.
 // It returns nil if none fits, if ctx is done, or after the end of the session.
@@ -427,7 +422,7 @@ func (s *Session) passOver(e *entry, reason SkipReason) {
 	}
 	a := e.account
 	i, _ := a.find(e.nonce)
-	for i++; i < int(a.line) && len(s.skipped) < maxSkips; i++ {
+	for i++; i < int(a.line) && len(s.lease.skipped) < maxSkips; i++ {
 		if l := a.txs[i].entry; l.status == ready && l.lease == nil {
 			s.skip(l, SkipAncestor)
 		}
@@ -435,7 +430,7 @@ func (s *Session) passOver(e *entry, reason SkipReason) {
 }
 
 func (s *Session) skip(e *entry, reason SkipReason) {
-	if len(s.skipped) < maxSkips {
-		s.skipped = append(s.skipped, Skip{e.tx, reason})
+	if l := s.lease; len(l.skipped) < maxSkips {
+		l.skipped = append(l.skipped, Skip{e.tx, reason})
 	}
 }
