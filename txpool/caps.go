@@ -12,8 +12,10 @@ type usage struct {
 	bytes uint64
 }
 
-func (u *usage) add(e *entry)    { u.count++; u.bytes += uint64(e.memory) }
-func (u *usage) remove(e *entry) { u.count--; u.bytes -= uint64(e.memory) }
+func (u *usage) add(other usage) { u.count += other.count; u.bytes += other.bytes }
+
+// uses returns what n entries like this one use. n may be -1.
+func (e *entry) uses(n int) usage { return usage{n, uint64(n * int(e.memory))} }
 
 // counts returns the status by which an entry counts for others: a leased one
 // could run.
@@ -35,31 +37,18 @@ func (e *entry) group() status {
 	return e.status
 }
 
-// count adds an entry to the totals.
-func (c *core) count(e *entry) {
-	c.uses[e.group()].add(e)
+// count adds an entry to the totals if n is 1, and removes it if n is -1.
+func (c *core) count(e *entry, n int) {
+	used, group := e.uses(n), e.group()
+	c.uses[group].add(used)
 	if e.keeps() {
-		c.kept[e.group()].add(e)
+		c.kept[group].add(used)
 	}
 	if e.exempt {
-		c.exempt.add(e)
+		c.exempt.add(used)
 	}
 	if e.stays() {
-		e.account.fixed++
-	}
-}
-
-// uncount removes an entry from the totals.
-func (c *core) uncount(e *entry) {
-	c.uses[e.group()].remove(e)
-	if e.keeps() {
-		c.kept[e.group()].remove(e)
-	}
-	if e.exempt {
-		c.exempt.remove(e)
-	}
-	if e.stays() {
-		e.account.fixed--
+		e.account.fixed += int32(n)
 	}
 }
 
@@ -110,22 +99,13 @@ func (c *Config) bound() usage {
 	return usage{c.MaxPending + c.MaxParked + c.MaxQueued, min(bytes, math.MaxInt64)}
 }
 
-// sum returns the usage of several groups together.
-func sum(uses []usage) usage {
-	var all usage
-	for _, u := range uses {
-		all.count += u.count
-		all.bytes += u.bytes
-	}
-	return all
-}
-
 // total returns the usage of the pool without leases, but with the transactions
 // held aside.
 func (c *core) total() usage {
-	all := sum(c.uses[:leasedOut])
-	all.count += c.aside.used.count
-	all.bytes += c.aside.used.bytes
+	all := c.aside.used
+	for _, u := range c.uses[:leasedOut] {
+		all.add(u)
+	}
 	return all
 }
 

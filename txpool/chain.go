@@ -141,10 +141,10 @@ func (c *core) put(e *entry, s seat) bool {
 	}
 	c.unindex(e)
 	was := e.counts()
-	c.uncount(e)
+	c.count(e, -1)
 	e.status, e.lead, e.roomless = s.status, s.lead, s.roomless
 	e.ran = e.ran || s.status == ready
-	c.count(e)
+	c.count(e, 1)
 	if is := e.counts(); is != was {
 		if !e.fresh {
 			c.emitMove(e, false)

@@ -55,8 +55,7 @@ func (c *core) check() error {
 		}
 	}
 	for _, o := range c.aside.txs {
-		want.aside.count++
-		want.aside.bytes += memoryOf(o.tx)
+		want.aside.add(usage{1, memoryOf(o.tx)})
 	}
 	if !reflect.DeepEqual(have, want) {
 		return fmt.Errorf("the totals match the transactions: have %+v, want %+v", have, want)
@@ -92,7 +91,7 @@ func (c *core) checkRoom() error {
 // checkSender verifies one sender and its chain, and adds them to the totals.
 func (c *core) checkSender(a *account, all *totals) error {
 	total := new(uint256.Int)
-	for _, s := range a.committed.all() {
+	for _, s := range a.spent {
 		if s.nonce < a.state || s.nonce >= a.nonce {
 			return fmt.Errorf("committed nonces are those that State does not show: nonce %d, want %d to %d", s.nonce, a.state, a.nonce)
 		}
@@ -103,7 +102,7 @@ func (c *core) checkSender(a *account, all *totals) error {
 	}
 	var n counters
 	// Only transactions that came back or are in a bundle can exceed the balance.
-	covered := a.committed == nil
+	covered := len(a.spent) == 0
 	for i, l := range a.txs {
 		if err := c.checkEntry(a, l); err != nil {
 			return err
@@ -155,12 +154,12 @@ func (n *counters) add(i int, e *entry) {
 // add counts an entry.
 func (t *totals) add(e *entry) {
 	t.transactions++
-	t.uses[e.group()].add(e)
+	t.uses[e.group()].add(e.uses(1))
 	if e.keeps() {
-		t.kept[e.group()].add(e)
+		t.kept[e.group()].add(e.uses(1))
 	}
 	if e.exempt {
-		t.exempt.add(e)
+		t.exempt.add(e.uses(1))
 	}
 	switch {
 	case e.lease != nil:

@@ -7,22 +7,14 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// committed are the transactions of an account that were committed and that the
-// host's state does not show yet. nil means none.
+// spending is a committed transaction that the host's state does not show yet.
 //
 // A transaction in an enqueued bundle has left the pool, and its nonce is used,
 // but the host's state is one or more bundles behind. Until the state shows the
 // transaction, the account's balance must still pay for it, and its
-// authorizations still count. The transactions are kept by nonce, because the
+// authorizations still count. An account has its spendings by nonce, because the
 // state shows them one after the other and failed bundles are reverted from the
 // end.
-type committed struct {
-	spent  []spending
-	inline [1]spending // backing array of spent
-	at     int64       // last commit, Unix nanoseconds
-}
-
-// spending is a committed transaction that the host's state does not show yet.
 type spending struct {
 	nonce       uint64
 	cost        uint256.Int
@@ -32,41 +24,22 @@ type spending struct {
 // spend records a committed transaction. Its authorizations count until the host's
 // state shows it.
 func (c *core) spend(a *account, s spending, now int64) {
-	if a.committed == nil {
-		a.committed = new(committed)
-		a.committed.spent = a.committed.inline[:0]
-	}
-	a.committed.spent = append(a.committed.spent, s)
-	a.committed.at = now
+	a.spent, a.spentAt = append(a.spent, s), now
 	a.cost.Add(&a.cost, &s.cost)
 	for _, auth := range s.authorities {
 		c.authorizations.add(auth)
 	}
 }
 
-// all returns the committed transactions, oldest first.
-func (c *committed) all() []spending {
-	if c == nil {
-		return nil
-	}
-	return c.spent
-}
-
 // forget forgets committed transactions.
 func (a *account) forget(c *core, which func(*spending) bool) {
-	if a.committed == nil {
-		return
-	}
-	a.committed.spent = slices.DeleteFunc(a.committed.spent, func(s spending) bool {
+	a.spent = slices.DeleteFunc(a.spent, func(s spending) bool {
 		gone := which(&s)
 		for i := 0; gone && i < len(s.authorities); i++ {
 			c.authorizations.remove(s.authorities[i])
 		}
 		return gone
 	})
-	if len(a.committed.spent) == 0 {
-		a.committed = nil
-	}
 }
 
 // commit removes a transaction that is in an enqueued bundle or a block. Until the

@@ -296,7 +296,7 @@ func (c *core) idle(n newcomer, s space) (leaves []leaving) {
 		if e.account == n.account || e.exempt || e.lease != nil {
 			passed++
 		} else {
-			freed.add(e)
+			freed.add(e.uses(1))
 			leaves = append(leaves, leaving{e, Dropped, ErrPoolFull})
 		}
 		return more()
@@ -351,7 +351,7 @@ func (c *core) victims(index *btree.BTreeG[ranked], n newcomer, room func(usage)
 		if best = r; r.rank >= n.lead.rank || len(leaves) == n.most {
 			return false
 		}
-		freed.add(r.entry)
+		freed.add(r.entry.uses(1))
 		sum.Add(sum, r.entry.worth())
 		leaves = append(leaves, leaving{r.entry, Dropped, ErrPoolFull})
 		enough = room(freed)
@@ -389,7 +389,7 @@ func (c *core) decideState(a *account, known Account) plan {
 	p := plan{account: a, state: &known}
 	next := a.nonceAfter(known.Nonce)
 	covered := new(uint256.Int)
-	for _, s := range a.committed.all() {
+	for _, s := range a.spent {
 		if s.nonce >= known.Nonce {
 			covered.Add(covered, &s.cost)
 		}

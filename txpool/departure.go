@@ -1,7 +1,6 @@
 package txpool
 
 import (
-	"reflect"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -64,25 +63,15 @@ func (r *reason) Unwrap() error { return r.kind }
 // maxReason is the maximum length of a reason's text, in bytes.
 const maxReason = 256
 
-// plain has the reasons that are plain errors of this package, which is most of
-// them, so that an eviction allocates none.
-var plain = func() map[error]*reason {
-	all := make(map[error]*reason)
-	for _, l := range labels {
-		all[l.err] = &reason{l.err.Error(), l.err}
-	}
-	return all
-}()
-
-// remembered returns err as a reason.
+// remembered returns err as a reason. Most errors are plain errors of this package
+// and need none, so that an eviction allocates nothing.
 func remembered(err error) error {
-	if reflect.ValueOf(err).Comparable() { // required for the lookup
-		if r := plain[err]; r != nil {
-			return r
-		}
+	kind := labelOf(err).err
+	if kind != nil && err == kind {
+		return err
 	}
 	text := err.Error()
-	return &reason{text[:min(len(text), maxReason)], labelOf(err).err}
+	return &reason{text[:min(len(text), maxReason)], kind}
 }
 
 // recalled returns the reason with the label and the text of a record.

@@ -25,10 +25,10 @@ func (c *core) exemptEntry(e *entry) {
 	if e.exempt {
 		return
 	}
-	c.uncount(e)
+	c.count(e, -1)
 	e.exempt = true
 	e.account.exempt++
-	c.count(e)
+	c.count(e, 1)
 }
 
 // relax makes the caps apply to an entry again, if it fits.
@@ -38,10 +38,10 @@ func (c *core) relax(e *entry) {
 	if a.short() || own >= c.cfg.MaxPerSender || !fit(usage{1, uint64(e.memory)}, c.capped(s), c.limit(s), usage{}) {
 		return
 	}
-	c.uncount(e)
+	c.count(e, -1)
 	e.exempt = false
 	a.exempt--
-	c.count(e)
+	c.count(e, 1)
 	c.recount(a)
 }
 

@@ -158,7 +158,7 @@ func (c *core) expire(a *account, now int64) (dropped int) {
 	if len(p.leaves) > 0 {
 		c.apply(p)
 	}
-	if a.nonce > a.state && len(a.txs) == 0 && (a.committed == nil || now-a.committed.at >= lifetime) {
+	if a.nonce > a.state && len(a.txs) == 0 && (len(a.spent) == 0 || now-a.spentAt >= lifetime) {
 		c.note(encode(recordFreed, &a.address, &a.state))
 		c.uncommit(a, a.state) // never shown by the state
 	}

@@ -28,16 +28,14 @@ type heldAside struct {
 func (h *heldAside) put(o *past) {
 	h.remove(o.tx.Hash())
 	h.txs[o.tx.Hash()] = o
-	h.used.count++
-	h.used.bytes += memoryOf(o.tx)
+	h.used.add(usage{1, memoryOf(o.tx)})
 }
 
 // remove removes a transaction.
 func (h *heldAside) remove(hash common.Hash) {
 	if o := h.txs[hash]; o != nil {
 		delete(h.txs, hash)
-		h.used.count--
-		h.used.bytes -= memoryOf(o.tx)
+		h.used.add(usage{-1, -memoryOf(o.tx)})
 	}
 }
 

@@ -340,7 +340,7 @@ func (p *Pool) content() (content []func() []byte) {
 	add(p.generalRecords()...)
 	var entries []*entry
 	for _, a := range p.core.list {
-		for _, s := range a.committed.all() {
+		for _, s := range a.spent {
 			add(encode(recordIncluded, &inclusion{sender: a.address, spending: s}))
 		}
 		for _, e := range a.txs {

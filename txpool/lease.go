@@ -74,14 +74,21 @@ func (l *Lease) Expires() time.Time {
 func (l *Lease) Renew() error {
 	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
-	if l.pool.leases[l.id] != l {
-		return l.closedError()
+	err := l.checkOpen()
+	if err == nil {
+		l.renew()
 	}
-	l.renew()
-	return nil
+	return err
 }
 
-func (l *Lease) closedError() error { return fmt.Errorf("%w: lease %d", ErrLeaseClosed, l.id) }
+// checkOpen returns an error if the lease is closed. The caller holds the pool's
+// lock.
+func (l *Lease) checkOpen() error {
+	if l.pool.leases[l.id] != l {
+		return fmt.Errorf("%w: lease %d", ErrLeaseClosed, l.id)
+	}
+	return nil
+}
 
 // Transactions returns the transactions in the lease, in the order in which
 // they should run.
@@ -134,8 +141,9 @@ func (l *Lease) Return(hash common.Hash) error {
 		if l.session != nil {
 			l.session.putAside(e, SkipLater)
 		}
-		hash := e.hash()
-		c.note(encode(recordReturned, &l.id, &hash))
+		if l.sealed || l.bundled { // else the journal does not know the lease
+			c.note(encode(recordReturned, &l.id, &hash))
+		}
 		c.apply(c.decideReturn(e, false))
 	})
 }
@@ -145,8 +153,8 @@ func (l *Lease) Return(hash common.Hash) error {
 func (l *Lease) pass(hash common.Hash, then func(*core, *entry)) error {
 	defer l.pool.begin()()
 	return l.pool.step(func(c *core) error {
-		if l.pool.leases[l.id] != l {
-			return l.closedError()
+		if err := l.checkOpen(); err != nil {
+			return err
 		}
 		e := c.all[hash]
 		if e == nil || e.lease != l {
@@ -223,8 +231,8 @@ func (l *Lease) closeLocked(record byte, each func(*core, *entry)) error {
 	p := l.pool
 	l.endSession()
 	return p.step(func(c *core) error {
-		if p.leases[l.id] != l {
-			return l.closedError()
+		if err := l.checkOpen(); err != nil {
+			return err
 		}
 		delete(p.leases, l.id)
 		c.note(encode(record, &l.id))

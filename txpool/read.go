@@ -219,7 +219,8 @@ func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := p.core
-	pending := sum(c.uses[ready:])
+	pending := c.uses[ready]
+	pending.add(c.uses[leasedOut])
 	s := Stats{
 		Exempt: c.exempt.count, ExemptBytes: c.exempt.bytes,
 		Pending: pending.count, Parked: c.uses[parked].count, Queued: c.uses[queued].count,

@@ -201,31 +201,23 @@ func (s *Session) Used(gas, bytes uint64) {
 // transaction of its sender. It does nothing if there is no unanswered
 // transaction.
 func (s *Session) Fail(reason error) {
-	now := s.pool.clock()
-	s.dismiss("", func(c *core, e *entry) { c.reject(e, reason, now) })
+	s.dismiss(func(hash common.Hash) error { return s.lease.Reject(hash, reason) })
 }
 
 // Later leaves the last transaction of Next in the pool, for example because it
 // did not fit. The session takes no other transaction of its sender. It does
 // nothing if there is no unanswered transaction.
-func (s *Session) Later() {
-	s.dismiss(SkipLater, func(c *core, e *entry) { c.apply(c.decideReturn(e, false)) })
-}
+func (s *Session) Later() { s.dismiss(s.lease.Return) }
 
 // dismiss removes the current transaction from the lease.
-func (s *Session) dismiss(reason SkipReason, then func(*core, *entry)) {
-	defer s.pool.begin()()
-	_ = s.pool.step(func(c *core) error {
-		e := s.current
-		s.current = nil
-		if e == nil || !s.lease.holds(e) {
-			return nil
-		}
-		s.lease.txs = s.lease.txs[:len(s.lease.txs)-1]
-		s.putAside(e, reason)
-		then(c, e)
-		return nil
-	})
+func (s *Session) dismiss(remove func(common.Hash) error) {
+	s.pool.mu.Lock()
+	e := s.current
+	s.current = nil
+	s.pool.mu.Unlock()
+	if e != nil {
+		_ = remove(e.hash()) // fails if another call has removed it
+	}
 }
 
 // limit returns the gas limit and the size of the current transaction.
@@ -260,7 +252,7 @@ func (s *Session) Seal() (*Lease, error) {
 	l := s.lease
 	l.endSession()
 	_ = s.pool.step(func(c *core) error {
-		if s.pool.leases[l.id] == l && !l.sealed {
+		if l.checkOpen() == nil && !l.sealed {
 			l.sealed = true
 			c.note(l.openedRecord())
 		}
@@ -288,13 +280,13 @@ func (s *Session) Cancel() error {
 	p, l := s.pool, s.lease
 	defer p.begin()()
 	p.mu.Lock()
-	ended, open := l.session != s, p.leases[l.id] == l
+	ended, err := l.session != s, l.checkOpen()
 	p.mu.Unlock()
 	switch {
-	case ended && open:
-		return fmt.Errorf("%w: lease %d is open: commit or release it", ErrSessionEnded, l.id)
+	case err != nil:
+		return err
 	case ended:
-		return l.closedError()
+		return fmt.Errorf("%w: lease %d is open: commit or release it", ErrSessionEnded, l.id)
 	}
 	return l.closeLocked(recordReleased, giveBack(false))
 }
