@@ -41,12 +41,13 @@ type core struct {
 	sessions []*Session // those that still take transactions
 	touched  []*account // accounts to arrange before unlocking
 
-	entering  bool // a newcomer enters the pool, and its event has not been emitted
-	patient   bool // a running Reset closes gaps
-	repricing bool // the ranks follow a new base fee
-	keeping   bool // transactions are coming back
-	restoring bool // transactions were admitted before
-	recorded  bool // the journal has the inclusions that follow
+	entering  bool     // a newcomer enters the pool, and its event has not been emitted
+	makingWay []*entry // for it, if there is a journal
+	patient   bool     // a running Reset closes gaps
+	repricing bool     // the ranks follow a new base fee
+	keeping   bool     // transactions are coming back
+	restoring bool     // transactions were admitted before
+	recorded  bool     // the journal has the inclusions that follow
 
 	// generation counts the heads, from 1. Accounts that were read before the
 	// newest head are outdated.

@@ -104,7 +104,10 @@ func (c *core) emit(event Event, e *entry) {
 			record = encode(recordIncluded, &included)
 		}
 	case event.Admitted && c.journaling() && !c.restoring:
-		record = e.addedRecord()
+		record = e.past().addedRecord()
+	}
+	if left && c.entering && c.journaling() {
+		c.makingWay = append(c.makingWay, e)
 	}
 	if event.Kind == Dropped && c.displaced != nil {
 		c.displaced = append(c.displaced, Displaced{Tx: event.Tx, Err: event.Reason})

@@ -44,12 +44,3 @@ func (c *core) relax(e *entry) {
 	c.count(e, 1)
 	c.recount(a)
 }
-
-// again returns a copy of an entry that has left the pool, to be admitted
-// again.
-func (e *entry) again() *entry {
-	return &entry{
-		tx: e.tx, nonce: e.nonce, feeCap: e.feeCap, tip: e.tip, at: e.at, cost: e.cost, size: e.size, memory: e.memory,
-		da: e.da, work: e.work, blob: e.blob, private: e.private, authorities: e.authorities, exempt: true,
-	}
-}

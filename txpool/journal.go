@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/core/types"
 )
 
 // Journal stores the records of a pool. Package submit/journal has
@@ -47,13 +46,12 @@ func records(to [][]byte, changes []change) [][]byte {
 }
 
 // addedRecord returns the record of an admission.
-func addedRecord(tx *types.Transaction, at int64, private, exempt bool) []byte {
-	return encode(recordAdded, &flags{private, exempt}, &at, tx)
+func (o *past) addedRecord() []byte {
+	return encode(recordAdded, &flags{o.private, o.exempt}, &o.at, o.tx)
 }
 
-func (e *entry) addedRecord() []byte { return addedRecord(e.tx, e.at, e.private, e.exempt) }
-
-func (o *past) addedRecord() []byte { return addedRecord(o.tx, o.at, o.private, o.exempt) }
+// past returns what must be known of an entry to admit it again.
+func (e *entry) past() *past { return &past{tx: e.tx, at: e.at, private: e.private, exempt: e.exempt} }
 
 // inclusion returns what the journal gets of an entry in a block.
 func (e *entry) inclusion() inclusion {
@@ -128,7 +126,7 @@ func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, 
 	p.beginRestore(&h)
 	p.recommit(&h)
 	p.admitAll(batch)
-	restored.Displaced = p.setAside(batch)
+	restored.Displaced, _ = p.setAside(batch)
 	for i := range batch {
 		if batch[i].err == nil {
 			restored.Transactions++
@@ -184,11 +182,7 @@ func (p *Pool) endRestore(h *history, batch []candidate) (opened int) {
 	p.lastID = max(p.lastID, h.lastLease)
 	leases := h.leases()
 	opened = p.reopen(leases)
-	for i := range batch {
-		if t := &batch[i]; t.err == nil && !t.entry.gone && !t.origin.exempt {
-			p.core.relax(t.entry)
-		}
-	}
+	p.core.relaxAll(batch)
 	p.core.restoring, p.core.keeping = false, false
 	for _, l := range leases {
 		p.unlend(h, l)
@@ -349,8 +343,7 @@ func (p *Pool) content() (content []func() []byte) {
 	}
 	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) })
 	for _, e := range entries {
-		o := past{tx: e.tx, at: e.at, private: e.private, exempt: e.exempt}
-		content = append(content, o.addedRecord)
+		content = append(content, e.past().addedRecord)
 	}
 	add(p.leaseRecords()...)
 	return content

@@ -99,26 +99,34 @@ func (c *coder) rest() []byte {
 	return rest
 }
 
+// set sets a field that was read. A field that is written must not change, because
+// others may read it.
+func set[T any](c *coder, field *T, value T) {
+	if c.reading {
+		*field = value
+	}
+}
+
 // code writes or reads fields, given pointers to them.
 func (c *coder) code(fields ...any) {
 	for _, field := range fields {
 		switch v := field.(type) {
 		case *byte:
-			b := []byte{*v}
-			c.bytes(b)
-			*v = b[0]
+			b := [1]byte{*v}
+			c.bytes(b[:])
+			set(c, v, b[0])
 		case *uint32:
 			b := binary.BigEndian.AppendUint32(nil, *v)
 			c.bytes(b)
-			*v = binary.BigEndian.Uint32(b)
+			set(c, v, binary.BigEndian.Uint32(b))
 		case *uint64:
 			b := binary.BigEndian.AppendUint64(nil, *v)
 			c.bytes(b)
-			*v = binary.BigEndian.Uint64(b)
+			set(c, v, binary.BigEndian.Uint64(b))
 		case *int64: // a time in Unix nanoseconds
 			n := uint64(*v)
 			c.code(&n)
-			*v = int64(n)
+			set(c, v, int64(n))
 		case *common.Hash:
 			c.bytes(v[:])
 		case *common.Address:
@@ -126,7 +134,7 @@ func (c *coder) code(fields ...any) {
 		case *uint256.Int:
 			b := v.Bytes32()
 			c.bytes(b[:])
-			v.SetBytes32(b[:])
+			set(c, v, *new(uint256.Int).SetBytes32(b[:]))
 		case *flags:
 			c.flags(&v.private, &v.exempt)
 		case *prices:
@@ -203,7 +211,7 @@ func (c *coder) flags(all ...*bool) {
 	}
 	c.code(&bits)
 	for i, flag := range all {
-		*flag = bits>>i&1 == 1
+		set(c, flag, bits>>i&1 == 1)
 	}
 	if bits>>len(all) != 0 && c.err == nil {
 		c.fail("flags %#x", bits)
@@ -219,11 +227,11 @@ func (c *coder) departure(d *Departure) {
 		kind = 'R'
 	}
 	c.code(&d.Hash, &at, &kind)
-	d.At = time.Unix(0, at)
+	set(c, &d.At, time.Unix(0, at))
 	switch {
 	case kind == 'R':
 		c.code(&d.By)
-		d.Kind = Replaced
+		set(c, &d.Kind, Replaced)
 	case kind != 'D' && c.err == nil:
 		c.fail("a departure of kind %#x", kind)
 	case !c.reading:

@@ -85,7 +85,7 @@ func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	}
 	p.moveFees(&head)
 	p.admitAll(reverted)
-	displaced = p.setAside(reverted)
+	displaced, _ = p.setAside(reverted)
 	p.retryHeld()
 	return p.stillHeld(displaced)
 }
@@ -132,21 +132,18 @@ func without(blocks, others []Block) []Block {
 }
 
 // examineReverted finds the senders of the reverted transactions.
-func (p *Pool) examineReverted(blocks []Block) (reverted []candidate) {
-	var txs []*types.Transaction
-	for _, b := range blocks {
-		txs = append(txs, b.Transactions...)
-	}
-	reverted = make([]candidate, len(txs))
+func (p *Pool) examineReverted(blocks []Block) []candidate {
+	var reverted []*past
 	now := p.clock()
 	p.mu.Lock()
-	for i, tx := range txs {
-		_, private := p.core.privately.find(tx.Hash(), now)
-		reverted[i] = candidate{tx: tx, back: true, private: private > 0}
+	for _, b := range blocks {
+		for _, tx := range b.Transactions {
+			_, private := p.core.privately.find(tx.Hash(), now)
+			reverted = append(reverted, &past{tx: tx, at: now, private: private > 0})
+		}
 	}
 	p.mu.Unlock()
-	p.examineAll(reverted, nil)
-	return reverted
+	return p.examineBack(reverted)
 }
 
 // beginHead invalidates accounts that were read before.
