@@ -74,9 +74,7 @@ func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	head.Included = without(head.Included, nil)
 	gone := without(head.Reverted, head.Included)
 	reverted := p.examineReverted(gone)
-	p.beginHead(&head)
-	p.revert(gone)
-	p.include(head.Included)
+	p.beginHead(&head, gone)
 	if head.Touched == nil {
 		head.Touched = p.senders()
 	}
@@ -146,63 +144,15 @@ func (p *Pool) examineReverted(blocks []Block) []candidate {
 	return p.examineBack(reverted)
 }
 
-// beginHead invalidates accounts that were read before.
-func (p *Pool) beginHead(head *Head) {
-	_ = p.step(func(c *core) error {
-		c.generation++
-		c.patient = true // returning transactions fill the gaps
-		c.keeping, c.displaced = len(head.Reverted) > 0, []Displaced{}
-		if head.Touched == nil {
-			c.cache.Purge()
-		} else {
-			for _, address := range head.Touched {
-				c.cache.Remove(address)
-			}
-		}
-		c.fees.unblock(len(head.Reverted))
-		return nil
-	})
-}
-
-// include removes the transactions of blocks.
-func (p *Pool) include(blocks []Block) {
-	at := p.clock()
-	_ = p.step(func(c *core) error {
-		for _, b := range blocks {
-			for _, tx := range b.Transactions {
-				p.includeOne(c, tx, at)
-			}
-		}
-		return nil
-	})
-}
-
-// includeOne removes a transaction that is in a block.
-func (p *Pool) includeOne(c *core, tx *types.Transaction, at int64) {
-	hash := tx.Hash()
-	departed := c.departures.forget(hash)
-	if e := c.all[hash]; e != nil {
-		c.commit(e, at) // the nonce is used anyway
-		return
-	}
-	held := c.aside.txs[hash] != nil
-	if held {
-		c.aside.remove(hash)
-	}
-	if held || departed {
-		c.note(encode(recordLeft, &hash))
-	}
-}
-
-// revert makes the nonces of reverted transactions free again, even of those
-// that do not come back.
-func (p *Pool) revert(blocks []Block) {
+// beginHead frees the nonces of reverted transactions, even of those that do not
+// come back, and removes included ones. Accounts that were read before are outdated.
+func (p *Pool) beginHead(head *Head, gone []Block) {
 	type freed struct {
 		sender common.Address
 		nonce  uint64
 	}
 	var all []freed
-	for _, b := range blocks {
+	for _, b := range gone {
 		for _, tx := range b.Transactions {
 			if from, err := p.cfg.sender(p.signer, tx); err == nil { // usually cached
 				all = append(all, freed{from, tx.Nonce()})
@@ -210,14 +160,44 @@ func (p *Pool) revert(blocks []Block) {
 		}
 	}
 	_ = p.step(func(c *core) error {
+		c.generation++
+		c.patient = true // returning transactions fill the gaps
+		c.keeping, c.displaced = len(head.Reverted) > 0, []Displaced{}
+		if head.Touched == nil {
+			c.cache.Purge()
+		}
+		for _, address := range head.Touched {
+			c.cache.Remove(address)
+		}
+		c.fees.unblock(len(head.Reverted))
 		for _, f := range all {
 			c.note(encode(recordFreed, &f.sender, &f.nonce))
 			if a := c.accounts[f.sender]; a != nil {
 				c.uncommit(a, f.nonce)
 			}
 		}
+		for _, b := range head.Included {
+			for _, tx := range b.Transactions {
+				c.include(tx)
+			}
+		}
 		return nil
 	})
+}
+
+// include removes a transaction that is in a block.
+func (c *core) include(tx *types.Transaction) {
+	hash := tx.Hash()
+	departed := c.departures.forget(hash)
+	if e := c.all[hash]; e != nil {
+		c.commit(e, c.now) // the nonce is used anyway
+		return
+	}
+	held := c.aside.txs[hash] != nil
+	c.aside.remove(hash)
+	if held || departed {
+		c.note(encode(recordLeft, &hash))
+	}
 }
 
 // senders returns the accounts of all senders.
