@@ -60,20 +60,6 @@ func (e *entry) keeps() bool { return e.exempt || e.ran && e.status != ready }
 // stays reports whether an entry behind a gap cannot give way to others.
 func (e *entry) stays() bool { return e.status == queued && (e.lease != nil || e.keeps()) }
 
-// limit returns the caps of a status.
-func (c *core) limit(s status) usage {
-	switch s {
-	case ready:
-		return usage{c.cfg.MaxPending, c.cfg.MaxBytes}
-	case parked:
-		return usage{c.cfg.MaxParked, c.cfg.MaxBytes}
-	case queued:
-		return usage{c.cfg.MaxQueued, c.cfg.MaxBytes}
-	default:
-		return usage{math.MaxInt32, math.MaxInt64}
-	}
-}
-
 // capped returns the usage that counts towards the caps of a status.
 func (c *core) capped(s status) usage {
 	u, kept := c.uses[s], c.kept[s]
@@ -82,21 +68,25 @@ func (c *core) capped(s status) usage {
 
 // over reports whether a status exceeds its caps.
 func (c *core) over(s status) bool {
-	u, limit := c.capped(s), c.limit(s)
+	u, limit := c.capped(s), c.limits[s]
 	return u.count > limit.count || u.bytes > limit.bytes
 }
 
 // fits reports whether there is room for one more pending transaction.
 func (c *core) fits(e *entry) bool {
-	u, limit := c.capped(ready), c.limit(ready)
+	u, limit := c.capped(ready), c.limits[ready]
 	return e.exempt || u.count < limit.count && u.bytes+uint64(e.memory) <= limit.bytes
 }
 
-// bound returns the usage up to which newcomers are admitted, exempt
-// transactions included.
-func (c *Config) bound() usage {
+// limits returns the caps of each group, and the bound of the whole pool up to
+// which newcomers are admitted, exempt transactions included.
+func (c *Config) limits() (limits [groups]usage, bound usage) {
+	limits = [groups]usage{
+		queued: {c.MaxQueued, c.MaxBytes}, parked: {c.MaxParked, c.MaxBytes}, ready: {c.MaxPending, c.MaxBytes},
+		leasedOut: {math.MaxInt32, math.MaxInt64},
+	}
 	bytes := addSaturating(c.MaxBytes, addSaturating(c.MaxBytes, c.MaxBytes))
-	return usage{c.MaxPending + c.MaxParked + c.MaxQueued, min(bytes, math.MaxInt64)}
+	return limits, usage{c.MaxPending + c.MaxParked + c.MaxQueued, min(bytes, math.MaxInt64)}
 }
 
 // total returns the usage of the pool without leases, but with the transactions
@@ -132,7 +122,7 @@ func (c *core) space(old, e *entry, status status) space {
 			need = all
 		}
 	}
-	return space{need, c.capped(status), c.limit(status), all, c.total(), c.bound}
+	return space{need, c.capped(status), c.limits[status], all, c.total(), c.bound}
 }
 
 // fits reports whether the transaction fits after freed was removed.

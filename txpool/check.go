@@ -73,7 +73,7 @@ func (c *core) checkRoom() error {
 	}
 	for s := queued; s <= ready; s++ {
 		if c.over(s) && yields[s] {
-			return fmt.Errorf("the pool is within its caps (T2): status %d has %v that are not exempt, limit %v", s, c.capped(s), c.limit(s))
+			return fmt.Errorf("the pool is within its caps (T2): status %d has %v that are not exempt, limit %v", s, c.capped(s), c.limits[s])
 		}
 	}
 	if c.patient {

@@ -36,7 +36,8 @@ type core struct {
 	// exempt is the part of it that came back: see exempt.go.
 	kept   [groups]usage
 	exempt usage
-	bound  usage // limit for newcomers
+	limits [groups]usage
+	bound  usage // limit for newcomers, of all groups
 
 	sessions []*Session // those that still take transactions
 	touched  []*account // accounts to arrange before unlocking
@@ -77,9 +78,9 @@ func newCore(cfg *Config) *core {
 		parked:         newIndex(),
 		authorizations: make(authorizations),
 		queue:          newGaps(),
-		bound:          cfg.bound(),
 		aside:          heldAside{txs: make(map[common.Hash]*past)},
 	}
+	c.limits, c.bound = cfg.limits()
 	for i := range c.roomless {
 		c.roomless[i] = newIndex()
 	}

@@ -186,23 +186,19 @@ func (c *core) replacementWait(e *entry, now int64) time.Duration {
 // together (invariant I2). Otherwise one balance could fill the pool many times
 // over.
 func (c *core) checkFunds(a *account, old, e *entry) error {
-	var sum uint256.Int
-	_, over := sum.AddOverflow(&a.cost, &e.cost)
-	if !over && (old == nil || !a.unsettled(old.nonce)) && !a.balance.Lt(&sum) {
-		return nil
-	}
-	total := sum.Clone()
-	if over {
+	var total uint256.Int
+	if _, over := total.AddOverflow(&a.cost, &e.cost); over {
 		return fmt.Errorf("%w: address %v have %v want more than 2^256-1", ErrInsufficientFunds, a.address, &a.balance)
 	}
 	if old != nil && a.unsettled(old.nonce) {
-		total.Sub(total, &old.cost)
+		total.Sub(&total, &old.cost)
 	}
-	if !a.balance.Lt(total) {
+	if !a.balance.Lt(&total) {
 		return nil
 	}
-	return fmt.Errorf("%w: address %v have %v want %v, including %v for other transactions", ErrInsufficientFunds, a.address, &a.balance, total,
-		new(uint256.Int).Sub(total, &e.cost))
+	want := total // allocated, unlike total
+	return fmt.Errorf("%w: address %v have %v want %v, including %v for other transactions", ErrInsufficientFunds, a.address, &a.balance, &want,
+		new(uint256.Int).Sub(&want, &e.cost))
 }
 
 // checkSenderLimit enforces the cap of a sender. A transaction that could run

@@ -1,6 +1,7 @@
 package txpool
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 
@@ -96,13 +97,7 @@ func before(a, b ranked) bool {
 
 // compare is before for sorting.
 func compare(a, b ranked) int {
-	switch {
-	case before(a, b):
-		return -1
-	case before(b, a):
-		return 1
-	}
-	return 0
+	return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.seq, b.seq), cmp.Compare(a.entry.nonce, b.entry.nonce))
 }
 
 // before reports whether a place precedes another one.

@@ -35,7 +35,7 @@ func (c *core) exemptEntry(e *entry) {
 func (c *core) relax(e *entry) {
 	a, s := e.account, e.group()
 	own := len(a.txs) - int(a.exempt)
-	if a.short() || own >= c.cfg.MaxPerSender || !fit(usage{1, uint64(e.memory)}, c.capped(s), c.limit(s), usage{}) {
+	if a.short() || own >= c.cfg.MaxPerSender || !fit(usage{1, uint64(e.memory)}, c.capped(s), c.limits[s], usage{}) {
 		return
 	}
 	c.count(e, -1)

@@ -17,7 +17,8 @@ type history struct {
 	open     map[uint64]*pastLease
 	order    uint64
 	poisoned []Poison
-	departed map[common.Hash]pastDeparture
+
+	departures recent[Departure]
 
 	lastLease uint64 // highest lease number
 	prices    prices
@@ -36,12 +37,6 @@ type past struct {
 	err     error // reason for holding aside
 }
 
-// pastDeparture is a departure and its place in the journal.
-type pastDeparture struct {
-	Departure
-	order uint64
-}
-
 // pastLease is a lease that was opened and not closed.
 type pastLease struct {
 	id       uint64
@@ -56,7 +51,7 @@ type pastLease struct {
 func (h *history) read(record []byte) error {
 	if h.added == nil {
 		h.added, h.open = make(map[common.Hash]*past), make(map[uint64]*pastLease)
-		h.departed = make(map[common.Hash]pastDeparture)
+		h.departures = newRecent[Departure](maxDepartures, departureTime)
 		h.spent = make(map[common.Address][]spending)
 	}
 	if err := h.parse(record); err != nil {
@@ -81,8 +76,7 @@ func (h *history) parse(record []byte) (err error) {
 		var d Departure
 		if err = decode(record, &d); err == nil {
 			h.leave(d.Hash)
-			h.order++
-			h.departed[d.Hash] = pastDeparture{d, h.order}
+			h.departures.put(d.Hash, d, d.At.UnixNano())
 		}
 	case recordPrices:
 		var now prices
@@ -112,7 +106,7 @@ func (h *history) parse(record []byte) (err error) {
 // lease.
 func (h *history) leave(hash common.Hash) {
 	delete(h.added, hash)
-	delete(h.departed, hash)
+	h.departures.forget(hash)
 	for _, l := range h.open {
 		l.returned[hash] = true
 	}
@@ -126,7 +120,7 @@ func (h *history) parseAdded(record []byte) error {
 	}
 	h.order++
 	o.private, o.exempt, o.order = f.private, f.exempt, h.order
-	delete(h.departed, o.tx.Hash())
+	h.departures.forget(o.tx.Hash())
 	h.added[o.tx.Hash()] = o
 	return nil
 }

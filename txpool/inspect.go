@@ -213,9 +213,6 @@ func (c *Config) checkGas(e *entry) error {
 	if most := c.GreatestGas(); gas > most {
 		return fmt.Errorf("%w (cap: %d, tx: %d)", ErrTxGasLimit, most, gas)
 	}
-	if gas < txGas {
-		return fmt.Errorf("%w: gas %d, minimum needed %d", ErrIntrinsicGas, gas, txGas)
-	}
 	intrinsic, floor := c.intrinsicGas(e.tx)
 	e.work = uint32(min(max(intrinsic, floor), math.MaxUint32))
 	if gas < intrinsic {

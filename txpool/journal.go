@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -159,17 +158,13 @@ func poisoned(h *history, batch []candidate) []Poison {
 // beginRestore restores the data that belongs to no transaction.
 func (p *Pool) beginRestore(h *history) {
 	now := p.clock()
-	left := slices.SortedFunc(maps.Values(h.departed), func(a, b pastDeparture) int {
-		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.order, b.order))
-	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.core.restoring, p.core.keeping = true, true
 	h.prices.apply(&p.core.fees)
-	for _, d := range left {
-		p.core.departures.put(d.Hash, d.Departure, d.At.UnixNano())
+	for _, d := range h.departures.all(now) {
+		p.core.departures.put(d.Hash, d, d.At.UnixNano())
 	}
-	p.core.departures.prune(now)
 	for _, poison := range h.poisoned {
 		p.poisoned = append(p.poisoned, poison.Record)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -269,10 +270,5 @@ func (p *Pool) Lease(id uint64) *Lease {
 func (p *Pool) Leases() []*Lease {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	leases := make([]*Lease, 0, len(p.leases))
-	for _, l := range p.leases {
-		leases = append(leases, l)
-	}
-	slices.SortFunc(leases, func(a, b *Lease) int { return cmp.Compare(a.id, b.id) })
-	return leases
+	return slices.SortedFunc(maps.Values(p.leases), func(a, b *Lease) int { return cmp.Compare(a.id, b.id) })
 }
