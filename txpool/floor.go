@@ -11,17 +11,17 @@ import (
 // with blocks and, for newcomers, with the pool's occupancy.
 type fees struct {
 	cfg *Config
-	// base is the base fee of the next block, and floor the lowest price of a
-	// pending transaction.
-	base, floor uint64
-	// average follows the median of the blocks in window, newest last, by
-	// exponential smoothing.
-	average uint64
-	window  []sample
+	prices
+	window []sample // newest last
 	// occupancy, in per mille, rises at once with the pool and falls with a
 	// delay.
 	occupancy uint64
 }
+
+// prices is the part of the fee market that survives a restart: the base fee of the
+// next block, the lowest price of a pending transaction, and the average that
+// follows the medians of the blocks in the window by exponential smoothing.
+type prices struct{ base, floor, average uint64 }
 
 // sample is the median of a block, with average and floor before it.
 type sample struct{ median, average, floor uint64 }
@@ -36,13 +36,8 @@ const (
 	hysteresis = 50
 )
 
-// prices is the part of the fee market that survives a restart.
-type prices struct{ base, floor, average uint64 }
-
-func (f *fees) prices() prices { return prices{f.base, f.floor, f.average} }
-
 func newFees(cfg *Config) fees {
-	return fees{cfg: cfg, floor: cfg.MinGasPrice, average: cfg.MinGasPrice}
+	return fees{cfg: cfg, prices: prices{floor: cfg.MinGasPrice, average: cfg.MinGasPrice}}
 }
 
 // tipless is the rank of a transaction that pays the base fee and no tip.

@@ -161,7 +161,10 @@ func (p *Pool) beginRestore(h *history) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.core.restoring, p.core.keeping = true, true
-	h.prices.apply(&p.core.fees)
+	if h.prices != (prices{}) {
+		h.prices.floor = min(max(h.prices.floor, p.cfg.MinGasPrice), p.cfg.maxFloor())
+		p.core.fees.prices = h.prices
+	}
 	for _, d := range h.departures.all(now) {
 		p.core.departures.put(d.Hash, d, d.At.UnixNano())
 	}
@@ -195,17 +198,6 @@ func (p *Pool) unlend(h *history, l *pastLease) {
 		}
 		p.core.note(encode(recordReturned, &l.id, &hash))
 	}
-}
-
-// apply restores prices from the journal, if there are any, limited to the
-// configured range.
-func (p *prices) apply(f *fees) {
-	if *p == (prices{}) {
-		return
-	}
-	f.base = p.base
-	f.floor = min(max(p.floor, f.cfg.MinGasPrice), f.cfg.maxFloor())
-	f.average = p.average
 }
 
 // recommit restores committed transactions that the host's state does not show
@@ -347,8 +339,7 @@ func (p *Pool) content() (content []func() []byte) {
 // generalRecords returns the records that belong to no sender: first the highest
 // number of a lease, so that it is not used again.
 func (p *Pool) generalRecords() [][]byte {
-	prices := p.core.fees.prices()
-	records := [][]byte{encode(recordReleased, &p.lastID), encode(recordPrices, &prices)}
+	records := [][]byte{encode(recordReleased, &p.lastID), encode(recordPrices, &p.core.fees.prices)}
 	for _, d := range p.core.departures.all(p.clock()) {
 		records = append(records, encode(recordDeparted, &d))
 	}

@@ -218,7 +218,7 @@ func (p *Pool) refresh(addresses []common.Address) {
 	p.mu.Lock()
 	for _, address := range addresses {
 		if a := p.core.accounts[address]; a != nil {
-			readings = append(readings, reading{address: address, in: a})
+			readings = append(readings, reading{in: a})
 		}
 	}
 	p.mu.Unlock()
@@ -252,24 +252,21 @@ func (p *Pool) moveFees(head *Head) {
 		}
 	}
 	_ = p.step(func(c *core) error {
-		before := c.fees.prices()
-		floor := c.fees.floor
+		before := c.fees.prices
 		for _, median := range medians {
 			c.fees.block(median)
 		}
-		rebased := false
 		if head.BaseFee != nil {
-			base := wei(head.BaseFee)
-			rebased = base != c.fees.base
-			c.fees.base = base
+			c.fees.base = wei(head.BaseFee)
 		}
-		if c.fees.floor != floor {
-			c.emit(Event{Kind: FloorChanged, Floor: c.fees.floor}, nil)
+		now := c.fees.prices
+		if now.floor != before.floor {
+			c.emit(Event{Kind: FloorChanged, Floor: now.floor}, nil)
 		}
-		if now := c.fees.prices(); now != before {
+		if now != before {
 			c.note(encode(recordPrices, &now))
 		}
-		if rebased {
+		if now.base != before.base {
 			c.repricing = true
 			for i := len(c.list) - 1; i >= 0; i-- { // the last one takes the place of a removed one
 				c.reprice(c.list[i])

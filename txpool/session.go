@@ -161,7 +161,7 @@ func (s *Session) read(e *entry) {
 	var readings []reading
 	read := func(e *entry) {
 		if !e.gone {
-			next, readings = append(next, e), append(readings, reading{address: e.account.address, in: e.account})
+			next, readings = append(next, e), append(readings, reading{in: e.account})
 		}
 	}
 	s.pool.mu.Lock()
@@ -175,7 +175,7 @@ func (s *Session) read(e *entry) {
 	s.pool.readAll(readings)
 	_ = s.pool.step(func(c *core) error {
 		for i, r := range readings {
-			if t := s.senders[r.address]; t != nil {
+			if t := s.senders[r.in.address]; t != nil {
 				t.read = true
 			}
 			c.observe(&r)
