@@ -57,9 +57,10 @@ func final(err error) bool {
 	return false
 }
 
-// setAside handles a batch of transactions that came back. Those that were not
-// admitted it holds aside, or they leave. It returns them, unless they were held
-// aside before, and the number of those that were, and leave.
+// setAside concludes the return of a batch. A transaction that was not admitted is
+// held aside if it may be admitted later, and leaves otherwise. One that was held
+// aside before also leaves when its lifetime is over. setAside returns those that
+// were not admitted and not held before, and how many of those held before have left.
 func (p *Pool) setAside(batch []candidate) (displaced []Displaced, dropped int) {
 	_ = p.step(func(c *core) error {
 		for i := range batch {
