@@ -19,11 +19,7 @@ func (p *Pool) at(t time.Time) int64 { return p.begun.UnixNano() + int64(t.Sub(p
 // transactions. The pool calls it by itself: see Config.Lifetime.
 func (p *Pool) CleanupExpired() int {
 	defer p.begin()()
-	return p.expireAll(p.clock())
-}
-
-// expireAll is CleanupExpired for a caller that holds p.turn.
-func (p *Pool) expireAll(now int64) int {
+	now := p.clock()
 	p.expireLeases()
 	return p.retryHeld() + p.dropExpired(now)
 }

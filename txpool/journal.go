@@ -332,7 +332,14 @@ func (p *Pool) content() (content []func() []byte) {
 	for _, e := range entries {
 		content = append(content, e.past().addedRecord)
 	}
-	add(p.leaseRecords()...)
+	for _, l := range p.leases {
+		switch {
+		case l.bundled:
+			add(l.committingRecord())
+		case l.sealed:
+			add(l.openedRecord())
+		}
+	}
 	return content
 }
 
@@ -347,17 +354,4 @@ func (p *Pool) generalRecords() [][]byte {
 		records = append(records, o.addedRecord())
 	}
 	return append(records, p.poisoned...)
-}
-
-// leaseRecords returns the records of the open leases.
-func (p *Pool) leaseRecords() (records [][]byte) {
-	for _, l := range p.leases {
-		switch {
-		case l.bundled:
-			records = append(records, l.committingRecord())
-		case l.sealed:
-			records = append(records, l.openedRecord())
-		}
-	}
-	return records
 }

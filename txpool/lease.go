@@ -45,17 +45,6 @@ func (p *Pool) Drain(budget Budget) *Lease {
 	return lease
 }
 
-// openLease returns an empty lease.
-func (p *Pool) openLease() *Lease {
-	l := &Lease{pool: p}
-	l.renew()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.lastID++
-	l.id = p.lastID
-	return l
-}
-
 // renew makes the lease live for Config.LeaseLifetime from now on.
 func (l *Lease) renew() { l.expires = l.pool.cfg.Now().Add(l.pool.cfg.LeaseLifetime) }
 
@@ -177,10 +166,11 @@ func (l *Lease) pass(hash common.Hash, then func(*core, *entry)) error {
 // own queue. If the journal accepts the first record and refuses the second,
 // Commit returns nil, and the pool offers the second one again.
 //
-// Errors wrap ErrLeaseClosed if the lease is closed, or ErrJournal. They change
-// nothing. After ErrJournal the lease stays open and does not expire any more,
-// because its transactions may be in a bundle. The host commits it again, or
-// releases it if there is no bundle.
+// Commit ends the session of the lease, if it still runs. Errors wrap
+// ErrLeaseClosed if the lease is closed, or ErrJournal. They change nothing else.
+// After ErrJournal the lease stays open and does not expire any more, because its
+// transactions may be in a bundle. The host commits it again, or releases it if
+// there is no bundle.
 func (l *Lease) Commit() error {
 	p := l.pool
 	defer p.begin()()

@@ -164,7 +164,8 @@ func (p *Pool) measure(began time.Time, t *candidate) {
 // Remove drops a transaction. Errors wrap ErrNotFound, or ErrInBundle if the
 // transaction is in an open lease.
 func (p *Pool) Remove(hash common.Hash) error {
-	return p.change(func(c *core) error {
+	defer p.deliverAll()
+	return p.step(func(c *core) error {
 		e := c.all[hash]
 		if e == nil {
 			return fmt.Errorf("%w: %s", ErrNotFound, hash)
@@ -193,15 +194,9 @@ func (p *Pool) Reject(hash common.Hash, reason error) error {
 	})
 }
 
-// change calls f under the lock, restores the caps, and delivers the events.
-func (p *Pool) change(f func(*core) error) error {
-	err := p.step(f)
-	p.deliverAll()
-	return err
-}
-
-// step is change for a caller that delivers the events later, so that an observer
-// may call any method.
+// step calls f under the lock, restores the caps, and gives the records to the
+// journal. The caller delivers the events later, so that an observer may call any
+// method.
 func (p *Pool) step(f func(*core) error) error {
 	told := false
 	defer func() {

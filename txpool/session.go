@@ -79,15 +79,18 @@ func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 		ctx = context.Background()
 	}
 	p.expireDue()
-	s := &Session{pool: p, ctx: ctx, budget: budget, now: p.clock(), lease: p.openLease(), senders: make(map[common.Address]*turn)}
+	s := &Session{pool: p, ctx: ctx, budget: budget, now: p.clock(), lease: &Lease{pool: p}, senders: make(map[common.Address]*turn)}
+	s.lease.session = s
+	s.lease.renew()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.lastID++
+	s.lease.id = p.lastID
 	s.base = p.core.fees.base
 	if budget.BaseFee != nil {
 		s.base = wei(budget.BaseFee)
 	}
 	s.walk = p.core.newWalk(s.now)
-	s.lease.session = s
 	p.leases[s.lease.id] = s.lease
 	if len(p.core.sessions) == maxSessions {
 		p.core.sessions[0].stop(p.core)
