@@ -79,19 +79,19 @@ func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 		ctx = context.Background()
 	}
 	p.expireDue()
-	s := &Session{pool: p, ctx: ctx, budget: budget, now: p.clock(), lease: &Lease{pool: p}, senders: make(map[common.Address]*turn)}
-	s.lease.session = s
-	s.lease.renew()
+	l := &Lease{pool: p}
+	l.renew()
+	s := &Session{pool: p, ctx: ctx, budget: budget, now: p.clock(), lease: l, senders: make(map[common.Address]*turn)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lastID++
-	s.lease.id = p.lastID
+	l.id, l.session = p.lastID, s
 	s.base = p.core.fees.base
 	if budget.BaseFee != nil {
 		s.base = wei(budget.BaseFee)
 	}
 	s.walk = p.core.newWalk(s.now)
-	p.leases[s.lease.id] = s.lease
+	p.leases[l.id] = l
 	if len(p.core.sessions) == maxSessions {
 		p.core.sessions[0].stop(p.core)
 	}
