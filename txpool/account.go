@@ -55,9 +55,10 @@ type account struct {
 	nonce   uint64 // state, or after committed ones
 	balance uint256.Int
 	// cost is the maximum cost of all transactions that the host's state does
-	// not show, in txs and in committed.
-	cost      uint256.Int
-	committed *committed // not yet in the host's state
+	// not show, in txs and in spent.
+	cost    uint256.Int
+	spent   []spending // committed and not yet in the host's state, oldest first
+	spentAt int64      // last commit, Unix nanoseconds
 
 	line   int32 // number in line; they come first
 	leased int32 // number in leases
@@ -172,7 +173,7 @@ func (a *account) differs(known Account) bool {
 // shows another nonce.
 func (a *account) recost() {
 	a.cost.Clear()
-	for _, s := range a.committed.all() {
+	for _, s := range a.spent {
 		if a.unsettled(s.nonce) {
 			a.cost.Add(&a.cost, &s.cost)
 		}

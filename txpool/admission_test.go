@@ -242,7 +242,7 @@ func TestBalanceDrift(t *testing.T) {
 	add(t, p, tx(0, 0, 2), tx(0, 1, 2), tx(0, 2, 2))
 	w.balance(0, 5*txGas*gwei)
 	p.Reset(Head{})
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 2), tx(0, 1, 2)}), hashes(p.Candidates()))
 }
 
@@ -401,8 +401,8 @@ func TestQuarantineOutlastsReplacements(t *testing.T) {
 	p := newPool(t, newWorld(), nil)
 	add(t, p, tx(0, 0, 2))
 	require.NoError(t, p.Reject(tx(0, 0, 2).Hash(), errTest))
-	for i := range maxGraves + 1 {
-		p.core.replaced.bury(common.Hash{byte(i), byte(i >> 8)}, p.cfg.Now().UnixNano(), time.Hour)
+	for i := range maxQuarantined + 1 {
+		p.core.replaced.put(common.Hash{byte(i), byte(i >> 8)}, struct{}{}, p.cfg.Now().UnixNano())
 	}
 	refuse(t, p, tx(0, 0, 2), ErrQuarantined)
 }

@@ -26,10 +26,9 @@ import (
 type candidate struct {
 	tx      *types.Transaction
 	private bool
-	back    bool // acknowledged before; exempt from caps
-	// origin is the record that a held or restored transaction comes from. It has
-	// the time of admission, also if a check refuses the transaction before there
-	// is an entry. It is nil for all others.
+	// origin is set if the transaction comes back. It was acknowledged before, so it
+	// is exempt from the caps. It keeps its time of admission, also if a check
+	// refuses it before there is an entry.
 	origin *past
 
 	entry *entry // after the first stage
@@ -42,7 +41,7 @@ type candidate struct {
 	replaces bool
 	// displaced are the transactions that the newcomer has displaced. They come
 	// back if the journal does not accept it.
-	displaced []displaced
+	displaced []*entry
 }
 
 // batchSize is the number of transactions or accounts that the pool handles at a
@@ -103,7 +102,7 @@ var errPanic = errors.New("txpool: a check panicked")
 // was accepted, and may panic. If it comes back, the panic becomes an error of
 // the transaction.
 func (p *Pool) guard(t *candidate, now int64, stage func(*Pool, *candidate, int64) error) (err error) {
-	if t.back {
+	if t.origin != nil {
 		defer func() {
 			if r := recover(); r != nil {
 				err = fmt.Errorf("%w: %v", errPanic, r)
@@ -116,16 +115,16 @@ func (p *Pool) guard(t *candidate, now int64, stage func(*Pool, *candidate, int6
 // inspect is the first stage: the checks of the transaction alone.
 func (p *Pool) inspect(t *candidate, now int64) error {
 	rules := &p.cfg
-	if t.back {
+	if t.origin != nil {
 		rules = &p.lenient
 	}
 	e, err := rules.inspect(t.tx)
 	if err != nil {
 		return err
 	}
-	e.at, e.exempt, e.private = now, t.back, t.private
+	e.at, e.private = now, t.private
 	if t.origin != nil {
-		e.at = min(t.origin.at, now)
+		e.at, e.exempt = min(t.origin.at, now), true
 	}
 	t.entry = e
 	return nil
@@ -138,7 +137,7 @@ func (p *Pool) glance(batch []candidate) {
 	defer p.mu.Unlock()
 	for i := range batch {
 		t := &batch[i]
-		if t.err != nil || t.back {
+		if t.err != nil || t.origin != nil {
 			continue
 		}
 		if t.err = p.core.checkNew(t.entry); t.err != nil {
@@ -162,13 +161,13 @@ func (p *Pool) authenticate(t *candidate, _ int64) (err error) {
 	if !authorizes && p.cfg.Precheck == nil {
 		return nil
 	}
-	if !t.back {
+	if t.origin == nil {
 		if err := p.preview(t); err != nil {
 			return err
 		}
 	}
 	if authorizes {
-		t.entry.rare = &rare{authorities: p.cfg.authorities(t.tx)}
+		t.entry.authorities = p.cfg.authorities(t.tx)
 	}
 	if p.cfg.Precheck != nil {
 		return p.cfg.Precheck(t.tx)
@@ -220,10 +219,10 @@ func (c *core) checkNew(e *entry) error {
 	if c.aside.txs[hash] != nil {
 		return ErrAlreadyKnown
 	}
-	if wait := c.failed.find(e.hash(), e.at); wait > 0 {
+	if _, wait := c.failed.find(hash, e.at); wait > 0 {
 		return fmt.Errorf("%w: %s, try again in %v", ErrQuarantined, hash, wait)
 	}
-	if wait := c.replaced.find(e.hash(), e.at); wait > 0 {
+	if _, wait := c.replaced.find(hash, e.at); wait > 0 {
 		return fmt.Errorf("%w: %s, try again in %v", ErrReplaced, hash, wait)
 	}
 	return nil
@@ -234,7 +233,7 @@ func (p *Pool) admitAll(batch []candidate) {
 	if len(batch) == 0 {
 		return
 	}
-	if !batch[0].back { // those that come back are accepted even if the journal fails
+	if batch[0].origin == nil { // those that come back are accepted even if the journal fails
 		if err := p.retryJournal(); err != nil {
 			for i := range batch {
 				if batch[i].err == nil {
@@ -338,11 +337,9 @@ func (c *core) admit(t *candidate) (need bool) {
 		c.close(a)
 		return false
 	}
-	if c.cfg.Journal != nil {
-		t.displaced = c.displacedBy(plan)
-	}
 	t.replaces = plan.replaces != nil
 	c.apply(plan)
+	t.displaced, c.makingWay = c.makingWay, nil
 	c.settle()
 	return false
 }

@@ -60,7 +60,7 @@ func (c *core) enter(p plan) {
 		c.take(a, p.index)
 		c.inherit(old, e)
 		e.exempt, e.ran = old.exempt, old.ran // the nonce keeps its room
-		c.replaced.bury(old.hash(), e.at, c.cfg.QuarantineTime)
+		c.replaced.put(old.hash(), struct{}{}, e.at)
 		c.emit(Event{Kind: Replaced, By: e.hash()}, old)
 	}
 	c.seq++
@@ -72,7 +72,7 @@ func (c *core) enter(p plan) {
 	}
 	c.all[e.hash()] = e
 	c.departures.forget(e.hash())
-	c.count(e)
+	c.count(e, 1)
 	if e.exempt {
 		a.exempt++
 	}
@@ -91,7 +91,7 @@ func (c *core) inherit(old, e *entry) {
 func (c *core) take(a *account, i int) *entry {
 	e := a.txs[i].entry
 	c.unindex(e)
-	c.uncount(e)
+	c.count(e, -1)
 	if e.lease != nil {
 		a.leased--
 		e.lease = nil
@@ -136,9 +136,9 @@ func (c *core) move(a *account, known Account) {
 // when the lease takes no more transactions: see core.touch.
 func (c *core) lend(e *entry, l *Lease) {
 	c.unindex(e)
-	c.uncount(e)
+	c.count(e, -1)
 	e.lease, e.lead, e.roomless = l, noLead, false
-	c.count(e)
+	c.count(e, 1)
 	e.account.leased++
 	e.account.countLent()
 }
@@ -146,9 +146,9 @@ func (c *core) lend(e *entry, l *Lease) {
 // endLoan removes an entry from its lease. The entry stays in the pool.
 func (c *core) endLoan(e *entry) {
 	was := e.counts()
-	c.uncount(e)
+	c.count(e, -1)
 	e.lease = nil
-	c.count(e)
+	c.count(e, 1)
 	a := e.account
 	a.leased--
 	a.lent = min(a.lent, int32(c.indexOf(e)))
@@ -168,7 +168,7 @@ func (c *core) reject(e *entry, reason error, now int64) {
 	if l := e.lease; l != nil && l.session != nil {
 		l.session.putAside(e, "")
 	}
-	c.failed.bury(e.hash(), now, c.cfg.QuarantineTime)
+	c.failed.put(e.hash(), struct{}{}, now)
 	c.apply(dropping(e, reason))
 }
 

@@ -377,7 +377,7 @@ func TestAttackSearch(t *testing.T) {
 			if errors.Is(err, txpool.ErrState) {
 				t.Fatal(err)
 			}
-			if err := a.pool.CheckAll(); err != nil {
+			if err := a.pool.Check(); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -117,7 +117,7 @@ func BenchmarkReplace(b *testing.B) {
 		for _, tx := range p.Candidates() {
 			_ = p.Remove(tx.Hash())
 		}
-		p.core.replaced, p.core.failed = newGraveyard(), newGraveyard()
+		p.core.replaced = newRecent[struct{}](0, 0)
 		fill(b, p, first)
 		dearer := unsigned(n, func(i int) uint64 { return uint64(i) }, zero, func(i int) int64 { return first[i].GasTipCap().Int64() * 2 })
 		b.StartTimer()

@@ -310,7 +310,7 @@ func (m *blocks) endings() map[string]func(*rapid.T) {
 }
 
 func (m *blocks) check(t *rapid.T) {
-	if err := m.pool.CheckAll(); err != nil {
+	if err := m.pool.Check(); err != nil {
 		t.Fatal(err)
 	}
 	leased := 0

@@ -12,8 +12,10 @@ type usage struct {
 	bytes uint64
 }
 
-func (u *usage) add(e *entry)    { u.count++; u.bytes += uint64(e.memory) }
-func (u *usage) remove(e *entry) { u.count--; u.bytes -= uint64(e.memory) }
+func (u *usage) add(other usage) { u.count += other.count; u.bytes += other.bytes }
+
+// uses returns what n entries like this one use. n may be -1.
+func (e *entry) uses(n int) usage { return usage{n, uint64(n * int(e.memory))} }
 
 // counts returns the status by which an entry counts for others: a leased one
 // could run.
@@ -35,31 +37,18 @@ func (e *entry) group() status {
 	return e.status
 }
 
-// count adds an entry to the totals.
-func (c *core) count(e *entry) {
-	c.uses[e.group()].add(e)
+// count adds an entry to the totals if n is 1, and removes it if n is -1.
+func (c *core) count(e *entry, n int) {
+	used, group := e.uses(n), e.group()
+	c.uses[group].add(used)
 	if e.keeps() {
-		c.kept[e.group()].add(e)
+		c.kept[group].add(used)
 	}
 	if e.exempt {
-		c.exempt.add(e)
+		c.exempt.add(used)
 	}
 	if e.stays() {
-		e.account.fixed++
-	}
-}
-
-// uncount removes an entry from the totals.
-func (c *core) uncount(e *entry) {
-	c.uses[e.group()].remove(e)
-	if e.keeps() {
-		c.kept[e.group()].remove(e)
-	}
-	if e.exempt {
-		c.exempt.remove(e)
-	}
-	if e.stays() {
-		e.account.fixed--
+		e.account.fixed += int32(n)
 	}
 }
 
@@ -71,20 +60,6 @@ func (e *entry) keeps() bool { return e.exempt || e.ran && e.status != ready }
 // stays reports whether an entry behind a gap cannot give way to others.
 func (e *entry) stays() bool { return e.status == queued && (e.lease != nil || e.keeps()) }
 
-// limit returns the caps of a status.
-func (c *core) limit(s status) usage {
-	switch s {
-	case ready:
-		return usage{c.cfg.MaxPending, c.cfg.MaxBytes}
-	case parked:
-		return usage{c.cfg.MaxParked, c.cfg.MaxBytes}
-	case queued:
-		return usage{c.cfg.MaxQueued, c.cfg.MaxBytes}
-	default:
-		return usage{math.MaxInt32, math.MaxInt64}
-	}
-}
-
 // capped returns the usage that counts towards the caps of a status.
 func (c *core) capped(s status) usage {
 	u, kept := c.uses[s], c.kept[s]
@@ -93,39 +68,34 @@ func (c *core) capped(s status) usage {
 
 // over reports whether a status exceeds its caps.
 func (c *core) over(s status) bool {
-	u, limit := c.capped(s), c.limit(s)
+	u, limit := c.capped(s), c.limits[s]
 	return u.count > limit.count || u.bytes > limit.bytes
 }
 
 // fits reports whether there is room for one more pending transaction.
 func (c *core) fits(e *entry) bool {
-	u, limit := c.capped(ready), c.limit(ready)
+	u, limit := c.capped(ready), c.limits[ready]
 	return e.exempt || u.count < limit.count && u.bytes+uint64(e.memory) <= limit.bytes
 }
 
-// bound returns the usage up to which newcomers are admitted, exempt
-// transactions included.
-func (c *Config) bound() usage {
-	bytes := addSaturating(c.MaxBytes, addSaturating(c.MaxBytes, c.MaxBytes))
-	return usage{c.MaxPending + c.MaxParked + c.MaxQueued, min(bytes, math.MaxInt64)}
-}
-
-// sum returns the usage of several groups together.
-func sum(uses []usage) usage {
-	var all usage
-	for _, u := range uses {
-		all.count += u.count
-		all.bytes += u.bytes
+// limits returns the caps of each group, and the bound of the whole pool up to
+// which newcomers are admitted, exempt transactions included.
+func (c *Config) limits() (limits [groups]usage, bound usage) {
+	limits = [groups]usage{
+		queued: {c.MaxQueued, c.MaxBytes}, parked: {c.MaxParked, c.MaxBytes}, ready: {c.MaxPending, c.MaxBytes},
+		leasedOut: {math.MaxInt32, math.MaxInt64},
 	}
-	return all
+	bytes := addSaturating(c.MaxBytes, addSaturating(c.MaxBytes, c.MaxBytes))
+	return limits, usage{c.MaxPending + c.MaxParked + c.MaxQueued, min(bytes, math.MaxInt64)}
 }
 
 // total returns the usage of the pool without leases, but with the transactions
 // held aside.
 func (c *core) total() usage {
-	all := sum(c.uses[:leasedOut])
-	all.count += c.aside.used.count
-	all.bytes += c.aside.used.bytes
+	all := c.aside.used
+	for _, u := range c.uses[:leasedOut] {
+		all.add(u)
+	}
 	return all
 }
 
@@ -152,7 +122,7 @@ func (c *core) space(old, e *entry, status status) space {
 			need = all
 		}
 	}
-	return space{need, c.capped(status), c.limit(status), all, c.total(), c.bound}
+	return space{need, c.capped(status), c.limits[status], all, c.total(), c.bound}
 }
 
 // fits reports whether the transaction fits after freed was removed.
@@ -192,16 +162,11 @@ func (c *core) letIn() bool {
 	return some && !p.promotes.roomless
 }
 
-// evictOver evicts the worst transactions of a status while it exceeds its caps.
-// It takes them from the first index that has one.
+// evictOver evicts the worst transactions of a status, in any of the indexes,
+// while it exceeds its caps.
 func (c *core) evictOver(s status, indexes ...*btree.BTreeG[ranked]) {
 	for c.over(s) {
-		var worst *entry
-		for _, index := range indexes {
-			if worst = c.worst(index); worst != nil {
-				break
-			}
-		}
+		worst := c.worst(indexes...)
 		if worst == nil {
 			return
 		}
@@ -209,13 +174,19 @@ func (c *core) evictOver(s status, indexes ...*btree.BTreeG[ranked]) {
 	}
 }
 
-// worst returns the last entry of an index that a cap may evict, or nil.
-func (c *core) worst(index *btree.BTreeG[ranked]) (worst *entry) {
-	index.Descend(func(r ranked) bool {
-		if !r.entry.keeps() {
-			worst = r.entry
-		}
-		return worst == nil
-	})
-	return worst
+// worst returns the last entry of several indexes that a cap may evict, or nil.
+func (c *core) worst(indexes ...*btree.BTreeG[ranked]) *entry {
+	var worst ranked
+	for _, index := range indexes {
+		index.Descend(func(r ranked) bool {
+			if r.entry.keeps() {
+				return true
+			}
+			if worst.entry == nil || before(worst, r) {
+				worst = r
+			}
+			return false
+		})
+	}
+	return worst.entry
 }

@@ -1,5 +1,7 @@
 package txpool
 
+import "github.com/google/btree"
+
 // arrange updates the status and place of a sender's transactions from index
 // from on; those before it must be up to date, and those from index changed on
 // have changed. Every change of a chain ends with it.
@@ -139,10 +141,10 @@ func (c *core) put(e *entry, s seat) bool {
 	}
 	c.unindex(e)
 	was := e.counts()
-	c.uncount(e)
+	c.count(e, -1)
 	e.status, e.lead, e.roomless = s.status, s.lead, s.roomless
 	e.ran = e.ran || s.status == ready
-	c.count(e)
+	c.count(e, 1)
 	if is := e.counts(); is != was {
 		if !e.fresh {
 			c.emitMove(e, false)
@@ -153,35 +155,32 @@ func (c *core) put(e *entry, s seat) bool {
 	return true
 }
 
-// index adds an entry to the indexes of its seat.
-func (c *core) index(e *entry) {
-	if e.lease != nil {
-		return
-	}
-	at := ranked{e.lead, e}
+// indexFor returns the index that has an entry, or nil.
+func (c *core) indexFor(e *entry) *btree.BTreeG[ranked] {
 	switch {
+	case e.lease != nil || e.lead == noLead:
+		return nil
 	case e.status == ready:
-		c.ready.ReplaceOrInsert(at)
-		c.noticed(e)
+		return c.ready
 	case e.roomless:
-		c.roomless[e.class()].ReplaceOrInsert(at)
-	case e.status == parked:
-		c.parked.ReplaceOrInsert(at)
+		return c.roomless[e.class()]
+	}
+	return c.parked
+}
+
+// index adds an entry to the index of its seat.
+func (c *core) index(e *entry) {
+	if index := c.indexFor(e); index != nil {
+		index.ReplaceOrInsert(ranked{e.lead, e})
+		if e.status == ready {
+			c.noticed(e)
+		}
 	}
 }
 
-// unindex removes an entry from its indexes.
+// unindex removes an entry from its index.
 func (c *core) unindex(e *entry) {
-	if e.lease != nil || e.lead == noLead {
-		return
-	}
-	at := ranked{e.lead, e}
-	switch {
-	case e.status == ready:
-		c.ready.Delete(at)
-	case e.roomless:
-		c.roomless[e.class()].Delete(at)
-	case e.status == parked:
-		c.parked.Delete(at)
+	if index := c.indexFor(e); index != nil {
+		index.Delete(ranked{e.lead, e})
 	}
 }

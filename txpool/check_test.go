@@ -3,13 +3,10 @@ package txpool
 import (
 	"testing"
 
-	"github.com/ethereum/go-ethereum/common"
-	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 )
 
-// CheckAll finds each kind of damage to one of 600 transactions. Check finds it
-// within two rounds of all senders.
+// Check finds each kind of damage to one of 600 transactions.
 func TestCheckFindsDamage(t *testing.T) {
 	const senders, each = 60, 10
 	for name, damage := range map[string]func(c *core, a *account){
@@ -23,6 +20,7 @@ func TestCheckFindsDamage(t *testing.T) {
 		"total":    func(c *core, _ *account) { c.uses[ready].count++ },
 		"leased":   func(c *core, _ *account) { c.uses[leasedOut].count-- },
 		"sender":   func(c *core, a *account) { delete(c.accounts, a.address) },
+		"gapped":   func(_ *core, a *account) { a.gapped++ },
 		"cost":     func(_ *core, a *account) { a.cost.AddUint64(&a.cost, 1) },
 		"lent":     func(_ *core, a *account) { a.lent++ },
 		"slot":     func(_ *core, a *account) { a.slot++ },
@@ -36,40 +34,11 @@ func TestCheckFindsDamage(t *testing.T) {
 					require.NoError(t, p.Add(tx(i, n, 2)))
 				}
 			}
-			require.NoError(t, p.CheckAll())
-			rounds := senders*(each+1)/checkShare + 1
-			for range 2 * rounds {
-				require.NoError(t, p.Check())
-			}
+			require.NoError(t, p.Check())
 			damage(p.core, p.core.accounts[addr(40)])
-			require.ErrorIs(t, p.CheckAll(), ErrInvariant)
-			var err error
-			for range 2 * rounds {
-				if err = p.Check(); err != nil {
-					break
-				}
-			}
-			require.ErrorIs(t, err, ErrInvariant)
+			require.ErrorIs(t, p.Check(), ErrInvariant)
 		})
 	}
-}
-
-// Check does not wait for a drain that waits for the host's state.
-func TestCheckDuringDrain(t *testing.T) {
-	var p *Pool
-	calls := 0
-	state := StateFunc(func(common.Address) (Account, error) {
-		if calls++; calls > 1 {
-			return Account{Balance: *uint256.NewInt(1e18)}, p.Check()
-		}
-		return Account{Balance: *uint256.NewInt(1e18)}, nil
-	})
-	var err error
-	p, err = New(DefaultConfig(chainID), state)
-	require.NoError(t, err)
-	require.NoError(t, p.Add(tx(0, 0, 2)))
-	require.Len(t, p.Drain(Budget{}).Transactions(), 1)
-	require.Equal(t, 2, calls)
 }
 
 func BenchmarkCheck(b *testing.B) {

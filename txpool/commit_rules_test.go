@@ -76,7 +76,7 @@ func TestCommitUsesEarlierNonces(t *testing.T) {
 	require.NoError(t, l.Return(tx(0, 0, 9).Hash()))
 	require.NoError(t, l.Commit())
 	require.Zero(t, p.Size())
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // A reverted transaction costs nothing although its account cannot be read.
@@ -87,7 +87,7 @@ func TestRevertedCostsNothing(t *testing.T) {
 	require.NoError(t, p.Drain(Budget{Count: 1}).Commit())
 	w.broken[addr(0)] = errNoDisk
 	require.Len(t, p.Reset(Head{Reverted: []Block{blockOf(tx(0, 0, 10))}}), 1)
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // restart returns a pool that a journal restored.
@@ -96,7 +96,7 @@ func restart(t *testing.T, w *world, m *memory) *Pool {
 	p := newPool(t, w, journaled(m))
 	_, err := p.Restore(m.replay)
 	require.NoError(t, err)
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	return p
 }
 

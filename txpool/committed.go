@@ -7,85 +7,55 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// committed are the transactions of an account that were committed and that the
-// host's state does not show yet. nil means none.
+// spending is a committed transaction that the host's state does not show yet.
 //
 // A transaction in an enqueued bundle has left the pool, and its nonce is used,
 // but the host's state is one or more bundles behind. Until the state shows the
 // transaction, the account's balance must still pay for it, and its
-// authorizations still count. The transactions are kept by nonce, because the
+// authorizations still count. An account has its spendings by nonce, because the
 // state shows them one after the other and failed bundles are reverted from the
 // end.
-type committed struct {
-	spent  []spending
-	inline [1]spending // backing array of spent
-	at     int64       // last commit, Unix nanoseconds
-}
-
-// spending is a committed transaction that the host's state does not show yet.
 type spending struct {
-	nonce   uint64
-	cost    uint256.Int
-	carrier *entry // set if it has authorizations
+	nonce       uint64
+	cost        uint256.Int
+	authorities []authority
 }
 
-// spend records a committed transaction.
-func (a *account) spend(s spending, now int64) {
-	if a.committed == nil {
-		a.committed = new(committed)
-		a.committed.spent = a.committed.inline[:0]
-	}
-	a.committed.spent = append(a.committed.spent, s)
-	a.committed.at = now
+// spend records a committed transaction. Its authorizations count until the host's
+// state shows it.
+func (c *core) spend(a *account, s spending, now int64) {
+	a.spent, a.spentAt = append(a.spent, s), now
 	a.cost.Add(&a.cost, &s.cost)
-}
-
-// all returns the committed transactions, oldest first.
-func (c *committed) all() []spending {
-	if c == nil {
-		return nil
+	for _, auth := range s.authorities {
+		c.authorizations.add(auth)
 	}
-	return c.spent
 }
 
 // forget forgets committed transactions.
 func (a *account) forget(c *core, which func(*spending) bool) {
-	if a.committed == nil {
-		return
-	}
-	a.committed.spent = slices.DeleteFunc(a.committed.spent, func(s spending) bool {
+	a.spent = slices.DeleteFunc(a.spent, func(s spending) bool {
 		gone := which(&s)
-		if gone && s.carrier != nil {
-			c.enlist(s.carrier, false)
+		for i := 0; gone && i < len(s.authorities); i++ {
+			c.authorizations.remove(s.authorities[i])
 		}
 		return gone
 	})
-	if len(a.committed.spent) == 0 {
-		a.committed = nil
-	}
 }
 
-// commit removes transactions of one account that are in an enqueued bundle.
-// Until the host's state shows them, the balance must still pay for them.
-func (c *core) commit(a *account, txs []*entry, now int64) {
-	for _, e := range txs {
-		i := c.indexOf(e)
-		c.take(a, i)
-		if a.unsettled(e.nonce) {
-			s := spending{nonce: e.nonce, cost: e.cost}
-			if e.rare != nil {
-				s.carrier = e
-				c.enlist(e, true)
-			}
-			a.spend(s, now)
-		}
-		a.nonce = max(a.nonce, e.nonce+1)
-		if e.private {
-			c.privately.bury(e.hash(), now, c.cfg.Lifetime)
-		}
-		c.emit(Event{Kind: Included}, e)
-		c.departures.forget(e.hash())
+// commit removes a transaction that is in an enqueued bundle or a block. Until the
+// host's state shows it, the balance must still pay for it.
+func (c *core) commit(e *entry, now int64) {
+	a := e.account
+	c.take(a, c.indexOf(e))
+	if a.unsettled(e.nonce) {
+		c.spend(a, spending{e.nonce, e.cost, e.authorities}, now)
 	}
+	a.nonce = max(a.nonce, e.nonce+1)
+	if e.private {
+		c.privately.put(e.hash(), struct{}{}, now)
+	}
+	c.emit(Event{Kind: Included}, e)
+	c.departures.forget(e.hash())
 	p := plan{account: a, together: true}
 	for _, e := range a.txs {
 		if e.nonce >= a.nonce {
@@ -130,10 +100,7 @@ func (c *core) recommit(address common.Address, known Account, spent []spending,
 	a.nonce, a.stale = next, stale
 	for _, s := range spent {
 		if s.nonce >= a.state {
-			a.spend(s, now)
-			if s.carrier != nil {
-				c.enlist(s.carrier, true)
-			}
+			c.spend(a, s, now)
 		}
 	}
 }

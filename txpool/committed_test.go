@@ -41,7 +41,7 @@ func TestCommittedShownOneByOne(t *testing.T) {
 		w.nonce(0, n)
 		w.balance(0, (10-n)*unit)
 		p.Reset(Head{})
-		require.NoError(t, p.CheckAll())
+		require.NoError(t, p.Check())
 		require.Equal(t, int(9-n), p.Stats().Pending)
 	}
 }
@@ -56,7 +56,7 @@ func TestRevertedIsNotOwed(t *testing.T) {
 	require.NoError(t, p.Drain(Budget{Count: 1}).Commit())
 	require.Empty(t, p.Reset(Head{Reverted: []Block{{Transactions: []*types.Transaction{tx(0, 1, 10)}}}}))
 	require.Equal(t, "-p", statuses(p, 0, 2))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // An authorization in a committed bundle throttles its authority until the state shows what it did.
@@ -103,7 +103,7 @@ func TestRestoreCommitted(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, restored.Displaced)
 	require.Equal(t, 3, restored.Transactions)
-	require.NoError(t, again.CheckAll())
+	require.NoError(t, again.Check())
 	require.Equal(t, "---ppp", statuses(again, 0, 6))
 	refuse(t, again, tx(0, 2, 20), ErrNonceTooLow)
 	refuse(t, again, tx(0, 6, 10), ErrInsufficientFunds)
@@ -118,7 +118,7 @@ func TestRestoreCommitted(t *testing.T) {
 	w.nonce(0, 3)
 	w.balance(0, 3*unit)
 	third.Reset(Head{})
-	require.NoError(t, third.CheckAll())
+	require.NoError(t, third.Check())
 	require.Equal(t, "---ppp", statuses(third, 0, 6))
 }
 

@@ -70,7 +70,7 @@ func TestConcurrent(t *testing.T) {
 	readers.Wait()
 	require.Nil(t, failed.Load())
 	require.Nil(t, violated.Load(), "Check finds nothing, whatever is under way")
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	events.Range(func(hash, inside any) bool {
 		require.Equal(t, inside, p.Get(hash.(common.Hash)) != nil)
 		return true

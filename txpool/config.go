@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"math"
 	"math/big"
-	"math/bits"
 	"strings"
 	"time"
 
@@ -237,6 +236,10 @@ const (
 	// pool, and maxDepartures for how many. Each takes up to 500 bytes of memory.
 	departureTime = 24 * time.Hour
 	maxDepartures = 64 * 1024
+	// maxQuarantined is the number of transactions of which the pool remembers that
+	// they failed while a block was built, and of those that were replaced, and of
+	// private ones in blocks.
+	maxQuarantined = 16 * 1024
 	// accountCache is the number of accounts of refused transactions that are cached
 	// until the next Reset.
 	accountCache = 4096
@@ -248,13 +251,7 @@ const (
 func (c *Config) MaxNonceDistance() uint64 { return distancePerSender * uint64(c.MaxPerSender) }
 
 // maxFloor returns the highest floor in wei per gas.
-func (c *Config) maxFloor() uint64 {
-	hi, lo := bits.Mul64(max(c.MinGasPrice, gwei), highestFloor)
-	if hi > 0 {
-		return math.MaxUint64
-	}
-	return lo
-}
+func (c *Config) maxFloor() uint64 { return scale(max(c.MinGasPrice, gwei), highestFloor, 1) }
 
 const gwei = 1_000_000_000
 

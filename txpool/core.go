@@ -16,15 +16,13 @@ type core struct {
 	all      map[common.Hash]*entry
 	// cache holds accounts without transactions in the pool, so that a flood of
 	// refused transactions does not read the host's state each time.
-	cache    lru.BasicLRU[common.Address, Account]
-	replaced graveyard // recently replaced transactions
-	// failed has transactions that failed while a block was built. It is
-	// separate, so that a flood of replacements cannot push them out.
-	failed graveyard
-	// privately has included private transactions, which are private again if they
-	// come back.
-	privately graveyard
-	fees      fees
+	cache lru.BasicLRU[common.Address, Account]
+	// departures has the transactions that left, with the reasons, replaced those that
+	// a newcomer replaced, failed those that failed while a block was built, and
+	// privately included private ones, which are private again if they come back.
+	departures                  recent[Departure]
+	replaced, failed, privately recent[struct{}]
+	fees                        fees
 
 	// ready and parked order the transactions in line that are not in a lease.
 	// roomless has the parked ones that only wait for room, by size: see roomless.go.
@@ -38,34 +36,30 @@ type core struct {
 	// exempt is the part of it that came back: see exempt.go.
 	kept   [groups]usage
 	exempt usage
-	bound  usage // limit for newcomers
+	limits [groups]usage
+	bound  usage // limit for newcomers, of all groups
 
 	sessions []*Session // those that still take transactions
 	touched  []*account // accounts to arrange before unlocking
 
-	entering  bool // a newcomer enters the pool, and its event has not been emitted
-	patient   bool // a running Reset closes gaps
-	repricing bool // the ranks follow a new base fee
-	keeping   bool // transactions are coming back
-	restoring bool // transactions were admitted before
-	recorded  bool // the journal has the inclusions that follow
-
-	checked int // next index for checkSome
+	entering  bool     // a newcomer enters the pool, and its event has not been emitted
+	makingWay []*entry // for it, if there is a journal
+	patient   bool     // a running Reset closes gaps
+	repricing bool     // the ranks follow a new base fee
+	keeping   bool     // transactions are coming back
+	restoring bool     // transactions were admitted before
+	recorded  bool     // the journal has the inclusions that follow
 
 	// generation counts the heads, from 1. Accounts that were read before the
 	// newest head are outdated.
 	generation uint64
 
 	seq       uint64
-	now       int64    // time of the call that holds the lock, Unix nanoseconds
-	listening bool     // events have a receiver
-	changes   []change // not yet taken by writeDown
-	// collecting is set while a Reset or Restore records dropped transactions
-	// in displaced.
-	collecting bool
-	displaced  []Displaced
-	departures departures
-	aside      heldAside
+	now       int64       // time of the call that holds the lock, Unix nanoseconds
+	listening bool        // events have a receiver
+	changes   []change    // not yet taken by writeDown
+	displaced []Displaced // dropped, recorded while a Reset runs
+	aside     heldAside
 }
 
 func newCore(cfg *Config) *core {
@@ -75,18 +69,18 @@ func newCore(cfg *Config) *core {
 		accounts:       make(map[common.Address]*account),
 		all:            make(map[common.Hash]*entry),
 		cache:          lru.NewBasicLRU[common.Address, Account](accountCache),
-		replaced:       newGraveyard(),
-		failed:         newGraveyard(),
-		privately:      newGraveyard(),
+		departures:     newRecent[Departure](maxDepartures, departureTime),
+		replaced:       newRecent[struct{}](maxQuarantined, cfg.QuarantineTime),
+		failed:         newRecent[struct{}](maxQuarantined, cfg.QuarantineTime),
+		privately:      newRecent[struct{}](maxQuarantined, cfg.Lifetime),
 		fees:           newFees(cfg),
 		ready:          newIndex(),
 		parked:         newIndex(),
 		authorizations: make(authorizations),
-		departures:     newDepartures(),
 		queue:          newGaps(),
-		bound:          cfg.bound(),
 		aside:          heldAside{txs: make(map[common.Hash]*past)},
 	}
+	c.limits, c.bound = cfg.limits()
 	for i := range c.roomless {
 		c.roomless[i] = newIndex()
 	}
@@ -115,6 +109,9 @@ func (c *core) close(a *account) {
 	c.list[last] = nil
 	c.list = c.list[:last]
 	a.slot = closed
+	for _, s := range c.sessions {
+		s.forget(a.address)
+	}
 }
 
 // closed is the slot of a removed account.

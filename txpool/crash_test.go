@@ -394,7 +394,7 @@ func (h *crasher) step() (crashed bool, err error) {
 
 // check finds all acknowledged transactions.
 func (h *crasher) check() error {
-	if err := h.pool.CheckAll(); err != nil {
+	if err := h.pool.Check(); err != nil {
 		return err
 	}
 	for hash := range h.acked {

@@ -186,23 +186,19 @@ func (c *core) replacementWait(e *entry, now int64) time.Duration {
 // together (invariant I2). Otherwise one balance could fill the pool many times
 // over.
 func (c *core) checkFunds(a *account, old, e *entry) error {
-	var sum uint256.Int
-	_, over := sum.AddOverflow(&a.cost, &e.cost)
-	if !over && (old == nil || !a.unsettled(old.nonce)) && !a.balance.Lt(&sum) {
-		return nil
-	}
-	total := sum.Clone()
-	if over {
+	var total uint256.Int
+	if _, over := total.AddOverflow(&a.cost, &e.cost); over {
 		return fmt.Errorf("%w: address %v have %v want more than 2^256-1", ErrInsufficientFunds, a.address, &a.balance)
 	}
 	if old != nil && a.unsettled(old.nonce) {
-		total.Sub(total, &old.cost)
+		total.Sub(&total, &old.cost)
 	}
-	if !a.balance.Lt(total) {
+	if !a.balance.Lt(&total) {
 		return nil
 	}
-	return fmt.Errorf("%w: address %v have %v want %v, including %v for other transactions", ErrInsufficientFunds, a.address, &a.balance, total,
-		new(uint256.Int).Sub(total, &e.cost))
+	want := total // allocated, unlike total
+	return fmt.Errorf("%w: address %v have %v want %v, including %v for other transactions", ErrInsufficientFunds, a.address, &a.balance, &want,
+		new(uint256.Int).Sub(&want, &e.cost))
 }
 
 // checkSenderLimit enforces the cap of a sender. A transaction that could run
@@ -225,10 +221,7 @@ func (c *core) checkSenderLimit(a *account, old, e *entry) (last *entry, err err
 // foresee returns the seat that a newcomer will have. Whether there is room is
 // not considered.
 func (c *core) foresee(a *account, i int, e *entry) seat {
-	at := position{next: a.nonce, lead: noLead, lowest: ready}
-	if i > 0 {
-		at.next, at.lead, at.lowest = a.before(i)
-	}
+	at := c.position(a, i)
 	if at.lowest == queued || e.nonce != at.next {
 		return seat{status: queued, lead: noLead}
 	}
@@ -288,20 +281,25 @@ func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]l
 
 // idle returns transactions that cannot run and make room in the whole pool for
 // a newcomer that can, or nil if they do not suffice: first the worst parked
-// ones, then the last ones behind gaps of the newest senders. It visits a bounded
-// number of senders, so that an Add costs the same in any pool (invariant I9).
+// ones, then the last ones behind gaps of the newest senders. It passes over a
+// bounded number of transactions that stay and of senders, so that an Add costs the
+// same in any pool (invariant I9).
 func (c *core) idle(n newcomer, s space) (leaves []leaving) {
 	var freed usage
-	leave := func(e *entry) (more bool) {
+	passed := 0
+	more := func() bool { return passed < maxPassed && len(leaves) < n.most && !s.fits(freed) }
+	leave := func(e *entry) bool {
 		if e.account == n.account || e.exempt || e.lease != nil {
-			return true
+			passed++
+		} else {
+			freed.add(e.uses(1))
+			leaves = append(leaves, leaving{e, Dropped, ErrPoolFull})
 		}
-		freed.add(e)
-		leaves = append(leaves, leaving{e, Dropped, ErrPoolFull})
-		return len(leaves) < n.most && !s.fits(freed)
+		return more()
 	}
-	c.parked.Descend(func(r ranked) bool { return s.fits(freed) || leave(r.entry) })
-	for i, visited := len(c.list)-1, 0; i >= 0 && visited < maxPassed && !s.fits(freed) && len(leaves) < n.most; i, visited = i-1, visited+1 {
+	c.parked.Descend(func(r ranked) bool { return leave(r.entry) })
+	for i := len(c.list) - 1; i >= 0 && more(); i-- {
+		passed++
 		a := c.list[i]
 		for j := len(a.txs) - 1; j >= int(a.line) && leave(a.txs[j].entry); j-- {
 			continue
@@ -349,7 +347,7 @@ func (c *core) victims(index *btree.BTreeG[ranked], n newcomer, room func(usage)
 		if best = r; r.rank >= n.lead.rank || len(leaves) == n.most {
 			return false
 		}
-		freed.add(r.entry)
+		freed.add(r.entry.uses(1))
 		sum.Add(sum, r.entry.worth())
 		leaves = append(leaves, leaving{r.entry, Dropped, ErrPoolFull})
 		enough = room(freed)
@@ -387,7 +385,7 @@ func (c *core) decideState(a *account, known Account) plan {
 	p := plan{account: a, state: &known}
 	next := a.nonceAfter(known.Nonce)
 	covered := new(uint256.Int)
-	for _, s := range a.committed.all() {
+	for _, s := range a.spent {
 		if s.nonce >= known.Nonce {
 			covered.Add(covered, &s.cost)
 		}

@@ -26,13 +26,8 @@ type authority struct {
 // and nonce.
 type authorizations map[common.Address]map[uint64]int
 
-// rare has the fields that few transactions need.
-type rare struct {
-	authorities []authority // without duplicates
-	enlisted    bool
-}
-
-// authorities returns the valid authorizations of a transaction.
+// authorities returns the valid authorizations of a transaction, without
+// duplicates.
 func (c *Config) authorities(tx *types.Transaction) []authority {
 	var valid []authority
 	for _, auth := range tx.SetCodeAuthorizations() {
@@ -48,14 +43,14 @@ func (c *Config) authorities(tx *types.Transaction) []authority {
 }
 
 // enlist adds the authorizations of a transaction to the count or removes them.
-// They count while the transaction can run, and then until the host's state
-// shows it.
+// They count while the transaction can run, and then, as those of a spending, until
+// the host's state shows it.
 func (c *core) enlist(e *entry, counts bool) {
-	if e.rare == nil || e.rare.enlisted == counts {
+	if e.enlisted == counts {
 		return
 	}
-	e.rare.enlisted = counts
-	for _, auth := range e.rare.authorities {
+	e.enlisted = counts
+	for _, auth := range e.authorities {
 		if counts {
 			c.authorizations.add(auth)
 		} else {
@@ -155,11 +150,8 @@ func (c *core) beyondTurn(a *account, e *entry) (all []leaving) {
 // delegatedBy reports whether a transaction contains an authorization of the
 // account that could apply.
 func (a *account) delegatedBy(e *entry) bool {
-	if e.rare == nil {
-		return false
-	}
 	first, last := a.applicable()
-	return slices.ContainsFunc(e.rare.authorities, func(auth authority) bool {
+	return slices.ContainsFunc(e.authorities, func(auth authority) bool {
 		return auth.address == a.address && first <= auth.nonce && auth.nonce <= last
 	})
 }
@@ -167,10 +159,7 @@ func (a *account) delegatedBy(e *entry) bool {
 // checkAuthorities refuses a transaction that would delegate an account with
 // more transactions in line than it may then have.
 func (c *core) checkAuthorities(from common.Address, e *entry) error {
-	if e.rare == nil {
-		return nil
-	}
-	for _, auth := range e.rare.authorities {
+	for _, auth := range e.authorities {
 		a := c.accounts[auth.address]
 		if a == nil {
 			continue

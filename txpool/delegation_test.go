@@ -128,12 +128,12 @@ func TestI7GapIsFilled(t *testing.T) {
 		} else {
 			add(t, p, carrier)
 		}
-		require.NoError(t, p.CheckAll())
+		require.NoError(t, p.Check())
 		add(t, p, tx(1, 0, 20))
 		pending, queued := p.ContentFrom(addr(1))
 		require.Len(t, pending, 1)
 		require.Empty(t, queued, "they could close up")
-		require.NoError(t, p.CheckAll())
+		require.NoError(t, p.Check())
 	}
 }
 
@@ -150,7 +150,7 @@ func TestI7ManyCarriers(t *testing.T) {
 	refuse(t, p, tx(1, 1, 2), ErrDelegatedLimit)
 	for i := 2; i < 20; i++ {
 		require.NoError(t, p.Remove(setCode(i, 0, 2, delegate(1, 0), delegate(1, 0), delegate(1, uint64(100+i))).Hash()))
-		require.NoError(t, p.CheckAll())
+		require.NoError(t, p.Check())
 	}
 	require.Empty(t, p.core.authorizations)
 }
@@ -166,7 +166,7 @@ func TestI8AuthoritiesLast(t *testing.T) {
 		one := []candidate{{tx: carrier}}
 		p.examine(one, p.clock())
 		require.Error(t, one[0].err)
-		require.Nil(t, one[0].entry.rare)
+		require.Nil(t, one[0].entry.authorities)
 		_, err := p.core.decide(newAccount(one[0].from, w.get(one[0].from)), one[0].entry)
 		require.EqualError(t, err, one[0].err.Error())
 	}
@@ -186,7 +186,7 @@ func TestDelegatedTurnAfterCommit(t *testing.T) {
 	require.Equal(t, StatusParked, p.Status(last))
 	require.NoError(t, p.Drain(Budget{Count: 1}).Commit())
 	require.Equal(t, StatusPending, p.Status(last))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // A transaction behind a gap does not take the place of the next one of a
@@ -220,7 +220,7 @@ func TestI1DelegatedGap(t *testing.T) {
 			}
 			add(t, p, next)
 			require.Equal(t, "p", statuses(p, 1, 4)[3:])
-			require.NoError(t, p.CheckAll())
+			require.NoError(t, p.Check())
 			refuse(t, p, tx(1, 4, 9), ErrDelegatedLimit)
 			for _, old := range gapped {
 				require.Nil(t, p.Get(old.Hash()))

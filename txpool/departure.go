@@ -1,9 +1,6 @@
 package txpool
 
 import (
-	"encoding/binary"
-	"fmt"
-	"reflect"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -32,13 +29,14 @@ type Departure struct {
 // with a journal also across restarts. A transaction
 // that is in the pool or was included has no departure.
 func (p *Pool) Departure(hash common.Hash) (Departure, bool) {
-	now := p.time(p.clock())
+	now := p.clock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.core.all[hash] != nil || p.core.aside.txs[hash] != nil {
 		return Departure{}, false
 	}
-	return p.core.departures.find(hash, now)
+	d, left := p.core.departures.find(hash, now)
+	return d, left > 0
 }
 
 // departure returns the Departure for an event.
@@ -65,131 +63,24 @@ func (r *reason) Unwrap() error { return r.kind }
 // maxReason is the maximum length of a reason's text, in bytes.
 const maxReason = 256
 
-// plain has the reasons that are plain errors of this package, which is most of
-// them, so that an eviction allocates none.
-var plain = func() map[error]*reason {
-	all := make(map[error]*reason)
-	for _, l := range labels {
-		all[l.err] = &reason{l.err.Error(), l.err}
-	}
-	return all
-}()
-
-// remembered returns err as a reason.
+// remembered returns err as a reason. Most errors are plain errors of this package
+// and need none, so that an eviction allocates nothing.
 func remembered(err error) error {
-	if reflect.ValueOf(err).Comparable() { // required for the lookup
-		if r := plain[err]; r != nil {
-			return r
-		}
+	kind := labelOf(err).err
+	if kind != nil && err == kind {
+		return err
 	}
 	text := err.Error()
-	return &reason{text[:min(len(text), maxReason)], labelOf(err).err}
+	return &reason{text[:min(len(text), maxReason)], kind}
 }
 
-// record encodes a departure: the hash, the time, and either 'R' and the other
-// hash, or 'D', the length of the error's label (1 byte), the label and the
-// error's text.
-func (d *Departure) record() []byte {
-	record := append([]byte{recordDeparted}, d.Hash[:]...)
-	record = binary.BigEndian.AppendUint64(record, uint64(d.At.UnixNano()))
-	if d.Kind == Replaced {
-		return append(append(record, 'R'), d.By[:]...)
-	}
-	name := labelOf(d.Reason).label
-	record = append(record, 'D', byte(len(name)))
-	return append(append(record, name...), d.Reason.Error()...)
-}
-
-// parseDeparture decodes a record without its first byte.
-func parseDeparture(body []byte) (d Departure, err error) {
-	const header = common.HashLength + numberSize + 1
-	if len(body) < header {
-		return d, fmt.Errorf("%w: a departure of %d bytes", errRecord, len(body))
-	}
-	d.Hash = common.Hash(body[:common.HashLength])
-	d.At = time.Unix(0, int64(binary.BigEndian.Uint64(body[common.HashLength:])))
-	kind, rest := body[header-1], body[header:]
-	switch {
-	case kind == 'R' && len(rest) == common.HashLength:
-		d.Kind, d.By = Replaced, common.Hash(rest)
-		return d, nil
-	case kind == 'D' && len(rest) > 0 && len(rest) > int(rest[0]):
-		text := rest[1+int(rest[0]):]
-		name := string(rest[1 : len(rest)-len(text)])
-		r := &reason{text: string(text[:min(len(text), maxReason)])}
-		for _, l := range labels {
-			if l.label == name {
-				r.kind = l.err
-			}
-		}
-		d.Kind, d.Reason = Dropped, r
-		return d, nil
-	}
-	return d, fmt.Errorf("%w: a departure of unknown kind %#x and %d bytes", errRecord, kind, len(rest))
-}
-
-// departures holds the newest departures for a limited time.
-type departures struct {
-	most   int
-	byHash map[common.Hash]Departure
-	queue  []departed // oldest first, possibly outdated
-}
-
-type departed struct {
-	hash common.Hash
-	at   time.Time
-}
-
-func newDepartures() departures {
-	return departures{most: maxDepartures, byHash: make(map[common.Hash]Departure)}
-}
-
-// put adds a departure.
-func (d *departures) put(one Departure) {
-	d.byHash[one.Hash] = one
-	d.queue = append(d.queue, departed{one.Hash, one.At})
-	d.prune(one.At)
-}
-
-// prune removes departures that are too old or too many.
-func (d *departures) prune(now time.Time) {
-	for len(d.queue) > 0 && (len(d.queue) > d.most || d.over(d.queue[0].at, now)) {
-		oldest := d.queue[0]
-		d.queue = d.queue[1:]
-		if d.byHash[oldest.hash].At.Equal(oldest.at) {
-			delete(d.byHash, oldest.hash)
+// recalled returns the reason with the label and the text of a record.
+func recalled(name, text string) error {
+	r := &reason{text: text}
+	for _, l := range labels {
+		if l.label == name {
+			r.kind = l.err
 		}
 	}
-}
-
-func (d *departures) over(at, now time.Time) bool { return now.Sub(at) >= departureTime }
-
-// find returns the departure of a transaction.
-func (d *departures) find(hash common.Hash, now time.Time) (Departure, bool) {
-	one, there := d.byHash[hash]
-	if !there || d.over(one.At, now) {
-		return Departure{}, false
-	}
-	return one, true
-}
-
-// forget removes the departure of a transaction that is in the pool again, or
-// included. It reports whether there was one.
-func (d *departures) forget(hash common.Hash) bool {
-	if _, there := d.byHash[hash]; !there {
-		return false
-	}
-	delete(d.byHash, hash)
-	return true
-}
-
-// all returns the remembered departures, oldest first.
-func (d *departures) all(now time.Time) []Departure {
-	var all []Departure
-	for _, q := range d.queue {
-		if one, there := d.byHash[q.hash]; there && one.At.Equal(q.at) && !d.over(q.at, now) {
-			all = append(all, one)
-		}
-	}
-	return all
+	return r
 }

@@ -108,7 +108,7 @@ func TestDepartureOfATransactionThatIsBack(t *testing.T) {
 	// behind a gap. The third fills the gap of sender 1 and makes room again.
 	errs := p.AddAll([]*types.Transaction{displaced, tx(1, 1, 2), tx(1, 0, 2), displaced, tx(0, 0, 2)})
 	require.Equal(t, make([]error, 5), errs)
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, StatusPending, p.Status(displaced.Hash()))
 	require.Equal(t, "-", marks(p, []*types.Transaction{displaced}))
 	require.NoError(t, p.Drain(Budget{}).Commit())
@@ -194,7 +194,7 @@ func TestRejectForAnyReason(t *testing.T) {
 				d, known := p.Departure(hash)
 				require.True(t, known)
 				require.EqualError(t, d.Reason, test.want)
-				require.NoError(t, p.CheckAll())
+				require.NoError(t, p.Check())
 			})
 		}
 	}
@@ -203,7 +203,7 @@ func TestRejectForAnyReason(t *testing.T) {
 // A departure whose label is as long as a byte can tell is read, and one whose
 // label is longer than the record is poisoned.
 func TestDepartureLabelLength(t *testing.T) {
-	head := append([]byte{recordDeparted}, make([]byte, common.HashLength+numberSize)...)
+	head := append([]byte{recordDeparted}, make([]byte, common.HashLength+8)...)
 	long := append(append(slices.Clone(head), 'D', 255), bytes.Repeat([]byte{'x'}, 255+3)...)
 	short := append(slices.Clone(head), 'D', 255, 'x')
 	p := newPool(t, newWorld(), nil)

@@ -56,6 +56,6 @@ func TestSmallerWaitingComesIn(t *testing.T) {
 	p.Reset(Head{BaseFee: weiOf(30)})
 	add(t, p, rich, heavy(1, 0, 80, 99, 3000), capped(2, 0, 5, 20), heavy(3, 0, 9, 20, 4000))
 	require.Empty(t, p.Reset(Head{BaseFee: weiOf(1)}))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, "ppk", statuses(p, 1, 1)+statuses(p, 2, 1)+statuses(p, 3, 1))
 }

@@ -134,7 +134,7 @@ func TestReleasedIsExemptAfterARestart(t *testing.T) {
 func TestRestoredFloorIsInRange(t *testing.T) {
 	for _, floor := range []uint64{1, 9000 * gwei} {
 		w, m := newWorld(), new(memory)
-		m.records = [][]byte{prices{base: 1, floor: floor, average: floor}.record()}
+		m.records = [][]byte{encode(recordPrices, &prices{base: 1, floor: floor, average: floor})}
 		p := newPool(t, w, func(c *Config) { journaled(m)(c); c.MinGasPrice = 2 * gwei })
 		_, err := p.Restore(m.replay)
 		require.NoError(t, err)
@@ -214,6 +214,6 @@ func TestReturnedAuthorizationRuns(t *testing.T) {
 	require.Equal(t, "k", statuses(p, 2, 1))
 	add(t, p, capped(1, 0, 2, 40), capped(1, 1, 2, 40))
 	require.Empty(t, p.Reset(Head{BaseFee: weiOf(1)}))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, "p", statuses(p, 2, 1))
 }

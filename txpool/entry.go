@@ -1,6 +1,7 @@
 package txpool
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 
@@ -43,11 +44,12 @@ type entry struct {
 	work    uint32      // minimum gas
 	blob    bool
 	private bool
+	// authorities are those of its authorizations.
+	authorities []authority
 
 	// ————
 	account  *account
 	lease    *Lease // nil if not leased
-	rare     *rare
 	rank     uint64 // see fees.rank
 	lead     place  // place in its index
 	status   status
@@ -56,6 +58,7 @@ type entry struct {
 	fresh    bool // no event yet
 	exempt   bool // see exempt.go
 	ran      bool // could run at some time since its admission
+	enlisted bool // authorities are in core.authorizations
 	// replacements is the number of replacements of this nonce since the time
 	// since, in seconds of Unix time.
 	since        uint32
@@ -90,6 +93,11 @@ func before(a, b ranked) bool {
 		return a.entry.nonce < b.entry.nonce
 	}
 	return a.place.before(b.place)
+}
+
+// compare is before for sorting.
+func compare(a, b ranked) int {
+	return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.seq, b.seq), cmp.Compare(a.entry.nonce, b.entry.nonce))
 }
 
 // before reports whether a place precedes another one.

@@ -14,9 +14,8 @@ var (
 	// ErrInvalidConfig is wrapped by every error of Config.Validate.
 	ErrInvalidConfig = errors.New("txpool: invalid config")
 
-	// ErrInvariant is wrapped by the errors of Pool.Check and Pool.CheckAll. It
-	// means that the pool's data is inconsistent, because of a bug or a memory
-	// fault.
+	// ErrInvariant is wrapped by the errors of Pool.Check. It means that the
+	// pool's data is inconsistent, because of a bug or a memory fault.
 	ErrInvariant = errors.New("txpool: invariant violated")
 
 	// These errors mean that the transaction is invalid in itself. See [Spam].

@@ -100,12 +100,16 @@ func (c *core) emit(event Event, e *entry) {
 	case event.Kind == Included:
 		event.Age = c.age(e)
 		if c.journaling() && !c.recorded {
-			record = includedRecord(e.hash(), e.account.address, &spending{e.nonce, e.cost, e})
+			included := e.inclusion()
+			record = encode(recordIncluded, &included)
 		}
 	case event.Admitted && c.journaling() && !c.restoring:
-		record = e.addedRecord()
+		record = e.past().addedRecord()
 	}
-	if event.Kind == Dropped && c.collecting {
+	if left && c.entering && c.journaling() {
+		c.makingWay = append(c.makingWay, e)
+	}
+	if event.Kind == Dropped && c.displaced != nil {
 		c.displaced = append(c.displaced, Displaced{Tx: event.Tx, Err: event.Reason})
 	}
 	if c.listening {
@@ -128,11 +132,11 @@ func (c *core) journaling() bool { return c.cfg.Journal != nil }
 // depart remembers a departure and returns its record for the journal, if there is
 // one.
 func (c *core) depart(d Departure) []byte {
-	c.departures.put(d)
+	c.departures.put(d.Hash, d, d.At.UnixNano())
 	if !c.journaling() {
 		return nil
 	}
-	return d.record()
+	return encode(recordDeparted, &d)
 }
 
 // emitMove records an event with the new status of an entry.

@@ -138,7 +138,7 @@ func TestDemotionOverflows(t *testing.T) {
 	add(t, p, tx(0, 0, 2), tx(0, 1, 2), tx(0, 2, 2), tx(0, 3, 2), tx(0, 4, 2))
 	require.NoError(t, p.Remove(tx(0, 0, 2).Hash()))
 	require.Equal(t, "-qqqq", statuses(p, 0, 5))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	add(t, p, tx(1, 1, 2), tx(2, 1, 2))
 	refuse(t, p, tx(3, 1, 100), ErrPoolFull)
 	add(t, p, tx(0, 0, 2))
@@ -170,7 +170,7 @@ func TestI4Parked(t *testing.T) {
 		add(t, p, tx(i, 0, 5+int64(i%3)))
 	}
 	p.Reset(Head{BaseFee: big.NewInt(8 * gwei)})
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	p.Reset(Head{BaseFee: big.NewInt(3 * gwei)})
 	for i := range 8 {
 		require.Equal(t, "p", statuses(p, i, 1))

@@ -15,8 +15,8 @@ package txpool
 // A transaction that a session postponed, or that the host returned from a
 // lease, was never in a block. It is not exempt.
 
-// maxPassed is the number of exempt transactions that a newcomer's search for
-// victims skips before it gives up.
+// maxPassed is the number of transactions that cannot be displaced, for example
+// exempt ones, that a newcomer's search for victims skips before it gives up.
 const maxPassed = 4096
 
 // exemptEntry makes an entry exempt from the caps. The caller must then arrange
@@ -25,31 +25,22 @@ func (c *core) exemptEntry(e *entry) {
 	if e.exempt {
 		return
 	}
-	c.uncount(e)
+	c.count(e, -1)
 	e.exempt = true
 	e.account.exempt++
-	c.count(e)
+	c.count(e, 1)
 }
 
 // relax makes the caps apply to an entry again, if it fits.
 func (c *core) relax(e *entry) {
 	a, s := e.account, e.group()
 	own := len(a.txs) - int(a.exempt)
-	if a.short() || own >= c.cfg.MaxPerSender || !fit(usage{1, uint64(e.memory)}, c.capped(s), c.limit(s), usage{}) {
+	if a.short() || own >= c.cfg.MaxPerSender || !fit(usage{1, uint64(e.memory)}, c.capped(s), c.limits[s], usage{}) {
 		return
 	}
-	c.uncount(e)
+	c.count(e, -1)
 	e.exempt = false
 	a.exempt--
-	c.count(e)
+	c.count(e, 1)
 	c.recount(a)
-}
-
-// again returns a copy of an entry that has left the pool, to be admitted
-// again.
-func (e *entry) again() *entry {
-	return &entry{
-		tx: e.tx, nonce: e.nonce, feeCap: e.feeCap, tip: e.tip, at: e.at, cost: e.cost, size: e.size, memory: e.memory,
-		da: e.da, work: e.work, blob: e.blob, private: e.private, rare: e.rare, exempt: true,
-	}
 }

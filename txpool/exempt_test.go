@@ -39,7 +39,7 @@ func TestExemptMemoryIsBounded(t *testing.T) {
 		}
 		fill()
 		require.Empty(t, p.Reset(Head{Reverted: queue}))
-		require.NoError(t, p.CheckAll())
+		require.NoError(t, p.Check())
 		for _, b := range queue {
 			for _, tx := range b.Transactions {
 				back[tx.Hash()] = true
@@ -87,7 +87,7 @@ func TestRevertKeepsTheRoom(t *testing.T) {
 	require.Equal(t, StatusParked, p.Status(tx(1, 1, 2).Hash()))
 	require.Equal(t, "-pp", statuses(p, 0, 3))
 	require.Empty(t, p.Reset(Head{Reverted: []Block{block}}))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, "ppp", statuses(p, 0, 3))
 	require.Equal(t, StatusParked, p.Status(tx(1, 1, 2).Hash()))
 }
@@ -165,7 +165,7 @@ func TestUnfundedByARevert(t *testing.T) {
 	w.nonce(0, 0)
 	w.balance(1, 0)
 	require.Empty(t, p.Reset(Head{Reverted: []Block{first, second}}))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, []Status{StatusParked, StatusParked, StatusParked},
 		[]Status{p.Status(tx(1, 0, 2).Hash()), p.Status(tx(1, 1, 2).Hash()), p.Status(tx(1, 2, 2).Hash())})
 	require.ErrorIs(t, p.Add(tx(1, 3, 2)), ErrInsufficientFunds)
@@ -176,7 +176,7 @@ func TestUnfundedByARevert(t *testing.T) {
 	w.nonce(0, 1)
 	w.balance(1, 1e18)
 	require.Empty(t, p.Reset(Head{Included: []Block{first}}))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, hashes([]*types.Transaction{tx(1, 0, 2), tx(1, 1, 2), tx(1, 2, 2)}), hashes(p.Candidates()))
 }
 
@@ -199,7 +199,7 @@ func TestRestartWithSmallerCaps(t *testing.T) {
 	restored, err := again.Restore(m.replay)
 	require.NoError(t, err)
 	require.Equal(t, Restored{Transactions: len(all)}, restored)
-	require.NoError(t, again.CheckAll())
+	require.NoError(t, again.Check())
 	for _, tx := range all {
 		require.NotEqual(t, StatusUnknown, again.Status(tx.Hash()))
 	}

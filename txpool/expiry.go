@@ -19,11 +19,7 @@ func (p *Pool) at(t time.Time) int64 { return p.begun.UnixNano() + int64(t.Sub(p
 // transactions. The pool calls it by itself: see Config.Lifetime.
 func (p *Pool) CleanupExpired() int {
 	defer p.begin()()
-	return p.expireAll(p.clock())
-}
-
-// expireAll is CleanupExpired for a caller that holds p.turn.
-func (p *Pool) expireAll(now int64) int {
+	now := p.clock()
 	p.expireLeases()
 	return p.retryHeld() + p.dropExpired(now)
 }
@@ -35,7 +31,7 @@ func (p *Pool) dropExpired(now int64) (dropped int) {
 		for i := len(c.list) - 1; i >= 0; i-- { // the last one takes the place of a removed one
 			dropped += c.expire(c.list[i], now)
 		}
-		c.departures.prune(p.time(now))
+		c.departures.prune(now)
 		return nil
 	})
 	p.sweptAt.Store(now)
@@ -158,8 +154,8 @@ func (c *core) expire(a *account, now int64) (dropped int) {
 	if len(p.leaves) > 0 {
 		c.apply(p)
 	}
-	if a.nonce > a.state && len(a.txs) == 0 && (a.committed == nil || now-a.committed.at >= lifetime) {
-		c.note(freedRecord(a.address, a.state))
+	if a.nonce > a.state && len(a.txs) == 0 && (len(a.spent) == 0 || now-a.spentAt >= lifetime) {
+		c.note(encode(recordFreed, &a.address, &a.state))
 		c.uncommit(a, a.state) // never shown by the state
 	}
 	c.close(a)

@@ -24,7 +24,7 @@ func TestExpiryInOtherCalls(t *testing.T) {
 			w.advance(time.Hour)
 			call(p)
 			require.Equal(t, StatusUnknown, p.Status(tx(0, 0, 2).Hash()))
-			require.NoError(t, p.CheckAll())
+			require.NoError(t, p.Check())
 		})
 	}
 }

@@ -11,17 +11,17 @@ import (
 // with blocks and, for newcomers, with the pool's occupancy.
 type fees struct {
 	cfg *Config
-	// base is the base fee of the next block, and floor the lowest price of a
-	// pending transaction.
-	base, floor uint64
-	// average follows the median of the blocks in window, newest last, by
-	// exponential smoothing.
-	average uint64
-	window  []sample
+	prices
+	window []sample // newest last
 	// occupancy, in per mille, rises at once with the pool and falls with a
 	// delay.
 	occupancy uint64
 }
+
+// prices is the part of the fee market that survives a restart: the base fee of the
+// next block, the lowest price of a pending transaction, and the average that
+// follows the medians of the blocks in the window by exponential smoothing.
+type prices struct{ base, floor, average uint64 }
 
 // sample is the median of a block, with average and floor before it.
 type sample struct{ median, average, floor uint64 }
@@ -36,13 +36,8 @@ const (
 	hysteresis = 50
 )
 
-// prices is the part of the fee market that survives a restart.
-type prices struct{ base, floor, average uint64 }
-
-func (f *fees) prices() prices { return prices{f.base, f.floor, f.average} }
-
 func newFees(cfg *Config) fees {
-	return fees{cfg: cfg, floor: cfg.MinGasPrice, average: cfg.MinGasPrice}
+	return fees{cfg: cfg, prices: prices{floor: cfg.MinGasPrice, average: cfg.MinGasPrice}}
 }
 
 // tipless is the rank of a transaction that pays the base fee and no tip.
@@ -87,16 +82,15 @@ func (f *fees) surge() uint64 {
 }
 
 // least returns the price that a newcomer must pay: the floor with surge.
-func (f *fees) least() uint64 {
-	surge := f.surge()
-	if surge == perMille {
-		return f.floor
-	}
-	hi, lo := bits.Mul64(f.floor, surge)
-	if hi >= perMille {
+func (f *fees) least() uint64 { return scale(f.floor, f.surge(), perMille) }
+
+// scale returns n·share/whole, or 2^64-1 if that is more.
+func scale(n, share, whole uint64) uint64 {
+	hi, lo := bits.Mul64(n, share)
+	if hi >= whole {
 		return math.MaxUint64
 	}
-	quotient, _ := bits.Div64(hi, lo, perMille)
+	quotient, _ := bits.Div64(hi, lo, whole)
 	return quotient
 }
 
@@ -107,14 +101,7 @@ func (f *fees) occupy(u usage) {
 }
 
 // permille returns part/whole in per mille, at most ten times the whole.
-func permille(part, whole uint64) uint64 {
-	hi, lo := bits.Mul64(part, perMille)
-	if hi >= whole {
-		return maxShare
-	}
-	quotient, _ := bits.Div64(hi, lo, whole)
-	return min(quotient, maxShare)
-}
+func permille(part, whole uint64) uint64 { return min(scale(part, perMille, whole), maxShare) }
 
 // block adds the median price of a new block.
 func (f *fees) block(median uint64) {
@@ -143,15 +130,7 @@ func approach(average, target, weight uint64) uint64 {
 	if up+down <= max(target/perMille, (perMille+weight-1)/weight) {
 		return target
 	}
-	return average + portion(up, weight) - portion(down, weight)
-}
-
-// portion returns a share of an amount. The share is in per mille, at most
-// 1,000.
-func portion(amount, share uint64) uint64 {
-	hi, lo := bits.Mul64(amount, share)
-	quotient, _ := bits.Div64(hi, lo, perMille)
-	return quotient
+	return average + scale(up, weight, perMille) - scale(down, weight, perMille)
 }
 
 // unblock removes the newest n blocks, which were reverted.

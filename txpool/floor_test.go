@@ -75,12 +75,12 @@ func TestFloorIsBounded(t *testing.T) {
 				f.unblock(rapid.IntRange(0, 3).Draw(t, "blocks"))
 			}
 			was := f.floor
-			before := f.prices()
+			before := f.prices
 			f.block(rapid.Uint64().Draw(t, "median"))
 			if cfg.FloorWindow > 0 {
 				f.unblock(1)
-				if f.prices() != before {
-					t.Fatalf("a block taken back leaves %v, want %v", f.prices(), before)
+				if f.prices != before {
+					t.Fatalf("a block taken back leaves %v, want %v", f.prices, before)
 				}
 				f.block(rapid.Uint64().Draw(t, "another median"))
 			}
@@ -110,7 +110,7 @@ func TestParking(t *testing.T) {
 	}
 	require.Equal(t, "pp", statuses(p, 0, 2))
 	require.Equal(t, "lp", statuses(p, 1, 2))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // The base fee parks too, and changes what a transaction with a fee cap is worth.
@@ -119,7 +119,7 @@ func TestBaseFee(t *testing.T) {
 	add(t, p, capped(0, 0, 5, 10), capped(1, 0, 4, 30), capped(2, 0, 9, 9))
 	order := func(txs ...*types.Transaction) {
 		t.Helper()
-		require.NoError(t, p.CheckAll())
+		require.NoError(t, p.Check())
 		require.Equal(t, hashes(txs), hashes(p.Candidates()))
 	}
 	order(capped(2, 0, 9, 9), capped(0, 0, 5, 10), capped(1, 0, 4, 30))
@@ -143,7 +143,7 @@ func TestParkedCap(t *testing.T) {
 	}
 	p.Reset(Head{Included: []Block{paying(50)}})
 	require.Equal(t, 4, p.Stats().Parked)
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 
 	p = newPool(t, newWorld(), tiny(10, 2))
 	p.Reset(Head{BaseFee: weiOf(8)})
@@ -183,7 +183,7 @@ func TestHugePrices(t *testing.T) {
 	require.Equal(t, hashes([]*types.Transaction{legacy(0, huge), legacy(1, new(big.Int).SetUint64(math.MaxUint64)), tx(2, 0, 3)}), hashes(p.Candidates()))
 	refuse(t, p, legacy(0, new(big.Int).Add(huge, big.NewInt(1))), ErrReplaceUnderpriced)
 	p.Reset(Head{BaseFee: huge, Touched: []common.Address{}})
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // A surge applies to newcomers only: a transaction in the pool can always be

@@ -95,7 +95,7 @@ func (c *core) giveWay(a *account, room func(usage) bool) (leaves []leaving, err
 		}
 		for n := int32(0); sender.gapped-n > fair && len(leaves) < most; n++ {
 			e := sender.lastGapped(n)
-			freed.add(e)
+			freed.add(e.uses(1))
 			leaves = append(leaves, leaving{e, Dropped, ErrPoolFull})
 			if room(freed) {
 				return leaves, nil

@@ -67,6 +67,20 @@ func (s *Session) notice(e *entry) {
 	heap.Push(&s.heads, t.head)
 }
 
+// forget forgets a sender that has no transactions in the pool any more, unless the
+// session has taken some of them. Otherwise the memory of a session that is open for
+// long would grow with each newcomer.
+func (s *Session) forget(address common.Address) {
+	t := s.senders[address]
+	if t == nil || t.taken > 0 {
+		return
+	}
+	if t.head != nil {
+		heap.Remove(&s.heads, t.head.index)
+	}
+	delete(s.senders, address)
+}
+
 // visit adds a sender's next transaction to the heads, if it fits. Of those that
 // do not fit, it remembers nothing: the rest of the budget only shrinks, and notice
 // considers those that change.
@@ -91,7 +105,7 @@ func (s *Session) push(c *core, e *entry) {
 		return
 	}
 	address := e.account.address
-	h := &head{place: c.keyOf(e, s.now), address: address, account: e.account, entry: e, index: -1}
+	h := &head{place: c.keyOf(e, s.now), address: address, entry: e, index: -1}
 	s.senders[address].head = h
 	s.offer(h)
 }
@@ -107,20 +121,19 @@ func (s *Session) sortAgain(c *core) {
 }
 
 // pop removes the best head and returns its entry. It returns nil if the sender
-// has another next transaction meanwhile, or none.
+// has another next transaction meanwhile, or none, and if the place of the head
+// is outdated. The head is then back at its new place. The place is not computed
+// again otherwise: a score of the host that differs each time would never end.
 func (s *Session) pop(c *core) *entry {
 	h := heap.Pop(&s.heads).(*head)
 	t := s.senders[h.address]
 	t.head = nil
-	a := h.account
-	if a == nil || a.slot == closed { // unknown, or removed meanwhile
-		a = c.accounts[h.address]
-	}
+	a := c.accounts[h.address]
 	if a == nil || t.aside {
 		return nil
 	}
 	e := a.head()
-	if e == nil || e == h.entry && c.keyOf(e, s.now) == h.place {
+	if e == nil || e == h.entry && h.place != noLead {
 		return e
 	}
 	s.push(c, e)
@@ -139,9 +152,8 @@ func (s *Session) fill(c *core) {
 type head struct {
 	place   // higher scores first, then earlier arrivals
 	address common.Address
-	account *account // nil if unknown
-	entry   *entry
-	index   int // in heads, or -1
+	entry   *entry // nil if unknown
+	index   int    // in heads, or -1
 }
 
 // heads is a heap with the best head at its top.

@@ -3,7 +3,6 @@ package txpool
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -29,30 +28,15 @@ type heldAside struct {
 func (h *heldAside) put(o *past) {
 	h.remove(o.tx.Hash())
 	h.txs[o.tx.Hash()] = o
-	h.used.count++
-	h.used.bytes += memoryOf(o.tx)
+	h.used.add(usage{1, memoryOf(o.tx)})
 }
 
 // remove removes a transaction.
 func (h *heldAside) remove(hash common.Hash) {
 	if o := h.txs[hash]; o != nil {
 		delete(h.txs, hash)
-		h.used.count--
-		h.used.bytes -= memoryOf(o.tx)
+		h.used.add(usage{-1, -memoryOf(o.tx)})
 	}
-}
-
-// check verifies the total.
-func (h *heldAside) check() error {
-	var used usage
-	for _, o := range h.txs {
-		used.count++
-		used.bytes += memoryOf(o.tx)
-	}
-	if used != h.used {
-		return fmt.Errorf("transactions held aside are counted: %v, want %v", h.used, used)
-	}
-	return nil
 }
 
 // superseded is the error of a transaction that comes back while another one of
@@ -73,72 +57,56 @@ func final(err error) bool {
 	return false
 }
 
-// collect starts to record dropped transactions.
-func (p *Pool) collect() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.core.collecting, p.core.displaced = true, nil
-}
-
-// collected stops recording and returns the dropped transactions.
-func (p *Pool) collected() []Displaced {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	displaced := p.core.displaced
-	p.core.collecting, p.core.displaced = false, nil
-	return displaced
-}
-
-// setAside handles the transactions of a batch that came back and were not
-// admitted: it holds them aside or records their departure, and returns them.
-func (p *Pool) setAside(batch []candidate) (displaced []Displaced) {
-	now := p.clock()
+// setAside concludes the return of a batch. A transaction that was not admitted is
+// held aside if it may be admitted later, and leaves otherwise. One that was held
+// aside before also leaves when its lifetime is over. setAside returns those that
+// were not admitted and not held before, and how many of those held before have left.
+func (p *Pool) setAside(batch []candidate) (displaced []Displaced, dropped int) {
 	_ = p.step(func(c *core) error {
 		for i := range batch {
 			t := &batch[i]
+			hash := t.tx.Hash()
+			held, expired := c.aside.txs[hash], c.now-t.origin.at >= int64(p.cfg.Lifetime)
 			switch {
-			case t.err == nil || t.tx == nil:
+			case t.err == nil:
+				c.aside.remove(hash)
 			case errors.Is(t.err, ErrAlreadyKnown):
-				if e := c.all[t.tx.Hash()]; e != nil {
+				if e := c.all[hash]; e != nil {
 					c.apply(plan{account: e.account, exempts: []*entry{e}})
 				}
+			case held != nil && (final(t.err) || expired):
+				c.aside.remove(hash)
+				c.emit(t.departs(c.now), nil)
+				dropped++
+			case held != nil:
+				held.err = t.err
 			case final(t.err):
-				departs := t.departs()
+				departs := t.departs(c.now)
 				c.note(c.depart(departs.departure(c.now)))
 				displaced = append(displaced, Displaced{Tx: t.tx, Err: t.err})
 			default:
-				p.aside(c, t, now)
+				o := t.origin
+				o.at, o.exempt, o.err = min(o.at, c.now), true, t.err
+				c.aside.put(o)
+				c.note(o.addedRecord())
 				displaced = append(displaced, Displaced{Tx: t.tx, Err: t.err, Held: true})
 			}
 		}
 		return nil
 	})
-	return displaced
+	return displaced, dropped
 }
 
-// departs returns the event of a candidate that is not admitted.
-func (t *candidate) departs() Event {
-	event := Event{Kind: Dropped, Tx: t.tx, Sender: t.from, Reason: t.err}
-	if t.origin != nil {
-		event.Private = t.origin.private
-	}
+// departs returns the event of a candidate that came back and is not admitted.
+func (t *candidate) departs(now int64) Event {
+	event := Event{Kind: Dropped, Tx: t.tx, Sender: t.from, Private: t.origin.private, Age: time.Duration(now - t.origin.at), Reason: t.err}
 	if s := new(superseded); errors.As(t.err, &s) {
 		event.By = s.by
 	}
-	return event
-}
-
-// aside holds a transaction aside that came back.
-func (p *Pool) aside(c *core, t *candidate, now int64) {
-	o := &past{tx: t.tx, at: now, private: t.private, exempt: true, err: t.err}
-	switch {
-	case t.origin != nil:
-		o.at = min(t.origin.at, now)
-	case t.entry != nil:
-		o.at, o.private = t.entry.at, t.entry.private
+	if !final(t.err) {
+		event.Reason = ErrExpired
 	}
-	c.aside.put(o)
-	c.note(o.addedRecord())
+	return event
 }
 
 // retryHeld tries to admit the transactions that are held aside. It returns how
@@ -152,39 +120,30 @@ func (p *Pool) retryHeld() (dropped int) {
 	if len(origin) == 0 {
 		return 0
 	}
-	batch := make([]candidate, len(origin))
-	p.examineBack(batch, origin)
+	batch := p.examineBack(origin)
 	p.admitAll(batch)
-	now := p.clock()
-	_ = p.step(func(c *core) error {
-		for i := range batch {
-			t, o := &batch[i], origin[i]
-			expired := now-o.at >= int64(p.cfg.Lifetime)
-			switch {
-			case t.err == nil, errors.Is(t.err, ErrAlreadyKnown):
-				c.aside.remove(o.tx.Hash())
-				continue
-			case !final(t.err) && !expired:
-				o.err = t.err
-				continue
-			case !final(t.err):
-				t.err = ErrExpired
-			}
-			c.aside.remove(o.tx.Hash())
-			event := t.departs()
-			event.Age = time.Duration(now - o.at)
-			c.emit(event, nil)
-			dropped++
-		}
-		return nil
-	})
+	_, dropped = p.setAside(batch)
 	return dropped
 }
 
 // examineBack is examineAll for transactions that were accepted before.
-func (p *Pool) examineBack(batch []candidate, origin []*past) {
-	for i := range batch {
-		batch[i] = candidate{tx: origin[i].tx, private: origin[i].private, back: true, origin: origin[i]}
+func (p *Pool) examineBack(origin []*past) []candidate {
+	batch := make([]candidate, len(origin))
+	for i, o := range origin {
+		batch[i] = candidate{tx: o.tx, private: o.private, origin: o}
 	}
 	p.examineAll(batch, nil)
+	return batch
+}
+
+// relaxAll makes the caps apply again to transactions of a batch that were not exempt
+// before they came back. It returns them.
+func (c *core) relaxAll(batch []candidate) (relaxed []*entry) {
+	for i := range batch {
+		if t := &batch[i]; t.err == nil && !t.entry.gone && !t.origin.exempt {
+			c.relax(t.entry)
+			relaxed = append(relaxed, t.entry)
+		}
+	}
+	return relaxed
 }

@@ -35,7 +35,7 @@ func hold(t *testing.T, w *world, p *Pool, txs ...*types.Transaction) {
 	w.nonce(0, 0)
 	w.broken[addr(0)] = errors.New("no disk")
 	require.Len(t, p.Reset(Head{Reverted: []Block{block}}), len(txs))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // Held transactions take memory, so they count towards the bound of the pool:
@@ -56,14 +56,14 @@ func TestHeldAsideIsBounded(t *testing.T) {
 	w.nonce(0, 0)
 	w.broken[addr(0)] = errors.New("no disk")
 	require.Len(t, p.Reset(Head{Reverted: blocks}), 4)
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Len(t, p.Held(), 4)
 	require.ErrorIs(t, p.Add(tx(1, 0, 9)), ErrPoolFull)
 	delete(w.broken, addr(0))
 	w.nonce(0, 4)
 	p.Reset(Head{Included: blocks})
 	require.Empty(t, p.Held())
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.NoError(t, p.Add(tx(1, 0, 9)))
 }
 

@@ -3,7 +3,6 @@ package txpool
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,9 +17,8 @@ type history struct {
 	open     map[uint64]*pastLease
 	order    uint64
 	poisoned []Poison
-	departed map[common.Hash]pastDeparture
 
-	leases []*pastLease // open leases by number, after reading
+	departures recent[Departure]
 
 	lastLease uint64 // highest lease number
 	prices    prices
@@ -39,12 +37,6 @@ type past struct {
 	err     error // reason for holding aside
 }
 
-// pastDeparture is a departure and its place in the journal.
-type pastDeparture struct {
-	Departure
-	order uint64
-}
-
 // pastLease is a lease that was opened and not closed.
 type pastLease struct {
 	id       uint64
@@ -55,18 +47,11 @@ type pastLease struct {
 	inclusions []inclusion
 }
 
-// inclusion is a transaction in a block.
-type inclusion struct {
-	hash   common.Hash
-	sender common.Address
-	spending
-}
-
 // read adds a record. A record that cannot be decoded is recorded as poisoned.
 func (h *history) read(record []byte) error {
 	if h.added == nil {
 		h.added, h.open = make(map[common.Hash]*past), make(map[uint64]*pastLease)
-		h.departed = make(map[common.Hash]pastDeparture)
+		h.departures = newRecent[Departure](maxDepartures, departureTime)
 		h.spent = make(map[common.Address][]spending)
 	}
 	if err := h.parse(record); err != nil {
@@ -75,126 +60,83 @@ func (h *history) read(record []byte) error {
 	return nil
 }
 
-func (h *history) parse(record []byte) error {
+func (h *history) parse(record []byte) (err error) {
 	if len(record) == 0 {
 		return fmt.Errorf("%w: empty", errRecord)
 	}
-	body := record[1:]
+	var hash common.Hash
 	switch kind := record[0]; kind {
 	case recordAdded:
 		return h.parseAdded(record)
 	case recordLeft:
-		if len(body) != common.HashLength {
-			return fmt.Errorf("%w: a hash of %d bytes", errRecord, len(body))
+		if err = decode(record, &hash); err == nil {
+			h.leave(hash)
 		}
-		h.leave(common.Hash(body))
-		delete(h.departed, common.Hash(body))
-		return nil
 	case recordDeparted:
-		d, err := parseDeparture(body)
-		if err != nil {
-			return err
+		var d Departure
+		if err = decode(record, &d); err == nil {
+			h.leave(d.Hash)
+			h.departures.put(d.Hash, d, d.At.UnixNano())
 		}
-		h.leave(d.Hash)
-		h.order++
-		h.departed[d.Hash] = pastDeparture{d, h.order}
-		return nil
 	case recordPrices:
-		if len(body) != 3*numberSize {
-			return fmt.Errorf("%w: prices of %d bytes", errRecord, len(body))
+		var now prices
+		if err = decode(record, &now); err == nil {
+			h.prices = now
 		}
-		h.prices = prices{binary.BigEndian.Uint64(body), binary.BigEndian.Uint64(body[numberSize:]), binary.BigEndian.Uint64(body[2*numberSize:])}
-		return nil
 	case recordIncluded:
-		included, err := parseInclusion(body)
-		if err != nil {
-			return err
+		var i inclusion
+		if err = decode(record, &i); err == nil {
+			h.include(i)
 		}
-		h.include(included)
-		return nil
 	case recordFreed:
-		if len(body) != common.AddressLength+numberSize {
-			return fmt.Errorf("%w: a sender and a nonce of %d bytes", errRecord, len(body))
+		var sender common.Address
+		var nonce uint64
+		if err = decode(record, &sender, &nonce); err == nil {
+			h.free(sender, nonce)
 		}
-		sender, nonce := common.Address(body[:common.AddressLength]), binary.BigEndian.Uint64(body[common.AddressLength:])
-		h.spent[sender] = slices.DeleteFunc(h.spent[sender], func(s spending) bool { return s.nonce >= nonce })
-		if len(h.spent[sender]) == 0 {
-			delete(h.spent, sender)
-		}
-		return nil
 	case recordOpened, recordReturned, recordCommitting, recordCommitted, recordReleased:
-		if len(body) < numberSize {
-			return fmt.Errorf("%w: a lease's number of %d bytes", errRecord, len(body))
-		}
-		return h.parseLease(kind, binary.BigEndian.Uint64(body), body[numberSize:])
+		return h.parseLease(record)
 	default:
 		return fmt.Errorf("%w: unknown kind %#x", errRecord, kind)
 	}
+	return err
 }
 
 // leave forgets a transaction. If it is admitted again later, it is in no
 // lease.
 func (h *history) leave(hash common.Hash) {
 	delete(h.added, hash)
+	h.departures.forget(hash)
 	for _, l := range h.open {
 		l.returned[hash] = true
 	}
 }
 
 func (h *history) parseAdded(record []byte) error {
-	const header = 2 + numberSize
-	if len(record) < header {
-		return fmt.Errorf("%w: %d bytes", errRecord, len(record))
-	}
-	if record[1]&^(flagPrivate|flagExempt) != 0 {
-		return fmt.Errorf("%w: flags %#x", errRecord, record[1])
-	}
-	tx := new(types.Transaction)
-	if err := tx.UnmarshalBinary(record[header:]); err != nil {
-		return fmt.Errorf("%w: %w", errRecord, err)
+	var f flags
+	o := &past{tx: new(types.Transaction), record: bytes.Clone(record)}
+	if err := decode(record, &f, &o.at, o.tx); err != nil {
+		return err
 	}
 	h.order++
-	delete(h.departed, tx.Hash())
-	h.added[tx.Hash()] = &past{
-		tx: tx, record: bytes.Clone(record), private: record[1]&flagPrivate != 0, exempt: record[1]&flagExempt != 0,
-		at: int64(binary.BigEndian.Uint64(record[2:])), order: h.order,
-	}
+	o.private, o.exempt, o.order = f.private, f.exempt, h.order
+	h.departures.forget(o.tx.Hash())
+	h.added[o.tx.Hash()] = o
 	return nil
 }
 
 // include records that a transaction is in a block.
 func (h *history) include(i inclusion) {
 	h.leave(i.hash)
-	delete(h.departed, i.hash)
 	h.spend(i.sender, i.spending)
 }
 
-// parseInclusion decodes the record of an inclusion without its first byte.
-func parseInclusion(body []byte) (i inclusion, err error) {
-	const (
-		size      = common.HashLength + common.AddressLength + numberSize + 32
-		authority = common.AddressLength + numberSize
-	)
-	if len(body) < size || (len(body)-size)%authority != 0 {
-		return i, fmt.Errorf("%w: %d bytes of an included transaction", errRecord, len(body))
+// free records that a revert has freed a sender's nonces from the given one on.
+func (h *history) free(sender common.Address, nonce uint64) {
+	h.spent[sender] = slices.DeleteFunc(h.spent[sender], func(s spending) bool { return s.nonce >= nonce })
+	if len(h.spent[sender]) == 0 {
+		delete(h.spent, sender)
 	}
-	i.hash, body = common.Hash(body[:common.HashLength]), body[common.HashLength:]
-	i.sender, body = common.Address(body[:common.AddressLength]), body[common.AddressLength:]
-	i.nonce = binary.BigEndian.Uint64(body)
-	i.cost.SetBytes32(body[numberSize:])
-	if authorities := body[numberSize+32:]; len(authorities) > 0 {
-		i.carrier = &entry{rare: parseAuthorities(authorities)}
-	}
-	return i, nil
-}
-
-func parseAuthorities(body []byte) *rare {
-	r := new(rare)
-	for len(body) > 0 {
-		r.authorities = append(r.authorities, authority{common.Address(body[:common.AddressLength]), binary.BigEndian.Uint64(body[common.AddressLength:])})
-		body = body[common.AddressLength+numberSize:]
-	}
-	return r
 }
 
 // spend records a committed transaction. It keeps only the newest ones of a
@@ -211,90 +153,66 @@ func (h *history) spend(sender common.Address, s spending) {
 	h.spent[sender] = append(spent, s)
 }
 
-func (h *history) parseLease(kind byte, id uint64, rest []byte) error {
-	h.lastLease = max(h.lastLease, id)
-	l := h.open[id]
-	switch kind {
+func (h *history) parseLease(record []byte) error {
+	var hash common.Hash
+	l := &pastLease{returned: make(map[common.Hash]bool)}
+	fields := []any{&l.id}
+	switch record[0] {
 	case recordOpened:
-		if len(rest) < numberSize || (len(rest)-numberSize)%common.HashLength != 0 {
-			return fmt.Errorf("%w: a lease of %d bytes", errRecord, len(rest))
-		}
-		l := &pastLease{id: id, expires: int64(binary.BigEndian.Uint64(rest)), returned: make(map[common.Hash]bool)}
-		for hash := range slices.Chunk(rest[numberSize:], common.HashLength) {
-			l.hashes = append(l.hashes, common.Hash(hash))
-		}
-		h.open[id] = l
-		return nil
+		fields = append(fields, &l.expires, &l.hashes)
 	case recordReturned:
-		if len(rest) != common.HashLength {
-			return fmt.Errorf("%w: a hash of %d bytes", errRecord, len(rest))
-		}
-		if l != nil {
-			l.returned[common.Hash(rest)] = true
-		}
-		return nil
+		fields = append(fields, &hash)
 	case recordCommitting:
-		l, err := parseCommitting(id, rest)
-		if err == nil {
-			h.open[id] = l
-		}
+		fields = append(fields, &l.inclusions)
+	}
+	if err := decode(record, fields...); err != nil {
 		return err
 	}
-	if len(rest) != 0 {
-		return fmt.Errorf("%w: %d bytes after the end", errRecord, len(rest))
-	}
-	if l == nil {
-		return nil
-	}
-	delete(h.open, id)
-	if kind == recordCommitted {
+	h.lastLease = max(h.lastLease, l.id)
+	was := h.open[l.id]
+	switch record[0] {
+	case recordCommitting:
 		for _, i := range l.inclusions {
-			h.include(i)
+			l.hashes = append(l.hashes, i.hash)
 		}
-		return nil
-	}
-	for _, hash := range l.hashes {
-		if !l.returned[hash] {
-			h.exempt(hash)
+		h.open[l.id] = l
+	case recordOpened:
+		h.open[l.id] = l
+	case recordReturned:
+		if was != nil {
+			was.returned[hash] = true
+		}
+	default:
+		delete(h.open, l.id)
+		if was != nil {
+			h.closeLease(was, record[0] == recordCommitted)
 		}
 	}
 	return nil
 }
 
-// parseCommitting decodes the record of a commit that has begun, without its
-// first byte and number.
-func parseCommitting(id uint64, rest []byte) (*pastLease, error) {
-	l := &pastLease{id: id, returned: make(map[common.Hash]bool)}
-	for len(rest) > 0 {
-		if len(rest) < lengthSize || uint64(len(rest)-lengthSize) < uint64(binary.BigEndian.Uint32(rest)) {
-			return nil, fmt.Errorf("%w: a commit that ends early", errRecord)
+// closeLease includes the transactions of a lease, or gives them back.
+func (h *history) closeLease(l *pastLease, committed bool) {
+	if committed {
+		for _, included := range l.inclusions {
+			h.include(included)
 		}
-		size := lengthSize + int(binary.BigEndian.Uint32(rest))
-		included, err := parseInclusion(rest[lengthSize:size])
-		if err != nil {
-			return nil, err
-		}
-		l.inclusions, l.hashes = append(l.inclusions, included), append(l.hashes, included.hash)
-		rest = rest[size:]
+		return
 	}
-	return l, nil
-}
-
-// exempt records that a transaction was given back.
-func (h *history) exempt(hash common.Hash) {
-	if past := h.added[hash]; past != nil {
-		past.exempt = true
+	for _, hash := range l.hashes {
+		if o := h.added[hash]; o != nil && !l.returned[hash] {
+			o.exempt = true
+		}
 	}
 }
 
-// candidates returns the transactions to admit again, in the order of their
-// first admission, with their origins.
-func (h *history) candidates() ([]candidate, []*past) {
-	origin := slices.SortedFunc(maps.Values(h.added), func(a, b *past) int { return cmp.Compare(a.order, b.order) })
-	batch := make([]candidate, len(origin))
-	for i, o := range origin {
-		batch[i].tx = o.tx
-	}
-	h.leases = slices.SortedFunc(maps.Values(h.open), func(a, b *pastLease) int { return cmp.Compare(a.id, b.id) })
-	return batch, origin
+// origins returns the transactions to admit again, in the order of their first
+// admission.
+func (h *history) origins() []*past {
+	return slices.SortedFunc(maps.Values(h.added), func(a, b *past) int { return cmp.Compare(a.order, b.order) })
+}
+
+// leases returns the open leases, oldest first.
+func (h *history) leases() []*pastLease {
+	return slices.SortedFunc(maps.Values(h.open), func(a, b *pastLease) int { return cmp.Compare(a.id, b.id) })
 }

@@ -213,9 +213,6 @@ func (c *Config) checkGas(e *entry) error {
 	if most := c.GreatestGas(); gas > most {
 		return fmt.Errorf("%w (cap: %d, tx: %d)", ErrTxGasLimit, most, gas)
 	}
-	if gas < txGas {
-		return fmt.Errorf("%w: gas %d, minimum needed %d", ErrIntrinsicGas, gas, txGas)
-	}
 	intrinsic, floor := c.intrinsicGas(e.tx)
 	e.work = uint32(min(max(intrinsic, floor), math.MaxUint32))
 	if gas < intrinsic {
@@ -239,30 +236,21 @@ func (c *Config) sender(signer types.Signer, tx *types.Transaction) (common.Addr
 // (invariant I6): by the configured share, rounded up, and by at least 1 wei,
 // in both fee cap and tip.
 func (c *Config) checkBump(old, e *entry) error {
-	if !c.bumps(old.feeCap, e.feeCap) {
-		if want, have := c.bumped(old.tx.GasFeeCap()), e.tx.GasFeeCap(); have.Cmp(want) < 0 {
-			return fmt.Errorf("%w: maxFeePerGas %v, want ≥ %v to replace %s", ErrReplaceUnderpriced, have, want, old.hash())
-		}
-	}
-	if !c.bumps(old.tip, e.tip) {
-		if want, have := c.bumped(old.tx.GasTipCap()), e.tx.GasTipCap(); have.Cmp(want) < 0 {
-			return fmt.Errorf("%w: maxPriorityFeePerGas %v, want ≥ %v to replace %s", ErrReplaceUnderpriced, have, want, old.hash())
+	for _, price := range []struct {
+		name      string
+		old, have *big.Int
+	}{
+		{"maxFeePerGas", old.tx.GasFeeCap(), e.tx.GasFeeCap()},
+		{"maxPriorityFeePerGas", old.tx.GasTipCap(), e.tx.GasTipCap()},
+	} {
+		if want := c.bumped(price.old); price.have.Cmp(want) < 0 {
+			return fmt.Errorf("%w: %s %v, want ≥ %v to replace %s", ErrReplaceUnderpriced, price.name, price.have, want, old.hash())
 		}
 	}
 	if limit := uint64(old.size) + uint64(old.size)*maxSizeGrowth/perMille; uint64(e.size) > limit {
 		return fmt.Errorf("%w: size %d, want at most %d", ErrReplaceOversized, e.size, limit)
 	}
 	return nil
-}
-
-// bumps reports whether a price is enough more than an old one, if 64 bits
-// suffice to decide.
-func (c *Config) bumps(old, price uint64) bool {
-	const safe = math.MaxUint64 / (maxShare + perMille)
-	if old > safe {
-		return false
-	}
-	return price >= old+max((old*c.PriceBump+perMille-1)/perMille, 1)
 }
 
 // bumped returns the lowest price that replaces an old one.

@@ -2,14 +2,11 @@ package txpool
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/core/types"
 )
 
 // Journal stores the records of a pool. Package submit/journal has
@@ -23,44 +20,6 @@ type Journal interface {
 	// does not call Append concurrently.
 	Append(records ...[]byte) error
 }
-
-// The kinds of records. A record begins with its kind, one byte. Numbers are
-// big-endian; lengths in bytes are in parentheses.
-const (
-	// added: flags (1), time of admission in Unix nanoseconds (8), binary
-	// encoding of the transaction
-	recordAdded = 'A'
-	recordLeft  = 'L' // left, and no departure: hash
-	// departed: hash, time in Unix nanoseconds (8), and reason: see
-	// Departure.record
-	recordDeparted = 'D'
-	// included: hash, sender, nonce (8), cost (32), and the authorities with
-	// their nonces
-	recordIncluded = 'I'
-	// nonces freed: sender, first nonce that a revert has freed (8)
-	recordFreed = 'F'
-	// prices: base fee, floor and average (8 each), in wei per gas
-	recordPrices = 'P'
-	// lease opened: number (8), expiry in Unix nanoseconds (8), hashes of the
-	// transactions
-	recordOpened = 'O'
-	// returned from a lease: number (8), hash of the transaction
-	recordReturned = 'B'
-	// commit of a lease begun: number (8), and for each of its transactions the
-	// length (4) and the body of the record of its inclusion
-	recordCommitting = 'M'
-	recordCommitted  = 'C' // commit complete, lease closed: number (8)
-	recordReleased   = 'R' // lease closed: number (8)
-
-	flagPrivate = 1
-	flagExempt  = 2 // exempt from the caps
-
-	numberSize = 8
-	lengthSize = 4
-)
-
-// errRecord is the error of a record that cannot be decoded.
-var errRecord = errors.New("txpool: not a record of the pool's journal")
 
 // records appends the records of changes in the order in which the journal must
 // get them. The record of an admission comes before those of the transactions that
@@ -85,71 +44,37 @@ func records(to [][]byte, changes []change) [][]byte {
 	return append(to, late...)
 }
 
-func number(kind byte, n uint64) []byte { return binary.BigEndian.AppendUint64([]byte{kind}, n) }
-
-func returnedRecord(lease uint64, hash common.Hash) []byte {
-	return append(number(recordReturned, lease), hash[:]...)
+// addedRecord returns the record of an admission.
+func (o *past) addedRecord() []byte {
+	return encode(recordAdded, &flags{o.private, o.exempt}, &o.at, o.tx)
 }
 
-func freedRecord(sender common.Address, nonce uint64) []byte {
-	return binary.BigEndian.AppendUint64(append([]byte{recordFreed}, sender[:]...), nonce)
-}
+// past returns what must be known of an entry to admit it again.
+func (e *entry) past() *past { return &past{tx: e.tx, at: e.at, private: e.private, exempt: e.exempt} }
 
-func (e *entry) addedRecord() []byte { return addedRecord(e.tx, e.at, e.private, e.exempt) }
-
-func (o *past) addedRecord() []byte { return addedRecord(o.tx, o.at, o.private, o.exempt) }
-
-func addedRecord(tx *types.Transaction, at int64, private, exempt bool) []byte {
-	raw, _ := tx.MarshalBinary() // an admitted transaction can be encoded
-	var flags byte
-	if private {
-		flags |= flagPrivate
-	}
-	if exempt {
-		flags |= flagExempt
-	}
-	record := binary.BigEndian.AppendUint64([]byte{recordAdded, flags}, uint64(at))
-	return append(record, raw...)
-}
-
-func (p prices) record() []byte {
-	record := binary.BigEndian.AppendUint64([]byte{recordPrices}, p.base)
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(record, p.floor), p.average)
-}
-
-func includedRecord(hash common.Hash, sender common.Address, s *spending) []byte {
-	record := append([]byte{recordIncluded}, hash[:]...)
-	record = append(record, sender[:]...)
-	record = binary.BigEndian.AppendUint64(record, s.nonce)
-	cost := s.cost.Bytes32()
-	record = append(record, cost[:]...)
-	if s.carrier != nil && s.carrier.rare != nil {
-		for _, auth := range s.carrier.rare.authorities {
-			record = binary.BigEndian.AppendUint64(append(record, auth.address[:]...), auth.nonce)
-		}
-	}
-	return record
+// inclusion returns what the journal gets of an entry in a block.
+func (e *entry) inclusion() inclusion {
+	return inclusion{e.hash(), e.account.address, spending{e.nonce, e.cost, e.authorities}}
 }
 
 // openedRecord returns the record of a lease. The caller holds the pool's lock.
 func (l *Lease) openedRecord() []byte {
-	record := binary.BigEndian.AppendUint64(number(recordOpened, l.id), uint64(l.expires.UnixNano()))
+	expires := l.expires.UnixNano()
+	var hashes []common.Hash
 	for e := range l.members {
-		hash := e.hash()
-		record = append(record, hash[:]...)
+		hashes = append(hashes, e.hash())
 	}
-	return record
+	return encode(recordOpened, &l.id, &expires, &hashes)
 }
 
 // committingRecord returns the record of a commit that begins. It is one record,
 // so that no part of it can be missing.
 func (l *Lease) committingRecord() []byte {
-	record := number(recordCommitting, l.id)
+	var all []inclusion
 	for e := range l.members {
-		body := includedRecord(e.hash(), e.account.address, &spending{e.nonce, e.cost, e})[1:]
-		record = append(binary.BigEndian.AppendUint32(record, uint32(len(body))), body...)
+		all = append(all, e.inclusion())
 	}
-	return record
+	return encode(recordCommitting, &l.id, &all)
 }
 
 func journalError(err error) error { return fmt.Errorf("%w: %w", ErrJournal, err) }
@@ -195,19 +120,18 @@ func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, 
 	if err := replay(h.read); err != nil {
 		return Restored{}, err
 	}
-	batch, origin := h.candidates()
-	p.examineBack(batch, origin)
-	restored := Restored{Poisoned: poisoned(&h, batch, origin)}
+	batch := p.examineBack(h.origins())
+	restored := Restored{Poisoned: poisoned(&h, batch)}
 	p.beginRestore(&h)
 	p.recommit(&h)
 	p.admitAll(batch)
-	restored.Displaced = p.setAside(batch)
+	restored.Displaced, _ = p.setAside(batch)
 	for i := range batch {
 		if batch[i].err == nil {
 			restored.Transactions++
 		}
 	}
-	restored.Leases = p.endRestore(&h, batch, origin)
+	restored.Leases = p.endRestore(&h, batch)
 	for _, poison := range restored.Poisoned {
 		p.cfg.Logger.Error("txpool: journal record skipped", "err", poison.Err, "bytes", len(poison.Record))
 	}
@@ -221,11 +145,11 @@ func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, 
 
 // poisoned returns the records that could not be read, and those of
 // transactions that made a check panic.
-func poisoned(h *history, batch []candidate, origin []*past) []Poison {
+func poisoned(h *history, batch []candidate) []Poison {
 	all := h.poisoned
 	for i := range batch {
-		if errors.Is(batch[i].err, errPanic) {
-			all = append(all, Poison{origin[i].record, batch[i].err})
+		if t := &batch[i]; errors.Is(t.err, errPanic) {
+			all = append(all, Poison{t.origin.record, t.err})
 		}
 	}
 	return all
@@ -233,39 +157,35 @@ func poisoned(h *history, batch []candidate, origin []*past) []Poison {
 
 // beginRestore restores the data that belongs to no transaction.
 func (p *Pool) beginRestore(h *history) {
-	now := p.time(p.clock())
-	left := slices.SortedFunc(maps.Values(h.departed), func(a, b pastDeparture) int {
-		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.order, b.order))
-	})
+	now := p.clock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.core.restoring, p.core.keeping = true, true
-	h.prices.apply(&p.core.fees)
-	for _, d := range left {
-		p.core.departures.put(d.Departure)
+	if h.prices != (prices{}) {
+		h.prices.floor = min(max(h.prices.floor, p.cfg.MinGasPrice), p.cfg.maxFloor())
+		p.core.fees.prices = h.prices
 	}
-	p.core.departures.prune(now)
+	for _, d := range h.departures.all(now) {
+		p.core.departures.put(d.Hash, d, d.At.UnixNano())
+	}
 	for _, poison := range h.poisoned {
 		p.poisoned = append(p.poisoned, poison.Record)
 	}
 }
 
 // endRestore opens the leases again and returns how many.
-func (p *Pool) endRestore(h *history, batch []candidate, origin []*past) (leases int) {
+func (p *Pool) endRestore(h *history, batch []candidate) (opened int) {
 	p.enter()
 	defer p.mu.Unlock()
 	p.lastID = max(p.lastID, h.lastLease)
-	leases = p.reopen(h.leases)
-	for i := range batch {
-		if e := batch[i].entry; batch[i].err == nil && !e.gone && !origin[i].exempt {
-			p.core.relax(e)
-		}
-	}
+	leases := h.leases()
+	opened = p.reopen(leases)
+	p.core.relaxAll(batch)
 	p.core.restoring, p.core.keeping = false, false
-	for _, l := range h.leases {
+	for _, l := range leases {
 		p.unlend(h, l)
 	}
-	return leases
+	return opened
 }
 
 // unlend records that transactions held aside are no longer in a lease.
@@ -276,19 +196,8 @@ func (p *Pool) unlend(h *history, l *pastLease) {
 		if e := p.core.all[hash]; o == nil || l.returned[hash] || e != nil && e.lease != nil && e.lease.id == l.id {
 			continue
 		}
-		p.core.note(returnedRecord(l.id, hash))
+		p.core.note(encode(recordReturned, &l.id, &hash))
 	}
-}
-
-// apply restores prices from the journal, if there are any, limited to the
-// configured range.
-func (p *prices) apply(f *fees) {
-	if *p == (prices{}) {
-		return
-	}
-	f.base = p.base
-	f.floor = min(max(p.floor, f.cfg.MinGasPrice), f.cfg.maxFloor())
-	f.average = p.average
 }
 
 // recommit restores committed transactions that the host's state does not show
@@ -412,8 +321,8 @@ func (p *Pool) content() (content []func() []byte) {
 	add(p.generalRecords()...)
 	var entries []*entry
 	for _, a := range p.core.list {
-		for _, s := range a.committed.all() {
-			add(includedRecord(common.Hash{}, a.address, &s))
+		for _, s := range a.spent {
+			add(encode(recordIncluded, &inclusion{sender: a.address, spending: s}))
 		}
 		for _, e := range a.txs {
 			entries = append(entries, e.entry)
@@ -421,35 +330,28 @@ func (p *Pool) content() (content []func() []byte) {
 	}
 	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) })
 	for _, e := range entries {
-		o := past{tx: e.tx, at: e.at, private: e.private, exempt: e.exempt}
-		content = append(content, o.addedRecord)
+		content = append(content, e.past().addedRecord)
 	}
-	add(p.leaseRecords()...)
+	for _, l := range p.leases {
+		switch {
+		case l.bundled:
+			add(l.committingRecord())
+		case l.sealed:
+			add(l.openedRecord())
+		}
+	}
 	return content
 }
 
 // generalRecords returns the records that belong to no sender: first the highest
 // number of a lease, so that it is not used again.
 func (p *Pool) generalRecords() [][]byte {
-	records := [][]byte{number(recordReleased, p.lastID), p.core.fees.prices().record()}
-	for _, d := range p.core.departures.all(p.time(p.clock())) {
-		records = append(records, d.record())
+	records := [][]byte{encode(recordReleased, &p.lastID), encode(recordPrices, &p.core.fees.prices)}
+	for _, d := range p.core.departures.all(p.clock()) {
+		records = append(records, encode(recordDeparted, &d))
 	}
 	for _, o := range p.core.aside.txs {
 		records = append(records, o.addedRecord())
 	}
 	return append(records, p.poisoned...)
-}
-
-// leaseRecords returns the records of the open leases.
-func (p *Pool) leaseRecords() (records [][]byte) {
-	for _, l := range p.leases {
-		switch {
-		case l.bundled:
-			records = append(records, l.committingRecord())
-		case l.sealed:
-			records = append(records, l.openedRecord())
-		}
-	}
-	return records
 }

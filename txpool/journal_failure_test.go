@@ -47,7 +47,7 @@ func TestRefusedByTheJournal(t *testing.T) {
 				for _, tx := range old {
 					require.Equal(t, txpool.StatusPending, h.pool.Status(tx.Hash()))
 				}
-				require.NoError(t, h.pool.CheckAll())
+				require.NoError(t, h.pool.Check())
 				h.tape.fail = false
 				require.ErrorIs(t, h.pool.Add(old[0]), txpool.ErrAlreadyKnown)
 				require.NoError(t, h.pool.Add(transfer(5+i, 9, 5, 0)), "the journal works again")

@@ -60,7 +60,7 @@ func TestRestore(t *testing.T) {
 	again := newPool(t, w, journaled(m))
 	restored, err := again.Restore(m.replay)
 	require.NoError(t, err)
-	require.NoError(t, again.CheckAll())
+	require.NoError(t, again.Check())
 	require.Equal(t, Restored{Transactions: 6, Leases: 1}, restored)
 	require.Equal(t, hashes(p.Candidates()), hashes(again.Candidates()))
 	l := again.Lease(open.ID())
@@ -96,7 +96,7 @@ func TestRestorePoisoned(t *testing.T) {
 	w, m := newWorld(), new(memory)
 	p := newPool(t, w, journaled(m))
 	add(t, p, tx(0, 0, 2), tx(1, 0, 3), tx(2, 0, 4))
-	m.records = append(m.records, []byte{}, []byte("what is this"), []byte{recordAdded, 0, 1}, []byte{recordLeft, 1}, number(recordCommitted, 9), []byte{recordOpened, 1})
+	m.records = append(m.records, []byte{}, []byte("what is this"), []byte{recordAdded, 0, 1}, []byte{recordLeft, 1}, []byte{recordCommitted, 0, 0, 0, 0, 0, 0, 0, 9}, []byte{recordOpened, 1})
 	panics := func(c *Config) {
 		journaled(m)(c)
 		c.Precheck = func(tx *types.Transaction) error {
@@ -115,7 +115,7 @@ func TestRestorePoisoned(t *testing.T) {
 	require.Equal(t, StatusHeld, again.Status(tx(1, 0, 3).Hash()))
 	require.Len(t, restored.Displaced, 1)
 	require.True(t, restored.Displaced[0].Held)
-	require.NoError(t, again.CheckAll())
+	require.NoError(t, again.Check())
 	restored, err = newPool(t, w, panics).Restore(m.replay)
 	require.NoError(t, err)
 	require.Len(t, restored.Poisoned, 6, "nothing is forgotten")
@@ -189,11 +189,11 @@ func FuzzRestore(f *testing.F) {
 		if _, err := p.Restore(m.replay); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.CheckAll(); err != nil {
+		if err := p.Check(); err != nil {
 			t.Fatal(err)
 		}
 		p.CleanupExpired()
-		require.NoError(t, p.CheckAll())
+		require.NoError(t, p.Check())
 	})
 }
 
@@ -213,7 +213,7 @@ func FuzzAddRaw(f *testing.F) {
 		if (err == nil) != (p.Get(hash) != nil) {
 			t.Fatalf("AddRaw said %v, stored: %v", err, p.Get(hash) != nil)
 		}
-		if err := p.CheckAll(); err != nil {
+		if err := p.Check(); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -24,7 +25,7 @@ type Lease struct {
 	session *Session // nil if it takes no more transactions
 	sealed  bool     // the journal has it
 	bundled bool     // Commit was called, so the journal may have its record
-	skipped func() []Skip
+	skipped []Skip
 }
 
 // Drain is a session in which each transaction uses its gas limit and the size of
@@ -42,17 +43,6 @@ func (p *Pool) Drain(budget Budget) *Lease {
 	}
 	lease, _ := s.Seal() // if the journal fails, the next Add returns the error
 	return lease
-}
-
-// openLease returns an empty lease.
-func (p *Pool) openLease() *Lease {
-	l := &Lease{pool: p}
-	l.renew()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.lastID++
-	l.id = p.lastID
-	return l
 }
 
 // renew makes the lease live for Config.LeaseLifetime from now on.
@@ -74,14 +64,21 @@ func (l *Lease) Expires() time.Time {
 func (l *Lease) Renew() error {
 	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
-	if l.pool.leases[l.id] != l {
-		return l.closedError()
+	err := l.checkOpen()
+	if err == nil {
+		l.renew()
 	}
-	l.renew()
-	return nil
+	return err
 }
 
-func (l *Lease) closedError() error { return fmt.Errorf("%w: lease %d", ErrLeaseClosed, l.id) }
+// checkOpen returns an error if the lease is closed. The caller holds the pool's
+// lock.
+func (l *Lease) checkOpen() error {
+	if l.pool.leases[l.id] != l {
+		return fmt.Errorf("%w: lease %d", ErrLeaseClosed, l.id)
+	}
+	return nil
+}
 
 // Transactions returns the transactions in the lease, in the order in which
 // they should run.
@@ -110,10 +107,9 @@ func (l *Lease) members(yield func(*entry) bool) {
 // Skipped returns the transactions that the session or drain passed over, in
 // the order in which it visited them, at most 4,096.
 func (l *Lease) Skipped() []Skip {
-	if l.skipped == nil {
-		return nil
-	}
-	return l.skipped()
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	return slices.Clone(l.skipped)
 }
 
 // Reject drops a transaction from the lease and the pool because it failed
@@ -135,7 +131,9 @@ func (l *Lease) Return(hash common.Hash) error {
 		if l.session != nil {
 			l.session.putAside(e, SkipLater)
 		}
-		c.note(returnedRecord(l.id, e.hash()))
+		if l.sealed || l.bundled { // else the journal does not know the lease
+			c.note(encode(recordReturned, &l.id, &hash))
+		}
 		c.apply(c.decideReturn(e, false))
 	})
 }
@@ -145,8 +143,8 @@ func (l *Lease) Return(hash common.Hash) error {
 func (l *Lease) pass(hash common.Hash, then func(*core, *entry)) error {
 	defer l.pool.begin()()
 	return l.pool.step(func(c *core) error {
-		if l.pool.leases[l.id] != l {
-			return l.closedError()
+		if err := l.checkOpen(); err != nil {
+			return err
 		}
 		e := c.all[hash]
 		if e == nil || e.lease != l {
@@ -168,22 +166,24 @@ func (l *Lease) pass(hash common.Hash, then func(*core, *entry)) error {
 // own queue. If the journal accepts the first record and refuses the second,
 // Commit returns nil, and the pool offers the second one again.
 //
-// Errors wrap ErrLeaseClosed if the lease is closed, or ErrJournal. They change
-// nothing. After ErrJournal the lease stays open and does not expire any more,
-// because its transactions may be in a bundle. The host commits it again, or
-// releases it if there is no bundle.
+// Commit ends the session of the lease, if it still runs. Errors wrap
+// ErrLeaseClosed if the lease is closed, or ErrJournal. They change nothing else.
+// After ErrJournal the lease stays open and does not expire any more, because its
+// transactions may be in a bundle. The host commits it again, or releases it if
+// there is no bundle.
 func (l *Lease) Commit() error {
 	p := l.pool
 	defer p.begin()()
+	l.endSession()
 	if p.cfg.Journal != nil {
 		if err := p.writeDown(l.beginCommit()...); err != nil {
 			return journalError(err)
 		}
 	}
 	now := p.clock()
-	return l.closeLocked(recordCommitted, func(c *core, a *account, txs []*entry) {
+	return l.closeLocked(recordCommitted, func(c *core, e *entry) {
 		c.recorded = p.cfg.Journal != nil
-		c.commit(a, txs, now)
+		c.commit(e, now)
 		c.recorded = false
 	})
 }
@@ -212,26 +212,24 @@ func (l *Lease) Release() error {
 // giveBack returns a function that gives transactions back to the pool. If they
 // were in a bundle, or newcomers have taken their room, they are exempt from the
 // caps.
-func giveBack(bundled bool) func(*core, *account, []*entry) {
-	return func(c *core, _ *account, txs []*entry) {
-		for _, e := range txs {
-			c.apply(c.decideReturn(e, bundled || !c.fits(e)))
-		}
-	}
+func giveBack(bundled bool) func(*core, *entry) {
+	return func(c *core, e *entry) { c.apply(c.decideReturn(e, bundled || !c.fits(e))) }
 }
 
 // closeLocked closes the lease, with a record of the given kind, and calls each with
-// its transactions, grouped by sender. The caller holds p.turn.
-func (l *Lease) closeLocked(record byte, each func(*core, *account, []*entry)) error {
+// its transactions, in order. The caller holds p.turn.
+func (l *Lease) closeLocked(record byte, each func(*core, *entry)) error {
 	p := l.pool
 	l.endSession()
 	return p.step(func(c *core) error {
-		if p.leases[l.id] != l {
-			return l.closedError()
+		if err := l.checkOpen(); err != nil {
+			return err
 		}
 		delete(p.leases, l.id)
-		c.note(number(record, l.id))
-		l.bySender(func(a *account, txs []*entry) { each(c, a, txs) })
+		c.note(encode(record, &l.id))
+		for e := range l.members {
+			each(c, e)
+		}
 		return nil
 	})
 }
@@ -240,30 +238,14 @@ func (l *Lease) closeLocked(record byte, each func(*core, *account, []*entry)) e
 // one. A closed lease must not grow, because nothing would give its
 // transactions back. The caller holds p.turn.
 func (l *Lease) endSession() {
-	l.pool.mu.Lock()
-	s := l.session
-	l.pool.mu.Unlock()
-	if s != nil {
-		s.end()
-	}
-}
-
-// bySender calls each with the lease's transactions, in order, those of one
-// sender that follow one another together.
-func (l *Lease) bySender(each func(*account, []*entry)) {
-	var group []*entry
-	for i := 0; i < len(l.txs); {
-		group = group[:0]
-		a := l.txs[i].account
-		for ; i < len(l.txs) && l.txs[i].account == a; i++ {
-			if l.holds(l.txs[i]) {
-				group = append(group, l.txs[i])
-			}
+	_ = l.pool.step(func(c *core) error {
+		if s := l.session; s != nil {
+			s.answer(s.limit())
+			l.session = nil
+			s.stop(c)
 		}
-		if len(group) > 0 {
-			each(a, group)
-		}
-	}
+		return nil
+	})
 }
 
 // Lease returns the open lease with a number, or nil. After a restart a host
@@ -278,10 +260,5 @@ func (p *Pool) Lease(id uint64) *Lease {
 func (p *Pool) Leases() []*Lease {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	leases := make([]*Lease, 0, len(p.leases))
-	for _, l := range p.leases {
-		leases = append(leases, l)
-	}
-	slices.SortFunc(leases, func(a, b *Lease) int { return cmp.Compare(a.id, b.id) })
-	return leases
+	return slices.SortedFunc(maps.Values(p.leases), func(a, b *Lease) int { return cmp.Compare(a.id, b.id) })
 }

@@ -74,7 +74,7 @@ func TestBudgets(t *testing.T) {
 				reasons = append(reasons, s.Reason)
 			}
 			require.Equal(t, c.reasons, reasons)
-			require.NoError(t, p.CheckAll())
+			require.NoError(t, p.Check())
 		})
 	}
 }
@@ -111,7 +111,7 @@ func TestT4NoLoss(t *testing.T) {
 	require.NoError(t, l.Commit())
 	require.ErrorIs(t, l.Commit(), ErrLeaseClosed)
 	require.Zero(t, p.Size())
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // The overlay: bundle B-2 goes on where B-1 ends, while that is only submitted; and nonces that
@@ -140,7 +140,7 @@ func TestOverlay(t *testing.T) {
 	w.nonce(0, 2)
 	p.Reset(Head{Included: []Block{{Transactions: first.Transactions()}}})
 	require.Equal(t, "--pppp", statuses(p, 0, 6))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // TestI14Quarantine: a transaction that fails in building leaves and is refused
@@ -207,7 +207,7 @@ func TestDrainRechecks(t *testing.T) {
 	for _, s := range l.Skipped() {
 		require.Equal(t, SkipChanged, s.Reason)
 	}
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // A snapshot stays as it is, whatever happens.
@@ -232,7 +232,7 @@ func TestLeaseInTheMiddle(t *testing.T) {
 	a, b := p.Drain(Budget{Count: 1}), p.Drain(Budget{Count: 1})
 	require.NoError(t, a.Release())
 	require.Equal(t, "plp", statuses(p, 0, 3))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 2), tx(0, 2, 100)}), hashes(p.Candidates()))
 	l := p.Drain(Budget{Count: 1})
 	require.Empty(t, l.Transactions(), "its block would come after that of the next nonce")
@@ -242,7 +242,7 @@ func TestLeaseInTheMiddle(t *testing.T) {
 	require.Equal(t, "pl-", statuses(p, 0, 3))
 	require.Len(t, b.Transactions(), 1)
 	require.NoError(t, b.Release())
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // A drain skips senders that have reached their share and transactions that do
@@ -296,7 +296,7 @@ func TestDrainSurvivesPanic(t *testing.T) {
 	boom = true
 	require.Panics(t, func() { p.Drain(Budget{}) })
 	boom = false
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Zero(t, p.Stats().Leased)
 	require.Len(t, p.Candidates(), 300)
 	require.Len(t, p.Drain(Budget{}).Transactions(), 300)
@@ -320,5 +320,5 @@ func TestRestoredLeaseLivesAgain(t *testing.T) {
 	require.Empty(t, again.Drain(Budget{}).Transactions(), "they are in a bundle")
 	require.NotNil(t, again.Lease(lease.ID()))
 	require.NoError(t, again.Lease(lease.ID()).Commit())
-	require.NoError(t, again.CheckAll())
+	require.NoError(t, again.Check())
 }

@@ -143,7 +143,7 @@ func (m *life) reset(t *rapid.T, head txpool.Head) {
 
 // intact checks the pool's invariants.
 func (m *life) intact(t *rapid.T) {
-	if err := m.h.pool.CheckAll(); err != nil {
+	if err := m.h.pool.Check(); err != nil {
 		m.fail(t, "%v", err)
 	}
 	m.check(t)

@@ -1,9 +1,9 @@
 package txpool
 
 import (
-	"container/heap"
 	"math"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
@@ -124,22 +124,11 @@ func log2(x uint64) uint64 {
 	return result
 }
 
-// sqrtSeconds returns the square root of an age in seconds, in fixed point.
+// sqrtSeconds returns the square root of an age in seconds, in fixed point. Unlike
+// logarithms, math.Sqrt has the same result on every machine.
 func sqrtSeconds(age time.Duration) int64 {
-	age = min(max(age, 0), oldest)
-	milli := uint64(age / time.Millisecond)                // up to 2^22
-	return int64(isqrt(milli<<40/1000)) << (fraction - 20) // √(s·2^40) = √s·2^20
-}
-
-// isqrt returns the integer square root.
-func isqrt(x uint64) uint64 {
-	var root uint64
-	for bit := uint64(1) << 31; bit > 0; bit >>= 1 {
-		if try := root | bit; try*try <= x {
-			root = try
-		}
-	}
-	return root
+	milli := min(max(age, 0), oldest) / time.Millisecond
+	return int64(math.Sqrt(float64(milli)/1000) * (1 << fraction))
 }
 
 // priority returns a score with its bonus as an unsigned number of the same
@@ -182,24 +171,24 @@ func scored(o Ordering, e *entry, base uint64, now int64) place {
 // needs more.
 type walk struct {
 	index *btree.BTreeG[ranked] // for ByTip
-	rest  ranking               // for other orders: the next transactions of the senders
+	rest  []ranked              // for other orders: the next transactions of the senders
 	at    ranked                // last visited; no sender that was not visited precedes it
 	ended bool
 }
 
 // newWalk returns a walk from the best transaction on. With an order other than
-// ByTip it visits each sender, in time proportional to their number.
+// ByTip it sorts the senders.
 func (c *core) newWalk(now int64) walk {
 	if c.cfg.byTip() {
 		return walk{index: c.ready}
 	}
-	rest := make(ranking, 0, len(c.list))
+	rest := make([]ranked, 0, len(c.list))
 	for _, a := range c.list {
 		if e := a.head(); e != nil {
 			rest = append(rest, ranked{c.keyOf(e, now), e})
 		}
 	}
-	heap.Init(&rest)
+	slices.SortFunc(rest, compare)
 	return walk{rest: rest}
 }
 
@@ -218,8 +207,9 @@ const stride = readers
 // visit calls f with the next few transactions.
 func (w *walk) visit(f func(*entry)) {
 	if w.index == nil {
-		for range min(stride, len(w.rest)) {
-			w.at = heap.Pop(&w.rest).(ranked)
+		some := w.rest[:min(stride, len(w.rest))]
+		w.rest = w.rest[len(some):]
+		for _, w.at = range some {
 			f(w.at.entry)
 		}
 		w.ended = len(w.rest) == 0
@@ -245,56 +235,32 @@ func (w *walk) visit(f func(*entry)) {
 	w.ended = w.at == from
 }
 
-// ranking is a heap with the best entry at its top.
-type ranking []ranked
-
-func (r ranking) Len() int           { return len(r) }
-func (r ranking) Less(i, j int) bool { return r[i].place.before(r[j].place) }
-func (r ranking) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
-func (r *ranking) Push(x any)        { *r = append(*r, x.(ranked)) }
-func (r *ranking) Pop() any {
-	last := len(*r) - 1
-	top := (*r)[last]
-	*r = (*r)[:last]
-	return top
-}
-
-// view is an index at one moment with the data that is needed to read it. It is
-// read without the lock, so it uses only fields of entries that do not change.
-type view struct {
-	index    *btree.BTreeG[ranked]
-	ordering Ordering
-	base     uint64 // base fee, wei per gas
-	now      int64
-}
-
-// order yields the transactions of a view, best first, and those of each sender
+// order yields the transactions of a snapshot, best first, and those of each sender
 // in nonce order.
-func (v *view) order(yield func(*entry) bool) {
-	if _, byTip := v.ordering.(ByTip); byTip {
-		v.index.Ascend(func(r ranked) bool { return yield(r.entry) })
+func (s *Snapshot) order(yield func(*entry) bool) {
+	if _, byTip := s.ordering.(ByTip); byTip {
+		s.index.Ascend(func(r ranked) bool { return yield(r.entry) })
 		return
 	}
 	rest := make(map[*account][]*entry)
-	v.index.Ascend(func(r ranked) bool {
+	s.index.Ascend(func(r ranked) bool {
 		rest[r.entry.account] = append(rest[r.entry.account], r.entry)
 		return true
 	})
-	var next ranking
+	next := newIndex() // the first one of each sender
 	push := func(a *account) {
 		if txs := rest[a]; len(txs) > 0 {
 			rest[a] = txs[1:]
-			heap.Push(&next, ranked{scored(v.ordering, txs[0], v.base, v.now), txs[0]})
+			next.ReplaceOrInsert(ranked{scored(s.ordering, txs[0], s.base, s.now), txs[0]})
 		}
 	}
 	for a := range rest {
 		push(a)
 	}
-	for len(next) > 0 {
-		e := heap.Pop(&next).(ranked).entry
-		if !yield(e) {
+	for r, some := next.DeleteMin(); some; r, some = next.DeleteMin() {
+		if !yield(r.entry) {
 			return
 		}
-		push(e.account)
+		push(r.entry.account)
 	}
 }

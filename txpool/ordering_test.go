@@ -87,3 +87,26 @@ func TestPendingIsTheOrderOfASession(t *testing.T) {
 	require.Equal(t, want, p.Candidates())
 	require.Equal(t, want, p.Drain(Budget{}).Transactions())
 }
+
+// If the host's score differs each time, only the order suffers. The session takes
+// all transactions and ends.
+func TestImpureScore(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) { c.Ordering = new(restless) })
+	for i := range 20 {
+		add(t, p, tx(i, 0, 2), tx(i, 1, 3))
+	}
+	require.Len(t, p.Drain(Budget{}).Transactions(), 40)
+}
+
+// restless gives a transaction another score each time, and panics if a session
+// does not end.
+type restless struct{ calls int64 }
+
+func (r *restless) Score(Candidate) int64 {
+	if r.calls++; r.calls > 10_000 {
+		panic("the session asks for ever")
+	}
+	return r.calls
+}
+
+func (*restless) Bonus(time.Duration) int64 { return 0 }

@@ -1,7 +1,7 @@
 package txpool
 
 import (
-	"maps"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -22,9 +22,9 @@ type outbox struct {
 	since    [][]byte
 
 	mu            sync.Mutex
-	queue         []Event     // recorded, not yet delivered
-	undelivered   atomic.Bool // the queue is not empty
-	subscriptions map[*Subscription]struct{}
+	queue         []Event         // recorded, not yet delivered
+	undelivered   atomic.Bool     // the queue is not empty
+	subscriptions []*Subscription // replaced by each change
 
 	delivering sync.Mutex
 }
@@ -58,20 +58,15 @@ func (p *Pool) deliverSome(most int) {
 	}
 }
 
-// deliverRest is deliverAll for the background goroutine.
+// deliverRest delivers all events in the background. If an observer panics, another
+// goroutine continues.
 func (p *Pool) deliverRest() {
-	for p.out.undelivered.Load() && p.out.delivering.TryLock() {
-		p.deliverSafely()
-	}
-}
-
-func (p *Pool) deliverSafely() {
 	defer func() {
 		if r := recover(); r != nil { // no caller could recover it
 			p.cfg.Logger.Error("txpool: an observer panicked", "panic", r)
 		}
 	}()
-	p.deliverQueued(deliverShare)
+	p.deliverSome(math.MaxInt)
 }
 
 // deliverQueued delivers some events of the queue. The caller holds
@@ -79,34 +74,37 @@ func (p *Pool) deliverSafely() {
 // is not delivered again, and a background goroutine delivers the others. It
 // needs the lock, so deliverQueued unlocks it first.
 func (p *Pool) deliverQueued(most int) (delivered int) {
-	events, subscriptions := p.out.take(most)
 	panicked := true
 	defer func() {
-		p.out.putBack(events[delivered:])
 		p.out.delivering.Unlock()
 		if panicked {
 			go p.deliverRest()
 		}
 	}()
-	for delivered < len(events) {
-		delivered++
-		p.deliver(&events[delivered-1], subscriptions)
+	for ; delivered < most; delivered++ {
+		e, subscriptions, some := p.out.take()
+		if !some {
+			break
+		}
+		p.deliver(&e, subscriptions)
 	}
 	panicked = false
 	return delivered
 }
 
-// take removes the oldest events from the queue.
-func (o *outbox) take(most int) ([]Event, []*Subscription) {
+// take removes the oldest event from the queue, and returns who receives it.
+func (o *outbox) take() (e Event, to []*Subscription, some bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	n := min(most, len(o.queue))
-	events := o.queue[:n:n]
-	if o.queue = o.queue[n:]; len(o.queue) == 0 {
+	if len(o.queue) == 0 {
+		return Event{}, nil, false
+	}
+	e, o.queue[0] = o.queue[0], Event{}
+	if o.queue = o.queue[1:]; len(o.queue) == 0 {
 		o.queue = nil
 	}
 	o.undelivered.Store(len(o.queue) > 0)
-	return events, slices.Collect(maps.Keys(o.subscriptions))
+	return e, o.subscriptions, true
 }
 
 // put appends the events of changes to the queue.
@@ -128,17 +126,6 @@ func (o *outbox) len() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.queue)
-}
-
-// putBack puts undelivered events back at the front of the queue.
-func (o *outbox) putBack(events []Event) {
-	if len(events) == 0 {
-		return
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.queue = append(events, o.queue...)
-	o.undelivered.Store(true)
 }
 
 // writeDown moves events from the core to the journal and the queue. It returns

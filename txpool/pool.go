@@ -72,29 +72,30 @@ func New(cfg Config, state State) (*Pool, error) {
 // later fate is reported by events. Errors wrap one of this package's errors or
 // are those of Config.Precheck. A refused transaction changes nothing.
 func (p *Pool) Add(tx *types.Transaction) error {
-	one := [1]candidate{{tx: tx}}
-	p.add(one[:], nil)
-	return one[0].err
+	return p.addOne(candidate{tx: tx}, nil).err
 }
 
 // AddPrivate is Add for a transaction that must stay secret until it is in a
 // block. It is built and priced like any other, but Pending, Snapshot, Content
 // and ordinary subscriptions do not show it.
 func (p *Pool) AddPrivate(tx *types.Transaction) error {
-	one := [1]candidate{{tx: tx, private: true}}
-	p.add(one[:], nil)
-	return one[0].err
+	return p.addOne(candidate{tx: tx, private: true}, nil).err
+}
+
+func (p *Pool) addOne(t candidate, get func(int) (*types.Transaction, error)) candidate {
+	one := [1]candidate{t}
+	p.add(one[:], get)
+	return one[0]
 }
 
 // AddRaw is Add for the binary encoding of a transaction (EIP-2718). It returns
 // the transaction's hash if it was admitted.
 func (p *Pool) AddRaw(raw []byte) (common.Hash, error) {
-	one := [1]candidate{}
-	p.add(one[:], func(int) (*types.Transaction, error) { return p.decode(raw) })
-	if one[0].err != nil {
-		return common.Hash{}, one[0].err
+	t := p.addOne(candidate{}, func(int) (*types.Transaction, error) { return p.decode(raw) })
+	if t.err != nil {
+		return common.Hash{}, t.err
 	}
-	return one[0].entry.hash(), nil
+	return t.entry.hash(), nil
 }
 
 // AddAll adds transactions in order, with the same result as one Add after the
@@ -163,7 +164,8 @@ func (p *Pool) measure(began time.Time, t *candidate) {
 // Remove drops a transaction. Errors wrap ErrNotFound, or ErrInBundle if the
 // transaction is in an open lease.
 func (p *Pool) Remove(hash common.Hash) error {
-	return p.change(func(c *core) error {
+	defer p.deliverAll()
+	return p.step(func(c *core) error {
 		e := c.all[hash]
 		if e == nil {
 			return fmt.Errorf("%w: %s", ErrNotFound, hash)
@@ -192,20 +194,9 @@ func (p *Pool) Reject(hash common.Hash, reason error) error {
 	})
 }
 
-// look returns the current state of the pool. The caller holds p.mu.
-func (p *Pool) look(now int64) *view {
-	return &view{index: p.core.ready.Clone(), ordering: p.cfg.Ordering, base: p.core.fees.base, now: now}
-}
-
-// change calls f under the lock, restores the caps, and delivers the events.
-func (p *Pool) change(f func(*core) error) error {
-	err := p.step(f)
-	p.deliverAll()
-	return err
-}
-
-// step is change for a caller that delivers the events later, so that an observer
-// may call any method.
+// step calls f under the lock, restores the caps, and gives the records to the
+// journal. The caller delivers the events later, so that an observer may call any
+// method.
 func (p *Pool) step(f func(*core) error) error {
 	told := false
 	defer func() {

@@ -282,7 +282,7 @@ func (m *machine) revert(t *rapid.T) {
 }
 
 func (m *machine) check(t *rapid.T) {
-	if err := m.pool.CheckAll(); err != nil {
+	if err := m.pool.Check(); err != nil {
 		t.Fatal(err)
 	}
 	if m.failed != nil {

@@ -36,7 +36,7 @@ func TestDemotionKeepsTheModest(t *testing.T) {
 	}
 	l := p.Drain(Budget{Count: 1})
 	require.NoError(t, l.Reject(tx(0, 0, 50).Hash(), errTest))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, "-qqqqqqq", statuses(p, 0, 8))
 	add(t, p, tx(0, 0, 60))
 	require.Equal(t, "pppppppp", statuses(p, 0, 8))
@@ -76,7 +76,7 @@ func TestJunkBehindGapsDisplacesNothing(t *testing.T) {
 	for i := range 16 {
 		require.Equal(t, "-q", statuses(p, 1+i, 2))
 	}
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // Transactions that kept their room make way in a full pool for newcomers that
@@ -97,5 +97,5 @@ func TestIdleMakeWayForThoseThatRun(t *testing.T) {
 	}
 	require.Equal(t, 6, p.Stats().Pending)
 	require.Equal(t, 4, p.Stats().Queued)
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }

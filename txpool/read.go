@@ -7,6 +7,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/google/btree"
 )
 
 // Held returns the transactions that the pool holds aside, sorted by hash, with
@@ -54,7 +55,12 @@ func (p *Pool) NextNonce(sender common.Address) (uint64, bool) {
 
 // Snapshot is the set of pending transactions at one moment, without leased and
 // private ones. It holds no lock and is safe for concurrent use.
-type Snapshot struct{ view *view }
+type Snapshot struct {
+	index    *btree.BTreeG[ranked]
+	ordering Ordering
+	base     uint64 // base fee, wei per gas
+	now      int64
+}
 
 // Snapshot returns the pending transactions that are not in a lease, without
 // private ones. It takes constant time.
@@ -62,14 +68,14 @@ func (p *Pool) Snapshot() *Snapshot {
 	now := p.clock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return &Snapshot{p.look(now)}
+	return &Snapshot{p.core.ready.Clone(), p.cfg.Ordering, p.core.fees.base, now}
 }
 
 // All yields the transactions in the order of a session: best first, and those of
 // each sender in nonce order.
 func (s *Snapshot) All() iter.Seq[*types.Transaction] {
 	return func(yield func(*types.Transaction) bool) {
-		for e := range s.view.order {
+		for e := range s.order {
 			if !e.private && !yield(e.tx) {
 				return
 			}
@@ -213,7 +219,8 @@ func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := p.core
-	pending := sum(c.uses[ready:])
+	pending := c.uses[ready]
+	pending.add(c.uses[leasedOut])
 	s := Stats{
 		Exempt: c.exempt.count, ExemptBytes: c.exempt.bytes,
 		Pending: pending.count, Parked: c.uses[parked].count, Queued: c.uses[queued].count,

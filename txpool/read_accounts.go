@@ -4,14 +4,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/ethereum/go-ethereum/common"
 )
 
 // reading is the answer of State for an account.
 type reading struct {
-	address common.Address
-	in      *account // of the address when the reading began
+	in      *account // of the sender when the reading began
 	account Account
 	err     error
 }
@@ -35,7 +32,7 @@ func (p *Pool) readAll(readings []reading) {
 }
 
 func (p *Pool) readOne(r *reading) {
-	if r.account, r.err = p.account(r.address); r.err != nil {
+	if r.account, r.err = p.account(r.in.address); r.err != nil {
 		p.cfg.Logger.Warn("txpool: cannot read an account, retrying with its next transaction", "err", r.err)
 	}
 }

@@ -59,6 +59,6 @@ func TestSlowStatePanics(t *testing.T) {
 		require.PanicsWithValue(t, "no disk", func() { p.Reset(Head{}) })
 		broken = false
 		p.Reset(Head{})
-		require.NoError(t, p.CheckAll())
+		require.NoError(t, p.Check())
 	})
 }

@@ -70,17 +70,11 @@ type Displaced struct {
 func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	p.expireDue()
 	defer p.begin()()
-	p.collect()
-	defer func() { // even if a host's function panics
-		p.endHead()
-		displaced = append(displaced, p.collected()...)
-	}()
-	head.Reverted, head.Included = withoutNil(head.Reverted), withoutNil(head.Included)
-	gone := difference(head.Reverted, head.Included)
+	defer func() { displaced = append(displaced, p.endHead()...) }() // even after a panic
+	head.Included = without(head.Included, nil)
+	gone := without(head.Reverted, head.Included)
 	reverted := p.examineReverted(gone)
-	p.beginHead(&head)
-	p.revert(gone)
-	p.include(head.Included)
+	p.beginHead(&head, gone)
 	if head.Touched == nil {
 		head.Touched = p.senders()
 	}
@@ -89,7 +83,7 @@ func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	}
 	p.moveFees(&head)
 	p.admitAll(reverted)
-	displaced = p.setAside(reverted)
+	displaced, _ = p.setAside(reverted)
 	p.retryHeld()
 	return p.stillHeld(displaced)
 }
@@ -105,123 +99,60 @@ func (p *Pool) stillHeld(displaced []Displaced) []Displaced {
 }
 
 // endHead closes the gaps that remain after reverted transactions have come
-// back.
-func (p *Pool) endHead() {
+// back. It returns the transactions that were dropped since beginHead.
+func (p *Pool) endHead() (displaced []Displaced) {
 	_ = p.step(func(c *core) error {
 		c.patient, c.keeping, c.repricing = false, false, false // even if State panicked
 		return nil
 	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	displaced, p.core.displaced = p.core.displaced, nil
+	return displaced
 }
 
-// withoutNil returns blocks without their nil transactions.
-func withoutNil(blocks []Block) []Block {
-	for i, b := range blocks {
-		if slices.Contains(b.Transactions, nil) {
-			blocks = slices.Clone(blocks)
-			blocks[i].Transactions = slices.DeleteFunc(slices.Clone(b.Transactions), func(tx *types.Transaction) bool { return tx == nil })
-		}
-	}
-	return blocks
-}
-
-// difference returns the reverted blocks without the transactions that are also
-// in included blocks.
-func difference(reverted, included []Block) []Block {
-	if len(reverted) == 0 || len(included) == 0 {
-		return reverted
-	}
+// without returns blocks without nil transactions and without those that are also
+// in other blocks.
+func without(blocks, others []Block) []Block {
 	moved := make(map[common.Hash]bool)
-	for _, b := range included {
+	for _, b := range others {
 		for _, tx := range b.Transactions {
 			moved[tx.Hash()] = true
 		}
 	}
-	gone := make([]Block, len(reverted))
-	for i, b := range reverted {
-		gone[i].BaseFee = b.BaseFee
-		for _, tx := range b.Transactions {
-			if !moved[tx.Hash()] {
-				gone[i].Transactions = append(gone[i].Transactions, tx)
-			}
-		}
+	blocks = slices.Clone(blocks)
+	for i := range blocks {
+		blocks[i].Transactions = slices.DeleteFunc(slices.Clone(blocks[i].Transactions), func(tx *types.Transaction) bool {
+			return tx == nil || len(moved) > 0 && moved[tx.Hash()]
+		})
 	}
-	return gone
+	return blocks
 }
 
 // examineReverted finds the senders of the reverted transactions.
-func (p *Pool) examineReverted(blocks []Block) (reverted []candidate) {
-	var txs []*types.Transaction
-	for _, b := range blocks {
-		txs = append(txs, b.Transactions...)
-	}
-	reverted = make([]candidate, len(txs))
+func (p *Pool) examineReverted(blocks []Block) []candidate {
+	var reverted []*past
 	now := p.clock()
 	p.mu.Lock()
-	for i, tx := range txs {
-		reverted[i] = candidate{tx: tx, back: true, private: p.core.privately.find(tx.Hash(), now) > 0}
+	for _, b := range blocks {
+		for _, tx := range b.Transactions {
+			_, private := p.core.privately.find(tx.Hash(), now)
+			reverted = append(reverted, &past{tx: tx, at: now, private: private > 0})
+		}
 	}
 	p.mu.Unlock()
-	p.examineAll(reverted, nil)
-	return reverted
+	return p.examineBack(reverted)
 }
 
-// beginHead invalidates accounts that were read before.
-func (p *Pool) beginHead(head *Head) {
-	_ = p.step(func(c *core) error {
-		c.generation++
-		c.patient = true // returning transactions fill the gaps
-		c.keeping = len(head.Reverted) > 0
-		if head.Touched == nil {
-			c.cache.Purge()
-		} else {
-			for _, address := range head.Touched {
-				c.cache.Remove(address)
-			}
-		}
-		c.fees.unblock(len(head.Reverted))
-		return nil
-	})
-}
-
-// include removes the transactions of blocks.
-func (p *Pool) include(blocks []Block) {
-	at := p.clock()
-	_ = p.step(func(c *core) error {
-		for _, b := range blocks {
-			for _, tx := range b.Transactions {
-				p.includeOne(c, tx, at)
-			}
-		}
-		return nil
-	})
-}
-
-// includeOne removes a transaction that is in a block.
-func (p *Pool) includeOne(c *core, tx *types.Transaction, at int64) {
-	hash := tx.Hash()
-	departed := c.departures.forget(hash)
-	if e := c.all[hash]; e != nil {
-		c.commit(e.account, []*entry{e}, at) // the nonce is used anyway
-		return
-	}
-	held := c.aside.txs[hash] != nil
-	if held {
-		c.aside.remove(hash)
-	}
-	if held || departed {
-		c.note(append([]byte{recordLeft}, hash[:]...))
-	}
-}
-
-// revert makes the nonces of reverted transactions free again, even of those
-// that do not come back.
-func (p *Pool) revert(blocks []Block) {
+// beginHead frees the nonces of reverted transactions, even of those that do not
+// come back, and removes included ones. Accounts that were read before are outdated.
+func (p *Pool) beginHead(head *Head, gone []Block) {
 	type freed struct {
 		sender common.Address
 		nonce  uint64
 	}
 	var all []freed
-	for _, b := range blocks {
+	for _, b := range gone {
 		for _, tx := range b.Transactions {
 			if from, err := p.cfg.sender(p.signer, tx); err == nil { // usually cached
 				all = append(all, freed{from, tx.Nonce()})
@@ -229,14 +160,44 @@ func (p *Pool) revert(blocks []Block) {
 		}
 	}
 	_ = p.step(func(c *core) error {
+		c.generation++
+		c.patient = true // returning transactions fill the gaps
+		c.keeping, c.displaced = len(head.Reverted) > 0, []Displaced{}
+		if head.Touched == nil {
+			c.cache.Purge()
+		}
+		for _, address := range head.Touched {
+			c.cache.Remove(address)
+		}
+		c.fees.unblock(len(head.Reverted))
 		for _, f := range all {
-			c.note(freedRecord(f.sender, f.nonce))
+			c.note(encode(recordFreed, &f.sender, &f.nonce))
 			if a := c.accounts[f.sender]; a != nil {
 				c.uncommit(a, f.nonce)
 			}
 		}
+		for _, b := range head.Included {
+			for _, tx := range b.Transactions {
+				c.include(tx)
+			}
+		}
 		return nil
 	})
+}
+
+// include removes a transaction that is in a block.
+func (c *core) include(tx *types.Transaction) {
+	hash := tx.Hash()
+	departed := c.departures.forget(hash)
+	if e := c.all[hash]; e != nil {
+		c.commit(e, c.now) // the nonce is used anyway
+		return
+	}
+	held := c.aside.txs[hash] != nil
+	c.aside.remove(hash)
+	if held || departed {
+		c.note(encode(recordLeft, &hash))
+	}
 }
 
 // senders returns the accounts of all senders.
@@ -257,7 +218,7 @@ func (p *Pool) refresh(addresses []common.Address) {
 	p.mu.Lock()
 	for _, address := range addresses {
 		if a := p.core.accounts[address]; a != nil {
-			readings = append(readings, reading{address: address, in: a})
+			readings = append(readings, reading{in: a})
 		}
 	}
 	p.mu.Unlock()
@@ -291,24 +252,21 @@ func (p *Pool) moveFees(head *Head) {
 		}
 	}
 	_ = p.step(func(c *core) error {
-		before := c.fees.prices()
-		floor := c.fees.floor
+		before := c.fees.prices
 		for _, median := range medians {
 			c.fees.block(median)
 		}
-		rebased := false
 		if head.BaseFee != nil {
-			base := wei(head.BaseFee)
-			rebased = base != c.fees.base
-			c.fees.base = base
+			c.fees.base = wei(head.BaseFee)
 		}
-		if c.fees.floor != floor {
-			c.emit(Event{Kind: FloorChanged, Floor: c.fees.floor}, nil)
+		now := c.fees.prices
+		if now.floor != before.floor {
+			c.emit(Event{Kind: FloorChanged, Floor: now.floor}, nil)
 		}
-		if now := c.fees.prices(); now != before {
-			c.note(now.record())
+		if now != before {
+			c.note(encode(recordPrices, &now))
 		}
-		if rebased {
+		if now.base != before.base {
 			c.repricing = true
 			for i := len(c.list) - 1; i >= 0; i-- { // the last one takes the place of a removed one
 				c.reprice(c.list[i])

@@ -28,7 +28,7 @@ func TestResetIncluded(t *testing.T) {
 	require.Equal(t, "-p", statuses(p, 0, 2))
 	require.Equal(t, "-p", statuses(p, 1, 2))
 	require.Equal(t, map[common.Hash]Kind{tx(0, 0, 2).Hash(): Included, tx(1, 0, 2).Hash(): Dropped}, left)
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // A leased transaction that another block includes leaves the lease.
@@ -42,7 +42,7 @@ func TestResetIncludesLeased(t *testing.T) {
 	require.Equal(t, hashes([]*types.Transaction{tx(0, 1, 2)}), hashes(l.Transactions()))
 	require.NoError(t, l.Release())
 	require.Equal(t, "-p", statuses(p, 0, 2))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // TestI12Reinjection: reverted transactions come back by the same rules, nonces first.
@@ -64,7 +64,7 @@ func TestI12Reinjection(t *testing.T) {
 	require.Len(t, refused, 1)
 	require.Equal(t, tx(1, 0, 2).Hash(), refused[0].Tx.Hash())
 	require.ErrorIs(t, refused[0].Err, ErrNonceTooLow)
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // A committed bundle that fails before the state ever showed it gives its nonces back.
@@ -97,7 +97,7 @@ func TestResetMovesBetweenBlocks(t *testing.T) {
 		}
 		require.Empty(t, p.Reset(Head{Reverted: []Block{block}, Included: []Block{block}}))
 		require.Equal(t, "-p", statuses(p, 0, 2))
-		require.NoError(t, p.CheckAll())
+		require.NoError(t, p.Check())
 	}
 }
 

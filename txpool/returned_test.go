@@ -24,7 +24,7 @@ func returned(t *testing.T, p *Pool, txs ...*types.Transaction) {
 	add(t, p, txs...)
 	require.NoError(t, p.Drain(Budget{}).Release())
 	require.Equal(t, len(txs), p.Stats().Exempt)
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // weigh returns what transactions take in memory.
@@ -68,7 +68,7 @@ func TestReturnedIsInThePool(t *testing.T) {
 	p := newPool(t, newWorld(), func(c *Config) { c.MaxPending, c.MaxQueued = 1, 1 })
 	add(t, p, tx(0, 0, 2), tx(1, 1, 2))
 	require.Empty(t, p.Reset(Head{Reverted: []Block{blockOf(tx(0, 0, 2), tx(1, 1, 2))}}))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, 2, p.Stats().Exempt)
 	add(t, p, tx(2, 0, 9), tx(3, 1, 9))
 	require.Equal(t, StatusPending, p.Status(tx(0, 0, 2).Hash()))
@@ -85,7 +85,7 @@ func TestHeldReturnsWithAnotherBlock(t *testing.T) {
 	require.Empty(t, p.Reset(Head{Reverted: []Block{blockOf(tx(0, 0, 2))}}))
 	require.Empty(t, p.Held())
 	require.Equal(t, StatusPending, p.Status(tx(0, 0, 2).Hash()))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // A transaction that was held aside is in the pool only after it came back, and
@@ -98,7 +98,7 @@ func TestHeldIsForgottenWhenAdmitted(t *testing.T) {
 	require.Zero(t, p.CleanupExpired())
 	require.Equal(t, StatusPending, p.Status(tx(0, 0, 2).Hash()))
 	require.Empty(t, p.Held())
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	dump := new(memory)
 	require.NoError(t, p.Rotate(dump))
 	copies := 0
@@ -236,7 +236,7 @@ func TestHeldReturnsIntoAShortBalance(t *testing.T) {
 	delete(w.broken, addr(0))
 	add(t, p, tx(0, 1, 10))
 	require.Zero(t, p.CleanupExpired())
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, "pk", statuses(p, 0, 2))
 	w.balance(0, unit+1)
 	require.Empty(t, p.Reset(Head{}))
@@ -261,7 +261,7 @@ func TestParkedAboveTheCap(t *testing.T) {
 	returned(t, p, tx(0, 0, 2))
 	add(t, p, tx(1, 0, 3), tx(2, 0, 4))
 	p.Reset(Head{BaseFee: weiOf(8)})
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, "kkk", statuses(p, 0, 1)+statuses(p, 1, 1)+statuses(p, 2, 1))
 }
 
@@ -276,7 +276,7 @@ func TestLeasedIsPaidFirst(t *testing.T) {
 	p.Drain(Budget{Count: 1})
 	w.balance(0, unit)
 	require.Empty(t, p.Reset(Head{Reverted: []Block{blockOf(tx(0, 0, 10))}}))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, "kl", statuses(p, 0, 2))
 }
 
@@ -292,7 +292,7 @@ func TestRestartWithASmallerBalance(t *testing.T) {
 	require.Equal(t, "pk", statuses(p, 0, 2))
 	w.balance(0, unit+1)
 	require.Empty(t, p.Reset(Head{}))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, "pk", statuses(p, 0, 2))
 }
 

@@ -25,7 +25,7 @@ func TestBestWaitingComesIn(t *testing.T) {
 	require.Empty(t, p.Reset(Head{BaseFee: weiOf(1)}))
 	require.Equal(t, "kk", statuses(p, 1, 1)+statuses(p, 2, 1))
 	require.NoError(t, p.Remove(tx(0, 0, 50).Hash()))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, "kp", statuses(p, 1, 1)+statuses(p, 2, 1))
 }
 
@@ -36,7 +36,7 @@ func TestBestWaitingDisplaces(t *testing.T) {
 	p.Reset(Head{BaseFee: weiOf(30)})
 	add(t, p, capped(0, 0, 2, 60), capped(1, 0, 5, 20), heavy(2, 0, 9, 20, 3000))
 	p.Reset(Head{BaseFee: weiOf(1)})
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, "-kp", statuses(p, 0, 1)+statuses(p, 1, 1)+statuses(p, 2, 1))
 }
 
@@ -48,9 +48,35 @@ func TestWaitingIsCapped(t *testing.T) {
 	require.Empty(t, p.Reset(Head{BaseFee: weiOf(1)}))
 	require.Equal(t, "k", statuses(p, 1, 1))
 	add(t, p, tx(2, 1, 7), tx(2, 0, 99))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, "-", statuses(p, 0, 1))
 	require.Equal(t, "-pk", statuses(p, 1, 1)+statuses(p, 2, 2))
+}
+
+// If more transactions wait for room than may be parked, the worst one goes,
+// whatever its size.
+func TestWorstWaitingGoes(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) { tiny(1, 1)(c); c.MaxParked = 2 })
+	p.Reset(Head{BaseFee: weiOf(30)})
+	add(t, p, tx(0, 0, 50), capped(1, 0, 6, 20), heavy(3, 0, 5, 20, 3000))
+	require.Empty(t, p.Reset(Head{BaseFee: weiOf(1)}))
+	require.Equal(t, "kk", statuses(p, 1, 1)+statuses(p, 3, 1))
+	add(t, p, tx(2, 1, 7), tx(2, 0, 99))
+	require.Equal(t, "pk", statuses(p, 2, 2))
+	require.Equal(t, "k-", statuses(p, 1, 1)+statuses(p, 3, 1))
+}
+
+// A large waiting transaction that may displace no others keeps no smaller one
+// waiting that may.
+func TestSmallerWaitingDisplaces(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) { tiny(4, 5)(c); c.MaxTxSize, c.MaxBytes = 6000, 6000 })
+	p.Reset(Head{BaseFee: weiOf(30)})
+	add(t, p, tx(0, 0, 50), tx(1, 0, 51), tx(2, 0, 52), capped(3, 0, 2, 60))
+	add(t, p, heavy(4, 0, 9, 20, 3000), capped(5, 0, 8, 20))
+	p.Reset(Head{BaseFee: weiOf(1)})
+	require.NoError(t, p.Check())
+	require.Equal(t, "ppp-", statuses(p, 0, 1)+statuses(p, 1, 1)+statuses(p, 2, 1)+statuses(p, 3, 1))
+	require.Equal(t, "kp", statuses(p, 4, 1)+statuses(p, 5, 1))
 }
 
 // A transaction that came back needs no room to run again.
@@ -72,7 +98,7 @@ func TestFloorParksWaiting(t *testing.T) {
 	require.Equal(t, "pk", statuses(p, 0, 1)+statuses(p, 1, 1))
 	for range 12 {
 		require.Empty(t, p.Reset(Head{Included: []Block{blockOf(tx(5, 0, 100))}}))
-		require.NoError(t, p.CheckAll())
+		require.NoError(t, p.Check())
 	}
 	require.Greater(t, p.Stats().Floor, uint64(2*gwei))
 }
@@ -88,7 +114,7 @@ func TestUsedNonceInALease(t *testing.T) {
 	require.Equal(t, "lp", statuses(p, 0, 2))
 	require.NoError(t, l.Return(tx(0, 0, 2).Hash()))
 	require.Equal(t, "-p", statuses(p, 0, 2))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // A leased transaction parks none after it, whatever it pays: it is in a block.
@@ -97,7 +123,7 @@ func TestLeasedParksNone(t *testing.T) {
 	add(t, p, capped(0, 0, 2, 5), capped(0, 1, 2, 50))
 	p.Drain(Budget{Count: 1})
 	p.Reset(Head{BaseFee: weiOf(10)})
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, "lp", statuses(p, 0, 2))
 }
 
@@ -108,9 +134,9 @@ func TestReleaseAfterReturn(t *testing.T) {
 	add(t, p, tx(0, 0, 9), tx(0, 1, 2), tx(0, 2, 9))
 	l := p.Drain(Budget{})
 	require.NoError(t, l.Return(tx(0, 1, 2).Hash()))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.NoError(t, l.Release())
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, "ppp", statuses(p, 0, 3))
 }
 
@@ -121,7 +147,7 @@ func TestRemovedBeforeALease(t *testing.T) {
 	l := p.Drain(Budget{})
 	require.NoError(t, l.Return(tx(0, 0, 9).Hash()))
 	require.NoError(t, p.Remove(tx(0, 0, 9).Hash()))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Len(t, l.Transactions(), 1)
 }
 
@@ -149,7 +175,7 @@ func TestRejectedPaysForAnEarlierOne(t *testing.T) {
 	require.Empty(t, p.Reset(Head{Reverted: []Block{blockOf(tx(0, 0, 10))}}))
 	require.Equal(t, "kl", statuses(p, 0, 2))
 	require.NoError(t, l.Reject(tx(0, 1, 10).Hash(), errNoDisk))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, "p-", statuses(p, 0, 2))
 }
 
@@ -193,7 +219,7 @@ func TestStateLeavesLeases(t *testing.T) {
 			w.set(0, change)
 			require.Empty(t, p.Reset(Head{}))
 			require.Len(t, l.Transactions(), 1)
-			require.NoError(t, p.CheckAll())
+			require.NoError(t, p.Check())
 		})
 	}
 }

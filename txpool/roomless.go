@@ -1,6 +1,9 @@
 package txpool
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // A transaction can be in line, pay enough, and yet have no room: the base fee
 // fell, or a gap closed, while the pool was full. It then waits. Only the first
@@ -28,44 +31,37 @@ func (e *entry) class() int {
 // nothing. It reports false if none may come in. It changes nothing.
 //
 // Of each size class, only the best transaction is considered. One may
-// therefore wait although there is room for it, but only while a better one of
-// at most twice its size waits too.
+// therefore wait although it could come in, but only while a better one of at
+// most twice its size waits too.
 func (c *core) nextIn() (plan, bool) {
-	var best, displacing *entry
+	var waiting []ranked // the best of each class
 	least := c.fees.leastRank()
 	for _, class := range c.roomless {
-		r, there := class.Min()
-		if !there || r.rank < least {
-			continue
+		if r, there := class.Min(); there && r.rank >= least {
+			waiting = append(waiting, r)
 		}
+	}
+	slices.SortFunc(waiting, compare)
+	for _, r := range waiting {
 		if c.fits(r.entry) {
-			if best == nil || before(r, ranked{best.lead, best}) {
-				best = r.entry
-			}
-		} else if displacing == nil || before(r, ranked{displacing.lead, displacing}) {
-			displacing = r.entry
+			return promotion(r.entry, nil), true
 		}
 	}
-	if best != nil {
-		return c.promotion(best, nil), true
+	for _, r := range waiting {
+		a := r.entry.account
+		victims, err := c.makeRoom(a, c.indexOf(r.entry), nil, r.entry, seat{status: ready, lead: r.place}, maxDisplacedByWaiting)
+		if err == nil {
+			return promotion(r.entry, victims), true
+		}
 	}
-	if displacing == nil {
-		return plan{}, false
-	}
-	a := displacing.account
-	i, _ := a.find(displacing.nonce)
-	victims, err := c.makeRoom(a, i, nil, displacing, seat{status: ready, lead: displacing.lead}, maxDisplacedByWaiting)
-	if err != nil {
-		return plan{}, false
-	}
-	return c.promotion(displacing, victims), true
+	return plan{}, false
 }
 
 // maxDisplacedByWaiting is the maximum number of transactions that one waiting
 // transaction displaces. It bounds the work of nextIn.
 const maxDisplacedByWaiting = 8
 
-func (c *core) promotion(e *entry, victims []leaving) plan {
+func promotion(e *entry, victims []leaving) plan {
 	i, _ := e.account.find(e.nonce)
 	return plan{account: e.account, index: i, promotes: e, leaves: victims}
 }

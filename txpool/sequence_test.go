@@ -49,7 +49,7 @@ func TestT1NoGap(t *testing.T) {
 	w.nonce(0, 2)
 	p.Reset(Head{})
 	require.Equal(t, "--pp", statuses(p, 0, 4))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // Caps of a sender: one that could run takes the place of the last one behind a gap, so that a

@@ -31,7 +31,6 @@ type Session struct {
 	gas     uint64 // used; also bytes and da
 	bytes   uint64
 	da      uint64
-	skipped []Skip
 
 	// over is set when the session takes no more transactions, although its lease
 	// may be open. misses counts the senders that the session has passed over
@@ -80,16 +79,19 @@ func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 		ctx = context.Background()
 	}
 	p.expireDue()
-	s := &Session{pool: p, ctx: ctx, budget: budget, now: p.clock(), lease: p.openLease(), senders: make(map[common.Address]*turn)}
+	l := &Lease{pool: p}
+	l.renew()
+	s := &Session{pool: p, ctx: ctx, budget: budget, now: p.clock(), lease: l, senders: make(map[common.Address]*turn)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.lastID++
+	l.id, l.session = p.lastID, s
 	s.base = p.core.fees.base
 	if budget.BaseFee != nil {
 		s.base = wei(budget.BaseFee)
 	}
 	s.walk = p.core.newWalk(s.now)
-	s.lease.session, s.lease.skipped = s, s.Skipped
-	p.leases[s.lease.id] = s.lease
+	p.leases[l.id] = l
 	if len(p.core.sessions) == maxSessions {
 		p.core.sessions[0].stop(p.core)
 	}
@@ -102,11 +104,7 @@ func (s *Session) Lease() *Lease { return s.lease }
 
 // Skipped returns the transactions that the session passed over, in the order in
 // which it visited them, at most 4,096.
-func (s *Session) Skipped() []Skip {
-	s.pool.mu.Lock()
-	defer s.pool.mu.Unlock()
-	return slices.Clone(s.skipped)
-}
+func (s *Session) Skipped() []Skip { return s.lease.Skipped() }
 
 // Next puts the best transaction that may start into the lease and returns it.
 // It returns nil if none fits, if ctx is done, or after the end of the session.
@@ -166,7 +164,7 @@ func (s *Session) read(e *entry) {
 	var readings []reading
 	read := func(e *entry) {
 		if !e.gone {
-			next, readings = append(next, e), append(readings, reading{address: e.account.address, in: e.account})
+			next, readings = append(next, e), append(readings, reading{in: e.account})
 		}
 	}
 	s.pool.mu.Lock()
@@ -180,7 +178,7 @@ func (s *Session) read(e *entry) {
 	s.pool.readAll(readings)
 	_ = s.pool.step(func(c *core) error {
 		for i, r := range readings {
-			if t := s.senders[r.address]; t != nil {
+			if t := s.senders[r.in.address]; t != nil {
 				t.read = true
 			}
 			c.observe(&r)
@@ -206,31 +204,23 @@ func (s *Session) Used(gas, bytes uint64) {
 // transaction of its sender. It does nothing if there is no unanswered
 // transaction.
 func (s *Session) Fail(reason error) {
-	now := s.pool.clock()
-	s.dismiss("", func(c *core, e *entry) { c.reject(e, reason, now) })
+	s.dismiss(func(hash common.Hash) error { return s.lease.Reject(hash, reason) })
 }
 
 // Later leaves the last transaction of Next in the pool, for example because it
 // did not fit. The session takes no other transaction of its sender. It does
 // nothing if there is no unanswered transaction.
-func (s *Session) Later() {
-	s.dismiss(SkipLater, func(c *core, e *entry) { c.apply(c.decideReturn(e, false)) })
-}
+func (s *Session) Later() { s.dismiss(s.lease.Return) }
 
 // dismiss removes the current transaction from the lease.
-func (s *Session) dismiss(reason SkipReason, then func(*core, *entry)) {
-	defer s.pool.begin()()
-	_ = s.pool.step(func(c *core) error {
-		e := s.current
-		s.current = nil
-		if e == nil || !s.lease.holds(e) {
-			return nil
-		}
-		s.lease.txs = s.lease.txs[:len(s.lease.txs)-1]
-		s.putAside(e, reason)
-		then(c, e)
-		return nil
-	})
+func (s *Session) dismiss(remove func(common.Hash) error) {
+	s.pool.mu.Lock()
+	e := s.current
+	s.current = nil
+	s.pool.mu.Unlock()
+	if e != nil {
+		_ = remove(e.hash()) // fails if another call has removed it
+	}
 }
 
 // limit returns the gas limit and the size of the current transaction.
@@ -262,10 +252,10 @@ func (s *Session) answer(gas, bytes uint64) {
 // again.
 func (s *Session) Seal() (*Lease, error) {
 	defer s.pool.begin()()
-	s.end()
 	l := s.lease
+	l.endSession()
 	_ = s.pool.step(func(c *core) error {
-		if s.pool.leases[l.id] == l && !l.sealed {
+		if l.checkOpen() == nil && !l.sealed {
 			l.sealed = true
 			c.note(l.openedRecord())
 		}
@@ -280,10 +270,7 @@ func (s *Session) Seal() (*Lease, error) {
 }
 
 // Commit ends the session and commits its lease: see Lease.Commit.
-func (s *Session) Commit() error {
-	s.finish()
-	return s.lease.Commit()
-}
+func (s *Session) Commit() error { return s.lease.Commit() }
 
 // Cancel ends the session and gives its transactions back, because there is no
 // block. Unlike those of Lease.Release, they were never in a bundle, so they
@@ -296,30 +283,15 @@ func (s *Session) Cancel() error {
 	p, l := s.pool, s.lease
 	defer p.begin()()
 	p.mu.Lock()
-	ended, open := l.session != s, p.leases[l.id] == l
+	ended, err := l.session != s, l.checkOpen()
 	p.mu.Unlock()
 	switch {
-	case ended && open:
-		return fmt.Errorf("%w: lease %d is open: commit or release it", ErrSessionEnded, l.id)
+	case err != nil:
+		return err
 	case ended:
-		return l.closedError()
+		return fmt.Errorf("%w: lease %d is open: commit or release it", ErrSessionEnded, l.id)
 	}
 	return l.closeLocked(recordReleased, giveBack(false))
-}
-
-func (s *Session) finish() {
-	defer s.pool.begin()()
-	s.end()
-}
-
-// end makes the session take no more transactions. The caller holds p.turn.
-func (s *Session) end() {
-	_ = s.pool.step(func(c *core) error {
-		s.answer(s.limit())
-		s.lease.session = nil
-		s.stop(c)
-		return nil
-	})
 }
 
 // pick puts the next transaction into the lease and returns it, or nil if none
@@ -445,7 +417,7 @@ func (s *Session) passOver(e *entry, reason SkipReason) {
 	}
 	a := e.account
 	i, _ := a.find(e.nonce)
-	for i++; i < int(a.line) && len(s.skipped) < maxSkips; i++ {
+	for i++; i < int(a.line) && len(s.lease.skipped) < maxSkips; i++ {
 		if l := a.txs[i].entry; l.status == ready && l.lease == nil {
 			s.skip(l, SkipAncestor)
 		}
@@ -453,7 +425,7 @@ func (s *Session) passOver(e *entry, reason SkipReason) {
 }
 
 func (s *Session) skip(e *entry, reason SkipReason) {
-	if len(s.skipped) < maxSkips {
-		s.skipped = append(s.skipped, Skip{e.tx, reason})
+	if l := s.lease; len(l.skipped) < maxSkips {
+		l.skipped = append(l.skipped, Skip{e.tx, reason})
 	}
 }

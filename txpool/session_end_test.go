@@ -26,7 +26,7 @@ func TestClosedLeaseEndsSession(t *testing.T) {
 			require.Nil(t, s.Next())
 			require.Equal(t, txpool.StatusPending, h.pool.Status(second.Hash()))
 			require.Zero(t, h.pool.Stats().Leased)
-			require.NoError(t, h.pool.CheckAll())
+			require.NoError(t, h.pool.Check())
 		})
 	}
 }
@@ -46,7 +46,7 @@ func TestExpiredLeaseEndsSession(t *testing.T) {
 	h.pool.CleanupExpired()
 	require.Zero(t, h.pool.Stats().Leases)
 	require.ErrorIs(t, s.Cancel(), txpool.ErrLeaseClosed, "the session has ended")
-	require.NoError(t, h.pool.CheckAll())
+	require.NoError(t, h.pool.Check())
 }
 
 // A transaction that the host returns from the lease of a running session is

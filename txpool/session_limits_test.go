@@ -48,7 +48,7 @@ func TestNextGivesUp(t *testing.T) {
 	require.NoError(t, p.Add(fits))
 	require.Equal(t, fits.Hash(), s.Next().Hash())
 	require.NoError(t, s.Commit())
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // Two sessions never have nonces of two senders in opposite orders. Otherwise
@@ -63,10 +63,10 @@ func TestSessionsTieNoKnot(t *testing.T) {
 	require.Equal(t, tx(0, 1, 6).Hash(), a.Next().Hash())
 	add(t, p, tx(1, 2, 5), tx(0, 2, 4))
 	require.Equal(t, tx(0, 2, 4).Hash(), a.Next().Hash(), "nonce 1 of the other sender is in a later session")
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.NoError(t, a.Commit())
 	require.NoError(t, b.Cancel())
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, "---", statuses(p, 0, 3))
 	require.Equal(t, "ppp", statuses(p, 1, 3))
 }
@@ -102,7 +102,7 @@ func TestForgottenSessions(t *testing.T) {
 	require.NotNil(t, all[3].Next())
 	require.NoError(t, all[2].Cancel())
 	require.NoError(t, full.Commit())
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // A sender that was passed over because its transaction did not fit is considered
@@ -137,4 +137,48 @@ func TestCancelAfterFailedCommit(t *testing.T) {
 	require.NoError(t, s.Lease().Release())
 	require.ErrorIs(t, s.Cancel(), ErrLeaseClosed)
 	require.Equal(t, "p", statuses(p, 0, 1))
+}
+
+// A session that is open for long remembers no senders that have left, except
+// those that it has taken or put aside.
+func TestIdleSessionForgets(t *testing.T) {
+	p := newPool(t, newWorld(), nil)
+	add(t, p, tx(0, 0, 9), tx(1, 0, 8))
+	s := p.Build(context.Background(), Budget{})
+	require.Equal(t, tx(0, 0, 9).Hash(), s.Next().Hash())
+	s.Fail(nil)
+	require.Equal(t, tx(1, 0, 8).Hash(), s.Next().Hash())
+	for i := range 50 {
+		newcomer := tx(2+i, 0, 50)
+		add(t, p, newcomer)
+		require.NoError(t, p.Remove(newcomer.Hash()))
+	}
+	require.Len(t, s.senders, 2)
+	require.Empty(t, s.heads)
+	add(t, p, tx(0, 0, 99), tx(2, 0, 7))
+	runs(t, s, tx(2, 0, 7))
+}
+
+// A newcomer finds room in a full pool behind a bounded number of transactions that
+// cannot be displaced (I9).
+func TestSearchForRoomIsBounded(t *testing.T) {
+	for n, admitted := range map[int]bool{maxPassed - 1: true, maxPassed: false} {
+		p := newPool(t, newWorld(), func(c *Config) {
+			c.MaxPending, c.MaxParked, c.MaxQueued = n-1, 1, 1
+			c.Sender = func(tx *types.Transaction) (common.Address, error) { return common.BigToAddress(tx.Value()), nil }
+		})
+		p.Reset(Head{BaseFee: weiOf(3)})
+		add(t, p, asking(0, txGas)) // better than the same ones that come later
+		var back []*types.Transaction
+		for i := range n {
+			back = append(back, asking(1+i, txGas))
+		}
+		require.Empty(t, p.Reset(Head{Reverted: []Block{{Transactions: back}}}))
+		newcomer := types.NewTx(&types.LegacyTx{GasPrice: weiOf(50), Gas: txGas, To: &common.Address{1}, Value: big.NewInt(int64(n) + 2)})
+		if err := p.Add(newcomer); admitted {
+			require.NoError(t, err)
+		} else {
+			require.ErrorIs(t, err, ErrPoolFull)
+		}
+	}
 }

@@ -271,9 +271,9 @@ func TestSessionsAgainstModel(t *testing.T) {
 			lease, err := s.Seal()
 			require.NoError(t, err)
 			require.Equal(t, hashesOf(w.model.taken), hashesOf(lease.Transactions()))
-			require.NoError(t, w.pools[i].CheckAll())
+			require.NoError(t, w.pools[i].Check())
 			require.NoError(t, s.Commit())
-			require.NoError(t, w.pools[i].CheckAll())
+			require.NoError(t, w.pools[i].Check())
 		}
 	})
 }

@@ -84,7 +84,7 @@ func TestSessionPutsSenderAside(t *testing.T) {
 	require.Zero(t, p.Stats().Exempt)
 	require.NoError(t, s.Cancel())
 	require.Zero(t, p.Stats().Exempt, "there was no bundle")
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // A sender's next transaction goes after better ones of senders that the session
@@ -161,7 +161,7 @@ func TestSessionLease(t *testing.T) {
 	w.advance(2 * time.Minute)
 	p.CleanupExpired()
 	require.Nil(t, p.Lease(s.Lease().ID()))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // A session fills its data availability to the last byte.
@@ -182,7 +182,7 @@ func TestPlacesAfterASession(t *testing.T) {
 	add(t, p, tx(2, 0, 6))
 	lease, err := s.Seal()
 	require.NoError(t, err)
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	require.Equal(t, hashes([]*types.Transaction{tx(0, 1, 9), tx(2, 0, 6)}), hashes(p.Candidates()))
 	require.NoError(t, lease.Commit())
 }
@@ -205,7 +205,7 @@ func TestSessionFollowsTheOrdering(t *testing.T) {
 	for i := 0; i < 60; i += 7 {
 		require.NoError(t, p.Remove(tx(i, 1, int64(1+i*29%41)).Hash()))
 	}
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	all := hashes(p.Candidates())
 	for _, count := range []int{1, 5, 30} {
 		l := p.Drain(Budget{Count: count})

@@ -385,11 +385,11 @@ func TestSiegeSessionReturned(t *testing.T) {
 			require.Equal(t, txpool.StatusLeased, s.pool.Status(middle.Hash()))
 			require.NotEqual(t, txpool.StatusPending, s.pool.Status(large.Hash()), "there is no room for it")
 			require.NotEqual(t, txpool.StatusPending, s.pool.Status(small.Hash()), "it cannot run before the large one")
-			require.NoError(t, s.pool.CheckAll())
+			require.NoError(t, s.pool.Check())
 			require.NoError(t, b.Cancel())
 			require.NoError(t, lease.Release())
 			s.setBaseFee(1)
-			require.NoError(t, s.pool.CheckAll())
+			require.NoError(t, s.pool.Check())
 		})
 	}
 }

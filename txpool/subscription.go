@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -43,10 +44,7 @@ func (p *Pool) Subscribe(options SubscribeOptions) *Subscription {
 	}
 	s := &Subscription{pool: p, private: options.Private, ring: make([]Event, options.Buffer), wake: make(chan struct{}, 1)}
 	p.out.mu.Lock()
-	if p.out.subscriptions == nil {
-		p.out.subscriptions = make(map[*Subscription]struct{})
-	}
-	p.out.subscriptions[s] = struct{}{}
+	p.out.subscriptions = append(slices.Clone(p.out.subscriptions), s)
 	p.out.mu.Unlock()
 	p.listen()
 	return s
@@ -137,7 +135,7 @@ func (s *Subscription) Close() {
 	s.signal()
 	s.mu.Unlock()
 	s.pool.out.mu.Lock()
-	delete(s.pool.out.subscriptions, s)
+	s.pool.out.subscriptions = slices.DeleteFunc(slices.Clone(s.pool.out.subscriptions), func(other *Subscription) bool { return other == s })
 	s.pool.out.mu.Unlock()
 	s.pool.listen()
 }

@@ -375,7 +375,7 @@ func (h *promise) breakJournal(broken bool) {
 
 // check finds each acknowledged transaction in exactly one place.
 func (h *promise) check(t *rapid.T) {
-	if err := h.pool.CheckAll(); err != nil {
+	if err := h.pool.Check(); err != nil {
 		t.Fatal(err)
 	}
 	if h.failed != nil {
@@ -441,7 +441,7 @@ func TestT5FailedBlocksOfASenderAtItsLimit(t *testing.T) {
 	p.Reset(Head{Included: queue})
 	w.nonce(0, 0)
 	require.Empty(t, p.Reset(Head{Reverted: queue}))
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 	for _, hash := range acked {
 		require.Equal(t, StatusPending, p.Status(hash))
 	}

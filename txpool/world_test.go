@@ -139,7 +139,7 @@ func add(t testing.TB, p *Pool, txs ...*types.Transaction) {
 	for _, tx := range txs {
 		require.NoError(t, p.Add(tx))
 	}
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 // refuse adds a transaction that must be refused, and must change nothing.
@@ -152,7 +152,7 @@ func refuse(t testing.TB, p *Pool, tx *types.Transaction, want error, text ...st
 		require.ErrorContains(t, err, s)
 	}
 	require.Equal(t, before, p.Stats())
-	require.NoError(t, p.CheckAll())
+	require.NoError(t, p.Check())
 }
 
 func hashes(txs []*types.Transaction) []common.Hash {

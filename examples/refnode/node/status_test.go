@@ -236,7 +236,7 @@ func TestT5LossThenRepair(t *testing.T) {
 		}, "blocks are thrown away")
 		t.Logf("%d transactions acknowledged, %d blocks thrown away, pool %+v", len(s.acked), n.ReplacedBlocks(), n.pool.Stats())
 		require.NoError(t, n.Lab().SetLoss(0))
-		require.NoError(t, n.pool.CheckAll())
+		require.NoError(t, n.pool.Check())
 		s.allFinal()
 		require.Empty(t, n.Service().Duplicates)
 		require.Empty(t, n.Service().Gaps)
@@ -255,7 +255,7 @@ func TestT5RestartsWithSmallerCaps(t *testing.T) {
 			cfg.MaxPool, cfg.MaxPerSender = caps[0], caps[1]
 			n, err := New(cfg)
 			require.NoError(t, err)
-			require.NoError(t, n.pool.CheckAll())
+			require.NoError(t, n.pool.Check())
 			s.node = n
 			for _, tx := range s.acked {
 				require.NotEqual(t, TransactionStatus{}, n.TransactionStatus(tx.Hash()), "%s", tx.Hash())
