@@ -239,7 +239,7 @@ func (n *Node) runnerConfig() submit.Config {
 	cfg := submit.DefaultConfig(n.cfg.Spec)
 	cfg.Queue.FirstNumber = n.ledger.head().NumberU64() + 1
 	cfg.Observe = n.observe
-	cfg.CheckInvariants, cfg.Invariants = true, n.pool.Check
+	cfg.CheckInvariants = true
 	cfg.Logger, cfg.Metrics = n.log, n.cfg.Metrics.Runner
 	return cfg
 }
