@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	simSeeds = flag.Uint64("sim.seeds", 0, "how many seeds TestSimulation runs; 0: 20, or 60 in the deep stage")
+	simSeeds = flag.Uint64("sim.seeds", 0, "how many seeds TestSimulation runs; 0: 12, or 60 in the deep stage")
 	simSeed  = flag.Uint64("sim.seed", 0, "the first seed of TestSimulation")
 )
 
@@ -399,7 +399,7 @@ func TestSimulationUnderOtherConfigurations(t *testing.T) {
 func TestSimulationOfOldFindings(t *testing.T) {
 	t.Parallel()
 	seeds := []uint64{3869, 6515, 11015, 11100, 3, 20, 166, 780}
-	for _, seed := range seeds[:repeat.Times(len(seeds)/2, len(seeds))] {
+	for _, seed := range seeds[:repeat.Times(len(seeds)/4, len(seeds))] {
 		if err := simulate(seed); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}
@@ -414,7 +414,7 @@ func TestSimulation(t *testing.T) {
 	t.Parallel()
 	seeds := *simSeeds
 	if seeds == 0 {
-		seeds = uint64(repeat.Times(20, 60))
+		seeds = uint64(repeat.Times(12, 60))
 	}
 	until := time.Now()
 	if text := os.Getenv("JAMQ_SIM_HOURS"); text != "" {

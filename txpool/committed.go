@@ -55,7 +55,6 @@ func (c *core) commit(e *entry, now int64) {
 		c.privately.put(e.hash(), struct{}{}, now)
 	}
 	c.emit(Event{Kind: Included}, e)
-	c.departures.forget(e.hash())
 	p := plan{account: a, together: true}
 	for _, e := range a.txs {
 		if e.nonce >= a.nonce {

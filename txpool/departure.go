@@ -32,7 +32,7 @@ func (p *Pool) Departure(hash common.Hash) (Departure, bool) {
 	now := p.clock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.core.all[hash] != nil || p.core.aside.txs[hash] != nil {
+	if p.core.aside.txs[hash] != nil { // one in the pool has none: see core.enter
 		return Departure{}, false
 	}
 	d, left := p.core.departures.find(hash, now)

@@ -121,6 +121,36 @@ func TestHeldAsideFromALease(t *testing.T) {
 	require.Equal(t, StatusPending, p.Status(tx(0, 1, 2).Hash()))
 }
 
+// A transaction of a lease is held aside after a restart, and then taken by another lease. After
+// the next restart it is in the second one.
+func TestHeldAsideLeavesItsLease(t *testing.T) {
+	w, m := newWorld(), new(memory)
+	refuse := true
+	checked := func(c *Config) {
+		journaled(m)(c)
+		c.Precheck = func(tx *types.Transaction) error {
+			if refuse && tx.Nonce() == 1 {
+				return errors.New("not now")
+			}
+			return nil
+		}
+	}
+	p := newPool(t, w, journaled(m))
+	add(t, p, tx(0, 0, 2), tx(0, 1, 2))
+	first := p.Drain(Budget{}).ID()
+	p = newPool(t, w, checked)
+	_, err := p.Restore(m.replay)
+	require.NoError(t, err)
+	refuse = false
+	p.CleanupExpired()
+	second := p.Drain(Budget{}).ID()
+	p = newPool(t, w, checked)
+	_, err = p.Restore(m.replay)
+	require.NoError(t, err)
+	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 2)}), hashes(p.Lease(first).Transactions()))
+	require.Equal(t, hashes([]*types.Transaction{tx(0, 1, 2)}), hashes(p.Lease(second).Transactions()))
+}
+
 // A transaction that is held aside and then in a block leaves without a departure.
 func TestHeldAsideIsIncluded(t *testing.T) {
 	w := newWorld()

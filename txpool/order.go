@@ -1,9 +1,9 @@
 package txpool
 
 import (
+	"container/heap"
 	"math"
 	"math/bits"
-	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
@@ -171,24 +171,25 @@ func scored(o Ordering, e *entry, base uint64, now int64) place {
 // needs more.
 type walk struct {
 	index *btree.BTreeG[ranked] // for ByTip
-	rest  []ranked              // for other orders: the next transactions of the senders
+	rest  ranking               // for other orders: the next transactions of the senders
 	at    ranked                // last visited; no sender that was not visited precedes it
 	ended bool
 }
 
 // newWalk returns a walk from the best transaction on. With an order other than
-// ByTip it sorts the senders.
+// ByTip it makes a heap of the senders: a block takes few of them, and a sort of all
+// takes longer.
 func (c *core) newWalk(now int64) walk {
 	if c.cfg.byTip() {
 		return walk{index: c.ready}
 	}
-	rest := make([]ranked, 0, len(c.list))
+	rest := make(ranking, 0, len(c.list))
 	for _, a := range c.list {
 		if e := a.head(); e != nil {
 			rest = append(rest, ranked{c.keyOf(e, now), e})
 		}
 	}
-	slices.SortFunc(rest, compare)
+	heap.Init(&rest)
 	return walk{rest: rest}
 }
 
@@ -207,9 +208,8 @@ const stride = readers
 // visit calls f with the next few transactions.
 func (w *walk) visit(f func(*entry)) {
 	if w.index == nil {
-		some := w.rest[:min(stride, len(w.rest))]
-		w.rest = w.rest[len(some):]
-		for _, w.at = range some {
+		for range min(stride, len(w.rest)) {
+			w.at = heap.Pop(&w.rest).(ranked)
 			f(w.at.entry)
 		}
 		w.ended = len(w.rest) == 0
@@ -233,6 +233,20 @@ func (w *walk) visit(f func(*entry)) {
 		w.index.AscendGreaterOrEqual(from, each)
 	}
 	w.ended = w.at == from
+}
+
+// ranking is a heap with the best entry at its top.
+type ranking []ranked
+
+func (r ranking) Len() int           { return len(r) }
+func (r ranking) Less(i, j int) bool { return r[i].place.before(r[j].place) }
+func (r ranking) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
+func (r *ranking) Push(x any)        { *r = append(*r, x.(ranked)) }
+func (r *ranking) Pop() any {
+	last := len(*r) - 1
+	top := (*r)[last]
+	*r = (*r)[:last]
+	return top
 }
 
 // order yields the transactions of a snapshot, best first, and those of each sender

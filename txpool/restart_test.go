@@ -150,6 +150,20 @@ func TestRejectedIsNotCommitted(t *testing.T) {
 	require.Equal(t, txpool.StatusPending, h.pool.Status(b.Hash()), "after a restart nonce 1 counts as committed")
 }
 
+// A rejected transaction that comes again is not in the lease that it left, also after a restart.
+func TestRejectedIsNotLeasedAgain(t *testing.T) {
+	h := newHost(t, func(c *txpool.Config) { c.QuarantineTime = 0 })
+	a, b := transfer(0, 0, 5, 0), transfer(0, 1, 5, 0)
+	require.NoError(t, h.pool.Add(a))
+	require.NoError(t, h.pool.Add(b))
+	l := h.pool.Drain(txpool.Budget{})
+	require.NoError(t, l.Reject(b.Hash(), errors.New("not now")))
+	require.NoError(t, h.pool.Add(b))
+	h.restart()
+	require.Equal(t, txpool.StatusLeased, h.pool.Status(a.Hash()))
+	require.Equal(t, txpool.StatusPending, h.pool.Status(b.Hash()))
+}
+
 // The journal ends after any record of a commit: nothing is leased again.
 func TestCommitCutAtEachRecord(t *testing.T) {
 	for cut := 0; ; cut++ {

@@ -302,6 +302,7 @@ func TestMaxTxGas(t *testing.T) {
 		}
 		refuse(t, p, gas(0, limit+1), want)
 		add(t, p, gas(0, limit))
+		require.Equal(t, limit, p.cfg.GreatestGas())
 	}
 }
 

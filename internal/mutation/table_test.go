@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -50,9 +53,10 @@ func checkout(t *testing.T) Runner {
 
 // TestMutationsApply checks that each mutation of each table still fits the
 // code: its lines occur exactly once, the edited file is Go, and the package to
-// test exists.
+// test has the test that it names.
 func TestMutationsApply(t *testing.T) {
 	root := checkout(t).Root
+	names := make(map[string][]string) // of tests, by package
 	for table, mutations := range tables(t) {
 		for _, m := range mutations {
 			t.Run(table+"/"+m.Name, func(t *testing.T) {
@@ -62,10 +66,46 @@ func TestMutationsApply(t *testing.T) {
 				require.NoError(t, err)
 				_, err = parser.ParseFile(token.NewFileSet(), m.File, edited, parser.SkipObjectResolution)
 				require.NoError(t, err)
-				require.DirExists(t, filepath.Join(root, filepath.FromSlash(m.Package)))
+				if names[m.Package] == nil {
+					names[m.Package] = testNames(t, filepath.Join(root, filepath.FromSlash(m.Package)))
+				}
+				require.True(t, slices.ContainsFunc(names[m.Package], pattern(t, &m).MatchString), "no test matches %v", m.Args)
 			})
 		}
 	}
+}
+
+// testNames returns the names of the tests of a package.
+func testNames(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	require.NoError(t, err)
+	for _, file := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, decl := range f.Decls {
+			if d, ok := decl.(*ast.FuncDecl); ok && d.Recv == nil {
+				names = append(names, d.Name.Name)
+			}
+		}
+	}
+	require.NotEmpty(t, names, dir)
+	return names
+}
+
+// pattern returns the pattern of the tests that a mutation runs, without that of
+// subtests.
+func pattern(t *testing.T, m *Mutation) *regexp.Regexp {
+	t.Helper()
+	for i, arg := range m.Args {
+		if arg == "-run" && i+1 < len(m.Args) {
+			top, _, _ := strings.Cut(m.Args[i+1], "/")
+			expr, err := regexp.Compile(top)
+			require.NoError(t, err)
+			return expr
+		}
+	}
+	return regexp.MustCompile("^Test")
 }
 
 // TestMutations runs the test command of every mutation. The command must fail
