@@ -105,6 +105,7 @@ func module(t *testing.T, name, source, tests string) Runner {
 // the edits do not compile, and three do not change bodies of functions that a
 // switch can call.
 func TestCompileAll(t *testing.T) {
+	inDeepStage(t)
 	r := module(t, "shapes", shapes, shapesTests)
 	var all []*Mutation
 	shared := make(map[*Mutation]bool)

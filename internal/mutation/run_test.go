@@ -51,6 +51,7 @@ func tiny(t *testing.T) Runner {
 }
 
 func TestRun(t *testing.T) {
+	inDeepStage(t)
 	r := tiny(t)
 	for name, c := range map[string]struct {
 		test, edit string

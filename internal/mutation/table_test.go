@@ -20,10 +20,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var runAll = flag.Bool("mutations", false, "run the test command of every mutation; minutes")
+var runAll = flag.Bool("mutations", false, "run the test command of every mutation, and the tests of the program that does; minutes")
 
 // timeLimit bounds one test command. The slowest takes a few seconds.
 const timeLimit = 2 * time.Minute
+
+// inDeepStage skips a test that compiles many programs, unless the mutations run.
+func inDeepStage(t *testing.T) {
+	t.Helper()
+	if !*runAll {
+		t.Skip("compiles programs for half a minute: run it with -mutations")
+	}
+}
 
 // tables reads testdata. It returns the mutations of each table.
 func tables(t *testing.T) map[string][]Mutation {
@@ -112,9 +120,7 @@ func pattern(t *testing.T, m *Mutation) *regexp.Regexp {
 // with the mutation and pass without it. The mutations of a table that test the
 // same package share one compilation.
 func TestMutations(t *testing.T) {
-	if !*runAll {
-		t.Skip("takes minutes: run it with -mutations")
-	}
+	inDeepStage(t)
 	r, ctx := checkout(t), t.Context()
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for table, mutations := range tables(t) {
