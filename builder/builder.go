@@ -20,6 +20,8 @@ var (
 	// ErrLog is wrapped if the log has failed. The builder has then stopped. It is
 	// unknown whether the record is in the log: open the log again.
 	ErrLog = errors.New("builder: the log has failed")
+	// ErrTooLarge is wrapped if a record is too large for the log. Nothing was written.
+	ErrTooLarge = errors.New("builder: the record is too large")
 	// ErrDiverged is wrapped if a rollup has a different root than a block says. It is
 	// not deterministic, or Undo does not restore the state before. The builder stops,
 	// because it cannot know the right one.
@@ -97,6 +99,10 @@ type Builder[B any] struct {
 	mu          sync.Mutex
 	interrupt   context.CancelFunc // of a running Propose
 	interrupted bool               // its pre-state is gone
+	late        [][]byte           // operations in the log that Admit has failed for
+
+	// The worker owns these: when it repeats a call of Propose and of Final.
+	proposeAt, finalAt time.Time
 }
 
 // Open returns a builder that continues at the end of its log; an empty log begins a
@@ -144,7 +150,9 @@ func (b *Builder[B]) Run(ctx context.Context) error {
 
 func (b *Builder[B]) runUntil(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
-	group.Go(func() error { return b.network.Follow(running, b.found, b) })
+	group.Go(func() error {
+		return guard(func() error { return b.network.Follow(running, b.found, b) })
+	})
 	group.Go(func() error { return b.work(running) })
 	if err := group.Wait(); ctx.Err() == nil {
 		return err
@@ -186,8 +194,8 @@ func (b *Builder[B]) Await(ctx context.Context, wanted func(canonical.Heads) boo
 func (b *Builder[B]) Block(number uint64) (Block[B], bool) {
 	b.chain.mu.Lock()
 	defer b.chain.mu.Unlock()
-	for _, t := range b.chain.todo {
-		if t.kind == finish && t.block.Number == number {
+	for _, t := range b.chain.finals {
+		if t.block.Number == number {
 			return t.block, true
 		}
 	}

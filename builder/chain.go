@@ -24,7 +24,8 @@ type chain[B any] struct {
 	blocks  []Block[B] // those after it, oldest first
 	serial  uint64     // of the last execution
 	tracker *canonical.Tracker
-	todo    []task[B]      // in order
+	todo    []task[B]      // apply and undo, in order
+	finals  []task[B]      // finish, in order
 	applied canonical.Head // the newest block that the rollup has applied
 	moved   chan struct{}
 }
@@ -96,16 +97,23 @@ func (c *chain[B]) follow(ev bundlequeue.Event, effects []bundlequeue.Effect) (u
 			c.move(e)
 		}
 	}
-	c.tell(before)
+	if c.tell(before); undone {
+		c.wakeAll()
+	}
 	return undone
 }
 
 // tell wakes those that wait for other heads than before.
 func (c *chain[B]) tell(before canonical.Heads) {
 	if c.heads() != before {
-		close(c.moved)
-		c.moved = make(chan struct{})
+		c.wakeAll()
 	}
+}
+
+// wakeAll wakes all that wait for a change.
+func (c *chain[B]) wakeAll() {
+	close(c.moved)
+	c.moved = make(chan struct{})
 }
 
 // heads returns the heads, none of them above the newest block that the rollup has
@@ -181,11 +189,11 @@ func (c *chain[B]) settle() {
 	last := c.tracker.Heads().Finalized.Number
 	for len(c.blocks) > 0 && c.blocks[0].Number <= last {
 		b := c.blocks[0]
-		c.todo = append(c.todo, task[B]{kind: finish, block: b})
+		c.finals = append(c.finals, task[B]{kind: finish, block: b})
 		c.final, c.blocks = b, c.blocks[1:]
 	}
 	var none B
-	c.final.Body = none
+	c.final.Body, c.final.raw = none, nil
 }
 
 // report logs an error of the tracker, which a correct fold never gets.
@@ -209,12 +217,34 @@ func (c *chain[B]) next() (t task[B], some bool) {
 func (c *chain[B]) done() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before := c.heads()
-	if t := c.todo[0]; t.kind != finish {
-		c.applied = t.after
+	c.applied, c.todo = c.todo[0].after, c.todo[1:]
+	c.wakeAll()
+}
+
+// nextFinal returns the first block for which Final must be called.
+func (c *chain[B]) nextFinal() (t task[B], some bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.finals) == 0 {
+		return t, false
 	}
-	c.todo = c.todo[1:]
-	c.tell(before)
+	return c.finals[0], true
+}
+
+// finished removes the first of them.
+func (c *chain[B]) finished() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.finals = c.finals[1:]
+}
+
+// has reports whether a block is in the chain, and whether the rollup has applied it.
+// moved is closed when this may change.
+func (c *chain[B]) has(b *Block[B]) (there, applied bool, moved <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	there = slices.ContainsFunc(c.blocks, func(other Block[B]) bool { return other.commitment == b.commitment })
+	return there, c.applied.Number >= b.Number, c.moved
 }
 
 // parent returns the newest block, on which the next one is executed, and the serial

@@ -29,6 +29,10 @@ func tasks(c *chain[string]) (all []task[string]) {
 		all = append(all, task[string]{kind: t.kind, block: Block[string]{Number: t.block.Number}})
 		c.done()
 	}
+	for t, some := c.nextFinal(); some; t, some = c.nextFinal() {
+		all = append(all, task[string]{kind: t.kind, block: Block[string]{Number: t.block.Number}})
+		c.finished()
+	}
 	return all
 }
 

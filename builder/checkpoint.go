@@ -14,7 +14,8 @@ import (
 // go on meanwhile: the records that they append are put after the checkpoint.
 func (b *Builder[B]) checkpointIfDue(ctx context.Context) error {
 	c, ok := b.rollup.(Checkpointer)
-	if !ok || b.records.since() < b.cfg.CheckpointEvery+b.postponed {
+	_, finals := b.chain.nextFinal() // a restart would not call Final for them
+	if !ok || finals || b.isLate() || b.records.since() < b.cfg.CheckpointEvery+b.postponed {
 		return nil
 	}
 	b.postponed += b.cfg.CheckpointEvery // until it succeeds
@@ -35,12 +36,18 @@ func (b *Builder[B]) checkpointIfDue(ctx context.Context) error {
 	if err := guard(func() (err error) { state, err = c.Checkpoint(ctx); return err }); err != nil {
 		return fmt.Errorf("%w: %w", errPostponed, err)
 	}
-	begin.records = len(state)
+	begin.made, begin.records = true, len(state)
 	all = append(all, append([]byte{recordCheckpoint}, b.stored.appendCheckpoint(nil, begin)...))
 	all = append(append(all, framed(recordState, state)...), queue...)
 	b.log.Debug("builder: checkpoint", "block", begin.final.Number+uint64(len(begin.blocks)), "records", len(all))
+	switch err := b.records.end(all); {
+	case errors.Is(err, ErrTooLarge):
+		return fmt.Errorf("%w: %w", errPostponed, err)
+	case err != nil:
+		return err
+	}
 	b.postponed = 0
-	return b.records.end(all)
+	return nil
 }
 
 // errPostponed is wrapped if the rollup cannot make a checkpoint now. The builder goes
@@ -50,8 +57,12 @@ var errPostponed = errors.New("builder: the checkpoint is postponed")
 // beginCheckpoint takes the chain and the queue of one moment, at which no operation
 // is between the log and the rollup. It returns the number of tasks of that moment.
 func (b *Builder[B]) beginCheckpoint(ctx context.Context) (begin *checkpoint[B], queue [][]byte, tasks int, err error) {
-	if err := b.admitting.Acquire(ctx, everyone); err != nil {
-		return nil, nil, 0, err
+	// New operations wait meanwhile, so that a call of Admit that hangs must not hold up
+	// this one.
+	waiting, cancel := context.WithTimeout(ctx, b.cfg.Retry)
+	defer cancel()
+	if err := b.admitting.Acquire(waiting, everyone); err != nil {
+		return nil, nil, 0, fmt.Errorf("%w: a call of Admit does not end: %w", errPostponed, err)
 	}
 	defer b.admitting.Release(everyone)
 	err = b.runner.Snapshot(ctx, func(records [][]byte) error {

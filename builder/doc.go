@@ -25,9 +25,13 @@
 //
 // If the process is killed at any instruction, no accepted operation is lost, and
 // none is executed twice. A call of the host that fails or panics is repeated
-// later, and one that hangs holds up nothing but its own kind of work. A rollup
-// that gives another result when it executes a block again is stopped with
-// ErrDiverged, before a package with the wrong result can leave.
+// later. A call that hangs holds up its own kind of work: while Admit hangs, only
+// its operation waits; while Payload hangs, only its package; while Propose hangs,
+// there are no new blocks, but the others become final. Apply, Undo, Final and
+// Checkpoint are calls of the same goroutine as Propose.
+//
+// A rollup that has another root when it executes a block again is stopped with
+// ErrDiverged. No package of a block leaves before the rollup has applied it.
 //
 // Package builder/buildertest tests a rollup against these promises.
 //
@@ -35,7 +39,7 @@
 //
 // All methods of a [Builder] are safe for concurrent use. Propose, Apply, Undo,
 // Root and the optional methods of a rollup are called by one goroutine at a time.
-// Admit and Payload are called concurrently with them. No lock of this package is
-// held while the host's code runs, except that Checkpoint waits for running calls
-// of Submit.
+// Admit, Check and Payload are called concurrently with them. The host's code runs
+// under no lock of this package. A checkpoint begins when no call of Admit runs, and
+// new ones wait for that for at most Config.Retry.
 package builder

@@ -13,8 +13,12 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// ErrIdle is returned by [Rollup.Propose] if no operation waits.
-var ErrIdle = errors.New("builder: nothing to execute")
+var (
+	// ErrIdle is returned by [Rollup.Propose] if no operation waits.
+	ErrIdle = errors.New("builder: nothing to execute")
+	// ErrRefused is wrapped by [Rollup.Admit] for bytes that are no operation.
+	ErrRefused = errors.New("builder: operation refused")
+)
 
 // Block is a rollup block.
 type Block[B any] struct {
@@ -30,6 +34,7 @@ type Block[B any] struct {
 	// the result of Builder.Block.
 	Progress Progress
 
+	raw        []byte      // encoded body
 	serial     uint64      // of the execution; no two blocks of a log have the same
 	commitment common.Hash // in the queue
 }
@@ -55,12 +60,13 @@ type Progress struct {
 // present state. A rollup that keeps its state on disk must begin there too, or
 // implement [Checkpointer].
 type Rollup[B any] interface {
-	// Admit adds an operation to those that wait. It is in the log already, so that
-	// Admit must not refuse it because of the present state: an operation that
-	// cannot run is dropped by Propose. An error means that op is no operation. It
-	// is returned by Submit, and the operation has no effect. After a restart, the
-	// operations of concurrent calls of Submit may be admitted in another order. A check
-	// against the present state belongs into a Checker.
+	// Admit adds an operation to those that wait. Operations must be distinct: a rollup
+	// whose users may want the same thing twice has a nonce in them. An operation is in the
+	// log already, so that Admit must not refuse it because of the present state: one that
+	// cannot run is dropped by Propose, and a check belongs into a Checker. An error that
+	// wraps ErrRefused means that op is no operation; Submit returns it, and the operation
+	// has no effect. After any other error, Admit is called again. After a restart, the
+	// operations of concurrent calls of Submit may be admitted in another order.
 	Admit(ctx context.Context, op []byte) error
 	// Propose executes the next block on the newest state, and returns it with the
 	// root after it. The proposal may be discarded, so that Propose changes neither the
@@ -98,7 +104,9 @@ type Checker interface {
 type Checkpointer interface {
 	// Checkpoint returns records that have the newest state and the operations that
 	// wait. All operations whose Submit has returned, and all applied blocks, must be
-	// in them.
+	// in them. There may be none, if the state is on disk; the state of the checkpoint
+	// before must then still be there, because a crash can come before the log has these.
+	// A record must be smaller than journal.MaxRecord.
 	Checkpoint(ctx context.Context) ([][]byte, error)
 	// Restore sets the state and the waiting operations to those of the records. It
 	// is called once, before any other method. Operations that are in the records may
@@ -109,8 +117,9 @@ type Checkpointer interface {
 // Finalizer is an optional part of a [Rollup].
 type Finalizer[B any] interface {
 	// Final is called for each block that is final on JAM, in order. It will not be
-	// undone. After a restart it may be called again for the newest final blocks.
-	// After an error it is called again.
+	// undone. After a restart it is called again for the blocks that have become final
+	// since the last checkpoint. After an error it is called again; blocks are made
+	// meanwhile, but no checkpoint.
 	Final(ctx context.Context, block Block[B]) error
 }
 

@@ -2,10 +2,13 @@ package builder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/jamq/jamq/submit/journal"
 )
 
 // The first byte of a record is its kind.
@@ -32,13 +35,15 @@ type records struct {
 	after  [][]byte // since the checkpoint began
 	making bool     // a checkpoint
 	size   int      // number of records since the last checkpoint
+	err    error    // after a write that failed: it is unknown what the log has
+	broken chan struct{}
 }
 
 // everyone is the weight of a writer that excludes all others.
 const everyone = 1 << 20
 
 func newRecords(log Log) records {
-	return records{log: log, writers: semaphore.NewWeighted(everyone)}
+	return records{log: log, writers: semaphore.NewWeighted(everyone), broken: make(chan struct{})}
 }
 
 // framed returns records with their kind.
@@ -67,8 +72,11 @@ func (r *records) enter() (leave func()) {
 // append writes records, all or none. They are durable when it returns nil.
 func (r *records) append(all ...[]byte) error {
 	defer r.enter()()
+	if err := r.failure(); err != nil {
+		return err
+	}
 	if err := r.log.Append(all...); err != nil {
-		return fmt.Errorf("%w: %w", ErrLog, err)
+		return r.failed(err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,13 +107,38 @@ func (r *records) end(all [][]byte) error {
 	if all == nil {
 		return nil
 	}
+	if err := r.failure(); err != nil {
+		return err
+	}
 	if err := r.log.Replace(append(all, after...)...); err != nil {
-		return fmt.Errorf("%w: %w", ErrLog, err)
+		return r.failed(err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.size = len(after)
 	return nil
+}
+
+// failed returns the error of a write. Unless the log has refused a record because of
+// its size, nothing is written any more.
+func (r *records) failed(cause error) error {
+	if errors.Is(cause, journal.ErrTooLarge) {
+		return fmt.Errorf("%w: %w", ErrTooLarge, cause)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = fmt.Errorf("%w: %w", ErrLog, cause)
+		close(r.broken)
+	}
+	return r.err
+}
+
+// failure returns the error of the write that failed, or nil.
+func (r *records) failure() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
 }
 
 // since returns how many records there are since the last checkpoint.

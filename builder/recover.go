@@ -30,7 +30,7 @@ func (b *Builder[B]) recover(ctx context.Context) error {
 	var root jamq.Block
 	if log.empty {
 		var err error
-		if root, err = b.network.Root(ctx); err != nil {
+		if err = guard(func() (err error) { root, err = b.network.Root(ctx); return err }); err != nil {
 			return err
 		}
 		b.chain.begin(genesis[B](b.rollup.Root()), 0)
@@ -98,8 +98,7 @@ func (l *queueLog[B]) Replay(step func(record []byte) error) error {
 		l.Builder.records.size++
 		switch kind {
 		case recordOperation:
-			l.admitAgain(body)
-			return nil
+			return l.admitAgain(body)
 		case recordQueue:
 			if err := step(body); err != nil {
 				return err
@@ -120,7 +119,7 @@ func (l *queueLog[B]) restore(begin *checkpoint[B], state [][]byte) error {
 		return fmt.Errorf("%w: a checkpoint of %d records has %d", ErrCorrupt, begin.records, len(state))
 	}
 	want := l.chain.restore(begin)
-	if begin.records > 0 {
+	if begin.made {
 		c, ok := l.rollup.(Checkpointer)
 		if !ok {
 			return fmt.Errorf("%w: the log has a checkpoint, and the rollup is no Checkpointer", ErrOtherRollup)
@@ -135,12 +134,15 @@ func (l *queueLog[B]) restore(begin *checkpoint[B], state [][]byte) error {
 	return nil
 }
 
-// admitAgain gives the rollup an operation of the log. If the rollup refuses it now,
-// it did so before.
-func (l *queueLog[B]) admitAgain(op []byte) {
-	if err := guard(func() error { return l.rollup.Admit(l.ctx, bytes.Clone(op)) }); err != nil {
-		l.log.Error("builder: an operation of the log was refused", "bytes", len(op), "err", err)
+// admitAgain gives the rollup an operation of the log. One that it refuses now, it
+// refused before. After another error the builder cannot be opened, because the next
+// checkpoint would be without the operation.
+func (l *queueLog[B]) admitAgain(op []byte) error {
+	err := guard(func() error { return l.rollup.Admit(l.ctx, bytes.Clone(op)) })
+	if errors.Is(err, ErrRefused) {
+		return nil
 	}
+	return err
 }
 
 // catchUp carries out all tasks.
@@ -150,6 +152,12 @@ func (l *queueLog[B]) catchUp() error {
 			return fmt.Errorf("builder: block %d: %w", t.block.Number, err)
 		}
 		l.chain.done()
+	}
+	for t, some := l.chain.nextFinal(); some; t, some = l.chain.nextFinal() {
+		if err := l.carry(l.ctx, t); err != nil {
+			return fmt.Errorf("builder: block %d is final: %w", t.block.Number, err)
+		}
+		l.chain.finished()
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package builder
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,8 +27,9 @@ import (
 
 // Submit accepts an operation, also before Run. It returns when the operation is
 // durable and waits: from then on it is executed once, or dropped by Propose. The error
-// is that of Check or Admit, or wraps ErrLog; in the last case the operation may be
-// executed after a restart.
+// is that of Check, or of Admit if that wraps ErrRefused, or wraps ErrTooLarge; the
+// operation has no effect then. If it wraps ErrLog, the builder stops, and the operation
+// may be executed after a restart.
 func (b *Builder[B]) Submit(ctx context.Context, op []byte) error {
 	if c, ok := b.rollup.(Checker); ok {
 		if err := guard(func() error { return c.Check(ctx, op) }); err != nil {
@@ -41,11 +43,44 @@ func (b *Builder[B]) Submit(ctx context.Context, op []byte) error {
 	if err := b.records.append(append([]byte{recordOperation}, op...)); err != nil {
 		return err
 	}
+	op = bytes.Clone(op)
 	ctx = context.WithoutCancel(ctx) // the operation is accepted, although the user has gone
-	if err := guard(func() error { return b.rollup.Admit(ctx, op) }); err != nil {
-		return err
+	err := guard(func() error { return b.rollup.Admit(ctx, op) })
+	if err != nil && !errors.Is(err, ErrRefused) {
+		b.postpone(op, err)
+		err = nil
 	}
 	b.wake()
+	return err
+}
+
+// postpone leaves an operation, which is in the log, to the worker.
+func (b *Builder[B]) postpone(op []byte, err error) {
+	b.log.Error("builder: Admit failed; it is called again", "err", err)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.late = append(b.late, op)
+}
+
+func (b *Builder[B]) isLate() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.late) > 0
+}
+
+// admitLate calls Admit again for operations for which it has failed.
+func (b *Builder[B]) admitLate(ctx context.Context) error {
+	b.mu.Lock()
+	late := b.late
+	b.mu.Unlock()
+	for _, op := range late {
+		if err := guard(func() error { return b.rollup.Admit(ctx, op) }); err != nil && !errors.Is(err, ErrRefused) {
+			return err
+		}
+		b.mu.Lock()
+		b.late = b.late[1:]
+		b.mu.Unlock()
+	}
 	return nil
 }
 
@@ -68,11 +103,10 @@ func (b *Builder[B]) produce(ctx context.Context) (made bool, err error) {
 	case err != nil:
 		return false, err
 	}
-	body, err := b.cfg.Codec.Encode(block.Body)
-	if err != nil {
+	if err := guard(func() (err error) { block.raw, err = b.cfg.Codec.Encode(block.Body); return err }); err != nil {
 		return false, fmt.Errorf("builder: encode block %d: %w", block.Number, err)
 	}
-	block.commit(parent.commitment, body)
+	block.commit(parent.commitment, block.raw)
 	err = b.runner.Enqueue(ctx, bundlequeue.Enqueue[bundle[B]]{
 		Number: block.Number, Commitment: block.commitment, Parent: parent.commitment, Bundle: bundle[B]{block: block},
 	})
@@ -122,7 +156,7 @@ func (b *Builder[B]) carry(ctx context.Context, t task[B]) error {
 func (b *Builder[B]) checkRoot(want common.Hash, t task[B]) error {
 	var have common.Hash
 	if err := guard(func() error { have = b.rollup.Root(); return nil }); err != nil {
-		return err
+		return fmt.Errorf("%w: it is unknown: %w", ErrDiverged, err) // Apply must not run twice
 	}
 	if have != want {
 		verb := [...]string{apply: "applied", undo: "undone"}[t.kind]
@@ -138,26 +172,37 @@ func (b *Builder[B]) work(ctx context.Context) error {
 	defer retry.Stop()
 	for {
 		more, err := b.workOnce(ctx)
-		switch {
+		woken := b.woken
+		switch failure := b.records.failure(); {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, ErrDiverged), errors.Is(err, ErrLog), errors.Is(err, submit.ErrJournal), errors.Is(err, submit.ErrStopped):
+		case failure != nil:
+			return failure
+		case errors.Is(err, ErrDiverged), isOver(err):
 			return err
-		case err != nil && !errors.Is(err, ErrIdle):
+		case err != nil:
 			b.log.Error("builder: a call of the rollup failed; it is repeated", "err", err)
-			retry.Reset(b.cfg.Retry)
+			woken = nil // not before its time
 		case more:
 			continue
 		}
+		retry.Reset(b.cfg.Retry)
 		select {
-		case <-b.woken:
+		case <-woken:
 		case <-retry.C:
+		case <-b.records.broken:
 		case <-ctx.Done():
 		}
 	}
 }
 
-// workOnce does the next thing, and reports whether there may be another one.
+// isOver reports whether an error means that the runner has stopped.
+func isOver(err error) bool {
+	return errors.Is(err, submit.ErrJournal) || errors.Is(err, submit.ErrStopped)
+}
+
+// workOnce does the next thing, and reports whether there may be another one. An error
+// means that Apply or Undo has failed, and that nothing else can be done before.
 func (b *Builder[B]) workOnce(ctx context.Context) (more bool, err error) {
 	if t, some := b.chain.next(); some {
 		if err := b.carry(ctx, t); err != nil {
@@ -166,12 +211,40 @@ func (b *Builder[B]) workOnce(ctx context.Context) (more bool, err error) {
 		b.chain.done()
 		return true, nil
 	}
+	b.finish(ctx)
+	if err := b.admitLate(ctx); err != nil {
+		b.log.Error("builder: Admit failed again", "err", err)
+	}
 	if err := b.checkpointIfDue(ctx); errors.Is(err, errPostponed) {
 		b.log.Error("builder: no checkpoint was made; the log grows", "err", err)
 	} else if err != nil {
 		return false, err
 	}
-	return b.produce(ctx)
+	if time.Now().Before(b.proposeAt) {
+		return false, nil
+	}
+	more, err = b.produce(ctx)
+	if err == nil || isOver(err) || ctx.Err() != nil {
+		return more, err
+	}
+	if !errors.Is(err, ErrIdle) {
+		b.log.Error("builder: no block was made", "err", err)
+		b.proposeAt = time.Now().Add(b.cfg.Retry)
+	}
+	return false, nil
+}
+
+// finish calls Final for the blocks that have become final. A failure holds up only the
+// next checkpoint.
+func (b *Builder[B]) finish(ctx context.Context) {
+	for t, some := b.chain.nextFinal(); some && !time.Now().Before(b.finalAt); t, some = b.chain.nextFinal() {
+		if err := b.carry(ctx, t); err != nil {
+			b.log.Error("builder: Final failed; it is called again", "block", t.block.Number, "err", err)
+			b.finalAt = time.Now().Add(b.cfg.Retry)
+			return
+		}
+		b.chain.finished()
+	}
 }
 
 // propose calls Propose. The call ends early if a block fails meanwhile.
@@ -213,6 +286,9 @@ type sender[B any] struct{ *Builder[B] }
 
 // Build implements submit.Builder.
 func (s sender[B]) Build(ctx context.Context, r bundlequeue.Build[bundle[B]]) (built submit.Package[bundle[B]], err error) {
+	if err := s.awaitApplied(ctx, &r.Bundle.block); err != nil {
+		return built, err
+	}
 	var pkg Package
 	err = guard(func() error {
 		payload, err := s.rollup.Payload(ctx, r.Bundle.block)
@@ -222,6 +298,25 @@ func (s sender[B]) Build(ctx context.Context, r bundlequeue.Build[bundle[B]]) (b
 		return err
 	})
 	return submit.Package[bundle[B]]{Hash: pkg.Hash, Context: pkg.Context, Bundle: bundle[B]{r.Bundle.block, &pkg}}, err
+}
+
+// awaitApplied waits until the rollup has applied a block, so that no package leaves
+// with a root that a second execution does not have.
+func (s sender[B]) awaitApplied(ctx context.Context, b *Block[B]) error {
+	for {
+		there, applied, moved := s.chain.has(b)
+		switch {
+		case !there:
+			return fmt.Errorf("builder: block %d was undone", b.Number)
+		case applied:
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // Submit implements submit.Submitter.

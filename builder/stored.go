@@ -66,15 +66,10 @@ func (s stored[B]) DecodeBundle(raw []byte) (b bundle[B], err error) {
 	return b, r.Done()
 }
 
-// appendBlock appends a block. Propose has encoded its body once, so that it can be
-// encoded.
+// appendBlock appends a block. Its body is encoded already, because the host's codec
+// must not run on the goroutine of the queue.
 func (s stored[B]) appendBlock(to []byte, b *Block[B]) []byte {
-	body, err := s.codec.Encode(b.Body)
-	if err != nil {
-		panic(fmt.Sprintf("builder: block %d was encoded before, and now: %v", b.Number, err))
-	}
-	to = appendRoots(to, b)
-	return wire.AppendBytes(to, body)
+	return wire.AppendBytes(appendRoots(to, b), b.raw)
 }
 
 func appendRoots[B any](to []byte, b *Block[B]) []byte {
@@ -94,12 +89,12 @@ func readRoots[B any](r *wire.Reader) Block[B] {
 
 func (s stored[B]) readBlock(r *wire.Reader) (Block[B], error) {
 	b := readRoots[B](r)
-	raw := r.Bytes()
+	b.raw = bytes.Clone(r.Bytes())
 	if r.Err() != nil {
 		return b, r.Err()
 	}
-	var err error
-	if b.Body, err = s.codec.Decode(raw); err != nil {
+	err := guard(func() (err error) { b.Body, err = s.codec.Decode(b.raw); return err })
+	if err != nil {
 		err = fmt.Errorf("builder: the body of block %d: %w", b.Number, err)
 	}
 	return b, err
@@ -119,6 +114,7 @@ var ErrCorrupt = errors.New("builder: the log is corrupt")
 // rollup follow.
 type checkpoint[B any] struct {
 	serial  uint64
+	made    bool // by the rollup; otherwise it is the genesis
 	records int
 	final   Block[B]
 	blocks  []Block[B]
@@ -127,6 +123,7 @@ type checkpoint[B any] struct {
 func (s stored[B]) appendCheckpoint(to []byte, c *checkpoint[B]) []byte {
 	to = wire.AppendUint(to, version)
 	to = wire.AppendUint(to, c.serial)
+	to = wire.AppendBool(to, c.made)
 	to = wire.AppendUint(to, uint64(c.records))
 	to = appendRoots(to, &c.final)
 	to = wire.AppendUint(to, uint64(len(c.blocks)))
@@ -160,7 +157,7 @@ func (s stored[B]) readCheckpoint(raw []byte) (*checkpoint[B], error) {
 	if v := r.Uint(); r.Err() == nil && v != version {
 		return nil, fmt.Errorf("%w: have %d, want %d", ErrVersion, v, version)
 	}
-	c := &checkpoint[B]{serial: r.Uint(), records: int(r.UintBelow(1<<31, "records")), final: readRoots[B](r)}
+	c := &checkpoint[B]{serial: r.Uint(), made: r.Bool(), records: int(r.UintBelow(1<<31, "records")), final: readRoots[B](r)}
 	for range r.Count(1) {
 		b, err := s.readBlock(r)
 		if err != nil {

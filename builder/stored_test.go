@@ -13,7 +13,7 @@ import (
 
 // sample returns a bundle and a checkpoint with all fields set.
 func sample() (bundle[string], *checkpoint[string]) {
-	block := Block[string]{Number: 3, PreRoot: common.Hash{1}, Root: common.Hash{2}, Body: "body", serial: 9, commitment: common.Hash{3}}
+	block := Block[string]{Number: 3, PreRoot: common.Hash{1}, Root: common.Hash{2}, Body: "body", raw: []byte(`"body"`), serial: 9, commitment: common.Hash{3}}
 	refine := jamq.RefineContext{
 		Anchor: jamq.HeaderHash{1}, StateRoot: common.Hash{2}, BeefyRoot: common.Hash{3}, LookupAnchor: jamq.HeaderHash{4}, LookupAnchorSlot: 5,
 		AnchorSlot: 6, LookupStateRoot: common.Hash{7}, Prerequisites: []jamq.PackageHash{{8}},
@@ -21,9 +21,9 @@ func sample() (bundle[string], *checkpoint[string]) {
 	late := block
 	late.Progress = Progress{State: bundlequeue.Finalized, Version: 2, Package: jamq.PackageHash{4}, Core: 5, At: anchor.Point{Hash: jamq.HeaderHash{6}, Slot: 7, Height: 8}}
 	final := block
-	final.Body = ""
+	final.Body, final.raw = "", nil
 	return bundle[string]{block, &Package{Hash: jamq.PackageHash{9}, Context: refine, Data: []byte("data")}},
-		&checkpoint[string]{serial: 11, records: 2, final: final, blocks: []Block[string]{block, late}}
+		&checkpoint[string]{serial: 11, made: true, records: 2, final: final, blocks: []Block[string]{block, late}}
 }
 
 // TestStored: decoding is the inverse of encoding.

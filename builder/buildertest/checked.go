@@ -91,6 +91,14 @@ func (c *checked[B]) Admit(ctx context.Context, op []byte) error {
 	return c.call(fmt.Sprintf("admit %s", short(op)), false, func() error { return c.inner.Admit(ctx, op) })
 }
 
+// Check implements builder.Checker.
+func (c *checked[B]) Check(ctx context.Context, op []byte) error {
+	if checker, ok := c.inner.(builder.Checker); ok {
+		return checker.Check(ctx, op)
+	}
+	return nil
+}
+
 // Propose implements builder.Rollup. It discards a first proposal, because a rollup that takes its
 // operations out loses them.
 func (c *checked[B]) Propose(ctx context.Context, number uint64) (body B, root common.Hash, err error) {
@@ -116,17 +124,20 @@ func (c *checked[B]) Propose(ctx context.Context, number uint64) (body B, root c
 // checkCodec checks that a body can be decoded, which is otherwise noticed only after a
 // restart.
 func (c *checked[B]) checkCodec(body B) {
-	codec := c.life.cfg.Codec
-	if codec == nil {
-		codec = builder.JSON[B]{}
-	}
-	raw, err := codec.Encode(body)
+	raw, err := c.codec().Encode(body)
 	if err == nil {
-		_, err = codec.Decode(raw)
+		_, err = c.codec().Decode(raw)
 	}
 	if err != nil {
 		c.life.fail(fmt.Errorf("the codec of bodies: %w", err))
 	}
+}
+
+func (c *checked[B]) codec() builder.Codec[B] {
+	if c.life.cfg.Codec != nil {
+		return c.life.cfg.Codec
+	}
+	return builder.JSON[B]{}
 }
 
 // Apply implements builder.Rollup. It applies the block, undoes it, and applies it
@@ -177,6 +188,11 @@ func (c *checked[B]) Root() common.Hash { return c.inner.Root() }
 func (c *checked[B]) Payload(ctx context.Context, b builder.Block[B]) (raw []byte, err error) {
 	err = c.call(fmt.Sprintf("payload of block %d", b.Number), true, func() error {
 		inner, err := c.inner.Payload(ctx, b)
+		if err == nil {
+			if body, err := c.codec().Encode(b.Body); err == nil {
+				c.life.samePayload(fmt.Sprintf("block %d from %s to %s of %q", b.Number, b.PreRoot, b.Root, body), inner)
+			}
+		}
 		p := payload{number: b.Number, pre: b.PreRoot, post: b.Root, inner: inner}
 		raw = p.encode()
 		return err

@@ -16,6 +16,7 @@ type diary struct {
 
 	mu    sync.Mutex
 	lines []string
+	last  string
 }
 
 func newDiary(spec jamq.ChainSpec) *diary {
@@ -23,11 +24,16 @@ func newDiary(spec jamq.ChainSpec) *diary {
 	return &diary{clock: clock, first: clock.SlotAt(time.Now())}
 }
 
-// note adds a line, with the slot since the beginning.
+// note adds a line, with the slot since the beginning, unless it repeats the last one.
 func (d *diary) note(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.lines = append(d.lines, fmt.Sprintf("slot %4d  ", d.clock.SlotAt(time.Now())-d.first)+fmt.Sprintf(format, args...))
+	text := fmt.Sprintf(format, args...)
+	if text == d.last { // as often while a rollup is idle
+		return
+	}
+	d.last = text
+	d.lines = append(d.lines, fmt.Sprintf("slot %4d  ", d.clock.SlotAt(time.Now())-d.first)+text)
 }
 
 // short returns an operation for the diary.

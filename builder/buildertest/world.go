@@ -39,6 +39,7 @@ type world[B any] struct {
 	last     link            // of the final chain
 	problem  error           // the first one
 	settled  chan struct{}   // closed when there is one, or everything is executed
+	payloads map[string]string
 }
 
 // link is the end of the rollup's chain on the final JAM chain.
@@ -58,7 +59,7 @@ func newWorld[B any](c Case[B], seed uint64) (*world[B], error) {
 	}
 	w := &world[B]{
 		rules: c, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), network: simnet.New(chain, service), diary: newDiary(cfg.Spec),
-		accepted: make(map[string]bool), executed: make(map[string]int), settled: make(chan struct{}),
+		accepted: make(map[string]bool), executed: make(map[string]int), settled: make(chan struct{}), payloads: make(map[string]string),
 	}
 	w.cfg = builder.DefaultConfig[B](cfg.Spec)
 	w.cfg.Codec, w.cfg.CheckpointEvery = c.Codec, 40
@@ -138,6 +139,18 @@ func (w *world[B]) isSettled() bool {
 	default:
 		return false
 	}
+}
+
+// samePayload checks that a block always has the same payload, also in another life.
+func (w *world[B]) samePayload(name string, have []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	want, known := w.payloads[name]
+	if known && want != string(have) && w.problem == nil {
+		w.problem = fmt.Errorf("the payload of %.80s was %.200q, and now %.200q", name, want, have)
+		w.settleLocked()
+	}
+	w.payloads[name] = string(have)
 }
 
 // missing returns the accepted operations that are not executed. The caller holds

@@ -7,6 +7,8 @@ package simnet
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -105,6 +107,9 @@ func (n *Network) Follow(ctx context.Context, recovered submit.Recovery, to subm
 		f.since = jamq.HeaderHash{}
 	}
 	f.final = f.since
+	if f.since != (jamq.HeaderHash{}) && !n.has(f.since) {
+		return fmt.Errorf("%w: it has no block %s", ErrOtherChain, f.since)
+	}
 	for fed := 0; ; {
 		n.mu.Lock()
 		news, moved := n.history[fed:], n.moved
@@ -121,6 +126,24 @@ func (n *Network) Follow(ctx context.Context, recovered submit.Recovery, to subm
 			return ctx.Err()
 		}
 	}
+}
+
+// ErrOtherChain is wrapped by Follow if the log of the builder is of another chain. A
+// simulated chain ends with its process.
+var ErrOtherChain = errors.New("simnet: the log is of another chain")
+
+// has reports whether the chain has delivered a block.
+func (n *Network) has(hash jamq.HeaderHash) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, u := range n.history {
+		for _, b := range u.Imported {
+			if b.Hash == hash {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // follower passes on updates from a block on.

@@ -23,7 +23,7 @@ import (
 	"github.com/jamq/jamq/submit/journal"
 )
 
-// book is a rollup: users write lines into a book.
+// book is a rollup: users write lines into a book, all of them different.
 type book struct {
 	mu             sync.Mutex // Admit is called concurrently with the others
 	lines, waiting []string

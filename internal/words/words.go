@@ -25,6 +25,8 @@ type Rollup struct {
 	Hash func(state []string) common.Hash
 	// Propose is called before each proposal, and Payload before each payload.
 	BeforePropose, BeforePayload func(context.Context) error
+	// BeforeAdmit is called before each operation is admitted.
+	BeforeAdmit func(context.Context) error
 	// Keeps is the number of words of a block that Undo forgets to remove, and Forgets
 	// that it forgets to let them wait again.
 	Keeps   int
@@ -40,11 +42,16 @@ type Rollup struct {
 }
 
 // Admit implements builder.Rollup.
-func (r *Rollup) Admit(_ context.Context, op []byte) error {
+func (r *Rollup) Admit(ctx context.Context, op []byte) error {
+	if r.BeforeAdmit != nil {
+		if err := r.BeforeAdmit(ctx); err != nil {
+			return err
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(op) == 0 {
-		return fmt.Errorf("an empty word")
+		return fmt.Errorf("%w: an empty word", builder.ErrRefused)
 	}
 	if word := string(op); !slices.Contains(r.waiting, word) && !slices.Contains(r.state, word) {
 		r.waiting = append(r.waiting, word)
@@ -144,6 +151,8 @@ type Saving struct {
 	Rollup
 	// BeforeCheckpoint is called before each checkpoint, if it is set.
 	BeforeCheckpoint func() error
+	// BeforeFinal is called before each Final, if it is set.
+	BeforeFinal func() error
 }
 
 // Checkpoint implements builder.Checkpointer.
@@ -173,6 +182,11 @@ func (s *Saving) Restore(_ context.Context, records [][]byte) error {
 
 // Final implements builder.Finalizer.
 func (s *Saving) Final(_ context.Context, b builder.Block[Body]) error {
+	if s.BeforeFinal != nil {
+		if err := s.BeforeFinal(); err != nil {
+			return err
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.final = append(s.final, b.Number)
