@@ -22,9 +22,10 @@ var (
 	ErrLog = errors.New("builder: the log has failed")
 	// ErrTooLarge is wrapped if a record is too large for the log. Nothing was written.
 	ErrTooLarge = errors.New("builder: the record is too large")
-	// ErrDiverged is wrapped if a rollup has a different root than a block says. It is
-	// not deterministic, or Undo does not restore the state before. The builder stops,
-	// because it cannot know the right one.
+	// ErrDiverged is wrapped if the root of a rollup differs from the root that a block
+	// has in the log, because the rollup is not deterministic, or because Undo does not
+	// restore the state before the block. The builder stops, because it cannot know which
+	// of the two roots is right.
 	ErrDiverged = errors.New("builder: the rollup has another root")
 	// ErrOtherRollup is wrapped by the error of a log whose genesis is not that of the
 	// rollup.
@@ -47,8 +48,9 @@ type Config[B any] struct {
 	// them, if the rollup is a [Checkpointer]. It limits the size of the log and the
 	// duration of a restart. It must be positive. The default is 4096.
 	CheckpointEvery int
-	// Retry is how long the builder waits before it repeats a call of the rollup that
-	// has failed. It must be positive. The default is a second.
+	// Retry is the time that the builder waits before it repeats a call of the rollup
+	// that has failed, and the longest time that a checkpoint waits for running calls of
+	// Admit. It must be positive. The default is a second.
 	Retry time.Duration
 	// Logger receives messages for operators. Nil means none.
 	Logger *slog.Logger
@@ -90,7 +92,7 @@ type Builder[B any] struct {
 	// admitting has a weight of one for each operation that is on its way from the log
 	// to the rollup. A checkpoint takes the whole, so that it cannot fall in between.
 	admitting *semaphore.Weighted
-	woken     chan struct{} // holds a token if the worker has something to look at
+	woken     chan struct{} // holds a token if there may be work
 	postponed int           // records by which the next checkpoint is late; of the worker
 
 	stopped chan struct{} // closed when Run has returned cause

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
@@ -17,7 +16,6 @@ import (
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/internal/words"
-	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/submit/journal"
 )
 
@@ -31,11 +29,9 @@ type machine struct {
 
 // newMachine starts a chain in a bubble. It ends with the test.
 func newMachine(t *testing.T) *machine {
-	cfg := jamtest.DefaultConfig(jamq.Tiny(), 1)
-	cfg.StartSlot = jamq.NewSlotClock(cfg.Spec).SlotAt(time.Now())
-	chain, err := jamtest.New(cfg)
+	network, err := simnet.Tiny(jamq.Tiny().SlotDuration, 7, nil)
 	require.NoError(t, err)
-	m := &machine{t: t, network: simnet.New(chain, 7), cfg: builder.DefaultConfig[words.Body](cfg.Spec)}
+	m := &machine{t: t, network: network, cfg: builder.DefaultConfig[words.Body](network.Spec())}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {

@@ -14,7 +14,7 @@ import (
 // go on meanwhile: the records that they append are put after the checkpoint.
 func (b *Builder[B]) checkpointIfDue(ctx context.Context) error {
 	c, ok := b.rollup.(Checkpointer)
-	_, finals := b.chain.nextFinal() // a restart would not call Final for them
+	_, finals := b.chain.nextFinal()
 	if !ok || finals || b.isLate() || b.records.since() < b.cfg.CheckpointEvery+b.postponed {
 		return nil
 	}
@@ -54,21 +54,28 @@ func (b *Builder[B]) checkpointIfDue(ctx context.Context) error {
 // on without it, and tries again when the log has grown as much once more.
 var errPostponed = errors.New("builder: the checkpoint is postponed")
 
-// beginCheckpoint takes the chain and the queue of one moment, at which no operation
-// is between the log and the rollup. It returns the number of tasks of that moment.
+// beginCheckpoint takes the chain and the queue of one moment, at which the rollup has
+// every operation that is in the log. It returns the number of tasks of that moment. The
+// error wraps errPostponed if a call of Admit or Final must succeed before.
 func (b *Builder[B]) beginCheckpoint(ctx context.Context) (begin *checkpoint[B], queue [][]byte, tasks int, err error) {
-	// New operations wait meanwhile, so that a call of Admit that hangs must not hold up
-	// this one.
+	// Calls of Submit wait until this one has the semaphore. The limit keeps a call of
+	// Admit that hangs from blocking all others.
 	waiting, cancel := context.WithTimeout(ctx, b.cfg.Retry)
 	defer cancel()
 	if err := b.admitting.Acquire(waiting, everyone); err != nil {
 		return nil, nil, 0, fmt.Errorf("%w: a call of Admit does not end: %w", errPostponed, err)
 	}
 	defer b.admitting.Release(everyone)
+	if b.isLate() {
+		return nil, nil, 0, fmt.Errorf("%w: the rollup lacks an operation", errPostponed)
+	}
 	err = b.runner.Snapshot(ctx, func(records [][]byte) error {
 		b.chain.mu.Lock()
+		defer b.chain.mu.Unlock()
+		if len(b.chain.finals) > 0 { // a restart would not call Final for them
+			return fmt.Errorf("%w: the rollup does not know that a block is final", errPostponed)
+		}
 		begin, tasks = b.chain.checkpoint(), len(b.chain.todo)
-		b.chain.mu.Unlock()
 		queue = framed(recordQueue, records)
 		b.records.begin()
 		return nil

@@ -1,7 +1,7 @@
-// Package builder runs the builder of a JAM rollup on one log. The host supplies
-// what only the host can know: how its state executes a block ([Rollup]), and the
-// way to a JAM network ([Network]). The rest is done here: the order of writes,
-// the queue of bundles, failed blocks, heads, and recovery after a crash.
+// Package builder runs the builder of a JAM rollup on one log. The host supplies a
+// state that executes blocks and undoes them ([Rollup]), and the way to a JAM
+// network ([Network]). The package does the rest: the order of writes, the queue of
+// bundles, failed blocks, heads, and recovery after a crash.
 //
 //	b, err := builder.Open(ctx, builder.DefaultConfig[Block](spec), log, rollup, network)
 //	go b.Run(ctx)

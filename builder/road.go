@@ -165,8 +165,9 @@ func (b *Builder[B]) checkRoot(want common.Hash, t task[B]) error {
 	return nil
 }
 
-// work is the only caller of the rollup, except for Admit and Payload. It follows
-// the log first, and produces blocks when it has caught up.
+// work makes all calls of the rollup except Check, Payload and the first call of Admit
+// for an operation. It follows the log first, and produces blocks when the rollup has
+// caught up.
 func (b *Builder[B]) work(ctx context.Context) error {
 	retry := time.NewTimer(0)
 	defer retry.Stop()

@@ -92,20 +92,26 @@ func TestRevertKeepsTheRoom(t *testing.T) {
 	require.Equal(t, StatusParked, p.Status(tx(1, 1, 2).Hash()))
 }
 
-// A lease that is open across a restart, with a transaction that is then held
-// aside: its commit does not take that one along.
-func TestHeldAsideFromALease(t *testing.T) {
-	w, m := newWorld(), new(memory)
-	refuse := true
-	checked := func(c *Config) {
+// checkedWhile returns a configuration with a journal whose Precheck refuses nonce 1 while refuse
+// is true.
+func checkedWhile(m *memory, refuse *bool) func(*Config) {
+	return func(c *Config) {
 		journaled(m)(c)
 		c.Precheck = func(tx *types.Transaction) error {
-			if refuse && tx.Nonce() == 1 {
+			if *refuse && tx.Nonce() == 1 {
 				return errors.New("not now")
 			}
 			return nil
 		}
 	}
+}
+
+// A lease that is open across a restart, with a transaction that is then held
+// aside: its commit does not take that one along.
+func TestHeldAsideFromALease(t *testing.T) {
+	w, m := newWorld(), new(memory)
+	refuse := true
+	checked := checkedWhile(m, &refuse)
 	p := newPool(t, w, journaled(m))
 	add(t, p, tx(0, 0, 2), tx(0, 1, 2))
 	id := p.Drain(Budget{}).ID()
@@ -126,15 +132,7 @@ func TestHeldAsideFromALease(t *testing.T) {
 func TestHeldAsideLeavesItsLease(t *testing.T) {
 	w, m := newWorld(), new(memory)
 	refuse := true
-	checked := func(c *Config) {
-		journaled(m)(c)
-		c.Precheck = func(tx *types.Transaction) error {
-			if refuse && tx.Nonce() == 1 {
-				return errors.New("not now")
-			}
-			return nil
-		}
-	}
+	checked := checkedWhile(m, &refuse)
 	p := newPool(t, w, journaled(m))
 	add(t, p, tx(0, 0, 2), tx(0, 1, 2))
 	first := p.Drain(Budget{}).ID()

@@ -104,7 +104,7 @@ type restless struct{ calls int64 }
 
 func (r *restless) Score(Candidate) int64 {
 	if r.calls++; r.calls > 10_000 {
-		panic("the session asks for ever")
+		panic("the session asks forever")
 	}
 	return r.calls
 }

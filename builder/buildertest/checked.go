@@ -46,18 +46,18 @@ func (l *life[B]) wrap(c *checked[B]) builder.Rollup[B] {
 
 // call makes a call of the rollup that the process may die before and after. By
 // chance it takes long, fails, or panics.
-func (c *checked[B]) call(what string, mayFail bool, f func() error) error {
+func (c *checked[B]) call(name string, mayFail bool, f func() error) error {
 	return c.life.moment(func() error {
 		if mayFail {
-			switch c.life.roll(what, 20) {
+			switch c.life.roll(name, 20) {
 			case 0:
-				c.life.diary.note("%s fails", what)
+				c.life.diary.note("%s fails", name)
 				return errHost
 			case 1:
-				c.life.diary.note("%s panics", what)
+				c.life.diary.note("%s panics", name)
 				panic("by chance")
 			case 2, 3, 4:
-				time.Sleep(time.Duration(c.life.roll(what, 20_000)) * time.Millisecond)
+				time.Sleep(time.Duration(c.life.roll(name, 20_000)) * time.Millisecond)
 			}
 		}
 		if c.life.isDead() {
@@ -65,9 +65,9 @@ func (c *checked[B]) call(what string, mayFail bool, f func() error) error {
 		}
 		err := f()
 		if err != nil {
-			c.life.diary.note("%s: %v", what, err)
+			c.life.diary.note("%s: %v", name, err)
 		} else {
-			c.life.diary.note("%s", what)
+			c.life.diary.note("%s", name)
 		}
 		return err
 	})

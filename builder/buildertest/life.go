@@ -112,13 +112,13 @@ func (l *life[B]) submitAll(ctx context.Context, b *builder.Builder[B]) {
 // roll returns a random number below n for the next time that something happens. It
 // depends on the seed, on what happens and on how often it did, and not on what other
 // goroutines do meanwhile.
-func (l *life[B]) roll(what string, n int) int {
+func (l *life[B]) roll(name string, n int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.times[what]++
+	l.times[name]++
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(what))
-	return rand.New(rand.NewPCG(l.luck^h.Sum64(), l.times[what])).IntN(n)
+	_, _ = h.Write([]byte(name))
+	return rand.New(rand.NewPCG(l.luck^h.Sum64(), l.times[name])).IntN(n)
 }
 
 // lives passes a moment and reports whether the process still lives.
