@@ -167,7 +167,7 @@ func TestOtherLog(t *testing.T) {
 		}})
 		require.ErrorIs(t, err, builder.ErrDiverged)
 
-		require.NoError(t, m.log.Replace([]byte{'C', 2}))
+		require.NoError(t, m.log.Replace([]byte{'C', 1}))
 		_, err = m.open(new(words.Rollup))
 		require.ErrorIs(t, err, builder.ErrVersion)
 		require.NoError(t, m.log.Replace([]byte("nonsense")))

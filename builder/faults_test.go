@@ -144,10 +144,11 @@ func TestLogFails(t *testing.T) {
 // TestLargeCheckpoint: a checkpoint that the log refuses costs a longer log.
 func TestLargeCheckpoint(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
-		m, log := newMachine(t), &failing{most: 1}
+		m, log := newMachine(t), new(failing)
 		m.cfg.CheckpointEvery = 10
 		b, err := builder.Open(t.Context(), m.cfg, log, builder.Rollup[words.Body](new(words.Saving)), m.network)
 		require.NoError(t, err)
+		log.most = 1
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- b.Run(ctx) }()

@@ -1,6 +1,7 @@
 package builder
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,8 @@ const (
 	recordState = 'S'
 	// recordOperation is an operation that was accepted.
 	recordOperation = 'O'
+	// recordRollup is a record of a Recorder.
+	recordRollup = 'R'
 	// recordQueue is a record of the queue's runner: a step, or its state.
 	recordQueue = 'Q'
 )
@@ -41,6 +44,25 @@ type records struct {
 
 // everyone is the weight of a writer that excludes all others.
 const everyone = 1 << 20
+
+// first returns the first record of the log, nil if there is none.
+func (r *records) first() (record []byte, err error) {
+	stop := errors.New("enough")
+	err = r.log.Replay(func(first []byte) error {
+		if len(first) == 0 {
+			return fmt.Errorf("%w: an empty record", ErrCorrupt)
+		}
+		record = bytes.Clone(first)
+		return stop
+	})
+	switch {
+	case err == nil, errors.Is(err, stop):
+		return record, nil
+	case errors.Is(err, ErrCorrupt):
+		return nil, err
+	}
+	return nil, fmt.Errorf("%w: %w", ErrLog, err)
+}
 
 func newRecords(log Log) records {
 	return records{log: log, writers: semaphore.NewWeighted(everyone), broken: make(chan struct{})}
