@@ -98,6 +98,9 @@ func Open(ctx context.Context, cfg Config) (*Network, error) {
 // Spec returns the constants of the chain.
 func (n *Network) Spec() jamq.ChainSpec { return n.spec }
 
+// Client returns the connection to the node.
+func (n *Network) Client() *jip2.Client { return n.client }
+
 // Close closes the connection. The builder must have stopped.
 func (n *Network) Close() { n.client.Close() }
 
