@@ -40,7 +40,8 @@ var (
 // Config is the configuration of a builder. Start from [DefaultConfig].
 type Config[B any] struct {
 	// Runner configures the queue, the window of submission and the time limits. Its
-	// Observe sees all effects of the queue; it must return quickly, and may be nil.
+	// Observe sees all effects of the queue, with a Block[B] in place of the bundle. It must
+	// return quickly, and may be nil.
 	// Queue.FirstNumber is the number of the first block of an empty log, at least 1: a
 	// rollup whose log was lost or has an old format goes on after its last block.
 	Runner submit.Config
@@ -54,9 +55,9 @@ type Config[B any] struct {
 	// that has failed, and the longest time that a checkpoint waits for running calls of
 	// Admit. It must be positive. The default is a second.
 	Retry time.Duration
-	// NewChain means that the JAM chain of the log has ended, so that nothing of what was
+	// NewChain means that the JAM chain of the log has ended, so that no package that was
 	// sent to it is ever accumulated. Open then undoes all blocks that are not final, and
-	// begins the log anew; their operations are executed again. It is for simulated chains
+	// begins the log again; their operations are executed again. It is for simulated chains
 	// that end with their process: on a chain that goes on, operations are executed twice.
 	// The rollup must be a [Checkpointer].
 	NewChain bool

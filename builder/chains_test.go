@@ -81,7 +81,7 @@ func TestFirstNumber(t *testing.T) {
 	})
 }
 
-// TestRecorder: a rollup that keeps records of its own answers for itself, and has them after
+// TestRecorder: a rollup that keeps its own records answers for itself, and has them after
 // a restart.
 func TestRecorder(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/submit"
 )
 
@@ -78,16 +79,40 @@ func (b *Builder[B]) continueLog(ctx context.Context, first []byte) error {
 func (b *Builder[B]) openRunner(root jamq.Block, first uint64, log *queueLog[B]) (err error) {
 	cfg := b.cfg.Runner
 	cfg.Queue.FirstNumber, b.chain.first = first, first
-	if cfg.Observe == nil {
-		cfg.Observe = func(submit.Observation) {}
+	observe := cfg.Observe
+	cfg.Observe = func(o submit.Observation) {
+		if observe != nil {
+			o.Effect = shown[B](o.Effect)
+			observe(o)
+		}
 	}
 	durable := submit.Durability[bundle[B]]{Journal: log, Codec: b.stored, SnapshotEvery: -1, Follow: b.follow}
 	b.runner, err = submit.OpenRunner(cfg, root, durable, sender[B]{b}, sender[B]{b})
 	return err
 }
 
+// shown returns an effect with the block of its bundle.
+func shown[B any](effect bundlequeue.Effect) bundlequeue.Effect {
+	switch e := effect.(type) {
+	case bundlequeue.Build[bundle[B]]:
+		return bundlequeue.Build[Block[B]]{
+			Ticket: e.Ticket, Number: e.Number, Version: e.Version, Bundle: e.Bundle.block, Core: e.Core,
+			Offset: e.Offset, Anchor: e.Anchor, MinAnchor: e.MinAnchor, Prerequisites: e.Prerequisites,
+		}
+	case bundlequeue.Send[bundle[B]]:
+		return bundlequeue.Send[Block[B]]{
+			Ticket: e.Ticket, Number: e.Number, Version: e.Version, Package: e.Package, Bundle: e.Bundle.block, Core: e.Core, Attempt: e.Attempt,
+		}
+	case bundlequeue.Failed[bundle[B]]:
+		return bundlequeue.Failed[Block[B]]{
+			Ticket: e.Ticket, Number: e.Number, Commitment: e.Commitment, Bundle: e.Bundle.block, Cause: e.Cause, Reason: e.Reason,
+		}
+	}
+	return effect
+}
+
 // leaveChain undoes all blocks that are not final, because their JAM chain has ended,
-// and begins the log anew.
+// and begins the log again.
 func (b *Builder[B]) leaveChain(ctx context.Context) error {
 	c, ok := b.rollup.(Checkpointer)
 	if !ok {

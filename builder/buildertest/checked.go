@@ -160,6 +160,9 @@ func (c *checked[B]) Apply(ctx context.Context, b builder.Block[B]) error {
 // step calls Apply or Undo, and checks the root.
 func (c *checked[B]) step(ctx context.Context, b builder.Block[B], f func(context.Context, builder.Block[B]) error, name string, want common.Hash) error {
 	if err := f(ctx, b); err != nil {
+		if c.life.isDead() {
+			return errDied // its record could not be written
+		}
 		c.life.fail(fmt.Errorf("%s of block %d: %w", name, b.Number, err))
 		return err
 	}

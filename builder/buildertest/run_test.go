@@ -22,7 +22,7 @@ func rules(rollup func() builder.Rollup[words.Body]) buildertest.Case[words.Body
 	}
 }
 
-// Rollups with and without checkpoints, and one that keeps records of its own.
+// Rollups with and without checkpoints, and one that keeps its own records.
 var rollups = map[string]func() builder.Rollup[words.Body]{
 	"log":         func() builder.Rollup[words.Body] { return new(words.Rollup) },
 	"checkpoints": func() builder.Rollup[words.Body] { return new(words.Saving) },

@@ -101,6 +101,16 @@ func (n *Network) Spec() jamq.ChainSpec { return n.spec }
 // Client returns the connection to the node.
 func (n *Network) Client() *jip2.Client { return n.client }
 
+// Heads returns the best and the final block. They are zero before the chain is followed.
+func (n *Network) Heads() (best, finalized jamq.Block) {
+	feed, err := n.following()
+	if err != nil {
+		return jamq.Block{}, jamq.Block{}
+	}
+	b, f := feed.Heads()
+	return jamq.Block{Hash: jamq.HeaderHash(b.HeaderHash), Slot: b.Slot}, jamq.Block{Hash: jamq.HeaderHash(f.HeaderHash), Slot: f.Slot}
+}
+
 // Close closes the connection. The builder must have stopped.
 func (n *Network) Close() { n.client.Close() }
 

@@ -1,13 +1,12 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
 
-	"github.com/ethereum/go-ethereum/common"
-
-	"github.com/jamq/jamq/txpool"
+	"github.com/jamq/jamq/canonical"
 )
 
 // ErrMissed is returned if the requested changes are too old.
@@ -27,6 +26,11 @@ type HeadChange struct {
 // of a filter, at 400 blocks per second.
 const keptChanges = 1 << 17
 
+// blocks has executed blocks by number; nil stands for none.
+type blocks interface {
+	BlockByNumber(number uint64) *Block
+}
+
 // headLog records how the latest block moved. Each reader has a cursor and
 // reads at its own pace, so a slow reader delays neither the node nor other
 // readers. It is safe for concurrent use; only the node calls move.
@@ -44,13 +48,13 @@ func newHeadLog(genesis *Block) *headLog {
 
 // move records the new numbers of latest and finalized, with the blocks of a
 // ledger.
-func (l *headLog) move(blocks *ledger, latest, finalized uint64) {
+func (l *headLog) move(blocks blocks, latest, finalized uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := len(l.changes)
 	l.stepBack(blocks, latest)
 	for next := l.top().NumberU64() + 1; next <= latest; next++ {
-		b := blocks.byNumber(next)
+		b := blocks.BlockByNumber(next)
 		if b == nil || b.ParentHash() != l.top().Hash() {
 			break // being undone; the next move records it
 		}
@@ -78,9 +82,9 @@ func (l *headLog) top() *Block { return l.line[len(l.line)-1] }
 
 // stepBack removes blocks above latest and blocks that are no longer in the
 // ledger. It records them oldest first, as geth does.
-func (l *headLog) stepBack(blocks *ledger, latest uint64) {
+func (l *headLog) stepBack(blocks blocks, latest uint64) {
 	keep := len(l.line)
-	for keep > 1 && (l.line[keep-1].NumberU64() > latest || blocks.byNumber(l.line[keep-1].NumberU64()) != l.line[keep-1]) {
+	for keep > 1 && (l.line[keep-1].NumberU64() > latest || blocks.BlockByNumber(l.line[keep-1].NumberU64()) != l.line[keep-1]) {
 		keep--
 	}
 	for _, b := range l.line[keep:] {
@@ -89,6 +93,24 @@ func (l *headLog) stepBack(blocks *ledger, latest uint64) {
 	clear(l.line[keep:])
 	l.line = l.line[:keep]
 }
+
+// followHeads records each move of the heads for subscribers.
+func (n *Node) followHeads(ctx context.Context) error {
+	last := n.builder.Heads()
+	n.moveHeads(last)
+	for {
+		err := n.builder.Await(ctx, func(h canonical.Heads) (moved bool) {
+			moved, last = h != last, h
+			return moved
+		})
+		if err != nil {
+			return err
+		}
+		n.moveHeads(last)
+	}
+}
+
+func (n *Node) moveHeads(h canonical.Heads) { n.headLog.move(n, h.Latest.Number, h.Finalized.Number) }
 
 // HeadCursor returns a cursor behind the last change.
 func (n *Node) HeadCursor() uint64 {
@@ -117,14 +139,3 @@ func (n *Node) HeadChanges(cursor uint64) (changes []HeadChange, next uint64, mo
 	}
 	return append([]HeadChange(nil), changes...), cursor + uint64(len(changes)), l.moved, nil
 }
-
-// PoolEvents subscribes to the events of the pool. The caller must close the
-// subscription.
-func (n *Node) PoolEvents(buffer int) *txpool.Subscription {
-	return n.pool.Subscribe(txpool.SubscribeOptions{Buffer: buffer})
-}
-
-// RemovePooled removes a transaction from the pool. Later transactions of its
-// sender stay and wait behind the gap. The error wraps txpool.ErrNotFound, or
-// txpool.ErrInBundle if the transaction is already in a block.
-func (n *Node) RemovePooled(hash common.Hash) error { return n.pool.Remove(hash) }

@@ -30,13 +30,10 @@ type Levels struct {
 // Levels returns the node's gauges. It returns an error if the runner has
 // stopped.
 func (n *Node) Levels(ctx context.Context) (Levels, error) {
-	queue, err := n.runner.Stats(ctx)
-	n.mu.Lock()
-	heads := n.tracker.Heads()
-	n.mu.Unlock()
+	queue, err := n.builder.Stats(ctx)
 	return Levels{
-		Pool: n.pool.Stats(), Queue: queue, Runner: n.runner.Health(), Heads: heads,
-		JAMSlot: uint64(n.JAMSlot()), Roots: n.states.Roots(), Replaced: n.ReplacedBlocks(),
+		Pool: n.PoolStats(), Queue: queue, Runner: n.builder.Health(), Heads: n.builder.Heads(),
+		JAMSlot: uint64(n.JAMSlot()), Roots: n.States(), Replaced: n.ReplacedBlocks(),
 	}, err
 }
 
@@ -46,7 +43,7 @@ func (n *Node) Alive() error {
 	if err := n.store.failure(); err != nil {
 		return err
 	}
-	if h := n.runner.Health(); !h.Running {
+	if h := n.builder.Health(); !h.Running {
 		return errors.Join(submit.ErrStopped, h.Err)
 	}
 	return nil
@@ -62,7 +59,7 @@ func (n *Node) Ready() error {
 	if err := n.Alive(); err != nil {
 		return err
 	}
-	h := n.runner.Health()
+	h := n.builder.Health()
 	stale := staleSlots * n.cfg.Spec.SlotDuration
 	switch since := time.Since(h.LastImport); {
 	case h.Held:
@@ -87,12 +84,12 @@ func (n *Node) Ready() error {
 
 // Resume lets the node build and send again after a fatal error; see
 // submit.Fatal. The error wraps submit.ErrStopped.
-func (n *Node) Resume(ctx context.Context) error { return n.runner.Resume(ctx) }
+func (n *Node) Resume(ctx context.Context) error { return n.builder.Resume(ctx) }
 
 // GiveUp orders the node to build no more packages for a block that is not
 // final. If none of its packages is accumulated, its transactions and those of
 // later blocks are executed again. The error wraps bundlequeue.ErrWrongNumber
 // or submit.ErrStopped.
 func (n *Node) GiveUp(ctx context.Context, number uint64, reason string) error {
-	return n.runner.Step(ctx, bundlequeue.GiveUp{Number: number, Reason: reason})
+	return n.builder.GiveUp(ctx, number, reason)
 }

@@ -41,7 +41,7 @@ func (n *Node) Lab() *Lab {
 	if !n.cfg.Lab || !simulated {
 		return nil
 	}
-	return &Lab{n, chain.driver}
+	return &Lab{n, chain.Driver()}
 }
 
 // state returns the settings for the views.

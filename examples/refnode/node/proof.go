@@ -6,11 +6,7 @@ import (
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/rlp"
-	"github.com/ethereum/go-ethereum/trie"
 
-	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/jamtest"
 )
@@ -24,22 +20,6 @@ var (
 	ErrNoProofs = errors.New("node: no finality proofs")
 )
 
-// commit returns the commitment that the rollup's service stores for a package,
-// or false if the payload does not match its block. The commitment binds the
-// number, the state after the block and the transactions root, which is derived
-// from the transactions themselves.
-func commit(p jamtest.Package) (proof.Commitment, bool) {
-	var t transition
-	if err := rlp.DecodeBytes(p.Payload, &t); err != nil || t.Block == nil {
-		return proof.Commitment{}, false
-	}
-	root := types.DeriveSha(t.Block.Transactions(), trie.NewStackTrie(nil))
-	if !t.Block.Number().IsUint64() || t.Block.NumberU64() != t.Number || t.Block.Root() != t.PostRoot || t.Block.TxHash() != root {
-		return proof.Commitment{}, false
-	}
-	return proof.Commitment{Number: t.Number, Hash: t.Block.Hash(), PreRoot: t.PreRoot, PostRoot: t.PostRoot, TransactionsRoot: root}, true
-}
-
 // FinalityProof returns a verified proof that a transaction is final, or nil if
 // it is in no block. Errors wrap ErrNotFinal or ErrNoProofs.
 func (n *Node) FinalityProof(ctx context.Context, tx common.Hash) (*proof.Document, error) {
@@ -48,7 +28,7 @@ func (n *Node) FinalityProof(ctx context.Context, tx common.Hash) (*proof.Docume
 		return nil, nil
 	}
 	number := b.NumberU64()
-	if final := n.head(canonical.Finalized).Number; number > final {
+	if final := n.builder.Heads().Finalized.Number; number > final {
 		return nil, fmt.Errorf("%w: %s is in block %d, which is %s; finalized is %d", ErrNotFinal, tx, number, n.Progress(number).Status, final)
 	}
 	d, err := n.jam.prove(ctx, number)
@@ -78,19 +58,8 @@ func (n *Node) FinalityProof(ctx context.Context, tx common.Hash) (*proof.Docume
 // ErrNoProofs.
 func (n *Node) Trust(ctx context.Context) (*proof.Trust, error) { return n.jam.trust(ctx) }
 
-// head returns the head that a tag names.
-func (n *Node) head(tag canonical.Tag) canonical.Head {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	head, err := n.tracker.Resolve(tag)
-	if err != nil {
-		n.log.Error("a tag has no block", "tag", tag, "err", err)
-	}
-	return head
-}
-
 func (e *embedded) prove(_ context.Context, number uint64) (d *proof.Document, err error) {
-	e.driver.View(func(c *jamtest.Chain) { d, err = c.Prove(e.service, number, jamtest.ByStorage) })
+	e.Driver().View(func(c *jamtest.Chain) { d, err = c.Prove(e.service, number, jamtest.ByStorage) })
 	if err != nil {
 		// The chain began with this process; blocks that were final before are not on it.
 		return nil, fmt.Errorf("%w: the embedded JAM chain has none for block %d: %w", ErrNoProofs, number, err)
@@ -99,7 +68,7 @@ func (e *embedded) prove(_ context.Context, number uint64) (d *proof.Document, e
 }
 
 func (e *embedded) trust(context.Context) (t *proof.Trust, err error) {
-	e.driver.View(func(c *jamtest.Chain) { t, err = c.Trust(e.service) })
+	e.Driver().View(func(c *jamtest.Chain) { t, err = c.Trust(e.service) })
 	return t, err
 }
 
