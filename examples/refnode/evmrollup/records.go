@@ -109,6 +109,7 @@ func (r *rollup) returned(blocks ...*types.Block) error {
 	for _, b := range slices.Backward(blocks) { // undone newest first
 		head.Reverted = append(head.Reverted, poolBlock(&Block{Block: b}))
 		records = append(records, append([]byte{recordReturned}, b.Hash().Bytes()...))
+		r.log.Warn("a block failed; its transactions are executed again", "block", b.Number(), "transactions", len(b.Transactions()))
 	}
 	r.logDisplaced(r.pool.Reset(head))
 	if err := r.pool.Flush(); err != nil || len(records) == 0 {
@@ -180,32 +181,47 @@ func (r *rollup) restoreFinal(last uint64) error {
 	return nil
 }
 
-// archive has the final blocks from number 1 on. It may have more than the last
+// ErrOtherChain is returned if the archive is that of a chain with another genesis.
+var ErrOtherChain = errors.New("evmrollup: the archive of another chain")
+
+// archive has the final blocks from the genesis on. It may have more than the last
 // checkpoint knows of.
 type archive struct {
 	journal journal.Journal // may be nil
-	found   []*types.Block  // at the start
+	found   []*types.Block  // at the start, without the genesis
 	saved   uint64          // number of the last block in the journal
 	last    uint64          // final block
 	unsaved []*types.Block  // final, and not in the journal
 }
 
 // open reads the blocks of a journal, which may be nil.
-func (a *archive) open(j journal.Journal) error {
+func (a *archive) open(j journal.Journal, genesis *types.Block) error {
 	if a.journal = j; j == nil {
 		return nil
 	}
-	return j.Replay(func(record []byte) error {
+	var all []*types.Block
+	err := j.Replay(func(record []byte) error {
 		b, err := Codec{}.Decode(record)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case b.NumberU64() != uint64(len(all)):
+			return fmt.Errorf("%w: block %d in the archive, want %d", errRecord, b.NumberU64(), len(all))
+		case len(all) == 0 && b.Hash() != genesis.Hash():
+			return fmt.Errorf("%w: the genesis is %s, want %s", ErrOtherChain, b.Hash(), genesis.Hash())
 		}
-		if a.saved++; b.NumberU64() != a.saved {
-			return fmt.Errorf("%w: block %d in the archive, want %d", errRecord, b.NumberU64(), a.saved)
-		}
-		a.found = append(a.found, b.Block)
+		all = append(all, b.Block)
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		a.unsaved = []*types.Block{genesis}
+		return a.save()
+	}
+	a.found, a.saved = all[1:], uint64(len(all))-1
+	return nil
 }
 
 // add adds a final block.

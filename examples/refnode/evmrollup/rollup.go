@@ -32,7 +32,7 @@ type proposal struct {
 // once. The error is that of Config.Archive.
 func (c *Chain) Rollup() (builder.Rollup[*Block], error) {
 	r := &rollup{Chain: c, found: new(recovery)}
-	return r, r.archive.open(c.cfg.Archive)
+	return r, r.archive.open(c.cfg.Archive, c.ledger.head().Block)
 }
 
 // Codec encodes blocks for the builder's log. Receipts are left out, because
@@ -134,7 +134,6 @@ func (r *rollup) Undo(_ context.Context, b builder.Block[*Block]) error {
 	r.moving.Lock()
 	defer r.moving.Unlock()
 	r.discard(b.Number)
-	r.log.Warn("a block failed; its transactions are executed again", "block", b.Number, "transactions", len(b.Body.Transactions()))
 	return r.returned(b.Body.Block)
 }
 
