@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/builder"
-	"github.com/jamq/jamq/builder/simnet"
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/internal/words"
@@ -107,17 +106,7 @@ func TestRecorder(t *testing.T) {
 // TestQueueIsSeen: the host sees the bundles, and can give one up.
 func TestQueueIsSeen(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
-		m := newMachine(t)
-		var err error
-		m.network, err = simnet.Tiny(m.cfg.Runner.Queue.Spec.SlotDuration, 7, func(c *jamtest.Config) { c.LossProbability = 1 })
-		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			_ = m.network.Run(ctx, nil)
-		}()
-		defer func() { cancel(); <-ended }()
+		m := newFaultyMachine(t, func(c *jamtest.Config) { c.LossProbability = 1 })
 		rollup := new(words.Rollup)
 		m.run(rollup, func(ctx context.Context, b *builder.Builder[words.Body]) {
 			require.NoError(t, b.Submit(ctx, []byte("one")))

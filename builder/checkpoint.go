@@ -48,6 +48,9 @@ func (b *Builder[B]) checkpointIfDue(ctx context.Context) error {
 	return nil
 }
 
+// everyone is the weight of all calls of Admit.
+const everyone = 1 << 20
+
 // errPostponed is wrapped if the rollup cannot make a checkpoint now. The builder goes
 // on without it, and tries again when the log has grown as much once more.
 var errPostponed = errors.New("builder: the checkpoint is postponed")
