@@ -303,8 +303,8 @@ func (o *outbox) stopRotation() {
 }
 
 // Records returns the records of the pool's content at one moment, for a host that
-// keeps those of Config.Journal in a log of its own and shortens it. They replace all
-// that were appended before. Restore accepts records of earlier changes after them.
+// keeps those of Config.Journal in its own log and shortens it. They replace all that
+// were appended before. Restore accepts records of earlier changes after them.
 func (p *Pool) Records() [][]byte {
 	content := p.content(false)
 	records := make([][]byte, len(content))

@@ -146,8 +146,8 @@ func (n *Network) Follow(ctx context.Context, recovered submit.Recovery, to subm
 	}
 }
 
-// ErrOtherChain is wrapped by Follow if the chain does not have, or has no longer, what
-// follows the last final block in the log. A simulated chain ends with its process: see
+// ErrOtherChain is wrapped by Follow if the chain does not have, or has no longer, the
+// blocks after the last final one in the log. A simulated chain ends with its process: see
 // builder.Config.NewChain.
 var ErrOtherChain = errors.New("simnet: the log is of another chain")
 

@@ -55,7 +55,7 @@ const blockGasLimit = 30_000_000
 func (c *Config) poolBytes() uint64 { return max(uint64(c.MaxPool)*maxTxSize/8, maxTxSize) }
 
 // Chain is an EVM rollup: its blocks, their states, and the transactions that wait.
-// [Chain.Rollup] is what package builder needs of it. All other methods are safe for
+// [Chain.Rollup] returns its side for package builder. All other methods are safe for
 // concurrent use.
 type Chain struct {
 	cfg    Config

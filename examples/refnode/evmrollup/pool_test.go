@@ -131,3 +131,21 @@ func TestTakesNothingBeforeRecovery(t *testing.T) {
 	defer c.Close()
 	require.ErrorIs(t, c.SendTransaction(pay(0, 0, 1)), errNotRecovered)
 }
+
+// A transaction that was accepted is found at each moment of its way into a block.
+func TestIsAlwaysFound(t *testing.T) {
+	tx := pay(0, 0, 1)
+	var r *rollup
+	looks := 0
+	r = recovered(t, func(...[]byte) error {
+		if r != nil {
+			looks++
+			require.NotEqual(t, TransactionStatus{}, r.TransactionStatus(tx.Hash()))
+		}
+		return nil
+	})
+	require.NoError(t, r.SendTransaction(tx))
+	require.NoError(t, r.Apply(t.Context(), r.propose(t)))
+	require.NotNil(t, r.TransactionStatus(tx.Hash()).Block)
+	require.Greater(t, looks, 1)
+}

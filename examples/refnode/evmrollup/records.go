@@ -27,7 +27,7 @@ const (
 // errRecord is wrapped by the error of a record that this package did not write.
 var errRecord = errors.New("evmrollup: malformed record")
 
-// recovery is what the log has told about the pool.
+// recovery collects the records of the pool while the log is read.
 type recovery struct {
 	pool   [][]byte       // records
 	undone []*types.Block // whose transactions may be in no record of the pool

@@ -101,11 +101,7 @@ func (r *rollup) abandon() error {
 func (r *rollup) Apply(_ context.Context, b builder.Block[*Block]) error {
 	var err error
 	if p := r.proposed; p != nil && p.block == b.Body {
-		if err := p.session.Commit(); err != nil {
-			return err
-		}
-		r.proposed = nil
-		err = r.extend(p.block)
+		err = r.take(p)
 	} else if err = r.abandon(); err == nil {
 		err = r.again(b.Body.Block)
 	}
@@ -118,6 +114,20 @@ func (r *rollup) Apply(_ context.Context, b builder.Block[*Block]) error {
 	}
 	block := r.ledger.head()
 	r.logDisplaced(r.pool.Reset(txpool.Head{Included: []txpool.Block{poolBlock(block)}, BaseFee: r.nextHeader(block).BaseFee}))
+	return nil
+}
+
+// take makes a proposal the newest block. Its transactions are in the ledger before they
+// leave the pool, so that each is always found.
+func (r *rollup) take(p *proposal) error {
+	if err := r.extend(p.block); err != nil {
+		return err
+	}
+	r.proposed = nil
+	if err := p.session.Commit(); err != nil {
+		r.discard(p.block.NumberU64())
+		return errors.Join(err, p.session.Cancel())
+	}
 	return nil
 }
 

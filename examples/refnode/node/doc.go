@@ -3,7 +3,7 @@
 //
 //	node.go      opens the rollup and its builder, and runs them
 //	store.go     is the database: the builder's log, and the final blocks
-//	network.go   is the JAM chain
+//	follow.go    connects to the JAM chain, and shows the views its blocks
 //	progress.go  records how far blocks are
 //	heads.go     records how the latest block moved, for subscribers
 //	service.go   checks the calls that the rollup's service received

@@ -26,11 +26,6 @@ type HeadChange struct {
 // of a filter, at 400 blocks per second.
 const keptChanges = 1 << 17
 
-// blocks has executed blocks by number; nil stands for none.
-type blocks interface {
-	BlockByNumber(number uint64) *Block
-}
-
 // headLog records how the latest block moved. Each reader has a cursor and
 // reads at its own pace, so a slow reader delays neither the node nor other
 // readers. It is safe for concurrent use; only the node calls move.
@@ -46,15 +41,15 @@ func newHeadLog(genesis *Block) *headLog {
 	return &headLog{line: []*Block{genesis}, moved: make(chan struct{})}
 }
 
-// move records the new numbers of latest and finalized, with the blocks of a
-// ledger.
-func (l *headLog) move(blocks blocks, latest, finalized uint64) {
+// move records the new numbers of latest and finalized, with the executed
+// blocks.
+func (l *headLog) move(block func(number uint64) *Block, latest, finalized uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := len(l.changes)
-	l.stepBack(blocks, latest)
+	l.stepBack(block, latest)
 	for next := l.top().NumberU64() + 1; next <= latest; next++ {
-		b := blocks.BlockByNumber(next)
+		b := block(next)
 		if b == nil || b.ParentHash() != l.top().Hash() {
 			break // being undone; the next move records it
 		}
@@ -82,9 +77,9 @@ func (l *headLog) top() *Block { return l.line[len(l.line)-1] }
 
 // stepBack removes blocks above latest and blocks that are no longer in the
 // ledger. It records them oldest first, as geth does.
-func (l *headLog) stepBack(blocks blocks, latest uint64) {
+func (l *headLog) stepBack(block func(number uint64) *Block, latest uint64) {
 	keep := len(l.line)
-	for keep > 1 && (l.line[keep-1].NumberU64() > latest || blocks.BlockByNumber(l.line[keep-1].NumberU64()) != l.line[keep-1]) {
+	for keep > 1 && (l.line[keep-1].NumberU64() > latest || block(l.line[keep-1].NumberU64()) != l.line[keep-1]) {
 		keep--
 	}
 	for _, b := range l.line[keep:] {
@@ -110,7 +105,9 @@ func (n *Node) followHeads(ctx context.Context) error {
 	}
 }
 
-func (n *Node) moveHeads(h canonical.Heads) { n.headLog.move(n, h.Latest.Number, h.Finalized.Number) }
+func (n *Node) moveHeads(h canonical.Heads) {
+	n.headLog.move(n.BlockByNumber, h.Latest.Number, h.Finalized.Number)
+}
 
 // HeadCursor returns a cursor behind the last change.
 func (n *Node) HeadCursor() uint64 {

@@ -24,7 +24,7 @@ func testBlock(parent *Block, letter string) *Block {
 // line has blocks by number.
 type line struct{ blocks []*Block }
 
-// BlockByNumber implements blocks.
+// BlockByNumber returns a block, or nil.
 func (l *line) BlockByNumber(number uint64) *Block {
 	if number >= uint64(len(l.blocks)) {
 		return nil
@@ -59,7 +59,7 @@ func TestHeadLog(t *testing.T) {
 		t.Helper()
 		_, _, more, err := n.HeadChanges(cursor)
 		require.NoError(t, err)
-		n.headLog.move(blocks, latest, finalized)
+		n.headLog.move(blocks.BlockByNumber, latest, finalized)
 		changes, next, _, err := n.HeadChanges(cursor)
 		require.NoError(t, err)
 		var names []string
@@ -105,7 +105,7 @@ func TestHeadLogForgets(t *testing.T) {
 	blocks.append(testBlock(genesis, "a"))
 	var cursor uint64
 	for i := range uint64(2 * keptChanges) {
-		n.headLog.move(blocks, 1-i%2, 0)
+		n.headLog.move(blocks.BlockByNumber, 1-i%2, 0)
 		if i%5000 == 0 || i == 2*keptChanges-1 {
 			for {
 				changes, next, more, err := n.HeadChanges(cursor)
@@ -150,7 +150,7 @@ func TestHeadLogFollows(t *testing.T) {
 			}
 			latest := rapid.Uint64Range(finalized, blocks.head().NumberU64()).Draw(t, "latest")
 			finalized = rapid.Uint64Range(finalized, latest).Draw(t, "finalized")
-			n.headLog.move(blocks, latest, finalized)
+			n.headLog.move(blocks.BlockByNumber, latest, finalized)
 			changes, next, _, err := n.HeadChanges(cursor)
 			if err != nil {
 				t.Fatal(err)

@@ -75,9 +75,9 @@ func (n *Node) Ready() error {
 	}
 	// A package must be reported before its lookup anchor, which is a final
 	// block, is too old (D3; GP 11.34).
-	best, final := n.jam.heads()
-	if age := n.cfg.Spec.MaxLookupAnchorAge; best.slot >= final.slot.Add(age) {
-		return fmt.Errorf("%w: JAM has finalized no block after slot %d and is at slot %d; packages need a final block of the last %d slots", ErrNotReady, final.slot, best.slot, age)
+	best, final := n.jam.Heads()
+	if age := n.cfg.Spec.MaxLookupAnchorAge; best.Slot >= final.Slot.Add(age) {
+		return fmt.Errorf("%w: JAM has finalized no block after slot %d and is at slot %d; packages need a final block of the last %d slots", ErrNotReady, final.Slot, best.Slot, age)
 	}
 	return nil
 }

@@ -28,13 +28,10 @@ func (n *Node) makeLive() {
 // show passes an effect of the queue to the hub. It runs on the runner's
 // goroutine.
 func (n *Node) show(o submit.Observation) {
-	txs := func(number uint64) int {
-		count, _ := watched{n}.Txs(number)
-		return count
-	}
 	switch e := o.Effect.(type) {
 	case bundlequeue.Changed:
-		n.live.Changed(e, txs(e.Number))
+		txs, _ := watched{n}.Txs(e.Number)
+		n.live.Changed(e, txs) // 0 before the block is applied
 	case bundlequeue.Died:
 		n.live.Died(e.Number, e.Version, e.Reason)
 	case bundlequeue.Build[builder.Block[*Block]]:

@@ -17,6 +17,7 @@ import (
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/examples/refnode/devkeys"
 	"github.com/jamq/jamq/examples/refnode/evmrollup"
+	"github.com/jamq/jamq/examples/refnode/jam"
 	"github.com/jamq/jamq/examples/refnode/live"
 )
 
@@ -38,13 +39,16 @@ type Node struct {
 	log      *slog.Logger
 	accounts []devkeys.Account
 	store    *store // nil without a data directory
-	jam      network
+	jam      jam.Network
 	builder  *builder.Builder[*Block]
 	headLog  *headLog
 	progress progress
 	service  service
 	live     *live.Hub
 }
+
+// connectTime is the time limit for the connection to a JAM node at the start.
+const connectTime = 30 * time.Second
 
 // New returns a node, which [Node.Run] starts. If Config.DataDir has the data
 // of an earlier run, the node continues from there.
@@ -74,12 +78,13 @@ func (n *Node) open() (err error) {
 		return err
 	}
 	n.headLog = newHeadLog(n.Head())
-	if n.jam, err = openNetwork(&n.cfg, n.log, n.service.taken); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), connectTime)
+	defer cancel()
+	if err := n.connect(ctx); err != nil {
 		return err
 	}
-	n.cfg.Spec = n.jam.Spec()
-	if err := n.recover(); err != nil {
-		n.jam.close()
+	if err := n.recover(ctx); err != nil {
+		n.jam.Close()
 		return err
 	}
 	n.makeLive()
@@ -105,7 +110,7 @@ func (n *Node) rollupConfig() evmrollup.Config {
 
 // recover opens the builder, which leads the rollup to its present state. An embedded
 // JAM chain ends with the process, so that blocks that were not final never happened.
-func (n *Node) recover() error {
+func (n *Node) recover(ctx context.Context) error {
 	rollup, err := n.Rollup()
 	if err != nil {
 		return err
@@ -115,14 +120,13 @@ func (n *Node) recover() error {
 	cfg.NewChain = n.cfg.JAMURL == ""
 	cfg.Runner.Observe, cfg.Runner.CheckInvariants = n.observe, true
 	cfg.Runner.Logger, cfg.Runner.Metrics = n.log, n.cfg.Metrics.Runner
-	ctx, cancel := context.WithTimeout(context.Background(), connectTime)
-	defer cancel()
+	var log builder.Log = noLog{}
 	if n.store != nil {
-		n.builder, err = builder.Open(ctx, cfg, n.store.log, rollup, seen{n.jam, n})
-		return err
+		log = n.store.log
+	} else {
+		cfg.CheckpointEvery = math.MaxInt // nothing is kept
 	}
-	cfg.CheckpointEvery = math.MaxInt // nothing is kept
-	n.builder, err = builder.Open(ctx, cfg, nowhere{}, rollup, seen{n.jam, n})
+	n.builder, err = builder.Open(ctx, cfg, log, rollup, seen{n.jam, n})
 	return err
 }
 
@@ -134,11 +138,11 @@ func (n *Node) Accounts() []devkeys.Account { return n.accounts }
 // chain can no longer be followed, or the disk has failed.
 func (n *Node) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
-	for _, part := range []func(context.Context) error{n.jam.run, n.builder.Run, n.followHeads, n.live.Run} {
+	for _, part := range []func(context.Context) error{n.jam.Run, n.builder.Run, n.followHeads, n.live.Run} {
 		group.Go(func() error { return part(running) })
 	}
 	err := group.Wait()
-	n.jam.close()
+	n.jam.Close()
 	n.Chain.Close()
 	if err := n.store.close(); err != nil {
 		return fmt.Errorf("node: close database: %w", err)

@@ -54,12 +54,12 @@ func (n *Node) BundleInfo(ctx context.Context, number uint64) (bundlequeue.Info,
 
 // JAMSlot returns the slot of the best JAM block.
 func (n *Node) JAMSlot() jamq.Slot {
-	best, _ := n.jam.heads()
-	return best.slot
+	best, _ := n.jam.Heads()
+	return best.Slot
 }
 
 // JAMHeads returns the heads of the JAM chain.
 func (n *Node) JAMHeads() (best, finalized jamq.HeaderHash) {
-	b, f := n.jam.heads()
-	return b.hash, f.hash
+	b, f := n.jam.Heads()
+	return b.Hash, f.Hash
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -8,7 +9,6 @@ import (
 
 	"github.com/jamq/jamq/pebble/pebbledb"
 	"github.com/jamq/jamq/pebble/pebblejournal"
-	"github.com/jamq/jamq/submit/journal"
 )
 
 // ErrDisk is wrapped by errors after the disk of the data directory has failed,
@@ -53,13 +53,7 @@ func (s *store) failure() error {
 	if s == nil {
 		return nil
 	}
-	if err := s.db.Err(); err != nil {
-		return err
-	}
-	if err := s.log.Err(); err != nil {
-		return err
-	}
-	return s.archive.Err()
+	return cmp.Or(s.db.Err(), s.log.Err(), s.archive.Err())
 }
 
 func (s *store) close() error {
@@ -75,16 +69,14 @@ func (s *store) close() error {
 	return errors.Join(err, s.db.Close())
 }
 
-// nowhere is the log of a node without a data directory.
-type nowhere struct{}
+// noLog is the log of a node without a data directory.
+type noLog struct{}
 
 // Append implements builder.Log.
-func (nowhere) Append(...[]byte) error { return nil }
+func (noLog) Append(...[]byte) error { return nil }
 
 // Replace implements builder.Log.
-func (nowhere) Replace(...[]byte) error { return nil }
+func (noLog) Replace(...[]byte) error { return nil }
 
 // Replay implements builder.Log.
-func (nowhere) Replay(func([]byte) error) error { return nil }
-
-var _ journal.Journal = (*pebblejournal.Journal)(nil)
+func (noLog) Replay(func([]byte) error) error { return nil }

@@ -1,0 +1,69 @@
+package node
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/examples/refnode/jam"
+	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/submit"
+)
+
+// connect connects to the JAM chain, which determines the constants.
+func (n *Node) connect(ctx context.Context) (err error) {
+	if n.cfg.JAMURL != "" {
+		n.jam, err = jam.Connect(ctx, n.cfg.JAMURL, n.cfg.Service, n.log, n.service.taken)
+	} else {
+		n.jam, err = jam.Simulate(n.simulation(), n.cfg.Service, n.service.taken)
+	}
+	if err == nil {
+		n.cfg.Spec = n.jam.Spec()
+	}
+	return err
+}
+
+func (n *Node) simulation() jamtest.Config {
+	cfg := n.cfg.JAM
+	cfg.Spec = n.cfg.Spec
+	if n.cfg.Lab {
+		cfg.FinalityLag = max(cfg.FinalityLag, labFinality)
+	}
+	return cfg
+}
+
+// seen is the JAM chain of a node that sees the blocks which its builder gets.
+type seen struct {
+	jam.Network
+	node *Node
+}
+
+// Follow implements builder.Network.
+func (s seen) Follow(ctx context.Context, found submit.Recovery, to submit.ChainSink) error {
+	return s.Network.Follow(ctx, found, &sink{to, s.node})
+}
+
+// sink passes on the updates of the JAM chain.
+type sink struct {
+	submit.ChainSink
+	node *Node
+}
+
+// Import implements submit.ChainSink.
+func (s *sink) Import(ctx context.Context, b jamq.Block, best jamq.HeaderHash) error {
+	s.node.SlotBegan()
+	if err := s.ChainSink.Import(ctx, b, best); err != nil {
+		return fmt.Errorf("node: JAM block of slot %d: %w", b.Slot, err)
+	}
+	s.node.live.Import(b, best)
+	return nil
+}
+
+// Finalize implements submit.ChainSink.
+func (s *sink) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
+	if err := s.ChainSink.Finalize(ctx, hash); err != nil {
+		return fmt.Errorf("node: finalized JAM block: %w", err)
+	}
+	s.node.live.Finalize(hash)
+	return nil
+}
