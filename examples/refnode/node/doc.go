@@ -2,7 +2,6 @@
 // chain or on that of a JAM node.
 //
 //	node.go      opens the rollup and its builder, and runs them
-//	store.go     is the database: the builder's log, and the final blocks
 //	follow.go    connects to the JAM chain, and shows the views its blocks
 //	progress.go  records how far blocks are
 //	heads.go     records how the latest block moved, for subscribers

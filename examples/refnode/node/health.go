@@ -40,7 +40,7 @@ func (n *Node) Levels(ctx context.Context) (Levels, error) {
 // Alive returns an error if the node has stopped working and must be started
 // again. The error wraps ErrDisk or submit.ErrStopped.
 func (n *Node) Alive() error {
-	if err := n.store.failure(); err != nil {
+	if err := n.store.Err(); err != nil {
 		return err
 	}
 	if h := n.builder.Health(); !h.Running {

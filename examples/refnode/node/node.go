@@ -19,7 +19,14 @@ import (
 	"github.com/jamq/jamq/examples/refnode/evmrollup"
 	"github.com/jamq/jamq/examples/refnode/jam"
 	"github.com/jamq/jamq/examples/refnode/live"
+	"github.com/jamq/jamq/examples/refnode/store"
 )
+
+// ErrDisk is wrapped by errors after the disk of the data directory has failed,
+// for example because it is full. The node then refuses transactions and must
+// be started again once the disk works. Everything that was acknowledged is
+// kept.
+var ErrDisk = store.ErrDisk
 
 // numAccounts is the number of funded development accounts, with genesisEther
 // each.
@@ -38,7 +45,7 @@ type Node struct {
 	cfg      Config
 	log      *slog.Logger
 	accounts []devkeys.Account
-	store    *store // nil without a data directory
+	store    *store.Store // nil without a data directory
 	jam      jam.Network
 	builder  *builder.Builder[*Block]
 	headLog  *headLog
@@ -63,11 +70,13 @@ func New(cfg Config) (_ *Node, err error) {
 	if n.accounts, err = devkeys.Derive(devkeys.Mnemonic, numAccounts); err != nil {
 		return nil, err
 	}
-	if n.store, err = openStore(cfg.DataDir, n.log); err != nil {
-		return nil, err
+	if cfg.DataDir != "" {
+		if n.store, err = store.Open(cfg.DataDir, n.log); err != nil {
+			return nil, err
+		}
 	}
 	if err := n.open(); err != nil {
-		return nil, errors.Join(err, n.store.close())
+		return nil, errors.Join(err, n.store.Close())
 	}
 	return n, nil
 }
@@ -103,7 +112,7 @@ func (n *Node) rollupConfig() evmrollup.Config {
 		cfg.Genesis[a.Address] = types.Account{Balance: new(big.Int).Mul(big.NewInt(genesisEther), big.NewInt(params.Ether))}
 	}
 	if n.store != nil {
-		cfg.Archive = n.store.archive
+		cfg.Archive = n.store.Archive
 	}
 	return cfg
 }
@@ -122,13 +131,25 @@ func (n *Node) recover(ctx context.Context) error {
 	cfg.Runner.Logger, cfg.Runner.Metrics = n.log, n.cfg.Metrics.Runner
 	var log builder.Log = noLog{}
 	if n.store != nil {
-		log = n.store.log
+		log = n.store.Log
 	} else {
 		cfg.CheckpointEvery = math.MaxInt // nothing is kept
 	}
 	n.builder, err = builder.Open(ctx, cfg, log, rollup, seen{n.jam, n})
 	return err
 }
+
+// noLog is the log of a node without a data directory.
+type noLog struct{}
+
+// Append implements builder.Log.
+func (noLog) Append(...[]byte) error { return nil }
+
+// Replace implements builder.Log.
+func (noLog) Replace(...[]byte) error { return nil }
+
+// Replay implements builder.Log.
+func (noLog) Replay(func([]byte) error) error { return nil }
 
 // Accounts returns the funded accounts.
 func (n *Node) Accounts() []devkeys.Account { return n.accounts }
@@ -144,7 +165,7 @@ func (n *Node) Run(ctx context.Context) error {
 	err := group.Wait()
 	n.jam.Close()
 	n.Chain.Close()
-	if err := n.store.close(); err != nil {
+	if err := n.store.Close(); err != nil {
 		return fmt.Errorf("node: close database: %w", err)
 	}
 	if ctx.Err() != nil {

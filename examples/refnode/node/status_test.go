@@ -73,7 +73,7 @@ func TestStatusAcrossRestarts(t *testing.T) {
 			require.True(t, at.Equal(d.At))
 			require.Equal(t, txpool.StatusPending, n.TransactionStatus(included.Hash()).Pool, "its block never happened")
 			require.Equal(t, txpool.StatusQueued, n.TransactionStatus(waiting.Hash()).Pool)
-			require.NoError(t, n.store.close())
+			require.NoError(t, n.store.Close())
 		}
 	})
 }

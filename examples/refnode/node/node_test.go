@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/big"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -15,17 +14,6 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/internal/bubble"
 )
-
-// A second node on a data directory is refused, and told why.
-func TestDataDirectoryIsForOne(t *testing.T) {
-	cfg := DefaultConfig(jamq.Tiny(), time.Second, 1)
-	cfg.DataDir = t.TempDir()
-	n, err := New(cfg)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, n.store.close()) }()
-	_, err = New(cfg)
-	require.ErrorContains(t, err, "only one process")
-}
 
 // The chain ends with the process. Transactions in blocks that are not final return
 // to the pool, also if the process dies before it runs.
@@ -55,7 +43,7 @@ func TestUndoneBlocksAreNotLost(t *testing.T) {
 			_, pooled := n.Pooled(tx.Hash())
 			require.True(t, pooled)
 			require.Zero(t, n.Head().NumberU64())
-			require.NoError(t, n.store.close())
+			require.NoError(t, n.store.Close())
 		}
 	})
 }
