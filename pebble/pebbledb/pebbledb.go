@@ -79,11 +79,18 @@ func (d *DB) Err() error {
 // the batch is in the database after the next Open as a whole or not at all. If
 // the disk has failed, the error wraps ErrDisk; commits after that one have no
 // effect on the disk.
-func (d *DB) Commit(batch *pebble.Batch) error {
+func (d *DB) Commit(batch *pebble.Batch) error { return d.commit(batch, pebble.Sync) }
+
+// CommitLazily writes a batch and does not wait until it is durable. It becomes durable
+// with the next Commit, or earlier. After a crash before that, the database has none of
+// its changes, and none of the batches after it. Errors are those of Commit.
+func (d *DB) CommitLazily(batch *pebble.Batch) error { return d.commit(batch, pebble.NoSync) }
+
+func (d *DB) commit(batch *pebble.Batch, options *pebble.WriteOptions) error {
 	if err := d.Err(); err != nil {
 		return err
 	}
-	if err := batch.Commit(pebble.Sync); err != nil {
+	if err := batch.Commit(options); err != nil {
 		return err
 	}
 	return d.Err()

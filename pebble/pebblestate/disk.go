@@ -28,6 +28,12 @@ type Options struct {
 	// can share a database. It must be empty or have a byte other than 0xff. No
 	// other prefix in the database may begin with it.
 	Prefix []byte
+	// Lazy lets Write return before the records are durable, for a host that can lead the
+	// state from an earlier one to the present one, for example by a log in the same
+	// database. The records become durable in their order, at the latest with the next
+	// write to the database that is synced. After a crash the disk has the state of a
+	// moment before.
+	Lazy bool
 	// Pebble configures the database that Open opens; nil means Pebble's
 	// defaults with a MemTableSize of MemTableSize and without logging. If its
 	// disk fails, writes return errors that wrap ErrDisk.
@@ -50,6 +56,7 @@ var ErrDisk = pebbledb.ErrDisk
 // Disk implements [statedb.Disk] with a Pebble database.
 type Disk struct {
 	db     *pebbledb.DB
+	lazy   bool
 	prefix []byte
 	end    []byte // first key after prefix; nil: none
 }
@@ -59,7 +66,7 @@ var _ statedb.Disk = (*Disk)(nil)
 // Open opens the database in dir, or uses Options.DB if it is set, and creates
 // it if it does not exist. The error wraps ErrPrefix, or comes from Pebble.
 func Open(dir string, options Options) (*Disk, error) {
-	d := &Disk{prefix: slices.Clone(options.Prefix), end: pebbledb.End(options.Prefix)}
+	d := &Disk{lazy: options.Lazy, prefix: slices.Clone(options.Prefix), end: pebbledb.End(options.Prefix)}
 	if len(d.prefix) > 0 && d.end == nil {
 		return nil, fmt.Errorf("%w: %x, want a byte that is not ff", ErrPrefix, d.prefix)
 	}
@@ -77,7 +84,8 @@ func Open(dir string, options Options) (*Disk, error) {
 	return d, nil
 }
 
-// Write implements statedb.Disk. Errors wrap ErrDisk if the disk has failed.
+// Write implements statedb.Disk, except that it does not wait for the disk if Options.Lazy
+// is set. Errors wrap ErrDisk if the disk has failed.
 func (d *Disk) Write(records []statedb.Record) error {
 	batch := d.db.Pebble().NewBatchWithSize(d.size(records))
 	for _, r := range records {
@@ -85,7 +93,11 @@ func (d *Disk) Write(records []statedb.Record) error {
 			return errors.Join(fmt.Errorf("pebblestate: %w", err), batch.Close())
 		}
 	}
-	if err := errors.Join(d.db.Commit(batch), batch.Close()); err != nil {
+	commit := d.db.Commit
+	if d.lazy {
+		commit = d.db.CommitLazily
+	}
+	if err := errors.Join(commit(batch), batch.Close()); err != nil {
 		return fmt.Errorf("pebblestate: %w", err)
 	}
 	return nil

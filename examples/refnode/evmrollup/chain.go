@@ -14,11 +14,14 @@ import (
 	"github.com/ethereum/go-ethereum/trie"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/statedb"
 	"github.com/jamq/jamq/statedb/evm"
-	"github.com/jamq/jamq/submit/journal"
 	"github.com/jamq/jamq/txpool"
 )
+
+// Block is an executed block.
+type Block = ledger.Block
 
 // Config configures a chain.
 type Config struct {
@@ -28,14 +31,17 @@ type Config struct {
 	Genesis types.GenesisAlloc
 	// MaxTxsPerBlock is the maximum number of transactions in a block, at least 1.
 	MaxTxsPerBlock int
-	// RetainStates is the number of final blocks whose state is kept, at least 1. The
-	// state of block 0 is always kept.
-	RetainStates uint64
+	// RetainStates is the number of blocks before the final one whose state is kept, at
+	// least 1. The state of block 0 is always kept.
+	RetainStates int
 	// MaxPool is the maximum number of pending, and of queued, transactions in the
 	// pool. MaxPerSender is that of one sender.
 	MaxPool, MaxPerSender int
-	// Archive keeps the final blocks across restarts. It may be nil.
-	Archive journal.Journal
+	// Ledger keeps the final blocks across restarts, and States the states. Their writes
+	// become durable in one order, with those of the builder's log. Nil means memory, for
+	// both.
+	Ledger ledger.Disk
+	States statedb.Disk
 	// PoolMetrics and StateMetrics are the hooks for metrics.
 	PoolMetrics  txpool.Metrics
 	StateMetrics statedb.Metrics
@@ -62,7 +68,7 @@ type Chain struct {
 	log    *slog.Logger
 	config *params.ChainConfig
 	states *statedb.Store
-	ledger *ledger
+	ledger *ledger.Ledger
 	pool   *txpool.Pool
 	limits Limits
 
@@ -73,47 +79,59 @@ type Chain struct {
 	recorder  atomic.Pointer[func(records ...[]byte) error]
 }
 
-// New returns a chain at its genesis. It takes transactions when a builder has
-// recovered it.
+// New returns a chain at its genesis, or with the blocks of Config.Ledger. It takes
+// transactions when a builder has recovered it.
 func New(cfg Config) (*Chain, error) {
 	c := &Chain{cfg: cfg, log: cfg.Logger, config: evm.ChainConfig(cfg.ChainID)}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
+	states := statedb.Config{Profile: statedb.EIP7864(), Retention: cfg.RetainStates, Disk: cfg.States, Metrics: cfg.StateMetrics}
 	var err error
-	// finalize discards the states that are older than RetainStates.
-	states := statedb.Config{Profile: statedb.EIP7864(), Retention: statedb.KeepAll, Metrics: cfg.StateMetrics}
 	if c.states, err = statedb.Open(states); err != nil {
 		return nil, err
 	}
-	if err := c.makeGenesis(); err != nil {
+	genesis, err := c.makeGenesis()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Ledger == nil {
+		c.ledger = ledger.New(genesis)
+	} else if c.ledger, err = ledger.Open(cfg.Ledger, c.config, genesis); err != nil {
 		return nil, err
 	}
 	return c, c.makePool()
 }
 
-// makeGenesis seals block 0.
-func (c *Chain) makeGenesis() error {
+// makeGenesis seals block 0. Its state is kept.
+func (c *Chain) makeGenesis() (*Block, error) {
 	view, err := c.states.View(statedb.EmptyRoot)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := evm.Genesis(view, c.cfg.Genesis); err != nil {
-		return err
+		return nil, err
 	}
 	header := newHeader()
-	if header.Root, err = view.Commit(); err != nil {
-		return err
+	if header.Root, err = view.Root(); err != nil {
+		return nil, err
+	}
+	if !c.states.Has(header.Root) {
+		if _, err = view.Commit(); err != nil {
+			return nil, err
+		}
+	}
+	if c.states.Canonical() == statedb.EmptyRoot {
+		if err := c.states.SetCanonical(header.Root); err != nil {
+			return nil, err
+		}
 	}
 	header.Number = new(big.Int)
 	header.Extra = fmt.Appendf(nil, "jamq %v", c.cfg.ChainID) // makes genesis hashes differ
 	header.Time = uint64(jamq.CommonEra().Unix())
 	header.BaseFee = big.NewInt(params.GWei)
-	c.ledger = newLedger(&Block{Block: types.NewBlock(header, &types.Body{Withdrawals: []*types.Withdrawal{}}, nil, trie.NewStackTrie(nil))})
-	if err := c.states.Pin(header.Root); err != nil {
-		return err
-	}
-	return c.states.SetCanonical(header.Root)
+	genesis := types.NewBlock(header, &types.Body{Withdrawals: []*types.Withdrawal{}}, nil, trie.NewStackTrie(nil))
+	return &Block{Block: genesis}, c.states.Pin(header.Root)
 }
 
 func (c *Chain) makePool() (err error) {
@@ -137,7 +155,7 @@ type poolState struct{ *Chain }
 
 // Account implements txpool.State.
 func (s poolState) Account(addr common.Address) (txpool.Account, error) {
-	view, err := s.states.View(s.ledger.head().Root())
+	view, err := s.states.View(s.ledger.Head().Root())
 	if err != nil {
 		return txpool.Account{}, err
 	}

@@ -153,32 +153,37 @@ func (c *Chain) replay(parent *Block, block *types.Block, logReads bool) (view *
 	}, nil
 }
 
-// again executes a block on the newest one, and adds it.
+// again adds a block to the newest one, and its state, unless a crash has left them on
+// disk.
 func (c *Chain) again(block *types.Block) error {
-	view, sealed, err := c.replay(c.ledger.head(), block, false)
+	if block.NumberU64() <= c.ledger.Final() && c.states.Has(block.Root()) {
+		if b := c.ledger.ByHash(block.Hash()); b != nil {
+			return c.ledger.Append(b)
+		}
+	}
+	view, sealed, err := c.replay(c.ledger.Head(), block, false)
 	if err != nil {
 		return err
 	}
-	root, err := view.Commit()
+	root, err := view.Root()
 	if err != nil {
 		return err
 	}
 	b, err := sealed(root)
 	if err != nil {
-		return errors.Join(err, c.states.Discard(root))
+		return err
+	}
+	if !c.states.Has(root) {
+		if _, err := view.Commit(); err != nil {
+			return err
+		}
 	}
 	return c.extend(b)
 }
 
 // extend adds a block whose state is committed to the ledger, or takes the state back.
 func (c *Chain) extend(b *Block) error {
-	err := c.ledger.append(b)
-	if err == nil {
-		if err = c.states.Pin(b.Root()); err != nil {
-			c.ledger.truncate(b.NumberU64())
-		}
-	}
-	if err != nil {
+	if err := c.ledger.Append(b); err != nil {
 		return errors.Join(err, c.states.Discard(b.Root()))
 	}
 	return nil
@@ -188,7 +193,7 @@ func (c *Chain) extend(b *Block) error {
 // block after parent.
 func (c *Chain) blockHashes(parent *Block) evm.BlockHashes {
 	return func(number uint64) common.Hash {
-		if b := c.ledger.byNumber(number); b != nil && number <= parent.NumberU64() {
+		if b := c.ledger.ByNumber(number); b != nil && number <= parent.NumberU64() {
 			return b.Hash()
 		}
 		return common.Hash{}

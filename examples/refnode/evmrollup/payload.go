@@ -26,7 +26,7 @@ type Transition struct {
 // Payload implements builder.Rollup. It executes the block again on its own pre-state,
 // whatever the canonical root is, and fails unless the result has the same hash.
 func (r *rollup) Payload(_ context.Context, b builder.Block[*Block]) ([]byte, error) {
-	parent := r.ledger.byNumber(b.Number - 1)
+	parent := r.ledger.ByNumber(b.Number - 1)
 	if parent == nil || parent.Root() != b.PreRoot {
 		return nil, fmt.Errorf("evmrollup: block %d: its parent was undone", b.Number)
 	}

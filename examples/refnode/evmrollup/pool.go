@@ -16,7 +16,7 @@ import (
 func (c *Chain) SendTransaction(tx *types.Transaction) error {
 	c.moving.RLock()
 	defer c.moving.RUnlock()
-	if _, _, executed := c.ledger.transaction(tx.Hash()); executed {
+	if _, _, executed := c.ledger.Transaction(tx.Hash()); executed {
 		return txpool.ErrAlreadyKnown
 	}
 	return c.pool.Add(tx)
@@ -76,7 +76,7 @@ func (c *Chain) NextNonce(addr common.Address) (uint64, error) {
 	if nonce, known := c.pool.NextNonce(addr); known {
 		return nonce, nil
 	}
-	view, err := c.StateAt(c.ledger.head())
+	view, err := c.StateAt(c.ledger.Head())
 	if err != nil {
 		return 0, err
 	}

@@ -35,7 +35,7 @@ func keepNothing(...[]byte) error { return nil }
 func (r *rollup) propose(t *testing.T) builder.Block[*Block] {
 	t.Helper()
 	r.SlotBegan()
-	parent := r.ledger.head()
+	parent := r.ledger.Head()
 	block, root, err := r.Propose(t.Context(), parent.NumberU64()+1)
 	require.NoError(t, err)
 	return builder.Block[*Block]{Number: block.NumberU64(), PreRoot: parent.Root(), Root: root, Body: block}

@@ -3,6 +3,7 @@ package evmrollup
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -10,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/tracing"
 	"github.com/ethereum/go-ethereum/params"
 
+	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/statedb"
 	"github.com/jamq/jamq/statedb/evm"
 )
@@ -18,16 +20,28 @@ import (
 func (c *Chain) ChainConfig() *params.ChainConfig { return c.config }
 
 // Head returns the newest executed block.
-func (c *Chain) Head() *Block { return c.ledger.head() }
+func (c *Chain) Head() *Block { return c.ledger.Head() }
 
 // BlockByNumber returns the executed block with a number, or nil.
-func (c *Chain) BlockByNumber(number uint64) *Block { return c.ledger.byNumber(number) }
+func (c *Chain) BlockByNumber(number uint64) *Block { return c.ledger.ByNumber(number) }
 
 // BlockByHash returns the executed block with a hash, or nil.
-func (c *Chain) BlockByHash(hash common.Hash) *Block { return c.ledger.blockByHash(hash) }
+func (c *Chain) BlockByHash(hash common.Hash) *Block { return c.ledger.ByHash(hash) }
 
 // Transaction returns the executed block of a transaction, and its index there.
-func (c *Chain) Transaction(hash common.Hash) (*Block, int, bool) { return c.ledger.transaction(hash) }
+func (c *Chain) Transaction(hash common.Hash) (*Block, int, bool) { return c.ledger.Transaction(hash) }
+
+// FinalProgress returns the progress of a block that was final before, and whether the
+// database has it.
+func (c *Chain) FinalProgress(number uint64) (builder.Progress, bool) {
+	return c.ledger.Progress(number)
+}
+
+// Logs returns the numbers of the blocks that can have a log of a query: see
+// ledger.Ledger.Logs.
+func (c *Chain) Logs(from, to uint64, addresses []common.Address, topics [][]common.Hash) iter.Seq[uint64] {
+	return c.ledger.Logs(from, to, addresses, topics)
+}
 
 // ReplacedBlocks returns the number of executed blocks that were undone. A
 // cache by block number is stale when it changes.
@@ -40,7 +54,7 @@ func (c *Chain) CanonicalRoot() common.Hash { return c.states.Canonical() }
 func (c *Chain) States() int { return c.states.Roots() }
 
 // NextBaseFee returns the base fee of the next block, in wei per gas.
-func (c *Chain) NextBaseFee() *big.Int { return c.nextHeader(c.ledger.head()).BaseFee }
+func (c *Chain) NextBaseFee() *big.Int { return c.nextHeader(c.ledger.Head()).BaseFee }
 
 // StateAt returns a view of the state after a block.
 func (c *Chain) StateAt(b *Block) (*statedb.View, error) {

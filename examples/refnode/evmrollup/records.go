@@ -11,7 +11,6 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
 
-	"github.com/jamq/jamq/submit/journal"
 	"github.com/jamq/jamq/txpool"
 )
 
@@ -88,14 +87,13 @@ func (r *rollup) Recovered(_ context.Context, record func(records ...[]byte) err
 			return err
 		}
 	}
-	r.archive.found = nil
 	r.logDisplaced(restored.Displaced)
 	undone := r.found.undone
 	r.found = nil
 	if err := r.returned(undone...); err != nil {
 		return err
 	}
-	if head := r.ledger.head().NumberU64(); head > 0 || r.pool.Size() > 0 {
+	if head := r.ledger.Head().NumberU64(); head > 0 || r.pool.Size() > 0 {
 		r.log.Info("recovered", "blocks", head, "transactions", r.pool.Size(), "held aside", len(r.pool.Held()), "poisoned", len(restored.Poisoned))
 	}
 	return nil
@@ -104,7 +102,7 @@ func (r *rollup) Recovered(_ context.Context, record func(records ...[]byte) err
 // returned gives the transactions of blocks that were undone back to the pool, and records
 // that the pool has them.
 func (r *rollup) returned(blocks ...*types.Block) error {
-	head := txpool.Head{BaseFee: r.nextHeader(r.ledger.head()).BaseFee}
+	head := txpool.Head{BaseFee: r.nextHeader(r.ledger.Head()).BaseFee}
 	var records [][]byte
 	for _, b := range slices.Backward(blocks) { // undone newest first
 		head.Reverted = append(head.Reverted, poolBlock(&Block{Block: b}))
@@ -118,14 +116,16 @@ func (r *rollup) returned(blocks ...*types.Block) error {
 	return r.record(records...)
 }
 
-// Checkpoint implements builder.Checkpointer. Final blocks go to the archive.
+// Checkpoint implements builder.Checkpointer. States and final blocks are in the database.
 func (r *rollup) Checkpoint(context.Context) ([][]byte, error) {
-	if err := r.archive.save(); err != nil {
+	if err := r.pin(r.final); err != nil {
 		return nil, err
 	}
-	final := r.archive.last
-	records := [][]byte{binary.BigEndian.AppendUint64([]byte{recordFinal}, final)}
-	for b := r.ledger.byNumber(final + 1); b != nil; b = r.ledger.byNumber(b.NumberU64() + 1) {
+	if err := r.ledger.Sync(); err != nil { // of the whole database
+		return nil, err
+	}
+	records := [][]byte{binary.BigEndian.AppendUint64([]byte{recordFinal}, r.final)}
+	for b := r.ledger.ByNumber(r.final + 1); b != nil; b = r.ledger.ByNumber(b.NumberU64() + 1) {
 		raw, err := rlp.EncodeToBytes(b.Block)
 		if err != nil {
 			return nil, err
@@ -135,7 +135,23 @@ func (r *rollup) Checkpoint(context.Context) ([][]byte, error) {
 	return append(records, framed(r.pool.Records())...), nil
 }
 
-// Restore implements builder.Checkpointer. It executes all blocks again.
+// pin keeps the state of the final block of a checkpoint, because a restart begins with
+// it. That of the checkpoint before stays too: the log may still have that one.
+func (r *rollup) pin(final uint64) error {
+	root := r.ledger.ByNumber(final).Root()
+	if err := r.states.Pin(root); err != nil {
+		return err
+	}
+	r.pinned = append(r.pinned, root)
+	if len(r.pinned) <= 2 {
+		return nil
+	}
+	oldest := r.pinned[0]
+	r.pinned = r.pinned[1:]
+	return r.states.Unpin(oldest)
+}
+
+// Restore implements builder.Checkpointer.
 func (r *rollup) Restore(_ context.Context, records [][]byte) error {
 	for _, record := range records {
 		if len(record) == 0 {
@@ -146,7 +162,11 @@ func (r *rollup) Restore(_ context.Context, records [][]byte) error {
 		case kind == recordPool:
 			r.found.pool = append(r.found.pool, body)
 		case kind == recordFinal && len(body) == 8:
-			if err := r.restoreFinal(binary.BigEndian.Uint64(body)); err != nil {
+			r.final = binary.BigEndian.Uint64(body)
+			if err := r.ledger.Rewind(r.final); err != nil {
+				return err
+			}
+			if err := r.pin(r.final); err != nil {
 				return err
 			}
 		case kind == recordBlock:
@@ -161,92 +181,5 @@ func (r *rollup) Restore(_ context.Context, records [][]byte) error {
 			return fmt.Errorf("%w: a checkpoint has %.8x", errRecord, record)
 		}
 	}
-	return nil
-}
-
-// restoreFinal executes the blocks of the archive up to a number.
-func (r *rollup) restoreFinal(last uint64) error {
-	blocks := r.archive.found
-	if r.archive.found = nil; uint64(len(blocks)) < last {
-		return fmt.Errorf("%w: the archive has %d blocks, want %d; restore the data directory as a whole", errRecord, len(blocks), last)
-	}
-	for _, b := range blocks[:last] {
-		if err := r.again(b); err != nil {
-			return err
-		}
-		if err := r.finalize(r.ledger.head()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ErrOtherChain is returned if the archive is that of a chain with another genesis.
-var ErrOtherChain = errors.New("evmrollup: the archive of another chain")
-
-// archive has the final blocks from the genesis on. It may have more than the last
-// checkpoint knows of.
-type archive struct {
-	journal journal.Journal // may be nil
-	found   []*types.Block  // at the start, without the genesis
-	saved   uint64          // number of the last block in the journal
-	last    uint64          // final block
-	unsaved []*types.Block  // final, and not in the journal
-}
-
-// open reads the blocks of a journal, which may be nil.
-func (a *archive) open(j journal.Journal, genesis *types.Block) error {
-	if a.journal = j; j == nil {
-		return nil
-	}
-	var all []*types.Block
-	err := j.Replay(func(record []byte) error {
-		b, err := Codec{}.Decode(record)
-		switch {
-		case err != nil:
-			return err
-		case b.NumberU64() != uint64(len(all)):
-			return fmt.Errorf("%w: block %d in the archive, want %d", errRecord, b.NumberU64(), len(all))
-		case len(all) == 0 && b.Hash() != genesis.Hash():
-			return fmt.Errorf("%w: the genesis is %s, want %s", ErrOtherChain, b.Hash(), genesis.Hash())
-		}
-		all = append(all, b.Block)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if len(all) == 0 {
-		a.unsaved = []*types.Block{genesis}
-		return a.save()
-	}
-	a.found, a.saved = all[1:], uint64(len(all))-1
-	return nil
-}
-
-// add adds a final block.
-func (a *archive) add(b *types.Block) {
-	if a.last = b.NumberU64(); a.journal != nil && a.last > a.saved {
-		a.unsaved = append(a.unsaved, b)
-	}
-}
-
-// save makes the blocks durable.
-func (a *archive) save() error {
-	const most = 64 // blocks in one write
-	for some := range slices.Chunk(a.unsaved, most) {
-		records := make([][]byte, len(some))
-		for i, b := range some {
-			var err error
-			if records[i], err = rlp.EncodeToBytes(b); err != nil {
-				return err
-			}
-		}
-		if err := a.journal.Append(records...); err != nil {
-			return err
-		}
-		a.saved = some[len(some)-1].NumberU64()
-	}
-	a.unsaved = nil
 	return nil
 }

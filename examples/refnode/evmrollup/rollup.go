@@ -17,9 +17,10 @@ import (
 // goroutine.
 type rollup struct {
 	*Chain
-	proposed *proposal // by the last call of Propose
-	archive  archive
-	found    *recovery // nil after Recovered
+	proposed *proposal     // by the last call of Propose
+	found    *recovery     // nil after Recovered
+	final    uint64        // number of the last final block
+	pinned   []common.Hash // states of the final blocks of the last two checkpoints
 }
 
 // proposal is a block that was executed and may become the newest one.
@@ -28,11 +29,10 @@ type proposal struct {
 	session *txpool.Session
 }
 
-// Rollup returns the chain for package builder, which then leads it. It must be called
-// once. The error is that of Config.Archive.
+// Rollup returns the chain for package builder, which then leads it from its genesis. It
+// must be called once. The error is that of Config.Ledger.
 func (c *Chain) Rollup() (builder.Rollup[*Block], error) {
-	r := &rollup{Chain: c, found: new(recovery)}
-	return r, r.archive.open(c.cfg.Archive, c.ledger.head().Block)
+	return &rollup{Chain: c, found: new(recovery)}, c.ledger.Rewind(0)
 }
 
 // Codec encodes blocks for the builder's log. Receipts are left out, because
@@ -61,7 +61,7 @@ func (r *rollup) Admit(_ context.Context, op []byte) error {
 }
 
 // Root implements builder.Rollup.
-func (r *rollup) Root() common.Hash { return r.ledger.head().Root() }
+func (r *rollup) Root() common.Hash { return r.ledger.Head().Root() }
 
 // Propose implements builder.Rollup. The transactions of the block stay in a session of
 // the pool until the block is applied, or another one is proposed.
@@ -74,7 +74,7 @@ func (r *rollup) Propose(ctx context.Context, number uint64) (*Block, common.Has
 	case pending == 0, !r.slotBegan.Swap(false):
 		return nil, common.Hash{}, builder.ErrIdle
 	}
-	parent := r.ledger.head()
+	parent := r.ledger.Head()
 	header := r.nextHeader(parent)
 	session := r.pool.Build(ctx, txpool.Budget{Count: r.cfg.MaxTxsPerBlock, Gas: header.GasLimit, BaseFee: header.BaseFee})
 	block, err := r.execute(parent, header, session)
@@ -112,7 +112,7 @@ func (r *rollup) Apply(_ context.Context, b builder.Block[*Block]) error {
 		r.found.forget(b.Body.Hash())
 		return nil
 	}
-	block := r.ledger.head()
+	block := r.ledger.Head()
 	r.logDisplaced(r.pool.Reset(txpool.Head{Included: []txpool.Block{poolBlock(block)}, BaseFee: r.nextHeader(block).BaseFee}))
 	return nil
 }
@@ -149,32 +149,22 @@ func (r *rollup) Undo(_ context.Context, b builder.Block[*Block]) error {
 
 // discard removes the blocks from a number on, and their states.
 func (r *rollup) discard(number uint64) {
-	for _, b := range r.ledger.truncate(number) {
+	for _, b := range r.ledger.Truncate(number) {
 		r.replaced.Add(1)
-		if err := errors.Join(r.states.Unpin(b.Root()), r.states.Discard(b.Root())); err != nil {
+		if err := r.states.Discard(b.Root()); err != nil {
 			r.log.Warn("a state could not be discarded", "block", b.NumberU64(), "err", err)
 		}
 	}
 }
 
-// Final implements builder.Finalizer.
+// Final implements builder.Finalizer. A block that is in the database was final before
+// the restart.
 func (r *rollup) Final(_ context.Context, b builder.Block[*Block]) error {
-	return r.finalize(r.ledger.byNumber(b.Number))
-}
-
-// finalize moves the canonical root to a block that is final, and discards the state of
-// an old one.
-func (r *rollup) finalize(b *Block) error {
-	if err := r.states.SetCanonical(b.Root()); err != nil {
-		return err
+	if b.Number > r.ledger.Final() {
+		if err := r.states.SetCanonical(b.Root); err != nil {
+			return err
+		}
 	}
-	r.archive.add(b.Block)
-	if b.NumberU64() <= r.cfg.RetainStates {
-		return nil
-	}
-	old := r.ledger.byNumber(b.NumberU64() - r.cfg.RetainStates).Root()
-	if err := r.states.Unpin(old); err != nil {
-		return err
-	}
-	return r.states.Discard(old)
+	r.final = b.Number
+	return r.ledger.Finalize(b.Number, b.Progress)
 }

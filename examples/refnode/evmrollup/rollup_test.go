@@ -3,8 +3,8 @@ package evmrollup
 import (
 	"context"
 	"crypto/ecdsa"
+	"errors"
 	"math/big"
-	"path/filepath"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -15,10 +15,10 @@ import (
 
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/builder/buildertest"
+	"github.com/jamq/jamq/examples/refnode/store"
 	"github.com/jamq/jamq/internal/repeat"
 	"github.com/jamq/jamq/statedb"
 	"github.com/jamq/jamq/statedb/evm"
-	"github.com/jamq/jamq/submit/journal"
 )
 
 var chainID = big.NewInt(4359)
@@ -56,13 +56,31 @@ func pay(i int, nonce uint64, tip int64) *types.Transaction {
 // eager is a rollup whose blocks need not be full.
 type eager struct {
 	*rollup
-	archive *journal.File
+	disk *disk
 }
 
-// Close implements io.Closer.
+// disk outlives the chains of a test.
+type disk struct {
+	ledger, states *store.Keys
+	lives          int
+}
+
+// Close implements io.Closer. At the end of every second life the disk loses all writes
+// after the last checkpoint, as in a power failure.
 func (e eager) Close() error {
 	e.Chain.Close()
-	return e.archive.Close()
+	if e.disk.lives++; e.disk.lives%2 == 0 {
+		e.disk.ledger.Crash()
+		e.disk.states.Crash()
+	}
+	return nil
+}
+
+// Checkpoint implements builder.Checkpointer. The states are in the same database as the
+// ledger, which Checkpoint syncs.
+func (e eager) Checkpoint(ctx context.Context) ([][]byte, error) {
+	records, err := e.rollup.Checkpoint(ctx)
+	return records, errors.Join(err, e.disk.states.Sync())
 }
 
 // Propose implements builder.Rollup.
@@ -73,17 +91,19 @@ func (e eager) Propose(ctx context.Context, number uint64) (*Block, common.Hash,
 
 // rules are the rules of package buildertest for this rollup.
 func rules(t *testing.T) buildertest.Case[*Block] {
+	disks := make(map[string]*disk)
 	return buildertest.Case[*Block]{
 		Open: func(dir string) builder.Rollup[*Block] {
+			if disks[dir] == nil {
+				disks[dir] = &disk{ledger: store.NewKeys(), states: store.NewKeys()}
+			}
 			cfg := testConfig()
-			file, err := journal.Open(filepath.Join(dir, "archive"))
-			require.NoError(t, err)
-			cfg.Archive = file
+			cfg.Ledger, cfg.States = disks[dir].ledger, disks[dir].states
 			c, err := New(cfg)
 			require.NoError(t, err)
 			r, err := c.Rollup()
 			require.NoError(t, err)
-			return eager{r.(*rollup), file}
+			return eager{r.(*rollup), disks[dir]}
 		},
 		Operation: func(i int) []byte {
 			raw, err := pay(i, 0, int64(i%5)+1).MarshalBinary()

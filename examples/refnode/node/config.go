@@ -40,9 +40,9 @@ type Config struct {
 	// MaxTxsPerBundle is the maximum number of transactions in a block, at
 	// least 1.
 	MaxTxsPerBundle int
-	// RetainStates is the number of finalized blocks whose state is kept, at
-	// least 1. The state of the genesis is always kept.
-	RetainStates uint64
+	// RetainStates is the number of blocks before the final one whose state is
+	// kept, at least 1. The state of the genesis is always kept.
+	RetainStates int
 	// MaxPool is the maximum number of pending, and of queued, transactions in
 	// the pool. MaxPerSender is that of one sender.
 	MaxPool, MaxPerSender int
@@ -75,7 +75,7 @@ func DefaultConfig(spec jamq.ChainSpec, slot time.Duration, seed uint64) Config 
 		Service:         DefaultService,
 		JAM:             jamtest.DefaultConfig(spec, seed),
 		MaxTxsPerBundle: 5,
-		RetainStates:    10_000,
+		RetainStates:    1024,
 		MaxPool:         20_000,
 		MaxPerSender:    64,
 	}

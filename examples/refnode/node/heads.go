@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/jamq/jamq/canonical"
@@ -32,13 +33,22 @@ const keptChanges = 1 << 17
 type headLog struct {
 	mu      sync.Mutex
 	line    []*Block // blocks that are latest or below, from the finalized one on
-	changes []HeadChange
+	changes []change
 	first   uint64        // number of changes[0]
+	light   int           // number of changes without a block, from the first on
 	moved   chan struct{} // closed at the next change
 }
 
-func newHeadLog(genesis *Block) *headLog {
-	return &headLog{line: []*Block{genesis}, moved: make(chan struct{})}
+// change is a HeadChange. The ledger has the block of one that is final, so that the log
+// does not keep it in memory.
+type change struct {
+	number  uint64
+	block   *Block // nil: in the ledger
+	removed bool
+}
+
+func newHeadLog(finalized *Block) *headLog {
+	return &headLog{line: []*Block{finalized}, moved: make(chan struct{})}
 }
 
 // move records the new numbers of latest and finalized, with the executed
@@ -54,7 +64,7 @@ func (l *headLog) move(block func(number uint64) *Block, latest, finalized uint6
 			break // being undone; the next move records it
 		}
 		l.line = append(l.line, b)
-		l.changes = append(l.changes, HeadChange{Block: b})
+		l.changes = append(l.changes, change{next, b, false})
 	}
 	final := 0
 	for final < len(l.line)-1 && l.line[final].NumberU64() < finalized {
@@ -62,15 +72,25 @@ func (l *headLog) move(block func(number uint64) *Block, latest, finalized uint6
 	}
 	clear(l.line[:final])
 	l.line = l.line[final:]
+	l.lighten(block)
 	if len(l.changes) == before {
 		return
 	}
 	if old := len(l.changes) - keptChanges; old > keptChanges/8 { // not one by one
-		l.changes = append([]HeadChange(nil), l.changes[old:]...)
-		l.first += uint64(old)
+		l.changes = slices.Clone(l.changes[old:])
+		l.first, l.light = l.first+uint64(old), max(0, l.light-old)
 	}
 	close(l.moved)
 	l.moved = make(chan struct{})
+}
+
+// lighten forgets the blocks of changes that are below the finalized one.
+func (l *headLog) lighten(block func(number uint64) *Block) {
+	for ; l.light < len(l.changes) && l.changes[l.light].number < l.line[0].NumberU64(); l.light++ {
+		if c := &l.changes[l.light]; block(c.number).Hash() == c.block.Hash() {
+			c.block = nil
+		}
+	}
 }
 
 func (l *headLog) top() *Block { return l.line[len(l.line)-1] }
@@ -79,14 +99,20 @@ func (l *headLog) top() *Block { return l.line[len(l.line)-1] }
 // ledger. It records them oldest first, as geth does.
 func (l *headLog) stepBack(block func(number uint64) *Block, latest uint64) {
 	keep := len(l.line)
-	for keep > 1 && (l.line[keep-1].NumberU64() > latest || block(l.line[keep-1].NumberU64()) != l.line[keep-1]) {
+	for keep > 1 && (l.line[keep-1].NumberU64() > latest || !isAt(block, l.line[keep-1])) {
 		keep--
 	}
 	for _, b := range l.line[keep:] {
-		l.changes = append(l.changes, HeadChange{Block: b, Removed: true})
+		l.changes = append(l.changes, change{b.NumberU64(), b, true})
 	}
 	clear(l.line[keep:])
 	l.line = l.line[:keep]
+}
+
+// isAt reports whether the ledger has a block.
+func isAt(block func(number uint64) *Block, b *Block) bool {
+	have := block(b.NumberU64())
+	return have != nil && have.Hash() == b.Hash()
 }
 
 // followHeads records each move of the heads for subscribers.
@@ -121,18 +147,33 @@ func (n *Node) HeadCursor() uint64 {
 // them, and a channel that is closed when there are more. The error wraps
 // [ErrMissed] if the cursor is too old.
 func (n *Node) HeadChanges(cursor uint64) (changes []HeadChange, next uint64, more <-chan struct{}, err error) {
+	return n.headLog.read(cursor, n.BlockByNumber)
+}
+
+func (l *headLog) read(cursor uint64, block func(number uint64) *Block) (changes []HeadChange, next uint64, more <-chan struct{}, err error) {
+	some, more, err := l.after(cursor)
+	for _, c := range some {
+		if c.block == nil {
+			c.block = block(c.number)
+		}
+		changes = append(changes, HeadChange{c.block, c.removed})
+	}
+	return changes, cursor + uint64(len(some)), more, err
+}
+
+// after returns at most 1024 changes after a cursor: see HeadChanges.
+func (l *headLog) after(cursor uint64) (changes []change, more <-chan struct{}, err error) {
 	const most = 1024
-	l := n.headLog
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if end := l.first + uint64(len(l.changes)); cursor < l.first || cursor > end {
-		return nil, 0, nil, fmt.Errorf("%w: want changes from %d on, have %d to %d", ErrMissed, cursor, l.first, end)
+		return nil, nil, fmt.Errorf("%w: want changes from %d on, have %d to %d", ErrMissed, cursor, l.first, end)
 	}
 	changes = l.changes[cursor-l.first:]
 	if len(changes) > most {
 		done := make(chan struct{})
 		close(done)
-		return append([]HeadChange(nil), changes[:most]...), cursor + most, done, nil
+		return slices.Clone(changes[:most]), done, nil
 	}
-	return append([]HeadChange(nil), changes...), cursor + uint64(len(changes)), l.moved, nil
+	return slices.Clone(changes), l.moved, nil
 }

@@ -57,10 +57,10 @@ func TestHeadLog(t *testing.T) {
 	}
 	move := func(latest, finalized uint64, want string) {
 		t.Helper()
-		_, _, more, err := n.HeadChanges(cursor)
+		_, _, more, err := n.headLog.read(cursor, blocks.BlockByNumber)
 		require.NoError(t, err)
 		n.headLog.move(blocks.BlockByNumber, latest, finalized)
-		changes, next, _, err := n.HeadChanges(cursor)
+		changes, next, _, err := n.headLog.read(cursor, blocks.BlockByNumber)
 		require.NoError(t, err)
 		var names []string
 		for _, c := range changes {
@@ -92,7 +92,7 @@ func TestHeadLog(t *testing.T) {
 	move(5, 5, "")
 	require.Equal(t, []*Block{blocks.head()}, n.headLog.line)
 
-	_, _, _, err := n.HeadChanges(cursor + 1)
+	_, _, _, err := n.headLog.read(cursor+1, blocks.BlockByNumber)
 	require.ErrorIs(t, err, ErrMissed)
 }
 
@@ -108,7 +108,7 @@ func TestHeadLogForgets(t *testing.T) {
 		n.headLog.move(blocks.BlockByNumber, 1-i%2, 0)
 		if i%5000 == 0 || i == 2*keptChanges-1 {
 			for {
-				changes, next, more, err := n.HeadChanges(cursor)
+				changes, next, more, err := n.headLog.read(cursor, blocks.BlockByNumber)
 				require.NoError(t, err)
 				for _, c := range changes {
 					require.Equal(t, cursor%2 == 1, c.Removed)
@@ -126,7 +126,7 @@ func TestHeadLogForgets(t *testing.T) {
 	}
 	require.EqualValues(t, 2*keptChanges, cursor)
 	require.LessOrEqual(t, len(n.headLog.changes), keptChanges+keptChanges/8)
-	_, _, _, err := n.HeadChanges(0)
+	_, _, _, err := n.headLog.read(0, blocks.BlockByNumber)
 	require.ErrorIs(t, err, ErrMissed)
 }
 
@@ -151,7 +151,7 @@ func TestHeadLogFollows(t *testing.T) {
 			latest := rapid.Uint64Range(finalized, blocks.head().NumberU64()).Draw(t, "latest")
 			finalized = rapid.Uint64Range(finalized, latest).Draw(t, "finalized")
 			n.headLog.move(blocks.BlockByNumber, latest, finalized)
-			changes, next, _, err := n.HeadChanges(cursor)
+			changes, next, _, err := n.headLog.read(cursor, blocks.BlockByNumber)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,10 +22,8 @@ import (
 	"github.com/jamq/jamq/examples/refnode/store"
 )
 
-// ErrDisk is wrapped by errors after the disk of the data directory has failed,
-// for example because it is full. The node then refuses transactions and must
-// be started again once the disk works. Everything that was acknowledged is
-// kept.
+// ErrDisk is wrapped by errors after the disk of the data directory has failed. The node
+// must be started again once the disk works. Everything that was acknowledged is kept.
 var ErrDisk = store.ErrDisk
 
 // numAccounts is the number of funded development accounts, with genesisEther
@@ -57,25 +55,36 @@ type Node struct {
 // connectTime is the time limit for the connection to a JAM node at the start.
 const connectTime = 30 * time.Second
 
+// checkpointEvery is the number of records after which the log is shortened. A restart
+// executes the blocks after the last checkpoint that are not final again.
+const checkpointEvery = 512
+
 // New returns a node, which [Node.Run] starts. If Config.DataDir has the data
 // of an earlier run, the node continues from there.
-func New(cfg Config) (_ *Node, err error) {
+func New(cfg Config) (*Node, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, log: cfg.Logger, progress: progress{of: make(map[uint64]Progress)}}
-	if n.log == nil {
-		n.log = slog.New(slog.DiscardHandler)
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	if n.accounts, err = devkeys.Derive(devkeys.Mnemonic, numAccounts); err != nil {
+	if cfg.DataDir == "" {
+		return newNode(cfg, nil)
+	}
+	s, err := store.Open(cfg.DataDir, cfg.Logger)
+	if err != nil {
 		return nil, err
 	}
-	if cfg.DataDir != "" {
-		if n.store, err = store.Open(cfg.DataDir, n.log); err != nil {
-			return nil, err
-		}
+	return newNode(cfg, s)
+}
+
+// newNode returns a node with a data directory, which it closes, or without one.
+func newNode(cfg Config, s *store.Store) (_ *Node, err error) {
+	n := &Node{cfg: cfg, log: cfg.Logger, store: s, progress: progress{of: make(map[uint64]Progress)}}
+	if n.accounts, err = devkeys.Derive(devkeys.Mnemonic, numAccounts); err == nil {
+		err = n.open()
 	}
-	if err := n.open(); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, n.store.Close())
 	}
 	return n, nil
@@ -86,7 +95,6 @@ func (n *Node) open() (err error) {
 	if n.Chain, err = evmrollup.New(n.rollupConfig()); err != nil {
 		return err
 	}
-	n.headLog = newHeadLog(n.Head())
 	ctx, cancel := context.WithTimeout(context.Background(), connectTime)
 	defer cancel()
 	if err := n.connect(ctx); err != nil {
@@ -96,6 +104,7 @@ func (n *Node) open() (err error) {
 		n.jam.Close()
 		return err
 	}
+	n.headLog = newHeadLog(n.BlockByNumber(n.builder.Heads().Finalized.Number))
 	n.makeLive()
 	n.recoverProgress()
 	n.moveHeads(n.builder.Heads())
@@ -112,7 +121,7 @@ func (n *Node) rollupConfig() evmrollup.Config {
 		cfg.Genesis[a.Address] = types.Account{Balance: new(big.Int).Mul(big.NewInt(genesisEther), big.NewInt(params.Ether))}
 	}
 	if n.store != nil {
-		cfg.Archive = n.store.Archive
+		cfg.Ledger, cfg.States = n.store.Ledger, n.store.States
 	}
 	return cfg
 }
@@ -130,10 +139,9 @@ func (n *Node) recover(ctx context.Context) error {
 	cfg.Runner.Observe, cfg.Runner.CheckInvariants = n.observe, true
 	cfg.Runner.Logger, cfg.Runner.Metrics = n.log, n.cfg.Metrics.Runner
 	var log builder.Log = noLog{}
+	cfg.CheckpointEvery = math.MaxInt // nothing is kept
 	if n.store != nil {
-		log = n.store.Log
-	} else {
-		cfg.CheckpointEvery = math.MaxInt // nothing is kept
+		log, cfg.CheckpointEvery = n.store.Log, checkpointEvery
 	}
 	n.builder, err = builder.Open(ctx, cfg, log, rollup, seen{n.jam, n})
 	return err
@@ -156,7 +164,8 @@ func (n *Node) Accounts() []devkeys.Account { return n.accounts }
 
 // Run runs the node until ctx ends, then ends its goroutines and closes the
 // database. It may be called once. It returns early with an error if the JAM
-// chain can no longer be followed, or the disk has failed.
+// chain can no longer be followed, or the disk has failed. In the latter case the
+// database stays open, so that the node can be read.
 func (n *Node) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	for _, part := range []func(context.Context) error{n.jam.Run, n.builder.Run, n.followHeads, n.live.Run} {
@@ -165,6 +174,9 @@ func (n *Node) Run(ctx context.Context) error {
 	err := group.Wait()
 	n.jam.Close()
 	n.Chain.Close()
+	if failure := n.store.Err(); failure != nil {
+		return failure // and blocks can still be read
+	}
 	if err := n.store.Close(); err != nil {
 		return fmt.Errorf("node: close database: %w", err)
 	}

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"log/slog"
 	"math/big"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/examples/refnode/store"
 	"github.com/jamq/jamq/internal/bubble"
 )
 
@@ -21,8 +23,8 @@ func TestUndoneBlocksAreNotLost(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		cfg := DefaultConfig(jamq.Tiny(), jamq.Tiny().SlotDuration, 1)
 		cfg.JAM.FinalityLag = 10_000 // nothing becomes final
-		cfg.DataDir = t.TempDir()
-		n, err := New(cfg)
+		disk := store.NewMemory()
+		n, err := reopen(cfg, disk)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -38,7 +40,7 @@ func TestUndoneBlocksAreNotLost(t *testing.T) {
 		<-ended
 
 		for range 2 { // the second one finds the block undone
-			n, err = New(cfg)
+			n, err = reopen(cfg, disk)
 			require.NoError(t, err)
 			_, pooled := n.Pooled(tx.Hash())
 			require.True(t, pooled)
@@ -46,4 +48,10 @@ func TestUndoneBlocksAreNotLost(t *testing.T) {
 			require.NoError(t, n.store.Close())
 		}
 	})
+}
+
+// reopen returns a node on a data directory in memory.
+func reopen(cfg Config, disk *store.Memory) (*Node, error) {
+	cfg.Logger = slog.New(slog.DiscardHandler)
+	return newNode(cfg, disk.Open())
 }

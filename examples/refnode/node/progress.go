@@ -24,9 +24,13 @@ type Progress struct {
 	// At is the JAM block that is the evidence for Status, or zero.
 	At anchor.Point
 	// Slots are the JAM slots at which the block last entered each state, by
-	// the name of the state, since the node started.
+	// the name of the state, since the node started. Those of old blocks are
+	// forgotten.
 	Slots map[string]jamq.Slot
 }
+
+// keptProgress is the number of final blocks whose slots are kept.
+const keptProgress = 4096
 
 // progress records the progress of blocks by number. It is safe for concurrent use.
 type progress struct {
@@ -55,6 +59,9 @@ func (l *progress) note(c *bundlequeue.Changed, slot jamq.Slot) {
 	slots[p.Status] = slot
 	p.Slots = slots
 	l.of[c.Number] = p
+	if c.To == bundlequeue.Finalized && c.Number >= keptProgress {
+		delete(l.of, c.Number-keptProgress)
+	}
 }
 
 // forget removes a block that has failed.
@@ -69,8 +76,12 @@ func (n *Node) Progress(number uint64) Progress {
 	n.progress.mu.RLock()
 	p, known := n.progress.of[number]
 	n.progress.mu.RUnlock()
-	if !known && number <= n.builder.Heads().Finalized.Number {
-		p.Status = bundlequeue.Finalized.String() // before the node started
+	if known || number > n.builder.Heads().Finalized.Number {
+		return p
+	}
+	p.Status = bundlequeue.Finalized.String()
+	if at, known := n.FinalProgress(number); known {
+		p.Version, p.Package, p.Core, p.At = at.Version, at.Package, at.Core, at.At
 	}
 	return p
 }

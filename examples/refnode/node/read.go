@@ -12,24 +12,24 @@ import (
 
 // Resolve returns the block that a tag or a number names, or nil if there is
 // none. It is the only place that gives tags a meaning.
-func (n *Node) Resolve(number rpc.BlockNumber) *Block {
-	heads := n.builder.Heads()
-	switch number {
-	case rpc.EarliestBlockNumber:
-		return n.BlockByNumber(0)
-	case rpc.PendingBlockNumber:
-		return n.BlockByNumber(heads.Pending.Number)
-	case rpc.SafeBlockNumber:
-		return n.BlockByNumber(heads.Safe.Number)
-	case rpc.FinalizedBlockNumber:
-		return n.BlockByNumber(heads.Finalized.Number)
-	case rpc.LatestBlockNumber:
-		return n.BlockByNumber(heads.Latest.Number)
+func (n *Node) Resolve(tag rpc.BlockNumber) *Block {
+	for {
+		h := n.builder.Heads()
+		number, known := map[rpc.BlockNumber]uint64{
+			rpc.EarliestBlockNumber: 0, rpc.PendingBlockNumber: h.Pending.Number, rpc.LatestBlockNumber: h.Latest.Number,
+			rpc.SafeBlockNumber: h.Safe.Number, rpc.FinalizedBlockNumber: h.Finalized.Number,
+		}[tag]
+		switch {
+		case known:
+		case tag < 0, uint64(tag) > h.Pending.Number:
+			return nil
+		default:
+			number = uint64(tag)
+		}
+		if b := n.BlockByNumber(number); b != nil {
+			return b
+		} // it was undone meanwhile, and the heads are lower now
 	}
-	if number < 0 || uint64(number) > heads.Pending.Number {
-		return nil
-	}
-	return n.BlockByNumber(uint64(number))
 }
 
 // SendTransaction adds a transaction to the pool. With a data directory it is

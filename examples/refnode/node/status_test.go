@@ -15,6 +15,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/examples/refnode/evmrollup"
+	"github.com/jamq/jamq/examples/refnode/store"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/txpool"
 )
@@ -48,8 +49,8 @@ func TestStatusAcrossRestarts(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		cfg := DefaultConfig(jamq.Tiny(), jamq.Tiny().SlotDuration, 1)
 		cfg.JAM.FinalityLag = 10_000 // nothing becomes final
-		cfg.DataDir = t.TempDir()
-		n, err := New(cfg)
+		disk := store.NewMemory()
+		n, err := reopen(cfg, disk)
 		require.NoError(t, err)
 		replaced, removed, included := pay(t, n, 0, 1, 1), pay(t, n, 1, 1, 1), pay(t, n, 2, 0, 1)
 		replacement, waiting := pay(t, n, 0, 1, 20), pay(t, n, 3, 1, 1)
@@ -62,7 +63,7 @@ func TestStatusAcrossRestarts(t *testing.T) {
 		at := n.TransactionStatus(removed.Hash()).Departure.At
 		stop()
 		for range 2 {
-			n, err = New(cfg)
+			n, err = reopen(cfg, disk)
 			require.NoError(t, err)
 			d := n.TransactionStatus(replaced.Hash()).Departure
 			require.NotNil(t, d)
@@ -168,11 +169,12 @@ func TestT5LossThenRepair(t *testing.T) {
 func TestT5RestartsWithSmallerCaps(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		cfg := DefaultConfig(jamq.Tiny(), jamq.Tiny().SlotDuration, 3)
-		cfg.Lab, cfg.MaxTxsPerBundle, cfg.MaxPool, cfg.DataDir = true, 16, 300, t.TempDir()
+		cfg.Lab, cfg.MaxTxsPerBundle, cfg.MaxPool = true, 16, 300
+		disk := store.NewMemory()
 		s := &senders{t: t}
 		for _, caps := range [][2]int{{300, 64}, {100, 16}, {20, 2}} {
 			cfg.MaxPool, cfg.MaxPerSender = caps[0], caps[1]
-			n, err := New(cfg)
+			n, err := reopen(cfg, disk)
 			require.NoError(t, err)
 			require.NoError(t, n.CheckPool())
 			s.node = n

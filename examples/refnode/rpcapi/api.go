@@ -55,7 +55,7 @@ func (a *api) resolve(at rpc.BlockNumberOrHash) (*node.Block, error) {
 		if b == nil {
 			return nil, errHeaderForHashNotFound
 		}
-		if at.RequireCanonical && a.node.Resolve(rpc.BlockNumber(b.NumberU64())) != b {
+		if line := a.node.Resolve(rpc.BlockNumber(b.NumberU64())); at.RequireCanonical && (line == nil || line.Hash() != b.Hash()) {
 			return nil, fmt.Errorf("hash is not currently canonical")
 		}
 		return b, nil

@@ -56,7 +56,7 @@ func (a *Logs) GetLogs(ctx context.Context, criteria gethfilters.FilterCriteria)
 		return nil, err
 	}
 	logs := []*types.Log{}
-	for number := from; number <= to; number++ {
+	for number := range a.node.Logs(uint64(from), uint64(to), criteria.Addresses, criteria.Topics) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -9,10 +10,17 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/cockroachdb/pebble"
+
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/pebble/pebbledb"
 	"github.com/jamq/jamq/pebble/pebblejournal"
+	"github.com/jamq/jamq/pebble/pebblestate"
+	"github.com/jamq/jamq/statedb"
 )
 
 var (
@@ -26,37 +34,43 @@ var (
 
 // version is the version of the directory's layout, and versionFile the file that has it.
 const (
-	version     = "2"
+	version     = "3"
 	versionFile = "version"
 )
 
-// Store is a data directory with the builder's log and the archive of final blocks. Only
-// one process can use it. A nil Store has no failure, and can be closed.
+// Store is a data directory. A nil Store has no failure, and can be closed.
 type Store struct {
-	db           *pebbledb.DB
-	Log, Archive *pebblejournal.Journal
+	// Log is the builder's log, Ledger has the final blocks, and States the states. Their
+	// writes become durable in one order.
+	Log    builder.Log
+	Ledger ledger.Disk
+	States statedb.Disk
+
+	db  *pebbledb.DB
+	log *pebblejournal.Journal // Log
 }
 
-// Open opens a directory, or creates it. Errors wrap ErrVersion, or are those of
-// pebblejournal.
+// Open opens a directory, or creates it. Only one process can use it. Errors wrap
+// ErrVersion, or are those of pebblejournal.
 func Open(dir string, log *slog.Logger) (*Store, error) {
 	if err := checkVersion(dir); err != nil {
 		return nil, err
 	}
-	db, err := pebbledb.Open(filepath.Join(dir, "db"), nil)
+	db, err := pebbledb.Open(filepath.Join(dir, "db"), &pebble.Options{MemTableSize: pebblestate.MemTableSize, Logger: pebbledb.Silent{}})
 	if err != nil {
 		return nil, fmt.Errorf("store: open the data directory, which only one process can use: %w", err)
 	}
-	s := &Store{db: db}
-	for name, into := range map[string]**pebblejournal.Journal{"log": &s.Log, "archive": &s.Archive} {
-		j, err := pebblejournal.Open(filepath.Join(dir, name), pebblejournal.Options{DB: db.Pebble(), Check: db.Err, Prefix: []byte(name + "/")})
-		if err != nil {
-			return nil, errors.Join(err, s.Close())
-		}
-		if cut := j.Cut(); cut > 0 {
-			log.Error("the journal was damaged and has been cut after its last whole record", "journal", name, "records", cut)
-		}
-		*into = j
+	s := &Store{db: db, Ledger: &keys{db, []byte("ledger/")}}
+	s.log, err = pebblejournal.Open(filepath.Join(dir, "log"), pebblejournal.Options{DB: db.Pebble(), Check: db.Err, Prefix: []byte("log/")})
+	if err == nil {
+		s.Log = s.log
+		s.States, err = pebblestate.Open("", pebblestate.Options{DB: db.Pebble(), Check: db.Err, Prefix: []byte("state/"), Lazy: true})
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if cut := s.log.Cut(); cut > 0 {
+		log.Error("the log was damaged and has been cut after its last whole record", "records", cut)
 	}
 	return s, nil
 }
@@ -85,22 +99,80 @@ func checkVersion(dir string) error {
 // Err returns the reason why nothing can be written any more, or nil. It wraps ErrDisk if
 // the disk is the reason.
 func (s *Store) Err() error {
-	if s == nil {
+	if s == nil || s.db == nil {
 		return nil
 	}
-	return cmp.Or(s.db.Err(), s.Log.Err(), s.Archive.Err())
+	return cmp.Or(s.db.Err(), s.log.Err())
 }
 
 // Close closes the database.
 func (s *Store) Close() error {
-	if s == nil {
+	if s == nil || s.db == nil {
 		return nil
 	}
 	var err error
-	for _, j := range []*pebblejournal.Journal{s.Log, s.Archive} {
-		if j != nil {
-			err = errors.Join(err, j.Close())
-		}
+	if s.log != nil {
+		err = s.log.Close()
 	}
 	return errors.Join(err, s.db.Close())
+}
+
+// keys are the keys of a database with a prefix.
+type keys struct {
+	db     *pebbledb.DB
+	prefix []byte
+}
+
+func (k *keys) key(key []byte) []byte { return slices.Concat(k.prefix, key) }
+
+// Get implements ledger.Disk.
+func (k *keys) Get(key []byte) ([]byte, error) {
+	value, closer, err := k.db.Pebble().Get(k.key(key))
+	switch {
+	case errors.Is(err, pebble.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return bytes.Clone(value), closer.Close()
+}
+
+// Write implements ledger.Disk.
+func (k *keys) Write(records []statedb.Record) error {
+	batch := k.db.Pebble().NewBatch()
+	var err error
+	for _, r := range records {
+		if err == nil {
+			err = batch.Set(k.key(r.Key), r.Value, nil)
+		}
+	}
+	if err == nil {
+		err = k.db.CommitLazily(batch)
+	}
+	return errors.Join(err, batch.Close())
+}
+
+// Sync implements ledger.Disk.
+func (k *keys) Sync() error {
+	batch := k.db.Pebble().NewBatch()
+	err := batch.LogData(nil, nil)
+	if err == nil {
+		err = k.db.Commit(batch)
+	}
+	return errors.Join(err, batch.Close())
+}
+
+// Scan implements ledger.Disk.
+func (k *keys) Scan(from, to []byte, f func(key []byte) error) (err error) {
+	it, err := k.db.Pebble().NewIter(&pebble.IterOptions{LowerBound: k.key(from), UpperBound: k.key(to)})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for ok := it.First(); ok; ok = it.Next() {
+		if err := f(it.Key()[len(k.prefix):]); err != nil {
+			return err
+		}
+	}
+	return it.Error()
 }

@@ -30,7 +30,7 @@ func TestOpen(t *testing.T) {
 	require.NoError(t, s.Close())
 
 	for name, change := range map[string]func() error{
-		"a later version": func() error { return os.WriteFile(filepath.Join(dir, "version"), []byte("3\n"), 0o644) },
+		"a later version": func() error { return os.WriteFile(filepath.Join(dir, "version"), []byte("4\n"), 0o644) },
 		"the first one":   func() error { return os.Remove(filepath.Join(dir, "version")) },
 	} {
 		require.NoError(t, change(), name)

@@ -1,0 +1,246 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/params"
+	"github.com/ethereum/go-ethereum/rlp"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/statedb"
+)
+
+var (
+	// ErrOtherChain is wrapped by the error of a database that has another genesis.
+	ErrOtherChain = errors.New("ledger: the data directory is of another chain")
+	// ErrDamaged is wrapped by the error of a database whose content is not as it was
+	// written.
+	ErrDamaged = errors.New("ledger: the database is damaged")
+)
+
+// The kinds of keys. Numbers have 8 bytes, big-endian, so that keys are in their order.
+//
+//	b ‖ number            RLP of the block
+//	r ‖ number            RLP of the receipts
+//	p ‖ number            RLP of the progress
+//	h ‖ hash              number of the block
+//	t ‖ hash              number of the transaction's block, and its index, 4 bytes
+//	a ‖ address ‖ number  nothing: the block has a log with the address
+//	l ‖ topic ‖ number    nothing: the block has a log with the topic
+//	m                     number of the last block
+const (
+	keyBlock       = 'b'
+	keyReceipts    = 'r'
+	keyProgress    = 'p'
+	keyHash        = 'h'
+	keyTransaction = 't'
+	keyAddress     = 'a'
+	keyTopic       = 'l'
+	keyLast        = 'm'
+)
+
+// Disk is an ordered key-value store. It is used by several goroutines concurrently.
+type Disk interface {
+	// Get returns a value, nil if there is none. It belongs to the caller.
+	Get(key []byte) ([]byte, error)
+	// Write writes all records or none. They need not be durable before Sync, but must
+	// become durable in the order of the calls.
+	Write(records []statedb.Record) error
+	// Sync makes all records durable.
+	Sync() error
+	// Scan calls f with the keys from one to before another, in order, and stops at the
+	// first error. The slice is valid only during the call.
+	Scan(from, to []byte, f func(key []byte) error) error
+}
+
+// database has the final blocks on disk.
+type database struct {
+	disk   Disk
+	config *params.ChainConfig
+}
+
+func key(kind byte, parts ...[]byte) []byte {
+	return slices.Concat(append([][]byte{{kind}}, parts...)...)
+}
+
+func numbered(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+// get returns a value, nil if there is none.
+func (d *database) get(key []byte) ([]byte, error) {
+	value, err := d.disk.Get(key)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return value, nil
+}
+
+// open compares the genesis, or writes it, and returns the number of the last block.
+func (d *database) open(genesis *types.Block) (last uint64, err error) {
+	raw, err := d.get(key(keyLast))
+	switch {
+	case err != nil:
+		return 0, err
+	case raw == nil:
+		if err := d.write(&Block{Block: genesis}, builder.Progress{State: bundlequeue.Finalized}); err != nil {
+			return 0, err
+		}
+		return 0, d.disk.Sync()
+	case len(raw) != 8:
+		return 0, fmt.Errorf("%w: the number of the last block has %d bytes, want 8", ErrDamaged, len(raw))
+	}
+	first, err := d.read(0)
+	if err == nil && (first == nil || first.Hash() != genesis.Hash()) {
+		err = fmt.Errorf("%w: want the genesis %s", ErrOtherChain, genesis.Hash())
+	}
+	return binary.BigEndian.Uint64(raw), err
+}
+
+// storedProgress is the RLP of a progress.
+type storedProgress struct {
+	State   uint8
+	Version uint64
+	Package jamq.PackageHash
+	Core    uint16
+	Hash    jamq.HeaderHash
+	Slot    uint32
+	Height  uint64
+}
+
+// write writes a block with all keys that lead to it.
+func (d *database) write(b *Block, at builder.Progress) error {
+	number := numbered(b.NumberU64())
+	receipts := make([]*types.ReceiptForStorage, len(b.Receipts))
+	for i, r := range b.Receipts {
+		receipts[i] = (*types.ReceiptForStorage)(r)
+	}
+	progress := storedProgress{
+		State: uint8(at.State), Version: uint64(at.Version), Package: at.Package, Core: uint16(at.Core),
+		Hash: at.At.Hash, Slot: uint32(at.At.Slot), Height: at.At.Height,
+	}
+	records := []statedb.Record{{Key: key(keyHash, b.Hash().Bytes()), Value: number}, {Key: key(keyLast), Value: number}}
+	for kind, value := range map[byte]any{keyBlock: b.Block, keyReceipts: receipts, keyProgress: &progress} {
+		raw, err := rlp.EncodeToBytes(value)
+		if err != nil {
+			return err
+		}
+		records = append(records, statedb.Record{Key: key(kind, number), Value: raw})
+	}
+	for i, tx := range b.Transactions() {
+		at := binary.BigEndian.AppendUint32(bytes.Clone(number), uint32(i))
+		records = append(records, statedb.Record{Key: key(keyTransaction, tx.Hash().Bytes()), Value: at})
+	}
+	for _, r := range b.Receipts {
+		for _, l := range r.Logs {
+			records = append(records, statedb.Record{Key: key(keyAddress, l.Address[:], number), Value: []byte{}})
+			for _, topic := range l.Topics {
+				records = append(records, statedb.Record{Key: key(keyTopic, topic[:], number), Value: []byte{}})
+			}
+		}
+	}
+	return d.disk.Write(records)
+}
+
+// read returns the block with a number, nil if there is none.
+func (d *database) read(number uint64) (*Block, error) {
+	raw, err := d.get(key(keyBlock, numbered(number)))
+	if err != nil || raw == nil {
+		return nil, err
+	}
+	b := &Block{Block: new(types.Block)}
+	if err := rlp.DecodeBytes(raw, b.Block); err != nil {
+		return nil, fmt.Errorf("%w: block %d: %w", ErrDamaged, number, err)
+	}
+	if raw, err = d.get(key(keyReceipts, numbered(number))); err != nil {
+		return nil, err
+	}
+	var receipts []*types.ReceiptForStorage
+	if err := rlp.DecodeBytes(raw, &receipts); err != nil {
+		return nil, fmt.Errorf("%w: receipts of block %d: %w", ErrDamaged, number, err)
+	}
+	b.Receipts = make(types.Receipts, len(receipts))
+	for i, r := range receipts {
+		if b.Receipts[i] = (*types.Receipt)(r); len(r.Logs) == 0 {
+			r.Logs = nil // as execution leaves it
+		}
+	}
+	if err := b.Receipts.DeriveFields(d.config, b.Hash(), number, b.Time(), b.BaseFee(), nil, b.Transactions()); err != nil {
+		return nil, fmt.Errorf("%w: receipts of block %d: %w", ErrDamaged, number, err)
+	}
+	return b, nil
+}
+
+// number returns the number of the block with a hash.
+func (d *database) number(hash common.Hash) (uint64, bool) {
+	raw := must(d.get(key(keyHash, hash[:])))
+	if len(raw) != 8 {
+		return 0, false
+	}
+	return binary.BigEndian.Uint64(raw), true
+}
+
+// transaction returns the place of a transaction.
+func (d *database) transaction(hash common.Hash) (number uint64, index int, known bool) {
+	raw := must(d.get(key(keyTransaction, hash[:])))
+	if len(raw) != 12 {
+		return 0, 0, false
+	}
+	return binary.BigEndian.Uint64(raw), int(binary.BigEndian.Uint32(raw[8:])), true
+}
+
+// progress returns the progress of a block.
+func (d *database) progress(number uint64) (at builder.Progress, known bool) {
+	raw := must(d.get(key(keyProgress, numbered(number))))
+	if raw == nil {
+		return at, false
+	}
+	var p storedProgress
+	if err := rlp.DecodeBytes(raw, &p); err != nil {
+		panic(fmt.Errorf("%w: progress of block %d: %w", ErrDamaged, number, err))
+	}
+	return builder.Progress{
+		State: bundlequeue.State(p.State), Version: int(p.Version), Package: p.Package, Core: jamq.CoreIndex(p.Core),
+		At: anchor.Point{Hash: p.Hash, Slot: jamq.Slot(p.Slot), Height: p.Height},
+	}, true
+}
+
+// mostSelective returns the terms of a query for logs that the index is asked for: the
+// addresses, or the topics at the first position that has some. It returns nil if there
+// are none.
+func mostSelective(addresses []common.Address, topics [][]common.Hash) (terms [][]byte) {
+	for _, a := range addresses {
+		terms = append(terms, append([]byte{keyAddress}, a[:]...))
+	}
+	for _, position := range topics {
+		if terms != nil {
+			break
+		}
+		for _, topic := range position {
+			terms = append(terms, append([]byte{keyTopic}, topic[:]...))
+		}
+	}
+	return terms
+}
+
+// logs returns the numbers of the blocks from one to another with one of the terms.
+func (d *database) logs(from, to uint64, terms [][]byte) (numbers []uint64) {
+	for _, term := range terms {
+		err := d.disk.Scan(slices.Concat(term, numbered(from)), slices.Concat(term, numbered(to+1)), func(key []byte) error {
+			numbers = append(numbers, binary.BigEndian.Uint64(key[len(term):]))
+			return nil
+		})
+		if err != nil {
+			panic(fmt.Errorf("%w: %w", ErrDamaged, err))
+		}
+	}
+	slices.Sort(numbers)
+	return slices.Compact(numbers)
+}

@@ -1,0 +1,294 @@
+// Package ledger has the executed blocks of the reference node, from the genesis to the
+// newest. Without a database all of them are in memory. With one, final blocks are in
+// the database, and only the last ones in memory too.
+package ledger
+
+import (
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/lru"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/params"
+
+	"github.com/jamq/jamq/builder"
+)
+
+// Block is an executed rollup block. It is immutable: its hash is the same from
+// sealing to finality.
+type Block struct {
+	*types.Block
+	// Receipts are the receipts of its transactions, with block hash and log
+	// indices.
+	Receipts types.Receipts
+}
+
+const (
+	// window is the number of final blocks that stay in memory.
+	window = 64
+	// cached is the number of older blocks that were read last.
+	cached = 32
+)
+
+// Ledger has blocks by number, hash and transaction. It is safe for concurrent use. If
+// the database is damaged, a method that reads panics with an error that wraps
+// ErrDamaged, because every other answer would be wrong.
+type Ledger struct {
+	old   *database // nil: all blocks are in memory
+	cache *lru.Cache[uint64, *Block]
+
+	mu     sync.RWMutex
+	first  uint64   // number of blocks[0]
+	blocks []*Block // up to the newest
+	final  uint64   // the last block in the database
+	byHash map[common.Hash]*Block
+	byTx   map[common.Hash]place
+}
+
+// place is the place of a transaction.
+type place struct {
+	block *Block
+	index int
+}
+
+// New returns a ledger in memory with a genesis.
+func New(genesis *Block) *Ledger {
+	l := &Ledger{byHash: make(map[common.Hash]*Block), byTx: make(map[common.Hash]place), cache: lru.NewCache[uint64, *Block](cached)}
+	l.add(genesis)
+	return l
+}
+
+// Open returns a ledger with the final blocks of a disk. An empty disk begins with the
+// genesis. The error wraps ErrOtherChain or ErrDamaged, or is that of the disk.
+func Open(disk Disk, config *params.ChainConfig, genesis *Block) (*Ledger, error) {
+	l := New(genesis)
+	old := &database{disk, config}
+	last, err := old.open(genesis.Block)
+	if err != nil {
+		return nil, err
+	}
+	if l.old = old; last > 0 {
+		return l, l.startAt(last)
+	}
+	return l, nil
+}
+
+// startAt lets the last blocks up to a number in the database be the newest ones.
+func (l *Ledger) startAt(last uint64) error {
+	l.final, l.blocks = last, nil
+	clear(l.byHash)
+	clear(l.byTx)
+	l.first = last - min(last, window-1)
+	for number := l.first; number <= last; number++ {
+		b, err := l.old.read(number)
+		if err != nil {
+			return err
+		}
+		if b == nil {
+			return fmt.Errorf("%w: block %d is missing", ErrDamaged, number)
+		}
+		l.add(b)
+	}
+	return nil
+}
+
+// Rewind makes a final block the newest one, after a restart. Those after it stay in the
+// database.
+func (l *Ledger) Rewind(number uint64) error {
+	if l.old == nil && number == l.Head().NumberU64() {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	final := l.final
+	if l.old == nil || number > final {
+		return fmt.Errorf("%w: the ledger has %d final blocks, want %d", ErrDamaged, final, number)
+	}
+	err := l.startAt(number)
+	l.final = final
+	return err
+}
+
+// Final returns the number of the last final block in the database, 0 if there is no
+// database.
+func (l *Ledger) Final() uint64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.final
+}
+
+// Append adds a block. It must follow the newest block.
+func (l *Ledger) Append(b *Block) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	head := l.blocks[len(l.blocks)-1]
+	if b.NumberU64() != head.NumberU64()+1 || b.ParentHash() != head.Hash() {
+		return fmt.Errorf("ledger: block %d on %s does not follow %d %s", b.NumberU64(), b.ParentHash(), head.NumberU64(), head.Hash())
+	}
+	l.add(b)
+	return nil
+}
+
+func (l *Ledger) add(b *Block) {
+	l.blocks = append(l.blocks, b)
+	l.byHash[b.Hash()] = b
+	for i, tx := range b.Transactions() {
+		l.byTx[tx.Hash()] = place{b, i}
+	}
+}
+
+// forget removes blocks from memory.
+func (l *Ledger) forget(blocks []*Block) {
+	for _, b := range blocks {
+		delete(l.byHash, b.Hash())
+		for _, tx := range b.Transactions() {
+			delete(l.byTx, tx.Hash())
+		}
+	}
+}
+
+// Truncate removes the blocks from number on, which must not be final, and returns them,
+// oldest first.
+func (l *Ledger) Truncate(number uint64) []*Block {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if number <= l.first || number-l.first >= uint64(len(l.blocks)) {
+		return nil
+	}
+	rest := l.blocks[number-l.first:]
+	gone := append([]*Block(nil), rest...)
+	l.forget(gone)
+	clear(rest)
+	l.blocks = l.blocks[:number-l.first]
+	return gone
+}
+
+// Finalize writes a block that is final to the database, with its progress on JAM. The
+// write is durable after the next Sync. A block that is in the database already is left
+// as it is.
+func (l *Ledger) Finalize(number uint64, at builder.Progress) error {
+	if l.old == nil || number <= l.Final() {
+		return nil
+	}
+	if err := l.old.write(l.ByNumber(number), at); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.final = number
+	if l.first+window <= number {
+		n := number + 1 - window - l.first
+		l.forget(l.blocks[:n])
+		clear(l.blocks[:n])
+		l.blocks, l.first = l.blocks[n:], l.first+n
+	}
+	return nil
+}
+
+// Sync makes all final blocks durable.
+func (l *Ledger) Sync() error {
+	if l.old == nil {
+		return nil
+	}
+	return l.old.disk.Sync()
+}
+
+// Head returns the newest block.
+func (l *Ledger) Head() *Block {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.blocks[len(l.blocks)-1]
+}
+
+// ByNumber returns the block with a number, or nil.
+func (l *Ledger) ByNumber(number uint64) *Block {
+	l.mu.RLock()
+	if number >= l.first {
+		defer l.mu.RUnlock()
+		if number-l.first >= uint64(len(l.blocks)) {
+			return nil
+		}
+		return l.blocks[number-l.first]
+	}
+	l.mu.RUnlock()
+	if b, ok := l.cache.Get(number); ok {
+		return b
+	}
+	b := must(l.old.read(number))
+	if b != nil {
+		l.cache.Add(number, b)
+	}
+	return b
+}
+
+// ByHash returns the block with a hash, or nil.
+func (l *Ledger) ByHash(hash common.Hash) *Block {
+	l.mu.RLock()
+	b := l.byHash[hash]
+	l.mu.RUnlock()
+	if b != nil || l.old == nil {
+		return b
+	}
+	number, ok := l.old.number(hash)
+	if !ok || number > l.Head().NumberU64() {
+		return nil
+	}
+	return l.ByNumber(number)
+}
+
+// Transaction returns the block of a transaction, and its index there.
+func (l *Ledger) Transaction(hash common.Hash) (*Block, int, bool) {
+	l.mu.RLock()
+	at, known := l.byTx[hash]
+	l.mu.RUnlock()
+	if known || l.old == nil {
+		return at.block, at.index, known
+	}
+	number, index, known := l.old.transaction(hash)
+	if !known || number > l.Head().NumberU64() {
+		return nil, 0, false
+	}
+	return l.ByNumber(number), index, true
+}
+
+// Progress returns the progress of a final block in the database, and whether it has one.
+func (l *Ledger) Progress(number uint64) (at builder.Progress, known bool) {
+	if l.old == nil || number > l.Final() {
+		return at, false
+	}
+	return l.old.progress(number)
+}
+
+// Logs returns the numbers of the blocks from one to another that can have a log with
+// one of the addresses, and at each position one of the topics. An empty list allows all
+// values. The blocks must be checked, because some have no such log.
+func (l *Ledger) Logs(from, to uint64, addresses []common.Address, topics [][]common.Hash) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		next := from
+		if final := l.Final(); l.old != nil && final >= from {
+			if term := mostSelective(addresses, topics); term != nil {
+				for _, number := range l.old.logs(from, min(to, final), term) {
+					if !yield(number) {
+						return
+					}
+				}
+				next = final + 1
+			}
+		}
+		for ; next <= to; next++ {
+			if !yield(next) {
+				return
+			}
+		}
+	}
+}
+
+// must returns a value that was read, or panics.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
