@@ -86,9 +86,13 @@ const (
 	maxTxGas = 1 << 24
 	// maxRetry limits the doubling of Config.Retry.
 	maxRetry = time.Minute
-	// refusedBump is the percentage by which the price of an underpriced
-	// transaction is raised that no node has; maxVoid is the number of such
-	// attempts kept per record.
+	// signAfter is the number of refusals in a row, for prices or gas, after
+	// which a request is signed again with its nonce. giveUpAfter is the number
+	// of permanent ones after which a noop replaces it. One refusal is no proof:
+	// a gateway may return it for bytes that another node took.
+	signAfter, giveUpAfter = 3, 6
+	// refusedBump is the percentage by which a price is raised then; maxVoid is
+	// the number of void attempts kept per record.
 	refusedBump, maxVoid = 100, 8
 	// leastWindow is the number of batches of pending requests that are read at
 	// once. If none of the requests can be sent, the window doubles, up to

@@ -98,12 +98,14 @@ func (v *View) begin(b *Batch, now time.Time, look *Look) {
 	b.Head.Next = max(b.Head.Next, look.Latest)
 	b.Head.Floor = max(b.Head.Floor, look.Final)
 	used := func(n uint64) bool { return n < look.Latest }
-	b.Head.Recycled = slices.DeleteFunc(b.Head.Recycled, used)
 	b.Head.Holes = slices.DeleteFunc(b.Head.Holes, used)
 	if n, _ := v.inFlight(); n == 0 || b.Head.Count < look.Latest || b.Head.Since.IsZero() || b.Head.Since.After(now) {
 		b.Head.Count, b.Head.Since = look.Latest, now
 	}
 	l := *look
+	if v.look != nil && v.look.Latest < look.Latest {
+		v.wakeBehind(look.Latest)
+	}
 	v.look, v.height = &l, look.Number
 }
 
@@ -196,6 +198,9 @@ func advanceMined(b *Batch, now time.Time, c *Config, look *Look, r *Record) {
 		}
 	}
 	switch {
+	case cancelled && r.endedBy(Classify(why)):
+		r.Reason = why
+		b.move(now, r, Failed, EventFailed)
 	case cancelled:
 		r.Reason = why
 		b.move(now, r, Cancelled, EventCancelled)
@@ -220,7 +225,7 @@ func (v *View) markHoles(b *Batch, c *Config, now time.Time, look *Look) {
 		return
 	}
 	for n := max(look.Latest, b.Head.Floor); n < b.Head.Next && len(b.Head.Holes) < maxHoles; n++ {
-		if !v.holds(n) && !slices.Contains(b.Head.Recycled, n) && !slices.Contains(b.Head.Holes, n) {
+		if !v.holds(n) && !slices.Contains(b.Head.Holes, n) {
 			b.Head.Holes = append(b.Head.Holes, n)
 		}
 	}

@@ -29,12 +29,12 @@
 // durable before they are sent, and the same bytes are sent again if it is
 // unknown whether a node has them.
 //
-// A send has three results: accepted, definitely rejected, or unknown
-// ([Classify]). An unknown result never frees a nonce. A nonce is freed only if
-// the request has exactly one signed attempt, the first node it was sent to
-// definitely rejected it, and the worker that signed it received that answer.
-// The next request then takes the nonce, or a transaction that does nothing (a
-// noop) fills it.
+// A send is accepted, rejected, or unknown ([Classify]). No result takes the
+// nonce from its request, because a gateway may return the refusal of one node
+// for bytes that another node took. The same bytes are sent again. After several
+// refusals in a row for its price or gas, the request is signed again with its
+// nonce. After more of them for a permanent reason, a transaction that does
+// nothing (a noop) takes the nonce. The transaction that is mined decides.
 //
 // A lease carries an epoch that only grows, and each commit names the version
 // of the account that it was decided on. A worker that lost its lease therefore

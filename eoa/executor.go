@@ -53,7 +53,8 @@ type Executor struct {
 type Report struct {
 	// Account is the account of the step.
 	Account Account
-	// Sent is the number of transactions given to a node for the first time.
+	// Sent is the number of transactions given to a node for the first time, as
+	// far as the executor knows.
 	Sent int
 	// Recovered is the number of transactions given to a node again.
 	Recovered int
@@ -288,7 +289,7 @@ func (e *Executor) Stats() Stats {
 			s.Mined++
 		}
 	}
-	s.Next, s.Latest, s.Free, s.Resets = v.Head.Next, v.latest(), len(v.Head.Recycled)+len(v.Head.Holes), v.Head.Resets
+	s.Next, s.Latest, s.Free, s.Resets = v.Head.Next, v.latest(), len(v.Head.Holes), v.Head.Resets
 	if v.look != nil && v.look.Balance != nil {
 		s.Balance = v.look.Balance.Dec()
 	}

@@ -91,11 +91,9 @@ func (e *Executor) prepare(ctx context.Context, jobs []Job) error {
 		return err
 	}
 	now := e.cfg.Clock.Now()
-	b := e.view.Prepared(now, signed)
-	if err := e.commit(ctx, b); err != nil {
+	if err := e.commit(ctx, e.view.Prepared(now, signed)); err != nil {
 		return err
 	}
-	e.view.Fresh(&b)
 	e.report.Signed += len(signed)
 	return e.commit(ctx, e.view.Postpone(&e.cfg, now, later))
 }

@@ -23,9 +23,8 @@ type Attempt struct {
 	Proofs []byte `json:"proofs,omitempty"`
 	// Nonce is the transaction's nonce. It is the record's, unless Void is set.
 	Nonce uint64 `json:"nonce"`
-	// Void means that the transaction can provably never be mined: it is on no
-	// node, or something else has used its nonce. The request has lost the
-	// nonce.
+	// Void means that the transaction can provably never be mined, because
+	// something else has used its nonce. The request has lost the nonce.
 	Void bool `json:"void,omitempty"`
 	// Gas is the gas limit.
 	Gas uint64 `json:"gas"`
@@ -43,6 +42,9 @@ type Attempt struct {
 	Result SendResult `json:"result,omitempty"`
 	// Why is the node's message.
 	Why string `json:"why,omitempty"`
+	// Refusals counts the last rejections in a row for the reason in Why, if it
+	// is about the transaction itself; at most 6.
+	Refusals int `json:"refusals,omitempty"`
 }
 
 // Record is a request with its history.
@@ -159,8 +161,7 @@ type Head struct {
 	// Started means that Next was initialized from the chain.
 	Started bool `json:"started,omitempty"`
 	// Next is the next new nonce. Every nonce from Floor to Next belongs to a
-	// record, is in Recycled or Holes, or was used by a transaction from
-	// outside.
+	// record, is in Holes, or was used by a transaction from outside.
 	Next uint64 `json:"next"`
 	// Floor is the account's transaction count at the finalized block: every
 	// nonce below it is used.
@@ -176,9 +177,6 @@ type Head struct {
 	Resent time.Time `json:"resent,omitzero"`
 	// InFlight is the number of records in flight.
 	InFlight int `json:"inFlight,omitempty"`
-	// Recycled are the nonces below Next whose transactions are provably on no
-	// node, ascending.
-	Recycled []uint64 `json:"recycled,omitempty"`
 	// Holes are the nonces below Next without a known transaction, ascending.
 	// Only a noop may fill them, because an unknown transaction may still
 	// appear.

@@ -355,7 +355,7 @@ func (e *Executor) sendDue(ctx context.Context) error {
 			if raws[i], err = out[i].wire(e.cfg.CellProofs); err != nil {
 				return err
 			}
-			if e.view.fresh[out[i].ID] {
+			if out[i].First {
 				e.report.Sent++
 			} else {
 				e.report.Recovered++

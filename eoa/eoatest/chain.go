@@ -34,6 +34,10 @@ type Faults struct {
 	// Refuse is the probability that another node answers a send. That node
 	// refuses the transaction for lack of funds, even if the first node has it.
 	Refuse float64
+	// Hedge is the probability that a gateway gives a send to two nodes and
+	// returns the answer of the second, which refuses the transaction for any
+	// reason. The first may have taken it.
+	Hedge float64
 	// Return is the probability that a reorg returns to the pool every
 	// transaction that was ever in it and can still be mined. Each replaces any
 	// other transaction with its nonce.
@@ -407,6 +411,9 @@ func (c *Chain) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 			continue
 		}
 		text := c.take(raw)
+		if c.rng.Float64() < c.faults.Hedge {
+			text = refusals[c.rng.IntN(len(refusals))]
+		}
 		switch reason := eoa.Classify(text); {
 		case t.after != nil || garbage:
 			out[i] = eoa.Sent{Text: "502"}
@@ -417,6 +424,18 @@ func (c *Chain) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 		}
 	}
 	return out
+}
+
+// refusals are the answers of the second node of a gateway.
+var refusals = []string{
+	"transaction underpriced: gas tip cap 2, minimum needed 3",
+	"insufficient funds for gas * price + value: balance 0",
+	"replacement transaction underpriced",
+	"nonce too high: next nonce 0",
+	"txpool is full",
+	"tx fee (1.20 ether) exceeds the configured cap (1.00 ether)",
+	"exceeds block gas limit",
+	"intrinsic gas too low: gas 21000, minimum needed 21064",
 }
 
 // take adds a transaction to the pool, or returns the message with which

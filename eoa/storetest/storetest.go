@@ -266,7 +266,7 @@ func (c *suite) commit() {
 	a, b := prepared(records[0], 3), prepared(records[1], 2)
 	gone := records[2]
 	gone.State = eoa.Cancelled
-	head := eoa.Head{Started: true, Next: 4, Floor: 1, InFlight: 2, Recycled: []uint64{0}, Holes: []uint64{1}, Resets: []eoa.Reset{{At: c.now, From: 2, To: 3, Forced: true}}}
+	head := eoa.Head{Started: true, Next: 4, Floor: 1, InFlight: 2, Holes: []uint64{1}, Resets: []eoa.Reset{{At: c.now, From: 2, To: 3, Forced: true}}}
 	wake := c.inbox().Wake
 	got, err := c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: head, Records: []eoa.Record{a, b, gone},
 		Add: []eoa.Request{{Key: "eoa/noop/1", Noop: true, Priority: math.MaxInt32}, {Key: "c", Gas: 99_999}}})
