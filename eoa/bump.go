@@ -146,8 +146,12 @@ func (v *View) Obey(now time.Time, orders []Order, records map[string]Record) Ba
 	changed := map[string]Record{}
 	for _, o := range orders {
 		b.Done = append(b.Done, o.Seq)
-		if o.Kind == OrderReset {
+		switch o.Kind {
+		case OrderReset:
 			v.reset(&b, now, o.Force, changed)
+			continue
+		case OrderResume:
+			b.resume(now)
 			continue
 		}
 		r, known := records[o.Key]
@@ -196,7 +200,10 @@ func inOrder(m map[string]Record) []Record {
 // force, it first gives up the records in flight, because the user asserts that
 // they will never be mined.
 func (v *View) reset(b *Batch, now time.Time, force bool, changed map[string]Record) {
-	to := v.latest()
+	to := b.Head.Floor
+	if v.look != nil {
+		to = v.look.Latest
+	}
 	for i := range v.Open {
 		r := v.Open[i].clone()
 		if c, again := changed[r.Key]; again {

@@ -61,6 +61,15 @@ type Config struct {
 	// Requeue submits a request again, under its key followed by "~" and its
 	// id, if another transaction has provably taken its nonce.
 	Requeue bool
+	// Exclusive means that no other program has the account's key, and that the
+	// account's code, if any, creates no contracts. A transaction of the account
+	// that the store does not know then proves that the store lost writes, and
+	// stops the account with ErrStoreRolledBack, also if no process remembers
+	// them.
+	Exclusive bool
+	// Witness notices that the store lost writes. All executors of a process
+	// should share one; nil means one for this executor, fleet or runner alone.
+	Witness *Witness
 	// Observe, if not nil, is called with a report at the end of each step,
 	// within the step. It must not call the executor.
 	Observe func(Report)

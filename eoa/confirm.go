@@ -55,7 +55,7 @@ func (v *View) Behind(c *Config, now time.Time, look *Look) bool {
 func (v *View) Confirm(c *Config, now time.Time, look *Look, answers *Answers) Batch {
 	b := v.batch()
 	before := v.look
-	v.begin(&b, now, look)
+	v.begin(&b, c, now, look)
 	at := answers.seenFrom(look)
 	for i := range v.Open {
 		r := v.Open[i].clone()
@@ -64,7 +64,7 @@ func (v *View) Confirm(c *Config, now time.Time, look *Look, answers *Answers) B
 			if before != nil && before.Final <= r.Nonce {
 				r.Unused = max(r.Unused, before.Finalized)
 			}
-			v.findMined(&b, now, look, answers, &r)
+			v.findMined(&b, c, now, look, answers, &r)
 		} else if block, known := answers.Blocks[r.Height]; known && block != r.Block || r.Height > look.Number {
 			r.Reason = fmt.Sprintf("block %d is now %v", r.Height, block)
 			b.move(now, &r, Broadcast, EventReorged)
@@ -91,9 +91,12 @@ func (v *View) Confirm(c *Config, now time.Time, look *Look, answers *Answers) B
 
 // begin updates the counts: used nonces are not free, and the next nonce is
 // never a used one.
-func (v *View) begin(b *Batch, now time.Time, look *Look) {
+func (v *View) begin(b *Batch, c *Config, now time.Time, look *Look) {
+	if b.Head.Started && look.Latest > b.Head.Next {
+		b.unknownUse(c, now, fmt.Sprintf("the account has %d transactions, and the store has assigned %d nonces", look.Latest, b.Head.Next))
+	}
 	if !b.Head.Started {
-		b.Head.Started, b.Head.Next = true, max(look.Latest, look.Pending)
+		b.Head.Started, b.Head.Next = true, max(b.Head.Next, look.Pending)
 	}
 	b.Head.Next = max(b.Head.Next, look.Latest)
 	b.Head.Floor = max(b.Head.Floor, look.Final)
@@ -111,7 +114,7 @@ func (v *View) begin(b *Batch, now time.Time, look *Look) {
 
 // findMined searches for an attempt that is in a block, or for proof that none
 // ever will be.
-func (v *View) findMined(b *Batch, now time.Time, look *Look, answers *Answers, r *Record) {
+func (v *View) findMined(b *Batch, c *Config, now time.Time, look *Look, answers *Answers, r *Record) {
 	missing := true
 	for k := range r.Attempts {
 		a := &r.Attempts[k]
@@ -140,7 +143,7 @@ func (v *View) findMined(b *Batch, now time.Time, look *Look, answers *Answers, 
 	case look.Finalized >= r.GoneAt:
 		// A lagging node cannot report this at both heads.
 		if user, known := answers.Users[r.Nonce]; known {
-			b.lose(now, r, user)
+			b.lose(c, now, r, user)
 		}
 	}
 }
@@ -148,10 +151,14 @@ func (v *View) findMined(b *Batch, now time.Time, look *Look, answers *Answers, 
 // lose takes the nonce from a request because something else has used it: user,
 // or no transaction if user is zero. The request then gets another nonce. If it
 // belongs to a group, it does not, because members behind it may be in blocks.
-func (b *Batch) lose(now time.Time, r *Record, user common.Hash) {
+func (b *Batch) lose(c *Config, now time.Time, r *Record, user common.Hash) {
 	if user != (common.Hash{}) {
 		if !slices.ContainsFunc(r.Attempts, func(a Attempt) bool { return a.Hash == user }) {
 			r.Reason = fmt.Sprintf("transaction %v has nonce %d", user, r.Nonce)
+			b.unknownUse(c, now, r.Reason)
+			if b.Head.Stop.Cause != CauseNone {
+				return
+			}
 			b.move(now, r, Superseded, EventSuperseded)
 		}
 		return

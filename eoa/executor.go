@@ -31,6 +31,9 @@ type Executor struct {
 	look    bool          // new head to look at
 	busy    bool          // lease held: new heads matter
 	changed chan struct{} // closed at the next commit
+	stats   Stats         // as of the last step
+	// countSince is Head.Since as of the last step.
+	countSince time.Time
 
 	mu            sync.Mutex // held during a step
 	lease         Lease      // zero Epoch: none
@@ -46,73 +49,8 @@ type Executor struct {
 	lookAt        time.Time  // time of the last successful look
 	priced        bool       // it included the blob price
 	failed        int        // failed looks since then
+	stopLogged    bool       // error of the present stop logged
 	report        Report
-}
-
-// Report describes what one step did. The counts are for this step only.
-type Report struct {
-	// Account is the account of the step.
-	Account Account
-	// Sent is the number of transactions given to a node for the first time, as
-	// far as the executor knows.
-	Sent int
-	// Recovered is the number of transactions given to a node again.
-	Recovered int
-	// Accepted is the number of those sends that a node accepted.
-	Accepted int
-	// Signed is the number of new signatures, replacements included.
-	Signed int
-	// Bumped is the number of replacements signed.
-	Bumped int
-	// Mined is the number of records that were found in a block.
-	Mined int
-	// Ended is the number of records that became Final, Cancelled or
-	// Superseded.
-	Ended int
-	// Failed is the number of records that became Failed.
-	Failed int
-	// Commits is the number of write round trips to the store.
-	Commits int
-	// Reads is the number of read round trips to the store.
-	Reads int
-	// ToSubmitted has, for each request that a node took for the first time,
-	// the time since it was queued. It is meant for histograms.
-	ToSubmitted []time.Duration
-	// ToConfirmed has the same for each request that was confirmed.
-	ToConfirmed []time.Duration
-}
-
-// Stats is the state of an account at its executor's last step.
-type Stats struct {
-	// Pending is the number of requests without a nonce that the executor has
-	// read. The store may have more.
-	Pending int
-	// Prepared is the number of records that are signed and not known to be on
-	// a node.
-	Prepared int
-	// Broadcast is the number of records that a node has and that are in no
-	// block.
-	Broadcast int
-	// Mined is the number of records in blocks that are not final.
-	Mined int
-	// Next is the next new nonce.
-	Next uint64
-	// Latest is the account's transaction count at the latest block.
-	Latest uint64
-	// Free is the number of nonces below Next that must be filled.
-	Free int
-	// Balance is the balance in wei, in decimal; empty if unknown.
-	Balance string
-	// Stalled is how long the transaction count has not changed although
-	// something is in flight; 0 if nothing is in flight.
-	Stalled time.Duration
-	// Failures is the number of failed looks at the chain since the last
-	// successful one.
-	Failures int
-	// Held means that this executor holds the account's lease.
-	Held bool
-	// Resets are the last resets of the next nonce; see [Head.Resets].
-	Resets []Reset
 }
 
 // New returns an executor. It does nothing until the host calls [Executor.Run],
@@ -133,6 +71,9 @@ func New(cfg Config, a Account, store Store, chain Chain, signer Signer) (*Execu
 	var id [16]byte
 	if _, err := rand.Read(id[:]); err != nil {
 		return nil, err
+	}
+	if cfg.Witness == nil {
+		cfg.Witness = NewWitness()
 	}
 	limited := timeouts{chain, signer, cfg.Timeout}
 	return &Executor{cfg: cfg, account: a, store: store, chain: limited, signer: limited, owner: hex.EncodeToString(id[:]),
@@ -270,38 +211,10 @@ func (e *Executor) Wait(ctx context.Context, key string, state State) (Record, e
 	}
 }
 
-// Stats returns the state of the account at the last step.
-func (e *Executor) Stats() Stats {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s := Stats{Pending: len(e.pending), Failures: e.failed, Held: e.lease.Epoch != 0}
-	v := e.view
-	if v == nil {
-		return s
-	}
-	for i := range v.Open {
-		switch v.Open[i].State {
-		case Prepared:
-			s.Prepared++
-		case Broadcast:
-			s.Broadcast++
-		default:
-			s.Mined++
-		}
-	}
-	s.Next, s.Latest, s.Free, s.Resets = v.Head.Next, v.latest(), len(v.Head.Holes), v.Head.Resets
-	if v.look != nil && v.look.Balance != nil {
-		s.Balance = v.look.Balance.Dec()
-	}
-	if s.Prepared+s.Broadcast > 0 {
-		s.Stalled = e.cfg.Clock.Now().Sub(v.Head.Since)
-	}
-	return s
-}
-
 // Run works until ctx ends, and then releases the account. It returns ctx's
 // error. Failures of the store, the chain and the signer are logged and
-// retried.
+// retried. While the account is stopped, Run keeps it and waits for an
+// operator; see [Executor.Resume].
 func (e *Executor) Run(ctx context.Context) error { return e.run(ctx, false, nil) }
 
 // run works until ctx ends. If endIdle is set, it also returns when no work is
@@ -318,6 +231,8 @@ func (e *Executor) run(ctx context.Context, endIdle bool, slots chan struct{}) e
 		switch {
 		case errors.Is(err, ErrHeld):
 			wait = e.cfg.LeaseFor / 4
+		case errors.Is(err, ErrStopped):
+			wait = e.cfg.LeaseFor / 3
 		case err != nil && ctx.Err() == nil:
 			failures++
 			wait = backOff(e.cfg.Retry, failures)
@@ -326,7 +241,7 @@ func (e *Executor) run(ctx context.Context, endIdle bool, slots chan struct{}) e
 			failures = 0
 			wait = next.Sub(e.cfg.Clock.Now())
 		}
-		e.pause(ctx, wait, err == nil, err == nil && next.IsZero())
+		e.pause(ctx, wait, err == nil || errors.Is(err, ErrStopped), err == nil && next.IsZero())
 	}
 	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.LeaseFor)
 	defer cancel()
@@ -419,6 +334,6 @@ func (e *Executor) Suspend(ctx context.Context, due time.Time) (wake uint64, err
 func (e *Executor) drop() {
 	e.lease, e.view = Lease{}, nil
 	e.signal.Lock()
-	e.busy = false
+	e.busy, e.stats.Held = false, false
 	e.signal.Unlock()
 }

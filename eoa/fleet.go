@@ -75,6 +75,9 @@ func NewFleet(cfg FleetConfig, store Store, open Opener) (*Fleet, error) {
 	if cfg.Executor.Clock == nil {
 		cfg.Executor.Clock = machineClock{}
 	}
+	if cfg.Executor.Witness == nil {
+		cfg.Executor.Witness = NewWitness()
+	}
 	return &Fleet{cfg: cfg, store: store, open: open, slots: make(chan struct{}, cfg.Workers), running: map[Account]*Executor{}}, nil
 }
 

@@ -2,6 +2,7 @@ package eoa_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -95,8 +96,11 @@ func TestLiesNeverPanic(t *testing.T) {
 			if i%17 == 3 {
 				require.NoError(t, e.Cancel(ctx, w.keys[l.rng.IntN(len(w.keys))]))
 			}
-			_, err := e.Step(ctx)
-			require.NoError(t, err)
+			if _, err := e.Step(ctx); errors.Is(err, eoa.ErrStopped) {
+				require.NoError(t, e.Resume(ctx))
+			} else {
+				require.NoError(t, err)
+			}
 			require.LessOrEqual(t, e.Stats().Next, uint64(20+12+64))
 			w.now = w.now.Add(time.Duration(l.rng.Int64N(int64(20 * time.Second))))
 		}

@@ -158,7 +158,8 @@ type Head struct {
 	// Version is the number of commits to the account. Each commit names the
 	// version that it was decided on.
 	Version uint64 `json:"version"`
-	// Started means that Next was initialized from the chain.
+	// Started means that Next was initialized from the chain, or moved behind
+	// the chain's count after a stop.
 	Started bool `json:"started,omitempty"`
 	// Next is the next new nonce. Every nonce from Floor to Next belongs to a
 	// record, is in Holes, or was used by a transaction from outside.
@@ -181,6 +182,13 @@ type Head struct {
 	// Only a noop may fill them, because an unknown transaction may still
 	// appear.
 	Holes []uint64 `json:"holes,omitempty"`
+	// BelowSince is when the node began to report fewer transactions than
+	// Floor; zero if it does not.
+	BelowSince time.Time `json:"belowSince,omitzero"`
+	// Stop is set if the account is stopped. Resumes counts how often it went on
+	// after a stop.
+	Stop    Stop   `json:"stop,omitzero"`
+	Resumes uint64 `json:"resumes,omitempty"`
 	// Resets are the last MaxResets resets of Next by order, oldest first.
 	Resets []Reset `json:"resets,omitempty"`
 }

@@ -33,6 +33,8 @@ const (
 	OrderReplace
 	// OrderReset sets the next nonce.
 	OrderReset
+	// OrderResume lets a stopped account go on.
+	OrderResume
 )
 
 // Order is a user's order to an account. The account's worker carries it out.

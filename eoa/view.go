@@ -128,7 +128,8 @@ func (v *View) batch() Batch {
 func (v *View) Changes(b *Batch) bool {
 	old := &v.Head
 	return len(b.Records)+len(b.Events)+len(b.Done)+len(b.Add) > 0 || b.Head.Next != old.Next || b.Head.Started != old.Started || b.Head.Count != old.Count ||
-		b.Head.Since.Before(old.Since) || !b.Head.Resent.Equal(old.Resent) || !slices.Equal(b.Head.Holes, old.Holes)
+		b.Head.Since.Before(old.Since) || !b.Head.Resent.Equal(old.Resent) || !slices.Equal(b.Head.Holes, old.Holes) ||
+		b.Head.Stop != old.Stop || !b.Head.BelowSince.Equal(old.BelowSince)
 }
 
 // addEvent adds an event about r.

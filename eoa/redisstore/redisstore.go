@@ -1,11 +1,13 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -13,21 +15,51 @@ import (
 	"github.com/jamq/jamq/eoa/kvstore"
 )
 
+// Options configures a store. The zero value is valid, and suits a Redis without
+// replicas.
+type Options struct {
+	// Replicas is the number of replicas that must have a step before it counts
+	// as written (WAIT); at least 0. The default is 0. It needs a *redis.Client
+	// or a *redis.ClusterClient.
+	Replicas int
+	// Timeout is how long a step waits for them, at least a millisecond; 0 means
+	// one second. If too few
+	// have answered by then, the step returns ErrReplicas, and it is unknown
+	// whether it survives a failover.
+	Timeout time.Duration
+}
+
+// ErrReplicas is returned if too few replicas have a step in time. The server
+// has it, so that the same call can be repeated.
+var ErrReplicas = errors.New("redisstore: too few replicas have the step")
+
 // New returns the store in a Redis or a Redis Cluster, below a prefix such as
-// "jamq". It returns an error if client is nil or the prefix is empty or
-// contains a brace, which would move the hash tag. The caller closes the
-// client.
-func New(client redis.UniversalClient, prefix string) (*kvstore.Store, error) {
+// "jamq". It returns an error if client is nil, the prefix is empty or contains
+// a brace, which would move the hash tag, or o is out of range. The caller
+// closes the client.
+func New(client redis.UniversalClient, prefix string, o Options) (*kvstore.Store, error) {
 	if client == nil || prefix == "" || strings.ContainsAny(prefix, "{}") {
 		return nil, fmt.Errorf("redisstore: client %v and prefix %q, want a client and a prefix without braces", client, prefix)
 	}
-	return kvstore.New(&kv{client, prefix}), nil
+	if o.Replicas < 0 || o.Timeout != 0 && o.Timeout < time.Millisecond {
+		return nil, fmt.Errorf("redisstore: Replicas %d and Timeout %v, want at least 0 and 1ms", o.Replicas, o.Timeout)
+	}
+	switch client.(type) {
+	case *redis.Client, *redis.ClusterClient:
+	default:
+		if o.Replicas > 0 {
+			return nil, fmt.Errorf("redisstore: client %T with Replicas %d, want a *redis.Client or a *redis.ClusterClient", client, o.Replicas)
+		}
+	}
+	o.Timeout = cmp.Or(o.Timeout, time.Second)
+	return kvstore.New(&kv{client, prefix, o}), nil
 }
 
 // kv implements kvstore.Shared.
 type kv struct {
 	client redis.UniversalClient
 	prefix string
+	o      Options
 }
 
 var _ kvstore.Shared = (*kv)(nil)
@@ -202,7 +234,7 @@ func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore
 		return err
 	}
 	values, order := k.keys(a)
-	written, err := writeIf.Run(ctx, k.client, []string{values, order}, args...).Int()
+	written, err := k.write(ctx, []string{values, order}, args)
 	if err != nil {
 		return fmt.Errorf("redisstore: %w", err)
 	}
@@ -210,6 +242,30 @@ func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore
 		return kvstore.ErrChanged
 	}
 	return k.index(ctx, due, gone)
+}
+
+// write runs writeIf. If replicas must have the step, it waits for them on the
+// same connection, because WAIT is about the connection's last write.
+func (k *kv) write(ctx context.Context, keys []string, args []any) (written int, err error) {
+	if k.o.Replicas == 0 {
+		return writeIf.Run(ctx, k.client, keys, args...).Int()
+	}
+	node, _ := k.client.(*redis.Client)
+	if cluster, is := k.client.(*redis.ClusterClient); is {
+		if node, err = cluster.MasterForKey(ctx, keys[0]); err != nil {
+			return 0, err
+		}
+	}
+	conn := node.Conn()
+	defer conn.Close()
+	if written, err = writeIf.Run(ctx, conn, keys, args...).Int(); err != nil || written == 0 {
+		return written, err
+	}
+	have, err := conn.Wait(ctx, k.o.Replicas, k.o.Timeout).Result()
+	if err == nil && have < int64(k.o.Replicas) {
+		err = fmt.Errorf("%w: %d, want %d", ErrReplicas, have, k.o.Replicas)
+	}
+	return written, err
 }
 
 // index adds and removes entries of the due index. An entry in both lists
