@@ -44,6 +44,11 @@ type Config struct {
 	// 0, at most one hour. A call that exceeds it has failed with an unknown
 	// outcome. The default is 10 seconds.
 	Timeout time.Duration
+	// Parallel is the maximum number of signatures that are requested at the
+	// same time, and of estimates that are repeated; 1 to 1024. A batch of
+	// signatures takes as long as Batch divided by Parallel calls. The default
+	// is 32.
+	Parallel int
 	// LeaseFor is how long the account stays reserved for a worker that does
 	// not renew its lease; one second to 24 hours. The default is 30 seconds.
 	LeaseFor time.Duration
@@ -114,7 +119,7 @@ const (
 func DefaultConfig() Config {
 	return Config{
 		Fees: DefaultFeePolicy(), Confirmations: 3, MaxInFlight: 100, MaxUnsure: 64, Batch: 100,
-		Rebroadcast: 30 * time.Second, Retry: time.Second, Poll: 3 * time.Second, Timeout: 10 * time.Second, LeaseFor: 30 * time.Second, GasMargin: 20, CellProofs: true,
+		Rebroadcast: 30 * time.Second, Retry: time.Second, Poll: 3 * time.Second, Timeout: 10 * time.Second, Parallel: 32, LeaseFor: 30 * time.Second, GasMargin: 20, CellProofs: true,
 	}
 }
 
@@ -137,6 +142,7 @@ func (c *Config) Validate() error {
 		{"Retry", int64(c.Retry), 1, int64(maxRetry)},
 		{"Poll", int64(c.Poll), 0, int64(24 * time.Hour)},
 		{"Timeout", int64(c.Timeout), 1, int64(time.Hour)},
+		{"Parallel", int64(c.Parallel), 1, 1024},
 		{"LeaseFor", int64(c.LeaseFor), int64(time.Second), int64(24 * time.Hour)},
 		{"GasMargin", int64(min(c.GasMargin, 1<<32)), 0, 1000},
 	} {

@@ -47,6 +47,7 @@ type Executor struct {
 	low           int        // pending count that triggers a read
 	window        int        // number of requests to read
 	lookAt        time.Time  // time of the last successful look
+	eager         bool       // new bytes accepted since then
 	priced        bool       // it included the blob price
 	failed        int        // failed looks since then
 	stopLogged    bool       // error of the present stop logged

@@ -65,8 +65,12 @@ func (l liar) Ask(_ context.Context, q eoa.Questions) (eoa.Answers, error) {
 	return out, nil
 }
 
-func (l liar) Estimate(context.Context, common.Address, *eoa.Request) (uint64, error) {
-	return l.number(), nil
+func (l liar) Estimate(_ context.Context, _ common.Address, requests []*eoa.Request) []eoa.Estimated {
+	out := make([]eoa.Estimated, l.rng.IntN(len(requests)+2))
+	for i := range out {
+		out[i].Gas = l.number()
+	}
+	return out
 }
 
 func (l liar) Send(_ context.Context, raws [][]byte) []eoa.Sent {
@@ -83,7 +87,7 @@ func TestLiesNeverPanic(t *testing.T) {
 	t.Parallel()
 	for seed := repeat.First(); seed < repeat.First()+uint64(repeat.Times(20, 60)); seed++ {
 		w := newWorld(t, seed, 12)
-		w.cfg.Fees.StallTimeout = 10 * time.Second
+		w.cfg.Fees.StallTimeout, w.cfg.Parallel = 10*time.Second, 1
 		l := liar{rand.New(rand.NewPCG(seed, 8))}
 		ctx := context.Background()
 		var e *eoa.Executor

@@ -51,7 +51,7 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 			return e.lookFailed(ctx, "chain query failed", err)
 		}
 	}
-	e.lookAt, e.priced, e.failed = now, blobs, 0
+	e.lookAt, e.priced, e.failed, e.eager = now, blobs, 0, false
 	b := e.view.Confirm(&e.cfg, now, &look, &answers)
 	again := slices.ContainsFunc(b.Records, func(r Record) bool { return r.State == Pending })
 	if e.stage(b); len(b.Add) > 0 || again { // these requests must be read

@@ -118,6 +118,20 @@ func (v *View) wakeBehind(nonce uint64) {
 	}
 }
 
+// sendBefore makes the transaction before nonce due at once, because a node
+// lacks it. It does so once; after that, the usual back-off applies.
+func (v *View) sendBefore(nonce uint64) {
+	at, held := v.find(nonce - 1)
+	if !held || nonce == 0 {
+		return
+	}
+	id := v.Open[at].ID
+	if last := v.sent[id]; last.tries == 1 && !last.gap {
+		last.at = time.Time{}
+		v.sent[id] = last
+	}
+}
+
 // backOff doubles the wait with each try after the first, up to maxRetry.
 func backOff(first time.Duration, tries int) time.Duration {
 	return min(first<<min(max(tries-1, 0), 16), maxRetry)
@@ -180,6 +194,9 @@ func (v *View) sentOne(b *Batch, c *Config, now time.Time, old *Record, attempt 
 		last.tries++
 	}
 	v.sent[old.ID] = last
+	if last.gap {
+		v.sendBefore(old.Nonce)
+	}
 
 	r := old.clone()
 	a := &r.Attempts[attempt]

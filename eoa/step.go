@@ -293,9 +293,10 @@ func (e *Executor) sendDue(ctx context.Context) error {
 		if len(results) != len(raws) {
 			results = make([]Sent, len(raws)) // broken Chain: all unknown
 		}
-		for _, s := range results {
+		for i, s := range results {
 			if s.Result == Accepted {
 				e.report.Accepted++
+				e.eager = e.eager || out[i].First
 			}
 			if s.Reason == ReasonNonceTooLow {
 				e.noteHead()
@@ -392,6 +393,11 @@ func (e *Executor) nextStep(now time.Time) time.Time {
 	}
 	if e.cfg.Poll > 0 {
 		earlier(now.Add(e.cfg.Poll))
+	}
+	if e.eager && len(e.pending) > 0 && e.view.room(&e.cfg) == 0 {
+		// Some nodes make a block at once. One look shows it.
+		e.noteHead()
+		earlier(now)
 	}
 	if e.failed > 0 {
 		earlier(now.Add(backOff(e.cfg.Retry, e.failed)))

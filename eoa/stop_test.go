@@ -257,7 +257,7 @@ func TestFleetKeepsAStoppedAccount(t *testing.T) {
 		cfg.Executor.Clock = nil
 		f, err := eoa.NewFleet(cfg, w.store, func(eoa.Account) (eoa.Chain, eoa.Signer, error) { return w.chain, w.signer, nil })
 		require.NoError(t, err)
-		ended := make(chan error)
+		ended := make(chan error, 1)
 		go func() { ended <- f.Run(ctx) }()
 		submit := func(key string) {
 			_, err := f.Submit(ctx, w.account, request(key))
@@ -268,8 +268,10 @@ func TestFleetKeepsAStoppedAccount(t *testing.T) {
 			}
 		}
 		submit("a")
+		synctest.Wait() // between two steps
 		store.replicate(t)
 		submit("b")
+		synctest.Wait()
 		store.promote(1)
 		submit("c")
 		time.Sleep(time.Hour)
@@ -279,7 +281,7 @@ func TestFleetKeepsAStoppedAccount(t *testing.T) {
 		require.NoError(t, w.executor(t, w.store, w.chain).Resume(ctx))
 		time.Sleep(cfg.Executor.LeaseFor)
 		w.chain.Mine()
-		time.Sleep(cfg.Executor.Poll)
+		time.Sleep(5 * cfg.Executor.Poll)
 		require.GreaterOrEqual(t, w.get(t, "c").State, eoa.Mined)
 		cancel()
 		require.ErrorIs(t, <-ended, context.Canceled)

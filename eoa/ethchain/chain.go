@@ -186,7 +186,49 @@ func (c *Chain) finality(ctx context.Context, a common.Address, l *eoa.Look, fin
 }
 
 // Estimate implements [eoa.Chain].
-func (c *Chain) Estimate(ctx context.Context, from common.Address, r *eoa.Request) (uint64, error) {
+func (c *Chain) Estimate(ctx context.Context, from common.Address, requests []*eoa.Request) []eoa.Estimated {
+	out := make([]eoa.Estimated, len(requests))
+	gas := make([]hexutil.Uint64, len(requests))
+	var calls []rpc.BatchElem
+	var of []int // index of the request of each call
+	for i, r := range requests {
+		args, err := estimateArgs(from, r)
+		if err != nil {
+			out[i].Err = err
+			continue
+		}
+		calls, of = append(calls, call(&gas[i], "eth_estimateGas", args)), append(of, i)
+	}
+	for len(calls) > 0 {
+		part := calls[:min(c.o.MaxBatch, len(calls))]
+		failed := c.batch(ctx, part)
+		for k := range part {
+			out[of[k]] = estimated(part[k], gas[of[k]], failed)
+		}
+		calls, of = calls[len(part):], of[len(part):]
+	}
+	return out
+}
+
+// estimated returns the result of one call. failed is the error of its batch.
+func estimated(call rpc.BatchElem, gas hexutil.Uint64, failed error) eoa.Estimated {
+	err := failed
+	if err == nil {
+		err = worked([]rpc.BatchElem{call})
+	}
+	switch {
+	case err != nil && reverted(err):
+		return eoa.Estimated{Err: fmt.Errorf("%w: %w", eoa.ErrReverted, err)}
+	case err != nil:
+		return eoa.Estimated{Err: err}
+	case gas == 0:
+		return eoa.Estimated{Err: fmt.Errorf("%w: estimate of 0 gas", ErrNode)}
+	}
+	return eoa.Estimated{Gas: uint64(gas)}
+}
+
+// estimateArgs returns the arguments of eth_estimateGas.
+func estimateArgs(from common.Address, r *eoa.Request) (map[string]any, error) {
 	args := map[string]any{"from": from, "input": hexutil.Bytes(r.Data)}
 	if r.To != nil {
 		args["to"] = r.To
@@ -201,21 +243,10 @@ func (c *Chain) Estimate(ctx context.Context, from common.Address, r *eoa.Reques
 		args["authorizationList"] = r.Authorizations
 	}
 	hashes, err := r.BlobHashes()
-	if err != nil {
-		return 0, err
-	}
 	if len(hashes) > 0 {
 		args["blobVersionedHashes"] = hashes
 	}
-	var gas hexutil.Uint64
-	err = c.do(ctx, call(&gas, "eth_estimateGas", args))
-	if err != nil && reverted(err) {
-		err = fmt.Errorf("%w: %w", eoa.ErrReverted, err)
-	}
-	if err == nil && gas == 0 {
-		err = fmt.Errorf("%w: estimate of 0 gas", ErrNode)
-	}
-	return uint64(gas), err
+	return args, err
 }
 
 // Ask implements eoa.Chain.
