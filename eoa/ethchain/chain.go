@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -31,7 +32,8 @@ type Options struct {
 	// Tip is the priority fee, in wei per gas; nil means
 	// eth_maxPriorityFeePerGas.
 	Tip *uint256.Int
-	// MaxBatch is the maximum number of calls in a batch; 0 means 100.
+	// MaxBatch is the maximum number of calls in a batch; 0 means 100. If the
+	// node takes fewer, the chain finds that out.
 	MaxBatch int
 }
 
@@ -50,6 +52,7 @@ var ErrNode = errors.New("ethchain: unusable answer")
 type Chain struct {
 	client Client
 	o      Options
+	most   atomic.Int64 // calls in a batch that the node takes; 0: not known
 }
 
 var _ eoa.BlobChain = (*Chain)(nil)
@@ -63,7 +66,7 @@ func New(client Client, o Options) (*Chain, error) {
 	if o.MaxBatch == 0 {
 		o.MaxBatch = defaultBatch
 	}
-	return &Chain{client, o}, nil
+	return &Chain{client: client, o: o}, nil
 }
 
 // header has the needed fields of a block.
@@ -199,13 +202,9 @@ func (c *Chain) Estimate(ctx context.Context, from common.Address, requests []*e
 		}
 		calls, of = append(calls, call(&gas[i], "eth_estimateGas", args)), append(of, i)
 	}
-	for len(calls) > 0 {
-		part := calls[:min(c.o.MaxBatch, len(calls))]
-		failed := c.batch(ctx, part)
-		for k := range part {
-			out[of[k]] = estimated(part[k], gas[of[k]], failed)
-		}
-		calls, of = calls[len(part):], of[len(part):]
+	failed := c.batch(ctx, calls)
+	for k := range calls {
+		out[of[k]] = estimated(calls[k], gas[of[k]], failed)
 	}
 	return out
 }
@@ -271,8 +270,9 @@ func (c *Chain) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error) {
 	for i, height := range q.Heights {
 		calls = append(calls, call(&blocks[i], "eth_getBlockByNumber", hexutil.Uint64(height), false))
 	}
-	for from := 0; from < len(calls); from += c.o.MaxBatch {
-		if err := c.ask(ctx, &out, calls[from:min(from+c.o.MaxBatch, len(calls))]); err != nil {
+	for from, n := 0, 0; from < len(calls); from += n {
+		n = min(max(1, c.limit()-1), len(calls)-from) // ask adds one
+		if err := c.ask(ctx, &out, calls[from:from+n]); err != nil {
 			return eoa.Answers{}, err
 		}
 	}
@@ -292,8 +292,8 @@ func (c *Chain) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error) {
 	return out, nil
 }
 
-// ask makes calls in a batch that starts with the node's head. The answering
-// node has at least that head.
+// ask makes calls after one for the node's head, in the same batch if the node
+// takes two. The answering node has at least that head.
 func (c *Chain) ask(ctx context.Context, out *eoa.Answers, calls []rpc.BatchElem) error {
 	var head hexutil.Uint64
 	batch := append([]rpc.BatchElem{call(&head, "eth_blockNumber")}, calls...)
