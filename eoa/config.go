@@ -66,6 +66,8 @@ type Config struct {
 	// Requeue submits a request again, under its key followed by "~" and its
 	// id, if another transaction has provably taken its nonce.
 	Requeue bool
+	// Retention limits the history of the account in the store.
+	Retention Retention
 	// Exclusive means that no other program has the account's key, and that the
 	// account's code, if any, creates no contracts. A transaction of the account
 	// that the store does not know then proves that the store lost writes, and
@@ -120,6 +122,7 @@ func DefaultConfig() Config {
 	return Config{
 		Fees: DefaultFeePolicy(), Confirmations: 3, MaxInFlight: 100, MaxUnsure: 64, Batch: 100,
 		Rebroadcast: 30 * time.Second, Retry: time.Second, Poll: 3 * time.Second, Timeout: 10 * time.Second, Parallel: 32, LeaseFor: 30 * time.Second, GasMargin: 20, CellProofs: true,
+		Retention: DefaultRetention(),
 	}
 }
 
@@ -128,6 +131,9 @@ func DefaultConfig() Config {
 func (c *Config) Validate() error {
 	if err := c.Fees.Validate(); err != nil {
 		return fmt.Errorf("%w: Fees: %w", ErrInvalidConfig, err)
+	}
+	if err := c.Retention.Validate(); err != nil {
+		return err
 	}
 	for _, x := range []struct {
 		name     string

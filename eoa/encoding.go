@@ -73,6 +73,9 @@ func (c *coder) record(r *Record) {
 	}
 	c.time(&r.NotBefore)
 	c.string(&r.Reason)
+	if c.version >= 3 {
+		c.time(&r.EndedAt)
+	}
 }
 
 func (c *coder) request(q *Request) {

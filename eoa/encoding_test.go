@@ -71,6 +71,7 @@ func TestRecordsKeepEverything(t *testing.T) {
 	for i := range r.Attempts { // fields that are newer than version 2, and then 1
 		r.Attempts[i].Refusals = 0
 	}
+	r.EndedAt = time.Time{}
 	for version := byte(2); version > 0; version-- {
 		old := coder{out: []byte{version}, version: version}
 		old.record(&r)

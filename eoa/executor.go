@@ -50,7 +50,8 @@ type Executor struct {
 	eager         bool       // new bytes accepted since then
 	priced        bool       // it included the blob price
 	failed        int        // failed looks since then
-	stopLogged    bool       // error of the present stop logged
+	history       history
+	stopLogged    bool // error of the present stop logged
 	report        Report
 }
 

@@ -56,6 +56,8 @@ type Record struct {
 	State State `json:"state"`
 	// QueuedAt is when the store accepted the request.
 	QueuedAt time.Time `json:"queuedAt"`
+	// EndedAt is when the request ended; zero before.
+	EndedAt time.Time `json:"endedAt,omitzero"`
 	// Nonce is the request's nonce. It is valid from Prepared on.
 	Nonce uint64 `json:"nonce"`
 	// Attempts are the signed transactions, oldest first. Of the void ones only

@@ -24,6 +24,8 @@ type Report struct {
 	Ended int
 	// Failed is the number of records that became Failed.
 	Failed int
+	// Dropped is the number of ended records whose history was dropped.
+	Dropped int
 	// Commits is the number of write round trips to the store.
 	Commits int
 	// Reads is the number of read round trips to the store.

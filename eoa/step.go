@@ -115,6 +115,7 @@ func (e *Executor) hold(ctx context.Context) error {
 		e.commitUnknown = false
 	}
 	e.view, e.staged = NewView(e.account, loaded), nil
+	e.history.see(e.view.Open)
 	e.pending, e.more, e.window, e.lookAt = nil, true, leastWindow*e.cfg.Batch, time.Time{}
 	return nil
 }
@@ -135,6 +136,7 @@ func (e *Executor) read(ctx context.Context) error {
 	if err := e.witness(ctx); err != nil {
 		return err
 	}
+	e.history.see(inbox.Pending)
 	if len(inbox.Orders) == 0 {
 		return nil
 	}
@@ -361,12 +363,18 @@ func (e *Executor) send(ctx context.Context) (moved bool, err error) {
 // finish ends a step. It returns when the next step is due, or releases the
 // account if no work is left.
 func (e *Executor) finish(ctx context.Context) (time.Time, error) {
+	busy := len(e.view.Open)+len(e.pending) > 0 || e.more
+	if err := e.dropOld(ctx, !busy); err != nil {
+		return time.Time{}, err
+	}
 	if err := e.flush(ctx); err != nil {
 		return time.Time{}, err
 	}
 	now := e.cfg.Clock.Now()
-	if len(e.view.Open)+len(e.pending) > 0 || e.more {
+	if busy {
 		return e.nextStep(now), nil
+	} else if e.history.after > 0 {
+		return now, nil // more is old
 	}
 	e.report.Commits++
 	err := e.store.Park(ctx, e.lease, e.wake, time.Time{})
@@ -413,7 +421,7 @@ func (e *Executor) nextStep(now time.Time) time.Time {
 	if q := e.view.quietUntil; q.After(next) {
 		next = q
 	}
-	if next.Before(now) {
+	if next.Before(now) || e.history.after > 0 {
 		next = now
 	}
 	return next

@@ -100,6 +100,10 @@ type Batch struct {
 	Events []Event
 	// Done are the Seqs of the orders that were carried out.
 	Done []uint64
+	// Drop are records of ended requests whose history is deleted. The store
+	// keeps their keys, ids, states and digests: Get and Submit return a record
+	// with these only, and List and ByHash no longer find it.
+	Drop []Record
 	// Add are new requests of the executor, accepted as by Submit. A request
 	// whose key exists is skipped.
 	Add []Request

@@ -112,7 +112,7 @@ func (b *Batch) and(next Batch) *Batch {
 	}
 	first := slices.DeleteFunc(slices.Clone(b.Records), func(r Record) bool { return again[r.ID] })
 	next.Records, next.Events = append(first, next.Records...), slices.Concat(b.Events, next.Events)
-	next.Done, next.Add = slices.Concat(b.Done, next.Done), slices.Concat(b.Add, next.Add)
+	next.Done, next.Add, next.Drop = slices.Concat(b.Done, next.Done), slices.Concat(b.Add, next.Add), slices.Concat(b.Drop, next.Drop)
 	return &next
 }
 
@@ -127,7 +127,7 @@ func (v *View) batch() Batch {
 // later Since, need not be.
 func (v *View) Changes(b *Batch) bool {
 	old := &v.Head
-	return len(b.Records)+len(b.Events)+len(b.Done)+len(b.Add) > 0 || b.Head.Next != old.Next || b.Head.Started != old.Started || b.Head.Count != old.Count ||
+	return len(b.Records)+len(b.Events)+len(b.Done)+len(b.Add)+len(b.Drop) > 0 || b.Head.Next != old.Next || b.Head.Started != old.Started || b.Head.Count != old.Count ||
 		b.Head.Since.Before(old.Since) || !b.Head.Resent.Equal(old.Resent) || !slices.Equal(b.Head.Holes, old.Holes) ||
 		b.Head.Stop != old.Stop || !b.Head.BelowSince.Equal(old.BelowSince)
 }
@@ -148,6 +148,9 @@ func (b *Batch) move(now time.Time, r *Record, to State, kind EventKind) {
 		panic(fmt.Sprintf("eoa: record %d cannot become %v from %v", r.ID, to, r.State))
 	}
 	r.State = to
+	if to.Terminal() {
+		r.EndedAt = now
+	}
 	r.dropBlobs()
 	b.addEvent(now, kind, r)
 }

@@ -27,7 +27,8 @@
 //
 // The layout is:
 //
-//	prefix:{chain:address}:values   hash: keys and values of package kvstore
+//	prefix:{chain:address}:values   hash: values of package kvstore, by the
+//	                                rest of the key behind the account
 //	prefix:{chain:address}:order    sorted set: the keys that are scanned
 //	prefix:due                      sorted set: due times and accounts
 package redisstore

@@ -70,6 +70,13 @@ func (k *kv) keys(a eoa.Account) (values, order string) {
 	return base + ":values", base + ":order"
 }
 
+// field returns the name of a key in the hash of its account: the key without
+// the account.
+func field(key []byte) []byte {
+	_, rest, _ := kvstore.Split(key)
+	return rest
+}
+
 func (k *kv) due() string { return k.prefix + ":due" }
 
 // writeIf writes entries if the guard holds. If an earlier try of the same call
@@ -107,13 +114,13 @@ const page = 1000
 
 // Get implements kvstore.KV. All keys must belong to one account.
 func (k *kv) Get(ctx context.Context, keys ...[]byte) ([][]byte, error) {
-	a, ok := kvstore.AccountOf(keys[0])
+	a, _, ok := kvstore.Split(keys[0])
 	if !ok {
 		return nil, fmt.Errorf("redisstore: key %x belongs to no account", keys[0])
 	}
 	fields := make([]string, len(keys))
 	for i, key := range keys {
-		fields[i] = string(key)
+		fields[i] = string(field(key))
 	}
 	values, _ := k.keys(a)
 	got, err := k.client.HMGet(ctx, values, fields...).Result()
@@ -134,14 +141,14 @@ func (k *kv) Scan(ctx context.Context, from, to []byte, limit int, f func(key, v
 	if from[0] == kvstore.DuePrefix {
 		return k.scanDue(ctx, from, to, limit, f)
 	}
-	a, ok := kvstore.AccountOf(from)
+	a, low, ok := kvstore.Split(from)
 	if !ok {
 		return fmt.Errorf("redisstore: key %x belongs to no account", from)
 	}
 	values, order := k.keys(a)
-	for low := "[" + string(from); limit > 0; {
+	for low := "[" + string(low); limit > 0; {
 		asked := min(page, limit)
-		answer, err := scan.RunRO(ctx, k.client, []string{values, order}, low, "("+string(to), asked).Slice()
+		answer, err := scan.RunRO(ctx, k.client, []string{values, order}, low, "("+string(field(to)), asked).Slice()
 		if err != nil {
 			return fmt.Errorf("redisstore: %w", err)
 		}
@@ -155,7 +162,7 @@ func (k *kv) Scan(ctx context.Context, from, to []byte, limit int, f func(key, v
 		for i, field := range fields[0] {
 			value, there := fields[1][i].(string)
 			name, _ := field.(string)
-			if there && !f([]byte(name), []byte(value)) {
+			if there && !f(kvstore.Join(a, []byte(name)), []byte(value)) {
 				return nil
 			}
 			low = "(" + name
@@ -205,7 +212,7 @@ func (k *kv) Write(context.Context, []kvstore.Entry) error {
 // and again after it. A crash between the two, or another process that tidies
 // the index, therefore cannot lose them.
 func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore.Entry) error {
-	a, ok := kvstore.AccountOf(guard.Key)
+	a, name, ok := kvstore.Split(guard.Key)
 	if !ok {
 		return fmt.Errorf("redisstore: guard %x belongs to no account", guard.Key)
 	}
@@ -214,7 +221,7 @@ func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore
 		there = "-"
 	}
 	args := make([]any, 0, 3+3*len(entries))
-	args = append(args, guard.Key, there, guard.Value)
+	args = append(args, name, there, guard.Value)
 	var due, gone []any
 	for _, e := range entries {
 		switch {
@@ -223,11 +230,11 @@ func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore
 		case e.Key[0] == kvstore.DuePrefix:
 			due = append(due, string(e.Key))
 		case e.Value == nil:
-			args = append(args, "d", e.Key, "")
+			args = append(args, "d", field(e.Key), "")
 		case kvstore.Scanned(e.Key):
-			args = append(args, "i", e.Key, e.Value)
+			args = append(args, "i", field(e.Key), e.Value)
 		default:
-			args = append(args, "s", e.Key, e.Value)
+			args = append(args, "s", field(e.Key), e.Value)
 		}
 	}
 	if err := k.index(ctx, due, nil); err != nil {

@@ -28,7 +28,7 @@ func Run(t *testing.T, open func() eoa.Store) {
 		{"one holder", (*suite).oneHolder}, {"a lost lease writes nothing", (*suite).fenced}, {"a late write is refused", (*suite).conflict},
 		{"commit is one step", (*suite).commit}, {"no wake-up is lost", (*suite).wake}, {"what is due", (*suite).due}, {"outbox", (*suite).outbox},
 		{"orders", (*suite).orders}, {"records as they were", (*suite).faithful}, {"blobs that wait", (*suite).blobs}, {"large requests, in pages", (*suite).large},
-		{"concurrent submits", (*suite).concurrent}, {"ended context", (*suite).ended},
+		{"dropped records", (*suite).drop}, {"concurrent submits", (*suite).concurrent}, {"ended context", (*suite).ended},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.f(&suite{T: t, s: s, ctx: context.Background(), a: eoa.Account{ChainID: 1 + uint64(i), Address: common.Address{byte(i), 0xfe, 0xff}},
