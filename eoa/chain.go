@@ -25,7 +25,8 @@ type Look struct {
 	// the next block. On chains without such promises it equals Latest.
 	Preconfirmed uint64
 	// Pending is Latest plus the transactions in the node's pool that follow
-	// without a gap. It is used only once, for the account's first nonce.
+	// without a gap. It is used for the account's first nonce and, if the
+	// account is exclusive, to notice transactions that the store lost.
 	Pending uint64
 	// Balance is the account's balance at the latest block, in wei; nil means
 	// unknown.

@@ -92,8 +92,8 @@ func (v *View) Confirm(c *Config, now time.Time, look *Look, answers *Answers) B
 // begin updates the counts: used nonces are not free, and the next nonce is
 // never a used one.
 func (v *View) begin(b *Batch, c *Config, now time.Time, look *Look) {
-	if b.Head.Started && look.Latest > b.Head.Next {
-		b.unknownUse(c, now, fmt.Sprintf("the account has %d transactions, and the store has assigned %d nonces", look.Latest, b.Head.Next))
+	if used := max(look.Latest, look.Pending); b.Head.Started && used > b.Head.Next {
+		b.unknownUse(c, now, fmt.Sprintf("the node has %d transactions of the account, and the store has assigned %d nonces", used, b.Head.Next))
 	}
 	if !b.Head.Started {
 		b.Head.Started, b.Head.Next = true, max(b.Head.Next, look.Pending)

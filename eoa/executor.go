@@ -189,11 +189,11 @@ func (e *Executor) NewHead() {
 
 // Wait returns the record with the given key as soon as it has reached state or
 // has ended in any way. state is usually Mined, Confirmed or Final. Other
-// processes may do the work: Wait also reads the store every
-// Config.Rebroadcast. When ctx ends, it returns the record as last read and
-// ctx's error.
+// processes may do the work: Wait also reads the store, first after 50
+// milliseconds and then in longer intervals, of at most 3.2 seconds. When ctx
+// ends, it returns the record as last read and ctx's error.
 func (e *Executor) Wait(ctx context.Context, key string, state State) (Record, error) {
-	for {
+	for pause := firstWait; ; pause = min(2*pause, longestWait) {
 		e.signal.Lock()
 		changed := e.changed
 		e.signal.Unlock()
@@ -201,7 +201,7 @@ func (e *Executor) Wait(ctx context.Context, key string, state State) (Record, e
 		if err != nil || r.State >= state {
 			return r, err
 		}
-		again := time.NewTimer(e.cfg.Rebroadcast) // for work of another process
+		again := time.NewTimer(pause) // for work of another process
 		select {
 		case <-changed:
 		case <-again.C:
@@ -212,6 +212,9 @@ func (e *Executor) Wait(ctx context.Context, key string, state State) (Record, e
 		again.Stop()
 	}
 }
+
+// firstWait and longestWait are the times between two reads of [Executor.Wait].
+const firstWait, longestWait = 50 * time.Millisecond, 3200 * time.Millisecond
 
 // Run works until ctx ends, and then releases the account. It returns ctx's
 // error. Failures of the store, the chain and the signer are logged and

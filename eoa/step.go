@@ -81,7 +81,11 @@ func (e *Executor) hold(ctx context.Context) error {
 	case e.lease.Epoch == 0:
 		e.view = nil
 		e.report.Commits++
-		if e.lease, err = e.store.Acquire(ctx, e.account, e.owner, now, e.cfg.LeaseFor); err != nil {
+		e.lease, err = e.store.Acquire(ctx, e.account, e.owner, now, e.cfg.LeaseFor)
+		if errors.Is(err, ErrHeld) && e.holderMustStop(ctx) {
+			e.lease, err = e.store.Acquire(ctx, e.account, e.owner, now, e.cfg.LeaseFor)
+		}
+		if err != nil {
 			e.lease = Lease{}
 			return err
 		}

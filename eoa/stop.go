@@ -124,6 +124,17 @@ func (e *Executor) witness(ctx context.Context) error {
 	return nil
 }
 
+// holderMustStop reports whether the store lost writes that this process has
+// seen, while another worker holds the account. That worker may know nothing of
+// them, so its lease ends.
+func (e *Executor) holderMustStop(ctx context.Context) bool {
+	before := e.cfg.Witness.last(e.account) // read before the store
+	e.report.Reads++
+	inbox, err := e.store.Inbox(ctx, e.account, Rank{}, 1)
+	now := sight{inbox.Resumes, inbox.Version, inbox.Wake}
+	return err == nil && now.behind(before) && e.store.Break(ctx, e.account) == nil
+}
+
 // unknownUse stops an exclusive account because of a transaction that the store
 // does not know.
 func (b *Batch) unknownUse(c *Config, now time.Time, what string) {

@@ -149,7 +149,9 @@ func TestE1NoDoubleSpendRolledBack(t *testing.T) {
 // No process remembers the writes that the store lost. An exclusive account
 // stops because of transactions on the chain that the store does not know.
 func TestExclusiveAccountStopsAfterRollback(t *testing.T) {
-	for name, bumps := range map[string]bool{"a new transaction": false, "a dearer copy": true} {
+	for name, c := range map[string]struct{ bumps, mined bool }{
+		"a new transaction": {mined: true}, "a new transaction in a pool": {}, "a dearer copy": {bumps: true, mined: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 1, 0)
 			store := newReplicated(w)
@@ -159,16 +161,18 @@ func TestExclusiveAccountStopsAfterRollback(t *testing.T) {
 			w.submit(t, e, request("a"))
 			w.steps(t, e, 1)
 			store.replicate(t)
-			if !bumps {
+			if !c.bumps {
 				w.submit(t, e, request("b"))
 			}
-			for i := 0; !bumps && w.chain.Pooled() < 2 || bumps && w.get(t, "a").Bumps == 0; i++ {
+			for i := 0; !c.bumps && w.chain.Pooled() < 2 || c.bumps && w.get(t, "a").Bumps == 0; i++ {
 				require.Less(t, i, 100)
 				w.steps(t, e, 1)
 			}
 			store.promote(1)
-			w.chain.SetPerBlock(10)
-			w.chain.Mine()
+			if c.mined {
+				w.chain.SetPerBlock(10)
+				w.chain.Mine()
+			}
 			require.NoError(t, w.store.Break(context.Background(), w.account))
 			e = w.executor(t, w.store, w.chain) // of a process that has seen nothing
 			err := w.untilError(t, e)
@@ -243,6 +247,29 @@ func TestResumeOfARunningAccount(t *testing.T) {
 	w.finish(t, e)
 	w.exactlyOnce(t)
 	require.False(t, w.told(t, eoa.EventResumed))
+}
+
+// The lost writes include the lease, so that a worker of another process, which
+// remembers nothing, holds the account. The worker that remembers takes it away.
+func TestRollbackUnderAnotherHolder(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t, 1, 0)
+	store := newReplicated(w)
+	w.chain.SetPerBlock(0)
+	e, other := w.executor(t, w.store, w.chain), w.executor(t, w.store, w.chain)
+	store.replicate(t)
+	w.submit(t, e, request("a"))
+	w.steps(t, e, 1)
+	require.Equal(t, 1, w.chain.Pooled())
+	store.promote(1)
+	w.submit(t, other, request("b"))
+	_, err := w.store.Acquire(ctx, w.account, "other", w.now, time.Hour)
+	require.NoError(t, err)
+	require.ErrorIs(t, w.untilError(t, e), eoa.ErrStoreRolledBack)
+	require.Equal(t, eoa.Pending, w.get(t, "b").State)
+	require.NoError(t, e.Release(ctx))
+	_, err = other.Step(ctx)
+	require.ErrorIs(t, err, eoa.ErrStopped)
 }
 
 // A fleet keeps a stopped account, and sends nothing. It goes on when another

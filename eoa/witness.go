@@ -19,6 +19,12 @@ type Witness struct {
 // resumed after a stop, and its versions. All of them only grow.
 type sight struct{ resumes, version, wake uint64 }
 
+// behind reports whether a store in state s has lost writes since it was in
+// state before.
+func (s sight) behind(before sight) bool {
+	return s.resumes < before.resumes || s.resumes == before.resumes && (s.version < before.version || s.wake < before.wake)
+}
+
 // NewWitness returns a witness that has seen nothing.
 func NewWitness() *Witness { return &Witness{seen: map[Account]sight{}} }
 
@@ -27,12 +33,18 @@ func NewWitness() *Witness { return &Witness{seen: map[Account]sight{}} }
 func (w *Witness) see(a Account, now sight) (before sight, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	before = w.seen[a]
-	if now.resumes < before.resumes || now.resumes == before.resumes && (now.version < before.version || now.wake < before.wake) {
+	if before = w.seen[a]; now.behind(before) {
 		return before, false
 	}
 	w.seen[a] = now
 	return before, true
+}
+
+// last returns the furthest state that the store has returned so far.
+func (w *Witness) last(a Account) sight {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seen[a]
 }
 
 // trust makes the witness accept the store as it is at the next time.
