@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -32,6 +33,11 @@ type Options struct {
 	// Tip is the priority fee, in wei per gas; nil means
 	// eth_maxPriorityFeePerGas.
 	Tip *uint256.Int
+	// HeadAge is how old the blocks and prices may be that a look uses; 0 means
+	// that each look fetches them. If it is positive, all accounts share them,
+	// and a look costs four calls instead of up to eight. Set it to a fraction of
+	// the time of a block for many accounts.
+	HeadAge time.Duration
 	// MaxBatch is the maximum number of calls in a batch; 0 means 100. If the
 	// node takes fewer, the chain finds that out.
 	MaxBatch int
@@ -53,28 +59,21 @@ type Chain struct {
 	client Client
 	o      Options
 	most   atomic.Int64 // calls in a batch that the node takes; 0: not known
+	shared sharedHead
 }
 
 var _ eoa.BlobChain = (*Chain)(nil)
 
-// New returns a chain that uses client. It returns an error if client is nil or
-// o.MaxBatch is negative.
+// New returns a chain that uses client. It returns an error if client is nil, or
+// o.MaxBatch or o.HeadAge is negative.
 func New(client Client, o Options) (*Chain, error) {
-	if client == nil || o.MaxBatch < 0 {
-		return nil, fmt.Errorf("ethchain: client %v and MaxBatch %d, want a client and at least 0", client, o.MaxBatch)
+	if client == nil || o.MaxBatch < 0 || o.HeadAge < 0 {
+		return nil, fmt.Errorf("ethchain: client %v, MaxBatch %d and HeadAge %v, want a client and at least 0", client, o.MaxBatch, o.HeadAge)
 	}
 	if o.MaxBatch == 0 {
 		o.MaxBatch = defaultBatch
 	}
-	return &Chain{client: client, o: o}, nil
-}
-
-// header has the needed fields of a block.
-type header struct {
-	Number   *hexutil.Uint64 `json:"number"`
-	Hash     *common.Hash    `json:"hash"`
-	GasLimit hexutil.Uint64  `json:"gasLimit"`
-	BaseFee  *hexutil.Big    `json:"baseFeePerGas"`
+	return &Chain{client: client, o: o, shared: sharedHead{turn: make(chan struct{}, 1)}}, nil
 }
 
 // call returns an element of a batch.
@@ -96,94 +95,6 @@ func worked(calls []rpc.BatchElem) error {
 		if err := calls[i].Error; err != nil {
 			return fmt.Errorf("ethchain: %s: %w", calls[i].Method, refused(err))
 		}
-	}
-	return nil
-}
-
-// Look implements eoa.Chain.
-func (c *Chain) Look(ctx context.Context, a common.Address) (eoa.Look, error) {
-	return c.look(ctx, a, nil)
-}
-
-// LookBlobs implements [eoa.BlobChain]. The price of blobs is fetched in the
-// same batch. If the node does not know it, BlobFee is 0.
-func (c *Chain) LookBlobs(ctx context.Context, a common.Address) (eoa.Look, error) {
-	fee := new(hexutil.Big)
-	l, err := c.look(ctx, a, fee)
-	if err == nil && l.BlobFee.SetFromBig(fee.ToInt()) {
-		return eoa.Look{}, fmt.Errorf("%w: blob fee %v", ErrNode, fee)
-	}
-	return l, err
-}
-
-// look implements Look. If blobFee is not nil, it also fetches the price of
-// blobs.
-func (c *Chain) look(ctx context.Context, a common.Address, blobFee *hexutil.Big) (eoa.Look, error) {
-	var latest, final header
-	var count, pending, finalCount hexutil.Uint64
-	var balance, tip hexutil.Big
-	calls := []rpc.BatchElem{call(&latest, "eth_getBlockByNumber", "latest", false), call(&count, "eth_getTransactionCount", a, "latest"),
-		call(&pending, "eth_getTransactionCount", a, "pending"), call(&balance, "eth_getBalance", a, "latest")}
-	if c.o.Tip == nil {
-		calls = append(calls, call(&tip, "eth_maxPriorityFeePerGas"))
-	}
-	if c.o.FinalityDepth == 0 {
-		calls = append(calls, call(&final, "eth_getBlockByNumber", "finalized", false), call(&finalCount, "eth_getTransactionCount", a, "finalized"))
-	}
-	needed := len(calls)
-	if blobFee != nil {
-		calls = append(calls, call(blobFee, "eth_blobBaseFee"))
-	}
-	err := c.batch(ctx, calls)
-	if err == nil {
-		err = worked(calls[:needed])
-	}
-	if err != nil {
-		return eoa.Look{}, err
-	}
-	if latest.Number == nil {
-		return eoa.Look{}, fmt.Errorf("%w: no latest block", ErrNode)
-	}
-	l := eoa.Look{Number: uint64(*latest.Number), GasLimit: uint64(latest.GasLimit), Latest: uint64(count), Preconfirmed: uint64(count), Pending: uint64(pending)}
-	if err := c.finality(ctx, a, &l, &final, uint64(finalCount)); err != nil {
-		return eoa.Look{}, err
-	}
-	if c.o.Preconfirmed {
-		l.Preconfirmed = max(l.Latest, l.Pending)
-	}
-	var over bool
-	if l.Balance, over = uint256.FromBig(balance.ToInt()); over {
-		return eoa.Look{}, fmt.Errorf("%w: balance %v", ErrNode, &balance)
-	}
-	if c.o.Tip != nil {
-		l.Tip = *c.o.Tip
-	} else if l.Tip.SetFromBig(tip.ToInt()) {
-		return eoa.Look{}, fmt.Errorf("%w: tip %v", ErrNode, &tip)
-	}
-	if latest.BaseFee != nil && l.BaseFee.SetFromBig(latest.BaseFee.ToInt()) {
-		return eoa.Look{}, fmt.Errorf("%w: base fee %v", ErrNode, latest.BaseFee)
-	}
-	return l, nil
-}
-
-// finality sets the finalized height and count, from the node's tag or by
-// depth.
-func (c *Chain) finality(ctx context.Context, a common.Address, l *eoa.Look, final *header, count uint64) error {
-	if c.o.FinalityDepth == 0 {
-		if final.Number == nil {
-			return nil // young chain: nothing is final
-		}
-		l.Finalized, l.Final = uint64(*final.Number), count
-	} else if l.Number >= c.o.FinalityDepth {
-		l.Finalized = l.Number - c.o.FinalityDepth
-		var at hexutil.Uint64
-		if err := c.do(ctx, call(&at, "eth_getTransactionCount", a, hexutil.Uint64(l.Finalized))); err != nil {
-			return err
-		}
-		l.Final = uint64(at)
-	}
-	if l.Finalized > l.Number || l.Final > l.Latest {
-		return fmt.Errorf("%w: final block %d and count %d, latest %d and %d", ErrNode, l.Finalized, l.Final, l.Number, l.Latest)
 	}
 	return nil
 }

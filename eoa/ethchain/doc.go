@@ -19,7 +19,8 @@
 // A node may take fewer calls in a batch than [Options.MaxBatch]. The chain finds
 // that out from its refusal, and remembers the number.
 //
-// A look at the chain is one batch, or two if Options.FinalityDepth is set. A
-// few receipts are fetched one by one, in a batch. Many receipts of the same
-// block are fetched with eth_getBlockReceipts, which costs a node far less.
+// A look at the chain is one batch, or two if Options.FinalityDepth is set. With
+// [Options.HeadAge] all accounts share its blocks and prices. A few receipts are
+// fetched one by one, in a batch. Many receipts of the same block are fetched
+// with eth_getBlockReceipts, which costs a node far less.
 package ethchain
