@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Opener returns the chain and the signer for an account that has work.
+// Opener returns the chain and the signer for an account that has work. It is
+// called concurrently, and the results of a call may stay unused.
 type Opener func(a Account) (Chain, Signer, error)
 
 // FleetConfig configures a [Fleet]. Start with [DefaultFleetConfig].
@@ -124,34 +125,41 @@ func (f *Fleet) Pick(ctx context.Context, accounts ...Account) (Account, error) 
 }
 
 // wake makes the account's executor look at the store, and starts one if there
-// is none.
+// is none. The account is opened without the lock, because that may take long.
 func (f *Fleet) wake(a Account) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if e := f.running[a]; e != nil {
-		e.Wake()
+	if f.woken(a, nil) {
 		return nil
 	}
-	if f.ctx == nil || f.ended {
-		return nil // left to a running fleet
-	}
-	return f.start(a)
-}
-
-// start runs an account until it is idle. The caller holds f.mu.
-func (f *Fleet) start(a Account) error {
 	chain, signer, err := f.open(a)
 	if err != nil {
 		return fmt.Errorf("eoa: opening %v: %w", a, err)
 	}
 	e, err := New(f.cfg.Executor, a, f.store, chain, signer)
-	if err != nil {
-		return err
+	if err == nil {
+		f.woken(a, e)
+	}
+	return err
+}
+
+// woken wakes the account's executor. If there is none, it starts e, which runs
+// until the account is idle. It returns false if e is nil and needed.
+func (f *Fleet) woken(a Account, e *Executor) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if running := f.running[a]; running != nil {
+		running.Wake()
+		return true
+	}
+	if f.ctx == nil || f.ended {
+		return true // left to a running fleet
+	}
+	if e == nil {
+		return false
 	}
 	f.running[a] = e
 	f.all.Add(1)
 	go f.work(f.ctx, a, e)
-	return nil
+	return true
 }
 
 func (f *Fleet) work(ctx context.Context, a Account, e *Executor) {

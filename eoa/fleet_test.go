@@ -237,3 +237,35 @@ func TestPick(t *testing.T) {
 	_, err = f.Pick(ctx)
 	require.ErrorIs(t, err, eoa.ErrInvalidRequest)
 }
+
+// An account whose signer takes long to reach delays no other account.
+func TestSlowOpeningDelaysNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, 0)
+		cfg := eoa.DefaultFleetConfig()
+		cfg.Executor = w.cfg
+		cfg.Executor.Clock = nil
+		slow := eoa.Account{ChainID: testChain, Address: common.Address{1}}
+		f, err := eoa.NewFleet(cfg, w.store, func(a eoa.Account) (eoa.Chain, eoa.Signer, error) {
+			if a == slow {
+				time.Sleep(time.Minute)
+			}
+			return w.chain, w.signer, nil
+		})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- f.Run(ctx) }()
+		time.Sleep(time.Millisecond)
+		go func() { _, _ = f.Submit(ctx, slow, request("slow")) }()
+		time.Sleep(time.Millisecond)
+		began := time.Now()
+		_, err = f.Submit(ctx, w.account, request("a"))
+		require.NoError(t, err)
+		require.Zero(t, f.Busy()-1)
+		require.Zero(t, time.Since(began))
+		time.Sleep(2 * time.Minute)
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	})
+}

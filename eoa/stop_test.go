@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,8 +21,27 @@ import (
 
 // replicated is a store whose replica lags: a promotion loses the last writes.
 type replicated struct {
-	kvstore.KV
+	mu     sync.Mutex
+	now    kvstore.KV
 	copies []kvstore.KV // oldest first
+}
+
+func (r *replicated) kv() kvstore.KV {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.now
+}
+
+func (r *replicated) Get(ctx context.Context, keys ...[]byte) ([][]byte, error) {
+	return r.kv().Get(ctx, keys...)
+}
+
+func (r *replicated) Scan(ctx context.Context, from, to []byte, limit int, f func(key, value []byte) bool) error {
+	return r.kv().Scan(ctx, from, to, limit, f)
+}
+
+func (r *replicated) Write(ctx context.Context, entries []kvstore.Entry) error {
+	return r.kv().Write(ctx, entries)
 }
 
 // replicate copies the store, as it will be after a promotion.
@@ -37,10 +57,14 @@ func (r *replicated) replicate(t testing.TB) {
 }
 
 // promote returns to the n-th last copy.
-func (r *replicated) promote(n int) { r.KV, r.copies = r.copies[len(r.copies)-n], nil }
+func (r *replicated) promote(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.now, r.copies = r.copies[len(r.copies)-n], nil
+}
 
 func newReplicated(w *world) *replicated {
-	r := &replicated{KV: memstore.NewKV()}
+	r := &replicated{now: memstore.NewKV()}
 	w.store = kvstore.New(r)
 	return r
 }
