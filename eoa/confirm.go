@@ -155,7 +155,9 @@ func (b *Batch) lose(c *Config, now time.Time, r *Record, user common.Hash) {
 	if user != (common.Hash{}) {
 		if !slices.ContainsFunc(r.Attempts, func(a Attempt) bool { return a.Hash == user }) {
 			r.Reason = fmt.Sprintf("transaction %v has nonce %d", user, r.Nonce)
-			b.unknownUse(c, now, r.Reason)
+			if r.Nonce >= b.Head.Accepted {
+				b.unknownUse(c, now, r.Reason)
+			}
 			if b.Head.Stop.Cause != CauseNone {
 				return
 			}
@@ -197,15 +199,15 @@ func advanceMined(b *Batch, now time.Time, c *Config, look *Look, r *Record) {
 	if r.Height > look.Finalized {
 		return
 	}
-	cancelled, why := false, ""
+	cancelled, gaveUp, why := false, false, ""
 	for k := range r.Attempts {
 		a := &r.Attempts[k]
 		if cancelled = cancelled || a.Hash == r.Tx && a.Noop && !r.Noop; a.Result == Rejected && !a.Noop {
-			why = a.Why
+			why, gaveUp = a.Why, a.Refusals >= giveUpAfter && r.endedBy(Classify(a.Why))
 		}
 	}
 	switch {
-	case cancelled && r.endedBy(Classify(why)):
+	case cancelled && gaveUp:
 		r.Reason = why
 		b.move(now, r, Failed, EventFailed)
 	case cancelled:

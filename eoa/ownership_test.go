@@ -1,6 +1,7 @@
 package eoa_test
 
 import (
+	"context"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -118,4 +119,26 @@ func TestFeeCapOfTheNodeWaits(t *testing.T) {
 	w.chain.SetBaseFee(100)
 	w.finish(t, e)
 	w.exactlyOnce(t)
+}
+
+// A user withdraws a request that one node of a gateway had called invalid. It
+// is cancelled, because only the user gave it up.
+func TestCancelAfterOneRefusal(t *testing.T) {
+	w := newWorld(t, 1, 0)
+	w.chain.SetPerBlock(0)
+	refusals := 0
+	w.chain.SetRefuse(func(tx *types.Transaction) string {
+		if refusals++; refusals == 1 {
+			return "intrinsic gas too low: gas 21000, minimum needed 21064"
+		}
+		return ""
+	})
+	e := w.executor(t, w.store, w.chain)
+	w.submit(t, e, request("a"))
+	w.steps(t, e, 1)
+	require.NoError(t, e.Cancel(context.Background(), "a"))
+	w.steps(t, e, 3)
+	w.chain.SetPerBlock(10)
+	w.steps(t, e, 60)
+	require.Equal(t, eoa.Cancelled, w.get(t, "a").State)
 }

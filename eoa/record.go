@@ -191,6 +191,9 @@ type Head struct {
 	// after a stop.
 	Stop    Stop   `json:"stop,omitzero"`
 	Resumes uint64 `json:"resumes,omitempty"`
+	// Accepted is the next nonce when the account last went on. Transactions
+	// that the store does not know may have used the nonces below it.
+	Accepted uint64 `json:"accepted,omitempty"`
 	// Resets are the last MaxResets resets of Next by order, oldest first.
 	Resets []Reset `json:"resets,omitempty"`
 }

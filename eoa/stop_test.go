@@ -203,6 +203,14 @@ func TestExclusiveAccountStopsAfterRollback(t *testing.T) {
 			require.ErrorIs(t, err, eoa.ErrStoreRolledBack)
 			require.True(t, w.told(t, eoa.EventStopped))
 			require.False(t, w.told(t, eoa.EventSuperseded))
+
+			w.chain.SetPerBlock(10)
+			require.NoError(t, e.Resume(context.Background()))
+			w.submit(t, e, request("c"))
+			w.steps(t, e, 90)
+			require.True(t, w.get(t, "a").State.Terminal())
+			require.Equal(t, c.bumps, w.get(t, "a").State == eoa.Superseded)
+			require.Equal(t, eoa.Final, w.get(t, "c").State)
 		})
 	}
 }
