@@ -10,7 +10,7 @@ import (
 )
 
 // Opener returns the chain and the signer for an account that has work. It is
-// called concurrently, and the results of a call may stay unused.
+// called concurrently for different accounts.
 type Opener func(a Account) (Chain, Signer, error)
 
 // FleetConfig configures a [Fleet]. Start with [DefaultFleetConfig].
@@ -59,6 +59,7 @@ type Fleet struct {
 
 	mu      sync.Mutex
 	running map[Account]*Executor
+	opening map[Account]bool
 	all     sync.WaitGroup
 	ctx     context.Context // context of Run; nil before
 	ended   bool            // Run is ending: start nothing
@@ -79,7 +80,7 @@ func NewFleet(cfg FleetConfig, store Store, open Opener) (*Fleet, error) {
 	if cfg.Executor.Witness == nil {
 		cfg.Executor.Witness = NewWitness()
 	}
-	return &Fleet{cfg: cfg, store: store, open: open, slots: make(chan struct{}, cfg.Workers), running: map[Account]*Executor{}}, nil
+	return &Fleet{cfg: cfg, store: store, open: open, slots: make(chan struct{}, cfg.Workers), running: map[Account]*Executor{}, opening: map[Account]bool{}}, nil
 }
 
 // Submit accepts requests of an account as [Executor.Submit] does. If the
@@ -127,38 +128,42 @@ func (f *Fleet) Pick(ctx context.Context, accounts ...Account) (Account, error) 
 // wake makes the account's executor look at the store, and starts one if there
 // is none. The account is opened without the lock, because that may take long.
 func (f *Fleet) wake(a Account) error {
-	if f.woken(a, nil) {
+	if !f.mustOpen(a) {
 		return nil
 	}
 	chain, signer, err := f.open(a)
 	if err != nil {
-		return fmt.Errorf("eoa: opening %v: %w", a, err)
+		err = fmt.Errorf("eoa: opening %v: %w", a, err)
 	}
-	e, err := New(f.cfg.Executor, a, f.store, chain, signer)
+	var e *Executor
 	if err == nil {
-		f.woken(a, e)
+		e, err = New(f.cfg.Executor, a, f.store, chain, signer)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.opening, a)
+	if err == nil && !f.ended {
+		f.running[a] = e
+		f.all.Add(1)
+		go f.work(f.ctx, a, e)
 	}
 	return err
 }
 
-// woken wakes the account's executor. If there is none, it starts e, which runs
-// until the account is idle. It returns false if e is nil and needed.
-func (f *Fleet) woken(a Account, e *Executor) bool {
+// mustOpen reports whether the caller must open the account. Otherwise it wakes
+// the account's executor, or another caller is opening the account, or it is
+// left to a running fleet.
+func (f *Fleet) mustOpen(a Account) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if running := f.running[a]; running != nil {
-		running.Wake()
-		return true
-	}
-	if f.ctx == nil || f.ended {
-		return true // left to a running fleet
-	}
-	if e == nil {
+	switch e := f.running[a]; {
+	case e != nil:
+		e.Wake()
+		return false
+	case f.ctx == nil || f.ended || f.opening[a]:
 		return false
 	}
-	f.running[a] = e
-	f.all.Add(1)
-	go f.work(f.ctx, a, e)
+	f.opening[a] = true
 	return true
 }
 
@@ -240,9 +245,11 @@ func (f *Fleet) takeDue(ctx context.Context) {
 		return
 	}
 	for _, a := range due {
-		if err := f.wake(a); err != nil {
-			f.warn("starting "+a.String(), err)
-		}
+		f.all.Go(func() {
+			if err := f.wake(a); err != nil {
+				f.warn("starting "+a.String(), err)
+			}
+		})
 	}
 }
 
