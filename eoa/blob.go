@@ -2,7 +2,6 @@ package eoa
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -271,7 +270,7 @@ func (p *pools) takes(k Kind) bool {
 // filler returns the kind of a noop that fills nonce. It is for the pool of the
 // next open record.
 func (v *View) filler(nonce uint64) Kind {
-	at, _ := slices.BinarySearchFunc(v.Open, nonce, func(o Record, n uint64) int { return cmp.Compare(o.Nonce, n) })
+	at, _ := v.find(nonce)
 	if at < len(v.Open) && v.Open[at].Kind == Blob {
 		return Blob
 	}

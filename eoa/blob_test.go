@@ -237,8 +237,9 @@ func TestReplacedBlobsAreKept(t *testing.T) {
 	require.Equal(t, old.Blobs[0], w.chain.Transactions()[0].BlobTxSidecar().Blobs[0][:])
 }
 
-// A nonce that is freed below blob transactions is filled by one of them.
-func TestFreedNonceBelowBlobs(t *testing.T) {
+// The nonce of a blob transaction that nodes refuse for good is filled by another
+// blob transaction.
+func TestRefusedBelowBlobs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1, 0)
 	w.chain.SetPerBlock(0)
@@ -253,9 +254,11 @@ func TestFreedNonceBelowBlobs(t *testing.T) {
 	w.submit(t, e, blobRequest("bad"))
 	w.submit(t, e, blobRequest("b"))
 	w.steps(t, e, 60)
-	require.Equal(t, eoa.Failed, w.get(t, "bad").State)
+	bad := w.get(t, "bad")
+	require.True(t, bad.Newest().Noop)
 	w.chain.SetPerBlock(10)
 	w.steps(t, e, 60)
+	require.Equal(t, eoa.Failed, w.get(t, "bad").State)
 	require.Equal(t, eoa.Final, w.get(t, "b").State)
 	txs := w.chain.Transactions()
 	require.Len(t, txs, 3)
@@ -389,7 +392,7 @@ func TestRequeuedBlob(t *testing.T) {
 	require.Equal(t, q.Blobs[0], txs[1].BlobTxSidecar().Blobs[0][:])
 }
 
-// A request that was refused and is on no node is sent again with its blobs.
+// A request that was refused keeps its nonce, and is sent again with its blobs.
 func TestRefusedBlob(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1, 0)
@@ -404,11 +407,12 @@ func TestRefusedBlob(t *testing.T) {
 	w.submit(t, e, blobRequest("a"))
 	w.steps(t, e, 1)
 	r := w.get(t, "a")
-	require.Equal(t, eoa.Pending, r.State)
-	require.True(t, r.Attempts[0].Void)
+	require.Equal(t, eoa.Prepared, r.State)
+	require.Equal(t, eoa.Rejected, r.Attempts[0].Result)
 	refusing = false
 	w.steps(t, e, 60)
 	require.Equal(t, eoa.Final, w.get(t, "a").State)
+	require.Equal(t, r.Attempts[0].Hash, w.get(t, "a").Tx)
 }
 
 // A reorganization removes a foreign transaction and transactions of both pools

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/holiman/uint256"
 )
 
 // Bumps returns the replacements that are due: every in-flight transaction
@@ -22,12 +24,10 @@ func (v *View) Bumps(c *Config, now time.Time) ([]Job, Batch) {
 			continue
 		}
 		old := r.Newest()
-		market, payable := c.Fees.price(v.look, r)
-		fees, err := c.Fees.Replace(&old.Fees, &market, r.limits())
-		if r.Cancelling && payable && r.refused() && errors.Is(err, ErrFeeCap) {
-			fees, err = market, nil // nothing to replace on any node
-		}
-		if err != nil {
+		fees, err := v.reprice(c, r)
+		if errors.Is(err, errNotLower) {
+			continue // until the base fee falls
+		} else if err != nil {
 			if !r.Capped || r.Hurry {
 				capped := r.clone()
 				capped.Capped, capped.Hurry, capped.Reason = true, false, err.Error()
@@ -58,16 +58,68 @@ func (v *View) Bumps(c *Config, now time.Time) ([]Job, Batch) {
 	return jobs, b
 }
 
+// errNotLower means that no lower price is possible now.
+var errNotLower = errors.New("eoa: a lower price would not pay the base fee")
+
+// reprice returns the prices of the record's replacement. They are above those
+// of all its attempts, unless nodes have refused all of them: because of their
+// fees, or in favour of a noop at the limit.
+func (v *View) reprice(c *Config, r *Record) (Fees, error) {
+	market, payable := c.Fees.price(v.look, r)
+	offered, policy := r.offered(), c.Fees
+	switch r.overruled() {
+	case ReasonFeeCap:
+		if r.refused() {
+			// The base fee can rise by an eighth per block (EIP-1559).
+			next := new(uint256.Int).Add(&v.look.BaseFee, new(uint256.Int).Rsh(&v.look.BaseFee, 3))
+			if next.Add(next, &market.Tip); next.Lt(&market.Cap) {
+				market.Cap = *next
+			}
+			if !payable || !market.Cap.Lt(&r.Newest().Fees.Cap) {
+				return Fees{}, errNotLower
+			}
+			return market, nil
+		}
+	case ReasonUnderpriced:
+		policy.BumpPercent = max(policy.BumpPercent, refusedBump)
+	}
+	fees, err := policy.Replace(&offered, &market, r.limits())
+	if err != nil && r.Cancelling && payable && r.refused() {
+		return market, nil // nothing to replace on any node
+	}
+	return fees, err
+}
+
+// offered returns the highest prices that the record's attempts offer.
+func (r *Record) offered() (f Fees) {
+	for k := range r.Attempts {
+		a := &r.Attempts[k]
+		if a.Void {
+			continue
+		}
+		for _, x := range [][2]*uint256.Int{{&f.Cap, &a.Fees.Cap}, {&f.Tip, &a.Fees.Tip}, {&f.Blob, &a.Fees.Blob}} {
+			if x[0].Lt(x[1]) {
+				x[0].Set(x[1])
+			}
+		}
+	}
+	return f
+}
+
 // bumpDue reports whether a record in flight is due to be replaced. A record
-// whose newest bytes were not sent yet is not.
+// whose newest bytes were not sent yet is not, and neither is one that nodes
+// refuse only because they lack the nonce before.
 func (v *View) bumpDue(c *Config, now time.Time, r *Record) bool {
 	switch {
-	case r.waits(now) || v.fresh[r.ID] && !v.wasSent(r):
+	case r.waits(now) || !v.wasSent(r) && r.Newest().Result != Rejected:
 		return false
 	case r.Hurry:
 		return true
-	case !v.wasSent(r) && r.Newest().Result != Rejected:
+	case v.sent[r.ID].gap:
 		return false
+	case r.overruled() != ReasonNone:
+		at := r.BumpedAt.Add(backOff(c.Retry, r.Bumps))
+		return !now.Before(at) || r.BumpedAt.After(now) // the clock may have been ahead
 	}
 	last := v.Head.Since
 	later := func(at time.Time) {
@@ -94,8 +146,12 @@ func (v *View) Obey(now time.Time, orders []Order, records map[string]Record) Ba
 	changed := map[string]Record{}
 	for _, o := range orders {
 		b.Done = append(b.Done, o.Seq)
-		if o.Kind == OrderReset {
+		switch o.Kind {
+		case OrderReset:
 			v.reset(&b, now, o.Force, changed)
+			continue
+		case OrderResume:
+			b.resume(now)
 			continue
 		}
 		r, known := records[o.Key]
@@ -144,7 +200,10 @@ func inOrder(m map[string]Record) []Record {
 // force, it first gives up the records in flight, because the user asserts that
 // they will never be mined.
 func (v *View) reset(b *Batch, now time.Time, force bool, changed map[string]Record) {
-	to := v.latest()
+	to := b.Head.Floor
+	if v.look != nil {
+		to = v.look.Latest
+	}
 	for i := range v.Open {
 		r := v.Open[i].clone()
 		if c, again := changed[r.Key]; again {
@@ -158,8 +217,7 @@ func (v *View) reset(b *Batch, now time.Time, force bool, changed map[string]Rec
 			to = max(to, r.Nonce+1)
 		}
 	}
-	below := func(free []uint64) []uint64 { return slices.DeleteFunc(free, func(n uint64) bool { return n >= to }) }
-	b.Head.Recycled, b.Head.Holes = below(b.Head.Recycled), below(b.Head.Holes)
+	b.Head.Holes = slices.DeleteFunc(b.Head.Holes, func(n uint64) bool { return n >= to })
 	b.Head.Resets = append(b.Head.Resets, Reset{At: now, From: b.Head.Next, To: to, Forced: force})
 	b.Head.Resets = b.Head.Resets[max(0, len(b.Head.Resets)-MaxResets):]
 	b.Head.Next = to

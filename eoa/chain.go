@@ -25,7 +25,8 @@ type Look struct {
 	// the next block. On chains without such promises it equals Latest.
 	Preconfirmed uint64
 	// Pending is Latest plus the transactions in the node's pool that follow
-	// without a gap. It is used only once, for the account's first nonce.
+	// without a gap. It is used for the account's first nonce and, if the
+	// account is exclusive, to notice transactions that the store lost.
 	Pending uint64
 	// Balance is the account's balance at the latest block, in wei; nil means
 	// unknown.
@@ -106,7 +107,17 @@ type Sent struct {
 	Text string
 }
 
-// Chain is the node that an executor uses. Every method may fail. A failed Send
+// Estimated is the result of estimating the gas of one request.
+type Estimated struct {
+	// Gas is the gas limit that the request needs.
+	Gas uint64
+	// Err is why it is unknown. It wraps ErrReverted only if the node executed
+	// the call and it failed.
+	Err error
+}
+
+// Chain is the node that an executor uses. Its methods are called concurrently,
+// and every one may fail. A failed Send
 // leaves it unknown whether the node has the bytes. An error of the other
 // methods wraps [*BusyError] if the node asked us to wait. Package eoa/ethchain
 // implements Chain for JSON-RPC.
@@ -115,16 +126,16 @@ type Chain interface {
 	Look(ctx context.Context, a common.Address) (Look, error)
 	// Ask returns receipts and block hashes.
 	Ask(ctx context.Context, q Questions) (Answers, error)
-	// Estimate returns the gas limit that r needs. The error wraps ErrReverted
-	// only if the node executed the call and it failed.
-	Estimate(ctx context.Context, from common.Address, r *Request) (uint64, error)
+	// Estimate returns the gas limit that each request needs, in the same order.
+	Estimate(ctx context.Context, from common.Address, requests []*Request) []Estimated
 	// Send gives signed transactions to the node, in order, and returns one
 	// result for each.
 	Send(ctx context.Context, raws [][]byte) []Sent
 }
 
-// Signer signs transactions. The executor checks that the result is the
-// requested transaction, signed by the account.
+// Signer signs transactions. Sign is called concurrently; see Config.Parallel.
+// The executor checks that the result is the requested transaction, signed by
+// the account.
 type Signer interface {
 	// Sign returns tx signed with the key of a.
 	Sign(ctx context.Context, a common.Address, tx *types.Transaction) (*types.Transaction, error)

@@ -36,13 +36,17 @@ const (
 	// ReasonGasLimit means that the gas limit is above that of a block, or of a
 	// transaction on this chain (EIP-7825). A lower one may be accepted.
 	ReasonGasLimit
+	// ReasonFeeCap means that the gas limit times the price is above the most
+	// that this node relays (geth's --rpc.txfeecap). Another node may take it,
+	// or this one at a lower price.
+	ReasonFeeCap
 
 	numReasons
 )
 
 // String returns the name in lower case.
 func (r Reason) String() string {
-	names := [numReasons]string{"", "already known", "nonce too low", "nonce gap", "replacement underpriced", "underpriced", "insufficient funds", "pool full", "invalid", "busy", "gas limit too high"}
+	names := [numReasons]string{"", "already known", "nonce too low", "nonce gap", "replacement underpriced", "underpriced", "insufficient funds", "pool full", "invalid", "busy", "gas limit too high", "fee above the node's cap"}
 	if r < numReasons {
 		return names[r]
 	}
@@ -55,7 +59,7 @@ func (r Reason) Result() SendResult {
 	switch r {
 	case ReasonKnown:
 		return Accepted
-	case ReasonNonceGap, ReasonReplacement, ReasonUnderpriced, ReasonFunds, ReasonFull, ReasonInvalid, ReasonGasLimit:
+	case ReasonNonceGap, ReasonReplacement, ReasonUnderpriced, ReasonFunds, ReasonFull, ReasonInvalid, ReasonGasLimit, ReasonFeeCap:
 		return Rejected
 	}
 	return Unknown

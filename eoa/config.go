@@ -44,6 +44,11 @@ type Config struct {
 	// 0, at most one hour. A call that exceeds it has failed with an unknown
 	// outcome. The default is 10 seconds.
 	Timeout time.Duration
+	// Parallel is the maximum number of signatures that are requested at the
+	// same time, and of estimates that are repeated; 1 to 1024. A batch of
+	// signatures takes as long as Batch divided by Parallel calls. The default
+	// is 32.
+	Parallel int
 	// LeaseFor is how long the account stays reserved for a worker that does
 	// not renew its lease; one second to 24 hours. The default is 30 seconds.
 	LeaseFor time.Duration
@@ -61,6 +66,17 @@ type Config struct {
 	// Requeue submits a request again, under its key followed by "~" and its
 	// id, if another transaction has provably taken its nonce.
 	Requeue bool
+	// Retention limits the history of the account in the store.
+	Retention Retention
+	// Exclusive means that no other program has the account's key, and that the
+	// account's code, if any, creates no contracts. A transaction of the account
+	// that the store does not know then proves that the store lost writes, and
+	// stops the account with ErrStoreRolledBack, also if no process remembers
+	// them.
+	Exclusive bool
+	// Witness notices that the store lost writes. All executors of a process
+	// should share one; nil means one for this executor, fleet or runner alone.
+	Witness *Witness
 	// Observe, if not nil, is called with a report at the end of each step,
 	// within the step. It must not call the executor.
 	Observe func(Report)
@@ -86,9 +102,13 @@ const (
 	maxTxGas = 1 << 24
 	// maxRetry limits the doubling of Config.Retry.
 	maxRetry = time.Minute
-	// refusedBump is the percentage by which the price of an underpriced
-	// transaction is raised that no node has; maxVoid is the number of such
-	// attempts kept per record.
+	// signAfter is the number of refusals in a row, for prices or gas, after
+	// which a request is signed again with its nonce. giveUpAfter is the number
+	// of permanent ones after which a noop replaces it. One refusal is no proof:
+	// a gateway may return it for bytes that another node took.
+	signAfter, giveUpAfter = 3, 6
+	// refusedBump is the percentage by which a price is raised then; maxVoid is
+	// the number of void attempts kept per record.
 	refusedBump, maxVoid = 100, 8
 	// leastWindow is the number of batches of pending requests that are read at
 	// once. If none of the requests can be sent, the window doubles, up to
@@ -101,7 +121,8 @@ const (
 func DefaultConfig() Config {
 	return Config{
 		Fees: DefaultFeePolicy(), Confirmations: 3, MaxInFlight: 100, MaxUnsure: 64, Batch: 100,
-		Rebroadcast: 30 * time.Second, Retry: time.Second, Poll: 3 * time.Second, Timeout: 10 * time.Second, LeaseFor: 30 * time.Second, GasMargin: 20, CellProofs: true,
+		Rebroadcast: 30 * time.Second, Retry: time.Second, Poll: 3 * time.Second, Timeout: 10 * time.Second, Parallel: 32, LeaseFor: 30 * time.Second, GasMargin: 20, CellProofs: true,
+		Retention: DefaultRetention(),
 	}
 }
 
@@ -110,6 +131,9 @@ func DefaultConfig() Config {
 func (c *Config) Validate() error {
 	if err := c.Fees.Validate(); err != nil {
 		return fmt.Errorf("%w: Fees: %w", ErrInvalidConfig, err)
+	}
+	if err := c.Retention.Validate(); err != nil {
+		return err
 	}
 	for _, x := range []struct {
 		name     string
@@ -124,6 +148,7 @@ func (c *Config) Validate() error {
 		{"Retry", int64(c.Retry), 1, int64(maxRetry)},
 		{"Poll", int64(c.Poll), 0, int64(24 * time.Hour)},
 		{"Timeout", int64(c.Timeout), 1, int64(time.Hour)},
+		{"Parallel", int64(c.Parallel), 1, 1024},
 		{"LeaseFor", int64(c.LeaseFor), int64(time.Second), int64(24 * time.Hour)},
 		{"GasMargin", int64(min(c.GasMargin, 1<<32)), 0, 1000},
 	} {

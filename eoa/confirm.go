@@ -55,7 +55,7 @@ func (v *View) Behind(c *Config, now time.Time, look *Look) bool {
 func (v *View) Confirm(c *Config, now time.Time, look *Look, answers *Answers) Batch {
 	b := v.batch()
 	before := v.look
-	v.begin(&b, now, look)
+	v.begin(&b, c, now, look)
 	at := answers.seenFrom(look)
 	for i := range v.Open {
 		r := v.Open[i].clone()
@@ -64,7 +64,7 @@ func (v *View) Confirm(c *Config, now time.Time, look *Look, answers *Answers) B
 			if before != nil && before.Final <= r.Nonce {
 				r.Unused = max(r.Unused, before.Finalized)
 			}
-			v.findMined(&b, now, look, answers, &r)
+			v.findMined(&b, c, now, look, answers, &r)
 		} else if block, known := answers.Blocks[r.Height]; known && block != r.Block || r.Height > look.Number {
 			r.Reason = fmt.Sprintf("block %d is now %v", r.Height, block)
 			b.move(now, &r, Broadcast, EventReorged)
@@ -91,25 +91,30 @@ func (v *View) Confirm(c *Config, now time.Time, look *Look, answers *Answers) B
 
 // begin updates the counts: used nonces are not free, and the next nonce is
 // never a used one.
-func (v *View) begin(b *Batch, now time.Time, look *Look) {
+func (v *View) begin(b *Batch, c *Config, now time.Time, look *Look) {
+	if used := max(look.Latest, look.Pending); b.Head.Started && used > b.Head.Next {
+		b.unknownUse(c, now, fmt.Sprintf("the node has %d transactions of the account, and the store has assigned %d nonces", used, b.Head.Next))
+	}
 	if !b.Head.Started {
-		b.Head.Started, b.Head.Next = true, max(look.Latest, look.Pending)
+		b.Head.Started, b.Head.Next = true, max(b.Head.Next, look.Pending)
 	}
 	b.Head.Next = max(b.Head.Next, look.Latest)
 	b.Head.Floor = max(b.Head.Floor, look.Final)
 	used := func(n uint64) bool { return n < look.Latest }
-	b.Head.Recycled = slices.DeleteFunc(b.Head.Recycled, used)
 	b.Head.Holes = slices.DeleteFunc(b.Head.Holes, used)
 	if n, _ := v.inFlight(); n == 0 || b.Head.Count < look.Latest || b.Head.Since.IsZero() || b.Head.Since.After(now) {
 		b.Head.Count, b.Head.Since = look.Latest, now
 	}
 	l := *look
+	if v.look != nil && v.look.Latest < look.Latest {
+		v.wakeBehind(look.Latest)
+	}
 	v.look, v.height = &l, look.Number
 }
 
 // findMined searches for an attempt that is in a block, or for proof that none
 // ever will be.
-func (v *View) findMined(b *Batch, now time.Time, look *Look, answers *Answers, r *Record) {
+func (v *View) findMined(b *Batch, c *Config, now time.Time, look *Look, answers *Answers, r *Record) {
 	missing := true
 	for k := range r.Attempts {
 		a := &r.Attempts[k]
@@ -138,7 +143,7 @@ func (v *View) findMined(b *Batch, now time.Time, look *Look, answers *Answers, 
 	case look.Finalized >= r.GoneAt:
 		// A lagging node cannot report this at both heads.
 		if user, known := answers.Users[r.Nonce]; known {
-			b.lose(now, r, user)
+			b.lose(c, now, r, user)
 		}
 	}
 }
@@ -146,10 +151,16 @@ func (v *View) findMined(b *Batch, now time.Time, look *Look, answers *Answers, 
 // lose takes the nonce from a request because something else has used it: user,
 // or no transaction if user is zero. The request then gets another nonce. If it
 // belongs to a group, it does not, because members behind it may be in blocks.
-func (b *Batch) lose(now time.Time, r *Record, user common.Hash) {
+func (b *Batch) lose(c *Config, now time.Time, r *Record, user common.Hash) {
 	if user != (common.Hash{}) {
 		if !slices.ContainsFunc(r.Attempts, func(a Attempt) bool { return a.Hash == user }) {
 			r.Reason = fmt.Sprintf("transaction %v has nonce %d", user, r.Nonce)
+			if r.Nonce >= b.Head.Accepted {
+				b.unknownUse(c, now, r.Reason)
+			}
+			if b.Head.Stop.Cause != CauseNone {
+				return
+			}
 			b.move(now, r, Superseded, EventSuperseded)
 		}
 		return
@@ -188,14 +199,17 @@ func advanceMined(b *Batch, now time.Time, c *Config, look *Look, r *Record) {
 	if r.Height > look.Finalized {
 		return
 	}
-	cancelled, why := false, ""
+	cancelled, gaveUp, why := false, false, ""
 	for k := range r.Attempts {
 		a := &r.Attempts[k]
 		if cancelled = cancelled || a.Hash == r.Tx && a.Noop && !r.Noop; a.Result == Rejected && !a.Noop {
-			why = a.Why
+			why, gaveUp = a.Why, a.Refusals >= giveUpAfter && r.endedBy(Classify(a.Why))
 		}
 	}
 	switch {
+	case cancelled && gaveUp:
+		r.Reason = why
+		b.move(now, r, Failed, EventFailed)
 	case cancelled:
 		r.Reason = why
 		b.move(now, r, Cancelled, EventCancelled)
@@ -220,7 +234,7 @@ func (v *View) markHoles(b *Batch, c *Config, now time.Time, look *Look) {
 		return
 	}
 	for n := max(look.Latest, b.Head.Floor); n < b.Head.Next && len(b.Head.Holes) < maxHoles; n++ {
-		if !v.holds(n) && !slices.Contains(b.Head.Recycled, n) && !slices.Contains(b.Head.Holes, n) {
+		if !v.holds(n) && !slices.Contains(b.Head.Holes, n) {
 			b.Head.Holes = append(b.Head.Holes, n)
 		}
 	}

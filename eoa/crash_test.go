@@ -47,16 +47,15 @@ var sabotages = []sabotage{
 			w.chain.SetBaseFee(1000)
 		}
 	}, happened: eoa.EventBumped},
-	{name: "refusals, so recycled nonces", setup: func(_ testing.TB, w *world) {
+	{name: "refused prices, so bumps", setup: func(_ testing.TB, w *world) {
 		w.cfg.Rebroadcast = 5 * time.Second
-		refusals := 0
 		w.chain.SetRefuse(func(tx *types.Transaction) string {
-			if refusals++; refusals%3 == 1 && refusals < 30 && len(tx.Data()) > 0 {
-				return "insufficient funds for gas * price + value"
+			if tx.Data()[len(tx.Data())-1]%2 == 0 && tx.GasTipCap().Uint64() < 5 {
+				return "transaction underpriced: gas tip cap 2, minimum needed 5"
 			}
 			return ""
 		})
-	}, happened: eoa.EventNoop},
+	}, happened: eoa.EventBumped},
 	{name: "a blob, bumped", requests: 3, setup: func(_ testing.TB, w *world) {
 		w.cfg.Fees.StallTimeout = 3 * time.Second
 		w.request = func(key string) eoa.Request {

@@ -29,12 +29,12 @@
 // durable before they are sent, and the same bytes are sent again if it is
 // unknown whether a node has them.
 //
-// A send has three results: accepted, definitely rejected, or unknown
-// ([Classify]). An unknown result never frees a nonce. A nonce is freed only if
-// the request has exactly one signed attempt, the first node it was sent to
-// definitely rejected it, and the worker that signed it received that answer.
-// The next request then takes the nonce, or a transaction that does nothing (a
-// noop) fills it.
+// A send is accepted, rejected, or unknown ([Classify]). No result takes the
+// nonce from its request, because a gateway may return the refusal of one node
+// for bytes that another node took. The same bytes are sent again. After several
+// refusals in a row for its price or gas, the request is signed again with its
+// nonce. After more of them for a permanent reason, a transaction that does
+// nothing (a noop) takes the nonce. The transaction that is mined decides.
 //
 // A lease carries an epoch that only grows, and each commit names the version
 // of the account that it was decided on. A worker that lost its lease therefore
@@ -43,9 +43,9 @@
 // delayed one a conflict. A worker without a lease can still send bytes, but
 // only bytes that the store holds; its successor sends the same ones.
 //
-// A request is superseded only with proof: its nonce is used in the finalized
-// block, and a node names the other transaction. If an authorization (EIP-7702)
-// or a contract creation used the nonce, the request gets another one.
+// A request is superseded only if a finalized block has used its nonce and a node
+// names the other transaction. If an authorization (EIP-7702) or a contract
+// creation used the nonce, the request gets another one.
 //
 // # Blobs
 //
@@ -68,13 +68,13 @@
 //   - If a reorg takes back both kinds, they are sent one kind after the other.
 //
 // From the Osaka fork on, networks expect cell proofs instead of one proof per
-// blob: see [Config.CellProofs]. Set it when the chain passes the fork.
-// go-ethereum 1.16 and 1.17 still accept the old form then, and the transaction
-// hash does not depend on it.
+// blob: see [Config.CellProofs]. The transaction hash does not depend on it.
 //
 // # What the operator decides
 //
 // [FeePolicy] limits the prices of all requests; [Request.MaxFee] and
 // [Request.MaxBlobFee] limit those of one. [Executor.ResetNonce] with force is
-// the only way to give up a transaction that may still be mined.
+// the only way to give up a transaction that may still be mined. If the store
+// lost writes, or the node is on another chain, the account stops, with an error
+// ([ErrStopped]) and an event, until the operator calls [Executor.Resume].
 package eoa

@@ -13,12 +13,12 @@ import (
 )
 
 // recordVersion is the first byte of an encoded record.
-const recordVersion = 2
+const recordVersion = 3
 
 // EncodeRecord returns the binary encoding of a record, for stores: a version
 // and the fields in a fixed order.
 func EncodeRecord(r *Record) []byte {
-	c := coder{out: append(make([]byte, 0, 512+len(r.Data)), recordVersion)}
+	c := coder{out: append(make([]byte, 0, 512+len(r.Data)), recordVersion), version: recordVersion}
 	c.record(r)
 	return c.out
 }
@@ -30,7 +30,7 @@ func DecodeRecord(raw []byte) (Record, error) {
 		return Record{}, fmt.Errorf("%w: record begins with %.4x, want version 1 to %d", ErrMalformed, raw, recordVersion)
 	}
 	var r Record
-	c := coder{in: wire.NewReader(raw[1:]), old: raw[0] == 1}
+	c := coder{in: wire.NewReader(raw[1:]), version: raw[0]}
 	c.record(&r)
 	if err := c.in.Done(); err != nil {
 		return Record{}, fmt.Errorf("%w: record: %w", ErrMalformed, err)
@@ -44,9 +44,9 @@ func DecodeRecord(raw []byte) (Record, error) {
 // coder visits the fields of a record. It reads them if in is set, and writes
 // them otherwise, so that one list of fields serves both directions.
 type coder struct {
-	out []byte
-	in  *wire.Reader
-	old bool // version 1, without Unused and Used
+	out     []byte
+	in      *wire.Reader
+	version byte // of the encoding
 }
 
 func (c *coder) record(r *Record) {
@@ -67,12 +67,15 @@ func (c *coder) record(r *Record) {
 	c.bool(&r.Cancelling)
 	c.bool(&r.Hurry)
 	c.uint(&r.GoneAt)
-	if !c.old {
+	if c.version >= 2 {
 		c.uint(&r.Unused)
 		c.uint(&r.Used)
 	}
 	c.time(&r.NotBefore)
 	c.string(&r.Reason)
+	if c.version >= 3 {
+		c.time(&r.EndedAt)
+	}
 }
 
 func (c *coder) request(q *Request) {
@@ -110,6 +113,9 @@ func (c *coder) attempt(a *Attempt) {
 	c.time(&a.SentAt)
 	number(c, &a.Result)
 	c.string(&a.Why)
+	if c.version >= 3 {
+		number(c, &a.Refusals)
+	}
 }
 
 func (c *coder) tuple(t *types.AccessTuple) {

@@ -68,14 +68,20 @@ func TestRecordsKeepEverything(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, r, got)
 	}
-	r.Unused, r.Used = 0, 0
-	old := coder{out: []byte{1}, old: true}
-	old.record(&r)
-	got, err := DecodeRecord(old.out)
-	require.NoError(t, err, "version 1")
-	require.Equal(t, r, got)
+	for i := range r.Attempts { // fields that are newer than version 2, and then 1
+		r.Attempts[i].Refusals = 0
+	}
+	r.EndedAt = time.Time{}
+	for version := byte(2); version > 0; version-- {
+		old := coder{out: []byte{version}, version: version}
+		old.record(&r)
+		got, err := DecodeRecord(old.out)
+		require.NoError(t, err, "version %d", version)
+		require.Equal(t, r, got)
+		r.Unused, r.Used = 0, 0
+	}
 	zone := time.FixedZone("", 3600)
-	got, err = DecodeRecord(EncodeRecord(&Record{Request: Request{Key: "a"}, ID: 1, QueuedAt: time.Unix(5, 6).In(zone)}))
+	got, err := DecodeRecord(EncodeRecord(&Record{Request: Request{Key: "a"}, ID: 1, QueuedAt: time.Unix(5, 6).In(zone)}))
 	require.NoError(t, err)
 	require.Equal(t, time.Unix(5, 6).UTC(), got.QueuedAt)
 }

@@ -29,6 +29,18 @@ var (
 	// ErrWoken is returned by Park and Suspend if requests or orders have
 	// arrived since the worker last read the account. The lease goes on.
 	ErrWoken = errors.New("eoa: account has new requests or orders")
+	// ErrStopped is returned by Step while the account is stopped. The error
+	// also wraps the cause: ErrStoreRolledBack or ErrOtherChain. Nothing is
+	// signed or sent until an operator calls [Executor.Resume].
+	ErrStopped = errors.New("eoa: account is stopped")
+	// ErrStoreRolledBack is the cause of a stop if the store has a state of the
+	// account that is older than one this process has seen. The transactions of
+	// the lost writes may be on the chain, so that going on could execute
+	// requests twice.
+	ErrStoreRolledBack = errors.New("eoa: store lost writes")
+	// ErrOtherChain is the cause of a stop if the node keeps reporting fewer
+	// transactions of the account than a finalized block had.
+	ErrOtherChain = errors.New("eoa: node is on another chain")
 	// ErrSigner is returned if a signer has no key, or if its result is not the
 	// requested transaction signed by the account.
 	ErrSigner = errors.New("eoa: wrong signature")

@@ -45,13 +45,18 @@ const (
 	// transaction, and that the request will get another one. EventSubmitted
 	// follows once more.
 	EventRequeued
+	// EventStopped means that the account is stopped until an operator calls
+	// [Executor.Resume].
+	EventStopped
+	// EventResumed means that an operator let the account go on.
+	EventResumed
 
 	numEvents
 )
 
 // String returns the name in lower case.
 func (k EventKind) String() string {
-	names := [numEvents]string{"", "submitted", "bumped", "capped", "mined", "confirmed", "final", "reorged", "failed", "cancelled", "superseded", "noop", "reset", "requeued"}
+	names := [numEvents]string{"", "submitted", "bumped", "capped", "mined", "confirmed", "final", "reorged", "failed", "cancelled", "superseded", "noop", "reset", "requeued", "stopped", "resumed"}
 	if k > 0 && k < numEvents {
 		return names[k]
 	}
@@ -71,12 +76,13 @@ type Event struct {
 	Kind EventKind `json:"kind"`
 	// At is when it was decided.
 	At time.Time `json:"at"`
-	// ID is the record's id; 0 for EventReset.
+	// ID is the record's id; 0 for events about the account (EventReset,
+	// EventStopped, EventResumed).
 	ID uint64 `json:"id,omitempty"`
-	// Key is the record's key; empty for EventReset.
+	// Key is the record's key; empty for events about the account.
 	Key string `json:"key,omitempty"`
-	// Nonce is the record's nonce at that moment; for EventReset, the new next
-	// nonce.
+	// Nonce is the record's nonce at that moment; for events about the account,
+	// the next nonce.
 	Nonce uint64 `json:"nonce"`
 	// Tx is the mined transaction, or the newest attempt if none is mined.
 	Tx common.Hash `json:"tx,omitzero"`

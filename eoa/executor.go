@@ -31,6 +31,9 @@ type Executor struct {
 	look    bool          // new head to look at
 	busy    bool          // lease held: new heads matter
 	changed chan struct{} // closed at the next commit
+	stats   Stats         // as of the last step
+	// countSince is Head.Since as of the last step.
+	countSince time.Time
 
 	mu            sync.Mutex // held during a step
 	lease         Lease      // zero Epoch: none
@@ -44,74 +47,12 @@ type Executor struct {
 	low           int        // pending count that triggers a read
 	window        int        // number of requests to read
 	lookAt        time.Time  // time of the last successful look
+	eager         bool       // new bytes accepted since then
 	priced        bool       // it included the blob price
 	failed        int        // failed looks since then
+	history       history
+	stopLogged    bool // error of the present stop logged
 	report        Report
-}
-
-// Report describes what one step did. The counts are for this step only.
-type Report struct {
-	// Account is the account of the step.
-	Account Account
-	// Sent is the number of transactions given to a node for the first time.
-	Sent int
-	// Recovered is the number of transactions given to a node again.
-	Recovered int
-	// Accepted is the number of those sends that a node accepted.
-	Accepted int
-	// Signed is the number of new signatures, replacements included.
-	Signed int
-	// Bumped is the number of replacements signed.
-	Bumped int
-	// Mined is the number of records that were found in a block.
-	Mined int
-	// Ended is the number of records that became Final, Cancelled or
-	// Superseded.
-	Ended int
-	// Failed is the number of records that became Failed.
-	Failed int
-	// Commits is the number of write round trips to the store.
-	Commits int
-	// Reads is the number of read round trips to the store.
-	Reads int
-	// ToSubmitted has, for each request that a node took for the first time,
-	// the time since it was queued. It is meant for histograms.
-	ToSubmitted []time.Duration
-	// ToConfirmed has the same for each request that was confirmed.
-	ToConfirmed []time.Duration
-}
-
-// Stats is the state of an account at its executor's last step.
-type Stats struct {
-	// Pending is the number of requests without a nonce that the executor has
-	// read. The store may have more.
-	Pending int
-	// Prepared is the number of records that are signed and not known to be on
-	// a node.
-	Prepared int
-	// Broadcast is the number of records that a node has and that are in no
-	// block.
-	Broadcast int
-	// Mined is the number of records in blocks that are not final.
-	Mined int
-	// Next is the next new nonce.
-	Next uint64
-	// Latest is the account's transaction count at the latest block.
-	Latest uint64
-	// Free is the number of nonces below Next that must be filled.
-	Free int
-	// Balance is the balance in wei, in decimal; empty if unknown.
-	Balance string
-	// Stalled is how long the transaction count has not changed although
-	// something is in flight; 0 if nothing is in flight.
-	Stalled time.Duration
-	// Failures is the number of failed looks at the chain since the last
-	// successful one.
-	Failures int
-	// Held means that this executor holds the account's lease.
-	Held bool
-	// Resets are the last resets of the next nonce; see [Head.Resets].
-	Resets []Reset
 }
 
 // New returns an executor. It does nothing until the host calls [Executor.Run],
@@ -132,6 +73,9 @@ func New(cfg Config, a Account, store Store, chain Chain, signer Signer) (*Execu
 	var id [16]byte
 	if _, err := rand.Read(id[:]); err != nil {
 		return nil, err
+	}
+	if cfg.Witness == nil {
+		cfg.Witness = NewWitness()
 	}
 	limited := timeouts{chain, signer, cfg.Timeout}
 	return &Executor{cfg: cfg, account: a, store: store, chain: limited, signer: limited, owner: hex.EncodeToString(id[:]),
@@ -245,11 +189,11 @@ func (e *Executor) NewHead() {
 
 // Wait returns the record with the given key as soon as it has reached state or
 // has ended in any way. state is usually Mined, Confirmed or Final. Other
-// processes may do the work: Wait also reads the store every
-// Config.Rebroadcast. When ctx ends, it returns the record as last read and
-// ctx's error.
+// processes may do the work: Wait also reads the store, first after 50
+// milliseconds and then in longer intervals, of at most 3.2 seconds. When ctx
+// ends, it returns the record as last read and ctx's error.
 func (e *Executor) Wait(ctx context.Context, key string, state State) (Record, error) {
-	for {
+	for pause := firstWait; ; pause = min(2*pause, longestWait) {
 		e.signal.Lock()
 		changed := e.changed
 		e.signal.Unlock()
@@ -257,7 +201,7 @@ func (e *Executor) Wait(ctx context.Context, key string, state State) (Record, e
 		if err != nil || r.State >= state {
 			return r, err
 		}
-		again := time.NewTimer(e.cfg.Rebroadcast) // for work of another process
+		again := time.NewTimer(pause) // for work of another process
 		select {
 		case <-changed:
 		case <-again.C:
@@ -269,38 +213,13 @@ func (e *Executor) Wait(ctx context.Context, key string, state State) (Record, e
 	}
 }
 
-// Stats returns the state of the account at the last step.
-func (e *Executor) Stats() Stats {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s := Stats{Pending: len(e.pending), Failures: e.failed, Held: e.lease.Epoch != 0}
-	v := e.view
-	if v == nil {
-		return s
-	}
-	for i := range v.Open {
-		switch v.Open[i].State {
-		case Prepared:
-			s.Prepared++
-		case Broadcast:
-			s.Broadcast++
-		default:
-			s.Mined++
-		}
-	}
-	s.Next, s.Latest, s.Free, s.Resets = v.Head.Next, v.latest(), len(v.Head.Recycled)+len(v.Head.Holes), v.Head.Resets
-	if v.look != nil && v.look.Balance != nil {
-		s.Balance = v.look.Balance.Dec()
-	}
-	if s.Prepared+s.Broadcast > 0 {
-		s.Stalled = e.cfg.Clock.Now().Sub(v.Head.Since)
-	}
-	return s
-}
+// firstWait and longestWait are the times between two reads of [Executor.Wait].
+const firstWait, longestWait = 50 * time.Millisecond, 3200 * time.Millisecond
 
 // Run works until ctx ends, and then releases the account. It returns ctx's
 // error. Failures of the store, the chain and the signer are logged and
-// retried.
+// retried. While the account is stopped, Run keeps it and waits for an
+// operator; see [Executor.Resume].
 func (e *Executor) Run(ctx context.Context) error { return e.run(ctx, false, nil) }
 
 // run works until ctx ends. If endIdle is set, it also returns when no work is
@@ -317,6 +236,8 @@ func (e *Executor) run(ctx context.Context, endIdle bool, slots chan struct{}) e
 		switch {
 		case errors.Is(err, ErrHeld):
 			wait = e.cfg.LeaseFor / 4
+		case errors.Is(err, ErrStopped):
+			wait = e.cfg.LeaseFor / 3
 		case err != nil && ctx.Err() == nil:
 			failures++
 			wait = backOff(e.cfg.Retry, failures)
@@ -325,7 +246,7 @@ func (e *Executor) run(ctx context.Context, endIdle bool, slots chan struct{}) e
 			failures = 0
 			wait = next.Sub(e.cfg.Clock.Now())
 		}
-		e.pause(ctx, wait, err == nil, err == nil && next.IsZero())
+		e.pause(ctx, wait, err == nil || errors.Is(err, ErrStopped), err == nil && next.IsZero())
 	}
 	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.LeaseFor)
 	defer cancel()
@@ -418,6 +339,6 @@ func (e *Executor) Suspend(ctx context.Context, due time.Time) (wake uint64, err
 func (e *Executor) drop() {
 	e.lease, e.view = Lease{}, nil
 	e.signal.Lock()
-	e.busy = false
+	e.busy, e.stats.Held = false, false
 	e.signal.Unlock()
 }

@@ -3,6 +3,7 @@ package eoa_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -110,4 +111,22 @@ func TestLargeRequests(t *testing.T) {
 	w.finish(t, e)
 	w.exactlyOnce(t)
 	require.Equal(t, 4, most, "the next are read as soon as there is room for them")
+}
+
+// Wait notices soon that another process has done the work.
+func TestWaitForAnotherProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, 0)
+		w.cfg.Clock = nil
+		e, other := w.executor(t, w.store, w.chain), w.executor(t, w.store, w.chain)
+		w.submit(t, e, request("a"))
+		go func() {
+			time.Sleep(150 * time.Millisecond)
+			_, _ = other.Step(t.Context())
+		}()
+		began := time.Now()
+		_, err := e.Wait(t.Context(), "a", eoa.Broadcast)
+		require.NoError(t, err)
+		require.Less(t, time.Since(began), time.Second)
+	})
 }

@@ -98,15 +98,15 @@ func TestE1NoDoubleSpendLateWrites(t *testing.T) {
 	}
 }
 
-// lateNo is a store that loses the step which takes a nonce from a request, and
-// carries it out after the request was sent again.
+// lateNo is a store that loses the step with a rejection, and carries it out
+// after the request was sent again.
 type lateNo struct {
 	eoa.Store
 	late func()
 }
 
 func (s *lateNo) Commit(ctx context.Context, l eoa.Lease, now time.Time, b eoa.Batch) (uint64, error) {
-	if len(b.Records) == 1 && b.Records[0].State == eoa.Pending && s.late == nil {
+	if len(b.Records) == 1 && b.Records[0].Newest().Result == eoa.Rejected && s.late == nil {
 		s.late = func() { _, _ = s.Store.Commit(ctx, l, now, b) }
 		return 0, errLost
 	}

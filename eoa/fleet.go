@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Opener returns the chain and the signer for an account that has work.
+// Opener returns the chain and the signer for an account that has work. It is
+// called concurrently for different accounts.
 type Opener func(a Account) (Chain, Signer, error)
 
 // FleetConfig configures a [Fleet]. Start with [DefaultFleetConfig].
@@ -58,6 +59,7 @@ type Fleet struct {
 
 	mu      sync.Mutex
 	running map[Account]*Executor
+	opening map[Account]bool
 	all     sync.WaitGroup
 	ctx     context.Context // context of Run; nil before
 	ended   bool            // Run is ending: start nothing
@@ -75,7 +77,10 @@ func NewFleet(cfg FleetConfig, store Store, open Opener) (*Fleet, error) {
 	if cfg.Executor.Clock == nil {
 		cfg.Executor.Clock = machineClock{}
 	}
-	return &Fleet{cfg: cfg, store: store, open: open, slots: make(chan struct{}, cfg.Workers), running: map[Account]*Executor{}}, nil
+	if cfg.Executor.Witness == nil {
+		cfg.Executor.Witness = NewWitness()
+	}
+	return &Fleet{cfg: cfg, store: store, open: open, slots: make(chan struct{}, cfg.Workers), running: map[Account]*Executor{}, opening: map[Account]bool{}}, nil
 }
 
 // Submit accepts requests of an account as [Executor.Submit] does. If the
@@ -121,34 +126,45 @@ func (f *Fleet) Pick(ctx context.Context, accounts ...Account) (Account, error) 
 }
 
 // wake makes the account's executor look at the store, and starts one if there
-// is none.
+// is none. The account is opened without the lock, because that may take long.
 func (f *Fleet) wake(a Account) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if e := f.running[a]; e != nil {
-		e.Wake()
+	if !f.mustOpen(a) {
 		return nil
 	}
-	if f.ctx == nil || f.ended {
-		return nil // left to a running fleet
-	}
-	return f.start(a)
-}
-
-// start runs an account until it is idle. The caller holds f.mu.
-func (f *Fleet) start(a Account) error {
 	chain, signer, err := f.open(a)
 	if err != nil {
-		return fmt.Errorf("eoa: opening %v: %w", a, err)
+		err = fmt.Errorf("eoa: opening %v: %w", a, err)
 	}
-	e, err := New(f.cfg.Executor, a, f.store, chain, signer)
-	if err != nil {
-		return err
+	var e *Executor
+	if err == nil {
+		e, err = New(f.cfg.Executor, a, f.store, chain, signer)
 	}
-	f.running[a] = e
-	f.all.Add(1)
-	go f.work(f.ctx, a, e)
-	return nil
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.opening, a)
+	if err == nil && !f.ended {
+		f.running[a] = e
+		f.all.Add(1)
+		go f.work(f.ctx, a, e)
+	}
+	return err
+}
+
+// mustOpen reports whether the caller must open the account. Otherwise it wakes
+// the account's executor, or another caller is opening the account, or it is
+// left to a running fleet.
+func (f *Fleet) mustOpen(a Account) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch e := f.running[a]; {
+	case e != nil:
+		e.Wake()
+		return false
+	case f.ctx == nil || f.ended || f.opening[a]:
+		return false
+	}
+	f.opening[a] = true
+	return true
 }
 
 func (f *Fleet) work(ctx context.Context, a Account, e *Executor) {
@@ -229,9 +245,11 @@ func (f *Fleet) takeDue(ctx context.Context) {
 		return
 	}
 	for _, a := range due {
-		if err := f.wake(a); err != nil {
-			f.warn("starting "+a.String(), err)
-		}
+		f.all.Go(func() {
+			if err := f.wake(a); err != nil {
+				f.warn("starting "+a.String(), err)
+			}
+		})
 	}
 }
 

@@ -237,3 +237,46 @@ func TestPick(t *testing.T) {
 	_, err = f.Pick(ctx)
 	require.ErrorIs(t, err, eoa.ErrInvalidRequest)
 }
+
+// An account whose signer takes long to reach delays no other account.
+func TestSlowOpeningDelaysNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, 0)
+		cfg := eoa.DefaultFleetConfig()
+		cfg.Executor = w.cfg
+		cfg.Executor.Clock = nil
+		slow, third := eoa.Account{ChainID: testChain, Address: common.Address{1}}, eoa.Account{ChainID: testChain, Address: common.Address{3}}
+		var opened atomic.Int64
+		f, err := eoa.NewFleet(cfg, w.store, func(a eoa.Account) (eoa.Chain, eoa.Signer, error) {
+			if a == slow {
+				opened.Add(1)
+				time.Sleep(time.Minute)
+			}
+			return w.chain, w.signer, nil
+		})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- f.Run(ctx) }()
+		time.Sleep(time.Millisecond)
+		_, err = w.store.Submit(ctx, slow, time.Now(), request("slow")) // by another process
+		require.NoError(t, err)
+		time.Sleep(2 * cfg.Interval) // it is being opened
+		for _, a := range []eoa.Account{slow, w.account} {
+			began := time.Now()
+			_, err = f.Submit(ctx, a, request("a"))
+			require.NoError(t, err)
+			require.Zero(t, time.Since(began))
+		}
+		require.Equal(t, 1, f.Busy())
+		_, err = w.store.Submit(ctx, third, time.Now(), request("third"))
+		require.NoError(t, err)
+		time.Sleep(2 * cfg.Interval)
+		require.Equal(t, 2, f.Busy())
+		require.EqualValues(t, 1, opened.Load())
+		time.Sleep(2 * time.Minute)
+		require.Equal(t, 3, f.Busy())
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	})
+}

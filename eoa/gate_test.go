@@ -33,11 +33,14 @@ func (p picky) Sign(ctx context.Context, a common.Address, tx *types.Transaction
 	return p.Signer.Sign(ctx, a, tx)
 }
 
-func (p picky) Estimate(ctx context.Context, a common.Address, r *eoa.Request) (uint64, error) {
-	if bad(r.Data) && !p.estimates {
-		return 0, errPicky
+func (p picky) Estimate(ctx context.Context, a common.Address, requests []*eoa.Request) []eoa.Estimated {
+	out := p.Chain.Estimate(ctx, a, requests)
+	for i, r := range requests {
+		if bad(r.Data) && !p.estimates {
+			out[i] = eoa.Estimated{Err: errPicky}
+		}
 	}
-	return p.Chain.Estimate(ctx, a, r)
+	return out
 }
 
 // Requests that cannot be signed, estimated or paid for wait with a reason,

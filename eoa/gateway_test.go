@@ -177,19 +177,19 @@ func TestStoppedNodeDoesNotPutOffTheBump(t *testing.T) {
 	require.Equal(t, 1, w.get(t, "b").Bumps, "after %v of %v", 60*w.cfg.Poll, w.cfg.Fees.StallTimeout)
 }
 
-// Nor does it keep a request waiting that was refused then.
+// Nor does it keep a request waiting that could not be signed then.
 func TestWaitOfAClockThatWasAhead(t *testing.T) {
 	w := newWorld(t, 1, 0)
-	w.chain.SetRefuse(func(*types.Transaction) string { return "insufficient funds for gas * price + value" })
 	right := w.now
 	w.now = right.Add(time.Hour)
-	e := w.executor(t, w.store, w.chain)
-	w.submit(t, e, request("a"))
+	p := picky{w.chain, w.signer, false, true}
+	e, err := eoa.New(w.cfg, w.account, w.store, p, p)
+	require.NoError(t, err)
+	w.submit(t, e, request("bad one"))
 	w.step(t, e)
-	require.NotZero(t, w.get(t, "a").NotBefore)
+	require.NotZero(t, w.get(t, "bad one").NotBefore)
 	require.NoError(t, e.Release(context.Background()))
 	w.now = right
-	w.chain.SetRefuse(nil)
 	w.steps(t, w.executor(t, w.store, w.chain), 10)
-	require.GreaterOrEqual(t, w.get(t, "a").State, eoa.Broadcast)
+	require.GreaterOrEqual(t, w.get(t, "bad one").State, eoa.Broadcast)
 }

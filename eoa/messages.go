@@ -46,7 +46,7 @@ var nodes = []struct {
 		{"invalid chain id", ReasonInvalid},
 		{"sender not an eoa", ReasonInvalid},
 		{"only replay-protected", ReasonInvalid},
-		{"tx fee * exceeds the configured cap", ReasonInvalid}, // of the node
+		{"tx fee * exceeds the configured cap", ReasonFeeCap},
 		{"too many blobs in transaction", ReasonInvalid},
 		{"blob transaction has too many blobs", ReasonInvalid},
 		{"transaction blob limit exceeded", ReasonInvalid},

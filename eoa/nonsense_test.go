@@ -2,6 +2,7 @@ package eoa_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -64,8 +65,12 @@ func (l liar) Ask(_ context.Context, q eoa.Questions) (eoa.Answers, error) {
 	return out, nil
 }
 
-func (l liar) Estimate(context.Context, common.Address, *eoa.Request) (uint64, error) {
-	return l.number(), nil
+func (l liar) Estimate(_ context.Context, _ common.Address, requests []*eoa.Request) []eoa.Estimated {
+	out := make([]eoa.Estimated, l.rng.IntN(len(requests)+2))
+	for i := range out {
+		out[i].Gas = l.number()
+	}
+	return out
 }
 
 func (l liar) Send(_ context.Context, raws [][]byte) []eoa.Sent {
@@ -82,7 +87,7 @@ func TestLiesNeverPanic(t *testing.T) {
 	t.Parallel()
 	for seed := repeat.First(); seed < repeat.First()+uint64(repeat.Times(20, 60)); seed++ {
 		w := newWorld(t, seed, 12)
-		w.cfg.Fees.StallTimeout = 10 * time.Second
+		w.cfg.Fees.StallTimeout, w.cfg.Parallel = 10*time.Second, 1
 		l := liar{rand.New(rand.NewPCG(seed, 8))}
 		ctx := context.Background()
 		var e *eoa.Executor
@@ -95,8 +100,11 @@ func TestLiesNeverPanic(t *testing.T) {
 			if i%17 == 3 {
 				require.NoError(t, e.Cancel(ctx, w.keys[l.rng.IntN(len(w.keys))]))
 			}
-			_, err := e.Step(ctx)
-			require.NoError(t, err)
+			if _, err := e.Step(ctx); errors.Is(err, eoa.ErrStopped) {
+				require.NoError(t, e.Resume(ctx))
+			} else {
+				require.NoError(t, err)
+			}
 			require.LessOrEqual(t, e.Stats().Next, uint64(20+12+64))
 			w.now = w.now.Add(time.Duration(l.rng.Int64N(int64(20 * time.Second))))
 		}

@@ -4,36 +4,88 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/core/types"
+	"golang.org/x/sync/errgroup"
 )
 
 // estimate fills in missing gas limits. A job whose gas cannot be estimated
 // keeps gas 0. A job that reverts is refused.
 func (e *Executor) estimate(ctx context.Context, jobs []Job) (out []Job, refused []Refusal, err error) {
-	for _, j := range jobs {
-		if j.Gas == 0 && !j.Noop && !e.nodeBusy() {
-			if err := e.hold(ctx); err != nil {
-				return nil, nil, err
-			}
-			gas, err := e.chain.Estimate(ctx, e.account.Address, &j.Record.Request)
-			if errors.Is(err, ErrReverted) {
-				refused = append(refused, Refusal{j.Record, err.Error()})
-				continue
-			}
-			if err == nil && gas > maxGas {
-				err = fmt.Errorf("estimate of %d gas, want at most %d", gas, maxGas)
-			}
-			if err != nil {
-				e.noteBusy(err)
-				e.cfg.Log.Warn("eoa: gas estimate failed", "account", e.account.String(), "key", j.Record.Key, "err", err)
-				gas = 0
-			}
-			j.Gas = e.view.gasLimit(&e.cfg, &j.Record, gas)
+	results, err := e.askGas(ctx, jobs)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, j := range jobs {
+		answer, asked := results[i]
+		if asked && errors.Is(answer.Err, ErrReverted) {
+			refused = append(refused, Refusal{j.Record, answer.Err.Error()})
+			continue
+		}
+		if asked && answer.Err == nil && answer.Gas > maxGas {
+			answer = Estimated{Err: fmt.Errorf("estimate of %d gas, want at most %d", answer.Gas, maxGas)}
+		}
+		if answer.Err != nil {
+			e.noteBusy(answer.Err)
+			e.cfg.Log.Warn("eoa: gas estimate failed", "account", e.account.String(), "key", j.Record.Key, "err", answer.Err)
+		} else if asked {
+			j.Gas = e.view.gasLimit(&e.cfg, &j.Record, answer.Gas)
 		}
 		out = append(out, j)
 	}
 	return out, refused, nil
+}
+
+// askGas asks the node for the missing gas limits, and returns the answers by
+// the index of the job. One call has all jobs, because a node answers a batch
+// soonest. A job that has failed before gets a call for itself,
+// so that one request on which a node hangs does not fail the others again. All
+// calls together last for at most Config.Timeout.
+func (e *Executor) askGas(ctx context.Context, jobs []Job) (map[int]Estimated, error) {
+	var calls [][]int // indexes of jobs
+	together := -1
+	for i := range jobs {
+		switch j := &jobs[i]; {
+		case j.Gas > 0 || j.Noop:
+		case j.Record.Reason == noEstimate:
+			calls = append(calls, []int{i})
+		case together < 0:
+			together = len(calls)
+			calls = append(calls, []int{i})
+		default:
+			calls[together] = append(calls[together], i)
+		}
+	}
+	if len(calls) == 0 || e.nodeBusy() {
+		return nil, nil
+	}
+	if err := e.hold(ctx); err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
+	defer cancel()
+	answers := make([][]Estimated, len(calls))
+	var group errgroup.Group
+	group.SetLimit(e.cfg.Parallel)
+	for c, call := range calls {
+		group.Go(func() error {
+			requests := make([]*Request, len(call))
+			for k, i := range call {
+				requests[k] = &jobs[i].Record.Request
+			}
+			answers[c] = e.chain.Estimate(limited, e.account.Address, requests)
+			return nil
+		})
+	}
+	_ = group.Wait() // no call returns an error
+	out := map[int]Estimated{}
+	for c, call := range calls {
+		for k, i := range call {
+			out[i] = answers[c][k]
+		}
+	}
+	return out, ctx.Err()
 }
 
 // gasLimit returns the gas limit of a transaction that needs an estimated amount
@@ -66,38 +118,57 @@ func (r *Record) overGasLimit() int {
 }
 
 // prepare signs jobs and commits the result. It stops at the first job that
-// cannot be signed, and postpones that one.
+// cannot be signed, because later nonces depend on it, and postpones that one.
 func (e *Executor) prepare(ctx context.Context, jobs []Job) error {
 	var signed []Signed
 	var later []Refusal
-	for _, j := range jobs {
+	for part := range slices.Chunk(jobs, e.cfg.Parallel) {
 		// Signers may be slow, and a batch that outlasts the lease is never
 		// sent.
 		if err := e.hold(ctx); err != nil {
 			return err
 		}
-		s, err := e.sign(ctx, j)
+		done, err := e.signAll(ctx, part)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		signed = append(signed, done...)
 		if err != nil {
-			e.cfg.Log.Warn("eoa: signing failed", "account", e.account.String(), "key", j.Record.Key, "err", err)
-			later = append(later, Refusal{j.Record, err.Error()})
-			break // later nonces depend on this one
+			failed := part[len(done)].Record
+			e.cfg.Log.Warn("eoa: signing failed", "account", e.account.String(), "key", failed.Key, "err", err)
+			later = append(later, Refusal{failed, err.Error()})
+			break
 		}
-		signed = append(signed, s)
 	}
 	if err := e.hold(ctx); err != nil {
 		return err
 	}
 	now := e.cfg.Clock.Now()
-	b := e.view.Prepared(now, signed)
-	if err := e.commit(ctx, b); err != nil {
+	if err := e.commit(ctx, e.view.Prepared(now, signed)); err != nil {
 		return err
 	}
-	e.view.Fresh(&b)
 	e.report.Signed += len(signed)
 	return e.commit(ctx, e.view.Postpone(&e.cfg, now, later))
+}
+
+// signAll signs jobs at the same time. It returns those before the first that
+// failed, and its error.
+func (e *Executor) signAll(ctx context.Context, jobs []Job) ([]Signed, error) {
+	signed, failed := make([]Signed, len(jobs)), make([]error, len(jobs))
+	var group errgroup.Group
+	for i := range jobs {
+		group.Go(func() error {
+			signed[i], failed[i] = e.sign(ctx, jobs[i])
+			return nil
+		})
+	}
+	_ = group.Wait() // all results are in failed
+	for i, err := range failed {
+		if err != nil {
+			return signed[:i], err
+		}
+	}
+	return signed, nil
 }
 
 // sign requests a signature and checks that the result is the requested

@@ -23,9 +23,8 @@ type Attempt struct {
 	Proofs []byte `json:"proofs,omitempty"`
 	// Nonce is the transaction's nonce. It is the record's, unless Void is set.
 	Nonce uint64 `json:"nonce"`
-	// Void means that the transaction can provably never be mined: it is on no
-	// node, or something else has used its nonce. The request has lost the
-	// nonce.
+	// Void means that the transaction can provably never be mined, because
+	// something else has used its nonce. The request has lost the nonce.
 	Void bool `json:"void,omitempty"`
 	// Gas is the gas limit.
 	Gas uint64 `json:"gas"`
@@ -43,6 +42,9 @@ type Attempt struct {
 	Result SendResult `json:"result,omitempty"`
 	// Why is the node's message.
 	Why string `json:"why,omitempty"`
+	// Refusals counts the last rejections in a row for the reason in Why, if it
+	// is about the transaction itself; at most 6.
+	Refusals int `json:"refusals,omitempty"`
 }
 
 // Record is a request with its history.
@@ -54,6 +56,8 @@ type Record struct {
 	State State `json:"state"`
 	// QueuedAt is when the store accepted the request.
 	QueuedAt time.Time `json:"queuedAt"`
+	// EndedAt is when the request ended; zero before.
+	EndedAt time.Time `json:"endedAt,omitzero"`
 	// Nonce is the request's nonce. It is valid from Prepared on.
 	Nonce uint64 `json:"nonce"`
 	// Attempts are the signed transactions, oldest first. Of the void ones only
@@ -156,11 +160,11 @@ type Head struct {
 	// Version is the number of commits to the account. Each commit names the
 	// version that it was decided on.
 	Version uint64 `json:"version"`
-	// Started means that Next was initialized from the chain.
+	// Started means that Next was initialized from the chain, or moved behind
+	// the chain's count after a stop.
 	Started bool `json:"started,omitempty"`
 	// Next is the next new nonce. Every nonce from Floor to Next belongs to a
-	// record, is in Recycled or Holes, or was used by a transaction from
-	// outside.
+	// record, is in Holes, or was used by a transaction from outside.
 	Next uint64 `json:"next"`
 	// Floor is the account's transaction count at the finalized block: every
 	// nonce below it is used.
@@ -176,13 +180,20 @@ type Head struct {
 	Resent time.Time `json:"resent,omitzero"`
 	// InFlight is the number of records in flight.
 	InFlight int `json:"inFlight,omitempty"`
-	// Recycled are the nonces below Next whose transactions are provably on no
-	// node, ascending.
-	Recycled []uint64 `json:"recycled,omitempty"`
 	// Holes are the nonces below Next without a known transaction, ascending.
 	// Only a noop may fill them, because an unknown transaction may still
 	// appear.
 	Holes []uint64 `json:"holes,omitempty"`
+	// BelowSince is when the node began to report fewer transactions than
+	// Floor; zero if it does not.
+	BelowSince time.Time `json:"belowSince,omitzero"`
+	// Stop is set if the account is stopped. Resumes counts how often it went on
+	// after a stop.
+	Stop    Stop   `json:"stop,omitzero"`
+	Resumes uint64 `json:"resumes,omitempty"`
+	// Accepted is the next nonce when the account last went on. Transactions
+	// that the store does not know may have used the nonces below it.
+	Accepted uint64 `json:"accepted,omitempty"`
 	// Resets are the last MaxResets resets of Next by order, oldest first.
 	Resets []Reset `json:"resets,omitempty"`
 }

@@ -2,7 +2,6 @@ package eoa
 
 import (
 	"iter"
-	"slices"
 	"time"
 )
 
@@ -12,6 +11,8 @@ type Outgoing struct {
 	ID uint64
 	// Attempt is the index of the attempt in the record.
 	Attempt int
+	// First means that no earlier send of the attempt is known.
+	First bool
 	// Raw is the encoded transaction, without blobs.
 	Raw []byte
 	// Blobs are the blobs that are sent with it.
@@ -38,7 +39,8 @@ func (v *View) Recover(c *Config, now time.Time, limit int) []Outgoing {
 		}
 		k := sendable(r)
 		a := &r.Attempts[k]
-		out = append(out, Outgoing{ID: r.ID, Attempt: k, Raw: a.Raw, Blobs: r.blobsOf(a), Proofs: a.Proofs})
+		first := a.Result == Unknown && v.sent[r.ID].tx != a.Hash
+		out = append(out, Outgoing{ID: r.ID, Attempt: k, First: first, Raw: a.Raw, Blobs: r.blobsOf(a), Proofs: a.Proofs})
 	}
 	return out
 }
@@ -75,17 +77,6 @@ func sendable(r *Record) int {
 	return len(r.Attempts) - 1
 }
 
-// refused reports whether nodes rejected all attempts of the record, so that no
-// node has any of them.
-func (r *Record) refused() bool {
-	for k := range r.Attempts {
-		if r.Attempts[k].Result != Rejected && !r.Attempts[k].Void {
-			return false
-		}
-	}
-	return true
-}
-
 // sendAt returns when the record's bytes are due.
 func (v *View) sendAt(c *Config, now time.Time, r *Record) time.Time {
 	last, sent := v.sent[r.ID]
@@ -94,10 +85,51 @@ func (v *View) sendAt(c *Config, now time.Time, r *Record) time.Time {
 	if !sent || last.tx != a.Hash || last.at.After(now) {
 		return time.Time{}
 	}
-	if last.tries == 0 {
+	switch {
+	case last.gap && !v.follows(r):
+		return last.at.Add(c.Retry)
+	case last.gap || last.tries == 0:
 		return last.at.Add(c.Rebroadcast)
 	}
 	return last.at.Add(backOff(c.Retry, last.tries))
+}
+
+// follows reports whether the transaction before r's is not known to be on a
+// node. Sending that one again then comes first, and wakeBehind wakes r.
+func (v *View) follows(r *Record) bool {
+	at, held := v.find(r.Nonce - 1)
+	if !held || !v.Open[at].InFlight() || r.Nonce <= v.latest() {
+		return false
+	}
+	before := v.sent[v.Open[at].ID]
+	return before.gap || before.tries > 0
+}
+
+// wakeBehind makes the transactions from nonce on due at once that nodes have
+// refused only because they lacked the one before.
+func (v *View) wakeBehind(nonce uint64) {
+	for at, _ := v.find(nonce); at < len(v.Open); at++ {
+		r := &v.Open[at]
+		if r.Nonce != nonce || !v.sent[r.ID].gap {
+			return
+		}
+		delete(v.sent, r.ID)
+		nonce++
+	}
+}
+
+// sendBefore makes the transaction before nonce due at once, because a node
+// lacks it. It does so once; after that, the usual back-off applies.
+func (v *View) sendBefore(nonce uint64) {
+	at, held := v.find(nonce - 1)
+	if !held || nonce == 0 {
+		return
+	}
+	id := v.Open[at].ID
+	if last := v.sent[id]; last.tries == 1 && !last.gap {
+		last.at = time.Time{}
+		v.sent[id] = last
+	}
 }
 
 // backOff doubles the wait with each try after the first, up to maxRetry.
@@ -105,9 +137,9 @@ func backOff(first time.Duration, tries int) time.Duration {
 	return min(first<<min(max(tries-1, 0), 16), maxRetry)
 }
 
-// Sent decides what the results of sends mean. A request loses its nonce only
-// if it has exactly one attempt, the first node it was sent to definitely
-// rejected it, and this worker signed it.
+// Sent decides what the results of sends mean. No result takes a nonce from its
+// request: a gateway may return the refusal of one node for bytes that another
+// node has taken.
 func (v *View) Sent(c *Config, now time.Time, out []Outgoing, results []Sent) Batch {
 	b, again := v.batch(), false
 	for i, o := range out {
@@ -128,7 +160,6 @@ func (v *View) Sent(c *Config, now time.Time, out []Outgoing, results []Sent) Ba
 	if again && !v.resendDue(c, now) {
 		b.Head.Resent = now
 	}
-	v.release(&b)
 	return b
 }
 
@@ -151,38 +182,30 @@ func (v *View) setQuietUntil(c *Config, now time.Time, wait time.Duration) {
 
 // sentOne applies the result of one send to its record.
 func (v *View) sentOne(b *Batch, c *Config, now time.Time, old *Record, attempt int, s Sent) {
-	fresh := v.fresh[old.ID] && old.live() == 1 && old.State == Prepared
-	delete(v.fresh, old.ID)
 	last := v.sent[old.ID]
 	if last.tx != old.Attempts[attempt].Hash {
 		last = sending{tx: old.Attempts[attempt].Hash}
 	}
-	last.at = now
-	if last.tries++; s.Result == Accepted {
+	last.at, last.gap = now, s.Reason == ReasonNonceGap
+	if s.Result == Accepted {
 		last.tries = 0
+		v.wakeBehind(old.Nonce + 1)
+	} else if !last.gap {
+		last.tries++
 	}
 	v.sent[old.ID] = last
+	if last.gap {
+		v.sendBefore(old.Nonce)
+	}
 
 	r := old.clone()
 	a := &r.Attempts[attempt]
-	untimed := a.SentAt.IsZero() || a.SentAt.After(now)
-	changed := a.Result != s.Result && !(a.Result == Accepted && s.Result == Unknown) || s.Result == Accepted && untimed
-	if changed {
-		a.Result, a.Why = s.Result, s.Text
-		if untimed { // disagreement must not delay the bump
-			a.SentAt = now
-		}
-	}
+	changed := a.hear(now, s)
 	switch {
 	case s.Result == Accepted && r.State == Prepared:
 		b.move(now, &r, Broadcast, EventSubmitted)
 		changed = true
-	case s.Result == Rejected && fresh && freesNonce(s.Reason):
-		v.freeNonce(b, c, now, &r, s)
-		changed = true
-	case s.Result == Rejected && fresh:
-		v.fresh[old.ID] = true // the rejection still counts next time
-	case r.endedBy(s.Reason) && !r.Cancelling && r.refused() && (r.State == Prepared || v.stalled(c, now)):
+	case a.Refusals >= giveUpAfter && r.endedBy(s.Reason) && !r.Cancelling && r.refused() && (r.State == Prepared || v.stalled(c, now)):
 		// A node may have it nevertheless, so the record keeps its nonce, and a
 		// noop fills the nonce. If a node accepted it before, a rejection by
 		// another counts only once the account has stalled.
@@ -194,49 +217,10 @@ func (v *View) sentOne(b *Batch, c *Config, now time.Time, old *Record, attempt 
 	}
 }
 
-// freesNonce reports whether a rejection is about the transaction itself. The
-// other reasons depend on the node's pool and may pass.
-func freesNonce(r Reason) bool {
-	return r == ReasonFunds || r == ReasonUnderpriced || r == ReasonInvalid || r == ReasonGasLimit
-}
-
-// endedBy reports whether a refusal is permanent. A gas limit with a margin is
-// tried once more without it.
-func (r *Record) endedBy(reason Reason) bool {
-	return reason == ReasonInvalid || reason == ReasonGasLimit && (r.Gas > 0 || r.overGasLimit() > 1)
-}
-
-// freeNonce takes the nonce from a request whose bytes are on no node.
-func (v *View) freeNonce(b *Batch, c *Config, now time.Time, r *Record, s Sent) {
-	r.Reason = s.Reason.String() + ": " + s.Text
-	r.voidAttempts()
-	if r.endedBy(s.Reason) {
-		b.move(now, r, Failed, EventFailed)
-	} else {
-		r.State = Pending
-		r.NotBefore = now.Add(backOff(c.Retry, len(r.Attempts)))
-	}
-	// The account's authorizations in it use no nonces either.
-	for n := b.Head.Next; n > r.Nonce+1 && n > v.latest() && n-1 <= r.Nonce+r.usesMore(v.Account, r.Nonce) && !v.holds(n-1); n-- {
-		b.Head.Next = n - 1
-	}
-	b.Head.Recycled = append(b.Head.Recycled, r.Nonce)
-	slices.Sort(b.Head.Recycled)
-}
-
 // voidAttempts marks all attempts as transactions that can never be mined.
 func (r *Record) voidAttempts() {
 	for k := range r.Attempts {
 		r.Attempts[k].Void = true
 		r.Attempts[k].dropBlobs()
-	}
-}
-
-// release returns recycled nonces directly below Next to the range of new
-// nonces. Only recycled nonces below a used one need filling.
-func (v *View) release(b *Batch) {
-	for n := len(b.Head.Recycled); n > 0 && b.Head.Recycled[n-1] == b.Head.Next-1 && b.Head.Next > v.latest(); n-- {
-		b.Head.Recycled = b.Head.Recycled[:n-1]
-		b.Head.Next--
 	}
 }

@@ -49,10 +49,10 @@ func TestInvalidIsFilledInItsPlace(t *testing.T) {
 			bad.MaxFee = limit
 			w.submit(t, e, bad)
 			w.submit(t, e, request("good"))
-			w.steps(t, e, 60)
+			w.steps(t, e, 160)
 			require.Equal(t, eoa.Final, w.get(t, "good").State)
 			r := w.get(t, "bad")
-			require.Equal(t, eoa.Cancelled, r.State)
+			require.Equal(t, eoa.Failed, r.State)
 			require.Contains(t, r.Reason, "intrinsic gas too low")
 			require.Zero(t, r.Nonce)
 		})
@@ -83,8 +83,7 @@ func TestRefusedBumpCancelsNothing(t *testing.T) {
 	require.Equal(t, eoa.Final, w.get(t, "a").State)
 }
 
-// A price that a node refuses is raised up to the limit. The record keeps only
-// a few refused attempts.
+// A price that a node refuses is raised up to the limit, with the same nonce.
 func TestRefusedPriceIsRaised(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	w.chain.SetRefuse(func(tx *types.Transaction) string {
@@ -101,10 +100,12 @@ func TestRefusedPriceIsRaised(t *testing.T) {
 	w.steps(t, e, 4000)
 	require.Equal(t, eoa.Final, w.get(t, "a").State)
 	r := w.get(t, "limited")
-	require.Equal(t, eoa.Pending, r.State)
-	require.Contains(t, r.Reason, "underpriced")
-	require.Less(t, len(r.Attempts), 10)
+	require.Equal(t, eoa.Prepared, r.State)
+	require.True(t, r.Capped)
+	require.Contains(t, r.Newest().Why, "underpriced")
+	require.Less(t, len(r.Attempts), 30)
 	for _, a := range r.Attempts {
+		require.EqualValues(t, 1, a.Nonce)
 		require.False(t, limited.MaxFee.Lt(&a.Fees.Cap))
 	}
 }

@@ -91,8 +91,7 @@ func (v *View) Choose(c *Config, now time.Time, pending []Record) ([]Job, Batch)
 	v.poolBlocked = false
 	ahead, held := v.groupsInFlight(), map[string]bool{}
 	var jobs []Job
-	gaps := slices.Concat(v.Head.Holes, v.Head.Recycled)
-	fills := len(gaps)
+	fills := len(v.Head.Holes)
 	for i := range pending {
 		r := &pending[i]
 		switch {
@@ -107,7 +106,7 @@ func (v *View) Choose(c *Config, now time.Time, pending []Record) ([]Job, Batch)
 			gone := r.clone()
 			b.move(now, &gone, Cancelled, EventCancelled)
 			b.Records = append(b.Records, gone)
-		case v.look == nil || len(jobs) >= room || r.waits(now) || fills > maxHoles && len(jobs) >= fills:
+		case v.look == nil || len(jobs) >= room || r.waits(now):
 			held[r.Group] = true
 		case r.Group != "" && (held[r.Group] || r.Gas == 0 && !r.Noop && ahead[r.Group] > 0):
 			held[r.Group] = true
@@ -117,7 +116,7 @@ func (v *View) Choose(c *Config, now time.Time, pending []Record) ([]Job, Batch)
 				j.Gas = v.noopGas(c)
 			}
 			if r.own() {
-				j.Record.Kind = v.filler(gaps[len(gaps)-fills])
+				j.Record.Kind = v.filler(v.Head.Holes[len(v.Head.Holes)-fills])
 			}
 			least := j
 			if least.Gas = max(j.Gas, noopGas); v.afford(c, &least, free) != "" {
@@ -183,7 +182,7 @@ func (v *View) noopGas(c *Config) uint64 {
 // nonce below others always has room.
 func (v *View) room(c *Config) int {
 	n, sure := v.inFlight()
-	return max(c.maxInFlight(sure)-n, min(len(v.Head.Holes)+len(v.Head.Recycled), c.Batch))
+	return max(c.maxInFlight(sure)-n, min(len(v.Head.Holes), c.Batch))
 }
 
 // groupsInFlight returns, for each group with members in flight, the highest
@@ -259,16 +258,16 @@ func take(from, cost *uint256.Int) bool {
 	return true
 }
 
-// Assign assigns nonces and prices to jobs, filling free nonces first. A job is
-// returned in later if the balance does not cover it, its price limit is below
-// the base fee, or its gas is unknown. Later jobs of its group are then left
-// out; all other jobs go on.
+// Assign assigns nonces and prices to jobs. The executor's own noops fill holes,
+// and every other job gets a new nonce. A job is returned in later if the
+// balance does not cover it, its price limit is below the base fee, or its gas
+// is unknown. Later jobs of its group are then left out; all other jobs go on.
 func (v *View) Assign(c *Config, jobs []Job) (out []Job, later []Refusal) {
 	if v.look == nil {
 		return nil, nil
 	}
-	next := allocator{next: v.Head.Next, recycled: slices.Clone(v.Head.Recycled), holes: slices.Clone(v.Head.Holes)}
-	free, ahead, held := v.free(), v.groupsInFlight(), map[string]bool{}
+	next := allocator{next: v.Head.Next, holes: v.Head.Holes}
+	free, held := v.free(), map[string]bool{}
 	for _, j := range jobs {
 		group := j.Record.Group
 		if group != "" && held[group] {
@@ -284,7 +283,7 @@ func (v *View) Assign(c *Config, jobs []Job) (out []Job, later []Refusal) {
 			take(free, &cost)
 		}
 		var ok bool
-		if j.Nonce, ok = next.take(j.Record.own(), ahead[group]); ok {
+		if j.Nonce, ok = next.take(j.Record.own()); ok {
 			next.next = max(next.next, j.Nonce+1+j.usesMore(v.Account))
 			out = append(out, j)
 		}
@@ -328,11 +327,6 @@ const noEstimate = "gas could not be estimated"
 // free balance; a nil balance is unlimited.
 func (v *View) afford(c *Config, j *Job, free *uint256.Int) (why string) {
 	fees, ok := c.Fees.price(v.look, &j.Record)
-	if last := j.Record.Newest(); last != nil && last.Void && Classify(last.Why) == ReasonUnderpriced {
-		if raised, err := last.Fees.Bump(&fees, refusedBump, c.Fees.limits(j.Record.limits())); err == nil {
-			fees = singlePrice(&j.Record, raised)
-		}
-	}
 	j.Fees = fees
 	cost := j.cost()
 	switch {
@@ -348,25 +342,20 @@ func (v *View) afford(c *Config, j *Job, free *uint256.Int) (why string) {
 	return ""
 }
 
-// allocator hands out free nonces, each once.
+// allocator hands out free nonces, each once. It does not change holes in place.
 type allocator struct {
-	next            uint64
-	recycled, holes []uint64
+	next  uint64
+	holes []uint64
 }
 
-// take returns the next nonce that is at least from. Nonces in holes are only
-// for the executor's own noops, and these never get new nonces.
-func (a *allocator) take(own bool, from uint64) (uint64, bool) {
-	pop := func(free *[]uint64) uint64 {
-		n := (*free)[0]
-		*free = (*free)[1:]
-		return n
-	}
+// take returns the next nonce. Nonces in holes are only for the executor's own
+// noops, and these never get new nonces.
+func (a *allocator) take(own bool) (uint64, bool) {
 	switch {
 	case own && len(a.holes) > 0:
-		return pop(&a.holes), true
-	case len(a.recycled) > 0 && a.recycled[0] >= from:
-		return pop(&a.recycled), true
+		n := a.holes[0]
+		a.holes = a.holes[1:]
+		return n, true
 	case own || a.next == math.MaxUint64: // EIP-2681
 		return 0, false
 	}
@@ -405,8 +394,7 @@ func (v *View) Prepared(now time.Time, signed []Signed) Batch {
 			if r.Unused = 0; v.look != nil && v.look.Final <= r.Nonce {
 				r.Unused = v.look.Finalized
 			}
-			b.Head.Recycled = without(b.Head.Recycled, r.Nonce)
-			b.Head.Holes = without(b.Head.Holes, r.Nonce)
+			b.Head.Holes = slices.DeleteFunc(b.Head.Holes, func(n uint64) bool { return n == r.Nonce })
 			if r.own() {
 				b.addEvent(now, EventNoop, &r)
 			}
@@ -420,27 +408,12 @@ func (v *View) Prepared(now time.Time, signed []Signed) Batch {
 	return b
 }
 
-// Fresh records that this worker has just committed the batch of Prepared.
-// Until they are sent, the bytes of new requests are on no node.
-func (v *View) Fresh(b *Batch) {
-	for i := range b.Records {
-		if r := &b.Records[i]; r.State == Prepared && r.live() == 1 {
-			v.fresh[r.ID] = true
-		}
-	}
-}
-
-func without(free []uint64, nonce uint64) []uint64 {
-	return slices.DeleteFunc(free, func(n uint64) bool { return n == nonce })
-}
-
-// Fill returns a step that adds noops for the free nonces that no pending
-// request takes.
+// Fill returns a step that adds noops for the holes that no pending noop takes.
 func (v *View) Fill(pending []Record, assigned []Job) Batch {
 	b := v.batch()
-	want := len(v.Head.Holes) + len(v.Head.Recycled)
+	want := len(v.Head.Holes)
 	for _, j := range assigned {
-		if slices.Contains(v.Head.Holes, j.Nonce) || slices.Contains(v.Head.Recycled, j.Nonce) {
+		if slices.Contains(v.Head.Holes, j.Nonce) {
 			want--
 		}
 	}

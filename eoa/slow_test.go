@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -27,31 +28,39 @@ func (s slow) Sign(ctx context.Context, a common.Address, tx *types.Transaction)
 	return s.Signer.Sign(ctx, a, tx)
 }
 
-func (s slow) Estimate(ctx context.Context, a common.Address, r *eoa.Request) (uint64, error) {
+func (s slow) Estimate(ctx context.Context, a common.Address, requests []*eoa.Request) []eoa.Estimated {
 	s.passes()
-	return s.Chain.Estimate(ctx, a, r)
+	return s.Chain.Estimate(ctx, a, requests)
 }
 
 // A worker whose batch takes longer than the lease keeps the lease. Otherwise
 // workers would take the account from each other and never send.
 func TestSlowSignerKeepsTheAccount(t *testing.T) {
-	w := newWorld(t, 1, 12)
-	w.cfg.Batch = len(w.keys)
-	other := w.executor(t, w.store, w.chain)
-	s := slow{w.chain, w.signer, func() {
-		w.now = w.now.Add(w.cfg.LeaseFor / 4)
-		_, err := other.Step(context.Background())
-		require.ErrorIs(t, err, eoa.ErrHeld)
-	}}
-	e, err := eoa.New(w.cfg, w.account, w.store, s, s)
-	require.NoError(t, err)
-	require.NoError(t, w.submitAll(e))
-	w.steps(t, e, 1)
-	for i := range w.keys {
-		require.Equal(t, eoa.Broadcast, w.get(t, fmt.Sprintf("request %d", i)).State)
-	}
-	w.finish(t, e)
-	w.exactlyOnce(t)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, 12)
+		w.cfg.Clock, w.cfg.Batch, w.cfg.Parallel = nil, len(w.keys), 2
+		other := w.executor(t, w.store, w.chain)
+		s := slow{w.chain, w.signer, func() {
+			time.Sleep(w.cfg.LeaseFor / 4)
+			_, err := other.Step(context.Background())
+			require.ErrorIs(t, err, eoa.ErrHeld)
+		}}
+		e, err := eoa.New(w.cfg, w.account, w.store, s, s)
+		require.NoError(t, err)
+		require.NoError(t, w.submitAll(e))
+		began := time.Now()
+		w.steps(t, e, 1)
+		require.Greater(t, time.Since(began), w.cfg.LeaseFor)
+		for i := range w.keys {
+			require.Equal(t, eoa.Broadcast, w.get(t, fmt.Sprintf("request %d", i)).State)
+		}
+		for !w.done(t) {
+			w.chain.Mine()
+			time.Sleep(w.cfg.Poll)
+			w.steps(t, e, 1)
+		}
+		w.exactlyOnce(t)
+	})
 }
 
 // A foreign transaction in the pool is outbid after a while, although the

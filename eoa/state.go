@@ -23,15 +23,16 @@ const (
 	// Final means that the transaction succeeded in a finalized block. It is a
 	// terminal state.
 	Final
-	// Failed means that the request was given up before a node had it, or that
-	// its transaction reverted in a finalized block. It is a terminal state.
+	// Failed means that the request was given up before it had a nonce, that
+	// its transaction reverted in a finalized block, or that nodes refused it
+	// for good and a noop was finalized with its nonce. It is a terminal state.
 	Failed
 	// Superseded means that another transaction provably took the nonce, or
 	// that a forced reset gave the request up. It is a terminal state.
 	Superseded
-	// Cancelled means that the request was withdrawn before it had a nonce, that
-	// a noop was finalized with its nonce, or that it was withdrawn and its
-	// nonce was used without a transaction. It is a terminal state.
+	// Cancelled means that the request was withdrawn: before it had a nonce, by
+	// a noop that was finalized with its nonce, or because its nonce was used
+	// without a transaction. It is a terminal state.
 	Cancelled
 
 	numStates
@@ -53,15 +54,15 @@ func (s State) Terminal() bool { return s >= Final }
 // and Confirmed to Broadcast.
 var follows = [numStates][]State{
 	Pending:   {Prepared, Failed, Cancelled},
-	Prepared:  {Broadcast, Pending, Mined, Failed, Superseded, Cancelled},
+	Prepared:  {Broadcast, Pending, Mined, Superseded, Cancelled},
 	Broadcast: {Mined, Pending, Superseded, Cancelled},
 	Mined:     {Confirmed, Broadcast, Failed, Cancelled, Final},
 	Confirmed: {Final, Broadcast, Failed, Cancelled},
 }
 
-// CanBecome reports whether a request may move from s to next. Prepared returns
-// to Pending only if the bytes are provably on no node. Prepared and Broadcast
-// also do if their nonce was used without a transaction.
+// CanBecome reports whether a request may move from s to next. Prepared and
+// Broadcast return to Pending only if their nonce was provably used without a
+// transaction.
 func (s State) CanBecome(next State) bool {
 	if s >= numStates {
 		return false

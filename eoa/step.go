@@ -3,7 +3,6 @@ package eoa
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 )
@@ -11,8 +10,9 @@ import (
 // Step does all work that is due now. It returns when the next step is due if
 // nothing wakes the executor earlier; zero means never. After an error the next
 // step starts from the store's state. Errors wrap ErrHeld if another worker
-// holds the account, or come from the store. A failure of the chain or the
-// signer is not an error; it is logged, and next is the time of the retry.
+// holds the account or ErrStopped if it is stopped, or come from the store. A
+// failure of the chain or the signer is not an error; it is logged, and next is
+// the time of the retry.
 func (e *Executor) Step(ctx context.Context) (next time.Time, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -23,6 +23,7 @@ func (e *Executor) Step(ctx context.Context) (next time.Time, err error) {
 	default:
 	}
 	next, err = e.step(ctx)
+	e.publish()
 	if err != nil {
 		e.view = nil // unknown what was committed: load again
 		if errors.Is(err, ErrFenced) {
@@ -39,10 +40,21 @@ func (e *Executor) step(ctx context.Context) (time.Time, error) {
 	if err := e.hold(ctx); err != nil {
 		return time.Time{}, err
 	}
+	if e.view.Head.Stop.Cause != CauseNone { // another process may have ordered it to go on
+		e.seen = e.wake + 1
+	}
 	if err := e.read(ctx); err != nil {
 		return time.Time{}, err
 	}
+	if err := e.stopped(); err != nil {
+		return time.Time{}, err
+	}
 	ready, err := e.observe(ctx)
+	if err == nil && e.view.Head.Stop.Cause != CauseNone {
+		if err = e.flush(ctx); err == nil {
+			err = e.stopped()
+		}
+	}
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -69,7 +81,11 @@ func (e *Executor) hold(ctx context.Context) error {
 	case e.lease.Epoch == 0:
 		e.view = nil
 		e.report.Commits++
-		if e.lease, err = e.store.Acquire(ctx, e.account, e.owner, now, e.cfg.LeaseFor); err != nil {
+		e.lease, err = e.store.Acquire(ctx, e.account, e.owner, now, e.cfg.LeaseFor)
+		if errors.Is(err, ErrHeld) && e.holderMustStop(ctx) {
+			e.lease, err = e.store.Acquire(ctx, e.account, e.owner, now, e.cfg.LeaseFor)
+		}
+		if err != nil {
 			e.lease = Lease{}
 			return err
 		}
@@ -103,6 +119,7 @@ func (e *Executor) hold(ctx context.Context) error {
 		e.commitUnknown = false
 	}
 	e.view, e.staged = NewView(e.account, loaded), nil
+	e.history.see(e.view.Open)
 	e.pending, e.more, e.window, e.lookAt = nil, true, leastWindow*e.cfg.Batch, time.Time{}
 	return nil
 }
@@ -120,6 +137,10 @@ func (e *Executor) read(ctx context.Context) error {
 	}
 	e.wake, e.seen, e.pending, e.more = inbox.Wake, inbox.Wake, inbox.Pending, inbox.More
 	e.low = min(e.cfg.Batch-1, len(inbox.Pending)/2)
+	if err := e.witness(ctx); err != nil {
+		return err
+	}
+	e.history.see(inbox.Pending)
 	if len(inbox.Orders) == 0 {
 		return nil
 	}
@@ -128,7 +149,7 @@ func (e *Executor) read(ctx context.Context) error {
 	}
 	named := map[string]Record{}
 	for _, o := range inbox.Orders {
-		if o.Kind == OrderReset {
+		if o.Kind == OrderReset || o.Kind == OrderResume {
 			e.noteHead()
 			continue
 		}
@@ -192,6 +213,7 @@ func (e *Executor) flush(ctx context.Context) error {
 	}
 	e.view.Head.Version++
 	e.seen = wake
+	e.cfg.Witness.see(e.account, sight{e.view.Head.Resumes, e.view.Head.Version, wake})
 	e.replacePending(b.Records)
 	if len(b.Add) > 0 {
 		e.more, e.pending = true, nil
@@ -220,97 +242,6 @@ func (e *Executor) replacePending(records []Record) {
 	}
 	e.pending = slices.DeleteFunc(e.pending, func(p Record) bool { return gone[p.ID] })
 }
-
-// count adds a batch to the report.
-func (e *Executor) count(b Batch) {
-	queued := make(map[uint64]time.Time, len(b.Records))
-	for i := range b.Records {
-		queued[b.Records[i].ID] = b.Records[i].QueuedAt
-	}
-	for i := range b.Events {
-		took := b.Events[i].At.Sub(queued[b.Events[i].ID])
-		switch b.Events[i].Kind {
-		case EventSubmitted:
-			e.report.ToSubmitted = append(e.report.ToSubmitted, took)
-		case EventConfirmed:
-			e.report.ToConfirmed = append(e.report.ToConfirmed, took)
-		case EventBumped:
-			e.report.Bumped++
-		case EventMined:
-			e.report.Mined++
-		case EventFinal, EventCancelled, EventSuperseded:
-			e.report.Ended++
-		case EventFailed:
-			e.report.Failed++
-		}
-	}
-}
-
-// observe reads the chain if that is due, and confirms. It reports whether the
-// chain is known well enough to send new transactions.
-func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
-	now := e.cfg.Clock.Now()
-	if e.nodeBusy() {
-		return false, nil
-	}
-	e.signal.Lock()
-	newHead := e.look
-	e.look = false
-	e.signal.Unlock()
-	blobs := e.wantsBlobs()
-	old := e.lookAt.IsZero() || blobs && !e.priced || e.cfg.Poll > 0 && now.Sub(e.lookAt) >= e.cfg.Poll || now.Sub(e.lookAt) >= e.cfg.Rebroadcast
-	if !newHead && (!old || len(e.view.Open)+len(e.pending) == 0) {
-		return e.failed == 0 && e.view.look != nil, nil
-	}
-	if e.report.Reads == 0 { // for work of other processes
-		e.seen = e.wake + 1
-	}
-	ask := e.chain.Look
-	if blobs {
-		ask = e.chain.LookBlobs
-	}
-	look, err := ask(ctx, e.account.Address)
-	if err != nil {
-		return e.lookFailed(ctx, "chain look failed", err)
-	}
-	if e.view.Behind(&e.cfg, now, &look) {
-		return e.lookFailed(ctx, "node is behind", fmt.Errorf("head %d, finalized %d", look.Number, look.Finalized))
-	}
-	answers := Answers{Number: look.Number}
-	if q := e.view.Questions(&look); len(q.Txs)+len(q.Heights) > 0 {
-		if answers, err = e.chain.Ask(ctx, q); err != nil {
-			return e.lookFailed(ctx, "chain query failed", err)
-		}
-	}
-	e.lookAt, e.priced, e.failed = now, blobs, 0
-	b := e.view.Confirm(&e.cfg, now, &look, &answers)
-	again := slices.ContainsFunc(b.Records, func(r Record) bool { return r.State == Pending })
-	if e.stage(b); len(b.Add) > 0 || again { // these requests must be read
-		return true, e.flush(ctx)
-	}
-	return true, nil
-}
-
-// lookFailed records that the chain could not be read. Nothing new is sent
-// until it can be.
-func (e *Executor) lookFailed(ctx context.Context, what string, err error) (bool, error) {
-	e.failed++
-	e.noteHead()
-	e.noteBusy(err)
-	e.cfg.Log.Warn("eoa: "+what, "account", e.account.String(), "failures", e.failed, "err", err)
-	return false, ctx.Err()
-}
-
-// noteBusy stops using the node for a while if err wraps [*BusyError].
-func (e *Executor) noteBusy(err error) {
-	var busy *BusyError
-	if errors.As(err, &busy) {
-		e.view.setQuietUntil(&e.cfg, e.cfg.Clock.Now(), busy.RetryAfter)
-	}
-}
-
-// nodeBusy reports whether the node asked us to wait and the wait is not over.
-func (e *Executor) nodeBusy() bool { return e.cfg.Clock.Now().Before(e.view.quietUntil) }
 
 // broadcast sends the stored bytes that are due. If the chain is known well
 // enough, it also sends the replacements that are due.
@@ -355,7 +286,7 @@ func (e *Executor) sendDue(ctx context.Context) error {
 			if raws[i], err = out[i].wire(e.cfg.CellProofs); err != nil {
 				return err
 			}
-			if e.view.fresh[out[i].ID] {
+			if out[i].First {
 				e.report.Sent++
 			} else {
 				e.report.Recovered++
@@ -368,9 +299,10 @@ func (e *Executor) sendDue(ctx context.Context) error {
 		if len(results) != len(raws) {
 			results = make([]Sent, len(raws)) // broken Chain: all unknown
 		}
-		for _, s := range results {
+		for i, s := range results {
 			if s.Result == Accepted {
 				e.report.Accepted++
+				e.eager = e.eager || out[i].First
 			}
 			if s.Reason == ReasonNonceTooLow {
 				e.noteHead()
@@ -435,12 +367,18 @@ func (e *Executor) send(ctx context.Context) (moved bool, err error) {
 // finish ends a step. It returns when the next step is due, or releases the
 // account if no work is left.
 func (e *Executor) finish(ctx context.Context) (time.Time, error) {
+	busy := len(e.view.Open)+len(e.pending) > 0 || e.more
+	if err := e.dropOld(ctx, !busy); err != nil {
+		return time.Time{}, err
+	}
 	if err := e.flush(ctx); err != nil {
 		return time.Time{}, err
 	}
 	now := e.cfg.Clock.Now()
-	if len(e.view.Open)+len(e.pending) > 0 || e.more {
+	if busy {
 		return e.nextStep(now), nil
+	} else if e.history.after > 0 {
+		return now, nil // more is old
 	}
 	e.report.Commits++
 	err := e.store.Park(ctx, e.lease, e.wake, time.Time{})
@@ -468,6 +406,11 @@ func (e *Executor) nextStep(now time.Time) time.Time {
 	if e.cfg.Poll > 0 {
 		earlier(now.Add(e.cfg.Poll))
 	}
+	if e.eager && len(e.pending) > 0 && e.view.room(&e.cfg) == 0 {
+		// Some nodes make a block at once. One look shows it.
+		e.noteHead()
+		earlier(now)
+	}
 	if e.failed > 0 {
 		earlier(now.Add(backOff(e.cfg.Retry, e.failed)))
 	}
@@ -482,7 +425,7 @@ func (e *Executor) nextStep(now time.Time) time.Time {
 	if q := e.view.quietUntil; q.After(next) {
 		next = q
 	}
-	if next.Before(now) {
+	if next.Before(now) || e.history.after > 0 {
 		next = now
 	}
 	return next

@@ -33,6 +33,8 @@ const (
 	OrderReplace
 	// OrderReset sets the next nonce.
 	OrderReset
+	// OrderResume lets a stopped account go on.
+	OrderResume
 )
 
 // Order is a user's order to an account. The account's worker carries it out.
@@ -54,6 +56,8 @@ type Inbox struct {
 	// Wake is the account's wake version. It increases with each Order and with
 	// each Submit that accepts a request.
 	Wake uint64
+	// Version and Resumes are those of the account's [Head].
+	Version, Resumes uint64
 	// Orders are the open orders, oldest first.
 	Orders []Order
 	// Pending are requests without a nonce, in order of rank. There are at most
@@ -98,6 +102,10 @@ type Batch struct {
 	Events []Event
 	// Done are the Seqs of the orders that were carried out.
 	Done []uint64
+	// Drop are records of ended requests whose history is deleted. The store
+	// keeps their keys, ids, states and digests: Get and Submit return a record
+	// with these only, and List and ByHash no longer find it.
+	Drop []Record
 	// Add are new requests of the executor, accepted as by Submit. A request
 	// whose key exists is skipped.
 	Add []Request

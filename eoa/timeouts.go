@@ -2,6 +2,7 @@ package eoa
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -40,10 +41,15 @@ func (p timeouts) Ask(ctx context.Context, q Questions) (Answers, error) {
 	return p.chain.Ask(ctx, q)
 }
 
-func (p timeouts) Estimate(ctx context.Context, from common.Address, r *Request) (uint64, error) {
+// Estimate returns one result for each request, also if the Chain is broken.
+func (p timeouts) Estimate(ctx context.Context, from common.Address, requests []*Request) []Estimated {
 	ctx, cancel := context.WithTimeout(ctx, p.wait)
 	defer cancel()
-	return p.chain.Estimate(ctx, from, r)
+	results := p.chain.Estimate(ctx, from, requests)
+	for len(results) < len(requests) {
+		results = append(results, Estimated{Err: fmt.Errorf("eoa: %d estimates, want %d", len(results), len(requests))})
+	}
+	return results
 }
 
 func (p timeouts) Send(ctx context.Context, raws [][]byte) []Sent {

@@ -26,9 +26,6 @@ type View struct {
 	// Open are the records with a nonce that may still change, by nonce.
 	Open []Record
 
-	// fresh holds, by id, the records whose only attempt was signed by this
-	// worker and has so far had no answer other than a definite rejection.
-	fresh map[uint64]bool
 	// sent holds, by record id, the last send of the newest attempt. A send by
 	// an earlier worker counts if the node accepted it.
 	sent map[uint64]sending
@@ -51,14 +48,15 @@ type View struct {
 type sending struct {
 	tx    common.Hash
 	at    time.Time
-	tries int // sends without a definite answer
+	tries int  // sends since then that no node accepted, without gaps
+	gap   bool // the last one lacked the nonce before
 }
 
 // NewView returns the view of a loaded account. It drops records that are not
 // open.
 func NewView(a Account, l Loaded) *View {
 	open := slices.DeleteFunc(slices.Clone(l.Open), func(r Record) bool { return !r.Open() || len(r.Attempts) == 0 })
-	v := &View{Account: a, Head: l.Head, Open: open, fresh: map[uint64]bool{}, sent: map[uint64]sending{}}
+	v := &View{Account: a, Head: l.Head, Open: open, sent: map[uint64]sending{}}
 	slices.SortFunc(v.Open, func(x, y Record) int { return cmp.Compare(x.Nonce, y.Nonce) })
 	for i := range v.Open {
 		r := &v.Open[i]
@@ -81,7 +79,7 @@ func (v *View) Apply(b Batch) {
 	over := map[uint64]bool{}
 	for i := range b.Records {
 		r := b.Records[i]
-		at, found := slices.BinarySearchFunc(v.Open, r.Nonce, func(o Record, n uint64) int { return cmp.Compare(o.Nonce, n) })
+		at, found := v.find(r.Nonce)
 		found = found && v.Open[at].ID == r.ID
 		switch {
 		case r.Open() && found:
@@ -92,7 +90,6 @@ func (v *View) Apply(b Batch) {
 			over[r.ID] = true
 		}
 		if !r.Open() {
-			delete(v.fresh, r.ID)
 			delete(v.sent, r.ID)
 		}
 	}
@@ -115,14 +112,14 @@ func (b *Batch) and(next Batch) *Batch {
 	}
 	first := slices.DeleteFunc(slices.Clone(b.Records), func(r Record) bool { return again[r.ID] })
 	next.Records, next.Events = append(first, next.Records...), slices.Concat(b.Events, next.Events)
-	next.Done, next.Add = slices.Concat(b.Done, next.Done), slices.Concat(b.Add, next.Add)
+	next.Done, next.Add, next.Drop = slices.Concat(b.Done, next.Done), slices.Concat(b.Add, next.Add), slices.Concat(b.Drop, next.Drop)
 	return &next
 }
 
 // batch returns an empty batch.
 func (v *View) batch() Batch {
 	h := v.Head
-	h.Recycled, h.Holes, h.Resets = slices.Clone(h.Recycled), slices.Clone(h.Holes), slices.Clone(h.Resets)
+	h.Holes, h.Resets = slices.Clone(h.Holes), slices.Clone(h.Resets)
 	return Batch{Head: h}
 }
 
@@ -130,8 +127,9 @@ func (v *View) batch() Batch {
 // later Since, need not be.
 func (v *View) Changes(b *Batch) bool {
 	old := &v.Head
-	return len(b.Records)+len(b.Events)+len(b.Done)+len(b.Add) > 0 || b.Head.Next != old.Next || b.Head.Started != old.Started || b.Head.Count != old.Count ||
-		b.Head.Since.Before(old.Since) || !b.Head.Resent.Equal(old.Resent) || !slices.Equal(b.Head.Recycled, old.Recycled) || !slices.Equal(b.Head.Holes, old.Holes)
+	return len(b.Records)+len(b.Events)+len(b.Done)+len(b.Add)+len(b.Drop) > 0 || b.Head.Next != old.Next || b.Head.Started != old.Started || b.Head.Count != old.Count ||
+		b.Head.Since.Before(old.Since) || !b.Head.Resent.Equal(old.Resent) || !slices.Equal(b.Head.Holes, old.Holes) ||
+		b.Head.Stop != old.Stop || !b.Head.BelowSince.Equal(old.BelowSince)
 }
 
 // addEvent adds an event about r.
@@ -150,6 +148,9 @@ func (b *Batch) move(now time.Time, r *Record, to State, kind EventKind) {
 		panic(fmt.Sprintf("eoa: record %d cannot become %v from %v", r.ID, to, r.State))
 	}
 	r.State = to
+	if to.Terminal() {
+		r.EndedAt = now
+	}
 	r.dropBlobs()
 	b.addEvent(now, kind, r)
 }
@@ -177,8 +178,14 @@ func (v *View) inFlight() (n int, sure bool) {
 
 // holds reports whether an open record has the nonce.
 func (v *View) holds(nonce uint64) bool {
-	_, found := slices.BinarySearchFunc(v.Open, nonce, func(o Record, n uint64) int { return cmp.Compare(o.Nonce, n) })
+	_, found := v.find(nonce)
 	return found
+}
+
+// find returns the position in Open of the record with the nonce. If there is
+// none, it returns that of the first record above.
+func (v *View) find(nonce uint64) (at int, found bool) {
+	return slices.BinarySearchFunc(v.Open, nonce, func(o Record, n uint64) int { return cmp.Compare(o.Nonce, n) })
 }
 
 // byID returns the open record with the given id, or nil.
@@ -207,16 +214,9 @@ func (v *View) Check() error {
 			return fmt.Errorf("record %d has nonce %d, its newest attempt %d", r.ID, r.Nonce, r.Newest().Nonce)
 		}
 	}
-	for _, free := range [][]uint64{v.Head.Recycled, v.Head.Holes} {
-		for i, n := range free {
-			if n >= v.Head.Next || v.holds(n) || i > 0 && free[i-1] >= n {
-				return fmt.Errorf("free nonce %d is held by a record, not below %d, or out of order", n, v.Head.Next)
-			}
-		}
-	}
-	for _, n := range v.Head.Recycled {
-		if slices.Contains(v.Head.Holes, n) {
-			return fmt.Errorf("nonce %d is recycled and a hole", n)
+	for i, n := range v.Head.Holes {
+		if n >= v.Head.Next || v.holds(n) || i > 0 && v.Head.Holes[i-1] >= n {
+			return fmt.Errorf("hole %d is held by a record, not below %d, or out of order", n, v.Head.Next)
 		}
 	}
 	return nil

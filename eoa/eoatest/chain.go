@@ -34,6 +34,10 @@ type Faults struct {
 	// Refuse is the probability that another node answers a send. That node
 	// refuses the transaction for lack of funds, even if the first node has it.
 	Refuse float64
+	// Hedge is the probability that a gateway gives a send to two nodes and
+	// returns the answer of the second, which refuses the transaction for any
+	// reason. The first may have taken it.
+	Hedge float64
 	// Return is the probability that a reorg returns to the pool every
 	// transaction that was ever in it and can still be mined. Each replaces any
 	// other transaction with its nonce.
@@ -379,12 +383,16 @@ func (c *Chain) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error) {
 }
 
 // Estimate implements eoa.Chain.
-func (c *Chain) Estimate(ctx context.Context, _ common.Address, r *eoa.Request) (uint64, error) {
+func (c *Chain) Estimate(ctx context.Context, _ common.Address, requests []*eoa.Request) []eoa.Estimated {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := c.trouble()
 	const perByte = 40
-	return 21_000 + perByte*uint64(len(r.Data)), firstError(ctx.Err(), t.before, t.after)
+	out := make([]eoa.Estimated, len(requests))
+	for i, r := range requests {
+		t := c.trouble()
+		out[i] = eoa.Estimated{Gas: 21_000 + perByte*uint64(len(r.Data)), Err: firstError(ctx.Err(), t.before, t.after)}
+	}
+	return out
 }
 
 // Send implements eoa.Chain.
@@ -407,6 +415,9 @@ func (c *Chain) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 			continue
 		}
 		text := c.take(raw)
+		if c.rng.Float64() < c.faults.Hedge {
+			text = refusals[c.rng.IntN(len(refusals))]
+		}
 		switch reason := eoa.Classify(text); {
 		case t.after != nil || garbage:
 			out[i] = eoa.Sent{Text: "502"}
@@ -417,58 +428,6 @@ func (c *Chain) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 		}
 	}
 	return out
-}
-
-// take adds a transaction to the pool, or returns the message with which
-// go-ethereum refuses it.
-func (c *Chain) take(raw []byte) string {
-	tx := new(types.Transaction)
-	if err := tx.UnmarshalBinary(raw); err != nil {
-		return "rlp: " + err.Error()
-	}
-	from := c.sender(tx)
-	old := c.pool[from][tx.Nonce()]
-	cost, _ := uint256.FromBig(tx.Cost())
-	refused := ""
-	if c.refuse != nil {
-		refused = c.refuse(tx)
-	} else if c.rng.Float64() < c.faults.Refuse {
-		refused = "insufficient funds for gas * price + value: balance 0"
-	}
-	switch {
-	case refused != "":
-		return refused
-	case old != nil && old.Hash() == tx.Hash():
-		return "already known"
-	case tx.Nonce() < c.count(from, len(c.blocks)):
-		return "nonce too low: next nonce higher"
-	case c.balances[from] != nil && c.balances[from].Lt(cost):
-		return "insufficient funds for gas * price + value"
-	}
-	if text := c.blobPool(from, tx); text != "" {
-		return text
-	}
-	if old != nil && !outbids(old, tx) {
-		return "replacement transaction underpriced"
-	}
-	c.wait(tx)
-	c.taken = append(c.taken, tx)
-	return ""
-}
-
-// outbids reports whether all prices are at least 10 percent above those of
-// old, or twice as high for blob transactions.
-func outbids(old, tx *types.Transaction) bool {
-	if tx.Type() != types.BlobTxType {
-		return dearer(old.GasFeeCap(), tx.GasFeeCap(), 110) && dearer(old.GasTipCap(), tx.GasTipCap(), 110)
-	}
-	return dearer(old.GasFeeCap(), tx.GasFeeCap(), 200) && dearer(old.GasTipCap(), tx.GasTipCap(), 200) && dearer(old.BlobGasFeeCap(), tx.BlobGasFeeCap(), 200)
-}
-
-// dearer reports whether price is at least percent percent of old.
-func dearer(old, price *big.Int, percent int64) bool {
-	least := new(big.Int).Mul(old, big.NewInt(percent))
-	return least.Cmp(new(big.Int).Mul(price, big.NewInt(100))) <= 0
 }
 
 // Inject puts a transaction directly into the pool, as another program with the

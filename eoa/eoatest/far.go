@@ -95,8 +95,12 @@ func (f Far) Ask(ctx context.Context, q eoa.Questions) (a eoa.Answers, err error
 
 // Estimate implements eoa.Chain. It always returns an error: requests must set
 // Gas.
-func (f Far) Estimate(context.Context, common.Address, *eoa.Request) (uint64, error) {
-	return 0, errors.New("eoatest: Far does not estimate gas: set Request.Gas")
+func (f Far) Estimate(_ context.Context, _ common.Address, requests []*eoa.Request) []eoa.Estimated {
+	out := make([]eoa.Estimated, len(requests))
+	for i := range out {
+		out[i].Err = errors.New("eoatest: Far does not estimate gas: set Request.Gas")
+	}
+	return out
 }
 
 // Send implements eoa.Chain.

@@ -3,6 +3,7 @@ package eoatest
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -12,8 +13,8 @@ import (
 
 // Life is one run of a simulated process. It implements eoa.Store on top of
 // Store, and [Life.Wire] returns an eoa.Chain on top of Chain. The process can
-// be made to die before or after any call. A Life is not safe for concurrent
-// use.
+// be made to die before or after any call. The executor may call it
+// concurrently; all other use of a Life must not be concurrent.
 type Life struct {
 	// Store is the store, which outlives the process.
 	Store eoa.Store
@@ -26,6 +27,8 @@ type Life struct {
 	DiesAt int
 	// Then, if not nil, is called at DiesAt, and the process lives on.
 	Then func()
+
+	mu sync.Mutex // for Moments
 }
 
 // ErrDied is returned by every call after the process has died.
@@ -50,13 +53,17 @@ func (l *Life) moment(f func() error) error {
 }
 
 func (l *Life) pass() error {
-	if l.Moments++; l.Then != nil {
-		if l.Moments == l.DiesAt {
+	l.mu.Lock()
+	l.Moments++
+	now, dead := l.Moments, l.Dead()
+	l.mu.Unlock()
+	if l.Then != nil {
+		if now == l.DiesAt {
 			l.Then()
 		}
 		return nil
 	}
-	if l.Dead() {
+	if dead {
 		return ErrDied
 	}
 	return nil
@@ -180,9 +187,14 @@ func (l wire) Ask(ctx context.Context, q eoa.Questions) (out eoa.Answers, err er
 }
 
 // Estimate implements eoa.Chain.
-func (l wire) Estimate(ctx context.Context, a common.Address, r *eoa.Request) (out uint64, err error) {
-	err = l.moment(func() error { out, err = l.Chain.Estimate(ctx, a, r); return err })
-	return out, err
+func (l wire) Estimate(ctx context.Context, a common.Address, requests []*eoa.Request) (out []eoa.Estimated) {
+	if err := l.moment(func() error { out = l.Chain.Estimate(ctx, a, requests); return nil }); err != nil {
+		out = make([]eoa.Estimated, len(requests))
+		for i := range out {
+			out[i].Err = err
+		}
+	}
+	return out
 }
 
 // Send implements eoa.Chain.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -31,7 +33,13 @@ type Options struct {
 	// Tip is the priority fee, in wei per gas; nil means
 	// eth_maxPriorityFeePerGas.
 	Tip *uint256.Int
-	// MaxBatch is the maximum number of calls in a batch; 0 means 100.
+	// HeadAge is how old the blocks and prices may be that a look uses; 0 means
+	// that each look fetches them. If it is positive, all accounts share them,
+	// and a look costs four calls instead of up to eight. Set it to a fraction of
+	// the time of a block for many accounts.
+	HeadAge time.Duration
+	// MaxBatch is the maximum number of calls in a batch; 0 means 100. If the
+	// node takes fewer, the chain finds that out.
 	MaxBatch int
 }
 
@@ -50,28 +58,22 @@ var ErrNode = errors.New("ethchain: unusable answer")
 type Chain struct {
 	client Client
 	o      Options
+	most   atomic.Int64 // calls in a batch that the node takes; 0: not known
+	shared sharedHead
 }
 
 var _ eoa.BlobChain = (*Chain)(nil)
 
-// New returns a chain that uses client. It returns an error if client is nil or
-// o.MaxBatch is negative.
+// New returns a chain that uses client. It returns an error if client is nil, or
+// o.MaxBatch or o.HeadAge is negative.
 func New(client Client, o Options) (*Chain, error) {
-	if client == nil || o.MaxBatch < 0 {
-		return nil, fmt.Errorf("ethchain: client %v and MaxBatch %d, want a client and at least 0", client, o.MaxBatch)
+	if client == nil || o.MaxBatch < 0 || o.HeadAge < 0 {
+		return nil, fmt.Errorf("ethchain: client %v, MaxBatch %d and HeadAge %v, want a client and at least 0", client, o.MaxBatch, o.HeadAge)
 	}
 	if o.MaxBatch == 0 {
 		o.MaxBatch = defaultBatch
 	}
-	return &Chain{client, o}, nil
-}
-
-// header has the needed fields of a block.
-type header struct {
-	Number   *hexutil.Uint64 `json:"number"`
-	Hash     *common.Hash    `json:"hash"`
-	GasLimit hexutil.Uint64  `json:"gasLimit"`
-	BaseFee  *hexutil.Big    `json:"baseFeePerGas"`
+	return &Chain{client: client, o: o, shared: sharedHead{turn: make(chan struct{}, 1)}}, nil
 }
 
 // call returns an element of a batch.
@@ -97,96 +99,46 @@ func worked(calls []rpc.BatchElem) error {
 	return nil
 }
 
-// Look implements eoa.Chain.
-func (c *Chain) Look(ctx context.Context, a common.Address) (eoa.Look, error) {
-	return c.look(ctx, a, nil)
-}
-
-// LookBlobs implements [eoa.BlobChain]. The price of blobs is fetched in the
-// same batch. If the node does not know it, BlobFee is 0.
-func (c *Chain) LookBlobs(ctx context.Context, a common.Address) (eoa.Look, error) {
-	fee := new(hexutil.Big)
-	l, err := c.look(ctx, a, fee)
-	if err == nil && l.BlobFee.SetFromBig(fee.ToInt()) {
-		return eoa.Look{}, fmt.Errorf("%w: blob fee %v", ErrNode, fee)
-	}
-	return l, err
-}
-
-// look implements Look. If blobFee is not nil, it also fetches the price of
-// blobs.
-func (c *Chain) look(ctx context.Context, a common.Address, blobFee *hexutil.Big) (eoa.Look, error) {
-	var latest, final header
-	var count, pending, finalCount hexutil.Uint64
-	var balance, tip hexutil.Big
-	calls := []rpc.BatchElem{call(&latest, "eth_getBlockByNumber", "latest", false), call(&count, "eth_getTransactionCount", a, "latest"),
-		call(&pending, "eth_getTransactionCount", a, "pending"), call(&balance, "eth_getBalance", a, "latest")}
-	if c.o.Tip == nil {
-		calls = append(calls, call(&tip, "eth_maxPriorityFeePerGas"))
-	}
-	if c.o.FinalityDepth == 0 {
-		calls = append(calls, call(&final, "eth_getBlockByNumber", "finalized", false), call(&finalCount, "eth_getTransactionCount", a, "finalized"))
-	}
-	needed := len(calls)
-	if blobFee != nil {
-		calls = append(calls, call(blobFee, "eth_blobBaseFee"))
-	}
-	err := c.batch(ctx, calls)
-	if err == nil {
-		err = worked(calls[:needed])
-	}
-	if err != nil {
-		return eoa.Look{}, err
-	}
-	if latest.Number == nil {
-		return eoa.Look{}, fmt.Errorf("%w: no latest block", ErrNode)
-	}
-	l := eoa.Look{Number: uint64(*latest.Number), GasLimit: uint64(latest.GasLimit), Latest: uint64(count), Preconfirmed: uint64(count), Pending: uint64(pending)}
-	if err := c.finality(ctx, a, &l, &final, uint64(finalCount)); err != nil {
-		return eoa.Look{}, err
-	}
-	if c.o.Preconfirmed {
-		l.Preconfirmed = max(l.Latest, l.Pending)
-	}
-	var over bool
-	if l.Balance, over = uint256.FromBig(balance.ToInt()); over {
-		return eoa.Look{}, fmt.Errorf("%w: balance %v", ErrNode, &balance)
-	}
-	if c.o.Tip != nil {
-		l.Tip = *c.o.Tip
-	} else if l.Tip.SetFromBig(tip.ToInt()) {
-		return eoa.Look{}, fmt.Errorf("%w: tip %v", ErrNode, &tip)
-	}
-	if latest.BaseFee != nil && l.BaseFee.SetFromBig(latest.BaseFee.ToInt()) {
-		return eoa.Look{}, fmt.Errorf("%w: base fee %v", ErrNode, latest.BaseFee)
-	}
-	return l, nil
-}
-
-// finality sets the finalized height and count, from the node's tag or by
-// depth.
-func (c *Chain) finality(ctx context.Context, a common.Address, l *eoa.Look, final *header, count uint64) error {
-	if c.o.FinalityDepth == 0 {
-		if final.Number == nil {
-			return nil // young chain: nothing is final
-		}
-		l.Finalized, l.Final = uint64(*final.Number), count
-	} else if l.Number >= c.o.FinalityDepth {
-		l.Finalized = l.Number - c.o.FinalityDepth
-		var at hexutil.Uint64
-		if err := c.do(ctx, call(&at, "eth_getTransactionCount", a, hexutil.Uint64(l.Finalized))); err != nil {
-			return err
-		}
-		l.Final = uint64(at)
-	}
-	if l.Finalized > l.Number || l.Final > l.Latest {
-		return fmt.Errorf("%w: final block %d and count %d, latest %d and %d", ErrNode, l.Finalized, l.Final, l.Number, l.Latest)
-	}
-	return nil
-}
-
 // Estimate implements [eoa.Chain].
-func (c *Chain) Estimate(ctx context.Context, from common.Address, r *eoa.Request) (uint64, error) {
+func (c *Chain) Estimate(ctx context.Context, from common.Address, requests []*eoa.Request) []eoa.Estimated {
+	out := make([]eoa.Estimated, len(requests))
+	gas := make([]hexutil.Uint64, len(requests))
+	var calls []rpc.BatchElem
+	var of []int // index of the request of each call
+	for i, r := range requests {
+		args, err := estimateArgs(from, r)
+		if err != nil {
+			out[i].Err = err
+			continue
+		}
+		calls, of = append(calls, call(&gas[i], "eth_estimateGas", args)), append(of, i)
+	}
+	failed := c.batch(ctx, calls)
+	for k := range calls {
+		out[of[k]] = estimated(calls[k], gas[of[k]], failed)
+	}
+	return out
+}
+
+// estimated returns the result of one call. failed is the error of its batch.
+func estimated(call rpc.BatchElem, gas hexutil.Uint64, failed error) eoa.Estimated {
+	err := failed
+	if err == nil {
+		err = worked([]rpc.BatchElem{call})
+	}
+	switch {
+	case err != nil && reverted(err):
+		return eoa.Estimated{Err: fmt.Errorf("%w: %w", eoa.ErrReverted, err)}
+	case err != nil:
+		return eoa.Estimated{Err: err}
+	case gas == 0:
+		return eoa.Estimated{Err: fmt.Errorf("%w: estimate of 0 gas", ErrNode)}
+	}
+	return eoa.Estimated{Gas: uint64(gas)}
+}
+
+// estimateArgs returns the arguments of eth_estimateGas.
+func estimateArgs(from common.Address, r *eoa.Request) (map[string]any, error) {
 	args := map[string]any{"from": from, "input": hexutil.Bytes(r.Data)}
 	if r.To != nil {
 		args["to"] = r.To
@@ -201,21 +153,10 @@ func (c *Chain) Estimate(ctx context.Context, from common.Address, r *eoa.Reques
 		args["authorizationList"] = r.Authorizations
 	}
 	hashes, err := r.BlobHashes()
-	if err != nil {
-		return 0, err
-	}
 	if len(hashes) > 0 {
 		args["blobVersionedHashes"] = hashes
 	}
-	var gas hexutil.Uint64
-	err = c.do(ctx, call(&gas, "eth_estimateGas", args))
-	if err != nil && reverted(err) {
-		err = fmt.Errorf("%w: %w", eoa.ErrReverted, err)
-	}
-	if err == nil && gas == 0 {
-		err = fmt.Errorf("%w: estimate of 0 gas", ErrNode)
-	}
-	return uint64(gas), err
+	return args, err
 }
 
 // Ask implements eoa.Chain.
@@ -240,8 +181,9 @@ func (c *Chain) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error) {
 	for i, height := range q.Heights {
 		calls = append(calls, call(&blocks[i], "eth_getBlockByNumber", hexutil.Uint64(height), false))
 	}
-	for from := 0; from < len(calls); from += c.o.MaxBatch {
-		if err := c.ask(ctx, &out, calls[from:min(from+c.o.MaxBatch, len(calls))]); err != nil {
+	for from, n := 0, 0; from < len(calls); from += n {
+		n = min(max(1, c.limit()-1), len(calls)-from) // ask adds one
+		if err := c.ask(ctx, &out, calls[from:from+n]); err != nil {
 			return eoa.Answers{}, err
 		}
 	}
@@ -261,8 +203,8 @@ func (c *Chain) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error) {
 	return out, nil
 }
 
-// ask makes calls in a batch that starts with the node's head. The answering
-// node has at least that head.
+// ask makes calls after one for the node's head, in the same batch if the node
+// takes two. The answering node has at least that head.
 func (c *Chain) ask(ctx context.Context, out *eoa.Answers, calls []rpc.BatchElem) error {
 	var head hexutil.Uint64
 	batch := append([]rpc.BatchElem{call(&head, "eth_blockNumber")}, calls...)

@@ -3,14 +3,11 @@ package ethchain
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/ethereum/go-ethereum/rpc"
-
-	"github.com/jamq/jamq/eoa"
 )
 
 // maxWait is the longest wait that a node can ask for. The executor has the
@@ -64,19 +61,4 @@ func retryAfter(text string, now time.Time) time.Duration {
 		return 0
 	}
 	return min(max(at.Sub(now), 0), maxWait)
-}
-
-// batch makes calls. If all of them failed because the node asks to wait, the
-// error wraps an eoa.BusyError.
-func (c *Chain) batch(ctx context.Context, calls []rpc.BatchElem) error {
-	var wait time.Duration
-	err := c.client.BatchCallContext(context.WithValue(ctx, waitKey{}, &wait), calls)
-	if err == nil {
-		return nil
-	}
-	var failed rpc.HTTPError
-	if errors.As(err, &failed) && isBusy(failed.StatusCode) {
-		err = &eoa.BusyError{RetryAfter: wait, Err: err}
-	}
-	return fmt.Errorf("ethchain: %w", err)
 }

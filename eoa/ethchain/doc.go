@@ -9,7 +9,18 @@
 // Retry-After header of HTTP responses, so that the executor waits as long as
 // the node asks.
 //
-// A look at the chain is one batch, or two if Options.FinalityDepth is set. A
-// few receipts are fetched one by one, in a batch. Many receipts of the same
-// block are fetched with eth_getBlockReceipts, which costs a node far less.
+// Several endpoints, for example of different providers, become one chain:
+//
+//	chain, err := ethchain.Join(first, second, third) // each from New
+//
+// [Joined] sends transactions to all of them, and believes a refusal only if all
+// refuse. Other questions go to one endpoint, and to the next if that one fails.
+//
+// A node may take fewer calls in a batch than [Options.MaxBatch]. The chain finds
+// that out from its refusal, and remembers the number.
+//
+// A look at the chain is one batch, or two if Options.FinalityDepth is set. With
+// [Options.HeadAge] all accounts share its blocks and prices. A few receipts are
+// fetched one by one, in a batch. Many receipts of the same block are fetched
+// with eth_getBlockReceipts, which costs a node far less.
 package ethchain

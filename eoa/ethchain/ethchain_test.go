@@ -328,12 +328,24 @@ func TestEstimate(t *testing.T) {
 	s := newSetup(t, 1)
 	chain, err := New(s.client, Options{})
 	require.NoError(t, err)
-	_, err = chain.Estimate(context.Background(), s.account.Address, &eoa.Request{Data: []byte{0xde, 0xad}})
-	require.ErrorIs(t, err, eoa.ErrReverted)
+	blobless := &eoa.Request{Kind: eoa.Blob, Blobs: [][]byte{{1}}}
+	requests := []*eoa.Request{{Data: []byte{0xde, 0xad}}, {To: &common.Address{7}}, blobless, {To: &common.Address{7}, Data: []byte{1}}}
+	for _, most := range []int{0, 1, 2} { // calls in a batch
+		chain, err = New(s.client, Options{MaxBatch: most})
+		require.NoError(t, err)
+		out := chain.Estimate(context.Background(), s.account.Address, requests)
+		require.Len(t, out, len(requests))
+		require.ErrorIs(t, out[0].Err, eoa.ErrReverted)
+		require.NoError(t, out[1].Err)
+		require.Positive(t, out[1].Gas)
+		require.ErrorIs(t, out[2].Err, eoa.ErrInvalidRequest)
+		require.NoError(t, out[3].Err)
+		require.Positive(t, out[3].Gas)
+	}
 	s.proxy.bad = 1
-	_, err = chain.Estimate(context.Background(), s.account.Address, &eoa.Request{})
-	require.Error(t, err)
-	require.NotErrorIs(t, err, eoa.ErrReverted)
+	out := chain.Estimate(context.Background(), s.account.Address, []*eoa.Request{{}})
+	require.Error(t, out[0].Err)
+	require.NotErrorIs(t, out[0].Err, eoa.ErrReverted)
 }
 
 // Of the answers to a send, only an error object with a known text is a rejection.
@@ -421,8 +433,9 @@ func FuzzAnswers(f *testing.F) {
 				}
 				require.LessOrEqual(t, len(a.Receipts)+len(a.Missing), len(q.Txs))
 			}
-			gas, err := c.Estimate(ctx, common.Address{1}, &eoa.Request{})
-			require.Equal(t, err == nil, gas > 0)
+			for _, gas := range c.Estimate(ctx, common.Address{1}, []*eoa.Request{{}, {}}) {
+				require.Equal(t, gas.Err == nil, gas.Gas > 0)
+			}
 			for _, s := range c.Send(ctx, [][]byte{{1}, {2}, {3}}) {
 				require.NotEqual(t, eoa.Rejected, s.Result, "no answer with an error object")
 			}

@@ -47,7 +47,7 @@ const maxSendSize = 2 << 20
 
 // fits returns how many of raws go into one batch, at least one.
 func (c *Chain) fits(raws [][]byte) (n int) {
-	for size := 0; n < min(len(raws), c.o.MaxBatch); n++ {
+	for size := 0; n < min(len(raws), c.limit()); n++ {
 		if size += len(raws[n]); n > 0 && size > maxSendSize {
 			break
 		}

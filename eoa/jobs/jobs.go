@@ -58,7 +58,7 @@ func (c *Config) Validate() error {
 }
 
 // Runner takes the steps of accounts in jobs of an engine. It is safe for
-// concurrent use and keeps no state between runs.
+// concurrent use. Between runs it keeps only the [eoa.Witness].
 type Runner struct {
 	cfg   Config
 	store eoa.Store
@@ -72,6 +72,9 @@ func New(cfg Config, store eoa.Store, open eoa.Opener) (*Runner, error) {
 	}
 	if store == nil || open == nil {
 		return nil, fmt.Errorf("%w: want a store and an opener", eoa.ErrInvalidConfig)
+	}
+	if cfg.Executor.Witness == nil {
+		cfg.Executor.Witness = eoa.NewWitness()
 	}
 	return &Runner{cfg, store, open}, nil
 }
@@ -103,6 +106,8 @@ func (r *Runner) run(ctx context.Context, a eoa.Account, e *eoa.Executor, suspen
 		next, err := e.Step(ctx)
 		if errors.Is(err, eoa.ErrHeld) {
 			return suspend(ctx, r.now().Add(r.cfg.Executor.LeaseFor/4), anyway)
+		} else if errors.Is(err, eoa.ErrStopped) {
+			next = r.now().Add(stopped) // an operator's order also wakes it
 		} else if err != nil {
 			return err
 		}
@@ -126,6 +131,9 @@ func (r *Runner) run(ctx context.Context, a eoa.Account, e *eoa.Executor, suspen
 		}
 	}
 }
+
+// stopped is how often a job looks whether a stopped account may go on.
+const stopped = time.Minute
 
 // anyway is the check of a job that runs again soon in any case.
 func anyway(context.Context) error { return nil }

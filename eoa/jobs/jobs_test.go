@@ -325,3 +325,34 @@ func TestRunsBump(t *testing.T) {
 		require.Len(t, runs(stall).Attempts, 3)
 	})
 }
+
+// The job of a stopped account gives it back, and looks again after a minute. It
+// goes on when an operator has ordered that.
+func TestStoppedAccount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		w := newWorld(t)
+		w.submit(t, "a")
+		l, err := w.store.Acquire(ctx, w.step.Account, "operator", time.Now(), time.Minute)
+		require.NoError(t, err)
+		stop := eoa.Stop{Cause: eoa.CauseRolledBack, At: time.Now(), Reason: "a test"}
+		_, err = w.store.Commit(ctx, l, time.Now(), eoa.Batch{Head: eoa.Head{Stop: stop}})
+		require.NoError(t, err)
+		require.NoError(t, w.store.Break(ctx, w.step.Account))
+		r := w.runner(t)
+		suspend := func(wait time.Duration) jobs.Suspend {
+			return func(ctx context.Context, next time.Time, unchanged func(context.Context) error) error {
+				require.Equal(t, wait, time.Until(next))
+				return unchanged(ctx)
+			}
+		}
+		require.NoError(t, r.Run(ctx, w.step, suspend(time.Minute)))
+		require.Zero(t, w.chain.Pooled())
+		require.Empty(t, w.due(t), "given back until then")
+		e, err := eoa.New(w.cfg.Executor, w.step.Account, w.store, w.chain, w.signer)
+		require.NoError(t, err)
+		require.NoError(t, e.Resume(ctx))
+		require.NoError(t, r.Run(ctx, w.step, suspend(w.cfg.Executor.Poll)))
+		require.Equal(t, 1, w.chain.Pooled())
+	})
+}

@@ -23,7 +23,8 @@ const (
 	// kindPending is the index of requests without a nonce, by rank. The values
 	// have the numbers of blobs and bytes.
 	kindPending
-	// kindKey is the index of ids by the caller's key.
+	// kindKey is the index of ids by the caller's key. Of a dropped record it
+	// has more; see dropped.
 	kindKey
 	// kindHash is the index of ids by an attempt's hash.
 	kindHash
@@ -52,15 +53,20 @@ const (
 // that it deletes may stay.
 const DuePrefix = due
 
-// AccountOf returns the account that key belongs to. It returns false for a key
-// of the due index.
-func AccountOf(key []byte) (a eoa.Account, ok bool) {
+// Split returns the account that key belongs to, and the rest of the key. It
+// returns false for a key of the due index.
+func Split(key []byte) (a eoa.Account, rest []byte, ok bool) {
 	if len(key) < 1+accountSize || key[0] != accounts {
-		return a, false
+		return a, nil, false
 	}
 	a.ChainID = binary.BigEndian.Uint64(key[1:])
 	copy(a.Address[:], key[1+8:])
-	return a, true
+	return a, key[1+accountSize:], true
+}
+
+// Join is the inverse of Split.
+func Join(a eoa.Account, rest []byte) []byte {
+	return append(appendAccount([]byte{accounts}, a), rest...)
 }
 
 // Scanned reports whether Scan may be called for key. All other keys are only

@@ -383,6 +383,9 @@ func (st *step) change(now time.Time, b *eoa.Batch) error {
 	for _, seq := range b.Done {
 		st.set(numbered(st.a, kindOrder, seq), nil)
 	}
+	if err := st.drop(b.Drop); err != nil {
+		return err
+	}
 	_, accepted, err := st.accept(now, b.Add, true)
 	if accepted {
 		st.m.Wake++
@@ -424,6 +427,9 @@ func (s *Store) by(ctx context.Context, a eoa.Account, key []byte, what string) 
 	if err != nil {
 		return eoa.Record{}, err
 	}
+	if r, _, dropped := parseDropped(raw); dropped {
+		return r, nil
+	}
 	if len(raw) != 8 {
 		return eoa.Record{}, fmt.Errorf("%w: %s of %v", eoa.ErrUnknownRequest, what, a)
 	}
@@ -436,7 +442,11 @@ func (s *Store) by(ctx context.Context, a eoa.Account, key []byte, what string) 
 
 // Get implements eoa.Store.
 func (s *Store) Get(ctx context.Context, a eoa.Account, key string) (eoa.Record, error) {
-	return s.by(ctx, a, named(a, kindKey, []byte(key)), fmt.Sprintf("key %q", key))
+	r, err := s.by(ctx, a, named(a, kindKey, []byte(key)), fmt.Sprintf("key %q", key))
+	if err == nil {
+		r.Key = key
+	}
+	return r, err
 }
 
 // ByHash implements eoa.Store.

@@ -42,7 +42,7 @@ func (st *step) accept(now time.Time, requests []eoa.Request, lenient bool) (out
 		q := &requests[i]
 		digest := q.Digest()
 		old, has := there[q.Key]
-		if has && !lenient && !bytes.Equal(old.digest, digest[:]) {
+		if has && !lenient && !bytes.Equal(old.digest, digest[:len(old.digest)]) {
 			return nil, false, fmt.Errorf("%w: %q is the key of record %d with another payload", eoa.ErrKeyReused, q.Key, old.record.ID)
 		}
 		if !has {
@@ -78,7 +78,8 @@ func (st *step) roomFor(blobs int) error {
 	return err
 }
 
-// known is an accepted request with the digest of its original payload.
+// known is an accepted request with the digest of its original payload, or the
+// beginning of it if the record was dropped.
 type known struct {
 	record eoa.Record
 	digest []byte
@@ -97,8 +98,11 @@ func (st *step) find(requests []eoa.Request) (map[string]known, error) {
 	}
 	out := map[string]known{}
 	var wanted [][]byte
-	for _, id := range ids {
-		if len(id) == 8 {
+	for i, id := range ids {
+		if r, digest, dropped := parseDropped(id); dropped {
+			r.Request = requests[i]
+			out[r.Key] = known{r, digest}
+		} else if len(id) == 8 {
 			n := binary.BigEndian.Uint64(id)
 			wanted = append(wanted, numbered(st.a, kindRecord, n), numbered(st.a, kindDigest, n))
 		}

@@ -66,7 +66,7 @@ func cluster(t *testing.T) *redis.ClusterClient {
 func TestCluster(t *testing.T) {
 	client := cluster(t)
 	storetest.Run(t, func() eoa.Store {
-		s, err := New(client, "test")
+		s, err := New(client, "test", Options{})
 		require.NoError(t, err)
 		return s
 	})

@@ -1,8 +1,16 @@
 // Package redisstore keeps accounts of package eoa in Redis, for fleets on many
-// machines.
+// machines. Redis replicates asynchronously: if a replica is promoted, the steps
+// of the last moments may be lost, although they were acknowledged. Requests
+// accepted in them are gone, and requests sent in them look new, so that sending
+// them would execute them twice. An executor that remembers the lost steps stops
+// the account instead ([eoa.ErrStoreRolledBack]); set [eoa.Config.Exclusive] to
+// notice it also when no process remembers them, by the transactions on the
+// chain. [Options] has a number of replicas that must have each step (WAIT),
+// which makes losses rare but not impossible, because Redis may promote another
+// replica.
 //
 //	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
-//	s, err := redisstore.New(client, "jamq")
+//	s, err := redisstore.New(client, "jamq", redisstore.Options{})
 //	fleet, err := eoa.NewFleet(eoa.DefaultFleetConfig(), s, open)
 //
 // Each step is one script, which the server executes atomically. It checks that
@@ -19,7 +27,8 @@
 //
 // The layout is:
 //
-//	prefix:{chain:address}:values   hash: keys and values of package kvstore
+//	prefix:{chain:address}:values   hash: values of package kvstore, by the
+//	                                rest of the key behind the account
 //	prefix:{chain:address}:order    sorted set: the keys that are scanned
 //	prefix:due                      sorted set: due times and accounts
 package redisstore

@@ -17,7 +17,7 @@ import (
 func Example() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 	defer func() { _ = client.Close() }()
-	store, err := redisstore.New(client, "jamq")
+	store, err := redisstore.New(client, "jamq", redisstore.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

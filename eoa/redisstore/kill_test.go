@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 // work is the program of a process of a fleet. It submits all requests, as a
 // program does that was restarted after a kill, and sends until it is killed.
 func work(chain eoatest.Far, path string) error {
-	s, err := New(dial(path), "test")
+	s, err := New(dial(path), "test", Options{})
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func TestKill(t *testing.T) {
 			_ = w.Wait()
 		}
 	}()
-	s, err := New(client, "test")
+	s, err := New(client, "test", Options{})
 	require.NoError(t, err)
 	// Only this goroutine makes blocks, so that work is left at each kill, however fast
 	// the workers are.

@@ -1,11 +1,13 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -13,21 +15,51 @@ import (
 	"github.com/jamq/jamq/eoa/kvstore"
 )
 
+// Options configures a store. The zero value is valid, and suits a Redis without
+// replicas.
+type Options struct {
+	// Replicas is the number of replicas that must have a step before it counts
+	// as written (WAIT); at least 0. The default is 0. It needs a *redis.Client
+	// or a *redis.ClusterClient.
+	Replicas int
+	// Timeout is how long a step waits for them, at least a millisecond; 0 means
+	// one second. If too few
+	// have answered by then, the step returns ErrReplicas, and it is unknown
+	// whether it survives a failover.
+	Timeout time.Duration
+}
+
+// ErrReplicas is returned if too few replicas have a step in time. The server
+// has it, so that the same call can be repeated.
+var ErrReplicas = errors.New("redisstore: too few replicas have the step")
+
 // New returns the store in a Redis or a Redis Cluster, below a prefix such as
-// "jamq". It returns an error if client is nil or the prefix is empty or
-// contains a brace, which would move the hash tag. The caller closes the
-// client.
-func New(client redis.UniversalClient, prefix string) (*kvstore.Store, error) {
+// "jamq". It returns an error if client is nil, the prefix is empty or contains
+// a brace, which would move the hash tag, or o is out of range. The caller
+// closes the client.
+func New(client redis.UniversalClient, prefix string, o Options) (*kvstore.Store, error) {
 	if client == nil || prefix == "" || strings.ContainsAny(prefix, "{}") {
 		return nil, fmt.Errorf("redisstore: client %v and prefix %q, want a client and a prefix without braces", client, prefix)
 	}
-	return kvstore.New(&kv{client, prefix}), nil
+	if o.Replicas < 0 || o.Timeout != 0 && o.Timeout < time.Millisecond {
+		return nil, fmt.Errorf("redisstore: Replicas %d and Timeout %v, want at least 0 and 1ms", o.Replicas, o.Timeout)
+	}
+	switch client.(type) {
+	case *redis.Client, *redis.ClusterClient:
+	default:
+		if o.Replicas > 0 {
+			return nil, fmt.Errorf("redisstore: client %T with Replicas %d, want a *redis.Client or a *redis.ClusterClient", client, o.Replicas)
+		}
+	}
+	o.Timeout = cmp.Or(o.Timeout, time.Second)
+	return kvstore.New(&kv{client, prefix, o}), nil
 }
 
 // kv implements kvstore.Shared.
 type kv struct {
 	client redis.UniversalClient
 	prefix string
+	o      Options
 }
 
 var _ kvstore.Shared = (*kv)(nil)
@@ -36,6 +68,13 @@ var _ kvstore.Shared = (*kv)(nil)
 func (k *kv) keys(a eoa.Account) (values, order string) {
 	base := k.prefix + ":{" + strconv.FormatUint(a.ChainID, 10) + ":" + a.Address.Hex() + "}"
 	return base + ":values", base + ":order"
+}
+
+// field returns the name of a key in the hash of its account: the key without
+// the account.
+func field(key []byte) []byte {
+	_, rest, _ := kvstore.Split(key)
+	return rest
 }
 
 func (k *kv) due() string { return k.prefix + ":due" }
@@ -75,13 +114,13 @@ const page = 1000
 
 // Get implements kvstore.KV. All keys must belong to one account.
 func (k *kv) Get(ctx context.Context, keys ...[]byte) ([][]byte, error) {
-	a, ok := kvstore.AccountOf(keys[0])
+	a, _, ok := kvstore.Split(keys[0])
 	if !ok {
 		return nil, fmt.Errorf("redisstore: key %x belongs to no account", keys[0])
 	}
 	fields := make([]string, len(keys))
 	for i, key := range keys {
-		fields[i] = string(key)
+		fields[i] = string(field(key))
 	}
 	values, _ := k.keys(a)
 	got, err := k.client.HMGet(ctx, values, fields...).Result()
@@ -102,14 +141,14 @@ func (k *kv) Scan(ctx context.Context, from, to []byte, limit int, f func(key, v
 	if from[0] == kvstore.DuePrefix {
 		return k.scanDue(ctx, from, to, limit, f)
 	}
-	a, ok := kvstore.AccountOf(from)
+	a, low, ok := kvstore.Split(from)
 	if !ok {
 		return fmt.Errorf("redisstore: key %x belongs to no account", from)
 	}
 	values, order := k.keys(a)
-	for low := "[" + string(from); limit > 0; {
+	for low := "[" + string(low); limit > 0; {
 		asked := min(page, limit)
-		answer, err := scan.RunRO(ctx, k.client, []string{values, order}, low, "("+string(to), asked).Slice()
+		answer, err := scan.RunRO(ctx, k.client, []string{values, order}, low, "("+string(field(to)), asked).Slice()
 		if err != nil {
 			return fmt.Errorf("redisstore: %w", err)
 		}
@@ -123,7 +162,7 @@ func (k *kv) Scan(ctx context.Context, from, to []byte, limit int, f func(key, v
 		for i, field := range fields[0] {
 			value, there := fields[1][i].(string)
 			name, _ := field.(string)
-			if there && !f([]byte(name), []byte(value)) {
+			if there && !f(kvstore.Join(a, []byte(name)), []byte(value)) {
 				return nil
 			}
 			low = "(" + name
@@ -173,7 +212,7 @@ func (k *kv) Write(context.Context, []kvstore.Entry) error {
 // and again after it. A crash between the two, or another process that tidies
 // the index, therefore cannot lose them.
 func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore.Entry) error {
-	a, ok := kvstore.AccountOf(guard.Key)
+	a, name, ok := kvstore.Split(guard.Key)
 	if !ok {
 		return fmt.Errorf("redisstore: guard %x belongs to no account", guard.Key)
 	}
@@ -182,7 +221,7 @@ func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore
 		there = "-"
 	}
 	args := make([]any, 0, 3+3*len(entries))
-	args = append(args, guard.Key, there, guard.Value)
+	args = append(args, name, there, guard.Value)
 	var due, gone []any
 	for _, e := range entries {
 		switch {
@@ -191,18 +230,18 @@ func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore
 		case e.Key[0] == kvstore.DuePrefix:
 			due = append(due, string(e.Key))
 		case e.Value == nil:
-			args = append(args, "d", e.Key, "")
+			args = append(args, "d", field(e.Key), "")
 		case kvstore.Scanned(e.Key):
-			args = append(args, "i", e.Key, e.Value)
+			args = append(args, "i", field(e.Key), e.Value)
 		default:
-			args = append(args, "s", e.Key, e.Value)
+			args = append(args, "s", field(e.Key), e.Value)
 		}
 	}
 	if err := k.index(ctx, due, nil); err != nil {
 		return err
 	}
 	values, order := k.keys(a)
-	written, err := writeIf.Run(ctx, k.client, []string{values, order}, args...).Int()
+	written, err := k.write(ctx, []string{values, order}, args)
 	if err != nil {
 		return fmt.Errorf("redisstore: %w", err)
 	}
@@ -210,6 +249,30 @@ func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore
 		return kvstore.ErrChanged
 	}
 	return k.index(ctx, due, gone)
+}
+
+// write runs writeIf. If replicas must have the step, it waits for them on the
+// same connection, because WAIT is about the connection's last write.
+func (k *kv) write(ctx context.Context, keys []string, args []any) (written int, err error) {
+	if k.o.Replicas == 0 {
+		return writeIf.Run(ctx, k.client, keys, args...).Int()
+	}
+	node, _ := k.client.(*redis.Client)
+	if cluster, is := k.client.(*redis.ClusterClient); is {
+		if node, err = cluster.MasterForKey(ctx, keys[0]); err != nil {
+			return 0, err
+		}
+	}
+	conn := node.Conn()
+	defer conn.Close()
+	if written, err = writeIf.Run(ctx, conn, keys, args...).Int(); err != nil || written == 0 {
+		return written, err
+	}
+	have, err := conn.Wait(ctx, k.o.Replicas, k.o.Timeout).Result()
+	if err == nil && have < int64(k.o.Replicas) {
+		err = fmt.Errorf("%w: %d, want %d", ErrReplicas, have, k.o.Replicas)
+	}
+	return written, err
 }
 
 // index adds and removes entries of the due index. An entry in both lists

@@ -99,7 +99,7 @@ func directory(t testing.TB) string {
 func TestConformance(t *testing.T) {
 	client := server(t)
 	storetest.Run(t, func() eoa.Store {
-		s, err := New(client, "test")
+		s, err := New(client, "test", Options{})
 		require.NoError(t, err)
 		return s
 	})
@@ -112,7 +112,7 @@ func TestConformance(t *testing.T) {
 
 func TestPrefix(t *testing.T) {
 	for _, prefix := range []string{"", "a{b", "}"} {
-		_, err := New(redis.NewClient(&redis.Options{}), prefix)
+		_, err := New(redis.NewClient(&redis.Options{}), prefix, Options{})
 		require.Error(t, err, "%q", prefix)
 	}
 }
@@ -126,7 +126,7 @@ func TestManyWriters(t *testing.T) {
 	var all sync.WaitGroup
 	for w := range writers {
 		all.Go(func() {
-			s, err := New(client, "test") // no lock in common
+			s, err := New(client, "test", Options{}) // no lock in common
 			if err != nil {
 				t.Error(err)
 				return
@@ -141,7 +141,7 @@ func TestManyWriters(t *testing.T) {
 		})
 	}
 	all.Wait()
-	s, err := New(client, "test")
+	s, err := New(client, "test", Options{})
 	require.NoError(t, err)
 	records, err := s.List(context.Background(), a, 0, 10_000)
 	require.NoError(t, err)
@@ -176,7 +176,7 @@ func TestWriteTwice(t *testing.T) {
 	ctx, now, a := context.Background(), time.Now(), eoa.Account{ChainID: 1, Address: common.Address{1}}
 	for others := range 3 {
 		client := server(t)
-		other, err := New(client, "test")
+		other, err := New(client, "test", Options{})
 		require.NoError(t, err)
 		twice := redis.NewClient(client.Options())
 		defer func() { _ = twice.Close() }()
@@ -188,7 +188,7 @@ func TestWriteTwice(t *testing.T) {
 				require.NoError(t, err)
 			}
 		}})
-		s, err := New(twice, "test")
+		s, err := New(twice, "test", Options{})
 		require.NoError(t, err)
 		// The server knows the script from here on.
 		require.NoError(t, other.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderReset}))
@@ -213,7 +213,7 @@ func TestWriteTwice(t *testing.T) {
 func TestOrderOnce(t *testing.T) {
 	ctx, now, a := context.Background(), time.Now(), eoa.Account{ChainID: 1, Address: common.Address{1}}
 	client := server(t)
-	other, err := New(client, "test")
+	other, err := New(client, "test", Options{})
 	require.NoError(t, err)
 	twice := redis.NewClient(client.Options())
 	defer func() { _ = twice.Close() }()
@@ -226,7 +226,7 @@ func TestOrderOnce(t *testing.T) {
 			require.NoError(t, other.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderReset}))
 		}
 	}})
-	s, err := New(twice, "test")
+	s, err := New(twice, "test", Options{})
 	require.NoError(t, err)
 	// The server knows the script from here on.
 	require.NoError(t, other.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderReset}))
@@ -249,7 +249,7 @@ func TestOrderOnce(t *testing.T) {
 func TestScanFetchesWhatIsAskedFor(t *testing.T) {
 	ctx, now, a := context.Background(), time.Now(), eoa.Account{ChainID: 1, Address: common.Address{1}}
 	client := server(t)
-	s, err := New(client, "test")
+	s, err := New(client, "test", Options{})
 	require.NoError(t, err)
 	const n = page + 500
 	requests := make([]eoa.Request, n)
@@ -293,7 +293,7 @@ func TestExecutors(t *testing.T) {
 	cfg.Clock, cfg.Batch = now, 7
 	var both []*eoa.Executor
 	for range 2 {
-		s, err := New(client, "test")
+		s, err := New(client, "test", Options{})
 		require.NoError(t, err)
 		e, err := eoa.New(cfg, a, s, chain, eoa.NewKeySigner(chainID, key))
 		require.NoError(t, err)
@@ -304,7 +304,7 @@ func TestExecutors(t *testing.T) {
 		_, err := both[i%2].Submit(ctx, eoa.Request{Key: fmt.Sprint(i), Data: []byte(fmt.Sprint(i)), Gas: 50_000})
 		require.NoError(t, err)
 	}
-	s, err := New(client, "test")
+	s, err := New(client, "test", Options{})
 	require.NoError(t, err)
 	for i := range 400 {
 		if i%5 == 0 && i < 100 {
@@ -332,7 +332,7 @@ func TestExecutors(t *testing.T) {
 // The store's step beside a bare script that the same server runs with the same bytes.
 func BenchmarkCommit(b *testing.B) {
 	client := server(b)
-	s, err := New(client, "bench")
+	s, err := New(client, "bench", Options{})
 	require.NoError(b, err)
 	storetest.Benchmark(b, s, func(records [][]byte) error {
 		args := []any{"g", "-", ""}
@@ -349,7 +349,7 @@ func TestIndexIsTidied(t *testing.T) {
 	client := server(t)
 	ctx, now := context.Background(), time.Unix(1_800_000_000, 0)
 	a := eoa.Account{ChainID: 1, Address: common.Address{1}}
-	s, err := New(client, "test")
+	s, err := New(client, "test", Options{})
 	require.NoError(t, err)
 	_, err = s.Acquire(ctx, a, "w", now, time.Minute)
 	require.NoError(t, err)
@@ -359,7 +359,7 @@ func TestIndexIsTidied(t *testing.T) {
 	for i := range byte(50) { // of leases that ended earlier, or later
 		lost := []byte(entries[0])
 		lost[8] ^= i
-		require.NoError(t, (&kv{client, "test"}).index(ctx, []any{string(lost)}, nil))
+		require.NoError(t, (&kv{client, "test", Options{}}).index(ctx, []any{string(lost)}, nil))
 	}
 	due, err := s.Due(ctx, now.Add(time.Hour), 10)
 	require.NoError(t, err)
@@ -373,7 +373,7 @@ func TestIndexIsTidied(t *testing.T) {
 // in batches. Each transaction is prepared, broadcast, mined and final, which
 // are four transitions.
 func BenchmarkExecutor(b *testing.B) {
-	s, err := New(server(b), "bench")
+	s, err := New(server(b), "bench", Options{})
 	require.NoError(b, err)
 	key, err := crypto.ToECDSA(common.LeftPadBytes([]byte{5}, 32))
 	require.NoError(b, err)

@@ -28,7 +28,7 @@ func Run(t *testing.T, open func() eoa.Store) {
 		{"one holder", (*suite).oneHolder}, {"a lost lease writes nothing", (*suite).fenced}, {"a late write is refused", (*suite).conflict},
 		{"commit is one step", (*suite).commit}, {"no wake-up is lost", (*suite).wake}, {"what is due", (*suite).due}, {"outbox", (*suite).outbox},
 		{"orders", (*suite).orders}, {"records as they were", (*suite).faithful}, {"blobs that wait", (*suite).blobs}, {"large requests, in pages", (*suite).large},
-		{"concurrent submits", (*suite).concurrent}, {"ended context", (*suite).ended},
+		{"dropped records", (*suite).drop}, {"concurrent submits", (*suite).concurrent}, {"ended context", (*suite).ended},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.f(&suite{T: t, s: s, ctx: context.Background(), a: eoa.Account{ChainID: 1 + uint64(i), Address: common.Address{byte(i), 0xfe, 0xff}},
@@ -266,7 +266,7 @@ func (c *suite) commit() {
 	a, b := prepared(records[0], 3), prepared(records[1], 2)
 	gone := records[2]
 	gone.State = eoa.Cancelled
-	head := eoa.Head{Started: true, Next: 4, Floor: 1, InFlight: 2, Recycled: []uint64{0}, Holes: []uint64{1}, Resets: []eoa.Reset{{At: c.now, From: 2, To: 3, Forced: true}}}
+	head := eoa.Head{Started: true, Next: 4, Floor: 1, InFlight: 2, Holes: []uint64{1}, Resets: []eoa.Reset{{At: c.now, From: 2, To: 3, Forced: true}}}
 	wake := c.inbox().Wake
 	got, err := c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: head, Records: []eoa.Record{a, b, gone},
 		Add: []eoa.Request{{Key: "eoa/noop/1", Noop: true, Priority: math.MaxInt32}, {Key: "c", Gas: 99_999}}})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/cockroachdb/pebble"
@@ -41,12 +42,14 @@ type Options struct {
 // that was accepted.
 var ErrDisk = pebbledb.ErrDisk
 
+// ErrClosed is wrapped by the errors of all methods after Close.
+var ErrClosed = errors.New("pebbleeoa: store is closed")
+
 // Store is an [eoa.Store] in a Pebble database. All methods are safe for
-// concurrent use, except Close, which must be called after all others have
-// returned.
+// concurrent use.
 type Store struct {
 	*kvstore.Store
-	db *pebbledb.DB
+	kv *kv
 }
 
 // Open opens the store in dir, or in Options.DB if it is set, and creates it if
@@ -63,7 +66,8 @@ func Open(dir string, options Options) (*Store, error) {
 			return nil, fmt.Errorf("pebbleeoa: %w", err)
 		}
 	}
-	s := &Store{kvstore.New(&kv{db, bytes.Clone(options.Prefix)}), db}
+	k := &kv{db: db, prefix: bytes.Clone(options.Prefix)}
+	s := &Store{kvstore.New(k), k}
 	if err := s.breakLeases(context.Background()); err != nil {
 		return nil, errors.Join(fmt.Errorf("pebbleeoa: %w", err), s.Close())
 	}
@@ -81,20 +85,46 @@ func (s *Store) breakLeases(ctx context.Context) error {
 	return err
 }
 
-// Close closes the database if Open opened it. The error wraps ErrDisk if the
-// disk has failed.
-func (s *Store) Close() error { return s.db.Close() }
+// Close waits for the calls that are running, and closes the database if Open
+// opened it. The error wraps ErrDisk if the disk has failed, or ErrClosed.
+func (s *Store) Close() error {
+	s.kv.using.Lock()
+	defer s.kv.using.Unlock()
+	if s.kv.closed {
+		return ErrClosed
+	}
+	s.kv.closed = true
+	return s.kv.db.Close()
+}
 
 // kv implements kvstore.KV with a prefix.
 type kv struct {
 	db     *pebbledb.DB
 	prefix []byte
+
+	using  sync.RWMutex // read-locked during a call
+	closed bool
+}
+
+// use begins a call. The caller calls done at its end.
+func (k *kv) use() (done func(), err error) {
+	k.using.RLock()
+	if k.closed { // Pebble would panic
+		k.using.RUnlock()
+		return nil, ErrClosed
+	}
+	return k.using.RUnlock, nil
 }
 
 func (k *kv) key(key []byte) []byte { return append(bytes.Clone(k.prefix), key...) }
 
 // Get implements kvstore.KV.
 func (k *kv) Get(_ context.Context, keys ...[]byte) ([][]byte, error) {
+	done, err := k.use()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	out := make([][]byte, len(keys))
 	for i, key := range keys {
 		value, closer, err := k.db.Pebble().Get(k.key(key))
@@ -117,6 +147,11 @@ func (k *kv) Get(_ context.Context, keys ...[]byte) ([][]byte, error) {
 
 // Scan implements kvstore.KV.
 func (k *kv) Scan(_ context.Context, from, to []byte, limit int, f func(key, value []byte) bool) (err error) {
+	done, err := k.use()
+	if err != nil {
+		return err
+	}
+	defer done()
 	it, err := k.db.Pebble().NewIter(&pebble.IterOptions{LowerBound: k.key(from), UpperBound: k.key(to)})
 	if err != nil {
 		return fmt.Errorf("pebbleeoa: %w", err)
@@ -133,8 +168,12 @@ func (k *kv) Scan(_ context.Context, from, to []byte, limit int, f func(key, val
 
 // Write implements kvstore.KV.
 func (k *kv) Write(_ context.Context, entries []kvstore.Entry) error {
+	done, err := k.use()
+	if err != nil {
+		return err
+	}
+	defer done()
 	batch := k.db.Pebble().NewBatch()
-	var err error
 	for _, e := range entries {
 		if e.Value == nil {
 			err = errors.Join(err, batch.Delete(k.key(e.Key), nil))

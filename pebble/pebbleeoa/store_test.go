@@ -168,7 +168,7 @@ func work(t *testing.T, power *powercut.Disk, chain *eoatest.Chain, now *clock) 
 		}
 		_, err := e.Step(ctx)
 		require.True(t, power.Failed() || err == nil || errors.Is(err, eoa.ErrHeld), "%v", err)
-		require.NoError(t, s.db.Pebble().Flush())
+		require.NoError(t, s.kv.db.Pebble().Flush())
 		chain.Mine()
 		now.now = now.now.Add(4 * time.Second)
 		if r, err := e.Get(ctx, fmt.Sprint(requests-1)); err == nil && r.State == eoa.Final {
@@ -306,4 +306,22 @@ func TestDiskIsFull(t *testing.T) {
 	require.Error(t, err)
 	require.NotErrorIs(t, err, ErrDisk)
 	require.NoError(t, s.Close())
+}
+
+// After Close every method returns an error, also for calls that a host makes
+// late, such as Deliver.
+func TestClosed(t *testing.T) {
+	ctx := context.Background()
+	s, err := Open(t.TempDir(), Options{})
+	require.NoError(t, err)
+	_, err = s.Submit(ctx, account(), time.Now(), eoa.Request{Key: "a"})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	_, err = eoa.Deliver(ctx, s, account(), 10, func(context.Context, eoa.Event) error { return nil })
+	require.ErrorIs(t, err, ErrClosed)
+	_, err = s.Get(ctx, account(), "a")
+	require.ErrorIs(t, err, ErrClosed)
+	_, err = s.Submit(ctx, account(), time.Now(), eoa.Request{Key: "b"})
+	require.ErrorIs(t, err, ErrClosed)
+	require.ErrorIs(t, s.Close(), ErrClosed)
 }

@@ -96,8 +96,18 @@ func (c *Config) log() *slog.Logger {
 }
 
 // Migrate creates the schema and River's tables in it, or updates them. It may
-// be called repeatedly, and while engines run.
+// be called repeatedly, by several processes at the same time, and while engines
+// run. It makes one connection beside those of the pool, for a lock.
 func Migrate(ctx context.Context, pool *pgxpool.Pool, schema string) error {
+	lock, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
+	if err != nil {
+		return fmt.Errorf("riverjobs: %w", err)
+	}
+	// The end of the connection releases the lock.
+	defer func() { _ = lock.Close(context.WithoutCancel(ctx)) }()
+	if _, err := lock.Exec(ctx, "SELECT pg_advisory_lock(hashtextextended($1, 0))", "riverjobs "+schema); err != nil {
+		return fmt.Errorf("riverjobs: schema %q: %w", schema, err)
+	}
 	if _, err := pool.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+pgx.Identifier{schema}.Sanitize()); err != nil {
 		return fmt.Errorf("riverjobs: schema %q: %w", schema, err)
 	}

@@ -38,7 +38,7 @@ func relay(ctx context.Context) error {
 	if err := riverjobs.Migrate(ctx, pool, cfg.Schema); err != nil {
 		return err
 	}
-	store, err := redisstore.New(redis.NewClient(&redis.Options{Addr: "localhost:6379"}), "jamq")
+	store, err := redisstore.New(redis.NewClient(&redis.Options{Addr: "localhost:6379"}), "jamq", redisstore.Options{})
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func work(chain, redisPath, database, schema string) error {
 	if err != nil {
 		return err
 	}
-	store, err := redisstore.New(dialRedis(redisPath), "test")
+	store, err := redisstore.New(dialRedis(redisPath), "test", redisstore.Options{})
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func TestKill(t *testing.T) {
 	path := redisServer(t)
 	client := dialRedis(path)
 	defer func() { _ = client.Close() }()
-	store, err := redisstore.New(client, "test")
+	store, err := redisstore.New(client, "test", redisstore.Options{})
 	require.NoError(t, err)
 	w.chain.SetPerBlock(1)
 	w.chain.SetFaults(eoatest.Faults{DropResponse: 0.1, DropRequest: 0.05, Reorg: 0.02, ReorgDepth: 2, LosePool: 0.01})

@@ -1,0 +1,86 @@
+package ethchain
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/eoa"
+)
+
+// batch makes calls, in as many batches as the node's limit requires. If the
+// node asks to wait, the error wraps an eoa.BusyError.
+func (c *Chain) batch(ctx context.Context, calls []rpc.BatchElem) error {
+	n := c.limit()
+	halved := false
+	for len(calls) > 0 {
+		part := calls[:min(n, len(calls))]
+		err := c.once(ctx, part)
+		if len(part) > 1 && isTooLarge(err, part) {
+			n, halved = len(part)/2, true
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if halved && len(part) == n { // the node takes this many
+			c.most.Store(int64(n))
+		}
+		calls = calls[len(part):]
+	}
+	return nil
+}
+
+// limit returns the number of calls that the node takes in a batch, as far as
+// known.
+func (c *Chain) limit() int {
+	if found := int(c.most.Load()); found > 0 {
+		return min(found, c.o.MaxBatch)
+	}
+	return c.o.MaxBatch
+}
+
+// once makes calls in one batch.
+func (c *Chain) once(ctx context.Context, calls []rpc.BatchElem) error {
+	for i := range calls {
+		calls[i].Error = nil
+	}
+	var wait time.Duration
+	err := c.client.BatchCallContext(context.WithValue(ctx, waitKey{}, &wait), calls)
+	if err == nil {
+		return nil
+	}
+	var failed rpc.HTTPError
+	if errors.As(err, &failed) && isBusy(failed.StatusCode) {
+		err = &eoa.BusyError{RetryAfter: wait, Err: err}
+	}
+	return fmt.Errorf("ethchain: %w", err)
+}
+
+// isTooLarge reports whether the node probably refused a batch because of its
+// number of calls. Providers do so in several ways: with an HTTP status, with
+// one error object instead of a list, or with an error for the first call and
+// no answer to the others, as go-ethereum does.
+func isTooLarge(err error, calls []rpc.BatchElem) bool {
+	var status rpc.HTTPError
+	var notList *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &status):
+		return status.StatusCode == http.StatusRequestEntityTooLarge || status.StatusCode == http.StatusBadRequest && strings.Contains(strings.ToLower(string(status.Body)), "batch")
+	case err != nil:
+		return errors.As(err, &notList)
+	}
+	for i := range calls[1:] {
+		if !errors.Is(calls[1+i].Error, rpc.ErrMissingBatchResponse) {
+			return false
+		}
+	}
+	var refusal rpc.Error
+	return errors.As(calls[0].Error, &refusal) && !isRateLimit(refusal) || errors.Is(calls[0].Error, rpc.ErrMissingBatchResponse)
+}

@@ -1,0 +1,259 @@
+package ethchain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq/eoa"
+)
+
+// Joined is several endpoints of one chain, for example of different providers,
+// as one [eoa.BlobChain]. Create one with [Join]. It is safe for concurrent use,
+// and all accounts of the chain should share one, because it remembers which
+// endpoints work.
+//
+// Transactions go to all endpoints that work. One is accepted if any endpoint
+// accepts it, and rejected only if all of them reject it. Every other question
+// goes to one endpoint, and to the next if that one fails, asks to wait, or is
+// more than two blocks behind. An endpoint that failed is left out for a while,
+// from one second to one minute.
+type Joined struct {
+	ends []endpoint
+
+	mu      sync.Mutex
+	current int    // index of the endpoint that is asked first
+	highest uint64 // highest block that any endpoint had
+}
+
+// endpoint is one of several nodes.
+type endpoint struct {
+	chain    eoa.BlobChain
+	failures int       // in a row
+	until    time.Time // left out until then
+	err      error     // of the last failure
+	height   uint64
+}
+
+var _ eoa.BlobChain = (*Joined)(nil)
+
+// Endpoint is the state of one endpoint of a [Joined].
+type Endpoint struct {
+	// Height is the latest block that it had when it was last asked.
+	Height uint64
+	// Failures is the number of failed calls since the last one that worked.
+	Failures int
+	// Err is the error of the last failed call; nil if Failures is 0.
+	Err error
+	// Until is when it is used again; not in the future if it is in use.
+	Until time.Time
+}
+
+const (
+	// maxLag is the number of blocks that an endpoint may be behind the others.
+	maxLag = 2
+	// firstRest and longestRest are how long an endpoint is left out after one
+	// failure, and after many.
+	firstRest, longestRest = time.Second, time.Minute
+	// leastGrace is how long the other endpoints may take for a send when one
+	// has accepted everything. They may take as long as that one did.
+	leastGrace = 250 * time.Millisecond
+)
+
+// Join returns the endpoints as one chain. They are asked in this order. It
+// returns an error if there is none, or one is nil.
+func Join(chains ...eoa.BlobChain) (*Joined, error) {
+	j := &Joined{ends: make([]endpoint, len(chains))}
+	for i, c := range chains {
+		if c == nil {
+			return nil, fmt.Errorf("ethchain: endpoint %d is nil", i)
+		}
+		j.ends[i].chain = c
+	}
+	if len(chains) == 0 {
+		return nil, errors.New("ethchain: no endpoint, want at least one")
+	}
+	return j, nil
+}
+
+// Endpoints returns the state of each endpoint, in the order of [Join].
+func (j *Joined) Endpoints() []Endpoint {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	out := make([]Endpoint, len(j.ends))
+	for i := range j.ends {
+		e := &j.ends[i]
+		out[i] = Endpoint{Height: e.height, Failures: e.failures, Err: e.err, Until: e.until}
+	}
+	return out
+}
+
+// order returns the endpoints that work, the current one first, and then those
+// that are left out.
+func (j *Joined) order() (working, resting []int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	now := time.Now()
+	for k := range j.ends {
+		if i := (j.current + k) % len(j.ends); now.Before(j.ends[i].until) {
+			resting = append(resting, i)
+		} else {
+			working = append(working, i)
+		}
+	}
+	return working, resting
+}
+
+// note remembers whether a call to an endpoint worked.
+func (j *Joined) note(i int, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e := &j.ends[i]
+	if e.err = err; err == nil {
+		e.failures, e.until = 0, time.Time{}
+		return
+	}
+	rest := min(firstRest<<min(e.failures, 10), longestRest)
+	var busy *eoa.BusyError
+	if errors.As(err, &busy) && busy.RetryAfter > 0 {
+		rest = min(busy.RetryAfter, longestRest)
+	}
+	e.failures++
+	e.until = time.Now().Add(rest)
+}
+
+// sees remembers an endpoint's height, and reports whether it is up to date.
+func (j *Joined) sees(i int, height uint64) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.ends[i].height = height
+	j.highest = max(j.highest, height)
+	return height+maxLag >= j.highest
+}
+
+// choose makes an endpoint the one that is asked first. height is its latest
+// block: if all are below the highest one, the chain went back.
+func (j *Joined) choose(i int, height uint64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.current, j.highest = i, height
+}
+
+// try calls f with one endpoint after the other, until f returns true. Each gets
+// an equal share of the time that is left. f returns an error if the endpoint
+// failed. The error wraps an eoa.BusyError only if all ask to wait.
+func (j *Joined) try(ctx context.Context, f func(ctx context.Context, i int) (done bool, err error)) error {
+	working, resting := j.order()
+	all := append(working, resting...)
+	var failed, busy []error
+	for k, i := range all {
+		left := len(working) - k
+		if left <= 0 {
+			left = len(all) - k
+		}
+		part, cancel := share(ctx, left)
+		done, err := f(part, i)
+		cancel()
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return ctx.Err() // not the endpoint's fault
+		}
+		j.note(i, err)
+		var wait *eoa.BusyError
+		switch {
+		case done:
+			return nil
+		case errors.As(err, &wait):
+			busy = append(busy, err)
+		case err != nil:
+			failed = append(failed, fmt.Errorf("endpoint %d: %w", i, err))
+		}
+	}
+	if len(failed) == 0 {
+		return errors.Join(busy...)
+	}
+	return errors.Join(failed...)
+}
+
+// share returns a context for one of n calls that follow each other.
+func share(ctx context.Context, n int) (context.Context, context.CancelFunc) {
+	if end, limited := ctx.Deadline(); limited {
+		return context.WithTimeout(ctx, time.Until(end)/time.Duration(n))
+	}
+	return context.WithCancel(ctx)
+}
+
+// Look implements eoa.Chain.
+func (j *Joined) Look(ctx context.Context, a common.Address) (eoa.Look, error) {
+	return j.look(ctx, func(ctx context.Context, c eoa.BlobChain) (eoa.Look, error) { return c.Look(ctx, a) })
+}
+
+// LookBlobs implements [eoa.BlobChain].
+func (j *Joined) LookBlobs(ctx context.Context, a common.Address) (eoa.Look, error) {
+	return j.look(ctx, func(ctx context.Context, c eoa.BlobChain) (eoa.Look, error) { return c.LookBlobs(ctx, a) })
+}
+
+// look returns the look of the first endpoint that is up to date. If none is, it
+// returns the newest one.
+func (j *Joined) look(ctx context.Context, ask func(context.Context, eoa.BlobChain) (eoa.Look, error)) (best eoa.Look, err error) {
+	found := -1
+	err = j.try(ctx, func(ctx context.Context, i int) (bool, error) {
+		l, err := ask(ctx, j.ends[i].chain)
+		if err != nil {
+			return false, err
+		}
+		if found < 0 || best.Number < l.Number {
+			best, found = l, i
+		}
+		return j.sees(i, l.Number), nil
+	})
+	if found < 0 {
+		return best, err
+	}
+	j.choose(found, best.Number)
+	return best, nil
+}
+
+// Ask implements eoa.Chain. The endpoint of the last look answers, unless it
+// fails.
+func (j *Joined) Ask(ctx context.Context, q eoa.Questions) (a eoa.Answers, err error) {
+	err = j.try(ctx, func(ctx context.Context, i int) (bool, error) {
+		a, err = j.ends[i].chain.Ask(ctx, q)
+		return err == nil, err
+	})
+	return a, err
+}
+
+// Estimate implements [eoa.Chain]. The requests that an endpoint cannot estimate
+// go to the next one.
+func (j *Joined) Estimate(ctx context.Context, from common.Address, requests []*eoa.Request) []eoa.Estimated {
+	out := make([]eoa.Estimated, len(requests))
+	left := make([]int, len(requests)) // indexes
+	for i := range left {
+		left[i] = i
+	}
+	_ = j.try(ctx, func(ctx context.Context, e int) (bool, error) {
+		asked := make([]*eoa.Request, len(left))
+		for k, i := range left {
+			asked[k] = requests[i]
+		}
+		answers := j.ends[e].chain.Estimate(ctx, from, asked)
+		var unknown []int
+		var err error
+		for k, i := range left {
+			out[i] = answers[k]
+			if failed := answers[k].Err; failed != nil && !errors.Is(failed, eoa.ErrReverted) {
+				unknown, err = append(unknown, i), failed
+			}
+		}
+		if len(unknown) < len(left) {
+			err = nil // the endpoint works
+		}
+		left = unknown
+		return len(left) == 0, err
+	}) // the errors are in out
+	return out
+}

@@ -1,0 +1,115 @@
+package ethchain
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/jamq/jamq/eoa"
+)
+
+// answer has the results of a send to one endpoint.
+type answer struct {
+	end  int // index of the endpoint
+	sent []eoa.Sent
+}
+
+// errNoAnswer is the failure of an endpoint that did not answer a send.
+var errNoAnswer = errors.New("ethchain: no answer to a send")
+
+// Send implements [eoa.Chain].
+func (j *Joined) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
+	targets, resting := j.order()
+	if len(targets) == 0 {
+		targets = resting
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make(chan answer, len(targets))
+	for _, i := range targets {
+		go func() { answers <- answer{i, j.ends[i].chain.Send(ctx, raws)} }()
+	}
+	began := time.Now()
+	var grace <-chan time.Time
+	all := make([][]eoa.Sent, 0, len(targets))
+	for range targets {
+		select {
+		case a := <-answers:
+			j.note(a.end, failure(a.sent))
+			all = append(all, a.sent)
+			if grace == nil && !slices.ContainsFunc(a.sent, func(s eoa.Sent) bool { return s.Result != eoa.Accepted }) {
+				timer := time.NewTimer(max(time.Since(began), leastGrace))
+				defer timer.Stop()
+				grace = timer.C
+			}
+		case <-grace:
+			cancel() // the others end now, and count as failed
+			grace = nil
+			a := <-answers
+			j.note(a.end, failure(a.sent))
+			all = append(all, a.sent)
+		}
+	}
+	return merge(all, len(raws))
+}
+
+// failure returns an error if an endpoint answered none of several sends.
+func failure(sent []eoa.Sent) error {
+	for _, s := range sent {
+		switch {
+		case s.Result != eoa.Unknown || s.Reason == eoa.ReasonNonceTooLow:
+			return nil
+		case s.Reason == eoa.ReasonBusy:
+			return &eoa.BusyError{RetryAfter: s.RetryAfter, Err: errors.New(s.Text)}
+		}
+	}
+	if len(sent) == 0 || sent[0].Text == "" {
+		return errNoAnswer
+	}
+	return errors.New(sent[0].Text)
+}
+
+// mildest has the reasons of rejections, those first that pass the soonest.
+var mildest = []eoa.Reason{eoa.ReasonNonceGap, eoa.ReasonFull, eoa.ReasonReplacement, eoa.ReasonFunds, eoa.ReasonUnderpriced, eoa.ReasonFeeCap,
+	eoa.ReasonGasLimit, eoa.ReasonInvalid}
+
+// merge returns the results of n sends to several endpoints. An acceptance by
+// one decides. Otherwise an unknown result does, and a rejection only if all
+// reject: the mildest, because the others may pass too.
+func merge(all [][]eoa.Sent, n int) []eoa.Sent {
+	out := make([]eoa.Sent, n)
+	for i := range out {
+		busy := true
+		for k, sent := range all {
+			s := eoa.Sent{}
+			if i < len(sent) {
+				s = sent[i]
+			}
+			busy = busy && s.Reason == eoa.ReasonBusy
+			if k == 0 || outweighs(s, out[i]) {
+				out[i] = s
+			}
+		}
+		if !busy && out[i].Reason == eoa.ReasonBusy { // others can be used
+			out[i].Reason, out[i].RetryAfter = eoa.ReasonNone, 0
+		}
+	}
+	return out
+}
+
+// outweighs reports whether the answer a counts rather than b.
+func outweighs(a, b eoa.Sent) bool {
+	weight := func(s eoa.Sent) int {
+		switch {
+		case s.Result == eoa.Accepted:
+			return 5 * len(mildest)
+		case s.Result == eoa.Rejected:
+			return len(mildest) - slices.Index(mildest, s.Reason)
+		case s.Reason == eoa.ReasonBusy:
+			return 3 * len(mildest)
+		}
+		return 4 * len(mildest)
+	}
+	return weight(a) > weight(b)
+}

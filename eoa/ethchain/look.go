@@ -1,0 +1,203 @@
+package ethchain
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/rpc"
+	"github.com/holiman/uint256"
+
+	"github.com/jamq/jamq/eoa"
+)
+
+// header has the needed fields of a block.
+type header struct {
+	Number   *hexutil.Uint64 `json:"number"`
+	Hash     *common.Hash    `json:"hash"`
+	GasLimit hexutil.Uint64  `json:"gasLimit"`
+	BaseFee  *hexutil.Big    `json:"baseFeePerGas"`
+}
+
+// headAnswers has the answers about the chain that a look needs.
+type headAnswers struct {
+	latest, final header
+	tip, blobFee  hexutil.Big
+}
+
+// calls returns the calls for the answers. optional may fail.
+func (h *headAnswers) calls(o *Options, blobs bool) (needed, optional []rpc.BatchElem) {
+	needed = []rpc.BatchElem{call(&h.latest, "eth_getBlockByNumber", "latest", false)}
+	if o.Tip == nil {
+		needed = append(needed, call(&h.tip, "eth_maxPriorityFeePerGas"))
+	}
+	if o.FinalityDepth == 0 {
+		needed = append(needed, call(&h.final, "eth_getBlockByNumber", "finalized", false))
+	}
+	if blobs {
+		optional = append(optional, call(&h.blobFee, "eth_blobBaseFee"))
+	}
+	return needed, optional
+}
+
+// look returns the part of a look that is the same for all accounts.
+func (h *headAnswers) look(o *Options) (l eoa.Look, err error) {
+	if h.latest.Number == nil {
+		return l, fmt.Errorf("%w: no latest block", ErrNode)
+	}
+	l.Number, l.GasLimit = uint64(*h.latest.Number), uint64(h.latest.GasLimit)
+	switch {
+	case o.FinalityDepth > 0:
+		l.Finalized = l.Number - min(l.Number, o.FinalityDepth)
+	case h.final.Number != nil: // otherwise a young chain: nothing is final
+		l.Finalized = uint64(*h.final.Number)
+	}
+	if l.Finalized > l.Number {
+		return l, fmt.Errorf("%w: final block %d, latest %d", ErrNode, l.Finalized, l.Number)
+	}
+	if o.Tip != nil {
+		l.Tip = *o.Tip
+	} else if l.Tip.SetFromBig(h.tip.ToInt()) {
+		return l, fmt.Errorf("%w: tip %v", ErrNode, &h.tip)
+	}
+	if h.latest.BaseFee != nil && l.BaseFee.SetFromBig(h.latest.BaseFee.ToInt()) {
+		return l, fmt.Errorf("%w: base fee %v", ErrNode, h.latest.BaseFee)
+	}
+	if l.BlobFee.SetFromBig(h.blobFee.ToInt()) {
+		return l, fmt.Errorf("%w: blob fee %v", ErrNode, &h.blobFee)
+	}
+	return l, nil
+}
+
+// accountAnswers has the answers about the account.
+type accountAnswers struct {
+	count, pending, final hexutil.Uint64
+	balance               hexutil.Big
+}
+
+// calls returns the calls for the answers at the latest block. at is its tag or
+// its height.
+func (c *accountAnswers) calls(a common.Address, at any) []rpc.BatchElem {
+	return []rpc.BatchElem{call(&c.count, "eth_getTransactionCount", a, at), call(&c.pending, "eth_getTransactionCount", a, "pending"),
+		call(&c.balance, "eth_getBalance", a, at)}
+}
+
+// add completes a look with the answers.
+func (c *accountAnswers) add(o *Options, l *eoa.Look) error {
+	l.Latest, l.Preconfirmed, l.Pending, l.Final = uint64(c.count), uint64(c.count), uint64(c.pending), uint64(c.final)
+	if o.Preconfirmed {
+		l.Preconfirmed = max(l.Latest, l.Pending)
+	}
+	if l.Final > l.Latest {
+		return fmt.Errorf("%w: final count %d, latest %d", ErrNode, l.Final, l.Latest)
+	}
+	var over bool
+	if l.Balance, over = uint256.FromBig(c.balance.ToInt()); over {
+		return fmt.Errorf("%w: balance %v", ErrNode, &c.balance)
+	}
+	return nil
+}
+
+// Look implements eoa.Chain.
+func (c *Chain) Look(ctx context.Context, a common.Address) (eoa.Look, error) {
+	return c.look(ctx, a, false)
+}
+
+// LookBlobs implements [eoa.BlobChain]. The price of blobs is fetched in the
+// same batch. If the node does not know it, BlobFee is 0.
+func (c *Chain) LookBlobs(ctx context.Context, a common.Address) (eoa.Look, error) {
+	return c.look(ctx, a, true)
+}
+
+func (c *Chain) look(ctx context.Context, a common.Address, blobs bool) (eoa.Look, error) {
+	if c.o.HeadAge > 0 {
+		if l, err := c.lookShared(ctx, a, blobs); err == nil || ctx.Err() != nil {
+			return l, err
+		}
+		// Another node of a gateway may lack the block.
+	}
+	var head headAnswers
+	var account accountAnswers
+	calls, optional := head.calls(&c.o, blobs)
+	calls = append(calls, account.calls(a, "latest")...)
+	if c.o.FinalityDepth == 0 {
+		calls = append(calls, call(&account.final, "eth_getTransactionCount", a, "finalized"))
+	}
+	if err := c.need(ctx, calls, optional); err != nil {
+		return eoa.Look{}, err
+	}
+	l, err := head.look(&c.o)
+	switch {
+	case err != nil:
+		return eoa.Look{}, err
+	case c.o.FinalityDepth == 0 && head.final.Number == nil:
+		account.final = 0 // a young chain
+	case c.o.FinalityDepth > 0 && l.Number >= c.o.FinalityDepth:
+		if err := c.do(ctx, call(&account.final, "eth_getTransactionCount", a, hexutil.Uint64(l.Finalized))); err != nil {
+			return eoa.Look{}, err
+		}
+	}
+	err = account.add(&c.o, &l)
+	return l, err
+}
+
+// need makes calls in one batch. It returns an error if one of the needed calls
+// fails.
+func (c *Chain) need(ctx context.Context, needed, optional []rpc.BatchElem) error {
+	calls := append(needed, optional...)
+	if err := c.batch(ctx, calls); err != nil {
+		return err
+	}
+	return worked(calls[:len(needed)])
+}
+
+// sharedHead is the part of a look that is the same for all accounts.
+type sharedHead struct {
+	turn  chan struct{} // held while look is read or fetched
+	look  eoa.Look
+	blobs bool // look has the price of blobs
+	at    time.Time
+}
+
+// lookShared takes a look at the shared head: it asks for the account at the
+// heights of that head, so that the counts belong to its blocks.
+func (c *Chain) lookShared(ctx context.Context, a common.Address, blobs bool) (eoa.Look, error) {
+	l, err := c.head(ctx, blobs)
+	if err != nil {
+		return eoa.Look{}, err
+	}
+	var account accountAnswers
+	calls := append(account.calls(a, hexutil.Uint64(l.Number)), call(&account.final, "eth_getTransactionCount", a, hexutil.Uint64(l.Finalized)))
+	if err := c.do(ctx, calls...); err != nil {
+		return eoa.Look{}, err
+	}
+	err = account.add(&c.o, &l)
+	return l, err
+}
+
+// head returns the shared head. It fetches it if it is too old.
+func (c *Chain) head(ctx context.Context, blobs bool) (eoa.Look, error) {
+	s := &c.shared
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return eoa.Look{}, ctx.Err()
+	}
+	if age := time.Since(s.at); age < c.o.HeadAge && (s.blobs || !blobs) {
+		return s.look, nil
+	}
+	var answers headAnswers
+	now := time.Now()
+	needed, optional := answers.calls(&c.o, blobs || s.blobs)
+	if err := c.need(ctx, needed, optional); err != nil {
+		return eoa.Look{}, err
+	}
+	l, err := answers.look(&c.o)
+	if err == nil {
+		s.look, s.at, s.blobs = l, now, blobs || s.blobs
+	}
+	return l, err
+}

@@ -1,0 +1,54 @@
+package kvstore
+
+import (
+	"encoding/binary"
+
+	"github.com/jamq/jamq/eoa"
+)
+
+// A dropped record leaves one value under its key: id, state, and the beginning
+// of the digest of the payload as it was accepted. Sixteen bytes of a SHA-256
+// are enough to tell payloads apart.
+const (
+	keptDigest  = 16
+	droppedSize = 8 + 1 + keptDigest
+)
+
+// drop deletes the history of ended records.
+func (st *step) drop(records []eoa.Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	keys := make([][]byte, len(records))
+	for i := range records {
+		keys[i] = numbered(st.a, kindDigest, records[i].ID)
+	}
+	digests, err := st.s.kv.Get(st.ctx, keys...)
+	if err != nil {
+		return err
+	}
+	for i := range records {
+		r := &records[i]
+		if !r.State.Terminal() || len(digests[i]) < keptDigest {
+			continue // dropped before, or not ended
+		}
+		kept := append(binary.BigEndian.AppendUint64(make([]byte, 0, droppedSize), r.ID), byte(r.State))
+		st.set(named(st.a, kindKey, []byte(r.Key)), append(kept, digests[i][:keptDigest]...))
+		st.set(numbered(st.a, kindRecord, r.ID), nil)
+		st.set(keys[i], nil)
+		for k := range r.Attempts {
+			st.set(named(st.a, kindHash, r.Attempts[k].Hash[:]), nil)
+		}
+	}
+	return nil
+}
+
+// parseDropped returns what is left of a dropped record, without its key, and
+// the beginning of its digest.
+func parseDropped(value []byte) (r eoa.Record, digest []byte, ok bool) {
+	if len(value) != droppedSize {
+		return r, nil, false
+	}
+	r.ID, r.State = binary.BigEndian.Uint64(value), eoa.State(value[8])
+	return r, value[9:], true
+}

@@ -1,0 +1,156 @@
+package eoa
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Cause is why an account is stopped.
+type Cause uint8
+
+const (
+	// CauseNone means that the account is not stopped.
+	CauseNone Cause = iota
+	// CauseRolledBack means that the store lost writes; see ErrStoreRolledBack.
+	CauseRolledBack
+	// CauseOtherChain means that the node is on another chain; see
+	// ErrOtherChain.
+	CauseOtherChain
+)
+
+// Stop is a halt of an account. It is stored, so that no worker goes on until
+// an operator calls [Executor.Resume].
+type Stop struct {
+	// Cause is why the account stopped; CauseNone if it is not stopped.
+	Cause Cause `json:"cause,omitempty"`
+	// At is when it stopped.
+	At time.Time `json:"at,omitzero"`
+	// Reason describes the evidence.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Err returns nil if the account is not stopped. Otherwise the error wraps
+// ErrStopped, and ErrStoreRolledBack or ErrOtherChain.
+func (s *Stop) Err() error {
+	switch s.Cause {
+	case CauseNone:
+		return nil
+	case CauseRolledBack:
+		return fmt.Errorf("%w: %w: %s", ErrStopped, ErrStoreRolledBack, s.Reason)
+	case CauseOtherChain:
+		return fmt.Errorf("%w: %w: %s", ErrStopped, ErrOtherChain, s.Reason)
+	}
+	return fmt.Errorf("%w: cause %d: %s", ErrStopped, s.Cause, s.Reason)
+}
+
+// stop stops the account, with an event. The first cause stays.
+func (b *Batch) stop(now time.Time, cause Cause, reason string) {
+	if b.Head.Stop.Cause == CauseNone {
+		b.Head.Stop = Stop{Cause: cause, At: now, Reason: reason}
+		b.Events = append(b.Events, Event{Kind: EventStopped, At: now, Nonce: b.Head.Next, Reason: b.Head.Stop.Err().Error()})
+	}
+}
+
+// resume lets a stopped account go on. It begins as if it were new: the next
+// nonce moves behind the transactions that the node knows. On another chain, the
+// counts of the old one are forgotten.
+func (b *Batch) resume(now time.Time) {
+	if b.Head.Stop.Cause == CauseNone {
+		return
+	}
+	if b.Head.Stop.Cause == CauseOtherChain {
+		b.Head.Floor, b.Head.Count = 0, 0
+	}
+	b.Head.Stop, b.Head.BelowSince, b.Head.Started = Stop{}, time.Time{}, false
+	b.Head.Resumes++
+	b.Head.Accepted = b.Head.Next
+	b.Events = append(b.Events, Event{Kind: EventResumed, At: now, Nonce: b.Head.Next})
+}
+
+// belowFloor reports whether the account has fewer transactions in look than a
+// finalized block had. A node that is far behind shows that for a while, and
+// nothing is decided meanwhile. If it lasts for Fees.StallTimeout, the node is
+// on another chain, and the account stops.
+func (v *View) belowFloor(c *Config, now time.Time, look *Look) (Batch, bool) {
+	b := v.batch()
+	since := &b.Head.BelowSince
+	switch {
+	case look.Latest >= v.Head.Floor:
+		*since = time.Time{}
+		return b, false
+	case since.IsZero() || since.After(now):
+		*since = now
+	case now.Sub(*since) >= c.Fees.StallTimeout:
+		b.stop(now, CauseOtherChain, fmt.Sprintf("block %d has %d transactions of the account, want at least %d", look.Number, look.Latest, v.Head.Floor))
+	}
+	return b, true
+}
+
+// Resume orders that a stopped account go on; for an account that is not
+// stopped it does nothing. First find out what happened:
+//
+//   - ErrStoreRolledBack: the store has forgotten the last requests, or the
+//     transactions that were sent for them. Let the chain include the account's
+//     transactions that are in pools. Then compare the pending requests
+//     ([Executor.List]) with the account's transactions on the chain, and
+//     [Executor.Cancel] the requests that were executed. A stopped account
+//     carries out orders. Requests that the store forgot altogether can be
+//     submitted again if they were not executed.
+//   - ErrOtherChain: connect the right node. If the chain has been started again
+//     on purpose, call [Executor.ResetNonce] with force after Resume.
+//
+// Resume returns when the order is durable.
+func (e *Executor) Resume(ctx context.Context) error {
+	return e.order(ctx, Order{Kind: OrderResume})
+}
+
+func (e *Executor) sight() sight { return sight{e.view.Head.Resumes, e.view.Head.Version, e.wake} }
+
+// witness compares the store with its earlier states that this process has seen,
+// and stops the account if the store lost writes.
+func (e *Executor) witness(ctx context.Context) error {
+	now := e.sight()
+	before, ok := e.cfg.Witness.see(e.account, now)
+	if ok {
+		return nil
+	}
+	b := e.view.batch()
+	b.stop(e.cfg.Clock.Now(), CauseRolledBack, fmt.Sprintf("the store has version %d and wake version %d, want at least %d and %d",
+		now.version, now.wake, before.version, before.wake))
+	if err := e.commit(ctx, b); err != nil {
+		return err
+	}
+	e.cfg.Witness.trust(e.account)
+	return nil
+}
+
+// holderMustStop reports whether the store lost writes that this process has
+// seen, while another worker holds the account. That worker may know nothing of
+// them, so its lease ends.
+func (e *Executor) holderMustStop(ctx context.Context) bool {
+	before := e.cfg.Witness.last(e.account) // read before the store
+	e.report.Reads++
+	inbox, err := e.store.Inbox(ctx, e.account, Rank{}, 1)
+	now := sight{inbox.Resumes, inbox.Version, inbox.Wake}
+	return err == nil && now.behind(before) && e.store.Break(ctx, e.account) == nil
+}
+
+// unknownUse stops an exclusive account because of a transaction that the store
+// does not know.
+func (b *Batch) unknownUse(c *Config, now time.Time, what string) {
+	if c.Exclusive {
+		b.stop(now, CauseRolledBack, what)
+	}
+}
+
+// stopped returns the error of a stopped account, and logs it once.
+func (e *Executor) stopped() error {
+	stop := &e.view.Head.Stop
+	err := stop.Err()
+	if e.report.Stopped = err; err != nil && !e.stopLogged {
+		e.cfg.Log.Error("eoa: account stopped", "account", e.account.String(), "since", stop.At, "err", err)
+	}
+	e.stopLogged = err != nil
+	return err
+}
