@@ -97,6 +97,13 @@ func unavailable(h jamq.HeaderHash) *Error {
 	return &Error{Code: codeUnavailable, Message: "block unavailable", Data: text(h)}
 }
 
+// pruned is the answer about a state that the node does not have.
+func (s *Server) pruned(h jamq.HeaderHash) *Error {
+	e := unavailable(h)
+	e.Code = s.cfg.PrunedCode
+	return e
+}
+
 // dispatch carries out a call.
 func (s *Server) dispatch(p *peer, c *call) (any, *Error) {
 	a := &args{rest: c.Params}
@@ -201,7 +208,7 @@ func (s *Server) parameters() object {
 // package comment.
 func (s *Server) serviceValue(head jamq.HeaderHash, service jamq.ServiceID, key []byte) (any, *Error) {
 	if _, ok := s.state(head); !ok {
-		return nil, unavailable(head)
+		return nil, s.pruned(head)
 	}
 	if len(key) == 32 {
 		status, err := s.chain.Status(jamq.PackageHash(key), head)
@@ -233,7 +240,7 @@ func (s *Server) serviceValue(head jamq.HeaderHash, service jamq.ServiceID, key 
 func (s *Server) status(head jamq.HeaderHash, pkg jamq.PackageHash, anchor jamq.HeaderHash) (any, *Error) {
 	at, ok := s.state(head)
 	if !ok {
-		return nil, unavailable(head)
+		return nil, s.pruned(head)
 	}
 	status, err := s.chain.Status(pkg, head)
 	if err != nil {

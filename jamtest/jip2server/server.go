@@ -29,6 +29,9 @@ type Config struct {
 	// KeepStates, if positive, is the number of blocks below the best one whose
 	// state the node has, for package statuses and service values. 0 means all.
 	KeepStates int
+	// PrunedCode is the code of the node's answer about a state that it does
+	// not have: 1 by default, which is JIP-2's, and 0 on some nodes.
+	PrunedCode int
 	// StuckAtReported lets package statuses never change from Reported to
 	// Ready, as on some nodes.
 	StuckAtReported bool
@@ -79,7 +82,7 @@ const (
 // DefaultConfig returns a node with all methods and without faults, except
 // those of the chain's configuration.
 func DefaultConfig(chain jamtest.Config) Config {
-	return Config{Chain: chain, UnknownCode: codeMethod, MaxMessage: 64 << 20}
+	return Config{Chain: chain, UnknownCode: codeMethod, PrunedCode: codeUnavailable, MaxMessage: 64 << 20}
 }
 
 // Server is a simulated JAM node. It is an http.Handler for WebSocket

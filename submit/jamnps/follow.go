@@ -11,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/headers"
 	"github.com/jamq/jamq/submit"
 )
 
@@ -234,14 +235,8 @@ func (f *Feed) lacksFinal() bool {
 	return lacking >= f.cfg.FinalPeers
 }
 
-const (
-	// blocksPerRequest is the number of blocks per request.
-	blocksPerRequest = 64
-	// maxAhead is the maximum number of slots that a block may be ahead of the
-	// host's clock. Without it, a peer could invent a chain of any length and
-	// deliver it slowly.
-	maxAhead = 100
-)
+// blocksPerRequest is the number of blocks per request.
+const blocksPerRequest = 64
 
 // fetch returns the blocks after the last delivered one up to an announced
 // head, oldest first. Each has the hash that its child names.
@@ -288,8 +283,8 @@ func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, mo
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 		}
-		if now := f.clock.SlotAt(time.Now()); b.Slot > now.Add(maxAhead) {
-			return nil, fmt.Errorf("%w: block %s has slot %d, but the current slot is %d", ErrMalformed, b.Hash, b.Slot, now)
+		if err := headers.CheckAhead(f.clock, time.Now(), b.Slot); err != nil {
+			return nil, fmt.Errorf("%w: block %s: %w", ErrMalformed, b.Hash, err)
 		}
 		// The sink would refuse an invalid block, and Follow would end.
 		if err := b.Validate(&spec); err != nil {

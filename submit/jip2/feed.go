@@ -88,6 +88,7 @@ type Feed struct {
 	client *Client
 	log    *slog.Logger
 	spec   jamq.ChainSpec
+	clock  jamq.SlotClock
 
 	finalEvery int // defaultFinalEvery, lower in tests
 
@@ -114,7 +115,7 @@ type (
 var _ submit.ChainFeed = (*Feed)(nil)
 
 // OpenFeed fetches the chain's constants and, if FeedConfig.Root is zero, the
-// finalized block, and checks that the node has the methods that a feed needs.
+// finalized block, and checks that the node knows the status of packages.
 // Errors wrap ErrInvalidConfig, ErrUnsupported (naming the missing method) or
 // jamq.ErrInvalidSpec, or are those of [Client.Call].
 func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error) {
@@ -144,11 +145,12 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 			return nil, err
 		}
 	}
+	f.clock = jamq.NewSlotClock(f.spec)
 	head, err := client.FinalizedBlock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.probe(ctx, jamq.HeaderHash(head.HeaderHash)); err != nil {
+	if err := f.probe(ctx); err != nil {
 		return nil, err
 	}
 	if f.cfg.Root.Hash.IsZero() {
@@ -176,18 +178,43 @@ func (f *Feed) fetchAncestors(ctx context.Context) error {
 	}
 }
 
-// probe requests the status of an unknown package to find out whether the node
-// has the method.
-func (f *Feed) probe(ctx context.Context, at jamq.HeaderHash) error {
-	_, err := f.client.WorkPackageStatus(ctx, at, jamq.PackageHash{}, at)
-	if unknownMethod(err) {
-		return fmt.Errorf("%w: workPackageStatus, which a feed needs to decide whether a package is dead: %w", ErrUnsupported, err)
+// probe finds out whether the node knows the status of packages, by two
+// questions with a known answer about a package that does not exist: with the
+// best block as its anchor it can still be reported, and with an anchor that is
+// no block it cannot. A node that answers the first in another way might call
+// live packages lost. A node that calls the second one reportable might hide
+// reports, after which a package would seem dead.
+func (f *Feed) probe(ctx context.Context) error {
+	best, err := f.client.BestBlock(ctx)
+	if err != nil {
+		return err
 	}
-	var e *Error
-	if errors.As(err, &e) {
-		return nil // the node has the method
+	at := jamq.HeaderHash(best.HeaderHash)
+	fresh, err := f.client.WorkPackageStatus(ctx, at, jamq.PackageHash{}, at)
+	switch refused := new(Error); {
+	case err != nil && !errors.As(err, &refused) && !errors.Is(err, ErrMalformed):
+		return err // no answer
+	case err != nil:
+		return unsupportedStatus(err)
+	case fresh.Reportable == nil || fresh.Reportable.RemainingBlocks == 0 || int64(fresh.Reportable.RemainingBlocks) > int64(f.spec.RecentHistory):
+		return unsupportedStatus(fmt.Errorf("%w: for an unknown package with the best block as anchor the node answers %s, want 1 to %d blocks in which it can be reported",
+			ErrMalformed, &fresh, f.spec.RecentHistory))
 	}
-	return err
+	old, err := f.client.WorkPackageStatus(ctx, at, jamq.PackageHash{}, jamq.HeaderHash{})
+	switch refused := new(Error); {
+	case errors.As(err, &refused):
+		return nil // JIP-2 allows an error about such an anchor
+	case err != nil:
+		return err
+	case old.Failed == nil:
+		return unsupportedStatus(fmt.Errorf("%w: for an unknown package whose anchor does not exist the node answers %s, want Failed", ErrMalformed, &old))
+	}
+	return nil
+}
+
+// unsupportedStatus returns the error for a node without package statuses.
+func unsupportedStatus(why error) error {
+	return fmt.Errorf("%w: workPackageStatus, which a feed needs to decide whether a package is dead: %w", ErrUnsupported, why)
 }
 
 // Spec returns the constants of the chain.

@@ -67,11 +67,16 @@ func follow(t *testing.T, change func(*jip2server.Config)) *follower {
 	var err error
 	f.feed, err = OpenFeed(t.Context(), f.client, FeedConfig{Service: marks})
 	require.NoError(t, err)
-	spec := f.feed.Spec()
-	view, err := chainview.New(&spec, f.feed.Root())
-	require.NoError(t, err)
-	f.sink = &viewSink{view: view}
+	f.sink = newViewSink(t, f.feed)
 	return f
+}
+
+func newViewSink(t *testing.T, feed *Feed) *viewSink {
+	t.Helper()
+	spec := feed.Spec()
+	view, err := chainview.New(&spec, feed.Root())
+	require.NoError(t, err)
+	return &viewSink{view: view}
 }
 
 // catchUp lets the feed deliver; a connection that broke is tried again.

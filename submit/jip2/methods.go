@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -110,10 +111,11 @@ func (c *Client) SubmitWorkPackage(ctx context.Context, core jamq.CoreIndex, pkg
 	return classify(c.Call(ctx, nil, "submitWorkPackage", core, blob(pkg), extrinsics))
 }
 
-// SubmitWorkPackageBundle sends a whole bundle to the guarantors of a core. If
-// the node lacks the method, as older nodes do, the error wraps ErrUnsupported,
-// and later calls return it without contacting the node. Errors have a class:
-// see submit.ClassOf.
+// SubmitWorkPackageBundle sends a whole bundle to the guarantors of a core. The
+// error wraps ErrUnsupported if the node lacks the method, as older nodes do, or
+// does not understand the call. The same bundle may then be sent as a package
+// with its extrinsics. If the node lacks the method, later calls return the
+// error without contacting the node. Errors have a class: see submit.ClassOf.
 func (c *Client) SubmitWorkPackageBundle(ctx context.Context, core jamq.CoreIndex, bundle []byte) error {
 	const method = "submitWorkPackageBundle"
 	if c.bundles.missing.Load() {
@@ -122,6 +124,8 @@ func (c *Client) SubmitWorkPackageBundle(ctx context.Context, core jamq.CoreInde
 	err := c.Call(ctx, nil, method, core, blob(bundle))
 	if unknownMethod(err) {
 		c.bundles.missing.Store(true)
+	}
+	if unknownMethod(err) || notUnderstood(err) {
 		return submit.WithClass(submit.Fatal, fmt.Errorf("%w: %w", ErrUnsupported, err))
 	}
 	return classify(err)
@@ -165,7 +169,18 @@ func unknownMethod(err error) bool {
 	}
 	text := strings.ToLower(e.Message)
 	return e.Code == CodeMethodNotFound || e.Code == CodeOther && strings.Contains(text, "method") &&
-		(strings.Contains(text, "not found") || strings.Contains(text, "unknown") || strings.Contains(text, "unsupported") || strings.Contains(text, "not exist"))
+		slices.ContainsFunc(missingTexts, func(t string) bool { return strings.Contains(text, t) })
+}
+
+// missingTexts are in the messages of nodes that lack a method and answer code
+// 0.
+var missingTexts = []string{"not found", "unknown", "unsupported", "not exist", "not implemented"}
+
+// notUnderstood reports whether the node answered that it does not understand a
+// call: an invalid request, an unknown method or invalid parameters.
+func notUnderstood(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code <= CodeInvalidRequest && e.Code >= CodeInvalidParams
 }
 
 // classify adds the class to the error of a submission. An error that is not
@@ -183,7 +198,7 @@ func classify(err error) error {
 		return submit.WithClass(submit.Fatal, err)
 	case !errors.As(err, &e):
 		return submit.WithClass(submit.Retryable, err)
-	case unknownMethod(err), e.Code <= -32600 && e.Code >= -32602:
+	case unknownMethod(err), notUnderstood(err):
 		return submit.WithClass(submit.Fatal, err)
 	case e.Code == CodeOther:
 		return submit.WithClass(submit.OtherGuarantor, err)

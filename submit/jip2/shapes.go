@@ -215,6 +215,21 @@ type WorkPackageStatus struct {
 	Failed *string `json:"Failed,omitempty"`
 }
 
+// String returns the case that is set, with its details, for logs and errors.
+func (s *WorkPackageStatus) String() string {
+	switch {
+	case s.Reportable != nil:
+		return fmt.Sprintf("Reportable in %d blocks", s.Reportable.RemainingBlocks)
+	case s.Reported != nil:
+		return fmt.Sprintf("Reported on core %d in slot %d", s.Reported.Core, s.Reported.ReportedIn.Slot)
+	case s.Ready != nil:
+		return fmt.Sprintf("Ready since slot %d", s.Ready.ReadyIn.Slot)
+	case s.Failed != nil:
+		return fmt.Sprintf("Failed: %.200q", *s.Failed)
+	}
+	return "no status"
+}
+
 // UnmarshalJSON decodes a status. See [DecodeWorkPackageStatus].
 func (s *WorkPackageStatus) UnmarshalJSON(raw []byte) (err error) {
 	status, err := DecodeWorkPackageStatus(raw)
