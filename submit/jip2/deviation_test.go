@@ -156,6 +156,8 @@ func (s *straight) answer(method string, params []json.RawMessage) string {
 		return `"result":{"Failed":"the anchor is on no fork"}`
 	case "serviceValue":
 		return `"result":null`
+	case "stateRoot", "beefyRoot":
+		return `"result":` + quoted(Hash{7})
 	}
 	return ""
 }
@@ -169,9 +171,9 @@ func startStraight(t *testing.T, head, final jamq.Slot) (*straight, *Client) {
 }
 
 // A node without the method workPackageStatus is refused, in whatever way the node lacks it. The
-// error names the method. A node that answers without knowledge lacks it as well: one that calls every
-// package lost would make live packages dead, and one that calls each of them reportable would
-// hide reports.
+// error names the method. A node that answers without knowledge lacks it as well: one that calls
+// every package lost would make live packages dead, and one that calls each of them reportable
+// would hide reports.
 func TestNodeWithoutStatus(t *testing.T) {
 	for _, answer := range []string{
 		`"error":{"code":-32601,"message":"Method not found"}`,

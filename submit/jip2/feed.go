@@ -115,9 +115,10 @@ type (
 var _ submit.ChainFeed = (*Feed)(nil)
 
 // OpenFeed fetches the chain's constants and, if FeedConfig.Root is zero, the
-// finalized block, and checks that the node knows the status of packages.
-// Errors wrap ErrInvalidConfig, ErrUnsupported (naming the missing method) or
-// jamq.ErrInvalidSpec, or are those of [Client.Call].
+// finalized block. It checks that the node has the methods that a feed needs,
+// and that it knows the status of packages. Errors wrap ErrInvalidConfig,
+// ErrUnsupported (naming all methods that are missing) or jamq.ErrInvalidSpec,
+// or are those of [Client.Call].
 func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -133,6 +134,9 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 		f.log = slog.New(slog.DiscardHandler)
 	}
 	parameters, err := client.Parameters(ctx)
+	if refused := new(Error); errors.As(err, &refused) {
+		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +154,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	if err != nil {
 		return nil, err
 	}
-	if err := f.probe(ctx); err != nil {
+	if err := probe(ctx, client, &f.spec); err != nil {
 		return nil, err
 	}
 	if f.cfg.Root.Hash.IsZero() {
@@ -176,45 +180,6 @@ func (f *Feed) fetchAncestors(ctx context.Context) error {
 			return nil
 		}
 	}
-}
-
-// probe finds out whether the node knows the status of packages, by two
-// questions with a known answer about a package that does not exist: with the
-// best block as its anchor it can still be reported, and with an anchor that is
-// no block it cannot. A node that answers the first in another way might call
-// live packages lost. A node that calls the second one reportable might hide
-// reports, after which a package would seem dead.
-func (f *Feed) probe(ctx context.Context) error {
-	best, err := f.client.BestBlock(ctx)
-	if err != nil {
-		return err
-	}
-	at := jamq.HeaderHash(best.HeaderHash)
-	fresh, err := f.client.WorkPackageStatus(ctx, at, jamq.PackageHash{}, at)
-	switch refused := new(Error); {
-	case err != nil && !errors.As(err, &refused) && !errors.Is(err, ErrMalformed):
-		return err // no answer
-	case err != nil:
-		return unsupportedStatus(err)
-	case fresh.Reportable == nil || fresh.Reportable.RemainingBlocks == 0 || int64(fresh.Reportable.RemainingBlocks) > int64(f.spec.RecentHistory):
-		return unsupportedStatus(fmt.Errorf("%w: for an unknown package with the best block as anchor the node answers %s, want 1 to %d blocks in which it can be reported",
-			ErrMalformed, &fresh, f.spec.RecentHistory))
-	}
-	old, err := f.client.WorkPackageStatus(ctx, at, jamq.PackageHash{}, jamq.HeaderHash{})
-	switch refused := new(Error); {
-	case errors.As(err, &refused):
-		return nil // JIP-2 allows an error about such an anchor
-	case err != nil:
-		return err
-	case old.Failed == nil:
-		return unsupportedStatus(fmt.Errorf("%w: for an unknown package whose anchor does not exist the node answers %s, want Failed", ErrMalformed, &old))
-	}
-	return nil
-}
-
-// unsupportedStatus returns the error for a node without package statuses.
-func unsupportedStatus(why error) error {
-	return fmt.Errorf("%w: workPackageStatus, which a feed needs to decide whether a package is dead: %w", ErrUnsupported, why)
 }
 
 // Spec returns the constants of the chain.
