@@ -90,7 +90,10 @@ func TLSConfig(certificate tls.Certificate, protocols []string, accept func(ed25
 		MinVersion:   tls.VersionTLS13,
 		Certificates: []tls.Certificate{certificate},
 		NextProtos:   protocols,
-		ClientAuth:   tls.RequireAnyClientCert,
+		// The key of a hybrid exchange, Go's default, makes a ClientHello of two
+		// packets, at which some nodes fail.
+		CurvePreferences: []tls.CurveID{tls.X25519, tls.CurveP256},
+		ClientAuth:       tls.RequireAnyClientCert,
 		// There is no certificate authority. VerifyPeerCertificate checks the
 		// certificate in every handshake.
 		InsecureSkipVerify: true,

@@ -49,8 +49,7 @@ type peer struct {
 	failure      error
 	unresponsive bool // last request timed out
 	heads        heads
-	upID         quic.StreamID
-	up           *quic.Stream
+	ups          map[*quic.Conn]int // UP 0 streams
 }
 
 // The validity period of the client's certificate, which peers ignore.
@@ -95,7 +94,7 @@ func openOn(socket net.PacketConn, cfg Config) (*Client, error) {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	for i, p := range cfg.Peers {
-		c.peers = append(c.peers, &peer{Peer: p, index: i, turn: make(chan struct{}, 1)})
+		c.peers = append(c.peers, &peer{Peer: p, index: i, turn: make(chan struct{}, 1), ups: make(map[*quic.Conn]int)})
 	}
 	return c, nil
 }
@@ -185,7 +184,9 @@ func (c *Client) dial(ctx context.Context, p *peer) (*quic.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conf := TLSConfig(c.certificate, []string{ALPN(c.cfg.Genesis, true)}, func(key ed25519.PublicKey) error {
+	// A peer that keeps no connections for builders takes the builder as a node.
+	protocols := []string{ALPN(c.cfg.Genesis, true), ALPN(c.cfg.Genesis, false)}
+	conf := TLSConfig(c.certificate, protocols, func(key ed25519.PublicKey) error {
 		if !bytes.Equal(key, p.Key) {
 			return fmt.Errorf("%w: the key of another peer", ErrCertificate)
 		}
@@ -197,8 +198,8 @@ func (c *Client) dial(ctx context.Context, p *peer) (*quic.Conn, error) {
 	})
 }
 
-// maxIncoming is the maximum number of streams that a peer may have open: the
-// UP stream and its replacements.
+// maxIncoming is the maximum number of streams that a peer may have open, of
+// which it needs one for announcements.
 const maxIncoming = 4
 
 // serve accepts the streams that the peer opens, until the connection ends.

@@ -30,6 +30,10 @@
 //	CE 133   work package    submit.go
 //	CE 146   bundle          submit.go
 //
+// The client offers peers the protocol for builders and, for peers without it,
+// that for nodes. It tolerates known deviations of peers: surplus blocks in an
+// answer, several UP 0 streams, and answers that begin sound and end otherwise.
+//
 // # The feed
 //
 // [Feed] follows the announcements of its peers and fetches every block between

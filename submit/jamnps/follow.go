@@ -13,6 +13,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/internal/headers"
 	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/submit/codec"
 )
 
 // errSink marks an error of the sink.
@@ -266,8 +267,9 @@ func (f *Feed) fetch(ctx context.Context, from *peer, head leaf) ([]jamq.Block, 
 	return blocks, nil
 }
 
-// fetchSome requests a block and some of its ancestors from a peer, and checks
-// each of them. It returns an error if one is not the requested block.
+// fetchSome requests a block and some of its ancestors from a peer, and verifies
+// each of them. It returns those before the first one that is not sound, or the
+// error if that is the requested block.
 func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, most uint32) ([]jamq.Block, error) {
 	answer, err := f.client.Blocks(ctx, peer, want, Descending, most)
 	if err != nil {
@@ -277,29 +279,49 @@ func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, mo
 		return nil, fmt.Errorf("%w: no block for %s", ErrMalformed, want)
 	}
 	var blocks []jamq.Block
-	spec := f.client.cfg.Codec.Spec()
 	for i := range answer {
-		b, err := f.client.cfg.Codec.Imported(&answer[i])
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+		b, err := f.verify(&answer[i], want)
+		if n := len(blocks); err == nil && n > 0 && b.Slot >= blocks[n-1].Slot {
+			err = fmt.Errorf("%w: block %s of slot %d has a child of slot %d", ErrMalformed, b.Hash, b.Slot, blocks[n-1].Slot)
 		}
-		if err := headers.CheckAhead(f.clock, time.Now(), b.Slot); err != nil {
-			return nil, fmt.Errorf("%w: block %s: %w", ErrMalformed, b.Hash, err)
-		}
-		// The sink would refuse an invalid block, and Follow would end.
-		if err := b.Validate(&spec); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
-		}
-		if b.Hash != want {
-			return nil, fmt.Errorf("%w: got block %s, want %s", ErrMalformed, b.Hash, want)
-		}
-		if n := len(blocks); n > 0 && b.Slot >= blocks[n-1].Slot {
-			return nil, fmt.Errorf("%w: block %s of slot %d has a child of slot %d", ErrMalformed, b.Hash, b.Slot, blocks[n-1].Slot)
+		switch {
+		case err != nil && i == 0:
+			return nil, err
+		case err != nil:
+			return blocks, nil
 		}
 		blocks = append(blocks, b)
 		want = b.Parent
 	}
 	return blocks, nil
+}
+
+// verify returns the effect of a block that must have the given hash. The
+// genesis block is its header alone: its extrinsic hash is zero, which is no
+// hash of an extrinsic.
+func (f *Feed) verify(b *codec.Block, want jamq.HeaderHash) (jamq.Block, error) {
+	c := f.client.cfg.Codec
+	switch hash, err := c.HeaderHash(&b.Header); {
+	case err != nil:
+		return jamq.Block{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+	case hash != want:
+		return jamq.Block{}, fmt.Errorf("%w: got block %s, want %s", ErrMalformed, hash, want)
+	case hash == f.client.cfg.Genesis:
+		return jamq.Block{Hash: hash, Slot: b.Header.Slot, Parent: b.Header.Parent, ParentStateRoot: b.Header.ParentStateRoot}, nil
+	}
+	out, err := c.Imported(b)
+	if err != nil {
+		return jamq.Block{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	if err := headers.CheckAhead(f.clock, time.Now(), out.Slot); err != nil {
+		return jamq.Block{}, fmt.Errorf("%w: block %s: %w", ErrMalformed, want, err)
+	}
+	// The sink would refuse an invalid block, and Follow would end.
+	spec := c.Spec()
+	if err := out.Validate(&spec); err != nil {
+		return jamq.Block{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return out, nil
 }
 
 // fetchAncestors fetches the blocks before the root that can still be anchors,

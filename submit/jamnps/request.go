@@ -28,7 +28,8 @@ const (
 )
 
 // Blocks requests at most the given number of blocks (CE 128) from a peer,
-// which is given by its index in Config.Peers. The blocks are not verified:
+// which is given by its index in Config.Peers. It ignores further blocks in the
+// answer, because some nodes count in another way. The blocks are not verified:
 // [codec.Codec.Imported] checks the parts of a block that its header commits
 // to. Errors wrap ErrRefused, ErrDisconnected, ErrMalformed, ErrTooLarge,
 // ErrInvalidConfig (for an unknown peer), ErrClosed or the error of ctx.
@@ -45,14 +46,12 @@ func (c *Client) Blocks(ctx context.Context, peer int, from jamq.HeaderHash, dir
 		if err != nil {
 			return err
 		}
-		for len(raw) > 0 {
+		for len(raw) > 0 && uint64(len(blocks)) < uint64(most) {
 			var b codec.Block
 			if b, raw, err = codec.DecodePrefix[codec.Block](c.cfg.Codec, raw); err != nil {
 				return fmt.Errorf("%w: block %d: %w", ErrMalformed, len(blocks), err)
 			}
-			if blocks = append(blocks, b); uint64(len(blocks)) > uint64(most) {
-				return fmt.Errorf("%w: more than %d blocks", ErrMalformed, most)
-			}
+			blocks = append(blocks, b)
 		}
 		return nil
 	})

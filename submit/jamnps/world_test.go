@@ -64,7 +64,7 @@ func newWorld(t testing.TB) *world {
 	c, err := codec.New(codec.V072, jamq.Tiny())
 	require.NoError(t, err)
 	w := &world{codec: c, spec: jamq.Tiny(), blocks: map[jamq.HeaderHash]*worldBlock{}, seen: map[jamq.PackageHash]bool{}, lan: &bubble.LAN{}}
-	w.genesis = w.seal(codec.Block{}, &worldBlock{ran: map[jamq.PackageHash]bool{}, report: map[jamq.PackageHash]int{}})
+	w.genesis = w.sealAs(codec.Block{}, &worldBlock{ran: map[jamq.PackageHash]bool{}, report: map[jamq.PackageHash]int{}})
 	w.best, w.finalized = w.genesis, w.genesis
 	return w
 }
@@ -91,6 +91,13 @@ func (w *world) seal(b codec.Block, n *worldBlock) *worldBlock {
 	if b.Header.ExtrinsicHash, err = w.codec.ExtrinsicHash(&b.Extrinsic); err != nil {
 		panic(err)
 	}
+	return w.sealAs(b, n)
+}
+
+// sealAs makes a block whose header is complete. The genesis header is not made of a block: its
+// extrinsic hash is zero.
+func (w *world) sealAs(b codec.Block, n *worldBlock) *worldBlock {
+	var err error
 	if n.raw, err = w.codec.Encode(&b); err != nil {
 		panic(err)
 	}
