@@ -122,6 +122,24 @@ func TestRoundTripAndEveryTruncation(t *testing.T) {
 	}
 }
 
+// From 0.8.0 on the size of a validator set changes: the keys of an epoch mark and the votes of a
+// verdict have a count. Before, their number is that of the chain's constants.
+func TestSmallerValidatorSet(t *testing.T) {
+	b := sampleBlock()
+	b.Header.Epoch.Validators = b.Header.Epoch.Validators[:3]
+	b.Extrinsic.Disputes.Verdicts[0].Votes = b.Extrinsic.Disputes.Verdicts[0].Votes[:3]
+	for _, part := range []codec.Value{&b.Header, &b.Extrinsic.Disputes} {
+		_, err := tiny(t, codec.V072).Encode(part)
+		require.ErrorIs(t, err, codec.ErrWrongLength)
+	}
+	newer := tiny(t, codec.V080)
+	raw, err := newer.Encode(&b)
+	require.NoError(t, err)
+	back, err := codec.Decode[codec.Block](newer, raw)
+	require.NoError(t, err)
+	require.Equal(t, b, back)
+}
+
 // The versions differ in the refine context: a version neither writes nor reads
 // the fields that only the other one has.
 func TestVersions(t *testing.T) {
