@@ -86,7 +86,7 @@ func strictProfile() Profile {
 func tolerableProfile() Profile {
 	d := Strict()
 	d.Missing, d.UnknownCode = []string{"submitWorkPackageBundle", "syncState", "subscribeSyncStatus"}, codeOther
-	d.KeepStates, d.PrunedCode, d.StuckAtReported = 2, codeOther, true
+	d.KeepStates, d.PrunedCode, d.StuckAtReported = 4, codeOther, true
 	d.Notify = Notify{IDField: "subscriptionId", TextIDs: true, Batches: true}
 	return Profile{
 		Name: "tolerable", About: "all deviations at once that leave a builder the evidence it needs",

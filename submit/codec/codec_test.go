@@ -57,6 +57,21 @@ func TestNaturalsRoundTrip(t *testing.T) {
 	})
 }
 
+func TestVersionText(t *testing.T) {
+	for _, v := range []codec.Version{codec.V072, codec.V080} {
+		text, err := v.MarshalText()
+		require.NoError(t, err)
+		var back codec.Version
+		require.NoError(t, back.UnmarshalText(text))
+		require.Equal(t, v, back)
+	}
+	v := codec.V080
+	for _, text := range []string{"", "0.8", "0.8.0 ", "codec.Version(2)", "1"} {
+		require.ErrorIs(t, v.UnmarshalText([]byte(text)), codec.ErrUnknownVersion, text)
+	}
+	require.Equal(t, codec.V080, v)
+}
+
 func samplePackage() codec.WorkPackage {
 	return codec.WorkPackage{
 		AuthCodeHost: 7, AuthCodeHash: common.Hash{1}, Authorization: []byte("token"),

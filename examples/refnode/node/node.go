@@ -231,7 +231,7 @@ func (n *Node) makeJAM() error {
 // useSpec sets the constants to those of the JAM chain.
 func (n *Node) useSpec() (err error) {
 	n.cfg.Spec = n.jam.spec()
-	n.codec, err = codec.New(codec.V072, n.cfg.Spec)
+	n.codec, err = codec.New(n.cfg.Version, n.cfg.Spec)
 	return err
 }
 
