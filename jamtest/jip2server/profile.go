@@ -16,8 +16,9 @@ type Deviations struct {
 	// of its answer to them: -32601 by the text, 0 on some nodes.
 	Missing     []string
 	UnknownCode int
-	// Rejected are methods that the node declares without parameters, so that
-	// it answers -32602 to every call that has some.
+	// Rejected are methods that the node declares without parameters and does
+	// not implement. It answers -32602 to a call with parameters, and 0 to
+	// others.
 	Rejected []string
 	// Stubs maps methods to the result that the node returns for every call,
 	// because it does not implement them yet. Such a call changes nothing.
@@ -48,6 +49,9 @@ type Notify struct {
 	TextIDs bool
 	// MethodIsID sends the id, as a text, in the place of the method.
 	MethodIsID bool
+	// ValuesOnly sends the value of a chain subscription without the block
+	// after which it holds.
+	ValuesOnly bool
 	// Batches sends each notification in a JSON array.
 	Batches bool
 }
@@ -71,9 +75,9 @@ func Strict() Deviations {
 	return Deviations{UnknownCode: codeMethod, PrunedCode: codeUnavailable}
 }
 
-// Profiles returns all profiles, the strict one first. The facts are from the
-// public source of the named implementations, as of November 2026, and from
-// reports about others.
+// Profiles returns all profiles, the strict one first. The facts about
+// typeberry are from a running node, and those about New-JAMneration from its
+// public source, both as of November 2026.
 func Profiles() []Profile {
 	return []Profile{strictProfile(), tolerableProfile(), typeberryProfile(), jamnerationProfile()}
 }
@@ -97,10 +101,12 @@ func tolerableProfile() Profile {
 // typeberryProfile is a node whose RPC reads its database.
 func typeberryProfile() Profile {
 	d := Strict()
-	d.Missing = []string{"workPackageStatus", "subscribeWorkPackageStatus", "submitWorkPackageBundle", "syncState", "subscribeSyncStatus"}
-	d.Rejected = []string{"beefyRoot", "submitWorkPackage", "submitPreimage"}
-	d.FinalIsBest = true
-	d.Notify = Notify{IDField: "subscriptionId", TextIDs: true}
+	d.Rejected = []string{
+		"beefyRoot", "workPackageStatus", "subscribeWorkPackageStatus", "submitWorkPackage", "submitWorkPackageBundle", "submitPreimage",
+		"syncState", "subscribeSyncStatus", "workReport", "fetchSegments", "fetchWorkPackageSegments",
+	}
+	d.PrunedCode, d.FinalIsBest = codeOther, true
+	d.Notify = Notify{IDField: "subscriptionId", TextIDs: true, ValuesOnly: true}
 	return Profile{
 		Name: "typeberry", About: "the TypeScript node typeberry, version 0.11", Deviations: d,
 		Lacks: []string{"beefyRoot", "workPackageStatus"},
@@ -133,6 +139,8 @@ func (d *Deviations) deviates(c *call) (result any, e *Error, done bool) {
 		return nil, d.unknown(c.Method), true
 	case slices.Contains(d.Rejected, c.Method) && len(c.Params) > 0:
 		return nil, &Error{Code: codeParams, Message: "invalid params: expected none"}, true
+	case slices.Contains(d.Rejected, c.Method):
+		return nil, &Error{Code: codeOther, Message: "method not implemented"}, true
 	}
 	return nil, nil, false
 }

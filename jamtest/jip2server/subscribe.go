@@ -43,6 +43,9 @@ func (s *Server) subscribed(method string, a *args) func() (any, *Error) {
 	update := func(finalized bool, value func(jamq.HeaderHash) (any, *Error)) (any, *Error) {
 		at := head(finalized)
 		v, e := value(at.Hash)
+		if s.cfg.Notify.ValuesOnly {
+			return v, e
+		}
 		return object{"header_hash": text(at.Hash), "slot": at.Slot, "value": v}, e
 	}
 	switch method {

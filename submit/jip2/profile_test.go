@@ -69,6 +69,14 @@ func TestClientAgainstProfiles(t *testing.T) {
 					until(t, best, func(d BlockDescriptor) bool { return d.Slot == u.Slot })
 				}
 				until(t, final, func(d BlockDescriptor) bool { return d.Slot > 90 })
+				value, err := c.SubscribeServiceValue(t.Context(), 9, jip2server.CountKey(), false)
+				require.NoError(t, err)
+				if u := nextUpdate(t, value); p.Deviations.Notify.ValuesOnly {
+					require.ErrorIs(t, u.Err, ErrMalformed, "a value without its block")
+				} else {
+					require.NoError(t, u.Err)
+					require.EqualValues(t, 103, u.Value.Slot)
+				}
 				best.Close()
 				final.Close()
 				_, err = c.BestBlock(t.Context())

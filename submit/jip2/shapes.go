@@ -61,6 +61,25 @@ type ChainSubUpdate[T any] struct {
 	Value      T         `json:"value"`
 }
 
+// UnmarshalJSON decodes an update. The error wraps ErrMalformed if it does not
+// say after which block the value holds, as the updates of some nodes.
+func (u *ChainSubUpdate[T]) UnmarshalJSON(raw []byte) error {
+	var block BlockDescriptor
+	if err := block.UnmarshalJSON(raw); err != nil {
+		return err
+	}
+	var fields struct{ Value T }
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return fmt.Errorf("%w: update: %w", ErrMalformed, err)
+	}
+	*u = ChainSubUpdate[T]{HeaderHash: block.HeaderHash, Slot: block.Slot, Value: fields.Value}
+	return nil
+}
+
+// segmentSize is the size of a data segment (W_G), in bytes. JIP-2 fixes it: the
+// node's parameters for pieces need not multiply to it.
+const segmentSize = 4104
+
 // SyncState is the progress of a node's synchronization. NumPeers is the number
 // of its peers.
 type SyncState struct {
@@ -177,7 +196,7 @@ func (p *Parameters) Spec(name string) (jamq.ChainSpec, error) {
 		AvailabilityTimeout: p.AvailabilityTimeout, MaxLookupAnchorAge: p.MaxLookupAnchorAge, MaxDependencies: p.MaxDependencies,
 		MaxWorkItems: p.MaxWorkItems, MaxExtrinsics: p.MaxExtrinsics, AuthPoolSize: p.AuthWindow, AuthQueueSize: p.AuthQueueLen,
 		MaxAccumulateGas: p.MaxAccumulateGas, MaxRefineGas: p.MaxRefineGas, BlockAccumulateGas: p.BlockGasLimit,
-		MaxBundleSize: p.MaxInput, SegmentSize: p.BasicPieceLen * p.SegmentPieceCount,
+		MaxBundleSize: p.MaxInput, SegmentSize: segmentSize,
 	}
 	return s, s.Validate()
 }
