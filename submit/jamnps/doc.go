@@ -10,6 +10,10 @@
 //	err = runner.Start(ctx)
 //	err = feed.Follow(ctx, runner) // blocks until ctx ends
 //
+// For a network with a chain specification file (JIP-4), one line does it:
+//
+//	client, err := jamnps.OpenChain(file, jamnps.KeyFromSeed(seed), codec.V072)
+//
 // The builder calls [Feed.Context] for a refine context. The submitter calls
 // [Client.SubmitPackage] or [Client.SubmitBundle] with the number of the
 // attempt, so that each attempt goes to another guarantor.
