@@ -76,6 +76,23 @@ func (u *ChainSubUpdate[T]) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// PreimageRequest is the state of a service's request for data. It is nil if the
+// service has not requested the data, and empty if it waits for the data.
+// Otherwise it has one to three slots: when the data was provided, when it was
+// forgotten, and when it was requested again.
+type PreimageRequest []jamq.Slot
+
+// UnmarshalJSON decodes a state. The error wraps ErrMalformed if it has more
+// than three slots.
+func (r *PreimageRequest) UnmarshalJSON(raw []byte) error {
+	var slots []jamq.Slot
+	if err := json.Unmarshal(raw, &slots); err != nil || len(slots) > 3 {
+		return fmt.Errorf("%w: a request with %d slots, want at most 3: %v", ErrMalformed, len(slots), err)
+	}
+	*r = slots
+	return nil
+}
+
 // segmentSize is the size of a data segment (W_G), in bytes. JIP-2 fixes it: the
 // node's parameters for pieces need not multiply to it.
 const segmentSize = 4104
