@@ -90,7 +90,7 @@ func TestRealNode(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	seen := &chain{slots: map[jamq.HeaderHash]jamq.Slot{}}
+	seen := &chain{slots: map[jamq.HeaderHash]jamq.Slot{root.Hash: root.Slot}, best: root.Hash}
 	go func() { ended <- feed.Follow(ctx, seen) }()
 
 	followLive(t, client, best, seen, *blocks)

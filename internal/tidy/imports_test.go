@@ -53,6 +53,7 @@ var mayImport = map[string][]string{
 
 	// Shared by several packages; of no use outside.
 	"internal/headers":  {""},
+	"internal/feed":     {"", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told", "submit"},
 	"internal/minheap":  {},
 	"internal/mutation": {},
 	"internal/repeat":   {},

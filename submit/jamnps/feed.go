@@ -11,6 +11,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/internal/feed"
 	"github.com/jamq/jamq/internal/headers"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/codec"
@@ -88,12 +89,13 @@ type Feed struct {
 	// blocks before the root can be fetched. backoffs has one entry per peer.
 	// short has the heights of heads that were fetched but not delivered.
 	rooted   bool
-	backoffs []backoff
+	backoffs []peerBackoff
 	short    map[jamq.HeaderHash]uint64
 
-	mu        sync.Mutex
-	tree      *headers.Tree[common.Hash]
-	following bool
+	loop feed.Loop
+
+	mu   sync.Mutex
+	tree *headers.Tree[common.Hash]
 }
 
 // node is a delivered block with the state root in its header, which is that of
@@ -110,7 +112,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 		return nil, err
 	}
 	f := &Feed{
-		cfg: cfg, client: client, log: cfg.Logger, backoffs: make([]backoff, len(client.peers)), short: make(map[jamq.HeaderHash]uint64),
+		cfg: cfg, client: client, log: cfg.Logger, backoffs: make([]peerBackoff, len(client.peers)), short: make(map[jamq.HeaderHash]uint64),
 		clock: jamq.NewSlotClock(client.cfg.Codec.Spec()),
 	}
 	if f.log == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/internal/bubble"
+	"github.com/jamq/jamq/internal/feed"
 )
 
 // viewSink takes blocks as a queue does.
@@ -50,7 +51,7 @@ func until(t *testing.T, f *Feed, s *viewSink, best, final *worldBlock) {
 		require.True(t, time.Now().Before(deadline), "best %v, want %s; final %v, want %s", s.view.Best(), best.hash, s.view.Finalized(), final.hash)
 		f.connectAll(t.Context())
 		if err := f.catchUp(t.Context(), s); err != nil {
-			require.False(t, errors.Is(err, errSink) || errors.Is(err, ErrHistoryLost), "%v", err)
+			require.False(t, errors.Is(err, feed.ErrSink) || errors.Is(err, ErrHistoryLost), "%v", err)
 		}
 		if s.view.Best().Hash != best.hash || s.view.Finalized().Hash != final.hash {
 			select {

@@ -11,31 +11,21 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/feed"
 	"github.com/jamq/jamq/internal/headers"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/codec"
 )
-
-// errSink marks an error of the sink.
-var errSink = errors.New("jamnps: block not taken")
 
 // Follow implements submit.ChainFeed. It returns ctx's error, or an error that
 // wraps ErrHistoryLost, ErrClosed or the sink's error. It retries after other
 // failures of peers and connections. Only one Follow may run at a time; a
 // second call returns ErrInvalidConfig.
 func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
-	f.mu.Lock()
-	if f.following {
-		f.mu.Unlock()
+	if !f.loop.Begin() {
 		return fmt.Errorf("%w: Follow is running", ErrInvalidConfig)
 	}
-	f.following = true
-	f.mu.Unlock()
-	defer func() {
-		f.mu.Lock()
-		f.following = false
-		f.mu.Unlock()
-	}()
+	defer f.loop.End()
 	following, cancel := context.WithCancel(ctx)
 	var connecting sync.WaitGroup
 	defer connecting.Wait()
@@ -43,25 +33,27 @@ func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 	for _, p := range f.peers() {
 		connecting.Go(func() { f.keepConnected(following, p) })
 	}
-	for {
-		failed := false
-		err := f.catchUp(ctx, to)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.Is(err, errSink), errors.Is(err, ErrHistoryLost), errors.Is(err, ErrClosed):
-			return err
-		case err != nil:
-			failed = true
-			f.log.Warn("cannot follow the chain, retrying", "err", err)
-		}
-		if !f.sleep(ctx, failed) {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return ErrClosed
+	wait := func(failed bool) bool { return f.sleep(ctx, failed) }
+	return f.loop.Run(ctx, f.log, func() error { return f.catchUp(ctx, to) }, wait, ErrClosed, feed.ErrSink, ErrHistoryLost, ErrClosed)
+}
+
+// Health returns the condition of the feed.
+func (f *Feed) Health() submit.FeedHealth {
+	h := f.loop.Health()
+	best, final := f.Heads()
+	h.Best, h.Finalized = best.Slot, final.Slot
+	for _, p := range f.peers() {
+		h.Wanted++
+		if _, _, known := p.announced(); known {
+			h.Nodes++
 		}
 	}
+	return h
+}
+
+// chain returns the delivered blocks for the shared part of feeds.
+func (f *Feed) chain() feed.Chain[common.Hash] {
+	return feed.Chain[common.Hash]{Mu: &f.mu, Tree: f.tree, Loop: &f.loop}
 }
 
 // keepConnected connects to a peer, and again when the connection has ended,
@@ -134,7 +126,11 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	for _, p := range f.peers() {
 		final, leaves, known := p.announced()
 		backoff := &f.backoffs[p.index]
-		if !known || time.Now().Before(backoff.until) {
+		if !known {
+			continue
+		}
+		if time.Now().Before(backoff.until) {
+			failed = errors.Join(failed, backoff.err)
 			continue
 		}
 		if !f.rooted {
@@ -152,14 +148,15 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 			}
 		}
 		switch {
-		case errors.Is(err, errSink), errors.Is(err, ErrHistoryLost), errors.Is(err, ErrClosed):
+		case errors.Is(err, feed.ErrSink), errors.Is(err, ErrHistoryLost), errors.Is(err, ErrClosed):
 			return err
 		case err != nil:
 			backoff.times = min(backoff.times+1, maxDoublings)
 			backoff.until = time.Now().Add(f.client.cfg.RetryAfter << backoff.times)
+			backoff.err = err
 			failed = errors.Join(failed, err)
 		default:
-			backoff.times = 0
+			*backoff = peerBackoff{}
 		}
 	}
 	if err := f.chooseBest(ctx, to); err != nil {
@@ -171,10 +168,11 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	return failed
 }
 
-// backoff is the number of consecutive failures with a peer's announcements,
-// and the time until which they are skipped.
-type backoff struct {
+// peerBackoff is the number of consecutive failures with a peer's announcements,
+// the last of them, and the time until which the announcements are skipped.
+type peerBackoff struct {
 	times int
+	err   error
 	until time.Time
 }
 
@@ -351,7 +349,7 @@ func (f *Feed) importOne(ctx context.Context, to submit.ChainSink, b *jamq.Block
 		return fmt.Errorf("%w: block %s of slot %d has a parent of slot %d", ErrMalformed, b.Hash, b.Slot, parent.Slot)
 	}
 	if err := to.Import(ctx, *b, f.tree.BestHash()); err != nil {
-		return fmt.Errorf("%w: block %s: %w", errSink, b.Hash, err)
+		return fmt.Errorf("%w: block %s: %w", feed.ErrSink, b.Hash, err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -371,25 +369,10 @@ func (f *Feed) chooseBest(ctx context.Context, to submit.ChainSink) error {
 			best = n
 		}
 	}
-	return f.makeBest(ctx, to, best)
-}
-
-func (f *Feed) makeBest(ctx context.Context, to submit.ChainSink, n *node) error {
-	if n == f.tree.Best() {
+	if best == f.tree.Best() {
 		return nil
 	}
-	block := jamq.Block{Hash: n.Hash, Slot: n.Slot}
-	if n.Parent != nil {
-		block.Parent = n.Parent.Hash
-	}
-	// The sink knows the block, so only the head changes.
-	if err := to.Import(ctx, block, n.Hash); err != nil {
-		return fmt.Errorf("%w: best block %s: %w", errSink, n.Hash, err)
-	}
-	f.mu.Lock()
-	f.tree.SetBest(n)
-	f.mu.Unlock()
-	return nil
+	return f.chain().MakeBest(ctx, to, best, false)
 }
 
 // finalize passes on the highest block that enough peers report as final.
@@ -412,17 +395,6 @@ func (f *Feed) finalize(ctx context.Context, to submit.ChainSink) error {
 			highest = candidate
 		}
 	}
-	if highest == nil || highest.Height <= f.tree.Finalized().Height {
-		return nil
-	}
-	if !highest.Descends(f.tree.Finalized()) {
-		return fmt.Errorf("%w: peers finalized %s, which does not descend from the finalized %s", ErrHistoryLost, highest.Hash, f.tree.Finalized().Hash)
-	}
-	if err := to.Finalize(ctx, highest.Hash); err != nil {
-		return fmt.Errorf("%w: finalized block %s: %w", errSink, highest.Hash, err)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.tree.Finalize(highest)
-	return nil
+	_, err := f.chain().Finalize(ctx, to, highest, ErrHistoryLost)
+	return err
 }

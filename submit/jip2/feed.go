@@ -11,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/feed"
 	"github.com/jamq/jamq/internal/headers"
 	"github.com/jamq/jamq/submit"
 )
@@ -94,10 +95,11 @@ type Feed struct {
 
 	learned map[jamq.HeaderHash]learned // used by Follow's goroutine only
 
-	mu        sync.Mutex
-	watched   map[jamq.PackageHash]watched
-	tree      *headers.Tree[fates]
-	following bool
+	loop feed.Loop
+
+	mu      sync.Mutex
+	watched map[jamq.PackageHash]watched
+	tree    *headers.Tree[fates]
 }
 
 // watched is a package that may have been sent.
