@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/internal/smallorder"
 	"github.com/jamq/jamq/submit/codec"
 )
 
@@ -86,8 +86,8 @@ func (c *Config) Validate() error {
 		if len(p.Key) != ed25519.PublicKeySize {
 			return fmt.Errorf("%w: Peers[%d].Key has %d bytes, want %d", ErrInvalidConfig, i, len(p.Key), ed25519.PublicKeySize)
 		}
-		if err := proof.ValidatorKey(p.Key).Validate(); err != nil {
-			return fmt.Errorf("%w: Peers[%d].Key: %w", ErrInvalidConfig, i, err)
+		if smallorder.Has([32]byte(p.Key)) {
+			return fmt.Errorf("%w: Peers[%d].Key is %x, a point of small order; want the key of a validator that is not punished", ErrInvalidConfig, i, p.Key)
 		}
 		if _, _, err := net.SplitHostPort(p.Addr); err != nil {
 			return fmt.Errorf("%w: Peers[%d].Addr: %w", ErrInvalidConfig, i, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/canonical/statetrie"
 	"github.com/jamq/jamq/internal/feed"
 	"github.com/jamq/jamq/internal/headers"
 	"github.com/jamq/jamq/submit"
@@ -239,7 +239,7 @@ const (
 // history returns the recent history after a block, verified against the state
 // root.
 func (f *Feed) history(ctx context.Context, block jamq.HeaderHash, root common.Hash) (codec.RecentHistory, error) {
-	key := proof.ChapterKey(historyChapter)
+	key := statetrie.ChapterKey(historyChapter)
 	return anyPeer(f.client, nil, func(peer int) (codec.RecentHistory, error) {
 		state, err := f.client.State(ctx, peer, block, key, key, maxHistory)
 		if err == nil {

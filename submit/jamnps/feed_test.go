@@ -11,7 +11,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor/chainview"
-	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/canonical/statetrie"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/internal/feed"
 )
@@ -132,7 +132,7 @@ func TestBlocksBothWays(t *testing.T) {
 		for _, unknown := range []int{-1, 1} {
 			_, err = c.Blocks(t.Context(), unknown, chain[5].hash, Descending, 3)
 			require.ErrorIs(t, err, ErrInvalidConfig)
-			_, err = c.State(t.Context(), unknown, chain[5].hash, proof.StateKey{}, proof.StateKey{}, 100)
+			_, err = c.State(t.Context(), unknown, chain[5].hash, statetrie.Key{}, statetrie.Key{}, 100)
 			require.ErrorIs(t, err, ErrInvalidConfig)
 		}
 		g.set(func() { g.garbage[128] = framed(append(append([]byte{}, chain[1].raw...), chain[0].raw...)) })

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/canonical/statetrie"
 )
 
 // guarantor is a small node of the network, written from the protocol's description. It shares no
@@ -316,7 +316,7 @@ func (g *guarantor) state(ask []byte) ([]byte, error) {
 	key := append([]byte{3}, make([]byte, 30)...)
 	var values []byte
 	if string(ask[32:63]) <= string(key) && string(key) <= string(ask[63:94]) {
-		value, _ := at.state.Get(proof.StateKey(key))
+		value, _ := at.state.Get(statetrie.Key(key))
 		if g.lie != nil {
 			value = g.lie(value)
 		}
@@ -326,7 +326,7 @@ func (g *guarantor) state(ask []byte) ([]byte, error) {
 	}
 	var boundary []byte
 	for _, end := range [][]byte{ask[32:63], ask[63:94]} {
-		for _, n := range at.state.Prove(proof.StateKey(end)) {
+		for _, n := range at.state.Prove(statetrie.Key(end)) {
 			boundary = append(boundary, n[:]...)
 		}
 	}

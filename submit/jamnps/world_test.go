@@ -15,7 +15,7 @@ import (
 	"golang.org/x/crypto/blake2b"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/canonical/statetrie"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/submit/codec"
 )
@@ -47,7 +47,7 @@ type worldBlock struct {
 	done   []string                          // payloads accumulated so far
 	ran    map[jamq.PackageHash]bool
 	report map[jamq.PackageHash]int // height
-	state  *proof.StateTrie         // after it
+	state  *statetrie.Trie          // after it
 }
 
 // root is the state root after the block.
@@ -106,9 +106,9 @@ func (w *world) sealAs(b codec.Block, n *worldBlock) *worldBlock {
 	}
 	n.header = b.Header
 	for chapter := range uint8(16) {
-		n.state = n.state.Set(proof.ChapterKey(chapter), binary.LittleEndian.AppendUint32(n.hash[:], uint32(chapter)))
+		n.state = n.state.Set(statetrie.ChapterKey(chapter), binary.LittleEndian.AppendUint32(n.hash[:], uint32(chapter)))
 	}
-	n.state = n.state.Set(proof.ChapterKey(3), w.chapter3(n))
+	n.state = n.state.Set(statetrie.ChapterKey(3), w.chapter3(n))
 	w.blocks[n.hash] = n
 	for _, f := range w.grown {
 		f(n)
