@@ -10,7 +10,9 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quic-go/quic-go"
@@ -31,6 +33,8 @@ type Client struct {
 	work        sync.WaitGroup // goroutines of connections and UP streams
 	peers       []*peer
 	announced   chan struct{} // capacity 1; signals an announcement
+	clock       jamq.SlotClock
+	assigned    atomic.Pointer[Assignment] // by a feed; nil if unknown
 
 	mu     sync.Mutex
 	closed bool
@@ -87,7 +91,8 @@ func openOn(socket net.PacketConn, cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		cfg: cfg, log: cfg.Logger, certificate: certificate, socket: socket, transport: &quic.Transport{Conn: socket}, announced: make(chan struct{}, 1),
-		own: func() handshake { return handshake{final: leaf{hash: cfg.Genesis}} },
+		clock: jamq.NewSlotClock(cfg.Codec.Spec()),
+		own:   func() handshake { return handshake{final: leaf{hash: cfg.Genesis}} },
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	if c.log == nil {
@@ -311,8 +316,19 @@ func (c *Client) explain(ctx context.Context, p *peer, conn *quic.Conn, err erro
 	return fmt.Errorf("%w: %s: %w", ErrDisconnected, p.Addr, err)
 }
 
-// choose returns the peer for an attempt, which counts from 1.
+// choose returns the peer for an attempt, which counts from 1. Without
+// Config.Guarantors, the guarantors in a feed's assignment come before the other
+// peers.
 func (c *Client) choose(core jamq.CoreIndex, attempt int) *peer {
+	if a := c.assigned.Load(); a != nil && c.cfg.Guarantors == nil {
+		order := a.Among(c.cfg.Peers, core, c.clock.SlotAt(time.Now()))
+		for i := range c.peers {
+			if other := (i + int(core)) % len(c.peers); !slices.Contains(order, other) {
+				order = append(order, other)
+			}
+		}
+		return c.peers[order[max(attempt-1, 0)%len(order)]]
+	}
 	if c.cfg.Guarantors != nil {
 		var serving []*peer
 		for _, i := range c.cfg.Guarantors(core) {

@@ -35,8 +35,9 @@ type Config struct {
 	// Peers are the nodes that the client may connect to, at least one.
 	Peers []Peer
 	// Guarantors returns the indices in Peers of the guarantors that serve a
-	// core now. If it is nil or returns none, the client tries all peers in
-	// turn.
+	// core now. If it returns none, the client tries all peers in turn. If it is
+	// nil, a feed reads the assignment from the state once in each epoch, and
+	// the guarantors come before the other peers.
 	Guarantors func(core jamq.CoreIndex) []int
 	// Listen is the local UDP address. The default is ":0", a free port.
 	Listen string

@@ -67,9 +67,10 @@
 //
 // # Guarantors
 //
-// The epoch's entropy determines which validators serve a core. A host that
-// knows the state provides them through Config.Guarantors; otherwise the client
-// tries the peers in turn. A guarantor ignores a package that it has already
-// received, and may drop one without an error. Each attempt therefore goes to
-// another guarantor.
+// The epoch's entropy determines which validators serve a core. A feed reads it
+// and the validators from the state once in each epoch, verified, and the client
+// sends to the guarantors among its peers first: see [Assignment]. A host that
+// knows the state can provide them through Config.Guarantors instead. A guarantor
+// ignores a package that it has already received, and may drop one without an
+// error. Each attempt therefore goes to another guarantor.
 package jamnps

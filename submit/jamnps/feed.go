@@ -10,7 +10,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/canonical/statetrie"
 	"github.com/jamq/jamq/internal/feed"
 	"github.com/jamq/jamq/internal/headers"
 	"github.com/jamq/jamq/submit"
@@ -228,33 +227,19 @@ func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisite
 	return out, nil
 }
 
-// historyChapter is the index of recent history in the state, C(3). maxHistory
-// is the maximum size of it that is requested, in bytes; H blocks with a report
-// on each core need less.
-const (
-	historyChapter = 3
-	maxHistory     = 1 << 20
-)
+// historyChapter is the index of recent history in the state, C(3).
+const historyChapter = 3
 
 // history returns the recent history after a block, verified against the state
 // root.
 func (f *Feed) history(ctx context.Context, block jamq.HeaderHash, root common.Hash) (codec.RecentHistory, error) {
-	key := statetrie.ChapterKey(historyChapter)
-	return anyPeer(f.client, nil, func(peer int) (codec.RecentHistory, error) {
-		state, err := f.client.State(ctx, peer, block, key, key, maxHistory)
-		if err == nil {
-			err = state.Verify(root, key, key)
-		}
-		if err != nil {
-			return codec.RecentHistory{}, err
-		}
-		if len(state.Entries) != 1 {
-			return codec.RecentHistory{}, fmt.Errorf("%w: no recent history after %s", ErrNoState, block)
-		}
-		history, err := codec.Decode[codec.RecentHistory](f.client.cfg.Codec, state.Entries[0].Value)
-		if err != nil {
-			return codec.RecentHistory{}, fmt.Errorf("%w: recent history: %w", ErrMalformed, err)
-		}
-		return history, nil
-	})
+	raw, err := f.chapter(ctx, block, root, historyChapter)
+	if err != nil {
+		return codec.RecentHistory{}, err
+	}
+	history, err := codec.Decode[codec.RecentHistory](f.client.cfg.Codec, raw)
+	if err != nil {
+		return codec.RecentHistory{}, fmt.Errorf("%w: recent history: %w", ErrMalformed, err)
+	}
+	return history, nil
 }

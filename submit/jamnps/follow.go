@@ -33,6 +33,9 @@ func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 	for _, p := range f.peers() {
 		connecting.Go(func() { f.keepConnected(following, p) })
 	}
+	if f.client.cfg.Guarantors == nil {
+		connecting.Go(func() { f.keepAssignment(following) })
+	}
 	wait := func(failed bool) bool { return f.sleep(ctx, failed) }
 	return f.loop.Run(ctx, f.log, func() error { return f.catchUp(ctx, to) }, wait, ErrClosed, feed.ErrSink, ErrHistoryLost, ErrClosed)
 }
