@@ -1,6 +1,7 @@
 package jip2
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -76,14 +77,14 @@ func (n *notification) id() string {
 // JIP-2's object it accepts an array with that object, and an array of the id
 // and the result.
 func decodeNotification(params json.RawMessage) (n notification, err error) {
-	var list []json.RawMessage
-	if json.Unmarshal(params, &list) == nil {
-		switch len(list) {
-		case 1:
-			params = list[0]
-		case 2:
-			return notification{Subscription: list[0], Result: list[1]}, nil
-		}
+	list, isArray := elements(params, 2)
+	switch {
+	case len(list) == 2:
+		return notification{Subscription: list[0], Result: list[1]}, nil
+	case len(list) == 1:
+		params = list[0]
+	case isArray:
+		return n, fmt.Errorf("%w: want an object, or an array of one or two elements", ErrMalformed)
 	}
 	return n, json.Unmarshal(params, &n)
 }
@@ -154,9 +155,12 @@ func (c *conn) read() error {
 // JSON-RPC is dropped, because the others are sound. Otherwise the error wraps
 // ErrMalformed.
 func (c *conn) take(raw []byte) error {
-	var batch []json.RawMessage
-	if json.Unmarshal(raw, &batch) != nil || len(batch) == 0 {
+	batch, isArray := elements(raw, maxBatch)
+	switch {
+	case !isArray:
 		return c.takeOne(raw)
+	case len(batch) == 0:
+		return fmt.Errorf("%w: a batch with no message, or with more than %d", ErrMalformed, maxBatch)
 	}
 	for _, one := range batch {
 		if err := c.takeOne(one); err != nil {
@@ -164,6 +168,31 @@ func (c *conn) take(raw []byte) error {
 		}
 	}
 	return nil
+}
+
+// maxBatch is the maximum number of messages in a batch.
+const maxBatch = 1024
+
+// elements returns the elements of a JSON array, and whether raw begins as one.
+// It returns none if there are more than most or the array is malformed. It does
+// not look further then, so that an array of many small elements costs no more
+// memory than the message.
+func elements(raw []byte, most int) (list []json.RawMessage, isArray bool) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+		return nil, false
+	}
+	for d.More() {
+		var one json.RawMessage
+		if len(list) == most || d.Decode(&one) != nil {
+			return nil, true
+		}
+		list = append(list, one)
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, true
+	}
+	return list, true
 }
 
 // takeOne passes a message to its call or subscription. A message that belongs

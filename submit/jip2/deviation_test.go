@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +49,29 @@ func TestEnvelopes(t *testing.T) {
 		n.notify(bestID, descriptor(61))
 		require.EqualValues(t, 61, nextUpdate(t, best).Value.Slot)
 		require.EqualValues(t, 1, n.connections.Load())
+	})
+}
+
+// A batch of many small messages ends the connection and costs no more memory than the message.
+func TestFloodInABatch(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		n := startForeignNode(t)
+		c := n.client(t)
+		best, err := c.SubscribeBestBlock(t.Context())
+		require.NoError(t, err)
+		flood := "[" + strings.Repeat("1,", 1<<22) + "1]"
+		raw := []byte(flood)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, isArray := elements(raw, maxBatch)
+		require.True(t, isArray)
+		runtime.ReadMemStats(&after)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(len(raw)/8))
+		n.send <- flood
+		bubble.Await(t, time.Millisecond, func() bool { return n.connections.Load() == 2 }, "a new connection")
+		n.send <- "[" + strings.Repeat("1,", maxBatch-2) + "1," + fmt.Sprintf(`{"jsonrpc":"2.0","method":"x","params":{"subscription":7,%s}}]`, descriptor(3))
+		require.EqualValues(t, 3, nextUpdate(t, best).Value.Slot, "as many as are allowed")
+		require.EqualValues(t, 2, n.connections.Load())
 	})
 }
 

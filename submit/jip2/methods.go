@@ -2,6 +2,7 @@ package jip2
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -139,16 +140,18 @@ func (c *Client) segments(ctx context.Context, method string, of Hash, indices [
 	if indices == nil {
 		indices = []uint16{}
 	}
-	segments, err := required[[][]byte](ctx, c, method, of, indices)
+	raw, err := required[rawJSON](ctx, c, method, of, indices)
 	if err != nil {
 		return nil, err
 	}
-	if len(segments) != len(indices) {
-		return nil, fmt.Errorf("%s: %w: %d segments, want %d", method, ErrMalformed, len(segments), len(indices))
+	list, isArray := elements(raw, len(indices))
+	if !isArray || len(list) != len(indices) {
+		return nil, fmt.Errorf("%s: %w: want an array of %d segments", method, ErrMalformed, len(indices))
 	}
-	for i, s := range segments {
-		if len(s) != segmentSize {
-			return nil, fmt.Errorf("%s: %w: segment %d of %d bytes, want %d", method, ErrMalformed, indices[i], len(s), segmentSize)
+	segments := make([][]byte, len(list))
+	for i := range list {
+		if err := json.Unmarshal(list[i], &segments[i]); err != nil || len(segments[i]) != segmentSize {
+			return nil, fmt.Errorf("%s: %w: segment %d of %d bytes, want %d: %v", method, ErrMalformed, indices[i], len(segments[i]), segmentSize, err)
 		}
 	}
 	return segments, nil
