@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/submit"
 )
@@ -39,8 +40,10 @@ var (
 // Config is the configuration of a builder. Start from [DefaultConfig].
 type Config[B any] struct {
 	// Runner configures the queue, the window of submission and the time limits. Its
-	// Observe sees all effects of the queue; it must return quickly, and may be nil.
-	// Queue.FirstNumber is ignored: the first block has number 1.
+	// Observe sees all effects of the queue, with a Block[B] in place of the bundle. It must
+	// return quickly, and may be nil.
+	// Queue.FirstNumber is the number of the first block of an empty log, at least 1: a
+	// rollup whose log was lost or has an old format goes on after its last block.
 	Runner submit.Config
 	// Codec encodes the bodies of blocks. Nil means [JSON].
 	Codec Codec[B]
@@ -52,6 +55,12 @@ type Config[B any] struct {
 	// that has failed, and the longest time that a checkpoint waits for running calls of
 	// Admit. It must be positive. The default is a second.
 	Retry time.Duration
+	// NewChain means that the JAM chain of the log has ended, so that no package that was
+	// sent to it is ever accumulated. Open then undoes all blocks that are not final, and
+	// begins the log again; their operations are executed again. It is for simulated chains
+	// that end with their process: on a chain that goes on, operations are executed twice.
+	// The rollup must be a [Checkpointer].
+	NewChain bool
 	// Logger receives messages for operators. Nil means none.
 	Logger *slog.Logger
 }
@@ -70,6 +79,8 @@ func (c *Config[B]) Validate() error {
 		return fmt.Errorf("%w: Runner: %w", ErrInvalidConfig, err)
 	case c.CheckpointEvery <= 0:
 		return fmt.Errorf("%w: CheckpointEvery is %d, want positive", ErrInvalidConfig, c.CheckpointEvery)
+	case c.Runner.Queue.FirstNumber == 0:
+		return fmt.Errorf("%w: Runner.Queue.FirstNumber is 0, want at least 1", ErrInvalidConfig)
 	case c.Retry <= 0:
 		return fmt.Errorf("%w: Retry is %v, want positive", ErrInvalidConfig, c.Retry)
 	}
@@ -211,6 +222,28 @@ func (b *Builder[B]) Block(number uint64) (Block[B], bool) {
 
 // Health returns the state of the runner: see submit.Runner.Health.
 func (b *Builder[B]) Health() submit.Health { return b.runner.Health() }
+
+// Stats returns a summary of the queue. The error wraps submit.ErrStopped.
+func (b *Builder[B]) Stats(ctx context.Context) (bundlequeue.Stats, error) {
+	return b.runner.Stats(ctx)
+}
+
+// Info describes the bundle of a block, if it is in the queue. The error wraps
+// submit.ErrStopped.
+func (b *Builder[B]) Info(ctx context.Context, number uint64) (info bundlequeue.Info, found bool, err error) {
+	return b.runner.Info(ctx, number)
+}
+
+// GiveUp orders that no more packages are built for a block that is not final. If none
+// of its packages is accumulated, it is undone with all later blocks, and their
+// operations wait again. The error wraps bundlequeue.ErrWrongNumber or submit.ErrStopped.
+func (b *Builder[B]) GiveUp(ctx context.Context, number uint64, reason string) error {
+	return b.runner.Step(ctx, bundlequeue.GiveUp{Number: number, Reason: reason})
+}
+
+// Resume lets the builder build and send again after a fatal error: see submit.Fatal.
+// The error wraps submit.ErrStopped.
+func (b *Builder[B]) Resume(ctx context.Context) error { return b.runner.Resume(ctx) }
 
 // wake makes the worker look for work.
 func (b *Builder[B]) wake() {

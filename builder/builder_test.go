@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -16,6 +17,7 @@ import (
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/internal/words"
+	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/submit/journal"
 )
 
@@ -28,8 +30,11 @@ type machine struct {
 }
 
 // newMachine starts a chain in a bubble. It ends with the test.
-func newMachine(t *testing.T) *machine {
-	network, err := simnet.Tiny(jamq.Tiny().SlotDuration, 7, nil)
+func newMachine(t *testing.T) *machine { return newFaultyMachine(t, nil) }
+
+// newFaultyMachine is newMachine with faults of the chain.
+func newFaultyMachine(t *testing.T, faults func(*jamtest.Config)) *machine {
+	network, err := simnet.Tiny(jamq.Tiny().SlotDuration, 7, faults)
 	require.NoError(t, err)
 	m := &machine{t: t, network: network, cfg: builder.DefaultConfig[words.Body](network.Spec())}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -122,10 +127,11 @@ func TestCheckpoint(t *testing.T) {
 // nothing else.
 func TestNoCheckpoint(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
-		m, tries, fails := newMachine(t), 0, true
+		m := newMachine(t)
+		var tries, succeeds atomic.Int64
 		m.cfg.CheckpointEvery = 20
 		rollup := &words.Saving{BeforeCheckpoint: func() error {
-			if tries++; fails {
+			if tries.Add(1); succeeds.Load() == 0 {
 				return errors.New("the disk is busy")
 			}
 			return nil
@@ -138,11 +144,11 @@ func TestNoCheckpoint(t *testing.T) {
 			for i := range uint64(10) {
 				submit(ctx, t, b, i+1, fmt.Sprint(i))
 			}
-			require.Greater(t, tries, 2)
-			require.Less(t, tries, 60, "not at each record")
+			require.Greater(t, tries.Load(), int64(2))
+			require.Less(t, tries.Load(), int64(60), "not at each record")
 			long := records()
 			require.Greater(t, long, 100)
-			fails = false
+			succeeds.Store(1)
 			for i := uint64(10); i < 20; i++ {
 				submit(ctx, t, b, i+1, fmt.Sprint(i))
 			}
@@ -167,7 +173,7 @@ func TestOtherLog(t *testing.T) {
 		}})
 		require.ErrorIs(t, err, builder.ErrDiverged)
 
-		require.NoError(t, m.log.Replace([]byte{'C', 2}))
+		require.NoError(t, m.log.Replace([]byte{'C', 1}))
 		_, err = m.open(new(words.Rollup))
 		require.ErrorIs(t, err, builder.ErrVersion)
 		require.NoError(t, m.log.Replace([]byte("nonsense")))

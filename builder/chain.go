@@ -23,6 +23,7 @@ type chain[B any] struct {
 	final   Block[B]   // the last final block, or the genesis, without its body
 	blocks  []Block[B] // those after it, oldest first
 	serial  uint64     // of the last execution
+	first   uint64     // number of the first block of the queue
 	tracker *canonical.Tracker
 	todo    []task[B]      // apply and undo, in order
 	finals  []task[B]      // finish, in order
@@ -53,8 +54,8 @@ func (c *chain[B]) begin(final Block[B], serial uint64) {
 }
 
 // genesis returns the block before the first one.
-func genesis[B any](root common.Hash) Block[B] {
-	return Block[B]{Root: root, commitment: crypto.Keccak256Hash([]byte("jamq builder genesis"), root[:])}
+func genesis[B any](number uint64, root common.Hash) Block[B] {
+	return Block[B]{Number: number, Root: root, commitment: crypto.Keccak256Hash([]byte("jamq builder genesis"), root[:])}
 }
 
 func (b *Block[B]) head() canonical.Head {
@@ -155,6 +156,15 @@ func (c *chain[B]) cut(commitment common.Hash) bool {
 	c.report(err)
 	c.blocks = c.blocks[:first]
 	return true
+}
+
+// cutAll removes all blocks that are not final.
+func (c *chain[B]) cutAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.blocks) > 0 {
+		c.cut(c.blocks[0].commitment)
+	}
 }
 
 // move moves the heads by a bundle's change of state.

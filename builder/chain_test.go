@@ -47,7 +47,7 @@ func numbered(kind taskKind, numbers ...uint64) (all []task[string]) {
 // behind a gap, and goes on in the same way.
 func TestCheckpointOfAChain(t *testing.T) {
 	c := &chain[string]{log: slog.New(slog.DiscardHandler)}
-	c.begin(genesis[string](common.Hash{1}), 0)
+	c.begin(genesis[string](0, common.Hash{1}), 0)
 	one, two, three, four := enqueued(c, 2), enqueued(c, 3), enqueued(c, 4), enqueued(c, 5)
 	for _, b := range []Block[string]{one, three} {
 		c.follow(nil, changed(b, bundlequeue.Guaranteed, bundlequeue.Accumulated))
@@ -77,7 +77,7 @@ func TestCheckpointOfAChain(t *testing.T) {
 // the queue about them change nothing.
 func TestFailedBlocks(t *testing.T) {
 	c := &chain[string]{log: slog.New(slog.DiscardHandler)}
-	c.begin(genesis[string](common.Hash{1}), 0)
+	c.begin(genesis[string](0, common.Hash{1}), 0)
 	one, two := enqueued(c, 2), enqueued(c, 3)
 	tasks(c)
 	failed := func(b Block[string]) bundlequeue.Effect {

@@ -18,8 +18,7 @@ func (b *Builder[B]) checkpointIfDue(ctx context.Context) error {
 	if !ok || finals || b.isLate() || b.records.since() < b.cfg.CheckpointEvery+b.postponed {
 		return nil
 	}
-	b.postponed += b.cfg.CheckpointEvery // until it succeeds
-	var all [][]byte
+	b.postponed += b.cfg.CheckpointEvery      // until it succeeds
 	defer func() { _ = b.records.end(nil) }() // after an error the records stay
 	begin, queue, tasks, err := b.beginCheckpoint(ctx)
 	if err != nil {
@@ -37,8 +36,7 @@ func (b *Builder[B]) checkpointIfDue(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", errPostponed, err)
 	}
 	begin.made, begin.records = true, len(state)
-	all = append(all, append([]byte{recordCheckpoint}, b.stored.appendCheckpoint(nil, begin)...))
-	all = append(append(all, framed(recordState, state)...), queue...)
+	all := append(b.stored.checkpointRecords(begin, state), queue...)
 	b.log.Debug("builder: checkpoint", "block", begin.final.Number+uint64(len(begin.blocks)), "records", len(all))
 	switch err := b.records.end(all); {
 	case errors.Is(err, ErrTooLarge):
@@ -49,6 +47,9 @@ func (b *Builder[B]) checkpointIfDue(ctx context.Context) error {
 	b.postponed = 0
 	return nil
 }
+
+// everyone is the weight of all calls of Admit.
+const everyone = 1 << 20
 
 // errPostponed is wrapped if the rollup cannot make a checkpoint now. The builder goes
 // on without it, and tries again when the log has grown as much once more.
@@ -86,7 +87,7 @@ func (b *Builder[B]) beginCheckpoint(ctx context.Context) (begin *checkpoint[B],
 // checkpoint returns the present chain. The caller holds c.mu, or no one else has
 // the chain.
 func (c *chain[B]) checkpoint() *checkpoint[B] {
-	return &checkpoint[B]{serial: c.serial, final: c.final, blocks: slices.Clone(c.blocks)}
+	return &checkpoint[B]{serial: c.serial, first: c.first, final: c.final, blocks: slices.Clone(c.blocks)}
 }
 
 // restore sets the chain to a checkpoint, and returns the root of its newest block.
@@ -94,6 +95,7 @@ func (c *chain[B]) restore(from *checkpoint[B]) (root common.Hash) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.begin(from.final, from.serial)
+	c.first = from.first
 	for _, b := range from.blocks {
 		to := b.Progress
 		b.Progress = Progress{}

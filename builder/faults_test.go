@@ -3,6 +3,7 @@ package builder_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,11 +50,12 @@ func TestAdmitIsRepeated(t *testing.T) {
 // also if a checkpoint is due.
 func TestHungAdmit(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
-		m, hang, calls := newMachine(t), make(chan struct{}), 0
+		m, hang := newMachine(t), make(chan struct{})
 		m.cfg.CheckpointEvery = 10
 		rollup := new(words.Saving)
+		var calls atomic.Int64
 		rollup.BeforeAdmit = func(context.Context) error {
-			if calls++; calls == 1 {
+			if calls.Add(1) == 1 {
 				<-hang
 			}
 			return nil
@@ -76,10 +78,11 @@ func TestHungAdmit(t *testing.T) {
 // also after a restart.
 func TestFinalFails(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
-		m, fails := newMachine(t), true
+		m, fails := newMachine(t), new(atomic.Bool)
+		fails.Store(true)
 		m.cfg.CheckpointEvery = 10
 		rollup := &words.Saving{BeforeFinal: func() error {
-			if fails {
+			if fails.Load() {
 				return errors.New("the index is down")
 			}
 			return nil
@@ -88,9 +91,9 @@ func TestFinalFails(t *testing.T) {
 			submit(ctx, t, b, 1, "one")
 			submit(ctx, t, b, 2, "two")
 			require.Empty(t, rollup.Finals())
-			fails = false
+			fails.Store(false)
 			bubble.Await(t, time.Second, func() bool { return len(rollup.Finals()) == 2 }, "Final is called again")
-			fails = true
+			fails.Store(true)
 			submit(ctx, t, b, 3, "three")
 		})
 		again := new(words.Saving)
@@ -103,12 +106,12 @@ func TestFinalFails(t *testing.T) {
 // failing is a log that fails from a moment on, or refuses records of a size.
 type failing struct {
 	journal.Memory
-	now  bool
-	most int
+	now  atomic.Bool
+	most atomic.Int64
 }
 
 func (f *failing) Append(records ...[]byte) error {
-	if f.now {
+	if f.now.Load() {
 		return errors.New("the disk is full")
 	}
 	return f.Memory.Append(records...)
@@ -116,7 +119,7 @@ func (f *failing) Append(records ...[]byte) error {
 
 func (f *failing) Replace(records ...[]byte) error {
 	for _, r := range records {
-		if f.most > 0 && len(r) > f.most {
+		if most := int(f.most.Load()); most > 0 && len(r) > most {
 			return journal.ErrTooLarge
 		}
 	}
@@ -132,9 +135,9 @@ func TestLogFails(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- b.Run(t.Context()) }()
 		submit(t.Context(), t, b, 1, "one")
-		log.now = true
+		log.now.Store(true)
 		require.ErrorIs(t, b.Submit(t.Context(), []byte("two")), builder.ErrLog)
-		log.now = false
+		log.now.Store(false)
 		require.ErrorIs(t, b.Submit(t.Context(), []byte("three")), builder.ErrLog)
 		require.ErrorIs(t, <-ended, builder.ErrLog)
 		require.ErrorIs(t, b.Await(t.Context(), final(2)), builder.ErrLog)
@@ -144,10 +147,11 @@ func TestLogFails(t *testing.T) {
 // TestLargeCheckpoint: a checkpoint that the log refuses costs a longer log.
 func TestLargeCheckpoint(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
-		m, log := newMachine(t), &failing{most: 1}
+		m, log := newMachine(t), new(failing)
 		m.cfg.CheckpointEvery = 10
 		b, err := builder.Open(t.Context(), m.cfg, log, builder.Rollup[words.Body](new(words.Saving)), m.network)
 		require.NoError(t, err)
+		log.most.Store(1)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- b.Run(ctx) }()

@@ -114,6 +114,24 @@ type Checkpointer interface {
 	Restore(ctx context.Context, records [][]byte) error
 }
 
+// Recorder is an optional part of a [Rollup] that decides itself which operations wait,
+// as a mempool does, and keeps its decisions in the log. Submit then calls Admit only, and
+// returns its error: the operation is not in the log unless the rollup records it. Admit
+// is not called when the log is read again; Replay is.
+type Recorder interface {
+	// Replay is called for each record of the rollup in the log, while the builder
+	// recovers, in the order of the log: also with respect to Apply and Undo. A change may
+	// be in the state that Restore has set, and its record may follow again.
+	Replay(ctx context.Context, record []byte) error
+	// Recovered is called at the end of Open, when the rollup has followed the whole log.
+	// record appends records to the log, all or none. They are durable when it returns
+	// nil; the error wraps ErrLog or ErrTooLarge. The rollup makes a change first,
+	// appends its record, and tells the user last. Checkpoint must return every change
+	// that was made before its call. record may be called at any time, concurrently, also
+	// during calls of the rollup.
+	Recovered(ctx context.Context, record func(records ...[]byte) error) error
+}
+
 // Finalizer is an optional part of a [Rollup].
 type Finalizer[B any] interface {
 	// Final is called for each block that is final on JAM, in order. It will not be

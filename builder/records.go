@@ -1,6 +1,7 @@
 package builder
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,31 +20,56 @@ const (
 	recordState = 'S'
 	// recordOperation is an operation that was accepted.
 	recordOperation = 'O'
+	// recordRollup is a record of a Recorder.
+	recordRollup = 'R'
 	// recordQueue is a record of the queue's runner: a step, or its state.
 	recordQueue = 'Q'
 )
 
-// records writes to the log. Of all records, it also keeps those that were
-// appended while a checkpoint is made, because the checkpoint does not have them.
+// records writes to the log. Calls that wait for the same write share it. Of all records,
+// it also keeps those that were appended while a checkpoint is made, because the
+// checkpoint does not have them.
 type records struct {
-	log Log
-	// writers lets appends run concurrently, so that the log can make several durable
-	// at once. While a checkpoint is made, they run one after the other.
-	writers *semaphore.Weighted
+	log    Log
+	writer *semaphore.Weighted // has a weight of one for the only writer
 
-	mu     sync.Mutex
-	after  [][]byte // since the checkpoint began
-	making bool     // a checkpoint
-	size   int      // number of records since the last checkpoint
-	err    error    // after a write that failed: it is unknown what the log has
-	broken chan struct{}
+	mu      sync.Mutex
+	waiting []*writing
+	after   [][]byte // since the checkpoint began
+	making  bool     // a checkpoint
+	size    int      // number of records since the last checkpoint
+	err     error    // after a write that failed: it is unknown what the log has
+	broken  chan struct{}
 }
 
-// everyone is the weight of a writer that excludes all others.
-const everyone = 1 << 20
+// writing is a call of append.
+type writing struct {
+	records [][]byte
+	over    bool
+	err     error
+}
+
+// first returns the first record of the log, nil if there is none.
+func (r *records) first() (record []byte, err error) {
+	stop := errors.New("enough")
+	err = r.log.Replay(func(first []byte) error {
+		if len(first) == 0 {
+			return fmt.Errorf("%w: an empty record", ErrCorrupt)
+		}
+		record = bytes.Clone(first)
+		return stop
+	})
+	switch {
+	case err == nil, errors.Is(err, stop):
+		return record, nil
+	case errors.Is(err, ErrCorrupt):
+		return nil, err
+	}
+	return nil, fmt.Errorf("%w: %w", ErrLog, err)
+}
 
 func newRecords(log Log) records {
-	return records{log: log, writers: semaphore.NewWeighted(everyone), broken: make(chan struct{})}
+	return records{log: log, writer: semaphore.NewWeighted(1), broken: make(chan struct{})}
 }
 
 // framed returns records with their kind.
@@ -55,23 +81,51 @@ func framed(kind byte, bodies [][]byte) [][]byte {
 	return all
 }
 
-// enter begins an append, and returns the function that ends it.
-func (r *records) enter() (leave func()) {
-	for weight := int64(1); ; weight = everyone {
-		_ = r.writers.Acquire(context.Background(), weight) // an append is never given up
-		r.mu.Lock()
-		making := r.making
-		r.mu.Unlock()
-		if !making || weight == everyone {
-			return func() { r.writers.Release(weight) }
+// append writes records, all or none. They are durable when it returns nil.
+func (r *records) append(all ...[]byte) error {
+	w := &writing{records: all}
+	r.mu.Lock()
+	r.waiting = append(r.waiting, w)
+	r.mu.Unlock()
+	_ = r.writer.Acquire(context.Background(), 1) // an append is never given up
+	defer r.writer.Release(1)
+	for !w.over {
+		r.writeSome()
+	}
+	return w.err
+}
+
+// maxWrite is the size in bytes from which on a write is not shared.
+const maxWrite = 1 << 20
+
+// writeSome writes the records of the calls that wait longest. The caller is the writer.
+func (r *records) writeSome() {
+	r.mu.Lock()
+	var all [][]byte
+	n, size := 0, 0
+	for n < len(r.waiting) && size < maxWrite {
+		for _, record := range r.waiting[n].records {
+			size += len(record)
 		}
-		r.writers.Release(weight)
+		all = append(all, r.waiting[n].records...)
+		n++
+	}
+	some := r.waiting[:n]
+	r.waiting = r.waiting[n:]
+	r.mu.Unlock()
+	err := r.write(all)
+	if errors.Is(err, ErrTooLarge) && len(some) > 1 { // only for the one that has it
+		for _, w := range some {
+			w.over, w.err = true, r.write(w.records)
+		}
+		return
+	}
+	for _, w := range some {
+		w.over, w.err = true, err
 	}
 }
 
-// append writes records, all or none. They are durable when it returns nil.
-func (r *records) append(all ...[]byte) error {
-	defer r.enter()()
+func (r *records) write(all [][]byte) error {
 	if err := r.failure(); err != nil {
 		return err
 	}
@@ -101,8 +155,8 @@ func (r *records) set(making bool) (after [][]byte) {
 // end ends a checkpoint. If there are records, they replace those that were
 // appended before begin.
 func (r *records) end(all [][]byte) error {
-	_ = r.writers.Acquire(context.Background(), everyone)
-	defer r.writers.Release(everyone)
+	_ = r.writer.Acquire(context.Background(), 1)
+	defer r.writer.Release(1)
 	after := r.set(false)
 	if all == nil {
 		return nil

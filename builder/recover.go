@@ -7,46 +7,128 @@ import (
 	"fmt"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/submit"
 )
 
 // queueLog is the log as the runner sees it: the records of the queue.
 type queueLog[B any] struct {
 	*Builder[B]
-	ctx   context.Context
-	empty bool
+	ctx context.Context
+	// start is the first record of the log, nil if the log begins now.
+	start *checkpoint[B]
+	// begin are the records with which it begins, before those of the queue.
+	begin [][]byte
 }
 
 // recover opens the runner, which replays the log, and leads the rollup to its
 // present state.
 func (b *Builder[B]) recover(ctx context.Context) error {
-	log := &queueLog[B]{Builder: b, ctx: ctx, empty: true}
-	some := errors.New("not empty")
-	if err := b.records.log.Replay(func([]byte) error { return some }); errors.Is(err, some) {
-		log.empty = false
-	} else if err != nil {
-		return fmt.Errorf("%w: %w", ErrLog, err)
+	first, err := b.records.first()
+	if err != nil {
+		return err
 	}
-	var root jamq.Block
-	if log.empty {
-		var err error
-		if err = guard(func() (err error) { root, err = b.network.Root(ctx); return err }); err != nil {
+	if first == nil {
+		final := genesis[B](b.cfg.Runner.Queue.FirstNumber-1, b.rollup.Root())
+		b.chain.begin(final, 0)
+		err = b.beginLog(ctx, &checkpoint[B]{final: final}, nil)
+	} else {
+		err = b.continueLog(ctx, first)
+	}
+	if err != nil {
+		return err
+	}
+	if r, ok := b.rollup.(Recorder); ok {
+		if err := guard(func() error { return r.Recovered(ctx, b.record) }); err != nil {
 			return err
 		}
-		b.chain.begin(genesis[B](b.rollup.Root()), 0)
 	}
-	cfg := b.cfg.Runner
-	cfg.Queue.FirstNumber = 1
-	if cfg.Observe == nil {
-		cfg.Observe = func(submit.Observation) {}
-	}
-	durable := submit.Durability[bundle[B]]{Journal: log, Codec: b.stored, SnapshotEvery: -1, Follow: b.follow}
-	var err error
-	if b.runner, err = submit.OpenRunner(cfg, root, durable, sender[B]{b}, sender[B]{b}); err != nil {
-		return err
+	if b.cfg.NewChain && first != nil {
+		if err := b.leaveChain(ctx); err != nil {
+			return err
+		}
 	}
 	b.found = b.runner.Recovered()
 	return nil
+}
+
+// beginLog begins the log with a checkpoint and a new queue, in place of whatever it
+// has.
+func (b *Builder[B]) beginLog(ctx context.Context, c *checkpoint[B], state [][]byte) error {
+	var root jamq.Block
+	if err := guard(func() (err error) { root, err = b.network.Root(ctx); return err }); err != nil {
+		return err
+	}
+	c.first = c.final.Number + 1
+	return b.openRunner(root, c.first, &queueLog[B]{Builder: b, ctx: ctx, begin: b.stored.checkpointRecords(c, state)})
+}
+
+// continueLog recovers from a log with the given first record.
+func (b *Builder[B]) continueLog(ctx context.Context, first []byte) error {
+	if first[0] != recordCheckpoint {
+		return fmt.Errorf("%w: it begins with a record of kind %q", ErrCorrupt, first[0])
+	}
+	start, err := b.stored.readCheckpoint(first[1:])
+	if err != nil {
+		return err
+	}
+	return b.openRunner(jamq.Block{}, start.first, &queueLog[B]{Builder: b, ctx: ctx, start: start})
+}
+
+// openRunner opens the runner of a queue that begins with the given number.
+func (b *Builder[B]) openRunner(root jamq.Block, first uint64, log *queueLog[B]) (err error) {
+	cfg := b.cfg.Runner
+	cfg.Queue.FirstNumber, b.chain.first = first, first
+	observe := cfg.Observe
+	cfg.Observe = func(o submit.Observation) {
+		if observe != nil {
+			o.Effect = shown[B](o.Effect)
+			observe(o)
+		}
+	}
+	durable := submit.Durability[bundle[B]]{Journal: log, Codec: b.stored, SnapshotEvery: -1, Follow: b.follow}
+	b.runner, err = submit.OpenRunner(cfg, root, durable, sender[B]{b}, sender[B]{b})
+	return err
+}
+
+// shown returns an effect with the block of its bundle.
+func shown[B any](effect bundlequeue.Effect) bundlequeue.Effect {
+	switch e := effect.(type) {
+	case bundlequeue.Build[bundle[B]]:
+		return bundlequeue.Build[Block[B]]{
+			Ticket: e.Ticket, Number: e.Number, Version: e.Version, Bundle: e.Bundle.block, Core: e.Core,
+			Offset: e.Offset, Anchor: e.Anchor, MinAnchor: e.MinAnchor, Prerequisites: e.Prerequisites,
+		}
+	case bundlequeue.Send[bundle[B]]:
+		return bundlequeue.Send[Block[B]]{
+			Ticket: e.Ticket, Number: e.Number, Version: e.Version, Package: e.Package, Bundle: e.Bundle.block, Core: e.Core, Attempt: e.Attempt,
+		}
+	case bundlequeue.Failed[bundle[B]]:
+		return bundlequeue.Failed[Block[B]]{
+			Ticket: e.Ticket, Number: e.Number, Commitment: e.Commitment, Bundle: e.Bundle.block, Cause: e.Cause, Reason: e.Reason,
+		}
+	}
+	return effect
+}
+
+// leaveChain undoes all blocks that are not final, because their JAM chain has ended,
+// and begins the log again.
+func (b *Builder[B]) leaveChain(ctx context.Context) error {
+	c, ok := b.rollup.(Checkpointer)
+	if !ok {
+		return fmt.Errorf("%w: NewChain is set, and the rollup is no Checkpointer", ErrInvalidConfig)
+	}
+	b.chain.cutAll()
+	if err := b.catchUp(ctx); err != nil {
+		return err
+	}
+	var state [][]byte
+	if err := guard(func() (err error) { state, err = c.Checkpoint(ctx); return err }); err != nil {
+		return err
+	}
+	start := b.chain.checkpoint()
+	start.made, start.records = true, len(state)
+	return b.beginLog(ctx, start, state)
 }
 
 // Append implements submit.Journal.
@@ -55,62 +137,68 @@ func (l *queueLog[B]) Append(records ...[]byte) error {
 }
 
 // Replace implements submit.Journal. The runner calls it to begin a queue and after
-// a recovery. The records before stay until the next checkpoint: they lead to the
-// same state, and those of the rollup are needed.
+// a recovery. In the latter case the records before stay until the next checkpoint: they
+// lead to the same state, and those of the rollup are needed.
 func (l *queueLog[B]) Replace(records ...[]byte) error {
 	all := framed(recordQueue, records)
-	if l.empty {
-		l.empty = false
-		begin := append([]byte{recordCheckpoint}, l.stored.appendCheckpoint(nil, l.chain.checkpoint())...)
-		all = append([][]byte{begin}, all...)
+	if l.begin == nil {
+		return l.records.append(all...)
 	}
-	return l.records.append(all...)
+	all, l.begin = append(l.begin, all...), nil
+	return l.Builder.records.end(all)
 }
 
 // Replay implements submit.Journal. It reads the whole log once: the records of the
 // queue go to the runner, which calls follow, and the others to the rollup.
 func (l *queueLog[B]) Replay(step func(record []byte) error) error {
-	var begin *checkpoint[B]
+	if l.start == nil {
+		return nil
+	}
 	var state [][]byte
-	restored := false
+	read, restored := 0, false
 	err := l.records.log.Replay(func(record []byte) error {
-		if len(record) == 0 {
+		switch read++; {
+		case len(record) == 0:
 			return fmt.Errorf("%w: an empty record", ErrCorrupt)
-		}
-		kind, body := record[0], record[1:]
-		switch {
-		case kind == recordCheckpoint && begin == nil:
-			var err error
-			begin, err = l.stored.readCheckpoint(body)
-			return err
-		case begin == nil:
-			return fmt.Errorf("%w: it begins with a record of kind %q", ErrCorrupt, kind)
-		case kind == recordState && len(state) < begin.records:
-			state = append(state, bytes.Clone(body))
+		case read == 1:
+			return nil // start
+		case record[0] == recordState && len(state) < l.start.records:
+			state = append(state, bytes.Clone(record[1:]))
 			return nil
 		}
 		if !restored {
 			restored = true
-			if err := l.restore(begin, state); err != nil {
+			if err := l.restore(l.start, state); err != nil {
 				return err
 			}
 		}
 		l.Builder.records.size++
-		switch kind {
-		case recordOperation:
-			return l.admitAgain(body)
-		case recordQueue:
-			if err := step(body); err != nil {
-				return err
-			}
-			return l.catchUp()
-		}
-		return fmt.Errorf("%w: a record of kind %q", ErrCorrupt, kind)
+		return l.again(record[0], record[1:], step)
 	})
-	if err == nil && begin != nil && !restored {
+	if err == nil && !restored {
 		return fmt.Errorf("%w: it ends after its checkpoint", ErrCorrupt)
 	}
 	return err
+}
+
+// again does what was done with a record before the restart.
+func (l *queueLog[B]) again(kind byte, body []byte, step func(record []byte) error) error {
+	switch kind {
+	case recordOperation:
+		return l.admitAgain(body)
+	case recordRollup:
+		r, ok := l.rollup.(Recorder)
+		if !ok {
+			return fmt.Errorf("%w: the log has records of a Recorder, and the rollup is none", ErrOtherRollup)
+		}
+		return guard(func() error { return r.Replay(l.ctx, bytes.Clone(body)) })
+	case recordQueue:
+		if err := step(body); err != nil {
+			return err
+		}
+		return l.catchUp(l.ctx)
+	}
+	return fmt.Errorf("%w: a record of kind %q", ErrCorrupt, kind)
 }
 
 // restore sets the chain and the rollup to a checkpoint.
@@ -146,18 +234,18 @@ func (l *queueLog[B]) admitAgain(op []byte) error {
 }
 
 // catchUp carries out all tasks.
-func (l *queueLog[B]) catchUp() error {
-	for t, some := l.chain.next(); some; t, some = l.chain.next() {
-		if err := l.carry(l.ctx, t); err != nil {
+func (b *Builder[B]) catchUp(ctx context.Context) error {
+	for t, some := b.chain.next(); some; t, some = b.chain.next() {
+		if err := b.carry(ctx, t); err != nil {
 			return fmt.Errorf("builder: block %d: %w", t.block.Number, err)
 		}
-		l.chain.done()
+		b.chain.done()
 	}
-	for t, some := l.chain.nextFinal(); some; t, some = l.chain.nextFinal() {
-		if err := l.carry(l.ctx, t); err != nil {
+	for t, some := b.chain.nextFinal(); some; t, some = b.chain.nextFinal() {
+		if err := b.carry(ctx, t); err != nil {
 			return fmt.Errorf("builder: block %d is final: %w", t.block.Number, err)
 		}
-		l.chain.finished()
+		b.chain.finished()
 	}
 	return nil
 }

@@ -29,12 +29,17 @@ import (
 // durable and waits: from then on it is executed once, or dropped by Propose. The error
 // is that of Check, or of Admit if that wraps ErrRefused, or wraps ErrTooLarge; the
 // operation has no effect then. If it wraps ErrLog, the builder stops, and the operation
-// may be executed after a restart.
+// may be executed after a restart. If the rollup is a Recorder, the error is that of
+// Admit.
 func (b *Builder[B]) Submit(ctx context.Context, op []byte) error {
 	if c, ok := b.rollup.(Checker); ok {
 		if err := guard(func() error { return c.Check(ctx, op) }); err != nil {
 			return err
 		}
+	}
+	if _, ok := b.rollup.(Recorder); ok {
+		defer b.wake()
+		return guard(func() error { return b.rollup.Admit(ctx, op) })
 	}
 	if err := b.admitting.Acquire(ctx, 1); err != nil {
 		return err
@@ -52,6 +57,12 @@ func (b *Builder[B]) Submit(ctx context.Context, op []byte) error {
 	}
 	b.wake()
 	return err
+}
+
+// record appends records of the rollup: see Recorder.
+func (b *Builder[B]) record(records ...[]byte) error {
+	defer b.wake()
+	return b.records.append(framed(recordRollup, records)...)
 }
 
 // postpone leaves an operation, which is in the log, to the worker.

@@ -101,7 +101,7 @@ func (s stored[B]) readBlock(r *wire.Reader) (Block[B], error) {
 }
 
 // version is the version of the format of the log.
-const version = 1
+const version = 2
 
 // ErrVersion is wrapped by the error of a log that another version of this package
 // has written. docs/embedding.md describes the upgrade.
@@ -114,15 +114,23 @@ var ErrCorrupt = errors.New("builder: the log is corrupt")
 // rollup follow.
 type checkpoint[B any] struct {
 	serial  uint64
-	made    bool // by the rollup; otherwise it is the genesis
+	first   uint64 // number of the first block of the queue
+	made    bool   // by the rollup; otherwise it is the genesis
 	records int
 	final   Block[B]
 	blocks  []Block[B]
 }
 
+// checkpointRecords returns the records of a checkpoint with the state of the rollup.
+func (s stored[B]) checkpointRecords(c *checkpoint[B], state [][]byte) [][]byte {
+	begin := append([]byte{recordCheckpoint}, s.appendCheckpoint(nil, c)...)
+	return append([][]byte{begin}, framed(recordState, state)...)
+}
+
 func (s stored[B]) appendCheckpoint(to []byte, c *checkpoint[B]) []byte {
 	to = wire.AppendUint(to, version)
 	to = wire.AppendUint(to, c.serial)
+	to = wire.AppendUint(to, c.first)
 	to = wire.AppendBool(to, c.made)
 	to = wire.AppendUint(to, uint64(c.records))
 	to = appendRoots(to, &c.final)
@@ -157,7 +165,7 @@ func (s stored[B]) readCheckpoint(raw []byte) (*checkpoint[B], error) {
 	if v := r.Uint(); r.Err() == nil && v != version {
 		return nil, fmt.Errorf("%w: have %d, want %d", ErrVersion, v, version)
 	}
-	c := &checkpoint[B]{serial: r.Uint(), made: r.Bool(), records: int(r.UintBelow(1<<31, "records")), final: readRoots[B](r)}
+	c := &checkpoint[B]{serial: r.Uint(), first: r.Uint(), made: r.Bool(), records: int(r.UintBelow(1<<31, "records")), final: readRoots[B](r)}
 	for range r.Count(1) {
 		b, err := s.readBlock(r)
 		if err != nil {

@@ -363,7 +363,7 @@ func (h *crasher) fail() {
 // step does one random thing. It reports whether the process has ended.
 func (h *crasher) step() (crashed bool, err error) {
 	defer h.died(&crashed)
-	switch h.random.IntN(13) {
+	switch h.random.IntN(14) {
 	case 0, 1, 2, 3:
 		h.add()
 	case 4, 5:
@@ -388,8 +388,20 @@ func (h *crasher) step() (crashed bool, err error) {
 		if h.pool.Rotate(next) == nil {
 			h.journal = next
 		}
+	case 13:
+		h.shorten()
 	}
 	return false, err
+}
+
+// shorten replaces the journal by the content of the pool and those of its last records
+// that were appended while the host made the new one.
+func (h *crasher) shorten() {
+	if h.pool.Flush() != nil {
+		return
+	}
+	began := h.random.IntN(len(h.journal.records) + 1)
+	h.journal.records = append(h.pool.Records(), h.journal.records[began:]...)
 }
 
 // check finds all acknowledged transactions.

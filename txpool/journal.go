@@ -272,7 +272,7 @@ func (p *Pool) Rotate(next Journal) error {
 	p.out.rotation.Lock()
 	defer p.out.rotation.Unlock()
 	defer p.out.stopRotation() // even if a journal panics
-	content := p.content()
+	content := p.content(true)
 	for some := range slices.Chunk(content, batchSize) {
 		records := make([][]byte, len(some))
 		for i, record := range some {
@@ -302,17 +302,29 @@ func (o *outbox) stopRotation() {
 	o.rotating, o.since = false, nil
 }
 
+// Records returns the records of the pool's content at one moment, for a host that
+// keeps those of Config.Journal in its own log and shortens it. They replace all that
+// were appended before. Restore accepts records of earlier changes after them.
+func (p *Pool) Records() [][]byte {
+	content := p.content(false)
+	records := make([][]byte, len(content))
+	for i, record := range content {
+		records[i] = record()
+	}
+	return records
+}
+
 // content returns the content of the pool at this moment, as functions that encode
-// one record each, so that Rotate encodes them without the pool's lock. The records
-// of later changes are in outbox.since, if the old journal has accepted them, and
-// otherwise in outbox.unwritten. Some records of earlier changes can be among them
-// too, which is harmless, because a record may be stored twice.
-func (p *Pool) content() (content []func() []byte) {
+// one record each, so that they are encoded without the pool's lock. For Rotate,
+// the records of later changes are in outbox.since, if the old journal has accepted
+// them, and otherwise in outbox.unwritten. Some records of earlier changes can be
+// among them too, which is harmless, because a record may be stored twice.
+func (p *Pool) content(rotating bool) (content []func() []byte) {
 	p.out.journaling.Lock()
 	defer p.out.journaling.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.out.rotating = true
+	p.out.rotating = p.out.rotating || rotating
 	add := func(records ...[]byte) {
 		for _, r := range records {
 			content = append(content, func() []byte { return r })

@@ -19,27 +19,28 @@ type checked[B any] struct {
 	busy  atomic.Int32 // calls that must not overlap
 }
 
-// wrap returns the rollup with those optional methods that the inner one has.
+// wrap returns the rollup with those optional methods that the inner one has. Final has
+// no effect if the inner one has none.
 func (l *life[B]) wrap(c *checked[B]) builder.Rollup[B] {
 	_, points := c.inner.(builder.Checkpointer)
-	_, finals := c.inner.(builder.Finalizer[B])
+	_, records := c.inner.(builder.Recorder)
 	switch {
-	case points && finals:
+	case points && records:
 		return struct {
 			*checked[B]
 			pointing[B]
-			finishing[B]
-		}{c, pointing[B]{c}, finishing[B]{c}}
+			recording[B]
+		}{c, pointing[B]{c}, recording[B]{c}}
 	case points:
 		return struct {
 			*checked[B]
 			pointing[B]
 		}{c, pointing[B]{c}}
-	case finals:
+	case records:
 		return struct {
 			*checked[B]
-			finishing[B]
-		}{c, finishing[B]{c}}
+			recording[B]
+		}{c, recording[B]{c}}
 	}
 	return c
 }
@@ -159,6 +160,9 @@ func (c *checked[B]) Apply(ctx context.Context, b builder.Block[B]) error {
 // step calls Apply or Undo, and checks the root.
 func (c *checked[B]) step(ctx context.Context, b builder.Block[B], f func(context.Context, builder.Block[B]) error, name string, want common.Hash) error {
 	if err := f(ctx, b); err != nil {
+		if c.life.isDead() {
+			return errDied // its record could not be written
+		}
 		c.life.fail(fmt.Errorf("%s of block %d: %w", name, b.Number, err))
 		return err
 	}
@@ -219,14 +223,26 @@ func (p pointing[B]) Restore(ctx context.Context, records [][]byte) error {
 	return p.c.call("restore", false, func() error { return p.c.inner.(builder.Checkpointer).Restore(ctx, records) })
 }
 
-// finishing is a rollup that is a builder.Finalizer.
-type finishing[B any] struct{ c *checked[B] }
-
 // Final implements builder.Finalizer.
-func (f finishing[B]) Final(ctx context.Context, b builder.Block[B]) error {
-	return f.c.alone(func() error {
-		return f.c.call(fmt.Sprintf("block %d is final", b.Number), f.c.mayFail(), func() error {
-			return f.c.inner.(builder.Finalizer[B]).Final(ctx, b)
-		})
+func (c *checked[B]) Final(ctx context.Context, b builder.Block[B]) error {
+	f, ok := c.inner.(builder.Finalizer[B])
+	if !ok {
+		return nil
+	}
+	return c.alone(func() error {
+		return c.call(fmt.Sprintf("block %d is final", b.Number), c.mayFail(), func() error { return f.Final(ctx, b) })
 	})
+}
+
+// recording is a rollup that is a builder.Recorder.
+type recording[B any] struct{ c *checked[B] }
+
+// Replay implements builder.Recorder.
+func (r recording[B]) Replay(ctx context.Context, record []byte) error {
+	return r.c.inner.(builder.Recorder).Replay(ctx, record)
+}
+
+// Recovered implements builder.Recorder.
+func (r recording[B]) Recovered(ctx context.Context, record func(...[]byte) error) error {
+	return r.c.call("recovered", false, func() error { return r.c.inner.(builder.Recorder).Recovered(ctx, record) })
 }

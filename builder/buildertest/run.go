@@ -16,6 +16,9 @@ type Case[B any] struct {
 	// which must share nothing with the others. If it is an io.Closer, it is closed at the
 	// end of the life.
 	New func() builder.Rollup[B]
+	// Open replaces New for a rollup that keeps files. dir outlives the processes of a
+	// run, and is empty before the first one.
+	Open func(dir string) builder.Rollup[B]
 	// Operation returns the operation with a number from 0. No two may be equal.
 	Operation func(i int) []byte
 	// Executed returns the operations that the rollup's service executes for a
@@ -116,6 +119,10 @@ func playLives[B any](t *testing.T, c Case[B], seed uint64, deaths func(*world[B
 	t.Helper()
 	bubble.Run(t, func(t *testing.T) {
 		var w *world[B]
+		dir := t.TempDir()
+		if c.Open != nil {
+			c.New = func() builder.Rollup[B] { return c.Open(dir) }
+		}
 		if w, problem = newWorld(c, seed); problem == nil {
 			moments, problem = w.play(t.Context(), deaths(w))
 			log = w.diary.String()

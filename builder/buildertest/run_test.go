@@ -22,10 +22,11 @@ func rules(rollup func() builder.Rollup[words.Body]) buildertest.Case[words.Body
 	}
 }
 
-// Rollups with and without checkpoints.
+// Rollups with and without checkpoints, and one that keeps its own records.
 var rollups = map[string]func() builder.Rollup[words.Body]{
 	"log":         func() builder.Rollup[words.Body] { return new(words.Rollup) },
 	"checkpoints": func() builder.Rollup[words.Body] { return new(words.Saving) },
+	"records":     func() builder.Rollup[words.Body] { return new(words.Recording) },
 }
 
 // TestRun: a rollup without faults passes.
@@ -78,4 +79,9 @@ func TestFaultsAreFound(t *testing.T) {
 			t.Logf("seed %d: %v", seed, problem)
 		})
 	}
+	t.Run("does not record what it accepts", func(t *testing.T) {
+		faulty := func() builder.Rollup[words.Body] { return &words.Recording{Silent: true} }
+		_, problem := buildertest.Find(t, rules(faulty), 200)
+		require.ErrorContains(t, problem, "are not executed")
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -67,8 +68,17 @@ func newWorld[B any](c Case[B], seed uint64) (*world[B], error) {
 	if seed%2 == 1 { // blocks fail
 		w.cfg.Runner.Queue.MaxVersionRetries = 0
 	}
-	w.last.root = c.New().Root()
-	return w, nil
+	genesis := c.New()
+	w.last.root = genesis.Root()
+	return w, closeRollup(genesis)
+}
+
+// closeRollup closes a rollup that can be closed.
+func closeRollup[B any](r builder.Rollup[B]) error {
+	if c, ok := r.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
 }
 
 // plan returns the moments at which the lives of the process end.

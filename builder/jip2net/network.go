@@ -70,8 +70,9 @@ type Network struct {
 
 var _ builder.Network = (*Network)(nil)
 
-// Open connects to a node and reads the constants of its chain. Errors wrap
-// ErrInvalidConfig, or are those of package jip2.
+// Open connects to a node, reads the constants of its chain, and checks that the
+// node has the methods that a builder needs. Errors wrap ErrInvalidConfig, or
+// jip2.ErrUnsupported with the missing methods, or are others of package jip2.
 func Open(ctx context.Context, cfg Config) (*Network, error) {
 	if cfg.Package == nil || cfg.Service.Key == nil || cfg.Service.Taken == nil {
 		return nil, fmt.Errorf("%w: Package, Service.Key and Service.Taken must be given", ErrInvalidConfig)
@@ -88,6 +89,9 @@ func Open(ctx context.Context, cfg Config) (*Network, error) {
 	if err == nil {
 		n.codec, err = codec.New(cfg.Version, n.spec)
 	}
+	if err == nil {
+		err = client.Check(ctx, n.spec.RecentHistory)
+	}
 	if err != nil {
 		client.Close()
 		return nil, err
@@ -97,6 +101,19 @@ func Open(ctx context.Context, cfg Config) (*Network, error) {
 
 // Spec returns the constants of the chain.
 func (n *Network) Spec() jamq.ChainSpec { return n.spec }
+
+// Client returns the connection to the node.
+func (n *Network) Client() *jip2.Client { return n.client }
+
+// Heads returns the best and the final block. They are zero before the chain is followed.
+func (n *Network) Heads() (best, finalized jamq.Block) {
+	feed, err := n.following()
+	if err != nil {
+		return jamq.Block{}, jamq.Block{}
+	}
+	b, f := feed.Heads()
+	return jamq.Block{Hash: jamq.HeaderHash(b.HeaderHash), Slot: b.Slot}, jamq.Block{Hash: jamq.HeaderHash(f.HeaderHash), Slot: f.Slot}
+}
 
 // Close closes the connection. The builder must have stopped.
 func (n *Network) Close() { n.client.Close() }

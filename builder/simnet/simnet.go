@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,8 +21,9 @@ import (
 )
 
 // Network is a simulated JAM chain as a builder.Network. It outlives builders: each
-// one gets all blocks from the beginning, as from a node that has kept them. Run
-// drives the chain. All methods are safe for concurrent use.
+// one gets the blocks since the last final one that it knows, as from a node that has
+// kept the last 8,192 slots. Run drives the chain. All methods are safe for concurrent
+// use.
 type Network struct {
 	service jamq.ServiceID
 	spec    jamq.ChainSpec
@@ -29,8 +31,9 @@ type Network struct {
 	root    jamq.Block
 
 	mu      sync.Mutex
-	history []jamtest.Update
-	moved   chan struct{} // closed when history grows
+	history []jamtest.Update // without payloads
+	dropped int              // updates before history
+	moved   chan struct{}    // closed when history grows
 }
 
 var _ builder.Network = (*Network)(nil)
@@ -60,6 +63,9 @@ func Tiny(slot time.Duration, service jamq.ServiceID, change func(*jamtest.Confi
 	return New(chain, service), nil
 }
 
+// kept is the least number of slots that a network keeps.
+const kept = 8192
+
 // Spec returns the constants of the chain.
 func (n *Network) Spec() jamq.ChainSpec { return n.spec }
 
@@ -75,7 +81,11 @@ func (n *Network) Run(ctx context.Context, see func(jamtest.Update)) error {
 		}
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		n.history = append(n.history, u)
+		u.Final = nil
+		if n.history = append(n.history, u); len(n.history) > 2*kept {
+			n.dropped += len(n.history) - kept
+			n.history = slices.Clone(n.history[len(n.history)-kept:])
+		}
 		close(n.moved)
 		n.moved = make(chan struct{})
 	})
@@ -107,12 +117,20 @@ func (n *Network) Follow(ctx context.Context, recovered submit.Recovery, to subm
 		f.since = jamq.HeaderHash{}
 	}
 	f.final = f.since
-	if f.since != (jamq.HeaderHash{}) && !n.has(f.since) {
-		return fmt.Errorf("%w: it has no block %s", ErrOtherChain, f.since)
+	var fed int
+	if f.since != (jamq.HeaderHash{}) {
+		var known bool
+		if fed, known = n.find(f.since); !known {
+			return fmt.Errorf("%w: it has no block %s", ErrOtherChain, f.since)
+		}
 	}
-	for fed := 0; ; {
+	for {
 		n.mu.Lock()
-		news, moved := n.history[fed:], n.moved
+		if fed < n.dropped {
+			n.mu.Unlock()
+			return fmt.Errorf("%w: %d slots are gone", ErrOtherChain, n.dropped-fed)
+		}
+		news, moved := n.history[fed-n.dropped:], n.moved
 		n.mu.Unlock()
 		for _, u := range news {
 			if err := f.deliver(ctx, u); err != nil {
@@ -128,22 +146,21 @@ func (n *Network) Follow(ctx context.Context, recovered submit.Recovery, to subm
 	}
 }
 
-// ErrOtherChain is wrapped by Follow if the log of the builder is of another chain. A
-// simulated chain ends with its process.
+// ErrOtherChain is wrapped by Follow if the chain does not have, or has no longer, the
+// blocks after the last final one in the log. A simulated chain ends with its process: see
+// builder.Config.NewChain.
 var ErrOtherChain = errors.New("simnet: the log is of another chain")
 
-// has reports whether the chain has delivered a block.
-func (n *Network) has(hash jamq.HeaderHash) bool {
+// find returns the number of the update that delivered a block, from 0.
+func (n *Network) find(hash jamq.HeaderHash) (number int, found bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, u := range n.history {
-		for _, b := range u.Imported {
-			if b.Hash == hash {
-				return true
-			}
+	for i, u := range n.history {
+		if slices.ContainsFunc(u.Imported, func(b jamq.Block) bool { return b.Hash == hash }) {
+			return n.dropped + i, true
 		}
 	}
-	return false
+	return 0, false
 }
 
 // follower passes on updates from a block on.

@@ -423,7 +423,7 @@ func TestRestart(t *testing.T) {
 
 	var out lockedBuffer
 	require.NotZero(t, run(t.Context(), []string{"-http", "127.0.0.1:0", "-datadir", dir, "-chainid", "5"}, &out, &out))
-	require.Contains(t, out.String(), "data directory of another chain")
+	require.Contains(t, out.String(), "archive of another chain")
 }
 
 // The real process ends at SIGTERM, with status 0, although a transaction is on its way.

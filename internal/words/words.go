@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -198,4 +199,39 @@ func (s *Saving) Finals() []uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.final)
+}
+
+// Recording is a rollup that decides which words wait, and records its decisions: a
+// builder.Recorder. It refuses a word that begins with a digit.
+type Recording struct {
+	Saving
+	// Silent makes it forget to record.
+	Silent bool
+
+	record func(...[]byte) error
+}
+
+// ErrDigit is returned for a word that begins with a digit.
+var ErrDigit = errors.New("words: it begins with a digit")
+
+// Admit implements builder.Rollup.
+func (r *Recording) Admit(ctx context.Context, op []byte) error {
+	if len(op) > 0 && op[0] >= '0' && op[0] <= '9' {
+		return ErrDigit
+	}
+	if err := r.Saving.Admit(ctx, op); err != nil || r.Silent {
+		return err
+	}
+	return r.record(op)
+}
+
+// Replay implements builder.Recorder.
+func (r *Recording) Replay(ctx context.Context, record []byte) error {
+	return r.Saving.Admit(ctx, record)
+}
+
+// Recovered implements builder.Recorder.
+func (r *Recording) Recovered(_ context.Context, record func(...[]byte) error) error {
+	r.record = record
+	return nil
 }

@@ -156,7 +156,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	if err != nil {
 		return nil, err
 	}
-	if err := probe(ctx, client, &f.spec); err != nil {
+	if err := probe(ctx, client, f.spec.RecentHistory); err != nil {
 		return nil, err
 	}
 	if f.cfg.Root.Hash.IsZero() {

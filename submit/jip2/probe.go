@@ -9,11 +9,20 @@ import (
 	"github.com/jamq/jamq"
 )
 
+// Check checks that the node has the methods that a feed needs, and knows the
+// status of packages. It is for a host that wants to know at its start; OpenFeed
+// checks the same. recentHistory is the chain's length of recent history, in
+// blocks. The error wraps ErrUnsupported and names all methods that are missing,
+// or is one of [Client.Call].
+func (c *Client) Check(ctx context.Context, recentHistory int) error {
+	return probe(ctx, c, recentHistory)
+}
+
 // probe checks that a node has the methods that a feed needs. The error wraps
 // ErrUnsupported and names every method that is missing, so that an operator
 // sees at the start what the node lacks. Other errors mean that the node did not
 // answer.
-func probe(ctx context.Context, client *Client, spec *jamq.ChainSpec) error {
+func probe(ctx context.Context, client *Client, recentHistory int) error {
 	best, err := client.BestBlock(ctx)
 	if err != nil {
 		return err
@@ -27,7 +36,7 @@ func probe(ctx context.Context, client *Client, spec *jamq.ChainSpec) error {
 	}{
 		{"stateRoot", func() error { return probeRoot(client.StateRoot(ctx, at)) }},
 		{"beefyRoot", func() error { return probeRoot(client.BeefyRoot(ctx, at)) }},
-		{"workPackageStatus", func() error { return probeStatus(ctx, client, spec, at) }},
+		{"workPackageStatus", func() error { return probeStatus(ctx, client, recentHistory, at) }},
 	} {
 		err := p.check()
 		switch refused := new(Error); {
@@ -70,14 +79,14 @@ func probeRoot(root Hash, err error) error {
 // with an anchor that is no block it cannot. A node that answers the first in
 // another way might call live packages lost. A node that calls the second one
 // reportable might hide reports, after which a package would seem dead.
-func probeStatus(ctx context.Context, client *Client, spec *jamq.ChainSpec, best jamq.HeaderHash) error {
+func probeStatus(ctx context.Context, client *Client, recentHistory int, best jamq.HeaderHash) error {
 	fresh, err := client.WorkPackageStatus(ctx, best, jamq.PackageHash{}, best)
 	if err != nil {
 		return err
 	}
-	if r := fresh.Reportable; r == nil || r.RemainingBlocks == 0 || uint64(r.RemainingBlocks) > uint64(spec.RecentHistory) {
+	if r := fresh.Reportable; r == nil || r.RemainingBlocks == 0 || uint64(r.RemainingBlocks) > uint64(recentHistory) {
 		return fmt.Errorf("%w: workPackageStatus of an unknown package whose anchor is the best block is %s, want Reportable in 1 to %d blocks",
-			ErrMalformed, &fresh, spec.RecentHistory)
+			ErrMalformed, &fresh, recentHistory)
 	}
 	old, err := client.WorkPackageStatus(ctx, best, jamq.PackageHash{}, jamq.HeaderHash{})
 	switch refused := new(Error); {

@@ -60,15 +60,15 @@ func NewHub(info Info, spec jamq.ChainSpec, first uint64, source Source) *Hub {
 	return h
 }
 
-// Run publishes snapshots until ctx ends. It must be called once.
-func (h *Hub) Run(ctx context.Context) {
+// Run publishes snapshots until ctx ends, and returns its error. It must be called once.
+func (h *Hub) Run(ctx context.Context) error {
 	defer h.ending.Do(func() { close(h.done) })
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return ctx.Err()
 		case now := <-ticker.C:
 			h.publish(now)
 		}

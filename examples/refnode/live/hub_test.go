@@ -38,7 +38,7 @@ func inVirtualTime(t *testing.T, f func(t *testing.T, h *Hub, source *levelsOf, 
 		h := NewHub(Info{ChainID: "1"}, spec, 0, source)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		running.Go(func() { h.Run(ctx) })
+		running.Go(func() { _ = h.Run(ctx) })
 		stop := func() {
 			cancel()
 			running.Wait()

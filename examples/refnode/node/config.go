@@ -57,14 +57,6 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// maxTxSize is the maximum size of a transaction in bytes. It is geth's, because
-// contracts of full size must fit.
-const maxTxSize = 128 * 1024
-
-// poolBytes returns the maximum size of the pending, and of the queued,
-// transactions in the pool.
-func (c *Config) poolBytes() uint64 { return max(uint64(c.MaxPool)*maxTxSize/8, maxTxSize) }
-
 // Metrics has the hooks of the packages with metrics.
 type Metrics struct {
 	Pool   txpool.Metrics

@@ -1,17 +1,11 @@
-// Package node composes jamq into a rollup node, on an embedded simulated JAM
+// Package node runs an EVM rollup on package builder, on an embedded simulated JAM
 // chain or on that of a JAM node.
 //
-// A transaction passes through these files:
-//
-//	produce.go   drains the pool, executes on a statedb view, seals the block
-//	build.go     executes the block again and packs it; sends the package
-//	follow.go    passes JAM blocks to the runner, and moves the heads, the
-//	             canonical root and the journal by its effects
-//	ledger.go    keeps the blocks
+//	node.go      opens the rollup and its builder, and runs them
+//	follow.go    connects to the JAM chain, and shows the views its blocks
+//	progress.go  records how far blocks are
 //	heads.go     records how the latest block moved, for subscribers
-//	read.go      answers the RPC
-//	trace.go     supplies states to tracers
+//	service.go   checks the calls that the rollup's service received
 //	proof.go     proves that a transaction is final
-//	journal.go   stores blocks, queue and pool
-//	reconcile.go recovers from a crash
+//	lab.go       injects faults into the simulated chain
 package node

@@ -1,13 +1,12 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
 
-	"github.com/ethereum/go-ethereum/common"
-
-	"github.com/jamq/jamq/txpool"
+	"github.com/jamq/jamq/canonical"
 )
 
 // ErrMissed is returned if the requested changes are too old.
@@ -42,15 +41,15 @@ func newHeadLog(genesis *Block) *headLog {
 	return &headLog{line: []*Block{genesis}, moved: make(chan struct{})}
 }
 
-// move records the new numbers of latest and finalized, with the blocks of a
-// ledger.
-func (l *headLog) move(blocks *ledger, latest, finalized uint64) {
+// move records the new numbers of latest and finalized, with the executed
+// blocks.
+func (l *headLog) move(block func(number uint64) *Block, latest, finalized uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := len(l.changes)
-	l.stepBack(blocks, latest)
+	l.stepBack(block, latest)
 	for next := l.top().NumberU64() + 1; next <= latest; next++ {
-		b := blocks.byNumber(next)
+		b := block(next)
 		if b == nil || b.ParentHash() != l.top().Hash() {
 			break // being undone; the next move records it
 		}
@@ -78,9 +77,9 @@ func (l *headLog) top() *Block { return l.line[len(l.line)-1] }
 
 // stepBack removes blocks above latest and blocks that are no longer in the
 // ledger. It records them oldest first, as geth does.
-func (l *headLog) stepBack(blocks *ledger, latest uint64) {
+func (l *headLog) stepBack(block func(number uint64) *Block, latest uint64) {
 	keep := len(l.line)
-	for keep > 1 && (l.line[keep-1].NumberU64() > latest || blocks.byNumber(l.line[keep-1].NumberU64()) != l.line[keep-1]) {
+	for keep > 1 && (l.line[keep-1].NumberU64() > latest || block(l.line[keep-1].NumberU64()) != l.line[keep-1]) {
 		keep--
 	}
 	for _, b := range l.line[keep:] {
@@ -88,6 +87,26 @@ func (l *headLog) stepBack(blocks *ledger, latest uint64) {
 	}
 	clear(l.line[keep:])
 	l.line = l.line[:keep]
+}
+
+// followHeads records each move of the heads for subscribers.
+func (n *Node) followHeads(ctx context.Context) error {
+	last := n.builder.Heads()
+	n.moveHeads(last)
+	for {
+		err := n.builder.Await(ctx, func(h canonical.Heads) (moved bool) {
+			moved, last = h != last, h
+			return moved
+		})
+		if err != nil {
+			return err
+		}
+		n.moveHeads(last)
+	}
+}
+
+func (n *Node) moveHeads(h canonical.Heads) {
+	n.headLog.move(n.BlockByNumber, h.Latest.Number, h.Finalized.Number)
 }
 
 // HeadCursor returns a cursor behind the last change.
@@ -117,14 +136,3 @@ func (n *Node) HeadChanges(cursor uint64) (changes []HeadChange, next uint64, mo
 	}
 	return append([]HeadChange(nil), changes...), cursor + uint64(len(changes)), l.moved, nil
 }
-
-// PoolEvents subscribes to the events of the pool. The caller must close the
-// subscription.
-func (n *Node) PoolEvents(buffer int) *txpool.Subscription {
-	return n.pool.Subscribe(txpool.SubscribeOptions{Buffer: buffer})
-}
-
-// RemovePooled removes a transaction from the pool. Later transactions of its
-// sender stay and wait behind the gap. The error wraps txpool.ErrNotFound, or
-// txpool.ErrInBundle if the transaction is already in a block.
-func (n *Node) RemovePooled(hash common.Hash) error { return n.pool.Remove(hash) }

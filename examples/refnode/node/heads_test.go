@@ -21,6 +21,21 @@ func testBlock(parent *Block, letter string) *Block {
 	return &Block{Block: types.NewBlockWithHeader(h)}
 }
 
+// line has blocks by number.
+type line struct{ blocks []*Block }
+
+// BlockByNumber returns a block, or nil.
+func (l *line) BlockByNumber(number uint64) *Block {
+	if number >= uint64(len(l.blocks)) {
+		return nil
+	}
+	return l.blocks[number]
+}
+
+func (l *line) head() *Block           { return l.blocks[len(l.blocks)-1] }
+func (l *line) append(b *Block)        { l.blocks = append(l.blocks, b) }
+func (l *line) truncate(number uint64) { l.blocks = l.blocks[:number] }
+
 func (c HeadChange) name() string {
 	sign := "+"
 	if c.Removed {
@@ -32,19 +47,19 @@ func (c HeadChange) name() string {
 // The changes of a chain that goes forward, back, forward again, and onto other blocks.
 func TestHeadLog(t *testing.T) {
 	genesis := testBlock(nil, "")
-	blocks := newLedger(genesis)
-	n := &Node{ledger: blocks, headLog: newHeadLog(genesis)}
+	blocks := &line{[]*Block{genesis}}
+	n := &Node{headLog: newHeadLog(genesis)}
 	cursor := n.HeadCursor()
 	grow := func(letter string, count int) {
 		for range count {
-			require.NoError(t, blocks.append(testBlock(blocks.head(), letter), 0))
+			blocks.append(testBlock(blocks.head(), letter))
 		}
 	}
 	move := func(latest, finalized uint64, want string) {
 		t.Helper()
 		_, _, more, err := n.HeadChanges(cursor)
 		require.NoError(t, err)
-		n.headLog.move(blocks, latest, finalized)
+		n.headLog.move(blocks.BlockByNumber, latest, finalized)
 		changes, next, _, err := n.HeadChanges(cursor)
 		require.NoError(t, err)
 		var names []string
@@ -85,12 +100,12 @@ func TestHeadLog(t *testing.T) {
 // reads in portions gets each change once.
 func TestHeadLogForgets(t *testing.T) {
 	genesis := testBlock(nil, "")
-	blocks := newLedger(genesis)
-	n := &Node{ledger: blocks, headLog: newHeadLog(genesis)}
-	require.NoError(t, blocks.append(testBlock(genesis, "a"), 0))
+	blocks := &line{[]*Block{genesis}}
+	n := &Node{headLog: newHeadLog(genesis)}
+	blocks.append(testBlock(genesis, "a"))
 	var cursor uint64
 	for i := range uint64(2 * keptChanges) {
-		n.headLog.move(blocks, 1-i%2, 0)
+		n.headLog.move(blocks.BlockByNumber, 1-i%2, 0)
 		if i%5000 == 0 || i == 2*keptChanges-1 {
 			for {
 				changes, next, more, err := n.HeadChanges(cursor)
@@ -119,15 +134,15 @@ func TestHeadLogForgets(t *testing.T) {
 func TestHeadLogFollows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		genesis := testBlock(nil, "")
-		blocks := newLedger(genesis)
-		n := &Node{ledger: blocks, headLog: newHeadLog(genesis)}
+		blocks := &line{[]*Block{genesis}}
+		n := &Node{headLog: newHeadLog(genesis)}
 		var cursor, finalized uint64
-		line := []*Block{genesis}
+		read := []*Block{genesis}
 		for step := range 60 {
 			head := blocks.head().NumberU64()
 			switch rapid.IntRange(0, 3).Draw(t, "what") {
 			case 0, 1:
-				_ = blocks.append(testBlock(blocks.head(), fmt.Sprint(step)), 0)
+				blocks.append(testBlock(blocks.head(), fmt.Sprint(step)))
 			case 2:
 				if head > finalized {
 					blocks.truncate(rapid.Uint64Range(finalized+1, head).Draw(t, "from"))
@@ -135,7 +150,7 @@ func TestHeadLogFollows(t *testing.T) {
 			}
 			latest := rapid.Uint64Range(finalized, blocks.head().NumberU64()).Draw(t, "latest")
 			finalized = rapid.Uint64Range(finalized, latest).Draw(t, "finalized")
-			n.headLog.move(blocks, latest, finalized)
+			n.headLog.move(blocks.BlockByNumber, latest, finalized)
 			changes, next, _, err := n.HeadChanges(cursor)
 			if err != nil {
 				t.Fatal(err)
@@ -148,18 +163,18 @@ func TestHeadLogFollows(t *testing.T) {
 				}
 			}
 			for i, c := range changes[:gone] {
-				if !c.Removed || c.Block != line[len(line)-gone+i] {
-					t.Fatalf("removed %s, and stood on %v", c.name(), line[len(line)-1].Number())
+				if !c.Removed || c.Block != read[len(read)-gone+i] {
+					t.Fatalf("removed %s, and stood on %v", c.name(), read[len(read)-1].Number())
 				}
 			}
-			line = line[:len(line)-gone]
+			read = read[:len(read)-gone]
 			for _, c := range changes[gone:] {
-				if c.Block.ParentHash() != line[len(line)-1].Hash() {
+				if c.Block.ParentHash() != read[len(read)-1].Hash() {
 					t.Fatalf("%s does not continue", c.name())
 				}
-				line = append(line, c.Block)
+				read = append(read, c.Block)
 			}
-			if top := line[len(line)-1]; top != blocks.byNumber(latest) {
+			if top := read[len(read)-1]; top != blocks.BlockByNumber(latest) {
 				t.Fatalf("stands on %v, and latest is %d", top.Number(), latest)
 			}
 		}

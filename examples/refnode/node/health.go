@@ -30,23 +30,20 @@ type Levels struct {
 // Levels returns the node's gauges. It returns an error if the runner has
 // stopped.
 func (n *Node) Levels(ctx context.Context) (Levels, error) {
-	queue, err := n.runner.Stats(ctx)
-	n.mu.Lock()
-	heads := n.tracker.Heads()
-	n.mu.Unlock()
+	queue, err := n.builder.Stats(ctx)
 	return Levels{
-		Pool: n.pool.Stats(), Queue: queue, Runner: n.runner.Health(), Heads: heads,
-		JAMSlot: uint64(n.JAMSlot()), Roots: n.states.Roots(), Replaced: n.ReplacedBlocks(),
+		Pool: n.PoolStats(), Queue: queue, Runner: n.builder.Health(), Heads: n.builder.Heads(),
+		JAMSlot: uint64(n.JAMSlot()), Roots: n.States(), Replaced: n.ReplacedBlocks(),
 	}, err
 }
 
 // Alive returns an error if the node has stopped working and must be started
 // again. The error wraps ErrDisk or submit.ErrStopped.
 func (n *Node) Alive() error {
-	if err := n.store.failure(); err != nil {
+	if err := n.store.Err(); err != nil {
 		return err
 	}
-	if h := n.runner.Health(); !h.Running {
+	if h := n.builder.Health(); !h.Running {
 		return errors.Join(submit.ErrStopped, h.Err)
 	}
 	return nil
@@ -62,7 +59,7 @@ func (n *Node) Ready() error {
 	if err := n.Alive(); err != nil {
 		return err
 	}
-	h := n.runner.Health()
+	h := n.builder.Health()
 	stale := staleSlots * n.cfg.Spec.SlotDuration
 	switch since := time.Since(h.LastImport); {
 	case h.Held:
@@ -78,21 +75,21 @@ func (n *Node) Ready() error {
 	}
 	// A package must be reported before its lookup anchor, which is a final
 	// block, is too old (D3; GP 11.34).
-	best, final := n.jam.heads()
-	if age := n.cfg.Spec.MaxLookupAnchorAge; best.slot >= final.slot.Add(age) {
-		return fmt.Errorf("%w: JAM has finalized no block after slot %d and is at slot %d; packages need a final block of the last %d slots", ErrNotReady, final.slot, best.slot, age)
+	best, final := n.jam.Heads()
+	if age := n.cfg.Spec.MaxLookupAnchorAge; best.Slot >= final.Slot.Add(age) {
+		return fmt.Errorf("%w: JAM has finalized no block after slot %d and is at slot %d; packages need a final block of the last %d slots", ErrNotReady, final.Slot, best.Slot, age)
 	}
 	return nil
 }
 
 // Resume lets the node build and send again after a fatal error; see
 // submit.Fatal. The error wraps submit.ErrStopped.
-func (n *Node) Resume(ctx context.Context) error { return n.runner.Resume(ctx) }
+func (n *Node) Resume(ctx context.Context) error { return n.builder.Resume(ctx) }
 
 // GiveUp orders the node to build no more packages for a block that is not
 // final. If none of its packages is accumulated, its transactions and those of
 // later blocks are executed again. The error wraps bundlequeue.ErrWrongNumber
 // or submit.ErrStopped.
 func (n *Node) GiveUp(ctx context.Context, number uint64, reason string) error {
-	return n.runner.Step(ctx, bundlequeue.GiveUp{Number: number, Reason: reason})
+	return n.builder.GiveUp(ctx, number, reason)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/examples/refnode/jam"
 	"github.com/jamq/jamq/examples/refnode/live"
 	"github.com/jamq/jamq/jamtest"
 )
@@ -37,11 +38,11 @@ type Lab struct {
 
 // Lab returns the laboratory, or nil if Config.Lab is false.
 func (n *Node) Lab() *Lab {
-	chain, simulated := n.jam.(*embedded)
+	chain, simulated := n.jam.(*jam.Simulated)
 	if !n.cfg.Lab || !simulated {
 		return nil
 	}
-	return &Lab{n, chain.driver}
+	return &Lab{n, chain.Driver()}
 }
 
 // state returns the settings for the views.

@@ -94,7 +94,7 @@ func TestLaboratoryRecovers(t *testing.T) {
 		require.NoError(t, lab.SetLoss(0.3))
 		require.NoError(t, lab.SetSkip(0.2))
 		send(6)
-		soon("there are blocks to reorganize", func() bool { return n.ledger.head().NumberU64() >= 4 })
+		soon("there are blocks to reorganize", func() bool { return n.Head().NumberU64() >= 4 })
 		require.NoError(t, lab.StopFinality(true))
 		for depth := 1; depth <= 5; depth++ {
 			require.NoError(t, lab.Reorg(float64(depth)))
@@ -116,7 +116,7 @@ func TestLaboratoryRecovers(t *testing.T) {
 		report := n.Service()
 		require.Empty(t, report.Duplicates)
 		require.Empty(t, report.Gaps)
-		view, err := n.StateAt(n.ledger.head())
+		view, err := n.StateAt(n.Head())
 		require.NoError(t, err)
 		require.Equal(t, sent, view.Account(common.Address{7}).Balance.Uint64())
 	})

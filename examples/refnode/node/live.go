@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 
+	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/examples/refnode/live"
 	"github.com/jamq/jamq/submit"
@@ -20,27 +21,24 @@ func (n *Node) makeLive() {
 		jam = n.cfg.JAMURL
 	}
 	n.live = live.NewHub(live.Info{
-		ChainID: n.chain.ChainID.String(), JAM: jam, SlotMillis: n.cfg.Spec.SlotDuration.Milliseconds(), Cores: n.cfg.Spec.Cores,
-	}, n.cfg.Spec, n.finalNumber(), watched{n})
+		ChainID: n.cfg.ChainID.String(), JAM: jam, SlotMillis: n.cfg.Spec.SlotDuration.Milliseconds(), Cores: n.cfg.Spec.Cores,
+	}, n.cfg.Spec, n.builder.Heads().Finalized.Number, watched{n})
 }
 
 // show passes an effect of the queue to the hub. It runs on the runner's
 // goroutine.
 func (n *Node) show(o submit.Observation) {
-	txs := func(number uint64) int {
-		count, _ := watched{n}.Txs(number)
-		return count
-	}
 	switch e := o.Effect.(type) {
 	case bundlequeue.Changed:
-		n.live.Changed(e, txs(e.Number))
+		txs, _ := watched{n}.Txs(e.Number)
+		n.live.Changed(e, txs) // 0 before the block is applied
 	case bundlequeue.Died:
 		n.live.Died(e.Number, e.Version, e.Reason)
-	case bundlequeue.Build[Bundle]:
-		n.live.Build(e.Number, e.Version, txs(e.Number), e.Core)
-	case bundlequeue.Send[Bundle]:
+	case bundlequeue.Build[builder.Block[*Block]]:
+		n.live.Build(e.Number, e.Version, len(e.Bundle.Body.Transactions()), e.Core)
+	case bundlequeue.Send[builder.Block[*Block]]:
 		n.live.Send(e.Number, e.Version, e.Package, e.Core)
-	case bundlequeue.Failed[Bundle]:
+	case bundlequeue.Failed[builder.Block[*Block]]:
 		n.live.Failed(e.Number, e.Reason)
 	}
 }
@@ -51,21 +49,19 @@ type watched struct{ *Node }
 // Pool implements live.Source. The base fee is that of the next block. The pool
 // learns it with the first block only.
 func (w watched) Pool() live.Pool {
-	s := w.pool.Stats()
-	return live.Pool{Txs: s.Size() - s.Leased, Max: w.cfg.MaxPool, Base: w.nextHeader(w.ledger.head()).BaseFee.Uint64(), Floor: s.Floor, Surge: s.Surge}
+	s := w.PoolStats()
+	return live.Pool{Txs: s.Size() - s.Leased, Max: w.cfg.MaxPool, Base: w.NextBaseFee().Uint64(), Floor: s.Floor, Surge: s.Surge}
 }
 
 // Heads implements live.Source.
 func (w watched) Heads() live.Heads {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	h := w.tracker.Heads()
+	h := w.builder.Heads()
 	return live.Heads{Pending: h.Pending.Number, Latest: h.Latest.Number, Safe: h.Safe.Number, Finalized: h.Finalized.Number}
 }
 
 // Txs implements live.Source.
 func (w watched) Txs(number uint64) (int, bool) {
-	b := w.ledger.byNumber(number)
+	b := w.BlockByNumber(number)
 	if b == nil {
 		return 0, false
 	}

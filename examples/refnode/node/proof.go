@@ -6,13 +6,9 @@ import (
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/rlp"
-	"github.com/ethereum/go-ethereum/trie"
 
-	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/canonical/proof"
-	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/examples/refnode/jam"
 )
 
 var (
@@ -21,24 +17,8 @@ var (
 	ErrNotFinal = errors.New("node: not final yet")
 	// ErrNoProofs is returned if the JAM chain does not offer the parts of a
 	// proof.
-	ErrNoProofs = errors.New("node: no finality proofs")
+	ErrNoProofs = jam.ErrNoProofs
 )
-
-// commit returns the commitment that the rollup's service stores for a package,
-// or false if the payload does not match its block. The commitment binds the
-// number, the state after the block and the transactions root, which is derived
-// from the transactions themselves.
-func commit(p jamtest.Package) (proof.Commitment, bool) {
-	var t transition
-	if err := rlp.DecodeBytes(p.Payload, &t); err != nil || t.Block == nil {
-		return proof.Commitment{}, false
-	}
-	root := types.DeriveSha(t.Block.Transactions(), trie.NewStackTrie(nil))
-	if !t.Block.Number().IsUint64() || t.Block.NumberU64() != t.Number || t.Block.Root() != t.PostRoot || t.Block.TxHash() != root {
-		return proof.Commitment{}, false
-	}
-	return proof.Commitment{Number: t.Number, Hash: t.Block.Hash(), PreRoot: t.PreRoot, PostRoot: t.PostRoot, TransactionsRoot: root}, true
-}
 
 // FinalityProof returns a verified proof that a transaction is final, or nil if
 // it is in no block. Errors wrap ErrNotFinal or ErrNoProofs.
@@ -48,17 +28,17 @@ func (n *Node) FinalityProof(ctx context.Context, tx common.Hash) (*proof.Docume
 		return nil, nil
 	}
 	number := b.NumberU64()
-	if final := n.head(canonical.Finalized).Number; number > final {
+	if final := n.builder.Heads().Finalized.Number; number > final {
 		return nil, fmt.Errorf("%w: %s is in block %d, which is %s; finalized is %d", ErrNotFinal, tx, number, n.Progress(number).Status, final)
 	}
-	d, err := n.jam.prove(ctx, number)
+	d, err := n.jam.Prove(ctx, number)
 	if err != nil {
 		return nil, err
 	}
 	if err := d.AddTransaction(b.Transactions(), index); err != nil {
 		return nil, err
 	}
-	trust, err := n.jam.trust(ctx)
+	trust, err := n.jam.Trust(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -76,35 +56,4 @@ func (n *Node) FinalityProof(ctx context.Context, tx common.Hash) (*proof.Docume
 // verifier that takes it from the node which makes the proofs trusts that node,
 // and should compare the fingerprint over another channel. The error wraps
 // ErrNoProofs.
-func (n *Node) Trust(ctx context.Context) (*proof.Trust, error) { return n.jam.trust(ctx) }
-
-// head returns the head that a tag names.
-func (n *Node) head(tag canonical.Tag) canonical.Head {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	head, err := n.tracker.Resolve(tag)
-	if err != nil {
-		n.log.Error("a tag has no block", "tag", tag, "err", err)
-	}
-	return head
-}
-
-func (e *embedded) prove(_ context.Context, number uint64) (d *proof.Document, err error) {
-	e.driver.View(func(c *jamtest.Chain) { d, err = c.Prove(e.service, number, jamtest.ByStorage) })
-	if err != nil {
-		// The chain began with this process; blocks that were final before are not on it.
-		return nil, fmt.Errorf("%w: the embedded JAM chain has none for block %d: %w", ErrNoProofs, number, err)
-	}
-	return d, nil
-}
-
-func (e *embedded) trust(context.Context) (t *proof.Trust, err error) {
-	e.driver.View(func(c *jamtest.Chain) { t, err = c.Trust(e.service) })
-	return t, err
-}
-
-// errJIP2 is the reason why a remote chain offers no proofs.
-var errJIP2 = fmt.Errorf("%w: JIP-2, by which the JAM node is asked, has neither state proofs nor finality votes", ErrNoProofs)
-
-func (r *remote) prove(context.Context, uint64) (*proof.Document, error) { return nil, errJIP2 }
-func (r *remote) trust(context.Context) (*proof.Trust, error)            { return nil, errJIP2 }
+func (n *Node) Trust(ctx context.Context) (*proof.Trust, error) { return n.jam.Trust(ctx) }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/big"
-	"runtime"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,10 +11,10 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
-	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/examples/refnode/evmrollup"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/txpool"
 )
@@ -43,85 +41,6 @@ func run(t *testing.T, n *Node) (stop func()) {
 		cancel()
 		require.NoError(t, <-ended)
 	}
-}
-
-// A transaction that the executor refuses while a block is made has a reason.
-// Here the authorization of another account, which runs first, uses up its
-// nonce.
-func TestStatusOfOneThatCannotBeExecuted(t *testing.T) {
-	n, err := New(DefaultConfig(jamq.Tiny(), time.Second, 1))
-	require.NoError(t, err)
-	victim := pay(t, n, 0, 0, 1)
-	require.NoError(t, n.SendTransaction(victim))
-	auth, err := types.SignSetCode(n.Accounts()[0].Key, types.SetCodeAuthorization{ChainID: *uint256.MustFromBig(n.cfg.ChainID), Address: common.Address{2}})
-	require.NoError(t, err)
-	first, err := types.SignNewTx(n.Accounts()[1].Key, types.LatestSignerForChainID(n.cfg.ChainID), &types.SetCodeTx{
-		ChainID: uint256.MustFromBig(n.cfg.ChainID), GasTipCap: uint256.NewInt(5 * params.GWei), GasFeeCap: uint256.NewInt(20 * params.GWei),
-		Gas: 100_000, To: common.Address{1}, AuthList: []types.SetCodeAuthorization{auth},
-	})
-	require.NoError(t, err)
-	require.NoError(t, n.SendTransaction(first))
-
-	parent := n.ledger.head()
-	session := n.pool.Build(t.Context(), txpool.Budget{})
-	before := time.Now()
-	block, err := n.execute(parent, n.nextHeader(parent), session)
-	require.NoError(t, err)
-	require.Len(t, block.Transactions(), 1)
-	require.Equal(t, first.Hash(), block.Transactions()[0].Hash())
-	d := n.TransactionStatus(victim.Hash()).Departure
-	require.NotNil(t, d)
-	require.ErrorContains(t, d.Reason, "nonce too low")
-	require.False(t, d.At.Before(before), "%v is before %v", d.At, before)
-	require.False(t, d.At.After(time.Now()))
-	require.Equal(t, TransactionStatus{}, n.TransactionStatus(common.Hash{1}))
-}
-
-// While failed blocks return to the pool, the node takes no transaction and
-// answers no question about nonces: the account is as before these blocks, and
-// their transactions are in no place. Once a sender's next transaction, which
-// seemed to be behind a gap, was dropped from a full queue.
-func TestNothingIsTakenWhileBlocksReturn(t *testing.T) {
-	n, err := New(DefaultConfig(jamq.Tiny(), time.Second, 1))
-	require.NoError(t, err)
-	first, second := pay(t, n, 0, 0, 1), pay(t, n, 0, 1, 1)
-	require.NoError(t, n.SendTransaction(first))
-	parent := n.ledger.head()
-	session := n.pool.Build(t.Context(), txpool.Budget{})
-	block, err := n.execute(parent, n.nextHeader(parent), session)
-	require.NoError(t, err)
-	require.NoError(t, n.ledger.append(block, 1))
-	require.NoError(t, session.Commit())
-	n.pool.Reset(txpool.Head{Included: []txpool.Block{poolBlock(block)}, BaseFee: n.nextHeader(block).BaseFee})
-
-	n.moving.Lock()
-	n.ledger.truncate(block.NumberU64())
-	var answered sync.WaitGroup
-	var sent error
-	var nonce uint64
-	var pooled bool
-	began := make(chan struct{}, 3)
-	for _, ask := range []func(){
-		func() { sent = n.SendTransaction(second) },
-		func() { nonce, _ = n.NextNonce(n.Accounts()[0].Address) },
-		func() { _, pooled = n.Pooled(first.Hash()) },
-	} {
-		answered.Go(func() { began <- struct{}{}; ask() })
-	}
-	for range cap(began) {
-		<-began
-	}
-	for range 1000 {
-		runtime.Gosched() // without the lock, the calls would end now
-	}
-	require.Zero(t, n.pool.Size())
-	n.pool.Reset(txpool.Head{Reverted: []txpool.Block{poolBlock(block)}, BaseFee: n.nextHeader(parent).BaseFee})
-	n.moving.Unlock()
-	answered.Wait()
-	require.NoError(t, sent)
-	require.NotZero(t, nonce)
-	require.True(t, pooled)
-	require.Equal(t, txpool.StatusPending, n.TransactionStatus(second.Hash()).Pool)
 }
 
 // The outcome of transactions is known after restarts, which rewrite the journal.
@@ -154,7 +73,7 @@ func TestStatusAcrossRestarts(t *testing.T) {
 			require.True(t, at.Equal(d.At))
 			require.Equal(t, txpool.StatusPending, n.TransactionStatus(included.Hash()).Pool, "its block never happened")
 			require.Equal(t, txpool.StatusQueued, n.TransactionStatus(waiting.Hash()).Pool)
-			require.NoError(t, n.store.close())
+			require.NoError(t, n.store.Close())
 		}
 	})
 }
@@ -234,9 +153,9 @@ func TestT5LossThenRepair(t *testing.T) {
 			s.fill()
 			return n.ReplacedBlocks() > 20 || n.JAMSlot() > start+most
 		}, "blocks are thrown away")
-		t.Logf("%d transactions acknowledged, %d blocks thrown away, pool %+v", len(s.acked), n.ReplacedBlocks(), n.pool.Stats())
+		t.Logf("%d transactions acknowledged, %d blocks thrown away, pool %+v", len(s.acked), n.ReplacedBlocks(), n.PoolStats())
 		require.NoError(t, n.Lab().SetLoss(0))
-		require.NoError(t, n.pool.Check())
+		require.NoError(t, n.CheckPool())
 		s.allFinal()
 		require.Empty(t, n.Service().Duplicates)
 		require.Empty(t, n.Service().Gaps)
@@ -255,10 +174,10 @@ func TestT5RestartsWithSmallerCaps(t *testing.T) {
 			cfg.MaxPool, cfg.MaxPerSender = caps[0], caps[1]
 			n, err := New(cfg)
 			require.NoError(t, err)
-			require.NoError(t, n.pool.Check())
+			require.NoError(t, n.CheckPool())
 			s.node = n
 			for _, tx := range s.acked {
-				require.NotEqual(t, TransactionStatus{}, n.TransactionStatus(tx.Hash()), "%s", tx.Hash())
+				require.NotEqual(t, evmrollup.TransactionStatus{}, n.TransactionStatus(tx.Hash()), "%s", tx.Hash())
 			}
 			require.NoError(t, n.Lab().SetLoss(1))
 			stop := run(t, n)
@@ -269,7 +188,7 @@ func TestT5RestartsWithSmallerCaps(t *testing.T) {
 				s.fill()
 				return n.ReplacedBlocks() > replaced || n.JAMSlot() > start+200
 			}, "blocks are thrown away")
-			t.Logf("caps %v: %d acknowledged, %d blocks thrown away, pool %+v", caps, len(s.acked), n.ReplacedBlocks(), n.pool.Stats())
+			t.Logf("caps %v: %d acknowledged, %d blocks thrown away, pool %+v", caps, len(s.acked), n.ReplacedBlocks(), n.PoolStats())
 			if caps[0] > 20 {
 				stop()
 				continue
@@ -281,18 +200,18 @@ func TestT5RestartsWithSmallerCaps(t *testing.T) {
 	})
 }
 
-// A node that is stopped before it runs is drained when it has started.
+// A node that has a transaction is drained when it has run.
 func TestDrainBeforeRun(t *testing.T) {
-	n, err := New(DefaultConfig(jamq.Tiny(), time.Second, 1))
+	n, err := New(DefaultConfig(jamq.Tiny(), 50*time.Millisecond, 1))
 	require.NoError(t, err)
+	require.NoError(t, n.SendTransaction(pay(t, n, 0, 0, 1)))
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.ErrorIs(t, n.Drain(ended), context.Canceled)
+
 	drained := make(chan error, 1)
 	go func() { drained <- n.Drain(t.Context()) }()
 	defer run(t, n)()
 	require.NoError(t, <-drained)
-
-	n, err = New(DefaultConfig(jamq.Tiny(), time.Second, 1))
-	require.NoError(t, err)
-	ended, end := context.WithCancel(t.Context())
-	end()
-	require.ErrorIs(t, n.Drain(ended), context.Canceled)
+	require.EqualValues(t, 1, n.Resolve(rpc.FinalizedBlockNumber).NumberU64())
 }

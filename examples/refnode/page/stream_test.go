@@ -68,7 +68,7 @@ func inVirtualTime(t *testing.T, f func(t *testing.T, s *show)) {
 		hub := live.NewHub(live.Info{}, spec, 0, still{})
 		ctx, cancel := context.WithCancel(context.Background())
 		var work sync.WaitGroup
-		work.Go(func() { hub.Run(ctx) })
+		work.Go(func() { _ = hub.Run(ctx) })
 		s := &show{t: t, hub: hub, page: page.New(hub, nil), pipes: &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}, stopHub: cancel}
 		server := &http.Server{Handler: s.page}
 		work.Go(func() { _ = server.Serve(s.pipes) }) // it returns when it is closed

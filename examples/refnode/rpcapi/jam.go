@@ -10,7 +10,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/examples/refnode/evmrollup"
 )
 
 // JAM implements the jam namespace: the status of rollup blocks on JAM.
@@ -95,7 +95,7 @@ func (a *JAM) QueueStatus(ctx context.Context) (*QueueStatus, error) {
 
 // GetLimits implements jam_getLimits. It returns the bounds on a transaction
 // that the node accepts.
-func (a *JAM) GetLimits() node.Limits { return a.node.Limits() }
+func (a *JAM) GetLimits() evmrollup.Limits { return a.node.Limits() }
 
 // Bundle is the answer of jam_getBundle: a rollup block and its status on JAM.
 type Bundle struct {

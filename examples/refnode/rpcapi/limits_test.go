@@ -13,13 +13,13 @@ import (
 	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 
-	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/examples/refnode/evmrollup"
 )
 
 // limits exceeds each limit by the least amount, at both nodes, and returns a
 // list of the limits.
 func (c *conformance) limits(t *testing.T) string {
-	var l node.Limits
+	var l evmrollup.Limits
 	require.NoError(t, c.ours.CallContext(t.Context(), &l, "jam_getLimits"))
 	id, signer := c.api.node.ChainConfig().ChainID, types.LatestSigner(c.api.node.ChainConfig())
 	list := ""

@@ -50,8 +50,9 @@ func (a *JAM) GetTransactionStatus(hash common.Hash) *TransactionStatus {
 	switch d := found.Departure; {
 	case found.Block != nil:
 		number, blockHash, index := hexutil.Uint64(found.Block.NumberU64()), found.Block.Hash(), hexutil.Uint64(found.Index)
+		status := a.node.Progress(found.Block.NumberU64()).Status
 		s.Status = "included"
-		s.BlockNumber, s.BlockHash, s.TransactionIndex, s.BundleStatus = &number, &blockHash, &index, &found.Progress.Status
+		s.BlockNumber, s.BlockHash, s.TransactionIndex, s.BundleStatus = &number, &blockHash, &index, &status
 	case d != nil:
 		s.Status, s.Time = d.Kind.String(), &d.At
 		if d.Kind == txpool.Replaced {

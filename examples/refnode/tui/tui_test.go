@@ -32,7 +32,7 @@ func hub(t *testing.T, slot time.Duration) (h *live.Hub, end func()) {
 	h = live.NewHub(live.Info{ChainID: "4359", JAM: "a chain for tests"}, spec, 0, source{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
-	work.Go(func() { h.Run(ctx) })
+	work.Go(func() { _ = h.Run(ctx) })
 	end = func() {
 		cancel()
 		work.Wait()

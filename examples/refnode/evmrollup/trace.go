@@ -1,4 +1,4 @@
-package node
+package evmrollup
 
 import (
 	"fmt"
@@ -12,19 +12,19 @@ import (
 // Prestate returns the state before the transaction at an index of a block, for
 // tracers. With the number of transactions as index it returns the state after
 // the last one.
-func (n *Node) Prestate(b *Block, index int) (*state.StateDB, vm.BlockContext, error) {
+func (c *Chain) Prestate(b *Block, index int) (*state.StateDB, vm.BlockContext, error) {
 	if b.NumberU64() == 0 || index < 0 || index > len(b.Transactions()) {
-		return nil, vm.BlockContext{}, fmt.Errorf("node: no transaction %d in block %d of %d", index, b.NumberU64(), len(b.Transactions()))
+		return nil, vm.BlockContext{}, fmt.Errorf("evmrollup: no transaction %d in block %d of %d", index, b.NumberU64(), len(b.Transactions()))
 	}
-	parent := n.BlockByHash(b.ParentHash())
+	parent := c.BlockByHash(b.ParentHash())
 	if parent == nil {
-		return nil, vm.BlockContext{}, fmt.Errorf("node: block %d is being undone", b.NumberU64())
+		return nil, vm.BlockContext{}, fmt.Errorf("evmrollup: block %d is being undone", b.NumberU64())
 	}
-	view, err := n.StateAt(parent)
+	view, err := c.StateAt(parent)
 	if err != nil {
 		return nil, vm.BlockContext{}, err
 	}
-	run, err := evm.NewBlock(view, n.chain, b.Header(), n.blockHashes(parent))
+	run, err := evm.NewBlock(view, c.config, b.Header(), c.blockHashes(parent))
 	if err != nil {
 		return nil, vm.BlockContext{}, err
 	}
@@ -37,12 +37,12 @@ func (n *Node) Prestate(b *Block, index int) (*state.StateDB, vm.BlockContext, e
 }
 
 // Poststate returns the state after a block, for traced calls.
-func (n *Node) Poststate(b *Block) (*state.StateDB, error) {
-	view, err := n.StateAt(b)
+func (c *Chain) Poststate(b *Block) (*state.StateDB, error) {
+	view, err := c.StateAt(b)
 	if err != nil {
 		return nil, err
 	}
-	run, err := evm.NewBlock(view, n.chain, b.Header(), n.blockHashes(b))
+	run, err := evm.NewBlock(view, c.config, b.Header(), c.blockHashes(b))
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package node
+package evmrollup
 
 import (
 	"time"
@@ -11,11 +11,9 @@ import (
 // TransactionStatus is the position of a transaction. One of Block, Pool and
 // Departure is set, or none if the node does not know the transaction.
 type TransactionStatus struct {
-	// Block is the executed block of the transaction, Index its index there,
-	// and Progress the progress of the block.
-	Block    *Block
-	Index    int
-	Progress Progress
+	// Block is the executed block of the transaction, and Index its index there.
+	Block *Block
+	Index int
 	// Pool is its status in the pool, or StatusUnknown.
 	Pool txpool.Status
 	// Departure is the reason why it left the pool.
@@ -26,51 +24,49 @@ type TransactionStatus struct {
 // pool, or dropped or replaced. A transaction that was acknowledged is found
 // until a day after it was dropped or replaced, with a data directory also
 // across restarts.
-func (n *Node) TransactionStatus(hash common.Hash) TransactionStatus {
-	n.moving.RLock() // blocks that failed are neither here nor there
-	defer n.moving.RUnlock()
-	if s := n.inBlock(hash); s.Block != nil {
+func (c *Chain) TransactionStatus(hash common.Hash) TransactionStatus {
+	c.moving.RLock() // blocks that failed are neither here nor there
+	defer c.moving.RUnlock()
+	if s := c.inBlock(hash); s.Block != nil {
 		return s
 	}
-	if status := n.pool.Status(hash); status != txpool.StatusUnknown {
+	if status := c.pool.Status(hash); status != txpool.StatusUnknown {
 		return TransactionStatus{Pool: status}
 	}
-	if s := n.inBlock(hash); s.Block != nil {
+	if s := c.inBlock(hash); s.Block != nil {
 		return s // it was put there meanwhile
 	}
-	if d, known := n.pool.Departure(hash); known {
+	if d, known := c.pool.Departure(hash); known {
 		return TransactionStatus{Departure: &d}
 	}
 	return TransactionStatus{}
 }
 
 // inBlock returns the status of a transaction in a block, or zero.
-func (n *Node) inBlock(hash common.Hash) (s TransactionStatus) {
-	if b, index, there := n.ledger.transaction(hash); there {
-		s.Block, s.Index, s.Progress = b, index, n.ledger.progressOf(b.NumberU64())
-	}
+func (c *Chain) inBlock(hash common.Hash) (s TransactionStatus) {
+	s.Block, s.Index, _ = c.ledger.transaction(hash)
 	return s
 }
 
 // poolEvent logs each transaction that leaves the pool otherwise than by
 // inclusion.
-func (n *Node) poolEvent(e txpool.Event) {
+func (c *Chain) poolEvent(e txpool.Event) {
 	switch e.Kind {
 	case txpool.Dropped:
-		n.log.Info("transaction dropped", "tx", e.Tx.Hash(), "sender", e.Sender, "reason", e.Reason, "age", e.Age.Round(time.Second))
+		c.log.Info("transaction dropped", "tx", e.Tx.Hash(), "sender", e.Sender, "reason", e.Reason, "age", e.Age.Round(time.Second))
 	case txpool.Replaced:
-		n.log.Info("transaction replaced", "tx", e.Tx.Hash(), "sender", e.Sender, "by", e.By)
+		c.log.Info("transaction replaced", "tx", e.Tx.Hash(), "sender", e.Sender, "by", e.By)
 	}
 }
 
 // logDisplaced logs the transactions that did not stay in the pool, or did not
 // return to it.
-func (n *Node) logDisplaced(displaced []txpool.Displaced) {
+func (c *Chain) logDisplaced(displaced []txpool.Displaced) {
 	for _, d := range displaced {
 		if d.Held {
-			n.log.Warn("transaction held aside; the pool tries again", "tx", d.Tx.Hash(), "reason", d.Err)
+			c.log.Warn("transaction held aside; the pool tries again", "tx", d.Tx.Hash(), "reason", d.Err)
 		} else {
-			n.log.Warn("transaction left the pool", "tx", d.Tx.Hash(), "reason", d.Err)
+			c.log.Warn("transaction left the pool", "tx", d.Tx.Hash(), "reason", d.Err)
 		}
 	}
 }

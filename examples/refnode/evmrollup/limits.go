@@ -1,4 +1,4 @@
-package node
+package evmrollup
 
 import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -46,4 +46,4 @@ func limitsOf(pool *txpool.Config) Limits {
 }
 
 // Limits returns the bounds on a transaction.
-func (n *Node) Limits() Limits { return n.limits }
+func (c *Chain) Limits() Limits { return c.limits }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/big"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -16,19 +15,8 @@ import (
 	"github.com/jamq/jamq/internal/bubble"
 )
 
-// A second node on a data directory is refused, and told why.
-func TestDataDirectoryIsForOne(t *testing.T) {
-	cfg := DefaultConfig(jamq.Tiny(), time.Second, 1)
-	cfg.DataDir = t.TempDir()
-	n, err := New(cfg)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, n.store.close()) }()
-	_, err = New(cfg)
-	require.ErrorContains(t, err, "only one process")
-}
-
 // The chain ends with the process. Transactions in blocks that are not final return
-// to the pool, even if the process dies during the recovery.
+// to the pool, also if the process dies before it runs.
 func TestUndoneBlocksAreNotLost(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		cfg := DefaultConfig(jamq.Tiny(), jamq.Tiny().SlotDuration, 1)
@@ -49,18 +37,13 @@ func TestUndoneBlocksAreNotLost(t *testing.T) {
 		cancel()
 		<-ended
 
-		bad := cfg
-		bad.MaxPool = -1
-		_, err = New(bad) // dies after it has read the blocks
-		require.Error(t, err)
-
-		n, err = New(cfg)
-		require.NoError(t, err)
-		defer func() { require.NoError(t, n.store.close()) }()
-		_, pooled := n.Pooled(tx.Hash())
-		require.True(t, pooled)
-		h, err := n.store.history()
-		require.NoError(t, err)
-		require.Empty(t, h.blocks)
+		for range 2 { // the second one finds the block undone
+			n, err = New(cfg)
+			require.NoError(t, err)
+			_, pooled := n.Pooled(tx.Hash())
+			require.True(t, pooled)
+			require.Zero(t, n.Head().NumberU64())
+			require.NoError(t, n.store.Close())
+		}
 	})
 }

@@ -1,0 +1,128 @@
+package builder_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/canonical"
+	"github.com/jamq/jamq/internal/bubble"
+	"github.com/jamq/jamq/internal/words"
+	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/submit/journal"
+)
+
+// TestNewChain: if the JAM chain has ended, blocks that were final stay, and the operations
+// of the others are executed once on the next chain.
+func TestNewChain(t *testing.T) {
+	for name, rollup := range map[string]func() builder.Rollup[words.Body]{
+		"checkpoints": func() builder.Rollup[words.Body] { return new(words.Saving) },
+		"records":     func() builder.Rollup[words.Body] { return new(words.Recording) },
+	} {
+		t.Run(name, func(t *testing.T) { bubble.Run(t, func(t *testing.T) { testNewChain(t, rollup) }) })
+	}
+}
+
+func testNewChain(t *testing.T, rollup func() builder.Rollup[words.Body]) {
+	m := newMachine(t)
+	m.run(rollup(), func(ctx context.Context, b *builder.Builder[words.Body]) {
+		submit(ctx, t, b, 1, "one")
+		require.NoError(t, b.Submit(ctx, []byte("two")))
+		require.NoError(t, b.Await(ctx, func(h canonical.Heads) bool { return h.Latest.Number == 2 }))
+		require.EqualValues(t, 1, b.Heads().Finalized.Number)
+	})
+	next := newMachine(t)
+	require.NoError(t, next.log.Replace(contents(t, &m.log)...))
+	_, err := next.open(rollup())
+	require.NoError(t, err, "the chain is not followed yet")
+
+	next.cfg.NewChain = true
+	_, err = next.open(new(words.Rollup))
+	require.Error(t, err, "a rollup without checkpoints")
+	for range 2 { // the second one finds everything undone
+		b, err := next.open(rollup())
+		require.NoError(t, err)
+		require.EqualValues(t, 1, b.Heads().Pending.Number)
+	}
+	last := rollup()
+	next.run(last, func(ctx context.Context, b *builder.Builder[words.Body]) {
+		require.NoError(t, b.Await(ctx, final(2)))
+		submit(ctx, t, b, 3, "three")
+	})
+	require.Equal(t, []string{"one", "two", "three"}, last.(interface{ State() []string }).State())
+}
+
+// contents returns the records of a log.
+func contents(t *testing.T, log *journal.Memory) (all [][]byte) {
+	t.Helper()
+	require.NoError(t, log.Replay(func(record []byte) error {
+		all = append(all, append([]byte{}, record...))
+		return nil
+	}))
+	return all
+}
+
+// TestFirstNumber: a rollup with an empty log goes on after its last block.
+func TestFirstNumber(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		m.cfg.Runner.Queue.FirstNumber = 1000
+		for _, word := range []string{"one", "two"} { // the number is in the log
+			m.run(new(words.Rollup), func(ctx context.Context, b *builder.Builder[words.Body]) {
+				number := b.Heads().Pending.Number + 1
+				require.GreaterOrEqual(t, number, uint64(1000))
+				submit(ctx, t, b, number, word)
+			})
+			m.cfg.Runner.Queue.FirstNumber = 1
+		}
+	})
+}
+
+// TestRecorder: a rollup that keeps its own records answers for itself, and has them after
+// a restart.
+func TestRecorder(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		b, err := m.open(new(words.Recording))
+		require.NoError(t, err)
+		before := len(contents(t, &m.log))
+		require.ErrorIs(t, b.Submit(t.Context(), []byte("1")), words.ErrDigit)
+		require.Len(t, contents(t, &m.log), before, "a refused operation leaves no trace")
+		require.NoError(t, b.Submit(t.Context(), []byte("one")))
+		require.Len(t, contents(t, &m.log), before+1)
+
+		_, err = m.open(new(words.Saving))
+		require.ErrorIs(t, err, builder.ErrOtherRollup, "its records cannot be read")
+		rollup := new(words.Recording)
+		m.run(rollup, func(ctx context.Context, b *builder.Builder[words.Body]) {
+			require.NoError(t, b.Await(ctx, final(1)))
+		})
+		require.Equal(t, []string{"one"}, rollup.State())
+	})
+}
+
+// TestQueueIsSeen: the host sees the bundles, and can give one up.
+func TestQueueIsSeen(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newFaultyMachine(t, func(c *jamtest.Config) { c.LossProbability = 1 })
+		rollup := new(words.Rollup)
+		m.run(rollup, func(ctx context.Context, b *builder.Builder[words.Body]) {
+			require.NoError(t, b.Submit(ctx, []byte("one")))
+			require.NoError(t, b.Await(ctx, func(h canonical.Heads) bool { return h.Pending.Number == 1 }))
+			stats, err := b.Stats(ctx)
+			require.NoError(t, err)
+			require.EqualValues(t, 2, stats.Next)
+			info, found, err := b.Info(ctx, 1)
+			require.NoError(t, err)
+			require.True(t, found)
+			require.EqualValues(t, 1, info.Number)
+			require.NoError(t, b.Resume(ctx))
+			before := b.Heads().Pending
+			require.NoError(t, b.GiveUp(ctx, 1, "an operator's order"))
+			require.NoError(t, b.Await(ctx, func(h canonical.Heads) bool { return h.Pending.Number == 1 && h.Pending.Hash != before.Hash }))
+		})
+		require.Equal(t, []string{"one"}, rollup.State())
+	})
+}

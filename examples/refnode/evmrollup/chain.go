@@ -1,0 +1,166 @@
+package evmrollup
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/params"
+	"github.com/ethereum/go-ethereum/trie"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/statedb"
+	"github.com/jamq/jamq/statedb/evm"
+	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/txpool"
+)
+
+// Config configures a chain.
+type Config struct {
+	// ChainID is the chain ID, above 0.
+	ChainID *big.Int
+	// Genesis are the accounts of block 0.
+	Genesis types.GenesisAlloc
+	// MaxTxsPerBlock is the maximum number of transactions in a block, at least 1.
+	MaxTxsPerBlock int
+	// RetainStates is the number of final blocks whose state is kept, at least 1. The
+	// state of block 0 is always kept.
+	RetainStates uint64
+	// MaxPool is the maximum number of pending, and of queued, transactions in the
+	// pool. MaxPerSender is that of one sender.
+	MaxPool, MaxPerSender int
+	// Archive keeps the final blocks across restarts. It may be nil.
+	Archive journal.Journal
+	// PoolMetrics and StateMetrics are the hooks for metrics.
+	PoolMetrics  txpool.Metrics
+	StateMetrics statedb.Metrics
+	// Logger receives messages for operators. Nil is silent.
+	Logger *slog.Logger
+}
+
+// maxTxSize is the maximum size of a transaction in bytes. It is geth's, because
+// contracts of full size must fit.
+const maxTxSize = 128 * 1024
+
+// blockGasLimit is the gas limit of every block.
+const blockGasLimit = 30_000_000
+
+// poolBytes returns the maximum size of the pending, and of the queued,
+// transactions in the pool.
+func (c *Config) poolBytes() uint64 { return max(uint64(c.MaxPool)*maxTxSize/8, maxTxSize) }
+
+// Chain is an EVM rollup: its blocks, their states, and the transactions that wait.
+// [Chain.Rollup] returns its side for package builder. All other methods are safe for
+// concurrent use.
+type Chain struct {
+	cfg    Config
+	log    *slog.Logger
+	config *params.ChainConfig
+	states *statedb.Store
+	ledger *ledger
+	pool   *txpool.Pool
+	limits Limits
+
+	// moving is held while blocks that failed go from the ledger to the pool.
+	moving    sync.RWMutex
+	replaced  atomic.Uint64 // executed blocks that were undone
+	slotBegan atomic.Bool   // since the last block that was not full
+	recorder  atomic.Pointer[func(records ...[]byte) error]
+}
+
+// New returns a chain at its genesis. It takes transactions when a builder has
+// recovered it.
+func New(cfg Config) (*Chain, error) {
+	c := &Chain{cfg: cfg, log: cfg.Logger, config: evm.ChainConfig(cfg.ChainID)}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	// finalize discards the states that are older than RetainStates.
+	states := statedb.Config{Profile: statedb.EIP7864(), Retention: statedb.KeepAll, Metrics: cfg.StateMetrics}
+	if c.states, err = statedb.Open(states); err != nil {
+		return nil, err
+	}
+	if err := c.makeGenesis(); err != nil {
+		return nil, err
+	}
+	return c, c.makePool()
+}
+
+// makeGenesis seals block 0.
+func (c *Chain) makeGenesis() error {
+	view, err := c.states.View(statedb.EmptyRoot)
+	if err != nil {
+		return err
+	}
+	if err := evm.Genesis(view, c.cfg.Genesis); err != nil {
+		return err
+	}
+	header := newHeader()
+	if header.Root, err = view.Commit(); err != nil {
+		return err
+	}
+	header.Number = new(big.Int)
+	header.Extra = fmt.Appendf(nil, "jamq %v", c.cfg.ChainID) // makes genesis hashes differ
+	header.Time = uint64(jamq.CommonEra().Unix())
+	header.BaseFee = big.NewInt(params.GWei)
+	c.ledger = newLedger(&Block{Block: types.NewBlock(header, &types.Body{Withdrawals: []*types.Withdrawal{}}, nil, trie.NewStackTrie(nil))})
+	if err := c.states.Pin(header.Root); err != nil {
+		return err
+	}
+	return c.states.SetCanonical(header.Root)
+}
+
+func (c *Chain) makePool() (err error) {
+	// The base fee of the blocks is the market. A floor in the pool would be a
+	// second price that no wallet knows, because wallets compute their price
+	// from the base fee.
+	cfg := txpool.DefaultConfigEIP1559(c.cfg.ChainID)
+	cfg.BlockGasLimit = blockGasLimit
+	cfg.MaxPending, cfg.MaxParked, cfg.MaxQueued, cfg.MaxPerSender = c.cfg.MaxPool, c.cfg.MaxPool, c.cfg.MaxPool, c.cfg.MaxPerSender
+	cfg.MaxTxSize = maxTxSize
+	cfg.MaxBytes = c.cfg.poolBytes()
+	cfg.Logger, cfg.Metrics, cfg.Observe = c.log, c.cfg.PoolMetrics, c.poolEvent
+	cfg.Journal = poolJournal{c}
+	c.limits = limitsOf(&cfg)
+	c.pool, err = txpool.New(cfg, poolState{c})
+	return err
+}
+
+// poolState shows the accounts after the newest executed block to the pool.
+type poolState struct{ *Chain }
+
+// Account implements txpool.State.
+func (s poolState) Account(addr common.Address) (txpool.Account, error) {
+	view, err := s.states.View(s.ledger.head().Root())
+	if err != nil {
+		return txpool.Account{}, err
+	}
+	account := view.Account(addr)
+	_, delegated := types.ParseDelegation(view.Code(account.CodeHash))
+	return txpool.Account{Nonce: account.Nonce, Balance: *account.Balance, Delegated: delegated}, nil
+}
+
+// errNotRecovered is the reason why a chain takes no transactions yet.
+var errNotRecovered = errors.New("evmrollup: no builder has recovered the chain")
+
+// record appends records to the builder's log.
+func (c *Chain) record(records ...[]byte) error {
+	record := c.recorder.Load()
+	if record == nil {
+		return errNotRecovered
+	}
+	return (*record)(records...)
+}
+
+// SlotBegan lets the next block be made, even if it is not full. Otherwise blocks
+// are made when they are full.
+func (c *Chain) SlotBegan() { c.slotBegan.Store(true) }
+
+// Close ends the pool.
+func (c *Chain) Close() { c.pool.Close() }

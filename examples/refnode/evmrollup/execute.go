@@ -1,0 +1,196 @@
+package evmrollup
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/consensus/misc/eip1559"
+	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/trie"
+
+	"github.com/jamq/jamq/statedb"
+	"github.com/jamq/jamq/statedb/evm"
+	"github.com/jamq/jamq/txpool"
+)
+
+// sequencer receives the tips.
+var sequencer = common.HexToAddress("0x4a414d5100000000000000000000000000000001")
+
+// poolBlock converts a block for the pool.
+func poolBlock(b *Block) txpool.Block {
+	return txpool.Block{BaseFee: b.BaseFee(), Transactions: b.Transactions(), GasUsed: b.GasUsed(), GasLimit: b.GasLimit()}
+}
+
+// newHeader returns a header with the fields that are the same in every block:
+// there are no uncles, withdrawals, blobs or requests.
+func newHeader() *types.Header {
+	var none uint64
+	return &types.Header{
+		UncleHash:  types.EmptyUncleHash,
+		Coinbase:   sequencer,
+		Difficulty: new(big.Int),
+		GasLimit:   blockGasLimit,
+		// The time makes the hash differ in each execution.
+		Extra:            binary.BigEndian.AppendUint64([]byte("jamq"), uint64(time.Now().UnixNano())),
+		WithdrawalsHash:  &types.EmptyWithdrawalsHash,
+		BlobGasUsed:      &none,
+		ExcessBlobGas:    &none,
+		ParentBeaconRoot: new(common.Hash),
+		RequestsHash:     &types.EmptyRequestsHash,
+	}
+}
+
+// nextHeader returns the header of the block after parent, without the results
+// of execution. Blocks can be faster than one per second, so a block may have
+// its parent's time, but never an earlier one.
+func (c *Chain) nextHeader(parent *Block) *types.Header {
+	h := newHeader()
+	h.ParentHash = parent.Hash()
+	h.Number = new(big.Int).Add(parent.Number(), common.Big1)
+	h.Time = max(parent.Time(), uint64(time.Now().Unix()))
+	h.BaseFee = eip1559.CalcBaseFee(c.config, parent.Header())
+	h.MixDigest = crypto.Keccak256Hash([]byte("jamq random"), parent.Hash().Bytes())
+	return h
+}
+
+// execute runs the transactions of the lease and seals the block. A transaction
+// that cannot run leaves the lease: it is dropped with the reason, or it waits
+// for the next block. The block is nil if none could run.
+func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Session) (*Block, error) {
+	view, err := c.states.View(parent.Root())
+	if err != nil {
+		return nil, err
+	}
+	view.DisableReadLog() // replay makes the witness
+	run, err := evm.NewBlock(view, c.config, header, c.blockHashes(parent))
+	if err != nil {
+		return nil, err
+	}
+	var txs types.Transactions
+	for tx := session.Next(); tx != nil; tx = session.Next() {
+		receipt, err := run.Apply(tx)
+		switch {
+		case err == nil:
+			txs = append(txs, tx)
+			session.Used(receipt.GasUsed, tx.Size())
+		case errors.Is(err, evm.ErrState):
+			return nil, err
+		case errors.Is(err, core.ErrGasLimitReached), errors.Is(err, core.ErrNonceTooHigh), errors.Is(err, core.ErrFeeCapTooLow):
+			session.Later()
+		default:
+			session.Fail(err)
+		}
+	}
+	if len(txs) == 0 {
+		return nil, nil
+	}
+	if err := run.Finish(); err != nil {
+		// A balance does not fit, and the transaction that caused it is
+		// unknown. The last one is rejected, so that the next attempt is a
+		// different one.
+		return nil, errors.Join(err, session.Lease().Reject(txs[len(txs)-1].Hash(), err))
+	}
+	if header.Root, err = view.Commit(); err != nil {
+		return nil, err
+	}
+	return seal(header, txs, run), nil
+}
+
+// seal completes a header that has the state root, and sets the block hash in
+// the receipts.
+func seal(header *types.Header, txs types.Transactions, run *evm.Block) *Block {
+	header.GasUsed = run.GasUsed()
+	receipts := run.Receipts()
+	b := &Block{
+		Block:    types.NewBlock(header, &types.Body{Transactions: txs, Withdrawals: []*types.Withdrawal{}}, receipts, trie.NewStackTrie(nil)),
+		Receipts: receipts,
+	}
+	for _, r := range receipts {
+		r.BlockHash = b.Hash()
+		for _, l := range r.Logs {
+			l.BlockHash = b.Hash()
+		}
+	}
+	return b
+}
+
+// replay executes a sealed block again on its parent's state. It returns the view with
+// the result, and seals the block with the root of the view. The error of sealed is that
+// the block is another one.
+func (c *Chain) replay(parent *Block, block *types.Block, logReads bool) (view *statedb.View, sealed func(root common.Hash) (*Block, error), err error) {
+	if view, err = c.states.View(parent.Root()); err != nil {
+		return nil, nil, err
+	}
+	if !logReads {
+		view.DisableReadLog()
+	}
+	header := block.Header()
+	run, err := evm.NewBlock(view, c.config, header, c.blockHashes(parent))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, tx := range block.Transactions() {
+		if _, err := run.Apply(tx); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := run.Finish(); err != nil {
+		return nil, nil, err
+	}
+	return view, func(root common.Hash) (*Block, error) {
+		header.Root = root
+		b := seal(header, block.Transactions(), run)
+		if b.Hash() != block.Hash() {
+			return nil, fmt.Errorf("evmrollup: block %d executes to %s, want %s", block.NumberU64(), b.Hash(), block.Hash())
+		}
+		return b, nil
+	}, nil
+}
+
+// again executes a block on the newest one, and adds it.
+func (c *Chain) again(block *types.Block) error {
+	view, sealed, err := c.replay(c.ledger.head(), block, false)
+	if err != nil {
+		return err
+	}
+	root, err := view.Commit()
+	if err != nil {
+		return err
+	}
+	b, err := sealed(root)
+	if err != nil {
+		return errors.Join(err, c.states.Discard(root))
+	}
+	return c.extend(b)
+}
+
+// extend adds a block whose state is committed to the ledger, or takes the state back.
+func (c *Chain) extend(b *Block) error {
+	err := c.ledger.append(b)
+	if err == nil {
+		if err = c.states.Pin(b.Root()); err != nil {
+			c.ledger.truncate(b.NumberU64())
+		}
+	}
+	if err != nil {
+		return errors.Join(err, c.states.Discard(b.Root()))
+	}
+	return nil
+}
+
+// blockHashes returns the block hashes for the BLOCKHASH instruction in the
+// block after parent.
+func (c *Chain) blockHashes(parent *Block) evm.BlockHashes {
+	return func(number uint64) common.Hash {
+		if b := c.ledger.byNumber(number); b != nil && number <= parent.NumberU64() {
+			return b.Hash()
+		}
+		return common.Hash{}
+	}
+}

@@ -1,0 +1,84 @@
+package evmrollup
+
+import (
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/jamq/jamq/txpool"
+)
+
+// SendTransaction adds a transaction to the pool. It is in the builder's log when the
+// call returns nil. Errors are those of the pool.
+//
+// While a failed block returns to the pool, SendTransaction waits. The pool would
+// see the state before the block but not its transactions, and take the
+// sender's next transaction for one behind a gap, which a full queue drops.
+func (c *Chain) SendTransaction(tx *types.Transaction) error {
+	c.moving.RLock()
+	defer c.moving.RUnlock()
+	if _, _, executed := c.ledger.transaction(tx.Hash()); executed {
+		return txpool.ErrAlreadyKnown
+	}
+	return c.pool.Add(tx)
+}
+
+// Pooled returns a transaction in the pool. It waits while a failed block returns
+// to the pool.
+func (c *Chain) Pooled(hash common.Hash) (*types.Transaction, bool) {
+	c.moving.RLock()
+	defer c.moving.RUnlock()
+	tx := c.pool.Get(hash)
+	return tx, tx != nil
+}
+
+// PoolStats returns the gauges of the pool.
+func (c *Chain) PoolStats() txpool.Stats { return c.pool.Stats() }
+
+// CheckPool returns an error if the pool is inconsistent: see txpool.Pool.Check.
+func (c *Chain) CheckPool() error { return c.pool.Check() }
+
+// PoolCounts returns the number of transactions that can run, and of those
+// behind gaps in the nonces.
+func (c *Chain) PoolCounts() (pending, queued int) {
+	s := c.pool.Stats()
+	return s.Pending, s.Queued
+}
+
+// PoolPressure returns how full the pool is with transactions that can run, by
+// number or by size: 0 if it is empty, 1 if it is full. It can be higher while
+// transactions of failed blocks are back in the pool.
+func (c *Chain) PoolPressure() float64 {
+	s := c.pool.Stats()
+	return max(float64(s.Pending)/float64(c.cfg.MaxPool), float64(s.PendingBytes)/float64(c.cfg.poolBytes()))
+}
+
+// PoolContent returns the transactions of PoolCounts by sender.
+func (c *Chain) PoolContent() (pending, queued map[common.Address][]*types.Transaction) {
+	return c.pool.Content()
+}
+
+// PoolEvents subscribes to the events of the pool. The caller must close the
+// subscription.
+func (c *Chain) PoolEvents(buffer int) *txpool.Subscription {
+	return c.pool.Subscribe(txpool.SubscribeOptions{Buffer: buffer})
+}
+
+// RemovePooled removes a transaction from the pool. Later transactions of its
+// sender stay and wait behind the gap. The error wraps txpool.ErrNotFound, or
+// txpool.ErrInBundle if the transaction is already in a block.
+func (c *Chain) RemovePooled(hash common.Hash) error { return c.pool.Remove(hash) }
+
+// NextNonce returns the nonce after all known transactions of an account. It
+// waits while a failed block returns to the pool.
+func (c *Chain) NextNonce(addr common.Address) (uint64, error) {
+	c.moving.RLock()
+	defer c.moving.RUnlock()
+	if nonce, known := c.pool.NextNonce(addr); known {
+		return nonce, nil
+	}
+	view, err := c.StateAt(c.ledger.head())
+	if err != nil {
+		return 0, err
+	}
+	return view.Account(addr).Nonce, nil
+}

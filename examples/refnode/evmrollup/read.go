@@ -1,0 +1,72 @@
+package evmrollup
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/tracing"
+	"github.com/ethereum/go-ethereum/params"
+
+	"github.com/jamq/jamq/statedb"
+	"github.com/jamq/jamq/statedb/evm"
+)
+
+// ChainConfig returns the chain configuration.
+func (c *Chain) ChainConfig() *params.ChainConfig { return c.config }
+
+// Head returns the newest executed block.
+func (c *Chain) Head() *Block { return c.ledger.head() }
+
+// BlockByNumber returns the executed block with a number, or nil.
+func (c *Chain) BlockByNumber(number uint64) *Block { return c.ledger.byNumber(number) }
+
+// BlockByHash returns the executed block with a hash, or nil.
+func (c *Chain) BlockByHash(hash common.Hash) *Block { return c.ledger.blockByHash(hash) }
+
+// Transaction returns the executed block of a transaction, and its index there.
+func (c *Chain) Transaction(hash common.Hash) (*Block, int, bool) { return c.ledger.transaction(hash) }
+
+// ReplacedBlocks returns the number of executed blocks that were undone. A
+// cache by block number is stale when it changes.
+func (c *Chain) ReplacedBlocks() uint64 { return c.replaced.Load() }
+
+// CanonicalRoot returns the state root of the last final block.
+func (c *Chain) CanonicalRoot() common.Hash { return c.states.Canonical() }
+
+// States returns the number of states in memory.
+func (c *Chain) States() int { return c.states.Roots() }
+
+// NextBaseFee returns the base fee of the next block, in wei per gas.
+func (c *Chain) NextBaseFee() *big.Int { return c.nextHeader(c.ledger.head()).BaseFee }
+
+// StateAt returns a view of the state after a block.
+func (c *Chain) StateAt(b *Block) (*statedb.View, error) {
+	view, err := c.states.View(b.Root())
+	if err != nil {
+		return nil, fmt.Errorf("historical state of block %d is not available: %w", b.NumberU64(), err)
+	}
+	return view, nil
+}
+
+// Call runs a message on a view of the state after a block, with a tracer or
+// nil. The view may contain further changes.
+func (c *Chain) Call(ctx context.Context, b *Block, view *statedb.View, msg *core.Message, o evm.Overrides, tracer *tracing.Hooks) (*core.ExecutionResult, error) {
+	return evm.CallWith(ctx, view, c.config, b.Header(), c.blockHashes(b), msg, o, tracer)
+}
+
+// EstimateGas returns the gas that a message needs on a view of the state after
+// a block. It is at most gasCap, and at most the gas that a transaction may
+// have. If the message fails with any gas, it returns the data of the revert.
+func (c *Chain) EstimateGas(ctx context.Context, b *Block, view *statedb.View, msg *core.Message, o evm.Overrides, gasCap uint64) (uint64, []byte, error) {
+	estimate := func(gasCap uint64) (uint64, []byte, error) {
+		return evm.EstimateWith(ctx, view, c.config, b.Header(), c.blockHashes(b), msg, gasCap, o)
+	}
+	gas, revert, err := estimate(gasCap)
+	if most := uint64(c.limits.TxGas); err == nil && gas > most {
+		return estimate(most) // which is less generous, or fails
+	}
+	return gas, revert, err
+}

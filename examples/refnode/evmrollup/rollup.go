@@ -1,0 +1,180 @@
+package evmrollup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rlp"
+
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/txpool"
+)
+
+// rollup is a chain as a builder leads it. Its fields belong to the builder's
+// goroutine.
+type rollup struct {
+	*Chain
+	proposed *proposal // by the last call of Propose
+	archive  archive
+	found    *recovery // nil after Recovered
+}
+
+// proposal is a block that was executed and may become the newest one.
+type proposal struct {
+	block   *Block
+	session *txpool.Session
+}
+
+// Rollup returns the chain for package builder, which then leads it. It must be called
+// once. The error is that of Config.Archive.
+func (c *Chain) Rollup() (builder.Rollup[*Block], error) {
+	r := &rollup{Chain: c, found: new(recovery)}
+	return r, r.archive.open(c.cfg.Archive, c.ledger.head().Block)
+}
+
+// Codec encodes blocks for the builder's log. Receipts are left out, because
+// execution makes them again.
+type Codec struct{}
+
+// Encode implements builder.Codec.
+func (Codec) Encode(b *Block) ([]byte, error) { return rlp.EncodeToBytes(b.Block) }
+
+// Decode implements builder.Codec.
+func (Codec) Decode(raw []byte) (*Block, error) {
+	b := new(types.Block)
+	if err := rlp.DecodeBytes(raw, b); err != nil {
+		return nil, fmt.Errorf("evmrollup: a block in the log: %w", err)
+	}
+	return &Block{Block: b}, nil
+}
+
+// Admit implements builder.Rollup. op is the binary encoding of a transaction.
+func (r *rollup) Admit(_ context.Context, op []byte) error {
+	tx := new(types.Transaction)
+	if err := tx.UnmarshalBinary(op); err != nil {
+		return fmt.Errorf("%w: %w", builder.ErrRefused, err)
+	}
+	return r.SendTransaction(tx)
+}
+
+// Root implements builder.Rollup.
+func (r *rollup) Root() common.Hash { return r.ledger.head().Root() }
+
+// Propose implements builder.Rollup. The transactions of the block stay in a session of
+// the pool until the block is applied, or another one is proposed.
+func (r *rollup) Propose(ctx context.Context, number uint64) (*Block, common.Hash, error) {
+	if err := r.abandon(); err != nil {
+		return nil, common.Hash{}, err
+	}
+	switch pending := r.pool.Stats().Pending; {
+	case pending >= r.cfg.MaxTxsPerBlock:
+	case pending == 0, !r.slotBegan.Swap(false):
+		return nil, common.Hash{}, builder.ErrIdle
+	}
+	parent := r.ledger.head()
+	header := r.nextHeader(parent)
+	session := r.pool.Build(ctx, txpool.Budget{Count: r.cfg.MaxTxsPerBlock, Gas: header.GasLimit, BaseFee: header.BaseFee})
+	block, err := r.execute(parent, header, session)
+	switch {
+	case err != nil:
+		return nil, common.Hash{}, errors.Join(err, session.Cancel())
+	case block == nil:
+		return nil, common.Hash{}, errors.Join(builder.ErrIdle, session.Cancel())
+	}
+	r.proposed = &proposal{block, session}
+	return block, block.Root(), nil
+}
+
+// abandon forgets the last proposal.
+func (r *rollup) abandon() error {
+	p := r.proposed
+	if r.proposed = nil; p == nil {
+		return nil
+	}
+	return errors.Join(p.session.Cancel(), r.states.Discard(p.block.Root()))
+}
+
+// Apply implements builder.Rollup. A block that was just proposed is not executed again.
+func (r *rollup) Apply(_ context.Context, b builder.Block[*Block]) error {
+	var err error
+	if p := r.proposed; p != nil && p.block == b.Body {
+		err = r.take(p)
+	} else if err = r.abandon(); err == nil {
+		err = r.again(b.Body.Block)
+	}
+	switch {
+	case err != nil:
+		return err
+	case r.found != nil:
+		r.found.forget(b.Body.Hash())
+		return nil
+	}
+	block := r.ledger.head()
+	r.logDisplaced(r.pool.Reset(txpool.Head{Included: []txpool.Block{poolBlock(block)}, BaseFee: r.nextHeader(block).BaseFee}))
+	return nil
+}
+
+// take makes a proposal the newest block. Its transactions are in the ledger before they
+// leave the pool, so that each is always found.
+func (r *rollup) take(p *proposal) error {
+	if err := r.extend(p.block); err != nil {
+		return err
+	}
+	r.proposed = nil
+	if err := p.session.Commit(); err != nil {
+		r.discard(p.block.NumberU64())
+		return errors.Join(err, p.session.Cancel())
+	}
+	return nil
+}
+
+// Undo implements builder.Rollup.
+func (r *rollup) Undo(_ context.Context, b builder.Block[*Block]) error {
+	if err := r.abandon(); err != nil {
+		return err
+	}
+	if r.found != nil {
+		r.discard(b.Number)
+		r.found.undone = append(r.found.undone, b.Body.Block)
+		return nil
+	}
+	r.moving.Lock()
+	defer r.moving.Unlock()
+	r.discard(b.Number)
+	return r.returned(b.Body.Block)
+}
+
+// discard removes the blocks from a number on, and their states.
+func (r *rollup) discard(number uint64) {
+	for _, b := range r.ledger.truncate(number) {
+		r.replaced.Add(1)
+		if err := errors.Join(r.states.Unpin(b.Root()), r.states.Discard(b.Root())); err != nil {
+			r.log.Warn("a state could not be discarded", "block", b.NumberU64(), "err", err)
+		}
+	}
+}
+
+// Final implements builder.Finalizer.
+func (r *rollup) Final(_ context.Context, b builder.Block[*Block]) error {
+	return r.finalize(r.ledger.byNumber(b.Number))
+}
+
+// finalize moves the canonical root to a block that is final, and discards the state of
+// an old one.
+func (r *rollup) finalize(b *Block) error {
+	if err := r.states.SetCanonical(b.Root()); err != nil {
+		return err
+	}
+	r.archive.add(b.Block)
+	if b.NumberU64() <= r.cfg.RetainStates {
+		return nil
+	}
+	old := r.ledger.byNumber(b.NumberU64() - r.cfg.RetainStates).Root()
+	if err := r.states.Unpin(old); err != nil {
+		return err
+	}
+	return r.states.Discard(old)
+}

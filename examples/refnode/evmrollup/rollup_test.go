@@ -1,0 +1,137 @@
+package evmrollup
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"math/big"
+	"path/filepath"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/params"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/builder/buildertest"
+	"github.com/jamq/jamq/internal/repeat"
+	"github.com/jamq/jamq/statedb"
+	"github.com/jamq/jamq/statedb/evm"
+	"github.com/jamq/jamq/submit/journal"
+)
+
+var chainID = big.NewInt(4359)
+
+// user returns the key and the address of an account of the tests.
+func user(i int) (*ecdsa.PrivateKey, common.Address) {
+	key, err := crypto.ToECDSA(common.BigToHash(big.NewInt(int64(i) + 1)).Bytes())
+	if err != nil {
+		panic(err) // the number is in the range of keys
+	}
+	return key, crypto.PubkeyToAddress(key.PublicKey)
+}
+
+const users = 40
+
+// testConfig returns the configuration of a chain with funded users.
+func testConfig() Config {
+	cfg := Config{ChainID: chainID, Genesis: make(types.GenesisAlloc), MaxTxsPerBlock: 3, RetainStates: 100, MaxPool: 1000, MaxPerSender: 64}
+	for i := range users {
+		_, address := user(i)
+		cfg.Genesis[address] = types.Account{Balance: big.NewInt(params.Ether)}
+	}
+	return cfg
+}
+
+// pay signs a transfer of a user with a tip in gwei.
+func pay(i int, nonce uint64, tip int64) *types.Transaction {
+	key, _ := user(i)
+	return types.MustSignNewTx(key, types.LatestSignerForChainID(chainID), &types.DynamicFeeTx{
+		ChainID: chainID, Nonce: nonce, GasTipCap: big.NewInt(tip * params.GWei), GasFeeCap: big.NewInt((10 + tip) * params.GWei),
+		Gas: 21_000, To: &common.Address{1}, Value: big.NewInt(1),
+	})
+}
+
+// eager is a rollup whose blocks need not be full.
+type eager struct {
+	*rollup
+	archive *journal.File
+}
+
+// Close implements io.Closer.
+func (e eager) Close() error {
+	e.Chain.Close()
+	return e.archive.Close()
+}
+
+// Propose implements builder.Rollup.
+func (e eager) Propose(ctx context.Context, number uint64) (*Block, common.Hash, error) {
+	e.SlotBegan()
+	return e.rollup.Propose(ctx, number)
+}
+
+// rules are the rules of package buildertest for this rollup.
+func rules(t *testing.T) buildertest.Case[*Block] {
+	return buildertest.Case[*Block]{
+		Open: func(dir string) builder.Rollup[*Block] {
+			cfg := testConfig()
+			file, err := journal.Open(filepath.Join(dir, "archive"))
+			require.NoError(t, err)
+			cfg.Archive = file
+			c, err := New(cfg)
+			require.NoError(t, err)
+			r, err := c.Rollup()
+			require.NoError(t, err)
+			return eager{r.(*rollup), file}
+		},
+		Operation: func(i int) []byte {
+			raw, err := pay(i, 0, int64(i%5)+1).MarshalBinary()
+			require.NoError(t, err)
+			return raw
+		},
+		Executed: func(payload []byte) (ops [][]byte) {
+			for _, tx := range execute(t, payload).Transactions() {
+				raw, err := tx.MarshalBinary()
+				require.NoError(t, err)
+				ops = append(ops, raw)
+			}
+			return ops
+		},
+		Codec: Codec{},
+	}
+}
+
+// execute executes a payload on its witness, as a guarantor does: the witness is
+// sufficient, and has nothing superfluous.
+func execute(t *testing.T, payload []byte) *types.Block {
+	got, err := DecodeTransition(payload)
+	require.NoError(t, err)
+	w, err := statedb.ParseWitness(statedb.EIP7864(), got.Witness)
+	require.NoError(t, err)
+	view, err := statedb.NewStateless(statedb.EIP7864(), w, got.PreRoot)
+	require.NoError(t, err)
+	none := func(uint64) common.Hash { return common.Hash{} }
+	run, err := evm.NewBlock(view, evm.ChainConfig(chainID), got.Block.Header(), none)
+	require.NoError(t, err)
+	for _, tx := range got.Block.Transactions() {
+		_, err := run.Apply(tx)
+		require.NoError(t, err)
+	}
+	require.NoError(t, run.Finish())
+	root, err := view.Root()
+	require.NoError(t, err)
+	require.Equal(t, got.PostRoot, root)
+	require.NoError(t, view.Matches(w))
+	return got.Block
+}
+
+// TestRollup: lost packages, blocks that fail, kills and restarts lose no transaction, and
+// execute none twice. Each payload executes on its witness.
+func TestRollup(t *testing.T) { buildertest.Run(t, rules(t)) }
+
+// TestDiesAtAnyMoment kills the process before and after each write and each call.
+func TestDiesAtAnyMoment(t *testing.T) {
+	moments := buildertest.Sweep(t, rules(t), 1, 10*repeat.Step())
+	require.Greater(t, moments, 100)
+}

@@ -1,0 +1,32 @@
+// Package jam is the JAM chain of the reference node: a simulated one in the node's
+// process, or the chain of a JAM node.
+package jam
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/canonical/proof"
+)
+
+// Network is a JAM chain.
+type Network interface {
+	builder.Network
+	// Spec returns the constants of the chain.
+	Spec() jamq.ChainSpec
+	// Run drives a simulated chain until ctx ends. For other chains it only waits.
+	Run(ctx context.Context) error
+	// Heads returns the best and the finalized block.
+	Heads() (best, finalized jamq.Block)
+	// Prove returns the JAM part of the proof of a final rollup block, and
+	// Trust the trust to verify it. Errors wrap ErrNoProofs.
+	Prove(ctx context.Context, number uint64) (*proof.Document, error)
+	Trust(ctx context.Context) (*proof.Trust, error)
+	// Close closes a connection.
+	Close()
+}
+
+// ErrNoProofs is returned if the JAM chain does not offer the parts of a proof.
+var ErrNoProofs = errors.New("jam: no finality proofs")

@@ -1,0 +1,143 @@
+package jam
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/builder/jip2net"
+	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/jamtest/jip2server"
+	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/submit/codec"
+	"github.com/jamq/jamq/submit/jip2"
+)
+
+// ErrServiceInUse is returned if the rollup's service on a remote chain has
+// received packages that this node does not know.
+var ErrServiceInUse = errors.New("jam: the service is in use")
+
+// Remote is a chain behind a JAM node's RPC. The storage of the rollup's
+// service must have the layout of jamtest/jip2server.
+type Remote struct {
+	*jip2net.Network
+	service jamq.ServiceID
+	taken   func(payload []byte)
+	read    uint64 // packages that were passed on
+	log     *slog.Logger
+}
+
+// The gas of the only work item of a package.
+const (
+	refineGas     = 1_000_000_000
+	accumulateGas = 1_000_000
+)
+
+// Connect connects to a JAM node at a URL, whose chain follows a version of the Gray
+// Paper. taken is called with each payload that the
+// service has received on the final chain.
+func Connect(ctx context.Context, url string, version codec.Version, service jamq.ServiceID, log *slog.Logger, taken func(payload []byte)) (*Remote, error) {
+	client := jip2.DefaultConfig(url)
+	client.Logger = log
+	inner, err := jip2net.Open(ctx, jip2net.Config{
+		Node: client,
+		Service: jip2.Service{
+			ID: service, Key: jip2server.MarkKey,
+			Taken: func(_ jamq.PackageHash, value []byte) (bool, error) { return value != nil, nil },
+		},
+		Version: version,
+		Package: jip2net.OneItem(service, common.Hash{}, common.Hash{}, refineGas, accumulateGas),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("jam: node at %s: %w", url, err)
+	}
+	return &Remote{Network: inner, service: service, taken: taken, log: log}, nil
+}
+
+// Run implements Network.
+func (r *Remote) Run(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// Root implements builder.Network. A node that begins refuses a service that another
+// node has used.
+func (r *Remote) Root(ctx context.Context) (jamq.Block, error) {
+	best, err := r.Client().BestBlock(ctx)
+	if err != nil {
+		return jamq.Block{}, err
+	}
+	count, err := r.count(ctx, jamq.HeaderHash(best.HeaderHash))
+	if err != nil {
+		return jamq.Block{}, err
+	}
+	if count > 0 {
+		return jamq.Block{}, fmt.Errorf("%w: service %d has already received %d packages; use a different service", ErrServiceInUse, r.service, count)
+	}
+	return r.Network.Root(ctx)
+}
+
+// Follow implements builder.Network.
+func (r *Remote) Follow(ctx context.Context, found submit.Recovery, to submit.ChainSink) error {
+	return r.Network.Follow(ctx, found, &reader{to, r})
+}
+
+// reader reads the packages that the service received whenever finality moves.
+type reader struct {
+	submit.ChainSink
+	remote *Remote
+}
+
+// Finalize implements submit.ChainSink. Packages that cannot be read now are
+// read the next time.
+func (s *reader) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
+	if err := s.remote.readService(ctx, hash); err != nil && ctx.Err() == nil {
+		s.remote.log.Warn("the service could not be read", "err", err)
+	}
+	return s.ChainSink.Finalize(ctx, hash)
+}
+
+func (r *Remote) readService(ctx context.Context, at jamq.HeaderHash) error {
+	count, err := r.count(ctx, at)
+	if err != nil {
+		return err
+	}
+	for ; r.read < count; r.read++ {
+		entry, err := r.Client().ServiceValue(ctx, at, r.service, jip2server.EntryKey(r.read))
+		if err != nil {
+			return err
+		}
+		if len(entry) < 32 {
+			return fmt.Errorf("%w: an entry of %d bytes, want at least 32", jip2.ErrMalformed, len(entry))
+		}
+		r.taken(entry[32:])
+	}
+	return nil
+}
+
+// count returns the number of packages that the service has received at a
+// block.
+func (r *Remote) count(ctx context.Context, at jamq.HeaderHash) (uint64, error) {
+	value, err := r.Client().ServiceValue(ctx, at, r.service, jip2server.CountKey())
+	if err != nil || value == nil {
+		return 0, err
+	}
+	if len(value) != 8 {
+		return 0, fmt.Errorf("%w: a count of %d bytes, want 8", jip2.ErrMalformed, len(value))
+	}
+	return binary.LittleEndian.Uint64(value), nil
+}
+
+// errJIP2 is the reason why a remote chain offers no proofs.
+var errJIP2 = fmt.Errorf("%w: JIP-2, by which the JAM node is asked, has neither state proofs nor finality votes", ErrNoProofs)
+
+// Prove implements Network.
+func (r *Remote) Prove(context.Context, uint64) (*proof.Document, error) { return nil, errJIP2 }
+
+// Trust implements Network.
+func (r *Remote) Trust(context.Context) (*proof.Trust, error) { return nil, errJIP2 }

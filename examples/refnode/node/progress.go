@@ -1,0 +1,108 @@
+package node
+
+import (
+	"sync"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/submit"
+)
+
+// Progress is the position of a block on its way through JAM.
+type Progress struct {
+	// Status is the name of a bundlequeue.State, or "pooled" for a transaction
+	// that is in no block.
+	Status string
+	// Version is the number of packages that were built for the block. Package
+	// is the latest, or the one that the chain accumulated.
+	Version int
+	Package jamq.PackageHash
+	// Core is the core that the package was sent to.
+	Core jamq.CoreIndex
+	// At is the JAM block that is the evidence for Status, or zero.
+	At anchor.Point
+	// Slots are the JAM slots at which the block last entered each state, by
+	// the name of the state, since the node started.
+	Slots map[string]jamq.Slot
+}
+
+// progress records the progress of blocks by number. It is safe for concurrent use.
+type progress struct {
+	mu sync.RWMutex
+	of map[uint64]Progress
+}
+
+// note records that a bundle entered a state at a JAM slot.
+func (l *progress) note(c *bundlequeue.Changed, slot jamq.Slot) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.of[c.Number]
+	p.Status, p.Core, p.At = c.To.String(), c.Core, c.At
+	if !c.Package.IsZero() {
+		p.Version, p.Package = c.Version, c.Package
+	}
+	if !c.At.IsZero() && c.To != bundlequeue.Finalized {
+		slot = c.At.Slot
+	}
+	// The map is replaced instead of changed, because readers may hold the old
+	// one.
+	slots := make(map[string]jamq.Slot, len(p.Slots)+1)
+	for state, s := range p.Slots {
+		slots[state] = s
+	}
+	slots[p.Status] = slot
+	p.Slots = slots
+	l.of[c.Number] = p
+}
+
+// forget removes a block that has failed.
+func (l *progress) forget(number uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.of, number)
+}
+
+// Progress returns the position of a block on its way through JAM.
+func (n *Node) Progress(number uint64) Progress {
+	n.progress.mu.RLock()
+	p, known := n.progress.of[number]
+	n.progress.mu.RUnlock()
+	if !known && number <= n.builder.Heads().Finalized.Number {
+		p.Status = bundlequeue.Finalized.String() // before the node started
+	}
+	return p
+}
+
+// PooledProgress returns the progress of a transaction that is in no block.
+func (n *Node) PooledProgress() Progress { return Progress{Status: "pooled"} }
+
+// observe records an effect of the queue. It runs on the runner's goroutine.
+func (n *Node) observe(o submit.Observation) {
+	if o.Replayed {
+		return // recoverProgress has done this
+	}
+	switch e := o.Effect.(type) {
+	case bundlequeue.Changed:
+		n.progress.note(&e, n.JAMSlot())
+	case bundlequeue.Failed[builder.Block[*Block]]:
+		n.progress.forget(e.Number)
+	}
+	n.show(o)
+}
+
+// recoverProgress records the progress of the blocks that were not final at the restart.
+func (n *Node) recoverProgress() {
+	heads := n.builder.Heads()
+	for number := heads.Finalized.Number + 1; number <= heads.Pending.Number; number++ {
+		b, known := n.builder.Block(number)
+		if !known {
+			continue
+		}
+		at := b.Progress
+		change := bundlequeue.Changed{Number: number, To: at.State, Version: at.Version, Package: at.Package, Core: at.Core, At: at.At}
+		n.progress.note(&change, n.JAMSlot())
+		n.live.Changed(change, len(b.Body.Transactions()))
+	}
+}
