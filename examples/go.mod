@@ -13,6 +13,7 @@ require (
 	github.com/holiman/uint256 v1.3.2
 	github.com/jamq/jamq v0.1.0
 	github.com/jamq/jamq/statedb/evm v0.1.0
+	github.com/jamq/jamq/submit/jamnps v0.1.0
 	github.com/prometheus/client_golang v1.23.2
 	github.com/prometheus/common v0.66.1
 	github.com/stretchr/testify v1.12.1
@@ -20,7 +21,11 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require github.com/cockroachdb/pebble v1.1.5 // indirect
+require (
+	github.com/cockroachdb/pebble v1.1.5 // indirect
+	github.com/quic-go/quic-go v0.59.1 // indirect
+	golang.org/x/net v0.58.0 // indirect
+)
 
 require (
 	github.com/DataDog/zstd v1.5.7 // indirect

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/canonical/statetrie"
 )
 
 // Commit is the behaviour of a rollup's service that matters for proofs. It
@@ -29,7 +30,7 @@ const validatorSet = 0
 // It exists only with Config.Commit and shares equal parts with the parent's
 // state.
 type state struct {
-	trie    *proof.StateTrie
+	trie    *statetrie.Trie
 	outputs []proof.Output
 	log     *proof.Log
 	leaves  *leaf
@@ -69,8 +70,8 @@ func (c *Chain) settle(b *block) {
 	for _, h := range b.Accumulated {
 		s.take(c.packages[h], c.cfg.Commit)
 	}
-	s.trie = s.trie.Set(proof.ChapterKey(proof.ChapterSlot), binary.LittleEndian.AppendUint32(nil, uint32(b.Slot)))
-	s.trie = s.trie.Set(proof.ChapterKey(proof.ChapterOutputs), proof.EncodeOutputs(s.outputs))
+	s.trie = s.trie.Set(statetrie.ChapterKey(statetrie.ChapterSlot), binary.LittleEndian.AppendUint32(nil, uint32(b.Slot)))
+	s.trie = s.trie.Set(statetrie.ChapterKey(statetrie.ChapterOutputs), proof.EncodeOutputs(s.outputs))
 	root := proof.OutputRoot(s.outputs)
 	s.log.Append(root)
 	s.leaves = &leaf{before: s.leaves, root: root, index: index}
@@ -97,8 +98,8 @@ func (s *state) take(p *Package, commit Commit) {
 	s.outputs = append(s.outputs, proof.Output{Service: p.Service, Yield: commitment.Yield()})
 }
 
-func commitmentKey(service jamq.ServiceID, number uint64) proof.StateKey {
-	return proof.StorageKey(service, proof.CommitmentKey([]byte(commitmentPrefix), number))
+func commitmentKey(service jamq.ServiceID, number uint64) statetrie.Key {
+	return statetrie.StorageKey(service, proof.CommitmentKey([]byte(commitmentPrefix), number))
 }
 
 // validators are the keys of the chain's validators.
@@ -215,7 +216,7 @@ func (c *Chain) Prove(service jamq.ServiceID, number uint64, route Route) (*proo
 		return nil, fmt.Errorf("%w: the one that accumulated %s", ErrUnknownBlock, commitment.Package)
 	}
 	if route == ByOutputs {
-		outputs := proof.ChapterKey(proof.ChapterOutputs)
+		outputs := statetrie.ChapterKey(statetrie.ChapterOutputs)
 		value, _ := in.state.trie.Get(outputs)
 		d.Outputs = &proof.ChapterProof{Value: value, Nodes: in.state.trie.Prove(outputs)}
 		d.Finality, err = c.precommit(in)

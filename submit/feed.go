@@ -2,6 +2,7 @@ package submit
 
 import (
 	"context"
+	"time"
 
 	"github.com/jamq/jamq"
 )
@@ -18,6 +19,34 @@ type ChainFeed interface {
 	// chain that it calls best or final, even if it loses its connection
 	// meanwhile. It calls the sink from one goroutine at a time.
 	Follow(ctx context.Context, to ChainSink) error
+}
+
+// FeedHealth is the condition of a feed, so that a host sees without a log that
+// its feed stands still. A feed that fails has a LastError. If it has none and
+// LastBest is many slots ago, the chain itself stands still, or the node does
+// not learn of new blocks.
+type FeedHealth struct {
+	// Following is true while Follow runs.
+	Following bool
+	// Failures counts consecutive failed attempts to catch up with the nodes. An
+	// attempt fails if one of the connected nodes fails. A success sets it to 0.
+	Failures int
+	// FailingSince is when the first of these failures happened; zero if there
+	// is none.
+	FailingSince time.Time
+	// LastError is the error of the last attempt, or nil if it succeeded.
+	LastError error
+	// LastSuccess is when the feed last knew all that its nodes knew; zero
+	// before the first time.
+	LastSuccess time.Time
+	// LastBest is when the best block last changed; zero before the first time.
+	LastBest time.Time
+	// Best and Finalized are the slots of the best and of the finalized block
+	// among those delivered.
+	Best, Finalized jamq.Slot
+	// Nodes is the number of nodes to which the feed is connected, of the
+	// Wanted ones that it follows.
+	Nodes, Wanted int
 }
 
 // ChainSink receives the blocks of a feed. [Runner] implements it.

@@ -70,8 +70,9 @@ type Network struct {
 
 var _ builder.Network = (*Network)(nil)
 
-// Open connects to a node and reads the constants of its chain. Errors wrap
-// ErrInvalidConfig, or are those of package jip2.
+// Open connects to a node, reads the constants of its chain, and checks that the
+// node has the methods that a builder needs. Errors wrap ErrInvalidConfig, or
+// jip2.ErrUnsupported with the missing methods, or are others of package jip2.
 func Open(ctx context.Context, cfg Config) (*Network, error) {
 	if cfg.Package == nil || cfg.Service.Key == nil || cfg.Service.Taken == nil {
 		return nil, fmt.Errorf("%w: Package, Service.Key and Service.Taken must be given", ErrInvalidConfig)
@@ -87,6 +88,9 @@ func Open(ctx context.Context, cfg Config) (*Network, error) {
 	}
 	if err == nil {
 		n.codec, err = codec.New(cfg.Version, n.spec)
+	}
+	if err == nil {
+		err = client.Check(ctx, n.spec.RecentHistory)
 	}
 	if err != nil {
 		client.Close()

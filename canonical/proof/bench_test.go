@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq/canonical/statetrie"
 )
 
 // full returns the trust in a full JAM validator set, and just enough signatures of both kinds over
@@ -82,8 +84,10 @@ func BenchmarkParse(b *testing.B) {
 
 // One more key in a state of 100,000.
 func BenchmarkStateTrieSet(b *testing.B) {
-	var t *StateTrie
-	key := func(i int) StateKey { return StorageKey(7, binary.LittleEndian.AppendUint64(nil, uint64(i))) }
+	var t *statetrie.Trie
+	key := func(i int) statetrie.Key {
+		return statetrie.StorageKey(7, binary.LittleEndian.AppendUint64(nil, uint64(i)))
+	}
 	for i := range 100_000 {
 		t = t.Set(key(i), []byte{1})
 	}

@@ -4,7 +4,7 @@
 // A proof is a chain of four links. Each has a verifier and a separate error:
 //
 //	1 finality     Finality, Beefy          ErrFinality
-//	2 state        VerifyState, VerifyLog   ErrState, ErrOutput
+//	2 state        statetrie.Verify, VerifyLog   ErrState, ErrOutput
 //	3 commitment   VerifyCommitment         ErrCommitment
 //	4 transaction  VerifyTransaction        ErrTransaction
 //
@@ -42,9 +42,9 @@
 //
 // # Making a proof
 //
-// A host with the JAM state keeps a [StateTrie], whose versions share equal
-// nodes, and calls [StateTrie.Prove]. A host with a JAM node's answer to a
-// state request calls [CollectState]. [ProveOutput] and [ProveLog] make proofs
+// A host with the JAM state keeps a statetrie.Trie, whose versions share equal
+// nodes, and calls its method Prove. A host with a JAM node's answer to a state
+// request calls statetrie.Collect. [ProveOutput] and [ProveLog] make proofs
 // through the output log, and [ProveTransaction] the last link. Validators call
 // [Precommit.Sign].
 //

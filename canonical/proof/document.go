@@ -8,6 +8,8 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 	"golang.org/x/crypto/blake2b"
+
+	"github.com/jamq/jamq/canonical/statetrie"
 )
 
 // Version is the version of the documents that this package writes and reads.
@@ -47,7 +49,7 @@ type Document struct {
 // storage.
 type StorageProof struct {
 	// Nodes are nodes of the state trie, from the root to the leaf.
-	Nodes []StateNode `json:"nodes"`
+	Nodes []statetrie.Node `json:"nodes"`
 }
 
 // ChapterProof leads from a JAM state root to C(16), which contains the hash of
@@ -55,8 +57,8 @@ type StorageProof struct {
 type ChapterProof struct {
 	// Nodes are nodes of the state trie, from the root to the leaf. Value is
 	// the encoded C(16).
-	Nodes []StateNode   `json:"nodes"`
-	Value hexutil.Bytes `json:"value"`
+	Nodes []statetrie.Node `json:"nodes"`
+	Value hexutil.Bytes    `json:"value"`
 }
 
 // YieldProof leads from the super-peak of the output log to the hash of the
@@ -215,7 +217,7 @@ func (d *Document) verifyCommitted(trust *Trust, r *Result) (err error) {
 		return nil
 	}
 	key := CommitmentKey(trust.KeyPrefix, d.Claim.Number)
-	if err := VerifyState(r.Target.StateRoot, StorageKey(trust.Service, key), d.Commitment, d.Storage.Nodes); err != nil {
+	if err := statetrie.Verify(r.Target.StateRoot, statetrie.StorageKey(trust.Service, key), d.Commitment, d.Storage.Nodes); err != nil {
 		return fmt.Errorf("commitment of service %d to block %d: %w", trust.Service, d.Claim.Number, err)
 	}
 	r.step("state: service %d stores the commitment to rollup block %d under %x in that state", trust.Service, d.Claim.Number, key)
@@ -223,8 +225,8 @@ func (d *Document) verifyCommitted(trust *Trust, r *Result) (err error) {
 }
 
 func (p *ChapterProof) verify(stateRoot common.Hash, output Output) error {
-	if err := VerifyState(stateRoot, ChapterKey(ChapterOutputs), p.Value, p.Nodes); err != nil {
-		return fmt.Errorf("C(%d): %w", ChapterOutputs, err)
+	if err := statetrie.Verify(stateRoot, statetrie.ChapterKey(statetrie.ChapterOutputs), p.Value, p.Nodes); err != nil {
+		return fmt.Errorf("C(%d): %w", statetrie.ChapterOutputs, err)
 	}
 	outputs, err := DecodeOutputs(p.Value)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical/statetrie"
 )
 
 func TestDocuments(t *testing.T) {
@@ -103,14 +104,14 @@ func TestForgedState(t *testing.T) {
 	w := newWorld(t)
 	proveKey := func(service jamq.ServiceID, prefix string, number uint64) func(*Document) {
 		return func(d *Document) {
-			d.Storage.Nodes = w.state.Prove(StorageKey(service, CommitmentKey([]byte(prefix), number)))
+			d.Storage.Nodes = w.state.Prove(statetrie.StorageKey(service, CommitmentKey([]byte(prefix), number)))
 		}
 	}
 	refuseAll(t, w, w.storageDocument, []forgery{
 		{"truncated", func(d *Document) { d.Storage.Nodes = d.Storage.Nodes[:len(d.Storage.Nodes)-1] }, ErrState},
 		{"without the root", func(d *Document) { d.Storage.Nodes = d.Storage.Nodes[1:] }, ErrState},
 		{"empty", func(d *Document) { d.Storage.Nodes = nil }, ErrState},
-		{"a node more", func(d *Document) { d.Storage.Nodes = append(d.Storage.Nodes, StateNode{}) }, ErrState},
+		{"a node more", func(d *Document) { d.Storage.Nodes = append(d.Storage.Nodes, statetrie.Node{}) }, ErrState},
 		{"a forged leaf", func(d *Document) { d.Storage.Nodes[len(d.Storage.Nodes)-1][40] ^= 1 }, ErrState},
 		{"a forged branch", func(d *Document) { d.Storage.Nodes[0][40] ^= 1 }, ErrState},
 		{"another service's storage", proveKey(worldService+1, "block", 9), ErrState},
@@ -129,7 +130,7 @@ func TestForgedOutputs(t *testing.T) {
 	refuseAll(t, w, w.outputsDocument, []forgery{
 		{"a forged value", func(d *Document) { d.Outputs.Value[6] ^= 1 }, ErrState},
 		{"truncated", func(d *Document) { d.Outputs.Nodes = d.Outputs.Nodes[:1] }, ErrState},
-		{"another chapter", func(d *Document) { d.Outputs.Nodes = w.state.Prove(ChapterKey(ChapterSlot)) }, ErrState},
+		{"another chapter", func(d *Document) { d.Outputs.Nodes = w.state.Prove(statetrie.ChapterKey(statetrie.ChapterSlot)) }, ErrState},
 		{"a commitment that was not yielded", func(d *Document) { d.Commitment[50] ^= 1 }, ErrOutput},
 	})
 	w.trust.Service += 5

@@ -10,14 +10,6 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 )
 
-// MarshalText returns the node in hexadecimal. The error is always nil.
-func (n StateNode) MarshalText() ([]byte, error) { return hexutil.Bytes(n[:]).MarshalText() }
-
-// UnmarshalText reads the node from hexadecimal with 0x.
-func (n *StateNode) UnmarshalText(text []byte) error {
-	return hexutil.UnmarshalFixedText("StateNode", text, n[:])
-}
-
 // MarshalText returns the key in hexadecimal. The error is always nil.
 func (k ValidatorKey) MarshalText() ([]byte, error) { return hexutil.Bytes(k[:]).MarshalText() }
 

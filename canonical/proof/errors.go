@@ -1,6 +1,10 @@
 package proof
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/jamq/jamq/canonical/statetrie"
+)
 
 // Each link of the chain has a separate error.
 var (
@@ -8,7 +12,7 @@ var (
 	// the output log, final.
 	ErrFinality = errors.New("proof: not final")
 	// ErrState is returned if the state proof does not show the value.
-	ErrState = errors.New("proof: state not proved")
+	ErrState = statetrie.ErrProof
 	// ErrOutput is returned if an output, or its block's root in the log, is
 	// not proved.
 	ErrOutput = errors.New("proof: output not proved")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/canonical/statetrie"
 )
 
 // A host makes a document from the JAM state, the validators' votes and the
@@ -31,8 +32,8 @@ func Example() {
 	commitment := proof.Commitment{
 		Number: 9, Hash: common.Hash{9}, TransactionsRoot: types.DeriveSha(txs, trie.NewStackTrie(nil)), Package: jamq.PackageHash{1},
 	}
-	key := proof.StorageKey(7, proof.CommitmentKey(trust.KeyPrefix, 9))
-	state := new(proof.StateTrie).Set(proof.ServiceKey(7), []byte("an account")).Set(key, commitment.Encode())
+	key := statetrie.StorageKey(7, proof.CommitmentKey(trust.KeyPrefix, 9))
+	state := new(statetrie.Trie).Set(statetrie.ServiceKey(7), []byte("an account")).Set(key, commitment.Encode())
 
 	// The validators made the JAM block final.
 	vote := proof.Precommit{Target: proof.Target{Header: jamq.HeaderHash{5}, Slot: 77, StateRoot: state.Root()}, Round: 1}

@@ -1,10 +1,11 @@
 package proof
 
 import (
-	"encoding/hex"
 	"fmt"
 
 	bls "github.com/consensys/gnark-crypto/ecc/bls12-381"
+
+	"github.com/jamq/jamq/internal/smallorder"
 )
 
 // ValidatorKey is an Ed25519 public key. JAM replaces the key of a punished
@@ -15,31 +16,6 @@ type ValidatorKey [32]byte
 // BLSKey is a BLS12-381 public key: a compressed point of G2. JAM replaces the
 // keys of a punished validator by zeros.
 type BLSKey [bls.SizeOfG2AffineCompressed]byte
-
-// signBit is the bit of an encoded Ed25519 point that holds the sign of x. It
-// is in the last byte. The other 255 bits are y, little-endian.
-const signBit = 0x80
-
-// smallOrder are the encoded y coordinates, without the sign bit, of all
-// Ed25519 points whose order divides 8. Decoders accept y and y+p, where
-// p = 2^255-19, so that 0 and 1 have two encodings. TestSmallOrder derives the
-// list from the equation of the curve.
-var smallOrder = [...]ValidatorKey{
-	encodedY("0000000000000000000000000000000000000000000000000000000000000000"), // 0, order 4
-	encodedY("edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"), // 0+p, order 4
-	encodedY("0100000000000000000000000000000000000000000000000000000000000000"), // 1, order 1
-	encodedY("eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"), // 1+p, order 1
-	encodedY("ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"), // -1, order 2
-	encodedY("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"), // order 8
-	encodedY("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"), // its negative
-}
-
-func encodedY(digits string) (y ValidatorKey) {
-	if n, err := hex.Decode(y[:], []byte(digits)); n != len(y) || err != nil {
-		panic("proof: an entry of smallOrder is not 32 bytes in hexadecimal")
-	}
-	return y
-}
 
 // IsZero reports whether all bytes of the key are zero.
 func (k ValidatorKey) IsZero() bool { return k == ValidatorKey{} }
@@ -53,12 +29,8 @@ func (k ValidatorKey) Validate() error {
 	if k.IsZero() {
 		return fmt.Errorf("%w: the Ed25519 key is all zeros, want the key of a validator that is not punished", ErrKey)
 	}
-	y := k
-	y[len(y)-1] &^= signBit
-	for _, small := range smallOrder {
-		if y == small {
-			return fmt.Errorf("%w: the Ed25519 key %x is a point of small order, want one of large order", ErrKey, k[:])
-		}
+	if smallorder.Has(k) {
+		return fmt.Errorf("%w: the Ed25519 key %x is a point of small order, want one of large order", ErrKey, k[:])
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/internal/smallorder"
 )
 
 // curve is Ed25519 in affine coordinates, -x^2 + y^2 = 1 + d x^2 y^2 modulo p.
@@ -96,7 +98,7 @@ func (c *curve) encodings(a affine) (all []ValidatorKey) {
 		k[31] |= byte(a.x.Bit(0)) << 7
 		all = append(all, k)
 		if a.x.Sign() == 0 {
-			k[31] |= signBit
+			k[31] |= smallorder.SignBit
 			all = append(all, k)
 		}
 	}
@@ -117,15 +119,15 @@ func TestSmallOrder(t *testing.T) {
 	require.Len(t, keys, 14)
 	for _, k := range keys {
 		require.ErrorIs(t, k.Validate(), ErrKey, "%x", k)
-		k[31] &^= signBit
+		k[31] &^= smallorder.SignBit
 		derived[k] = true
 	}
 	listed := make(map[ValidatorKey]bool)
-	for _, k := range smallOrder {
+	for _, k := range smallorder.EncodedYs() {
 		listed[k] = true
 	}
 	require.Equal(t, derived, listed)
-	require.Len(t, smallOrder, len(listed))
+	require.Len(t, smallorder.EncodedYs(), len(listed))
 
 	for _, k := range newWorld(t).trust.Validators {
 		require.NoError(t, k.Validate())

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/crypto/blake2b"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical/statetrie"
 	"github.com/jamq/jamq/submit/codec"
 )
 
@@ -53,32 +54,32 @@ func TestStateVectors(t *testing.T) {
 	states := readVectors[state](t, "state/*.json")
 	require.Len(t, states, 2)
 	for file, s := range states {
-		var trie *StateTrie
+		var trie *statetrie.Trie
 		for _, kv := range s.KeyVals {
-			trie = trie.Set(StateKey(kv.Key), kv.Value)
+			trie = trie.Set(statetrie.Key(kv.Key), kv.Value)
 		}
 		require.Equal(t, s.StateRoot, trie.Root(), file)
 		for chapter := uint8(1); chapter <= 16; chapter++ {
-			_, ok := trie.Get(ChapterKey(chapter))
+			_, ok := trie.Get(statetrie.ChapterKey(chapter))
 			require.True(t, ok, "%s: C(%d)", file, chapter)
 		}
-		_, ok := trie.Get(ServiceKey(0))
+		_, ok := trie.Get(statetrie.ServiceKey(0))
 		require.True(t, ok, file)
 		preimages := 0
 		for i, kv := range s.KeyVals {
-			if stored, ok := trie.Get(PreimageKey(0, blake2b.Sum256(kv.Value))); ok {
+			if stored, ok := trie.Get(statetrie.PreimageKey(0, blake2b.Sum256(kv.Value))); ok {
 				require.Equal(t, string(kv.Value), string(stored))
 				preimages++
 			}
-			key, nodes := StateKey(kv.Key), trie.Prove(StateKey(kv.Key))
-			require.NoError(t, VerifyState(s.StateRoot, key, kv.Value, nodes), file)
-			require.ErrorIs(t, VerifyState(s.StateRoot, key, kv.Value, nodes[1:]), ErrState)
+			key, nodes := statetrie.Key(kv.Key), trie.Prove(statetrie.Key(kv.Key))
+			require.NoError(t, statetrie.Verify(s.StateRoot, key, kv.Value, nodes), file)
+			require.ErrorIs(t, statetrie.Verify(s.StateRoot, key, kv.Value, nodes[1:]), ErrState)
 			other := s.KeyVals[(i+1)%len(s.KeyVals)]
-			require.ErrorIs(t, VerifyState(s.StateRoot, StateKey(other.Key), other.Value, nodes), ErrState)
+			require.ErrorIs(t, statetrie.Verify(s.StateRoot, statetrie.Key(other.Key), other.Value, nodes), ErrState)
 		}
 		require.Positive(t, preimages, "%s: no value lies where its preimage key says", file)
-		absent := StorageKey(12345, []byte("nothing"))
-		require.NoError(t, VerifyStateAbsent(s.StateRoot, absent, trie.Prove(absent)))
+		absent := statetrie.StorageKey(12345, []byte("nothing"))
+		require.NoError(t, statetrie.VerifyAbsent(s.StateRoot, absent, trie.Prove(absent)))
 	}
 }
 

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"encoding/binary"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical/statetrie"
 )
 
 // world is a small JAM chain as far as proofs go: validators who sign, a service that commits, one
@@ -22,7 +24,7 @@ type world struct {
 	txs        types.Transactions
 	commitment Commitment
 	others     []Output // other outputs of the block
-	state      *StateTrie
+	state      *statetrie.Trie
 	leaves     []common.Hash
 	log        Log
 	target     Target
@@ -56,11 +58,11 @@ func newWorldOf(t testing.TB, validators int) *world {
 	w.others = []Output{{Service: 1, Yield: common.Hash{1}}, {Service: worldService + 1, Yield: w.commitment.Yield()}}
 	outputs := []Output{w.others[0], {Service: worldService, Yield: w.commitment.Yield()}, w.others[1]}
 
-	w.state = trieOf(randomEntries(2, 20)).Set(ChapterKey(ChapterOutputs), EncodeOutputs(outputs))
+	w.state = someState().Set(statetrie.ChapterKey(statetrie.ChapterOutputs), EncodeOutputs(outputs))
 	for _, n := range []uint64{8, 9, 10} {
 		c := w.commitment
 		c.Number = n
-		w.state = w.state.Set(StorageKey(worldService, CommitmentKey(w.trust.KeyPrefix, n)), c.Encode())
+		w.state = w.state.Set(statetrie.StorageKey(worldService, CommitmentKey(w.trust.KeyPrefix, n)), c.Encode())
 	}
 	for i := range 11 {
 		w.leaves = append(w.leaves, common.Hash{byte(i)})
@@ -71,6 +73,14 @@ func newWorldOf(t testing.TB, validators int) *world {
 	}
 	w.target = Target{Header: jamq.HeaderHash{7}, Slot: 77, StateRoot: w.state.Root()}
 	return w
+}
+
+// someState returns a state with entries of a service.
+func someState() (t *statetrie.Trie) {
+	for i := range byte(20) {
+		t = t.Set(statetrie.StorageKey(worldService+2, []byte{i}), bytes.Repeat([]byte{i}, 3*int(i)))
+	}
+	return t
 }
 
 // punish replaces the keys of validators by zeros, as JAM does.
@@ -114,16 +124,16 @@ func (w *world) base(t testing.TB) *Document {
 func (w *world) storageDocument(t testing.TB) *Document {
 	d := w.base(t)
 	d.Finality = w.vote(Precommit{Target: w.target, Round: 12, Set: 3}, 0, 1, 2, 4, 5)
-	d.Storage = &StorageProof{Nodes: w.state.Prove(StorageKey(worldService, CommitmentKey(w.trust.KeyPrefix, 9)))}
+	d.Storage = &StorageProof{Nodes: w.state.Prove(statetrie.StorageKey(worldService, CommitmentKey(w.trust.KeyPrefix, 9)))}
 	return d
 }
 
 func (w *world) outputsDocument(t testing.TB) *Document {
 	d := w.base(t)
 	d.Finality = w.vote(Precommit{Target: w.target, Round: 12, Set: 3}, 0, 1, 2, 3, 4, 5)
-	value, ok := w.state.Get(ChapterKey(ChapterOutputs))
+	value, ok := w.state.Get(statetrie.ChapterKey(statetrie.ChapterOutputs))
 	require.True(t, ok)
-	d.Outputs = &ChapterProof{Value: value, Nodes: w.state.Prove(ChapterKey(ChapterOutputs))}
+	d.Outputs = &ChapterProof{Value: value, Nodes: w.state.Prove(statetrie.ChapterKey(statetrie.ChapterOutputs))}
 	return d
 }
 

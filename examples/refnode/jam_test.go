@@ -89,6 +89,27 @@ func TestDemoOnAJAMNode(t *testing.T) {
 	require.Zero(t, run(t.Context(), []string{"-demo", "3", "-jam", jam.url, "-service", "7"}, &out, &out), "%s", &out)
 }
 
+// A chain of Gray Paper 0.8.0, and a node for it, with a JAM node whose RPC has all deviations that
+// a builder can live with.
+func TestDemoOnNewerGrayPaper(t *testing.T) {
+	t.Parallel()
+	jam := startJAMNode(t, "-slot", "60ms", "-gp", "0.8.0", "-profile", "tolerable")
+	var out lockedBuffer
+	require.Zero(t, run(t.Context(), []string{"-demo", "5", "-gp", "0.8.0", "-jam", jam.url}, &out, &out), "%s", &out)
+	require.Contains(t, out.String(), "5/5 transactions finalized")
+}
+
+// The node names the methods that a JAM node lacks and does not start.
+func TestJAMNodeLacksMethods(t *testing.T) {
+	t.Parallel()
+	for _, profile := range []string{"typeberry", "jamneration"} {
+		jam := startJAMNode(t, "-slot", "60ms", "-profile", profile)
+		var out lockedBuffer
+		require.Equal(t, exitFailed, run(t.Context(), []string{"-demo", "1", "-jam", jam.url}, &out, &out))
+		require.Contains(t, out.String(), "not supported by the node: beefyRoot, workPackageStatus")
+	}
+}
+
 // The chain's process is killed while transactions are on their way, and comes back. Nothing is
 // lost, and nothing executed twice.
 func TestJAMNodeIsKilled(t *testing.T) {

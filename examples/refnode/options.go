@@ -14,12 +14,14 @@ import (
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
 	"github.com/jamq/jamq/examples/refnode/tui"
+	"github.com/jamq/jamq/submit/codec"
 )
 
 // options are the command's flags.
 type options struct {
 	http, dataDir, spec string
 	jam                 string
+	version             codec.Version
 	service             uint64
 	slot                time.Duration
 	demo, bundle        int
@@ -75,6 +77,7 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.Float64Var(&o.loss, "loss", 0, "`share` of submissions that the embedded chain loses, 0 to 1")
 	fs.Float64Var(&o.skip, "skip", 0, "`share` of slots of the embedded chain without a block, 0 to less than 1")
 	fs.StringVar(&o.jam, "jam", "", "`URL` of a JAM node's RPC, ws://host:port, whose chain is used instead of an embedded one")
+	fs.TextVar(&o.version, "gp", codec.V072, "`version` of the Gray Paper that the JAM chain follows, for the encoding of packages: 0.7.2 or 0.8.0")
 	fs.Uint64Var(&o.service, "service", uint64(node.DefaultService), "`ID` of the rollup's service on the JAM chain")
 	fs.IntVar(&o.bundle, "bundle", 5, "maximum `number` of transactions in a block; -load uses 1400 unless this flag is given")
 	fs.Uint64Var(&o.chainID, "chainid", node.DefaultChainID, "chain `ID` of the rollup")
@@ -151,6 +154,7 @@ func (o *options) config(stderr io.Writer) (node.Config, error) {
 	cfg := node.DefaultConfig(spec, o.slot, o.seed)
 	cfg.ChainID = new(big.Int).SetUint64(o.chainID)
 	cfg.DataDir, cfg.JAMURL, cfg.Service = o.dataDir, o.jam, jamq.ServiceID(o.service)
+	cfg.Version = o.version
 	cfg.MaxTxsPerBundle, cfg.Lab = o.bundle, o.lab
 	cfg.JAM.LossProbability, cfg.JAM.SkipProbability = o.loss, o.skip
 	level := slog.LevelWarn

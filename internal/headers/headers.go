@@ -5,11 +5,27 @@
 package headers
 
 import (
+	"fmt"
 	"iter"
 	"maps"
+	"time"
 
 	"github.com/jamq/jamq"
 )
+
+// maxAhead is the maximum number of slots that a block may be ahead of the
+// host's clock. Without it, a node could invent a chain of any length, and the
+// feed would fetch all of it.
+const maxAhead = 100
+
+// CheckAhead returns an error if a block of the given slot lies too far ahead of
+// the host's clock, whose time is now.
+func CheckAhead(clock jamq.SlotClock, now time.Time, slot jamq.Slot) error {
+	if at := clock.SlotAt(now); slot > at.Add(maxAhead) {
+		return fmt.Errorf("slot %d is ahead of the host's clock, which is at slot %d; want at most %d more", slot, at, maxAhead)
+	}
+	return nil
+}
 
 // Block is a delivered block, identified by Hash, of the given Slot, with the
 // feed's Note.

@@ -17,20 +17,21 @@ const module = "github.com/jamq/jamq"
 // mayImport holds, for each package of this repository, the others that it may
 // depend on, directly or not. A package that is not listed fails the test.
 var mayImport = map[string][]string{
-	"":                 {},
-	"anchor":           {""},
-	"anchor/chainview": {"", "anchor"},
-	"canonical":        {""},
-	"canonical/proof":  {"", "submit/codec"}, // the outputs in C(16)
-	"bundlequeue":      {"", "anchor", "anchor/chainview"},
-	"ratelimit":        {},
-	"statedb":          {"statedb/ubt"},
-	"statedb/ubt":      {},
-	"txpool":           {},
-	"builder":          {"", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told", "canonical", "submit", "submit/journal"},
-	"builder/buildertest": {"", "anchor", "anchor/chainview", "builder", "builder/simnet", "bundlequeue", "bundlequeue/told", "canonical", "canonical/proof", "jamtest",
+	"":                    {},
+	"anchor":              {""},
+	"anchor/chainview":    {"", "anchor"},
+	"canonical":           {""},
+	"canonical/proof":     {"", "canonical/statetrie", "submit/codec"}, // the outputs in C(16)
+	"canonical/statetrie": {""},
+	"bundlequeue":         {"", "anchor", "anchor/chainview"},
+	"ratelimit":           {},
+	"statedb":             {"statedb/ubt"},
+	"statedb/ubt":         {},
+	"txpool":              {},
+	"builder":             {"", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told", "canonical", "submit", "submit/journal"},
+	"builder/buildertest": {"", "anchor", "anchor/chainview", "builder", "builder/simnet", "bundlequeue", "bundlequeue/told", "canonical", "canonical/proof", "canonical/statetrie", "jamtest",
 		"submit", "submit/codec", "submit/journal"},
-	"builder/simnet": {"", "anchor", "anchor/chainview", "builder", "bundlequeue", "bundlequeue/told", "canonical", "canonical/proof", "jamtest",
+	"builder/simnet": {"", "anchor", "anchor/chainview", "builder", "bundlequeue", "bundlequeue/told", "canonical", "canonical/proof", "canonical/statetrie", "jamtest",
 		"submit", "submit/journal", "submit/codec"},
 	"builder/jip2net":  {"", "anchor", "anchor/chainview", "builder", "bundlequeue", "bundlequeue/told", "canonical", "submit", "submit/journal", "submit/codec", "submit/jip2"},
 	"builder/logtest":  {"submit/journal"},
@@ -48,19 +49,21 @@ var mayImport = map[string][]string{
 	"eoa/storetest":    {"eoa", "eoa/eoatest"},
 	"eoa/webhook":      {"eoa"},
 	// jamtest makes proofs, and takes no rule from canonical/proof that it tests.
-	"jamtest":            {"", "canonical/proof", "submit/codec"},
-	"jamtest/jip2server": {"", "canonical/proof", "jamtest", "submit/codec"},
+	"jamtest":            {"", "canonical/proof", "canonical/statetrie", "submit/codec"},
+	"jamtest/jip2server": {"", "canonical/proof", "canonical/statetrie", "jamtest", "submit/codec"},
 
 	// Shared by several packages; of no use outside.
-	"internal/headers":  {""},
-	"internal/minheap":  {},
-	"internal/mutation": {},
-	"internal/repeat":   {},
-	"internal/tidy":     {},
-	"internal/wait":     {},
-	"internal/words":    {"", "anchor", "anchor/chainview", "builder", "bundlequeue", "bundlequeue/told", "canonical", "submit", "submit/journal"},
-	"internal/bubble":   {""},
-	"internal/wire":     {},
+	"internal/headers":    {""},
+	"internal/feed":       {"", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told", "submit"},
+	"internal/minheap":    {},
+	"internal/smallorder": {},
+	"internal/mutation":   {},
+	"internal/repeat":     {},
+	"internal/tidy":       {},
+	"internal/wait":       {},
+	"internal/words":      {"", "anchor", "anchor/chainview", "builder", "bundlequeue", "bundlequeue/told", "canonical", "submit", "submit/journal"},
+	"internal/bubble":     {""},
+	"internal/wire":       {},
 
 	// Nested modules.
 	"eoa/redisstore":           {"eoa", "eoa/kvstore"},
@@ -71,8 +74,8 @@ var mayImport = map[string][]string{
 	"pebble/pebblejournal":     {"pebble/pebbledb", "submit/journal"},
 	"pebble/pebblestate":       {"pebble/pebbledb", "statedb", "statedb/ubt"},
 	"statedb/evm":              {"statedb", "statedb/ubt"},
-	// submit/jamnps verifies the state that peers send against canonical/proof.
-	"submit/jamnps": {"", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told", "canonical/proof", "submit", "submit/codec"},
+	// submit/jamnps verifies the state that peers send.
+	"submit/jamnps": {"", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told", "canonical/statetrie", "submit", "submit/codec"},
 }
 
 // apart are modules outside the workspace, which may import anything.

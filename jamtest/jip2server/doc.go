@@ -16,8 +16,14 @@
 // roots, service values, the submission of packages and bundles, package
 // status, sync state, and the subscriptions to them. For the parts that the
 // simulated chain lacks (statistics, preimages, segments, reports) it answers
-// like a node without the method. Config.Missing removes further methods, as on
-// an older node.
+// like a node without the method.
+//
+// # Profiles
+//
+// The server follows the text of JIP-2. Config.Deviations changes that: methods
+// that are missing or stubs, other error codes, states that are pruned, other
+// envelopes of notifications. [Profiles] has the deviations of known nodes under
+// their names, so that a client can be tested against all of them.
 //
 // # The service
 //

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"golang.org/x/crypto/blake2b"
@@ -18,6 +17,9 @@ import (
 
 // object is a JSON object.
 type object map[string]any
+
+// completed is the status of synchronization: the node has its own chain.
+const completed = "Completed"
 
 // The storage keys of the rollup's service.
 var (
@@ -97,11 +99,18 @@ func unavailable(h jamq.HeaderHash) *Error {
 	return &Error{Code: codeUnavailable, Message: "block unavailable", Data: text(h)}
 }
 
+// pruned is the answer about a state that the node does not have.
+func (s *Server) pruned(h jamq.HeaderHash) *Error {
+	e := unavailable(h)
+	e.Code = s.cfg.PrunedCode
+	return e
+}
+
 // dispatch carries out a call.
 func (s *Server) dispatch(p *peer, c *call) (any, *Error) {
 	a := &args{rest: c.Params}
-	if slices.Contains(s.cfg.Missing, c.Method) {
-		return nil, &Error{Code: s.cfg.UnknownCode, Message: "method not found: " + c.Method}
+	if result, e, done := s.cfg.deviates(c); done {
+		return result, e
 	}
 	if name, ok := strings.CutPrefix(c.Method, "un"); ok && strings.HasPrefix(name, "subscribe") {
 		return s.unsubscribe(p, name, a)
@@ -136,9 +145,9 @@ func (s *Server) query(method string, a *args) (any, *Error) {
 	case "bestBlock":
 		return blockOf(s.chain.Best()), a.done()
 	case "finalizedBlock":
-		return blockOf(s.chain.Finalized()), a.done()
+		return blockOf(s.finalized()), a.done()
 	case "syncState":
-		return object{"num_peers": s.cfg.Chain.Spec.Validators, "status": "Completed"}, a.done()
+		return object{"num_peers": s.cfg.Chain.Spec.Validators, "status": completed}, a.done()
 	case "parent", "stateRoot", "beefyRoot":
 		head := jamq.HeaderHash(a.hash())
 		if e := a.done(); e != nil {
@@ -158,7 +167,7 @@ func (s *Server) query(method string, a *args) (any, *Error) {
 		}
 		return s.status(head, pkg, anchor)
 	}
-	return nil, &Error{Code: s.cfg.UnknownCode, Message: "method not found: " + method}
+	return nil, s.cfg.unknown(method)
 }
 
 func (s *Server) ofBlock(method string, hash jamq.HeaderHash) (any, *Error) {
@@ -201,7 +210,7 @@ func (s *Server) parameters() object {
 // package comment.
 func (s *Server) serviceValue(head jamq.HeaderHash, service jamq.ServiceID, key []byte) (any, *Error) {
 	if _, ok := s.state(head); !ok {
-		return nil, unavailable(head)
+		return nil, s.pruned(head)
 	}
 	if len(key) == 32 {
 		status, err := s.chain.Status(jamq.PackageHash(key), head)
@@ -233,7 +242,7 @@ func (s *Server) serviceValue(head jamq.HeaderHash, service jamq.ServiceID, key 
 func (s *Server) status(head jamq.HeaderHash, pkg jamq.PackageHash, anchor jamq.HeaderHash) (any, *Error) {
 	at, ok := s.state(head)
 	if !ok {
-		return nil, unavailable(head)
+		return nil, s.pruned(head)
 	}
 	status, err := s.chain.Status(pkg, head)
 	if err != nil {

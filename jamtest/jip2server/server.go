@@ -22,16 +22,9 @@ type Config struct {
 	Version codec.Version
 	// Journal, if not nil, lets the chain survive the process.
 	Journal Journal
-	// Missing are methods that this node does not have. UnknownCode is the code
-	// of its answer to them: -32601 by default, 0 on some nodes.
-	Missing     []string
-	UnknownCode int
-	// KeepStates, if positive, is the number of blocks below the best one whose
-	// state the node has, for package statuses and service values. 0 means all.
-	KeepStates int
-	// StuckAtReported lets package statuses never change from Reported to
-	// Ready, as on some nodes.
-	StuckAtReported bool
+	// Deviations are the differences from the text of JIP-2. The default is
+	// [Strict]; [Profiles] has those of known nodes.
+	Deviations
 	// Observe, if not nil, is called after every slot under the server's lock.
 	// It must not call the server.
 	Observe func(jamtest.Update)
@@ -76,10 +69,10 @@ const (
 	codeParams      = -32602
 )
 
-// DefaultConfig returns a node with all methods and without faults, except
-// those of the chain's configuration.
+// DefaultConfig returns a node that follows the text of JIP-2, without faults
+// except those of the chain's configuration.
 func DefaultConfig(chain jamtest.Config) Config {
-	return Config{Chain: chain, UnknownCode: codeMethod, MaxMessage: 64 << 20}
+	return Config{Chain: chain, Deviations: Strict(), MaxMessage: 64 << 20}
 }
 
 // Server is a simulated JAM node. It is an http.Handler for WebSocket
@@ -160,8 +153,11 @@ type peer struct {
 
 	// Guarded by the server's lock.
 	subs   map[uint64]*subscription
-	fresh  *subscription // its answer is not queued yet
 	lastID uint64
+
+	// batch collects the answers to a batch; nil outside of one. It belongs to
+	// the goroutine that reads.
+	batch *[]object
 }
 
 func (p *peer) close() {
@@ -228,36 +224,6 @@ func (p *peer) sendRaw(raw []byte) {
 	}
 }
 
-// call is a JSON-RPC request.
-type call struct {
-	Version string            `json:"jsonrpc"`
-	ID      json.RawMessage   `json:"id"`
-	Method  string            `json:"method"`
-	Params  []json.RawMessage `json:"params"`
-}
-
-// read answers calls, one after another.
-func (p *peer) read() {
-	for {
-		_, raw, err := p.ws.ReadMessage()
-		if err != nil {
-			return
-		}
-		var c call
-		if err := json.Unmarshal(raw, &c); err != nil {
-			p.answer(json.RawMessage("null"), nil, &Error{Code: codeParse, Message: err.Error()})
-			continue
-		}
-		if c.Version != "2.0" || c.Method == "" || c.ID == nil {
-			p.answer(json.RawMessage("null"), nil, &Error{Code: codeRequest, Message: "not a request of JSON-RPC 2.0"})
-			continue
-		}
-		if !p.handle(&c) {
-			return
-		}
-	}
-}
-
 // handle answers one call and reports whether the connection continues.
 func (p *peer) handle(c *call) bool {
 	s := p.server
@@ -279,7 +245,7 @@ func (p *peer) handle(c *call) bool {
 		return false
 	}
 	if f.Error != nil {
-		p.answer(c.ID, nil, f.Error)
+		p.answer(c, nil, f.Error)
 		return true
 	}
 	result, rpcError := s.dispatch(p, c)
@@ -289,16 +255,10 @@ func (p *peer) handle(c *call) bool {
 	case f.Raw != nil:
 		p.sendRaw(f.Raw)
 	default:
-		p.answer(c.ID, result, rpcError)
-		p.begin()
+		p.answer(c, result, rpcError)
+		if p.batch == nil {
+			p.begin()
+		}
 	}
 	return true
-}
-
-func (p *peer) answer(id json.RawMessage, result any, e *Error) {
-	if e != nil {
-		p.send(map[string]any{"jsonrpc": "2.0", "id": id, "error": e})
-		return
-	}
-	p.send(map[string]any{"jsonrpc": "2.0", "id": id, "result": result})
 }

@@ -12,6 +12,7 @@ type subscription struct {
 	method string
 	value  func() (any, *Error)
 	last   []byte
+	fresh  bool // its answer is not queued yet
 }
 
 // subscribe adds a subscription. No value is sent before the answer; see
@@ -19,16 +20,15 @@ type subscription struct {
 func (s *Server) subscribe(p *peer, method string, a *args) (any, *Error) {
 	value := s.subscribed(method, a)
 	if value == nil {
-		return nil, &Error{Code: s.cfg.UnknownCode, Message: "method not found: " + method}
+		return nil, s.cfg.unknown(method)
 	}
 	if e := a.done(); e != nil {
 		return nil, e
 	}
 	p.lastID++
 	id := p.lastID
-	sub := &subscription{method: method, value: value}
-	p.subs[id], p.fresh = sub, sub
-	return id, nil
+	p.subs[id] = &subscription{method: method, value: value, fresh: true}
+	return s.cfg.Notify.id(id), nil
 }
 
 // subscribed returns the function that reads the value of a subscription, or
@@ -36,20 +36,23 @@ func (s *Server) subscribe(p *peer, method string, a *args) (any, *Error) {
 func (s *Server) subscribed(method string, a *args) func() (any, *Error) {
 	head := func(finalized bool) jamq.Block {
 		if finalized {
-			return s.chain.Finalized()
+			return s.finalized()
 		}
 		return s.chain.Best()
 	}
 	update := func(finalized bool, value func(jamq.HeaderHash) (any, *Error)) (any, *Error) {
 		at := head(finalized)
 		v, e := value(at.Hash)
+		if s.cfg.Notify.ValuesOnly {
+			return v, e
+		}
 		return object{"header_hash": text(at.Hash), "slot": at.Slot, "value": v}, e
 	}
 	switch method {
 	case "subscribeBestBlock", "subscribeFinalizedBlock":
 		return func() (any, *Error) { return blockOf(head(method == "subscribeFinalizedBlock")), nil }
 	case "subscribeSyncStatus":
-		return func() (any, *Error) { return s.query("syncState", &args{}) }
+		return func() (any, *Error) { return completed, nil }
 	case "subscribeServiceValue":
 		service, key, finalized := next[jamq.ServiceID](a), a.blob(), next[bool](a)
 		return func() (any, *Error) {
@@ -65,7 +68,7 @@ func (s *Server) subscribed(method string, a *args) func() (any, *Error) {
 }
 
 func (s *Server) unsubscribe(p *peer, method string, a *args) (any, *Error) {
-	id := next[uint64](a)
+	id := s.cfg.Notify.readID(a)
 	if e := a.done(); e != nil {
 		return nil, e
 	}
@@ -79,13 +82,13 @@ func (s *Server) unsubscribe(p *peer, method string, a *args) (any, *Error) {
 	return true, nil
 }
 
-// begin sends the first value of a subscription after its answer was queued.
+// begin sends the first values of subscriptions whose answers were queued.
 func (p *peer) begin() {
 	p.server.mu.Lock()
 	defer p.server.mu.Unlock()
 	for id, sub := range p.subs {
-		if sub == p.fresh {
-			p.fresh = nil
+		if sub.fresh {
+			sub.fresh = false
 			p.tell(id, sub)
 		}
 	}
@@ -108,17 +111,18 @@ func (s *Server) notify() {
 
 // tell sends the subscription's value, or the error, if it has changed.
 func (p *peer) tell(id uint64, sub *subscription) {
-	if sub == p.fresh {
+	if sub.fresh {
 		return
 	}
 	value, e := sub.value()
-	params := object{"subscription": id}
+	params := object{}
 	if e != nil {
 		params["error"] = e.Message // a string in notifications, an object in answers
 	} else {
 		params["result"] = value
 	}
-	raw, err := json.Marshal(object{"jsonrpc": "2.0", "method": sub.method, "params": params})
+	notify := &p.server.cfg.Notify
+	raw, err := json.Marshal(notify.envelope(notify.id(id), sub.method, params))
 	if err != nil || string(raw) == string(sub.last) {
 		return
 	}

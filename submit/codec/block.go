@@ -86,7 +86,9 @@ type Verdict struct {
 	Target common.Hash
 	// Epoch is the index of the epoch whose validators voted.
 	Epoch uint32
-	// Votes has exactly ⌊2V/3⌋+1 votes.
+	// Votes are from more than two thirds of the validators. Up to Gray Paper
+	// 0.7.2 there are exactly ⌊2V/3⌋+1; from 0.8.0 on V is the size of the set
+	// that voted, which the encoding does not show.
 	Votes []Vote
 }
 
@@ -122,6 +124,7 @@ const (
 	leastPreimage  = 4 + 1
 	leastGuarantee = leastReport + 4 + 1
 	leastAssurance = 32 + 2 + 64
+	leastVerdict   = 32 + 4 + 1
 	voteSize       = 1 + 2 + 64
 	culpritSize    = 32 + 32 + 64
 	faultSize      = 32 + 1 + 32 + 64
@@ -182,10 +185,10 @@ func (x *Assurance) code(c *coder) {
 }
 
 func (x *Disputes) code(c *coder) {
-	sequence(c, &x.Verdicts, hashSize+4+c.codec.votesOfVerdict*voteSize, func(c *coder, v *Verdict) {
+	sequence(c, &x.Verdicts, leastVerdict, func(c *coder, v *Verdict) {
 		hash(c, &v.Target)
 		u32(c, &v.Epoch)
-		array(c, &v.Votes, c.codec.votesOfVerdict, "votes", func(c *coder, v *Vote) {
+		perSet(c, &v.Votes, c.codec.votesOfVerdict, voteSize, "votes", func(c *coder, v *Vote) {
 			c.flag(&v.Valid, "vote")
 			u16(c, &v.Validator)
 			c.bytes(v.Signature[:])
@@ -219,9 +222,23 @@ func (x *guaranteesByHash) code(c *coder) {
 	}
 }
 
+// preimagesByHash is E_P with the data of each preimage replaced by its hash.
+type preimagesByHash Preimages
+
+func (x *preimagesByHash) code(c *coder) {
+	n := uint64(len(*x))
+	natural(c, &n, "count")
+	for i := range *x {
+		u32(c, &(*x)[i].Service)
+		h := blake2b.Sum256((*x)[i].Data)
+		hash(c, &h)
+	}
+}
+
 // ExtrinsicHash returns the commitment to the extrinsic in a header (GP 5.4).
 // It covers the hashes of the five parts. In the guarantees, each report is
-// replaced by its hash. Errors are those of Encode.
+// replaced by its hash, and from Gray Paper 0.8.0 on each preimage too. Errors
+// are those of Encode.
 func (c *Codec) ExtrinsicHash(x *Extrinsics) (common.Hash, error) {
 	g := &guaranteesByHash{guarantees: x.Guarantees, reports: make([][32]byte, len(x.Guarantees))}
 	for i := range x.Guarantees {
@@ -230,8 +247,12 @@ func (c *Codec) ExtrinsicHash(x *Extrinsics) (common.Hash, error) {
 			return common.Hash{}, err
 		}
 	}
+	preimages := Value(&x.Preimages)
+	if c.version >= V080 {
+		preimages = (*preimagesByHash)(&x.Preimages)
+	}
 	var parts []byte
-	for _, part := range []Value{&x.Tickets, &x.Preimages, g, &x.Assurances, &x.Disputes} {
+	for _, part := range []Value{&x.Tickets, preimages, g, &x.Assurances, &x.Disputes} {
 		h, err := c.Hash(part)
 		if err != nil {
 			return common.Hash{}, err

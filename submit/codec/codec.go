@@ -21,7 +21,7 @@ var (
 	// ErrWrongLength is returned by Encode if a sequence does not have the
 	// length that the chain's constants prescribe.
 	ErrWrongLength = errors.New("codec: wrong length")
-	// ErrUnknownVersion is returned by New if the version is not one of the
+	// ErrUnknownVersion is returned for a version that is not one of the
 	// constants.
 	ErrUnknownVersion = errors.New("codec: unknown version")
 )
@@ -45,6 +45,21 @@ func (v Version) String() string {
 		return "0.8.0"
 	}
 	return fmt.Sprintf("codec.Version(%d)", uint8(v))
+}
+
+// MarshalText returns the version's number. The error is always nil.
+func (v Version) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads the version's number, for example from a flag. The error
+// wraps ErrUnknownVersion; v is unchanged then.
+func (v *Version) UnmarshalText(text []byte) error {
+	for known := V072; known <= V080; known++ {
+		if string(text) == known.String() {
+			*v = known
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %.20q, want %v or %v", ErrUnknownVersion, text, V072, V080)
 }
 
 // Codec encodes and decodes for one version of the Gray Paper and one chain. It

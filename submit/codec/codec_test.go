@@ -57,6 +57,21 @@ func TestNaturalsRoundTrip(t *testing.T) {
 	})
 }
 
+func TestVersionText(t *testing.T) {
+	for _, v := range []codec.Version{codec.V072, codec.V080} {
+		text, err := v.MarshalText()
+		require.NoError(t, err)
+		var back codec.Version
+		require.NoError(t, back.UnmarshalText(text))
+		require.Equal(t, v, back)
+	}
+	v := codec.V080
+	for _, text := range []string{"", "0.8", "0.8.0 ", "codec.Version(2)", "1"} {
+		require.ErrorIs(t, v.UnmarshalText([]byte(text)), codec.ErrUnknownVersion, text)
+	}
+	require.Equal(t, codec.V080, v)
+}
+
 func samplePackage() codec.WorkPackage {
 	return codec.WorkPackage{
 		AuthCodeHost: 7, AuthCodeHash: common.Hash{1}, Authorization: []byte("token"),
@@ -120,6 +135,24 @@ func TestRoundTripAndEveryTruncation(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []byte{1, 2}, rest)
 	}
+}
+
+// From 0.8.0 on the size of a validator set changes: the keys of an epoch mark and the votes of a
+// verdict have a count. Before, their number is that of the chain's constants.
+func TestSmallerValidatorSet(t *testing.T) {
+	b := sampleBlock()
+	b.Header.Epoch.Validators = b.Header.Epoch.Validators[:3]
+	b.Extrinsic.Disputes.Verdicts[0].Votes = b.Extrinsic.Disputes.Verdicts[0].Votes[:3]
+	for _, part := range []codec.Value{&b.Header, &b.Extrinsic.Disputes} {
+		_, err := tiny(t, codec.V072).Encode(part)
+		require.ErrorIs(t, err, codec.ErrWrongLength)
+	}
+	newer := tiny(t, codec.V080)
+	raw, err := newer.Encode(&b)
+	require.NoError(t, err)
+	back, err := codec.Decode[codec.Block](newer, raw)
+	require.NoError(t, err)
+	require.Equal(t, b, back)
 }
 
 // The versions differ in the refine context: a version neither writes nor reads

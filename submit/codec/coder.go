@@ -199,6 +199,18 @@ func array[E any](c *coder, x *[]E, n int, what string, code func(*coder, *E)) {
 	elements(c, x, uint64(n), code)
 }
 
+// perSet codes elements whose number follows from the size of a validator set:
+// n of them without their count up to version 0.7.2, whose sets all have the
+// size in the chain's constants, and with their count from 0.8.0 on. least is
+// that of sequence.
+func perSet[E any](c *coder, x *[]E, n, least int, what string, code func(*coder, *E)) {
+	if c.codec.version >= V080 {
+		sequence(c, x, least, code)
+		return
+	}
+	array(c, x, n, what, code)
+}
+
 // elements codes n elements. While reading, the slice grows with the input, so
 // that a short input never causes a large allocation.
 func elements[E any](c *coder, x *[]E, n uint64, code func(*coder, *E)) {

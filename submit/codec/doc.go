@@ -33,7 +33,20 @@
 //
 // # Versions
 //
-// [V072] is Gray Paper 0.7.2. In [V080] the refine context also has the slot of
-// the anchor and the state root of the lookup anchor. This changes the encoding
-// of work packages, reports, guarantees and blocks.
+// [V072] is Gray Paper 0.7.2. In [V080], Gray Paper 0.8.0:
+//
+//   - the refine context has the slot of the anchor and the state root of the
+//     lookup anchor,
+//   - the availability specification of a report has the number of shards,
+//   - a block in recent history has its slot,
+//   - the epoch mark and the votes of a verdict have a count, because the size
+//     of validator sets changes,
+//   - the extrinsic hash commits to each preimage by its hash.
+//
+// The encodings of 0.7.2 are tested with the public vectors of JAM. No official
+// vectors of 0.8.0 exist. Refine contexts, reports, guarantees, headers, recent
+// history and the extrinsic hash are tested with the encodings of another
+// implementation; verdicts, tickets, assurances and work items follow the text
+// only. [Codec.Imported] takes the number of validators from the chain's
+// constants in both versions.
 package codec

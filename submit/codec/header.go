@@ -36,7 +36,8 @@ type EpochMark struct {
 	// Entropy and TicketsEntropy are the entropy values η₀ and η₁.
 	Entropy, TicketsEntropy common.Hash
 	// Validators are the keys of the next validator set, one entry per
-	// validator.
+	// validator. Up to Gray Paper 0.7.2 their number is that of the chain's
+	// constants; from 0.8.0 on a set can be smaller.
 	Validators []ValidatorKeys
 }
 
@@ -54,6 +55,9 @@ type TicketsMark struct {
 	Tickets []TicketBody
 }
 
+// validatorKeysSize is the size of the keys of one validator.
+const validatorKeysSize = 32 + 32
+
 // TicketBody is a ticket without its proof (GP 6.6).
 type TicketBody struct {
 	// ID identifies the ticket. Attempt is its index among its owner's tickets.
@@ -69,7 +73,7 @@ func (x *Header) code(c *coder) { // GP C.22
 	optional(c, &x.Epoch, "epoch mark", func(c *coder, m *EpochMark) {
 		hash(c, &m.Entropy)
 		hash(c, &m.TicketsEntropy)
-		array(c, &m.Validators, c.codec.validators, "validators", func(c *coder, v *ValidatorKeys) {
+		perSet(c, &m.Validators, c.codec.validators, validatorKeysSize, "validators", func(c *coder, v *ValidatorKeys) {
 			hash(c, &v.Bandersnatch)
 			hash(c, &v.Ed25519)
 		})

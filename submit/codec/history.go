@@ -26,6 +26,9 @@ type RecentBlock struct {
 	// StateRoot is the state root after the block. It is zero for the newest
 	// block, because only the next header contains its root.
 	StateRoot common.Hash
+	// Slot is the slot of the block. It is part of the encoding from Gray Paper
+	// 0.8.0 on.
+	Slot jamq.Slot
 	// Reported are the packages that the block reports, with the roots of the
 	// segments that they export.
 	Reported []SegmentLookup
@@ -36,6 +39,9 @@ func (x *RecentHistory) code(c *coder) {
 		hash(c, &b.Hash)
 		hash(c, &b.BeefyRoot)
 		hash(c, &b.StateRoot)
+		if c.codec.version >= V080 {
+			u32(c, &b.Slot)
+		}
 		sequence(c, &b.Reported, lookupSize, func(c *coder, l *SegmentLookup) {
 			hash(c, &l.Package)
 			hash(c, &l.SegmentRoot)

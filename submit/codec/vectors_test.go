@@ -20,11 +20,17 @@ import (
 
 func vectors(t *testing.T) string {
 	t.Helper()
+	return vectorsOf(t, "jam")
+}
+
+// vectorsOf returns the folder of one of the sets of vectors.
+func vectorsOf(t *testing.T, set string) string {
+	t.Helper()
 	dir := os.Getenv("JAMQ_VECTORS")
 	if dir == "" {
 		t.Skip("JAMQ_VECTORS is not set: the public vectors are not here")
 	}
-	return filepath.Join(dir, "jam")
+	return filepath.Join(dir, set)
 }
 
 // checkVector decodes a vector, holds every field of it against the JSON beside it, and encodes it

@@ -35,10 +35,15 @@ type PackageSpec struct {
 	// bytes.
 	Hash   jamq.PackageHash
 	Length uint32
-	// ErasureRoot is the root of the erasure-coded chunks, SegmentRoot the root
-	// of the exported segments, and SegmentCount their number.
-	ErasureRoot, SegmentRoot common.Hash
-	SegmentCount             uint16
+	// ErasureRoot is the root of the erasure-coded chunks, and ErasureShards
+	// their number, one for each validator. ErasureShards is part of the
+	// encoding from Gray Paper 0.8.0 on.
+	ErasureRoot   common.Hash
+	ErasureShards uint16
+	// SegmentRoot is the root of the exported segments, and SegmentCount their
+	// number.
+	SegmentRoot  common.Hash
+	SegmentCount uint16
 }
 
 // SegmentLookup maps a package to the root of the segments that it exports.
@@ -146,6 +151,9 @@ func (x *PackageSpec) code(c *coder) { // GP C.25
 	hash(c, &x.Hash)
 	u32(c, &x.Length)
 	hash(c, &x.ErasureRoot)
+	if c.codec.version >= V080 {
+		u16(c, &x.ErasureShards)
+	}
 	hash(c, &x.SegmentRoot)
 	u16(c, &x.SegmentCount)
 }

@@ -76,11 +76,29 @@ type heads struct {
 	leaves map[jamq.HeaderHash]jamq.Slot
 }
 
-// add records an announced block, which replaces its parent as a leaf.
-func (h *heads) add(l leaf, parent jamq.HeaderHash, final leaf) {
+// begin records a peer's handshake. A second one, on another stream of the same
+// peer, adds to the blocks that the peer has announced meanwhile.
+func (h *heads) begin(theirs handshake) {
+	if !h.known {
+		*h = heads{known: true, leaves: make(map[jamq.HeaderHash]jamq.Slot)}
+	}
+	h.finalize(theirs.final)
+	for _, l := range theirs.leaves {
+		h.leaves[l.hash] = l.slot
+	}
+	h.trim()
+}
+
+// finalize records the peer's finalized block, unless it knows a newer one.
+func (h *heads) finalize(final leaf) {
 	if final.slot >= h.final.slot {
 		h.final = final
 	}
+}
+
+// add records an announced block, which replaces its parent as a leaf.
+func (h *heads) add(l leaf, parent jamq.HeaderHash, final leaf) {
+	h.finalize(final)
 	delete(h.leaves, parent)
 	h.leaves[l.hash] = l.slot
 	h.trim()
@@ -111,12 +129,12 @@ func (h *heads) sorted() []leaf {
 	return out
 }
 
-// keepListening opens an UP 0 stream whenever there is none, until the
-// connection ends. A peer that refuses announcements may still accept packages.
+// keepListening opens an UP 0 stream whenever neither side has one open, until
+// the connection ends. A peer that refuses announcements may still accept packages.
 func (c *Client) keepListening(p *peer, conn *quic.Conn) {
 	for conn.Context().Err() == nil {
 		p.mu.Lock()
-		listening := p.up != nil
+		listening := p.ups[conn] > 0
 		p.mu.Unlock()
 		if !listening {
 			if stream, err := conn.OpenStreamSync(c.ctx); err == nil {
@@ -140,20 +158,26 @@ func (c *Client) keepListening(p *peer, conn *quic.Conn) {
 }
 
 // follow runs an UP 0 stream until it ends: both handshakes, then the peer's
-// announcements. If there are two streams, the one with the lower id is reset.
-// A peer that sends a malformed message is disconnected.
+// announcements. A peer that sends a malformed message is disconnected.
+//
+// If both sides open a stream, JAMNP-S lets the one with the greatest id count.
+// The client still listens to all of them and resets none: some peers announce
+// on the oldest stream, and some disconnect if a stream is reset. A peer that
+// keeps one stream only resets the others itself.
 func (c *Client) follow(p *peer, conn *quic.Conn, stream *quic.Stream) {
-	if !p.take(stream) {
-		reset(stream)
-		return
-	}
+	p.mu.Lock()
+	p.ups[conn]++
+	p.mu.Unlock()
 	stop := context.AfterFunc(c.ctx, func() { reset(stream) })
 	defer stop()
 	err := c.listen(p, stream)
 	reset(stream)
 	p.mu.Lock()
-	if p.up == stream {
-		p.up, p.heads.known = nil, false
+	if p.ups[conn]--; p.ups[conn] == 0 {
+		delete(p.ups, conn)
+	}
+	if len(p.ups) == 0 {
+		p.heads.known = false
 	}
 	p.mu.Unlock()
 	if c.ctx.Err() != nil {
@@ -163,22 +187,6 @@ func (c *Client) follow(p *peer, conn *quic.Conn, stream *quic.Stream) {
 	if errors.Is(err, ErrMalformed) || errors.Is(err, ErrTooLarge) {
 		_ = conn.CloseWithError(0, "malformed announcement")
 	}
-}
-
-// take makes stream the current UP 0 stream, unless the current one has a
-// higher id.
-func (p *peer) take(stream *quic.Stream) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.up != nil && p.up.Context().Err() == nil && p.upID > stream.StreamID() {
-		return false
-	}
-	old := p.up
-	p.up, p.upID = stream, stream.StreamID()
-	if old != nil {
-		reset(old)
-	}
-	return true
 }
 
 func (c *Client) listen(p *peer, stream *quic.Stream) error {
@@ -198,10 +206,7 @@ func (c *Client) listen(p *peer, stream *quic.Stream) error {
 		return err
 	}
 	p.mu.Lock()
-	p.heads = heads{known: true, final: theirs.final, leaves: make(map[jamq.HeaderHash]jamq.Slot)}
-	for _, l := range theirs.leaves {
-		p.heads.leaves[l.hash] = l.slot
-	}
+	p.heads.begin(theirs)
 	p.mu.Unlock()
 	for {
 		c.wake()

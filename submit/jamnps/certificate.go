@@ -10,7 +10,7 @@ import (
 	"math/big"
 	"time"
 
-	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/internal/smallorder"
 )
 
 // NewCertificate returns a self-signed certificate for an Ed25519 key with the
@@ -71,8 +71,8 @@ func PeerKey(rawCerts [][]byte) (ed25519.PublicKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCertificate, err)
 	}
-	if err := proof.ValidatorKey(key).Validate(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCertificate, err)
+	if smallorder.Has([32]byte(key)) {
+		return nil, fmt.Errorf("%w: the key %x is a point of small order, for which anyone can sign", ErrCertificate, []byte(key))
 	}
 	others := len(cert.EmailAddresses) + len(cert.IPAddresses) + len(cert.URIs)
 	if len(cert.DNSNames) != 1 || cert.DNSNames[0] != want || others != 0 {
@@ -90,7 +90,10 @@ func TLSConfig(certificate tls.Certificate, protocols []string, accept func(ed25
 		MinVersion:   tls.VersionTLS13,
 		Certificates: []tls.Certificate{certificate},
 		NextProtos:   protocols,
-		ClientAuth:   tls.RequireAnyClientCert,
+		// The key of a hybrid exchange, Go's default, makes a ClientHello of two
+		// packets, at which some nodes fail.
+		CurvePreferences: []tls.CurveID{tls.X25519, tls.CurveP256},
+		ClientAuth:       tls.RequireAnyClientCert,
 		// There is no certificate authority. VerifyPeerCertificate checks the
 		// certificate in every handshake.
 		InsecureSkipVerify: true,

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"math/big"
 	"net"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -94,15 +95,28 @@ func TestPeerKeyRefuses(t *testing.T) {
 	}
 }
 
-// shakeHands connects two configurations over a pipe and returns both sides' errors.
-func shakeHands(client, server *tls.Config) (clientErr, serverErr error) {
-	a, b := net.Pipe()
+// shakeHands connects two configurations and returns both sides' errors. It needs a socket: both
+// sides of a handshake that fails may write at the same time, which stops a pipe.
+func shakeHands(t *testing.T, client, server *tls.Config) (clientErr, serverErr error) {
+	t.Helper()
+	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "socket"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
 	done := make(chan error)
 	go func() {
-		err := tls.Server(b, server).Handshake()
-		b.Close()
+		b, err := listener.Accept()
+		if err == nil {
+			err = tls.Server(b, server).Handshake()
+			b.Close()
+		}
 		done <- err
 	}()
+	a, err := net.Dial("unix", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
 	conn := tls.Client(a, client)
 	clientErr = conn.Handshake()
 	if clientErr == nil {
@@ -120,7 +134,7 @@ func TestHandshake(t *testing.T) {
 		return nil
 	}
 	client, server := TLSConfig(certificate(t, 1), protocols, accept), TLSConfig(certificate(t, 2), protocols, nil)
-	if clientErr, serverErr := shakeHands(client, server); clientErr != nil || serverErr != nil {
+	if clientErr, serverErr := shakeHands(t, client, server); clientErr != nil || serverErr != nil {
 		t.Fatal(clientErr, serverErr)
 	}
 	if len(seen) != 1 || !seen[0].Equal(privateKey(2).Public()) {
@@ -128,16 +142,16 @@ func TestHandshake(t *testing.T) {
 	}
 	stranger := errors.New("stranger")
 	server = TLSConfig(certificate(t, 2), protocols, func(ed25519.PublicKey) error { return stranger })
-	if _, serverErr := shakeHands(client, server); !errors.Is(serverErr, stranger) {
+	if _, serverErr := shakeHands(t, client, server); !errors.Is(serverErr, stranger) {
 		t.Error(serverErr)
 	}
 	server = TLSConfig(certificate(t, 2), []string{ALPN([32]byte{2}, true)}, nil)
-	if _, serverErr := shakeHands(client, server); serverErr == nil {
+	if _, serverErr := shakeHands(t, client, server); serverErr == nil {
 		t.Error("two chains agreed on a protocol")
 	}
 	nameless := TLSConfig(tls.Certificate{}, protocols, nil)
 	nameless.Certificates = nil
-	if _, serverErr := shakeHands(nameless, TLSConfig(certificate(t, 2), protocols, nil)); serverErr == nil {
+	if _, serverErr := shakeHands(t, nameless, TLSConfig(certificate(t, 2), protocols, nil)); serverErr == nil {
 		t.Error("a client without a certificate was taken")
 	}
 }

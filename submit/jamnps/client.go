@@ -10,7 +10,9 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quic-go/quic-go"
@@ -31,6 +33,8 @@ type Client struct {
 	work        sync.WaitGroup // goroutines of connections and UP streams
 	peers       []*peer
 	announced   chan struct{} // capacity 1; signals an announcement
+	clock       jamq.SlotClock
+	assigned    atomic.Pointer[Assignment] // by a feed; nil if unknown
 
 	mu     sync.Mutex
 	closed bool
@@ -49,8 +53,7 @@ type peer struct {
 	failure      error
 	unresponsive bool // last request timed out
 	heads        heads
-	upID         quic.StreamID
-	up           *quic.Stream
+	ups          map[*quic.Conn]int // UP 0 streams
 }
 
 // The validity period of the client's certificate, which peers ignore.
@@ -88,14 +91,15 @@ func openOn(socket net.PacketConn, cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		cfg: cfg, log: cfg.Logger, certificate: certificate, socket: socket, transport: &quic.Transport{Conn: socket}, announced: make(chan struct{}, 1),
-		own: func() handshake { return handshake{final: leaf{hash: cfg.Genesis}} },
+		clock: jamq.NewSlotClock(cfg.Codec.Spec()),
+		own:   func() handshake { return handshake{final: leaf{hash: cfg.Genesis}} },
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	for i, p := range cfg.Peers {
-		c.peers = append(c.peers, &peer{Peer: p, index: i, turn: make(chan struct{}, 1)})
+		c.peers = append(c.peers, &peer{Peer: p, index: i, turn: make(chan struct{}, 1), ups: make(map[*quic.Conn]int)})
 	}
 	return c, nil
 }
@@ -185,7 +189,9 @@ func (c *Client) dial(ctx context.Context, p *peer) (*quic.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conf := TLSConfig(c.certificate, []string{ALPN(c.cfg.Genesis, true)}, func(key ed25519.PublicKey) error {
+	// A peer that keeps no connections for builders takes the builder as a node.
+	protocols := []string{ALPN(c.cfg.Genesis, true), ALPN(c.cfg.Genesis, false)}
+	conf := TLSConfig(c.certificate, protocols, func(key ed25519.PublicKey) error {
 		if !bytes.Equal(key, p.Key) {
 			return fmt.Errorf("%w: the key of another peer", ErrCertificate)
 		}
@@ -197,8 +203,8 @@ func (c *Client) dial(ctx context.Context, p *peer) (*quic.Conn, error) {
 	})
 }
 
-// maxIncoming is the maximum number of streams that a peer may have open: the
-// UP stream and its replacements.
+// maxIncoming is the maximum number of streams that a peer may have open, of
+// which it needs one for announcements.
 const maxIncoming = 4
 
 // serve accepts the streams that the peer opens, until the connection ends.
@@ -310,8 +316,19 @@ func (c *Client) explain(ctx context.Context, p *peer, conn *quic.Conn, err erro
 	return fmt.Errorf("%w: %s: %w", ErrDisconnected, p.Addr, err)
 }
 
-// choose returns the peer for an attempt, which counts from 1.
+// choose returns the peer for an attempt, which counts from 1. Without
+// Config.Guarantors, the guarantors in a feed's assignment come before the other
+// peers.
 func (c *Client) choose(core jamq.CoreIndex, attempt int) *peer {
+	if a := c.assigned.Load(); a != nil && c.cfg.Guarantors == nil {
+		order := a.Among(c.cfg.Peers, core, c.clock.SlotAt(time.Now()))
+		for i := range c.peers {
+			if other := (i + int(core)) % len(c.peers); !slices.Contains(order, other) {
+				order = append(order, other)
+			}
+		}
+		return c.peers[order[max(attempt-1, 0)%len(order)]]
+	}
 	if c.cfg.Guarantors != nil {
 		var serving []*peer
 		for _, i := range c.cfg.Guarantors(core) {

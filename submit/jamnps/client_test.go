@@ -14,7 +14,7 @@ import (
 	"golang.org/x/crypto/blake2b"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/canonical/statetrie"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/codec"
@@ -279,12 +279,12 @@ func FuzzDecodeHandshake(f *testing.F) {
 func FuzzDecodeState(f *testing.F) {
 	f.Add(append(make([]byte, 31), 1, 2))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		var last proof.StateKey
+		var last statetrie.Key
 		for i := range last {
 			last[i] = 0xff
 		}
 		var s State
-		if s.decodeEntries(raw, proof.StateKey{}, last) != nil {
+		if s.decodeEntries(raw, statetrie.Key{}, last) != nil {
 			return
 		}
 		var again []byte
@@ -323,7 +323,7 @@ func TestConfigValidate(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		for field, change := range map[string]func(*Config){
-			"Peers[0].Key: proof: key without a vote": func(c *Config) { c.Peers[0].Key = make([]byte, ed25519.PublicKeySize) },
+			"Peers[0].Key is 0000000000000000000000000000000000000000000000000000000000000000, a point of small order": func(c *Config) { c.Peers[0].Key = make([]byte, ed25519.PublicKeySize) },
 			"Key":            func(c *Config) { c.Key = nil },
 			"Codec":          func(c *Config) { c.Codec = nil },
 			"Peers is":       func(c *Config) { c.Peers = nil },

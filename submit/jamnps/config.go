@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/internal/smallorder"
 	"github.com/jamq/jamq/submit/codec"
 )
 
@@ -35,8 +35,9 @@ type Config struct {
 	// Peers are the nodes that the client may connect to, at least one.
 	Peers []Peer
 	// Guarantors returns the indices in Peers of the guarantors that serve a
-	// core now. If it is nil or returns none, the client tries all peers in
-	// turn.
+	// core now. If it returns none, the client tries all peers in turn. If it is
+	// nil, a feed reads the assignment from the state once in each epoch, and
+	// the guarantors come before the other peers.
 	Guarantors func(core jamq.CoreIndex) []int
 	// Listen is the local UDP address. The default is ":0", a free port.
 	Listen string
@@ -86,8 +87,8 @@ func (c *Config) Validate() error {
 		if len(p.Key) != ed25519.PublicKeySize {
 			return fmt.Errorf("%w: Peers[%d].Key has %d bytes, want %d", ErrInvalidConfig, i, len(p.Key), ed25519.PublicKeySize)
 		}
-		if err := proof.ValidatorKey(p.Key).Validate(); err != nil {
-			return fmt.Errorf("%w: Peers[%d].Key: %w", ErrInvalidConfig, i, err)
+		if smallorder.Has([32]byte(p.Key)) {
+			return fmt.Errorf("%w: Peers[%d].Key is %x, a point of small order; want the key of a validator that is not punished", ErrInvalidConfig, i, p.Key)
 		}
 		if _, _, err := net.SplitHostPort(p.Addr); err != nil {
 			return fmt.Errorf("%w: Peers[%d].Addr: %w", ErrInvalidConfig, i, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/canonical/statetrie"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/submit/codec"
 )
@@ -119,7 +120,7 @@ func TestStateRange(t *testing.T) {
 		g := startGuarantor(t, w, 1)
 		c := openClient(t, w, nil, g)
 		b := w.grow(w.best, 1)
-		from, to := proof.ChapterKey(3), proof.ChapterKey(3)
+		from, to := statetrie.ChapterKey(3), statetrie.ChapterKey(3)
 		state, err := c.State(t.Context(), 0, b.hash, from, to, 1<<20)
 		require.NoError(t, err)
 		require.NoError(t, state.Verify(b.root(), from, to))

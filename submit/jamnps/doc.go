@@ -10,6 +10,10 @@
 //	err = runner.Start(ctx)
 //	err = feed.Follow(ctx, runner) // blocks until ctx ends
 //
+// For a network with a chain specification file (JIP-4), one line does it:
+//
+//	client, err := jamnps.OpenChain(file, jamnps.KeyFromSeed(seed), codec.V072)
+//
 // The builder calls [Feed.Context] for a refine context. The submitter calls
 // [Client.SubmitPackage] or [Client.SubmitBundle] with the number of the
 // attempt, so that each attempt goes to another guarantor.
@@ -29,6 +33,10 @@
 //	CE 129   state           request.go
 //	CE 133   work package    submit.go
 //	CE 146   bundle          submit.go
+//
+// The client offers peers the protocol for builders and, for peers without it,
+// that for nodes. It tolerates known deviations of peers: surplus blocks in an
+// answer, several UP 0 streams, and answers that begin sound and end otherwise.
 //
 // # The feed
 //
@@ -59,9 +67,10 @@
 //
 // # Guarantors
 //
-// The epoch's entropy determines which validators serve a core. A host that
-// knows the state provides them through Config.Guarantors; otherwise the client
-// tries the peers in turn. A guarantor ignores a package that it has already
-// received, and may drop one without an error. Each attempt therefore goes to
-// another guarantor.
+// The epoch's entropy determines which validators serve a core. A feed reads it
+// and the validators from the state once in each epoch, verified, and the client
+// sends to the guarantors among its peers first: see [Assignment]. A host that
+// knows the state can provide them through Config.Guarantors instead. A guarantor
+// ignores a package that it has already received, and may drop one without an
+// error. Each attempt therefore goes to another guarantor.
 package jamnps

@@ -10,7 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/internal/feed"
 	"github.com/jamq/jamq/internal/headers"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/codec"
@@ -88,12 +88,13 @@ type Feed struct {
 	// blocks before the root can be fetched. backoffs has one entry per peer.
 	// short has the heights of heads that were fetched but not delivered.
 	rooted   bool
-	backoffs []backoff
+	backoffs []peerBackoff
 	short    map[jamq.HeaderHash]uint64
 
-	mu        sync.Mutex
-	tree      *headers.Tree[common.Hash]
-	following bool
+	loop feed.Loop
+
+	mu   sync.Mutex
+	tree *headers.Tree[common.Hash]
 }
 
 // node is a delivered block with the state root in its header, which is that of
@@ -110,7 +111,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 		return nil, err
 	}
 	f := &Feed{
-		cfg: cfg, client: client, log: cfg.Logger, backoffs: make([]backoff, len(client.peers)), short: make(map[jamq.HeaderHash]uint64),
+		cfg: cfg, client: client, log: cfg.Logger, backoffs: make([]peerBackoff, len(client.peers)), short: make(map[jamq.HeaderHash]uint64),
 		clock: jamq.NewSlotClock(client.cfg.Codec.Spec()),
 	}
 	if f.log == nil {
@@ -226,33 +227,19 @@ func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisite
 	return out, nil
 }
 
-// historyChapter is the index of recent history in the state, C(3). maxHistory
-// is the maximum size of it that is requested, in bytes; H blocks with a report
-// on each core need less.
-const (
-	historyChapter = 3
-	maxHistory     = 1 << 20
-)
+// historyChapter is the index of recent history in the state, C(3).
+const historyChapter = 3
 
 // history returns the recent history after a block, verified against the state
 // root.
 func (f *Feed) history(ctx context.Context, block jamq.HeaderHash, root common.Hash) (codec.RecentHistory, error) {
-	key := proof.ChapterKey(historyChapter)
-	return anyPeer(f.client, nil, func(peer int) (codec.RecentHistory, error) {
-		state, err := f.client.State(ctx, peer, block, key, key, maxHistory)
-		if err == nil {
-			err = state.Verify(root, key, key)
-		}
-		if err != nil {
-			return codec.RecentHistory{}, err
-		}
-		if len(state.Entries) != 1 {
-			return codec.RecentHistory{}, fmt.Errorf("%w: no recent history after %s", ErrNoState, block)
-		}
-		history, err := codec.Decode[codec.RecentHistory](f.client.cfg.Codec, state.Entries[0].Value)
-		if err != nil {
-			return codec.RecentHistory{}, fmt.Errorf("%w: recent history: %w", ErrMalformed, err)
-		}
-		return history, nil
-	})
+	raw, err := f.chapter(ctx, block, root, historyChapter)
+	if err != nil {
+		return codec.RecentHistory{}, err
+	}
+	history, err := codec.Decode[codec.RecentHistory](f.client.cfg.Codec, raw)
+	if err != nil {
+		return codec.RecentHistory{}, fmt.Errorf("%w: recent history: %w", ErrMalformed, err)
+	}
+	return history, nil
 }

@@ -11,29 +11,21 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/feed"
+	"github.com/jamq/jamq/internal/headers"
 	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/submit/codec"
 )
-
-// errSink marks an error of the sink.
-var errSink = errors.New("jamnps: block not taken")
 
 // Follow implements submit.ChainFeed. It returns ctx's error, or an error that
 // wraps ErrHistoryLost, ErrClosed or the sink's error. It retries after other
 // failures of peers and connections. Only one Follow may run at a time; a
 // second call returns ErrInvalidConfig.
 func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
-	f.mu.Lock()
-	if f.following {
-		f.mu.Unlock()
+	if !f.loop.Begin() {
 		return fmt.Errorf("%w: Follow is running", ErrInvalidConfig)
 	}
-	f.following = true
-	f.mu.Unlock()
-	defer func() {
-		f.mu.Lock()
-		f.following = false
-		f.mu.Unlock()
-	}()
+	defer f.loop.End()
 	following, cancel := context.WithCancel(ctx)
 	var connecting sync.WaitGroup
 	defer connecting.Wait()
@@ -41,25 +33,30 @@ func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 	for _, p := range f.peers() {
 		connecting.Go(func() { f.keepConnected(following, p) })
 	}
-	for {
-		failed := false
-		err := f.catchUp(ctx, to)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.Is(err, errSink), errors.Is(err, ErrHistoryLost), errors.Is(err, ErrClosed):
-			return err
-		case err != nil:
-			failed = true
-			f.log.Warn("cannot follow the chain, retrying", "err", err)
-		}
-		if !f.sleep(ctx, failed) {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return ErrClosed
+	if f.client.cfg.Guarantors == nil {
+		connecting.Go(func() { f.keepAssignment(following) })
+	}
+	wait := func(failed bool) bool { return f.sleep(ctx, failed) }
+	return f.loop.Run(ctx, f.log, func() error { return f.catchUp(ctx, to) }, wait, ErrClosed, feed.ErrSink, ErrHistoryLost, ErrClosed)
+}
+
+// Health returns the condition of the feed.
+func (f *Feed) Health() submit.FeedHealth {
+	h := f.loop.Health()
+	best, final := f.Heads()
+	h.Best, h.Finalized = best.Slot, final.Slot
+	for _, p := range f.peers() {
+		h.Wanted++
+		if _, _, known := p.announced(); known {
+			h.Nodes++
 		}
 	}
+	return h
+}
+
+// chain returns the delivered blocks for the shared part of feeds.
+func (f *Feed) chain() feed.Chain[common.Hash] {
+	return feed.Chain[common.Hash]{Mu: &f.mu, Tree: f.tree, Loop: &f.loop}
 }
 
 // keepConnected connects to a peer, and again when the connection has ended,
@@ -132,7 +129,11 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	for _, p := range f.peers() {
 		final, leaves, known := p.announced()
 		backoff := &f.backoffs[p.index]
-		if !known || time.Now().Before(backoff.until) {
+		if !known {
+			continue
+		}
+		if time.Now().Before(backoff.until) {
+			failed = errors.Join(failed, backoff.err)
 			continue
 		}
 		if !f.rooted {
@@ -150,14 +151,15 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 			}
 		}
 		switch {
-		case errors.Is(err, errSink), errors.Is(err, ErrHistoryLost), errors.Is(err, ErrClosed):
+		case errors.Is(err, feed.ErrSink), errors.Is(err, ErrHistoryLost), errors.Is(err, ErrClosed):
 			return err
 		case err != nil:
 			backoff.times = min(backoff.times+1, maxDoublings)
 			backoff.until = time.Now().Add(f.client.cfg.RetryAfter << backoff.times)
+			backoff.err = err
 			failed = errors.Join(failed, err)
 		default:
-			backoff.times = 0
+			*backoff = peerBackoff{}
 		}
 	}
 	if err := f.chooseBest(ctx, to); err != nil {
@@ -169,10 +171,11 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	return failed
 }
 
-// backoff is the number of consecutive failures with a peer's announcements,
-// and the time until which they are skipped.
-type backoff struct {
+// peerBackoff is the number of consecutive failures with a peer's announcements,
+// the last of them, and the time until which the announcements are skipped.
+type peerBackoff struct {
 	times int
+	err   error
 	until time.Time
 }
 
@@ -234,14 +237,8 @@ func (f *Feed) lacksFinal() bool {
 	return lacking >= f.cfg.FinalPeers
 }
 
-const (
-	// blocksPerRequest is the number of blocks per request.
-	blocksPerRequest = 64
-	// maxAhead is the maximum number of slots that a block may be ahead of the
-	// host's clock. Without it, a peer could invent a chain of any length and
-	// deliver it slowly.
-	maxAhead = 100
-)
+// blocksPerRequest is the number of blocks per request.
+const blocksPerRequest = 64
 
 // fetch returns the blocks after the last delivered one up to an announced
 // head, oldest first. Each has the hash that its child names.
@@ -271,8 +268,9 @@ func (f *Feed) fetch(ctx context.Context, from *peer, head leaf) ([]jamq.Block, 
 	return blocks, nil
 }
 
-// fetchSome requests a block and some of its ancestors from a peer, and checks
-// each of them. It returns an error if one is not the requested block.
+// fetchSome requests a block and some of its ancestors from a peer, and verifies
+// each of them. It returns those before the first one that is not sound, or the
+// error if that is the requested block.
 func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, most uint32) ([]jamq.Block, error) {
 	answer, err := f.client.Blocks(ctx, peer, want, Descending, most)
 	if err != nil {
@@ -282,29 +280,49 @@ func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, mo
 		return nil, fmt.Errorf("%w: no block for %s", ErrMalformed, want)
 	}
 	var blocks []jamq.Block
-	spec := f.client.cfg.Codec.Spec()
 	for i := range answer {
-		b, err := f.client.cfg.Codec.Imported(&answer[i])
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+		b, err := f.verify(&answer[i], want)
+		if n := len(blocks); err == nil && n > 0 && b.Slot >= blocks[n-1].Slot {
+			err = fmt.Errorf("%w: block %s of slot %d has a child of slot %d", ErrMalformed, b.Hash, b.Slot, blocks[n-1].Slot)
 		}
-		if now := f.clock.SlotAt(time.Now()); b.Slot > now.Add(maxAhead) {
-			return nil, fmt.Errorf("%w: block %s has slot %d, but the current slot is %d", ErrMalformed, b.Hash, b.Slot, now)
-		}
-		// The sink would refuse an invalid block, and Follow would end.
-		if err := b.Validate(&spec); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
-		}
-		if b.Hash != want {
-			return nil, fmt.Errorf("%w: got block %s, want %s", ErrMalformed, b.Hash, want)
-		}
-		if n := len(blocks); n > 0 && b.Slot >= blocks[n-1].Slot {
-			return nil, fmt.Errorf("%w: block %s of slot %d has a child of slot %d", ErrMalformed, b.Hash, b.Slot, blocks[n-1].Slot)
+		switch {
+		case err != nil && i == 0:
+			return nil, err
+		case err != nil:
+			return blocks, nil
 		}
 		blocks = append(blocks, b)
 		want = b.Parent
 	}
 	return blocks, nil
+}
+
+// verify returns the effect of a block that must have the given hash. The
+// genesis block is its header alone: its extrinsic hash is zero, which is no
+// hash of an extrinsic.
+func (f *Feed) verify(b *codec.Block, want jamq.HeaderHash) (jamq.Block, error) {
+	c := f.client.cfg.Codec
+	switch hash, err := c.HeaderHash(&b.Header); {
+	case err != nil:
+		return jamq.Block{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+	case hash != want:
+		return jamq.Block{}, fmt.Errorf("%w: got block %s, want %s", ErrMalformed, hash, want)
+	case hash == f.client.cfg.Genesis:
+		return jamq.Block{Hash: hash, Slot: b.Header.Slot, Parent: b.Header.Parent, ParentStateRoot: b.Header.ParentStateRoot}, nil
+	}
+	out, err := c.Imported(b)
+	if err != nil {
+		return jamq.Block{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	if err := headers.CheckAhead(f.clock, time.Now(), out.Slot); err != nil {
+		return jamq.Block{}, fmt.Errorf("%w: block %s: %w", ErrMalformed, want, err)
+	}
+	// The sink would refuse an invalid block, and Follow would end.
+	spec := c.Spec()
+	if err := out.Validate(&spec); err != nil {
+		return jamq.Block{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return out, nil
 }
 
 // fetchAncestors fetches the blocks before the root that can still be anchors,
@@ -334,7 +352,7 @@ func (f *Feed) importOne(ctx context.Context, to submit.ChainSink, b *jamq.Block
 		return fmt.Errorf("%w: block %s of slot %d has a parent of slot %d", ErrMalformed, b.Hash, b.Slot, parent.Slot)
 	}
 	if err := to.Import(ctx, *b, f.tree.BestHash()); err != nil {
-		return fmt.Errorf("%w: block %s: %w", errSink, b.Hash, err)
+		return fmt.Errorf("%w: block %s: %w", feed.ErrSink, b.Hash, err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -354,25 +372,10 @@ func (f *Feed) chooseBest(ctx context.Context, to submit.ChainSink) error {
 			best = n
 		}
 	}
-	return f.makeBest(ctx, to, best)
-}
-
-func (f *Feed) makeBest(ctx context.Context, to submit.ChainSink, n *node) error {
-	if n == f.tree.Best() {
+	if best == f.tree.Best() {
 		return nil
 	}
-	block := jamq.Block{Hash: n.Hash, Slot: n.Slot}
-	if n.Parent != nil {
-		block.Parent = n.Parent.Hash
-	}
-	// The sink knows the block, so only the head changes.
-	if err := to.Import(ctx, block, n.Hash); err != nil {
-		return fmt.Errorf("%w: best block %s: %w", errSink, n.Hash, err)
-	}
-	f.mu.Lock()
-	f.tree.SetBest(n)
-	f.mu.Unlock()
-	return nil
+	return f.chain().MakeBest(ctx, to, best, false)
 }
 
 // finalize passes on the highest block that enough peers report as final.
@@ -395,17 +398,6 @@ func (f *Feed) finalize(ctx context.Context, to submit.ChainSink) error {
 			highest = candidate
 		}
 	}
-	if highest == nil || highest.Height <= f.tree.Finalized().Height {
-		return nil
-	}
-	if !highest.Descends(f.tree.Finalized()) {
-		return fmt.Errorf("%w: peers finalized %s, which does not descend from the finalized %s", ErrHistoryLost, highest.Hash, f.tree.Finalized().Hash)
-	}
-	if err := to.Finalize(ctx, highest.Hash); err != nil {
-		return fmt.Errorf("%w: finalized block %s: %w", errSink, highest.Hash, err)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.tree.Finalize(highest)
-	return nil
+	_, err := f.chain().Finalize(ctx, to, highest, ErrHistoryLost)
+	return err
 }

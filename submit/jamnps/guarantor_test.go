@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"math/big"
@@ -22,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/canonical/statetrie"
 )
 
 // guarantor is a small node of the network, written from the protocol's description. It shares no
@@ -38,13 +37,14 @@ type guarantor struct {
 	socket    net.PacketConn
 	conns     map[*quic.Conn]struct{}
 	ups       map[*quic.Stream]chan []byte // messages to send
+	order     []*quic.Stream               // of ups, oldest first
 	names     []string                     // of the clients
 	kinds     map[byte]int
 	refuse    map[byte]bool
 	hold      map[byte]chan struct{}
 	garbage   map[byte][]byte
 	taken     [][][]byte // the messages of submissions
-	opensUp   bool       // opens an UP stream itself as well
+	manners   manners
 	lie       func(value []byte) []byte
 	running   sync.WaitGroup
 }
@@ -64,8 +64,14 @@ func dnsName(key ed25519.PublicKey) string {
 
 func startGuarantor(t *testing.T, w *world, name byte) *guarantor {
 	t.Helper()
+	return startPeer(t, w, name, manners{})
+}
+
+// startPeer starts a guarantor that differs from the text of JAMNP-S.
+func startPeer(t *testing.T, w *world, name byte, m manners) *guarantor {
+	t.Helper()
 	g := &guarantor{
-		t: t, world: w, key: privateKey(name),
+		t: t, world: w, key: privateKey(name), manners: m,
 		kinds: map[byte]int{}, refuse: map[byte]bool{}, hold: map[byte]chan struct{}{}, garbage: map[byte][]byte{},
 	}
 	g.up()
@@ -91,11 +97,11 @@ func (g *guarantor) up() {
 	listener, err := transport.Listen(&tls.Config{
 		MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAnyClientCert,
 		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: g.key}},
-		NextProtos:   []string{fmt.Sprintf("jamnp-s/0/%x/builder", g.world.genesis.hash[:4])},
+		NextProtos:   g.manners.protocols(g.world.genesis.hash[:4]),
 	}, &quic.Config{MaxIdleTimeout: time.Hour})
 	require.NoError(g.t, err)
 	g.mu.Lock()
-	g.transport, g.socket, g.conns, g.ups = transport, socket, map[*quic.Conn]struct{}{}, map[*quic.Stream]chan []byte{}
+	g.transport, g.socket, g.conns, g.ups, g.order = transport, socket, map[*quic.Conn]struct{}{}, map[*quic.Stream]chan []byte{}, nil
 	g.mu.Unlock()
 	g.running.Go(func() {
 		for {
@@ -164,12 +170,12 @@ func (g *guarantor) serve(conn *quic.Conn) {
 	g.mu.Lock()
 	g.conns[conn] = struct{}{}
 	g.names = append(g.names, certificates[0].DNSNames[0])
-	opens := g.opensUp
+	opens := g.manners.opensUp
 	g.mu.Unlock()
 	if opens {
 		if stream, err := conn.OpenStream(); err == nil {
 			_, _ = stream.Write([]byte{0})
-			g.running.Go(func() { g.announcements(stream) })
+			g.running.Go(func() { g.announcements(conn, stream) })
 		}
 	}
 	for {
@@ -178,7 +184,7 @@ func (g *guarantor) serve(conn *quic.Conn) {
 			g.set(func() { delete(g.conns, conn) })
 			return
 		}
-		g.running.Go(func() { g.handle(stream) })
+		g.running.Go(func() { g.handle(conn, stream) })
 	}
 }
 
@@ -203,7 +209,7 @@ func refuse(stream *quic.Stream) {
 	stream.CancelWrite(9)
 }
 
-func (g *guarantor) handle(stream *quic.Stream) {
+func (g *guarantor) handle(conn *quic.Conn, stream *quic.Stream) {
 	var kind [1]byte
 	if _, err := io.ReadFull(stream, kind[:]); err != nil {
 		refuse(stream)
@@ -227,7 +233,7 @@ func (g *guarantor) handle(stream *quic.Stream) {
 		refuse(stream)
 		return
 	case kind[0] == 0:
-		g.announcements(stream)
+		g.announcements(conn, stream)
 		return
 	}
 	var messages [][]byte
@@ -280,6 +286,9 @@ func (g *guarantor) blocks(ask []byte) ([]byte, error) {
 		return nil, errRefuse
 	}
 	var out []byte
+	if g.manners.surplus {
+		most++
+	}
 	if ask[32] == 1 {
 		for ; at != nil && most > 0; at, most = at.parent, most-1 {
 			out = append(out, at.raw...)
@@ -304,10 +313,13 @@ func (g *guarantor) state(ask []byte) ([]byte, error) {
 	if at == nil {
 		return nil, errRefuse
 	}
-	key := append([]byte{3}, make([]byte, 30)...)
 	var values []byte
-	if string(ask[32:63]) <= string(key) && string(key) <= string(ask[63:94]) {
-		value, _ := at.state.Get(proof.StateKey(key))
+	for chapter := range byte(16) {
+		key := append([]byte{chapter}, make([]byte, 30)...)
+		if string(ask[32:63]) > string(key) || string(key) > string(ask[63:94]) {
+			continue
+		}
+		value, _ := at.state.Get(statetrie.Key(key))
 		if g.lie != nil {
 			value = g.lie(value)
 		}
@@ -317,7 +329,7 @@ func (g *guarantor) state(ask []byte) ([]byte, error) {
 	}
 	var boundary []byte
 	for _, end := range [][]byte{ask[32:63], ask[63:94]} {
-		for _, n := range at.state.Prove(proof.StateKey(end)) {
+		for _, n := range at.state.Prove(statetrie.Key(end)) {
 			boundary = append(boundary, n[:]...)
 		}
 	}
@@ -364,16 +376,26 @@ func (g *guarantor) takeBundle(m [][]byte) error {
 }
 
 // announcements runs an UP stream: our handshake, theirs, and then every new block.
-func (g *guarantor) announcements(stream *quic.Stream) {
+func (g *guarantor) announcements(conn *quic.Conn, stream *quic.Stream) {
 	place := func(b *worldBlock) []byte {
 		return binary.LittleEndian.AppendUint32(append([]byte{}, b.hash[:]...), uint32(b.header.Slot))
 	}
 	// The hello is queued under the lock, so that no block is announced before it or lost.
 	queue := make(chan []byte, 1<<10)
 	g.world.mu.Lock()
-	hello := append(place(g.world.finalized), 1)
-	queue <- framed(append(hello, place(g.world.best)...))
-	g.set(func() { g.ups[stream] = queue })
+	hello := append(append(place(g.world.finalized), 1), place(g.world.best)...)
+	if g.manners.finalIsBest {
+		hello = append(place(g.world.best), 0)
+	}
+	queue <- framed(hello)
+	g.set(func() {
+		for _, other := range g.order {
+			if g.manners.oneUp && other.StreamID() < stream.StreamID() {
+				refuse(other)
+			}
+		}
+		g.ups[stream], g.order = queue, append(g.order, stream)
+	})
 	g.world.mu.Unlock()
 	g.running.Go(func() {
 		for message := range queue {
@@ -382,11 +404,18 @@ func (g *guarantor) announcements(stream *quic.Stream) {
 	})
 	theirs, err := frame(stream)
 	if err == nil && len(theirs) >= 37 && len(theirs) == 37+36*int(theirs[36]) {
-		_, _ = frame(stream) // a builder announces nothing
+		_, err = frame(stream) // a builder announces nothing
 	}
-	g.set(func() { delete(g.ups, stream) })
+	g.set(func() {
+		delete(g.ups, stream)
+		g.order = slices.DeleteFunc(g.order, func(s *quic.Stream) bool { return s == stream })
+	})
 	close(queue)
 	refuse(stream)
+	var reset *quic.StreamError
+	if g.manners.dropsOnReset && errors.As(err, &reset) && reset.Remote {
+		_ = conn.CloseWithError(3, "a stream was reset")
+	}
 }
 
 // announce tells all peers of a block. It runs under the world's lock.
@@ -395,10 +424,15 @@ func (g *guarantor) announce(b, final *worldBlock) {
 	if err != nil {
 		panic(err)
 	}
+	if g.manners.finalIsBest {
+		final = b
+	}
 	message := append(append(header, final.hash[:]...), binary.LittleEndian.AppendUint32(nil, uint32(final.header.Slot))...)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, queue := range g.ups {
-		queue <- framed(message)
+	for i, stream := range g.order {
+		if i == 0 || !g.manners.oldestUpOnly {
+			g.ups[stream] <- framed(message)
+		}
 	}
 }

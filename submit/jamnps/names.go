@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/big"
+	"slices"
+	"strings"
 )
 
 // alphabet has the digits of alternative names.
@@ -34,6 +36,28 @@ func AlternativeName(key ed25519.PublicKey) (string, error) {
 		n.Rsh(n, 5)
 	}
 	return string(name), nil
+}
+
+// keyOfName returns the key of an [AlternativeName]. The error wraps
+// ErrMalformed.
+func keyOfName(name string) (ed25519.PublicKey, error) {
+	if len(name) != 1+nameDigits || name[0] != 'e' {
+		return nil, fmt.Errorf("%w: node name %.80q, want e and %d digits", ErrMalformed, name, nameDigits)
+	}
+	n := new(big.Int)
+	for i := nameDigits; i > 0; i-- { // the most significant digit is the last
+		digit := strings.IndexByte(alphabet, name[i])
+		if digit < 0 {
+			return nil, fmt.Errorf("%w: node name %.80q has the digit %q", ErrMalformed, name, name[i])
+		}
+		n.Lsh(n, 5).Or(n, big.NewInt(int64(digit)))
+	}
+	if n.BitLen() > 8*ed25519.PublicKeySize {
+		return nil, fmt.Errorf("%w: node name %.80q is no key", ErrMalformed, name)
+	}
+	key := n.FillBytes(make([]byte, ed25519.PublicKeySize))
+	slices.Reverse(key)
+	return key, nil
 }
 
 // ALPN returns the TLS protocol identifier of a chain. builder selects the

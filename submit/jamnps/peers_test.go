@@ -215,7 +215,7 @@ func TestBlocksFromTheFuture(t *testing.T) {
 		f, sink := openFeed(t, openClient(t, w, nil, g), FeedConfig{})
 		a := w.grow(w.genesis, 1)
 		until(t, f, sink, a, w.genesis)
-		future := w.grow(a, f.clock.SlotAt(time.Now())+maxAhead+1000)
+		future := w.grow(a, f.clock.SlotAt(time.Now())+1100)
 		_, err := f.fetchSome(t.Context(), 0, w.grow(future, 1).hash, 10)
 		require.ErrorIs(t, err, ErrMalformed)
 		b := w.grow(w.grow(w.grow(a, 1), 1), 1)

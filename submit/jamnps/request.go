@@ -12,7 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/canonical/statetrie"
 	"github.com/jamq/jamq/submit/codec"
 )
 
@@ -28,7 +28,8 @@ const (
 )
 
 // Blocks requests at most the given number of blocks (CE 128) from a peer,
-// which is given by its index in Config.Peers. The blocks are not verified:
+// which is given by its index in Config.Peers. It ignores further blocks in the
+// answer, because some nodes count in another way. The blocks are not verified:
 // [codec.Codec.Imported] checks the parts of a block that its header commits
 // to. Errors wrap ErrRefused, ErrDisconnected, ErrMalformed, ErrTooLarge,
 // ErrInvalidConfig (for an unknown peer), ErrClosed or the error of ctx.
@@ -45,14 +46,12 @@ func (c *Client) Blocks(ctx context.Context, peer int, from jamq.HeaderHash, dir
 		if err != nil {
 			return err
 		}
-		for len(raw) > 0 {
+		for len(raw) > 0 && uint64(len(blocks)) < uint64(most) {
 			var b codec.Block
 			if b, raw, err = codec.DecodePrefix[codec.Block](c.cfg.Codec, raw); err != nil {
 				return fmt.Errorf("%w: block %d: %w", ErrMalformed, len(blocks), err)
 			}
-			if blocks = append(blocks, b); uint64(len(blocks)) > uint64(most) {
-				return fmt.Errorf("%w: more than %d blocks", ErrMalformed, most)
-			}
+			blocks = append(blocks, b)
 		}
 		return nil
 	})
@@ -65,17 +64,17 @@ func (c *Client) Blocks(ctx context.Context, peer int, from jamq.HeaderHash, dir
 // State is a range of the state after a block.
 type State struct {
 	// Boundary has the trie nodes on the paths to the first and the last key.
-	Boundary []proof.StateNode
+	Boundary []statetrie.Node
 	// Entries are the keys and values in the range, in ascending order of keys.
-	Entries []proof.StateEntry
+	Entries []statetrie.Entry
 }
 
 // Verify checks that the state with the given root has exactly these entries
 // between two keys, inclusive. If the peer has left out entries at the end
 // because of the requested maximum size, the range ends at the last entry. The
 // error wraps ErrMalformed.
-func (s *State) Verify(root common.Hash, from, to proof.StateKey) error {
-	if err := proof.VerifyStateRange(root, from, to, s.Entries, s.Boundary); err != nil {
+func (s *State) Verify(root common.Hash, from, to statetrie.Key) error {
+	if err := statetrie.VerifyRange(root, from, to, s.Entries, s.Boundary); err != nil {
 		return fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	return nil
@@ -85,7 +84,7 @@ func (s *State) Verify(root common.Hash, from, to proof.StateKey) error {
 // inclusive (CE 129). most is the maximum size of the answer, in bytes. The
 // answer is not verified until [State.Verify] has succeeded. Errors are those
 // of Blocks.
-func (c *Client) State(ctx context.Context, peer int, block jamq.HeaderHash, from, to proof.StateKey, most uint32) (*State, error) {
+func (c *Client) State(ctx context.Context, peer int, block jamq.HeaderHash, from, to statetrie.Key, most uint32) (*State, error) {
 	p, err := c.peer(peer)
 	if err != nil {
 		return nil, err
@@ -102,7 +101,7 @@ func (c *Client) State(ctx context.Context, peer int, block jamq.HeaderHash, fro
 			return fmt.Errorf("%w: boundary of %d bytes, want a multiple of 64", ErrMalformed, len(nodes))
 		}
 		for ; len(nodes) > 0; nodes = nodes[64:] {
-			s.Boundary = append(s.Boundary, proof.StateNode(nodes))
+			s.Boundary = append(s.Boundary, statetrie.Node(nodes))
 		}
 		raw, err := ReadMessage(r, c.cfg.MaxState)
 		if err != nil {
@@ -116,9 +115,9 @@ func (c *Client) State(ctx context.Context, peer int, block jamq.HeaderHash, fro
 	return s, nil
 }
 
-func (s *State) decodeEntries(raw []byte, from, to proof.StateKey) error {
+func (s *State) decodeEntries(raw []byte, from, to statetrie.Key) error {
 	for len(raw) > 0 {
-		var v proof.StateEntry
+		var v statetrie.Entry
 		if len(raw) < len(v.Key) {
 			return fmt.Errorf("%w: key of %d bytes", ErrMalformed, len(raw))
 		}

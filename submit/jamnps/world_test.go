@@ -15,7 +15,7 @@ import (
 	"golang.org/x/crypto/blake2b"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/canonical/statetrie"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/submit/codec"
 )
@@ -47,7 +47,7 @@ type worldBlock struct {
 	done   []string                          // payloads accumulated so far
 	ran    map[jamq.PackageHash]bool
 	report map[jamq.PackageHash]int // height
-	state  *proof.StateTrie         // after it
+	state  *statetrie.Trie          // after it
 }
 
 // root is the state root after the block.
@@ -64,7 +64,7 @@ func newWorld(t testing.TB) *world {
 	c, err := codec.New(codec.V072, jamq.Tiny())
 	require.NoError(t, err)
 	w := &world{codec: c, spec: jamq.Tiny(), blocks: map[jamq.HeaderHash]*worldBlock{}, seen: map[jamq.PackageHash]bool{}, lan: &bubble.LAN{}}
-	w.genesis = w.seal(codec.Block{}, &worldBlock{ran: map[jamq.PackageHash]bool{}, report: map[jamq.PackageHash]int{}})
+	w.genesis = w.sealAs(codec.Block{}, &worldBlock{ran: map[jamq.PackageHash]bool{}, report: map[jamq.PackageHash]int{}})
 	w.best, w.finalized = w.genesis, w.genesis
 	return w
 }
@@ -91,6 +91,13 @@ func (w *world) seal(b codec.Block, n *worldBlock) *worldBlock {
 	if b.Header.ExtrinsicHash, err = w.codec.ExtrinsicHash(&b.Extrinsic); err != nil {
 		panic(err)
 	}
+	return w.sealAs(b, n)
+}
+
+// sealAs makes a block whose header is complete. The genesis header is not made of a block: its
+// extrinsic hash is zero.
+func (w *world) sealAs(b codec.Block, n *worldBlock) *worldBlock {
+	var err error
 	if n.raw, err = w.codec.Encode(&b); err != nil {
 		panic(err)
 	}
@@ -99,9 +106,11 @@ func (w *world) seal(b codec.Block, n *worldBlock) *worldBlock {
 	}
 	n.header = b.Header
 	for chapter := range uint8(16) {
-		n.state = n.state.Set(proof.ChapterKey(chapter), binary.LittleEndian.AppendUint32(n.hash[:], uint32(chapter)))
+		n.state = n.state.Set(statetrie.ChapterKey(chapter), binary.LittleEndian.AppendUint32(n.hash[:], uint32(chapter)))
 	}
-	n.state = n.state.Set(proof.ChapterKey(3), w.chapter3(n))
+	n.state = n.state.Set(statetrie.ChapterKey(3), w.chapter3(n))
+	n.state = n.state.Set(statetrie.ChapterKey(entropyChapter), make([]byte, entropySize))
+	n.state = n.state.Set(statetrie.ChapterKey(validatorsChapter), someValidators(6))
 	w.blocks[n.hash] = n
 	for _, f := range w.grown {
 		f(n)

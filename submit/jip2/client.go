@@ -172,6 +172,13 @@ func (c *Client) detach(conn *conn) {
 	}
 }
 
+// Connected reports whether the client has a connection to the node now.
+func (c *Client) Connected() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.conn != nil
+}
+
 // await returns the connection, and waits for it if there is none.
 func (c *Client) await(ctx context.Context) (*conn, error) {
 	for {

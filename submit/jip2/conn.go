@@ -1,6 +1,7 @@
 package jip2
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -54,12 +55,38 @@ type message struct {
 	Params json.RawMessage `json:"params"`
 }
 
-// notification has the params of a subscription's message. JIP-2 specifies that
-// Error is a string.
+// notification has the params of a subscription's message. JIP-2 specifies an
+// object, and that Error is a string. Some nodes call the id of the subscription
+// subscriptionId.
 type notification struct {
-	Subscription json.RawMessage `json:"subscription"`
-	Result       json.RawMessage `json:"result"`
-	Error        json.RawMessage `json:"error"`
+	Subscription   json.RawMessage `json:"subscription"`
+	SubscriptionID json.RawMessage `json:"subscriptionId"`
+	Result         json.RawMessage `json:"result"`
+	Error          json.RawMessage `json:"error"`
+}
+
+// id returns the subscription's id as the node writes it.
+func (n *notification) id() string {
+	if n.Subscription == nil {
+		return string(n.SubscriptionID)
+	}
+	return string(n.Subscription)
+}
+
+// decodeNotification decodes the params of a subscription's message. Besides
+// JIP-2's object it accepts an array with that object, and an array of the id
+// and the result.
+func decodeNotification(params json.RawMessage) (n notification, err error) {
+	list, isArray := elements(params, 2)
+	switch {
+	case len(list) == 2:
+		return notification{Subscription: list[0], Result: list[1]}, nil
+	case len(list) == 1:
+		params = list[0]
+	case isArray:
+		return n, fmt.Errorf("%w: want an object, or an array of one or two elements", ErrMalformed)
+	}
+	return n, json.Unmarshal(params, &n)
 }
 
 func newConn(ws *websocket.Conn, cfg *Config, log *slog.Logger) *conn {
@@ -123,20 +150,80 @@ func (c *conn) read() error {
 	}
 }
 
-// take passes a message to its call or subscription. A JSON-RPC message that
-// belongs to neither is dropped. The error wraps ErrMalformed.
+// take passes what the node sent to calls and subscriptions: a message, or
+// several messages in a JSON array (a batch). A message in a batch that is not
+// JSON-RPC is dropped, because the others are sound. Otherwise the error wraps
+// ErrMalformed.
 func (c *conn) take(raw []byte) error {
+	batch, isArray := elements(raw, maxBatch)
+	switch {
+	case !isArray:
+		return c.takeOne(raw)
+	case len(batch) == 0:
+		return fmt.Errorf("%w: a batch with no message, or with more than %d", ErrMalformed, maxBatch)
+	}
+	for _, one := range batch {
+		if err := c.takeOne(one); err != nil {
+			c.log.Warn("ignored a part of a batch of the JAM node", "err", err)
+		}
+	}
+	return nil
+}
+
+// maxBatch is the maximum number of messages in a batch.
+const maxBatch = 1024
+
+// elements returns the elements of a JSON array, and whether raw begins as one.
+// It returns none if there are more than most or the array is malformed. It does
+// not look further then, so that an array of many small elements costs no more
+// memory than the message.
+func elements(raw []byte, most int) (list []json.RawMessage, isArray bool) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+		return nil, false
+	}
+	for d.More() {
+		var one json.RawMessage
+		if len(list) == most || d.Decode(&one) != nil {
+			return nil, true
+		}
+		list = append(list, one)
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, true
+	}
+	return list, true
+}
+
+// takeOne passes a message to its call or subscription. A message that belongs
+// to neither is dropped. The error wraps ErrMalformed.
+func (c *conn) takeOne(raw []byte) error {
 	var m message
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return fmt.Errorf("%w: %.100q is not JSON-RPC: %w", ErrMalformed, raw, err)
 	}
 	switch {
-	case present(m.Params):
+	case m.Method != "" && present(m.ID):
+		c.refuse(&m)
+	case m.Method != "" || present(m.Params):
 		c.notify(&m)
 	case m.ID != nil:
 		c.answer(&m)
 	}
 	return nil
+}
+
+// refuse answers a request of the node. A client offers no methods, but the
+// node may wait for an answer, and its ids are not those of the client's calls.
+func (c *conn) refuse(m *message) {
+	raw, err := json.Marshal(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   Error           `json:"error"`
+	}{"2.0", m.ID, Error{Code: CodeMethodNotFound, Message: "the client has no methods"}})
+	if err == nil {
+		_ = c.write(context.Background(), raw) // a failure closes the connection
+	}
 }
 
 // answer passes a result to the call that waits for it. It drops the result of
@@ -167,13 +254,13 @@ func (c *conn) answer(m *message) {
 
 // notify passes an update to its subscription.
 func (c *conn) notify(m *message) {
-	var n notification
-	if err := json.Unmarshal(m.Params, &n); err != nil {
+	n, err := decodeNotification(m.Params)
+	if err != nil {
 		c.log.Warn("ignored a malformed notification of the JAM node", "method", m.Method, "params", excerpt(m.Params), "err", err)
 		return
 	}
 	c.mu.Lock()
-	s := c.streams[string(n.Subscription)]
+	s := c.streams[n.id()]
 	c.mu.Unlock()
 	if s == nil {
 		return

@@ -45,8 +45,18 @@
 //
 // The service must store a mark for every package that it accumulates: see
 // [Service]. OpenFeed returns ErrUnsupported if the node lacks the method
-// workPackageStatus. Feed.Submit sends a bundle if the node accepts bundles,
-// and otherwise the package with its extrinsics.
+// workPackageStatus, or answers without knowing the status of packages.
+// Feed.Submit sends a bundle if the node accepts bundles, and otherwise the
+// package with its extrinsics. A head whose slot lies far ahead of the host's
+// clock is not followed.
+//
+// # Deviations of nodes
+//
+// The client tolerates envelopes that some nodes send instead of JIP-2's:
+// several messages in a JSON array, notifications whose params are an array or name the
+// subscription subscriptionId, errors of any shape, and requests of the node,
+// which it refuses. A node that answers a code other than 1 for a pruned state
+// is treated as if it had answered 1.
 //
 // # Errors
 //

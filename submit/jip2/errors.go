@@ -42,6 +42,8 @@ const (
 	CodeReportUnavailable = 2
 	// CodeSegmentUnavailable means that the node does not have a data segment.
 	CodeSegmentUnavailable = 3
+	// CodeInvalidRequest means that the request is not one of JSON-RPC 2.0.
+	CodeInvalidRequest = -32600
 	// CodeMethodNotFound means that the node does not have the method.
 	CodeMethodNotFound = -32601
 	// CodeInvalidParams means that the parameters are invalid.

@@ -11,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/feed"
 	"github.com/jamq/jamq/internal/headers"
 	"github.com/jamq/jamq/submit"
 )
@@ -88,15 +89,17 @@ type Feed struct {
 	client *Client
 	log    *slog.Logger
 	spec   jamq.ChainSpec
+	clock  jamq.SlotClock
 
 	finalEvery int // defaultFinalEvery, lower in tests
 
 	learned map[jamq.HeaderHash]learned // used by Follow's goroutine only
 
-	mu        sync.Mutex
-	watched   map[jamq.PackageHash]watched
-	tree      *headers.Tree[fates]
-	following bool
+	loop feed.Loop
+
+	mu      sync.Mutex
+	watched map[jamq.PackageHash]watched
+	tree    *headers.Tree[fates]
 }
 
 // watched is a package that may have been sent.
@@ -114,9 +117,10 @@ type (
 var _ submit.ChainFeed = (*Feed)(nil)
 
 // OpenFeed fetches the chain's constants and, if FeedConfig.Root is zero, the
-// finalized block, and checks that the node has the methods that a feed needs.
-// Errors wrap ErrInvalidConfig, ErrUnsupported (naming the missing method) or
-// jamq.ErrInvalidSpec, or are those of [Client.Call].
+// finalized block. It checks that the node has the methods that a feed needs,
+// and that it knows the status of packages. Errors wrap ErrInvalidConfig,
+// ErrUnsupported (naming all methods that are missing) or jamq.ErrInvalidSpec,
+// or are those of [Client.Call].
 func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -132,6 +136,9 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 		f.log = slog.New(slog.DiscardHandler)
 	}
 	parameters, err := client.Parameters(ctx)
+	if refused := new(Error); errors.As(err, &refused) {
+		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -144,11 +151,12 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 			return nil, err
 		}
 	}
+	f.clock = jamq.NewSlotClock(f.spec)
 	head, err := client.FinalizedBlock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.probe(ctx, jamq.HeaderHash(head.HeaderHash)); err != nil {
+	if err := probe(ctx, client, f.spec.RecentHistory); err != nil {
 		return nil, err
 	}
 	if f.cfg.Root.Hash.IsZero() {
@@ -174,20 +182,6 @@ func (f *Feed) fetchAncestors(ctx context.Context) error {
 			return nil
 		}
 	}
-}
-
-// probe requests the status of an unknown package to find out whether the node
-// has the method.
-func (f *Feed) probe(ctx context.Context, at jamq.HeaderHash) error {
-	_, err := f.client.WorkPackageStatus(ctx, at, jamq.PackageHash{}, at)
-	if unknownMethod(err) {
-		return fmt.Errorf("%w: workPackageStatus, which a feed needs to decide whether a package is dead: %w", ErrUnsupported, err)
-	}
-	var e *Error
-	if errors.As(err, &e) {
-		return nil // the node has the method
-	}
-	return err
 }
 
 // Spec returns the constants of the chain.

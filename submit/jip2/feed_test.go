@@ -13,6 +13,7 @@ import (
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/internal/bubble"
+	"github.com/jamq/jamq/internal/feed"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
 )
@@ -67,11 +68,16 @@ func follow(t *testing.T, change func(*jip2server.Config)) *follower {
 	var err error
 	f.feed, err = OpenFeed(t.Context(), f.client, FeedConfig{Service: marks})
 	require.NoError(t, err)
-	spec := f.feed.Spec()
-	view, err := chainview.New(&spec, f.feed.Root())
-	require.NoError(t, err)
-	f.sink = &viewSink{view: view}
+	f.sink = newViewSink(t, f.feed)
 	return f
+}
+
+func newViewSink(t *testing.T, feed *Feed) *viewSink {
+	t.Helper()
+	spec := feed.Spec()
+	view, err := chainview.New(&spec, feed.Root())
+	require.NoError(t, err)
+	return &viewSink{view: view}
 }
 
 // catchUp lets the feed deliver; a connection that broke is tried again.
@@ -245,7 +251,7 @@ func TestStatusOnNoCore(t *testing.T) {
 		f.step(1)
 		err := f.feed.catchUp(t.Context(), f.sink)
 		require.ErrorIs(t, err, ErrMalformed)
-		require.NotErrorIs(t, err, errSink)
+		require.NotErrorIs(t, err, feed.ErrSink)
 		f.feed.spec.Cores = 2
 		f.step(3)
 		f.catchUp()
@@ -327,16 +333,16 @@ func TestAnotherYoungerChain(t *testing.T) {
 		f.step(5)
 		require.EqualError(t, f.feed.catchUp(t.Context(), f.sink), first, "the same words, so that they are said once")
 
-		var why repeated
+		var why feed.Repeated
 		said := 0
-		for range 2 * logEvery {
-			if why.shouldLog(first) {
+		for range 2 * feed.LogEvery {
+			if why.ShouldLog(first) {
 				said++
 			}
 		}
 		require.Equal(t, 2, said)
-		require.True(t, why.shouldLog("something else"))
-		require.True(t, why.shouldLog(first))
+		require.True(t, why.ShouldLog("something else"))
+		require.True(t, why.ShouldLog(first))
 	})
 }
 

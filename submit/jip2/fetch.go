@@ -7,8 +7,10 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/headers"
 )
 
 // step is a block that will be delivered.
@@ -24,6 +26,9 @@ type step struct {
 // were already fetched. This is correct because a block's parent and state do
 // not change, and a package that is watched later is in none of these blocks.
 func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) {
+	if err := headers.CheckAhead(f.clock, time.Now(), head.Slot); err != nil {
+		return nil, fmt.Errorf("%w: head %s: %w", ErrMalformed, jamq.HeaderHash(head.HeaderHash), err)
+	}
 	var steps []step
 	for at := head; f.tree.Get(jamq.HeaderHash(at.HeaderHash)) == nil; {
 		if len(steps) >= f.cfg.MaxGap || at.Slot <= f.tree.Oldest().Slot {
@@ -47,22 +52,36 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) 
 	}
 	packages := f.packages()
 	for i := range steps {
-		hash := jamq.HeaderHash(steps[i].HeaderHash)
-		learned := f.learned[hash]
-		if learned.answers == nil {
-			var err error
-			if learned.answers, err = f.ask(ctx, hash, packages); err != nil {
-				return nil, err
-			}
-			f.learned[hash] = learned
+		if err := f.learnAnswers(ctx, &steps[i], packages, i == len(steps)-1); err != nil {
+			return nil, err
 		}
-		steps[i].answers = learned.answers
 	}
-	if err := infer(steps, packages); err != nil {
-		return nil, err
-	}
+	infer(steps, packages)
 	clear(f.learned)
 	return steps, nil
+}
+
+// learnAnswers sets the node's answers for a block. It leaves them nil if the
+// node has none, which is an error for the head only. The code does not matter:
+// JIP-2 has code 1 for a state that was pruned, and some nodes send others.
+func (f *Feed) learnAnswers(ctx context.Context, s *step, packages map[jamq.PackageHash]watched, isHead bool) error {
+	hash := jamq.HeaderHash(s.HeaderHash)
+	known := f.learned[hash]
+	if known.answers == nil {
+		answers, err := f.ask(ctx, hash, packages)
+		switch refused := new(Error); {
+		case errors.As(err, &refused) && isHead:
+			return fmt.Errorf("the node does not have the state of its head %s of slot %d: %w", hash, s.Slot, err)
+		case errors.As(err, &refused):
+			return nil
+		case err != nil:
+			return err
+		}
+		known.answers = answers
+		f.learned[hash] = known
+	}
+	s.answers = known.answers
+	return nil
 }
 
 // learned is the information that was fetched about a block that is not
@@ -72,20 +91,23 @@ type learned struct {
 	answers map[jamq.PackageHash]*answer
 }
 
+// parent returns the parent of a block. It asks the node only once.
 func (f *Feed) parent(ctx context.Context, of BlockDescriptor) (BlockDescriptor, error) {
 	hash := jamq.HeaderHash(of.HeaderHash)
-	if known, ok := f.learned[hash]; ok {
-		return known.parent, nil
+	known, ok := f.learned[hash]
+	if !ok {
+		var err error
+		if known.parent, err = f.client.Parent(ctx, hash); err != nil {
+			return known.parent, err
+		}
 	}
-	parent, err := f.client.Parent(ctx, hash)
-	switch {
-	case err != nil:
-		return parent, err
-	case parent.Slot >= of.Slot:
-		return parent, fmt.Errorf("%w: block %s of slot %d has a parent of slot %d", ErrMalformed, hash, of.Slot, parent.Slot)
+	// Slots that descend also end a walk through blocks in a circle.
+	if known.parent.Slot >= of.Slot {
+		clear(f.learned) // one of the answers was wrong
+		return known.parent, fmt.Errorf("%w: block %s of slot %d has a parent of slot %d", ErrMalformed, hash, of.Slot, known.parent.Slot)
 	}
-	f.learned[hash] = learned{parent: parent}
-	return parent, nil
+	f.learned[hash] = known
+	return known.parent, nil
 }
 
 // lostUnless returns ErrHistoryLost. If the head is not newer than the
@@ -110,8 +132,7 @@ func (f *Feed) packages() map[jamq.PackageHash]watched {
 // maxAsking is the maximum number of concurrent calls.
 const maxAsking = 8
 
-// ask returns the node's answer for each package after a block. It returns nil
-// if the node no longer has the block's state.
+// ask returns the node's answer for each package after a block.
 func (f *Feed) ask(ctx context.Context, block jamq.HeaderHash, packages map[jamq.PackageHash]watched) (map[jamq.PackageHash]*answer, error) {
 	answers := make(map[jamq.PackageHash]*answer, len(packages))
 	var mu sync.Mutex
@@ -132,10 +153,6 @@ func (f *Feed) ask(ctx context.Context, block jamq.HeaderHash, packages map[jamq
 		})
 	}
 	asking.Wait()
-	var e *Error
-	if errors.As(failed, &e) && e.Code == CodeBlockUnavailable {
-		return nil, nil
-	}
 	return answers, failed
 }
 
@@ -165,11 +182,10 @@ func (f *Feed) askOne(ctx context.Context, block jamq.HeaderHash, pkg jamq.Packa
 }
 
 // infer fills in answers that the node could not give for older blocks. It
-// derives each from the next block whose state the node has. The node must have
-// the state of the last block.
-func infer(steps []step, packages map[jamq.PackageHash]watched) error {
-	if len(steps) == 0 || len(packages) == 0 {
-		return nil
+// derives each from the next block with answers, which the last block has.
+func infer(steps []step, packages map[jamq.PackageHash]watched) {
+	if len(packages) == 0 {
+		return
 	}
 	positions := make(map[jamq.HeaderHash]int, len(steps))
 	for i := range steps {
@@ -178,10 +194,6 @@ func infer(steps []step, packages map[jamq.PackageHash]watched) error {
 	position := func(h jamq.HeaderHash) (int, bool) {
 		i, ok := positions[h]
 		return i, ok
-	}
-	last := &steps[len(steps)-1]
-	if last.answers == nil {
-		return fmt.Errorf("%w: the node does not have the state of its head %s", ErrMalformed, jamq.HeaderHash(last.HeaderHash))
 	}
 	for i := len(steps) - 2; i >= 0; i-- {
 		if steps[i].answers != nil {
@@ -193,5 +205,4 @@ func infer(steps []step, packages map[jamq.PackageHash]watched) error {
 			steps[i].answers[pkg] = &a
 		}
 	}
-	return nil
 }

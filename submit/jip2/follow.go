@@ -12,70 +12,39 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/feed"
 	"github.com/jamq/jamq/submit"
 )
-
-// errSink marks an error of the sink.
-var errSink = errors.New("jip2: block not taken")
 
 // Follow implements submit.ChainFeed. It returns ctx's error, or an error that
 // wraps ErrHistoryLost, ErrClosed or the sink's error. It retries after other
 // failures of the node or the connection. Only one Follow may run at a time; a
 // second call returns ErrInvalidConfig.
 func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
-	f.mu.Lock()
-	if f.following {
-		f.mu.Unlock()
+	if !f.loop.Begin() {
 		return fmt.Errorf("%w: Follow is running", ErrInvalidConfig)
 	}
-	f.following = true
-	f.mu.Unlock()
-	defer func() {
-		f.mu.Lock()
-		f.following = false
-		f.mu.Unlock()
-	}()
+	defer f.loop.End()
 	heads := f.listen(ctx)
 	defer heads.close()
-	var why repeated
-	for {
-		err := f.catchUp(ctx, to)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.Is(err, errSink), errors.Is(err, ErrHistoryLost), errors.Is(err, ErrClosed):
-			return err
-		case err != nil:
-			if why.shouldLog(err.Error()) {
-				f.log.Warn("cannot follow the chain, retrying", "err", err)
-			}
-		case why.times > 0:
-			f.log.Info("following the chain again")
-			why = repeated{}
-		}
-		if !heads.wait(ctx, f.spec.SlotDuration) {
-			return ctx.Err()
-		}
-	}
+	wait := func(bool) bool { return heads.wait(ctx, f.spec.SlotDuration) }
+	return f.loop.Run(ctx, f.log, func() error { return f.catchUp(ctx, to) }, wait, ErrClosed, feed.ErrSink, ErrHistoryLost, ErrClosed)
 }
 
-// repeated counts how often the same text was logged or suppressed.
-type repeated struct {
-	text  string
-	times int
+// Health returns the condition of the feed.
+func (f *Feed) Health() submit.FeedHealth {
+	h := f.loop.Health()
+	best, final := f.Heads()
+	h.Best, h.Finalized, h.Wanted = best.Slot, final.Slot, 1
+	if f.client.Connected() {
+		h.Nodes = 1
+	}
+	return h
 }
 
-// logEvery is the number of repetitions after which the same text is logged
-// again. A lasting failure repeats with every head.
-const logEvery = 100
-
-// shouldLog reports whether the text should be logged now.
-func (r *repeated) shouldLog(text string) bool {
-	if text != r.text {
-		*r = repeated{text: text}
-	}
-	r.times++
-	return r.times%logEvery == 1
+// chain returns the delivered blocks for the shared part of feeds.
+func (f *Feed) chain() feed.Chain[fates] {
+	return feed.Chain[fates]{Mu: &f.mu, Tree: f.tree, Loop: &f.loop}
 }
 
 // listener wakes the feed when a head moves. It only saves time: the feed
@@ -201,7 +170,7 @@ func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step,
 			head = n.Hash
 		}
 		if err := to.Import(ctx, block, head); err != nil {
-			return fmt.Errorf("%w: block %s: %w", errSink, block.Hash, err)
+			return fmt.Errorf("%w: block %s: %w", feed.ErrSink, block.Hash, err)
 		}
 		f.mu.Lock()
 		f.tree.Add(n)
@@ -209,6 +178,9 @@ func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step,
 			f.tree.SetBest(n)
 		}
 		f.mu.Unlock()
+		if moves {
+			f.loop.NoteBest()
+		}
 		if i <= sure && (i+1)%f.finalEvery == 0 {
 			if err := f.finalize(ctx, to, n.Hash); err != nil {
 				return err
@@ -224,18 +196,7 @@ func (f *Feed) makeBest(ctx context.Context, to submit.ChainSink, n *node) error
 	if n.Height < f.tree.Finalized().Height {
 		return nil
 	}
-	block := jamq.Block{Hash: n.Hash, Slot: n.Slot, AccumulatedKnown: true}
-	if n.Parent != nil {
-		block.Parent = n.Parent.Hash
-	}
-	// The sink knows the block, so only the head changes.
-	if err := to.Import(ctx, block, n.Hash); err != nil {
-		return fmt.Errorf("%w: best block %s: %w", errSink, n.Hash, err)
-	}
-	f.mu.Lock()
-	f.tree.SetBest(n)
-	f.mu.Unlock()
-	return nil
+	return f.chain().MakeBest(ctx, to, n, true)
 }
 
 // build returns the block for the queue, which contains the rollup's own
@@ -300,19 +261,12 @@ func (f *Feed) makeRoom(n *node, block *jamq.Block, order []jamq.PackageHash) {
 // finalize passes finality to the sink and forgets blocks and packages that no
 // longer matter.
 func (f *Feed) finalize(ctx context.Context, to submit.ChainSink, hash jamq.HeaderHash) error {
-	n := f.tree.Get(hash)
-	if n == nil || n.Height <= f.tree.Finalized().Height {
-		return nil // older than all kept blocks
-	}
-	if final := f.tree.Finalized(); !n.Descends(final) {
-		return fmt.Errorf("%w: the node finalized %s, which does not descend from the finalized %s", ErrHistoryLost, hash, final.Hash)
-	}
-	if err := to.Finalize(ctx, hash); err != nil {
-		return fmt.Errorf("%w: finalized block %s: %w", errSink, hash, err)
+	moved, err := f.chain().Finalize(ctx, to, f.tree.Get(hash), ErrHistoryLost)
+	if !moved {
+		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.tree.Finalize(n)
 	f.settle()
 	return nil
 }

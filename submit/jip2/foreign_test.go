@@ -23,7 +23,15 @@ type foreignNode struct {
 	wire        bubble.Wire
 	connections atomic.Int32
 	send        chan string
+	// answer, if not nil, returns `"result":…` or `"error":…` for a call, or ""
+	// for the default.
+	answer func(method string, params []json.RawMessage) string
+	// heard has the messages of the client that are no calls.
+	heard chan string
 }
+
+// noAnswer is returned by foreignNode.answer for a call that gets no answer.
+const noAnswer = "none"
 
 // The ids that the node gives to the two subscriptions.
 const (
@@ -33,7 +41,7 @@ const (
 
 func startForeignNode(t *testing.T) *foreignNode {
 	t.Helper()
-	n := &foreignNode{send: make(chan string)}
+	n := &foreignNode{send: make(chan string), heard: make(chan string, 100)}
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ws, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
 		if err != nil {
@@ -62,7 +70,7 @@ func (n *foreignNode) talk(ws *websocket.Conn) {
 				return
 			}
 			select {
-			case requests <- reply(raw):
+			case requests <- n.reply(raw):
 			case <-gone:
 				return
 			}
@@ -71,6 +79,9 @@ func (n *foreignNode) talk(ws *websocket.Conn) {
 	for {
 		select {
 		case text, open := <-requests:
+			if open && text == "" {
+				continue
+			}
 			if !open || ws.WriteMessage(websocket.TextMessage, []byte(text)) != nil {
 				return
 			}
@@ -82,17 +93,36 @@ func (n *foreignNode) talk(ws *websocket.Conn) {
 	}
 }
 
-// reply returns the answer to a request.
-func reply(raw []byte) string {
+// reply returns the answer to a request, or "" if there is none.
+func (n *foreignNode) reply(raw []byte) string {
 	var request struct {
 		ID     json.RawMessage
 		Method string
+		Params []json.RawMessage
 	}
 	if err := json.Unmarshal(raw, &request); err != nil {
 		return err.Error()
 	}
+	if request.Method == "" {
+		n.heard <- string(raw)
+		return ""
+	}
+	result := ""
+	if n.answer != nil {
+		result = n.answer(request.Method, request.Params)
+	}
+	if result == noAnswer {
+		return ""
+	}
+	if result == "" {
+		result = usual(request.Method)
+	}
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, request.ID, result)
+}
+
+func usual(method string) string {
 	result := `"result":null`
-	switch request.Method {
+	switch method {
 	case "subscribeBestBlock":
 		result = `"result":` + bestID
 	case "subscribeFinalizedBlock":
@@ -100,7 +130,19 @@ func reply(raw []byte) string {
 	case "bestBlock":
 		result = `"error":"no block yet"`
 	}
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, request.ID, result)
+	return result
+}
+
+// client returns a client of the node.
+func (n *foreignNode) client(t *testing.T) *Client {
+	t.Helper()
+	cfg := DefaultConfig("ws://node.test")
+	cfg.Dial = n.wire.Dial
+	cfg.BackoffBase, cfg.BackoffMax = time.Millisecond, 20*time.Millisecond
+	c, err := Open(cfg)
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
 }
 
 func (n *foreignNode) notify(id, what string) {

@@ -2,10 +2,14 @@ package jip2
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
+
+	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/submit"
@@ -44,6 +48,17 @@ func required[T any](ctx context.Context, c *Client, method string, params ...an
 	return *result, nil
 }
 
+// optional calls a method whose result may be null, for which it returns the
+// zero value.
+func optional[T any](ctx context.Context, c *Client, method string, params ...any) (T, error) {
+	var result *T
+	var none T
+	if err := c.Call(ctx, &result, method, params...); err != nil || result == nil {
+		return none, err
+	}
+	return *result, nil
+}
+
 // BestBlock returns the head of the node's best chain.
 func (c *Client) BestBlock(ctx context.Context) (BlockDescriptor, error) {
 	return required[BlockDescriptor](ctx, c, "bestBlock")
@@ -74,11 +89,72 @@ func (c *Client) BeefyRoot(ctx context.Context, block jamq.HeaderHash) (Hash, er
 // ServiceValue returns a value from the storage of a service after a block. It
 // returns nil if there is no value; an empty value is not nil.
 func (c *Client) ServiceValue(ctx context.Context, block jamq.HeaderHash, service jamq.ServiceID, key []byte) ([]byte, error) {
-	var value *[]byte
-	if err := c.Call(ctx, &value, "serviceValue", Hash(block), service, blob(key)); err != nil || value == nil {
+	return optional[[]byte](ctx, c, "serviceValue", Hash(block), service, blob(key))
+}
+
+// ServiceData returns the account of a service after a block, encoded as the
+// Gray Paper defines it, or nil if there is no such service.
+func (c *Client) ServiceData(ctx context.Context, block jamq.HeaderHash, service jamq.ServiceID) ([]byte, error) {
+	return optional[[]byte](ctx, c, "serviceData", Hash(block), service)
+}
+
+// ServicePreimage returns data that was provided to a service on its request, by
+// the data's BLAKE2b-256 hash. It returns nil if the data was not provided.
+func (c *Client) ServicePreimage(ctx context.Context, block jamq.HeaderHash, service jamq.ServiceID, hash common.Hash) ([]byte, error) {
+	return optional[[]byte](ctx, c, "servicePreimage", Hash(block), service, Hash(hash))
+}
+
+// ServiceRequest returns the state of a service's request for data with the
+// given hash and length in bytes, after a block.
+func (c *Client) ServiceRequest(ctx context.Context, block jamq.HeaderHash, service jamq.ServiceID, hash common.Hash, length uint32) (PreimageRequest, error) {
+	return optional[PreimageRequest](ctx, c, "serviceRequest", Hash(block), service, Hash(hash), length)
+}
+
+// ListServices returns the services that the node knows after a block. The list
+// may be incomplete.
+func (c *Client) ListServices(ctx context.Context, block jamq.HeaderHash) ([]jamq.ServiceID, error) {
+	return required[[]jamq.ServiceID](ctx, c, "listServices", Hash(block))
+}
+
+// WorkReport returns a work report by its hash, encoded as the Gray Paper
+// defines it: see codec.WorkReport. The error is an *[Error] with
+// CodeReportUnavailable if the node does not have the report.
+func (c *Client) WorkReport(ctx context.Context, report common.Hash) ([]byte, error) {
+	return required[[]byte](ctx, c, "workReport", Hash(report))
+}
+
+// WorkPackageSegments returns segments that a package has exported, by their
+// indices among its exports. Each has 4,104 bytes. The error is an *[Error] with
+// CodeSegmentUnavailable if the node cannot get one.
+func (c *Client) WorkPackageSegments(ctx context.Context, pkg jamq.PackageHash, indices []uint16) ([][]byte, error) {
+	return c.segments(ctx, "fetchWorkPackageSegments", Hash(pkg), indices)
+}
+
+// Segments returns segments under a segment root, by their indices. It is
+// otherwise like WorkPackageSegments.
+func (c *Client) Segments(ctx context.Context, root common.Hash, indices []uint16) ([][]byte, error) {
+	return c.segments(ctx, "fetchSegments", Hash(root), indices)
+}
+
+func (c *Client) segments(ctx context.Context, method string, of Hash, indices []uint16) ([][]byte, error) {
+	if indices == nil {
+		indices = []uint16{}
+	}
+	raw, err := required[rawJSON](ctx, c, method, of, indices)
+	if err != nil {
 		return nil, err
 	}
-	return *value, nil
+	list, isArray := elements(raw, len(indices))
+	if !isArray || len(list) != len(indices) {
+		return nil, fmt.Errorf("%s: %w: want an array of %d segments", method, ErrMalformed, len(indices))
+	}
+	segments := make([][]byte, len(list))
+	for i := range list {
+		if err := json.Unmarshal(list[i], &segments[i]); err != nil || len(segments[i]) != segmentSize {
+			return nil, fmt.Errorf("%s: %w: segment %d of %d bytes, want %d: %v", method, ErrMalformed, indices[i], len(segments[i]), segmentSize, err)
+		}
+	}
+	return segments, nil
 }
 
 // blob returns an empty slice for nil, which would be encoded as null.
@@ -110,10 +186,11 @@ func (c *Client) SubmitWorkPackage(ctx context.Context, core jamq.CoreIndex, pkg
 	return classify(c.Call(ctx, nil, "submitWorkPackage", core, blob(pkg), extrinsics))
 }
 
-// SubmitWorkPackageBundle sends a whole bundle to the guarantors of a core. If
-// the node lacks the method, as older nodes do, the error wraps ErrUnsupported,
-// and later calls return it without contacting the node. Errors have a class:
-// see submit.ClassOf.
+// SubmitWorkPackageBundle sends a whole bundle to the guarantors of a core. The
+// error wraps ErrUnsupported if the node lacks the method, as older nodes do, or
+// does not understand the call. The same bundle may then be sent as a package
+// with its extrinsics. If the node lacks the method, later calls return the
+// error without contacting the node. Errors have a class: see submit.ClassOf.
 func (c *Client) SubmitWorkPackageBundle(ctx context.Context, core jamq.CoreIndex, bundle []byte) error {
 	const method = "submitWorkPackageBundle"
 	if c.bundles.missing.Load() {
@@ -122,6 +199,8 @@ func (c *Client) SubmitWorkPackageBundle(ctx context.Context, core jamq.CoreInde
 	err := c.Call(ctx, nil, method, core, blob(bundle))
 	if unknownMethod(err) {
 		c.bundles.missing.Store(true)
+	}
+	if unknownMethod(err) || notUnderstood(err) {
 		return submit.WithClass(submit.Fatal, fmt.Errorf("%w: %w", ErrUnsupported, err))
 	}
 	return classify(err)
@@ -140,6 +219,12 @@ func (c *Client) SubscribeBestBlock(ctx context.Context) (*Subscription[BlockDes
 // SubscribeFinalizedBlock follows the newest finalized block.
 func (c *Client) SubscribeFinalizedBlock(ctx context.Context) (*Subscription[BlockDescriptor], error) {
 	return Subscribe[BlockDescriptor](ctx, c, "subscribeFinalizedBlock")
+}
+
+// SubscribeSyncStatus follows whether the node has synchronized. A value is
+// "InProgress" or "Completed", as in SyncState.Status.
+func (c *Client) SubscribeSyncStatus(ctx context.Context) (*Subscription[string], error) {
+	return Subscribe[string](ctx, c, "subscribeSyncStatus")
 }
 
 // SubscribeWorkPackageStatus follows the status of a package on the best chain
@@ -165,7 +250,18 @@ func unknownMethod(err error) bool {
 	}
 	text := strings.ToLower(e.Message)
 	return e.Code == CodeMethodNotFound || e.Code == CodeOther && strings.Contains(text, "method") &&
-		(strings.Contains(text, "not found") || strings.Contains(text, "unknown") || strings.Contains(text, "unsupported") || strings.Contains(text, "not exist"))
+		slices.ContainsFunc(missingTexts, func(t string) bool { return strings.Contains(text, t) })
+}
+
+// missingTexts are in the messages of nodes that lack a method and answer code
+// 0.
+var missingTexts = []string{"not found", "unknown", "unsupported", "not exist", "not implemented"}
+
+// notUnderstood reports whether the node answered that it does not understand a
+// call: an invalid request, an unknown method or invalid parameters.
+func notUnderstood(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code <= CodeInvalidRequest && e.Code >= CodeInvalidParams
 }
 
 // classify adds the class to the error of a submission. An error that is not
@@ -183,7 +279,7 @@ func classify(err error) error {
 		return submit.WithClass(submit.Fatal, err)
 	case !errors.As(err, &e):
 		return submit.WithClass(submit.Retryable, err)
-	case unknownMethod(err), e.Code <= -32600 && e.Code >= -32602:
+	case unknownMethod(err), notUnderstood(err):
 		return submit.WithClass(submit.Fatal, err)
 	case e.Code == CodeOther:
 		return submit.WithClass(submit.OtherGuarantor, err)

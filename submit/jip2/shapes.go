@@ -61,6 +61,42 @@ type ChainSubUpdate[T any] struct {
 	Value      T         `json:"value"`
 }
 
+// UnmarshalJSON decodes an update. The error wraps ErrMalformed if it does not
+// say after which block the value holds, as the updates of some nodes.
+func (u *ChainSubUpdate[T]) UnmarshalJSON(raw []byte) error {
+	var block BlockDescriptor
+	if err := block.UnmarshalJSON(raw); err != nil {
+		return err
+	}
+	var fields struct{ Value T }
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return fmt.Errorf("%w: update: %w", ErrMalformed, err)
+	}
+	*u = ChainSubUpdate[T]{HeaderHash: block.HeaderHash, Slot: block.Slot, Value: fields.Value}
+	return nil
+}
+
+// PreimageRequest is the state of a service's request for data. It is nil if the
+// service has not requested the data, and empty if it waits for the data.
+// Otherwise it has one to three slots: when the data was provided, when it was
+// forgotten, and when it was requested again.
+type PreimageRequest []jamq.Slot
+
+// UnmarshalJSON decodes a state. The error wraps ErrMalformed if it has more
+// than three slots.
+func (r *PreimageRequest) UnmarshalJSON(raw []byte) error {
+	var slots []jamq.Slot
+	if err := json.Unmarshal(raw, &slots); err != nil || len(slots) > 3 {
+		return fmt.Errorf("%w: a request with %d slots, want at most 3: %v", ErrMalformed, len(slots), err)
+	}
+	*r = slots
+	return nil
+}
+
+// segmentSize is the size of a data segment (W_G), in bytes. JIP-2 fixes it: the
+// node's parameters for pieces need not multiply to it.
+const segmentSize = 4104
+
 // SyncState is the progress of a node's synchronization. NumPeers is the number
 // of its peers.
 type SyncState struct {
@@ -177,7 +213,7 @@ func (p *Parameters) Spec(name string) (jamq.ChainSpec, error) {
 		AvailabilityTimeout: p.AvailabilityTimeout, MaxLookupAnchorAge: p.MaxLookupAnchorAge, MaxDependencies: p.MaxDependencies,
 		MaxWorkItems: p.MaxWorkItems, MaxExtrinsics: p.MaxExtrinsics, AuthPoolSize: p.AuthWindow, AuthQueueSize: p.AuthQueueLen,
 		MaxAccumulateGas: p.MaxAccumulateGas, MaxRefineGas: p.MaxRefineGas, BlockAccumulateGas: p.BlockGasLimit,
-		MaxBundleSize: p.MaxInput, SegmentSize: p.BasicPieceLen * p.SegmentPieceCount,
+		MaxBundleSize: p.MaxInput, SegmentSize: segmentSize,
 	}
 	return s, s.Validate()
 }
@@ -213,6 +249,21 @@ type WorkPackageStatus struct {
 	// Failed is the node's reason why the package cannot become ready on this
 	// fork.
 	Failed *string `json:"Failed,omitempty"`
+}
+
+// String returns the case that is set, with its details, for logs and errors.
+func (s *WorkPackageStatus) String() string {
+	switch {
+	case s.Reportable != nil:
+		return fmt.Sprintf("Reportable in %d blocks", s.Reportable.RemainingBlocks)
+	case s.Reported != nil:
+		return fmt.Sprintf("Reported on core %d in slot %d", s.Reported.Core, s.Reported.ReportedIn.Slot)
+	case s.Ready != nil:
+		return fmt.Sprintf("Ready since slot %d", s.Ready.ReadyIn.Slot)
+	case s.Failed != nil:
+		return fmt.Sprintf("Failed: %.200q", *s.Failed)
+	}
+	return "no status"
 }
 
 // UnmarshalJSON decodes a status. See [DecodeWorkPackageStatus].

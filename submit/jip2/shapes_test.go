@@ -26,7 +26,7 @@ func TestParameters(t *testing.T) {
 	p, err := DecodeParameters([]byte(`{"V1":{"core_count":2,"epoch_period":12,"max_accumulate_gas":10000000,"max_refine_gas":1000000000,
 		"block_gas_limit":20000000,"recent_block_count":8,"max_work_items":16,"max_dependencies":8,"max_lookup_anchor_age":24,"auth_window":8,
 		"slot_period_sec":6,"auth_queue_len":80,"rotation_period":4,"max_extrinsics":128,"availability_timeout":5,"val_count":6,
-		"max_input":13791360,"basic_piece_len":4,"segment_piece_count":1026,"tickets_attempts_number":3}}`))
+		"max_input":13791360,"basic_piece_len":4,"segment_piece_count":684,"tickets_attempts_number":3}}`))
 	require.NoError(t, err)
 	spec, err := p.Spec("tiny")
 	require.NoError(t, err)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"github.com/jamq/jamq/internal/feed"
 )
 
 // Update is one notification of a subscription.
@@ -55,7 +57,7 @@ type stream struct {
 
 	mu     sync.Mutex
 	ended  bool
-	logged repeated // errors of the node
+	logged feed.Repeated // errors of the node
 	offer  func(raw json.RawMessage, err error)
 	close  func()
 	conn   *conn
@@ -80,7 +82,7 @@ func (s *stream) hasEnded() bool {
 func (s *stream) shouldLog(text string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.logged.shouldLog(text)
+	return s.logged.ShouldLog(text)
 }
 
 // deliver offers an update to the reader, unless the subscription has ended.

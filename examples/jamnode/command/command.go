@@ -13,11 +13,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
+	"github.com/jamq/jamq/submit/codec"
 	"github.com/jamq/jamq/submit/journal"
 )
 
@@ -38,6 +41,8 @@ type options struct {
 	seed                  uint64
 	loss, skip, fork      float64
 	lag                   int
+	version               codec.Version
+	profile               string
 	verbose, stdin        bool
 }
 
@@ -54,6 +59,8 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	fs.Float64Var(&o.skip, "skip", 0, "`share` of slots without a block, 0 to less than 1")
 	fs.Float64Var(&o.fork, "fork", 0, "`probability` per block that a fork begins, 0 to 1")
 	fs.IntVar(&o.lag, "lag", 0, "`number` of blocks between the final and the best block; 0: 3 with -fork, otherwise 2")
+	fs.TextVar(&o.version, "gp", codec.V072, "`version` of the Gray Paper in which packages are encoded: 0.7.2 or 0.8.0")
+	fs.StringVar(&o.profile, "profile", "strict", "`name` of the kind of node whose RPC is simulated: "+strings.Join(profileNames(), ", "))
 	fs.BoolVar(&o.stdin, "stdin", false, "read commands from standard input that change the faults; the command help lists them")
 	fs.BoolVar(&o.verbose, "v", false, "log connections that are cut")
 	if err := fs.Parse(args); err != nil {
@@ -85,12 +92,26 @@ func (o *options) config(stderr io.Writer) (jip2server.Config, error) {
 	}
 	chain.StartSlot = jamq.NewSlotClock(spec).SlotAt(time.Now())
 	cfg := jip2server.DefaultConfig(chain)
+	cfg.Version = o.version
+	found := slices.IndexFunc(jip2server.Profiles(), func(p jip2server.Profile) bool { return p.Name == o.profile })
+	if found < 0 {
+		return jip2server.Config{}, fmt.Errorf("-profile is %q, want one of %s", o.profile, strings.Join(profileNames(), ", "))
+	}
+	cfg.Deviations = jip2server.Profiles()[found].Deviations
 	level := slog.LevelError
 	if o.verbose {
 		level = slog.LevelDebug
 	}
 	cfg.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
 	return cfg, nil
+}
+
+// profileNames returns the names of all profiles.
+func profileNames() (names []string) {
+	for _, p := range jip2server.Profiles() {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 // Run is the command without the process around it, and returns the exit status.

@@ -38,9 +38,10 @@ const (
 	accumulateGas = 1_000_000
 )
 
-// Connect connects to a JAM node at a URL. taken is called with each payload that the
+// Connect connects to a JAM node at a URL, whose chain follows a version of the Gray
+// Paper. taken is called with each payload that the
 // service has received on the final chain.
-func Connect(ctx context.Context, url string, service jamq.ServiceID, log *slog.Logger, taken func(payload []byte)) (*Remote, error) {
+func Connect(ctx context.Context, url string, version codec.Version, service jamq.ServiceID, log *slog.Logger, taken func(payload []byte)) (*Remote, error) {
 	client := jip2.DefaultConfig(url)
 	client.Logger = log
 	inner, err := jip2net.Open(ctx, jip2net.Config{
@@ -49,7 +50,7 @@ func Connect(ctx context.Context, url string, service jamq.ServiceID, log *slog.
 			ID: service, Key: jip2server.MarkKey,
 			Taken: func(_ jamq.PackageHash, value []byte) (bool, error) { return value != nil, nil },
 		},
-		Version: codec.V072,
+		Version: version,
 		Package: jip2net.OneItem(service, common.Hash{}, common.Hash{}, refineGas, accumulateGas),
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/statedb"
 	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/submit/codec"
 	"github.com/jamq/jamq/txpool"
 )
 
@@ -33,6 +34,10 @@ type Config struct {
 	Lab bool
 	// Service is the rollup's service on the JAM chain.
 	Service jamq.ServiceID
+	// Version is the version of the Gray Paper in which the node encodes
+	// packages, that of the JAM chain. A JAM node's RPC does not tell it. A data
+	// directory is used with one version only. The default is 0.7.2.
+	Version codec.Version
 	// DataDir is the directory of the database. If it is empty, the node keeps
 	// everything in memory. An embedded JAM chain does not survive the process;
 	// blocks that were not final are then executed again.

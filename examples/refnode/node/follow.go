@@ -13,7 +13,7 @@ import (
 // connect connects to the JAM chain, which determines the constants.
 func (n *Node) connect(ctx context.Context) (err error) {
 	if n.cfg.JAMURL != "" {
-		n.jam, err = jam.Connect(ctx, n.cfg.JAMURL, n.cfg.Service, n.log, n.service.taken)
+		n.jam, err = jam.Connect(ctx, n.cfg.JAMURL, n.cfg.Version, n.cfg.Service, n.log, n.service.taken)
 	} else {
 		n.jam, err = jam.Simulate(n.simulation(), n.cfg.Service, n.service.taken)
 	}

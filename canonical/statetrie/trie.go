@@ -1,4 +1,4 @@
-package proof
+package statetrie
 
 import (
 	"bytes"
@@ -6,11 +6,11 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// StateTrie is a JAM state: keys with values under a root (GP D). It is
-// immutable: [StateTrie.Set] returns a new trie that shares all nodes except
+// Trie is a JAM state: keys with values under a root (GP D). It is
+// immutable: [Trie.Set] returns a new trie that shares all nodes except
 // those on the path to the key. A host can therefore keep the state after each
 // block. The zero value, and nil, are the empty state.
-type StateTrie struct{ top *trieNode }
+type Trie struct{ top *trieNode }
 
 // trieNode is a branch or, if it has an entry, a leaf. A nil pointer is an
 // empty subtrie. It is small, because a host that keeps the state after each
@@ -23,7 +23,7 @@ type trieNode struct {
 
 // trieEntry is a key with its value.
 type trieEntry struct {
-	key   StateKey
+	key   Key
 	value []byte
 }
 
@@ -38,7 +38,7 @@ func newBranch(children [2]*trieNode) *trieNode {
 }
 
 // encoded returns the node in the form of proofs.
-func (n *trieNode) encoded() StateNode {
+func (n *trieNode) encoded() Node {
 	if n.entry != nil {
 		return leaf(n.entry.key, n.entry.value)
 	}
@@ -53,9 +53,9 @@ func (n *trieNode) root() common.Hash {
 }
 
 // Root returns the state root. It is zero for the empty state.
-func (t *StateTrie) Root() common.Hash { return t.node().root() }
+func (t *Trie) Root() common.Hash { return t.node().root() }
 
-func (t *StateTrie) node() *trieNode {
+func (t *Trie) node() *trieNode {
 	if t == nil {
 		return nil
 	}
@@ -64,8 +64,8 @@ func (t *StateTrie) node() *trieNode {
 
 // Set returns the state in which the key has the value. An empty value is
 // different from an absent key. The value is copied.
-func (t *StateTrie) Set(key StateKey, value []byte) *StateTrie {
-	return &StateTrie{top: t.node().set(newLeaf(&trieEntry{key, bytes.Clone(value)}), 0)}
+func (t *Trie) Set(key Key, value []byte) *Trie {
+	return &Trie{top: t.node().set(newLeaf(&trieEntry{key, bytes.Clone(value)}), 0)}
 }
 
 // set returns the subtrie at a depth with an added leaf.
@@ -84,7 +84,7 @@ func (n *trieNode) set(l *trieNode, depth int) *trieNode {
 
 // Get returns a copy of the value of a key, and reports whether the key is
 // present.
-func (t *StateTrie) Get(key StateKey) (value []byte, ok bool) {
+func (t *Trie) Get(key Key) (value []byte, ok bool) {
 	n := t.node()
 	for depth := 0; n != nil && n.entry == nil; depth++ {
 		n = n.children[key.bit(depth)]
@@ -97,8 +97,8 @@ func (t *StateTrie) Get(key StateKey) (value []byte, ok bool) {
 
 // Prove returns the nodes from the root to the leaf of the key. For an absent
 // key they end at an empty subtrie or at the leaf of a different key.
-func (t *StateTrie) Prove(key StateKey) []StateNode {
-	var nodes []StateNode
+func (t *Trie) Prove(key Key) []Node {
+	var nodes []Node
 	n := t.node()
 	for depth := 0; n != nil; depth++ {
 		nodes = append(nodes, n.encoded())

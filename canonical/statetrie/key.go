@@ -1,4 +1,4 @@
-package proof
+package statetrie
 
 import (
 	"encoding/binary"
@@ -8,8 +8,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// StateKey is a key of the JAM state trie, 31 bytes (GP D.1).
-type StateKey [31]byte
+// Key is a key of the JAM state trie, 31 bytes (GP D.1).
+type Key [31]byte
 
 // The chapters of the state that a proof can lead to (GP D.2).
 const (
@@ -20,12 +20,12 @@ const (
 )
 
 // ChapterKey returns the key of a chapter of the state, C(chapter) (GP D.1, D.2).
-func ChapterKey(chapter uint8) StateKey { return StateKey{chapter} }
+func ChapterKey(chapter uint8) Key { return Key{chapter} }
 
 // ServiceKey returns the key of a service's account, C(255, service) (GP D.1, D.2).
-func ServiceKey(service jamq.ServiceID) StateKey {
+func ServiceKey(service jamq.ServiceID) Key {
 	id := serviceBytes(service)
-	return StateKey{255, id[0], 0, id[1], 0, id[2], 0, id[3]}
+	return Key{255, id[0], 0, id[1], 0, id[2], 0, id[3]}
 }
 
 // The marks separate the storage of a service from its preimages. Smaller
@@ -36,19 +36,19 @@ const (
 )
 
 // StorageKey returns the state key of an entry of a service's storage (GP D.2).
-func StorageKey(service jamq.ServiceID, key []byte) StateKey {
+func StorageKey(service jamq.ServiceID, key []byte) Key {
 	return interleave(service, storageMark, key)
 }
 
 // PreimageKey returns the state key of a preimage of a service, by the
 // preimage's BLAKE2b-256 hash (GP D.2).
-func PreimageKey(service jamq.ServiceID, hash [32]byte) StateKey {
+func PreimageKey(service jamq.ServiceID, hash [32]byte) Key {
 	return interleave(service, preimageMark, hash[:])
 }
 
 // interleave returns C(service, mark ++ key): the four bytes of the service
 // interleaved with the first four of the hash (GP D.1).
-func interleave(service jamq.ServiceID, mark uint32, key []byte) (out StateKey) {
+func interleave(service jamq.ServiceID, mark uint32, key []byte) (out Key) {
 	hash := blake2b.Sum256(append(binary.LittleEndian.AppendUint32(nil, mark), key...))
 	id := serviceBytes(service)
 	for i := range id {
@@ -65,4 +65,4 @@ func serviceBytes(service jamq.ServiceID) (id [4]byte) {
 
 // bit returns the bit of the key at a depth, beginning with the most
 // significant bit of the first byte.
-func (k *StateKey) bit(depth int) int { return int(k[depth/8] >> (7 - depth%8) & 1) }
+func (k *Key) bit(depth int) int { return int(k[depth/8] >> (7 - depth%8) & 1) }

@@ -1,4 +1,4 @@
-package proof
+package statetrie
 
 import (
 	"math/rand/v2"
@@ -30,12 +30,12 @@ func randomEntries(seed uint64, n int) []entry {
 
 // entry is a key of a test's state with its value.
 type entry struct {
-	Key   StateKey
+	Key   Key
 	Value []byte
 }
 
-func trieOf(entries []entry) *StateTrie {
-	var t *StateTrie
+func trieOf(entries []entry) *Trie {
+	var t *Trie
 	for _, e := range entries {
 		t = t.Set(e.Key, e.Value)
 	}
@@ -43,18 +43,18 @@ func trieOf(entries []entry) *StateTrie {
 }
 
 func TestStateTrieByHand(t *testing.T) {
-	var empty *StateTrie
+	var empty *Trie
 	require.Zero(t, empty.Root())
-	require.Empty(t, empty.Prove(StateKey{}))
-	key := StateKey{0xaa}
+	require.Empty(t, empty.Prove(Key{}))
+	key := Key{0xaa}
 	one := empty.Set(key, []byte{1, 2, 3})
 	node := slices.Concat([]byte{0x83, 0xaa}, make([]byte, 30), []byte{1, 2, 3}, make([]byte, 29))
 	require.Equal(t, common.Hash(blake2b.Sum256(node)), one.Root())
-	require.NoError(t, VerifyStateAbsent(common.Hash{}, key, nil))
-	require.ErrorIs(t, VerifyState(common.Hash{}, key, nil, nil), ErrState)
+	require.NoError(t, VerifyAbsent(common.Hash{}, key, nil))
+	require.ErrorIs(t, Verify(common.Hash{}, key, nil, nil), ErrProof)
 
 	// Two keys that part at the second bit: a branch with one empty side above another.
-	other := StateKey{0xea}
+	other := Key{0xea}
 	two := one.Set(other, make([]byte, 33))
 	long := blake2b.Sum256(make([]byte, 33))
 	right := blake2b.Sum256(slices.Concat([]byte{0xc0, 0xea}, make([]byte, 30), long[:]))
@@ -83,19 +83,19 @@ func TestStateProofs(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, string(e.Value), string(have))
 		nodes := trie.Prove(e.Key)
-		require.NoError(t, VerifyState(root, e.Key, e.Value, nodes))
-		require.ErrorIs(t, VerifyStateAbsent(root, e.Key, nodes), ErrState)
-		require.ErrorIs(t, VerifyState(root, e.Key, append([]byte{9}, e.Value...), nodes), ErrState)
-		require.ErrorIs(t, VerifyState(root, e.Key, e.Value, nodes[:len(nodes)-1]), ErrState)
-		require.ErrorIs(t, VerifyState(root, e.Key, e.Value, append(nodes[:len(nodes):len(nodes)], StateNode{})), ErrState)
+		require.NoError(t, Verify(root, e.Key, e.Value, nodes))
+		require.ErrorIs(t, VerifyAbsent(root, e.Key, nodes), ErrProof)
+		require.ErrorIs(t, Verify(root, e.Key, append([]byte{9}, e.Value...), nodes), ErrProof)
+		require.ErrorIs(t, Verify(root, e.Key, e.Value, nodes[:len(nodes)-1]), ErrProof)
+		require.ErrorIs(t, Verify(root, e.Key, e.Value, append(nodes[:len(nodes):len(nodes)], Node{})), ErrProof)
 
 		absent := e.Key
 		absent[rapid.IntRange(0, 29).Draw(t, "byte")] |= 0x40
 		nodes = trie.Prove(absent)
-		require.NoError(t, VerifyStateAbsent(root, absent, nodes))
-		require.ErrorIs(t, VerifyState(root, absent, e.Value, nodes), ErrState)
+		require.NoError(t, VerifyAbsent(root, absent, nodes))
+		require.ErrorIs(t, Verify(root, absent, e.Value, nodes), ErrProof)
 		for i := range nodes {
-			require.ErrorIs(t, VerifyStateAbsent(root, absent, nodes[:i]), ErrState, "a truncated proof shows nothing")
+			require.ErrorIs(t, VerifyAbsent(root, absent, nodes[:i]), ErrProof, "a truncated proof shows nothing")
 		}
 	})
 }
@@ -107,53 +107,53 @@ func TestEveryBitOfAStateProofMatters(t *testing.T) {
 	for i := range nodes {
 		for bit := range 8 * len(nodes[i]) {
 			nodes[i][bit/8] ^= 1 << (bit % 8)
-			require.ErrorIs(t, VerifyState(root, entries[3].Key, entries[3].Value, nodes), ErrState)
+			require.ErrorIs(t, Verify(root, entries[3].Key, entries[3].Value, nodes), ErrProof)
 			nodes[i][bit/8] ^= 1 << (bit % 8)
 		}
 	}
-	require.NoError(t, VerifyState(root, entries[3].Key, entries[3].Value, nodes))
+	require.NoError(t, Verify(root, entries[3].Key, entries[3].Value, nodes))
 }
 
 // A proof is found among the nodes of a whole trie, whether or not its leaf is among them.
 func TestCollectState(t *testing.T) {
 	entries := randomEntries(3, 30)
 	trie := trieOf(entries)
-	var pool []StateNode
+	var pool []Node
 	for i := len(entries) - 1; i >= 0; i-- {
 		pool = append(pool, trie.Prove(entries[i].Key)...)
 	}
-	branches := slices.DeleteFunc(slices.Clone(pool), func(n StateNode) bool { return n[0]&leafBit != 0 })
+	branches := slices.DeleteFunc(slices.Clone(pool), func(n Node) bool { return n[0]&leafBit != 0 })
 	for _, e := range entries {
-		for _, nodes := range [][]StateNode{pool, branches} {
-			path, err := CollectState(trie.Root(), e.Key, e.Value, nodes)
+		for _, nodes := range [][]Node{pool, branches} {
+			path, err := Collect(trie.Root(), e.Key, e.Value, nodes)
 			require.NoError(t, err)
 			require.Equal(t, trie.Prove(e.Key), path)
 		}
-		_, err := CollectState(trie.Root(), e.Key, append([]byte{1}, e.Value...), pool)
-		require.ErrorIs(t, err, ErrState, "another value")
-		_, err = CollectState(common.Hash{1}, e.Key, e.Value, pool)
-		require.ErrorIs(t, err, ErrState, "another root")
+		_, err := Collect(trie.Root(), e.Key, append([]byte{1}, e.Value...), pool)
+		require.ErrorIs(t, err, ErrProof, "another value")
+		_, err = Collect(common.Hash{1}, e.Key, e.Value, pool)
+		require.ErrorIs(t, err, ErrProof, "another root")
 	}
-	_, err := CollectState(trie.Root(), entries[0].Key, entries[0].Value, pool[:1])
-	require.ErrorIs(t, err, ErrState, "nodes are missing")
-	_, err = CollectState(trie.Root(), StateKey{0xff}, nil, pool)
-	require.ErrorIs(t, err, ErrState, "an absent key")
+	_, err := Collect(trie.Root(), entries[0].Key, entries[0].Value, pool[:1])
+	require.ErrorIs(t, err, ErrProof, "nodes are missing")
+	_, err = Collect(trie.Root(), Key{0xff}, nil, pool)
+	require.ErrorIs(t, err, ErrProof, "an absent key")
 }
 
 func FuzzVerifyState(f *testing.F) {
 	f.Add([]byte{1}, []byte{2}, make([]byte, 64))
 	f.Fuzz(func(t *testing.T, key, value, data []byte) {
-		var k StateKey
+		var k Key
 		copy(k[:], key)
-		var nodes []StateNode
+		var nodes []Node
 		for ; len(data) >= 64; data = data[64:] {
-			nodes = append(nodes, StateNode(data[:64]))
+			nodes = append(nodes, Node(data[:64]))
 		}
 		var root common.Hash
 		if len(nodes) > 0 {
 			root = nodes[0].hash()
 		}
-		if VerifyState(root, k, value, nodes) == nil && VerifyStateAbsent(root, k, nodes) == nil {
+		if Verify(root, k, value, nodes) == nil && VerifyAbsent(root, k, nodes) == nil {
 			t.Fatal("present and absent at once")
 		}
 	})

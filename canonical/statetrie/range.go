@@ -1,4 +1,4 @@
-package proof
+package statetrie
 
 import (
 	"bytes"
@@ -8,29 +8,29 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// StateEntry is an entry of a state: a Key with its Value.
-type StateEntry struct {
-	Key   StateKey
+// Entry is an entry of a state: a Key with its Value.
+type Entry struct {
+	Key   Key
 	Value []byte
 }
 
-// VerifyStateRange checks that the state with the given root has exactly these
+// VerifyRange checks that the state with the given root has exactly these
 // entries from first to last, both included: none is added, changed or omitted.
 // Entries are ascending by key. nodes must include the nodes on the paths to
 // the two keys, in any order: the boundary of a state request (JAMNP-S CE 129).
-// The error wraps ErrState.
-func VerifyStateRange(root common.Hash, first, last StateKey, entries []StateEntry, nodes []StateNode) error {
+// The error wraps ErrProof.
+func VerifyRange(root common.Hash, first, last Key, entries []Entry, nodes []Node) error {
 	for i := range entries {
 		key := entries[i].Key[:]
 		if bytes.Compare(key, first[:]) < 0 || bytes.Compare(key, last[:]) > 0 || i > 0 && bytes.Compare(entries[i-1].Key[:], key) >= 0 {
-			return fmt.Errorf("%w: key %x is out of order or not between %x and %x", ErrState, key, first, last)
+			return fmt.Errorf("%w: key %x is out of order or not between %x and %x", ErrProof, key, first, last)
 		}
 	}
-	r := stateRange{first: first, last: last, nodes: make(map[common.Hash]*StateNode, len(nodes))}
+	r := stateRange{first: first, last: last, nodes: make(map[common.Hash]*Node, len(nodes))}
 	for i := range nodes {
 		r.nodes[short(nodes[i].hash())] = &nodes[i]
 	}
-	return r.verify(root, false, StateKey{}, 0, entries)
+	return r.verify(root, false, Key{}, 0, entries)
 }
 
 // short returns a hash as a branch contains it for its left child: without the
@@ -43,15 +43,15 @@ func short(hash common.Hash) common.Hash {
 // stateRange has the bounds of a request, and the nodes of the answer by short
 // hash.
 type stateRange struct {
-	first, last StateKey
-	nodes       map[common.Hash]*StateNode
+	first, last Key
+	nodes       map[common.Hash]*Node
 }
 
 // verify checks the subtrie at a depth. All its keys begin with depth bits of
 // prefix, whose other bits are zero. want is the hash of the subtrie, or the
 // short hash of a left child. Outside the range nothing is checked. Inside the
 // range a subtrie without a node in the answer must be complete in the entries.
-func (r *stateRange) verify(want common.Hash, left bool, prefix StateKey, depth int, entries []StateEntry) error {
+func (r *stateRange) verify(want common.Hash, left bool, prefix Key, depth int, entries []Entry) error {
 	if bytes.Compare(prefix.fill(depth), r.first[:]) < 0 || bytes.Compare(prefix[:], r.last[:]) > 0 {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (r *stateRange) verify(want common.Hash, left bool, prefix StateKey, depth 
 	delete(r.nodes, short(want))
 	right := prefix
 	right[depth/8] |= 1 << (7 - depth%8)
-	middle, _ := slices.BinarySearchFunc(entries, right, func(e StateEntry, key StateKey) int { return bytes.Compare(e.Key[:], key[:]) })
+	middle, _ := slices.BinarySearchFunc(entries, right, func(e Entry, key Key) int { return bytes.Compare(e.Key[:], key[:]) })
 	if err := r.verify(common.Hash(n[:32]), true, prefix, depth+1, entries[:middle]); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (r *stateRange) verify(want common.Hash, left bool, prefix StateKey, depth 
 
 // verifyWhole checks a subtrie that is not opened further: its entries give its
 // hash, or it is a leaf outside the range.
-func (r *stateRange) verifyWhole(want common.Hash, known func(common.Hash) common.Hash, n *StateNode, depth int, entries []StateEntry) error {
+func (r *stateRange) verifyWhole(want common.Hash, known func(common.Hash) common.Hash, n *Node, depth int, entries []Entry) error {
 	if n != nil && n[0]&leafBit != 0 && known(n.hash()) == want && len(entries) == 0 &&
 		(bytes.Compare(n[1:32], r.first[:]) < 0 || bytes.Compare(n[1:32], r.last[:]) > 0) {
 		return nil
@@ -90,13 +90,13 @@ func (r *stateRange) verifyWhole(want common.Hash, known func(common.Hash) commo
 		subtrie = subtrie.set(newLeaf(&trieEntry{e.Key, e.Value}), depth)
 	}
 	if have := known(subtrie.root()); have != want {
-		return fmt.Errorf("%w: the %d entries below bit %d make %s, want %s", ErrState, len(entries), depth, have, want)
+		return fmt.Errorf("%w: the %d entries below bit %d make %s, want %s", ErrProof, len(entries), depth, have, want)
 	}
 	return nil
 }
 
 // fill returns the greatest key that begins with the first depth bits of k.
-func (k StateKey) fill(depth int) []byte {
+func (k Key) fill(depth int) []byte {
 	for bit := depth; bit < keyBits; bit++ {
 		k[bit/8] |= 1 << (7 - bit%8)
 	}

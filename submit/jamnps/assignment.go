@@ -1,0 +1,204 @@
+package jamnps
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"golang.org/x/crypto/blake2b"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical/statetrie"
+	"github.com/jamq/jamq/submit/codec"
+)
+
+// Assignment tells which validators guarantee packages of a core (GP 11.3). It is
+// read from the state after one block and holds for the slots of that block's
+// epoch. It is immutable and safe for concurrent use.
+type Assignment struct {
+	// Validators are the active validators, in the order of their indices.
+	Validators []Validator
+
+	spec    jamq.ChainSpec
+	cores   int
+	entropy common.Hash // η₂
+	epoch   jamq.Slot   // the number of the epoch
+}
+
+// Validator is an active validator.
+type Validator struct {
+	// Key is the Ed25519 key. It is zero if the validator is punished.
+	Key [ed25519.PublicKeySize]byte
+	// Addr is the endpoint in the validator's metadata.
+	Addr netip.AddrPort
+}
+
+// The chapters of the state that an assignment follows from (GP D.2).
+const (
+	entropyChapter    = 6
+	validatorsChapter = 8
+)
+
+// Layout of a validator's keys in the state, in bytes (GP 6.8 to 6.12), and of
+// its metadata as JAMNP-S uses it.
+const (
+	validatorSize  = 336
+	ed25519Offset  = 32
+	metadataOffset = 32 + 32 + 144
+	entropySize    = 4 * 32
+)
+
+// NewAssignment returns the assignment in the epoch of slot, which is that of the
+// block after which the state has the given chapters C(6), the entropy, and C(8),
+// the active validators. The error wraps ErrMalformed.
+func NewAssignment(c *codec.Codec, slot jamq.Slot, entropy, validators []byte) (*Assignment, error) {
+	spec := c.Spec()
+	if len(entropy) != entropySize {
+		return nil, fmt.Errorf("%w: entropy of %d bytes, want %d", ErrMalformed, len(entropy), entropySize)
+	}
+	cores, n := spec.Cores, spec.Validators
+	if c.Version() >= codec.V080 {
+		// The size of a set changes, and a third of it is the number of active
+		// cores. A sequence of variable length has its count in front.
+		if len(validators)%validatorSize != 0 {
+			_, rest, err := codec.DecodeNatural(validators)
+			if err != nil {
+				return nil, fmt.Errorf("%w: validators: %w", ErrMalformed, err)
+			}
+			validators = rest
+		}
+		n = len(validators) / validatorSize
+		cores = min(cores, n/3)
+	}
+	if len(validators) != n*validatorSize || n == 0 || cores == 0 {
+		return nil, fmt.Errorf("%w: %d bytes for %d validators, want %d each", ErrMalformed, len(validators), n, validatorSize)
+	}
+	a := &Assignment{spec: spec, cores: cores, entropy: common.Hash(entropy[2*32 : 3*32]), epoch: slot / spec.EpochLength}
+	for raw := range slices.Chunk(validators, validatorSize) {
+		metadata := raw[metadataOffset:]
+		addr := netip.AddrFrom16([16]byte(metadata)).Unmap()
+		a.Validators = append(a.Validators, Validator{
+			Key: [32]byte(raw[ed25519Offset:]), Addr: netip.AddrPortFrom(addr, binary.LittleEndian.Uint16(metadata[16:])),
+		})
+	}
+	return a, nil
+}
+
+// Guarantors returns the indices of the validators that serve a core in a slot,
+// ascending. It returns none if the slot is in another epoch or the core does
+// not exist.
+func (a *Assignment) Guarantors(core jamq.CoreIndex, slot jamq.Slot) (indices []int) {
+	if slot/a.spec.EpochLength != a.epoch || int(core) >= a.cores {
+		return nil
+	}
+	rotation := int(slot % a.spec.EpochLength / a.spec.RotationPeriod)
+	for i, at := range shuffledCores(a.cores, len(a.Validators), a.entropy) {
+		if (at+rotation)%a.cores == int(core) {
+			indices = append(indices, i)
+		}
+	}
+	return indices
+}
+
+// Among returns the indices in peers of the validators that serve a core in a
+// slot, for [Config.Guarantors].
+func (a *Assignment) Among(peers []Peer, core jamq.CoreIndex, slot jamq.Slot) (indices []int) {
+	for _, v := range a.Guarantors(core, slot) {
+		key := a.Validators[v].Key
+		i := slices.IndexFunc(peers, func(p Peer) bool { return [32]byte(p.Key) == key })
+		if i >= 0 {
+			indices = append(indices, i)
+		}
+	}
+	return indices
+}
+
+// shuffledCores returns the core of each validator before rotation: the cores in
+// equal shares, shuffled by entropy (GP 11.19, F.1 to F.3).
+func shuffledCores(cores, validators int, entropy common.Hash) []int {
+	rest := make([]int, validators)
+	for i := range rest {
+		rest[i] = cores * i / validators
+	}
+	out := make([]int, 0, validators)
+	var numbers [32]byte // eight random numbers of 4 bytes
+	for i := range validators {
+		if i%8 == 0 {
+			numbers = blake2b.Sum256(binary.LittleEndian.AppendUint32(entropy[:], uint32(i/8)))
+		}
+		drawn := int(uint64(binary.LittleEndian.Uint32(numbers[4*(i%8):])) % uint64(len(rest)))
+		out = append(out, rest[drawn])
+		rest[drawn] = rest[len(rest)-1]
+		rest = rest[:len(rest)-1]
+	}
+	return out
+}
+
+// Assignment reads the assignment from the state after the parent of the best
+// block, by requests to peers (CE 129), and verifies it against the state root in
+// the best header. Errors are those of [Feed.Context].
+func (f *Feed) Assignment(ctx context.Context) (*Assignment, error) {
+	f.mu.Lock()
+	newest := f.tree.Best()
+	f.mu.Unlock()
+	if newest.Parent == nil {
+		return nil, fmt.Errorf("%w: no block after %s was delivered", ErrNoState, newest.Hash)
+	}
+	at := newest.Parent
+	entropy, err := f.chapter(ctx, at.Hash, newest.Note, entropyChapter)
+	if err != nil {
+		return nil, err
+	}
+	validators, err := f.chapter(ctx, at.Hash, newest.Note, validatorsChapter)
+	if err != nil {
+		return nil, err
+	}
+	return NewAssignment(f.client.cfg.Codec, at.Slot, entropy, validators)
+}
+
+// keepAssignment reads the assignment in each epoch and gives it to the client,
+// until ctx ends. Without one, the client tries all peers in turn.
+func (f *Feed) keepAssignment(ctx context.Context) {
+	spec := f.client.cfg.Codec.Spec()
+	again := time.NewTicker(spec.SlotDuration)
+	defer again.Stop()
+	for {
+		best, _ := f.Heads()
+		if a := f.client.assigned.Load(); a == nil || a.epoch != best.Slot/spec.EpochLength {
+			if a, err := f.Assignment(ctx); err == nil {
+				f.client.assigned.Store(a)
+			} else {
+				f.log.Debug("the guarantors of the epoch are not known", "err", err)
+			}
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// chapter returns a chapter of the state after a block, verified against the
+// state root.
+func (f *Feed) chapter(ctx context.Context, block jamq.HeaderHash, root common.Hash, chapter uint8) ([]byte, error) {
+	key := statetrie.ChapterKey(chapter)
+	return anyPeer(f.client, nil, func(peer int) ([]byte, error) {
+		state, err := f.client.State(ctx, peer, block, key, key, f.client.cfg.MaxState)
+		if err == nil {
+			err = state.Verify(root, key, key)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(state.Entries) != 1 {
+			return nil, fmt.Errorf("%w: no chapter %d after %s", ErrNoState, chapter, block)
+		}
+		return state.Entries[0].Value, nil
+	})
+}

@@ -1,0 +1,111 @@
+package jamnps
+
+import (
+	"crypto/ed25519"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+
+	"golang.org/x/crypto/blake2b"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/submit/codec"
+)
+
+// ChainSpec is a chain specification file (JIP-4). It identifies a network and
+// the nodes to which a client connects first.
+type ChainSpec struct {
+	// ID is the name of the network.
+	ID string
+	// Bootnodes are the nodes that accept connections. There may be none.
+	Bootnodes []Peer
+	// Genesis is the hash of the genesis header.
+	Genesis jamq.HeaderHash
+	// Spec has the constants of the chain.
+	Spec jamq.ChainSpec
+}
+
+// OpenChain opens a client for the network of a chain specification file, with
+// default settings: its peers are the bootnodes of the file. key is the
+// builder's private key, and version the version of the Gray Paper that the
+// network follows, which the file does not tell. Errors wrap ErrMalformed, or
+// are those of Open and codec.New.
+func OpenChain(file []byte, key ed25519.PrivateKey, version codec.Version) (*Client, error) {
+	spec, err := ParseChainSpec(file)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := spec.Config(key, version)
+	if err != nil {
+		return nil, err
+	}
+	return Open(cfg)
+}
+
+// Config returns the default configuration of a client for the network. Errors
+// are those of codec.New.
+func (s *ChainSpec) Config(key ed25519.PrivateKey, version codec.Version) (Config, error) {
+	c, err := codec.New(version, s.Spec)
+	if err != nil {
+		return Config{}, err
+	}
+	return DefaultConfig(key, s.Genesis, c, s.Bootnodes), nil
+}
+
+// ParseChainSpec reads a chain specification file. It ignores the genesis state
+// and unknown fields. The error wraps ErrMalformed.
+func ParseChainSpec(file []byte) (*ChainSpec, error) {
+	var fields struct {
+		ID         string   `json:"id"`
+		Bootnodes  []string `json:"bootnodes"`
+		Genesis    string   `json:"genesis_header"`
+		Parameters string   `json:"protocol_parameters"`
+	}
+	if err := json.Unmarshal(file, &fields); err != nil {
+		return nil, fmt.Errorf("%w: chain specification: %w", ErrMalformed, err)
+	}
+	header, err := hex.DecodeString(fields.Genesis)
+	if err != nil || len(header) == 0 {
+		return nil, fmt.Errorf("%w: chain specification: genesis_header of %d digits, want hexadecimal: %v", ErrMalformed, len(fields.Genesis), err)
+	}
+	parameters, err := hex.DecodeString(fields.Parameters)
+	if err != nil {
+		return nil, fmt.Errorf("%w: chain specification: protocol_parameters: %w", ErrMalformed, err)
+	}
+	s := &ChainSpec{ID: fields.ID, Genesis: blake2b.Sum256(header)}
+	if s.Spec, err = decodeParameters(fields.ID, parameters); err != nil {
+		return nil, err
+	}
+	for _, text := range fields.Bootnodes {
+		p, err := ParsePeer(text)
+		if err != nil {
+			return nil, err
+		}
+		s.Bootnodes = append(s.Bootnodes, p)
+	}
+	return s, nil
+}
+
+// ParsePeer reads a bootnode of a chain specification, name@ip:port. The name is
+// the [AlternativeName] of the node's key. An IPv6 address may be in brackets.
+// The error wraps ErrMalformed.
+func ParsePeer(text string) (Peer, error) {
+	name, endpoint, found := strings.Cut(text, "@")
+	split := strings.LastIndexByte(endpoint, ':')
+	if !found || split < 0 {
+		return Peer{}, fmt.Errorf("%w: peer %.120q, want name@ip:port", ErrMalformed, text)
+	}
+	key, err := keyOfName(name)
+	if err != nil {
+		return Peer{}, err
+	}
+	ip := strings.TrimSuffix(strings.TrimPrefix(endpoint[:split], "["), "]")
+	at, err := netip.ParseAddrPort(net.JoinHostPort(ip, endpoint[split+1:]))
+	if err != nil {
+		return Peer{}, fmt.Errorf("%w: peer %.120q: %w", ErrMalformed, text, err)
+	}
+	return Peer{Key: key, Addr: at.String()}, nil
+}

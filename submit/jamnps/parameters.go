@@ -1,0 +1,54 @@
+package jamnps
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/jamq/jamq"
+)
+
+// parametersSize is the size of encoded protocol parameters, in bytes.
+const parametersSize = 134
+
+// decodeParameters decodes protocol parameters in the encoding that the host
+// call fetch returns (GP B.6): integers of 2, 4 and 8 bytes, little-endian, in
+// the alphabetical order of their letters. The error wraps ErrMalformed, or
+// jamq.ErrInvalidSpec.
+func decodeParameters(name string, raw []byte) (jamq.ChainSpec, error) {
+	if len(raw) != parametersSize {
+		return jamq.ChainSpec{}, fmt.Errorf("%w: protocol parameters of %d bytes, want %d", ErrMalformed, len(raw), parametersSize)
+	}
+	next := func(size int) uint64 {
+		var b [8]byte
+		copy(b[:], raw[:size])
+		raw = raw[size:]
+		return binary.LittleEndian.Uint64(b[:])
+	}
+	skip := func(size int) { raw = raw[size:] }
+	slots := func(size int) jamq.Slot { return jamq.Slot(next(size)) }
+	count := func(size int) int { return int(next(size)) }
+
+	s := jamq.ChainSpec{Name: name, SegmentSize: segmentSize}
+	skip(3 * 8) // deposits: B_I, B_L, B_S
+	s.Cores = count(2)
+	skip(4) // D
+	s.EpochLength = slots(4)
+	s.MaxAccumulateGas = next(8)
+	skip(8) // G_I
+	s.MaxRefineGas, s.BlockAccumulateGas = next(8), next(8)
+	s.RecentHistory, s.MaxWorkItems, s.MaxDependencies = count(2), count(2), count(2)
+	skip(2) // K
+	s.MaxLookupAnchorAge = slots(4)
+	skip(2) // N
+	s.AuthPoolSize = count(2)
+	s.SlotDuration = time.Duration(next(2)) * time.Second
+	s.AuthQueueSize = count(2)
+	s.RotationPeriod = slots(2)
+	s.MaxExtrinsics = count(2)
+	s.AvailabilityTimeout = slots(2)
+	s.Validators = count(2)
+	skip(4) // W_A
+	s.MaxBundleSize = count(4)
+	return s, s.Validate()
+}

@@ -1,0 +1,99 @@
+package jip2
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jamq/jamq"
+)
+
+// Check checks that the node has the methods that a feed needs, and knows the
+// status of packages. It is for a host that wants to know at its start; OpenFeed
+// checks the same. recentHistory is the chain's length of recent history, in
+// blocks. The error wraps ErrUnsupported and names all methods that are missing,
+// or is one of [Client.Call].
+func (c *Client) Check(ctx context.Context, recentHistory int) error {
+	return probe(ctx, c, recentHistory)
+}
+
+// probe checks that a node has the methods that a feed needs. The error wraps
+// ErrUnsupported and names every method that is missing, so that an operator
+// sees at the start what the node lacks. Other errors mean that the node did not
+// answer.
+func probe(ctx context.Context, client *Client, recentHistory int) error {
+	best, err := client.BestBlock(ctx)
+	if err != nil {
+		return err
+	}
+	at := jamq.HeaderHash(best.HeaderHash)
+	var lacking []string
+	var why error
+	for _, p := range []struct {
+		method string
+		check  func() error
+	}{
+		{"stateRoot", func() error { return probeRoot(client.StateRoot(ctx, at)) }},
+		{"beefyRoot", func() error { return probeRoot(client.BeefyRoot(ctx, at)) }},
+		{"workPackageStatus", func() error { return probeStatus(ctx, client, recentHistory, at) }},
+	} {
+		err := p.check()
+		switch refused := new(Error); {
+		case errors.As(err, &refused), errors.Is(err, ErrMalformed):
+			lacking = append(lacking, p.method)
+			why = join(why, err)
+		case err != nil:
+			return err
+		}
+	}
+	if why != nil {
+		return fmt.Errorf("%w: %s, without which a builder cannot tell whether a package is alive: %w", ErrUnsupported, strings.Join(lacking, ", "), why)
+	}
+	return nil
+}
+
+// join returns an error with the texts of both in one line.
+func join(first, second error) error {
+	if first == nil {
+		return second
+	}
+	return fmt.Errorf("%w; %w", first, second)
+}
+
+// probeRoot returns an error if a node does not know the root of its best block.
+// It may know it only later, so the block being unavailable is no error. A root
+// is never zero.
+func probeRoot(root Hash, err error) error {
+	switch refused := new(Error); {
+	case errors.As(err, &refused) && refused.Code == CodeBlockUnavailable:
+		return nil
+	case err == nil && root == Hash{}:
+		return fmt.Errorf("%w: a root of zeros", ErrMalformed)
+	}
+	return err
+}
+
+// probeStatus asks two questions with a known answer about a package that does
+// not exist. With the best block as its anchor it can still be reported, and
+// with an anchor that is no block it cannot. A node that answers the first in
+// another way might call live packages lost. A node that calls the second one
+// reportable might hide reports, after which a package would seem dead.
+func probeStatus(ctx context.Context, client *Client, recentHistory int, best jamq.HeaderHash) error {
+	fresh, err := client.WorkPackageStatus(ctx, best, jamq.PackageHash{}, best)
+	if err != nil {
+		return err
+	}
+	if r := fresh.Reportable; r == nil || r.RemainingBlocks == 0 || uint64(r.RemainingBlocks) > uint64(recentHistory) {
+		return fmt.Errorf("%w: workPackageStatus of an unknown package whose anchor is the best block is %s, want Reportable in 1 to %d blocks",
+			ErrMalformed, &fresh, recentHistory)
+	}
+	old, err := client.WorkPackageStatus(ctx, best, jamq.PackageHash{}, jamq.HeaderHash{})
+	switch refused := new(Error); {
+	case errors.As(err, &refused):
+		return nil // JIP-2 allows an error for such an anchor
+	case err == nil && old.Failed == nil:
+		return fmt.Errorf("%w: workPackageStatus of an unknown package whose anchor does not exist is %s, want Failed", ErrMalformed, &old)
+	}
+	return err
+}
