@@ -2,10 +2,9 @@
 // transactions, executes them in blocks, and answers questions about them.
 //
 //	rollup.go    follows the builder: proposes, applies and undoes blocks
-//	records.go   keeps the pool in the builder's log, and final blocks in an archive
+//	records.go   keeps the pool in the builder's log, and recovers
 //	execute.go   executes and seals a block, or executes it again
 //	payload.go   makes a block's payload, with the witness of its execution
-//	ledger.go    has the executed blocks
 //	pool.go      takes transactions
 //	read.go      answers questions about blocks and states
 //	status.go    says where a transaction is

@@ -212,7 +212,7 @@ func (d *database) progress(number uint64) (at builder.Progress, known bool) {
 	}, true
 }
 
-// mostSelective returns the terms of a query for logs that the index is asked for: the
+// mostSelective returns the terms of a query for logs by which the index is read: the
 // addresses, or the topics at the first position that has some. It returns nil if there
 // are none.
 func mostSelective(addresses []common.Address, topics [][]common.Hash) (terms [][]byte) {

@@ -18,6 +18,7 @@ import (
 	"github.com/jamq/jamq/examples/refnode/devkeys"
 	"github.com/jamq/jamq/examples/refnode/evmrollup"
 	"github.com/jamq/jamq/examples/refnode/jam"
+	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/examples/refnode/live"
 	"github.com/jamq/jamq/examples/refnode/store"
 )
@@ -46,7 +47,7 @@ type Node struct {
 	store    *store.Store // nil without a data directory
 	jam      jam.Network
 	builder  *builder.Builder[*Block]
-	headLog  *headLog
+	headLog  *ledger.HeadLog
 	progress progress
 	service  service
 	live     *live.Hub
@@ -104,7 +105,7 @@ func (n *Node) open() (err error) {
 		n.jam.Close()
 		return err
 	}
-	n.headLog = newHeadLog(n.BlockByNumber(n.builder.Heads().Finalized.Number))
+	n.headLog = ledger.NewHeadLog(n.BlockByNumber(n.builder.Heads().Finalized.Number))
 	n.makeLive()
 	n.recoverProgress()
 	n.moveHeads(n.builder.Heads())

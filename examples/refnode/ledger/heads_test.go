@@ -1,4 +1,4 @@
-package node
+package ledger
 
 import (
 	"fmt"
@@ -48,8 +48,8 @@ func (c HeadChange) name() string {
 func TestHeadLog(t *testing.T) {
 	genesis := testBlock(nil, "")
 	blocks := &line{[]*Block{genesis}}
-	n := &Node{headLog: newHeadLog(genesis)}
-	cursor := n.HeadCursor()
+	l := NewHeadLog(genesis)
+	cursor := l.Cursor()
 	grow := func(letter string, count int) {
 		for range count {
 			blocks.append(testBlock(blocks.head(), letter))
@@ -57,10 +57,10 @@ func TestHeadLog(t *testing.T) {
 	}
 	move := func(latest, finalized uint64, want string) {
 		t.Helper()
-		_, _, more, err := n.headLog.read(cursor, blocks.BlockByNumber)
+		_, _, more, err := l.Changes(cursor, blocks.BlockByNumber)
 		require.NoError(t, err)
-		n.headLog.move(blocks.BlockByNumber, latest, finalized)
-		changes, next, _, err := n.headLog.read(cursor, blocks.BlockByNumber)
+		l.Move(blocks.BlockByNumber, latest, finalized)
+		changes, next, _, err := l.Changes(cursor, blocks.BlockByNumber)
 		require.NoError(t, err)
 		var names []string
 		for _, c := range changes {
@@ -90,9 +90,9 @@ func TestHeadLog(t *testing.T) {
 	grow("c", 1)
 	move(5, 5, "-5b -6b +5c") // both at once
 	move(5, 5, "")
-	require.Equal(t, []*Block{blocks.head()}, n.headLog.line)
+	require.Equal(t, []*Block{blocks.head()}, l.line)
 
-	_, _, _, err := n.headLog.read(cursor+1, blocks.BlockByNumber)
+	_, _, _, err := l.Changes(cursor+1, blocks.BlockByNumber)
 	require.ErrorIs(t, err, ErrMissed)
 }
 
@@ -101,14 +101,14 @@ func TestHeadLog(t *testing.T) {
 func TestHeadLogForgets(t *testing.T) {
 	genesis := testBlock(nil, "")
 	blocks := &line{[]*Block{genesis}}
-	n := &Node{headLog: newHeadLog(genesis)}
+	l := NewHeadLog(genesis)
 	blocks.append(testBlock(genesis, "a"))
 	var cursor uint64
 	for i := range uint64(2 * keptChanges) {
-		n.headLog.move(blocks.BlockByNumber, 1-i%2, 0)
+		l.Move(blocks.BlockByNumber, 1-i%2, 0)
 		if i%5000 == 0 || i == 2*keptChanges-1 {
 			for {
-				changes, next, more, err := n.headLog.read(cursor, blocks.BlockByNumber)
+				changes, next, more, err := l.Changes(cursor, blocks.BlockByNumber)
 				require.NoError(t, err)
 				for _, c := range changes {
 					require.Equal(t, cursor%2 == 1, c.Removed)
@@ -125,8 +125,8 @@ func TestHeadLogForgets(t *testing.T) {
 		}
 	}
 	require.EqualValues(t, 2*keptChanges, cursor)
-	require.LessOrEqual(t, len(n.headLog.changes), keptChanges+keptChanges/8)
-	_, _, _, err := n.headLog.read(0, blocks.BlockByNumber)
+	require.LessOrEqual(t, len(l.changes), keptChanges+keptChanges/8)
+	_, _, _, err := l.Changes(0, blocks.BlockByNumber)
 	require.ErrorIs(t, err, ErrMissed)
 }
 
@@ -135,7 +135,7 @@ func TestHeadLogFollows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		genesis := testBlock(nil, "")
 		blocks := &line{[]*Block{genesis}}
-		n := &Node{headLog: newHeadLog(genesis)}
+		l := NewHeadLog(genesis)
 		var cursor, finalized uint64
 		read := []*Block{genesis}
 		for step := range 60 {
@@ -150,8 +150,8 @@ func TestHeadLogFollows(t *testing.T) {
 			}
 			latest := rapid.Uint64Range(finalized, blocks.head().NumberU64()).Draw(t, "latest")
 			finalized = rapid.Uint64Range(finalized, latest).Draw(t, "finalized")
-			n.headLog.move(blocks.BlockByNumber, latest, finalized)
-			changes, next, _, err := n.headLog.read(cursor, blocks.BlockByNumber)
+			l.Move(blocks.BlockByNumber, latest, finalized)
+			changes, next, _, err := l.Changes(cursor, blocks.BlockByNumber)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,0 +1,152 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// ErrMissed is returned if the requested changes are too old.
+var ErrMissed = errors.New("ledger: changes are no longer available")
+
+// HeadChange is one step of the latest block. After a JAM reorg latest steps
+// back over blocks that are no longer accumulated. In most cases the same block
+// is accumulated again. It is a different block if the queue gave the first one
+// up.
+type HeadChange struct {
+	Block *Block
+	// Removed means that latest stepped back over the block.
+	Removed bool
+}
+
+// keptChanges is the number of steps that are kept: five minutes, the lifetime
+// of a filter, at 400 blocks per second.
+const keptChanges = 1 << 17
+
+// HeadLog records how the latest block moved. Each reader has a cursor and
+// reads at its own pace, so a slow reader delays neither the node nor other
+// readers. It is safe for concurrent use; only one goroutine calls Move.
+type HeadLog struct {
+	mu      sync.Mutex
+	line    []*Block // blocks that are latest or below, from the finalized one on
+	changes []change
+	first   uint64        // number of changes[0]
+	light   int           // number of changes without a block, from the first on
+	moved   chan struct{} // closed at the next change
+}
+
+// change is a HeadChange. The ledger has the block of one that is final, so that the log
+// does not keep it in memory.
+type change struct {
+	number  uint64
+	block   *Block // nil: in the ledger
+	removed bool
+}
+
+// NewHeadLog returns a log in which a final block is the latest one.
+func NewHeadLog(finalized *Block) *HeadLog {
+	return &HeadLog{line: []*Block{finalized}, moved: make(chan struct{})}
+}
+
+// Move records the new numbers of latest and finalized, with the executed
+// blocks.
+func (l *HeadLog) Move(block func(number uint64) *Block, latest, finalized uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := len(l.changes)
+	l.stepBack(block, latest)
+	for next := l.top().NumberU64() + 1; next <= latest; next++ {
+		b := block(next)
+		if b == nil || b.ParentHash() != l.top().Hash() {
+			break // being undone; the next move records it
+		}
+		l.line = append(l.line, b)
+		l.changes = append(l.changes, change{next, b, false})
+	}
+	final := 0
+	for final < len(l.line)-1 && l.line[final].NumberU64() < finalized {
+		final++
+	}
+	clear(l.line[:final])
+	l.line = l.line[final:]
+	l.lighten(block)
+	if len(l.changes) == before {
+		return
+	}
+	if old := len(l.changes) - keptChanges; old > keptChanges/8 { // not one by one
+		l.changes = slices.Clone(l.changes[old:])
+		l.first, l.light = l.first+uint64(old), max(0, l.light-old)
+	}
+	close(l.moved)
+	l.moved = make(chan struct{})
+}
+
+// lighten forgets the blocks of changes that are below the finalized one.
+func (l *HeadLog) lighten(block func(number uint64) *Block) {
+	for ; l.light < len(l.changes) && l.changes[l.light].number < l.line[0].NumberU64(); l.light++ {
+		if c := &l.changes[l.light]; block(c.number).Hash() == c.block.Hash() {
+			c.block = nil
+		}
+	}
+}
+
+func (l *HeadLog) top() *Block { return l.line[len(l.line)-1] }
+
+// stepBack removes blocks above latest and blocks that are no longer in the
+// ledger. It records them oldest first, as geth does.
+func (l *HeadLog) stepBack(block func(number uint64) *Block, latest uint64) {
+	keep := len(l.line)
+	for keep > 1 && (l.line[keep-1].NumberU64() > latest || !isAt(block, l.line[keep-1])) {
+		keep--
+	}
+	for _, b := range l.line[keep:] {
+		l.changes = append(l.changes, change{b.NumberU64(), b, true})
+	}
+	clear(l.line[keep:])
+	l.line = l.line[:keep]
+}
+
+// isAt reports whether the ledger has a block.
+func isAt(block func(number uint64) *Block, b *Block) bool {
+	have := block(b.NumberU64())
+	return have != nil && have.Hash() == b.Hash()
+}
+
+// Cursor returns a cursor behind the last change.
+func (l *HeadLog) Cursor() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.first + uint64(len(l.changes))
+}
+
+// Changes returns at most 1024 changes after a cursor, the cursor behind
+// them, and a channel that is closed when there are more. The error wraps
+// [ErrMissed] if the cursor is too old.
+func (l *HeadLog) Changes(cursor uint64, block func(number uint64) *Block) (changes []HeadChange, next uint64, more <-chan struct{}, err error) {
+	some, more, err := l.after(cursor)
+	for _, c := range some {
+		if c.block == nil {
+			c.block = block(c.number)
+		}
+		changes = append(changes, HeadChange{c.block, c.removed})
+	}
+	return changes, cursor + uint64(len(some)), more, err
+}
+
+// after returns at most 1024 changes after a cursor: see Changes.
+func (l *HeadLog) after(cursor uint64) (changes []change, more <-chan struct{}, err error) {
+	const most = 1024
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if end := l.first + uint64(len(l.changes)); cursor < l.first || cursor > end {
+		return nil, nil, fmt.Errorf("%w: want changes from %d on, have %d to %d", ErrMissed, cursor, l.first, end)
+	}
+	changes = l.changes[cursor-l.first:]
+	if len(changes) > most {
+		done := make(chan struct{})
+		close(done)
+		return slices.Clone(changes[:most]), done, nil
+	}
+	return slices.Clone(changes), l.moved, nil
+}
