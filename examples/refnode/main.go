@@ -75,11 +75,32 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "refnode:", err)
 		return exitUsage
 	}
-	if err := serve(ctx, cfg, o, stdout); err != nil {
+	do := serve
+	if o.exportTo != "" || o.importOf != "" {
+		do = move
+	}
+	if err := do(ctx, cfg, o, stdout); err != nil {
 		fmt.Fprintln(stderr, "refnode:", err)
 		return exitFailed
 	}
 	return exitOK
+}
+
+// move exports or imports a node.
+func move(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) error {
+	if o.importOf != "" {
+		if err := node.Import(ctx, cfg, o.importOf); err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "imported %s\n", o.importOf)
+	}
+	if o.exportTo != "" {
+		if err := node.Export(ctx, cfg, o.exportTo); err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "exported %s\n", o.exportTo)
+	}
+	return nil
 }
 
 const (

@@ -31,6 +31,7 @@ type options struct {
 	chainID             uint64
 	verbose, pprof      bool
 	lab, tui            bool
+	exportTo, importOf  string
 	rpc                 rpcapi.Config
 }
 
@@ -66,6 +67,8 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 func (o *options) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.http, "http", "127.0.0.1:8545", "`address` of JSON-RPC over HTTP and WebSocket, and of the live page")
 	fs.StringVar(&o.dataDir, "datadir", "", "`directory` for blocks, queue and pool, so that the node survives a kill; empty: keep them in memory")
+	fs.StringVar(&o.exportTo, "export", "", "write the node in -datadir, which must be drained, to a new `file`, and exit")
+	fs.StringVar(&o.importOf, "import", "", "make -datadir from a `file` that -export wrote, and exit")
 	fs.StringVar(&o.spec, "spec", "tiny", "`constants` of the embedded JAM chain: tiny or full")
 	fs.DurationVar(&o.slot, "slot", 6*time.Second, "length of a slot, at least about 20ms; -demo and -load use 250ms unless this flag is given")
 	fs.IntVar(&o.demo, "demo", 0, "send this `number` of transactions, check that each becomes final exactly once, and exit; 0: off")
@@ -99,6 +102,11 @@ func (o *options) check(given map[string]bool) error {
 	for _, name := range []string{"load.for", "load.accounts", "load.mixed"} {
 		if given[name] && !given["load"] {
 			return fmt.Errorf("-%s needs -load", name)
+		}
+	}
+	for _, name := range []string{"export", "import"} {
+		if given[name] && (o.dataDir == "" || o.demo > 0 || o.load.Rate != 0 || o.tui) {
+			return fmt.Errorf("-%s needs -datadir, and cannot be used with -demo, -load or -tui", name)
 		}
 	}
 	switch {

@@ -156,10 +156,8 @@ func (c *Chain) replay(parent *Block, block *types.Block, logReads bool) (view *
 // again adds a block to the newest one, and its state, unless a crash has left them on
 // disk.
 func (c *Chain) again(block *types.Block) error {
-	if block.NumberU64() <= c.ledger.Final() && c.states.Has(block.Root()) {
-		if b := c.ledger.ByHash(block.Hash()); b != nil {
-			return c.ledger.Append(b)
-		}
+	if b := c.ledger.Stored(block.NumberU64(), block.Hash()); b != nil && c.states.Has(b.Root()) {
+		return c.ledger.Append(b)
 	}
 	view, sealed, err := c.replay(c.ledger.Head(), block, false)
 	if err != nil {

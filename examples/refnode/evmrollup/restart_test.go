@@ -155,6 +155,26 @@ func TestRestart(t *testing.T) {
 	require.ErrorIs(t, err, ledger.ErrOtherChain)
 }
 
+// Blocks that have become final after the last checkpoint are there after a restart.
+func TestRestartAfterFinalBlocks(t *testing.T) {
+	cfg, r, made := chainOnDisk(t, 40)
+	records, err := r.Checkpoint(t.Context())
+	require.NoError(t, err)
+	for _, b := range made[37:] {
+		require.NoError(t, r.Final(t.Context(), builder.Block[*Block]{Number: b.NumberU64(), Root: b.Root(), Body: b}))
+	}
+	again := onDisk(t, cfg, records)
+	require.EqualValues(t, 40, again.ledger.Final())
+	for _, b := range made[37:] {
+		have := again.BlockByHash(b.Hash())
+		require.NotNil(t, have)
+		require.Equal(t, have.Receipts[0].TxHash, b.Transactions()[0].Hash())
+	}
+	require.NotNil(t, again.ledger.Stored(39, made[38].Hash()))
+	require.Nil(t, again.ledger.Stored(39, made[37].Hash()))
+	require.Nil(t, again.ledger.Stored(41, common.Hash{}))
+}
+
 // A checkpoint of blocks that the disk lacks is refused.
 func TestCheckpointWithoutItsBlocks(t *testing.T) {
 	_, r, _ := chainOnDisk(t, 10)

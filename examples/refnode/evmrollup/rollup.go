@@ -29,11 +29,15 @@ type proposal struct {
 	session *txpool.Session
 }
 
-// Rollup returns the chain for package builder, which then leads it from its genesis. It
-// must be called once. The error is that of Config.Ledger.
+// Rollup returns the chain for package builder, which then leads it from the block with
+// which it began: see Origin. It must be called once. The error is that of Config.Ledger.
 func (c *Chain) Rollup() (builder.Rollup[*Block], error) {
-	return &rollup{Chain: c, found: new(recovery)}, c.ledger.Rewind(0)
+	return &rollup{Chain: c, found: new(recovery), final: c.Origin()}, c.ledger.Rewind(c.Origin())
 }
+
+// Origin returns the number of the block with which the chain began: 0, or that of an
+// import.
+func (c *Chain) Origin() uint64 { return c.ledger.Origin() }
 
 // Codec encodes blocks for the builder's log. Receipts are left out, because
 // execution makes them again.

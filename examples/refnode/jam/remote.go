@@ -26,6 +26,10 @@ var ErrServiceInUse = errors.New("jam: the service is in use")
 // service must have the layout of jamtest/jip2server.
 type Remote struct {
 	*jip2net.Network
+	// Received is the number of packages that the service must have received when the
+	// rollup begins: 0, or that of an import.
+	Received uint64
+
 	service jamq.ServiceID
 	taken   func(payload []byte)
 	read    uint64 // packages that were passed on
@@ -76,8 +80,8 @@ func (r *Remote) Root(ctx context.Context) (jamq.Block, error) {
 	if err != nil {
 		return jamq.Block{}, err
 	}
-	if count > 0 {
-		return jamq.Block{}, fmt.Errorf("%w: service %d has already received %d packages; use a different service", ErrServiceInUse, r.service, count)
+	if count != r.Received {
+		return jamq.Block{}, fmt.Errorf("%w: service %d has already received %d packages, want %d; use a different service", ErrServiceInUse, r.service, count, r.Received)
 	}
 	return r.Network.Root(ctx)
 }

@@ -37,6 +37,7 @@ var (
 //	a ‖ address ‖ number  nothing: the block has a log with the address
 //	l ‖ topic ‖ number    nothing: the block has a log with the topic
 //	m                     number of the last block
+//	o                     number of the block with which the directory began, if it was imported
 const (
 	keyBlock       = 'b'
 	keyReceipts    = 'r'
@@ -46,6 +47,7 @@ const (
 	keyAddress     = 'a'
 	keyTopic       = 'l'
 	keyLast        = 'm'
+	keyOrigin      = 'o'
 )
 
 // Disk is an ordered key-value store. It is used by several goroutines concurrently.
@@ -102,6 +104,26 @@ func (d *database) open(genesis *types.Block) (last uint64, err error) {
 		err = fmt.Errorf("%w: want the genesis %s", ErrOtherChain, genesis.Hash())
 	}
 	return binary.BigEndian.Uint64(raw), err
+}
+
+// origin returns the number of the block with which the directory began.
+func (d *database) origin() (uint64, error) {
+	raw, err := d.get(key(keyOrigin))
+	switch {
+	case err != nil || raw == nil:
+		return 0, err
+	case len(raw) != 8:
+		return 0, fmt.Errorf("%w: the number of the first block has %d bytes, want 8", ErrDamaged, len(raw))
+	}
+	return binary.BigEndian.Uint64(raw), nil
+}
+
+// setOrigin sets the origin, and makes everything durable.
+func (d *database) setOrigin(number uint64) error {
+	if err := d.disk.Write([]statedb.Record{{Key: key(keyOrigin), Value: numbered(number)}}); err != nil {
+		return err
+	}
+	return d.disk.Sync()
 }
 
 // storedProgress is the RLP of a progress.

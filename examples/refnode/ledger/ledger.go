@@ -4,8 +4,10 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -36,8 +38,9 @@ const (
 // the database is damaged, a method that reads panics with an error that wraps
 // ErrDamaged, because every other answer would be wrong.
 type Ledger struct {
-	old   *database // nil: all blocks are in memory
-	cache *lru.Cache[uint64, *Block]
+	old    *database // nil: all blocks are in memory
+	origin uint64
+	cache  *lru.Cache[uint64, *Block]
 
 	mu     sync.RWMutex
 	first  uint64   // number of blocks[0]
@@ -60,6 +63,9 @@ func New(genesis *Block) *Ledger {
 	return l
 }
 
+// ErrImport is wrapped by the error of a disk on which an import has not come to its end.
+var ErrImport = errors.New("ledger: an import was interrupted; begin with an empty data directory")
+
 // Open returns a ledger with the final blocks of a disk. An empty disk begins with the
 // genesis. The error wraps ErrOtherChain or ErrDamaged, or is that of the disk.
 func Open(disk Disk, config *params.ChainConfig, genesis *Block) (*Ledger, error) {
@@ -69,28 +75,60 @@ func Open(disk Disk, config *params.ChainConfig, genesis *Block) (*Ledger, error
 	if err != nil {
 		return nil, err
 	}
+	if l.origin, err = old.origin(); err != nil {
+		return nil, err
+	}
+	if l.origin == importing {
+		return nil, ErrImport
+	}
 	if l.old = old; last > 0 {
 		return l, l.startAt(last)
 	}
 	return l, nil
 }
 
-// startAt lets the last blocks up to a number in the database be the newest ones.
-func (l *Ledger) startAt(last uint64) error {
-	l.final, l.blocks = last, nil
-	clear(l.byHash)
-	clear(l.byTx)
-	l.first = last - min(last, window-1)
-	for number := l.first; number <= last; number++ {
-		b, err := l.old.read(number)
-		if err != nil {
+// importing is the origin during an import.
+const importing = math.MaxUint64
+
+// Import fills an empty ledger with the blocks after the genesis, which are final. The
+// last one is its origin. After an error the disk cannot be used any more.
+func (l *Ledger) Import(fill func(add func(*Block, builder.Progress) error) error) error {
+	if l.old == nil || l.Head().NumberU64() > 0 {
+		return fmt.Errorf("%w: it has %d blocks already", ErrImport, l.Head().NumberU64())
+	}
+	if err := l.old.setOrigin(importing); err != nil {
+		return err
+	}
+	err := fill(func(b *Block, at builder.Progress) error {
+		if err := l.Append(b); err != nil {
 			return err
 		}
-		if b == nil {
-			return fmt.Errorf("%w: block %d is missing", ErrDamaged, number)
-		}
-		l.add(b)
+		return l.Finalize(b.NumberU64(), at)
+	})
+	if err != nil {
+		return err
 	}
+	l.origin = l.Head().NumberU64()
+	return l.old.setOrigin(l.origin)
+}
+
+// Origin returns the number of the block with which the ledger began: 0 for the genesis.
+func (l *Ledger) Origin() uint64 { return l.origin }
+
+// startAt lets a block of the database be the newest one. Those before it are read when
+// they are needed.
+func (l *Ledger) startAt(number uint64) error {
+	b, err := l.old.read(number)
+	if err == nil && b == nil {
+		err = fmt.Errorf("%w: block %d is missing", ErrDamaged, number)
+	}
+	if err != nil {
+		return err
+	}
+	l.final, l.first, l.blocks = number, number, nil
+	clear(l.byHash)
+	clear(l.byTx)
+	l.add(b)
 	return nil
 }
 
@@ -183,6 +221,17 @@ func (l *Ledger) Finalize(number uint64, at builder.Progress) error {
 		l.forget(l.blocks[:n])
 		clear(l.blocks[:n])
 		l.blocks, l.first = l.blocks[n:], l.first+n
+	}
+	return nil
+}
+
+// Stored returns a block that was final before the restart, or nil.
+func (l *Ledger) Stored(number uint64, hash common.Hash) *Block {
+	if l.old == nil || number > l.Final() {
+		return nil
+	}
+	if b := must(l.old.read(number)); b != nil && b.Hash() == hash {
+		return b
 	}
 	return nil
 }

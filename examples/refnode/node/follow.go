@@ -12,10 +12,14 @@ import (
 
 // connect connects to the JAM chain, which determines the constants.
 func (n *Node) connect(ctx context.Context) (err error) {
-	if n.cfg.JAMURL != "" {
-		n.jam, err = jam.Connect(ctx, n.cfg.JAMURL, n.cfg.Version, n.cfg.Service, n.log, n.service.taken)
-	} else {
+	if n.cfg.JAMURL == "" {
 		n.jam, err = jam.Simulate(n.simulation(), n.cfg.Service, n.service.taken)
+	} else {
+		var remote *jam.Remote
+		if remote, err = jam.Connect(ctx, n.cfg.JAMURL, n.cfg.Version, n.cfg.Service, n.log, n.service.taken); err == nil {
+			remote.Received = n.Origin()
+		}
+		n.jam = remote
 	}
 	if err == nil {
 		n.cfg.Spec = n.jam.Spec()

@@ -136,7 +136,7 @@ func (n *Node) recover(ctx context.Context) error {
 	}
 	cfg := builder.DefaultConfig[*Block](n.cfg.Spec)
 	cfg.Codec, cfg.Logger = evmrollup.Codec{}, n.log
-	cfg.NewChain = n.cfg.JAMURL == ""
+	cfg.NewChain, cfg.Runner.Queue.FirstNumber = n.cfg.JAMURL == "", n.Origin()+1
 	cfg.Runner.Observe, cfg.Runner.CheckInvariants = n.observe, true
 	cfg.Runner.Logger, cfg.Runner.Metrics = n.log, n.cfg.Metrics.Runner
 	var log builder.Log = noLog{}

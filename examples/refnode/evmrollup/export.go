@@ -1,0 +1,200 @@
+package evmrollup
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rlp"
+
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/submit/journal"
+)
+
+// ErrExport is wrapped by the error of a file that is no complete export of this chain.
+var ErrExport = errors.New("evmrollup: not an export of this chain")
+
+// The records of an export, in this order.
+const (
+	exportHead  = 'H' // JSON of exportHeader
+	exportBlock = 'B' // RLP of exportedBlock, from block 1 on
+	exportState = 'S' // a piece of statedb.Store.Export
+	exportEnd   = 'E' // nothing
+)
+
+type exportHeader struct {
+	Version int
+	Genesis common.Hash
+	Number  uint64
+	Root    common.Hash
+}
+
+const exportVersion = 1
+
+// exportedBlock is a block with its progress on JAM.
+type exportedBlock struct {
+	Block    *types.Block
+	Receipts []*types.ReceiptForStorage
+	Progress []byte // JSON
+}
+
+// Export writes all blocks, the state of the newest one, and nothing else to a new file.
+// The newest block must be final, and no transaction may wait.
+func (c *Chain) Export(ctx context.Context, path string) (err error) {
+	head := c.Head()
+	if pending, queued := c.PoolCounts(); pending+queued > 0 || head.NumberU64() > c.ledger.Final() {
+		return fmt.Errorf("evmrollup: block %d of %d is final, and %d transactions wait; drain the node before an export", c.ledger.Final(), head.NumberU64(), pending+queued)
+	}
+	file, err := journal.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	header, err := json.Marshal(exportHeader{exportVersion, c.BlockByNumber(0).Hash(), head.NumberU64(), head.Root()})
+	if err != nil {
+		return err
+	}
+	if err := file.Replace(append([]byte{exportHead}, header...)); err != nil {
+		return err
+	}
+	for number := uint64(1); number <= head.NumberU64(); number++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		record, err := c.exported(number)
+		if err != nil {
+			return err
+		}
+		if err := file.Append(record); err != nil {
+			return err
+		}
+	}
+	state := bufio.NewWriterSize(pieces{file}, 1<<20)
+	if err := errors.Join(c.states.Export(ctx, state, head.Root()), state.Flush()); err != nil {
+		return err
+	}
+	return file.Append([]byte{exportEnd})
+}
+
+func (c *Chain) exported(number uint64) ([]byte, error) {
+	b := c.BlockByNumber(number)
+	at, _ := c.FinalProgress(number)
+	out := exportedBlock{Block: b.Block, Receipts: make([]*types.ReceiptForStorage, len(b.Receipts))}
+	for i, r := range b.Receipts {
+		out.Receipts[i] = (*types.ReceiptForStorage)(r)
+	}
+	var err error
+	if out.Progress, err = json.Marshal(at); err != nil {
+		return nil, err
+	}
+	raw, err := rlp.EncodeToBytes(&out)
+	return append([]byte{exportBlock}, raw...), err
+}
+
+// pieces writes records of a state.
+type pieces struct{ file *journal.File }
+
+// Write implements io.Writer.
+func (p pieces) Write(some []byte) (int, error) {
+	return len(some), p.file.Append(append([]byte{exportState}, some...))
+}
+
+// Import reads an export into a chain that has only its genesis, on empty disks. The next
+// start begins with the last block of the export. After an error the disks cannot be used.
+// The caller must know from another source that the last block is final: the file proves
+// only that its parts belong together.
+func (c *Chain) Import(ctx context.Context, path string) (err error) {
+	if _, err := os.Stat(path); err != nil {
+		return err
+	}
+	file, err := journal.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return c.ledger.Import(func(add func(*Block, builder.Progress) error) error {
+		i := importer{chain: c, add: add}
+		if err := file.Replay(i.record); err != nil {
+			return err
+		}
+		return i.end(ctx)
+	})
+}
+
+type importer struct {
+	chain  *Chain
+	add    func(*Block, builder.Progress) error
+	header exportHeader
+	last   *Block
+	state  bytes.Buffer
+	ended  bool
+}
+
+func (i *importer) record(record []byte) error {
+	if len(record) == 0 {
+		return fmt.Errorf("%w: an empty record", ErrExport)
+	}
+	kind, body := record[0], record[1:]
+	switch {
+	case kind == exportHead && i.header.Version == 0:
+		return i.begin(body)
+	case kind == exportBlock && i.header.Version > 0:
+		return i.block(body)
+	case kind == exportState:
+		i.state.Write(body)
+	case kind == exportEnd:
+		i.ended = true
+	default:
+		return fmt.Errorf("%w: a record of kind %q", ErrExport, kind)
+	}
+	return nil
+}
+
+func (i *importer) begin(raw []byte) error {
+	if err := json.Unmarshal(raw, &i.header); err != nil {
+		return fmt.Errorf("%w: %w", ErrExport, err)
+	}
+	if i.header.Version != exportVersion {
+		return fmt.Errorf("%w: it has version %d, want %d", ErrExport, i.header.Version, exportVersion)
+	}
+	if want := i.chain.BlockByNumber(0).Hash(); i.header.Genesis != want {
+		return fmt.Errorf("%w: the genesis is %s, want %s", ErrExport, i.header.Genesis, want)
+	}
+	return nil
+}
+
+func (i *importer) block(raw []byte) error {
+	var in exportedBlock
+	if err := rlp.DecodeBytes(raw, &in); err != nil {
+		return fmt.Errorf("%w: a block: %w", ErrExport, err)
+	}
+	var at builder.Progress
+	if err := json.Unmarshal(in.Progress, &at); err != nil {
+		return fmt.Errorf("%w: the progress of block %d: %w", ErrExport, in.Block.NumberU64(), err)
+	}
+	i.last = &Block{Block: in.Block, Receipts: make(types.Receipts, len(in.Receipts))}
+	for n, r := range in.Receipts {
+		i.last.Receipts[n] = (*types.Receipt)(r)
+	}
+	return i.add(i.last, at)
+}
+
+// end imports the state after the last block.
+func (i *importer) end(ctx context.Context) error {
+	switch {
+	case !i.ended || i.last == nil:
+		return fmt.Errorf("%w: it is incomplete", ErrExport)
+	case i.last.NumberU64() != i.header.Number, i.last.Root() != i.header.Root:
+		return fmt.Errorf("%w: it ends with block %d and state %s, want %d and %s", ErrExport, i.last.NumberU64(), i.last.Root(), i.header.Number, i.header.Root)
+	}
+	if err := i.chain.states.Import(ctx, &i.state, i.last.Root()); err != nil {
+		return err
+	}
+	return i.chain.states.SetCanonical(i.last.Root())
+}

@@ -1,0 +1,84 @@
+package evmrollup
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/examples/refnode/ledger"
+	"github.com/jamq/jamq/examples/refnode/store"
+)
+
+// A new machine starts from an export: it has all blocks and the last state, and goes on.
+// A second one that starts from the same file comes to the same roots.
+func TestExport(t *testing.T) {
+	_, r, made := chainOnDisk(t, 30)
+	path := filepath.Join(t.TempDir(), "export")
+	require.ErrorContains(t, r.Export(t.Context(), path), "drain", "the last blocks are not final")
+	for _, b := range made[27:] {
+		require.NoError(t, r.Final(t.Context(), builder.Block[*Block]{Number: b.NumberU64(), Root: b.Root(), Body: b}))
+	}
+	require.NoError(t, r.Export(t.Context(), path))
+
+	next := pay(0, 1, 1)
+	var hashes []*Block
+	for range 2 {
+		cfg := testConfig()
+		cfg.Ledger, cfg.States = store.NewKeys(), store.NewKeys()
+		c, err := New(cfg)
+		require.NoError(t, err)
+		require.NoError(t, c.Import(t.Context(), path))
+		c.Close()
+
+		again := onDisk(t, cfg, nil)
+		require.EqualValues(t, 30, again.Origin())
+		require.Equal(t, r.Root(), again.Root())
+		same(t, again.Chain, made)
+		require.NoError(t, again.SendTransaction(next))
+		require.NoError(t, again.Apply(t.Context(), again.propose(t)))
+		hashes = append(hashes, again.Head())
+		require.ErrorIs(t, again.Import(t.Context(), path), ledger.ErrImport, "it is not empty")
+	}
+	require.EqualValues(t, 31, hashes[0].NumberU64())
+	require.Equal(t, hashes[0].Root(), hashes[1].Root())
+}
+
+// An export that is cut or of another chain is refused, and the directory cannot be used then.
+func TestImportIsRefused(t *testing.T) {
+	_, r, made := chainOnDisk(t, 10)
+	for _, b := range made[7:] {
+		require.NoError(t, r.Final(t.Context(), builder.Block[*Block]{Number: b.NumberU64(), Root: b.Root(), Body: b}))
+	}
+	path := filepath.Join(t.TempDir(), "export")
+	require.NoError(t, r.Export(t.Context(), path))
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	cfg := testConfig()
+	attempt := func(name string, cfg Config) error {
+		cfg.Ledger, cfg.States = store.NewKeys(), store.NewKeys()
+		c, err := New(cfg)
+		require.NoError(t, err)
+		defer c.Close()
+		if err := c.Import(t.Context(), name); err != nil {
+			if _, again := New(cfg); again != nil {
+				require.ErrorIs(t, again, ledger.ErrImport)
+			}
+			return err
+		}
+		return nil
+	}
+	require.NoError(t, attempt(path, cfg))
+	require.Error(t, attempt(path+" of another name", cfg))
+	require.NoFileExists(t, path+" of another name")
+	other := cfg
+	other.Genesis = nil
+	require.ErrorIs(t, attempt(path, other), ErrExport)
+	for _, size := range []int{0, 100, len(raw) / 2, len(raw) - 1} {
+		cut := filepath.Join(t.TempDir(), "cut")
+		require.NoError(t, os.WriteFile(cut, raw[:size], 0o600))
+		require.ErrorIs(t, attempt(cut, cfg), ErrExport, "%d of %d bytes", size, len(raw))
+	}
+}
