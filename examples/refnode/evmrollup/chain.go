@@ -97,7 +97,7 @@ func New(cfg Config) (*Chain, error) {
 	}
 	if cfg.Ledger == nil {
 		c.ledger = ledger.New(genesis)
-	} else if c.ledger, err = ledger.Open(cfg.Ledger, c.config, genesis); err != nil {
+	} else if c.ledger, err = ledger.Open(cfg.Ledger, c.config, genesis, c.log); err != nil {
 		return nil, err
 	}
 	return c, c.makePool()

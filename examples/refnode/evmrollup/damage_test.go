@@ -82,9 +82,9 @@ func gasOf(b *Block) (sum uint64) {
 // becomes a wrong answer.
 func TestFlippedByte(t *testing.T) {
 	c := newLongChain(t)
-	c.grow(6000)
+	c.grow(3000)
 	c.restart() // whose tables are on disk
-	c.grow(1500)
+	c.grow(700)
 	checkpoint, err := c.r.Checkpoint(t.Context())
 	require.NoError(t, err)
 	var hashes []common.Hash
@@ -96,7 +96,7 @@ func TestFlippedByte(t *testing.T) {
 
 	random := rand.New(rand.NewPCG(repeat.First(), 1))
 	found := 0
-	for range repeat.Times(15, 300) {
+	for range repeat.Times(8, 300) {
 		dir := filepath.Join(t.TempDir(), "copy")
 		require.NoError(t, os.CopyFS(dir, os.DirFS(c.dir)))
 		names := files(t, dir)

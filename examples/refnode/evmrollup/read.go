@@ -50,6 +50,10 @@ func (c *Chain) ReplacedBlocks() uint64 { return c.replaced.Load() }
 // CanonicalRoot returns the state root of the last final block.
 func (c *Chain) CanonicalRoot() common.Hash { return c.states.Canonical() }
 
+// Damage returns the first damage of the disk that a method has found, or nil. The method
+// has panicked with it, because every other answer would have been wrong.
+func (c *Chain) Damage() error { return c.ledger.Damage() }
+
 // States returns the number of states in memory.
 func (c *Chain) States() int { return c.states.Roots() }
 

@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"sync/atomic"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -68,6 +70,19 @@ type Disk interface {
 type database struct {
 	disk   Disk
 	config *params.ChainConfig
+	log    *slog.Logger
+	damage atomic.Pointer[error] // the first one that was found
+}
+
+// check panics with an error that is not nil, after it has been kept and logged.
+func (d *database) check(err error) {
+	if err == nil {
+		return
+	}
+	if d.damage.CompareAndSwap(nil, &err) {
+		d.log.Error("the database is damaged", "err", err)
+	}
+	panic(err)
 }
 
 func key(kind byte, parts ...[]byte) []byte {
@@ -202,7 +217,8 @@ func (d *database) read(number uint64) (*Block, error) {
 
 // number returns the number of the block with a hash.
 func (d *database) number(hash common.Hash) (uint64, bool) {
-	raw := must(d.get(key(keyHash, hash[:])))
+	raw, err := d.get(key(keyHash, hash[:]))
+	d.check(err)
 	if len(raw) != 8 {
 		return 0, false
 	}
@@ -211,7 +227,8 @@ func (d *database) number(hash common.Hash) (uint64, bool) {
 
 // transaction returns the place of a transaction.
 func (d *database) transaction(hash common.Hash) (number uint64, index int, known bool) {
-	raw := must(d.get(key(keyTransaction, hash[:])))
+	raw, err := d.get(key(keyTransaction, hash[:]))
+	d.check(err)
 	if len(raw) != 12 {
 		return 0, 0, false
 	}
@@ -220,13 +237,14 @@ func (d *database) transaction(hash common.Hash) (number uint64, index int, know
 
 // progress returns the progress of a block.
 func (d *database) progress(number uint64) (at builder.Progress, known bool) {
-	raw := must(d.get(key(keyProgress, numbered(number))))
+	raw, err := d.get(key(keyProgress, numbered(number)))
+	d.check(err)
 	if raw == nil {
 		return at, false
 	}
 	var p storedProgress
 	if err := rlp.DecodeBytes(raw, &p); err != nil {
-		panic(fmt.Errorf("%w: progress of block %d: %w", ErrDamaged, number, err))
+		d.check(fmt.Errorf("%w: progress of block %d: %w", ErrDamaged, number, err))
 	}
 	return builder.Progress{
 		State: bundlequeue.State(p.State), Version: int(p.Version), Package: p.Package, Core: jamq.CoreIndex(p.Core),
@@ -260,7 +278,7 @@ func (d *database) logs(from, to uint64, terms [][]byte) (numbers []uint64) {
 			return nil
 		})
 		if err != nil {
-			panic(fmt.Errorf("%w: %w", ErrDamaged, err))
+			d.check(fmt.Errorf("%w: %w", ErrDamaged, err))
 		}
 	}
 	slices.Sort(numbers)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"math"
 	"sync"
 
@@ -68,9 +69,9 @@ var ErrImport = errors.New("ledger: an import was interrupted; begin with an emp
 
 // Open returns a ledger with the final blocks of a disk. An empty disk begins with the
 // genesis. The error wraps ErrOtherChain or ErrDamaged, or is that of the disk.
-func Open(disk Disk, config *params.ChainConfig, genesis *Block) (*Ledger, error) {
+func Open(disk Disk, config *params.ChainConfig, genesis *Block, log *slog.Logger) (*Ledger, error) {
 	l := New(genesis)
-	old := &database{disk, config}
+	old := &database{disk: disk, config: config, log: log}
 	last, err := old.open(genesis.Block)
 	if err != nil {
 		return nil, err
@@ -230,8 +231,20 @@ func (l *Ledger) Stored(number uint64, hash common.Hash) *Block {
 	if l.old == nil || number > l.Final() {
 		return nil
 	}
-	if b := must(l.old.read(number)); b != nil && b.Hash() == hash {
+	b, err := l.old.read(number)
+	if l.old.check(err); b != nil && b.Hash() == hash {
 		return b
+	}
+	return nil
+}
+
+// Damage returns the first error that wraps ErrDamaged, or nil.
+func (l *Ledger) Damage() error {
+	if l.old == nil {
+		return nil
+	}
+	if err := l.old.damage.Load(); err != nil {
+		return *err
 	}
 	return nil
 }
@@ -265,8 +278,8 @@ func (l *Ledger) ByNumber(number uint64) *Block {
 	if b, ok := l.cache.Get(number); ok {
 		return b
 	}
-	b := must(l.old.read(number))
-	if b != nil {
+	b, err := l.old.read(number)
+	if l.old.check(err); b != nil {
 		l.cache.Add(number, b)
 	}
 	return b
@@ -332,12 +345,4 @@ func (l *Ledger) Logs(from, to uint64, addresses []common.Address, topics [][]co
 			}
 		}
 	}
-}
-
-// must returns a value that was read, or panics.
-func must[T any](value T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return value
 }

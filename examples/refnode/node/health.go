@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,9 +39,9 @@ func (n *Node) Levels(ctx context.Context) (Levels, error) {
 }
 
 // Alive returns an error if the node has stopped working and must be started
-// again. The error wraps ErrDisk or submit.ErrStopped.
+// again. The error wraps ErrDisk, ledger.ErrDamaged or submit.ErrStopped.
 func (n *Node) Alive() error {
-	if err := n.store.Err(); err != nil {
+	if err := cmp.Or(n.store.Err(), n.Damage()); err != nil {
 		return err
 	}
 	if h := n.builder.Health(); !h.Running {
