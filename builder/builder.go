@@ -33,6 +33,10 @@ var (
 	ErrOtherRollup = errors.New("builder: the log of another rollup")
 	// ErrInvalidConfig is wrapped by the error of a configuration that cannot be used.
 	ErrInvalidConfig = errors.New("builder: invalid configuration")
+	// ErrStopped is returned by Submit after Run has returned.
+	ErrStopped = errors.New("builder: it has stopped")
+	// ErrFollow is wrapped if Network.Follow ends without an error.
+	ErrFollow = errors.New("builder: Follow has ended")
 	// ErrPanic is wrapped by the error of a call of the host that panicked.
 	ErrPanic = errors.New("builder: the host panicked")
 )
@@ -41,7 +45,7 @@ var (
 type Config[B any] struct {
 	// Runner configures the queue, the window of submission and the time limits. Its
 	// Observe sees all effects of the queue, with a Block[B] in place of the bundle. It must
-	// return quickly, and may be nil.
+	// return quickly, must not call the builder except for Heads and Block, and may be nil.
 	// Queue.FirstNumber is the number of the first block of an empty log, at least 1: a
 	// rollup whose log was lost or has an old format goes on after its last block.
 	Runner submit.Config
@@ -112,7 +116,6 @@ type Builder[B any] struct {
 	mu          sync.Mutex
 	interrupt   context.CancelFunc // of a running Propose
 	interrupted bool               // its pre-state is gone
-	late        [][]byte           // operations in the log that Admit has failed for
 
 	// The worker owns these: when it repeats a call of Propose and of Final.
 	proposeAt, finalAt time.Time
@@ -164,7 +167,11 @@ func (b *Builder[B]) Run(ctx context.Context) error {
 func (b *Builder[B]) runUntil(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return guard(func() error { return b.network.Follow(running, b.found, b) })
+		err := guard(func() error { return b.network.Follow(running, b.found, b) })
+		if err == nil && running.Err() == nil {
+			return ErrFollow
+		}
+		return err
 	})
 	group.Go(func() error { return b.work(running) })
 	if err := group.Wait(); ctx.Err() == nil {

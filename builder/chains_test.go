@@ -2,6 +2,7 @@ package builder_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,6 +53,29 @@ func testNewChain(t *testing.T, rollup func() builder.Rollup[words.Body]) {
 		submit(ctx, t, b, 3, "three")
 	})
 	require.Equal(t, []string{"one", "two", "three"}, last.(interface{ State() []string }).State())
+}
+
+// TestNewChainKeepsRecords: a record that is appended while the log begins again is not lost.
+func TestNewChainKeepsRecords(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		_, err := m.open(new(words.Recording))
+		require.NoError(t, err)
+		m.cfg.NewChain = true
+		rollup := new(words.Recording)
+		rollup.BeforeCheckpoint = func() error {
+			rollup.BeforeCheckpoint = nil
+			records, err := rollup.Checkpoint(t.Context()) // is made before the word
+			rollup.Made = records
+			return errors.Join(err, rollup.Admit(t.Context(), []byte("late")))
+		}
+		_, err = m.open(rollup)
+		require.NoError(t, err)
+		m.cfg.NewChain = false
+		again := new(words.Recording)
+		m.run(again, func(ctx context.Context, b *builder.Builder[words.Body]) { require.NoError(t, b.Await(ctx, final(1))) })
+		require.Equal(t, []string{"late"}, again.State())
+	})
 }
 
 // contents returns the records of a log.

@@ -15,7 +15,7 @@ import (
 func (b *Builder[B]) checkpointIfDue(ctx context.Context) error {
 	c, ok := b.rollup.(Checkpointer)
 	_, finals := b.chain.nextFinal()
-	if !ok || finals || b.isLate() || b.records.since() < b.cfg.CheckpointEvery+b.postponed {
+	if !ok || finals || b.records.since() < b.cfg.CheckpointEvery+b.postponed {
 		return nil
 	}
 	b.postponed += b.cfg.CheckpointEvery      // until it succeeds
@@ -57,7 +57,7 @@ var errPostponed = errors.New("builder: the checkpoint is postponed")
 
 // beginCheckpoint takes the chain and the queue of one moment, at which the rollup has
 // every operation that is in the log. It returns the number of tasks of that moment. The
-// error wraps errPostponed if a call of Admit or Final must succeed before.
+// error wraps errPostponed if a call of Admit must end, or one of Final succeed, before.
 func (b *Builder[B]) beginCheckpoint(ctx context.Context) (begin *checkpoint[B], queue [][]byte, tasks int, err error) {
 	// Calls of Submit wait until this one has the semaphore. The limit keeps a call of
 	// Admit that hangs from blocking all others.
@@ -67,9 +67,6 @@ func (b *Builder[B]) beginCheckpoint(ctx context.Context) (begin *checkpoint[B],
 		return nil, nil, 0, fmt.Errorf("%w: a call of Admit does not end: %w", errPostponed, err)
 	}
 	defer b.admitting.Release(everyone)
-	if b.isLate() {
-		return nil, nil, 0, fmt.Errorf("%w: the rollup lacks an operation", errPostponed)
-	}
 	err = b.runner.Snapshot(ctx, func(records [][]byte) error {
 		b.chain.mu.Lock()
 		defer b.chain.mu.Unlock()

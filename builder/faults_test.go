@@ -3,6 +3,7 @@ package builder_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -10,39 +11,96 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/builder/simnet"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/internal/words"
+	jamqsubmit "github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/journal"
 )
 
-// TestAdmitIsRepeated: an operation that is in the log is executed although Admit has failed and
-// panicked, and the log keeps the bytes of the time of the call.
-func TestAdmitIsRepeated(t *testing.T) {
+// TestAdmitFails: an operation for which Admit fails or panics has no effect, also after a restart,
+// and costs nothing else. It can be submitted again.
+func TestAdmitFails(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
-		m, calls := newMachine(t), 0
-		rollup := &words.Rollup{BeforeAdmit: func(context.Context) error {
-			switch calls++; calls {
+		m, fails := newMachine(t), errors.New("not now")
+		var calls atomic.Int64
+		rollup := &words.Saving{Rollup: words.Rollup{BeforeAdmit: func(context.Context) error {
+			switch calls.Add(1) {
 			case 1:
-				return errors.New("not now")
+				return fails
 			case 2:
 				panic("by chance")
 			}
 			return nil
-		}}
+		}}}
+		m.cfg.CheckpointEvery = 10
 		m.run(rollup, func(ctx context.Context, b *builder.Builder[words.Body]) {
 			op := []byte("one")
+			require.ErrorIs(t, b.Submit(ctx, op), fails)
+			require.ErrorIs(t, b.Submit(ctx, op), builder.ErrPanic)
+			submit(ctx, t, b, 1, "two")
 			require.NoError(t, b.Submit(ctx, op))
-			copy(op, "two")
-			require.NoError(t, b.Await(ctx, final(1)))
-			require.Equal(t, []string{"one"}, rollup.State())
+			copy(op, "six")
+			require.NoError(t, b.Await(ctx, final(2)))
+			require.Equal(t, []string{"two", "one"}, rollup.State())
+			require.ErrorIs(t, b.Submit(ctx, nil), words.ErrEmpty)
 		})
-		// When the log is read again, an operation that cannot be admitted is not forgotten.
-		_, err := m.open(&words.Rollup{BeforeAdmit: func(context.Context) error { panic("by chance") }})
-		require.ErrorIs(t, err, builder.ErrPanic)
-		again := new(words.Rollup)
-		_, err = m.open(again)
+		again := new(words.Saving)
+		_, err := m.open(again)
 		require.NoError(t, err)
+		require.Equal(t, []string{"two", "one"}, again.State())
+	})
+}
+
+// TestAdmitAgainFails: an operation that was accepted and is refused when the log is read again is
+// not forgotten.
+func TestAdmitAgainFails(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		b, err := m.open(new(words.Rollup))
+		require.NoError(t, err)
+		require.NoError(t, b.Submit(t.Context(), []byte("one")))
+		_, err = m.open(&words.Rollup{BeforeAdmit: func(context.Context) error { panic("by chance") }})
+		require.ErrorIs(t, err, builder.ErrPanic)
+		require.NotErrorIs(t, err, builder.ErrLog)
+		again := new(words.Rollup)
+		m.run(again, func(ctx context.Context, b *builder.Builder[words.Body]) { require.NoError(t, b.Await(ctx, final(1))) })
 		require.Equal(t, []string{"one"}, again.State())
+	})
+}
+
+// TestFollowEnds: a network that stops without an error ends the builder, and nothing is accepted
+// any more.
+func TestFollowEnds(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		b, err := builder.Open(t.Context(), m.cfg, &m.log, builder.Rollup[words.Body](new(words.Rollup)), deaf{m.network})
+		require.NoError(t, err)
+		require.ErrorIs(t, b.Run(t.Context()), builder.ErrFollow)
+		require.ErrorIs(t, b.Submit(t.Context(), []byte("one")), builder.ErrStopped)
+	})
+}
+
+// deaf is a network whose Follow ends at once.
+type deaf struct{ *simnet.Network }
+
+// Follow implements builder.Network.
+func (deaf) Follow(context.Context, jamqsubmit.Recovery, jamqsubmit.ChainSink) error { return nil }
+
+// TestLogPanics: a log that panics has failed, also for calls that share the write.
+func TestLogPanics(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m, log := newMachine(t), new(failing)
+		b, err := builder.Open(t.Context(), m.cfg, log, builder.Rollup[words.Body](new(words.Rollup)), m.network)
+		require.NoError(t, err)
+		log.panics.Store(true)
+		errs := make(chan error, 3)
+		for i := range cap(errs) {
+			go func() { errs <- b.Submit(t.Context(), fmt.Append(nil, i)) }()
+		}
+		for range cap(errs) {
+			require.ErrorIs(t, <-errs, builder.ErrLog)
+		}
 	})
 }
 
@@ -106,11 +164,15 @@ func TestFinalFails(t *testing.T) {
 // failing is a log that fails from a moment on, or refuses records of a size.
 type failing struct {
 	journal.Memory
-	now  atomic.Bool
+	now, panics atomic.Bool
+
 	most atomic.Int64
 }
 
 func (f *failing) Append(records ...[]byte) error {
+	if f.panics.Load() {
+		panic("the database is closed")
+	}
 	if f.now.Load() {
 		return errors.New("the disk is full")
 	}

@@ -13,12 +13,8 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-var (
-	// ErrIdle is returned by [Rollup.Propose] if no operation waits.
-	ErrIdle = errors.New("builder: nothing to execute")
-	// ErrRefused is wrapped by [Rollup.Admit] for bytes that are no operation.
-	ErrRefused = errors.New("builder: operation refused")
-)
+// ErrIdle is returned by [Rollup.Propose] if no operation waits.
+var ErrIdle = errors.New("builder: nothing to execute")
 
 // Block is a rollup block.
 type Block[B any] struct {
@@ -61,12 +57,12 @@ type Progress struct {
 // implement [Checkpointer].
 type Rollup[B any] interface {
 	// Admit adds an operation to those that wait. Operations must be distinct: a rollup
-	// whose users may want the same thing twice has a nonce in them. An operation is in the
-	// log already, so that Admit must not refuse it because of the present state: one that
-	// cannot run is dropped by Propose, and a check belongs into a Checker. An error that
-	// wraps ErrRefused means that op is no operation; Submit returns it, and the operation
-	// has no effect. After any other error, Admit is called again. After a restart, the
-	// operations of concurrent calls of Submit may be admitted in another order.
+	// whose users may want the same thing twice has a nonce in them. After an error
+	// nothing is changed, Submit returns the error, and the operation has no effect, also
+	// after a restart. After a restart, the operations that were accepted are admitted
+	// again in the order of the log, which may be another one for concurrent calls, also
+	// with respect to blocks. Admit must accept them then: an operation that cannot run in
+	// the present state is dropped by Propose, and a check belongs into a Checker.
 	Admit(ctx context.Context, op []byte) error
 	// Propose executes the next block on the newest state, and returns it with the
 	// root after it. The proposal may be discarded, so that Propose changes neither the
@@ -102,10 +98,11 @@ type Checker interface {
 // Checkpointer is an optional part of a [Rollup]. With it the log keeps only what
 // happened since the last checkpoint. Without it the log is never shortened.
 type Checkpointer interface {
-	// Checkpoint returns records that have the newest state and the operations that
-	// wait. All operations whose Submit has returned, and all applied blocks, must be
-	// in them. There may be none, if the state is on disk; the state of the checkpoint
-	// before must then still be there, because a crash can come before the log has these.
+	// Checkpoint returns records that have the newest state, the operations that wait,
+	// and whatever Undo needs for blocks that are not final. All operations whose Submit
+	// has returned, and all applied blocks, must be in them. There may be none, if the
+	// state is on disk; the state of the checkpoint before must then still be there,
+	// because a crash can come before the log has these.
 	// A record must be smaller than journal.MaxRecord.
 	Checkpoint(ctx context.Context) ([][]byte, error)
 	// Restore sets the state and the waiting operations to those of the records. It
@@ -120,15 +117,18 @@ type Checkpointer interface {
 // is not called when the log is read again; Replay is.
 type Recorder interface {
 	// Replay is called for each record of the rollup in the log, while the builder
-	// recovers, in the order of the log: also with respect to Apply and Undo. A change may
-	// be in the state that Restore has set, and its record may follow again.
+	// recovers, in the order of the log, also with respect to Apply and Undo. The record of a
+	// change can be late: the state that Restore has set may have the change already, and a
+	// block with the operation may have been applied before. Replay must recognize both,
+	// for example by a nonce. A rollup that holds the lock of Propose from the change until
+	// record has returned has no late records in front of Apply.
 	Replay(ctx context.Context, record []byte) error
 	// Recovered is called at the end of Open, when the rollup has followed the whole log.
 	// record appends records to the log, all or none. They are durable when it returns
 	// nil; the error wraps ErrLog or ErrTooLarge. The rollup makes a change first,
-	// appends its record, and tells the user last. Checkpoint must return every change
-	// that was made before its call. record may be called at any time, concurrently, also
-	// during calls of the rollup.
+	// appends its record, and tells the user last. If record fails, the change must be
+	// taken back. Checkpoint must return every change that was made before its call.
+	// record may be called at any time, concurrently, also during calls of the rollup.
 	Recovered(ctx context.Context, record func(records ...[]byte) error) error
 }
 

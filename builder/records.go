@@ -3,8 +3,10 @@ package builder
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
@@ -18,8 +20,10 @@ const (
 	recordCheckpoint = 'C'
 	// recordState is a record of Checkpointer.Checkpoint.
 	recordState = 'S'
-	// recordOperation is an operation that was accepted.
+	// recordOperation is an operation with its identity.
 	recordOperation = 'O'
+	// recordWithdrawn is the identity of an operation that the rollup did not take.
+	recordWithdrawn = 'W'
 	// recordRollup is a record of a Recorder.
 	recordRollup = 'R'
 	// recordQueue is a record of the queue's runner: a step, or its state.
@@ -47,6 +51,30 @@ type writing struct {
 	records [][]byte
 	over    bool
 	err     error
+}
+
+// idSize is the size of the identity of an operation in the log.
+const idSize = 8
+
+// newID returns a new identity.
+func newID() (id [idSize]byte) {
+	binary.LittleEndian.PutUint64(id[:], rand.Uint64())
+	return id
+}
+
+// withdrawn returns the operations that the rollup did not take.
+func (r *records) withdrawn() (map[[idSize]byte]bool, error) {
+	ids := make(map[[idSize]byte]bool)
+	err := r.log.Replay(func(record []byte) error {
+		if len(record) == 1+idSize && record[0] == recordWithdrawn {
+			ids[[idSize]byte(record[1:])] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrLog, err)
+	}
+	return ids, nil
 }
 
 // first returns the first record of the log, nil if there is none.
@@ -129,7 +157,7 @@ func (r *records) write(all [][]byte) error {
 	if err := r.failure(); err != nil {
 		return err
 	}
-	if err := r.log.Append(all...); err != nil {
+	if err := guard(func() error { return r.log.Append(all...) }); err != nil {
 		return r.failed(err)
 	}
 	r.mu.Lock()
@@ -164,7 +192,7 @@ func (r *records) end(all [][]byte) error {
 	if err := r.failure(); err != nil {
 		return err
 	}
-	if err := r.log.Replace(append(all, after...)...); err != nil {
+	if err := guard(func() error { return r.log.Replace(append(all, after...)...) }); err != nil {
 		return r.failed(err)
 	}
 	r.mu.Lock()

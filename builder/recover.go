@@ -3,8 +3,9 @@ package builder
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
@@ -19,6 +20,10 @@ type queueLog[B any] struct {
 	start *checkpoint[B]
 	// begin are the records with which it begins, before those of the queue.
 	begin [][]byte
+	// withdrawn are the operations without effect.
+	withdrawn map[[idSize]byte]bool
+	// cause is the first error of a record, which the runner wraps.
+	cause error
 }
 
 // recover opens the runner, which replays the log, and leads the rollup to its
@@ -29,13 +34,16 @@ func (b *Builder[B]) recover(ctx context.Context) error {
 		return err
 	}
 	if first == nil {
-		final := genesis[B](b.cfg.Runner.Queue.FirstNumber-1, b.rollup.Root())
+		root, err := b.root()
+		if err != nil {
+			return err
+		}
+		final := genesis[B](b.cfg.Runner.Queue.FirstNumber-1, root)
 		b.chain.begin(final, 0)
-		err = b.beginLog(ctx, &checkpoint[B]{final: final}, nil)
-	} else {
-		err = b.continueLog(ctx, first)
-	}
-	if err != nil {
+		if err := b.beginLog(ctx, &checkpoint[B]{final: final}, nil); err != nil {
+			return err
+		}
+	} else if err := b.continueLog(ctx, first); err != nil {
 		return err
 	}
 	if r, ok := b.rollup.(Recorder); ok {
@@ -72,7 +80,23 @@ func (b *Builder[B]) continueLog(ctx context.Context, first []byte) error {
 	if err != nil {
 		return err
 	}
-	return b.openRunner(jamq.Block{}, start.first, &queueLog[B]{Builder: b, ctx: ctx, start: start})
+	withdrawn, err := b.records.withdrawn()
+	if err != nil {
+		return err
+	}
+	log := &queueLog[B]{Builder: b, ctx: ctx, start: start, withdrawn: withdrawn}
+	if err := b.openRunner(jamq.Block{}, start.first, log); log.cause != nil {
+		return log.cause
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+// root returns the root of the rollup.
+func (b *Builder[B]) root() (root common.Hash, err error) {
+	err = guard(func() error { root = b.rollup.Root(); return nil })
+	return root, err
 }
 
 // openRunner opens the runner of a queue that begins with the given number.
@@ -118,6 +142,8 @@ func (b *Builder[B]) leaveChain(ctx context.Context) error {
 	if !ok {
 		return fmt.Errorf("%w: NewChain is set, and the rollup is no Checkpointer", ErrInvalidConfig)
 	}
+	b.records.begin() // the records that the rollup appends meanwhile stay
+	defer func() { _ = b.records.end(nil) }()
 	b.chain.cutAll()
 	if err := b.catchUp(ctx); err != nil {
 		return err
@@ -156,7 +182,7 @@ func (l *queueLog[B]) Replay(step func(record []byte) error) error {
 	}
 	var state [][]byte
 	read, restored := 0, false
-	err := l.records.log.Replay(func(record []byte) error {
+	each := func(record []byte) error {
 		switch read++; {
 		case len(record) == 0:
 			return fmt.Errorf("%w: an empty record", ErrCorrupt)
@@ -174,11 +200,19 @@ func (l *queueLog[B]) Replay(step func(record []byte) error) error {
 		}
 		l.Builder.records.size++
 		return l.again(record[0], record[1:], step)
-	})
-	if err == nil && !restored {
-		return fmt.Errorf("%w: it ends after its checkpoint", ErrCorrupt)
 	}
-	return err
+	err := l.records.log.Replay(func(record []byte) error {
+		l.cause = each(record)
+		return l.cause
+	})
+	switch {
+	case l.cause != nil:
+	case err != nil:
+		l.cause = fmt.Errorf("%w: %w", ErrLog, err)
+	case !restored:
+		l.cause = fmt.Errorf("%w: it ends after its checkpoint", ErrCorrupt)
+	}
+	return l.cause
 }
 
 // again does what was done with a record before the restart.
@@ -186,6 +220,8 @@ func (l *queueLog[B]) again(kind byte, body []byte, step func(record []byte) err
 	switch kind {
 	case recordOperation:
 		return l.admitAgain(body)
+	case recordWithdrawn:
+		return nil
 	case recordRollup:
 		r, ok := l.rollup.(Recorder)
 		if !ok {
@@ -194,7 +230,7 @@ func (l *queueLog[B]) again(kind byte, body []byte, step func(record []byte) err
 		return guard(func() error { return r.Replay(l.ctx, bytes.Clone(body)) })
 	case recordQueue:
 		if err := step(body); err != nil {
-			return err
+			return fmt.Errorf("%w: %w", ErrCorrupt, err)
 		}
 		return l.catchUp(l.ctx)
 	}
@@ -216,21 +252,29 @@ func (l *queueLog[B]) restore(begin *checkpoint[B], state [][]byte) error {
 			return fmt.Errorf("builder: restore a checkpoint: %w", err)
 		}
 	}
-	if have := l.rollup.Root(); have != want {
+	have, err := l.root()
+	if err != nil {
+		return err
+	}
+	if have != want {
 		return fmt.Errorf("%w: have root %s, want %s", ErrOtherRollup, have, want)
 	}
 	return nil
 }
 
-// admitAgain gives the rollup an operation of the log. One that it refuses now, it
-// refused before. After another error the builder cannot be opened, because the next
-// checkpoint would be without the operation.
-func (l *queueLog[B]) admitAgain(op []byte) error {
-	err := guard(func() error { return l.rollup.Admit(l.ctx, bytes.Clone(op)) })
-	if errors.Is(err, ErrRefused) {
+// admitAgain gives the rollup an operation of the log that it has accepted.
+func (l *queueLog[B]) admitAgain(body []byte) error {
+	if len(body) < idSize {
+		return fmt.Errorf("%w: an operation of %d bytes", ErrCorrupt, len(body))
+	}
+	if l.withdrawn[[idSize]byte(body)] {
 		return nil
 	}
-	return err
+	op := bytes.Clone(body[idSize:])
+	if err := guard(func() error { return l.rollup.Admit(l.ctx, op) }); err != nil {
+		return fmt.Errorf("builder: an operation that was accepted, %.64x, is refused now: %w", op, err)
+	}
+	return nil
 }
 
 // catchUp carries out all tasks.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -24,14 +25,22 @@ import (
 //	when is an operation executed    never: a block and its operations are one record,
 //	twice?                           and come back only when the queue has recorded
 //	                                 that no version can be accumulated (follow)
+//
+// A rollup that decides itself which operations wait (Recorder) makes the change, appends
+// its record with record, and answers. A block can have the operation before the record is
+// in the log; see Recorder.Replay.
 
 // Submit accepts an operation, also before Run. It returns when the operation is
 // durable and waits: from then on it is executed once, or dropped by Propose. The error
-// is that of Check, or of Admit if that wraps ErrRefused, or wraps ErrTooLarge; the
-// operation has no effect then. If it wraps ErrLog, the builder stops, and the operation
-// may be executed after a restart. If the rollup is a Recorder, the error is that of
-// Admit.
+// is that of Check or Admit, or wraps ErrTooLarge or ErrStopped; the operation has no effect
+// then. If it wraps ErrLog, the builder stops, and the operation may be executed after a
+// restart. If the rollup is a Recorder, the error is that of Admit.
 func (b *Builder[B]) Submit(ctx context.Context, op []byte) error {
+	select {
+	case <-b.stopped:
+		return ErrStopped
+	default:
+	}
 	if c, ok := b.rollup.(Checker); ok {
 		if err := guard(func() error { return c.Check(ctx, op) }); err != nil {
 			return err
@@ -45,54 +54,32 @@ func (b *Builder[B]) Submit(ctx context.Context, op []byte) error {
 		return err
 	}
 	defer b.admitting.Release(1)
-	if err := b.records.append(append([]byte{recordOperation}, op...)); err != nil {
+	id := newID()
+	if err := b.records.append(slices.Concat([]byte{recordOperation}, id[:], op)); err != nil {
 		return err
 	}
 	op = bytes.Clone(op)
-	ctx = context.WithoutCancel(ctx) // the operation is accepted, although the user has gone
-	err := guard(func() error { return b.rollup.Admit(ctx, op) })
-	if err != nil && !errors.Is(err, ErrRefused) {
-		b.postpone(op, err)
-		err = nil
+	ctx = context.WithoutCancel(ctx) // the operation is in the log, although the user has gone
+	if err := guard(func() error { return b.rollup.Admit(ctx, op) }); err != nil {
+		return b.withdraw(id, err)
 	}
 	b.wake()
-	return err
+	return nil
+}
+
+// withdraw records that an operation in the log has no effect, because the rollup did not
+// take it.
+func (b *Builder[B]) withdraw(id [idSize]byte, cause error) error {
+	if err := b.records.append(append([]byte{recordWithdrawn}, id[:]...)); err != nil {
+		return err
+	}
+	return cause
 }
 
 // record appends records of the rollup: see Recorder.
 func (b *Builder[B]) record(records ...[]byte) error {
 	defer b.wake()
 	return b.records.append(framed(recordRollup, records)...)
-}
-
-// postpone leaves an operation, which is in the log, to the worker.
-func (b *Builder[B]) postpone(op []byte, err error) {
-	b.log.Error("builder: Admit failed; it is called again", "err", err)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.late = append(b.late, op)
-}
-
-func (b *Builder[B]) isLate() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.late) > 0
-}
-
-// admitLate calls Admit again for operations for which it has failed.
-func (b *Builder[B]) admitLate(ctx context.Context) error {
-	b.mu.Lock()
-	late := b.late
-	b.mu.Unlock()
-	for _, op := range late {
-		if err := guard(func() error { return b.rollup.Admit(ctx, op) }); err != nil && !errors.Is(err, ErrRefused) {
-			return err
-		}
-		b.mu.Lock()
-		b.late = b.late[1:]
-		b.mu.Unlock()
-	}
-	return nil
 }
 
 // produce lets the rollup propose a block and puts it into the queue. The step of
@@ -176,9 +163,8 @@ func (b *Builder[B]) checkRoot(want common.Hash, t task[B]) error {
 	return nil
 }
 
-// work makes all calls of the rollup except Check, Payload and the first call of Admit
-// for an operation. It follows the log first, and produces blocks when the rollup has
-// caught up.
+// work makes all calls of the rollup except Check, Admit and Payload. It follows the log
+// first, and produces blocks when the rollup has caught up.
 func (b *Builder[B]) work(ctx context.Context) error {
 	retry := time.NewTimer(0)
 	defer retry.Stop()
@@ -224,9 +210,6 @@ func (b *Builder[B]) workOnce(ctx context.Context) (more bool, err error) {
 		return true, nil
 	}
 	b.finish(ctx)
-	if err := b.admitLate(ctx); err != nil {
-		b.log.Error("builder: Admit failed again", "err", err)
-	}
 	if err := b.checkpointIfDue(ctx); errors.Is(err, errPostponed) {
 		b.log.Error("builder: no checkpoint was made; the log grows", "err", err)
 	} else if err != nil {

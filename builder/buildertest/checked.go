@@ -3,6 +3,7 @@ package buildertest
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -89,7 +90,7 @@ func (c *checked[B]) Admit(ctx context.Context, op []byte) error {
 	if c.life.running() && c.life.roll("late", 3) == 0 {
 		time.Sleep(time.Duration(c.life.roll("late", 3000)) * time.Millisecond)
 	}
-	return c.call(fmt.Sprintf("admit %s", short(op)), false, func() error { return c.inner.Admit(ctx, op) })
+	return c.call(fmt.Sprintf("admit %s", short(op)), c.mayFail(), func() error { return c.inner.Admit(ctx, op) })
 }
 
 // Check implements builder.Checker.
@@ -244,5 +245,12 @@ func (r recording[B]) Replay(ctx context.Context, record []byte) error {
 
 // Recovered implements builder.Recorder.
 func (r recording[B]) Recovered(ctx context.Context, record func(...[]byte) error) error {
-	return r.c.call("recovered", false, func() error { return r.c.inner.(builder.Recorder).Recovered(ctx, record) })
+	late := func(records ...[]byte) error {
+		// The rollup may hold a lock meanwhile, and then virtual time stands still.
+		for range 100 * r.c.life.roll("record", 3) {
+			runtime.Gosched()
+		}
+		return record(records...)
+	}
+	return r.c.call("recovered", false, func() error { return r.c.inner.(builder.Recorder).Recovered(ctx, late) })
 }

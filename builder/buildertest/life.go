@@ -101,7 +101,10 @@ func (l *life[B]) submitAll(ctx context.Context, b *builder.Builder[B]) {
 			return
 		}
 		err := b.Submit(ctx, op)
-		l.diary.note("submit %s: %v", short(op), err)
+		for l.diary.note("submit %s: %v", short(op), err); errors.Is(err, errHost) || errors.Is(err, builder.ErrPanic); {
+			err = b.Submit(ctx, op) // users try again
+			l.diary.note("submit %s again: %v", short(op), err)
+		}
 		if err == nil && !l.isDead() {
 			l.answered(op)
 		}

@@ -17,7 +17,8 @@ type Case[B any] struct {
 	// end of the life.
 	New func() builder.Rollup[B]
 	// Open replaces New for a rollup that keeps files. dir outlives the processes of a
-	// run, and is empty before the first one.
+	// run, and is empty at first. The kit opens a first rollup to read its root, and closes
+	// it if it is an io.Closer.
 	Open func(dir string) builder.Rollup[B]
 	// Operation returns the operation with a number from 0. No two may be equal.
 	Operation func(i int) []byte
@@ -74,7 +75,7 @@ func Sweep[B any](t *testing.T, c Case[B], seed uint64, step int) (moments int) 
 		}
 	}
 	if problem != nil {
-		t.Errorf("seed %d, %v\n\n%s", seed, problem, log)
+		t.Errorf("seed %d, %v\n\nrepeat with: go test -run '^%s$'\n\n%s", seed, problem, t.Name(), log)
 	}
 	return moments
 }

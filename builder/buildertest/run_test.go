@@ -79,6 +79,11 @@ func TestFaultsAreFound(t *testing.T) {
 			t.Logf("seed %d: %v", seed, problem)
 		})
 	}
+	t.Run("does not recognize a late record", func(t *testing.T) {
+		faulty := func() builder.Rollup[words.Body] { return &words.Recording{Forgetful: true} }
+		_, problem := buildertest.Find(t, rules(faulty), 200)
+		require.Error(t, problem)
+	})
 	t.Run("does not record what it accepts", func(t *testing.T) {
 		faulty := func() builder.Rollup[words.Body] { return &words.Recording{Silent: true} }
 		_, problem := buildertest.Find(t, rules(faulty), 200)

@@ -91,8 +91,11 @@ func (n *Network) Run(ctx context.Context, see func(jamtest.Update)) error {
 	})
 }
 
-// Root implements builder.Network. It is the block with which the chain begins.
-func (n *Network) Root(context.Context) (jamq.Block, error) { return n.root, nil }
+// Root implements builder.Network. It is the newest final block.
+func (n *Network) Root(context.Context) (jamq.Block, error) {
+	_, finalized := n.driver.Heads()
+	return finalized, nil
+}
 
 // Pack implements builder.Network.
 func (n *Network) Pack(_ context.Context, at builder.Anchor, payload []byte) (builder.Package, error) {

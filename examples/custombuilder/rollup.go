@@ -67,10 +67,8 @@ func (r *rollup) execute(b batch) common.Hash {
 
 // Admit implements builder.Rollup.
 func (r *rollup) Admit(_ context.Context, op []byte) error {
-	if _, err := r.pool.AddRaw(op); err != nil {
-		return fmt.Errorf("%w: %w", builder.ErrRefused, err)
-	}
-	return nil
+	_, err := r.pool.AddRaw(op)
+	return err
 }
 
 // Propose implements builder.Rollup. It cancels the session, so that the transactions

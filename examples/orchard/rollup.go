@@ -57,7 +57,7 @@ func (r *rollup) check(t *transaction) error {
 func (r *rollup) Admit(_ context.Context, op []byte) error {
 	t, err := decodeTransaction(op)
 	if err != nil {
-		return fmt.Errorf("%w: %w", builder.ErrRefused, err)
+		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -78,7 +78,7 @@ func (b *Bank) newest() Ledger { return b.states[len(b.states)-1] }
 func (b *Bank) Admit(_ context.Context, op []byte) error {
 	var t Transfer
 	if err := json.Unmarshal(op, &t); err != nil {
-		return fmt.Errorf("%w: a transfer: %w", builder.ErrRefused, err)
+		return fmt.Errorf("a transfer: %w", err)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

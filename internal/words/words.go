@@ -42,6 +42,9 @@ type Rollup struct {
 	final          []uint64
 }
 
+// ErrEmpty is returned for an empty word.
+var ErrEmpty = errors.New("words: an empty word")
+
 // Admit implements builder.Rollup.
 func (r *Rollup) Admit(ctx context.Context, op []byte) error {
 	if r.BeforeAdmit != nil {
@@ -52,7 +55,7 @@ func (r *Rollup) Admit(ctx context.Context, op []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(op) == 0 {
-		return fmt.Errorf("%w: an empty word", builder.ErrRefused)
+		return ErrEmpty
 	}
 	if word := string(op); !slices.Contains(r.waiting, word) && !slices.Contains(r.state, word) {
 		r.waiting = append(r.waiting, word)
@@ -150,8 +153,10 @@ func (r *Rollup) State() []string {
 // Saving is a rollup that is a builder.Checkpointer and a builder.Finalizer.
 type Saving struct {
 	Rollup
-	// BeforeCheckpoint is called before each checkpoint, if it is set.
+	// BeforeCheckpoint is called before each checkpoint, if it is set. Made, if it is not
+	// nil, is the next checkpoint.
 	BeforeCheckpoint func() error
+	Made             [][]byte
 	// BeforeFinal is called before each Final, if it is set.
 	BeforeFinal func() error
 }
@@ -165,6 +170,10 @@ func (s *Saving) Checkpoint(context.Context) ([][]byte, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if made := s.Made; made != nil {
+		s.Made = nil
+		return made, nil
+	}
 	raw, err := json.Marshal([2][]string{s.state, s.waiting})
 	return [][]byte{raw}, err
 }
@@ -205,8 +214,9 @@ func (s *Saving) Finals() []uint64 {
 // builder.Recorder. It refuses a word that begins with a digit.
 type Recording struct {
 	Saving
-	// Silent makes it forget to record.
-	Silent bool
+	// Silent makes it forget to record, and Forgetful to recognize the late record of a
+	// word that was executed.
+	Silent, Forgetful bool
 
 	record func(...[]byte) error
 }
@@ -227,6 +237,12 @@ func (r *Recording) Admit(ctx context.Context, op []byte) error {
 
 // Replay implements builder.Recorder.
 func (r *Recording) Replay(ctx context.Context, record []byte) error {
+	if r.Forgetful {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.waiting = append(r.waiting, string(record))
+		return nil
+	}
 	return r.Saving.Admit(ctx, record)
 }
 

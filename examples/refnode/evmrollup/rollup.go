@@ -59,7 +59,7 @@ func (Codec) Decode(raw []byte) (*Block, error) {
 func (r *rollup) Admit(_ context.Context, op []byte) error {
 	tx := new(types.Transaction)
 	if err := tx.UnmarshalBinary(op); err != nil {
-		return fmt.Errorf("%w: %w", builder.ErrRefused, err)
+		return fmt.Errorf("evmrollup: a transaction: %w", err)
 	}
 	return r.SendTransaction(tx)
 }

@@ -6,12 +6,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/cockroachdb/pebble"
 
@@ -32,10 +29,11 @@ var (
 	ErrVersion = errors.New("store: the data directory has another version; drain the node with the program that wrote it, and begin with an empty directory")
 )
 
-// version is the version of the directory's layout, and versionFile the file that has it.
+// version is the version of the layout, and versionKey the key that has it. No other key
+// begins with that letter.
 const (
-	version     = "3"
-	versionFile = "version"
+	version    = "3"
+	versionKey = "version"
 )
 
 // Store is a data directory. A nil Store has no failure, and can be closed.
@@ -53,14 +51,14 @@ type Store struct {
 // Open opens a directory, or creates it. Only one process can use it. Errors wrap
 // ErrVersion, or are those of pebblejournal.
 func Open(dir string, log *slog.Logger) (*Store, error) {
-	if err := checkVersion(dir); err != nil {
-		return nil, err
-	}
 	db, err := pebbledb.Open(filepath.Join(dir, "db"), &pebble.Options{MemTableSize: pebblestate.MemTableSize, Logger: pebbledb.Silent{}})
 	if err != nil {
 		return nil, fmt.Errorf("store: open the data directory, which only one process can use: %w", err)
 	}
 	s := &Store{db: db, Ledger: &keys{db, []byte("ledger/")}}
+	if err := s.checkVersion(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	s.log, err = pebblejournal.Open(filepath.Join(dir, "log"), pebblejournal.Options{DB: db.Pebble(), Check: db.Err, Prefix: []byte("log/")})
 	if err == nil {
 		s.Log = s.log
@@ -75,25 +73,30 @@ func Open(dir string, log *slog.Logger) (*Store, error) {
 	return s, nil
 }
 
-// checkVersion compares the version of a directory, or begins a new one.
-func checkVersion(dir string) error {
-	name := filepath.Join(dir, versionFile)
-	have, err := os.ReadFile(name)
+// checkVersion compares the version in a database, or begins an empty one.
+func (s *Store) checkVersion() error {
+	meta := &keys{s.db, nil}
+	have, err := meta.Get([]byte(versionKey))
 	switch {
-	case err == nil && strings.TrimSpace(string(have)) == version:
+	case err != nil:
+		return err
+	case string(have) == version:
 		return nil
-	case err == nil:
+	case have != nil:
 		return fmt.Errorf("%w: have %q, want %s", ErrVersion, have, version)
-	case !errors.Is(err, fs.ErrNotExist):
+	}
+	some := errors.New("not empty")
+	err = meta.Scan(nil, []byte{0xff}, func([]byte) error { return some })
+	if errors.Is(err, some) {
+		err = fmt.Errorf("%w: have 1, want %s", ErrVersion, version)
+	}
+	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(dir, "db")); err == nil {
-		return fmt.Errorf("%w: have 1, want %s", ErrVersion, version)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := meta.Write([]statedb.Record{{Key: []byte(versionKey), Value: []byte(version)}}); err != nil {
 		return err
 	}
-	return os.WriteFile(name, []byte(version+"\n"), 0o644)
+	return meta.Sync()
 }
 
 // Err returns the reason why nothing can be written any more, or nil. It wraps ErrDisk if

@@ -2,13 +2,14 @@ package store_test
 
 import (
 	"log/slog"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/examples/refnode/store"
+	"github.com/jamq/jamq/pebble/pebblestate"
+	"github.com/jamq/jamq/statedb"
 )
 
 // A directory of another version is refused and not changed; one that is in use, too.
@@ -29,12 +30,15 @@ func TestOpen(t *testing.T) {
 	}))
 	require.NoError(t, s.Close())
 
-	for name, change := range map[string]func() error{
-		"a later version": func() error { return os.WriteFile(filepath.Join(dir, "version"), []byte("4\n"), 0o644) },
-		"the first one":   func() error { return os.Remove(filepath.Join(dir, "version")) },
+	for _, records := range [][]statedb.Record{
+		{{Key: []byte("version"), Value: []byte("4")}}, // a later one
+		{{Key: []byte("version"), Value: nil}},         // the first one had none
 	} {
-		require.NoError(t, change(), name)
+		db, err := pebblestate.Open(filepath.Join(dir, "db"), pebblestate.Options{})
+		require.NoError(t, err)
+		require.NoError(t, db.Write(records))
+		require.NoError(t, db.Close())
 		_, err = store.Open(dir, log)
-		require.ErrorIs(t, err, store.ErrVersion, name)
+		require.ErrorIs(t, err, store.ErrVersion)
 	}
 }
