@@ -69,6 +69,42 @@ func TestAdmitAgainFails(t *testing.T) {
 	})
 }
 
+// TestLargePackage: a package that does not fit into the log costs its block, and nothing else.
+func TestLargePackage(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		large := &packer{Network: m.network}
+		large.size.Store(journal.MaxRecord/4 + 1)
+		b, err := builder.Open(t.Context(), m.cfg, &m.log, builder.Rollup[words.Body](new(words.Rollup)), large)
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- b.Run(ctx) }()
+		require.NoError(t, b.Submit(ctx, []byte("one")))
+		bubble.Await(t, time.Minute, func() bool { return b.Health().BuildFailures > 2 }, "it cannot be packed")
+		require.ErrorIs(t, b.Health().LastError, builder.ErrTooLarge)
+		large.size.Store(0)
+		require.NoError(t, b.Await(ctx, final(1)))
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	})
+}
+
+// packer is a network whose packages have more data than they need.
+type packer struct {
+	*simnet.Network
+	size atomic.Int64
+}
+
+// Pack implements builder.Network.
+func (p *packer) Pack(ctx context.Context, at builder.Anchor, payload []byte) (builder.Package, error) {
+	pkg, err := p.Network.Pack(ctx, at, payload)
+	if n := p.size.Load(); n > 0 {
+		pkg.Data = make([]byte, n)
+	}
+	return pkg, err
+}
+
 // TestFollowEnds: a network that stops without an error ends the builder, and nothing is accepted
 // any more.
 func TestFollowEnds(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/submit/journal"
 )
 
 // This file has the order of writes, from a user's operation to JAM and back. Each
@@ -104,6 +105,9 @@ func (b *Builder[B]) produce(ctx context.Context) (made bool, err error) {
 	if err := guard(func() (err error) { block.raw, err = b.cfg.Codec.Encode(block.Body); return err }); err != nil {
 		return false, fmt.Errorf("builder: encode block %d: %w", block.Number, err)
 	}
+	if err := checkSize("block", block.Number, len(block.raw)); err != nil {
+		return false, err
+	}
 	block.commit(parent.commitment, block.raw)
 	err = b.runner.Enqueue(ctx, bundlequeue.Enqueue[bundle[B]]{
 		Number: block.Number, Commitment: block.commitment, Parent: parent.commitment, Bundle: bundle[B]{block: block},
@@ -112,6 +116,16 @@ func (b *Builder[B]) produce(ctx context.Context) (made bool, err error) {
 		return false, nil // an earlier block has failed meanwhile
 	}
 	return err == nil, err
+}
+
+// checkSize returns an error if a block or a package does not fit into a record, which has
+// both.
+func checkSize(name string, number uint64, size int) error {
+	const most = journal.MaxRecord / 4
+	if size > most {
+		return fmt.Errorf("%w: %s %d has %d bytes, want at most %d", ErrTooLarge, name, number, size, most)
+	}
+	return nil
 }
 
 // follow is called with each step of the queue when the step is in the log, and
@@ -289,6 +303,9 @@ func (s sender[B]) Build(ctx context.Context, r bundlequeue.Build[bundle[B]]) (b
 		payload, err := s.rollup.Payload(ctx, r.Bundle.block)
 		if err == nil {
 			pkg, err = s.network.Pack(ctx, anchorOf(&r), payload)
+		}
+		if err == nil {
+			err = checkSize("the package of block", r.Number, len(pkg.Data))
 		}
 		return err
 	})
