@@ -72,7 +72,9 @@ type Config struct {
 	// account's code, if any, creates no contracts. A transaction of the account
 	// that the store does not know then proves that the store lost writes, and
 	// stops the account with ErrStoreRolledBack, also if no process remembers
-	// them.
+	// them. Set it if this holds and the store may lose acknowledged writes, as
+	// Redis may. The default is false, because a transaction by another program
+	// would stop the account.
 	Exclusive bool
 	// Witness notices that the store lost writes. All executors of a process
 	// should share one; nil means one for this executor, fleet or runner alone.

@@ -194,6 +194,9 @@ type Head struct {
 	// Accepted is the next nonce when the account last went on. Transactions
 	// that the store does not know may have used the nonces below it.
 	Accepted uint64 `json:"accepted,omitempty"`
+	// Marks name the last commits of the processes that worked on the account
+	// last, at most 16, oldest first.
+	Marks []Mark `json:"marks,omitempty"`
 	// Resets are the last MaxResets resets of Next by order, oldest first.
 	Resets []Reset `json:"resets,omitempty"`
 }

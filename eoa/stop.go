@@ -105,19 +105,15 @@ func (e *Executor) Resume(ctx context.Context) error {
 	return e.order(ctx, Order{Kind: OrderResume})
 }
 
-func (e *Executor) sight() sight { return sight{e.view.Head.Resumes, e.view.Head.Version, e.wake} }
-
-// witness compares the store with its earlier states that this process has seen,
-// and stops the account if the store lost writes.
-func (e *Executor) witness(ctx context.Context) error {
-	now := e.sight()
-	before, ok := e.cfg.Witness.see(e.account, now)
+// witness stops the account if ok is false: the store's head h then lacks
+// commits of the state before, which this process has seen.
+func (e *Executor) witness(ctx context.Context, h *Head, before sight, ok bool) error {
 	if ok {
 		return nil
 	}
 	b := e.view.batch()
-	b.stop(e.cfg.Clock.Now(), CauseRolledBack, fmt.Sprintf("the store has version %d and wake version %d, want at least %d and %d",
-		now.version, now.wake, before.version, before.wake))
+	b.stop(e.cfg.Clock.Now(), CauseRolledBack, fmt.Sprintf("the store has version %d with marks %v, and lacks writes of version %d with marks %v or wake version %d",
+		h.Version, h.Marks, before.version, before.marks, before.wake))
 	if err := e.commit(ctx, b); err != nil {
 		return err
 	}
@@ -132,7 +128,7 @@ func (e *Executor) holderMustStop(ctx context.Context) bool {
 	before := e.cfg.Witness.last(e.account) // read before the store
 	e.report.Reads++
 	inbox, err := e.store.Inbox(ctx, e.account, Rank{}, 1)
-	now := sight{inbox.Resumes, inbox.Version, inbox.Wake}
+	now := sight{inbox.Head.Resumes, inbox.Head.Version, inbox.Wake, inbox.Head.Marks}
 	return err == nil && now.behind(before) && e.store.Break(ctx, e.account) == nil
 }
 
