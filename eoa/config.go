@@ -102,6 +102,9 @@ const (
 	maxGas uint64 = 1 << 40
 	// maxTxGas is the most gas that a transaction may have (EIP-7825).
 	maxTxGas = 1 << 24
+	// nodeLag is the number of blocks that a node which estimates may be behind
+	// the one that was looked at.
+	nodeLag = 2
 	// maxRetry limits the doubling of Config.Retry.
 	maxRetry = time.Minute
 	// signAfter is the number of refusals in a row, for prices or gas, after

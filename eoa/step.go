@@ -354,7 +354,7 @@ func (e *Executor) send(ctx context.Context) (moved bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := e.commit(ctx, e.view.Refuse(now, refused)); err != nil {
+	if err := e.commit(ctx, e.view.Refuse(&e.cfg, now, refused)); err != nil {
 		return false, err
 	}
 	assigned, later := e.view.Assign(&e.cfg, jobs)

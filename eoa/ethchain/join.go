@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,10 +19,11 @@ import (
 // endpoints work.
 //
 // Transactions go to all endpoints that work. One is accepted if any endpoint
-// accepts it, and rejected only if all of them reject it. Every other question
-// goes to one endpoint, and to the next if that one fails, asks to wait, or is
-// more than two blocks behind. An endpoint that failed is left out for a while,
-// from one second to one minute.
+// accepts it, and rejected only if all endpoints that work reject it. Every
+// other question goes to one endpoint, and to the next if that one fails, asks
+// to wait, is more than two blocks behind, or says that a request reverts. An
+// endpoint that failed is left out for a while, from one second to one minute;
+// meanwhile it may have transactions that the others reject.
 type Joined struct {
 	ends []endpoint
 
@@ -228,32 +230,53 @@ func (j *Joined) Ask(ctx context.Context, q eoa.Questions) (a eoa.Answers, err e
 }
 
 // Estimate implements [eoa.Chain]. The requests that an endpoint cannot estimate
-// go to the next one.
+// go to the next one. A request reverts only if all endpoints that work say so,
+// because one of them may be behind.
 func (j *Joined) Estimate(ctx context.Context, from common.Address, requests []*eoa.Request) []eoa.Estimated {
 	out := make([]eoa.Estimated, len(requests))
 	left := make([]int, len(requests)) // indexes
 	for i := range left {
 		left[i] = i
 	}
+	working, resting := j.order()
+	if len(working) == 0 {
+		working = resting
+	}
+	asked := 0
 	_ = j.try(ctx, func(ctx context.Context, e int) (bool, error) {
-		asked := make([]*eoa.Request, len(left))
-		for k, i := range left {
-			asked[k] = requests[i]
-		}
-		answers := j.ends[e].chain.Estimate(ctx, from, asked)
-		var unknown []int
+		answers := j.ends[e].chain.Estimate(ctx, from, pick(requests, left))
+		asked++
+		var next, unknown []int
 		var err error
 		for k, i := range left {
-			out[i] = answers[k]
-			if failed := answers[k].Err; failed != nil && !errors.Is(failed, eoa.ErrReverted) {
-				unknown, err = append(unknown, i), failed
+			answer := answers[k]
+			reverts := errors.Is(answer.Err, eoa.ErrReverted)
+			if answer.Err != nil {
+				next = append(next, i)
+			}
+			if answer.Err != nil && !reverts {
+				unknown, err = append(unknown, i), answer.Err
+			}
+			if asked == 1 || !reverts { // an unknown answer outweighs a revert
+				out[i] = answer
 			}
 		}
 		if len(unknown) < len(left) {
 			err = nil // the endpoint works
 		}
-		left = unknown
+		if left = next; asked >= len(working) {
+			left = slices.DeleteFunc(left, func(i int) bool { return errors.Is(out[i].Err, eoa.ErrReverted) })
+		}
 		return len(left) == 0, err
 	}) // the errors are in out
+	return out
+}
+
+// pick returns the elements of all with the given indexes.
+func pick[T any](all []T, indexes []int) []T {
+	out := make([]T, len(indexes))
+	for k, i := range indexes {
+		out[k] = all[i]
+	}
 	return out
 }
