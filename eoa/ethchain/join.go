@@ -67,7 +67,9 @@ const (
 )
 
 // Join returns the endpoints as one chain. They are asked in this order. It
-// returns an error if there is none, or one is nil.
+// returns an error if there is none, one is nil, or those from [New] have
+// different values of [Options.ChainID]. Set that option: an endpoint on another
+// chain then counts as failed.
 func Join(chains ...eoa.BlobChain) (*Joined, error) {
 	j := &Joined{ends: make([]endpoint, len(chains))}
 	for i, c := range chains {
@@ -75,11 +77,24 @@ func Join(chains ...eoa.BlobChain) (*Joined, error) {
 			return nil, fmt.Errorf("ethchain: endpoint %d is nil", i)
 		}
 		j.ends[i].chain = c
+		if id, of := chainOf(c); of {
+			if first, also := chainOf(chains[0]); also && id != first {
+				return nil, fmt.Errorf("ethchain: endpoint %d is for chain %d, endpoint 0 for %d", i, id, first)
+			}
+		}
 	}
 	if len(chains) == 0 {
 		return nil, errors.New("ethchain: no endpoint, want at least one")
 	}
 	return j, nil
+}
+
+// chainOf returns the Options.ChainID of a chain from New.
+func chainOf(c eoa.BlobChain) (id uint64, known bool) {
+	if chain, ok := c.(*Chain); ok {
+		return chain.o.ChainID, true
+	}
+	return 0, false
 }
 
 // Endpoints returns the state of each endpoint, in the order of [Join].
