@@ -187,6 +187,9 @@ type Head struct {
 	// BelowSince is when the node began to report fewer transactions than
 	// Floor; zero if it does not.
 	BelowSince time.Time `json:"belowSince,omitzero"`
+	// AheadSince is when the node began to report more transactions than Next;
+	// zero if it does not.
+	AheadSince time.Time `json:"aheadSince,omitzero"`
 	// Stop is set if the account is stopped. Resumes counts how often it went on
 	// after a stop.
 	Stop    Stop   `json:"stop,omitzero"`

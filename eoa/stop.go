@@ -68,23 +68,51 @@ func (b *Batch) resume(now time.Time) {
 	b.Events = append(b.Events, Event{Kind: EventResumed, At: now, Nonce: b.Head.Next})
 }
 
+// doubts returns why nothing may be decided on the transaction count of look; ""
+// if something may. The batch remembers since when.
+func (v *View) doubts(c *Config, now time.Time, look *Look) (b Batch, why string) {
+	b = v.batch()
+	switch {
+	case v.belowFloor(&b, c, now, look):
+		return b, "node has fewer transactions than a finalized block had"
+	case v.ahead(&b, c, now, look):
+		return b, "node has transactions that were not assigned"
+	}
+	return b, ""
+}
+
 // belowFloor reports whether the account has fewer transactions in look than a
-// finalized block had. A node that is far behind shows that for a while, and
-// nothing is decided meanwhile. If it lasts for Fees.StallTimeout, the node is
-// on another chain, and the account stops.
-func (v *View) belowFloor(c *Config, now time.Time, look *Look) (Batch, bool) {
-	b := v.batch()
+// finalized block had. A node that is far behind shows that for a while. If it
+// lasts for Fees.StallTimeout, the node is on another chain, and the account
+// stops.
+func (v *View) belowFloor(b *Batch, c *Config, now time.Time, look *Look) bool {
 	since := &b.Head.BelowSince
 	switch {
 	case look.Latest >= v.Head.Floor:
 		*since = time.Time{}
-		return b, false
+		return false
 	case since.IsZero() || since.After(now):
 		*since = now
 	case now.Sub(*since) >= c.Fees.StallTimeout:
 		b.stop(now, CauseOtherChain, fmt.Sprintf("block %d has %d transactions of the account, want at least %d", look.Number, look.Latest, v.Head.Floor))
 	}
-	return b, true
+	return true
+}
+
+// ahead reports whether the account has more transactions in look than nonces
+// were ever assigned, and that is not believed yet. One wrong answer would open a
+// gap that is paid for with noops, so another look must agree, at least
+// Config.Retry later.
+func (v *View) ahead(b *Batch, c *Config, now time.Time, look *Look) bool {
+	since := &b.Head.AheadSince
+	switch {
+	case !v.Head.Started || look.Latest <= v.Head.Next:
+		*since = time.Time{}
+		return false
+	case since.IsZero() || since.After(now):
+		*since = now
+	}
+	return now.Sub(*since) < c.Retry
 }
 
 // Resume orders that a stopped account go on; for an account that is not

@@ -133,7 +133,7 @@ func (v *View) Changes(b *Batch) bool {
 	old := &v.Head
 	return len(b.Records)+len(b.Events)+len(b.Done)+len(b.Add)+len(b.Drop) > 0 || b.Head.Next != old.Next || b.Head.Started != old.Started || b.Head.Count != old.Count ||
 		b.Head.Since.Before(old.Since) || !b.Head.Resent.Equal(old.Resent) || !slices.Equal(b.Head.Holes, old.Holes) ||
-		b.Head.Stop != old.Stop || !b.Head.BelowSince.Equal(old.BelowSince)
+		b.Head.Stop != old.Stop || !b.Head.BelowSince.Equal(old.BelowSince) || !b.Head.AheadSince.Equal(old.AheadSince)
 }
 
 // addEvent adds an event about r.
