@@ -103,7 +103,7 @@ const (
 	// maxTxGas is the most gas that a transaction may have (EIP-7825).
 	maxTxGas = 1 << 24
 	// nodeLag is the number of blocks that a node which estimates may be behind
-	// the one that was looked at.
+	// the node that gave the last Look.
 	nodeLag = 2
 	// maxRetry limits the doubling of Config.Retry.
 	maxRetry = time.Minute

@@ -194,8 +194,9 @@ type Head struct {
 	// after a stop.
 	Stop    Stop   `json:"stop,omitzero"`
 	Resumes uint64 `json:"resumes,omitempty"`
-	// Accepted is the next nonce when the account last went on. Transactions
-	// that the store does not know may have used the nonces below it.
+	// Accepted is the highest next nonce when the account went on after a stop,
+	// or was reset. Transactions that the store does not know may use the nonces
+	// below it, so they do not stop an exclusive account.
 	Accepted uint64 `json:"accepted,omitempty"`
 	// Marks name the last commits of the processes that worked on the account
 	// last, at most 16, oldest first.

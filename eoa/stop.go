@@ -64,7 +64,7 @@ func (b *Batch) resume(now time.Time) {
 	}
 	b.Head.Stop, b.Head.BelowSince, b.Head.Started = Stop{}, time.Time{}, false
 	b.Head.Resumes++
-	b.Head.Accepted = b.Head.Next
+	b.Head.Accepted = max(b.Head.Accepted, b.Head.Next)
 	b.Events = append(b.Events, Event{Kind: EventResumed, At: now, Nonce: b.Head.Next})
 }
 

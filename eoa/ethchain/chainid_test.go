@@ -32,7 +32,7 @@ func TestOtherChainID(t *testing.T) {
 	require.ErrorContains(t, err, "endpoint 1 is for chain 4360, endpoint 0 for 4359")
 }
 
-// The id is asked for again after a failed call.
+// A chain asks for the id again after a failed call.
 func TestChainIDIsAskedAgain(t *testing.T) {
 	s := newSetup(t, 1)
 	client := &recorded{Client: s.client}

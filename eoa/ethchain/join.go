@@ -21,7 +21,7 @@ import (
 // Transactions go to all endpoints that work. One is accepted if any endpoint
 // accepts it, and rejected only if all endpoints that work reject it. Every
 // other question goes to one endpoint, and to the next if that one fails, asks
-// to wait, is more than two blocks behind, or says that a request reverts. An
+// to wait, is more than two blocks behind, or returns ErrReverted. An
 // endpoint that failed is left out for a while, from one second to one minute;
 // meanwhile it may have transactions that the others reject.
 type Joined struct {
