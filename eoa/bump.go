@@ -220,6 +220,8 @@ func (v *View) reset(b *Batch, now time.Time, force bool, changed map[string]Rec
 	b.Head.Holes = slices.DeleteFunc(b.Head.Holes, func(n uint64) bool { return n >= to })
 	b.Head.Resets = append(b.Head.Resets, Reset{At: now, From: b.Head.Next, To: to, Forced: force})
 	b.Head.Resets = b.Head.Resets[max(0, len(b.Head.Resets)-MaxResets):]
+	// Transactions that were given up may still be in pools.
+	b.Head.Accepted = max(b.Head.Accepted, b.Head.Next)
 	b.Head.Next = to
 	b.Events = append(b.Events, Event{Kind: EventReset, At: now, Nonce: to, Reason: fmt.Sprintf("forced: %t", force)})
 }

@@ -72,7 +72,9 @@ type Config struct {
 	// account's code, if any, creates no contracts. A transaction of the account
 	// that the store does not know then proves that the store lost writes, and
 	// stops the account with ErrStoreRolledBack, also if no process remembers
-	// them.
+	// them. Set it if this holds and the store may lose acknowledged writes, as
+	// Redis may. The default is false, because a transaction by another program
+	// would stop the account.
 	Exclusive bool
 	// Witness notices that the store lost writes. All executors of a process
 	// should share one; nil means one for this executor, fleet or runner alone.
@@ -100,6 +102,9 @@ const (
 	maxGas uint64 = 1 << 40
 	// maxTxGas is the most gas that a transaction may have (EIP-7825).
 	maxTxGas = 1 << 24
+	// nodeLag is the number of blocks that a node which estimates may be behind
+	// the node that gave the last Look.
+	nodeLag = 2
 	// maxRetry limits the doubling of Config.Retry.
 	maxRetry = time.Minute
 	// signAfter is the number of refusals in a row, for prices or gas, after

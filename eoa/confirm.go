@@ -76,7 +76,7 @@ func (v *View) Confirm(c *Config, now time.Time, look *Look, answers *Answers) B
 		} else if known {
 			advanceMined(&b, now, c, &at, &r)
 		}
-		if len(b.Events) > events || r.GoneAt != v.Open[i].GoneAt {
+		if len(b.Events) > events || r.GoneAt != v.Open[i].GoneAt || r.Reason != v.Open[i].Reason {
 			b.Records = append(b.Records, r)
 			if c.Requeue && r.State == Superseded && !r.own() {
 				again := v.Open[i].Request
@@ -92,7 +92,7 @@ func (v *View) Confirm(c *Config, now time.Time, look *Look, answers *Answers) B
 // begin updates the counts: used nonces are not free, and the next nonce is
 // never a used one.
 func (v *View) begin(b *Batch, c *Config, now time.Time, look *Look) {
-	if used := max(look.Latest, look.Pending); b.Head.Started && used > b.Head.Next {
+	if used := max(look.Latest, look.Pending); b.Head.Started && used > max(b.Head.Next, b.Head.Accepted) {
 		b.unknownUse(c, now, fmt.Sprintf("the node has %d transactions of the account, and the store has assigned %d nonces", used, b.Head.Next))
 	}
 	if !b.Head.Started {
@@ -153,14 +153,16 @@ func (v *View) findMined(b *Batch, c *Config, now time.Time, look *Look, answers
 // belongs to a group, it does not, because members behind it may be in blocks.
 func (b *Batch) lose(c *Config, now time.Time, r *Record, user common.Hash) {
 	if user != (common.Hash{}) {
-		if !slices.ContainsFunc(r.Attempts, func(a Attempt) bool { return a.Hash == user }) {
-			r.Reason = fmt.Sprintf("transaction %v has nonce %d", user, r.Nonce)
-			if r.Nonce >= b.Head.Accepted {
-				b.unknownUse(c, now, r.Reason)
-			}
-			if b.Head.Stop.Cause != CauseNone {
-				return
-			}
+		if slices.ContainsFunc(r.Attempts, func(a Attempt) bool { return a.Hash == user }) {
+			// Only the receipt tells whether the transaction succeeded.
+			r.Reason = fmt.Sprintf("transaction %v is final, but the node has no receipt of it: connect a node that has", user)
+			return
+		}
+		r.Reason = fmt.Sprintf("transaction %v has nonce %d", user, r.Nonce)
+		if r.Nonce >= b.Head.Accepted {
+			b.unknownUse(c, now, r.Reason)
+		}
+		if b.Head.Stop.Cause == CauseNone {
 			b.move(now, r, Superseded, EventSuperseded)
 		}
 		return

@@ -33,10 +33,11 @@ var (
 	// also wraps the cause: ErrStoreRolledBack or ErrOtherChain. Nothing is
 	// signed or sent until an operator calls [Executor.Resume].
 	ErrStopped = errors.New("eoa: account is stopped")
-	// ErrStoreRolledBack is the cause of a stop if the store has a state of the
-	// account that is older than one this process has seen. The transactions of
-	// the lost writes may be on the chain, so that going on could execute
-	// requests twice.
+	// ErrStoreRolledBack is the cause of a stop if the store lacks commits to
+	// the account that this process has seen, or if the account is exclusive and
+	// has a transaction that the store does not know. The transactions of the
+	// lost writes may be on the chain, so that going on could execute requests
+	// twice.
 	ErrStoreRolledBack = errors.New("eoa: store lost writes")
 	// ErrOtherChain is the cause of a stop if the node keeps reporting fewer
 	// transactions of the account than a finalized block had.

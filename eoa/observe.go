@@ -34,13 +34,12 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 	if err != nil {
 		return e.lookFailed(ctx, "chain look failed", err)
 	}
-	if b, below := e.view.belowFloor(&e.cfg, now, &look); below {
-		if err := e.commit(ctx, b); err != nil {
-			return false, err
-		}
-		return e.lookFailed(ctx, "node has fewer transactions than a finalized block had", fmt.Errorf("count %d, want at least %d", look.Latest, e.view.Head.Floor))
-	} else if err := e.commit(ctx, b); err != nil {
+	doubted, why := e.view.doubts(&e.cfg, now, &look)
+	if err := e.commit(ctx, doubted); err != nil {
 		return false, err
+	}
+	if why != "" {
+		return e.lookFailed(ctx, why, fmt.Errorf("count %d, want %d to %d", look.Latest, e.view.Head.Floor, e.view.Head.Next))
 	}
 	if e.view.Behind(&e.cfg, now, &look) {
 		return e.lookFailed(ctx, "node is behind", fmt.Errorf("head %d, finalized %d", look.Number, look.Finalized))

@@ -187,13 +187,20 @@ type Head struct {
 	// BelowSince is when the node began to report fewer transactions than
 	// Floor; zero if it does not.
 	BelowSince time.Time `json:"belowSince,omitzero"`
+	// AheadSince is when the node began to report more transactions than Next;
+	// zero if it does not.
+	AheadSince time.Time `json:"aheadSince,omitzero"`
 	// Stop is set if the account is stopped. Resumes counts how often it went on
 	// after a stop.
 	Stop    Stop   `json:"stop,omitzero"`
 	Resumes uint64 `json:"resumes,omitempty"`
-	// Accepted is the next nonce when the account last went on. Transactions
-	// that the store does not know may have used the nonces below it.
+	// Accepted is the highest next nonce when the account went on after a stop,
+	// or was reset. Transactions that the store does not know may use the nonces
+	// below it, so they do not stop an exclusive account.
 	Accepted uint64 `json:"accepted,omitempty"`
+	// Marks name the last commits of the processes that worked on the account
+	// last, at most 16, oldest first.
+	Marks []Mark `json:"marks,omitempty"`
 	// Resets are the last MaxResets resets of Next by order, oldest first.
 	Resets []Reset `json:"resets,omitempty"`
 }

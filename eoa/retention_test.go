@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/kvstore"
+	"github.com/jamq/jamq/eoa/memstore"
 )
 
 // listed returns the number of records of the account.
@@ -125,4 +127,38 @@ func TestRetentionOff(t *testing.T) {
 		_, err := eoa.New(w.cfg, w.account, w.store, w.chain, w.signer)
 		require.ErrorIs(t, err, eoa.ErrInvalidConfig)
 	}
+}
+
+// interrupted is a key-value store that calls f once, behind a read.
+type interrupted struct {
+	kvstore.KV
+	f func()
+}
+
+func (k *interrupted) Get(ctx context.Context, keys ...[]byte) ([][]byte, error) {
+	out, err := k.KV.Get(ctx, keys...)
+	if f := k.f; f != nil {
+		k.f = nil
+		f()
+	}
+	return out, err
+}
+
+// A record is dropped while it is read. It is found with the state that is left
+// of it.
+func TestGetWhileARecordIsDropped(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	kv := &interrupted{KV: memstore.NewKV()}
+	w.store = kvstore.New(kv)
+	w.cfg.Retention.Age = time.Hour
+	e := w.executor(t, w.store, w.chain)
+	require.NoError(t, w.submitAll(e))
+	w.finish(t, e)
+	w.now = w.now.Add(2 * time.Hour)
+	w.submit(t, e, request("wakes the account"))
+	kv.f = func() { w.steps(t, e, 40) }
+	r, err := w.store.Get(context.Background(), w.account, w.keys[0])
+	require.NoError(t, err)
+	require.Equal(t, eoa.Final, r.State)
+	require.Empty(t, r.Attempts, "dropped")
 }

@@ -108,17 +108,21 @@ func (e *Executor) hold(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	e.view, e.staged = NewView(e.account, loaded), nil
+	// Before anything is written, because a commit raises the version.
+	before, ok := e.cfg.Witness.seeHead(e.account, &loaded.Head)
+	if err := e.witness(ctx, &loaded.Head, before, ok); err != nil {
+		return err
+	}
 	// The failed commit was decided on this version or an earlier one. An empty
 	// commit turns it into a conflict if it arrives later.
 	if e.commitUnknown {
-		e.report.Commits++
-		if _, err := e.store.Commit(ctx, e.lease, now, Batch{Head: loaded.Head}); err != nil {
+		empty := e.view.batch()
+		e.staged = &empty
+		if err := e.flush(ctx); err != nil {
 			return err
 		}
-		loaded.Head.Version++
-		e.commitUnknown = false
 	}
-	e.view, e.staged = NewView(e.account, loaded), nil
 	e.history.see(e.view.Open)
 	e.pending, e.more, e.window, e.lookAt = nil, true, leastWindow*e.cfg.Batch, time.Time{}
 	return nil
@@ -137,7 +141,8 @@ func (e *Executor) read(ctx context.Context) error {
 	}
 	e.wake, e.seen, e.pending, e.more = inbox.Wake, inbox.Wake, inbox.Pending, inbox.More
 	e.low = min(e.cfg.Batch-1, len(inbox.Pending)/2)
-	if err := e.witness(ctx); err != nil {
+	before, ok := e.cfg.Witness.see(e.account, &inbox.Head, inbox.Wake)
+	if err := e.witness(ctx, &inbox.Head, before, ok); err != nil {
 		return err
 	}
 	e.history.see(inbox.Pending)
@@ -205,15 +210,17 @@ func (e *Executor) flush(ctx context.Context) error {
 	b := *e.staged
 	e.staged = nil
 	b.Head.InFlight, _ = e.view.inFlight()
+	b.Head.Marks = e.cfg.Witness.mark(e.view.Head.Marks, b.Head.Version+1)
 	e.report.Commits++
 	wake, err := e.store.Commit(ctx, e.lease, e.cfg.Clock.Now(), b)
 	if err != nil {
 		e.commitUnknown = true
 		return err
 	}
+	e.commitUnknown, e.seen = false, wake
 	e.view.Head.Version++
-	e.seen = wake
-	e.cfg.Witness.see(e.account, sight{e.view.Head.Resumes, e.view.Head.Version, wake})
+	e.view.Head.Marks = b.Head.Marks
+	e.cfg.Witness.see(e.account, &e.view.Head, wake)
 	e.replacePending(b.Records)
 	if len(b.Add) > 0 {
 		e.more, e.pending = true, nil
@@ -347,7 +354,7 @@ func (e *Executor) send(ctx context.Context) (moved bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := e.commit(ctx, e.view.Refuse(now, refused)); err != nil {
+	if err := e.commit(ctx, e.view.Refuse(&e.cfg, now, refused)); err != nil {
 		return false, err
 	}
 	assigned, later := e.view.Assign(&e.cfg, jobs)
@@ -406,7 +413,7 @@ func (e *Executor) nextStep(now time.Time) time.Time {
 	if e.cfg.Poll > 0 {
 		earlier(now.Add(e.cfg.Poll))
 	}
-	if e.eager && len(e.pending) > 0 && e.view.room(&e.cfg) == 0 {
+	if e.eager && e.failed == 0 && len(e.pending) > 0 && e.view.room(&e.cfg) == 0 {
 		// Some nodes make a block at once. One look shows it.
 		e.noteHead()
 		earlier(now)

@@ -64,27 +64,55 @@ func (b *Batch) resume(now time.Time) {
 	}
 	b.Head.Stop, b.Head.BelowSince, b.Head.Started = Stop{}, time.Time{}, false
 	b.Head.Resumes++
-	b.Head.Accepted = b.Head.Next
+	b.Head.Accepted = max(b.Head.Accepted, b.Head.Next)
 	b.Events = append(b.Events, Event{Kind: EventResumed, At: now, Nonce: b.Head.Next})
 }
 
+// doubts returns why nothing may be decided on the transaction count of look; ""
+// if something may. The batch remembers since when.
+func (v *View) doubts(c *Config, now time.Time, look *Look) (b Batch, why string) {
+	b = v.batch()
+	switch {
+	case v.belowFloor(&b, c, now, look):
+		return b, "node has fewer transactions than a finalized block had"
+	case v.ahead(&b, c, now, look):
+		return b, "node has transactions that were not assigned"
+	}
+	return b, ""
+}
+
 // belowFloor reports whether the account has fewer transactions in look than a
-// finalized block had. A node that is far behind shows that for a while, and
-// nothing is decided meanwhile. If it lasts for Fees.StallTimeout, the node is
-// on another chain, and the account stops.
-func (v *View) belowFloor(c *Config, now time.Time, look *Look) (Batch, bool) {
-	b := v.batch()
+// finalized block had. A node that is far behind shows that for a while. If it
+// lasts for Fees.StallTimeout, the node is on another chain, and the account
+// stops.
+func (v *View) belowFloor(b *Batch, c *Config, now time.Time, look *Look) bool {
 	since := &b.Head.BelowSince
 	switch {
 	case look.Latest >= v.Head.Floor:
 		*since = time.Time{}
-		return b, false
+		return false
 	case since.IsZero() || since.After(now):
 		*since = now
 	case now.Sub(*since) >= c.Fees.StallTimeout:
 		b.stop(now, CauseOtherChain, fmt.Sprintf("block %d has %d transactions of the account, want at least %d", look.Number, look.Latest, v.Head.Floor))
 	}
-	return b, true
+	return true
+}
+
+// ahead reports whether the account has more transactions in look than nonces
+// were ever assigned, and that is not believed yet. One wrong answer would open a
+// gap that is paid for with noops, so another look must agree, at least
+// Config.Retry later.
+func (v *View) ahead(b *Batch, c *Config, now time.Time, look *Look) bool {
+	since := &b.Head.AheadSince
+	switch {
+	case !v.Head.Started || look.Latest <= v.Head.Next:
+		*since = time.Time{}
+		return false
+	case since.IsZero() || since.After(now):
+		*since = now
+	}
+	return now.Sub(*since) < c.Retry
 }
 
 // Resume orders that a stopped account go on; for an account that is not
@@ -105,19 +133,15 @@ func (e *Executor) Resume(ctx context.Context) error {
 	return e.order(ctx, Order{Kind: OrderResume})
 }
 
-func (e *Executor) sight() sight { return sight{e.view.Head.Resumes, e.view.Head.Version, e.wake} }
-
-// witness compares the store with its earlier states that this process has seen,
-// and stops the account if the store lost writes.
-func (e *Executor) witness(ctx context.Context) error {
-	now := e.sight()
-	before, ok := e.cfg.Witness.see(e.account, now)
+// witness stops the account if ok is false: the store's head h then lacks
+// commits of the state before, which this process has seen.
+func (e *Executor) witness(ctx context.Context, h *Head, before sight, ok bool) error {
 	if ok {
 		return nil
 	}
 	b := e.view.batch()
-	b.stop(e.cfg.Clock.Now(), CauseRolledBack, fmt.Sprintf("the store has version %d and wake version %d, want at least %d and %d",
-		now.version, now.wake, before.version, before.wake))
+	b.stop(e.cfg.Clock.Now(), CauseRolledBack, fmt.Sprintf("the store has version %d with marks %v, and lacks writes of version %d with marks %v or wake version %d",
+		h.Version, h.Marks, before.version, before.marks, before.wake))
 	if err := e.commit(ctx, b); err != nil {
 		return err
 	}
@@ -132,7 +156,7 @@ func (e *Executor) holderMustStop(ctx context.Context) bool {
 	before := e.cfg.Witness.last(e.account) // read before the store
 	e.report.Reads++
 	inbox, err := e.store.Inbox(ctx, e.account, Rank{}, 1)
-	now := sight{inbox.Resumes, inbox.Version, inbox.Wake}
+	now := sight{inbox.Head.Resumes, inbox.Head.Version, inbox.Wake, inbox.Head.Marks}
 	return err == nil && now.behind(before) && e.store.Break(ctx, e.account) == nil
 }
 

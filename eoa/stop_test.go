@@ -346,3 +346,26 @@ func TestFleetKeepsAStoppedAccount(t *testing.T) {
 		require.ErrorIs(t, <-ended, context.Canceled)
 	})
 }
+
+// A forced reset gives up transactions that are still in a pool. They do not
+// stop an exclusive account, neither in the pool nor in a block.
+func TestExclusiveAccountAfterForcedReset(t *testing.T) {
+	w := newWorld(t, 1, 0)
+	w.cfg.Exclusive = true
+	w.chain.SetPerBlock(0)
+	e := w.executor(t, w.store, w.chain)
+	w.submit(t, e, request("given up"))
+	w.steps(t, e, 2)
+	require.NoError(t, e.ResetNonce(context.Background(), true))
+	w.steps(t, e, 10)
+	require.Equal(t, eoa.Superseded, w.get(t, "given up").State)
+	require.Equal(t, 1, w.chain.Pooled())
+	w.chain.SetPerBlock(10)
+	w.submit(t, e, request("next"))
+	w.steps(t, e, 100)
+	require.Equal(t, eoa.Superseded, w.get(t, "next").State, "by the one that was given up")
+	w.submit(t, e, request("last"))
+	w.steps(t, e, 60)
+	require.Equal(t, eoa.Final, w.get(t, "last").State)
+	require.False(t, w.told(t, eoa.EventStopped))
+}

@@ -56,8 +56,8 @@ type Inbox struct {
 	// Wake is the account's wake version. It increases with each Order and with
 	// each Submit that accepts a request.
 	Wake uint64
-	// Version and Resumes are those of the account's [Head].
-	Version, Resumes uint64
+	// Head is the account's head.
+	Head Head
 	// Orders are the open orders, oldest first.
 	Orders []Order
 	// Pending are requests without a nonce, in order of rank. There are at most

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -276,4 +277,47 @@ func TestNoncesUsedAtAnyTime(t *testing.T) {
 		})
 	}
 	require.Positive(t, requeued)
+}
+
+// pruned is a node that has deleted its receipts.
+type pruned struct {
+	*eoatest.Chain
+	on bool
+}
+
+func (c *pruned) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error) {
+	a, err := c.Chain.Ask(ctx, q)
+	if c.on {
+		for tx := range a.Receipts {
+			a.Missing[tx] = true
+		}
+		clear(a.Receipts)
+	}
+	return a, err
+}
+
+// A worker returns after days to a node without the receipt of a transaction.
+// The record tells the reason for which it does not end, and other requests go
+// on. When the node has the receipt, the record ends.
+func TestPrunedReceipt(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	c := &pruned{Chain: w.chain}
+	e := w.executor(t, w.store, c)
+	w.submit(t, e, request(w.keys[0]))
+	w.step(t, e)
+	for range 50 {
+		w.chain.Mine()
+	}
+	c.on = true
+	w.now = w.now.Add(48 * time.Hour)
+	e = w.executor(t, w.store, c)
+	w.steps(t, e, 30)
+	r := w.get(t, w.keys[0])
+	require.False(t, r.State.Terminal())
+	require.Contains(t, r.Reason, "no receipt")
+	c.on = false
+	w.submit(t, e, request(w.keys[1]))
+	w.finish(t, e)
+	w.exactlyOnce(t)
+	require.Empty(t, w.get(t, w.keys[0]).Reason)
 }

@@ -34,6 +34,9 @@ type View struct {
 	// height is the highest chain height that was acted upon. Records carry it
 	// over from an earlier worker.
 	height uint64
+	// mined is the height of the highest block that is known to have a
+	// transaction of the account; 0 means that none is known.
+	mined uint64
 
 	// laggingSince is when the node's head fell behind one seen before; zero if
 	// it has not.
@@ -60,7 +63,7 @@ func NewView(a Account, l Loaded) *View {
 	slices.SortFunc(v.Open, func(x, y Record) int { return cmp.Compare(x.Nonce, y.Nonce) })
 	for i := range v.Open {
 		r := &v.Open[i]
-		v.height = max(v.height, r.Height)
+		v.height, v.mined = max(v.height, r.Height), max(v.mined, r.Height)
 		if a := &r.Attempts[sendable(r)]; a.Result == Accepted && !a.SentAt.IsZero() {
 			at := a.SentAt
 			if l.Head.Resent.After(at) {
@@ -79,6 +82,7 @@ func (v *View) Apply(b Batch) {
 	over := map[uint64]bool{}
 	for i := range b.Records {
 		r := b.Records[i]
+		v.mined = max(v.mined, r.Height)
 		at, found := v.find(r.Nonce)
 		found = found && v.Open[at].ID == r.ID
 		switch {
@@ -129,7 +133,7 @@ func (v *View) Changes(b *Batch) bool {
 	old := &v.Head
 	return len(b.Records)+len(b.Events)+len(b.Done)+len(b.Add)+len(b.Drop) > 0 || b.Head.Next != old.Next || b.Head.Started != old.Started || b.Head.Count != old.Count ||
 		b.Head.Since.Before(old.Since) || !b.Head.Resent.Equal(old.Resent) || !slices.Equal(b.Head.Holes, old.Holes) ||
-		b.Head.Stop != old.Stop || !b.Head.BelowSince.Equal(old.BelowSince)
+		b.Head.Stop != old.Stop || !b.Head.BelowSince.Equal(old.BelowSince) || !b.Head.AheadSince.Equal(old.AheadSince)
 }
 
 // addEvent adds an event about r.

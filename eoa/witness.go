@@ -1,38 +1,102 @@
 package eoa
 
-import "sync"
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+)
 
 // Witness remembers how far this process has seen each account go in the store.
-// A store that is behind that has lost writes, for example because a replica
-// was promoted that had not received them. The transactions of those writes may
-// be on the chain, so the executor stops the account with ErrStoreRolledBack.
+// A store that lacks commits that were seen has lost writes, for example because
+// a replica was promoted that had not received them. The transactions of those
+// writes may be on the chain, so the executor stops the account with
+// ErrStoreRolledBack.
 //
 // All executors of a process should share one Witness; see [Config.Witness]. It
-// takes about 100 bytes per account, and is safe for concurrent use. Create one
+// takes 100 to 500 bytes per account, and is safe for concurrent use. Create one
 // with [NewWitness].
 type Witness struct {
-	mu   sync.Mutex
-	seen map[Account]sight
+	id uint64 // random
+
+	mu      sync.Mutex
+	commits uint64 // number of the last commit, of all accounts
+	seen    map[Account]sight
 }
 
+// Mark names the last commit to an account that the executors of one [Witness]
+// made. A version is a count, so commits of other workers can replace lost ones.
+// A mark cannot be replaced, because a witness never uses a number again.
+type Mark struct {
+	// Witness is the random id of the witness.
+	Witness uint64 `json:"w"`
+	// Commit is the witness's number of the commit. It only grows.
+	Commit uint64 `json:"n"`
+	// Version is the account's version after the commit.
+	Version uint64 `json:"v"`
+}
+
+// maxMarks is the number of marks that a head keeps. The commits of a witness
+// can be missed until this many others have committed after it.
+const maxMarks = 16
+
 // sight is a state of an account in the store: the number of times that it was
-// resumed after a stop, and its versions. All of them only grow.
-type sight struct{ resumes, version, wake uint64 }
+// resumed after a stop, its versions, and its marks.
+type sight struct {
+	resumes, version, wake uint64
+	marks                  []Mark
+}
 
 // behind reports whether a store in state s has lost writes since it was in
 // state before.
 func (s sight) behind(before sight) bool {
-	return s.resumes < before.resumes || s.resumes == before.resumes && (s.version < before.version || s.wake < before.wake)
+	if s.resumes != before.resumes {
+		return s.resumes < before.resumes
+	}
+	return s.version < before.version || s.wake < before.wake || slices.ContainsFunc(before.marks, s.lacks)
+}
+
+// lacks reports whether the commit of m is not in the history of s. If m may
+// have been dropped because of maxMarks others after it, lacks returns false.
+func (s sight) lacks(m Mark) bool {
+	for _, k := range s.marks {
+		if k.Witness == m.Witness {
+			return k.Commit < m.Commit
+		}
+	}
+	return len(s.marks) < maxMarks || s.marks[0].Version <= m.Version
 }
 
 // NewWitness returns a witness that has seen nothing.
-func NewWitness() *Witness { return &Witness{seen: map[Account]sight{}} }
+func NewWitness() *Witness { return &Witness{id: rand.Uint64(), seen: map[Account]sight{}} }
 
-// see remembers a state that the store has returned. If the store was further
-// before, see returns that state and false, and remembers nothing.
-func (w *Witness) see(a Account, now sight) (before sight, ok bool) {
+// mark returns marks, which are in order of version, with a new one for the
+// commit that leads to version.
+func (w *Witness) mark(marks []Mark, version uint64) []Mark {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.commits++
+	out := slices.DeleteFunc(slices.Clone(marks), func(m Mark) bool { return m.Witness == w.id })
+	out = append(out, Mark{Witness: w.id, Commit: w.commits, Version: version})
+	return out[max(0, len(out)-maxMarks):]
+}
+
+// see remembers a state that the store has returned. If the store lacks commits
+// of an earlier state, see returns that state and false, and remembers nothing.
+func (w *Witness) see(a Account, h *Head, wake uint64) (before sight, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.compare(a, sight{h.Resumes, h.Version, wake, h.Marks})
+}
+
+// seeHead is see for a state without its wake version.
+func (w *Witness) seeHead(a Account, h *Head) (before sight, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.compare(a, sight{h.Resumes, h.Version, w.seen[a].wake, h.Marks})
+}
+
+// compare is see for a caller that holds the lock.
+func (w *Witness) compare(a Account, now sight) (before sight, ok bool) {
 	if before = w.seen[a]; now.behind(before) {
 		return before, false
 	}

@@ -9,14 +9,38 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/jamq/jamq/eoa"
 )
 
+// checkID returns an error if the node is not known to be on the right chain.
+func (c *Chain) checkID(ctx context.Context) error {
+	if c.o.ChainID == 0 || c.proven.Load() {
+		return nil
+	}
+	var id hexutil.Uint64
+	calls := []rpc.BatchElem{call(&id, "eth_chainId")}
+	if err := c.once(ctx, calls); err != nil {
+		return err
+	}
+	if err := worked(calls); err != nil {
+		return err
+	}
+	if uint64(id) != c.o.ChainID {
+		return fmt.Errorf("%w: the node is on chain %d, want %d", ErrNode, uint64(id), c.o.ChainID)
+	}
+	c.proven.Store(true)
+	return nil
+}
+
 // batch makes calls, in as many batches as the node's limit requires. If the
 // node asks to wait, the error wraps an eoa.BusyError.
 func (c *Chain) batch(ctx context.Context, calls []rpc.BatchElem) error {
+	if err := c.checkID(ctx); err != nil {
+		return err
+	}
 	n := c.limit()
 	halved := false
 	for len(calls) > 0 {
@@ -56,6 +80,7 @@ func (c *Chain) once(ctx context.Context, calls []rpc.BatchElem) error {
 	if err == nil {
 		return nil
 	}
+	c.proven.Store(false) // the connection may lead to another node now
 	var failed rpc.HTTPError
 	if errors.As(err, &failed) && isBusy(failed.StatusCode) {
 		err = &eoa.BusyError{RetryAfter: wait, Err: err}

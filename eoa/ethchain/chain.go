@@ -23,6 +23,11 @@ type Client interface {
 
 // Options configures a [Chain]. The zero value is valid.
 type Options struct {
+	// ChainID is the chain that the node must be on, normally that of the
+	// accounts. The chain asks the node (eth_chainId) before anything else, and
+	// again after each failed call; until the node gives this id, all calls fail
+	// with ErrNode. 0 means that nothing is checked.
+	ChainID uint64
 	// FinalityDepth is the number of blocks on top of a block that make it
 	// final; 0 means that the node's tag "finalized" decides.
 	FinalityDepth uint64
@@ -60,6 +65,7 @@ type Chain struct {
 	o      Options
 	most   atomic.Int64 // calls in a batch that the node takes; 0: not known
 	shared sharedHead
+	proven atomic.Bool // the node is on chain o.ChainID
 }
 
 var _ eoa.BlobChain = (*Chain)(nil)

@@ -2,7 +2,7 @@
 // JSON-RPC, and to a remote signer.
 //
 //	client, err := ethchain.Dial(ctx, url)
-//	chain, err := ethchain.New(client, ethchain.Options{})
+//	chain, err := ethchain.New(client, ethchain.Options{ChainID: 1})
 //	e, err := eoa.New(cfg, account, store, chain, signer)
 //
 // Any rpc.Client of go-ethereum works. One from [Dial] also reads the
@@ -14,7 +14,7 @@
 //	chain, err := ethchain.Join(first, second, third) // each from New
 //
 // [Joined] sends transactions to all of them, and believes a refusal only if all
-// refuse. Other questions go to one endpoint, and to the next if that one fails.
+// that work refuse. Other questions go to one endpoint, and to the next if that one fails.
 //
 // A node may take fewer calls in a batch than [Options.MaxBatch]. The chain finds
 // that out from its refusal, and remembers the number.

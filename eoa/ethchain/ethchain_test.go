@@ -70,6 +70,8 @@ func (n *node) height(tag rpc.BlockNumber) uint64 {
 	return uint64(tag)
 }
 
+func (n *node) ChainId() hexutil.Uint64 { return testChain }
+
 func (n *node) BlockNumber() hexutil.Uint64 { return hexutil.Uint64(n.height(rpc.LatestBlockNumber)) }
 
 func (n *node) GetBlockByNumber(tag rpc.BlockNumber, full bool) map[string]any {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,10 +19,11 @@ import (
 // endpoints work.
 //
 // Transactions go to all endpoints that work. One is accepted if any endpoint
-// accepts it, and rejected only if all of them reject it. Every other question
-// goes to one endpoint, and to the next if that one fails, asks to wait, or is
-// more than two blocks behind. An endpoint that failed is left out for a while,
-// from one second to one minute.
+// accepts it, and rejected only if all endpoints that work reject it. Every
+// other question goes to one endpoint, and to the next if that one fails, asks
+// to wait, is more than two blocks behind, or returns ErrReverted. An
+// endpoint that failed is left out for a while, from one second to one minute;
+// meanwhile it may have transactions that the others reject.
 type Joined struct {
 	ends []endpoint
 
@@ -65,7 +67,9 @@ const (
 )
 
 // Join returns the endpoints as one chain. They are asked in this order. It
-// returns an error if there is none, or one is nil.
+// returns an error if there is none, one is nil, or those from [New] have
+// different values of [Options.ChainID]. Set that option: an endpoint on another
+// chain then counts as failed.
 func Join(chains ...eoa.BlobChain) (*Joined, error) {
 	j := &Joined{ends: make([]endpoint, len(chains))}
 	for i, c := range chains {
@@ -73,11 +77,24 @@ func Join(chains ...eoa.BlobChain) (*Joined, error) {
 			return nil, fmt.Errorf("ethchain: endpoint %d is nil", i)
 		}
 		j.ends[i].chain = c
+		if id, of := chainOf(c); of {
+			if first, also := chainOf(chains[0]); also && id != first {
+				return nil, fmt.Errorf("ethchain: endpoint %d is for chain %d, endpoint 0 for %d", i, id, first)
+			}
+		}
 	}
 	if len(chains) == 0 {
 		return nil, errors.New("ethchain: no endpoint, want at least one")
 	}
 	return j, nil
+}
+
+// chainOf returns the Options.ChainID of a chain from New.
+func chainOf(c eoa.BlobChain) (id uint64, known bool) {
+	if chain, ok := c.(*Chain); ok {
+		return chain.o.ChainID, true
+	}
+	return 0, false
 }
 
 // Endpoints returns the state of each endpoint, in the order of [Join].
@@ -228,32 +245,53 @@ func (j *Joined) Ask(ctx context.Context, q eoa.Questions) (a eoa.Answers, err e
 }
 
 // Estimate implements [eoa.Chain]. The requests that an endpoint cannot estimate
-// go to the next one.
+// go to the next one. A request reverts only if all endpoints that work say so,
+// because one of them may be behind.
 func (j *Joined) Estimate(ctx context.Context, from common.Address, requests []*eoa.Request) []eoa.Estimated {
 	out := make([]eoa.Estimated, len(requests))
 	left := make([]int, len(requests)) // indexes
 	for i := range left {
 		left[i] = i
 	}
+	working, resting := j.order()
+	if len(working) == 0 {
+		working = resting
+	}
+	asked := 0
 	_ = j.try(ctx, func(ctx context.Context, e int) (bool, error) {
-		asked := make([]*eoa.Request, len(left))
-		for k, i := range left {
-			asked[k] = requests[i]
-		}
-		answers := j.ends[e].chain.Estimate(ctx, from, asked)
-		var unknown []int
+		answers := j.ends[e].chain.Estimate(ctx, from, pick(requests, left))
+		asked++
+		var next, unknown []int
 		var err error
 		for k, i := range left {
-			out[i] = answers[k]
-			if failed := answers[k].Err; failed != nil && !errors.Is(failed, eoa.ErrReverted) {
-				unknown, err = append(unknown, i), failed
+			answer := answers[k]
+			reverts := errors.Is(answer.Err, eoa.ErrReverted)
+			if answer.Err != nil {
+				next = append(next, i)
+			}
+			if answer.Err != nil && !reverts {
+				unknown, err = append(unknown, i), answer.Err
+			}
+			if asked == 1 || !reverts { // an unknown answer outweighs a revert
+				out[i] = answer
 			}
 		}
 		if len(unknown) < len(left) {
 			err = nil // the endpoint works
 		}
-		left = unknown
+		if left = next; asked >= len(working) {
+			left = slices.DeleteFunc(left, func(i int) bool { return errors.Is(out[i].Err, eoa.ErrReverted) })
+		}
 		return len(left) == 0, err
 	}) // the errors are in out
+	return out
+}
+
+// pick returns the elements of all with the given indexes.
+func pick[T any](all []T, indexes []int) []T {
+	out := make([]T, len(indexes))
+	for k, i := range indexes {
+		out[k] = all[i]
+	}
 	return out
 }

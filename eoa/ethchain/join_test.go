@@ -333,3 +333,45 @@ func TestJoinedEndpointsInTrouble(t *testing.T) {
 		})
 	}
 }
+
+// estimator is an endpoint that gives one answer to all estimates.
+type estimator struct {
+	eoa.BlobChain
+	err error
+}
+
+func (s estimator) Estimate(_ context.Context, _ common.Address, requests []*eoa.Request) []eoa.Estimated {
+	out := make([]eoa.Estimated, len(requests))
+	for i := range out {
+		out[i] = eoa.Estimated{Gas: 21_000, Err: s.err}
+	}
+	return out
+}
+
+// A request reverts only if all endpoints say so. If one of them does not
+// answer, it is not known.
+func TestOneEndpointRevertsNothing(t *testing.T) {
+	good, reverts, down := estimator{}, estimator{err: eoa.ErrReverted}, estimator{err: errDown}
+	for _, c := range []struct {
+		ends []eoa.BlobChain
+		want error
+	}{
+		{[]eoa.BlobChain{reverts, good}, nil},
+		{[]eoa.BlobChain{reverts, down, good}, nil},
+		{[]eoa.BlobChain{reverts, reverts}, eoa.ErrReverted},
+		{[]eoa.BlobChain{reverts}, eoa.ErrReverted},
+		{[]eoa.BlobChain{reverts, down}, errDown},
+		{[]eoa.BlobChain{down, reverts}, errDown},
+	} {
+		j, err := Join(c.ends...)
+		require.NoError(t, err)
+		out := j.Estimate(context.Background(), common.Address{}, []*eoa.Request{{}, {}})
+		require.ErrorIs(t, out[1].Err, c.want, "%v", c.ends)
+	}
+	j, err := Join(reverts, down)
+	require.NoError(t, err)
+	for range 2 { // the second endpoint is left out from the second time on
+		err = j.Estimate(context.Background(), common.Address{}, []*eoa.Request{{}})[0].Err
+	}
+	require.ErrorIs(t, err, eoa.ErrReverted)
+}

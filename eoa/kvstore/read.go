@@ -114,7 +114,7 @@ func (s *Store) Load(ctx context.Context, l eoa.Lease) (out eoa.Loaded, err erro
 // Inbox implements eoa.Store.
 func (s *Store) Inbox(ctx context.Context, a eoa.Account, above eoa.Rank, limit int) (out eoa.Inbox, err error) {
 	err = s.read(ctx, a, func(st *step) error {
-		out = eoa.Inbox{Wake: st.m.Wake, Version: st.m.Head.Version, Resumes: st.m.Head.Resumes}
+		out = eoa.Inbox{Wake: st.m.Wake, Head: st.m.Head}
 		if err := scanJSON(ctx, s.kv, prefix(a, kindOrder), after(prefix(a, kindOrder)), math.MaxInt, &out.Orders); err != nil || limit <= 0 {
 			return err
 		}

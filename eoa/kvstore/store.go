@@ -418,26 +418,32 @@ func (s *Store) records(ctx context.Context, a eoa.Account, ids []uint64) ([]eoa
 	return out, nil
 }
 
-// by returns the record whose id is the value of key.
+// by returns the record whose id is the value of key. If the record is dropped
+// between the two reads, key has another value then, and is read again.
 func (s *Store) by(ctx context.Context, a eoa.Account, key []byte, what string) (eoa.Record, error) {
-	if err := ctx.Err(); err != nil {
-		return eoa.Record{}, err
+	for last := []byte(nil); ; {
+		if err := ctx.Err(); err != nil {
+			return eoa.Record{}, err
+		}
+		raw, err := s.one(ctx, key)
+		if err != nil {
+			return eoa.Record{}, err
+		}
+		if r, _, dropped := parseDropped(raw); dropped {
+			return r, nil
+		}
+		if len(raw) != 8 {
+			return eoa.Record{}, fmt.Errorf("%w: %s of %v", eoa.ErrUnknownRequest, what, a)
+		}
+		out, err := s.records(ctx, a, []uint64{binary.BigEndian.Uint64(raw)})
+		if err == nil {
+			return out[0], nil
+		}
+		if !errors.Is(err, eoa.ErrUnknownRequest) || bytes.Equal(raw, last) {
+			return eoa.Record{}, err
+		}
+		last = raw
 	}
-	raw, err := s.one(ctx, key)
-	if err != nil {
-		return eoa.Record{}, err
-	}
-	if r, _, dropped := parseDropped(raw); dropped {
-		return r, nil
-	}
-	if len(raw) != 8 {
-		return eoa.Record{}, fmt.Errorf("%w: %s of %v", eoa.ErrUnknownRequest, what, a)
-	}
-	out, err := s.records(ctx, a, []uint64{binary.BigEndian.Uint64(raw)})
-	if err != nil {
-		return eoa.Record{}, err
-	}
-	return out[0], nil
 }
 
 // Get implements eoa.Store.

@@ -1,13 +1,16 @@
 // Package redisstore keeps accounts of package eoa in Redis, for fleets on many
-// machines. Redis replicates asynchronously: if a replica is promoted, the steps
-// of the last moments may be lost, although they were acknowledged. Requests
-// accepted in them are gone, and requests sent in them look new, so that sending
-// them would execute them twice. An executor that remembers the lost steps stops
-// the account instead ([eoa.ErrStoreRolledBack]); set [eoa.Config.Exclusive] to
-// notice it also when no process remembers them, by the transactions on the
-// chain. [Options] has a number of replicas that must have each step (WAIT),
-// which makes losses rare but not impossible, because Redis may promote another
-// replica.
+// machines. Redis replicates asynchronously: if a replica is promoted, the
+// steps of the last moments may be lost, although they were acknowledged.
+// Requests accepted in them are gone, and requests sent in them look new, so
+// that sending them executes them twice. A process that has seen the lost steps
+// stops the account when it works on it or looks at it next
+// ([eoa.ErrStoreRolledBack]), unless 16 other processes have committed since.
+// Until then, workers of other processes may send. If no process remembers the lost steps,
+// for example because the only one was restarted, only the chain can show them.
+// Therefore set [eoa.Config.Exclusive] with this store unless other programs
+// use the key. [Options] has a number of replicas that must have each step
+// (WAIT), which makes losses rare but not impossible, because Redis may promote
+// another replica.
 //
 //	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 //	s, err := redisstore.New(client, "jamq", redisstore.Options{})

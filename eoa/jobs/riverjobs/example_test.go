@@ -51,7 +51,7 @@ func relay(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	chain, err := ethchain.New(node, ethchain.Options{})
+	chain, err := ethchain.New(node, ethchain.Options{ChainID: chainID})
 	if err != nil {
 		return err
 	}
