@@ -87,9 +87,15 @@ type Feed struct {
 	// These fields belong to Follow's goroutine. rooted means that no more
 	// blocks before the root can be fetched. backoffs has one entry per peer.
 	// short has the heights of heads that were fetched but not delivered.
+	// highest is the height of the longest chain that was delivered. beneath
+	// has, by the index of a peer, an ancestor of the block that the peer
+	// reports as final, if the sink was full.
 	rooted   bool
 	backoffs []peerBackoff
 	short    map[jamq.HeaderHash]uint64
+	highest  uint64
+	beneath  map[int]*node
+	backing  backing
 
 	loop feed.Loop
 
@@ -112,6 +118,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	}
 	f := &Feed{
 		cfg: cfg, client: client, log: cfg.Logger, backoffs: make([]peerBackoff, len(client.peers)), short: make(map[jamq.HeaderHash]uint64),
+		beneath: make(map[int]*node), backing: make(backing),
 		clock: jamq.NewSlotClock(client.cfg.Codec.Spec()),
 	}
 	if f.log == nil {
