@@ -255,19 +255,24 @@ func (f *Feed) lacksFinal() bool {
 	return lacking >= f.cfg.FinalPeers
 }
 
-// blocksPerRequest is the number of blocks per request.
+// blocksPerRequest is the number of blocks per request. If they are too large
+// for an answer, the feed requests a quarter of them, and so on down to one.
 const blocksPerRequest = 64
 
 // fetch returns the blocks after the last delivered one up to an announced
 // head, oldest first. Each has the hash that its child names.
 func (f *Feed) fetch(ctx context.Context, from *peer, head leaf) ([]jamq.Block, error) {
 	var blocks []jamq.Block
-	want := head.hash
+	want, most := head.hash, uint32(blocksPerRequest)
 	for f.tree.Get(want) == nil {
 		if n := len(blocks); n >= f.cfg.MaxGap || n > 0 && blocks[n-1].Slot <= f.tree.Oldest().Slot {
 			return nil, fmt.Errorf("%w: %s does not follow a block that was delivered since slot %d", ErrHistoryLost, head.hash, f.tree.Oldest().Slot)
 		}
-		more, err := anyPeer(f.client, from, func(peer int) ([]jamq.Block, error) { return f.fetchSome(ctx, peer, want, blocksPerRequest) })
+		more, err := anyPeer(f.client, from, func(peer int) ([]jamq.Block, error) { return f.fetchSome(ctx, peer, want, most) })
+		if errors.Is(err, ErrTooLarge) && most > 1 { // large blocks
+			most /= 4
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
