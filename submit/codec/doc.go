@@ -48,6 +48,6 @@
 // vectors of 0.8.0 exist. Refine contexts, reports, guarantees, headers, recent
 // history and the extrinsic hash are tested with the encodings of another
 // implementation; verdicts, tickets, assurances and work items follow the text
-// only. [Codec.Imported] takes the number of validators from the chain's
-// constants in both versions.
+// only. Imported returns an error for a block of 0.8.0 with assurances; use
+// [Codec.ImportedBy] with the size of the validator set.
 package codec

@@ -333,7 +333,11 @@ func (f *Feed) verify(b *codec.Block, want jamq.HeaderHash) (jamq.Block, error) 
 	case hash == f.client.cfg.Genesis:
 		return jamq.Block{Hash: hash, Slot: b.Header.Slot, Parent: b.Header.Parent, ParentStateRoot: b.Header.ParentStateRoot}, nil
 	}
-	out, err := c.Imported(b)
+	validators := c.Spec().Validators
+	if f.cfg.Validators != nil {
+		validators = f.cfg.Validators(b.Header.Slot)
+	}
+	out, err := c.ImportedBy(b, validators)
 	if err != nil {
 		return jamq.Block{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
