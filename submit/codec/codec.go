@@ -16,7 +16,8 @@ var (
 	// canonical encoding, and by Encode if a value has no encoding, for example
 	// because a set is not in order.
 	ErrNonCanonical = errors.New("codec: not canonical")
-	// ErrTooLarge is returned if a number exceeds the range of its field.
+	// ErrTooLarge is returned if a number exceeds the range of its field, or if
+	// a decoded value would take far more memory than its encoding.
 	ErrTooLarge = errors.New("codec: too large")
 	// ErrWrongLength is returned by Encode if a sequence does not have the
 	// length that the chain's constants prescribe.
@@ -130,7 +131,9 @@ func Decode[T any, P interface {
 }
 
 // DecodePrefix decodes a value from the beginning of raw and returns it with
-// the remaining bytes. Errors are those of Decode.
+// the remaining bytes. The value takes at most about twice the memory of its
+// encoding and 64 KiB; otherwise the error wraps ErrTooLarge. Errors are those of
+// Decode.
 func DecodePrefix[T any, P interface {
 	*T
 	Value
@@ -147,11 +150,17 @@ func DecodePrefix[T any, P interface {
 // Hash returns the BLAKE2b-256 hash of the encoding of v. Errors are those of
 // Encode.
 func (c *Codec) Hash(v Value) ([32]byte, error) {
-	raw, err := c.Encode(v)
+	digest, err := blake2b.New256(nil)
 	if err != nil {
 		return [32]byte{}, err
 	}
-	return blake2b.Sum256(raw), nil
+	w := &coder{codec: c, digest: digest}
+	v.code(w)
+	if w.err != nil {
+		return [32]byte{}, w.err
+	}
+	w.flush()
+	return [32]byte(digest.Sum(nil)), nil
 }
 
 // PackageHash returns the hash that identifies a work package on the chain (GP

@@ -351,3 +351,39 @@ func BenchmarkImportedFullBlock(b *testing.B) {
 		}
 	}
 }
+
+// Elements that are much smaller than their memory are refused before they take
+// it; the largest allowed input takes twice its length.
+func TestDecodedMemory(t *testing.T) {
+	c := tiny(t, codec.V072)
+	allocated := func(raw []byte) (uint64, error) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := codec.Decode[codec.Extrinsics](c, raw)
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc, err
+	}
+	const most = 2_900
+	for n, refused := range map[int]bool{most: false, 3_100: true, 1_000_000: true} {
+		x := codec.Extrinsics{Preimages: make(codec.Preimages, n)}
+		raw, err := c.Encode(&x)
+		require.NoError(t, err)
+		bytes, err := allocated(raw)
+		require.Equal(t, refused, errors.Is(err, codec.ErrTooLarge), "%d: %v", n, err)
+		require.LessOrEqual(t, bytes, uint64(128<<10), n)
+	}
+	x := codec.Extrinsics{Guarantees: make(codec.Guarantees, 2_000)}
+	for i := range x.Guarantees {
+		x.Guarantees[i].Report.Digests = make([]codec.WorkDigest, 16)
+	}
+	raw, err := c.Encode(&x)
+	require.NoError(t, err)
+	bytes, err := allocated(raw)
+	require.NoError(t, err)
+	require.LessOrEqual(t, bytes, uint64(2*len(raw)+64<<10), len(raw))
+	nested := append([]byte{0, 0}, codec.AppendNatural(nil, uint64(len(raw)/300))...)
+	nested = append(nested, raw[3:]...) // claims more than there is
+	bytes, err = allocated(nested)
+	require.Error(t, err)
+	require.LessOrEqual(t, bytes, uint64(2*len(raw)+64<<10), len(raw))
+}

@@ -3,8 +3,10 @@ package codec
 import (
 	"encoding/binary"
 	"fmt"
+	stdhash "hash"
 	"math"
 	"math/bits"
+	"unsafe"
 )
 
 // coder visits the fields of a value in the order of its encoding and either
@@ -17,6 +19,40 @@ type coder struct {
 	out   []byte // written so far
 	rest  []byte // input not read yet
 	err   error
+	// digest, if it is set, receives out in pieces, so that hashing a value
+	// takes no memory.
+	digest stdhash.Hash
+	// reserved is the part of rest that the remaining elements of the open
+	// sequences need at least.
+	reserved uint64
+	// excess is the memory of decoded elements beyond twice their shortest
+	// encodings, in bytes, at most maxExcess.
+	excess uint64
+}
+
+// maxExcess bounds the memory of elements that are much larger than their
+// encodings, such as empty preimages. It allows about 3,000 of them.
+const maxExcess = 64 << 10
+
+// piece is the size of the pieces that a digest receives, in bytes.
+const piece = 4 << 10
+
+// write appends to the output. It never passes x to the digest itself, because
+// the variables of the callers would then be allocated on the heap.
+func (c *coder) write(x []byte) {
+	for c.digest != nil && len(c.out)+len(x) > piece {
+		n := piece - len(c.out)
+		c.out = append(c.out, x[:n]...)
+		c.flush()
+		x = x[n:]
+	}
+	c.out = append(c.out, x...)
+}
+
+// flush passes the output to the digest.
+func (c *coder) flush() {
+	c.digest.Write(c.out)
+	c.out = c.out[:0]
 }
 
 func (c *coder) fail(err error) {
@@ -25,11 +61,14 @@ func (c *coder) fail(err error) {
 	}
 }
 
+// left returns the number of bytes that the current element can have.
+func (c *coder) left() uint64 { return uint64(len(c.rest)) - c.reserved }
+
 // take returns the next n bytes of the input, or nil after an error. The caller
 // must not retain them.
 func (c *coder) take(n uint64) []byte {
-	if uint64(len(c.rest)) < n {
-		c.fail(fmt.Errorf("%w: %d bytes left, want %d", ErrTruncated, len(c.rest), n))
+	if left := c.left(); left < n {
+		c.fail(fmt.Errorf("%w: %d bytes left, want %d", ErrTruncated, left, n))
 	}
 	if c.err != nil {
 		return nil
@@ -46,7 +85,7 @@ func (c *coder) bytes(x []byte) {
 	case c.reads:
 		copy(x, c.take(uint64(len(x))))
 	default:
-		c.out = append(c.out, x...)
+		c.write(x)
 	}
 }
 
@@ -147,7 +186,8 @@ func natural[N ~uint16 | ~uint32 | ~uint64](c *coder, x *N, what string) {
 		return
 	}
 	if !c.reads {
-		c.out = AppendNatural(c.out, uint64(*x))
+		var b [9]byte
+		c.write(AppendNatural(b[:0], uint64(*x)))
 		return
 	}
 	v := c.readNatural()
@@ -175,17 +215,33 @@ func (c *coder) blob(x *[]byte) {
 
 // sequence codes elements after their count. least is the size of the shortest
 // element, in bytes: a count that cannot fit into the input is rejected before
-// memory is allocated. An empty sequence is decoded as nil.
+// memory is allocated, and so are elements that would take more memory than
+// maxExcess. An empty sequence is decoded as nil.
 func sequence[E any](c *coder, x *[]E, least int, code func(*coder, *E)) {
 	n := uint64(len(*x))
 	natural(c, &n, "count")
 	if c.reads {
 		*x = nil
-		if c.err == nil && n > uint64(len(c.rest)/least) {
-			c.fail(fmt.Errorf("%w: %d elements in %d bytes", ErrTruncated, n, len(c.rest)))
+		if left := c.left(); c.err == nil && n > left/uint64(least) {
+			c.fail(fmt.Errorf("%w: %d elements in %d bytes", ErrTruncated, n, left))
+		}
+		var e E
+		if c.charge(n, unsafe.Sizeof(e), least); c.err == nil && n > 0 {
+			*x = make([]E, 0, n)
 		}
 	}
-	elements(c, x, n, code)
+	elements(c, x, n, least, code)
+}
+
+// charge accounts for the memory of n elements of the given size, whose shortest
+// encoding has least bytes.
+func (c *coder) charge(n uint64, size uintptr, least int) {
+	if twice := uint64(2 * least); c.err == nil && uint64(size) > twice {
+		c.excess += n * (uint64(size) - twice)
+	}
+	if c.excess > maxExcess {
+		c.fail(fmt.Errorf("%w: %d elements of %d bytes or more need %d bytes of memory beyond twice that, want at most %d", ErrTooLarge, n, least, c.excess, maxExcess))
+	}
 }
 
 // array codes n elements without their count. n comes from the chain's
@@ -196,7 +252,7 @@ func array[E any](c *coder, x *[]E, n int, what string, code func(*coder, *E)) {
 	} else if len(*x) != n {
 		c.fail(fmt.Errorf("%w: %d %s, want %d", ErrWrongLength, len(*x), what, n))
 	}
-	elements(c, x, uint64(n), code)
+	elements(c, x, uint64(n), 0, code)
 }
 
 // perSet codes elements whose number follows from the size of a validator set:
@@ -211,19 +267,21 @@ func perSet[E any](c *coder, x *[]E, n, least int, what string, code func(*coder
 	array(c, x, n, what, code)
 }
 
-// elements codes n elements. While reading, the slice grows with the input, so
-// that a short input never causes a large allocation.
-func elements[E any](c *coder, x *[]E, n uint64, code func(*coder, *E)) {
+// elements codes n elements, each of which needs at least the given number of
+// bytes.
+func elements[E any](c *coder, x *[]E, n uint64, least int, code func(*coder, *E)) {
+	outer := c.reserved
 	for i := uint64(0); i < n && c.err == nil && i < math.MaxInt32; i++ {
 		if !c.reads {
 			code(c, &(*x)[i])
 			continue
 		}
-		var e E
-		if code(c, &e); c.err == nil {
-			*x = append(*x, e)
-		}
+		c.reserved = outer + (n-1-i)*uint64(least)
+		var empty E
+		*x = append(*x, empty)
+		code(c, &(*x)[i])
 	}
+	c.reserved = outer
 	if c.reads && c.err != nil {
 		*x = nil
 	}

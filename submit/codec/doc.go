@@ -26,10 +26,11 @@
 //
 // # Hostile input
 //
-// No input causes a panic. Memory use is bounded by the length of the input
-// times a small constant, whatever lengths the input claims. A decoded value
-// shares no memory with the input. The package does not check whether a block
-// is valid.
+// No input causes a panic. A decoded value takes at most about twice the memory of
+// its encoding and 64 KiB, whatever lengths the input claims: Decode refuses more
+// than about 3,000 preimages or work items that are almost empty. A decoded
+// value shares no memory with the input, and hashing takes no memory. The
+// package does not check whether a block is valid.
 //
 // # Versions
 //
@@ -47,6 +48,6 @@
 // vectors of 0.8.0 exist. Refine contexts, reports, guarantees, headers, recent
 // history and the extrinsic hash are tested with the encodings of another
 // implementation; verdicts, tickets, assurances and work items follow the text
-// only. [Codec.Imported] takes the number of validators from the chain's
-// constants in both versions.
+// only. Imported returns an error for a block of 0.8.0 with assurances; use
+// [Codec.ImportedBy] with the size of the validator set.
 package codec

@@ -13,12 +13,34 @@ import (
 // its block.
 var ErrExtrinsicHash = errors.New("codec: wrong extrinsic hash")
 
-// Imported returns the effect of a block on reports: those that it puts on
-// cores, those that become available, and those that a verdict clears. The
-// packages that it accumulates must be derived from them. Imported checks only
-// that the header commits to the extrinsic; the caller must know that the
-// header is valid. Errors wrap ErrExtrinsicHash or are those of Encode.
+// ErrUnknownSet is returned if the number of validators that judge the assurances
+// of a block must be given.
+var ErrUnknownSet = errors.New("codec: unknown size of the validator set")
+
+// Imported is ImportedBy with the number of validators in the chain's constants.
+// From Gray Paper 0.8.0 on, a set can be smaller, and a block does not show the
+// size of the present one. Imported then returns an error that wraps
+// ErrUnknownSet if the block has assurances. A wrong size would hide that a
+// report is available, and a queue could take a live package for dead.
 func (c *Codec) Imported(b *Block) (jamq.Block, error) {
+	if c.version >= V080 && len(b.Extrinsic.Assurances) > 0 {
+		return jamq.Block{}, fmt.Errorf("%w: the block has %d assurances; use ImportedBy", ErrUnknownSet, len(b.Extrinsic.Assurances))
+	}
+	return c.ImportedBy(b, c.validators)
+}
+
+// ImportedBy returns the effect of a block on reports: those that it puts on
+// cores, those that become available, and those that a verdict clears. The
+// packages that it accumulates must be derived from them. validators is the
+// number of validators in the set that signs the block's assurances, from 1 to
+// the number in the chain's constants. ImportedBy checks only that the header
+// commits to the extrinsic; the caller must know that the header is valid.
+// Errors wrap ErrUnknownSet if validators is out of range, or
+// ErrExtrinsicHash, or are those of Encode.
+func (c *Codec) ImportedBy(b *Block, validators int) (jamq.Block, error) {
+	if validators < 1 || validators > c.validators {
+		return jamq.Block{}, fmt.Errorf("%w: %d validators, want 1 to %d", ErrUnknownSet, validators, c.validators)
+	}
 	commitment, err := c.ExtrinsicHash(&b.Extrinsic)
 	if err != nil {
 		return jamq.Block{}, err
@@ -45,7 +67,9 @@ func (c *Codec) Imported(b *Block) (jamq.Block, error) {
 	for i := range b.Extrinsic.Assurances {
 		bitfields = append(bitfields, b.Extrinsic.Assurances[i].Bitfield)
 	}
-	out.Available = jamq.AvailableCores(&c.spec, bitfields)
+	set := c.spec
+	set.Validators = validators
+	out.Available = jamq.AvailableCores(&set, bitfields)
 	out.Condemned = condemned(b.Extrinsic.Disputes.Verdicts)
 	return out, nil
 }

@@ -187,3 +187,32 @@ func TestVectorExtrinsicHash080(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, common.HexToHash(strings.TrimSpace(string(want))), have)
 }
+
+// In a set of three of the six validators, a report is available if all three
+// assure it. Without the size of the set there is no answer.
+func TestAvailableInASmallerSet(t *testing.T) {
+	c := tiny(t, codec.V080)
+	var b codec.Block
+	for v := range uint16(3) {
+		b.Extrinsic.Assurances = append(b.Extrinsic.Assurances, codec.Assurance{Bitfield: []byte{1}, Validator: v})
+	}
+	var err error
+	b.Header.ExtrinsicHash, err = c.ExtrinsicHash(&b.Extrinsic)
+	require.NoError(t, err)
+	_, err = c.Imported(&b)
+	require.ErrorIs(t, err, codec.ErrUnknownSet)
+	for validators, available := range map[int][]jamq.CoreIndex{3: {0}, 4: {0}, 5: nil, 6: nil} {
+		out, err := c.ImportedBy(&b, validators)
+		require.NoError(t, err)
+		require.Equal(t, available, out.Available, validators)
+	}
+	for _, validators := range []int{-1, 0, 7} {
+		_, err = c.ImportedBy(&b, validators)
+		require.ErrorIs(t, err, codec.ErrUnknownSet)
+	}
+	b.Extrinsic.Assurances = nil
+	b.Header.ExtrinsicHash, err = c.ExtrinsicHash(&b.Extrinsic)
+	require.NoError(t, err)
+	_, err = c.Imported(&b)
+	require.NoError(t, err)
+}

@@ -44,9 +44,8 @@
 // its own chain and the announced blocks, from any peer that serves them. It
 // accepts a block only if its header has the requested hash and commits to its
 // extrinsic, so a peer cannot alter a block. The best chain is the longest
-// announced one. A peer that invents a longer chain delays packages as long as
-// it keeps that chain longer, because packages anchored on it cannot be
-// reported on another chain. It cannot make a package run twice.
+// announced one. Packages anchored on an invented chain cannot be reported on
+// another one.
 //
 // Answers about the state (CE 129) come with proofs against a state root that a
 // header of the best chain contains: see [State.Verify]. A refine context
@@ -60,10 +59,15 @@
 // block is final if FeedConfig.FinalPeers of the followed peers report it, by
 // default more than half. If that many peers lie together, a queue can treat a
 // live package as dead and hand its transactions back, which may then run
-// twice. Fewer liars can only delay it. Choose the followed peers as carefully
-// as you would choose a node. If FeedConfig.Root is zero, the root of the queue
-// is the finalized block of a single peer. Verifying seals requires the state
-// of each epoch; if you need it, run a node and use submit/jip2.
+// twice. If FeedConfig.Root is zero, a single peer chooses the root of the queue.
+// Choose the followed peers as carefully as you would choose a node. If you
+// need verified seals, run a node and use submit/jip2.
+//
+// Fewer liars can invent blocks, which cause reorgs and delay packages. Blocks
+// that fewer than FinalPeers peers have announced take at most a quarter of the
+// queue, in equal shares of the peers, and of several forks of the same height
+// one is delivered. If a share or the queue is full, the feed waits for other
+// peers or for finality. With a FinalPeers of 1 there are no shares.
 //
 // # Guarantors
 //

@@ -41,6 +41,11 @@ type FeedConfig struct {
 	// MaxGap is the maximum number of blocks that the feed fetches to close a
 	// gap, at least 1. The default is 16,384, the capacity of a queue.
 	MaxGap int
+	// Validators returns the number of validators in the set that signs the
+	// assurances of blocks in a slot, or 0 if it is not known, in which case the
+	// feed waits. It is needed from Gray Paper 0.8.0 on, because the size of sets
+	// changes, and must be nil before. Follow calls it for each fetched block.
+	Validators func(slot jamq.Slot) int
 	// Logger receives failures to follow the chain. Nil discards them.
 	Logger *slog.Logger
 }
@@ -87,9 +92,15 @@ type Feed struct {
 	// These fields belong to Follow's goroutine. rooted means that no more
 	// blocks before the root can be fetched. backoffs has one entry per peer.
 	// short has the heights of heads that were fetched but not delivered.
+	// highest is the height of the longest chain that was delivered. beneath
+	// has, by the index of a peer, an ancestor of the block that the peer
+	// reports as final, if the sink was full.
 	rooted   bool
 	backoffs []peerBackoff
 	short    map[jamq.HeaderHash]uint64
+	highest  uint64
+	beneath  map[int]*node
+	backing  backing
 
 	loop feed.Loop
 
@@ -110,8 +121,12 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	if err := cfg.setDefaults(len(client.peers)); err != nil {
 		return nil, err
 	}
+	if v := client.cfg.Codec.Version(); v >= codec.V080 != (cfg.Validators != nil) {
+		return nil, fmt.Errorf("%w: Validators is given: %t, want it from Gray Paper 0.8.0 on; the codec is of %v", ErrInvalidConfig, cfg.Validators != nil, v)
+	}
 	f := &Feed{
 		cfg: cfg, client: client, log: cfg.Logger, backoffs: make([]peerBackoff, len(client.peers)), short: make(map[jamq.HeaderHash]uint64),
+		beneath: make(map[int]*node), backing: make(backing),
 		clock: jamq.NewSlotClock(client.cfg.Codec.Spec()),
 	}
 	if f.log == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/internal/feed"
 	"github.com/jamq/jamq/internal/headers"
 	"github.com/jamq/jamq/submit"
@@ -126,6 +127,7 @@ func (f *Feed) sleep(ctx context.Context, failed bool) bool {
 // peer that invents blocks or is slow must not delay the others.
 func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	var failed error
+	f.highest = f.tree.Best().Height
 	for _, p := range f.peers() {
 		final, leaves, known := p.announced()
 		backoff := &f.backoffs[p.index]
@@ -149,6 +151,9 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 				err = fmt.Errorf("jamnps: %s needed %v to serve the blocks that it announced", p.Addr, took.Round(time.Millisecond))
 				break
 			}
+		}
+		if errors.Is(err, chainview.ErrFull) { // finality makes room
+			err = errors.Join(err, f.deliver(ctx, to, p, final, true))
 		}
 		switch {
 		case errors.Is(err, feed.ErrSink), errors.Is(err, ErrHistoryLost), errors.Is(err, ErrClosed):
@@ -184,15 +189,19 @@ type peerBackoff struct {
 const maxDoublings = 5
 
 // deliver imports the blocks up to an announced one, parents first, if they
-// make a chain longer than the best one or if enough peers report them as
-// final. Shorter forks are not delivered: they are free to forge and the
+// make a chain longer than all that were delivered or if enough peers report
+// them as final. Other forks are not delivered: they are free to forge and the
 // queue's tree is bounded. If one is extended beyond the best chain, it is
 // delivered then.
 func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, p *peer, l leaf, final bool) error {
-	if f.tree.Get(l.hash) != nil || l.slot <= f.tree.Finalized().Slot {
+	if n := f.tree.Get(l.hash); n != nil {
+		f.backed(n, p)
 		return nil
 	}
-	wanted := func(height uint64) bool { return height > f.tree.Best().Height || final && f.lacksFinal() }
+	if l.slot <= f.tree.Finalized().Slot {
+		return nil
+	}
+	wanted := func(height uint64) bool { return height > f.highest || final && f.lacksFinal() }
 	if height, known := f.short[l.hash]; known && !wanted(height) {
 		return nil
 	}
@@ -206,6 +215,7 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, p *peer, l leaf
 	if err != nil {
 		return err
 	}
+	f.backed(f.tree.Get(blocks[0].Parent), p)
 	if height := f.tree.Get(blocks[0].Parent).Height + uint64(len(blocks)); !wanted(height) {
 		if len(f.short) >= maxShort {
 			clear(f.short)
@@ -213,10 +223,18 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, p *peer, l leaf
 		f.short[l.hash] = height
 		return nil
 	}
+	if err := f.room(blocks, p); err != nil {
+		return err
+	}
 	for i := range blocks {
-		if err := f.importOne(ctx, to, &blocks[i]); err != nil {
+		err := f.importOne(ctx, to, &blocks[i])
+		if errors.Is(err, chainview.ErrFull) && final {
+			f.beneath[p.index] = f.tree.Get(blocks[i].Parent)
+		}
+		if err != nil {
 			return err
 		}
+		f.backing.deliver(blocks[i].Hash, p.index, f.cfg.FinalPeers)
 	}
 	return nil
 }
@@ -237,19 +255,24 @@ func (f *Feed) lacksFinal() bool {
 	return lacking >= f.cfg.FinalPeers
 }
 
-// blocksPerRequest is the number of blocks per request.
+// blocksPerRequest is the number of blocks per request. If they are too large
+// for an answer, the feed requests a quarter of them, and so on down to one.
 const blocksPerRequest = 64
 
 // fetch returns the blocks after the last delivered one up to an announced
 // head, oldest first. Each has the hash that its child names.
 func (f *Feed) fetch(ctx context.Context, from *peer, head leaf) ([]jamq.Block, error) {
 	var blocks []jamq.Block
-	want := head.hash
+	want, most := head.hash, uint32(blocksPerRequest)
 	for f.tree.Get(want) == nil {
 		if n := len(blocks); n >= f.cfg.MaxGap || n > 0 && blocks[n-1].Slot <= f.tree.Oldest().Slot {
 			return nil, fmt.Errorf("%w: %s does not follow a block that was delivered since slot %d", ErrHistoryLost, head.hash, f.tree.Oldest().Slot)
 		}
-		more, err := anyPeer(f.client, from, func(peer int) ([]jamq.Block, error) { return f.fetchSome(ctx, peer, want, blocksPerRequest) })
+		more, err := anyPeer(f.client, from, func(peer int) ([]jamq.Block, error) { return f.fetchSome(ctx, peer, want, most) })
+		if errors.Is(err, ErrTooLarge) && most > 1 { // large blocks
+			most /= 4
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -310,7 +333,11 @@ func (f *Feed) verify(b *codec.Block, want jamq.HeaderHash) (jamq.Block, error) 
 	case hash == f.client.cfg.Genesis:
 		return jamq.Block{Hash: hash, Slot: b.Header.Slot, Parent: b.Header.Parent, ParentStateRoot: b.Header.ParentStateRoot}, nil
 	}
-	out, err := c.Imported(b)
+	validators := c.Spec().Validators
+	if f.cfg.Validators != nil {
+		validators = f.cfg.Validators(b.Header.Slot)
+	}
+	out, err := c.ImportedBy(b, validators)
 	if err != nil {
 		return jamq.Block{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
@@ -351,12 +378,16 @@ func (f *Feed) importOne(ctx context.Context, to submit.ChainSink, b *jamq.Block
 	if b.Slot <= parent.Slot {
 		return fmt.Errorf("%w: block %s of slot %d has a parent of slot %d", ErrMalformed, b.Hash, b.Slot, parent.Slot)
 	}
-	if err := to.Import(ctx, *b, f.tree.BestHash()); err != nil {
+	switch err := to.Import(ctx, *b, f.tree.BestHash()); {
+	case errors.Is(err, chainview.ErrFull):
+		return fmt.Errorf("jamnps: block %s: %w", b.Hash, err)
+	case err != nil:
 		return fmt.Errorf("%w: block %s: %w", feed.ErrSink, b.Hash, err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.tree.Add(parent.Child(b.Hash, b.Slot, b.ParentStateRoot))
+	f.highest = max(f.highest, parent.Height+1)
 	return nil
 }
 
@@ -378,12 +409,19 @@ func (f *Feed) chooseBest(ctx context.Context, to submit.ChainSink) error {
 	return f.chain().MakeBest(ctx, to, best, false)
 }
 
-// finalize passes on the highest block that enough peers report as final.
+// finalize passes on the highest block that enough peers report as final. If
+// the sink had no room for the block that a peer reports, its highest delivered
+// ancestor, which is final too, counts instead and makes room.
 func (f *Feed) finalize(ctx context.Context, to submit.ChainSink) error {
 	var finals []*node
 	for _, p := range f.peers() {
-		if final, _, known := p.announced(); known && f.tree.Get(final.hash) != nil {
-			finals = append(finals, f.tree.Get(final.hash))
+		final, _, known := p.announced()
+		n := f.tree.Get(final.hash)
+		if below := f.beneath[p.index]; n == nil && below != nil {
+			n = f.tree.Get(below.Hash)
+		}
+		if known && n != nil {
+			finals = append(finals, n)
 		}
 	}
 	var highest *node
@@ -398,6 +436,10 @@ func (f *Feed) finalize(ctx context.Context, to submit.ChainSink) error {
 			highest = candidate
 		}
 	}
-	_, err := f.chain().Finalize(ctx, to, highest, ErrHistoryLost)
+	moved, err := f.chain().Finalize(ctx, to, highest, ErrHistoryLost)
+	if moved {
+		f.forgetBacking()
+		clear(f.beneath)
+	}
 	return err
 }

@@ -2,6 +2,7 @@ package jamnps
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -21,7 +22,9 @@ func WriteMessage(w io.Writer, message []byte) error {
 // ReadMessage reads a message of at most limit bytes. It returns io.EOF if the
 // stream ends before the message, io.ErrUnexpectedEOF if it ends within the
 // message, and an error that wraps ErrTooLarge if the message is longer than
-// limit. A forged length does not cause an allocation.
+// limit. A forged length causes an allocation of at most 64 KiB or a 64th of the
+// length. The buffer then grows while bytes arrive, to at most one and a quarter
+// times the message.
 func ReadMessage(r io.Reader, limit uint32) ([]byte, error) {
 	var header [4]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {
@@ -31,12 +34,20 @@ func ReadMessage(r io.Reader, limit uint32) ([]byte, error) {
 	if size > limit {
 		return nil, fmt.Errorf("%w: %d bytes, want at most %d", ErrTooLarge, size, limit)
 	}
-	message, err := io.ReadAll(io.LimitReader(r, int64(size)))
-	if err == nil && len(message) < int(size) {
-		err = io.ErrUnexpectedEOF
+	message := make([]byte, 0, min(size, max(64<<10, size/64+1)))
+	for {
+		n, err := io.ReadFull(r, message[len(message):cap(message)])
+		message = message[:len(message)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, io.ErrUnexpectedEOF
+		case err != nil:
+			return nil, err
+		case len(message) == int(size):
+			return message, nil
+		}
+		grown := make([]byte, len(message), min(uint64(size), 4*uint64(len(message))))
+		copy(grown, message)
+		message = grown
 	}
-	if err != nil {
-		return nil, err
-	}
-	return message, nil
 }

@@ -29,7 +29,10 @@ const (
 
 // Blocks requests at most the given number of blocks (CE 128) from a peer,
 // which is given by its index in Config.Peers. It ignores further blocks in the
-// answer, because some nodes count in another way. The blocks are not verified:
+// answer, because some nodes count in another way. An answer needs at most about
+// three times Config.MaxBlocks of memory, and 64 KiB for each block.
+// If it is larger than Config.MaxBlocks, a request for fewer blocks can succeed.
+// The blocks are not verified:
 // [codec.Codec.Imported] checks the parts of a block that its header commits
 // to. Errors wrap ErrRefused, ErrDisconnected, ErrMalformed, ErrTooLarge,
 // ErrInvalidConfig (for an unknown peer), ErrClosed or the error of ctx.
@@ -46,17 +49,23 @@ func (c *Client) Blocks(ctx context.Context, peer int, from jamq.HeaderHash, dir
 		if err != nil {
 			return err
 		}
-		for len(raw) > 0 && uint64(len(blocks)) < uint64(most) {
-			var b codec.Block
-			if b, raw, err = codec.DecodePrefix[codec.Block](c.cfg.Codec, raw); err != nil {
-				return fmt.Errorf("%w: block %d: %w", ErrMalformed, len(blocks), err)
-			}
-			blocks = append(blocks, b)
-		}
-		return nil
+		blocks, err = decodeBlocks(c.cfg.Codec, raw, most)
+		return err
 	})
 	if err != nil {
 		return nil, err
+	}
+	return blocks, nil
+}
+
+// decodeBlocks returns the first blocks of an answer, at most the given number.
+func decodeBlocks(c *codec.Codec, raw []byte, most uint32) (blocks []codec.Block, err error) {
+	for len(raw) > 0 && uint64(len(blocks)) < uint64(most) {
+		var b codec.Block
+		if b, raw, err = codec.DecodePrefix[codec.Block](c, raw); err != nil {
+			return nil, fmt.Errorf("%w: block %d: %w", ErrMalformed, len(blocks), err)
+		}
+		blocks = append(blocks, b)
 	}
 	return blocks, nil
 }
@@ -100,6 +109,7 @@ func (c *Client) State(ctx context.Context, peer int, block jamq.HeaderHash, fro
 		if len(nodes)%64 != 0 {
 			return fmt.Errorf("%w: boundary of %d bytes, want a multiple of 64", ErrMalformed, len(nodes))
 		}
+		s.Boundary = make([]statetrie.Node, 0, len(nodes)/64)
 		for ; len(nodes) > 0; nodes = nodes[64:] {
 			s.Boundary = append(s.Boundary, statetrie.Node(nodes))
 		}

@@ -61,7 +61,14 @@ type offer struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	c, err := codec.New(codec.V072, jamq.Tiny())
+	return newWorldOf(t, codec.V072)
+}
+
+// newWorldOf returns a world whose blocks are those of a version. Packages can be
+// sent to one of 0.7.2 only.
+func newWorldOf(t testing.TB, version codec.Version) *world {
+	t.Helper()
+	c, err := codec.New(version, jamq.Tiny())
 	require.NoError(t, err)
 	w := &world{codec: c, spec: jamq.Tiny(), blocks: map[jamq.HeaderHash]*worldBlock{}, seen: map[jamq.PackageHash]bool{}, lan: &bubble.LAN{}}
 	w.genesis = w.sealAs(codec.Block{}, &worldBlock{ran: map[jamq.PackageHash]bool{}, report: map[jamq.PackageHash]int{}})

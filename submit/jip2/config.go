@@ -28,8 +28,10 @@ type Config struct {
 	// intervals is closed.
 	PingInterval time.Duration
 	// MaxMessage is the maximum size of a message in either direction, in
-	// bytes, at least 1,024. The default is 32 MiB, enough for the base64 of
-	// the largest bundle of the full chain.
+	// bytes, at least 1,024. The default is 20 MiB, enough for the base64 of
+	// the largest bundle of the full chain. An answer takes about three times its
+	// size of memory while it is decoded. A status, a block, a request or the
+	// parameters of more than 64 KiB are refused.
 	MaxMessage int64
 	// BackoffBase and BackoffMax bound the wait before a new attempt to
 	// connect. The wait starts at BackoffBase, doubles with each consecutive
@@ -45,7 +47,7 @@ type Config struct {
 // DefaultConfig returns the default configuration for the node at url.
 func DefaultConfig(url string) Config {
 	return Config{
-		URL: url, DialTimeout: 10 * time.Second, CallTimeout: 10 * time.Second, PingInterval: 10 * time.Second, MaxMessage: 32 << 20,
+		URL: url, DialTimeout: 10 * time.Second, CallTimeout: 10 * time.Second, PingInterval: 10 * time.Second, MaxMessage: 20 << 20,
 		BackoffBase: 100 * time.Millisecond, BackoffMax: 10 * time.Second,
 	}
 }

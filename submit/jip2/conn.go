@@ -6,10 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/jamq/jamq/internal/feed"
 )
 
 // conn is one connection. read runs on one goroutine; the other methods are
@@ -20,6 +23,9 @@ type conn struct {
 	cfg     *Config
 	closed  chan struct{}
 	closing sync.Once
+
+	// malformed limits the log of malformed messages. It belongs to the reader.
+	malformed feed.Repeated
 
 	writing sync.Mutex
 
@@ -65,12 +71,21 @@ type notification struct {
 	Error          json.RawMessage `json:"error"`
 }
 
-// id returns the subscription's id as the node writes it.
+// id returns the key of the subscription's id.
 func (n *notification) id() string {
 	if n.Subscription == nil {
-		return string(n.SubscriptionID)
+		return idKey(n.SubscriptionID)
 	}
-	return string(n.Subscription)
+	return idKey(n.Subscription)
+}
+
+// idKey returns the text of an id without quotes, because some nodes send an id
+// as a number once and as a string another time.
+func idKey(id json.RawMessage) string {
+	if n := len(id); n > 2 && id[0] == '"' && id[n-1] == '"' {
+		return string(id[1 : n-1])
+	}
+	return string(id)
 }
 
 // decodeNotification decodes the params of a subscription's message. Besides
@@ -163,7 +178,7 @@ func (c *conn) take(raw []byte) error {
 		return fmt.Errorf("%w: a batch with no message, or with more than %d", ErrMalformed, maxBatch)
 	}
 	for _, one := range batch {
-		if err := c.takeOne(one); err != nil {
+		if err := c.takeOne(one); err != nil && c.malformed.ShouldLog("malformed") {
 			c.log.Warn("ignored a part of a batch of the JAM node", "err", err)
 		}
 	}
@@ -229,8 +244,8 @@ func (c *conn) refuse(m *message) {
 // answer passes a result to the call that waits for it. It drops the result of
 // a call that no longer waits.
 func (c *conn) answer(m *message) {
-	var id uint64
-	if json.Unmarshal(m.ID, &id) != nil {
+	id, err := strconv.ParseUint(idKey(m.ID), 10, 64)
+	if err != nil {
 		return
 	}
 	refused := errorOf(m.Error)
@@ -238,7 +253,7 @@ func (c *conn) answer(m *message) {
 	r := c.pending[id]
 	delete(c.pending, id)
 	if r != nil && r.stream != nil && refused == nil {
-		c.streams[string(m.Result)] = r.stream
+		c.streams[idKey(m.Result)] = r.stream
 		r.stream.attached(c, m.Result)
 	}
 	c.mu.Unlock()
@@ -256,7 +271,9 @@ func (c *conn) answer(m *message) {
 func (c *conn) notify(m *message) {
 	n, err := decodeNotification(m.Params)
 	if err != nil {
-		c.log.Warn("ignored a malformed notification of the JAM node", "method", m.Method, "params", excerpt(m.Params), "err", err)
+		if c.malformed.ShouldLog("malformed") {
+			c.log.Warn("ignored a malformed notification of the JAM node", "method", excerpt([]byte(m.Method)), "params", excerpt(m.Params), "err", err)
+		}
 		return
 	}
 	c.mu.Lock()
@@ -266,7 +283,7 @@ func (c *conn) notify(m *message) {
 		return
 	}
 	if err := errorOf(n.Error); err != nil {
-		if s.shouldLog(err.Error()) {
+		if s.shouldLog() {
 			c.log.Warn("the JAM node sent an error for a subscription", "method", s.method, "err", err)
 		}
 		s.deliver(nil, err)

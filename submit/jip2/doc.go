@@ -53,10 +53,11 @@
 // # Deviations of nodes
 //
 // The client tolerates envelopes that some nodes send instead of JIP-2's:
-// several messages in a JSON array, notifications whose params are an array or name the
-// subscription subscriptionId, errors of any shape, and requests of the node,
-// which it refuses. A node that answers a code other than 1 for a pruned state
-// is treated as if it had answered 1.
+// several messages in a JSON array, notifications whose params are an array or
+// name the subscription subscriptionId, ids that are a number once and a string
+// another time, errors of any shape, and requests of the node, which it refuses.
+// A node that answers a code other than 1 for a pruned state is treated as if it
+// had answered 1.
 //
 // # Errors
 //

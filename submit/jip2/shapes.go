@@ -23,9 +23,24 @@ func (h Hash) MarshalText() ([]byte, error) {
 func (h *Hash) UnmarshalText(text []byte) error {
 	raw, err := base64.StdEncoding.Strict().AppendDecode(nil, text)
 	if err != nil || len(raw) != len(h) {
-		return fmt.Errorf("%w: hash %q, want base64 of %d bytes", ErrMalformed, text, len(h))
+		return fmt.Errorf("%w: hash %.100q, want base64 of %d bytes", ErrMalformed, text, len(h))
 	}
 	copy(h[:], raw)
+	return nil
+}
+
+// maxShape is the maximum size of the JSON of a status, a block descriptor, the
+// parameters and the like, in bytes. A node can put any number of other fields
+// into them, whose decoding takes several times their size of memory. The largest
+// one, the parameters, needs about 2 KiB.
+const maxShape = 64 << 10
+
+// checkSize returns an error that wraps ErrMalformed if raw is larger than
+// maxShape.
+func checkSize(what string, raw []byte) error {
+	if len(raw) > maxShape {
+		return fmt.Errorf("%w: %s of %d bytes, want at most %d", ErrMalformed, what, len(raw), maxShape)
+	}
 	return nil
 }
 
@@ -39,6 +54,14 @@ type BlockDescriptor struct {
 // UnmarshalJSON decodes a descriptor. The error wraps ErrMalformed if a field
 // is missing or malformed.
 func (d *BlockDescriptor) UnmarshalJSON(raw []byte) error {
+	if err := checkSize("block descriptor", raw); err != nil {
+		return err
+	}
+	return d.decode(raw)
+}
+
+// decode is UnmarshalJSON for an object of any size with further fields.
+func (d *BlockDescriptor) decode(raw []byte) error {
 	var fields struct {
 		HeaderHash *Hash      `json:"header_hash"`
 		Slot       *jamq.Slot `json:"slot"`
@@ -65,7 +88,7 @@ type ChainSubUpdate[T any] struct {
 // say after which block the value holds, as the updates of some nodes.
 func (u *ChainSubUpdate[T]) UnmarshalJSON(raw []byte) error {
 	var block BlockDescriptor
-	if err := block.UnmarshalJSON(raw); err != nil {
+	if err := block.decode(raw); err != nil {
 		return err
 	}
 	var fields struct{ Value T }
@@ -85,6 +108,9 @@ type PreimageRequest []jamq.Slot
 // UnmarshalJSON decodes a state. The error wraps ErrMalformed if it has more
 // than three slots.
 func (r *PreimageRequest) UnmarshalJSON(raw []byte) error {
+	if err := checkSize("request", raw); err != nil {
+		return err
+	}
 	var slots []jamq.Slot
 	if err := json.Unmarshal(raw, &slots); err != nil || len(slots) > 3 {
 		return fmt.Errorf("%w: a request with %d slots, want at most 3: %v", ErrMalformed, len(slots), err)
@@ -189,6 +215,9 @@ type Parameters struct {
 // DecodeParameters decodes the answer of the method "parameters". Errors wrap
 // ErrMalformed or ErrUnknownVersion.
 func DecodeParameters(raw []byte) (Parameters, error) {
+	if err := checkSize("parameters", raw); err != nil {
+		return Parameters{}, err
+	}
 	var versions map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &versions); err != nil {
 		return Parameters{}, fmt.Errorf("%w: parameters: %w", ErrMalformed, err)
@@ -280,6 +309,9 @@ func (s *WorkPackageStatus) UnmarshalJSON(raw []byte) (err error) {
 // because it would otherwise read as a zero hash or as zero remaining blocks,
 // which count as evidence.
 func DecodeWorkPackageStatus(raw []byte) (WorkPackageStatus, error) {
+	if err := checkSize("status", raw); err != nil {
+		return WorkPackageStatus{}, err
+	}
 	var cases map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &cases); err != nil {
 		return WorkPackageStatus{}, fmt.Errorf("%w: status: %w", ErrMalformed, err)

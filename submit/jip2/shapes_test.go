@@ -1,7 +1,12 @@
 package jip2
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -77,4 +82,60 @@ func FuzzDecodeWorkPackageStatus(f *testing.F) {
 			t.Fatalf("%s decodes, and what it encodes to does not: %v", raw, err)
 		}
 	})
+}
+
+// An answer of many unknown fields is refused before it takes several times its
+// size of memory.
+func TestHostileShapes(t *testing.T) {
+	var b strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintf(&b, `"%x":1,`, i)
+	}
+	raw := []byte("{" + b.String() + `"Failed":{},"V1":{}}`)
+	for name, decode := range map[string]func() error{
+		"status":     func() error { _, err := DecodeWorkPackageStatus(raw); return err },
+		"parameters": func() error { _, err := DecodeParameters(raw); return err },
+		"descriptor": func() error { return new(BlockDescriptor).UnmarshalJSON(raw) },
+		"request":    func() error { return new(PreimageRequest).UnmarshalJSON(raw) },
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		require.ErrorIs(t, decode(), ErrMalformed, name)
+		runtime.ReadMemStats(&after)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(len(raw)/4), name)
+	}
+	var update ChainSubUpdate[[]byte] // a value can be large
+	value, err := json.Marshal(ChainSubUpdate[[]byte]{Slot: 3, Value: make([]byte, 2*maxShape)})
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(value, &update))
+	require.Len(t, update.Value, 2*maxShape)
+}
+
+// A node that sends malformed notifications or errors without end does not fill
+// the log.
+func TestLogIsLimited(t *testing.T) {
+	var log bytes.Buffer
+	cfg := DefaultConfig("ws://127.0.0.1:1")
+	s := &stream{close: func() {}, offer: func(json.RawMessage, error) {}}
+	c := &conn{cfg: &cfg, log: slog.New(slog.NewTextHandler(&log, nil)), streams: map[string]*stream{"7": s}}
+	for i := range 1_000 {
+		for _, m := range []string{`{"method":"x","params":[]}`, `[5]`, fmt.Sprintf(`{"params":{"subscription":7,"error":"%d"}}`, i)} {
+			require.NoError(t, c.take([]byte(m)))
+		}
+	}
+	require.Equal(t, 30, strings.Count(log.String(), "\n"), log.String())
+}
+
+// An id is the same as a number and as a string.
+func TestIDsAsText(t *testing.T) {
+	cfg := DefaultConfig("ws://127.0.0.1:1")
+	delivered := 0
+	s := &stream{close: func() {}, offer: func(json.RawMessage, error) { delivered++ }}
+	c := &conn{cfg: &cfg, log: slog.New(slog.DiscardHandler), streams: map[string]*stream{}, pending: map[uint64]*request{}}
+	c.pending[1] = &request{answer: make(chan answered, 1), stream: s}
+	require.NoError(t, c.take([]byte(`{"id":"1","result":"7"}`)))
+	require.Empty(t, c.pending)
+	require.NoError(t, c.take([]byte(`{"params":{"subscription":7,"result":1}}`)))
+	require.NoError(t, c.take([]byte(`{"params":["7",1]}`)))
+	require.Equal(t, 2, delivered)
 }

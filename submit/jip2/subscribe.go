@@ -78,11 +78,12 @@ func (s *stream) hasEnded() bool {
 	return s.ended
 }
 
-// shouldLog reports whether an error of the node should be logged.
-func (s *stream) shouldLog(text string) bool {
+// shouldLog reports whether an error of the node should be logged: one in
+// feed.LogEvery, whatever its text, which the node chooses.
+func (s *stream) shouldLog() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.logged.ShouldLog(text)
+	return s.logged.ShouldLog("error")
 }
 
 // deliver offers an update to the reader, unless the subscription has ended.
@@ -108,7 +109,7 @@ func (s *stream) end(tell bool) {
 		return
 	}
 	conn.mu.Lock()
-	delete(conn.streams, string(id))
+	delete(conn.streams, idKey(id))
 	conn.mu.Unlock()
 	// The answer is ignored: if the request is lost, the connection has failed,
 	// and the subscription with it.
