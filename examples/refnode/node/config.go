@@ -80,7 +80,7 @@ func DefaultConfig(spec jamq.ChainSpec, slot time.Duration, seed uint64) Config 
 		Service:         DefaultService,
 		JAM:             jamtest.DefaultConfig(spec, seed),
 		MaxTxsPerBundle: 5,
-		RetainStates:    1024,
+		RetainStates:    128,
 		MaxPool:         20_000,
 		MaxPerSender:    64,
 	}
