@@ -39,6 +39,9 @@ import (
 func (b *Builder[B]) Submit(ctx context.Context, op []byte) error {
 	select {
 	case <-b.stopped:
+		if err := b.records.failure(); err != nil {
+			return err
+		}
 		return ErrStopped
 	default:
 	}
