@@ -120,8 +120,8 @@ type Recorder interface {
 	// recovers, in the order of the log, also with respect to Apply and Undo. The record of a
 	// change can be late: the state that Restore has set may have the change already, and a
 	// block with the operation may have been applied before. Replay must recognize both,
-	// for example by a nonce. A rollup that holds the lock of Propose from the change until
-	// record has returned has no late records in front of Apply.
+	// for example by a nonce. A block cannot come before the record if Propose and the
+	// code from the change until record has returned hold the same lock.
 	Replay(ctx context.Context, record []byte) error
 	// Recovered is called at the end of Open, when the rollup has followed the whole log.
 	// record appends records to the log, all or none. They are durable when it returns
@@ -153,7 +153,8 @@ type Network interface {
 	// counted from 1. The class of an error is that of submit.WithClass.
 	Send(ctx context.Context, pkg Package, core jamq.CoreIndex, attempt int) error
 	// Follow delivers JAM blocks and finality until ctx ends: see submit.ChainFeed. It
-	// continues after the last final block that the builder has recovered. A host that
+	// continues after the last final block that the builder has recovered. If Follow
+	// returns nil before ctx ends, Run returns ErrFollow. A host that
 	// calls [Builder.Import] and [Builder.Finalize] itself only waits for ctx.
 	Follow(ctx context.Context, recovered submit.Recovery, to submit.ChainSink) error
 }

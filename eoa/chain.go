@@ -117,10 +117,9 @@ type Estimated struct {
 }
 
 // Chain is the node that an executor uses. Its methods are called concurrently,
-// and every one may fail. A failed Send
-// leaves it unknown whether the node has the bytes. An error of the other
-// methods wraps [*BusyError] if the node asked us to wait. Package eoa/ethchain
-// implements Chain for JSON-RPC.
+// and every one may fail. If Send fails, it is unknown whether the node has the
+// bytes. An error of the other methods wraps [*BusyError] if the node asked us
+// to wait. Package eoa/ethchain implements Chain for JSON-RPC.
 type Chain interface {
 	// Look returns the account's counts and balance, the heads, and prices.
 	Look(ctx context.Context, a common.Address) (Look, error)

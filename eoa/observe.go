@@ -61,11 +61,11 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 
 // lookFailed records that the chain could not be read. Nothing new is sent
 // until it can be.
-func (e *Executor) lookFailed(ctx context.Context, what string, err error) (bool, error) {
+func (e *Executor) lookFailed(ctx context.Context, message string, err error) (bool, error) {
 	e.failed++
 	e.noteHead()
 	e.noteBusy(err)
-	e.cfg.Log.Warn("eoa: "+what, "account", e.account.String(), "failures", e.failed, "err", err)
+	e.cfg.Log.Warn("eoa: "+message, "account", e.account.String(), "failures", e.failed, "err", err)
 	return false, ctx.Err()
 }
 

@@ -39,9 +39,9 @@ func (e *Executor) estimate(ctx context.Context, jobs []Job) (out []Job, refused
 
 // askGas asks the node for the missing gas limits, and returns the answers by
 // the index of the job. One call has all jobs, because a node answers a batch
-// soonest. A job that has failed before gets a call for itself,
-// so that one request on which a node hangs does not fail the others again. All
-// calls together last for at most Config.Timeout.
+// soonest. A job whose estimate has failed before gets a call for itself, so that
+// a request on which the node hangs does not fail the others again. All calls
+// together last for at most Config.Timeout.
 func (e *Executor) askGas(ctx context.Context, jobs []Job) (map[int]Estimated, error) {
 	var calls [][]int // indexes of jobs
 	together := -1

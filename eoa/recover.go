@@ -94,8 +94,9 @@ func (v *View) sendAt(c *Config, now time.Time, r *Record) time.Time {
 	return last.at.Add(backOff(c.Retry, last.tries))
 }
 
-// follows reports whether the transaction before r's is not known to be on a
-// node. Sending that one again then comes first, and wakeBehind wakes r.
+// follows reports whether the transaction with the nonce before r's is not known
+// to be on a node. That transaction is then sent again first, and wakeBehind wakes
+// r when a node has accepted it.
 func (v *View) follows(r *Record) bool {
 	at, held := v.find(r.Nonce - 1)
 	if !held || !v.Open[at].InFlight() || r.Nonce <= v.latest() {
@@ -105,8 +106,9 @@ func (v *View) follows(r *Record) bool {
 	return before.gap || before.tries > 0
 }
 
-// wakeBehind makes the transactions from nonce on due at once that nodes have
-// refused only because they lacked the one before.
+// wakeBehind makes transactions due at once if nodes have refused them only
+// because of a gap: the nodes lacked the transaction before, and now have it. It
+// begins with the transaction that has the given nonce.
 func (v *View) wakeBehind(nonce uint64) {
 	for at, _ := v.find(nonce); at < len(v.Open); at++ {
 		r := &v.Open[at]

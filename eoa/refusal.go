@@ -2,11 +2,14 @@ package eoa
 
 import "time"
 
-// This file has the meaning of refusals. One refusal is no proof that no node
-// has the transaction, so none of them takes the nonce from the request.
+// This file decides what the refusals of nodes mean. A refusal does not prove that
+// no node has the transaction, because a gateway may return the refusal of one node
+// for bytes that another node took. So a refusal never takes the nonce from its
+// request.
 
-// hear notes the result of a send in the attempt, and reports whether that
-// changed it. An answer that one before is missing is not about the attempt.
+// hear notes the result of a send in the attempt, and reports whether that changed
+// the attempt. If a node only lacks the transaction before, an earlier acceptance
+// still holds.
 func (a *Attempt) hear(now time.Time, s Sent) (changed bool) {
 	if a.Result == Accepted && (s.Result == Unknown || s.Reason == ReasonNonceGap) {
 		return false

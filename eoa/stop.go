@@ -162,9 +162,9 @@ func (e *Executor) holderMustStop(ctx context.Context) bool {
 
 // unknownUse stops an exclusive account because of a transaction that the store
 // does not know.
-func (b *Batch) unknownUse(c *Config, now time.Time, what string) {
+func (b *Batch) unknownUse(c *Config, now time.Time, evidence string) {
 	if c.Exclusive {
-		b.stop(now, CauseRolledBack, what)
+		b.stop(now, CauseRolledBack, evidence)
 	}
 }
 

@@ -44,8 +44,8 @@ func TestStateRange(t *testing.T) {
 		entries, nodes := between(trie, all, first, last)
 		require.NoError(t, VerifyRange(trie.Root(), first, last, entries, nodes))
 
-		refused := func(what string, entries []Entry, nodes []Node) {
-			require.ErrorIs(t, VerifyRange(trie.Root(), first, last, entries, nodes), ErrProof, what)
+		refused := func(change string, entries []Entry, nodes []Node) {
+			require.ErrorIs(t, VerifyRange(trie.Root(), first, last, entries, nodes), ErrProof, change)
 		}
 		if len(entries) > 0 {
 			i := rapid.IntRange(0, len(entries)-1).Draw(t, "spoiled")

@@ -125,7 +125,8 @@ func (j *Joined) order() (working, resting []int) {
 	return working, resting
 }
 
-// note remembers whether a call to an endpoint worked.
+// note records whether a call to an endpoint worked. An endpoint that failed is
+// left out for a while.
 func (j *Joined) note(i int, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -70,13 +70,15 @@ func failure(sent []eoa.Sent) error {
 	return errors.New(sent[0].Text)
 }
 
-// mildest has the reasons of rejections, those first that pass the soonest.
+// mildest lists the reasons of rejections. Those that can pass without a change
+// of the transaction come first.
 var mildest = []eoa.Reason{eoa.ReasonNonceGap, eoa.ReasonFull, eoa.ReasonReplacement, eoa.ReasonFunds, eoa.ReasonUnderpriced, eoa.ReasonFeeCap,
 	eoa.ReasonGasLimit, eoa.ReasonInvalid}
 
-// merge returns the results of n sends to several endpoints. An acceptance by
-// one decides. Otherwise an unknown result does, and a rejection only if all
-// reject: the mildest, because the others may pass too.
+// merge combines the results of n sends to several endpoints. A transaction is
+// accepted if any endpoint accepted it, unknown if any other result is unknown,
+// and rejected only if all endpoints rejected it. The reason is then the first one
+// of mildest, because a later attempt may succeed at that endpoint.
 func merge(all [][]eoa.Sent, n int) []eoa.Sent {
 	out := make([]eoa.Sent, n)
 	for i := range out {
@@ -98,7 +100,8 @@ func merge(all [][]eoa.Sent, n int) []eoa.Sent {
 	return out
 }
 
-// outweighs reports whether the answer a counts rather than b.
+// outweighs reports whether merge takes the answer a of one endpoint in place of
+// the answer b of another.
 func outweighs(a, b eoa.Sent) bool {
 	weight := func(s eoa.Sent) int {
 		switch {

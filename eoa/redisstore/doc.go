@@ -5,12 +5,12 @@
 // that sending them executes them twice. A process that has seen the lost steps
 // stops the account when it works on it or looks at it next
 // ([eoa.ErrStoreRolledBack]), unless 16 other processes have committed since.
-// Until then, workers of other processes may send. If no process remembers the lost steps,
-// for example because the only one was restarted, only the chain can show them.
-// Therefore set [eoa.Config.Exclusive] with this store unless other programs
-// use the key. [Options] has a number of replicas that must have each step
-// (WAIT), which makes losses rare but not impossible, because Redis may promote
-// another replica.
+// Until then, workers of other processes may send. If no process remembers the
+// lost steps, for example because the only one was restarted, only the chain can
+// show them. Therefore set [eoa.Config.Exclusive] with this store unless other
+// programs use the key. [Options] has a number of replicas that must have each
+// step (WAIT), which makes losses rare but not impossible, because Redis may
+// promote another replica.
 //
 //	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 //	s, err := redisstore.New(client, "jamq", redisstore.Options{})

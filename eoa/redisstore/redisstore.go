@@ -22,10 +22,9 @@ type Options struct {
 	// as written (WAIT); at least 0. The default is 0. It needs a *redis.Client
 	// or a *redis.ClusterClient.
 	Replicas int
-	// Timeout is how long a step waits for them, at least a millisecond; 0 means
-	// one second. If too few
-	// have answered by then, the step returns ErrReplicas, and it is unknown
-	// whether it survives a failover.
+	// Timeout is how long a step waits for the replicas, at least a millisecond;
+	// 0 means one second. If too few replicas have answered by then, the step
+	// returns ErrReplicas, and it is unknown whether the step survives a failover.
 	Timeout time.Duration
 }
 

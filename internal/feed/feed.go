@@ -45,7 +45,7 @@ func (l *Loop) Begin() bool {
 	return true
 }
 
-// End ends what Begin has begun.
+// End lets the next call of Begin succeed.
 func (l *Loop) End() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

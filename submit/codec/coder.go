@@ -114,14 +114,14 @@ func u32[N ~uint32](c *coder, x *N) { fixed(c, 4, x) }
 func u64[N ~uint64](c *coder, x *N) { fixed(c, 8, x) }
 
 // flag codes a byte that is 0 or 1.
-func (c *coder) flag(x *bool, what string) {
+func (c *coder) flag(x *bool, name string) {
 	var b uint8
 	if *x {
 		b = 1
 	}
 	u8(c, &b)
 	if b > 1 {
-		c.fail(fmt.Errorf("%w: %s is %d, want 0 or 1", ErrNonCanonical, what, b))
+		c.fail(fmt.Errorf("%w: %s is %d, want 0 or 1", ErrNonCanonical, name, b))
 	}
 	if c.reads {
 		*x = b == 1
@@ -181,7 +181,7 @@ func (c *coder) readNatural() uint64 {
 }
 
 // natural codes a number in as few bytes as possible.
-func natural[N ~uint16 | ~uint32 | ~uint64](c *coder, x *N, what string) {
+func natural[N ~uint16 | ~uint32 | ~uint64](c *coder, x *N, name string) {
 	if c.err != nil {
 		return
 	}
@@ -192,7 +192,7 @@ func natural[N ~uint16 | ~uint32 | ~uint64](c *coder, x *N, what string) {
 	}
 	v := c.readNatural()
 	if greatest := uint64(^N(0)); v > greatest {
-		c.fail(fmt.Errorf("%w: %s is %d, want at most %d", ErrTooLarge, what, v, greatest))
+		c.fail(fmt.Errorf("%w: %s is %d, want at most %d", ErrTooLarge, name, v, greatest))
 	}
 	if c.err == nil {
 		*x = N(v)
@@ -246,11 +246,11 @@ func (c *coder) charge(n uint64, size uintptr, least int) {
 
 // array codes n elements without their count. n comes from the chain's
 // constants.
-func array[E any](c *coder, x *[]E, n int, what string, code func(*coder, *E)) {
+func array[E any](c *coder, x *[]E, n int, name string, code func(*coder, *E)) {
 	if c.reads {
 		*x = nil
 	} else if len(*x) != n {
-		c.fail(fmt.Errorf("%w: %d %s, want %d", ErrWrongLength, len(*x), what, n))
+		c.fail(fmt.Errorf("%w: %d %s, want %d", ErrWrongLength, len(*x), name, n))
 	}
 	elements(c, x, uint64(n), 0, code)
 }
@@ -259,12 +259,12 @@ func array[E any](c *coder, x *[]E, n int, what string, code func(*coder, *E)) {
 // n of them without their count up to version 0.7.2, whose sets all have the
 // size in the chain's constants, and with their count from 0.8.0 on. least is
 // that of sequence.
-func perSet[E any](c *coder, x *[]E, n, least int, what string, code func(*coder, *E)) {
+func perSet[E any](c *coder, x *[]E, n, least int, name string, code func(*coder, *E)) {
 	if c.codec.version >= V080 {
 		sequence(c, x, least, code)
 		return
 	}
-	array(c, x, n, what, code)
+	array(c, x, n, name, code)
 }
 
 // elements codes n elements, each of which needs at least the given number of
@@ -288,9 +288,9 @@ func elements[E any](c *coder, x *[]E, n uint64, least int, code func(*coder, *E
 }
 
 // optional codes a flag and, if it is set, a value.
-func optional[E any](c *coder, x **E, what string, code func(*coder, *E)) {
+func optional[E any](c *coder, x **E, name string, code func(*coder, *E)) {
 	there := *x != nil
-	c.flag(&there, what)
+	c.flag(&there, name)
 	if c.reads {
 		*x = nil
 		if there && c.err == nil {
@@ -304,10 +304,10 @@ func optional[E any](c *coder, x **E, what string, code func(*coder, *E)) {
 
 // ascending checks that keys are distinct and in ascending order, as the
 // encoding of a set or dictionary requires.
-func ascending[E any](c *coder, xs []E, what string, compare func(a, b *E) int) {
+func ascending[E any](c *coder, xs []E, name string, compare func(a, b *E) int) {
 	for i := 1; i < len(xs) && c.err == nil; i++ {
 		if compare(&xs[i-1], &xs[i]) >= 0 {
-			c.fail(fmt.Errorf("%w: %s %d does not ascend", ErrNonCanonical, what, i))
+			c.fail(fmt.Errorf("%w: %s %d does not ascend", ErrNonCanonical, name, i))
 		}
 	}
 }

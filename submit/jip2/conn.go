@@ -165,7 +165,7 @@ func (c *conn) read() error {
 	}
 }
 
-// take passes what the node sent to calls and subscriptions: a message, or
+// take passes the node's messages to calls and subscriptions. raw is a message, or
 // several messages in a JSON array (a batch). A message in a batch that is not
 // JSON-RPC is dropped, because the others are sound. Otherwise the error wraps
 // ErrMalformed.

@@ -20,7 +20,7 @@ func (c *Client) Check(ctx context.Context, recentHistory int) error {
 
 // probe checks that a node has the methods that a feed needs. The error wraps
 // ErrUnsupported and names every method that is missing, so that an operator
-// sees at the start what the node lacks. Other errors mean that the node did not
+// sees all of them at the start. Other errors mean that the node did not
 // answer.
 func probe(ctx context.Context, client *Client, recentHistory int) error {
 	best, err := client.BestBlock(ctx)

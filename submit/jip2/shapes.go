@@ -37,9 +37,9 @@ const maxShape = 64 << 10
 
 // checkSize returns an error that wraps ErrMalformed if raw is larger than
 // maxShape.
-func checkSize(what string, raw []byte) error {
+func checkSize(name string, raw []byte) error {
 	if len(raw) > maxShape {
-		return fmt.Errorf("%w: %s of %d bytes, want at most %d", ErrMalformed, what, len(raw), maxShape)
+		return fmt.Errorf("%w: %s of %d bytes, want at most %d", ErrMalformed, name, len(raw), maxShape)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 
 	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/submit/journal"
 )
 
@@ -85,15 +86,11 @@ func (c *Chain) Export(ctx context.Context, path string) (err error) {
 func (c *Chain) exported(number uint64) ([]byte, error) {
 	b := c.BlockByNumber(number)
 	at, _ := c.FinalProgress(number)
-	out := exportedBlock{Block: b.Block, Receipts: make([]*types.ReceiptForStorage, len(b.Receipts))}
-	for i, r := range b.Receipts {
-		out.Receipts[i] = (*types.ReceiptForStorage)(r)
-	}
-	var err error
-	if out.Progress, err = json.Marshal(at); err != nil {
+	progress, err := json.Marshal(at)
+	if err != nil {
 		return nil, err
 	}
-	raw, err := rlp.EncodeToBytes(&out)
+	raw, err := rlp.EncodeToBytes(&exportedBlock{b.Block, ledger.StoredReceipts(b.Receipts), progress})
 	return append([]byte{exportBlock}, raw...), err
 }
 
@@ -178,10 +175,7 @@ func (i *importer) block(raw []byte) error {
 	if err := json.Unmarshal(in.Progress, &at); err != nil {
 		return fmt.Errorf("%w: the progress of block %d: %w", ErrExport, in.Block.NumberU64(), err)
 	}
-	i.last = &Block{Block: in.Block, Receipts: make(types.Receipts, len(in.Receipts))}
-	for n, r := range in.Receipts {
-		i.last.Receipts[n] = (*types.Receipt)(r)
-	}
+	i.last = &Block{Block: in.Block, Receipts: ledger.Receipts(in.Receipts)}
 	return i.add(i.last, at)
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/examples/refnode/store"
 )
 
@@ -34,6 +36,19 @@ type longChain struct {
 	keys  []*ecdsa.PrivateKey
 	sent  []uint64
 	logs  common.Address // a contract that logs in some of the blocks
+	disk  *counting
+}
+
+// counting counts the values that are read from a ledger's disk.
+type counting struct {
+	ledger.Disk
+	reads atomic.Int64
+}
+
+// Get implements ledger.Disk.
+func (c *counting) Get(key []byte) ([]byte, error) {
+	c.reads.Add(1)
+	return c.Disk.Get(key)
 }
 
 const (
@@ -61,7 +76,8 @@ func (c *longChain) open(checkpoint [][]byte) {
 	var err error
 	c.store, err = store.Open(c.dir, slog.New(slog.DiscardHandler))
 	require.NoError(c.t, err)
-	c.cfg.Ledger, c.cfg.States = c.store.Ledger, c.store.States
+	c.disk = &counting{Disk: c.store.Ledger}
+	c.cfg.Ledger, c.cfg.States = c.disk, c.store.States
 	chain, err := New(c.cfg)
 	require.NoError(c.t, err)
 	b, err := chain.Rollup()
@@ -116,15 +132,16 @@ func (c *longChain) grow(transactions int) {
 	}
 }
 
-// restart opens the chain again from a checkpoint, and returns the time that it takes.
-func (c *longChain) restart() time.Duration {
+// restart opens the chain again from a checkpoint. It returns the time that it takes, and
+// the number of values that it reads from the ledger.
+func (c *longChain) restart() (duration time.Duration, reads int64) {
 	checkpoint, err := c.r.Checkpoint(c.t.Context())
 	require.NoError(c.t, err)
 	c.close()
 	runtime.GC()
 	began := time.Now()
 	c.open(checkpoint)
-	return time.Since(began)
+	return time.Since(began), c.disk.reads.Load()
 }
 
 func (c *longChain) bytes() (sum int64) {
@@ -146,9 +163,10 @@ func (c *longChain) bytes() (sum int64) {
 func TestLongChain(t *testing.T) {
 	c := newLongChain(t)
 	c.grow(*sizes / 100)
-	short := c.restart()
+	short, few := c.restart()
 	c.grow(*sizes - *sizes/100)
-	long := c.restart()
+	long, reads := c.restart()
+	require.Equal(t, few, reads, "a longer chain costs more reads")
 	defer c.close()
 	var memory runtime.MemStats
 	runtime.GC()

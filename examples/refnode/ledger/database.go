@@ -155,16 +155,12 @@ type storedProgress struct {
 // write writes a block with all keys that lead to it.
 func (d *database) write(b *Block, at builder.Progress) error {
 	number := numbered(b.NumberU64())
-	receipts := make([]*types.ReceiptForStorage, len(b.Receipts))
-	for i, r := range b.Receipts {
-		receipts[i] = (*types.ReceiptForStorage)(r)
-	}
 	progress := storedProgress{
 		State: uint8(at.State), Version: uint64(at.Version), Package: at.Package, Core: uint16(at.Core),
 		Hash: at.At.Hash, Slot: uint32(at.At.Slot), Height: at.At.Height,
 	}
 	records := []statedb.Record{{Key: key(keyHash, b.Hash().Bytes()), Value: number}, {Key: key(keyLast), Value: number}}
-	for kind, value := range map[byte]any{keyBlock: b.Block, keyReceipts: receipts, keyProgress: &progress} {
+	for kind, value := range map[byte]any{keyBlock: b.Block, keyReceipts: StoredReceipts(b.Receipts), keyProgress: &progress} {
 		raw, err := rlp.EncodeToBytes(value)
 		if err != nil {
 			return err
@@ -203,16 +199,33 @@ func (d *database) read(number uint64) (*Block, error) {
 	if err := rlp.DecodeBytes(raw, &receipts); err != nil {
 		return nil, fmt.Errorf("%w: receipts of block %d: %w", ErrDamaged, number, err)
 	}
-	b.Receipts = make(types.Receipts, len(receipts))
-	for i, r := range receipts {
-		if b.Receipts[i] = (*types.Receipt)(r); len(r.Logs) == 0 {
-			r.Logs = nil // as execution leaves it
-		}
-	}
+	b.Receipts = Receipts(receipts)
 	if err := b.Receipts.DeriveFields(d.config, b.Hash(), number, b.Time(), b.BaseFee(), nil, b.Transactions()); err != nil {
 		return nil, fmt.Errorf("%w: receipts of block %d: %w", ErrDamaged, number, err)
 	}
 	return b, nil
+}
+
+// StoredReceipts returns receipts as go-ethereum stores them: without the fields that
+// follow from their block.
+func StoredReceipts(receipts types.Receipts) []*types.ReceiptForStorage {
+	stored := make([]*types.ReceiptForStorage, len(receipts))
+	for i, r := range receipts {
+		stored[i] = (*types.ReceiptForStorage)(r)
+	}
+	return stored
+}
+
+// Receipts is the inverse of StoredReceipts, without the fields that follow from the
+// block.
+func Receipts(stored []*types.ReceiptForStorage) types.Receipts {
+	receipts := make(types.Receipts, len(stored))
+	for i, r := range stored {
+		if receipts[i] = (*types.Receipt)(r); len(r.Logs) == 0 {
+			r.Logs = nil // as execution leaves it
+		}
+	}
+	return receipts
 }
 
 // number returns the number of the block with a hash.

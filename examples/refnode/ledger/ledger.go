@@ -64,8 +64,9 @@ func New(genesis *Block) *Ledger {
 	return l
 }
 
-// ErrImport is wrapped by the error of a disk on which an import has not come to its end.
-var ErrImport = errors.New("ledger: an import was interrupted; begin with an empty data directory")
+// ErrImport is wrapped by the error of a disk that has blocks already, and by that of a
+// disk on which an import was interrupted.
+var ErrImport = errors.New("ledger: an import needs an empty data directory")
 
 // Open returns a ledger with the final blocks of a disk. An empty disk begins with the
 // genesis. The error wraps ErrOtherChain or ErrDamaged, or is that of the disk.
@@ -80,7 +81,7 @@ func Open(disk Disk, config *params.ChainConfig, genesis *Block, log *slog.Logge
 		return nil, err
 	}
 	if l.origin == importing {
-		return nil, ErrImport
+		return nil, fmt.Errorf("%w: an earlier one was interrupted", ErrImport)
 	}
 	if l.old = old; last > 0 {
 		return l, l.startAt(last)
@@ -121,7 +122,7 @@ func (l *Ledger) Origin() uint64 { return l.origin }
 func (l *Ledger) startAt(number uint64) error {
 	b, err := l.old.read(number)
 	if err == nil && b == nil {
-		err = fmt.Errorf("%w: block %d is missing", ErrDamaged, number)
+		err = missing(number)
 	}
 	if err != nil {
 		return err
@@ -132,6 +133,9 @@ func (l *Ledger) startAt(number uint64) error {
 	l.add(b)
 	return nil
 }
+
+// missing is the error of a block that the database must have.
+func missing(number uint64) error { return fmt.Errorf("%w: block %d is missing", ErrDamaged, number) }
 
 // Rewind makes a final block the newest one, after a restart. Those after it stay in the
 // database.
@@ -279,9 +283,11 @@ func (l *Ledger) ByNumber(number uint64) *Block {
 		return b
 	}
 	b, err := l.old.read(number)
-	if l.old.check(err); b != nil {
-		l.cache.Add(number, b)
+	if err == nil && b == nil {
+		err = missing(number)
 	}
+	l.old.check(err)
+	l.cache.Add(number, b)
 	return b
 }
 
