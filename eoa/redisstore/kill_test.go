@@ -17,10 +17,14 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
+	"github.com/jamq/jamq/internal/repeat"
 	"github.com/jamq/jamq/internal/wait"
 )
 
-const killChain, killAccounts, killRequests = 97, 3, 150 // requests of each account
+const killChain, killAccounts = 97, 3
+
+// killRequests is the number of requests of each account.
+var killRequests = repeat.Times(60, 150)
 
 func killKeys() (keys []*ecdsa.PrivateKey) {
 	for i := range byte(killAccounts) {
@@ -74,10 +78,10 @@ func work(chain eoatest.Far, path string) error {
 	return fleet.Run(context.Background())
 }
 
-// Two processes of a fleet share a Redis. Twenty times, one of them is killed under load
+// Two processes of a fleet share a Redis. Many times, one of them is killed under load
 // and a new one started. Every request of every account lands exactly once.
 func TestKill(t *testing.T) {
-	const kills, all = 20, killAccounts * killRequests
+	kills, all := repeat.Times(8, 20), killAccounts*killRequests
 	client := server(t)
 	chain := eoatest.New(killChain, 1, 4)
 	chain.SetPerBlock(2)

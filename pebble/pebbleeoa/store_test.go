@@ -69,10 +69,29 @@ func TestSharedDatabase(t *testing.T) {
 	for _, key := range []string{"a", "z"} {
 		require.NoError(t, db.Set([]byte(key), []byte("host's"), pebble.Sync))
 	}
-	for _, prefix := range []string{"s1", "s2"} {
+	var stores []*Store
+	for _, prefix := range []string{"s1", "s2", "s3"} {
 		s, err := Open("", Options{DB: db, Prefix: []byte(prefix)})
 		require.NoError(t, err)
-		storetest.Run(t, func() eoa.Store { return s })
+		stores = append(stores, s)
+	}
+	// The neighbours on both sides have a request of the account and the key that the
+	// suite begins with.
+	ctx, account := t.Context(), eoa.Account{ChainID: 1, Address: common.Address{0, 0xfe, 0xff}}
+	theirs := func(s *Store) eoa.Record {
+		r, err := s.Get(ctx, account, "a")
+		require.NoError(t, err)
+		return r
+	}
+	var before []eoa.Record
+	for _, s := range []*Store{stores[0], stores[2]} {
+		_, err := s.Submit(ctx, account, time.Unix(1_800_000_000, 0), eoa.Request{Key: "a", Metadata: []byte("neighbour")})
+		require.NoError(t, err)
+		before = append(before, theirs(s))
+	}
+	storetest.Run(t, func() eoa.Store { return stores[1] })
+	require.Equal(t, before, []eoa.Record{theirs(stores[0]), theirs(stores[2])})
+	for _, s := range stores {
 		require.NoError(t, s.Close())
 	}
 	for _, key := range []string{"a", "z"} {
