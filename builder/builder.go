@@ -180,9 +180,9 @@ func (b *Builder[B]) runUntil(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Heads returns the heads of the rollup. The rollup has applied all blocks up to
-// Pending. Hash and Commitment are those of the builder, which are unique for each
-// execution of a block.
+// Heads returns the heads of the rollup. Pending is the newest block that the rollup has
+// applied: when a failed block is no longer in the heads, Undo has returned. Hash and
+// Commitment are those of the builder, which are unique for each execution of a block.
 func (b *Builder[B]) Heads() canonical.Heads {
 	b.chain.mu.Lock()
 	defer b.chain.mu.Unlock()

@@ -117,11 +117,14 @@ func (c *chain[B]) wakeAll() {
 	c.moved = make(chan struct{})
 }
 
-// heads returns the heads, none of them above the newest block that the rollup has
-// applied: a block that a head names is in the state of the rollup.
+// heads returns the heads. Pending is the newest block that the rollup has applied and
+// has not undone yet, so that the operations of a block that left the heads wait in the
+// rollup again. The others are not above it: a block that a head names is in the state of
+// the rollup.
 func (c *chain[B]) heads() canonical.Heads {
 	h := c.tracker.Heads()
-	for _, head := range []*canonical.Head{&h.Pending, &h.Latest, &h.Safe, &h.Finalized} {
+	h.Pending = c.applied
+	for _, head := range []*canonical.Head{&h.Latest, &h.Safe, &h.Finalized} {
 		if head.Number > c.applied.Number {
 			*head = c.applied
 		}

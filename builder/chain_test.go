@@ -84,7 +84,12 @@ func TestFailedBlocks(t *testing.T) {
 		return bundlequeue.Failed[bundle[string]]{Number: b.Number, Commitment: b.commitment}
 	}
 	require.True(t, c.follow(nil, []bundlequeue.Effect{failed(one), failed(two)}))
-	require.Equal(t, numbered(undo, 2, 1), tasks(c))
+	undone, _ := c.next()
+	require.Equal(t, []any{undo, uint64(2)}, []any{undone.kind, undone.block.Number})
+	require.EqualValues(t, 2, c.heads().Pending.Number, "its operations do not wait again yet")
+	c.done()
+	require.EqualValues(t, 1, c.heads().Pending.Number)
+	require.Equal(t, numbered(undo, 1), tasks(c))
 	require.Zero(t, c.heads().Pending.Number)
 	again := enqueued(c, 2)
 	tasks(c)

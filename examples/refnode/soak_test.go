@@ -190,9 +190,13 @@ func (s *soakRun) settle() {
 	looks := 0
 	s.await("everything is final", func() bool {
 		var pool struct{ Pending, Queued string }
-		status := s.status()
-		if status == nil || s.client.Client().CallContext(s.ctx, &pool, "txpool_status") != nil {
+		before := s.status()
+		if before == nil || s.client.Client().CallContext(s.ctx, &pool, "txpool_status") != nil {
 			return false
+		}
+		status := s.status()
+		if status == nil || status.Pending != before.Pending {
+			return false // a block took transactions meanwhile
 		}
 		if looks++; looks%every == 0 {
 			s.logf("pool %+v, block %d, finalized %d, bundles %v", pool, status.Pending, status.Finalized, status.Bundles)

@@ -195,7 +195,8 @@ func (n *Node) Drain(ctx context.Context) error {
 		if err := n.builder.Await(ctx, settled); err != nil {
 			return err
 		}
-		if pending, _ := n.PoolCounts(); pending == 0 && settled(n.builder.Heads()) {
+		before := n.builder.Heads() // a block may take the last transactions meanwhile
+		if pending, _ := n.PoolCounts(); pending == 0 && settled(before) && n.builder.Heads() == before {
 			return nil
 		}
 		select {
